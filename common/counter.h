@@ -1,0 +1,25 @@
+/* Counters with one writer thread and any readers: plain instructions, no locked ones. */
+#ifndef RAMPART_COMMON_COUNTER_H
+#define RAMPART_COMMON_COUNTER_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+typedef _Atomic uint64_t counter;
+
+static inline uint64_t counter_get(const counter *c)
+{
+	return atomic_load_explicit((counter *)c, memory_order_relaxed);
+}
+
+static inline void counter_set(counter *c, uint64_t v)
+{
+	atomic_store_explicit(c, v, memory_order_relaxed);
+}
+
+static inline void counter_add(counter *c, uint64_t v)
+{
+	counter_set(c, counter_get(c) + v);
+}
+
+#endif

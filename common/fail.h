@@ -1,0 +1,64 @@
+/* What went wrong with a connection: the stage, the kind of failure and its code. Pure. */
+#ifndef RAMPART_COMMON_FAIL_H
+#define RAMPART_COMMON_FAIL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Stages of a client's life, in order; the first eight are timed (STAGE_TIMED). */
+enum stage {
+	STAGE_TCP_CONNECT,
+	STAGE_TLS_HANDSHAKE,
+	STAGE_PSN_EXCHANGE,
+	STAGE_ADDR_RESOLVE,
+	STAGE_ROUTE_RESOLVE,
+	STAGE_QP_SETUP,
+	STAGE_RDMA_CONNECT,
+	STAGE_FIRST_REPLY,
+	STAGE_TIMED,
+	STAGE_TRAFFIC = STAGE_TIMED,	/* connected */
+	STAGE_DISCONNECT,
+	STAGE_N,
+};
+
+extern const char *const stage_names[STAGE_N];	/* "tcp_connect", ... */
+
+enum fail_kind {
+	FAIL_NONE,
+	FAIL_ERRNO,		/* code: errno */
+	FAIL_TLS,		/* code: TLS alert number, or 0 when none was seen */
+	FAIL_CERTIFICATE,	/* code: X509_V_ERR_* */
+	FAIL_REFUSED,		/* code: enum refuse_code, from a REFUSE frame or a reject */
+	FAIL_CM_STATUS,		/* code: status of a CM event; CM reject reasons are 1 to 33 (IBTA 12.6.7.2) */
+	FAIL_WC_STATUS,		/* code: enum ibv_wc_status */
+	FAIL_TIMEOUT,		/* code: 0 */
+	FAIL_PROTOCOL,		/* code: enum fail_protocol */
+	FAIL_CLOSED,		/* the peer closed; code: 0 */
+	FAIL_KIND_N,
+};
+
+enum fail_protocol {
+	PROTO_BAD_FRAME = 1,	/* a bootstrap frame that does not decode */
+	PROTO_UNEXPECTED_FRAME,	/* a frame that does not belong here */
+	PROTO_BAD_MESSAGE,	/* a message header that does not decode */
+	PROTO_BAD_PAYLOAD,	/* an echo that is not what was sent */
+	PROTO_BAD_PROOF,	/* the server's HMAC is wrong or missing */
+	PROTO_CREDITS,		/* the peer sent more than its credits allow */
+	PROTO_PSN_MISMATCH,	/* ibv_query_qp shows other PSNs than were agreed */
+	PROTO_NO_DEVICE,	/* the address is not reached through the RDMA device in use */
+};
+
+struct fail {
+	enum stage stage;
+	enum fail_kind kind;
+	int code;
+};
+
+/* "errno:ECONNREFUSED", "refused:full", "tls:bad_certificate", "cm:8", "wc:retry_exceeded", "timeout", ...
+ * Returns `text`. */
+const char *fail_code_text(const struct fail *f, char *text, size_t size);
+
+/* A sentence for people: what it means and, where known, what to do. Static text, never NULL. */
+const char *fail_advice(const struct fail *f);
+
+#endif

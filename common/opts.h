@@ -1,0 +1,76 @@
+/* Command-line options from one sorted table.
+ *
+ * A program describes its options in a table of `struct opt`; parsing, range checks, defaults and
+ * --help all come from that table, so they cannot disagree. Pure: no I/O but what opts_print_help
+ * writes to the stream it is given.
+ */
+#ifndef RAMPART_COMMON_OPTS_H
+#define RAMPART_COMMON_OPTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum opt_type {
+	OPT_FLAG,	/* no value; stores true in a bool */
+	OPT_UINT,	/* decimal whole number; stores a uint64_t */
+	OPT_SIZE,	/* bytes, suffix k, M or G (powers of 1024) allowed; stores a uint64_t */
+	OPT_DURATION,	/* seconds, fraction allowed, suffix us, ms, s, m or h allowed; stores ns in a uint64_t */
+	OPT_STRING,	/* any non-empty text; stores a const char * into argv */
+	OPT_CHOICE,	/* one of `choices`; stores the int index of the choice */
+	OPT_LIST,	/* comma-separated whole numbers, each in min..max; stores a struct opt_list */
+};
+
+#define OPT_LIST_MAX 64
+
+struct opt_list {
+	uint64_t v[OPT_LIST_MAX];
+	size_t n;
+};
+
+struct opt {
+	const char *name;	/* long name without dashes; the table is sorted by it */
+	enum opt_type type;
+	size_t offset;		/* of the destination in the program's config struct */
+	uint64_t min, max;	/* allowed range (OPT_UINT, OPT_SIZE bytes, OPT_DURATION ns, OPT_LIST) */
+	const char *const *choices; /* OPT_CHOICE: NULL-terminated */
+	const char *metavar;	/* in --help: N, BYTES, SECONDS, FILE, ... ; NULL for a flag */
+	const char *def;	/* default in words for --help, or NULL when there is none */
+	const char *help;	/* one or two sentences */
+};
+
+struct opts_spec {
+	const char *program;	/* "rdma_server" */
+	const char *usage;	/* what follows the program's name in the usage line */
+	const char *summary;	/* a line or a few on what the program does */
+	const struct opt *opts;
+	size_t n_opts;
+	const char *epilog;	/* printed at the end of --help, or NULL */
+};
+
+enum opts_result {
+	OPTS_OK = 0,	/* parsed; *first_arg is the index of the first operand */
+	OPTS_ERROR,	/* err holds one line that names the argument and what is allowed */
+	OPTS_HELP,	/* --help or -h was given */
+	OPTS_VERSION,	/* --version or -V was given */
+};
+
+/* Parses argv[1..] into `config` (which holds the defaults on entry). --name VALUE and --name=VALUE
+ * are both taken; `--` ends the options; an operand ends them too. An option given twice is an
+ * error. --help and --version need no table entry. On OPTS_ERROR `err` holds a message without
+ * program name or newline, such as
+ *   --clients: 0 is not allowed; allowed: 1 to 100000
+ *   --polll: unknown option; did you mean --poll? (see --help)
+ */
+enum opts_result opts_parse(const struct opts_spec *spec, int argc, char **argv, void *config,
+			    int *first_arg, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
+
+/* True if the option `name` was among argv[1..] before the first operand or `--`. For the checks
+ * that depend on an option having been given and not merely having a value. */
+int opts_given(const struct opts_spec *spec, int argc, char **argv, const char *name);
+
+/* Writes usage, summary, options (wrapped at 100 columns, with range and default) and epilog. */
+void opts_print_help(const struct opts_spec *spec, FILE *out);
+
+#endif

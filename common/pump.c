@@ -1,0 +1,151 @@
+/* Joins an endpoint and a CM channel to a libev loop. See pump.h. */
+#include "common/pump.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/cm.h"
+#include "common/ep.h"
+#include "common/log.h"
+
+#define WC_BUDGET 512
+#define CM_BUDGET 256
+/* Spins between two looks at the other descriptors. */
+#define SPINS_PER_LOOK 64
+
+const char *const poll_mode_names[] = { "event", "busy", "adaptive", NULL };
+
+static void fail(struct pump *p)
+{
+	p->broken = true;
+	pump_break(p);
+}
+
+static int process(struct pump *p)
+{
+	int n = ep_process(p->ep, WC_BUDGET);
+
+	if (n < 0) {
+		fail(p);
+		return 0;
+	}
+	if (n > 0 && p->mode != POLL_EVENT)
+		p->last_busy_ns = clock_now_ns();
+	return n;
+}
+
+static void process_and_continue(struct pump *p)
+{
+	if (process(p) >= WC_BUDGET && !p->spinning && !ev_is_active(&p->more)) {
+		ev_timer_set(&p->more, 0., 0.);
+		ev_timer_start(p->loop, &p->more);
+	}
+}
+
+static void on_more(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	(void)loop;
+	(void)revents;
+	process_and_continue(w->data);
+}
+
+static void on_completions(struct ev_loop *loop, ev_io *w, int revents)
+{
+	struct pump *p = w->data;
+
+	(void)loop;
+	(void)revents;
+	if (ep_take_events(p->ep)) {
+		log_error("the completion channel failed");
+		fail(p);
+		return;
+	}
+	if (p->mode == POLL_ADAPTIVE) {
+		p->spinning = true;
+		p->last_busy_ns = clock_now_ns();
+		ep_set_spin(p->ep, true);
+	}
+	process_and_continue(p);
+}
+
+static void on_cm_readable(struct ev_loop *loop, ev_io *w, int revents)
+{
+	struct pump *p = w->data;
+	struct cm_event e;
+	int ret = 0;
+
+	(void)loop;
+	(void)revents;
+	for (int i = 0; i < CM_BUDGET; i++) {
+		ret = cm_next_event(p->cm, &e);
+		if (ret <= 0)
+			break;
+		p->on_cm(p->arg, &e);
+	}
+	if (ret < 0) {
+		log_error("rdma_get_cm_event failed: %s", strerror(-ret));
+		fail(p);
+	}
+}
+
+void pump_start(struct pump *p, struct ev_loop *loop, struct ep *ep, struct cm_channel *cm,
+		enum poll_mode mode, uint64_t spin_ns, pump_on_cm_fn *on_cm, void *arg)
+{
+	memset(p, 0, sizeof(*p));
+	p->loop = loop;
+	p->ep = ep;
+	p->cm = cm;
+	p->mode = mode;
+	p->spin_ns = spin_ns;
+	p->spinning = mode == POLL_BUSY;
+	p->on_cm = on_cm;
+	p->arg = arg;
+	ev_io_init(&p->cm_io, on_cm_readable, cm_channel_fd(cm), EV_READ);
+	ev_set_priority(&p->cm_io, EV_MAXPRI);
+	p->cm_io.data = p;
+	ev_io_start(loop, &p->cm_io);
+	ev_io_init(&p->cq_io, on_completions, ep_fd(ep), EV_READ);
+	p->cq_io.data = p;
+	ev_io_start(loop, &p->cq_io);
+	ev_timer_init(&p->more, on_more, 0., 0.);
+	p->more.data = p;
+}
+
+void pump_stop_watchers(struct pump *p)
+{
+	if (!p->loop)
+		return;
+	ev_io_stop(p->loop, &p->cm_io);
+	ev_io_stop(p->loop, &p->cq_io);
+	ev_timer_stop(p->loop, &p->more);
+}
+
+static void spin(struct pump *p)
+{
+	for (int i = 0; i < SPINS_PER_LOOK && !p->stop; i++)
+		process(p);
+	if (p->mode == POLL_ADAPTIVE && clock_now_ns() - p->last_busy_ns > p->spin_ns) {
+		p->spinning = false;
+		ep_set_spin(p->ep, false);
+		/* What came between the last poll and the arming raised no event. */
+		process_and_continue(p);
+	}
+}
+
+int pump_run(struct pump *p)
+{
+	while (!p->stop) {
+		if (p->spinning)
+			spin(p);
+		ev_run(p->loop, p->spinning ? EVRUN_NOWAIT : EVRUN_ONCE);
+	}
+	return p->broken ? -EIO : 0;
+}
+
+void pump_break(struct pump *p)
+{
+	p->stop = true;
+	ev_break(p->loop, EVBREAK_ALL);
+}

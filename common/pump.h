@@ -1,0 +1,50 @@
+/* Joins an endpoint and a CM channel to a libev loop, and decides when the thread sleeps.
+ *
+ * event: sleep until the completion channel is readable. busy: never sleep, never arm. adaptive: spin
+ * for a bounded time after the last completion, then arm and sleep. CM events are taken before
+ * anything else, because a full backlog drops requests silently. Owning thread: the loop's.
+ */
+#ifndef RAMPART_COMMON_PUMP_H
+#define RAMPART_COMMON_PUMP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <ev.h>
+
+struct cm_channel;
+struct cm_event;
+struct ep;
+
+enum poll_mode { POLL_EVENT, POLL_BUSY, POLL_ADAPTIVE };
+extern const char *const poll_mode_names[];	/* in the order of the enum, NULL-terminated */
+
+typedef void pump_on_cm_fn(void *arg, const struct cm_event *e);
+
+struct pump {
+	struct ev_loop *loop;
+	struct ep *ep;
+	struct cm_channel *cm;
+	pump_on_cm_fn *on_cm;
+	void *arg;
+	enum poll_mode mode;
+	uint64_t spin_ns;
+	uint64_t last_busy_ns;
+	bool spinning;
+	bool stop;
+	bool broken;	/* the device stopped working: pump_run returned because of that */
+	ev_io cm_io, cq_io;
+	ev_timer more;	/* work left over from a used-up budget */
+};
+
+/* Starts the watchers. `ep` must have been made with spin = (mode == POLL_BUSY). */
+void pump_start(struct pump *p, struct ev_loop *loop, struct ep *ep, struct cm_channel *cm,
+		enum poll_mode mode, uint64_t spin_ns, pump_on_cm_fn *on_cm, void *arg);
+void pump_stop_watchers(struct pump *p);
+
+/* Runs the loop until pump_break. Returns 0, or -EIO when the device stopped working. */
+int pump_run(struct pump *p);
+/* From within a callback of the loop. */
+void pump_break(struct pump *p);
+
+#endif

@@ -1,0 +1,286 @@
+/* Pool of queue pairs. See qp_pool.h.
+ *
+ * Invariant: every slot is on exactly one of: the absent stack, the free stack, the quarantine list
+ * (first in, first out), or is in use. The map from QP number to slot holds every QP that exists.
+ */
+#include "common/qp_pool.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/ep.h"
+#include "common/log.h"
+
+enum slot_state { SLOT_ABSENT, SLOT_FREE, SLOT_IN_USE, SLOT_QUARANTINE };
+
+struct slot {
+	struct ibv_qp *qp;
+	uint64_t rest_until_ns;
+	uint32_t owner;
+	uint32_t generation;
+	uint32_t cq_index;
+	uint32_t next;		/* in its list */
+	enum slot_state state;
+	bool reusable;
+};
+
+struct qp_pool {
+	struct ep *ep;
+	struct qp_pool_config cfg;
+	struct slot *slots;
+	uint32_t absent, free, rest_head, rest_tail;	/* list heads */
+	uint32_t *map;		/* open addressing, slot or QP_POOL_NONE */
+	uint32_t map_mask;
+	struct qp_pool_counts counts;
+};
+
+static uint32_t map_hash(const struct qp_pool *p, uint32_t qpn)
+{
+	return (qpn * UINT32_C(2654435761)) >> 7 & p->map_mask;
+}
+
+static void map_insert(struct qp_pool *p, uint32_t slot)
+{
+	uint32_t i = map_hash(p, p->slots[slot].qp->qp_num);
+
+	while (p->map[i] != QP_POOL_NONE)
+		i = (i + 1) & p->map_mask;
+	p->map[i] = slot;
+}
+
+static uint32_t map_find(const struct qp_pool *p, uint32_t qpn)
+{
+	uint32_t i = map_hash(p, qpn);
+
+	while (p->map[i] != QP_POOL_NONE && p->slots[p->map[i]].qp->qp_num != qpn)
+		i = (i + 1) & p->map_mask;
+	return i;
+}
+
+/* Removes an entry and moves later ones of the same run back, so that no tombstones are needed. */
+static void map_remove(struct qp_pool *p, uint32_t qpn)
+{
+	uint32_t hole = map_find(p, qpn), i = hole;
+
+	assert(p->map[hole] != QP_POOL_NONE);
+	for (;;) {
+		uint32_t home;
+
+		i = (i + 1) & p->map_mask;
+		if (p->map[i] == QP_POOL_NONE)
+			break;
+		home = map_hash(p, p->slots[p->map[i]].qp->qp_num);
+		if (((i - home) & p->map_mask) >= ((i - hole) & p->map_mask)) {
+			p->map[hole] = p->map[i];
+			hole = i;
+		}
+	}
+	p->map[hole] = QP_POOL_NONE;
+}
+
+int qp_pool_new(struct ep *ep, const struct qp_pool_config *cfg, struct qp_pool **out)
+{
+	struct qp_pool *p = calloc(1, sizeof(*p));
+	uint32_t map_size = 16;
+
+	assert(cfg->max > 0 && cfg->max <= WR_SLOT_MAX);
+	if (!p)
+		return -ENOMEM;
+	while (map_size < cfg->max * 2)
+		map_size *= 2;
+	p->slots = calloc(cfg->max, sizeof(*p->slots));
+	p->map = malloc(map_size * sizeof(*p->map));
+	if (!p->slots || !p->map) {
+		free(p->slots);
+		free(p->map);
+		free(p);
+		return -ENOMEM;
+	}
+	memset(p->map, 0xff, map_size * sizeof(*p->map));
+	p->map_mask = map_size - 1;
+	p->ep = ep;
+	p->cfg = *cfg;
+	for (uint32_t i = 0; i < cfg->max; i++)
+		p->slots[i].next = i + 1 < cfg->max ? i + 1 : QP_POOL_NONE;
+	p->free = p->rest_head = p->rest_tail = QP_POOL_NONE;
+	*out = p;
+	return 0;
+}
+
+void qp_pool_free(struct qp_pool *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < p->cfg.max; i++)
+		if (p->slots[i].qp)
+			ep_qp_destroy(p->ep, p->slots[i].qp, p->slots[i].cq_index);
+	free(p->slots);
+	free(p->map);
+	free(p);
+}
+
+/* Makes a QP in an absent slot and puts it on the free list. */
+static int create_one(struct qp_pool *p)
+{
+	uint32_t slot = p->absent;
+	struct slot *s;
+	int ret;
+
+	if (slot == QP_POOL_NONE)
+		return -EAGAIN;
+	s = &p->slots[slot];
+	ret = ep_qp_create(p->ep, &s->qp, &s->cq_index);
+	if (ret) {
+		s->qp = NULL;
+		return ret;
+	}
+	p->absent = s->next;
+	s->next = p->free;
+	p->free = slot;
+	s->state = SLOT_FREE;
+	map_insert(p, slot);
+	p->counts.qps++;
+	p->counts.free++;
+	return 0;
+}
+
+static void destroy_one(struct qp_pool *p, uint32_t slot)
+{
+	struct slot *s = &p->slots[slot];
+
+	map_remove(p, s->qp->qp_num);
+	ep_qp_destroy(p->ep, s->qp, s->cq_index);
+	s->qp = NULL;
+	s->state = SLOT_ABSENT;
+	s->next = p->absent;
+	p->absent = slot;
+	p->counts.qps--;
+}
+
+int qp_pool_get(struct qp_pool *p, uint32_t owner, uint32_t *out)
+{
+	uint32_t slot;
+	struct slot *s;
+
+	if (p->free != QP_POOL_NONE) {
+		p->counts.hits++;
+	} else {
+		int ret = create_one(p);
+
+		if (ret) {
+			p->counts.exhausted++;
+			return ret;
+		}
+		p->counts.misses++;
+	}
+	slot = p->free;
+	s = &p->slots[slot];
+	assert(s->state == SLOT_FREE);
+	p->free = s->next;
+	s->state = SLOT_IN_USE;
+	s->owner = owner;
+	s->generation++;
+	p->counts.free--;
+	if (++p->counts.in_use > p->counts.in_use_peak)
+		p->counts.in_use_peak = p->counts.in_use;
+	*out = slot;
+	return 0;
+}
+
+void qp_pool_put(struct qp_pool *p, uint32_t slot, uint64_t now_ns, bool reusable)
+{
+	struct slot *s = &p->slots[slot];
+
+	assert(slot < p->cfg.max && s->state == SLOT_IN_USE);
+	s->state = SLOT_QUARANTINE;
+	s->reusable = reusable;
+	s->rest_until_ns = now_ns + p->cfg.quarantine_ns;
+	s->next = QP_POOL_NONE;
+	if (p->rest_tail == QP_POOL_NONE)
+		p->rest_head = slot;
+	else
+		p->slots[p->rest_tail].next = slot;
+	p->rest_tail = slot;
+	p->counts.in_use--;
+	p->counts.quarantined++;
+}
+
+static void end_quarantine(struct qp_pool *p)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	uint32_t slot = p->rest_head;
+	struct slot *s = &p->slots[slot];
+
+	p->rest_head = s->next;
+	if (p->rest_head == QP_POOL_NONE)
+		p->rest_tail = QP_POOL_NONE;
+	p->counts.quarantined--;
+	if (s->reusable && ibv_modify_qp(s->qp, &attr, IBV_QP_STATE) == 0) {
+		s->state = SLOT_FREE;
+		s->next = p->free;
+		p->free = slot;
+		p->counts.free++;
+	} else {
+		destroy_one(p, slot);
+	}
+	if (p->cfg.on_rested)
+		p->cfg.on_rested(p->cfg.arg, slot);
+}
+
+bool qp_pool_maintain(struct qp_pool *p, uint64_t now_ns, unsigned budget)
+{
+	while (budget && p->rest_head != QP_POOL_NONE &&
+	       p->slots[p->rest_head].rest_until_ns <= now_ns) {
+		end_quarantine(p);
+		budget--;
+	}
+	while (budget && p->counts.free < p->cfg.reserve && p->absent != QP_POOL_NONE) {
+		int ret = create_one(p);
+
+		if (ret) {
+			log_warn("cannot create a queue pair ahead of demand: %s (%u exist)",
+				 strerror(-ret), p->counts.qps);
+			return false;
+		}
+		budget--;
+	}
+	return budget == 0;
+}
+
+struct ibv_qp *qp_pool_qp(const struct qp_pool *p, uint32_t slot)
+{
+	return p->slots[slot].qp;
+}
+
+uint32_t qp_pool_generation(const struct qp_pool *p, uint32_t slot)
+{
+	return p->slots[slot].generation;
+}
+
+uint32_t qp_pool_owner_of_qpn(const struct qp_pool *p, uint32_t qpn)
+{
+	uint32_t slot = p->map[map_find(p, qpn)];
+
+	if (slot == QP_POOL_NONE || p->slots[slot].state != SLOT_IN_USE)
+		return QP_POOL_NONE;
+	return p->slots[slot].owner;
+}
+
+uint32_t qp_pool_owner(const struct qp_pool *p, uint32_t slot, uint32_t generation)
+{
+	const struct slot *s;
+
+	if (slot >= p->cfg.max)
+		return QP_POOL_NONE;
+	s = &p->slots[slot];
+	if (s->state != SLOT_IN_USE || ((s->generation ^ generation) & WR_GENERATION_MASK))
+		return QP_POOL_NONE;
+	return s->owner;
+}
+
+void qp_pool_get_counts(const struct qp_pool *p, struct qp_pool_counts *out)
+{
+	*out = p->counts;
+}

@@ -1,0 +1,69 @@
+/* Pool of queue pairs on one endpoint: created ahead of demand, recycled after a quarantine.
+ *
+ * A slot is absent (no QP yet), free (QP in RESET), in use, or in quarantine: a connection that ended
+ * leaves its QP number known to the peer's connection manager for the TIMEWAIT time, so the QP must
+ * rest before it is used again. Slots have generations; a completion of an earlier life is told apart.
+ * Owning thread: the endpoint's.
+ */
+#ifndef RAMPART_COMMON_QP_POOL_H
+#define RAMPART_COMMON_QP_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+struct ep;
+struct qp_pool;
+
+#define QP_POOL_NONE UINT32_MAX
+
+struct qp_pool_config {
+	uint32_t max;		/* slots, at most WR_SLOT_MAX */
+	uint32_t reserve;	/* free QPs to keep ahead of demand */
+	uint64_t quarantine_ns;
+	/* Told when a slot leaves quarantine, so that what rested with it (the PSNs) may be freed. May be NULL. */
+	void (*on_rested)(void *arg, uint32_t slot);
+	void *arg;
+};
+
+struct qp_pool_counts {
+	uint32_t qps;		/* that exist */
+	uint32_t free;
+	uint32_t in_use;
+	uint32_t in_use_peak;
+	uint32_t quarantined;
+	uint64_t hits;		/* taken from the free ones */
+	uint64_t misses;	/* had to be created on demand */
+	uint64_t exhausted;	/* not to be had at all */
+};
+
+/* 0 or -ENOMEM. No QP is made yet: qp_pool_maintain does that. */
+int qp_pool_new(struct ep *ep, const struct qp_pool_config *cfg, struct qp_pool **out)
+	__attribute__((warn_unused_result));
+/* Destroys every QP. NULL-safe. */
+void qp_pool_free(struct qp_pool *p);
+
+/* Takes a QP in RESET for `owner` (the caller's number). 0, -EAGAIN when the pool is exhausted, or
+ * the -errno of creating one. */
+int qp_pool_get(struct qp_pool *p, uint32_t owner, uint32_t *slot) __attribute__((warn_unused_result));
+
+/* Gives back a drained QP; it goes into quarantine. Not `reusable` destroys it afterwards, as is
+ * needed when it may have died with an RDMA READ half done. */
+void qp_pool_put(struct qp_pool *p, uint32_t slot, uint64_t now_ns, bool reusable);
+
+/* Ends quarantines that are over and tops the reserve up; at most `budget` QPs are touched. Returns
+ * true if there is more to do at once. */
+bool qp_pool_maintain(struct qp_pool *p, uint64_t now_ns, unsigned budget);
+
+struct ibv_qp *qp_pool_qp(const struct qp_pool *p, uint32_t slot);
+uint32_t qp_pool_generation(const struct qp_pool *p, uint32_t slot);
+
+/* Owner of the QP in use with this number, or QP_POOL_NONE. */
+uint32_t qp_pool_owner_of_qpn(const struct qp_pool *p, uint32_t qpn);
+/* Owner of the slot if it is in use in this generation, or QP_POOL_NONE. */
+uint32_t qp_pool_owner(const struct qp_pool *p, uint32_t slot, uint32_t generation);
+
+void qp_pool_get_counts(const struct qp_pool *p, struct qp_pool_counts *out);
+
+#endif

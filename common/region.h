@@ -1,0 +1,44 @@
+/* One-sided memory: a region per connection that asks for one, reachable by that connection only.
+ *
+ * Each region has a memory region of its own, registered at first use and kept, without remote rights;
+ * a type 2 memory window over the whole of it is bound to the connection's QP and carries the remote
+ * rights. The window is freed when the connection ends, whatever state its QP is in, which kills its
+ * key; the memory is zeroed before the next use. (Windows are not invalidated with a work request:
+ * that needs a live QP, and a bound window would pin a dead one.) Owning thread: the endpoint's.
+ */
+#ifndef RAMPART_COMMON_REGION_H
+#define RAMPART_COMMON_REGION_H
+
+#include <stdint.h>
+
+struct ep;
+struct rc;
+struct region_pool;
+
+#define REGION_NONE UINT32_MAX
+
+struct region_grant {
+	uint64_t addr;
+	uint32_t bytes;
+	uint32_t rkey;	/* becomes valid with region_bind */
+};
+
+/* 0 or -ENOMEM. Memory is taken from the system only as regions are used. */
+int region_pool_new(struct ep *ep, uint32_t max, uint32_t region_bytes, struct region_pool **out)
+	__attribute__((warn_unused_result));
+void region_pool_free(struct region_pool *p);
+
+/* Takes a zeroed region with a new key. 0, -EAGAIN when none is left, or -errno of the device. */
+int region_get(struct region_pool *p, uint32_t *region, struct region_grant *out)
+	__attribute__((warn_unused_result));
+/* Binds the region's window to the connection's QP, which must be in RTS. 0 or -errno. */
+int region_bind(struct region_pool *p, uint32_t region, struct rc *rc)
+	__attribute__((warn_unused_result));
+/* Revokes the key. Call before the QP goes back to its pool. */
+void region_put(struct region_pool *p, uint32_t region);
+
+uint32_t region_in_use(const struct region_pool *p);
+uint64_t region_pinned_bytes(const struct region_pool *p);
+uint32_t region_mrs(const struct region_pool *p);
+
+#endif

@@ -1,0 +1,350 @@
+/* TLS 1.3 on non-blocking sockets, over OpenSSL.
+ *
+ * Owning thread: the one that made the tls_ctx. Non-goals: older TLS versions, blocking I/O.
+ * Errors of OpenSSL's queue are read where the call failed and kept in struct tls, so no caller
+ * ever sees a stale queue.
+ */
+#include "common/tls.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include "common/frame.h"
+
+struct tls_ctx {
+	SSL_CTX *ssl_ctx;
+	bool server;
+};
+
+struct tls {
+	SSL *ssl;
+	int fd;
+	struct fail failure;
+	char text[160];
+};
+
+static const unsigned char alpn_protocols[] = FRAME_ALPN;
+#define ALPN_LENGTH (sizeof(alpn_protocols) - 1)
+
+static int on_select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_n,
+			  const unsigned char *in, unsigned int in_n, void *arg)
+{
+	(void)ssl;
+	(void)arg;
+	if (SSL_select_next_proto((unsigned char **)out, out_n, alpn_protocols, ALPN_LENGTH, in,
+				  in_n) != OPENSSL_NPN_NEGOTIATED)
+		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	return SSL_TLSEXT_ERR_OK;
+}
+
+static int file_error(char *err, size_t size, const char *what, const char *file)
+{
+	int e = access(file, R_OK) ? errno : EINVAL;
+	char reason[160] = "";
+
+	if (e == EINVAL)
+		ERR_error_string_n(ERR_peek_last_error(), reason, sizeof(reason));
+	ERR_clear_error();
+	if (e == ENOENT)
+		snprintf(err, size, "%s %s does not exist; make development certificates with "
+			 "`make certs` or name another file", what, file);
+	else if (e == EACCES)
+		snprintf(err, size, "%s %s may not be read by this user; change its owner or mode",
+			 what, file);
+	else
+		snprintf(err, size, "%s %s is not usable PEM (%s)", what, file, reason);
+	return -e;
+}
+
+static int check_dates(SSL_CTX *c, const char *file, char *err, size_t size)
+{
+	X509 *x = SSL_CTX_get0_certificate(c);
+
+	if (X509_cmp_current_time(X509_get0_notAfter(x)) < 0) {
+		snprintf(err, size, "certificate %s has expired; renew it (`make certs` makes new "
+			 "development certificates)", file);
+		return -EKEYEXPIRED;
+	}
+	if (X509_cmp_current_time(X509_get0_notBefore(x)) > 0) {
+		snprintf(err, size, "certificate %s is not valid yet; check the clock of this machine",
+			 file);
+		return -EKEYEXPIRED;
+	}
+	return 0;
+}
+
+static int load_files(SSL_CTX *c, const struct tls_config *cfg, char *err, size_t size)
+{
+	if (cfg->ca_file && SSL_CTX_load_verify_locations(c, cfg->ca_file, NULL) != 1)
+		return file_error(err, size, "CA certificate", cfg->ca_file);
+	if (!cfg->cert_file)
+		return 0;
+	if (SSL_CTX_use_certificate_chain_file(c, cfg->cert_file) != 1)
+		return file_error(err, size, "certificate", cfg->cert_file);
+	if (SSL_CTX_use_PrivateKey_file(c, cfg->key_file, SSL_FILETYPE_PEM) != 1)
+		return file_error(err, size, "private key", cfg->key_file);
+	if (SSL_CTX_check_private_key(c) != 1) {
+		ERR_clear_error();
+		snprintf(err, size, "private key %s does not belong to certificate %s",
+			 cfg->key_file, cfg->cert_file);
+		return -EINVAL;
+	}
+	return check_dates(c, cfg->cert_file, err, size);
+}
+
+static int configure(SSL_CTX *c, const struct tls_config *cfg)
+{
+	if (SSL_CTX_set_min_proto_version(c, TLS1_3_VERSION) != 1 ||
+	    SSL_CTX_set_max_proto_version(c, TLS1_3_VERSION) != 1)
+		return -EINVAL;
+	SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+			 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
+	if (SSL_CTX_set1_groups_list(c, "X25519:P-256") != 1)
+		return -EINVAL;
+	if (cfg->server) {
+		/* No tickets: every handshake is a full one. */
+		if (SSL_CTX_set_num_tickets(c, 0) != 1)
+			return -EINVAL;
+		SSL_CTX_set_options(c, SSL_OP_NO_TICKET);
+		SSL_CTX_set_alpn_select_cb(c, on_select_alpn, NULL);
+		SSL_CTX_set_verify(c, cfg->require_peer_cert ?
+				   SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT :
+				   SSL_VERIFY_NONE, NULL);
+		return 0;
+	}
+	SSL_CTX_set_verify(c, SSL_VERIFY_PEER, NULL);
+	/* 0 is success here, unlike elsewhere in this API. */
+	return SSL_CTX_set_alpn_protos(c, alpn_protocols, ALPN_LENGTH) ? -EINVAL : 0;
+}
+
+int tls_ctx_new(const struct tls_config *cfg, struct tls_ctx **out, char *err, size_t err_size)
+{
+	struct tls_ctx *ctx = calloc(1, sizeof(*ctx));
+	int ret;
+
+	snprintf(err, err_size, "out of memory for TLS");
+	if (!ctx)
+		return -ENOMEM;
+	ctx->server = cfg->server;
+	ctx->ssl_ctx = SSL_CTX_new(cfg->server ? TLS_server_method() : TLS_client_method());
+	if (!ctx->ssl_ctx) {
+		ret = -ENOMEM;
+		goto err_free;
+	}
+	ret = configure(ctx->ssl_ctx, cfg);
+	if (ret) {
+		snprintf(err, err_size, "this OpenSSL library cannot do TLS 1.3 with X25519 or P-256");
+		goto err_ssl_ctx;
+	}
+	ret = load_files(ctx->ssl_ctx, cfg, err, err_size);
+	if (ret)
+		goto err_ssl_ctx;
+	*out = ctx;
+	return 0;
+
+err_ssl_ctx:
+	SSL_CTX_free(ctx->ssl_ctx);
+err_free:
+	free(ctx);
+	return ret;
+}
+
+void tls_ctx_free(struct tls_ctx *ctx)
+{
+	if (!ctx)
+		return;
+	SSL_CTX_free(ctx->ssl_ctx);
+	free(ctx);
+}
+
+static int set_verify_name(SSL *ssl, const char *name)
+{
+	uint8_t ip[16];
+
+	if (inet_pton(AF_INET, name, ip) == 1 || inet_pton(AF_INET6, name, ip) == 1)
+		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name);
+	return SSL_set1_host(ssl, name) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1;
+}
+
+int tls_new(struct tls_ctx *ctx, int fd, const char *verify_name, struct tls **out)
+{
+	struct tls *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->ssl = SSL_new(ctx->ssl_ctx);
+	if (!t->ssl)
+		goto err_free;
+	if (SSL_set_fd(t->ssl, fd) != 1)
+		goto err_ssl;
+	t->fd = fd;
+	if (ctx->server) {
+		SSL_set_accept_state(t->ssl);
+	} else {
+		SSL_set_connect_state(t->ssl);
+		if (set_verify_name(t->ssl, verify_name) != 1)
+			goto err_ssl;
+	}
+	*out = t;
+	return 0;
+
+err_ssl:
+	SSL_free(t->ssl);
+err_free:
+	free(t);
+	ERR_clear_error();
+	return -ENOMEM;
+}
+
+void tls_free(struct tls *t)
+{
+	if (!t)
+		return;
+	SSL_free(t->ssl);
+	close(t->fd);
+	free(t);
+}
+
+int tls_fd(const struct tls *t)
+{
+	return t->fd;
+}
+
+static enum tls_status failed(struct tls *t, enum fail_kind kind, int code, const char *text)
+{
+	t->failure.kind = kind;
+	t->failure.code = code;
+	snprintf(t->text, sizeof(t->text), "%s", text);
+	ERR_clear_error();
+	return TLS_FAILED;
+}
+
+/* SSL_R_*_ALERT_* reasons are 1000 plus the alert number (openssl/sslerr.h). */
+static int alert_of(unsigned long e)
+{
+	int reason = ERR_GET_REASON(e);
+
+	return ERR_GET_LIB(e) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET &&
+	       reason < SSL_AD_REASON_OFFSET + 256 ? reason - SSL_AD_REASON_OFFSET : 0;
+}
+
+static enum tls_status failed_protocol(struct tls *t)
+{
+	unsigned long e = ERR_peek_error();
+	long verify = SSL_get_verify_result(t->ssl);
+	const char *reason = ERR_reason_error_string(e);
+
+	if (verify != X509_V_OK)
+		return failed(t, FAIL_CERTIFICATE, (int)verify, X509_verify_cert_error_string(verify));
+	if (ERR_GET_REASON(e) == SSL_R_UNEXPECTED_EOF_WHILE_READING) {
+		ERR_clear_error();
+		return TLS_EOF;
+	}
+	return failed(t, FAIL_TLS, alert_of(e), reason ? reason : "protocol error");
+}
+
+static enum tls_status status_of(struct tls *t, int ret)
+{
+	int e = errno;
+
+	switch (SSL_get_error(t->ssl, ret)) {
+	case SSL_ERROR_WANT_READ:
+		return TLS_WANT_READ;
+	case SSL_ERROR_WANT_WRITE:
+		return TLS_WANT_WRITE;
+	case SSL_ERROR_ZERO_RETURN:
+		return TLS_EOF;
+	case SSL_ERROR_SYSCALL:
+		if (e == 0)
+			return TLS_EOF;
+		return failed(t, FAIL_ERRNO, e, strerror(e));
+	default:
+		return failed_protocol(t);
+	}
+}
+
+enum tls_status tls_handshake(struct tls *t)
+{
+	const unsigned char *alpn;
+	unsigned int alpn_n;
+	int ret;
+
+	errno = 0;
+	ret = SSL_do_handshake(t->ssl);
+	if (ret != 1)
+		return status_of(t, ret);
+	SSL_get0_alpn_selected(t->ssl, &alpn, &alpn_n);
+	if (alpn_n != ALPN_LENGTH - 1 || memcmp(alpn, alpn_protocols + 1, alpn_n) != 0)
+		return failed(t, FAIL_TLS, SSL_AD_NO_APPLICATION_PROTOCOL,
+			      "the peer did not agree on protocol rampart/1");
+	return TLS_DONE;
+}
+
+enum tls_status tls_read(struct tls *t, void *buf, size_t n, size_t *got)
+{
+	int ret;
+
+	errno = 0;
+	ret = SSL_read_ex(t->ssl, buf, n, got);
+	return ret == 1 ? TLS_DONE : status_of(t, ret);
+}
+
+enum tls_status tls_write(struct tls *t, const void *buf, size_t n, size_t *put)
+{
+	int ret;
+
+	errno = 0;
+	ret = SSL_write_ex(t->ssl, buf, n, put);
+	return ret == 1 ? TLS_DONE : status_of(t, ret);
+}
+
+void tls_close_notify(struct tls *t)
+{
+	if (SSL_is_init_finished(t->ssl))
+		SSL_shutdown(t->ssl);
+	ERR_clear_error();
+}
+
+int tls_export_key(struct tls *t, const char *label, const uint8_t *context, size_t context_n,
+		   uint8_t *out, size_t out_n)
+{
+	if (SSL_export_keying_material(t->ssl, out, out_n, label, strlen(label), context, context_n,
+				       1) == 1)
+		return 0;
+	ERR_clear_error();
+	return -EIO;
+}
+
+void tls_failure(const struct tls *t, struct fail *out)
+{
+	out->kind = t->failure.kind;
+	out->code = t->failure.code;
+}
+
+const char *tls_failure_text(const struct tls *t)
+{
+	return t->text;
+}
+
+const char *tls_describe(const struct tls *t, char *text, size_t size)
+{
+	const char *group = OBJ_nid2sn((int)(SSL_get_negotiated_group(t->ssl) & 0xffff));
+
+	snprintf(text, size, "%s %s %s", SSL_get_version(t->ssl), SSL_get_cipher_name(t->ssl),
+		 group ? group : "?");
+	return text;
+}
+
+const char *tls_library_version(void)
+{
+	return OpenSSL_version(OPENSSL_VERSION);
+}

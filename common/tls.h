@@ -1,0 +1,77 @@
+/* TLS 1.3 on non-blocking sockets. The only file that calls OpenSSL's SSL_* functions.
+ *
+ * A tls_ctx is made once per thread that uses it (so that threads share no locks); a tls belongs to
+ * the thread of its context.
+ */
+#ifndef RAMPART_COMMON_TLS_H
+#define RAMPART_COMMON_TLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/fail.h"
+
+struct tls_ctx;
+struct tls;
+
+struct tls_config {
+	bool server;
+	const char *cert_file;	/* PEM chain; NULL for a client without one */
+	const char *key_file;
+	const char *ca_file;	/* PEM: whom to trust */
+	bool require_peer_cert;	/* server: refuse clients without a certificate from ca_file */
+};
+
+/* Loads and checks the files. Returns 0, -ENOENT, -EACCES, -EKEYEXPIRED or -EINVAL; on failure `err`
+ * holds one line that names the file and what to do. */
+int tls_ctx_new(const struct tls_config *cfg, struct tls_ctx **out, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
+void tls_ctx_free(struct tls_ctx *ctx);
+
+enum tls_status {
+	TLS_DONE,
+	TLS_WANT_READ,	/* call again when the socket is readable */
+	TLS_WANT_WRITE,
+	TLS_EOF,	/* the peer closed */
+	TLS_FAILED,	/* tls_failure says how */
+};
+
+/* Takes the connected non-blocking socket `fd`; tls_free closes it. A client verifies the server's
+ * certificate for `verify_name`, a DNS name or an IP address. 0 or -ENOMEM (fd then stays the caller's). */
+int tls_new(struct tls_ctx *ctx, int fd, const char *verify_name, struct tls **out)
+	__attribute__((warn_unused_result));
+
+/* NULL-safe. Closes the socket without more words; see tls_close_notify. */
+void tls_free(struct tls *t);
+
+int tls_fd(const struct tls *t);
+
+/* Drives the handshake. TLS_DONE also means that ALPN agreed on rampart/1. */
+enum tls_status tls_handshake(struct tls *t) __attribute__((warn_unused_result));
+
+/* Up to `n` bytes; *got or *put says how many when TLS_DONE. */
+enum tls_status tls_read(struct tls *t, void *buf, size_t n, size_t *got)
+	__attribute__((warn_unused_result));
+enum tls_status tls_write(struct tls *t, const void *buf, size_t n, size_t *put)
+	__attribute__((warn_unused_result));
+
+/* Sends the close_notify alert if the socket takes it; never blocks. */
+void tls_close_notify(struct tls *t);
+
+/* RFC 8446, 7.5. 0 or -EIO. After the handshake only. */
+int tls_export_key(struct tls *t, const char *label, const uint8_t *context, size_t context_n,
+		   uint8_t *out, size_t out_n) __attribute__((warn_unused_result));
+
+/* Why the last call returned TLS_FAILED, without its stage. */
+void tls_failure(const struct tls *t, struct fail *out);
+/* The same in OpenSSL's words; valid until the next call on `t`. */
+const char *tls_failure_text(const struct tls *t);
+
+/* "TLSv1.3 TLS_AES_256_GCM_SHA384 X25519"; into `text`. After the handshake. */
+const char *tls_describe(const struct tls *t, char *text, size_t size);
+
+/* The library's version in words. */
+const char *tls_library_version(void);
+
+#endif

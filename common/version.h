@@ -1,0 +1,7 @@
+/* The release this tree becomes. */
+#ifndef RAMPART_COMMON_VERSION_H
+#define RAMPART_COMMON_VERSION_H
+
+#define RAMPART_VERSION "0.1.0"
+
+#endif

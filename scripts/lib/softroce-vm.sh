@@ -1,0 +1,312 @@
+# shellcheck shell=bash
+# One run of the micro-VM of scripts/softroce, seen from the host: job, QEMU, streams, signals, exit status.
+# Sourced by scripts/softroce, which has die and note, parses the options and sets: top, cpus, memory_mib,
+# accel, keep, tty, time_limit_s, extra_append and guest_env; softroce-image.sh sets kernel, kernel_dir and
+# initrd. The guest's side, and the lines that both sides exchange, are in softroce-guest.
+#
+# Descriptors: 3 the caller's stdin (tty=1: the terminal), 8 to the guest's control port, 9 from it.
+
+boot_limit_s=180
+
+# Quoted for any POSIX shell.
+quoted() {
+    printf "'%s'" "${1//\'/\'\\\'\'}"
+}
+
+# What the guest is to see read-write: the checkout if the caller is in it, else the current directory. A
+# checkout below a directory that the guest covers needs sharing even if it is only to be read.
+choose_shares() {
+    share_top='' share_top_options=rw,cache=mmap share_cwd=''
+    case $cwd/ in
+    "$top"/*)
+        share_top=$top
+        ;;
+    //) ;;
+    *)
+        share_cwd=$cwd
+        case $top/ in
+        "$cwd"/*) ;;
+        /tmp/* | /var/tmp/* | /run/* | /dev/*)
+            share_top=$top
+            share_top_options=ro,cache=loose
+            ;;
+        esac
+        ;;
+    esac
+}
+
+# config is for the guest's init, command for the shell that becomes the command; terminal stands between
+# the two where there is one.
+write_job() {
+    local entry
+    {
+        printf 'SOFTROCE_TOP=%s\n' "$(quoted "$share_top")"
+        printf 'SOFTROCE_TOP_OPTIONS=%s\n' "$share_top_options"
+        printf 'SOFTROCE_CWD=%s\n' "$(quoted "$share_cwd")"
+        printf 'SOFTROCE_KERNEL=%s\n' "$(quoted "$kernel_dir")"
+        printf 'SOFTROCE_STDIN=%s\n' "$use_stdin"
+        printf 'SOFTROCE_TTY=%s\n' "$tty"
+    } >"$scratch/job/config"
+    {
+        for entry in "${guest_env[@]}"; do
+            printf 'export %s=%s\n' "${entry%%=*}" "$(quoted "${entry#*=}")"
+        done
+        printf 'cd %s || exit 126\n' "$(quoted "$cwd")"
+        if [[ $1 != */* ]]; then
+            # shellcheck disable=SC2016  # it is the guest that expands this
+            printf 'command -v -- %s >/dev/null || { echo %s >&2; exit 127; }\n' \
+                "$(quoted "$1")" "$(quoted "$me: $1: command not found")"
+        fi
+        printf 'exec'
+        for entry in "$@"; do
+            printf ' %s' "$(quoted "$entry")"
+        done
+        printf '\n'
+    } >"$scratch/job/command"
+    ((!tty)) || write_terminal
+}
+
+# script(1) makes the terminal in the guest; session sizes it as the caller's is.
+write_terminal() {
+    local size
+    size=$(stty size <&3) || size='24 80'
+    printf 'stty rows %s cols %s\nexec /bin/sh /run/softroce/job/command\n' "${size% *}" "${size#* }" \
+        >"$scratch/job/session"
+    {
+        printf 'export PATH=%s TERM=%s SHELL=/bin/sh\n' "$(quoted "$PATH")" "$(quoted "${TERM:-dumb}")"
+        printf 'exec script -qefc "exec /bin/sh /run/softroce/job/session" /dev/null\n'
+    } >"$scratch/job/terminal"
+}
+
+share() { # TAG DIRECTORY OPTIONS
+    local readonly=
+    [[ $3 != ro* ]] || readonly=,readonly=on
+    # Security model "none" leaves files to whoever runs QEMU, root or not.
+    qemu+=(-fsdev "local,id=$1,path=${2//,/,,},security_model=none,multidevs=remap$readonly"
+        -device "virtio-9p-device,fsdev=$1,mount_tag=$1")
+}
+
+port() { # NUMBER NAME CHARDEV
+    qemu+=(-chardev "$3" -device "virtserialport,nr=$1,chardev=$2,name=$2")
+}
+
+qemu_arguments() {
+    local dir=${scratch//,/,,}
+    # An oops in the kernel under test is to end the machine, not to hang it. The clock is the TSC, so that
+    # programs read it without entering the kernel.
+    local append=(console=ttyS0 quiet panic=-1 oops=panic pci=off nokaslr mitigations=off no_timer_check
+        tsc=reliable clocksource=tsc random.trust_cpu=on nowatchdog rcupdate.rcu_cpu_stall_suppress=1
+        cryptomgr.notests ${extra_append:+"$extra_append"})
+    qemu=(qemu-system-x86_64 -name rampart-vm -nodefaults -no-user-config -display none -no-reboot
+        -machine microvm,rtc=on -rtc base=utc,clock=host -smp "$cpus" -m "$memory_mib"
+        -kernel "$kernel" -initrd "$initrd" -append "${append[*]}"
+        -chardev "file,id=console,path=$dir/console" -serial chardev:console
+        -device virtio-rng-device -device virtio-serial-device)
+    if [[ $accel == kvm ]]; then
+        qemu+=(-accel kvm -cpu host)
+    else
+        qemu+=(-accel tcg,thread=multi -cpu max)
+    fi
+    port 1 ctl "pipe,id=ctl,path=$dir/ctl"
+    port 2 out "file,id=out,path=$dir/out"
+    port 3 err "file,id=err,path=$dir/err"
+    ((!use_stdin)) || port 4 in "stdio,id=in,signal=off"
+    share host / ro
+    share job "$scratch/job" ro
+    [[ ! $share_top ]] || share top "$share_top" "$share_top_options"
+    [[ ! $share_cwd ]] || share cwd "$share_cwd" rw
+}
+
+# Runs "$@" out of reach of the terminal's signals, which are the script's to pass on; and it dies with
+# the script, even one that is killed.
+detached() {
+    exec setsid setpriv --pdeathsig KILL "$@" 3<&- 8>&- 9>&-
+}
+
+# Not QEMU but cat has the caller's descriptors, since QEMU would make them non-blocking. What cat has
+# passed on is seen in its /proc/PID/io. Disowned, so that the shell does not announce their end.
+start_streams() {
+    local qemu_stdin=/dev/null
+    detached cat <"$scratch/out" &
+    out_relay=$!
+    detached cat <"$scratch/err" >&2 &
+    err_relay=$!
+    # Read-write, because opening a FIFO for reading or writing only waits for the other side.
+    exec 8<>"$scratch/ctl.in" 9<>"$scratch/ctl.out"
+    ((!use_stdin)) || qemu_stdin=$scratch/in
+    detached "${qemu[@]}" <"$qemu_stdin" >"$scratch/qemu.log" 2>&1 &
+    qemu_pid=$!
+    if ((use_stdin)); then
+        detached cat <&3 >"$scratch/in" 2>/dev/null &
+        in_relay=$!
+    fi
+    disown -a
+}
+
+alive() {
+    kill -0 "$1" 2>/dev/null
+}
+
+# A stream whose reader has gone: the command is told, and what it wrote meanwhile is thrown away.
+check_readers() {
+    if [[ $out_relay ]] && ! alive "$out_relay"; then
+        out_relay=''
+        detached cat <"$scratch/out" >/dev/null &
+        disown
+        echo "hangup out" >&8
+    fi
+    if [[ $err_relay ]] && ! alive "$err_relay"; then
+        err_relay=''
+        detached cat <"$scratch/err" >/dev/null &
+        disown
+        echo "hangup err" >&8
+    fi
+}
+
+# Ends the run if one of its limits has passed.
+check_limits() {
+    if ((time_limit_s > 0 && SECONDS >= time_limit_s)); then
+        note "timed out after $time_limit_s s; the micro-VM was killed"
+        exit 124
+    elif [[ $stage == boot ]] && ((SECONDS >= boot_limit_s)); then
+        console_tail
+        note "the micro-VM did not boot within $boot_limit_s s"
+        exit 3
+    elif ((ack_deadline_s > 0 && SECONDS >= ack_deadline_s)); then
+        note "the micro-VM does not answer; it was killed"
+        exit "$signal_status"
+    fi
+}
+
+# Waits until relay $1, if its reader is still there, has passed on $2 bytes.
+drain() {
+    local written
+    while [[ $1 ]] && alive "$1"; do
+        written=$(sed -n 's/^wchar: //p' "/proc/$1/io" 2>/dev/null)
+        ((${written:-0} < $2)) || break
+        check_limits
+        sleep 0.01
+    done
+}
+
+# The first signal is the command's, which may take its time to end in order. A second one is for us; what
+# comes within half a second is the first one again, as timeout(1) sends it to the process and its group.
+on_signal() { # NAME STATUS
+    local now_ms=$((${EPOCHREALTIME/[^0-9]/} / 1000))
+    if [[ $stage != started ]]; then
+        exit "$2"
+    elif ((signal_at_ms == 0)); then
+        signal_at_ms=$now_ms
+        signal_status=$2
+        ack_deadline_s=$((SECONDS + 10))
+        echo "signal $1" >&8
+    elif ((now_ms - signal_at_ms > 500)); then
+        note "second signal: the micro-VM was killed"
+        exit "$2"
+    fi
+}
+
+on_resize() {
+    local size
+    if ((tty)) && [[ $stage == started ]] && size=$(stty size <&3 2>/dev/null); then
+        echo "size $size" >&8
+    fi
+}
+
+console_tail() {
+    note "the end of its console:"
+    tail -n 15 "$scratch/console" >&2
+}
+
+# QEMU has ended by itself, which it never should.
+explain_end() {
+    local panic
+    panic=$(grep -m 1 -o 'Kernel panic.*' "$scratch/console")
+    if [[ $panic ]]; then
+        console_tail
+        note "the guest's kernel failed: $panic"
+    elif [[ -s $scratch/console ]]; then
+        console_tail
+        note "the micro-VM ended by itself"
+    else
+        note "QEMU failed: $(tail -n 1 "$scratch/qemu.log")"
+    fi
+    [[ $stage == started ]] || exit 3
+    exit 125
+}
+
+# Waits, two seconds at most, for all of "$@" to end.
+await_end() {
+    local tries pid
+    for ((tries = 0; tries < 200; tries++)); do
+        for pid in "$@"; do
+            alive "$pid" && sleep 0.01 && continue 2
+        done
+        break
+    done
+}
+
+# Everything that was started ends here, whichever way the script does.
+cleanup() {
+    trap '' INT TERM HUP WINCH
+    # shellcheck disable=SC2086  # empty ones are to vanish
+    kill -KILL $qemu_pid $in_relay 2>/dev/null
+    # Without QEMU the other relays find the end of their file; one whose reader has stopped is left.
+    # shellcheck disable=SC2086
+    await_end $qemu_pid $in_relay $out_relay $err_relay
+    [[ ! $saved_terminal ]] || stty "$saved_terminal" <&3
+    if ((keep)); then
+        note "kept $scratch"
+    else
+        rm -rf "$scratch"
+    fi
+}
+
+follow() {
+    local word a b c
+    while alive "$qemu_pid"; do
+        check_limits
+        check_readers
+        read -r -t 0.25 word a b c <&9 || continue
+        case $word in
+        ready) stage=ready ;;
+        started)
+            stage=started
+            ((!tty)) || { saved_terminal=$(stty -g <&3) && stty raw -echo <&3; }
+            ;;
+        ack) ack_deadline_s=0 ;;
+        fail)
+            note "$a $b $c"
+            exit 3
+            ;;
+        exit)
+            drain "$out_relay" "$b"
+            drain "$err_relay" "$c"
+            if ((a == 137)) && grep -q 'Out of memory' "$scratch/console"; then
+                note "the guest ran out of memory and killed the command; see --memory"
+            fi
+            exit "$a"
+            ;;
+        esac
+    done
+    explain_end
+}
+
+# Runs "$@" in the guest. Does not return: the script's exit status is the command's.
+run_vm() {
+    stage=boot ack_deadline_s=0 signal_at_ms=0 signal_status=0 SECONDS=0
+    qemu_pid='' out_relay='' err_relay='' in_relay='' saved_terminal=''
+    scratch=$(mktemp -d "${TMPDIR:-/tmp}/softroce.XXXXXX") || die 3 "cannot make a scratch directory"
+    trap cleanup EXIT
+    trap 'on_signal INT 130' INT
+    trap 'on_signal TERM 143' TERM
+    trap 'on_signal HUP 129' HUP
+    trap on_resize WINCH
+    mkdir "$scratch/job"
+    mkfifo "$scratch"/{ctl.in,ctl.out,out,err,in}
+    choose_shares
+    write_job "$@"
+    qemu_arguments
+    start_streams
+    follow
+}

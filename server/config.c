@@ -1,0 +1,146 @@
+/* rdma_server's option table. No I/O. */
+#include "server/config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/frame.h"
+#include "common/log.h"
+#include "common/paths.h"
+#include "common/pump.h"
+
+static const char *const client_auth_names[] = { "none", "require", NULL };
+
+#define AT(field) offsetof(struct server_config, field)
+
+static const struct opt options[] = {
+	{ .name = "bind", .type = OPT_STRING, .offset = AT(bind), .metavar = "ADDR",
+	  .def = "the RDMA device's", .help = "IP address to serve on; it must belong to an RDMA device." },
+	{ .name = "ca", .type = OPT_STRING, .offset = AT(ca), .metavar = "FILE",
+	  .def = "build/certs/ca.pem", .help = "CA certificate that signs clients' certificates." },
+	{ .name = "cert", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE",
+	  .def = "build/certs/server.pem", .help = "Certificate chain of this server." },
+	{ .name = "client-auth", .type = OPT_CHOICE, .offset = AT(client_auth),
+	  .choices = client_auth_names, .metavar = "MODE", .def = "none",
+	  .help = "Whether clients must show a certificate signed by --ca." },
+	{ .name = "credits", .type = OPT_UINT, .offset = AT(credits), .min = 1, .max = 128,
+	  .metavar = "N", .def = "16", .help = "Messages one client may have in flight, at most." },
+	{ .name = "device", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME",
+	  .def = "the first active one", .help = "RDMA device." },
+	{ .name = "drain-timeout", .type = OPT_DURATION, .offset = AT(drain_timeout_ns),
+	  .min = 0, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "5",
+	  .help = "Longest time to wait for clients to leave when told to stop." },
+	{ .name = "handshake-timeout", .type = OPT_DURATION, .offset = AT(handshake_timeout_ns),
+	  .min = 10 * NS_PER_MS, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "30",
+	  .help = "Longest time for a TLS handshake, and again for the request after it." },
+	{ .name = "key", .type = OPT_STRING, .offset = AT(key), .metavar = "FILE",
+	  .def = "build/certs/server.key", .help = "Private key of --cert." },
+	{ .name = "log-level", .type = OPT_CHOICE, .offset = AT(log_level), .choices = log_level_names,
+	  .metavar = "LEVEL", .def = "info", .help = "What to log to stderr." },
+	{ .name = "max-clients", .type = OPT_UINT, .offset = AT(max_clients), .min = 1, .max = 200000,
+	  .metavar = "N", .def = "1024", .help = "Clients connected at once; more are refused as `full`." },
+	{ .name = "max-handshakes", .type = OPT_UINT, .offset = AT(max_handshakes), .min = 1, .max = 65536,
+	  .metavar = "N", .def = "512",
+	  .help = "TLS handshakes in progress per shard; further connections wait in the backlog." },
+	{ .name = "message-size", .type = OPT_SIZE, .offset = AT(message_bytes),
+	  .min = FRAME_MESSAGE_BYTES_MIN, .max = FRAME_MESSAGE_BYTES_MAX, .metavar = "BYTES",
+	  .def = "4k", .help = "Largest message, 16-byte header included." },
+	{ .name = "poll", .type = OPT_CHOICE, .offset = AT(poll), .choices = poll_mode_names,
+	  .metavar = "MODE", .def = "event",
+	  .help = "How completions are waited for: sleep, spin, or spin for --spin before sleeping." },
+	{ .name = "probe-interval", .type = OPT_DURATION, .offset = AT(probe_interval_ns), .min = 0,
+	  .max = 3600 * NS_PER_S, .metavar = "SECONDS", .def = "10",
+	  .help = "A client silent for this long is probed, and dropped if its host does not answer; 0 never." },
+	{ .name = "rdma-port", .type = OPT_UINT, .offset = AT(rdma_port), .min = 0, .max = 65535,
+	  .metavar = "PORT", .def = "7472",
+	  .help = "RDMA port of the first shard, the others follow; 0 lets the system choose." },
+	{ .name = "region-size", .type = OPT_SIZE, .offset = AT(region_bytes), .min = 0,
+	  .max = 1 << 20, .metavar = "BYTES", .def = "4k",
+	  .help = "One-sided memory for each client that asks for it; 0 offers none." },
+	{ .name = "session-timeout", .type = OPT_DURATION, .offset = AT(session_timeout_ns),
+	  .min = 10 * NS_PER_MS, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "30",
+	  .help = "Time a granted session has to make its RDMA connection." },
+	{ .name = "spin", .type = OPT_DURATION, .offset = AT(spin_ns), .min = NS_PER_US,
+	  .max = NS_PER_S, .metavar = "TIME", .def = "50us",
+	  .help = "With --poll adaptive: how long to spin after the last completion." },
+	{ .name = "stats-interval", .type = OPT_DURATION, .offset = AT(stats_interval_ns), .min = 0,
+	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "0",
+	  .help = "Print a line of statistics to stderr this often; 0 never." },
+	{ .name = "threads", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
+	  .metavar = "N", .def = "online CPUs", .help = "Shards: threads with loop and resources of their own." },
+	{ .name = "tls-port", .type = OPT_UINT, .offset = AT(tls_port), .min = 0, .max = 65535,
+	  .metavar = "PORT", .def = "7471", .help = "TCP port of the TLS bootstrap; 0 lets the system choose." },
+	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
+	  .help = "Read every connection's packet sequence numbers back from the device and compare." },
+};
+
+const struct opts_spec server_options = {
+	.program = "rdma_server",
+	.usage = "[options]",
+	.summary = "Serves RDMA clients that bootstrap over TLS 1.3: echoes their messages and holds a memory\n"
+		   "region for one-sided access by each. Stops on SIGTERM or SIGINT after draining.",
+	.opts = options,
+	.n_opts = sizeof(options) / sizeof(options[0]),
+	.epilog = "Exit status: 0 stopped when told to, 1 failed while running, 2 usage, 3 the environment\n"
+		  "cannot run it (the message says what to do).",
+};
+
+void server_config_defaults(struct server_config *c)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	memset(c, 0, sizeof(*c));
+	c->tls_port = 7471;
+	c->rdma_port = 7472;
+	c->threads = cpus > 0 ? (uint64_t)cpus : 1;
+	c->max_clients = 1024;
+	c->message_bytes = 4096;
+	c->credits = 16;
+	c->region_bytes = 4096;
+	c->spin_ns = 50 * NS_PER_US;
+	c->log_level = LOG_LVL_INFO;
+	c->handshake_timeout_ns = 30 * NS_PER_S;
+	c->session_timeout_ns = 30 * NS_PER_S;
+	c->probe_interval_ns = 10 * NS_PER_S;
+	c->drain_timeout_ns = 5 * NS_PER_S;
+	c->max_handshakes = 512;
+}
+
+static int file_or_default(const char *given, const char *relative, char out[PATH_MAX])
+{
+	if (!given)
+		return path_beside_program(relative, out, PATH_MAX);
+	return snprintf(out, PATH_MAX, "%s", given) >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+int server_config_check(struct server_config *c, char *err, size_t err_size)
+{
+	if (c->rdma_port && c->rdma_port + c->threads - 1 > 65535) {
+		snprintf(err, err_size, "--rdma-port: %llu and --threads %llu need ports above 65535; "
+			 "allowed: 1 to %llu, or 0", (unsigned long long)c->rdma_port,
+			 (unsigned long long)c->threads, 65536ULL - c->threads);
+		return -EINVAL;
+	}
+	if (c->bind && addr_parse(c->bind, 0, &c->addr)) {
+		snprintf(err, err_size, "--bind: '%s' is not an IPv4 or IPv6 address", c->bind);
+		return -EINVAL;
+	}
+	if (c->bind && addr_is_any(&c->addr)) {
+		snprintf(err, err_size, "--bind: %s is not allowed; RDMA needs the address of one device", c->bind);
+		return -EINVAL;
+	}
+	if (!c->cert != !c->key) {
+		snprintf(err, err_size, "--cert and --key: give both or neither");
+		return -EINVAL;
+	}
+	if (file_or_default(c->cert, "build/certs/server.pem", c->cert_path) ||
+	    file_or_default(c->key, "build/certs/server.key", c->key_path) ||
+	    file_or_default(c->ca, "build/certs/ca.pem", c->ca_path)) {
+		snprintf(err, err_size, "--cert, --key, --ca: a path is too long");
+		return -EINVAL;
+	}
+	return 0;
+}

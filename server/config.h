@@ -1,0 +1,58 @@
+/* rdma_server's options and what follows from them. Read-only once the shards run. */
+#ifndef RAMPART_SERVER_CONFIG_H
+#define RAMPART_SERVER_CONFIG_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/addr.h"
+#include "common/opts.h"
+
+struct server_config {
+	/* options */
+	const char *bind;
+	uint64_t tls_port;
+	uint64_t rdma_port;	/* of the first shard; 0: the system chooses */
+	uint64_t threads;
+	uint64_t max_clients;
+	const char *cert, *key, *ca;
+	int client_auth;	/* enum client_auth */
+	uint64_t message_bytes;
+	uint64_t credits;	/* per client, at most */
+	uint64_t region_bytes;	/* 0: no one-sided regions */
+	int poll;		/* enum poll_mode */
+	uint64_t spin_ns;
+	const char *device;
+	int log_level;
+	uint64_t stats_interval_ns;	/* 0: none */
+	uint64_t handshake_timeout_ns;
+	uint64_t session_timeout_ns;
+	uint64_t probe_interval_ns;	/* 0: never */
+	uint64_t drain_timeout_ns;
+	uint64_t max_handshakes;	/* per shard */
+	bool verify;
+
+	/* derived by limits_derive */
+	struct addr addr;
+	uint32_t shard_clients;		/* clients one shard can hold */
+	uint32_t shard_conns;		/* connection objects: those and handshakes */
+	uint32_t shard_qps;
+	uint32_t recv_depth;		/* receive buffers of a shard */
+	uint32_t spare_bufs;
+	uint32_t sq_depth;
+	uint32_t inline_bytes;
+	char cert_path[PATH_MAX], key_path[PATH_MAX], ca_path[PATH_MAX];
+};
+
+enum client_auth { CLIENT_AUTH_NONE, CLIENT_AUTH_REQUIRE };
+
+extern const struct opts_spec server_options;
+
+void server_config_defaults(struct server_config *c);
+
+/* Checks that depend on more than one option. 0, or -EINVAL with a line in `err`. */
+int server_config_check(struct server_config *c, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
+
+#endif

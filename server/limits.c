@@ -1,0 +1,100 @@
+/* Sizes and limits. See limits.h.
+ *
+ * A shard's receive depth is the number of messages all of its clients together may have in flight; it
+ * bounds the receive completion queue too. Queue pairs are twice the clients, because those of the
+ * clients that left rest in quarantine while new ones come.
+ */
+#include "server/limits.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <sys/param.h>
+
+#include "common/dev.h"
+#include "common/ep.h"
+#include "common/rc.h"
+#include "common/res.h"
+
+/* Descriptors beside those of handshakes: loops, channels, log, device. */
+#define FDS_BASE 64
+#define FDS_PER_SHARD 16
+#define INLINE_MAX 220
+#define SPARES_MAX 4096
+
+/* The kernel spreads connections over the shards' sockets by hash: leave room for six standard
+ * deviations of that spread, so that a shard does not fill up before the server does. */
+static uint32_t clients_of_shard(const struct server_config *c)
+{
+	double mean = (double)c->max_clients / (double)c->threads;
+	double room = ceil(mean + 6 * sqrt(mean));
+
+	if (c->threads == 1 || room > (double)c->max_clients)
+		return (uint32_t)c->max_clients;
+	return (uint32_t)room;
+}
+
+static int too_low(char *err, size_t size, const struct server_config *c, const char *what,
+		   unsigned long long have, unsigned long long need, const char *advice)
+{
+	snprintf(err, size, "%s is %llu, but --max-clients %llu needs %llu; %s", what, have,
+		 (unsigned long long)c->max_clients, need, advice);
+	return -ENOSPC;
+}
+
+static int check_device(const struct server_config *c, const struct dev *dev, char *err, size_t size)
+{
+	uint64_t qps = (uint64_t)c->shard_clients * c->threads;
+	uint64_t max_qp = (uint64_t)dev->attr.max_qp, max_cqe = (uint64_t)dev->attr.max_cqe;
+	uint64_t cqs = c->threads * (1 + ((uint64_t)c->shard_qps * c->sq_depth + max_cqe - 1) / max_cqe);
+
+	if (qps > max_qp)
+		return too_low(err, size, c, "the device's max_qp", max_qp, qps,
+			       "lower --max-clients or use another device");
+	if (c->recv_depth < c->shard_clients)
+		return too_low(err, size, c, "the receive depth of a shard (device's max_srq_wr and max_cqe)",
+			       c->recv_depth, c->shard_clients, "raise --threads or lower --max-clients");
+	if (cqs > (uint64_t)dev->attr.max_cq)
+		return too_low(err, size, c, "the device's max_cq", (unsigned)dev->attr.max_cq, cqs,
+			       "lower --max-clients or --credits");
+	if ((uint64_t)dev->attr.max_qp_wr < c->sq_depth)
+		return too_low(err, size, c, "the device's max_qp_wr", (unsigned)dev->attr.max_qp_wr,
+			       c->sq_depth, "lower --credits");
+	return 0;
+}
+
+static int check_process(const struct server_config *c, char *err, size_t size)
+{
+	uint64_t fds = FDS_BASE + c->threads * (FDS_PER_SHARD + c->max_handshakes);
+	uint64_t have_fds = res_raise_nofile(), have_lock = res_raise_memlock();
+	uint64_t lock = c->threads * (c->recv_depth + c->spare_bufs) * ((c->message_bytes + 63) & ~63ull);
+
+	if (have_fds < fds)
+		return too_low(err, size, c, "the limit of open files (ulimit -n)", have_fds, fds,
+			       "raise it or lower --max-handshakes");
+	if (have_lock < lock)
+		return too_low(err, size, c, "the limit of locked memory (ulimit -l, bytes)", have_lock, lock,
+			       "raise it, or lower --max-clients, --credits or --message-size");
+	return 0;
+}
+
+int limits_derive(struct server_config *c, const struct dev *dev, char *err, size_t err_size)
+{
+	uint64_t max_depth = MIN((uint64_t)dev->attr.max_srq_wr, (uint64_t)dev->attr.max_cqe);
+	uint64_t wanted, qps;
+	int ret;
+
+	c->shard_clients = clients_of_shard(c);
+	c->shard_conns = c->shard_clients + (uint32_t)c->max_handshakes + 16;
+	wanted = (uint64_t)c->shard_clients * c->credits;
+	c->recv_depth = (uint32_t)MIN(wanted, max_depth);
+	c->spare_bufs = MIN(c->recv_depth, SPARES_MAX) + 64;
+	c->sq_depth = rc_sq_depth((uint32_t)c->credits);
+	c->inline_bytes = (uint32_t)MIN(c->message_bytes, INLINE_MAX);
+	qps = MIN((uint64_t)c->shard_clients * 2 + 64, (uint64_t)dev->attr.max_qp / c->threads);
+	c->shard_qps = (uint32_t)MIN(MIN(qps, WR_SLOT_MAX), (uint64_t)UINT32_MAX);
+	if ((uint64_t)c->recv_depth + c->spare_bufs >= EP_NO_BUF)
+		c->recv_depth = EP_NO_BUF - c->spare_bufs - 1;
+	ret = check_device(c, dev, err, err_size);
+	return ret ? ret : check_process(c, err, err_size);
+}

@@ -1,0 +1,218 @@
+/* rdma_server: starts the shards, says when it is ready, waits for a signal, drains. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ev.h>
+
+#include "common/build_info.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/psn.h"
+#include "server/config.h"
+#include "server/limits.h"
+#include "server/shard.h"
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
+
+struct main_loop {
+	struct server *server;
+	ev_signal term, interrupt;
+	ev_timer stats;
+	uint64_t last_messages;
+};
+
+static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
+{
+	(void)w;
+	(void)revents;
+	ev_break(loop, EVBREAK_ALL);
+}
+
+static uint64_t total(const struct server *server, size_t offset)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < server->n_shards; i++)
+		n += counter_get((const counter *)((const char *)&server->shards[i]->stats + offset));
+	return n;
+}
+
+static void on_stats(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct main_loop *m = w->data;
+	uint64_t messages = total(m->server, offsetof(struct stats, messages_in));
+	uint64_t failures = 0;
+
+	(void)revents;
+	for (uint32_t i = 0; i < m->server->n_shards; i++)
+		failures += fail_table_total(&m->server->shards[i]->stats.failures);
+	log_write(LOG_LVL_ERROR, "connected %llu, handshakes %llu, messages/s %.0f, failures %llu, QPs in use %llu",
+		  (unsigned long long)total(m->server, offsetof(struct stats, connected)),
+		  (unsigned long long)total(m->server, offsetof(struct stats, handshakes)),
+		  (double)(messages - m->last_messages) / ((double)m->server->cfg->stats_interval_ns / 1e9),
+		  (unsigned long long)failures,
+		  (unsigned long long)total(m->server, offsetof(struct stats, qps_in_use)));
+	m->last_messages = messages;
+	ev_timer_again(loop, w);
+}
+
+/* Which address, which device, which sizes: everything that can be known before a shard is made. */
+static int prepare(struct server_config *cfg, char *err, size_t err_size)
+{
+	struct dev dev;
+	int ret = 0;
+
+	if (!cfg->bind)
+		ret = dev_local_addr(cfg->device, &cfg->addr, err, err_size);
+	if (!ret)
+		ret = dev_open(&cfg->addr, cfg->device, &dev, err, err_size);
+	if (ret)
+		return ret;
+	ret = limits_derive(cfg, &dev, err, err_size);
+	dev_close(&dev);
+	return ret;
+}
+
+static int start(struct server *server, char *err, size_t err_size)
+{
+	uint32_t n = (uint32_t)server->cfg->threads;
+
+	server->shards = calloc(n, sizeof(*server->shards));
+	if (!server->shards || psn_registry_new(&server->psns)) {
+		snprintf(err, err_size, "this machine is out of memory");
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		int ret = shard_new(server, i, &server->shards[i], err, err_size);
+
+		if (ret)
+			return ret;
+		server->n_shards++;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		int ret = shard_start(server->shards[i]);
+
+		if (ret) {
+			snprintf(err, err_size, "cannot start a thread: %s", strerror(-ret));
+			return ret;
+		}
+	}
+	return 0;
+}
+
+static void print_ready(const struct server *server)
+{
+	struct addr tls = server->cfg->addr;
+	char text[ADDR_TEXT_MAX];
+
+	addr_set_port(&tls, server->tls_port);
+	printf("rdma_server ready: tls=%s", addr_text(&tls, text));
+	printf(" rdma_ports=");
+	for (uint32_t i = 0; i < server->n_shards; i++)
+		printf("%s%u", i ? "," : "", addr_port(&server->shards[i]->rdma_addr));
+	printf(" device=%s shards=%u max_clients=%llu\n", server->shards[0]->dev.name, server->n_shards,
+	       (unsigned long long)server->cfg->max_clients);
+	fflush(stdout);
+}
+
+static void stop(struct server *server)
+{
+	atomic_store_explicit(&server->draining, true, memory_order_relaxed);
+	for (uint32_t i = 0; i < server->n_shards; i++)
+		shard_wake(server->shards[i]);
+}
+
+/* Joins and frees; returns the first shard failure. */
+static int finish(struct server *server)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; i < server->n_shards; i++) {
+		int status = shard_join(server->shards[i]);
+
+		if (status && !ret)
+			ret = status;
+	}
+	for (uint32_t i = 0; i < server->n_shards; i++)
+		shard_free(server->shards[i]);
+	free(server->shards);
+	psn_registry_free(server->psns);
+	return ret;
+}
+
+static void wait_for_signal(struct main_loop *m)
+{
+	struct ev_loop *loop = ev_default_loop(0);
+	double interval_s = (double)m->server->cfg->stats_interval_ns / 1e9;
+
+	ev_signal_init(&m->term, on_signal, SIGTERM);
+	ev_signal_start(loop, &m->term);
+	ev_signal_init(&m->interrupt, on_signal, SIGINT);
+	ev_signal_start(loop, &m->interrupt);
+	if (m->server->cfg->stats_interval_ns) {
+		ev_timer_init(&m->stats, on_stats, interval_s, interval_s);
+		m->stats.data = m;
+		ev_timer_start(loop, &m->stats);
+	}
+	print_ready(m->server);
+	ev_run(loop, 0);
+}
+
+static int serve(struct server_config *cfg)
+{
+	struct server server = { .cfg = cfg, .started_ns = clock_now_ns() };
+	struct main_loop m = { .server = &server };
+	char err[512];
+	int ret = prepare(cfg, err, sizeof(err));
+
+	if (!ret)
+		ret = start(&server, err, sizeof(err));
+	if (ret) {
+		log_error("%s", err);
+		stop(&server);
+		finish(&server);
+		return EXIT_ENVIRONMENT;
+	}
+	wait_for_signal(&m);
+	log_info("stopping: draining for at most %.1f s", (double)cfg->drain_timeout_ns / 1e9);
+	stop(&server);
+	ret = finish(&server);
+	log_info("stopped");
+	return ret ? EXIT_FAILED : EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+	struct server_config cfg;
+	char err[512];
+	int first;
+
+	server_config_defaults(&cfg);
+	switch (opts_parse(&server_options, argc, argv, &cfg, &first, err, sizeof(err))) {
+	case OPTS_HELP:
+		opts_print_help(&server_options, stdout);
+		return EXIT_OK;
+	case OPTS_VERSION:
+		printf("rdma_server %s\n", build_info_text());
+		return EXIT_OK;
+	case OPTS_ERROR:
+		fprintf(stderr, "rdma_server: %s\n", err);
+		return EXIT_USAGE;
+	case OPTS_OK:
+		break;
+	}
+	if (first < argc) {
+		fprintf(stderr, "rdma_server: %s: no operands are taken (see --help)\n", argv[first]);
+		return EXIT_USAGE;
+	}
+	if (server_config_check(&cfg, err, sizeof(err))) {
+		fprintf(stderr, "rdma_server: %s\n", err);
+		return EXIT_USAGE;
+	}
+	log_init("rdma_server", (enum log_level)cfg.log_level);
+	signal(SIGPIPE, SIG_IGN);
+	return serve(&cfg);
+}

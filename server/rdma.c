@@ -1,0 +1,197 @@
+/* Connection manager events of a shard: requests are verified against their session before anything
+ * is spent on them. docs/protocol.md, "RDMA connection".
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/cm.h"
+#include "common/hist.h"
+#include "common/log.h"
+#include "common/region.h"
+#include "server/session.h"
+#include "server/shard.h"
+
+static void reject(struct shard *s, struct rdma_cm_id *id, enum refuse_code code)
+{
+	uint8_t data[PDATA_REJECT_BYTES];
+	struct fail f = { .stage = STAGE_RDMA_CONNECT, .kind = FAIL_REFUSED, .code = (int)code };
+
+	pdata_encode_reject((uint16_t)code, data);
+	cm_reject(id, data, sizeof(data));
+	cm_id_destroy(id);
+	if (code < STATS_REFUSE_MAX)
+		counter_add(&s->stats.refused[code], 1);
+	fail_table_count(&s->stats.failures, &f);
+	log_debug("shard %u: RDMA request rejected: %s", s->index, refuse_code_name(code));
+}
+
+/* The request's addresses are the peer's claim: they must be those of the TLS session, and so must be
+ * the address the path leads to, where packets will really go. */
+static bool address_matches(const struct conn *c, struct rdma_cm_id *id, const struct addr *claimed)
+{
+	struct addr path;
+
+	if (!addr_same_host(claimed, &c->peer))
+		return false;
+	return cm_path_peer(id, &path) != 0 || addr_same_host(&path, &c->peer);
+}
+
+/* 0, or why the request is not the session owner's. */
+static enum refuse_code check_proof(const struct conn *c, const struct cm_event *e,
+				    const struct pdata_proof *proof)
+{
+	struct addr local, peer;
+	struct auth_binding b = { .session = c->session, .client_qpn = e->qpn, .client = &peer,
+				  .server = &local };
+	uint8_t expected[AUTH_HMAC_BYTES];
+
+	if (cm_addresses(e->id, &local, &peer) || !address_matches(c, e->id, &peer))
+		return REFUSE_BAD_ADDRESS;
+	if (auth_hmac(c->keys.client, &b, expected))
+		return REFUSE_INTERNAL;
+	return auth_compare(expected, proof->hmac) ? REFUSE_BAD_HMAC : 0;
+}
+
+static int accept_request(struct conn *c, uint32_t client_qpn)
+{
+	struct addr local, peer;
+	struct pdata_proof proof;
+	struct auth_binding b = { .session = c->session, .client_qpn = client_qpn,
+				  .server_qpn = rc_qpn(&c->rc), .client = &peer, .server = &local };
+	uint8_t data[PDATA_PROOF_BYTES];
+	struct cm_conn_param param = { .qpn = rc_qpn(&c->rc), .private_data = data,
+				       .private_bytes = sizeof(data) };
+	int ret = cm_addresses(c->rc.id, &local, &peer);
+
+	memcpy(proof.session, c->session, sizeof(proof.session));
+	if (!ret)
+		ret = auth_hmac(c->keys.server, &b, proof.hmac);
+	if (ret)
+		return ret;
+	pdata_encode_proof(PDATA_REPLY, &proof, data);
+	param.responder_resources = c->region != REGION_NONE ? 1 : 0;
+	return cm_accept(c->rc.id, &param);
+}
+
+/* Takes and programs a QP and accepts. 0 or -errno. */
+static int set_up(struct conn *c, const struct cm_event *e)
+{
+	struct shard *s = c->shard;
+	bool has_region = c->region != REGION_NONE;
+	struct cm_qp_param qp = { .rq_psn = c->client_psn, .sq_psn = c->server_psn,
+				  .remote_write = has_region, .remote_read = has_region,
+				  .reads = has_region ? 1 : 0, .verify = s->cfg->verify };
+	uint64_t t0 = clock_now_ns();
+	int ret = rc_take_qp(&c->rc, c->index);
+
+	if (!ret)
+		ret = cm_program_qp(e->id, c->rc.qp, &qp, NULL);
+	if (ret)
+		return ret;
+	if (qp.verify)
+		counter_add(&s->stats.psn_verified, 1);
+	hist_record(s->stats.stages[SS_QP_SETUP], clock_now_ns() - t0);
+	/* Bound before the accept, so the key works as soon as the client knows it is connected. */
+	if (has_region)
+		ret = region_bind(s->regions, c->region, &c->rc);
+	return ret ? ret : accept_request(c, e->qpn);
+}
+
+static void on_connect_request(struct shard *s, const struct cm_event *e)
+{
+	struct pdata_proof proof;
+	enum refuse_code code;
+	struct conn *c;
+	uint32_t index;
+	int ret;
+
+	if (pdata_decode_proof(PDATA_REQUEST, e->private_data, e->private_bytes, &proof)) {
+		reject(s, e->id, REFUSE_BAD_REQUEST);
+		return;
+	}
+	/* Consumed here, before anything else is looked at: a session is good for one try. */
+	index = session_take(s->sessions, proof.session);
+	if (index == SESSION_NONE) {
+		reject(s, e->id, REFUSE_BAD_SESSION);
+		return;
+	}
+	c = &s->conns[index];
+	conn_set_state(c, CONN_ST_ACCEPTING);
+	c->accepted_ns = clock_now_ns();
+	code = check_proof(c, e, &proof);
+	if (code) {
+		reject(s, e->id, code);
+		conn_close(c, CLOSE_REFUSED);
+		return;
+	}
+	c->rc.id = e->id;
+	cm_id_set_context(e->id, c);
+	ret = set_up(c, e);
+	if (ret) {
+		c->rc.id = NULL;
+		reject(s, e->id, ret == -EAGAIN || ret == -ENOMEM || ret == -ENOSPC ?
+		       REFUSE_NO_RESOURCES : REFUSE_INTERNAL);
+		log_warn("cannot accept a client: %s", strerror(-ret));
+		conn_fail(c, ret == -EBADMSG ? FAIL_PROTOCOL : FAIL_ERRNO,
+			  ret == -EBADMSG ? PROTO_PSN_MISMATCH : -ret);
+		return;
+	}
+	c->cm_connected = true;
+}
+
+static void on_disconnected(struct conn *c)
+{
+	if (c->state == CONN_ST_CLOSING) {
+		c->cm_connected = false;
+		conn_try_finish(c);
+		return;
+	}
+	/* Answers the peer's disconnect request too. */
+	conn_close(c, CLOSE_PEER_LEFT);
+	if (c->state == CONN_ST_CLOSING) {
+		c->cm_connected = false;
+		conn_try_finish(c);
+	}
+}
+
+static void on_failed(struct conn *c, const struct cm_event *e)
+{
+	c->cm_connected = false;
+	conn_fail(c, FAIL_CM_STATUS, e->status);
+	conn_try_finish(c);
+}
+
+void rdma_on_cm_event(void *arg, const struct cm_event *e)
+{
+	struct shard *s = arg;
+
+	switch (e->type) {
+	case CM_CONNECT_REQUEST:
+		on_connect_request(s, e);
+		break;
+	case CM_ESTABLISHED:
+		echo_set_live(e->context);
+		break;
+	case CM_DISCONNECTED:
+		on_disconnected(e->context);
+		break;
+	case CM_REJECTED:
+	case CM_UNREACHABLE:
+	case CM_CONNECT_ERROR:
+		on_failed(e->context, e);
+		break;
+	case CM_DEVICE_REMOVED:
+		log_error("RDMA device %s was removed: stopping", s->dev.name);
+		s->pump.broken = true;
+		pump_break(&s->pump);
+		break;
+	case CM_ADDR_RESOLVED:
+	case CM_ADDR_ERROR:
+	case CM_ROUTE_RESOLVED:
+	case CM_ROUTE_ERROR:
+	case CM_CONNECT_RESPONSE:
+	case CM_OTHER:
+		break;
+	}
+}

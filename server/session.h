@@ -1,0 +1,27 @@
+/* Table of granted sessions: from session id to the connection it was granted to.
+ *
+ * Single use: session_take removes what it finds. Expiry is the connection's deadline. Owning thread:
+ * the shard's. No I/O.
+ */
+#ifndef RAMPART_SERVER_SESSION_H
+#define RAMPART_SERVER_SESSION_H
+
+#include <stdint.h>
+
+#include "common/frame.h"
+
+#define SESSION_NONE UINT32_MAX
+
+struct session_table;
+
+/* Room for `max` sessions. 0 or -ENOMEM. */
+int session_table_new(uint32_t max, struct session_table **out) __attribute__((warn_unused_result));
+void session_table_free(struct session_table *t);
+
+/* `conn` must be below the table's max and not in it already; ids are random, so never twice. */
+void session_put(struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES], uint32_t conn);
+/* Removes the session and returns its connection, or SESSION_NONE. */
+uint32_t session_take(struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES]);
+uint32_t session_count(const struct session_table *t);
+
+#endif

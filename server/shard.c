@@ -1,0 +1,462 @@
+/* A shard's resources, loop and thread. See shard.h.
+ *
+ * Sockets and verbs resources are made by the thread that starts the server, so that every failure is
+ * known before the server says it is ready; from shard_start on they belong to the shard's thread.
+ */
+#include "server/shard.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/cm.h"
+#include "common/ep.h"
+#include "common/log.h"
+#include "common/psn.h"
+#include "common/region.h"
+#include "common/tls.h"
+#include "server/session.h"
+
+#define ACCEPT_BUDGET 64
+#define TLS_BACKLOG 4096
+#define RDMA_BACKLOG 1024	/* the kernel's default cap, net.rdma_ucm.max_backlog */
+#define QP_BUDGET 32		/* queue pairs made or recycled in one go: about 10 ms emulated */
+#define QP_RESERVE 256u
+#define HOUSEKEEPING_S 0.02
+#define QUARANTINE_NS (5 * NS_PER_S)	/* TIMEWAIT is about 4 s */
+
+static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents);
+
+uint32_t shard_handshakes(const struct shard *s)
+{
+	return s->lists[CONN_ST_TLS_ACCEPT].n + s->lists[CONN_ST_HELLO].n + s->lists[CONN_ST_GRANT].n +
+	       s->lists[CONN_ST_REFUSE].n;
+}
+
+static void accept_one(struct shard *s, int fd, const struct sockaddr_storage *ss)
+{
+	struct conn *c;
+	struct addr peer;
+	int one = 1;
+
+	counter_add(&s->stats.tcp_accepted, 1);
+	if (addr_from_sockaddr((const struct sockaddr *)ss, &peer)) {
+		close(fd);
+		return;
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	c = conn_new(s, fd, &peer);
+	if (c)
+		boot_start(c);
+}
+
+static void pause_accepting(struct shard *s)
+{
+	ev_io_stop(s->loop, &s->listen_io);
+	s->accept_paused = true;
+}
+
+void shard_resume_accepting(struct shard *s)
+{
+	if (!s->accept_paused || s->drain_deadline_ns ||
+	    shard_handshakes(s) >= s->cfg->max_handshakes || !s->lists[CONN_ST_FREE].n)
+		return;
+	s->accept_paused = false;
+	ev_io_start(s->loop, &s->listen_io);
+}
+
+static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
+{
+	struct shard *s = w->data;
+
+	(void)loop;
+	(void)revents;
+	for (int i = 0; i < ACCEPT_BUDGET; i++) {
+		struct sockaddr_storage ss;
+		socklen_t len = sizeof(ss);
+		int fd;
+
+		if (shard_handshakes(s) >= s->cfg->max_handshakes || !s->lists[CONN_ST_FREE].n) {
+			pause_accepting(s);
+			return;
+		}
+		fd = accept4(s->listen_fd, (struct sockaddr *)&ss, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0) {
+			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
+				log_warn("cannot accept: %s; raise the limit of open files (ulimit -n)",
+					 strerror(errno));
+				pause_accepting(s);
+			}
+			return;
+		}
+		accept_one(s, fd, &ss);
+	}
+}
+
+static void publish(struct shard *s)
+{
+	struct stats *st = &s->stats;
+	struct qp_pool_counts q;
+	struct ep_counts e;
+
+	qp_pool_get_counts(s->qps, &q);
+	ep_get_counts(s->ep, &e);
+	counter_set(&st->handshakes, shard_handshakes(s));
+	counter_set(&st->sessions, session_count(s->sessions));
+	counter_set(&st->connected, s->lists[CONN_ST_LIVE].n);
+	counter_set(&st->closing, s->lists[CONN_ST_CLOSING].n);
+	counter_set(&st->controls, s->lists[CONN_ST_CONTROL].n);
+	counter_set(&st->qps, q.qps);
+	counter_set(&st->qps_free, q.free);
+	counter_set(&st->qps_in_use, q.in_use);
+	counter_set(&st->qps_quarantined, q.quarantined);
+	counter_set(&st->qps_peak, q.in_use_peak);
+	counter_set(&st->qp_hits, q.hits);
+	counter_set(&st->qp_misses, q.misses);
+	counter_set(&st->qp_exhausted, q.exhausted);
+	counter_set(&st->bufs_posted, e.bufs_posted);
+	counter_set(&st->bufs_free, e.bufs_free);
+	counter_set(&st->bufs_total, e.bufs_total);
+	counter_set(&st->cqs, e.cqs);
+	counter_set(&st->mrs, e.mrs + region_mrs(s->regions));
+	counter_set(&st->pinned_bytes, e.pinned_bytes + region_pinned_bytes(s->regions));
+	counter_set(&st->regions_in_use, region_in_use(s->regions));
+}
+
+/* The end of a turn of the loop: what closed is freed, what changed is published. */
+static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
+{
+	struct shard *s = w->data;
+
+	(void)loop;
+	(void)revents;
+	while (s->lists[CONN_ST_DEAD].first)
+		conn_set_state(s->lists[CONN_ST_DEAD].first, CONN_ST_FREE);
+	shard_resume_accepting(s);
+	publish(s);
+}
+
+static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct shard *s = w->data;
+
+	(void)revents;
+	qp_pool_maintain(s->qps, clock_now_ns(), QP_BUDGET);
+	if (s->drain_deadline_ns && (clock_now_ns() >= s->drain_deadline_ns ||
+				     s->lists[CONN_ST_FREE].n == s->cfg->shard_conns))
+		pump_break(&s->pump);
+	ev_timer_again(loop, w);
+}
+
+/* A peer whose host is gone is not noticed while nothing is sent to it: send it an empty write. */
+static void on_probe(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct shard *s = w->data;
+	struct conn *next;
+
+	(void)revents;
+	for (struct conn *c = s->lists[CONN_ST_LIVE].first; c; c = next) {
+		next = c->next;
+		if (!c->heard && !rc_probe(&c->rc))
+			counter_add(&s->stats.probes, 1);
+		c->heard = false;
+	}
+	ev_timer_again(loop, w);
+}
+
+static void close_all(struct shard *s, enum conn_state state)
+{
+	while (s->lists[state].first)
+		conn_close(s->lists[state].first, CLOSE_DRAINING);
+}
+
+static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
+{
+	struct shard *s = w->data;
+
+	(void)revents;
+	if (s->drain_deadline_ns)
+		return;
+	s->drain_deadline_ns = clock_now_ns() + s->cfg->drain_timeout_ns + 1;
+	ev_io_stop(loop, &s->listen_io);
+	for (enum conn_state st = CONN_ST_TLS_ACCEPT; st < CONN_ST_CLOSING; st++)
+		close_all(s, st);
+}
+
+static void start_watchers(struct shard *s)
+{
+	double probe_s = (double)s->cfg->probe_interval_ns / 1e9;
+
+	pump_start(&s->pump, s->loop, s->ep, s->cm, (enum poll_mode)s->cfg->poll, s->cfg->spin_ns,
+		   rdma_on_cm_event, s);
+	ev_io_init(&s->listen_io, on_accept, s->listen_fd, EV_READ);
+	s->listen_io.data = s;
+	ev_io_start(s->loop, &s->listen_io);
+	ev_async_init(&s->wake, on_wake);
+	s->wake.data = s;
+	ev_async_start(s->loop, &s->wake);
+	ev_timer_init(&s->housekeeping, on_housekeeping, HOUSEKEEPING_S, HOUSEKEEPING_S);
+	s->housekeeping.data = s;
+	ev_timer_start(s->loop, &s->housekeeping);
+	ev_timer_init(&s->probe, on_probe, probe_s, probe_s);
+	s->probe.data = s;
+	if (s->cfg->probe_interval_ns)
+		ev_timer_start(s->loop, &s->probe);
+	ev_prepare_init(&s->turn_end, on_turn_end);
+	s->turn_end.data = s;
+	ev_prepare_start(s->loop, &s->turn_end);
+}
+
+static void *run(void *arg)
+{
+	struct shard *s = arg;
+
+	s->exit_status = pump_run(&s->pump);
+	publish(s);
+	return NULL;
+}
+
+static int share_port(int fd)
+{
+	int one = 1;
+
+	return setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
+}
+
+static int open_listener(struct shard *s, char *err, size_t err_size)
+{
+	struct addr a = s->cfg->addr;
+	uint16_t port = s->server->tls_port ? s->server->tls_port : (uint16_t)s->cfg->tls_port;
+	socklen_t len = sizeof(a.ss);
+	char text[ADDR_TEXT_MAX];
+	int one = 1, ret;
+
+	addr_set_port(&a, port);
+	s->listen_fd = socket(a.ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (s->listen_fd < 0) {
+		ret = -errno;
+		snprintf(err, err_size, "cannot make a TCP socket: %s", strerror(-ret));
+		return ret;
+	}
+	/* The first socket shares its port only once it has it, so that two servers cannot join one. */
+	if (setsockopt(s->listen_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+	    (s->index > 0 && share_port(s->listen_fd)) ||
+	    bind(s->listen_fd, (struct sockaddr *)&a.ss, a.len) ||
+	    (s->index == 0 && share_port(s->listen_fd)) ||
+	    listen(s->listen_fd, TLS_BACKLOG) ||
+	    getsockname(s->listen_fd, (struct sockaddr *)&a.ss, &len)) {
+		ret = -errno;
+		snprintf(err, err_size, "cannot listen on %s (TLS): %s; %s", addr_text(&a, text),
+			 strerror(-ret), ret == -EADDRINUSE ? "another program has this port: choose another "
+			 "with --tls-port" : ret == -EACCES ? "ports below 1024 need root: choose another "
+			 "with --tls-port" : "check --bind");
+		return ret;
+	}
+	s->server->tls_port = addr_port(&a);
+	return 0;
+}
+
+static int open_rdma(struct shard *s, char *err, size_t err_size)
+{
+	const struct server_config *cfg = s->cfg;
+	char text[ADDR_TEXT_MAX];
+	uint16_t port;
+	int ret = cm_channel_new(&s->cm);
+
+	if (ret) {
+		snprintf(err, err_size, "cannot open the RDMA connection manager: %s; is rdma_ucm loaded and "
+			 "/dev/infiniband/rdma_cm accessible?", strerror(-ret));
+		return ret;
+	}
+	s->rdma_addr = cfg->addr;
+	addr_set_port(&s->rdma_addr, cfg->rdma_port ? (uint16_t)(cfg->rdma_port + s->index) : 0);
+	ret = cm_listen(s->cm, &s->rdma_addr, RDMA_BACKLOG, s, &s->listener, &port);
+	if (ret) {
+		snprintf(err, err_size, "cannot listen on %s (RDMA): %s; %s", addr_text(&s->rdma_addr, text),
+			 strerror(-ret), ret == -EADDRINUSE ? "another program has this port: choose another "
+			 "with --rdma-port" : "check --bind and --device");
+		return ret;
+	}
+	addr_set_port(&s->rdma_addr, port);
+	return 0;
+}
+
+/* Leaving a slot's quarantine frees the PSNs that rested with it. */
+static void on_rested(void *arg, uint32_t slot)
+{
+	struct shard *s = arg;
+	struct psn_pair *p = &s->resting[slot];
+
+	if (!p->used)
+		return;
+	p->used = false;
+	psn_release(s->server->psns, p->client);
+	psn_release(s->server->psns, p->server);
+}
+
+static int make_verbs(struct shard *s, char *err, size_t err_size)
+{
+	const struct server_config *cfg = s->cfg;
+	struct ep_config ep = { .dev = &s->dev, .max_qps = cfg->shard_qps, .sq_depth = cfg->sq_depth,
+				.inline_bytes = cfg->inline_bytes, .recv_depth = cfg->recv_depth,
+				.spare_bufs = cfg->spare_bufs, .buf_bytes = (uint32_t)cfg->message_bytes,
+				.spin = cfg->poll == POLL_BUSY };
+	struct qp_pool_config qp = { .max = cfg->shard_qps,
+				     .reserve = cfg->shard_clients < QP_RESERVE ? cfg->shard_clients : QP_RESERVE,
+				     .quarantine_ns = QUARANTINE_NS, .on_rested = on_rested, .arg = s };
+	int ret = dev_open(&cfg->addr, cfg->device, &s->dev, err, err_size);
+
+	if (!ret)
+		ret = ep_new(&ep, echo_on_wc, s, &s->ep, err, err_size);
+	if (ret)
+		return ret;
+	snprintf(err, err_size, "this machine is out of memory");
+	ret = qp_pool_new(s->ep, &qp, &s->qps);
+	if (!ret && cfg->region_bytes)
+		ret = region_pool_new(s->ep, cfg->shard_clients, (uint32_t)cfg->region_bytes, &s->regions);
+	if (ret)
+		return ret;
+	while (qp_pool_maintain(s->qps, clock_now_ns(), QP_BUDGET))
+		;
+	return 0;
+}
+
+static int make_tables(struct shard *s)
+{
+	const struct server_config *cfg = s->cfg;
+	int ret = session_table_new(cfg->shard_conns, &s->sessions);
+
+	if (!ret)
+		ret = stats_init(&s->stats);
+	if (ret)
+		return ret;
+	s->conns = calloc(cfg->shard_conns, sizeof(*s->conns));
+	s->resting = calloc(cfg->shard_qps, sizeof(*s->resting));
+	s->loop = ev_loop_new(EVFLAG_AUTO);
+	if (!s->conns || !s->resting || !s->loop)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < cfg->shard_conns; i++) {
+		struct conn *c = &s->conns[i];
+		struct conn_list *free_list = &s->lists[CONN_ST_FREE];
+
+		c->index = i;
+		c->shard = s;
+		c->prev = free_list->last;
+		*(free_list->last ? &free_list->last->next : &free_list->first) = c;
+		free_list->last = c;
+		free_list->n++;
+	}
+	return 0;
+}
+
+static int make_tls(struct shard *s, char *err, size_t err_size)
+{
+	const struct server_config *cfg = s->cfg;
+	bool auth = cfg->client_auth == CLIENT_AUTH_REQUIRE;
+	struct tls_config tls = { .server = true, .cert_file = cfg->cert_path, .key_file = cfg->key_path,
+				  .ca_file = auth ? cfg->ca_path : NULL, .require_peer_cert = auth };
+
+	return tls_ctx_new(&tls, &s->tls_ctx, err, err_size);
+}
+
+int shard_new(struct server *server, uint32_t index, struct shard **out, char *err, size_t err_size)
+{
+	struct shard *s = calloc(1, sizeof(*s));
+	int ret = -ENOMEM;
+
+	snprintf(err, err_size, "this machine is out of memory");
+	if (!s)
+		return ret;
+	s->server = server;
+	s->cfg = server->cfg;
+	s->index = index;
+	s->listen_fd = -1;
+	ret = make_tls(s, err, err_size);
+	if (ret)
+		goto err_free;
+	snprintf(err, err_size, "this machine is out of memory");
+	ret = make_tables(s);
+	if (!ret)
+		ret = make_verbs(s, err, err_size);
+	if (!ret)
+		ret = open_rdma(s, err, err_size);
+	if (!ret)
+		ret = open_listener(s, err, err_size);
+	if (ret)
+		goto err_free;
+	*out = s;
+	return 0;
+
+err_free:
+	shard_free(s);
+	return ret;
+}
+
+int shard_start(struct shard *s)
+{
+	int ret;
+
+	start_watchers(s);
+	publish(s);
+	ret = pthread_create(&s->thread, NULL, run, s);
+	s->running = ret == 0;
+	return -ret;
+}
+
+void shard_wake(struct shard *s)
+{
+	ev_async_send(s->loop, &s->wake);
+}
+
+int shard_join(struct shard *s)
+{
+	if (s->running)
+		pthread_join(s->thread, NULL);
+	s->running = false;
+	return s->exit_status;
+}
+
+/* What is still open when the drain timed out: the device's side is torn down without asking. */
+static void abandon_conns(struct shard *s)
+{
+	for (uint32_t i = 0; s->conns && i < s->cfg->shard_conns; i++) {
+		struct conn *c = &s->conns[i];
+
+		if (c->state == CONN_ST_FREE)
+			continue;
+		conn_close(c, CLOSE_DRAINING);
+		conn_close_tls(c);
+		if (c->region != REGION_NONE)
+			region_put(s->regions, c->region);
+		cm_id_destroy(c->rc.id);
+	}
+}
+
+void shard_free(struct shard *s)
+{
+	if (!s)
+		return;
+	if (s->ep)
+		abandon_conns(s);
+	cm_id_destroy(s->listener);
+	if (s->listen_fd >= 0)
+		close(s->listen_fd);
+	qp_pool_free(s->qps);
+	region_pool_free(s->regions);
+	ep_free(s->ep);
+	cm_channel_free(s->cm);
+	dev_close(&s->dev);
+	tls_ctx_free(s->tls_ctx);
+	session_table_free(s->sessions);
+	stats_fini(&s->stats);
+	if (s->loop)
+		ev_loop_destroy(s->loop);
+	free(s->resting);
+	free(s->conns);
+	free(s);
+}

@@ -1,0 +1,108 @@
+/* A shard: one thread, one loop, and everything it needs to serve clients alone.
+ *
+ * Shared between shards are only the PSN registry, the admission count and the statistics (which
+ * have one writer each).
+ */
+#ifndef RAMPART_SERVER_SHARD_H
+#define RAMPART_SERVER_SHARD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <ev.h>
+
+#include "common/dev.h"
+#include "common/pump.h"
+#include "server/config.h"
+#include "server/conn.h"
+#include "server/stats.h"
+
+struct cm_channel;
+struct ep;
+struct psn_registry;
+struct qp_pool;
+struct region_pool;
+struct session_table;
+struct tls_ctx;
+
+/* What shards share. */
+struct server {
+	const struct server_config *cfg;
+	struct psn_registry *psns;
+	_Atomic uint32_t admitted;	/* clients granted or connected, of all shards */
+	_Atomic bool draining;
+	struct shard **shards;
+	uint32_t n_shards;
+	uint64_t started_ns;
+	uint16_t tls_port;		/* the one really used */
+};
+
+struct psn_pair {
+	uint32_t client, server;
+	bool used;
+};
+
+struct shard {
+	struct server *server;
+	const struct server_config *cfg;
+	uint32_t index;
+	pthread_t thread;
+	bool running;
+	int exit_status;		/* of the thread: 0 or -errno */
+
+	struct ev_loop *loop;
+	struct pump pump;
+	ev_io listen_io;
+	ev_async wake;			/* told to drain */
+	ev_timer housekeeping, probe;
+	ev_prepare turn_end;
+	int listen_fd;
+	bool accept_paused;		/* too many handshakes */
+	uint64_t drain_deadline_ns;	/* 0: not draining */
+
+	struct dev dev;
+	struct ep *ep;
+	struct qp_pool *qps;
+	struct region_pool *regions;
+	struct cm_channel *cm;
+	struct rdma_cm_id *listener;
+	struct addr rdma_addr;
+	struct tls_ctx *tls_ctx;
+
+	struct conn *conns;
+	struct conn_list lists[CONN_ST_N];
+	struct session_table *sessions;
+	struct psn_pair *resting;	/* by QP slot: PSNs that rest with it */
+	uint32_t credits_granted;
+	uint32_t recv_deficit;		/* receive buffers to put back when buffers come free */
+	struct stats stats;
+};
+
+/* Creates a shard's resources in the calling thread and binds its sockets; the first shard decides
+ * the TLS port if the system chooses. 0 or -errno, with a line in `err`. */
+int shard_new(struct server *server, uint32_t index, struct shard **out, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
+/* Starts the thread. 0 or -errno. */
+int shard_start(struct shard *s) __attribute__((warn_unused_result));
+/* Any thread: tells the shard to drain and stop. */
+void shard_wake(struct shard *s);
+/* Waits for the thread's end and returns its status. */
+int shard_join(struct shard *s);
+/* Frees everything of a shard that does not run. NULL-safe. */
+void shard_free(struct shard *s);
+
+/* Clients in handshake, from accept to GRANT. */
+uint32_t shard_handshakes(const struct shard *s);
+/* Resumes accepting if it was paused and there is room again. */
+void shard_resume_accepting(struct shard *s);
+
+/* rdma.c */
+void rdma_on_cm_event(void *shard, const struct cm_event *e);
+/* echo.c */
+void echo_on_wc(void *shard, const struct ibv_wc *wc);
+/* echo.c: the connection counts as connected from now on. */
+void echo_set_live(struct conn *c);
+
+#endif
