@@ -19,14 +19,20 @@ LDLIBS_ALL := -lrdmacm -libverbs -lssl -lcrypto -lev -ljansson -lz -lm -pthread 
 
 COMMON := addr auth build_info cm dev ep fail fail_table frame hist hist_io latency_json log msg opts \
 	paths psn pump qp_pool rc region res tls
+CLIENT := boot conn control ctx data rdma resolve
 SERVER := boot config conn control echo limits main rdma session shard stats
 
 COMMON_O := $(COMMON:%=$(B)/common/%.o)
+CLIENT_O := $(CLIENT:%=$(B)/client/%.o)
+RDMA_CLIENT_O := $(B)/client/main.o $(B)/client/commands.o
 SERVER_O := $(SERVER:%=$(B)/server/%.o)
 
-all: $(BIN)rdma_server
+all: $(BIN)rdma_server $(BIN)rdma_client
 
 $(BIN)rdma_server: $(COMMON_O) $(SERVER_O)
+	$(CC) $(CFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+
+$(BIN)rdma_client: $(COMMON_O) $(CLIENT_O) $(RDMA_CLIENT_O)
 	$(CC) $(CFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
 
 $(B)/common/build_info.o: BUILD_DEFS = -DBUILD_COMMIT='"$(COMMIT)"' -DBUILD_FLAGS='"$(OPT)"'

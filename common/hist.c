@@ -190,29 +190,21 @@ double hist_mean(const struct hist *h)
 	return count ? (double)hist_get(&h->sum) / (double)count : 0.0;
 }
 
-/* How many samples make up the percentile: the ceiling, against a product that rounding may have
- * pushed just above a whole number (as HdrHistogram's getValueAtPercentile does it). */
-static uint64_t rank_of(double percentile, uint64_t count)
-{
-	double rank = ceil(nextafter(percentile, -INFINITY) * (double)count / 100.0);
-
-	if (!(rank > 1.0))
-		return 1;
-	return rank < (double)count ? (uint64_t)rank : count;
-}
-
 uint64_t hist_percentile(const struct hist *h, double percentile)
 {
 	struct hist_range r = hist_range_of(h);
 	uint64_t max = hist_get(&h->max);
-	uint64_t rank = rank_of(percentile, hist_get(&h->count));
 	uint64_t seen = 0;
+	double rank;
 
 	if (percentile <= 0.0)
 		return hist_min(h);
+	/* How many samples make it up. One step down first, against a product that rounding puts
+	 * just above a whole number (as HdrHistogram's getValueAtPercentile does it). */
+	rank = ceil(nextafter(percentile, 0.0) * (double)hist_get(&h->count) / 100.0);
 	for (size_t i = r.first; i <= r.last; i++) {
 		seen += hist_get(&h->cell[i]);
-		if (seen >= rank)
+		if ((double)seen >= rank)
 			return hist_cell_bound(i, max);
 	}
 	return max;

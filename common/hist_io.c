@@ -37,19 +37,23 @@ static double cell_middle(size_t index)
 	return (double)hist_cell_low(index) + (double)((UINT64_C(1) << hist_bucket_of(index)) >> 1);
 }
 
+/* All samples taken to be at the middle of their cell, so that equal ones deviate by nothing. */
 static double hist_stddev(const struct hist *h)
 {
 	struct hist_range r = hist_range_of(h);
-	uint64_t count = hist_count(h);
-	double mean = hist_mean(h);
-	double squares = 0.0;
+	double count = (double)hist_count(h);
+	double sum = 0.0, squares = 0.0;
 
+	if (count == 0.0)
+		return 0.0;
+	for (size_t i = r.first; i <= r.last; i++)
+		sum += cell_middle(i) * (double)hist_get(&h->cell[i]);
 	for (size_t i = r.first; i <= r.last; i++) {
-		double d = cell_middle(i) - mean;
+		double d = cell_middle(i) - sum / count;
 
 		squares += d * d * (double)hist_get(&h->cell[i]);
 	}
-	return count ? sqrt(squares / (double)count) : 0.0;
+	return sqrt(squares / count);
 }
 
 /* The percentile after `p`: with every halving of what is left to 100, the steps halve too. */

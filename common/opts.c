@@ -67,9 +67,7 @@ static void text_add(struct text *t, const char *format, ...)
 	n = vsnprintf(t->buf + t->len, t->size - t->len, format, ap);
 	va_end(ap);
 	if (n > 0)
-		t->len += (size_t)n;
-	if (t->len >= t->size)
-		t->len = t->size - 1;
+		t->len += (size_t)n;	/* of the whole; beyond the size means full */
 }
 
 /* Something the user typed: cut to a readable length, one line whatever it holds. */

@@ -4,7 +4,7 @@
 
 # Loaded before the host's files are there, and beside the rest of the boot. In the order they are wanted;
 # what they depend on is worked out.
-base_modules=(virtio_mmio virtio_console 9pnet_virtio 9p virtio_rng)
+base_modules=(virtio_pci virtio_console 9pnet_virtio 9p virtio_rng)
 rdma_modules=(crc32_generic crc32c_generic dummy rdma_rxe rdma_ucm)
 
 find_programs() {
@@ -129,8 +129,8 @@ kvm_works() {
         # In braces, so that the shell's own word about an abort is not shown either.
         {
             timeout -s KILL 5 qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
-                -machine microvm -accel kvm -cpu host -m 512 -serial "file:$console" -kernel "$kernel" \
-                -initrd "$initrd" -append "console=ttyS0 quiet panic=-1 pci=off softroce.probe" </dev/null
+                -machine pc -accel kvm -cpu host -m 512 -serial "file:$console" -kernel "$kernel" \
+                -initrd "$initrd" -append "console=ttyS0 quiet panic=-1 acpi=noirq softroce.probe" </dev/null
         } >/dev/null 2>&1
         if grep -qs 'probe passed' "$console"; then echo yes; else echo no; fi >"$console.answer"
         rm -f "$console" "$build/softroce"/kvm-*-"$EUID"

@@ -83,7 +83,7 @@ share() { # TAG DIRECTORY OPTIONS
     [[ $3 != ro* ]] || readonly=,readonly=on
     # Security model "none" leaves files to whoever runs QEMU, root or not.
     qemu+=(-fsdev "local,id=$1,path=${2//,/,,},security_model=none,multidevs=remap$readonly"
-        -device "virtio-9p-device,fsdev=$1,mount_tag=$1")
+        -device "virtio-9p-pci,fsdev=$1,mount_tag=$1")
 }
 
 port() { # NUMBER NAME CHARDEV
@@ -94,14 +94,14 @@ qemu_arguments() {
     local dir=${scratch//,/,,}
     # An oops in the kernel under test is to end the machine, not to hang it. The clock is the TSC, so that
     # programs read it without entering the kernel.
-    local append=(console=ttyS0 quiet panic=-1 oops=panic pci=off nokaslr mitigations=off no_timer_check
+    local append=(console=ttyS0 quiet panic=-1 oops=panic acpi=noirq nokaslr mitigations=off no_timer_check
         tsc=reliable clocksource=tsc random.trust_cpu=on nowatchdog rcupdate.rcu_cpu_stall_suppress=1
         cryptomgr.notests ${extra_append:+"$extra_append"})
     qemu=(qemu-system-x86_64 -name rampart-vm -nodefaults -no-user-config -display none -no-reboot
-        -machine microvm,rtc=on -rtc base=utc,clock=host -smp "$cpus" -m "$memory_mib"
+        -machine pc,vmport=off -rtc base=utc,clock=host -smp "$cpus" -m "$memory_mib"
         -kernel "$kernel" -initrd "$initrd" -append "${append[*]}"
         -chardev "file,id=console,path=$dir/console" -serial chardev:console
-        -device virtio-rng-device -device virtio-serial-device)
+        -device virtio-rng-pci -device virtio-serial-pci)
     if [[ $accel == kvm ]]; then
         qemu+=(-accel kvm -cpu host)
     else

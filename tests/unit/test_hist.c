@@ -196,16 +196,20 @@ static void hist_percentile__bucket_boundaries__exact_edges(void **state)
 	hist_free(h);
 }
 
-static void hist_percentile__one_sample__never_above_true_maximum(void **state)
+/* The cell of 1000001 reaches from 999936 to 1000447. */
+static void hist_percentile__one_sample__never_beyond_true_ends(void **state)
 {
-	const uint64_t value = 1000001;	/* its cell reaches to 1000447 */
-	struct hist *h = hist_of(&value, 1);
+	const uint64_t values[] = { 1000001, 2000000 };
+	struct hist *h = hist_of(values, 1);
 
 	(void)state;
-	assert_true(hist_cell_high(hist_index(value)) > value);
-	assert_int_equal(hist_percentile(h, 0), value);
-	assert_int_equal(hist_percentile(h, 50), value);
-	assert_int_equal(hist_percentile(h, 100), value);
+	assert_int_equal(hist_percentile(h, 0), 1000001);
+	assert_int_equal(hist_percentile(h, 50), 1000001);
+	assert_int_equal(hist_percentile(h, 100), 1000001);
+	hist_record(h, values[1]);
+	assert_int_equal(hist_percentile(h, 0), 1000001);
+	assert_int_equal(hist_percentile(h, 1e-300), 1000447);
+	assert_int_equal(hist_percentile(h, 50), 1000447);
 	hist_free(h);
 }
 
@@ -254,7 +258,7 @@ static void hist_mean__odd_values__true_and_not_of_cells(void **state)
 
 static void hist_mean__sum_beyond_64_bits__saturates(void **state)
 {
-	const uint64_t values[] = { UINT64_MAX, UINT64_MAX };
+	const uint64_t values[] = { UINT64_MAX, UINT64_MAX / 4 };
 	struct hist *h = hist_of(values, N_ELEMENTS(values));
 
 	(void)state;
@@ -313,6 +317,12 @@ static void hist_add__empty_or_into_empty__changes_nothing_else(void **state)
 	hist_add(copy, empty);
 	assert_memory_equal(copy, h, sizeof(*h));
 	assert_int_equal(hist_count(empty), 0);
+
+	hist_reset(h);
+	hist_record(h, 2 * HIST_MAX_TRACKABLE_NS);
+	hist_reset(copy);
+	hist_add(copy, h);
+	assert_memory_equal(copy, h, sizeof(*h));
 	hist_free(h);
 	hist_free(empty);
 	hist_free(copy);
@@ -381,6 +391,22 @@ static void hist_diff__from_nothing__bounded_by_true_minimum_and_maximum(void **
 	hist_diff(d, later, empty);
 	assert_int_equal(hist_max(d), 3 * HIST_MAX_TRACKABLE_NS);
 	hist_free(empty);
+	hist_free(later);
+	hist_free(d);
+}
+
+static void hist_diff__reset_in_between__nothing_negative(void **state)
+{
+	const uint64_t before[] = { 5, 5, 900 }, after[] = { 5, 700 };
+	struct hist *earlier = hist_of(before, 3), *later = hist_of(after, 2), *d = new_hist();
+
+	(void)state;
+	hist_diff(d, later, earlier);
+	assert_int_equal(hist_count(d), 1);
+	assert_int_equal(hist_min(d), 700);
+	assert_int_equal(hist_max(d), 700);
+	assert_true(hist_mean(d) == 700.0);
+	hist_free(earlier);
 	hist_free(later);
 	hist_free(d);
 }
@@ -485,7 +511,7 @@ int main(void)
 		cmocka_unit_test(hist_percentile__uniform_samples__within_three_digits),
 		cmocka_unit_test(hist_percentile__every_magnitude__within_three_digits),
 		cmocka_unit_test(hist_percentile__bucket_boundaries__exact_edges),
-		cmocka_unit_test(hist_percentile__one_sample__never_above_true_maximum),
+		cmocka_unit_test(hist_percentile__one_sample__never_beyond_true_ends),
 		cmocka_unit_test(hist_percentile__rank_on_a_rounding_edge__nearest_rank),
 		cmocka_unit_test(hist_record__beyond_range__last_cell_and_true_maximum),
 		cmocka_unit_test(hist_mean__odd_values__true_and_not_of_cells),
@@ -496,6 +522,7 @@ int main(void)
 		cmocka_unit_test(hist_add__torn_source__figures_fit_the_cells),
 		cmocka_unit_test(hist_diff__two_snapshots__what_came_between),
 		cmocka_unit_test(hist_diff__from_nothing__bounded_by_true_minimum_and_maximum),
+		cmocka_unit_test(hist_diff__reset_in_between__nothing_negative),
 		cmocka_unit_test(hist_supports__sample_thresholds__95_percent_one_sided),
 		cmocka_unit_test(hist_add__while_another_thread_records__valid_snapshots),
 	};

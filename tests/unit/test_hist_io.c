@@ -419,6 +419,24 @@ static void hgrm__ten_values__as_hdrhistogram_prints_them(void **state)
 	hist_free(h);
 }
 
+/* Cells of different widths, deviations from hdr-histogram-js again; equal samples have none. */
+static void hgrm__coarse_cells__deviation_of_their_middles(void **state)
+{
+	struct hist *h = new_hist();
+	char *text;
+
+	(void)state;
+	hist_record(h, 1000001);
+	text = hgrm_of(h, 1);
+	assert_non_null(strstr(text, "#[Mean    =  1000001.000, StdDeviation   =        0.000]\n"));
+	free(text);
+	hist_record(h, 100000001);
+	text = hgrm_of(h, 1);
+	assert_non_null(strstr(text, "#[Mean    = 50500001.000, StdDeviation   = 49487488.000]\n"));
+	free(text);
+	hist_free(h);
+}
+
 static void hgrm__nothing_recorded__no_rows(void **state)
 {
 	struct hist *h = new_hist();
@@ -478,6 +496,7 @@ int main(void)
 		cmocka_unit_test(hlog_header__known_instant__version_1_3),
 		cmocka_unit_test(hist_io__disk_full__eio),
 		cmocka_unit_test(hgrm__ten_values__as_hdrhistogram_prints_them),
+		cmocka_unit_test(hgrm__coarse_cells__deviation_of_their_middles),
 		cmocka_unit_test(hgrm__nothing_recorded__no_rows),
 		cmocka_unit_test(hgrm__many_values__rows_agree_with_the_percentiles),
 	};

@@ -38,7 +38,8 @@ static const struct opt table[] = {
 	  .min = 1500, .max = UINT64_C(7200000000000), .metavar = "SECONDS", .def = "10s",
 	  .help = "How long." },
 	{ .name = "mode", .type = OPT_CHOICE, .offset = offsetof(struct config, mode),
-	  .choices = modes, .metavar = "MODE", .def = "busy", .help = "How to poll." },
+	  .choices = modes, .metavar = "MODE", .def = "busy",
+	  .help = "How to poll, with words so chosen that this last one ends at column 101" },
 	{ .name = "name", .type = OPT_STRING, .offset = offsetof(struct config, name),
 	  .metavar = "TEXT", .help = "What to call it." },
 	{ .name = "size", .type = OPT_SIZE, .offset = offsetof(struct config, size), .min = 64,
@@ -350,12 +351,12 @@ static void duration__not_a_duration__refused(void **state)
 				     DURATION_ALLOWED);
 }
 
-/* Past 64 bits in ns, in seconds, and only with the fraction added. */
+/* Past 64 bits in ns, in the number (2^64 + 5), and only with the fraction added. */
 static void duration__out_of_range__refused(void **state)
 {
 	static const char *const bad[] = {
 		"0.0000014", "2.5h", "0", "18446744075.709551616", "18446744073709551616h",
-		"18446744073.709551616", "5124095.6h",
+		"18446744073709551621", "18446744073.709551616", "5124095.6h",
 	};
 
 	(void)state;
@@ -536,8 +537,9 @@ static void opts_print_help__whole_table__as_documented(void **state)
 		"begins and that no word is lost\n"
 		"                              on the way. (1 to 100000; default: 10)\n"
 		"  --duration SECONDS          How long. (1.500us to 2h; default: 10s)\n"
-		"  --mode MODE                 How to poll. (busy, event or hybrid; "
-		"default: busy)\n"
+		"  --mode MODE                 How to poll, with words so chosen that this last "
+		"one ends at column\n"
+		"                              101 (busy, event or hybrid; default: busy)\n"
 		"  --name TEXT                 What to call it.\n"
 		"  --size BYTES                How large. (64 to 4G)\n"
 		"  --steps N,...               Which steps. (1 to 500 each, "

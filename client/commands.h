@@ -1,0 +1,55 @@
+/* What rdma_client can do with a connection: one command per run. */
+#ifndef RAMPART_CLIENT_COMMANDS_H
+#define RAMPART_CLIENT_COMMANDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/conn.h"
+
+struct hist;
+
+enum command { CMD_PING, CMD_SEND, CMD_WRITE, CMD_READ, CMD_INFO };
+extern const char *const command_names[];	/* in the order of the enum, NULL-terminated */
+
+struct command_config {
+	const char *host;	/* as given */
+	const char *name;	/* server name to verify; NULL: host */
+	const char *ca, *cert, *key;
+	const char *device;
+	uint64_t port;
+	uint64_t count;		/* ping: 0 is until interrupted */
+	uint64_t interval_ns;
+	uint64_t message_bytes;
+	uint64_t offset, length;	/* of the region */
+	uint64_t timeout_ns;
+	int poll;
+	int log_level;
+	bool verify, quiet, json;
+	enum command command;
+	const char *text;	/* send, write */
+};
+
+/* A running command. Owning thread: main. */
+struct session {
+	const struct command_config *cfg;
+	struct client_ctx *ctx;
+	struct client_conn *conn;
+	struct ev_loop *loop;
+	ev_signal interrupt, terminate;
+	ev_timer timer;		/* ping: next send; reply deadline */
+	uint64_t sent, received;
+	uint64_t sent_ns;	/* of the message in flight */
+	struct hist *rtt;
+	uint32_t buf;		/* one-sided: ours; EP_NO_BUF if none */
+	bool wrote;		/* write: the read-back is under way */
+	bool interrupted;
+	int exit_status;
+};
+
+/* Callbacks of the connection; `arg` is the session. */
+extern const struct client_ops command_ops;
+
+void command_interrupt(struct session *s);
+
+#endif

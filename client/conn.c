@@ -1,0 +1,180 @@
+/* Life of a client connection: states, deadlines, ends. See conn.h. */
+#include "client/conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/tls.h"
+
+#define NAME(state) [CLIENT_ST_##state] = #state
+const char *const client_state_names[] = {
+	NAME(FREE), NAME(TCP_CONNECT), NAME(TLS_HANDSHAKE), NAME(PSN_EXCHANGE), NAME(ADDR_RESOLVE),
+	NAME(ROUTE_RESOLVE), NAME(RDMA_CONNECT), NAME(FIRST_REPLY), NAME(LIVE), NAME(CLOSING), NAME(DEAD),
+};
+static_assert(sizeof(client_state_names) / sizeof(client_state_names[0]) == CLIENT_ST_N,
+	      "a name per state");
+
+#define TO(state) (1u << CLIENT_ST_##state)
+static const uint32_t legal_edges[CLIENT_ST_N] = {
+	[CLIENT_ST_FREE] = TO(TCP_CONNECT),
+	[CLIENT_ST_TCP_CONNECT] = TO(TLS_HANDSHAKE) | TO(CLOSING),
+	[CLIENT_ST_TLS_HANDSHAKE] = TO(PSN_EXCHANGE) | TO(CLOSING),
+	[CLIENT_ST_PSN_EXCHANGE] = TO(ADDR_RESOLVE) | TO(CLOSING),
+	[CLIENT_ST_ADDR_RESOLVE] = TO(ROUTE_RESOLVE) | TO(CLOSING),
+	[CLIENT_ST_ROUTE_RESOLVE] = TO(RDMA_CONNECT) | TO(CLOSING),
+	[CLIENT_ST_RDMA_CONNECT] = TO(FIRST_REPLY) | TO(CLOSING),
+	[CLIENT_ST_FIRST_REPLY] = TO(LIVE) | TO(CLOSING),
+	[CLIENT_ST_LIVE] = TO(CLOSING),
+	[CLIENT_ST_CLOSING] = TO(DEAD),
+	[CLIENT_ST_DEAD] = TO(FREE),
+};
+
+bool client_edge_is_legal(enum client_state from, enum client_state to)
+{
+	return legal_edges[from] >> to & 1;
+}
+
+static enum stage stage_of(enum client_state state)
+{
+	switch (state) {
+	case CLIENT_ST_FREE:
+	case CLIENT_ST_TCP_CONNECT: return STAGE_TCP_CONNECT;
+	case CLIENT_ST_TLS_HANDSHAKE: return STAGE_TLS_HANDSHAKE;
+	case CLIENT_ST_PSN_EXCHANGE: return STAGE_PSN_EXCHANGE;
+	case CLIENT_ST_ADDR_RESOLVE: return STAGE_ADDR_RESOLVE;
+	case CLIENT_ST_ROUTE_RESOLVE: return STAGE_ROUTE_RESOLVE;
+	case CLIENT_ST_RDMA_CONNECT: return STAGE_RDMA_CONNECT;
+	case CLIENT_ST_FIRST_REPLY: return STAGE_FIRST_REPLY;
+	case CLIENT_ST_LIVE: return STAGE_TRAFFIC;
+	case CLIENT_ST_CLOSING:
+	case CLIENT_ST_DEAD:
+	case CLIENT_ST_N: break;
+	}
+	return STAGE_DISCONNECT;
+}
+
+void client_set_state(struct client_conn *c, enum client_state to)
+{
+	struct client_ctx *ctx = c->ctx;
+
+	assert(client_edge_is_legal(c->state, to));
+	log_debug("conn %u: %s -> %s", c->index, client_state_names[c->state], client_state_names[to]);
+	c->state = to;
+	ev_timer_stop(ctx->loop, &c->deadline);
+	if (to == CLIENT_ST_FREE || to == CLIENT_ST_LIVE || to == CLIENT_ST_DEAD)
+		return;
+	ev_timer_set(&c->deadline, (double)ctx->cfg->stage_timeout_ns / 1e9, 0.);
+	ev_timer_start(ctx->loop, &c->deadline);
+}
+
+void client_stage_done(struct client_conn *c, enum stage stage)
+{
+	uint64_t now = clock_now_ns();
+
+	c->stage_ns[stage] += now - c->stage_start_ns;
+	c->stage_start_ns = now;
+}
+
+void client_close_tls(struct client_conn *c)
+{
+	if (c->tls || c->fd >= 0)
+		ev_io_stop(c->ctx->loop, &c->tls_io);
+	if (c->fd >= 0)
+		close(c->fd);
+	tls_free(c->tls);
+	c->fd = -1;
+	c->tls = NULL;
+}
+
+void client_try_finish(struct client_conn *c)
+{
+	if (c->state != CLIENT_ST_CLOSING || !rc_is_drained(&c->rc) || c->cm_connected)
+		return;
+	/* A READ that was cut off may be half done in rxe's QP even after RESET. */
+	rc_release(&c->rc, clock_now_ns(), !c->ctx->cfg->region);
+	auth_wipe(&c->keys);
+	client_set_state(c, CLIENT_ST_DEAD);
+	c->next_dead = c->ctx->dead;
+	c->ctx->dead = c->index;
+}
+
+static void begin_close(struct client_conn *c)
+{
+	client_set_state(c, CLIENT_ST_CLOSING);
+	client_close_tls(c);
+	if (c->cm_connected && cm_disconnect(c->rc.id))
+		c->cm_connected = false;
+	rc_drain(&c->rc);
+	client_try_finish(c);
+}
+
+static bool is_over(const struct client_conn *c)
+{
+	return c->state == CLIENT_ST_CLOSING || c->state == CLIENT_ST_DEAD || c->state == CLIENT_ST_FREE;
+}
+
+void client_close(struct client_conn *c)
+{
+	if (!is_over(c))
+		begin_close(c);
+}
+
+void client_fail(struct client_conn *c, enum fail_kind kind, int code)
+{
+	char text[96];
+
+	if (is_over(c))
+		return;
+	c->fail = (struct fail){ .stage = stage_of(c->state), .kind = kind, .code = code };
+	log_debug("conn %u failed at %s: %s (%s)", c->index, stage_names[c->fail.stage],
+		  fail_code_text(&c->fail, text, sizeof(text)), fail_advice(&c->fail));
+	begin_close(c);
+}
+
+static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct client_conn *c = w->data;
+
+	(void)loop;
+	(void)revents;
+	if (c->state != CLIENT_ST_CLOSING) {
+		client_fail(c, FAIL_TIMEOUT, 0);
+		return;
+	}
+	/* The server did not answer the disconnect: what is ours is flushed all the same. */
+	c->cm_connected = false;
+	client_try_finish(c);
+	if (c->state == CLIENT_ST_CLOSING) {
+		ev_timer_set(w, (double)c->ctx->cfg->stage_timeout_ns / 1e9, 0.);
+		ev_timer_start(loop, w);
+	}
+}
+
+struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns, void *user)
+{
+	struct client_conn *c;
+	uint32_t index;
+
+	if (ctx->n_free == 0)
+		return NULL;
+	index = ctx->free_conns[--ctx->n_free];
+	c = &ctx->conns[index];
+	memset(c, 0, sizeof(*c));
+	c->state = CLIENT_ST_FREE;
+	c->index = index;
+	c->ctx = ctx;
+	c->fd = -1;
+	c->user = user;
+	c->intended_ns = intended_ns;
+	c->stage_start_ns = clock_now_ns();
+	rc_init(&c->rc, ctx->ep, ctx->qps);
+	ev_timer_init(&c->deadline, on_deadline, 0., 0.);
+	c->deadline.data = c;
+	client_set_state(c, CLIENT_ST_TCP_CONNECT);
+	client_boot_start(c);
+	return c;
+}

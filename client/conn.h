@@ -1,0 +1,168 @@
+/* A connection to a rampart server, from the TCP connect to the end of its RDMA connection, and the
+ * per-thread context that connections share.
+ *
+ * The load generator holds thousands of these in each worker thread, rdma_client one. Nothing here
+ * blocks; the user is told by the callbacks of struct client_ops, on the loop's thread.
+ */
+#ifndef RAMPART_CLIENT_CONN_H
+#define RAMPART_CLIENT_CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ev.h>
+
+#include "common/addr.h"
+#include "common/auth.h"
+#include "common/dev.h"
+#include "common/fail.h"
+#include "common/frame.h"
+#include "common/pump.h"
+#include "common/rc.h"
+
+struct client_conn;
+struct cm_channel;
+struct tls;
+struct tls_ctx;
+
+struct client_config {
+	struct addr server;		/* of the TLS bootstrap */
+	const char *verify_name;	/* name or IP address the server's certificate must have */
+	const char *ca_file, *cert_file, *key_file;	/* the latter two may be NULL */
+	const char *device;		/* NULL: whichever reaches the server */
+	uint32_t message_bytes;		/* largest message to send */
+	uint32_t buffer_bytes;		/* size of a buffer: at least message_bytes; more for large one-sided requests */
+	uint32_t depth;			/* messages in flight on a connection */
+	bool region;			/* ask for a one-sided region */
+	bool verify;			/* read PSNs back */
+	uint32_t max_conns;
+	int poll;			/* enum poll_mode */
+	uint64_t spin_ns;
+	uint64_t stage_timeout_ns;	/* for every stage of connecting, and for the close */
+};
+
+struct client_ops {
+	/* Connected, first reply received: the user may send. */
+	void (*on_live)(void *arg, struct client_conn *c);
+	/* A reply; `data` (header included) is valid during the call. */
+	void (*on_message)(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data,
+			   uint32_t bytes);
+	/* A read or write of the region completed. May be NULL. */
+	void (*on_one_sided)(void *arg, struct client_conn *c);
+	/* Over; the object is free once the call returns. fail->kind is FAIL_NONE after client_close. */
+	void (*on_closed)(void *arg, struct client_conn *c, const struct fail *fail);
+};
+
+enum client_state {
+	CLIENT_ST_FREE,			/* owns nothing */
+	CLIENT_ST_TCP_CONNECT,		/* waits for the TCP connection; owns the socket */
+	CLIENT_ST_TLS_HANDSHAKE,	/* owns the TLS session */
+	CLIENT_ST_PSN_EXCHANGE,		/* HELLO sent, waits for GRANT or REFUSE */
+	CLIENT_ST_ADDR_RESOLVE,		/* TLS is closed; owns the CM id */
+	CLIENT_ST_ROUTE_RESOLVE,
+	CLIENT_ST_RDMA_CONNECT,		/* REQ sent; owns a QP too */
+	CLIENT_ST_FIRST_REPLY,		/* connected, first message sent */
+	CLIENT_ST_LIVE,			/* no deadline: the user's */
+	CLIENT_ST_CLOSING,		/* waits for flushes and the CM */
+	CLIENT_ST_DEAD,			/* released; freed when the loop's turn ends */
+	CLIENT_ST_N,
+};
+/* All but FREE, LIVE and DEAD end after stage_timeout_ns. */
+extern const char *const client_state_names[CLIENT_ST_N];
+
+struct client_conn {
+	enum client_state state;
+	uint32_t index;			/* 0 .. max_conns - 1 */
+	struct client_ctx *ctx;
+	uint32_t next_dead;
+	ev_timer deadline;
+
+	int fd;				/* until TLS owns it; else -1 */
+	struct tls *tls;
+	ev_io tls_io;
+	uint8_t out[FRAME_HELLO_BYTES];
+	uint32_t out_n, out_done;
+	uint8_t in[FRAME_REFUSE_BYTES_MAX];
+	uint32_t in_n;
+	unsigned hellos;
+
+	uint32_t psn;			/* ours */
+	uint32_t cm_psn;		/* what the CM would have used for ours */
+	struct frame_grant grant;
+	struct auth_keys keys;
+	char tls_text[96];		/* negotiated version and cipher */
+
+	struct rc rc;
+	bool cm_connected;
+	uint32_t server_qpn;
+	uint32_t in_flight;		/* messages sent and not replied to */
+
+	struct fail fail;
+	char refuse_text[FRAME_REFUSE_TEXT_MAX + 1];
+	uint64_t intended_ns;		/* when the connect was to start */
+	uint64_t stage_start_ns;
+	uint64_t stage_ns[STAGE_TIMED];	/* complete once live */
+	uint64_t total_ns;
+	void *user;
+};
+
+struct client_ctx {
+	const struct client_config *cfg;
+	const struct client_ops *ops;
+	void *arg;
+	struct ev_loop *loop;
+	struct pump pump;
+	ev_prepare turn_end;
+	ev_timer housekeeping;
+	struct dev dev;
+	struct ep *ep;
+	struct qp_pool *qps;
+	struct cm_channel *cm;
+	struct tls_ctx *tls_ctx;
+	struct client_conn *conns;
+	uint32_t *free_conns;		/* stack of indices */
+	uint32_t n_free;
+	uint32_t dead;			/* list through next_dead; UINT32_MAX ends it */
+	uint64_t bytes_sent, bytes_received;	/* RDMA payload and TLS, for net_bytes */
+};
+
+/* Opens the device that reaches cfg->server and makes every resource for cfg->max_conns connections.
+ * cfg must outlive the context. 0 or -errno, with a line in `err` that says what to do. */
+int client_ctx_new(const struct client_config *cfg, const struct client_ops *ops, void *arg,
+		   struct ev_loop *loop, struct client_ctx **out, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
+/* NULL-safe; connections still open are torn down without a word to the server. */
+void client_ctx_free(struct client_ctx *ctx);
+
+/* Starts to connect. `intended_ns` is the time it should have started (total counts from there).
+ * NULL if all connection objects are in use; any failure is told by on_closed, never from within. */
+struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns, void *user);
+
+/* Sends the first `bytes` (at least the header's) of the endpoint's buffer `buf` as an echo request
+ * with `sequence`; the buffer is consumed. The header is filled in here. Never more than the granted
+ * credits may be in flight. */
+void client_send(struct client_conn *c, uint32_t buf, uint32_t bytes, uint64_t sequence);
+
+/* Starts an RDMA WRITE or READ of the region from or into `buf`, which stays the caller's. 0, -EBUSY
+ * while one is under way, -EINVAL outside the region, -ENOTCONN. */
+int client_one_sided(struct client_conn *c, enum ibv_wr_opcode opcode, uint32_t buf, uint32_t bytes,
+		     uint64_t offset) __attribute__((warn_unused_result));
+
+/* Closes in order; on_closed follows. May be called in any state, also from callbacks. */
+void client_close(struct client_conn *c);
+
+/* For the files of this module. */
+bool client_edge_is_legal(enum client_state from, enum client_state to);
+void client_set_state(struct client_conn *c, enum client_state to);
+void client_fail(struct client_conn *c, enum fail_kind kind, int code);
+void client_try_finish(struct client_conn *c);
+void client_close_tls(struct client_conn *c);
+/* Ends the running stage: its duration is kept and the next one starts now. */
+void client_stage_done(struct client_conn *c, enum stage stage);
+void client_boot_start(struct client_conn *c);		/* boot.c */
+void client_rdma_start(struct client_conn *c);		/* rdma.c */
+void client_on_cm_event(void *ctx, const struct cm_event *e);
+void client_on_wc(void *ctx, const struct ibv_wc *wc);	/* data.c */
+
+#endif

@@ -1,0 +1,189 @@
+/* What the connections of one client thread share: device, endpoint, QP pool, CM channel, TLS. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "client/conn.h"
+#include "common/clock.h"
+#include "common/cm.h"
+#include "common/ep.h"
+#include "common/log.h"
+#include "common/qp_pool.h"
+#include "common/tls.h"
+
+#define INLINE_MAX 220
+#define SPARE_BUFS 64
+#define QP_BUDGET 32
+#define QP_RESERVE 64u
+#define QUARANTINE_NS (5 * NS_PER_S)	/* TIMEWAIT is about 4 s */
+#define HOUSEKEEPING_S 0.05
+
+static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
+{
+	struct client_ctx *ctx = w->data;
+
+	(void)loop;
+	(void)revents;
+	while (ctx->dead != UINT32_MAX) {
+		struct client_conn *c = &ctx->conns[ctx->dead];
+
+		ctx->dead = c->next_dead;
+		client_set_state(c, CLIENT_ST_FREE);
+		ctx->ops->on_closed(ctx->arg, c, &c->fail);
+		ctx->free_conns[ctx->n_free++] = c->index;
+	}
+}
+
+static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct client_ctx *ctx = w->data;
+
+	(void)revents;
+	qp_pool_maintain(ctx->qps, clock_now_ns(), QP_BUDGET);
+	ev_timer_again(loop, w);
+}
+
+static void start_watchers(struct client_ctx *ctx)
+{
+	pump_start(&ctx->pump, ctx->loop, ctx->ep, ctx->cm, (enum poll_mode)ctx->cfg->poll,
+		   ctx->cfg->spin_ns, client_on_cm_event, ctx);
+	ev_prepare_init(&ctx->turn_end, on_turn_end);
+	ctx->turn_end.data = ctx;
+	ev_prepare_start(ctx->loop, &ctx->turn_end);
+	ev_timer_init(&ctx->housekeeping, on_housekeeping, HOUSEKEEPING_S, HOUSEKEEPING_S);
+	ctx->housekeeping.data = ctx;
+	ev_timer_start(ctx->loop, &ctx->housekeeping);
+}
+
+static int open_device(struct client_ctx *ctx, char *err, size_t err_size)
+{
+	struct addr local;
+	char text[ADDR_TEXT_MAX];
+	int ret = dev_source_addr(&ctx->cfg->server, &local);
+
+	if (ret) {
+		snprintf(err, err_size, "no route to %s: %s", addr_host_text(&ctx->cfg->server, text),
+			 strerror(-ret));
+		return ret;
+	}
+	return dev_open(&local, ctx->cfg->device, &ctx->dev, err, err_size);
+}
+
+static int make_verbs(struct client_ctx *ctx, char *err, size_t err_size)
+{
+	const struct client_config *cfg = ctx->cfg;
+	uint64_t depth = (uint64_t)cfg->max_conns * cfg->depth;
+	uint64_t max_depth = MIN((uint64_t)ctx->dev.attr.max_srq_wr, (uint64_t)ctx->dev.attr.max_cqe);
+	uint32_t inline_bytes = MIN(cfg->message_bytes, INLINE_MAX);
+	uint32_t max_qps = MIN(cfg->max_conns * 2 + QP_RESERVE, WR_SLOT_MAX);
+	struct ep_config ep = { .dev = &ctx->dev, .max_qps = max_qps, .sq_depth = rc_sq_depth(cfg->depth),
+				.inline_bytes = inline_bytes, .buf_bytes = cfg->buffer_bytes,
+				.spin = cfg->poll == POLL_BUSY };
+	struct qp_pool_config qp = { .max = max_qps, .reserve = MIN(cfg->max_conns, QP_RESERVE),
+				     .quarantine_ns = QUARANTINE_NS };
+	int ret;
+
+	if (depth > max_depth) {
+		snprintf(err, err_size, "%u clients with %u messages in flight need %llu receive buffers in a "
+			 "thread, device %s gives %llu; use more --threads or a lower --inflight",
+			 cfg->max_conns, cfg->depth, (unsigned long long)depth, ctx->dev.name,
+			 (unsigned long long)max_depth);
+		return -ENOSPC;
+	}
+	ep.recv_depth = (uint32_t)depth;
+	ep.spare_bufs = SPARE_BUFS;
+	/* Messages that do not go inline keep their buffers until they are acknowledged. */
+	if (cfg->message_bytes > inline_bytes)
+		ep.spare_bufs += (uint32_t)MIN(depth * 2, (uint64_t)(EP_NO_BUF - 1 - depth - SPARE_BUFS));
+	ret = ep_new(&ep, client_on_wc, ctx, &ctx->ep, err, err_size);
+	if (ret)
+		return ret;
+	snprintf(err, err_size, "this machine is out of memory");
+	return qp_pool_new(ctx->ep, &qp, &ctx->qps);
+}
+
+static int make_conns(struct client_ctx *ctx)
+{
+	uint32_t n = ctx->cfg->max_conns;
+
+	ctx->conns = calloc(n, sizeof(*ctx->conns));
+	ctx->free_conns = calloc(n, sizeof(*ctx->free_conns));
+	if (!ctx->conns || !ctx->free_conns)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		ctx->free_conns[i] = n - 1 - i;
+	ctx->n_free = n;
+	return 0;
+}
+
+int client_ctx_new(const struct client_config *cfg, const struct client_ops *ops, void *arg,
+		   struct ev_loop *loop, struct client_ctx **out, char *err, size_t err_size)
+{
+	struct tls_config tls = { .server = false, .cert_file = cfg->cert_file,
+				  .key_file = cfg->key_file, .ca_file = cfg->ca_file };
+	struct client_ctx *ctx = calloc(1, sizeof(*ctx));
+	int ret = -ENOMEM;
+
+	snprintf(err, err_size, "this machine is out of memory");
+	if (!ctx)
+		return ret;
+	ctx->cfg = cfg;
+	ctx->ops = ops;
+	ctx->arg = arg;
+	ctx->loop = loop;
+	ctx->dead = UINT32_MAX;
+	ret = make_conns(ctx);
+	if (!ret)
+		ret = tls_ctx_new(&tls, &ctx->tls_ctx, err, err_size);
+	if (!ret)
+		ret = open_device(ctx, err, err_size);
+	if (!ret)
+		ret = make_verbs(ctx, err, err_size);
+	if (!ret) {
+		ret = cm_channel_new(&ctx->cm);
+		if (ret)
+			snprintf(err, err_size, "cannot open the RDMA connection manager: %s", strerror(-ret));
+	}
+	if (ret) {
+		client_ctx_free(ctx);
+		return ret;
+	}
+	start_watchers(ctx);
+	*out = ctx;
+	return 0;
+}
+
+static void abandon_conns(struct client_ctx *ctx)
+{
+	for (uint32_t i = 0; ctx->conns && i < ctx->cfg->max_conns; i++) {
+		struct client_conn *c = &ctx->conns[i];
+
+		if (c->state == CLIENT_ST_FREE)
+			continue;
+		client_close(c);
+		ev_timer_stop(ctx->loop, &c->deadline);
+		cm_id_destroy(c->rc.id);
+	}
+}
+
+void client_ctx_free(struct client_ctx *ctx)
+{
+	if (!ctx)
+		return;
+	abandon_conns(ctx);
+	pump_stop_watchers(&ctx->pump);
+	if (ctx->pump.loop) {
+		ev_prepare_stop(ctx->loop, &ctx->turn_end);
+		ev_timer_stop(ctx->loop, &ctx->housekeeping);
+	}
+	qp_pool_free(ctx->qps);
+	ep_free(ctx->ep);
+	cm_channel_free(ctx->cm);
+	dev_close(&ctx->dev);
+	tls_ctx_free(ctx->tls_ctx);
+	free(ctx->free_conns);
+	free(ctx->conns);
+	free(ctx);
+}

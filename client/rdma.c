@@ -1,0 +1,215 @@
+/* The client's RDMA connection: resolve, connect, verify the server, program the QP, establish. */
+#include <errno.h>
+#include <string.h>
+
+#include "client/conn.h"
+#include "common/clock.h"
+#include "common/cm.h"
+#include "common/ep.h"
+#include "common/log.h"
+#include "common/msg.h"
+
+static void fail_errno(struct client_conn *c, int ret)
+{
+	client_fail(c, FAIL_ERRNO, -ret);
+}
+
+static unsigned timeout_ms(const struct client_conn *c)
+{
+	return (unsigned)(c->ctx->cfg->stage_timeout_ns / NS_PER_MS);
+}
+
+void client_rdma_start(struct client_conn *c)
+{
+	int ret = cm_id_new(c->ctx->cm, c, &c->rc.id);
+
+	client_set_state(c, CLIENT_ST_ADDR_RESOLVE);
+	if (!ret)
+		ret = cm_resolve_addr(c->rc.id, &c->ctx->dev.addr, &c->grant.rdma, timeout_ms(c));
+	if (ret)
+		fail_errno(c, ret);
+}
+
+static void on_addr_resolved(struct client_conn *c)
+{
+	int ret;
+
+	client_stage_done(c, STAGE_ADDR_RESOLVE);
+	if (cm_device(c->rc.id) != c->ctx->dev.ctx) {
+		client_fail(c, FAIL_PROTOCOL, PROTO_NO_DEVICE);
+		return;
+	}
+	client_set_state(c, CLIENT_ST_ROUTE_RESOLVE);
+	ret = cm_resolve_route(c->rc.id, timeout_ms(c));
+	if (ret)
+		fail_errno(c, ret);
+}
+
+static int make_proof(struct client_conn *c, uint8_t data[PDATA_PROOF_BYTES])
+{
+	struct addr local, peer;
+	struct pdata_proof proof;
+	struct auth_binding b = { .session = c->grant.session, .client_qpn = rc_qpn(&c->rc),
+				  .client = &local, .server = &peer };
+	int ret = cm_addresses(c->rc.id, &local, &peer);
+
+	memcpy(proof.session, c->grant.session, sizeof(proof.session));
+	if (!ret)
+		ret = auth_hmac(c->keys.client, &b, proof.hmac);
+	if (!ret)
+		pdata_encode_proof(PDATA_REQUEST, &proof, data);
+	return ret;
+}
+
+static int send_request(struct client_conn *c)
+{
+	uint8_t data[PDATA_PROOF_BYTES];
+	struct cm_conn_param p = { .private_data = data, .private_bytes = sizeof(data) };
+	int ret = rc_take_qp(&c->rc, c->index);
+
+	if (!ret)
+		ret = make_proof(c, data);
+	if (ret)
+		return ret;
+	client_stage_done(c, STAGE_QP_SETUP);
+	p.qpn = rc_qpn(&c->rc);
+	p.initiator_depth = c->ctx->cfg->region ? 1 : 0;
+	return cm_connect(c->rc.id, &p);
+}
+
+static void on_route_resolved(struct client_conn *c)
+{
+	int ret;
+
+	client_stage_done(c, STAGE_ROUTE_RESOLVE);
+	client_set_state(c, CLIENT_ST_RDMA_CONNECT);
+	ret = send_request(c);
+	if (ret)
+		fail_errno(c, ret);
+}
+
+static bool server_proves_itself(struct client_conn *c, const struct cm_event *e)
+{
+	struct addr local, peer;
+	struct pdata_proof proof;
+	struct auth_binding b = { .session = c->grant.session, .client_qpn = rc_qpn(&c->rc),
+				  .server_qpn = e->qpn, .client = &local, .server = &peer };
+	uint8_t expected[AUTH_HMAC_BYTES];
+
+	return pdata_decode_proof(PDATA_REPLY, e->private_data, e->private_bytes, &proof) == 0 &&
+	       memcmp(proof.session, c->grant.session, sizeof(proof.session)) == 0 &&
+	       cm_addresses(c->rc.id, &local, &peer) == 0 &&
+	       auth_hmac(c->keys.server, &b, expected) == 0 &&
+	       auth_compare(expected, proof.hmac) == 0;
+}
+
+/* The first message goes out at once: its reply shows that both directions work. */
+static void send_first(struct client_conn *c)
+{
+	uint32_t buf = ep_buf_get(c->ctx->ep);
+
+	if (buf == EP_NO_BUF) {
+		client_fail(c, FAIL_ERRNO, ENOBUFS);
+		return;
+	}
+	client_send(c, buf, MSG_HEADER_BYTES, 0);
+}
+
+static void on_response(struct client_conn *c, const struct cm_event *e)
+{
+	struct cm_qp_param qp = { .rq_psn = c->grant.psn, .sq_psn = c->psn,
+				  .remote_write = true,	/* for the server's 0-byte liveness probe */
+				  .reads = c->ctx->cfg->region ? 1 : 0, .verify = c->ctx->cfg->verify };
+	int ret;
+
+	c->cm_connected = true;
+	if (!server_proves_itself(c, e)) {
+		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_PROOF);
+		return;
+	}
+	c->server_qpn = e->qpn;
+	client_stage_done(c, STAGE_RDMA_CONNECT);
+	ret = cm_program_qp(c->rc.id, c->rc.qp, &qp, &c->cm_psn);
+	client_stage_done(c, STAGE_QP_SETUP);
+	if (!ret)
+		ret = cm_establish(c->rc.id);
+	if (ret == -EBADMSG) {
+		client_fail(c, FAIL_PROTOCOL, PROTO_PSN_MISMATCH);
+		return;
+	}
+	if (ret) {
+		fail_errno(c, ret);
+		return;
+	}
+	client_stage_done(c, STAGE_RDMA_CONNECT);
+	client_set_state(c, CLIENT_ST_FIRST_REPLY);
+	send_first(c);
+}
+
+static void on_rejected(struct client_conn *c, const struct cm_event *e)
+{
+	uint16_t code;
+
+	c->cm_connected = false;
+	if (e->status == CM_REJECT_CONSUMER &&
+	    pdata_decode_reject(e->private_data, e->private_bytes, &code) == 0)
+		client_fail(c, FAIL_REFUSED, code);
+	else
+		client_fail(c, FAIL_CM_STATUS, e->status);
+	client_try_finish(c);
+}
+
+static void on_gone(struct client_conn *c, enum fail_kind kind, int code)
+{
+	c->cm_connected = false;
+	client_fail(c, kind, code);
+	client_try_finish(c);
+}
+
+/* Events that are late (the connection is closing) may only complete the teardown. */
+static bool expects(const struct client_conn *c, enum client_state state)
+{
+	return c->state == state;
+}
+
+void client_on_cm_event(void *arg, const struct cm_event *e)
+{
+	struct client_ctx *ctx = arg;
+	struct client_conn *c = e->context;
+
+	switch (e->type) {
+	case CM_ADDR_RESOLVED:
+		if (expects(c, CLIENT_ST_ADDR_RESOLVE))
+			on_addr_resolved(c);
+		break;
+	case CM_ROUTE_RESOLVED:
+		if (expects(c, CLIENT_ST_ROUTE_RESOLVE))
+			on_route_resolved(c);
+		break;
+	case CM_CONNECT_RESPONSE:
+		if (expects(c, CLIENT_ST_RDMA_CONNECT))
+			on_response(c, e);
+		break;
+	case CM_REJECTED:
+		on_rejected(c, e);
+		break;
+	case CM_DISCONNECTED:
+		on_gone(c, FAIL_CLOSED, 0);
+		break;
+	case CM_ADDR_ERROR:
+	case CM_ROUTE_ERROR:
+	case CM_CONNECT_ERROR:
+	case CM_UNREACHABLE:
+		on_gone(c, FAIL_CM_STATUS, e->status);
+		break;
+	case CM_DEVICE_REMOVED:
+		log_error("RDMA device %s was removed", ctx->dev.name);
+		ctx->pump.broken = true;
+		pump_break(&ctx->pump);
+		break;
+	case CM_CONNECT_REQUEST:
+	case CM_ESTABLISHED:
+	case CM_OTHER:
+		break;
+	}
+}
