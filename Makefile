@@ -20,16 +20,22 @@ LDLIBS_ALL := -lrdmacm -libverbs -lssl -lcrypto -lev -ljansson -lz -lm -pthread 
 COMMON := addr auth build_info cm dev ep fail fail_table frame hist hist_io latency_json log msg opts \
 	paths psn pump qp_pool rc region res tls
 CLIENT := boot conn control ctx data rdma resolve
+LOADGEN := config environment launch main payload progress ramp report results server_proc step verdict \
+	worker
 SERVER := boot config conn control echo limits main rdma session shard stats
 
 COMMON_O := $(COMMON:%=$(B)/common/%.o)
 CLIENT_O := $(CLIENT:%=$(B)/client/%.o)
 RDMA_CLIENT_O := $(B)/client/main.o $(B)/client/commands.o
+LOADGEN_O := $(LOADGEN:%=$(B)/loadgen/%.o)
 SERVER_O := $(SERVER:%=$(B)/server/%.o)
 
-all: $(BIN)rdma_server $(BIN)rdma_client
+all: $(BIN)rdma_server $(BIN)rdma_client $(BIN)performance_test
 
 $(BIN)rdma_server: $(COMMON_O) $(SERVER_O)
+	$(CC) $(CFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+
+$(BIN)performance_test: $(COMMON_O) $(CLIENT_O) $(LOADGEN_O)
 	$(CC) $(CFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
 
 $(BIN)rdma_client: $(COMMON_O) $(CLIENT_O) $(RDMA_CLIENT_O)

@@ -15,6 +15,7 @@
 
 #define INLINE_MAX 220
 #define SPARE_BUFS 64
+#define INLINE_SPARES_MAX 4096u	/* an inline send waits with its buffer only while the send queue is full */
 #define QP_BUDGET 32
 #define QP_RESERVE 64u
 #define QUARANTINE_NS (5 * NS_PER_S)	/* TIMEWAIT is about 4 s */
@@ -93,10 +94,10 @@ static int make_verbs(struct client_ctx *ctx, char *err, size_t err_size)
 		return -ENOSPC;
 	}
 	ep.recv_depth = (uint32_t)depth;
-	ep.spare_bufs = SPARE_BUFS;
 	/* Messages that do not go inline keep their buffers until they are acknowledged. */
-	if (cfg->message_bytes > inline_bytes)
-		ep.spare_bufs += (uint32_t)MIN(depth * 2, (uint64_t)(EP_NO_BUF - 1 - depth - SPARE_BUFS));
+	ep.spare_bufs = SPARE_BUFS + (cfg->message_bytes > inline_bytes ?
+				      (uint32_t)MIN(depth * 2, (uint64_t)(EP_NO_BUF - 1 - depth - SPARE_BUFS)) :
+				      MIN(ep.recv_depth, INLINE_SPARES_MAX));
 	ret = ep_new(&ep, client_on_wc, ctx, &ctx->ep, err, err_size);
 	if (ret)
 		return ret;

@@ -1,0 +1,101 @@
+/* Where the test runs. See environment.h. */
+#include "loadgen/environment.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "common/dev.h"
+#include "common/paths.h"
+
+#define ARGS_MAX 256
+
+static const char *memory_for(uint64_t clients)
+{
+	return clients <= 2000 ? "4G" : clients <= 12000 ? "8G" : "16G";
+}
+
+/* Our own arguments without --environment, which is ours to set. */
+static int copy_args(int argc, char **argv, char **out, int n)
+{
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--environment") == 0) {
+			i++;
+			continue;
+		}
+		if (strncmp(argv[i], "--environment=", 14) == 0)
+			continue;
+		out[n++] = argv[i];
+	}
+	return n;
+}
+
+static int enter_vm(const struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
+{
+	char script[PATH_MAX], self[PATH_MAX];
+	char *args[ARGS_MAX];
+	int n = 0;
+
+	if (argc > ARGS_MAX - 16 || path_beside_program("scripts/softroce", script, sizeof(script)) ||
+	    path_beside_program("performance_test", self, sizeof(self))) {
+		snprintf(err, err_size, "too many arguments or a path too long for the micro-VM");
+		return -E2BIG;
+	}
+	if (access(script, X_OK)) {
+		snprintf(err, err_size, "no RDMA device here, and %s, which makes a micro-VM with one, is not "
+			 "there; run from the source tree or make a device with `scripts/softroce up`", script);
+		return -ENODEV;
+	}
+	args[n++] = script;
+	args[n++] = (char *)"vm";
+	args[n++] = (char *)"--memory";
+	args[n++] = (char *)memory_for(c->clients);
+	args[n++] = (char *)"--";
+	args[n++] = self;
+	args[n++] = (char *)"--environment";
+	args[n++] = (char *)"native";
+	n = copy_args(argc, argv, args, n);
+	args[n] = NULL;
+	execv(script, args);
+	snprintf(err, err_size, "cannot run %s: %s", script, strerror(errno));
+	return -errno;
+}
+
+int environment_enter(const struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
+{
+	if (c->environment == ENVIRONMENT_NATIVE || c->server || c->device)
+		return 0;
+	if (c->environment == ENVIRONMENT_AUTO) {
+		/* In the micro-VM already: a second one would not find a device either. */
+		if (getenv("RAMPART_VM") || dev_count() > 0)
+			return 0;
+		fprintf(stderr, "performance_test: no RDMA device on this machine: running over Soft-RoCE in a "
+			"micro-VM (--environment vm)\n");
+	}
+	return enter_vm(c, argc, argv, err, err_size);
+}
+
+const char *environment_describe(const json_t *environment, char *text, size_t size)
+{
+	const json_t *dev = json_object_get(environment, "rdma_device");
+	const char *accel = json_string_value(json_object_get(environment, "accelerator"));
+	const char *name = json_string_value(json_object_get(dev, "name"));
+	bool software = json_is_true(json_object_get(dev, "is_software"));
+	bool vm = json_is_true(json_object_get(environment, "is_virtual_machine"));
+	bool emulated = json_is_true(json_object_get(environment, "is_emulated_cpu"));
+
+	snprintf(text, size, "%s device %s%s%s%s", software ? "software RDMA" : "RDMA",
+		 name ? name : "?", vm ? ", in a virtual machine" : "",
+		 emulated ? ", CPU emulated in software (" : "",
+		 emulated ? (accel ? accel : "tcg") : "");
+	if (emulated)
+		strncat(text, "): not hardware figures", size - strlen(text) - 1);
+	else if (software)
+		strncat(text, ": not hardware figures", size - strlen(text) - 1);
+	return text;
+}

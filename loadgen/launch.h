@@ -1,0 +1,25 @@
+/* Starting what a run needs: a server of our own, and the workers. For ramp.c. */
+#ifndef RAMPART_LOADGEN_LAUNCH_H
+#define RAMPART_LOADGEN_LAUNCH_H
+
+#include <stddef.h>
+
+struct ramp;
+struct server_proc_events;
+
+/* Starts rdma_server, sized for the run. 0 or -errno with a line in `err`. */
+int launch_server(struct ramp *r, const struct server_proc_events *events, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
+
+/* Resolves --server. 0 or -errno with a line in `err`. Blocks. */
+int launch_find_server(struct ramp *r, char *err, size_t err_size) __attribute__((warn_unused_result));
+
+/* Makes and starts the workers for r->server_addr. 0 or -errno with a line in `err`. */
+int launch_workers(struct ramp *r, void (*on_progress)(void *arg), char *err, size_t err_size)
+	__attribute__((warn_unused_result));
+
+/* The last line our server wrote to its log. 0, or -ENODATA. */
+int launch_read_server_error(struct ramp *r, char *text, size_t size)
+	__attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,832 @@
+/* The run's state machine. See ramp.h.
+ *
+ * ramp_enter is the only writer of `phase`; each phase ends by an event (orders fulfilled, a report, a
+ * timer) or by its deadline, and names what it waits for.
+ */
+#include "loadgen/ramp.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "common/clock.h"
+#include "common/hist.h"
+#include "common/log.h"
+#include "loadgen/launch.h"
+#include "loadgen/server_proc.h"
+#include "loadgen/verdict.h"
+#include "loadgen/worker.h"
+
+#define TICK_S 0.25
+#define CONTROL_TIMEOUT_NS (30 * NS_PER_S)
+
+#define NAME(phase, text) [RAMP_##phase] = text
+const char *const ramp_phase_names[] = {
+	NAME(SERVER, "starting server"), NAME(INFO, "asking server"), NAME(CONNECT, "connecting"),
+	NAME(COUNT, "counting"), NAME(START, "starting traffic"), NAME(WARMUP, "warming up"),
+	NAME(MEASURE, "measuring"), NAME(DRAIN, "draining"), NAME(DISCONNECT, "disconnecting"),
+	NAME(RESTORE, "checking pools"), NAME(STOP, "stopping server"), NAME(DONE, "done"),
+};
+static_assert(sizeof(ramp_phase_names) / sizeof(ramp_phase_names[0]) == RAMP_N, "a name per phase");
+
+const char *const stop_reason_names[] = {
+	[STOP_MAX_REACHED] = "max_reached",
+	[STOP_ERROR_RATE] = "error_rate",
+	[STOP_STEP_TIMEOUT] = "step_timeout",
+	[STOP_RESOURCE_EXHAUSTED] = "resource_exhausted",
+	[STOP_ABORTED] = "aborted",
+	[STOP_SERVER_LOST] = "server_lost",
+	[STOP_GENERATOR_FAILED] = "generator_failed",
+};
+static_assert(sizeof(stop_reason_names) / sizeof(stop_reason_names[0]) == STOP_N, "a name per reason");
+
+static void ramp_enter(struct ramp *r, enum ramp_phase phase);
+
+static uint64_t step_timeout_ns(const struct ramp *r)
+{
+	if (r->cfg->step_timeout_ns)
+		return r->cfg->step_timeout_ns;
+	return 60 * NS_PER_S + r->step->target * 50 * NS_PER_MS;
+}
+
+/* The time a phase may take; 0: it has none. */
+static uint64_t deadline_of(const struct ramp *r, enum ramp_phase phase)
+{
+	switch (phase) {
+	case RAMP_SERVER: return 60 * NS_PER_S;
+	case RAMP_INFO:
+	case RAMP_COUNT: return 2 * CONTROL_TIMEOUT_NS;
+	case RAMP_CONNECT: return step_timeout_ns(r);
+	case RAMP_START: return 60 * NS_PER_S;
+	case RAMP_WARMUP: return r->cfg->warmup_ns + 1;
+	case RAMP_MEASURE: return r->cfg->duration_ns;
+	case RAMP_DRAIN: return 15 * NS_PER_S;
+	case RAMP_DISCONNECT: return 120 * NS_PER_S;
+	case RAMP_RESTORE: return 20 * NS_PER_S;
+	case RAMP_STOP: return 20 * NS_PER_S;
+	case RAMP_DONE:
+	case RAMP_N: break;
+	}
+	return 0;
+}
+
+static void stop_because(struct ramp *r, enum stop_reason reason, const char *detail)
+{
+	if (r->stopping)
+		return;
+	r->stopping = true;
+	r->stop_reason = reason;
+	snprintf(r->stop_detail, sizeof(r->stop_detail), "%s", detail);
+}
+
+/* --- orders and reports --- */
+
+static void order_all(struct ramp *r, enum worker_order order)
+{
+	uint32_t n = r->n_workers;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t share = r->step ? r->step->target / n + (i < r->step->target % n) : 0;
+
+		worker_give(r->workers[i], order, share);
+	}
+}
+
+static bool all_done(const struct ramp *r)
+{
+	for (uint32_t i = 0; i < r->n_workers; i++)
+		if (!worker_is_done(r->workers[i]))
+			return false;
+	return true;
+}
+
+static uint64_t sum(const struct ramp *r, size_t offset)
+{
+	uint64_t total = 0;
+
+	for (uint32_t i = 0; i < r->n_workers; i++)
+		total += counter_get((const counter *)((const char *)worker_stats(r->workers[i]) + offset));
+	return total;
+}
+
+#define SUM(field) sum(r, offsetof(struct worker_stats, field))
+
+static void send_next_question(struct ramp *r)
+{
+	static const enum control_what order[] = { CONTROL_INFO, CONTROL_MARK, CONTROL_STATS };
+
+	for (size_t i = 0; i < 3 && r->control && !control_is_busy(r->control); i++) {
+		if (!r->report_wanted[order[i]])
+			continue;
+		r->report_wanted[order[i]] = false;
+		r->asked = order[i];
+		if (!control_request(r->control, order[i]))
+			r->report_wanted[order[i]] = true;
+	}
+}
+
+static void ask(struct ramp *r, enum control_what what)
+{
+	r->report_wanted[what] = true;
+	send_next_question(r);
+}
+
+static void take_moment(struct ramp *r, struct step_moment *m)
+{
+	m->now_ns = clock_now_ns();
+	if (res_usage_self(&m->generator) || res_machine_cpu(&m->machine))
+		log_warn("cannot read this process's resources");
+	m->worker_cpu_ns = 0;
+	for (uint32_t i = 0; i < r->n_workers; i++) {
+		uint64_t cpu = counter_get(&worker_stats(r->workers[i])->cpu_ns);
+
+		if (cpu > m->worker_cpu_ns)
+			m->worker_cpu_ns = cpu;
+	}
+}
+
+/* --- intervals --- */
+
+static void snapshot(const struct ramp *r, struct hist *out)
+{
+	hist_reset(out);
+	for (uint32_t i = 0; i < r->n_workers; i++)
+		hist_add(out, worker_stats(r->workers[i])->response);
+}
+
+static void begin_intervals(struct ramp *r)
+{
+	hist_reset(r->before);
+	r->last_interval_ns = clock_now_ns();
+	r->last_messages = SUM(messages_measured);
+}
+
+static void end_interval(struct ramp *r)
+{
+	struct step *s = r->step;
+	uint64_t now = clock_now_ns(), messages = SUM(messages_measured);
+	double span_s = (double)(now - r->last_interval_ns) / 1e9;
+	double rate = (double)(messages - r->last_messages) / span_s, p99 = 0;
+
+	snapshot(r, r->now);
+	hist_diff(r->interval, r->now, r->before);
+	hist_reset(r->before);
+	hist_add(r->before, r->now);
+	if (hist_supports(r->interval, 99))
+		p99 = (double)hist_percentile(r->interval, 99);
+	if (s->n_intervals < STEP_INTERVALS_MAX) {
+		s->intervals[s->n_intervals].t_s = (double)(now - s->begin.now_ns) / 1e9;
+		s->intervals[s->n_intervals].messages_per_s = rate;
+		s->intervals[s->n_intervals++].p99_ns = p99;
+	}
+	results_event(r->results, "interval", json_pack("{s:i, s:f, s:o, s:I}", "clients", s->target,
+		"messages_per_s", rate, "p99_ns", p99 > 0 ? json_real(p99) : json_null(), "connected",
+		(json_int_t)SUM(live)));
+	r->last_interval_ns = now;
+	r->last_messages = messages;
+}
+
+/* --- steps --- */
+
+static void begin_step(struct ramp *r)
+{
+	uint32_t target = (uint32_t)r->cfg->steps.v[r->step_index];
+
+	if (step_new(target, r->repetition, &r->step)) {
+		stop_because(r, STOP_GENERATOR_FAILED, "this machine is out of memory");
+		ramp_enter(r, RAMP_STOP);
+		return;
+	}
+	results_event(r->results, "step_start", json_pack("{s:i, s:i}", "clients", target, "repetition",
+							  r->repetition));
+	r->step_start_ns = clock_now_ns();
+	ask(r, CONTROL_MARK);
+	ramp_enter(r, RAMP_CONNECT);
+}
+
+static void describe_failure(const struct step *s, char *text, size_t size)
+{
+	char code[96];
+	const struct fail *f = NULL;
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < s->failures.n; i++) {
+		if (counter_get(&s->failures.rows[i].count) <= most)
+			continue;
+		most = counter_get(&s->failures.rows[i].count);
+		f = &s->failures.rows[i].fail;
+	}
+	if (f)
+		snprintf(text, size, "%u clients: %u not held; %s at %s: %s", s->target,
+			 s->target - s->connected_held, fail_code_text(f, code, sizeof(code)),
+			 stage_names[f->stage], fail_advice(f));
+	else
+		snprintf(text, size, "%u clients: %u of them were not held", s->target,
+			 s->target - s->connected_held);
+}
+
+static enum stop_reason reason_of(const struct step *s)
+{
+	for (uint32_t i = 0; i < s->failures.n; i++) {
+		const struct fail *f = &s->failures.rows[i].fail;
+
+		if ((f->kind == FAIL_ERRNO && (f->code == ENOMEM || f->code == EMFILE || f->code == EAGAIN ||
+					       f->code == EADDRNOTAVAIL || f->code == ENOSPC)) ||
+		    (f->kind == FAIL_REFUSED && f->code == REFUSE_NO_RESOURCES))
+			return STOP_RESOURCE_EXHAUSTED;
+	}
+	return s->step_timeout ? STOP_STEP_TIMEOUT : STOP_ERROR_RATE;
+}
+
+/* Stops the ramp after a step that lost clients beyond 1 %. */
+static void judge_step(struct ramp *r)
+{
+	const struct step *s = r->step;
+	char text[256];
+
+	if (s->connected_held * 100.0 >= s->target * 99.0 && !s->step_timeout)
+		return;
+	describe_failure(s, text, sizeof(text));
+	stop_because(r, reason_of(s), text);
+}
+
+static double ms(const struct hist *h, double p)
+{
+	return (double)hist_percentile(h, p) / 1e6;
+}
+
+static json_t *number(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+static json_t *row_of(const struct step *s)
+{
+	bool has = hist_count(s->response) > 0;
+
+	return json_pack("{s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
+		"clients", s->target, "repetition", s->repetition, "held", s->connected_held, "failed",
+		s->failed + s->dropped,
+		"connect_p50_ms", number(hist_count(s->total) ? ms(s->total, 50) : NAN),
+		"connect_p99_ms", number(hist_supports(s->total, 99) ? ms(s->total, 99) : NAN),
+		"messages_per_s", number(s->measured ? s->messages_per_s : NAN),
+		"mb_per_s", number(s->measured ? s->bytes_per_s / 1e6 : NAN),
+		"p50_us", number(has ? ms(s->response, 50) * 1e3 : NAN),
+		"p95_us", number(hist_supports(s->response, 95) ? ms(s->response, 95) * 1e3 : NAN),
+		"p99_us", number(hist_supports(s->response, 99) ? ms(s->response, 99) * 1e3 : NAN),
+		"server_cpus", number(step_server_cpus(s)), "generator_cpus", number(step_generator_cpus(s)),
+		"server_rss_mib", number(step_report_number(s->end.server, "resources.rss_bytes") / 1048576),
+		"steady", s->steady);
+}
+
+static void write_histograms(struct ramp *r)
+{
+	struct step *s = r->step;
+	char name[64];
+	double start_s = (double)(s->begin.now_ns - r->run_start_ns) / 1e9;
+
+	snprintf(name, sizeof(name), "step-%05u-%u-connect", s->target, s->repetition);
+	if (results_histogram(r->results, name, s->total, 0, (double)s->connect_wall_ns / 1e9))
+		log_warn("cannot write %s", results_path(r->results, name));
+	snprintf(name, sizeof(name), "step-%05u-%u-response", s->target, s->repetition);
+	if (s->measured && results_histogram(r->results, name, s->response, start_s, s->measured_s))
+		log_warn("cannot write %s", results_path(r->results, name));
+}
+
+static void end_step(struct ramp *r)
+{
+	struct step *s = r->step;
+
+	step_collect(s, r->workers, r->n_workers, r->cfg);
+	judge_step(r);
+	json_array_append_new(r->steps, step_json(s, r->cfg, r->workers, r->n_workers));
+	json_array_append_new(r->rows, row_of(s));
+	if (!(r->stopping && r->stop_reason == STOP_ABORTED))
+		verdict_add_step(r->verdict, s);
+	write_histograms(r);
+	results_event(r->results, "step_end", json_pack("{s:i, s:i, s:i, s:i}", "clients", s->target,
+		"held", s->connected_held, "failed", s->failed, "dropped", s->dropped));
+	step_free(s);
+	r->step = NULL;
+	if (r->repetition++ == r->cfg->repeat) {
+		r->repetition = 1;
+		r->step_index++;
+	}
+	if (!r->stopping && r->step_index == r->cfg->steps.n)
+		stop_because(r, STOP_MAX_REACHED, "");
+	if (r->stopping)
+		ramp_enter(r, RAMP_STOP);
+	else
+		begin_step(r);
+}
+
+/* What must be as it was once no client is left. QPs and PSNs in quarantine are at rest, not lost. */
+static bool is_restored(const struct ramp *r, const json_t *now)
+{
+	static const char *const zero[] = { "clients.connected", "clients.handshakes", "clients.closing",
+		"pools.sessions", "pools.regions_in_use", "pools.admitted", "pools.qp.in_use" };
+	double posted0 = step_report_number(r->baseline, "pools.buffers.posted");
+	double free0 = step_report_number(r->baseline, "pools.buffers.free");
+
+	for (size_t i = 0; i < sizeof(zero) / sizeof(zero[0]); i++)
+		if (step_report_number(now, zero[i]) != 0)
+			return false;
+	return step_report_number(now, "pools.buffers.posted") == posted0 &&
+	       step_report_number(now, "pools.buffers.free") == free0 &&
+	       step_report_number(now, "pools.psns_in_use") ==
+	       2 * step_report_number(now, "pools.qp.quarantined");
+}
+
+/* --- phases --- */
+
+static void enter_connect(struct ramp *r)
+{
+	order_all(r, ORDER_CONNECT);
+}
+
+static void enter_measure(struct ramp *r)
+{
+	order_all(r, ORDER_MEASURE);
+	take_moment(r, &r->step->begin);
+	ask(r, CONTROL_STATS);
+	begin_intervals(r);
+}
+
+static void enter_drain(struct ramp *r)
+{
+	struct step *s = r->step;
+
+	if (r->phase_start_ns && s->begin.now_ns) {
+		end_interval(r);
+		take_moment(r, &s->end);
+	}
+	order_all(r, ORDER_STOP);
+	s->connected_held = (uint32_t)SUM(live);
+	ask(r, CONTROL_STATS);
+}
+
+static void enter_stop(struct ramp *r)
+{
+	for (uint32_t i = 0; i < r->n_workers; i++)
+		worker_give(r->workers[i], ORDER_QUIT, 0);
+	control_free(r->control);
+	r->control = NULL;
+	if (r->server && !r->server_lost)
+		server_proc_stop(r->server);
+	else
+		ramp_enter(r, RAMP_DONE);
+}
+
+static void ramp_enter(struct ramp *r, enum ramp_phase phase)
+{
+	uint64_t deadline;
+
+	if (r->phase != phase)
+		results_event(r->results, "phase", json_pack("{s:s}", "phase", ramp_phase_names[phase]));
+	deadline = deadline_of(r, phase);
+	ev_timer_stop(r->loop, &r->deadline);
+	ev_now_update(r->loop);
+	if (deadline) {
+		ev_timer_set(&r->deadline, (double)deadline / 1e9, 0.);
+		ev_timer_start(r->loop, &r->deadline);
+	}
+	r->report_arrived = false;
+	r->phase = phase;
+	switch (phase) {
+	case RAMP_CONNECT: enter_connect(r); break;
+	case RAMP_COUNT: ask(r, CONTROL_STATS); break;
+	case RAMP_START: order_all(r, ORDER_TRAFFIC); break;
+	case RAMP_MEASURE: enter_measure(r); break;
+	case RAMP_DRAIN: enter_drain(r); break;
+	case RAMP_DISCONNECT: order_all(r, ORDER_DISCONNECT); break;
+	case RAMP_RESTORE: ask(r, CONTROL_STATS); break;
+	case RAMP_STOP: enter_stop(r); break;
+	case RAMP_DONE: ev_break(r->loop, EVBREAK_ALL); break;
+	case RAMP_SERVER:
+	case RAMP_INFO:
+	case RAMP_WARMUP:
+	case RAMP_N: break;
+	}
+	r->phase_start_ns = clock_now_ns();
+}
+
+/* Goes on when the running phase has all it waits for. */
+static void advance(struct ramp *r)
+{
+	struct step *s = r->step;
+
+	switch (r->phase) {
+	case RAMP_CONNECT:
+		if (!all_done(r))
+			return;
+		s->connect_wall_ns = clock_now_ns() - r->step_start_ns;
+		s->connected_peak = s->connected_held = (uint32_t)SUM(live);
+		results_event(r->results, "connected", json_pack("{s:i, s:I, s:I}", "clients", s->target,
+			"connected", (json_int_t)SUM(live), "failed", (json_int_t)SUM(failed)));
+		ramp_enter(r, r->stopping ? RAMP_DISCONNECT : RAMP_COUNT);
+		break;
+	case RAMP_COUNT:
+		if (r->report_arrived)
+			ramp_enter(r, s->connected_peak && !r->stopping ? RAMP_START : RAMP_DISCONNECT);
+		break;
+	case RAMP_START:
+		if (all_done(r))
+			ramp_enter(r, RAMP_WARMUP);
+		break;
+	case RAMP_DRAIN:
+		if (all_done(r) && r->report_arrived)
+			ramp_enter(r, RAMP_DISCONNECT);
+		break;
+	case RAMP_DISCONNECT:
+		if (all_done(r))
+			ramp_enter(r, RAMP_RESTORE);
+		break;
+	case RAMP_SERVER:
+	case RAMP_INFO:
+	case RAMP_WARMUP:
+	case RAMP_MEASURE:
+	case RAMP_RESTORE:
+	case RAMP_STOP:
+	case RAMP_DONE:
+	case RAMP_N:
+		break;
+	}
+}
+
+static void on_phase_deadline(struct ramp *r)
+{
+	switch (r->phase) {
+	case RAMP_SERVER:
+		stop_because(r, STOP_SERVER_LOST, "the server did not become ready within 60 s");
+		ramp_enter(r, RAMP_STOP);
+		break;
+	case RAMP_INFO:
+		stop_because(r, STOP_SERVER_LOST, "the server did not answer the control session");
+		ramp_enter(r, RAMP_STOP);
+		break;
+	case RAMP_CONNECT:
+		r->step->step_timeout = true;
+		r->step->connect_wall_ns = clock_now_ns() - r->step_start_ns;
+		r->step->connected_peak = r->step->connected_held = (uint32_t)SUM(live);
+		order_all(r, ORDER_ABANDON);
+		ramp_enter(r, RAMP_DISCONNECT);
+		break;
+	case RAMP_COUNT:
+		ramp_enter(r, RAMP_START);
+		break;
+	case RAMP_WARMUP:
+		ramp_enter(r, RAMP_MEASURE);
+		break;
+	case RAMP_START:
+	case RAMP_MEASURE:
+		ramp_enter(r, RAMP_DRAIN);
+		break;
+	case RAMP_DRAIN:
+		if (!all_done(r)) {
+			r->step->stuck = true;
+			order_all(r, ORDER_ABANDON);
+		}
+		ramp_enter(r, RAMP_DISCONNECT);
+		break;
+	case RAMP_DISCONNECT:
+		stop_because(r, STOP_GENERATOR_FAILED, "clients did not disconnect within 120 s");
+		ramp_enter(r, RAMP_RESTORE);
+		break;
+	case RAMP_RESTORE:
+		r->step->leaked = true;
+		end_step(r);
+		break;
+	case RAMP_STOP:
+		log_warn("the server did not stop in time: killing it");
+		ramp_enter(r, RAMP_DONE);
+		break;
+	case RAMP_DONE:
+	case RAMP_N:
+		break;
+	}
+}
+
+static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	(void)loop;
+	(void)revents;
+	on_phase_deadline(w->data);
+}
+
+/* --- reports --- */
+
+static void on_stats(struct ramp *r, json_t *report)
+{
+	struct step *s = r->step;
+
+	if (!s)
+		return;
+	switch (r->phase) {
+	case RAMP_COUNT:
+		s->server_connected = (int64_t)step_report_number(report, "clients.connected");
+		r->report_arrived = true;
+		break;
+	case RAMP_MEASURE:
+		if (!s->begin.server)
+			s->begin.server = json_incref(report);
+		break;
+	case RAMP_DRAIN:
+		if (!s->end.server)
+			s->end.server = json_incref(report);
+		r->report_arrived = true;
+		break;
+	case RAMP_RESTORE:
+		json_decref(s->after);
+		s->after = json_incref(report);
+		if (is_restored(r, report))
+			end_step(r);
+		return; /* else asked again at the next tick */
+	case RAMP_SERVER:
+	case RAMP_INFO:
+	case RAMP_CONNECT:
+	case RAMP_START:
+	case RAMP_WARMUP:
+	case RAMP_DISCONNECT:
+	case RAMP_STOP:
+	case RAMP_DONE:
+	case RAMP_N:
+		break;
+	}
+	advance(r);
+}
+
+static void on_lost(struct ramp *r, const struct fail *fail, const char *text)
+{
+	char code[96], detail[256];
+
+	snprintf(detail, sizeof(detail), "control session failed at %s: %s%s%s (%s)",
+		 stage_names[fail->stage], fail_code_text(fail, code, sizeof(code)), text[0] ? ": " : "",
+		 text, fail_advice(fail));
+	stop_because(r, STOP_SERVER_LOST, detail);
+	r->report_arrived = true;
+	if (r->phase == RAMP_INFO || r->phase == RAMP_SERVER)
+		ramp_enter(r, RAMP_STOP);
+	else if (r->phase == RAMP_RESTORE)
+		end_step(r);
+	else if (r->phase == RAMP_WARMUP || r->phase == RAMP_MEASURE)
+		ramp_enter(r, RAMP_DRAIN);
+	else
+		advance(r);
+}
+
+static void on_report(void *arg, json_t *report, const struct fail *fail, const char *text)
+{
+	struct ramp *r = arg;
+
+	if (!report) {
+		on_lost(r, fail, text);
+		return;
+	}
+	json_decref(r->last_report);
+	r->last_report = json_incref(report);
+	if (r->asked == CONTROL_INFO) {
+		r->info = json_incref(report);
+	} else if (!r->baseline) {
+		r->baseline = json_incref(report);
+		begin_step(r);
+	} else if (r->asked == CONTROL_STATS) {
+		on_stats(r, report);
+	}
+}
+
+/* --- ticks, signals, server --- */
+
+static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
+{
+	(void)loop;
+	(void)revents;
+	send_next_question(w->data);
+}
+
+static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct ramp *r = w->data;
+	uint64_t interval_ns = r->cfg->duration_ns / 20;
+
+	(void)revents;
+	if (interval_ns < 250 * NS_PER_MS)
+		interval_ns = 250 * NS_PER_MS;
+	if (r->phase == RAMP_MEASURE && clock_now_ns() - r->last_interval_ns >= interval_ns)
+		end_interval(r);
+	if (r->phase == RAMP_RESTORE && r->control && !control_is_busy(r->control))
+		ask(r, CONTROL_STATS);
+	progress_show(r);
+	ev_timer_again(loop, w);
+}
+
+static void on_progress(struct ev_loop *loop, ev_async *w, int revents)
+{
+	struct ramp *r = w->data;
+
+	(void)loop;
+	(void)revents;
+	for (uint32_t i = 0; i < r->n_workers; i++) {
+		if (!worker_is_broken(r->workers[i]))
+			continue;
+		stop_because(r, STOP_GENERATOR_FAILED, "the generator's RDMA device failed");
+		ramp_enter(r, RAMP_STOP);
+		return;
+	}
+	advance(r);
+}
+
+/* Called on a worker's thread. */
+static void wake_main(void *arg)
+{
+	struct ramp *r = arg;
+
+	ev_async_send(r->loop, &r->progress);
+}
+
+static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
+{
+	struct ramp *r = w->data;
+
+	(void)loop;
+	(void)revents;
+	if (r->phase >= RAMP_STOP)
+		return;
+	if (r->stopping && r->stop_reason == STOP_ABORTED) {
+		/* The second time: without waiting for anybody. */
+		ramp_enter(r, RAMP_DONE);
+		return;
+	}
+	r->stopping = false;
+	stop_because(r, STOP_ABORTED, w->signum == SIGINT ? "interrupted" : "terminated");
+	progress_clear(r);
+	fprintf(stderr, "performance_test: %s: draining, results are kept\n", r->stop_detail);
+	switch (r->phase) {
+	case RAMP_SERVER:
+	case RAMP_INFO:
+		ramp_enter(r, RAMP_STOP);
+		break;
+	case RAMP_CONNECT:
+		r->step->connected_peak = r->step->connected_held = (uint32_t)SUM(live);
+		ramp_enter(r, RAMP_DISCONNECT);
+		break;
+	case RAMP_START:
+	case RAMP_WARMUP:
+	case RAMP_MEASURE:
+		ramp_enter(r, RAMP_DRAIN);
+		break;
+	case RAMP_COUNT:
+	case RAMP_DRAIN:
+	case RAMP_DISCONNECT:
+	case RAMP_RESTORE:
+	case RAMP_STOP:
+	case RAMP_DONE:
+	case RAMP_N:
+		break;
+	}
+}
+
+static int connect_to_server(struct ramp *r, char *err, size_t err_size)
+{
+	struct control_config control = { .server = r->server_addr, .verify_name = r->verify_name,
+					  .ca_file = r->cfg->ca_path, .cert_file = r->cfg->cert,
+					  .key_file = r->cfg->key, .timeout_ns = CONTROL_TIMEOUT_NS };
+	int ret = control_new(&control, r->loop, on_report, r, &r->control, err, err_size);
+
+	if (!ret)
+		ret = launch_workers(r, wake_main, err, err_size);
+	if (ret)
+		return ret;
+	ramp_enter(r, RAMP_INFO);
+	ask(r, CONTROL_INFO);
+	ask(r, CONTROL_STATS);
+	return 0;
+}
+
+static void on_server_ready(void *arg, const struct addr *tls)
+{
+	struct ramp *r = arg;
+	char err[256];
+
+	if (r->phase != RAMP_SERVER)
+		return;
+	r->server_addr = *tls;
+	if (connect_to_server(r, err, sizeof(err))) {
+		stop_because(r, STOP_RESOURCE_EXHAUSTED, err);
+		ramp_enter(r, RAMP_STOP);
+	}
+}
+
+static void on_server_exit(void *arg, int status)
+{
+	struct ramp *r = arg;
+	char text[256];
+
+	r->server_lost = true;
+	if (r->phase == RAMP_STOP) {
+		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+			log_warn("the server ended with status %d; see %s", status,
+				 results_path(r->results, "server.log"));
+		ramp_enter(r, RAMP_DONE);
+		return;
+	}
+	if (WIFSIGNALED(status))
+		snprintf(text, sizeof(text), "the server was killed by signal %d", WTERMSIG(status));
+	else if (launch_read_server_error(r, text, sizeof(text)))
+		snprintf(text, sizeof(text), "the server ended with status %d", WEXITSTATUS(status));
+	stop_because(r, STOP_SERVER_LOST, text);
+	if (!r->step)
+		ramp_enter(r, RAMP_STOP);
+	else if (r->phase == RAMP_WARMUP || r->phase == RAMP_MEASURE || r->phase == RAMP_START)
+		ramp_enter(r, RAMP_DRAIN);
+}
+
+static const struct server_proc_events server_events = {
+	.on_ready = on_server_ready,
+	.on_exit = on_server_exit,
+};
+
+static void start_watchers(struct ramp *r)
+{
+	ev_init(&r->deadline, on_deadline);
+	r->deadline.data = r;
+	ev_timer_init(&r->tick, on_tick, TICK_S, TICK_S);
+	r->tick.data = r;
+	ev_timer_start(r->loop, &r->tick);
+	ev_async_init(&r->progress, on_progress);
+	r->progress.data = r;
+	ev_async_start(r->loop, &r->progress);
+	ev_signal_init(&r->interrupt, on_signal, SIGINT);
+	r->interrupt.data = r;
+	ev_signal_start(r->loop, &r->interrupt);
+	ev_signal_init(&r->terminate, on_signal, SIGTERM);
+	r->terminate.data = r;
+	ev_signal_start(r->loop, &r->terminate);
+	ev_prepare_init(&r->turn_end, on_turn_end);
+	r->turn_end.data = r;
+	ev_prepare_start(r->loop, &r->turn_end);
+}
+
+static int start(struct ramp *r, char *err, size_t err_size)
+{
+	if (!r->cfg->server) {
+		ramp_enter(r, RAMP_SERVER);
+		return launch_server(r, &server_events, err, err_size);
+	}
+	if (launch_find_server(r, err, err_size))
+		return -EHOSTUNREACH;
+	return connect_to_server(r, err, err_size);
+}
+
+static void clean_up(struct ramp *r)
+{
+	for (uint32_t i = 0; i < r->n_workers; i++)
+		worker_free(r->workers[i]);
+	free(r->workers);
+	r->workers = NULL;
+	r->n_workers = 0;
+	control_free(r->control);
+	server_proc_free(r->server);
+	step_free(r->step);
+	hist_free(r->now);
+	hist_free(r->before);
+	hist_free(r->interval);
+	json_decref(r->baseline);
+	json_decref(r->last_report);
+}
+
+int ramp_run(struct ramp *r, char *err, size_t err_size)
+{
+	int ret;
+
+	r->loop = ev_default_loop(0);
+	r->phase = RAMP_N;
+	r->repetition = 1;
+	r->run_start_ns = clock_now_ns();
+	r->steps = json_array();
+	r->verdict = json_array();
+	r->rows = json_array();
+	snprintf(err, err_size, "this machine is out of memory");
+	ret = hist_new(&r->now);
+	if (!ret)
+		ret = hist_new(&r->before);
+	if (!ret)
+		ret = hist_new(&r->interval);
+	if (!ret) {
+		start_watchers(r);
+		ret = start(r, err, err_size);
+	}
+	if (!ret) {
+		ev_run(r->loop, 0);
+		progress_clear(r);
+	}
+	/* Aborted in the middle of a step, or the run could not start: the workers still wait. */
+	for (uint32_t i = 0; i < r->n_workers && r->phase != RAMP_N; i++)
+		worker_give(r->workers[i], ORDER_QUIT, 0);
+	clean_up(r);
+	return ret;
+}

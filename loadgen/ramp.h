@@ -1,0 +1,101 @@
+/* The run: one step after the other, each through its phases. Owning thread: main.
+ *
+ * A step: connect all clients, have the server count them, start the traffic, warm up, measure, stop,
+ * wait for what is in flight, disconnect, and check that the server's pools are as they were.
+ */
+#ifndef RAMPART_LOADGEN_RAMP_H
+#define RAMPART_LOADGEN_RAMP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <ev.h>
+#include <jansson.h>
+
+#include "client/control.h"
+#include "loadgen/config.h"
+#include "loadgen/results.h"
+#include "loadgen/step.h"
+
+struct server_proc;
+struct worker;
+
+enum ramp_phase {
+	RAMP_SERVER,		/* waits for our server to be ready; 60 s */
+	RAMP_INFO,		/* waits for the server's description */
+	RAMP_CONNECT,		/* waits until every client is connected or has failed; --step-timeout */
+	RAMP_COUNT,		/* waits for the server's count of clients */
+	RAMP_START,		/* waits until every client has sent */
+	RAMP_WARMUP,		/* waits for --warmup */
+	RAMP_MEASURE,		/* waits for --duration */
+	RAMP_DRAIN,		/* waits for what is in flight; 15 s, then those clients are given up */
+	RAMP_DISCONNECT,	/* waits until all clients are gone; 120 s */
+	RAMP_RESTORE,		/* waits until the server's pools are as at the start; 20 s */
+	RAMP_STOP,		/* waits for our server's end; its drain time and 10 s */
+	RAMP_DONE,
+	RAMP_N,
+};
+extern const char *const ramp_phase_names[RAMP_N];
+
+enum stop_reason {
+	STOP_MAX_REACHED,
+	STOP_ERROR_RATE,
+	STOP_STEP_TIMEOUT,
+	STOP_RESOURCE_EXHAUSTED,
+	STOP_ABORTED,		/* by a signal */
+	STOP_SERVER_LOST,
+	STOP_GENERATOR_FAILED,
+	STOP_N,
+};
+extern const char *const stop_reason_names[STOP_N];
+
+struct ramp {
+	const struct loadgen_config *cfg;
+	struct results *results;
+	struct ev_loop *loop;
+	enum ramp_phase phase;
+	ev_timer deadline, tick;
+	ev_async progress;	/* a worker fulfilled an order */
+	ev_signal interrupt, terminate;
+	ev_prepare turn_end;
+
+	struct server_proc *server;	/* NULL with --server */
+	struct addr server_addr;
+	const char *verify_name;
+	bool server_lost;
+	struct control *control;
+	bool report_wanted[4];		/* by enum control_what: asked for, not yet sent */
+	enum control_what asked;
+	bool report_arrived;		/* the one this phase waits for */
+	json_t *info, *baseline;
+	json_t *last_report;
+	json_t *generator_dev;		/* the RDMA device the workers use */
+
+	struct worker **workers;
+	uint32_t n_workers;
+	uint32_t step_index, repetition;
+	struct step *step;		/* the running one */
+	uint64_t step_start_ns, phase_start_ns;
+	struct hist *now, *before, *interval;	/* for the figures of an interval */
+	uint64_t last_interval_ns;
+	uint64_t last_messages;
+	uint64_t last_progress_ns;
+	uint64_t run_start_ns;
+
+	enum stop_reason stop_reason;
+	char stop_detail[256];
+	bool stopping;
+	json_t *steps, *verdict;	/* of run.json */
+	json_t *rows;			/* of the table: one object a step */
+	char started_at[40];
+};
+
+/* Runs everything. Returns 0, or -errno with a line in `err` if it could not start. */
+int ramp_run(struct ramp *r, char *err, size_t err_size) __attribute__((warn_unused_result));
+
+/* progress.c: what happens now, for people; called at every tick. */
+void progress_show(struct ramp *r);
+/* progress.c: ends the line on a terminal, so that other text can follow. */
+void progress_clear(const struct ramp *r);
+
+#endif

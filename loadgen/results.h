@@ -1,0 +1,40 @@
+/* The results folder: results/<UTC time>-<name>/ with run.json, events.ndjson, histograms, server.log.
+ *
+ * Owning thread: main.
+ */
+#ifndef RAMPART_LOADGEN_RESULTS_H
+#define RAMPART_LOADGEN_RESULTS_H
+
+#include <stddef.h>
+
+#include <jansson.h>
+
+struct hist;
+struct results;
+
+/* Makes the folder (and its parents). 0 or -errno with a line in `err`. */
+int results_new(const char *parent, const char *name, struct results **out, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
+void results_free(struct results *r);	/* NULL-safe */
+
+const char *results_dir(const struct results *r);
+const char *results_id(const struct results *r);	/* the folder's own name */
+
+/* Path of a file in the folder; valid until the next call. */
+const char *results_path(struct results *r, const char *file);
+
+/* Appends {"t": seconds since the start, "event": name, ...fields} to events.ndjson and flushes it.
+ * Takes over `fields` (may be NULL). */
+void results_event(struct results *r, const char *name, json_t *fields);
+
+/* Writes <file>.hgrm and <file>.hlog. 0 or -errno. */
+int results_histogram(struct results *r, const char *file, const struct hist *h, double start_s,
+		      double length_s) __attribute__((warn_unused_result));
+
+/* Writes to a temporary name and renames. 0 or -errno. */
+int results_write_json(const char *path, json_t *o) __attribute__((warn_unused_result));
+
+/* ISO 8601 UTC of now, milliseconds, into `text`. */
+const char *results_time_text(char *text, size_t size);
+
+#endif

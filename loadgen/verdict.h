@@ -1,0 +1,17 @@
+/* The success criteria, checked against the steps that ran. Pure. */
+#ifndef RAMPART_LOADGEN_VERDICT_H
+#define RAMPART_LOADGEN_VERDICT_H
+
+#include <jansson.h>
+
+#include "loadgen/step.h"
+
+enum criterion_result { CRITERION_PASS, CRITERION_FAIL, CRITERION_INCONCLUSIVE };
+
+/* Appends a step's criteria to `verdict`: [{clients, repetition, criterion, required, measured, result}]. */
+void verdict_add_step(json_t *verdict, const struct step *s);
+
+/* Worst result of all: fail over inconclusive over pass; inconclusive when there is none. */
+enum criterion_result verdict_overall(const json_t *verdict);
+
+#endif

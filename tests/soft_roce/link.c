@@ -1,0 +1,283 @@
+/* One RDMA connection, step by step. See link.h. */
+#include "tests/soft_roce/link.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/ep.h"
+#include "common/msg.h"
+#include "common/qp_pool.h"
+#include "common/tls.h"
+
+#define RESOLVE_MS 5000
+#define RECV_DEPTH 512
+#define SPARE_BUFS 512
+
+static void on_wc(void *arg, const struct ibv_wc *wc)
+{
+	struct link *l = arg;
+	struct wr w = wr_unpack(wc->wr_id);
+
+	if (w.type == WR_RECV) {
+		if (wc->status == IBV_WC_SUCCESS) {
+			uint32_t n = wc->byte_len < sizeof(l->last) ? wc->byte_len : sizeof(l->last);
+
+			l->received++;
+			l->received_bytes = wc->byte_len;
+			memcpy(l->last, ep_buf(l->ep, w.buf), n);
+		}
+		ep_recycle(l->ep, w.buf);
+		return;
+	}
+	(void)!rc_on_send_wc(&l->rc, wc, &w);
+	if (wc->status != IBV_WC_SUCCESS && w.type != WR_BEACON && l->wc_status == IBV_WC_SUCCESS)
+		l->wc_status = wc->status;
+	if (w.type == WR_ONE_SIDED)
+		l->one_sided_done = true;
+	else if (w.type == WR_SEND)
+		l->sends_done += w.covers;
+}
+
+int link_new(struct rogue *r, struct link *l)
+{
+	struct ep_config ep = { .dev = &r->dev, .max_qps = 1, .sq_depth = LINK_MESSAGES_MAX + 2,
+				.recv_depth = RECV_DEPTH, .spare_bufs = SPARE_BUFS,
+				.buf_bytes = LINK_BUF_BYTES, .spin = true };
+	struct qp_pool_config qp = { .max = 1, .reserve = 0 };
+	char err[256];
+	int ret;
+
+	memset(l, 0, sizeof(*l));
+	l->r = r;
+	l->hello = wire_good_hello();
+	ret = ep_new(&ep, on_wc, l, &l->ep, err, sizeof(err));
+	if (!ret)
+		ret = qp_pool_new(l->ep, &qp, &l->pool);
+	if (!ret)
+		ret = cm_channel_new(&l->cm);
+	if (ret) {
+		fprintf(stderr, "rogue: cannot make an endpoint: %s\n", strerror(-ret));
+		link_free(l);
+	} else {
+		rc_init(&l->rc, l->ep, l->pool);
+	}
+	return ret;
+}
+
+void link_free(struct link *l)
+{
+	wire_close(&l->wire);
+	cm_id_destroy(l->rc.id);
+	qp_pool_free(l->pool);
+	ep_free(l->ep);
+	cm_channel_free(l->cm);
+	memset(l, 0, sizeof(*l));
+}
+
+bool link_wait(struct link *l, bool (*done)(const struct link *l))
+{
+	uint64_t deadline_ns = clock_now_ns() + l->r->timeout_ns;
+
+	while (!done(l)) {
+		struct pollfd p = { .fd = cm_channel_fd(l->cm), .events = POLLIN };
+
+		if (clock_now_ns() > deadline_ns || ep_process(l->ep, 64) < 0)
+			return false;
+		if (done(l))
+			break;
+		/* Completions are polled for: a millisecond is soon enough. */
+		if (poll(&p, 1, 1) > 0 && cm_next_event(l->cm, &l->event) == 1 &&
+		    l->event.type != CM_OTHER)
+			l->has_event = true;
+	}
+	return true;
+}
+
+static bool has_event(const struct link *l)
+{
+	return l->has_event;
+}
+
+static bool wait_event(struct link *l, enum cm_event_type type)
+{
+	bool came = link_wait(l, has_event);
+
+	l->has_event = false;
+	return came && l->event.type == type;
+}
+
+bool link_grant(struct link *l, const char *source)
+{
+	const uint8_t *id = l->grant.session;
+
+	if (!wire_open(l->r, source, &l->wire, &l->reply))
+		return false;
+	wire_hello(&l->wire, &l->hello, &l->reply);
+	if (l->reply.kind != REPLY_GRANT)
+		return false;
+	l->grant = l->reply.grant;
+	l->sq_psn = l->hello.psn;
+	return tls_export_key(l->wire.tls, AUTH_LABEL_CLIENT, id, FRAME_SESSION_BYTES, l->keys.client,
+			      AUTH_KEY_BYTES) == 0 &&
+	       tls_export_key(l->wire.tls, AUTH_LABEL_SERVER, id, FRAME_SESSION_BYTES, l->keys.server,
+			      AUTH_KEY_BYTES) == 0;
+}
+
+bool link_resolve(struct link *l, uint16_t port)
+{
+	struct addr to = l->grant.rdma;
+
+	if (port)
+		addr_set_port(&to, port);
+	if (cm_id_new(l->cm, l, &l->rc.id) ||
+	    cm_resolve_addr(l->rc.id, &l->r->dev.addr, &to, RESOLVE_MS) ||
+	    !wait_event(l, CM_ADDR_RESOLVED))
+		return false;
+	return cm_resolve_route(l->rc.id, RESOLVE_MS) == 0 && wait_event(l, CM_ROUTE_RESOLVED) &&
+	       (l->rc.qp || rc_take_qp(&l->rc, 0) == 0);
+}
+
+void link_proof(struct link *l, const uint8_t *key, uint32_t qpn, uint8_t out[PDATA_PROOF_BYTES])
+{
+	struct addr local, peer;
+	struct pdata_proof proof = { 0 };
+	struct auth_binding b = { .session = l->grant.session, .client_qpn = qpn, .client = &local,
+				  .server = &peer };
+
+	memcpy(proof.session, l->grant.session, sizeof(proof.session));
+	if (!cm_addresses(l->rc.id, &local, &peer))
+		(void)!auth_hmac(key, &b, proof.hmac);
+	pdata_encode_proof(PDATA_REQUEST, &proof, out);
+}
+
+bool link_request(struct link *l, const void *data, uint8_t bytes)
+{
+	bool region = l->hello.features & FRAME_FEATURE_REGION;
+	struct cm_conn_param p = { .qpn = l->claimed_qpn ? l->claimed_qpn : rc_qpn(&l->rc),
+				   .private_data = data, .private_bytes = bytes,
+				   .initiator_depth = region ? 1 : 0 };
+
+	return cm_connect(l->rc.id, &p) == 0 && link_wait(l, has_event);
+}
+
+bool link_establish(struct link *l)
+{
+	bool region = l->hello.features & FRAME_FEATURE_REGION;
+	struct cm_qp_param qp = { .rq_psn = l->grant.psn, .sq_psn = l->sq_psn, .remote_write = true,
+				  .reads = region ? 1 : 0 };
+
+	l->has_event = false;
+	l->connected = cm_program_qp(l->rc.id, l->rc.qp, &qp, NULL) == 0 && cm_establish(l->rc.id) == 0;
+	return l->connected;
+}
+
+bool link_connect(struct link *l, const struct frame_hello *hello)
+{
+	uint8_t data[PDATA_PROOF_BYTES];
+
+	l->hello = *hello;
+	if (!link_grant(l, NULL)) {
+		wire_answer(&l->reply);
+		return false;
+	}
+	wire_close(&l->wire);
+	if (!link_resolve(l, 0)) {
+		no_answer("the server's RDMA address does not resolve");
+		return false;
+	}
+	link_proof(l, l->keys.client, rc_qpn(&l->rc), data);
+	if (link_request(l, data, sizeof(data)) && l->event.type == CM_CONNECT_RESPONSE &&
+	    link_establish(l))
+		return true;
+	link_answer(l);
+	return false;
+}
+
+bool link_send(struct link *l, const void *data, uint32_t bytes)
+{
+	uint32_t buf = ep_buf_get(l->ep);
+
+	if (buf == EP_NO_BUF || bytes > LINK_BUF_BYTES)
+		return false;
+	memcpy(ep_buf(l->ep, buf), data, bytes);
+	return rc_send(&l->rc, buf, bytes) == 0;
+}
+
+bool link_echo(struct link *l, uint32_t bytes)
+{
+	static uint8_t data[LINK_BUF_BYTES];
+	struct msg_header h = { .type = MSG_ECHO, .length = bytes, .sequence = 1 };
+
+	msg_encode(&h, data);
+	return link_send(l, data, bytes);
+}
+
+bool link_has_ended(const struct link *l)
+{
+	return l->has_event || l->wc_status != IBV_WC_SUCCESS;
+}
+
+static bool request_is_done(const struct link *l)
+{
+	return l->one_sided_done;
+}
+
+int link_one_sided(struct link *l, enum ibv_wr_opcode opcode, void *data, uint32_t bytes, uint64_t addr,
+		   uint32_t rkey)
+{
+	uint32_t buf = ep_buf_get(l->ep);
+	int status = LINK_NO_WC;
+
+	if (buf == EP_NO_BUF)
+		return LINK_NO_WC;
+	memcpy(ep_buf(l->ep, buf), data, bytes);
+	l->one_sided_done = false;
+	if (!rc_one_sided(&l->rc, opcode, buf, bytes, addr, rkey) && link_wait(l, request_is_done))
+		status = l->wc_status;
+	if (opcode == IBV_WR_RDMA_READ)
+		memcpy(data, ep_buf(l->ep, buf), bytes);
+	ep_buf_put(l->ep, buf);
+	return status;
+}
+
+bool link_disconnect(struct link *l)
+{
+	l->has_event = false;
+	return cm_disconnect(l->rc.id) == 0 && wait_event(l, CM_DISCONNECTED);
+}
+
+const char *link_wc_name(int status)
+{
+	static char text[96];
+	struct fail f = { .kind = FAIL_WC_STATUS, .code = status };
+
+	if (status == IBV_WC_SUCCESS)
+		return "success";
+	if (status == LINK_NO_WC)
+		return "none";
+	fail_code_text(&f, text, sizeof(text));
+	return text + strlen("wc:");
+}
+
+int link_answer(struct link *l)
+{
+	uint16_t code;
+
+	if (l->wc_status != IBV_WC_SUCCESS)
+		return answer("wc: %s", link_wc_name(l->wc_status));
+	if (!l->has_event)
+		return no_answer("nothing came within the time limit");
+	if (l->event.type == CM_DISCONNECTED)
+		return answer("disconnected");
+	if (l->event.type == CM_CONNECT_RESPONSE)
+		return answer("accepted");
+	if (l->event.type != CM_REJECTED)
+		return answer("CM event %d, status %d", l->event.type, l->event.status);
+	if (l->event.status == CM_REJECT_CONSUMER &&
+	    !pdata_decode_reject(l->event.private_data, l->event.private_bytes, &code))
+		return answer("rejected: %s", refuse_code_name(code));
+	return answer("rejected: CM reason %d", l->event.status);
+}

@@ -1,0 +1,159 @@
+/* rogue: a client that misbehaves on purpose, in one way per run, and says on one line how the server
+ * answered: "rejected: bad_session", "refused: bad_request: HELLO psn: must be below 2^24", "closed",
+ * "wc: remote_access". Built on common/ alone, so that nothing of the real client keeps it in order.
+ *
+ * Modes are in the tables of rogue_boot.c (TLS and frames), rogue_link.c (RDMA connection and messages)
+ * and rogue_region.c (one-sided memory).
+ */
+#include "tests/soft_roce/rogue.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/opts.h"
+#include "common/res.h"
+#include "common/tls.h"
+
+enum { EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
+
+struct settings {
+	const char *ca, *cert, *key;
+	uint64_t timeout_ns;
+	int log_level;
+};
+
+#define AT(field) offsetof(struct settings, field)
+
+static const struct opt options[] = {
+	{ .name = "ca", .type = OPT_STRING, .offset = AT(ca), .metavar = "FILE",
+	  .def = "build/certs/ca.pem", .help = "CA certificate the server's must be signed by." },
+	{ .name = "cert", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE",
+	  .help = "Client certificate." },
+	{ .name = "key", .type = OPT_STRING, .offset = AT(key), .metavar = "FILE",
+	  .help = "Private key of --cert." },
+	{ .name = "log-level", .type = OPT_CHOICE, .offset = AT(log_level), .choices = log_level_names,
+	  .metavar = "LEVEL", .def = "error", .help = "What to log to stderr." },
+	{ .name = "timeout", .type = OPT_DURATION, .offset = AT(timeout_ns), .min = 10 * NS_PER_MS,
+	  .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "10", .help = "Longest time for every wait." },
+};
+
+static const struct opts_spec spec = {
+	.program = "rogue",
+	.usage = "[options] HOST PORT MODE [ARGUMENT] | modes",
+	.summary = "Misbehaves towards a rampart server and prints its answer. `rogue modes` lists the modes.",
+	.opts = options,
+	.n_opts = sizeof(options) / sizeof(options[0]),
+	.epilog = "Exit status: 0 got an answer, 1 got none, 2 usage, 3 no device or certificate.",
+};
+
+static const struct mode *const tables[] = { boot_modes, link_modes, region_modes };
+#define TABLES (sizeof(tables) / sizeof(tables[0]))
+
+static void print_line(const char *fmt, va_list ap)
+{
+	vprintf(fmt, ap);
+	printf("\n");
+	fflush(stdout);
+}
+
+int answer(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	print_line(fmt, ap);
+	va_end(ap);
+	return ROGUE_ANSWERED;
+}
+
+int no_answer(const char *fmt, ...)
+{
+	va_list ap;
+
+	printf("no answer: ");
+	va_start(ap, fmt);
+	print_line(fmt, ap);
+	va_end(ap);
+	return ROGUE_NO_ANSWER;
+}
+
+static const struct mode *find_mode(const char *name)
+{
+	for (size_t t = 0; t < TABLES; t++)
+		for (const struct mode *m = tables[t]; m->name; m++)
+			if (strcmp(m->name, name) == 0)
+				return m;
+	return NULL;
+}
+
+static int list_modes(void)
+{
+	for (size_t t = 0; t < TABLES; t++)
+		for (const struct mode *m = tables[t]; m->name; m++)
+			printf("%s\n", m->name);
+	return 0;
+}
+
+static int prepare(struct rogue *r, const struct settings *set)
+{
+	struct tls_config tls = { .ca_file = set->ca, .cert_file = set->cert, .key_file = set->key };
+	struct addr local;
+	char err[512];
+
+	if (tls_ctx_new(&tls, &r->tls_ctx, err, sizeof(err))) {
+		fprintf(stderr, "rogue: %s\n", err);
+		return EXIT_ENVIRONMENT;
+	}
+	if (dev_source_addr(&r->server, &local)) {
+		fprintf(stderr, "rogue: no route to %s\n", r->host);
+		return EXIT_ENVIRONMENT;
+	}
+	if (dev_open(&local, NULL, &r->dev, err, sizeof(err))) {
+		fprintf(stderr, "rogue: %s\n", err);
+		return EXIT_ENVIRONMENT;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct settings set = { .ca = "build/certs/ca.pem", .timeout_ns = 10 * NS_PER_S,
+				.log_level = LOG_LVL_ERROR };
+	struct rogue r = { 0 };
+	const struct mode *m;
+	char err[512];
+	int first, status;
+
+	if (opts_parse(&spec, argc, argv, &set, &first, err, sizeof(err)) != OPTS_OK) {
+		opts_print_help(&spec, stderr);
+		return EXIT_USAGE;
+	}
+	if (argc - first == 1 && strcmp(argv[first], "modes") == 0)
+		return list_modes();
+	m = argc - first >= 3 ? find_mode(argv[first + 2]) : NULL;
+	if (!m || argc - first > 4) {
+		fprintf(stderr, "rogue: HOST, PORT, a MODE (see `rogue modes`) and perhaps an ARGUMENT\n");
+		return EXIT_USAGE;
+	}
+	r.host = argv[first];
+	r.arg = argc - first > 3 ? argv[first + 3] : NULL;
+	r.timeout_ns = set.timeout_ns;
+	if (addr_parse(r.host, (uint16_t)atoi(argv[first + 1]), &r.server)) {
+		fprintf(stderr, "rogue: HOST must be an IP address\n");
+		return EXIT_USAGE;
+	}
+	log_init("rogue", (enum log_level)set.log_level);
+	signal(SIGPIPE, SIG_IGN);
+	res_raise_memlock();
+	status = prepare(&r, &set);
+	if (!status)
+		status = m->run(&r, m);
+	dev_close(&r.dev);
+	tls_ctx_free(r.tls_ctx);
+	return status;
+}

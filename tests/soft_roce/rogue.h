@@ -1,0 +1,41 @@
+/* What the files of the rogue client share. A mode is one misbehaviour; it says on one line of stdout
+ * what came of it (answer). One thread; everything waits with a time limit. */
+#ifndef RAMPART_TESTS_SOFT_ROCE_ROGUE_H
+#define RAMPART_TESTS_SOFT_ROCE_ROGUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/addr.h"
+#include "common/dev.h"
+
+struct tls_ctx;
+
+struct rogue {
+	struct addr server;	/* of the TLS bootstrap */
+	const char *host;	/* whom the certificate must name */
+	const char *arg;	/* the mode's; NULL if none was given */
+	uint64_t timeout_ns;	/* for every wait */
+	struct tls_ctx *tls_ctx;
+	struct dev dev;		/* the device that reaches the server */
+};
+
+/* Exit statuses of modes. */
+enum { ROGUE_ANSWERED = 0, ROGUE_NO_ANSWER = 1 };
+
+struct mode {
+	const char *name;
+	int (*run)(struct rogue *r, const struct mode *m);
+	const struct patch *patch;	/* rogue_boot.c */
+	int variant;			/* which of several ways */
+};
+
+/* Prints the line and returns ROGUE_ANSWERED. */
+int answer(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Prints why there is no answer and returns ROGUE_NO_ANSWER. */
+int no_answer(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Tables of modes; a NULL name ends them. */
+extern const struct mode boot_modes[], link_modes[], region_modes[];
+
+#endif

@@ -1,0 +1,425 @@
+/* Misbehaviour before there is any RDMA: TCP, TLS, bootstrap frames, PSN exchange, control sessions. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/be.h"
+#include "common/psn.h"
+#include "common/tls.h"
+#include "tests/soft_roce/wire.h"
+
+#define WIRES_MAX 1024
+
+/* A frame of the right form with one field overwritten. */
+struct patch {
+	bool control;		/* a CONTROL frame instead of a HELLO */
+	unsigned offset, bytes;
+	uint32_t value;
+	unsigned send;		/* how much of it is sent; 0: all */
+};
+
+/* ---- frames */
+
+static size_t patched_frame(const struct patch *p, uint8_t *buf)
+{
+	struct frame_hello h = wire_good_hello();
+	size_t n = p->control ? frame_encode_control(CONTROL_STATS, buf) : frame_encode_hello(&h, buf);
+
+	for (unsigned i = 0; i < p->bytes; i++)
+		buf[p->offset + i] = (uint8_t)(p->value >> 8 * (p->bytes - 1 - i));
+	return p->send ? p->send : n;
+}
+
+static int bad_frame(struct rogue *r, const struct mode *m)
+{
+	uint8_t buf[64] = { 0 };
+	struct reply reply;
+	struct wire w;
+
+	if (wire_open(r, NULL, &w, &reply) && wire_write(&w, buf, patched_frame(m->patch, buf)))
+		wire_read(&w, &reply);
+	wire_close(&w);
+	return wire_answer(&reply);
+}
+
+/* Part of a frame, and then the end of the stream. */
+static int truncated(struct rogue *r, const struct mode *m)
+{
+	static const struct patch first_ten = { .send = 10 };
+	uint8_t buf[64];
+	struct reply reply;
+	struct wire w;
+
+	(void)m;
+	if (wire_open(r, NULL, &w, &reply) && wire_write(&w, buf, patched_frame(&first_ten, buf))) {
+		shutdown(tls_fd(w.tls), SHUT_WR);
+		wire_read(&w, &reply);
+	}
+	wire_close(&w);
+	return wire_answer(&reply);
+}
+
+/* A good HELLO, each byte in a TLS record of its own. */
+static int byte_by_byte(struct rogue *r, const struct mode *m)
+{
+	static const struct patch none = { 0 };
+	uint8_t buf[64];
+	struct reply reply;
+	size_t n, i = 0;
+	struct wire w;
+
+	(void)m;
+	if (!wire_open(r, NULL, &w, &reply))
+		return wire_answer(&reply);
+	n = patched_frame(&none, buf);
+	while (i < n && wire_write(&w, &buf[i], 1))
+		i++;
+	wire_read(&w, &reply);
+	wire_close(&w);
+	return wire_answer(&reply);
+}
+
+static int garbage_in_tls(struct rogue *r, const struct mode *m)
+{
+	uint8_t buf[4096];
+	struct reply reply;
+	struct wire w;
+
+	(void)m;
+	memset(buf, 0xff, sizeof(buf));
+	if (wire_open(r, NULL, &w, &reply) && wire_write(&w, buf, sizeof(buf)))
+		wire_read(&w, &reply);
+	wire_close(&w);
+	return wire_answer(&reply);
+}
+
+/* After the GRANT, which should be the last word, another frame. variant: FRAME_HELLO or FRAME_CONTROL. */
+static int goes_on_after_grant(struct rogue *r, const struct mode *m)
+{
+	struct patch p = { .control = m->variant == FRAME_CONTROL };
+	struct frame_hello h = wire_good_hello();
+	uint8_t buf[64];
+	struct reply reply;
+	struct wire w;
+
+	if (wire_open(r, NULL, &w, &reply))
+		wire_hello(&w, &h, &reply);
+	if (reply.kind == REPLY_GRANT) {
+		(void)!wire_write(&w, buf, patched_frame(&p, buf));
+		wire_read(&w, &reply);
+	}
+	wire_close(&w);
+	return wire_answer(&reply);
+}
+
+/* Takes a GRANT and is never seen again. */
+static int vanish(struct rogue *r, const struct mode *m)
+{
+	struct frame_hello h = wire_good_hello();
+	struct reply reply;
+	struct wire w;
+
+	(void)m;
+	if (wire_open(r, NULL, &w, &reply))
+		wire_hello(&w, &h, &reply);
+	/* No close_notify either. */
+	tls_free(w.tls);
+	return wire_answer(&reply);
+}
+
+/* ---- below TLS */
+
+static int silence(struct rogue *r, const struct mode *m)
+{
+	int fd = wire_tcp(r, NULL);
+	bool closed = fd >= 0 && wire_await_close(fd, r->timeout_ns);
+
+	(void)m;
+	if (fd >= 0)
+		close(fd);
+	return closed ? answer("closed") : no_answer("the connection stays open");
+}
+
+static int plain_garbage(struct rogue *r, const struct mode *m)
+{
+	static const char text[] = "GET / HTTP/1.1\r\nHost: rampart\r\n\r\n";
+	int fd = wire_tcp(r, NULL);
+	bool closed = fd >= 0 && send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL) > 0 &&
+		      wire_await_close(fd, r->timeout_ns);
+
+	(void)m;
+	if (fd >= 0)
+		close(fd);
+	return closed ? answer("closed") : no_answer("the connection stays open");
+}
+
+/* The bytes of a ClientHello, caught from a handshake over a socket pair. */
+static ssize_t client_hello(struct rogue *r, uint8_t *buf, size_t size)
+{
+	int pair[2];
+	struct tls *t;
+	ssize_t n = -1;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair))
+		return -1;
+	if (tls_new(r->tls_ctx, pair[0], r->host, &t)) {
+		close(pair[0]);
+	} else {
+		if (tls_handshake(t) == TLS_WANT_READ)
+			n = recv(pair[1], buf, size, 0);
+		tls_free(t);
+	}
+	close(pair[1]);
+	return n;
+}
+
+static int half_a_client_hello(struct rogue *r, const struct mode *m)
+{
+	uint8_t buf[2048];
+	ssize_t n = client_hello(r, buf, sizeof(buf));
+	int fd = n > 1 ? wire_tcp(r, NULL) : -1;
+	bool closed = fd >= 0 && send(fd, buf, (size_t)n / 2, MSG_NOSIGNAL) > 0 &&
+		      wire_await_close(fd, r->timeout_ns);
+
+	(void)m;
+	if (fd >= 0)
+		close(fd);
+	return closed ? answer("closed") : no_answer("the connection stays open");
+}
+
+static int handshake_only(struct rogue *r, const struct mode *m)
+{
+	struct reply reply;
+	struct wire w;
+
+	(void)m;
+	if (wire_open(r, NULL, &w, &reply))
+		wire_read(&w, &reply);
+	wire_close(&w);
+	return wire_answer(&reply);
+}
+
+/* Opens ARG silent TCP connections at once and waits until the server has closed all of them. */
+static int flood(struct rogue *r, const struct mode *m)
+{
+	int fds[WIRES_MAX], n = r->arg ? atoi(r->arg) : 64, closed = 0;
+
+	(void)m;
+	if (n < 1 || n > WIRES_MAX)
+		return no_answer("1 to %d connections", WIRES_MAX);
+	for (int i = 0; i < n; i++)
+		fds[i] = wire_tcp(r, NULL);
+	printf("%d connections\n", n);
+	fflush(stdout);
+	for (int i = 0; i < n; i++) {
+		if (fds[i] < 0)
+			continue;
+		closed += wire_await_close(fds[i], r->timeout_ns);
+		close(fds[i]);
+	}
+	return closed == n ? answer("closed") : no_answer("%d of %d were closed", closed, n);
+}
+
+/* ---- packet sequence numbers */
+
+/* Both PSNs of a session that is being held are asked for, and then a free one. */
+static int psn_conflict(struct rogue *r, const struct mode *m)
+{
+	struct frame_hello h = wire_good_hello(), again = h, free_one = wire_good_hello();
+	struct reply held, first, second, third;
+	struct wire a, b;
+
+	(void)m;
+	if (wire_open(r, NULL, &a, &held))
+		wire_hello(&a, &h, &held);
+	if (held.kind != REPLY_GRANT || !wire_open(r, NULL, &b, &first))
+		return no_answer("no session to conflict with");
+	again.psn = h.psn;
+	wire_hello(&b, &again, &first);
+	again.psn = held.grant.psn;
+	wire_hello(&b, &again, &second);
+	wire_hello(&b, &free_one, &third);
+	wire_close(&a);
+	wire_close(&b);
+	if (first.kind == REPLY_REFUSE && second.kind == REPLY_REFUSE && third.kind == REPLY_GRANT)
+		return answer("refused: %s, refused: %s, granted", refuse_code_name(first.refuse.code),
+			      refuse_code_name(second.refuse.code));
+	return no_answer("replies of kind %d, %d, %d", first.kind, second.kind, third.kind);
+}
+
+/* Asks for a taken PSN for ever. */
+static int endless_conflict(struct rogue *r, const struct mode *m)
+{
+	struct frame_hello h = wire_good_hello();
+	struct reply held, reply;
+	struct wire a, b;
+	int refused = 0;
+
+	(void)m;
+	if (wire_open(r, NULL, &a, &held))
+		wire_hello(&a, &h, &held);
+	if (held.kind != REPLY_GRANT || !wire_open(r, NULL, &b, &reply))
+		return no_answer("no session to conflict with");
+	do {
+		wire_hello(&b, &h, &reply);
+		refused += reply.kind == REPLY_REFUSE && reply.refuse.code == REFUSE_PSN_CONFLICT;
+	} while (reply.kind == REPLY_REFUSE && refused < 1000);
+	wire_close(&a);
+	wire_close(&b);
+	if (reply.kind == REPLY_CLOSED)
+		return answer("closed after %d times psn_conflict", refused);
+	return wire_answer(&reply);
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Holds ARG sessions at once; all of their PSNs, both directions, must be different. */
+static int unique_psns(struct rogue *r, const struct mode *m)
+{
+	static uint32_t psns[2 * WIRES_MAX];
+	int n = r->arg ? atoi(r->arg) : 32, granted = 0, same = 0;
+
+	(void)m;
+	for (; granted < n && granted < WIRES_MAX; granted++) {
+		struct frame_hello h = wire_good_hello();
+		struct reply reply;
+		struct wire w;
+
+		if (wire_open(r, NULL, &w, &reply))
+			wire_hello(&w, &h, &reply);
+		wire_close(&w);
+		if (reply.kind != REPLY_GRANT)
+			return wire_answer(&reply);
+		psns[2 * granted] = h.psn;
+		psns[2 * granted + 1] = reply.grant.psn;
+	}
+	qsort(psns, 2 * (size_t)granted, sizeof(psns[0]), compare);
+	for (int i = 1; i < 2 * granted; i++)
+		same += psns[i] == psns[i - 1];
+	return answer("%d sessions, %d PSNs the same", granted, same);
+}
+
+/* ---- control sessions */
+
+/* ARG requests in one write; the answers are read afterwards. */
+static int pipelined(struct rogue *r, const struct mode *m)
+{
+	int n = r->arg ? atoi(r->arg) : 100, reports = 0;
+	uint8_t *buf = calloc((size_t)n, FRAME_CONTROL_BYTES);
+	struct reply reply;
+	struct wire w;
+
+	(void)m;
+	for (int i = 0; buf && i < n; i++)
+		frame_encode_control(CONTROL_STATS, buf + i * FRAME_CONTROL_BYTES);
+	if (buf && wire_open(r, NULL, &w, &reply) &&
+	    wire_write(&w, buf, (size_t)n * FRAME_CONTROL_BYTES)) {
+		do {
+			wire_read(&w, &reply);
+			reports += reply.kind == REPLY_REPORT;
+		} while (reply.kind == REPLY_REPORT && reports < n);
+	}
+	wire_close(&w);
+	free(buf);
+	if (reply.kind == REPLY_REPORT || reply.kind == REPLY_CLOSED)
+		return answer("%s after %d reports", reports == n ? "done" : "closed", reports);
+	return wire_answer(&reply);
+}
+
+/* A HELLO in a control session. */
+static int hello_in_control(struct rogue *r, const struct mode *m)
+{
+	static const struct patch control = { .control = true };
+	struct frame_hello h = wire_good_hello();
+	uint8_t buf[64];
+	struct reply reply;
+	struct wire w;
+
+	(void)m;
+	if (wire_open(r, NULL, &w, &reply) && wire_write(&w, buf, patched_frame(&control, buf)))
+		wire_read(&w, &reply);
+	if (reply.kind == REPLY_REPORT)
+		wire_hello(&w, &h, &reply);
+	wire_close(&w);
+	return wire_answer(&reply);
+}
+
+/* Opens ARG control sessions, says how many got a report, and holds them until it is killed. */
+static int hold_controls(struct rogue *r, const struct mode *m)
+{
+	static const struct patch control = { .control = true };
+	int n = r->arg ? atoi(r->arg) : 32, reports = 0, refused = 0;
+	uint8_t buf[64];
+
+	(void)m;
+	for (int i = 0; i < n; i++) {
+		struct reply reply;
+		struct wire w;
+
+		/* Left open: the process's end closes it. */
+		if (!wire_open(r, NULL, &w, &reply) ||
+		    !wire_write(&w, buf, patched_frame(&control, buf)))
+			break;
+		wire_read(&w, &reply);
+		reports += reply.kind == REPLY_REPORT;
+		refused += reply.kind == REPLY_REFUSE && reply.refuse.code == REFUSE_BUSY;
+	}
+	answer("%d reports, %d times refused: busy, %d unanswered", reports, refused,
+	       n - reports - refused);
+	pause();
+	return ROGUE_ANSWERED;
+}
+
+#define PATCH(...) .run = bad_frame, .patch = &(const struct patch) { __VA_ARGS__ }
+
+const struct mode boot_modes[] = {
+	{ "tcp-silence", .run = silence },
+	{ "tcp-garbage", .run = plain_garbage },
+	{ "half-client-hello", .run = half_a_client_hello },
+	{ "handshake-only", .run = handshake_only },
+	{ "flood", .run = flood },
+	{ "frame-length-0", PATCH(.bytes = 4, .value = 0) },
+	{ "frame-length-7", PATCH(.bytes = 4, .value = 7) },
+	{ "frame-length-25", PATCH(.bytes = 4, .value = 25) },
+	{ "frame-length-4g", PATCH(.bytes = 4, .value = UINT32_MAX) },
+	{ "frame-version-0", PATCH(.offset = 4, .bytes = 1, .value = 0) },
+	{ "frame-version-2", PATCH(.offset = 4, .bytes = 1, .value = 2) },
+	{ "frame-type-0", PATCH(.offset = 5, .bytes = 1, .value = 0) },
+	{ "frame-type-grant", PATCH(.offset = 5, .bytes = 1, .value = FRAME_GRANT) },
+	{ "frame-type-report", PATCH(.offset = 5, .bytes = 1, .value = FRAME_REPORT) },
+	{ "frame-type-255", PATCH(.offset = 5, .bytes = 1, .value = 255) },
+	{ "frame-reserved", PATCH(.offset = 6, .bytes = 2, .value = 1) },
+	{ "frame-garbage", .run = garbage_in_tls },
+	{ "hello-length-20", PATCH(.bytes = 4, .value = 20, .send = 20) },
+	{ "hello-message-15", PATCH(.offset = 8, .bytes = 4, .value = 15) },
+	{ "hello-message-1m1", PATCH(.offset = 8, .bytes = 4, .value = FRAME_MESSAGE_BYTES_MAX + 1) },
+	{ "hello-message-1m", PATCH(.offset = 8, .bytes = 4, .value = FRAME_MESSAGE_BYTES_MAX) },
+	{ "hello-depth-0", PATCH(.offset = 12, .bytes = 2, .value = 0) },
+	{ "hello-depth-1025", PATCH(.offset = 12, .bytes = 2, .value = FRAME_QUEUE_DEPTH_MAX + 1) },
+	{ "hello-features", PATCH(.offset = 14, .bytes = 2, .value = 2) },
+	{ "hello-psn", PATCH(.offset = 16, .bytes = 4, .value = PSN_COUNT) },
+	{ "hello-reserved", PATCH(.offset = 20, .bytes = 4, .value = 1) },
+	{ "hello-truncated", .run = truncated },
+	{ "hello-byte-by-byte", .run = byte_by_byte },
+	{ "hello-after-grant", .run = goes_on_after_grant, .variant = FRAME_HELLO },
+	{ "control-after-grant", .run = goes_on_after_grant, .variant = FRAME_CONTROL },
+	{ "vanish", .run = vanish },
+	{ "psn-conflict", .run = psn_conflict },
+	{ "endless-conflict", .run = endless_conflict },
+	{ "unique-psns", .run = unique_psns },
+	{ "control-length-10", PATCH(.control = true, .bytes = 4, .value = 10, .send = 10) },
+	{ "control-0", PATCH(.control = true, .offset = 8, .bytes = 2, .value = 0) },
+	{ "control-4", PATCH(.control = true, .offset = 8, .bytes = 2, .value = 4) },
+	{ "control-reserved", PATCH(.control = true, .offset = 10, .bytes = 2, .value = 1) },
+	{ "control-pipelined", .run = pipelined },
+	{ "hello-in-control", .run = hello_in_control },
+	{ "hold-controls", .run = hold_controls },
+	{ NULL },
+};

@@ -1,0 +1,213 @@
+/* Misbehaviour with one-sided memory: out of bounds, with wrong keys, in others' regions. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/ep.h"
+#include "tests/soft_roce/link.h"
+
+#define PATTERN 0x5a
+#define PROBE_BYTES 64u
+
+static struct frame_hello hello_with_region(void)
+{
+	struct frame_hello h = wire_good_hello();
+
+	h.features = FRAME_FEATURE_REGION;
+	return h;
+}
+
+/* A connection with a region of its own. */
+static bool open_region(struct rogue *r, struct link *l)
+{
+	struct frame_hello h = hello_with_region();
+
+	if (link_new(r, l))
+		return false;
+	if (link_connect(l, &h))
+		return true;
+	link_free(l);
+	return false;
+}
+
+static int say(int status)
+{
+	return status == LINK_NO_WC ? no_answer("no completion") : answer("wc: %s", link_wc_name(status));
+}
+
+/* ---- one's own region */
+
+struct aim {
+	enum ibv_wr_opcode opcode;
+	bool from_end;		/* offset counts from the region's end */
+	int offset;
+	uint32_t bytes;
+	uint32_t key_change;	/* added to the key */
+};
+
+static const struct aim aims[] = {
+	[0] = { IBV_WR_RDMA_READ, false, 0, 4096, 0 },
+	[1] = { IBV_WR_RDMA_READ, true, -8, 16, 0 },
+	[2] = { IBV_WR_RDMA_WRITE, true, -8, 16, 0 },
+	[3] = { IBV_WR_RDMA_READ, false, -8, 16, 0 },
+	[4] = { IBV_WR_RDMA_WRITE, false, -8, 16, 0 },
+	[5] = { IBV_WR_RDMA_READ, true, 0, 1, 0 },
+	[6] = { IBV_WR_RDMA_READ, false, 0, 16, 1 },
+	[7] = { IBV_WR_RDMA_READ, false, 0, 16, 0x100 },
+	[8] = { IBV_WR_RDMA_READ, false, 0, 8192, 0 },
+};
+
+static int own(struct rogue *r, const struct mode *m)
+{
+	static uint8_t data[LINK_BUF_BYTES];
+	const struct aim *a = &aims[m->variant];
+	struct link l;
+	uint64_t addr;
+	int status;
+
+	if (!open_region(r, &l))
+		return ROGUE_NO_ANSWER;
+	addr = l.grant.region_addr + (a->from_end ? l.grant.region_bytes : 0) + (uint64_t)(int64_t)a->offset;
+	status = link_one_sided(&l, a->opcode, data, a->bytes, addr, l.grant.region_rkey + a->key_change);
+	link_free(&l);
+	return say(status);
+}
+
+static bool request_is_done(const struct link *l)
+{
+	return l->one_sided_done;
+}
+
+/* An atomic, which no region allows. */
+static int atomic(struct rogue *r, const struct mode *m)
+{
+	struct wr w = { .type = WR_ONE_SIDED, .buf = EP_NO_BUF };
+	struct ibv_sge sge = { .length = 8 };
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+				  .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD }, *bad;
+	struct link l;
+	int status = LINK_NO_WC;
+
+	(void)m;
+	if (!open_region(r, &l))
+		return ROGUE_NO_ANSWER;
+	w.qp_slot = l.rc.slot;
+	w.generation = l.rc.generation;
+	wr.wr_id = wr_pack(&w);
+	wr.wr.atomic.remote_addr = l.grant.region_addr;
+	wr.wr.atomic.rkey = l.grant.region_rkey;
+	wr.wr.atomic.compare_add = 1;
+	sge.addr = (uintptr_t)ep_buf(l.ep, ep_buf_get(l.ep));
+	sge.lkey = ep_lkey(l.ep);
+	if (!ibv_post_send(l.rc.qp, &wr, &bad) && link_wait(&l, request_is_done))
+		status = l.wc_status;
+	link_free(&l);
+	return say(status);
+}
+
+/* ---- others' regions */
+
+/* Both are connected. The intruder's request, and whether the owner's data is still there. variant: the
+ * opcode; bit 8: the intruder has no region of its own. */
+static int intrude(struct rogue *r, const struct mode *m)
+{
+	enum ibv_wr_opcode opcode = (enum ibv_wr_opcode)(m->variant & 0xff);
+	struct frame_hello h = m->variant & 0x100 ? wire_good_hello() : hello_with_region();
+	uint8_t mine[PROBE_BYTES], theirs[PROBE_BYTES] = { 0 };
+	struct link owner, intruder;
+	const struct frame_grant *g = &owner.grant;
+	int status = LINK_NO_WC;
+	bool intact = false;
+
+	memset(mine, PATTERN, sizeof(mine));
+	if (!open_region(r, &owner))
+		return ROGUE_NO_ANSWER;
+	if (link_new(r, &intruder) || !link_connect(&intruder, &h))
+		return no_answer("no second connection");
+	if (link_one_sided(&owner, IBV_WR_RDMA_WRITE, mine, sizeof(mine), g->region_addr,
+			   g->region_rkey) == IBV_WC_SUCCESS) {
+		status = link_one_sided(&intruder, opcode, theirs, sizeof(theirs), g->region_addr,
+					g->region_rkey);
+		memset(mine, 0, sizeof(mine));
+		intact = link_one_sided(&owner, IBV_WR_RDMA_READ, mine, sizeof(mine), g->region_addr,
+					g->region_rkey) == IBV_WC_SUCCESS;
+		for (size_t i = 0; i < sizeof(mine); i++)
+			intact = intact && mine[i] == PATTERN && theirs[i] != PATTERN;
+	}
+	link_free(&intruder);
+	link_free(&owner);
+	return answer("wc: %s, the owner's data is %s", link_wc_name(status), intact ? "safe" : "not safe");
+}
+
+/* The owner wrote and left. Another connection reads with the old key. */
+static int left(struct rogue *r, const struct mode *m)
+{
+	uint8_t data[PROBE_BYTES];
+	struct link owner, intruder;
+	struct frame_grant g;
+	int status;
+	bool done;
+
+	(void)m;
+	memset(data, PATTERN, sizeof(data));
+	if (!open_region(r, &owner))
+		return ROGUE_NO_ANSWER;
+	g = owner.grant;
+	done = link_one_sided(&owner, IBV_WR_RDMA_WRITE, data, sizeof(data), g.region_addr,
+			      g.region_rkey) == IBV_WC_SUCCESS && link_disconnect(&owner);
+	link_free(&owner);
+	if (!done || !open_region(r, &intruder))
+		return no_answer("the owner did not come and go");
+	status = link_one_sided(&intruder, IBV_WR_RDMA_READ, data, sizeof(data), g.region_addr,
+				g.region_rkey);
+	link_free(&intruder);
+	return say(status);
+}
+
+/* The next owner of the same memory sees nothing of the last one's data. */
+static int zeroed(struct rogue *r, const struct mode *m)
+{
+	static uint8_t data[4096];
+	struct link l;
+	uint64_t before;
+	uint32_t bytes;
+	bool done;
+
+	(void)m;
+	memset(data, PATTERN, sizeof(data));
+	if (!open_region(r, &l))
+		return ROGUE_NO_ANSWER;
+	before = l.grant.region_addr;
+	bytes = l.grant.region_bytes < sizeof(data) ? l.grant.region_bytes : sizeof(data);
+	done = link_one_sided(&l, IBV_WR_RDMA_WRITE, data, bytes, before, l.grant.region_rkey) ==
+	       IBV_WC_SUCCESS && link_disconnect(&l);
+	link_free(&l);
+	if (!done || !open_region(r, &l))
+		return no_answer("the first owner did not come and go");
+	done = link_one_sided(&l, IBV_WR_RDMA_READ, data, bytes, l.grant.region_addr,
+			      l.grant.region_rkey) == IBV_WC_SUCCESS;
+	for (uint32_t i = 0; i < bytes; i++)
+		done = done && data[i] == 0;
+	before -= l.grant.region_addr;
+	link_free(&l);
+	return answer("%s memory, %s", before ? "other" : "the same", done ? "all zero" : "NOT ZERO");
+}
+
+const struct mode region_modes[] = {
+	{ "region-own", .run = own, .variant = 0 },
+	{ "region-read-over-end", .run = own, .variant = 1 },
+	{ "region-write-over-end", .run = own, .variant = 2 },
+	{ "region-read-before", .run = own, .variant = 3 },
+	{ "region-write-before", .run = own, .variant = 4 },
+	{ "region-read-at-end", .run = own, .variant = 5 },
+	{ "region-key-plus-1", .run = own, .variant = 6 },
+	{ "region-key-of-next", .run = own, .variant = 7 },
+	{ "region-read-too-much", .run = own, .variant = 8 },
+	{ "region-atomic", .run = atomic },
+	{ "region-read-other", .run = intrude, .variant = IBV_WR_RDMA_READ },
+	{ "region-write-other", .run = intrude, .variant = IBV_WR_RDMA_WRITE },
+	{ "region-read-without", .run = intrude, .variant = IBV_WR_RDMA_READ | 0x100 },
+	{ "region-write-without", .run = intrude, .variant = IBV_WR_RDMA_WRITE | 0x100 },
+	{ "region-left", .run = left },
+	{ "region-zeroed", .run = zeroed },
+	{ NULL },
+};

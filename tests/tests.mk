@@ -1,0 +1,56 @@
+# Unit tests, included by the top Makefile: one binary per module below $(B)/tests/unit, linked from
+# exactly the objects named here; the fakes take the place of -lrdmacm and -libverbs.
+
+UNIT_FAKES := tests/unit/fakes/fake_core tests/unit/fakes/fake_rdmacm tests/unit/fakes/fake_verbs
+UNIT_COMMON := $(COMMON:%=common/%) $(UNIT_FAKES)
+UNIT_VERBS := common/addr common/cm common/ep common/log common/qp_pool common/rc common/region \
+	tests/unit/helpers/verbs_rig $(UNIT_FAKES)
+
+UNIT_test_addr := common/addr
+UNIT_test_auth := common/addr common/auth
+UNIT_test_cm := $(UNIT_VERBS)
+UNIT_test_client_conn := $(UNIT_COMMON) $(CLIENT:%=client/%) tests/unit/helpers/certs \
+	tests/unit/helpers/client_rig
+UNIT_test_ep := $(UNIT_VERBS)
+UNIT_test_fail := common/fail common/fail_table common/frame common/addr
+UNIT_test_frame := common/addr common/frame
+UNIT_test_hist := common/hist
+UNIT_test_hist_io := common/hist common/hist_io
+UNIT_test_latency_json := common/hist common/latency_json
+UNIT_test_limits := server/limits
+UNIT_test_log := common/log
+UNIT_test_msg := common/msg
+UNIT_test_opts := common/opts
+UNIT_test_psn := common/psn
+UNIT_test_qp_pool := $(UNIT_VERBS)
+UNIT_test_rc := $(UNIT_VERBS)
+UNIT_test_region := $(UNIT_VERBS)
+UNIT_test_res := common/res
+UNIT_test_server_config := $(UNIT_COMMON) server/config
+UNIT_test_server_conn := $(UNIT_COMMON) $(filter-out server/main,$(SERVER:%=server/%)) \
+	tests/unit/helpers/certs tests/unit/helpers/server_rig
+UNIT_test_session := server/session
+
+# The shard's loop is driven by the test, not by a thread.
+UNIT_LDFLAGS_test_server_conn := -Wl,--wrap=pthread_create,--wrap=pthread_join
+
+UNIT_TESTS := $(patsubst UNIT_test_%,test_%,$(filter UNIT_test_%,$(.VARIABLES)))
+UNIT_TESTS := $(sort $(UNIT_TESTS))
+UNIT_BINARIES := $(UNIT_TESTS:%=$(B)/tests/unit/%)
+UNIT_LDLIBS := -lcmocka $(filter-out -lrdmacm -libverbs,$(LDLIBS_ALL))
+
+define unit_objects
+$(B)/tests/unit/$(1): $(patsubst %,$(B)/%.o,tests/unit/$(1) $(UNIT_$(1)))
+endef
+$(foreach t,$(UNIT_TESTS),$(eval $(call unit_objects,$(t))))
+
+$(UNIT_BINARIES):
+	$(CC) $(CFLAGS_ALL) -o $@ $^ $(UNIT_LDFLAGS_$(@F)) $(UNIT_LDLIBS)
+
+unit-tests: $(UNIT_BINARIES)
+
+check-unit: $(UNIT_BINARIES)
+	TALLY=$(B)/unit.tally tests/unit/run-unit $^
+
+-include $(wildcard $(B)/tests/unit/*/*.d)
+.PHONY: unit-tests check-unit

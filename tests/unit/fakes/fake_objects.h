@@ -1,0 +1,83 @@
+/* The fake device's objects, for the fake's own two files. */
+#ifndef RAMPART_TESTS_UNIT_FAKE_OBJECTS_H
+#define RAMPART_TESTS_UNIT_FAKE_OBJECTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+struct fake_pd {
+	struct ibv_pd pd;
+	uint32_t users;
+};
+
+struct fake_channel {
+	struct ibv_comp_channel ch;
+	struct fake_cq **events;
+	uint32_t n_events, room;
+	uint32_t cqs;
+};
+
+struct fake_cq {
+	struct ibv_cq cq;
+	struct fake_channel *channel;
+	struct ibv_wc *wcs;	/* ring of cq.cqe entries */
+	uint32_t head, n, polls;
+	uint32_t got, acked;	/* events */
+	uint32_t qps;
+	bool armed;
+	struct fake_cq *next;
+};
+
+struct fake_recv {
+	uint64_t wr_id, addr;
+	uint32_t length;
+};
+
+struct fake_srq {
+	struct ibv_srq srq;
+	struct fake_recv *recvs;	/* ring of max entries */
+	uint32_t head, n, max, qps;
+};
+
+struct fake_send {
+	uint64_t wr_id;
+	enum ibv_wr_opcode opcode;
+	bool signalled;
+};
+
+struct fake_mr {
+	struct ibv_mr mr;
+	int access;
+	uint32_t windows;
+};
+
+struct fake_mw {
+	struct ibv_mw mw;
+	struct fake_qp *qp;	/* bound to; NULL while unbound */
+	struct fake_mr *mr;
+};
+
+struct fake_qp {
+	struct ibv_qp qp;
+	enum ibv_qp_state state;
+	struct ibv_qp_cap cap;
+	struct ibv_qp_attr attr;	/* what was set, accumulated */
+	struct fake_send *sends;	/* ring of cap.max_send_wr */
+	uint32_t head, n;
+	uint32_t windows;
+	struct fake_qp *next;
+};
+
+/* fake_queues.c: the data path. */
+void fake_queues_reset(void);
+void fake_queues_plug_in(struct ibv_context *ctx);
+void fake_flush(struct fake_qp *q);
+void fake_forget_sends(struct fake_qp *q);
+void fake_register_srq(struct fake_srq *s);
+
+/* fake_verbs.c */
+struct fake_qp *fake_first_qp(void);
+
+#endif

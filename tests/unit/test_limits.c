@@ -1,0 +1,226 @@
+/* Unit tests of server/limits.c: what is derived for a shard, and every refusal. The process's limits
+ * are the test's: it defines the functions of common/res.c that limits.c asks. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/dev.h"
+#include "common/ep.h"
+#include "common/rc.h"
+#include "common/res.h"
+#include "server/limits.h"
+
+static uint64_t nofile, memlock;
+static struct server_config cfg;
+static struct dev dev;
+static char err[400];
+
+uint64_t res_raise_nofile(void)
+{
+	return nofile;
+}
+
+uint64_t res_raise_memlock(void)
+{
+	return memlock;
+}
+
+/* A machine and device like Soft-RoCE, without limits on the process. */
+static int set_up(void **state)
+{
+	(void)state;
+	nofile = memlock = UINT64_MAX;
+	memset(&cfg, 0, sizeof(cfg));
+	cfg.threads = 2;
+	cfg.max_clients = 1000;
+	cfg.message_bytes = 4096;
+	cfg.credits = 16;
+	cfg.max_handshakes = 512;
+	memset(&dev, 0, sizeof(dev));
+	dev.attr.max_qp = 1048576;
+	dev.attr.max_qp_wr = 1048576;
+	dev.attr.max_cq = 1048576;
+	dev.attr.max_cqe = 32767;
+	dev.attr.max_srq_wr = 32768;
+	err[0] = '\0';
+	return 0;
+}
+
+static void derive(void)
+{
+	err[0] = '\0';
+	if (limits_derive(&cfg, &dev, err, sizeof(err)))
+		fail_msg("%s", err);
+	assert_string_equal(err, "");
+}
+
+static void assert_refused(const char *what, const char *advice)
+{
+	assert_int_equal(limits_derive(&cfg, &dev, err, sizeof(err)), -ENOSPC);
+	assert_non_null(strstr(err, what));
+	assert_non_null(strstr(err, advice));
+}
+
+static void derive__one_shard__exactly_the_clients(void **state)
+{
+	(void)state;
+	cfg.threads = 1;
+	derive();
+	assert_int_equal(cfg.shard_clients, 1000);
+	assert_int_equal(cfg.recv_depth, 16000);
+	assert_int_equal(cfg.shard_qps, 2064);
+	assert_true(cfg.shard_conns >= cfg.shard_clients + cfg.max_handshakes);
+	assert_int_equal(cfg.sq_depth, rc_sq_depth(16));
+}
+
+/* 500 + 6 * sqrt(500) = 634.2: room for the kernel's uneven spread. */
+static void derive__two_shards__six_deviations_above_the_mean(void **state)
+{
+	(void)state;
+	derive();
+	assert_int_equal(cfg.shard_clients, 635);
+	assert_int_equal(cfg.recv_depth, 635 * 16);
+}
+
+static void derive__few_clients_on_two_shards__never_more_than_all(void **state)
+{
+	(void)state;
+	cfg.max_clients = 12;
+	derive();
+	assert_int_equal(cfg.shard_clients, 12);
+}
+
+static void derive__more_messages_than_the_device_takes__depth_of_the_device(void **state)
+{
+	(void)state;
+	cfg.threads = 1;
+	cfg.max_clients = 10000;
+	derive();
+	assert_int_equal(cfg.recv_depth, 32767);
+	assert_int_equal(cfg.spare_bufs, 4096 + 64);
+	dev.attr.max_srq_wr = 20000;
+	derive();
+	assert_int_equal(cfg.recv_depth, 20000);
+}
+
+static void derive__message_sizes__inline_up_to_220(void **state)
+{
+	(void)state;
+	derive();
+	assert_int_equal(cfg.inline_bytes, 220);
+	cfg.message_bytes = 64;
+	derive();
+	assert_int_equal(cfg.inline_bytes, 64);
+}
+
+static void derive__huge_srq__buffers_stay_numberable(void **state)
+{
+	(void)state;
+	cfg.threads = 1;
+	cfg.max_clients = 100000;
+	cfg.credits = 128;
+	cfg.message_bytes = 64;
+	dev.attr.max_srq_wr = dev.attr.max_cqe = 1 << 22;
+	derive();
+	assert_true(cfg.recv_depth + cfg.spare_bufs < EP_NO_BUF);
+	assert_true(cfg.recv_depth > 1000000);
+}
+
+static void derive__few_qps_on_the_device__shared_by_the_shards(void **state)
+{
+	(void)state;
+	cfg.threads = 2;
+	dev.attr.max_qp = 1300;
+	derive();
+	assert_int_equal(cfg.shard_qps, 650);
+}
+
+static void derive__too_few_qps__refused(void **state)
+{
+	(void)state;
+	dev.attr.max_qp = 1269;
+	assert_refused("max_qp is 1269", "lower --max-clients");
+	dev.attr.max_qp = 1270;
+	derive();
+}
+
+static void derive__fewer_buffers_than_clients__refused(void **state)
+{
+	(void)state;
+	dev.attr.max_srq_wr = 634;
+	assert_refused("receive depth of a shard (device's max_srq_wr and max_cqe) is 634", "raise --threads");
+	dev.attr.max_srq_wr = 635;
+	derive();
+	assert_int_equal(cfg.recv_depth, 635);
+}
+
+static void derive__too_few_cqs__refused(void **state)
+{
+	(void)state;
+	cfg.threads = 1;
+	cfg.max_clients = 10000;
+	dev.attr.max_cq = 3;
+	assert_refused("max_cq is 3", "--credits");
+}
+
+static void derive__send_queue_too_short__refused(void **state)
+{
+	(void)state;
+	dev.attr.max_qp_wr = (int)rc_sq_depth(16) - 1;
+	assert_refused("max_qp_wr", "lower --credits");
+	dev.attr.max_qp_wr = (int)rc_sq_depth(16);
+	derive();
+}
+
+static void derive__too_few_descriptors__refused_one_below_the_need(void **state)
+{
+	const char *need;
+	unsigned long long n;
+
+	(void)state;
+	nofile = 1024;
+	assert_refused("open files (ulimit -n) is 1024", "--max-handshakes");
+	need = strstr(err, "needs ");
+	assert_int_equal(sscanf(need, "needs %llu", &n), 1);
+	assert_true(n >= 2 * cfg.max_handshakes);
+	nofile = n - 1;
+	assert_refused("ulimit -n", "raise it");
+	nofile = n;
+	derive();
+}
+
+static void derive__too_little_lockable_memory__refused_one_below_the_need(void **state)
+{
+	uint64_t need;
+
+	(void)state;
+	derive();
+	need = 2ull * (cfg.recv_depth + cfg.spare_bufs) * 4096;
+	memlock = need - 1;
+	assert_refused("locked memory (ulimit -l, bytes)", "--message-size");
+	memlock = need;
+	derive();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(derive__one_shard__exactly_the_clients, set_up),
+		cmocka_unit_test_setup(derive__two_shards__six_deviations_above_the_mean, set_up),
+		cmocka_unit_test_setup(derive__few_clients_on_two_shards__never_more_than_all, set_up),
+		cmocka_unit_test_setup(derive__more_messages_than_the_device_takes__depth_of_the_device, set_up),
+		cmocka_unit_test_setup(derive__message_sizes__inline_up_to_220, set_up),
+		cmocka_unit_test_setup(derive__huge_srq__buffers_stay_numberable, set_up),
+		cmocka_unit_test_setup(derive__few_qps_on_the_device__shared_by_the_shards, set_up),
+		cmocka_unit_test_setup(derive__too_few_qps__refused, set_up),
+		cmocka_unit_test_setup(derive__fewer_buffers_than_clients__refused, set_up),
+		cmocka_unit_test_setup(derive__too_few_cqs__refused, set_up),
+		cmocka_unit_test_setup(derive__send_queue_too_short__refused, set_up),
+		cmocka_unit_test_setup(derive__too_few_descriptors__refused_one_below_the_need, set_up),
+		cmocka_unit_test_setup(derive__too_little_lockable_memory__refused_one_below_the_need, set_up),
+	};
+
+	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
+}
