@@ -76,7 +76,8 @@ static int make_verbs(struct client_ctx *ctx, char *err, size_t err_size)
 {
 	const struct client_config *cfg = ctx->cfg;
 	uint64_t depth = (uint64_t)cfg->max_conns * cfg->depth;
-	uint64_t max_depth = MIN((uint64_t)ctx->dev.attr.max_srq_wr, (uint64_t)ctx->dev.attr.max_cqe);
+	uint64_t max_depth = MIN((uint64_t)ctx->dev.attr.max_srq_wr, (uint64_t)ctx->dev.attr.max_cqe) -
+			     EP_BATCH;
 	uint32_t inline_bytes = MIN(cfg->message_bytes, INLINE_MAX);
 	uint32_t max_qps = MIN(cfg->max_conns * 2 + QP_RESERVE, WR_SLOT_MAX);
 	struct ep_config ep = { .dev = &ctx->dev, .max_qps = max_qps, .sq_depth = rc_sq_depth(cfg->depth),

@@ -15,8 +15,11 @@
  * second of traffic on hardware, a few seconds on rxe. 7 would mean for ever on rxe. */
 #define QP_TIMEOUT 14
 #define QP_RETRIES 6
-#define QP_RNR_RETRIES 6
-#define QP_MIN_RNR_TIMER 12	/* 0.64 ms; 0 would be 655 ms */
+/* Credits keep receive queues from running dry, so a receiver that is not ready is an accident that
+ * passes: wait for it without limit (7), and long enough (18 is 5.12 ms) that thousands who wait do
+ * not drown the receiver in retries. Who never becomes ready is caught by the liveness probe. */
+#define QP_RNR_RETRIES 7
+#define QP_MIN_RNR_TIMER 18
 
 struct cm_channel {
 	struct rdma_event_channel *ch;

@@ -14,7 +14,6 @@
 
 #include "common/log.h"
 
-#define WC_BATCH 64
 #define REPOST_BATCH 128
 #define SEND_CQS_MAX 64
 
@@ -91,7 +90,7 @@ static int make_cqs(struct ep *ep, const struct ep_config *cfg, char *err, size_
 	uint32_t per_cq = max_cqe / cfg->sq_depth, left = cfg->max_qps;
 	int ret;
 
-	ret = make_cq(ep, cfg->recv_depth, 0);
+	ret = make_cq(ep, cfg->recv_depth + EP_BATCH, 0);
 	while (!ret && left > 0) {
 		uint32_t qps = left < per_cq ? left : per_cq;
 
@@ -109,7 +108,7 @@ static int make_cqs(struct ep *ep, const struct ep_config *cfg, char *err, size_
 
 static int make_slab(struct ep *ep, const struct ep_config *cfg, char *err, size_t err_size)
 {
-	ep->n_bufs = cfg->recv_depth + cfg->spare_bufs;
+	ep->n_bufs = cfg->recv_depth + EP_BATCH + cfg->spare_bufs;
 	ep->buf_bytes = (cfg->buf_bytes + 63) & ~63u;
 	ep->slab_bytes = (size_t)ep->n_bufs * ep->buf_bytes;
 	ep->free_bufs = calloc(ep->n_bufs, sizeof(*ep->free_bufs));
@@ -157,7 +156,8 @@ static int flush_repost(struct ep *ep)
 
 static int make_srq(struct ep *ep, const struct ep_config *cfg, char *err, size_t err_size)
 {
-	struct ibv_srq_init_attr attr = { .attr = { .max_wr = cfg->recv_depth, .max_sge = 1 } };
+	uint32_t depth = cfg->recv_depth + EP_BATCH;
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = depth, .max_sge = 1 } };
 	int ret = 0;
 
 	ep->srq = ibv_create_srq(ep->pd, &attr);
@@ -171,10 +171,10 @@ static int make_srq(struct ep *ep, const struct ep_config *cfg, char *err, size_
 		ep->repost_wr[i].num_sge = 1;
 		ep->repost_wr[i].next = i + 1 < REPOST_BATCH ? &ep->repost_wr[i + 1] : NULL;
 	}
-	for (uint32_t i = 0; i < cfg->recv_depth; i++)
+	for (uint32_t i = 0; i < depth; i++)
 		ep_recycle(ep, ep_buf_get(ep));
 	ret = flush_repost(ep);
-	if (ret || ep->n_posted != cfg->recv_depth)
+	if (ret || ep->n_posted != depth)
 		return complain(err, err_size, ret ? -ret : EIO, "receive buffers", "see the device's max_srq_wr");
 	return 0;
 }
@@ -289,8 +289,8 @@ void ep_set_spin(struct ep *ep, bool spin)
 
 static int poll_cq(struct ep *ep, struct ep_cq *q, int max)
 {
-	struct ibv_wc wc[WC_BATCH];
-	int n = ibv_poll_cq(q->cq, max < WC_BATCH ? max : WC_BATCH, wc);
+	struct ibv_wc wc[EP_BATCH];
+	int n = ibv_poll_cq(q->cq, max < (int)EP_BATCH ? max : (int)EP_BATCH, wc);
 
 	if (n < 0) {
 		log_error("ibv_poll_cq failed on %s", ep->dev->name);
@@ -302,12 +302,12 @@ static int poll_cq(struct ep *ep, struct ep_cq *q, int max)
 			ep->n_posted--;
 		ep->on_wc(ep->arg, &wc[i]);
 	}
-	return n;
+	return flush_repost(ep) ? -EIO : n;
 }
 
 int ep_process(struct ep *ep, int budget)
 {
-	int done = 0, ret = 0;
+	int done = 0;
 	uint32_t idle = 0;
 
 	/* Round robin over the queues until each was found empty or the budget is used. */
@@ -318,18 +318,14 @@ int ep_process(struct ep *ep, int budget)
 		ep->next_cq = ep->next_cq + 1 < ep->n_cqs ? ep->next_cq + 1 : 0;
 		if (q->poll || ep->spin)
 			n = poll_cq(ep, q, budget - done);
-		if (n < 0) {
-			ret = n;
-			break;
-		}
+		if (n < 0)
+			return n;
 		if (n == 0)
 			q->poll = false;
 		idle = n == 0 ? idle + 1 : 0;
 		done += n;
 	}
-	if (flush_repost(ep))
-		ret = -EIO;
-	return ret ? ret : done;
+	return done;
 }
 
 uint64_t ep_batch(const struct ep *ep)

@@ -21,6 +21,10 @@ struct ep;
 
 #define EP_NO_BUF UINT32_C(0xfffff)
 
+/* Completions handled in one batch. A message is answered before its buffer is back in the SRQ, so the
+ * peers' next messages may already be under way: the SRQ holds this many buffers beyond recv_depth. */
+#define EP_BATCH 64u
+
 /* wr_id is a typed record: what the work request was, for whom, and in which life of that slot. */
 enum wr_type {
 	WR_RECV,	/* buf */
@@ -68,7 +72,7 @@ struct ep_config {
 	uint32_t max_qps;	/* queue pairs that may exist at once */
 	uint32_t sq_depth;	/* send queue entries of each */
 	uint32_t inline_bytes;	/* wanted; what the device grants is ep_inline_bytes */
-	uint32_t recv_depth;	/* buffers in the SRQ = messages all peers together may have in flight */
+	uint32_t recv_depth;	/* messages all peers together may have in flight; the SRQ holds EP_BATCH more */
 	uint32_t spare_bufs;	/* further buffers, for sends */
 	uint32_t buf_bytes;
 	bool spin;		/* never arm the completion queues: the thread polls all the time */
@@ -103,7 +107,7 @@ int ep_take_events(struct ep *ep) __attribute__((warn_unused_result));
 /* Turns spinning on or off at run time: off arms every queue and marks it to be polled. */
 void ep_set_spin(struct ep *ep, bool spin);
 
-/* Polls and dispatches up to about `budget` completions, then refills the SRQ. Returns how many; a
+/* Polls and dispatches up to about `budget` completions, refilling the SRQ after each batch. Returns how many; a
  * return of `budget` or more means that there may be more. -errno if a queue is broken. */
 int ep_process(struct ep *ep, int budget) __attribute__((warn_unused_result));
 
@@ -125,7 +129,7 @@ struct ep_buf_link {
 };
 struct ep_buf_link *ep_buf_link(const struct ep *ep, uint32_t buf);
 
-/* Gives a buffer to the SRQ at the end of the current ep_process (batched). */
+/* Gives a buffer to the SRQ at the end of the current batch. */
 void ep_recycle(struct ep *ep, uint32_t buf);
 
 uint32_t ep_inline_bytes(const struct ep *ep);

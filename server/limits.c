@@ -80,7 +80,7 @@ static int check_process(const struct server_config *c, char *err, size_t size)
 
 int limits_derive(struct server_config *c, const struct dev *dev, char *err, size_t err_size)
 {
-	uint64_t max_depth = MIN((uint64_t)dev->attr.max_srq_wr, (uint64_t)dev->attr.max_cqe);
+	uint64_t max_depth = MIN((uint64_t)dev->attr.max_srq_wr, (uint64_t)dev->attr.max_cqe) - EP_BATCH;
 	uint64_t wanted, qps;
 	int ret;
 

@@ -162,9 +162,15 @@ static void on_probe(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)revents;
 	for (struct conn *c = s->lists[CONN_ST_LIVE].first; c; c = next) {
 		next = c->next;
-		if (!c->heard && !rc_probe(&c->rc))
+		if (c->heard) {
+			c->heard = false;
+			continue;
+		}
+		/* The last one is still under way: nothing got through for a whole interval. */
+		if (rc_probe(&c->rc))
+			conn_fail(c, FAIL_TIMEOUT, 0);
+		else
 			counter_add(&s->stats.probes, 1);
-		c->heard = false;
 	}
 	ev_timer_again(loop, w);
 }
