@@ -1,17 +1,15 @@
 # rampart: builds rdma_server, rdma_client and performance_test. `make help` lists the targets.
 
 CC ?= gcc
-FLAVOUR := $(if $(SAN),$(subst $(empty) ,-,$(subst $(comma),-,$(SAN))),release)
 comma := ,
-empty :=
+FLAVOUR := $(if $(SAN),$(subst $(comma),-,$(SAN)),release)
 B := build/$(FLAVOUR)
 # With a sanitizer the programs stay below build/, so that they are not taken for the real ones.
 BIN := $(if $(SAN),$(B)/,)
 
 COMMIT := $(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null || echo unknown)
 OPT ?= -O2 -g
-WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wswitch-enum \
-	$(if $(CI),-Werror)
+WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wswitch-enum $(if $(CI),-Werror)
 # libev's watchers are cast between types that share their first members.
 CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE $(OPT) -fno-strict-aliasing $(WARN) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) -I. -pthread $(CFLAGS)
@@ -29,8 +27,59 @@ CLIENT_O := $(CLIENT:%=$(B)/client/%.o)
 RDMA_CLIENT_O := $(B)/client/main.o $(B)/client/commands.o
 LOADGEN_O := $(LOADGEN:%=$(B)/loadgen/%.o)
 SERVER_O := $(SERVER:%=$(B)/server/%.o)
+PROGRAMS := $(BIN)rdma_server $(BIN)rdma_client $(BIN)performance_test
 
-all: $(BIN)rdma_server $(BIN)rdma_client $(BIN)performance_test
+prefix ?= /usr/local
+CLIENTS ?= 100
+
+all: $(PROGRAMS)
+
+help:
+	@echo "make run               set up what is missing, build, ramp 10 and 100 clients (CLIENTS=N for more)"
+	@echo "make check             set up what is missing, then every test"
+	@echo "make                   build the three programs"
+	@echo "make check-unit        unit tests; SAN=address,undefined or SAN=thread with sanitizers"
+	@echo "make check-soft-roce   tests over real Soft-RoCE, in a micro-VM where there is no RDMA device"
+	@echo "make check-docs        every option against README.md and docs/options.md"
+	@echo "make certs             development CA and certificates in build/certs"
+	@echo "make deps              install the packages that are missing"
+	@echo "make lint              cppcheck over the sources"
+	@echo "make install           into \$$(DESTDIR)\$$(prefix)/bin, by default $(prefix)/bin"
+	@echo "make clean             remove build/ (but not the kernel package) and the programs"
+
+deps:
+	@scripts/install-deps
+
+certs:
+	@scripts/make-certs
+
+# The packages come first: nothing can be compiled without them. 1 is "a criterion failed", which the
+# verdict explains and which emulated CPUs do honestly; the run itself went well.
+run:
+	@scripts/install-deps
+	@$(MAKE) --no-print-directory -s all
+	@scripts/make-certs
+	@./performance_test --clients $(CLIENTS) $(ARGS); status=$$?; [ $$status -eq 1 ] || exit $$status
+
+check:
+	@scripts/install-deps
+	@$(MAKE) --no-print-directory -s all
+	@scripts/make-certs
+	@scripts/check
+
+check-docs: all
+	@scripts/check-options
+
+lint:
+	cppcheck --quiet --std=c11 --enable=warning,performance,portability --error-exitcode=1 \
+		--suppress=missingIncludeSystem -I. common server client loadgen
+
+install: all
+	install -d $(DESTDIR)$(prefix)/bin
+	install $(PROGRAMS) $(DESTDIR)$(prefix)/bin
+
+clean:
+	rm -rf build/release build/address-undefined build/thread build/certs $(PROGRAMS)
 
 $(BIN)rdma_server: $(COMMON_O) $(SERVER_O)
 	$(CC) $(CFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
@@ -42,10 +91,18 @@ $(BIN)rdma_client: $(COMMON_O) $(CLIENT_O) $(RDMA_CLIENT_O)
 	$(CC) $(CFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
 
 $(B)/common/build_info.o: BUILD_DEFS = -DBUILD_COMMIT='"$(COMMIT)"' -DBUILD_FLAGS='"$(OPT)"'
+# Built again when the commit changes, so that results never name an old one.
+$(B)/common/build_info.o: $(B)/commit-$(COMMIT)
+$(B)/commit-$(COMMIT):
+	@mkdir -p $(@D)
+	@rm -f $(B)/commit-*
+	@touch $@
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(BUILD_DEFS) -MMD -MP -c -o $@ $<
 
+include tests/tests.mk tests/soft_roce/soft_roce.mk
+
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)
-.PHONY: all
+.PHONY: all help deps certs run check check-docs lint install clean

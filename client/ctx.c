@@ -97,7 +97,7 @@ static int make_verbs(struct client_ctx *ctx, char *err, size_t err_size)
 	ep.recv_depth = (uint32_t)depth;
 	/* Messages that do not go inline keep their buffers until they are acknowledged. */
 	ep.spare_bufs = SPARE_BUFS + (cfg->message_bytes > inline_bytes ?
-				      (uint32_t)MIN(depth * 2, (uint64_t)(EP_NO_BUF - 1 - depth - SPARE_BUFS)) :
+				      (uint32_t)MIN(depth * 2, (uint64_t)(EP_NO_BUF - depth - EP_BATCH - SPARE_BUFS)) :
 				      MIN(ep.recv_depth, INLINE_SPARES_MAX));
 	ret = ep_new(&ep, client_on_wc, ctx, &ctx->ep, err, err_size);
 	if (ret)

@@ -211,6 +211,7 @@ int main(int argc, char **argv)
 	char err[512];
 	int first, status;
 
+	opts_operands_last(&spec, argc, argv);
 	switch (opts_parse(&spec, argc, argv, &c, &first, err, sizeof(err))) {
 	case OPTS_HELP:
 		opts_print_help(&spec, stdout);

@@ -322,6 +322,8 @@ struct cursor {
 	const char *value;	/* NULL: none given */
 };
 
+#define OPTS_OPERANDS_MAX 64
+
 static const struct opt *find_opt(const struct opts_spec *spec, const char *name, size_t len)
 {
 	for (size_t low = 0, high = spec->n_opts; low < high;) {
@@ -569,4 +571,26 @@ void opts_print_help(const struct opts_spec *spec, FILE *out)
 	fprintf(out, "\n%s", spec->epilog);
 	if (*spec->epilog && spec->epilog[strlen(spec->epilog) - 1] != '\n')
 		fputc('\n', out);
+}
+
+void opts_operands_last(const struct opts_spec *spec, int argc, char **argv)
+{
+	struct cursor c = { .spec = spec, .argc = argc, .argv = argv, .next = 1 };
+	char *operands[OPTS_OPERANDS_MAX];
+	int n = 0, to = 1;
+
+	while (c.next < argc && n < OPTS_OPERANDS_MAX && strcmp(argv[c.next], "--") != 0) {
+		int from = c.next;
+
+		if (cursor_next(&c)) {
+			while (from < c.next)
+				argv[to++] = argv[from++];
+		} else {
+			operands[n++] = argv[c.next++];
+		}
+	}
+	/* What is left starts with `--`, after which all are operands: those from before go behind it. */
+	if (c.next < argc)
+		argv[to++] = argv[c.next];
+	memcpy(&argv[to], operands, (size_t)n * sizeof(argv[0]));
 }

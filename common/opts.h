@@ -66,6 +66,10 @@ enum opts_result opts_parse(const struct opts_spec *spec, int argc, char **argv,
 			    int *first_arg, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
+/* Moves the operands of argv behind the options, in their order, as GNU programs allow them to be mixed;
+ * `--` and what follows it stay last. Call before opts_parse. */
+void opts_operands_last(const struct opts_spec *spec, int argc, char **argv);
+
 /* True if the option `name` was among argv[1..] before the first operand or `--`. For the checks
  * that depend on an option having been given and not merely having a value. */
 int opts_given(const struct opts_spec *spec, int argc, char **argv, const char *name);

@@ -248,6 +248,11 @@ static void on_control(struct conn *c)
 		boot_refuse(c, REFUSE_BAD_REQUEST, why);
 		return;
 	}
+	if (c->state == CONN_ST_HELLO &&
+	    c->shard->lists[CONN_ST_CONTROL].n >= SHARD_CONTROLS_MAX) {
+		boot_refuse(c, REFUSE_BUSY, "too many control sessions");
+		return;
+	}
 	c->in_n = 0;
 	if (control_answer(c, what)) {
 		boot_refuse(c, REFUSE_INTERNAL, "out of memory");
@@ -256,6 +261,8 @@ static void on_control(struct conn *c)
 	if (c->state == CONN_ST_HELLO) {
 		conn_set_state(c, CONN_ST_CONTROL);
 		boot_write(c);
+	} else {
+		conn_restart_deadline(c);
 	}
 }
 

@@ -36,7 +36,7 @@ struct server_config {
 	/* derived by limits_derive */
 	struct addr addr;
 	uint32_t shard_clients;		/* clients one shard can hold */
-	uint32_t shard_conns;		/* connection objects: those and handshakes */
+	uint32_t shard_conns;		/* connection objects: those, handshakes and control sessions */
 	uint32_t shard_qps;
 	uint32_t recv_depth;		/* receive buffers of a shard */
 	uint32_t spare_bufs;
@@ -44,6 +44,9 @@ struct server_config {
 	uint32_t inline_bytes;
 	char cert_path[PATH_MAX], key_path[PATH_MAX], ca_path[PATH_MAX];
 };
+
+/* Control sessions of one shard, at most: nobody can use its connection objects up with them. */
+#define SHARD_CONTROLS_MAX 16
 
 enum client_auth { CLIENT_AUTH_NONE, CLIENT_AUTH_REQUIRE };
 

@@ -113,10 +113,20 @@ static void list_append(struct conn_list *l, struct conn *c)
 	l->n++;
 }
 
+void conn_restart_deadline(struct conn *c)
+{
+	uint64_t deadline_ns = deadline_of(c, c->state);
+
+	ev_timer_stop(c->shard->loop, &c->deadline);
+	if (deadline_ns) {
+		ev_timer_set(&c->deadline, (double)deadline_ns / 1e9, 0.);
+		ev_timer_start(c->shard->loop, &c->deadline);
+	}
+}
+
 void conn_set_state(struct conn *c, enum conn_state to)
 {
 	struct shard *s = c->shard;
-	uint64_t deadline_ns = deadline_of(c, to);
 
 	assert(conn_edge_is_legal(c->state, to));
 	log_debug("shard %u conn %u: %s -> %s", s->index, c->index, conn_state_names[c->state],
@@ -124,11 +134,7 @@ void conn_set_state(struct conn *c, enum conn_state to)
 	list_remove(&s->lists[c->state], c);
 	list_append(&s->lists[to], c);
 	c->state = to;
-	ev_timer_stop(s->loop, &c->deadline);
-	if (deadline_ns) {
-		ev_timer_set(&c->deadline, (double)deadline_ns / 1e9, 0.);
-		ev_timer_start(s->loop, &c->deadline);
-	}
+	conn_restart_deadline(c);
 }
 
 /* A closing connection that did not finish in time: what is missing is the peer's side, which no

@@ -94,6 +94,9 @@ struct conn *conn_new(struct shard *s, int fd, const struct addr *peer);
 /* Moves to a legal next state, sets its deadline and list. */
 void conn_set_state(struct conn *c, enum conn_state to);
 
+/* Gives the state its whole time again: a control session's limits idleness, not its length. */
+void conn_restart_deadline(struct conn *c);
+
 /* True if the table of legal edges has this one. */
 bool conn_edge_is_legal(enum conn_state from, enum conn_state to);
 

@@ -67,7 +67,8 @@ static int check_process(const struct server_config *c, char *err, size_t size)
 {
 	uint64_t fds = FDS_BASE + c->threads * (FDS_PER_SHARD + c->max_handshakes);
 	uint64_t have_fds = res_raise_nofile(), have_lock = res_raise_memlock();
-	uint64_t lock = c->threads * (c->recv_depth + c->spare_bufs) * ((c->message_bytes + 63) & ~63ull);
+	uint64_t bufs = (uint64_t)c->recv_depth + EP_BATCH + c->spare_bufs;
+	uint64_t lock = c->threads * bufs * ((c->message_bytes + 63) & ~63ull);
 
 	if (have_fds < fds)
 		return too_low(err, size, c, "the limit of open files (ulimit -n)", have_fds, fds,
@@ -85,7 +86,7 @@ int limits_derive(struct server_config *c, const struct dev *dev, char *err, siz
 	int ret;
 
 	c->shard_clients = clients_of_shard(c);
-	c->shard_conns = c->shard_clients + (uint32_t)c->max_handshakes + 16;
+	c->shard_conns = c->shard_clients + (uint32_t)c->max_handshakes + SHARD_CONTROLS_MAX;
 	wanted = (uint64_t)c->shard_clients * c->credits;
 	c->recv_depth = (uint32_t)MIN(wanted, max_depth);
 	c->spare_bufs = MIN(c->recv_depth, SPARES_MAX) + 64;
@@ -93,8 +94,8 @@ int limits_derive(struct server_config *c, const struct dev *dev, char *err, siz
 	c->inline_bytes = (uint32_t)MIN(c->message_bytes, INLINE_MAX);
 	qps = MIN((uint64_t)c->shard_clients * 2 + 64, (uint64_t)dev->attr.max_qp / c->threads);
 	c->shard_qps = (uint32_t)MIN(MIN(qps, WR_SLOT_MAX), (uint64_t)UINT32_MAX);
-	if ((uint64_t)c->recv_depth + c->spare_bufs >= EP_NO_BUF)
-		c->recv_depth = EP_NO_BUF - c->spare_bufs - 1;
+	if ((uint64_t)c->recv_depth + EP_BATCH + c->spare_bufs > EP_NO_BUF)
+		c->recv_depth = EP_NO_BUF - EP_BATCH - c->spare_bufs;
 	ret = check_device(c, dev, err, err_size);
 	return ret ? ret : check_process(c, err, err_size);
 }

@@ -1,8 +1,10 @@
 # Unit tests, included by the top Makefile: one binary per module below $(B)/tests/unit, linked from
 # exactly the objects named here; the fakes take the place of -lrdmacm and -libverbs.
 
-UNIT_FAKES := tests/unit/fakes/fake_core tests/unit/fakes/fake_rdmacm tests/unit/fakes/fake_verbs
+UNIT_FAKES := $(patsubst %,tests/unit/fakes/fake_%,core queues rdmacm verbs)
 UNIT_COMMON := $(COMMON:%=common/%) $(UNIT_FAKES)
+UNIT_SERVER := $(UNIT_COMMON) $(filter-out server/main,$(SERVER:%=server/%)) \
+	$(patsubst %,tests/unit/helpers/%,certs server_peer server_rig)
 UNIT_VERBS := common/addr common/cm common/ep common/log common/qp_pool common/rc common/region \
 	tests/unit/helpers/verbs_rig $(UNIT_FAKES)
 
@@ -27,12 +29,14 @@ UNIT_test_rc := $(UNIT_VERBS)
 UNIT_test_region := $(UNIT_VERBS)
 UNIT_test_res := common/res
 UNIT_test_server_config := $(UNIT_COMMON) server/config
-UNIT_test_server_conn := $(UNIT_COMMON) $(filter-out server/main,$(SERVER:%=server/%)) \
-	tests/unit/helpers/certs tests/unit/helpers/server_rig
+UNIT_test_server_boot := $(UNIT_SERVER)
+UNIT_test_server_conn := $(UNIT_SERVER)
+UNIT_test_server_echo := $(UNIT_SERVER)
+UNIT_test_server_rdma := $(UNIT_SERVER)
 UNIT_test_session := server/session
 
 # The shard's loop is driven by the test, not by a thread.
-UNIT_LDFLAGS_test_server_conn := -Wl,--wrap=pthread_create,--wrap=pthread_join
+UNIT_DRIVEN := -Wl,--wrap=pthread_create,--wrap=pthread_join
 
 UNIT_TESTS := $(patsubst UNIT_test_%,test_%,$(filter UNIT_test_%,$(.VARIABLES)))
 UNIT_TESTS := $(sort $(UNIT_TESTS))
@@ -45,7 +49,7 @@ endef
 $(foreach t,$(UNIT_TESTS),$(eval $(call unit_objects,$(t))))
 
 $(UNIT_BINARIES):
-	$(CC) $(CFLAGS_ALL) -o $@ $^ $(UNIT_LDFLAGS_$(@F)) $(UNIT_LDLIBS)
+	$(CC) $(CFLAGS_ALL) -o $@ $^ $(if $(filter %/server_rig.o,$^),$(UNIT_DRIVEN)) $(UNIT_LDLIBS)
 
 unit-tests: $(UNIT_BINARIES)
 

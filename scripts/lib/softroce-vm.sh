@@ -168,7 +168,7 @@ check_limits() {
     if ((time_limit_s > 0 && SECONDS >= time_limit_s)); then
         note "timed out after $time_limit_s s; the micro-VM was killed"
         exit 124
-    elif [[ $stage == boot ]] && ((SECONDS >= boot_limit_s)); then
+    elif [[ $stage != started ]] && ((SECONDS >= boot_limit_s)); then
         console_tail
         note "the micro-VM did not boot within $boot_limit_s s"
         exit 3
@@ -269,7 +269,10 @@ follow() {
         check_readers
         read -r -t 0.25 word a b c <&9 || continue
         case $word in
-        ready) stage=ready ;;
+        ready)
+            stage=ready
+            echo "time $EPOCHREALTIME" >&8
+            ;;
         started)
             stage=started
             ((!tty)) || { saved_terminal=$(stty -g <&3) && stty raw -echo <&3; }

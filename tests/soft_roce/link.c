@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <rdma/rdma_cma.h>
+
 #include "common/clock.h"
 #include "common/ep.h"
 #include "common/msg.h"
@@ -13,8 +15,8 @@
 #include "common/tls.h"
 
 #define RESOLVE_MS 5000
-#define RECV_DEPTH 512
-#define SPARE_BUFS 512
+#define RECV_DEPTH 64
+#define SPARE_BUFS (LINK_MESSAGES_MAX + 6)
 
 static void on_wc(void *arg, const struct ibv_wc *wc)
 {
@@ -155,22 +157,42 @@ void link_proof(struct link *l, const uint8_t *key, uint32_t qpn, uint8_t out[PD
 
 bool link_request(struct link *l, const void *data, uint8_t bytes)
 {
-	bool region = l->hello.features & FRAME_FEATURE_REGION;
 	struct cm_conn_param p = { .qpn = l->claimed_qpn ? l->claimed_qpn : rc_qpn(&l->rc),
 				   .private_data = data, .private_bytes = bytes,
-				   .initiator_depth = region ? 1 : 0 };
+				   .initiator_depth = 1 };
 
 	return cm_connect(l->rc.id, &p) == 0 && link_wait(l, has_event);
 }
 
+/* As cm_program_qp does, but with one RDMA READ outstanding even if the server offers none. */
+static bool program(struct link *l)
+{
+	static const enum ibv_qp_state states[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
+	struct ibv_qp_attr attr;
+
+	for (int i = 0; i < 3; i++) {
+		int mask;
+
+		memset(&attr, 0, sizeof(attr));
+		attr.qp_state = states[i];
+		if (rdma_init_qp_attr(l->rc.id, &attr, &mask))
+			return false;
+		attr.rq_psn = l->grant.psn;
+		attr.sq_psn = l->sq_psn;
+		attr.min_rnr_timer = 12;
+		attr.timeout = 14;
+		attr.retry_cnt = attr.rnr_retry = 6;
+		attr.max_rd_atomic = 1;
+		if (ibv_modify_qp(l->rc.qp, &attr, mask))
+			return false;
+	}
+	return true;
+}
+
 bool link_establish(struct link *l)
 {
-	bool region = l->hello.features & FRAME_FEATURE_REGION;
-	struct cm_qp_param qp = { .rq_psn = l->grant.psn, .sq_psn = l->sq_psn, .remote_write = true,
-				  .reads = region ? 1 : 0 };
-
 	l->has_event = false;
-	l->connected = cm_program_qp(l->rc.id, l->rc.qp, &qp, NULL) == 0 && cm_establish(l->rc.id) == 0;
+	l->connected = program(l) && cm_establish(l->rc.id) == 0;
 	return l->connected;
 }
 

@@ -14,7 +14,7 @@
 #include "common/rc.h"
 #include "tests/soft_roce/wire.h"
 
-#define LINK_BUF_BYTES 16384u
+#define LINK_BUF_BYTES 8192u
 #define LINK_MESSAGES_MAX 250u	/* that can be posted at once */
 
 struct link {

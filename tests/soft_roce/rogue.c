@@ -1,6 +1,7 @@
-/* rogue: a client that misbehaves on purpose, in one way per run, and says on one line how the server
- * answered: "rejected: bad_session", "refused: bad_request: HELLO psn: must be below 2^24", "closed",
- * "wc: remote_access". Built on common/ alone, so that nothing of the real client keeps it in order.
+/* rogue: a client that misbehaves on purpose, in one way after another, and says on a line for each how
+ * the server answered: "replay: rejected: bad_session", "hello-psn: refused: bad_request: HELLO psn: must be
+ * below 2^24", "region-left: wc: remote_access". Built on common/ alone, so that nothing of the real client
+ * keeps it in order.
  *
  * Modes are in the tables of rogue_boot.c (TLS and frames), rogue_link.c (RDMA connection and messages)
  * and rogue_region.c (one-sided memory).
@@ -25,6 +26,7 @@ struct settings {
 	const char *ca, *cert, *key;
 	uint64_t timeout_ns;
 	int log_level;
+	bool check;
 };
 
 #define AT(field) offsetof(struct settings, field)
@@ -34,6 +36,8 @@ static const struct opt options[] = {
 	  .def = "build/certs/ca.pem", .help = "CA certificate the server's must be signed by." },
 	{ .name = "cert", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE",
 	  .help = "Client certificate." },
+	{ .name = "check", .type = OPT_FLAG, .offset = AT(check),
+	  .help = "After each mode, connect as one should and get an echo." },
 	{ .name = "key", .type = OPT_STRING, .offset = AT(key), .metavar = "FILE",
 	  .help = "Private key of --cert." },
 	{ .name = "log-level", .type = OPT_CHOICE, .offset = AT(log_level), .choices = log_level_names,
@@ -44,18 +48,21 @@ static const struct opt options[] = {
 
 static const struct opts_spec spec = {
 	.program = "rogue",
-	.usage = "[options] HOST PORT MODE [ARGUMENT] | modes",
+	.usage = "[options] HOST PORT MODE[=ARGUMENT]... | modes",
 	.summary = "Misbehaves towards a rampart server and prints its answer. `rogue modes` lists the modes.",
 	.opts = options,
 	.n_opts = sizeof(options) / sizeof(options[0]),
-	.epilog = "Exit status: 0 got an answer, 1 got none, 2 usage, 3 no device or certificate.",
+	.epilog = "Exit status: 0 got an answer every time, 1 not so, 2 usage, 3 no device or certificate.",
 };
 
 static const struct mode *const tables[] = { boot_modes, link_modes, region_modes };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
-static void print_line(const char *fmt, va_list ap)
+static const char *running = "";	/* the mode */
+
+static void print_line(const char *how, const char *fmt, va_list ap)
 {
+	printf("%s: %s", running, how);
 	vprintf(fmt, ap);
 	printf("\n");
 	fflush(stdout);
@@ -66,7 +73,7 @@ int answer(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	print_line(fmt, ap);
+	print_line("", fmt, ap);
 	va_end(ap);
 	return ROGUE_ANSWERED;
 }
@@ -75,9 +82,8 @@ int no_answer(const char *fmt, ...)
 {
 	va_list ap;
 
-	printf("no answer: ");
 	va_start(ap, fmt);
-	print_line(fmt, ap);
+	print_line("no answer: ", fmt, ap);
 	va_end(ap);
 	return ROGUE_NO_ANSWER;
 }
@@ -120,12 +126,45 @@ static int prepare(struct rogue *r, const struct settings *set)
 	return 0;
 }
 
+/* One MODE[=ARGUMENT], which is taken apart. */
+static int run_one(struct rogue *r, char *text)
+{
+	static char whole[256];
+	char *name;
+	const struct mode *m;
+
+	snprintf(whole, sizeof(whole), "%s", text);
+	name = strsep(&text, "=");
+	m = find_mode(name);
+	if (!m) {
+		fprintf(stderr, "rogue: '%s' is not a mode (see `rogue modes`)\n", name);
+		return EXIT_USAGE;
+	}
+	running = whole;
+	r->arg = text;
+	return m->run(r, m);
+}
+
+static int run_all(struct rogue *r, bool check, int n, char **modes)
+{
+	int status = 0;
+
+	for (int i = 0; i < n && status != EXIT_USAGE; i++) {
+		int one = run_one(r, modes[i]);
+
+		if (one)
+			status = one;
+		if (check && !link_check(r))
+			status = ROGUE_NO_ANSWER;
+	}
+	return status;
+}
+
 int main(int argc, char **argv)
 {
 	struct settings set = { .ca = "build/certs/ca.pem", .timeout_ns = 10 * NS_PER_S,
 				.log_level = LOG_LVL_ERROR };
 	struct rogue r = { 0 };
-	const struct mode *m;
 	char err[512];
 	int first, status;
 
@@ -135,24 +174,18 @@ int main(int argc, char **argv)
 	}
 	if (argc - first == 1 && strcmp(argv[first], "modes") == 0)
 		return list_modes();
-	m = argc - first >= 3 ? find_mode(argv[first + 2]) : NULL;
-	if (!m || argc - first > 4) {
-		fprintf(stderr, "rogue: HOST, PORT, a MODE (see `rogue modes`) and perhaps an ARGUMENT\n");
+	if (argc - first < 3 || addr_parse(argv[first], (uint16_t)atoi(argv[first + 1]), &r.server)) {
+		fprintf(stderr, "rogue: HOST (an IP address), PORT and at least one MODE are needed\n");
 		return EXIT_USAGE;
 	}
 	r.host = argv[first];
-	r.arg = argc - first > 3 ? argv[first + 3] : NULL;
 	r.timeout_ns = set.timeout_ns;
-	if (addr_parse(r.host, (uint16_t)atoi(argv[first + 1]), &r.server)) {
-		fprintf(stderr, "rogue: HOST must be an IP address\n");
-		return EXIT_USAGE;
-	}
 	log_init("rogue", (enum log_level)set.log_level);
 	signal(SIGPIPE, SIG_IGN);
 	res_raise_memlock();
 	status = prepare(&r, &set);
 	if (!status)
-		status = m->run(&r, m);
+		status = run_all(&r, set.check, argc - first - 2, argv + first + 2);
 	dev_close(&r.dev);
 	tls_ctx_free(r.tls_ctx);
 	return status;

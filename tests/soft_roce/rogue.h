@@ -35,6 +35,9 @@ int answer(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Prints why there is no answer and returns ROGUE_NO_ANSWER. */
 int no_answer(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* rogue_link.c: connects as one should, gets an echo and leaves. False, with a line, if that fails. */
+bool link_check(struct rogue *r);
+
 /* Tables of modes; a NULL name ends them. */
 extern const struct mode boot_modes[], link_modes[], region_modes[];
 

@@ -211,8 +211,7 @@ static int flood(struct rogue *r, const struct mode *m)
 		return no_answer("1 to %d connections", WIRES_MAX);
 	for (int i = 0; i < n; i++)
 		fds[i] = wire_tcp(r, NULL);
-	printf("%d connections\n", n);
-	fflush(stdout);
+	answer("%d connections", n);
 	for (int i = 0; i < n; i++) {
 		if (fds[i] < 0)
 			continue;

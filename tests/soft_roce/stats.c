@@ -1,12 +1,14 @@
 /* stats: shows a server's statistics to shell tests, and waits for them.
  *
  *   stats [options] HOST PORT TERM...
+ *   stats --file FILE TERM...
  *
- * A TERM is a path into the server's report, which is printed, one line each, or a condition PATH=N,
- * PATH!=N, PATH>=N or PATH<=N. With conditions, the report is asked for again until all of them hold at
- * once; --wait bounds that. Paths are names joined by dots; in a list of failures the next two names
- * are stage and code. Refusals and failures that never happened count 0, other unknown paths are
- * errors, so that a misspelt one does not pass a test. One thread, one control session.
+ * A TERM is a path into the server's report (or a JSON file), whose value is printed, or a condition
+ * PATH=N, PATH!=N, PATH>=N or PATH<=N. With conditions, the report is asked for again until all of them
+ * hold at once; --wait bounds that. Paths are names joined by dots; in a list the next name is an index,
+ * or the next two are stage and code of a failure. Refusals and failures that never happened count 0,
+ * other unknown paths are errors, so that a misspelt one does not pass a test. One thread, one control
+ * session.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -28,7 +30,7 @@ enum { EXIT_OK = 0, EXIT_NOT_SO = 1, EXIT_USAGE = 2, EXIT_UNREACHABLE = 3 };
 #define TERMS_MAX 32
 
 struct settings {
-	const char *ca, *cert, *key;
+	const char *ca, *cert, *key, *file;
 	uint64_t wait_ns;
 	bool info, quiet;
 };
@@ -61,6 +63,8 @@ static const struct opt options[] = {
 	  .def = "build/certs/ca.pem", .help = "CA certificate." },
 	{ .name = "cert", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE",
 	  .help = "Client certificate." },
+	{ .name = "file", .type = OPT_STRING, .offset = AT(file), .metavar = "FILE",
+	  .help = "Look into this JSON file instead of asking a server." },
 	{ .name = "info", .type = OPT_FLAG, .offset = AT(info), .help = "Ask for INFO instead of STATS." },
 	{ .name = "key", .type = OPT_STRING, .offset = AT(key), .metavar = "FILE",
 	  .help = "Private key of --cert." },
@@ -71,7 +75,7 @@ static const struct opt options[] = {
 
 static const struct opts_spec spec = {
 	.program = "stats",
-	.usage = "[options] HOST PORT TERM...",
+	.usage = "[options] HOST PORT TERM... | --file FILE TERM...",
 	.summary = "Prints values of a server's report, or waits until conditions on them hold.",
 	.opts = options,
 	.n_opts = sizeof(options) / sizeof(options[0]),
@@ -106,11 +110,19 @@ static bool parse_term(const char *text, struct term *t)
 	return false;
 }
 
-static json_t *find_failure(json_t *list, const char *stage, const char *code)
+/* The element with this index, or the count of the failure with this stage and the code that follows. */
+static json_t *find_in_list(json_t *list, const char *stage, char **rest)
 {
+	const char *code;
 	json_t *row;
-	size_t i;
+	char *end;
+	size_t i = strtoul(stage, &end, 10);
 
+	if (*end == '\0' && end != stage)
+		return json_array_get(list, i);
+	code = strsep(rest, ".");
+	if (!code)
+		return NULL;
 	json_array_foreach(list, i, row) {
 		if (strcmp(json_string_value(json_object_get(row, "stage")), stage) == 0 &&
 		    strcmp(json_string_value(json_object_get(row, "code")), code) == 0)
@@ -126,20 +138,17 @@ static json_t *find(json_t *report, const char *path)
 
 	snprintf(copy, sizeof(copy), "%s", path);
 	while (report && (name = strsep(&rest, "."))) {
-		if (json_is_array(report)) {
-			const char *code = strsep(&rest, ".");
-
-			report = code ? find_failure(report, name, code) : NULL;
-		} else {
+		if (json_is_array(report))
+			report = find_in_list(report, name, &rest);
+		else
 			report = json_object_get(report, name);
-		}
 	}
 	return report;
 }
 
 static bool counts_from_zero(const char *path)
 {
-	return strncmp(path, "events.refused.", 15) == 0 || strncmp(path, "failures.", 9) == 0;
+	return strncmp(path, "events.refused.", 15) == 0 || strstr(path, "failures.");
 }
 
 static bool holds(const struct term *t)
@@ -225,6 +234,30 @@ static void on_report(void *arg, json_t *report, const struct fail *fail, const 
 	end(a, all ? EXIT_OK : EXIT_NOT_SO);
 }
 
+static int look_into_file(struct asker *a)
+{
+	json_error_t e;
+	json_t *file = json_load_file(a->set->file, 0, &e);
+	bool all = true;
+	int status = EXIT_USAGE;
+
+	if (!file) {
+		fprintf(stderr, "stats: %s: line %d: %s\n", a->set->file, e.line, e.text);
+		return EXIT_UNREACHABLE;
+	}
+	if (look_up(a, file)) {
+		for (int i = 0; i < a->n_terms; i++) {
+			all = all && holds(&a->terms[i]);
+			if (a->terms[i].op == OP_PRINT)
+				print_value(&a->terms[i]);
+		}
+		say_what_fails(a);
+		status = all ? EXIT_OK : EXIT_NOT_SO;
+	}
+	json_decref(file);
+	return status;
+}
+
 static void ask(struct asker *a)
 {
 	(void)!control_request(a->control, a->set->info ? CONTROL_INFO : CONTROL_STATS);
@@ -261,22 +294,25 @@ int main(int argc, char **argv)
 	struct asker a = { .set = &set, .status = EXIT_UNREACHABLE };
 	struct control_config cc = { .timeout_ns = 10 * NS_PER_S };
 	char err[512];
-	int first;
+	int first, terms;
 
 	if (opts_parse(&spec, argc, argv, &set, &first, err, sizeof(err)) != OPTS_OK) {
 		opts_print_help(&spec, stderr);
 		return EXIT_USAGE;
 	}
-	if (argc - first < 3 || argc - first - 2 > TERMS_MAX) {
+	terms = set.file ? first : first + 2;
+	if (argc <= terms || argc - terms > TERMS_MAX) {
 		fprintf(stderr, "stats: HOST, PORT and 1 to %d terms are needed\n", TERMS_MAX);
 		return EXIT_USAGE;
 	}
-	for (int i = first + 2; i < argc; i++) {
+	for (int i = terms; i < argc; i++) {
 		if (!parse_term(argv[i], &a.terms[a.n_terms++])) {
 			fprintf(stderr, "stats: '%s' is neither a path nor a condition\n", argv[i]);
 			return EXIT_USAGE;
 		}
 	}
+	if (set.file)
+		return look_into_file(&a);
 	if (resolve_host(argv[first], (uint16_t)atoi(argv[first + 1]), &cc.server, err, sizeof(err))) {
 		fprintf(stderr, "stats: %s\n", err);
 		return EXIT_UNREACHABLE;

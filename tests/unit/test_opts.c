@@ -247,6 +247,19 @@ static void operands__end_the_options__first_arg(void **state)
 	assert_int_equal(p.first_arg, 1);
 }
 
+static void operands_last__mixed__options_first_in_order(void **state)
+{
+	char *argv[] = { (char *)"p", (char *)"host", (char *)"--clients", (char *)"5", (char *)"ping",
+			 (char *)"--verbose", (char *)"--", (char *)"--text", NULL };
+	static const char *const expected[] = { "p", "--clients", "5", "--verbose", "--", "host", "ping", "--text" };
+
+	(void)state;
+	opts_operands_last(&spec, 8, argv);
+	for (int i = 0; i < 8; i++)
+		assert_string_equal(argv[i], expected[i]);
+	assert_null(argv[8]);
+}
+
 static void several__any_order__all_stored_and_the_rest_untouched(void **state)
 {
 	(void)state;
@@ -568,6 +581,7 @@ int main(void)
 		cmocka_unit_test(list__as_long_as_allowed__taken),
 		cmocka_unit_test(flag__given__true),
 		cmocka_unit_test(operands__end_the_options__first_arg),
+		cmocka_unit_test(operands_last__mixed__options_first_in_order),
 		cmocka_unit_test(several__any_order__all_stored_and_the_rest_untouched),
 		cmocka_unit_test(help_and_version__long_and_short__recognised),
 		cmocka_unit_test(uint__not_digits__refused),

@@ -1,0 +1,244 @@
+# shellcheck shell=bash
+# Helpers of the tests over a real RDMA device. Sourced by the test scripts, which run.sh starts on a
+# machine (or in a micro-VM) that has one; they start in the top folder.
+#
+# A check prints `ok - NAME` or `not ok - NAME: WHY` and is counted; `finish` prints the tally and writes it
+# to $TALLY. A script that ends without it has failed. Everything waits for a condition, with a limit in
+# seconds; what was started is killed by its process id at the end.
+
+set -uo pipefail
+
+bin=${RAMPART_BIN:-./}
+programs=${RAMPART_B:-build/release}/tests/soft_roce
+certs=build/certs
+bad_certs=$programs/certs
+script=$(basename "$0" .sh)
+
+tmp=$(mktemp -d)
+passed=0 failed=0 skipped=0
+declare -A pid=() port=() rdma_ports=() logs=() start_values=()
+host=
+tls_options=(--ca "$certs/ca.pem")
+# A descriptor that never becomes readable: a way to wait that starts no process.
+mkfifo "$tmp/never"
+exec {never}<>"$tmp/never"
+
+clean_up() {
+    local name
+    for name in "${!pid[@]}"; do
+        kill -9 "${pid[$name]}" 2>/dev/null
+    done
+    wait 2>/dev/null
+    rm -rf "$tmp"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# ---- checks
+
+ok() { # NAME
+    passed=$((passed + 1))
+    printf 'ok - %s: %s\n' "$script" "$1${RAMPART_TIMES:+ ($SECONDS s)}"
+}
+
+not_ok() { # NAME WHY
+    failed=$((failed + 1))
+    printf 'not ok - %s: %s: %s\n' "$script" "$1" "${2//$'\n'/ | }"
+}
+
+skip() { # NAME WHY
+    skipped=$((skipped + 1))
+    printf 'skip - %s: %s: %s\n' "$script" "$1" "$2"
+}
+
+finish() {
+    printf '%s: %d passed, %d failed, %d skipped in %d s\n' "$script" $passed $failed $skipped $SECONDS
+    [[ ! ${TALLY:-} ]] || printf '%d %d %d\n' $passed $failed $skipped >"$TALLY"
+    ((failed == 0))
+    exit
+}
+
+is() { # NAME GOT WANTED
+    if [[ $2 == "$3" ]]; then ok "$1"; else not_ok "$1" "got '$2', wanted '$3'"; fi
+}
+
+matches() { # NAME GOT EXTENDED_REGEX
+    if [[ $2 =~ $3 ]]; then ok "$1"; else not_ok "$1" "got '$2', wanted /$3/"; fi
+}
+
+# The command must end with STATUS within $limit seconds, and its output, which goes to $output, must match.
+# It must say why it failed in one line or more, and a crash is never the status wanted.
+gives() { # NAME STATUS EXTENDED_REGEX COMMAND...
+    local name=$1 wanted=$2 regex=$3 status
+    shift 3
+    output=$(timeout -k 2 "${limit:-20}" "$@" 2>&1)
+    status=$?
+    if ((status != wanted)); then
+        not_ok "$name" "exit status $status, not $wanted: $output"
+    elif [[ ! $output =~ $regex ]]; then
+        not_ok "$name" "said '$output', wanted /$regex/"
+    else
+        ok "$name"
+    fi
+}
+
+# ---- waiting
+
+pause() { # SECONDS; for the loops that look for a condition
+    read -rt "$1" <&"$never"
+}
+
+wait_until() { # LIMIT_S COMMAND...
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        ((SECONDS <= end)) || return 1
+        pause 0.05
+    done
+    return 0
+}
+
+is_gone() { # NAME
+    ! kill -0 "${pid[$1]}" 2>/dev/null
+}
+
+has_line() { # FILE EXTENDED_REGEX
+    grep -qE -- "$2" "$1" 2>/dev/null
+}
+
+# ---- processes
+
+# Starts a program in the background; its output goes to ${logs[NAME]}.
+start() { # NAME COMMAND...
+    local name=$1
+    shift
+    logs[$name]=$tmp/$name.log
+    # Through a subshell of its own, so that SIGINT is not ignored as in other background jobs.
+    (
+        trap - INT
+        exec "$@"
+    ) >"${logs[$name]}" 2>&1 &
+    pid[$name]=$!
+}
+
+# Waits for the end of a process and sets $status; 124 and kills it if it does not end in time.
+end_of() { # NAME LIMIT_S
+    status=124
+    if wait_until "$2" is_gone "$1"; then
+        wait "${pid[$1]}" 2>/dev/null
+        status=$?
+    else
+        kill -9 "${pid[$1]}"
+        wait "${pid[$1]}" 2>/dev/null
+        status=124
+    fi
+    unset "pid[$1]"
+}
+
+# A process must end with STATUS and its output must match.
+ends() { # WHAT NAME LIMIT_S STATUS EXTENDED_REGEX
+    local text
+    end_of "$2" "$3"
+    text=$(cat "${logs[$2]}")
+    if ((status != $4)); then
+        not_ok "$1" "exit status $status, not $4: $text"
+    elif [[ ! $text =~ $5 ]]; then
+        not_ok "$1" "said '$text', wanted /$5/"
+    else
+        ok "$1"
+    fi
+}
+
+# ---- servers
+
+server_files=(--cert "$certs/server.pem" --key "$certs/server.key" --ca "$certs/ca.pem")
+
+# Starts rdma_server on free ports and waits until it is ready.
+start_server() { # NAME OPTIONS...
+    local name=$1 line
+    shift
+    start "$name" "${bin}rdma_server" --tls-port 0 --rdma-port 0 "${server_files[@]}" "$@"
+    if ! wait_until 30 has_line_or_gone "$name" '^rdma_server ready:' || is_gone "$name"; then
+        not_ok "server '$name' becomes ready" "$(cat "${logs[$name]}")"
+        finish
+    fi
+    line=$(grep '^rdma_server ready:' "${logs[$name]}")
+    [[ $line =~ tls=([^ ]*):([0-9]+)\ rdma_ports=([0-9,]+)\  ]]
+    host=${BASH_REMATCH[1]}
+    port[$name]=${BASH_REMATCH[2]}
+    rdma_ports[$name]=${BASH_REMATCH[3]}
+}
+
+has_line_or_gone() { # NAME EXTENDED_REGEX
+    has_line "${logs[$1]}" "$2" || is_gone "$1"
+}
+
+stats() { # SERVER [OPTIONS...] TERM...
+    local server=$1 options=()
+    shift
+    while [[ $1 == --* ]]; do
+        options+=("$1")
+        [[ $1 != --wait ]] || { options+=("$2") && shift; }
+        shift
+    done
+    "$programs/stats" "${tls_options[@]}" "${options[@]}" "$host" "${port[$server]}" "$@"
+}
+
+# Conditions on a server's statistics that must hold, soon.
+counted() { # NAME SERVER TERM...
+    local name=$1 server=$2 text
+    shift 2
+    if text=$(stats "$server" --wait "${limit:-10}" "$@" 2>&1); then
+        ok "$name"
+    else
+        not_ok "$name" "$text"
+    fi
+}
+
+# What must come back is what is there now: see all_back.
+remember_start() { # SERVER
+    local values
+    mapfile -t values < <(stats "$1" pools.buffers.posted pools.buffers.free pools.buffers.total)
+    start_values[$1]="pools.buffers.posted=${values[0]} pools.buffers.free=${values[1]}"
+    is "server '$1': every buffer is accounted for" "$((values[0] + values[1]))" "${values[2]}"
+}
+
+all_back() { # NAME SERVER
+    local terms
+    read -ra terms <<<"${start_values[$2]}"
+    limit=20 counted "$1" "$2" "${terms[@]}" clients.connected=0 clients.handshakes=0 clients.closing=0 \
+        pools.qp.in_use=0 pools.qp.quarantined=0 pools.psns_in_use=0 pools.sessions=0 \
+        pools.regions_in_use=0 pools.admitted=0
+}
+
+# SIGTERM: the server must end with status 0, soon.
+stop_server() { # NAME
+    kill -TERM "${pid[$1]}"
+    ends "server '$1' stops in order when told to" "$1" 20 0 'stopped'
+}
+
+# ---- clients
+
+client() { # SERVER COMMAND OPTIONS...
+    local server=$1 command=$2
+    shift 2
+    "${bin}rdma_client" "${tls_options[@]}" --tls-port "${port[$server]}" "$@" "$host" "$command"
+}
+
+# A single ping gets through.
+serves() { # NAME SERVER OPTIONS...
+    local name=$1 server=$2
+    shift 2
+    gives "$name" 0 '1 messages sent, 1 replies, 0% loss' "${bin}rdma_client" "${tls_options[@]}" \
+        --tls-port "${port[$server]}" --count 1 "$@" "$host" ping
+}
+
+# Starts a ping that goes on until it is ended, and waits for its first reply.
+start_ping() { # NAME SERVER OPTIONS...
+    local name=$1 server=$2
+    shift 2
+    start "$name" "${bin}rdma_client" "${tls_options[@]}" --tls-port "${port[$server]}" "$@" "$host" ping
+    wait_until 20 has_line_or_gone "$name" 'seq=1 ' && ! is_gone "$name" ||
+        not_ok "ping '$name' starts" "$(cat "${logs[$name]}")"
+}

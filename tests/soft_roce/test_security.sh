@@ -1,0 +1,258 @@
+#!/bin/bash
+# Attacks on the server, one after another: each is refused with its reason on the wire and counted, other
+# clients notice nothing, a new one is served after each, and in the end everything is back in its pools.
+
+. tests/soft_roce/lib.sh
+
+declare -A refusals=()
+used=()
+
+# Runs modes of the rogue, which connects as it should after each (--check). Lines of stdin: MODE[=ARG], and
+# what the answer must be as an extended regular expression; both are matched as a whole.
+attack() { # SERVER ROGUE_OPTIONS...
+    local server=$1 mode regex modes=() regexes=() got out i
+    shift
+    while read -r mode regex; do
+        modes+=("$mode")
+        regexes+=("$regex")
+        used+=("${mode%%=*}")
+    done
+    out=$(timeout -k 2 120 "$programs/rogue" --check "${tls_options[@]}" "$@" "$host" "${port[$server]}" \
+        "${modes[@]}" 2>&1)
+    for i in "${!modes[@]}"; do
+        mode=${modes[$i]}
+        got=$(sed -n "s/^$mode: //p" <<<"$out")
+        got=${got//$'\n'/; }
+        if [[ $got =~ ^(${regexes[$i]})$ ]]; then
+            ok "attack $mode: $got"
+        else
+            not_ok "attack $mode" "got '${got:-nothing: $out}', wanted /${regexes[$i]}/"
+        fi
+    done
+    count_refusals "$out"
+}
+
+# Adds up the refusals and rejections a rogue saw, by code.
+count_refusals() { # TEXT
+    local code
+    for code in $(grep -oE '(refused|rejected): [a-z_]+' <<<"$1" | sed 's/.*: //'); do
+        refusals[$code]=$((${refusals[$code]:-0} + 1))
+    done
+    if [[ $1 =~ closed\ after\ ([0-9]+)\ times\ psn_conflict ]]; then
+        refusals[psn_conflict]=$((${refusals[psn_conflict]:-0} + BASH_REMATCH[1]))
+    fi
+}
+
+start_server main --threads 2 --max-clients 64 --handshake-timeout 2 --session-timeout 2 --verify
+remember_start main
+start_ping bystander main --interval 0.02
+
+# Those that wait for the server's deadlines, at once with the others.
+slow_modes=(tcp-silence half-client-hello handshake-only never-establish)
+start slow "$programs/rogue" --check "${tls_options[@]}" "$host" "${port[main]}" "${slow_modes[@]}"
+start flood "$programs/rogue" --check "${tls_options[@]}" "$host" "${port[main]}" flood=64
+
+attack main <<'END'
+tcp-garbage             closed
+frame-length-0          refused: bad_request: frame length: must be 8 to 24, reserved 0
+frame-length-7          refused: bad_request: frame length: must be 8 to 24, reserved 0
+frame-length-25         refused: bad_request: frame length: must be 8 to 24, reserved 0
+frame-length-4g         refused: bad_request: frame length: must be 8 to 24, reserved 0
+frame-reserved          refused: bad_request: frame length: must be 8 to 24, reserved 0
+frame-garbage           refused: bad_request: frame length: must be 8 to 24, reserved 0
+frame-version-0         refused: bad_version: this server speaks wire version 1
+frame-version-2         refused: bad_version: this server speaks wire version 1
+frame-type-0            refused: bad_request: unexpected frame: send HELLO or CONTROL
+frame-type-grant        refused: bad_request: unexpected frame: send HELLO or CONTROL
+frame-type-report       refused: bad_request: unexpected frame: send HELLO or CONTROL
+frame-type-255          refused: bad_request: unexpected frame: send HELLO or CONTROL
+hello-length-20         refused: bad_request: HELLO length: must be 24
+hello-message-15        refused: bad_request: HELLO message size: must be 16 to 1048576
+hello-message-1m1       refused: bad_request: HELLO message size: must be 16 to 1048576
+hello-message-1m        refused: unsupported: the message size is above this server's --message-size
+hello-depth-0           refused: bad_request: HELLO queue depth: must be 1 to 1024
+hello-depth-1025        refused: bad_request: HELLO queue depth: must be 1 to 1024
+hello-features          refused: bad_request: HELLO features: only bit 0 is known
+hello-psn               refused: bad_request: HELLO psn: must be below 2\^24
+hello-reserved          refused: bad_request: HELLO reserved: must be 0
+hello-truncated         (closed|tls: tlsv1 alert decode error)
+hello-byte-by-byte      granted
+hello-after-grant       closed
+control-after-grant     closed
+vanish                  granted
+psn-conflict            refused: psn_conflict, refused: psn_conflict, granted
+endless-conflict        closed after 16 times psn_conflict
+resting-psn             refused: psn_conflict: this PSN is in use: draw another
+control-length-10       refused: bad_request: CONTROL length: must be 12
+control-0               refused: bad_request: CONTROL request: must be 1 to 3
+control-4               refused: bad_request: CONTROL request: must be 1 to 3
+control-reserved        refused: bad_request: CONTROL request: must be 1 to 3
+control-pipelined=100   closed after 16 reports
+control-pipelined=10    done after 10 reports
+hello-in-control        refused: bad_request: unexpected frame: send HELLO or CONTROL
+END
+
+attack main <<END
+request-right           accepted
+request-wrong-session   rejected: bad_session
+request-wrong-hmac      rejected: bad_hmac
+request-wrong-key       rejected: bad_hmac
+request-wrong-qpn       rejected: bad_hmac
+request-wrong-kind      rejected: bad_request
+request-wrong-version   rejected: bad_request
+request-wrong-length    rejected: bad_request
+request-cut             rejected: bad_hmac
+request-no-data         rejected: bad_request
+request-garbage         rejected: bad_request
+second-try              rejected: bad_hmac, rejected: bad_session
+replay                  rejected: bad_session, the first connection works
+same-session-twice      1 accepted, 1 rejected: bad_session
+expired                 rejected: bad_session
+wrong-port=${rdma_ports[main]} rejected: bad_session, then accepted at the right port
+other-address           rejected: bad_address
+stolen-qpn              rejected: CM reason 10
+wrong-psn               wc: retry_exceeded
+END
+
+mapfile -t seen < <(stats main events.established events.psn_verified)
+is "the PSNs of every connection are read back" "$((seen[1] >= seen[0] && seen[0] > 60))" 1
+
+attack main <<'END'
+message-type-0          disconnected
+message-reply           disconnected
+message-flags           disconnected
+message-says-longer     disconnected
+message-says-shorter    disconnected
+message-cut             disconnected
+message-empty           disconnected
+message-beyond-grant    wc: remote_(operation|invalid_request)
+message-huge            wc: remote_(operation|invalid_request)
+credits                 disconnected
+END
+counted "what is wrong with messages is counted" main failures.traffic.protocol:bad_message=7 \
+    failures.traffic.protocol:credits_exceeded=1 failures.traffic.wc:local_qp_operation=2
+
+ends "attack slow ones" slow 40 0 "^tcp-silence: closed
+half-client-hello: closed
+handshake-only: closed
+never-establish: given up$"
+ends "attack flood" flood 40 0 '^flood: 64 connections
+flood: closed$'
+used+=("${slow_modes[@]}" flood)
+
+counted "timeouts are counted by stage" main failures.tls_handshake.timeout=66 \
+    failures.psn_exchange.timeout=1 'failures.rdma_connect.timeout>=5'
+terms=()
+for code in "${!refusals[@]}"; do
+    terms+=("events.refused.$code=${refusals[$code]}")
+done
+counted "the server counted every refusal the attackers saw: ${terms[*]#events.refused.}" main "${terms[@]}"
+is "refusals of every kind were seen" "${#refusals[@]}" 7
+
+kill -INT "${pid[bystander]}"
+ends "a client that was there all the time lost nothing" bystander 10 0 ', 0% loss'
+serves "a new client is served" main
+all_back "after all attacks everything is back" main
+stop_server main
+matches "the server complained of nothing of its own" \
+    "$(grep -cvE '^rdma_server (ready|: info)|^rdma_server: info: ' "${logs[main]}")" '^[01]$'
+
+# ---- one-sided memory, on one shard, so that the same memory comes round again; client certificates
+
+tls_options+=(--cert "$certs/client.pem" --key "$certs/client.key")
+start_server auth --threads 1 --max-clients 8 --max-handshakes 8 --handshake-timeout 2 --session-timeout 2 \
+    --client-auth require --message-size 100
+remember_start auth
+attack auth <<'END'
+region-own              wc: success
+region-read-over-end    wc: remote_access
+region-write-over-end   wc: remote_access
+region-read-before      wc: remote_access
+region-write-before     wc: remote_access
+region-read-at-end      wc: remote_access
+region-key-plus-1       wc: remote_access
+region-key-of-next      wc: remote_access
+region-read-too-much    wc: remote_access
+region-atomic           wc: remote_(access|invalid_request)
+region-read-other       wc: remote_access, the owner's data is safe
+region-write-other      wc: remote_access, the owner's data is safe
+region-read-without     wc: remote_(access|invalid_request), the owner's data is safe
+region-write-without    wc: remote_(access|invalid_request), the owner's data is safe
+region-left             wc: remote_access
+region-zeroed           the same memory, all zero
+message-beyond-grant    (disconnected|wc: remote_(operation|invalid_request))
+END
+
+anonymous=(--ca "$certs/ca.pem")
+ping=("${bin}rdma_client" --tls-port "${port[auth]}" --count 1)
+gives "client certificate: the right one is accepted" 0 '0% loss' "${ping[@]}" "${tls_options[@]}" "$host" ping
+gives "client certificate: none is refused" 1 'tls:certificate_required' \
+    "${ping[@]}" "${anonymous[@]}" "$host" ping
+gives "client certificate: of another CA is refused" 1 'tls:unknown_ca' \
+    "${ping[@]}" "${anonymous[@]}" --cert "$bad_certs/other-client.pem" --key "$bad_certs/other-client.key" \
+    "$host" ping
+gives "client certificate: a server's is refused" 1 'tls:unsupported_certificate' \
+    "${ping[@]}" "${anonymous[@]}" --cert "$certs/server.pem" --key "$certs/server.key" "$host" ping
+gives "client certificate: an expired one is not even loaded" 3 'old-client.pem has expired' \
+    "${ping[@]}" "${anonymous[@]}" --cert "$bad_certs/old-client.pem" --key "$bad_certs/old-client.key" \
+    "$host" ping
+gives "client certificate: a control session needs one too" 3 'certificate_required' \
+    "$programs/stats" "${anonymous[@]}" "$host" "${port[auth]}" uptime_s
+openssl_client() { # OPTIONS...
+    timeout 10 openssl s_client -connect "$host:${port[auth]}" -CAfile "$certs/ca.pem" "$@" </dev/null 2>&1
+}
+matches "client certificate: an expired one is refused" "$(openssl_client -alpn rampart/1 -ign_eof \
+    -cert "$bad_certs/old-client.pem" -key "$bad_certs/old-client.key")" 'alert certificate expired'
+matches "TLS 1.2 is refused" "$(openssl_client -tls1_2 -alpn rampart/1)" 'alert protocol version'
+matches "another ALPN protocol is refused" "$(openssl_client -alpn h2)" 'alert no application protocol'
+openssl_client -ign_eof -cert "$certs/client.pem" -key "$certs/client.key" >"$tmp/no-alpn"
+counted "failed handshakes are counted by what was wrong" auth failures.tls_handshake.certificate:10=1 \
+    'failures.tls_handshake.tls:no_application_protocol=1'
+
+# ---- floods: more connections than there is room for, while others want to be served
+
+start flood "$programs/rogue" "${tls_options[@]}" "$host" "${port[auth]}" flood=40
+wait_until 20 has_line "${logs[flood]}" '40 connections' || not_ok "the flood starts" "$(cat "${logs[flood]}")"
+serves "a client is served although silent connections fill --max-handshakes" auth --timeout 20
+ends "the flood's connections are closed" flood 40 0 'closed'
+
+start controls "$programs/rogue" "${tls_options[@]}" "$host" "${port[auth]}" hold-controls=60
+wait_until 30 has_line "${logs[controls]}" 'reports' || not_ok "the control flood starts" "$(cat "${logs[controls]}")"
+used+=(hold-controls)
+matches "control sessions beyond the limit are refused" "$(<"${logs[controls]}")" \
+    '16 reports, 44 times refused: busy, 0 unanswered'
+serves "a client is served although somebody holds 60 control sessions" auth
+kill -KILL "${pid[controls]}"
+end_of controls 10
+all_back "after attacks on memory, certificates and floods everything is back" auth
+stop_server auth
+
+# ---- certificates of the server, seen by the client
+
+tls_options=(--ca "$certs/ca.pem")
+start_server other --threads 1 --max-clients 8
+ping=("${bin}rdma_client" --tls-port "${port[other]}" --count 1)
+gives "the client refuses a server of another CA" 1 'tls_handshake: certificate:' \
+    "${ping[@]}" --ca "$bad_certs/other-ca.pem" "$host" ping
+gives "the client refuses a server of another name" 1 'tls_handshake: certificate:62' \
+    "${ping[@]}" --ca "$certs/ca.pem" --server-name elsewhere.example "$host" ping
+gives "the client takes the name that the certificate has" 0 '0% loss' \
+    "${ping[@]}" --ca "$certs/ca.pem" --server-name localhost "$host" ping
+counted "the server counts who did not trust it" other failures.tls_handshake.tls:unknown_ca=1
+stop_server other
+server_files=(--cert "$bad_certs/elsewhere.pem" --key "$bad_certs/elsewhere.key")
+start_server elsewhere --threads 1 --max-clients 8
+ping=("${bin}rdma_client" --tls-port "${port[elsewhere]}" --count 1 --ca "$certs/ca.pem")
+gives "the client refuses a certificate for another name" 1 'tls_handshake: certificate:64' \
+    "${ping[@]}" "$host" ping
+gives "the client takes it under that name" 0 '0% loss' "${ping[@]}" --server-name elsewhere.example "$host" ping
+kill -TERM "${pid[elsewhere]}"
+end_of elsewhere 20
+gives "a server with an expired certificate does not start" 3 'expired.pem has expired; renew it' \
+    "${bin}rdma_server" --cert "$bad_certs/expired.pem" --key "$bad_certs/expired.key"
+gives "nor with one that is not valid yet" 3 'future.pem is not valid yet' \
+    "${bin}rdma_server" --cert "$bad_certs/future.pem" --key "$bad_certs/future.key"
+
+unused=$(comm -23 <("$programs/rogue" modes | sort) <(printf '%s\n' "${used[@]}" unique-psns hold | sort -u))
+is "every attack was made" "$unused" ""
+finish

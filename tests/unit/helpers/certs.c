@@ -1,0 +1,114 @@
+/* Certificates for a test run: a CA and what it signs, P-256, valid for an hour. See certs.h. */
+#include "tests/unit/helpers/certs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <openssl/ec.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+struct made {
+	X509 *cert;
+	EVP_PKEY *key;
+};
+
+static int add_extension(X509 *cert, X509 *issuer, int nid, const char *value)
+{
+	X509V3_CTX ctx;
+	X509_EXTENSION *e;
+	int ret;
+
+	X509V3_set_ctx_nodb(&ctx);
+	X509V3_set_ctx(&ctx, issuer, cert, NULL, NULL, 0);
+	e = X509V3_EXT_conf_nid(NULL, &ctx, nid, value);
+	if (!e)
+		return -1;
+	ret = X509_add_ext(cert, e, -1) == 1 ? 0 : -1;
+	X509_EXTENSION_free(e);
+	return ret;
+}
+
+/* Signed by `ca`, or by itself. */
+static int make(const char *name, const struct made *ca, const char *san, struct made *out)
+{
+	static long serial = 1;
+	X509_NAME *subject;
+
+	out->key = EVP_EC_gen("P-256");
+	out->cert = X509_new();
+	if (!out->key || !out->cert)
+		return -1;
+	subject = X509_get_subject_name(out->cert);
+	X509_set_version(out->cert, X509_VERSION_3);
+	ASN1_INTEGER_set(X509_get_serialNumber(out->cert), serial++);
+	X509_gmtime_adj(X509_getm_notBefore(out->cert), -60);
+	X509_gmtime_adj(X509_getm_notAfter(out->cert), 3600);
+	X509_set_pubkey(out->cert, out->key);
+	X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0);
+	X509_set_issuer_name(out->cert, ca ? X509_get_subject_name(ca->cert) : subject);
+	if (add_extension(out->cert, ca ? ca->cert : out->cert, NID_basic_constraints,
+			  ca ? "critical,CA:FALSE" : "critical,CA:TRUE"))
+		return -1;
+	if (san && add_extension(out->cert, ca->cert, NID_subject_alt_name, san))
+		return -1;
+	return X509_sign(out->cert, ca ? ca->key : out->key, EVP_sha256()) > 0 ? 0 : -1;
+}
+
+static int write_pem(const char *path, X509 *cert, EVP_PKEY *key)
+{
+	FILE *f = fopen(path, "w");
+	int ok;
+
+	if (!f)
+		return -1;
+	ok = cert ? PEM_write_X509(f, cert) : PEM_write_PrivateKey(f, key, NULL, NULL, 0, NULL, NULL);
+	return fclose(f) == 0 && ok == 1 ? 0 : -1;
+}
+
+static void drop(struct made *m)
+{
+	X509_free(m->cert);
+	EVP_PKEY_free(m->key);
+}
+
+int certs_make(struct certs *c)
+{
+	const char *tmp = getenv("TMPDIR");
+	struct made ca = { 0 }, other = { 0 }, server = { 0 }, client = { 0 };
+	int ret = -1;
+
+	if (snprintf(c->dir, sizeof(c->dir), "%s/rampart-unit-XXXXXX", tmp ? tmp : "/tmp") >=
+	    (int)sizeof(c->dir) || !mkdtemp(c->dir))
+		return -1;
+	snprintf(c->ca, sizeof(c->ca), "%s/ca.pem", c->dir);
+	snprintf(c->server_cert, sizeof(c->server_cert), "%s/server.pem", c->dir);
+	snprintf(c->server_key, sizeof(c->server_key), "%s/server.key", c->dir);
+	snprintf(c->client_cert, sizeof(c->client_cert), "%s/client.pem", c->dir);
+	snprintf(c->client_key, sizeof(c->client_key), "%s/client.key", c->dir);
+	snprintf(c->other_ca, sizeof(c->other_ca), "%s/other.pem", c->dir);
+	if (!make("unit test CA", NULL, NULL, &ca) && !make("another CA", NULL, NULL, &other) &&
+	    !make("server", &ca, "IP:127.0.0.1,DNS:localhost", &server) &&
+	    !make("client", &ca, NULL, &client) && !write_pem(c->ca, ca.cert, NULL) &&
+	    !write_pem(c->other_ca, other.cert, NULL) && !write_pem(c->server_cert, server.cert, NULL) &&
+	    !write_pem(c->server_key, NULL, server.key) && !write_pem(c->client_cert, client.cert, NULL) &&
+	    !write_pem(c->client_key, NULL, client.key))
+		ret = 0;
+	drop(&ca);
+	drop(&other);
+	drop(&server);
+	drop(&client);
+	return ret;
+}
+
+void certs_remove(const struct certs *c)
+{
+	unlink(c->ca);
+	unlink(c->server_cert);
+	unlink(c->server_key);
+	unlink(c->client_cert);
+	unlink(c->client_key);
+	unlink(c->other_ca);
+	rmdir(c->dir);
+}

@@ -1,0 +1,222 @@
+/* The client's side of the server's tests: real TLS over loopback, a scripted connection manager. See
+ * server_rig.h. */
+#include "tests/unit/helpers/server_rig.h"
+
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/cm.h"
+#include "common/msg.h"
+#include "common/tls.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
+
+#define TURNS_MAX 2000
+
+static int open_socket(struct addr *local)
+{
+	struct addr server = srv.cfg.addr;
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	addr_set_port(&server, srv.server.tls_port);
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&server.ss, server.len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&ss, &len), 0);
+	assert_int_equal(addr_from_sockaddr((struct sockaddr *)&ss, local), 0);
+	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	return fd;
+}
+
+void peer_connect(struct peer *p)
+{
+	static uint32_t next = 0x100;
+	struct tls_config cfg = { .ca_file = srv.certs.ca };
+	char err[300];
+
+	memset(p, 0, sizeof(*p));
+	p->psn = p->qpn = next++;
+	if (tls_ctx_new(&cfg, &p->ctx, err, sizeof(err)))
+		fail_msg("%s", err);
+	assert_int_equal(tls_new(p->ctx, open_socket(&p->local), "127.0.0.1", &p->tls), 0);
+	p->rdma = p->local;
+	addr_set_port(&p->rdma, (uint16_t)(50000 + p->qpn % 1000));
+	server_turns(2);
+}
+
+bool peer_handshake(struct peer *p)
+{
+	for (int i = 0; i < TURNS_MAX; i++) {
+		enum tls_status st = tls_handshake(p->tls);
+
+		server_turn();
+		if (st == TLS_DONE)
+			return true;
+		if (st == TLS_FAILED || st == TLS_EOF)
+			return false;
+	}
+	fail_msg("the handshake does not end");
+	return false;
+}
+
+void peer_send(struct peer *p, const void *bytes, size_t n)
+{
+	size_t put;
+
+	assert_int_equal(tls_write(p->tls, bytes, n, &put), TLS_DONE);
+	assert_int_equal(put, n);
+	server_turns(2);
+}
+
+/* Reads exactly n bytes. False when the server closed. */
+static bool read_all(struct peer *p, uint8_t *buf, size_t n)
+{
+	size_t have = 0;
+
+	for (int i = 0; i < TURNS_MAX && have < n; i++) {
+		size_t got = 0;
+
+		switch (tls_read(p->tls, buf + have, n - have, &got)) {
+		case TLS_DONE:
+			have += got;
+			break;
+		case TLS_WANT_READ:
+		case TLS_WANT_WRITE:
+			server_turn();
+			break;
+		case TLS_EOF:
+		case TLS_FAILED:
+			return false;
+		}
+	}
+	if (have < n)
+		fail_msg("the server says nothing");
+	return true;
+}
+
+uint32_t peer_read_frame(struct peer *p, uint8_t *buf)
+{
+	struct frame_header h;
+
+	if (!read_all(p, buf, FRAME_HEADER_BYTES))
+		return 0;
+	assert_int_equal(frame_decode_header(buf, FRAME_REPORT_BYTES_MAX, &h), 0);
+	assert_int_equal(h.version, FRAME_VERSION);
+	return read_all(p, buf + FRAME_HEADER_BYTES, h.length - FRAME_HEADER_BYTES) ? h.length : 0;
+}
+
+static void drop(struct peer *p)
+{
+	tls_free(p->tls);
+	tls_ctx_free(p->ctx);
+	p->tls = NULL;
+	p->ctx = NULL;
+	server_turns(3);
+}
+
+void peer_close(struct peer *p)
+{
+	tls_close_notify(p->tls);
+	drop(p);
+}
+
+void peer_abort(struct peer *p)
+{
+	drop(p);
+}
+
+void peer_hello(struct peer *p, uint16_t features)
+{
+	struct frame_hello h = { .message_bytes = 64, .queue_depth = 4, .features = features, .psn = p->psn };
+	uint8_t buf[FRAME_HELLO_BYTES];
+
+	peer_send(p, buf, frame_encode_hello(&h, buf));
+}
+
+int peer_answer(struct peer *p)
+{
+	uint8_t buf[FRAME_REFUSE_BYTES_MAX];
+	uint32_t n = peer_read_frame(p, buf);
+	const char *why = "";
+
+	if (n == 0)
+		return 0;
+	if (buf[5] == FRAME_REFUSE) {
+		assert_int_equal(frame_decode_refuse(buf, n, &p->refuse, &why), 0);
+		return FRAME_REFUSE;
+	}
+	if (frame_decode_grant(buf, n, &p->grant, &why))
+		fail_msg("%s", why);
+	assert_int_equal(tls_export_key(p->tls, AUTH_LABEL_CLIENT, p->grant.session, FRAME_SESSION_BYTES,
+					p->keys.client, AUTH_KEY_BYTES), 0);
+	assert_int_equal(tls_export_key(p->tls, AUTH_LABEL_SERVER, p->grant.session, FRAME_SESSION_BYTES,
+					p->keys.server, AUTH_KEY_BYTES), 0);
+	return FRAME_GRANT;
+}
+
+void peer_get_grant(struct peer *p, uint16_t features)
+{
+	peer_connect(p);
+	assert_true(peer_handshake(p));
+	peer_hello(p, features);
+	if (peer_answer(p) != FRAME_GRANT)
+		fail_msg("refused: %s", p->refuse.text);
+	peer_close(p);
+}
+
+void peer_proof(const struct peer *p, uint8_t data[56])
+{
+	struct auth_binding b = { .session = p->grant.session, .client_qpn = p->qpn, .client = &p->rdma,
+				  .server = &p->grant.rdma };
+	struct pdata_proof proof;
+
+	memset(data, 0, 56);
+	memcpy(proof.session, p->grant.session, sizeof(proof.session));
+	assert_int_equal(auth_hmac(p->keys.client, &b, proof.hmac), 0);
+	pdata_encode_proof(PDATA_REQUEST, &proof, data);
+}
+
+void peer_request(struct peer *p, const uint8_t data[56])
+{
+	p->id = fake_cm_request(srv.shard->listener, &p->rdma, p->qpn, data, 56);
+	server_turns(2);
+}
+
+void peer_go_live(struct peer *p, uint16_t features)
+{
+	uint8_t data[56];
+
+	peer_get_grant(p, features);
+	peer_proof(p, data);
+	peer_request(p, data);
+	assert_ptr_equal(fake_cm_last(FAKE_CM_ACCEPT)->id, p->id);
+	p->qp = fake_qp_of(fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num);
+	assert_non_null(p->qp);
+	/* A window bind that succeeded. */
+	fake_complete_sends(p->qp, 1, IBV_WC_SUCCESS);
+	fake_cm_event(p->id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
+	server_turns(2);
+	assert_int_equal(((struct conn *)p->id->context)->state, CONN_ST_LIVE);
+}
+
+bool peer_message(struct peer *p, uint32_t bytes)
+{
+	struct msg_header h = { .type = MSG_ECHO, .length = bytes, .sequence = p->sequence++ };
+	uint8_t *data = calloc(1, bytes);
+	bool ok;
+
+	msg_encode(&h, data);
+	for (uint32_t i = MSG_HEADER_BYTES; i < bytes; i++)
+		data[i] = (uint8_t)(i + h.sequence);
+	ok = fake_deliver(p->qp, data, bytes);
+	free(data);
+	return ok;
+}

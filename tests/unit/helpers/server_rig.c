@@ -1,0 +1,193 @@
+/* A shard on the fake device, driven by the test. See server_rig.h. */
+#include "tests/unit/helpers/server_rig.h"
+
+#include "tests/unit/helpers/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cm.h"
+#include "common/clock.h"
+#include "common/ep.h"
+#include "common/log.h"
+#include "common/psn.h"
+#include "common/qp_pool.h"
+#include "common/region.h"
+#include "server/limits.h"
+#include "server/session.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
+
+struct server_rig srv;
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg);
+int __wrap_pthread_join(pthread_t thread, void **value);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg)
+{
+	(void)attr;
+	(void)start;
+	(void)arg;
+	memset(thread, 0, sizeof(*thread));
+	return 0;
+}
+
+int __wrap_pthread_join(pthread_t thread, void **value)
+{
+	(void)thread;
+	(void)value;
+	return 0;
+}
+
+int server_rig_group_setup(void **state)
+{
+	(void)state;
+	log_init("server", LOG_LVL_ERROR);
+	return certs_make(&srv.certs);
+}
+
+int server_rig_group_teardown(void **state)
+{
+	(void)state;
+	certs_remove(&srv.certs);
+	return 0;
+}
+
+int server_rig_init(void **state)
+{
+	struct server_config *c = &srv.cfg;
+
+	(void)state;
+	fake_reset();
+	server_config_defaults(c);
+	c->threads = 1;
+	c->tls_port = 0;
+	c->max_clients = 4;
+	c->credits = 4;
+	c->message_bytes = 1024;
+	c->region_bytes = 4096;
+	c->max_handshakes = 16;
+	c->verify = true;
+	snprintf(c->cert_path, sizeof(c->cert_path), "%s", srv.certs.server_cert);
+	snprintf(c->key_path, sizeof(c->key_path), "%s", srv.certs.server_key);
+	snprintf(c->ca_path, sizeof(c->ca_path), "%s", srv.certs.ca);
+	srv.shard = NULL;
+	return addr_parse("127.0.0.1", 0, &c->addr);
+}
+
+void server_rig_start(void)
+{
+	struct dev dev;
+	char err[400] = "";
+	struct ep_counts e;
+
+	fake_dev(&dev);
+	memset(&srv.server, 0, sizeof(srv.server));
+	srv.server.cfg = &srv.cfg;
+	srv.server.shards = srv.shards;
+	srv.server.n_shards = 1;
+	srv.server.started_ns = clock_now_ns();
+	assert_int_equal(psn_registry_new(&srv.server.psns), 0);
+	if (limits_derive(&srv.cfg, &dev, err, sizeof(err)) ||
+	    shard_new(&srv.server, 0, &srv.shard, err, sizeof(err)))
+		fail_msg("%s", err);
+	srv.shards[0] = srv.shard;
+	assert_int_equal(shard_start(srv.shard), 0);
+	ep_get_counts(srv.shard->ep, &e);
+	srv.bufs_posted = e.bufs_posted;
+	srv.bufs_free = e.bufs_free;
+	server_turn();
+}
+
+int server_rig_stop(void **state)
+{
+	(void)state;
+	if (srv.shard) {
+		shard_join(srv.shard);
+		shard_free(srv.shard);
+		psn_registry_free(srv.server.psns);
+		srv.shard = NULL;
+	}
+	fake_check();
+	return 0;
+}
+
+void server_turn(void)
+{
+	ev_run(srv.shard->loop, EVRUN_NOWAIT);
+}
+
+void server_turns(int n)
+{
+	while (n--)
+		server_turn();
+}
+
+void server_expire(struct conn *c)
+{
+	assert_true(ev_is_active(&c->deadline));
+	ev_timer_stop(srv.shard->loop, &c->deadline);
+	ev_feed_event(srv.shard->loop, &c->deadline, EV_TIMER);
+	server_turn();
+}
+
+uint32_t server_n(enum conn_state state)
+{
+	return srv.shard->lists[state].n;
+}
+
+struct conn *server_only(enum conn_state state)
+{
+	if (server_n(state) != 1)
+		fail_msg("%u connections in %s", server_n(state), conn_state_names[state]);
+	return srv.shard->lists[state].first;
+}
+
+uint64_t server_refused(enum refuse_code code)
+{
+	return counter_get(&srv.shard->stats.refused[code]);
+}
+
+uint64_t server_closed(enum close_reason reason)
+{
+	return counter_get(&srv.shard->stats.closed[reason]);
+}
+
+uint64_t server_failed(enum stage stage, enum fail_kind kind, int code)
+{
+	const struct fail_table *t = &srv.shard->stats.failures;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->rows[i].fail.stage == stage && t->rows[i].fail.kind == kind &&
+		    t->rows[i].fail.code == code)
+			return counter_get(&t->rows[i].count);
+	return 0;
+}
+
+void server_assert_all_back(void)
+{
+	struct shard *s = srv.shard;
+	struct qp_pool_counts q;
+	struct ep_counts e;
+
+	server_turns(3);
+	qp_pool_maintain(s->qps, clock_now_ns() + 60 * NS_PER_S, 1000);
+	qp_pool_get_counts(s->qps, &q);
+	ep_get_counts(s->ep, &e);
+	assert_int_equal(server_n(CONN_ST_FREE), s->cfg->shard_conns);
+	assert_int_equal(q.in_use, 0);
+	assert_int_equal(q.quarantined, 0);
+	assert_int_equal(psn_in_use(srv.server.psns), 0);
+	assert_int_equal(srv.server.admitted, 0);
+	assert_int_equal(s->credits_granted, 0);
+	assert_int_equal(s->recv_deficit, 0);
+	assert_int_equal(session_count(s->sessions), 0);
+	assert_int_equal(region_in_use(s->regions), 0);
+	assert_int_equal(e.bufs_posted, srv.bufs_posted);
+	assert_int_equal(e.bufs_free, srv.bufs_free);
+	/* The listener's and the one that holds the device open. */
+	assert_int_equal(fake_cm_ids(), 1);
+	assert_int_equal(fake_mws(), 0);
+}

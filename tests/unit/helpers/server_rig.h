@@ -1,0 +1,89 @@
+/* A whole shard of the server on the fake device, driven turn by turn by the test, and a client that
+ * talks real TLS to it over loopback. The shard's thread is not started: the rig's pthread_create does
+ * nothing (linked with --wrap). */
+#ifndef RAMPART_TESTS_UNIT_SERVER_RIG_H
+#define RAMPART_TESTS_UNIT_SERVER_RIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/auth.h"
+#include "common/frame.h"
+#include "server/shard.h"
+#include "tests/unit/helpers/certs.h"
+
+struct rdma_cm_id;
+struct tls;
+
+struct server_rig {
+	struct certs certs;
+	struct server_config cfg;
+	struct server server;
+	struct shard *shard, *shards[1];
+	uint32_t bufs_posted, bufs_free;	/* when it was started */
+};
+extern struct server_rig srv;
+
+int server_rig_group_setup(void **state);	/* certificates */
+int server_rig_group_teardown(void **state);
+/* Fakes reset; configuration for 4 clients with 4 credits, messages up to 1024 bytes, regions of 4096
+ * and 16 handshakes; nothing started. */
+int server_rig_init(void **state);
+void server_rig_start(void);
+/* Stops the shard if it runs; the fakes check. */
+int server_rig_stop(void **state);
+
+void server_turn(void);
+void server_turns(int n);
+/* As if the connection's deadline had passed, then a turn. */
+void server_expire(struct conn *c);
+/* The only connection in this state; fails the test unless there is exactly one. */
+struct conn *server_only(enum conn_state state);
+uint32_t server_n(enum conn_state state);
+uint64_t server_refused(enum refuse_code code);
+uint64_t server_closed(enum close_reason reason);
+/* Count of the failure in the shard's table. */
+uint64_t server_failed(enum stage stage, enum fail_kind kind, int code);
+/* Every connection free, every pool as after the start; quarantines are ended first. */
+void server_assert_all_back(void);
+
+struct peer {
+	struct tls_ctx *ctx;
+	struct tls *tls;
+	struct addr local;		/* of the TLS connection */
+	struct addr rdma;		/* claimed source of the RDMA connection */
+	uint32_t psn, qpn;
+	struct frame_grant grant;
+	struct frame_refuse refuse;
+	struct auth_keys keys;
+	struct rdma_cm_id *id;		/* the server's */
+	struct ibv_qp *qp;		/* the server's */
+	uint64_t sequence;
+};
+
+/* TCP only; the server has accepted afterwards. */
+void peer_connect(struct peer *p);
+/* TLS handshake without a client certificate. True if it was completed on this side. */
+bool peer_handshake(struct peer *p);
+void peer_send(struct peer *p, const void *bytes, size_t n);
+/* The next frame into `buf` (room for FRAME_REPORT_BYTES_MAX): its length, or 0 when the server closed. */
+uint32_t peer_read_frame(struct peer *p, uint8_t *buf);
+void peer_close(struct peer *p);
+void peer_abort(struct peer *p);	/* without close_notify */
+
+/* HELLO as usual with p->psn. */
+void peer_hello(struct peer *p, uint16_t features);
+/* Reads the answer: FRAME_GRANT (keys derived) or FRAME_REFUSE; 0 when the server closed. */
+int peer_answer(struct peer *p);
+/* All of it up to the GRANT; the TLS side is closed in order afterwards. */
+void peer_get_grant(struct peer *p, uint16_t features);
+/* The private data of a right request. */
+void peer_proof(const struct peer *p, uint8_t data[56]);
+/* A connection request with this private data; the server has handled it afterwards. */
+void peer_request(struct peer *p, const uint8_t data[56]);
+/* All of it up to ESTABLISHED. */
+void peer_go_live(struct peer *p, uint16_t features);
+/* A message of `bytes`, header included. False if no receive was posted. No turn is taken. */
+bool peer_message(struct peer *p, uint32_t bytes);
+
+#endif

@@ -1,0 +1,98 @@
+/* An endpoint and a queue pair pool on the fake device. See verbs_rig.h. */
+#include "tests/unit/helpers/verbs_rig.h"
+
+#include "tests/unit/helpers/unit.h"
+
+#include <string.h>
+
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_verbs.h"
+
+struct verbs_rig rig;
+
+int verbs_rig_init(void **state)
+{
+	(void)state;
+	fake_reset();
+	memset(&rig, 0, sizeof(rig));
+	fake_dev(&rig.dev);
+	rig.cfg = (struct ep_config){ .dev = &rig.dev, .max_qps = 8, .sq_depth = 8, .inline_bytes = 64,
+				      .recv_depth = 16, .spare_bufs = 16, .buf_bytes = 256 };
+	rig.pool_cfg = (struct qp_pool_config){ .max = 8, .reserve = 0, .quarantine_ns = 1000 };
+	return 0;
+}
+
+int verbs_rig_close(void **state)
+{
+	(void)state;
+	qp_pool_free(rig.qps);
+	ep_free(rig.ep);
+	rig.qps = NULL;
+	rig.ep = NULL;
+	fake_check();
+	return 0;
+}
+
+static void collect(void *arg, const struct ibv_wc *wc)
+{
+	struct verbs_rig *r = arg;
+
+	assert_true(r->n_wcs < VERBS_RIG_WCS_MAX);
+	r->batches[r->n_wcs] = ep_batch(r->ep);
+	r->wcs[r->n_wcs++] = *wc;
+	if (r->on_wc)
+		r->on_wc(r, wc);
+}
+
+void verbs_rig_open_ep(void)
+{
+	char err[300] = "";
+
+	rig.dev.attr = fake_device.attr;
+	if (ep_new(&rig.cfg, collect, &rig, &rig.ep, err, sizeof(err)))
+		fail_msg("%s", err);
+}
+
+void verbs_rig_open(void)
+{
+	verbs_rig_open_ep();
+	assert_int_equal(qp_pool_new(rig.ep, &rig.pool_cfg, &rig.qps), 0);
+}
+
+void verbs_rig_connect(struct ibv_qp *qp)
+{
+	static const enum ibv_qp_state states[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
+
+	for (size_t i = 0; i < N_ELEMENTS(states); i++) {
+		struct ibv_qp_attr attr = { .qp_state = states[i] };
+
+		assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+	}
+}
+
+void verbs_rig_process(void)
+{
+	int turns = 0, n;
+
+	do {
+		n = ep_process(rig.ep, 64);
+		assert_true(n >= 0);
+		assert_true(turns++ < 10000);
+	} while (n > 0);
+}
+
+struct ep_counts verbs_rig_counts(void)
+{
+	struct ep_counts c;
+
+	ep_get_counts(rig.ep, &c);
+	return c;
+}
+
+struct qp_pool_counts verbs_rig_pool_counts(void)
+{
+	struct qp_pool_counts c;
+
+	qp_pool_get_counts(rig.qps, &c);
+	return c;
+}

@@ -1,0 +1,43 @@
+/* An endpoint and a queue pair pool on the fake device, for the tests of what stands on them. */
+#ifndef RAMPART_TESTS_UNIT_VERBS_RIG_H
+#define RAMPART_TESTS_UNIT_VERBS_RIG_H
+
+#include <stdint.h>
+
+#include "common/dev.h"
+#include "common/ep.h"
+#include "common/qp_pool.h"
+
+#define VERBS_RIG_WCS_MAX 4096
+
+struct verbs_rig {
+	struct dev dev;
+	struct ep_config cfg;
+	struct qp_pool_config pool_cfg;
+	struct ep *ep;
+	struct qp_pool *qps;
+	struct ibv_wc wcs[VERBS_RIG_WCS_MAX];	/* what the endpoint dispatched */
+	uint64_t batches[VERBS_RIG_WCS_MAX];	/* and in which batch */
+	uint32_t n_wcs;
+	void (*on_wc)(struct verbs_rig *r, const struct ibv_wc *wc);	/* besides; may be NULL */
+};
+extern struct verbs_rig rig;
+
+/* Set-up of a test: fakes reset, configuration at its defaults (8 queue pairs of 8 entries, 64 bytes
+ * inline, recv_depth 16, 16 spare buffers of 256 bytes); nothing opened. */
+int verbs_rig_init(void **state);
+/* Tear-down: closes what is open and lets the fakes check. */
+int verbs_rig_close(void **state);
+
+void verbs_rig_open_ep(void);	/* with rig.cfg */
+void verbs_rig_open(void);	/* endpoint, and a pool with rig.pool_cfg */
+
+/* Takes the QP to RTS without a connection manager. */
+void verbs_rig_connect(struct ibv_qp *qp);
+/* Runs ep_process until nothing is left. */
+void verbs_rig_process(void);
+
+struct ep_counts verbs_rig_counts(void);
+struct qp_pool_counts verbs_rig_pool_counts(void);
+
+#endif
