@@ -3,6 +3,7 @@
 
 #include "tests/unit/helpers/unit.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,8 @@ int __wrap_pthread_join(pthread_t thread, void **value)
 int server_rig_group_setup(void **state)
 {
 	(void)state;
-	log_init("server", LOG_LVL_ERROR);
+	signal(SIGPIPE, SIG_IGN);	/* as main does */
+	log_init("server", getenv("RIG_DEBUG") ? LOG_LVL_DEBUG : LOG_LVL_ERROR);
 	return certs_make(&srv.certs);
 }
 
