@@ -102,6 +102,7 @@ $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(BUILD_DEFS) -MMD -MP -c -o $@ $<
 
+-include tests/loadgen.mk
 include tests/tests.mk tests/soft_roce/soft_roce.mk
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)

@@ -35,7 +35,7 @@ static const struct opt options[] = {
 	{ .name = "device", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME",
 	  .def = "the one that reaches the server", .help = "RDMA device." },
 	{ .name = "duration", .type = OPT_DURATION, .offset = AT(duration_ns), .min = 100 * NS_PER_MS,
-	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "10", .help = "Measured time of each step." },
+	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "5", .help = "Measured time of each step." },
 	{ .name = "environment", .type = OPT_CHOICE, .offset = AT(environment),
 	  .choices = environment_names, .metavar = "WHERE", .def = "auto",
 	  .help = "Run on this machine's RDMA device or in a Soft-RoCE micro-VM; auto takes the VM when "
@@ -70,7 +70,7 @@ static const struct opt options[] = {
 	{ .name = "server-threads", .type = OPT_UINT, .offset = AT(server_threads), .min = 1, .max = 256,
 	  .metavar = "N", .def = "online CPUs", .help = "--threads of a server of our own." },
 	{ .name = "step-timeout", .type = OPT_DURATION, .offset = AT(step_timeout_ns), .min = NS_PER_S,
-	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "60 s and 50 ms per client",
+	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "60 s and 25 ms per client",
 	  .help = "Longest time to connect the clients of a step." },
 	{ .name = "steps", .type = OPT_LIST, .offset = AT(steps), .min = 1, .max = CLIENTS_MAX,
 	  .metavar = "N,N,...", .help = "Other steps than the ramp of --clients." },
@@ -84,7 +84,7 @@ static const struct opt options[] = {
 	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
 	  .help = "Check every payload byte, and every PSN against what the device holds." },
 	{ .name = "warmup", .type = OPT_DURATION, .offset = AT(warmup_ns), .min = 0,
-	  .max = 3600 * NS_PER_S, .metavar = "SECONDS", .def = "2",
+	  .max = 3600 * NS_PER_S, .metavar = "SECONDS", .def = "1",
 	  .help = "Traffic before the measured time, discarded." },
 };
 
@@ -107,8 +107,8 @@ void loadgen_config_defaults(struct loadgen_config *c)
 	memset(c, 0, sizeof(*c));
 	c->clients = 100;
 	c->tls_port = 7471;
-	c->duration_ns = 10 * NS_PER_S;
-	c->warmup_ns = 2 * NS_PER_S;
+	c->duration_ns = 5 * NS_PER_S;
+	c->warmup_ns = NS_PER_S;
 	c->message_bytes = 64;
 	c->inflight = 1;
 	c->connect_concurrency = 32;

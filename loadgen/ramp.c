@@ -51,7 +51,7 @@ static uint64_t step_timeout_ns(const struct ramp *r)
 {
 	if (r->cfg->step_timeout_ns)
 		return r->cfg->step_timeout_ns;
-	return 60 * NS_PER_S + r->step->target * 50 * NS_PER_MS;
+	return 60 * NS_PER_S + r->step->target * 25 * NS_PER_MS;
 }
 
 /* The time a phase may take; 0: it has none. */

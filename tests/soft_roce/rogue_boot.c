@@ -362,13 +362,15 @@ static int hold_controls(struct rogue *r, const struct mode *m)
 		struct reply reply;
 		struct wire w;
 
-		/* Left open: the process's end closes it. */
+		/* With a report it is left open: the process's end closes it. */
 		if (!wire_open(r, NULL, &w, &reply) ||
 		    !wire_write(&w, buf, patched_frame(&control, buf)))
 			break;
 		wire_read(&w, &reply);
 		reports += reply.kind == REPLY_REPORT;
 		refused += reply.kind == REPLY_REFUSE && reply.refuse.code == REFUSE_BUSY;
+		if (reply.kind != REPLY_REPORT)
+			wire_close(&w);
 	}
 	answer("%d reports, %d times refused: busy, %d unanswered", reports, refused,
 	       n - reports - refused);

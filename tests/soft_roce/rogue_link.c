@@ -66,6 +66,11 @@ static bool is_rejected(const struct link *l, enum refuse_code with)
 	       code == with;
 }
 
+static bool has_event(const struct link *l)
+{
+	return l->has_event;
+}
+
 static bool replied(const struct link *l)
 {
 	return l->received > 0 || link_has_ended(l);
@@ -352,7 +357,12 @@ static int do_message(struct link *l, const struct mode *m)
 	if (!link_send(l, data, bytes))
 		return no_answer("the message could not be posted");
 	link_wait(l, replied);
-	return l->received ? answer("a reply") : link_answer(l);
+	if (l->received)
+		return answer("a reply");
+	/* A negative acknowledgement is the device's; the server must end the connection too. */
+	if (l->wc_status != IBV_WC_SUCCESS && link_wait(l, has_event))
+		return answer("wc: %s, disconnected", link_wc_name(l->wc_status));
+	return link_answer(l);
 }
 
 /* ARG messages at once with a single credit. */

@@ -127,6 +127,11 @@ void server_turns(int n)
 		server_turn();
 }
 
+void server_wait(void)
+{
+	ev_run(srv.shard->loop, EVRUN_ONCE);
+}
+
 void server_expire(struct conn *c)
 {
 	assert_true(ev_is_active(&c->deadline));

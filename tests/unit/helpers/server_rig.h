@@ -35,6 +35,13 @@ int server_rig_stop(void **state);
 
 void server_turn(void);
 void server_turns(int n);
+void server_wait(void);	/* for an event; at most until the shard's housekeeping, 20 ms */
+#define server_until(condition) \
+	do { \
+		for (int turns_ = 0; turns_ < 200 && !(condition); turns_++) \
+			server_wait(); \
+		assert_true(condition); \
+	} while (0)
 /* As if the connection's deadline had passed, then a turn. */
 void server_expire(struct conn *c);
 /* The only connection in this state; fails the test unless there is exactly one. */
