@@ -263,11 +263,17 @@ cleanup() {
 }
 
 follow() {
-    local word a b c
+    local word a b c part line=''
     while alive "$qemu_pid"; do
         check_limits
         check_readers
-        read -r -t 0.25 word a b c <&9 || continue
+        # A read that times out in the middle of a line has taken its beginning: keep it.
+        if ! IFS= read -r -t 0.25 part <&9; then
+            line+=$part
+            continue
+        fi
+        read -r word a b c <<<"$line$part"
+        line=''
         case $word in
         ready)
             stage=ready

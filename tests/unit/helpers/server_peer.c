@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,32 +58,53 @@ static int open_socket(struct addr *local)
 	struct addr server = srv.cfg.addr;
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	addr_set_port(&server, srv.server.tls_port);
 	assert_true(fd >= 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&server.ss, server.len), 0);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&ss, &len), 0);
 	assert_int_equal(addr_from_sockaddr((struct sockaddr *)&ss, local), 0);
+	/* Two small writes in a row would wait for a delayed acknowledgement. */
+	assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)), 0);
 	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
 	return fd;
 }
 
-void peer_connect(struct peer *p)
+static void start_peer(struct peer *p, int fd)
 {
 	static uint32_t next = 0x100;
 	struct tls_config cfg = { .ca_file = srv.certs.ca };
 	char err[300];
 
-	memset(p, 0, sizeof(*p));
 	p->psn = p->qpn = next++;
 	if (tls_ctx_new(&cfg, &p->ctx, err, sizeof(err)))
 		fail_msg("%s", err);
-	assert_int_equal(tls_new(p->ctx, open_socket(&p->local), "127.0.0.1", &p->tls), 0);
+	assert_int_equal(tls_new(p->ctx, fd, "127.0.0.1", &p->tls), 0);
 	p->rdma = p->local;
 	addr_set_port(&p->rdma, (uint16_t)(50000 + p->qpn % 1000));
+}
+
+void peer_connect(struct peer *p)
+{
+	memset(p, 0, sizeof(*p));
+	start_peer(p, open_socket(&p->local));
 	poll(&(struct pollfd){ .fd = srv.shard->listen_fd, .events = POLLIN }, 1, 50 * WAIT_MS);
 	server_turns(2);
+}
+
+void peer_connect_pair(struct peer *p)
+{
+	struct conn *c;
+	int fds[2];
+
+	memset(p, 0, sizeof(*p));
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(addr_parse("127.0.0.1", 9, &p->local), 0);
+	c = conn_new(srv.shard, fds[0], &p->local);
+	assert_non_null(c);
+	boot_start(c);
+	start_peer(p, fds[1]);
 }
 
 bool peer_handshake(struct peer *p)

@@ -70,6 +70,8 @@ struct peer {
 
 /* TCP only; the server has accepted afterwards. */
 void peer_connect(struct peer *p);
+/* The same without TCP: over a socket pair, which delivers at once and can be filled up. */
+void peer_connect_pair(struct peer *p);
 /* TLS handshake without a client certificate. True if it was completed on this side. */
 bool peer_handshake(struct peer *p);
 void peer_send(struct peer *p, const void *bytes, size_t n);
