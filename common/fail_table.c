@@ -1,7 +1,6 @@
 /* Counts of failures by stage, kind and code. See fail_table.h. */
 #include "common/fail_table.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +48,20 @@ void fail_table_add(struct fail_table *dst, const struct fail_table *src)
 
 	for (uint32_t i = 0; i < n; i++)
 		add(dst, &src->rows[i].fail, counter_get(&src->rows[i].count));
+}
+
+bool fail_table_top(const struct fail_table *t, struct fail *out, uint64_t *count)
+{
+	uint32_t n = rows_of(t);
+
+	*count = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		if (counter_get(&t->rows[i].count) <= *count)
+			continue;
+		*count = counter_get(&t->rows[i].count);
+		*out = t->rows[i].fail;
+	}
+	return *count > 0;
 }
 
 uint64_t fail_table_total(const struct fail_table *t)

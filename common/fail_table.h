@@ -2,6 +2,7 @@
 #ifndef RAMPART_COMMON_FAIL_TABLE_H
 #define RAMPART_COMMON_FAIL_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <jansson.h>
@@ -25,6 +26,8 @@ void fail_table_reset(struct fail_table *t);
 
 /* dst += src; the caller is dst's writer. */
 void fail_table_add(struct fail_table *dst, const struct fail_table *src);
+/* The most frequent failure; false when there is none. */
+bool fail_table_top(const struct fail_table *t, struct fail *out, uint64_t *count);
 uint64_t fail_table_total(const struct fail_table *t);
 
 /* [{stage, code, count, meaning}], largest count first. NULL when out of memory. */

@@ -6,21 +6,9 @@
 
 #include "common/clock.h"
 #include "common/hist.h"
-#include "loadgen/ramp.h"
-#include "loadgen/worker.h"
+#include "loadgen/ramp_util.h"
 
 #define PLAIN_INTERVAL_NS (5 * NS_PER_S)
-
-static uint64_t sum(const struct ramp *r, size_t offset)
-{
-	uint64_t total = 0;
-
-	for (uint32_t i = 0; i < r->n_workers; i++)
-		total += counter_get((const counter *)((const char *)worker_stats(r->workers[i]) + offset));
-	return total;
-}
-
-#define SUM(field) sum(r, offsetof(struct worker_stats, field))
 
 static void traffic_text(const struct ramp *r, char *text, size_t size)
 {
@@ -43,7 +31,7 @@ static void connect_text(const struct ramp *r, char *text, size_t size)
 
 	text[0] = '\0';
 	if (r->phase == RAMP_CONNECT && span_s > 0)
-		snprintf(text, size, ", %.0f connects/s", (double)SUM(live) / span_s);
+		snprintf(text, size, ", %.0f connects/s", (double)RAMP_SUM(r, live) / span_s);
 }
 
 static void cpu_text(const struct ramp *r, char *text, size_t size)
@@ -92,9 +80,9 @@ void progress_show(struct ramp *r)
 		remaining_text(r, left, sizeof(left));
 		snprintf(line, sizeof(line), "step %u/%zu, %u clients: %s: %llu connecting, %llu connected, "
 			 "%llu failed%s%s%s%s", r->step_index + 1, r->cfg->steps.n, r->step->target,
-			 ramp_phase_names[r->phase], (unsigned long long)SUM(connecting),
-			 (unsigned long long)SUM(live),
-			 (unsigned long long)(SUM(failed) + SUM(dropped)), connects, traffic, cpu, left);
+			 ramp_phase_names[r->phase], (unsigned long long)RAMP_SUM(r, connecting),
+			 (unsigned long long)RAMP_SUM(r, live),
+			 (unsigned long long)(RAMP_SUM(r, failed) + RAMP_SUM(r, dropped)), connects, traffic, cpu, left);
 	}
 	fprintf(stderr, terminal ? "\r\033[K%s" : "%s\n", line);
 	fflush(stderr);

@@ -18,6 +18,8 @@
 #include "common/hist.h"
 #include "common/log.h"
 #include "loadgen/launch.h"
+#include "loadgen/ramp_util.h"
+#include "loadgen/report.h"
 #include "loadgen/server_proc.h"
 #include "loadgen/verdict.h"
 #include "loadgen/worker.h"
@@ -33,17 +35,6 @@ const char *const ramp_phase_names[] = {
 	NAME(RESTORE, "checking pools"), NAME(STOP, "stopping server"), NAME(DONE, "done"),
 };
 static_assert(sizeof(ramp_phase_names) / sizeof(ramp_phase_names[0]) == RAMP_N, "a name per phase");
-
-const char *const stop_reason_names[] = {
-	[STOP_MAX_REACHED] = "max_reached",
-	[STOP_ERROR_RATE] = "error_rate",
-	[STOP_STEP_TIMEOUT] = "step_timeout",
-	[STOP_RESOURCE_EXHAUSTED] = "resource_exhausted",
-	[STOP_ABORTED] = "aborted",
-	[STOP_SERVER_LOST] = "server_lost",
-	[STOP_GENERATOR_FAILED] = "generator_failed",
-};
-static_assert(sizeof(stop_reason_names) / sizeof(stop_reason_names[0]) == STOP_N, "a name per reason");
 
 static void ramp_enter(struct ramp *r, enum ramp_phase phase);
 
@@ -84,58 +75,6 @@ static void stop_because(struct ramp *r, enum stop_reason reason, const char *de
 	snprintf(r->stop_detail, sizeof(r->stop_detail), "%s", detail);
 }
 
-/* --- orders and reports --- */
-
-static void order_all(struct ramp *r, enum worker_order order)
-{
-	uint32_t n = r->n_workers;
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t share = r->step ? r->step->target / n + (i < r->step->target % n) : 0;
-
-		worker_give(r->workers[i], order, share);
-	}
-}
-
-static bool all_done(const struct ramp *r)
-{
-	for (uint32_t i = 0; i < r->n_workers; i++)
-		if (!worker_is_done(r->workers[i]))
-			return false;
-	return true;
-}
-
-static uint64_t sum(const struct ramp *r, size_t offset)
-{
-	uint64_t total = 0;
-
-	for (uint32_t i = 0; i < r->n_workers; i++)
-		total += counter_get((const counter *)((const char *)worker_stats(r->workers[i]) + offset));
-	return total;
-}
-
-#define SUM(field) sum(r, offsetof(struct worker_stats, field))
-
-static void send_next_question(struct ramp *r)
-{
-	static const enum control_what order[] = { CONTROL_INFO, CONTROL_MARK, CONTROL_STATS };
-
-	for (size_t i = 0; i < 3 && r->control && !control_is_busy(r->control); i++) {
-		if (!r->report_wanted[order[i]])
-			continue;
-		r->report_wanted[order[i]] = false;
-		r->asked = order[i];
-		if (!control_request(r->control, order[i]))
-			r->report_wanted[order[i]] = true;
-	}
-}
-
-static void ask(struct ramp *r, enum control_what what)
-{
-	r->report_wanted[what] = true;
-	send_next_question(r);
-}
-
 static void take_moment(struct ramp *r, struct step_moment *m)
 {
 	m->now_ns = clock_now_ns();
@@ -148,47 +87,6 @@ static void take_moment(struct ramp *r, struct step_moment *m)
 		if (cpu > m->worker_cpu_ns)
 			m->worker_cpu_ns = cpu;
 	}
-}
-
-/* --- intervals --- */
-
-static void snapshot(const struct ramp *r, struct hist *out)
-{
-	hist_reset(out);
-	for (uint32_t i = 0; i < r->n_workers; i++)
-		hist_add(out, worker_stats(r->workers[i])->response);
-}
-
-static void begin_intervals(struct ramp *r)
-{
-	hist_reset(r->before);
-	r->last_interval_ns = clock_now_ns();
-	r->last_messages = SUM(messages_measured);
-}
-
-static void end_interval(struct ramp *r)
-{
-	struct step *s = r->step;
-	uint64_t now = clock_now_ns(), messages = SUM(messages_measured);
-	double span_s = (double)(now - r->last_interval_ns) / 1e9;
-	double rate = (double)(messages - r->last_messages) / span_s, p99 = 0;
-
-	snapshot(r, r->now);
-	hist_diff(r->interval, r->now, r->before);
-	hist_reset(r->before);
-	hist_add(r->before, r->now);
-	if (hist_supports(r->interval, 99))
-		p99 = (double)hist_percentile(r->interval, 99);
-	if (s->n_intervals < STEP_INTERVALS_MAX) {
-		s->intervals[s->n_intervals].t_s = (double)(now - s->begin.now_ns) / 1e9;
-		s->intervals[s->n_intervals].messages_per_s = rate;
-		s->intervals[s->n_intervals++].p99_ns = p99;
-	}
-	results_event(r->results, "interval", json_pack("{s:i, s:f, s:o, s:I}", "clients", s->target,
-		"messages_per_s", rate, "p99_ns", p99 > 0 ? json_real(p99) : json_null(), "connected",
-		(json_int_t)SUM(live)));
-	r->last_interval_ns = now;
-	r->last_messages = messages;
 }
 
 /* --- steps --- */
@@ -205,83 +103,8 @@ static void begin_step(struct ramp *r)
 	results_event(r->results, "step_start", json_pack("{s:i, s:i}", "clients", target, "repetition",
 							  r->repetition));
 	r->step_start_ns = clock_now_ns();
-	ask(r, CONTROL_MARK);
+	ramp_ask(r, CONTROL_MARK);
 	ramp_enter(r, RAMP_CONNECT);
-}
-
-static void describe_failure(const struct step *s, char *text, size_t size)
-{
-	char code[96];
-	const struct fail *f = NULL;
-	uint64_t most = 0;
-
-	for (uint32_t i = 0; i < s->failures.n; i++) {
-		if (counter_get(&s->failures.rows[i].count) <= most)
-			continue;
-		most = counter_get(&s->failures.rows[i].count);
-		f = &s->failures.rows[i].fail;
-	}
-	if (f)
-		snprintf(text, size, "%u clients: %u not held; %s at %s: %s", s->target,
-			 s->target - s->connected_held, fail_code_text(f, code, sizeof(code)),
-			 stage_names[f->stage], fail_advice(f));
-	else
-		snprintf(text, size, "%u clients: %u of them were not held", s->target,
-			 s->target - s->connected_held);
-}
-
-static enum stop_reason reason_of(const struct step *s)
-{
-	for (uint32_t i = 0; i < s->failures.n; i++) {
-		const struct fail *f = &s->failures.rows[i].fail;
-
-		if ((f->kind == FAIL_ERRNO && (f->code == ENOMEM || f->code == EMFILE || f->code == EAGAIN ||
-					       f->code == EADDRNOTAVAIL || f->code == ENOSPC)) ||
-		    (f->kind == FAIL_REFUSED && f->code == REFUSE_NO_RESOURCES))
-			return STOP_RESOURCE_EXHAUSTED;
-	}
-	return s->step_timeout ? STOP_STEP_TIMEOUT : STOP_ERROR_RATE;
-}
-
-/* Stops the ramp after a step that lost clients beyond 1 %. */
-static void judge_step(struct ramp *r)
-{
-	const struct step *s = r->step;
-	char text[256];
-
-	if (s->connected_held * 100.0 >= s->target * 99.0 && !s->step_timeout)
-		return;
-	describe_failure(s, text, sizeof(text));
-	stop_because(r, reason_of(s), text);
-}
-
-static double ms(const struct hist *h, double p)
-{
-	return (double)hist_percentile(h, p) / 1e6;
-}
-
-static json_t *number(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}
-
-static json_t *row_of(const struct step *s)
-{
-	bool has = hist_count(s->response) > 0;
-
-	return json_pack("{s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
-		"clients", s->target, "repetition", s->repetition, "held", s->connected_held, "failed",
-		s->failed + s->dropped,
-		"connect_p50_ms", number(hist_count(s->total) ? ms(s->total, 50) : NAN),
-		"connect_p99_ms", number(hist_supports(s->total, 99) ? ms(s->total, 99) : NAN),
-		"messages_per_s", number(s->measured ? s->messages_per_s : NAN),
-		"mb_per_s", number(s->measured ? s->bytes_per_s / 1e6 : NAN),
-		"p50_us", number(has ? ms(s->response, 50) * 1e3 : NAN),
-		"p95_us", number(hist_supports(s->response, 95) ? ms(s->response, 95) * 1e3 : NAN),
-		"p99_us", number(hist_supports(s->response, 99) ? ms(s->response, 99) * 1e3 : NAN),
-		"server_cpus", number(step_server_cpus(s)), "generator_cpus", number(step_generator_cpus(s)),
-		"server_rss_mib", number(step_report_number(s->end.server, "resources.rss_bytes") / 1048576),
-		"steady", s->steady);
 }
 
 static void write_histograms(struct ramp *r)
@@ -301,11 +124,15 @@ static void write_histograms(struct ramp *r)
 static void end_step(struct ramp *r)
 {
 	struct step *s = r->step;
+	enum stop_reason reason;
+	char text[256];
 
 	step_collect(s, r->workers, r->n_workers, r->cfg);
-	judge_step(r);
+	reason = stop_judge_step(s, text, sizeof(text));
+	if (reason != STOP_NOT)
+		stop_because(r, reason, text);
 	json_array_append_new(r->steps, step_json(s, r->cfg, r->workers, r->n_workers));
-	json_array_append_new(r->rows, row_of(s));
+	json_array_append_new(r->rows, report_row(s));
 	if (!(r->stopping && r->stop_reason == STOP_ABORTED))
 		verdict_add_step(r->verdict, s);
 	write_histograms(r);
@@ -325,36 +152,19 @@ static void end_step(struct ramp *r)
 		begin_step(r);
 }
 
-/* What must be as it was once no client is left. QPs and PSNs in quarantine are at rest, not lost. */
-static bool is_restored(const struct ramp *r, const json_t *now)
-{
-	static const char *const zero[] = { "clients.connected", "clients.handshakes", "clients.closing",
-		"pools.sessions", "pools.regions_in_use", "pools.admitted", "pools.qp.in_use" };
-	double posted0 = step_report_number(r->baseline, "pools.buffers.posted");
-	double free0 = step_report_number(r->baseline, "pools.buffers.free");
-
-	for (size_t i = 0; i < sizeof(zero) / sizeof(zero[0]); i++)
-		if (step_report_number(now, zero[i]) != 0)
-			return false;
-	return step_report_number(now, "pools.buffers.posted") == posted0 &&
-	       step_report_number(now, "pools.buffers.free") == free0 &&
-	       step_report_number(now, "pools.psns_in_use") ==
-	       2 * step_report_number(now, "pools.qp.quarantined");
-}
-
 /* --- phases --- */
 
 static void enter_connect(struct ramp *r)
 {
-	order_all(r, ORDER_CONNECT);
+	ramp_order_all(r, ORDER_CONNECT);
 }
 
 static void enter_measure(struct ramp *r)
 {
-	order_all(r, ORDER_MEASURE);
+	ramp_order_all(r, ORDER_MEASURE);
 	take_moment(r, &r->step->begin);
-	ask(r, CONTROL_STATS);
-	begin_intervals(r);
+	ramp_ask(r, CONTROL_STATS);
+	ramp_begin_intervals(r);
 }
 
 static void enter_drain(struct ramp *r)
@@ -362,12 +172,12 @@ static void enter_drain(struct ramp *r)
 	struct step *s = r->step;
 
 	if (r->phase_start_ns && s->begin.now_ns) {
-		end_interval(r);
+		ramp_end_interval(r);
 		take_moment(r, &s->end);
 	}
-	order_all(r, ORDER_STOP);
-	s->connected_held = (uint32_t)SUM(live);
-	ask(r, CONTROL_STATS);
+	ramp_order_all(r, ORDER_STOP);
+	s->connected_held = (uint32_t)RAMP_SUM(r, live);
+	ramp_ask(r, CONTROL_STATS);
 }
 
 static void enter_stop(struct ramp *r)
@@ -399,12 +209,12 @@ static void ramp_enter(struct ramp *r, enum ramp_phase phase)
 	r->phase = phase;
 	switch (phase) {
 	case RAMP_CONNECT: enter_connect(r); break;
-	case RAMP_COUNT: ask(r, CONTROL_STATS); break;
-	case RAMP_START: order_all(r, ORDER_TRAFFIC); break;
+	case RAMP_COUNT: ramp_ask(r, CONTROL_STATS); break;
+	case RAMP_START: ramp_order_all(r, ORDER_TRAFFIC); break;
 	case RAMP_MEASURE: enter_measure(r); break;
 	case RAMP_DRAIN: enter_drain(r); break;
-	case RAMP_DISCONNECT: order_all(r, ORDER_DISCONNECT); break;
-	case RAMP_RESTORE: ask(r, CONTROL_STATS); break;
+	case RAMP_DISCONNECT: ramp_order_all(r, ORDER_DISCONNECT); break;
+	case RAMP_RESTORE: ramp_ask(r, CONTROL_STATS); break;
 	case RAMP_STOP: enter_stop(r); break;
 	case RAMP_DONE: ev_break(r->loop, EVBREAK_ALL); break;
 	case RAMP_SERVER:
@@ -422,12 +232,12 @@ static void advance(struct ramp *r)
 
 	switch (r->phase) {
 	case RAMP_CONNECT:
-		if (!all_done(r))
+		if (!ramp_all_done(r))
 			return;
 		s->connect_wall_ns = clock_now_ns() - r->step_start_ns;
-		s->connected_peak = s->connected_held = (uint32_t)SUM(live);
+		s->connected_peak = s->connected_held = (uint32_t)RAMP_SUM(r, live);
 		results_event(r->results, "connected", json_pack("{s:i, s:I, s:I}", "clients", s->target,
-			"connected", (json_int_t)SUM(live), "failed", (json_int_t)SUM(failed)));
+			"connected", (json_int_t)RAMP_SUM(r, live), "failed", (json_int_t)RAMP_SUM(r, failed)));
 		ramp_enter(r, r->stopping ? RAMP_DISCONNECT : RAMP_COUNT);
 		break;
 	case RAMP_COUNT:
@@ -435,15 +245,15 @@ static void advance(struct ramp *r)
 			ramp_enter(r, s->connected_peak && !r->stopping ? RAMP_START : RAMP_DISCONNECT);
 		break;
 	case RAMP_START:
-		if (all_done(r))
+		if (ramp_all_done(r))
 			ramp_enter(r, RAMP_WARMUP);
 		break;
 	case RAMP_DRAIN:
-		if (all_done(r) && r->report_arrived)
+		if (ramp_all_done(r) && r->report_arrived)
 			ramp_enter(r, RAMP_DISCONNECT);
 		break;
 	case RAMP_DISCONNECT:
-		if (all_done(r))
+		if (ramp_all_done(r))
 			ramp_enter(r, RAMP_RESTORE);
 		break;
 	case RAMP_SERVER:
@@ -472,8 +282,8 @@ static void on_phase_deadline(struct ramp *r)
 	case RAMP_CONNECT:
 		r->step->step_timeout = true;
 		r->step->connect_wall_ns = clock_now_ns() - r->step_start_ns;
-		r->step->connected_peak = r->step->connected_held = (uint32_t)SUM(live);
-		order_all(r, ORDER_ABANDON);
+		r->step->connected_peak = r->step->connected_held = (uint32_t)RAMP_SUM(r, live);
+		ramp_order_all(r, ORDER_ABANDON);
 		ramp_enter(r, RAMP_DISCONNECT);
 		break;
 	case RAMP_COUNT:
@@ -487,9 +297,9 @@ static void on_phase_deadline(struct ramp *r)
 		ramp_enter(r, RAMP_DRAIN);
 		break;
 	case RAMP_DRAIN:
-		if (!all_done(r)) {
+		if (!ramp_all_done(r)) {
 			r->step->stuck = true;
-			order_all(r, ORDER_ABANDON);
+			ramp_order_all(r, ORDER_ABANDON);
 		}
 		ramp_enter(r, RAMP_DISCONNECT);
 		break;
@@ -543,7 +353,7 @@ static void on_stats(struct ramp *r, json_t *report)
 	case RAMP_RESTORE:
 		json_decref(s->after);
 		s->after = json_incref(report);
-		if (is_restored(r, report))
+		if (ramp_is_restored(r, report))
 			end_step(r);
 		return; /* else asked again at the next tick */
 	case RAMP_SERVER:
@@ -605,7 +415,7 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 {
 	(void)loop;
 	(void)revents;
-	send_next_question(w->data);
+	ramp_send_next_question(w->data);
 }
 
 static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
@@ -617,9 +427,9 @@ static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
 	if (interval_ns < 250 * NS_PER_MS)
 		interval_ns = 250 * NS_PER_MS;
 	if (r->phase == RAMP_MEASURE && clock_now_ns() - r->last_interval_ns >= interval_ns)
-		end_interval(r);
+		ramp_end_interval(r);
 	if (r->phase == RAMP_RESTORE && r->control && !control_is_busy(r->control))
-		ask(r, CONTROL_STATS);
+		ramp_ask(r, CONTROL_STATS);
 	progress_show(r);
 	ev_timer_again(loop, w);
 }
@@ -671,7 +481,7 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
 		ramp_enter(r, RAMP_STOP);
 		break;
 	case RAMP_CONNECT:
-		r->step->connected_peak = r->step->connected_held = (uint32_t)SUM(live);
+		r->step->connected_peak = r->step->connected_held = (uint32_t)RAMP_SUM(r, live);
 		ramp_enter(r, RAMP_DISCONNECT);
 		break;
 	case RAMP_START:
@@ -702,8 +512,8 @@ static int connect_to_server(struct ramp *r, char *err, size_t err_size)
 	if (ret)
 		return ret;
 	ramp_enter(r, RAMP_INFO);
-	ask(r, CONTROL_INFO);
-	ask(r, CONTROL_STATS);
+	ramp_ask(r, CONTROL_INFO);
+	ramp_ask(r, CONTROL_STATS);
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "loadgen/config.h"
 #include "loadgen/results.h"
 #include "loadgen/step.h"
+#include "loadgen/stop.h"
 
 struct server_proc;
 struct worker;
@@ -36,18 +37,6 @@ enum ramp_phase {
 	RAMP_N,
 };
 extern const char *const ramp_phase_names[RAMP_N];
-
-enum stop_reason {
-	STOP_MAX_REACHED,
-	STOP_ERROR_RATE,
-	STOP_STEP_TIMEOUT,
-	STOP_RESOURCE_EXHAUSTED,
-	STOP_ABORTED,		/* by a signal */
-	STOP_SERVER_LOST,
-	STOP_GENERATOR_FAILED,
-	STOP_N,
-};
-extern const char *const stop_reason_names[STOP_N];
 
 struct ramp {
 	const struct loadgen_config *cfg;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/build_info.h"
+#include "common/hist.h"
 #include "common/pump.h"
 #include "loadgen/environment.h"
 #include "loadgen/verdict.h"
@@ -94,6 +95,35 @@ static json_t *environment_json(const struct ramp *r)
 			 clients ? clients : json_null());
 }
 
+static double ms(const struct hist *h, double p)
+{
+	return (double)hist_percentile(h, p) / 1e6;
+}
+
+static json_t *number(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+json_t *report_row(const struct step *s)
+{
+	bool has = hist_count(s->response) > 0;
+
+	return json_pack("{s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
+		"clients", s->target, "repetition", s->repetition, "held", s->connected_held, "failed",
+		s->failed + s->dropped,
+		"connect_p50_ms", number(hist_count(s->total) ? ms(s->total, 50) : NAN),
+		"connect_p99_ms", number(hist_supports(s->total, 99) ? ms(s->total, 99) : NAN),
+		"messages_per_s", number(s->measured ? s->messages_per_s : NAN),
+		"mb_per_s", number(s->measured ? s->bytes_per_s / 1e6 : NAN),
+		"p50_us", number(has ? ms(s->response, 50) * 1e3 : NAN),
+		"p95_us", number(hist_supports(s->response, 95) ? ms(s->response, 95) * 1e3 : NAN),
+		"p99_us", number(hist_supports(s->response, 99) ? ms(s->response, 99) * 1e3 : NAN),
+		"server_cpus", number(step_server_cpus(s)), "generator_cpus", number(step_generator_cpus(s)),
+		"server_rss_mib", number(step_report_number(s->end.server, "resources.rss_bytes") / 1048576),
+		"steady", s->steady);
+}
+
 json_t *report_run_json(const struct ramp *r, int argc, char **argv, int exit_status)
 {
 	char ended[40];
@@ -162,6 +192,42 @@ static void print_table(const struct ramp *r, FILE *out)
 	}
 }
 
+static void stage_cell(FILE *out, const json_t *stages, const char *name)
+{
+	const json_t *p50 = json_object_get(json_object_get(stages, name), "p50");
+
+	if (json_is_number(p50))
+		fprintf(out, " %9.3f", json_number_value(p50) / 1e6);
+	else
+		fprintf(out, " %9s", "-");
+}
+
+/* Where the time of a connection goes: medians of the client's stages, then of the server's own. */
+static void print_stages(const json_t *run, FILE *out)
+{
+	json_t *step;
+	size_t i;
+
+	if (json_array_size(json_object_get(run, "steps")) == 0)
+		return;
+	fprintf(out, "\nstage p50 ms  tcp     tls hs  psn exch      addr     route  qp setup      rdma"
+		"  1st reply | server: tls  psn gen  qp setup  accept\n");
+	json_array_foreach(json_object_get(run, "steps"), i, step) {
+		const json_t *client = json_object_get(step, "connect_ns");
+		const json_t *server = json_object_get(step, "server_stages_ns");
+
+		fprintf(out, "%6lld", json_integer_value(json_object_get(step, "target_clients")));
+		for (int k = 0; k < STAGE_TIMED; k++)
+			stage_cell(out, client, stage_names[k]);
+		fprintf(out, "  |");
+		stage_cell(out, server, "tls_accept");
+		stage_cell(out, server, "psn_generate");
+		stage_cell(out, server, "qp_setup");
+		stage_cell(out, server, "accept_to_established");
+		fprintf(out, "\n");
+	}
+}
+
 static void print_repetitions(const json_t *run, FILE *out)
 {
 	json_t *o;
@@ -226,6 +292,7 @@ static void print_verdict(const json_t *run, FILE *out)
 void report_print(const struct ramp *r, const json_t *run, FILE *out)
 {
 	print_table(r, out);
+	print_stages(run, out);
 	print_repetitions(run, out);
 	print_failures(run, out);
 	print_verdict(run, out);

@@ -11,6 +11,9 @@
 /* The whole of run.json (docs/results.md); `argc` and `argv` as main got them. NULL when out of memory. */
 json_t *report_run_json(const struct ramp *r, int argc, char **argv, int exit_status);
 
+/* A step as a row of the table. */
+json_t *report_row(const struct step *s);
+
 /* The table of steps, the verdict with its environment, and where the results are. */
 void report_print(const struct ramp *r, const json_t *run, FILE *out);
 

@@ -78,22 +78,17 @@ static bool is_stable(const struct step *s)
 static void add_stability(json_t *verdict, const struct step *s)
 {
 	char measured[192], code[96];
-	const struct fail *f = NULL;
-	uint64_t most = 0;
+	struct fail f;
+	uint64_t most;
+	bool has_failure = fail_table_top(&s->failures, &f, &most);
 
-	for (uint32_t i = 0; i < s->failures.n; i++) {
-		if (counter_get(&s->failures.rows[i].count) <= most)
-			continue;
-		most = counter_get(&s->failures.rows[i].count);
-		f = &s->failures.rows[i].fail;
-	}
 	if (is_stable(s)) {
 		snprintf(measured, sizeof(measured), "stable: %u held, no failures", s->connected_held);
 		add(verdict, s, "stability", "stable operation or graceful failure", measured, CRITERION_PASS);
-	} else if (f && !s->leaked) {
+	} else if (has_failure && !s->leaked) {
 		snprintf(measured, sizeof(measured), "%u of %u held; graceful failure: %s at %s (%llu times)",
-			 s->connected_held, s->target, fail_code_text(f, code, sizeof(code)),
-			 stage_names[f->stage], (unsigned long long)most);
+			 s->connected_held, s->target, fail_code_text(&f, code, sizeof(code)),
+			 stage_names[f.stage], (unsigned long long)most);
 		add(verdict, s, "stability", "stable operation or graceful failure", measured, CRITERION_PASS);
 	} else {
 		snprintf(measured, sizeof(measured), "%u of %u held%s%s", s->connected_held, s->target,

@@ -49,7 +49,7 @@ static void on_stats(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)revents;
 	for (uint32_t i = 0; i < m->server->n_shards; i++)
 		failures += fail_table_total(&m->server->shards[i]->stats.failures);
-	log_write(LOG_LVL_ERROR, "connected %llu, handshakes %llu, messages/s %.0f, failures %llu, QPs in use %llu",
+	fprintf(stderr, "rdma_server: connected %llu, handshakes %llu, messages/s %.0f, failures %llu, QPs in use %llu\n",
 		  (unsigned long long)total(m->server, offsetof(struct stats, connected)),
 		  (unsigned long long)total(m->server, offsetof(struct stats, handshakes)),
 		  (double)(messages - m->last_messages) / ((double)m->server->cfg->stats_interval_ns / 1e9),

@@ -152,13 +152,14 @@ ends() { # WHAT NAME LIMIT_S STATUS EXTENDED_REGEX
 
 # ---- servers
 
+server_ports=(--tls-port 0 --rdma-port 0)
 server_files=(--cert "$certs/server.pem" --key "$certs/server.key" --ca "$certs/ca.pem")
 
-# Starts rdma_server on free ports and waits until it is ready.
+# Starts rdma_server, on free ports unless $server_ports says otherwise, and waits until it is ready.
 start_server() { # NAME OPTIONS...
     local name=$1 line
     shift
-    start "$name" "${bin}rdma_server" --tls-port 0 --rdma-port 0 "${server_files[@]}" "$@"
+    start "$name" "${bin}rdma_server" "${server_ports[@]}" "${server_files[@]}" "$@"
     if ! wait_until 30 has_line_or_gone "$name" '^rdma_server ready:' || is_gone "$name"; then
         not_ok "server '$name' becomes ready" "$(cat "${logs[$name]}")"
         finish
@@ -220,10 +221,10 @@ stop_server() { # NAME
 
 # ---- clients
 
-client() { # SERVER COMMAND OPTIONS...
-    local server=$1 command=$2
-    shift 2
-    "${bin}rdma_client" "${tls_options[@]}" --tls-port "${port[$server]}" "$@" "$host" "$command"
+# The command for `gives` and `start` that runs rdma_client against a server; more options and "$host", the
+# command and its text follow.
+use_client() { # SERVER
+    rdma_client=("${bin}rdma_client" "${tls_options[@]}" --tls-port "${port[$1]}")
 }
 
 # A single ping gets through.

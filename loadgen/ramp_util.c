@@ -1,0 +1,108 @@
+/* Orders, questions and intervals of a run. See ramp_util.h. */
+#include "loadgen/ramp_util.h"
+
+#include "common/clock.h"
+#include "common/hist.h"
+
+void ramp_order_all(struct ramp *r, enum worker_order order)
+{
+	uint32_t n = r->n_workers;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t share = r->step ? r->step->target / n + (i < r->step->target % n) : 0;
+
+		worker_give(r->workers[i], order, share);
+	}
+}
+
+bool ramp_all_done(const struct ramp *r)
+{
+	for (uint32_t i = 0; i < r->n_workers; i++)
+		if (!worker_is_done(r->workers[i]))
+			return false;
+	return true;
+}
+
+uint64_t ramp_sum(const struct ramp *r, size_t offset)
+{
+	uint64_t total = 0;
+
+	for (uint32_t i = 0; i < r->n_workers; i++)
+		total += counter_get((const counter *)((const char *)worker_stats(r->workers[i]) + offset));
+	return total;
+}
+
+void ramp_send_next_question(struct ramp *r)
+{
+	static const enum control_what order[] = { CONTROL_INFO, CONTROL_MARK, CONTROL_STATS };
+
+	for (size_t i = 0; i < 3 && r->control && !control_is_busy(r->control); i++) {
+		if (!r->report_wanted[order[i]])
+			continue;
+		r->report_wanted[order[i]] = false;
+		r->asked = order[i];
+		if (!control_request(r->control, order[i]))
+			r->report_wanted[order[i]] = true;
+	}
+}
+
+void ramp_ask(struct ramp *r, enum control_what what)
+{
+	r->report_wanted[what] = true;
+	ramp_send_next_question(r);
+}
+
+bool ramp_is_restored(const struct ramp *r, const json_t *now)
+{
+	static const char *const zero[] = { "clients.connected", "clients.handshakes", "clients.closing",
+		"pools.sessions", "pools.regions_in_use", "pools.admitted", "pools.qp.in_use" };
+	double posted0 = step_report_number(r->baseline, "pools.buffers.posted");
+	double free0 = step_report_number(r->baseline, "pools.buffers.free");
+
+	for (size_t i = 0; i < sizeof(zero) / sizeof(zero[0]); i++)
+		if (step_report_number(now, zero[i]) != 0)
+			return false;
+	return step_report_number(now, "pools.buffers.posted") == posted0 &&
+	       step_report_number(now, "pools.buffers.free") == free0 &&
+	       step_report_number(now, "pools.psns_in_use") ==
+	       2 * step_report_number(now, "pools.qp.quarantined");
+}
+
+static void snapshot(const struct ramp *r, struct hist *out)
+{
+	hist_reset(out);
+	for (uint32_t i = 0; i < r->n_workers; i++)
+		hist_add(out, worker_stats(r->workers[i])->response);
+}
+
+void ramp_begin_intervals(struct ramp *r)
+{
+	hist_reset(r->before);
+	r->last_interval_ns = clock_now_ns();
+	r->last_messages = RAMP_SUM(r, messages_measured);
+}
+
+void ramp_end_interval(struct ramp *r)
+{
+	struct step *s = r->step;
+	uint64_t now = clock_now_ns(), messages = RAMP_SUM(r, messages_measured);
+	double span_s = (double)(now - r->last_interval_ns) / 1e9;
+	double rate = (double)(messages - r->last_messages) / span_s, p99 = 0;
+
+	snapshot(r, r->now);
+	hist_diff(r->interval, r->now, r->before);
+	hist_reset(r->before);
+	hist_add(r->before, r->now);
+	if (hist_supports(r->interval, 99))
+		p99 = (double)hist_percentile(r->interval, 99);
+	if (s->n_intervals < STEP_INTERVALS_MAX) {
+		s->intervals[s->n_intervals].t_s = (double)(now - s->begin.now_ns) / 1e9;
+		s->intervals[s->n_intervals].messages_per_s = rate;
+		s->intervals[s->n_intervals++].p99_ns = p99;
+	}
+	results_event(r->results, "interval", json_pack("{s:i, s:f, s:o, s:I}", "clients", s->target,
+		"messages_per_s", rate, "p99_ns", p99 > 0 ? json_real(p99) : json_null(), "connected",
+		(json_int_t)RAMP_SUM(r, live)));
+	r->last_interval_ns = now;
+	r->last_messages = messages;
+}

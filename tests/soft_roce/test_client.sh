@@ -1,0 +1,175 @@
+#!/bin/bash
+# What rdma_client does, its exit status, and what users get wrong with all three programs.
+
+. tests/soft_roce/lib.sh
+
+number='[0-9]+\.[0-9]'
+
+# ---- commands
+
+start_server main --threads 2 --max-clients 16 --verify --probe-interval 0.2
+remember_start main
+use_client main
+gives "ping prints a line for each reply, and a summary" 0 \
+    "seq=1 time=$number us.*seq=2 time=.*seq=3 time=.*3 messages sent, 3 replies, 0% loss" \
+    "${rdma_client[@]}" --count 3 --interval 0.01 "$host" ping
+gives "ping --quiet prints the summary only, with percentiles if there are enough samples" 0 \
+    "^--- .*300 messages sent, 300 replies.*avg=$number max=$number p50=$number p99=$number" \
+    "${rdma_client[@]}" --count 300 --interval 0 --quiet "$host" ping
+gives "the largest message" 0 '4096 bytes from .*0% loss' \
+    "${rdma_client[@]}" --count 2 --interval 0 --message-size 4k "$host" ping
+gives "the smallest message, spinning" 0 '16 bytes from .*0% loss' \
+    "${rdma_client[@]}" --count 2 --interval 0 --message-size 16 --poll busy "$host" ping
+gives "a message beyond the server's --message-size" 1 'psn_exchange: refused:unsupported.*--message-size' \
+    "${rdma_client[@]}" --count 1 --message-size 4097 "$host" ping
+gives "send" 0 '^grüße  aus dem Norden$' "${rdma_client[@]}" "$host" send 'grüße  aus dem Norden'
+gives "write reads back" 0 '^5 bytes written at offset 4091 and read back$' \
+    "${rdma_client[@]}" --offset 4091 "$host" write hello
+gives "write beyond the region's end" 2 'are not inside the region; allowed: 0 to 4096 together' \
+    "${rdma_client[@]}" --offset 4092 "$host" write hello
+gives "read beyond the region's end" 2 'are not inside the region' \
+    "${rdma_client[@]}" --offset 4097 --length 1 "$host" read
+gives "read: a new connection's region is zero" 0 '^00000ff0 ( 00){10} ( {3}){6}  \|\.{10}\|$' \
+    "${rdma_client[@]}" --offset 0xff0 --length 10 "$host" read
+gives "info" 0 'TLSv1.3 TLS_.*rdma .*device .*psn .*read back from the device.*stages \(us\)  tcp_connect=' \
+    "${rdma_client[@]}" --verify "$host" info
+if [[ $bin == ./ ]]; then
+    gives "the CA's default place is beside the program" 0 '0% loss' \
+        "${bin}rdma_client" --tls-port "${port[main]}" --count 1 "$host" ping
+fi
+
+for signal in INT TERM; do
+    start_ping "$signal" main --interval 0.01
+    kill "-$signal" "${pid[$signal]}"
+    ends "ping ends with its summary on SIG$signal" "$signal" 10 0 ' replies, 0% loss'
+done
+start_ping idle main --interval 60
+counted "an idle client is probed and stays" main 'events.probes>=3' clients.connected=1
+kill -KILL "${pid[idle]}"
+end_of idle 5
+counted "a client that was killed is noticed" main clients.connected=0 'events.closed.peer_left>=10'
+
+# ---- servers that do not answer
+
+kill -STOP "${pid[main]}"
+gives "a server that does not answer: the time limit names the stage" 1 'tls_handshake: timeout' \
+    "${rdma_client[@]}" --timeout 0.5 "$host" ping
+start waiting "${rdma_client[@]}" --timeout 60 --log-level debug "$host" ping
+wait_until 10 has_line "${logs[waiting]}" 'TCP_CONNECT -> TLS_HANDSHAKE' || not_ok "the client waits" "it does not"
+kill -INT "${pid[waiting]}"
+ends "interrupted before it is connected" waiting 5 130 ''
+kill -CONT "${pid[main]}"
+serves "the server goes on where it was stopped" main
+all_back "after all commands everything is back" main
+old_port=${port[main]}
+start_ping left main --interval 0.05
+stop_server main
+ends "a ping whose server drains says so" left 10 1 'traffic: closed_by_peer.*--- .* replies'
+gives "nobody listens" 1 'tcp_connect: errno:ECONNREFUSED.*is the server running' "${rdma_client[@]}" "$host" ping
+gives "no such host" 1 'nosuch.invalid: .*; give a name or address' \
+    "${bin}rdma_client" "${tls_options[@]}" nosuch.invalid ping
+
+# ---- full, gone, draining
+
+server_ports=(--tls-port "$old_port" --rdma-port 0)
+start_server small --threads 1 --max-clients 1 --region-size 0 --drain-timeout 2
+is "the port can be used again at once" "${port[small]}" "$old_port"
+server_ports=(--tls-port 0 --rdma-port 0)
+use_client small
+gives "no regions here" 1 'refused:unsupported.*--region-size 0' "${rdma_client[@]}" "$host" write x
+start_ping holder small --interval 0.05
+gives "the server is full" 1 'psn_exchange: refused:full.*--max-clients' "${rdma_client[@]}" "$host" ping
+counted "the refusal is counted" small events.refused.full=1 events.refused.unsupported=1 clients.connected=1
+gives "the TLS port is taken" 3 'another program has this port: choose another with --tls-port' \
+    "${bin}rdma_server" "${server_files[@]}" --threads 1 --tls-port "${port[small]}" --rdma-port 0
+gives "the RDMA port is taken" 3 'another program has this port: choose another with --rdma-port' \
+    "${bin}rdma_server" "${server_files[@]}" --threads 1 --tls-port 0 --rdma-port "${rdma_ports[small]}"
+kill -INT "${pid[holder]}"
+end_of holder 10
+wait_until 10 stats small --quiet pools.admitted=0
+serves "room again once the client left" small
+# A client that is stopped does not answer the server's goodbye.
+start_ping frozen small --interval 0.05
+kill -STOP "${pid[frozen]}"
+kill -TERM "${pid[small]}"
+wait_until 5 has_line "${logs[small]}" 'draining'
+gives "a client that comes while the server drains" 1 '(refused:draining|closed_by_peer|ECONNRE)' \
+    "${rdma_client[@]}" --timeout 8 "$host" ping
+echo "# $output"
+ends "--drain-timeout bounds the draining" small 8 0 'stopped'
+kill -CONT "${pid[frozen]}"
+ends "the client that was stopped meanwhile ends" frozen 15 1 'traffic: '
+
+start_server killed --threads 1 --max-clients 4
+use_client killed
+start_ping bereft killed --interval 0.02
+kill -KILL "${pid[killed]}"
+end_of killed 5
+ends "a ping whose server was killed says so" bereft 20 1 'traffic: [a-z]+.*--- .* replies'
+
+# ---- wrong use: exit status 2 and a line that says what is allowed
+
+wrong() { # REGEX PROGRAM ARGUMENTS...
+    local regex=$1 program=$2
+    shift 2
+    gives "wrong use: $program $*" 2 "^$program: $regex[^"$'\n'"]*\$" "$bin$program" "$@"
+}
+
+for program in rdma_server rdma_client performance_test; do
+    gives "$program --help" 0 "^Usage: $program .*--log-level LEVEL.*Exit status: 0 " "$bin$program" --help
+    gives "$program --version" 0 "^$program [0-9]" "$bin$program" --version
+    wrong '--polll: unknown option; did you mean --poll\?' $program --polll
+    wrong "--poll: 'sometimes' is not allowed; allowed: event, busy, adaptive" $program --poll=sometimes
+    wrong '--tls-port: 65536 is not allowed; allowed: [01] to 65535' $program --tls-port 65536
+    wrong '--ca: ' $program --ca
+    wrong '--verify: ' $program --verify --verify
+done
+wrong '--max-clients: 0 is not allowed; allowed: 1 to 200000' rdma_server --max-clients 0
+wrong '--credits: ' rdma_server --credits ten
+wrong "--bind: 'here' is not an IPv4 or IPv6 address" rdma_server --bind here
+wrong '--bind: 0.0.0.0 is not allowed' rdma_server --bind 0.0.0.0
+wrong '--rdma-port: .*ports above 65535' rdma_server --threads 4 --rdma-port 65534
+wrong '--cert and --key: give both or neither' rdma_server --cert x
+wrong 'now: no operands are taken' rdma_server now
+wrong 'HOST is missing' rdma_client
+wrong 'a command is missing; allowed: ping, send, write, read, info' rdma_client "$host"
+wrong "'pong' is not a command" rdma_client "$host" pong
+wrong 'send and write take one TEXT' rdma_client "$host" send
+wrong 'this command takes no operand' rdma_client "$host" info now
+wrong '--count does not go with info' rdma_client --count 3 "$host" info
+wrong '--cert and --key: give both or neither' rdma_client --key x "$host" info
+wrong '--clients: 0 is not allowed; allowed: 1 to 100000' performance_test --clients 0
+wrong '--steps: ' performance_test --steps 10,,20
+wrong '--clients and --steps|--steps.*--clients' performance_test --steps 10 --clients 20
+wrong '(--tls-port|--server)' performance_test --tls-port 99
+wrong '--duration: ' performance_test --duration -3
+wrong "--name: 'a/b' is not allowed" performance_test --name a/b
+
+# ---- an environment that cannot run it: exit status 3 and what to do about it
+
+echo 'not a certificate' >"$tmp/nonsense.pem"
+server=("${bin}rdma_server" --tls-port 0 --rdma-port 0 --threads 1)
+gives "no certificate" 3 'nowhere.pem does not exist; make development certificates with `make certs`' \
+    "${server[@]}" --cert nowhere.pem --key "$certs/server.key"
+gives "a certificate that is none" 3 'nonsense.pem is not usable PEM' \
+    "${server[@]}" --cert "$tmp/nonsense.pem" --key "$certs/server.key"
+gives "another certificate's key" 3 'private key .*client.key does not belong to certificate' \
+    "${server[@]}" --cert "$certs/server.pem" --key "$certs/client.key"
+gives "no such device (server)" 3 '--device nosuch0: no such RDMA device' \
+    "${server[@]}" "${server_files[@]}" --device nosuch0
+gives "--bind: another machine's address" 3 "192.0.2.1 is not this machine's" \
+    "${server[@]}" "${server_files[@]}" --bind 192.0.2.1
+gives "--bind: an address without RDMA" 3 '127.0.0.1' "${server[@]}" "${server_files[@]}" --bind 127.0.0.1
+few_files() {
+    ulimit -n 256
+    exec "$@"
+}
+export -f few_files
+gives "too few descriptors" 3 'limit of open files \(ulimit -n\) is 256, but .* needs' \
+    bash -c 'few_files "$@"' - "${server[@]}" "${server_files[@]}"
+gives "no such device (client)" 3 '--device nosuch0' "${rdma_client[@]}" --device nosuch0 "$host" ping
+gives "no CA (client)" 3 'CA certificate nowhere.pem does not exist' \
+    "${bin}rdma_client" --ca nowhere.pem "$host" ping
+gives "no such device (performance_test)" 3 'nosuch0' "${bin}performance_test" --device nosuch0 \
+    --output "$tmp/results"
+finish
