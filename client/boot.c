@@ -107,6 +107,9 @@ static void on_grant(struct client_conn *c)
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_FRAME);
 		return;
 	}
+	/* Receive buffers are sized for what was asked for, whatever more the server offers. */
+	if (c->grant.credits > c->ctx->cfg->depth)
+		c->grant.credits = (uint16_t)c->ctx->cfg->depth;
 	if (tls_export_key(c->tls, AUTH_LABEL_CLIENT, session, FRAME_SESSION_BYTES, c->keys.client,
 			   AUTH_KEY_BYTES) ||
 	    tls_export_key(c->tls, AUTH_LABEL_SERVER, session, FRAME_SESSION_BYTES, c->keys.server,

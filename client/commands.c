@@ -53,10 +53,17 @@ static void start_timer(struct session *s, uint64_t after_ns)
 	ev_timer_start(s->loop, &s->timer);
 }
 
+/* What was asked for must come within --timeout. */
+static void await_answer(struct session *s)
+{
+	s->awaiting = true;
+	start_timer(s, s->cfg->timeout_ns);
+}
+
 static void ping_next(struct session *s)
 {
 	send_message(s, NULL, (uint32_t)s->cfg->message_bytes);
-	start_timer(s, s->cfg->timeout_ns);
+	await_answer(s);
 }
 
 static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
@@ -65,12 +72,12 @@ static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 
 	(void)loop;
 	(void)revents;
-	if (s->sent == s->received) {
+	if (!s->awaiting) {
 		ping_next(s);
 		return;
 	}
-	fprintf(stderr, "rdma_client: no reply to message %llu within %.1f s\n",
-		(unsigned long long)s->sent, (double)s->cfg->timeout_ns / 1e9);
+	fprintf(stderr, "rdma_client: %s: no answer within %.1f s (--timeout)\n", s->cfg->host,
+		(double)s->cfg->timeout_ns / 1e9);
 	done(s, 1);
 }
 
@@ -173,7 +180,7 @@ static void one_sided(struct session *s, enum ibv_wr_opcode opcode, uint64_t byt
 	if (ret)
 		done(s, ret == -EINVAL ? 2 : 1);
 	else
-		start_timer(s, s->cfg->timeout_ns);
+		await_answer(s);
 }
 
 static uint64_t read_length(const struct session *s)
@@ -205,6 +212,7 @@ static void on_one_sided(void *arg, struct client_conn *c)
 	uint64_t n = read_length(s);
 
 	(void)c;
+	s->awaiting = false;
 	if (s->cfg->command == CMD_WRITE && !s->wrote) {
 		s->wrote = true;
 		memset(p, 0, n);
@@ -291,7 +299,7 @@ static void on_live(void *arg, struct client_conn *c)
 		break;
 	case CMD_SEND:
 		send_message(s, s->cfg->text, (uint32_t)strlen(s->cfg->text) + MSG_HEADER_BYTES);
-		start_timer(s, s->cfg->timeout_ns);
+		await_answer(s);
 		break;
 	case CMD_WRITE:
 	case CMD_READ:
@@ -310,6 +318,7 @@ static void on_message(void *arg, struct client_conn *c, uint64_t sequence, cons
 	struct session *s = arg;
 
 	(void)c;
+	s->awaiting = false;
 	if (s->cfg->command == CMD_PING)
 		ping_reply(s, sequence, data, bytes);
 	else

@@ -42,6 +42,7 @@ struct session {
 	uint64_t sent_ns;	/* of the message in flight */
 	struct hist *rtt;
 	uint32_t buf;		/* one-sided: ours; EP_NO_BUF if none */
+	bool awaiting;		/* a reply or a completion is due before the timer */
 	bool wrote;		/* write: the read-back is under way */
 	bool interrupted;
 	int exit_status;

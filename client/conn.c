@@ -174,6 +174,8 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
 	rc_init(&c->rc, ctx->ep, ctx->qps);
 	ev_timer_init(&c->deadline, on_deadline, 0., 0.);
 	c->deadline.data = c;
+	/* The loop's time may be old: before it first runs, or in a callback that connects many. */
+	ev_now_update(ctx->loop);
 	client_set_state(c, CLIENT_ST_TCP_CONNECT);
 	client_boot_start(c);
 	return c;

@@ -22,6 +22,7 @@ struct control {
 	struct tls_ctx *tls_ctx;
 	struct tls *tls;	/* kept between requests */
 	int fd;
+	int start_errno;	/* of a connect that failed at once; told by the deadline's watcher */
 	ev_io io;
 	ev_timer deadline;
 	enum control_state state;
@@ -205,9 +206,11 @@ static void on_io(struct ev_loop *loop, ev_io *w, int revents)
 
 static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 {
+	struct control *c = w->data;
+
 	(void)loop;
 	(void)revents;
-	fail(w->data, FAIL_TIMEOUT, 0, "");
+	fail(c, c->start_errno ? FAIL_ERRNO : FAIL_TIMEOUT, c->start_errno, "");
 }
 
 int control_new(const struct control_config *cfg, struct ev_loop *loop, control_on_report_fn *on_report,
@@ -267,6 +270,7 @@ bool control_request(struct control *c, enum control_what what)
 		return false;
 	frame_encode_control(what, c->out);
 	c->out_done = c->in_n = 0;
+	c->start_errno = 0;
 	ev_timer_set(&c->deadline, (double)c->cfg.timeout_ns / 1e9, 0.);
 	ev_timer_start(c->loop, &c->deadline);
 	if (c->tls) {
@@ -275,7 +279,8 @@ bool control_request(struct control *c, enum control_what what)
 		return true;
 	}
 	c->state = CT_CONNECTING;
-	if (open_socket(c)) {
+	c->start_errno = open_socket(c);
+	if (c->start_errno) {
 		/* Told through the deadline's watcher, so that on_report is never called from here. */
 		ev_timer_stop(c->loop, &c->deadline);
 		ev_timer_set(&c->deadline, 0., 0.);

@@ -183,6 +183,7 @@ static int connect_and_run(struct command_config *c)
 	char ca[PATH_MAX], err[512];
 	struct client_config cc = { .cert_file = c->cert, .key_file = c->key, .ca_file = c->ca,
 				    .device = c->device, .depth = 1, .max_conns = 1, .poll = c->poll,
+				    .spin_ns = 50 * NS_PER_US,
 				    .verify = c->verify, .stage_timeout_ns = c->timeout_ns,
 				    .message_bytes = buffer_bytes(c),
 				    .verify_name = c->name ? c->name : c->host };

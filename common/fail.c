@@ -102,14 +102,14 @@ const char *fail_code_text(const struct fail *f, char *text, size_t size)
 static const char *refused_advice(int code)
 {
 	switch (code) {
-	case REFUSE_BUSY: return "the server has too many handshakes going on: try again or connect more slowly";
+	case REFUSE_BUSY: return "the server has too much going on: try again later";
 	case REFUSE_FULL: return "the server is full: raise its --max-clients";
 	case REFUSE_DRAINING: return "the server is stopping";
 	case REFUSE_UNSUPPORTED: return "the server does not offer this size or feature: see its --message-size and --region-size";
 	case REFUSE_BAD_SESSION: return "the session id is unknown, used or expired";
 	case REFUSE_BAD_HMAC: return "the RDMA request did not come from the owner of the TLS session";
 	case REFUSE_BAD_ADDRESS: return "the RDMA address is not the one the TLS session came from";
-	case REFUSE_NO_RESOURCES: return "the server has no queue pair left";
+	case REFUSE_NO_RESOURCES: return "the server has no queue pair or region left: see its log and its device's limits";
 	case REFUSE_INTERNAL: return "the server failed: see its log";
 	default: return "the server refused the request";
 	}

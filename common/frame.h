@@ -50,7 +50,7 @@ enum frame_feature {
 
 /* Why a server says no. The numbers are the wire's; names in refuse_code_name. */
 enum refuse_code {
-	REFUSE_BUSY = 1,		/* too much going on now: try again later */
+	REFUSE_BUSY = 1,		/* no packet sequence number to be had now: try again later */
 	REFUSE_FULL = 2,		/* the configured number of clients is connected */
 	REFUSE_BAD_REQUEST = 3,		/* a frame or field that is not allowed */
 	REFUSE_BAD_VERSION = 4,		/* a wire version this server does not speak */
@@ -58,12 +58,12 @@ enum refuse_code {
 	REFUSE_DRAINING = 6,		/* the server is stopping */
 	REFUSE_UNSUPPORTED = 7,		/* a feature or size this server does not offer */
 	REFUSE_INTERNAL = 8,		/* the server failed; its log says how */
-	/* The following travel in the private data of an RDMA connection reject. */
+	/* The following travel in the private data of an RDMA connection reject; REFUSE_NO_RESOURCES in a
+	 * REFUSE frame, too. An expired session is a REFUSE_BAD_SESSION. */
 	REFUSE_BAD_SESSION = 16,	/* unknown, used or expired session id */
 	REFUSE_BAD_HMAC = 17,		/* the request is not from the session's owner */
 	REFUSE_BAD_ADDRESS = 18,	/* not the address the TLS session came from */
-	REFUSE_NO_RESOURCES = 19,	/* no queue pair to be had */
-	REFUSE_EXPIRED = 20,		/* the session's time to connect is over */
+	REFUSE_NO_RESOURCES = 19,	/* no queue pair or region to be had */
 };
 
 /* "busy", "full", ...; "unknown" for a number that is none of them. */

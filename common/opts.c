@@ -560,8 +560,8 @@ void opts_print_help(const struct opts_spec *spec, FILE *out)
 
 	assert_table(spec);
 	fprintf(out, "Usage: %s %s\n\n", spec->program, spec->usage);
-	wrap_add(&w, spec->summary);
-	fprintf(out, "\n\nOptions:\n");
+	/* As written: it may be laid out by hand. */
+	fprintf(out, "%s\n\nOptions:\n", spec->summary);
 	for (size_t i = 0; i < spec->n_opts; i++)
 		help_option(&spec->opts[i], "", out);
 	help_option(&help_opt, "-h, ", out);

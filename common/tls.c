@@ -81,6 +81,14 @@ static int check_dates(SSL_CTX *c, const char *file, char *err, size_t size)
 	return 0;
 }
 
+/* Loading a key compares it with the certificate: true if that is why it failed. */
+static bool is_other_key(void)
+{
+	unsigned long e = ERR_peek_last_error();
+
+	return ERR_GET_LIB(e) == ERR_LIB_X509 && ERR_GET_REASON(e) == X509_R_KEY_VALUES_MISMATCH;
+}
+
 static int load_files(SSL_CTX *c, const struct tls_config *cfg, char *err, size_t size)
 {
 	if (cfg->ca_file && SSL_CTX_load_verify_locations(c, cfg->ca_file, NULL) != 1)
@@ -89,8 +97,9 @@ static int load_files(SSL_CTX *c, const struct tls_config *cfg, char *err, size_
 		return 0;
 	if (SSL_CTX_use_certificate_chain_file(c, cfg->cert_file) != 1)
 		return file_error(err, size, "certificate", cfg->cert_file);
-	if (SSL_CTX_use_PrivateKey_file(c, cfg->key_file, SSL_FILETYPE_PEM) != 1)
+	if (SSL_CTX_use_PrivateKey_file(c, cfg->key_file, SSL_FILETYPE_PEM) != 1 && !is_other_key())
 		return file_error(err, size, "private key", cfg->key_file);
+	/* Fails too for a key of another type, which loading does not compare. */
 	if (SSL_CTX_check_private_key(c) != 1) {
 		ERR_clear_error();
 		snprintf(err, size, "private key %s does not belong to certificate %s",

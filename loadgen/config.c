@@ -60,7 +60,7 @@ static const struct opt options[] = {
 	  .help = "How completions are waited for, here and by a server of our own." },
 	{ .name = "quiet", .type = OPT_FLAG, .offset = AT(quiet), .help = "No progress on stderr." },
 	{ .name = "repeat", .type = OPT_UINT, .offset = AT(repeat), .min = 1, .max = 100,
-	  .metavar = "N", .def = "1", .help = "Run every step this often; the table shows medians." },
+	  .metavar = "N", .def = "1", .help = "Run every step this often; medians and ranges are shown too." },
 	{ .name = "seed", .type = OPT_UINT, .offset = AT(seed), .min = 0, .max = UINT32_MAX,
 	  .metavar = "N", .def = "1", .help = "Of the message payload; PSNs and keys are never seeded." },
 	{ .name = "server", .type = OPT_STRING, .offset = AT(server), .metavar = "HOST",

@@ -31,6 +31,8 @@ static int exit_status_of(const struct ramp *r)
 	case CRITERION_INCONCLUSIVE: return EXIT_INCONCLUSIVE;
 	case CRITERION_PASS: break;
 	}
+	if (r->stop_reason == STOP_SERVER_LOST)
+		return EXIT_CRITERION;
 	return r->stop_reason == STOP_GENERATOR_FAILED ? EXIT_INCONCLUSIVE : EXIT_OK;
 }
 

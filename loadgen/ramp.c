@@ -26,6 +26,8 @@
 
 #define TICK_S 0.25
 #define CONTROL_TIMEOUT_NS (30 * NS_PER_S)
+/* Long phases ask now and then, because the server closes a silent control session after 600 s. */
+#define KEEPALIVE_NS (120 * NS_PER_S)
 
 #define NAME(phase, text) [RAMP_##phase] = text
 const char *const ramp_phase_names[] = {
@@ -51,6 +53,7 @@ static uint64_t deadline_of(const struct ramp *r, enum ramp_phase phase)
 	switch (phase) {
 	case RAMP_SERVER: return 60 * NS_PER_S;
 	case RAMP_INFO:
+	case RAMP_MARK:
 	case RAMP_COUNT: return 2 * CONTROL_TIMEOUT_NS;
 	case RAMP_CONNECT: return step_timeout_ns(r);
 	case RAMP_START: return 60 * NS_PER_S;
@@ -80,13 +83,9 @@ static void take_moment(struct ramp *r, struct step_moment *m)
 	m->now_ns = clock_now_ns();
 	if (res_usage_self(&m->generator) || res_machine_cpu(&m->machine))
 		log_warn("cannot read this process's resources");
-	m->worker_cpu_ns = 0;
-	for (uint32_t i = 0; i < r->n_workers; i++) {
-		uint64_t cpu = counter_get(&worker_stats(r->workers[i])->cpu_ns);
-
-		if (cpu > m->worker_cpu_ns)
-			m->worker_cpu_ns = cpu;
-	}
+	m->net_bytes = RAMP_SUM(r, bytes_sent) + RAMP_SUM(r, bytes_received);
+	for (uint32_t i = 0; i < r->n_workers; i++)
+		m->worker_cpu_ns[i] = counter_get(&worker_stats(r->workers[i])->cpu_ns);
 }
 
 /* --- steps --- */
@@ -102,22 +101,21 @@ static void begin_step(struct ramp *r)
 	}
 	results_event(r->results, "step_start", json_pack("{s:i, s:i}", "clients", target, "repetition",
 							  r->repetition));
-	r->step_start_ns = clock_now_ns();
-	ramp_ask(r, CONTROL_MARK);
-	ramp_enter(r, RAMP_CONNECT);
+	ramp_enter(r, RAMP_MARK);
 }
 
 static void write_histograms(struct ramp *r)
 {
 	struct step *s = r->step;
 	char name[64];
-	double start_s = (double)(s->begin.now_ns - r->run_start_ns) / 1e9;
+	double connect_s = (double)(r->step_start_ns - r->run_start_ns) / 1e9;
+	double measure_s = (double)(s->begin.now_ns - r->run_start_ns) / 1e9;
 
 	snprintf(name, sizeof(name), "step-%05u-%u-connect", s->target, s->repetition);
-	if (results_histogram(r->results, name, s->total, 0, (double)s->connect_wall_ns / 1e9))
+	if (results_histogram(r->results, name, s->total, connect_s, (double)s->connect_wall_ns / 1e9))
 		log_warn("cannot write %s", results_path(r->results, name));
 	snprintf(name, sizeof(name), "step-%05u-%u-response", s->target, s->repetition);
-	if (s->measured && results_histogram(r->results, name, s->response, start_s, s->measured_s))
+	if (s->measured && results_histogram(r->results, name, s->response, measure_s, s->measured_s))
 		log_warn("cannot write %s", results_path(r->results, name));
 }
 
@@ -154,8 +152,16 @@ static void end_step(struct ramp *r)
 
 /* --- phases --- */
 
+static uint64_t interval_ns(const struct ramp *r)
+{
+	uint64_t ns = r->cfg->duration_ns / 20;
+
+	return ns < 250 * NS_PER_MS ? 250 * NS_PER_MS : ns;
+}
+
 static void enter_connect(struct ramp *r)
 {
+	r->step_start_ns = clock_now_ns();
 	ramp_order_all(r, ORDER_CONNECT);
 }
 
@@ -171,8 +177,10 @@ static void enter_drain(struct ramp *r)
 {
 	struct step *s = r->step;
 
-	if (r->phase_start_ns && s->begin.now_ns) {
-		ramp_end_interval(r);
+	if (s->begin.now_ns) {
+		/* A rest too short to say anything would weigh as much as a whole interval. */
+		if (clock_now_ns() - r->last_interval_ns >= interval_ns(r) / 2)
+			ramp_end_interval(r);
 		take_moment(r, &s->end);
 	}
 	ramp_order_all(r, ORDER_STOP);
@@ -208,6 +216,7 @@ static void ramp_enter(struct ramp *r, enum ramp_phase phase)
 	r->report_arrived = false;
 	r->phase = phase;
 	switch (phase) {
+	case RAMP_MARK: ramp_ask(r, CONTROL_MARK); break;
 	case RAMP_CONNECT: enter_connect(r); break;
 	case RAMP_COUNT: ramp_ask(r, CONTROL_STATS); break;
 	case RAMP_START: ramp_order_all(r, ORDER_TRAFFIC); break;
@@ -231,6 +240,10 @@ static void advance(struct ramp *r)
 	struct step *s = r->step;
 
 	switch (r->phase) {
+	case RAMP_MARK:
+		if (r->report_arrived)
+			ramp_enter(r, r->stopping ? RAMP_DISCONNECT : RAMP_CONNECT);
+		break;
 	case RAMP_CONNECT:
 		if (!ramp_all_done(r))
 			return;
@@ -278,6 +291,9 @@ static void on_phase_deadline(struct ramp *r)
 	case RAMP_INFO:
 		stop_because(r, STOP_SERVER_LOST, "the server did not answer the control session");
 		ramp_enter(r, RAMP_STOP);
+		break;
+	case RAMP_MARK:
+		ramp_enter(r, RAMP_CONNECT);
 		break;
 	case RAMP_CONNECT:
 		r->step->step_timeout = true;
@@ -358,6 +374,7 @@ static void on_stats(struct ramp *r, json_t *report)
 		return; /* else asked again at the next tick */
 	case RAMP_SERVER:
 	case RAMP_INFO:
+	case RAMP_MARK:
 	case RAMP_CONNECT:
 	case RAMP_START:
 	case RAMP_WARMUP:
@@ -379,14 +396,17 @@ static void on_lost(struct ramp *r, const struct fail *fail, const char *text)
 		 text, fail_advice(fail));
 	stop_because(r, STOP_SERVER_LOST, detail);
 	r->report_arrived = true;
-	if (r->phase == RAMP_INFO || r->phase == RAMP_SERVER)
+	if (r->phase == RAMP_INFO || r->phase == RAMP_SERVER) {
 		ramp_enter(r, RAMP_STOP);
-	else if (r->phase == RAMP_RESTORE)
+	} else if (r->phase == RAMP_RESTORE) {
+		/* Nobody is left to say whether the pools came back. */
+		r->step->leaked = true;
 		end_step(r);
-	else if (r->phase == RAMP_WARMUP || r->phase == RAMP_MEASURE)
+	} else if (r->phase == RAMP_WARMUP || r->phase == RAMP_MEASURE) {
 		ramp_enter(r, RAMP_DRAIN);
-	else
+	} else {
 		advance(r);
+	}
 }
 
 static void on_report(void *arg, json_t *report, const struct fail *fail, const char *text)
@@ -397,14 +417,16 @@ static void on_report(void *arg, json_t *report, const struct fail *fail, const 
 		on_lost(r, fail, text);
 		return;
 	}
-	json_decref(r->last_report);
-	r->last_report = json_incref(report);
+	r->last_report_ns = clock_now_ns();
 	if (r->asked == CONTROL_INFO) {
 		r->info = json_incref(report);
 	} else if (!r->baseline) {
 		r->baseline = json_incref(report);
 		begin_step(r);
-	} else if (r->asked == CONTROL_STATS) {
+	} else if (r->asked == CONTROL_MARK) {
+		r->report_arrived = true;
+		advance(r);
+	} else {
 		on_stats(r, report);
 	}
 }
@@ -421,14 +443,12 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct ramp *r = w->data;
-	uint64_t interval_ns = r->cfg->duration_ns / 20;
 
 	(void)revents;
-	if (interval_ns < 250 * NS_PER_MS)
-		interval_ns = 250 * NS_PER_MS;
-	if (r->phase == RAMP_MEASURE && clock_now_ns() - r->last_interval_ns >= interval_ns)
+	if (r->phase == RAMP_MEASURE && clock_now_ns() - r->last_interval_ns >= interval_ns(r))
 		ramp_end_interval(r);
-	if (r->phase == RAMP_RESTORE && r->control && !control_is_busy(r->control))
+	if (r->control && !control_is_busy(r->control) &&
+	    (r->phase == RAMP_RESTORE || clock_now_ns() - r->last_report_ns > KEEPALIVE_NS))
 		ramp_ask(r, CONTROL_STATS);
 	progress_show(r);
 	ev_timer_again(loop, w);
@@ -482,6 +502,9 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
 		break;
 	case RAMP_CONNECT:
 		r->step->connected_peak = r->step->connected_held = (uint32_t)RAMP_SUM(r, live);
+		ramp_enter(r, RAMP_DISCONNECT);
+		break;
+	case RAMP_MARK:
 		ramp_enter(r, RAMP_DISCONNECT);
 		break;
 	case RAMP_START:
@@ -606,7 +629,6 @@ static void clean_up(struct ramp *r)
 	hist_free(r->before);
 	hist_free(r->interval);
 	json_decref(r->baseline);
-	json_decref(r->last_report);
 }
 
 int ramp_run(struct ramp *r, char *err, size_t err_size)

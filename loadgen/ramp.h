@@ -24,6 +24,7 @@ struct worker;
 enum ramp_phase {
 	RAMP_SERVER,		/* waits for our server to be ready; 60 s */
 	RAMP_INFO,		/* waits for the server's description */
+	RAMP_MARK,		/* waits until the server has started a new interval of its own; 60 s */
 	RAMP_CONNECT,		/* waits until every client is connected or has failed; --step-timeout */
 	RAMP_COUNT,		/* waits for the server's count of clients */
 	RAMP_START,		/* waits until every client has sent */
@@ -32,7 +33,7 @@ enum ramp_phase {
 	RAMP_DRAIN,		/* waits for what is in flight; 15 s, then those clients are given up */
 	RAMP_DISCONNECT,	/* waits until all clients are gone; 120 s */
 	RAMP_RESTORE,		/* waits until the server's pools are as at the start; 20 s */
-	RAMP_STOP,		/* waits for our server's end; its drain time and 10 s */
+	RAMP_STOP,		/* waits for our server's end; 20 s */
 	RAMP_DONE,
 	RAMP_N,
 };
@@ -57,7 +58,6 @@ struct ramp {
 	enum control_what asked;
 	bool report_arrived;		/* the one this phase waits for */
 	json_t *info, *baseline;
-	json_t *last_report;
 	json_t *generator_dev;		/* the RDMA device the workers use */
 
 	struct worker **workers;
@@ -66,7 +66,7 @@ struct ramp {
 	struct step *step;		/* the running one */
 	uint64_t step_start_ns, phase_start_ns;
 	struct hist *now, *before, *interval;	/* for the figures of an interval */
-	uint64_t last_interval_ns;
+	uint64_t last_interval_ns, last_report_ns;
 	uint64_t last_messages;
 	uint64_t last_progress_ns;
 	uint64_t run_start_ns;

@@ -109,7 +109,7 @@ json_t *report_row(const struct step *s)
 {
 	bool has = hist_count(s->response) > 0;
 
-	return json_pack("{s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
+	return json_pack("{s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
 		"clients", s->target, "repetition", s->repetition, "held", s->connected_held, "failed",
 		s->failed + s->dropped,
 		"connect_p50_ms", number(hist_count(s->total) ? ms(s->total, 50) : NAN),
@@ -121,7 +121,7 @@ json_t *report_row(const struct step *s)
 		"p99_us", number(hist_supports(s->response, 99) ? ms(s->response, 99) * 1e3 : NAN),
 		"server_cpus", number(step_server_cpus(s)), "generator_cpus", number(step_generator_cpus(s)),
 		"server_rss_mib", number(step_report_number(s->end.server, "resources.rss_bytes") / 1048576),
-		"steady", s->steady);
+		"steady", s->steady, "generator_saturated", s->generator_saturated);
 }
 
 json_t *report_run_json(const struct ramp *r, int argc, char **argv, int exit_status)
@@ -166,6 +166,7 @@ static void percent_cell(FILE *out, const json_t *row, const char *name, int wid
 
 static void print_table(const struct ramp *r, FILE *out)
 {
+	bool saturated = false;
 	json_t *row;
 	size_t i;
 
@@ -188,8 +189,12 @@ static void print_table(const struct ramp *r, FILE *out)
 		percent_cell(out, row, "server_cpus", 7);
 		percent_cell(out, row, "generator_cpus", 10);
 		cell(out, row, "server_rss_mib", 11, 0);
-		fprintf(out, "  %s\n", json_is_true(json_object_get(row, "steady")) ? "yes" : "no");
+		saturated |= json_is_true(json_object_get(row, "generator_saturated"));
+		fprintf(out, "  %s%s\n", json_is_true(json_object_get(row, "steady")) ? "yes" : "no",
+			json_is_true(json_object_get(row, "generator_saturated")) ? " *" : "");
 	}
+	if (saturated)
+		fprintf(out, "* the generator was saturated: the server can do at least this\n");
 }
 
 static void stage_cell(FILE *out, const json_t *stages, const char *name)

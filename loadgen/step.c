@@ -55,21 +55,25 @@ void step_free(struct step *s)
 	free(s);
 }
 
-/* Relative change over the whole range of a least-squares line through (t, y). */
+/* Relative change over the whole range of a least-squares line through (t, y). Intervals without a
+ * p99 (too few samples) do not count for it; 0 when fewer than STEADY_INTERVALS_MIN are left. */
 static double drift(const struct step *s, bool p99)
 {
-	double n = s->n_intervals, st = 0, sy = 0, stt = 0, sty = 0, slope, span;
+	double n = 0, st = 0, sy = 0, stt = 0, sty = 0, slope, span;
 
 	for (uint32_t i = 0; i < s->n_intervals; i++) {
 		double t = s->intervals[i].t_s;
 		double y = p99 ? s->intervals[i].p99_ns : s->intervals[i].messages_per_s;
 
+		if (p99 && y <= 0)
+			continue;
+		n++;
 		st += t;
 		sy += y;
 		stt += t * t;
 		sty += t * y;
 	}
-	if (n * stt - st * st <= 0 || sy <= 0)
+	if (n < STEADY_INTERVALS_MIN || n * stt - st * st <= 0 || sy <= 0)
 		return 0;
 	slope = (n * sty - st * sy) / (n * stt - st * st);
 	span = s->intervals[s->n_intervals - 1].t_s - s->intervals[0].t_s;
@@ -114,8 +118,10 @@ void step_collect(struct step *s, struct worker *const *workers, uint32_t n_work
 	for (uint32_t i = 0; i < n_workers; i++)
 		collect_worker(s, worker_stats(workers[i]), cfg);
 	s->steady = s->measured && is_steady(s);
-	s->generator_saturated = s->measured && window_s > 0 &&
-		(double)(s->end.worker_cpu_ns - s->begin.worker_cpu_ns) / 1e9 / window_s > SATURATED_CPUS;
+	for (uint32_t i = 0; i < n_workers && s->measured && window_s > 0; i++)
+		if ((double)(s->end.worker_cpu_ns[i] - s->begin.worker_cpu_ns[i]) / 1e9 / window_s >
+		    SATURATED_CPUS)
+			s->generator_saturated = true;
 }
 
 double step_littles_residual(const struct step *s, const struct loadgen_config *cfg)
@@ -203,7 +209,7 @@ static json_t *generator_resources(const struct step *s, struct worker *const *w
 {
 	const struct res_usage *a = &s->begin.generator, *b = &s->end.generator;
 	uint64_t qps = 0, cqs = 0, mrs = 0, pinned = 0;
-	double bytes = 2 * s->bytes_per_s;
+	double bytes = (double)(s->end.net_bytes - s->begin.net_bytes);
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct worker_stats *st = worker_stats(workers[i]);
@@ -219,7 +225,7 @@ static json_t *generator_resources(const struct step *s, struct worker *const *w
 			 "window_s", number(window_s(s)), "rss_bytes", (json_int_t)b->rss_bytes, "fds",
 			 (json_int_t)b->fds, "threads", (json_int_t)b->threads, "qps", (json_int_t)qps,
 			 "cqs", (json_int_t)cqs, "mrs", (json_int_t)mrs, "pinned_bytes", (json_int_t)pinned,
-			 "net_bytes", whole(bytes * s->measured_s), "net_bytes_per_s", number(bytes));
+			 "net_bytes", whole(bytes), "net_bytes_per_s", number(bytes / window_s(s)));
 }
 
 static json_t *machine_resources(const struct step *s)

@@ -16,20 +16,22 @@ struct hist;
 struct worker;
 
 #define STEP_INTERVALS_MAX 256
+#define STEP_WORKERS_MAX 256	/* --threads, at most */
 
 /* Both sides at one moment. */
 struct step_moment {
 	uint64_t now_ns;
 	struct res_usage generator;
 	struct res_machine_cpu machine;
-	uint64_t worker_cpu_ns;		/* busiest worker thread */
+	uint64_t worker_cpu_ns[STEP_WORKERS_MAX];
+	uint64_t net_bytes;		/* generator: sent and received, TLS and RDMA payload */
 	json_t *server;			/* statistics report; NULL until it arrived */
 };
 
 struct step {
 	uint32_t target;
 	uint32_t repetition;		/* from 1 */
-	uint32_t attempted, connected_peak, connected_held, failed, dropped;
+	uint32_t attempted, connected_peak /* when connecting ended */, connected_held, failed, dropped;
 	int64_t server_connected;	/* by the server's own count once all were up; -1 unknown */
 	uint64_t connect_wall_ns;	/* from the first start to the last connected */
 	struct hist *stages[STAGE_TIMED], *total, *response;

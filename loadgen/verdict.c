@@ -63,7 +63,7 @@ static void add_connect_time(json_t *verdict, const struct step *s, const struct
 		add(verdict, s, "connection time p50", required, measured, CRITERION_INCONCLUSIVE);
 		return;
 	}
-	snprintf(measured, sizeof(measured), "%.3g ms", p50_ms);
+	snprintf(measured, sizeof(measured), p50_ms >= 100 ? "%.0f ms" : "%.3g ms", p50_ms);
 	add(verdict, s, "connection time p50", required, measured,
 	    p50_ms < t->connect_ms ? CRITERION_PASS : CRITERION_FAIL);
 }

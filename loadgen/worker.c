@@ -156,8 +156,6 @@ static void on_live(void *arg, struct client_conn *c)
 	record_stages(w, c);
 	counter_set(&st->connecting, counter_get(&st->connecting) - 1);
 	counter_add(&st->live, 1);
-	if (counter_get(&st->live) > counter_get(&st->live_peak))
-		counter_set(&st->live_peak, counter_get(&st->live));
 	if (w->cfg.cfg->verify)
 		counter_add(&st->psn_verified, 1);
 	connect_more(w);
@@ -309,7 +307,6 @@ static void reset_step(struct worker *w, uint32_t clients)
 	counter_set(&st->started, 0);
 	counter_set(&st->failed, 0);
 	counter_set(&st->dropped, 0);
-	counter_set(&st->live_peak, 0);
 	counter_set(&st->messages, 0);
 	counter_set(&st->messages_measured, 0);
 	counter_set(&st->measure_start_ns, 0);

@@ -33,7 +33,7 @@ enum worker_order {
 
 /* Written by the worker, read by anybody. */
 struct worker_stats {
-	counter started, connecting, live, live_peak, failed, dropped;
+	counter started, connecting, live, failed, dropped;
 	counter messages, messages_measured, in_flight;
 	counter measure_start_ns, measure_end_ns;
 	counter bytes_sent, bytes_received;

@@ -147,7 +147,7 @@ static bool admit(struct conn *c)
 }
 
 /* Takes all that a grant needs. 0, or the code to refuse with. What was taken is given back when the
- * connection closes, and by drop_grant when the client may try again. */
+ * connection closes; a PSN conflict, after which the client may try again, takes nothing. */
 static enum refuse_code take_grant(struct conn *c, const struct frame_hello *h,
 				   struct frame_grant *g, const char **why)
 {

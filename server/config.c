@@ -44,7 +44,7 @@ static const struct opt options[] = {
 	  .metavar = "N", .def = "1024", .help = "Clients connected at once; more are refused as `full`." },
 	{ .name = "max-handshakes", .type = OPT_UINT, .offset = AT(max_handshakes), .min = 1, .max = 65536,
 	  .metavar = "N", .def = "512",
-	  .help = "TLS handshakes in progress per shard; further connections wait in the backlog." },
+	  .help = "TLS connections open at once per shard, handshakes mostly; more wait in the backlog." },
 	{ .name = "message-size", .type = OPT_SIZE, .offset = AT(message_bytes),
 	  .min = FRAME_MESSAGE_BYTES_MIN, .max = FRAME_MESSAGE_BYTES_MAX, .metavar = "BYTES",
 	  .def = "4k", .help = "Largest message, 16-byte header included." },

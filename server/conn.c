@@ -200,6 +200,7 @@ struct conn *conn_new(struct shard *s, int fd, const struct addr *peer)
 		close(fd);
 		return NULL;
 	}
+	s->tls_open++;
 	ev_timer_init(&c->deadline, on_deadline, 0., 0.);
 	c->deadline.data = c;
 	conn_set_state(c, CONN_ST_TLS_ACCEPT);
@@ -213,6 +214,7 @@ void conn_close_tls(struct conn *c)
 	ev_io_stop(c->shard->loop, &c->tls_io);
 	tls_free(c->tls);
 	c->tls = NULL;
+	c->shard->tls_open--;
 }
 
 /* Gives back what the grant took. PSNs that were programmed into a QP rest with it. */

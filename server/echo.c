@@ -19,6 +19,8 @@ void echo_set_live(struct conn *c)
 	hist_record(s->stats.stages[SS_ACCEPT_TO_ESTABLISHED], clock_now_ns() - c->accepted_ns);
 	counter_add(&s->stats.established, 1);
 	c->heard = true;
+	/* The client has its GRANT, or it would not be here: TLS has no more to say. */
+	conn_close_tls(c);
 	conn_set_state(c, CONN_ST_LIVE);
 	connected = s->lists[CONN_ST_LIVE].n;
 	if (connected > counter_get(&s->stats.connected_peak))

@@ -46,7 +46,8 @@ static int check_device(const struct server_config *c, const struct dev *dev, ch
 {
 	uint64_t qps = (uint64_t)c->shard_clients * c->threads;
 	uint64_t max_qp = (uint64_t)dev->attr.max_qp, max_cqe = (uint64_t)dev->attr.max_cqe;
-	uint64_t cqs = c->threads * (1 + ((uint64_t)c->shard_qps * c->sq_depth + max_cqe - 1) / max_cqe);
+	uint64_t qps_per_cq = max_cqe / c->sq_depth;
+	uint64_t cqs = c->threads * (1 + (qps_per_cq ? (c->shard_qps + qps_per_cq - 1) / qps_per_cq : 0));
 
 	if (qps > max_qp)
 		return too_low(err, size, c, "the device's max_qp", max_qp, qps,

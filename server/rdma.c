@@ -15,14 +15,12 @@
 static void reject(struct shard *s, struct rdma_cm_id *id, enum refuse_code code)
 {
 	uint8_t data[PDATA_REJECT_BYTES];
-	struct fail f = { .stage = STAGE_RDMA_CONNECT, .kind = FAIL_REFUSED, .code = (int)code };
 
 	pdata_encode_reject((uint16_t)code, data);
 	cm_reject(id, data, sizeof(data));
 	cm_id_destroy(id);
 	if (code < STATS_REFUSE_MAX)
 		counter_add(&s->stats.refused[code], 1);
-	fail_table_count(&s->stats.failures, &f);
 	log_debug("shard %u: RDMA request rejected: %s", s->index, refuse_code_name(code));
 }
 
@@ -98,6 +96,15 @@ static int set_up(struct conn *c, const struct cm_event *e)
 	return ret ? ret : accept_request(c, e->qpn);
 }
 
+/* A request that is not its session owner's, or has no session: the peer's failure. */
+static void reject_peer(struct shard *s, struct rdma_cm_id *id, enum refuse_code code)
+{
+	struct fail f = { .stage = STAGE_RDMA_CONNECT, .kind = FAIL_REFUSED, .code = (int)code };
+
+	fail_table_count(&s->stats.failures, &f);
+	reject(s, id, code);
+}
+
 static void on_connect_request(struct shard *s, const struct cm_event *e)
 {
 	struct pdata_proof proof;
@@ -107,13 +114,13 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 	int ret;
 
 	if (pdata_decode_proof(PDATA_REQUEST, e->private_data, e->private_bytes, &proof)) {
-		reject(s, e->id, REFUSE_BAD_REQUEST);
+		reject_peer(s, e->id, REFUSE_BAD_REQUEST);
 		return;
 	}
 	/* Consumed here, before anything else is looked at: a session is good for one try. */
 	index = session_take(s->sessions, proof.session);
 	if (index == SESSION_NONE) {
-		reject(s, e->id, REFUSE_BAD_SESSION);
+		reject_peer(s, e->id, REFUSE_BAD_SESSION);
 		return;
 	}
 	c = &s->conns[index];
@@ -121,7 +128,7 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 	c->accepted_ns = clock_now_ns();
 	code = check_proof(c, e, &proof);
 	if (code) {
-		reject(s, e->id, code);
+		reject_peer(s, e->id, code);
 		conn_close(c, CLOSE_REFUSED);
 		return;
 	}

@@ -23,6 +23,7 @@
 #include "server/session.h"
 
 #define ACCEPT_BUDGET 64
+#define ACCEPT_RETRY_NS (100 * NS_PER_MS)
 #define TLS_BACKLOG 4096
 #define RDMA_BACKLOG 1024	/* the kernel's default cap, net.rdma_ucm.max_backlog */
 #define QP_BUDGET 32		/* queue pairs made or recycled in one go: about 10 ms emulated */
@@ -55,6 +56,12 @@ static void accept_one(struct shard *s, int fd, const struct sockaddr_storage *s
 		boot_start(c);
 }
 
+/* Descriptors are what is bounded: a TLS connection counts until it is closed, not only in handshake. */
+static bool has_room(const struct shard *s)
+{
+	return s->tls_open < s->cfg->max_handshakes && s->lists[CONN_ST_FREE].n > 0;
+}
+
 static void pause_accepting(struct shard *s)
 {
 	ev_io_stop(s->loop, &s->listen_io);
@@ -63,9 +70,10 @@ static void pause_accepting(struct shard *s)
 
 void shard_resume_accepting(struct shard *s)
 {
-	if (!s->accept_paused || s->drain_deadline_ns ||
-	    shard_handshakes(s) >= s->cfg->max_handshakes || !s->lists[CONN_ST_FREE].n)
+	if (!s->accept_paused || s->drain_deadline_ns || !has_room(s) ||
+	    (s->accept_not_before_ns && clock_now_ns() < s->accept_not_before_ns))
 		return;
+	s->accept_not_before_ns = 0;
 	s->accept_paused = false;
 	ev_io_start(s->loop, &s->listen_io);
 }
@@ -81,7 +89,7 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
 		socklen_t len = sizeof(ss);
 		int fd;
 
-		if (shard_handshakes(s) >= s->cfg->max_handshakes || !s->lists[CONN_ST_FREE].n) {
+		if (!has_room(s)) {
 			pause_accepting(s);
 			return;
 		}
@@ -90,6 +98,7 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
 			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
 				log_warn("cannot accept: %s; raise the limit of open files (ulimit -n)",
 					 strerror(errno));
+				s->accept_not_before_ns = clock_now_ns() + ACCEPT_RETRY_NS;
 				pause_accepting(s);
 			}
 			return;

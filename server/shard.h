@@ -59,7 +59,9 @@ struct shard {
 	ev_timer housekeeping, probe;
 	ev_prepare turn_end;
 	int listen_fd;
-	bool accept_paused;		/* too many handshakes */
+	bool accept_paused;		/* too many TLS connections, or no descriptors */
+	uint64_t accept_not_before_ns;	/* after running out of descriptors */
+	uint32_t tls_open;		/* TLS connections, control sessions and lingering ones among them */
 	uint64_t drain_deadline_ns;	/* 0: not draining */
 
 	struct dev dev;

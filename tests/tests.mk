@@ -3,6 +3,7 @@
 
 UNIT_FAKES := $(patsubst %,tests/unit/fakes/fake_%,core queues rdmacm verbs)
 UNIT_COMMON := $(COMMON:%=common/%) $(UNIT_FAKES)
+UNIT_CLIENT := $(UNIT_COMMON) $(CLIENT:%=client/%) $(patsubst %,tests/unit/helpers/%,certs client_rig)
 UNIT_SERVER := $(UNIT_COMMON) $(filter-out server/main,$(SERVER:%=server/%)) \
 	$(patsubst %,tests/unit/helpers/%,certs server_peer server_rig)
 UNIT_VERBS := common/addr common/cm common/ep common/log common/qp_pool common/rc common/region \
@@ -11,8 +12,9 @@ UNIT_VERBS := common/addr common/cm common/ep common/log common/qp_pool common/r
 UNIT_test_addr := common/addr
 UNIT_test_auth := common/addr common/auth
 UNIT_test_cm := $(UNIT_VERBS)
-UNIT_test_client_conn := $(UNIT_COMMON) $(CLIENT:%=client/%) tests/unit/helpers/certs \
-	tests/unit/helpers/client_rig
+UNIT_test_client_boot := $(UNIT_CLIENT)
+UNIT_test_client_conn := $(UNIT_CLIENT)
+UNIT_test_client_rdma := $(UNIT_CLIENT)
 UNIT_test_ep := $(UNIT_VERBS)
 UNIT_test_fail := common/fail common/fail_table common/frame common/addr
 UNIT_test_frame := common/addr common/frame

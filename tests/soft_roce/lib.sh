@@ -150,6 +150,19 @@ ends() { # WHAT NAME LIMIT_S STATUS EXTENDED_REGEX
     fi
 }
 
+# A ping is interrupted; all it sent was answered, but perhaps the one under way.
+loses_nothing() { # WHAT NAME [SIGNAL]
+    local text regex='([0-9]+) messages sent, ([0-9]+) replies'
+    kill "-${3:-INT}" "${pid[$2]}"
+    end_of "$2" 10
+    text=$(tail -n 4 "${logs[$2]}")
+    if ((status == 0)) && [[ $text =~ $regex ]] && ((BASH_REMATCH[1] - BASH_REMATCH[2] <= 1)); then
+        ok "$1"
+    else
+        not_ok "$1" "exit status $status: $text"
+    fi
+}
+
 # ---- servers
 
 server_ports=(--tls-port 0 --rdma-port 0)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs the tests over real RDMA connections: on this machine's device if there is an active one, else each
-# script in a micro-VM with Soft-RoCE.
+# script in a micro-VM with Soft-RoCE. (usage and softroce_script need no device and run here.)
 #
 # Usage: tests/soft_roce/run.sh TOTALS [SCRIPT...]
 #
@@ -16,7 +16,7 @@ if (($# == 0)); then
 fi
 totals=$1
 shift
-(($# > 0)) || set -- psn client security load softroce_script
+(($# > 0)) || set -- usage psn client security load softroce_script
 limit_s=240
 scratch=build/tests-soft-roce
 mkdir -p "$scratch" "$(dirname "$totals")"
@@ -30,7 +30,7 @@ else
 fi
 
 run_one() { # SCRIPT TALLY
-    if [[ $where == native ]]; then
+    if [[ $where == native || $1 == */test_usage.sh || $1 == */test_softroce_script.sh ]]; then
         TALLY=$2 timeout -k 5 $limit_s "$1"
     else
         scripts/softroce vm --timeout $limit_s --env TALLY="$2" --env RAMPART_BIN --env RAMPART_B \

@@ -153,8 +153,7 @@ done
 counted "the server counted every refusal the attackers saw: ${terms[*]#events.refused.}" main "${terms[@]}"
 is "refusals of every kind were seen" "${#refusals[@]}" 7
 
-kill -INT "${pid[bystander]}"
-ends "a client that was there all the time lost nothing" bystander 10 0 ', 0% loss'
+loses_nothing "a client that was there all the time lost nothing" bystander
 serves "a new client is served" main
 all_back "after all attacks everything is back" main
 stop_server main

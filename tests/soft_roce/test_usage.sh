@@ -1,0 +1,51 @@
+#!/bin/bash
+# Wrong use of the three programs: exit status 2 and one line that names the argument and says what is
+# allowed. Needs no RDMA device; where there is none, the programs must say what to do about that.
+
+. tests/soft_roce/lib.sh
+
+wrong() { # REGEX PROGRAM ARGUMENTS...
+    local regex=$1 program=$2
+    shift 2
+    gives "wrong use: $program $*" 2 "^$program: $regex[^"$'\n'"]*\$" "$bin$program" "$@"
+}
+
+for program in rdma_server rdma_client performance_test; do
+    gives "$program --help" 0 "^Usage: $program .*--log-level LEVEL.*Exit status: 0 " "$bin$program" --help
+    gives "$program --version" 0 "^$program [0-9]" "$bin$program" --version
+    wrong '--polll: unknown option; did you mean --poll\?' $program --polll
+    wrong "--poll: sometimes is not allowed; allowed: event, busy or adaptive" $program --poll=sometimes
+    wrong '--tls-port: 65536 is not allowed; allowed: [01] to 65535' $program --tls-port 65536
+    wrong '--ca: ' $program --ca
+    wrong '--verify: ' $program --verify --verify
+done
+wrong '--max-clients: 0 is not allowed; allowed: 1 to 200000' rdma_server --max-clients 0
+wrong '--credits: ' rdma_server --credits ten
+wrong "--bind: 'here' is not an IPv4 or IPv6 address" rdma_server --bind here
+wrong '--bind: 0.0.0.0 is not allowed' rdma_server --bind 0.0.0.0
+wrong '--rdma-port: .*ports above 65535' rdma_server --threads 4 --rdma-port 65534
+wrong '--cert and --key: give both or neither' rdma_server --cert x
+wrong 'now: no operands are taken' rdma_server now
+wrong 'HOST is missing' rdma_client
+wrong 'a command is missing; allowed: ping, send, write, read, info' rdma_client 10.77.0.1
+wrong "'pong' is not a command" rdma_client 10.77.0.1 pong
+wrong 'send and write take one TEXT' rdma_client 10.77.0.1 send
+wrong 'this command takes no operand' rdma_client 10.77.0.1 info now
+wrong '--count does not go with info' rdma_client --count 3 10.77.0.1 info
+wrong '--cert and --key: give both or neither' rdma_client --key x 10.77.0.1 info
+wrong '--clients: 0 is not allowed; allowed: 1 to 100000' performance_test --clients 0
+wrong '--steps: ' performance_test --steps 10,,20
+wrong '--clients and --steps|--steps.*--clients' performance_test --steps 10 --clients 20
+wrong '(--tls-port|--server)' performance_test --tls-port 99
+wrong '--duration: ' performance_test --duration -3
+wrong "--name: 'a/b' is not allowed" performance_test --name a/b
+
+if [[ ! -e /sys/class/infiniband ]] || [[ ! $(ls /sys/class/infiniband) ]]; then
+    no_device='no RDMA device.*scripts/softroce'
+    gives "no RDMA device: rdma_server says what to do" 3 "$no_device" "${bin}rdma_server" "${server_files[@]}"
+    gives "no RDMA device: rdma_client says what to do" 3 "$no_device" \
+        "${bin}rdma_client" "${tls_options[@]}" 127.0.0.1 ping
+    gives "no RDMA device: performance_test says what to do" 3 "$no_device" \
+        "${bin}performance_test" --environment native --output "$tmp/results"
+fi
+finish

@@ -1,0 +1,386 @@
+/* A client context on the fake device and its scripted server. See client_rig.h. */
+#include "tests/unit/helpers/client_rig.h"
+
+#include "tests/unit/helpers/unit.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/cm.h"
+#include "common/ep.h"
+#include "common/log.h"
+#include "common/msg.h"
+#include "common/tls.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
+
+#define TURNS_MAX 500
+
+struct client_rig cli;
+
+/* ---- what the user is told ---- */
+
+static void on_live(void *arg, struct client_conn *c)
+{
+	assert_ptr_equal(arg, &cli);
+	cli.live++;
+	if (cli.on_live)
+		cli.on_live(c);
+}
+
+static void on_message(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data,
+		       uint32_t bytes)
+{
+	(void)arg;
+	assert_int_equal(data[0], MSG_REPLY);
+	cli.messages++;
+	cli.sequence = sequence;
+	cli.bytes = bytes;
+	if (cli.on_message)
+		cli.on_message(c);
+}
+
+static void on_one_sided(void *arg, struct client_conn *c)
+{
+	(void)arg;
+	cli.one_sided++;
+	if (cli.on_one_sided)
+		cli.on_one_sided(c);
+}
+
+static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
+{
+	(void)arg;
+	cli.closed++;
+	cli.fail = *fail;
+	cli.closed_conn = c;
+	snprintf(cli.refuse_text, sizeof(cli.refuse_text), "%s", c->refuse_text);
+	if (cli.on_closed)
+		cli.on_closed(c);
+}
+
+static const struct client_ops ops = { on_live, on_message, on_one_sided, on_closed };
+
+/* ---- the rig ---- */
+
+int client_rig_group_setup(void **state)
+{
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);	/* as main does */
+	log_init("client", getenv("RIG_DEBUG") ? LOG_LVL_DEBUG : LOG_LVL_ERROR);
+	return certs_make(&cli.certs);
+}
+
+int client_rig_group_teardown(void **state)
+{
+	(void)state;
+	certs_remove(&cli.certs);
+	return 0;
+}
+
+static int listen_somewhere(struct addr *out)
+{
+	struct addr a;
+	socklen_t len = sizeof(a.ss);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || addr_parse("127.0.0.1", 0, &a) || bind(fd, (struct sockaddr *)&a.ss, a.len) ||
+	    listen(fd, 16) || getsockname(fd, (struct sockaddr *)&a.ss, &len))
+		return -1;
+	*out = a;
+	return fd;
+}
+
+int client_rig_init(void **state)
+{
+	struct tls_config tls = { .server = true, .cert_file = cli.certs.server_cert,
+				  .key_file = cli.certs.server_key };
+	struct certs certs = cli.certs;
+	char err[300];
+
+	(void)state;
+	fake_reset();
+	memset(&cli, 0, sizeof(cli));
+	cli.certs = certs;
+	cli.cfg = (struct client_config){ .verify_name = "127.0.0.1", .ca_file = cli.certs.ca,
+					  .message_bytes = 512, .buffer_bytes = 1024, .depth = 4,
+					  .region = true, .verify = true, .max_conns = 2,
+					  .poll = POLL_EVENT, .stage_timeout_ns = 30 * NS_PER_S };
+	cli.listen_fd = listen_somewhere(&cli.cfg.server);
+	cli.server_qpn = 0x999;
+	cli.loop = ev_loop_new(EVFLAG_AUTO);
+	return cli.listen_fd < 0 || tls_ctx_new(&tls, &cli.server_ctx, err, sizeof(err)) ? -1 : 0;
+}
+
+void client_rig_start(void)
+{
+	char err[400] = "";
+	struct ep_counts e;
+
+	if (client_ctx_new(&cli.cfg, &ops, &cli, cli.loop, &cli.ctx, err, sizeof(err)))
+		fail_msg("%s", err);
+	ep_get_counts(cli.ctx->ep, &e);
+	cli.bufs_free = e.bufs_free;
+	cli.bufs_posted = e.bufs_posted;
+}
+
+int client_rig_stop(void **state)
+{
+	(void)state;
+	client_ctx_free(cli.ctx);
+	cli.ctx = NULL;
+	tls_free(cli.tls);
+	tls_ctx_free(cli.server_ctx);
+	close(cli.listen_fd);
+	ev_loop_destroy(cli.loop);
+	fake_check();
+	return 0;
+}
+
+void client_turn(void)
+{
+	ev_run(cli.loop, EVRUN_NOWAIT);
+}
+
+void client_wait(void)
+{
+	ev_run(cli.loop, EVRUN_ONCE);
+}
+
+void client_expire(struct client_conn *c)
+{
+	assert_true(ev_is_active(&c->deadline));
+	ev_timer_stop(cli.loop, &c->deadline);
+	ev_feed_event(cli.loop, &c->deadline, EV_TIMER);
+	client_turn();
+	client_turn();
+}
+
+void client_assert_all_back(void)
+{
+	struct qp_pool_counts q;
+	struct ep_counts e;
+
+	for (int i = 0; i < 4; i++)
+		client_turn();
+	qp_pool_maintain(cli.ctx->qps, clock_now_ns() + 60 * NS_PER_S, 1000);
+	qp_pool_get_counts(cli.ctx->qps, &q);
+	ep_get_counts(cli.ctx->ep, &e);
+	assert_int_equal(cli.ctx->n_free, cli.cfg.max_conns);
+	assert_int_equal(q.in_use, 0);
+	assert_int_equal(q.quarantined, 0);
+	assert_int_equal(e.bufs_free, cli.bufs_free);
+	assert_int_equal(e.bufs_posted, cli.bufs_posted);
+	assert_int_equal(fake_cm_ids(), 0);
+}
+
+void client_assert_failed(enum stage stage, enum fail_kind kind, int code)
+{
+	client_until(cli.closed > 0);
+	assert_int_equal(cli.closed, 1);
+	assert_int_equal(cli.fail.stage, stage);
+	assert_int_equal(cli.fail.kind, kind);
+	assert_int_equal(cli.fail.code, code);
+	client_assert_all_back();
+	assert_int_equal(cli.closed, 1);
+}
+
+/* ---- the script ---- */
+
+void script_accept(void)
+{
+	int fd, one = 1;
+
+	assert_int_equal(poll(&(struct pollfd){ .fd = cli.listen_fd, .events = POLLIN }, 1, 2000), 1);
+	fd = accept4(cli.listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	assert_true(fd >= 0);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	assert_int_equal(tls_new(cli.server_ctx, fd, NULL, &cli.tls), 0);
+}
+
+static void turn_when_readable(void)
+{
+	client_turn();
+	poll(&(struct pollfd){ .fd = tls_fd(cli.tls), .events = POLLIN }, 1, 10);
+}
+
+void script_handshake(void)
+{
+	enum tls_status st = TLS_WANT_READ;
+
+	for (int i = 0; i < TURNS_MAX && st != TLS_DONE; i++) {
+		turn_when_readable();
+		st = tls_handshake(cli.tls);
+		assert_int_not_equal(st, TLS_FAILED);
+		assert_int_not_equal(st, TLS_EOF);
+	}
+	assert_int_equal(st, TLS_DONE);
+}
+
+static bool read_all(uint8_t *buf, size_t n)
+{
+	size_t have = 0;
+
+	for (int i = 0; i < TURNS_MAX && have < n; i++) {
+		size_t got = 0;
+		enum tls_status st = tls_read(cli.tls, buf + have, n - have, &got);
+
+		if (st == TLS_EOF || st == TLS_FAILED)
+			return false;
+		if (st == TLS_DONE)
+			have += got;
+		else
+			turn_when_readable();
+	}
+	assert_int_equal(have, n);
+	return true;
+}
+
+bool script_read_hello(void)
+{
+	uint8_t buf[FRAME_HELLO_BYTES];
+	const char *why = "";
+
+	if (!read_all(buf, sizeof(buf)))
+		return false;
+	if (frame_decode_hello(buf, sizeof(buf), &cli.hello, &why))
+		fail_msg("%s", why);
+	return true;
+}
+
+void script_send(const void *bytes, size_t n)
+{
+	size_t put;
+
+	assert_int_equal(tls_write(cli.tls, bytes, n, &put), TLS_DONE);
+	assert_int_equal(put, n);
+}
+
+void script_default_grant(void)
+{
+	struct frame_grant *g = &cli.grant;
+
+	memset(g, 0, sizeof(*g));
+	for (size_t i = 0; i < sizeof(g->session); i++)
+		g->session[i] = (uint8_t)(i + 1);
+	g->psn = 0xbeef01;
+	g->message_bytes = 4096;
+	g->credits = 4;
+	g->features = cli.cfg.region ? FRAME_FEATURE_REGION : 0;
+	assert_int_equal(addr_parse("127.0.0.1", 7472, &g->rdma), 0);
+	g->expires_ms = 30000;
+	if (cli.cfg.region) {
+		g->region_addr = UINT64_C(0x7f0000001000);
+		g->region_bytes = 4096;
+		g->region_rkey = 0xabc123;
+	}
+}
+
+void script_grant(void)
+{
+	uint8_t buf[FRAME_GRANT_BYTES];
+
+	script_send(buf, frame_encode_grant(&cli.grant, buf));
+	assert_int_equal(tls_export_key(cli.tls, AUTH_LABEL_CLIENT, cli.grant.session, FRAME_SESSION_BYTES,
+					cli.keys.client, AUTH_KEY_BYTES), 0);
+	assert_int_equal(tls_export_key(cli.tls, AUTH_LABEL_SERVER, cli.grant.session, FRAME_SESSION_BYTES,
+					cli.keys.server, AUTH_KEY_BYTES), 0);
+}
+
+void script_hang_up(void)
+{
+	tls_free(cli.tls);
+	cli.tls = NULL;
+}
+
+void script_proof(struct client_conn *c, uint8_t data[196])
+{
+	struct addr local, peer;
+	struct auth_binding b = { .session = cli.grant.session, .client_qpn = rc_qpn(&c->rc),
+				  .server_qpn = cli.server_qpn, .client = &local, .server = &peer };
+	struct pdata_proof proof;
+
+	memset(data, 0, 196);
+	memcpy(proof.session, cli.grant.session, sizeof(proof.session));
+	assert_int_equal(cm_addresses(c->rc.id, &local, &peer), 0);
+	assert_int_equal(auth_hmac(cli.keys.server, &b, proof.hmac), 0);
+	pdata_encode_proof(PDATA_REPLY, &proof, data);
+}
+
+void script_response(struct client_conn *c, const uint8_t *data, uint8_t bytes)
+{
+	fake_cm_event(c->rc.id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, cli.server_qpn, data, bytes);
+	client_turn();
+}
+
+bool script_reply(struct client_conn *c, uint32_t bytes, uint64_t sequence)
+{
+	struct msg_header h = { .type = MSG_REPLY, .credits = 1, .length = bytes, .sequence = sequence };
+	uint8_t data[1024] = { 0 };
+	bool ok;
+
+	msg_encode(&h, data);
+	ok = fake_deliver(c->rc.qp, data, bytes);
+	client_turn();
+	return ok;
+}
+
+static void step(struct client_conn *c, enum client_state from)
+{
+	uint8_t data[196];
+
+	switch ((int)from) {
+	case CLIENT_ST_TCP_CONNECT:
+		script_accept();
+		client_until(c->state != CLIENT_ST_TCP_CONNECT);
+		break;
+	case CLIENT_ST_TLS_HANDSHAKE:
+		script_handshake();
+		client_until(c->state != CLIENT_ST_TLS_HANDSHAKE);
+		assert_true(script_read_hello());
+		break;
+	case CLIENT_ST_PSN_EXCHANGE:
+		script_default_grant();
+		script_grant();
+		client_until(c->state != CLIENT_ST_PSN_EXCHANGE);
+		break;
+	case CLIENT_ST_ADDR_RESOLVE:
+		fake_cm_event(c->rc.id, RDMA_CM_EVENT_ADDR_RESOLVED, 0, 0, NULL, 0);
+		client_turn();
+		break;
+	case CLIENT_ST_ROUTE_RESOLVE:
+		fake_cm_event(c->rc.id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0, 0, NULL, 0);
+		client_turn();
+		break;
+	case CLIENT_ST_RDMA_CONNECT:
+		script_proof(c, data);
+		script_response(c, data, sizeof(data));
+		break;
+	case CLIENT_ST_FIRST_REPLY:
+		assert_true(script_reply(c, MSG_HEADER_BYTES, 0));
+		break;
+	}
+}
+
+struct client_conn *client_at(enum client_state state)
+{
+	struct client_conn *c = client_connect(cli.ctx, clock_now_ns(), NULL);
+
+	assert_non_null(c);
+	for (enum client_state st = CLIENT_ST_TCP_CONNECT; st < state; st++) {
+		assert_int_equal(c->state, st);
+		step(c, st);
+	}
+	assert_int_equal(c->state, state);
+	return c;
+}

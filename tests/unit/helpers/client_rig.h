@@ -1,0 +1,84 @@
+/* A client context on the fake device, driven turn by turn, and a scripted server: real TLS over
+ * loopback, and a connection manager that answers when the test says so. */
+#ifndef RAMPART_TESTS_UNIT_CLIENT_RIG_H
+#define RAMPART_TESTS_UNIT_CLIENT_RIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/conn.h"
+#include "tests/unit/helpers/certs.h"
+
+struct client_rig {
+	struct certs certs;
+	struct client_config cfg;
+	struct ev_loop *loop;
+	struct client_ctx *ctx;
+	uint32_t bufs_free, bufs_posted;	/* when it was started */
+
+	/* what the user was told */
+	int live, messages, one_sided, closed;
+	uint64_t sequence;
+	uint32_t bytes;
+	struct fail fail;
+	struct client_conn *closed_conn;
+	char refuse_text[FRAME_REFUSE_TEXT_MAX + 1];
+	/* called besides; may be NULL */
+	void (*on_live)(struct client_conn *c);
+	void (*on_message)(struct client_conn *c);
+	void (*on_one_sided)(struct client_conn *c);
+	void (*on_closed)(struct client_conn *c);
+
+	/* the scripted server */
+	int listen_fd;
+	struct tls_ctx *server_ctx;
+	struct tls *tls;
+	struct frame_hello hello;
+	struct frame_grant grant;
+	struct auth_keys keys;
+	uint32_t server_qpn;
+};
+extern struct client_rig cli;
+
+int client_rig_group_setup(void **state);
+int client_rig_group_teardown(void **state);
+/* Fakes reset, server listening; configuration for 2 connections of depth 4 with messages of 512 bytes,
+ * a region, and read-back of PSNs; no context yet. */
+int client_rig_init(void **state);
+void client_rig_start(void);
+/* Frees the context if there is one; the fakes check. */
+int client_rig_stop(void **state);
+
+void client_turn(void);
+void client_wait(void);
+#define client_until(condition) \
+	do { \
+		for (int turns_ = 0; turns_ < 200 && !(condition); turns_++) \
+			client_wait(); \
+		assert_true(condition); \
+	} while (0)
+/* As if the deadline had passed, then turns until the user was told. */
+void client_expire(struct client_conn *c);
+/* Every connection object free and every pool as at the start; quarantines are ended first. */
+void client_assert_all_back(void);
+/* The connection is over with this failure, told once. */
+void client_assert_failed(enum stage stage, enum fail_kind kind, int code);
+
+/* The scripted server's steps. */
+void script_accept(void);	/* TCP only */
+void script_handshake(void);	/* until both sides are done */
+bool script_read_hello(void);	/* into cli.hello; false if the client closed */
+void script_send(const void *bytes, size_t n);
+void script_default_grant(void);	/* fills cli.grant */
+void script_grant(void);	/* sends cli.grant, derives keys */
+void script_hang_up(void);
+/* The private data of a right reply to the client's request. */
+void script_proof(struct client_conn *c, uint8_t data[196]);
+void script_response(struct client_conn *c, const uint8_t *data, uint8_t bytes);
+/* A reply of `bytes` with this sequence arrives. */
+bool script_reply(struct client_conn *c, uint32_t bytes, uint64_t sequence);
+
+/* A new connection, taken as far as `state` (TCP_CONNECT to LIVE). */
+struct client_conn *client_at(enum client_state state);
+
+#endif
