@@ -556,8 +556,6 @@ static void help_option(const struct opt *o, const char *short_name, FILE *out)
 
 void opts_print_help(const struct opts_spec *spec, FILE *out)
 {
-	struct wrap w = { .out = out };
-
 	assert_table(spec);
 	fprintf(out, "Usage: %s %s\n\n", spec->program, spec->usage);
 	/* As written: it may be laid out by hand. */

@@ -29,7 +29,7 @@ gives "write beyond the region's end" 2 'are not inside the region; allowed: 0 t
     "${rdma_client[@]}" --offset 4092 "$host" write hello
 gives "read beyond the region's end" 2 'are not inside the region' \
     "${rdma_client[@]}" --offset 4097 --length 1 "$host" read
-gives "read: a new connection's region is zero" 0 '^00000ff0 ( 00){10} ( {3}){6}  \|\.{10}\|$' \
+gives "read: a new connection's region is zero" 0 '^00000ff0 ( 00){10}( {3}){6}  \|\.{10}\|$' \
     "${rdma_client[@]}" --offset 4080 --length 10 "$host" read
 gives "info" 0 'TLSv1.3 TLS_.*rdma .*device .*psn .*read back from the device.*stages \(us\)  tcp_connect=' \
     "${rdma_client[@]}" --verify "$host" info

@@ -33,7 +33,7 @@ for ((i = 0; i < runs; i++)); do
     ours=$(value "$file" client_psn) theirs=$(value "$file" server_psn) cm=$(value "$file" cm_psn)
     psns+=("$ours" "$theirs")
     tops+=($((ours >> 16)) $((theirs >> 16)))
-    if [[ $(value "$file" psn_verified) == true && $ours != "$theirs" && $ours != "$cm" && $theirs != "$cm" ]] &&
+    if [[ $(value "$file" psn_verified) == @(1|true) && $ours != "$theirs" && $ours != "$cm" && $theirs != "$cm" ]] &&
         ((ours >= 0 && ours < 1 << 24 && theirs >= 0 && theirs < 1 << 24)); then
         good=$((good + 1))
     else

@@ -364,7 +364,10 @@ static void request__psns_not_as_programmed__protocol_failure(void **state)
 	peer_get_grant(&p, 0);
 	fake_device.psn_skew = 5;
 	request(&p);
-	assert_rejected(REFUSE_INTERNAL);
+	assert_int_equal(server_refused(REFUSE_INTERNAL), 1);
+	assert_int_equal(fake_cm_calls(FAKE_CM_ACCEPT), 0);
+	/* Counted once, as what it was. */
+	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_REFUSED, REFUSE_INTERNAL), 0);
 	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_PROTOCOL, PROTO_PSN_MISMATCH), 1);
 	assert_int_equal(counter_get(&srv.shard->stats.psn_verified), 0);
 	server_assert_all_back();
