@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,9 +256,13 @@ void control_free(struct control *c)
 
 static int open_socket(struct control *c)
 {
+	int one = 1;
+
 	c->fd = socket(c->cfg.server.ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (c->fd < 0)
 		return errno;
+	/* Else the request would wait for the acknowledgement of the handshake's last message. */
+	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (connect(c->fd, (struct sockaddr *)&c->cfg.server.ss, c->cfg.server.len) &&
 	    errno != EINPROGRESS)
 		return errno;

@@ -57,15 +57,16 @@ static void on_completions(struct ev_loop *loop, ev_io *w, int revents)
 
 	(void)loop;
 	(void)revents;
+	if (p->mode == POLL_ADAPTIVE) {
+		/* Before the events are taken, so that the queues are not armed again. */
+		p->spinning = true;
+		p->last_busy_ns = clock_now_ns();
+		ep_set_spin(p->ep, true);
+	}
 	if (ep_take_events(p->ep)) {
 		log_error("the completion channel failed");
 		fail(p);
 		return;
-	}
-	if (p->mode == POLL_ADAPTIVE) {
-		p->spinning = true;
-		p->last_busy_ns = clock_now_ns();
-		ep_set_spin(p->ep, true);
 	}
 	process_and_continue(p);
 }

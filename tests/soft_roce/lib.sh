@@ -221,7 +221,7 @@ remember_start() { # SERVER
 all_back() { # NAME SERVER
     local terms
     read -ra terms <<<"${start_values[$2]}"
-    limit=20 counted "$1" "$2" "${terms[@]}" clients.connected=0 clients.handshakes=0 clients.closing=0 \
+    limit=${limit:-20} counted "$1" "$2" "${terms[@]}" clients.connected=0 clients.handshakes=0 clients.closing=0 \
         pools.qp.in_use=0 pools.qp.quarantined=0 pools.psns_in_use=0 pools.sessions=0 \
         pools.regions_in_use=0 pools.admitted=0
 }

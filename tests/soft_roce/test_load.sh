@@ -27,7 +27,7 @@ run_value() { # RUN PATH
 
 # ---- 10, 100, 1,000
 
-start_server main --threads 2 --max-clients 1000 --verify
+start_server main --threads 2 --max-clients 1000 --verify --session-timeout 10
 remember_start main
 load ramp main --steps 10,100,1000 --warmup 0.5 --duration 1.5
 for n in 10 100 1000; do

@@ -40,8 +40,9 @@ static void parse__ipv6__family_port_and_length(void **state)
 
 static void parse__not_an_address__einval(void **state)
 {
-	static const char *const bad[] = { "", "localhost", "10.1.2", "10.1.2.256", "1.2.3.4:80", ":::", "fe80::1%lo",
-					   "[::1]", " 1.2.3.4" };
+	static const char *const bad[] = { "",           "localhost",  "10.1.2",
+					   "10.1.2.256", "1.2.3.4:80", ":::",
+					   "fe80::1%lo", "[::1]",      " 1.2.3.4" };
 	struct addr a;
 
 	(void)state;
@@ -64,7 +65,9 @@ static void from_sockaddr__other_family__refused(void **state)
 
 static void bytes__ipv4__mapped_both_ways(void **state)
 {
-	static const uint8_t mapped[16] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 7 };
+	static const uint8_t mapped[16] = {
+		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 7
+	};
 	struct addr a = parsed("192.0.2.7", 5), b;
 	uint8_t bytes[16];
 
@@ -132,9 +135,11 @@ static void is_any__zero_addresses__only_those(void **state)
 
 static void is_loopback__whole_127_and_1__only_those(void **state)
 {
-	static const struct { const char *text; bool loopback; } cases[] = {
-		{ "127.0.0.1", true }, { "127.255.1.2", true }, { "::1", true }, { "128.0.0.1", false },
-		{ "10.0.0.127", false }, { "::2", false }, { "::", false },
+	static const struct { const char *text; bool loopback;
+	} cases[] = {
+		{ "127.0.0.1", true },  { "127.255.1.2", true }, { "::1", true },
+		{ "128.0.0.1", false }, { "10.0.0.127", false }, { "::2", false },
+		{ "::", false },
 	};
 
 	(void)state;
@@ -156,7 +161,8 @@ static void text__both_families__host_and_port(void **state)
 	assert_string_equal(addr_text(&v4, text), "10.0.0.1:7471");
 	assert_string_equal(addr_host_text(&v6, text), "fe80::1");
 	assert_string_equal(addr_text(&v6, text), "[fe80::1]:7471");
-	assert_string_equal(addr_text(&longest, text), "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535");
+	assert_string_equal(addr_text(&longest, text),
+			    "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535");
 }
 
 int main(void)

@@ -1,4 +1,5 @@
-/* Unit tests of common/auth.c: the HMAC against an independent computation, and the private data. */
+/* Unit tests of common/auth.c: the HMAC against an independent computation, and the private data.
+ */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -10,12 +11,14 @@
 /* Computed with Python's hmac module over: 16 session, u32 client QPN, u32 server QPN, 16 client
  * address, u16 port, 16 server address, u16 port. */
 static const uint8_t expected4[AUTH_HMAC_BYTES] = {
-	0x81, 0xfc, 0x8d, 0x3d, 0xcd, 0xa8, 0x2d, 0x1f, 0xd6, 0xdb, 0xde, 0xb2, 0x2b, 0x53, 0x6a, 0x62,
-	0xdc, 0x37, 0x24, 0x16, 0x3e, 0x1a, 0x28, 0x16, 0x4b, 0x3c, 0xea, 0x9a, 0x58, 0x35, 0xe5, 0x1a,
+	0x81, 0xfc, 0x8d, 0x3d, 0xcd, 0xa8, 0x2d, 0x1f, 0xd6, 0xdb, 0xde,
+	0xb2, 0x2b, 0x53, 0x6a, 0x62, 0xdc, 0x37, 0x24, 0x16, 0x3e, 0x1a,
+	0x28, 0x16, 0x4b, 0x3c, 0xea, 0x9a, 0x58, 0x35, 0xe5, 0x1a,
 };
 static const uint8_t expected6[AUTH_HMAC_BYTES] = {
-	0xe3, 0xd5, 0xba, 0xd8, 0xa2, 0x8c, 0xcf, 0xdb, 0x9e, 0x6c, 0x9a, 0xaa, 0x1b, 0x47, 0xcb, 0xb2,
-	0x74, 0xc1, 0xa7, 0x99, 0xb3, 0x12, 0x24, 0x34, 0x85, 0x2c, 0x5d, 0xc1, 0x30, 0x88, 0x5b, 0xdb,
+	0xe3, 0xd5, 0xba, 0xd8, 0xa2, 0x8c, 0xcf, 0xdb, 0x9e, 0x6c, 0x9a,
+	0xaa, 0x1b, 0x47, 0xcb, 0xb2, 0x74, 0xc1, 0xa7, 0x99, 0xb3, 0x12,
+	0x24, 0x34, 0x85, 0x2c, 0x5d, 0xc1, 0x30, 0x88, 0x5b, 0xdb,
 };
 
 static uint8_t key[AUTH_KEY_BYTES], session[FRAME_SESSION_BYTES];
@@ -41,8 +44,11 @@ static struct addr parsed(const char *text, uint16_t port)
 static void assert_hmac(uint32_t client_qpn, uint32_t server_qpn, const struct addr *client,
 			const struct addr *server, const uint8_t *expected)
 {
-	struct auth_binding b = { .session = session, .client_qpn = client_qpn, .server_qpn = server_qpn,
-				  .client = client, .server = server };
+	struct auth_binding b = { .session = session,
+				  .client_qpn = client_qpn,
+				  .server_qpn = server_qpn,
+				  .client = client,
+				  .server = server };
 	uint8_t out[AUTH_HMAC_BYTES];
 
 	assert_int_equal(auth_hmac(key, &b, out), 0);
@@ -64,13 +70,20 @@ static void hmac__any_input_changed__another(void **state)
 	struct addr c = parsed("10.0.0.1", 50000), s = parsed("10.0.0.2", 7472);
 	struct addr c2 = parsed("10.0.0.3", 50000), s2 = parsed("10.0.0.4", 7472);
 	struct addr c_port = parsed("10.0.0.1", 50001), s_port = parsed("10.0.0.2", 7473);
-	uint8_t session2[FRAME_SESSION_BYTES] = { 0 }, key2[AUTH_KEY_BYTES] = { 0 }, out[AUTH_HMAC_BYTES];
-	const struct { const uint8_t *key; struct auth_binding b; } changed[] = {
-		{ key2, { session, 0x11, 0x22, &c, &s } }, { key, { session2, 0x11, 0x22, &c, &s } },
-		{ key, { session, 0x12, 0x22, &c, &s } }, { key, { session, 0x11, 0x23, &c, &s } },
-		{ key, { session, 0x22, 0x11, &c, &s } }, { key, { session, 0x11, 0x22, &c2, &s } },
-		{ key, { session, 0x11, 0x22, &c_port, &s } }, { key, { session, 0x11, 0x22, &c, &s2 } },
-		{ key, { session, 0x11, 0x22, &c, &s_port } }, { key, { session, 0x11, 0x22, &s, &c } },
+	uint8_t session2[FRAME_SESSION_BYTES] = { 0 }, key2[AUTH_KEY_BYTES] = { 0 },
+		out[AUTH_HMAC_BYTES];
+	const struct { const uint8_t *key; struct auth_binding b;
+	} changed[] = {
+		{ key2, { session, 0x11, 0x22, &c, &s } },
+		{ key, { session2, 0x11, 0x22, &c, &s } },
+		{ key, { session, 0x12, 0x22, &c, &s } },
+		{ key, { session, 0x11, 0x23, &c, &s } },
+		{ key, { session, 0x22, 0x11, &c, &s } },
+		{ key, { session, 0x11, 0x22, &c2, &s } },
+		{ key, { session, 0x11, 0x22, &c_port, &s } },
+		{ key, { session, 0x11, 0x22, &c, &s2 } },
+		{ key, { session, 0x11, 0x22, &c, &s_port } },
+		{ key, { session, 0x11, 0x22, &s, &c } },
 	};
 
 	(void)state;

@@ -62,8 +62,10 @@ static void tls__server_of_another_ca__certificate_failure(void **state)
 
 static void tls__server_of_another_name__certificate_failure(void **state)
 {
-	static const struct { const char *name; int code; } cases[] = {
-		{ "127.0.0.2", X509_V_ERR_IP_ADDRESS_MISMATCH }, { "example.com", X509_V_ERR_HOSTNAME_MISMATCH },
+	static const struct { const char *name; int code;
+	} cases[] = {
+		{ "127.0.0.2", X509_V_ERR_IP_ADDRESS_MISMATCH },
+		{ "example.com", X509_V_ERR_HOSTNAME_MISMATCH },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
@@ -95,7 +97,8 @@ static void tls__server_hangs_up__closed_by_peer(void **state)
 	assert_int_equal(cli.fail.stage, STAGE_TLS_HANDSHAKE);
 	/* With the ClientHello unread the kernel resets the connection. */
 	assert_true(cli.fail.kind == FAIL_CLOSED ||
-		    (cli.fail.kind == FAIL_ERRNO && (cli.fail.code == ECONNRESET || cli.fail.code == EPIPE)));
+		    (cli.fail.kind == FAIL_ERRNO &&
+		     (cli.fail.code == ECONNRESET || cli.fail.code == EPIPE)));
 	client_assert_all_back();
 }
 
@@ -147,9 +150,11 @@ static void send_refuse(enum refuse_code code, const char *text)
 
 static void refuse__every_code__failure_with_its_words(void **state)
 {
-	static const enum refuse_code codes[] = { REFUSE_BUSY, REFUSE_FULL, REFUSE_BAD_REQUEST, REFUSE_BAD_VERSION,
-						  REFUSE_DRAINING, REFUSE_UNSUPPORTED, REFUSE_INTERNAL,
-						  REFUSE_NO_RESOURCES, (enum refuse_code)999 };
+	static const enum refuse_code codes[] = { REFUSE_BUSY,          REFUSE_FULL,
+						  REFUSE_BAD_REQUEST,   REFUSE_BAD_VERSION,
+						  REFUSE_DRAINING,      REFUSE_UNSUPPORTED,
+						  REFUSE_INTERNAL,      REFUSE_NO_RESOURCES,
+						  (enum refuse_code)999 };
 
 	for (size_t i = 0; i < N_ELEMENTS(codes); i++) {
 		client_rig_start();
@@ -272,8 +277,9 @@ static void grant__fields_out_of_range__bad_frame(void **state)
 static void frame__bad_header__bad_frame(void **state)
 {
 	static const uint8_t headers[][8] = {
-		{ 0, 0, 0, 7, 1, 2, 0, 0 }, { 0, 0, 0, 0, 1, 2, 0, 0 }, { 0, 0, 1, 0, 1, 2, 0, 0 },
-		{ 255, 255, 255, 255, 1, 2, 0, 0 }, { 0, 0, 0, 80, 2, 2, 0, 0 }, { 0, 0, 0, 80, 1, 2, 0, 1 },
+		{ 0, 0, 0, 7, 1, 2, 0, 0 },  { 0, 0, 0, 0, 1, 2, 0, 0 },
+		{ 0, 0, 1, 0, 1, 2, 0, 0 },  { 255, 255, 255, 255, 1, 2, 0, 0 },
+		{ 0, 0, 0, 80, 2, 2, 0, 0 }, { 0, 0, 0, 80, 1, 2, 0, 1 },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(headers); i++) {

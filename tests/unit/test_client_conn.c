@@ -1,4 +1,5 @@
-/* Unit tests of client/conn.c and client/ctx.c: legal edges, deadlines and closes in every state. */
+/* Unit tests of client/conn.c and client/ctx.c: legal edges, deadlines and closes in every state.
+ */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -13,12 +14,13 @@
 
 /* In the order a connection goes through them. */
 static const enum client_state stations[] = {
-	CLIENT_ST_TCP_CONNECT, CLIENT_ST_TLS_HANDSHAKE, CLIENT_ST_PSN_EXCHANGE, CLIENT_ST_ADDR_RESOLVE,
-	CLIENT_ST_ROUTE_RESOLVE, CLIENT_ST_RDMA_CONNECT, CLIENT_ST_FIRST_REPLY, CLIENT_ST_LIVE,
+	CLIENT_ST_TCP_CONNECT,  CLIENT_ST_TLS_HANDSHAKE, CLIENT_ST_PSN_EXCHANGE,
+	CLIENT_ST_ADDR_RESOLVE, CLIENT_ST_ROUTE_RESOLVE, CLIENT_ST_RDMA_CONNECT,
+	CLIENT_ST_FIRST_REPLY,  CLIENT_ST_LIVE,
 };
 static const enum stage stage_at[] = {
-	STAGE_TCP_CONNECT, STAGE_TLS_HANDSHAKE, STAGE_PSN_EXCHANGE, STAGE_ADDR_RESOLVE, STAGE_ROUTE_RESOLVE,
-	STAGE_RDMA_CONNECT, STAGE_FIRST_REPLY, STAGE_TRAFFIC,
+	STAGE_TCP_CONNECT,   STAGE_TLS_HANDSHAKE, STAGE_PSN_EXCHANGE, STAGE_ADDR_RESOLVE,
+	STAGE_ROUTE_RESOLVE, STAGE_RDMA_CONNECT,  STAGE_FIRST_REPLY,  STAGE_TRAFFIC,
 };
 
 static void again(void **state)
@@ -41,13 +43,15 @@ static void edges__all_pairs__exactly_the_expected(void **state)
 	(void)state;
 	for (int from = 0; from < CLIENT_ST_N; from++) {
 		for (int to = 0; to < CLIENT_ST_N; to++) {
-			bool next = to == from + 1 || (from == CLIENT_ST_DEAD && to == CLIENT_ST_FREE);
+			bool next =
+				to == from + 1 || (from == CLIENT_ST_DEAD && to == CLIENT_ST_FREE);
 			bool close = to == CLIENT_ST_CLOSING && from >= CLIENT_ST_TCP_CONNECT &&
 				     from <= CLIENT_ST_LIVE;
 
 			if (client_edge_is_legal((enum client_state)from, (enum client_state)to) !=
 			    (next || close))
-				fail_msg("%s -> %s", client_state_names[from], client_state_names[to]);
+				fail_msg("%s -> %s", client_state_names[from],
+					 client_state_names[to]);
 		}
 	}
 	assert_string_equal(client_state_names[CLIENT_ST_TCP_CONNECT], "TCP_CONNECT");
@@ -127,6 +131,9 @@ static void close__in_every_state__told_once_without_failure(void **state)
 		client_close(c);
 		client_fail(c, FAIL_TIMEOUT, 0);
 		assert_int_equal(cli.closed, 0);
+		assert_null(c->tls);
+		assert_int_equal(c->fd, -1);
+		assert_false(ev_is_active(&c->tls_io));
 		finish_disconnect(c);
 		client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
 		again(state);

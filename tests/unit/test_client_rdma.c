@@ -1,5 +1,5 @@
-/* Unit tests of client/rdma.c and client/data.c: resolving, the server's proof, rejections, messages,
- * one-sided requests. */
+/* Unit tests of client/rdma.c and client/data.c: resolving, the server's proof, rejections,
+ * messages, one-sided requests. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -55,7 +55,11 @@ static void resolve__after_the_grant__from_the_device_to_the_granted_address(voi
 
 static void resolve__calls_fail__errno_of_that_stage(void **state)
 {
-	static const struct { const char *call; enum client_state from; enum stage stage; } cases[] = {
+	static const struct {
+		const char *call;
+		enum client_state from;
+		enum stage stage;
+	} cases[] = {
 		{ "rdma_create_id", CLIENT_ST_PSN_EXCHANGE, STAGE_ADDR_RESOLVE },
 		{ "rdma_resolve_addr", CLIENT_ST_PSN_EXCHANGE, STAGE_ADDR_RESOLVE },
 		{ "rdma_resolve_route", CLIENT_ST_ADDR_RESOLVE, STAGE_ROUTE_RESOLVE },
@@ -85,7 +89,11 @@ static void resolve__calls_fail__errno_of_that_stage(void **state)
 
 static void resolve__error_events__their_status(void **state)
 {
-	static const struct { enum client_state at; enum rdma_cm_event_type type; enum stage stage; } cases[] = {
+	static const struct {
+		enum client_state at;
+		enum rdma_cm_event_type type;
+		enum stage stage;
+	} cases[] = {
 		{ CLIENT_ST_ADDR_RESOLVE, RDMA_CM_EVENT_ADDR_ERROR, STAGE_ADDR_RESOLVE },
 		{ CLIENT_ST_ROUTE_RESOLVE, RDMA_CM_EVENT_ROUTE_ERROR, STAGE_ROUTE_RESOLVE },
 		{ CLIENT_ST_RDMA_CONNECT, RDMA_CM_EVENT_CONNECT_ERROR, STAGE_RDMA_CONNECT },
@@ -149,7 +157,9 @@ static void connect__route_resolved__request_with_proof(void **state)
 	assert_true(r->param.private_data_len <= 56);
 	assert_int_equal(r->param.initiator_depth, 1);
 	assert_int_equal(r->param.responder_resources, 0);
-	assert_int_equal(pdata_decode_proof(PDATA_REQUEST, r->private_data, r->param.private_data_len, &proof), 0);
+	assert_int_equal(pdata_decode_proof(PDATA_REQUEST, r->private_data,
+					    r->param.private_data_len, &proof),
+			 0);
 	assert_memory_equal(proof.session, cli.grant.session, FRAME_SESSION_BYTES);
 	assert_int_equal(cm_addresses(c->rc.id, &local, &peer), 0);
 	b = (struct auth_binding){ .session = cli.grant.session, .client_qpn = rc_qpn(&c->rc),
@@ -273,7 +283,8 @@ static void response__each_call_fails_in_turn__failed_and_released(void **state)
 		client_rig_start();
 		c = client_at(CLIENT_ST_RDMA_CONNECT);
 		script_proof(c, data);
-		fake_cm_event(c->rc.id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, cli.server_qpn, data, sizeof(data));
+		fake_cm_event(c->rc.id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, cli.server_qpn, data,
+			      sizeof(data));
 		assert_int_equal(cm_next_event(cli.ctx->cm, &e), 1);
 		fake_fail_at(k, EPERM);
 		client_on_cm_event(cli.ctx, &e);
@@ -309,7 +320,8 @@ static void rejected__by_the_server__its_code(void **state)
 		client_rig_start();
 		c = client_at(CLIENT_ST_RDMA_CONNECT);
 		pdata_encode_reject(codes[i], data);
-		fake_cm_event(c->rc.id, RDMA_CM_EVENT_REJECTED, CM_REJECT_CONSUMER, 0, data, sizeof(data));
+		fake_cm_event(c->rc.id, RDMA_CM_EVENT_REJECTED, CM_REJECT_CONSUMER, 0, data,
+			      sizeof(data));
 		client_assert_failed(STAGE_RDMA_CONNECT, FAIL_REFUSED, codes[i]);
 		client_rig_stop(state);
 		assert_int_equal(client_rig_init(state), 0);
@@ -520,8 +532,9 @@ static void one_sided__outside_the_region_or_buffer__einval(void **state)
 	c = client_at(CLIENT_ST_LIVE);
 	fake_posts_forget();
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
-		assert_int_equal(client_one_sided(c, IBV_WR_RDMA_READ, 0, cases[i].bytes, cases[i].offset),
-				 -EINVAL);
+		assert_int_equal(
+			client_one_sided(c, IBV_WR_RDMA_READ, 0, cases[i].bytes, cases[i].offset),
+			-EINVAL);
 	fake_posts(&n);
 	assert_int_equal(n, 0);
 }

@@ -1,4 +1,5 @@
-/* Unit tests of common/cm.c: events translated and acked, private data, attributes of queue pairs. */
+/* Unit tests of common/cm.c: events translated and acked, private data, attributes of queue pairs.
+ */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -197,16 +198,23 @@ static void next_event__interrupted__zero_and_broken__errno(void **state)
 
 static void next_event__every_type__translated_with_context_and_acked(void **state)
 {
-	static const struct { enum rdma_cm_event_type from; enum cm_event_type to; } cases[] = {
-		{ RDMA_CM_EVENT_ADDR_RESOLVED, CM_ADDR_RESOLVED }, { RDMA_CM_EVENT_ADDR_ERROR, CM_ADDR_ERROR },
-		{ RDMA_CM_EVENT_ROUTE_RESOLVED, CM_ROUTE_RESOLVED }, { RDMA_CM_EVENT_ROUTE_ERROR, CM_ROUTE_ERROR },
+	static const struct { enum rdma_cm_event_type from; enum cm_event_type to;
+	} cases[] = {
+		{ RDMA_CM_EVENT_ADDR_RESOLVED, CM_ADDR_RESOLVED },
+		{ RDMA_CM_EVENT_ADDR_ERROR, CM_ADDR_ERROR },
+		{ RDMA_CM_EVENT_ROUTE_RESOLVED, CM_ROUTE_RESOLVED },
+		{ RDMA_CM_EVENT_ROUTE_ERROR, CM_ROUTE_ERROR },
 		{ RDMA_CM_EVENT_CONNECT_RESPONSE, CM_CONNECT_RESPONSE },
-		{ RDMA_CM_EVENT_CONNECT_ERROR, CM_CONNECT_ERROR }, { RDMA_CM_EVENT_UNREACHABLE, CM_UNREACHABLE },
-		{ RDMA_CM_EVENT_REJECTED, CM_REJECTED }, { RDMA_CM_EVENT_ESTABLISHED, CM_ESTABLISHED },
+		{ RDMA_CM_EVENT_CONNECT_ERROR, CM_CONNECT_ERROR },
+		{ RDMA_CM_EVENT_UNREACHABLE, CM_UNREACHABLE },
+		{ RDMA_CM_EVENT_REJECTED, CM_REJECTED },
+		{ RDMA_CM_EVENT_ESTABLISHED, CM_ESTABLISHED },
 		{ RDMA_CM_EVENT_DISCONNECTED, CM_DISCONNECTED },
 		{ RDMA_CM_EVENT_DEVICE_REMOVAL, CM_DEVICE_REMOVED },
-		{ RDMA_CM_EVENT_MULTICAST_JOIN, CM_OTHER }, { RDMA_CM_EVENT_MULTICAST_ERROR, CM_OTHER },
-		{ RDMA_CM_EVENT_ADDR_CHANGE, CM_OTHER }, { RDMA_CM_EVENT_TIMEWAIT_EXIT, CM_OTHER },
+		{ RDMA_CM_EVENT_MULTICAST_JOIN, CM_OTHER },
+		{ RDMA_CM_EVENT_MULTICAST_ERROR, CM_OTHER },
+		{ RDMA_CM_EVENT_ADDR_CHANGE, CM_OTHER },
+		{ RDMA_CM_EVENT_TIMEWAIT_EXIT, CM_OTHER },
 		{ (enum rdma_cm_event_type)99, CM_OTHER },
 	};
 
@@ -349,11 +357,13 @@ static void program_qp__plain__own_psns_and_timers(void **state)
 
 static void program_qp__access_flags__only_what_was_granted(void **state)
 {
-	static const struct { bool write, read; unsigned flags; } cases[] = {
+	static const struct { bool write, read; unsigned flags;
+	} cases[] = {
 		{ false, false, IBV_ACCESS_LOCAL_WRITE },
 		{ true, false, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE },
 		{ false, true, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ },
-		{ true, true, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ },
+		{ true, true,
+		  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ },
 	};
 	struct ibv_qp *qp = a_qp();
 
@@ -374,8 +384,9 @@ static void program_qp__access_flags__only_what_was_granted(void **state)
 /* What a request asks for is the peer's claim. */
 static void program_qp__reads_in_flight__the_smaller_of_claim_and_offer(void **state)
 {
-	static const struct { uint8_t claim, offer, expected; } cases[] = { { 16, 1, 1 }, { 1, 4, 1 }, { 0, 1, 0 },
-									   { 255, 0, 0 } };
+	static const struct {
+		uint8_t claim, offer, expected;
+	} cases[] = { { 16, 1, 1 }, { 1, 4, 1 }, { 0, 1, 0 }, { 255, 0, 0 } };
 	struct ibv_qp *qp = a_qp();
 
 	(void)state;

@@ -1,4 +1,5 @@
-/* Unit tests of common/ep.c on the fake device: construction, queue sizes, buffers, events, batches. */
+/* Unit tests of common/ep.c on the fake device: construction, queue sizes, buffers, events,
+ * batches. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -227,9 +228,12 @@ static void buf_get__until_none__distinct_and_apart(void **state)
 static void wr__any_fields__packed_and_back(void **state)
 {
 	static const struct wr cases[] = {
-		{ WR_RECV, 0, 0, 0, 0 }, { WR_BEACON, EP_NO_BUF, WR_SLOT_MAX - 1, WR_GENERATION_MASK, WR_COVERS_MAX },
-		{ WR_SEND, 0x12345, 0xabcde, 0x123, 0x7f }, { WR_ONE_SIDED, 1, 2, 3, 4 },
-		{ WR_PROBE, EP_NO_BUF, 0, 0xfff, 0 }, { WR_BIND, 0, WR_SLOT_MAX - 1, 0, 0 },
+		{ WR_RECV, 0, 0, 0, 0 },
+		{ WR_BEACON, EP_NO_BUF, WR_SLOT_MAX - 1, WR_GENERATION_MASK, WR_COVERS_MAX },
+		{ WR_SEND, 0x12345, 0xabcde, 0x123, 0x7f },
+		{ WR_ONE_SIDED, 1, 2, 3, 4 },
+		{ WR_PROBE, EP_NO_BUF, 0, 0xfff, 0 },
+		{ WR_BIND, 0, WR_SLOT_MAX - 1, 0, 0 },
 	};
 
 	(void)state;
@@ -445,13 +449,15 @@ static void events__one_message__readable_once_and_armed_again(void **state)
 		assert_int_equal(ep_take_events(rig.ep), 0);
 		assert_false(readable(ep_fd(rig.ep)));
 		assert_true(fake_cq_armed(fake_cq(0)));
+		assert_int_equal(fake_cq_unacked(fake_cq(0)), 0);
 		verbs_rig_process();
 		assert_int_equal(rig.n_wcs, (i + 1) * 2);
 	}
 	ep_qp_destroy(rig.ep, qp, 1);
 }
 
-/* Between arming and polling a completion may come: it is found by the poll, its event is spurious. */
+/* Between arming and polling a completion may come: it is found by the poll, its event is spurious.
+ */
 static void events__completion_after_arming__not_lost(void **state)
 {
 	struct ibv_qp *qp;

@@ -26,19 +26,29 @@ static void stage_names__all__words_of_their_own(void **state)
 
 static void code_text__every_kind__kind_and_name(void **state)
 {
-	static const struct { enum fail_kind kind; int code; const char *text; } cases[] = {
-		{ FAIL_NONE, 0, "none:none" }, { FAIL_ERRNO, ECONNREFUSED, "errno:ECONNREFUSED" },
-		{ FAIL_ERRNO, ENOMEM, "errno:ENOMEM" }, { FAIL_ERRNO, 99999, "errno:99999" },
-		{ FAIL_TLS, 0, "tls:error" }, { FAIL_TLS, 42, "tls:bad_certificate" },
-		{ FAIL_TLS, 48, "tls:unknown_ca" }, { FAIL_TLS, 116, "tls:certificate_required" },
-		{ FAIL_TLS, 120, "tls:no_application_protocol" }, { FAIL_TLS, 250, "tls:250" },
-		{ FAIL_CERTIFICATE, 10, "certificate:10" }, { FAIL_REFUSED, REFUSE_FULL, "refused:full" },
-		{ FAIL_REFUSED, REFUSE_BAD_HMAC, "refused:bad_hmac" }, { FAIL_REFUSED, 999, "refused:unknown" },
-		{ FAIL_CM_STATUS, 8, "cm:8" }, { FAIL_CM_STATUS, -110, "cm:-110" },
+	static const struct { enum fail_kind kind; int code; const char *text;
+	} cases[] = {
+		{ FAIL_NONE, 0, "none:none" },
+		{ FAIL_ERRNO, ECONNREFUSED, "errno:ECONNREFUSED" },
+		{ FAIL_ERRNO, ENOMEM, "errno:ENOMEM" },
+		{ FAIL_ERRNO, 99999, "errno:99999" },
+		{ FAIL_TLS, 0, "tls:error" },
+		{ FAIL_TLS, 42, "tls:bad_certificate" },
+		{ FAIL_TLS, 48, "tls:unknown_ca" },
+		{ FAIL_TLS, 116, "tls:certificate_required" },
+		{ FAIL_TLS, 120, "tls:no_application_protocol" },
+		{ FAIL_TLS, 250, "tls:250" },
+		{ FAIL_CERTIFICATE, 10, "certificate:10" },
+		{ FAIL_REFUSED, REFUSE_FULL, "refused:full" },
+		{ FAIL_REFUSED, REFUSE_BAD_HMAC, "refused:bad_hmac" },
+		{ FAIL_REFUSED, 999, "refused:unknown" },
+		{ FAIL_CM_STATUS, 8, "cm:8" },
+		{ FAIL_CM_STATUS, -110, "cm:-110" },
 		{ FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR, "wc:retry_exceeded" },
 		{ FAIL_WC_STATUS, IBV_WC_WR_FLUSH_ERR, "wc:flushed" },
 		{ FAIL_WC_STATUS, IBV_WC_REM_ACCESS_ERR, "wc:remote_access" },
-		{ FAIL_WC_STATUS, IBV_WC_GENERAL_ERR, "wc:21" }, { FAIL_TIMEOUT, 0, "timeout" },
+		{ FAIL_WC_STATUS, IBV_WC_GENERAL_ERR, "wc:21" },
+		{ FAIL_TIMEOUT, 0, "timeout" },
 		{ FAIL_PROTOCOL, PROTO_BAD_FRAME, "protocol:bad_frame" },
 		{ FAIL_PROTOCOL, PROTO_UNEXPECTED_FRAME, "protocol:unexpected_frame" },
 		{ FAIL_PROTOCOL, PROTO_BAD_MESSAGE, "protocol:bad_message" },
@@ -46,8 +56,10 @@ static void code_text__every_kind__kind_and_name(void **state)
 		{ FAIL_PROTOCOL, PROTO_BAD_PROOF, "protocol:bad_proof" },
 		{ FAIL_PROTOCOL, PROTO_CREDITS, "protocol:credits_exceeded" },
 		{ FAIL_PROTOCOL, PROTO_PSN_MISMATCH, "protocol:psn_mismatch" },
-		{ FAIL_PROTOCOL, PROTO_NO_DEVICE, "protocol:no_device" }, { FAIL_PROTOCOL, 99, "protocol:99" },
-		{ FAIL_CLOSED, 0, "closed_by_peer" }, { FAIL_KIND_N, 5, "unknown:5" },
+		{ FAIL_PROTOCOL, PROTO_NO_DEVICE, "protocol:no_device" },
+		{ FAIL_PROTOCOL, 99, "protocol:99" },
+		{ FAIL_CLOSED, 0, "closed_by_peer" },
+		{ FAIL_KIND_N, 5, "unknown:5" },
 	};
 	char text[96];
 
@@ -85,10 +97,14 @@ static void advice__every_kind_and_code__a_sentence(void **state)
 
 static void advice__what_can_be_mended__names_the_option(void **state)
 {
-	static const struct { enum fail_kind kind; int code; const char *word; } cases[] = {
-		{ FAIL_ERRNO, ECONNREFUSED, "--tls-port" }, { FAIL_ERRNO, EMFILE, "ulimit -n" },
-		{ FAIL_ERRNO, ENOMEM, "ulimit -l" }, { FAIL_REFUSED, REFUSE_FULL, "--max-clients" },
-		{ FAIL_REFUSED, REFUSE_UNSUPPORTED, "--message-size" }, { FAIL_CERTIFICATE, 10, "--ca" },
+	static const struct { enum fail_kind kind; int code; const char *word;
+	} cases[] = {
+		{ FAIL_ERRNO, ECONNREFUSED, "--tls-port" },
+		{ FAIL_ERRNO, EMFILE, "ulimit -n" },
+		{ FAIL_ERRNO, ENOMEM, "ulimit -l" },
+		{ FAIL_REFUSED, REFUSE_FULL, "--max-clients" },
+		{ FAIL_REFUSED, REFUSE_UNSUPPORTED, "--message-size" },
+		{ FAIL_CERTIFICATE, 10, "--ca" },
 	};
 
 	(void)state;

@@ -1,4 +1,5 @@
-/* Unit tests of common/frame.c: layouts against hand-written bytes, ranges, truncation, mutation. */
+/* Unit tests of common/frame.c: layouts against hand-written bytes, ranges, truncation, mutation.
+ */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -25,9 +26,14 @@ static const uint8_t grant_bytes[FRAME_GRANT_BYTES] = {
 
 static struct frame_grant a_grant(void)
 {
-	struct frame_grant g = { .psn = 0x123456, .message_bytes = 8192, .credits = 16, .features = 1,
-				 .expires_ms = 30000, .region_addr = UINT64_C(0x7f0123456000),
-				 .region_bytes = 4096, .region_rkey = 0xdeadbeef };
+	struct frame_grant g = { .psn = 0x123456,
+				 .message_bytes = 8192,
+				 .credits = 16,
+				 .features = 1,
+				 .expires_ms = 30000,
+				 .region_addr = UINT64_C(0x7f0123456000),
+				 .region_bytes = 4096,
+				 .region_rkey = 0xdeadbeef };
 
 	for (int i = 0; i < FRAME_SESSION_BYTES; i++)
 		g.session[i] = (uint8_t)i;
@@ -92,7 +98,9 @@ static void grant__ipv6__survives(void **state)
 
 static void refuse__vector__exact_both_ways(void **state)
 {
-	static const uint8_t expected[] = { 0, 0, 0, 16, 1, 3, 0, 0, 0, 2, 0, 4, 'f', 'u', 'l', 'l' };
+	static const uint8_t expected[] = {
+		0, 0, 0, 16, 1, 3, 0, 0, 0, 2, 0, 4, 'f', 'u', 'l', 'l'
+	};
 	uint8_t out[FRAME_REFUSE_BYTES_MAX];
 	struct frame_refuse r;
 	const char *why = NULL;
@@ -169,10 +177,18 @@ static void report_header__length__exact(void **state)
 
 static void header__lengths_and_reserved__checked(void **state)
 {
-	static const struct { uint32_t length, max; uint16_t reserved; int ret; } cases[] = {
-		{ 8, 24, 0, 0 }, { 24, 24, 0, 0 }, { 7, 24, 0, -EPROTO }, { 0, 24, 0, -EPROTO },
-		{ 25, 24, 0, -EPROTO }, { UINT32_MAX, 24, 0, -EPROTO }, { 0x80000000, 1u << 20, 0, -EPROTO },
-		{ 8, 24, 1, -EPROTO }, { 8, 24, 0x8000, -EPROTO }, { 1u << 20, 1u << 20, 0, 0 },
+	static const struct { uint32_t length, max; uint16_t reserved; int ret;
+	} cases[] = {
+		{ 8, 24, 0, 0 },
+		{ 24, 24, 0, 0 },
+		{ 7, 24, 0, -EPROTO },
+		{ 0, 24, 0, -EPROTO },
+		{ 25, 24, 0, -EPROTO },
+		{ UINT32_MAX, 24, 0, -EPROTO },
+		{ 0x80000000, 1u << 20, 0, -EPROTO },
+		{ 8, 24, 1, -EPROTO },
+		{ 8, 24, 0x8000, -EPROTO },
+		{ 1u << 20, 1u << 20, 0, 0 },
 	};
 
 	(void)state;
@@ -207,15 +223,26 @@ static void put_field(uint8_t *buf, const struct field_case *f)
 static void hello__every_field_at_its_bounds__range_checked(void **state)
 {
 	static const struct field_case cases[] = {
-		{ 8, 4, 15, false, "HELLO message size" }, { 8, 4, 16, true, "" },
-		{ 8, 4, 1 << 20, true, "" }, { 8, 4, (1 << 20) + 1, false, "HELLO message size" },
-		{ 8, 4, 0, false, "HELLO message size" }, { 8, 4, UINT32_MAX, false, "HELLO message size" },
-		{ 12, 2, 0, false, "HELLO queue depth" }, { 12, 2, 1, true, "" }, { 12, 2, 1024, true, "" },
-		{ 12, 2, 1025, false, "HELLO queue depth" }, { 12, 2, 65535, false, "HELLO queue depth" },
-		{ 14, 2, 0, true, "" }, { 14, 2, 2, false, "HELLO features" },
-		{ 14, 2, 3, false, "HELLO features" }, { 14, 2, 0x8000, false, "HELLO features" },
-		{ 16, 4, 0, true, "" }, { 16, 4, 0xffffff, true, "" }, { 16, 4, 0x1000000, false, "HELLO psn" },
-		{ 16, 4, UINT32_MAX, false, "HELLO psn" }, { 20, 4, 1, false, "HELLO reserved" },
+		{ 8, 4, 15, false, "HELLO message size" },
+		{ 8, 4, 16, true, "" },
+		{ 8, 4, 1 << 20, true, "" },
+		{ 8, 4, (1 << 20) + 1, false, "HELLO message size" },
+		{ 8, 4, 0, false, "HELLO message size" },
+		{ 8, 4, UINT32_MAX, false, "HELLO message size" },
+		{ 12, 2, 0, false, "HELLO queue depth" },
+		{ 12, 2, 1, true, "" },
+		{ 12, 2, 1024, true, "" },
+		{ 12, 2, 1025, false, "HELLO queue depth" },
+		{ 12, 2, 65535, false, "HELLO queue depth" },
+		{ 14, 2, 0, true, "" },
+		{ 14, 2, 2, false, "HELLO features" },
+		{ 14, 2, 3, false, "HELLO features" },
+		{ 14, 2, 0x8000, false, "HELLO features" },
+		{ 16, 4, 0, true, "" },
+		{ 16, 4, 0xffffff, true, "" },
+		{ 16, 4, 0x1000000, false, "HELLO psn" },
+		{ 16, 4, UINT32_MAX, false, "HELLO psn" },
+		{ 20, 4, 1, false, "HELLO reserved" },
 	};
 
 	(void)state;
@@ -226,7 +253,8 @@ static void hello__every_field_at_its_bounds__range_checked(void **state)
 
 		memcpy(buf, hello_bytes, sizeof(buf));
 		put_field(buf, &cases[i]);
-		assert_int_equal(frame_decode_hello(buf, sizeof(buf), &h, &why), cases[i].good ? 0 : -EPROTO);
+		assert_int_equal(frame_decode_hello(buf, sizeof(buf), &h, &why),
+				 cases[i].good ? 0 : -EPROTO);
 		assert_memory_equal(why, cases[i].why, strlen(cases[i].why));
 	}
 }
@@ -234,14 +262,23 @@ static void hello__every_field_at_its_bounds__range_checked(void **state)
 static void grant__every_field_at_its_bounds__range_checked(void **state)
 {
 	static const struct field_case cases[] = {
-		{ 24, 4, 0xffffff, true, "" }, { 24, 4, 0x1000000, false, "GRANT psn" },
-		{ 28, 4, 15, false, "GRANT message size" }, { 28, 4, (1 << 20) + 1, false, "GRANT message size" },
-		{ 28, 4, 16, true, "" }, { 32, 2, 0, false, "GRANT credits" }, { 32, 2, 1024, true, "" },
-		{ 32, 2, 1025, false, "GRANT credits" }, { 34, 2, 2, false, "GRANT features" },
-		{ 34, 2, 0, false, "GRANT region" }, { 52, 2, 0, false, "GRANT RDMA address" },
-		{ 48, 4, 0, false, "GRANT RDMA address" }, { 54, 2, 1, false, "GRANT reserved" },
-		{ 68, 4, 0, false, "GRANT region" }, { 68, 4, 1u << 30, true, "" },
-		{ 68, 4, (1u << 30) + 1, false, "GRANT region" }, { 72, 4, 0, true, "" },
+		{ 24, 4, 0xffffff, true, "" },
+		{ 24, 4, 0x1000000, false, "GRANT psn" },
+		{ 28, 4, 15, false, "GRANT message size" },
+		{ 28, 4, (1 << 20) + 1, false, "GRANT message size" },
+		{ 28, 4, 16, true, "" },
+		{ 32, 2, 0, false, "GRANT credits" },
+		{ 32, 2, 1024, true, "" },
+		{ 32, 2, 1025, false, "GRANT credits" },
+		{ 34, 2, 2, false, "GRANT features" },
+		{ 34, 2, 0, false, "GRANT region" },
+		{ 52, 2, 0, false, "GRANT RDMA address" },
+		{ 48, 4, 0, false, "GRANT RDMA address" },
+		{ 54, 2, 1, false, "GRANT reserved" },
+		{ 68, 4, 0, false, "GRANT region" },
+		{ 68, 4, 1u << 30, true, "" },
+		{ 68, 4, (1u << 30) + 1, false, "GRANT region" },
+		{ 72, 4, 0, true, "" },
 		{ 76, 4, 0x80, false, "GRANT reserved" },
 	};
 
@@ -253,7 +290,8 @@ static void grant__every_field_at_its_bounds__range_checked(void **state)
 
 		memcpy(buf, grant_bytes, sizeof(buf));
 		put_field(buf, &cases[i]);
-		assert_int_equal(frame_decode_grant(buf, sizeof(buf), &g, &why), cases[i].good ? 0 : -EPROTO);
+		assert_int_equal(frame_decode_grant(buf, sizeof(buf), &g, &why),
+				 cases[i].good ? 0 : -EPROTO);
 		assert_memory_equal(why, cases[i].why, strlen(cases[i].why));
 	}
 }
@@ -310,7 +348,8 @@ static void decoders__every_wrong_length__refused(void **state)
 		assert_int_equal(frame_decode_hello(exact, n, &h, &why), n == 24 ? 0 : -EPROTO);
 		if (n >= 12)
 			be_put32(exact + 8, 1 << 16);
-		assert_int_equal(frame_decode_control(exact, n, &what, &why), n == 12 ? 0 : -EPROTO);
+		assert_int_equal(frame_decode_control(exact, n, &what, &why),
+				 n == 12 ? 0 : -EPROTO);
 		if (n >= 12)
 			be_put32(exact + 8, 100);
 		assert_int_equal(frame_decode_refuse(exact, n, &r, &why), n == 112 ? 0 : -EPROTO);
@@ -344,7 +383,8 @@ static void decoders__mutated_frames__canonical_or_refused(void **state)
 		memcpy(buf, is_hello ? hello_bytes : grant_bytes, n);
 		/* The header is decoded apart. */
 		mutate(buf + FRAME_HEADER_BYTES, n - FRAME_HEADER_BYTES, &seed);
-		if (is_hello ? frame_decode_hello(buf, n, &h, &why) : frame_decode_grant(buf, n, &g, &why)) {
+		if (is_hello ? frame_decode_hello(buf, n, &h, &why)
+			     : frame_decode_grant(buf, n, &g, &why)) {
 			bad++;
 		} else {
 			good++;
@@ -391,10 +431,13 @@ static void decoders__random_bytes__no_crash(void **state)
 
 static void refuse_code_name__every_number__a_word(void **state)
 {
-	static const struct { uint32_t code; const char *name; } known[] = {
-		{ 1, "busy" }, { 2, "full" }, { 3, "bad_request" }, { 4, "bad_version" }, { 5, "psn_conflict" },
-		{ 6, "draining" }, { 7, "unsupported" }, { 8, "internal" }, { 16, "bad_session" },
-		{ 17, "bad_hmac" }, { 18, "bad_address" }, { 19, "no_resources" }, { 20, "unknown" },
+	static const struct { uint32_t code; const char *name;
+	} known[] = {
+		{ 1, "busy" },        { 2, "full" },         { 3, "bad_request" },
+		{ 4, "bad_version" }, { 5, "psn_conflict" }, { 6, "draining" },
+		{ 7, "unsupported" }, { 8, "internal" },     { 16, "bad_session" },
+		{ 17, "bad_hmac" },   { 18, "bad_address" }, { 19, "no_resources" },
+		{ 20, "unknown" },
 	};
 	size_t k = 0;
 

@@ -4,8 +4,8 @@
 #include "common/hist.h"
 #include "common/latency_json.h"
 
-static const char *const members[] = { "count", "min", "mean", "max", "p50", "p90", "p95", "p99", "p99_9",
-				       "p99_99", "jitter" };
+static const char *const members[] = { "count", "min", "mean",  "max",    "p50",   "p90",
+				       "p95",   "p99", "p99_9", "p99_99", "jitter" };
 
 static int set_up(void **state)
 {
@@ -62,8 +62,10 @@ static void latency__empty__zero_and_nulls(void **state)
 /* 1 - p^n >= 0.95 needs 5 samples for p50, 29 for p90, 59 for p95, 299 for p99, 2995 for p99.9. */
 static void latency__few_samples__null_until_supported(void **state)
 {
-	static const struct { int samples; const char *name; } bounds[] = {
-		{ 5, "p50" }, { 29, "p90" }, { 59, "p95" }, { 299, "p99" }, { 299, "jitter" }, { 2995, "p99_9" },
+	static const struct { int samples; const char *name;
+	} bounds[] = {
+		{ 5, "p50" },   { 29, "p90" },     { 59, "p95" },
+		{ 299, "p99" }, { 299, "jitter" }, { 2995, "p99_9" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(bounds); i++) {

@@ -1,5 +1,5 @@
-/* Unit tests of server/limits.c: what is derived for a shard, and every refusal. The process's limits
- * are the test's: it defines the functions of common/res.c that limits.c asks. */
+/* Unit tests of server/limits.c: what is derived for a shard, and every refusal. The process's
+ * limits are the test's: it defines the functions of common/res.c that limits.c asks. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -151,7 +151,8 @@ static void derive__fewer_buffers_than_clients__refused(void **state)
 {
 	(void)state;
 	dev.attr.max_srq_wr = 634 + EP_BATCH;
-	assert_refused("receive depth of a shard (device's max_srq_wr and max_cqe) is 634", "raise --threads");
+	assert_refused("receive depth of a shard (device's max_srq_wr and max_cqe) is 634",
+		       "raise --threads");
 	dev.attr.max_srq_wr = 635 + EP_BATCH;
 	derive();
 	assert_int_equal(cfg.recv_depth, 635);
@@ -210,8 +211,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(derive__one_shard__exactly_the_clients, set_up),
 		cmocka_unit_test_setup(derive__two_shards__six_deviations_above_the_mean, set_up),
-		cmocka_unit_test_setup(derive__few_clients_on_two_shards__never_more_than_all, set_up),
-		cmocka_unit_test_setup(derive__more_messages_than_the_device_takes__depth_of_the_device, set_up),
+		cmocka_unit_test_setup(derive__few_clients_on_two_shards__never_more_than_all,
+				       set_up),
+		cmocka_unit_test_setup(
+			derive__more_messages_than_the_device_takes__depth_of_the_device, set_up),
 		cmocka_unit_test_setup(derive__message_sizes__inline_up_to_220, set_up),
 		cmocka_unit_test_setup(derive__huge_srq__buffers_stay_numberable, set_up),
 		cmocka_unit_test_setup(derive__few_qps_on_the_device__shared_by_the_shards, set_up),
@@ -219,8 +222,10 @@ int main(void)
 		cmocka_unit_test_setup(derive__fewer_buffers_than_clients__refused, set_up),
 		cmocka_unit_test_setup(derive__too_few_cqs__refused, set_up),
 		cmocka_unit_test_setup(derive__send_queue_too_short__refused, set_up),
-		cmocka_unit_test_setup(derive__too_few_descriptors__refused_one_below_the_need, set_up),
-		cmocka_unit_test_setup(derive__too_little_lockable_memory__refused_one_below_the_need, set_up),
+		cmocka_unit_test_setup(derive__too_few_descriptors__refused_one_below_the_need,
+				       set_up),
+		cmocka_unit_test_setup(
+			derive__too_little_lockable_memory__refused_one_below_the_need, set_up),
 	};
 
 	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);

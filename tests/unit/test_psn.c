@@ -209,7 +209,9 @@ static void reserve__many_threads_at_once__disjoint_sets(void **state)
 
 	pthread_barrier_init(&start, NULL, THREADS);
 	for (int i = 0; i < THREADS; i++) {
-		claims[i] = (struct claim){ .r = *state, .start = &start, .won = calloc(RANGE, sizeof(uint32_t)) };
+		claims[i] = (struct claim){ .r = *state,
+					    .start = &start,
+					    .won = calloc(RANGE, sizeof(uint32_t)) };
 		assert_int_equal(pthread_create(&threads[i], NULL, claim_all, &claims[i]), 0);
 	}
 	for (int i = 0; i < THREADS; i++) {

@@ -1,4 +1,5 @@
-/* Unit tests of common/qp_pool.c: reserve, quarantine, generations, the map of queue pair numbers. */
+/* Unit tests of common/qp_pool.c: reserve, quarantine, generations, the map of queue pair numbers.
+ */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -23,8 +24,11 @@ static void on_rested(void *arg, uint32_t slot)
 static void open_pool(uint32_t max, uint32_t reserve)
 {
 	rig.cfg.max_qps = max;
-	rig.pool_cfg = (struct qp_pool_config){ .max = max, .reserve = reserve, .quarantine_ns = QUARANTINE,
-						.on_rested = on_rested, .arg = &rig };
+	rig.pool_cfg = (struct qp_pool_config){ .max = max,
+						.reserve = reserve,
+						.quarantine_ns = QUARANTINE,
+						.on_rested = on_rested,
+						.arg = &rig };
 	n_rested = 0;
 	verbs_rig_open();
 }
@@ -327,7 +331,9 @@ static uint32_t shaped_qpn(void)
 		switch (shape) {
 		case 0: qpn = (uint32_t)unit_random(&seed) & 0xffffff; break;
 		case 1: qpn = step & 0xffffff; break;			/* as rxe counts */
-		case 2: qpn = (step << 12 | step >> 12) & 0xffffff; break;	/* only high bits differ */
+		case 2:
+			qpn = (step << 12 | step >> 12) & 0xffffff;
+			break; /* only high bits differ */
 		/* Few numbers, drawn again and again: long runs, and numbers that come back. */
 		default: qpn = (uint32_t)(unit_random(&seed) % 700) * 3; break;
 		}

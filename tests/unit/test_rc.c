@@ -194,9 +194,9 @@ static void send__post_fails__errno_and_buffer_free(void **state)
 	release_drained();
 }
 
-/* A peer with `credits` has that many messages under way; each is answered by one send. However late
- * the send completions are polled, the queue never overflows (the fake would note it), all answers go
- * out, and in order. */
+/* A peer with `credits` has that many messages under way; each is answered by one send. However
+ * late the send completions are polled, the queue never overflows (the fake would note it), all
+ * answers go out, and in order. */
 static void run_credits(uint32_t credits, uint32_t length, uint64_t *seed)
 {
 	uint32_t sent = 0, seen = 0, depth = rc_sq_depth(credits), n;
@@ -212,7 +212,8 @@ static void run_credits(uint32_t credits, uint32_t length, uint64_t *seed)
 			assert_int_equal(send_number(sent++, length), 0);
 		assert_true(rc.sq_used <= depth - 2);
 		assert_true(fake_qp_outstanding(rc.qp) <= depth - 2);
-		fake_complete_sends(rc.qp, (uint32_t)(unit_random(seed) % (credits + 1)), IBV_WC_SUCCESS);
+		fake_complete_sends(rc.qp, (uint32_t)(unit_random(seed) % (credits + 1)),
+				    IBV_WC_SUCCESS);
 		if (unit_random(seed) % 3 == 0) {
 			assert_int_equal(ep_take_events(rig.ep), 0);
 			verbs_rig_process();
@@ -339,7 +340,8 @@ static void special__one_under_way__others_busy_until_it_completes(void **state)
 
 	(void)state;
 	open_rc(4);
-	assert_int_equal(rc_one_sided(&rc, IBV_WR_RDMA_READ, ep_buf_get(rig.ep), 40, 0x1000, 0x77), 0);
+	assert_int_equal(rc_one_sided(&rc, IBV_WR_RDMA_READ, ep_buf_get(rig.ep), 40, 0x1000, 0x77),
+			 0);
 	assert_int_equal(rc_probe(&rc), -EBUSY);
 	assert_int_equal(rc_one_sided(&rc, IBV_WR_RDMA_WRITE, 0, 40, 0, 0), -EBUSY);
 	assert_int_equal(rc_bind_window(&rc, NULL, &info, 1), -EBUSY);
@@ -366,7 +368,8 @@ static void one_sided__read__as_asked_and_buffer_stays_the_callers(void **state)
 	(void)state;
 	open_rc(4);
 	buf = ep_buf_get(rig.ep);
-	assert_int_equal(rc_one_sided(&rc, IBV_WR_RDMA_READ, buf, 40, UINT64_C(0x123456789a), 0x77), 0);
+	assert_int_equal(rc_one_sided(&rc, IBV_WR_RDMA_READ, buf, 40, UINT64_C(0x123456789a), 0x77),
+			 0);
 	assert_int_equal(last_post()->opcode, IBV_WR_RDMA_READ);
 	assert_true(last_post()->addr == (uintptr_t)ep_buf(rig.ep, buf));
 	assert_int_equal(last_post()->length, 40);

@@ -26,10 +26,12 @@ static void connect_and_handshake(struct peer *p)
 	assert_true(peer_handshake(p));
 }
 
-static size_t encode_hello(uint8_t *buf, uint32_t message, uint16_t depth, uint16_t features, uint32_t psn)
+static size_t encode_hello(uint8_t *buf, uint32_t message, uint16_t depth, uint16_t features,
+			   uint32_t psn)
 {
-	struct frame_hello h = { .message_bytes = message, .queue_depth = depth, .features = features,
-				 .psn = psn };
+	struct frame_hello h = {
+		.message_bytes = message, .queue_depth = depth, .features = features, .psn = psn
+	};
 
 	return frame_encode_hello(&h, buf);
 }
@@ -536,7 +538,8 @@ static void control__bad_request_or_a_hello__refused(void **state)
 	assert_refused(&p, buf, FRAME_CONTROL_BYTES, REFUSE_BAD_REQUEST, "CONTROL request");
 	connect_and_handshake(&p);
 	json_decref(ask_json(&p, CONTROL_STATS));
-	assert_refused(&p, buf, encode_hello(buf, 64, 4, 0, 1), REFUSE_BAD_REQUEST, "unexpected frame");
+	assert_refused(&p, buf, encode_hello(buf, 64, 4, 0, 1), REFUSE_BAD_REQUEST,
+		       "unexpected frame");
 	server_assert_all_back();
 }
 

@@ -75,10 +75,12 @@ static void table__defaults_as_options__change_nothing(void **state)
 	(void)state;
 	memset(&before, 0, sizeof(before));
 	before = c;
-	assert_int_equal(parse("--client-auth none --credits 16 --drain-timeout 5 --handshake-timeout 30 "
-			       "--log-level info --max-clients 1024 --max-handshakes 512 --message-size 4k "
-			       "--poll event --probe-interval 10 --rdma-port 7472 --region-size 4k "
-			       "--session-timeout 30"), OPTS_OK);
+	assert_int_equal(
+		parse("--client-auth none --credits 16 --drain-timeout 5 --handshake-timeout 30 "
+		      "--log-level info --max-clients 1024 --max-handshakes 512 --message-size 4k "
+		      "--poll event --probe-interval 10 --rdma-port 7472 --region-size 4k "
+		      "--session-timeout 30"),
+		OPTS_OK);
 	assert_int_equal(parse("--spin 50us --stats-interval 0 --tls-port 7471"), OPTS_OK);
 	assert_memory_equal(&c, &before, sizeof(c));
 }
@@ -112,7 +114,8 @@ static void parse__choices__the_enums_order(void **state)
 static void parse__durations__in_nanoseconds(void **state)
 {
 	(void)state;
-	assert_int_equal(parse("--handshake-timeout 250ms --session-timeout 2m --probe-interval 0"), OPTS_OK);
+	assert_int_equal(parse("--handshake-timeout 250ms --session-timeout 2m --probe-interval 0"),
+			 OPTS_OK);
 	assert_true(c.handshake_timeout_ns == 250 * NS_PER_MS);
 	assert_true(c.session_timeout_ns == 120 * NS_PER_S);
 	assert_true(c.probe_interval_ns == 0);

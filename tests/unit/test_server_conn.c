@@ -17,7 +17,8 @@
 
 /* ---- edges ---- */
 
-/* Row: from; column: to; in the order of the names. Written from docs and comments, not from the code. */
+/* Row: from; column: to; in the order of the names. Written from docs and comments, not from the
+ * code. */
 static const struct { const char *from, *to[CONN_ST_N]; } legal[] = {
 	{ "FREE", { "TLS_ACCEPT" } },
 	{ "TLS_ACCEPT", { "HELLO", "CLOSING" } },
@@ -411,7 +412,8 @@ static void accept__too_many_handshakes__waits_until_one_ends(void **state)
 	server_until(server_n(CONN_ST_TLS_ACCEPT) == 3);
 	server_until(srv.shard->accept_paused);
 	assert_int_equal(counter_get(&srv.shard->stats.tcp_accepted), 4);
-	/* A grant does not make room yet, the end of its TLS connection does: it holds a descriptor. */
+	/* A grant does not make room yet, the end of its TLS connection does: it holds a
+	 * descriptor. */
 	assert_true(peer_handshake(&p[1]));
 	peer_hello(&p[1], 0);
 	assert_int_equal(peer_answer(&p[1]), FRAME_GRANT);

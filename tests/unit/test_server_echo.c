@@ -87,8 +87,10 @@ static void message__any_size__same_bytes_back_as_a_reply(void **state)
 	}
 	assert_int_equal(counter_get(&srv.shard->stats.messages_in), N_ELEMENTS(sizes));
 	assert_int_equal(counter_get(&srv.shard->stats.messages_out), N_ELEMENTS(sizes));
-	assert_int_equal(counter_get(&srv.shard->stats.bytes_in), 16 + 17 + 64 + 220 + 221 + 1000 + 1024);
-	assert_int_equal(counter_get(&srv.shard->stats.bytes_out), counter_get(&srv.shard->stats.bytes_in));
+	assert_int_equal(counter_get(&srv.shard->stats.bytes_in),
+			 16 + 17 + 64 + 220 + 221 + 1000 + 1024);
+	assert_int_equal(counter_get(&srv.shard->stats.bytes_out),
+			 counter_get(&srv.shard->stats.bytes_in));
 	end(&p);
 }
 

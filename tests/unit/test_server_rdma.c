@@ -54,11 +54,16 @@ static void request__right_proof__accepted_with_the_servers(void **state)
 	request(&p);
 	c = fake_cm_last(FAKE_CM_ACCEPT);
 	assert_ptr_equal(c->id, p.id);
-	assert_int_equal(pdata_decode_proof(PDATA_REPLY, c->private_data, c->param.private_data_len, &proof), 0);
+	assert_int_equal(
+		pdata_decode_proof(PDATA_REPLY, c->private_data, c->param.private_data_len, &proof),
+		0);
 	assert_memory_equal(proof.session, p.grant.session, FRAME_SESSION_BYTES);
 	local = p.grant.rdma;
-	b = (struct auth_binding){ .session = p.grant.session, .client_qpn = p.qpn,
-				   .server_qpn = c->param.qp_num, .client = &p.rdma, .server = &local };
+	b = (struct auth_binding){ .session = p.grant.session,
+				   .client_qpn = p.qpn,
+				   .server_qpn = c->param.qp_num,
+				   .client = &p.rdma,
+				   .server = &local };
 	assert_int_equal(auth_hmac(p.keys.server, &b, expected), 0);
 	assert_memory_equal(proof.hmac, expected, AUTH_HMAC_BYTES);
 	server_only(CONN_ST_ACCEPTING);
@@ -285,6 +290,19 @@ static void request__from_another_address_than_tls__bad_address(void **state)
 	assert_spoilt(other_claim, REFUSE_BAD_ADDRESS);
 }
 
+/* A claim that is not even where packets would go: the path alone proves nothing. */
+static void other_claim_right_path(struct peer *p, uint8_t *data)
+{
+	other_claim(p, data);
+	fake_cm.path_peer = p->local;
+}
+
+static void request__claims_another_address_than_its_path__bad_address(void **state)
+{
+	(void)state;
+	assert_spoilt(other_claim_right_path, REFUSE_BAD_ADDRESS);
+}
+
 /* The claim is right but packets would go elsewhere. */
 static void other_path(struct peer *p, uint8_t *data)
 {
@@ -468,7 +486,8 @@ static void event__rejected_or_unreachable_while_accepting__failed(void **state)
 		request(&p);
 		fake_cm_event(p.id, cases[i].type, cases[i].status, 0, NULL, 0);
 		server_turns(3);
-		assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_CM_STATUS, cases[i].status), 1);
+		assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_CM_STATUS, cases[i].status),
+				 1);
 		/* The CM is done with it: no disconnect is owed. */
 		assert_int_equal(fake_cm_calls(FAKE_CM_DISCONNECT), 0);
 		server_assert_all_back();
@@ -535,8 +554,9 @@ static void event__device_removed__the_shard_stops_as_broken(void **state)
 static void event__others__ignored(void **state)
 {
 	static const enum rdma_cm_event_type types[] = {
-		RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_ADDR_ERROR, RDMA_CM_EVENT_ROUTE_RESOLVED,
-		RDMA_CM_EVENT_ROUTE_ERROR, RDMA_CM_EVENT_CONNECT_RESPONSE, RDMA_CM_EVENT_ADDR_CHANGE,
+		RDMA_CM_EVENT_ADDR_RESOLVED,    RDMA_CM_EVENT_ADDR_ERROR,
+		RDMA_CM_EVENT_ROUTE_RESOLVED,   RDMA_CM_EVENT_ROUTE_ERROR,
+		RDMA_CM_EVENT_CONNECT_RESPONSE, RDMA_CM_EVENT_ADDR_CHANGE,
 		RDMA_CM_EVENT_TIMEWAIT_EXIT,
 	};
 	struct peer p;
@@ -571,6 +591,7 @@ int main(void)
 		RDMA_TEST(request__proof_for_another_port__bad_hmac),
 		RDMA_TEST(request__with_the_servers_key__bad_hmac),
 		RDMA_TEST(request__from_another_address_than_tls__bad_address),
+		RDMA_TEST(request__claims_another_address_than_its_path__bad_address),
 		RDMA_TEST(request__path_leads_elsewhere__bad_address),
 		RDMA_TEST(request__path_without_an_address__claim_suffices),
 		RDMA_TEST(request__accept_fails__rejected_and_all_released),

@@ -71,7 +71,9 @@ static void take__one_byte_differs_anywhere__none(void **state)
 
 static void take__same_hash__from_head_middle_and_tail(void **state)
 {
-	static const uint8_t orders[][3] = { { 0, 1, 2 }, { 2, 1, 0 }, { 1, 0, 2 }, { 1, 2, 0 }, { 0, 2, 1 } };
+	static const uint8_t orders[][3] = {
+		{ 0, 1, 2 }, { 2, 1, 0 }, { 1, 0, 2 }, { 1, 2, 0 }, { 0, 2, 1 }
+	};
 
 	for (size_t i = 0; i < N_ELEMENTS(orders); i++) {
 		for (uint8_t k = 0; k < 3; k++)

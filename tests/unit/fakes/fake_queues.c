@@ -126,6 +126,13 @@ uint32_t fake_cq_polls(const struct ibv_cq *cq)
 	return ((const struct fake_cq *)cq)->polls;
 }
 
+uint32_t fake_cq_unacked(const struct ibv_cq *cq)
+{
+	const struct fake_cq *q = (const struct fake_cq *)cq;
+
+	return q->got - q->acked;
+}
+
 /* ---- sending ---- */
 
 static void bind_window(struct fake_qp *q, const struct ibv_send_wr *wr)

@@ -182,8 +182,8 @@ static struct fake_id *new_id(struct rdma_event_channel *ch, void *context)
 	return i;
 }
 
-struct rdma_cm_id *fake_cm_request(struct rdma_cm_id *listener, const struct addr *peer, uint32_t qpn,
-				   const void *data, uint8_t bytes)
+struct rdma_cm_id *fake_cm_request(struct rdma_cm_id *listener, const struct addr *peer,
+				   uint32_t qpn, const void *data, uint8_t bytes)
 {
 	struct fake_id *i = new_id(listener->channel, listener->context);
 	struct fake_event *e;
@@ -345,7 +345,8 @@ __be16 rdma_get_src_port(struct rdma_cm_id *id)
 	return id->route.addr.src_sin.sin_port;	/* at the same place for IPv6 */
 }
 
-int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst, int timeout_ms)
+int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst,
+		      int timeout_ms)
 {
 	struct fake_cm_call *c;
 
@@ -447,16 +448,16 @@ int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask
 		attr->ah_attr.is_global = fake_cm.global_route;
 		attr->ah_attr.port_num = 1;
 		path_gid(id, attr->ah_attr.grh.dgid.raw);
-		*mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+		*mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 		return 0;
 	case IBV_QPS_RTS:
 		attr->sq_psn = fake_cm.sq_psn;
 		attr->timeout = 19;
 		attr->retry_cnt = attr->rnr_retry = 7;
 		attr->max_rd_atomic = fake_cm.rd_atomic;
-		*mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-			IBV_QP_MAX_QP_RD_ATOMIC;
+		*mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
 		return 0;
 	default:
 		errno = EINVAL;

@@ -15,7 +15,7 @@ struct fake_cm {
 	bool no_device;			/* binding finds no device [false] */
 	struct ibv_context *resolves_to;	/* device of a resolved address [the fake one] */
 	uint16_t next_port;		/* what the system chooses next [40000] */
-	uint8_t rd_atomic;		/* responder resources and depth of the path's attributes [16] */
+	uint8_t rd_atomic; /* responder resources and depth of the path's attributes [16] */
 	uint32_t sq_psn, rq_psn;	/* what the CM would use [0xc0ffee, 0xdecade] */
 	bool global_route;		/* the path has a GRH, as RoCE always does [true] */
 	struct addr path_peer;		/* destination GID; len 0: the id's peer address [len 0] */
@@ -25,8 +25,17 @@ extern struct fake_cm fake_cm;
 
 void fake_rdmacm_reset(void);
 
-enum fake_cm_op { FAKE_CM_CONNECT, FAKE_CM_ACCEPT, FAKE_CM_ESTABLISH, FAKE_CM_REJECT, FAKE_CM_DISCONNECT,
-		  FAKE_CM_RESOLVE_ADDR, FAKE_CM_RESOLVE_ROUTE, FAKE_CM_LISTEN, FAKE_CM_OPS };
+enum fake_cm_op {
+	FAKE_CM_CONNECT,
+	FAKE_CM_ACCEPT,
+	FAKE_CM_ESTABLISH,
+	FAKE_CM_REJECT,
+	FAKE_CM_DISCONNECT,
+	FAKE_CM_RESOLVE_ADDR,
+	FAKE_CM_RESOLVE_ROUTE,
+	FAKE_CM_LISTEN,
+	FAKE_CM_OPS
+};
 
 /* A call as it was made; the private data is copied. */
 struct fake_cm_call {
@@ -49,8 +58,8 @@ uint32_t fake_cm_ids(void);
 void fake_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status, uint32_t qpn,
 		   const void *data, uint8_t bytes);
 /* A connection request at `listener` from `peer`; returns its new id. */
-struct rdma_cm_id *fake_cm_request(struct rdma_cm_id *listener, const struct addr *peer, uint32_t qpn,
-				   const void *data, uint8_t bytes);
+struct rdma_cm_id *fake_cm_request(struct rdma_cm_id *listener, const struct addr *peer,
+				   uint32_t qpn, const void *data, uint8_t bytes);
 uint32_t fake_cm_acked(void);
 
 #endif

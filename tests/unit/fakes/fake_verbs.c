@@ -1,5 +1,5 @@
-/* Objects of the fake device: creation, order of destruction, queue pair states. See fake_verbs.h; the
- * rules are those of the ibv_*(3) pages and of the IBTA specification, volume 1, 10.3. */
+/* Objects of the fake device: creation, order of destruction, queue pair states. See fake_verbs.h;
+ * the rules are those of the ibv_*(3) pages and of the IBTA specification, volume 1, 10.3. */
 #include "tests/unit/fakes/fake_verbs.h"
 
 #include <errno.h>
@@ -38,12 +38,21 @@ static void default_device(void)
 
 	memset(&fake_device, 0, sizeof(fake_device));
 	fake_device.attr = (struct ibv_device_attr){
-		.max_qp = 65536, .max_qp_wr = 16384, .max_cq = 1024, .max_cqe = 32767, .max_mr = 65536,
-		.max_mw = 65536, .max_srq = 64, .max_srq_wr = 32768, .max_pd = 64,
+		.max_qp = 65536,
+		.max_qp_wr = 16384,
+		.max_cq = 1024,
+		.max_cqe = 32767,
+		.max_mr = 65536,
+		.max_mw = 65536,
+		.max_srq = 64,
+		.max_srq_wr = 32768,
+		.max_pd = 64,
 	};
 	strcpy(fake_device.attr.fw_ver, "1.0");
 	fake_device.port = (struct ibv_port_attr){
-		.state = IBV_PORT_ACTIVE, .link_layer = IBV_LINK_LAYER_ETHERNET, .active_mtu = IBV_MTU_1024,
+		.state = IBV_PORT_ACTIVE,
+		.link_layer = IBV_LINK_LAYER_ETHERNET,
+		.active_mtu = IBV_MTU_1024,
 	};
 	fake_device.inline_max = 512;
 	fake_device.next_qpn = 0x11;
@@ -205,7 +214,9 @@ static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	if (!w)
 		return NULL;
 	last_mw_rkey = next_key | 7;
-	w->mw = (struct ibv_mw){ .context = pd->context, .pd = pd, .rkey = last_mw_rkey, .type = type };
+	w->mw = (struct ibv_mw){
+		.context = pd->context, .pd = pd, .rkey = last_mw_rkey, .type = type
+	};
 	next_key += 0x100;
 	((struct fake_pd *)pd)->users++;
 	n_mws++;
@@ -282,7 +293,9 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *cq_context,
 	q = make("ibv_create_cq", "completion queues", sizeof(*q));
 	if (!q)
 		return NULL;
-	q->cq = (struct ibv_cq){ .context = ctx, .channel = channel, .cq_context = cq_context, .cqe = cqe };
+	q->cq = (struct ibv_cq){
+		.context = ctx, .channel = channel, .cq_context = cq_context, .cqe = cqe
+	};
 	q->channel = (struct fake_channel *)channel;
 	q->wcs = calloc((size_t)cqe, sizeof(*q->wcs));
 	if (channel)
@@ -297,7 +310,8 @@ int ibv_destroy_cq(struct ibv_cq *cq)
 	uint32_t i = 0;
 
 	if (q->got != q->acked)
-		fake_violation("ibv_destroy_cq would wait: %u events taken, %u acked", q->got, q->acked);
+		fake_violation("ibv_destroy_cq would wait: %u events taken, %u acked", q->got,
+			       q->acked);
 	if (q->qps) {
 		fake_violation("ibv_destroy_cq with %u queue pairs on it", q->qps);
 		return EBUSY;
@@ -403,7 +417,8 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	struct fake_qp *q = (struct fake_qp *)qp, **link = &qps;
 
 	if (q->windows)
-		fake_violation("ibv_destroy_qp 0x%x with %u windows bound to it", qp->qp_num, q->windows);
+		fake_violation("ibv_destroy_qp 0x%x with %u windows bound to it", qp->qp_num,
+			       q->windows);
 	while (*link != q)
 		link = &(*link)->next;
 	*link = q->next;
@@ -420,8 +435,10 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 
 static bool transition_is_legal(enum ibv_qp_state from, enum ibv_qp_state to)
 {
-	return to == IBV_QPS_RESET || to == IBV_QPS_ERR || (from == IBV_QPS_RESET && to == IBV_QPS_INIT) ||
-	       (from == IBV_QPS_INIT && to == IBV_QPS_RTR) || (from == IBV_QPS_RTR && to == IBV_QPS_RTS);
+	return to == IBV_QPS_RESET || to == IBV_QPS_ERR ||
+	       (from == IBV_QPS_RESET && to == IBV_QPS_INIT) ||
+	       (from == IBV_QPS_INIT && to == IBV_QPS_RTR) ||
+	       (from == IBV_QPS_RTR && to == IBV_QPS_RTS);
 }
 
 static void take_attr(struct fake_qp *q, const struct ibv_qp_attr *attr, int mask)
@@ -442,8 +459,9 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if (!(mask & IBV_QP_STATE) || !transition_is_legal(q->state, attr->qp_state))
 		return EINVAL;
 	if (attr->qp_state == IBV_QPS_RESET && q->windows)
-		fake_violation("QP 0x%x to RESET with a window bound: the next owner's peer could use it",
-			       qp->qp_num);
+		fake_violation(
+			"QP 0x%x to RESET with a window bound: the next owner's peer could use it",
+			qp->qp_num);
 	q->state = attr->qp_state;
 	take_attr(q, attr, mask);
 	if (n_modifies < MODIFIES_MAX)
@@ -455,7 +473,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
-int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init)
 {
 	struct fake_qp *q = (struct fake_qp *)qp;
 	int e = fake_fails("ibv_query_qp");

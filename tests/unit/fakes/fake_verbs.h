@@ -1,5 +1,5 @@
-/* A device in memory behind the symbols of libibverbs: objects, queue pair states, posted requests and
- * completions that the test scripts.
+/* A device in memory behind the symbols of libibverbs: objects, queue pair states, posted requests
+ * and completions that the test scripts.
  *
  * Sends wait on their QP until the test completes them; a QP that goes to ERR flushes them, and one
  * in ERR flushes what is posted. Receives wait in the SRQ until the test delivers a message. A
@@ -67,8 +67,8 @@ const struct ibv_qp_cap *fake_qp_cap(const struct ibv_qp *qp);
 uint32_t fake_qp_outstanding(const struct ibv_qp *qp);
 uint32_t fake_qps(void);
 
-/* Completes up to `n` outstanding sends of the QP in order. A status other than success completes one
- * with it and takes the QP to ERR, which flushes the rest. Returns how many left the queue. */
+/* Completes up to `n` outstanding sends of the QP in order. A status other than success completes
+ * one with it and takes the QP to ERR, which flushes the rest. Returns how many left the queue. */
 uint32_t fake_complete_sends(struct ibv_qp *qp, uint32_t n, enum ibv_wc_status status);
 /* Lets a message arrive. False if the SRQ is empty (receiver not ready). */
 bool fake_deliver(struct ibv_qp *qp, const void *data, uint32_t bytes);
@@ -85,6 +85,7 @@ struct ibv_cq *fake_cq(uint32_t i);		/* in order of creation */
 uint32_t fake_cq_waiting(const struct ibv_cq *cq);
 bool fake_cq_armed(const struct ibv_cq *cq);
 uint32_t fake_cq_polls(const struct ibv_cq *cq);
+uint32_t fake_cq_unacked(const struct ibv_cq *cq);	/* events taken and not acked */
 uint32_t fake_mrs(void);
 uint32_t fake_mws(void);
 uint32_t fake_mw_last_rkey(void);

@@ -46,7 +46,8 @@ static int make(const char *name, const struct made *ca, const char *san, struct
 	X509_gmtime_adj(X509_getm_notBefore(out->cert), -60);
 	X509_gmtime_adj(X509_getm_notAfter(out->cert), 3600);
 	X509_set_pubkey(out->cert, out->key);
-	X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0);
+	X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1,
+				   0);
 	X509_set_issuer_name(out->cert, ca ? X509_get_subject_name(ca->cert) : subject);
 	if (add_extension(out->cert, ca ? ca->cert : out->cert, NID_basic_constraints,
 			  ca ? "critical,CA:FALSE" : "critical,CA:TRUE"))
@@ -63,7 +64,8 @@ static int write_pem(const char *path, X509 *cert, EVP_PKEY *key)
 
 	if (!f)
 		return -1;
-	ok = cert ? PEM_write_X509(f, cert) : PEM_write_PrivateKey(f, key, NULL, NULL, 0, NULL, NULL);
+	ok = cert ? PEM_write_X509(f, cert)
+		  : PEM_write_PrivateKey(f, key, NULL, NULL, 0, NULL, NULL);
 	return fclose(f) == 0 && ok == 1 ? 0 : -1;
 }
 
@@ -91,8 +93,10 @@ int certs_make(struct certs *c)
 	if (!make("unit test CA", NULL, NULL, &ca) && !make("another CA", NULL, NULL, &other) &&
 	    !make("server", &ca, "IP:127.0.0.1,DNS:localhost", &server) &&
 	    !make("client", &ca, NULL, &client) && !write_pem(c->ca, ca.cert, NULL) &&
-	    !write_pem(c->other_ca, other.cert, NULL) && !write_pem(c->server_cert, server.cert, NULL) &&
-	    !write_pem(c->server_key, NULL, server.key) && !write_pem(c->client_cert, client.cert, NULL) &&
+	    !write_pem(c->other_ca, other.cert, NULL) &&
+	    !write_pem(c->server_cert, server.cert, NULL) &&
+	    !write_pem(c->server_key, NULL, server.key) &&
+	    !write_pem(c->client_cert, client.cert, NULL) &&
 	    !write_pem(c->client_key, NULL, client.key))
 		ret = 0;
 	drop(&ca);

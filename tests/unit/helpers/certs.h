@@ -7,7 +7,8 @@
 struct certs {
 	char dir[CERTS_PATH_MAX - 32];
 	char ca[CERTS_PATH_MAX];		/* signs the next two */
-	char server_cert[CERTS_PATH_MAX], server_key[CERTS_PATH_MAX];	/* for 127.0.0.1 and localhost */
+	char server_cert[CERTS_PATH_MAX],
+		server_key[CERTS_PATH_MAX]; /* for 127.0.0.1 and localhost */
 	char client_cert[CERTS_PATH_MAX], client_key[CERTS_PATH_MAX];
 	char other_ca[CERTS_PATH_MAX];		/* signed none of them */
 };

@@ -101,6 +101,13 @@ static int listen_somewhere(struct addr *out)
 	return fd;
 }
 
+static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	(void)loop;
+	(void)w;
+	(void)revents;
+}
+
 int client_rig_init(void **state)
 {
 	struct tls_config tls = { .server = true, .cert_file = cli.certs.server_cert,
@@ -119,6 +126,8 @@ int client_rig_init(void **state)
 	cli.listen_fd = listen_somewhere(&cli.cfg.server);
 	cli.server_qpn = 0x999;
 	cli.loop = ev_loop_new(EVFLAG_AUTO);
+	ev_timer_init(&cli.tick, on_tick, 0.02, 0.02);
+	ev_timer_start(cli.loop, &cli.tick);
 	return cli.listen_fd < 0 || tls_ctx_new(&tls, &cli.server_ctx, err, sizeof(err)) ? -1 : 0;
 }
 
@@ -201,14 +210,15 @@ void script_accept(void)
 {
 	int fd, one = 1;
 
-	assert_int_equal(poll(&(struct pollfd){ .fd = cli.listen_fd, .events = POLLIN }, 1, 2000), 1);
+	assert_int_equal(poll(&(struct pollfd){ .fd = cli.listen_fd, .events = POLLIN }, 1, 2000),
+			 1);
 	fd = accept4(cli.listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	assert_true(fd >= 0);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	assert_int_equal(tls_new(cli.server_ctx, fd, NULL, &cli.tls), 0);
 }
 
-static void turn_when_readable(void)
+void script_turn(void)
 {
 	client_turn();
 	poll(&(struct pollfd){ .fd = tls_fd(cli.tls), .events = POLLIN }, 1, 10);
@@ -219,7 +229,7 @@ void script_handshake(void)
 	enum tls_status st = TLS_WANT_READ;
 
 	for (int i = 0; i < TURNS_MAX && st != TLS_DONE; i++) {
-		turn_when_readable();
+		script_turn();
 		st = tls_handshake(cli.tls);
 		assert_int_not_equal(st, TLS_FAILED);
 		assert_int_not_equal(st, TLS_EOF);
@@ -240,7 +250,7 @@ static bool read_all(uint8_t *buf, size_t n)
 		if (st == TLS_DONE)
 			have += got;
 		else
-			turn_when_readable();
+			script_turn();
 	}
 	assert_int_equal(have, n);
 	return true;
@@ -291,10 +301,12 @@ void script_grant(void)
 	uint8_t buf[FRAME_GRANT_BYTES];
 
 	script_send(buf, frame_encode_grant(&cli.grant, buf));
-	assert_int_equal(tls_export_key(cli.tls, AUTH_LABEL_CLIENT, cli.grant.session, FRAME_SESSION_BYTES,
-					cli.keys.client, AUTH_KEY_BYTES), 0);
-	assert_int_equal(tls_export_key(cli.tls, AUTH_LABEL_SERVER, cli.grant.session, FRAME_SESSION_BYTES,
-					cli.keys.server, AUTH_KEY_BYTES), 0);
+	assert_int_equal(tls_export_key(cli.tls, AUTH_LABEL_CLIENT, cli.grant.session,
+					FRAME_SESSION_BYTES, cli.keys.client, AUTH_KEY_BYTES),
+			 0);
+	assert_int_equal(tls_export_key(cli.tls, AUTH_LABEL_SERVER, cli.grant.session,
+					FRAME_SESSION_BYTES, cli.keys.server, AUTH_KEY_BYTES),
+			 0);
 }
 
 void script_hang_up(void)
@@ -325,7 +337,9 @@ void script_response(struct client_conn *c, const uint8_t *data, uint8_t bytes)
 
 bool script_reply(struct client_conn *c, uint32_t bytes, uint64_t sequence)
 {
-	struct msg_header h = { .type = MSG_REPLY, .credits = 1, .length = bytes, .sequence = sequence };
+	struct msg_header h = {
+		.type = MSG_REPLY, .credits = 1, .length = bytes, .sequence = sequence
+	};
 	uint8_t data[1024] = { 0 };
 	bool ok;
 

@@ -13,6 +13,7 @@ struct client_rig {
 	struct certs certs;
 	struct client_config cfg;
 	struct ev_loop *loop;
+	ev_timer tick;		/* bounds every wait: 20 ms */
 	struct client_ctx *ctx;
 	uint32_t bufs_free, bufs_posted;	/* when it was started */
 
@@ -42,15 +43,15 @@ extern struct client_rig cli;
 
 int client_rig_group_setup(void **state);
 int client_rig_group_teardown(void **state);
-/* Fakes reset, server listening; configuration for 2 connections of depth 4 with messages of 512 bytes,
- * a region, and read-back of PSNs; no context yet. */
+/* Fakes reset, server listening; configuration for 2 connections of depth 4 with messages of 512
+ * bytes, a region, and read-back of PSNs; no context yet. */
 int client_rig_init(void **state);
 void client_rig_start(void);
 /* Frees the context if there is one; the fakes check. */
 int client_rig_stop(void **state);
 
 void client_turn(void);
-void client_wait(void);
+void client_wait(void);	/* for an event; at most 20 ms */
 #define client_until(condition) \
 	do { \
 		for (int turns_ = 0; turns_ < 200 && !(condition); turns_++) \
@@ -64,6 +65,8 @@ void client_assert_all_back(void);
 /* The connection is over with this failure, told once. */
 void client_assert_failed(enum stage stage, enum fail_kind kind, int code);
 
+/* A turn, then a wait of at most 10 ms until the server has something to read. */
+void script_turn(void);
 /* The scripted server's steps. */
 void script_accept(void);	/* TCP only */
 void script_handshake(void);	/* until both sides are done */

@@ -1,5 +1,5 @@
-/* The client's side of the server's tests: real TLS over loopback, a scripted connection manager. See
- * server_rig.h. */
+/* The client's side of the server's tests: real TLS over loopback, a scripted connection manager.
+ * See server_rig.h. */
 #include "tests/unit/helpers/server_rig.h"
 
 #include "tests/unit/helpers/unit.h"
@@ -35,8 +35,8 @@ static struct conn *conn_of(const struct peer *p)
 	return NULL;
 }
 
-/* Loopback delivers when it pleases: waits until there is something to read on either side, then lets
- * the server have a turn. */
+/* Loopback delivers when it pleases: waits until there is something to read on either side, then
+ * lets the server have a turn. */
 static void turn_when_readable(const struct peer *p, bool our_side)
 {
 	const struct conn *c = conn_of(p);
@@ -99,7 +99,8 @@ void peer_connect_pair(struct peer *p)
 	int fds[2];
 
 	memset(p, 0, sizeof(*p));
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds),
+			 0);
 	assert_int_equal(addr_parse("127.0.0.1", 9, &p->local), 0);
 	c = conn_new(srv.shard, fds[0], &p->local);
 	assert_non_null(c);
@@ -200,7 +201,9 @@ void peer_abort(struct peer *p)
 
 void peer_hello(struct peer *p, uint16_t features)
 {
-	struct frame_hello h = { .message_bytes = 64, .queue_depth = 4, .features = features, .psn = p->psn };
+	struct frame_hello h = {
+		.message_bytes = 64, .queue_depth = 4, .features = features, .psn = p->psn
+	};
 	uint8_t buf[FRAME_HELLO_BYTES];
 
 	peer_send(p, buf, frame_encode_hello(&h, buf));
@@ -220,10 +223,12 @@ int peer_answer(struct peer *p)
 	}
 	if (frame_decode_grant(buf, n, &p->grant, &why))
 		fail_msg("%s", why);
-	assert_int_equal(tls_export_key(p->tls, AUTH_LABEL_CLIENT, p->grant.session, FRAME_SESSION_BYTES,
-					p->keys.client, AUTH_KEY_BYTES), 0);
-	assert_int_equal(tls_export_key(p->tls, AUTH_LABEL_SERVER, p->grant.session, FRAME_SESSION_BYTES,
-					p->keys.server, AUTH_KEY_BYTES), 0);
+	assert_int_equal(tls_export_key(p->tls, AUTH_LABEL_CLIENT, p->grant.session,
+					FRAME_SESSION_BYTES, p->keys.client, AUTH_KEY_BYTES),
+			 0);
+	assert_int_equal(tls_export_key(p->tls, AUTH_LABEL_SERVER, p->grant.session,
+					FRAME_SESSION_BYTES, p->keys.server, AUTH_KEY_BYTES),
+			 0);
 	return FRAME_GRANT;
 }
 
@@ -239,7 +244,9 @@ void peer_get_grant(struct peer *p, uint16_t features)
 
 void peer_proof(const struct peer *p, uint8_t data[56])
 {
-	struct auth_binding b = { .session = p->grant.session, .client_qpn = p->qpn, .client = &p->rdma,
+	struct auth_binding b = { .session = p->grant.session,
+				  .client_qpn = p->qpn,
+				  .client = &p->rdma,
 				  .server = &p->grant.rdma };
 	struct pdata_proof proof;
 

@@ -1,6 +1,6 @@
-/* A whole shard of the server on the fake device, driven turn by turn by the test, and a client that
- * talks real TLS to it over loopback. The shard's thread is not started: the rig's pthread_create does
- * nothing (linked with --wrap). */
+/* A whole shard of the server on the fake device, driven turn by turn by the test, and a client
+ * that talks real TLS to it over loopback. The shard's thread is not started: the rig's
+ * pthread_create does nothing (linked with --wrap). */
 #ifndef RAMPART_TESTS_UNIT_SERVER_RIG_H
 #define RAMPART_TESTS_UNIT_SERVER_RIG_H
 
@@ -26,8 +26,8 @@ extern struct server_rig srv;
 
 int server_rig_group_setup(void **state);	/* certificates */
 int server_rig_group_teardown(void **state);
-/* Fakes reset; configuration for 4 clients with 4 credits, messages up to 1024 bytes, regions of 4096
- * and 16 handshakes; nothing started. */
+/* Fakes reset; configuration for 4 clients with 4 credits, messages up to 1024 bytes, regions of
+ * 4096 and 16 handshakes; nothing started. */
 int server_rig_init(void **state);
 void server_rig_start(void);
 /* Stops the shard if it runs; the fakes check. */
@@ -75,7 +75,8 @@ void peer_connect_pair(struct peer *p);
 /* TLS handshake without a client certificate. True if it was completed on this side. */
 bool peer_handshake(struct peer *p);
 void peer_send(struct peer *p, const void *bytes, size_t n);
-/* The next frame into `buf` (room for FRAME_REPORT_BYTES_MAX): its length, or 0 when the server closed. */
+/* The next frame into `buf` (room for FRAME_REPORT_BYTES_MAX): its length, or 0 when the server
+ * closed. */
 uint32_t peer_read_frame(struct peer *p, uint8_t *buf);
 void peer_close(struct peer *p);
 void peer_abort(struct peer *p);	/* without close_notify */

@@ -16,8 +16,13 @@ int verbs_rig_init(void **state)
 	fake_reset();
 	memset(&rig, 0, sizeof(rig));
 	fake_dev(&rig.dev);
-	rig.cfg = (struct ep_config){ .dev = &rig.dev, .max_qps = 8, .sq_depth = 8, .inline_bytes = 64,
-				      .recv_depth = 16, .spare_bufs = 16, .buf_bytes = 256 };
+	rig.cfg = (struct ep_config){ .dev = &rig.dev,
+				      .max_qps = 8,
+				      .sq_depth = 8,
+				      .inline_bytes = 64,
+				      .recv_depth = 16,
+				      .spare_bufs = 16,
+				      .buf_bytes = 256 };
 	rig.pool_cfg = (struct qp_pool_config){ .max = 8, .reserve = 0, .quarantine_ns = 1000 };
 	return 0;
 }

@@ -23,8 +23,8 @@ struct verbs_rig {
 };
 extern struct verbs_rig rig;
 
-/* Set-up of a test: fakes reset, configuration at its defaults (8 queue pairs of 8 entries, 64 bytes
- * inline, recv_depth 16, 16 spare buffers of 256 bytes); nothing opened. */
+/* Set-up of a test: fakes reset, configuration at its defaults (8 queue pairs of 8 entries, 64
+ * bytes inline, recv_depth 16, 16 spare buffers of 256 bytes); nothing opened. */
 int verbs_rig_init(void **state);
 /* Tear-down: closes what is open and lets the fakes check. */
 int verbs_rig_close(void **state);
