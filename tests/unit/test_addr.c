@@ -135,7 +135,9 @@ static void is_any__zero_addresses__only_those(void **state)
 
 static void is_loopback__whole_127_and_1__only_those(void **state)
 {
-	static const struct { const char *text; bool loopback;
+	static const struct {
+		const char *text;
+		bool loopback;
 	} cases[] = {
 		{ "127.0.0.1", true },  { "127.255.1.2", true }, { "::1", true },
 		{ "128.0.0.1", false }, { "10.0.0.127", false }, { "::2", false },

@@ -62,7 +62,9 @@ static void tls__server_of_another_ca__certificate_failure(void **state)
 
 static void tls__server_of_another_name__certificate_failure(void **state)
 {
-	static const struct { const char *name; int code;
+	static const struct {
+		const char *name;
+		int code;
 	} cases[] = {
 		{ "127.0.0.2", X509_V_ERR_IP_ADDRESS_MISMATCH },
 		{ "example.com", X509_V_ERR_HOSTNAME_MISMATCH },

@@ -1,5 +1,5 @@
-/* Unit tests of client/conn.c and client/ctx.c: legal edges, deadlines and closes in every state.
- */
+/* Unit tests of client/conn.c and client/ctx.c: legal edges, deadlines and closes in every
+ * state. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>

@@ -181,7 +181,9 @@ static void request__refused__code_and_words(void **state)
 
 static void request__bad_answers__bad_frame(void **state)
 {
-	static const struct { uint8_t bytes[16]; size_t n;
+	static const struct {
+		uint8_t bytes[16];
+		size_t n;
 	} cases[] = {
 		{ { 0, 0, 0, 7, 1, 5, 0, 0 }, 8 },
 		{ { 0, 0, 0, 12, 2, 5, 0, 0, '{', '}', ' ', ' ' }, 12 },

@@ -1,5 +1,5 @@
-/* Unit tests of common/cm.c: events translated and acked, private data, attributes of queue pairs.
- */
+/* Unit tests of common/cm.c: events translated and acked, private data, attributes of queue
+ * pairs. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -198,7 +198,9 @@ static void next_event__interrupted__zero_and_broken__errno(void **state)
 
 static void next_event__every_type__translated_with_context_and_acked(void **state)
 {
-	static const struct { enum rdma_cm_event_type from; enum cm_event_type to;
+	static const struct {
+		enum rdma_cm_event_type from;
+		enum cm_event_type to;
 	} cases[] = {
 		{ RDMA_CM_EVENT_ADDR_RESOLVED, CM_ADDR_RESOLVED },
 		{ RDMA_CM_EVENT_ADDR_ERROR, CM_ADDR_ERROR },
@@ -357,7 +359,9 @@ static void program_qp__plain__own_psns_and_timers(void **state)
 
 static void program_qp__access_flags__only_what_was_granted(void **state)
 {
-	static const struct { bool write, read; unsigned flags;
+	static const struct {
+		bool write, read;
+		unsigned flags;
 	} cases[] = {
 		{ false, false, IBV_ACCESS_LOCAL_WRITE },
 		{ true, false, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE },

@@ -1,5 +1,5 @@
-/* Unit tests of common/dev.c: finding a device's address, opening it, and the advice when it fails.
- */
+/* Unit tests of common/dev.c: finding a device's address, opening it, and the advice when it
+ * fails. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>

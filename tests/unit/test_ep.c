@@ -456,8 +456,8 @@ static void events__one_message__readable_once_and_armed_again(void **state)
 	ep_qp_destroy(rig.ep, qp, 1);
 }
 
-/* Between arming and polling a completion may come: it is found by the poll, its event is spurious.
- */
+/* Between arming and polling a completion may come: it is found by the poll, its event is
+ * spurious. */
 static void events__completion_after_arming__not_lost(void **state)
 {
 	struct ibv_qp *qp;

@@ -26,7 +26,10 @@ static void stage_names__all__words_of_their_own(void **state)
 
 static void code_text__every_kind__kind_and_name(void **state)
 {
-	static const struct { enum fail_kind kind; int code; const char *text;
+	static const struct {
+		enum fail_kind kind;
+		int code;
+		const char *text;
 	} cases[] = {
 		{ FAIL_NONE, 0, "none:none" },
 		{ FAIL_ERRNO, ECONNREFUSED, "errno:ECONNREFUSED" },
@@ -97,7 +100,10 @@ static void advice__every_kind_and_code__a_sentence(void **state)
 
 static void advice__what_can_be_mended__names_the_option(void **state)
 {
-	static const struct { enum fail_kind kind; int code; const char *word;
+	static const struct {
+		enum fail_kind kind;
+		int code;
+		const char *word;
 	} cases[] = {
 		{ FAIL_ERRNO, ECONNREFUSED, "--tls-port" },
 		{ FAIL_ERRNO, EMFILE, "ulimit -n" },

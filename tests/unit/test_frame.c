@@ -1,5 +1,5 @@
-/* Unit tests of common/frame.c: layouts against hand-written bytes, ranges, truncation, mutation.
- */
+/* Unit tests of common/frame.c: layouts against hand-written bytes, ranges, truncation,
+ * mutation. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -177,7 +177,10 @@ static void report_header__length__exact(void **state)
 
 static void header__lengths_and_reserved__checked(void **state)
 {
-	static const struct { uint32_t length, max; uint16_t reserved; int ret;
+	static const struct {
+		uint32_t length, max;
+		uint16_t reserved;
+		int ret;
 	} cases[] = {
 		{ 8, 24, 0, 0 },
 		{ 24, 24, 0, 0 },
@@ -431,7 +434,9 @@ static void decoders__random_bytes__no_crash(void **state)
 
 static void refuse_code_name__every_number__a_word(void **state)
 {
-	static const struct { uint32_t code; const char *name;
+	static const struct {
+		uint32_t code;
+		const char *name;
 	} known[] = {
 		{ 1, "busy" },        { 2, "full" },         { 3, "bad_request" },
 		{ 4, "bad_version" }, { 5, "psn_conflict" }, { 6, "draining" },

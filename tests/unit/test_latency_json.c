@@ -62,7 +62,9 @@ static void latency__empty__zero_and_nulls(void **state)
 /* 1 - p^n >= 0.95 needs 5 samples for p50, 29 for p90, 59 for p95, 299 for p99, 2995 for p99.9. */
 static void latency__few_samples__null_until_supported(void **state)
 {
-	static const struct { int samples; const char *name;
+	static const struct {
+		int samples;
+		const char *name;
 	} bounds[] = {
 		{ 5, "p50" },   { 29, "p90" },     { 59, "p95" },
 		{ 299, "p99" }, { 299, "jitter" }, { 2995, "p99_9" },

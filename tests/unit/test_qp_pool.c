@@ -1,5 +1,5 @@
-/* Unit tests of common/qp_pool.c: reserve, quarantine, generations, the map of queue pair numbers.
- */
+/* Unit tests of common/qp_pool.c: reserve, quarantine, generations, the map of queue pair
+ * numbers. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>

@@ -111,8 +111,8 @@ static void get__used_before__zeroed_with_another_key(void **state)
 	region_put(pool, r);
 }
 
-/* The key a window gets is not the one it was allocated with: type 2 windows' consumers choose it.
- */
+/* The key a window gets is not the one it was allocated with: type 2 windows' consumers choose
+ * it. */
 static void get__key__is_the_windows_next(void **state)
 {
 	struct region_grant g;
