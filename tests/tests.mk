@@ -36,6 +36,7 @@ UNIT_test_res := common/res
 UNIT_test_server_config := $(UNIT_COMMON) server/config
 UNIT_test_server_boot := $(UNIT_SERVER)
 UNIT_test_server_conn := $(UNIT_SERVER)
+UNIT_test_server_control := $(UNIT_SERVER)
 UNIT_test_server_echo := $(UNIT_SERVER)
 UNIT_test_server_rdma := $(UNIT_SERVER)
 UNIT_test_session := server/session

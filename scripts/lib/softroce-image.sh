@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # What the micro-VM of scripts/softroce boots, made once and kept below build/: the kernel, the initramfs,
 # and whether KVM works. Sourced by scripts/softroce, which has die, note, here and build.
+# shellcheck disable=SC2154  # those
 
 # Loaded before the host's files are there, and beside the rest of the boot. In the order they are wanted;
 # what they depend on is worked out.
@@ -124,7 +125,7 @@ kvm_works() {
     [[ -r /dev/kvm && -w /dev/kvm ]] || return 1
     cache=$build/softroce/kvm-$(cat /proc/sys/kernel/random/boot_id)-$EUID
     if [[ ! -f $cache ]]; then
-        note "finding out once whether KVM works (5 s at most)"
+        [[ ! -t 2 ]] || note "finding out once whether KVM works (5 s at most)"
         console=$(mktemp "$build/softroce/tmp.XXXXXX") || die 3 "cannot write to $build/softroce"
         # In braces, so that the shell's own word about an abort is not shown either.
         {

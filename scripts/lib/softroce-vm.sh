@@ -6,6 +6,8 @@
 #
 # Descriptors: 3 the caller's stdin (tty=1: the terminal), 8 to the guest's control port, 9 from it.
 
+# shellcheck disable=SC2154,SC2054  # set elsewhere, see above; commas are QEMU's
+
 boot_limit_s=180
 
 # Quoted for any POSIX shell.

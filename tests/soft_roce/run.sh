@@ -17,7 +17,7 @@ fi
 totals=$1
 shift
 (($# > 0)) || set -- usage psn client security load softroce_script
-limit_s=240
+limit_s=420
 scratch=build/tests-soft-roce
 mkdir -p "$scratch" "$(dirname "$totals")"
 rm -f "$totals"

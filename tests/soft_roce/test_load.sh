@@ -92,7 +92,7 @@ all_back "SIGINT: everything is back" main
 
 # ---- the server is told to stop, and is killed
 
-load bereft main --steps 50 --warmup 0 --duration 60
+load bereft main --steps 50 --warmup 0 --duration 8
 wait_until 60 stats main --quiet clients.connected=50
 mapfile -t seen < <(stats main events.messages_in)
 wait_until 30 stats main --quiet "events.messages_in>=$((seen[0] + 2000))"
@@ -104,7 +104,7 @@ run_says "SIGTERM of the server: all clients say closed_by_peer" bereft steps.0.
 is "SIGTERM of the server: run.json says so" "$(run_value bereft run.stop_reason)" server_lost
 
 start_server doomed --threads 2 --max-clients 100
-load orphaned doomed --steps 50 --warmup 0 --duration 60
+load orphaned doomed --steps 50 --warmup 0 --duration 8
 wait_until 60 stats doomed --quiet clients.connected=50 'events.messages_in>=2000'
 kill -KILL "${pid[doomed]}"
 end_of doomed 5

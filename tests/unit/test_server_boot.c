@@ -1,14 +1,11 @@
-/* Unit tests of server/boot.c and server/control.c: what a client may say inside TLS, what it gets,
- * and every refusal. */
+/* Unit tests of server/boot.c: what a client may say inside TLS, what it gets, and every
+ * refusal. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <jansson.h>
 
 #include "common/be.h"
 #include "common/clock.h"
@@ -439,140 +436,6 @@ static void handshake__client_certificate_required_but_missing__refused(void **s
 	server_assert_all_back();
 }
 
-/* ---- control sessions ---- */
-
-static uint32_t ask(struct peer *p, enum control_what what, uint8_t *answer)
-{
-	uint8_t buf[FRAME_CONTROL_BYTES];
-
-	peer_send(p, buf, frame_encode_control(what, buf));
-	return peer_read_frame(p, answer);
-}
-
-static json_t *ask_json(struct peer *p, enum control_what what)
-{
-	uint8_t *answer = malloc(FRAME_REPORT_BYTES_MAX);
-	uint32_t n = ask(p, what, answer);
-	json_t *o;
-
-	assert_true(n > FRAME_HEADER_BYTES);
-	assert_int_equal(answer[5], FRAME_REPORT);
-	o = json_loadb((char *)answer + FRAME_HEADER_BYTES, n - FRAME_HEADER_BYTES, 0, NULL);
-	free(answer);
-	assert_non_null(o);
-	return o;
-}
-
-static json_int_t number(const json_t *o, const char *outer, const char *inner, const char *name)
-{
-	const json_t *v = json_object_get(o, outer);
-
-	if (inner)
-		v = json_object_get(v, inner);
-	v = json_object_get(v, name);
-	assert_true(json_is_integer(v));
-	return json_integer_value(v);
-}
-
-static void control__stats_and_info__reports_of_the_server(void **state)
-{
-	struct peer client, p;
-	json_t *o;
-
-	(void)state;
-	server_rig_start();
-	peer_go_live(&client, 0);
-	connect_and_handshake(&p);
-	o = ask_json(&p, CONTROL_STATS);
-	server_only(CONN_ST_CONTROL);
-	assert_int_equal(number(o, "clients", NULL, "connected"), 1);
-	assert_int_equal(number(o, "events", NULL, "granted"), 1);
-	assert_int_equal(number(o, "pools", "qp", "in_use"), 1);
-	assert_int_equal(number(o, "pools", NULL, "psns_in_use"), 2);
-	assert_int_equal(number(o, "pools", NULL, "admitted"), 1);
-	assert_int_equal(number(o, "stages_ns", "tls_accept", "count"), 2);
-	json_decref(o);
-	o = ask_json(&p, CONTROL_INFO);
-	assert_int_equal(number(o, "config", NULL, "max_clients"), 4);
-	assert_int_equal(json_integer_value(json_object_get(o, "wire_version")), 1);
-	json_decref(o);
-	peer_close(&p);
-	assert_int_equal(server_closed(CLOSE_CONTROL_END), 1);
-	assert_int_equal(server_n(CONN_ST_CONTROL), 0);
-}
-
-static void control__mark__later_stage_counts_start_there(void **state)
-{
-	struct peer p, client;
-	json_t *o;
-
-	(void)state;
-	server_rig_start();
-	connect_and_handshake(&p);
-	json_decref(ask_json(&p, CONTROL_MARK));
-	json_decref(ask_json(&p, CONTROL_MARK));
-	peer_get_grant(&client, 0);
-	o = ask_json(&p, CONTROL_STATS);
-	assert_int_equal(number(o, "stages_ns", "tls_accept", "count"), 1);
-	assert_int_equal(number(o, "stages_ns", "psn_generate", "count"), 1);
-	json_decref(o);
-	peer_close(&p);
-	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
-	server_assert_all_back();
-}
-
-static void control__bad_request_or_a_hello__refused(void **state)
-{
-	uint8_t buf[FRAME_HELLO_BYTES];
-	struct peer p;
-
-	(void)state;
-	server_rig_start();
-	connect_and_handshake(&p);
-	frame_encode_control(CONTROL_STATS, buf);
-	buf[9] = 4;
-	assert_refused(&p, buf, FRAME_CONTROL_BYTES, REFUSE_BAD_REQUEST, "CONTROL request");
-	connect_and_handshake(&p);
-	json_decref(ask_json(&p, CONTROL_STATS));
-	buf[9] = 0;
-	assert_refused(&p, buf, FRAME_CONTROL_BYTES, REFUSE_BAD_REQUEST, "CONTROL request");
-	connect_and_handshake(&p);
-	json_decref(ask_json(&p, CONTROL_STATS));
-	assert_refused(&p, buf, encode_hello(buf, 64, 4, 0, 1), REFUSE_BAD_REQUEST,
-		       "unexpected frame");
-	server_assert_all_back();
-}
-
-static void control__idle_too_long__ended(void **state)
-{
-	struct peer p;
-
-	(void)state;
-	server_rig_start();
-	connect_and_handshake(&p);
-	json_decref(ask_json(&p, CONTROL_MARK));
-	server_expire(server_only(CONN_ST_CONTROL));
-	assert_int_equal(server_closed(CLOSE_CONTROL_END), 1);
-	assert_int_equal(fail_table_total(&srv.shard->stats.failures), 0);
-	peer_abort(&p);
-	server_assert_all_back();
-}
-
-/* Clients that only control do not count as clients, and may be there when the server is full. */
-static void control__server_full__answers(void **state)
-{
-	struct peer p[4], control;
-
-	(void)state;
-	server_rig_start();
-	for (int i = 0; i < 4; i++)
-		peer_go_live(&p[i], 0);
-	connect_and_handshake(&control);
-	json_decref(ask_json(&control, CONTROL_STATS));
-	assert_int_equal(srv.server.admitted, 4);
-	peer_close(&control);
-}
-
 #define BOOT_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
 
 int main(void)
@@ -599,11 +462,6 @@ int main(void)
 		BOOT_TEST(refusal__peer_talks_on__not_heard),
 		BOOT_TEST(handshake__not_tls__failed_as_tls),
 		BOOT_TEST(handshake__client_certificate_required_but_missing__refused),
-		BOOT_TEST(control__stats_and_info__reports_of_the_server),
-		BOOT_TEST(control__mark__later_stage_counts_start_there),
-		BOOT_TEST(control__bad_request_or_a_hello__refused),
-		BOOT_TEST(control__idle_too_long__ended),
-		BOOT_TEST(control__server_full__answers),
 	};
 
 	return cmocka_run_group_tests_name("server_boot", tests, server_rig_group_setup,

@@ -1,0 +1,260 @@
+#!/bin/bash
+# Tests scripts/softroce: what goes into the micro-VM and what comes out of it, and how it ends.
+# Boots it several times, some at once; about half a minute on an idle machine.
+# shellcheck disable=SC2016  # much here is for the guest to expand
+set -uo pipefail
+# Job control, since what a script puts in the background without it ignores SIGINT.
+set -m
+
+here=$(cd -P "$(dirname "$0")/../.." && pwd -P)
+cd "$here" || exit 1
+softroce=$here/scripts/softroce
+passed=0 failed=0
+mkdir -p build
+work=$(mktemp -d "$here/build/test_softroce.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+
+# check NAME COMMAND...: passes if the command succeeds; the command's words are the reason if not.
+check() {
+    local name=$1
+    shift
+    if "$@" >"$work/why" 2>&1; then
+        passed=$((passed + 1))
+        echo "ok - $name"
+    else
+        failed=$((failed + 1))
+        echo "not ok - $name: $* $(tr '\n' ' ' <"$work/why")"
+    fi
+}
+
+is() { # GOT WANTED
+    [[ $1 == "$2" ]] || { printf 'got "%s", wanted "%s"' "$1" "$2" && false; }
+}
+
+contains() { # FILE TEXT
+    grep -qF -- "$2" "$1" || { printf 'no "%s" in: ' "$2" && tail -n 20 "$1" && false; }
+}
+
+# await SECONDS COMMAND...: until the command succeeds.
+await() {
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        ((SECONDS < end)) || return 1
+        sleep 0.05
+    done
+}
+
+gone() { # PID...
+    local pid
+    for pid in "$@"; do
+        # A zombie has ended too, its parent only does not care.
+        ! grep -qs '^State:[[:space:]]*[^Z]' "/proc/$pid/status" || return 1
+    done
+}
+
+test_usage() {
+    local case_ status
+    for case_ in 'vm --cpus 0 true|1 to 64' 'vm --cpus|needs a value' 'vm --memory lots true|8192M' \
+        'vm --memory 8 true|8192M' 'vm --timeout soon true|1 and more' 'vm --accel fast true|auto, kvm, tcg' \
+        'vm --env 1x=2 true|NAME=VALUE' 'vm --nonsense true|--memory' 'vm --tty true|terminal' \
+        'up nonsense|--netdev IF' 'down nonsense|no argument' 'sideways|status' '|status'; do
+        # shellcheck disable=SC2086  # these are words
+        "$softroce" ${case_%%|*} </dev/null >"$work/out" 2>"$work/err"
+        status=$?
+        check "usage: '${case_%%|*}' is refused" is $status 2
+        check "usage: '${case_%%|*}' says what is allowed" contains "$work/err" "${case_#*|}"
+        check "usage: '${case_%%|*}' takes one line" is "$(wc -l <"$work/err")" 1
+    done
+    "$softroce" vm --memory 9000G true </dev/null 2>"$work/err"
+    check "more memory than there is: status" is $? 3
+    check "more memory than there is: message" contains "$work/err" "not enough memory"
+    "$softroce" --help >"$work/out"
+    check "help: status" is $? 0
+    check "help: on stdout" contains "$work/out" "--timeout N"
+}
+
+# Nearly everything that one boot can show. The guest's words are key=value lines, looked at here.
+test_one_boot() {
+    local value started_at
+    cat >"$work/probe.sh" <<'END'
+value() { echo "$1=$2"; }
+value cwd "$(pwd)"
+value given "$GIVEN"
+value passed "$PASSED"
+value unlisted "${UNLISTED-unset}"
+value home "$HOME"
+value vm "$RAMPART_VM"
+value accelerator "$RAMPART_ACCELERATOR"
+value files "$(ulimit -n)/$(ulimit -Hn)"
+value locked "$(ulimit -l)"
+value clock "$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)"
+value arguments "$#:$1:$2"
+value skew "$(date +%s)"
+value root "$(touch /etc/softroce-test 2>&1)"
+value tmp "$(echo x >/tmp/x && cat /tmp/x)"
+value input "$(cat)"
+value cpus "$(nproc)"
+value memory "$(awk '$1 == "MemTotal:" { print int($2 / 1024) }' /proc/meminfo)"
+echo "from the guest" >written
+cp "$(type -P true)" program && ./program && value exec yes
+ibv_devinfo -d rxe0 >devinfo
+rping -s -a 10.77.0.1 -C 3 >/dev/null 2>&1 &
+server=$!
+tries=0
+until rdma resource show cm_id | grep -q LISTEN; do
+    tries=$((tries + 1))
+    [ $tries -lt 200 ] || break
+    sleep 0.05
+done
+rping -c -a 10.77.0.1 -C 3 >rping.out 2>&1
+value rping_client $?
+wait $server
+value rping_server $?
+echo "to stderr" >&2
+sleep 1000 &
+exit 37
+END
+    cd "$work" || exit 1
+    started_at=$(date +%s)
+    printf 'line 1\nline 2' | UNLISTED=1 PASSED="it's here" "$softroce" vm --timeout 80 --memory 1G --cpus 2 \
+        --env PASSED --env "GIVEN=a  'b\"
+c=d" --env NOT_SET_ANYWHERE -- bash ./probe.sh 'two words' '$HOME' >"$work/out" 2>"$work/err"
+    check "exit status is the command's" is $? 37
+    cd "$here" || exit 1
+    value() { sed -n "s/^$1=//p" "$work/out"; }
+    check "stderr arrives on stderr, alone" is "$(cat "$work/err")" "to stderr"
+    check "stdout has nothing of stderr" is "$(grep -c stderr "$work/out")" 0
+    check "boot messages are not on stdout" is "$(head -n 1 "$work/out" | cut -c 1-4)" "cwd="
+    check "the command runs in the same directory" is "$(value cwd)" "$work"
+    check "--env NAME=VALUE, to the byte" is "$(grep -A 1 '^given=' "$work/out")" "given=a  'b\"
+c=d"
+    check "--env NAME" is "$(value passed)" "it's here"
+    check "other variables stay out" is "$(value unlisted)" unset
+    check "HOME is passed" is "$(value home)" "$HOME"
+    check "RAMPART_VM" is "$(value vm)" 1
+    check "RAMPART_ACCELERATOR" grep -qE '^accelerator=(tcg|kvm)$' "$work/out"
+    check "arguments stay as they are" is "$(value arguments)" '2:two words:$HOME'
+    check "stdin arrives, with its end" is "$(grep -A 1 '^input=' "$work/out")" 'input=line 1
+line 2'
+    check "a million descriptors" is "$(value files)" 1048576/1048576
+    check "memory can be locked" is "$(value locked)" unlimited
+    check "the clock is the processor's, read without a system call" grep -qE '^clock=tsc' "$work/out"
+    value=$(value skew)
+    check "the guest's clock is the host's" test $((value - started_at)) -ge 0 -a \
+        $((value - started_at)) -le $(($(date +%s) - started_at))
+    check "the rest of the host is read-only" contains "$work/out" "Read-only file system"
+    check "and was not written to" test ! -e /etc/softroce-test
+    check "/tmp is the guest's own" is "$(value tmp)" x
+    check "--cpus" is "$(value cpus)" 2
+    value=$(value memory)
+    check "--memory" test "${value:-0}" -gt 800 -a "${value:-0}" -le 1024
+    check "what the guest writes is on the host" is "$(cat "$work/written" 2>&1)" "from the guest"
+    check "and belongs to the caller" is "$(stat -c %u "$work/written" 2>&1)" "$(id -u)"
+    check "programs run from the working directory" is "$(value exec)" yes
+    check "the RDMA port is active" contains "$work/devinfo" PORT_ACTIVE
+    check "the path MTU is 4096" grep -qE 'active_mtu:[[:space:]]*4096' "$work/devinfo"
+    check "rping: client" is "$(value rping_client)" 0
+    check "rping: server" is "$(value rping_server)" 0
+}
+
+# Three machines at once: they must not get in each other's way.
+test_streams() {
+    local bytes=20000000 first second third
+    head -c $bytes /dev/urandom >"$work/random"
+    "$softroce" vm --timeout 80 -- tee /dev/stderr <"$work/random" >"$work/copy.out" \
+        2>"$work/copy.err" &
+    first=$!
+    "$softroce" vm --timeout 80 -- sh -c 'i=0; while [ $i -lt 200 ]; do echo x; i=$((i + 1)); done' \
+        </dev/null >"$work/short" 2>/dev/null &
+    second=$!
+    "$softroce" vm --timeout 80 -- sh -c 'yes; echo "yes ended with $?" >&2' </dev/null \
+        2>"$work/yes" | head -n 1 >"$work/head" &
+    third=$!
+    wait $first
+    check "20 MB through: status" is $? 0
+    check "20 MB through stdin and stdout, to the byte" cmp "$work/random" "$work/copy.out"
+    check "20 MB through stderr, to the byte" cmp "$work/random" "$work/copy.err"
+    wait $second
+    check "200 short writes: all there" is "$(wc -l <"$work/short")" 200
+    wait $third
+    check "a reader that goes away" is "$(cat "$work/head")" y
+    check "is SIGPIPE for the command" contains "$work/yes" "yes ended with 141"
+    rm -f "$work/random" "$work/copy.out" "$work/copy.err"
+}
+
+# What runs on behalf of script $1: its children, QEMU among them.
+children() {
+    cat "/proc/$1/task/$1/children"
+}
+
+test_endings() {
+    local script status ours
+    cat >"$work/stoppable.sh" <<'END'
+trap 'echo interrupted; exit 9' INT
+trap 'echo terminated; exit 8' TERM
+echo ready
+while :; do sleep 0.1; done
+END
+    : >"$work/out"
+    "$softroce" vm --timeout 80 -- bash "$work/stoppable.sh" </dev/null >"$work/out" 2>"$work/err" &
+    script=$!
+    check "output comes while the command runs" await 60 grep -q ready "$work/out"
+    ours=$(children $script)
+    kill -INT $script
+    wait $script
+    check "SIGINT: the command decides the status" is $? 9
+    check "SIGINT: what it says then arrives" contains "$work/out" interrupted
+    # shellcheck disable=SC2086  # these are words
+    check "nothing is left running" gone $ours
+
+    # The last word of a command that does not listen: the second signal.
+    : >"$work/out"
+    "$softroce" vm --timeout 80 -- sh -c 'trap "" TERM; echo ready; sleep 1000' </dev/null >"$work/out" \
+        2>"$work/err" &
+    script=$!
+    await 60 grep -q ready "$work/out"
+    ours=$(children $script)
+    kill -TERM $script
+    # A repetition within half a second is taken for the same signal.
+    sleep 0.7
+    kill -TERM $script
+    wait $script
+    check "second signal: status" is $? 143
+    # shellcheck disable=SC2086
+    check "second signal: nothing is left running" gone $ours
+
+    : >"$work/out"
+    "$softroce" vm --timeout 80 -- sh -c 'echo ready; sleep 1000' </dev/null >"$work/out" 2>"$work/err" &
+    script=$!
+    await 60 grep -q ready "$work/out"
+    ours=$(children $script)
+    kill -KILL $script
+    wait $script 2>/dev/null
+    # shellcheck disable=SC2086
+    check "a killed script takes QEMU with it" await 5 gone $ours
+
+    "$softroce" vm --timeout 80 -- sh -c 'kill -KILL $$' </dev/null 2>"$work/err" &
+    script=$!
+    "$softroce" vm --timeout 3 -- sleep 1000 </dev/null 2>"$work/timeout"
+    check "--timeout: status" is $? 124
+    check "--timeout: message" contains "$work/timeout" "timed out after 3 s"
+    wait $script
+    check "a command that a signal ends" is $? 137
+
+    "$softroce" vm --timeout 80 -- sh -c 'echo c >/proc/sysrq-trigger' </dev/null 2>"$work/panic" &
+    script=$!
+    "$softroce" vm --timeout 80 -- no-such-command </dev/null 2>"$work/err"
+    check "a command that is not there: status" is $? 127
+    check "a command that is not there: message" contains "$work/err" "no-such-command: command not found"
+    wait $script
+    check "a kernel panic: status" is $? 125
+    check "a kernel panic: message" contains "$work/panic" "the guest's kernel failed: Kernel panic"
+}
+
+test_usage
+test_one_boot
+test_streams
+test_endings
+echo "$passed passed, $failed failed, 0 skipped"
+((failed == 0))
