@@ -13,9 +13,8 @@
 int environment_enter(const struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
-/* "Soft-RoCE (rxe0) in a micro-VM, CPU emulated by TCG", ... into `text`, from the environment object of
- * run.json (res_environment_json with rdma_device). */
-
+/* "software RDMA device rxe0, in a virtual machine, CPU emulated in software (tcg): not hardware figures", ...
+ * into `text`, from the environment object of run.json (res_environment_json with rdma_device). Returns `text`. */
 const char *environment_describe(const json_t *environment, char *text, size_t size);
 
 #endif

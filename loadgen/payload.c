@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHIFTS 61	/* prime, so neighbours in flight differ */
+#define SHIFTS 131	/* more than --inflight's maximum, so any two in flight differ */
 
 struct payload {
 	uint8_t *text;

@@ -97,6 +97,8 @@ static void become_server(char *const *argv, int out, int log, pid_t parent)
 	if (getppid() != parent)
 		_exit(127);
 	dup2(null, STDIN_FILENO);
+	if (null > STDERR_FILENO)
+		close(null);
 	dup2(out, STDOUT_FILENO);
 	dup2(log, STDERR_FILENO);
 	signal(SIGPIPE, SIG_DFL);

@@ -13,9 +13,9 @@
 struct server_proc;
 
 struct server_proc_events {
-	/* It is ready; `tls` is where it listens. */
+	/* It is ready; `tls` is where it listens. Must not free the server_proc. */
 	void (*on_ready)(void *arg, const struct addr *tls);
-	/* It ended: `status` as waitpid gives it. Also after server_proc_stop. */
+	/* It ended: `status` as waitpid gives it. Also after server_proc_stop. May free the server_proc. */
 	void (*on_exit)(void *arg, int status);
 };
 

@@ -138,11 +138,23 @@ static double window_s(const struct step *s)
 	return s->measured ? (double)(s->end.now_ns - s->begin.now_ns) / 1e9 : NAN;
 }
 
+/* A moment that could not be read is all zero: reading takes a descriptor, and they may be used up. */
+static bool has_usage(const struct step_moment *m)
+{
+	return m->generator.rss_bytes > 0;
+}
+
+static double span_s(bool known, uint64_t begin_ns, uint64_t end_ns)
+{
+	return known ? (double)(end_ns - begin_ns) / 1e9 : NAN;
+}
+
 double step_generator_cpus(const struct step *s)
 {
 	const struct res_usage *a = &s->begin.generator, *b = &s->end.generator;
+	bool known = has_usage(&s->begin) && has_usage(&s->end);
 
-	return (double)(b->cpu_user_ns + b->cpu_system_ns - a->cpu_user_ns - a->cpu_system_ns) / 1e9 / window_s(s);
+	return span_s(known, a->cpu_user_ns + a->cpu_system_ns, b->cpu_user_ns + b->cpu_system_ns) / window_s(s);
 }
 
 double step_report_number(const json_t *report, const char *path)
@@ -205,11 +217,17 @@ static json_t *server_resources(const struct step *s)
 	return o;
 }
 
+static json_t *gauge(const struct step *s, uint64_t v)
+{
+	return has_usage(&s->end) ? json_integer((json_int_t)v) : json_null();
+}
+
 static json_t *generator_resources(const struct step *s, struct worker *const *workers, uint32_t n)
 {
 	const struct res_usage *a = &s->begin.generator, *b = &s->end.generator;
 	uint64_t qps = 0, cqs = 0, mrs = 0, pinned = 0;
-	double bytes = (double)(s->end.net_bytes - s->begin.net_bytes);
+	double bytes = s->measured ? (double)(s->end.net_bytes - s->begin.net_bytes) : NAN;
+	bool known = has_usage(&s->begin) && has_usage(&s->end);
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct worker_stats *st = worker_stats(workers[i]);
@@ -219,11 +237,11 @@ static json_t *generator_resources(const struct step *s, struct worker *const *w
 		mrs += counter_get(&st->mrs);
 		pinned += counter_get(&st->pinned_bytes);
 	}
-	return json_pack("{s:f, s:f, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
-			 "cpu_user_s", (double)(b->cpu_user_ns - a->cpu_user_ns) / 1e9,
-			 "cpu_system_s", (double)(b->cpu_system_ns - a->cpu_system_ns) / 1e9,
-			 "window_s", number(window_s(s)), "rss_bytes", (json_int_t)b->rss_bytes, "fds",
-			 (json_int_t)b->fds, "threads", (json_int_t)b->threads, "qps", (json_int_t)qps,
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:o}",
+			 "cpu_user_s", number(span_s(known, a->cpu_user_ns, b->cpu_user_ns)),
+			 "cpu_system_s", number(span_s(known, a->cpu_system_ns, b->cpu_system_ns)),
+			 "window_s", number(window_s(s)), "rss_bytes", gauge(s, b->rss_bytes), "fds",
+			 gauge(s, b->fds), "threads", gauge(s, b->threads), "qps", (json_int_t)qps,
 			 "cqs", (json_int_t)cqs, "mrs", (json_int_t)mrs, "pinned_bytes", (json_int_t)pinned,
 			 "net_bytes", whole(bytes), "net_bytes_per_s", number(bytes / window_s(s)));
 }
@@ -231,10 +249,11 @@ static json_t *generator_resources(const struct step *s, struct worker *const *w
 static json_t *machine_resources(const struct step *s)
 {
 	const struct res_machine_cpu *a = &s->begin.machine, *b = &s->end.machine;
+	bool known = a->busy_ns > 0 && b->busy_ns > 0;
 
-	return json_pack("{s:f, s:f, s:f, s:o}", "busy_s", (double)(b->busy_ns - a->busy_ns) / 1e9,
-			 "softirq_s", (double)(b->softirq_ns - a->softirq_ns) / 1e9, "idle_s",
-			 (double)(b->idle_ns - a->idle_ns) / 1e9, "window_s", number(window_s(s)));
+	return json_pack("{s:o, s:o, s:o, s:o}", "busy_s", number(span_s(known, a->busy_ns, b->busy_ns)),
+			 "softirq_s", number(span_s(known, a->softirq_ns, b->softirq_ns)), "idle_s",
+			 number(span_s(known, a->idle_ns, b->idle_ns)), "window_s", number(window_s(s)));
 }
 
 static json_t *validity(const struct step *s, const struct loadgen_config *cfg)

@@ -93,6 +93,8 @@ copy_modules() {
 
 build_initrd() {
     local out=$1 applet
+    # Left by a run that was killed: the caller holds the lock, so nobody uses it.
+    rm -rf "$build/softroce"/tmp.*
     work=$(mktemp -d "$build/softroce/tmp.XXXXXX") || die 3 "cannot write to $build/softroce"
     trap 'rm -rf "$work"' EXIT
     trap 'exit 130' INT
@@ -126,7 +128,7 @@ kvm_works() {
     cache=$build/softroce/kvm-$(cat /proc/sys/kernel/random/boot_id)-$EUID
     if [[ ! -f $cache ]]; then
         [[ ! -t 2 ]] || note "finding out once whether KVM works (5 s at most)"
-        console=$(mktemp "$build/softroce/tmp.XXXXXX") || die 3 "cannot write to $build/softroce"
+        console=$(mktemp "$build/softroce/probe.XXXXXX") || die 3 "cannot write to $build/softroce"
         # In braces, so that the shell's own word about an abort is not shown either.
         {
             timeout -s KILL 5 qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \

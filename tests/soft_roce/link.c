@@ -192,8 +192,8 @@ static bool program(struct link *l)
 bool link_establish(struct link *l)
 {
 	l->has_event = false;
-	l->connected = program(l) && cm_establish(l->rc.id) == 0;
-	return l->connected;
+	l->server_qpn = l->event.qpn;
+	return program(l) && cm_establish(l->rc.id) == 0;
 }
 
 bool link_connect(struct link *l, const struct frame_hello *hello)

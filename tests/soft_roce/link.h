@@ -30,7 +30,7 @@ struct link {
 	struct rc rc;
 	uint32_t sq_psn;		/* to program; the HELLO's unless changed */
 	uint32_t claimed_qpn;		/* what the request says; 0: the truth */
-	bool connected;
+	uint32_t server_qpn;
 	/* what happened */
 	struct cm_event event;		/* the last one not asked for */
 	bool has_event;

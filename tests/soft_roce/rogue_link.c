@@ -382,14 +382,15 @@ static int do_credits(struct link *l, const struct mode *m)
 	return link_answer(l);
 }
 
-/* Is connected, sends once and stays until it is killed. */
+/* Is connected, sends once and stays until it is killed or disconnected. */
 static int do_hold(struct link *l, const struct mode *m)
 {
 	(void)m;
 	if (!link_connect(l, &l->hello) || !works(l))
 		return ROGUE_NO_ANSWER;
-	answer("connected");
-	link_wait(l, link_has_ended);
+	answer("connected: server_qpn=%u to=%u from=%u", l->server_qpn, l->sq_psn, l->grant.psn);
+	while (!link_has_ended(l))
+		link_wait(l, link_has_ended);
 	return link_answer(l);
 }
 

@@ -11,17 +11,55 @@ value() { # FILE NAME; of rdma_client's JSON, which has a line for each
     sed -n "s/^ *\"$2\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}$/\1/p" "$1"
 }
 
-start_server main --threads 2 --max-clients 256 --verify --session-timeout 8
+start_server main --threads 2 --max-clients 256 --verify --session-timeout 8 --probe-interval 0
 remember_start main
 use_client main
 for ((i = 0; i < held; i++)); do
-    start "held$i" "${rdma_client[@]}" --verify --interval 0.2 "$host" ping
+    start "held$i" "${rdma_client[@]}" --verify --interval 60 "$host" ping
 done
+start raw "$programs/rogue" "${tls_options[@]}" "$host" "${port[main]}" hold
 for ((i = 0; i < held; i++)); do
-    wait_until 20 has_line_or_gone "held$i" 'seq=2 '
+    wait_until 20 has_line_or_gone "held$i" 'seq=1 '
 done
-counted "$held clients are held connected, their PSNs read back by the server" main clients.connected=$held \
-    events.psn_verified=$held pools.psns_in_use=$((2 * held))
+wait_until 20 has_line_or_gone raw 'connected'
+counted "$held clients and a raw one are connected, their PSNs read back by the server" main \
+    clients.connected=$((held + 1)) events.psn_verified=$((held + 1)) pools.psns_in_use=$((2 * held + 2))
+
+# ---- what the device holds, seen from outside: `rdma resource` asks the kernel for the QPs of others
+
+declare -A rq=() sq=() peer=()
+servers=()
+if command -v rdma >/dev/null; then
+    while read -r lqpn rqpn rq_psn sq_psn process; do
+        rq[$lqpn]=$rq_psn sq[$lqpn]=$sq_psn peer[$lqpn]=$rqpn
+        [[ $process != "${pid[main]}" ]] || servers+=("$lqpn")
+    done < <(rdma resource show qp 2>/dev/null |
+        sed -n 's/.* lqpn \([0-9]*\) rqpn \([0-9]*\) .* rq-psn \([0-9]*\) sq-psn \([0-9]*\) .* pid \([0-9]*\) .*/\1 \2 \3 \4 \5/p')
+    is "the kernel lists the server's connected QPs" ${#servers[@]} $((held + 1))
+    same=0
+    for qpn in "${servers[@]}"; do
+        other=${peer[$qpn]}
+        [[ ${rq[$qpn]} == "${sq[$other]:-}" && ${sq[$qpn]} == "${rq[$other]:-}" ]] && same=$((same + 1))
+    done
+    is "both ends of each were programmed alike" $same $((held + 1))
+    distinct=$(for qpn in "${servers[@]}"; do printf '%s\n' "${rq[$qpn]}" "${sq[$qpn]}"; done | sort -u | wc -l)
+    is "no two have a PSN in common" "$distinct" $((2 * held + 2))
+    # The raw client says what was agreed over TLS. One message each way has been sent since.
+    raw=$(<"${logs[raw]}")
+    if [[ $raw =~ server_qpn=([0-9]+)\ to=([0-9]+)\ from=([0-9]+) ]]; then
+        qpn=${BASH_REMATCH[1]} agreed="${BASH_REMATCH[2]} ${BASH_REMATCH[3]}"
+        holds="$(((${rq[$qpn]:--1} - 1) & 0xffffff)) $(((${sq[$qpn]:--1} - 1) & 0xffffff))"
+        is "the server's QP has the PSNs that were agreed over TLS, one message later" "$holds" "$agreed"
+    else
+        not_ok "the raw client is connected" "$raw"
+    fi
+else
+    skip "PSNs in the kernel's list of QPs" "the rdma program (package iproute2) is missing"
+fi
+kill -KILL "${pid[raw]}"
+end_of raw 5
+
+# ---- what both programs say, and read back themselves
 
 good=0 psns=() tops=() why=
 for ((i = 0; i < runs; i++)); do
@@ -46,7 +84,7 @@ distinct=$(printf '%s\n' "${psns[@]}" | sort -u | wc -l)
 is "all PSNs of all runs are different" "$distinct" $((2 * runs))
 distinct=$(printf '%s\n' "${tops[@]}" | sort -u | wc -l)
 is "they come from the whole range: at least 8 different leading bytes of $((2 * runs))" $((distinct >= 8)) 1
-established=$((held + runs))
+established=$((held + 1 + runs))
 counted "the server read back the PSNs of every connection too" main events.established=$established \
     events.psn_verified=$established failures.rdma_connect.protocol:psn_mismatch=0
 for ((i = 0; i < held; i++)); do

@@ -1,0 +1,15 @@
+# Unit tests of the load generator: what each links, as in tests.mk, which reads these variables.
+
+LOADGEN_FAKES := $(patsubst %,tests/unit/fakes/fake_%,core queues rdmacm verbs)
+LOADGEN_FAIL := $(patsubst %,common/%,addr fail fail_table frame)
+# worker.o is left out where the test plays the workers.
+LOADGEN_STEP := $(LOADGEN_FAIL) common/hist common/latency_json loadgen/step
+
+UNIT_test_loadgen_config := $(COMMON:%=common/%) $(LOADGEN_FAKES) loadgen/config
+UNIT_test_loadgen_environment := loadgen/environment
+UNIT_test_loadgen_payload := loadgen/payload
+UNIT_test_loadgen_results := common/hist common/hist_io common/log common/paths loadgen/results
+UNIT_test_loadgen_server_proc := common/addr loadgen/server_proc
+UNIT_test_loadgen_step := $(LOADGEN_STEP)
+UNIT_test_loadgen_stop := $(LOADGEN_STEP) loadgen/stop
+UNIT_test_loadgen_verdict := $(LOADGEN_STEP) loadgen/verdict
