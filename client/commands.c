@@ -66,6 +66,8 @@ static void ping_next(struct session *s)
 	await_answer(s);
 }
 
+static void ping_summary(struct session *s);
+
 static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct session *s = w->data;
@@ -78,6 +80,8 @@ static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 	}
 	fprintf(stderr, "rdma_client: %s: no answer within %.1f s (--timeout)\n", s->cfg->host,
 		(double)s->cfg->timeout_ns / 1e9);
+	if (s->cfg->command == CMD_PING)
+		ping_summary(s);
 	done(s, 1);
 }
 
@@ -191,6 +195,7 @@ static uint64_t read_length(const struct session *s)
 		return strlen(s->cfg->text);
 	if (s->cfg->length)
 		return s->cfg->length;
+	region = region < READ_DEFAULT_BYTES ? region : READ_DEFAULT_BYTES;
 	return s->cfg->offset < region ? region - s->cfg->offset : 1;
 }
 
@@ -354,7 +359,11 @@ const struct client_ops command_ops = {
 
 void command_interrupt(struct session *s)
 {
-	s->interrupted = true;
+	if (s->conn->state == CLIENT_ST_CLOSING) {
+		/* Waiting only for the server's word on a close: not any longer. */
+		pump_break(&s->ctx->pump);
+		return;
+	}
 	if (s->cfg->command == CMD_PING && s->conn->state == CLIENT_ST_LIVE) {
 		ping_summary(s);
 		done(s, s->received ? 0 : 1);

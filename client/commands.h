@@ -9,6 +9,9 @@
 
 struct hist;
 
+/* What `read` reads when no --length is given, at most: buffers are registered memory. */
+#define READ_DEFAULT_BYTES 32768u
+
 enum command { CMD_PING, CMD_SEND, CMD_WRITE, CMD_READ, CMD_INFO };
 extern const char *const command_names[];	/* in the order of the enum, NULL-terminated */
 
@@ -44,7 +47,6 @@ struct session {
 	uint32_t buf;		/* one-sided: ours; EP_NO_BUF if none */
 	bool awaiting;		/* a reply or a completion is due before the timer */
 	bool wrote;		/* write: the read-back is under way */
-	bool interrupted;
 	int exit_status;
 };
 

@@ -125,6 +125,7 @@ void client_close(struct client_conn *c)
 
 void client_fail(struct client_conn *c, enum fail_kind kind, int code)
 {
+	bool was_live = c->state == CLIENT_ST_LIVE;
 	char text[96];
 
 	if (is_over(c))
@@ -132,6 +133,8 @@ void client_fail(struct client_conn *c, enum fail_kind kind, int code)
 	c->fail = (struct fail){ .stage = stage_of(c->state), .kind = kind, .code = code };
 	log_debug("conn %u failed at %s: %s (%s)", c->index, stage_names[c->fail.stage],
 		  fail_code_text(&c->fail, text, sizeof(text)), fail_advice(&c->fail));
+	if (was_live && c->ctx->ops->on_lost)
+		c->ctx->ops->on_lost(c->ctx->arg, c);
 	begin_close(c);
 }
 

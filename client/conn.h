@@ -50,6 +50,9 @@ struct client_ops {
 			   uint32_t bytes);
 	/* A read or write of the region completed. May be NULL. */
 	void (*on_one_sided)(void *arg, struct client_conn *c);
+	/* It was live and failed: it counts no longer, though on_closed follows only when its teardown is
+	 * complete. May be NULL. */
+	void (*on_lost)(void *arg, struct client_conn *c);
 	/* Over; the object is free once the call returns. fail->kind is FAIL_NONE after client_close. */
 	void (*on_closed)(void *arg, struct client_conn *c, const struct fail *fail);
 };

@@ -62,7 +62,9 @@ static void on_receive(struct client_ctx *ctx, const struct ibv_wc *wc, uint32_t
 	struct client_conn *c = owner == QP_POOL_NONE ? NULL : &ctx->conns[owner];
 
 	if (c && (c->state == CLIENT_ST_FIRST_REPLY || c->state == CLIENT_ST_LIVE)) {
-		if (wc->status == IBV_WC_SUCCESS)
+		if (wc->status == IBV_WC_SUCCESS && wc->opcode != IBV_WC_RECV)
+			client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+		else if (wc->status == IBV_WC_SUCCESS)
 			on_reply(c, ep_buf(ctx->ep, buf), wc->byte_len);
 		else
 			client_fail(c, FAIL_WC_STATUS, (int)wc->status);
@@ -82,7 +84,7 @@ static void on_sent(struct client_ctx *ctx, const struct ibv_wc *wc, const struc
 	}
 	c = &ctx->conns[owner];
 	if (rc_on_send_wc(&c->rc, wc, w))
-		client_fail(c, FAIL_WC_STATUS, (int)wc->status);
+		client_fail(c, FAIL_WC_STATUS, wc->status ? (int)wc->status : IBV_WC_LOC_QP_OP_ERR);
 	else if (w->type == WR_BEACON)
 		client_try_finish(c);
 	else if (w->type == WR_ONE_SIDED && c->state == CLIENT_ST_LIVE && ctx->ops->on_one_sided)

@@ -37,7 +37,7 @@ static const struct opt options[] = {
 	{ .name = "key", .type = OPT_STRING, .offset = AT(key), .metavar = "FILE",
 	  .help = "Private key of --cert." },
 	{ .name = "length", .type = OPT_SIZE, .offset = AT(length), .min = 1, .max = 1 << 20,
-	  .metavar = "BYTES", .def = "to the region's end", .help = "read: how much." },
+	  .metavar = "BYTES", .def = "to the region's end, 32k at most", .help = "read: how much." },
 	{ .name = "log-level", .type = OPT_CHOICE, .offset = AT(log_level), .choices = log_level_names,
 	  .metavar = "LEVEL", .def = "warn", .help = "What to log to stderr." },
 	{ .name = "message-size", .type = OPT_SIZE, .offset = AT(message_bytes),
@@ -155,6 +155,14 @@ static uint32_t buffer_bytes(const struct command_config *c)
 	return (uint32_t)c->message_bytes;
 }
 
+static uint32_t one_sided_bytes(const struct command_config *c)
+{
+	if (c->command == CMD_WRITE)
+		return (uint32_t)strlen(c->text) < FRAME_MESSAGE_BYTES_MIN ? FRAME_MESSAGE_BYTES_MIN :
+		       (uint32_t)strlen(c->text);
+	return c->length > READ_DEFAULT_BYTES ? (uint32_t)c->length : READ_DEFAULT_BYTES;
+}
+
 static int run(const struct command_config *c, const struct client_config *cc)
 {
 	struct session s = { .cfg = c, .loop = ev_default_loop(0), .buf = EP_NO_BUF };
@@ -191,7 +199,9 @@ static int connect_and_run(struct command_config *c)
 	cc.region = c->command == CMD_WRITE || c->command == CMD_READ;
 	if (cc.region)
 		cc.message_bytes = FRAME_MESSAGE_BYTES_MIN;
-	cc.buffer_bytes = cc.region ? 1 << 20 : cc.message_bytes;
+	cc.buffer_bytes = one_sided_bytes(c);
+	if (!cc.region)
+		cc.buffer_bytes = cc.message_bytes;
 	if (!c->ca) {
 		if (path_beside_program("build/certs/ca.pem", ca, sizeof(ca)))
 			return usage("--ca: the default path is too long");

@@ -122,7 +122,6 @@ static void on_response(struct client_conn *c, const struct cm_event *e)
 				  .reads = c->ctx->cfg->region ? 1 : 0, .verify = c->ctx->cfg->verify };
 	int ret;
 
-	c->cm_connected = true;
 	if (!server_proves_itself(c, e)) {
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_PROOF);
 		return;
@@ -141,6 +140,8 @@ static void on_response(struct client_conn *c, const struct cm_event *e)
 		fail_errno(c, ret);
 		return;
 	}
+	/* Only now is a disconnect owed; before, destroying the id rejects the server's reply. */
+	c->cm_connected = true;
 	client_stage_done(c, STAGE_RDMA_CONNECT);
 	client_set_state(c, CLIENT_ST_FIRST_REPLY);
 	send_first(c);

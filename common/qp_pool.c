@@ -13,6 +13,9 @@
 #include "common/ep.h"
 #include "common/log.h"
 
+/* A device that has no QP left is asked again, and complained about, this often. */
+#define RETRY_NS UINT64_C(10000000000)
+
 enum slot_state { SLOT_ABSENT, SLOT_FREE, SLOT_IN_USE, SLOT_QUARANTINE };
 
 struct slot {
@@ -22,7 +25,10 @@ struct slot {
 	uint32_t generation;
 	uint32_t cq_index;
 	uint32_t next;		/* in its list */
-	enum slot_state state;
+	/* A device that has no QP left is asked again, and complained about, this often. */
+#define RETRY_NS UINT64_C(10000000000)
+
+enum slot_state state;
 	bool reusable;
 };
 
@@ -34,6 +40,7 @@ struct qp_pool {
 	uint32_t *map;		/* open addressing, slot or QP_POOL_NONE */
 	uint32_t map_mask;
 	struct qp_pool_counts counts;
+	uint64_t retry_at_ns;	/* after a QP could not be made ahead of demand */
 };
 
 static uint32_t map_hash(const struct qp_pool *p, uint32_t qpn)
@@ -236,10 +243,12 @@ bool qp_pool_maintain(struct qp_pool *p, uint64_t now_ns, unsigned budget)
 		end_quarantine(p);
 		budget--;
 	}
-	while (budget && p->counts.free < p->cfg.reserve && p->absent != QP_POOL_NONE) {
+	while (budget && p->counts.free < p->cfg.reserve && p->absent != QP_POOL_NONE &&
+	       now_ns >= p->retry_at_ns) {
 		int ret = create_one(p);
 
 		if (ret) {
+			p->retry_at_ns = now_ns + RETRY_NS;
 			log_warn("cannot create a queue pair ahead of demand: %s (%u exist)",
 				 strerror(-ret), p->counts.qps);
 			return false;

@@ -14,10 +14,19 @@
 #include "common/paths.h"
 
 #define ARGS_MAX 256
+#define SHARES_MAX 3
 
+struct vm_args {
+	char *v[ARGS_MAX];
+	int n;
+	char shares[SHARES_MAX][PATH_MAX];
+	int n_shares;
+};
+
+/* NULL: what the script gives by itself, which adapts to the machine. */
 static const char *memory_for(uint64_t clients)
 {
-	return clients <= 2000 ? "4G" : clients <= 12000 ? "8G" : "16G";
+	return clients <= 2000 ? NULL : clients <= 12000 ? "8G" : "16G";
 }
 
 /* Our own arguments without --environment, which is ours to set. */
@@ -35,13 +44,48 @@ static int copy_args(int argc, char **argv, char **out, int n)
 	return n;
 }
 
+static void add(struct vm_args *a, const char *arg)
+{
+	a->v[a->n++] = (char *)arg;
+}
+
+/* The folder is to be the same one inside: results land where they would without the micro-VM. */
+static void add_share(struct vm_args *a, const char *dir)
+{
+	if (!realpath(dir, a->shares[a->n_shares]))
+		return; /* it will be missed, and named, inside */
+	add(a, "--share");
+	add(a, a->shares[a->n_shares++]);
+}
+
+static void add_share_of_file(struct vm_args *a, const char *file)
+{
+	char dir[PATH_MAX];
+	char *slash;
+
+	if (!file || strcmp(file, "-") == 0 || snprintf(dir, sizeof(dir), "%s", file) >= (int)sizeof(dir))
+		return;
+	slash = strrchr(dir, '/');
+	if (!slash)
+		return; /* in the working directory */
+	slash[slash == dir] = '\0';
+	add_share(a, dir);
+}
+
+static void add_shares(struct vm_args *a, const struct loadgen_config *c)
+{
+	if (path_make_dirs(c->output) == 0)
+		add_share(a, c->output);
+	add_share_of_file(a, c->json);
+	add_share_of_file(a, c->ca);
+}
+
 static int enter_vm(const struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
 {
 	char script[PATH_MAX], self[PATH_MAX];
-	char *args[ARGS_MAX];
-	int n = 0;
+	struct vm_args a = { .n = 0 };
 
-	if (argc > ARGS_MAX - 16 || path_beside_program("scripts/softroce", script, sizeof(script)) ||
+	if (argc > ARGS_MAX - 24 || path_beside_program("scripts/softroce", script, sizeof(script)) ||
 	    path_beside_program("performance_test", self, sizeof(self))) {
 		snprintf(err, err_size, "too many arguments or a path too long for the micro-VM");
 		return -E2BIG;
@@ -51,17 +95,20 @@ static int enter_vm(const struct loadgen_config *c, int argc, char **argv, char 
 			 "there; run from the source tree or make a device with `scripts/softroce up`", script);
 		return -ENODEV;
 	}
-	args[n++] = script;
-	args[n++] = (char *)"vm";
-	args[n++] = (char *)"--memory";
-	args[n++] = (char *)memory_for(c->clients);
-	args[n++] = (char *)"--";
-	args[n++] = self;
-	args[n++] = (char *)"--environment";
-	args[n++] = (char *)"native";
-	n = copy_args(argc, argv, args, n);
-	args[n] = NULL;
-	execv(script, args);
+	add(&a, script);
+	add(&a, "vm");
+	if (memory_for(c->clients)) {
+		add(&a, "--memory");
+		add(&a, memory_for(c->clients));
+	}
+	add_shares(&a, c);
+	add(&a, "--");
+	add(&a, self);
+	add(&a, "--environment");
+	add(&a, "native");
+	a.n = copy_args(argc, argv, a.v, a.n);
+	a.v[a.n] = NULL;
+	execv(script, a.v);
 	snprintf(err, err_size, "cannot run %s: %s", script, strerror(errno));
 	return -errno;
 }

@@ -17,6 +17,7 @@
 
 #define ARGS_MAX 40
 #define NUMBER_MAX 24
+#define SESSION_TIMEOUT_S 30
 
 struct args {
 	char *v[ARGS_MAX];
@@ -48,6 +49,8 @@ static void make_args(const struct loadgen_config *c, char *program, struct args
 	add_number(a, "--credits", c->inflight);
 	add_number(a, "--message-size", c->message_bytes);
 	add_number(a, "--region-size", 0);
+	/* Sessions of clients that gave up expire before the check of the pools does. */
+	add_number(a, "--session-timeout", SESSION_TIMEOUT_S);
 	add_text(a, "--poll", poll_mode_names[c->poll]);
 	add_text(a, "--log-level", log_level_names[c->log_level]);
 	if (c->server_threads)

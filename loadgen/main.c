@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/build_info.h"
 #include "common/dev.h"
@@ -44,8 +45,11 @@ static int write_results(struct ramp *r, const json_t *run)
 	if (ret)
 		log_error("cannot write %s: %s", results_path(r->results, "run.json"), strerror(-ret));
 	if (json && strcmp(json, "-") == 0) {
-		json_dumpf(run, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-		printf("\n");
+		if (json_dumpf(run, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) || printf("\n") < 0 ||
+		    fflush(stdout)) {
+			log_error("cannot write run.json to stdout");
+			ret = -EIO;
+		}
 	} else if (json) {
 		int e = results_write_json(json, (json_t *)run);
 
@@ -68,12 +72,12 @@ static int finish(struct ramp *r, int argc, char **argv)
 	}
 	results_event(r->results, "run_end", json_pack("{s:s, s:i}", "stop_reason",
 		stop_reason_names[r->stop_reason], "exit_status", status));
-	if (write_results(r, run) && status == EXIT_OK)
-		status = EXIT_ENVIRONMENT;
 	if (status == EXIT_ENVIRONMENT)
 		log_error("%s", r->stop_detail);
 	else if (!json_only)
 		report_print(r, run, stdout);
+	if (write_results(r, run))
+		status = EXIT_ENVIRONMENT;
 	json_decref(run);
 	return status;
 }
@@ -104,6 +108,20 @@ static int test(struct loadgen_config *cfg, int argc, char **argv)
 	return status;
 }
 
+/* The folder, since the file itself is made under another name and renamed. */
+static bool can_write(const char *file)
+{
+	char dir[PATH_MAX];
+	char *slash;
+
+	snprintf(dir, sizeof(dir), "%s", file);
+	slash = strrchr(dir, '/');
+	if (!slash)
+		return access(".", W_OK) == 0;
+	slash[slash == dir] = '\0';
+	return access(dir, W_OK) == 0;
+}
+
 /* Descriptors and a device: what can be known before anything is started. */
 static int check_environment(const struct loadgen_config *cfg)
 {
@@ -112,6 +130,11 @@ static int check_environment(const struct loadgen_config *cfg)
 	char err[512];
 
 	res_raise_memlock();
+	if (cfg->json && strcmp(cfg->json, "-") != 0 && !can_write(cfg->json)) {
+		log_error("--json %s: %s; name a file in a folder that exists and may be written", cfg->json,
+			  strerror(errno));
+		return EXIT_ENVIRONMENT;
+	}
 	if (have < fds) {
 		log_error("the limit of open files (ulimit -n) is %llu, --connect-concurrency %llu needs %llu; "
 			  "raise it", (unsigned long long)have, (unsigned long long)cfg->connect_concurrency,

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -60,6 +61,14 @@ static void remaining_text(const struct ramp *r, char *text, size_t size)
 		snprintf(text, size, ", %.0f s left", ceil(left_s));
 }
 
+/* A line that wraps could not be rewritten. */
+static int terminal_columns(void)
+{
+	struct winsize w;
+
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col : 80;
+}
+
 void progress_show(struct ramp *r)
 {
 	bool terminal = isatty(STDERR_FILENO);
@@ -84,7 +93,10 @@ void progress_show(struct ramp *r)
 			 (unsigned long long)RAMP_SUM(r, live),
 			 (unsigned long long)(RAMP_SUM(r, failed) + RAMP_SUM(r, dropped)), connects, traffic, cpu, left);
 	}
-	fprintf(stderr, terminal ? "\r\033[K%s" : "%s\n", line);
+	if (terminal)
+		fprintf(stderr, "\r\033[K%.*s", terminal_columns() - 1, line);
+	else
+		fprintf(stderr, "%s\n", line);
 	fflush(stderr);
 }
 

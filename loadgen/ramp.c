@@ -31,7 +31,8 @@
 
 #define NAME(phase, text) [RAMP_##phase] = text
 const char *const ramp_phase_names[] = {
-	NAME(SERVER, "starting server"), NAME(INFO, "asking server"), NAME(CONNECT, "connecting"),
+	NAME(SERVER, "starting server"), NAME(INFO, "asking server"), NAME(MARK, "marking"),
+	NAME(CONNECT, "connecting"),
 	NAME(COUNT, "counting"), NAME(START, "starting traffic"), NAME(WARMUP, "warming up"),
 	NAME(MEASURE, "measuring"), NAME(DRAIN, "draining"), NAME(DISCONNECT, "disconnecting"),
 	NAME(RESTORE, "checking pools"), NAME(STOP, "stopping server"), NAME(DONE, "done"),
@@ -61,7 +62,7 @@ static uint64_t deadline_of(const struct ramp *r, enum ramp_phase phase)
 	case RAMP_MEASURE: return r->cfg->duration_ns;
 	case RAMP_DRAIN: return 15 * NS_PER_S;
 	case RAMP_DISCONNECT: return 120 * NS_PER_S;
-	case RAMP_RESTORE: return 20 * NS_PER_S;
+	case RAMP_RESTORE: return 40 * NS_PER_S;	/* above the session timeout of a server by default */
 	case RAMP_STOP: return 20 * NS_PER_S;
 	case RAMP_DONE:
 	case RAMP_N: break;
@@ -125,13 +126,15 @@ static void end_step(struct ramp *r)
 	enum stop_reason reason;
 	char text[256];
 
-	step_collect(s, r->workers, r->n_workers, r->cfg);
+	/* Else the workers still hold the figures of the step before. */
+	if (s->started)
+		step_collect(s, r->workers, r->n_workers, r->cfg);
 	reason = stop_judge_step(s, text, sizeof(text));
 	if (reason != STOP_NOT)
 		stop_because(r, reason, text);
 	json_array_append_new(r->steps, step_json(s, r->cfg, r->workers, r->n_workers));
 	json_array_append_new(r->rows, report_row(s));
-	if (!(r->stopping && r->stop_reason == STOP_ABORTED))
+	if (s->started && !(r->stopping && r->stop_reason == STOP_ABORTED))
 		verdict_add_step(r->verdict, s);
 	write_histograms(r);
 	results_event(r->results, "step_end", json_pack("{s:i, s:i, s:i, s:i}", "clients", s->target,
@@ -144,6 +147,9 @@ static void end_step(struct ramp *r)
 	}
 	if (!r->stopping && r->step_index == r->cfg->steps.n)
 		stop_because(r, STOP_MAX_REACHED, "");
+	for (size_t i = r->step_index; r->stopping && i < r->cfg->steps.n; i++)
+		if (i > r->step_index || r->repetition == 1)
+			verdict_add_not_reached(r->verdict, (uint32_t)r->cfg->steps.v[i]);
 	if (r->stopping)
 		ramp_enter(r, RAMP_STOP);
 	else
@@ -162,6 +168,7 @@ static uint64_t interval_ns(const struct ramp *r)
 static void enter_connect(struct ramp *r)
 {
 	r->step_start_ns = clock_now_ns();
+	r->step->started = true;
 	ramp_order_all(r, ORDER_CONNECT);
 }
 
@@ -215,6 +222,7 @@ static void ramp_enter(struct ramp *r, enum ramp_phase phase)
 	}
 	r->report_arrived = false;
 	r->phase = phase;
+	r->phase_number++;
 	switch (phase) {
 	case RAMP_MARK: ramp_ask(r, CONTROL_MARK); break;
 	case RAMP_CONNECT: enter_connect(r); break;
@@ -352,6 +360,13 @@ static void on_stats(struct ramp *r, json_t *report)
 
 	if (!s)
 		return;
+	if (r->asked_in != r->phase_number) {
+		/* Asked in an earlier phase: no answer to what this one wants to know. */
+		if (r->asked_phase == RAMP_MEASURE && !s->begin.server)
+			s->begin.server = json_incref(report);
+		ramp_ask(r, CONTROL_STATS);
+		return;
+	}
 	switch (r->phase) {
 	case RAMP_COUNT:
 		s->server_connected = (int64_t)step_report_number(report, "clients.connected");
@@ -409,6 +424,29 @@ static void on_lost(struct ramp *r, const struct fail *fail, const char *text)
 	}
 }
 
+/* What the workload needs and this server does not give is known before the first client comes. */
+static void check_server(struct ramp *r)
+{
+	double credits = step_report_number(r->info, "config.credits");
+	double bytes = step_report_number(r->info, "config.message_bytes");
+	double clients = step_report_number(r->info, "config.max_clients");
+	char text[160] = "";
+
+	if (credits < (double)r->cfg->inflight)
+		snprintf(text, sizeof(text), "--inflight %llu is more than the server's --credits %.0f",
+			 (unsigned long long)r->cfg->inflight, credits);
+	else if (bytes < (double)r->cfg->message_bytes)
+		snprintf(text, sizeof(text), "--message-size %llu is more than the server's --message-size %.0f",
+			 (unsigned long long)r->cfg->message_bytes, bytes);
+	else if (clients < (double)r->cfg->steps.v[0])
+		snprintf(text, sizeof(text), "the first step of %llu clients is more than the server's "
+			 "--max-clients %.0f", (unsigned long long)r->cfg->steps.v[0], clients);
+	if (!text[0])
+		return;
+	stop_because(r, STOP_ERROR_RATE, text);
+	ramp_enter(r, RAMP_STOP);
+}
+
 static void on_report(void *arg, json_t *report, const struct fail *fail, const char *text)
 {
 	struct ramp *r = arg;
@@ -420,6 +458,9 @@ static void on_report(void *arg, json_t *report, const struct fail *fail, const 
 	r->last_report_ns = clock_now_ns();
 	if (r->asked == CONTROL_INFO) {
 		r->info = json_incref(report);
+		check_server(r);
+	} else if (r->phase >= RAMP_STOP) {
+		return;
 	} else if (!r->baseline) {
 		r->baseline = json_incref(report);
 		begin_step(r);
@@ -657,7 +698,7 @@ int ramp_run(struct ramp *r, char *err, size_t err_size)
 		progress_clear(r);
 	}
 	/* Aborted in the middle of a step, or the run could not start: the workers still wait. */
-	for (uint32_t i = 0; i < r->n_workers && r->phase != RAMP_N; i++)
+	for (uint32_t i = 0; i < r->n_workers; i++)
 		worker_give(r->workers[i], ORDER_QUIT, 0);
 	clean_up(r);
 	return ret;

@@ -32,7 +32,7 @@ enum ramp_phase {
 	RAMP_MEASURE,		/* waits for --duration */
 	RAMP_DRAIN,		/* waits for what is in flight; 15 s, then those clients are given up */
 	RAMP_DISCONNECT,	/* waits until all clients are gone; 120 s */
-	RAMP_RESTORE,		/* waits until the server's pools are as at the start; 20 s */
+	RAMP_RESTORE,		/* waits until the server's pools are as at the start; 40 s */
 	RAMP_STOP,		/* waits for our server's end; 20 s */
 	RAMP_DONE,
 	RAMP_N,
@@ -56,6 +56,9 @@ struct ramp {
 	struct control *control;
 	bool report_wanted[4];		/* by enum control_what: asked for, not yet sent */
 	enum control_what asked;
+	uint32_t phase_number;		/* counts up with every phase entered */
+	uint32_t asked_in;		/* phase_number when the question under way was sent */
+	enum ramp_phase asked_phase;
 	bool report_arrived;		/* the one this phase waits for */
 	json_t *info, *baseline;
 	json_t *generator_dev;		/* the RDMA device the workers use */

@@ -41,6 +41,8 @@ void ramp_send_next_question(struct ramp *r)
 			continue;
 		r->report_wanted[order[i]] = false;
 		r->asked = order[i];
+		r->asked_in = r->phase_number;
+		r->asked_phase = r->phase;
 		if (!control_request(r->control, order[i]))
 			r->report_wanted[order[i]] = true;
 	}
@@ -54,18 +56,16 @@ void ramp_ask(struct ramp *r, enum control_what what)
 
 bool ramp_is_restored(const struct ramp *r, const json_t *now)
 {
-	static const char *const zero[] = { "clients.connected", "clients.handshakes", "clients.closing",
-		"pools.sessions", "pools.regions_in_use", "pools.admitted", "pools.qp.in_use" };
-	double posted0 = step_report_number(r->baseline, "pools.buffers.posted");
-	double free0 = step_report_number(r->baseline, "pools.buffers.free");
+	static const char *const gauges[] = { "clients.connected", "clients.handshakes", "clients.closing",
+		"pools.sessions", "pools.regions_in_use", "pools.admitted", "pools.qp.in_use",
+		"pools.buffers.posted", "pools.buffers.free" };
+	double resting = step_report_number(now, "pools.qp.quarantined");
+	double held = step_report_number(now, "pools.admitted");
 
-	for (size_t i = 0; i < sizeof(zero) / sizeof(zero[0]); i++)
-		if (step_report_number(now, zero[i]) != 0)
+	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
+		if (step_report_number(now, gauges[i]) != step_report_number(r->baseline, gauges[i]))
 			return false;
-	return step_report_number(now, "pools.buffers.posted") == posted0 &&
-	       step_report_number(now, "pools.buffers.free") == free0 &&
-	       step_report_number(now, "pools.psns_in_use") ==
-	       2 * step_report_number(now, "pools.qp.quarantined");
+	return step_report_number(now, "pools.psns_in_use") == 2 * (resting + held);
 }
 
 static void snapshot(const struct ramp *r, struct hist *out)

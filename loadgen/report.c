@@ -272,6 +272,24 @@ static void print_failures(const json_t *run, FILE *out)
 				json_string_value(json_object_get(f, "meaning")));
 }
 
+/* What makes figures questionable, in words of run.json; that both sides share a machine is said by
+ * the verdict's environment. */
+static void print_validity(const json_t *run, FILE *out)
+{
+	json_t *step, *flag;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(run, "steps"), i, step)
+		json_array_foreach(json_object_get(step, "validity"), k, flag) {
+			const char *text = json_string_value(flag);
+
+			if (strcmp(text, "not_steady") != 0 && strcmp(text, "generator_saturated") != 0 &&
+			    strcmp(text, "server_and_generator_share_the_machine") != 0)
+				fprintf(out, "%6lld clients: %s\n",
+					json_integer_value(json_object_get(step, "target_clients")), text);
+		}
+}
+
 static void print_verdict(const json_t *run, FILE *out)
 {
 	json_t *c;
@@ -300,6 +318,7 @@ void report_print(const struct ramp *r, const json_t *run, FILE *out)
 	print_stages(run, out);
 	print_repetitions(run, out);
 	print_failures(run, out);
+	print_validity(run, out);
 	print_verdict(run, out);
 	fprintf(out, "\nStopped: %s%s%s\nResults: %s\n", stop_reason_names[r->stop_reason],
 		r->stop_detail[0] ? ": " : "", r->stop_detail, results_dir(r->results));

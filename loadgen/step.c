@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/hist.h"
 #include "common/latency_json.h"
+#include "common/pump.h"
 #include "loadgen/worker.h"
 
 /* A step is steady if a straight line through its intervals rises or falls by no more than this over
@@ -118,7 +119,7 @@ void step_collect(struct step *s, struct worker *const *workers, uint32_t n_work
 	for (uint32_t i = 0; i < n_workers; i++)
 		collect_worker(s, worker_stats(workers[i]), cfg);
 	s->steady = s->measured && is_steady(s);
-	for (uint32_t i = 0; i < n_workers && s->measured && window_s > 0; i++)
+	for (uint32_t i = 0; i < n_workers && s->measured && window_s > 0 && cfg->poll == POLL_EVENT; i++)
 		if ((double)(s->end.worker_cpu_ns[i] - s->begin.worker_cpu_ns[i]) / 1e9 / window_s >
 		    SATURATED_CPUS)
 			s->generator_saturated = true;

@@ -37,6 +37,7 @@ struct step {
 	struct hist *stages[STAGE_TIMED], *total, *response;
 	double measured_s;
 	double messages_per_s, bytes_per_s;
+	bool started;			/* the workers were told to connect */
 	bool measured;			/* there was a measured phase */
 	bool steady;
 	bool generator_saturated;

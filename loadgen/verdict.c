@@ -108,6 +108,15 @@ void verdict_add_step(json_t *verdict, const struct step *s)
 		add_stability(verdict, s);
 	if (t->connect_ms > 0)
 		add_connect_time(verdict, s, t);
+	if (s->leaked && t->success_ratio > 0)
+		add(verdict, s, "server's pools after the step", "as at the start", "not restored", CRITERION_FAIL);
+}
+
+void verdict_add_not_reached(json_t *verdict, uint32_t clients)
+{
+	json_array_append_new(verdict, json_pack("{s:i, s:i, s:s, s:s, s:s, s:s}", "clients", clients,
+		"repetition", 1, "criterion", "step", "required", "to be reached", "measured", "not reached",
+		"result", result_names[CRITERION_INCONCLUSIVE]));
 }
 
 enum criterion_result verdict_overall(const json_t *verdict)

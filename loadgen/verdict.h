@@ -11,6 +11,9 @@ enum criterion_result { CRITERION_PASS, CRITERION_FAIL, CRITERION_INCONCLUSIVE }
 /* Appends a step's criteria to `verdict`: [{clients, repetition, criterion, required, measured, result}]. */
 void verdict_add_step(json_t *verdict, const struct step *s);
 
+/* A step the ramp did not come to: inconclusive. */
+void verdict_add_not_reached(json_t *verdict, uint32_t clients);
+
 /* Worst result of all: fail over inconclusive over pass; inconclusive when there is none. */
 enum criterion_result verdict_overall(const json_t *verdict);
 

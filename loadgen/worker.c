@@ -32,6 +32,7 @@ struct wclient {
 	uint64_t next_send, next_reply;	/* numbers of messages */
 	uint64_t *sent_ns;		/* ring of `inflight` */
 	bool live;
+	bool lost;			/* was live, failed, and is being torn down */
 };
 
 struct order {
@@ -115,7 +116,7 @@ static void connect_more(struct worker *w)
 			ev_timer_start(w->loop, &w->pace);
 			return;
 		}
-		wc->live = false;
+		wc->live = wc->lost = false;
 		wc->next_send = wc->next_reply = 0;
 		wc->conn = client_connect(w->ctx, intended ? intended : now, wc);
 		if (!wc->conn)
@@ -148,7 +149,7 @@ static void on_live(void *arg, struct client_conn *c)
 	struct worker_stats *st = &w->stats;
 
 	if (c->grant.credits < w->cfg.cfg->inflight) {
-		/* The server grants fewer credits than the workload needs: not what was to be measured. */
+		/* Fewer credits than the server said it gives: not what was to be measured. */
 		client_fail(c, FAIL_PROTOCOL, PROTO_CREDITS);
 		return;
 	}
@@ -239,6 +240,26 @@ static void start_some(struct worker *w)
 
 /* --- the end of a step --- */
 
+static void on_lost(void *arg, struct client_conn *c)
+{
+	struct worker_stats *st = &((struct worker *)arg)->stats;
+	struct wclient *wc = c->user;
+
+	if (!wc->live)
+		return;
+	wc->live = false;
+	wc->lost = true;
+	counter_set(&st->live, counter_get(&st->live) - 1);
+	counter_add(&st->leaving, 1);
+	counter_add(&st->dropped, 1);
+}
+
+/* True when no connection of the step is left. */
+static bool all_gone(const struct worker_stats *st)
+{
+	return counter_get(&st->live) + counter_get(&st->leaving) + counter_get(&st->connecting) == 0;
+}
+
 static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 {
 	struct worker *w = arg;
@@ -250,18 +271,18 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 	w->in_flight -= wc->next_send - wc->next_reply;
 	if (wc->live) {
 		counter_set(&st->live, counter_get(&st->live) - 1);
-		if (fail->kind != FAIL_NONE)
-			counter_add(&st->dropped, 1);
+	} else if (wc->lost) {
+		counter_set(&st->leaving, counter_get(&st->leaving) - 1);
 	} else {
 		counter_set(&st->connecting, counter_get(&st->connecting) - 1);
 		counter_add(&st->failed, 1);
 	}
 	wc->conn = NULL;
-	wc->live = false;
+	wc->live = wc->lost = false;
 	wc->next_send = wc->next_reply = 0;
 	connect_more(w);
 	maybe_stopped(w);
-	if (w->current.what == ORDER_DISCONNECT && counter_get(&st->live) + counter_get(&st->connecting) == 0)
+	if (w->current.what == ORDER_DISCONNECT && all_gone(st))
 		fulfil(w);
 }
 
@@ -274,7 +295,7 @@ static void close_some(struct worker *w)
 			client_close(w->clients[w->next_start].conn);
 	if (w->next_start < w->target)
 		run_chunks(w);
-	else if (counter_get(&w->stats.live) + counter_get(&w->stats.connecting) == 0)
+	else if (all_gone(&w->stats))
 		fulfil(w);
 }
 
@@ -416,6 +437,7 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *p, int revents)
 static const struct client_ops ops = {
 	.on_live = on_live,
 	.on_message = on_message,
+	.on_lost = on_lost,
 	.on_closed = on_closed,
 };
 

@@ -34,6 +34,7 @@ enum worker_order {
 /* Written by the worker, read by anybody. */
 struct worker_stats {
 	counter started, connecting, live, failed, dropped;
+	counter leaving;	/* dropped ones that are not torn down yet */
 	counter messages, messages_measured, in_flight;
 	counter measure_start_ns, measure_end_ns;
 	counter bytes_sent, bytes_received;

@@ -32,7 +32,7 @@ static const struct opt options[] = {
 	  .def = "the first active one", .help = "RDMA device." },
 	{ .name = "drain-timeout", .type = OPT_DURATION, .offset = AT(drain_timeout_ns),
 	  .min = 0, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "5",
-	  .help = "Longest time to wait for clients to leave when told to stop." },
+	  .help = "Longest time to wait for connections to be torn down when told to stop." },
 	{ .name = "handshake-timeout", .type = OPT_DURATION, .offset = AT(handshake_timeout_ns),
 	  .min = 10 * NS_PER_MS, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "30",
 	  .help = "Longest time for a TLS handshake, and again for the request after it." },

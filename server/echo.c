@@ -112,6 +112,12 @@ static void on_receive(struct shard *s, const struct ibv_wc *wc, uint32_t buf)
 		conn_fail(c, FAIL_WC_STATUS, (int)wc->status);
 		return;
 	}
+	if (wc->opcode != IBV_WC_RECV) {
+		/* A write with immediate data takes a receive buffer and leaves what was in it before. */
+		ep_recycle(s->ep, buf);
+		conn_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+		return;
+	}
 	/* A message may overtake the ESTABLISHED event. */
 	echo_set_live(c);
 	on_message(c, buf, wc->byte_len);
@@ -133,7 +139,7 @@ static void on_sent(struct shard *s, const struct ibv_wc *wc, const struct wr *w
 	if (w->type == WR_PROBE && wc->status == IBV_WC_SUCCESS)
 		c->heard = true;
 	if (rc_on_send_wc(&c->rc, wc, w))
-		conn_fail(c, FAIL_WC_STATUS, (int)wc->status);
+		conn_fail(c, FAIL_WC_STATUS, wc->status ? (int)wc->status : IBV_WC_LOC_QP_OP_ERR);
 	else if (w->type == WR_BEACON)
 		conn_try_finish(c);
 	make_up_deficit(s);

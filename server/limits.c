@@ -66,14 +66,18 @@ static int check_device(const struct server_config *c, const struct dev *dev, ch
 
 static int check_process(const struct server_config *c, char *err, size_t size)
 {
-	uint64_t fds = FDS_BASE + c->threads * (FDS_PER_SHARD + c->max_handshakes);
+	uint64_t fds = FDS_BASE + c->threads * (FDS_PER_SHARD + c->max_handshakes + SHARD_CONTROLS_MAX);
 	uint64_t have_fds = res_raise_nofile(), have_lock = res_raise_memlock();
 	uint64_t bufs = (uint64_t)c->recv_depth + EP_BATCH + c->spare_bufs;
 	uint64_t lock = c->threads * bufs * ((c->message_bytes + 63) & ~63ull);
 
-	if (have_fds < fds)
-		return too_low(err, size, c, "the limit of open files (ulimit -n)", have_fds, fds,
-			       "raise it or lower --max-handshakes");
+	if (have_fds < fds) {
+		snprintf(err, size, "the limit of open files (ulimit -n) is %llu, but --threads %llu and "
+			 "--max-handshakes %llu need %llu; raise it or lower --max-handshakes",
+			 (unsigned long long)have_fds, (unsigned long long)c->threads,
+			 (unsigned long long)c->max_handshakes, (unsigned long long)fds);
+		return -ENOSPC;
+	}
 	if (have_lock < lock)
 		return too_low(err, size, c, "the limit of locked memory (ulimit -l, bytes)", have_lock, lock,
 			       "raise it, or lower --max-clients, --credits or --message-size");

@@ -20,6 +20,7 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 struct main_loop {
 	struct server *server;
 	ev_signal term, interrupt;
+	ev_async broken;	/* a shard cannot go on */
 	ev_timer stats;
 	uint64_t last_messages;
 };
@@ -29,6 +30,22 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
 	(void)w;
 	(void)revents;
 	ev_break(loop, EVBREAK_ALL);
+}
+
+static void on_broken(struct ev_loop *loop, ev_async *w, int revents)
+{
+	(void)w;
+	(void)revents;
+	log_error("a shard failed: stopping");
+	ev_break(loop, EVBREAK_ALL);
+}
+
+/* Called on the shard's thread. */
+static void tell_broken(void *arg)
+{
+	struct main_loop *m = arg;
+
+	ev_async_send(ev_default_loop(0), &m->broken);
 }
 
 static uint64_t total(const struct server *server, size_t offset)
@@ -168,6 +185,10 @@ static int serve(struct server_config *cfg)
 	char err[512];
 	int ret = prepare(cfg, err, sizeof(err));
 
+	ev_async_init(&m.broken, on_broken);
+	ev_async_start(ev_default_loop(0), &m.broken);
+	server.on_broken = tell_broken;
+	server.arg = &m;
 	if (!ret)
 		ret = start(&server, err, sizeof(err));
 	if (ret) {

@@ -117,6 +117,10 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 		reject_peer(s, e->id, REFUSE_BAD_REQUEST);
 		return;
 	}
+	if (s->drain_deadline_ns) {
+		reject_peer(s, e->id, REFUSE_DRAINING);
+		return;
+	}
 	/* Consumed here, before anything else is looked at: a session is good for one try. */
 	index = session_take(s->sessions, proof.session);
 	if (index == SESSION_NONE) {

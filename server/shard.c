@@ -56,10 +56,12 @@ static void accept_one(struct shard *s, int fd, const struct sockaddr_storage *s
 		boot_start(c);
 }
 
-/* Descriptors are what is bounded: a TLS connection counts until it is closed, not only in handshake. */
+/* Descriptors are what is bounded: a TLS connection counts until it is closed, not only in handshake.
+ * Control sessions have a limit of their own, so that they cannot keep clients out. */
 static bool has_room(const struct shard *s)
 {
-	return s->tls_open < s->cfg->max_handshakes && s->lists[CONN_ST_FREE].n > 0;
+	return s->tls_open - s->lists[CONN_ST_CONTROL].n < s->cfg->max_handshakes &&
+	       s->lists[CONN_ST_FREE].n > 0;
 }
 
 static void pause_accepting(struct shard *s)
@@ -199,8 +201,14 @@ static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
 		return;
 	s->drain_deadline_ns = clock_now_ns() + s->cfg->drain_timeout_ns + 1;
 	ev_io_stop(loop, &s->listen_io);
+	/* Who comes now is told by TCP, instead of waiting in a backlog nobody will serve. */
+	close(s->listen_fd);
+	s->listen_fd = -1;
+	while (s->lists[CONN_ST_HELLO].first)
+		boot_refuse(s->lists[CONN_ST_HELLO].first, REFUSE_DRAINING, "the server is stopping");
 	for (enum conn_state st = CONN_ST_TLS_ACCEPT; st < CONN_ST_CLOSING; st++)
-		close_all(s, st);
+		if (st != CONN_ST_REFUSE)	/* those wait for the peer to read it, 2 s at most */
+			close_all(s, st);
 }
 
 static void start_watchers(struct shard *s)
@@ -233,6 +241,8 @@ static void *run(void *arg)
 
 	s->exit_status = pump_run(&s->pump);
 	publish(s);
+	if (s->exit_status && s->server->on_broken)
+		s->server->on_broken(s->server->arg);
 	return NULL;
 }
 
@@ -324,6 +334,7 @@ static int make_verbs(struct shard *s, char *err, size_t err_size)
 	struct qp_pool_config qp = { .max = cfg->shard_qps,
 				     .reserve = cfg->shard_clients < QP_RESERVE ? cfg->shard_clients : QP_RESERVE,
 				     .quarantine_ns = QUARANTINE_NS, .on_rested = on_rested, .arg = s };
+	struct qp_pool_counts counts;
 	int ret = dev_open(&cfg->addr, cfg->device, &s->dev, err, err_size);
 
 	if (!ret)
@@ -338,6 +349,12 @@ static int make_verbs(struct shard *s, char *err, size_t err_size)
 		return ret;
 	while (qp_pool_maintain(s->qps, clock_now_ns(), QP_BUDGET))
 		;
+	qp_pool_get_counts(s->qps, &counts);
+	if (counts.free < qp.reserve) {
+		snprintf(err, err_size, "the device gave %u queue pairs of %u for the start; are others using it? "
+			 "See its max_qp (`ibv_devinfo -v`)", counts.free, qp.reserve);
+		return -ENOSPC;
+	}
 	return 0;
 }
 

@@ -37,6 +37,9 @@ struct server {
 	uint32_t n_shards;
 	uint64_t started_ns;
 	uint16_t tls_port;		/* the one really used */
+	/* Called on a shard's thread when the shard cannot go on; may be NULL. */
+	void (*on_broken)(void *arg);
+	void *arg;
 };
 
 struct psn_pair {

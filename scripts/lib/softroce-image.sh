@@ -10,6 +10,8 @@ rdma_modules=(crc32_generic crc32c_generic dummy rdma_rxe rdma_ucm)
 
 find_programs() {
     local item
+    # The guest runs this host's own programs.
+    [[ $(uname -m) == x86_64 ]] || die 3 "the micro-VM needs an x86-64 host; this one is $(uname -m)"
     for item in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static modprobe:kmod cpio:cpio \
         rdma:iproute2 setsid:util-linux setpriv:util-linux flock:util-linux; do
         command -v "${item%%:*}" >/dev/null ||

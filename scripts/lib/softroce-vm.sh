@@ -37,6 +37,17 @@ choose_shares() {
     esac
 }
 
+# Sets shares: what --share names and the guest does not see read-write already.
+choose_more_shares() {
+    local dir
+    shares=()
+    for dir in "${caller_shares[@]}"; do
+        [[ $share_cwd && $dir/ == "$share_cwd"/* ]] && continue
+        [[ $share_top && $share_top_options == rw* && $dir/ == "$share_top"/* ]] && continue
+        shares+=("$dir")
+    done
+}
+
 # config is for the guest's init, command for the shell that becomes the command; terminal stands between
 # the two where there is one.
 write_job() {
@@ -45,6 +56,10 @@ write_job() {
         printf 'SOFTROCE_TOP=%s\n' "$(quoted "$share_top")"
         printf 'SOFTROCE_TOP_OPTIONS=%s\n' "$share_top_options"
         printf 'SOFTROCE_CWD=%s\n' "$(quoted "$share_cwd")"
+        printf 'SOFTROCE_SHARES=%s\n' "${#shares[@]}"
+        for entry in "${!shares[@]}"; do
+            printf 'SOFTROCE_SHARE_%s=%s\n' "$entry" "$(quoted "${shares[entry]}")"
+        done
         printf 'SOFTROCE_KERNEL=%s\n' "$(quoted "$kernel_dir")"
         printf 'SOFTROCE_STDIN=%s\n' "$use_stdin"
         printf 'SOFTROCE_TTY=%s\n' "$tty"
@@ -117,6 +132,10 @@ qemu_arguments() {
     share job "$scratch/job" ro
     [[ ! $share_top ]] || share top "$share_top" "$share_top_options"
     [[ ! $share_cwd ]] || share cwd "$share_cwd" rw
+    local i
+    for i in "${!shares[@]}"; do
+        share "share$i" "${shares[i]}" rw
+    done
 }
 
 # Runs "$@" out of reach of the terminal's signals, which are the script's to pass on; and it dies with
@@ -316,6 +335,7 @@ run_vm() {
     mkdir "$scratch/job"
     mkfifo "$scratch"/{ctl.in,ctl.out,out,err,in}
     choose_shares
+    choose_more_shares
     write_job "$@"
     qemu_arguments
     start_streams

@@ -6,7 +6,10 @@
 # to $TALLY. A script that ends without it has failed. Everything waits for a condition, with a limit in
 # seconds; what was started is killed by its process id at the end.
 
+# shellcheck disable=SC2034  # much of this is for the scripts that source it
+
 set -uo pipefail
+PATH=$PATH:/usr/sbin:/sbin # rdma(8)
 
 bin=${RAMPART_BIN:-./}
 programs=${RAMPART_B:-build/release}/tests/soft_roce
@@ -253,6 +256,6 @@ start_ping() { # NAME SERVER OPTIONS...
     local name=$1 server=$2
     shift 2
     start "$name" "${bin}rdma_client" "${tls_options[@]}" --tls-port "${port[$server]}" "$@" "$host" ping
-    wait_until 20 has_line_or_gone "$name" 'seq=1 ' && ! is_gone "$name" ||
+    { wait_until 20 has_line_or_gone "$name" 'seq=1 ' && ! is_gone "$name"; } ||
         not_ok "ping '$name' starts" "$(cat "${logs[$name]}")"
 }

@@ -165,7 +165,7 @@ bool link_request(struct link *l, const void *data, uint8_t bytes)
 }
 
 /* As cm_program_qp does, but with one RDMA READ outstanding even if the server offers none. */
-static bool program(struct link *l)
+bool link_program(struct link *l)
 {
 	static const enum ibv_qp_state states[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
 	struct ibv_qp_attr attr;
@@ -193,7 +193,7 @@ bool link_establish(struct link *l)
 {
 	l->has_event = false;
 	l->server_qpn = l->event.qpn;
-	return program(l) && cm_establish(l->rc.id) == 0;
+	return link_program(l) && cm_establish(l->rc.id) == 0;
 }
 
 bool link_connect(struct link *l, const struct frame_hello *hello)

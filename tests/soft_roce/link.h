@@ -58,6 +58,8 @@ void link_proof(struct link *l, const uint8_t *key, uint32_t qpn, uint8_t out[PD
 /* Sends the request with this private data and waits for the answer, which is in l->event. */
 bool link_request(struct link *l, const void *data, uint8_t bytes) __attribute__((warn_unused_result));
 
+/* RESET to RTS as l->grant.psn, what the peer sends from, and l->sq_psn say. */
+bool link_program(struct link *l) __attribute__((warn_unused_result));
 /* Programs the QP and completes the connection. */
 bool link_establish(struct link *l) __attribute__((warn_unused_result));
 

@@ -1,17 +1,19 @@
 # Tests over real RDMA connections (Soft-RoCE or a device). Included by the top Makefile, which defines
 # B, BIN, CC, CFLAGS_ALL, LDLIBS_ALL, COMMON_O, CLIENT_O and the rule for objects.
 
-ROGUE := link rogue rogue_boot rogue_link rogue_region wire
-ROGUE_O := $(ROGUE:%=$(B)/tests/soft_roce/%.o)
-SOFT_ROCE_PROGRAMS := $(B)/tests/soft_roce/rogue $(B)/tests/soft_roce/stats
+SOFT_ROCE_rogue := $(COMMON:%=common/%) $(addprefix tests/soft_roce/,link rogue rogue_boot rogue_link \
+	rogue_region wire)
+SOFT_ROCE_impostor := $(COMMON:%=common/%) $(addprefix tests/soft_roce/,impostor link wire)
+SOFT_ROCE_stats := $(COMMON:%=common/%) $(CLIENT:%=client/%) tests/soft_roce/stats
+SOFT_ROCE_PROGRAMS := $(patsubst %,$(B)/tests/soft_roce/%,rogue impostor stats)
 # Where the number of checks passed, failed and skipped goes.
 SOFT_ROCE_TOTALS ?= $(B)/tests/soft_roce/totals
 
-$(B)/tests/soft_roce/rogue: $(COMMON_O) $(ROGUE_O)
-	$(CC) $(CFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
-
-$(B)/tests/soft_roce/stats: $(COMMON_O) $(CLIENT_O) $(B)/tests/soft_roce/stats.o
-	$(CC) $(CFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+define soft_roce_program
+$(B)/tests/soft_roce/$(1): $(SOFT_ROCE_$(1):%=$(B)/%.o)
+	$$(CC) $$(CFLAGS_ALL) -o $$@ $$^ $$(LDLIBS_ALL)
+endef
+$(foreach p,rogue impostor stats,$(eval $(call soft_roce_program,$(p))))
 
 check-soft-roce: all $(SOFT_ROCE_PROGRAMS)
 	scripts/make-certs

@@ -106,6 +106,51 @@ kill -KILL "${pid[killed]}"
 end_of killed 5
 ends "a ping whose server was killed says so" bereft 20 1 'traffic: [a-z]+.*--- .* replies'
 
+# ---- a server with the right certificate that does not keep to the protocol afterwards
+
+modes=() reasons=() failed_proof='rdma_connect: protocol:bad_proof'
+while read -r mode reason; do
+    modes+=("$mode")
+    reasons+=("$reason")
+done <<END
+good                1 replies, 0% loss
+close               (psn_exchange|tls_handshake): (closed_by_peer|errno:ECONNRESET)
+silence             psn_exchange: timeout
+frame-length        psn_exchange: protocol:bad_frame
+frame-version       psn_exchange: protocol:bad_frame
+frame-type          psn_exchange: protocol:unexpected_frame
+grant-psn           psn_exchange: protocol:bad_frame
+grant-message       psn_exchange: protocol:bad_frame
+grant-port          psn_exchange: protocol:bad_frame
+refuse-escape       psn_exchange: refused:full: \?o
+refuse-code         psn_exchange: refused:unknown
+refuse-conflict     psn_exchange: refused:psn_conflict
+reject-garbage      rdma_connect: cm:28
+reject-code         rdma_connect: refused:unknown
+proof-none          $failed_proof
+proof-hmac          $failed_proof
+proof-key           $failed_proof
+proof-session       $failed_proof
+proof-echoed        $failed_proof
+other-psn           first_reply: wc:retry_exceeded
+reply-type          first_reply: protocol:bad_message
+reply-cut           first_reply: protocol:bad_message
+reply-twice         (protocol:bad_message|reply 0 is not what was sent)
+reply-sequence      reply 2 is not what was sent
+reply-payload       reply 1 is not what was sent
+END
+start impostor "$programs/impostor" "$host" "$certs/server.pem" "$certs/server.key" "${modes[@]}"
+wait_until 20 has_line_or_gone impostor '^impostor ready'
+[[ $(<"${logs[impostor]}") =~ ready:\ ([0-9]+) ]] || not_ok "the impostor starts" "$(<"${logs[impostor]}")"
+port[impostor]=${BASH_REMATCH[1]:-1}
+for i in "${!modes[@]}"; do
+    options=()
+    [[ ${modes[$i]} != silence ]] || options=(--timeout 2)
+    gives "a server that cheats: ${modes[$i]}" $((i > 0)) "${reasons[$i]}" "${bin}rdma_client" \
+        "${tls_options[@]}" --tls-port "${port[impostor]}" --count 1 "${options[@]}" "$host" ping
+done
+ends "a server that cheats is asked for another PSN 8 times" impostor 20 0 'refuse-conflict: 8 HELLOs'
+
 # ---- an environment that cannot run it: exit status 3 and what to do about it
 
 echo 'not a certificate' >"$tmp/nonsense.pem"

@@ -154,11 +154,20 @@ counted "the server counted every refusal the attackers saw: ${terms[*]#events.r
 is "refusals of every kind were seen" "${#refusals[@]}" 7
 
 loses_nothing "a client that was there all the time lost nothing" bystander
+# Whom the client trusts.
+ping=("${bin}rdma_client" --tls-port "${port[main]}" --count 1)
+gives "the client refuses a server of another CA" 1 'tls_handshake: certificate:' \
+    "${ping[@]}" --ca "$bad_certs/other-ca.pem" "$host" ping
+gives "the client refuses a server of another name" 1 'tls_handshake: certificate:62' \
+    "${ping[@]}" --ca "$certs/ca.pem" --server-name elsewhere.example "$host" ping
+gives "the client takes the name that the certificate has" 0 '0% loss' \
+    "${ping[@]}" --ca "$certs/ca.pem" --server-name localhost "$host" ping
+counted "the server counts who did not trust it" main failures.tls_handshake.tls:unknown_ca=1
 serves "a new client is served" main
 all_back "after all attacks everything is back" main
 stop_server main
-matches "the server complained of nothing of its own" \
-    "$(grep -cvE '^rdma_server (ready|: info)|^rdma_server: info: ' "${logs[main]}")" '^[01]$'
+is "the server complained of nothing of its own" \
+    "$(grep -vE '^rdma_server( ready:|: info: )' "${logs[main]}")" ""
 
 # ---- one-sided memory, on one shard, so that the same memory comes round again; client certificates
 
@@ -233,16 +242,6 @@ stop_server auth
 # ---- certificates of the server, seen by the client
 
 tls_options=(--ca "$certs/ca.pem")
-start_server other --threads 1 --max-clients 8
-ping=("${bin}rdma_client" --tls-port "${port[other]}" --count 1)
-gives "the client refuses a server of another CA" 1 'tls_handshake: certificate:' \
-    "${ping[@]}" --ca "$bad_certs/other-ca.pem" "$host" ping
-gives "the client refuses a server of another name" 1 'tls_handshake: certificate:62' \
-    "${ping[@]}" --ca "$certs/ca.pem" --server-name elsewhere.example "$host" ping
-gives "the client takes the name that the certificate has" 0 '0% loss' \
-    "${ping[@]}" --ca "$certs/ca.pem" --server-name localhost "$host" ping
-counted "the server counts who did not trust it" other failures.tls_handshake.tls:unknown_ca=1
-stop_server other
 server_files=(--cert "$bad_certs/elsewhere.pem" --key "$bad_certs/elsewhere.key")
 start_server elsewhere --threads 1 --max-clients 8
 ping=("${bin}rdma_client" --tls-port "${port[elsewhere]}" --count 1 --ca "$certs/ca.pem")

@@ -225,7 +225,9 @@ END
     check "second signal: nothing is left running" gone $ours
 
     : >"$work/out"
-    "$softroce" vm --timeout 80 -- sh -c 'echo ready; sleep 1000' </dev/null >"$work/out" 2>"$work/err" &
+    # TMPDIR, because a killed script leaves its scratch directory.
+    TMPDIR=$work "$softroce" vm --timeout 80 -- sh -c 'echo ready; sleep 1000' </dev/null >"$work/out" \
+        2>"$work/err" &
     script=$!
     await 60 grep -q ready "$work/out"
     ours=$(children $script)

@@ -72,10 +72,19 @@ static bool go_on(struct wire *w, enum tls_status st, uint64_t deadline_ns, stru
 	return false;
 }
 
+bool wire_handshake(struct wire *w, struct reply *out)
+{
+	uint64_t deadline_ns = clock_now_ns() + w->timeout_ns;
+	enum tls_status st;
+
+	do {
+		st = tls_handshake(w->tls);
+	} while (go_on(w, st, deadline_ns, out));
+	return st == TLS_DONE;
+}
+
 bool wire_open(struct rogue *r, const char *source, struct wire *w, struct reply *out)
 {
-	uint64_t deadline_ns = clock_now_ns() + r->timeout_ns;
-	enum tls_status st;
 	int fd = wire_tcp(r, source);
 
 	w->tls = NULL;
@@ -90,10 +99,7 @@ bool wire_open(struct rogue *r, const char *source, struct wire *w, struct reply
 		snprintf(out->text, sizeof(out->text), "out of memory");
 		return false;
 	}
-	do {
-		st = tls_handshake(w->tls);
-	} while (go_on(w, st, deadline_ns, out));
-	return st == TLS_DONE;
+	return wire_handshake(w, out);
 }
 
 void wire_close(struct wire *w)
@@ -135,6 +141,11 @@ static bool read_upto(struct wire *w, uint8_t *buf, size_t n, uint64_t deadline_
 		have += got;
 	}
 	return true;
+}
+
+bool wire_read_bytes(struct wire *w, void *buf, size_t n, struct reply *out)
+{
+	return read_upto(w, buf, n, clock_now_ns() + w->timeout_ns, out);
 }
 
 static void decode(const uint8_t *frame, const struct frame_header *h, struct reply *out)

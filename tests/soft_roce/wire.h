@@ -40,10 +40,15 @@ int wire_tcp(const struct rogue *r, const char *source) __attribute__((warn_unus
 
 /* TCP and the TLS handshake. True, or false with the reason in `out`. */
 bool wire_open(struct rogue *r, const char *source, struct wire *w, struct reply *out);
+/* Drives the handshake of w->tls, whichever side it is. */
+bool wire_handshake(struct wire *w, struct reply *out);
 void wire_close(struct wire *w);
 
 /* False if the connection broke or took nothing in time. */
 bool wire_write(struct wire *w, const void *data, size_t n);
+
+/* Exactly `n` bytes; otherwise false, with the reason in `out`. */
+bool wire_read_bytes(struct wire *w, void *buf, size_t n, struct reply *out);
 
 /* The next frame, or what came instead of one. */
 void wire_read(struct wire *w, struct reply *out);

@@ -184,8 +184,9 @@ static void derive__too_few_descriptors__refused_one_below_the_need(void **state
 	(void)state;
 	nofile = 1024;
 	assert_refused("open files (ulimit -n) is 1024", "--max-handshakes");
-	need = strstr(err, "needs ");
-	assert_int_equal(sscanf(need, "needs %llu", &n), 1);
+	need = strstr(err, "need ");
+	assert_non_null(need);
+	assert_int_equal(sscanf(need, "need %llu", &n), 1);
 	assert_true(n >= 2 * cfg.max_handshakes);
 	nofile = n - 1;
 	assert_refused("ulimit -n", "raise it");

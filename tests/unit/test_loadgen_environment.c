@@ -31,6 +31,11 @@ int path_beside_program(const char *relative, char *out, size_t size)
 	return snprintf(out, size, "%s/%s", dir, relative) < (int)size ? 0 : -ENAMETOOLONG;
 }
 
+int path_make_dirs(const char *path)
+{
+	return mkdir(path, 0777) && errno != EEXIST ? -errno : 0;
+}
+
 static const char *below(const char *file)
 {
 	static char paths[2][PATH_MAX];
@@ -47,6 +52,7 @@ static int set_up(void **state)
 	devices = 0;
 	memset(&c, 0, sizeof(c));
 	c.clients = 100;
+	c.output = dir;
 	err[0] = '\0';
 	unsetenv("RAMPART_VM");
 	strcpy(dir, "/tmp/rampart-test-XXXXXX");
@@ -228,13 +234,13 @@ static void enter__vm__same_command_run_natively_there(void **state)
 	make_script();
 	c.environment = ENVIRONMENT_VM;
 	assert_int_equal(ENTER("pt", "--clients", "7", "--environment", "vm", "--name", "a b", "--quiet"), 0);
-	snprintf(expected, sizeof(expected), "vm\n--memory\n4G\n--\n%s/performance_test\n--environment\nnative\n"
-		 "--clients\n7\n--name\na b\n--quiet\n", dir);
+	snprintf(expected, sizeof(expected), "vm\n--share\n%s\n--\n%s/performance_test\n--environment\nnative\n"
+		 "--clients\n7\n--name\na b\n--quiet\n", dir, dir);
 	assert_string_equal(read_file(below("out")), expected);
 	assert_string_equal(read_file(below("errors")), "");
 	assert_int_equal(ENTER("pt", "--environment=vm", "--clients=7"), 0);
-	snprintf(expected, sizeof(expected), "vm\n--memory\n4G\n--\n%s/performance_test\n--environment\nnative\n"
-		 "--clients=7\n", dir);
+	snprintf(expected, sizeof(expected), "vm\n--share\n%s\n--\n%s/performance_test\n--environment\nnative\n"
+		 "--clients=7\n", dir, dir);
 	assert_string_equal(read_file(below("out")), expected);
 }
 
@@ -253,7 +259,7 @@ static void enter__auto_without_device__says_so_in_a_line(void **state)
 static void enter__more_clients__more_memory(void **state)
 {
 	static const struct { uint64_t clients; const char *memory; } sizes[] = {
-		{ 1, "\n4G\n" }, { 2000, "\n4G\n" }, { 2001, "\n8G\n" }, { 12000, "\n8G\n" }, { 12001, "\n16G\n" },
+		{ 2001, "\n8G\n" }, { 12000, "\n8G\n" }, { 12001, "\n16G\n" },
 	};
 
 	(void)state;
@@ -264,6 +270,35 @@ static void enter__more_clients__more_memory(void **state)
 		assert_int_equal(ENTER("pt"), 0);
 		assert_non_null(strstr(read_file(below("out")), sizes[i].memory));
 	}
+}
+
+static void enter__few_clients__memory_left_to_the_script(void **state)
+{
+	(void)state;
+	make_script();
+	c.environment = ENVIRONMENT_VM;
+	c.clients = 2000;
+	assert_int_equal(ENTER("pt"), 0);
+	assert_null(strstr(read_file(below("out")), "--memory"));
+}
+
+static void enter__json_and_ca_elsewhere__their_folders_are_shared(void **state)
+{
+	char expected[3 * PATH_MAX];
+
+	(void)state;
+	make_script();
+	c.environment = ENVIRONMENT_VM;
+	c.json = "/usr/r.json";
+	c.ca = "ca.pem";
+	assert_int_equal(ENTER("pt"), 0);
+	snprintf(expected, sizeof(expected), "vm\n--share\n%s\n--share\n/usr\n--\n", dir);
+	assert_memory_equal(read_file(below("out")), expected, strlen(expected));
+	c.json = "-";
+	c.ca = "/r.pem";
+	assert_int_equal(ENTER("pt"), 0);
+	snprintf(expected, sizeof(expected), "vm\n--share\n%s\n--share\n/\n--\n", dir);
+	assert_memory_equal(read_file(below("out")), expected, strlen(expected));
 }
 
 static void enter__script_that_cannot_run__a_line(void **state)
@@ -309,6 +344,8 @@ int main(void)
 		ENVIRONMENT_TEST(enter__vm__same_command_run_natively_there),
 		ENVIRONMENT_TEST(enter__auto_without_device__says_so_in_a_line),
 		ENVIRONMENT_TEST(enter__more_clients__more_memory),
+		ENVIRONMENT_TEST(enter__few_clients__memory_left_to_the_script),
+		ENVIRONMENT_TEST(enter__json_and_ca_elsewhere__their_folders_are_shared),
 		ENVIRONMENT_TEST(enter__script_that_cannot_run__a_line),
 		ENVIRONMENT_TEST(enter__too_many_arguments__refused),
 	};

@@ -150,7 +150,10 @@ static void maintain__device_fails__gives_up_until_the_next_time(void **state)
 	fake_fail_at(4, ENOMEM);
 	assert_false(qp_pool_maintain(rig.qps, 0, 8));
 	assert_int_equal(verbs_rig_pool_counts().free, 3);
-	assert_true(qp_pool_maintain(rig.qps, 0, 5));
+	/* Not again at once, nor a moment before its time. */
+	assert_false(qp_pool_maintain(rig.qps, UINT64_C(9999999999), 5));
+	assert_int_equal(verbs_rig_pool_counts().free, 3);
+	assert_true(qp_pool_maintain(rig.qps, UINT64_C(10000000000), 5));
 	assert_int_equal(verbs_rig_pool_counts().free, 8);
 	assert_consistent();
 }
