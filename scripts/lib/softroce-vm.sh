@@ -170,15 +170,17 @@ alive() {
 
 # A stream whose reader has gone: the command is told, and what it wrote meanwhile is thrown away.
 check_readers() {
+    # Without QEMU the relays have come to their end, and opening a FIFO again would wait for ever.
+    alive "$qemu_pid" || return
     if [[ $out_relay ]] && ! alive "$out_relay"; then
         out_relay=''
-        detached cat <"$scratch/out" >/dev/null &
+        detached cat <>"$scratch/out" >/dev/null &
         disown
         echo "hangup out" >&8
     fi
     if [[ $err_relay ]] && ! alive "$err_relay"; then
         err_relay=''
-        detached cat <"$scratch/err" >/dev/null &
+        detached cat <>"$scratch/err" >/dev/null &
         disown
         echo "hangup err" >&8
     fi

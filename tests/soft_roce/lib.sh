@@ -2,8 +2,8 @@
 # Helpers of the tests over a real RDMA device. Sourced by the test scripts, which run.sh starts on a
 # machine (or in a micro-VM) that has one; they start in the top folder.
 #
-# A check prints `ok - NAME` or `not ok - NAME: WHY` and is counted; `finish` prints the tally and writes it
-# to $TALLY. A script that ends without it has failed. Everything waits for a condition, with a limit in
+# A check prints `ok - NAME` or `not ok - NAME: WHY` and is counted; `finish` prints the tally as the last
+# line, and a script that ends without it has failed. Everything waits for a condition, with a limit in
 # seconds; what was started is killed by its process id at the end.
 
 # shellcheck disable=SC2034  # much of this is for the scripts that source it
@@ -56,8 +56,8 @@ skip() { # NAME WHY
 }
 
 finish() {
-    printf '%s: %d passed, %d failed, %d skipped in %d s\n' "$script" $passed $failed $skipped $SECONDS
-    [[ ! ${TALLY:-} ]] || printf '%d %d %d\n' $passed $failed $skipped >"$TALLY"
+    printf '%s took %d s\n' "$script" $SECONDS
+    printf '%d passed, %d failed, %d skipped\n' $passed $failed $skipped
     ((failed == 0))
     exit
 }
@@ -211,6 +211,13 @@ counted() { # NAME SERVER TERM...
     else
         not_ok "$name" "$text"
     fi
+}
+
+# Waits for conditions on a server's statistics, as a step of a check that follows.
+reaches() { # SERVER LIMIT_S TERM...
+    local server=$1 limit=$2 text
+    shift 2
+    text=$(stats "$server" --wait "$limit" "$@" 2>&1) || not_ok "within $limit s: $*" "$text"
 }
 
 # What must come back is what is there now: see all_back.

@@ -18,8 +18,9 @@ totals=$1
 shift
 (($# > 0)) || set -- usage psn client security load softroce_script
 limit_s=420
-scratch=build/tests-soft-roce
-mkdir -p "$scratch" "$(dirname "$totals")"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+mkdir -p "$(dirname "$totals")"
 rm -f "$totals"
 
 export RAMPART_BIN=${RAMPART_BIN:-./} RAMPART_B=${RAMPART_B:-build/release}
@@ -29,30 +30,36 @@ else
     where=vm
 fi
 
-run_one() { # SCRIPT TALLY
+run_one() { # SCRIPT
     if [[ $where == native || $1 == */test_usage.sh || $1 == */test_softroce_script.sh ]]; then
-        TALLY=$2 timeout -k 5 $limit_s "$1"
+        timeout -k 5 $limit_s "$1"
     else
-        scripts/softroce vm --timeout $limit_s --env TALLY="$2" --env RAMPART_BIN --env RAMPART_B \
-            --env RAMPART_TIMES -- "$1"
+        scripts/softroce vm --timeout $limit_s --env RAMPART_BIN --env RAMPART_B --env RAMPART_TIMES -- "$1"
+    fi
+}
+
+# Adds up the tally in a script's last line; every other end is a failure.
+add_tally() { # NAME STATUS LOG
+    local regex='^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$'
+    if [[ ! $(tail -n 1 "$3") =~ $regex ]]; then
+        echo "not ok - test_$1: did not come to its end (exit status $2)"
+        failed=$((failed + 1))
+        return
+    fi
+    passed=$((passed + BASH_REMATCH[1]))
+    failed=$((failed + BASH_REMATCH[2]))
+    skipped=$((skipped + BASH_REMATCH[3]))
+    if (($2 != 0 && BASH_REMATCH[2] == 0)) || ((BASH_REMATCH[1] == 0)); then
+        echo "not ok - test_$1: exit status $2, ${BASH_REMATCH[1]} passed"
+        failed=$((failed + 1))
     fi
 }
 
 passed=0 failed=0 skipped=0
 for name in "$@"; do
-    test=tests/soft_roce/test_$name.sh
-    tally=$scratch/$name.tally
-    rm -f "$tally"
     echo "== $name ($where)"
-    run_one "$test" "$tally" </dev/null
-    status=$?
-    if read -r p f s 2>/dev/null <"$tally"; then
-        passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-        ((status == 0 || f > 0)) || { echo "not ok - test_$name: exit status $status" && failed=$((failed + 1)); }
-    else
-        echo "not ok - test_$name: did not come to its end (exit status $status)"
-        failed=$((failed + 1))
-    fi
+    run_one "tests/soft_roce/test_$name.sh" </dev/null | tee "$scratch/$name.log"
+    add_tally "$name" "${PIPESTATUS[0]}" "$scratch/$name.log"
 done
 echo "Soft-RoCE: $passed passed, $failed failed, $skipped skipped"
 echo "$passed $failed $skipped" >"$totals"

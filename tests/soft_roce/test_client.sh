@@ -85,7 +85,7 @@ gives "the RDMA port is taken" 3 'another program has this port: choose another 
     "${bin}rdma_server" "${server_files[@]}" --threads 1 --tls-port 0 --rdma-port "${rdma_ports[small]}"
 kill -INT "${pid[holder]}"
 end_of holder 10
-wait_until 10 stats small --quiet pools.admitted=0
+reaches small 10 pools.admitted=0
 serves "room again once the client left" small
 # A client that is stopped does not answer the server's goodbye.
 start_ping frozen small --interval 0.05
@@ -175,7 +175,7 @@ few_files() {
     exec "$@"
 }
 export -f few_files
-gives "too few descriptors" 3 'limit of open files \(ulimit -n\) is 256, but .* needs' \
+gives "too few descriptors" 3 'limit of open files \(ulimit -n\) is 256, but .* needs? ' \
     bash -c 'few_files "$@"' - "${server[@]}" "${server_files[@]}"
 gives "no such device (client)" 3 '--device nosuch0' "${rdma_client[@]}" --device nosuch0 "$host" ping
 gives "no CA (client)" 3 'CA certificate nowhere.pem does not exist' \

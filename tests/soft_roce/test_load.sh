@@ -59,7 +59,7 @@ all_back "after the ramp everything is back" main
 # ---- the generator is killed
 
 load connecting main --steps 300
-wait_until 60 stats main --quiet 'clients.connected>=60'
+reaches main 60 'clients.connected>=60'
 kill -KILL "${pid[connecting]}"
 end_of connecting 5
 is "kill -9 while connecting: the generator is gone" "$status" 137
@@ -68,7 +68,7 @@ is "kill -9 while connecting: in the middle of it" "$((seen[0] > 1110 && seen[0]
 limit=60 all_back "kill -9 while connecting: the server notices all, everything is back" main
 
 load sending main --steps 50 --duration 60 --inflight 8
-wait_until 60 stats main --quiet clients.connected=50
+reaches main 60 clients.connected=50
 mapfile -t seen < <(stats main events.messages_in)
 limit=30 counted "50 clients send" main "events.messages_in>=$((seen[0] + 5000))"
 kill -KILL "${pid[sending]}"
@@ -79,11 +79,11 @@ serves "kill -9 while sending: the server serves" main
 # ---- the generator is interrupted
 
 load interrupted main --steps 20 --warmup 0 --duration 60
-wait_until 60 stats main --quiet clients.connected=20
+reaches main 60 clients.connected=20
 mapfile -t seen < <(stats main events.messages_in)
-wait_until 30 stats main --quiet "events.messages_in>=$((seen[0] + 2000))"
+reaches main 30 "events.messages_in>=$((seen[0] + 2000))"
 kill -INT "${pid[interrupted]}"
-ends "SIGINT: the generator drains and ends with 130" interrupted 60 130 'interrupted: draining, results are kept'
+ends "SIGINT: the generator drains and ends with 130, soon" interrupted 20 130 'interrupted: draining, results are kept'
 run_says "SIGINT: what was measured is kept, and no client failed" interrupted run.exit_status=130 \
     steps.0.connected_held=20 steps.0.failed=0 steps.0.dropped=0 'steps.0.throughput_msgs_per_s>=10'
 is "SIGINT: run.json says why" "$(run_value interrupted run.status) $(run_value interrupted run.stop_reason)" \
@@ -93,9 +93,9 @@ all_back "SIGINT: everything is back" main
 # ---- the server is told to stop, and is killed
 
 load bereft main --steps 20 --warmup 0 --duration 8
-wait_until 60 stats main --quiet clients.connected=20
+reaches main 60 clients.connected=20
 mapfile -t seen < <(stats main events.messages_in)
-wait_until 30 stats main --quiet "events.messages_in>=$((seen[0] + 2000))"
+reaches main 30 "events.messages_in>=$((seen[0] + 2000))"
 stop_server main
 end_of bereft 60
 is "SIGTERM of the server: the generator ends with 1, a criterion failed" "$status" 1
@@ -105,7 +105,7 @@ is "SIGTERM of the server: run.json says so" "$(run_value bereft run.stop_reason
 
 start_server doomed --threads 2 --max-clients 100
 load orphaned doomed --steps 20 --warmup 0 --duration 8
-wait_until 60 stats doomed --quiet clients.connected=20 'events.messages_in>=2000'
+reaches doomed 60 clients.connected=20 'events.messages_in>=2000'
 kill -KILL "${pid[doomed]}"
 end_of doomed 5
 end_of orphaned 60

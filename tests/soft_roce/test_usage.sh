@@ -7,7 +7,7 @@
 wrong() { # REGEX PROGRAM ARGUMENTS...
     local regex=$1 program=$2
     shift 2
-    gives "wrong use: $program $*" 2 "^$program: $regex[^"$'\n'"]*\$" "$bin$program" "$@"
+    gives "wrong use: $program $*" 2 "^$program: ${regex}[^"$'\n'"]*\$" "$bin$program" "$@"
 }
 
 for program in rdma_server rdma_client performance_test; do
