@@ -241,6 +241,7 @@ static void on_hello(struct conn *c)
 
 static void on_control(struct conn *c)
 {
+	bool first = c->state == CONN_ST_HELLO;
 	enum control_what what;
 	const char *why = "";
 
@@ -248,22 +249,22 @@ static void on_control(struct conn *c)
 		boot_refuse(c, REFUSE_BAD_REQUEST, why);
 		return;
 	}
-	if (c->state == CONN_ST_HELLO &&
+	if (first &&
 	    c->shard->lists[CONN_ST_CONTROL].n >= SHARD_CONTROLS_MAX) {
 		boot_refuse(c, REFUSE_BUSY, "too many control sessions");
 		return;
 	}
 	c->in_n = 0;
-	if (control_answer(c, what)) {
-		boot_refuse(c, REFUSE_INTERNAL, "out of memory");
-		return;
-	}
-	if (c->state == CONN_ST_HELLO) {
+	if (first)
 		conn_set_state(c, CONN_ST_CONTROL);
+	/* The report shows this moment, not the end of the last turn, when this session was a handshake. */
+	shard_publish(c->shard);
+	if (control_answer(c, what))
+		boot_refuse(c, REFUSE_INTERNAL, "out of memory");
+	else if (first)
 		boot_write(c);
-	} else {
+	else
 		conn_restart_deadline(c);
-	}
 }
 
 static void on_frame(struct conn *c, const struct frame_header *h)

@@ -109,7 +109,7 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
 	}
 }
 
-static void publish(struct shard *s)
+void shard_publish(struct shard *s)
 {
 	struct stats *st = &s->stats;
 	struct qp_pool_counts q;
@@ -149,7 +149,7 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 	while (s->lists[CONN_ST_DEAD].first)
 		conn_set_state(s->lists[CONN_ST_DEAD].first, CONN_ST_FREE);
 	shard_resume_accepting(s);
-	publish(s);
+	shard_publish(s);
 }
 
 static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
@@ -240,7 +240,7 @@ static void *run(void *arg)
 	struct shard *s = arg;
 
 	s->exit_status = pump_run(&s->pump);
-	publish(s);
+	shard_publish(s);
 	if (s->exit_status && s->server->on_broken)
 		s->server->on_broken(s->server->arg);
 	return NULL;
@@ -434,7 +434,7 @@ int shard_start(struct shard *s)
 	int ret;
 
 	start_watchers(s);
-	publish(s);
+	shard_publish(s);
 	ret = pthread_create(&s->thread, NULL, run, s);
 	s->running = ret == 0;
 	return -ret;

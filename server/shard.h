@@ -100,6 +100,8 @@ void shard_free(struct shard *s);
 
 /* Clients in handshake, from accept to GRANT. */
 uint32_t shard_handshakes(const struct shard *s);
+/* Makes the gauges of the statistics those of now; happens at the end of every turn by itself. */
+void shard_publish(struct shard *s);
 /* Resumes accepting if it was paused and there is room again. */
 void shard_resume_accepting(struct shard *s);
 

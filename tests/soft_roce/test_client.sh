@@ -1,5 +1,6 @@
 #!/bin/bash
 # What rdma_client does and its exit status; servers that are full, drain or die; machines that cannot run it.
+# shellcheck disable=SC2016,SC2317  # some is for another shell to expand, some is called by name
 
 . tests/soft_roce/lib.sh
 
@@ -94,7 +95,6 @@ kill -TERM "${pid[small]}"
 wait_until 5 has_line "${logs[small]}" 'draining'
 gives "a client that comes while the server drains" 1 '(refused:draining|closed_by_peer|ECONNRE)' \
     "${rdma_client[@]}" --timeout 8 "$host" ping
-echo "# $output"
 ends "--drain-timeout bounds the draining" small 8 0 'stopped'
 kill -CONT "${pid[frozen]}"
 ends "the client that was stopped meanwhile ends" frozen 15 1 'traffic: '

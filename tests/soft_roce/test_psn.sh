@@ -60,7 +60,7 @@ else
         not_ok "the raw client is connected" "$raw"
     fi
 fi
-kill -KILL "${pid[raw]}"
+kill -KILL "${pid[raw]}" 2>/dev/null
 end_of raw 5
 
 # ---- what both programs say, and read back themselves

@@ -39,9 +39,9 @@ attack() { # SERVER ROGUE_OPTIONS...
 # Adds up the refusals and rejections a rogue saw, by code.
 count_refusals() { # TEXT
     local code
-    for code in $(grep -oE '(refused|rejected): [a-z_]+' <<<"$1" | sed 's/.*: //'); do
+    while read -r code; do
         refusals[$code]=$((${refusals[$code]:-0} + 1))
-    done
+    done < <(grep -oE '(refused|rejected): [a-z_]+' <<<"$1" | sed 's/.*: //')
     if [[ $1 =~ closed\ after\ ([0-9]+)\ times\ psn_conflict ]]; then
         refusals[psn_conflict]=$((${refusals[psn_conflict]:-0} + BASH_REMATCH[1]))
     fi
