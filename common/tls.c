@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <openssl/err.h>
@@ -33,6 +34,7 @@ struct tls {
 
 static const unsigned char alpn_protocols[] = FRAME_ALPN;
 #define ALPN_LENGTH (sizeof(alpn_protocols) - 1)
+#define DISCARDS_MAX 8
 
 static int on_select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_n,
 			  const unsigned char *in, unsigned int in_n, void *arg)
@@ -214,10 +216,22 @@ err_free:
 	return -ENOMEM;
 }
 
+/* Closing a socket with bytes left unread sends a reset, which makes the peer's next write fail before it
+ * has read the alert that says why. */
+static void discard_unread(int fd)
+{
+	uint8_t buf[4096];
+
+	for (int i = 0; i < DISCARDS_MAX && recv(fd, buf, sizeof(buf), MSG_DONTWAIT) > 0; i++)
+		;
+}
+
 void tls_free(struct tls *t)
 {
 	if (!t)
 		return;
+	if (t->failure.kind != FAIL_NONE)
+		discard_unread(t->fd);
 	SSL_free(t->ssl);
 	close(t->fd);
 	free(t);

@@ -23,6 +23,8 @@ void echo_set_live(struct conn *c)
 	conn_close_tls(c);
 	conn_set_state(c, CONN_ST_LIVE);
 	connected = s->lists[CONN_ST_LIVE].n;
+	/* Before the client gets its first reply: who then asks for a report finds it counted. */
+	counter_set(&s->stats.connected, connected);
 	if (connected > counter_get(&s->stats.connected_peak))
 		counter_set(&s->stats.connected_peak, connected);
 }
