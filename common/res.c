@@ -157,6 +157,38 @@ int res_machine_cpu(struct res_machine_cpu *out)
 	return 0;
 }
 
+/* A field of /proc/meminfo, in bytes. False when it is not there. */
+static bool meminfo_bytes(const char *text, const char *name, uint64_t *out)
+{
+	const char *at = strstr(text, name);
+	uintmax_t kib;
+
+	if (!at || sscanf(at + strlen(name), " %ju kB", &kib) != 1)
+		return false;
+	*out = kib * 1024;
+	return true;
+}
+
+int res_machine_kernel_bytes(uint64_t *out)
+{
+	uint64_t total, not_kernel = 0, v;
+	static const char *const others[] = { "\nMemFree:", "\nBuffers:", "\nCached:", "\nAnonPages:" };
+	char text[PROC_TEXT_MAX];
+	int err = read_text("/proc/meminfo", text, sizeof(text));
+
+	if (err)
+		return err;
+	if (!meminfo_bytes(text, "MemTotal:", &total))
+		return -EIO;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (!meminfo_bytes(text, others[i], &v))
+			return -EIO;
+		not_kernel += v;
+	}
+	*out = total > not_kernel ? total - not_kernel : 0;
+	return 0;
+}
+
 /* ---- limits ---- */
 
 uint64_t res_raise_nofile(void)

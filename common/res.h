@@ -29,6 +29,10 @@ struct res_machine_cpu {
 };
 int res_machine_cpu(struct res_machine_cpu *out) __attribute__((warn_unused_result));
 
+/* Memory of this machine that the kernel itself uses: all that is neither free, nor page cache, nor anonymous
+ * memory of processes (/proc/meminfo). Queues that a driver shares with a process are in it. */
+int res_machine_kernel_bytes(uint64_t *out) __attribute__((warn_unused_result));
+
 /* The environment object of run.json for this process's machine, without the RDMA device: kernel,
  * cpu model, cores, memory_bytes, hypervisor (from /proc/cpuinfo's hypervisor flag and
  * /sys/class/dmi/id), accelerator (RAMPART_ACCELERATOR, "tcg" or "kvm", null when native),

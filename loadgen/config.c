@@ -20,18 +20,31 @@ static const uint64_t default_steps[] = { 10, 100, 500, 1000, 5000, 10000 };
 
 #define AT(field) offsetof(struct loadgen_config, field)
 
+const char *const workload_names[] = { "echo", "connect", "idle", NULL };
+
 static const struct opt options[] = {
+	{ .name = "active", .type = OPT_UINT, .offset = AT(active), .min = 1, .max = CLIENTS_MAX,
+	  .metavar = "K", .def = "all of them", .help = "Clients that send; the others of a step are connected and silent." },
 	{ .name = "ca", .type = OPT_STRING, .offset = AT(ca), .metavar = "FILE",
 	  .def = "build/certs/ca.pem", .help = "CA certificate the server's must be signed by." },
 	{ .name = "cert", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE",
 	  .help = "Certificate to show to a server that asks for one." },
+	{ .name = "churn", .type = OPT_UINT, .offset = AT(churn_per_s), .min = 0, .max = 1000000,
+	  .metavar = "RATE", .def = "0",
+	  .help = "Clients that leave per second, and come back at once, while the workload runs." },
 	{ .name = "clients", .type = OPT_UINT, .offset = AT(clients), .min = 1, .max = CLIENTS_MAX,
 	  .metavar = "N", .def = "100", .help = "Last step of the ramp 10, 100, 500, 1000, 5000, 10000." },
 	{ .name = "connect-concurrency", .type = OPT_UINT, .offset = AT(connect_concurrency), .min = 1,
-	  .max = 10000, .metavar = "N", .def = "32", .help = "Connections being made at once." },
+	  .max = CLIENTS_MAX, .metavar = "N", .def = "32",
+	  .help = "Connections being made at once, at most: fewer while there are timeouts or `busy` answers." },
 	{ .name = "connect-rate", .type = OPT_UINT, .offset = AT(connect_rate), .min = 0, .max = 1000000,
 	  .metavar = "N", .def = "0",
 	  .help = "Connections to start per second; 0: as many as --connect-concurrency allows." },
+	{ .name = "connect-retries", .type = OPT_UINT, .offset = AT(connect_retries), .min = 0, .max = 1000,
+	  .metavar = "N", .def = "8",
+	  .help = "Further attempts of a client whose connection timed out or was told `busy`." },
+	{ .name = "cycles", .type = OPT_UINT, .offset = AT(cycles), .min = 1, .max = 1000000000,
+	  .metavar = "N", .help = "With --churn: measure until clients came back N times, instead of --duration." },
 	{ .name = "device", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME",
 	  .def = "the one that reaches the server", .help = "RDMA device." },
 	{ .name = "duration", .type = OPT_DURATION, .offset = AT(duration_ns), .min = 100 * NS_PER_MS,
@@ -55,6 +68,8 @@ static const struct opt options[] = {
 	  .def = "clients-N", .help = "Last part of the results folder's name." },
 	{ .name = "output", .type = OPT_STRING, .offset = AT(output), .metavar = "DIR", .def = "results",
 	  .help = "Where the results folder is made." },
+	{ .name = "phased", .type = OPT_FLAG, .offset = AT(phased),
+	  .help = "All clients finish a stage of connecting before any enters the next." },
 	{ .name = "poll", .type = OPT_CHOICE, .offset = AT(poll), .choices = poll_mode_names,
 	  .metavar = "MODE", .def = "event",
 	  .help = "How completions are waited for, here and by a server of our own." },
@@ -81,11 +96,16 @@ static const struct opt options[] = {
 	  .help = "Longest time for each stage of connecting." },
 	{ .name = "tls-port", .type = OPT_UINT, .offset = AT(tls_port), .min = 1, .max = 65535,
 	  .metavar = "PORT", .def = "7471", .help = "TCP port of --server." },
+	{ .name = "tls-resume", .type = OPT_FLAG, .offset = AT(tls_resume),
+	  .help = "Clients that come again resume their TLS session." },
 	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
 	  .help = "Check every payload byte, and every PSN against what the device holds." },
 	{ .name = "warmup", .type = OPT_DURATION, .offset = AT(warmup_ns), .min = 0,
 	  .max = 3600 * NS_PER_S, .metavar = "SECONDS", .def = "1",
 	  .help = "Traffic before the measured time, discarded." },
+	{ .name = "workload", .type = OPT_CHOICE, .offset = AT(workload), .choices = workload_names,
+	  .metavar = "NAME", .def = "echo",
+	  .help = "What connected clients do: echo messages, nothing at all, or nothing after the first reply." },
 };
 
 const struct opts_spec loadgen_options = {
@@ -112,6 +132,7 @@ void loadgen_config_defaults(struct loadgen_config *c)
 	c->message_bytes = 64;
 	c->inflight = 1;
 	c->connect_concurrency = 32;
+	c->connect_retries = 8;
 	c->threads = cpus < 1 ? 1 : cpus > 8 ? 8 : (uint64_t)cpus;
 	c->repeat = 1;
 	c->seed = 1;
@@ -160,6 +181,10 @@ static int contradiction(const struct loadgen_config *c, int argc, char **argv, 
 		text = "--server-threads: does not go with --server, whose threads are its own";
 	else if (!c->cert != !c->key)
 		text = "--cert and --key: give both or neither";
+	else if (c->cycles && !c->churn_per_s)
+		text = "--cycles: goes with --churn";
+	else if (c->active && c->workload != WORKLOAD_ECHO)
+		text = "--active: goes with --workload echo; the clients of the others send nothing";
 	else if (c->environment == ENVIRONMENT_VM && (c->server || c->device))
 		text = "--environment vm: does not go with --server or --device; the micro-VM has a device "
 		       "of its own and no way out";

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/opts.h"
+#include "loadgen/workload.h"
 
 enum environment { ENVIRONMENT_AUTO, ENVIRONMENT_NATIVE, ENVIRONMENT_VM };
 
@@ -25,6 +26,13 @@ struct loadgen_config {
 	uint64_t inflight;
 	uint64_t connect_concurrency;
 	uint64_t connect_rate;		/* connects per second; 0: as fast as concurrency allows */
+	uint64_t connect_retries;
+	bool phased;			/* a barrier between the stages of connecting */
+	bool tls_resume;
+	int workload;			/* enum workload */
+	uint64_t active;		/* clients that send; 0: all */
+	uint64_t churn_per_s;		/* clients that leave and come back per second; 0: none */
+	uint64_t cycles;		/* measure until so many came back; 0: for duration_ns */
 	uint64_t threads;
 	uint64_t repeat;
 	uint64_t seed;

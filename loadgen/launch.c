@@ -18,6 +18,8 @@
 #define ARGS_MAX 40
 #define NUMBER_MAX 24
 #define SESSION_TIMEOUT_S 30
+#define PHASE_TIMEOUT_S 600	/* rdma_server's longest */
+#define HANDSHAKES_MAX 65536
 
 struct args {
 	char *v[ARGS_MAX];
@@ -38,6 +40,14 @@ static void add_number(struct args *a, const char *option, unsigned long long va
 	add_text(a, option, a->numbers[a->n]);
 }
 
+/* All clients of a step are in one stage at once, so TLS sessions are open for all, and wait for the last. The
+ * kernel spreads them by hash: no shard gets all. */
+static void add_patience(struct args *a, const struct loadgen_config *c)
+{
+	add_number(a, "--max-handshakes", c->clients + 64 < HANDSHAKES_MAX ? c->clients + 64 : HANDSHAKES_MAX);
+	add_number(a, "--handshake-timeout", PHASE_TIMEOUT_S);
+}
+
 static void make_args(const struct loadgen_config *c, char *program, struct args *a)
 {
 	a->n = 0;
@@ -50,7 +60,10 @@ static void make_args(const struct loadgen_config *c, char *program, struct args
 	add_number(a, "--message-size", c->message_bytes);
 	add_number(a, "--region-size", 0);
 	/* Sessions of clients that gave up expire before the check of the pools does. */
-	add_number(a, "--session-timeout", SESSION_TIMEOUT_S);
+	add_number(a, "--session-timeout", c->phased ? PHASE_TIMEOUT_S : SESSION_TIMEOUT_S);
+	add_text(a, "--tls-resume", c->tls_resume ? "on" : "off");
+	if (c->phased)
+		add_patience(a, c);
 	add_text(a, "--poll", poll_mode_names[c->poll]);
 	add_text(a, "--log-level", log_level_names[c->log_level]);
 	if (c->server_threads)
@@ -97,7 +110,8 @@ int launch_workers(struct ramp *r, void (*on_progress)(void *arg), char *err, si
 			    .cert_file = c->cert, .key_file = c->key, .device = c->device,
 			    .message_bytes = (uint32_t)c->message_bytes,
 			    .buffer_bytes = (uint32_t)c->message_bytes, .depth = (uint32_t)c->inflight,
-			    .verify = c->verify, .poll = c->poll, .spin_ns = c->spin_ns,
+			    .verify = c->verify, .resume = c->tls_resume,
+			    .no_first_message = c->workload == WORKLOAD_CONNECT, .poll = c->poll, .spin_ns = c->spin_ns,
 			    .max_conns = (uint32_t)((c->clients + n - 1) / n),
 			    .stage_timeout_ns = c->timeout_ns },
 	};

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include "common/build_info.h"
@@ -125,7 +126,9 @@ static bool can_write(const char *file)
 /* Descriptors and a device: what can be known before anything is started. */
 static int check_environment(const struct loadgen_config *cfg)
 {
-	uint64_t fds = cfg->connect_concurrency + 128, have = res_raise_nofile();
+	/* With --phased every client of a step has its TLS connection open at once. */
+	uint64_t open = cfg->phased ? cfg->clients : MIN(cfg->connect_concurrency, cfg->clients);
+	uint64_t fds = open + 128, have = res_raise_nofile();
 	struct addr any;
 	char err[512];
 
@@ -136,8 +139,8 @@ static int check_environment(const struct loadgen_config *cfg)
 		return EXIT_ENVIRONMENT;
 	}
 	if (have < fds) {
-		log_error("the limit of open files (ulimit -n) is %llu, --connect-concurrency %llu needs %llu; "
-			  "raise it", (unsigned long long)have, (unsigned long long)cfg->connect_concurrency,
+		log_error("the limit of open files (ulimit -n) is %llu, %s needs %llu; raise it",
+			  (unsigned long long)have, cfg->phased ? "--phased" : "--connect-concurrency",
 			  (unsigned long long)fds);
 		return EXIT_ENVIRONMENT;
 	}

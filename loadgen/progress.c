@@ -31,8 +31,12 @@ static void connect_text(const struct ramp *r, char *text, size_t size)
 	double span_s = (double)(clock_now_ns() - r->step_start_ns) / 1e9;
 
 	text[0] = '\0';
-	if (r->phase == RAMP_CONNECT && span_s > 0)
+	if (r->phase == RAMP_CONNECT && r->cfg->phased)
+		snprintf(text, size, ", %s: %llu wait", stage_names[r->upto], (unsigned long long)RAMP_SUM(r, parked));
+	else if (r->phase == RAMP_CONNECT && span_s > 0)
 		snprintf(text, size, ", %.0f connects/s", (double)RAMP_SUM(r, live) / span_s);
+	else if (r->cfg->churn_per_s && r->phase == RAMP_MEASURE)
+		snprintf(text, size, ", %llu came back", (unsigned long long)RAMP_SUM(r, cycles));
 }
 
 static void cpu_text(const struct ramp *r, char *text, size_t size)

@@ -28,6 +28,10 @@
 #define CONTROL_TIMEOUT_NS (30 * NS_PER_S)
 /* Long phases ask now and then, because the server closes a silent control session after 600 s. */
 #define KEEPALIVE_NS (120 * NS_PER_S)
+/* How long the server may count fewer clients than there are. */
+#define COUNT_PATIENCE_NS (5 * NS_PER_S)
+/* Clients that leave and come back do so now and then, or the measurement ends. */
+#define CYCLE_PATIENCE_NS (60 * NS_PER_S)
 
 #define NAME(phase, text) [RAMP_##phase] = text
 const char *const ramp_phase_names[] = {
@@ -59,7 +63,7 @@ static uint64_t deadline_of(const struct ramp *r, enum ramp_phase phase)
 	case RAMP_CONNECT: return step_timeout_ns(r);
 	case RAMP_START: return 60 * NS_PER_S;
 	case RAMP_WARMUP: return r->cfg->warmup_ns + 1;
-	case RAMP_MEASURE: return r->cfg->duration_ns;
+	case RAMP_MEASURE: return r->cfg->cycles ? 0 : r->cfg->duration_ns;
 	case RAMP_DRAIN: return 15 * NS_PER_S;
 	case RAMP_DISCONNECT: return 120 * NS_PER_S;
 	case RAMP_RESTORE: return 40 * NS_PER_S;	/* above the session timeout of a server by default */
@@ -100,6 +104,7 @@ static void begin_step(struct ramp *r)
 		ramp_enter(r, RAMP_STOP);
 		return;
 	}
+	r->step->baseline = json_incref(r->baseline);
 	results_event(r->results, "step_start", json_pack("{s:i, s:i}", "clients", target, "repetition",
 							  r->repetition));
 	ramp_enter(r, RAMP_MARK);
@@ -160,20 +165,43 @@ static void end_step(struct ramp *r)
 
 static uint64_t interval_ns(const struct ramp *r)
 {
-	uint64_t ns = r->cfg->duration_ns / 20;
+	uint64_t ns = r->cfg->cycles ? NS_PER_S : r->cfg->duration_ns / 20;
 
 	return ns < 250 * NS_PER_MS ? 250 * NS_PER_MS : ns;
 }
 
+static enum stage last_stage(const struct ramp *r)
+{
+	return r->cfg->workload == WORKLOAD_CONNECT ? STAGE_RDMA_CONNECT : STAGE_FIRST_REPLY;
+}
+
 static void enter_connect(struct ramp *r)
 {
-	r->step_start_ns = clock_now_ns();
+	r->step_start_ns = r->barrier_ns = clock_now_ns();
 	r->step->started = true;
+	r->upto = r->cfg->phased ? STAGE_TCP_CONNECT : last_stage(r);
 	ramp_order_all(r, ORDER_CONNECT);
+}
+
+/* With --phased: all are at the barrier. True if they were let into the next stage. */
+static bool enter_next_stage(struct ramp *r)
+{
+	uint64_t now = clock_now_ns();
+
+	if (r->cfg->phased)
+		r->step->phase_ns[r->upto] = now - r->barrier_ns;
+	if (r->upto == last_stage(r) || r->stopping)
+		return false;
+	r->upto++;
+	r->barrier_ns = now;
+	ramp_order_all(r, ORDER_STAGE);
+	return true;
 }
 
 static void enter_measure(struct ramp *r)
 {
+	r->last_cycles = 0;
+	r->last_cycle_ns = clock_now_ns();
 	ramp_order_all(r, ORDER_MEASURE);
 	take_moment(r, &r->step->begin);
 	ramp_ask(r, CONTROL_STATS);
@@ -191,14 +219,14 @@ static void enter_drain(struct ramp *r)
 		take_moment(r, &s->end);
 	}
 	ramp_order_all(r, ORDER_STOP);
-	s->connected_held = (uint32_t)RAMP_SUM(r, live);
+	s->connected_held = (uint32_t)(RAMP_SUM(r, live) + RAMP_SUM(r, away));
 	ramp_ask(r, CONTROL_STATS);
 }
 
 static void enter_stop(struct ramp *r)
 {
 	for (uint32_t i = 0; i < r->n_workers; i++)
-		worker_give(r->workers[i], ORDER_QUIT, 0);
+		worker_give(r->workers[i], ORDER_QUIT, NULL);
 	control_free(r->control);
 	r->control = NULL;
 	if (r->server && !r->server_lost)
@@ -253,7 +281,7 @@ static void advance(struct ramp *r)
 			ramp_enter(r, r->stopping ? RAMP_DISCONNECT : RAMP_CONNECT);
 		break;
 	case RAMP_CONNECT:
-		if (!ramp_all_done(r))
+		if (!ramp_all_done(r) || enter_next_stage(r))
 			return;
 		s->connect_wall_ns = clock_now_ns() - r->step_start_ns;
 		s->connected_peak = s->connected_held = (uint32_t)RAMP_SUM(r, live);
@@ -270,8 +298,11 @@ static void advance(struct ramp *r)
 			ramp_enter(r, RAMP_WARMUP);
 		break;
 	case RAMP_DRAIN:
-		if (ramp_all_done(r) && r->report_arrived)
-			ramp_enter(r, RAMP_DISCONNECT);
+		if (!ramp_all_done(r) || !r->report_arrived)
+			return;
+		/* Who left on purpose is back by now, or lost. */
+		s->connected_held = (uint32_t)RAMP_SUM(r, live);
+		ramp_enter(r, RAMP_DISCONNECT);
 		break;
 	case RAMP_DISCONNECT:
 		if (ramp_all_done(r))
@@ -370,7 +401,12 @@ static void on_stats(struct ramp *r, json_t *report)
 	switch (r->phase) {
 	case RAMP_COUNT:
 		s->server_connected = (int64_t)step_report_number(report, "clients.connected");
-		r->report_arrived = true;
+		json_decref(s->held);
+		s->held = json_incref(report);
+		/* A client without a first message is connected a moment before the server is told so. */
+		r->report_arrived = s->server_connected >= (int64_t)s->connected_peak;
+		if (!r->report_arrived && clock_now_ns() - r->phase_start_ns > COUNT_PATIENCE_NS)
+			r->report_arrived = true;
 		break;
 	case RAMP_MEASURE:
 		if (!s->begin.server)
@@ -430,6 +466,8 @@ static void check_server(struct ramp *r)
 	double credits = step_report_number(r->info, "config.credits");
 	double bytes = step_report_number(r->info, "config.message_bytes");
 	double clients = step_report_number(r->info, "config.max_clients");
+	double handshakes = step_report_number(r->info, "config.max_handshakes");
+	bool resumes = json_is_true(json_object_get(json_object_get(r->info, "config"), "tls_resume"));
 	char text[160] = "";
 
 	if (credits < (double)r->cfg->inflight)
@@ -441,6 +479,12 @@ static void check_server(struct ramp *r)
 	else if (clients < (double)r->cfg->steps.v[0])
 		snprintf(text, sizeof(text), "the first step of %llu clients is more than the server's "
 			 "--max-clients %.0f", (unsigned long long)r->cfg->steps.v[0], clients);
+	else if (r->cfg->phased && handshakes < (double)r->cfg->clients)
+		snprintf(text, sizeof(text), "--phased has %llu TLS connections open at once, which is more than "
+			 "the server's --max-handshakes allow (%.0f)", (unsigned long long)r->cfg->clients,
+			 handshakes);
+	else if (r->cfg->tls_resume && !resumes)
+		snprintf(text, sizeof(text), "--tls-resume: the server has --tls-resume off");
 	if (!text[0])
 		return;
 	stop_because(r, STOP_ERROR_RATE, text);
@@ -481,6 +525,24 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 	ramp_send_next_question(w->data);
 }
 
+static bool cycles_are_done(struct ramp *r)
+{
+	uint64_t cycles = RAMP_SUM(r, cycles), now = clock_now_ns();
+
+	if (cycles != r->last_cycles) {
+		r->last_cycles = cycles;
+		r->last_cycle_ns = now;
+	}
+	return cycles >= r->cfg->cycles || now - r->last_cycle_ns > CYCLE_PATIENCE_NS;
+}
+
+static bool nothing_left_to_measure(struct ramp *r)
+{
+	if (RAMP_SUM(r, live) + RAMP_SUM(r, away) == 0)
+		return true;
+	return r->phase == RAMP_MEASURE && r->cfg->cycles && cycles_are_done(r);
+}
+
 static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct ramp *r = w->data;
@@ -488,8 +550,10 @@ static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)revents;
 	if (r->phase == RAMP_MEASURE && clock_now_ns() - r->last_interval_ns >= interval_ns(r))
 		ramp_end_interval(r);
+	if ((r->phase == RAMP_WARMUP || r->phase == RAMP_MEASURE) && nothing_left_to_measure(r))
+		ramp_enter(r, RAMP_DRAIN);
 	if (r->control && !control_is_busy(r->control) &&
-	    (r->phase == RAMP_RESTORE || clock_now_ns() - r->last_report_ns > KEEPALIVE_NS))
+	    (r->phase == RAMP_RESTORE || r->phase == RAMP_COUNT || clock_now_ns() - r->last_report_ns > KEEPALIVE_NS))
 		ramp_ask(r, CONTROL_STATS);
 	progress_show(r);
 	ev_timer_again(loop, w);
@@ -699,7 +763,7 @@ int ramp_run(struct ramp *r, char *err, size_t err_size)
 	}
 	/* Aborted in the middle of a step, or the run could not start: the workers still wait. */
 	for (uint32_t i = 0; i < r->n_workers; i++)
-		worker_give(r->workers[i], ORDER_QUIT, 0);
+		worker_give(r->workers[i], ORDER_QUIT, NULL);
 	clean_up(r);
 	return ret;
 }

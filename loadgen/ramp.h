@@ -29,8 +29,8 @@ enum ramp_phase {
 	RAMP_COUNT,		/* waits for the server's count of clients */
 	RAMP_START,		/* waits until every client has sent */
 	RAMP_WARMUP,		/* waits for --warmup */
-	RAMP_MEASURE,		/* waits for --duration */
-	RAMP_DRAIN,		/* waits for what is in flight; 15 s, then those clients are given up */
+	RAMP_MEASURE,		/* waits for --duration, or for --cycles */
+	RAMP_DRAIN,		/* waits for what is in flight and who is away; 15 s, then those are given up */
 	RAMP_DISCONNECT,	/* waits until all clients are gone; 120 s */
 	RAMP_RESTORE,		/* waits until the server's pools are as at the start; 40 s */
 	RAMP_STOP,		/* waits for our server's end; 20 s */
@@ -68,6 +68,9 @@ struct ramp {
 	uint32_t step_index, repetition;
 	struct step *step;		/* the running one */
 	uint64_t step_start_ns, phase_start_ns;
+	enum stage upto;		/* last stage connections may enter now */
+	uint64_t barrier_ns;		/* when the running stage was allowed to begin */
+	uint64_t last_cycles, last_cycle_ns;	/* progress of --cycles */
 	struct hist *now, *before, *interval;	/* for the figures of an interval */
 	uint64_t last_interval_ns, last_report_ns;
 	uint64_t last_messages;

@@ -4,14 +4,22 @@
 #include "common/clock.h"
 #include "common/hist.h"
 
+static uint32_t share_of(uint32_t total, uint32_t n, uint32_t i)
+{
+	return total / n + (i < total % n);
+}
+
 void ramp_order_all(struct ramp *r, enum worker_order order)
 {
-	uint32_t n = r->n_workers;
+	uint32_t n = r->n_workers, target = r->step ? r->step->target : 0;
+	uint32_t active = r->cfg->workload != WORKLOAD_ECHO ? 0 :
+			  r->cfg->active && r->cfg->active < target ? (uint32_t)r->cfg->active : target;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t share = r->step ? r->step->target / n + (i < r->step->target % n) : 0;
+		struct worker_task task = { .clients = share_of(target, n, i), .active = share_of(active, n, i),
+					    .upto = r->upto };
 
-		worker_give(r->workers[i], order, share);
+		worker_give(r->workers[i], order, &task);
 	}
 }
 

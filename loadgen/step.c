@@ -1,4 +1,4 @@
-/* What one step measured: adding up, derived figures, JSON. See step.h and docs/results.md. */
+/* What one step measured: adding up, derived figures. See step.h and docs/results.md. */
 #include "loadgen/step.h"
 
 #include <errno.h>
@@ -8,7 +8,6 @@
 
 #include "common/clock.h"
 #include "common/hist.h"
-#include "common/latency_json.h"
 #include "common/pump.h"
 #include "loadgen/worker.h"
 
@@ -18,6 +17,24 @@
 #define STEADY_P99 0.50
 #define STEADY_INTERVALS_MIN 5
 #define SATURATED_CPUS 0.95
+
+static int make_histograms(struct step *s)
+{
+	int ret = hist_new(&s->total);
+
+	if (!ret)
+		ret = hist_new(&s->response);
+	if (!ret)
+		ret = hist_new(&s->away_ns);
+	for (int i = 0; i < STAGE_TIMED && !ret; i++)
+		ret = hist_new(&s->stages[i]);
+	for (int k = 0; k < HANDSHAKE_N && !ret; k++) {
+		ret = hist_new(&s->kind_total[k]);
+		for (int i = 0; i < STAGE_TIMED && !ret; i++)
+			ret = hist_new(&s->kind_stages[k][i]);
+	}
+	return ret;
+}
 
 int step_new(uint32_t target, uint32_t repetition, struct step **out)
 {
@@ -29,11 +46,7 @@ int step_new(uint32_t target, uint32_t repetition, struct step **out)
 	s->target = target;
 	s->repetition = repetition;
 	s->server_connected = -1;
-	ret = hist_new(&s->total);
-	if (!ret)
-		ret = hist_new(&s->response);
-	for (int i = 0; i < STAGE_TIMED && !ret; i++)
-		ret = hist_new(&s->stages[i]);
+	ret = make_histograms(s);
 	if (ret) {
 		step_free(s);
 		return ret;
@@ -48,10 +61,18 @@ void step_free(struct step *s)
 		return;
 	for (int i = 0; i < STAGE_TIMED; i++)
 		hist_free(s->stages[i]);
+	for (int k = 0; k < HANDSHAKE_N; k++) {
+		for (int i = 0; i < STAGE_TIMED; i++)
+			hist_free(s->kind_stages[k][i]);
+		hist_free(s->kind_total[k]);
+	}
 	hist_free(s->total);
 	hist_free(s->response);
+	hist_free(s->away_ns);
 	json_decref(s->begin.server);
 	json_decref(s->end.server);
+	json_decref(s->baseline);
+	json_decref(s->held);
 	json_decref(s->after);
 	free(s);
 }
@@ -87,15 +108,39 @@ static bool is_steady(const struct step *s)
 	       fabs(drift(s, true)) <= STEADY_P99;
 }
 
+static void collect_fairness(struct step_fairness *f, const struct worker_stats *st)
+{
+	uint64_t n = counter_get(&st->fair_n), min = counter_get(&st->fair_min), max = counter_get(&st->fair_max);
+
+	if (n == 0)
+		return;
+	f->min = f->clients == 0 || min < f->min ? min : f->min;
+	f->max = max > f->max ? max : f->max;
+	f->clients += n;
+	f->sum += (double)counter_get(&st->fair_sum);
+	f->squares += (double)counter_get(&st->fair_squares);
+}
+
 static void collect_worker(struct step *s, const struct worker_stats *st, const struct loadgen_config *cfg)
 {
 	uint64_t t0 = counter_get(&st->measure_start_ns), t1 = counter_get(&st->measure_end_ns);
 	double messages = (double)counter_get(&st->messages_measured);
 
-	for (int i = 0; i < STAGE_TIMED; i++)
-		hist_add(s->stages[i], st->stages[i]);
-	hist_add(s->total, st->total);
+	for (int k = 0; k < HANDSHAKE_N; k++) {
+		for (int i = 0; i < STAGE_TIMED; i++) {
+			hist_add(s->kind_stages[k][i], st->stages[k][i]);
+			hist_add(s->stages[i], st->stages[k][i]);
+		}
+		hist_add(s->kind_total[k], st->total[k]);
+		hist_add(s->total, st->total[k]);
+	}
 	hist_add(s->response, st->response);
+	hist_add(s->away_ns, st->away_ns);
+	s->retries += counter_get(&st->retries);
+	fail_table_add(&s->retried, &st->retried);
+	s->cycles += counter_get(&st->cycles);
+	s->cycles_failed += counter_get(&st->cycles_failed);
+	collect_fairness(&s->fairness, st);
 	s->attempted += (uint32_t)counter_get(&st->started);
 	s->failed += (uint32_t)counter_get(&st->failed);
 	s->dropped += (uint32_t)counter_get(&st->dropped);
@@ -118,34 +163,41 @@ void step_collect(struct step *s, struct worker *const *workers, uint32_t n_work
 
 	for (uint32_t i = 0; i < n_workers; i++)
 		collect_worker(s, worker_stats(workers[i]), cfg);
-	s->steady = s->measured && is_steady(s);
+	s->steady = s->measured && (cfg->workload != WORKLOAD_ECHO || is_steady(s));
 	for (uint32_t i = 0; i < n_workers && s->measured && window_s > 0 && cfg->poll == POLL_EVENT; i++)
 		if ((double)(s->end.worker_cpu_ns[i] - s->begin.worker_cpu_ns[i]) / 1e9 / window_s >
 		    SATURATED_CPUS)
 			s->generator_saturated = true;
 }
 
+uint32_t step_active(const struct step *s, const struct loadgen_config *cfg)
+{
+	if (cfg->workload != WORKLOAD_ECHO)
+		return 0;
+	return cfg->active && cfg->active < s->connected_held ? (uint32_t)cfg->active : s->connected_held;
+}
+
 double step_littles_residual(const struct step *s, const struct loadgen_config *cfg)
 {
-	double population = (double)s->connected_held * (double)cfg->inflight;
+	double population = (double)step_active(s, cfg) * (double)cfg->inflight;
 
-	if (!s->measured || population <= 0 || hist_count(s->response) == 0)
+	if (!s->measured || population <= 0 || cfg->churn_per_s || hist_count(s->response) == 0)
 		return NAN;
 	return 1 - s->messages_per_s * hist_mean(s->response) / 1e9 / population;
 }
 
-static double window_s(const struct step *s)
+double step_window_s(const struct step *s)
 {
 	return s->measured ? (double)(s->end.now_ns - s->begin.now_ns) / 1e9 : NAN;
 }
 
 /* A moment that could not be read is all zero: reading takes a descriptor, and they may be used up. */
-static bool has_usage(const struct step_moment *m)
+bool step_has_usage(const struct step_moment *m)
 {
 	return m->generator.rss_bytes > 0;
 }
 
-static double span_s(bool known, uint64_t begin_ns, uint64_t end_ns)
+double step_span_s(bool known, uint64_t begin_ns, uint64_t end_ns)
 {
 	return known ? (double)(end_ns - begin_ns) / 1e9 : NAN;
 }
@@ -153,9 +205,9 @@ static double span_s(bool known, uint64_t begin_ns, uint64_t end_ns)
 double step_generator_cpus(const struct step *s)
 {
 	const struct res_usage *a = &s->begin.generator, *b = &s->end.generator;
-	bool known = has_usage(&s->begin) && has_usage(&s->end);
+	bool known = step_has_usage(&s->begin) && step_has_usage(&s->end);
 
-	return span_s(known, a->cpu_user_ns + a->cpu_system_ns, b->cpu_user_ns + b->cpu_system_ns) / window_s(s);
+	return step_span_s(known, a->cpu_user_ns + a->cpu_system_ns, b->cpu_user_ns + b->cpu_system_ns) / step_window_s(s);
 }
 
 double step_report_number(const json_t *report, const char *path)
@@ -177,159 +229,47 @@ double step_report_number(const json_t *report, const char *path)
 	return json_is_number(report) ? json_number_value(report) : NAN;
 }
 
-static double server_delta(const struct step *s, const char *path)
+double step_server_delta(const struct step *s, const char *path)
 {
 	return step_report_number(s->end.server, path) - step_report_number(s->begin.server, path);
 }
 
 double step_server_cpus(const struct step *s)
 {
-	double span = server_delta(s, "uptime_s");
+	double span = step_server_delta(s, "uptime_s");
 
-	return (server_delta(s, "resources.cpu_user_s") + server_delta(s, "resources.cpu_system_s")) / span;
+	return (step_server_delta(s, "resources.cpu_user_s") + step_server_delta(s, "resources.cpu_system_s")) / span;
 }
 
-static json_t *number(double v)
+/* The report at the measurement's end, else the one before it. */
+static const json_t *held_report(const struct step *s)
 {
-	return isfinite(v) ? json_real(v) : json_null();
+	return s->end.server ? s->end.server : s->held;
 }
 
-static json_t *whole(double v)
+double step_rss_per_client(const struct step *s)
 {
-	return isfinite(v) ? json_integer((json_int_t)llround(v)) : json_null();
+	return s->connected_held ? step_report_number(held_report(s), "resources.rss_bytes") / s->connected_held :
+	       NAN;
 }
 
-static json_t *server_resources(const struct step *s)
+double step_pinned_per_client(const struct step *s)
 {
-	static const char *const gauges[] = { "rss_bytes", "fds", "threads", "qps", "cqs", "mrs", "pinned_bytes" };
-	json_t *o = json_object();
-	char path[64];
-
-	json_object_set_new(o, "cpu_user_s", number(server_delta(s, "resources.cpu_user_s")));
-	json_object_set_new(o, "cpu_system_s", number(server_delta(s, "resources.cpu_system_s")));
-	json_object_set_new(o, "window_s", number(server_delta(s, "uptime_s")));
-	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++) {
-		snprintf(path, sizeof(path), "resources.%s", gauges[i]);
-		json_object_set_new(o, gauges[i], whole(step_report_number(s->end.server, path)));
-	}
-	json_object_set_new(o, "net_bytes", whole(server_delta(s, "resources.net_bytes")));
-	json_object_set_new(o, "net_bytes_per_s", number(server_delta(s, "resources.net_bytes") /
-							 server_delta(s, "uptime_s")));
-	return o;
+	return s->connected_held ? step_report_number(held_report(s), "resources.pinned_bytes") / s->connected_held :
+	       NAN;
 }
 
-static json_t *gauge(const struct step *s, uint64_t v)
+double step_kernel_per_client(const struct step *s)
 {
-	return has_usage(&s->end) ? json_integer((json_int_t)v) : json_null();
+	static const char path[] = "resources.machine_kernel_bytes";
+
+	return s->connected_held ? (step_report_number(held_report(s), path) -
+				    step_report_number(s->baseline, path)) / s->connected_held : NAN;
 }
 
-static json_t *generator_resources(const struct step *s, struct worker *const *workers, uint32_t n)
+double step_jain(const struct step *s)
 {
-	const struct res_usage *a = &s->begin.generator, *b = &s->end.generator;
-	uint64_t qps = 0, cqs = 0, mrs = 0, pinned = 0;
-	double bytes = s->measured ? (double)(s->end.net_bytes - s->begin.net_bytes) : NAN;
-	bool known = has_usage(&s->begin) && has_usage(&s->end);
+	const struct step_fairness *f = &s->fairness;
 
-	for (uint32_t i = 0; i < n; i++) {
-		const struct worker_stats *st = worker_stats(workers[i]);
-
-		qps += counter_get(&st->qps);
-		cqs += counter_get(&st->cqs);
-		mrs += counter_get(&st->mrs);
-		pinned += counter_get(&st->pinned_bytes);
-	}
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:o}",
-			 "cpu_user_s", number(span_s(known, a->cpu_user_ns, b->cpu_user_ns)),
-			 "cpu_system_s", number(span_s(known, a->cpu_system_ns, b->cpu_system_ns)),
-			 "window_s", number(window_s(s)), "rss_bytes", gauge(s, b->rss_bytes), "fds",
-			 gauge(s, b->fds), "threads", gauge(s, b->threads), "qps", (json_int_t)qps,
-			 "cqs", (json_int_t)cqs, "mrs", (json_int_t)mrs, "pinned_bytes", (json_int_t)pinned,
-			 "net_bytes", whole(bytes), "net_bytes_per_s", number(bytes / window_s(s)));
-}
-
-static json_t *machine_resources(const struct step *s)
-{
-	const struct res_machine_cpu *a = &s->begin.machine, *b = &s->end.machine;
-	bool known = a->busy_ns > 0 && b->busy_ns > 0;
-
-	return json_pack("{s:o, s:o, s:o, s:o}", "busy_s", number(span_s(known, a->busy_ns, b->busy_ns)),
-			 "softirq_s", number(span_s(known, a->softirq_ns, b->softirq_ns)), "idle_s",
-			 number(span_s(known, a->idle_ns, b->idle_ns)), "window_s", number(window_s(s)));
-}
-
-static json_t *validity(const struct step *s, const struct loadgen_config *cfg)
-{
-	json_t *a = json_array();
-
-	if (s->measured && !s->steady)
-		json_array_append_new(a, json_string("not_steady"));
-	if (s->generator_saturated)
-		json_array_append_new(a, json_string("generator_saturated"));
-	if (s->step_timeout)
-		json_array_append_new(a, json_string("step_timeout"));
-	if (s->stuck)
-		json_array_append_new(a, json_string("replies_missing"));
-	if (s->leaked)
-		json_array_append_new(a, json_string("server_pools_not_restored"));
-	if (!s->measured)
-		json_array_append_new(a, json_string("not_measured"));
-	if (fabs(step_littles_residual(s, cfg)) > 0.05)
-		json_array_append_new(a, json_string("littles_law_violated"));
-	if (s->server_connected >= 0 && s->server_connected != (int64_t)s->connected_peak)
-		json_array_append_new(a, json_string("server_counts_differ"));
-	if (!cfg->server)
-		json_array_append_new(a, json_string("server_and_generator_share_the_machine"));
-	return a;
-}
-
-static json_t *connect_json(const struct step *s)
-{
-	json_t *o = json_object();
-
-	for (int i = 0; i < STAGE_TIMED; i++)
-		json_object_set_new(o, stage_names[i], latency_json(s->stages[i]));
-	json_object_set_new(o, "total", latency_json(s->total));
-	return o;
-}
-
-static json_t *intervals_json(const struct step *s)
-{
-	json_t *a = json_array();
-
-	for (uint32_t i = 0; i < s->n_intervals; i++)
-		json_array_append_new(a, json_pack("{s:f, s:f, s:o}", "t_s", s->intervals[i].t_s,
-			"messages_per_s", s->intervals[i].messages_per_s, "p99_ns",
-			s->intervals[i].p99_ns > 0 ? whole(s->intervals[i].p99_ns) : json_null()));
-	return a;
-}
-
-json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
-		  struct worker *const *workers, uint32_t n_workers)
-{
-	json_t *stages = json_object_get(s->end.server ? s->end.server : s->after, "stages_ns");
-	json_t *o = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:b}",
-		"target_clients", s->target, "repetition", s->repetition, "attempted", s->attempted,
-		"connected_peak", s->connected_peak, "connected_held", s->connected_held, "failed", s->failed,
-		"dropped", s->dropped, "server_connected",
-		s->server_connected < 0 ? json_null() : json_integer(s->server_connected),
-		"connect_wall_s", (double)s->connect_wall_ns / 1e9, "steady", s->steady);
-
-	json_object_set_new(o, "connect_ns", connect_json(s));
-	json_object_set(o, "server_stages_ns", stages ? stages : json_null());
-	json_object_set_new(o, "response_ns", latency_json(s->response));
-	/* Closed loop: a message is due when it is sent, so both are the same measurement. */
-	json_object_set_new(o, "service_ns", latency_json(s->response));
-	json_object_set_new(o, "schedule_lag_ns", json_null());
-	json_object_set_new(o, "measured_s", number(s->measured ? s->measured_s : NAN));
-	json_object_set_new(o, "throughput_msgs_per_s", number(s->measured ? s->messages_per_s : NAN));
-	json_object_set_new(o, "throughput_bytes_per_s", number(s->measured ? s->bytes_per_s : NAN));
-	json_object_set_new(o, "intervals", intervals_json(s));
-	json_object_set_new(o, "resources", json_pack("{s:o, s:o, s:o}", "server", server_resources(s),
-		"generator", generator_resources(s, workers, n_workers), "machine", machine_resources(s)));
-	json_object_set_new(o, "psn_verified", json_integer((json_int_t)s->psn_verified));
-	json_object_set(o, "server_after", s->after ? s->after : json_null());
-	json_object_set_new(o, "failures", fail_table_json(&s->failures));
-	json_object_set_new(o, "littles_law_residual", number(step_littles_residual(s, cfg)));
-	json_object_set_new(o, "validity", validity(s, cfg));
-	return o;
+	return f->squares > 0 ? f->sum * f->sum / ((double)f->clients * f->squares) : NAN;
 }

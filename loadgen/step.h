@@ -11,9 +11,9 @@
 #include "common/fail_table.h"
 #include "common/res.h"
 #include "loadgen/config.h"
+#include "loadgen/worker.h"
 
 struct hist;
-struct worker;
 
 #define STEP_INTERVALS_MAX 256
 #define STEP_WORKERS_MAX 256	/* --threads, at most */
@@ -28,13 +28,27 @@ struct step_moment {
 	json_t *server;			/* statistics report; NULL until it arrived */
 };
 
+/* Replies of the active clients while measuring. */
+struct step_fairness {
+	uint64_t clients;
+	double sum, squares;
+	uint64_t min, max;
+};
+
 struct step {
 	uint32_t target;
 	uint32_t repetition;		/* from 1 */
 	uint32_t attempted, connected_peak /* when connecting ended */, connected_held, failed, dropped;
 	int64_t server_connected;	/* by the server's own count once all were up; -1 unknown */
 	uint64_t connect_wall_ns;	/* from the first start to the last connected */
-	struct hist *stages[STAGE_TIMED], *total, *response;
+	struct hist *stages[STAGE_TIMED], *total;	/* full and resumed handshakes together */
+	struct hist *kind_stages[HANDSHAKE_N][STAGE_TIMED], *kind_total[HANDSHAKE_N];	/* and apart */
+	struct hist *away_ns, *response;
+	uint64_t phase_ns[STAGE_TIMED];	/* with --phased: wall time of each phase; 0: not reached */
+	uint64_t retries;		/* attempts after the first */
+	struct fail_table retried;	/* why */
+	uint64_t cycles, cycles_failed;	/* with --churn, while measuring */
+	struct step_fairness fairness;
 	double measured_s;
 	double messages_per_s, bytes_per_s;
 	bool started;			/* the workers were told to connect */
@@ -46,7 +60,9 @@ struct step {
 	bool leaked;			/* pools did not come back to their start values */
 	uint64_t psn_verified;
 	struct step_moment begin, end;	/* of the measured phase */
-	json_t *after;			/* server's report after all had left */
+	json_t *baseline;		/* server's report before the first client of the run */
+	json_t *held;			/* and when all were connected, before the workload */
+	json_t *after;			/* and after all had left */
 	struct fail_table failures;
 	struct { double t_s, messages_per_s, p99_ns; } intervals[STEP_INTERVALS_MAX];
 	uint32_t n_intervals;
@@ -60,7 +76,11 @@ void step_free(struct step *s);	/* NULL-safe */
 void step_collect(struct step *s, struct worker *const *workers, uint32_t n_workers,
 		  const struct loadgen_config *cfg);
 
-/* 1 - X R / (clients x inflight): near 0 when the arithmetic is right and the clients are there. */
+/* Clients of the step that send. */
+uint32_t step_active(const struct step *s, const struct loadgen_config *cfg);
+
+/* 1 - X R / (clients that send x inflight): near 0 when the arithmetic is right and the clients are there. NAN
+ * where that is not the population: without messages, or while clients come and go. */
 double step_littles_residual(const struct step *s, const struct loadgen_config *cfg);
 
 /* CPU of a side over the measured phase, in CPUs; NAN when unknown. */
@@ -69,7 +89,25 @@ double step_server_cpus(const struct step *s);
 /* Value of a dotted path in a server report, such as "resources.rss_bytes"; NAN if not there. */
 double step_report_number(const json_t *report, const char *path);
 
-/* An element of run.json's steps. NULL when out of memory. */
+/* The same of the server's report at the measurement's end less that at its begin. */
+double step_server_delta(const struct step *s, const char *path);
+/* Memory of the server for each client held: resident, pinned, and of the machine's kernel since the run's
+ * start; NAN when unknown. */
+double step_rss_per_client(const struct step *s);
+double step_pinned_per_client(const struct step *s);
+double step_kernel_per_client(const struct step *s);
+/* Jain's index, (sum x)^2 / (n sum x^2): 1 when all active clients got the same, 1/n when one got all. NAN
+ * when there was nothing to share. R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984. */
+double step_jain(const struct step *s);
+
+/* Length of the measured phase; NAN when there was none. */
+double step_window_s(const struct step *s);
+/* False for a moment at which the process's resources could not be read. */
+bool step_has_usage(const struct step_moment *m);
+/* end - begin in seconds; NAN if not `known`. */
+double step_span_s(bool known, uint64_t begin_ns, uint64_t end_ns);
+
+/* step_json.c: an element of run.json's steps. NULL when out of memory. */
 json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 		  struct worker *const *workers, uint32_t n_workers);
 

@@ -22,30 +22,49 @@ struct hist;
 
 enum worker_order {
 	ORDER_NONE,
-	ORDER_CONNECT,		/* make `clients` connections; fulfilled when each is live or has failed */
+	ORDER_CONNECT,		/* make connections, up to a stage; fulfilled when each is there or has failed */
+	ORDER_STAGE,		/* those that wait before a stage go on, up to the next; fulfilled likewise */
 	ORDER_TRAFFIC,		/* start the workload, unmeasured; fulfilled when every client has sent */
 	ORDER_MEASURE,		/* from now on record; fulfilled at once */
-	ORDER_STOP,		/* send no more; fulfilled when nothing is in flight */
-	ORDER_ABANDON,		/* clients that still wait for a reply fail with a timeout */
+	ORDER_STOP,		/* send no more; fulfilled when nothing is in flight and all who left are back */
+	ORDER_ABANDON,		/* clients that still wait for a reply or a connection fail with a timeout */
 	ORDER_DISCONNECT,	/* close all; fulfilled when all are gone */
 	ORDER_QUIT,		/* end the thread */
 };
 
+/* What goes with an order. */
+struct worker_task {
+	uint32_t clients;	/* ORDER_CONNECT: this worker's */
+	uint32_t active;	/* and how many of them send */
+	enum stage upto;	/* ORDER_CONNECT, ORDER_STAGE: the last stage to enter */
+};
+
+/* Full and resumed TLS handshakes are kept apart. */
+enum handshake_kind { HANDSHAKE_FULL, HANDSHAKE_RESUMED, HANDSHAKE_N };
+
 /* Written by the worker, read by anybody. */
 struct worker_stats {
 	counter started, connecting, live, failed, dropped;
+	counter parked;		/* wait before the next stage */
+	counter waiting;	/* wait to be tried again */
 	counter leaving;	/* dropped ones that are not torn down yet */
+	counter away;		/* left on purpose, and not back yet */
+	counter retries, window;
 	counter messages, messages_measured, in_flight;
 	counter measure_start_ns, measure_end_ns;
+	counter cycles, cycles_failed;	/* clients that left and came back while measuring, or did not */
 	counter bytes_sent, bytes_received;
 	counter psn_verified;
 	counter fulfilled;	/* number of the last order fulfilled */
 	counter cpu_ns;		/* of the thread, at the last turn of the loop */
 	counter qps, cqs, mrs, pinned_bytes, bufs_missing;
-	struct hist *stages[STAGE_TIMED];
-	struct hist *total;	/* from intended start to first reply */
+	/* messages of each active client while measuring: how many clients, sum, sum of squares, extremes */
+	counter fair_n, fair_sum, fair_squares, fair_min, fair_max;
+	struct hist *stages[HANDSHAKE_N][STAGE_TIMED];
+	struct hist *total[HANDSHAKE_N];	/* from intended start to first reply */
+	struct hist *away_ns;	/* from leaving to being connected again, while measuring */
 	struct hist *response;	/* round trips while measuring */
-	struct fail_table failures;
+	struct fail_table failures, retried;
 };
 
 struct worker;
@@ -66,8 +85,9 @@ int worker_start(struct worker *w) __attribute__((warn_unused_result));
 /* After ORDER_QUIT was fulfilled or the worker was never started. NULL-safe. */
 void worker_free(struct worker *w);
 
-/* Main thread: gives an order; `clients` counts for ORDER_CONNECT. The previous one need not be fulfilled. */
-void worker_give(struct worker *w, enum worker_order order, uint32_t clients);
+/* Main thread: gives an order; `task` may be NULL for those that need none. The previous one need not be
+ * fulfilled. */
+void worker_give(struct worker *w, enum worker_order order, const struct worker_task *task);
 /* Main thread: true when the last order given is fulfilled. */
 bool worker_is_done(const struct worker *w);
 /* True if the device failed under the worker; it fulfils no more orders. */

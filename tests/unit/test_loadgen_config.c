@@ -258,7 +258,7 @@ static void parse__out_of_range__the_range_named(void **state)
 	assert_parse_refuses("--clients 100001", "--clients: 100001 is not allowed; allowed: 1 to 100000");
 	assert_parse_refuses("--clients ten", "--clients: ten is not a whole number; allowed: 1 to 100000");
 	assert_parse_refuses("--connect-concurrency 0",
-			     "--connect-concurrency: 0 is not allowed; allowed: 1 to 10000");
+			     "--connect-concurrency: 0 is not allowed; allowed: 1 to 100000");
 	assert_parse_refuses("--inflight 129", "--inflight: 129 is not allowed; allowed: 1 to 128");
 	assert_parse_refuses("--repeat 0", "--repeat: 0 is not allowed; allowed: 1 to 100");
 	assert_parse_refuses("--tls-port 65536", "--tls-port: 65536 is not allowed; allowed: 1 to 65535");

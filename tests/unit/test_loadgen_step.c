@@ -29,9 +29,12 @@ static struct step *s;
 
 static void free_worker(struct worker *w)
 {
-	for (int i = 0; i < STAGE_TIMED; i++)
-		hist_free(w->stats.stages[i]);
-	hist_free(w->stats.total);
+	for (int k = 0; k < HANDSHAKE_N; k++) {
+		for (int i = 0; i < STAGE_TIMED; i++)
+			hist_free(w->stats.stages[k][i]);
+		hist_free(w->stats.total[k]);
+	}
+	hist_free(w->stats.away_ns);
 	hist_free(w->stats.response);
 	free(w);
 }
@@ -41,9 +44,12 @@ static struct worker *make_worker(void)
 	struct worker *w = calloc(1, sizeof(*w));
 
 	assert_non_null(w);
-	for (int i = 0; i < STAGE_TIMED; i++)
-		assert_int_equal(hist_new(&w->stats.stages[i]), 0);
-	assert_int_equal(hist_new(&w->stats.total), 0);
+	for (int k = 0; k < HANDSHAKE_N; k++) {
+		for (int i = 0; i < STAGE_TIMED; i++)
+			assert_int_equal(hist_new(&w->stats.stages[k][i]), 0);
+		assert_int_equal(hist_new(&w->stats.total[k]), 0);
+	}
+	assert_int_equal(hist_new(&w->stats.away_ns), 0);
 	assert_int_equal(hist_new(&w->stats.response), 0);
 	return w;
 }
@@ -125,8 +131,8 @@ static void collect__two_workers__sums(void **state)
 		counter_set(&st->dropped, 10 + i);
 		counter_set(&st->psn_verified, 100 + i);
 		for (int k = 0; k < STAGE_TIMED; k++)
-			record(st->stages[k], 1000 * (i + 1), k + 1);
-		record(st->total, 7000, 3);
+			record(st->stages[HANDSHAKE_FULL][k], 1000 * (i + 1), k + 1);
+		record(st->total[HANDSHAKE_FULL], 7000, 3);
 		record(st->response, 9000, 5);
 		fail_table_count(&st->failures, &refused);
 	}
@@ -483,8 +489,8 @@ static void make_full_step(void)
 		counter_set(&st->mrs, 2);
 		counter_set(&st->pinned_bytes, 4096);
 		for (int k = 0; k < STAGE_TIMED; k++)
-			record(st->stages[k], 1000 * (uint64_t)(k + 1), 5);
-		record(st->total, 36000, 5);
+			record(st->stages[HANDSHAKE_FULL][k], 1000 * (uint64_t)(k + 1), 5);
+		record(st->total[HANDSHAKE_FULL], 36000, 5);
 		record(st->response, 2000000, 500);
 		measured((int)i, 5, 50000);
 	}
@@ -510,7 +516,8 @@ static void make_full_step(void)
 
 static const char *const members[] = {
 	"target_clients", "repetition", "attempted", "connected_peak", "connected_held", "failed", "dropped",
-	"server_connected", "connect_wall_s", "steady", "connect_ns", "server_stages_ns", "response_ns",
+	"server_connected", "connect_wall_s", "steady", "connect_ns", "connect_full_ns", "connect_resumed_ns",
+	"handshakes", "phase_ns_per_connection", "retries", "retried", "churn", "active", "fairness", "memory", "server_stages_ns", "response_ns",
 	"service_ns", "schedule_lag_ns", "measured_s", "throughput_msgs_per_s", "throughput_bytes_per_s",
 	"intervals", "resources", "psn_verified", "server_after", "failures", "littles_law_residual", "validity",
 };
@@ -518,6 +525,11 @@ static const char *const members[] = {
 static const char *const side_members[] = {
 	"cpu_user_s", "cpu_system_s", "window_s", "rss_bytes", "fds", "threads", "qps", "cqs", "mrs",
 	"pinned_bytes", "net_bytes", "net_bytes_per_s",
+};
+
+static const char *const server_members[] = {
+	"cpu_user_s", "cpu_system_s", "window_s", "rss_bytes", "fds", "threads", "qps", "cqs", "mrs",
+	"pinned_bytes", "machine_kernel_bytes", "net_bytes", "net_bytes_per_s",
 };
 
 static void assert_members(const json_t *o, const char *const *names, size_t n)
@@ -539,7 +551,7 @@ static void json__any_step__exactly_the_documented_members(void **state)
 			make_full_step();
 		o = to_json();
 		assert_members(o, members, N_ELEMENTS(members));
-		assert_members(at(o, "resources.server"), side_members, N_ELEMENTS(side_members));
+		assert_members(at(o, "resources.server"), server_members, N_ELEMENTS(server_members));
 		assert_members(at(o, "resources.generator"), side_members, N_ELEMENTS(side_members));
 		assert_int_equal(json_object_size(at(o, "resources")), 3);
 		assert_int_equal(json_object_size(at(o, "connect_ns")), STAGE_TIMED + 1);

@@ -1,0 +1,383 @@
+/* Making a worker's connections, in a window that adapts (pace.h), and ending them.
+ *
+ * A connection that times out or is told `busy` is tried again, so its client is not lost; how long it took
+ * counts from the first attempt. With --phased, connections park before the stage after `upto` until the
+ * main thread has seen all of them there.
+ */
+#include "common/clock.h"
+#include "common/hist.h"
+#include "loadgen/worker_internal.h"
+
+#define CLOSE_CHUNK 64
+#define RETRY_NS (200 * NS_PER_MS)
+
+static void push(struct worker *w, struct client_queue *q, struct wclient *wc)
+{
+	uint32_t i = (uint32_t)(wc - w->clients);
+
+	wc->next = NO_CLIENT;
+	if (q->last == NO_CLIENT)
+		q->first = i;
+	else
+		w->clients[q->last].next = i;
+	q->last = i;
+}
+
+static struct wclient *pop(struct worker *w, struct client_queue *q)
+{
+	struct wclient *wc = &w->clients[q->first];
+
+	q->first = wc->next;
+	if (q->first == NO_CLIENT)
+		q->last = NO_CLIENT;
+	return wc;
+}
+
+static void take(counter *c)
+{
+	counter_set(c, counter_get(c) - 1);
+}
+
+/* The counter a client counts in while it is in its state. */
+static counter *counter_of(struct worker *w, enum wclient_state state)
+{
+	struct worker_stats *st = &w->stats;
+
+	switch (state) {
+	case WCLIENT_CONNECTING: return &st->connecting;
+	case WCLIENT_PARKED: return &st->parked;
+	case WCLIENT_WAITING: return &st->waiting;
+	case WCLIENT_LIVE: return &st->live;
+	case WCLIENT_LEAVING:
+	case WCLIENT_LOST: return &st->leaving;
+	case WCLIENT_NONE: break;
+	}
+	return NULL;
+}
+
+void connect_set_state(struct worker *w, struct wclient *wc, enum wclient_state to)
+{
+	counter *from = counter_of(w, wc->state), *into = counter_of(w, to);
+
+	if (from)
+		take(from);
+	if (into)
+		counter_add(into, 1);
+	wc->state = to;
+}
+
+/* When the i-th connection of this worker should start; 0: as soon as one may. */
+static uint64_t intended_start(const struct worker *w, uint64_t i)
+{
+	uint64_t rate = w->cfg.cfg->connect_rate;
+
+	if (!rate)
+		return 0;
+	return w->connect_start_ns + (i * w->cfg.n_workers + w->cfg.index) * NS_PER_S / rate;
+}
+
+static void come_back_at(struct worker *w, uint64_t at_ns, uint64_t now_ns)
+{
+	double after_s = (double)(at_ns - now_ns) / 1e9;
+
+	if (ev_is_active(&w->pace_timer) && ev_timer_remaining(w->loop, &w->pace_timer) <= after_s)
+		return;
+	ev_timer_stop(w->loop, &w->pace_timer);
+	ev_timer_set(&w->pace_timer, after_s, 0.);
+	ev_timer_start(w->loop, &w->pace_timer);
+}
+
+/* False if no connection object is free: closed ones are freed at the turn's end, which comes back here. */
+static bool begin(struct worker *w, struct wclient *wc, uint64_t now_ns)
+{
+	wc->conn = client_connect(w->ctx, wc->intended_ns, wc);
+	if (!wc->conn)
+		return false;
+	if (w->cfg.cfg->tls_resume)
+		client_use_session(wc->conn, &wc->session);
+	wc->begun_ns = now_ns;
+	wc->next_send = wc->next_reply = 0;
+	wc->attempts++;
+	connect_set_state(w, wc, WCLIENT_CONNECTING);
+	return true;
+}
+
+/* One that waits before its stage goes on. False: none does. */
+static bool go_on_one(struct worker *w)
+{
+	struct wclient *wc;
+
+	if (w->current.what != ORDER_STAGE || w->parked.first == NO_CLIENT)
+		return false;
+	/* Those that park anew are put behind: the first to be of a later stage ends the round. */
+	wc = &w->clients[w->parked.first];
+	if (wc->conn && wc->conn->parked > w->upto)
+		return false;
+	pop(w, &w->parked);
+	if (!wc->conn || wc->state != WCLIENT_PARKED)
+		return true;	/* it failed while it was parked */
+	connect_set_state(w, wc, WCLIENT_CONNECTING);
+	wc->begun_ns = clock_now_ns();
+	client_go_on(wc->conn);
+	return true;
+}
+
+static bool retry_one(struct worker *w, uint64_t now_ns)
+{
+	struct wclient *wc;
+
+	if (w->retry.first == NO_CLIENT)
+		return false;
+	wc = &w->clients[w->retry.first];
+	if (wc->retry_at_ns > now_ns) {
+		come_back_at(w, wc->retry_at_ns, now_ns);
+		return false;
+	}
+	if (!begin(w, wc, now_ns))
+		return false;
+	pop(w, &w->retry);
+	return true;
+}
+
+static bool start_one(struct worker *w, uint64_t now_ns)
+{
+	struct worker_stats *st = &w->stats;
+	uint64_t i = counter_get(&st->started), intended;
+	struct wclient *wc = &w->clients[i];
+
+	if (w->current.what != ORDER_CONNECT || i >= w->target)
+		return false;
+	intended = intended_start(w, i);
+	if (intended > now_ns) {
+		come_back_at(w, intended, now_ns);
+		return false;
+	}
+	wc->intended_ns = intended ? intended : now_ns;
+	wc->attempts = 0;
+	wc->away = false;
+	if (!begin(w, wc, now_ns))
+		return false;
+	counter_add(&st->started, 1);
+	return true;
+}
+
+void connect_more(struct worker *w)
+{
+	struct worker_stats *st = &w->stats;
+	bool more = true;
+
+	/* Connections park, fail and go live from within, and come back here. */
+	if (w->connecting_more)
+		return;
+	w->connecting_more = true;
+	while (more && counter_get(&st->connecting) < pace_window(&w->pace)) {
+		uint64_t now = clock_now_ns();
+
+		more = go_on_one(w) || retry_one(w, now) || start_one(w, now);
+	}
+	w->connecting_more = false;
+	counter_set(&st->window, pace_window(&w->pace));
+	if (counter_get(&st->connecting) || counter_get(&st->waiting))
+		return;
+	if ((w->current.what == ORDER_CONNECT && counter_get(&st->started) == w->target) ||
+	    w->current.what == ORDER_STAGE)
+		worker_fulfil(w);
+}
+
+void connect_begin(struct worker *w)
+{
+	w->retry = w->parked = (struct client_queue){ NO_CLIENT, NO_CLIENT };
+	connect_more(w);
+}
+
+void connect_go_on(struct worker *w)
+{
+	connect_more(w);
+}
+
+void connect_again(struct worker *w, struct wclient *wc)
+{
+	wc->intended_ns = clock_now_ns();
+	wc->attempts = 0;
+	wc->retry_at_ns = 0;
+	connect_set_state(w, wc, WCLIENT_WAITING);
+	push(w, &w->retry, wc);
+}
+
+bool connect_may_enter(void *arg, struct client_conn *c, enum stage stage)
+{
+	struct worker *w = arg;
+	struct wclient *wc = c->user;
+
+	if (stage <= w->upto)
+		return true;
+	connect_set_state(w, wc, WCLIENT_PARKED);
+	push(w, &w->parked, wc);
+	pace_on_success(&w->pace);
+	return false;
+}
+
+static void record_stages(struct worker *w, const struct client_conn *c)
+{
+	enum handshake_kind kind = c->resumed ? HANDSHAKE_RESUMED : HANDSHAKE_FULL;
+	bool has_reply = w->cfg.cfg->workload != WORKLOAD_CONNECT;
+
+	for (int i = 0; i < STAGE_TIMED; i++)
+		if (i != STAGE_FIRST_REPLY || has_reply)
+			hist_record(w->stats.stages[kind][i], c->stage_ns[i]);
+	hist_record(w->stats.total[kind], c->total_ns);
+}
+
+void connect_on_live(void *arg, struct client_conn *c)
+{
+	struct worker *w = arg;
+	struct wclient *wc = c->user;
+
+	if (c->grant.credits < w->cfg.cfg->inflight) {
+		/* Fewer credits than the server said it gives: not what was to be measured. */
+		client_fail(c, FAIL_PROTOCOL, PROTO_CREDITS);
+		return;
+	}
+	connect_set_state(w, wc, WCLIENT_LIVE);
+	pace_on_success(&w->pace);
+	record_stages(w, c);
+	if (w->cfg.cfg->verify)
+		counter_add(&w->stats.psn_verified, 1);
+	if (wc->away)
+		churn_on_back(w, wc);
+	connect_more(w);
+}
+
+void connect_on_lost(void *arg, struct client_conn *c)
+{
+	struct worker *w = arg;
+	struct wclient *wc = c->user;
+
+	if (wc->state != WCLIENT_LIVE)
+		return;
+	connect_set_state(w, wc, WCLIENT_LOST);
+	counter_add(&w->stats.dropped, 1);
+}
+
+/* True when no connection of the step is left. */
+static bool all_gone(const struct worker_stats *st)
+{
+	return counter_get(&st->live) + counter_get(&st->leaving) + counter_get(&st->connecting) +
+	       counter_get(&st->parked) == 0;
+}
+
+/* True if the failed attempt is followed by another one. */
+static bool try_again(struct worker *w, struct wclient *wc, const struct fail *fail)
+{
+	uint64_t now = clock_now_ns();
+
+	if (!pace_is_congestion(fail))
+		return false;
+	pace_on_congestion(&w->pace, wc->begun_ns, now);
+	/* In a phase, a connection that starts anew would be behind all others. */
+	if (w->cfg.cfg->phased && !wc->away)
+		return false;
+	if (wc->attempts > w->cfg.cfg->connect_retries || w->current.what == ORDER_DISCONNECT)
+		return false;
+	counter_add(&w->stats.retries, 1);
+	fail_table_count(&w->stats.retried, fail);
+	wc->retry_at_ns = now + RETRY_NS;
+	connect_set_state(w, wc, WCLIENT_WAITING);
+	push(w, &w->retry, wc);
+	return true;
+}
+
+/* An attempt is over without a connection. */
+static void on_attempt_failed(struct worker *w, struct wclient *wc, const struct fail *fail)
+{
+	if (fail->kind != FAIL_NONE && try_again(w, wc, fail))
+		return;
+	if (wc->away) {
+		/* It was held, and is not any more. */
+		counter_add(&w->stats.cycles_failed, 1);
+		counter_add(&w->stats.dropped, 1);
+		take(&w->stats.away);
+		wc->away = false;
+	} else {
+		counter_add(&w->stats.failed, 1);
+	}
+	if (fail->kind != FAIL_NONE)
+		fail_table_count(&w->stats.failures, fail);
+	connect_set_state(w, wc, WCLIENT_NONE);
+}
+
+void connect_on_closed(void *arg, struct client_conn *c, const struct fail *fail)
+{
+	struct worker *w = arg;
+	struct wclient *wc = c->user;
+	enum wclient_state was = wc->state;
+
+	wc->conn = NULL;
+	w->in_flight -= wc->next_send - wc->next_reply;
+	wc->next_send = wc->next_reply = 0;
+	if (was == WCLIENT_CONNECTING || was == WCLIENT_PARKED) {
+		on_attempt_failed(w, wc, fail);
+	} else if (was == WCLIENT_LEAVING && fail->kind == FAIL_NONE && w->current.what != ORDER_DISCONNECT) {
+		connect_again(w, wc);
+	} else {
+		if (fail->kind != FAIL_NONE)
+			fail_table_count(&w->stats.failures, fail);
+		if (wc->away) {
+			counter_add(&w->stats.dropped, 1);
+			take(&w->stats.away);
+		}
+		wc->away = false;
+		connect_set_state(w, wc, WCLIENT_NONE);
+	}
+	connect_more(w);
+	traffic_maybe_stopped(w);
+	if (w->current.what == ORDER_DISCONNECT && all_gone(&w->stats))
+		worker_fulfil(w);
+}
+
+/* Those that wait to be tried again are not: the step ends. */
+static void forget_waiting(struct worker *w)
+{
+	while (w->retry.first != NO_CLIENT) {
+		struct wclient *wc = pop(w, &w->retry);
+
+		if (wc->away)
+			take(&w->stats.away);
+		else
+			counter_add(&w->stats.failed, 1);
+		wc->away = false;
+		connect_set_state(w, wc, WCLIENT_NONE);
+	}
+}
+
+void connect_close_some(struct worker *w)
+{
+	uint32_t end = w->next_start + CLOSE_CHUNK;
+
+	forget_waiting(w);
+	for (; w->next_start < w->target && w->next_start < end; w->next_start++)
+		if (w->clients[w->next_start].conn)
+			client_close(w->clients[w->next_start].conn);
+	if (w->next_start < w->target)
+		worker_run_chunks(w);
+	else if (all_gone(&w->stats))
+		worker_fulfil(w);
+}
+
+void connect_abandon(struct worker *w)
+{
+	static const struct fail timed_out = { .stage = STAGE_TCP_CONNECT, .kind = FAIL_TIMEOUT };
+
+	for (uint32_t i = 0; i < w->target; i++) {
+		struct wclient *wc = &w->clients[i];
+		bool idle = wc->state == WCLIENT_LIVE && wc->next_send == wc->next_reply;
+
+		/* No more attempts: what comes now ends them. */
+		wc->attempts = UINT32_MAX;
+		if (wc->state == WCLIENT_WAITING)
+			fail_table_count(&w->stats.failures, &timed_out);
+		if (wc->conn && !idle)
+			client_fail(wc->conn, FAIL_TIMEOUT, 0);
+	}
+	forget_waiting(w);
+}
