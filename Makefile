@@ -103,7 +103,7 @@ $(B)/%.o: %.c
 	$(CC) $(CFLAGS_ALL) $(BUILD_DEFS) -MMD -MP -c -o $@ $<
 
 -include tests/loadgen.mk
-include tests/tests.mk tests/soft_roce/soft_roce.mk
+include tests/tests.mk tests/soft_roce/soft_roce.mk tests/bench/bench.mk
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)
 .PHONY: all help deps certs run check check-docs lint install clean
