@@ -6,3 +6,12 @@ BENCH_HANDSHAKES := $(B)/bench/tls_handshakes
 $(BENCH_HANDSHAKES): $(B)/tests/bench/tls_handshakes.o
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -o $@ $^ -lssl -lcrypto -lev -ljansson $(LDFLAGS)
+
+# The same set-up as for `make run`.
+bench-connect:
+	@scripts/install-deps
+	@$(MAKE) --no-print-directory -s all $(BENCH_HANDSHAKES)
+	@scripts/make-certs
+	@scripts/bench-connect $(ARGS)
+
+.PHONY: bench-connect
