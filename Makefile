@@ -40,6 +40,7 @@ help:
 	@echo "make                   build the three programs"
 	@echo "make check-unit        unit tests; SAN=address,undefined or SAN=thread with sanitizers"
 	@echo "make check-soft-roce   tests over real Soft-RoCE, in a micro-VM where there is no RDMA device"
+	@echo "make check-bench       tests of bench-connect's arithmetic and of its handshake loop"
 	@echo "make check-docs        every option against README.md and docs/options.md"
 	@echo "make bench-connect     compares making connections with cmtime and bare OpenSSL (docs/bench.md)"
 	@echo "make certs             development CA and certificates in build/certs"

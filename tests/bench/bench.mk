@@ -14,4 +14,8 @@ bench-connect:
 	@scripts/make-certs
 	@scripts/bench-connect $(ARGS)
 
-.PHONY: bench-connect
+check-bench: $(BENCH_HANDSHAKES)
+	@scripts/make-certs
+	@RAMPART_B=$(B) TALLY=$(B)/bench.tally tests/bench/test_bench_connect.sh
+
+.PHONY: bench-connect check-bench
