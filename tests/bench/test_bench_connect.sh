@@ -107,7 +107,11 @@ cat >"$tmp/bin/cmtime" <<'END_OF_STAND_IN'
 here=${0%/bin/*}
 case $1 in
 -h) cat "$here/usage" 2>/dev/null ;;
--b) exec tail -f /dev/null ;;
+-b)
+    echo "link rxe0/1 cm-idn 0 state LISTEN ps TCP pid $$ comm cmtime src-addr $2:$4 dst-addr 0.0.0.0:0" \
+        >"$here/listening"
+    exec tail -f /dev/null
+    ;;
 -s)
     sample=good
     failures=$(<"$here/failures")
@@ -119,8 +123,7 @@ case $1 in
     ;;
 esac
 END_OF_STAND_IN
-echo 'echo link rxe0/1 cm-idn 0 state LISTEN ps TCP pid 1 comm cmtime src-addr 10.77.0.1:17471 dst-addr x' \
-    >"$tmp/bin/rdma"
+echo 'cat "${0%/bin/*}/listening"' >"$tmp/bin/rdma"
 chmod +x "$tmp"/bin/*
 ln -s "$samples" "$tmp/samples"
 
