@@ -40,7 +40,9 @@ help:
 	@echo "make                   build the three programs"
 	@echo "make check-unit        unit tests; SAN=address,undefined or SAN=thread with sanitizers"
 	@echo "make check-soft-roce   tests over real Soft-RoCE, in a micro-VM where there is no RDMA device"
+	@echo "make check-bench       tests of bench-connect's arithmetic and of its handshake loop"
 	@echo "make check-docs        every option against README.md and docs/options.md"
+	@echo "make bench-connect     compares making connections with cmtime and bare OpenSSL (docs/bench.md)"
 	@echo "make certs             development CA and certificates in build/certs"
 	@echo "make deps              install the packages that are missing"
 	@echo "make lint              cppcheck over the sources"
@@ -103,7 +105,7 @@ $(B)/%.o: %.c
 	$(CC) $(CFLAGS_ALL) $(BUILD_DEFS) -MMD -MP -c -o $@ $<
 
 -include tests/loadgen.mk
-include tests/tests.mk tests/soft_roce/soft_roce.mk
+include tests/tests.mk tests/soft_roce/soft_roce.mk tests/bench/bench.mk
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)
 .PHONY: all help deps certs run check check-docs lint install clean
