@@ -136,6 +136,7 @@ struct client_ctx {
 	struct qp_pool *qps;
 	struct cm_channel *cm;
 	struct tls_ctx *tls_ctx;
+	struct auth_mac *mac;
 	struct client_conn *conns;
 	uint32_t *free_conns;		/* stack of indices */
 	uint32_t n_free;

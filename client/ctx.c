@@ -141,6 +141,8 @@ int client_ctx_new(const struct client_config *cfg, const struct client_ops *ops
 	ctx->dead = UINT32_MAX;
 	ret = make_conns(ctx);
 	if (!ret)
+		ret = auth_mac_new(&ctx->mac);
+	if (!ret)
 		ret = tls_ctx_new(&tls, &ctx->tls_ctx, err, err_size);
 	if (!ret)
 		ret = open_device(ctx, err, err_size);
@@ -188,6 +190,7 @@ void client_ctx_free(struct client_ctx *ctx)
 	cm_channel_free(ctx->cm);
 	dev_close(&ctx->dev);
 	tls_ctx_free(ctx->tls_ctx);
+	auth_mac_free(ctx->mac);
 	free(ctx->free_conns);
 	free(ctx->conns);
 	free(ctx);

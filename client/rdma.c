@@ -60,7 +60,7 @@ static int make_proof(struct client_conn *c, uint8_t data[PDATA_PROOF_BYTES])
 
 	memcpy(proof.session, c->grant.session, sizeof(proof.session));
 	if (!ret)
-		ret = auth_hmac(c->keys.client, &b, proof.hmac);
+		ret = auth_hmac(c->ctx->mac, c->keys.client, &b, proof.hmac);
 	if (!ret)
 		pdata_encode_proof(PDATA_REQUEST, &proof, data);
 	return ret;
@@ -113,7 +113,7 @@ static bool server_proves_itself(struct client_conn *c, const struct cm_event *e
 	return pdata_decode_proof(PDATA_REPLY, e->private_data, e->private_bytes, &proof) == 0 &&
 	       memcmp(proof.session, c->grant.session, sizeof(proof.session)) == 0 &&
 	       cm_addresses(c->rc.id, &local, &peer) == 0 &&
-	       auth_hmac(c->keys.server, &b, expected) == 0 &&
+	       auth_hmac(c->ctx->mac, c->keys.server, &b, expected) == 0 &&
 	       auth_compare(expected, proof.hmac) == 0;
 }
 

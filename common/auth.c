@@ -2,11 +2,12 @@
 #include "common/auth.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/rand.h>
 
 #include "common/be.h"
@@ -14,11 +15,40 @@
 /* session, two QPNs, two addresses with ports */
 #define BINDING_BYTES (FRAME_SESSION_BYTES + 4 + 4 + 16 + 2 + 16 + 2)
 
-int auth_hmac(const uint8_t key[AUTH_KEY_BYTES], const struct auth_binding *b,
-	      uint8_t out[AUTH_HMAC_BYTES])
+struct auth_mac {
+	EVP_MAC_CTX *ctx;
+};
+
+int auth_mac_new(struct auth_mac **out)
 {
-	uint8_t text[BINDING_BYTES], *p = text;
-	unsigned int n = AUTH_HMAC_BYTES;
+	char digest[] = "SHA256";
+	OSSL_PARAM params[] = { OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+				OSSL_PARAM_construct_end() };
+	struct auth_mac *m = calloc(1, sizeof(*m));
+	EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+
+	if (m && mac)
+		m->ctx = EVP_MAC_CTX_new(mac);
+	EVP_MAC_free(mac);
+	if (m && m->ctx && EVP_MAC_CTX_set_params(m->ctx, params) == 1) {
+		*out = m;
+		return 0;
+	}
+	auth_mac_free(m);
+	return -ENOMEM;
+}
+
+void auth_mac_free(struct auth_mac *m)
+{
+	if (!m)
+		return;
+	EVP_MAC_CTX_free(m->ctx);
+	free(m);
+}
+
+static void encode_binding(const struct auth_binding *b, uint8_t text[BINDING_BYTES])
+{
+	uint8_t *p = text;
 
 	memcpy(p, b->session, FRAME_SESSION_BYTES);
 	p += FRAME_SESSION_BYTES;
@@ -30,9 +60,24 @@ int auth_hmac(const uint8_t key[AUTH_KEY_BYTES], const struct auth_binding *b,
 	p += 18;
 	addr_to_bytes(b->server, p);
 	be_put16(p + 16, addr_port(b->server));
-	if (!HMAC(EVP_sha256(), key, AUTH_KEY_BYTES, text, sizeof(text), out, &n))
-		return -ENOMEM;
-	return 0;
+}
+
+int auth_hmac(struct auth_mac *m, const uint8_t key[AUTH_KEY_BYTES], const struct auth_binding *b,
+	      uint8_t out[AUTH_HMAC_BYTES])
+{
+	struct auth_mac *made = NULL;
+	uint8_t text[BINDING_BYTES];
+	size_t n;
+	int ret = m ? 0 : auth_mac_new(&made);
+
+	encode_binding(b, text);
+	m = m ? m : made;
+	if (!ret && (EVP_MAC_init(m->ctx, key, AUTH_KEY_BYTES, NULL) != 1 ||
+		     EVP_MAC_update(m->ctx, text, sizeof(text)) != 1 ||
+		     EVP_MAC_final(m->ctx, out, &n, AUTH_HMAC_BYTES) != 1))
+		ret = -ENOMEM;
+	auth_mac_free(made);
+	return ret;
 }
 
 int auth_compare(const uint8_t a[AUTH_HMAC_BYTES], const uint8_t b[AUTH_HMAC_BYTES])

@@ -2,7 +2,7 @@
  * keys from the TLS exporter (RFC 8446, 7.5), carried in the private data of the connection manager's
  * REQ, REP and REJ (docs/protocol.md, "RDMA connection").
  *
- * Pure apart from the random generator; any thread.
+ * Pure apart from the random generator.
  */
 #ifndef RAMPART_COMMON_AUTH_H
 #define RAMPART_COMMON_AUTH_H
@@ -34,8 +34,14 @@ struct auth_binding {
 	const struct addr *server;
 };
 
-/* Returns 0 or -ENOMEM. */
-int auth_hmac(const uint8_t key[AUTH_KEY_BYTES], const struct auth_binding *b,
+/* The library's HMAC, looked up once: looking it up costs more than an HMAC of a few bytes. One thread at a
+ * time. 0 or -ENOMEM. */
+struct auth_mac;
+int auth_mac_new(struct auth_mac **out) __attribute__((warn_unused_result));
+void auth_mac_free(struct auth_mac *m);	/* NULL-safe */
+
+/* `m` may be NULL: one is made for the call. Returns 0 or -ENOMEM. */
+int auth_hmac(struct auth_mac *m, const uint8_t key[AUTH_KEY_BYTES], const struct auth_binding *b,
 	      uint8_t out[AUTH_HMAC_BYTES]) __attribute__((warn_unused_result));
 
 /* Constant-time comparison; 0 when equal. */

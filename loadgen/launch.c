@@ -54,8 +54,8 @@ static void make_args(const struct loadgen_config *c, char *program, struct args
 	a->v[a->n++] = program;
 	add_number(a, "--tls-port", 0);
 	add_number(a, "--rdma-port", 0);
-	/* Some may still be leaving when the next ones come. */
-	add_number(a, "--max-clients", c->clients + c->clients / 10 + 16);
+	/* Some may still be leaving when the next ones come; with churn, all of them. */
+	add_number(a, "--max-clients", c->clients + (c->churn_per_s ? c->clients : c->clients / 10) + 16);
 	add_number(a, "--credits", c->inflight);
 	add_number(a, "--message-size", c->message_bytes);
 	add_number(a, "--region-size", 0);

@@ -153,18 +153,27 @@ static void print_phases(const json_t *run, FILE *out)
 	}
 }
 
+/* Says nothing of what is not known. */
+static void __attribute__((format(printf, 2, 0))) figure(FILE *out, const char *format, double v)
+{
+	if (isfinite(v))
+		fprintf(out, format, v);
+}
+
 static void print_churn(const json_t *step, FILE *out)
 {
 	const json_t *c = json_object_get(step, "churn"), *away = json_object_get(c, "away_ns");
 
 	if (!json_is_object(c))
 		return;
-	fprintf(out, "%6lld clients: %lld left and came back (%.0f/s), %lld did not; away p50 %.1f ms; queue pair pool "
-		"hit rate %.2f %%, recycled after p50 %.2f s\n",
+	fprintf(out, "%6lld clients: %lld left and came back (%.0f/s), %lld did not",
 		json_integer_value(json_object_get(step, "target_clients")),
 		json_integer_value(json_object_get(c, "cycles")), value(c, "cycles_per_s"),
-		json_integer_value(json_object_get(c, "cycles_failed")), value(away, "p50") / 1e6,
-		100 * value(c, "qp_pool_hit_ratio"), value(json_object_get(c, "qp_recycle_ns"), "p50") / 1e9);
+		json_integer_value(json_object_get(c, "cycles_failed")));
+	figure(out, "; away p50 %.1f ms", value(away, "p50") / 1e6);
+	figure(out, "; queue pair pool hit rate %.2f %%", 100 * value(c, "qp_pool_hit_ratio"));
+	figure(out, ", recycled after p50 %.2f s", value(json_object_get(c, "qp_recycle_ns"), "p50") / 1e9);
+	fprintf(out, "\n");
 }
 
 static void print_fairness(const json_t *step, FILE *out)
@@ -184,11 +193,13 @@ static void print_memory(const json_t *step, FILE *out)
 	const json_t *m = json_object_get(step, "memory");
 	double rss = value(m, "server_rss_bytes_per_client");
 
-	if (isfinite(rss))
-		fprintf(out, "%6lld clients: server resident %.1f KiB, pinned %.2f KiB a client; kernel of the machine "
-			"%.1f KiB a client\n", json_integer_value(json_object_get(step, "target_clients")),
-			rss / 1024, value(m, "server_pinned_bytes_per_client") / 1024,
-			value(m, "machine_kernel_bytes_per_client") / 1024);
+	if (!isfinite(rss))
+		return;
+	fprintf(out, "%6lld clients: server resident %.1f KiB a client",
+		json_integer_value(json_object_get(step, "target_clients")), rss / 1024);
+	figure(out, ", pinned %.2f", value(m, "server_pinned_bytes_per_client") / 1024);
+	figure(out, "; kernel of the machine %.1f", value(m, "machine_kernel_bytes_per_client") / 1024);
+	fprintf(out, "\n");
 }
 
 static void print_handshakes(const json_t *step, FILE *out)
@@ -209,11 +220,13 @@ static void print_slopes(const json_t *run, FILE *out)
 {
 	const json_t *m = json_object_get(json_object_get(run, "analysis"), "memory");
 
-	if (json_is_object(m))
-		fprintf(out, "Memory slope over the steps, per client: server resident %.1f KiB, pinned %.2f KiB, kernel "
-			"of the machine %.1f KiB\n", value(m, "server_rss_bytes_per_client") / 1024,
-			value(m, "server_pinned_bytes_per_client") / 1024,
-			value(m, "machine_kernel_bytes_per_client") / 1024);
+	if (!json_is_object(m))
+		return;
+	fprintf(out, "Memory slope over the steps: server resident %.1f KiB a client",
+		value(m, "server_rss_bytes_per_client") / 1024);
+	figure(out, ", pinned %.2f", value(m, "server_pinned_bytes_per_client") / 1024);
+	figure(out, "; kernel of the machine %.1f", value(m, "machine_kernel_bytes_per_client") / 1024);
+	fprintf(out, "\n");
 }
 
 /* What the table has no room for. */

@@ -100,8 +100,7 @@ void boot_refuse(struct conn *c, enum refuse_code code, const char *text)
 static uint32_t credits_for(const struct shard *s, uint32_t asked)
 {
 	uint32_t left = s->cfg->recv_depth - s->credits_granted;
-	uint32_t served = s->lists[CONN_ST_GRANTED].n + s->lists[CONN_ST_ACCEPTING].n +
-			  s->lists[CONN_ST_LIVE].n + s->lists[CONN_ST_GRANT].n;
+	uint32_t served = s->credit_holders;
 	uint32_t to_come = served < s->cfg->shard_clients ? s->cfg->shard_clients - served : 1;
 	uint32_t fair = left / to_come;
 
@@ -131,6 +130,15 @@ static enum refuse_code take_psns(struct conn *c, uint32_t client_psn, const cha
 	c->has_psns = true;
 	hist_record(s->stats.stages[SS_PSN_GENERATE], clock_now_ns() - t0);
 	return 0;
+}
+
+/* What a server with no room says: `busy` while clients are leaving, for then there will be some soon. */
+static enum refuse_code no_room(const struct shard *s, const char *full, const char **why)
+{
+	bool leaving = s->lists[CONN_ST_CLOSING].n > 0;
+
+	*why = leaving ? "clients are still leaving: try again" : full;
+	return leaving ? REFUSE_BUSY : REFUSE_FULL;
 }
 
 static bool admit(struct conn *c)
@@ -176,16 +184,13 @@ static enum refuse_code take_grant(struct conn *c, const struct frame_hello *h,
 	code = take_psns(c, h->psn, why);
 	if (code)
 		return code;
-	if (!admit(c)) {
-		*why = "the server's --max-clients are connected";
-		return REFUSE_FULL;
-	}
+	if (!admit(c))
+		return no_room(s, "the server's --max-clients are connected", why);
 	c->credits = credits_for(s, h->queue_depth);
+	if (c->credits == 0)
+		return no_room(s, "this shard has no receive buffers left", why);
 	s->credits_granted += c->credits;
-	if (c->credits == 0) {
-		*why = "this shard has no receive buffers left";
-		return REFUSE_FULL;
-	}
+	s->credit_holders++;
 	if ((h->features & FRAME_FEATURE_REGION) && region_get(s->regions, &c->region, &region)) {
 		*why = "no one-sided region to be had";
 		return REFUSE_NO_RESOURCES;

@@ -236,6 +236,7 @@ static void release_grant(struct conn *c)
 		atomic_fetch_sub_explicit(&s->server->admitted, 1, memory_order_relaxed);
 	c->admitted = false;
 	s->credits_granted -= c->credits;
+	s->credit_holders -= c->credits > 0;
 	c->credits = 0;
 	auth_wipe(&c->keys);
 }

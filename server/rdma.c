@@ -47,7 +47,7 @@ static enum refuse_code check_proof(const struct conn *c, const struct cm_event 
 
 	if (cm_addresses(e->id, &local, &peer) || !address_matches(c, e->id, path, &peer))
 		return REFUSE_BAD_ADDRESS;
-	if (auth_hmac(c->keys.client, &b, expected))
+	if (auth_hmac(c->shard->mac, c->keys.client, &b, expected))
 		return REFUSE_INTERNAL;
 	return auth_compare(expected, proof->hmac) ? REFUSE_BAD_HMAC : 0;
 }
@@ -65,7 +65,7 @@ static int accept_request(struct conn *c, uint32_t client_qpn)
 
 	memcpy(proof.session, c->session, sizeof(proof.session));
 	if (!ret)
-		ret = auth_hmac(c->keys.server, &b, proof.hmac);
+		ret = auth_hmac(c->shard->mac, c->keys.server, &b, proof.hmac);
 	if (ret)
 		return ret;
 	pdata_encode_proof(PDATA_REPLY, &proof, data);

@@ -162,17 +162,18 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 /* Sets the timer to when the pool or the drain wants something, so that an idle shard sleeps. */
 static void schedule_housekeeping(struct shard *s)
 {
-	uint64_t idle_ns;
+	uint64_t now = clock_now_ns(), idle_ns, due_ns;
 
-	if (ev_is_active(&s->housekeeping))
-		return;
 	qp_pool_expect(s->qps, session_count(s->sessions));
-	idle_ns = s->drain_deadline_ns ? 0 : qp_pool_idle_ns(s->qps, clock_now_ns());
+	idle_ns = s->drain_deadline_ns ? 0 : qp_pool_idle_ns(s->qps, now);
 	if (idle_ns == UINT64_MAX)
 		return;
-	if (idle_ns < HOUSEKEEPING_NS)
-		idle_ns = HOUSEKEEPING_NS;
-	ev_timer_set(&s->housekeeping, (double)idle_ns / 1e9, 0.);
+	due_ns = now + MAX(idle_ns, HOUSEKEEPING_NS);
+	if (ev_is_active(&s->housekeeping) && s->housekeeping_due_ns <= due_ns)
+		return;
+	s->housekeeping_due_ns = due_ns;
+	ev_timer_stop(s->loop, &s->housekeeping);
+	ev_timer_set(&s->housekeeping, (double)(due_ns - now) / 1e9, 0.);
 	ev_timer_start(s->loop, &s->housekeeping);
 }
 
@@ -404,6 +405,8 @@ static int make_tables(struct shard *s)
 	int ret = session_table_new(cfg->shard_conns, &s->sessions);
 
 	if (!ret)
+		ret = auth_mac_new(&s->mac);
+	if (!ret)
 		ret = stats_init(&s->stats);
 	if (ret)
 		return ret;
@@ -525,6 +528,7 @@ void shard_free(struct shard *s)
 	cm_channel_free(s->cm);
 	dev_close(&s->dev);
 	tls_ctx_free(s->tls_ctx);
+	auth_mac_free(s->mac);
 	session_table_free(s->sessions);
 	stats_fini(&s->stats);
 	if (s->loop)

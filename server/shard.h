@@ -62,6 +62,7 @@ struct shard {
 	ev_io listen_io;
 	ev_async wake;			/* told to drain */
 	ev_timer housekeeping, probe;
+	uint64_t housekeeping_due_ns;
 	ev_prepare turn_end;
 	int listen_fd;
 	bool accept_paused;		/* too many TLS connections, or no descriptors */
@@ -77,6 +78,7 @@ struct shard {
 	struct rdma_cm_id *listener;
 	struct addr rdma_addr;
 	struct tls_ctx *tls_ctx;
+	struct auth_mac *mac;
 
 	struct conn *conns;
 	struct conn_list lists[CONN_ST_N];
@@ -84,6 +86,7 @@ struct shard {
 	struct psn_pair *resting;	/* by QP slot: PSNs that rest with it */
 	uint32_t probe_next;		/* index of the connection the liveness probe looks at next */
 	uint32_t credits_granted;
+	uint32_t credit_holders;	/* connections that have some of them, closing ones among them */
 	uint32_t recv_deficit;		/* receive buffers to put back when buffers come free */
 	struct stats stats;
 };

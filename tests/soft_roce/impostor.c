@@ -169,7 +169,7 @@ static uint8_t make_proof(struct impostor *i, uint8_t out[PDATA_PROOF_BYTES])
 	}
 	memcpy(proof.session, l->grant.session, sizeof(proof.session));
 	if (!cm_addresses(l->rc.id, &local, &peer))
-		(void)!auth_hmac(is(i, "proof-key") ? l->keys.client : l->keys.server, &b, proof.hmac);
+		(void)!auth_hmac(NULL, is(i, "proof-key") ? l->keys.client : l->keys.server, &b, proof.hmac);
 	proof.hmac[0] ^= is(i, "proof-hmac");
 	proof.session[0] ^= is(i, "proof-session");
 	pdata_encode_proof(PDATA_REPLY, &proof, out);

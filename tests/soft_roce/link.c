@@ -151,7 +151,7 @@ void link_proof(struct link *l, const uint8_t *key, uint32_t qpn, uint8_t out[PD
 
 	memcpy(proof.session, l->grant.session, sizeof(proof.session));
 	if (!cm_addresses(l->rc.id, &local, &peer))
-		(void)!auth_hmac(key, &b, proof.hmac);
+		(void)!auth_hmac(NULL, key, &b, proof.hmac);
 	pdata_encode_proof(PDATA_REQUEST, &proof, out);
 }
 

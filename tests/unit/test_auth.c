@@ -53,7 +53,7 @@ static void assert_hmac(uint32_t client_qpn, uint32_t server_qpn, const struct a
 				  .server = server };
 	uint8_t out[AUTH_HMAC_BYTES];
 
-	assert_int_equal(auth_hmac(key, &b, out), 0);
+	assert_int_equal(auth_hmac(NULL, key, &b, out), 0);
 	assert_memory_equal(out, expected, sizeof(out));
 }
 
@@ -92,7 +92,7 @@ static void hmac__any_input_changed__another(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(changed); i++) {
-		assert_int_equal(auth_hmac(changed[i].key, &changed[i].b, out), 0);
+		assert_int_equal(auth_hmac(NULL, changed[i].key, &changed[i].b, out), 0);
 		assert_memory_not_equal(out, expected4, sizeof(out));
 	}
 }

@@ -171,7 +171,7 @@ static void connect__route_resolved__request_with_proof(void **state)
 	assert_int_equal(cm_addresses(c->rc.id, &local, &peer), 0);
 	b = (struct auth_binding){ .session = cli.grant.session, .client_qpn = rc_qpn(&c->rc),
 				   .client = &local, .server = &peer };
-	assert_int_equal(auth_hmac(cli.keys.client, &b, expected), 0);
+	assert_int_equal(auth_hmac(NULL, cli.keys.client, &b, expected), 0);
 	assert_memory_equal(proof.hmac, expected, sizeof(expected));
 }
 

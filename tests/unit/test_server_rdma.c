@@ -64,7 +64,7 @@ static void request__right_proof__accepted_with_the_servers(void **state)
 				   .server_qpn = c->param.qp_num,
 				   .client = &p.rdma,
 				   .server = &local };
-	assert_int_equal(auth_hmac(p.keys.server, &b, expected), 0);
+	assert_int_equal(auth_hmac(NULL, p.keys.server, &b, expected), 0);
 	assert_memory_equal(proof.hmac, expected, AUTH_HMAC_BYTES);
 	server_only(CONN_ST_ACCEPTING);
 	assert_int_equal(session_count(srv.shard->sessions), 0);

@@ -326,7 +326,7 @@ void script_proof(struct client_conn *c, uint8_t data[196])
 	memset(data, 0, 196);
 	memcpy(proof.session, cli.grant.session, sizeof(proof.session));
 	assert_int_equal(cm_addresses(c->rc.id, &local, &peer), 0);
-	assert_int_equal(auth_hmac(cli.keys.server, &b, proof.hmac), 0);
+	assert_int_equal(auth_hmac(NULL, cli.keys.server, &b, proof.hmac), 0);
 	pdata_encode_proof(PDATA_REPLY, &proof, data);
 }
 

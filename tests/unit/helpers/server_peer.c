@@ -252,7 +252,7 @@ void peer_proof(const struct peer *p, uint8_t data[56])
 
 	memset(data, 0, 56);
 	memcpy(proof.session, p->grant.session, sizeof(proof.session));
-	assert_int_equal(auth_hmac(p->keys.client, &b, proof.hmac), 0);
+	assert_int_equal(auth_hmac(NULL, p->keys.client, &b, proof.hmac), 0);
 	pdata_encode_proof(PDATA_REQUEST, &proof, data);
 }
 
