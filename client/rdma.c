@@ -136,7 +136,7 @@ static void on_response(struct client_conn *c, const struct cm_event *e)
 {
 	struct cm_qp_param qp = { .rq_psn = c->grant.psn, .sq_psn = c->psn,
 				  .remote_write = true,	/* for the server's 0-byte liveness probe */
-				  .reads = c->ctx->cfg->region ? 1 : 0, .verify = c->ctx->cfg->verify };
+				  .own_reads = c->ctx->cfg->region ? 1 : 0, .verify = c->ctx->cfg->verify };
 	struct cm_path path;
 	int ret;
 

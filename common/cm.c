@@ -288,7 +288,7 @@ static int to_rts(struct ibv_qp *qp, const struct cm_qp_param *p)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .sq_psn = p->sq_psn, .timeout = QP_TIMEOUT,
 				    .retry_cnt = QP_RETRIES, .rnr_retry = QP_RNR_RETRIES,
-				    .max_rd_atomic = p->reads };
+				    .max_rd_atomic = p->own_reads };
 
 	return -ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 			      IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);

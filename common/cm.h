@@ -95,7 +95,8 @@ struct cm_qp_param {
 	uint32_t sq_psn;	/* ours */
 	bool remote_write;	/* grant RDMA WRITE to the peer; even a 0-byte probe needs it */
 	bool remote_read;
-	uint8_t reads;		/* RDMA READs in flight, each direction; both sides agreed on it in the bootstrap */
+	uint8_t reads;		/* RDMA READs the peer may have outstanding here, at most */
+	uint8_t own_reads;	/* and we there; both sides agreed on it in the bootstrap */
 	bool verify;		/* read the PSNs back with ibv_query_qp: -EBADMSG if they differ */
 };
 
