@@ -56,7 +56,8 @@ static int prepare_hello(struct client_conn *c)
 {
 	struct frame_hello h = { .message_bytes = c->ctx->cfg->message_bytes,
 				 .queue_depth = (uint16_t)c->ctx->cfg->depth,
-				 .features = c->ctx->cfg->region ? FRAME_FEATURE_REGION : 0 };
+				 .features = (c->ctx->cfg->region ? FRAME_FEATURE_REGION : 0) |
+					     (c->ctx->cfg->resume ? FRAME_FEATURE_TICKET : 0) };
 	uint8_t b[3];
 
 	if (auth_random(NULL, b, sizeof(b)))
@@ -96,6 +97,19 @@ static bool read_upto(struct client_conn *c, uint32_t upto)
 	return true;
 }
 
+/* A ticket, if one came, came before the GRANT. */
+static void keep_session(struct client_conn *c)
+{
+	struct tls_session *s = tls_take_session(c->tls);
+
+	if (!s || !c->session) {
+		tls_session_free(s);
+		return;
+	}
+	tls_session_free(*c->session);
+	*c->session = s;
+}
+
 static void on_grant(struct client_conn *c)
 {
 	const uint8_t *session = c->grant.session;
@@ -118,10 +132,11 @@ static void on_grant(struct client_conn *c)
 		return;
 	}
 	tls_describe(c->tls, c->tls_text, sizeof(c->tls_text));
+	keep_session(c);
 	tls_close_notify(c->tls);
 	client_close_tls(c);
 	client_stage_done(c, STAGE_PSN_EXCHANGE);
-	client_rdma_start(c);
+	client_enter(c, STAGE_ADDR_RESOLVE);
 }
 
 static void exchange(struct client_conn *c);
@@ -167,13 +182,18 @@ static void handshake(struct client_conn *c)
 {
 	if (wait_or_end(c, tls_handshake(c->tls)))
 		return;
+	c->resumed = tls_is_resumed(c->tls);
 	client_stage_done(c, STAGE_TLS_HANDSHAKE);
-	if (prepare_hello(c)) {
-		client_fail(c, FAIL_ERRNO, EIO);
-		return;
-	}
+	client_enter(c, STAGE_PSN_EXCHANGE);
+}
+
+void client_boot_exchange(struct client_conn *c)
+{
 	client_set_state(c, CLIENT_ST_PSN_EXCHANGE);
-	exchange(c);
+	if (prepare_hello(c))
+		client_fail(c, FAIL_ERRNO, EIO);
+	else
+		exchange(c);
 }
 
 static void on_connected(struct client_conn *c)
@@ -187,13 +207,20 @@ static void on_connected(struct client_conn *c)
 		client_fail(c, FAIL_ERRNO, e);
 		return;
 	}
+	client_stage_done(c, STAGE_TCP_CONNECT);
+	client_enter(c, STAGE_TLS_HANDSHAKE);
+}
+
+void client_boot_handshake(struct client_conn *c)
+{
+	client_set_state(c, CLIENT_ST_TLS_HANDSHAKE);
 	if (tls_new(c->ctx->tls_ctx, c->fd, c->ctx->cfg->verify_name, &c->tls)) {
 		client_fail(c, FAIL_ERRNO, ENOMEM);
 		return;
 	}
 	c->fd = -1;
-	client_stage_done(c, STAGE_TCP_CONNECT);
-	client_set_state(c, CLIENT_ST_TLS_HANDSHAKE);
+	if (c->session && *c->session)
+		tls_offer_session(c->tls, *c->session);
 	handshake(c);
 }
 

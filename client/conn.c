@@ -26,7 +26,7 @@ static const uint32_t legal_edges[CLIENT_ST_N] = {
 	[CLIENT_ST_PSN_EXCHANGE] = TO(ADDR_RESOLVE) | TO(CLOSING),
 	[CLIENT_ST_ADDR_RESOLVE] = TO(ROUTE_RESOLVE) | TO(CLOSING),
 	[CLIENT_ST_ROUTE_RESOLVE] = TO(RDMA_CONNECT) | TO(CLOSING),
-	[CLIENT_ST_RDMA_CONNECT] = TO(FIRST_REPLY) | TO(CLOSING),
+	[CLIENT_ST_RDMA_CONNECT] = TO(FIRST_REPLY) | TO(LIVE) | TO(CLOSING),
 	[CLIENT_ST_FIRST_REPLY] = TO(LIVE) | TO(CLOSING),
 	[CLIENT_ST_LIVE] = TO(CLOSING),
 	[CLIENT_ST_CLOSING] = TO(DEAD),
@@ -57,18 +57,24 @@ static enum stage stage_of(enum client_state state)
 	return STAGE_DISCONNECT;
 }
 
-void client_set_state(struct client_conn *c, enum client_state to)
+void client_restart_deadline(struct client_conn *c)
 {
 	struct client_ctx *ctx = c->ctx;
+
+	ev_timer_stop(ctx->loop, &c->deadline);
+	if (c->state == CLIENT_ST_FREE || c->state == CLIENT_ST_LIVE || c->state == CLIENT_ST_DEAD)
+		return;
+	ev_timer_set(&c->deadline, (double)ctx->cfg->stage_timeout_ns / 1e9, 0.);
+	ev_timer_start(ctx->loop, &c->deadline);
+}
+
+void client_set_state(struct client_conn *c, enum client_state to)
+{
 
 	assert(client_edge_is_legal(c->state, to));
 	log_debug("conn %u: %s -> %s", c->index, client_state_names[c->state], client_state_names[to]);
 	c->state = to;
-	ev_timer_stop(ctx->loop, &c->deadline);
-	if (to == CLIENT_ST_FREE || to == CLIENT_ST_LIVE || to == CLIENT_ST_DEAD)
-		return;
-	ev_timer_set(&c->deadline, (double)ctx->cfg->stage_timeout_ns / 1e9, 0.);
-	ev_timer_start(ctx->loop, &c->deadline);
+	client_restart_deadline(c);
 }
 
 void client_stage_done(struct client_conn *c, enum stage stage)
@@ -77,6 +83,66 @@ void client_stage_done(struct client_conn *c, enum stage stage)
 
 	c->stage_ns[stage] += now - c->stage_start_ns;
 	c->stage_start_ns = now;
+}
+
+static void start_stage(struct client_conn *c, enum stage stage)
+{
+	switch (stage) {
+	case STAGE_TLS_HANDSHAKE: client_boot_handshake(c); break;
+	case STAGE_PSN_EXCHANGE: client_boot_exchange(c); break;
+	case STAGE_ADDR_RESOLVE: client_rdma_start(c); break;
+	case STAGE_ROUTE_RESOLVE: client_rdma_resolve_route(c); break;
+	case STAGE_QP_SETUP: client_rdma_take_qp(c); break;
+	case STAGE_RDMA_CONNECT: client_rdma_connect(c); break;
+	case STAGE_FIRST_REPLY: client_rdma_first_message(c); break;
+	case STAGE_TCP_CONNECT:
+	case STAGE_TRAFFIC:
+	case STAGE_DISCONNECT:
+	case STAGE_N: break;
+	}
+}
+
+void client_enter(struct client_conn *c, enum stage stage)
+{
+	const struct client_ops *ops = c->ctx->ops;
+
+	if (!ops->may_enter || ops->may_enter(c->ctx->arg, c, stage)) {
+		start_stage(c, stage);
+		return;
+	}
+	/* The user may have closed it. */
+	if (c->state == CLIENT_ST_CLOSING || c->state == CLIENT_ST_DEAD)
+		return;
+	c->parked = stage;
+	ev_timer_stop(c->ctx->loop, &c->deadline);
+	if (c->tls || c->fd >= 0)
+		ev_io_stop(c->ctx->loop, &c->tls_io);
+}
+
+void client_go_on(struct client_conn *c)
+{
+	enum stage stage = c->parked;
+	uint64_t now = clock_now_ns();
+
+	if (stage == STAGE_TIMED || c->state == CLIENT_ST_CLOSING || c->state == CLIENT_ST_DEAD)
+		return;
+	c->parked = STAGE_TIMED;
+	c->parked_ns += now - c->stage_start_ns;
+	c->stage_start_ns = now;
+	ev_now_update(c->ctx->loop);
+	start_stage(c, stage);
+}
+
+void client_set_live(struct client_conn *c)
+{
+	c->total_ns = clock_now_ns() - c->intended_ns - c->parked_ns;
+	client_set_state(c, CLIENT_ST_LIVE);
+	c->ctx->ops->on_live(c->ctx->arg, c);
+}
+
+void client_use_session(struct client_conn *c, struct tls_session **session)
+{
+	c->session = session;
 }
 
 void client_close_tls(struct client_conn *c)
@@ -102,8 +168,16 @@ void client_try_finish(struct client_conn *c)
 	c->ctx->dead = c->index;
 }
 
+void client_end_demand(struct client_conn *c)
+{
+	if (c->wants_qp)
+		c->ctx->demand--;
+	c->wants_qp = false;
+}
+
 static void begin_close(struct client_conn *c)
 {
+	client_end_demand(c);
 	client_set_state(c, CLIENT_ST_CLOSING);
 	client_close_tls(c);
 	if (c->cm_connected && cm_disconnect(c->rc.id))
@@ -171,6 +245,9 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
 	c->index = index;
 	c->ctx = ctx;
 	c->fd = -1;
+	c->parked = STAGE_TIMED;
+	c->wants_qp = true;
+	ctx->demand++;
 	c->user = user;
 	c->intended_ns = intended_ns;
 	c->stage_start_ns = clock_now_ns();

@@ -25,6 +25,7 @@ struct client_conn;
 struct cm_channel;
 struct tls;
 struct tls_ctx;
+struct tls_session;
 
 struct client_config {
 	struct addr server;		/* of the TLS bootstrap */
@@ -35,7 +36,10 @@ struct client_config {
 	uint32_t buffer_bytes;		/* size of a buffer: at least message_bytes; more for large one-sided requests */
 	uint32_t depth;			/* messages in flight on a connection */
 	bool region;			/* ask for a one-sided region */
+	bool resume;			/* ask for TLS session tickets, for client_use_session */
+	bool no_first_message;		/* live as soon as connected, without waiting for a reply */
 	bool verify;			/* read PSNs back */
+	bool cm_psn;			/* find out the PSN the CM would have used */
 	uint32_t max_conns;
 	int poll;			/* enum poll_mode */
 	uint64_t spin_ns;
@@ -43,7 +47,10 @@ struct client_config {
 };
 
 struct client_ops {
-	/* Connected, first reply received: the user may send. */
+	/* Before each stage but the first: false parks the connection, without a deadline, until
+	 * client_go_on. May be NULL: every stage starts at once. */
+	bool (*may_enter)(void *arg, struct client_conn *c, enum stage stage);
+	/* Connected, first reply received (but see no_first_message): the user may send. */
 	void (*on_live)(void *arg, struct client_conn *c);
 	/* A reply; `data` (header included) is valid during the call. */
 	void (*on_message)(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data,
@@ -71,7 +78,7 @@ enum client_state {
 	CLIENT_ST_DEAD,			/* released; freed when the loop's turn ends */
 	CLIENT_ST_N,
 };
-/* All but FREE, LIVE and DEAD end after stage_timeout_ns. */
+/* All but FREE, LIVE and DEAD end after stage_timeout_ns, unless parked. */
 extern const char *const client_state_names[CLIENT_ST_N];
 
 struct client_conn {
@@ -81,8 +88,12 @@ struct client_conn {
 	uint32_t next_dead;
 	ev_timer deadline;
 
+	enum stage parked;		/* the stage it waits to enter; STAGE_TIMED: none */
+
 	int fd;				/* until TLS owns it; else -1 */
 	struct tls *tls;
+	struct tls_session **session;	/* the user's, of earlier connections and for later ones; NULL: none */
+	bool resumed;			/* the TLS handshake resumed a session */
 	ev_io tls_io;
 	uint8_t out[FRAME_HELLO_BYTES];
 	uint32_t out_n, out_done;
@@ -91,12 +102,13 @@ struct client_conn {
 	unsigned hellos;
 
 	uint32_t psn;			/* ours */
-	uint32_t cm_psn;		/* what the CM would have used for ours */
+	uint32_t cm_psn;		/* what the CM would have used for ours, if it was asked */
 	struct frame_grant grant;
 	struct auth_keys keys;
 	char tls_text[96];		/* negotiated version and cipher */
 
 	struct rc rc;
+	bool wants_qp;			/* counted in the context's demand */
 	bool cm_connected;
 	uint32_t server_qpn;
 	uint32_t in_flight;		/* messages sent and not replied to */
@@ -104,6 +116,7 @@ struct client_conn {
 	struct fail fail;
 	char refuse_text[FRAME_REFUSE_TEXT_MAX + 1];
 	uint64_t intended_ns;		/* when the connect was to start */
+	uint64_t parked_ns;		/* time spent parked; not part of total_ns */
 	uint64_t stage_start_ns;
 	uint64_t stage_ns[STAGE_TIMED];	/* complete once live */
 	uint64_t total_ns;
@@ -127,6 +140,7 @@ struct client_ctx {
 	uint32_t *free_conns;		/* stack of indices */
 	uint32_t n_free;
 	uint32_t dead;			/* list through next_dead; UINT32_MAX ends it */
+	uint32_t demand;		/* connections that will take a queue pair when they get so far */
 	uint64_t bytes_sent, bytes_received;	/* RDMA payload and TLS, for net_bytes */
 };
 
@@ -141,6 +155,14 @@ void client_ctx_free(struct client_ctx *ctx);
 /* Starts to connect. `intended_ns` is the time it should have started (total counts from there).
  * NULL if all connection objects are in use; any failure is told by on_closed, never from within. */
 struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns, void *user);
+
+/* Right after client_connect: offers the TLS session in *session, if there is one, to be resumed, and keeps the
+ * newest there if the server sends a ticket. *session stays the user's, who frees it (tls_session_free), and
+ * must be there until on_closed. */
+void client_use_session(struct client_conn *c, struct tls_session **session);
+
+/* Lets a parked connection enter its stage, at the present time. */
+void client_go_on(struct client_conn *c);
 
 /* Sends the first `bytes` (at least the header's) of the endpoint's buffer `buf` as an echo request
  * with `sequence`; the buffer is consumed. The header is filled in here. Never more than the granted
@@ -158,13 +180,26 @@ void client_close(struct client_conn *c);
 /* For the files of this module. */
 bool client_edge_is_legal(enum client_state from, enum client_state to);
 void client_set_state(struct client_conn *c, enum client_state to);
+/* Gives the state its whole time again. */
+void client_restart_deadline(struct client_conn *c);
 void client_fail(struct client_conn *c, enum fail_kind kind, int code);
 void client_try_finish(struct client_conn *c);
 void client_close_tls(struct client_conn *c);
 /* Ends the running stage: its duration is kept and the next one starts now. */
 void client_stage_done(struct client_conn *c, enum stage stage);
+/* Continues with `stage`, or parks the connection before it. Nothing of `c` may be touched afterwards. */
+void client_enter(struct client_conn *c, enum stage stage);
+void client_set_live(struct client_conn *c);
+/* It took its queue pair, or never will. */
+void client_end_demand(struct client_conn *c);
 void client_boot_start(struct client_conn *c);		/* boot.c */
+void client_boot_handshake(struct client_conn *c);
+void client_boot_exchange(struct client_conn *c);
 void client_rdma_start(struct client_conn *c);		/* rdma.c */
+void client_rdma_resolve_route(struct client_conn *c);
+void client_rdma_take_qp(struct client_conn *c);
+void client_rdma_connect(struct client_conn *c);
+void client_rdma_first_message(struct client_conn *c);
 void client_on_cm_event(void *ctx, const struct cm_event *e);
 void client_on_wc(void *ctx, const struct ibv_wc *wc);	/* data.c */
 

@@ -18,6 +18,7 @@
 #define INLINE_SPARES_MAX 4096u	/* an inline send waits with its buffer only while the send queue is full */
 #define QP_BUDGET 32
 #define QP_RESERVE 64u
+#define QPS_RESTING 1024u	/* room for QPs in quarantine, at least: 200 connections made anew each second */
 #define QUARANTINE_NS (5 * NS_PER_S)	/* TIMEWAIT is about 4 s */
 #define HOUSEKEEPING_S 0.05
 
@@ -42,6 +43,7 @@ static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
 	struct client_ctx *ctx = w->data;
 
 	(void)revents;
+	qp_pool_expect(ctx->qps, ctx->demand);
 	qp_pool_maintain(ctx->qps, clock_now_ns(), QP_BUDGET);
 	ev_timer_again(loop, w);
 }
@@ -79,12 +81,12 @@ static int make_verbs(struct client_ctx *ctx, char *err, size_t err_size)
 	uint64_t max_depth = MIN((uint64_t)ctx->dev.attr.max_srq_wr, (uint64_t)ctx->dev.attr.max_cqe) -
 			     EP_BATCH;
 	uint32_t inline_bytes = MIN(cfg->message_bytes, INLINE_MAX);
-	uint32_t max_qps = MIN(cfg->max_conns * 2 + QP_RESERVE, WR_SLOT_MAX);
+	uint32_t max_qps = MIN(cfg->max_conns + MAX(cfg->max_conns, QPS_RESTING) + QP_RESERVE, WR_SLOT_MAX);
 	struct ep_config ep = { .dev = &ctx->dev, .max_qps = max_qps, .sq_depth = rc_sq_depth(cfg->depth),
 				.inline_bytes = inline_bytes, .buf_bytes = cfg->buffer_bytes,
 				.spin = cfg->poll == POLL_BUSY };
 	struct qp_pool_config qp = { .max = max_qps, .reserve = MIN(cfg->max_conns, QP_RESERVE),
-				     .quarantine_ns = QUARANTINE_NS };
+				     .quarantine_ns = QUARANTINE_NS, .init_port = dev_ethernet_port(&ctx->dev) };
 	int ret;
 
 	if (depth > max_depth) {
@@ -124,7 +126,8 @@ int client_ctx_new(const struct client_config *cfg, const struct client_ops *ops
 		   struct ev_loop *loop, struct client_ctx **out, char *err, size_t err_size)
 {
 	struct tls_config tls = { .server = false, .cert_file = cfg->cert_file,
-				  .key_file = cfg->key_file, .ca_file = cfg->ca_file };
+				  .key_file = cfg->key_file, .ca_file = cfg->ca_file,
+				  .resume = cfg->resume };
 	struct client_ctx *ctx = calloc(1, sizeof(*ctx));
 	int ret = -ENOMEM;
 

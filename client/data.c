@@ -35,9 +35,7 @@ int client_one_sided(struct client_conn *c, enum ibv_wr_opcode opcode, uint32_t 
 static void on_first_reply(struct client_conn *c)
 {
 	client_stage_done(c, STAGE_FIRST_REPLY);
-	c->total_ns = clock_now_ns() - c->intended_ns;
-	client_set_state(c, CLIENT_ST_LIVE);
-	c->ctx->ops->on_live(c->ctx->arg, c);
+	client_set_live(c);
 }
 
 static void on_reply(struct client_conn *c, const uint8_t *data, uint32_t bytes)

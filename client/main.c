@@ -192,7 +192,7 @@ static int connect_and_run(struct command_config *c)
 	struct client_config cc = { .cert_file = c->cert, .key_file = c->key, .ca_file = c->ca,
 				    .device = c->device, .depth = 1, .max_conns = 1, .poll = c->poll,
 				    .spin_ns = 50 * NS_PER_US,
-				    .verify = c->verify, .stage_timeout_ns = c->timeout_ns,
+				    .verify = c->verify, .cm_psn = true, .stage_timeout_ns = c->timeout_ns,
 				    .message_bytes = buffer_bytes(c),
 				    .verify_name = c->name ? c->name : c->host };
 

@@ -32,13 +32,18 @@ void client_rdma_start(struct client_conn *c)
 
 static void on_addr_resolved(struct client_conn *c)
 {
-	int ret;
-
 	client_stage_done(c, STAGE_ADDR_RESOLVE);
 	if (cm_device(c->rc.id) != c->ctx->dev.ctx) {
 		client_fail(c, FAIL_PROTOCOL, PROTO_NO_DEVICE);
 		return;
 	}
+	client_enter(c, STAGE_ROUTE_RESOLVE);
+}
+
+void client_rdma_resolve_route(struct client_conn *c)
+{
+	int ret;
+
 	client_set_state(c, CLIENT_ST_ROUTE_RESOLVE);
 	ret = cm_resolve_route(c->rc.id, timeout_ms(c));
 	if (ret)
@@ -61,29 +66,38 @@ static int make_proof(struct client_conn *c, uint8_t data[PDATA_PROOF_BYTES])
 	return ret;
 }
 
-static int send_request(struct client_conn *c)
+static void on_route_resolved(struct client_conn *c)
 {
-	uint8_t data[PDATA_PROOF_BYTES];
-	struct cm_conn_param p = { .private_data = data, .private_bytes = sizeof(data) };
-	int ret = rc_take_qp(&c->rc, c->index);
-
-	if (!ret)
-		ret = make_proof(c, data);
-	if (ret)
-		return ret;
-	client_stage_done(c, STAGE_QP_SETUP);
-	p.qpn = rc_qpn(&c->rc);
-	p.initiator_depth = c->ctx->cfg->region ? 1 : 0;
-	return cm_connect(c->rc.id, &p);
+	client_stage_done(c, STAGE_ROUTE_RESOLVE);
+	client_enter(c, STAGE_QP_SETUP);
 }
 
-static void on_route_resolved(struct client_conn *c)
+void client_rdma_take_qp(struct client_conn *c)
 {
 	int ret;
 
-	client_stage_done(c, STAGE_ROUTE_RESOLVE);
 	client_set_state(c, CLIENT_ST_RDMA_CONNECT);
-	ret = send_request(c);
+	client_end_demand(c);
+	ret = rc_take_qp(&c->rc, c->index);
+	if (ret) {
+		fail_errno(c, ret);
+		return;
+	}
+	client_stage_done(c, STAGE_QP_SETUP);
+	client_enter(c, STAGE_RDMA_CONNECT);
+}
+
+void client_rdma_connect(struct client_conn *c)
+{
+	uint8_t data[PDATA_PROOF_BYTES];
+	struct cm_conn_param p = { .private_data = data, .private_bytes = sizeof(data), .qpn = rc_qpn(&c->rc),
+				   .initiator_depth = c->ctx->cfg->region ? 1 : 0 };
+	int ret = make_proof(c, data);
+
+	/* Its whole time, also when it was parked before. */
+	client_restart_deadline(c);
+	if (!ret)
+		ret = cm_connect(c->rc.id, &p);
 	if (ret)
 		fail_errno(c, ret);
 }
@@ -104,9 +118,12 @@ static bool server_proves_itself(struct client_conn *c, const struct cm_event *e
 }
 
 /* The first message goes out at once: its reply shows that both directions work. */
-static void send_first(struct client_conn *c)
+void client_rdma_first_message(struct client_conn *c)
 {
-	uint32_t buf = ep_buf_get(c->ctx->ep);
+	uint32_t buf;
+
+	client_set_state(c, CLIENT_ST_FIRST_REPLY);
+	buf = ep_buf_get(c->ctx->ep);
 
 	if (buf == EP_NO_BUF) {
 		client_fail(c, FAIL_ERRNO, ENOBUFS);
@@ -120,6 +137,7 @@ static void on_response(struct client_conn *c, const struct cm_event *e)
 	struct cm_qp_param qp = { .rq_psn = c->grant.psn, .sq_psn = c->psn,
 				  .remote_write = true,	/* for the server's 0-byte liveness probe */
 				  .reads = c->ctx->cfg->region ? 1 : 0, .verify = c->ctx->cfg->verify };
+	struct cm_path path;
 	int ret;
 
 	if (!server_proves_itself(c, e)) {
@@ -128,7 +146,11 @@ static void on_response(struct client_conn *c, const struct cm_event *e)
 	}
 	c->server_qpn = e->qpn;
 	client_stage_done(c, STAGE_RDMA_CONNECT);
-	ret = cm_program_qp(c->rc.id, c->rc.qp, &qp, &c->cm_psn);
+	ret = cm_get_path(c->rc.id, &path);
+	if (!ret)
+		ret = cm_program_qp(c->rc.id, c->rc.qp, &path, &qp);
+	if (!ret && c->ctx->cfg->cm_psn)
+		ret = cm_own_psn(c->rc.id, &c->cm_psn);
 	client_stage_done(c, STAGE_QP_SETUP);
 	if (!ret)
 		ret = cm_establish(c->rc.id);
@@ -143,8 +165,10 @@ static void on_response(struct client_conn *c, const struct cm_event *e)
 	/* Only now is a disconnect owed; before, destroying the id rejects the server's reply. */
 	c->cm_connected = true;
 	client_stage_done(c, STAGE_RDMA_CONNECT);
-	client_set_state(c, CLIENT_ST_FIRST_REPLY);
-	send_first(c);
+	if (c->ctx->cfg->no_first_message)
+		client_set_live(c);
+	else
+		client_enter(c, STAGE_FIRST_REPLY);
 }
 
 static void on_rejected(struct client_conn *c, const struct cm_event *e)

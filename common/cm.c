@@ -231,55 +231,67 @@ static int init_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr,
 	return rdma_init_qp_attr(id, attr, mask) ? -errno : 0;
 }
 
-static int to_init(struct rdma_cm_id *id, struct ibv_qp *qp, const struct cm_qp_param *p)
+int cm_get_path(struct rdma_cm_id *id, struct cm_path *out)
+{
+	return init_attr(id, &out->rtr, IBV_QPS_RTR, &out->mask);
+}
+
+int cm_path_peer(struct rdma_cm_id *id, const struct cm_path *path, struct addr *out)
+{
+	static const uint8_t v4_mapped[12] = { [10] = 0xff, [11] = 0xff };
+	const struct ibv_ah_attr *ah = &path->rtr.ah_attr;
+
+	if (!ah->is_global)
+		return -EAFNOSUPPORT;
+	if (memcmp(ah->grh.dgid.raw, v4_mapped, sizeof(v4_mapped)) != 0 &&
+	    rdma_get_peer_addr(id)->sa_family != AF_INET6)
+		return -EAFNOSUPPORT;
+	addr_from_bytes(ah->grh.dgid.raw, 0, out);
+	return 0;
+}
+
+/* Port and partition are those of the path; access rights come with RTR. */
+static int to_init(struct rdma_cm_id *id, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr;
-	int mask, ret = init_attr(id, &attr, IBV_QPS_INIT, &mask);
+	int mask, ret;
 
+	if (qp->state == IBV_QPS_INIT)
+		return 0;
+	ret = init_attr(id, &attr, IBV_QPS_INIT, &mask);
 	if (ret)
 		return ret;
 	/* The CM would always grant remote writes. */
-	attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE;
-	if (p->remote_write)
-		attr.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
-	if (p->remote_read)
-		attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ;
+	attr.qp_access_flags = 0;
 	return -ibv_modify_qp(qp, &attr, mask | IBV_QP_ACCESS_FLAGS);
 }
 
-static int to_rtr(struct rdma_cm_id *id, struct ibv_qp *qp, const struct cm_qp_param *p)
+static int to_rtr(struct ibv_qp *qp, const struct cm_path *path, const struct cm_qp_param *p)
 {
-	struct ibv_qp_attr attr;
-	int mask, ret = init_attr(id, &attr, IBV_QPS_RTR, &mask);
+	struct ibv_qp_attr attr = path->rtr;
 
-	if (ret)
-		return ret;
 	attr.rq_psn = p->rq_psn;
 	attr.min_rnr_timer = QP_MIN_RNR_TIMER;
 	/* What the request asked for is the peer's claim: never more than we offer. */
 	if (attr.max_dest_rd_atomic > p->reads)
 		attr.max_dest_rd_atomic = p->reads;
-	return -ibv_modify_qp(qp, &attr, mask | IBV_QP_RQ_PSN | IBV_QP_MIN_RNR_TIMER);
+	attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE;
+	if (p->remote_write)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
+	if (p->remote_read)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ;
+	return -ibv_modify_qp(qp, &attr, path->mask | IBV_QP_RQ_PSN | IBV_QP_MIN_RNR_TIMER | IBV_QP_ACCESS_FLAGS);
 }
 
-static int to_rts(struct rdma_cm_id *id, struct ibv_qp *qp, const struct cm_qp_param *p,
-		  uint32_t *cm_psn)
+/* Everything the CM would say of RTS is ours to say, so it is not asked. */
+static int to_rts(struct ibv_qp *qp, const struct cm_qp_param *p)
 {
-	struct ibv_qp_attr attr;
-	int mask, ret = init_attr(id, &attr, IBV_QPS_RTS, &mask);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .sq_psn = p->sq_psn, .timeout = QP_TIMEOUT,
+				    .retry_cnt = QP_RETRIES, .rnr_retry = QP_RNR_RETRIES,
+				    .max_rd_atomic = p->reads };
 
-	if (ret)
-		return ret;
-	if (cm_psn)
-		*cm_psn = attr.sq_psn;
-	attr.sq_psn = p->sq_psn;
-	attr.timeout = QP_TIMEOUT;
-	attr.retry_cnt = QP_RETRIES;
-	attr.rnr_retry = QP_RNR_RETRIES;
-	if (attr.max_rd_atomic > p->reads)
-		attr.max_rd_atomic = p->reads;
-	return -ibv_modify_qp(qp, &attr, mask | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			      IBV_QP_RNR_RETRY);
+	return -ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+			      IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 static int verify_psns(struct ibv_qp *qp, const struct cm_qp_param *p)
@@ -297,36 +309,26 @@ static int verify_psns(struct ibv_qp *qp, const struct cm_qp_param *p)
 	return -EBADMSG;
 }
 
-int cm_program_qp(struct rdma_cm_id *id, struct ibv_qp *qp, const struct cm_qp_param *p,
-		  uint32_t *cm_psn)
+int cm_program_qp(struct rdma_cm_id *id, struct ibv_qp *qp, const struct cm_path *path,
+		  const struct cm_qp_param *p)
 {
-	int ret = to_init(id, qp, p);
+	int ret = to_init(id, qp);
 
 	if (!ret)
-		ret = to_rtr(id, qp, p);
+		ret = to_rtr(qp, path, p);
 	if (!ret)
-		ret = to_rts(id, qp, p, cm_psn);
+		ret = to_rts(qp, p);
 	if (!ret && p->verify)
 		ret = verify_psns(qp, p);
 	return ret;
 }
 
-int cm_path_peer(struct rdma_cm_id *id, struct addr *out)
+int cm_own_psn(struct rdma_cm_id *id, uint32_t *out)
 {
-	static const uint8_t v4_mapped[12] = { [10] = 0xff, [11] = 0xff };
 	struct ibv_qp_attr attr;
-	int mask, ret;
+	int mask, ret = init_attr(id, &attr, IBV_QPS_RTS, &mask);
 
-	memset(&attr, 0, sizeof(attr));
-	attr.qp_state = IBV_QPS_RTR;
-	ret = rdma_init_qp_attr(id, &attr, &mask) ? -errno : 0;
-	if (ret)
-		return ret;
-	if (!attr.ah_attr.is_global)
-		return -EAFNOSUPPORT;
-	if (memcmp(attr.ah_attr.grh.dgid.raw, v4_mapped, sizeof(v4_mapped)) != 0 &&
-	    rdma_get_peer_addr(id)->sa_family != AF_INET6)
-		return -EAFNOSUPPORT;
-	addr_from_bytes(attr.ah_attr.grh.dgid.raw, 0, out);
-	return 0;
+	if (!ret)
+		*out = attr.sq_psn;
+	return ret;
 }

@@ -95,18 +95,31 @@ struct cm_qp_param {
 	uint32_t sq_psn;	/* ours */
 	bool remote_write;	/* grant RDMA WRITE to the peer; even a 0-byte probe needs it */
 	bool remote_read;
-	uint8_t reads;		/* RDMA READs in flight, each direction */
+	uint8_t reads;		/* RDMA READs in flight, each direction; both sides agreed on it in the bootstrap */
 	bool verify;		/* read the PSNs back with ibv_query_qp: -EBADMSG if they differ */
 };
 
-/* RESET -> INIT -> RTR -> RTS with the attributes the CM worked out for the path, but our PSNs, access
- * flags, timers and retry counts. *cm_psn, if not NULL, gets the send PSN the CM would have used.
- * Returns 0 or -errno. */
-int cm_program_qp(struct rdma_cm_id *id, struct ibv_qp *qp, const struct cm_qp_param *p,
-		  uint32_t *cm_psn) __attribute__((warn_unused_result));
+/* What the CM worked out for a connection's path: where packets go and with which MTU. Asked for once, because
+ * it is a system call. */
+struct cm_path {
+	struct ibv_qp_attr rtr;
+	int mask;
+};
 
-/* The IP address packets of this connection will really go to: the path's destination GID. 0, or
- * -EAFNOSUPPORT on a link without IP GIDs (InfiniBand). */
-int cm_path_peer(struct rdma_cm_id *id, struct addr *out) __attribute__((warn_unused_result));
+/* On the passive side from CONNECT_REQUEST on, on the active one from CONNECT_RESPONSE on. 0 or -errno. */
+int cm_get_path(struct rdma_cm_id *id, struct cm_path *out) __attribute__((warn_unused_result));
+
+/* The IP address packets of this path will really go to: its destination GID. 0, or -EAFNOSUPPORT on a link
+ * without IP GIDs (InfiniBand). */
+int cm_path_peer(struct rdma_cm_id *id, const struct cm_path *path, struct addr *out)
+	__attribute__((warn_unused_result));
+
+/* RESET or INIT -> RTR -> RTS along `path`, with our PSNs, access flags, timers and retry counts.
+ * Returns 0 or -errno. */
+int cm_program_qp(struct rdma_cm_id *id, struct ibv_qp *qp, const struct cm_path *path,
+		  const struct cm_qp_param *p) __attribute__((warn_unused_result));
+
+/* The send PSN the CM would have used, for people and tests. 0 or -errno. */
+int cm_own_psn(struct rdma_cm_id *id, uint32_t *out) __attribute__((warn_unused_result));
 
 #endif

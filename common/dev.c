@@ -206,6 +206,11 @@ static void driver_name(const struct dev *d, char *out, size_t size)
 	snprintf(out, size, "%s", access(path, F_OK) == 0 ? "rdma_rxe" : "unknown");
 }
 
+uint8_t dev_ethernet_port(const struct dev *d)
+{
+	return d->port.link_layer == IBV_LINK_LAYER_ETHERNET ? d->port_num : 0;
+}
+
 bool dev_is_software(const struct dev *d)
 {
 	char driver[64];

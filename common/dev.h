@@ -44,6 +44,9 @@ int dev_open(const struct addr *local, const char *name, struct dev *out, char *
 	__attribute__((warn_unused_result));
 void dev_close(struct dev *d);
 
+/* The port's number if its link is Ethernet (RoCE), else 0. */
+uint8_t dev_ethernet_port(const struct dev *d);
+
 bool dev_is_software(const struct dev *d);	/* rdma_rxe or siw */
 
 /* Name, driver, firmware, link, MTU and limits for run.json. NULL when out of memory. */

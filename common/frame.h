@@ -45,12 +45,13 @@ enum frame_type {
 
 enum frame_feature {
 	FRAME_FEATURE_REGION = 1 << 0,	/* a memory region for one-sided access */
+	FRAME_FEATURE_TICKET = 1 << 1,	/* a TLS session ticket with the GRANT; an offer, which a server may ignore */
 };
-#define FRAME_FEATURES_KNOWN FRAME_FEATURE_REGION
+#define FRAME_FEATURES_KNOWN (FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET)
 
 /* Why a server says no. The numbers are the wire's; names in refuse_code_name. */
 enum refuse_code {
-	REFUSE_BUSY = 1,		/* no packet sequence number to be had now: try again later */
+	REFUSE_BUSY = 1,		/* no PSN or queue pair to be had just now: try again later */
 	REFUSE_FULL = 2,		/* the configured number of clients is connected */
 	REFUSE_BAD_REQUEST = 3,		/* a frame or field that is not allowed */
 	REFUSE_BAD_VERSION = 4,		/* a wire version this server does not speak */
@@ -58,8 +59,8 @@ enum refuse_code {
 	REFUSE_DRAINING = 6,		/* the server is stopping */
 	REFUSE_UNSUPPORTED = 7,		/* a feature or size this server does not offer */
 	REFUSE_INTERNAL = 8,		/* the server failed; its log says how */
-	/* The following travel in the private data of an RDMA connection reject; REFUSE_NO_RESOURCES in a
-	 * REFUSE frame, too. An expired session is a REFUSE_BAD_SESSION. */
+	/* The following travel in the private data of an RDMA connection reject (REFUSE_BUSY may, too);
+	 * REFUSE_NO_RESOURCES also in a REFUSE frame. An expired session is a REFUSE_BAD_SESSION. */
 	REFUSE_BAD_SESSION = 16,	/* unknown, used or expired session id */
 	REFUSE_BAD_HMAC = 17,		/* the request is not from the session's owner */
 	REFUSE_BAD_ADDRESS = 18,	/* not the address the TLS session came from */

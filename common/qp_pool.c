@@ -15,6 +15,8 @@
 
 /* A device that has no QP left is asked again, and complained about, this often. */
 #define RETRY_NS UINT64_C(10000000000)
+/* Free QPs that nobody needed for a whole window of this length go, but for the reserve. */
+#define TRIM_WINDOW_NS UINT64_C(10000000000)
 
 enum slot_state { SLOT_ABSENT, SLOT_FREE, SLOT_IN_USE, SLOT_QUARANTINE };
 
@@ -25,10 +27,7 @@ struct slot {
 	uint32_t generation;
 	uint32_t cq_index;
 	uint32_t next;		/* in its list */
-	/* A device that has no QP left is asked again, and complained about, this often. */
-#define RETRY_NS UINT64_C(10000000000)
-
-enum slot_state state;
+	enum slot_state state;
 	bool reusable;
 };
 
@@ -41,6 +40,10 @@ struct qp_pool {
 	uint32_t map_mask;
 	struct qp_pool_counts counts;
 	uint64_t retry_at_ns;	/* after a QP could not be made ahead of demand */
+	uint32_t demand;	/* QPs that are known to be wanted soon */
+	uint64_t window_end_ns;	/* of the window that decides what is surplus */
+	uint32_t free_low;	/* fewest free ones in it */
+	uint32_t surplus;	/* to be destroyed */
 };
 
 static uint32_t map_hash(const struct qp_pool *p, uint32_t qpn)
@@ -128,6 +131,17 @@ void qp_pool_free(struct qp_pool *p)
 	free(p);
 }
 
+/* What can be programmed before a connection is known is programmed ahead: on Ethernet links the default
+ * partition has index 0. Access rights come with RTR. */
+static int to_init(const struct qp_pool *p, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = p->cfg.init_port };
+
+	if (!p->cfg.init_port)
+		return 0;
+	return -ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+}
+
 /* Makes a QP in an absent slot and puts it on the free list. */
 static int create_one(struct qp_pool *p)
 {
@@ -139,6 +153,11 @@ static int create_one(struct qp_pool *p)
 		return -EAGAIN;
 	s = &p->slots[slot];
 	ret = ep_qp_create(p->ep, &s->qp, &s->cq_index);
+	if (!ret) {
+		ret = to_init(p, s->qp);
+		if (ret)
+			ep_qp_destroy(p->ep, s->qp, s->cq_index);
+	}
 	if (ret) {
 		s->qp = NULL;
 		return ret;
@@ -189,7 +208,8 @@ int qp_pool_get(struct qp_pool *p, uint32_t owner, uint32_t *out)
 	s->state = SLOT_IN_USE;
 	s->owner = owner;
 	s->generation++;
-	p->counts.free--;
+	if (--p->counts.free < p->free_low)
+		p->free_low = p->counts.free;
 	if (++p->counts.in_use > p->counts.in_use_peak)
 		p->counts.in_use_peak = p->counts.in_use;
 	*out = slot;
@@ -214,9 +234,15 @@ void qp_pool_put(struct qp_pool *p, uint32_t slot, uint64_t now_ns, bool reusabl
 	p->counts.quarantined++;
 }
 
-static void end_quarantine(struct qp_pool *p)
+static bool make_usable_again(struct qp_pool *p, struct slot *s)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+
+	return s->reusable && ibv_modify_qp(s->qp, &attr, IBV_QP_STATE) == 0 && to_init(p, s->qp) == 0;
+}
+
+static void end_quarantine(struct qp_pool *p, uint64_t now_ns)
+{
 	uint32_t slot = p->rest_head;
 	struct slot *s = &p->slots[slot];
 
@@ -224,26 +250,52 @@ static void end_quarantine(struct qp_pool *p)
 	if (p->rest_head == QP_POOL_NONE)
 		p->rest_tail = QP_POOL_NONE;
 	p->counts.quarantined--;
-	if (s->reusable && ibv_modify_qp(s->qp, &attr, IBV_QP_STATE) == 0) {
+	if (make_usable_again(p, s)) {
 		s->state = SLOT_FREE;
 		s->next = p->free;
 		p->free = slot;
 		p->counts.free++;
+		p->counts.recycled++;
 	} else {
 		destroy_one(p, slot);
 	}
 	if (p->cfg.on_rested)
-		p->cfg.on_rested(p->cfg.arg, slot);
+		p->cfg.on_rested(p->cfg.arg, slot, now_ns - s->rest_until_ns + p->cfg.quarantine_ns);
+}
+
+static uint32_t wanted(const struct qp_pool *p)
+{
+	return p->cfg.reserve + p->demand;
+}
+
+/* At the end of a window: as many as were free all the time were not needed. */
+static void judge_surplus(struct qp_pool *p, uint64_t now_ns)
+{
+	if (now_ns < p->window_end_ns)
+		return;
+	p->surplus = p->window_end_ns && p->free_low > wanted(p) ? p->free_low - wanted(p) : 0;
+	p->window_end_ns = now_ns + TRIM_WINDOW_NS;
+	p->free_low = p->counts.free;
+}
+
+static void destroy_free_one(struct qp_pool *p)
+{
+	uint32_t slot = p->free;
+
+	p->free = p->slots[slot].next;
+	if (--p->counts.free < p->free_low)
+		p->free_low = p->counts.free;
+	destroy_one(p, slot);
 }
 
 bool qp_pool_maintain(struct qp_pool *p, uint64_t now_ns, unsigned budget)
 {
 	while (budget && p->rest_head != QP_POOL_NONE &&
 	       p->slots[p->rest_head].rest_until_ns <= now_ns) {
-		end_quarantine(p);
+		end_quarantine(p, now_ns);
 		budget--;
 	}
-	while (budget && p->counts.free < p->cfg.reserve && p->absent != QP_POOL_NONE &&
+	while (budget && p->counts.free < wanted(p) && p->absent != QP_POOL_NONE &&
 	       now_ns >= p->retry_at_ns) {
 		int ret = create_one(p);
 
@@ -255,7 +307,35 @@ bool qp_pool_maintain(struct qp_pool *p, uint64_t now_ns, unsigned budget)
 		}
 		budget--;
 	}
+	judge_surplus(p, now_ns);
+	for (; budget && p->surplus && p->counts.free > wanted(p); p->surplus--, budget--)
+		destroy_free_one(p);
 	return budget == 0;
+}
+
+void qp_pool_expect(struct qp_pool *p, uint32_t demand)
+{
+	p->demand = demand;
+}
+
+uint64_t qp_pool_idle_ns(const struct qp_pool *p, uint64_t now_ns)
+{
+	uint64_t at = UINT64_MAX;
+
+	if (p->rest_head != QP_POOL_NONE)
+		at = p->slots[p->rest_head].rest_until_ns;
+	if (p->counts.free < wanted(p) && p->absent != QP_POOL_NONE && p->retry_at_ns < at)
+		at = p->retry_at_ns;
+	if (p->counts.free > wanted(p) && p->window_end_ns < at)
+		at = p->surplus ? now_ns : p->window_end_ns;
+	if (at == UINT64_MAX)
+		return at;
+	return at > now_ns ? at - now_ns : 0;
+}
+
+uint32_t qp_pool_available(const struct qp_pool *p)
+{
+	return p->cfg.max - p->counts.in_use - p->counts.quarantined;
 }
 
 struct ibv_qp *qp_pool_qp(const struct qp_pool *p, uint32_t slot)

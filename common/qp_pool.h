@@ -1,8 +1,9 @@
-/* Pool of queue pairs on one endpoint: created ahead of demand, recycled after a quarantine.
+/* Pool of queue pairs on one endpoint: created ahead of demand, recycled after a quarantine, destroyed when
+ * nobody needs them any more.
  *
- * A slot is absent (no QP yet), free (QP in RESET), in use, or in quarantine: a connection that ended
- * leaves its QP number known to the peer's connection manager for the TIMEWAIT time, so the QP must
- * rest before it is used again. Slots have generations; a completion of an earlier life is told apart.
+ * A slot is absent (no QP yet), free (QP in RESET, or INIT where the pool knows the port), in use, or in
+ * quarantine: a connection that ended leaves its QP number known to the peer's connection manager for the
+ * TIMEWAIT time, so the QP must rest before it is used again. Slots have generations; a completion of an earlier life is told apart.
  * Owning thread: the endpoint's.
  */
 #ifndef RAMPART_COMMON_QP_POOL_H
@@ -22,8 +23,10 @@ struct qp_pool_config {
 	uint32_t max;		/* slots, at most WR_SLOT_MAX */
 	uint32_t reserve;	/* free QPs to keep ahead of demand */
 	uint64_t quarantine_ns;
-	/* Told when a slot leaves quarantine, so that what rested with it (the PSNs) may be freed. May be NULL. */
-	void (*on_rested)(void *arg, uint32_t slot);
+	uint8_t init_port;	/* Ethernet port to program the QPs for ahead of demand; 0: they stay in RESET */
+	/* Told when a slot leaves quarantine, `rested_ns` after qp_pool_put, so that what rested with it (the
+	 * PSNs) may be freed. May be NULL. */
+	void (*on_rested)(void *arg, uint32_t slot, uint64_t rested_ns);
 	void *arg;
 };
 
@@ -36,6 +39,7 @@ struct qp_pool_counts {
 	uint64_t hits;		/* taken from the free ones */
 	uint64_t misses;	/* had to be created on demand */
 	uint64_t exhausted;	/* not to be had at all */
+	uint64_t recycled;	/* back from quarantine */
 };
 
 /* 0 or -ENOMEM. No QP is made yet: qp_pool_maintain does that. */
@@ -44,17 +48,25 @@ int qp_pool_new(struct ep *ep, const struct qp_pool_config *cfg, struct qp_pool 
 /* Destroys every QP. NULL-safe. */
 void qp_pool_free(struct qp_pool *p);
 
-/* Takes a QP in RESET for `owner` (the caller's number). 0, -EAGAIN when the pool is exhausted, or
- * the -errno of creating one. */
+/* Takes a free QP for `owner` (the caller's number). 0, -EAGAIN when the pool is exhausted, or the -errno of
+ * creating one. */
 int qp_pool_get(struct qp_pool *p, uint32_t owner, uint32_t *slot) __attribute__((warn_unused_result));
 
 /* Gives back a drained QP; it goes into quarantine. Not `reusable` destroys it afterwards, as is
  * needed when it may have died with an RDMA READ half done. */
 void qp_pool_put(struct qp_pool *p, uint32_t slot, uint64_t now_ns, bool reusable);
 
-/* Ends quarantines that are over and tops the reserve up; at most `budget` QPs are touched. Returns
- * true if there is more to do at once. */
+/* Ends quarantines that are over, tops the free QPs up to reserve and demand, and destroys those that were
+ * free without need for a whole window (10 s); at most `budget` QPs are touched. Returns true if there is
+ * more to do at once. */
 bool qp_pool_maintain(struct qp_pool *p, uint64_t now_ns, unsigned budget);
+
+/* How many QPs are known to be wanted soon, beside the reserve. */
+void qp_pool_expect(struct qp_pool *p, uint32_t demand);
+/* When qp_pool_maintain is due, from now; UINT64_MAX: not before something changes. */
+uint64_t qp_pool_idle_ns(const struct qp_pool *p, uint64_t now_ns);
+/* QPs that could be taken now, made already or not. */
+uint32_t qp_pool_available(const struct qp_pool *p);
 
 struct ibv_qp *qp_pool_qp(const struct qp_pool *p, uint32_t slot);
 uint32_t qp_pool_generation(const struct qp_pool *p, uint32_t slot);

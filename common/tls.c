@@ -14,20 +14,29 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <openssl/core_names.h>
 #include <openssl/err.h>
+#include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "common/clock.h"
 #include "common/frame.h"
+#include "common/ticket_keys.h"
 
 struct tls_ctx {
 	SSL_CTX *ssl_ctx;
 	bool server;
+	bool has_tickets;
+	struct ticket_ring tickets;
+	EVP_CIPHER *ticket_cipher;	/* fetched once: a fetch per ticket costs more than the cipher */
 };
 
 struct tls {
 	SSL *ssl;
 	int fd;
+	bool has_tickets;
+	SSL_SESSION *session;	/* client: the newest a ticket came for */
 	struct fail failure;
 	char text[160];
 };
@@ -111,26 +120,95 @@ static int load_files(SSL_CTX *c, const struct tls_config *cfg, char *err, size_
 	return check_dates(c, cfg->cert_file, err, size);
 }
 
-static int configure(SSL_CTX *c, const struct tls_config *cfg)
+/* SSL_CTX_set_tlsext_ticket_key_evp_cb(3): 1 goes on, 2 goes on and asks for a new ticket, 0 makes it a full
+ * handshake, -1 is an error. */
+static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac,
+		     int seal)
 {
+	struct tls_ctx *ctx = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+	char digest[] = "SHA256";
+	bool renew = false;
+	const struct ticket_key *k = seal ? ticket_ring_seal(&ctx->tickets, clock_now_ns()) :
+				     ticket_ring_open(&ctx->tickets, clock_now_ns(), name, &renew);
+	OSSL_PARAM params[] = {
+		OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, k ? (void *)k->mac : NULL, TICKET_KEY_BYTES),
+		OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+		OSSL_PARAM_construct_end(),
+	};
+
+	if (!k)
+		return seal ? -1 : 0;
+	if (seal) {
+		memcpy(name, k->name, TICKET_NAME_BYTES);
+		if (RAND_bytes(iv, EVP_CIPHER_get_iv_length(ctx->ticket_cipher)) != 1)
+			return -1;
+	}
+	if (EVP_CipherInit_ex2(cipher, ctx->ticket_cipher, k->cipher, iv, seal, NULL) != 1 ||
+	    EVP_MAC_CTX_set_params(mac, params) != 1)
+		return -1;
+	return renew ? 2 : 1;
+}
+
+/* Without a ticket sent, a session cannot be resumed: a server's are sent only on demand (tls_send_ticket). */
+static int configure_tickets(struct tls_ctx *ctx, const struct tls_config *cfg)
+{
+	static const unsigned char session_context[] = "rampart/1";
+	SSL_CTX *c = ctx->ssl_ctx;
+
+	if (SSL_CTX_set_num_tickets(c, 0) != 1)
+		return -EINVAL;
+	if (!cfg->tickets) {
+		SSL_CTX_set_options(c, SSL_OP_NO_TICKET);
+		return 0;
+	}
+	ctx->has_tickets = true;
+	/* The contexts of all shards accept each other's: same purpose, same certificate rules. */
+	if (SSL_CTX_set_session_id_context(c, session_context, sizeof(session_context) - 1) != 1)
+		return -EINVAL;
+	ctx->ticket_cipher = EVP_CIPHER_fetch(NULL, "AES-256-CBC", NULL);
+	if (!ctx->ticket_cipher || ticket_ring_init(&ctx->tickets, cfg->tickets))
+		return -ENOMEM;
+	SSL_CTX_set_timeout(c, (long)(2 * cfg->tickets->rotate_ns / NS_PER_S));
+	SSL_CTX_set_app_data(c, ctx);
+	return SSL_CTX_set_tlsext_ticket_key_evp_cb(c, on_ticket) == 1 ? 0 : -EINVAL;
+}
+
+/* Client: a ticket arrived. 1: the session is ours now. */
+static int on_new_session(SSL *ssl, SSL_SESSION *session)
+{
+	struct tls *t = SSL_get_app_data(ssl);
+
+	SSL_SESSION_free(t->session);
+	t->session = session;
+	return 1;
+}
+
+static int configure(struct tls_ctx *ctx, const struct tls_config *cfg)
+{
+	SSL_CTX *c = ctx->ssl_ctx;
+
 	if (SSL_CTX_set_min_proto_version(c, TLS1_3_VERSION) != 1 ||
 	    SSL_CTX_set_max_proto_version(c, TLS1_3_VERSION) != 1)
 		return -EINVAL;
 	SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
 			 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
+	/* A handshake is mostly hashing and key derivation: SHA-256 costs less of both than SHA-384. */
+	if (SSL_CTX_set_ciphersuites(c, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:"
+				     "TLS_CHACHA20_POLY1305_SHA256") != 1)
+		return -EINVAL;
 	if (SSL_CTX_set1_groups_list(c, "X25519:P-256") != 1)
 		return -EINVAL;
 	if (cfg->server) {
-		/* No tickets: every handshake is a full one. */
-		if (SSL_CTX_set_num_tickets(c, 0) != 1)
-			return -EINVAL;
-		SSL_CTX_set_options(c, SSL_OP_NO_TICKET);
 		SSL_CTX_set_alpn_select_cb(c, on_select_alpn, NULL);
 		SSL_CTX_set_verify(c, cfg->require_peer_cert ?
 				   SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT :
 				   SSL_VERIFY_NONE, NULL);
-		return 0;
+		return configure_tickets(ctx, cfg);
+	}
+	if (cfg->resume) {
+		SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+		SSL_CTX_sess_set_new_cb(c, on_new_session);
 	}
 	SSL_CTX_set_verify(c, SSL_VERIFY_PEER, NULL);
 	/* 0 is success here, unlike elsewhere in this API. */
@@ -151,21 +229,19 @@ int tls_ctx_new(const struct tls_config *cfg, struct tls_ctx **out, char *err, s
 		ret = -ENOMEM;
 		goto err_free;
 	}
-	ret = configure(ctx->ssl_ctx, cfg);
+	ret = configure(ctx, cfg);
 	if (ret) {
 		snprintf(err, err_size, "this OpenSSL library cannot do TLS 1.3 with X25519 or P-256");
-		goto err_ssl_ctx;
+		goto err_free;
 	}
 	ret = load_files(ctx->ssl_ctx, cfg, err, err_size);
 	if (ret)
-		goto err_ssl_ctx;
+		goto err_free;
 	*out = ctx;
 	return 0;
 
-err_ssl_ctx:
-	SSL_CTX_free(ctx->ssl_ctx);
 err_free:
-	free(ctx);
+	tls_ctx_free(ctx);
 	return ret;
 }
 
@@ -174,6 +250,8 @@ void tls_ctx_free(struct tls_ctx *ctx)
 	if (!ctx)
 		return;
 	SSL_CTX_free(ctx->ssl_ctx);
+	EVP_CIPHER_free(ctx->ticket_cipher);
+	ticket_ring_wipe(&ctx->tickets);
 	free(ctx);
 }
 
@@ -198,6 +276,8 @@ int tls_new(struct tls_ctx *ctx, int fd, const char *verify_name, struct tls **o
 	if (SSL_set_fd(t->ssl, fd) != 1)
 		goto err_ssl;
 	t->fd = fd;
+	t->has_tickets = ctx->has_tickets;
+	SSL_set_app_data(t->ssl, t);
 	if (ctx->server) {
 		SSL_set_accept_state(t->ssl);
 	} else {
@@ -233,8 +313,44 @@ void tls_free(struct tls *t)
 	if (t->failure.kind != FAIL_NONE)
 		discard_unread(t->fd);
 	SSL_free(t->ssl);
+	SSL_SESSION_free(t->session);
 	close(t->fd);
 	free(t);
+}
+
+bool tls_is_resumed(const struct tls *t)
+{
+	return SSL_session_reused(t->ssl) == 1;
+}
+
+int tls_send_ticket(struct tls *t)
+{
+	if (!t->has_tickets)
+		return -ENOTSUP;
+	if (SSL_new_session_ticket(t->ssl) == 1)
+		return 0;
+	ERR_clear_error();
+	return -EIO;
+}
+
+void tls_offer_session(struct tls *t, struct tls_session *s)
+{
+	/* One that cannot be offered any more makes it a full handshake. */
+	if (SSL_set_session(t->ssl, (SSL_SESSION *)s) != 1)
+		ERR_clear_error();
+}
+
+struct tls_session *tls_take_session(struct tls *t)
+{
+	SSL_SESSION *s = t->session;
+
+	t->session = NULL;
+	return (struct tls_session *)s;
+}
+
+void tls_session_free(struct tls_session *s)
+{
+	SSL_SESSION_free((SSL_SESSION *)s);
 }
 
 int tls_fd(const struct tls *t)

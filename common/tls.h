@@ -12,8 +12,11 @@
 
 #include "common/fail.h"
 
+struct ticket_seed;
 struct tls_ctx;
 struct tls;
+/* What a client needs to resume a session. Belongs to whoever holds it. */
+struct tls_session;
 
 struct tls_config {
 	bool server;
@@ -21,6 +24,9 @@ struct tls_config {
 	const char *key_file;
 	const char *ca_file;	/* PEM: whom to trust */
 	bool require_peer_cert;	/* server: refuse clients without a certificate from ca_file */
+	/* Server: sessions may be resumed, with tickets sealed by keys from this seed; NULL: never. */
+	const struct ticket_seed *tickets;
+	bool resume;		/* client: keep the sessions that servers send tickets for */
 };
 
 /* Loads and checks the files. Returns 0, -ENOENT, -EACCES, -EKEYEXPIRED or -EINVAL; on failure `err`
@@ -49,6 +55,20 @@ int tls_fd(const struct tls *t);
 
 /* Drives the handshake. TLS_DONE also means that ALPN agreed on rampart/1. */
 enum tls_status tls_handshake(struct tls *t) __attribute__((warn_unused_result));
+
+/* True if the handshake resumed a session: no certificates were exchanged. After the handshake. */
+bool tls_is_resumed(const struct tls *t);
+
+/* Server: a ticket goes out before the next bytes written. 0, -ENOTSUP in a context without tickets, or -EIO.
+ * After the handshake (RFC 8446, 4.6.1). */
+int tls_send_ticket(struct tls *t) __attribute__((warn_unused_result));
+
+/* Client, before the first tls_handshake: offers to resume `s`, which stays the caller's. The server may
+ * choose a full handshake all the same. */
+void tls_offer_session(struct tls *t, struct tls_session *s);
+/* Client: the newest session a ticket came for, the caller's from now on; NULL when there is none. */
+struct tls_session *tls_take_session(struct tls *t);
+void tls_session_free(struct tls_session *s);	/* NULL-safe */
 
 /* Up to `n` bytes; *got or *put says how many when TLS_DONE. */
 enum tls_status tls_read(struct tls *t, void *buf, size_t n, size_t *got)

@@ -167,6 +167,11 @@ static enum refuse_code take_grant(struct conn *c, const struct frame_hello *h,
 		*why = "this server offers no one-sided regions (--region-size 0)";
 		return REFUSE_UNSUPPORTED;
 	}
+	/* A grant is a promise of a queue pair: those in quarantine, and those promised, are not to be had. */
+	if (qp_pool_available(s->qps) <= session_count(s->sessions) + s->lists[CONN_ST_GRANT].n) {
+		*why = "all queue pairs are in use or rest after use: try again in a few seconds";
+		return REFUSE_BUSY;
+	}
 	/* PSNs first: a conflict is the one refusal the client may answer with another HELLO. */
 	code = take_psns(c, h->psn, why);
 	if (code)
@@ -189,7 +194,7 @@ static enum refuse_code take_grant(struct conn *c, const struct frame_hello *h,
 		.psn = c->server_psn,
 		.message_bytes = (uint32_t)s->cfg->message_bytes,
 		.credits = (uint16_t)c->credits,
-		.features = h->features,
+		.features = h->features & (s->cfg->tls_resume ? FRAME_FEATURES_KNOWN : FRAME_FEATURE_REGION),
 		.rdma = s->rdma_addr,
 		.expires_ms = (uint32_t)(s->cfg->session_timeout_ns / NS_PER_MS),
 		.region_addr = region.addr,
@@ -233,6 +238,9 @@ static void on_hello(struct conn *c)
 		boot_refuse(c, code, why);
 		return;
 	}
+	/* Not having one costs the client a full handshake the next time, no more. */
+	if ((g.features & FRAME_FEATURE_TICKET) && tls_send_ticket(c->tls) == 0)
+		counter_add(&c->shard->stats.tickets, 1);
 	memcpy(g.session, c->session, sizeof(g.session));
 	c->out_n = (uint32_t)frame_encode_grant(&g, c->out);
 	conn_set_state(c, CONN_ST_GRANT);
@@ -377,7 +385,11 @@ static void finish_refuse(struct conn *c)
 
 static void on_handshake_done(struct conn *c)
 {
-	hist_record(c->shard->stats.stages[SS_TLS_ACCEPT], clock_now_ns() - c->started_ns);
+	struct stats *st = &c->shard->stats;
+	bool resumed = tls_is_resumed(c->tls);
+
+	hist_record(st->stages[resumed ? SS_TLS_ACCEPT_RESUMED : SS_TLS_ACCEPT], clock_now_ns() - c->started_ns);
+	counter_add(resumed ? &st->handshakes_resumed : &st->handshakes_full, 1);
 	conn_set_state(c, CONN_ST_HELLO);
 	read_frame(c);
 }

@@ -12,6 +12,7 @@
 #include "common/paths.h"
 #include "common/pump.h"
 
+static const char *const tls_resume_names[] = { "off", "on", NULL };
 static const char *const client_auth_names[] = { "none", "require", NULL };
 
 #define AT(field) offsetof(struct server_config, field)
@@ -52,7 +53,7 @@ static const struct opt options[] = {
 	  .metavar = "MODE", .def = "event",
 	  .help = "How completions are waited for: sleep, spin, or spin for --spin before sleeping." },
 	{ .name = "probe-interval", .type = OPT_DURATION, .offset = AT(probe_interval_ns), .min = 0,
-	  .max = 3600 * NS_PER_S, .metavar = "SECONDS", .def = "10",
+	  .max = 3600 * NS_PER_S, .metavar = "SECONDS", .def = "60",
 	  .help = "A client silent for this long is probed, and dropped if its host does not answer; 0 never." },
 	{ .name = "rdma-port", .type = OPT_UINT, .offset = AT(rdma_port), .min = 0, .max = 65535,
 	  .metavar = "PORT", .def = "7472",
@@ -71,8 +72,14 @@ static const struct opt options[] = {
 	  .help = "Print a line of statistics to stderr this often; 0 never." },
 	{ .name = "threads", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
 	  .metavar = "N", .def = "online CPUs", .help = "Shards: threads with loop and resources of their own." },
+	{ .name = "ticket-rotation", .type = OPT_DURATION, .offset = AT(ticket_rotation_ns), .min = NS_PER_S,
+	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "3600",
+	  .help = "New keys for session tickets this often; a ticket is good for one to two times this." },
 	{ .name = "tls-port", .type = OPT_UINT, .offset = AT(tls_port), .min = 0, .max = 65535,
 	  .metavar = "PORT", .def = "7471", .help = "TCP port of the TLS bootstrap; 0 lets the system choose." },
+	{ .name = "tls-resume", .type = OPT_CHOICE, .offset = AT(tls_resume), .choices = tls_resume_names,
+	  .metavar = "on|off", .def = "on",
+	  .help = "Whether clients that ask for it get session tickets and may resume with them." },
 	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
 	  .help = "Read every connection's packet sequence numbers back from the device and compare." },
 };
@@ -104,7 +111,9 @@ void server_config_defaults(struct server_config *c)
 	c->log_level = LOG_LVL_INFO;
 	c->handshake_timeout_ns = 30 * NS_PER_S;
 	c->session_timeout_ns = 30 * NS_PER_S;
-	c->probe_interval_ns = 10 * NS_PER_S;
+	c->probe_interval_ns = 60 * NS_PER_S;
+	c->tls_resume = 1;
+	c->ticket_rotation_ns = 3600 * NS_PER_S;
 	c->drain_timeout_ns = 5 * NS_PER_S;
 	c->max_handshakes = 512;
 }

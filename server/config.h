@@ -31,6 +31,8 @@ struct server_config {
 	uint64_t probe_interval_ns;	/* 0: never */
 	uint64_t drain_timeout_ns;
 	uint64_t max_handshakes;	/* per shard */
+	int tls_resume;		/* 0 off, 1 on */
+	uint64_t ticket_rotation_ns;
 	bool verify;
 
 	/* derived by limits_derive */

@@ -117,17 +117,33 @@ static json_t *resources_json(const struct server *server)
 
 static json_t *pools_json(const struct server *server)
 {
-	return json_pack("{s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I},"
+	return json_pack("{s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I},"
 			 " s:I, s:I, s:I, s:I}",
 			 "qp", "exist", SUM(qps), "free", SUM(qps_free), "in_use", SUM(qps_in_use),
 			 "quarantined", SUM(qps_quarantined), "hits", SUM(qp_hits), "misses",
-			 SUM(qp_misses), "exhausted", SUM(qp_exhausted),
+			 SUM(qp_misses), "exhausted", SUM(qp_exhausted), "recycled", SUM(qp_recycled),
 			 "buffers", "posted", SUM(bufs_posted), "free", SUM(bufs_free), "total",
 			 SUM(bufs_total),
 			 "psns_in_use", (json_int_t)psn_in_use(server->psns),
 			 "sessions", SUM(sessions), "regions_in_use", SUM(regions_in_use),
 			 "admitted", (json_int_t)atomic_load_explicit(
 				 &((struct server *)server)->admitted, memory_order_relaxed));
+}
+
+/* How the kernel spread the clients. */
+static json_t *shards_json(const struct server *server)
+{
+	json_t *a = json_array();
+
+	for (uint32_t i = 0; i < server->n_shards; i++) {
+		const struct stats *s = &server->shards[i]->stats;
+
+		json_array_append_new(a, json_pack("{s:I, s:I, s:I}", "connected",
+			(json_int_t)counter_get(&s->connected), "handshakes_full",
+			(json_int_t)counter_get(&s->handshakes_full), "handshakes_resumed",
+			(json_int_t)counter_get(&s->handshakes_resumed)));
+	}
+	return a;
 }
 
 static json_t *stats_json(const struct server *server, struct hist **baseline)
@@ -137,19 +153,20 @@ static json_t *stats_json(const struct server *server, struct hist **baseline)
 	for (int i = 0; i < SS_N; i++)
 		json_object_set_new(stages, server_stage_names[i], stage_json(server, baseline, i));
 	return json_pack("{s:i, s:f, s:{s:I, s:I, s:I, s:I, s:I},"
-			 " s:{s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I},"
-			 " s:o, s:o, s:o, s:o}",
+			 " s:{s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I},"
+			 " s:o, s:o, s:o, s:o, s:o}",
 			 "schema_version", 1,
 			 "uptime_s", (double)(clock_now_ns() - server->started_ns) / 1e9,
 			 "clients", "connected", SUM(connected), "handshakes", SUM(handshakes), "closing",
 			 SUM(closing), "control", SUM(controls), "connected_peak", SUM(connected_peak),
 			 "events", "tcp_accepted", SUM(tcp_accepted), "granted", SUM(granted),
-			 "established", SUM(established), "refused", refusals_json(server), "closed",
+			 "established", SUM(established), "handshakes_full", SUM(handshakes_full),
+			 "handshakes_resumed", SUM(handshakes_resumed), "tickets", SUM(tickets), "refused", refusals_json(server), "closed",
 			 closed_json(server), "messages_in", SUM(messages_in), "messages_out",
 			 SUM(messages_out), "bytes_in", SUM(bytes_in), "bytes_out", SUM(bytes_out),
 			 "probes", SUM(probes), "psn_verified", SUM(psn_verified), "psn_conflicts",
 			 SUM(psn_conflicts), "receive_shortfalls", SUM(rnr_holds),
-			 "stages_ns", stages, "resources", resources_json(server), "pools",
+			 "shards", shards_json(server), "stages_ns", stages, "resources", resources_json(server), "pools",
 			 pools_json(server), "failures", failures_json(server));
 }
 
@@ -160,13 +177,14 @@ static json_t *info_json(const struct server *server)
 
 	if (env)
 		json_object_set_new(env, "rdma_device", dev_json(&server->shards[0]->dev));
-	return json_pack("{s:i, s:o, s:i, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b}, s:o}",
+	return json_pack("{s:i, s:o, s:i, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b, s:b, s:f}, s:o}",
 			 "schema_version", 1, "build", build_info_json(), "wire_version", FRAME_VERSION,
 			 "config", "threads", (json_int_t)c->threads, "max_clients",
 			 (json_int_t)c->max_clients, "message_bytes", (json_int_t)c->message_bytes,
 			 "credits", (json_int_t)c->credits, "region_bytes", (json_int_t)c->region_bytes,
 			 "receive_buffers", (json_int_t)(c->recv_depth * c->threads), "poll",
 			 poll_mode_names[c->poll], "client_auth", c->client_auth == CLIENT_AUTH_REQUIRE,
+			 "tls_resume", c->tls_resume, "probe_interval_s", (double)c->probe_interval_ns / 1e9,
 			 "environment", env ? env : json_null());
 }
 

@@ -1,7 +1,7 @@
 /* Sizes and limits. See limits.h.
  *
  * A shard's receive depth is the number of messages all of its clients together may have in flight; it
- * bounds the receive completion queue too. Queue pairs are twice the clients, because those of the
+ * bounds the receive completion queue too. Queue pairs are twice the clients or more, because those of the
  * clients that left rest in quarantine while new ones come.
  */
 #include "server/limits.h"
@@ -21,6 +21,9 @@
 #define FDS_PER_SHARD 16
 #define INLINE_MAX 220
 #define SPARES_MAX 4096
+/* Room for queue pairs in quarantine, at least: clients that come and go, 400 a second in a shard. */
+#define QPS_RESTING 2048u
+#define QPS_SPARE 64u
 
 /* The kernel spreads connections over the shards' sockets by hash: leave room for six standard
  * deviations of that spread, so that a shard does not fill up before the server does. */
@@ -97,7 +100,8 @@ int limits_derive(struct server_config *c, const struct dev *dev, char *err, siz
 	c->spare_bufs = MIN(c->recv_depth, SPARES_MAX) + 64;
 	c->sq_depth = rc_sq_depth((uint32_t)c->credits);
 	c->inline_bytes = (uint32_t)MIN(c->message_bytes, INLINE_MAX);
-	qps = MIN((uint64_t)c->shard_clients * 2 + 64, (uint64_t)dev->attr.max_qp / c->threads);
+	qps = MIN((uint64_t)c->shard_clients + MAX(c->shard_clients, QPS_RESTING) + QPS_SPARE,
+		  (uint64_t)dev->attr.max_qp / c->threads);
 	c->shard_qps = (uint32_t)MIN(MIN(qps, WR_SLOT_MAX), (uint64_t)UINT32_MAX);
 	if ((uint64_t)c->recv_depth + EP_BATCH + c->spare_bufs > EP_NO_BUF)
 		c->recv_depth = EP_NO_BUF - EP_BATCH - c->spare_bufs;

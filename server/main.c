@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/psn.h"
+#include "common/ticket_keys.h"
 #include "server/config.h"
 #include "server/limits.h"
 #include "server/shard.h"
@@ -93,25 +94,40 @@ static int prepare(struct server_config *cfg, char *err, size_t err_size)
 	return ret;
 }
 
+/* The keys are derived in each shard on its own, from a seed that nobody keeps. */
+static int make_shards(struct server *server, char *err, size_t err_size)
+{
+	const struct server_config *cfg = server->cfg;
+	struct ticket_seed seed;
+	int ret = ticket_seed_new(server->started_ns, cfg->ticket_rotation_ns, &seed);
+
+	snprintf(err, err_size, "no random numbers for the keys of session tickets");
+	server->tickets = cfg->tls_resume ? &seed : NULL;
+	for (uint32_t i = 0; i < cfg->threads && !ret; i++) {
+		ret = shard_new(server, i, &server->shards[i], err, err_size);
+		if (!ret)
+			server->n_shards++;
+	}
+	server->tickets = NULL;
+	ticket_seed_wipe(&seed);
+	return ret;
+}
+
 static int start(struct server *server, char *err, size_t err_size)
 {
 	uint32_t n = (uint32_t)server->cfg->threads;
+	int ret;
 
 	server->shards = calloc(n, sizeof(*server->shards));
 	if (!server->shards || psn_registry_new(&server->psns)) {
 		snprintf(err, err_size, "this machine is out of memory");
 		return -ENOMEM;
 	}
+	ret = make_shards(server, err, err_size);
+	if (ret)
+		return ret;
 	for (uint32_t i = 0; i < n; i++) {
-		int ret = shard_new(server, i, &server->shards[i], err, err_size);
-
-		if (ret)
-			return ret;
-		server->n_shards++;
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		int ret = shard_start(server->shards[i]);
-
+		ret = shard_start(server->shards[i]);
 		if (ret) {
 			snprintf(err, err_size, "cannot start a thread: %s", strerror(-ret));
 			return ret;

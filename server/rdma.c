@@ -26,17 +26,18 @@ static void reject(struct shard *s, struct rdma_cm_id *id, enum refuse_code code
 
 /* The request's addresses are the peer's claim: they must be those of the TLS session, and so must be
  * the address the path leads to, where packets will really go. */
-static bool address_matches(const struct conn *c, struct rdma_cm_id *id, const struct addr *claimed)
+static bool address_matches(const struct conn *c, struct rdma_cm_id *id, const struct cm_path *path,
+			    const struct addr *claimed)
 {
-	struct addr path;
+	struct addr real;
 
 	if (!addr_same_host(claimed, &c->peer))
 		return false;
-	return cm_path_peer(id, &path) != 0 || addr_same_host(&path, &c->peer);
+	return cm_path_peer(id, path, &real) != 0 || addr_same_host(&real, &c->peer);
 }
 
 /* 0, or why the request is not the session owner's. */
-static enum refuse_code check_proof(const struct conn *c, const struct cm_event *e,
+static enum refuse_code check_proof(const struct conn *c, const struct cm_event *e, const struct cm_path *path,
 				    const struct pdata_proof *proof)
 {
 	struct addr local, peer;
@@ -44,7 +45,7 @@ static enum refuse_code check_proof(const struct conn *c, const struct cm_event 
 				  .server = &local };
 	uint8_t expected[AUTH_HMAC_BYTES];
 
-	if (cm_addresses(e->id, &local, &peer) || !address_matches(c, e->id, &peer))
+	if (cm_addresses(e->id, &local, &peer) || !address_matches(c, e->id, path, &peer))
 		return REFUSE_BAD_ADDRESS;
 	if (auth_hmac(c->keys.client, &b, expected))
 		return REFUSE_INTERNAL;
@@ -73,7 +74,7 @@ static int accept_request(struct conn *c, uint32_t client_qpn)
 }
 
 /* Takes and programs a QP and accepts. 0 or -errno. */
-static int set_up(struct conn *c, const struct cm_event *e)
+static int set_up(struct conn *c, const struct cm_event *e, const struct cm_path *path)
 {
 	struct shard *s = c->shard;
 	bool has_region = c->region != REGION_NONE;
@@ -84,7 +85,7 @@ static int set_up(struct conn *c, const struct cm_event *e)
 	int ret = rc_take_qp(&c->rc, c->index);
 
 	if (!ret)
-		ret = cm_program_qp(e->id, c->rc.qp, &qp, NULL);
+		ret = cm_program_qp(e->id, c->rc.qp, path, &qp);
 	if (ret)
 		return ret;
 	if (qp.verify)
@@ -105,9 +106,21 @@ static void reject_peer(struct shard *s, struct rdma_cm_id *id, enum refuse_code
 	reject(s, id, code);
 }
 
+/* Nobody's fault: what is missing now may be there soon, when queue pairs have rested. */
+static void reject_ours(struct conn *c, struct rdma_cm_id *id, int ret)
+{
+	c->rc.id = NULL;
+	reject(c->shard, id, ret == -EAGAIN ? REFUSE_BUSY : ret == -ENOMEM || ret == -ENOSPC ?
+	       REFUSE_NO_RESOURCES : REFUSE_INTERNAL);
+	if (ret != -EAGAIN)
+		log_warn("cannot accept a client: %s", strerror(-ret));
+	conn_fail(c, ret == -EBADMSG ? FAIL_PROTOCOL : FAIL_ERRNO, ret == -EBADMSG ? PROTO_PSN_MISMATCH : -ret);
+}
+
 static void on_connect_request(struct shard *s, const struct cm_event *e)
 {
 	struct pdata_proof proof;
+	struct cm_path path;
 	enum refuse_code code;
 	struct conn *c;
 	uint32_t index;
@@ -130,7 +143,12 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 	c = &s->conns[index];
 	conn_set_state(c, CONN_ST_ACCEPTING);
 	c->accepted_ns = clock_now_ns();
-	code = check_proof(c, e, &proof);
+	ret = cm_get_path(e->id, &path);
+	if (ret) {
+		reject_ours(c, e->id, ret);
+		return;
+	}
+	code = check_proof(c, e, &path, &proof);
 	if (code) {
 		reject_peer(s, e->id, code);
 		conn_close(c, CLOSE_REFUSED);
@@ -138,14 +156,9 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 	}
 	c->rc.id = e->id;
 	cm_id_set_context(e->id, c);
-	ret = set_up(c, e);
+	ret = set_up(c, e, &path);
 	if (ret) {
-		c->rc.id = NULL;
-		reject(s, e->id, ret == -EAGAIN || ret == -ENOMEM || ret == -ENOSPC ?
-		       REFUSE_NO_RESOURCES : REFUSE_INTERNAL);
-		log_warn("cannot accept a client: %s", strerror(-ret));
-		conn_fail(c, ret == -EBADMSG ? FAIL_PROTOCOL : FAIL_ERRNO,
-			  ret == -EBADMSG ? PROTO_PSN_MISMATCH : -ret);
+		reject_ours(c, e->id, ret);
 		return;
 	}
 	c->cm_connected = true;

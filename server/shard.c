@@ -11,11 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/cm.h"
 #include "common/ep.h"
+#include "common/hist.h"
 #include "common/log.h"
 #include "common/psn.h"
 #include "common/region.h"
@@ -28,10 +30,13 @@
 #define RDMA_BACKLOG 1024	/* the kernel's default cap, net.rdma_ucm.max_backlog */
 #define QP_BUDGET 32		/* queue pairs made or recycled in one go: about 10 ms emulated */
 #define QP_RESERVE 256u
-#define HOUSEKEEPING_S 0.02
+#define HOUSEKEEPING_NS (20 * NS_PER_MS)
+#define PROBE_SLICES 64		/* of the probe interval; each probes its share of the connections */
+#define PROBE_SLICE_NS_MIN (10 * NS_PER_MS)
 #define QUARANTINE_NS (5 * NS_PER_S)	/* TIMEWAIT is about 4 s */
 
 static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents);
+static void schedule_housekeeping(struct shard *s);
 
 uint32_t shard_handshakes(const struct shard *s)
 {
@@ -130,6 +135,7 @@ void shard_publish(struct shard *s)
 	counter_set(&st->qp_hits, q.hits);
 	counter_set(&st->qp_misses, q.misses);
 	counter_set(&st->qp_exhausted, q.exhausted);
+	counter_set(&st->qp_recycled, q.recycled);
 	counter_set(&st->bufs_posted, e.bufs_posted);
 	counter_set(&st->bufs_free, e.bufs_free);
 	counter_set(&st->bufs_total, e.bufs_total);
@@ -149,39 +155,72 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 	while (s->lists[CONN_ST_DEAD].first)
 		conn_set_state(s->lists[CONN_ST_DEAD].first, CONN_ST_FREE);
 	shard_resume_accepting(s);
+	schedule_housekeeping(s);
 	shard_publish(s);
+}
+
+/* Sets the timer to when the pool or the drain wants something, so that an idle shard sleeps. */
+static void schedule_housekeeping(struct shard *s)
+{
+	uint64_t idle_ns;
+
+	if (ev_is_active(&s->housekeeping))
+		return;
+	qp_pool_expect(s->qps, session_count(s->sessions));
+	idle_ns = s->drain_deadline_ns ? 0 : qp_pool_idle_ns(s->qps, clock_now_ns());
+	if (idle_ns == UINT64_MAX)
+		return;
+	if (idle_ns < HOUSEKEEPING_NS)
+		idle_ns = HOUSEKEEPING_NS;
+	ev_timer_set(&s->housekeeping, (double)idle_ns / 1e9, 0.);
+	ev_timer_start(s->loop, &s->housekeeping);
 }
 
 static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct shard *s = w->data;
 
+	(void)loop;
 	(void)revents;
 	qp_pool_maintain(s->qps, clock_now_ns(), QP_BUDGET);
 	if (s->drain_deadline_ns && (clock_now_ns() >= s->drain_deadline_ns ||
 				     s->lists[CONN_ST_FREE].n == s->cfg->shard_conns))
 		pump_break(&s->pump);
-	ev_timer_again(loop, w);
+	/* The turn's end sets the timer again. */
 }
 
 /* A peer whose host is gone is not noticed while nothing is sent to it: send it an empty write. */
+static void probe_one(struct shard *s, struct conn *c)
+{
+	if (c->state != CONN_ST_LIVE)
+		return;
+	if (c->heard) {
+		c->heard = false;
+		return;
+	}
+	/* The last one is still under way: nothing got through for a whole interval. */
+	if (rc_probe(&c->rc))
+		conn_fail(c, FAIL_TIMEOUT, 0);
+	else
+		counter_add(&s->stats.probes, 1);
+}
+
+static uint64_t probe_slice_ns(const struct server_config *cfg)
+{
+	return MAX(cfg->probe_interval_ns / PROBE_SLICES, PROBE_SLICE_NS_MIN);
+}
+
+/* Every connection is looked at once in an interval, a slice of them at a time. */
 static void on_probe(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct shard *s = w->data;
-	struct conn *next;
+	uint64_t slices = MAX(s->cfg->probe_interval_ns / probe_slice_ns(s->cfg), 1);
+	uint32_t n = (uint32_t)((s->cfg->shard_conns + slices - 1) / slices);
 
 	(void)revents;
-	for (struct conn *c = s->lists[CONN_ST_LIVE].first; c; c = next) {
-		next = c->next;
-		if (c->heard) {
-			c->heard = false;
-			continue;
-		}
-		/* The last one is still under way: nothing got through for a whole interval. */
-		if (rc_probe(&c->rc))
-			conn_fail(c, FAIL_TIMEOUT, 0);
-		else
-			counter_add(&s->stats.probes, 1);
+	for (uint32_t i = 0; i < n; i++) {
+		probe_one(s, &s->conns[s->probe_next]);
+		s->probe_next = s->probe_next + 1 < s->cfg->shard_conns ? s->probe_next + 1 : 0;
 	}
 	ev_timer_again(loop, w);
 }
@@ -213,7 +252,7 @@ static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
 
 static void start_watchers(struct shard *s)
 {
-	double probe_s = (double)s->cfg->probe_interval_ns / 1e9;
+	double probe_s = (double)probe_slice_ns(s->cfg) / 1e9;
 
 	pump_start(&s->pump, s->loop, s->ep, s->cm, (enum poll_mode)s->cfg->poll, s->cfg->spin_ns,
 		   rdma_on_cm_event, s);
@@ -223,9 +262,8 @@ static void start_watchers(struct shard *s)
 	ev_async_init(&s->wake, on_wake);
 	s->wake.data = s;
 	ev_async_start(s->loop, &s->wake);
-	ev_timer_init(&s->housekeeping, on_housekeeping, HOUSEKEEPING_S, HOUSEKEEPING_S);
+	ev_timer_init(&s->housekeeping, on_housekeeping, 0., 0.);
 	s->housekeeping.data = s;
-	ev_timer_start(s->loop, &s->housekeeping);
 	ev_timer_init(&s->probe, on_probe, probe_s, probe_s);
 	s->probe.data = s;
 	if (s->cfg->probe_interval_ns)
@@ -312,11 +350,12 @@ static int open_rdma(struct shard *s, char *err, size_t err_size)
 }
 
 /* Leaving a slot's quarantine frees the PSNs that rested with it. */
-static void on_rested(void *arg, uint32_t slot)
+static void on_rested(void *arg, uint32_t slot, uint64_t rested_ns)
 {
 	struct shard *s = arg;
 	struct psn_pair *p = &s->resting[slot];
 
+	hist_record(s->stats.stages[SS_QP_RECYCLE], rested_ns);
 	if (!p->used)
 		return;
 	p->used = false;
@@ -337,6 +376,7 @@ static int make_verbs(struct shard *s, char *err, size_t err_size)
 	struct qp_pool_counts counts;
 	int ret = dev_open(&cfg->addr, cfg->device, &s->dev, err, err_size);
 
+	qp.init_port = dev_ethernet_port(&s->dev);
 	if (!ret)
 		ret = ep_new(&ep, echo_on_wc, s, &s->ep, err, err_size);
 	if (ret)
@@ -391,7 +431,8 @@ static int make_tls(struct shard *s, char *err, size_t err_size)
 	const struct server_config *cfg = s->cfg;
 	bool auth = cfg->client_auth == CLIENT_AUTH_REQUIRE;
 	struct tls_config tls = { .server = true, .cert_file = cfg->cert_path, .key_file = cfg->key_path,
-				  .ca_file = auth ? cfg->ca_path : NULL, .require_peer_cert = auth };
+				  .ca_file = auth ? cfg->ca_path : NULL, .require_peer_cert = auth,
+				  .tickets = s->server->tickets };
 
 	return tls_ctx_new(&tls, &s->tls_ctx, err, err_size);
 }

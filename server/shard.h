@@ -25,6 +25,7 @@ struct psn_registry;
 struct qp_pool;
 struct region_pool;
 struct session_table;
+struct ticket_seed;
 struct tls_ctx;
 
 /* What shards share. */
@@ -33,6 +34,7 @@ struct server {
 	struct psn_registry *psns;
 	_Atomic uint32_t admitted;	/* clients granted or connected, of all shards */
 	_Atomic bool draining;
+	const struct ticket_seed *tickets;	/* while shards are made; NULL: no TLS session is resumed */
 	struct shard **shards;
 	uint32_t n_shards;
 	uint64_t started_ns;
@@ -80,6 +82,7 @@ struct shard {
 	struct conn_list lists[CONN_ST_N];
 	struct session_table *sessions;
 	struct psn_pair *resting;	/* by QP slot: PSNs that rest with it */
+	uint32_t probe_next;		/* index of the connection the liveness probe looks at next */
 	uint32_t credits_granted;
 	uint32_t recv_deficit;		/* receive buffers to put back when buffers come free */
 	struct stats stats;

@@ -7,9 +7,11 @@
 
 const char *const server_stage_names[SS_N] = {
 	[SS_TLS_ACCEPT] = "tls_accept",
+	[SS_TLS_ACCEPT_RESUMED] = "tls_accept_resumed",
 	[SS_PSN_GENERATE] = "psn_generate",
 	[SS_QP_SETUP] = "qp_setup",
 	[SS_ACCEPT_TO_ESTABLISHED] = "accept_to_established",
+	[SS_QP_RECYCLE] = "qp_recycle",
 };
 
 const char *const close_reason_names[CLOSE_N] = {

@@ -9,7 +9,15 @@
 
 struct hist;
 
-enum server_stage { SS_TLS_ACCEPT, SS_PSN_GENERATE, SS_QP_SETUP, SS_ACCEPT_TO_ESTABLISHED, SS_N };
+enum server_stage {
+	SS_TLS_ACCEPT,			/* full handshakes, from the TCP accept */
+	SS_TLS_ACCEPT_RESUMED,
+	SS_PSN_GENERATE,
+	SS_QP_SETUP,
+	SS_ACCEPT_TO_ESTABLISHED,
+	SS_QP_RECYCLE,			/* from a connection's end until its queue pair may be used again */
+	SS_N,
+};
 extern const char *const server_stage_names[SS_N];
 
 enum close_reason {
@@ -27,13 +35,14 @@ extern const char *const close_reason_names[CLOSE_N];
 struct stats {
 	/* events since the start */
 	counter tcp_accepted, granted, established;
+	counter handshakes_full, handshakes_resumed, tickets;
 	counter refused[STATS_REFUSE_MAX];	/* by enum refuse_code: REFUSE frames and REJ */
 	counter closed[CLOSE_N];
 	counter messages_in, messages_out, bytes_in, bytes_out, tls_bytes_in, tls_bytes_out;
 	counter probes, psn_verified, psn_conflicts, rnr_holds;
 	/* gauges, published once per turn of the loop */
 	counter handshakes, sessions, connected, connected_peak, closing, controls;
-	counter qps, qps_free, qps_in_use, qps_quarantined, qps_peak, qp_hits, qp_misses, qp_exhausted;
+	counter qps, qps_free, qps_in_use, qps_quarantined, qps_peak, qp_hits, qp_misses, qp_exhausted, qp_recycled;
 	counter bufs_posted, bufs_free, bufs_total, pinned_bytes, cqs, mrs, regions_in_use;
 	struct fail_table failures;
 	struct hist *stages[SS_N];

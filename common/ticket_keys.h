@@ -1,0 +1,55 @@
+/* Keys that seal TLS session tickets (RFC 5077, 4; RFC 8446, 4.6.1), so that the server keeps no state for
+ * sessions that may be resumed.
+ *
+ * The keys of an epoch follow from those of the epoch before by a one-way step (HMAC), and those before the
+ * previous epoch are wiped: who learns the keys of today cannot open older tickets. All rings made from one
+ * seed at one start go through the same keys, so shards share none of this and take no lock, and still
+ * resume each other's sessions. Owning thread: one per ring. No I/O; the caller says what time it is.
+ */
+#ifndef RAMPART_COMMON_TICKET_KEYS_H
+#define RAMPART_COMMON_TICKET_KEYS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TICKET_NAME_BYTES 16
+#define TICKET_KEY_BYTES 32
+
+struct ticket_key {
+	uint8_t name[TICKET_NAME_BYTES];	/* travels in the ticket, in clear */
+	uint8_t cipher[TICKET_KEY_BYTES];
+	uint8_t mac[TICKET_KEY_BYTES];
+};
+
+struct ticket_seed {
+	uint8_t chain[TICKET_KEY_BYTES];	/* random; wipe it when all rings are made */
+	uint64_t start_ns;
+	uint64_t rotate_ns;			/* length of an epoch; above 0 */
+};
+
+struct ticket_ring {
+	uint8_t chain[TICKET_KEY_BYTES];	/* of the current epoch: the next one follows from it */
+	uint64_t start_ns, rotate_ns;
+	uint64_t epoch;
+	struct ticket_key current, previous;
+	bool has_previous;
+};
+
+/* A fresh random seed. 0 or -EIO. */
+int ticket_seed_new(uint64_t now_ns, uint64_t rotate_ns, struct ticket_seed *out)
+	__attribute__((warn_unused_result));
+void ticket_seed_wipe(struct ticket_seed *s);
+
+/* 0 or -ENOMEM. */
+int ticket_ring_init(struct ticket_ring *r, const struct ticket_seed *seed) __attribute__((warn_unused_result));
+void ticket_ring_wipe(struct ticket_ring *r);
+
+/* The key to seal with now. NULL when keys could not be derived (out of memory). */
+const struct ticket_key *ticket_ring_seal(struct ticket_ring *r, uint64_t now_ns);
+
+/* The key a ticket was sealed with, in this epoch or the one before; NULL: too old, or not ours. *renew says
+ * that the ticket is of the previous epoch. */
+const struct ticket_key *ticket_ring_open(struct ticket_ring *r, uint64_t now_ns,
+					  const uint8_t name[TICKET_NAME_BYTES], bool *renew);
+
+#endif
