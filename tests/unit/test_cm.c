@@ -321,22 +321,30 @@ static struct ibv_qp *a_qp(void)
 	return qp_pool_qp(rig.qps, slot);
 }
 
+static struct cm_path a_path(void)
+{
+	struct cm_path path;
+
+	assert_int_equal(cm_get_path(id, &path), 0);
+	return path;
+}
+
 static const struct cm_qp_param psns = { .rq_psn = 0xabcdef, .sq_psn = 0x123456, .verify = true };
 
 static void program_qp__plain__own_psns_and_timers(void **state)
 {
 	struct ibv_qp *qp = a_qp();
 	const struct fake_modify *m;
-	uint32_t cm_psn = 0;
+	struct cm_path path = a_path();
 
 	(void)state;
-	assert_int_equal(cm_program_qp(id, qp, &psns, &cm_psn), 0);
+	assert_int_equal(cm_program_qp(id, qp, &path, &psns), 0);
 	assert_int_equal(fake_qp_state(qp), IBV_QPS_RTS);
-	assert_int_equal(cm_psn, 0xc0ffee);
 	m = fake_modified_to(qp->qp_num, IBV_QPS_INIT);
 	assert_true(m->mask & IBV_QP_ACCESS_FLAGS);
 	assert_true(m->mask & IBV_QP_PORT);
-	assert_int_equal(m->attr.qp_access_flags, IBV_ACCESS_LOCAL_WRITE);
+	/* Nothing is known of the peer yet: rights come with RTR. */
+	assert_int_equal(m->attr.qp_access_flags, 0);
 	m = fake_modified_to(qp->qp_num, IBV_QPS_RTR);
 	assert_true(m->mask & IBV_QP_RQ_PSN);
 	assert_int_equal(m->attr.rq_psn, 0xabcdef);
@@ -370,26 +378,29 @@ static void program_qp__access_flags__only_what_was_granted(void **state)
 		  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ },
 	};
 	struct ibv_qp *qp = a_qp();
+	struct cm_path path = a_path();
 
 	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct cm_qp_param p = psns;
 		struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+		const struct fake_modify *m;
 
 		p.remote_write = cases[i].write;
 		p.remote_read = cases[i].read;
-		assert_int_equal(cm_program_qp(id, qp, &p, NULL), 0);
-		assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_INIT)->attr.qp_access_flags,
-				 cases[i].flags);
+		assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
+		m = fake_modified_to(qp->qp_num, IBV_QPS_RTR);
+		assert_true(m->mask & IBV_QP_ACCESS_FLAGS);
+		assert_int_equal(m->attr.qp_access_flags, cases[i].flags);
 		assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
 	}
 }
 
-/* What a request asks for is the peer's claim. */
-static void program_qp__reads_in_flight__the_smaller_of_claim_and_offer(void **state)
+/* What a request asks for is the peer's claim; what we ask for was agreed on before. */
+static void program_qp__reads_in_flight__never_more_than_offered(void **state)
 {
 	static const struct {
-		uint8_t claim, offer, expected;
+		uint8_t claim, offer, served;
 	} cases[] = { { 16, 1, 1 }, { 1, 4, 1 }, { 0, 1, 0 }, { 255, 0, 0 } };
 	struct ibv_qp *qp = a_qp();
 
@@ -397,14 +408,19 @@ static void program_qp__reads_in_flight__the_smaller_of_claim_and_offer(void **s
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct cm_qp_param p = psns;
 		struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+		struct cm_path path;
+		const struct fake_modify *m;
 
 		fake_cm.rd_atomic = cases[i].claim;
+		path = a_path();
 		p.reads = cases[i].offer;
-		assert_int_equal(cm_program_qp(id, qp, &p, NULL), 0);
-		assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_RTR)->attr.max_dest_rd_atomic,
-				 cases[i].expected);
-		assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_RTS)->attr.max_rd_atomic,
-				 cases[i].expected);
+		assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
+		m = fake_modified_to(qp->qp_num, IBV_QPS_RTR);
+		assert_true(m->mask & IBV_QP_MAX_DEST_RD_ATOMIC);
+		assert_int_equal(m->attr.max_dest_rd_atomic, cases[i].served);
+		m = fake_modified_to(qp->qp_num, IBV_QPS_RTS);
+		assert_true(m->mask & IBV_QP_MAX_QP_RD_ATOMIC);
+		assert_int_equal(m->attr.max_rd_atomic, cases[i].offer);
 		assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
 	}
 }
@@ -413,19 +429,21 @@ static void program_qp__psns_read_back_differently__ebadmsg(void **state)
 {
 	struct ibv_qp *qp = a_qp();
 	struct cm_qp_param p = psns;
+	struct cm_path path = a_path();
 	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
 
 	(void)state;
 	fake_device.psn_skew = 1;
-	assert_int_equal(cm_program_qp(id, qp, &p, NULL), -EBADMSG);
+	assert_int_equal(cm_program_qp(id, qp, &path, &p), -EBADMSG);
 	assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
 	p.verify = false;
-	assert_int_equal(cm_program_qp(id, qp, &p, NULL), 0);
+	assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
 }
 
 static void program_qp__every_call_fails_in_turn__errno(void **state)
 {
 	struct ibv_qp *qp = a_qp();
+	struct cm_path path = a_path();
 	unsigned k;
 
 	(void)state;
@@ -434,7 +452,7 @@ static void program_qp__every_call_fails_in_turn__errno(void **state)
 		int ret;
 
 		fake_fail_at(k, ENOTSUP);
-		ret = cm_program_qp(id, qp, &psns, NULL);
+		ret = cm_program_qp(id, qp, &path, &psns);
 		if (!fake_failed()) {
 			assert_int_equal(ret, 0);
 			break;
@@ -442,12 +460,21 @@ static void program_qp__every_call_fails_in_turn__errno(void **state)
 		assert_int_equal(ret, -ENOTSUP);
 		assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
 	}
-	/* Three times the attributes and the transition, and the query. */
-	assert_int_equal(k, 8);
+	/* The attributes of INIT, three transitions, and the query. */
+	assert_int_equal(k, 6);
 	fake_fail_at(0, 0);
 }
 
 /* ---- the path ---- */
+
+/* Where packets of this id's path go; -errno when the path is not known either. */
+static int path_peer(struct addr *out)
+{
+	struct cm_path path;
+	int ret = cm_get_path(id, &path);
+
+	return ret ? ret : cm_path_peer(id, &path, out);
+}
 
 static void path_peer__ipv4_gid__its_address(void **state)
 {
@@ -455,10 +482,10 @@ static void path_peer__ipv4_gid__its_address(void **state)
 
 	(void)state;
 	assert_int_equal(cm_resolve_addr(id, NULL, &peer, 10), 0);
-	assert_int_equal(cm_path_peer(id, &path), 0);
+	assert_int_equal(path_peer(&path), 0);
 	assert_true(addr_same_host(&path, &peer));
 	fake_cm.path_peer = other;
-	assert_int_equal(cm_path_peer(id, &path), 0);
+	assert_int_equal(path_peer(&path), 0);
 	assert_true(addr_same_host(&path, &other));
 }
 
@@ -468,7 +495,7 @@ static void path_peer__ipv6__its_address(void **state)
 
 	(void)state;
 	assert_int_equal(cm_resolve_addr(id, NULL, &peer, 10), 0);
-	assert_int_equal(cm_path_peer(id, &path), 0);
+	assert_int_equal(path_peer(&path), 0);
 	assert_true(addr_same_host(&path, &peer));
 }
 
@@ -479,11 +506,11 @@ static void path_peer__no_ip_gid__eafnosupport(void **state)
 	(void)state;
 	assert_int_equal(cm_resolve_addr(id, NULL, &peer, 10), 0);
 	fake_cm.path_peer = parsed("fe80::1", 0);	/* an InfiniBand GID is no IP address */
-	assert_int_equal(cm_path_peer(id, &path), -EAFNOSUPPORT);
+	assert_int_equal(path_peer(&path), -EAFNOSUPPORT);
 	fake_cm.global_route = false;
-	assert_int_equal(cm_path_peer(id, &path), -EAFNOSUPPORT);
+	assert_int_equal(path_peer(&path), -EAFNOSUPPORT);
 	fake_fail_next("rdma_init_qp_attr", EINVAL);
-	assert_int_equal(cm_path_peer(id, &path), -EINVAL);
+	assert_int_equal(path_peer(&path), -EINVAL);
 }
 
 static void destroy__null__nothing(void **state)
@@ -515,7 +542,7 @@ int main(void)
 		CM_TEST(next_event__several__in_order),
 		CM_TEST(program_qp__plain__own_psns_and_timers),
 		CM_TEST(program_qp__access_flags__only_what_was_granted),
-		CM_TEST(program_qp__reads_in_flight__the_smaller_of_claim_and_offer),
+		CM_TEST(program_qp__reads_in_flight__never_more_than_offered),
 		CM_TEST(program_qp__psns_read_back_differently__ebadmsg),
 		CM_TEST(program_qp__every_call_fails_in_turn__errno),
 		CM_TEST(path_peer__ipv4_gid__its_address),

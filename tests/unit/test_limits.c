@@ -70,9 +70,22 @@ static void derive__one_shard__exactly_the_clients(void **state)
 	derive();
 	assert_int_equal(cfg.shard_clients, 1000);
 	assert_int_equal(cfg.recv_depth, 16000);
-	assert_int_equal(cfg.shard_qps, 2064);
+	/* 1000 clients, room for 2048 to rest, and 64. */
+	assert_int_equal(cfg.shard_qps, 3112);
 	assert_true(cfg.shard_conns >= cfg.shard_clients + cfg.max_handshakes);
 	assert_int_equal(cfg.sq_depth, rc_sq_depth(16));
+}
+
+static void derive__many_clients__as_many_queue_pairs_may_rest(void **state)
+{
+	(void)state;
+	cfg.threads = 1;
+	cfg.max_clients = 5000;
+	derive();
+	assert_int_equal(cfg.shard_qps, 2 * 5000 + 64);
+	dev.attr.max_qp = 6000;
+	derive();
+	assert_int_equal(cfg.shard_qps, 6000);
 }
 
 /* 500 + 6 * sqrt(500) = 634.2: room for the kernel's uneven spread. */
@@ -211,6 +224,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(derive__one_shard__exactly_the_clients, set_up),
+		cmocka_unit_test_setup(derive__many_clients__as_many_queue_pairs_may_rest, set_up),
 		cmocka_unit_test_setup(derive__two_shards__six_deviations_above_the_mean, set_up),
 		cmocka_unit_test_setup(derive__few_clients_on_two_shards__never_more_than_all,
 				       set_up),

@@ -14,10 +14,12 @@
 #define QUARANTINE 1000u
 
 static uint32_t rested[64], n_rested;
+static uint64_t rested_ns;	/* the last one's */
 
-static void on_rested(void *arg, uint32_t slot)
+static void on_rested(void *arg, uint32_t slot, uint64_t ns)
 {
 	assert_ptr_equal(arg, &rig);
+	rested_ns = ns;
 	rested[n_rested++ % N_ELEMENTS(rested)] = slot;
 }
 
@@ -198,6 +200,7 @@ static void quarantine__before_its_time__rests_then_reset_and_free(void **state)
 	assert_int_equal(fake_qp_state(qp_pool_qp(rig.qps, slot)), IBV_QPS_RESET);
 	assert_int_equal(n_rested, 1);
 	assert_int_equal(rested[0], slot);
+	assert_int_equal(rested_ns, QUARANTINE);
 	assert_consistent();
 }
 

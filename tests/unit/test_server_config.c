@@ -78,10 +78,11 @@ static void table__defaults_as_options__change_nothing(void **state)
 	assert_int_equal(
 		parse("--client-auth none --credits 16 --drain-timeout 5 --handshake-timeout 30 "
 		      "--log-level info --max-clients 1024 --max-handshakes 512 --message-size 4k "
-		      "--poll event --probe-interval 10 --rdma-port 7472 --region-size 4k "
+		      "--poll event --probe-interval 60 --rdma-port 7472 --region-size 4k "
 		      "--session-timeout 30"),
 		OPTS_OK);
-	assert_int_equal(parse("--spin 50us --stats-interval 0 --tls-port 7471"), OPTS_OK);
+	assert_int_equal(parse("--spin 50us --stats-interval 0 --ticket-rotation 3600 --tls-port 7471 "
+			       "--tls-resume on"), OPTS_OK);
 	assert_memory_equal(&c, &before, sizeof(c));
 }
 

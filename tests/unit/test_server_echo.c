@@ -414,6 +414,8 @@ static void completion__of_an_earlier_life__only_its_buffer_counts(void **state)
 	c = server_only(CONN_ST_LIVE);
 	w.qp_slot = c->rc.slot;
 	w.generation = c->rc.generation;
+	/* The one that just rested is the next to be taken, if no others are made meanwhile. */
+	fake_device.attr.max_qp = (int)fake_qps();
 	end(&p);
 	peer_go_live(&next, 0);
 	c = server_only(CONN_ST_LIVE);

@@ -463,6 +463,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 			"QP 0x%x to RESET with a window bound: the next owner's peer could use it",
 			qp->qp_num);
 	q->state = attr->qp_state;
+	qp->state = attr->qp_state;	/* as the library does, for its users */
 	take_attr(q, attr, mask);
 	if (n_modifies < MODIFIES_MAX)
 		modifies[n_modifies++] = (struct fake_modify){ qp->qp_num, mask, *attr };

@@ -69,7 +69,8 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 		cli.on_closed(c);
 }
 
-static const struct client_ops ops = { on_live, on_message, on_one_sided, NULL, on_closed };
+static const struct client_ops ops = { .on_live = on_live, .on_message = on_message, .on_one_sided = on_one_sided,
+				       .on_closed = on_closed };
 
 /* ---- the rig ---- */
 
