@@ -40,6 +40,8 @@ UNIT_test_server_control := $(UNIT_SERVER)
 UNIT_test_server_echo := $(UNIT_SERVER)
 UNIT_test_server_rdma := $(UNIT_SERVER)
 UNIT_test_session := server/session
+UNIT_test_ticket_keys := common/ticket_keys
+UNIT_test_tls := common/tls common/ticket_keys common/fail common/frame common/addr tests/unit/helpers/certs
 
 # The shard's loop is driven by the test, not by a thread.
 UNIT_DRIVEN := -Wl,--wrap=pthread_create,--wrap=pthread_join
