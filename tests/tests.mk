@@ -12,6 +12,7 @@ UNIT_VERBS := common/addr common/cm common/ep common/log common/qp_pool common/r
 UNIT_test_addr := common/addr
 UNIT_test_auth := common/addr common/auth
 UNIT_test_cm := $(UNIT_VERBS)
+UNIT_test_cm_path := $(UNIT_VERBS)
 UNIT_test_client_boot := $(UNIT_CLIENT)
 UNIT_test_client_conn := $(UNIT_CLIENT)
 UNIT_test_client_control := $(UNIT_CLIENT)
