@@ -12,10 +12,13 @@ UNIT_VERBS := common/addr common/cm common/ep common/log common/qp_pool common/r
 UNIT_test_addr := common/addr
 UNIT_test_auth := common/addr common/auth
 UNIT_test_cm := $(UNIT_VERBS)
+UNIT_test_cm_path := $(UNIT_VERBS)
 UNIT_test_client_boot := $(UNIT_CLIENT)
 UNIT_test_client_conn := $(UNIT_CLIENT)
 UNIT_test_client_control := $(UNIT_CLIENT)
+UNIT_test_client_park := $(UNIT_CLIENT)
 UNIT_test_client_rdma := $(UNIT_CLIENT)
+UNIT_test_client_session := $(UNIT_CLIENT)
 UNIT_test_dev := common/addr common/dev common/log $(UNIT_FAKES)
 UNIT_test_ep := $(UNIT_VERBS)
 UNIT_test_fail := common/fail common/fail_table common/frame common/addr
@@ -30,6 +33,7 @@ UNIT_test_opts := common/opts
 UNIT_test_psn := common/psn
 UNIT_test_pump := $(UNIT_VERBS) common/pump
 UNIT_test_qp_pool := $(UNIT_VERBS)
+UNIT_test_qp_pool_stock := $(UNIT_VERBS)
 UNIT_test_rc := $(UNIT_VERBS)
 UNIT_test_region := $(UNIT_VERBS)
 UNIT_test_res := common/res
@@ -39,7 +43,11 @@ UNIT_test_server_conn := $(UNIT_SERVER)
 UNIT_test_server_control := $(UNIT_SERVER)
 UNIT_test_server_echo := $(UNIT_SERVER)
 UNIT_test_server_rdma := $(UNIT_SERVER)
+UNIT_test_server_resume := $(UNIT_SERVER)
+UNIT_test_server_shard := $(UNIT_SERVER)
 UNIT_test_session := server/session
+UNIT_test_ticket_keys := common/ticket_keys
+UNIT_test_tls := common/tls common/ticket_keys common/fail common/frame common/addr tests/unit/helpers/certs
 
 # The shard's loop is driven by the test, not by a thread.
 UNIT_DRIVEN := -Wl,--wrap=pthread_create,--wrap=pthread_join

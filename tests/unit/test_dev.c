@@ -149,6 +149,25 @@ static void open__address_of_a_device__described(void **state)
 	dev_close(&d);
 }
 
+/* Elsewhere queue pairs cannot be programmed for a port ahead of the connection. */
+static void ethernet_port__link_layers__its_number_or_zero(void **state)
+{
+	static const struct {
+		uint8_t link_layer, expected;
+	} cases[] = {
+		{ IBV_LINK_LAYER_ETHERNET, 2 },
+		{ IBV_LINK_LAYER_INFINIBAND, 0 },
+		{ IBV_LINK_LAYER_UNSPECIFIED, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct dev d = { .port_num = 2, .port = { .link_layer = cases[i].link_layer } };
+
+		assert_int_equal(dev_ethernet_port(&d), cases[i].expected);
+	}
+}
+
 static void assert_open_fails(const char *name, int ret, const char *word)
 {
 	struct addr local = parsed("10.0.0.1", 0);
@@ -211,6 +230,7 @@ int main(void)
 		DEV_TEST(local_addr__nothing_usable__says_what_to_do),
 		DEV_TEST(source_addr__loopback__itself_without_a_port),
 		DEV_TEST(open__address_of_a_device__described),
+		DEV_TEST(ethernet_port__link_layers__its_number_or_zero),
 		DEV_TEST(open__each_way_to_fail__released_and_explained),
 		DEV_TEST(json__open_device__name_link_and_limits),
 	};

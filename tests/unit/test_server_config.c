@@ -123,6 +123,24 @@ static void parse__durations__in_nanoseconds(void **state)
 	assert_int_equal(parse("--handshake-timeout 9ms"), OPTS_ERROR);
 }
 
+static void parse__session_tickets__switch_and_rotation(void **state)
+{
+	(void)state;
+	assert_int_equal(c.tls_resume, 1);
+	assert_int_equal(parse("--tls-resume off"), OPTS_OK);
+	assert_int_equal(c.tls_resume, 0);
+	assert_int_equal(parse("--tls-resume on --ticket-rotation 90"), OPTS_OK);
+	assert_int_equal(c.tls_resume, 1);
+	assert_true(c.ticket_rotation_ns == 90 * NS_PER_S);
+	assert_int_equal(parse("--tls-resume maybe"), OPTS_ERROR);
+	/* Lifetimes are whole seconds (RFC 8446, 4.6.1), and a ticket lives for up to two rotations. */
+	assert_int_equal(parse("--ticket-rotation 1"), OPTS_OK);
+	assert_int_equal(parse("--ticket-rotation 999ms"), OPTS_ERROR);
+	assert_int_equal(parse("--ticket-rotation 0"), OPTS_ERROR);
+	assert_int_equal(parse("--ticket-rotation 86400"), OPTS_OK);
+	assert_int_equal(parse("--ticket-rotation 86401"), OPTS_ERROR);
+}
+
 static void check__defaults__taken(void **state)
 {
 	(void)state;
@@ -182,6 +200,7 @@ int main(void)
 		cmocka_unit_test_setup(parse__message_size_out_of_the_wires_range__refused, set_up),
 		cmocka_unit_test_setup(parse__choices__the_enums_order, set_up),
 		cmocka_unit_test_setup(parse__durations__in_nanoseconds, set_up),
+		cmocka_unit_test_setup(parse__session_tickets__switch_and_rotation, set_up),
 		cmocka_unit_test_setup(check__defaults__taken, set_up),
 		cmocka_unit_test_setup(check__rdma_ports_beyond_65535__refused, set_up),
 		cmocka_unit_test_setup(check__bind__one_address_only, set_up),

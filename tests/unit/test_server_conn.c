@@ -428,69 +428,6 @@ static void accept__too_many_handshakes__waits_until_one_ends(void **state)
 		peer_abort(&p[i]);
 }
 
-/* Lets every connection be looked at once, as in a probe interval. */
-static void look_at_all(void)
-{
-	struct shard *s = srv.shard;
-
-	assert_int_equal(s->probe_next, 0);
-	do {
-		ev_invoke(s->loop, &s->probe, EV_TIMER);
-	} while (s->probe_next);
-}
-
-static void probe__silent_client__written_to_and_dropped_if_nothing_comes(void **state)
-{
-	struct shard *s;
-	struct peer p;
-	struct conn *c;
-	uint32_t n;
-
-	(void)state;
-	server_rig_start();
-	s = srv.shard;
-	peer_go_live(&p, 0);
-	c = server_only(CONN_ST_LIVE);
-	fake_posts_forget();
-	for (int i = 0; i < 3; i++) {
-		/* First it was heard of, then it is probed and its host answers. */
-		look_at_all();
-		assert_int_equal(counter_get(&s->stats.probes), i);
-		look_at_all();
-		assert_int_equal(counter_get(&s->stats.probes), i + 1);
-		assert_int_equal(fake_posts(&n)[n - 1].opcode, IBV_WR_RDMA_WRITE);
-		fake_complete_sends(p.qp, 1, IBV_WC_SUCCESS);
-		server_turn();
-		assert_true(c->heard);
-	}
-	look_at_all();
-	look_at_all();
-	fake_complete_sends(p.qp, 1, IBV_WC_RETRY_EXC_ERR);
-	server_turn();
-	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR), 1);
-	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(3);
-	server_assert_all_back();
-}
-
-static void probe__still_under_way_after_an_interval__dropped(void **state)
-{
-	struct shard *s;
-	struct peer p;
-
-	(void)state;
-	server_rig_start();
-	s = srv.shard;
-	peer_go_live(&p, 0);
-	for (int i = 0; i < 3; i++)
-		look_at_all();
-	assert_int_equal(counter_get(&s->stats.probes), 1);
-	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_TIMEOUT, 0), 1);
-	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(3);
-	server_assert_all_back();
-}
-
 static void shard_free__connections_open__everything_released(void **state)
 {
 	struct peer live, handshake;
@@ -557,8 +494,6 @@ int main(void)
 		CONN_TEST(peer_gone__in_each_bootstrap_state__failed_as_closed),
 		CONN_TEST(drain__connections_in_every_state__all_closed),
 		CONN_TEST(accept__too_many_handshakes__waits_until_one_ends),
-		CONN_TEST(probe__silent_client__written_to_and_dropped_if_nothing_comes),
-		CONN_TEST(probe__still_under_way_after_an_interval__dropped),
 		CONN_TEST(shard_free__connections_open__everything_released),
 		CONN_TEST(shard_new__every_library_call_fails_in_turn__all_released_and_explained),
 	};

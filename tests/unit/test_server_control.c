@@ -7,6 +7,9 @@
 
 #include <jansson.h>
 
+#include "common/clock.h"
+#include "common/tls.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/helpers/server_rig.h"
 
 static void connect_and_handshake(struct peer *p)
@@ -84,6 +87,95 @@ static void control__stats_and_info__reports_of_the_server(void **state)
 	peer_close(&p);
 	assert_int_equal(server_closed(CLOSE_CONTROL_END), 1);
 	assert_int_equal(server_n(CONN_ST_CONTROL), 0);
+}
+
+static void control__stats__handshakes_of_both_kinds_and_by_shard(void **state)
+{
+	struct peer client, p;
+	json_t *o, *shards;
+
+	(void)state;
+	srv.peers_resume = true;
+	server_rig_start();
+	for (int i = 0; i < 3; i++) {
+		struct tls_session *newer;
+
+		connect_and_handshake(&client);
+		peer_hello(&client, FRAME_FEATURE_TICKET);
+		assert_int_equal(peer_answer(&client), FRAME_GRANT);
+		newer = tls_take_session(client.tls);
+		tls_session_free(srv.offer);
+		srv.offer = newer;
+		peer_close(&client);
+	}
+	tls_session_free(srv.offer);
+	srv.offer = NULL;
+	connect_and_handshake(&p);
+	o = ask_json(&p, CONTROL_STATS);
+	assert_int_equal(number(o, "events", NULL, "handshakes_full"), 2);
+	assert_int_equal(number(o, "events", NULL, "handshakes_resumed"), 2);
+	assert_int_equal(number(o, "events", NULL, "tickets"), 3);
+	assert_int_equal(number(o, "stages_ns", "tls_accept", "count"), 2);
+	assert_int_equal(number(o, "stages_ns", "tls_accept_resumed", "count"), 2);
+	assert_int_equal(number(o, "stages_ns", "qp_recycle", "count"), 0);
+	shards = json_object_get(o, "shards");
+	assert_int_equal(json_array_size(shards), 1);
+	shards = json_array_get(shards, 0);
+	assert_int_equal(json_integer_value(json_object_get(shards, "handshakes_full")), 2);
+	assert_int_equal(json_integer_value(json_object_get(shards, "handshakes_resumed")), 2);
+	assert_int_equal(json_integer_value(json_object_get(shards, "connected")), 0);
+	json_decref(o);
+	peer_close(&p);
+}
+
+static void control__stats__connected_by_shard_and_queue_pairs_recycled(void **state)
+{
+	struct peer client[2], p;
+	json_t *o;
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&client[0], 0);
+	peer_go_live(&client[1], 0);
+	fake_cm_event(client[0].id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+	server_turns(4);
+	connect_and_handshake(&p);
+	o = ask_json(&p, CONTROL_STATS);
+	assert_int_equal(number(o, "pools", "qp", "quarantined"), 1);
+	assert_int_equal(number(o, "pools", "qp", "recycled"), 0);
+	json_decref(o);
+	server_rest(6 * NS_PER_S);
+	o = ask_json(&p, CONTROL_STATS);
+	assert_int_equal(number(o, "pools", "qp", "quarantined"), 0);
+	assert_int_equal(number(o, "pools", "qp", "recycled"), 1);
+	assert_int_equal(number(o, "stages_ns", "qp_recycle", "count"), 1);
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(json_object_get(o, "shards"), 0),
+							    "connected")), 1);
+	json_decref(o);
+	peer_close(&p);
+}
+
+static void control__info__how_sessions_and_probes_are_set(void **state)
+{
+	for (int i = 0; i < 2; i++) {
+		struct peer p;
+		json_t *o, *config;
+
+		srv.cfg.tls_resume = i;
+		srv.cfg.probe_interval_ns = (uint64_t)i * 2500 * NS_PER_MS;
+		server_rig_start();
+		connect_and_handshake(&p);
+		o = ask_json(&p, CONTROL_INFO);
+		config = json_object_get(o, "config");
+		assert_true(json_is_boolean(json_object_get(config, "tls_resume")));
+		assert_int_equal(json_is_true(json_object_get(config, "tls_resume")), i);
+		assert_true(json_is_real(json_object_get(config, "probe_interval_s")));
+		assert_true(json_real_value(json_object_get(config, "probe_interval_s")) == 2.5 * i);
+		json_decref(o);
+		peer_close(&p);
+		server_rig_stop(state);
+		assert_int_equal(server_rig_init(state), 0);
+	}
 }
 
 static void control__mark__later_stage_counts_start_there(void **state)
@@ -164,6 +256,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CONTROL_TEST(control__stats_and_info__reports_of_the_server),
+		CONTROL_TEST(control__stats__handshakes_of_both_kinds_and_by_shard),
+		CONTROL_TEST(control__stats__connected_by_shard_and_queue_pairs_recycled),
+		CONTROL_TEST(control__info__how_sessions_and_probes_are_set),
 		CONTROL_TEST(control__mark__later_stage_counts_start_there),
 		CONTROL_TEST(control__bad_request_or_a_hello__refused),
 		CONTROL_TEST(control__idle_too_long__ended),

@@ -11,6 +11,7 @@
 #include "common/dev.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_objects.h"
+#include "tests/unit/helpers/unit.h"
 
 #define CQS_MAX 256
 #define MODIFIES_MAX 65536
@@ -441,6 +442,29 @@ static bool transition_is_legal(enum ibv_qp_state from, enum ibv_qp_state to)
 	       (from == IBV_QPS_RTR && to == IBV_QPS_RTS);
 }
 
+/* What a transition needs and what it may set besides: ibv_modify_qp(3), reliable connection. */
+static bool attributes_are_legal(enum ibv_qp_state to, int mask)
+{
+	static const struct {
+		int required, optional;
+	} rules[] = {
+		[IBV_QPS_INIT] = { IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0 },
+		[IBV_QPS_RTR] = { IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+					  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+				  IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX },
+		[IBV_QPS_RTS] = { IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+					  IBV_QP_MAX_QP_RD_ATOMIC,
+				  IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS |
+					  IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE },
+	};
+
+	mask &= ~IBV_QP_STATE;
+	if (to >= N_ELEMENTS(rules))
+		return mask == 0;
+	return (mask & rules[to].required) == rules[to].required &&
+	       (mask & ~(rules[to].required | rules[to].optional)) == 0;
+}
+
 static void take_attr(struct fake_qp *q, const struct ibv_qp_attr *attr, int mask)
 {
 	if (mask & IBV_QP_SQ_PSN)
@@ -456,7 +480,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 	if (e)
 		return e;
-	if (!(mask & IBV_QP_STATE) || !transition_is_legal(q->state, attr->qp_state))
+	if (!(mask & IBV_QP_STATE) || !transition_is_legal(q->state, attr->qp_state) ||
+	    !attributes_are_legal(attr->qp_state, mask))
 		return EINVAL;
 	if (attr->qp_state == IBV_QPS_RESET && q->windows)
 		fake_violation(

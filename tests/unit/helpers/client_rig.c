@@ -19,6 +19,7 @@
 #include "common/ep.h"
 #include "common/log.h"
 #include "common/msg.h"
+#include "common/ticket_keys.h"
 #include "common/tls.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
@@ -69,8 +70,17 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 		cli.on_closed(c);
 }
 
+static bool may_enter(void *arg, struct client_conn *c, enum stage stage)
+{
+	assert_ptr_equal(arg, &cli);
+	return cli.may_enter(c, stage);
+}
+
 static const struct client_ops ops = { .on_live = on_live, .on_message = on_message, .on_one_sided = on_one_sided,
 				       .on_closed = on_closed };
+static const struct client_ops parking_ops = { .may_enter = may_enter, .on_live = on_live,
+					       .on_message = on_message, .on_one_sided = on_one_sided,
+					       .on_closed = on_closed };
 
 /* ---- the rig ---- */
 
@@ -111,8 +121,9 @@ static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
 
 int client_rig_init(void **state)
 {
+	struct ticket_seed seed;
 	struct tls_config tls = { .server = true, .cert_file = cli.certs.server_cert,
-				  .key_file = cli.certs.server_key };
+				  .key_file = cli.certs.server_key, .tickets = &seed };
 	struct certs certs = cli.certs;
 	char err[300];
 
@@ -129,7 +140,8 @@ int client_rig_init(void **state)
 	cli.loop = ev_loop_new(EVFLAG_AUTO);
 	ev_timer_init(&cli.tick, on_tick, 0.02, 0.02);
 	ev_timer_start(cli.loop, &cli.tick);
-	return cli.listen_fd < 0 || tls_ctx_new(&tls, &cli.server_ctx, err, sizeof(err)) ? -1 : 0;
+	return cli.listen_fd < 0 || ticket_seed_new(clock_now_ns(), 3600 * NS_PER_S, &seed) ||
+	       tls_ctx_new(&tls, &cli.server_ctx, err, sizeof(err)) ? -1 : 0;
 }
 
 void client_rig_start(void)
@@ -137,7 +149,7 @@ void client_rig_start(void)
 	char err[400] = "";
 	struct ep_counts e;
 
-	if (client_ctx_new(&cli.cfg, &ops, &cli, cli.loop, &cli.ctx, err, sizeof(err)))
+	if (client_ctx_new(&cli.cfg, cli.may_enter ? &parking_ops : &ops, &cli, cli.loop, &cli.ctx, err, sizeof(err)))
 		fail_msg("%s", err);
 	ep_get_counts(cli.ctx->ep, &e);
 	cli.bufs_free = e.bufs_free;
@@ -187,6 +199,7 @@ void client_assert_all_back(void)
 	qp_pool_get_counts(cli.ctx->qps, &q);
 	ep_get_counts(cli.ctx->ep, &e);
 	assert_int_equal(cli.ctx->n_free, cli.cfg.max_conns);
+	assert_int_equal(cli.ctx->demand, 0);
 	assert_int_equal(q.in_use, 0);
 	assert_int_equal(q.quarantined, 0);
 	assert_int_equal(e.bufs_free, cli.bufs_free);
@@ -217,6 +230,7 @@ void script_accept(void)
 	assert_true(fd >= 0);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	assert_int_equal(tls_new(cli.server_ctx, fd, NULL, &cli.tls), 0);
+	cli.has_hello = false;
 }
 
 void script_turn(void)
@@ -266,6 +280,7 @@ bool script_read_hello(void)
 		return false;
 	if (frame_decode_hello(buf, sizeof(buf), &cli.hello, &why))
 		fail_msg("%s", why);
+	cli.has_hello = true;
 	return true;
 }
 
@@ -287,7 +302,7 @@ void script_default_grant(void)
 	g->psn = 0xbeef01;
 	g->message_bytes = 4096;
 	g->credits = 4;
-	g->features = cli.cfg.region ? FRAME_FEATURE_REGION : 0;
+	g->features = cli.hello.features;
 	assert_int_equal(addr_parse("127.0.0.1", 7472, &g->rdma), 0);
 	g->expires_ms = 30000;
 	if (cli.cfg.region) {
@@ -301,6 +316,8 @@ void script_grant(void)
 {
 	uint8_t buf[FRAME_GRANT_BYTES];
 
+	if (cli.grant.features & FRAME_FEATURE_TICKET)
+		assert_int_equal(tls_send_ticket(cli.tls), 0);
 	script_send(buf, frame_encode_grant(&cli.grant, buf));
 	assert_int_equal(tls_export_key(cli.tls, AUTH_LABEL_CLIENT, cli.grant.session,
 					FRAME_SESSION_BYTES, cli.keys.client, AUTH_KEY_BYTES),
@@ -350,24 +367,21 @@ bool script_reply(struct client_conn *c, uint32_t bytes, uint64_t sequence)
 	return ok;
 }
 
-static void step(struct client_conn *c, enum client_state from)
+void client_trigger(struct client_conn *c, enum client_state state)
 {
 	uint8_t data[196];
 
-	switch ((int)from) {
+	switch ((int)state) {
 	case CLIENT_ST_TCP_CONNECT:
+		script_hang_up();
 		script_accept();
-		client_until(c->state != CLIENT_ST_TCP_CONNECT);
 		break;
 	case CLIENT_ST_TLS_HANDSHAKE:
 		script_handshake();
-		client_until(c->state != CLIENT_ST_TLS_HANDSHAKE);
-		assert_true(script_read_hello());
 		break;
 	case CLIENT_ST_PSN_EXCHANGE:
 		script_default_grant();
 		script_grant();
-		client_until(c->state != CLIENT_ST_PSN_EXCHANGE);
 		break;
 	case CLIENT_ST_ADDR_RESOLVE:
 		fake_cm_event(c->rc.id, RDMA_CM_EVENT_ADDR_RESOLVED, 0, 0, NULL, 0);
@@ -387,15 +401,32 @@ static void step(struct client_conn *c, enum client_state from)
 	}
 }
 
+static void hear_hello(const struct client_conn *c)
+{
+	if (c->state == CLIENT_ST_PSN_EXCHANGE && !cli.has_hello)
+		assert_true(script_read_hello());
+}
+
+void client_drive(struct client_conn *c, enum client_state state)
+{
+	hear_hello(c);
+	while (c->state < state) {
+		enum client_state before = c->state;
+
+		client_trigger(c, before);
+		client_until(c->state != before);
+		hear_hello(c);
+	}
+	assert_int_equal(c->state, state);
+}
+
 struct client_conn *client_at(enum client_state state)
 {
 	struct client_conn *c = client_connect(cli.ctx, clock_now_ns(), NULL);
 
 	assert_non_null(c);
-	for (enum client_state st = CLIENT_ST_TCP_CONNECT; st < state; st++) {
-		assert_int_equal(c->state, st);
-		step(c, st);
-	}
-	assert_int_equal(c->state, state);
+	if (cli.session)
+		client_use_session(c, cli.session);
+	client_drive(c, state);
 	return c;
 }

@@ -24,6 +24,9 @@ struct client_rig {
 	struct fail fail;
 	struct client_conn *closed_conn;
 	char refuse_text[FRAME_REFUSE_TEXT_MAX + 1];
+	/* Asked before each stage but the first; NULL: the context has no such callback. */
+	bool (*may_enter)(struct client_conn *c, enum stage stage);
+	struct tls_session **session;	/* of the connections that client_at makes; NULL: none */
 	/* called besides; may be NULL */
 	void (*on_live)(struct client_conn *c);
 	void (*on_message)(struct client_conn *c);
@@ -35,6 +38,7 @@ struct client_rig {
 	struct tls_ctx *server_ctx;
 	struct tls *tls;
 	struct frame_hello hello;
+	bool has_hello;		/* of this TLS connection */
 	struct frame_grant grant;
 	struct auth_keys keys;
 	uint32_t server_qpn;
@@ -73,7 +77,7 @@ void script_handshake(void);	/* until both sides are done */
 bool script_read_hello(void);	/* into cli.hello; false if the client closed */
 void script_send(const void *bytes, size_t n);
 void script_default_grant(void);	/* fills cli.grant */
-void script_grant(void);	/* sends cli.grant, derives keys */
+void script_grant(void);	/* sends cli.grant, with a ticket if it says so, and derives keys */
 void script_hang_up(void);
 /* The private data of a right reply to the client's request. */
 void script_proof(struct client_conn *c, uint8_t data[196]);
@@ -81,7 +85,11 @@ void script_response(struct client_conn *c, const uint8_t *data, uint8_t bytes);
 /* A reply of `bytes` with this sequence arrives. */
 bool script_reply(struct client_conn *c, uint32_t bytes, uint64_t sequence);
 
-/* A new connection, taken as far as `state` (TCP_CONNECT to LIVE). */
+/* What the connection waits for in this state happens. */
+void client_trigger(struct client_conn *c, enum client_state state);
+/* Takes it as far as `state` (TCP_CONNECT to LIVE), from wherever it is. */
+void client_drive(struct client_conn *c, enum client_state state);
+/* A new connection, taken as far as `state`. */
 struct client_conn *client_at(enum client_state state);
 
 #endif

@@ -74,13 +74,19 @@ static int open_socket(struct addr *local)
 static void start_peer(struct peer *p, int fd)
 {
 	static uint32_t next = 0x100;
-	struct tls_config cfg = { .ca_file = srv.certs.ca };
+	struct tls_config cfg = { .ca_file = srv.certs.ca, .resume = srv.peers_resume };
 	char err[300];
 
+	if (srv.peers_certified) {
+		cfg.cert_file = srv.certs.client_cert;
+		cfg.key_file = srv.certs.client_key;
+	}
 	p->psn = p->qpn = next++;
 	if (tls_ctx_new(&cfg, &p->ctx, err, sizeof(err)))
 		fail_msg("%s", err);
 	assert_int_equal(tls_new(p->ctx, fd, "127.0.0.1", &p->tls), 0);
+	if (srv.offer)
+		tls_offer_session(p->tls, srv.offer);
 	p->rdma = p->local;
 	addr_set_port(&p->rdma, (uint16_t)(50000 + p->qpn % 1000));
 }

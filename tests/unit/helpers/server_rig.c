@@ -15,6 +15,7 @@
 #include "common/psn.h"
 #include "common/qp_pool.h"
 #include "common/region.h"
+#include "common/ticket_keys.h"
 #include "server/limits.h"
 #include "server/session.h"
 #include "tests/unit/fakes/fake_core.h"
@@ -78,11 +79,21 @@ int server_rig_init(void **state)
 	snprintf(c->key_path, sizeof(c->key_path), "%s", srv.certs.server_key);
 	snprintf(c->ca_path, sizeof(c->ca_path), "%s", srv.certs.ca);
 	srv.shard = NULL;
+	srv.peers_resume = srv.peers_certified = false;
+	srv.offer = NULL;
 	return addr_parse("127.0.0.1", 0, &c->addr);
+}
+
+static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	(void)loop;
+	(void)w;
+	(void)revents;
 }
 
 void server_rig_start(void)
 {
+	struct ticket_seed seed;
 	struct dev dev;
 	char err[400] = "";
 	struct ep_counts e;
@@ -93,15 +104,20 @@ void server_rig_start(void)
 	srv.server.shards = srv.shards;
 	srv.server.n_shards = 1;
 	srv.server.started_ns = clock_now_ns();
+	assert_int_equal(ticket_seed_new(srv.server.started_ns, srv.cfg.ticket_rotation_ns, &seed), 0);
+	srv.server.tickets = srv.cfg.tls_resume ? &seed : NULL;
 	assert_int_equal(psn_registry_new(&srv.server.psns), 0);
 	if (limits_derive(&srv.cfg, &dev, err, sizeof(err)) ||
 	    shard_new(&srv.server, 0, &srv.shard, err, sizeof(err)))
 		fail_msg("%s", err);
+	srv.server.tickets = NULL;
 	srv.shards[0] = srv.shard;
 	assert_int_equal(shard_start(srv.shard), 0);
 	ep_get_counts(srv.shard->ep, &e);
 	srv.bufs_posted = e.bufs_posted;
 	srv.bufs_free = e.bufs_free;
+	ev_timer_init(&srv.tick, on_tick, 0.02, 0.02);
+	ev_timer_start(srv.shard->loop, &srv.tick);
 	server_turn();
 }
 
@@ -132,6 +148,12 @@ void server_turns(int n)
 void server_wait(void)
 {
 	ev_run(srv.shard->loop, EVRUN_ONCE);
+}
+
+void server_rest(uint64_t ns)
+{
+	while (qp_pool_maintain(srv.shard->qps, clock_now_ns() + ns, 1000))
+		;
 }
 
 void server_expire(struct conn *c)
@@ -182,7 +204,7 @@ void server_assert_all_back(void)
 	struct ep_counts e;
 
 	server_turns(3);
-	qp_pool_maintain(s->qps, clock_now_ns() + 60 * NS_PER_S, 1000);
+	server_rest(60 * NS_PER_S);
 	qp_pool_get_counts(s->qps, &q);
 	ep_get_counts(s->ep, &e);
 	assert_int_equal(server_n(CONN_ST_FREE), s->cfg->shard_conns);

@@ -14,13 +14,19 @@
 
 struct rdma_cm_id;
 struct tls;
+struct tls_session;
 
 struct server_rig {
 	struct certs certs;
 	struct server_config cfg;
 	struct server server;
 	struct shard *shard, *shards[1];
+	ev_timer tick;		/* bounds every wait: 20 ms */
 	uint32_t bufs_posted, bufs_free;	/* when it was started */
+	/* of peers to come */
+	bool peers_resume;	/* they keep TLS sessions */
+	bool peers_certified;	/* they show a certificate */
+	struct tls_session *offer;	/* they offer this one; the test's; NULL: none */
 };
 extern struct server_rig srv;
 
@@ -35,13 +41,15 @@ int server_rig_stop(void **state);
 
 void server_turn(void);
 void server_turns(int n);
-void server_wait(void);	/* for an event; at most until the shard's housekeeping, 20 ms */
+void server_wait(void);	/* for an event; at most 20 ms */
 #define server_until(condition) \
 	do { \
 		for (int turns_ = 0; turns_ < 200 && !(condition); turns_++) \
 			server_wait(); \
 		assert_true(condition); \
 	} while (0)
+/* As if this much time had passed for the queue pairs that rest. */
+void server_rest(uint64_t ns);
 /* As if the connection's deadline had passed, then a turn. */
 void server_expire(struct conn *c);
 /* The only connection in this state; fails the test unless there is exactly one. */

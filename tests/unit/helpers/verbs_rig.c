@@ -66,12 +66,22 @@ void verbs_rig_open(void)
 
 void verbs_rig_connect(struct ibv_qp *qp)
 {
-	static const enum ibv_qp_state states[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
+	static const struct {
+		enum ibv_qp_state state;
+		int mask;
+	} steps[] = {
+		{ IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
+		{ IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER },
+		{ IBV_QPS_RTS, IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+				       IBV_QP_MAX_QP_RD_ATOMIC },
+	};
 
-	for (size_t i = 0; i < N_ELEMENTS(states); i++) {
-		struct ibv_qp_attr attr = { .qp_state = states[i] };
+	for (size_t i = 0; i < N_ELEMENTS(steps); i++) {
+		struct ibv_qp_attr attr = { .qp_state = steps[i].state, .port_num = 1 };
 
-		assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+		if (steps[i].state > qp->state)
+			assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | steps[i].mask), 0);
 	}
 }
 
