@@ -18,7 +18,7 @@ LDLIBS_ALL := -lrdmacm -libverbs -lssl -lcrypto -lev -ljansson -lz -lm -pthread 
 COMMON := addr auth build_info cm dev ep fail fail_table frame hist hist_io latency_json log msg opts \
 	paths psn pump qp_pool rc region res ticket_keys tls
 CLIENT := boot conn control ctx data rdma resolve
-LOADGEN := churn config connect environment launch main memory pace payload progress ramp ramp_util report results \
+LOADGEN := churn config connect environment launch main memory pace payload progress ramp ramp_run ramp_util report results \
 	server_proc step step_json stop summary traffic verdict worker
 SERVER := boot config conn control echo limits main rdma session shard stats
 

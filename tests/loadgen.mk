@@ -7,6 +7,8 @@ LOADGEN_STEP := $(LOADGEN_FAIL) common/hist common/latency_json loadgen/step loa
 
 UNIT_test_loadgen_config := $(COMMON:%=common/%) $(LOADGEN_FAKES) loadgen/config
 UNIT_test_loadgen_environment := loadgen/environment
+UNIT_test_loadgen_memory := $(LOADGEN_STEP) loadgen/memory
+UNIT_test_loadgen_pace := $(LOADGEN_FAIL) loadgen/pace
 UNIT_test_loadgen_payload := loadgen/payload
 UNIT_test_loadgen_results := common/hist common/hist_io common/log common/paths loadgen/results
 UNIT_test_loadgen_server_proc := common/addr loadgen/server_proc
