@@ -192,6 +192,7 @@ void connect_begin(struct worker *w)
 
 void connect_go_on(struct worker *w)
 {
+	counter_set(&w->stats.through, 0);
 	connect_more(w);
 }
 
@@ -212,6 +213,7 @@ bool connect_may_enter(void *arg, struct client_conn *c, enum stage stage)
 	if (stage <= w->upto)
 		return true;
 	connect_set_state(w, wc, WCLIENT_PARKED);
+	counter_add(&w->stats.through, 1);
 	push(w, &w->parked, wc);
 	pace_on_success(&w->pace);
 	return false;

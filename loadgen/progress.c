@@ -32,7 +32,8 @@ static void connect_text(const struct ramp *r, char *text, size_t size)
 
 	text[0] = '\0';
 	if (r->phase == RAMP_CONNECT && r->cfg->phased)
-		snprintf(text, size, ", %s: %llu wait", stage_names[r->upto], (unsigned long long)RAMP_SUM(r, parked));
+		snprintf(text, size, ", %llu through %s", (unsigned long long)RAMP_SUM(r, through),
+			 stage_names[r->upto]);
 	else if (r->phase == RAMP_CONNECT && span_s > 0)
 		snprintf(text, size, ", %.0f connects/s", (double)RAMP_SUM(r, live) / span_s);
 	else if (r->cfg->churn_per_s && r->phase == RAMP_MEASURE)

@@ -64,7 +64,7 @@ static void reset_histograms(struct worker_stats *st)
 static void reset_step(struct worker *w, const struct worker_task *task)
 {
 	struct worker_stats *st = &w->stats;
-	counter *const of_step[] = { &st->started, &st->failed, &st->dropped, &st->retries, &st->messages,
+	counter *const of_step[] = { &st->started, &st->through, &st->failed, &st->dropped, &st->retries, &st->messages,
 		&st->messages_measured, &st->measure_start_ns, &st->measure_end_ns, &st->cycles,
 		&st->cycles_failed, &st->psn_verified, &st->fair_n, &st->fair_sum, &st->fair_squares,
 		&st->fair_min, &st->fair_max };

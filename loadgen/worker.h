@@ -45,7 +45,8 @@ enum handshake_kind { HANDSHAKE_FULL, HANDSHAKE_RESUMED, HANDSHAKE_N };
 /* Written by the worker, read by anybody. */
 struct worker_stats {
 	counter started, connecting, live, failed, dropped;
-	counter parked;		/* wait before the next stage */
+	counter parked;		/* wait before a stage */
+	counter through;	/* of those, the ones that are through the present stage */
 	counter waiting;	/* wait to be tried again */
 	counter leaving;	/* dropped ones that are not torn down yet */
 	counter away;		/* left on purpose, and not back yet */
