@@ -57,6 +57,29 @@ static void assert_hmac(uint32_t client_qpn, uint32_t server_qpn, const struct a
 	assert_memory_equal(out, expected, sizeof(out));
 }
 
+/* One that is kept remembers neither key nor text of the last time. */
+static void mac__kept_for_many__as_one_made_for_each(void **state)
+{
+	struct addr a = parsed("10.0.0.1", 1), z = parsed("fe80::1", 2);
+	struct auth_binding b = { .session = session, .client = &a, .server = &z };
+	uint8_t kept[AUTH_HMAC_BYTES], fresh[AUTH_HMAC_BYTES], last[AUTH_HMAC_BYTES] = { 0 };
+	struct auth_mac *m;
+
+	(void)state;
+	assert_int_equal(auth_mac_new(&m), 0);
+	for (unsigned i = 0; i < 20; i++) {
+		key[i % AUTH_KEY_BYTES] ^= (uint8_t)(i + 1);
+		b.client_qpn = i / 2;
+		assert_int_equal(auth_hmac(m, key, &b, kept), 0);
+		assert_int_equal(auth_hmac(NULL, key, &b, fresh), 0);
+		assert_memory_equal(kept, fresh, sizeof(kept));
+		assert_memory_not_equal(kept, last, sizeof(kept));
+		memcpy(last, kept, sizeof(last));
+	}
+	auth_mac_free(m);
+	auth_mac_free(NULL);
+}
+
 static void hmac__known_binding__as_computed_elsewhere(void **state)
 {
 	struct addr c4 = parsed("10.0.0.1", 50000), s4 = parsed("10.0.0.2", 7472);
@@ -266,6 +289,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hmac__known_binding__as_computed_elsewhere),
 		cmocka_unit_test(hmac__any_input_changed__another),
+		cmocka_unit_test_setup(mac__kept_for_many__as_one_made_for_each, set_up),
 		cmocka_unit_test(compare__one_bit_anywhere__not_equal),
 		cmocka_unit_test(wipe__keys__all_zero),
 		cmocka_unit_test(random__two_draws__differ),

@@ -191,6 +191,7 @@ static void response__right_proof__agreed_psns_and_first_message(void **state)
 	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.rq_psn, cli.grant.psn);
 	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTS)->attr.sq_psn, c->psn);
 	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTS)->attr.max_rd_atomic, 1);
+	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.max_dest_rd_atomic, 0);
 	assert_int_equal(c->cm_psn, 0xc0ffee);
 	/* Remote write for the server's liveness probe, which carries nothing; no remote read. */
 	assert_int_equal(fake_modified_to(qpn, IBV_QPS_INIT)->attr.qp_access_flags, 0);

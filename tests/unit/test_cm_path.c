@@ -151,6 +151,27 @@ static void program_qp__reads_in_flight__never_more_than_offered(void **state)
 	}
 }
 
+/* A server lets its clients read and reads nothing of theirs. */
+static void program_qp__reads_of_either_side__each_its_own_limit(void **state)
+{
+	struct ibv_qp *qp = a_qp();
+	struct cm_path path = a_path();
+	struct cm_qp_param p = psns;
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+
+	(void)state;
+	p.reads = 2;
+	assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
+	assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_RTR)->attr.max_dest_rd_atomic, 2);
+	assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_RTS)->attr.max_rd_atomic, 0);
+	assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
+	p.reads = 0;
+	p.own_reads = 3;
+	assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
+	assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_RTR)->attr.max_dest_rd_atomic, 0);
+	assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_RTS)->attr.max_rd_atomic, 3);
+}
+
 static void program_qp__psns_read_back_differently__ebadmsg(void **state)
 {
 	struct ibv_qp *qp = a_qp();
@@ -371,6 +392,7 @@ int main(void)
 		PATH_TEST(program_qp__plain__own_psns_and_timers),
 		PATH_TEST(program_qp__access_flags__only_what_was_granted),
 		PATH_TEST(program_qp__reads_in_flight__never_more_than_offered),
+		PATH_TEST(program_qp__reads_of_either_side__each_its_own_limit),
 		PATH_TEST(program_qp__psns_read_back_differently__ebadmsg),
 		PATH_TEST(program_qp__every_call_fails_in_turn__errno),
 		PATH_TEST(program_qp__in_init_already__two_transitions_and_the_cm_not_asked),

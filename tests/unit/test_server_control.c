@@ -82,6 +82,7 @@ static void control__stats_and_info__reports_of_the_server(void **state)
 	json_decref(o);
 	o = ask_json(&p, CONTROL_INFO);
 	assert_int_equal(number(o, "config", NULL, "max_clients"), 4);
+	assert_int_equal(number(o, "config", NULL, "max_handshakes"), 16);
 	assert_int_equal(json_integer_value(json_object_get(o, "wire_version")), 1);
 	json_decref(o);
 	peer_close(&p);

@@ -115,6 +115,7 @@ static void request__with_region__window_bound_before_the_accept(void **state)
 	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.qp_access_flags,
 			 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
 	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.max_dest_rd_atomic, 1);
+	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTS)->attr.max_rd_atomic, 0);
 	assert_int_equal(fake_cm_last(FAKE_CM_ACCEPT)->param.responder_resources, 1);
 }
 

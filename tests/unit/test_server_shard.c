@@ -351,6 +351,41 @@ static void housekeeping__quarantine__woken_when_it_ends(void **state)
 	assert_false(is_due());
 }
 
+/* What is due later does not hold up what is due now. */
+static void housekeeping__asleep_until_a_quarantine_ends__woken_for_a_new_client(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&p, 0);
+	settle();
+	trim();
+	leave(&p);
+	assert_true(due_in_s() > 4.);
+	peer_get_grant(&p, 0);
+	assert_true(due_in_s() <= 0.021);
+	settle();
+	assert_int_equal(pool().free, 4 + 1);
+	/* And the quarantine is not forgotten. */
+	assert_true(due_in_s() > 4.);
+}
+
+static void housekeeping__asleep_until_a_quarantine_ends__woken_to_drain(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&p, 0);
+	settle();
+	leave(&p);
+	assert_true(due_in_s() > 1.);
+	shard_wake(srv.shard);
+	server_turns(2);
+	assert_true(due_in_s() <= 0.021);
+}
+
 static void housekeeping__with_region__rests_and_is_not_recycled(void **state)
 {
 	struct peer p;
@@ -411,9 +446,9 @@ static void four_of_five_rest(void)
 	assert_int_equal(qp_pool_available(srv.shard->qps), 1);
 }
 
-static void assert_busy(void)
+static void assert_refused(enum refuse_code code, const char *word)
 {
-	uint64_t before = server_refused(REFUSE_BUSY);
+	uint64_t before = server_refused(code);
 	uint32_t psns = psn_in_use(srv.server.psns), admitted = srv.server.admitted,
 		 credits = srv.shard->credits_granted;
 	struct peer p;
@@ -422,14 +457,20 @@ static void assert_busy(void)
 	assert_true(peer_handshake(&p));
 	peer_hello(&p, 0);
 	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
-	assert_int_equal(p.refuse.code, REFUSE_BUSY);
-	assert_non_null(strstr(p.refuse.text, "queue pairs"));
-	assert_int_equal(server_refused(REFUSE_BUSY), before + 1);
-	/* It took nothing. */
+	assert_int_equal(p.refuse.code, code);
+	if (!strstr(p.refuse.text, word))
+		fail_msg("'%s' does not say '%s'", p.refuse.text, word);
+	assert_int_equal(server_refused(code), before + 1);
+	peer_close(&p);
+	/* It holds nothing afterwards. */
 	assert_int_equal(psn_in_use(srv.server.psns), psns);
 	assert_int_equal(srv.server.admitted, admitted);
 	assert_int_equal(srv.shard->credits_granted, credits);
-	peer_close(&p);
+}
+
+static void assert_busy(void)
+{
+	assert_refused(REFUSE_BUSY, "queue pairs");
 }
 
 static void hello__queue_pairs_rest_or_are_promised__busy_until_they_have_rested(void **state)
@@ -495,6 +536,27 @@ static void hello__promised_in_an_unwritten_grant__busy(void **state)
 	server_assert_all_back();
 }
 
+/* Those that are leaving still count as clients; who comes meanwhile is told to try again. */
+static void hello__all_clients_connected__full_or_busy_while_one_leaves(void **state)
+{
+	struct peer p[4], next;
+	struct conn *c;
+
+	(void)state;
+	server_rig_start();
+	for (int i = 0; i < 4; i++)
+		peer_go_live(&p[i], 0);
+	assert_refused(REFUSE_FULL, "--max-clients");
+	c = p[2].id->context;
+	conn_close(c, CLOSE_DRAINING);
+	server_turns(3);
+	assert_int_equal(c->state, CONN_ST_CLOSING);
+	assert_refused(REFUSE_BUSY, "leaving");
+	leave(&p[2]);
+	peer_get_grant(&next, 0);
+	assert_refused(REFUSE_FULL, "--max-clients");
+}
+
 /* The promise could not be kept after all: the peer is told to come again, and it is nobody's fault. */
 static void request__pool_exhausted__rejected_as_busy(void **state)
 {
@@ -543,12 +605,15 @@ int main(void)
 		SHARD_TEST(housekeeping__nothing_due__sleeps),
 		SHARD_TEST(housekeeping__client_granted__a_queue_pair_made_ahead),
 		SHARD_TEST(housekeeping__quarantine__woken_when_it_ends),
+		SHARD_TEST(housekeeping__asleep_until_a_quarantine_ends__woken_for_a_new_client),
+		SHARD_TEST(housekeeping__asleep_until_a_quarantine_ends__woken_to_drain),
 		SHARD_TEST(housekeeping__with_region__rests_and_is_not_recycled),
 		SHARD_TEST(queue_pairs__link_is_ethernet__programmed_ahead),
 		SHARD_TEST(queue_pairs__other_link__left_to_the_cm),
 		SHARD_TEST(hello__queue_pairs_rest_or_are_promised__busy_until_they_have_rested),
 		SHARD_TEST(hello__promise_given_up__the_next_may_have_it),
 		SHARD_TEST(hello__promised_in_an_unwritten_grant__busy),
+		SHARD_TEST(hello__all_clients_connected__full_or_busy_while_one_leaves),
 		SHARD_TEST(request__pool_exhausted__rejected_as_busy),
 	};
 
