@@ -70,7 +70,6 @@ void client_restart_deadline(struct client_conn *c)
 
 void client_set_state(struct client_conn *c, enum client_state to)
 {
-
 	assert(client_edge_is_legal(c->state, to));
 	log_debug("conn %u: %s -> %s", c->index, client_state_names[c->state], client_state_names[to]);
 	c->state = to;
@@ -83,6 +82,11 @@ void client_stage_done(struct client_conn *c, enum stage stage)
 
 	c->stage_ns[stage] += now - c->stage_start_ns;
 	c->stage_start_ns = now;
+}
+
+static bool is_over(const struct client_conn *c)
+{
+	return c->state == CLIENT_ST_CLOSING || c->state == CLIENT_ST_DEAD || c->state == CLIENT_ST_FREE;
 }
 
 static void start_stage(struct client_conn *c, enum stage stage)
@@ -105,14 +109,15 @@ static void start_stage(struct client_conn *c, enum stage stage)
 void client_enter(struct client_conn *c, enum stage stage)
 {
 	const struct client_ops *ops = c->ctx->ops;
+	bool may = !ops->may_enter || ops->may_enter(c->ctx->arg, c, stage);
 
-	if (!ops->may_enter || ops->may_enter(c->ctx->arg, c, stage)) {
+	/* The user may have closed it. */
+	if (is_over(c))
+		return;
+	if (may) {
 		start_stage(c, stage);
 		return;
 	}
-	/* The user may have closed it. */
-	if (c->state == CLIENT_ST_CLOSING || c->state == CLIENT_ST_DEAD)
-		return;
 	c->parked = stage;
 	ev_timer_stop(c->ctx->loop, &c->deadline);
 	if (c->tls || c->fd >= 0)
@@ -124,7 +129,7 @@ void client_go_on(struct client_conn *c)
 	enum stage stage = c->parked;
 	uint64_t now = clock_now_ns();
 
-	if (stage == STAGE_TIMED || c->state == CLIENT_ST_CLOSING || c->state == CLIENT_ST_DEAD)
+	if (stage == STAGE_TIMED || is_over(c))
 		return;
 	c->parked = STAGE_TIMED;
 	c->parked_ns += now - c->stage_start_ns;
@@ -184,11 +189,6 @@ static void begin_close(struct client_conn *c)
 		c->cm_connected = false;
 	rc_drain(&c->rc);
 	client_try_finish(c);
-}
-
-static bool is_over(const struct client_conn *c)
-{
-	return c->state == CLIENT_ST_CLOSING || c->state == CLIENT_ST_DEAD || c->state == CLIENT_ST_FREE;
 }
 
 void client_close(struct client_conn *c)

@@ -273,7 +273,7 @@ static void judge_surplus(struct qp_pool *p, uint64_t now_ns)
 {
 	if (now_ns < p->window_end_ns)
 		return;
-	p->surplus = p->window_end_ns && p->free_low > wanted(p) ? p->free_low - wanted(p) : 0;
+	p->surplus = p->free_low > wanted(p) ? p->free_low - wanted(p) : 0;
 	p->window_end_ns = now_ns + TRIM_WINDOW_NS;
 	p->free_low = p->counts.free;
 }

@@ -67,16 +67,16 @@ static int step(struct ticket_ring *r)
 
 	if (!ret)
 		ret = derive_key(next, &key);
-	if (ret)
-		return ret;
-	memcpy(r->chain, next, sizeof(r->chain));
-	r->previous = r->current;
-	r->has_previous = true;
-	r->current = key;
-	r->epoch++;
+	if (!ret) {
+		memcpy(r->chain, next, sizeof(r->chain));
+		r->previous = r->current;
+		r->has_previous = true;
+		r->current = key;
+		r->epoch++;
+	}
 	OPENSSL_cleanse(next, sizeof(next));
 	OPENSSL_cleanse(&key, sizeof(key));
-	return 0;
+	return ret;
 }
 
 /* Brings the ring to the epoch of now. */

@@ -173,14 +173,15 @@ static int configure_tickets(struct tls_ctx *ctx, const struct tls_config *cfg)
 	return SSL_CTX_set_tlsext_ticket_key_evp_cb(c, on_ticket) == 1 ? 0 : -EINVAL;
 }
 
-/* Client: a ticket arrived. 1: the session is ours now. */
+/* Client: a ticket arrived. What is kept is a copy, because OpenSSL makes the session of a connection that ends
+ * without a goodbye not resumable. 0: the original stays OpenSSL's. */
 static int on_new_session(SSL *ssl, SSL_SESSION *session)
 {
 	struct tls *t = SSL_get_app_data(ssl);
 
 	SSL_SESSION_free(t->session);
-	t->session = session;
-	return 1;
+	t->session = SSL_SESSION_dup(session);
+	return 0;
 }
 
 static int configure(struct tls_ctx *ctx, const struct tls_config *cfg)
@@ -231,7 +232,8 @@ int tls_ctx_new(const struct tls_config *cfg, struct tls_ctx **out, char *err, s
 	}
 	ret = configure(ctx, cfg);
 	if (ret) {
-		snprintf(err, err_size, "this OpenSSL library cannot do TLS 1.3 with X25519 or P-256");
+		if (ret != -ENOMEM)
+			snprintf(err, err_size, "this OpenSSL library cannot do TLS 1.3 with X25519 or P-256");
 		goto err_free;
 	}
 	ret = load_files(ctx->ssl_ctx, cfg, err, err_size);
@@ -335,9 +337,14 @@ int tls_send_ticket(struct tls *t)
 
 void tls_offer_session(struct tls *t, struct tls_session *s)
 {
+	/* OpenSSL makes a session that was resumed not resumable, so that its ticket is used once (RFC 8446, C.4);
+	 * but a client that was refused then, and got no new ticket, is to come back with this one. */
+	SSL_SESSION *copy = SSL_SESSION_dup((SSL_SESSION *)s);
+
 	/* One that cannot be offered any more makes it a full handshake. */
-	if (SSL_set_session(t->ssl, (SSL_SESSION *)s) != 1)
+	if (!copy || SSL_set_session(t->ssl, copy) != 1)
 		ERR_clear_error();
+	SSL_SESSION_free(copy);
 }
 
 struct tls_session *tls_take_session(struct tls *t)

@@ -132,11 +132,14 @@ static enum refuse_code take_psns(struct conn *c, uint32_t client_psn, const cha
 	return 0;
 }
 
-/* What a server with no room says: `busy` while clients are leaving, for then there will be some soon. */
+/* What a server with no room says: `busy` while clients are leaving, of this shard or another, for then there
+ * will be some soon. */
 static enum refuse_code no_room(const struct shard *s, const char *full, const char **why)
 {
 	bool leaving = s->lists[CONN_ST_CLOSING].n > 0;
 
+	for (uint32_t i = 0; i < s->server->n_shards && !leaving; i++)
+		leaving = counter_get(&s->server->shards[i]->stats.closing) > 0;
 	*why = leaving ? "clients are still leaving: try again" : full;
 	return leaving ? REFUSE_BUSY : REFUSE_FULL;
 }
@@ -246,6 +249,8 @@ static void on_hello(struct conn *c)
 	/* Not having one costs the client a full handshake the next time, no more. */
 	if ((g.features & FRAME_FEATURE_TICKET) && tls_send_ticket(c->tls) == 0)
 		counter_add(&c->shard->stats.tickets, 1);
+	else
+		g.features &= (uint16_t)~FRAME_FEATURE_TICKET;
 	memcpy(g.session, c->session, sizeof(g.session));
 	c->out_n = (uint32_t)frame_encode_grant(&g, c->out);
 	conn_set_state(c, CONN_ST_GRANT);

@@ -159,13 +159,16 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 	shard_publish(s);
 }
 
-/* Sets the timer to when the pool or the drain wants something, so that an idle shard sleeps. */
+/* Sets the timer to when the pool, the drain or accepting wants something, so that an idle shard sleeps. */
 static void schedule_housekeeping(struct shard *s)
 {
 	uint64_t now = clock_now_ns(), idle_ns, due_ns;
 
 	qp_pool_expect(s->qps, session_count(s->sessions));
 	idle_ns = s->drain_deadline_ns ? 0 : qp_pool_idle_ns(s->qps, now);
+	/* The turn after the timer accepts again. */
+	if (s->accept_not_before_ns)
+		idle_ns = MIN(idle_ns, s->accept_not_before_ns > now ? s->accept_not_before_ns - now : 0);
 	if (idle_ns == UINT64_MAX)
 		return;
 	due_ns = now + MAX(idle_ns, HOUSEKEEPING_NS);
@@ -216,13 +219,13 @@ static void on_probe(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct shard *s = w->data;
 	uint64_t slices = MAX(s->cfg->probe_interval_ns / probe_slice_ns(s->cfg), 1);
-	uint32_t n = (uint32_t)((s->cfg->shard_conns + slices - 1) / slices);
+	uint32_t upto = (uint32_t)(++s->probe_slice * s->cfg->shard_conns / slices);
 
 	(void)revents;
-	for (uint32_t i = 0; i < n; i++) {
+	for (; s->probe_next < upto; s->probe_next++)
 		probe_one(s, &s->conns[s->probe_next]);
-		s->probe_next = s->probe_next + 1 < s->cfg->shard_conns ? s->probe_next + 1 : 0;
-	}
+	if (s->probe_slice >= slices)
+		s->probe_slice = s->probe_next = 0;
 	ev_timer_again(loop, w);
 }
 

@@ -84,6 +84,7 @@ struct shard {
 	struct conn_list lists[CONN_ST_N];
 	struct session_table *sessions;
 	struct psn_pair *resting;	/* by QP slot: PSNs that rest with it */
+	uint64_t probe_slice;		/* slices of the probe interval that are over */
 	uint32_t probe_next;		/* index of the connection the liveness probe looks at next */
 	uint32_t credits_granted;
 	uint32_t credit_holders;	/* connections that have some of them, closing ones among them */

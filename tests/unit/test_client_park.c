@@ -292,6 +292,25 @@ static void close__while_parked__told_once_and_cannot_go_on(void **state)
 	}
 }
 
+static void push_on(struct client_conn *c)
+{
+	client_go_on(c);
+}
+
+static void go_on__inside_on_closed__nothing(void **state)
+{
+	struct client_conn *c;
+
+	(void)state;
+	cli.on_closed = push_on;
+	client_rig_start();
+	c = parked_at(2);
+	client_close(c);
+	client_until(cli.closed);
+	assert_int_equal(c->state, CLIENT_ST_FREE);
+	client_assert_all_back();
+}
+
 static void fail__while_parked__told_with_its_stage(void **state)
 {
 	static const enum stage at[] = {
@@ -343,22 +362,26 @@ static void server_hangs_up__parked_before_the_exchange__seen_when_it_goes_on(vo
 }
 
 static enum stage close_at;
+static bool go_on_closed;
 
-static bool close_and_park(struct client_conn *c, enum stage stage)
+static bool close_it_there(struct client_conn *c, enum stage stage)
 {
 	if (stage == close_at)
 		client_close(c);
-	return stage != close_at;
+	return stage != close_at || go_on_closed;
 }
 
+/* Whatever is answered. */
 static void close__inside_may_enter__over(void **state)
 {
-	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
+	for (size_t k = 0; k < 2 * N_ELEMENTS(stops); k++) {
+		size_t i = k / 2;
 		enum client_state before = stops[i].stage == STAGE_RDMA_CONNECT ? CLIENT_ST_ROUTE_RESOLVE :
 					   stops[i].during;
 		struct client_conn *c;
 
-		cli.may_enter = close_and_park;
+		cli.may_enter = close_it_there;
+		go_on_closed = k % 2;
 		close_at = stops[i].stage;
 		client_rig_start();
 		c = client_at(before);
@@ -529,6 +552,7 @@ int main(void)
 		PARK_TEST(go_on__twice__once),
 		PARK_TEST(go_on__from_inside_the_others_may_enter__both_go_on),
 		PARK_TEST(close__while_parked__told_once_and_cannot_go_on),
+		PARK_TEST(go_on__inside_on_closed__nothing),
 		PARK_TEST(fail__while_parked__told_with_its_stage),
 		PARK_TEST(server_leaves__parked_before_the_first_message__closed),
 		PARK_TEST(server_hangs_up__parked_before_the_exchange__seen_when_it_goes_on),

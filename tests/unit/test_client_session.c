@@ -240,7 +240,10 @@ static void session__refused__still_the_users(void **state)
 	client_assert_failed(STAGE_PSN_EXCHANGE, FAIL_REFUSED, REFUSE_BUSY);
 	assert_ptr_equal(kept, before);
 	cli.closed = 0;
-	end(client_at(CLIENT_ST_LIVE));
+	/* Who is told to come again may do so cheaply. */
+	c = client_at(CLIENT_ST_LIVE);
+	assert_true(c->resumed);
+	end(c);
 	assert_ptr_not_equal(kept, before);
 }
 

@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/auth.h"
 #include "common/clock.h"
@@ -171,6 +173,33 @@ static void probe__several_clients__each_once_in_an_interval(void **state)
 	assert_int_equal(probes(), 4);
 	for (conn = srv.shard->lists[CONN_ST_LIVE].first; conn; conn = conn->next)
 		assert_true(conn->rc.special_busy);
+}
+
+/* However many connection objects there are. */
+static void probe__any_number_of_objects__each_once_in_an_interval(void **state)
+{
+	static const uint64_t handshakes[] = { 1, 16, 45, 100, 512 };
+
+	for (size_t i = 0; i < N_ELEMENTS(handshakes); i++) {
+		struct peer p[4];
+		unsigned looks = 0;
+
+		srv.cfg.max_handshakes = handshakes[i];
+		start_without_probe();
+		for (int k = 0; k < 4; k++)
+			peer_go_live(&p[k], 0);
+		for (int slice = 0; slice < 2 * SLICES; slice++) {
+			for (int k = 0; k < 4; k++)
+				((struct conn *)p[k].id->context)->heard = true;
+			probe_slice();
+			for (int k = 0; k < 4; k++)
+				looks += !((struct conn *)p[k].id->context)->heard;
+			if (slice % SLICES == SLICES - 1)
+				assert_int_equal(looks, 4 * (slice / SLICES + 1));
+		}
+		server_rig_stop(state);
+		assert_int_equal(set_up(state), 0);
+	}
 }
 
 static void probe__not_connected_or_closing__left_alone(void **state)
@@ -386,6 +415,34 @@ static void housekeeping__asleep_until_a_quarantine_ends__woken_to_drain(void **
 	assert_true(due_in_s() <= 0.021);
 }
 
+/* Nobody else wakes an idle shard to look whether there are descriptors again. */
+static void housekeeping__out_of_descriptors__woken_to_accept_again(void **state)
+{
+	struct rlimit old, none = { 0 };
+	struct addr server;
+	int fd;
+
+	(void)state;
+	server_rig_start();
+	server_turns(2);
+	assert_false(is_due());
+	server = srv.cfg.addr;
+	addr_set_port(&server, srv.server.tls_port);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&server.ss, server.len), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none.rlim_max = old.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	for (int i = 0; i < 200 && !srv.shard->accept_paused; i++)
+		server_wait();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_true(srv.shard->accept_paused);
+	server_turn();
+	assert_true(due_in_s() <= 0.101);
+	server_until(server_n(CONN_ST_TLS_ACCEPT) == 1);
+	close(fd);
+}
+
 static void housekeeping__with_region__rests_and_is_not_recycled(void **state)
 {
 	struct peer p;
@@ -599,6 +656,7 @@ int main(void)
 		SHARD_TEST(probe__still_under_way_after_an_interval__dropped),
 		SHARD_TEST(probe__client_that_talks__left_alone),
 		SHARD_TEST(probe__several_clients__each_once_in_an_interval),
+		SHARD_TEST(probe__any_number_of_objects__each_once_in_an_interval),
 		SHARD_TEST(probe__not_connected_or_closing__left_alone),
 		SHARD_TEST(probe__timer__a_slice_of_the_interval),
 		SHARD_TEST(probe__short_interval__all_looked_at_in_it),
@@ -607,6 +665,7 @@ int main(void)
 		SHARD_TEST(housekeeping__quarantine__woken_when_it_ends),
 		SHARD_TEST(housekeeping__asleep_until_a_quarantine_ends__woken_for_a_new_client),
 		SHARD_TEST(housekeeping__asleep_until_a_quarantine_ends__woken_to_drain),
+		SHARD_TEST(housekeeping__out_of_descriptors__woken_to_accept_again),
 		SHARD_TEST(housekeeping__with_region__rests_and_is_not_recycled),
 		SHARD_TEST(queue_pairs__link_is_ethernet__programmed_ahead),
 		SHARD_TEST(queue_pairs__other_link__left_to_the_cm),
