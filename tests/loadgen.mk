@@ -13,5 +13,6 @@ UNIT_test_loadgen_payload := loadgen/payload
 UNIT_test_loadgen_results := common/hist common/hist_io common/log common/paths loadgen/results
 UNIT_test_loadgen_server_proc := common/addr loadgen/server_proc
 UNIT_test_loadgen_step := $(LOADGEN_STEP)
+UNIT_test_loadgen_step_share := $(LOADGEN_STEP)
 UNIT_test_loadgen_stop := $(LOADGEN_STEP) loadgen/stop
 UNIT_test_loadgen_verdict := $(LOADGEN_STEP) loadgen/verdict
