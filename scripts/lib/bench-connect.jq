@@ -59,7 +59,7 @@ def tidy: . * 1000 | round / 1000;
 
 def wall_us($n): (.connect_wall_s | positive("connect_wall_s")) * 1000000 / $n | tidy;
 
-# From run.json: the first repetition has full handshakes, the second resumed ones and a warm pool of queue pairs.
+# From run.json: the first repetition has full handshakes, the second resumed ones.
 def full_side($n):
   steps(2)[0] | step_held($n) |
   if .handshakes.resumed > 0 then error("\(.handshakes.resumed) handshakes were resumed")
@@ -71,7 +71,7 @@ def resumed_side($n):
   else { us_per_connection: wall_us($n) } end;
 
 def rdma_side($n):
-  steps(2)[1] | step_held($n) | .phase_ns_per_connection // error("no phase_ns_per_connection") |
+  steps(1)[0] | step_held($n) | .phase_ns_per_connection // error("no phase_ns_per_connection") |
   { addr_resolve, route_resolve, qp_setup, rdma_connect } |
   with_entries(.value |= (positive("a phase's time") / 1000 | tidy)) |
   { us_per_connection: (add | tidy), phases_us: . };

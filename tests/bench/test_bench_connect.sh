@@ -163,9 +163,9 @@ from_json "a failed side has no figure, and no ratio" '["failed",["resumed","cmt
     '[.status, [.failures[].side], (.counts[0].ratios[].median), .counts[0].us_per_connection.full.median,
       (.failures[0].why == "19 of 20 handshakes were resumed")]'
 
-# The probe, one in the first pair, one in the second.
+# The probe, two in the first pair, and the first in the second.
 reset 0
-echo 3 >"$tmp/hang"
+echo 4 >"$tmp/hang"
 start interrupted "${bench[@]}" --pairs 2
 wait_until 20 test -s "$tmp/hanging"
 kill -INT "${pid[interrupted]}"
