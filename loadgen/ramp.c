@@ -339,6 +339,8 @@ static void on_phase_deadline(struct ramp *r)
 	case RAMP_DRAIN:
 		if (!ramp_all_done(r)) {
 			r->step->stuck = true;
+			/* Who is away does not come back any more. */
+			r->step->connected_held = (uint32_t)RAMP_SUM(r, live);
 			ramp_order_all(r, ORDER_ABANDON);
 		}
 		ramp_enter(r, RAMP_DISCONNECT);
