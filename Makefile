@@ -20,7 +20,7 @@ COMMON := addr auth build_info cm dev ep fail fail_table frame hist hist_io late
 CLIENT := boot conn control ctx data rdma resolve
 LOADGEN := churn config connect environment launch main memory pace payload progress ramp ramp_run ramp_util report results \
 	server_proc step step_json stop summary traffic verdict worker
-SERVER := boot config conn control echo limits main rdma session shard stats
+SERVER := boot config conn control echo limits main probe rdma session shard stats
 
 COMMON_O := $(COMMON:%=$(B)/common/%.o)
 CLIENT_O := $(CLIENT:%=$(B)/client/%.o)

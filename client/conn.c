@@ -236,7 +236,8 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
 	struct client_conn *c;
 	uint32_t index;
 
-	if (ctx->n_free == 0)
+	/* Without a queue pair at the end of it, a session would be asked for in vain. */
+	if (ctx->n_free == 0 || qp_pool_available(ctx->qps) <= ctx->demand)
 		return NULL;
 	index = ctx->free_conns[--ctx->n_free];
 	c = &ctx->conns[index];

@@ -71,7 +71,7 @@ enum client_state {
 	CLIENT_ST_PSN_EXCHANGE,		/* HELLO sent, waits for GRANT or REFUSE */
 	CLIENT_ST_ADDR_RESOLVE,		/* TLS is closed; owns the CM id */
 	CLIENT_ST_ROUTE_RESOLVE,
-	CLIENT_ST_RDMA_CONNECT,		/* REQ sent; owns a QP too */
+	CLIENT_ST_RDMA_CONNECT,		/* takes a QP, then sends REQ and waits for the answer */
 	CLIENT_ST_FIRST_REPLY,		/* connected, first message sent */
 	CLIENT_ST_LIVE,			/* no deadline: the user's */
 	CLIENT_ST_CLOSING,		/* waits for flushes and the CM */
@@ -154,7 +154,7 @@ int client_ctx_new(const struct client_config *cfg, const struct client_ops *ops
 void client_ctx_free(struct client_ctx *ctx);
 
 /* Starts to connect. `intended_ns` is the time it should have started (total counts from there).
- * NULL if all connection objects are in use; any failure is told by on_closed, never from within. */
+ * NULL if all connection objects are in use, or all queue pairs in use, spoken for or at rest; any failure is told by on_closed, never from within. */
 struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns, void *user);
 
 /* Right after client_connect: offers the TLS session in *session, if there is one, to be resumed, and keeps the

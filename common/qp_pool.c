@@ -15,7 +15,7 @@
 
 /* A device that has no QP left is asked again, and complained about, this often. */
 #define RETRY_NS UINT64_C(10000000000)
-/* Free QPs that nobody needed for a whole window of this length go, but for the reserve. */
+/* Free QPs that were free for a whole window of this length, in which none was taken, go, but for the reserve. */
 #define TRIM_WINDOW_NS UINT64_C(10000000000)
 
 enum slot_state { SLOT_ABSENT, SLOT_FREE, SLOT_IN_USE, SLOT_QUARANTINE };
@@ -43,6 +43,7 @@ struct qp_pool {
 	uint32_t demand;	/* QPs that are known to be wanted soon */
 	uint64_t window_end_ns;	/* of the window that decides what is surplus */
 	uint32_t free_low;	/* fewest free ones in it */
+	uint64_t taken_before;	/* ever taken, when it began */
 	uint32_t surplus;	/* to be destroyed */
 };
 
@@ -271,9 +272,13 @@ static uint32_t wanted(const struct qp_pool *p)
 /* At the end of a window: as many as were free all the time were not needed. */
 static void judge_surplus(struct qp_pool *p, uint64_t now_ns)
 {
+	uint64_t taken = p->counts.hits + p->counts.misses;
+
 	if (now_ns < p->window_end_ns)
 		return;
-	p->surplus = p->free_low > wanted(p) ? p->free_low - wanted(p) : 0;
+	/* While clients come, what is free is for those that are still to come. */
+	p->surplus = taken == p->taken_before && p->free_low > wanted(p) ? p->free_low - wanted(p) : 0;
+	p->taken_before = taken;
 	p->window_end_ns = now_ns + TRIM_WINDOW_NS;
 	p->free_low = p->counts.free;
 }

@@ -11,10 +11,12 @@
 /* Clients that leave in one turn, at most. */
 #define LEAVE_BUDGET 64
 
+/* When the next of this worker's clients is to leave: its part of the rate is that of the clients. */
 static uint64_t due_ns(const struct worker *w)
 {
-	return w->churn_start_ns + (w->churn_left * w->cfg.n_workers + w->cfg.index) * NS_PER_S /
-	       w->cfg.cfg->churn_per_s;
+	double rate = (double)w->cfg.cfg->churn_per_s * (double)w->target / (double)w->step_clients;
+
+	return w->churn_start_ns + (uint64_t)((double)w->churn_left * (double)NS_PER_S / rate);
 }
 
 static struct wclient *next_to_leave(struct worker *w)

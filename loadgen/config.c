@@ -85,7 +85,7 @@ static const struct opt options[] = {
 	{ .name = "server-threads", .type = OPT_UINT, .offset = AT(server_threads), .min = 1, .max = 256,
 	  .metavar = "N", .def = "online CPUs", .help = "--threads of a server of our own." },
 	{ .name = "step-timeout", .type = OPT_DURATION, .offset = AT(step_timeout_ns), .min = NS_PER_S,
-	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "60 s and 25 ms per client",
+	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "60 s and 40 ms per client",
 	  .help = "Longest time to connect the clients of a step." },
 	{ .name = "steps", .type = OPT_LIST, .offset = AT(steps), .min = 1, .max = CLIENTS_MAX,
 	  .metavar = "N,N,...", .help = "Other steps than the ramp of --clients." },

@@ -23,6 +23,14 @@ static void push(struct worker *w, struct client_queue *q, struct wclient *wc)
 	q->last = i;
 }
 
+static void push_front(struct worker *w, struct client_queue *q, struct wclient *wc)
+{
+	wc->next = q->first;
+	q->first = (uint32_t)(wc - w->clients);
+	if (q->last == NO_CLIENT)
+		q->last = q->first;
+}
+
 static struct wclient *pop(struct worker *w, struct client_queue *q)
 {
 	struct wclient *wc = &w->clients[q->first];
@@ -87,7 +95,8 @@ static void come_back_at(struct worker *w, uint64_t at_ns, uint64_t now_ns)
 	ev_timer_start(w->loop, &w->pace_timer);
 }
 
-/* False if no connection object is free: closed ones are freed at the turn's end, which comes back here. */
+/* False if no connection object or queue pair is free: the turn's end, after closed ones were freed, comes back
+ * here, and so does it when queue pairs have rested. */
 static bool begin(struct worker *w, struct wclient *wc, uint64_t now_ns)
 {
 	wc->conn = client_connect(w->ctx, wc->intended_ns, wc);
@@ -176,7 +185,6 @@ void connect_more(struct worker *w)
 		more = go_on_one(w) || retry_one(w, now) || start_one(w, now);
 	}
 	w->connecting_more = false;
-	counter_set(&st->window, pace_window(&w->pace));
 	if (counter_get(&st->connecting) || counter_get(&st->waiting))
 		return;
 	if ((w->current.what == ORDER_CONNECT && counter_get(&st->started) == w->target) ||
@@ -202,7 +210,8 @@ void connect_again(struct worker *w, struct wclient *wc)
 	wc->attempts = 0;
 	wc->retry_at_ns = 0;
 	connect_set_state(w, wc, WCLIENT_WAITING);
-	push(w, &w->retry, wc);
+	/* Before those that were told to wait. */
+	push_front(w, &w->retry, wc);
 }
 
 bool connect_may_enter(void *arg, struct client_conn *c, enum stage stage)
@@ -241,6 +250,7 @@ void connect_on_live(void *arg, struct client_conn *c)
 		return;
 	}
 	connect_set_state(w, wc, WCLIENT_LIVE);
+	counter_add(&w->stats.through, 1);
 	pace_on_success(&w->pace);
 	record_stages(w, c);
 	if (w->cfg.cfg->verify)
@@ -289,20 +299,25 @@ static bool try_again(struct worker *w, struct wclient *wc, const struct fail *f
 	return true;
 }
 
+/* A client that left does not come back. It was held, and is not any more. */
+static void lose_away(struct worker *w, struct wclient *wc)
+{
+	counter_add(&w->stats.dropped, 1);
+	if (w->measuring)
+		counter_add(&w->stats.cycles_failed, 1);
+	take(&w->stats.away);
+	wc->away = false;
+}
+
 /* An attempt is over without a connection. */
 static void on_attempt_failed(struct worker *w, struct wclient *wc, const struct fail *fail)
 {
 	if (fail->kind != FAIL_NONE && try_again(w, wc, fail))
 		return;
-	if (wc->away) {
-		/* It was held, and is not any more. */
-		counter_add(&w->stats.cycles_failed, 1);
-		counter_add(&w->stats.dropped, 1);
-		take(&w->stats.away);
-		wc->away = false;
-	} else {
+	if (wc->away)
+		lose_away(w, wc);
+	else
 		counter_add(&w->stats.failed, 1);
-	}
 	if (fail->kind != FAIL_NONE)
 		fail_table_count(&w->stats.failures, fail);
 	connect_set_state(w, wc, WCLIENT_NONE);
@@ -324,11 +339,8 @@ void connect_on_closed(void *arg, struct client_conn *c, const struct fail *fail
 	} else {
 		if (fail->kind != FAIL_NONE)
 			fail_table_count(&w->stats.failures, fail);
-		if (wc->away) {
-			counter_add(&w->stats.dropped, 1);
-			take(&w->stats.away);
-		}
-		wc->away = false;
+		if (wc->away)
+			lose_away(w, wc);
 		connect_set_state(w, wc, WCLIENT_NONE);
 	}
 	connect_more(w);
@@ -344,10 +356,9 @@ static void forget_waiting(struct worker *w)
 		struct wclient *wc = pop(w, &w->retry);
 
 		if (wc->away)
-			take(&w->stats.away);
+			lose_away(w, wc);
 		else
 			counter_add(&w->stats.failed, 1);
-		wc->away = false;
 		connect_set_state(w, wc, WCLIENT_NONE);
 	}
 }

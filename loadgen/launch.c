@@ -3,9 +3,12 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
+#include <unistd.h>
 
 #include "client/resolve.h"
 #include "common/log.h"
@@ -18,8 +21,8 @@
 #define ARGS_MAX 40
 #define NUMBER_MAX 24
 #define SESSION_TIMEOUT_S 30
-#define PHASE_TIMEOUT_S 600	/* rdma_server's longest */
 #define HANDSHAKES_MAX 65536
+#define HANDSHAKES_SPARE 64
 
 struct args {
 	char *v[ARGS_MAX];
@@ -41,11 +44,16 @@ static void add_number(struct args *a, const char *option, unsigned long long va
 }
 
 /* All clients of a step are in one stage at once, so TLS sessions are open for all, and wait for the last. The
- * kernel spreads them by hash: no shard gets all. */
+ * kernel spreads them over the shards by hash: a share, and six standard deviations. */
 static void add_patience(struct args *a, const struct loadgen_config *c)
 {
-	add_number(a, "--max-handshakes", c->clients + 64 < HANDSHAKES_MAX ? c->clients + 64 : HANDSHAKES_MAX);
-	add_number(a, "--handshake-timeout", PHASE_TIMEOUT_S);
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	double shards = c->server_threads ? (double)c->server_threads : cpus > 0 ? (double)cpus : 1;
+	double share = (double)c->clients / shards;
+	uint64_t most = MIN(c->clients + HANDSHAKES_SPARE, HANDSHAKES_MAX);
+
+	add_number(a, "--max-handshakes", MIN((uint64_t)(share + 6 * sqrt(share)) + HANDSHAKES_SPARE, most));
+	add_number(a, "--handshake-timeout", LAUNCH_PHASED_TIMEOUT_S);
 }
 
 static void make_args(const struct loadgen_config *c, char *program, struct args *a)
@@ -60,7 +68,7 @@ static void make_args(const struct loadgen_config *c, char *program, struct args
 	add_number(a, "--message-size", c->message_bytes);
 	add_number(a, "--region-size", 0);
 	/* Sessions of clients that gave up expire before the check of the pools does. */
-	add_number(a, "--session-timeout", c->phased ? PHASE_TIMEOUT_S : SESSION_TIMEOUT_S);
+	add_number(a, "--session-timeout", c->phased ? LAUNCH_PHASED_TIMEOUT_S : SESSION_TIMEOUT_S);
 	add_text(a, "--tls-resume", c->tls_resume ? "on" : "off");
 	if (c->phased)
 		add_patience(a, c);

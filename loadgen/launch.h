@@ -7,6 +7,9 @@
 struct ramp;
 struct server_proc_events;
 
+/* --session-timeout and --handshake-timeout of a server of our own with --phased: rdma_server's longest. */
+#define LAUNCH_PHASED_TIMEOUT_S 600
+
 /* Starts rdma_server, sized for the run. 0 or -errno with a line in `err`. */
 int launch_server(struct ramp *r, const struct server_proc_events *events, char *err, size_t err_size)
 	__attribute__((warn_unused_result));

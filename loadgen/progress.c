@@ -57,7 +57,7 @@ static void cpu_text(const struct ramp *r, char *text, size_t size)
 
 static void remaining_text(const struct ramp *r, char *text, size_t size)
 {
-	uint64_t total = r->phase == RAMP_MEASURE ? r->cfg->duration_ns :
+	uint64_t total = r->phase == RAMP_MEASURE ? (r->cfg->cycles ? 0 : r->cfg->duration_ns) :
 			 r->phase == RAMP_WARMUP ? r->cfg->warmup_ns : 0;
 	double left_s = ((double)total - (double)(clock_now_ns() - r->phase_start_ns)) / 1e9;
 

@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/hist.h"
 #include "common/log.h"
+#include "loadgen/launch.h"
 #include "loadgen/ramp_internal.h"
 #include "loadgen/ramp_util.h"
 #include "loadgen/report.h"
@@ -34,7 +35,7 @@ static uint64_t step_timeout_ns(const struct ramp *r)
 {
 	if (r->cfg->step_timeout_ns)
 		return r->cfg->step_timeout_ns;
-	return 60 * NS_PER_S + r->step->target * 25 * NS_PER_MS;
+	return 60 * NS_PER_S + r->step->target * 40 * NS_PER_MS;
 }
 
 /* The time a phase may take; 0: it has none. */
@@ -51,7 +52,8 @@ static uint64_t deadline_of(const struct ramp *r, enum ramp_phase phase)
 	case RAMP_MEASURE: return r->cfg->cycles ? 0 : r->cfg->duration_ns;
 	case RAMP_DRAIN: return 15 * NS_PER_S;
 	case RAMP_DISCONNECT: return 120 * NS_PER_S;
-	case RAMP_RESTORE: return 40 * NS_PER_S;	/* above the session timeout of a server by default */
+	/* Above the session timeout of a server of our own, and the time a pool takes to shrink after churn. */
+	case RAMP_RESTORE: return (r->cfg->phased ? LAUNCH_PHASED_TIMEOUT_S + 10 : 40) * NS_PER_S;
 	case RAMP_STOP: return 20 * NS_PER_S;
 	case RAMP_DONE:
 	case RAMP_N: break;
@@ -150,7 +152,7 @@ void ramp_end_step(struct ramp *r)
 
 uint64_t ramp_interval_ns(const struct ramp *r)
 {
-	uint64_t ns = r->cfg->cycles ? NS_PER_S : r->cfg->duration_ns / 20;
+	uint64_t ns = r->cfg->cycles ? 5 * NS_PER_S : r->cfg->duration_ns / 20;
 
 	return ns < 250 * NS_PER_MS ? 250 * NS_PER_MS : ns;
 }

@@ -2,6 +2,7 @@
  * end of our server. What follows from them is for the state machine (ramp.c) to say. See ramp.h.
  */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,7 +111,9 @@ static void check_server(struct ramp *r)
 	double clients = step_report_number(r->info, "config.max_clients");
 	double handshakes = step_report_number(r->info, "config.max_handshakes");
 	bool resumes = json_is_true(json_object_get(json_object_get(r->info, "config"), "tls_resume"));
-	char text[160] = "";
+	double shards = step_report_number(r->info, "config.threads"), all = (double)r->cfg->clients;
+	double all_at_once = shards > 1 ? all + 6 * sqrt(all * shards) : all;
+	char text[224] = "";
 
 	if (credits < (double)r->cfg->inflight)
 		snprintf(text, sizeof(text), "--inflight %llu is more than the server's --credits %.0f",
@@ -121,10 +124,10 @@ static void check_server(struct ramp *r)
 	else if (clients < (double)r->cfg->steps.v[0])
 		snprintf(text, sizeof(text), "the first step of %llu clients is more than the server's "
 			 "--max-clients %.0f", (unsigned long long)r->cfg->steps.v[0], clients);
-	else if (r->cfg->phased && handshakes < (double)r->cfg->clients)
+	else if (r->cfg->phased && handshakes < all_at_once)
 		snprintf(text, sizeof(text), "--phased has %llu TLS connections open at once, which is more than "
-			 "the server's --max-handshakes allow (%.0f)", (unsigned long long)r->cfg->clients,
-			 handshakes);
+			 "the server's --max-handshakes allow (%.0f for all shards, %.0f needed, as they spread by hash)",
+			 (unsigned long long)r->cfg->clients, handshakes, ceil(all_at_once));
 	else if (r->cfg->tls_resume && !resumes)
 		snprintf(text, sizeof(text), "--tls-resume: the server has --tls-resume off");
 	if (!text[0])

@@ -17,7 +17,7 @@ void ramp_order_all(struct ramp *r, enum worker_order order)
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct worker_task task = { .clients = share_of(target, n, i), .active = share_of(active, n, i),
-					    .upto = r->upto };
+					    .of_all = target, .upto = r->upto };
 
 		worker_give(r->workers[i], order, &task);
 	}
@@ -70,6 +70,10 @@ bool ramp_is_restored(const struct ramp *r, const json_t *now)
 	double resting = step_report_number(now, "pools.qp.quarantined");
 	double held = step_report_number(now, "pools.admitted");
 
+	/* Clients that came and went made the pool grow; it is to shrink again. */
+	if (r->cfg->churn_per_s &&
+	    step_report_number(now, "pools.qp.exist") != step_report_number(r->baseline, "pools.qp.exist"))
+		return false;
 	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
 		if (step_report_number(now, gauges[i]) != step_report_number(r->baseline, gauges[i]))
 			return false;

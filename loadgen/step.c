@@ -118,7 +118,7 @@ static void collect_fairness(struct step_fairness *f, const struct worker_stats 
 	f->max = max > f->max ? max : f->max;
 	f->clients += n;
 	f->sum += (double)counter_get(&st->fair_sum);
-	f->squares += (double)counter_get(&st->fair_squares);
+	f->squares += atomic_load((_Atomic double *)&st->fair_squares);
 }
 
 static void collect_worker(struct step *s, const struct worker_stats *st, const struct loadgen_config *cfg)

@@ -215,6 +215,7 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set_new(o, "resources", json_pack("{s:o, s:o, s:o}", "server", server_resources(s),
 		"generator", generator_resources(s, workers, n_workers), "machine", machine_resources(s)));
 	json_object_set_new(o, "psn_verified", json_integer((json_int_t)s->psn_verified));
+	json_object_set(o, "server_before", s->baseline ? s->baseline : json_null());
 	json_object_set(o, "server_after", s->after ? s->after : json_null());
 	json_object_set_new(o, "failures", fail_table_json(&s->failures));
 	json_object_set_new(o, "littles_law_residual", number(step_littles_residual(s, cfg)));

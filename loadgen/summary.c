@@ -166,10 +166,11 @@ static void print_churn(const json_t *step, FILE *out)
 
 	if (!json_is_object(c))
 		return;
-	fprintf(out, "%6lld clients: %lld left and came back (%.0f/s), %lld did not",
+	fprintf(out, "%6lld clients: %lld left and came back, %lld did not",
 		json_integer_value(json_object_get(step, "target_clients")),
-		json_integer_value(json_object_get(c, "cycles")), value(c, "cycles_per_s"),
+		json_integer_value(json_object_get(c, "cycles")),
 		json_integer_value(json_object_get(c, "cycles_failed")));
+	figure(out, "; %.0f a second", value(c, "cycles_per_s"));
 	figure(out, "; away p50 %.1f ms", value(away, "p50") / 1e6);
 	figure(out, "; queue pair pool hit rate %.2f %%", 100 * value(c, "qp_pool_hit_ratio"));
 	figure(out, ", recycled after p50 %.2f s", value(json_object_get(c, "qp_recycle_ns"), "p50") / 1e9);
@@ -182,10 +183,12 @@ static void print_fairness(const json_t *step, FILE *out)
 
 	if (!json_is_object(f))
 		return;
-	fprintf(out, "%6lld clients: %lld active, Jain's index %.4f, slowest %.1f and fastest %.1f msgs/s\n",
-		json_integer_value(json_object_get(step, "target_clients")),
-		json_integer_value(json_object_get(f, "clients")), value(f, "jain_index"),
-		value(f, "slowest_msgs_per_s"), value(f, "fastest_msgs_per_s"));
+	fprintf(out, "%6lld clients: %lld active", json_integer_value(json_object_get(step, "target_clients")),
+		json_integer_value(json_object_get(f, "clients")));
+	figure(out, ", Jain's index %.4f", value(f, "jain_index"));
+	figure(out, ", slowest %.1f", value(f, "slowest_msgs_per_s"));
+	figure(out, " and fastest %.1f msgs/s", value(f, "fastest_msgs_per_s"));
+	fprintf(out, "\n");
 }
 
 static void print_memory(const json_t *step, FILE *out)

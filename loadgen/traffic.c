@@ -100,7 +100,8 @@ void traffic_start_some(struct worker *w)
 static void publish_fairness(struct worker *w)
 {
 	struct worker_stats *st = &w->stats;
-	uint64_t n = 0, sum = 0, squares = 0, min = UINT64_MAX, max = 0;
+	uint64_t n = 0, sum = 0, min = UINT64_MAX, max = 0;
+	double squares = 0;
 
 	for (uint32_t i = 0; i < w->active; i++) {
 		uint64_t x = w->clients[i].measured;
@@ -109,13 +110,13 @@ static void publish_fairness(struct worker *w)
 			continue;
 		n++;
 		sum += x;
-		squares += x * x;
+		squares += (double)x * (double)x;
 		min = x < min ? x : min;
 		max = x > max ? x : max;
 	}
 	counter_set(&st->fair_n, n);
 	counter_set(&st->fair_sum, sum);
-	counter_set(&st->fair_squares, squares);
+	atomic_store(&st->fair_squares, squares);
 	counter_set(&st->fair_min, n ? min : 0);
 	counter_set(&st->fair_max, max);
 }

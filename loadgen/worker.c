@@ -66,16 +66,17 @@ static void reset_step(struct worker *w, const struct worker_task *task)
 	struct worker_stats *st = &w->stats;
 	counter *const of_step[] = { &st->started, &st->through, &st->failed, &st->dropped, &st->retries, &st->messages,
 		&st->messages_measured, &st->measure_start_ns, &st->measure_end_ns, &st->cycles,
-		&st->cycles_failed, &st->psn_verified, &st->fair_n, &st->fair_sum, &st->fair_squares,
-		&st->fair_min, &st->fair_max };
+		&st->cycles_failed, &st->psn_verified, &st->fair_n, &st->fair_sum, &st->fair_min, &st->fair_max };
 
 	for (size_t i = 0; i < sizeof(of_step) / sizeof(of_step[0]); i++)
 		counter_set(of_step[i], 0);
+	atomic_store(&st->fair_squares, 0);
 	fail_table_reset(&st->failures);
 	fail_table_reset(&st->retried);
 	reset_histograms(st);
 	w->target = task->clients;
 	w->active = task->active;
+	w->step_clients = task->of_all;
 	w->mode = MODE_IDLE;
 	w->measuring = false;
 	w->connect_start_ns = clock_now_ns();

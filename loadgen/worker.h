@@ -36,6 +36,7 @@ enum worker_order {
 struct worker_task {
 	uint32_t clients;	/* ORDER_CONNECT: this worker's */
 	uint32_t active;	/* and how many of them send */
+	uint32_t of_all;	/* and the clients of all workers in this step */
 	enum stage upto;	/* ORDER_CONNECT, ORDER_STAGE: the last stage to enter */
 };
 
@@ -46,11 +47,11 @@ enum handshake_kind { HANDSHAKE_FULL, HANDSHAKE_RESUMED, HANDSHAKE_N };
 struct worker_stats {
 	counter started, connecting, live, failed, dropped;
 	counter parked;		/* wait before a stage */
-	counter through;	/* of those, the ones that are through the present stage */
+	counter through;	/* with --phased: are through the present stage */
 	counter waiting;	/* wait to be tried again */
 	counter leaving;	/* dropped ones that are not torn down yet */
 	counter away;		/* left on purpose, and not back yet */
-	counter retries, window;
+	counter retries;
 	counter messages, messages_measured, in_flight;
 	counter measure_start_ns, measure_end_ns;
 	counter cycles, cycles_failed;	/* clients that left and came back while measuring, or did not */
@@ -60,9 +61,10 @@ struct worker_stats {
 	counter cpu_ns;		/* of the thread, at the last turn of the loop */
 	counter qps, cqs, mrs, pinned_bytes, bufs_missing;
 	/* messages of each active client while measuring: how many clients, sum, sum of squares, extremes */
-	counter fair_n, fair_sum, fair_squares, fair_min, fair_max;
+	counter fair_n, fair_sum, fair_min, fair_max;
+	_Atomic double fair_squares;
 	struct hist *stages[HANDSHAKE_N][STAGE_TIMED];
-	struct hist *total[HANDSHAKE_N];	/* from intended start to first reply */
+	struct hist *total[HANDSHAKE_N];	/* from intended start until live */
 	struct hist *away_ns;	/* from leaving to being connected again, while measuring */
 	struct hist *response;	/* round trips while measuring */
 	struct fail_table failures, retried;

@@ -76,6 +76,7 @@ struct worker {
 	struct wclient *clients;
 	uint64_t *rings;
 	uint32_t target;		/* clients of the step */
+	uint32_t step_clients;		/* and those of all workers */
 	uint32_t active;		/* the first so many of them send */
 	enum stage upto;		/* last stage a connection may enter */
 	struct pace pace;

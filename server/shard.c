@@ -31,8 +31,6 @@
 #define QP_BUDGET 32		/* queue pairs made or recycled in one go: about 10 ms emulated */
 #define QP_RESERVE 256u
 #define HOUSEKEEPING_NS (20 * NS_PER_MS)
-#define PROBE_SLICES 64		/* of the probe interval; each probes its share of the connections */
-#define PROBE_SLICE_NS_MIN (10 * NS_PER_MS)
 #define QUARANTINE_NS (5 * NS_PER_S)	/* TIMEWAIT is about 4 s */
 
 static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents);
@@ -167,7 +165,7 @@ static void schedule_housekeeping(struct shard *s)
 	qp_pool_expect(s->qps, session_count(s->sessions));
 	idle_ns = s->drain_deadline_ns ? 0 : qp_pool_idle_ns(s->qps, now);
 	/* The turn after the timer accepts again. */
-	if (s->accept_not_before_ns)
+	if (s->accept_not_before_ns && has_room(s))
 		idle_ns = MIN(idle_ns, s->accept_not_before_ns > now ? s->accept_not_before_ns - now : 0);
 	if (idle_ns == UINT64_MAX)
 		return;
@@ -191,42 +189,6 @@ static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
 				     s->lists[CONN_ST_FREE].n == s->cfg->shard_conns))
 		pump_break(&s->pump);
 	/* The turn's end sets the timer again. */
-}
-
-/* A peer whose host is gone is not noticed while nothing is sent to it: send it an empty write. */
-static void probe_one(struct shard *s, struct conn *c)
-{
-	if (c->state != CONN_ST_LIVE)
-		return;
-	if (c->heard) {
-		c->heard = false;
-		return;
-	}
-	/* The last one is still under way: nothing got through for a whole interval. */
-	if (rc_probe(&c->rc))
-		conn_fail(c, FAIL_TIMEOUT, 0);
-	else
-		counter_add(&s->stats.probes, 1);
-}
-
-static uint64_t probe_slice_ns(const struct server_config *cfg)
-{
-	return MAX(cfg->probe_interval_ns / PROBE_SLICES, PROBE_SLICE_NS_MIN);
-}
-
-/* Every connection is looked at once in an interval, a slice of them at a time. */
-static void on_probe(struct ev_loop *loop, ev_timer *w, int revents)
-{
-	struct shard *s = w->data;
-	uint64_t slices = MAX(s->cfg->probe_interval_ns / probe_slice_ns(s->cfg), 1);
-	uint32_t upto = (uint32_t)(++s->probe_slice * s->cfg->shard_conns / slices);
-
-	(void)revents;
-	for (; s->probe_next < upto; s->probe_next++)
-		probe_one(s, &s->conns[s->probe_next]);
-	if (s->probe_slice >= slices)
-		s->probe_slice = s->probe_next = 0;
-	ev_timer_again(loop, w);
 }
 
 static void close_all(struct shard *s, enum conn_state state)
@@ -256,8 +218,6 @@ static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
 
 static void start_watchers(struct shard *s)
 {
-	double probe_s = (double)probe_slice_ns(s->cfg) / 1e9;
-
 	pump_start(&s->pump, s->loop, s->ep, s->cm, (enum poll_mode)s->cfg->poll, s->cfg->spin_ns,
 		   rdma_on_cm_event, s);
 	ev_io_init(&s->listen_io, on_accept, s->listen_fd, EV_READ);
@@ -268,10 +228,7 @@ static void start_watchers(struct shard *s)
 	ev_async_start(s->loop, &s->wake);
 	ev_timer_init(&s->housekeeping, on_housekeeping, 0., 0.);
 	s->housekeeping.data = s;
-	ev_timer_init(&s->probe, on_probe, probe_s, probe_s);
-	s->probe.data = s;
-	if (s->cfg->probe_interval_ns)
-		ev_timer_start(s->loop, &s->probe);
+	probe_start(s);
 	ev_prepare_init(&s->turn_end, on_turn_end);
 	s->turn_end.data = s;
 	ev_prepare_start(s->loop, &s->turn_end);

@@ -112,6 +112,8 @@ void shard_publish(struct shard *s);
 /* Resumes accepting if it was paused and there is room again. */
 void shard_resume_accepting(struct shard *s);
 
+/* probe.c: starts the timer, if there is to be a probe. */
+void probe_start(struct shard *s);
 /* rdma.c */
 void rdma_on_cm_event(void *shard, const struct cm_event *e);
 /* echo.c */

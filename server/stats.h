@@ -15,7 +15,7 @@ enum server_stage {
 	SS_PSN_GENERATE,
 	SS_QP_SETUP,
 	SS_ACCEPT_TO_ESTABLISHED,
-	SS_QP_RECYCLE,			/* from a connection's end until its queue pair may be used again */
+	SS_QP_RECYCLE,			/* from a connection's end until its queue pair leaves quarantine */
 	SS_N,
 };
 extern const char *const server_stage_names[SS_N];

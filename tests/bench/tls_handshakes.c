@@ -135,7 +135,9 @@ static SSL_CTX *new_ctx(const SSL_METHOD *method)
 
 	if (!ctx || SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) != 1 ||
 	    SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) != 1 ||
-	    SSL_CTX_set1_groups_list(ctx, "X25519:P-256") != 1)
+	    SSL_CTX_set1_groups_list(ctx, "X25519:P-256") != 1 ||
+	    SSL_CTX_set_ciphersuites(ctx, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:"
+				     "TLS_CHACHA20_POLY1305_SHA256") != 1)
 		errx(3, "this OpenSSL library cannot do TLS 1.3 with X25519 or P-256");
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	return ctx;

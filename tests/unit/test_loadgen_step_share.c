@@ -74,7 +74,7 @@ static void share(const uint64_t *replies, size_t n)
 	}
 	counter_set(&st->fair_n, n);
 	counter_set(&st->fair_sum, sum);
-	counter_set(&st->fair_squares, squares);
+	atomic_store(&st->fair_squares, (double)squares);
 	counter_set(&st->fair_min, min);
 	counter_set(&st->fair_max, max);
 }

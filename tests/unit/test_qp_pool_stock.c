@@ -382,22 +382,24 @@ static void trim__after_recycling__within_one_budget(void **state)
 	(void)state;
 	open_with_free(10);
 	use(2, T0 + WINDOW - QUARANTINE);
-	assert_true(qp_pool_maintain(rig.qps, T0 + WINDOW, 3));
+	/* The window in which 2 were taken: they come back, and nothing goes. */
+	assert_false(qp_pool_maintain(rig.qps, T0 + WINDOW, 3));
 	assert_int_equal(n_rested, 2);
-	assert_counts(9, 9);
+	assert_counts(10, 10);
+	assert_true(qp_pool_maintain(rig.qps, T0 + 2 * WINDOW, 3));
+	assert_counts(7, 7);
 }
 
-static void trim__needed_once_in_the_window__kept(void **state)
+static void trim__one_taken_in_the_window__all_kept(void **state)
 {
 	(void)state;
 	open_with_free(10);
-	/* At one moment only 4 were free: 2 beyond the reserve nobody needed. */
-	use(6, T0 + 1);
+	/* While clients come, the free ones are for those still to come. */
+	use(1, T0 + 1);
 	maintain(T0 + 1 + QUARANTINE);
-	assert_counts(10, 10);
 	maintain(T0 + WINDOW);
-	assert_counts(8, 8);
-	/* The next window is judged by itself: nobody needed the 6 again. */
+	assert_counts(10, 10);
+	/* The next window is judged by itself: nobody came. */
 	maintain(T0 + 2 * WINDOW);
 	assert_counts(2, 2);
 }
@@ -629,7 +631,7 @@ int main(void)
 		STOCK_TEST(trim__demand_told__kept_beside_the_reserve),
 		STOCK_TEST(trim__more_than_the_budget__bit_by_bit),
 		STOCK_TEST(trim__after_recycling__within_one_budget),
-		STOCK_TEST(trim__needed_once_in_the_window__kept),
+		STOCK_TEST(trim__one_taken_in_the_window__all_kept),
 		STOCK_TEST(trim__all_needed_in_every_window__all_kept),
 		STOCK_TEST(trim__came_back_within_the_window__not_before_the_next),
 		STOCK_TEST(trim__demand_comes_while_it_is_done__stops),
