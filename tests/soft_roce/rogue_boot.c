@@ -404,7 +404,7 @@ const struct mode boot_modes[] = {
 	{ "hello-message-1m", PATCH(.offset = 8, .bytes = 4, .value = FRAME_MESSAGE_BYTES_MAX) },
 	{ "hello-depth-0", PATCH(.offset = 12, .bytes = 2, .value = 0) },
 	{ "hello-depth-1025", PATCH(.offset = 12, .bytes = 2, .value = FRAME_QUEUE_DEPTH_MAX + 1) },
-	{ "hello-features", PATCH(.offset = 14, .bytes = 2, .value = 2) },
+	{ "hello-features", PATCH(.offset = 14, .bytes = 2, .value = FRAME_FEATURES_KNOWN + 1) },
 	{ "hello-psn", PATCH(.offset = 16, .bytes = 4, .value = PSN_COUNT) },
 	{ "hello-reserved", PATCH(.offset = 20, .bytes = 4, .value = 1) },
 	{ "hello-truncated", .run = truncated },

@@ -76,7 +76,7 @@ hello-message-1m1       refused: bad_request: HELLO message size: must be 16 to 
 hello-message-1m        refused: unsupported: the message size is above this server's --message-size
 hello-depth-0           refused: bad_request: HELLO queue depth: must be 1 to 1024
 hello-depth-1025        refused: bad_request: HELLO queue depth: must be 1 to 1024
-hello-features          refused: bad_request: HELLO features: only bit 0 is known
+hello-features          refused: bad_request: HELLO features: only bits 0 and 1 are known
 hello-psn               refused: bad_request: HELLO psn: must be below 2\^24
 hello-reserved          refused: bad_request: HELLO reserved: must be 0
 hello-truncated         (closed|tls: tlsv1 alert decode error)
