@@ -112,10 +112,15 @@ has_line() { # FILE EXTENDED_REGEX
 
 # ---- processes
 
-# Starts a program in the background; its output goes to ${logs[NAME]}.
+# Starts a program in the background; its output goes to ${logs[NAME]}. Its name is free again after end_of.
 start() { # NAME COMMAND...
     local name=$1
     shift
+    # Two of one name would leave the first one running for ever.
+    if [[ ${pid[$name]:-} ]]; then
+        not_ok "start '$name'" "another process has that name"
+        finish
+    fi
     logs[$name]=$tmp/$name.log
     # Through a subshell of its own, so that SIGINT is not ignored as in other background jobs.
     (
@@ -265,4 +270,60 @@ start_ping() { # NAME SERVER OPTIONS...
     start "$name" "${bin}rdma_client" "${tls_options[@]}" --tls-port "${port[$server]}" "$@" "$host" ping
     { wait_until 20 has_line_or_gone "$name" 'seq=1 ' && ! is_gone "$name"; } ||
         not_ok "ping '$name' starts" "$(cat "${logs[$name]}")"
+}
+
+# ---- runs of performance_test
+
+results=$tmp/results
+
+# Its clients begin to connect; what the server was like before is known, so from now on others may use it too.
+has_begun() { # NAME
+    grep -qs '"connecting"' "$results"/*-"$1"/events.ndjson || is_gone "$1"
+}
+
+# Starts performance_test against a server, or with one of its own, and waits until its clients begin to connect;
+# run.json goes to $tmp/NAME.json.
+load() { # NAME SERVER|own OPTIONS...
+    local name=$1 server=$2 target=(--environment native)
+    shift 2
+    [[ $server == own ]] || target=("${tls_options[@]}" --server "$host" --tls-port "${port[$server]}")
+    start "$name" "${bin}performance_test" "${target[@]}" --quiet --verify --output "$results" --name "$name" \
+        --json "$tmp/$name.json" "$@"
+    wait_until 60 has_begun "$name" || not_ok "run '$name' begins" "$(<"${logs[$name]}")"
+}
+
+# Runs performance_test to its end, within $limit seconds. Without KVM no connection takes less than a
+# millisecond: that criterion may fail, nothing else.
+loads() { # NAME SERVER|own OPTIONS...
+    load "$@"
+    end_of "$1" "${limit:-120}"
+    if ((status > 1)); then
+        not_ok "run '$1' comes to its end" "exit status $status: $(<"${logs[$1]}")"
+        return
+    fi
+    holds "run '$1': all clients held, none failed, PSNs read back, server's pools restored" "$1" \
+        '.run.status == "completed"' '[.steps[].failures[]] == []' \
+        '[.steps[] | .target_clients - (.attempted, .connected_held, .server_connected)] | unique == [0]' \
+        '[.steps[] | .failed, .dropped] | unique == [0]' '[.steps[] | .psn_verified < .target_clients] | any == false' \
+        '[.verdict[] | select(.result != "pass") | .criterion] - ["connection time p50"] == []' \
+        '[.steps[].validity[]] - ["not_steady", "generator_saturated", "littles_law_violated",
+          "clients_come_and_go", "server_and_generator_share_the_machine"] == []'
+}
+
+# Conditions in jq's language on a run.json. `one` and `two` are the first and the second step.
+holds() { # NAME RUN CONDITION...
+    local name=$1 file=$tmp/$2.json defs='def one: .steps[0]; def two: .steps[1];' all text i why=''
+    shift 2
+    all=$(printf '(%s),' "$@")
+    # The numbers of those that do not hold, or what is wrong with one or with the file.
+    if ! text=$(jq -c "$defs [${all%,}] | map(. == true) | indices(false)" "$file" 2>&1); then
+        why=$text
+    elif [[ $text != '[]' ]]; then
+        for i in ${text//[^0-9]/ }; do
+            i=${*:i+1:1}
+            why+="not $i but $(jq -c "$defs ${i%% [=<>]*}" "$file" 2>/dev/null | head -c 500); "
+        done
+        [[ $why ]] || why="jq said '$text'"
+    fi
+    if [[ ! $why ]]; then ok "$name"; else not_ok "$name" "$why"; fi
 }

@@ -242,6 +242,17 @@ bool link_has_ended(const struct link *l)
 	return l->has_event || l->wc_status != IBV_WC_SUCCESS;
 }
 
+static bool has_reply(const struct link *l)
+{
+	return l->received > 0 || link_has_ended(l);
+}
+
+bool link_works(struct link *l)
+{
+	l->received = 0;
+	return link_echo(l, 64) && link_wait(l, has_reply) && l->received == 1;
+}
+
 static bool request_is_done(const struct link *l)
 {
 	return l->one_sided_done;

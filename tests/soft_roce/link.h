@@ -71,6 +71,9 @@ bool link_send(struct link *l, const void *data, uint32_t bytes) __attribute__((
 /* A right echo request of `bytes`. */
 bool link_echo(struct link *l, uint32_t bytes) __attribute__((warn_unused_result));
 
+/* True if an echo comes back. */
+bool link_works(struct link *l) __attribute__((warn_unused_result));
+
 /* Runs until `done(l)`, or the time limit: false. */
 bool link_wait(struct link *l, bool (*done)(const struct link *l));
 bool link_has_ended(const struct link *l);	/* an event or a failed completion came */

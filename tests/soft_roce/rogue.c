@@ -3,8 +3,8 @@
  * below 2^24", "region-left: wc: remote_access". Built on common/ alone, so that nothing of the real client
  * keeps it in order.
  *
- * Modes are in the tables of rogue_boot.c (TLS and frames), rogue_link.c (RDMA connection and messages)
- * and rogue_region.c (one-sided memory).
+ * Modes are in the tables of rogue_boot.c (TLS and frames), rogue_link.c (RDMA connection and messages),
+ * rogue_region.c (one-sided memory) and rogue_life.c (coming back, and going without a word).
  */
 #include "tests/soft_roce/rogue.h"
 
@@ -55,7 +55,7 @@ static const struct opts_spec spec = {
 	.epilog = "Exit status: 0 got an answer every time, 1 not so, 2 usage, 3 no device or certificate.",
 };
 
-static const struct mode *const tables[] = { boot_modes, link_modes, region_modes };
+static const struct mode *const tables[] = { boot_modes, link_modes, region_modes, life_modes };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
 static const char *running = "";	/* the mode */
@@ -107,7 +107,8 @@ static int list_modes(void)
 
 static int prepare(struct rogue *r, const struct settings *set)
 {
-	struct tls_config tls = { .ca_file = set->ca, .cert_file = set->cert, .key_file = set->key };
+	struct tls_config tls = { .ca_file = set->ca, .cert_file = set->cert, .key_file = set->key,
+				  .resume = true };
 	struct addr local;
 	char err[512];
 

@@ -10,6 +10,7 @@
 #include "common/dev.h"
 
 struct tls_ctx;
+struct tls_session;
 
 struct rogue {
 	struct addr server;	/* of the TLS bootstrap */
@@ -17,6 +18,7 @@ struct rogue {
 	const char *arg;	/* the mode's; NULL if none was given */
 	uint64_t timeout_ns;	/* for every wait */
 	struct tls_ctx *tls_ctx;
+	struct tls_session *session;	/* offered in every handshake; NULL: none */
 	struct dev dev;		/* the device that reaches the server */
 };
 
@@ -39,6 +41,6 @@ int no_answer(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool link_check(struct rogue *r);
 
 /* Tables of modes; a NULL name ends them. */
-extern const struct mode boot_modes[], link_modes[], region_modes[];
+extern const struct mode boot_modes[], link_modes[], region_modes[], life_modes[];
 
 #endif

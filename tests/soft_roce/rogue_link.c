@@ -76,13 +76,6 @@ static bool replied(const struct link *l)
 	return l->received > 0 || link_has_ended(l);
 }
 
-/* True if an echo comes back. */
-static bool works(struct link *l)
-{
-	l->received = 0;
-	return link_echo(l, 64) && link_wait(l, replied) && l->received == 1;
-}
-
 /* Runs a mode's work on a new link. */
 static int with_link(struct rogue *r, int (*work)(struct link *l, const struct mode *m),
 		     const struct mode *m)
@@ -116,7 +109,7 @@ bool link_check(struct rogue *r)
 
 	if (!fine)
 		return false;
-	fine = link_connect(&l, &l.hello) && works(&l);
+	fine = link_connect(&l, &l.hello) && link_works(&l);
 	if (!fine)
 		no_answer("afterwards the server does not serve");
 	link_free(&l);
@@ -170,7 +163,7 @@ static int do_replay(struct link *l, const struct mode *m)
 	link_free(&again);
 	if (!rejected)
 		return ROGUE_NO_ANSWER;
-	return answer("rejected: bad_session, the first connection %s", works(l) ? "works" : "is broken");
+	return answer("rejected: bad_session, the first connection %s", link_works(l) ? "works" : "is broken");
 }
 
 /* Two requests under way at once with one session. */
@@ -267,7 +260,7 @@ static int do_stolen_qpn(struct link *l, const struct mode *m)
 	int status;
 
 	(void)m;
-	if (!link_connect(l, &l->hello) || !works(l))
+	if (!link_connect(l, &l->hello) || !link_works(l))
 		return ROGUE_NO_ANSWER;
 	if (link_new(l->r, &thief))
 		return no_answer("no verbs resources");
@@ -307,7 +300,7 @@ static int do_resting_psn(struct link *l, const struct mode *m)
 	struct frame_hello h = l->hello;
 
 	(void)m;
-	if (!link_connect(l, &h) || !works(l) || !link_disconnect(l))
+	if (!link_connect(l, &h) || !link_works(l) || !link_disconnect(l))
 		return no_answer("not connected and disconnected");
 	if (wire_open(l->r, NULL, &l->wire, &l->reply))
 		wire_hello(&l->wire, &h, &l->reply);
@@ -350,7 +343,7 @@ static int do_message(struct link *l, const struct mode *m)
 	static uint8_t data[LINK_BUF_BYTES];
 	uint32_t bytes;
 
-	if (!link_connect(l, &l->hello) || !works(l))
+	if (!link_connect(l, &l->hello) || !link_works(l))
 		return ROGUE_NO_ANSWER;
 	l->received = 0;
 	bytes = bad_message(l, (enum message)m->variant, data);
@@ -371,7 +364,7 @@ static int do_credits(struct link *l, const struct mode *m)
 	unsigned n = l->r->arg ? (unsigned)atoi(l->r->arg) : LINK_MESSAGES_MAX;
 
 	(void)m;
-	if (!link_connect(l, &l->hello) || !works(l))
+	if (!link_connect(l, &l->hello) || !link_works(l))
 		return ROGUE_NO_ANSWER;
 	if (l->grant.credits != 1)
 		return no_answer("%u credits were granted", l->grant.credits);
@@ -386,7 +379,7 @@ static int do_credits(struct link *l, const struct mode *m)
 static int do_hold(struct link *l, const struct mode *m)
 {
 	(void)m;
-	if (!link_connect(l, &l->hello) || !works(l))
+	if (!link_connect(l, &l->hello) || !link_works(l))
 		return ROGUE_NO_ANSWER;
 	answer("connected: server_qpn=%u to=%u from=%u", l->server_qpn, l->sq_psn, l->grant.psn);
 	while (!link_has_ended(l))

@@ -5,16 +5,6 @@
 
 . tests/soft_roce/lib.sh
 
-results=$tmp/results
-
-# Starts performance_test against a server; run.json goes to $tmp/NAME.json.
-load() { # NAME SERVER OPTIONS...
-    local name=$1 server=$2
-    shift 2
-    start "$name" "${bin}performance_test" "${tls_options[@]}" --server "$host" --tls-port "${port[$server]}" \
-        --quiet --verify --output "$results" --json "$tmp/$name.json" "$@"
-}
-
 # Conditions on values of a run.json.
 run_says() { # NAME RUN TERM...
     local name=$1 file=$tmp/$2.json text
@@ -117,8 +107,7 @@ matches "kill -9 of the server: failures by stage and code" "$(run_value orphane
 
 # ---- a server of the generator's own ends with it
 
-start own "${bin}performance_test" --steps 10 --warmup 0 --duration 60 --quiet --output "$results" \
-    --environment native
+load own own --steps 10 --warmup 0 --duration 60
 server_of() {
     pgrep -P "${pid[own]}" -x rdma_server >"$tmp/child"
 }

@@ -255,6 +255,8 @@ gives "a server with an expired certificate does not start" 3 'expired.pem has e
 gives "nor with one that is not valid yet" 3 'future.pem is not valid yet' \
     "${bin}rdma_server" --cert "$bad_certs/future.pem" --key "$bad_certs/future.key"
 
-unused=$(comm -23 <("$programs/rogue" modes | sort) <(printf '%s\n' "${used[@]}" unique-psns hold | sort -u))
+# The rest is for test_psn and test_churn, and for test_connect.
+used+=(unique-psns hold dies-in-error dies-without-qp ticket)
+unused=$(comm -23 <("$programs/rogue" modes | sort) <(printf '%s\n' "${used[@]}" | sort -u))
 is "every attack was made" "$unused" ""
 finish

@@ -39,6 +39,34 @@ wrong '--clients and --steps|--steps.*--clients' performance_test --steps 10 --c
 wrong '(--tls-port|--server)' performance_test --tls-port 99
 wrong '--duration: ' performance_test --duration -3
 wrong "--name: 'a/b' is not allowed" performance_test --name a/b
+wrong '--workload: x is not allowed; allowed: echo, connect or idle' performance_test --workload x
+wrong '--active: 0 is not allowed; allowed: 1 to 100000' performance_test --active 0
+wrong '--active: goes with --workload echo' performance_test --active 5 --workload idle
+wrong '--active: goes with --workload echo' performance_test --active 5 --workload connect
+wrong '--cycles: goes with --churn' performance_test --cycles 10
+wrong '--cycles: goes with --churn' performance_test --cycles 10 --churn 0
+wrong '--cycles: 0 is not allowed; allowed: 1 to 1000000000' performance_test --churn 5 --cycles 0
+wrong '--churn: -1 is not a whole number; allowed: 0 to 1000000' performance_test --churn -1
+wrong '--churn: 1000001 is not allowed; allowed: 0 to 1000000' performance_test --churn 1000001
+wrong '--connect-retries: 1001 is not allowed; allowed: 0 to 1000' performance_test --connect-retries 1001
+wrong '--phased: value given; allowed: no value' performance_test --phased=yes
+wrong '--tls-resume: value given; allowed: no value' performance_test --tls-resume=on
+wrong '--ticket-rotation: 0 is not allowed; allowed: 1s to 24h' rdma_server --ticket-rotation 0
+wrong '--ticket-rotation: 25h is not allowed; allowed: 1s to 24h' rdma_server --ticket-rotation 25h
+wrong '--tls-resume: maybe is not allowed; allowed: off or on' rdma_server --tls-resume maybe
+while read -r program option value; do
+    wrong "$option: given twice" "$program" "$option" ${value:+"$value"} "$option" ${value:+"$value"}
+done <<'END'
+performance_test --workload idle
+performance_test --active 5
+performance_test --churn 5
+performance_test --cycles 5
+performance_test --connect-retries 5
+performance_test --phased
+performance_test --tls-resume
+rdma_server --tls-resume off
+rdma_server --ticket-rotation 60
+END
 
 if [[ ! -e /sys/class/infiniband ]] || [[ ! $(ls /sys/class/infiniband) ]]; then
     no_device='no RDMA device.*scripts/softroce'

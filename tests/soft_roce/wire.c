@@ -99,6 +99,8 @@ bool wire_open(struct rogue *r, const char *source, struct wire *w, struct reply
 		snprintf(out->text, sizeof(out->text), "out of memory");
 		return false;
 	}
+	if (r->session)
+		tls_offer_session(w->tls, r->session);
 	return wire_handshake(w, out);
 }
 

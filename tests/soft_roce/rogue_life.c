@@ -1,0 +1,101 @@
+/* Clients that come back with a session ticket, and clients that go without a word. */
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/qp_pool.h"
+#include "common/tls.h"
+#include "tests/soft_roce/link.h"
+
+/* ---- session tickets */
+
+/* Connects, asks for a ticket and takes it, if one comes. False, with a line, if nothing is granted. */
+static bool take_ticket(struct rogue *r, struct tls_session **ticket)
+{
+	struct frame_hello h = wire_good_hello();
+	struct reply reply;
+	struct wire w;
+
+	h.features = FRAME_FEATURE_TICKET;
+	if (wire_open(r, NULL, &w, &reply))
+		wire_hello(&w, &h, &reply);
+	if (reply.kind == REPLY_GRANT)
+		*ticket = tls_take_session(w.tls);
+	wire_close(&w);
+	if (reply.kind == REPLY_GRANT)
+		return true;
+	wire_answer(&reply);
+	return false;
+}
+
+/* Takes a ticket from the server and offers it to the one at port ARG of the same host, or to the same one. */
+static int ticket(struct rogue *r, const struct mode *m)
+{
+	struct rogue again = *r;
+	struct frame_hello h = wire_good_hello();
+	struct reply reply;
+	struct wire w;
+	bool resumed;
+
+	(void)m;
+	if (!take_ticket(r, &again.session))
+		return ROGUE_NO_ANSWER;
+	if (r->arg)
+		addr_set_port(&again.server, (uint16_t)atoi(r->arg));
+	if (wire_open(&again, NULL, &w, &reply))
+		wire_hello(&w, &h, &reply);
+	resumed = reply.kind == REPLY_GRANT && tls_is_resumed(w.tls);
+	wire_close(&w);
+	if (reply.kind != REPLY_GRANT)
+		return wire_answer(&reply);
+	answer("%s ticket, %s handshake, granted", again.session ? "a" : "no", resumed ? "resumed" : "full");
+	tls_session_free(again.session);
+	return ROGUE_ANSWERED;
+}
+
+/* ---- dying */
+
+enum death {
+	DEATH_IN_ERROR,		/* the QP is there and takes nothing any more */
+	DEATH_WITHOUT_QP,
+};
+
+/* The CM is told nothing, and its id stays open. */
+static bool die(struct link *l, enum death how)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	if (how == DEATH_IN_ERROR)
+		return ibv_modify_qp(l->rc.qp, &attr, IBV_QP_STATE) == 0;
+	qp_pool_free(l->pool);
+	l->pool = NULL;
+	return true;
+}
+
+/* Connects, gets an echo and is silent; dies on SIGUSR1, and stays dead until it is killed. */
+static int dies(struct rogue *r, const struct mode *m)
+{
+	sigset_t signals;
+	struct link l;
+	int signum;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	if (sigprocmask(SIG_BLOCK, &signals, NULL) || link_new(r, &l))
+		return no_answer("no verbs resources");
+	if (!link_connect(&l, &l.hello) || !link_works(&l))
+		return ROGUE_NO_ANSWER;
+	answer("connected");
+	if (sigwait(&signals, &signum) || !die(&l, (enum death)m->variant))
+		return no_answer("it would not die");
+	answer("dead");
+	pause();
+	return ROGUE_ANSWERED;
+}
+
+const struct mode life_modes[] = {
+	{ "ticket", .run = ticket },
+	{ "dies-in-error", .run = dies, .variant = DEATH_IN_ERROR },
+	{ "dies-without-qp", .run = dies, .variant = DEATH_WITHOUT_QP },
+	{ NULL },
+};
