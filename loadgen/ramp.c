@@ -38,6 +38,15 @@ static uint64_t step_timeout_ns(const struct ramp *r)
 	return 60 * NS_PER_S + r->step->target * 40 * NS_PER_MS;
 }
 
+/* Above the session timeout of a server of our own; and the time a pool takes to shrink after churn: a rest, and
+ * three windows. */
+static uint64_t restore_timeout_ns(const struct ramp *r)
+{
+	if (r->cfg->phased)
+		return (LAUNCH_PHASED_TIMEOUT_S + 10) * NS_PER_S;
+	return (r->cfg->churn_per_s ? 90 : 40) * NS_PER_S;
+}
+
 /* The time a phase may take; 0: it has none. */
 static uint64_t deadline_of(const struct ramp *r, enum ramp_phase phase)
 {
@@ -52,8 +61,7 @@ static uint64_t deadline_of(const struct ramp *r, enum ramp_phase phase)
 	case RAMP_MEASURE: return r->cfg->cycles ? 0 : r->cfg->duration_ns;
 	case RAMP_DRAIN: return 15 * NS_PER_S;
 	case RAMP_DISCONNECT: return 120 * NS_PER_S;
-	/* Above the session timeout of a server of our own, and the time a pool takes to shrink after churn. */
-	case RAMP_RESTORE: return (r->cfg->phased ? LAUNCH_PHASED_TIMEOUT_S + 10 : 40) * NS_PER_S;
+	case RAMP_RESTORE: return restore_timeout_ns(r);
 	case RAMP_STOP: return 20 * NS_PER_S;
 	case RAMP_DONE:
 	case RAMP_N: break;

@@ -124,10 +124,13 @@ static void check_server(struct ramp *r)
 	else if (clients < (double)r->cfg->steps.v[0])
 		snprintf(text, sizeof(text), "the first step of %llu clients is more than the server's "
 			 "--max-clients %.0f", (unsigned long long)r->cfg->steps.v[0], clients);
+	else if (r->cfg->phased && handshakes < all)
+		snprintf(text, sizeof(text), "--phased has %.0f TLS connections open at once, which is more than "
+			 "the server's --max-handshakes allow (%.0f)", all, handshakes);
 	else if (r->cfg->phased && handshakes < all_at_once)
-		snprintf(text, sizeof(text), "--phased has %llu TLS connections open at once, which is more than "
-			 "the server's --max-handshakes allow (%.0f for all shards, %.0f needed, as they spread by hash)",
-			 (unsigned long long)r->cfg->clients, handshakes, ceil(all_at_once));
+		snprintf(text, sizeof(text), "--phased has %.0f TLS connections open at once, which spread over the "
+			 "server's shards by hash: its --max-handshakes must allow %.0f, and allow %.0f", all,
+			 ceil(all_at_once), handshakes);
 	else if (r->cfg->tls_resume && !resumes)
 		snprintf(text, sizeof(text), "--tls-resume: the server has --tls-resume off");
 	if (!text[0])
