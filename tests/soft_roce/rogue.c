@@ -4,7 +4,7 @@
  * keeps it in order.
  *
  * Modes are in the tables of rogue_boot.c (TLS and frames), rogue_link.c (RDMA connection and messages),
- * rogue_region.c (one-sided memory) and rogue_life.c (coming back, and going without a word).
+ * rogue_region.c (one-sided memory) and rogue_life.c (tickets, dying, asking for room).
  */
 #include "tests/soft_roce/rogue.h"
 

@@ -1,4 +1,4 @@
-/* Clients that come back with a session ticket, and clients that go without a word. */
+/* Clients that come back with a session ticket, that go without a word, and that wait for room. */
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -93,9 +93,26 @@ static int dies(struct rogue *r, const struct mode *m)
 	return ROGUE_ANSWERED;
 }
 
+/* Asks for a session until the answer is not that the server is full. Whoever kills it is tired of waiting. */
+static int asks_while_full(struct rogue *r, const struct mode *m)
+{
+	struct frame_hello h = wire_good_hello();
+	struct reply reply;
+	struct wire w;
+
+	(void)m;
+	do {
+		if (wire_open(r, NULL, &w, &reply))
+			wire_hello(&w, &h, &reply);
+		wire_close(&w);
+	} while (reply.kind == REPLY_REFUSE && reply.refuse.code == REFUSE_FULL);
+	return wire_answer(&reply);
+}
+
 const struct mode life_modes[] = {
 	{ "ticket", .run = ticket },
 	{ "dies-in-error", .run = dies, .variant = DEATH_IN_ERROR },
 	{ "dies-without-qp", .run = dies, .variant = DEATH_WITHOUT_QP },
+	{ "asks-while-full", .run = asks_while_full },
 	{ NULL },
 };

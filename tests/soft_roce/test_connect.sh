@@ -55,9 +55,11 @@ all_stages='["tcp_connect","tls_handshake","psn_exchange","addr_resolve","route_
 phases_add_up() { # RUN STAGES
     holds "run '$1': each phase has its time, and together they are the time of connecting" "$1" \
         "[one.phase_ns_per_connection | keys_unsorted[]] == $2" 'one.phase_ns_per_connection | all(. > 0) == true' \
-        '((one.phase_ns_per_connection | add) * one.attempted / 1e9 - one.connect_wall_s | fabs) <= 0.05 * one.connect_wall_s + 0.1'
+        '((one.phase_ns_per_connection | add) * one.attempted / 1e9 - one.connect_wall_s | fabs) <=
+            0.05 * one.connect_wall_s + 0.1'
     # The server counts from the accept, which in a phase of its own came before the first handshake.
-    holds "run '$1': at the server, handshakes waited for all others'" "$1" 'one.server_stages_ns.tls_accept.count == one.attempted' \
+    holds "run '$1': at the server, handshakes waited for all others'" "$1" \
+        'one.server_stages_ns.tls_accept.count == one.attempted' \
         'one.server_stages_ns.tls_accept.max >= 0.5 * one.phase_ns_per_connection.tls_handshake * one.attempted'
 }
 

@@ -256,7 +256,7 @@ gives "nor with one that is not valid yet" 3 'future.pem is not valid yet' \
     "${bin}rdma_server" --cert "$bad_certs/future.pem" --key "$bad_certs/future.key"
 
 # The rest is for test_psn and test_churn, and for test_connect.
-used+=(unique-psns hold dies-in-error dies-without-qp ticket)
+used+=(unique-psns hold dies-in-error dies-without-qp asks-while-full ticket)
 unused=$(comm -23 <("$programs/rogue" modes | sort) <(printf '%s\n' "${used[@]}" | sort -u))
 is "every attack was made" "$unused" ""
 finish
