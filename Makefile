@@ -16,7 +16,7 @@ CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE $(OPT) -fno-strict-aliasing $(WARN) \
 LDLIBS_ALL := -lrdmacm -libverbs -lssl -lcrypto -lev -ljansson -lz -lm -pthread $(LDFLAGS)
 
 COMMON := addr auth build_info cm dev ep fail fail_table frame hist hist_io latency_json log msg opts \
-	paths psn pump qp_pool rc region res ticket_keys tls
+	paths psn pump qp_pool rc region res ticket_keys tls tls_socket
 CLIENT := boot conn control ctx data rdma resolve
 LOADGEN := churn config connect environment launch main memory pace payload progress ramp ramp_run ramp_util report results \
 	server_proc step step_json stop summary traffic verdict worker

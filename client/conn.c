@@ -122,6 +122,9 @@ void client_enter(struct client_conn *c, enum stage stage)
 	ev_timer_stop(c->ctx->loop, &c->deadline);
 	if (c->tls || c->fd >= 0)
 		ev_io_stop(c->ctx->loop, &c->tls_io);
+	/* The server's half of the stage is not to wait for the next one. */
+	if (c->tls)
+		tls_flush(c->tls);
 }
 
 void client_go_on(struct client_conn *c)

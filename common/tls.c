@@ -23,9 +23,11 @@
 #include "common/clock.h"
 #include "common/frame.h"
 #include "common/ticket_keys.h"
+#include "common/tls_socket.h"
 
 struct tls_ctx {
 	SSL_CTX *ssl_ctx;
+	BIO_METHOD *socket_method;
 	bool server;
 	bool has_tickets;
 	struct ticket_ring tickets;
@@ -39,6 +41,7 @@ struct tls {
 	SSL_SESSION *session;	/* client: the newest a ticket came for */
 	struct fail failure;
 	char text[160];
+	struct tls_socket socket;
 };
 
 static const unsigned char alpn_protocols[] = FRAME_ALPN;
@@ -193,6 +196,8 @@ static int configure(struct tls_ctx *ctx, const struct tls_config *cfg)
 		return -EINVAL;
 	SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
 			 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	/* All that has come is taken at once, instead of the head and the body of each record. */
+	SSL_CTX_set_read_ahead(c, 1);
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
 	/* A handshake is mostly hashing and key derivation: SHA-256 costs less of both than SHA-384. */
 	if (SSL_CTX_set_ciphersuites(c, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:"
@@ -226,7 +231,8 @@ int tls_ctx_new(const struct tls_config *cfg, struct tls_ctx **out, char *err, s
 		return -ENOMEM;
 	ctx->server = cfg->server;
 	ctx->ssl_ctx = SSL_CTX_new(cfg->server ? TLS_server_method() : TLS_client_method());
-	if (!ctx->ssl_ctx) {
+	ctx->socket_method = tls_socket_method();
+	if (!ctx->ssl_ctx || !ctx->socket_method) {
 		ret = -ENOMEM;
 		goto err_free;
 	}
@@ -252,6 +258,7 @@ void tls_ctx_free(struct tls_ctx *ctx)
 	if (!ctx)
 		return;
 	SSL_CTX_free(ctx->ssl_ctx);
+	BIO_meth_free(ctx->socket_method);
 	EVP_CIPHER_free(ctx->ticket_cipher);
 	ticket_ring_wipe(&ctx->tickets);
 	free(ctx);
@@ -269,14 +276,17 @@ static int set_verify_name(SSL *ssl, const char *name)
 int tls_new(struct tls_ctx *ctx, int fd, const char *verify_name, struct tls **out)
 {
 	struct tls *t = calloc(1, sizeof(*t));
+	BIO *socket;
 
 	if (!t)
 		return -ENOMEM;
 	t->ssl = SSL_new(ctx->ssl_ctx);
 	if (!t->ssl)
 		goto err_free;
-	if (SSL_set_fd(t->ssl, fd) != 1)
+	socket = tls_socket_bio(ctx->socket_method, &t->socket, fd);
+	if (!socket)
 		goto err_ssl;
+	SSL_set_bio(t->ssl, socket, socket);
 	t->fd = fd;
 	t->has_tickets = ctx->has_tickets;
 	SSL_set_app_data(t->ssl, t);
@@ -312,6 +322,7 @@ void tls_free(struct tls *t)
 {
 	if (!t)
 		return;
+	tls_socket_flush(&t->socket, t->failure.kind == FAIL_NONE);
 	if (t->failure.kind != FAIL_NONE)
 		discard_unread(t->fd);
 	SSL_free(t->ssl);
@@ -451,6 +462,15 @@ enum tls_status tls_write(struct tls *t, const void *buf, size_t n, size_t *put)
 	errno = 0;
 	ret = SSL_write_ex(t->ssl, buf, n, put);
 	return ret == 1 ? TLS_DONE : status_of(t, ret);
+}
+
+enum tls_status tls_flush(struct tls *t)
+{
+	int ret = tls_socket_flush(&t->socket, false);
+
+	if (ret == -EAGAIN)
+		return TLS_WANT_WRITE;
+	return ret ? failed(t, FAIL_ERRNO, -ret, strerror(-ret)) : TLS_DONE;
 }
 
 void tls_close_notify(struct tls *t)

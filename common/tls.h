@@ -1,7 +1,12 @@
 /* TLS 1.3 on non-blocking sockets. The only file that calls OpenSSL's SSL_* functions.
  *
- * A tls_ctx is made once per thread that uses it (so that threads share no locks); a tls belongs to
- * the thread of its context.
+ * A tls_ctx is made once per thread that uses it (so that threads share no locks) and outlives its
+ * connections; a tls belongs to the thread of its context.
+ *
+ * What is said in a few bytes waits for what follows (tls_socket.h): it goes out at the latest when the caller
+ * waits for the peer, which is after TLS_WANT_READ, or frees the connection. Whoever waits for something else
+ * calls tls_flush. What the peer sent is taken from the socket as a whole: read until TLS_WANT_READ before
+ * waiting for the socket to be readable.
  */
 #ifndef RAMPART_COMMON_TLS_H
 #define RAMPART_COMMON_TLS_H
@@ -48,7 +53,7 @@ enum tls_status {
 int tls_new(struct tls_ctx *ctx, int fd, const char *verify_name, struct tls **out)
 	__attribute__((warn_unused_result));
 
-/* NULL-safe. Closes the socket without more words; see tls_close_notify. */
+/* NULL-safe. Closes the socket, after what is still to be said; see tls_close_notify. */
 void tls_free(struct tls *t);
 
 int tls_fd(const struct tls *t);
@@ -76,7 +81,11 @@ enum tls_status tls_read(struct tls *t, void *buf, size_t n, size_t *got)
 enum tls_status tls_write(struct tls *t, const void *buf, size_t n, size_t *put)
 	__attribute__((warn_unused_result));
 
-/* Sends the close_notify alert if the socket takes it; never blocks. */
+/* Sends what was written; TLS_DONE when the socket has taken all of it. Who does not look at the status is told
+ * by the next tls_read. */
+enum tls_status tls_flush(struct tls *t);
+
+/* Says the close_notify alert, as the last of what is written; never blocks. */
 void tls_close_notify(struct tls *t);
 
 /* RFC 8446, 7.5. 0 or -EIO. After the handshake only. */

@@ -344,16 +344,20 @@ static bool write_out(struct conn *c)
 	return true;
 }
 
+static void say_bye(struct conn *c)
+{
+	if (!c->tls_said_bye)
+		tls_close_notify(c->tls);
+	c->tls_said_bye = true;
+}
+
 /* Says goodbye and waits for the peer's: closing first would leave the port in TIME_WAIT here. */
 static void await_peer_close(struct conn *c)
 {
 	uint8_t byte;
 	size_t got;
 
-	if (!c->tls_said_bye) {
-		c->tls_said_bye = true;
-		tls_close_notify(c->tls);
-	}
+	say_bye(c);
 	switch (tls_read(c->tls, &byte, 1, &got)) {
 	case TLS_WANT_READ:
 		want(c, EV_READ);
@@ -370,6 +374,15 @@ static void await_peer_close(struct conn *c)
 		conn_close(c, CLOSE_REFUSED);
 	else
 		conn_close_tls(c);
+}
+
+/* A GRANT is the last that is said, so the goodbye goes along. True when the socket has taken both. */
+static bool write_grant(struct conn *c)
+{
+	if (!write_out(c))
+		return false;
+	say_bye(c);
+	return !wait_or_end(c, tls_flush(c->tls));
 }
 
 static void finish_grant(struct conn *c)
@@ -431,7 +444,7 @@ static void advance(struct conn *c)
 		serve_control(c);
 		break;
 	case CONN_ST_GRANT:
-		if (write_out(c))
+		if (write_grant(c))
 			finish_grant(c);
 		break;
 	case CONN_ST_REFUSE:

@@ -47,7 +47,9 @@ UNIT_test_server_resume := $(UNIT_SERVER)
 UNIT_test_server_shard := $(UNIT_SERVER)
 UNIT_test_session := server/session
 UNIT_test_ticket_keys := common/ticket_keys
-UNIT_test_tls := common/tls common/ticket_keys common/fail common/frame common/addr tests/unit/helpers/certs
+UNIT_test_tls := common/tls common/tls_socket common/ticket_keys common/fail common/frame common/addr \
+	tests/unit/helpers/certs
+UNIT_test_tls_socket := common/tls_socket
 
 # The shard's loop is driven by the test, not by a thread.
 UNIT_DRIVEN := -Wl,--wrap=pthread_create,--wrap=pthread_join

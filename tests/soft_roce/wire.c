@@ -80,6 +80,7 @@ bool wire_handshake(struct wire *w, struct reply *out)
 	do {
 		st = tls_handshake(w->tls);
 	} while (go_on(w, st, deadline_ns, out));
+	tls_flush(w->tls);
 	return st == TLS_DONE;
 }
 
@@ -127,6 +128,7 @@ bool wire_write(struct wire *w, const void *data, size_t n)
 		p += put;
 		n -= put;
 	}
+	tls_flush(w->tls);
 	return true;
 }
 

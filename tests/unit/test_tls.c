@@ -110,6 +110,7 @@ static bool finish_handshake(void)
 	for (int i = 0; i < TURNS_MAX && (there != TLS_DONE || here != TLS_DONE); i++) {
 		if (here != TLS_DONE)
 			here = tls_handshake(at_client);
+		tls_flush(at_client);
 		if (there != TLS_DONE)
 			there = tls_handshake(at_server);
 	}
@@ -134,6 +135,7 @@ static void say_something(void)
 
 	assert_int_equal(tls_write(at_server, "x", 1, &n), TLS_DONE);
 	assert_int_equal(n, 1);
+	tls_flush(at_server);
 	assert_int_equal(tls_read(at_client, &byte, 1, &n), TLS_DONE);
 	assert_int_equal(byte, 'x');
 }
@@ -450,6 +452,7 @@ static void resume__server_demands_certificates__without_showing_it_again(void *
 	connect_pair(strict, without, NULL);
 	for (int i = 0; i < TURNS_MAX && there != TLS_FAILED; i++) {
 		(void)!tls_handshake(at_client);
+		tls_flush(at_client);
 		there = tls_handshake(at_server);
 		assert_int_not_equal(there, TLS_DONE);
 	}
@@ -532,6 +535,55 @@ static void describe__resumed__version_and_cipher(void **state)
 	tls_session_free(session);
 }
 
+/* ---- what is said when ---- */
+
+/* The client's last flight of the handshake is held back, for a request may follow. */
+static void flush__handshake_done_and_nothing_to_read__server_done_too(void **state)
+{
+	(void)state;
+	connect_pair(server, client, NULL);
+	assert_int_equal(tls_handshake(at_client), TLS_WANT_READ);
+	assert_int_equal(tls_handshake(at_server), TLS_WANT_READ);
+	assert_int_equal(tls_handshake(at_client), TLS_DONE);
+	assert_int_equal(tls_handshake(at_server), TLS_WANT_READ);
+	tls_flush(at_client);
+	assert_int_equal(tls_handshake(at_server), TLS_DONE);
+}
+
+static void read__request_behind_the_handshake__both_arrive(void **state)
+{
+	uint8_t byte = 0;
+	size_t n = 0;
+
+	(void)state;
+	connect_pair(server, client, NULL);
+	assert_int_equal(tls_handshake(at_client), TLS_WANT_READ);
+	assert_int_equal(tls_handshake(at_server), TLS_WANT_READ);
+	assert_int_equal(tls_handshake(at_client), TLS_DONE);
+	assert_int_equal(tls_write(at_client, "?", 1, &n), TLS_DONE);
+	assert_int_equal(tls_read(at_client, &byte, 1, &n), TLS_WANT_READ);
+	assert_int_equal(tls_handshake(at_server), TLS_DONE);
+	assert_int_equal(tls_read(at_server, &byte, 1, &n), TLS_DONE);
+	assert_int_equal(byte, '?');
+	assert_int_equal(tls_read(at_server, &byte, 1, &n), TLS_WANT_READ);
+}
+
+static void free__goodbye_said__peer_reads_it_and_what_was_before(void **state)
+{
+	uint8_t byte = 0;
+	size_t n = 0;
+
+	(void)state;
+	assert_false(resumes(server, client, NULL));
+	assert_int_equal(tls_write(at_client, "!", 1, &n), TLS_DONE);
+	tls_close_notify(at_client);
+	tls_free(at_client);
+	at_client = NULL;
+	assert_int_equal(tls_read(at_server, &byte, 1, &n), TLS_DONE);
+	assert_int_equal(byte, '!');
+	assert_int_equal(tls_read(at_server, &byte, 1, &n), TLS_EOF);
+}
+
 #define TLS_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -560,6 +612,9 @@ int main(void)
 		TLS_TEST(export__full_and_resumed__agreed_and_never_the_same),
 		TLS_TEST(export__one_ticket_resumed_twice__agreed_and_different),
 		TLS_TEST(describe__resumed__version_and_cipher),
+		TLS_TEST(flush__handshake_done_and_nothing_to_read__server_done_too),
+		TLS_TEST(read__request_behind_the_handshake__both_arrive),
+		TLS_TEST(free__goodbye_said__peer_reads_it_and_what_was_before),
 	};
 
 	return cmocka_run_group_tests_name("tls", tests, group_set_up, group_tear_down);
