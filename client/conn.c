@@ -110,6 +110,7 @@ void client_enter(struct client_conn *c, enum stage stage)
 {
 	const struct client_ops *ops = c->ctx->ops;
 	bool may = !ops->may_enter || ops->may_enter(c->ctx->arg, c, stage);
+	struct fail f;
 
 	/* The user may have closed it. */
 	if (is_over(c))
@@ -123,8 +124,10 @@ void client_enter(struct client_conn *c, enum stage stage)
 	if (c->tls || c->fd >= 0)
 		ev_io_stop(c->ctx->loop, &c->tls_io);
 	/* The server's half of the stage is not to wait for the next one. */
-	if (c->tls)
-		tls_flush(c->tls);
+	if (c->tls && tls_flush(c->tls) == TLS_FAILED) {
+		tls_failure(c->tls, &f);
+		client_fail(c, f.kind, f.code);
+	}
 }
 
 void client_go_on(struct client_conn *c)

@@ -7,6 +7,7 @@
 #include "common/tls.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,12 +33,13 @@ struct tls_ctx {
 	bool has_tickets;
 	struct ticket_ring tickets;
 	EVP_CIPHER *ticket_cipher;	/* fetched once: a fetch per ticket costs more than the cipher */
+	size_t n_conns;
 };
 
 struct tls {
+	struct tls_ctx *ctx;
 	SSL *ssl;
 	int fd;
-	bool has_tickets;
 	SSL_SESSION *session;	/* client: the newest a ticket came for */
 	struct fail failure;
 	char text[160];
@@ -257,6 +259,7 @@ void tls_ctx_free(struct tls_ctx *ctx)
 {
 	if (!ctx)
 		return;
+	assert(ctx->n_conns == 0);
 	SSL_CTX_free(ctx->ssl_ctx);
 	BIO_meth_free(ctx->socket_method);
 	EVP_CIPHER_free(ctx->ticket_cipher);
@@ -288,7 +291,6 @@ int tls_new(struct tls_ctx *ctx, int fd, const char *verify_name, struct tls **o
 		goto err_ssl;
 	SSL_set_bio(t->ssl, socket, socket);
 	t->fd = fd;
-	t->has_tickets = ctx->has_tickets;
 	SSL_set_app_data(t->ssl, t);
 	if (ctx->server) {
 		SSL_set_accept_state(t->ssl);
@@ -297,6 +299,8 @@ int tls_new(struct tls_ctx *ctx, int fd, const char *verify_name, struct tls **o
 		if (set_verify_name(t->ssl, verify_name) != 1)
 			goto err_ssl;
 	}
+	t->ctx = ctx;
+	ctx->n_conns++;
 	*out = t;
 	return 0;
 
@@ -327,6 +331,7 @@ void tls_free(struct tls *t)
 		discard_unread(t->fd);
 	SSL_free(t->ssl);
 	SSL_SESSION_free(t->session);
+	t->ctx->n_conns--;
 	close(t->fd);
 	free(t);
 }
@@ -338,7 +343,7 @@ bool tls_is_resumed(const struct tls *t)
 
 int tls_send_ticket(struct tls *t)
 {
-	if (!t->has_tickets)
+	if (!t->ctx->has_tickets)
 		return -ENOTSUP;
 	if (SSL_new_session_ticket(t->ssl) == 1)
 		return 0;

@@ -38,7 +38,7 @@ struct tls_config {
  * holds one line that names the file and what to do. */
 int tls_ctx_new(const struct tls_config *cfg, struct tls_ctx **out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
-void tls_ctx_free(struct tls_ctx *ctx);
+void tls_ctx_free(struct tls_ctx *ctx);	/* NULL-safe; after its last connection */
 
 enum tls_status {
 	TLS_DONE,
@@ -53,7 +53,8 @@ enum tls_status {
 int tls_new(struct tls_ctx *ctx, int fd, const char *verify_name, struct tls **out)
 	__attribute__((warn_unused_result));
 
-/* NULL-safe. Closes the socket, after what is still to be said; see tls_close_notify. */
+/* NULL-safe. Says what is still to be said, as far as the socket takes it, and closes the socket; see
+ * tls_close_notify. */
 void tls_free(struct tls *t);
 
 int tls_fd(const struct tls *t);
@@ -81,11 +82,11 @@ enum tls_status tls_read(struct tls *t, void *buf, size_t n, size_t *got)
 enum tls_status tls_write(struct tls *t, const void *buf, size_t n, size_t *put)
 	__attribute__((warn_unused_result));
 
-/* Sends what was written; TLS_DONE when the socket has taken all of it. Who does not look at the status is told
- * by the next tls_read. */
-enum tls_status tls_flush(struct tls *t);
+/* Sends what was written; TLS_DONE when the socket has taken all of it. */
+enum tls_status tls_flush(struct tls *t) __attribute__((warn_unused_result));
 
-/* Says the close_notify alert, as the last of what is written; never blocks. */
+/* Says the close_notify alert, as the last of what is written. Never blocks: a socket that is full, with more
+ * written already than can wait, goes without. */
 void tls_close_notify(struct tls *t);
 
 /* RFC 8446, 7.5. 0 or -EIO. After the handshake only. */

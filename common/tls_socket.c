@@ -10,31 +10,39 @@ static bool may_be_repeated(int e)
 	return e == EAGAIN || e == EWOULDBLOCK || e == EINTR;
 }
 
+/* How many bytes went out, or -errno; an error that is there to stay is kept. */
+static ssize_t send_some(struct tls_socket *s, const void *data, size_t n, int flags)
+{
+	ssize_t sent = s->error ? -1 : send(s->fd, data, n, flags | MSG_NOSIGNAL);
+
+	if (sent >= 0)
+		return sent;
+	if (!s->error && may_be_repeated(errno))
+		return -EAGAIN;
+	if (!s->error)
+		s->error = errno;
+	s->held_n = 0;
+	return -s->error;
+}
+
 int tls_socket_flush(struct tls_socket *s, bool last)
 {
 	while (s->held_n > 0) {
-		ssize_t sent = send(s->fd, s->held, s->held_n, MSG_NOSIGNAL | (last ? MSG_MORE : 0));
+		ssize_t sent = send_some(s, s->held, s->held_n, last ? MSG_MORE : 0);
 
-		if (sent < 0 && errno == EINTR)
-			continue;
-		if (sent < 0 && may_be_repeated(errno))
-			return -EAGAIN;
-		if (sent < 0) {
-			s->held_n = 0;
-			return -errno;
-		}
+		if (sent < 0)
+			return (int)sent;
 		s->held_n -= (uint32_t)sent;
 		memmove(s->held, s->held + sent, s->held_n);
 	}
-	return 0;
+	return -s->error;
 }
 
 /* What fits is held; what does not goes out behind what is held. */
 static int on_write(BIO *bio, const char *data, int n)
 {
 	struct tls_socket *s = BIO_get_data(bio);
-	ssize_t sent;
-	int ret = 0;
+	ssize_t ret = -s->error;
 
 	BIO_clear_retry_flags(bio);
 	if (n <= 0)
@@ -46,17 +54,16 @@ static int on_write(BIO *bio, const char *data, int n)
 		s->held_n += (uint32_t)n;
 		return n;
 	}
-	sent = ret ? ret : send(s->fd, data, (size_t)n, MSG_NOSIGNAL);
-	if (sent >= 0)
-		return (int)sent;
-	if (ret)
-		errno = -ret;
-	if (may_be_repeated(errno))
+	if (!ret)
+		ret = send_some(s, data, (size_t)n, 0);
+	if (ret >= 0)
+		return (int)ret;
+	if (ret == -EAGAIN)
 		BIO_set_retry_write(bio);
+	errno = (int)-ret;
 	return -1;
 }
 
-/* An error of sending is told only when there is nothing to read: the peer's last words say why it went. */
 static int on_read(BIO *bio, char *data, int n)
 {
 	struct tls_socket *s = BIO_get_data(bio);
@@ -70,9 +77,12 @@ static int on_read(BIO *bio, char *data, int n)
 		return -1;
 	}
 	got = recv(s->fd, data, (size_t)n, 0);
-	if (got < 0 && unsent)
+	/* A socket tells an error once: after the send has told it, the end is all there is to read. */
+	if (got <= 0 && unsent) {
 		errno = -unsent;
-	else if (got < 0 && may_be_repeated(errno))
+		return -1;
+	}
+	if (got < 0 && may_be_repeated(errno))
 		BIO_set_retry_read(bio);
 	s->at_end = got == 0;
 	return (int)got;
@@ -115,9 +125,7 @@ BIO *tls_socket_bio(const BIO_METHOD *method, struct tls_socket *s, int fd)
 
 	if (!bio)
 		return NULL;
-	s->fd = fd;
-	s->held_n = 0;
-	s->at_end = false;
+	*s = (struct tls_socket){ .fd = fd };
 	BIO_set_data(bio, s);
 	BIO_set_init(bio, 1);
 	return bio;

@@ -15,12 +15,14 @@
 
 #include <openssl/bio.h>
 
-/* Enough for a ticket, a GRANT and a goodbye; longer writes are certificates and reports. */
-#define TLS_SOCKET_HELD_BYTES 1024
+/* Enough for a GRANT, a goodbye and a ticket, which holds the client's certificate when the server demands one.
+ * What is longer are certificates and reports, which need not be joined. */
+#define TLS_SOCKET_HELD_BYTES 2048
 
 /* Of one connection; embedded, so that it needs no memory of its own. */
 struct tls_socket {
 	int fd;
+	int error;	/* errno of the send that failed; nothing is sent after it. 0: none did */
 	uint32_t held_n;
 	bool at_end;	/* the peer said that it sends no more */
 	uint8_t held[TLS_SOCKET_HELD_BYTES];
@@ -34,8 +36,9 @@ BIO_METHOD *tls_socket_method(void);
 BIO *tls_socket_bio(const BIO_METHOD *method, struct tls_socket *s, int fd);
 
 /* Sends what is held back. `last`: the socket is closed next, so the kernel may put the end into the same
- * segment. 0, -EAGAIN when the socket takes no more now (what is left stays held), or another -errno (nothing
- * is held any more). */
+ * segment. 0, -EAGAIN when the socket takes no more now (what is left stays held), or the -errno of the send that
+ * failed, now or before. Reading goes on after such an error, for the peer's last words may say why, and tells it
+ * when there are none. */
 int tls_socket_flush(struct tls_socket *s, bool last);
 
 #endif

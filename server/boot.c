@@ -354,11 +354,16 @@ static void say_bye(struct conn *c)
 /* Says goodbye and waits for the peer's: closing first would leave the port in TIME_WAIT here. */
 static void await_peer_close(struct conn *c)
 {
+	enum tls_status st;
 	uint8_t byte;
 	size_t got;
 
 	say_bye(c);
-	switch (tls_read(c->tls, &byte, 1, &got)) {
+	/* A read may find something that has come already, and not get as far as the socket. */
+	st = tls_flush(c->tls);
+	if (st == TLS_DONE)
+		st = tls_read(c->tls, &byte, 1, &got);
+	switch (st) {
 	case TLS_WANT_READ:
 		want(c, EV_READ);
 		return;
@@ -376,7 +381,7 @@ static void await_peer_close(struct conn *c)
 		conn_close_tls(c);
 }
 
-/* A GRANT is the last that is said, so the goodbye goes along. True when the socket has taken both. */
+/* A GRANT is the last that is said, so the goodbye goes along. True when the socket has taken them. */
 static bool write_grant(struct conn *c)
 {
 	if (!write_out(c))

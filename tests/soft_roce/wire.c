@@ -80,8 +80,7 @@ bool wire_handshake(struct wire *w, struct reply *out)
 	do {
 		st = tls_handshake(w->tls);
 	} while (go_on(w, st, deadline_ns, out));
-	tls_flush(w->tls);
-	return st == TLS_DONE;
+	return st == TLS_DONE && tls_flush(w->tls) == TLS_DONE;
 }
 
 bool wire_open(struct rogue *r, const char *source, struct wire *w, struct reply *out)
@@ -128,8 +127,7 @@ bool wire_write(struct wire *w, const void *data, size_t n)
 		p += put;
 		n -= put;
 	}
-	tls_flush(w->tls);
-	return true;
+	return tls_flush(w->tls) == TLS_DONE;
 }
 
 static bool read_upto(struct wire *w, uint8_t *buf, size_t n, uint64_t deadline_ns, struct reply *out)

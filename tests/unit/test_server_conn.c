@@ -213,6 +213,34 @@ static void deadline__grant_not_taken__session_never_usable(void **state)
 	server_assert_all_back();
 }
 
+/* What the socket does not take at once, it takes later. */
+static void grant__socket_full_for_a_while__usable_afterwards(void **state)
+{
+	static char junk[4096];
+	struct peer p;
+	struct conn *c;
+
+	(void)state;
+	server_rig_start();
+	peer_connect_pair(&p);
+	assert_true(peer_handshake(&p));
+	c = server_only(CONN_ST_HELLO);
+	for (size_t n = sizeof(junk); n > 0; n /= 2)
+		while (send(tls_fd(c->tls), junk, n, 0) > 0)
+			;
+	peer_hello(&p, 0);
+	assert_int_equal(c->state, CONN_ST_GRANT);
+	while (recv(tls_fd(p.tls), junk, sizeof(junk), 0) > 0)
+		;
+	server_turns(2);
+	assert_int_equal(c->state, CONN_ST_GRANTED);
+	assert_int_equal(session_count(srv.shard->sessions), 1);
+	assert_true(recv(tls_fd(p.tls), junk, sizeof(junk), 0) > 0);
+	conn_close(c, CLOSE_DRAINING);
+	peer_abort(&p);
+	server_assert_all_back();
+}
+
 static void deadline__accepted_but_never_established__fails_and_disconnects(void **state)
 {
 	struct peer p;
@@ -484,6 +512,7 @@ int main(void)
 		CONN_TEST(deadline__tls_handshake__fails_as_timeout),
 		CONN_TEST(deadline__silent_after_the_handshake__fails_as_timeout),
 		CONN_TEST(deadline__grant_not_taken__session_never_usable),
+		CONN_TEST(grant__socket_full_for_a_while__usable_afterwards),
 		CONN_TEST(deadline__accepted_but_never_established__fails_and_disconnects),
 		CONN_TEST(deadline__close_not_answered__freed_all_the_same),
 		CONN_TEST(deadline__close_without_flushes__waits_on),

@@ -90,16 +90,28 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void connect_pair(struct tls_ctx *s, struct tls_ctx *c, struct tls_session *offer)
+/* One of a test's own, with the connection that may be open. */
+static void end_ctx(struct tls_ctx *ctx)
+{
+	hang_up();
+	tls_ctx_free(ctx);
+}
+
+static void connect_by(int type, struct tls_ctx *s, struct tls_ctx *c, struct tls_session *offer)
 {
 	int fds[2];
 
 	hang_up();
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(socketpair(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
 	assert_int_equal(tls_new(s, fds[0], NULL, &at_server), 0);
 	assert_int_equal(tls_new(c, fds[1], "127.0.0.1", &at_client), 0);
 	if (offer)
 		tls_offer_session(at_client, offer);
+}
+
+static void connect_pair(struct tls_ctx *s, struct tls_ctx *c, struct tls_session *offer)
+{
+	connect_by(SOCK_STREAM, s, c, offer);
 }
 
 /* To its success on both sides. True if it resumed the offered session. */
@@ -110,7 +122,7 @@ static bool finish_handshake(void)
 	for (int i = 0; i < TURNS_MAX && (there != TLS_DONE || here != TLS_DONE); i++) {
 		if (here != TLS_DONE)
 			here = tls_handshake(at_client);
-		tls_flush(at_client);
+		(void)!tls_flush(at_client);
 		if (there != TLS_DONE)
 			there = tls_handshake(at_server);
 	}
@@ -135,7 +147,7 @@ static void say_something(void)
 
 	assert_int_equal(tls_write(at_server, "x", 1, &n), TLS_DONE);
 	assert_int_equal(n, 1);
-	tls_flush(at_server);
+	assert_int_equal(tls_flush(at_server), TLS_DONE);
 	assert_int_equal(tls_read(at_client, &byte, 1, &n), TLS_DONE);
 	assert_int_equal(byte, 'x');
 }
@@ -250,7 +262,7 @@ static void ticket__context_without__enotsup(void **state)
 	/* The connection is none the worse for it. */
 	say_something();
 	assert_null(tls_take_session(at_client));
-	tls_ctx_free(none);
+	end_ctx(none);
 }
 
 static void ticket__before_the_handshake_or_of_a_client__refused(void **state)
@@ -338,7 +350,7 @@ static void resume__client_does_not_keep_sessions__full(void **state)
 	(void)state;
 	assert_false(resumes(server, forgetful, NULL));
 	assert_null(ask_for_ticket());
-	tls_ctx_free(forgetful);
+	end_ctx(forgetful);
 }
 
 static void resume__server_without_tickets__full(void **state)
@@ -353,7 +365,7 @@ static void resume__server_without_tickets__full(void **state)
 	say_goodbye();
 	assert_true(resumes(server, client, session));
 	tls_session_free(session);
-	tls_ctx_free(none);
+	end_ctx(none);
 }
 
 static void resume__contexts_of_one_seed__each_others(void **state)
@@ -367,7 +379,7 @@ static void resume__contexts_of_one_seed__each_others(void **state)
 	session = first_session(other, client);
 	assert_true(resumes(server, client, session));
 	tls_session_free(session);
-	tls_ctx_free(other);
+	end_ctx(other);
 }
 
 static void resume__contexts_of_two_seeds__full(void **state)
@@ -382,7 +394,7 @@ static void resume__contexts_of_two_seeds__full(void **state)
 	assert_false(resumes(other, client, session));
 	say_something();
 	tls_session_free(session);
-	tls_ctx_free(other);
+	end_ctx(other);
 }
 
 static void resume__key_of_the_epoch_before__still_good(void **state)
@@ -397,7 +409,7 @@ static void resume__key_of_the_epoch_before__still_good(void **state)
 	say_something();
 	assert_null(tls_take_session(at_client));
 	tls_session_free(session);
-	tls_ctx_free(next);
+	end_ctx(next);
 }
 
 static void resume__key_rotated_out__full_and_the_next_ticket_is_good(void **state)
@@ -414,7 +426,7 @@ static void resume__key_rotated_out__full_and_the_next_ticket_is_good(void **sta
 	say_goodbye();
 	assert_true(resumes(next, client, session));
 	tls_session_free(session);
-	tls_ctx_free(next);
+	end_ctx(next);
 }
 
 /* The clock itself, once: two epochs of a second each go by. */
@@ -432,7 +444,7 @@ static void resume__two_epochs_pass__full(void **state)
 		usleep(10000);
 	assert_false(resumes(ctx, client, session));
 	tls_session_free(session);
-	tls_ctx_free(ctx);
+	end_ctx(ctx);
 }
 
 static void resume__server_demands_certificates__without_showing_it_again(void **state)
@@ -452,14 +464,14 @@ static void resume__server_demands_certificates__without_showing_it_again(void *
 	connect_pair(strict, without, NULL);
 	for (int i = 0; i < TURNS_MAX && there != TLS_FAILED; i++) {
 		(void)!tls_handshake(at_client);
-		tls_flush(at_client);
+		(void)!tls_flush(at_client);
 		there = tls_handshake(at_server);
 		assert_int_not_equal(there, TLS_DONE);
 	}
 	assert_int_equal(there, TLS_FAILED);
 	tls_session_free(session);
-	tls_ctx_free(without);
-	tls_ctx_free(strict);
+	end_ctx(without);
+	end_ctx(strict);
 }
 
 /* ---- keys ---- */
@@ -546,7 +558,7 @@ static void flush__handshake_done_and_nothing_to_read__server_done_too(void **st
 	assert_int_equal(tls_handshake(at_server), TLS_WANT_READ);
 	assert_int_equal(tls_handshake(at_client), TLS_DONE);
 	assert_int_equal(tls_handshake(at_server), TLS_WANT_READ);
-	tls_flush(at_client);
+	assert_int_equal(tls_flush(at_client), TLS_DONE);
 	assert_int_equal(tls_handshake(at_server), TLS_DONE);
 }
 
@@ -566,6 +578,46 @@ static void read__request_behind_the_handshake__both_arrive(void **state)
 	assert_int_equal(tls_read(at_server, &byte, 1, &n), TLS_DONE);
 	assert_int_equal(byte, '?');
 	assert_int_equal(tls_read(at_server, &byte, 1, &n), TLS_WANT_READ);
+}
+
+/* Of a SOCK_SEQPACKET socket one receive gets what one send sent. */
+static void flush__ticket_answer_and_goodbye__one_send(void **state)
+{
+	uint8_t bytes[4096];
+	size_t n = 0;
+	int fd;
+
+	(void)state;
+	connect_by(SOCK_SEQPACKET, server, client, NULL);
+	assert_false(finish_handshake());
+	fd = tls_fd(at_client);
+	assert_int_equal(tls_send_ticket(at_server), 0);
+	assert_int_equal(tls_write(at_server, "granted", 7, &n), TLS_DONE);
+	tls_close_notify(at_server);
+	assert_int_equal(recv(fd, bytes, sizeof(bytes), 0), -1);
+	assert_int_equal(tls_flush(at_server), TLS_DONE);
+	assert_true(recv(fd, bytes, sizeof(bytes), 0) > 0);
+	assert_int_equal(recv(fd, bytes, sizeof(bytes), 0), -1);
+	assert_int_equal(errno, EAGAIN);
+}
+
+static void read__request_held_and_socket_full__wants_to_write_first(void **state)
+{
+	static uint8_t junk[4096], byte;
+	size_t n = 0;
+
+	(void)state;
+	assert_false(resumes(server, client, NULL));
+	for (size_t size = sizeof(junk); size > 0; size /= 2)
+		while (send(tls_fd(at_client), junk, size, 0) > 0)
+			;
+	assert_int_equal(tls_write(at_client, "?", 1, &n), TLS_DONE);
+	assert_int_equal(tls_read(at_client, &byte, 1, &n), TLS_WANT_WRITE);
+	assert_int_equal(tls_flush(at_client), TLS_WANT_WRITE);
+	while (recv(tls_fd(at_server), junk, sizeof(junk), 0) > 0)
+		;
+	assert_int_equal(tls_read(at_client, &byte, 1, &n), TLS_WANT_READ);
+	assert_true(recv(tls_fd(at_server), junk, sizeof(junk), 0) > 0);
 }
 
 static void free__goodbye_said__peer_reads_it_and_what_was_before(void **state)
@@ -614,6 +666,8 @@ int main(void)
 		TLS_TEST(describe__resumed__version_and_cipher),
 		TLS_TEST(flush__handshake_done_and_nothing_to_read__server_done_too),
 		TLS_TEST(read__request_behind_the_handshake__both_arrive),
+		TLS_TEST(flush__ticket_answer_and_goodbye__one_send),
+		TLS_TEST(read__request_held_and_socket_full__wants_to_write_first),
 		TLS_TEST(free__goodbye_said__peer_reads_it_and_what_was_before),
 	};
 

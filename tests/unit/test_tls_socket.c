@@ -3,6 +3,9 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,6 +21,14 @@ static struct tls_socket under_test;
 static int ours, peers;
 static char much[MUCH_BYTES], seen[2 * MUCH_BYTES];
 
+static int new_bio(void)
+{
+	method = tls_socket_method();
+	bio = method ? tls_socket_bio(method, &under_test, ours) : NULL;
+	memset(much, 'm', sizeof(much));
+	return bio ? 0 : -1;
+}
+
 static int open_pair(int type)
 {
 	int fds[2];
@@ -26,10 +37,7 @@ static int open_pair(int type)
 		return -1;
 	ours = fds[0];
 	peers = fds[1];
-	method = tls_socket_method();
-	bio = method ? tls_socket_bio(method, &under_test, ours) : NULL;
-	memset(much, 'm', sizeof(much));
-	return bio ? 0 : -1;
+	return new_bio();
 }
 
 static int set_up(void **state)
@@ -44,6 +52,22 @@ static int set_up_stream(void **state)
 	return open_pair(SOCK_STREAM);
 }
 
+static int set_up_tcp(void **state)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t n = sizeof(a);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	ours = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (bind(listener, (struct sockaddr *)&a, n) || listen(listener, 1) ||
+	    getsockname(listener, (struct sockaddr *)&a, &n) || connect(ours, (struct sockaddr *)&a, n))
+		return -1;
+	peers = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	close(listener);
+	return peers < 0 || fcntl(ours, F_SETFL, O_NONBLOCK) ? -1 : new_bio();
+}
+
 static void hang_up_peer(void)
 {
 	if (peers >= 0)
@@ -51,12 +75,19 @@ static void hang_up_peer(void)
 	peers = -1;
 }
 
+static void hang_up_ours(void)
+{
+	if (ours >= 0)
+		close(ours);
+	ours = -1;
+}
+
 static int tear_down(void **state)
 {
 	(void)state;
 	BIO_free(bio);
 	BIO_meth_free(method);
-	close(ours);
+	hang_up_ours();
 	hang_up_peer();
 	return 0;
 }
@@ -141,22 +172,56 @@ static void flush__nothing_held__nothing_sent(void **state)
 	assert_peer_gets_nothing();
 }
 
-static void flush__last__sent_all_the_same(void **state)
+static void assert_peer_is_told(int events)
+{
+	struct pollfd p = { .fd = peers, .events = (short)events };
+
+	assert_int_equal(poll(&p, 1, 2000), 1);
+}
+
+static void flush__last_before_the_close__arrives_with_the_end(void **state)
 {
 	(void)state;
 	write_text("bye");
 	assert_int_equal(tls_socket_flush(&under_test, true), 0);
+	assert_int_equal(BIO_wpending(bio), 0);
+	hang_up_ours();
+	assert_peer_is_told(POLLRDHUP);
 	assert_peer_gets("bye");
+	assert_int_equal(recv(peers, seen, sizeof(seen), 0), 0);
 }
 
-static void flush__peer_gone__its_error_and_nothing_held(void **state)
+static void flush__peer_gone__error_for_good(void **state)
 {
 	(void)state;
 	write_text("a");
 	hang_up_peer();
-	assert_int_equal(tls_socket_flush(&under_test, false), -EPIPE);
-	assert_int_equal(BIO_wpending(bio), 0);
-	assert_int_equal(tls_socket_flush(&under_test, false), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(tls_socket_flush(&under_test, false), -EPIPE);
+		assert_int_equal(BIO_wpending(bio), 0);
+	}
+	assert_int_equal(BIO_write(bio, "b", 1), -1);
+	assert_int_equal(errno, EPIPE);
+	assert_false(BIO_should_retry(bio));
+}
+
+/* The socket itself says it once and then "the end", which would look like an orderly close. */
+static void read__connection_reset_under_a_write__reset_not_the_end(void **state)
+{
+	struct linger now = { .l_onoff = 1 };
+	char byte;
+
+	(void)state;
+	assert_int_equal(setsockopt(peers, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+	hang_up_peer();
+	assert_int_equal(poll(&(struct pollfd){ .fd = ours, .events = POLLIN }, 1, 2000), 1);
+	write_text("ask");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(BIO_read(bio, &byte, 1), -1);
+		assert_int_equal(errno, ECONNRESET);
+		assert_false(BIO_should_retry(bio));
+		assert_false(BIO_eof(bio));
+	}
 }
 
 static void flush__socket_full__held_on_in_order(void **state)
@@ -203,13 +268,28 @@ static void read__peer_gone__its_last_words_then_the_end(void **state)
 	(void)state;
 	assert_int_equal(send(peers, "why", 3, 0), 3);
 	hang_up_peer();
-	write_text("ask");
 	assert_int_equal(BIO_read(bio, words, 3), 3);
 	assert_string_equal(words, "why");
 	assert_false(BIO_eof(bio));
 	assert_int_equal(BIO_read(bio, words, 3), 0);
 	assert_true(BIO_eof(bio));
 	assert_false(BIO_should_retry(bio));
+}
+
+static void read__peer_gone_and_something_held__last_words_then_the_error(void **state)
+{
+	char words[4] = "";
+
+	(void)state;
+	assert_int_equal(send(peers, "why", 3, 0), 3);
+	hang_up_peer();
+	write_text("ask");
+	assert_int_equal(BIO_read(bio, words, 3), 3);
+	assert_string_equal(words, "why");
+	assert_int_equal(BIO_read(bio, words, 3), -1);
+	assert_int_equal(errno, EPIPE);
+	assert_false(BIO_should_retry(bio));
+	assert_false(BIO_eof(bio));
 }
 
 /* Waiting to read would be waiting for ever: the peer was never asked. */
@@ -287,6 +367,7 @@ static void write__stream_takes_a_part__says_how_much(void **state)
 }
 
 #define SOCKET_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define TCP_TEST(f) cmocka_unit_test_setup_teardown(f, set_up_tcp, tear_down)
 
 int main(void)
 {
@@ -294,12 +375,14 @@ int main(void)
 		SOCKET_TEST(write__small__held_through_the_flush_of_openssl),
 		SOCKET_TEST(flush__several_held__one_send),
 		SOCKET_TEST(flush__nothing_held__nothing_sent),
-		SOCKET_TEST(flush__last__sent_all_the_same),
-		SOCKET_TEST(flush__peer_gone__its_error_and_nothing_held),
+		TCP_TEST(flush__last_before_the_close__arrives_with_the_end),
+		SOCKET_TEST(flush__peer_gone__error_for_good),
+		TCP_TEST(read__connection_reset_under_a_write__reset_not_the_end),
 		SOCKET_TEST(flush__socket_full__held_on_in_order),
 		SOCKET_TEST(read__something_held__sent_before),
 		SOCKET_TEST(read__socket_full__waits_to_write_then_reads),
 		SOCKET_TEST(read__peer_gone__its_last_words_then_the_end),
+		SOCKET_TEST(read__peer_gone_and_something_held__last_words_then_the_error),
 		SOCKET_TEST(read__nothing_to_read_after_a_failed_send__that_error),
 		SOCKET_TEST(write__fills_what_is_left__held),
 		SOCKET_TEST(write__fits_only_alone__what_was_held_goes_out),

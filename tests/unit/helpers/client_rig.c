@@ -290,7 +290,7 @@ void script_send(const void *bytes, size_t n)
 
 	assert_int_equal(tls_write(cli.tls, bytes, n, &put), TLS_DONE);
 	assert_int_equal(put, n);
-	tls_flush(cli.tls);
+	assert_int_equal(tls_flush(cli.tls), TLS_DONE);
 }
 
 void script_default_grant(void)

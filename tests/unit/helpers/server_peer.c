@@ -122,7 +122,7 @@ bool peer_handshake(struct peer *p)
 
 		if (st == TLS_FAILED || st == TLS_EOF)
 			return false;
-		tls_flush(p->tls);
+		(void)!tls_flush(p->tls);
 		turn_when_readable(p, st != TLS_DONE);
 		c = conn_of(p);
 		if (st == TLS_DONE && (!c || c->state != CONN_ST_TLS_ACCEPT))
@@ -138,7 +138,7 @@ void peer_send(struct peer *p, const void *bytes, size_t n)
 
 	assert_int_equal(tls_write(p->tls, bytes, n, &put), TLS_DONE);
 	assert_int_equal(put, n);
-	tls_flush(p->tls);
+	assert_int_equal(tls_flush(p->tls), TLS_DONE);
 	turn_when_readable(p, false);
 	server_turn();
 }
