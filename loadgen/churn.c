@@ -1,8 +1,9 @@
 /* Clients that leave and come back while the workload runs (--churn).
  *
  * Who leaves is taken in turn, at an even rate. A leaving client sends no more, waits for its replies, closes
- * its connection, and begins to connect again at once. If nobody is there to leave, because all are on their
- * way, the next one to be back leaves: the schedule falls behind and is not dropped.
+ * its connection, and begins to connect again at once, or when those that left before it have begun to. If nobody
+ * is there to leave, because all are on their way, the next one to be back leaves: the schedule falls behind and
+ * is not dropped.
  */
 #include "common/clock.h"
 #include "common/hist.h"

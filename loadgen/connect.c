@@ -23,14 +23,6 @@ static void push(struct worker *w, struct client_queue *q, struct wclient *wc)
 	q->last = i;
 }
 
-static void push_front(struct worker *w, struct client_queue *q, struct wclient *wc)
-{
-	wc->next = q->first;
-	q->first = (uint32_t)(wc - w->clients);
-	if (q->last == NO_CLIENT)
-		q->last = q->first;
-}
-
 static struct wclient *pop(struct worker *w, struct client_queue *q)
 {
 	struct wclient *wc = &w->clients[q->first];
@@ -131,6 +123,15 @@ static bool go_on_one(struct worker *w)
 	return true;
 }
 
+/* One that left comes back. */
+static bool return_one(struct worker *w, uint64_t now_ns)
+{
+	if (w->returning.first == NO_CLIENT || !begin(w, &w->clients[w->returning.first], now_ns))
+		return false;
+	pop(w, &w->returning);
+	return true;
+}
+
 static bool retry_one(struct worker *w, uint64_t now_ns)
 {
 	struct wclient *wc;
@@ -182,7 +183,8 @@ void connect_more(struct worker *w)
 	while (more && counter_get(&st->connecting) < pace_window(&w->pace)) {
 		uint64_t now = clock_now_ns();
 
-		more = go_on_one(w) || retry_one(w, now) || start_one(w, now);
+		/* Who was told to wait, first: else those that come and go could keep him out. */
+		more = go_on_one(w) || retry_one(w, now) || return_one(w, now) || start_one(w, now);
 	}
 	w->connecting_more = false;
 	if (counter_get(&st->connecting) || counter_get(&st->waiting))
@@ -194,7 +196,7 @@ void connect_more(struct worker *w)
 
 void connect_begin(struct worker *w)
 {
-	w->retry = w->parked = (struct client_queue){ NO_CLIENT, NO_CLIENT };
+	w->retry = w->returning = w->parked = (struct client_queue){ NO_CLIENT, NO_CLIENT };
 	connect_more(w);
 }
 
@@ -208,10 +210,8 @@ void connect_again(struct worker *w, struct wclient *wc)
 {
 	wc->intended_ns = clock_now_ns();
 	wc->attempts = 0;
-	wc->retry_at_ns = 0;
 	connect_set_state(w, wc, WCLIENT_WAITING);
-	/* Before those that were told to wait. */
-	push_front(w, &w->retry, wc);
+	push(w, &w->returning, wc);
 }
 
 bool connect_may_enter(void *arg, struct client_conn *c, enum stage stage)
@@ -349,11 +349,10 @@ void connect_on_closed(void *arg, struct client_conn *c, const struct fail *fail
 		worker_fulfil(w);
 }
 
-/* Those that wait to be tried again are not: the step ends. */
-static void forget_waiting(struct worker *w)
+static void forget_queue(struct worker *w, struct client_queue *q)
 {
-	while (w->retry.first != NO_CLIENT) {
-		struct wclient *wc = pop(w, &w->retry);
+	while (q->first != NO_CLIENT) {
+		struct wclient *wc = pop(w, q);
 
 		if (wc->away)
 			lose_away(w, wc);
@@ -361,6 +360,13 @@ static void forget_waiting(struct worker *w)
 			counter_add(&w->stats.failed, 1);
 		connect_set_state(w, wc, WCLIENT_NONE);
 	}
+}
+
+/* Those that wait to be tried again, or to come back, are not: the step ends. */
+static void forget_waiting(struct worker *w)
+{
+	forget_queue(w, &w->retry);
+	forget_queue(w, &w->returning);
 }
 
 void connect_close_some(struct worker *w)

@@ -260,7 +260,7 @@ int worker_new(const struct worker_config *cfg, struct worker **out, char *err, 
 	if (!w)
 		return ret;
 	w->cfg = *cfg;
-	w->retry = w->parked = (struct client_queue){ NO_CLIENT, NO_CLIENT };
+	w->retry = w->returning = w->parked = (struct client_queue){ NO_CLIENT, NO_CLIENT };
 	pthread_mutex_init(&w->lock, NULL);
 	w->loop = ev_loop_new(EVFLAG_AUTO);
 	if (w->loop)

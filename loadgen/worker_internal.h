@@ -81,7 +81,9 @@ struct worker {
 	enum stage upto;		/* last stage a connection may enter */
 	struct pace pace;
 	bool connecting_more;		/* connect_more is on the stack */
-	struct client_queue retry, parked;
+	struct client_queue retry;	/* told to wait, and then to try again */
+	struct client_queue returning;	/* left, and come back as soon as the pace allows */
+	struct client_queue parked;
 	uint32_t next_start;		/* client that starts sending, or closes, next */
 	uint64_t connect_start_ns;
 	uint64_t in_flight;

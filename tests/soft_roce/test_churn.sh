@@ -25,6 +25,11 @@ holds "--churn: the queue pair pool's figures" churn 'one.churn.qp_pool_hits + o
 holds "--churn: queue pairs rested for 5 s and were used again" churn 'one.churn.qp_recycle_ns.count >= 1' \
     'one.churn.qp_recycle_ns.min >= 4.98e9' 'one.server_after.pools.qp.recycled >= one.churn.qp_recycle_ns.count'
 
+# All are always on their way, more than may connect at once: whoever left first is to be back first.
+loads turns main --churn 100000 --cycles 800 --tls-resume --steps 40 --connect-concurrency 8 --warmup 0
+holds "--churn as fast as can be: nobody waits for long while others come and go" turns \
+    'one.churn.cycles >= 800' 'one.churn.cycles_failed == 0' 'one.churn.away_ns.p99 <= 3 * one.churn.away_ns.p50'
+
 # ---- more at once than the server takes
 
 start_server narrow --threads 1 --max-clients 128 --max-handshakes 4 --session-timeout 5
