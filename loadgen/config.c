@@ -42,7 +42,7 @@ static const struct opt options[] = {
 	  .help = "Connections to start per second; 0: as many as --connect-concurrency allows." },
 	{ .name = "connect-retries", .type = OPT_UINT, .offset = AT(connect_retries), .min = 0, .max = 1000,
 	  .metavar = "N", .def = "8",
-	  .help = "Further attempts of a client whose connection timed out or was told `busy`." },
+	  .help = "Further attempts of a client that timed out, was told `busy` or was hung up on." },
 	{ .name = "cycles", .type = OPT_UINT, .offset = AT(cycles), .min = 1, .max = 1000000000,
 	  .metavar = "N", .help = "With --churn: measure until clients came back N times, instead of --duration." },
 	{ .name = "device", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME",

@@ -37,6 +37,14 @@ void pace_on_congestion(struct pace *p, uint64_t begun_ns, uint64_t now_ns)
 		p->window = 1;
 }
 
+/* A server whose time for a handshake is up closes the connection: it has no way to say so. */
+static bool is_hung_up(const struct fail *f)
+{
+	bool bootstrap = f->stage == STAGE_TLS_HANDSHAKE || f->stage == STAGE_PSN_EXCHANGE;
+
+	return bootstrap && (f->kind == FAIL_CLOSED || f->code == ECONNRESET || f->code == EPIPE);
+}
+
 /* Our own queue pairs rest as the server's do: EAGAIN. The CM's timeout comes as a status. A session that the
  * server took too long to be asked for has expired: REFUSE_BAD_SESSION. */
 bool pace_is_congestion(const struct fail *f)
@@ -49,13 +57,15 @@ bool pace_is_congestion(const struct fail *f)
 	case FAIL_CM_STATUS:
 		return abs(f->code) == ETIMEDOUT;
 	case FAIL_ERRNO:
-		return f->stage < STAGE_TRAFFIC && (f->code == EAGAIN || f->code == ETIMEDOUT);
+		return is_hung_up(f) ||
+		       (f->stage < STAGE_TRAFFIC && (f->code == EAGAIN || f->code == ETIMEDOUT));
+	case FAIL_CLOSED:
+		return is_hung_up(f);
 	case FAIL_NONE:
 	case FAIL_TLS:
 	case FAIL_CERTIFICATE:
 	case FAIL_WC_STATUS:
 	case FAIL_PROTOCOL:
-	case FAIL_CLOSED:
 	case FAIL_KIND_N:
 		break;
 	}

@@ -99,7 +99,14 @@ static void is_congestion__later__and_no(void **state)
 		{ { STAGE_TCP_CONNECT, FAIL_ERRNO, ETIMEDOUT }, true },
 		{ { STAGE_TCP_CONNECT, FAIL_ERRNO, ECONNREFUSED }, false },
 		{ { STAGE_TLS_HANDSHAKE, FAIL_CERTIFICATE, 18 }, false },
-		{ { STAGE_PSN_EXCHANGE, FAIL_CLOSED, 0 }, false },
+		{ { STAGE_TLS_HANDSHAKE, FAIL_CLOSED, 0 }, true },
+		{ { STAGE_PSN_EXCHANGE, FAIL_CLOSED, 0 }, true },
+		{ { STAGE_PSN_EXCHANGE, FAIL_ERRNO, ECONNRESET }, true },
+		{ { STAGE_TLS_HANDSHAKE, FAIL_ERRNO, EPIPE }, true },
+		{ { STAGE_TCP_CONNECT, FAIL_CLOSED, 0 }, false },
+		{ { STAGE_FIRST_REPLY, FAIL_CLOSED, 0 }, false },
+		{ { STAGE_TRAFFIC, FAIL_ERRNO, ECONNRESET }, false },
+		{ { STAGE_PSN_EXCHANGE, FAIL_PROTOCOL, ECONNRESET }, false },
 	};
 
 	(void)state;
