@@ -154,7 +154,8 @@ int client_ctx_new(const struct client_config *cfg, const struct client_ops *ops
 void client_ctx_free(struct client_ctx *ctx);
 
 /* Starts to connect. `intended_ns` is the time it should have started (total counts from there).
- * NULL if all connection objects are in use, or all queue pairs in use, spoken for or at rest; any failure is told by on_closed, never from within. */
+ * NULL if all connection objects are in use, or all queue pairs in use, spoken for or at rest; any failure is
+ * told by on_closed, never from within. */
 struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns, void *user);
 
 /* Right after client_connect: offers the TLS session in *session, if there is one, to be resumed, and keeps the

@@ -57,8 +57,8 @@ int qp_pool_get(struct qp_pool *p, uint32_t owner, uint32_t *slot) __attribute__
 void qp_pool_put(struct qp_pool *p, uint32_t slot, uint64_t now_ns, bool reusable);
 
 /* Ends quarantines that are over, tops the free QPs up to reserve and demand, and destroys those that were
- * free for a whole window (10 s) in which none was taken; at most `budget` QPs are touched. Returns true if there is
- * more to do at once. */
+ * free for a whole window (10 s) in which none was taken; at most `budget` QPs are touched. Returns true if
+ * there is more to do at once. */
 bool qp_pool_maintain(struct qp_pool *p, uint64_t now_ns, unsigned budget);
 
 /* How many QPs are known to be wanted soon, beside the reserve. */

@@ -39,7 +39,6 @@ struct tls_ctx {
 struct tls {
 	struct tls_ctx *ctx;
 	SSL *ssl;
-	int fd;
 	SSL_SESSION *session;	/* client: the newest a ticket came for */
 	struct fail failure;
 	char text[160];
@@ -290,7 +289,6 @@ int tls_new(struct tls_ctx *ctx, int fd, const char *verify_name, struct tls **o
 	if (!socket)
 		goto err_ssl;
 	SSL_set_bio(t->ssl, socket, socket);
-	t->fd = fd;
 	SSL_set_app_data(t->ssl, t);
 	if (ctx->server) {
 		SSL_set_accept_state(t->ssl);
@@ -326,13 +324,14 @@ void tls_free(struct tls *t)
 {
 	if (!t)
 		return;
-	tls_socket_flush(&t->socket, t->failure.kind == FAIL_NONE);
+	/* What the socket does not take now is lost. */
+	(void)!tls_socket_flush(&t->socket, t->failure.kind == FAIL_NONE);
 	if (t->failure.kind != FAIL_NONE)
-		discard_unread(t->fd);
+		discard_unread(t->socket.fd);
 	SSL_free(t->ssl);
 	SSL_SESSION_free(t->session);
 	t->ctx->n_conns--;
-	close(t->fd);
+	close(t->socket.fd);
 	free(t);
 }
 
@@ -378,7 +377,7 @@ void tls_session_free(struct tls_session *s)
 
 int tls_fd(const struct tls *t)
 {
-	return t->fd;
+	return t->socket.fd;
 }
 
 static enum tls_status failed(struct tls *t, enum fail_kind kind, int code, const char *text)

@@ -10,17 +10,16 @@ static bool may_be_repeated(int e)
 	return e == EAGAIN || e == EWOULDBLOCK || e == EINTR;
 }
 
-/* How many bytes went out, or -errno; an error that is there to stay is kept. */
+/* How many bytes went out, or -errno; an error that is there to stay is kept. Not after such an error. */
 static ssize_t send_some(struct tls_socket *s, const void *data, size_t n, int flags)
 {
-	ssize_t sent = s->error ? -1 : send(s->fd, data, n, flags | MSG_NOSIGNAL);
+	ssize_t sent = send(s->fd, data, n, flags | MSG_NOSIGNAL);
 
 	if (sent >= 0)
 		return sent;
-	if (!s->error && may_be_repeated(errno))
+	if (may_be_repeated(errno))
 		return -EAGAIN;
-	if (!s->error)
-		s->error = errno;
+	s->error = errno;
 	s->held_n = 0;
 	return -s->error;
 }

@@ -39,6 +39,6 @@ BIO *tls_socket_bio(const BIO_METHOD *method, struct tls_socket *s, int fd);
  * segment. 0, -EAGAIN when the socket takes no more now (what is left stays held), or the -errno of the send that
  * failed, now or before. Reading goes on after such an error, for the peer's last words may say why, and tells it
  * when there are none. */
-int tls_socket_flush(struct tls_socket *s, bool last);
+int tls_socket_flush(struct tls_socket *s, bool last) __attribute__((warn_unused_result));
 
 #endif

@@ -1,8 +1,8 @@
 /* Making a worker's connections, in a window that adapts (pace.h), and ending them.
  *
- * A connection that times out, is told `busy` or is hung up on is tried again, so its client is not lost; how long it took
- * counts from the first attempt. With --phased, connections park before the stage after `upto` until the
- * main thread has seen all of them there.
+ * A connection that times out, is told `busy` or is hung up on is tried again, so its client is not lost; how
+ * long it took counts from the first attempt. With --phased, connections park before the stage after `upto`
+ * until the main thread has seen all of them there.
  */
 #include "common/clock.h"
 #include "common/hist.h"

@@ -2,8 +2,8 @@
  * connections for segments), so that a storm of clients finds what the server takes instead of losing some.
  *
  * Below the first sign of congestion the window grows by one with every connection made, afterwards by one
- * with every windowful. A sign of congestion (a timeout, `busy`, a hang-up) halves it, once for all the connections that
- * were begun before the last decrease. No I/O; the caller says what time it is.
+ * with every windowful. A sign of congestion (a timeout, `busy`, a hang-up) halves it, once for all the
+ * connections that were begun before the last decrease. No I/O; the caller says what time it is.
  */
 #ifndef RAMPART_LOADGEN_PACE_H
 #define RAMPART_LOADGEN_PACE_H

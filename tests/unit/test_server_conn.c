@@ -191,20 +191,12 @@ static void deadline__silent_after_the_handshake__fails_as_timeout(void **state)
 /* The socket takes no more: the GRANT stays unwritten. */
 static void deadline__grant_not_taken__session_never_usable(void **state)
 {
-	static char junk[4096];
 	struct peer p;
 	struct conn *c;
 
 	(void)state;
 	server_rig_start();
-	peer_connect_pair(&p);
-	assert_true(peer_handshake(&p));
-	c = server_only(CONN_ST_HELLO);
-	for (size_t n = sizeof(junk); n > 0; n /= 2)
-		while (send(tls_fd(c->tls), junk, n, 0) > 0)
-			;
-	peer_hello(&p, FRAME_FEATURE_REGION);
-	assert_int_equal(c->state, CONN_ST_GRANT);
+	c = peer_unwritten_grant(&p, FRAME_FEATURE_REGION);
 	assert_int_equal(session_count(srv.shard->sessions), 0);
 	assert_int_equal(srv.server.admitted, 1);
 	server_expire(c);
@@ -222,14 +214,7 @@ static void grant__socket_full_for_a_while__usable_afterwards(void **state)
 
 	(void)state;
 	server_rig_start();
-	peer_connect_pair(&p);
-	assert_true(peer_handshake(&p));
-	c = server_only(CONN_ST_HELLO);
-	for (size_t n = sizeof(junk); n > 0; n /= 2)
-		while (send(tls_fd(c->tls), junk, n, 0) > 0)
-			;
-	peer_hello(&p, 0);
-	assert_int_equal(c->state, CONN_ST_GRANT);
+	c = peer_unwritten_grant(&p, 0);
 	while (recv(tls_fd(p.tls), junk, sizeof(junk), 0) > 0)
 		;
 	server_turns(2);

@@ -573,20 +573,12 @@ static void hello__promise_given_up__the_next_may_have_it(void **state)
 /* A GRANT that is not written yet is a promise, too. */
 static void hello__promised_in_an_unwritten_grant__busy(void **state)
 {
-	static char junk[4096];
 	struct peer p;
 	struct conn *c;
 
 	(void)state;
 	four_of_five_rest();
-	peer_connect_pair(&p);
-	assert_true(peer_handshake(&p));
-	c = server_only(CONN_ST_HELLO);
-	for (size_t n = sizeof(junk); n > 0; n /= 2)
-		while (send(tls_fd(c->tls), junk, n, 0) > 0)
-			;
-	peer_hello(&p, 0);
-	assert_int_equal(c->state, CONN_ST_GRANT);
+	c = peer_unwritten_grant(&p, 0);
 	assert_busy();
 	conn_close(c, CLOSE_DRAINING);
 	peer_abort(&p);

@@ -217,6 +217,22 @@ void peer_hello(struct peer *p, uint16_t features)
 	peer_send(p, buf, frame_encode_hello(&h, buf));
 }
 
+struct conn *peer_unwritten_grant(struct peer *p, uint16_t features)
+{
+	static const char junk[4096];
+	struct conn *c;
+
+	peer_connect_pair(p);
+	assert_true(peer_handshake(p));
+	c = server_only(CONN_ST_HELLO);
+	for (size_t n = sizeof(junk); n > 0; n /= 2)
+		while (send(tls_fd(c->tls), junk, n, 0) > 0)
+			;
+	peer_hello(p, features);
+	assert_int_equal(c->state, CONN_ST_GRANT);
+	return c;
+}
+
 int peer_answer(struct peer *p)
 {
 	uint8_t buf[FRAME_REFUSE_BYTES_MAX];

@@ -91,6 +91,8 @@ void peer_abort(struct peer *p);	/* without close_notify */
 
 /* HELLO as usual with p->psn. */
 void peer_hello(struct peer *p, uint16_t features);
+/* Connects by a socket pair that is full when the GRANT is due: the server's object, which waits to write it. */
+struct conn *peer_unwritten_grant(struct peer *p, uint16_t features);
 /* Reads the answer: FRAME_GRANT (keys derived) or FRAME_REFUSE; 0 when the server closed. */
 int peer_answer(struct peer *p);
 /* All of it up to the GRANT; the TLS side is closed in order afterwards. */
