@@ -96,7 +96,7 @@ static void text_add_in_units(struct text *t, uint64_t v, const struct unit *uni
 
 static void text_add_bound(struct text *t, const struct opt *o, uint64_t v)
 {
-	if (o->type == OPT_SIZE)
+	if (o->type == OPT_SIZE || o->type == OPT_SIZES)
 		text_add_in_units(t, v, size_units, N_ELEMENTS(size_units));
 	else if (o->type == OPT_DURATION)
 		text_add_in_units(t, v, duration_units, N_ELEMENTS(duration_units));
@@ -137,6 +137,10 @@ static void text_add_allowed(struct text *t, const struct opt *o)
 	case OPT_LIST:
 		text_add_range(t, o);
 		text_add(t, " each, comma-separated, at most %d", OPT_LIST_MAX);
+		break;
+	case OPT_SIZES:
+		text_add_range(t, o);
+		text_add(t, " each, comma-separated; A-B is A, doubled up to B; at most %d", OPT_LIST_MAX);
 		break;
 	}
 }
@@ -242,8 +246,20 @@ static const char *parse_number(const struct opt *o, const char *s, uint64_t *v)
 	return problem ? problem : check_range(o, *v);
 }
 
+static const char *list_add(const struct opt *o, struct opt_list *list, uint64_t v)
+{
+	if (check_range(o, v))
+		return not_allowed;
+	if (list->n == OPT_LIST_MAX)
+		return "is too long";
+	list->v[list->n++] = v;
+	return NULL;
+}
+
 static const char *parse_list(const struct opt *o, const char *s, struct opt_list *list)
 {
+	const char *problem;
+
 	list->n = 0;
 	for (;;) {
 		uint64_t v;
@@ -251,14 +267,55 @@ static const char *parse_list(const struct opt *o, const char *s, struct opt_lis
 
 		if (!take_digits(&s, &v, &fits) || (*s && *s != ','))
 			return "is not a list of whole numbers";
-		if (!fits || check_range(o, v))
-			return not_allowed;
-		if (list->n == OPT_LIST_MAX)
-			return "is too long";
-		list->v[list->n++] = v;
-		if (!*s++)
-			return NULL;
+		problem = fits ? list_add(o, list, v) : not_allowed;
+		if (problem || !*s++)
+			return problem;
 	}
+}
+
+/* The text up to `end` as a size. */
+static const char *parse_size_of(const char *s, const char *end, uint64_t *v)
+{
+	char text[32];
+
+	if ((size_t)(end - s) >= sizeof(text))
+		return not_allowed;
+	memcpy(text, s, (size_t)(end - s));
+	text[end - s] = '\0';
+	return parse_size(text, v);
+}
+
+/* One size, or A-B. */
+static const char *parse_size_range(const struct opt *o, const char *s, const char *end, struct opt_list *list)
+{
+	const char *dash = memchr(s, '-', (size_t)(end - s)), *problem;
+	uint64_t v, last;
+
+	problem = parse_size_of(s, dash ? dash : end, &v);
+	last = v;
+	if (!problem && dash)
+		problem = parse_size_of(dash + 1, end, &last);
+	if (!problem && (v == 0 || last < v || check_range(o, last)))
+		problem = not_allowed;
+	for (; !problem && v <= last; v *= 2)
+		problem = list_add(o, list, v);
+	return problem;
+}
+
+static const char *parse_sizes(const struct opt *o, const char *s, struct opt_list *list)
+{
+	const char *problem = NULL;
+
+	list->n = 0;
+	while (!problem) {
+		size_t n = strcspn(s, ",");
+
+		problem = parse_size_range(o, s, s + n, list);
+		if (!s[n])
+			break;
+		s += n + 1;
+	}
+	return problem;
 }
 
 static const char *parse_choice(const struct opt *o, const char *s, int *index)
@@ -300,7 +357,8 @@ static const char *store_value(const struct opt *o, const char *s, void *config)
 			*(int *)to = index;
 		break;
 	case OPT_LIST:
-		problem = parse_list(o, s, &list);
+	case OPT_SIZES:
+		problem = o->type == OPT_LIST ? parse_list(o, s, &list) : parse_sizes(o, s, &list);
 		if (!problem)
 			*(struct opt_list *)to = list;
 		break;

@@ -19,6 +19,7 @@ enum opt_type {
 	OPT_STRING,	/* any non-empty text; stores a const char * into argv */
 	OPT_CHOICE,	/* one of `choices`; stores the int index of the choice */
 	OPT_LIST,	/* comma-separated whole numbers, each in min..max; stores a struct opt_list */
+	OPT_SIZES,	/* comma-separated sizes as in OPT_SIZE; A-B is A doubled up to B; stores a struct opt_list */
 };
 
 #define OPT_LIST_MAX 64

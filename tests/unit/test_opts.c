@@ -20,7 +20,7 @@
 struct config {
 	uint64_t any, clients, duration, size;
 	const char *name;
-	struct opt_list steps;
+	struct opt_list steps, sizes;
 	int mode;
 	bool verbose;
 };
@@ -44,6 +44,8 @@ static const struct opt table[] = {
 	  .metavar = "TEXT", .help = "What to call it." },
 	{ .name = "size", .type = OPT_SIZE, .offset = offsetof(struct config, size), .min = 64,
 	  .max = UINT64_C(4) << 30, .metavar = "BYTES", .help = "How large." },
+	{ .name = "sizes", .type = OPT_SIZES, .offset = offsetof(struct config, sizes), .min = 1,
+	  .max = 2 << 20, .metavar = "BYTES,...", .help = "Which sizes." },
 	{ .name = "steps", .type = OPT_LIST, .offset = offsetof(struct config, steps), .min = 1,
 	  .max = 500, .metavar = "N,...", .help = "Which steps." },
 	{ .name = "verbose", .type = OPT_FLAG, .offset = offsetof(struct config, verbose),
@@ -292,6 +294,7 @@ static void help_and_version__long_and_short__recognised(void **state)
 #define DURATION_ALLOWED "1.500us to 2h"
 #define SIZE_ALLOWED	 "64 to 4G"
 #define MODE_ALLOWED	 "busy, event or hybrid"
+#define SIZES_ALLOWED	 "1 to 2M each, comma-separated; A-B is A, doubled up to B; at most 64"
 #define STEPS_ALLOWED	 "1 to 500 each, comma-separated, at most 64"
 
 /* --name=value is refused for that problem, and no destination was written. */
@@ -406,6 +409,34 @@ static void list__bad__refused(void **state)
 				     STEPS_ALLOWED);
 	for (size_t i = 0; i < N_ELEMENTS(not_allowed); i++)
 		assert_value_refused("steps", not_allowed[i], "is not allowed", STEPS_ALLOWED);
+}
+
+static void sizes__single_and_ranges__in_their_order(void **state)
+{
+	static const uint64_t expected[] = { 100, 1024, 2048, 4096, 3, 6, 12, 1 << 20 };
+
+	(void)state;
+	assert_parses("--sizes 100,1k-4k,3-20,1M");
+	assert_int_equal(p.config.sizes.n, N_ELEMENTS(expected));
+	for (size_t i = 0; i < N_ELEMENTS(expected); i++)
+		assert_true(p.config.sizes.v[i] == expected[i]);
+	assert_parses("--sizes=7-7");
+	assert_int_equal(p.config.sizes.n, 1);
+	assert_int_equal(p.config.sizes.v[0], 7);
+}
+
+static void sizes__bad__refused(void **state)
+{
+	static const char *const not_allowed[] = { "0", "3M", "1,0", "0-4", "1-4M", "8-4", "1-2,3M" };
+	static const char *const no_sizes[] = { ",", "1,", "1,,2", "-", "1-", "-2", "1-2-3", "x", "1kk", "1-x" };
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(not_allowed); i++)
+		assert_value_refused("sizes", not_allowed[i], "is not allowed", SIZES_ALLOWED);
+	for (size_t i = 0; i < N_ELEMENTS(no_sizes); i++)
+		assert_value_refused("sizes", no_sizes[i], "is not a number of bytes (suffix k, M or G)", SIZES_ALLOWED);
+	/* A list of 64 and one more. */
+	assert_value_refused("sizes", "1-1M,1-1M,1-1M,1,1", "is too long", SIZES_ALLOWED);
 }
 
 static void value__empty__refused(void **state)
@@ -555,6 +586,8 @@ static void opts_print_help__whole_table__as_documented(void **state)
 		"                              101 (busy, event or hybrid; default: busy)\n"
 		"  --name TEXT                 What to call it.\n"
 		"  --size BYTES                How large. (64 to 4G)\n"
+		"  --sizes BYTES,...           Which sizes. (1 to 2M each, comma-separated; A-B is A, doubled up to\n"
+		"                              B; at most 64)\n"
 		"  --steps N,...               Which steps. (1 to 500 each, "
 		"comma-separated, at most 64)\n"
 		"  --verbose                   Say more.\n"
@@ -593,6 +626,8 @@ int main(void)
 		cmocka_unit_test(duration__too_fine__refused),
 		cmocka_unit_test(choice__other_text__refused),
 		cmocka_unit_test(list__bad__refused),
+		cmocka_unit_test(sizes__single_and_ranges__in_their_order),
+		cmocka_unit_test(sizes__bad__refused),
 		cmocka_unit_test(value__empty__refused),
 		cmocka_unit_test(value__missing__refused),
 		cmocka_unit_test(flag__with_a_value__refused),
