@@ -9,6 +9,7 @@
 #include "client/conn.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/msg_tag.h"
 #include "common/psn.h"
 #include "common/tls.h"
 
@@ -51,13 +52,20 @@ static bool wait_or_end(struct client_conn *c, enum tls_status st)
 	return true;
 }
 
+/* Those that the connection is no use without. */
+static uint16_t needed_features(const struct client_conn *c)
+{
+	return (uint16_t)((c->ctx->cfg->region ? FRAME_FEATURE_REGION : 0) |
+			  (c->ctx->cfg->message_auth ? FRAME_FEATURE_TAGS : 0));
+}
+
 /* A PSN of our own; the server refuses one that is in use, and we draw again. */
 static int prepare_hello(struct client_conn *c)
 {
 	struct frame_hello h = { .message_bytes = c->ctx->cfg->message_bytes,
 				 .queue_depth = (uint16_t)c->ctx->cfg->depth,
-				 .features = (c->ctx->cfg->region ? FRAME_FEATURE_REGION : 0) |
-					     (c->ctx->cfg->resume ? FRAME_FEATURE_TICKET : 0) };
+				 .features = (uint16_t)(needed_features(c) |
+							(c->ctx->cfg->resume ? FRAME_FEATURE_TICKET : 0)) };
 	uint8_t b[3];
 
 	if (auth_random(NULL, b, sizeof(b)))
@@ -110,6 +118,15 @@ static void keep_session(struct client_conn *c)
 	*c->session = s;
 }
 
+static int make_tags(struct client_conn *c)
+{
+	uint8_t keys[2 * MSG_TAG_KEY_BYTES];
+	int ret = tls_export_key(c->tls, AUTH_LABEL_MESSAGES, c->grant.session, FRAME_SESSION_BYTES, keys,
+				 sizeof(keys));
+
+	return ret ? ret : msg_tags_new(keys, true, &c->tags);
+}
+
 static void on_grant(struct client_conn *c)
 {
 	const uint8_t *session = c->grant.session;
@@ -117,7 +134,7 @@ static void on_grant(struct client_conn *c)
 
 	if (frame_decode_grant(c->in, c->in_n, &c->grant, &why) ||
 	    c->grant.message_bytes < c->ctx->cfg->message_bytes ||
-	    (c->ctx->cfg->region && !(c->grant.features & FRAME_FEATURE_REGION))) {
+	    (c->grant.features & needed_features(c)) != needed_features(c)) {
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_FRAME);
 		return;
 	}
@@ -129,6 +146,10 @@ static void on_grant(struct client_conn *c)
 	    tls_export_key(c->tls, AUTH_LABEL_SERVER, session, FRAME_SESSION_BYTES, c->keys.server,
 			   AUTH_KEY_BYTES)) {
 		client_fail(c, FAIL_ERRNO, EIO);
+		return;
+	}
+	if (c->ctx->cfg->message_auth && make_tags(c)) {
+		client_fail(c, FAIL_ERRNO, ENOMEM);
 		return;
 	}
 	tls_describe(c->tls, c->tls_text, sizeof(c->tls_text));

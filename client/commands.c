@@ -42,7 +42,7 @@ static void send_message(struct session *s, const char *text, uint32_t bytes)
 		p[i] = text ? (uint8_t)text[i - MSG_HEADER_BYTES] : (uint8_t)(i + s->sent);
 	s->sent++;
 	s->sent_ns = clock_now_ns();
-	client_send(s->conn, buf, bytes, s->sent);
+	client_send(s->conn, &(struct msg_header){ .type = MSG_ECHO, .sequence = s->sent }, buf, bytes);
 }
 
 static void start_timer(struct session *s, uint64_t after_ns)
@@ -173,7 +173,9 @@ static void hexdump(const uint8_t *p, uint64_t n, uint64_t offset)
 
 static void one_sided(struct session *s, enum ibv_wr_opcode opcode, uint64_t bytes)
 {
-	int ret = client_one_sided(s->conn, opcode, s->buf, (uint32_t)bytes, s->cfg->offset);
+	struct rc_rma op = { .opcode = opcode, .local = ep_buf(s->ctx->ep, s->buf), .lkey = ep_lkey(s->ctx->ep),
+			     .bytes = (uint32_t)bytes, .remote_addr = s->cfg->offset, .signal = true };
+	int ret = client_rma(s->conn, &op, 1);
 
 	if (ret == -EINVAL)
 		fprintf(stderr, "rdma_client: --offset %llu and %llu bytes are not inside the region; allowed: "
@@ -210,13 +212,14 @@ static void start_one_sided(struct session *s)
 	one_sided(s, IBV_WR_RDMA_WRITE, strlen(s->cfg->text));
 }
 
-static void on_one_sided(void *arg, struct client_conn *c)
+static void on_rma(void *arg, struct client_conn *c, uint32_t n_done)
 {
 	struct session *s = arg;
 	uint8_t *p = ep_buf(s->ctx->ep, s->buf);
 	uint64_t n = read_length(s);
 
 	(void)c;
+	(void)n_done;
 	s->awaiting = false;
 	if (s->cfg->command == CMD_WRITE && !s->wrote) {
 		s->wrote = true;
@@ -353,7 +356,7 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 const struct client_ops command_ops = {
 	.on_live = on_live,
 	.on_message = on_message,
-	.on_one_sided = on_one_sided,
+	.on_rma = on_rma,
 	.on_closed = on_closed,
 };
 

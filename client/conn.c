@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/msg_tag.h"
 #include "common/tls.h"
 
 #define NAME(state) [CLIENT_ST_##state] = #state
@@ -174,6 +175,8 @@ void client_try_finish(struct client_conn *c)
 	/* A READ that was cut off may be half done in rxe's QP even after RESET. */
 	rc_release(&c->rc, clock_now_ns(), !c->ctx->cfg->region);
 	auth_wipe(&c->keys);
+	msg_tags_free(c->tags);
+	c->tags = NULL;
 	client_set_state(c, CLIENT_ST_DEAD);
 	c->next_dead = c->ctx->dead;
 	c->ctx->dead = c->index;
@@ -237,6 +240,12 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 	}
 }
 
+static void on_broken(struct rc *rc)
+{
+	client_fail((struct client_conn *)((char *)rc - offsetof(struct client_conn, rc)), FAIL_WC_STATUS,
+		    IBV_WC_LOC_QP_OP_ERR);
+}
+
 struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns, void *user)
 {
 	struct client_conn *c;
@@ -258,7 +267,7 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
 	c->user = user;
 	c->intended_ns = intended_ns;
 	c->stage_start_ns = clock_now_ns();
-	rc_init(&c->rc, ctx->ep, ctx->qps);
+	rc_init(&c->rc, ctx->ep, ctx->qps, on_broken);
 	ev_timer_init(&c->deadline, on_deadline, 0., 0.);
 	c->deadline.data = c;
 	/* The loop's time may be old: before it first runs, or in a callback that connects many. */

@@ -23,6 +23,8 @@
 
 struct client_conn;
 struct cm_channel;
+struct msg_header;
+struct msg_tags;
 struct tls;
 struct tls_ctx;
 struct tls_session;
@@ -35,7 +37,16 @@ struct client_config {
 	uint32_t message_bytes;		/* largest message to send */
 	uint32_t buffer_bytes;		/* size of a buffer: at least message_bytes; more for large one-sided requests */
 	uint32_t depth;			/* messages in flight on a connection */
+	uint32_t rma_depth;		/* and requests on the region */
+	uint8_t reads;			/* and READs and atomics of them, as far as device and server allow */
+	uint32_t inline_bytes;		/* largest message or write copied into the send queue; 0: none */
+	uint32_t post_list;		/* as in struct ep_config */
+	uint32_t signal_every;
+	uint32_t cq_depth;
+	uint32_t srq_depth;		/* messages in flight of all connections, at most; 0: what is needed */
+	enum ibv_mtu path_mtu;		/* at most; 0: the path's */
 	bool region;			/* ask for a one-sided region */
+	bool message_auth;		/* messages carry tags, which take 16 bytes of each; no pings then */
 	bool resume;			/* ask for TLS session tickets, for client_use_session */
 	bool no_first_message;		/* live as soon as connected, without waiting for a reply */
 	bool verify;			/* read PSNs back */
@@ -52,11 +63,16 @@ struct client_ops {
 	bool (*may_enter)(void *arg, struct client_conn *c, enum stage stage);
 	/* Connected, first reply received (but see no_first_message): the user may send. */
 	void (*on_live)(void *arg, struct client_conn *c);
-	/* A reply; `data` (header included) is valid during the call. */
+	/* The reply to an echo request; `data` (header included) is valid during the call. */
 	void (*on_message)(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data,
 			   uint32_t bytes);
-	/* A read or write of the region completed. May be NULL. */
-	void (*on_one_sided)(void *arg, struct client_conn *c);
+	/* The server handled `credits` one-way messages, the last one with this sequence. May be NULL where none
+	 * are sent. */
+	void (*on_credit)(void *arg, struct client_conn *c, uint32_t credits, uint64_t sequence);
+	/* A ping came back. May be NULL where none are sent. */
+	void (*on_ping)(void *arg, struct client_conn *c, uint32_t number, const uint8_t *data, uint32_t bytes);
+	/* The oldest `n` requests on the region are done. May be NULL where none are made. */
+	void (*on_rma)(void *arg, struct client_conn *c, uint32_t n);
 	/* It was live and failed: it counts no longer, though on_closed follows only when its teardown is
 	 * complete. May be NULL. */
 	void (*on_lost)(void *arg, struct client_conn *c);
@@ -105,6 +121,7 @@ struct client_conn {
 	uint32_t cm_psn;		/* what the CM would have used for ours, if it was asked */
 	struct frame_grant grant;
 	struct auth_keys keys;
+	struct msg_tags *tags;		/* NULL: messages carry none */
 	char tls_text[96];		/* negotiated version and cipher */
 
 	struct rc rc;
@@ -166,15 +183,23 @@ void client_use_session(struct client_conn *c, struct tls_session **session);
 /* Lets a parked connection enter its stage, at the present time. */
 void client_go_on(struct client_conn *c);
 
-/* Sends the first `bytes` (at least the header's) of the endpoint's buffer `buf` as an echo request
- * with `sequence`; the buffer is consumed. The header is filled in here. Never more than the granted
- * credits may be in flight. */
-void client_send(struct client_conn *c, uint32_t buf, uint32_t bytes, uint64_t sequence);
+/* Sends the first `bytes` (at least the header's) of the endpoint's buffer `buf` as an ECHO, or as one-way DATA,
+ * with `sequence`; the buffer is consumed. The header is filled in here, and what stands at the message's end: the
+ * checksum with MSG_FLAG_SUM, and the tag, if messages have one; `bytes` counts them. Never more than the granted credits may be in flight: an ECHO's comes back with its reply,
+ * those of DATA with the answer to the next one that has MSG_FLAG_ACK. */
+void client_send(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t bytes);
+/* True if the reply `data` with MSG_FLAG_SUM is what was sent. */
+bool client_is_intact(const struct client_conn *c, const uint8_t *data, uint32_t bytes);
 
-/* Starts an RDMA WRITE or READ of the region from or into `buf`, which stays the caller's. 0, -EBUSY
- * while one is under way, -EINVAL outside the region, -ENOTCONN. */
-int client_one_sided(struct client_conn *c, enum ibv_wr_opcode opcode, uint32_t buf, uint32_t bytes,
-		     uint64_t offset) __attribute__((warn_unused_result));
+/* Sends `bytes` (0 and more) of `buf`, without a header, to come back with `number`; the buffer is consumed.
+ * Takes a credit. */
+void client_ping(struct client_conn *c, uint32_t buf, uint32_t bytes, uint32_t number);
+
+/* Starts requests on the region, in order; remote_addr is the offset in it, and key and address are filled in
+ * here. 0; -EAGAIN, and none is started, if client_rma_room is less than n; -EINVAL outside the region;
+ * -ENOTCONN. If the connection broke, it has failed when this returns (0). */
+int client_rma(struct client_conn *c, struct rc_rma *ops, uint32_t n) __attribute__((warn_unused_result));
+uint32_t client_rma_room(const struct client_conn *c);
 
 /* Closes in order; on_closed follows. May be called in any state, also from callbacks. */
 void client_close(struct client_conn *c);

@@ -13,7 +13,6 @@
 #include "common/qp_pool.h"
 #include "common/tls.h"
 
-#define INLINE_MAX 220
 #define SPARE_BUFS 64
 #define INLINE_SPARES_MAX 4096u	/* an inline send waits with its buffer only while the send queue is full */
 #define QP_BUDGET 32
@@ -78,28 +77,37 @@ static int make_verbs(struct client_ctx *ctx, char *err, size_t err_size)
 {
 	const struct client_config *cfg = ctx->cfg;
 	uint64_t depth = (uint64_t)cfg->max_conns * cfg->depth;
-	uint64_t max_depth = MIN((uint64_t)ctx->dev.attr.max_srq_wr, (uint64_t)ctx->dev.attr.max_cqe) -
-			     EP_BATCH;
-	uint32_t inline_bytes = MIN(cfg->message_bytes, INLINE_MAX);
+	uint64_t max_cqe = (uint64_t)ctx->dev.attr.max_cqe, max_depth, held;
+	uint32_t largest = MAX(cfg->message_bytes, cfg->region ? cfg->buffer_bytes : 0);
+	uint32_t inline_bytes = MIN(largest, cfg->inline_bytes);
 	uint32_t max_qps = MIN(cfg->max_conns + MAX(cfg->max_conns, QPS_RESTING) + QP_RESERVE, WR_SLOT_MAX);
-	struct ep_config ep = { .dev = &ctx->dev, .max_qps = max_qps, .sq_depth = rc_sq_depth(cfg->depth),
+	struct ep_config ep = { .dev = &ctx->dev, .max_qps = max_qps, .sq_depth = rc_sq_depth(cfg->depth + cfg->rma_depth),
 				.inline_bytes = inline_bytes, .buf_bytes = cfg->buffer_bytes,
+				.cq_depth = cfg->cq_depth, .post_list = cfg->post_list, .signal_every = cfg->signal_every,
 				.spin = cfg->poll == POLL_BUSY };
 	struct qp_pool_config qp = { .max = max_qps, .reserve = MIN(cfg->max_conns, QP_RESERVE),
 				     .quarantine_ns = QUARANTINE_NS, .init_port = dev_ethernet_port(&ctx->dev) };
 	int ret;
 
+	if (cfg->cq_depth)
+		max_cqe = MIN(max_cqe, cfg->cq_depth);
+	max_depth = MIN((uint64_t)ctx->dev.attr.max_srq_wr, max_cqe) - EP_BATCH;
+	if (cfg->srq_depth)
+		max_depth = MIN(max_depth, cfg->srq_depth);
 	if (depth > max_depth) {
 		snprintf(err, err_size, "%u clients with %u messages in flight need %llu receive buffers in a "
-			 "thread, device %s gives %llu; use more --threads or a lower --inflight",
+			 "thread, device %s%s gives %llu; use more --threads or a lower --inflight",
 			 cfg->max_conns, cfg->depth, (unsigned long long)depth, ctx->dev.name,
+			 cfg->srq_depth || cfg->cq_depth ? " with --srq-depth and --cq-depth" : "",
 			 (unsigned long long)max_depth);
 		return -ENOSPC;
 	}
 	ep.recv_depth = (uint32_t)depth;
-	/* Messages that do not go inline keep their buffers until they are acknowledged. */
+	/* Messages that do not go inline keep their buffers until they are acknowledged: a send queue full of them, and
+	 * as many waiting as there are credits. */
+	held = (uint64_t)cfg->max_conns * (ep.sq_depth + cfg->depth);
 	ep.spare_bufs = SPARE_BUFS + (cfg->message_bytes > inline_bytes ?
-				      (uint32_t)MIN(depth * 2, (uint64_t)(EP_NO_BUF - depth - EP_BATCH - SPARE_BUFS)) :
+				      (uint32_t)MIN(held, (uint64_t)(EP_NO_BUF - depth - EP_BATCH - SPARE_BUFS)) :
 				      MIN(ep.recv_depth, INLINE_SPARES_MAX));
 	ret = ep_new(&ep, client_on_wc, ctx, &ctx->ep, err, err_size);
 	if (ret)

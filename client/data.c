@@ -1,4 +1,5 @@
-/* The client's data path: sending, replies, one-sided requests, completions. */
+/* The client's data path: sending, replies, pings, requests on the region, completions. */
+#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 
@@ -7,29 +8,88 @@
 #include "common/ep.h"
 #include "common/msg.h"
 
-void client_send(struct client_conn *c, uint32_t buf, uint32_t bytes, uint64_t sequence)
+static void count_out(struct client_conn *c, uint32_t bytes)
 {
-	struct msg_header h = { .type = MSG_ECHO, .length = bytes, .sequence = sequence };
-
 	assert(c->in_flight < c->grant.credits);
-	msg_encode(&h, ep_buf(c->ctx->ep, buf));
 	c->in_flight++;
 	c->ctx->bytes_sent += bytes;
-	if (rc_send(&c->rc, buf, bytes))
-		client_fail(c, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
 }
 
-int client_one_sided(struct client_conn *c, enum ibv_wr_opcode opcode, uint32_t buf, uint32_t bytes,
-		     uint64_t offset)
+static void broken(struct client_conn *c)
+{
+	client_fail(c, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
+}
+
+static uint32_t before_tag(const struct client_conn *c, uint32_t bytes)
+{
+	return c->tags ? bytes - MSG_TAG_BYTES : bytes;
+}
+
+void client_send(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t bytes)
+{
+	uint8_t *data = ep_buf(c->ctx->ep, buf);
+	struct msg_header out = *h;
+
+	out.length = bytes;
+	out.flags |= c->tags ? MSG_FLAG_TAG : 0;
+	count_out(c, bytes);
+	msg_encode(&out, data);
+	if (h->flags & MSG_FLAG_SUM)
+		msg_seal(msg_sum_seed(c->grant.session, sizeof(c->grant.session)), data, before_tag(c, bytes));
+	if (c->tags && msg_tag_write(c->tags, data, bytes)) {
+		ep_buf_put(c->ctx->ep, buf);
+		client_fail(c, FAIL_ERRNO, EIO);
+		return;
+	}
+	if (rc_send(&c->rc, buf, bytes))
+		broken(c);
+}
+
+bool client_is_intact(const struct client_conn *c, const uint8_t *data, uint32_t bytes)
+{
+	return msg_is_intact(msg_sum_seed(c->grant.session, sizeof(c->grant.session)), data, before_tag(c, bytes));
+}
+
+void client_ping(struct client_conn *c, uint32_t buf, uint32_t bytes, uint32_t number)
+{
+	count_out(c, bytes);
+	if (rc_send_imm(&c->rc, buf, bytes, htonl(number)))
+		broken(c);
+}
+
+static bool is_inside(const struct frame_grant *g, uint64_t offset, uint32_t bytes)
+{
+	return (g->features & FRAME_FEATURE_REGION) && offset <= g->region_bytes && bytes <= g->region_bytes - offset;
+}
+
+int client_rma(struct client_conn *c, struct rc_rma *ops, uint32_t n)
 {
 	const struct frame_grant *g = &c->grant;
+	int ret;
 
 	if (c->state != CLIENT_ST_LIVE)
 		return -ENOTCONN;
-	if (!(g->features & FRAME_FEATURE_REGION) || offset > g->region_bytes ||
-	    bytes > g->region_bytes - offset || bytes > ep_buf_bytes(c->ctx->ep))
-		return -EINVAL;
-	return rc_one_sided(&c->rc, opcode, buf, bytes, g->region_addr + offset, g->region_rkey);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!is_inside(g, ops[i].remote_addr, ops[i].bytes))
+			return -EINVAL;
+		ops[i].remote_addr += g->region_addr;
+		ops[i].rkey = g->region_rkey;
+		if (ops[i].opcode == IBV_WR_RDMA_WRITE)
+			c->ctx->bytes_sent += ops[i].bytes;
+		else
+			c->ctx->bytes_received += ops[i].bytes;
+	}
+	ret = rc_rma(&c->rc, ops, n);
+	if (ret && ret != -EAGAIN) {
+		broken(c);
+		return 0;
+	}
+	return ret;
+}
+
+uint32_t client_rma_room(const struct client_conn *c)
+{
+	return rc_room(&c->rc);
 }
 
 static void on_first_reply(struct client_conn *c)
@@ -38,20 +98,54 @@ static void on_first_reply(struct client_conn *c)
 	client_set_live(c);
 }
 
-static void on_reply(struct client_conn *c, const uint8_t *data, uint32_t bytes)
+static bool take_back(struct client_conn *c, uint32_t credits, uint32_t bytes)
 {
+	if (credits == 0 || credits > c->in_flight)
+		return false;
+	c->in_flight -= credits;
+	c->ctx->bytes_received += bytes;
+	return true;
+}
+
+static bool tag_is_right(struct client_conn *c, const uint8_t *data, const struct msg_header *h)
+{
+	bool tagged = h->flags & MSG_FLAG_TAG;
+
+	return tagged == (c->tags != NULL) && (!tagged || msg_tag_check(c->tags, data, h->length));
+}
+
+/* False for what no server sends. */
+static bool on_reply(struct client_conn *c, const uint8_t *data, const struct ibv_wc *wc)
+{
+	const struct client_ops *ops = c->ctx->ops;
 	struct msg_header h;
 
-	if (msg_decode(data, bytes, &h) || h.type != MSG_REPLY || c->in_flight == 0) {
-		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
-		return;
+	if (wc->wc_flags & IBV_WC_WITH_IMM) {
+		if (c->state != CLIENT_ST_LIVE || !ops->on_ping || !take_back(c, 1, wc->byte_len))
+			return false;
+		ops->on_ping(c->ctx->arg, c, ntohl(wc->imm_data), data, wc->byte_len);
+		return true;
 	}
-	c->in_flight--;
-	c->ctx->bytes_received += bytes;
-	if (c->state == CLIENT_ST_FIRST_REPLY)
-		on_first_reply(c);
-	else
-		c->ctx->ops->on_message(c->ctx->arg, c, h.sequence, data, bytes);
+	if (msg_decode(data, wc->byte_len, &h))
+		return false;
+	if (!tag_is_right(c, data, &h)) {
+		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_TAG);
+		return true;
+	}
+	if (h.type == MSG_REPLY) {
+		if (!take_back(c, 1, wc->byte_len))
+			return false;
+		if (c->state == CLIENT_ST_FIRST_REPLY)
+			on_first_reply(c);
+		else
+			ops->on_message(c->ctx->arg, c, h.sequence, data, wc->byte_len);
+		return true;
+	}
+	if (h.type != MSG_CREDIT || c->state != CLIENT_ST_LIVE || !ops->on_credit ||
+	    !take_back(c, h.credits, wc->byte_len))
+		return false;
+	ops->on_credit(c->ctx->arg, c, h.credits, h.sequence);
+	return true;
 }
 
 static void on_receive(struct client_ctx *ctx, const struct ibv_wc *wc, uint32_t buf)
@@ -60,12 +154,10 @@ static void on_receive(struct client_ctx *ctx, const struct ibv_wc *wc, uint32_t
 	struct client_conn *c = owner == QP_POOL_NONE ? NULL : &ctx->conns[owner];
 
 	if (c && (c->state == CLIENT_ST_FIRST_REPLY || c->state == CLIENT_ST_LIVE)) {
-		if (wc->status == IBV_WC_SUCCESS && wc->opcode != IBV_WC_RECV)
-			client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
-		else if (wc->status == IBV_WC_SUCCESS)
-			on_reply(c, ep_buf(ctx->ep, buf), wc->byte_len);
-		else
+		if (wc->status != IBV_WC_SUCCESS)
 			client_fail(c, FAIL_WC_STATUS, (int)wc->status);
+		else if (wc->opcode != IBV_WC_RECV || !on_reply(c, ep_buf(ctx->ep, buf), wc))
+			client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 	}
 	ep_recycle(ctx->ep, buf);
 }
@@ -75,18 +167,16 @@ static void on_sent(struct client_ctx *ctx, const struct ibv_wc *wc, const struc
 	uint32_t owner = qp_pool_owner(ctx->qps, w->qp_slot, w->generation);
 	struct client_conn *c;
 
-	if (owner == QP_POOL_NONE) {
-		if (w->buf != EP_NO_BUF)
-			ep_buf_put(ctx->ep, w->buf);
+	/* Else from an earlier life of the slot, whose end freed its buffers. */
+	if (owner == QP_POOL_NONE)
 		return;
-	}
 	c = &ctx->conns[owner];
 	if (rc_on_send_wc(&c->rc, wc, w))
 		client_fail(c, FAIL_WC_STATUS, wc->status ? (int)wc->status : IBV_WC_LOC_QP_OP_ERR);
 	else if (w->type == WR_BEACON)
 		client_try_finish(c);
-	else if (w->type == WR_ONE_SIDED && c->state == CLIENT_ST_LIVE && ctx->ops->on_one_sided)
-		ctx->ops->on_one_sided(ctx->arg, c);
+	else if (w->type == WR_RMA && w->buf && c->state == CLIENT_ST_LIVE && ctx->ops->on_rma)
+		ctx->ops->on_rma(ctx->arg, c, w->buf);
 }
 
 void client_on_wc(void *arg, const struct ibv_wc *wc)

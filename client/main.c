@@ -16,6 +16,7 @@
 #include "common/opts.h"
 #include "common/paths.h"
 #include "common/res.h"
+#include "common/tuning.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 
@@ -190,7 +191,8 @@ static int connect_and_run(struct command_config *c)
 {
 	char ca[PATH_MAX], err[512];
 	struct client_config cc = { .cert_file = c->cert, .key_file = c->key, .ca_file = c->ca,
-				    .device = c->device, .depth = 1, .max_conns = 1, .poll = c->poll,
+				    .device = c->device, .depth = 1, .rma_depth = 1, .reads = 1,
+				    .inline_bytes = TUNING_INLINE_AUTO, .max_conns = 1, .poll = c->poll,
 				    .spin_ns = 50 * NS_PER_US,
 				    .verify = c->verify, .cm_psn = true, .stage_timeout_ns = c->timeout_ns,
 				    .message_bytes = buffer_bytes(c),

@@ -1,6 +1,7 @@
 /* The client's RDMA connection: resolve, connect, verify the server, program the QP, establish. */
 #include <errno.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "client/conn.h"
 #include "common/clock.h"
@@ -87,11 +88,16 @@ void client_rdma_take_qp(struct client_conn *c)
 	client_enter(c, STAGE_RDMA_CONNECT);
 }
 
+static uint8_t reads_wanted(const struct client_ctx *ctx)
+{
+	return ctx->cfg->region ? (uint8_t)MIN((int)ctx->cfg->reads, ctx->dev.attr.max_qp_init_rd_atom) : 0;
+}
+
 void client_rdma_connect(struct client_conn *c)
 {
 	uint8_t data[PDATA_PROOF_BYTES];
 	struct cm_conn_param p = { .private_data = data, .private_bytes = sizeof(data), .qpn = rc_qpn(&c->rc),
-				   .initiator_depth = c->ctx->cfg->region ? 1 : 0 };
+				   .initiator_depth = reads_wanted(c->ctx) };
 	int ret = make_proof(c, data);
 
 	/* Its whole time, also when it was parked before. */
@@ -120,6 +126,7 @@ static bool server_proves_itself(struct client_conn *c, const struct cm_event *e
 /* The first message goes out at once: its reply shows that both directions work. */
 void client_rdma_first_message(struct client_conn *c)
 {
+	struct msg_header h = { .type = MSG_ECHO };
 	uint32_t buf;
 
 	client_set_state(c, CLIENT_ST_FIRST_REPLY);
@@ -129,14 +136,15 @@ void client_rdma_first_message(struct client_conn *c)
 		client_fail(c, FAIL_ERRNO, ENOBUFS);
 		return;
 	}
-	client_send(c, buf, MSG_HEADER_BYTES, 0);
+	client_send(c, &h, buf, MSG_HEADER_BYTES + (c->tags ? MSG_TAG_BYTES : 0));
 }
 
 static void on_response(struct client_conn *c, const struct cm_event *e)
 {
 	struct cm_qp_param qp = { .rq_psn = c->grant.psn, .sq_psn = c->psn,
 				  .remote_write = true,	/* for the server's 0-byte liveness probe */
-				  .own_reads = c->ctx->cfg->region ? 1 : 0, .verify = c->ctx->cfg->verify };
+				  .own_reads = MIN(e->reads, reads_wanted(c->ctx)),
+				  .path_mtu = c->ctx->cfg->path_mtu, .verify = c->ctx->cfg->verify };
 	struct cm_path path;
 	int ret;
 

@@ -20,6 +20,9 @@
 #define AUTH_LABEL_CLIENT "EXPORTER-rampart-1-client"
 #define AUTH_LABEL_SERVER "EXPORTER-rampart-1-server"
 
+/* Keys of message tags (msg_tag.h): the client's, then the server's; the context is the same. */
+#define AUTH_LABEL_MESSAGES "EXPORTER-rampart-1-messages"
+
 struct auth_keys {
 	uint8_t client[AUTH_KEY_BYTES];	/* the client proves itself with it in the REQ */
 	uint8_t server[AUTH_KEY_BYTES];	/* the server in the REP */

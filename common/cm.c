@@ -101,6 +101,9 @@ int cm_next_event(struct cm_channel *c, struct cm_event *out)
 	out->context = e->listen_id ? e->listen_id->context : e->id->context;
 	out->status = e->status;
 	out->qpn = e->param.conn.qp_num;
+	/* The kernel turns both round: each side is told what it is to do itself (cm_format_req_event). */
+	out->reads = e->event == RDMA_CM_EVENT_CONNECT_REQUEST ? e->param.conn.responder_resources :
+		     e->param.conn.initiator_depth;
 	out->private_bytes = 0;
 	if (e->param.conn.private_data && e->param.conn.private_data_len) {
 		out->private_bytes = e->param.conn.private_data_len;
@@ -275,11 +278,15 @@ static int to_rtr(struct ibv_qp *qp, const struct cm_path *path, const struct cm
 	/* What the request asked for is the peer's claim: never more than we offer. */
 	if (attr.max_dest_rd_atomic > p->reads)
 		attr.max_dest_rd_atomic = p->reads;
+	if (p->path_mtu && attr.path_mtu > p->path_mtu)
+		attr.path_mtu = p->path_mtu;
 	attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE;
 	if (p->remote_write)
 		attr.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
 	if (p->remote_read)
 		attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ;
+	if (p->remote_atomic)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
 	return -ibv_modify_qp(qp, &attr, path->mask | IBV_QP_RQ_PSN | IBV_QP_MIN_RNR_TIMER | IBV_QP_ACCESS_FLAGS);
 }
 

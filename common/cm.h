@@ -41,6 +41,7 @@ struct cm_event {
 	void *context;		/* the id's; for CM_CONNECT_REQUEST the listener's */
 	int status;
 	uint32_t qpn;		/* peer's QP number: CONNECT_REQUEST and CONNECT_RESPONSE */
+	uint8_t reads;		/* RDMA READs and atomics the client asks to have outstanding, or is allowed */
 	uint8_t private_data[CM_PRIVATE_MAX];
 	uint32_t private_bytes;
 };
@@ -95,8 +96,10 @@ struct cm_qp_param {
 	uint32_t sq_psn;	/* ours */
 	bool remote_write;	/* grant RDMA WRITE to the peer; even a 0-byte probe needs it */
 	bool remote_read;
-	uint8_t reads;		/* RDMA READs the peer may have outstanding here, at most */
-	uint8_t own_reads;	/* and we there; both sides agreed on it in the bootstrap */
+	bool remote_atomic;
+	uint8_t reads;		/* RDMA READs and atomics the peer may have outstanding here, at most */
+	uint8_t own_reads;	/* and we there */
+	enum ibv_mtu path_mtu;	/* at most; 0: the path's */
 	bool verify;		/* read the PSNs back with ibv_query_qp: -EBADMSG if they differ */
 };
 

@@ -237,3 +237,8 @@ json_t *dev_json(const struct dev *d)
 			 "max_srq", d->attr.max_srq, "max_srq_wr", d->attr.max_srq_wr,
 			 "max_pd", d->attr.max_pd);
 }
+
+bool dev_has_atomics(const struct dev *d)
+{
+	return d->attr.atomic_cap != IBV_ATOMIC_NONE;
+}

@@ -52,4 +52,7 @@ bool dev_is_software(const struct dev *d);	/* rdma_rxe or siw */
 /* Name, driver, firmware, link, MTU and limits for run.json. NULL when out of memory. */
 json_t *dev_json(const struct dev *d);
 
+/* True if the device does RDMA atomics. */
+bool dev_has_atomics(const struct dev *d);
+
 #endif

@@ -20,7 +20,9 @@
 struct ep_cq {
 	struct ibv_cq *cq;
 	uint32_t room;		/* QPs that can still be assigned (send CQs) */
+	uint32_t awaited;	/* completions to come that somebody waits for (send CQs) */
 	unsigned int events;	/* taken and not acked */
+	bool armed;		/* the next completion raises an event */
 	bool poll;		/* may hold completions */
 };
 
@@ -33,11 +35,14 @@ struct ep {
 	struct ibv_srq *srq;
 	struct ibv_mr *mr;
 	struct ep_cq cqs[1 + SEND_CQS_MAX];	/* [0] receives */
-	uint32_t n_cqs;
+	uint32_t n_cqs, n_armed;
+	uint64_t sends_out;
 	uint32_t next_cq;
 	uint64_t batch;
 	bool spin;
-	uint32_t sq_depth, inline_bytes;
+	uint32_t sq_depth, inline_bytes, post_list, signal_every;
+	uint32_t holds;
+	struct ep_deferred *first_deferred, *last_deferred;
 
 	uint8_t *slab;
 	size_t slab_bytes;
@@ -71,6 +76,25 @@ static int make_channel(struct ep *ep)
 	return 0;
 }
 
+static bool is_receive(const struct ep *ep, const struct ep_cq *q)
+{
+	return q == &ep->cqs[0];
+}
+
+/* Polled afterwards: what came before it was armed raises no event. */
+static int arm_if_awaited(struct ep *ep, struct ep_cq *q)
+{
+	int ret;
+
+	q->poll = true;
+	if (q->armed || (!q->awaited && !is_receive(ep, q)))
+		return 0;
+	ret = -ibv_req_notify_cq(q->cq, 0);
+	q->armed = ret == 0;
+	ep->n_armed += q->armed;
+	return ret;
+}
+
 static int make_cq(struct ep *ep, uint32_t cqe, uint32_t room)
 {
 	struct ep_cq *q = &ep->cqs[ep->n_cqs];
@@ -81,12 +105,13 @@ static int make_cq(struct ep *ep, uint32_t cqe, uint32_t room)
 	q->room = room;
 	q->poll = true;
 	ep->n_cqs++;
-	return ep->spin ? 0 : -ibv_req_notify_cq(q->cq, 0);
+	return ep->spin ? 0 : arm_if_awaited(ep, q);
 }
 
 static int make_cqs(struct ep *ep, const struct ep_config *cfg, char *err, size_t err_size)
 {
-	uint32_t max_cqe = (uint32_t)ep->dev->attr.max_cqe;
+	uint32_t device_max = (uint32_t)ep->dev->attr.max_cqe;
+	uint32_t max_cqe = cfg->cq_depth && cfg->cq_depth < device_max ? cfg->cq_depth : device_max;
 	uint32_t per_cq = max_cqe / cfg->sq_depth, left = cfg->max_qps;
 	int ret;
 
@@ -96,7 +121,7 @@ static int make_cqs(struct ep *ep, const struct ep_config *cfg, char *err, size_
 
 		if (ep->n_cqs > SEND_CQS_MAX)
 			return complain(err, err_size, ENOSPC, "completion queues",
-					"use more threads or fewer clients");
+					"use more threads, fewer clients or a higher --cq-depth");
 		ret = make_cq(ep, qps * cfg->sq_depth, qps);
 		left -= qps;
 	}
@@ -193,6 +218,8 @@ int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep
 	ep->spin = cfg->spin;
 	ep->sq_depth = cfg->sq_depth;
 	ep->inline_bytes = cfg->inline_bytes;
+	ep->post_list = cfg->post_list ? cfg->post_list : 1;
+	ep->signal_every = cfg->signal_every;
 	ep->pd = ibv_alloc_pd(ep->dev->ctx);
 	if (!ep->pd) {
 		ret = complain(err, err_size, errno, "a protection domain", "the device's max_pd limits them");
@@ -253,37 +280,67 @@ int ep_fd(const struct ep *ep)
 	return ep->channel->fd;
 }
 
-static int arm(struct ep_cq *q)
-{
-	q->poll = true;
-	return -ibv_req_notify_cq(q->cq, 0);
-}
-
 int ep_take_events(struct ep *ep)
 {
 	struct ibv_cq *cq;
 	void *context;
 	int ret = 0;
 
-	while (ibv_get_cq_event(ep->channel, &cq, &context) == 0)
-		((struct ep_cq *)context)->events++;
-	if (errno != EAGAIN && errno != EINTR)
-		return -errno;
+	/* An armed queue raises one event: looking for more would be a system call for nothing. */
+	while (ep->n_armed > 0) {
+		struct ep_cq *q;
+
+		if (ibv_get_cq_event(ep->channel, &cq, &context)) {
+			if (errno != EAGAIN && errno != EINTR)
+				return -errno;
+			break;
+		}
+		q = context;
+		q->events++;
+		ep->n_armed -= q->armed;
+		q->armed = false;
+	}
 	for (uint32_t i = 0; i < ep->n_cqs && !ret; i++) {
-		if (!ep->cqs[i].events)
-			continue;
-		ack(&ep->cqs[i]);
-		if (!ep->spin)
-			ret = arm(&ep->cqs[i]);
+		struct ep_cq *q = &ep->cqs[i];
+
+		ack(q);
+		/* One that was armed and raised nothing is empty. */
+		if (!ep->spin && !q->armed)
+			ret = arm_if_awaited(ep, q);
 	}
 	return ret;
+}
+
+void ep_await(struct ep *ep, const struct ibv_qp *qp, int n)
+{
+	struct ep_cq *q = qp->send_cq->cq_context;
+
+	q->awaited += (uint32_t)n;
+	if (n > 0 && !ep->spin && !q->armed && arm_if_awaited(ep, q))
+		log_error("ibv_req_notify_cq failed on %s", ep->dev->name);
+}
+
+void ep_count_sends(struct ep *ep, int n)
+{
+	ep->sends_out += (uint64_t)n;
+}
+
+uint64_t ep_sends_out(const struct ep *ep)
+{
+	return ep->sends_out;
+}
+
+void ep_sweep(struct ep *ep)
+{
+	for (uint32_t i = 0; i < ep->n_cqs; i++)
+		ep->cqs[i].poll = true;
 }
 
 void ep_set_spin(struct ep *ep, bool spin)
 {
 	ep->spin = spin;
 	for (uint32_t i = 0; i < ep->n_cqs && !spin; i++)
-		if (arm(&ep->cqs[i]))
+		if (arm_if_awaited(ep, &ep->cqs[i]))
 			log_error("ibv_req_notify_cq failed on %s", ep->dev->name);
 }
 
@@ -297,40 +354,79 @@ static int poll_cq(struct ep *ep, struct ep_cq *q, int max)
 		return -EIO;
 	}
 	ep->batch++;
+	ep_hold(ep);
 	for (int i = 0; i < n; i++) {
-		if (wr_unpack(wc[i].wr_id).type == WR_RECV)
-			ep->n_posted--;
+		struct wr w = wr_unpack(wc[i].wr_id);
+
+		ep->n_posted -= w.type == WR_RECV;
+		q->awaited -= w.awaited;
 		ep->on_wc(ep->arg, &wc[i]);
 	}
+	ep_unhold(ep);
 	return flush_repost(ep) ? -EIO : n;
 }
 
-int ep_process(struct ep *ep, int budget)
+int ep_process(struct ep *ep, int max)
 {
-	int done = 0;
-	uint32_t idle = 0;
-
-	/* Round robin over the queues until each was found empty or the budget is used. */
-	while (idle < ep->n_cqs && done < budget) {
+	for (uint32_t i = 0; i < ep->n_cqs; i++) {
 		struct ep_cq *q = &ep->cqs[ep->next_cq];
 		int n = 0;
 
 		ep->next_cq = ep->next_cq + 1 < ep->n_cqs ? ep->next_cq + 1 : 0;
 		if (q->poll || ep->spin)
-			n = poll_cq(ep, q, budget - done);
-		if (n < 0)
+			n = poll_cq(ep, q, max);
+		if (n)
 			return n;
-		if (n == 0)
-			q->poll = false;
-		idle = n == 0 ? idle + 1 : 0;
-		done += n;
+		q->poll = false;
 	}
-	return done;
+	return 0;
 }
 
 uint64_t ep_batch(const struct ep *ep)
 {
 	return ep->batch;
+}
+
+void ep_hold(struct ep *ep)
+{
+	ep->holds++;
+}
+
+static void run_deferred(struct ep *ep)
+{
+	struct ep_deferred *d;
+
+	while ((d = ep->first_deferred)) {
+		ep->first_deferred = d->next;
+		d->queued = false;
+		d->run(d);
+	}
+}
+
+void ep_unhold(struct ep *ep)
+{
+	/* Still held meanwhile: what defers work from within is run in the same round. */
+	if (ep->holds == 1)
+		run_deferred(ep);
+	ep->holds--;
+}
+
+bool ep_is_held(const struct ep *ep)
+{
+	return ep->holds > 0;
+}
+
+void ep_defer(struct ep *ep, struct ep_deferred *d)
+{
+	if (d->queued)
+		return;
+	d->queued = true;
+	d->next = NULL;
+	if (ep->first_deferred)
+		ep->last_deferred->next = d;
+	else
+		ep->first_deferred = d;
+	ep->last_deferred = d;
 }
 
 uint32_t ep_buf_get(struct ep *ep)
@@ -392,6 +488,16 @@ const struct dev *ep_dev(const struct ep *ep)
 uint32_t ep_sq_depth(const struct ep *ep)
 {
 	return ep->sq_depth;
+}
+
+uint32_t ep_post_list(const struct ep *ep)
+{
+	return ep->post_list;
+}
+
+uint32_t ep_signal_every(const struct ep *ep)
+{
+	return ep->signal_every;
 }
 
 void ep_get_counts(const struct ep *ep, struct ep_counts *out)

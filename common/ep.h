@@ -24,12 +24,13 @@ struct ep;
 /* Completions handled in one batch. A message is answered before its buffer is back in the SRQ, so the
  * peers' next messages may already be under way: the SRQ holds this many buffers beyond recv_depth. */
 #define EP_BATCH 64u
+#define EP_POST_LIST_MAX 64u
 
 /* wr_id is a typed record: what the work request was, for whom, and in which life of that slot. */
 enum wr_type {
 	WR_RECV,	/* buf */
-	WR_SEND,	/* buf, or EP_NO_BUF when the data went inline */
-	WR_ONE_SIDED,	/* a client's RDMA READ or WRITE */
+	WR_SEND,	/* buf: the last one whose data has left it, or EP_NO_BUF */
+	WR_RMA,		/* RDMA WRITE, READ or atomic; buf: how many of them this completion ends */
 	WR_BIND,	/* memory window bind */
 	WR_PROBE,	/* liveness probe, a 0-byte RDMA WRITE */
 	WR_BEACON,	/* last send of a draining QP: its flush tells that all others are done */
@@ -41,6 +42,7 @@ struct wr {
 	uint32_t qp_slot;	/* 20 bits: slot in the QP pool */
 	uint32_t generation;	/* 12 bits of the slot's generation */
 	uint32_t covers;	/* 8 bits: send queue entries this completion retires */
+	bool awaited;		/* it was announced with ep_await */
 };
 
 #define WR_GENERATION_MASK 0xfffu
@@ -49,7 +51,7 @@ struct wr {
 
 static inline uint64_t wr_pack(const struct wr *w)
 {
-	return (uint64_t)w->type << 60 | (uint64_t)w->covers << 52 |
+	return (uint64_t)w->awaited << 63 | (uint64_t)w->type << 60 | (uint64_t)w->covers << 52 |
 	       (uint64_t)(w->generation & WR_GENERATION_MASK) << 40 |
 	       (uint64_t)w->qp_slot << 20 | w->buf;
 }
@@ -57,7 +59,8 @@ static inline uint64_t wr_pack(const struct wr *w)
 static inline struct wr wr_unpack(uint64_t id)
 {
 	struct wr w = {
-		.type = (enum wr_type)(id >> 60),
+		.awaited = id >> 63,
+		.type = (enum wr_type)(id >> 60 & 7),
 		.covers = id >> 52 & 0xff,
 		.generation = id >> 40 & WR_GENERATION_MASK,
 		.qp_slot = id >> 20 & 0xfffff,
@@ -72,9 +75,12 @@ struct ep_config {
 	uint32_t max_qps;	/* queue pairs that may exist at once */
 	uint32_t sq_depth;	/* send queue entries of each */
 	uint32_t inline_bytes;	/* wanted; what the device grants is ep_inline_bytes */
+	uint32_t post_list;	/* sends of a queue pair posted with one doorbell, 1 .. EP_POST_LIST_MAX */
+	uint32_t signal_every;	/* a completion for every so many sends; 0: as suits each send (rc.c) */
 	uint32_t recv_depth;	/* messages all peers together may have in flight; the SRQ holds EP_BATCH more */
 	uint32_t spare_bufs;	/* further buffers, for sends */
 	uint32_t buf_bytes;
+	uint32_t cq_depth;	/* entries of a completion queue, at most; 0: the device's */
 	bool spin;		/* never arm the completion queues: the thread polls all the time */
 };
 
@@ -100,20 +106,48 @@ void ep_free(struct ep *ep);
 /* Descriptor that is readable when a completion waits; meaningless when spinning. */
 int ep_fd(const struct ep *ep);
 
-/* Event mode: takes the events, arms the queues they came from and marks them to be polled. Returns
- * 0 or -errno. */
+/* Event mode: takes the events, arms the queues they came from if anything more is awaited there, and marks all
+ * queues to be polled that may hold completions. Returns 0 or -errno. */
 int ep_take_events(struct ep *ep) __attribute__((warn_unused_result));
+
+/* Before `n` send requests are posted on `qp` whose completions somebody waits for (struct wr's awaited): their queue
+ * raises an event when they come. Completions that are not awaited wait until something else wakes the thread, or
+ * somebody sweeps. A negative n takes back those that could not be posted. */
+void ep_await(struct ep *ep, const struct ibv_qp *qp, int n);
+
+/* Send queue entries that were posted (n > 0) and retired. While there are some, a request may fail without anybody
+ * being told, and ep_sweep is to be called now and then. */
+void ep_count_sends(struct ep *ep, int n);
+uint64_t ep_sends_out(const struct ep *ep);
+/* Marks all queues to be polled. */
+void ep_sweep(struct ep *ep);
 
 /* Turns spinning on or off at run time: off arms every queue and marks it to be polled. */
 void ep_set_spin(struct ep *ep, bool spin);
 
-/* Polls and dispatches up to about `budget` completions, refilling the SRQ after each batch. Returns how many; a
- * return of `budget` or more means that there may be more. -errno if a queue is broken. */
-int ep_process(struct ep *ep, int budget) __attribute__((warn_unused_result));
+/* Polls the queues in turn, dispatches the first completions found, `max` at most, and refills the SRQ. Returns how
+ * many; 0: all were found empty. -EIO if a queue is broken. */
+int ep_process(struct ep *ep, int max) __attribute__((warn_unused_result));
 
 /* Number of the batch being dispatched: all completions of a batch were there before any of them was
  * answered, so a peer that keeps to its credits has at most that many receives in one. */
 uint64_t ep_batch(const struct ep *ep);
+
+/* Work that is put off to the end of a batch of completions, or of an ep_hold, so that one doorbell serves
+ * all that came together. Embedded in whoever has such work; it must live until it was run. */
+struct ep_deferred {
+	struct ep_deferred *next;
+	void (*run)(struct ep_deferred *d);
+	bool queued;
+};
+
+/* Between the two, ep_defer puts work off; it is run, first in first out, by the last ep_unhold. They nest. A
+ * batch of completions is held by itself. */
+void ep_hold(struct ep *ep);
+void ep_unhold(struct ep *ep);
+bool ep_is_held(const struct ep *ep);
+/* Once for each hold, however often it is called. Only while held. */
+void ep_defer(struct ep *ep, struct ep_deferred *d);
 
 /* A free buffer, or EP_NO_BUF. */
 uint32_t ep_buf_get(struct ep *ep);
@@ -126,6 +160,8 @@ uint32_t ep_lkey(const struct ep *ep);
 struct ep_buf_link {
 	uint32_t next;
 	uint32_t length;
+	uint32_t imm;		/* immediate data, if has_imm */
+	bool has_imm;
 };
 struct ep_buf_link *ep_buf_link(const struct ep *ep, uint32_t buf);
 
@@ -136,6 +172,8 @@ uint32_t ep_inline_bytes(const struct ep *ep);
 struct ibv_pd *ep_pd(const struct ep *ep);
 const struct dev *ep_dev(const struct ep *ep);
 uint32_t ep_sq_depth(const struct ep *ep);
+uint32_t ep_post_list(const struct ep *ep);
+uint32_t ep_signal_every(const struct ep *ep);
 void ep_get_counts(const struct ep *ep, struct ep_counts *out);
 
 /* For the QP pool: creates a QP on this endpoint's queues; *cq_index is given back on destroy.

@@ -49,6 +49,8 @@ static const char *protocol_name(int code)
 	case PROTO_CREDITS: return "credits_exceeded";
 	case PROTO_PSN_MISMATCH: return "psn_mismatch";
 	case PROTO_NO_DEVICE: return "no_device";
+	case PROTO_BAD_TAG: return "bad_tag";
+	case PROTO_REGION: return "region_too_small";
 	default: return NULL;
 	}
 }

@@ -46,6 +46,8 @@ enum fail_protocol {
 	PROTO_CREDITS,		/* the peer sent more than its credits allow */
 	PROTO_PSN_MISMATCH,	/* ibv_query_qp shows other PSNs than were agreed */
 	PROTO_NO_DEVICE,	/* the address is not reached through the RDMA device in use */
+	PROTO_BAD_TAG,		/* a message without a tag, or with a wrong one */
+	PROTO_REGION,		/* the granted region has no room for what is to be done in it */
 };
 
 struct fail {

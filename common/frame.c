@@ -118,7 +118,7 @@ int frame_decode_hello(const uint8_t *buf, size_t n, struct frame_hello *out, co
 	if (out->queue_depth < 1 || out->queue_depth > FRAME_QUEUE_DEPTH_MAX)
 		return bad(why, "HELLO queue depth: must be 1 to 1024");
 	if (out->features & ~FRAME_FEATURES_KNOWN)
-		return bad(why, "HELLO features: only bits 0 and 1 are known");
+		return bad(why, "HELLO features: only bits 0 to 2 are known");
 	if (out->psn > PSN_MASK)
 		return bad(why, "HELLO psn: must be below 2^24");
 	if (be_get32(buf + 20) != 0)
@@ -155,7 +155,7 @@ int frame_decode_grant(const uint8_t *buf, size_t n, struct frame_grant *out, co
 	if (out->credits < 1 || out->credits > FRAME_QUEUE_DEPTH_MAX)
 		return bad(why, "GRANT credits: must be 1 to 1024");
 	if (out->features & ~FRAME_FEATURES_KNOWN)
-		return bad(why, "GRANT features: only bits 0 and 1 are known");
+		return bad(why, "GRANT features: only bits 0 to 2 are known");
 	if (addr_port(&out->rdma) == 0 || addr_is_any(&out->rdma))
 		return bad(why, "GRANT RDMA address: must be an address and a port");
 	if (!grant_region_is_valid(out))

@@ -41,13 +41,14 @@ enum frame_type {
 #define FRAME_MESSAGE_BYTES_MIN 16u
 #define FRAME_MESSAGE_BYTES_MAX (1u << 20)
 #define FRAME_QUEUE_DEPTH_MAX 1024u
-#define FRAME_REGION_BYTES_MAX (1u << 30)
+#define FRAME_REGION_BYTES_MAX (1u << 31)
 
 enum frame_feature {
 	FRAME_FEATURE_REGION = 1 << 0,	/* a memory region for one-sided access */
 	FRAME_FEATURE_TICKET = 1 << 1,	/* a TLS session ticket with the GRANT; an offer, which a server may ignore */
+	FRAME_FEATURE_TAGS = 1 << 2,	/* every message carries a tag (msg_tag.h) */
 };
-#define FRAME_FEATURES_KNOWN (FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET)
+#define FRAME_FEATURES_KNOWN (FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET | FRAME_FEATURE_TAGS)
 
 /* Why a server says no. The numbers are the wire's; names in refuse_code_name. */
 enum refuse_code {

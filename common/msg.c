@@ -1,17 +1,58 @@
-/* Decoding of message headers; every field from the wire is checked. No I/O. */
+/* Message headers and checksums; every field from the wire is checked. No I/O. */
 #include "common/msg.h"
 
 #include <errno.h>
+#include <zlib.h>
+
+/* Flags that a message of this type may have. */
+static uint8_t flags_of(uint8_t type)
+{
+	switch (type) {
+	case MSG_ECHO:
+	case MSG_REPLY: return MSG_FLAG_SUM | MSG_FLAG_TAG;
+	case MSG_DATA: return MSG_FLAG_ACK | MSG_FLAG_SUM | MSG_FLAG_TAG;
+	default: return MSG_FLAG_TAG;
+	}
+}
 
 int msg_decode(const uint8_t *p, uint32_t received, struct msg_header *out)
 {
 	if (received < MSG_HEADER_BYTES)
 		return -EPROTO;
-	if ((p[0] != MSG_ECHO && p[0] != MSG_REPLY) || p[1] != 0)
+	if (p[0] < MSG_ECHO || p[0] > MSG_CREDIT || (p[1] & ~flags_of(p[0])))
+		return -EPROTO;
+	if (received < MSG_HEADER_BYTES + msg_trailer_bytes(p[1]))
 		return -EPROTO;
 	out->type = (enum msg_type)p[0];
+	out->flags = p[1];
 	out->credits = be_get16(p + 2);
 	out->length = be_get32(p + 4);
 	out->sequence = be_get64(p + 8);
 	return out->length == received ? 0 : -EPROTO;
+}
+
+uint32_t msg_sum_seed(const uint8_t *session, uint32_t session_bytes)
+{
+	return (uint32_t)crc32(0, session, session_bytes);
+}
+
+uint32_t msg_sum(uint32_t seed, const uint8_t *p, uint32_t bytes)
+{
+	return (uint32_t)crc32(seed, p, bytes);
+}
+
+/* The header's type, flags and credits change on the way back, so only what is the client's is summed. */
+static uint32_t sum_of(uint32_t seed, const uint8_t *p, uint32_t bytes)
+{
+	return msg_sum(seed, p + 4, bytes - 4 - MSG_SUM_BYTES);
+}
+
+void msg_seal(uint32_t seed, uint8_t *p, uint32_t bytes)
+{
+	be_put32(p + bytes - MSG_SUM_BYTES, sum_of(seed, p, bytes));
+}
+
+bool msg_is_intact(uint32_t seed, const uint8_t *p, uint32_t bytes)
+{
+	return be_get32(p + bytes - MSG_SUM_BYTES) == sum_of(seed, p, bytes);
 }

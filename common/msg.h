@@ -1,8 +1,8 @@
-/* Header of every message on an established RDMA connection (docs/protocol.md, "Messages").
+/* Header of every message on an established RDMA connection but pings (docs/protocol.md, "Messages").
  *
  *   offset size
  *        0    1  type (enum msg_type)
- *        1    1  flags, must be 0 in version 1
+ *        1    1  flags (enum msg_flag)
  *        2    2  credits the sender returns
  *        4    4  length of the whole message, header included; equals the received length
  *        8    8  sequence, chosen by the client and returned unchanged
@@ -11,19 +11,31 @@
 #ifndef RAMPART_COMMON_MSG_H
 #define RAMPART_COMMON_MSG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/be.h"
+#include "common/msg_tag.h"
 
 #define MSG_HEADER_BYTES 16
+#define MSG_SUM_BYTES 4
 
 enum msg_type {
 	MSG_ECHO = 1,	/* client to server: send this back */
 	MSG_REPLY = 2,	/* server to client: what came, type and credits changed */
+	MSG_DATA = 3,	/* client to server: keep it; its credit comes back with a CREDIT */
+	MSG_CREDIT = 4,	/* server to client: header only; credits of all DATA handled, and the last one's sequence */
+};
+
+enum msg_flag {
+	MSG_FLAG_ACK = 1 << 0,	/* DATA: answer with a CREDIT when it was handled */
+	MSG_FLAG_SUM = 1 << 1,	/* the last 4 bytes, before the tag, are a checksum (msg_sum) of what is before them */
+	MSG_FLAG_TAG = 1 << 2,	/* the last 16 bytes are a tag (msg_tag.h) */
 };
 
 struct msg_header {
 	enum msg_type type;
+	uint8_t flags;
 	uint16_t credits;
 	uint32_t length;
 	uint64_t sequence;
@@ -32,15 +44,32 @@ struct msg_header {
 static inline void msg_encode(const struct msg_header *h, uint8_t *p)
 {
 	p[0] = (uint8_t)h->type;
-	p[1] = 0;
+	p[1] = h->flags;
 	be_put16(p + 2, h->credits);
 	be_put32(p + 4, h->length);
 	be_put64(p + 8, h->sequence);
 }
 
+/* Bytes at a message's end that are not its payload. */
+static inline uint32_t msg_trailer_bytes(uint8_t flags)
+{
+	return (flags & MSG_FLAG_SUM ? MSG_SUM_BYTES : 0u) + (flags & MSG_FLAG_TAG ? MSG_TAG_BYTES : 0u);
+}
+
 /* Decodes the header of a message of `received` bytes. Returns 0, or -EPROTO when the message is
- * too short, has an unknown type, flags or a length that is not `received`. */
+ * too short, has an unknown type or flag, a flag that does not go with its type or size, or a length that is
+ * not `received`. */
 int msg_decode(const uint8_t *p, uint32_t received, struct msg_header *out)
 	__attribute__((warn_unused_result));
+
+/* CRC-32 (ISO 3309, zlib's) over the connection's session id and `bytes` bytes: a message that ends up at
+ * another connection does not pass. `seed` is msg_sum_seed of the session id. */
+uint32_t msg_sum_seed(const uint8_t *session, uint32_t session_bytes);
+uint32_t msg_sum(uint32_t seed, const uint8_t *p, uint32_t bytes);
+/* Writes the checksum into the last MSG_SUM_BYTES of `bytes`, which are those before the tag; header and payload are
+ * complete. */
+void msg_seal(uint32_t seed, uint8_t *p, uint32_t bytes);
+/* Of a message that msg_decode took and that has MSG_FLAG_SUM; `bytes` are those before the tag. */
+bool msg_is_intact(uint32_t seed, const uint8_t *p, uint32_t bytes);
 
 #endif

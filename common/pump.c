@@ -10,10 +10,14 @@
 #include "common/ep.h"
 #include "common/log.h"
 
+/* In one turn of the loop. Time counts, too: a software device does the work of a request while it is posted, and the
+ * completion is there when the next one is looked for, so that there would be no end. */
 #define WC_BUDGET 512
+#define TIME_BUDGET_NS NS_PER_MS
+#define SWEEP_S 0.1
 #define CM_BUDGET 256
-/* Spins between two looks at the other descriptors. */
-#define SPINS_PER_LOOK 64
+/* Polls between two looks at the other descriptors, which cost as much as a hundred of them. */
+#define SPINS_PER_LOOK 1024
 
 const char *const poll_mode_names[] = { "event", "busy", "adaptive", NULL };
 
@@ -23,22 +27,34 @@ static void fail(struct pump *p)
 	pump_break(p);
 }
 
-static int process(struct pump *p)
+/* True if the turn's budget is used up, and there may be more. `begun_ns` is when the turn began, 0 before the first
+ * completions of it. */
+static bool process(struct pump *p, uint64_t *begun_ns)
 {
-	int n = ep_process(p->ep, WC_BUDGET);
+	int done = 0;
 
-	if (n < 0) {
-		fail(p);
-		return 0;
+	for (;;) {
+		int n = ep_process(p->ep, EP_BATCH);
+		uint64_t now;
+
+		if (n < 0)
+			fail(p);
+		if (n <= 0)
+			return false;
+		now = clock_now_ns();
+		p->last_busy_ns = now;
+		*begun_ns = *begun_ns ? *begun_ns : now;
+		done += n;
+		if (now - *begun_ns >= TIME_BUDGET_NS || done >= WC_BUDGET)
+			return true;
 	}
-	if (n > 0 && p->mode != POLL_EVENT)
-		p->last_busy_ns = clock_now_ns();
-	return n;
 }
 
 static void process_and_continue(struct pump *p)
 {
-	if (process(p) >= WC_BUDGET && !p->spinning && !ev_is_active(&p->more)) {
+	uint64_t begun_ns = 0;
+
+	if (process(p, &begun_ns) && !p->spinning && !ev_is_active(&p->more)) {
 		ev_timer_set(&p->more, 0., 0.);
 		ev_timer_start(p->loop, &p->more);
 	}
@@ -49,6 +65,16 @@ static void on_more(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)loop;
 	(void)revents;
 	process_and_continue(w->data);
+}
+
+static void on_sweep(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct pump *p = w->data;
+
+	(void)loop;
+	(void)revents;
+	ep_sweep(p->ep);
+	process_and_continue(p);
 }
 
 static void on_completions(struct ev_loop *loop, ev_io *w, int revents)
@@ -112,6 +138,8 @@ void pump_start(struct pump *p, struct ev_loop *loop, struct ep *ep, struct cm_c
 	ev_io_start(loop, &p->cq_io);
 	ev_timer_init(&p->more, on_more, 0., 0.);
 	p->more.data = p;
+	ev_timer_init(&p->sweep, on_sweep, 0., 0.);
+	p->sweep.data = p;
 }
 
 void pump_stop_watchers(struct pump *p)
@@ -121,12 +149,15 @@ void pump_stop_watchers(struct pump *p)
 	ev_io_stop(p->loop, &p->cm_io);
 	ev_io_stop(p->loop, &p->cq_io);
 	ev_timer_stop(p->loop, &p->more);
+	ev_timer_stop(p->loop, &p->sweep);
 }
 
 static void spin(struct pump *p)
 {
-	for (int i = 0; i < SPINS_PER_LOOK && !p->stop; i++)
-		process(p);
+	uint64_t begun_ns = 0;
+
+	for (int i = 0; i < SPINS_PER_LOOK && !p->stop && !process(p, &begun_ns); i++)
+		;
 	if (p->mode == POLL_ADAPTIVE && clock_now_ns() - p->last_busy_ns > p->spin_ns) {
 		p->spinning = false;
 		ep_set_spin(p->ep, false);
@@ -135,11 +166,19 @@ static void spin(struct pump *p)
 	}
 }
 
+static void start_sweep(struct pump *p)
+{
+	ev_timer_set(&p->sweep, SWEEP_S, 0.);
+	ev_timer_start(p->loop, &p->sweep);
+}
+
 int pump_run(struct pump *p)
 {
 	while (!p->stop) {
 		if (p->spinning)
 			spin(p);
+		else if (ep_sends_out(p->ep) && !ev_is_active(&p->sweep))
+			start_sweep(p);
 		ev_run(p->loop, p->spinning ? EVRUN_NOWAIT : EVRUN_ONCE);
 	}
 	return p->broken ? -EIO : 0;

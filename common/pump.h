@@ -35,6 +35,7 @@ struct pump {
 	bool broken;	/* the device stopped working: pump_run returned because of that */
 	ev_io cm_io, cq_io;
 	ev_timer more;	/* work left over from a used-up budget */
+	ev_timer sweep;	/* looks for failures of sends whose completions nobody waits for */
 };
 
 /* Starts the watchers. `ep` must have been made with spin = (mode == POLL_BUSY). */

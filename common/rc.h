@@ -3,9 +3,10 @@
  * Embedded in the server's and the client's connection objects, which own the state machine; this is
  * what both need of verbs. Owning thread: the endpoint's.
  *
- * Send queue account: entries are taken when posted and given back when a signalled completion says
- * how many it covers. Messages for which there is no entry wait in a list of buffers and go out, in
- * order, when entries come back. Nothing is allocated.
+ * Messages go out in chains: those of one batch of completions (or of an ep_hold) share a doorbell, up to the
+ * endpoint's post_list of them. Send queue account: entries are taken when posted and given back when a
+ * signalled completion says how many it covers. Messages for which there is no entry wait in a list of buffers
+ * and go out, in order, when entries come back. Nothing is allocated.
  */
 #ifndef RAMPART_COMMON_RC_H
 #define RAMPART_COMMON_RC_H
@@ -19,9 +20,13 @@
 #include "common/ep.h"
 #include "common/qp_pool.h"
 
+struct rc;
+
+/* Posting put-off messages failed: the connection is broken. */
+typedef void rc_on_broken_fn(struct rc *rc);
+
 /* Send queue entries a connection needs for messages (credits, and half as many again for replies
- * whose completion is not polled yet), and beside them one for a probe, bind or one-sided request
- * and one for the beacon. */
+ * whose completion is not polled yet), and beside them one for a probe or bind and one for the beacon. */
 static inline uint32_t rc_sq_depth(uint32_t credits)
 {
 	return credits + (credits + 1) / 2 + 2;
@@ -32,19 +37,23 @@ struct rc {
 	struct qp_pool *pool;
 	struct rdma_cm_id *id;
 	struct ibv_qp *qp;
+	rc_on_broken_fn *on_broken;
+	struct ep_deferred deferred;		/* posts what waits */
 	uint32_t slot;			/* QP_POOL_NONE: no QP */
 	uint32_t generation;
-	uint32_t waiting_head, waiting_tail;	/* buffers that wait for a send queue entry */
+	uint32_t waiting_head, waiting_tail;	/* buffers to be sent: for want of an entry, or put off */
 	uint32_t waiting_n;
+	uint32_t held_head, held_tail;	/* buffers sent and not known to be free again */
 	uint16_t sq_used;		/* entries posted and not retired */
 	uint16_t unsignalled;		/* posted since the last signalled one */
-	bool special_busy;		/* the probe/bind/one-sided entry is in use */
+	uint16_t rma_unsignalled;	/* of them and earlier ones: RMA requests since the last signalled RMA one */
+	bool special_busy;		/* the probe's and bind's entry is in use */
 	bool draining;			/* in ERR; nothing is posted any more */
 	bool drained;			/* the beacon came back */
 };
 
-/* Sets everything to "no id, no QP". */
-void rc_init(struct rc *rc, struct ep *ep, struct qp_pool *pool);
+/* Sets everything to "no id, no QP". `on_broken` may be NULL where nothing is put off. */
+void rc_init(struct rc *rc, struct ep *ep, struct qp_pool *pool, rc_on_broken_fn *on_broken);
 
 /* Takes a QP from the pool for `owner`. 0 or -errno as qp_pool_get. */
 int rc_take_qp(struct rc *rc, uint32_t owner) __attribute__((warn_unused_result));
@@ -52,18 +61,39 @@ int rc_take_qp(struct rc *rc, uint32_t owner) __attribute__((warn_unused_result)
 uint32_t rc_qpn(const struct rc *rc);
 
 /* Sends the first `length` bytes of `buf`, which becomes rc's: it is freed (ep_buf_put) when the data
- * has left it, or at once when it fits inline. 0, or -errno when the QP takes no more (the connection is broken); the buffer is freed then too. */
+ * has left it, or at once when it fits inline. While the endpoint is held, and chains are allowed, it is put
+ * off to the end of that. 0, or -errno when the QP takes no more (the connection is broken); the buffer is
+ * freed then too. */
 int rc_send(struct rc *rc, uint32_t buf, uint32_t length) __attribute__((warn_unused_result));
+/* The same, with 4 bytes of immediate data, as they are in memory. */
+int rc_send_imm(struct rc *rc, uint32_t buf, uint32_t length, uint32_t imm) __attribute__((warn_unused_result));
 
 /* Posts a request on the special entry. -EBUSY while the last one is not complete. */
 int rc_probe(struct rc *rc) __attribute__((warn_unused_result));
 int rc_bind_window(struct rc *rc, struct ibv_mw *mw, const struct ibv_mw_bind_info *info, uint32_t rkey)
 	__attribute__((warn_unused_result));
-int rc_one_sided(struct rc *rc, enum ibv_wr_opcode opcode, uint32_t buf, uint32_t length,
-		 uint64_t remote_addr, uint32_t rkey) __attribute__((warn_unused_result));
 
-/* Accounts for a completion of this connection's send side (`w` unpacked from its wr_id): frees the
- * buffer, retires entries, sends what waits. Returns 0, or -EIO when the connection is broken: the
+/* A request on the peer's memory. */
+struct rc_rma {
+	enum ibv_wr_opcode opcode;	/* RDMA_WRITE, RDMA_READ, ATOMIC_FETCH_AND_ADD, ATOMIC_CMP_AND_SWP */
+	void *local;			/* registered memory: source, destination, or where the old value goes */
+	uint32_t lkey;
+	uint32_t bytes;			/* 8 for atomics */
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint64_t operand;		/* atomics: what is added, or swapped in */
+	uint64_t compare;		/* compare and swap: if this is the old value */
+	bool signal;			/* its completion is to be told; others are told with a later one */
+};
+
+/* Posts `n` requests in order, behind all messages, post_list of them with one doorbell. 0; -EAGAIN, and
+ * nothing is posted, if rc_room is less than n; or -errno when the connection is broken. */
+int rc_rma(struct rc *rc, const struct rc_rma *ops, uint32_t n) __attribute__((warn_unused_result));
+/* Send queue entries that are free for messages and requests. */
+uint32_t rc_room(const struct rc *rc);
+
+/* Accounts for a completion of this connection's send side (`w` unpacked from its wr_id): frees
+ * buffers, retires entries, sends what waits. Returns 0, or -EIO when the connection is broken: the
  * completion has an error status (not while draining), or posting failed. */
 int rc_on_send_wc(struct rc *rc, const struct ibv_wc *wc, const struct wr *w)
 	__attribute__((warn_unused_result));

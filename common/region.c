@@ -11,6 +11,8 @@
 #include "common/log.h"
 #include "common/rc.h"
 
+#define CLEAR_AT_ONCE_BYTES (1u << 20)
+
 struct slot {
 	struct ibv_mr *mr;	/* NULL until first used */
 	struct ibv_mw *mw;	/* only while in use */
@@ -23,7 +25,9 @@ struct region_pool {
 	uint8_t *memory;
 	size_t memory_bytes;
 	uint32_t region_bytes, stride_bytes;
-	uint32_t max, free, in_use, mrs;
+	uint32_t max, in_use, mrs;
+	uint32_t clean, dirty, last_dirty;	/* lists of free slots: zero, and not yet */
+	uint32_t cleared_bytes;	/* of the first dirty one */
 	struct slot *slots;
 };
 
@@ -51,6 +55,7 @@ int region_pool_new(struct ep *ep, uint32_t max, uint32_t region_bytes, struct r
 	}
 	for (uint32_t i = 0; i < max; i++)
 		p->slots[i].next = i + 1 < max ? i + 1 : REGION_NONE;
+	p->dirty = REGION_NONE;
 	*out = p;
 	return 0;
 }
@@ -90,15 +95,36 @@ static int prepare(struct region_pool *p, uint32_t region)
 	if (!s->mw)
 		return -errno;
 	s->rkey = ibv_inc_rkey(s->mw->rkey);
-	memset(memory_of(p, region), 0, p->region_bytes);
 	return 0;
+}
+
+bool region_pool_clear(struct region_pool *p, uint32_t budget_bytes)
+{
+	while (p && p->dirty != REGION_NONE) {
+		uint32_t region = p->dirty, left = p->region_bytes - p->cleared_bytes;
+		uint32_t n = left < budget_bytes ? left : budget_bytes;
+
+		memset(memory_of(p, region) + p->cleared_bytes, 0, n);
+		p->cleared_bytes += n;
+		budget_bytes -= n;
+		if (p->cleared_bytes < p->region_bytes)
+			return false;
+		p->dirty = p->slots[region].next;
+		p->cleared_bytes = 0;
+		p->slots[region].next = p->clean;
+		p->clean = region;
+	}
+	return true;
 }
 
 int region_get(struct region_pool *p, uint32_t *region, struct region_grant *out)
 {
-	uint32_t i = p->free;
+	uint32_t i;
 	int ret;
 
+	/* Small ones that are free can always be had; a large one only when there was time to clear it. */
+	region_pool_clear(p, CLEAR_AT_ONCE_BYTES);
+	i = p->clean;
 	if (i == REGION_NONE)
 		return -EAGAIN;
 	ret = prepare(p, i);
@@ -107,7 +133,7 @@ int region_get(struct region_pool *p, uint32_t *region, struct region_grant *out
 			  "locked memory limit (ulimit -l) bound them", strerror(-ret));
 		return ret;
 	}
-	p->free = p->slots[i].next;
+	p->clean = p->slots[i].next;
 	p->in_use++;
 	out->addr = (uintptr_t)memory_of(p, i);
 	out->bytes = p->region_bytes;
@@ -123,7 +149,8 @@ int region_bind(struct region_pool *p, uint32_t region, struct rc *rc)
 		.mr = s->mr,
 		.addr = (uintptr_t)memory_of(p, region),
 		.length = p->region_bytes,
-		.mw_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+		.mw_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+				   (dev_has_atomics(ep_dev(p->ep)) ? IBV_ACCESS_REMOTE_ATOMIC : 0u),
 	};
 
 	return rc_bind_window(rc, s->mw, &info, s->rkey);
@@ -137,8 +164,13 @@ void region_put(struct region_pool *p, uint32_t region)
 	if (ibv_dealloc_mw(s->mw))
 		log_error("ibv_dealloc_mw failed");
 	s->mw = NULL;
-	s->next = p->free;
-	p->free = region;
+	/* Last in the list, for the first one may be half cleared. */
+	s->next = REGION_NONE;
+	if (p->dirty == REGION_NONE)
+		p->dirty = region;
+	else
+		p->slots[p->last_dirty].next = region;
+	p->last_dirty = region;
 	p->in_use--;
 }
 

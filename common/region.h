@@ -3,12 +3,13 @@
  * Each region has a memory region of its own, registered at first use and kept, without remote rights;
  * a type 2 memory window over the whole of it is bound to the connection's QP and carries the remote
  * rights. The window is freed when the connection ends, whatever state its QP is in, which kills its
- * key; the memory is zeroed before the next use. (Windows are not invalidated with a work request:
+ * key; the memory is zeroed before the next use, a part at a time. (Windows are not invalidated with a work request:
  * that needs a live QP, and a bound window would pin a dead one.) Owning thread: the endpoint's.
  */
 #ifndef RAMPART_COMMON_REGION_H
 #define RAMPART_COMMON_REGION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct ep;
@@ -28,7 +29,11 @@ int region_pool_new(struct ep *ep, uint32_t max, uint32_t region_bytes, struct r
 	__attribute__((warn_unused_result));
 void region_pool_free(struct region_pool *p);
 
-/* Takes a zeroed region with a new key. 0, -EAGAIN when none is left, or -errno of the device. */
+/* Overwrites regions that were given back with zeros, `budget_bytes` at most: the owner of the pool does that when
+ * there is time. False if there is more to do. NULL-safe. */
+bool region_pool_clear(struct region_pool *p, uint32_t budget_bytes);
+
+/* Takes a zeroed region with a new key. 0, -EAGAIN when none is left or is clear yet, or -errno of the device. */
 int region_get(struct region_pool *p, uint32_t *region, struct region_grant *out)
 	__attribute__((warn_unused_result));
 /* Binds the region's window to the connection's QP, which must be in RTS. 0 or -errno. */

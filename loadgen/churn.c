@@ -46,7 +46,7 @@ static void leave(struct worker *w, struct wclient *wc)
 
 void churn_leave(struct wclient *wc)
 {
-	if (wc->next_send == wc->next_reply)
+	if (traffic_is_idle(wc))
 		client_close(wc->conn);
 }
 

@@ -5,35 +5,50 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/ep.h"
 #include "common/frame.h"
 #include "common/log.h"
+#include "common/msg.h"
 #include "common/paths.h"
 #include "common/pump.h"
+#include "loadgen/workload.h"
 
 #define CLIENTS_MAX 100000
+/* An open loop has room for bursts. */
+#define OPEN_LOOP_INFLIGHT 16u
 
 static const char *const environment_names[] = { "auto", "native", "vm", NULL };
 static const uint64_t default_steps[] = { 10, 100, 500, 1000, 5000, 10000 };
 
-#define AT(field) offsetof(struct loadgen_config, field)
+const char *const loadgen_arrival_names[] = { "even", "poisson", NULL };
+const char *const loadgen_operation_names[] = { "write", "send", "read", NULL };
 
-const char *const workload_names[] = { "echo", "connect", "idle", NULL };
+#define AT(field) offsetof(struct loadgen_config, field)
+#define TUNING_AT(field) offsetof(struct loadgen_config, tuning.field)
 
 static const struct opt options[] = {
 	{ .name = "active", .type = OPT_UINT, .offset = AT(active), .min = 1, .max = CLIENTS_MAX,
 	  .metavar = "K", .def = "all of them", .help = "Clients that send; the others of a step are connected and silent." },
+	{ .name = "arrival", .type = OPT_CHOICE, .offset = AT(arrival), .choices = loadgen_arrival_names, .metavar = "SPACING",
+	  .def = "even", .help = "With --rate: how each client's operations are spaced." },
 	{ .name = "ca", .type = OPT_STRING, .offset = AT(ca), .metavar = "FILE",
 	  .def = "build/certs/ca.pem", .help = "CA certificate the server's must be signed by." },
 	{ .name = "cert", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE",
 	  .help = "Certificate to show to a server that asks for one." },
+	{ .name = "chunk", .type = OPT_SIZE, .offset = AT(chunk_bytes), .min = 4096, .max = 8 << 20,
+	  .metavar = "BYTES", .def = "1M; 64k with --operation send",
+	  .help = "Largest piece of a transfer of --workload large." },
 	{ .name = "churn", .type = OPT_UINT, .offset = AT(churn_per_s), .min = 0, .max = 1000000,
 	  .metavar = "RATE", .def = "0",
 	  .help = "Clients that leave per second, and come back at once, while the workload runs." },
 	{ .name = "clients", .type = OPT_UINT, .offset = AT(clients), .min = 1, .max = CLIENTS_MAX,
 	  .metavar = "N", .def = "100", .help = "Last step of the ramp 10, 100, 500, 1000, 5000, 10000." },
+	{ .name = "compare", .type = OPT_STRING, .offset = AT(compare), .metavar = "KEY=A,B,...",
+	  .help = "Run with --KEY A, with --KEY B and so on, in turn, --repeat times (5), and print what each is worth." },
 	{ .name = "connect-concurrency", .type = OPT_UINT, .offset = AT(connect_concurrency), .min = 1,
 	  .max = CLIENTS_MAX, .metavar = "N", .def = "32",
 	  .help = "Connections being made at once, at most: fewer while there are timeouts or `busy` answers." },
@@ -43,6 +58,8 @@ static const struct opt options[] = {
 	{ .name = "connect-retries", .type = OPT_UINT, .offset = AT(connect_retries), .min = 0, .max = 1000,
 	  .metavar = "N", .def = "8",
 	  .help = "Further attempts of a client that timed out, was told `busy` or was hung up on." },
+	TUNING_OPT_CPU_LIST(TUNING_AT),
+	TUNING_OPT_CQ_DEPTH(TUNING_AT),
 	{ .name = "cycles", .type = OPT_UINT, .offset = AT(cycles), .min = 1, .max = 1000000000,
 	  .metavar = "N", .help = "With --churn: measure until clients came back N times, instead of --duration." },
 	{ .name = "device", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME",
@@ -54,26 +71,41 @@ static const struct opt options[] = {
 	  .help = "Run on this machine's RDMA device or in a Soft-RoCE micro-VM; auto takes the VM when "
 		  "there is no device and neither --server nor --device is given." },
 	{ .name = "inflight", .type = OPT_UINT, .offset = AT(inflight), .min = 1, .max = 128,
-	  .metavar = "N", .def = "1", .help = "Messages each client keeps in flight." },
+	  .metavar = "N", .def = "by workload", .help = "Messages or other operations each client keeps in flight." },
+	TUNING_OPT_INLINE(TUNING_AT),
 	{ .name = "json", .type = OPT_STRING, .offset = AT(json), .metavar = "FILE|-",
 	  .help = "Write run.json here too; - is stdout, instead of the table." },
 	{ .name = "key", .type = OPT_STRING, .offset = AT(key), .metavar = "FILE",
 	  .help = "Private key of --cert." },
 	{ .name = "log-level", .type = OPT_CHOICE, .offset = AT(log_level), .choices = log_level_names,
 	  .metavar = "LEVEL", .def = "warn", .help = "What to log to stderr." },
-	{ .name = "message-size", .type = OPT_SIZE, .offset = AT(message_bytes),
-	  .min = FRAME_MESSAGE_BYTES_MIN, .max = FRAME_MESSAGE_BYTES_MAX, .metavar = "BYTES",
-	  .def = "64", .help = "Size of a message, 16-byte header included." },
+	{ .name = "message-auth", .type = OPT_FLAG, .offset = AT(message_auth),
+	  .help = "A tag on every message, 16 bytes of it, with keys from TLS." },
+	{ .name = "message-size", .type = OPT_SIZES, .offset = AT(sizes),
+	  .min = 1, .max = UINT64_C(2) << 30, .metavar = "BYTES,...",
+	  .def = "by workload", .help = "Size of a message, its 16-byte header included, or of another operation; "
+	  "each step is run with each size." },
+	{ .name = "mix", .type = OPT_STRING, .offset = AT(mix_text), .metavar = "W:R:A", .def = "1:1:0",
+	  .help = "WRITEs, READs and atomics of --workload mixed, in this ratio." },
 	{ .name = "name", .type = OPT_STRING, .offset = AT(name), .metavar = "NAME",
 	  .def = "clients-N", .help = "Last part of the results folder's name." },
+	{ .name = "operation", .type = OPT_CHOICE, .offset = AT(operation), .choices = loadgen_operation_names,
+	  .metavar = "NAME", .def = "write", .help = "How --workload large moves its buffers." },
 	{ .name = "output", .type = OPT_STRING, .offset = AT(output), .metavar = "DIR", .def = "results",
 	  .help = "Where the results folder is made." },
+	TUNING_OPT_PATH_MTU(TUNING_AT),
 	{ .name = "phased", .type = OPT_FLAG, .offset = AT(phased),
 	  .help = "All clients finish a stage of connecting before any enters the next." },
 	{ .name = "poll", .type = OPT_CHOICE, .offset = AT(poll), .choices = poll_mode_names,
 	  .metavar = "MODE", .def = "event",
 	  .help = "How completions are waited for, here and by a server of our own." },
+	TUNING_OPT_POST_LIST(TUNING_AT),
 	{ .name = "quiet", .type = OPT_FLAG, .offset = AT(quiet), .help = "No progress on stderr." },
+	{ .name = "rate", .type = OPT_UINT, .offset = AT(rate), .min = 1, .max = 1000000000, .metavar = "N",
+	  .help = "Open loop: operations a second of all clients together, sent when they are due and timed from then." },
+	{ .name = "rate-per-client", .type = OPT_UINT, .offset = AT(rate_per_client), .min = 1, .max = 1000000000,
+	  .metavar = "N", .help = "The same, for each client." },
+	TUNING_OPT_REALTIME(TUNING_AT),
 	{ .name = "repeat", .type = OPT_UINT, .offset = AT(repeat), .min = 1, .max = 100,
 	  .metavar = "N", .def = "1", .help = "Run every step this often; medians and ranges are shown too." },
 	{ .name = "seed", .type = OPT_UINT, .offset = AT(seed), .min = 0, .max = UINT32_MAX,
@@ -84,6 +116,11 @@ static const struct opt options[] = {
 	  .def = "HOST", .help = "Name or address the server's certificate must be for." },
 	{ .name = "server-threads", .type = OPT_UINT, .offset = AT(server_threads), .min = 1, .max = 256,
 	  .metavar = "N", .def = "online CPUs", .help = "--threads of a server of our own." },
+	TUNING_OPT_SIGNAL_EVERY(TUNING_AT),
+	{ .name = "spin", .type = OPT_DURATION, .offset = AT(spin_ns), .min = NS_PER_US, .max = NS_PER_S,
+	  .metavar = "TIME", .def = "50us",
+	  .help = "With --poll adaptive: how long to spin after the last completion, here and at a server of our own." },
+	TUNING_OPT_SRQ_DEPTH(TUNING_AT),
 	{ .name = "step-timeout", .type = OPT_DURATION, .offset = AT(step_timeout_ns), .min = NS_PER_S,
 	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "60 s and 40 ms per client",
 	  .help = "Longest time to connect the clients of a step." },
@@ -98,6 +135,10 @@ static const struct opt options[] = {
 	  .metavar = "PORT", .def = "7471", .help = "TCP port of --server." },
 	{ .name = "tls-resume", .type = OPT_FLAG, .offset = AT(tls_resume),
 	  .help = "Clients that come again resume their TLS session." },
+	{ .name = "trace", .type = OPT_STRING, .offset = AT(trace), .metavar = "FILE",
+	  .help = "Write the times of every measured operation there, comma-separated." },
+	{ .name = "trace-max", .type = OPT_UINT, .offset = AT(trace_max), .min = 1, .max = 1000000000,
+	  .metavar = "N", .def = "1000000", .help = "Operations of a step that each worker keeps for --trace, at most." },
 	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
 	  .help = "Check every payload byte, and every PSN against what the device holds." },
 	{ .name = "warmup", .type = OPT_DURATION, .offset = AT(warmup_ns), .min = 0,
@@ -105,7 +146,7 @@ static const struct opt options[] = {
 	  .help = "Traffic before the measured time, discarded." },
 	{ .name = "workload", .type = OPT_CHOICE, .offset = AT(workload), .choices = workload_names,
 	  .metavar = "NAME", .def = "echo",
-	  .help = "What connected clients do: echo messages, nothing at all, or nothing after the first reply." },
+	  .help = "What connected clients do (docs/options.md)." },
 };
 
 const struct opts_spec loadgen_options = {
@@ -129,17 +170,18 @@ void loadgen_config_defaults(struct loadgen_config *c)
 	c->tls_port = 7471;
 	c->duration_ns = 5 * NS_PER_S;
 	c->warmup_ns = NS_PER_S;
-	c->message_bytes = 64;
-	c->inflight = 1;
+	c->mix_text = "1:1:0";
 	c->connect_concurrency = 32;
 	c->connect_retries = 8;
 	c->threads = cpus < 1 ? 1 : cpus > 8 ? 8 : (uint64_t)cpus;
 	c->repeat = 1;
+	c->trace_max = 1000000;
 	c->seed = 1;
 	c->timeout_ns = 30 * NS_PER_S;
 	c->output = "results";
 	c->log_level = LOG_LVL_WARN;
 	c->spin_ns = 50 * NS_PER_US;
+	tuning_defaults(&c->tuning);
 }
 
 static void make_steps(struct loadgen_config *c)
@@ -183,8 +225,26 @@ static int contradiction(const struct loadgen_config *c, int argc, char **argv, 
 		text = "--cert and --key: give both or neither";
 	else if (c->cycles && !c->churn_per_s)
 		text = "--cycles: goes with --churn";
-	else if (c->active && c->workload != WORKLOAD_ECHO)
-		text = "--active: goes with --workload echo; the clients of the others send nothing";
+	else if (c->active && c->wl->idle)
+		text = "--active: does not go with this --workload, whose clients send nothing";
+	else if (opts_given(s, argc, argv, "trace-max") && !c->trace)
+		text = "--trace-max: goes with --trace";
+	else if (c->compare && (c->json || c->trace))
+		text = "--compare: does not go with --json or --trace; each run's figures are in the results folder";
+	else if (c->rate && c->rate_per_client)
+		text = "--rate and --rate-per-client: give one of them";
+	else if (opts_given(s, argc, argv, "arrival") && !loadgen_is_open_loop(c))
+		text = "--arrival: goes with --rate or --rate-per-client";
+	else if (loadgen_is_open_loop(c) && c->wl->streams != 1)
+		text = "--rate: does not go with this --workload";
+	else if (c->message_auth && !c->wl->tags)
+		text = "--message-auth: does not go with this --workload; it goes with echo, small and idle";
+	else if (opts_given(s, argc, argv, "mix") && c->wl != &workload_mixed)
+		text = "--mix: goes with --workload mixed";
+	else if (opts_given(s, argc, argv, "operation") && c->wl != &workload_large)
+		text = "--operation: goes with --workload large";
+	else if (opts_given(s, argc, argv, "chunk") && c->wl != &workload_large)
+		text = "--chunk: goes with --workload large";
 	else if (c->environment == ENVIRONMENT_VM && (c->server || c->device))
 		text = "--environment vm: does not go with --server or --device; the micro-VM has a device "
 		       "of its own and no way out";
@@ -194,12 +254,85 @@ static int contradiction(const struct loadgen_config *c, int argc, char **argv, 
 	return -EINVAL;
 }
 
+static int check_mix(struct loadgen_config *c, char *err, size_t err_size)
+{
+	struct mix *m = &c->mix;
+	unsigned writes, reads, atomics;
+	int end = 0;
+
+	if (strspn(c->mix_text, "0123456789:") != strlen(c->mix_text) ||
+	    sscanf(c->mix_text, "%4u:%4u:%4u%n", &writes, &reads, &atomics, &end) != 3 || c->mix_text[end] ||
+	    writes + reads + atomics == 0) {
+		snprintf(err, err_size, "--mix: '%s' is not allowed; allowed: three whole numbers up to 9999, not all 0, "
+			 "such as 2:1:0", c->mix_text);
+		return -EINVAL;
+	}
+	*m = (struct mix){ writes, reads, atomics };
+	return 0;
+}
+
+static void add_defaults(struct loadgen_config *c)
+{
+	const struct workload *wl = c->wl;
+
+	if (c->sizes.n == 0)
+		c->sizes.v[c->sizes.n++] = wl->bytes_default;
+	if (c->inflight == 0)
+		c->inflight = loadgen_is_open_loop(c) ? MAX(wl->inflight_default, OPEN_LOOP_INFLIGHT) :
+							wl->inflight_default;
+	if (c->chunk_bytes == 0)
+		c->chunk_bytes = c->operation == OPERATION_SEND ? 64 << 10 : 1 << 20;
+	c->message_bytes = 0;
+	for (size_t i = 0; i < c->sizes.n; i++)
+		c->message_bytes = MAX(c->message_bytes, c->sizes.v[i]);
+}
+
+/* What the workload has to say about sizes and the rest. */
+static int check_workload(const struct loadgen_config *c, char *err, size_t err_size)
+{
+	const struct workload *wl = c->wl;
+	struct workload_needs needs = { 0 };
+	const char *objection = wl->objection ? wl->objection(c) : NULL;
+
+	for (size_t i = 0; i < c->sizes.n; i++) {
+		if (c->sizes.v[i] >= wl->bytes_min && c->sizes.v[i] <= wl->bytes_max)
+			continue;
+		snprintf(err, err_size, "--message-size: %llu is not allowed with --workload %s; allowed: %llu to %llu",
+			 (unsigned long long)c->sizes.v[i], workload_names[c->workload],
+			 (unsigned long long)wl->bytes_min, (unsigned long long)wl->bytes_max);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < c->sizes.n && c->message_auth; i++)
+		if (c->sizes.v[i] < MSG_HEADER_BYTES + MSG_TAG_BYTES)
+			objection = "--message-auth: a message needs 32 bytes at least, for header and tag";
+	if (objection) {
+		snprintf(err, err_size, "%s", objection);
+		return -EINVAL;
+	}
+	wl->needs(c, &needs);
+	if (needs.region_bytes > FRAME_REGION_BYTES_MAX) {
+		snprintf(err, err_size, "--message-size and --inflight: the operations under way need a region of %llu "
+			 "bytes; allowed: %u", (unsigned long long)needs.region_bytes, FRAME_REGION_BYTES_MAX);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int loadgen_config_check(struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
 {
-	int ret = contradiction(c, argc, argv, err, err_size);
+	int ret;
 
+	c->wl = workloads[c->workload];
+	ret = contradiction(c, argc, argv, err, err_size);
+	add_defaults(c);
 	if (!ret && c->name)
 		ret = check_name(c->name, err, err_size);
+	if (!ret)
+		ret = tuning_check(&c->tuning, err, err_size);
+	if (!ret)
+		ret = check_mix(c, err, err_size);
+	if (!ret)
+		ret = check_workload(c, err, err_size);
 	if (ret)
 		return ret;
 	if (c->steps.n == 0)

@@ -7,9 +7,24 @@
 #include <stdint.h>
 
 #include "common/opts.h"
-#include "loadgen/workload.h"
+#include "common/tuning.h"
+
+struct workload;
 
 enum environment { ENVIRONMENT_AUTO, ENVIRONMENT_NATIVE, ENVIRONMENT_VM };
+
+/* How operations of the open loop are spaced. */
+enum arrival { ARRIVAL_EVEN, ARRIVAL_POISSON };
+extern const char *const loadgen_arrival_names[];	/* in the order of the enum, NULL-terminated */
+
+/* How `large` moves its buffers. */
+enum operation { OPERATION_WRITE, OPERATION_SEND, OPERATION_READ };
+extern const char *const loadgen_operation_names[];
+
+/* Shares of the operations of `mixed`. */
+struct mix {
+	uint64_t writes, reads, atomics;
+};
 
 struct loadgen_config {
 	uint64_t clients;
@@ -22,14 +37,19 @@ struct loadgen_config {
 	const char *device;
 	int environment;		/* enum environment */
 	uint64_t duration_ns, warmup_ns;
-	uint64_t message_bytes;
-	uint64_t inflight;
+	struct opt_list sizes;		/* of messages or other operations; derived from the workload when not given */
+	uint64_t inflight;		/* 0 only before the check */
+	uint64_t rate, rate_per_client;	/* operations a second, of all clients or of each; both 0: closed loop */
+	int arrival;			/* enum arrival */
+	uint64_t chunk_bytes;
+	int operation;			/* enum operation */
+	const char *mix_text;
 	uint64_t connect_concurrency;
 	uint64_t connect_rate;		/* connects per second; 0: as fast as concurrency allows */
 	uint64_t connect_retries;
 	bool phased;			/* a barrier between the stages of connecting */
 	bool tls_resume;
-	int workload;			/* enum workload */
+	int workload;			/* index in workloads */
 	uint64_t active;		/* clients that send; 0: all */
 	uint64_t churn_per_s;		/* clients that leave and come back per second; 0: none */
 	uint64_t cycles;		/* measure until so many came back; 0: for duration_ns */
@@ -41,16 +61,30 @@ struct loadgen_config {
 	const char *output;
 	const char *name;
 	const char *json;
+	const char *compare;		/* KEY=A,B; NULL: none */
+	const char *trace;		/* file for raw times; NULL: none */
+	uint64_t trace_max;		/* records of a step and worker */
 	int poll;
 	uint64_t spin_ns;
 	int log_level;
 	bool quiet, verify;
+	bool message_auth;		/* messages carry tags */
+	struct tuning tuning;
 
+	/* derived by loadgen_config_check */
+	const struct workload *wl;
+	uint64_t message_bytes;		/* largest of sizes */
+	struct mix mix;
 	char ca_path[PATH_MAX];
 	char name_text[96];
 };
 
 extern const struct opts_spec loadgen_options;
+
+static inline bool loadgen_is_open_loop(const struct loadgen_config *c)
+{
+	return c->rate || c->rate_per_client;
+}
 
 void loadgen_config_defaults(struct loadgen_config *c);
 

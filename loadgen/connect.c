@@ -97,7 +97,7 @@ static bool begin(struct worker *w, struct wclient *wc, uint64_t now_ns)
 	if (w->cfg.cfg->tls_resume)
 		client_use_session(wc->conn, &wc->session);
 	wc->begun_ns = now_ns;
-	wc->next_send = wc->next_reply = 0;
+	traffic_reset(w, wc);
 	wc->attempts++;
 	connect_set_state(w, wc, WCLIENT_CONNECTING);
 	return true;
@@ -231,7 +231,7 @@ bool connect_may_enter(void *arg, struct client_conn *c, enum stage stage)
 static void record_stages(struct worker *w, const struct client_conn *c)
 {
 	enum handshake_kind kind = c->resumed ? HANDSHAKE_RESUMED : HANDSHAKE_FULL;
-	bool has_reply = w->cfg.cfg->workload != WORKLOAD_CONNECT;
+	bool has_reply = !w->workload->silent;
 
 	for (int i = 0; i < STAGE_TIMED; i++)
 		if (i != STAGE_FIRST_REPLY || has_reply)
@@ -244,7 +244,7 @@ void connect_on_live(void *arg, struct client_conn *c)
 	struct worker *w = arg;
 	struct wclient *wc = c->user;
 
-	if (c->grant.credits < w->cfg.cfg->inflight) {
+	if (c->grant.credits < w->needs.credits) {
 		/* Fewer credits than the server said it gives: not what was to be measured. */
 		client_fail(c, FAIL_PROTOCOL, PROTO_CREDITS);
 		return;
@@ -330,8 +330,7 @@ void connect_on_closed(void *arg, struct client_conn *c, const struct fail *fail
 	enum wclient_state was = wc->state;
 
 	wc->conn = NULL;
-	w->in_flight -= wc->next_send - wc->next_reply;
-	wc->next_send = wc->next_reply = 0;
+	traffic_reset(w, wc);
 	if (was == WCLIENT_CONNECTING || was == WCLIENT_PARKED) {
 		on_attempt_failed(w, wc, fail);
 	} else if (was == WCLIENT_LEAVING && fail->kind == FAIL_NONE && w->current.what != ORDER_DISCONNECT) {
@@ -389,7 +388,7 @@ void connect_abandon(struct worker *w)
 
 	for (uint32_t i = 0; i < w->target; i++) {
 		struct wclient *wc = &w->clients[i];
-		bool idle = wc->state == WCLIENT_LIVE && wc->next_send == wc->next_reply;
+		bool idle = wc->state == WCLIENT_LIVE && traffic_is_idle(wc);
 
 		/* No more attempts: what comes now ends them. */
 		wc->attempts = UINT32_MAX;

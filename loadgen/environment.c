@@ -77,6 +77,7 @@ static void add_shares(struct vm_args *a, const struct loadgen_config *c)
 	if (path_make_dirs(c->output) == 0)
 		add_share(a, c->output);
 	add_share_of_file(a, c->json);
+	add_share_of_file(a, c->trace);
 	add_share_of_file(a, c->ca);
 }
 

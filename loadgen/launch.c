@@ -11,18 +11,21 @@
 #include <unistd.h>
 
 #include "client/resolve.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/paths.h"
 #include "common/pump.h"
+#include "loadgen/workload.h"
 #include "loadgen/ramp.h"
 #include "loadgen/server_proc.h"
 #include "loadgen/worker.h"
 
-#define ARGS_MAX 40
+#define ARGS_MAX 64
 #define NUMBER_MAX 24
 #define SESSION_TIMEOUT_S 30
 #define HANDSHAKES_MAX 65536
 #define HANDSHAKES_SPARE 64
+#define READS 16		/* READs and atomics a connection may have outstanding, as far as both devices allow */
 
 struct args {
 	char *v[ARGS_MAX];
@@ -43,6 +46,12 @@ static void add_number(struct args *a, const char *option, unsigned long long va
 	add_text(a, option, a->numbers[a->n]);
 }
 
+static void add_microseconds(struct args *a, const char *option, uint64_t ns)
+{
+	snprintf(a->numbers[a->n], NUMBER_MAX, "%lluus", (unsigned long long)(ns / NS_PER_US));
+	add_text(a, option, a->numbers[a->n]);
+}
+
 /* All clients of a step are in one stage at once, so TLS sessions are open for all, and wait for the last. The
  * kernel spreads them over the shards by hash: a share, and six standard deviations. */
 static void add_patience(struct args *a, const struct loadgen_config *c)
@@ -56,23 +65,45 @@ static void add_patience(struct args *a, const struct loadgen_config *c)
 	add_number(a, "--handshake-timeout", LAUNCH_PHASED_TIMEOUT_S);
 }
 
+/* The same as ours. */
+static void add_tuning(struct args *a, const struct loadgen_config *c)
+{
+	const struct tuning *t = &c->tuning;
+
+	add_text(a, "--inline", t->inline_text);
+	add_number(a, "--post-list", t->post_list);
+	add_number(a, "--signal-every", t->signal_every);
+	add_text(a, "--path-mtu", tuning_mtu_names[t->path_mtu]);
+	if (t->srq_depth)
+		add_number(a, "--srq-depth", t->srq_depth);
+	if (t->cq_depth)
+		add_number(a, "--cq-depth", t->cq_depth);
+	if (t->realtime)
+		a->v[a->n++] = (char *)"--realtime";
+}
+
 static void make_args(const struct loadgen_config *c, char *program, struct args *a)
 {
+	struct workload_needs needs = { 0 };
+
 	a->n = 0;
 	a->v[a->n++] = program;
 	add_number(a, "--tls-port", 0);
 	add_number(a, "--rdma-port", 0);
 	/* Some may still be leaving when the next ones come; with churn, all of them. */
 	add_number(a, "--max-clients", c->clients + (c->churn_per_s ? c->clients : c->clients / 10) + 16);
-	add_number(a, "--credits", c->inflight);
-	add_number(a, "--message-size", c->message_bytes);
-	add_number(a, "--region-size", 0);
+	c->wl->needs(c, &needs);
+	add_number(a, "--credits", needs.credits);
+	add_number(a, "--message-size", needs.message_bytes);
+	add_number(a, "--region-size", needs.region_bytes);
 	/* Sessions of clients that gave up expire before the check of the pools does. */
 	add_number(a, "--session-timeout", c->phased ? LAUNCH_PHASED_TIMEOUT_S : SESSION_TIMEOUT_S);
 	add_text(a, "--tls-resume", c->tls_resume ? "on" : "off");
 	if (c->phased)
 		add_patience(a, c);
 	add_text(a, "--poll", poll_mode_names[c->poll]);
+	add_microseconds(a, "--spin", c->spin_ns);
+	add_tuning(a, c);
 	add_text(a, "--log-level", log_level_names[c->log_level]);
 	if (c->server_threads)
 		add_number(a, "--threads", c->server_threads);
@@ -109,6 +140,7 @@ int launch_workers(struct ramp *r, void (*on_progress)(void *arg), char *err, si
 {
 	const struct loadgen_config *c = r->cfg;
 	uint32_t n = (uint32_t)c->threads;
+	struct workload_needs needs = { 0 };
 	struct worker_config wc = {
 		.cfg = c,
 		.n_workers = n,
@@ -116,14 +148,22 @@ int launch_workers(struct ramp *r, void (*on_progress)(void *arg), char *err, si
 		.arg = r,
 		.client = { .server = r->server_addr, .verify_name = r->verify_name, .ca_file = c->ca_path,
 			    .cert_file = c->cert, .key_file = c->key, .device = c->device,
-			    .message_bytes = (uint32_t)c->message_bytes,
-			    .buffer_bytes = (uint32_t)c->message_bytes, .depth = (uint32_t)c->inflight,
 			    .verify = c->verify, .resume = c->tls_resume,
-			    .no_first_message = c->workload == WORKLOAD_CONNECT, .poll = c->poll, .spin_ns = c->spin_ns,
+			    .post_list = (uint32_t)c->tuning.post_list,
+			    .signal_every = (uint32_t)c->tuning.signal_every,
+			    .cq_depth = (uint32_t)c->tuning.cq_depth, .srq_depth = (uint32_t)c->tuning.srq_depth,
+			    .inline_bytes = c->tuning.inline_bytes, .path_mtu = tuning_mtu(&c->tuning),
+			    .message_auth = c->message_auth, .no_first_message = c->wl->silent, .poll = c->poll, .spin_ns = c->spin_ns,
 			    .max_conns = (uint32_t)((c->clients + n - 1) / n),
 			    .stage_timeout_ns = c->timeout_ns },
 	};
 
+	c->wl->needs(c, &needs);
+	wc.client.message_bytes = wc.client.buffer_bytes = needs.message_bytes;
+	wc.client.depth = needs.credits;
+	wc.client.region = needs.region_bytes > 0;
+	wc.client.rma_depth = needs.rma_depth;
+	wc.client.reads = READS;
 	r->workers = calloc(n, sizeof(*r->workers));
 	if (!r->workers) {
 		snprintf(err, err_size, "this machine is out of memory");
@@ -136,10 +176,9 @@ int launch_workers(struct ramp *r, void (*on_progress)(void *arg), char *err, si
 		ret = worker_new(&wc, &r->workers[i], err, err_size);
 		if (ret)
 			return ret;
-		ret = worker_start(r->workers[i]);
+		ret = worker_start(r->workers[i], err, err_size);
 		if (ret) {
 			worker_free(r->workers[i]);
-			snprintf(err, err_size, "cannot start a thread: %s", strerror(-ret));
 			return ret;
 		}
 		r->n_workers++;

@@ -13,101 +13,8 @@
 #include "common/res.h"
 #include "loadgen/config.h"
 #include "loadgen/environment.h"
-#include "loadgen/ramp.h"
-#include "loadgen/report.h"
-#include "loadgen/results.h"
-#include "loadgen/verdict.h"
-
-enum { EXIT_OK = 0, EXIT_CRITERION = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3, EXIT_INCONCLUSIVE = 4,
-       EXIT_INTERRUPTED = 130 };
-
-static int exit_status_of(const struct ramp *r)
-{
-	if (r->stop_reason == STOP_ABORTED)
-		return EXIT_INTERRUPTED;
-	/* It never came to a step. */
-	if (json_array_size(r->verdict) == 0)
-		return EXIT_ENVIRONMENT;
-	switch (verdict_overall(r->verdict)) {
-	case CRITERION_FAIL: return EXIT_CRITERION;
-	case CRITERION_INCONCLUSIVE: return EXIT_INCONCLUSIVE;
-	case CRITERION_PASS: break;
-	}
-	if (r->stop_reason == STOP_SERVER_LOST)
-		return EXIT_CRITERION;
-	return r->stop_reason == STOP_GENERATOR_FAILED ? EXIT_INCONCLUSIVE : EXIT_OK;
-}
-
-static int write_results(struct ramp *r, const json_t *run)
-{
-	const char *json = r->cfg->json;
-	int ret = results_write_json(results_path(r->results, "run.json"), (json_t *)run);
-
-	if (ret)
-		log_error("cannot write %s: %s", results_path(r->results, "run.json"), strerror(-ret));
-	if (json && strcmp(json, "-") == 0) {
-		if (json_dumpf(run, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) || printf("\n") < 0 ||
-		    fflush(stdout)) {
-			log_error("cannot write run.json to stdout");
-			ret = -EIO;
-		}
-	} else if (json) {
-		int e = results_write_json(json, (json_t *)run);
-
-		if (e)
-			log_error("cannot write --json %s: %s", json, strerror(-e));
-		ret = ret ? ret : e;
-	}
-	return ret;
-}
-
-static int finish(struct ramp *r, int argc, char **argv)
-{
-	int status = exit_status_of(r);
-	json_t *run = report_run_json(r, argc, argv, status);
-	bool json_only = r->cfg->json && strcmp(r->cfg->json, "-") == 0;
-
-	if (!run) {
-		log_error("this machine is out of memory: no run.json");
-		return EXIT_ENVIRONMENT;
-	}
-	results_event(r->results, "run_end", json_pack("{s:s, s:i}", "stop_reason",
-		stop_reason_names[r->stop_reason], "exit_status", status));
-	if (status == EXIT_ENVIRONMENT)
-		log_error("%s", r->stop_detail);
-	else if (!json_only)
-		report_print(r, run, stdout);
-	if (write_results(r, run))
-		status = EXIT_ENVIRONMENT;
-	json_decref(run);
-	return status;
-}
-
-static int test(struct loadgen_config *cfg, int argc, char **argv)
-{
-	struct ramp r = { .cfg = cfg };
-	char err[512];
-	int status;
-
-	if (results_new(cfg->output, cfg->name_text, &r.results, err, sizeof(err))) {
-		log_error("%s", err);
-		return EXIT_ENVIRONMENT;
-	}
-	results_time_text(r.started_at, sizeof(r.started_at));
-	if (ramp_run(&r, err, sizeof(err))) {
-		log_error("%s", err);
-		status = EXIT_ENVIRONMENT;
-	} else {
-		status = finish(&r, argc, argv);
-	}
-	json_decref(r.steps);
-	json_decref(r.verdict);
-	json_decref(r.rows);
-	json_decref(r.info);
-	json_decref(r.generator_dev);
-	results_free(r.results);
-	return status;
-}
+#include "loadgen/compare.h"
+#include "loadgen/run.h"
 
 /* The folder, since the file itself is made under another name and renamed. */
 static bool can_write(const char *file)
@@ -138,6 +45,11 @@ static int check_environment(const struct loadgen_config *cfg)
 			  strerror(errno));
 		return EXIT_ENVIRONMENT;
 	}
+	if (cfg->trace && !can_write(cfg->trace)) {
+		log_error("--trace %s: %s; name a file in a folder that exists and may be written", cfg->trace,
+			  strerror(errno));
+		return EXIT_ENVIRONMENT;
+	}
 	if (have < fds) {
 		log_error("the limit of open files (ulimit -n) is %llu, %s needs %llu; raise it",
 			  (unsigned long long)have, cfg->phased ? "--phased" : "--connect-concurrency",
@@ -153,6 +65,7 @@ static int check_environment(const struct loadgen_config *cfg)
 
 int main(int argc, char **argv)
 {
+	static struct compare compare;
 	struct loadgen_config cfg;
 	char err[512];
 	int first, status;
@@ -175,7 +88,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "performance_test: %s: no operands are taken (see --help)\n", argv[first]);
 		return EXIT_USAGE;
 	}
-	if (loadgen_config_check(&cfg, argc, argv, err, sizeof(err))) {
+	if (loadgen_config_check(&cfg, argc, argv, err, sizeof(err)) ||
+	    (cfg.compare && compare_parse(&cfg, argc, argv, &compare, err, sizeof(err)))) {
 		fprintf(stderr, "performance_test: %s\n", err);
 		return EXIT_USAGE;
 	}
@@ -186,5 +100,7 @@ int main(int argc, char **argv)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	status = check_environment(&cfg);
-	return status ? status : test(&cfg, argc, argv);
+	if (status)
+		return status;
+	return cfg.compare ? compare_run(&compare, &cfg, argc, argv) : run_test(&cfg, argc, argv, true, NULL);
 }

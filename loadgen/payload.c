@@ -1,40 +1,52 @@
-/* Message payloads: windows into one pseudo-random text, shifted from message to message. */
+/* Message payloads. See payload.h. */
 #include "loadgen/payload.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
-#define SHIFTS 131	/* more than --inflight's maximum, so any two in flight differ */
+#include "loadgen/random.h"
+
+/* A prime above the number of payloads under way, so that those differ. */
+#define SHIFTS 4099
+/* The text repeats after this, a prime a little above 1 MiB: nothing that is out of place by a round number of
+ * bytes looks right. */
+#define PERIOD 1048583
 
 struct payload {
 	uint8_t *text;
+	bool owned;
 };
 
-/* splitmix64 (Steele, Lea, Flood 2014): any seed gives a good sequence. */
-static uint64_t next_random(uint64_t *state)
+size_t payload_bytes(size_t max_bytes)
 {
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
+	return max_bytes + SHIFTS;
 }
 
-int payload_new(uint64_t seed, size_t max_bytes, struct payload **out)
+static void write_text(uint8_t *text, size_t n, uint64_t seed)
+{
+	size_t random = MIN(n, PERIOD);
+
+	for (size_t i = 0; i < random; i++)
+		text[i] = (uint8_t)(random_next(&seed) >> 32);
+	for (size_t i = random; i < n; i += PERIOD)
+		memcpy(text + i, text, MIN(n - i, PERIOD));
+}
+
+int payload_new(uint64_t seed, size_t max_bytes, void *memory, struct payload **out)
 {
 	struct payload *p = calloc(1, sizeof(*p));
-	size_t n = max_bytes + SHIFTS;
 
 	if (!p)
 		return -ENOMEM;
-	p->text = malloc(n);
+	p->owned = !memory;
+	p->text = memory ? memory : malloc(payload_bytes(max_bytes));
 	if (!p->text) {
 		free(p);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < n; i++)
-		p->text[i] = (uint8_t)(next_random(&seed) >> 32);
+	write_text(p->text, payload_bytes(max_bytes), seed);
 	*out = p;
 	return 0;
 }
@@ -43,16 +55,28 @@ void payload_free(struct payload *p)
 {
 	if (!p)
 		return;
-	free(p->text);
+	if (p->owned)
+		free(p->text);
 	free(p);
 }
 
-void payload_fill(const struct payload *p, uint64_t n, uint8_t *out, size_t bytes)
+uint32_t payload_shift(uint64_t client, uint64_t n)
 {
-	memcpy(out, p->text + n % SHIFTS, bytes);
+	/* Clients are far apart, so that their messages meet seldom. */
+	return (uint32_t)((client * 613 + n) % SHIFTS);
 }
 
-bool payload_is(const struct payload *p, uint64_t n, const uint8_t *data, size_t bytes)
+uint8_t *payload_text(const struct payload *p, uint32_t shift)
 {
-	return memcmp(data, p->text + n % SHIFTS, bytes) == 0;
+	return p->text + shift;
+}
+
+void payload_fill(const struct payload *p, uint32_t shift, uint8_t *out, size_t bytes)
+{
+	memcpy(out, p->text + shift, bytes);
+}
+
+bool payload_is(const struct payload *p, uint32_t shift, const uint8_t *data, size_t bytes)
+{
+	return memcmp(data, p->text + shift, bytes) == 0;
 }

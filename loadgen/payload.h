@@ -1,4 +1,6 @@
-/* Message payloads that differ from message to message and can be checked. Pure. */
+/* Message payloads that differ from client to client and from message to message, and can be checked: windows into
+ * one pseudo-random text. Pure.
+ */
 #ifndef RAMPART_LOADGEN_PAYLOAD_H
 #define RAMPART_LOADGEN_PAYLOAD_H
 
@@ -8,13 +10,20 @@
 
 struct payload;
 
-/* For payloads of up to max_bytes, the same for the same seed. 0 or -ENOMEM. */
-int payload_new(uint64_t seed, size_t max_bytes, struct payload **out)
+/* Size of the text for payloads of up to max_bytes. */
+size_t payload_bytes(size_t max_bytes);
+
+/* For payloads of up to max_bytes, the same for the same seed. The text stands in `memory` of payload_bytes, which
+ * stays the caller's; NULL: on the heap. 0 or -ENOMEM. */
+int payload_new(uint64_t seed, size_t max_bytes, void *memory, struct payload **out)
 	__attribute__((warn_unused_result));
 void payload_free(struct payload *p);	/* NULL-safe */
 
-/* The payload of the n-th message of a client. */
-void payload_fill(const struct payload *p, uint64_t n, uint8_t *out, size_t bytes);
-bool payload_is(const struct payload *p, uint64_t n, const uint8_t *data, size_t bytes);
+/* The window of a client's n-th payload: where in the text it begins. */
+uint32_t payload_shift(uint64_t client, uint64_t n);
+uint8_t *payload_text(const struct payload *p, uint32_t shift);
+
+void payload_fill(const struct payload *p, uint32_t shift, uint8_t *out, size_t bytes);
+bool payload_is(const struct payload *p, uint32_t shift, const uint8_t *data, size_t bytes);
 
 #endif

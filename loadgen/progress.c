@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/hist.h"
 #include "loadgen/ramp_util.h"
+#include "loadgen/workload.h"
 
 #define PLAIN_INTERVAL_NS (5 * NS_PER_S)
 
@@ -17,7 +18,7 @@ static void traffic_text(const struct ramp *r, char *text, size_t size)
 	uint32_t i = s->n_intervals;
 
 	text[0] = '\0';
-	if (r->phase != RAMP_MEASURE || i == 0 || r->cfg->workload != WORKLOAD_ECHO)
+	if (r->phase != RAMP_MEASURE || i == 0 || r->cfg->wl->idle)
 		return;
 	snprintf(text, size, ", %.0f msgs/s, p50 %.0f us", s->intervals[i - 1].messages_per_s,
 		 (double)hist_percentile(r->interval, 50) / 1e3);

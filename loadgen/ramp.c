@@ -6,6 +6,7 @@
 #include "loadgen/ramp.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,8 +18,10 @@
 #include "loadgen/ramp_util.h"
 #include "loadgen/report.h"
 #include "loadgen/server_proc.h"
+#include "loadgen/trace.h"
 #include "loadgen/verdict.h"
 #include "loadgen/worker.h"
+#include "loadgen/workload.h"
 
 
 #define NAME(phase, text) [RAMP_##phase] = text
@@ -94,30 +97,75 @@ void ramp_begin_step(struct ramp *r)
 {
 	uint32_t target = (uint32_t)r->cfg->steps.v[r->step_index];
 
-	if (step_new(target, r->repetition, &r->step)) {
+	if (step_new(target, r->cfg->sizes.v[r->size_index], r->repetition, &r->step)) {
 		ramp_stop_because(r, STOP_GENERATOR_FAILED, "this machine is out of memory");
 		ramp_enter(r, RAMP_STOP);
 		return;
 	}
 	r->step->baseline = json_incref(r->baseline);
-	results_event(r->results, "step_start", json_pack("{s:i, s:i}", "clients", target, "repetition",
-							  r->repetition));
+	results_event(r->results, "step_start", json_pack("{s:i, s:i, s:I}", "clients", target,
+		"repetition", r->repetition, "message_bytes", (json_int_t)r->step->bytes));
 	ramp_enter(r, RAMP_MARK);
 }
 
 static void write_histograms(struct ramp *r)
 {
 	struct step *s = r->step;
-	char name[64];
+	char name[64], size[32] = "";
 	double connect_s = (double)(r->step_start_ns - r->run_start_ns) / 1e9;
 	double measure_s = (double)(s->begin.now_ns - r->run_start_ns) / 1e9;
 
-	snprintf(name, sizeof(name), "step-%05u-%u-connect", s->target, s->repetition);
+	if (r->cfg->sizes.n > 1)
+		snprintf(size, sizeof(size), "%lluB-", (unsigned long long)s->bytes);
+	snprintf(name, sizeof(name), "step-%05u-%u-%sconnect", s->target, s->repetition, size);
 	if (results_histogram(r->results, name, s->total, connect_s, (double)s->connect_wall_ns / 1e9))
 		log_warn("cannot write %s", results_path(r->results, name));
-	snprintf(name, sizeof(name), "step-%05u-%u-response", s->target, s->repetition);
+	snprintf(name, sizeof(name), "step-%05u-%u-%sresponse", s->target, s->repetition, size);
 	if (s->measured && results_histogram(r->results, name, s->response, measure_s, s->measured_s))
 		log_warn("cannot write %s", results_path(r->results, name));
+}
+
+/* The file is made by the first step, and the others add to it. */
+static void write_trace(struct ramp *r)
+{
+	const struct step *s = r->step;
+	uint64_t lost = 0;
+	bool first;
+	FILE *f;
+	int ret;
+
+	if (!r->cfg->trace || !s->measured)
+		return;
+	first = r->traced_steps++ == 0;
+	f = fopen(r->cfg->trace, first ? "we" : "ae");
+	ret = !f ? -errno : first ? trace_write_title(f) : 0;
+	for (uint32_t i = 0; i < r->n_workers && !ret; i++) {
+		struct trace_step at = { .clients = s->target, .repetition = s->repetition, .worker = i,
+					 .n_workers = r->n_workers, .bytes = s->bytes, .start_ns = r->run_start_ns };
+
+		ret = trace_write(worker_trace(r->workers[i]), &at, f);
+		lost += trace_lost(worker_trace(r->workers[i]));
+	}
+	if (f && fclose(f) && !ret)
+		ret = -errno;
+	if (ret)
+		log_warn("cannot write --trace %s: %s", r->cfg->trace, strerror(-ret));
+	if (lost)
+		log_warn("--trace: %llu operations of %u clients are not in the file; raise --trace-max",
+			 (unsigned long long)lost, s->target);
+}
+
+/* Every size, every repetition, every number of clients; the sizes change fastest, so that what changes in time
+ * meets all of them alike. */
+static void next_step(struct ramp *r)
+{
+	if (++r->size_index < r->cfg->sizes.n)
+		return;
+	r->size_index = 0;
+	if (r->repetition++ < r->cfg->repeat)
+		return;
+	r->repetition = 1;
+	r->step_index++;
 }
 
 void ramp_end_step(struct ramp *r)
@@ -137,18 +185,16 @@ void ramp_end_step(struct ramp *r)
 	if (s->started && !(r->stopping && r->stop_reason == STOP_ABORTED))
 		verdict_add_step(r->verdict, s);
 	write_histograms(r);
+	write_trace(r);
 	results_event(r->results, "step_end", json_pack("{s:i, s:i, s:i, s:i}", "clients", s->target,
 		"held", s->connected_held, "failed", s->failed, "dropped", s->dropped));
 	step_free(s);
 	r->step = NULL;
-	if (r->repetition++ == r->cfg->repeat) {
-		r->repetition = 1;
-		r->step_index++;
-	}
+	next_step(r);
 	if (!r->stopping && r->step_index == r->cfg->steps.n)
 		ramp_stop_because(r, STOP_MAX_REACHED, "");
 	for (size_t i = r->step_index; r->stopping && i < r->cfg->steps.n; i++)
-		if (i > r->step_index || r->repetition == 1)
+		if (i > r->step_index || (r->repetition == 1 && r->size_index == 0))
 			verdict_add_not_reached(r->verdict, (uint32_t)r->cfg->steps.v[i]);
 	if (r->stopping)
 		ramp_enter(r, RAMP_STOP);
@@ -167,7 +213,7 @@ uint64_t ramp_interval_ns(const struct ramp *r)
 
 static enum stage last_stage(const struct ramp *r)
 {
-	return r->cfg->workload == WORKLOAD_CONNECT ? STAGE_RDMA_CONNECT : STAGE_FIRST_REPLY;
+	return r->cfg->wl->silent ? STAGE_RDMA_CONNECT : STAGE_FIRST_REPLY;
 }
 
 static void enter_connect(struct ramp *r)

@@ -65,7 +65,7 @@ struct ramp {
 
 	struct worker **workers;
 	uint32_t n_workers;
-	uint32_t step_index, repetition;
+	uint32_t step_index, size_index, repetition;
 	struct step *step;		/* the running one */
 	uint64_t step_start_ns, phase_start_ns;
 	enum stage upto;		/* last stage connections may enter now */
@@ -76,6 +76,7 @@ struct ramp {
 	uint64_t last_messages;
 	uint64_t last_progress_ns;
 	uint64_t run_start_ns;
+	uint32_t traced_steps;		/* that are in the file of --trace */
 
 	enum stop_reason stop_reason;
 	char stop_detail[256];

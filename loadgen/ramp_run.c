@@ -17,6 +17,7 @@
 #include "loadgen/ramp_util.h"
 #include "loadgen/server_proc.h"
 #include "loadgen/worker.h"
+#include "loadgen/workload.h"
 
 #define TICK_S 0.25
 /* Long phases ask now and then, because the server closes a silent control session after 600 s. */
@@ -106,7 +107,9 @@ static void on_lost(struct ramp *r, const struct fail *fail, const char *text)
 /* What the workload needs and this server does not give is known before the first client comes. */
 static void check_server(struct ramp *r)
 {
+	struct workload_needs needs = { 0 };
 	double credits = step_report_number(r->info, "config.credits");
+	double region = step_report_number(r->info, "config.region_bytes");
 	double bytes = step_report_number(r->info, "config.message_bytes");
 	double clients = step_report_number(r->info, "config.max_clients");
 	double handshakes = step_report_number(r->info, "config.max_handshakes");
@@ -115,12 +118,16 @@ static void check_server(struct ramp *r)
 	double all_at_once = shards > 1 ? all + 6 * sqrt(all * shards) : all;
 	char text[224] = "";
 
-	if (credits < (double)r->cfg->inflight)
-		snprintf(text, sizeof(text), "--inflight %llu is more than the server's --credits %.0f",
-			 (unsigned long long)r->cfg->inflight, credits);
-	else if (bytes < (double)r->cfg->message_bytes)
-		snprintf(text, sizeof(text), "--message-size %llu is more than the server's --message-size %.0f",
-			 (unsigned long long)r->cfg->message_bytes, bytes);
+	r->cfg->wl->needs(r->cfg, &needs);
+	if (credits < (double)needs.credits)
+		snprintf(text, sizeof(text), "%u messages in flight are more than the server's --credits %.0f",
+			 needs.credits, credits);
+	else if (bytes < (double)needs.message_bytes)
+		snprintf(text, sizeof(text), "messages of %u bytes are more than the server's --message-size %.0f",
+			 needs.message_bytes, bytes);
+	else if (region < (double)needs.region_bytes)
+		snprintf(text, sizeof(text), "the workload needs a region of %llu bytes, more than the server's "
+			 "--region-size %.0f", (unsigned long long)needs.region_bytes, region);
 	else if (clients < (double)r->cfg->steps.v[0])
 		snprintf(text, sizeof(text), "the first step of %llu clients is more than the server's "
 			 "--max-clients %.0f", (unsigned long long)r->cfg->steps.v[0], clients);
@@ -368,8 +375,19 @@ static int start(struct ramp *r, char *err, size_t err_size)
 	return connect_to_server(r, err, err_size);
 }
 
+static void stop_watchers(struct ramp *r)
+{
+	ev_timer_stop(r->loop, &r->deadline);
+	ev_timer_stop(r->loop, &r->tick);
+	ev_async_stop(r->loop, &r->progress);
+	ev_signal_stop(r->loop, &r->interrupt);
+	ev_signal_stop(r->loop, &r->terminate);
+	ev_prepare_stop(r->loop, &r->turn_end);
+}
+
 static void clean_up(struct ramp *r)
 {
+	stop_watchers(r);
 	for (uint32_t i = 0; i < r->n_workers; i++)
 		worker_free(r->workers[i]);
 	free(r->workers);

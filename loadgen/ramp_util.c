@@ -12,12 +12,12 @@ static uint32_t share_of(uint32_t total, uint32_t n, uint32_t i)
 void ramp_order_all(struct ramp *r, enum worker_order order)
 {
 	uint32_t n = r->n_workers, target = r->step ? r->step->target : 0;
-	uint32_t active = r->cfg->workload != WORKLOAD_ECHO ? 0 :
+	uint32_t active = r->cfg->wl->idle ? 0 :
 			  r->cfg->active && r->cfg->active < target ? (uint32_t)r->cfg->active : target;
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct worker_task task = { .clients = share_of(target, n, i), .active = share_of(active, n, i),
-					    .of_all = target, .upto = r->upto };
+					    .active_of_all = active, .of_all = target, .bytes = r->step ? r->step->bytes : 0, .upto = r->upto };
 
 		worker_give(r->workers[i], order, &task);
 	}

@@ -22,12 +22,16 @@ static json_t *argv_json(int argc, char **argv)
 
 static json_t *config_json(const struct loadgen_config *c)
 {
-	json_t *steps = json_array();
+	json_t *steps = json_array(), *sizes = json_array();
+	const struct tuning *t = &c->tuning;
 
+	for (size_t i = 0; i < c->sizes.n; i++)
+		json_array_append_new(sizes, json_integer((json_int_t)c->sizes.v[i]));
 	for (size_t i = 0; i < c->steps.n; i++)
 		json_array_append_new(steps, json_integer((json_int_t)c->steps.v[i]));
 	return json_pack("{s:s, s:o, s:s?, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b,"
-			 " s:I, s:b, s:b, s:o, s:I, s:o}",
+			 " s:I, s:b, s:b, s:o, s:I, s:o,"
+			 " s:o, s:o, s:o, s:s, s:s, s:I, s:s, s:{s:i, s:I, s:I, s:I, s:I, s:s, s:s?, s:b}, s:b}",
 		"workload", workload_names[c->workload], "steps", steps, "server", c->server, "duration_s",
 		(double)c->duration_ns / 1e9, "warmup_s", (double)c->warmup_ns / 1e9, "message_bytes",
 		(json_int_t)c->message_bytes, "inflight", (json_int_t)c->inflight, "connect_concurrency",
@@ -36,7 +40,16 @@ static json_t *config_json(const struct loadgen_config *c)
 		poll_mode_names[c->poll], "verify", c->verify, "connect_retries", (json_int_t)c->connect_retries,
 		"phased", c->phased, "tls_resume", c->tls_resume, "active",
 		c->active ? json_integer((json_int_t)c->active) : json_null(), "churn_per_s",
-		(json_int_t)c->churn_per_s, "cycles", c->cycles ? json_integer((json_int_t)c->cycles) : json_null());
+		(json_int_t)c->churn_per_s, "cycles", c->cycles ? json_integer((json_int_t)c->cycles) : json_null(),
+		"message_sizes", sizes, "rate_per_s", c->rate ? json_integer((json_int_t)c->rate) : json_null(),
+		"rate_per_client_per_s",
+		c->rate_per_client ? json_integer((json_int_t)c->rate_per_client) : json_null(), "arrival",
+		loadgen_arrival_names[c->arrival], "operation", loadgen_operation_names[c->operation], "chunk_bytes",
+		(json_int_t)c->chunk_bytes, "mix", c->mix_text, "tuning", "inline_bytes", (int)t->inline_bytes, "post_list",
+		(json_int_t)t->post_list, "signal_every", (json_int_t)t->signal_every, "srq_depth",
+		(json_int_t)t->srq_depth, "cq_depth", (json_int_t)t->cq_depth, "path_mtu",
+		tuning_mtu_names[t->path_mtu], "cpu_list", t->cpu_list, "realtime", t->realtime, "message_auth",
+		c->message_auth);
 }
 
 static int by_value(const void *a, const void *b)
@@ -46,8 +59,9 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y ? 1 : 0;
 }
 
-/* Values of a column in the rows of one number of clients, sorted. Returns how many. */
-static size_t column(const json_t *rows, json_int_t clients, const char *name, double *out, size_t max)
+/* Values of a column in the rows of one number of clients and size, sorted. Returns how many. */
+static size_t column(const json_t *rows, json_int_t clients, json_int_t bytes, const char *name, double *out,
+		     size_t max)
 {
 	json_t *row;
 	size_t i, n = 0;
@@ -55,35 +69,40 @@ static size_t column(const json_t *rows, json_int_t clients, const char *name, d
 	json_array_foreach((json_t *)rows, i, row) {
 		json_t *v = json_object_get(row, name);
 
-		if (json_integer_value(json_object_get(row, "clients")) == clients && json_is_number(v) &&
-		    n < max)
+		if (json_integer_value(json_object_get(row, "clients")) == clients &&
+		    json_integer_value(json_object_get(row, "bytes")) == bytes && json_is_number(v) && n < max)
 			out[n++] = json_number_value(v);
 	}
 	qsort(out, n, sizeof(out[0]), by_value);
 	return n;
 }
 
+static json_t *repetitions_of(const struct ramp *r, json_int_t clients, json_int_t bytes)
+{
+	static const char *const names[] = { "connect_p50_ms", "messages_per_s", "mb_per_s", "p50_us", "p99_us" };
+	json_t *o = json_pack("{s:I, s:I}", "clients", clients, "bytes", bytes);
+	double v[128];
+
+	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+		size_t n = column(r->rows, clients, bytes, names[k], v, 128);
+
+		if (n)
+			json_object_set_new(o, names[k], json_pack("{s:f, s:f, s:f, s:I}",
+				"median", n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2,
+				"min", v[0], "max", v[n - 1], "runs", (json_int_t)n));
+	}
+	return o;
+}
+
 /* With --repeat: median and range over the repetitions of each step. */
 static json_t *repetitions_json(const struct ramp *r)
 {
-	static const char *const names[] = { "connect_p50_ms", "messages_per_s", "p50_us", "p99_us" };
 	json_t *a = json_array();
-	double v[128];
 
-	for (size_t i = 0; r->cfg->repeat > 1 && i < r->cfg->steps.n; i++) {
-		json_int_t clients = (json_int_t)r->cfg->steps.v[i];
-		json_t *o = json_pack("{s:I}", "clients", clients);
-
-		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
-			size_t n = column(r->rows, clients, names[k], v, 128);
-
-			if (n)
-				json_object_set_new(o, names[k], json_pack("{s:f, s:f, s:f, s:I}",
-					"median", n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2,
-					"min", v[0], "max", v[n - 1], "runs", (json_int_t)n));
-		}
-		json_array_append_new(a, o);
-	}
+	for (size_t i = 0; r->cfg->repeat > 1 && i < r->cfg->steps.n; i++)
+		for (size_t k = 0; k < r->cfg->sizes.n; k++)
+			json_array_append_new(a, repetitions_of(r, (json_int_t)r->cfg->steps.v[i],
+								(json_int_t)r->cfg->sizes.v[k]));
 	return a;
 }
 
@@ -113,8 +132,8 @@ json_t *report_row(const struct step *s)
 {
 	bool has = hist_count(s->response) > 0;
 
-	return json_pack("{s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
-		"clients", s->target, "repetition", s->repetition, "held", s->connected_held, "failed",
+	return json_pack("{s:i, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
+		"clients", s->target, "bytes", (json_int_t)s->bytes, "repetition", s->repetition, "held", s->connected_held, "failed",
 		s->failed + s->dropped,
 		"connect_p50_ms", number(hist_count(s->total) ? ms(s->total, 50) : NAN),
 		"connect_p99_ms", number(hist_supports(s->total, 99) ? ms(s->total, 99) : NAN),

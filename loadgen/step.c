@@ -10,6 +10,7 @@
 #include "common/hist.h"
 #include "common/pump.h"
 #include "loadgen/worker.h"
+#include "loadgen/workload.h"
 
 /* A step is steady if a straight line through its intervals rises or falls by no more than this over
  * the measured time. p99 of an interval rests on few samples, so it may move more. */
@@ -25,6 +26,10 @@ static int make_histograms(struct step *s)
 	if (!ret)
 		ret = hist_new(&s->response);
 	if (!ret)
+		ret = hist_new(&s->service);
+	if (!ret)
+		ret = hist_new(&s->lag);
+	if (!ret)
 		ret = hist_new(&s->away_ns);
 	for (int i = 0; i < STAGE_TIMED && !ret; i++)
 		ret = hist_new(&s->stages[i]);
@@ -36,7 +41,7 @@ static int make_histograms(struct step *s)
 	return ret;
 }
 
-int step_new(uint32_t target, uint32_t repetition, struct step **out)
+int step_new(uint32_t target, uint64_t bytes, uint32_t repetition, struct step **out)
 {
 	struct step *s = calloc(1, sizeof(*s));
 	int ret;
@@ -44,6 +49,7 @@ int step_new(uint32_t target, uint32_t repetition, struct step **out)
 	if (!s)
 		return -ENOMEM;
 	s->target = target;
+	s->bytes = bytes;
 	s->repetition = repetition;
 	s->server_connected = -1;
 	ret = make_histograms(s);
@@ -68,6 +74,8 @@ void step_free(struct step *s)
 	}
 	hist_free(s->total);
 	hist_free(s->response);
+	hist_free(s->service);
+	hist_free(s->lag);
 	hist_free(s->away_ns);
 	json_decref(s->begin.server);
 	json_decref(s->end.server);
@@ -121,7 +129,7 @@ static void collect_fairness(struct step_fairness *f, const struct worker_stats 
 	f->squares += atomic_load((_Atomic double *)&st->fair_squares);
 }
 
-static void collect_worker(struct step *s, const struct worker_stats *st, const struct loadgen_config *cfg)
+static void collect_worker(struct step *s, const struct worker_stats *st)
 {
 	uint64_t t0 = counter_get(&st->measure_start_ns), t1 = counter_get(&st->measure_end_ns);
 	double messages = (double)counter_get(&st->messages_measured);
@@ -135,6 +143,9 @@ static void collect_worker(struct step *s, const struct worker_stats *st, const 
 		hist_add(s->total, st->total[k]);
 	}
 	hist_add(s->response, st->response);
+	hist_add(s->service, st->service);
+	hist_add(s->lag, st->lag);
+	s->late += counter_get(&st->late);
 	hist_add(s->away_ns, st->away_ns);
 	s->retries += counter_get(&st->retries);
 	fail_table_add(&s->retried, &st->retried);
@@ -145,13 +156,17 @@ static void collect_worker(struct step *s, const struct worker_stats *st, const 
 	s->failed += (uint32_t)counter_get(&st->failed);
 	s->dropped += (uint32_t)counter_get(&st->dropped);
 	s->psn_verified += counter_get(&st->psn_verified);
+	s->checked += counter_get(&st->checked);
+	s->corrupt += counter_get(&st->corrupt);
 	fail_table_add(&s->failures, &st->failures);
 	if (t0 == 0 || t1 <= t0)
 		return;
 	/* Each worker's rate over its own window: they start and stop a little apart. */
 	s->measured = true;
 	s->messages_per_s += messages / ((double)(t1 - t0) / 1e9);
-	s->bytes_per_s = s->messages_per_s * (double)cfg->message_bytes;
+	s->bytes_per_s = s->messages_per_s * (double)s->bytes;
+	for (unsigned i = 0; i < WORKLOAD_STREAMS_MAX; i++)
+		s->stream_per_s[i] += (double)counter_get(&st->stream_measured[i]) / ((double)(t1 - t0) / 1e9);
 	if ((double)(t1 - t0) / 1e9 > s->measured_s)
 		s->measured_s = (double)(t1 - t0) / 1e9;
 }
@@ -162,8 +177,8 @@ void step_collect(struct step *s, struct worker *const *workers, uint32_t n_work
 	double window_s = (double)(s->end.now_ns - s->begin.now_ns) / 1e9;
 
 	for (uint32_t i = 0; i < n_workers; i++)
-		collect_worker(s, worker_stats(workers[i]), cfg);
-	s->steady = s->measured && (cfg->workload != WORKLOAD_ECHO || is_steady(s));
+		collect_worker(s, worker_stats(workers[i]));
+	s->steady = s->measured && (cfg->wl->idle || is_steady(s));
 	for (uint32_t i = 0; i < n_workers && s->measured && window_s > 0 && cfg->poll == POLL_EVENT; i++)
 		if ((double)(s->end.worker_cpu_ns[i] - s->begin.worker_cpu_ns[i]) / 1e9 / window_s >
 		    SATURATED_CPUS)
@@ -172,16 +187,16 @@ void step_collect(struct step *s, struct worker *const *workers, uint32_t n_work
 
 uint32_t step_active(const struct step *s, const struct loadgen_config *cfg)
 {
-	if (cfg->workload != WORKLOAD_ECHO)
+	if (cfg->wl->idle)
 		return 0;
 	return cfg->active && cfg->active < s->connected_held ? (uint32_t)cfg->active : s->connected_held;
 }
 
 double step_littles_residual(const struct step *s, const struct loadgen_config *cfg)
 {
-	double population = (double)step_active(s, cfg) * (double)cfg->inflight;
+	double population = (double)step_active(s, cfg) * (double)cfg->inflight * cfg->wl->streams;
 
-	if (!s->measured || population <= 0 || cfg->churn_per_s || hist_count(s->response) == 0)
+	if (!s->measured || population <= 0 || cfg->churn_per_s || loadgen_is_open_loop(cfg) || hist_count(s->response) == 0)
 		return NAN;
 	return 1 - s->messages_per_s * hist_mean(s->response) / 1e9 / population;
 }

@@ -12,6 +12,7 @@
 #include "common/res.h"
 #include "loadgen/config.h"
 #include "loadgen/worker.h"
+#include "loadgen/workload.h"
 
 struct hist;
 
@@ -37,6 +38,7 @@ struct step_fairness {
 
 struct step {
 	uint32_t target;
+	uint64_t bytes;			/* of a message or other operation */
 	uint32_t repetition;		/* from 1 */
 	uint32_t attempted, connected_peak /* when connecting ended */, connected_held, failed, dropped;
 	int64_t server_connected;	/* by the server's own count once all were up; -1 unknown */
@@ -44,6 +46,8 @@ struct step {
 	struct hist *stages[STAGE_TIMED], *total;	/* full and resumed handshakes together */
 	struct hist *kind_stages[HANDSHAKE_N][STAGE_TIMED], *kind_total[HANDSHAKE_N];	/* and apart */
 	struct hist *away_ns, *response;
+	struct hist *service, *lag;	/* with an open loop */
+	uint64_t late;
 	uint64_t phase_ns[STAGE_TIMED];	/* with --phased: wall time of each phase; 0: not reached */
 	uint64_t retries;		/* attempts after the first */
 	struct fail_table retried;	/* why */
@@ -51,6 +55,8 @@ struct step {
 	struct step_fairness fairness;
 	double measured_s;
 	double messages_per_s, bytes_per_s;
+	double stream_per_s[WORKLOAD_STREAMS_MAX];	/* operations of each stream */
+	uint64_t checked, corrupt;	/* with --verify, by the generator */
 	bool started;			/* the workers were told to connect */
 	bool measured;			/* there was a measured phase */
 	bool steady;
@@ -69,7 +75,7 @@ struct step {
 };
 
 /* 0 or -ENOMEM. */
-int step_new(uint32_t target, uint32_t repetition, struct step **out) __attribute__((warn_unused_result));
+int step_new(uint32_t target, uint64_t bytes, uint32_t repetition, struct step **out) __attribute__((warn_unused_result));
 void step_free(struct step *s);	/* NULL-safe */
 
 /* Adds up what the workers published, at the end of the step. */

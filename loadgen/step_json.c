@@ -8,7 +8,7 @@
 
 static bool has_messages(const struct step *s, const struct loadgen_config *cfg)
 {
-	return s->measured && cfg->workload == WORKLOAD_ECHO;
+	return s->measured && !cfg->wl->idle;
 }
 
 static json_t *number(double v)
@@ -161,6 +161,30 @@ static json_t *fairness_json(const struct step *s)
 			 "fastest_msgs_per_s", number((double)f->max / s->measured_s));
 }
 
+/* Each direction of a workload that has two; null for the others. */
+static json_t *streams_json(const struct step *s, const struct loadgen_config *cfg)
+{
+	const struct workload *wl = cfg->wl;
+	json_t *o;
+
+	if (wl->streams < 2 || !s->measured)
+		return json_null();
+	o = json_object();
+	for (unsigned i = 0; i < wl->streams; i++)
+		json_object_set_new(o, wl->stream_names[i], json_pack("{s:f, s:f}", "msgs_per_s", s->stream_per_s[i],
+			"bytes_per_s", s->stream_per_s[i] * (double)s->bytes));
+	return o;
+}
+
+static json_t *verified_json(const struct step *s, const struct loadgen_config *cfg)
+{
+	if (!cfg->verify)
+		return json_null();
+	return json_pack("{s:I, s:I, s:o, s:o}", "checked", (json_int_t)s->checked, "corrupt", (json_int_t)s->corrupt,
+			 "server_checked", whole(step_server_delta(s, "events.messages_checked")),
+			 "server_corrupt", whole(step_server_delta(s, "events.messages_corrupt")));
+}
+
 static json_t *memory_json(const struct step *s)
 {
 	return json_pack("{s:o, s:o, s:o}", "server_rss_bytes_per_client", number(step_rss_per_client(s)),
@@ -206,11 +230,15 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set(o, "server_stages_ns", stages ? stages : json_null());
 	json_object_set_new(o, "response_ns", latency_json(s->response));
 	/* Closed loop: a message is due when it is sent, so both are the same measurement. */
-	json_object_set_new(o, "service_ns", latency_json(s->response));
-	json_object_set_new(o, "schedule_lag_ns", json_null());
+	json_object_set_new(o, "service_ns", latency_json(loadgen_is_open_loop(cfg) ? s->service : s->response));
+	json_object_set_new(o, "schedule_lag_ns", loadgen_is_open_loop(cfg) ? latency_json(s->lag) : json_null());
+	json_object_set_new(o, "sent_late", loadgen_is_open_loop(cfg) ? json_integer((json_int_t)s->late) : json_null());
 	json_object_set_new(o, "measured_s", number(s->measured ? s->measured_s : NAN));
 	json_object_set_new(o, "throughput_msgs_per_s", number(has_messages(s, cfg) ? s->messages_per_s : NAN));
 	json_object_set_new(o, "throughput_bytes_per_s", number(has_messages(s, cfg) ? s->bytes_per_s : NAN));
+	json_object_set_new(o, "message_bytes", json_integer((json_int_t)s->bytes));
+	json_object_set_new(o, "streams", streams_json(s, cfg));
+	json_object_set_new(o, "verified", verified_json(s, cfg));
 	json_object_set_new(o, "intervals", intervals_json(s));
 	json_object_set_new(o, "resources", json_pack("{s:o, s:o, s:o}", "server", server_resources(s),
 		"generator", generator_resources(s, workers, n_workers), "machine", machine_resources(s)));

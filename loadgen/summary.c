@@ -33,17 +33,19 @@ static void print_table(const struct ramp *r, FILE *out)
 
 	if (json_array_size(r->rows) == 0)
 		return;
-	fprintf(out, "                          connect time ms              round trip us"
+	fprintf(out, "                                     connect time ms                        response us"
 		"                CPU %%\n");
-	fprintf(out, "clients    held  failed       p50      p99    msgs/s      p50      p95      p99"
+	fprintf(out, "clients     bytes    held  failed       p50      p99    msgs/s      MB/s      p50      p95      p99"
 		"  server  generator  server MiB  steady\n");
 	json_array_foreach(r->rows, i, row) {
 		cell(out, row, "clients", 6, 0);
+		cell(out, row, "bytes", 9, 0);
 		cell(out, row, "held", 7, 0);
 		cell(out, row, "failed", 7, 0);
 		cell(out, row, "connect_p50_ms", 9, 2);
 		cell(out, row, "connect_p99_ms", 8, 2);
 		cell(out, row, "messages_per_s", 9, 0);
+		cell(out, row, "mb_per_s", 9, 1);
 		cell(out, row, "p50_us", 8, 0);
 		cell(out, row, "p95_us", 8, 0);
 		cell(out, row, "p99_us", 8, 0);
@@ -104,8 +106,9 @@ static void print_repetitions(const json_t *run, FILE *out)
 
 		if (!x)
 			continue;
-		fprintf(out, "%6lld clients, median (range): %.0f (%.0f to %.0f) msgs/s",
+		fprintf(out, "%6lld clients, %lld bytes, median (range): %.0f (%.0f to %.0f) msgs/s",
 			json_integer_value(json_object_get(o, "clients")),
+			json_integer_value(json_object_get(o, "bytes")),
 			json_number_value(json_object_get(x, "median")),
 			json_number_value(json_object_get(x, "min")),
 			json_number_value(json_object_get(x, "max")));
@@ -191,6 +194,30 @@ static void print_fairness(const json_t *step, FILE *out)
 	fprintf(out, "\n");
 }
 
+static void print_streams(const json_t *step, FILE *out)
+{
+	const char *name;
+	json_t *o;
+
+	json_object_foreach(json_object_get(step, "streams"), name, o)
+		fprintf(out, "%6lld clients: %s %.1f MB/s\n", json_integer_value(json_object_get(step, "target_clients")),
+			name, value(o, "bytes_per_s") / 1e6);
+}
+
+static void print_verified(const json_t *step, FILE *out)
+{
+	const json_t *v = json_object_get(step, "verified");
+
+	if (!json_is_object(v))
+		return;
+	fprintf(out, "%6lld clients: %lld of %lld checked operations corrupt",
+		json_integer_value(json_object_get(step, "target_clients")),
+		json_integer_value(json_object_get(v, "corrupt")), json_integer_value(json_object_get(v, "checked")));
+	figure(out, "; at the server %.0f", value(v, "server_corrupt"));
+	figure(out, " of %.0f", value(v, "server_checked"));
+	fprintf(out, "\n");
+}
+
 static void print_memory(const json_t *step, FILE *out)
 {
 	const json_t *m = json_object_get(step, "memory");
@@ -243,6 +270,8 @@ static void print_details(const json_t *run, FILE *out)
 		print_handshakes(step, out);
 		print_churn(step, out);
 		print_fairness(step, out);
+		print_streams(step, out);
+		print_verified(step, out);
 		print_memory(step, out);
 	}
 	print_slopes(run, out);

@@ -1,6 +1,6 @@
-/* The echo workload of a worker: a closed loop. Each active client keeps `inflight` messages under way and sends
- * the next one when a reply comes. Replies come in the order of the messages (one reliable connection), so a
- * ring of send times per client is enough.
+/* The operations of a worker's clients: how many may begin, when they did, when they ended. A closed loop: each
+ * active client keeps `inflight` of each stream under way, and begins others at the end of the batch of
+ * completions in which some ended, so that one doorbell serves them all. The open loop is in open_loop.c.
  */
 #include <errno.h>
 
@@ -9,34 +9,129 @@
 #include "common/hist.h"
 #include "common/msg.h"
 #include "loadgen/payload.h"
+#include "loadgen/rma.h"
+#include "loadgen/trace.h"
 #include "loadgen/worker_internal.h"
 
+#define LATE_NS NS_PER_MS	/* behind schedule by more: late */
 #define START_CHUNK 256		/* clients that start sending in one turn of the loop */
 
-static uint64_t sequence_of(const struct worker *w, const struct wclient *wc, uint64_t n)
+uint64_t traffic_sequence(const struct worker *w, const struct wclient *wc, uint64_t number)
 {
 	uint64_t id = (uint64_t)w->cfg.index << 20 | (uint64_t)(wc - w->clients);
 
-	return id << 32 | (n & UINT32_MAX);
+	return id << 32 | (number & UINT32_MAX);
 }
 
-static void send_one(struct worker *w, struct wclient *wc)
+uint32_t traffic_pattern(const struct worker *w, const struct wclient *wc, uint64_t number)
+{
+	uint64_t id = (uint64_t)(wc - w->clients) * w->cfg.n_workers + w->cfg.index;
+
+	return payload_shift(id, number);
+}
+
+uint32_t traffic_payload_bytes(const struct worker *w, uint32_t offset)
+{
+	uint32_t around = offset + (w->cfg.cfg->message_auth ? MSG_TAG_BYTES : 0);
+
+	return w->bytes > around ? (uint32_t)w->bytes - around : 0;
+}
+
+uint32_t traffic_message(struct worker *w, struct wclient *wc, uint64_t number, uint32_t offset)
 {
 	uint32_t buf = ep_buf_get(w->ctx->ep);
-	uint32_t bytes = (uint32_t)w->cfg.cfg->message_bytes;
-	uint64_t n = wc->next_send;
 
 	if (buf == EP_NO_BUF) {
 		client_fail(wc->conn, FAIL_ERRNO, ENOBUFS);
-		return;
+		return buf;
 	}
 	if (w->cfg.cfg->verify)
-		payload_fill(w->payload, n, ep_buf(w->ctx->ep, buf) + MSG_HEADER_BYTES,
-			     bytes - MSG_HEADER_BYTES);
-	wc->next_send++;
+		payload_fill(w->payload, traffic_pattern(w, wc, number), ep_buf(w->ctx->ep, buf) + offset,
+			     traffic_payload_bytes(w, offset));
+	return buf;
+}
+
+void traffic_checked(struct worker *w, bool right)
+{
+	counter_add(&w->stats.checked, 1);
+	if (!right)
+		counter_add(&w->stats.corrupt, 1);
+}
+
+void traffic_check(struct worker *w, const struct wclient *wc, uint64_t number, const uint8_t *data, uint32_t bytes)
+{
+	if (w->cfg.cfg->verify)
+		traffic_checked(w, payload_is(w->payload, traffic_pattern(w, wc, number), data, bytes));
+}
+
+/* All completions of a batch were there when it was polled. */
+static uint64_t now_ns(struct worker *w)
+{
+	uint64_t batch = ep_batch(w->ctx->ep);
+
+	if (!ep_is_held(w->ctx->ep))
+		return clock_now_ns();
+	if (w->batch != batch) {
+		w->batch = batch;
+		w->batch_ns = clock_now_ns();
+	}
+	return w->batch_ns;
+}
+
+void traffic_begin(struct worker *w, struct wclient *wc, unsigned stream)
+{
+	struct stream *s = &wc->streams[stream];
+
+	s->times[s->begun++ % w->cfg.cfg->inflight] = (struct stream_times){ w->begin_ns, w->post_ns };
 	w->in_flight++;
-	wc->sent_ns[n % w->cfg.cfg->inflight] = clock_now_ns();
-	client_send(wc->conn, buf, bytes, sequence_of(w, wc, n));
+}
+
+static void begin_more(struct worker *w, struct wclient *wc)
+{
+	uint32_t inflight = (uint32_t)w->cfg.cfg->inflight;
+
+	if (w->schedule) {
+		open_loop_begin(w, wc);
+		return;
+	}
+	w->begin_ns = w->post_ns = clock_now_ns();
+	for (unsigned i = 0; i < w->workload->streams && wc->state == WCLIENT_LIVE; i++) {
+		uint32_t under_way = (uint32_t)(wc->streams[i].begun - wc->streams[i].done);
+
+		if (under_way < inflight)
+			w->workload->start(w, wc, i, inflight - under_way);
+	}
+}
+
+/* At the end of a batch of completions. */
+static void refill(struct ep_deferred *d)
+{
+	struct wclient *wc = (struct wclient *)((char *)d - offsetof(struct wclient, refill));
+	struct worker *w;
+
+	if (wc->state != WCLIENT_LIVE)
+		return;
+	w = wc->conn->ctx->arg;
+	if (w->mode == MODE_TRAFFIC)
+		begin_more(w, wc);
+}
+
+bool traffic_is_idle(const struct wclient *wc)
+{
+	return wc->streams[0].begun == wc->streams[0].done && wc->streams[1].begun == wc->streams[1].done;
+}
+
+void traffic_reset(struct worker *w, struct wclient *wc)
+{
+	for (unsigned i = 0; i < WORKLOAD_STREAMS_MAX; i++) {
+		struct stream *s = &wc->streams[i];
+
+		w->in_flight -= s->begun - s->done;
+		s->begun = s->done = 0;
+	}
+	wc->refill.run = refill;
+	wc->large = (struct large){ 0 };
+	rma_reset(w, wc);
 }
 
 void traffic_maybe_stopped(struct worker *w)
@@ -45,41 +140,103 @@ void traffic_maybe_stopped(struct worker *w)
 		worker_fulfil(w);
 }
 
-void traffic_on_message(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data,
-			uint32_t bytes)
+static void record_open_loop(struct worker *w, const struct stream_times *t, uint64_t now)
 {
-	struct worker *w = arg;
-	struct wclient *wc = c->user;
-	uint64_t n = wc->next_reply, now = clock_now_ns();
+	hist_record(w->stats.service, now - t->sent_ns);
+	hist_record(w->stats.lag, t->sent_ns - t->due_ns);
+	if (t->sent_ns - t->due_ns > LATE_NS)
+		counter_add(&w->stats.late, 1);
+}
 
-	if (sequence != sequence_of(w, wc, n) || bytes != w->cfg.cfg->message_bytes ||
-	    (w->cfg.cfg->verify && !payload_is(w->payload, n, data + MSG_HEADER_BYTES,
-					       bytes - MSG_HEADER_BYTES))) {
-		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
-		return;
+static void record(struct worker *w, uint32_t client, unsigned stream, uint32_t n, uint64_t now)
+{
+	struct stream *s = &w->clients[client].streams[stream];
+
+	for (uint64_t i = s->done; i < s->done + n; i++) {
+		const struct stream_times *t = &s->times[i % w->cfg.cfg->inflight];
+
+		hist_record(w->stats.response, now - t->due_ns);
+		if (w->schedule)
+			record_open_loop(w, t, now);
+		if (w->trace)
+			trace_add(w->trace, &(struct trace_record){ .due_ns = t->due_ns, .sent_ns = t->sent_ns, .end_ns = now,
+				  .client = client, .operation = (uint32_t)i });
 	}
-	wc->next_reply++;
-	w->in_flight--;
-	counter_add(&w->stats.messages, 1);
-	if (w->measuring) {
-		wc->measured++;
-		counter_add(&w->stats.messages_measured, 1);
-		hist_record(w->stats.response, now - wc->sent_ns[n % w->cfg.cfg->inflight]);
-	}
+	s->measured += n;
+	counter_add(&w->stats.messages_measured, n);
+	counter_add(&w->stats.stream_measured[stream], n);
+}
+
+void traffic_end(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
+{
+	struct stream *s = &wc->streams[stream];
+
+	if (w->measuring)
+		record(w, (uint32_t)(wc - w->clients), stream, n, now_ns(w));
+	counter_add(&w->stats.messages, n);
+	s->done += n;
+	w->in_flight -= n;
 	if (wc->state == WCLIENT_LEAVING)
 		churn_leave(wc);
-	else if (w->mode == MODE_TRAFFIC)
-		send_one(w, wc);
-	else
+	else if (w->mode != MODE_TRAFFIC)
 		traffic_maybe_stopped(w);
+	else if (ep_is_held(w->ctx->ep))
+		ep_defer(w->ctx->ep, &wc->refill);
+	else
+		begin_more(w, wc);
 }
+
+/* --- what comes --- */
+
+void traffic_on_reply(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data, uint32_t bytes)
+{
+	struct worker *w = arg;
+
+	if (w->workload->on_reply)
+		w->workload->on_reply(w, c->user, sequence, data, bytes);
+	else
+		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+}
+
+void traffic_on_credit(void *arg, struct client_conn *c, uint32_t credits, uint64_t sequence)
+{
+	struct worker *w = arg;
+
+	if (w->workload->on_credit)
+		w->workload->on_credit(w, c->user, credits, sequence);
+	else
+		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+}
+
+void traffic_on_ping(void *arg, struct client_conn *c, uint32_t number, const uint8_t *data, uint32_t bytes)
+{
+	struct worker *w = arg;
+
+	if (w->workload->on_ping)
+		w->workload->on_ping(w, c->user, number, data, bytes);
+	else
+		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+}
+
+void traffic_on_rma(void *arg, struct client_conn *c, uint32_t n)
+{
+	struct worker *w = arg;
+
+	w->workload->on_rma(w, c->user, n);
+}
+
+/* --- orders --- */
 
 void traffic_start_client(struct worker *w, struct wclient *wc)
 {
-	if (w->cfg.cfg->workload != WORKLOAD_ECHO || (uint32_t)(wc - w->clients) >= w->active)
+	if (w->workload->idle || (uint32_t)(wc - w->clients) >= w->active || wc->state != WCLIENT_LIVE)
 		return;
-	for (uint64_t k = 0; wc->state == WCLIENT_LIVE && k < w->cfg.cfg->inflight; k++)
-		send_one(w, wc);
+	ep_hold(w->ctx->ep);
+	if (w->schedule)
+		open_loop_start_client(w, wc);
+	else
+		begin_more(w, wc);
+	ep_unhold(w->ctx->ep);
 }
 
 void traffic_start_some(struct worker *w)
@@ -96,7 +253,7 @@ void traffic_start_some(struct worker *w)
 	worker_fulfil(w);
 }
 
-/* Replies of each active client that is held, for fairness between them. */
+/* Operations of each active client that is held, for fairness between them. */
 static void publish_fairness(struct worker *w)
 {
 	struct worker_stats *st = &w->stats;
@@ -104,7 +261,7 @@ static void publish_fairness(struct worker *w)
 	double squares = 0;
 
 	for (uint32_t i = 0; i < w->active; i++) {
-		uint64_t x = w->clients[i].measured;
+		uint64_t x = w->clients[i].streams[0].measured + w->clients[i].streams[1].measured;
 
 		if (w->clients[i].state != WCLIENT_LIVE)
 			continue;

@@ -1,6 +1,7 @@
 /* The success criteria of the capacity plan. See verdict.h and docs/results.md, "Verdict". */
 #include "loadgen/verdict.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -98,6 +99,16 @@ static void add_stability(json_t *verdict, const struct step *s)
 	}
 }
 
+static void add_integrity(json_t *verdict, const struct step *s)
+{
+	double server = step_server_delta(s, "events.messages_corrupt");
+	uint64_t corrupt = s->corrupt + (isfinite(server) ? (uint64_t)server : 0);
+	char measured[96];
+
+	snprintf(measured, sizeof(measured), "%llu corrupt", (unsigned long long)corrupt);
+	add(verdict, s, "data", "as sent", measured, corrupt ? CRITERION_FAIL : CRITERION_PASS);
+}
+
 void verdict_add_step(json_t *verdict, const struct step *s)
 {
 	const struct tier *t = tier_of(s->target);
@@ -108,6 +119,8 @@ void verdict_add_step(json_t *verdict, const struct step *s)
 		add_stability(verdict, s);
 	if (t->connect_ms > 0)
 		add_connect_time(verdict, s, t);
+	if (s->checked)
+		add_integrity(verdict, s);
 	if (s->leaked && t->success_ratio > 0)
 		add(verdict, s, "server's pools after the step", "as at the start", "not restored", CRITERION_FAIL);
 }

@@ -7,18 +7,26 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/arena.h"
 #include "common/clock.h"
 #include "common/ep.h"
 #include "common/hist.h"
 #include "common/qp_pool.h"
 #include "common/tls.h"
 #include "loadgen/payload.h"
+#include "loadgen/trace.h"
 #include "loadgen/worker_internal.h"
 
+#define PUBLISH_S 0.01
+
+static void publish(struct worker *w);
+
+/* Who waits for it reads figures that are of now. */
 void worker_fulfil(struct worker *w)
 {
 	if (w->current.what == ORDER_NONE)
 		return;
+	publish(w);
 	w->current.what = ORDER_NONE;
 	counter_set(&w->stats.fulfilled, w->current.number);
 	w->cfg.on_progress(w->cfg.arg);
@@ -59,6 +67,8 @@ static void reset_histograms(struct worker_stats *st)
 	}
 	hist_reset(st->away_ns);
 	hist_reset(st->response);
+	hist_reset(st->service);
+	hist_reset(st->lag);
 }
 
 static void reset_step(struct worker *w, const struct worker_task *task)
@@ -66,7 +76,8 @@ static void reset_step(struct worker *w, const struct worker_task *task)
 	struct worker_stats *st = &w->stats;
 	counter *const of_step[] = { &st->started, &st->through, &st->failed, &st->dropped, &st->retries, &st->messages,
 		&st->messages_measured, &st->measure_start_ns, &st->measure_end_ns, &st->cycles,
-		&st->cycles_failed, &st->psn_verified, &st->fair_n, &st->fair_sum, &st->fair_min, &st->fair_max };
+		&st->cycles_failed, &st->psn_verified, &st->checked, &st->corrupt, &st->late, &st->stream_measured[0],
+		&st->stream_measured[1], &st->fair_n, &st->fair_sum, &st->fair_min, &st->fair_max };
 
 	for (size_t i = 0; i < sizeof(of_step) / sizeof(of_step[0]); i++)
 		counter_set(of_step[i], 0);
@@ -76,7 +87,12 @@ static void reset_step(struct worker *w, const struct worker_task *task)
 	reset_histograms(st);
 	w->target = task->clients;
 	w->active = task->active;
+	w->active_of_all = task->active_of_all;
+	open_loop_reset(w);
+	if (w->trace)
+		trace_clear(w->trace);
 	w->step_clients = task->of_all;
+	w->bytes = task->bytes;
 	w->mode = MODE_IDLE;
 	w->measuring = false;
 	w->connect_start_ns = clock_now_ns();
@@ -87,7 +103,8 @@ static void reset_step(struct worker *w, const struct worker_task *task)
 static void begin_measuring(struct worker *w)
 {
 	for (uint32_t i = 0; i < w->target; i++)
-		w->clients[i].measured = 0;
+		for (unsigned k = 0; k < WORKLOAD_STREAMS_MAX; k++)
+			w->clients[i].streams[k].measured = 0;
 	counter_set(&w->stats.measure_start_ns, clock_now_ns());
 	w->measuring = true;
 	worker_fulfil(w);
@@ -153,17 +170,13 @@ static void on_wake(struct ev_loop *loop, ev_async *a, int revents)
 		execute(w, &orders[i]);
 }
 
-static void on_turn_end(struct ev_loop *loop, ev_prepare *p, int revents)
+static void publish(struct worker *w)
 {
-	struct worker *w = p->data;
 	struct worker_stats *st = &w->stats;
 	struct qp_pool_counts q;
 	struct ep_counts e;
 	struct timespec ts;
 
-	(void)loop;
-	(void)revents;
-	connect_more(w);
 	qp_pool_get_counts(w->ctx->qps, &q);
 	ep_get_counts(w->ctx->ep, &e);
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
@@ -171,17 +184,45 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *p, int revents)
 	counter_set(&st->in_flight, w->in_flight);
 	counter_set(&st->qps, q.qps);
 	counter_set(&st->cqs, e.cqs);
-	counter_set(&st->mrs, e.mrs);
-	counter_set(&st->pinned_bytes, e.pinned_bytes);
+	counter_set(&st->mrs, e.mrs + (w->texts != NULL) + (w->landing != NULL));
+	counter_set(&st->pinned_bytes, e.pinned_bytes + arena_bytes(w->texts) + arena_bytes(w->landing));
 	counter_set(&st->bufs_missing, e.bufs_total - e.bufs_posted - e.bufs_free);
 	counter_set(&st->bytes_sent, w->ctx->bytes_sent);
 	counter_set(&st->bytes_received, w->ctx->bytes_received);
 }
 
+static void on_publish(struct ev_loop *loop, ev_timer *t, int revents)
+{
+	struct worker *w = t->data;
+
+	(void)loop;
+	(void)revents;
+	w->publish_due = true;	/* at the turn's end */
+}
+
+/* What changed is published a little later, once for many turns: it takes a system call. */
+static void on_turn_end(struct ev_loop *loop, ev_prepare *p, int revents)
+{
+	struct worker *w = p->data;
+
+	(void)revents;
+	connect_more(w);
+	if (w->publish_due) {
+		publish(w);
+		w->publish_due = false;
+	} else if (!ev_is_active(&w->publish_timer)) {
+		ev_timer_set(&w->publish_timer, PUBLISH_S, 0.);
+		ev_timer_start(loop, &w->publish_timer);
+	}
+}
+
 static const struct client_ops ops = {
 	.may_enter = connect_may_enter,
 	.on_live = connect_on_live,
-	.on_message = traffic_on_message,
+	.on_message = traffic_on_reply,
+	.on_credit = traffic_on_credit,
+	.on_ping = traffic_on_ping,
+	.on_rma = traffic_on_rma,
 	.on_lost = connect_on_lost,
 	.on_closed = connect_on_closed,
 };
@@ -197,6 +238,8 @@ static void start_watchers(struct worker *w)
 	w->churn_timer.data = w;
 	ev_timer_init(&w->chunk, on_chunk, 0., 0.);
 	w->chunk.data = w;
+	ev_timer_init(&w->publish_timer, on_publish, 0., 0.);
+	w->publish_timer.data = w;
 	ev_prepare_init(&w->turn_end, on_turn_end);
 	/* After the connections' own turn end, which frees what closed. */
 	ev_set_priority(&w->turn_end, EV_MINPRI);
@@ -208,6 +251,10 @@ static int make_stats(struct worker_stats *st)
 {
 	int ret = hist_new(&st->response);
 
+	if (!ret)
+		ret = hist_new(&st->service);
+	if (!ret)
+		ret = hist_new(&st->lag);
 	if (!ret)
 		ret = hist_new(&st->away_ns);
 	for (int k = 0; k < HANDSHAKE_N && !ret; k++) {
@@ -227,6 +274,8 @@ static void free_stats(struct worker_stats *st)
 	}
 	hist_free(st->away_ns);
 	hist_free(st->response);
+	hist_free(st->service);
+	hist_free(st->lag);
 }
 
 static void free_clients(struct worker *w)
@@ -234,21 +283,47 @@ static void free_clients(struct worker *w)
 	for (uint32_t i = 0; w->clients && i < w->cfg.client.max_conns; i++)
 		tls_session_free(w->clients[i].session);
 	free(w->rings);
+	free(w->orders);
+	free(w->rma_slots);
 	free(w->clients);
 }
 
 static int make_clients(struct worker *w)
 {
-	uint32_t n = w->cfg.client.max_conns;
-	uint64_t inflight = w->cfg.cfg->inflight;
+	uint32_t n = w->cfg.client.max_conns, streams = w->workload->streams;
+	uint64_t inflight = w->cfg.cfg->inflight, slots = inflight * streams;
 
 	w->clients = calloc(n, sizeof(*w->clients));
-	w->rings = calloc(n * inflight, sizeof(*w->rings));
-	if (!w->clients || !w->rings)
+	w->rings = calloc(n * slots + 1, sizeof(*w->rings));
+	w->orders = calloc(n * slots * 2 + 1, sizeof(*w->orders));
+	w->rma_slots = w->needs.region_bytes ? calloc(n * slots, sizeof(*w->rma_slots)) : NULL;
+	if (!w->clients || !w->rings || !w->orders || (w->needs.region_bytes && !w->rma_slots))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++)
-		w->clients[i].sent_ns = &w->rings[i * inflight];
-	return payload_new(w->cfg.cfg->seed, w->cfg.cfg->message_bytes, &w->payload);
+	for (uint32_t i = 0; i < n; i++) {
+		for (unsigned k = 0; k < streams; k++)
+			w->clients[i].streams[k].times = &w->rings[i * slots + k * inflight];
+		w->clients[i].order = &w->orders[i * slots * 2];
+	}
+	return 0;
+}
+
+/* The payload's text, and where what is read goes. */
+static int make_memory(struct worker *w, char *err, size_t err_size)
+{
+	const struct loadgen_config *c = w->cfg.cfg;
+	size_t landings = w->needs.landing_shared ? 1 : w->cfg.client.max_conns;
+	void *text = NULL;
+	int ret = 0;
+
+	if (w->needs.region_bytes)
+		ret = arena_new(w->ctx->ep, payload_bytes(c->message_bytes), &w->texts, err, err_size);
+	if (!ret && w->needs.landing_bytes)
+		ret = arena_new(w->ctx->ep, landings * w->needs.landing_bytes, &w->landing, err, err_size);
+	if (ret)
+		return ret;
+	if (w->texts)
+		text = arena_at(w->texts, 0);
+	return payload_new(c->seed, c->message_bytes, text, &w->payload);
 }
 
 int worker_new(const struct worker_config *cfg, struct worker **out, char *err, size_t err_size)
@@ -260,6 +335,9 @@ int worker_new(const struct worker_config *cfg, struct worker **out, char *err, 
 	if (!w)
 		return ret;
 	w->cfg = *cfg;
+	w->due_fd = -1;
+	w->workload = cfg->cfg->wl;
+	w->workload->needs(cfg->cfg, &w->needs);
 	w->retry = w->returning = w->parked = (struct client_queue){ NO_CLIENT, NO_CLIENT };
 	pthread_mutex_init(&w->lock, NULL);
 	w->loop = ev_loop_new(EVFLAG_AUTO);
@@ -269,6 +347,12 @@ int worker_new(const struct worker_config *cfg, struct worker **out, char *err, 
 		ret = make_clients(w);
 	if (!ret)
 		ret = client_ctx_new(&w->cfg.client, &ops, w, w->loop, &w->ctx, err, err_size);
+	if (!ret)
+		ret = make_memory(w, err, err_size);
+	if (!ret)
+		ret = open_loop_new(w, err, err_size);
+	if (!ret && cfg->cfg->trace)
+		ret = trace_new(cfg->cfg->trace_max, &w->trace);
 	if (ret) {
 		worker_free(w);
 		return ret;
@@ -289,12 +373,12 @@ static void *run(void *arg)
 	return NULL;
 }
 
-int worker_start(struct worker *w)
+int worker_start(struct worker *w, char *err, size_t err_size)
 {
-	int ret = pthread_create(&w->thread, NULL, run, w);
+	int ret = tuning_start_thread(&w->cfg.cfg->tuning, w->cfg.index, &w->thread, run, w, err, err_size);
 
 	w->running = ret == 0;
-	return -ret;
+	return ret;
 }
 
 void worker_free(struct worker *w)
@@ -303,9 +387,13 @@ void worker_free(struct worker *w)
 		return;
 	if (w->running)
 		pthread_join(w->thread, NULL);
+	arena_free(w->texts);
+	arena_free(w->landing);
 	client_ctx_free(w->ctx);
 	if (w->loop)
 		ev_loop_destroy(w->loop);
+	open_loop_free(w);
+	trace_free(w->trace);
 	free_stats(&w->stats);
 	payload_free(w->payload);
 	pthread_mutex_destroy(&w->lock);
@@ -340,6 +428,11 @@ bool worker_is_broken(const struct worker *w)
 const struct worker_stats *worker_stats(const struct worker *w)
 {
 	return &w->stats;
+}
+
+const struct trace *worker_trace(const struct worker *w)
+{
+	return w->trace;
 }
 
 const struct dev *worker_dev(const struct worker *w)

@@ -17,8 +17,10 @@
 #include "common/counter.h"
 #include "common/fail_table.h"
 #include "loadgen/config.h"
+#include "loadgen/workload.h"
 
 struct hist;
+struct trace;
 
 enum worker_order {
 	ORDER_NONE,
@@ -36,7 +38,9 @@ enum worker_order {
 struct worker_task {
 	uint32_t clients;	/* ORDER_CONNECT: this worker's */
 	uint32_t active;	/* and how many of them send */
+	uint32_t active_of_all;	/* and of those of all workers */
 	uint32_t of_all;	/* and the clients of all workers in this step */
+	uint64_t bytes;		/* of an operation */
 	enum stage upto;	/* ORDER_CONNECT, ORDER_STAGE: the last stage to enter */
 };
 
@@ -52,7 +56,9 @@ struct worker_stats {
 	counter leaving;	/* dropped ones that are not torn down yet */
 	counter away;		/* left on purpose, and not back yet */
 	counter retries;
-	counter messages, messages_measured, in_flight;
+	counter messages, messages_measured, in_flight;		/* operations of the workload */
+	counter stream_measured[WORKLOAD_STREAMS_MAX];		/* the same, apart */
+	counter checked, corrupt;	/* with --verify: operations whose data were compared, and were wrong */
 	counter measure_start_ns, measure_end_ns;
 	counter cycles, cycles_failed;	/* clients that left and came back while measuring, or did not */
 	counter bytes_sent, bytes_received;
@@ -66,7 +72,9 @@ struct worker_stats {
 	struct hist *stages[HANDSHAKE_N][STAGE_TIMED];
 	struct hist *total[HANDSHAKE_N];	/* from intended start until live */
 	struct hist *away_ns;	/* from leaving to being connected again, while measuring */
-	struct hist *response;	/* round trips while measuring */
+	struct hist *response;	/* of operations while measuring, from when they were due */
+	struct hist *service, *lag;	/* open loop: from when they were sent; and how long after they were due that was */
+	counter late;		/* open loop: operations sent more than 1 ms after they were due */
 	struct fail_table failures, retried;
 };
 
@@ -84,7 +92,8 @@ struct worker_config {
 /* Makes the worker's resources in the calling thread. 0 or -errno with a line in `err`. */
 int worker_new(const struct worker_config *cfg, struct worker **out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
-int worker_start(struct worker *w) __attribute__((warn_unused_result));
+/* 0 or -errno with a line in `err`. */
+int worker_start(struct worker *w, char *err, size_t err_size) __attribute__((warn_unused_result));
 /* After ORDER_QUIT was fulfilled or the worker was never started. NULL-safe. */
 void worker_free(struct worker *w);
 
@@ -98,5 +107,7 @@ bool worker_is_broken(const struct worker *w);
 
 const struct worker_stats *worker_stats(const struct worker *w);
 const struct dev *worker_dev(const struct worker *w);
+/* Main thread, when the worker has stopped: the raw times of the step; NULL without --trace. */
+const struct trace *worker_trace(const struct worker *w);
 
 #endif

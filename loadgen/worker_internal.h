@@ -1,19 +1,24 @@
 /* Inside of a worker: what its files share. worker.c runs the thread and its orders, connect.c makes
- * connections and ends them, traffic.c is the closed loop of messages, churn.c has clients leave and come
- * back. Owning thread: the worker's.
+ * connections and ends them, traffic.c counts and times the workload's operations, rma.c makes those on regions,
+ * churn.c has clients leave and come back. Owning thread: the worker's.
  */
 #ifndef RAMPART_LOADGEN_WORKER_INTERNAL_H
 #define RAMPART_LOADGEN_WORKER_INTERNAL_H
 
 #include <stdatomic.h>
 
+#include "common/ep.h"
 #include "loadgen/pace.h"
 #include "loadgen/worker.h"
+#include "loadgen/workload.h"
 
 #define MAILBOX_MAX 16
 #define NO_CLIENT UINT32_MAX
 
+struct arena;
 struct payload;
+struct schedule;
+struct trace;
 
 enum run_mode { MODE_IDLE, MODE_TRAFFIC, MODE_STOPPING };
 
@@ -27,13 +32,46 @@ enum wclient_state {
 	WCLIENT_LOST,		/* was live, failed, and is being torn down */
 };
 
+/* When an operation was due, which in a closed loop is when it was sent. */
+struct stream_times {
+	uint64_t due_ns, sent_ns;
+};
+
+/* Operations of one kind, which end in the order they began. */
+struct stream {
+	uint64_t begun, done;
+	uint64_t measured;		/* that ended while measuring */
+	struct stream_times *times;	/* ring of `inflight` */
+};
+
+/* A slot of a client's region (rma.h). */
+struct rma_slot {
+	enum ibv_wr_opcode kind;	/* of the operation on it */
+	bool written;
+	uint32_t text;			/* with what */
+	uint64_t atomic;		/* old value that an atomic is to find */
+};
+
+/* The transfer of a client that is being posted (wl_large.c). */
+struct large {
+	uint64_t transfer;		/* its number */
+	uint64_t posted;		/* bytes of it */
+	uint64_t chunks_done;		/* of the oldest transfer under way */
+	uint32_t unasked;		/* messages since the last one that asked for its credit */
+};
+
 struct wclient {
 	enum wclient_state state;
 	struct client_conn *conn;	/* NULL: none */
 	struct tls_session *session;	/* to resume with; NULL: none yet */
-	uint64_t next_send, next_reply;	/* numbers of messages */
-	uint64_t *sent_ns;		/* ring of `inflight` */
-	uint64_t measured;		/* replies while measuring */
+	struct stream streams[WORKLOAD_STREAMS_MAX];
+	struct ep_deferred refill;	/* begins new operations at the end of a batch */
+	uint8_t *order;			/* ring: streams of the requests on the region, in the order they were made */
+	uint64_t order_in, order_out;
+	uint64_t atomics;		/* made so far */
+	struct large large;
+	double due_ns;			/* open loop: the next operation */
+	bool scheduled;			/* and it is in the schedule; else it waits for one to end */
 	uint64_t intended_ns;		/* when its connection should have begun */
 	uint64_t begun_ns;		/* when the present attempt did */
 	uint64_t retry_at_ns;
@@ -59,10 +97,15 @@ struct worker {
 	pthread_t thread;
 	bool running;
 	struct client_ctx *ctx;
+	const struct workload *workload;
+	struct workload_needs needs;
 	struct payload *payload;
+	struct arena *texts, *landing;	/* where the payload stands, and what comes back goes; NULL: no region */
+	struct trace *trace;		/* NULL: no --trace */
 	ev_async wake;
-	ev_timer pace_timer, chunk, churn_timer;
+	ev_timer pace_timer, chunk, churn_timer, publish_timer;
 	ev_prepare turn_end;
+	bool publish_due;
 
 	pthread_mutex_t lock;		/* of the mailbox */
 	struct order mailbox[MAILBOX_MAX];
@@ -74,7 +117,18 @@ struct worker {
 	enum run_mode mode;
 	bool measuring;
 	struct wclient *clients;
-	uint64_t *rings;
+	struct stream_times *rings;
+	uint8_t *orders;
+	struct rma_slot *rma_slots;	/* NULL: no region */
+	uint64_t bytes;			/* of an operation */
+	uint64_t begin_ns, post_ns;	/* of the operations that begin now: when due, when sent */
+	uint32_t active_of_all;		/* clients of all workers that send */
+	struct schedule *schedule;	/* open loop; else NULL */
+	int due_fd;			/* and its timer */
+	ev_io due_io;
+	bool beginning;			/* begin_due is on the stack */
+	uint64_t random;		/* of the schedule */
+	uint64_t batch, batch_ns;	/* the last batch of completions that was timed, and when */
 	uint32_t target;		/* clients of the step */
 	uint32_t step_clients;		/* and those of all workers */
 	uint32_t active;		/* the first so many of them send */
@@ -115,12 +169,42 @@ void connect_abandon(struct worker *w);
 
 /* traffic.c */
 void traffic_start_some(struct worker *w);	/* ORDER_TRAFFIC, in portions */
+/* Begins what operations may begin, if this client is one that sends. */
 void traffic_start_client(struct worker *w, struct wclient *wc);
-void traffic_on_message(void *worker, struct client_conn *c, uint64_t sequence, const uint8_t *data,
-			uint32_t bytes);
+/* A new connection has no operations. */
+void traffic_reset(struct worker *w, struct wclient *wc);
+bool traffic_is_idle(const struct wclient *wc);
+/* For workloads: one operation begins; it is posted next. */
+void traffic_begin(struct worker *w, struct wclient *wc, unsigned stream);
+/* For workloads: the oldest `n` operations of the stream ended. May close the connection. */
+void traffic_end(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n);
+/* For workloads: a buffer for a message of the run's size, with its payload from byte `offset` on if it is to be
+ * verified. EP_NO_BUF: there is none, and the connection has failed. */
+uint32_t traffic_message(struct worker *w, struct wclient *wc, uint64_t number, uint32_t offset);
+/* Payload of a message of the run's size, which begins at `offset` and ends before its tag. */
+uint32_t traffic_payload_bytes(const struct worker *w, uint32_t offset);
+/* The number a message carries: it tells clients apart. */
+uint64_t traffic_sequence(const struct worker *w, const struct wclient *wc, uint64_t number);
+/* The part of the payload's text for a client's operation. */
+uint32_t traffic_pattern(const struct worker *w, const struct wclient *wc, uint64_t number);
+/* With --verify: counts whether the data are those of operation `number`. */
+void traffic_check(struct worker *w, const struct wclient *wc, uint64_t number, const uint8_t *data, uint32_t bytes);
+void traffic_checked(struct worker *w, bool right);
+void traffic_on_reply(void *worker, struct client_conn *c, uint64_t sequence, const uint8_t *data, uint32_t bytes);
+void traffic_on_credit(void *worker, struct client_conn *c, uint32_t credits, uint64_t sequence);
+void traffic_on_ping(void *worker, struct client_conn *c, uint32_t number, const uint8_t *data, uint32_t bytes);
+void traffic_on_rma(void *worker, struct client_conn *c, uint32_t n);
 void traffic_stop(struct worker *w);		/* ORDER_STOP */
 /* Fulfils ORDER_STOP if nothing is missing any more. */
 void traffic_maybe_stopped(struct worker *w);
+
+/* open_loop.c */
+int open_loop_new(struct worker *w, char *err, size_t err_size) __attribute__((warn_unused_result));
+void open_loop_free(struct worker *w);
+void open_loop_reset(struct worker *w);
+void open_loop_start_client(struct worker *w, struct wclient *wc);
+/* Begins what is due, as far as --inflight allows. */
+void open_loop_begin(struct worker *w, struct wclient *wc);
 
 /* churn.c */
 void churn_start(struct worker *w);

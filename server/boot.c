@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/hist.h"
 #include "common/log.h"
+#include "common/msg_tag.h"
 #include "common/psn.h"
 #include "common/region.h"
 #include "common/tls.h"
@@ -165,6 +166,7 @@ static enum refuse_code take_grant(struct conn *c, const struct frame_hello *h,
 	struct shard *s = c->shard;
 	struct region_grant region = { 0 };
 	enum refuse_code code;
+	int ret;
 
 	if (atomic_load_explicit(&s->server->draining, memory_order_relaxed)) {
 		*why = "the server is stopping";
@@ -194,15 +196,17 @@ static enum refuse_code take_grant(struct conn *c, const struct frame_hello *h,
 		return no_room(s, "this shard has no receive buffers left", why);
 	s->credits_granted += c->credits;
 	s->credit_holders++;
-	if ((h->features & FRAME_FEATURE_REGION) && region_get(s->regions, &c->region, &region)) {
-		*why = "no one-sided region to be had";
-		return REFUSE_NO_RESOURCES;
+	ret = h->features & FRAME_FEATURE_REGION ? region_get(s->regions, &c->region, &region) : 0;
+	if (ret) {
+		*why = ret == -EAGAIN ? "one-sided regions are being cleared: try again" : "no one-sided region to be had";
+		return ret == -EAGAIN ? REFUSE_BUSY : REFUSE_NO_RESOURCES;
 	}
 	*g = (struct frame_grant){
 		.psn = c->server_psn,
 		.message_bytes = (uint32_t)s->cfg->message_bytes,
 		.credits = (uint16_t)c->credits,
-		.features = h->features & (s->cfg->tls_resume ? FRAME_FEATURES_KNOWN : FRAME_FEATURE_REGION),
+		.features = h->features & (uint16_t)(s->cfg->tls_resume ? FRAME_FEATURES_KNOWN :
+						     FRAME_FEATURES_KNOWN & ~FRAME_FEATURE_TICKET),
 		.rdma = s->rdma_addr,
 		.expires_ms = (uint32_t)(s->cfg->session_timeout_ns / NS_PER_MS),
 		.region_addr = region.addr,
@@ -225,6 +229,14 @@ static int derive_keys(struct conn *c)
 	return ret;
 }
 
+static int make_tags(struct conn *c)
+{
+	uint8_t keys[2 * MSG_TAG_KEY_BYTES];
+	int ret = tls_export_key(c->tls, AUTH_LABEL_MESSAGES, c->session, sizeof(c->session), keys, sizeof(keys));
+
+	return ret ? ret : msg_tags_new(keys, false, &c->tags);
+}
+
 static void on_hello(struct conn *c)
 {
 	struct frame_hello h;
@@ -238,7 +250,7 @@ static void on_hello(struct conn *c)
 		return;
 	}
 	code = take_grant(c, &h, &g, &why);
-	if (!code && derive_keys(c)) {
+	if (!code && (derive_keys(c) || ((h.features & FRAME_FEATURE_TAGS) && make_tags(c)))) {
 		why = "the server could not derive keys";
 		code = REFUSE_INTERNAL;
 	}

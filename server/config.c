@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/ep.h"
 #include "common/frame.h"
 #include "common/log.h"
 #include "common/paths.h"
@@ -16,6 +17,7 @@ static const char *const tls_resume_names[] = { "off", "on", NULL };
 static const char *const client_auth_names[] = { "none", "require", NULL };
 
 #define AT(field) offsetof(struct server_config, field)
+#define TUNING_AT(field) offsetof(struct server_config, tuning.field)
 
 static const struct opt options[] = {
 	{ .name = "bind", .type = OPT_STRING, .offset = AT(bind), .metavar = "ADDR",
@@ -27,6 +29,8 @@ static const struct opt options[] = {
 	{ .name = "client-auth", .type = OPT_CHOICE, .offset = AT(client_auth),
 	  .choices = client_auth_names, .metavar = "MODE", .def = "none",
 	  .help = "Whether clients must show a certificate signed by --ca." },
+	TUNING_OPT_CPU_LIST(TUNING_AT),
+	TUNING_OPT_CQ_DEPTH(TUNING_AT),
 	{ .name = "credits", .type = OPT_UINT, .offset = AT(credits), .min = 1, .max = 128,
 	  .metavar = "N", .def = "16", .help = "Messages one client may have in flight, at most." },
 	{ .name = "device", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME",
@@ -37,6 +41,7 @@ static const struct opt options[] = {
 	{ .name = "handshake-timeout", .type = OPT_DURATION, .offset = AT(handshake_timeout_ns),
 	  .min = 10 * NS_PER_MS, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "30",
 	  .help = "Longest time for a TLS handshake, and again for the request after it." },
+	TUNING_OPT_INLINE(TUNING_AT),
 	{ .name = "key", .type = OPT_STRING, .offset = AT(key), .metavar = "FILE",
 	  .def = "build/certs/server.key", .help = "Private key of --cert." },
 	{ .name = "log-level", .type = OPT_CHOICE, .offset = AT(log_level), .choices = log_level_names,
@@ -49,24 +54,29 @@ static const struct opt options[] = {
 	{ .name = "message-size", .type = OPT_SIZE, .offset = AT(message_bytes),
 	  .min = FRAME_MESSAGE_BYTES_MIN, .max = FRAME_MESSAGE_BYTES_MAX, .metavar = "BYTES",
 	  .def = "4k", .help = "Largest message, 16-byte header included." },
+	TUNING_OPT_PATH_MTU(TUNING_AT),
 	{ .name = "poll", .type = OPT_CHOICE, .offset = AT(poll), .choices = poll_mode_names,
 	  .metavar = "MODE", .def = "event",
 	  .help = "How completions are waited for: sleep, spin, or spin for --spin before sleeping." },
+	TUNING_OPT_POST_LIST(TUNING_AT),
 	{ .name = "probe-interval", .type = OPT_DURATION, .offset = AT(probe_interval_ns), .min = 0,
 	  .max = 3600 * NS_PER_S, .metavar = "SECONDS", .def = "60",
 	  .help = "A client silent for this long is probed, and dropped if its host does not answer; 0 never." },
 	{ .name = "rdma-port", .type = OPT_UINT, .offset = AT(rdma_port), .min = 0, .max = 65535,
 	  .metavar = "PORT", .def = "7472",
 	  .help = "RDMA port of the first shard, the others follow; 0 lets the system choose." },
+	TUNING_OPT_REALTIME(TUNING_AT),
 	{ .name = "region-size", .type = OPT_SIZE, .offset = AT(region_bytes), .min = 0,
-	  .max = 1 << 20, .metavar = "BYTES", .def = "4k",
+	  .max = FRAME_REGION_BYTES_MAX, .metavar = "BYTES", .def = "4k",
 	  .help = "One-sided memory for each client that asks for it; 0 offers none." },
 	{ .name = "session-timeout", .type = OPT_DURATION, .offset = AT(session_timeout_ns),
 	  .min = 10 * NS_PER_MS, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "30",
 	  .help = "Time a granted session has to make its RDMA connection." },
+	TUNING_OPT_SIGNAL_EVERY(TUNING_AT),
 	{ .name = "spin", .type = OPT_DURATION, .offset = AT(spin_ns), .min = NS_PER_US,
 	  .max = NS_PER_S, .metavar = "TIME", .def = "50us",
 	  .help = "With --poll adaptive: how long to spin after the last completion." },
+	TUNING_OPT_SRQ_DEPTH(TUNING_AT),
 	{ .name = "stats-interval", .type = OPT_DURATION, .offset = AT(stats_interval_ns), .min = 0,
 	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "0",
 	  .help = "Print a line of statistics to stderr this often; 0 never." },
@@ -116,6 +126,7 @@ void server_config_defaults(struct server_config *c)
 	c->ticket_rotation_ns = 3600 * NS_PER_S;
 	c->drain_timeout_ns = 5 * NS_PER_S;
 	c->max_handshakes = 512;
+	tuning_defaults(&c->tuning);
 }
 
 static int file_or_default(const char *given, const char *relative, char out[PATH_MAX])
@@ -151,5 +162,5 @@ int server_config_check(struct server_config *c, char *err, size_t err_size)
 		snprintf(err, err_size, "--cert, --key, --ca: a path is too long");
 		return -EINVAL;
 	}
-	return 0;
+	return tuning_check(&c->tuning, err, err_size);
 }

@@ -8,6 +8,7 @@
 
 #include "common/addr.h"
 #include "common/opts.h"
+#include "common/tuning.h"
 
 struct server_config {
 	/* options */
@@ -34,6 +35,7 @@ struct server_config {
 	int tls_resume;		/* 0 off, 1 on */
 	uint64_t ticket_rotation_ns;
 	bool verify;
+	struct tuning tuning;
 
 	/* derived by limits_derive */
 	struct addr addr;
@@ -44,6 +46,7 @@ struct server_config {
 	uint32_t spare_bufs;
 	uint32_t sq_depth;
 	uint32_t inline_bytes;
+	enum ibv_mtu path_mtu;		/* at most; 0: the path's */
 	char cert_path[PATH_MAX], key_path[PATH_MAX], ca_path[PATH_MAX];
 };
 

@@ -10,6 +10,7 @@
 #include "common/hist.h"
 #include "common/log.h"
 #include "common/psn.h"
+#include "common/msg_tag.h"
 #include "common/region.h"
 #include "common/tls.h"
 #include "server/session.h"
@@ -167,6 +168,11 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 		conn_fail(c, FAIL_TIMEOUT, 0);
 }
 
+static void on_broken(struct rc *rc)
+{
+	conn_fail((struct conn *)((char *)rc - offsetof(struct conn, rc)), FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
+}
+
 static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 {
 	c->tls = NULL;
@@ -179,10 +185,11 @@ static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 	c->admitted = c->has_psns = false;
 	c->credits = 0;
 	c->region = REGION_NONE;
-	rc_init(&c->rc, c->shard->ep, c->shard->qps);
+	c->tags = NULL;
+	rc_init(&c->rc, c->shard->ep, c->shard->qps, on_broken);
 	c->cm_connected = c->region_bound = c->heard = false;
 	c->batch = 0;
-	c->batch_messages = 0;
+	c->batch_messages = c->owed = 0;
 	c->started_ns = now_ns;
 	c->accepted_ns = 0;
 }
@@ -222,8 +229,10 @@ static void release_grant(struct conn *c)
 {
 	struct shard *s = c->shard;
 
-	if (c->region != REGION_NONE)
+	if (c->region != REGION_NONE) {
 		region_put(s->regions, c->region);
+		s->regions_to_clear = true;
+	}
 	c->region = REGION_NONE;
 	if (c->has_psns && c->rc.slot != QP_POOL_NONE) {
 		s->resting[c->rc.slot] = (struct psn_pair){ c->client_psn, c->server_psn, true };
@@ -239,6 +248,8 @@ static void release_grant(struct conn *c)
 	s->credit_holders -= c->credits > 0;
 	c->credits = 0;
 	auth_wipe(&c->keys);
+	msg_tags_free(c->tags);
+	c->tags = NULL;
 }
 
 static void free_control(struct conn *c)

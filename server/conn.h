@@ -21,6 +21,7 @@
 #include "server/stats.h"
 
 struct hist;
+struct msg_tags;
 struct shard;
 struct tls;
 
@@ -72,8 +73,10 @@ struct conn {
 	uint32_t client_psn, server_psn;
 	uint32_t credits;
 	uint32_t region;	/* REGION_NONE: none */
+	uint8_t reads;		/* READs and atomics of it outstanding, at most */
 	uint8_t session[FRAME_SESSION_BYTES];
 	struct auth_keys keys;
+	struct msg_tags *tags;	/* NULL: messages carry none */
 
 	/* RDMA side */
 	struct rc rc;
@@ -82,6 +85,7 @@ struct conn {
 	bool heard;		/* since the last look of the liveness probe */
 	uint64_t batch;		/* last batch of completions with a message, and how many it had */
 	uint32_t batch_messages;
+	uint32_t owed;		/* credits of one-way messages, not returned yet */
 
 	uint64_t started_ns;	/* TCP accept */
 	uint64_t accepted_ns;	/* RDMA request verified */

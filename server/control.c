@@ -160,7 +160,8 @@ static json_t *stats_json(const struct server *server, struct hist **baseline)
 	for (int i = 0; i < SS_N; i++)
 		json_object_set_new(stages, server_stage_names[i], stage_json(server, baseline, i));
 	return json_pack("{s:i, s:f, s:{s:I, s:I, s:I, s:I, s:I},"
-			 " s:{s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I},"
+			 " s:{s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
+			 " s:I, s:I},"
 			 " s:o, s:o, s:o, s:o, s:o}",
 			 "schema_version", 1,
 			 "uptime_s", (double)(clock_now_ns() - server->started_ns) / 1e9,
@@ -171,6 +172,7 @@ static json_t *stats_json(const struct server *server, struct hist **baseline)
 			 "handshakes_resumed", SUM(handshakes_resumed), "tickets", SUM(tickets), "refused", refusals_json(server), "closed",
 			 closed_json(server), "messages_in", SUM(messages_in), "messages_out",
 			 SUM(messages_out), "bytes_in", SUM(bytes_in), "bytes_out", SUM(bytes_out),
+			 "messages_checked", SUM(messages_summed), "messages_corrupt", SUM(messages_corrupt),
 			 "probes", SUM(probes), "psn_verified", SUM(psn_verified), "psn_conflicts",
 			 SUM(psn_conflicts), "receive_shortfalls", SUM(rnr_holds),
 			 "shards", shards_json(server), "stages_ns", stages, "resources", resources_json(server), "pools",

@@ -1,8 +1,11 @@
-/* The data path: a message comes in, its header is checked, and it goes back from the buffer it came
- * in; another buffer takes its place in the shared receive queue at once.
+/* The data path: a message comes in and its header is checked. What is to be echoed goes back from the buffer it
+ * came in, and so does the credit for one-way messages; another buffer takes its place in the shared receive
+ * queue at the batch's end.
  *
  * Nothing is allocated, registered or copied. Owning thread: the shard's.
  */
+#include <errno.h>
+
 #include "common/clock.h"
 #include "common/hist.h"
 #include "common/log.h"
@@ -67,37 +70,124 @@ static bool keeps_to_credits(struct conn *c)
 	return ++c->batch_messages <= c->credits && c->rc.waiting_n <= c->credits;
 }
 
-static void on_message(struct conn *c, uint32_t buf, uint32_t bytes)
+/* The peer broke a rule. */
+static void drop(struct conn *c, uint32_t buf, int code)
+{
+	ep_recycle(c->shard->ep, buf);
+	conn_fail(c, FAIL_PROTOCOL, code);
+}
+
+/* Sends back what stands in the receive buffer; another one takes its place. */
+static void answer(struct conn *c, uint32_t buf, uint32_t bytes)
 {
 	struct shard *s = c->shard;
-	struct msg_header h;
-	uint8_t *data = ep_buf(s->ep, buf);
 
-	/* Receive buffers are rounded up, so the device lets through a little more than was granted. */
-	if (msg_decode(data, bytes, &h) || h.type != MSG_ECHO || bytes > s->cfg->message_bytes) {
+	if (c->tags && msg_tag_write(c->tags, ep_buf(s->ep, buf), bytes)) {
 		ep_recycle(s->ep, buf);
-		conn_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
-		return;
-	}
-	if (!keeps_to_credits(c)) {
-		ep_recycle(s->ep, buf);
-		conn_fail(c, FAIL_PROTOCOL, PROTO_CREDITS);
-		return;
-	}
-	counter_add(&s->stats.messages_in, 1);
-	counter_add(&s->stats.bytes_in, bytes);
-	c->heard = true;
-	h.type = MSG_REPLY;
-	h.credits = 1;
-	msg_encode(&h, data);
-	if (rc_send(&c->rc, buf, bytes)) {
-		replace_receive(s);
-		conn_fail(c, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
+		conn_fail(c, FAIL_ERRNO, EIO);
 		return;
 	}
 	counter_add(&s->stats.messages_out, 1);
 	counter_add(&s->stats.bytes_out, bytes);
+	if (rc_send(&c->rc, buf, bytes))
+		conn_fail(c, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
 	replace_receive(s);
+}
+
+static void on_echo(struct conn *c, uint32_t buf, struct msg_header *h)
+{
+	h->type = MSG_REPLY;
+	h->credits = 1;
+	msg_encode(h, ep_buf(c->shard->ep, buf));
+	answer(c, buf, h->length);
+}
+
+/* One-way: its credit goes back with those of the others when the client asks for it. */
+static void on_one_way(struct conn *c, uint32_t buf, const struct msg_header *h)
+{
+	uint8_t flags = c->tags ? MSG_FLAG_TAG : 0;
+	struct msg_header credit = { .type = MSG_CREDIT, .flags = flags, .sequence = h->sequence,
+				     .length = MSG_HEADER_BYTES + msg_trailer_bytes(flags) };
+
+	if (++c->owed > c->credits) {
+		drop(c, buf, PROTO_CREDITS);
+		return;
+	}
+	if (!(h->flags & MSG_FLAG_ACK)) {
+		ep_recycle(c->shard->ep, buf);
+		return;
+	}
+	credit.credits = (uint16_t)c->owed;
+	c->owed = 0;
+	msg_encode(&credit, ep_buf(c->shard->ep, buf));
+	answer(c, buf, credit.length);
+}
+
+/* A ping has no header: bytes and immediate data go back as they came. */
+static void on_ping(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
+{
+	struct shard *s = c->shard;
+
+	counter_add(&s->stats.messages_out, 1);
+	counter_add(&s->stats.bytes_out, wc->byte_len);
+	if (rc_send_imm(&c->rc, buf, wc->byte_len, wc->imm_data))
+		conn_fail(c, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
+	replace_receive(s);
+}
+
+static void check_sum(struct conn *c, const uint8_t *data, const struct msg_header *h)
+{
+	uint32_t seed, bytes = h->length - (h->flags & MSG_FLAG_TAG ? MSG_TAG_BYTES : 0);
+
+	if (!(h->flags & MSG_FLAG_SUM))
+		return;
+	seed = msg_sum_seed(c->session, sizeof(c->session));
+	counter_add(&c->shard->stats.messages_summed, 1);
+	if (!msg_is_intact(seed, data, bytes))
+		counter_add(&c->shard->stats.messages_corrupt, 1);
+}
+
+/* All messages of a connection have one, or none has. A ping has no place for it. */
+static bool tag_is_right(struct conn *c, const uint8_t *data, const struct msg_header *h)
+{
+	bool tagged = h && (h->flags & MSG_FLAG_TAG);
+
+	return tagged == (c->tags != NULL) && (!tagged || msg_tag_check(c->tags, data, h->length));
+}
+
+static void on_message(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
+{
+	struct shard *s = c->shard;
+	struct msg_header h;
+	const uint8_t *data = ep_buf(s->ep, buf);
+	bool ping = wc->wc_flags & IBV_WC_WITH_IMM;
+
+	/* Receive buffers are rounded up, so the device lets through a little more than was granted. */
+	if (wc->byte_len > s->cfg->message_bytes ||
+	    (!ping && (msg_decode(data, wc->byte_len, &h) || (h.type != MSG_ECHO && h.type != MSG_DATA)))) {
+		drop(c, buf, PROTO_BAD_MESSAGE);
+		return;
+	}
+	if (!tag_is_right(c, data, ping ? NULL : &h)) {
+		drop(c, buf, PROTO_BAD_TAG);
+		return;
+	}
+	if (!keeps_to_credits(c)) {
+		drop(c, buf, PROTO_CREDITS);
+		return;
+	}
+	counter_add(&s->stats.messages_in, 1);
+	counter_add(&s->stats.bytes_in, wc->byte_len);
+	c->heard = true;
+	if (ping) {
+		on_ping(c, buf, wc);
+		return;
+	}
+	check_sum(c, data, &h);
+	if (h.type == MSG_ECHO)
+		on_echo(c, buf, &h);
+	else
+		on_one_way(c, buf, &h);
 }
 
 static void on_receive(struct shard *s, const struct ibv_wc *wc, uint32_t buf)
@@ -116,13 +206,12 @@ static void on_receive(struct shard *s, const struct ibv_wc *wc, uint32_t buf)
 	}
 	if (wc->opcode != IBV_WC_RECV) {
 		/* A write with immediate data takes a receive buffer and leaves what was in it before. */
-		ep_recycle(s->ep, buf);
-		conn_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+		drop(c, buf, PROTO_BAD_MESSAGE);
 		return;
 	}
 	/* A message may overtake the ESTABLISHED event. */
 	echo_set_live(c);
-	on_message(c, buf, wc->byte_len);
+	on_message(c, buf, wc);
 }
 
 static void on_sent(struct shard *s, const struct ibv_wc *wc, const struct wr *w)
@@ -130,13 +219,9 @@ static void on_sent(struct shard *s, const struct ibv_wc *wc, const struct wr *w
 	uint32_t owner = qp_pool_owner(s->qps, w->qp_slot, w->generation);
 	struct conn *c;
 
-	if (owner == QP_POOL_NONE) {
-		/* From an earlier life of the slot; only its buffer matters. */
-		if (w->buf != EP_NO_BUF)
-			ep_buf_put(s->ep, w->buf);
-		make_up_deficit(s);
+	/* Else from an earlier life of the slot, whose end freed its buffers. */
+	if (owner == QP_POOL_NONE)
 		return;
-	}
 	c = &s->conns[owner];
 	if (w->type == WR_PROBE && wc->status == IBV_WC_SUCCESS)
 		c->heard = true;

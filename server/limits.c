@@ -19,7 +19,6 @@
 /* Descriptors beside those of handshakes: loops, channels, log, device. */
 #define FDS_BASE 64
 #define FDS_PER_SHARD 16
-#define INLINE_MAX 220
 #define SPARES_MAX 4096
 /* Room for queue pairs in quarantine, at least: clients that come and go, 400 a second in a shard. */
 #define QPS_RESTING 2048u
@@ -45,10 +44,18 @@ static int too_low(char *err, size_t size, const struct server_config *c, const 
 	return -ENOSPC;
 }
 
+/* Entries of a completion queue. */
+static uint64_t cq_depth(const struct server_config *c, const struct dev *dev)
+{
+	uint64_t most = (uint64_t)dev->attr.max_cqe;
+
+	return c->tuning.cq_depth ? MIN(c->tuning.cq_depth, most) : most;
+}
+
 static int check_device(const struct server_config *c, const struct dev *dev, char *err, size_t size)
 {
 	uint64_t qps = (uint64_t)c->shard_clients * c->threads;
-	uint64_t max_qp = (uint64_t)dev->attr.max_qp, max_cqe = (uint64_t)dev->attr.max_cqe;
+	uint64_t max_qp = (uint64_t)dev->attr.max_qp, max_cqe = cq_depth(c, dev);
 	uint64_t qps_per_cq = max_cqe / c->sq_depth;
 	uint64_t cqs = c->threads * (1 + (qps_per_cq ? (c->shard_qps + qps_per_cq - 1) / qps_per_cq : 0));
 
@@ -56,8 +63,9 @@ static int check_device(const struct server_config *c, const struct dev *dev, ch
 		return too_low(err, size, c, "the device's max_qp", max_qp, qps,
 			       "lower --max-clients or use another device");
 	if (c->recv_depth < c->shard_clients)
-		return too_low(err, size, c, "the receive depth of a shard (device's max_srq_wr and max_cqe)",
-			       c->recv_depth, c->shard_clients, "raise --threads or lower --max-clients");
+		return too_low(err, size, c, "the receive depth of a shard (device's max_srq_wr and max_cqe, --srq-depth, "
+			       "--cq-depth)", c->recv_depth, c->shard_clients,
+			       "raise --threads or lower --max-clients");
 	if (cqs > (uint64_t)dev->attr.max_cq)
 		return too_low(err, size, c, "the device's max_cq", (unsigned)dev->attr.max_cq, cqs,
 			       "lower --max-clients or --credits");
@@ -89,17 +97,20 @@ static int check_process(const struct server_config *c, char *err, size_t size)
 
 int limits_derive(struct server_config *c, const struct dev *dev, char *err, size_t err_size)
 {
-	uint64_t max_depth = MIN((uint64_t)dev->attr.max_srq_wr, (uint64_t)dev->attr.max_cqe) - EP_BATCH;
+	uint64_t max_depth = MIN((uint64_t)dev->attr.max_srq_wr, cq_depth(c, dev)) - EP_BATCH;
 	uint64_t wanted, qps;
 	int ret;
 
 	c->shard_clients = clients_of_shard(c);
 	c->shard_conns = c->shard_clients + (uint32_t)c->max_handshakes + SHARD_CONTROLS_MAX;
 	wanted = (uint64_t)c->shard_clients * c->credits;
+	if (c->tuning.srq_depth)
+		wanted = MIN(wanted, c->tuning.srq_depth);
 	c->recv_depth = (uint32_t)MIN(wanted, max_depth);
 	c->spare_bufs = MIN(c->recv_depth, SPARES_MAX) + 64;
 	c->sq_depth = rc_sq_depth((uint32_t)c->credits);
-	c->inline_bytes = (uint32_t)MIN(c->message_bytes, INLINE_MAX);
+	c->inline_bytes = (uint32_t)MIN(c->message_bytes, c->tuning.inline_bytes);
+	c->path_mtu = tuning_mtu(&c->tuning);
 	qps = MIN((uint64_t)c->shard_clients + MAX(c->shard_clients, QPS_RESTING) + QPS_SPARE,
 		  (uint64_t)dev->attr.max_qp / c->threads);
 	c->shard_qps = (uint32_t)MIN(MIN(qps, WR_SLOT_MAX), (uint64_t)UINT32_MAX);

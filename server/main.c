@@ -127,11 +127,9 @@ static int start(struct server *server, char *err, size_t err_size)
 	if (ret)
 		return ret;
 	for (uint32_t i = 0; i < n; i++) {
-		ret = shard_start(server->shards[i]);
-		if (ret) {
-			snprintf(err, err_size, "cannot start a thread: %s", strerror(-ret));
+		ret = shard_start(server->shards[i], err, err_size);
+		if (ret)
 			return ret;
-		}
 	}
 	return 0;
 }

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "common/clock.h"
 #include "common/cm.h"
@@ -11,6 +12,8 @@
 #include "common/region.h"
 #include "server/session.h"
 #include "server/shard.h"
+
+#define READS_MAX 16
 
 static void reject(struct shard *s, struct rdma_cm_id *id, enum refuse_code code)
 {
@@ -69,7 +72,7 @@ static int accept_request(struct conn *c, uint32_t client_qpn)
 	if (ret)
 		return ret;
 	pdata_encode_proof(PDATA_REPLY, &proof, data);
-	param.responder_resources = c->region != REGION_NONE ? 1 : 0;
+	param.responder_resources = c->reads;
 	return cm_accept(c->rc.id, &param);
 }
 
@@ -80,7 +83,8 @@ static int set_up(struct conn *c, const struct cm_event *e, const struct cm_path
 	bool has_region = c->region != REGION_NONE;
 	struct cm_qp_param qp = { .rq_psn = c->client_psn, .sq_psn = c->server_psn,
 				  .remote_write = has_region, .remote_read = has_region,
-				  .reads = has_region ? 1 : 0, .verify = s->cfg->verify };
+				  .remote_atomic = has_region && dev_has_atomics(&s->dev),
+				  .reads = c->reads, .path_mtu = s->cfg->path_mtu, .verify = s->cfg->verify };
 	uint64_t t0 = clock_now_ns();
 	int ret = rc_take_qp(&c->rc, c->index);
 
@@ -115,6 +119,14 @@ static void reject_ours(struct conn *c, struct rdma_cm_id *id, int ret)
 	if (ret != -EAGAIN)
 		log_warn("cannot accept a client: %s", strerror(-ret));
 	conn_fail(c, ret == -EBADMSG ? FAIL_PROTOCOL : FAIL_ERRNO, ret == -EBADMSG ? PROTO_PSN_MISMATCH : -ret);
+}
+
+/* READs and atomics a client may have outstanding: what it asks for, as far as the device goes. */
+static uint8_t reads_for(const struct conn *c, uint8_t asked)
+{
+	int most = MIN(c->shard->dev.attr.max_qp_rd_atom, READS_MAX);
+
+	return c->region == REGION_NONE ? 0 : (uint8_t)MIN((int)asked, most);
 }
 
 static void on_connect_request(struct shard *s, const struct cm_event *e)
@@ -154,6 +166,7 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 		conn_close(c, CLOSE_REFUSED);
 		return;
 	}
+	c->reads = reads_for(c, e->reads);
 	c->rc.id = e->id;
 	cm_id_set_context(e->id, c);
 	ret = set_up(c, e, &path);

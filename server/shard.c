@@ -30,7 +30,9 @@
 #define RDMA_BACKLOG 1024	/* the kernel's default cap, net.rdma_ucm.max_backlog */
 #define QP_BUDGET 32		/* queue pairs made or recycled in one go: about 10 ms emulated */
 #define QP_RESERVE 256u
+#define REGION_BUDGET_BYTES (8u << 20)	/* of regions cleared in one go: a few ms */
 #define HOUSEKEEPING_NS (20 * NS_PER_MS)
+#define PUBLISH_S 0.01
 #define QUARANTINE_NS (5 * NS_PER_S)	/* TIMEWAIT is about 4 s */
 
 static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents);
@@ -148,13 +150,28 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 {
 	struct shard *s = w->data;
 
-	(void)loop;
 	(void)revents;
 	while (s->lists[CONN_ST_DEAD].first)
 		conn_set_state(s->lists[CONN_ST_DEAD].first, CONN_ST_FREE);
 	shard_resume_accepting(s);
-	schedule_housekeeping(s);
-	shard_publish(s);
+	/* The rest can wait a little, and is done once for many turns. */
+	if (s->publish_due) {
+		s->publish_due = false;
+		schedule_housekeeping(s);
+		shard_publish(s);
+	} else if (!ev_is_active(&s->publish_timer)) {
+		ev_timer_set(&s->publish_timer, PUBLISH_S, 0.);
+		ev_timer_start(loop, &s->publish_timer);
+	}
+}
+
+static void on_publish(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct shard *s = w->data;
+
+	(void)loop;
+	(void)revents;
+	s->publish_due = true;	/* at the turn's end */
 }
 
 /* Sets the timer to when the pool, the drain or accepting wants something, so that an idle shard sleeps. */
@@ -163,7 +180,7 @@ static void schedule_housekeeping(struct shard *s)
 	uint64_t now = clock_now_ns(), idle_ns, due_ns;
 
 	qp_pool_expect(s->qps, session_count(s->sessions));
-	idle_ns = s->drain_deadline_ns ? 0 : qp_pool_idle_ns(s->qps, now);
+	idle_ns = s->drain_deadline_ns || s->regions_to_clear ? 0 : qp_pool_idle_ns(s->qps, now);
 	/* The turn after the timer accepts again. */
 	if (s->accept_not_before_ns && has_room(s))
 		idle_ns = MIN(idle_ns, s->accept_not_before_ns > now ? s->accept_not_before_ns - now : 0);
@@ -185,6 +202,7 @@ static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)loop;
 	(void)revents;
 	qp_pool_maintain(s->qps, clock_now_ns(), QP_BUDGET);
+	s->regions_to_clear = !region_pool_clear(s->regions, REGION_BUDGET_BYTES);
 	if (s->drain_deadline_ns && (clock_now_ns() >= s->drain_deadline_ns ||
 				     s->lists[CONN_ST_FREE].n == s->cfg->shard_conns))
 		pump_break(&s->pump);
@@ -229,6 +247,8 @@ static void start_watchers(struct shard *s)
 	ev_timer_init(&s->housekeeping, on_housekeeping, 0., 0.);
 	s->housekeeping.data = s;
 	probe_start(s);
+	ev_timer_init(&s->publish_timer, on_publish, 0., 0.);
+	s->publish_timer.data = s;
 	ev_prepare_init(&s->turn_end, on_turn_end);
 	s->turn_end.data = s;
 	ev_prepare_start(s->loop, &s->turn_end);
@@ -330,7 +350,9 @@ static int make_verbs(struct shard *s, char *err, size_t err_size)
 	struct ep_config ep = { .dev = &s->dev, .max_qps = cfg->shard_qps, .sq_depth = cfg->sq_depth,
 				.inline_bytes = cfg->inline_bytes, .recv_depth = cfg->recv_depth,
 				.spare_bufs = cfg->spare_bufs, .buf_bytes = (uint32_t)cfg->message_bytes,
-				.spin = cfg->poll == POLL_BUSY };
+				.post_list = (uint32_t)cfg->tuning.post_list,
+				.signal_every = (uint32_t)cfg->tuning.signal_every,
+				.cq_depth = (uint32_t)cfg->tuning.cq_depth, .spin = cfg->poll == POLL_BUSY };
 	struct qp_pool_config qp = { .max = cfg->shard_qps,
 				     .reserve = cfg->shard_clients < QP_RESERVE ? cfg->shard_clients : QP_RESERVE,
 				     .quarantine_ns = QUARANTINE_NS, .on_rested = on_rested, .arg = s };
@@ -433,15 +455,15 @@ err_free:
 	return ret;
 }
 
-int shard_start(struct shard *s)
+int shard_start(struct shard *s, char *err, size_t err_size)
 {
 	int ret;
 
 	start_watchers(s);
 	shard_publish(s);
-	ret = pthread_create(&s->thread, NULL, run, s);
+	ret = tuning_start_thread(&s->cfg->tuning, s->index, &s->thread, run, s, err, err_size);
 	s->running = ret == 0;
-	return -ret;
+	return ret;
 }
 
 void shard_wake(struct shard *s)

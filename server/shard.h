@@ -61,7 +61,8 @@ struct shard {
 	struct pump pump;
 	ev_io listen_io;
 	ev_async wake;			/* told to drain */
-	ev_timer housekeeping, probe;
+	ev_timer housekeeping, probe, publish_timer;
+	bool publish_due;
 	uint64_t housekeeping_due_ns;
 	ev_prepare turn_end;
 	int listen_fd;
@@ -74,6 +75,7 @@ struct shard {
 	struct ep *ep;
 	struct qp_pool *qps;
 	struct region_pool *regions;
+	bool regions_to_clear;
 	struct cm_channel *cm;
 	struct rdma_cm_id *listener;
 	struct addr rdma_addr;
@@ -96,8 +98,8 @@ struct shard {
  * the TLS port if the system chooses. 0 or -errno, with a line in `err`. */
 int shard_new(struct server *server, uint32_t index, struct shard **out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
-/* Starts the thread. 0 or -errno. */
-int shard_start(struct shard *s) __attribute__((warn_unused_result));
+/* Starts the thread. 0 or -errno, with a line in `err`. */
+int shard_start(struct shard *s, char *err, size_t err_size) __attribute__((warn_unused_result));
 /* Any thread: tells the shard to drain and stop. */
 void shard_wake(struct shard *s);
 /* Waits for the thread's end and returns its status. */

@@ -39,6 +39,7 @@ struct stats {
 	counter refused[STATS_REFUSE_MAX];	/* by enum refuse_code: REFUSE frames and REJ */
 	counter closed[CLOSE_N];
 	counter messages_in, messages_out, bytes_in, bytes_out, tls_bytes_in, tls_bytes_out;
+	counter messages_summed, messages_corrupt;	/* with a checksum; and those it did not fit */
 	counter probes, psn_verified, psn_conflicts, rnr_holds;
 	/* gauges, published once per turn of the loop */
 	counter handshakes, sessions, connected, connected_peak, closing, controls;

@@ -5,11 +5,13 @@ LOADGEN_FAIL := $(patsubst %,common/%,addr fail fail_table frame)
 # worker.o is left out where the test plays the workers.
 LOADGEN_STEP := $(LOADGEN_FAIL) common/hist common/latency_json loadgen/step loadgen/step_json
 
-UNIT_test_loadgen_config := $(COMMON:%=common/%) $(LOADGEN_FAKES) loadgen/config
+UNIT_test_loadgen_config := $(COMMON:%=common/%) $(CLIENT:%=client/%) $(LOADGEN_FAKES) \
+	$(filter-out loadgen/main,$(LOADGEN:%=loadgen/%))
 UNIT_test_loadgen_environment := loadgen/environment
 UNIT_test_loadgen_memory := $(LOADGEN_STEP) loadgen/memory
 UNIT_test_loadgen_pace := $(LOADGEN_FAIL) loadgen/pace
 UNIT_test_loadgen_payload := loadgen/payload
+UNIT_test_loadgen_schedule := loadgen/schedule
 UNIT_test_loadgen_results := common/hist common/hist_io common/log common/paths loadgen/results
 UNIT_test_loadgen_server_proc := common/addr loadgen/server_proc
 UNIT_test_loadgen_step := $(LOADGEN_STEP)

@@ -7,9 +7,10 @@ UNIT_CLIENT := $(UNIT_COMMON) $(CLIENT:%=client/%) $(patsubst %,tests/unit/helpe
 UNIT_SERVER := $(UNIT_COMMON) $(filter-out server/main,$(SERVER:%=server/%)) \
 	$(patsubst %,tests/unit/helpers/%,certs server_peer server_rig)
 UNIT_VERBS := common/addr common/cm common/ep common/log common/qp_pool common/rc common/region \
-	tests/unit/helpers/verbs_rig $(UNIT_FAKES)
+	common/dev tests/unit/helpers/verbs_rig $(UNIT_FAKES)
 
 UNIT_test_addr := common/addr
+UNIT_test_arena := $(UNIT_VERBS) common/arena
 UNIT_test_auth := common/addr common/auth
 UNIT_test_cm := $(UNIT_VERBS)
 UNIT_test_cm_path := $(UNIT_VERBS)
@@ -26,9 +27,10 @@ UNIT_test_frame := common/addr common/frame
 UNIT_test_hist := common/hist
 UNIT_test_hist_io := common/hist common/hist_io
 UNIT_test_latency_json := common/hist common/latency_json
-UNIT_test_limits := server/limits
+UNIT_test_limits := server/limits common/tuning
 UNIT_test_log := common/log
 UNIT_test_msg := common/msg
+UNIT_test_msg_tag := common/msg_tag
 UNIT_test_opts := common/opts
 UNIT_test_psn := common/psn
 UNIT_test_pump := $(UNIT_VERBS) common/pump
@@ -50,6 +52,7 @@ UNIT_test_ticket_keys := common/ticket_keys
 UNIT_test_tls := common/tls common/tls_socket common/ticket_keys common/fail common/frame common/addr \
 	tests/unit/helpers/certs
 UNIT_test_tls_socket := common/tls_socket
+UNIT_test_tuning := common/tuning
 
 # The shard's loop is driven by the test, not by a thread.
 UNIT_DRIVEN := -Wl,--wrap=pthread_create,--wrap=pthread_join

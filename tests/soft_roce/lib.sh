@@ -293,11 +293,11 @@ load() { # NAME SERVER|own OPTIONS...
 }
 
 # Runs performance_test to its end, within $limit seconds. Without KVM no connection takes less than a
-# millisecond: that criterion may fail, nothing else.
+# millisecond: that criterion may fail, or be inconclusive where clients are few; nothing else.
 loads() { # NAME SERVER|own OPTIONS...
     load "$@"
     end_of "$1" "${limit:-120}"
-    if ((status > 1)); then
+    if ((status > 1 && status != 4)); then
         not_ok "run '$1' comes to its end" "exit status $status: $(<"${logs[$1]}")"
         return
     fi

@@ -37,7 +37,7 @@ static void on_wc(void *arg, const struct ibv_wc *wc)
 	(void)!rc_on_send_wc(&l->rc, wc, &w);
 	if (wc->status != IBV_WC_SUCCESS && w.type != WR_BEACON && l->wc_status == IBV_WC_SUCCESS)
 		l->wc_status = wc->status;
-	if (w.type == WR_ONE_SIDED)
+	if (w.type == WR_RMA)
 		l->one_sided_done = true;
 	else if (w.type == WR_SEND)
 		l->sends_done += w.covers;
@@ -64,7 +64,7 @@ int link_new(struct rogue *r, struct link *l)
 		fprintf(stderr, "rogue: cannot make an endpoint: %s\n", strerror(-ret));
 		link_free(l);
 	} else {
-		rc_init(&l->rc, l->ep, l->pool);
+		rc_init(&l->rc, l->ep, l->pool, NULL);
 	}
 	return ret;
 }
@@ -262,13 +262,16 @@ int link_one_sided(struct link *l, enum ibv_wr_opcode opcode, void *data, uint32
 		   uint32_t rkey)
 {
 	uint32_t buf = ep_buf_get(l->ep);
+	struct rc_rma op = { .opcode = opcode, .lkey = ep_lkey(l->ep), .bytes = bytes, .remote_addr = addr,
+			     .rkey = rkey, .operand = 1, .signal = true };
 	int status = LINK_NO_WC;
 
 	if (buf == EP_NO_BUF)
 		return LINK_NO_WC;
+	op.local = ep_buf(l->ep, buf);
 	memcpy(ep_buf(l->ep, buf), data, bytes);
 	l->one_sided_done = false;
-	if (!rc_one_sided(&l->rc, opcode, buf, bytes, addr, rkey) && link_wait(l, request_is_done))
+	if (!rc_rma(&l->rc, &op, 1) && link_wait(l, request_is_done))
 		status = l->wc_status;
 	if (opcode == IBV_WR_RDMA_READ)
 		memcpy(data, ep_buf(l->ep, buf), bytes);

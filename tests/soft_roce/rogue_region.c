@@ -54,6 +54,9 @@ static const struct aim aims[] = {
 	[6] = { IBV_WR_RDMA_READ, false, 0, 16, 1 },
 	[7] = { IBV_WR_RDMA_READ, false, 0, 16, 0x100 },
 	[8] = { IBV_WR_RDMA_READ, false, 0, 8192, 0 },
+	[9] = { IBV_WR_ATOMIC_FETCH_AND_ADD, true, -8, 8, 0 },
+	[10] = { IBV_WR_ATOMIC_FETCH_AND_ADD, true, 0, 8, 0 },
+	[11] = { IBV_WR_ATOMIC_FETCH_AND_ADD, false, 4, 8, 0 },
 };
 
 static int own(struct rogue *r, const struct mode *m)
@@ -68,38 +71,6 @@ static int own(struct rogue *r, const struct mode *m)
 		return ROGUE_NO_ANSWER;
 	addr = l.grant.region_addr + (a->from_end ? l.grant.region_bytes : 0) + (uint64_t)(int64_t)a->offset;
 	status = link_one_sided(&l, a->opcode, data, a->bytes, addr, l.grant.region_rkey + a->key_change);
-	link_free(&l);
-	return say(status);
-}
-
-static bool request_is_done(const struct link *l)
-{
-	return l->one_sided_done;
-}
-
-/* An atomic, which no region allows. */
-static int atomic(struct rogue *r, const struct mode *m)
-{
-	struct wr w = { .type = WR_ONE_SIDED, .buf = EP_NO_BUF };
-	struct ibv_sge sge = { .length = 8 };
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
-				  .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD }, *bad;
-	struct link l;
-	int status = LINK_NO_WC;
-
-	(void)m;
-	if (!open_region(r, &l))
-		return ROGUE_NO_ANSWER;
-	w.qp_slot = l.rc.slot;
-	w.generation = l.rc.generation;
-	wr.wr_id = wr_pack(&w);
-	wr.wr.atomic.remote_addr = l.grant.region_addr;
-	wr.wr.atomic.rkey = l.grant.region_rkey;
-	wr.wr.atomic.compare_add = 1;
-	sge.addr = (uintptr_t)ep_buf(l.ep, ep_buf_get(l.ep));
-	sge.lkey = ep_lkey(l.ep);
-	if (!ibv_post_send(l.rc.qp, &wr, &bad) && link_wait(&l, request_is_done))
-		status = l.wc_status;
 	link_free(&l);
 	return say(status);
 }
@@ -125,8 +96,8 @@ static int intrude(struct rogue *r, const struct mode *m)
 		return no_answer("no second connection");
 	if (link_one_sided(&owner, IBV_WR_RDMA_WRITE, mine, sizeof(mine), g->region_addr,
 			   g->region_rkey) == IBV_WC_SUCCESS) {
-		status = link_one_sided(&intruder, opcode, theirs, sizeof(theirs), g->region_addr,
-					g->region_rkey);
+		status = link_one_sided(&intruder, opcode, theirs, opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 :
+					sizeof(theirs), g->region_addr, g->region_rkey);
 		memset(mine, 0, sizeof(mine));
 		intact = link_one_sided(&owner, IBV_WR_RDMA_READ, mine, sizeof(mine), g->region_addr,
 					g->region_rkey) == IBV_WC_SUCCESS;
@@ -202,9 +173,12 @@ const struct mode region_modes[] = {
 	{ "region-key-plus-1", .run = own, .variant = 6 },
 	{ "region-key-of-next", .run = own, .variant = 7 },
 	{ "region-read-too-much", .run = own, .variant = 8 },
-	{ "region-atomic", .run = atomic },
+	{ "region-atomic", .run = own, .variant = 9 },
+	{ "region-atomic-at-end", .run = own, .variant = 10 },
+	{ "region-atomic-unaligned", .run = own, .variant = 11 },
 	{ "region-read-other", .run = intrude, .variant = IBV_WR_RDMA_READ },
 	{ "region-write-other", .run = intrude, .variant = IBV_WR_RDMA_WRITE },
+	{ "region-atomic-other", .run = intrude, .variant = IBV_WR_ATOMIC_FETCH_AND_ADD },
 	{ "region-read-without", .run = intrude, .variant = IBV_WR_RDMA_READ | 0x100 },
 	{ "region-write-without", .run = intrude, .variant = IBV_WR_RDMA_WRITE | 0x100 },
 	{ "region-left", .run = left },

@@ -76,7 +76,7 @@ hello-message-1m1       refused: bad_request: HELLO message size: must be 16 to 
 hello-message-1m        refused: unsupported: the message size is above this server's --message-size
 hello-depth-0           refused: bad_request: HELLO queue depth: must be 1 to 1024
 hello-depth-1025        refused: bad_request: HELLO queue depth: must be 1 to 1024
-hello-features          refused: bad_request: HELLO features: only bits 0 and 1 are known
+hello-features          refused: bad_request: HELLO features: only bits 0 to 2 are known
 hello-psn               refused: bad_request: HELLO psn: must be below 2\^24
 hello-reserved          refused: bad_request: HELLO reserved: must be 0
 hello-truncated         (closed|tls: tlsv1 alert decode error)
@@ -185,9 +185,12 @@ region-read-at-end      wc: remote_access
 region-key-plus-1       wc: remote_access
 region-key-of-next      wc: remote_access
 region-read-too-much    wc: remote_access
-region-atomic           wc: remote_(access|invalid_request)
+region-atomic           wc: success
+region-atomic-at-end    wc: remote_access
+region-atomic-unaligned (wc: remote_(access|invalid_request)|no answer: no completion)
 region-read-other       wc: remote_access, the owner's data is safe
 region-write-other      wc: remote_access, the owner's data is safe
+region-atomic-other     wc: remote_access, the owner's data is safe
 region-read-without     wc: remote_(access|invalid_request), the owner's data is safe
 region-write-without    wc: remote_(access|invalid_request), the owner's data is safe
 region-left             wc: remote_access

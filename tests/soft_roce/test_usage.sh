@@ -39,10 +39,22 @@ wrong '--clients and --steps|--steps.*--clients' performance_test --steps 10 --c
 wrong '(--tls-port|--server)' performance_test --tls-port 99
 wrong '--duration: ' performance_test --duration -3
 wrong "--name: 'a/b' is not allowed" performance_test --name a/b
-wrong '--workload: x is not allowed; allowed: echo, connect or idle' performance_test --workload x
+wrong '--workload: x is not allowed; allowed: echo, pingpong, small, .*connect or idle' performance_test --workload x
 wrong '--active: 0 is not allowed; allowed: 1 to 100000' performance_test --active 0
-wrong '--active: goes with --workload echo' performance_test --active 5 --workload idle
-wrong '--active: goes with --workload echo' performance_test --active 5 --workload connect
+wrong '--active: does not go with this --workload' performance_test --active 5 --workload idle
+wrong '--active: does not go with this --workload' performance_test --active 5 --workload connect
+wrong '--message-size: 15 is not allowed with --workload echo; allowed: 16 to 1048576' performance_test --message-size 64,15
+wrong "--mix: '1:2' is not allowed" performance_test --workload mixed --mix 1:2
+wrong '--mix: goes with --workload mixed' performance_test --mix 1:2:3
+wrong '--rate and --rate-per-client: give one of them' performance_test --rate 1 --rate-per-client 1
+wrong "--inline: 'on' is not allowed; allowed: auto, off" performance_test --inline on
+wrong "--cpu-list: '1-' is not allowed" rdma_server --cpu-list 1-
+wrong "--compare: 'inline' is not allowed" performance_test --compare inline
+wrong '--compare: clients cannot be compared' performance_test --compare clients=1,2
+wrong "--compare: --inline: 'x' is not allowed" performance_test --compare inline=off,x
+wrong '--compare and --inline: give one of them' performance_test --compare inline=off,auto --inline off
+wrong '--compare: does not go with --json' performance_test --compare inline=off,auto --json -
+wrong '--trace-max: goes with --trace' performance_test --trace-max 5
 wrong '--cycles: goes with --churn' performance_test --cycles 10
 wrong '--cycles: goes with --churn' performance_test --cycles 10 --churn 0
 wrong '--cycles: 0 is not allowed; allowed: 1 to 1000000000' performance_test --churn 5 --cycles 0

@@ -209,7 +209,7 @@ static void send_one(struct client_conn *c, uint32_t bytes, uint64_t sequence)
 	uint32_t buf = ep_buf_get(cli.ctx->ep);
 
 	assert_int_not_equal(buf, EP_NO_BUF);
-	client_send(c, buf, bytes, sequence);
+	client_rig_send(c, buf, bytes, sequence);
 }
 
 static void close__inside_on_message__later_messages_not_told(void **state)
@@ -240,7 +240,7 @@ static void close__inside_on_one_sided__over(void **state)
 	cli.on_one_sided = close_it;
 	c = client_at(CLIENT_ST_LIVE);
 	buf = ep_buf_get(cli.ctx->ep);
-	assert_int_equal(client_one_sided(c, IBV_WR_RDMA_READ, buf, 8, 0), 0);
+	assert_int_equal(client_rig_rma(c, IBV_WR_RDMA_READ, buf, 8, 0), 0);
 	fake_complete_sends(c->rc.qp, 4, IBV_WC_SUCCESS);
 	client_turn();
 	assert_int_equal(cli.one_sided, 1);

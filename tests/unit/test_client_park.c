@@ -493,7 +493,7 @@ static void no_first_message__messages_later__as_always(void **state)
 	c = client_at(CLIENT_ST_LIVE);
 	buf = ep_buf_get(cli.ctx->ep);
 	assert_int_not_equal(buf, EP_NO_BUF);
-	client_send(c, buf, 64, 7);
+	client_rig_send(c, buf, 64, 7);
 	assert_true(script_reply(c, 64, 7));
 	assert_int_equal(cli.messages, 1);
 	assert_int_equal(cli.sequence, 7);

@@ -76,8 +76,8 @@ static void new__every_call_fails_in_turn__all_released_and_explained(void **sta
 		assert_non_null(strstr(err, strerror(ENOMEM)));
 		assert_int_equal(fake_objects(), 0);
 	}
-	/* PD, channel, two queues and their arming, MR, SRQ, one post. */
-	assert_int_equal(k, 10);
+	/* PD, channel, two queues and the arming of one, MR, SRQ, one post. */
+	assert_int_equal(k, 9);
 }
 
 static void new__memory_not_lockable__advice_names_the_limit(void **state)
@@ -228,12 +228,12 @@ static void buf_get__until_none__distinct_and_apart(void **state)
 static void wr__any_fields__packed_and_back(void **state)
 {
 	static const struct wr cases[] = {
-		{ WR_RECV, 0, 0, 0, 0 },
-		{ WR_BEACON, EP_NO_BUF, WR_SLOT_MAX - 1, WR_GENERATION_MASK, WR_COVERS_MAX },
-		{ WR_SEND, 0x12345, 0xabcde, 0x123, 0x7f },
-		{ WR_ONE_SIDED, 1, 2, 3, 4 },
-		{ WR_PROBE, EP_NO_BUF, 0, 0xfff, 0 },
-		{ WR_BIND, 0, WR_SLOT_MAX - 1, 0, 0 },
+		{ WR_RECV, 0, 0, 0, 0, false },
+		{ WR_BEACON, EP_NO_BUF, WR_SLOT_MAX - 1, WR_GENERATION_MASK, WR_COVERS_MAX, true },
+		{ WR_SEND, 0x12345, 0xabcde, 0x123, 0x7f, false },
+		{ WR_RMA, 1, 2, 3, 4, true },
+		{ WR_PROBE, EP_NO_BUF, 0, 0xfff, 0, false },
+		{ WR_BIND, 0, WR_SLOT_MAX - 1, 0, 0, false },
 	};
 
 	(void)state;
@@ -373,7 +373,8 @@ static void process__three_hundred_messages__receives_back_after_each_batch(void
 	/* 364 at once: by 128. */
 	assert_int_equal(fake_srq_posts(), 3);
 	deliver(qp, 300);
-	assert_int_equal(ep_process(rig.ep, 1000), 300);
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, 300);
 	assert_int_equal(fake_srq_posts(), 3 + 5);
 	assert_int_equal(fake_srq_posted(), 300 + EP_BATCH);
 	for (uint32_t i = 0; i < 300 + EP_BATCH; i++) {
@@ -538,10 +539,147 @@ static void spin__turned_off__armed_and_what_waits_is_polled(void **state)
 	deliver(qp, 1);
 	ep_set_spin(rig.ep, false);
 	assert_true(fake_cq_armed(fake_cq(0)));
-	assert_true(fake_cq_armed(fake_cq(1)));
+	/* Nobody waits for sends. */
+	assert_false(fake_cq_armed(fake_cq(1)));
 	verbs_rig_process();
 	assert_int_equal(rig.n_wcs, 2);
 	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+static void push_send(bool awaited)
+{
+	struct wr w = { .type = WR_SEND, .buf = EP_NO_BUF, .awaited = awaited };
+	struct ibv_wc wc = { .status = IBV_WC_SUCCESS };
+
+	wc.wr_id = wr_pack(&w);
+	fake_push_wc(fake_cq(1), &wc);
+}
+
+static void await__completion_to_come__armed_until_it_came(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	verbs_rig_process();
+	qp = a_qp();
+	assert_false(fake_cq_armed(fake_cq(1)));
+	ep_await(rig.ep, qp, 2);
+	assert_true(fake_cq_armed(fake_cq(1)));
+	push_send(true);
+	assert_true(readable(ep_fd(rig.ep)));
+	assert_int_equal(ep_take_events(rig.ep), 0);
+	verbs_rig_process();
+	assert_true(fake_cq_armed(fake_cq(1)));
+	push_send(true);
+	assert_int_equal(ep_take_events(rig.ep), 0);
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, 2);
+	/* Armed before the last one was polled: it stays so, and is not armed again once it fired. */
+	push_send(false);
+	assert_int_equal(ep_take_events(rig.ep), 0);
+	assert_false(fake_cq_armed(fake_cq(1)));
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, 3);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+static void await__taken_back__not_armed_again(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	verbs_rig_process();
+	qp = a_qp();
+	ep_await(rig.ep, qp, 1);
+	ep_await(rig.ep, qp, -1);
+	push_send(false);
+	assert_int_equal(ep_take_events(rig.ep), 0);
+	assert_false(fake_cq_armed(fake_cq(1)));
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, 1);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+/* They wake nobody, but come along with what does. */
+static void await__not_announced__polled_with_the_next_event(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	verbs_rig_process();
+	qp = a_qp();
+	push_send(false);
+	assert_false(readable(ep_fd(rig.ep)));
+	deliver(qp, 1);
+	assert_int_equal(ep_take_events(rig.ep), 0);
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, 2);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+static void await__both_queues_fired__both_taken_at_once(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	verbs_rig_process();
+	qp = a_qp();
+	ep_await(rig.ep, qp, 1);
+	push_send(true);
+	deliver(qp, 1);
+	assert_int_equal(ep_take_events(rig.ep), 0);
+	assert_false(readable(ep_fd(rig.ep)));
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, 2);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+/* ---- putting off ---- */
+
+static struct { struct ep_deferred d[3]; uint32_t order[8], n; bool again; } put_off;
+
+static void run(struct ep_deferred *d)
+{
+	uint32_t i = (uint32_t)(d - put_off.d);
+
+	put_off.order[put_off.n++] = i;
+	if (put_off.again && i == 1) {
+		put_off.again = false;
+		ep_defer(rig.ep, &put_off.d[0]);
+	}
+}
+
+static void defer__held__run_once_in_order_by_the_last_unhold(void **state)
+{
+	static const uint32_t expected[] = { 2, 1, 0 };
+
+	(void)state;
+	memset(&put_off, 0, sizeof(put_off));
+	for (int i = 0; i < 3; i++)
+		put_off.d[i].run = run;
+	verbs_rig_open_ep();
+	assert_false(ep_is_held(rig.ep));
+	ep_hold(rig.ep);
+	ep_hold(rig.ep);
+	ep_defer(rig.ep, &put_off.d[2]);
+	ep_defer(rig.ep, &put_off.d[1]);
+	ep_defer(rig.ep, &put_off.d[2]);
+	put_off.again = true;
+	ep_unhold(rig.ep);
+	assert_int_equal(put_off.n, 0);
+	assert_true(ep_is_held(rig.ep));
+	ep_unhold(rig.ep);
+	/* What was put off from within is run in the same round. */
+	assert_int_equal(put_off.n, 3);
+	assert_memory_equal(put_off.order, expected, sizeof(expected));
+	assert_false(ep_is_held(rig.ep));
+	ep_hold(rig.ep);
+	ep_unhold(rig.ep);
+	assert_int_equal(put_off.n, 3);
 }
 
 static void free__null__nothing(void **state)
@@ -580,6 +718,11 @@ int main(void)
 		EP_TEST(events__channel_or_arming_fails__its_errno),
 		EP_TEST(spin__on__never_armed_and_always_polled),
 		EP_TEST(spin__turned_off__armed_and_what_waits_is_polled),
+		EP_TEST(await__completion_to_come__armed_until_it_came),
+		EP_TEST(await__taken_back__not_armed_again),
+		EP_TEST(await__not_announced__polled_with_the_next_event),
+		EP_TEST(await__both_queues_fired__both_taken_at_once),
+		EP_TEST(defer__held__run_once_in_order_by_the_last_unhold),
 		EP_TEST(free__null__nothing),
 	};
 

@@ -38,6 +38,7 @@ static int set_up(void **state)
 	cfg.message_bytes = 4096;
 	cfg.credits = 16;
 	cfg.max_handshakes = 512;
+	cfg.tuning.inline_bytes = 220;
 	memset(&dev, 0, sizeof(dev));
 	dev.attr.max_qp = 1048576;
 	dev.attr.max_qp_wr = 1048576;
@@ -128,6 +129,19 @@ static void derive__message_sizes__inline_up_to_220(void **state)
 	assert_int_equal(cfg.inline_bytes, 64);
 }
 
+static void derive__depths_given__at_most_those(void **state)
+{
+	(void)state;
+	cfg.tuning.srq_depth = 9000;
+	derive();
+	assert_int_equal(cfg.recv_depth, 9000);
+	cfg.tuning.cq_depth = 5000;
+	derive();
+	assert_int_equal(cfg.recv_depth, 5000 - EP_BATCH);
+	cfg.tuning.srq_depth = 1;
+	assert_refused("receive depth of a shard", "raise --threads or lower --max-clients");
+}
+
 static void derive__huge_srq__buffers_stay_numberable(void **state)
 {
 	(void)state;
@@ -164,7 +178,7 @@ static void derive__fewer_buffers_than_clients__refused(void **state)
 {
 	(void)state;
 	dev.attr.max_srq_wr = 634 + EP_BATCH;
-	assert_refused("receive depth of a shard (device's max_srq_wr and max_cqe) is 634",
+	assert_refused("receive depth of a shard (device's max_srq_wr and max_cqe, --srq-depth, --cq-depth) is 634",
 		       "raise --threads");
 	dev.attr.max_srq_wr = 635 + EP_BATCH;
 	derive();
@@ -231,6 +245,7 @@ int main(void)
 		cmocka_unit_test_setup(
 			derive__more_messages_than_the_device_takes__depth_of_the_device, set_up),
 		cmocka_unit_test_setup(derive__message_sizes__inline_up_to_220, set_up),
+		cmocka_unit_test_setup(derive__depths_given__at_most_those, set_up),
 		cmocka_unit_test_setup(derive__huge_srq__buffers_stay_numberable, set_up),
 		cmocka_unit_test_setup(derive__few_qps_on_the_device__shared_by_the_shards, set_up),
 		cmocka_unit_test_setup(derive__too_few_qps__refused, set_up),

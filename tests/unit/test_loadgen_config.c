@@ -283,18 +283,83 @@ static void parse__at_the_ends_of_the_range__taken(void **state)
 	assert_true(c.warmup_ns == 0);
 	assert_true(c.seed == 0);
 	assert_int_equal(c.connect_rate, 1000000);
-	assert_int_equal(c.message_bytes, FRAME_MESSAGE_BYTES_MAX);
+	assert_int_equal(c.sizes.n, 1);
+	assert_int_equal(c.sizes.v[0], FRAME_MESSAGE_BYTES_MAX);
 	assert_true(c.timeout_ns == 10 * NS_PER_MS);
 	assert_true(c.step_timeout_ns == NS_PER_S);
 }
 
-static void parse__message_size__at_least_the_header(void **state)
+static void parse__message_size__in_range(void **state)
 {
 	(void)state;
-	assert_int_equal(parse("--message-size 16"), OPTS_OK);
-	assert_int_equal(c.message_bytes, FRAME_MESSAGE_BYTES_MIN);
-	assert_int_equal(parse("--message-size 15"), OPTS_ERROR);
-	assert_int_equal(parse("--message-size 1048577"), OPTS_ERROR);
+	assert_int_equal(parse("--message-size 1"), OPTS_OK);
+	assert_int_equal(parse("--message-size 2G"), OPTS_OK);
+	assert_int_equal(parse("--message-size 0"), OPTS_ERROR);
+	assert_int_equal(parse("--message-size 2147483649"), OPTS_ERROR);
+}
+
+static void check__message_sizes__each_within_the_workloads(void **state)
+{
+	(void)state;
+	assert_check_takes("--message-size 16,1M");
+	assert_int_equal(c.message_bytes, FRAME_MESSAGE_BYTES_MAX);
+	assert_check_takes("--workload pingpong --message-size 1-64");
+	assert_int_equal(c.sizes.n, 7);
+	assert_int_equal(c.message_bytes, 64);
+	assert_check_takes("--workload large --message-size 64k,2G");
+	assert_check_refuses("--message-size 15", "--message-size: 15 is not allowed with --workload echo; allowed: 16 to");
+	assert_check_refuses("--message-size 64,2M", "--message-size: 2097152 is not allowed with --workload echo");
+	assert_check_refuses("--workload atomic --message-size 16", "--message-size: 16 is not allowed");
+	assert_check_refuses("--workload write --message-size 1G --inflight 3", "--message-size and --inflight: ");
+	assert_check_refuses("--workload small --message-size 19 --verify", "--verify: ");
+}
+
+static void check__nothing_given__the_workloads_own_defaults(void **state)
+{
+	(void)state;
+	assert_check_takes("");
+	assert_int_equal(c.message_bytes, 64);
+	assert_int_equal(c.inflight, 1);
+	assert_check_takes("--workload small");
+	assert_int_equal(c.inflight, 64);
+	assert_check_takes("--workload large");
+	assert_int_equal(c.message_bytes, 1 << 20);
+	assert_int_equal(c.chunk_bytes, 1 << 20);
+	assert_check_takes("--workload large --operation send");
+	assert_int_equal(c.chunk_bytes, 64 << 10);
+	assert_check_takes("--rate 100");
+	assert_int_equal(c.inflight, 16);
+}
+
+static void check__mix__three_numbers(void **state)
+{
+	static const char *const bad[] = { "1", "1:2", "1:2:3:4", "0:0:0", "a:b:c", "1:2:-3", "1:2:3x", "10000:1:1", ":::" };
+	char text[80];
+
+	(void)state;
+	assert_check_takes("--workload mixed --mix 3:20:100");
+	assert_int_equal(c.mix.writes, 3);
+	assert_int_equal(c.mix.reads, 20);
+	assert_int_equal(c.mix.atomics, 100);
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
+		snprintf(text, sizeof(text), "--workload mixed --mix %s", bad[i]);
+		assert_check_refuses(text, "--mix: '");
+	}
+}
+
+static void check__open_loop__what_does_not_go_with_it(void **state)
+{
+	(void)state;
+	assert_check_takes("--rate-per-client 10 --arrival poisson");
+	assert_check_refuses("--rate 10 --rate-per-client 10", "--rate and --rate-per-client: ");
+	assert_check_refuses("--arrival even", "--arrival: ");
+	assert_check_refuses("--workload duplex --rate 10", "--rate: ");
+	assert_check_refuses("--workload idle --rate 10", "--rate: ");
+	assert_check_refuses("--mix 1:1:1", "--mix: goes with");
+	assert_check_refuses("--chunk 64k", "--chunk: goes with");
+	assert_check_refuses("--operation read", "--operation: goes with");
+	assert_check_refuses("--inline 5000", "--inline: '5000'");
+	assert_check_refuses("--cpu-list x", "--cpu-list: 'x'");
 }
 
 static void parse__steps__each_in_range_and_not_too_many(void **state)
@@ -347,7 +412,11 @@ int main(void)
 		cmocka_unit_test_setup(check__ca__beside_the_program_or_as_given, set_up),
 		cmocka_unit_test_setup(parse__out_of_range__the_range_named, set_up),
 		cmocka_unit_test_setup(parse__at_the_ends_of_the_range__taken, set_up),
-		cmocka_unit_test_setup(parse__message_size__at_least_the_header, set_up),
+		cmocka_unit_test_setup(parse__message_size__in_range, set_up),
+		cmocka_unit_test_setup(check__message_sizes__each_within_the_workloads, set_up),
+		cmocka_unit_test_setup(check__nothing_given__the_workloads_own_defaults, set_up),
+		cmocka_unit_test_setup(check__mix__three_numbers, set_up),
+		cmocka_unit_test_setup(check__open_loop__what_does_not_go_with_it, set_up),
 		cmocka_unit_test_setup(parse__steps__each_in_range_and_not_too_many, set_up),
 		cmocka_unit_test_setup(parse__choices__the_enums_order, set_up),
 	};

@@ -13,7 +13,7 @@ static struct payload *make(uint64_t seed, size_t max_bytes)
 {
 	struct payload *p = NULL;
 
-	assert_int_equal(payload_new(seed, max_bytes, &p), 0);
+	assert_int_equal(payload_new(seed, max_bytes, NULL, &p), 0);
 	assert_non_null(p);
 	return p;
 }
@@ -25,8 +25,8 @@ static void payload__same_seed__same_text(void **state)
 
 	(void)state;
 	for (uint64_t n = 0; n < 2 * INFLIGHT_MAX; n++) {
-		payload_fill(a, n, text, sizeof(text));
-		assert_true(payload_is(b, n, text, sizeof(text)));
+		payload_fill(a, payload_shift(0, n), text, sizeof(text));
+		assert_true(payload_is(b, payload_shift(0, n), text, sizeof(text)));
 	}
 	payload_free(a);
 	payload_free(b);
@@ -39,9 +39,9 @@ static void payload__other_seed__other_text(void **state)
 	uint8_t text[64];
 
 	(void)state;
-	payload_fill(a, 0, text, sizeof(text));
-	assert_false(payload_is(b, 0, text, sizeof(text)));
-	assert_false(payload_is(c, 0, text, sizeof(text)));
+	payload_fill(a, payload_shift(0, 0), text, sizeof(text));
+	assert_false(payload_is(b, payload_shift(0, 0), text, sizeof(text)));
+	assert_false(payload_is(c, payload_shift(0, 0), text, sizeof(text)));
 	payload_free(a);
 	payload_free(b);
 	payload_free(c);
@@ -55,10 +55,10 @@ static void payload__neighbours_in_flight__differ(void **state)
 
 	(void)state;
 	for (size_t n = 0; n < N_ELEMENTS(texts); n++)
-		payload_fill(p, n, texts[n], sizeof(texts[n]));
+		payload_fill(p, payload_shift(0, n), texts[n], sizeof(texts[n]));
 	for (size_t n = 0; n < N_ELEMENTS(texts); n++)
 		for (size_t k = n + 1; k < n + INFLIGHT_MAX && k < N_ELEMENTS(texts); k++)
-			if (payload_is(p, k, texts[n], sizeof(texts[n])))
+			if (payload_is(p, payload_shift(0, k), texts[n], sizeof(texts[n])))
 				fail_msg("messages %zu and %zu are alike", n, k);
 	payload_free(p);
 }
@@ -71,14 +71,14 @@ static void payload_is__any_byte_changed__false(void **state)
 
 	(void)state;
 	for (size_t s = 0; s < N_ELEMENTS(sizes); s++) {
-		payload_fill(p, s * 37, text, sizes[s]);
+		payload_fill(p, payload_shift(0, s * 37), text, sizes[s]);
 		for (size_t i = 0; i < sizes[s]; i++)
 			for (int bit = 0; bit < 8; bit++) {
 				text[i] ^= (uint8_t)(1 << bit);
-				assert_false(payload_is(p, s * 37, text, sizes[s]));
+				assert_false(payload_is(p, payload_shift(0, s * 37), text, sizes[s]));
 				text[i] ^= (uint8_t)(1 << bit);
 			}
-		assert_true(payload_is(p, s * 37, text, sizes[s]));
+		assert_true(payload_is(p, payload_shift(0, s * 37), text, sizes[s]));
 	}
 	payload_free(p);
 }
@@ -94,9 +94,9 @@ static void payload__every_size__filled_and_no_further(void **state)
 		assert_non_null(text);
 		for (uint64_t n = 0; n < 2 * INFLIGHT_MAX; n += 15) {
 			text[size] = 0xee;
-			payload_fill(p, n, text, size);
+			payload_fill(p, payload_shift(0, n), text, size);
 			assert_int_equal(text[size], 0xee);
-			assert_true(payload_is(p, n, text, size));
+			assert_true(payload_is(p, payload_shift(0, n), text, size));
 		}
 		free(text);
 		payload_free(p);
@@ -109,10 +109,39 @@ static void payload__message_number_beyond_32_bits__taken(void **state)
 	uint8_t text[64];
 
 	(void)state;
-	payload_fill(p, UINT64_MAX, text, sizeof(text));
-	assert_true(payload_is(p, UINT64_MAX, text, sizeof(text)));
-	assert_false(payload_is(p, UINT64_MAX - 1, text, sizeof(text)));
+	payload_fill(p, payload_shift(0, UINT64_MAX), text, sizeof(text));
+	assert_true(payload_is(p, payload_shift(0, UINT64_MAX), text, sizeof(text)));
+	assert_false(payload_is(p, payload_shift(0, UINT64_MAX - 1), text, sizeof(text)));
 	payload_free(p);
+}
+
+/* A message of one client must not pass for another's of the same number. */
+static void payload__clients__differ(void **state)
+{
+	(void)state;
+	for (uint64_t client = 1; client < 4000; client++)
+		assert_int_not_equal(payload_shift(client, 7), payload_shift(0, 7));
+}
+
+static void payload__memory_given__text_stands_there(void **state)
+{
+	size_t bytes = payload_bytes(3 << 20);
+	uint8_t *memory = malloc(bytes + 1);
+	struct payload *p, *heap = make(9, 3 << 20);
+
+	(void)state;
+	assert_non_null(memory);
+	memory[bytes] = 0xee;
+	assert_int_equal(payload_new(9, 3 << 20, memory, &p), 0);
+	assert_int_equal(memory[bytes], 0xee);
+	assert_ptr_equal(payload_text(p, 5), memory + 5);
+	assert_memory_equal(memory, payload_text(heap, 0), bytes);
+	/* What is out of place by a round number of bytes is noticed. */
+	for (size_t shift = 64; shift <= 2 << 20; shift *= 2)
+		assert_memory_not_equal(memory, memory + shift, 4096);
+	payload_free(p);
+	payload_free(heap);
+	free(memory);
 }
 
 /* Neither constant nor a short period: all 256 values, each about as often. */
@@ -123,7 +152,7 @@ static void payload__text__looks_random(void **state)
 	uint8_t text[BYTES_MAX];
 
 	(void)state;
-	payload_fill(p, 0, text, sizeof(text));
+	payload_fill(p, payload_shift(0, 0), text, sizeof(text));
 	for (size_t i = 0; i < sizeof(text); i++)
 		counts[text[i]]++;
 	for (size_t i = 0; i < 256; i++)
@@ -140,6 +169,8 @@ int main(void)
 		cmocka_unit_test(payload_is__any_byte_changed__false),
 		cmocka_unit_test(payload__every_size__filled_and_no_further),
 		cmocka_unit_test(payload__message_number_beyond_32_bits__taken),
+		cmocka_unit_test(payload__clients__differ),
+		cmocka_unit_test(payload__memory_given__text_stands_there),
 		cmocka_unit_test(payload__text__looks_random),
 	};
 

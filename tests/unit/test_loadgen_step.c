@@ -24,6 +24,7 @@ const struct worker_stats *worker_stats(const struct worker *w)
 }
 
 static struct worker *workers[WORKERS];
+static const struct workload one_stream = { .streams = 1 };
 static struct loadgen_config cfg;
 static struct step *s;
 
@@ -36,6 +37,8 @@ static void free_worker(struct worker *w)
 	}
 	hist_free(w->stats.away_ns);
 	hist_free(w->stats.response);
+	hist_free(w->stats.service);
+	hist_free(w->stats.lag);
 	free(w);
 }
 
@@ -51,6 +54,8 @@ static struct worker *make_worker(void)
 	}
 	assert_int_equal(hist_new(&w->stats.away_ns), 0);
 	assert_int_equal(hist_new(&w->stats.response), 0);
+	assert_int_equal(hist_new(&w->stats.service), 0);
+	assert_int_equal(hist_new(&w->stats.lag), 0);
 	return w;
 }
 
@@ -58,12 +63,12 @@ static int set_up(void **state)
 {
 	(void)state;
 	memset(&cfg, 0, sizeof(cfg));
+	cfg.wl = &one_stream;
 	cfg.inflight = 4;
-	cfg.message_bytes = 100;
 	cfg.server = "host";
 	for (int i = 0; i < WORKERS; i++)
 		workers[i] = make_worker();
-	return step_new(10, 3, &s);
+	return step_new(10, 100, 3, &s);
 }
 
 static int tear_down(void **state)
@@ -518,7 +523,7 @@ static const char *const members[] = {
 	"target_clients", "repetition", "attempted", "connected_peak", "connected_held", "failed", "dropped",
 	"server_connected", "connect_wall_s", "steady", "connect_ns", "connect_full_ns", "connect_resumed_ns",
 	"handshakes", "phase_ns_per_connection", "retries", "retried", "churn", "active", "fairness", "memory", "server_stages_ns", "response_ns",
-	"service_ns", "schedule_lag_ns", "measured_s", "throughput_msgs_per_s", "throughput_bytes_per_s",
+	"service_ns", "schedule_lag_ns", "sent_late", "message_bytes", "streams", "verified", "measured_s", "throughput_msgs_per_s", "throughput_bytes_per_s",
 	"intervals", "resources", "psn_verified", "server_before", "server_after", "failures", "littles_law_residual", "validity",
 };
 

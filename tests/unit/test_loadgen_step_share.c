@@ -15,6 +15,7 @@ struct worker {
 };
 
 static struct worker *worker;
+static const struct workload messages = { .streams = 1 }, silence = { .idle = true };
 static struct loadgen_config cfg;
 static struct step *s;
 
@@ -29,6 +30,7 @@ static int set_up(void **state)
 
 	(void)state;
 	memset(&cfg, 0, sizeof(cfg));
+	cfg.wl = &messages;
 	cfg.inflight = 1;
 	worker = calloc(1, sizeof(*worker));
 	assert_non_null(worker);
@@ -40,7 +42,9 @@ static int set_up(void **state)
 	}
 	assert_int_equal(hist_new(&st->away_ns), 0);
 	assert_int_equal(hist_new(&st->response), 0);
-	return step_new(10, 1, &s);
+	assert_int_equal(hist_new(&st->service), 0);
+	assert_int_equal(hist_new(&st->lag), 0);
+	return step_new(10, 64, 1, &s);
 }
 
 static int tear_down(void **state)
@@ -55,6 +59,8 @@ static int tear_down(void **state)
 	}
 	hist_free(st->away_ns);
 	hist_free(st->response);
+	hist_free(st->service);
+	hist_free(st->lag);
 	free(worker);
 	step_free(s);
 	return 0;
@@ -139,7 +145,7 @@ static void active__some_of_those_held__that_many(void **state)
 	assert_int_equal(step_active(s, &cfg), 3);
 	s->connected_held = 2;
 	assert_int_equal(step_active(s, &cfg), 2);
-	cfg.workload = WORKLOAD_IDLE;
+	cfg.wl = &silence;
 	assert_int_equal(step_active(s, &cfg), 0);
 }
 

@@ -22,7 +22,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	strcpy(text, "old");
-	return step_new(1000, 1, &s);
+	return step_new(1000, 64, 1, &s);
 }
 
 static int tear_down(void **state)

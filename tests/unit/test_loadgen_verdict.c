@@ -32,7 +32,7 @@ static int tear_down(void **state)
 static void begin(uint32_t target, uint64_t connect_ns)
 {
 	tear_down(NULL);
-	assert_int_equal(step_new(target, 2, &s), 0);
+	assert_int_equal(step_new(target, 64, 2, &s), 0);
 	verdict = json_array();
 	s->attempted = s->connected_peak = s->connected_held = target;
 	s->measured = true;

@@ -36,7 +36,7 @@ static void decode__vector__every_field(void **state)
 	assert_true(h.sequence == UINT64_C(0x1122334455667788));
 }
 
-static void decode__every_type_byte__two_known(void **state)
+static void decode__every_type_byte__four_known(void **state)
 {
 	struct msg_header h = { .type = MSG_ECHO, .length = 16 };
 	uint8_t p[MSG_HEADER_BYTES];
@@ -45,21 +45,77 @@ static void decode__every_type_byte__two_known(void **state)
 	msg_encode(&h, p);
 	for (int type = 0; type < 256; type++) {
 		p[0] = (uint8_t)type;
-		assert_int_equal(msg_decode(p, 16, &h), type == 1 || type == 2 ? 0 : -EPROTO);
+		assert_int_equal(msg_decode(p, 16, &h), type >= 1 && type <= 4 ? 0 : -EPROTO);
 	}
 }
 
-static void decode__any_flag__refused(void **state)
+/* Each type has flags of its own; no other is taken, alone or with them. */
+static void decode__every_flags_byte__those_of_the_type(void **state)
 {
-	struct msg_header h = { .type = MSG_ECHO, .length = 16 };
-	uint8_t p[MSG_HEADER_BYTES];
+	static const uint8_t allowed[] = { [MSG_ECHO] = MSG_FLAG_SUM | MSG_FLAG_TAG,
+					   [MSG_REPLY] = MSG_FLAG_SUM | MSG_FLAG_TAG,
+					   [MSG_DATA] = MSG_FLAG_ACK | MSG_FLAG_SUM | MSG_FLAG_TAG,
+					   [MSG_CREDIT] = MSG_FLAG_TAG };
+	uint8_t p[MSG_HEADER_BYTES + MSG_SUM_BYTES + MSG_TAG_BYTES];
+
+	(void)state;
+	for (int type = MSG_ECHO; type <= MSG_CREDIT; type++)
+		for (int flags = 0; flags < 256; flags++) {
+			struct msg_header h = { .type = (enum msg_type)type, .flags = (uint8_t)flags, .length = sizeof(p) };
+
+			msg_encode(&h, p);
+			assert_int_equal(msg_decode(p, sizeof(p), &h), flags & ~allowed[type] ? -EPROTO : 0);
+			assert_int_equal(h.flags, flags);
+		}
+}
+
+static void decode__trailer_without_room_for_it__refused(void **state)
+{
+	static const struct { uint8_t flags; uint32_t bytes; } cases[] = {
+		{ MSG_FLAG_SUM, 20 }, { MSG_FLAG_TAG, 32 }, { MSG_FLAG_SUM | MSG_FLAG_TAG, 36 },
+	};
+	uint8_t p[64];
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct msg_header h = { .type = MSG_DATA, .flags = cases[i].flags }, out;
+
+		for (h.length = MSG_HEADER_BYTES; h.length <= cases[i].bytes; h.length++) {
+			msg_encode(&h, p);
+			assert_int_equal(msg_decode(p, h.length, &out), h.length < cases[i].bytes ? -EPROTO : 0);
+		}
+	}
+}
+
+/* CRC-32 of ISO 3309: the check value of "123456789" is cbf43926. */
+static void sum__check_value__as_published(void **state)
+{
+	(void)state;
+	assert_int_equal(msg_sum(0, (const uint8_t *)"123456789", 9), 0xcbf43926);
+	assert_int_equal(msg_sum(msg_sum_seed((const uint8_t *)"1234", 4), (const uint8_t *)"56789", 5), 0xcbf43926);
+}
+
+static void seal__any_bit_changed__not_intact(void **state)
+{
+	struct msg_header h = { .type = MSG_ECHO, .flags = MSG_FLAG_SUM, .length = 70, .sequence = 5 };
+	uint32_t seed = msg_sum_seed((const uint8_t *)"0123456789abcdef", 16);
+	uint8_t p[70] = { 0 };
 
 	(void)state;
 	msg_encode(&h, p);
-	for (int bit = 0; bit < 8; bit++) {
-		p[1] = (uint8_t)(1 << bit);
-		assert_int_equal(msg_decode(p, 16, &h), -EPROTO);
-	}
+	msg_seal(seed, p, sizeof(p));
+	assert_true(msg_is_intact(seed, p, sizeof(p)));
+	assert_false(msg_is_intact(seed + 1, p, sizeof(p)));
+	for (size_t i = 4; i < sizeof(p); i++)
+		for (int bit = 0; bit < 8; bit++) {
+			p[i] ^= (uint8_t)(1 << bit);
+			assert_false(msg_is_intact(seed, p, sizeof(p)));
+			p[i] ^= (uint8_t)(1 << bit);
+		}
+	/* Type and credits change on the way back. */
+	p[0] = MSG_REPLY;
+	p[3] = 1;
+	assert_true(msg_is_intact(seed, p, sizeof(p)));
 }
 
 static void decode__truncated_at_every_length__refused(void **state)
@@ -127,8 +183,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(encode__reply__exact_bytes),
 		cmocka_unit_test(decode__vector__every_field),
-		cmocka_unit_test(decode__every_type_byte__two_known),
-		cmocka_unit_test(decode__any_flag__refused),
+		cmocka_unit_test(decode__every_type_byte__four_known),
+		cmocka_unit_test(decode__every_flags_byte__those_of_the_type),
+		cmocka_unit_test(decode__trailer_without_room_for_it__refused),
+		cmocka_unit_test(sum__check_value__as_published),
+		cmocka_unit_test(seal__any_bit_changed__not_intact),
 		cmocka_unit_test(decode__truncated_at_every_length__refused),
 		cmocka_unit_test(decode__length_not_the_received__refused),
 		cmocka_unit_test(decode__mutated_headers__canonical_or_refused),

@@ -34,7 +34,7 @@ static void open_rc(uint32_t credits)
 	verbs_rig_open();
 	rig.on_wc = on_wc;
 	send_wc_result = 0;
-	rc_init(&rc, rig.ep, rig.qps);
+	rc_init(&rc, rig.ep, rig.qps, NULL);
 	assert_int_equal(rc_take_qp(&rc, 3), 0);
 	verbs_rig_connect(rc.qp);
 }
@@ -95,10 +95,10 @@ static void take_qp__pool_exhausted__none_and_drained(void **state)
 
 	(void)state;
 	verbs_rig_open();
-	rc_init(&rc, rig.ep, rig.qps);
+	rc_init(&rc, rig.ep, rig.qps, NULL);
 	assert_true(rc_is_drained(&rc));
 	for (uint32_t i = 0; i < 8; i++) {
-		rc_init(&others[i], rig.ep, rig.qps);
+		rc_init(&others[i], rig.ep, rig.qps, NULL);
 		assert_int_equal(rc_take_qp(&others[i], i), 0);
 		assert_int_equal(rc_qpn(&others[i]), others[i].qp->qp_num);
 	}
@@ -340,10 +340,8 @@ static void special__one_under_way__others_busy_until_it_completes(void **state)
 
 	(void)state;
 	open_rc(4);
-	assert_int_equal(rc_one_sided(&rc, IBV_WR_RDMA_READ, ep_buf_get(rig.ep), 40, 0x1000, 0x77),
-			 0);
+	assert_int_equal(rc_probe(&rc), 0);
 	assert_int_equal(rc_probe(&rc), -EBUSY);
-	assert_int_equal(rc_one_sided(&rc, IBV_WR_RDMA_WRITE, 0, 40, 0, 0), -EBUSY);
 	assert_int_equal(rc_bind_window(&rc, NULL, &info, 1), -EBUSY);
 	assert_int_equal(n_posts(), 1);
 	complete(1, IBV_WC_SUCCESS);
@@ -361,22 +359,246 @@ static void special__post_fails__not_busy(void **state)
 	release_drained();
 }
 
-static void one_sided__read__as_asked_and_buffer_stays_the_callers(void **state)
+/* ---- requests on the peer's memory ---- */
+
+static struct rc_rma request(enum ibv_wr_opcode opcode, uint32_t bytes, bool signal)
+{
+	return (struct rc_rma){ .opcode = opcode, .local = ep_buf(rig.ep, 0), .lkey = 0x55, .bytes = bytes,
+				.remote_addr = UINT64_C(0x123456789a), .rkey = 0x77, .signal = signal };
+}
+
+static void rma__each_kind__posted_as_asked(void **state)
+{
+	static const enum ibv_wr_opcode kinds[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
+						    IBV_WR_ATOMIC_CMP_AND_SWP };
+
+	(void)state;
+	open_rc(16);
+	for (size_t i = 0; i < N_ELEMENTS(kinds); i++) {
+		struct rc_rma op = request(kinds[i], i < 2 ? 100 : 8, true);
+
+		assert_int_equal(rc_rma(&rc, &op, 1), 0);
+		assert_int_equal(last_post()->opcode, kinds[i]);
+		assert_int_equal(last_post()->length, i < 2 ? 100 : 8);
+		assert_int_equal(last_post()->lkey, 0x55);
+		assert_true(last_post()->addr == (uintptr_t)ep_buf(rig.ep, 0));
+		assert_true(last_post()->flags & IBV_SEND_SIGNALED);
+		if (i < 2) {
+			assert_true(last_post()->remote_addr == UINT64_C(0x123456789a));
+			assert_int_equal(last_post()->rkey, 0x77);
+		}
+		assert_int_equal(wr_unpack(last_post()->wr_id).buf, 1);
+	}
+	complete(4, IBV_WC_SUCCESS);
+	assert_int_equal(rc.sq_used, 0);
+	release_drained();
+}
+
+static void rma__unsignalled__told_with_the_next_signalled_one(void **state)
+{
+	struct rc_rma ops[4];
+	struct wr w;
+
+	(void)state;
+	open_rc(16);
+	for (uint32_t i = 0; i < 4; i++)
+		ops[i] = request(IBV_WR_RDMA_WRITE, 100, i == 3);
+	assert_int_equal(send_number(1, 16), 0);
+	assert_int_equal(rc_rma(&rc, ops, 4), 0);
+	w = wr_unpack(last_post()->wr_id);
+	assert_int_equal(w.type, WR_RMA);
+	assert_int_equal(w.buf, 4);
+	assert_int_equal(w.covers, 5);
+	assert_int_equal(rc.sq_used, 5);
+	complete(5, IBV_WC_SUCCESS);
+	assert_int_equal(rig.n_wcs, 1);
+	assert_int_equal(rc.sq_used, 0);
+	release_drained();
+}
+
+/* However many are not signalled, the queue cannot fill up unnoticed. */
+static void rma__never_asked_for_a_completion__one_at_a_third(void **state)
+{
+	struct rc_rma op;
+	uint32_t told = 0;
+
+	(void)state;
+	open_rc(16);
+	op = request(IBV_WR_RDMA_WRITE, 100, false);
+	for (int i = 0; i < 24; i++)
+		assert_int_equal(rc_rma(&rc, &op, 1), 0);
+	assert_int_equal(rc_room(&rc), 0);
+	assert_int_equal(rc_rma(&rc, &op, 1), -EAGAIN);
+	assert_int_equal(n_posts(), 24);
+	complete(24, IBV_WC_SUCCESS);
+	for (uint32_t i = 0; i < rig.n_wcs; i++)
+		told += wr_unpack(rig.wcs[i].wr_id).buf;
+	assert_int_equal(rig.n_wcs, 3);
+	assert_int_equal(told, 24);
+	assert_int_equal(rc_room(&rc), 24);
+	release_drained();
+}
+
+static void rma__small_write__inline(void **state)
+{
+	struct rc_rma op;
+
+	(void)state;
+	open_rc(16);
+	op = request(IBV_WR_RDMA_WRITE, 64, true);
+	assert_int_equal(rc_rma(&rc, &op, 1), 0);
+	assert_true(last_post()->flags & IBV_SEND_INLINE);
+	op = request(IBV_WR_RDMA_READ, 64, true);
+	assert_int_equal(rc_rma(&rc, &op, 1), 0);
+	assert_false(last_post()->flags & IBV_SEND_INLINE);
+	release_drained();
+}
+
+static void rma__post_fails__errno(void **state)
+{
+	struct rc_rma op;
+
+	(void)state;
+	open_rc(16);
+	op = request(IBV_WR_RDMA_WRITE, 100, true);
+	fake_fail_next("ibv_post_send", EINVAL);
+	assert_int_equal(rc_rma(&rc, &op, 1), -EINVAL);
+	assert_int_equal(rc.sq_used, 0);
+	release_drained();
+}
+
+/* ---- chains ---- */
+
+static uint32_t broken;
+
+static void on_broken(struct rc *r)
+{
+	assert_ptr_equal(r, &rc);
+	broken++;
+}
+
+static void open_chained(uint32_t credits, uint32_t post_list, uint32_t signal_every)
+{
+	rig.cfg.post_list = post_list;
+	rig.cfg.signal_every = signal_every;
+	open_rc(credits);
+	rc.on_broken = on_broken;
+	broken = 0;
+}
+
+static void chain__held__posted_with_one_doorbell_in_order(void **state)
+{
+	uint32_t n;
+
+	(void)state;
+	open_chained(32, 16, 0);
+	ep_hold(rig.ep);
+	for (uint32_t i = 0; i < 10; i++)
+		assert_int_equal(send_number(i, i % 2 ? 16 : 200), 0);
+	assert_int_equal(n_posts(), 0);
+	ep_unhold(rig.ep);
+	assert_int_equal(n_posts(), 10);
+	assert_int_equal(fake_doorbells(), 1);
+	for (uint32_t i = 0; i < 10; i++)
+		assert_int_equal(be_get32(fake_posts(&n)[i].head), i);
+	/* Inline ones are free again, the others are not. */
+	assert_int_equal(bufs_free(), 251);
+	complete(10, IBV_WC_SUCCESS);
+	assert_int_equal(bufs_free(), 256);
+	release_drained();
+}
+
+static void chain__longer_than_the_list__a_doorbell_each_time_it_is_full(void **state)
+{
+	(void)state;
+	open_chained(64, 16, 0);
+	ep_hold(rig.ep);
+	for (uint32_t i = 0; i < 40; i++)
+		assert_int_equal(send_number(i, 16), 0);
+	assert_int_equal(n_posts(), 32);
+	ep_unhold(rig.ep);
+	assert_int_equal(n_posts(), 40);
+	assert_int_equal(fake_doorbells(), 3);
+	release_drained();
+}
+
+static void chain__not_held__posted_at_once(void **state)
+{
+	(void)state;
+	open_chained(16, 16, 0);
+	assert_int_equal(send_number(1, 16), 0);
+	assert_int_equal(n_posts(), 1);
+	release_drained();
+}
+
+static void chain__list_of_one__posted_at_once_though_held(void **state)
+{
+	(void)state;
+	open_chained(16, 1, 0);
+	ep_hold(rig.ep);
+	assert_int_equal(send_number(1, 16), 0);
+	assert_int_equal(n_posts(), 1);
+	ep_unhold(rig.ep);
+	release_drained();
+}
+
+static void chain__posting_fails__told_and_every_buffer_back(void **state)
+{
+	(void)state;
+	open_chained(16, 16, 0);
+	log_init("test", LOG_LVL_ERROR);
+	ep_hold(rig.ep);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(send_number(i, 200), 0);
+	fake_fail_next("ibv_post_send", ENOMEM);
+	ep_unhold(rig.ep);
+	log_init("test", LOG_LVL_INFO);
+	assert_int_equal(broken, 1);
+	assert_int_equal(bufs_free(), 256);
+	assert_int_equal(rc.sq_used, 0);
+	release_drained();
+}
+
+static void chain__drained_while_held__nothing_posted_but_the_beacon(void **state)
+{
+	(void)state;
+	open_chained(16, 16, 0);
+	ep_hold(rig.ep);
+	assert_int_equal(send_number(1, 16), 0);
+	rc_drain(&rc);
+	ep_unhold(rig.ep);
+	assert_int_equal(n_posts(), 1);
+	assert_int_equal(wr_unpack(last_post()->wr_id).type, WR_BEACON);
+	assert_int_equal(bufs_free(), 256);
+	release_drained();
+}
+
+static void signal_every__messages_with_buffers__freed_with_the_signalled_one(void **state)
+{
+	(void)state;
+	open_chained(64, 1, 8);
+	for (uint32_t i = 0; i < 15; i++)
+		assert_int_equal(send_number(i, 200), 0);
+	assert_int_equal(bufs_free(), 241);
+	complete(15, IBV_WC_SUCCESS);
+	assert_int_equal(rig.n_wcs, 1);
+	assert_int_equal(bufs_free(), 249);
+	/* What nobody was told about comes back at the end. */
+	release_drained();
+	assert_int_equal(bufs_free(), 256);
+}
+
+static void send_imm__number__in_the_request(void **state)
 {
 	uint32_t buf;
 
 	(void)state;
-	open_rc(4);
+	open_rc(16);
 	buf = ep_buf_get(rig.ep);
-	assert_int_equal(rc_one_sided(&rc, IBV_WR_RDMA_READ, buf, 40, UINT64_C(0x123456789a), 0x77),
-			 0);
-	assert_int_equal(last_post()->opcode, IBV_WR_RDMA_READ);
-	assert_true(last_post()->addr == (uintptr_t)ep_buf(rig.ep, buf));
-	assert_int_equal(last_post()->length, 40);
-	assert_true(last_post()->remote_addr == UINT64_C(0x123456789a));
-	assert_int_equal(last_post()->rkey, 0x77);
-	complete(1, IBV_WC_SUCCESS);
-	assert_int_equal(bufs_free(), 255);
+	assert_int_equal(rc_send_imm(&rc, buf, 1, 0x01020304), 0);
+	assert_int_equal(last_post()->opcode, IBV_WR_SEND_WITH_IMM);
+	assert_int_equal(last_post()->imm, 0x01020304);
+	assert_int_equal(last_post()->length, 1);
 	release_drained();
 }
 
@@ -434,13 +656,16 @@ static void drain__twice__one_beacon(void **state)
 
 static void drain__nothing_may_be_posted_afterwards(void **state)
 {
+	struct rc_rma op;
+
 	(void)state;
 	open_rc(2);
+	op = request(IBV_WR_RDMA_WRITE, 1, true);
 	rc_drain(&rc);
 	assert_int_equal(send_number(1, 16), -ENOTCONN);
 	assert_int_equal(bufs_free(), 256);
 	assert_int_equal(rc_probe(&rc), -ENOTCONN);
-	assert_int_equal(rc_one_sided(&rc, IBV_WR_RDMA_WRITE, 0, 1, 0, 0), -ENOTCONN);
+	assert_int_equal(rc_rma(&rc, &op, 1), -ENOTCONN);
 	release_drained();
 }
 
@@ -449,7 +674,7 @@ static void drain__qp_never_connected__drained(void **state)
 	(void)state;
 	verbs_rig_open();
 	rig.on_wc = on_wc;
-	rc_init(&rc, rig.ep, rig.qps);
+	rc_init(&rc, rig.ep, rig.qps, NULL);
 	assert_int_equal(rc_take_qp(&rc, 1), 0);
 	release_drained();
 }
@@ -488,7 +713,19 @@ int main(void)
 		RC_TEST(probe__first__zero_bytes_signalled_write),
 		RC_TEST(special__one_under_way__others_busy_until_it_completes),
 		RC_TEST(special__post_fails__not_busy),
-		RC_TEST(one_sided__read__as_asked_and_buffer_stays_the_callers),
+		RC_TEST(rma__each_kind__posted_as_asked),
+		RC_TEST(rma__unsignalled__told_with_the_next_signalled_one),
+		RC_TEST(rma__never_asked_for_a_completion__one_at_a_third),
+		RC_TEST(rma__small_write__inline),
+		RC_TEST(rma__post_fails__errno),
+		RC_TEST(chain__held__posted_with_one_doorbell_in_order),
+		RC_TEST(chain__longer_than_the_list__a_doorbell_each_time_it_is_full),
+		RC_TEST(chain__not_held__posted_at_once),
+		RC_TEST(chain__list_of_one__posted_at_once_though_held),
+		RC_TEST(chain__posting_fails__told_and_every_buffer_back),
+		RC_TEST(chain__drained_while_held__nothing_posted_but_the_beacon),
+		RC_TEST(signal_every__messages_with_buffers__freed_with_the_signalled_one),
+		RC_TEST(send_imm__number__in_the_request),
 		RC_TEST(special__message_queue_full__still_has_its_entry_and_so_has_the_beacon),
 		RC_TEST(drain__work_outstanding__drained_only_after_the_beacon),
 		RC_TEST(drain__twice__one_beacon),

@@ -132,7 +132,7 @@ static void bind__connected_qp__whole_region_and_no_more(void **state)
 	const struct fake_post *p;
 
 	(void)state;
-	rc_init(&rc, rig.ep, rig.qps);
+	rc_init(&rc, rig.ep, rig.qps, NULL);
 	assert_int_equal(rc_take_qp(&rc, 0), 0);
 	verbs_rig_connect(rc.qp);
 	g = get(&r);
@@ -144,7 +144,8 @@ static void bind__connected_qp__whole_region_and_no_more(void **state)
 	assert_int_equal(p->rkey, g.rkey);
 	assert_true(p->bind.addr == g.addr);
 	assert_int_equal(p->bind.length, BYTES);
-	assert_int_equal(p->bind.mw_access_flags, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
+	assert_int_equal(p->bind.mw_access_flags, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+			 IBV_ACCESS_REMOTE_ATOMIC);
 	assert_int_equal(wr_unpack(p->wr_id).type, WR_BIND);
 	/* The window goes first; a bound one would pin the QP. */
 	region_put(pool, r);
@@ -161,7 +162,7 @@ static void bind__qp_not_connected__error(void **state)
 	uint32_t r;
 
 	(void)state;
-	rc_init(&rc, rig.ep, rig.qps);
+	rc_init(&rc, rig.ep, rig.qps, NULL);
 	assert_int_equal(rc_take_qp(&rc, 0), 0);
 	get(&r);
 	assert_int_equal(region_bind(pool, r, &rc), -EINVAL);

@@ -248,7 +248,7 @@ static void hello__every_bad_field__bad_request_that_names_it(void **state)
 	refused_hello((1 << 20) + 1, 4, 0, 1, REFUSE_BAD_REQUEST, "message size");
 	refused_hello(64, 0, 0, 1, REFUSE_BAD_REQUEST, "queue depth");
 	refused_hello(64, 1025, 0, 1, REFUSE_BAD_REQUEST, "queue depth");
-	refused_hello(64, 4, 4, 1, REFUSE_BAD_REQUEST, "features");
+	refused_hello(64, 4, 8, 1, REFUSE_BAD_REQUEST, "features");
 	refused_hello(64, 4, 0, 1 << 24, REFUSE_BAD_REQUEST, "psn");
 	assert_int_equal(server_closed(CLOSE_REFUSED), 6);
 	server_assert_all_back();

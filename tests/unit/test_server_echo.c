@@ -6,6 +6,7 @@
 
 #include "common/ep.h"
 #include "common/msg.h"
+#include "common/msg_tag.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
@@ -174,6 +175,261 @@ static void message__of_several_clients__each_gets_its_own(void **state)
 	for (uint32_t i = 0; i < 12; i++)
 		assert_int_equal(post(i)->length, 100 + (post(i)->qpn == p[1].qp->qp_num) +
 				 2 * (post(i)->qpn == p[2].qp->qp_num));
+}
+
+/* ---- one-way messages and pings ---- */
+
+static bool deliver_data(struct peer *p, uint64_t sequence, uint8_t flags)
+{
+	struct msg_header h = { .type = MSG_DATA, .flags = flags, .length = 64, .sequence = sequence };
+	uint8_t data[64] = { 0 };
+
+	msg_encode(&h, data);
+	if (flags & MSG_FLAG_SUM)
+		msg_seal(msg_sum_seed(p->grant.session, sizeof(p->grant.session)), data, sizeof(data));
+	return fake_deliver(p->qp, data, sizeof(data));
+}
+
+static void one_way__asked_for_credit__all_since_the_last_in_one_answer(void **state)
+{
+	struct msg_header h;
+	struct peer p;
+
+	(void)state;
+	start_live(&p);
+	for (uint64_t i = 0; i < 12; i++) {
+		assert_true(deliver_data(&p, i, i % 3 == 2 ? MSG_FLAG_ACK : 0));
+		server_turn();
+	}
+	assert_int_equal(n_posts(), 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_equal(post(i)->length, MSG_HEADER_BYTES);
+		assert_int_equal(msg_decode(post(i)->head, MSG_HEADER_BYTES, &h), 0);
+		assert_int_equal(h.type, MSG_CREDIT);
+		assert_int_equal(h.credits, 3);
+		assert_int_equal(h.sequence, 3 * i + 2);
+	}
+	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 12);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_out), 4);
+	assert_int_equal(counts().bufs_posted, srv.bufs_posted);
+	end(&p);
+}
+
+static void one_way__more_than_its_credits_unasked__dropped(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	start_live(&p);
+	for (uint64_t i = 0; i < 4; i++) {
+		assert_true(deliver_data(&p, i, 0));
+		server_turn();
+	}
+	server_only(CONN_ST_LIVE);
+	assert_true(deliver_data(&p, 4, MSG_FLAG_ACK));
+	server_turns(2);
+	assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+}
+
+static void one_way__checksum__right_and_wrong_ones_counted(void **state)
+{
+	struct msg_header h = { .type = MSG_DATA, .flags = MSG_FLAG_SUM | MSG_FLAG_ACK, .length = 64, .sequence = 9 };
+	uint8_t data[64] = { 0 };
+	struct peer p;
+
+	(void)state;
+	start_live(&p);
+	assert_true(deliver_data(&p, 1, MSG_FLAG_SUM | MSG_FLAG_ACK));
+	server_turn();
+	assert_int_equal(counter_get(&srv.shard->stats.messages_summed), 1);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_corrupt), 0);
+	msg_encode(&h, data);
+	msg_seal(msg_sum_seed(p.grant.session, sizeof(p.grant.session)), data, sizeof(data));
+	data[40] ^= 1;
+	assert_true(fake_deliver(p.qp, data, sizeof(data)));
+	server_turn();
+	/* Of another connection. */
+	data[40] ^= 1;
+	msg_seal(msg_sum_seed((const uint8_t *)"another one's id", 16), data, sizeof(data));
+	assert_true(fake_deliver(p.qp, data, sizeof(data)));
+	server_turn();
+	assert_int_equal(counter_get(&srv.shard->stats.messages_summed), 3);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_corrupt), 2);
+	assert_int_equal(n_posts(), 3);
+	end(&p);
+}
+
+/* The peer's side of the tags: as it would derive them, from the same keys. */
+static struct msg_tags *start_tagged(struct peer *p)
+{
+	uint8_t server_keys[2 * MSG_TAG_KEY_BYTES], peer_keys[2 * MSG_TAG_KEY_BYTES];
+	struct msg_tags *tags;
+	struct conn *c;
+
+	for (size_t i = 0; i < sizeof(peer_keys); i++)
+		server_keys[i] = peer_keys[i] = (uint8_t)i;
+	start_live(p);
+	c = server_only(CONN_ST_LIVE);
+	assert_int_equal(msg_tags_new(server_keys, false, &c->tags), 0);
+	assert_int_equal(msg_tags_new(peer_keys, true, &tags), 0);
+	return tags;
+}
+
+static void deliver_tagged(struct peer *p, struct msg_tags *tags, enum msg_type type, uint8_t flags)
+{
+	struct msg_header h = { .type = type, .flags = (uint8_t)(flags | MSG_FLAG_TAG), .length = 64, .sequence = 3 };
+	uint8_t data[64] = { 0 };
+
+	msg_encode(&h, data);
+	if (flags & MSG_FLAG_SUM)
+		msg_seal(msg_sum_seed(p->grant.session, sizeof(p->grant.session)), data,
+			 sizeof(data) - MSG_TAG_BYTES);
+	assert_int_equal(msg_tag_write(tags, data, sizeof(data)), 0);
+	assert_true(fake_deliver(p->qp, data, sizeof(data)));
+	server_turn();
+}
+
+static void tags__right__answers_are_tagged_too(void **state)
+{
+	struct msg_tags *tags;
+	struct msg_header h;
+	struct peer p;
+
+	(void)state;
+	tags = start_tagged(&p);
+	for (int i = 0; i < 3; i++) {
+		deliver_tagged(&p, tags, MSG_DATA, MSG_FLAG_ACK | MSG_FLAG_SUM);
+		assert_int_equal(n_posts(), i + 1);
+		assert_int_equal(post((uint32_t)i)->length, MSG_HEADER_BYTES + MSG_TAG_BYTES);
+		assert_int_equal(msg_decode(post((uint32_t)i)->head, MSG_HEADER_BYTES + MSG_TAG_BYTES, &h), 0);
+		assert_int_equal(h.flags, MSG_FLAG_TAG);
+		assert_true(msg_tag_check(tags, post((uint32_t)i)->head, MSG_HEADER_BYTES + MSG_TAG_BYTES));
+	}
+	assert_int_equal(counter_get(&srv.shard->stats.messages_summed), 3);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_corrupt), 0);
+	msg_tags_free(tags);
+	end(&p);
+}
+
+static void tags__repeated_message__dropped(void **state)
+{
+	struct msg_header h = { .type = MSG_ECHO, .flags = MSG_FLAG_TAG, .length = 32 };
+	struct msg_tags *tags;
+	uint8_t data[32] = { 0 };
+	struct peer p;
+
+	(void)state;
+	tags = start_tagged(&p);
+	msg_encode(&h, data);
+	assert_int_equal(msg_tag_write(tags, data, sizeof(data)), 0);
+	assert_true(fake_deliver(p.qp, data, sizeof(data)));
+	server_turn();
+	server_only(CONN_ST_LIVE);
+	assert_true(fake_deliver(p.qp, data, sizeof(data)));
+	server_turns(2);
+	msg_tags_free(tags);
+	assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_TAG);
+}
+
+static void tags__message_without__dropped(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	msg_tags_free(start_tagged(&p));
+	assert_true(peer_message(&p, 64));
+	server_turns(2);
+	assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_TAG);
+}
+
+static void tags__ping__dropped(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	msg_tags_free(start_tagged(&p));
+	assert_true(fake_deliver_imm(p.qp, "x", 1, 1));
+	server_turns(2);
+	assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_TAG);
+}
+
+static void tags__not_agreed_on__dropped(void **state)
+{
+	struct msg_header h = { .type = MSG_ECHO, .flags = MSG_FLAG_TAG, .length = 64 };
+	uint8_t data[64] = { 0 };
+	struct peer p;
+
+	(void)state;
+	start_live(&p);
+	msg_encode(&h, data);
+	assert_true(fake_deliver(p.qp, data, sizeof(data)));
+	server_turns(2);
+	assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_TAG);
+}
+
+static void ping__any_size__same_bytes_and_number_back(void **state)
+{
+	static const uint32_t sizes[] = { 0, 1, 15, 64, 300, 1024 };
+	uint8_t data[1024];
+	struct peer p;
+
+	(void)state;
+	start_live(&p);
+	for (uint32_t i = 0; i < N_ELEMENTS(sizes); i++) {
+		memset(data, (int)i + 1, sizeof(data));
+		assert_true(fake_deliver_imm(p.qp, data, sizes[i], 0x1000 + i));
+		server_turn();
+		assert_int_equal(n_posts(), i + 1);
+		assert_int_equal(post(i)->opcode, IBV_WR_SEND_WITH_IMM);
+		assert_int_equal(post(i)->imm, 0x1000 + i);
+		assert_int_equal(post(i)->length, sizes[i]);
+		for (uint32_t k = 0; k < sizes[i] && k < 32; k++)
+			assert_int_equal(post(i)->head[k], i + 1);
+		fake_complete_sends(p.qp, 1, IBV_WC_SUCCESS);
+		server_turn();
+	}
+	end(&p);
+}
+
+static void ping__above_the_message_size__dropped(void **state)
+{
+	uint8_t data[1001] = { 0 };
+	struct peer p;
+
+	(void)state;
+	srv.cfg.message_bytes = 1000;
+	start_live(&p);
+	assert_true(fake_deliver_imm(p.qp, data, sizeof(data), 1));
+	server_turns(2);
+	assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+}
+
+static void messages__of_one_batch__answered_with_one_doorbell(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	srv.cfg.tuning.post_list = 16;
+	start_live(&p);
+	for (int i = 0; i < 4; i++)
+		assert_true(peer_message(&p, 64));
+	server_turns(2);
+	assert_int_equal(n_posts(), 4);
+	assert_int_equal(fake_doorbells(), 1);
+	end(&p);
+}
+
+static void messages__of_one_batch_cannot_be_answered__dropped(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	srv.cfg.tuning.post_list = 16;
+	start_live(&p);
+	assert_true(peer_message(&p, 64));
+	fake_fail_next("ibv_post_send", ENOMEM);
+	server_turns(2);
+	assert_dropped(&p, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
 }
 
 /* ---- bad peers ---- */
@@ -402,7 +658,7 @@ static void buffers__none_free__receives_made_up_for_later(void **state)
 
 /* ---- late completions ---- */
 
-static void completion__of_an_earlier_life__only_its_buffer_counts(void **state)
+static void completion__of_an_earlier_life__nothing_happens(void **state)
 {
 	struct peer p, next;
 	struct wr w = { .type = WR_SEND, .covers = 1 };
@@ -426,7 +682,9 @@ static void completion__of_an_earlier_life__only_its_buffer_counts(void **state)
 	server_turns(2);
 	assert_int_equal(c->state, CONN_ST_LIVE);
 	assert_int_equal(c->rc.sq_used, 0);
-	assert_int_equal(counts().bufs_free, srv.bufs_free);
+	/* The end of that life freed its buffers; this one is somebody else's by now. */
+	assert_int_equal(counts().bufs_free, srv.bufs_free - 1);
+	ep_buf_put(srv.shard->ep, w.buf);
 	end(&next);
 }
 
@@ -440,6 +698,18 @@ int main(void)
 		ECHO_TEST(message__before_established__counts_as_connected),
 		ECHO_TEST(message__credits_at_once__all_echoed_many_times),
 		ECHO_TEST(message__of_several_clients__each_gets_its_own),
+		ECHO_TEST(one_way__asked_for_credit__all_since_the_last_in_one_answer),
+		ECHO_TEST(one_way__more_than_its_credits_unasked__dropped),
+		ECHO_TEST(one_way__checksum__right_and_wrong_ones_counted),
+		ECHO_TEST(tags__right__answers_are_tagged_too),
+		ECHO_TEST(tags__repeated_message__dropped),
+		ECHO_TEST(tags__message_without__dropped),
+		ECHO_TEST(tags__ping__dropped),
+		ECHO_TEST(tags__not_agreed_on__dropped),
+		ECHO_TEST(ping__any_size__same_bytes_and_number_back),
+		ECHO_TEST(ping__above_the_message_size__dropped),
+		ECHO_TEST(messages__of_one_batch__answered_with_one_doorbell),
+		ECHO_TEST(messages__of_one_batch_cannot_be_answered__dropped),
 		ECHO_TEST(message__unknown_type__dropped),
 		ECHO_TEST(message__of_a_server__dropped),
 		ECHO_TEST(message__with_flags__dropped),
@@ -455,7 +725,7 @@ int main(void)
 		ECHO_TEST(send__completes_with_an_error__dropped_and_buffers_back),
 		ECHO_TEST(close__answers_waiting_for_the_send_queue__dropped_with_it),
 		ECHO_TEST(buffers__none_free__receives_made_up_for_later),
-		ECHO_TEST(completion__of_an_earlier_life__only_its_buffer_counts),
+		ECHO_TEST(completion__of_an_earlier_life__nothing_happens),
 	};
 
 	return cmocka_run_group_tests_name("server_echo", tests, server_rig_group_setup,

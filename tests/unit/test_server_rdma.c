@@ -113,10 +113,66 @@ static void request__with_region__window_bound_before_the_accept(void **state)
 	assert_int_equal(posts[0].rkey, p.grant.region_rkey);
 	assert_true(posts[0].bind.addr == p.grant.region_addr);
 	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.qp_access_flags,
-			 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
-	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.max_dest_rd_atomic, 1);
+			 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+			 IBV_ACCESS_REMOTE_ATOMIC);
+	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.max_dest_rd_atomic, 16);
 	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTS)->attr.max_rd_atomic, 0);
-	assert_int_equal(fake_cm_last(FAKE_CM_ACCEPT)->param.responder_resources, 1);
+	assert_int_equal(fake_cm_last(FAKE_CM_ACCEPT)->param.responder_resources, 16);
+}
+
+/* What the client asks for, as far as the device and the server go; nothing without a region. */
+static void request__reads_asked_for__granted_within_limits(void **state)
+{
+	static const struct { uint8_t asked; int device; bool region; uint8_t granted; } cases[] = {
+		{ 0, 128, true, 0 }, { 1, 128, true, 1 }, { 16, 128, true, 16 }, { 17, 128, true, 16 },
+		{ 255, 128, true, 16 }, { 16, 4, true, 4 }, { 16, 128, false, 0 },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct peer p;
+		uint32_t qpn;
+
+		fake_device.attr.max_qp_rd_atom = cases[i].device;
+		server_rig_start();
+		fake_cm.rd_atomic = cases[i].asked;
+		peer_get_grant(&p, cases[i].region ? FRAME_FEATURE_REGION : 0);
+		request(&p);
+		qpn = fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num;
+		assert_int_equal(fake_cm_last(FAKE_CM_ACCEPT)->param.responder_resources, cases[i].granted);
+		assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.max_dest_rd_atomic, cases[i].granted);
+		server_rig_stop(state);
+		assert_int_equal(server_rig_init(state), 0);
+	}
+}
+
+static void request__device_without_atomics__none_granted(void **state)
+{
+	struct peer p;
+	uint32_t n, qpn;
+
+	(void)state;
+	fake_device.attr.atomic_cap = IBV_ATOMIC_NONE;
+	server_rig_start();
+	peer_get_grant(&p, FRAME_FEATURE_REGION);
+	request(&p);
+	qpn = fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num;
+	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.qp_access_flags,
+			 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+	assert_int_equal(fake_posts(&n)[0].bind.mw_access_flags, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
+}
+
+static void request__path_mtu_option__no_more_than_that(void **state)
+{
+	struct peer p;
+	uint32_t qpn;
+
+	(void)state;
+	srv.cfg.tuning.path_mtu = 1;
+	server_rig_start();
+	peer_get_grant(&p, 0);
+	request(&p);
+	qpn = fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num;
+	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.path_mtu, IBV_MTU_256);
 }
 
 static void established__after_the_accept__live(void **state)
@@ -585,6 +641,9 @@ int main(void)
 		RDMA_TEST(request__right_proof__accepted_with_the_servers),
 		RDMA_TEST(request__right_proof__agreed_psns_in_the_qp),
 		RDMA_TEST(request__with_region__window_bound_before_the_accept),
+		RDMA_TEST(request__reads_asked_for__granted_within_limits),
+		RDMA_TEST(request__device_without_atomics__none_granted),
+		RDMA_TEST(request__path_mtu_option__no_more_than_that),
 		RDMA_TEST(established__after_the_accept__live),
 		RDMA_TEST(request__no_or_foreign_private_data__bad_request),
 		RDMA_TEST(request__reply_kind_or_other_version__bad_request),

@@ -11,12 +11,12 @@
 #define POSTS_MAX 65536
 
 static struct fake_post posts[POSTS_MAX];
-static uint32_t n_posts, n_srq_posts;
+static uint32_t n_posts, n_srq_posts, doorbells;
 static struct fake_srq *the_srq;
 
 void fake_queues_reset(void)
 {
-	n_posts = n_srq_posts = 0;
+	n_posts = n_srq_posts = doorbells = 0;
 	the_srq = NULL;
 }
 
@@ -175,6 +175,7 @@ static void record(const struct fake_qp *q, const struct ibv_send_wr *wr)
 		p->rkey = wr->bind_mw.rkey;
 		p->bind = wr->bind_mw.bind_info;
 	} else {
+		p->imm = wr->imm_data;
 		p->remote_addr = wr->wr.rdma.remote_addr;
 		p->rkey = wr->wr.rdma.rkey;
 	}
@@ -206,6 +207,7 @@ static int post_one(struct fake_qp *q, const struct ibv_send_wr *wr)
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
+	doorbells++;
 	for (; wr; wr = wr->next) {
 		int e = post_one((struct fake_qp *)qp, wr);
 
@@ -286,7 +288,12 @@ const struct fake_post *fake_posts(uint32_t *n)
 
 void fake_posts_forget(void)
 {
-	n_posts = 0;
+	n_posts = doorbells = 0;
+}
+
+uint32_t fake_doorbells(void)
+{
+	return doorbells;
 }
 
 /* ---- receiving ---- */
@@ -311,12 +318,14 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 	return e;
 }
 
-static bool receive(struct ibv_qp *qp, const void *data, uint32_t bytes, enum ibv_wc_status status)
+/* Completes `wc` with what was received. */
+static bool receive(struct ibv_qp *qp, const void *data, uint32_t bytes, struct ibv_wc wc)
 {
 	struct fake_srq *s = (struct fake_srq *)qp->srq;
-	struct ibv_wc wc = { .status = status, .opcode = IBV_WC_RECV, .qp_num = qp->qp_num,
-			     .byte_len = bytes };
 
+	wc.opcode = IBV_WC_RECV;
+	wc.qp_num = qp->qp_num;
+	wc.byte_len = bytes;
 	if (s->n == 0)
 		return false;
 	if (bytes > s->recvs[s->head].length) {
@@ -333,12 +342,18 @@ static bool receive(struct ibv_qp *qp, const void *data, uint32_t bytes, enum ib
 
 bool fake_deliver(struct ibv_qp *qp, const void *data, uint32_t bytes)
 {
-	return receive(qp, data, bytes, IBV_WC_SUCCESS);
+	return receive(qp, data, bytes, (struct ibv_wc){ .status = IBV_WC_SUCCESS });
+}
+
+bool fake_deliver_imm(struct ibv_qp *qp, const void *data, uint32_t bytes, uint32_t imm)
+{
+	return receive(qp, data, bytes, (struct ibv_wc){ .status = IBV_WC_SUCCESS, .wc_flags = IBV_WC_WITH_IMM,
+							 .imm_data = imm });
 }
 
 bool fake_deliver_error(struct ibv_qp *qp, enum ibv_wc_status status)
 {
-	return receive(qp, NULL, 0, status);
+	return receive(qp, NULL, 0, (struct ibv_wc){ .status = status });
 }
 
 uint32_t fake_srq_posted(void)

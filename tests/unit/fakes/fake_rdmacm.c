@@ -151,6 +151,7 @@ static struct fake_event *push(struct rdma_event_channel *ch, struct rdma_cm_id 
 static void set_data(struct fake_event *e, uint32_t qpn, const void *data, uint8_t bytes)
 {
 	e->e.param.conn.qp_num = qpn;
+	e->e.param.conn.responder_resources = e->e.param.conn.initiator_depth = fake_cm.rd_atomic;
 	if (!bytes)
 		return;
 	e->data = malloc(bytes);

@@ -15,7 +15,7 @@ struct fake_cm {
 	bool no_device;			/* binding finds no device [false] */
 	struct ibv_context *resolves_to;	/* device of a resolved address [the fake one] */
 	uint16_t next_port;		/* what the system chooses next [40000] */
-	uint8_t rd_atomic; /* responder resources and depth of the path's attributes [16] */
+	uint8_t rd_atomic; /* responder resources and depth of the path's attributes and of events [16] */
 	uint32_t sq_psn, rq_psn;	/* what the CM would use [0xc0ffee, 0xdecade] */
 	bool global_route;		/* the path has a GRH, as RoCE always does [true] */
 	struct addr path_peer;		/* destination GID; len 0: the id's peer address [len 0] */

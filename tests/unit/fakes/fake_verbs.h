@@ -42,6 +42,7 @@ struct fake_post {
 	unsigned int flags;
 	uint64_t addr;			/* of the first element; 0 without one */
 	uint32_t length, lkey;
+	uint32_t imm;			/* immediate data of a send */
 	uint64_t remote_addr;
 	uint32_t rkey;			/* one-sided: remote's; bind: the window's new one */
 	struct ibv_mw *mw;
@@ -50,6 +51,7 @@ struct fake_post {
 };
 const struct fake_post *fake_posts(uint32_t *n);
 void fake_posts_forget(void);
+uint32_t fake_doorbells(void);	/* calls of ibv_post_send since then */
 
 /* Every successful ibv_modify_qp, in order. */
 struct fake_modify {
@@ -72,6 +74,8 @@ uint32_t fake_qps(void);
 uint32_t fake_complete_sends(struct ibv_qp *qp, uint32_t n, enum ibv_wc_status status);
 /* Lets a message arrive. False if the SRQ is empty (receiver not ready). */
 bool fake_deliver(struct ibv_qp *qp, const void *data, uint32_t bytes);
+/* The same with immediate data. */
+bool fake_deliver_imm(struct ibv_qp *qp, const void *data, uint32_t bytes, uint32_t imm);
 /* A receive that fails. */
 bool fake_deliver_error(struct ibv_qp *qp, enum ibv_wc_status status);
 /* Any completion. */

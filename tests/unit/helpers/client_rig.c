@@ -51,10 +51,10 @@ static void on_message(void *arg, struct client_conn *c, uint64_t sequence, cons
 		cli.on_message(c);
 }
 
-static void on_one_sided(void *arg, struct client_conn *c)
+static void on_rma(void *arg, struct client_conn *c, uint32_t n)
 {
 	(void)arg;
-	cli.one_sided++;
+	cli.one_sided += (int)n;
 	if (cli.on_one_sided)
 		cli.on_one_sided(c);
 }
@@ -76,10 +76,10 @@ static bool may_enter(void *arg, struct client_conn *c, enum stage stage)
 	return cli.may_enter(c, stage);
 }
 
-static const struct client_ops ops = { .on_live = on_live, .on_message = on_message, .on_one_sided = on_one_sided,
+static const struct client_ops ops = { .on_live = on_live, .on_message = on_message, .on_rma = on_rma,
 				       .on_closed = on_closed };
 static const struct client_ops parking_ops = { .may_enter = may_enter, .on_live = on_live,
-					       .on_message = on_message, .on_one_sided = on_one_sided,
+					       .on_message = on_message, .on_rma = on_rma,
 					       .on_closed = on_closed };
 
 /* ---- the rig ---- */
@@ -132,8 +132,8 @@ int client_rig_init(void **state)
 	memset(&cli, 0, sizeof(cli));
 	cli.certs = certs;
 	cli.cfg = (struct client_config){ .verify_name = "127.0.0.1", .ca_file = cli.certs.ca,
-					  .message_bytes = 512, .buffer_bytes = 1024, .depth = 4,
-					  .region = true, .verify = true, .max_conns = 2,
+					  .message_bytes = 512, .buffer_bytes = 1024, .depth = 4, .rma_depth = 4,
+					  .reads = 1, .inline_bytes = 220, .region = true, .verify = true, .max_conns = 2,
 					  .poll = POLL_EVENT, .stage_timeout_ns = 30 * NS_PER_S };
 	cli.listen_fd = listen_somewhere(&cli.cfg.server);
 	cli.server_qpn = 0x999;
@@ -430,4 +430,17 @@ struct client_conn *client_at(enum client_state state)
 		client_use_session(c, cli.session);
 	client_drive(c, state);
 	return c;
+}
+
+void client_rig_send(struct client_conn *c, uint32_t buf, uint32_t bytes, uint64_t sequence)
+{
+	client_send(c, &(struct msg_header){ .type = MSG_ECHO, .sequence = sequence }, buf, bytes);
+}
+
+int client_rig_rma(struct client_conn *c, enum ibv_wr_opcode opcode, uint32_t buf, uint32_t bytes, uint64_t offset)
+{
+	struct rc_rma op = { .opcode = opcode, .local = ep_buf(cli.ctx->ep, buf), .lkey = ep_lkey(cli.ctx->ep),
+			     .bytes = bytes, .remote_addr = offset, .signal = true };
+
+	return client_rma(c, &op, 1);
 }

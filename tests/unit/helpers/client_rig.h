@@ -92,4 +92,9 @@ void client_drive(struct client_conn *c, enum client_state state);
 /* A new connection, taken as far as `state`. */
 struct client_conn *client_at(enum client_state state);
 
+/* client_send of an ECHO. */
+void client_rig_send(struct client_conn *c, uint32_t buf, uint32_t bytes, uint64_t sequence);
+/* client_rma of one signalled request from or to `buf`. */
+int client_rig_rma(struct client_conn *c, enum ibv_wr_opcode opcode, uint32_t buf, uint32_t bytes, uint64_t offset);
+
 #endif

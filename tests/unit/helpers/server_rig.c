@@ -112,7 +112,7 @@ void server_rig_start(void)
 		fail_msg("%s", err);
 	srv.server.tickets = NULL;
 	srv.shards[0] = srv.shard;
-	assert_int_equal(shard_start(srv.shard), 0);
+	assert_int_equal(shard_start(srv.shard, err, sizeof(err)), 0);
 	ep_get_counts(srv.shard->ep, &e);
 	srv.bufs_posted = e.bufs_posted;
 	srv.bufs_free = e.bufs_free;
@@ -136,6 +136,8 @@ int server_rig_stop(void **state)
 
 void server_turn(void)
 {
+	/* As if the time for it had come. */
+	srv.shard->publish_due = true;
 	ev_run(srv.shard->loop, EVRUN_NOWAIT);
 }
 
@@ -147,6 +149,7 @@ void server_turns(int n)
 
 void server_wait(void)
 {
+	srv.shard->publish_due = true;
 	ev_run(srv.shard->loop, EVRUN_ONCE);
 }
 

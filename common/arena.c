@@ -1,0 +1,76 @@
+/* Registered memory. See arena.h. */
+#include "common/arena.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <infiniband/verbs.h>
+
+#include "common/ep.h"
+
+struct arena {
+	uint8_t *memory;
+	size_t bytes;
+	struct ibv_mr *mr;
+};
+
+int arena_new(struct ep *ep, size_t bytes, struct arena **out, char *err, size_t err_size)
+{
+	struct arena *a = calloc(1, sizeof(*a));
+	int ret;
+
+	if (!a)
+		return -ENOMEM;
+	a->bytes = bytes;
+	a->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (a->memory == MAP_FAILED) {
+		ret = -errno;
+		a->memory = NULL;
+		snprintf(err, err_size, "cannot have %zu bytes of memory for transfers: %s; use smaller ones, or fewer "
+			 "clients or a lower --inflight", bytes, strerror(-ret));
+		goto err_free;
+	}
+	a->mr = ibv_reg_mr(ep_pd(ep), a->memory, bytes, IBV_ACCESS_LOCAL_WRITE);
+	if (!a->mr) {
+		ret = -errno;
+		snprintf(err, err_size, "cannot register %zu bytes of memory for transfers: %s; raise the locked memory "
+			 "limit (ulimit -l), or use smaller transfers, fewer clients or a lower --inflight", bytes,
+			 strerror(-ret));
+		goto err_free;
+	}
+	*out = a;
+	return 0;
+
+err_free:
+	arena_free(a);
+	return ret;
+}
+
+void arena_free(struct arena *a)
+{
+	if (!a)
+		return;
+	if (a->mr)
+		ibv_dereg_mr(a->mr);
+	if (a->memory)
+		munmap(a->memory, a->bytes);
+	free(a);
+}
+
+uint8_t *arena_at(const struct arena *a, size_t offset)
+{
+	return a->memory + offset;
+}
+
+uint32_t arena_lkey(const struct arena *a)
+{
+	return a->mr->lkey;
+}
+
+size_t arena_bytes(const struct arena *a)
+{
+	return a ? a->bytes : 0;
+}

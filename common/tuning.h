@@ -1,0 +1,73 @@
+/* The settings of the data path that both programs have as options. Pure, but for tuning_start_thread.
+ */
+#ifndef RAMPART_COMMON_TUNING_H
+#define RAMPART_COMMON_TUNING_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+/* What --inline auto means: a message of this size or less is copied into the send queue. */
+#define TUNING_INLINE_AUTO 220u
+#define TUNING_INLINE_MAX 4096u
+#define TUNING_CPUS_MAX 1024
+
+struct tuning {
+	const char *inline_text;	/* --inline: auto, off or a number of bytes */
+	uint64_t post_list;		/* sends with one doorbell, at most */
+	uint64_t signal_every;		/* a completion for so many sends; 0: as suits each */
+	uint64_t srq_depth;		/* receive buffers of a thread, at most; 0: what is needed */
+	uint64_t cq_depth;		/* entries of a completion queue, at most; 0: the device's */
+	int path_mtu;			/* index in tuning_mtu_names */
+	const char *cpu_list;		/* NULL: threads run where the system puts them */
+	bool realtime;
+
+	/* derived by tuning_check */
+	uint32_t inline_bytes;
+	uint16_t cpus[TUNING_CPUS_MAX];
+	uint32_t n_cpus;
+};
+
+extern const char *const tuning_mtu_names[];	/* auto, 256, ..., 4096; NULL-terminated */
+
+void tuning_defaults(struct tuning *t);
+
+/* 0, or -EINVAL with a line in `err` that names the option and what is allowed. */
+int tuning_check(struct tuning *t, char *err, size_t err_size) __attribute__((warn_unused_result));
+
+/* 0 for auto. */
+enum ibv_mtu tuning_mtu(const struct tuning *t);
+
+/* Starts the `index`-th thread of a program on its CPU of the list, which is gone through in turn, and as a realtime
+ * thread if wanted. 0, or -errno with a line in `err` that says what to do. */
+int tuning_start_thread(const struct tuning *t, uint32_t index, pthread_t *out, void *(*run)(void *), void *arg,
+			char *err, size_t err_size) __attribute__((warn_unused_result));
+
+/* Rows of an option table, in the order of their names; `AT` gives the offset of a field of struct tuning. */
+#define TUNING_OPT_CPU_LIST(AT) { .name = "cpu-list", .type = OPT_STRING, .offset = AT(cpu_list), \
+	.metavar = "LIST", .help = "CPUs for the threads, one each, in turn: 0,2,4-7." }
+#define TUNING_OPT_CQ_DEPTH(AT) { .name = "cq-depth", .type = OPT_UINT, .offset = AT(cq_depth), .min = 256, \
+	.max = 1u << 22, .metavar = "N", .def = "the device's", \
+	.help = "Entries of a completion queue, at most; a thread has as many queues as it needs." }
+#define TUNING_OPT_INLINE(AT) { .name = "inline", .type = OPT_STRING, .offset = AT(inline_text), \
+	.metavar = "auto|off|BYTES", .def = "auto", \
+	.help = "Largest message or write that is copied into the send queue; auto is 220." }
+#define TUNING_OPT_PATH_MTU(AT) { .name = "path-mtu", .type = OPT_CHOICE, .offset = AT(path_mtu), \
+	.choices = tuning_mtu_names, .metavar = "MTU", .def = "auto", \
+	.help = "Bytes of a packet, at most; auto is what the path allows." }
+#define TUNING_OPT_POST_LIST(AT) { .name = "post-list", .type = OPT_UINT, .offset = AT(post_list), .min = 1, \
+	.max = EP_POST_LIST_MAX, .metavar = "N", .def = "16", \
+	.help = "Sends of a connection posted with one doorbell, at most; only those that are there anyway." }
+#define TUNING_OPT_REALTIME(AT) { .name = "realtime", .type = OPT_FLAG, .offset = AT(realtime), \
+	.help = "Run the threads with realtime priority (SCHED_FIFO 1)." }
+#define TUNING_OPT_SIGNAL_EVERY(AT) { .name = "signal-every", .type = OPT_UINT, .offset = AT(signal_every), \
+	.min = 0, .max = 128, .metavar = "N", .def = "0", \
+	.help = "Ask for a completion for every N-th send; 0: for each that holds a buffer or is waited for, else seldom." }
+#define TUNING_OPT_SRQ_DEPTH(AT) { .name = "srq-depth", .type = OPT_UINT, .offset = AT(srq_depth), .min = 1, \
+	.max = 1u << 20, .metavar = "N", .def = "what the clients' credits need", \
+	.help = "Messages that all clients of a thread together may have in flight, at most." }
+
+#endif

@@ -1,0 +1,33 @@
+/* Operations on the clients' regions, for the workloads that make them: where they read and write, and what must
+ * stand there. Owning thread: the worker's.
+ *
+ * Operation n of a client works on slot n modulo the operations under way, so that no two of those share memory.
+ * With --verify a slot is written with a part of the payload's text that differs from client to client and from
+ * operation to operation, read back and compared; a READ must find what was written last. Atomics add 1 to the last 8
+ * bytes of the region, and the old value must be the number of those before.
+ */
+#ifndef RAMPART_LOADGEN_RMA_H
+#define RAMPART_LOADGEN_RMA_H
+
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+struct wclient;
+struct worker;
+
+#define RMA_ATOMIC_BYTES UINT64_C(8)
+
+/* Begins `n` operations of `stream`, of the kind that `kind_of` says for each. */
+void rma_start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n,
+	       enum ibv_wr_opcode (*kind_of)(const struct worker *w, unsigned stream, uint64_t number));
+/* struct workload's on_rma. */
+void rma_on_done(struct worker *w, struct wclient *wc, uint32_t n);
+
+/* Requests of a client under way, at most. */
+uint32_t rma_requests(const struct worker *w);
+
+/* A client connected: its region is all zero, and nothing of it was read yet. */
+void rma_reset(struct worker *w, struct wclient *wc);
+
+#endif

@@ -1,0 +1,104 @@
+/* One whole run. See run.h. */
+#include "loadgen/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "loadgen/ramp.h"
+#include "loadgen/report.h"
+#include "loadgen/results.h"
+#include "loadgen/verdict.h"
+
+static enum run_exit exit_status_of(const struct ramp *r)
+{
+	if (r->stop_reason == STOP_ABORTED)
+		return EXIT_INTERRUPTED;
+	/* It never came to a step. */
+	if (json_array_size(r->verdict) == 0)
+		return EXIT_ENVIRONMENT;
+	switch (verdict_overall(r->verdict)) {
+	case CRITERION_FAIL: return EXIT_CRITERION;
+	case CRITERION_INCONCLUSIVE: return EXIT_INCONCLUSIVE;
+	case CRITERION_PASS: break;
+	}
+	if (r->stop_reason == STOP_SERVER_LOST)
+		return EXIT_CRITERION;
+	return r->stop_reason == STOP_GENERATOR_FAILED ? EXIT_INCONCLUSIVE : EXIT_OK;
+}
+
+static int write_results(struct ramp *r, const json_t *run)
+{
+	const char *json = r->cfg->json;
+	int ret = results_write_json(results_path(r->results, "run.json"), (json_t *)run);
+
+	if (ret)
+		log_error("cannot write %s: %s", results_path(r->results, "run.json"), strerror(-ret));
+	if (json && strcmp(json, "-") == 0) {
+		if (json_dumpf(run, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) || printf("\n") < 0 ||
+		    fflush(stdout)) {
+			log_error("cannot write run.json to stdout");
+			ret = -EIO;
+		}
+	} else if (json) {
+		int e = results_write_json(json, (json_t *)run);
+
+		if (e)
+			log_error("cannot write --json %s: %s", json, strerror(-e));
+		ret = ret ? ret : e;
+	}
+	return ret;
+}
+
+static enum run_exit finish(struct ramp *r, int argc, char **argv, bool print, json_t **out)
+{
+	enum run_exit status = exit_status_of(r);
+	json_t *run = report_run_json(r, argc, argv, status);
+	bool json_only = r->cfg->json && strcmp(r->cfg->json, "-") == 0;
+
+	if (!run) {
+		log_error("this machine is out of memory: no run.json");
+		return EXIT_ENVIRONMENT;
+	}
+	results_event(r->results, "run_end", json_pack("{s:s, s:i}", "stop_reason",
+		stop_reason_names[r->stop_reason], "exit_status", status));
+	if (status == EXIT_ENVIRONMENT)
+		log_error("%s", r->stop_detail);
+	else if (print && !json_only)
+		report_print(r, run, stdout);
+	if (write_results(r, run))
+		status = EXIT_ENVIRONMENT;
+	if (out)
+		*out = json_incref(run);
+	json_decref(run);
+	return status;
+}
+
+enum run_exit run_test(const struct loadgen_config *cfg, int argc, char **argv, bool print, json_t **out)
+{
+	struct ramp r = { .cfg = cfg };
+	enum run_exit status;
+	char err[512];
+
+	if (out)
+		*out = NULL;
+	if (results_new(cfg->output, cfg->name_text, &r.results, err, sizeof(err))) {
+		log_error("%s", err);
+		return EXIT_ENVIRONMENT;
+	}
+	results_time_text(r.started_at, sizeof(r.started_at));
+	if (ramp_run(&r, err, sizeof(err))) {
+		log_error("%s", err);
+		status = EXIT_ENVIRONMENT;
+	} else {
+		status = finish(&r, argc, argv, print, out);
+	}
+	json_decref(r.steps);
+	json_decref(r.verdict);
+	json_decref(r.rows);
+	json_decref(r.info);
+	json_decref(r.generator_dev);
+	results_free(r.results);
+	return status;
+}

@@ -1,0 +1,25 @@
+/* One whole run: its results folder, the ramp, its reports. Owning thread: main. */
+#ifndef RAMPART_LOADGEN_RUN_H
+#define RAMPART_LOADGEN_RUN_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "loadgen/config.h"
+
+/* performance_test's exit statuses. */
+enum run_exit {
+	EXIT_OK = 0,		/* all criteria met */
+	EXIT_CRITERION = 1,	/* a criterion failed */
+	EXIT_USAGE = 2,
+	EXIT_ENVIRONMENT = 3,	/* it cannot run here */
+	EXIT_INCONCLUSIVE = 4,
+	EXIT_INTERRUPTED = 130,
+};
+
+/* Runs, writes the results, prints the summary if it is to. Returns an exit status. With `out`, run.json's contents go
+ * there, the caller's reference; NULL if there are none. */
+enum run_exit run_test(const struct loadgen_config *cfg, int argc, char **argv, bool print, json_t **out);
+
+#endif

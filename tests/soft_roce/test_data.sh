@@ -1,0 +1,90 @@
+#!/bin/bash
+# The workloads of performance_test: each moves data, every byte of it as sent, on one connection and on many; open
+# loop and closed; with each setting of the data path.
+
+. tests/soft_roce/lib.sh
+
+# A run with a server of its own, one thread each: all clients held, something moved, nothing corrupt. run.json's
+# first step is held to the conditions, too.
+moves() { # NAME RUN "OPTIONS" [CONDITION...]
+    local name=$1 run=$2 options=$3
+    shift 3
+    [[ $options == *--duration* ]] || options+=" --duration 0.5"
+    # shellcheck disable=SC2086  # options and their values
+    loads "$run" own --server-threads 1 --threads 1 --warmup 0.1 $options
+    holds "$name" "$run" '[.steps[] | .throughput_msgs_per_s > 0] | all' \
+        '[.steps[].verified | .corrupt, .server_corrupt] | unique == [0]' "$@"
+}
+
+# ---- every workload, every byte checked
+
+for workload in echo pingpong small write read atomic mixed; do
+    checked='[.steps[].verified.checked >= 20] | all'
+    [[ $workload != small ]] || checked='[.steps[].verified.server_checked >= 20] | all'
+    moves "$workload: 1 client and 20, all as sent" $workload "--workload $workload --steps 1,20" "$checked"
+done
+moves "mixed: with atomics" mixture "--workload mixed --steps 4 --mix 3:2:1 --message-size 4k" \
+    'one.verified.checked >= 20'
+
+for operation in write read send; do
+    checked='[.steps[].verified.checked >= 2] | all'
+    [[ $operation != send ]] || checked='[.steps[].verified.server_checked >= 2] | all'
+    moves "large by $operation: all as sent" large-$operation \
+        "--workload large --operation $operation --steps 2 --message-size 64k,3000001 --inflight 1 --duration 2" "$checked" \
+        'one.message_bytes == 65536' 'two.message_bytes == 3000001' \
+        'one.throughput_bytes_per_s / one.throughput_msgs_per_s | round == 65536'
+done
+moves "duplex: both directions, all as sent" duplex "--workload duplex --steps 2 --message-size 1M --duration 3" \
+    'one.streams.to_server.bytes_per_s > 0' 'one.streams.from_server.bytes_per_s > 0' \
+    'one.streams | map(.bytes_per_s) | (add - .[0] - .[1]) == 0' 'one.verified.checked >= 2'
+
+# ---- sizes
+
+moves "sizes: one step each, doubled from 1 to 64" sizes "--workload pingpong --steps 1 --message-size 1-64" \
+    '[.steps[].message_bytes] == [1, 2, 4, 8, 16, 32, 64]'
+moves "sizes: every size in every repetition" repeated \
+    "--workload echo --steps 2 --message-size 64,100 --repeat 2 --duration 0.2" \
+    '[.steps[] | [.repetition, .message_bytes]] == [[1, 64], [1, 100], [2, 64], [2, 100]]' \
+    '[.analysis.repetitions[] | .bytes, .messages_per_s.runs] == [64, 2, 100, 2]'
+
+# ---- open loop
+
+for arrival in even poisson; do
+    moves "open loop, $arrival: the rate that was asked for, and the times apart" open-$arrival \
+        "--workload echo --steps 10 --rate 400 --arrival $arrival --duration 4" \
+        'one.throughput_msgs_per_s >= 360' 'one.throughput_msgs_per_s <= 440' 'one.response_ns.count >= 1000' \
+        'one.service_ns.count == one.response_ns.count' 'one.schedule_lag_ns.count == one.response_ns.count' \
+        'one.response_ns.mean >= one.service_ns.mean'
+done
+moves "open loop: more than there is room for is late, not lost, and waits in its response time" overload \
+    "--workload echo --steps 2 --rate-per-client 500000 --inflight 4" 'one.sent_late >= 100' \
+    'one.response_ns.p50 > 2 * one.service_ns.p50'
+
+# ---- tags
+
+moves "--message-auth: echo" tagged "--workload echo --steps 1,10 --message-size 32,64,4k --message-auth" \
+    '[.steps[].verified.checked >= 10] | all'
+moves "--message-auth: one-way" tagged-small "--workload small --steps 3 --message-size 64 --message-auth"
+
+# ---- raw times
+
+moves "--trace: a line for each operation" traced "--workload echo --steps 2,4 --trace $tmp/trace.csv --duration 0.3"
+is "--trace: as many lines as were measured" "$(($(wc -l <"$tmp/trace.csv") - 1))" \
+    "$(jq '[.steps[].response_ns.count] | add' "$tmp/traced.json")"
+is "--trace: nothing ends before it is sent, nor is sent before it is due" \
+    "$(tail -n +2 "$tmp/trace.csv" | awk -F, 'NF != 8 || $6 > $7 || $7 > $8' | wc -l)" 0
+
+# ---- settings
+
+n=0
+for setting in "--inline off" "--inline 64" "--post-list 1" "--post-list 64" "--signal-every 1" "--signal-every 16" \
+    "--path-mtu 256" "--poll busy" "--poll adaptive --spin 20us" "--cpu-list 0" "--cq-depth 8192" "--srq-depth 1300"; do
+    n=$((n + 1))
+    moves "$setting" setting-$n "--workload small --steps 3 --message-size 64,1000 --duration 0.4 $setting"
+done
+moves "--signal-every: writes" signals "--workload write --steps 3 --signal-every 8 --inflight 32"
+moves "messages under way while clients come and go" churning \
+    "--workload echo --steps 10 --churn 10 --inflight 8 --duration 2" 'one.churn.cycles_failed == 0' \
+    'one.churn.cycles >= 5'
+
+finish

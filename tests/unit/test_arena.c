@@ -1,0 +1,69 @@
+/* Unit tests of common/arena.c: registered memory, and what is left when it cannot be had. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/arena.h"
+#include "common/log.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/helpers/verbs_rig.h"
+
+static void arena__made__zero_registered_and_gone_again(void **state)
+{
+	struct arena *a;
+	char err[200];
+	uint32_t mrs;
+
+	(void)state;
+	verbs_rig_open_ep();
+	mrs = fake_mrs();
+	assert_int_equal(arena_new(rig.ep, 100000, &a, err, sizeof(err)), 0);
+	assert_int_equal(fake_mrs(), mrs + 1);
+	assert_int_equal(arena_bytes(a), 100000);
+	for (size_t i = 0; i < 100000; i++)
+		assert_int_equal(*arena_at(a, i), 0);
+	assert_int_not_equal(arena_lkey(a), ep_lkey(rig.ep));
+	arena_free(a);
+	assert_int_equal(fake_mrs(), mrs);
+	arena_free(NULL);
+	assert_int_equal(arena_bytes(NULL), 0);
+}
+
+static void arena__cannot_be_registered__errno_and_advice(void **state)
+{
+	struct arena *a;
+	char err[200] = "";
+
+	(void)state;
+	verbs_rig_open_ep();
+	fake_fail_next("ibv_reg_mr", ENOMEM);
+	assert_int_equal(arena_new(rig.ep, 4096, &a, err, sizeof(err)), -ENOMEM);
+	assert_non_null(strstr(err, "4096 bytes"));
+	assert_non_null(strstr(err, "ulimit -l"));
+}
+
+static void arena__more_than_there_is__errno(void **state)
+{
+	struct arena *a;
+	char err[200] = "";
+
+	(void)state;
+	verbs_rig_open_ep();
+	assert_int_equal(arena_new(rig.ep, SIZE_MAX / 2, &a, err, sizeof(err)), -ENOMEM);
+	assert_non_null(strstr(err, "memory for transfers"));
+}
+
+#define ARENA_TEST(f) cmocka_unit_test_setup_teardown(f, verbs_rig_init, verbs_rig_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ARENA_TEST(arena__made__zero_registered_and_gone_again),
+		ARENA_TEST(arena__cannot_be_registered__errno_and_advice),
+		ARENA_TEST(arena__more_than_there_is__errno),
+	};
+
+	return cmocka_run_group_tests_name("arena", tests, NULL, NULL);
+}
