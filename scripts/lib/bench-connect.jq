@@ -1,5 +1,6 @@
 # What scripts/bench-connect reads, computes and prints (docs/bench.md). Included with `jq -L scripts/lib`.
 # A figure that there is not is null; what is wrong with a program's output is raised with error.
+include "bench";
 
 def side_names: {
   full: "rampart, full handshakes",
@@ -18,17 +19,7 @@ def ratio_names: {
   resumed_to_sum: { name: "resumed / (cmtime + bare)", target: 0.60 }
 };
 
-# ---- statistics
-
-def median:
-  sort | length as $n |
-  if $n == 0 then null
-  elif $n % 2 == 1 then .[($n - 1) / 2]
-  else (.[$n / 2 - 1] + .[$n / 2]) / 2 end;
-
-def spread: map(select(. != null)) | { median: median, min: min, max: max, runs: length };
-
-def ratio($a; $b): if $a == null or $b == null or $b <= 0 then null else $a / $b end;
+# ---- arithmetic
 
 def sum($a; $b): if $a == null or $b == null then null else $a + $b end;
 
@@ -41,22 +32,7 @@ def ratios: sum(.cmtime; .bare) as $both | {
 
 # ---- what the programs print
 
-def positive($what): if type == "number" and . > 0 then . else error("\($what) is \(.)") end;
-
-def step_held($n):
-  if .target_clients != $n or .connected_held != $n
-  then error("held \(.connected_held) of \($n) clients" +
-    (.failures[0] // null | if . then ": \(.stage) \(.code), \(.meaning)" else "" end))
-  else . end;
-
-def steps($count):
-  if .run.status != "completed" then error("the run was \(.run.status): \(.run.stop_reason)")
-  elif (.steps | length) != $count then error("\(.steps | length) steps instead of \($count)")
-  else .steps end;
-
 # Microseconds to the nanosecond.
-def tidy: . * 1000 | round / 1000;
-
 def wall_us($n): (.connect_wall_s | positive("connect_wall_s")) * 1000000 / $n | tidy;
 
 # From run.json: the first repetition has full handshakes, the second resumed ones.
@@ -119,6 +95,10 @@ def cmtime_side($n):
 
 # ---- bench.json
 
+# Input: what the programs gave.
+def progress:
+  to_entries[] | side_names[.key] + ": " + (.value.error // "\(.value.us_per_connection | fixed(1)) us");
+
 # Input: null. $sides: what each side gave, or {error}.
 def pair($number; $order; $sides): {
   pair: $number, order: $order,
@@ -134,11 +114,8 @@ def count_summary: .connections as $n |
   .us_per_connection = (. as $c | side_names |
     with_entries(.key as $side | .value = ($c.pairs | map(.us_per_connection[$side]) | spread))) |
   .ratios = (. as $c | ratio_names | with_entries(.key as $name |
-    .value.target as $target |
-    .value = ($c.pairs | map(.ratios[$name]) | spread) |
-    .value.target = (if $n == target_connections then $target else null end) |
-    .value.met = (if .value.target == null or .value.median == null then null
-      else .value.median <= .value.target end)));
+    (if $n == target_connections then .value.target else null end) as $target |
+    .value = ($c.pairs | map(.ratios[$name]) | spread | judged($target; false))));
 
 # Input: bench.json; adds a pair.
 def with_pair($n; $pair):
@@ -150,51 +127,16 @@ def with_pair($n; $pair):
 
 # ---- bench.txt
 
-def fixed($decimals):
-  if . == null then "-"
-  else pow(10; $decimals) as $p | (. * $p | round) as $r |
-    "\($r / $p | floor)" +
-    (if $decimals == 0 then "" else ".\("000000\($r % $p)"[-$decimals:])" end)
-  end;
-
-def left($width): . + " " * ($width - length) // .;
-def right($width): " " * ($width - length) + . // .;
-def thousands:
-  tostring | [scan("(^[0-9]{1,3}|[0-9]{3})(?=([0-9]{3})*$)")[0]] | join(",");
-
-# As performance_test's verdict has it.
-def environment_words:
-  (if .rdma_device.is_software then "software RDMA device" else "RDMA device" end) +
-  " \(.rdma_device.name)" +
-  (if .is_virtual_machine then ", in a virtual machine" else "" end) +
-  (if .is_emulated_cpu then ", CPU emulated in software (\(.accelerator))" else "" end) +
-  (if .is_emulated_cpu or .rdma_device.is_software then ": not hardware figures" else "" end);
-
-def row($name; $decimals; $after):
-  (if .median == null then "" else "\(.min | fixed($decimals)) - \(.max | fixed($decimals))" end) as $range |
-  "  \($name | left(38))\(.median | fixed($decimals) | right(10))   \($range | left(21))\($after)" | sub(" +$"; "");
-
-def some_pairs: if . == 1 then "1 pair" else "\(.) pairs" end;
-
 def count_table($pairs):
   . as $c | side_names as $names | ratio_names as $ratios |
   "\(.connections | thousands) connections, us per connection       median   range",
-  ($names | keys_unsorted[] | . as $side | $c.us_per_connection[$side] |
-    row($names[$side]; 1; if .runs < $pairs then "\(.runs) of \($pairs | some_pairs)" else "" end)),
-  ($ratios | keys_unsorted[] | . as $name | $c.ratios[$name] |
-    row($ratios[$name].name; 3;
-      if .target == null then "" elif .met == null then "target \(.target | fixed(2))"
-      else "target \(.target | fixed(2))  \(if .met then "PASS" else "miss" end)" end)),
+  ($names | keys_unsorted[] | . as $side | $c.us_per_connection[$side] | figure_row($names[$side]; 1; $pairs)),
+  ($ratios | keys_unsorted[] | . as $name | $c.ratios[$name] | ratio_row($ratios[$name].name; "")),
   "";
 
 def table:
-  "rampart beside cmtime and bare OpenSSL: \(.environment.description)",
-  "Kernel \(.environment.kernel), \(.environment.cpu_model // "unknown CPU"), \(.environment.cores) cores. " +
-    "\(.config.pairs | some_pairs), interleaved; ratios are taken in each pair.",
-  (if .config.pairs < 5 then
-    "Fewer than 5 pairs: these medians are no result, only a sign that everything runs." else empty end),
-  "",
+  heading("rampart beside cmtime and bare OpenSSL"),
   (.config.pairs as $pairs | .counts[] | count_table([$pairs, (.pairs | length)] | min)),
   "cmtime runs repeated because they failed: \(.cmtime_repeats)",
   (.failures[] | "FAILED: \(.connections) connections, pair \(.pair), \(side_names[.side]): \(.why)"),
-  (if .status == "completed" then empty else "Status: \(.status)" end);
+  status_line;

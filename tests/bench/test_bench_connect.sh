@@ -6,16 +6,10 @@
 # listens, and for 3 to an address without a route.
 # shellcheck disable=SC2016  # a $ in single quotes is jq's
 
-. tests/soft_roce/lib.sh
+bench="bench-connect"
+. tests/bench/lib.sh
 
-samples=$PWD/tests/bench/samples
 handshakes=$PWD/${RAMPART_B:-build/release}/bench/tls_handshakes
-
-computes() { # NAME WANTED FILTER [OPTIONS...] [FILE]
-    local name=$1 wanted=$2 filter=$3
-    shift 3
-    is "$name" "$(jq -L scripts/lib -c "include \"bench-connect\"; $filter" "$@" 2>&1)" "$wanted"
-}
 
 # ---- statistics
 
@@ -72,36 +66,20 @@ computes "cmtime: a warning about another device is no failure" 2700.9 'cmtime_s
 
 # ---- the way through, with stand-ins for what needs a device
 
-scratch_before=$(echo build/bench-connect.*)
 mkdir "$tmp/bin" "$tmp/b" "$tmp/b/bench"
 ln -s "$handshakes" "$tmp/b/bench/tls_handshakes"
-cat >"$tmp/bin/performance_test" <<'END_OF_STAND_IN'
-#!/bin/bash
-here=${0%/bin/*}
-echo x >>"$here/calls"
-if [[ $(wc -l <"$here/calls") == "$(cat "$here/hang" 2>/dev/null)" ]]; then
-    echo $$ >"$here/hanging"
-    exec tail -f /dev/null
-fi
-resumed=0 repeat=1
-while (($#)); do
-    case $1 in
-    --steps) n=$2 ;;
-    --json) json=$2 ;;
-    --repeat) repeat=$2 ;;
-    --tls-resume) resumed=$(cat "$here/resumed" 2>/dev/null || echo "$n") ;;
-    esac
-    shift
-done
-jq -n --argjson n "$n" --argjson repeat $repeat --argjson resumed "$resumed" '
-    {run: {status: "completed"}, environment: {clients: {kernel: "6.1", cores: 2, is_emulated_cpu: false,
-        rdma_device: {name: "rxe0", address: "10.77.0.1", is_software: true}}}, build: {version: "0"},
-     steps: [range($repeat) | {target_clients: $n, connected_held: $n, connect_wall_s: ($n * (. + 1) / 1000),
+{
+    stand_in_performance_test
+    cat <<'END_OF_STAND_IN'
+resumed=$([[ ! $resume ]] && echo 0 || cat "$here/resumed" 2>/dev/null || echo "$steps")
+jq --argjson n "$steps" --argjson repeat $repeat --argjson resumed "$resumed" '
+    .steps = [range($repeat) | {target_clients: $n, connected_held: $n, connect_wall_s: ($n * (. + 1) / 1000),
         handshakes: (if . == 0 then {full: $n, resumed: 0} else {full: ($n - $resumed), resumed: $resumed} end),
         phase_ns_per_connection: {tls_handshake: 9, addr_resolve: 1e5, route_resolve: 2e5, qp_setup: 3e5,
-            rdma_connect: 4e5}}]}' >"$json"
+            rdma_connect: 4e5}}]' <<<"$run" >"$json"
 exit 1
 END_OF_STAND_IN
+} >"$tmp/bin/performance_test"
 cat >"$tmp/bin/cmtime" <<'END_OF_STAND_IN'
 #!/bin/bash
 here=${0%/bin/*}
@@ -127,12 +105,8 @@ echo 'cat "${0%/bin/*}/listening"' >"$tmp/bin/rdma"
 chmod +x "$tmp"/bin/*
 ln -s "$samples" "$tmp/samples"
 
-bench=(env RAMPART_BIN="$tmp/bin/" RAMPART_B="$tmp/b" PATH="$tmp/bin:$PATH" scripts/bench-connect
+run=(env RAMPART_BIN="$tmp/bin/" RAMPART_B="$tmp/b" PATH="$tmp/bin:$PATH" scripts/bench-connect
     --environment native --counts 20 --output "$tmp/results")
-
-from_json() { # NAME WANTED FILTER
-    is "$1" "$(jq -c "$3" "$tmp"/results/*/bench.json 2>&1)" "$2"
-}
 
 reset() { # CMTIME FAILURES
     rm -rf "$tmp"/{results,calls,hang,hanging,resumed,usage}
@@ -145,7 +119,7 @@ gives "two pairs with two cmtime failures" 0 'Fewer than 5 pairs.*
 .*
   RDMA part / cmtime +0.370   0.370 - 0.370
 .*repeated because they failed: 2
-Results: ' "${bench[@]}" --pairs 2
+Results: ' "${run[@]}" --pairs 2
 from_json "figures of each side" '[1000,2000,1000,2700.9]' \
     '.counts[0].pairs[0].us_per_connection | [.full, .resumed, .rdma, .cmtime]'
 from_json "even pairs are turned round" '[["rampart","bare_resumed"],["bare_resumed","rampart"]]' \
@@ -153,38 +127,27 @@ from_json "even pairs are turned round" '[["rampart","bare_resumed"],["bare_resu
 from_json "repeats are counted with their pair" '["completed",2,[2,0],[]]' \
     '[.status, .cmtime_repeats, [.counts[0].pairs[].cmtime_repeats], .failures]'
 from_json "it ended" true '.ended_at >= .started_at'
-is "bench.txt is what was printed" "$(cat "$tmp"/results/*/bench.txt)" \
-    "$(grep -v -e '^bench-connect: ' -e '^Results: ' <<<"$output")"
+prints_what_it_writes
 
 reset 3
 echo 19 >"$tmp/resumed"
-gives "sides that fail" 1 'FAILED: 20 connections, pair 1, cmtime: cmtime said' "${bench[@]}" --pairs 1
+gives "sides that fail" 1 'FAILED: 20 connections, pair 1, cmtime: cmtime said' "${run[@]}" --pairs 1
 from_json "a failed side has no figure, and no ratio" '["failed",["resumed","cmtime"],null,null,null,1000,true]' \
     '[.status, [.failures[].side], (.counts[0].ratios[].median), .counts[0].us_per_connection.full.median,
       (.failures[0].why == "19 of 20 handshakes were resumed")]'
 
 # The probe, two in the first pair, and the first in the second.
 reset 0
-echo 4 >"$tmp/hang"
-start interrupted "${bench[@]}" --pairs 2
-wait_until 20 test -s "$tmp/hanging"
-kill -INT "${pid[interrupted]}"
-ends "interrupted" interrupted 10 130 'pair 2 of 2'
+interrupted 4 'pair 2 of 2' "${run[@]}" --pairs 2
 from_json "what was measured is kept" '["interrupted",1]' '[.status, (.counts[0].pairs | length)]'
-is "what it started is ended" "$(kill -0 "$(cat "$tmp/hanging")" 2>&1 | grep -c 'No such process')" 1
-is "no scratch folder is left" "$(echo build/bench-connect.*)" "$scratch_before"
 
 reset 0
 echo '[-q base_qpn]' >"$tmp/usage"
-gives "another cmtime" 3 'rdma-core 52' "${bench[@]}"
+gives "another cmtime" 3 'rdma-core 52' "${run[@]}"
 reset 0
 gives "no programs" 3 'performance_test is missing' \
     env RAMPART_BIN=/nonexistent/ PATH="$tmp/bin:$PATH" scripts/bench-connect
-for arguments in '--counts 10,' '--counts 10,10' '--counts 0' '--pairs 0' '--pairs' '--environment here' 'now'; do
-    # shellcheck disable=SC2086  # these are words
-    gives "wrong use: $arguments" 2 '^bench-connect: [^'$'\n'']*$' scripts/bench-connect $arguments
-done
-gives "--help" 0 '--pairs N' scripts/bench-connect --help
+uses_wrongly '--counts 10,' '--counts 10,10' '--counts 0' '--pairs 0' '--pairs' '--environment here' 'now'
 
 # ---- tls_handshakes
 
