@@ -37,6 +37,22 @@ interrupted() { # CALL WHERE COMMAND...
     is "no scratch folder is left" "$(echo build/"$bench".*)" "$scratch_before"
 }
 
+# Without a device the script runs itself in a micro-VM, with its own options: here in a copy of the scripts that
+# has a stand-in for softroce.
+enters_vm() { # MEMORY OWN OPTIONS...
+    local memory=$1 script=$tmp/copy/scripts/$bench
+    shift
+    mkdir -p "$tmp/copy/build/certs"
+    touch "$tmp/copy/build/certs/server.key"
+    cp -r scripts "$tmp/copy"
+    printf '#!/bin/bash\necho "$@"\n' >"$tmp/copy/scripts/softroce"
+    gives "a micro-VM gets the options" 0 "^$bench: running over Soft-RoCE in a micro-VM"$'\n'"vm --memory $memory \
+--share $tmp/results --env RAMPART_BIN --env RAMPART_B -- $script --environment native --pairs 7 \
+--output $tmp/results $*\$" \
+        env RAMPART_BIN="$tmp/bin/" RAMPART_B="$tmp/b" PATH="$tmp/bin:$PATH" "$script" --environment vm \
+        --output "$tmp/results" --pairs 7 "$@"
+}
+
 uses_wrongly() { # ARGUMENTS...; each one text of several words
     local arguments
     for arguments in "$@"; do

@@ -145,6 +145,7 @@ reset 0
 echo '[-q base_qpn]' >"$tmp/usage"
 gives "another cmtime" 3 'rdma-core 52' "${run[@]}"
 reset 0
+enters_vm 8G --counts 30,20
 gives "no programs" 3 'performance_test is missing' \
     env RAMPART_BIN=/nonexistent/ PATH="$tmp/bin:$PATH" scripts/bench-connect
 uses_wrongly '--counts 10,' '--counts 10,10' '--counts 0' '--pairs 0' '--pairs' '--environment here' 'now'
