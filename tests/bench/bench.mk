@@ -14,8 +14,22 @@ bench-connect:
 	@scripts/make-certs
 	@scripts/bench-connect $(ARGS)
 
+bench-data:
+	@scripts/install-deps
+	@$(MAKE) --no-print-directory -s all
+	@scripts/make-certs
+	@scripts/bench-data $(ARGS)
+
+# The tallies of both scripts are added up to one.
 check-bench: $(BENCH_HANDSHAKES)
 	@scripts/make-certs
-	@RAMPART_B=$(B) TALLY=$(B)/bench.tally tests/bench/test_bench_connect.sh
+	@rm -f $(B)/bench-*.tally $(B)/bench.tally
+	@status=0; \
+	for name in connect data; do \
+		RAMPART_B=$(B) TALLY=$(B)/bench-$$name.tally tests/bench/test_bench_$$name.sh || status=1; \
+	done; \
+	[ -e $(B)/bench-connect.tally ] && [ -e $(B)/bench-data.tally ] && \
+		awk '{ p += $$1; f += $$2; s += $$3 } END { print p, f, s }' $(B)/bench-*.tally >$(B)/bench.tally && \
+		exit $$status
 
-.PHONY: bench-connect check-bench
+.PHONY: bench-connect bench-data check-bench

@@ -1,0 +1,295 @@
+# What scripts/bench-data reads, computes and prints (docs/bench.md). Included with `jq -L scripts/lib`.
+# A figure that there is not is null; what is wrong with a program's output is raised with error.
+include "bench";
+
+# ---- the tests
+#
+# A figure is named by the run that gives it and its field there; a test needs the runs that its figures name. A
+# ratio is that of the best of its figures on either side, and good below its target, or above with at_least.
+
+def round_trip($how): "64 bytes there and back, \($how), us";
+
+# $modes: those that perftest has.
+def by_mode($rampart; $perftest; $modes; $field; $target):
+  def key($side; $mode): "\($side)_\($mode).\($field)";
+  { event: "by events", busy: "busy polling" } as $words |
+  ($modes | map({ ("\($rampart)_\(.)"):
+    { name: $words[.], of: [key($rampart; .)], to: [key($perftest; .)] } }) | add) +
+  { ($rampart): { name: "better of both", target: $target,
+    of: [key($rampart; "event", "busy")], to: [key($perftest; $modes[])] } } |
+  map_values(.at_least = true);
+
+def tests: {
+  lat_spin: {
+    title: round_trip("busy polling"), decimals: 1,
+    figures: {
+      "pingpong_busy.p50_us": "rampart, p50",
+      "send_lat_busy.p50_us": "ib_send_lat, p50",
+      "pingpong_busy.p99_9_us": "rampart, p99.9",
+      "send_lat_busy.p99_9_us": "ib_send_lat, p99.9",
+      "ucx_lat.p50_us": "ucx_perftest tag_lat, p50",
+      "fi_lat.mean_us": "fi_pingpong, mean",
+      "qperf_lat.mean_us": "qperf rc_lat, mean" },
+    ratios: {
+      lat_spin: { name: "p50", of: ["pingpong_busy.p50_us"], to: ["send_lat_busy.p50_us"], target: 1.05 },
+      lat_spin_p99_9: { name: "p99.9", of: ["pingpong_busy.p99_9_us"], to: ["send_lat_busy.p99_9_us"],
+        target: 1.00 } } },
+  lat_event: {
+    title: round_trip("by events"), decimals: 1,
+    figures: { "pingpong_event.p50_us": "rampart, p50", "send_lat_event.p50_us": "ib_send_lat -e, p50" },
+    ratios: {
+      lat_event: { name: "p50", of: ["pingpong_event.p50_us"], to: ["send_lat_event.p50_us"], target: 0.90 } } },
+  read_lat: {
+    title: "RDMA READ of 64 bytes, busy polling, us", decimals: 1,
+    figures: { "read_busy.p50_us": "rampart, p50", "read_lat_busy.p50_us": "ib_read_lat, p50" },
+    ratios: { read_lat: { name: "p50", of: ["read_busy.p50_us"], to: ["read_lat_busy.p50_us"] } } },
+  write_lat: {
+    title: round_trip("by WRITE"), decimals: 1,
+    figures: {
+      "pingpong_busy.p50_us": "rampart, by messages, p50",
+      "write_lat_busy.p50_us": "ib_write_lat, p50" },
+    ratios: { write_lat: { name: "p50", of: ["pingpong_busy.p50_us"], to: ["write_lat_busy.p50_us"] } } },
+  small_1: {
+    title: "64 bytes one way, messages/s", decimals: 0,
+    figures: {
+      "small_1_event.msgs_per_s": "rampart, by events",
+      "send_bw_event.msgs_per_s": "ib_send_bw -e, best setting",
+      "small_1_busy.msgs_per_s": "rampart, busy polling",
+      "send_bw_busy.msgs_per_s": "ib_send_bw, best setting",
+      "ucx_bw.msgs_per_s": "ucx_perftest tag_bw",
+      "qperf_bw.msgs_per_s": "qperf rc_bw" },
+    ratios: by_mode("small_1"; "send_bw"; ["event", "busy"]; "msgs_per_s"; 1.30) },
+  small_100: {
+    title: "64 bytes one way, 100 clients, messages/s", decimals: 0,
+    figures: {
+      "small_100_event.msgs_per_s": "rampart, by events",
+      "send_bw_event.msgs_per_s": "ib_send_bw -e, one client",
+      "small_100_busy.msgs_per_s": "rampart, busy polling",
+      "send_bw_busy.msgs_per_s": "ib_send_bw, one client" },
+    ratios: by_mode("small_100"; "send_bw"; ["event", "busy"]; "msgs_per_s"; 1.50) },
+  large_write: {
+    title: "WRITE of 1 MiB, MB/s", decimals: 1,
+    figures: {
+      "large_write_event.mb_per_s": "rampart, by events",
+      "large_write_busy.mb_per_s": "rampart, busy polling",
+      "write_bw_busy.mb_per_s": "ib_write_bw, best setting",
+      "ucx_write.mb_per_s": "ucx_perftest ucp_put_bw",
+      "qperf_write.mb_per_s": "qperf rc_rdma_write_bw" },
+    ratios: by_mode("large_write"; "write_bw"; ["busy"]; "mb_per_s"; 1.00) },
+  large_read: {
+    title: "READ of 1 MiB, MB/s", decimals: 1,
+    figures: {
+      "large_read_event.mb_per_s": "rampart, by events",
+      "read_bw_event.mb_per_s": "ib_read_bw -e, best setting",
+      "large_read_busy.mb_per_s": "rampart, busy polling",
+      "read_bw_busy.mb_per_s": "ib_read_bw, best setting" },
+    ratios: by_mode("large_read"; "read_bw"; ["event", "busy"]; "mb_per_s"; 1.00) },
+  duplex: {
+    title: "1 MiB both ways at once, MB/s", decimals: 1,
+    figures: {
+      "duplex_event.mb_per_s": "rampart, by events",
+      "duplex_busy.mb_per_s": "rampart, busy polling",
+      "write_both_busy.mb_per_s": "ib_write_bw -b, best setting" },
+    ratios: by_mode("duplex"; "write_both"; ["busy"]; "mb_per_s"; 1.00) },
+  cpu: {
+    title: "CPU time of who receives 64 bytes, us", decimals: 2,
+    figures: {
+      "small_1_event.server_cpu_us": "rampart's server, by events",
+      "send_bw_event.server_cpu_us": "ib_send_bw -e, best setting" },
+    ratios: {
+      cpu: { name: "user and system", of: ["small_1_event.server_cpu_us"], to: ["send_bw_event.server_cpu_us"],
+        target: 1.00 } } }
+};
+
+# The runs that the tests of these names need, in the order of their figures.
+def runs_of($names):
+  reduce (tests[$names[]].figures | keys_unsorted[] | split(".")[0]) as $run
+    ([]; if index([$run]) then . else . + [$run] end);
+
+# ---- arithmetic
+
+# Input: what the runs of a pair gave.
+def figure($key): getpath($key | split("."));
+
+# With one mode unknown, the best of both is.
+def best($keys; $at_least):
+  [figure($keys[])] | if any(. == null) then null elif $at_least then max else min end;
+
+def ratios($names):
+  . as $sides | [tests[$names[]].ratios] | add |
+  map_values(. as $r | $sides | ratio(best($r.of; $r.at_least); best($r.to; $r.at_least)));
+
+# ---- what the programs print
+
+# From run.json. CPU time is the server's for each operation.
+def rampart_side($n):
+  steps(1)[0] | step_held($n) |
+  (.throughput_msgs_per_s | positive("throughput_msgs_per_s")) as $rate |
+  (.streams // {} | if . == {} then null else [.[].bytes_per_s] | add end) as $both_ways |
+  .resources.server as $server |
+  { p50_us: (.response_ns.p50 | if . == null then . else . / 1000 | tidy end),
+    p99_9_us: (.response_ns.p99_9 | if . == null then . else . / 1000 | tidy end),
+    msgs_per_s: ($rate | tidy),
+    mb_per_s: (($both_ways // .throughput_bytes_per_s) / 1000000 | tidy),
+    server_cpu_us: ($server | if .cpu_user_s == null or .window_s == null then null
+      else (.cpu_user_s + .cpu_system_s) * 1000000 / ($rate * .window_s) | tidy end) };
+
+def words: [scan("[^ \t\r]+")] | join(" ");
+
+# perftest's table has one row, below a header that has to be the known one: its columns have changed before.
+# Rulers are no words.
+def perftest_row($program; $header; $size; $n):
+  split("\n") | map(words | select(test("^[-*]*$") | not)) |
+  (map(startswith("#bytes ")) | index(true)) as $at |
+  if $at == null then error("\($program) said: \(.[-1] // "nothing")")
+  elif .[$at] != $header then error("\($program)'s table is another one: \(.[$at])")
+  else .[$at + 1:] end |
+  if length != 1 then error("\($program)'s table has \(length) rows: \(.[-1] // "nothing")") else .[0] end |
+  . as $row | [split(" ")[] | select(test("^[0-9]+(\\.[0-9]+)?$")) | tonumber] |
+  if length != ($header | [scan("\\[|#")] | length) or .[0] != $size or .[1] != $n
+  then error("\($program)'s row is another one: \($row)") else . end;
+
+# perftest counts the CPU's cycles and measures how many make a second: what it says must fit into the time that
+# its client took.
+def fits($program; $us; $elapsed_us):
+  if $us > $elapsed_us * 1.02 then error("\($program) ran for \($elapsed_us) us, but says \($us | round)")
+  else . end;
+
+# Half round trips, but of READ whole ones.
+def latency_side($program; $size; $n; $elapsed_us):
+  perftest_row($program;
+    "#bytes #iterations t_min[usec] t_max[usec] t_typical[usec] t_avg[usec] t_stdev[usec] 99% percentile[usec] " +
+      "99.9% percentile[usec]"; $size; $n) |
+  (if $program == "ib_read_lat" then 1 else 2 end) as $parts |
+  (.[5] | positive("t_avg[usec]")) as $mean |
+  { p50_us: ((.[4] | positive("t_typical[usec]")) * $parts | tidy),
+    mean_us: ($mean * $parts | tidy),
+    p99_us: (.[7] * $parts | tidy),
+    p99_9_us: (if $n < 2995 then null else .[8] * $parts | tidy end),
+    iterations_per_s: (1000000 / ($mean * $parts) | tidy) } |
+  fits($program; $mean * $parts * $n; $elapsed_us);
+
+# Its MB is 2^20 bytes. With -b both ends' are added up.
+def bandwidth_side($program; $size; $n; $elapsed_us):
+  perftest_row($program; "#bytes #iterations BW peak[MB/sec] BW average[MB/sec] MsgRate[Mpps]"; $size; $n) |
+  (.[4] | positive("MsgRate[Mpps]")) as $rate |
+  { msgs_per_s: ($rate * 1000000 | tidy),
+    mb_per_s: ((.[3] | positive("BW average[MB/sec]")) * 1.048576 | tidy),
+    iterations_per_s: ($rate * 1000000 | tidy) } |
+  fits($program; $n / $rate; $elapsed_us);
+
+# $cpu: user and system time of the server in s, as text; $start: the same of a run of few iterations, which is
+# taken to be that of starting.
+def perftest_side($program; $size; $n; $elapsed_us; $cpu; $start):
+  (if $program | endswith("_lat") then latency_side($program; $size; $n; $elapsed_us)
+   else bandwidth_side($program; $size; $n; $elapsed_us) end) |
+  .iterations = $n |
+  .server_cpu_s = ([$cpu | scan("[0-9.]+") | tonumber] | if length == 2 then add | tidy else null end) |
+  .server_cpu_us = (
+    if .server_cpu_s == null or $start.server_cpu_s == null or $n <= $start.iterations then null
+    else (.server_cpu_s - $start.server_cpu_s) * 1000000 / ($n - $start.iterations) |
+      if . > 0 then tidy else null end
+    end);
+
+# The programs in no ratio. $options: theirs, as text.
+
+def lines: split("\n") | map(words | select(. != ""));
+
+# Of its CSV the last row; latencies are half round trips, its MB is 2^20 bytes.
+def ucx_side($options):
+  lines |
+  if .[-2] != "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr"
+  then error("ucx_perftest said: \(.[-1] // "nothing")") else .[-1] / "," | map(tonumber) end |
+  if $options | test("_lat")
+  then { p50_us: (.[1] * 2 | tidy), mean_us: (.[3] * 2 | tidy), iterations_per_s: (500000 / .[3]) }
+  else { msgs_per_s: .[7], mb_per_s: (.[5] * 1.048576 | tidy), iterations_per_s: .[7] } end;
+
+# usec/xfer is half a round trip.
+def fi_side($options):
+  lines |
+  if .[0] != "bytes #sent #ack total time MB/sec usec/xfer Mxfers/sec" or length != 2
+  then error("fi_pingpong said: \(.[-1] // "nothing")")
+  else (.[1] / " " | .[6] | tonumber | positive("usec/xfer")) as $us |
+    { mean_us: ($us * 2 | tidy), iterations_per_s: (500000 / $us) } end;
+
+# A latency is one way, and a bandwidth in bytes.
+def qperf_side($options):
+  (lines | [.[] | capture("^(latency|bw) = (?<figure>[0-9.]+) (?<unit>ns|us|ms|bytes/sec)$")]) as $found |
+  if ($found | length) != 1 then error("qperf said: \(lines[-1] // "nothing")") else $found[0] end |
+  (.figure | tonumber | positive("qperf's figure")) as $figure |
+  if .unit == "bytes/sec"
+  then ($options | capture("-m (?<size>[0-9]+)").size | tonumber) as $size |
+    { msgs_per_s: ($figure / $size | tidy), mb_per_s: ($figure / 1000000 | tidy) }
+  else { mean_us: ($figure * 2 / { ns: 1000, us: 1, ms: 0.001 }[.unit] | tidy) } end;
+
+# Input: what a perftest gave with each setting. A setting that failed is told of, and cannot be the best.
+def best_setting:
+  . as $all | map(select(.error | not)) |
+  if . == [] then { error: $all[0].error }
+  else (if .[0].msgs_per_s then max_by(.msgs_per_s) else .[0] end) end |
+  .settings = $all;
+
+# ---- bench.json
+
+def headline:
+  [ (.p50_us | if . then "p50 \(fixed(1)) us" else empty end),
+    (.mean_us | if . then "mean \(fixed(1)) us" else empty end),
+    (.msgs_per_s | if . then "\(fixed(0)) messages/s" else empty end),
+    (.mb_per_s | if . then "\(fixed(1)) MB/s" else empty end),
+    (.setting // "" | if . != "" then "with \(.)" else empty end) ] | join(", ");
+
+# Input: what runs gave.
+def progress: to_entries[] | .key + ": " + (.value | .error // headline);
+
+# Input: null. $sides: what each run gave, or {error}.
+def pair($number; $order; $sides; $names): {
+  pair: $number, order: $order, sides: $sides,
+  ratios: ($sides | ratios($names)),
+  failures: [$sides | to_entries[] | .key as $run | .value |
+    if .settings then .settings[] else . end | select(.error) |
+    { run: ($run + (.setting // "" | if . != "" then " \(.)" else . end)), why: .error }],
+  repeats: ([$sides[] | if .settings then .settings[] else . end | .repeats // 0] | add)
+};
+
+# Input: bench.json; adds a pair.
+def with_pair($pair):
+  .pairs += [$pair] |
+  .pairs as $pairs | .config.tests as $names |
+  .figures = ([tests[$names[]].figures | keys_unsorted[]] | unique |
+    map({ key: ., value: (. as $key | $pairs | map(.sides | figure($key)) | spread) }) | from_entries) |
+  .ratios = ([tests[$names[]].ratios] | add | with_entries(.key as $name | .value |= (
+    . as $r | $pairs | map(.ratios[$name]) | spread | judged($r.target; $r.at_least // false) |
+    .at_least = ($r.at_least // false)))) |
+  .failures = [.pairs[] | .pair as $n | .failures[] | { pair: $n, run, why }] |
+  .repeats = ([.pairs[].repeats] | add);
+
+# ---- bench.txt
+
+def test_table($name; $pairs):
+  . as $all | tests[$name] as $test |
+  (.config | .rampart + .perftest + .others) as $ran |
+  "\($test.title | left(43)) median   range",
+  ($test.figures | to_entries[] | select($ran[.key | split(".")[0]]) | .value as $words |
+    $all.figures[.key] | figure_row($words; $test.decimals; $pairs)),
+  ($test.ratios | to_entries[] | .value.name as $words | $all.ratios[.key] |
+    ratio_row("rampart / perftest, \($words)"; if .at_least then ">= " else "<= " end)),
+  "";
+
+# How often a setting was the best.
+def best_settings:
+  [.pairs[].sides | to_entries[] | select((.value.settings // [] | length) > 1 and (.value.error | not)) |
+    { run: .key, setting: .value.setting }] | group_by(.run)[] |
+  "  \(.[0].run): " + (group_by(.setting) | sort_by(-length) |
+    map("\(.[0].setting | if . == "" then "none" else . end) (\(length | some_pairs))") | join(", "));
+
+def table:
+  heading("rampart beside perftest"),
+  "Path MTU \(.config.path_mtu_bytes), runs of \(.config.duration_s) s. PASS and miss are of the median.",
+  "",
+  ([.config.pairs, (.pairs | length)] | min) as $pairs |
+  (if $pairs > 0 then test_table(.config.tests[]; $pairs) else empty end),
+  ([best_settings] | if . != [] then "Best settings of perftest:", .[], "" else empty end),
+  (.left_out | to_entries | sort_by(.key)[] | "Left out: \(.key): \(.value)"),
+  "Runs repeated because they failed: \(.repeats)",
+  (.failures[] | "FAILED: pair \(.pair), \(.run): \(.why)"),
+  status_line;
