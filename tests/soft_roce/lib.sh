@@ -122,11 +122,8 @@ start() { # NAME COMMAND...
         finish
     fi
     logs[$name]=$tmp/$name.log
-    # Through a subshell of its own, so that SIGINT is not ignored as in other background jobs.
-    (
-        trap - INT
-        exec "$@"
-    ) >"${logs[$name]}" 2>&1 &
+    # SIGINT is not to be ignored, as in other background jobs, and wherever this script was started from one.
+    env --default-signal=INT "$@" >"${logs[$name]}" 2>&1 &
     pid[$name]=$!
 }
 
