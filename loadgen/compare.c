@@ -209,7 +209,7 @@ static bool run_round(struct compare *c, struct comparison *k, unsigned round, i
 		if (!cfg->quiet)
 			fprintf(stderr, "round %u of %llu: --%s %s\n", round + 1, (unsigned long long)c->rounds, c->key,
 				c->values[which]);
-		*status = run_test(cfg, argc, argv, false, &run);
+		*status = run_once(cfg, argc, argv, false, &run);
 		if (run)
 			keep(k, which, round, run);
 		json_decref(run);

@@ -102,5 +102,5 @@ int main(int argc, char **argv)
 	status = check_environment(&cfg);
 	if (status)
 		return status;
-	return cfg.compare ? compare_run(&compare, &cfg, argc, argv) : run_test(&cfg, argc, argv, true, NULL);
+	return cfg.compare ? compare_run(&compare, &cfg, argc, argv) : run_once(&cfg, argc, argv, true, NULL);
 }

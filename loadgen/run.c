@@ -75,7 +75,7 @@ static enum run_exit finish(struct ramp *r, int argc, char **argv, bool print, j
 	return status;
 }
 
-enum run_exit run_test(const struct loadgen_config *cfg, int argc, char **argv, bool print, json_t **out)
+enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, bool print, json_t **out)
 {
 	struct ramp r = { .cfg = cfg };
 	enum run_exit status;

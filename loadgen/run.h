@@ -20,6 +20,6 @@ enum run_exit {
 
 /* Runs, writes the results, prints the summary if it is to. Returns an exit status. With `out`, run.json's contents go
  * there, the caller's reference; NULL if there are none. */
-enum run_exit run_test(const struct loadgen_config *cfg, int argc, char **argv, bool print, json_t **out);
+enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, bool print, json_t **out);
 
 #endif

@@ -5,8 +5,11 @@ LOADGEN_FAIL := $(patsubst %,common/%,addr fail fail_table frame)
 # worker.o is left out where the test plays the workers.
 LOADGEN_STEP := $(LOADGEN_FAIL) common/hist common/latency_json loadgen/step loadgen/step_json
 
-UNIT_test_loadgen_config := $(COMMON:%=common/%) $(CLIENT:%=client/%) $(LOADGEN_FAKES) \
+LOADGEN_ALL := $(COMMON:%=common/%) $(CLIENT:%=client/%) $(LOADGEN_FAKES) \
 	$(filter-out loadgen/main,$(LOADGEN:%=loadgen/%))
+
+UNIT_test_loadgen_compare := $(LOADGEN_ALL)
+UNIT_test_loadgen_config := $(LOADGEN_ALL)
 UNIT_test_loadgen_environment := loadgen/environment
 UNIT_test_loadgen_memory := $(LOADGEN_STEP) loadgen/memory
 UNIT_test_loadgen_pace := $(LOADGEN_FAIL) loadgen/pace
@@ -17,4 +20,5 @@ UNIT_test_loadgen_server_proc := common/addr loadgen/server_proc
 UNIT_test_loadgen_step := $(LOADGEN_STEP)
 UNIT_test_loadgen_step_share := $(LOADGEN_STEP)
 UNIT_test_loadgen_stop := $(LOADGEN_STEP) loadgen/stop
+UNIT_test_loadgen_trace := loadgen/trace
 UNIT_test_loadgen_verdict := $(LOADGEN_STEP) loadgen/verdict
