@@ -89,6 +89,12 @@ static void on_completions(struct ev_loop *loop, ev_io *w, int revents)
 		p->last_busy_ns = clock_now_ns();
 		ep_set_spin(p->ep, true);
 	}
+	/* What came is answered before its event is taken and the queue armed again, which takes two system calls. */
+	ep_sweep(p->ep);
+	process_and_continue(p);
+	/* Nothing to wait for yet: the event stays where it is, and comes again. */
+	if (p->stop || ev_is_active(&p->more))
+		return;
 	if (ep_take_events(p->ep)) {
 		log_error("the completion channel failed");
 		fail(p);
