@@ -16,6 +16,7 @@
 
 #define REPOST_BATCH 128
 #define SEND_CQS_MAX 64
+#define UNAWAITED_ROUNDS 16
 
 struct ep_cq {
 	struct ibv_cq *cq;
@@ -37,6 +38,7 @@ struct ep {
 	struct ep_cq cqs[1 + SEND_CQS_MAX];	/* [0] receives */
 	uint32_t n_cqs, n_armed;
 	uint64_t sends_out;
+	uint32_t rounds;	/* of polling */
 	uint32_t next_cq;
 	uint64_t batch;
 	bool spin;
@@ -353,6 +355,8 @@ static int poll_cq(struct ep *ep, struct ep_cq *q, int max)
 		log_error("ibv_poll_cq failed on %s", ep->dev->name);
 		return -EIO;
 	}
+	if (n == 0)
+		return 0;
 	ep->batch++;
 	ep_hold(ep);
 	for (int i = 0; i < n; i++) {
@@ -366,14 +370,21 @@ static int poll_cq(struct ep *ep, struct ep_cq *q, int max)
 	return flush_repost(ep) ? -EIO : n;
 }
 
+/* A spinning thread looks for sends that nobody waits for now and then only: each look makes a message wait. */
+static bool is_to_be_polled(const struct ep *ep, const struct ep_cq *q)
+{
+	return q->poll || (ep->spin && (is_receive(ep, q) || q->awaited || ep->rounds % UNAWAITED_ROUNDS == 0));
+}
+
 int ep_process(struct ep *ep, int max)
 {
+	ep->rounds++;
 	for (uint32_t i = 0; i < ep->n_cqs; i++) {
 		struct ep_cq *q = &ep->cqs[ep->next_cq];
 		int n = 0;
 
 		ep->next_cq = ep->next_cq + 1 < ep->n_cqs ? ep->next_cq + 1 : 0;
-		if (q->poll || ep->spin)
+		if (is_to_be_polled(ep, q))
 			n = poll_cq(ep, q, max);
 		if (n)
 			return n;
