@@ -185,8 +185,9 @@ void client_go_on(struct client_conn *c);
 
 /* Sends the first `bytes` (at least the header's) of the endpoint's buffer `buf` as an ECHO, or as one-way DATA,
  * with `sequence`; the buffer is consumed. The header is filled in here, and what stands at the message's end: the
- * checksum with MSG_FLAG_SUM, and the tag, if messages have one; `bytes` counts them. Never more than the granted credits may be in flight: an ECHO's comes back with its reply,
- * those of DATA with the answer to the next one that has MSG_FLAG_ACK. */
+ * checksum with MSG_FLAG_SUM, and the tag, if messages have one; `bytes` counts them. Never more than the granted
+ * credits may be in flight: an ECHO's comes back with its reply, those of DATA with the answer to the next one that
+ * has MSG_FLAG_ACK. */
 void client_send(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t bytes);
 /* True if the reply `data` with MSG_FLAG_SUM is what was sent. */
 bool client_is_intact(const struct client_conn *c, const uint8_t *data, uint32_t bytes);

@@ -16,7 +16,8 @@ struct loadgen_config;
 struct wclient;
 struct worker;
 
-#define WORKLOADS(X) X(echo) X(pingpong) X(small) X(large) X(duplex) X(write) X(read) X(atomic) X(mixed) X(connect) X(idle)
+#define WORKLOADS(X) \
+	X(echo) X(pingpong) X(small) X(large) X(duplex) X(write) X(read) X(atomic) X(mixed) X(connect) X(idle)
 
 #define WORKLOAD_STREAMS_MAX 2
 

@@ -522,7 +522,8 @@ static void make_full_step(void)
 static const char *const members[] = {
 	"target_clients", "repetition", "attempted", "connected_peak", "connected_held", "failed", "dropped",
 	"server_connected", "connect_wall_s", "steady", "connect_ns", "connect_full_ns", "connect_resumed_ns",
-	"handshakes", "phase_ns_per_connection", "retries", "retried", "churn", "active", "fairness", "memory", "server_stages_ns", "response_ns",
+	"handshakes", "phase_ns_per_connection", "retries", "retried", "churn", "active", "fairness", "memory",
+	"server_stages_ns", "response_ns",
 	"service_ns", "schedule_lag_ns", "sent_late", "message_bytes", "streams", "verified", "measured_s", "throughput_msgs_per_s", "throughput_bytes_per_s",
 	"intervals", "resources", "psn_verified", "server_before", "server_after", "failures", "littles_law_residual", "validity",
 };
