@@ -307,6 +307,22 @@ static int make_clients(struct worker *w)
 	return 0;
 }
 
+/* What one request may move. */
+static int check_requests(const struct worker *w, char *err, size_t err_size)
+{
+	const struct loadgen_config *c = w->cfg.cfg;
+	bool chunks = w->workload == &workload_large;
+	uint64_t bytes = chunks ? c->chunk_bytes : c->message_bytes;
+	uint32_t most = w->ctx->dev.port.max_msg_sz;
+
+	if (!w->needs.region_bytes || bytes <= most)
+		return 0;
+	snprintf(err, err_size, "--%s: %llu bytes are more than device %s moves with one request (%u); %s",
+		 chunks ? "chunk" : "message-size", (unsigned long long)bytes, w->ctx->dev.name, most,
+		 chunks ? "lower it" : "--workload large moves more, in chunks");
+	return -EMSGSIZE;
+}
+
 /* The payload's text, and where what is read goes. */
 static int make_memory(struct worker *w, char *err, size_t err_size)
 {
@@ -347,6 +363,8 @@ int worker_new(const struct worker_config *cfg, struct worker **out, char *err, 
 		ret = make_clients(w);
 	if (!ret)
 		ret = client_ctx_new(&w->cfg.client, &ops, w, w->loop, &w->ctx, err, err_size);
+	if (!ret)
+		ret = check_requests(w, err, err_size);
 	if (!ret)
 		ret = make_memory(w, err, err_size);
 	if (!ret)

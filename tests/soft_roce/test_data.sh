@@ -38,6 +38,11 @@ moves "duplex: both directions, all as sent" duplex "--workload duplex --steps 2
     'one.streams.to_server.bytes_per_s > 0' 'one.streams.from_server.bytes_per_s > 0' \
     'one.streams | map(.bytes_per_s) | (add - .[0] - .[1]) == 0' 'one.verified.checked >= 2'
 
+gives "a request larger than the device moves: one line that says so" 3 \
+    '--message-size: 16777216 bytes are more than device .* moves with one request' \
+    "${bin}performance_test" --environment native --quiet --output "$results" --workload write --steps 1 \
+    --message-size 16M
+
 # ---- sizes
 
 moves "sizes: one step each, doubled from 1 to 64" sizes "--workload pingpong --steps 1 --message-size 1-64" \
