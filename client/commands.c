@@ -283,7 +283,7 @@ static void info_text(const struct session *s)
 	printf("psn          0x%06x to the server, 0x%06x from it, both %s (the CM's own would have been 0x%06x)\n",
 	       c->psn, c->grant.psn, s->ctx->cfg->verify ? "read back from the device" : "programmed",
 	       c->cm_psn);
-	printf("limits       messages of %u bytes, %u in flight, region of %u bytes\n",
+	printf("granted      messages of %u bytes, %u in flight, region of %u bytes (info asks for one, and none)\n",
 	       c->grant.message_bytes, c->grant.credits, c->grant.region_bytes);
 	printf("stages (us) ");
 	for (int i = 0; i < STAGE_TIMED; i++)

@@ -34,7 +34,7 @@ static const struct opt options[] = {
 	{ .name = "active", .type = OPT_UINT, .offset = AT(active), .min = 1, .max = CLIENTS_MAX,
 	  .metavar = "K", .def = "all of them", .help = "Clients that send; the others of a step are connected and silent." },
 	{ .name = "arrival", .type = OPT_CHOICE, .offset = AT(arrival), .choices = loadgen_arrival_names, .metavar = "SPACING",
-	  .def = "even", .help = "With --rate: how each client's operations are spaced." },
+	  .def = "even", .help = "With --rate or --rate-per-client: how each client's operations are spaced." },
 	{ .name = "ca", .type = OPT_STRING, .offset = AT(ca), .metavar = "FILE",
 	  .def = "build/certs/ca.pem", .help = "CA certificate the server's must be signed by." },
 	{ .name = "cert", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE",
@@ -146,7 +146,7 @@ static const struct opt options[] = {
 	  .help = "Traffic before the measured time, discarded." },
 	{ .name = "workload", .type = OPT_CHOICE, .offset = AT(workload), .choices = workload_names,
 	  .metavar = "NAME", .def = "echo",
-	  .help = "What connected clients do (docs/options.md)." },
+	  .help = "What connected clients do (docs/workloads.md)." },
 };
 
 const struct opts_spec loadgen_options = {
@@ -277,6 +277,9 @@ static void add_defaults(struct loadgen_config *c)
 
 	if (c->sizes.n == 0)
 		c->sizes.v[c->sizes.n++] = wl->bytes_default;
+	/* One transfer at a time can be read back. */
+	if (c->inflight == 0 && c->wl == &workload_large && c->verify && c->operation != OPERATION_SEND)
+		c->inflight = 1;
 	if (c->inflight == 0)
 		c->inflight = loadgen_is_open_loop(c) ? MAX(wl->inflight_default, OPEN_LOOP_INFLIGHT) :
 							wl->inflight_default;

@@ -120,7 +120,7 @@ static void check_server(struct ramp *r)
 
 	r->cfg->wl->needs(r->cfg, &needs);
 	if (credits < (double)needs.credits)
-		snprintf(text, sizeof(text), "%u messages in flight are more than the server's --credits %.0f",
+		snprintf(text, sizeof(text), "%u messages in flight (--inflight) are more than the server's --credits %.0f",
 			 needs.credits, credits);
 	else if (bytes < (double)needs.message_bytes)
 		snprintf(text, sizeof(text), "messages of %u bytes are more than the server's --message-size %.0f",

@@ -259,6 +259,12 @@ static void print_slopes(const json_t *run, FILE *out)
 	fprintf(out, "\n");
 }
 
+/* True if it was run with more than one size, so that a line must say which it is of. */
+static bool has_sizes(const json_t *run)
+{
+	return json_array_size(json_object_get(json_object_get(run, "config"), "message_sizes")) > 1;
+}
+
 /* What the table has no room for. */
 static void print_details(const json_t *run, FILE *out)
 {
@@ -267,6 +273,8 @@ static void print_details(const json_t *run, FILE *out)
 
 	fprintf(out, "\n");
 	json_array_foreach(json_object_get(run, "steps"), i, step) {
+		if (has_sizes(run))
+			fprintf(out, "Messages of %lld bytes\n", json_integer_value(json_object_get(step, "message_bytes")));
 		print_handshakes(step, out);
 		print_churn(step, out);
 		print_fairness(step, out);
@@ -321,9 +329,12 @@ static void print_verdict(const json_t *run, FILE *out)
 	json_array_foreach(json_object_get(run, "verdict"), i, c) {
 		const char *result = json_string_value(json_object_get(c, "result"));
 
-		fprintf(out, "  %-5s %6lld clients: %s %s (required: %s)\n",
+		fprintf(out, "  %-5s %6lld clients",
 			strcmp(result, "pass") == 0 ? "PASS" : strcmp(result, "fail") == 0 ? "FAIL" : "?",
-			json_integer_value(json_object_get(c, "clients")),
+			json_integer_value(json_object_get(c, "clients")));
+		if (has_sizes(run) && json_object_get(c, "message_bytes"))
+			fprintf(out, ", %lld bytes", json_integer_value(json_object_get(c, "message_bytes")));
+		fprintf(out, ": %s %s (required: %s)\n",
 			json_string_value(json_object_get(c, "criterion")),
 			json_string_value(json_object_get(c, "measured")),
 			json_string_value(json_object_get(c, "required")));

@@ -86,7 +86,8 @@ void traffic_begin(struct worker *w, struct wclient *wc, unsigned stream)
 	w->in_flight++;
 }
 
-static void begin_more(struct worker *w, struct wclient *wc)
+/* In the closed loop an operation is due when the one before it ended, though others may be begun first. */
+static void begin_more(struct worker *w, struct wclient *wc, uint64_t due_ns)
 {
 	uint32_t inflight = (uint32_t)w->cfg.cfg->inflight;
 
@@ -94,7 +95,7 @@ static void begin_more(struct worker *w, struct wclient *wc)
 		open_loop_begin(w, wc);
 		return;
 	}
-	w->begin_ns = w->post_ns = clock_now_ns();
+	w->begin_ns = w->post_ns = due_ns;
 	for (unsigned i = 0; i < w->workload->streams && wc->state == WCLIENT_LIVE; i++) {
 		uint32_t under_way = (uint32_t)(wc->streams[i].begun - wc->streams[i].done);
 
@@ -113,7 +114,7 @@ static void refill(struct ep_deferred *d)
 		return;
 	w = wc->conn->ctx->arg;
 	if (w->mode == MODE_TRAFFIC)
-		begin_more(w, wc);
+		begin_more(w, wc, now_ns(w));
 }
 
 bool traffic_is_idle(const struct wclient *wc)
@@ -183,7 +184,7 @@ void traffic_end(struct worker *w, struct wclient *wc, unsigned stream, uint32_t
 	else if (ep_is_held(w->ctx->ep))
 		ep_defer(w->ctx->ep, &wc->refill);
 	else
-		begin_more(w, wc);
+		begin_more(w, wc, clock_now_ns());
 }
 
 /* --- what comes --- */
@@ -235,7 +236,7 @@ void traffic_start_client(struct worker *w, struct wclient *wc)
 	if (w->schedule)
 		open_loop_start_client(w, wc);
 	else
-		begin_more(w, wc);
+		begin_more(w, wc, clock_now_ns());
 	ep_unhold(w->ctx->ep);
 }
 

@@ -32,8 +32,8 @@ static const struct tier *tier_of(uint32_t clients)
 static void add(json_t *verdict, const struct step *s, const char *criterion, const char *required,
 		const char *measured, enum criterion_result result)
 {
-	json_array_append_new(verdict, json_pack("{s:i, s:i, s:s, s:s, s:s, s:s}", "clients", s->target,
-		"repetition", s->repetition, "criterion", criterion, "required", required, "measured",
+	json_array_append_new(verdict, json_pack("{s:i, s:I, s:i, s:s, s:s, s:s, s:s}", "clients", s->target,
+		"message_bytes", (json_int_t)s->bytes, "repetition", s->repetition, "criterion", criterion, "required", required, "measured",
 		measured, "result", result_names[result]));
 }
 

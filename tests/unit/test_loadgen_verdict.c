@@ -101,7 +101,8 @@ static void add_step__any__documented_members(void **state)
 	judge();
 	assert_int_equal(json_array_size(verdict), 2);
 	json_array_foreach(verdict, i, c) {
-		assert_int_equal(json_object_size(c), 6);
+		assert_int_equal(json_object_size(c), 7);
+		assert_int_equal(json_integer_value(json_object_get(c, "message_bytes")), 64);
 		assert_int_equal(json_integer_value(json_object_get(c, "clients")), 10);
 		assert_int_equal(json_integer_value(json_object_get(c, "repetition")), 2);
 		assert_true(json_is_string(json_object_get(c, "required")));

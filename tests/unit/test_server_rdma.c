@@ -451,6 +451,8 @@ static void request__psns_not_as_programmed__protocol_failure(void **state)
 }
 
 /* Every call of the accept path fails in turn. */
+#define ARMING 6	/* which call that is */
+
 static void request__each_call_fails_in_turn__never_a_leak(void **state)
 {
 	unsigned k;
@@ -483,16 +485,17 @@ static void request__each_call_fails_in_turn__never_a_leak(void **state)
 		server_turns(3);
 		if (server_n(CONN_ST_GRANTED))
 			conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
-		/* An event that could not be fetched is still there, and is handled the next time. */
-		assert_int_equal(server_n(CONN_ST_ACCEPTING), k == 1);
-		if (k == 1) {
+		/* An event that could not be fetched is still there, and is handled the next time. A queue that could not
+		 * be armed for the bind's completion is swept. */
+		assert_int_equal(server_n(CONN_ST_ACCEPTING), k == 1 || k == ARMING);
+		if (k == 1 || k == ARMING) {
 			conn_close(server_only(CONN_ST_ACCEPTING), CLOSE_DRAINING);
 			fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
 		}
 		server_assert_all_back();
 	}
-	/* The event, the path, RTR, RTS, the query, the window's bind, and the accept. */
-	assert_int_equal(k, 8);
+	/* The event, the path, RTR, RTS, the query, arming, the window's bind, and the accept. */
+	assert_int_equal(k, 9);
 	server_only(CONN_ST_ACCEPTING);
 }
 
