@@ -189,8 +189,6 @@ void client_go_on(struct client_conn *c);
  * credits may be in flight: an ECHO's comes back with its reply, those of DATA with the answer to the next one that
  * has MSG_FLAG_ACK. */
 void client_send(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t bytes);
-/* True if the reply `data` with MSG_FLAG_SUM is what was sent. */
-bool client_is_intact(const struct client_conn *c, const uint8_t *data, uint32_t bytes);
 
 /* Sends `bytes` (0 and more) of `buf`, without a header, to come back with `number`; the buffer is consumed.
  * Takes a credit. */

@@ -45,11 +45,6 @@ void client_send(struct client_conn *c, const struct msg_header *h, uint32_t buf
 		broken(c);
 }
 
-bool client_is_intact(const struct client_conn *c, const uint8_t *data, uint32_t bytes)
-{
-	return msg_is_intact(msg_sum_seed(c->grant.session, sizeof(c->grant.session)), data, before_tag(c, bytes));
-}
-
 void client_ping(struct client_conn *c, uint32_t buf, uint32_t bytes, uint32_t number)
 {
 	count_out(c, bytes);

@@ -41,7 +41,7 @@ struct stats {
 	counter messages_in, messages_out, bytes_in, bytes_out, tls_bytes_in, tls_bytes_out;
 	counter messages_summed, messages_corrupt;	/* with a checksum; and those it did not fit */
 	counter probes, psn_verified, psn_conflicts, rnr_holds;
-	/* gauges, published once per turn of the loop */
+	/* gauges, published at the end of a turn of the loop, at most every 10 ms */
 	counter handshakes, sessions, connected, connected_peak, closing, controls;
 	counter qps, qps_free, qps_in_use, qps_quarantined, qps_peak, qp_hits, qp_misses, qp_exhausted, qp_recycled;
 	counter bufs_posted, bufs_free, bufs_total, pinned_bytes, cqs, mrs, regions_in_use;
