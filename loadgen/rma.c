@@ -103,8 +103,12 @@ static uint32_t make_operation(struct worker *w, struct wclient *wc, unsigned st
 	return n;
 }
 
-void rma_start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n,
-	       enum ibv_wr_opcode (*kind_of)(const struct worker *w, unsigned stream, uint64_t number))
+static enum ibv_wr_opcode kind_of(const struct worker *w, unsigned stream, uint64_t number)
+{
+	return w->workload->rma_of ? w->workload->rma_of(w->cfg.cfg, number) : w->workload->rma[stream];
+}
+
+void rma_start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
 {
 	uint64_t every = MAX(w->cfg.cfg->tuning.signal_every, 1);
 	struct rc_rma ops[POST_MAX];

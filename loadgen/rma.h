@@ -18,10 +18,8 @@ struct worker;
 
 #define RMA_ATOMIC_BYTES UINT64_C(8)
 
-/* Begins `n` operations of `stream`, of the kind that `kind_of` says for each. */
-void rma_start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n,
-	       enum ibv_wr_opcode (*kind_of)(const struct worker *w, unsigned stream, uint64_t number));
-/* struct workload's on_rma. */
+/* struct workload's start and on_rma, for workloads that say rma or rma_of. */
+void rma_start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n);
 void rma_on_done(struct worker *w, struct wclient *wc, uint32_t n);
 
 /* Requests of a client under way, at most. */

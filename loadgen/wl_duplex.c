@@ -2,21 +2,7 @@
  * (READ). Each direction has its own operations under way, and its own figures.
  */
 #include "loadgen/rma.h"
-#include "loadgen/worker_internal.h"
-
-enum { STREAM_OUT, STREAM_IN };
-
-static enum ibv_wr_opcode kind_of(const struct worker *w, unsigned stream, uint64_t number)
-{
-	(void)w;
-	(void)number;
-	return stream == STREAM_OUT ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ;
-}
-
-static void start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
-{
-	rma_start(w, wc, stream, n, kind_of);
-}
+#include "loadgen/workload.h"
 
 const struct workload workload_duplex = {
 	.help = "chunks to the client's region and from it at once",
@@ -27,6 +13,7 @@ const struct workload workload_duplex = {
 	.bytes_default = 4u << 20,
 	.inflight_default = 2,
 	.needs = workload_needs_region,
-	.start = start,
+	.rma = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ },
+	.start = rma_start,
 	.on_rma = rma_on_done,
 };

@@ -1,24 +1,18 @@
 /* `mixed`: WRITEs, READs and atomics on the client's region in a ratio (--mix). */
 #include "loadgen/config.h"
 #include "loadgen/rma.h"
-#include "loadgen/worker_internal.h"
+#include "loadgen/workload.h"
 
 /* The golden ratio's multiples spread the kinds evenly, however few operations are looked at. */
-static enum ibv_wr_opcode kind_of(const struct worker *w, unsigned stream, uint64_t number)
+static enum ibv_wr_opcode kind_of(const struct loadgen_config *c, uint64_t number)
 {
-	const struct mix *m = &w->cfg.cfg->mix;
+	const struct mix *m = &c->mix;
 	uint64_t at = number * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 
-	(void)stream;
 	at = at * (m->writes + m->reads + m->atomics) >> 32;
 	if (at < m->writes)
 		return IBV_WR_RDMA_WRITE;
 	return at < m->writes + m->reads ? IBV_WR_RDMA_READ : IBV_WR_ATOMIC_FETCH_AND_ADD;
-}
-
-static void start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
-{
-	rma_start(w, wc, stream, n, kind_of);
 }
 
 static void needs(const struct loadgen_config *c, struct workload_needs *out)
@@ -35,6 +29,7 @@ const struct workload workload_mixed = {
 	.bytes_default = 64,
 	.inflight_default = 8,
 	.needs = needs,
-	.start = start,
+	.rma_of = kind_of,
+	.start = rma_start,
 	.on_rma = rma_on_done,
 };

@@ -1,19 +1,6 @@
 /* `write`: RDMA WRITEs into the client's region. An operation ends when its completion comes. */
 #include "loadgen/rma.h"
-#include "loadgen/worker_internal.h"
-
-static enum ibv_wr_opcode kind_of(const struct worker *w, unsigned stream, uint64_t number)
-{
-	(void)w;
-	(void)stream;
-	(void)number;
-	return IBV_WR_RDMA_WRITE;
-}
-
-static void start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
-{
-	rma_start(w, wc, stream, n, kind_of);
-}
+#include "loadgen/workload.h"
 
 const struct workload workload_write = {
 	.help = "RDMA WRITEs into the client's region",
@@ -23,6 +10,7 @@ const struct workload workload_write = {
 	.bytes_default = 64,
 	.inflight_default = 1,
 	.needs = workload_needs_region,
-	.start = start,
+	.rma = { IBV_WR_RDMA_WRITE },
+	.start = rma_start,
 	.on_rma = rma_on_done,
 };

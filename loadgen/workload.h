@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <infiniband/verbs.h>
+
 struct loadgen_config;
 struct wclient;
 struct worker;
@@ -40,6 +42,9 @@ struct workload {
 	const char *stream_names[WORKLOAD_STREAMS_MAX];	/* where there is more than one */
 	uint64_t bytes_min, bytes_max, bytes_default;	/* of an operation */
 	uint32_t inflight_default;
+	/* The kind of what rma_start begins: the stream's, or the one of each operation. */
+	enum ibv_wr_opcode rma[WORKLOAD_STREAMS_MAX];
+	enum ibv_wr_opcode (*rma_of)(const struct loadgen_config *c, uint64_t number);
 	void (*needs)(const struct loadgen_config *c, struct workload_needs *out);
 	/* A line why it cannot run with these options, or NULL. May be NULL itself. */
 	const char *(*objection)(const struct loadgen_config *c);
