@@ -14,8 +14,25 @@
 struct arena {
 	uint8_t *memory;
 	size_t bytes;
-	struct ibv_mr *mr;
+	struct ibv_mr *mrs[ARENA_ENDPOINTS_MAX];
+	uint32_t n_mrs;
 };
+
+int arena_share(struct arena *a, struct ep *ep, char *err, size_t err_size)
+{
+	struct ibv_mr *mr = ibv_reg_mr(ep_pd(ep), a->memory, a->bytes, IBV_ACCESS_LOCAL_WRITE);
+	int ret;
+
+	if (!mr) {
+		ret = -errno;
+		snprintf(err, err_size, "cannot register %zu bytes of memory for transfers: %s; raise the locked memory "
+			 "limit (ulimit -l), or use smaller transfers, fewer clients or a lower --inflight", a->bytes,
+			 strerror(-ret));
+		return ret;
+	}
+	a->mrs[a->n_mrs++] = mr;
+	return 0;
+}
 
 int arena_new(struct ep *ep, size_t bytes, struct arena **out, char *err, size_t err_size)
 {
@@ -33,14 +50,9 @@ int arena_new(struct ep *ep, size_t bytes, struct arena **out, char *err, size_t
 			 "clients or a lower --inflight", bytes, strerror(-ret));
 		goto err_free;
 	}
-	a->mr = ibv_reg_mr(ep_pd(ep), a->memory, bytes, IBV_ACCESS_LOCAL_WRITE);
-	if (!a->mr) {
-		ret = -errno;
-		snprintf(err, err_size, "cannot register %zu bytes of memory for transfers: %s; raise the locked memory "
-			 "limit (ulimit -l), or use smaller transfers, fewer clients or a lower --inflight", bytes,
-			 strerror(-ret));
+	ret = arena_share(a, ep, err, err_size);
+	if (ret)
 		goto err_free;
-	}
 	*out = a;
 	return 0;
 
@@ -53,8 +65,8 @@ void arena_free(struct arena *a)
 {
 	if (!a)
 		return;
-	if (a->mr)
-		ibv_dereg_mr(a->mr);
+	while (a->n_mrs)
+		ibv_dereg_mr(a->mrs[--a->n_mrs]);
 	if (a->memory)
 		munmap(a->memory, a->bytes);
 	free(a);
@@ -65,9 +77,14 @@ uint8_t *arena_at(const struct arena *a, size_t offset)
 	return a->memory + offset;
 }
 
-uint32_t arena_lkey(const struct arena *a)
+uint32_t arena_lkey(const struct arena *a, uint32_t n)
 {
-	return a->mr->lkey;
+	return a->mrs[n]->lkey;
+}
+
+uint32_t arena_mrs(const struct arena *a)
+{
+	return a ? a->n_mrs : 0;
 }
 
 size_t arena_bytes(const struct arena *a)

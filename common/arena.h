@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define ARENA_ENDPOINTS_MAX 8
+
 struct arena;
 struct ep;
 
@@ -14,10 +16,14 @@ struct ep;
  * endpoint must outlive it. */
 int arena_new(struct ep *ep, size_t bytes, struct arena **out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
+/* Registers it with another endpoint too, on another device. The same errors. */
+int arena_share(struct arena *a, struct ep *ep, char *err, size_t err_size) __attribute__((warn_unused_result));
 void arena_free(struct arena *a);	/* NULL-safe */
 
 uint8_t *arena_at(const struct arena *a, size_t offset);
-uint32_t arena_lkey(const struct arena *a);
+/* For the n-th endpoint it was registered with. */
+uint32_t arena_lkey(const struct arena *a, uint32_t n);
 size_t arena_bytes(const struct arena *a);	/* 0 for NULL */
+uint32_t arena_mrs(const struct arena *a);	/* 0 for NULL */
 
 #endif

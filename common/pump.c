@@ -21,15 +21,28 @@
 
 const char *const poll_mode_names[] = { "event", "busy", "adaptive", NULL };
 
+static bool all_are_broken(const struct pump *first)
+{
+	for (const struct pump *p = first; p; p = p->next)
+		if (!p->broken)
+			return false;
+	return true;
+}
+
+/* CM events are still taken: they tell the connections that their device is gone. */
 static void fail(struct pump *p)
 {
 	p->broken = true;
-	pump_break(p);
+	p->spinning = false;
+	ev_io_stop(p->loop, &p->cq_io);
+	ev_timer_stop(p->loop, &p->more);
+	ev_timer_stop(p->loop, &p->sweep);
+	if (all_are_broken(p->first))
+		pump_break(p);
 }
 
-/* True if the turn's budget is used up, and there may be more. `begun_ns` is when the turn began, 0 before the first
- * completions of it. */
-static bool process(struct pump *p, uint64_t *begun_ns)
+/* True if the turn's budget is used up, and there may be more. */
+static bool process(struct pump *p)
 {
 	int done = 0;
 
@@ -43,18 +56,17 @@ static bool process(struct pump *p, uint64_t *begun_ns)
 			return false;
 		now = clock_now_ns();
 		p->last_busy_ns = now;
-		*begun_ns = *begun_ns ? *begun_ns : now;
+		p->turn_ns = p->turn_ns ? p->turn_ns : now;
 		done += n;
-		if (now - *begun_ns >= TIME_BUDGET_NS || done >= WC_BUDGET)
+		if (now - p->turn_ns >= TIME_BUDGET_NS || done >= WC_BUDGET)
 			return true;
 	}
 }
 
 static void process_and_continue(struct pump *p)
 {
-	uint64_t begun_ns = 0;
-
-	if (process(p, &begun_ns) && !p->spinning && !ev_is_active(&p->more)) {
+	p->turn_ns = 0;
+	if (process(p) && !p->spinning && !ev_is_active(&p->more)) {
 		ev_timer_set(&p->more, 0., 0.);
 		ev_timer_start(p->loop, &p->more);
 	}
@@ -93,7 +105,7 @@ static void on_completions(struct ev_loop *loop, ev_io *w, int revents)
 	ep_sweep(p->ep);
 	process_and_continue(p);
 	/* Nothing to wait for yet: the event stays where it is, and comes again. */
-	if (p->stop || ev_is_active(&p->more))
+	if (p->broken || p->first->stop || ev_is_active(&p->more))
 		return;
 	if (ep_take_events(p->ep)) {
 		log_error("the completion channel failed");
@@ -119,6 +131,7 @@ static void on_cm_readable(struct ev_loop *loop, ev_io *w, int revents)
 	}
 	if (ret < 0) {
 		log_error("rdma_get_cm_event failed: %s", strerror(-ret));
+		ev_io_stop(p->loop, &p->cm_io);
 		fail(p);
 	}
 }
@@ -128,6 +141,7 @@ void pump_start(struct pump *p, struct ev_loop *loop, struct ep *ep, struct cm_c
 {
 	memset(p, 0, sizeof(*p));
 	p->loop = loop;
+	p->first = p;
 	p->ep = ep;
 	p->cm = cm;
 	p->mode = mode;
@@ -158,18 +172,34 @@ void pump_stop_watchers(struct pump *p)
 	ev_timer_stop(p->loop, &p->sweep);
 }
 
-static void spin(struct pump *p)
+/* One look at the completions of all that spin. True if one of them used its budget up. */
+static bool look(struct pump *first)
 {
-	uint64_t begun_ns = 0;
+	bool used_up = false;
 
-	for (int i = 0; i < SPINS_PER_LOOK && !p->stop && !process(p, &begun_ns); i++)
+	for (struct pump *p = first; p; p = p->next)
+		if (p->spinning)
+			used_up |= process(p);
+	return used_up;
+}
+
+/* What came between the last poll and the arming raised no event. */
+static void stop_spinning(struct pump *p)
+{
+	p->spinning = false;
+	ep_set_spin(p->ep, false);
+	process_and_continue(p);
+}
+
+static void spin(struct pump *first)
+{
+	for (struct pump *p = first; p; p = p->next)
+		p->turn_ns = 0;
+	for (int i = 0; i < SPINS_PER_LOOK && !first->stop && !look(first); i++)
 		;
-	if (p->mode == POLL_ADAPTIVE && clock_now_ns() - p->last_busy_ns > p->spin_ns) {
-		p->spinning = false;
-		ep_set_spin(p->ep, false);
-		/* What came between the last poll and the arming raised no event. */
-		process_and_continue(p);
-	}
+	for (struct pump *p = first; p; p = p->next)
+		if (p->spinning && p->mode == POLL_ADAPTIVE && clock_now_ns() - p->last_busy_ns > p->spin_ns)
+			stop_spinning(p);
 }
 
 static void start_sweep(struct pump *p)
@@ -178,20 +208,38 @@ static void start_sweep(struct pump *p)
 	ev_timer_start(p->loop, &p->sweep);
 }
 
+void pump_join(struct pump *p, struct pump *other)
+{
+	other->first = p;
+	other->next = p->next;
+	p->next = other;
+}
+
+/* Those that do not spin sleep with the loop. True if one spins. */
+static bool prepare_turn(struct pump *first)
+{
+	bool spins = false;
+
+	for (struct pump *p = first; p; p = p->next) {
+		spins |= p->spinning;
+		if (!p->spinning && !p->broken && ep_sends_out(p->ep) && !ev_is_active(&p->sweep))
+			start_sweep(p);
+	}
+	return spins;
+}
+
 int pump_run(struct pump *p)
 {
 	while (!p->stop) {
-		if (p->spinning)
+		if (prepare_turn(p))
 			spin(p);
-		else if (ep_sends_out(p->ep) && !ev_is_active(&p->sweep))
-			start_sweep(p);
-		ev_run(p->loop, p->spinning ? EVRUN_NOWAIT : EVRUN_ONCE);
+		ev_run(p->loop, prepare_turn(p) ? EVRUN_NOWAIT : EVRUN_ONCE);
 	}
-	return p->broken ? -EIO : 0;
+	return all_are_broken(p) ? -EIO : 0;
 }
 
 void pump_break(struct pump *p)
 {
-	p->stop = true;
+	p->first->stop = true;
 	ev_break(p->loop, EVBREAK_ALL);
 }

@@ -2,7 +2,8 @@
  *
  * event: sleep until the completion channel is readable. busy: never sleep, never arm. adaptive: spin
  * for a bounded time after the last completion, then arm and sleep. CM events are taken before
- * anything else, because a full backlog drops requests silently. Owning thread: the loop's.
+ * anything else, because a full backlog drops requests silently. Several can share a loop, one for each device a
+ * thread works on. Owning thread: the loop's.
  */
 #ifndef RAMPART_COMMON_PUMP_H
 #define RAMPART_COMMON_PUMP_H
@@ -31,8 +32,10 @@ struct pump {
 	uint64_t spin_ns;
 	uint64_t last_busy_ns;
 	bool spinning;
-	bool stop;
-	bool broken;	/* the device stopped working: pump_run returned because of that */
+	uint64_t turn_ns;	/* when the turn's first completions came; 0: none yet */
+	bool stop;		/* of the first one */
+	bool broken;		/* its device stopped working: completions are not looked for any more */
+	struct pump *first, *next;	/* those that share the loop */
 	ev_io cm_io, cq_io;
 	ev_timer more;	/* work left over from a used-up budget */
 	ev_timer sweep;	/* looks for failures of sends whose completions nobody waits for */
@@ -43,9 +46,13 @@ void pump_start(struct pump *p, struct ev_loop *loop, struct ep *ep, struct cm_c
 		enum poll_mode mode, uint64_t spin_ns, pump_on_cm_fn *on_cm, void *arg);
 void pump_stop_watchers(struct pump *p);
 
-/* Runs the loop until pump_break. Returns 0, or -EIO when the device stopped working. */
+/* `other`, started on the same loop, is run by pump_run(p) too. Both were just started. */
+void pump_join(struct pump *p, struct pump *other);
+
+/* Runs the loop until pump_break. Returns 0, or -EIO when the device stopped working; where there are several, the
+ * last of them. */
 int pump_run(struct pump *p);
-/* From within a callback of the loop. */
+/* From within a callback of the loop, for any of them. */
 void pump_break(struct pump *p);
 
 #endif

@@ -74,10 +74,10 @@ static void make(struct worker *w, struct wclient *wc, unsigned stream, enum ibv
 		st->text = traffic_pattern(w, wc, number);
 		st->written = true;
 		op->local = payload_text(w->payload, st->text);
-		op->lkey = arena_lkey(w->texts);
+		op->lkey = arena_lkey(w->texts, 0);
 	} else {
 		op->local = landing(w, wc, slot);
-		op->lkey = arena_lkey(w->landing);
+		op->lkey = arena_lkey(w->landing, 0);
 		op->operand = 1;
 		st->atomic = is_atomic(kind) ? wc->atomics++ : 0;
 	}

@@ -69,7 +69,7 @@ static bool post_request(struct worker *w, struct wclient *wc, uint64_t bytes)
 		return false;
 	op.local = reads ? landing(w, wc) + done :
 			   payload_text(w->payload, traffic_pattern(w, wc, l->transfer)) + done;
-	op.lkey = arena_lkey(reads ? w->landing : w->texts);
+	op.lkey = arena_lkey(reads ? w->landing : w->texts, 0);
 	if (client_rma(wc->conn, &op, 1))
 		client_fail(wc->conn, FAIL_PROTOCOL, PROTO_REGION);
 	return true;
