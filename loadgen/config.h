@@ -11,6 +11,8 @@
 
 struct workload;
 
+#define RAILS_MAX 8
+
 enum environment { ENVIRONMENT_AUTO, ENVIRONMENT_NATIVE, ENVIRONMENT_VM };
 
 /* How operations of the open loop are spaced. */

@@ -1,11 +1,14 @@
 /* Making a worker's connections, in a window that adapts (pace.h), and ending them.
  *
  * A connection that times out, is told `busy` or is hung up on is tried again, so its client is not lost; how
- * long it took counts from the first attempt. With --phased, connections park before the stage after `upto`
+ * long it took counts from the first attempt. Where there are several rails, a client makes its connections on them one
+ * after the other; a rail on which that fails, or whose connection breaks later, is dropped, and the client goes on with
+ * the others (lanes.h). With --phased, connections park before the stage after `upto`
  * until the main thread has seen all of them there.
  */
 #include "common/clock.h"
 #include "common/hist.h"
+#include "common/log.h"
 #include "loadgen/worker_internal.h"
 
 #define CLOSE_CHUNK 64
@@ -91,13 +94,16 @@ static void come_back_at(struct worker *w, uint64_t at_ns, uint64_t now_ns)
  * here, and so does it when queue pairs have rested. */
 static bool begin(struct worker *w, struct wclient *wc, uint64_t now_ns)
 {
-	wc->conn = client_connect(w->ctx, wc->intended_ns, wc);
-	if (!wc->conn)
+	struct client_conn *c = client_connect(w->rails[wc->rail].ctx, wc->intended_ns, wc);
+
+	if (!c)
 		return false;
+	if (wc->open++ == 0)
+		traffic_reset(w, wc);
+	wc->conn = c;
 	if (w->cfg.cfg->tls_resume)
-		client_use_session(wc->conn, &wc->session);
+		client_use_session(c, &wc->session);
 	wc->begun_ns = now_ns;
-	traffic_reset(w, wc);
 	wc->attempts++;
 	connect_set_state(w, wc, WCLIENT_CONNECTING);
 	return true;
@@ -123,7 +129,7 @@ static bool go_on_one(struct worker *w)
 	return true;
 }
 
-/* One that left comes back. */
+/* One that left comes back, or one goes on with its next rail. */
 static bool return_one(struct worker *w, uint64_t now_ns)
 {
 	if (w->returning.first == NO_CLIENT || !begin(w, &w->clients[w->returning.first], now_ns))
@@ -163,6 +169,7 @@ static bool start_one(struct worker *w, uint64_t now_ns)
 		return false;
 	}
 	wc->intended_ns = intended ? intended : now_ns;
+	wc->rail = 0;
 	wc->attempts = 0;
 	wc->away = false;
 	if (!begin(w, wc, now_ns))
@@ -206,17 +213,32 @@ void connect_go_on(struct worker *w)
 	connect_more(w);
 }
 
-void connect_again(struct worker *w, struct wclient *wc)
+static void connect_on(struct worker *w, struct wclient *wc, uint32_t rail)
 {
+	wc->rail = rail;
 	wc->intended_ns = clock_now_ns();
 	wc->attempts = 0;
 	connect_set_state(w, wc, WCLIENT_WAITING);
 	push(w, &w->returning, wc);
 }
 
+void connect_again(struct worker *w, struct wclient *wc)
+{
+	connect_on(w, wc, 0);
+}
+
+/* False: the connection on the last rail was made, or given up. */
+static bool connect_on_next_rail(struct worker *w, struct wclient *wc)
+{
+	if (wc->rail + 1 == w->n_rails || w->current.what == ORDER_DISCONNECT)
+		return false;
+	connect_on(w, wc, wc->rail + 1);
+	return true;
+}
+
 bool connect_may_enter(void *arg, struct client_conn *c, enum stage stage)
 {
-	struct worker *w = arg;
+	struct worker *w = rail_worker(arg);
 	struct wclient *wc = c->user;
 
 	if (stage <= w->upto)
@@ -239,9 +261,19 @@ static void record_stages(struct worker *w, const struct client_conn *c)
 	hist_record(w->stats.total[kind], c->total_ns);
 }
 
+/* It has all the connections it will have. */
+static void become_live(struct worker *w, struct wclient *wc)
+{
+	connect_set_state(w, wc, WCLIENT_LIVE);
+	counter_add(&w->stats.through, 1);
+	if (wc->away)
+		churn_on_back(w, wc);
+}
+
 void connect_on_live(void *arg, struct client_conn *c)
 {
-	struct worker *w = arg;
+	struct rail *rail = arg;
+	struct worker *w = rail->worker;
 	struct wclient *wc = c->user;
 
 	if (c->grant.credits < w->needs.credits) {
@@ -249,22 +281,43 @@ void connect_on_live(void *arg, struct client_conn *c)
 		client_fail(c, FAIL_PROTOCOL, PROTO_CREDITS);
 		return;
 	}
-	connect_set_state(w, wc, WCLIENT_LIVE);
-	counter_add(&w->stats.through, 1);
+	lanes_add(wc, rail->index, c);
 	pace_on_success(&w->pace);
 	record_stages(w, c);
 	if (w->cfg.cfg->verify)
 		counter_add(&w->stats.psn_verified, 1);
-	if (wc->away)
-		churn_on_back(w, wc);
+	if (!connect_on_next_rail(w, wc))
+		become_live(w, wc);
 	connect_more(w);
+}
+
+/* The first client of the step to drop it says so; else there were thousands of lines. */
+static void drop_rail(struct rail *rail, const struct wclient *wc, const struct fail *fail)
+{
+	struct worker *w = rail->worker;
+	char text[64];
+
+	counter_add(&w->stats.rails_dropped, 1);
+	if (rail->told)
+		return;
+	rail->told = true;
+	log_warn("client %u drops rail %u (%s) in %s: %s; it goes on with %u of %u", (unsigned)(wc - w->clients),
+		 rail->index, rail->ctx->dev.name, stage_names[fail->stage], fail_code_text(fail, text, sizeof(text)),
+		 lanes_alive(w, wc), w->n_rails);
 }
 
 void connect_on_lost(void *arg, struct client_conn *c)
 {
-	struct worker *w = arg;
+	struct rail *rail = arg;
+	struct worker *w = rail->worker;
 	struct wclient *wc = c->user;
 
+	lanes_lose(w, wc, rail->index);
+	if (lanes_alive(w, wc)) {
+		drop_rail(rail, wc, &c->fail);
+		wc->conn = wc->conn == c ? lanes_conn(w, wc) : wc->conn;
+		return;
+	}
 	if (wc->state != WCLIENT_LIVE)
 		return;
 	connect_set_state(w, wc, WCLIENT_LOST);
@@ -309,38 +362,67 @@ static void lose_away(struct worker *w, struct wclient *wc)
 	wc->away = false;
 }
 
+/* It has no connection, or will have none when those that are being torn down are gone. */
+static void end(struct worker *w, struct wclient *wc)
+{
+	connect_set_state(w, wc, wc->open ? WCLIENT_LOST : WCLIENT_NONE);
+}
+
 /* An attempt is over without a connection. */
 static void on_attempt_failed(struct worker *w, struct wclient *wc, const struct fail *fail)
 {
 	if (fail->kind != FAIL_NONE && try_again(w, wc, fail))
 		return;
+	if (fail->kind != FAIL_NONE)
+		fail_table_count(&w->stats.failures, fail);
+	if (w->n_rails > 1 && fail->kind != FAIL_NONE)
+		drop_rail(&w->rails[wc->rail], wc, fail);
+	if (connect_on_next_rail(w, wc))
+		return;
+	wc->conn = lanes_conn(w, wc);
+	if (wc->conn) {
+		become_live(w, wc);
+		return;
+	}
 	if (wc->away)
 		lose_away(w, wc);
 	else
 		counter_add(&w->stats.failed, 1);
-	if (fail->kind != FAIL_NONE)
-		fail_table_count(&w->stats.failures, fail);
+	end(w, wc);
+}
+
+/* The last connection of a client that had been live is gone. */
+static void on_gone(struct worker *w, struct wclient *wc, const struct fail *fail)
+{
+	if (wc->state == WCLIENT_LEAVING && fail->kind == FAIL_NONE && w->current.what != ORDER_DISCONNECT) {
+		connect_again(w, wc);
+		return;
+	}
+	if (wc->away)
+		lose_away(w, wc);
 	connect_set_state(w, wc, WCLIENT_NONE);
 }
 
 void connect_on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 {
-	struct worker *w = arg;
+	struct rail *rail = arg;
+	struct worker *w = rail->worker;
 	struct wclient *wc = c->user;
-	enum wclient_state was = wc->state;
+	bool was_attempt = wc->conn == c && (wc->state == WCLIENT_CONNECTING || wc->state == WCLIENT_PARKED);
 
-	wc->conn = NULL;
-	traffic_reset(w, wc);
-	if (was == WCLIENT_CONNECTING || was == WCLIENT_PARKED) {
+	wc->open--;
+	wc->conn = wc->conn == c ? NULL : wc->conn;
+	lanes_remove(wc, rail->index, c);
+	if (wc->open == 0)
+		traffic_reset(w, wc);
+	if (was_attempt) {
 		on_attempt_failed(w, wc, fail);
-	} else if (was == WCLIENT_LEAVING && fail->kind == FAIL_NONE && w->current.what != ORDER_DISCONNECT) {
-		connect_again(w, wc);
 	} else {
 		if (fail->kind != FAIL_NONE)
 			fail_table_count(&w->stats.failures, fail);
-		if (wc->away)
-			lose_away(w, wc);
-		connect_set_state(w, wc, WCLIENT_NONE);
+		/* With others left, or one to come, it is still there. */
+		if (wc->open == 0 && wc->state != WCLIENT_WAITING)
+			on_gone(w, wc, fail);
 	}
 	connect_more(w);
 	traffic_maybe_stopped(w);
@@ -357,7 +439,7 @@ static void forget_queue(struct worker *w, struct client_queue *q)
 			lose_away(w, wc);
 		else
 			counter_add(&w->stats.failed, 1);
-		connect_set_state(w, wc, WCLIENT_NONE);
+		end(w, wc);
 	}
 }
 
@@ -368,18 +450,37 @@ static void forget_waiting(struct worker *w)
 	forget_queue(w, &w->returning);
 }
 
+/* Calls `f` for each of the client's connections. */
+static void for_each_conn(const struct worker *w, struct wclient *wc, void (*f)(struct client_conn *c))
+{
+	struct client_conn *being_made = wc->conn;
+
+	for (uint32_t i = 0; i < w->n_rails; i++) {
+		struct client_conn *c = lanes_conn_on(wc, i);
+
+		if (c && c != being_made)
+			f(c);
+	}
+	if (being_made)
+		f(being_made);
+}
+
 void connect_close_some(struct worker *w)
 {
 	uint32_t end = w->next_start + CLOSE_CHUNK;
 
 	forget_waiting(w);
 	for (; w->next_start < w->target && w->next_start < end; w->next_start++)
-		if (w->clients[w->next_start].conn)
-			client_close(w->clients[w->next_start].conn);
+		for_each_conn(w, &w->clients[w->next_start], client_close);
 	if (w->next_start < w->target)
 		worker_run_chunks(w);
 	else if (all_gone(&w->stats))
 		worker_fulfil(w);
+}
+
+static void time_out(struct client_conn *c)
+{
+	client_fail(c, FAIL_TIMEOUT, 0);
 }
 
 void connect_abandon(struct worker *w)
@@ -394,8 +495,8 @@ void connect_abandon(struct worker *w)
 		wc->attempts = UINT32_MAX;
 		if (wc->state == WCLIENT_WAITING)
 			fail_table_count(&w->stats.failures, &timed_out);
-		if (wc->conn && !idle)
-			client_fail(wc->conn, FAIL_TIMEOUT, 0);
+		if (!idle)
+			for_each_conn(w, wc, time_out);
 	}
 	forget_waiting(w);
 }

@@ -146,9 +146,8 @@ int launch_workers(struct ramp *r, void (*on_progress)(void *arg), char *err, si
 		.n_workers = n,
 		.on_progress = on_progress,
 		.arg = r,
-		.client = { .server = r->server_addr, .verify_name = r->verify_name, .ca_file = c->ca_path,
-			    .cert_file = c->cert, .key_file = c->key, .device = c->device,
-			    .verify = c->verify, .resume = c->tls_resume,
+		.n_rails = 1,
+		.client = { .ca_file = c->ca_path, .cert_file = c->cert, .key_file = c->key, .verify = c->verify, .resume = c->tls_resume,
 			    .post_list = (uint32_t)c->tuning.post_list,
 			    .signal_every = (uint32_t)c->tuning.signal_every,
 			    .cq_depth = (uint32_t)c->tuning.cq_depth, .srq_depth = (uint32_t)c->tuning.srq_depth,
@@ -158,6 +157,7 @@ int launch_workers(struct ramp *r, void (*on_progress)(void *arg), char *err, si
 			    .stage_timeout_ns = c->timeout_ns },
 	};
 
+	wc.rails[0] = (struct worker_rail){ r->server_addr, r->verify_name, c->device };
 	c->wl->needs(c, &needs);
 	wc.client.message_bytes = wc.client.buffer_bytes = needs.message_bytes;
 	wc.client.depth = needs.credits;

@@ -150,8 +150,9 @@ static bool is_right(const struct worker *w, const struct rma_slot *st, const ui
 	return true;
 }
 
-void rma_on_done(struct worker *w, struct wclient *wc, uint32_t n)
+void rma_on_done(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t n)
 {
+	(void)rail;
 	while (n--) {
 		unsigned stream = wc->order[wc->order_out++ % rma_requests(w)];
 		uint32_t slot;

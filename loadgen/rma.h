@@ -20,7 +20,7 @@ struct worker;
 
 /* struct workload's start and on_rma, for workloads that say rma or rma_of. */
 void rma_start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n);
-void rma_on_done(struct worker *w, struct wclient *wc, uint32_t n);
+void rma_on_done(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t n);
 
 /* Requests of a client under way, at most. */
 uint32_t rma_requests(const struct worker *w);

@@ -8,6 +8,7 @@
 #include "common/ep.h"
 #include "common/hist.h"
 #include "common/msg.h"
+#include "loadgen/lanes.h"
 #include "loadgen/payload.h"
 #include "loadgen/rma.h"
 #include "loadgen/trace.h"
@@ -112,7 +113,7 @@ static void refill(struct ep_deferred *d)
 
 	if (wc->state != WCLIENT_LIVE)
 		return;
-	w = wc->conn->ctx->arg;
+	w = rail_worker(wc->conn->ctx->arg);
 	if (w->mode == MODE_TRAFFIC)
 		begin_more(w, wc, now_ns(w));
 }
@@ -131,7 +132,7 @@ void traffic_reset(struct worker *w, struct wclient *wc)
 		s->begun = s->done = 0;
 	}
 	wc->refill.run = refill;
-	wc->large = (struct large){ 0 };
+	lanes_reset(w, wc);
 	rma_reset(w, wc);
 }
 
@@ -191,7 +192,7 @@ void traffic_end(struct worker *w, struct wclient *wc, unsigned stream, uint32_t
 
 void traffic_on_reply(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data, uint32_t bytes)
 {
-	struct worker *w = arg;
+	struct worker *w = rail_worker(arg);
 
 	if (w->workload->on_reply)
 		w->workload->on_reply(w, c->user, sequence, data, bytes);
@@ -201,17 +202,18 @@ void traffic_on_reply(void *arg, struct client_conn *c, uint64_t sequence, const
 
 void traffic_on_credit(void *arg, struct client_conn *c, uint32_t credits, uint64_t sequence)
 {
-	struct worker *w = arg;
+	const struct rail *rail = arg;
+	struct worker *w = rail->worker;
 
 	if (w->workload->on_credit)
-		w->workload->on_credit(w, c->user, credits, sequence);
+		w->workload->on_credit(w, c->user, rail->index, credits, sequence);
 	else
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
 
 void traffic_on_ping(void *arg, struct client_conn *c, uint32_t number, const uint8_t *data, uint32_t bytes)
 {
-	struct worker *w = arg;
+	struct worker *w = rail_worker(arg);
 
 	if (w->workload->on_ping)
 		w->workload->on_ping(w, c->user, number, data, bytes);
@@ -221,9 +223,9 @@ void traffic_on_ping(void *arg, struct client_conn *c, uint32_t number, const ui
 
 void traffic_on_rma(void *arg, struct client_conn *c, uint32_t n)
 {
-	struct worker *w = arg;
+	const struct rail *rail = arg;
 
-	w->workload->on_rma(w, c->user, n);
+	rail->worker->workload->on_rma(rail->worker, c->user, rail->index, n);
 }
 
 /* --- orders --- */

@@ -28,10 +28,11 @@ static void start(struct worker *w, struct wclient *wc, unsigned stream, uint32_
 	}
 }
 
-static void on_credit(struct worker *w, struct wclient *wc, uint32_t credits, uint64_t sequence)
+static void on_credit(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence)
 {
 	uint64_t last = wc->streams[0].done + credits - 1;
 
+	(void)rail;
 	if (sequence != traffic_sequence(w, wc, last)) {
 		client_fail(wc->conn, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
 		return;

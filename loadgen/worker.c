@@ -13,6 +13,7 @@
 #include "common/hist.h"
 #include "common/qp_pool.h"
 #include "common/tls.h"
+#include "loadgen/lanes.h"
 #include "loadgen/payload.h"
 #include "loadgen/trace.h"
 #include "loadgen/worker_internal.h"
@@ -74,7 +75,7 @@ static void reset_histograms(struct worker_stats *st)
 static void reset_step(struct worker *w, const struct worker_task *task)
 {
 	struct worker_stats *st = &w->stats;
-	counter *const of_step[] = { &st->started, &st->through, &st->failed, &st->dropped, &st->retries, &st->messages,
+	counter *const of_step[] = { &st->started, &st->through, &st->failed, &st->dropped, &st->retries, &st->rails_dropped, &st->messages,
 		&st->messages_measured, &st->measure_start_ns, &st->measure_end_ns, &st->cycles,
 		&st->cycles_failed, &st->psn_verified, &st->checked, &st->corrupt, &st->late, &st->stream_measured[0],
 		&st->stream_measured[1], &st->fair_n, &st->fair_sum, &st->fair_min, &st->fair_max };
@@ -92,6 +93,8 @@ static void reset_step(struct worker *w, const struct worker_task *task)
 	if (w->trace)
 		trace_clear(w->trace);
 	w->step_clients = task->of_all;
+	for (uint32_t i = 0; i < w->n_rails; i++)
+		w->rails[i].told = false;
 	w->bytes = task->bytes;
 	w->mode = MODE_IDLE;
 	w->measuring = false;
@@ -173,22 +176,34 @@ static void on_wake(struct ev_loop *loop, ev_async *a, int revents)
 static void publish(struct worker *w)
 {
 	struct worker_stats *st = &w->stats;
-	struct qp_pool_counts q;
-	struct ep_counts e;
+	uint64_t qps = 0, cqs = 0, mrs = 0, pinned = 0, missing = 0, sent = 0, received = 0;
 	struct timespec ts;
 
-	qp_pool_get_counts(w->ctx->qps, &q);
-	ep_get_counts(w->ctx->ep, &e);
+	for (uint32_t i = 0; i < w->n_rails; i++) {
+		const struct client_ctx *ctx = w->rails[i].ctx;
+		struct qp_pool_counts q;
+		struct ep_counts e;
+
+		qp_pool_get_counts(ctx->qps, &q);
+		ep_get_counts(ctx->ep, &e);
+		qps += q.qps;
+		cqs += e.cqs;
+		mrs += e.mrs;
+		pinned += e.pinned_bytes;
+		missing += e.bufs_total - e.bufs_posted - e.bufs_free;
+		sent += ctx->bytes_sent;
+		received += ctx->bytes_received;
+	}
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 	counter_set(&st->cpu_ns, (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec);
 	counter_set(&st->in_flight, w->in_flight);
-	counter_set(&st->qps, q.qps);
-	counter_set(&st->cqs, e.cqs);
-	counter_set(&st->mrs, e.mrs + (w->texts != NULL) + (w->landing != NULL));
-	counter_set(&st->pinned_bytes, e.pinned_bytes + arena_bytes(w->texts) + arena_bytes(w->landing));
-	counter_set(&st->bufs_missing, e.bufs_total - e.bufs_posted - e.bufs_free);
-	counter_set(&st->bytes_sent, w->ctx->bytes_sent);
-	counter_set(&st->bytes_received, w->ctx->bytes_received);
+	counter_set(&st->qps, qps);
+	counter_set(&st->cqs, cqs);
+	counter_set(&st->mrs, mrs + arena_mrs(w->texts) + arena_mrs(w->landing));
+	counter_set(&st->pinned_bytes, pinned + arena_bytes(w->texts) + arena_bytes(w->landing));
+	counter_set(&st->bufs_missing, missing);
+	counter_set(&st->bytes_sent, sent);
+	counter_set(&st->bytes_received, received);
 }
 
 static void on_publish(struct ev_loop *loop, ev_timer *t, int revents)
@@ -311,14 +326,19 @@ static int make_clients(struct worker *w)
 static int check_requests(const struct worker *w, char *err, size_t err_size)
 {
 	const struct loadgen_config *c = w->cfg.cfg;
-	bool chunks = w->workload == &workload_large;
+	bool chunks = w->workload->chunks;
 	uint64_t bytes = chunks ? c->chunk_bytes : c->message_bytes;
-	uint32_t most = w->ctx->dev.port.max_msg_sz;
+	const struct dev *dev = &w->ctx->dev;
+	uint32_t most;
 
+	for (uint32_t i = 1; i < w->n_rails; i++)
+		if (w->rails[i].ctx->dev.port.max_msg_sz < dev->port.max_msg_sz)
+			dev = &w->rails[i].ctx->dev;
+	most = dev->port.max_msg_sz;
 	if (!w->needs.region_bytes || bytes <= most)
 		return 0;
 	snprintf(err, err_size, "--%s: %llu bytes are more than device %s moves with one request (%u); %s",
-		 chunks ? "chunk" : "message-size", (unsigned long long)bytes, w->ctx->dev.name, most,
+		 chunks ? "chunk" : "message-size", (unsigned long long)bytes, dev->name, most,
 		 chunks ? "lower it" : "--workload large moves more, in chunks");
 	return -EMSGSIZE;
 }
@@ -335,11 +355,39 @@ static int make_memory(struct worker *w, char *err, size_t err_size)
 		ret = arena_new(w->ctx->ep, payload_bytes(c->message_bytes), &w->texts, err, err_size);
 	if (!ret && w->needs.landing_bytes)
 		ret = arena_new(w->ctx->ep, landings * w->needs.landing_bytes, &w->landing, err, err_size);
+	for (uint32_t i = 1; i < w->n_rails && !ret; i++) {
+		ret = w->texts ? arena_share(w->texts, w->rails[i].ctx->ep, err, err_size) : 0;
+		if (!ret && w->landing)
+			ret = arena_share(w->landing, w->rails[i].ctx->ep, err, err_size);
+	}
 	if (ret)
 		return ret;
 	if (w->texts)
 		text = arena_at(w->texts, 0);
 	return payload_new(c->seed, c->message_bytes, text, &w->payload);
+}
+
+static int make_rails(struct worker *w, char *err, size_t err_size)
+{
+	for (w->n_rails = 0; w->n_rails < w->cfg.n_rails; w->n_rails++) {
+		const struct worker_rail *to = &w->cfg.rails[w->n_rails];
+		struct rail *r = &w->rails[w->n_rails];
+		int ret;
+
+		r->worker = w;
+		r->index = w->n_rails;
+		r->client = w->cfg.client;
+		r->client.server = to->server;
+		r->client.verify_name = to->verify_name;
+		r->client.device = to->device;
+		ret = client_ctx_new(&r->client, &ops, r, w->loop, &r->ctx, err, err_size);
+		if (ret)
+			return ret;
+		if (r->index)
+			pump_join(&w->rails[0].ctx->pump, &r->ctx->pump);
+	}
+	w->ctx = w->rails[0].ctx;
+	return 0;
 }
 
 int worker_new(const struct worker_config *cfg, struct worker **out, char *err, size_t err_size)
@@ -362,7 +410,9 @@ int worker_new(const struct worker_config *cfg, struct worker **out, char *err, 
 	if (!ret)
 		ret = make_clients(w);
 	if (!ret)
-		ret = client_ctx_new(&w->cfg.client, &ops, w, w->loop, &w->ctx, err, err_size);
+		ret = make_rails(w, err, err_size);
+	if (!ret)
+		ret = lanes_new(w);
 	if (!ret)
 		ret = check_requests(w, err, err_size);
 	if (!ret)
@@ -407,7 +457,8 @@ void worker_free(struct worker *w)
 		pthread_join(w->thread, NULL);
 	arena_free(w->texts);
 	arena_free(w->landing);
-	client_ctx_free(w->ctx);
+	for (uint32_t i = 0; i < w->n_rails; i++)
+		client_ctx_free(w->rails[i].ctx);
 	if (w->loop)
 		ev_loop_destroy(w->loop);
 	open_loop_free(w);
@@ -416,6 +467,7 @@ void worker_free(struct worker *w)
 	payload_free(w->payload);
 	pthread_mutex_destroy(&w->lock);
 	free_clients(w);
+	lanes_free(w);
 	free(w);
 }
 

@@ -56,6 +56,7 @@ struct worker_stats {
 	counter leaving;	/* dropped ones that are not torn down yet */
 	counter away;		/* left on purpose, and not back yet */
 	counter retries;
+	counter rails_dropped;	/* by clients that went on with others */
 	counter messages, messages_measured, in_flight;		/* operations of the workload */
 	counter stream_measured[WORKLOAD_STREAMS_MAX];		/* the same, apart */
 	counter checked, corrupt;	/* with --verify: operations whose data were compared, and were wrong */
@@ -80,9 +81,18 @@ struct worker_stats {
 
 struct worker;
 
+/* Where a rail leads. */
+struct worker_rail {
+	struct addr server;
+	const char *verify_name;
+	const char *device;		/* NULL: whichever reaches the server */
+};
+
 struct worker_config {
 	const struct loadgen_config *cfg;
-	struct client_config client;	/* max_conns: this worker's share of the largest step */
+	struct client_config client;	/* max_conns: this worker's share of the largest step; the rest is by rail */
+	struct worker_rail rails[RAILS_MAX];
+	uint32_t n_rails;
 	uint32_t index, n_workers;
 	/* Called on the worker's thread when an order is fulfilled or the worker broke down. */
 	void (*on_progress)(void *arg);

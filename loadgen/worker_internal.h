@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "common/ep.h"
+#include "loadgen/lanes.h"
 #include "loadgen/pace.h"
 #include "loadgen/worker.h"
 #include "loadgen/workload.h"
@@ -52,24 +53,19 @@ struct rma_slot {
 	uint64_t atomic;		/* old value that an atomic is to find */
 };
 
-/* The transfer of a client that is being posted (wl_large.c). */
-struct large {
-	uint64_t transfer;		/* its number */
-	uint64_t posted;		/* bytes of it */
-	uint64_t chunks_done;		/* of the oldest transfer under way */
-	uint32_t unasked;		/* messages since the last one that asked for its credit */
-};
-
 struct wclient {
 	enum wclient_state state;
-	struct client_conn *conn;	/* NULL: none */
+	struct client_conn *conn;	/* the one being made, or one that is live; NULL: none */
+	uint32_t rail;			/* of the connection being made, or made last */
+	uint32_t open;			/* connections of it that are not closed yet */
 	struct tls_session *session;	/* to resume with; NULL: none yet */
 	struct stream streams[WORKLOAD_STREAMS_MAX];
 	struct ep_deferred refill;	/* begins new operations at the end of a batch */
 	uint8_t *order;			/* ring: streams of the requests on the region, in the order they were made */
 	uint64_t order_in, order_out;
 	uint64_t atomics;		/* made so far */
-	struct large large;
+	struct lane *lanes;		/* one for each rail; NULL: the workload uses `conn` alone */
+	struct part *parts;
 	double due_ns;			/* open loop: the next operation */
 	bool scheduled;			/* and it is in the schedule; else it waits for one to end */
 	uint64_t intended_ns;		/* when its connection should have begun */
@@ -80,6 +76,20 @@ struct wclient {
 	uint32_t next;			/* in the list of those that wait to be tried again, or to go on */
 	bool away;			/* left, and is not back yet */
 };
+
+/* A device that the worker's clients use, and the server's address there. All clients have a connection on each. */
+struct rail {
+	struct worker *worker;
+	uint32_t index;
+	struct client_config client;
+	struct client_ctx *ctx;
+	bool told;			/* that it was dropped by a client, in this step */
+};
+
+static inline struct worker *rail_worker(void *rail)
+{
+	return ((struct rail *)rail)->worker;
+}
 
 struct order {
 	enum worker_order what;
@@ -96,8 +106,13 @@ struct worker {
 	struct ev_loop *loop;
 	pthread_t thread;
 	bool running;
-	struct client_ctx *ctx;
+	struct rail rails[RAILS_MAX];
+	uint32_t n_rails;
+	struct client_ctx *ctx;		/* the first rail's */
 	const struct workload *workload;
+	struct lane_plan plans[WORKLOAD_STREAMS_MAX];
+	struct lane *lanes;
+	struct part *parts;
 	struct workload_needs needs;
 	struct payload *payload;
 	struct arena *texts, *landing;	/* where the payload stands, and what comes back goes; NULL: no region */
@@ -160,10 +175,10 @@ void connect_more(struct worker *w);
 void connect_close_some(struct worker *w);	/* ORDER_DISCONNECT, in portions */
 /* A client that left begins to come back. */
 void connect_again(struct worker *w, struct wclient *wc);
-bool connect_may_enter(void *worker, struct client_conn *c, enum stage stage);
-void connect_on_live(void *worker, struct client_conn *c);
-void connect_on_lost(void *worker, struct client_conn *c);
-void connect_on_closed(void *worker, struct client_conn *c, const struct fail *fail);
+bool connect_may_enter(void *rail, struct client_conn *c, enum stage stage);
+void connect_on_live(void *rail, struct client_conn *c);
+void connect_on_lost(void *rail, struct client_conn *c);
+void connect_on_closed(void *rail, struct client_conn *c, const struct fail *fail);
 /* Clients that still wait for something fail. */
 void connect_abandon(struct worker *w);
 
@@ -190,10 +205,10 @@ uint32_t traffic_pattern(const struct worker *w, const struct wclient *wc, uint6
 /* With --verify: counts whether the data are those of operation `number`. */
 void traffic_check(struct worker *w, const struct wclient *wc, uint64_t number, const uint8_t *data, uint32_t bytes);
 void traffic_checked(struct worker *w, bool right);
-void traffic_on_reply(void *worker, struct client_conn *c, uint64_t sequence, const uint8_t *data, uint32_t bytes);
-void traffic_on_credit(void *worker, struct client_conn *c, uint32_t credits, uint64_t sequence);
-void traffic_on_ping(void *worker, struct client_conn *c, uint32_t number, const uint8_t *data, uint32_t bytes);
-void traffic_on_rma(void *worker, struct client_conn *c, uint32_t n);
+void traffic_on_reply(void *rail, struct client_conn *c, uint64_t sequence, const uint8_t *data, uint32_t bytes);
+void traffic_on_credit(void *rail, struct client_conn *c, uint32_t credits, uint64_t sequence);
+void traffic_on_ping(void *rail, struct client_conn *c, uint32_t number, const uint8_t *data, uint32_t bytes);
+void traffic_on_rma(void *rail, struct client_conn *c, uint32_t n);
 void traffic_stop(struct worker *w);		/* ORDER_STOP */
 /* Fulfils ORDER_STOP if nothing is missing any more. */
 void traffic_maybe_stopped(struct worker *w);

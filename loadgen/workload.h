@@ -14,6 +14,7 @@
 
 #include <infiniband/verbs.h>
 
+struct lane_plan;
 struct loadgen_config;
 struct wclient;
 struct worker;
@@ -38,6 +39,7 @@ struct workload {
 	bool silent;			/* no first message: connected is connected */
 	bool tags;			/* its messages may carry tags */
 	bool idle;			/* there is nothing to do: no operations, and nothing to measure of them */
+	bool chunks;			/* moves its operations in chunks of --chunk */
 	uint8_t streams;		/* 0 for idle ones */
 	const char *stream_names[WORKLOAD_STREAMS_MAX];	/* where there is more than one */
 	uint64_t bytes_min, bytes_max, bytes_default;	/* of an operation */
@@ -48,13 +50,16 @@ struct workload {
 	void (*needs)(const struct loadgen_config *c, struct workload_needs *out);
 	/* A line why it cannot run with these options, or NULL. May be NULL itself. */
 	const char *(*objection)(const struct loadgen_config *c);
+	/* How the operations of a stream are carried out on lanes (lanes.h), where they are: these workloads use all
+	 * rails. */
+	void (*plan)(const struct loadgen_config *c, unsigned stream, struct lane_plan *out);
 	/* Begins up to `n` operations of a stream, which is how many may; traffic_begin for each. */
 	void (*start)(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n);
-	/* What comes for a client, as in struct client_ops. NULL: nothing of the kind. */
+	/* What comes for a client, as in struct client_ops; `rail` is the one it came by. NULL: nothing of the kind. */
 	void (*on_reply)(struct worker *w, struct wclient *wc, uint64_t sequence, const uint8_t *data, uint32_t bytes);
-	void (*on_credit)(struct worker *w, struct wclient *wc, uint32_t credits, uint64_t sequence);
+	void (*on_credit)(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence);
 	void (*on_ping)(struct worker *w, struct wclient *wc, uint32_t number, const uint8_t *data, uint32_t bytes);
-	void (*on_rma)(struct worker *w, struct wclient *wc, uint32_t n);
+	void (*on_rma)(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t n);
 };
 
 #define X(name) extern const struct workload workload_##name;

@@ -1,0 +1,65 @@
+/* A client's lanes, for the workloads that move large buffers: its connections, one on each rail, and the parts of
+ * operations under way on them. Owning thread: the worker's.
+ *
+ * An operation is striped over the rails that are there (stripe.h). A part is carried out whole on one lane, in
+ * chunks; the parts of a stream on a lane end in the order they began. An operation ends when all of its parts have,
+ * and those before it. Parts of a lane that is lost are begun anew on another one.
+ *
+ * Every lane has a region of its own, in which an operation has the place it would have if there were one lane only.
+ */
+#ifndef RAMPART_LOADGEN_LANES_H
+#define RAMPART_LOADGEN_LANES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct client_conn;
+struct lane;
+struct loadgen_config;
+struct wclient;
+struct worker;
+struct workload_needs;
+
+/* What is done with the bytes of a part, one after the other. */
+enum lane_move {
+	LANE_WRITE,	/* the payload's text, into the region */
+	LANE_READ,	/* from the region into the landing memory */
+	LANE_SEND,	/* the text, in one-way messages */
+};
+
+#define LANE_MOVES_MAX 2
+
+struct lane_plan {
+	uint8_t n;
+	enum lane_move moves[LANE_MOVES_MAX];
+	/* Behind the moves goes a one-way message, whose credit ends the part: the server has then all that was
+	 * written. Else it ends with its last request, or with the last message's credit. */
+	bool tell;
+};
+
+/* Makes lanes for the worker's clients, if its workload has plans. 0 or -ENOMEM. */
+int lanes_new(struct worker *w) __attribute__((warn_unused_result));
+void lanes_free(struct worker *w);
+
+/* The region and the landing memory: see the top. Messages are for the caller to say. */
+void lanes_needs(const struct loadgen_config *c, struct workload_needs *out);
+
+/* A client begins to connect: it has no lanes yet. */
+void lanes_reset(struct worker *w, struct wclient *wc);
+/* A connection is live. */
+void lanes_add(struct wclient *wc, uint32_t rail, struct client_conn *c);
+/* A live one failed: its parts go to the others. */
+void lanes_lose(struct worker *w, struct wclient *wc, uint32_t rail);
+/* Closed in order, or never live. */
+void lanes_remove(struct wclient *wc, uint32_t rail, const struct client_conn *c);
+/* The live connection on a rail; any of them; NULL: none. */
+struct client_conn *lanes_conn_on(const struct wclient *wc, uint32_t rail);
+struct client_conn *lanes_conn(const struct worker *w, const struct wclient *wc);
+uint32_t lanes_alive(const struct worker *w, const struct wclient *wc);
+
+/* struct workload's functions, for workloads that have plans. */
+void lanes_start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n);
+void lanes_on_credit(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence);
+void lanes_on_rma(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t n);
+
+#endif
