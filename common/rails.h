@@ -15,7 +15,7 @@ struct rail_names {
 };
 
 /* Splits the value of `option` (its name without dashes): 1 to RAILS_MAX names, none of them empty or given
- * twice. 0, or -EINVAL with a line in `err` that names the option and what is allowed; `out` is unspecified then. */
+ * twice. 0, or -EINVAL with a line in `err` that names the option and what is allowed; `out` is no use then. */
 int rails_split(const char *option, const char *list, struct rail_names *out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
