@@ -300,14 +300,15 @@ static int connect_to_server(struct ramp *r, char *err, size_t err_size)
 	return 0;
 }
 
-static void on_server_ready(void *arg, const struct addr *tls)
+static void on_server_ready(void *arg, const struct addr *tls, uint32_t n)
 {
 	struct ramp *r = arg;
 	char err[256];
 
+	(void)n;
 	if (r->phase != RAMP_SERVER)
 		return;
-	r->server_addr = *tls;
+	r->server_addr = tls[0];
 	if (connect_to_server(r, err, sizeof(err))) {
 		ramp_stop_because(r, STOP_RESOURCE_EXHAUSTED, err);
 		ramp_enter(r, RAMP_STOP);

@@ -20,23 +20,17 @@ struct server_proc {
 	ev_child child;
 	const struct server_proc_events *events;
 	void *arg;
-	char line[512];
+	char line[512];		/* the addresses of RAILS_MAX rails fit; what follows them may be cut */
 	size_t line_n;
 };
 
-/* "rdma_server ready: tls=10.77.0.1:7471 rdma_ports=..." */
-static bool parse_ready(const char *line, struct addr *out)
+/* "10.77.0.1:7471" or "[fe80::1]:7471", from `p` up to `end`. */
+static bool parse_tls(const char *p, const char *end, struct addr *out)
 {
-	static const char prefix[] = "rdma_server ready: tls=";
 	char host[ADDR_TEXT_MAX];
-	const char *p, *end, *colon;
+	const char *colon = memrchr(p, ':', (size_t)(end - p));
 	unsigned long port;
 
-	if (strncmp(line, prefix, sizeof(prefix) - 1) != 0)
-		return false;
-	p = line + sizeof(prefix) - 1;
-	end = p + strcspn(p, " ");
-	colon = memrchr(p, ':', (size_t)(end - p));
 	if (!colon || colon == p)
 		return false;
 	if (*p == '[' && colon[-1] == ']')
@@ -47,12 +41,34 @@ static bool parse_ready(const char *line, struct addr *out)
 	return port > 0 && port < 65536 && addr_parse(host, (uint16_t)port, out) == 0;
 }
 
+/* "rdma_server ready: tls=10.77.0.1:7471,10.78.0.1:7471 rdma_ports=...": how many addresses, 0 if the line is
+ * another. */
+static uint32_t parse_ready(const char *line, struct addr out[RAILS_MAX])
+{
+	static const char prefix[] = "rdma_server ready: tls=";
+	const char *p = line + sizeof(prefix) - 1;
+
+	if (strncmp(line, prefix, sizeof(prefix) - 1) != 0)
+		return 0;
+	for (uint32_t n = 0; n < RAILS_MAX; n++) {
+		const char *end = p + strcspn(p, ", ");
+
+		if (!parse_tls(p, end, &out[n]))
+			return 0;
+		if (*end != ',')
+			return n + 1;
+		p = end + 1;
+	}
+	return 0;
+}
+
 static void on_line(struct server_proc *p)
 {
-	struct addr tls;
+	struct addr tls[RAILS_MAX];
+	uint32_t n = parse_ready(p->line, tls);
 
-	if (parse_ready(p->line, &tls))
-		p->events->on_ready(p->arg, &tls);
+	if (n)
+		p->events->on_ready(p->arg, tls, n);
 }
 
 static void on_output(struct ev_loop *loop, ev_io *w, int revents)

@@ -5,16 +5,19 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <ev.h>
 
 #include "common/addr.h"
+#include "common/rails.h"
 
 struct server_proc;
 
 struct server_proc_events {
-	/* It is ready; `tls` is where it listens. Must not free the server_proc. */
-	void (*on_ready)(void *arg, const struct addr *tls);
+	/* It is ready; `tls` is where it listens, on each of its `n` rails: 1 to RAILS_MAX. Must not free the
+	 * server_proc. */
+	void (*on_ready)(void *arg, const struct addr *tls, uint32_t n);
 	/* It ended: `status` as waitpid gives it. Also after server_proc_stop. May free the server_proc. */
 	void (*on_exit)(void *arg, int status);
 };

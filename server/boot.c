@@ -407,7 +407,7 @@ static void finish_grant(struct conn *c)
 	session_put(c->shard->sessions, c->session, c->index);
 	counter_add(&c->shard->stats.granted, 1);
 	conn_set_state(c, CONN_ST_GRANTED);
-	shard_resume_accepting(c->shard);
+	listen_resume(c->shard);
 	await_peer_close(c);
 }
 

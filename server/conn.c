@@ -273,7 +273,7 @@ void conn_try_finish(struct conn *c)
 	rc_release(&c->rc, clock_now_ns(), !had_region);
 	free_control(c);
 	conn_set_state(c, CONN_ST_DEAD);
-	shard_resume_accepting(c->shard);
+	listen_resume(c->shard);
 }
 
 static void begin_close(struct conn *c, enum close_reason reason)

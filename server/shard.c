@@ -6,13 +6,10 @@
 #include "server/shard.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/cm.h"
@@ -24,10 +21,6 @@
 #include "common/tls.h"
 #include "server/session.h"
 
-#define ACCEPT_BUDGET 64
-#define ACCEPT_RETRY_NS (100 * NS_PER_MS)
-#define TLS_BACKLOG 4096
-#define RDMA_BACKLOG 1024	/* the kernel's default cap, net.rdma_ucm.max_backlog */
 #define QP_BUDGET 32		/* queue pairs made or recycled in one go: about 10 ms emulated */
 #define QP_RESERVE 256u
 #define REGION_BUDGET_BYTES (8u << 20)	/* of regions cleared in one go: a few ms */
@@ -42,76 +35,6 @@ uint32_t shard_handshakes(const struct shard *s)
 {
 	return s->lists[CONN_ST_TLS_ACCEPT].n + s->lists[CONN_ST_HELLO].n + s->lists[CONN_ST_GRANT].n +
 	       s->lists[CONN_ST_REFUSE].n;
-}
-
-static void accept_one(struct shard *s, int fd, const struct sockaddr_storage *ss)
-{
-	struct conn *c;
-	struct addr peer;
-	int one = 1;
-
-	counter_add(&s->stats.tcp_accepted, 1);
-	if (addr_from_sockaddr((const struct sockaddr *)ss, &peer)) {
-		close(fd);
-		return;
-	}
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	c = conn_new(s, fd, &peer);
-	if (c)
-		boot_start(c);
-}
-
-/* Descriptors are what is bounded: a TLS connection counts until it is closed, not only in handshake.
- * Control sessions have a limit of their own, so that they cannot keep clients out. */
-static bool has_room(const struct shard *s)
-{
-	return s->tls_open - s->lists[CONN_ST_CONTROL].n < s->cfg->max_handshakes &&
-	       s->lists[CONN_ST_FREE].n > 0;
-}
-
-static void pause_accepting(struct shard *s)
-{
-	ev_io_stop(s->loop, &s->listen_io);
-	s->accept_paused = true;
-}
-
-void shard_resume_accepting(struct shard *s)
-{
-	if (!s->accept_paused || s->drain_deadline_ns || !has_room(s) ||
-	    (s->accept_not_before_ns && clock_now_ns() < s->accept_not_before_ns))
-		return;
-	s->accept_not_before_ns = 0;
-	s->accept_paused = false;
-	ev_io_start(s->loop, &s->listen_io);
-}
-
-static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
-{
-	struct shard *s = w->data;
-
-	(void)loop;
-	(void)revents;
-	for (int i = 0; i < ACCEPT_BUDGET; i++) {
-		struct sockaddr_storage ss;
-		socklen_t len = sizeof(ss);
-		int fd;
-
-		if (!has_room(s)) {
-			pause_accepting(s);
-			return;
-		}
-		fd = accept4(s->listen_fd, (struct sockaddr *)&ss, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		if (fd < 0) {
-			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
-				log_warn("cannot accept: %s; raise the limit of open files (ulimit -n)",
-					 strerror(errno));
-				s->accept_not_before_ns = clock_now_ns() + ACCEPT_RETRY_NS;
-				pause_accepting(s);
-			}
-			return;
-		}
-		accept_one(s, fd, &ss);
-	}
 }
 
 void shard_publish(struct shard *s)
@@ -153,7 +76,7 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 	(void)revents;
 	while (s->lists[CONN_ST_DEAD].first)
 		conn_set_state(s->lists[CONN_ST_DEAD].first, CONN_ST_FREE);
-	shard_resume_accepting(s);
+	listen_resume(s);
 	/* The rest can wait a little, and is done once for many turns. */
 	if (s->publish_due) {
 		s->publish_due = false;
@@ -182,7 +105,7 @@ static void schedule_housekeeping(struct shard *s)
 	qp_pool_expect(s->qps, session_count(s->sessions));
 	idle_ns = s->drain_deadline_ns || s->regions_to_clear ? 0 : qp_pool_idle_ns(s->qps, now);
 	/* The turn after the timer accepts again. */
-	if (s->accept_not_before_ns && has_room(s))
+	if (s->accept_not_before_ns && listen_has_room(s))
 		idle_ns = MIN(idle_ns, s->accept_not_before_ns > now ? s->accept_not_before_ns - now : 0);
 	if (idle_ns == UINT64_MAX)
 		return;
@@ -219,14 +142,12 @@ static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
 {
 	struct shard *s = w->data;
 
+	(void)loop;
 	(void)revents;
 	if (s->drain_deadline_ns)
 		return;
 	s->drain_deadline_ns = clock_now_ns() + s->cfg->drain_timeout_ns + 1;
-	ev_io_stop(loop, &s->listen_io);
-	/* Who comes now is told by TCP, instead of waiting in a backlog nobody will serve. */
-	close(s->listen_fd);
-	s->listen_fd = -1;
+	listen_close(s);
 	while (s->lists[CONN_ST_HELLO].first)
 		boot_refuse(s->lists[CONN_ST_HELLO].first, REFUSE_DRAINING, "the server is stopping");
 	for (enum conn_state st = CONN_ST_TLS_ACCEPT; st < CONN_ST_CLOSING; st++)
@@ -238,9 +159,7 @@ static void start_watchers(struct shard *s)
 {
 	pump_start(&s->pump, s->loop, s->ep, s->cm, (enum poll_mode)s->cfg->poll, s->cfg->spin_ns,
 		   rdma_on_cm_event, s);
-	ev_io_init(&s->listen_io, on_accept, s->listen_fd, EV_READ);
-	s->listen_io.data = s;
-	ev_io_start(s->loop, &s->listen_io);
+	listen_start(s);
 	ev_async_init(&s->wake, on_wake);
 	s->wake.data = s;
 	ev_async_start(s->loop, &s->wake);
@@ -263,71 +182,6 @@ static void *run(void *arg)
 	if (s->exit_status && s->server->on_broken)
 		s->server->on_broken(s->server->arg);
 	return NULL;
-}
-
-static int share_port(int fd)
-{
-	int one = 1;
-
-	return setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
-}
-
-static int open_listener(struct shard *s, char *err, size_t err_size)
-{
-	struct addr a = s->cfg->addr;
-	uint16_t port = s->server->tls_port ? s->server->tls_port : (uint16_t)s->cfg->tls_port;
-	socklen_t len = sizeof(a.ss);
-	char text[ADDR_TEXT_MAX];
-	int one = 1, ret;
-
-	addr_set_port(&a, port);
-	s->listen_fd = socket(a.ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (s->listen_fd < 0) {
-		ret = -errno;
-		snprintf(err, err_size, "cannot make a TCP socket: %s", strerror(-ret));
-		return ret;
-	}
-	/* The first socket shares its port only once it has it, so that two servers cannot join one. */
-	if (setsockopt(s->listen_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
-	    (s->index > 0 && share_port(s->listen_fd)) ||
-	    bind(s->listen_fd, (struct sockaddr *)&a.ss, a.len) ||
-	    (s->index == 0 && share_port(s->listen_fd)) ||
-	    listen(s->listen_fd, TLS_BACKLOG) ||
-	    getsockname(s->listen_fd, (struct sockaddr *)&a.ss, &len)) {
-		ret = -errno;
-		snprintf(err, err_size, "cannot listen on %s (TLS): %s; %s", addr_text(&a, text),
-			 strerror(-ret), ret == -EADDRINUSE ? "another program has this port: choose another "
-			 "with --tls-port" : ret == -EACCES ? "ports below 1024 need root: choose another "
-			 "with --tls-port" : "check --bind");
-		return ret;
-	}
-	s->server->tls_port = addr_port(&a);
-	return 0;
-}
-
-static int open_rdma(struct shard *s, char *err, size_t err_size)
-{
-	const struct server_config *cfg = s->cfg;
-	char text[ADDR_TEXT_MAX];
-	uint16_t port;
-	int ret = cm_channel_new(&s->cm);
-
-	if (ret) {
-		snprintf(err, err_size, "cannot open the RDMA connection manager: %s; is rdma_ucm loaded and "
-			 "/dev/infiniband/rdma_cm accessible?", strerror(-ret));
-		return ret;
-	}
-	s->rdma_addr = cfg->addr;
-	addr_set_port(&s->rdma_addr, cfg->rdma_port ? (uint16_t)(cfg->rdma_port + s->index) : 0);
-	ret = cm_listen(s->cm, &s->rdma_addr, RDMA_BACKLOG, s, &s->listener, &port);
-	if (ret) {
-		snprintf(err, err_size, "cannot listen on %s (RDMA): %s; %s", addr_text(&s->rdma_addr, text),
-			 strerror(-ret), ret == -EADDRINUSE ? "another program has this port: choose another "
-			 "with --rdma-port" : "check --bind and --device");
-		return ret;
-	}
-	addr_set_port(&s->rdma_addr, port);
-	return 0;
 }
 
 /* Leaving a slot's quarantine frees the PSNs that rested with it. */
@@ -442,9 +296,7 @@ int shard_new(struct server *server, uint32_t index, struct shard **out, char *e
 	if (!ret)
 		ret = make_verbs(s, err, err_size);
 	if (!ret)
-		ret = open_rdma(s, err, err_size);
-	if (!ret)
-		ret = open_listener(s, err, err_size);
+		ret = listen_open(s, err, err_size);
 	if (ret)
 		goto err_free;
 	*out = s;
@@ -502,8 +354,7 @@ void shard_free(struct shard *s)
 	if (s->ep)
 		abandon_conns(s);
 	cm_id_destroy(s->listener);
-	if (s->listen_fd >= 0)
-		close(s->listen_fd);
+	listen_close(s);
 	qp_pool_free(s->qps);
 	region_pool_free(s->regions);
 	ep_free(s->ep);

@@ -111,9 +111,18 @@ void shard_free(struct shard *s);
 uint32_t shard_handshakes(const struct shard *s);
 /* Makes the gauges of the statistics those of now; happens at the end of every turn by itself. */
 void shard_publish(struct shard *s);
-/* Resumes accepting if it was paused and there is room again. */
-void shard_resume_accepting(struct shard *s);
 
+/* listen.c: binds the shard's RDMA port and TLS socket; the first shard decides the TLS port if the system
+ * chooses. 0 or -errno, with a line in `err`. */
+int listen_open(struct shard *s, char *err, size_t err_size) __attribute__((warn_unused_result));
+/* listen.c: starts accepting. */
+void listen_start(struct shard *s);
+/* listen.c: true if one more TLS connection may be open. */
+bool listen_has_room(const struct shard *s);
+/* listen.c: resumes accepting if it was paused and there is room again. */
+void listen_resume(struct shard *s);
+/* listen.c: no TLS connection is accepted any more. May be called twice. */
+void listen_close(struct shard *s);
 /* probe.c: starts the timer, if there is to be a probe. */
 void probe_start(struct shard *s);
 /* rdma.c */

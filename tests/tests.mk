@@ -36,6 +36,7 @@ UNIT_test_psn := common/psn
 UNIT_test_pump := $(UNIT_VERBS) common/pump
 UNIT_test_qp_pool := $(UNIT_VERBS)
 UNIT_test_qp_pool_stock := $(UNIT_VERBS)
+UNIT_test_rails := common/rails
 UNIT_test_rc := $(UNIT_VERBS)
 UNIT_test_region := $(UNIT_VERBS)
 UNIT_test_res := common/res

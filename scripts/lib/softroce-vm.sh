@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # One run of the micro-VM of scripts/softroce, seen from the host: job, QEMU, streams, signals, exit status.
 # Sourced by scripts/softroce, which has die and note, parses the options and sets: top, cpus, memory_mib,
-# accel, keep, tty, time_limit_s, extra_append and guest_env; softroce-image.sh sets kernel, kernel_dir and
-# initrd. The guest's side, and the lines that both sides exchange, are in softroce-guest.
+# rails, accel, keep, tty, time_limit_s, extra_append and guest_env; softroce-image.sh sets kernel,
+# kernel_dir and initrd. The guest's side, and the lines that both sides exchange, are in softroce-guest.
 #
 # Descriptors: 3 the caller's stdin (tty=1: the terminal), 8 to the guest's control port, 9 from it.
 
@@ -60,6 +60,7 @@ write_job() {
         for entry in "${!shares[@]}"; do
             printf 'SOFTROCE_SHARE_%s=%s\n' "$entry" "$(quoted "${shares[entry]}")"
         done
+        printf 'SOFTROCE_RAILS=%s\n' "$rails"
         printf 'SOFTROCE_KERNEL=%s\n' "$(quoted "$kernel_dir")"
         printf 'SOFTROCE_STDIN=%s\n' "$use_stdin"
         printf 'SOFTROCE_TTY=%s\n' "$tty"

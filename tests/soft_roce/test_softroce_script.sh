@@ -56,7 +56,8 @@ gone() { # PID...
 test_usage() {
     local case_ status
     for case_ in 'vm --cpus 0 true|1 to 64' 'vm --cpus|needs a value' 'vm --memory lots true|8192M' \
-        'vm --memory 8 true|8192M' 'vm --timeout soon true|1 and more' 'vm --accel fast true|auto, kvm, tcg' \
+        'vm --memory 8 true|8192M' 'vm --rails 0 true|1 to 8' 'vm --rails 9 true|1 to 8' \
+        'vm --timeout soon true|1 and more' 'vm --accel fast true|auto, kvm, tcg' \
         'vm --env 1x=2 true|NAME=VALUE' 'vm --nonsense true|--memory' 'vm --tty true|terminal' \
         'up nonsense|--netdev IF' 'down nonsense|no argument' 'sideways|status' '|status'; do
         # shellcheck disable=SC2086  # these are words
@@ -183,6 +184,22 @@ test_streams() {
     rm -f "$work/random" "$work/copy.out" "$work/copy.err"
 }
 
+# A device for each rail, in a network of its own; the host's name is the first one's.
+test_rails() {
+    local rail
+    "$softroce" vm --timeout 80 --rails 2 -- sh -c 'rdma link; ip -o address show; getent hosts rampart-vm;
+        cat /sys/class/net/rampart*/mtu' </dev/null >"$work/out" 2>"$work/err"
+    check "--rails 2: status" is $? 0
+    check "--rails 2: two active devices" is "$(grep -c ' state ACTIVE ' "$work/out")" 2
+    for rail in 0 1; do
+        check "--rails 2: rxe$rail on rampart$rail" grep -qE "rxe$rail/1 state ACTIVE .*netdev rampart$rail" \
+            "$work/out"
+        check "--rails 2: address of rampart$rail" contains "$work/out" "10.7$((7 + rail)).0.1/16"
+    done
+    check "--rails 2: the host's name" grep -qE '^10\.77\.0\.1[[:space:]]+rampart-vm' "$work/out"
+    check "--rails 2: jumbo frames on both" is "$(grep -cx 9000 "$work/out")" 2
+}
+
 # What runs on behalf of script $1: its children, QEMU among them.
 children() {
     cat "/proc/$1/task/$1/children"
@@ -256,6 +273,7 @@ END
 
 test_usage
 test_one_boot
+test_rails
 test_streams
 test_endings
 echo "$passed passed, $failed failed, 0 skipped"

@@ -21,7 +21,8 @@
 static struct ev_loop *loop;
 static struct server_proc *proc;
 static int n_ready, n_exit, n_kills, exit_status;
-static struct addr ready_addr;
+static struct addr ready_addr[RAILS_MAX];
+static uint32_t n_addrs;
 static bool free_on_exit, impatient;
 static char log_path[64];
 static char err[400];
@@ -33,10 +34,12 @@ int kill(pid_t pid, int signal_number)
 	return (int)syscall(SYS_kill, pid, signal_number);
 }
 
-static void on_ready(void *arg, const struct addr *tls)
+static void on_ready(void *arg, const struct addr *tls, uint32_t n)
 {
 	assert_ptr_equal(arg, &n_ready);
-	ready_addr = *tls;
+	assert_in_range(n, 1, RAILS_MAX);
+	memcpy(ready_addr, tls, n * sizeof(*tls));
+	n_addrs = n;
 	n_ready++;
 }
 
@@ -125,7 +128,15 @@ static void assert_ready_at(const char *expected)
 	char text[ADDR_TEXT_MAX];
 
 	run_until(&n_ready);
-	assert_string_equal(addr_text(&ready_addr, text), expected);
+	assert_int_equal(n_addrs, 1);
+	assert_string_equal(addr_text(&ready_addr[0], text), expected);
+}
+
+static void assert_rail(uint32_t i, const char *expected)
+{
+	char text[ADDR_TEXT_MAX];
+
+	assert_string_equal(addr_text(&ready_addr[i], text), expected);
 }
 
 /* ---- the ready line ---- */
@@ -162,6 +173,30 @@ static void ready__in_pieces__put_together(void **state)
 	assert_int_equal(n_ready, 1);
 }
 
+static void ready__several_rails__all_in_their_order(void **state)
+{
+	(void)state;
+	start("echo 'rdma_server ready: tls=10.77.0.1:7471,[fe80::2]:7471,10.79.0.1:99 rdma_ports=1,2,3 device=a,b,c'\n"
+	      STAY);
+	run_until(&n_ready);
+	assert_int_equal(n_addrs, 3);
+	assert_rail(0, "10.77.0.1:7471");
+	assert_rail(1, "[fe80::2]:7471");
+	assert_rail(2, "10.79.0.1:99");
+}
+
+/* The longest addresses there are. */
+static void ready__as_many_rails_as_there_can_be__parsed(void **state)
+{
+	(void)state;
+	start("printf 'rdma_server ready: tls='\n"
+	      "for i in 1 2 3 4 5 6 7; do printf '[2001:1111:2222:3333:4444:5555:6666:111%s]:65535,' $i; done\n"
+	      "printf '[2001:1111:2222:3333:4444:5555:6666:1118]:65535 rdma_ports='; seq -s , 10000 10999\n" STAY);
+	run_until(&n_ready);
+	assert_int_equal(n_addrs, RAILS_MAX);
+	assert_rail(7, "[2001:1111:2222:3333:4444:5555:6666:1118]:65535");
+}
+
 /* None of these is the line; the server ends after them, when all its output was read. */
 static void ready__garbage__ignored(void **state)
 {
@@ -180,6 +215,11 @@ static void ready__garbage__ignored(void **state)
 	      "rdma_server ready: tls=localhost:7471\n"
 	      "rdma_server ready: tls=[10.0.0.2:7471\n"
 	      "rdma_server ready: tls=[]:7471\n"
+	      "rdma_server ready: tls=10.0.0.2:7471,\n"
+	      "rdma_server ready: tls=,10.0.0.2:7471\n"
+	      "rdma_server ready: tls=10.0.0.2:7471,here:7471\n"
+	      "rdma_server ready: tls=10.0.0.1:1,10.0.0.2:1,10.0.0.3:1,10.0.0.4:1,10.0.0.5:1,10.0.0.6:1,10.0.0.7:1,"
+	      "10.0.0.8:1,10.0.0.9:1 rdma_ports=1\n"
 	      "rdma_server ready: tls=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:7471\n"
 	      " rdma_server ready: tls=10.0.0.2:7471\n"
 	      "now rdma_server ready: tls=10.0.0.2:7471\n"
@@ -410,6 +450,8 @@ int main(void)
 		PROC_TEST(ready__ipv6_in_brackets__parsed),
 		PROC_TEST(ready__nothing_behind_the_address__parsed),
 		PROC_TEST(ready__in_pieces__put_together),
+		PROC_TEST(ready__several_rails__all_in_their_order),
+		PROC_TEST(ready__as_many_rails_as_there_can_be__parsed),
 		PROC_TEST(ready__garbage__ignored),
 		PROC_TEST(ready__after_a_long_line__still_found),
 		PROC_TEST(ready__long_itself__parsed),

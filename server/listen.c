@@ -1,0 +1,179 @@
+/* A shard's listeners: the TLS socket that clients are accepted from, and the RDMA port they are sent to.
+ * Opened by the thread that starts the server; from shard_start on the shard's thread owns them.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/cm.h"
+#include "common/log.h"
+#include "server/shard.h"
+
+#define ACCEPT_BUDGET 64
+#define ACCEPT_RETRY_NS (100 * NS_PER_MS)
+#define TLS_BACKLOG 4096
+#define RDMA_BACKLOG 1024	/* the kernel's default cap, net.rdma_ucm.max_backlog */
+
+static void accept_one(struct shard *s, int fd, const struct sockaddr_storage *ss)
+{
+	struct conn *c;
+	struct addr peer;
+	int one = 1;
+
+	counter_add(&s->stats.tcp_accepted, 1);
+	if (addr_from_sockaddr((const struct sockaddr *)ss, &peer)) {
+		close(fd);
+		return;
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	c = conn_new(s, fd, &peer);
+	if (c)
+		boot_start(c);
+}
+
+/* Descriptors are what is bounded: a TLS connection counts until it is closed, not only in handshake.
+ * Control sessions have a limit of their own, so that they cannot keep clients out. */
+bool listen_has_room(const struct shard *s)
+{
+	return s->tls_open - s->lists[CONN_ST_CONTROL].n < s->cfg->max_handshakes &&
+	       s->lists[CONN_ST_FREE].n > 0;
+}
+
+static void pause_accepting(struct shard *s)
+{
+	ev_io_stop(s->loop, &s->listen_io);
+	s->accept_paused = true;
+}
+
+void listen_resume(struct shard *s)
+{
+	if (!s->accept_paused || s->drain_deadline_ns || !listen_has_room(s) ||
+	    (s->accept_not_before_ns && clock_now_ns() < s->accept_not_before_ns))
+		return;
+	s->accept_not_before_ns = 0;
+	s->accept_paused = false;
+	ev_io_start(s->loop, &s->listen_io);
+}
+
+static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
+{
+	struct shard *s = w->data;
+
+	(void)loop;
+	(void)revents;
+	for (int i = 0; i < ACCEPT_BUDGET; i++) {
+		struct sockaddr_storage ss;
+		socklen_t len = sizeof(ss);
+		int fd;
+
+		if (!listen_has_room(s)) {
+			pause_accepting(s);
+			return;
+		}
+		fd = accept4(s->listen_fd, (struct sockaddr *)&ss, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0) {
+			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
+				log_warn("cannot accept: %s; raise the limit of open files (ulimit -n)",
+					 strerror(errno));
+				s->accept_not_before_ns = clock_now_ns() + ACCEPT_RETRY_NS;
+				pause_accepting(s);
+			}
+			return;
+		}
+		accept_one(s, fd, &ss);
+	}
+}
+
+static int share_port(int fd)
+{
+	int one = 1;
+
+	return setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
+}
+
+static int open_tls(struct shard *s, char *err, size_t err_size)
+{
+	struct addr a = s->cfg->addr;
+	uint16_t port = s->server->tls_port ? s->server->tls_port : (uint16_t)s->cfg->tls_port;
+	socklen_t len = sizeof(a.ss);
+	char text[ADDR_TEXT_MAX];
+	int one = 1, ret;
+
+	addr_set_port(&a, port);
+	s->listen_fd = socket(a.ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (s->listen_fd < 0) {
+		ret = -errno;
+		snprintf(err, err_size, "cannot make a TCP socket: %s", strerror(-ret));
+		return ret;
+	}
+	/* The first socket shares its port only once it has it, so that two servers cannot join one. */
+	if (setsockopt(s->listen_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+	    (s->index > 0 && share_port(s->listen_fd)) ||
+	    bind(s->listen_fd, (struct sockaddr *)&a.ss, a.len) ||
+	    (s->index == 0 && share_port(s->listen_fd)) ||
+	    listen(s->listen_fd, TLS_BACKLOG) ||
+	    getsockname(s->listen_fd, (struct sockaddr *)&a.ss, &len)) {
+		ret = -errno;
+		snprintf(err, err_size, "cannot listen on %s (TLS): %s; %s", addr_text(&a, text),
+			 strerror(-ret), ret == -EADDRINUSE ? "another program has this port: choose another "
+			 "with --tls-port" : ret == -EACCES ? "ports below 1024 need root: choose another "
+			 "with --tls-port" : "check --bind");
+		return ret;
+	}
+	s->server->tls_port = addr_port(&a);
+	return 0;
+}
+
+static int open_rdma(struct shard *s, char *err, size_t err_size)
+{
+	const struct server_config *cfg = s->cfg;
+	char text[ADDR_TEXT_MAX];
+	uint16_t port;
+	int ret = cm_channel_new(&s->cm);
+
+	if (ret) {
+		snprintf(err, err_size, "cannot open the RDMA connection manager: %s; is rdma_ucm loaded and "
+			 "/dev/infiniband/rdma_cm accessible?", strerror(-ret));
+		return ret;
+	}
+	s->rdma_addr = cfg->addr;
+	addr_set_port(&s->rdma_addr, cfg->rdma_port ? (uint16_t)(cfg->rdma_port + s->index) : 0);
+	ret = cm_listen(s->cm, &s->rdma_addr, RDMA_BACKLOG, s, &s->listener, &port);
+	if (ret) {
+		snprintf(err, err_size, "cannot listen on %s (RDMA): %s; %s", addr_text(&s->rdma_addr, text),
+			 strerror(-ret), ret == -EADDRINUSE ? "another program has this port: choose another "
+			 "with --rdma-port" : "check --bind and --device");
+		return ret;
+	}
+	addr_set_port(&s->rdma_addr, port);
+	return 0;
+}
+
+int listen_open(struct shard *s, char *err, size_t err_size)
+{
+	int ret = open_rdma(s, err, err_size);
+
+	return ret ? ret : open_tls(s, err, err_size);
+}
+
+void listen_start(struct shard *s)
+{
+	ev_io_init(&s->listen_io, on_accept, s->listen_fd, EV_READ);
+	s->listen_io.data = s;
+	ev_io_start(s->loop, &s->listen_io);
+}
+
+void listen_close(struct shard *s)
+{
+	if (s->listen_fd < 0)
+		return;
+	ev_io_stop(s->loop, &s->listen_io);
+	/* Who comes now is told by TCP, instead of waiting in a backlog nobody will serve. */
+	close(s->listen_fd);
+	s->listen_fd = -1;
+	s->accept_paused = false;
+}
