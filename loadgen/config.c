@@ -62,8 +62,9 @@ static const struct opt options[] = {
 	TUNING_OPT_CQ_DEPTH(TUNING_AT),
 	{ .name = "cycles", .type = OPT_UINT, .offset = AT(cycles), .min = 1, .max = 1000000000,
 	  .metavar = "N", .help = "With --churn: measure until clients came back N times, instead of --duration." },
-	{ .name = "device", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME",
-	  .def = "the one that reaches the server", .help = "RDMA device." },
+	{ .name = "device", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME,...",
+	  .def = "the one that reaches the server", .help = "RDMA device. With several, clients of --workload large and duplex "
+	  "have a connection on each, and stripe over them." },
 	{ .name = "duration", .type = OPT_DURATION, .offset = AT(duration_ns), .min = 100 * NS_PER_MS,
 	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "5", .help = "Measured time of each step." },
 	{ .name = "environment", .type = OPT_CHOICE, .offset = AT(environment),
@@ -110,8 +111,8 @@ static const struct opt options[] = {
 	  .metavar = "N", .def = "1", .help = "Run every step this often; medians and ranges are shown too." },
 	{ .name = "seed", .type = OPT_UINT, .offset = AT(seed), .min = 0, .max = UINT32_MAX,
 	  .metavar = "N", .def = "1", .help = "Of the message payload; PSNs and keys are never seeded." },
-	{ .name = "server", .type = OPT_STRING, .offset = AT(server), .metavar = "HOST",
-	  .def = "one of our own", .help = "Server to load." },
+	{ .name = "server", .type = OPT_STRING, .offset = AT(server), .metavar = "HOST,...",
+	  .def = "one of our own", .help = "Server to load: with several of --device, its address on each, in their order." },
 	{ .name = "server-name", .type = OPT_STRING, .offset = AT(server_name), .metavar = "NAME",
 	  .def = "HOST", .help = "Name or address the server's certificate must be for." },
 	{ .name = "server-threads", .type = OPT_UINT, .offset = AT(server_threads), .min = 1, .max = 256,
@@ -245,6 +246,10 @@ static int contradiction(const struct loadgen_config *c, int argc, char **argv, 
 		text = "--operation: goes with --workload large";
 	else if (opts_given(s, argc, argv, "chunk") && c->wl != &workload_large)
 		text = "--chunk: goes with --workload large";
+	else if (c->n_rails > 1 && !c->wl->plan)
+		text = "--device, --server: several go with --workload large and duplex";
+	else if (c->n_rails > 1 && (c->phased || c->churn_per_s))
+		text = "--device, --server: several do not go with --phased or --churn";
 	else if (c->environment == ENVIRONMENT_VM && (c->server || c->device))
 		text = "--environment vm: does not go with --server or --device; the micro-VM has a device "
 		       "of its own and no way out";
@@ -252,6 +257,23 @@ static int contradiction(const struct loadgen_config *c, int argc, char **argv, 
 		return 0;
 	snprintf(err, n, "%s", text);
 	return -EINVAL;
+}
+
+static int split_rails(struct loadgen_config *c, char *err, size_t err_size)
+{
+	int ret = 0;
+
+	if (c->device)
+		ret = rails_split("device", c->device, &c->devices, err, err_size);
+	if (!ret && c->server)
+		ret = rails_split("server", c->server, &c->servers, err, err_size);
+	if (!ret && c->devices.n && c->servers.n && c->devices.n != c->servers.n) {
+		snprintf(err, err_size, "--server and --device: give as many of one as of the other (%u and %u were given)",
+			 c->servers.n, c->devices.n);
+		ret = -EINVAL;
+	}
+	c->n_rails = MAX(MAX(c->devices.n, c->servers.n), 1);
+	return ret;
 }
 
 static int check_mix(struct loadgen_config *c, char *err, size_t err_size)
@@ -326,7 +348,9 @@ int loadgen_config_check(struct loadgen_config *c, int argc, char **argv, char *
 	int ret;
 
 	c->wl = workloads[c->workload];
-	ret = contradiction(c, argc, argv, err, err_size);
+	ret = split_rails(c, err, err_size);
+	if (!ret)
+		ret = contradiction(c, argc, argv, err, err_size);
 	add_defaults(c);
 	if (!ret && c->name)
 		ret = check_name(c->name, err, err_size);

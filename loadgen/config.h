@@ -7,11 +7,10 @@
 #include <stdint.h>
 
 #include "common/opts.h"
+#include "common/rails.h"
 #include "common/tuning.h"
 
 struct workload;
-
-#define RAILS_MAX 8
 
 enum environment { ENVIRONMENT_AUTO, ENVIRONMENT_NATIVE, ENVIRONMENT_VM };
 
@@ -31,12 +30,12 @@ struct mix {
 struct loadgen_config {
 	uint64_t clients;
 	struct opt_list steps;		/* derived from clients when not given */
-	const char *server;		/* NULL: our own */
+	const char *server;		/* one for each rail, or NULL: our own */
 	uint64_t tls_port;
 	const char *server_name;
 	uint64_t server_threads;	/* 0: the server's default */
 	const char *ca, *cert, *key;
-	const char *device;
+	const char *device;		/* one for each rail, or NULL */
 	int environment;		/* enum environment */
 	uint64_t duration_ns, warmup_ns;
 	struct opt_list sizes;		/* of messages or other operations; derived from the workload when not given */
@@ -75,6 +74,8 @@ struct loadgen_config {
 
 	/* derived by loadgen_config_check */
 	const struct workload *wl;
+	uint32_t n_rails;		/* 1 and more */
+	struct rail_names servers, devices;	/* none, or n_rails each */
 	uint64_t message_bytes;		/* largest of sizes */
 	struct mix mix;
 	char ca_path[PATH_MAX];

@@ -130,10 +130,21 @@ int launch_server(struct ramp *r, const struct server_proc_events *events, char 
 				 err, err_size);
 }
 
+const char *launch_verify_name(const struct ramp *r, uint32_t rail)
+{
+	if (r->verify_name)
+		return r->verify_name;
+	return r->cfg->server_name ? r->cfg->server_name : r->cfg->servers.name[rail];
+}
+
 int launch_find_server(struct ramp *r, char *err, size_t err_size)
 {
-	r->verify_name = r->cfg->server_name ? r->cfg->server_name : r->cfg->server;
-	return resolve_host(r->cfg->server, (uint16_t)r->cfg->tls_port, &r->server_addr, err, err_size);
+	const struct rail_names *hosts = &r->cfg->servers;
+	int ret = 0;
+
+	for (uint32_t i = 0; i < hosts->n && !ret; i++)
+		ret = resolve_host(hosts->name[i], (uint16_t)r->cfg->tls_port, &r->server_addrs[i], err, err_size);
+	return ret;
 }
 
 int launch_workers(struct ramp *r, void (*on_progress)(void *arg), char *err, size_t err_size)
@@ -146,7 +157,7 @@ int launch_workers(struct ramp *r, void (*on_progress)(void *arg), char *err, si
 		.n_workers = n,
 		.on_progress = on_progress,
 		.arg = r,
-		.n_rails = 1,
+		.n_rails = c->n_rails,
 		.client = { .ca_file = c->ca_path, .cert_file = c->cert, .key_file = c->key, .verify = c->verify, .resume = c->tls_resume,
 			    .post_list = (uint32_t)c->tuning.post_list,
 			    .signal_every = (uint32_t)c->tuning.signal_every,
@@ -157,7 +168,9 @@ int launch_workers(struct ramp *r, void (*on_progress)(void *arg), char *err, si
 			    .stage_timeout_ns = c->timeout_ns },
 	};
 
-	wc.rails[0] = (struct worker_rail){ r->server_addr, r->verify_name, c->device };
+	for (uint32_t i = 0; i < c->n_rails; i++)
+		wc.rails[i] = (struct worker_rail){ r->server_addrs[i], launch_verify_name(r, i),
+						    c->devices.n ? c->devices.name[i] : NULL };
 	c->wl->needs(c, &needs);
 	wc.client.message_bytes = wc.client.buffer_bytes = needs.message_bytes;
 	wc.client.depth = needs.credits;

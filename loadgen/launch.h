@@ -3,6 +3,7 @@
 #define RAMPART_LOADGEN_LAUNCH_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct ramp;
 struct server_proc_events;
@@ -14,6 +15,8 @@ struct server_proc_events;
 int launch_server(struct ramp *r, const struct server_proc_events *events, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
+/* What the server's certificate must name on a rail. */
+const char *launch_verify_name(const struct ramp *r, uint32_t rail);
 /* Resolves --server. 0 or -errno with a line in `err`. Blocks. */
 int launch_find_server(struct ramp *r, char *err, size_t err_size) __attribute__((warn_unused_result));
 

@@ -56,10 +56,11 @@ static int check_environment(const struct loadgen_config *cfg)
 			  (unsigned long long)fds);
 		return EXIT_ENVIRONMENT;
 	}
-	if (dev_local_addr(cfg->device, &any, err, sizeof(err))) {
-		log_error("%s", err);
-		return EXIT_ENVIRONMENT;
-	}
+	for (uint32_t i = 0; i < cfg->n_rails; i++)
+		if (dev_local_addr(cfg->devices.n ? cfg->devices.name[i] : NULL, &any, err, sizeof(err))) {
+			log_error("%s", err);
+			return EXIT_ENVIRONMENT;
+		}
 	return EXIT_OK;
 }
 

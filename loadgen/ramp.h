@@ -50,8 +50,8 @@ struct ramp {
 	ev_prepare turn_end;
 
 	struct server_proc *server;	/* NULL with --server */
-	struct addr server_addr;
-	const char *verify_name;
+	struct addr server_addrs[RAILS_MAX];	/* on each rail */
+	const char *verify_name;	/* of our own server; NULL: --server-name, or the host's */
 	bool server_lost;
 	struct control *control;
 	bool report_wanted[4];		/* by enum control_what: asked for, not yet sent */

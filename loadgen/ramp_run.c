@@ -285,7 +285,7 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
 
 static int connect_to_server(struct ramp *r, char *err, size_t err_size)
 {
-	struct control_config control = { .server = r->server_addr, .verify_name = r->verify_name,
+	struct control_config control = { .server = r->server_addrs[0], .verify_name = launch_verify_name(r, 0),
 					  .ca_file = r->cfg->ca_path, .cert_file = r->cfg->cert,
 					  .key_file = r->cfg->key, .timeout_ns = RAMP_CONTROL_TIMEOUT_NS };
 	int ret = control_new(&control, r->loop, on_report, r, &r->control, err, err_size);
@@ -305,10 +305,10 @@ static void on_server_ready(void *arg, const struct addr *tls, uint32_t n)
 	struct ramp *r = arg;
 	char err[256];
 
-	(void)n;
 	if (r->phase != RAMP_SERVER)
 		return;
-	r->server_addr = tls[0];
+	/* As many as it was started with: --device is the same for both. */
+	memcpy(r->server_addrs, tls, n * sizeof(tls[0]));
 	if (connect_to_server(r, err, sizeof(err))) {
 		ramp_stop_because(r, STOP_RESOURCE_EXHAUSTED, err);
 		ramp_enter(r, RAMP_STOP);

@@ -148,6 +148,7 @@ static void collect_worker(struct step *s, const struct worker_stats *st)
 	s->late += counter_get(&st->late);
 	hist_add(s->away_ns, st->away_ns);
 	s->retries += counter_get(&st->retries);
+	s->rails_dropped += counter_get(&st->rails_dropped);
 	fail_table_add(&s->retried, &st->retried);
 	s->cycles += counter_get(&st->cycles);
 	s->cycles_failed += counter_get(&st->cycles_failed);

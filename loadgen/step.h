@@ -50,6 +50,7 @@ struct step {
 	uint64_t late;
 	uint64_t phase_ns[STAGE_TIMED];	/* with --phased: wall time of each phase; 0: not reached */
 	uint64_t retries;		/* attempts after the first */
+	uint64_t rails_dropped;		/* by clients that went on with others */
 	struct fail_table retried;	/* why */
 	uint64_t cycles, cycles_failed;	/* with --churn, while measuring */
 	struct step_fairness fairness;

@@ -5,6 +5,7 @@
 #include "common/hist.h"
 #include "common/latency_json.h"
 #include "loadgen/step.h"
+#include "loadgen/stripe.h"
 
 static bool has_messages(const struct step *s, const struct loadgen_config *cfg)
 {
@@ -100,8 +101,11 @@ static json_t *validity(const struct step *s, const struct loadgen_config *cfg)
 		json_array_append_new(a, json_string("littles_law_violated"));
 	if (cfg->churn_per_s)
 		json_array_append_new(a, json_string("clients_come_and_go"));
-	if (s->server_connected >= 0 && s->server_connected != (int64_t)s->connected_peak)
+	/* With several rails it counts connections, and there may be several servers. */
+	if (cfg->n_rails < 2 && s->server_connected >= 0 && s->server_connected != (int64_t)s->connected_peak)
 		json_array_append_new(a, json_string("server_counts_differ"));
+	if (s->rails_dropped)
+		json_array_append_new(a, json_string("rails_dropped"));
 	if (!cfg->server)
 		json_array_append_new(a, json_string("server_and_generator_share_the_machine"));
 	return a;
@@ -176,6 +180,15 @@ static json_t *streams_json(const struct step *s, const struct loadgen_config *c
 	return o;
 }
 
+/* How operations of this size are striped; null where the workload does not stripe. */
+static json_t *rails_json(const struct step *s, const struct loadgen_config *cfg)
+{
+	if (!cfg->wl->plan)
+		return json_null();
+	return json_pack("{s:i, s:i, s:I}", "available", cfg->n_rails, "used", stripe_rails(s->bytes, cfg->n_rails),
+			 "dropped", (json_int_t)s->rails_dropped);
+}
+
 static json_t *verified_json(const struct step *s, const struct loadgen_config *cfg)
 {
 	if (!cfg->verify)
@@ -238,6 +251,7 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set_new(o, "throughput_bytes_per_s", number(has_messages(s, cfg) ? s->bytes_per_s : NAN));
 	json_object_set_new(o, "message_bytes", json_integer((json_int_t)s->bytes));
 	json_object_set_new(o, "streams", streams_json(s, cfg));
+	json_object_set_new(o, "rails", rails_json(s, cfg));
 	json_object_set_new(o, "verified", verified_json(s, cfg));
 	json_object_set_new(o, "intervals", intervals_json(s));
 	json_object_set_new(o, "resources", json_pack("{s:o, s:o, s:o}", "server", server_resources(s),

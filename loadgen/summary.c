@@ -204,6 +204,23 @@ static void print_streams(const json_t *step, FILE *out)
 			name, value(o, "bytes_per_s") / 1e6);
 }
 
+/* Where there are several. */
+static void print_rails(const json_t *step, FILE *out)
+{
+	const json_t *r = json_object_get(step, "rails");
+	long long available = json_integer_value(json_object_get(r, "available"));
+	long long dropped = json_integer_value(json_object_get(r, "dropped"));
+
+	if (available < 2)
+		return;
+	fprintf(out, "%6lld clients: striped over %lld of %lld rails",
+		json_integer_value(json_object_get(step, "target_clients")),
+		json_integer_value(json_object_get(r, "used")), available);
+	if (dropped)
+		fprintf(out, "; %lld dropped by clients that went on with others", dropped);
+	fprintf(out, "\n");
+}
+
 static void print_verified(const json_t *step, FILE *out)
 {
 	const json_t *v = json_object_get(step, "verified");
@@ -279,6 +296,7 @@ static void print_details(const json_t *run, FILE *out)
 		print_churn(step, out);
 		print_fairness(step, out);
 		print_streams(step, out);
+		print_rails(step, out);
 		print_verified(step, out);
 		print_memory(step, out);
 	}

@@ -174,10 +174,32 @@ static void threads__more_than_clients__as_many_as_clients(void **state)
 	assert_in_range(c.threads, 1, 8);
 }
 
+static void rails__by_device_or_server__as_many_as_are_named(void **state)
+{
+	(void)state;
+	assert_check_takes("--workload large");
+	assert_int_equal(c.n_rails, 1);
+	assert_int_equal(c.devices.n, 0);
+	assert_check_takes("--workload duplex --device mlx5_0,mlx5_1,mlx5_2");
+	assert_int_equal(c.n_rails, 3);
+	assert_string_equal(c.devices.name[2], "mlx5_2");
+	assert_check_takes("--workload large --server h1,h2");
+	assert_int_equal(c.n_rails, 2);
+	assert_string_equal(c.servers.name[1], "h2");
+	assert_check_takes("--workload large --server h1,h2 --device a,b");
+	assert_int_equal(c.n_rails, 2);
+}
+
 static void check__contradictions__a_line_each(void **state)
 {
 	(void)state;
 	assert_check_refuses("--clients 100 --steps 10", "--clients and --steps: ");
+	assert_check_refuses("--device a,b", "--device, --server: several go with --workload large");
+	assert_check_refuses("--server a,b --workload read", "--device, --server: several go with");
+	assert_check_refuses("--device a,b --workload large --churn 1", "--device, --server: several do not");
+	assert_check_refuses("--device a,b --workload duplex --phased", "--device, --server: several do not");
+	assert_check_refuses("--device a,b --workload large --server x", "--server and --device: give as many");
+	assert_check_refuses("--device a,,b --workload large", "--device: 'a,,b' has an empty name");
 	assert_check_refuses("--tls-port 7471", "--tls-port: ");
 	assert_check_refuses("--server-name localhost", "--server-name: ");
 	assert_check_refuses("--server host --server-threads 2", "--server-threads: ");
@@ -405,6 +427,7 @@ int main(void)
 		cmocka_unit_test_setup(steps__last_one_given__ramp_up_to_it, set_up),
 		cmocka_unit_test_setup(steps__given__taken_as_they_are, set_up),
 		cmocka_unit_test_setup(threads__more_than_clients__as_many_as_clients, set_up),
+		cmocka_unit_test_setup(rails__by_device_or_server__as_many_as_are_named, set_up),
 		cmocka_unit_test_setup(check__contradictions__a_line_each, set_up),
 		cmocka_unit_test_setup(check__what_goes_together__taken, set_up),
 		cmocka_unit_test_setup(check__name__no_path_and_no_blank, set_up),

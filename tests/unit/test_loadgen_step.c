@@ -524,7 +524,8 @@ static const char *const members[] = {
 	"server_connected", "connect_wall_s", "steady", "connect_ns", "connect_full_ns", "connect_resumed_ns",
 	"handshakes", "phase_ns_per_connection", "retries", "retried", "churn", "active", "fairness", "memory",
 	"server_stages_ns", "response_ns",
-	"service_ns", "schedule_lag_ns", "sent_late", "message_bytes", "streams", "verified", "measured_s", "throughput_msgs_per_s", "throughput_bytes_per_s",
+	"service_ns", "schedule_lag_ns", "sent_late", "message_bytes", "streams", "rails", "verified",
+	"measured_s", "throughput_msgs_per_s", "throughput_bytes_per_s",
 	"intervals", "resources", "psn_verified", "server_before", "server_after", "failures", "littles_law_residual", "validity",
 };
 
