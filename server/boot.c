@@ -147,10 +147,12 @@ static enum refuse_code no_room(const struct shard *s, const char *full, const c
 
 static bool admit(struct conn *c)
 {
+	const struct server_config *cfg = c->shard->cfg;
 	struct server *server = c->shard->server;
 
+	/* A client that uses several rails is admitted on each. */
 	if (atomic_fetch_add_explicit(&server->admitted, 1, memory_order_relaxed) >=
-	    c->shard->cfg->max_clients) {
+	    cfg->max_clients * cfg->n_rails) {
 		atomic_fetch_sub_explicit(&server->admitted, 1, memory_order_relaxed);
 		return false;
 	}

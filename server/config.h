@@ -8,15 +8,22 @@
 
 #include "common/addr.h"
 #include "common/opts.h"
+#include "common/rails.h"
 #include "common/tuning.h"
+
+/* A device that is served on, and the address that it is served at. */
+struct server_rail {
+	char device[RAIL_NAME_BYTES];	/* as named; "": whichever has the address, or the first active one */
+	struct addr addr;		/* port 0; len 0: one of the device's, not known yet */
+};
 
 struct server_config {
 	/* options */
-	const char *bind;
+	const char *bind;	/* list of addresses; NULL: the devices' */
 	uint64_t tls_port;
 	uint64_t rdma_port;	/* of the first shard; 0: the system chooses */
-	uint64_t threads;
-	uint64_t max_clients;
+	uint64_t threads;	/* shards of each rail */
+	uint64_t max_clients;	/* of each rail */
 	const char *cert, *key, *ca;
 	int client_auth;	/* enum client_auth */
 	uint64_t message_bytes;
@@ -24,7 +31,7 @@ struct server_config {
 	uint64_t region_bytes;	/* 0: no one-sided regions */
 	int poll;		/* enum poll_mode */
 	uint64_t spin_ns;
-	const char *device;
+	const char *device;	/* list of names; NULL: those of the addresses, or the first active one */
 	int log_level;
 	uint64_t stats_interval_ns;	/* 0: none */
 	uint64_t handshake_timeout_ns;
@@ -37,8 +44,11 @@ struct server_config {
 	bool verify;
 	struct tuning tuning;
 
-	/* derived by limits_derive */
-	struct addr addr;
+	/* derived by server_config_check */
+	struct server_rail rails[RAILS_MAX];
+	uint32_t n_rails;
+
+	/* derived by limits_derive; the same on all rails */
 	uint32_t shard_clients;		/* clients one shard can hold */
 	uint32_t shard_conns;		/* connection objects: those, handshakes and control sessions */
 	uint32_t shard_qps;
@@ -62,5 +72,11 @@ void server_config_defaults(struct server_config *c);
 /* Checks that depend on more than one option. 0, or -EINVAL with a line in `err`. */
 int server_config_check(struct server_config *c, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
+
+/* Shards of all rails; those of the first rail come first. */
+static inline uint32_t server_config_shards(const struct server_config *c)
+{
+	return (uint32_t)c->threads * c->n_rails;
+}
 
 #endif

@@ -262,18 +262,34 @@ static void free_control(struct conn *c)
 	c->baseline = NULL;
 }
 
-void conn_try_finish(struct conn *c)
+static void finish(struct conn *c)
 {
 	bool had_region = c->region != REGION_NONE;
 
-	if (c->state != CONN_ST_CLOSING || !rc_is_drained(&c->rc) || c->cm_connected || c->tls)
-		return;
 	release_grant(c);
 	/* rxe's RESET leaves a half-done READ behind, so QPs that served READs are not used again. */
 	rc_release(&c->rc, clock_now_ns(), !had_region);
 	free_control(c);
 	conn_set_state(c, CONN_ST_DEAD);
+}
+
+void conn_try_finish(struct conn *c)
+{
+	if (c->state != CONN_ST_CLOSING || !rc_is_drained(&c->rc) || c->cm_connected || c->tls)
+		return;
+	finish(c);
 	listen_resume(c->shard);
+}
+
+void conn_abandon(struct conn *c)
+{
+	conn_close(c, CLOSE_DRAINING);
+	if (c->state == CONN_ST_CLOSING) {
+		conn_close_tls(c);
+		finish(c);
+	}
+	if (c->state == CONN_ST_DEAD)
+		conn_set_state(c, CONN_ST_FREE);
 }
 
 static void begin_close(struct conn *c, enum close_reason reason)

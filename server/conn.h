@@ -111,6 +111,10 @@ void conn_close(struct conn *c, enum close_reason reason);
 /* Tries to finish a closing connection: called after every event that could complete its teardown. */
 void conn_try_finish(struct conn *c);
 
+/* Ends the connection at once, whatever the device and the peer still owe it: for a shard that does not run any
+ * more. The object is free afterwards. */
+void conn_abandon(struct conn *c);
+
 /* Closes the TLS side only. */
 void conn_close_tls(struct conn *c);
 

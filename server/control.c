@@ -179,23 +179,34 @@ static json_t *stats_json(const struct server *server, struct hist **baseline)
 			 pools_json(server), "failures", failures_json(server));
 }
 
+static json_t *rails_json(const struct server *server)
+{
+	json_t *a = json_array();
+	char text[ADDR_TEXT_MAX];
+
+	for (uint32_t i = 0; i < server->cfg->n_rails; i++)
+		json_array_append_new(a, json_pack("{s:s, s:s}", "device", server->devices[i].name, "address",
+						   addr_host_text(&server->cfg->rails[i].addr, text)));
+	return a;
+}
+
 static json_t *info_json(const struct server *server)
 {
 	const struct server_config *c = server->cfg;
 	json_t *env = res_environment_json();
 
 	if (env)
-		json_object_set_new(env, "rdma_device", dev_json(&server->shards[0]->dev));
-	return json_pack("{s:i, s:o, s:i, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b, s:b, s:f}, s:o}",
+		json_object_set_new(env, "rdma_device", dev_json(&server->devices[0]));
+	return json_pack("{s:i, s:o, s:i, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b, s:b, s:f}, s:o, s:o}",
 			 "schema_version", 1, "build", build_info_json(), "wire_version", FRAME_VERSION,
 			 "config", "threads", (json_int_t)c->threads, "max_clients",
 			 (json_int_t)c->max_clients, "message_bytes", (json_int_t)c->message_bytes,
 			 "credits", (json_int_t)c->credits, "region_bytes", (json_int_t)c->region_bytes,
-			 "receive_buffers", (json_int_t)(c->recv_depth * c->threads), "max_handshakes",
-			 (json_int_t)(c->max_handshakes * c->threads), "poll",
+			 "receive_buffers", (json_int_t)c->recv_depth * server_config_shards(c), "max_handshakes",
+			 (json_int_t)c->max_handshakes * server_config_shards(c), "poll",
 			 poll_mode_names[c->poll], "client_auth", c->client_auth == CLIENT_AUTH_REQUIRE,
 			 "tls_resume", c->tls_resume, "probe_interval_s", (double)c->probe_interval_ns / 1e9,
-			 "environment", env ? env : json_null());
+			 "rails", rails_json(server), "environment", env ? env : json_null());
 }
 
 /* Remembers the stage histograms as they are now; later STATS of this session start from here. */

@@ -36,11 +36,14 @@ static uint32_t clients_of_shard(const struct server_config *c)
 	return (uint32_t)room;
 }
 
-static int too_low(char *err, size_t size, const struct server_config *c, const char *what,
-		   unsigned long long have, unsigned long long need, const char *advice)
+/* `dev` is NULL where it is not a device's. */
+static int too_low(char *err, size_t size, const struct server_config *c, const struct dev *dev,
+		   const char *what, unsigned long long have, unsigned long long need, const char *advice)
 {
-	snprintf(err, size, "%s is %llu, but --max-clients %llu needs %llu; %s", what, have,
-		 (unsigned long long)c->max_clients, need, advice);
+	const char *which = dev && c->n_rails > 1 ? dev->name : "";
+
+	snprintf(err, size, "%s%s%s is %llu, but --max-clients %llu needs %llu; %s", which, *which ? ": " : "",
+		 what, have, (unsigned long long)c->max_clients, need, advice);
 	return -ENOSPC;
 }
 
@@ -60,47 +63,59 @@ static int check_device(const struct server_config *c, const struct dev *dev, ch
 	uint64_t cqs = c->threads * (1 + (qps_per_cq ? (c->shard_qps + qps_per_cq - 1) / qps_per_cq : 0));
 
 	if (qps > max_qp)
-		return too_low(err, size, c, "the device's max_qp", max_qp, qps,
+		return too_low(err, size, c, dev, "the device's max_qp", max_qp, qps,
 			       "lower --max-clients or use another device");
 	if (c->recv_depth < c->shard_clients)
-		return too_low(err, size, c, "the receive depth of a shard (device's max_srq_wr and max_cqe, --srq-depth, "
+		return too_low(err, size, c, NULL, "the receive depth of a shard (device's max_srq_wr and max_cqe, --srq-depth, "
 			       "--cq-depth)", c->recv_depth, c->shard_clients,
 			       "raise --threads or lower --max-clients");
 	if (cqs > (uint64_t)dev->attr.max_cq)
-		return too_low(err, size, c, "the device's max_cq", (unsigned)dev->attr.max_cq, cqs,
+		return too_low(err, size, c, dev, "the device's max_cq", (unsigned)dev->attr.max_cq, cqs,
 			       "lower --max-clients or --credits");
 	if ((uint64_t)dev->attr.max_qp_wr < c->sq_depth)
-		return too_low(err, size, c, "the device's max_qp_wr", (unsigned)dev->attr.max_qp_wr,
+		return too_low(err, size, c, dev, "the device's max_qp_wr", (unsigned)dev->attr.max_qp_wr,
 			       c->sq_depth, "lower --credits");
 	return 0;
 }
 
 static int check_process(const struct server_config *c, char *err, size_t size)
 {
-	uint64_t fds = FDS_BASE + c->threads * (FDS_PER_SHARD + c->max_handshakes + SHARD_CONTROLS_MAX);
+	uint64_t shards = server_config_shards(c);
+	uint64_t fds = FDS_BASE + shards * (FDS_PER_SHARD + c->max_handshakes + SHARD_CONTROLS_MAX);
 	uint64_t have_fds = res_raise_nofile(), have_lock = res_raise_memlock();
 	uint64_t bufs = (uint64_t)c->recv_depth + EP_BATCH + c->spare_bufs;
-	uint64_t lock = c->threads * bufs * ((c->message_bytes + 63) & ~63ull);
+	uint64_t lock = shards * bufs * ((c->message_bytes + 63) & ~63ull);
 
 	if (have_fds < fds) {
-		snprintf(err, size, "the limit of open files (ulimit -n) is %llu, but --threads %llu and "
+		snprintf(err, size, "the limit of open files (ulimit -n) is %llu, but --threads %llu%s and "
 			 "--max-handshakes %llu need %llu; raise it or lower --max-handshakes",
 			 (unsigned long long)have_fds, (unsigned long long)c->threads,
+			 c->n_rails > 1 ? " on each rail" : "",
 			 (unsigned long long)c->max_handshakes, (unsigned long long)fds);
 		return -ENOSPC;
 	}
 	if (have_lock < lock)
-		return too_low(err, size, c, "the limit of locked memory (ulimit -l, bytes)", have_lock, lock,
+		return too_low(err, size, c, NULL, "the limit of locked memory (ulimit -l, bytes)", have_lock, lock,
 			       "raise it, or lower --max-clients, --credits or --message-size");
 	return 0;
 }
 
-int limits_derive(struct server_config *c, const struct dev *dev, char *err, size_t err_size)
+/* What the least of the devices takes: receives of a shard, and queue pairs. */
+static void least(const struct server_config *c, const struct dev *devs, uint64_t *depth, uint64_t *qps)
 {
-	uint64_t max_depth = MIN((uint64_t)dev->attr.max_srq_wr, cq_depth(c, dev)) - EP_BATCH;
-	uint64_t wanted, qps;
-	int ret;
+	*depth = *qps = UINT64_MAX;
+	for (uint32_t i = 0; i < c->n_rails; i++) {
+		*depth = MIN(*depth, MIN((uint64_t)devs[i].attr.max_srq_wr, cq_depth(c, &devs[i])) - EP_BATCH);
+		*qps = MIN(*qps, (uint64_t)devs[i].attr.max_qp / c->threads);
+	}
+}
 
+int limits_derive(struct server_config *c, const struct dev *devs, char *err, size_t err_size)
+{
+	uint64_t max_depth, max_qps, wanted, qps;
+	int ret = 0;
+
+	least(c, devs, &max_depth, &max_qps);
 	c->shard_clients = clients_of_shard(c);
 	c->shard_conns = c->shard_clients + (uint32_t)c->max_handshakes + SHARD_CONTROLS_MAX;
 	wanted = (uint64_t)c->shard_clients * c->credits;
@@ -111,11 +126,11 @@ int limits_derive(struct server_config *c, const struct dev *dev, char *err, siz
 	c->sq_depth = rc_sq_depth((uint32_t)c->credits);
 	c->inline_bytes = (uint32_t)MIN(c->message_bytes, c->tuning.inline_bytes);
 	c->path_mtu = tuning_mtu(&c->tuning);
-	qps = MIN((uint64_t)c->shard_clients + MAX(c->shard_clients, QPS_RESTING) + QPS_SPARE,
-		  (uint64_t)dev->attr.max_qp / c->threads);
+	qps = MIN((uint64_t)c->shard_clients + MAX(c->shard_clients, QPS_RESTING) + QPS_SPARE, max_qps);
 	c->shard_qps = (uint32_t)MIN(MIN(qps, WR_SLOT_MAX), (uint64_t)UINT32_MAX);
 	if ((uint64_t)c->recv_depth + EP_BATCH + c->spare_bufs > EP_NO_BUF)
 		c->recv_depth = EP_NO_BUF - EP_BATCH - c->spare_bufs;
-	ret = check_device(c, dev, err, err_size);
+	for (uint32_t i = 0; i < c->n_rails && !ret; i++)
+		ret = check_device(c, &devs[i], err, err_size);
 	return ret ? ret : check_process(c, err, err_size);
 }

@@ -95,12 +95,23 @@ static int share_port(int fd)
 	return setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
 }
 
+static const char *tls_port_advice(const struct shard *s, int ret)
+{
+	if (ret == -EADDRINUSE && s->server->tls_port && !s->cfg->tls_port)
+		return "the port that the system chose for the first rail is taken here: try again, or choose one "
+		       "with --tls-port";
+	if (ret == -EADDRINUSE)
+		return "another program has this port: choose another with --tls-port";
+	return ret == -EACCES ? "ports below 1024 need root: choose another with --tls-port" : "check --bind";
+}
+
 static int open_tls(struct shard *s, char *err, size_t err_size)
 {
-	struct addr a = s->cfg->addr;
+	struct addr a = s->rail->addr;
 	uint16_t port = s->server->tls_port ? s->server->tls_port : (uint16_t)s->cfg->tls_port;
 	socklen_t len = sizeof(a.ss);
 	char text[ADDR_TEXT_MAX];
+	bool first = s->index % s->cfg->threads == 0;
 	int one = 1, ret;
 
 	addr_set_port(&a, port);
@@ -110,18 +121,16 @@ static int open_tls(struct shard *s, char *err, size_t err_size)
 		snprintf(err, err_size, "cannot make a TCP socket: %s", strerror(-ret));
 		return ret;
 	}
-	/* The first socket shares its port only once it has it, so that two servers cannot join one. */
+	/* A rail's first socket shares its port only once it has it, so that two servers cannot join one. */
 	if (setsockopt(s->listen_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
-	    (s->index > 0 && share_port(s->listen_fd)) ||
+	    (!first && share_port(s->listen_fd)) ||
 	    bind(s->listen_fd, (struct sockaddr *)&a.ss, a.len) ||
-	    (s->index == 0 && share_port(s->listen_fd)) ||
+	    (first && share_port(s->listen_fd)) ||
 	    listen(s->listen_fd, TLS_BACKLOG) ||
 	    getsockname(s->listen_fd, (struct sockaddr *)&a.ss, &len)) {
 		ret = -errno;
 		snprintf(err, err_size, "cannot listen on %s (TLS): %s; %s", addr_text(&a, text),
-			 strerror(-ret), ret == -EADDRINUSE ? "another program has this port: choose another "
-			 "with --tls-port" : ret == -EACCES ? "ports below 1024 need root: choose another "
-			 "with --tls-port" : "check --bind");
+			 strerror(-ret), tls_port_advice(s, ret));
 		return ret;
 	}
 	s->server->tls_port = addr_port(&a);
@@ -140,7 +149,7 @@ static int open_rdma(struct shard *s, char *err, size_t err_size)
 			 "/dev/infiniband/rdma_cm accessible?", strerror(-ret));
 		return ret;
 	}
-	s->rdma_addr = cfg->addr;
+	s->rdma_addr = s->rail->addr;
 	addr_set_port(&s->rdma_addr, cfg->rdma_port ? (uint16_t)(cfg->rdma_port + s->index) : 0);
 	ret = cm_listen(s->cm, &s->rdma_addr, RDMA_BACKLOG, s, &s->listener, &port);
 	if (ret) {

@@ -21,7 +21,9 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 struct main_loop {
 	struct server *server;
 	ev_signal term, interrupt;
-	ev_async broken;	/* a shard cannot go on */
+	ev_async broken;	/* a shard has failed */
+	bool failed[RAILS_MAX];	/* rails of which that was said */
+	uint32_t n_failed;
 	ev_timer stats;
 	uint64_t last_messages;
 };
@@ -33,12 +35,44 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
 	ev_break(loop, EVBREAK_ALL);
 }
 
+static bool rail_has_failed(const struct server *server, uint32_t rail)
+{
+	uint32_t n = (uint32_t)server->cfg->threads;
+
+	for (uint32_t i = rail * n; i < (rail + 1) * n; i++)
+		if (atomic_load_explicit(&server->shards[i]->failed, memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* The rail's other shards stop, too: the device is the same, and clients of a rail are to find all of it or none. */
+static void give_up_rail(struct main_loop *m, uint32_t rail)
+{
+	const struct server *server = m->server;
+	uint32_t n = (uint32_t)server->cfg->threads;
+
+	m->failed[rail] = true;
+	m->n_failed++;
+	if (server->cfg->n_rails == 1)
+		log_error("a shard failed: stopping");
+	else
+		log_error("rail %u (%s) failed: %s", rail, server->devices[rail].name,
+			  m->n_failed < server->cfg->n_rails ? "serving on with the others" : "none is left: stopping");
+	for (uint32_t i = rail * n; i < (rail + 1) * n; i++)
+		shard_wake(server->shards[i]);
+}
+
 static void on_broken(struct ev_loop *loop, ev_async *w, int revents)
 {
-	(void)w;
+	struct main_loop *m = w->data;
+	uint32_t rails = m->server->cfg->n_rails;
+
 	(void)revents;
-	log_error("a shard failed: stopping");
-	ev_break(loop, EVBREAK_ALL);
+	for (uint32_t i = 0; i < rails; i++)
+		if (!m->failed[i] && rail_has_failed(m->server, i))
+			give_up_rail(m, i);
+	if (m->n_failed == rails)
+		ev_break(loop, EVBREAK_ALL);
 }
 
 /* Called on the shard's thread. */
@@ -77,20 +111,44 @@ static void on_stats(struct ev_loop *loop, ev_timer *w, int revents)
 	ev_timer_again(loop, w);
 }
 
-/* Which address, which device, which sizes: everything that can be known before a shard is made. */
-static int prepare(struct server_config *cfg, char *err, size_t err_size)
+/* Finds and opens the device of rail `i`, which is none of those before it. */
+static int open_rail(struct server_config *cfg, uint32_t i, struct dev *devs, char *err, size_t err_size)
 {
-	struct dev dev;
+	struct server_rail *rail = &cfg->rails[i];
+	const char *device = *rail->device ? rail->device : NULL;
+	int ret = rail->addr.len ? 0 : dev_local_addr(device, &rail->addr, err, err_size);
+
+	if (!ret)
+		ret = dev_open(&rail->addr, device, &devs[i], err, err_size);
+	for (uint32_t j = 0; j < i && !ret; j++)
+		if (strcmp(devs[j].name, devs[i].name) == 0) {
+			snprintf(err, err_size, "--bind: two addresses are of one device, %s; each rail needs its own",
+				 devs[i].name);
+			dev_close(&devs[i]);
+			ret = -EINVAL;
+		}
+	return ret;
+}
+
+/* Which addresses, which devices, which sizes: everything that can be known before a shard is made. */
+static int prepare(struct server_config *cfg, struct dev devices[RAILS_MAX], char *err, size_t err_size)
+{
+	struct dev devs[RAILS_MAX];
+	uint32_t n = 0;
 	int ret = 0;
 
-	if (!cfg->bind)
-		ret = dev_local_addr(cfg->device, &cfg->addr, err, err_size);
+	while (n < cfg->n_rails && !ret) {
+		ret = open_rail(cfg, n, devs, err, err_size);
+		n += !ret;
+	}
 	if (!ret)
-		ret = dev_open(&cfg->addr, cfg->device, &dev, err, err_size);
-	if (ret)
-		return ret;
-	ret = limits_derive(cfg, &dev, err, err_size);
-	dev_close(&dev);
+		ret = limits_derive(cfg, devs, err, err_size);
+	for (uint32_t i = 0; i < n; i++) {
+		devices[i] = devs[i];
+		devices[i].ctx = NULL;
+		devices[i].anchor = NULL;
+		dev_close(&devs[i]);
+	}
 	return ret;
 }
 
@@ -103,7 +161,7 @@ static int make_shards(struct server *server, char *err, size_t err_size)
 
 	snprintf(err, err_size, "no random numbers for the keys of session tickets");
 	server->tickets = cfg->tls_resume ? &seed : NULL;
-	for (uint32_t i = 0; i < cfg->threads && !ret; i++) {
+	for (uint32_t i = 0; i < server_config_shards(cfg) && !ret; i++) {
 		ret = shard_new(server, i, &server->shards[i], err, err_size);
 		if (!ret)
 			server->n_shards++;
@@ -115,7 +173,7 @@ static int make_shards(struct server *server, char *err, size_t err_size)
 
 static int start(struct server *server, char *err, size_t err_size)
 {
-	uint32_t n = (uint32_t)server->cfg->threads;
+	uint32_t n = server_config_shards(server->cfg);
 	int ret;
 
 	server->shards = calloc(n, sizeof(*server->shards));
@@ -136,16 +194,23 @@ static int start(struct server *server, char *err, size_t err_size)
 
 static void print_ready(const struct server *server)
 {
-	struct addr tls = server->cfg->addr;
+	const struct server_config *cfg = server->cfg;
 	char text[ADDR_TEXT_MAX];
 
-	addr_set_port(&tls, server->tls_port);
-	printf("rdma_server ready: tls=%s", addr_text(&tls, text));
+	printf("rdma_server ready: tls=");
+	for (uint32_t i = 0; i < cfg->n_rails; i++) {
+		struct addr tls = cfg->rails[i].addr;
+
+		addr_set_port(&tls, server->tls_port);
+		printf("%s%s", i ? "," : "", addr_text(&tls, text));
+	}
 	printf(" rdma_ports=");
 	for (uint32_t i = 0; i < server->n_shards; i++)
 		printf("%s%u", i ? "," : "", addr_port(&server->shards[i]->rdma_addr));
-	printf(" device=%s shards=%u max_clients=%llu\n", server->shards[0]->dev.name, server->n_shards,
-	       (unsigned long long)server->cfg->max_clients);
+	printf(" device=");
+	for (uint32_t i = 0; i < cfg->n_rails; i++)
+		printf("%s%s", i ? "," : "", server->devices[i].name);
+	printf(" shards=%u max_clients=%llu\n", server->n_shards, (unsigned long long)cfg->max_clients);
 	fflush(stdout);
 }
 
@@ -197,9 +262,10 @@ static int serve(struct server_config *cfg)
 	struct server server = { .cfg = cfg, .started_ns = clock_now_ns() };
 	struct main_loop m = { .server = &server };
 	char err[512];
-	int ret = prepare(cfg, err, sizeof(err));
+	int ret = prepare(cfg, server.devices, err, sizeof(err));
 
 	ev_async_init(&m.broken, on_broken);
+	m.broken.data = &m;
 	ev_async_start(ev_default_loop(0), &m.broken);
 	server.on_broken = tell_broken;
 	server.arg = &m;

@@ -219,7 +219,9 @@ void rdma_on_cm_event(void *arg, const struct cm_event *e)
 		on_failed(e->context, e);
 		break;
 	case CM_DEVICE_REMOVED:
-		log_error("RDMA device %s was removed: stopping", s->dev.name);
+		/* Every id of the device says so. */
+		if (!s->pump.broken)
+			log_error("shard %u: RDMA device %s was removed", s->index, s->dev.name);
 		s->pump.broken = true;
 		pump_break(&s->pump);
 		break;

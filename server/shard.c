@@ -178,7 +178,9 @@ static void *run(void *arg)
 	struct shard *s = arg;
 
 	s->exit_status = pump_run(&s->pump);
-	shard_publish(s);
+	/* Other rails may serve on for long, and whoever removes a device waits until nobody has it any more. */
+	shard_release(s);
+	atomic_store_explicit(&s->failed, s->exit_status != 0, memory_order_relaxed);
 	if (s->exit_status && s->server->on_broken)
 		s->server->on_broken(s->server->arg);
 	return NULL;
@@ -211,7 +213,8 @@ static int make_verbs(struct shard *s, char *err, size_t err_size)
 				     .reserve = cfg->shard_clients < QP_RESERVE ? cfg->shard_clients : QP_RESERVE,
 				     .quarantine_ns = QUARANTINE_NS, .on_rested = on_rested, .arg = s };
 	struct qp_pool_counts counts;
-	int ret = dev_open(&cfg->addr, cfg->device, &s->dev, err, err_size);
+	const char *device = *s->rail->device ? s->rail->device : NULL;
+	int ret = dev_open(&s->rail->addr, device, &s->dev, err, err_size);
 
 	qp.init_port = dev_ethernet_port(&s->dev);
 	if (!ret)
@@ -287,6 +290,7 @@ int shard_new(struct server *server, uint32_t index, struct shard **out, char *e
 	s->server = server;
 	s->cfg = server->cfg;
 	s->index = index;
+	s->rail = &s->cfg->rails[index / s->cfg->threads];
 	s->listen_fd = -1;
 	ret = make_tls(s, err, err_size);
 	if (ret)
@@ -331,35 +335,53 @@ int shard_join(struct shard *s)
 	return s->exit_status;
 }
 
-/* What is still open when the drain timed out: the device's side is torn down without asking. */
+/* PSNs whose queue pairs will not come out of quarantine. */
+static void release_resting(struct shard *s)
+{
+	for (uint32_t i = 0; i < s->cfg->shard_qps; i++)
+		if (s->resting[i].used) {
+			psn_release(s->server->psns, s->resting[i].client);
+			psn_release(s->server->psns, s->resting[i].server);
+			s->resting[i].used = false;
+		}
+}
+
+/* What is still open when the drain timed out, or the device failed: the device's side is torn down without
+ * asking. */
 static void abandon_conns(struct shard *s)
 {
-	for (uint32_t i = 0; s->conns && i < s->cfg->shard_conns; i++) {
-		struct conn *c = &s->conns[i];
+	for (uint32_t i = 0; i < s->cfg->shard_conns; i++)
+		if (s->conns[i].state != CONN_ST_FREE)
+			conn_abandon(&s->conns[i]);
+}
 
-		if (c->state == CONN_ST_FREE)
-			continue;
-		conn_close(c, CLOSE_DRAINING);
-		conn_close_tls(c);
-		if (c->region != REGION_NONE)
-			region_put(s->regions, c->region);
-		cm_id_destroy(c->rc.id);
+void shard_release(struct shard *s)
+{
+	listen_close(s);
+	if (s->qps) {
+		shard_publish(s);
+		abandon_conns(s);
+		release_resting(s);
 	}
+	cm_id_destroy(s->listener);
+	qp_pool_free(s->qps);
+	region_pool_free(s->regions);
+	ep_free(s->ep);
+	cm_channel_free(s->cm);
+	dev_close(&s->dev);
+	s->listener = NULL;
+	s->qps = NULL;
+	s->regions = NULL;
+	s->ep = NULL;
+	s->cm = NULL;
+	stats_clear_gauges(&s->stats);
 }
 
 void shard_free(struct shard *s)
 {
 	if (!s)
 		return;
-	if (s->ep)
-		abandon_conns(s);
-	cm_id_destroy(s->listener);
-	listen_close(s);
-	qp_pool_free(s->qps);
-	region_pool_free(s->regions);
-	ep_free(s->ep);
-	cm_channel_free(s->cm);
-	dev_close(&s->dev);
+	shard_release(s);
 	tls_ctx_free(s->tls_ctx);
 	auth_mac_free(s->mac);
 	session_table_free(s->sessions);

@@ -1,4 +1,4 @@
-/* A shard: one thread, one loop, and everything it needs to serve clients alone.
+/* A shard: one thread, one loop, and everything it needs to serve clients of its rail alone.
  *
  * Shared between shards are only the PSN registry, the admission count and the statistics (which
  * have one writer each).
@@ -34,12 +34,13 @@ struct server {
 	struct psn_registry *psns;
 	_Atomic uint32_t admitted;	/* clients granted or connected, of all shards */
 	_Atomic bool draining;
+	struct dev devices[RAILS_MAX];	/* of the rails: what they are like; not open here */
 	const struct ticket_seed *tickets;	/* while shards are made; NULL: no TLS session is resumed */
 	struct shard **shards;
 	uint32_t n_shards;
 	uint64_t started_ns;
-	uint16_t tls_port;		/* the one really used */
-	/* Called on a shard's thread when the shard cannot go on; may be NULL. */
+	uint16_t tls_port;		/* the one really used, on all rails */
+	/* Called on a shard's thread when the shard has failed; may be NULL. */
 	void (*on_broken)(void *arg);
 	void *arg;
 };
@@ -52,10 +53,12 @@ struct psn_pair {
 struct shard {
 	struct server *server;
 	const struct server_config *cfg;
-	uint32_t index;
+	const struct server_rail *rail;
+	uint32_t index;			/* of all rails' shards */
 	pthread_t thread;
 	bool running;
 	int exit_status;		/* of the thread: 0 or -errno */
+	_Atomic bool failed;		/* it has ended with an error */
 
 	struct ev_loop *loop;
 	struct pump pump;
@@ -94,7 +97,7 @@ struct shard {
 	struct stats stats;
 };
 
-/* Creates a shard's resources in the calling thread and binds its sockets; the first shard decides
+/* Creates a shard's resources in the calling thread and binds its sockets; the first shard of all decides
  * the TLS port if the system chooses. 0 or -errno, with a line in `err`. */
 int shard_new(struct server *server, uint32_t index, struct shard **out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
@@ -104,6 +107,10 @@ int shard_start(struct shard *s, char *err, size_t err_size) __attribute__((warn
 void shard_wake(struct shard *s);
 /* Waits for the thread's end and returns its status. */
 int shard_join(struct shard *s);
+/* Tears down what is connected and gives back what clients hold, the device, and the sockets; statistics stay, with
+ * gauges of nothing. The thread does so at its end, or else whoever owns a shard that does not run. May be called
+ * twice. */
+void shard_release(struct shard *s);
 /* Frees everything of a shard that does not run. NULL-safe. */
 void shard_free(struct shard *s);
 
@@ -112,7 +119,7 @@ uint32_t shard_handshakes(const struct shard *s);
 /* Makes the gauges of the statistics those of now; happens at the end of every turn by itself. */
 void shard_publish(struct shard *s);
 
-/* listen.c: binds the shard's RDMA port and TLS socket; the first shard decides the TLS port if the system
+/* listen.c: binds the shard's RDMA port and TLS socket; the first shard of all decides the TLS port if the system
  * chooses. 0 or -errno, with a line in `err`. */
 int listen_open(struct shard *s, char *err, size_t err_size) __attribute__((warn_unused_result));
 /* listen.c: starts accepting. */

@@ -43,3 +43,13 @@ void stats_fini(struct stats *s)
 		s->stages[i] = NULL;
 	}
 }
+
+void stats_clear_gauges(struct stats *s)
+{
+	counter *gauges[] = { &s->handshakes, &s->sessions, &s->connected, &s->closing, &s->controls, &s->qps,
+			      &s->qps_free, &s->qps_in_use, &s->qps_quarantined, &s->bufs_posted, &s->bufs_free,
+			      &s->bufs_total, &s->pinned_bytes, &s->cqs, &s->mrs, &s->regions_in_use };
+
+	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
+		counter_set(gauges[i], 0);
+}

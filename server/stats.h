@@ -52,5 +52,7 @@ struct stats {
 /* Makes the histograms; 0 or -ENOMEM. */
 int stats_init(struct stats *s) __attribute__((warn_unused_result));
 void stats_fini(struct stats *s);
+/* Of a shard that has nothing any more; what is counted since the start stays. */
+void stats_clear_gauges(struct stats *s);
 
 #endif

@@ -183,10 +183,11 @@ start_server() { # NAME OPTIONS...
         finish
     fi
     line=$(grep '^rdma_server ready:' "${logs[$name]}")
-    [[ $line =~ tls=([^ ]*):([0-9]+)\ rdma_ports=([0-9,]+)\  ]]
+    # Of several rails the first one's address; the port is the same on all.
+    [[ $line =~ tls=([^ ,]*):([0-9]+)(,[^ ]*)?\ rdma_ports=([0-9,]+)\  ]]
     host=${BASH_REMATCH[1]}
     port[$name]=${BASH_REMATCH[2]}
-    rdma_ports[$name]=${BASH_REMATCH[3]}
+    rdma_ports[$name]=${BASH_REMATCH[4]}
 }
 
 has_line_or_gone() { # NAME EXTENDED_REGEX

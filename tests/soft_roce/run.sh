@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs the tests over real RDMA connections: on this machine's device if there is an active one, else each
-# script in a micro-VM with Soft-RoCE. (usage and softroce_script need no device and run here.)
+# script in a micro-VM with Soft-RoCE. (usage and softroce_script need no device and run here.) A script
+# that wants several devices says so in a line `# rails: N`.
 #
 # Usage: tests/soft_roce/run.sh TOTALS [SCRIPT...]
 #
@@ -16,7 +17,7 @@ if (($# == 0)); then
 fi
 totals=$1
 shift
-(($# > 0)) || set -- usage psn client security load connect churn data softroce_script
+(($# > 0)) || set -- usage psn client security load connect churn data rails softroce_script
 limit_s=420
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -31,10 +32,13 @@ else
 fi
 
 run_one() { # SCRIPT
+    local rails
     if [[ $where == native || $1 == */test_usage.sh || $1 == */test_softroce_script.sh ]]; then
         timeout -k 5 $limit_s "$1"
     else
-        scripts/softroce vm --timeout $limit_s --env RAMPART_BIN --env RAMPART_B --env RAMPART_TIMES -- "$1"
+        rails=$(sed -n 's/^# rails: //p' "$1")
+        scripts/softroce vm --timeout $limit_s --rails "${rails:-1}" --env RAMPART_BIN --env RAMPART_B \
+            --env RAMPART_TIMES -- "$1"
     fi
 }
 

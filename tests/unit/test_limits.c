@@ -14,7 +14,7 @@
 
 static uint64_t nofile, memlock;
 static struct server_config cfg;
-static struct dev dev;
+static struct dev devs[RAILS_MAX];
 static char err[400];
 
 uint64_t res_raise_nofile(void)
@@ -34,17 +34,18 @@ static int set_up(void **state)
 	nofile = memlock = UINT64_MAX;
 	memset(&cfg, 0, sizeof(cfg));
 	cfg.threads = 2;
+	cfg.n_rails = 1;
 	cfg.max_clients = 1000;
 	cfg.message_bytes = 4096;
 	cfg.credits = 16;
 	cfg.max_handshakes = 512;
 	cfg.tuning.inline_bytes = 220;
-	memset(&dev, 0, sizeof(dev));
-	dev.attr.max_qp = 1048576;
-	dev.attr.max_qp_wr = 1048576;
-	dev.attr.max_cq = 1048576;
-	dev.attr.max_cqe = 32767;
-	dev.attr.max_srq_wr = 32768;
+	memset(devs, 0, sizeof(devs));
+	devs[0].attr.max_qp = 1048576;
+	devs[0].attr.max_qp_wr = 1048576;
+	devs[0].attr.max_cq = 1048576;
+	devs[0].attr.max_cqe = 32767;
+	devs[0].attr.max_srq_wr = 32768;
 	err[0] = '\0';
 	return 0;
 }
@@ -52,14 +53,14 @@ static int set_up(void **state)
 static void derive(void)
 {
 	err[0] = '\0';
-	if (limits_derive(&cfg, &dev, err, sizeof(err)))
+	if (limits_derive(&cfg, devs, err, sizeof(err)))
 		fail_msg("%s", err);
 	assert_string_equal(err, "");
 }
 
 static void assert_refused(const char *what, const char *advice)
 {
-	assert_int_equal(limits_derive(&cfg, &dev, err, sizeof(err)), -ENOSPC);
+	assert_int_equal(limits_derive(&cfg, devs, err, sizeof(err)), -ENOSPC);
 	assert_non_null(strstr(err, what));
 	assert_non_null(strstr(err, advice));
 }
@@ -84,7 +85,7 @@ static void derive__many_clients__as_many_queue_pairs_may_rest(void **state)
 	cfg.max_clients = 5000;
 	derive();
 	assert_int_equal(cfg.shard_qps, 2 * 5000 + 64);
-	dev.attr.max_qp = 6000;
+	devs[0].attr.max_qp = 6000;
 	derive();
 	assert_int_equal(cfg.shard_qps, 6000);
 }
@@ -114,7 +115,7 @@ static void derive__more_messages_than_the_device_takes__depth_of_the_device(voi
 	derive();
 	assert_int_equal(cfg.recv_depth, 32767 - EP_BATCH);
 	assert_int_equal(cfg.spare_bufs, 4096 + 64);
-	dev.attr.max_srq_wr = 20000;
+	devs[0].attr.max_srq_wr = 20000;
 	derive();
 	assert_int_equal(cfg.recv_depth, 20000 - EP_BATCH);
 }
@@ -149,7 +150,7 @@ static void derive__huge_srq__buffers_stay_numberable(void **state)
 	cfg.max_clients = 100000;
 	cfg.credits = 128;
 	cfg.message_bytes = 64;
-	dev.attr.max_srq_wr = dev.attr.max_cqe = 1 << 22;
+	devs[0].attr.max_srq_wr = devs[0].attr.max_cqe = 1 << 22;
 	derive();
 	/* The highest number is one below EP_NO_BUF. */
 	assert_true(cfg.recv_depth + EP_BATCH + cfg.spare_bufs <= EP_NO_BUF);
@@ -160,7 +161,7 @@ static void derive__few_qps_on_the_device__shared_by_the_shards(void **state)
 {
 	(void)state;
 	cfg.threads = 2;
-	dev.attr.max_qp = 1300;
+	devs[0].attr.max_qp = 1300;
 	derive();
 	assert_int_equal(cfg.shard_qps, 650);
 }
@@ -168,19 +169,19 @@ static void derive__few_qps_on_the_device__shared_by_the_shards(void **state)
 static void derive__too_few_qps__refused(void **state)
 {
 	(void)state;
-	dev.attr.max_qp = 1269;
+	devs[0].attr.max_qp = 1269;
 	assert_refused("max_qp is 1269", "lower --max-clients");
-	dev.attr.max_qp = 1270;
+	devs[0].attr.max_qp = 1270;
 	derive();
 }
 
 static void derive__fewer_buffers_than_clients__refused(void **state)
 {
 	(void)state;
-	dev.attr.max_srq_wr = 634 + EP_BATCH;
+	devs[0].attr.max_srq_wr = 634 + EP_BATCH;
 	assert_refused("receive depth of a shard (device's max_srq_wr and max_cqe, --srq-depth, --cq-depth) is 634",
 		       "raise --threads");
-	dev.attr.max_srq_wr = 635 + EP_BATCH;
+	devs[0].attr.max_srq_wr = 635 + EP_BATCH;
 	derive();
 	assert_int_equal(cfg.recv_depth, 635);
 }
@@ -190,16 +191,16 @@ static void derive__too_few_cqs__refused(void **state)
 	(void)state;
 	cfg.threads = 1;
 	cfg.max_clients = 10000;
-	dev.attr.max_cq = 3;
+	devs[0].attr.max_cq = 3;
 	assert_refused("max_cq is 3", "--credits");
 }
 
 static void derive__send_queue_too_short__refused(void **state)
 {
 	(void)state;
-	dev.attr.max_qp_wr = (int)rc_sq_depth(16) - 1;
+	devs[0].attr.max_qp_wr = (int)rc_sq_depth(16) - 1;
 	assert_refused("max_qp_wr", "lower --credits");
-	dev.attr.max_qp_wr = (int)rc_sq_depth(16);
+	devs[0].attr.max_qp_wr = (int)rc_sq_depth(16);
 	derive();
 }
 
@@ -234,6 +235,72 @@ static void derive__too_little_lockable_memory__refused_one_below_the_need(void 
 	derive();
 }
 
+/* ---- several rails ---- */
+
+static void use_rails(uint32_t n)
+{
+	cfg.n_rails = n;
+	for (uint32_t i = 0; i < n; i++) {
+		devs[i] = devs[0];
+		snprintf(devs[i].name, sizeof(devs[i].name), "rxe%u", i);
+	}
+}
+
+/* A rail is a server of its own as far as its shards' sizes go. */
+static void derive__rails__each_shard_as_with_one(void **state)
+{
+	uint32_t clients, qps, depth;
+
+	(void)state;
+	derive();
+	clients = cfg.shard_clients;
+	qps = cfg.shard_qps;
+	depth = cfg.recv_depth;
+	use_rails(8);
+	derive();
+	assert_int_equal(cfg.shard_clients, clients);
+	assert_int_equal(cfg.shard_qps, qps);
+	assert_int_equal(cfg.recv_depth, depth);
+}
+
+static void derive__different_devices__what_the_least_gives(void **state)
+{
+	(void)state;
+	use_rails(3);
+	devs[1].attr.max_srq_wr = 5000;
+	devs[2].attr.max_qp = 3000;
+	derive();
+	assert_int_equal(cfg.recv_depth, 5000 - EP_BATCH);
+	assert_int_equal(cfg.shard_qps, 1500);
+}
+
+static void derive__one_device_too_small__named(void **state)
+{
+	(void)state;
+	use_rails(2);
+	devs[1].attr.max_qp = 1269;
+	assert_refused("rxe1: the device's max_qp is 1269", "lower --max-clients");
+	devs[1].attr.max_qp = 1270;
+	devs[1].attr.max_qp_wr = 5;
+	assert_refused("rxe1: the device's max_qp_wr is 5", "lower --credits");
+}
+
+static void derive__rails__descriptors_and_memory_of_all(void **state)
+{
+	uint64_t bytes;
+
+	(void)state;
+	use_rails(3);
+	derive();
+	bytes = 6ull * (cfg.recv_depth + EP_BATCH + cfg.spare_bufs) * 4096;
+	memlock = bytes - 1;
+	assert_refused("locked memory (ulimit -l, bytes)", "--message-size");
+	memlock = bytes;
+	derive();
+	nofile = 6 * cfg.max_handshakes;
+	assert_refused("--threads 2 on each rail", "raise it");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +323,10 @@ int main(void)
 				       set_up),
 		cmocka_unit_test_setup(
 			derive__too_little_lockable_memory__refused_one_below_the_need, set_up),
+		cmocka_unit_test_setup(derive__rails__each_shard_as_with_one, set_up),
+		cmocka_unit_test_setup(derive__different_devices__what_the_least_gives, set_up),
+		cmocka_unit_test_setup(derive__one_device_too_small__named, set_up),
+		cmocka_unit_test_setup(derive__rails__descriptors_and_memory_of_all, set_up),
 	};
 
 	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);

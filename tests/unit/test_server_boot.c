@@ -78,7 +78,7 @@ static void hello__usual__grant_says_what_was_taken(void **state)
 	assert_int_equal(p.grant.message_bytes, 1024);
 	assert_int_equal(p.grant.credits, 4);
 	assert_int_equal(p.grant.features, FRAME_FEATURE_REGION);
-	assert_true(addr_same_host(&p.grant.rdma, &srv.cfg.addr));
+	assert_true(addr_same_host(&p.grant.rdma, &srv.cfg.rails[0].addr));
 	assert_int_equal(addr_port(&p.grant.rdma), 7472);
 	assert_int_equal(p.grant.expires_ms, 30000);
 	assert_int_equal(p.grant.region_bytes, 4096);
@@ -359,6 +359,20 @@ static void hello__server_full__refused_until_one_leaves(void **state)
 	assert_int_equal(server_n(CONN_ST_LIVE), 4);
 }
 
+/* --max-clients is for each rail; those of all rails are counted together. */
+static void hello__several_rails__full_when_all_are(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	srv.cfg.n_rails = 3;
+	server_rig_start();
+	srv.server.admitted = 3 * 4 - 1;
+	peer_go_live(&p, 0);
+	refused_hello(64, 4, 0, 1, REFUSE_FULL, "--max-clients");
+	srv.server.admitted = 1;
+}
+
 static void hello__server_stops__draining(void **state)
 {
 	(void)state;
@@ -457,6 +471,7 @@ int main(void)
 		BOOT_TEST(hello__region_not_offered__unsupported),
 		BOOT_TEST(hello__no_memory_for_a_region__no_resources),
 		BOOT_TEST(hello__server_full__refused_until_one_leaves),
+		BOOT_TEST(hello__several_rails__full_when_all_are),
 		BOOT_TEST(hello__server_stops__draining),
 		BOOT_TEST(refusal__peer_does_not_close__closed_at_its_deadline),
 		BOOT_TEST(refusal__peer_talks_on__not_heard),

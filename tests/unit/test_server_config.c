@@ -159,15 +159,77 @@ static void check__rdma_ports_beyond_65535__refused(void **state)
 	assert_check_takes("--rdma-port 0 --threads 256");
 }
 
-static void check__bind__one_address_only(void **state)
+static void check__bind__an_address_of_one_device(void **state)
 {
 	(void)state;
 	assert_check_refuses("--bind localhost", "--bind: 'localhost'");
 	assert_check_refuses("--bind 0.0.0.0", "--bind: 0.0.0.0 is not allowed");
 	assert_check_refuses("--bind ::", "--bind: :: is not allowed");
 	assert_check_takes("--bind 10.0.0.1");
-	assert_int_equal(c.addr.ss.ss_family, AF_INET);
+	assert_int_equal(c.n_rails, 1);
+	assert_int_equal(c.rails[0].addr.ss.ss_family, AF_INET);
+	assert_string_equal(c.rails[0].device, "");
 	assert_check_takes("--bind fe80::1");
+}
+
+static void check__devices__a_rail_each(void **state)
+{
+	(void)state;
+	assert_check_takes("");
+	assert_int_equal(c.n_rails, 1);
+	assert_string_equal(c.rails[0].device, "");
+	assert_int_equal(c.rails[0].addr.len, 0);
+	assert_check_takes("--device rxe1");
+	assert_int_equal(c.n_rails, 1);
+	assert_string_equal(c.rails[0].device, "rxe1");
+	assert_check_takes("--device rxe1,rxe0 --threads 3");
+	assert_int_equal(c.n_rails, 2);
+	assert_string_equal(c.rails[0].device, "rxe1");
+	assert_string_equal(c.rails[1].device, "rxe0");
+	assert_int_equal(c.rails[1].addr.len, 0);
+	assert_int_equal(server_config_shards(&c), 6);
+	assert_check_refuses("--device rxe0,,rxe1", "--device: 'rxe0,,rxe1' has an empty name; allowed: 1 to 8");
+	assert_check_refuses("--device rxe0,rxe0", "--device: 'rxe0,rxe0' has a name twice");
+	assert_check_refuses("--device a,b,c,d,e,f,g,h,i", "too many names");
+}
+
+static void check__addresses__a_rail_each(void **state)
+{
+	struct addr a;
+
+	(void)state;
+	assert_check_takes("--bind 10.77.0.1,fd00::2");
+	assert_int_equal(c.n_rails, 2);
+	assert_string_equal(c.rails[1].device, "");
+	assert_int_equal(addr_parse("fd00::2", 0, &a), 0);
+	assert_true(addr_same_host(&c.rails[1].addr, &a));
+	assert_int_equal(c.rails[0].addr.ss.ss_family, AF_INET);
+	assert_check_refuses("--bind 10.77.0.1,10.77.0.1", "--bind: '10.77.0.1,10.77.0.1' has a name twice");
+	/* The same address, written in two ways. */
+	assert_check_refuses("--bind fd00::1,fd00:0::1", "--bind: fd00:0::1 is there twice");
+	assert_check_refuses("--bind 10.77.0.1,here", "--bind: 'here' is not an IPv4 or IPv6 address");
+	assert_check_refuses("--bind 10.77.0.1,0.0.0.0", "--bind: 0.0.0.0 is not allowed");
+	assert_check_refuses("--bind 10.77.0.1,", "--bind: '10.77.0.1,' has an empty name");
+}
+
+static void check__devices_and_addresses__as_many_of_each(void **state)
+{
+	(void)state;
+	assert_check_takes("--device rxe1,rxe0 --bind 10.78.0.1,10.77.0.1");
+	assert_string_equal(c.rails[0].device, "rxe1");
+	assert_int_equal(c.rails[0].addr.ss.ss_family, AF_INET);
+	assert_check_refuses("--device rxe0,rxe1 --bind 10.77.0.1", "--device and --bind: 2 and 1 of them; allowed: "
+			     "an address for each device, in the same order");
+	assert_check_refuses("--device rxe0 --bind 10.77.0.1,10.78.0.1", "--device and --bind: 1 and 2");
+}
+
+static void check__rdma_ports_of_several_rails__count_together(void **state)
+{
+	(void)state;
+	assert_check_refuses("--rdma-port 65531 --threads 2 --device a,b,c",
+			     "--threads 2 on each rail need ports above 65535; allowed: 1 to 65530");
+	assert_check_takes("--rdma-port 65530 --threads 2 --device a,b,c");
+	assert_check_takes("--rdma-port 0 --threads 256 --device a,b,c,d,e,f,g,h");
 }
 
 static void check__cert_without_key__refused(void **state)
@@ -203,7 +265,11 @@ int main(void)
 		cmocka_unit_test_setup(parse__session_tickets__switch_and_rotation, set_up),
 		cmocka_unit_test_setup(check__defaults__taken, set_up),
 		cmocka_unit_test_setup(check__rdma_ports_beyond_65535__refused, set_up),
-		cmocka_unit_test_setup(check__bind__one_address_only, set_up),
+		cmocka_unit_test_setup(check__bind__an_address_of_one_device, set_up),
+		cmocka_unit_test_setup(check__devices__a_rail_each, set_up),
+		cmocka_unit_test_setup(check__addresses__a_rail_each, set_up),
+		cmocka_unit_test_setup(check__devices_and_addresses__as_many_of_each, set_up),
+		cmocka_unit_test_setup(check__rdma_ports_of_several_rails__count_together, set_up),
 		cmocka_unit_test_setup(check__cert_without_key__refused, set_up),
 		cmocka_unit_test_setup(check__path_too_long__refused, set_up),
 	};

@@ -179,6 +179,41 @@ static void control__info__how_sessions_and_probes_are_set(void **state)
 	}
 }
 
+static const char *text_of(const json_t *o, const char *name)
+{
+	const char *text = json_string_value(json_object_get(o, name));
+
+	assert_non_null(text);
+	return text;
+}
+
+/* What was there with one rail says the first one's. */
+static void control__info__rails_and_what_they_have_together(void **state)
+{
+	struct peer p;
+	json_t *o, *rails;
+
+	(void)state;
+	srv.cfg.n_rails = 2;
+	assert_int_equal(addr_parse("fd00::7", 0, &srv.cfg.rails[1].addr), 0);
+	server_rig_start();
+	strcpy(srv.server.devices[1].name, "fake1");
+	connect_and_handshake(&p);
+	o = ask_json(&p, CONTROL_INFO);
+	rails = json_object_get(o, "rails");
+	assert_int_equal(json_array_size(rails), 2);
+	assert_string_equal(text_of(json_array_get(rails, 0), "device"), "fake0");
+	assert_string_equal(text_of(json_array_get(rails, 0), "address"), "127.0.0.1");
+	assert_string_equal(text_of(json_array_get(rails, 1), "device"), "fake1");
+	assert_string_equal(text_of(json_array_get(rails, 1), "address"), "fd00::7");
+	assert_string_equal(text_of(json_object_get(json_object_get(o, "environment"), "rdma_device"), "name"), "fake0");
+	assert_int_equal(number(o, "config", NULL, "max_clients"), 4);
+	assert_int_equal(number(o, "config", NULL, "max_handshakes"), 32);
+	assert_int_equal(number(o, "config", NULL, "receive_buffers"), 32);
+	json_decref(o);
+	peer_close(&p);
+}
+
 static void control__mark__later_stage_counts_start_there(void **state)
 {
 	struct peer p, client;
@@ -260,6 +295,7 @@ int main(void)
 		CONTROL_TEST(control__stats__handshakes_of_both_kinds_and_by_shard),
 		CONTROL_TEST(control__stats__connected_by_shard_and_queue_pairs_recycled),
 		CONTROL_TEST(control__info__how_sessions_and_probes_are_set),
+		CONTROL_TEST(control__info__rails_and_what_they_have_together),
 		CONTROL_TEST(control__mark__later_stage_counts_start_there),
 		CONTROL_TEST(control__bad_request_or_a_hello__refused),
 		CONTROL_TEST(control__idle_too_long__ended),

@@ -426,7 +426,7 @@ static void housekeeping__out_of_descriptors__woken_to_accept_again(void **state
 	server_rig_start();
 	server_turns(2);
 	assert_false(is_due());
-	server = srv.cfg.addr;
+	server = srv.cfg.rails[0].addr;
 	addr_set_port(&server, srv.server.tls_port);
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&server.ss, server.len), 0);
@@ -483,6 +483,150 @@ static void queue_pairs__other_link__left_to_the_cm(void **state)
 	fake_modifies(&n);
 	assert_int_equal(n, 0);
 	assert_int_equal(pool().free, 4);
+}
+
+/* ---- several rails ---- */
+
+static struct shard *second;
+static char err[400];
+
+/* The rig's shard is the first rail; the second is at another address of the loopback. */
+static void start_first_of_two(void)
+{
+	srv.cfg.n_rails = 2;
+	assert_int_equal(addr_parse("127.0.0.2", 0, &srv.cfg.rails[1].addr), 0);
+	server_rig_start();
+	second = NULL;
+}
+
+static int take_port(const char *host)
+{
+	int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct addr a;
+
+	assert_true(fd >= 0);
+	assert_int_equal(addr_parse(host, srv.server.tls_port, &a), 0);
+	/* Not even from who would share it. */
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&a.ss, a.len), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	return fd;
+}
+
+static void rails__second__its_own_address_and_the_same_port(void **state)
+{
+	uint16_t port;
+	struct addr a;
+	int fd;
+
+	(void)state;
+	srv.cfg.rdma_port = 9000;
+	start_first_of_two();
+	port = srv.server.tls_port;
+	if (shard_new(&srv.server, 1, &second, err, sizeof(err)))
+		fail_msg("%s", err);
+	assert_int_equal(srv.server.tls_port, port);
+	assert_true(addr_same_host(&second->rdma_addr, &srv.cfg.rails[1].addr));
+	assert_int_equal(addr_port(&srv.shard->rdma_addr), 9000);
+	assert_int_equal(addr_port(&second->rdma_addr), 9001);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(addr_parse("127.0.0.2", port, &a), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&a.ss, a.len), 0);
+	close(fd);
+	shard_free(second);
+}
+
+static void rails__port_taken_on_the_second__said(void **state)
+{
+	int fd;
+
+	(void)state;
+	start_first_of_two();
+	fd = take_port("127.0.0.2");
+	assert_int_equal(shard_new(&srv.server, 1, &second, err, sizeof(err)), -EADDRINUSE);
+	assert_non_null(strstr(err, "127.0.0.2"));
+	assert_non_null(strstr(err, "the port that the system chose for the first rail is taken here"));
+	srv.cfg.tls_port = srv.server.tls_port;
+	assert_int_equal(shard_new(&srv.server, 1, &second, err, sizeof(err)), -EADDRINUSE);
+	assert_non_null(strstr(err, "another program has this port"));
+	close(fd);
+}
+
+static void rails__second_names_another_device__refused(void **state)
+{
+	(void)state;
+	start_first_of_two();
+	strcpy(srv.cfg.rails[1].device, "mlx5_1");
+	assert_int_equal(shard_new(&srv.server, 1, &second, err, sizeof(err)), -ENODEV);
+	assert_non_null(strstr(err, "--device mlx5_1: address 127.0.0.2 belongs to fake0"));
+}
+
+/* Without a turn of the loop: the shard has nothing to turn any more. */
+static void drop(struct peer *p)
+{
+	tls_free(p->tls);
+	tls_ctx_free(p->ctx);
+}
+
+/* What a shard that failed does with its clients, while others serve on. */
+static void release__clients_in_every_state__nothing_of_them_is_held(void **state)
+{
+	struct peer live, region, granted, hello, control;
+	struct stats *st;
+	uint8_t buf[FRAME_CONTROL_BYTES];
+
+	(void)state;
+	server_rig_start();
+	st = &srv.shard->stats;
+	peer_go_live(&live, 0);
+	leave(&live);
+	peer_go_live(&live, 0);
+	peer_go_live(&region, FRAME_FEATURE_REGION);
+	peer_get_grant(&granted, FRAME_FEATURE_REGION);
+	peer_connect(&hello);
+	assert_true(peer_handshake(&hello));
+	peer_connect(&control);
+	assert_true(peer_handshake(&control));
+	peer_send(&control, buf, frame_encode_control(CONTROL_STATS, buf));
+	server_turns(3);
+	server_only(CONN_ST_CONTROL);
+	assert_int_equal(srv.server.admitted, 3);
+	for (int i = 0; i < 2; i++) {
+		shard_release(srv.shard);
+		assert_int_equal(server_n(CONN_ST_FREE), srv.cfg.shard_conns);
+		assert_int_equal(srv.server.admitted, 0);
+		assert_int_equal(psn_in_use(srv.server.psns), 0);
+		assert_int_equal(fake_objects(), 0);
+	}
+	assert_int_equal(counter_get(&st->connected), 0);
+	assert_int_equal(counter_get(&st->closing), 0);
+	assert_int_equal(counter_get(&st->qps), 0);
+	assert_int_equal(counter_get(&st->mrs), 0);
+	assert_int_equal(counter_get(&st->pinned_bytes), 0);
+	assert_int_equal(counter_get(&st->established), 3);
+	assert_int_equal(server_closed(CLOSE_DRAINING), 5);
+	/* Who comes now, or stayed, hears it from TCP. */
+	assert_int_equal(srv.shard->listen_fd, -1);
+	assert_int_equal(recv(tls_fd(hello.tls), buf, 1, 0), 0);
+	drop(&hello);
+	drop(&control);
+}
+
+static void release__accepting_was_paused__stays_closed(void **state)
+{
+	struct peer p[SLICES];
+	int n = 0;
+
+	(void)state;
+	srv.cfg.max_handshakes = 2;
+	server_rig_start();
+	while (!srv.shard->accept_paused && n < 4)
+		peer_connect(&p[n++]);
+	assert_true(srv.shard->accept_paused);
+	shard_release(srv.shard);
+	assert_false(ev_is_active(&srv.shard->listen_io));
+	while (n--)
+		drop(&p[n]);
 }
 
 /* ---- no queue pair to be had ---- */
@@ -661,6 +805,11 @@ int main(void)
 		SHARD_TEST(housekeeping__with_region__rests_and_is_not_recycled),
 		SHARD_TEST(queue_pairs__link_is_ethernet__programmed_ahead),
 		SHARD_TEST(queue_pairs__other_link__left_to_the_cm),
+		SHARD_TEST(rails__second__its_own_address_and_the_same_port),
+		SHARD_TEST(rails__port_taken_on_the_second__said),
+		SHARD_TEST(rails__second_names_another_device__refused),
+		SHARD_TEST(release__clients_in_every_state__nothing_of_them_is_held),
+		SHARD_TEST(release__accepting_was_paused__stays_closed),
 		SHARD_TEST(hello__queue_pairs_rest_or_are_promised__busy_until_they_have_rested),
 		SHARD_TEST(hello__promise_given_up__the_next_may_have_it),
 		SHARD_TEST(hello__promised_in_an_unwritten_grant__busy),

@@ -55,7 +55,7 @@ static void turn_when_readable(const struct peer *p, bool our_side)
 
 static int open_socket(struct addr *local)
 {
-	struct addr server = srv.cfg.addr;
+	struct addr server = srv.cfg.rails[0].addr;
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
 	int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

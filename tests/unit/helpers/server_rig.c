@@ -81,7 +81,7 @@ int server_rig_init(void **state)
 	srv.shard = NULL;
 	srv.peers_resume = srv.peers_certified = false;
 	srv.offer = NULL;
-	return addr_parse("127.0.0.1", 0, &c->addr);
+	return addr_parse("127.0.0.1", 0, &c->rails[0].addr);
 }
 
 static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
@@ -94,20 +94,20 @@ static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
 void server_rig_start(void)
 {
 	struct ticket_seed seed;
-	struct dev dev;
 	char err[400] = "";
 	struct ep_counts e;
 
-	fake_dev(&dev);
 	memset(&srv.server, 0, sizeof(srv.server));
 	srv.server.cfg = &srv.cfg;
 	srv.server.shards = srv.shards;
 	srv.server.n_shards = 1;
+	for (uint32_t i = 0; i < RAILS_MAX; i++)
+		fake_dev(&srv.server.devices[i]);
 	srv.server.started_ns = clock_now_ns();
 	assert_int_equal(ticket_seed_new(srv.server.started_ns, srv.cfg.ticket_rotation_ns, &seed), 0);
 	srv.server.tickets = srv.cfg.tls_resume ? &seed : NULL;
 	assert_int_equal(psn_registry_new(&srv.server.psns), 0);
-	if (limits_derive(&srv.cfg, &dev, err, sizeof(err)) ||
+	if (limits_derive(&srv.cfg, srv.server.devices, err, sizeof(err)) ||
 	    shard_new(&srv.server, 0, &srv.shard, err, sizeof(err)))
 		fail_msg("%s", err);
 	srv.server.tickets = NULL;
