@@ -17,7 +17,7 @@ if (($# == 0)); then
 fi
 totals=$1
 shift
-(($# > 0)) || set -- usage psn client security load connect churn data rails softroce_script
+(($# > 0)) || set -- usage psn client security load connect churn data rails stripe softroce_script
 limit_s=420
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -1,0 +1,121 @@
+#!/bin/bash
+# Clients with a connection on each of several RDMA devices: what they move is striped over them, by size, and arrives
+# as it was sent; a rail that fails is dropped, and what was under way on it arrives by the others.
+# rails: 4
+
+. tests/soft_roce/lib.sh
+
+for rail in 0 1 2 3; do
+    if ! rdma link | grep -q "^link rxe$rail/1 state ACTIVE .*netdev rampart$rail"; then
+        skip "clients on four devices" "there is no rxe$rail on rampart$rail (see scripts/softroce vm --rails)"
+        finish
+    fi
+done
+
+# Packets that a device has sent.
+sent() { # RAIL
+    cat "/sys/class/infiniband/rxe$1/ports/1/hw_counters/sent_pkts"
+}
+
+# A run with a server of its own: all clients held, none failed, every byte as sent.
+stripes() { # NAME RUN "OPTIONS" [CONDITION...]
+    local name=$1 run=$2 options=$3
+    shift 3
+    # shellcheck disable=SC2086  # options and their values
+    load "$run" own --server-threads 1 --threads 1 --warmup 0.1 $options
+    end_of "$run" 120
+    matches "$name: comes to its end" "$status" '^[014]$'
+    ((status < 2 || status == 4)) || cat "${logs[$run]}"
+    holds "$name" "$run" '.run.status == "completed"' '[.steps[].failures[]] == []' \
+        '[.steps[] | .target_clients - (.attempted, .connected_held)] | unique == [0]' \
+        '[.steps[] | .throughput_bytes_per_s > 0] | all' '[.steps[].rails.dropped] | unique == [0]' \
+        '[.steps[].verified | .corrupt, .server_corrupt] | unique == [0]' \
+        '[.steps[].validity[]] - ["not_steady", "generator_saturated", "littles_law_violated",
+          "server_and_generator_share_the_machine"] == []' "$@"
+}
+
+# ---- by size
+
+devices=rxe0,rxe1,rxe2,rxe3
+before=()
+for rail in 0 1 2 3; do
+    before[rail]=$(sent $rail)
+done
+stripes "duplex: none below 16 KiB, so 32 KiB goes by two rails and 48 KiB by three" sizes \
+    "--workload duplex --steps 2 --device $devices --message-size 1,16k,32k,48k,64k,1M --duration 1" \
+    '[.steps[].rails | .available, .used] == [4, 1, 4, 1, 4, 2, 4, 3, 4, 4, 4, 4]' \
+    '[.steps[].verified.checked >= 4] | all' '[.steps[].psn_verified] | unique == [8]'
+for rail in 0 1 2 3; do
+    is "rail $rail carried some of it" "$(($(sent $rail) - before[rail] > 1000))" 1
+done
+for operation in write read send; do
+    checked='[.steps[].verified.checked >= 2] | all'
+    [[ $operation != send ]] || checked='[.steps[].verified.server_checked >= 2] | all'
+    stripes "large by $operation: all as sent" large-$operation \
+        "--workload large --operation $operation --steps 2 --device $devices --message-size 64k,3000001 --duration 2" \
+        '[.steps[].rails.used] == [4, 4]' "$checked"
+done
+stripes "large on one device of several" single "--workload large --steps 2 --device rxe2 --duration 1" \
+    'one.rails == {available: 1, used: 1, dropped: 0}'
+
+# ---- a rail that fails
+
+server_options=(--threads 1 --max-clients 8 --region-size 16M --message-size 64k --credits 16)
+start_server first --device rxe0 "${server_options[@]}"
+first=$host
+remember_start first
+server_ports=(--tls-port "${port[first]}" --rdma-port 0)
+start_server second --device rxe1 "${server_options[@]}"
+both=$first,$host
+
+# Clients are sending when the second server is killed: all their transfers end.
+fails_over() { # RUN "OPTIONS"
+    local run=$1
+    # shellcheck disable=SC2086  # options and their values
+    host=$both load "$run" first --steps 3 --threads 1 --warmup 0.1 --duration 4 $2
+    host=$first reaches first 60 'clients.connected=3'
+    host=${both#*,} reaches second 60 'clients.connected=3'
+    wait_until 60 moves_data "$run" || not_ok "$run: there is traffic" "$(<"${logs[$run]}")"
+    kill -KILL "${pid[second]}"
+    end_of second 5
+    end_of "$run" 120
+    matches "$run: comes to its end without a rail" "$status" '^[014]$'
+    holds "$run: every client goes on with the other rail, nothing is lost or wrong" "$run" '.run.status == "completed"' \
+        'one.connected_held == 3' 'one.dropped == 0' 'one.failed == 0' 'one.rails.dropped == 3' \
+        'one.throughput_bytes_per_s > 0' 'one.verified | .corrupt == 0 and .server_corrupt == 0' \
+        'one.validity | index("rails_dropped") != null and index("replies_missing") == null' \
+        '[one.failures[].count] | add == 3'
+    is "$run: it is said once, with the rail and why" \
+        "$(grep -cE 'client [0-9]+ drops rail 1 \(rxe1\) in .*: .*; it goes on with 1 of 2' "${logs[$run]}")" 1
+    host=$first all_back "$run: the rail that is left has everything back" first
+    start_server second --device rxe1 "${server_options[@]}"
+}
+
+# The measured time has begun.
+moves_data() { # RUN
+    grep -qs '"measuring"' "$results"/*-"$1"/events.ndjson || is_gone "$1"
+}
+
+fails_over write "--workload large --message-size 1M --inflight 1"
+fails_over send "--workload large --message-size 1M --operation send --chunk 60k"
+fails_over duplex "--workload duplex --message-size 1M"
+
+# ---- a rail that is not there
+
+kill -KILL "${pid[second]}"
+end_of second 5
+host=$both load absent first --steps 3 --threads 1 --warmup 0.1 --duration 1 --workload large --inflight 1
+end_of absent 120
+holds "a rail that cannot be connected: all clients go on without" absent 'one.connected_held == 3' \
+    'one.rails == {available: 2, used: 2, dropped: 3}' 'one.throughput_bytes_per_s > 0' 'one.verified.corrupt == 0' \
+    '[one.failures[].code] | unique == ["errno:ECONNREFUSED"]'
+host=$first all_back "and everything comes back" first
+
+gives "as many servers as devices" 2 '^performance_test: --server and --device: give as many of one' \
+    "${bin}performance_test" --workload large --server a,b --device rxe0
+gives "rails are for what stripes" 2 '^performance_test: --device, --server: several go with' \
+    "${bin}performance_test" --device rxe0,rxe1
+gives "a device that is not there" 3 'rxe9: no such RDMA device' \
+    "${bin}performance_test" --device rxe0,rxe9 --workload large --output "$results"
+host=$first stop_server first
+finish
