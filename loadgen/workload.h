@@ -25,8 +25,8 @@ struct worker;
 
 /* What a workload needs of server and client context. */
 struct workload_needs {
-	uint32_t message_bytes;		/* largest message */
-	uint32_t credits;		/* messages in flight */
+	uint32_t message_bytes;		/* largest SEND */
+	uint32_t credits;		/* SENDs in flight */
 	uint64_t region_bytes;		/* 0: no region */
 	uint32_t rma_depth;		/* requests on the region under way */
 	size_t landing_bytes;		/* registered memory for what comes back, for each client */
@@ -37,6 +37,7 @@ struct workload {
 	const char *help;		/* for --help: one line */
 	bool silent;			/* no first message: connected is connected */
 	bool tags;			/* its messages may carry tags */
+	bool joins;			/* and several may share a SEND */
 	bool idle;			/* there is nothing to do: no operations, and nothing to measure of them */
 	uint8_t streams;		/* 0 for idle ones */
 	const char *stream_names[WORKLOAD_STREAMS_MAX];	/* where there is more than one */
@@ -48,7 +49,7 @@ struct workload {
 	void (*needs)(const struct loadgen_config *c, struct workload_needs *out);
 	/* A line why it cannot run with these options, or NULL. May be NULL itself. */
 	const char *(*objection)(const struct loadgen_config *c);
-	/* Begins up to `n` operations of a stream, which is how many may; traffic_begin for each. */
+	/* Begins `n` operations of a stream, which is how many may, now; traffic_begin for each. */
 	void (*start)(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n);
 	/* What comes for a client, as in struct client_ops. NULL: nothing of the kind. */
 	void (*on_reply)(struct worker *w, struct wclient *wc, uint64_t sequence, const uint8_t *data, uint32_t bytes);
