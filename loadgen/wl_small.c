@@ -10,15 +10,21 @@
 #include "loadgen/config.h"
 #include "loadgen/worker_internal.h"
 
-/* Sends the first of the `n` messages that may go out for now, as many as go into one SEND. Returns how many; 0 if the
- * connection failed. */
+/* Sends the first of the `n` messages that may go out for now, as many as go into one SEND. Returns how many; 0
+ * if the connection failed. */
 static uint32_t send_some(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
 {
 	const struct loadgen_config *c = w->cfg.cfg;
 	uint64_t ack_every = MAX(c->inflight / 2, 1), first = wc->streams[stream].begun;
-	uint32_t k = (uint32_t)MIN(n, c->coalesce), bytes = (uint32_t)w->bytes, buf = traffic_buffer(w, wc);
+	uint32_t k = (uint32_t)MIN(n, c->coalesce), bytes = (uint32_t)w->bytes, buf;
 	bool asks = k == n || first / ack_every != (first + k) / ack_every || w->schedule;
 
+	if (wc->conn->in_flight >= wc->conn->grant.credits) {
+		/* The server said that messages ended, and kept the credit of a SEND that they came in. */
+		client_fail(wc->conn, FAIL_PROTOCOL, PROTO_CREDITS);
+		return 0;
+	}
+	buf = traffic_buffer(w, wc);
 	if (buf == EP_NO_BUF)
 		return 0;
 	for (uint32_t i = 0; i < k; i++) {
@@ -58,8 +64,8 @@ static void on_credit(struct worker *w, struct wclient *wc, uint32_t credits, ui
 	traffic_end(w, wc, 0, (uint32_t)n);
 }
 
-/* In the closed loop a SEND follows on each that ended, and holds as much if it can; so there are never more than at
- * the beginning. In the open loop each message may be alone. */
+/* In the closed loop the messages that follow on those that ended go into no more SENDs than those were, so there
+ * are never more than at the beginning. In the open loop each message may be alone. */
 static void needs(const struct loadgen_config *c, struct workload_needs *out)
 {
 	uint64_t joined = MIN(c->coalesce, c->inflight);
