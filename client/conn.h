@@ -34,9 +34,9 @@ struct client_config {
 	const char *verify_name;	/* name or IP address the server's certificate must have */
 	const char *ca_file, *cert_file, *key_file;	/* the latter two may be NULL */
 	const char *device;		/* NULL: whichever reaches the server */
-	uint32_t message_bytes;		/* largest message to send */
+	uint32_t message_bytes;		/* largest message to send, or messages with one client_post */
 	uint32_t buffer_bytes;		/* size of a buffer: at least message_bytes; more for large one-sided requests */
-	uint32_t depth;			/* messages in flight on a connection */
+	uint32_t depth;			/* SENDs in flight on a connection */
 	uint32_t rma_depth;		/* and requests on the region */
 	uint8_t reads;			/* and READs and atomics of them, as far as device and server allow */
 	uint32_t inline_bytes;		/* largest message or write copied into the send queue; 0: none */
@@ -66,8 +66,8 @@ struct client_ops {
 	/* The reply to an echo request; `data` (header included) is valid during the call. */
 	void (*on_message)(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data,
 			   uint32_t bytes);
-	/* The server handled `credits` one-way messages, the last one with this sequence. May be NULL where none
-	 * are sent. */
+	/* The server handled `credits` SENDs of one-way messages, the last message with this sequence. May be NULL
+	 * where none are sent. */
 	void (*on_credit)(void *arg, struct client_conn *c, uint32_t credits, uint64_t sequence);
 	/* A ping came back. May be NULL where none are sent. */
 	void (*on_ping)(void *arg, struct client_conn *c, uint32_t number, const uint8_t *data, uint32_t bytes);
@@ -128,7 +128,7 @@ struct client_conn {
 	bool wants_qp;			/* counted in the context's demand */
 	bool cm_connected;
 	uint32_t server_qpn;
-	uint32_t in_flight;		/* messages sent and not replied to */
+	uint32_t in_flight;		/* SENDs of messages that are not replied to */
 
 	struct fail fail;
 	char refuse_text[FRAME_REFUSE_TEXT_MAX + 1];
@@ -189,6 +189,15 @@ void client_go_on(struct client_conn *c);
  * credits may be in flight: an ECHO's comes back with its reply, those of DATA with the answer to the next one that
  * has MSG_FLAG_ACK. */
 void client_send(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t bytes);
+
+/* The two halves of client_send, for several one-way messages with one SEND. client_seal completes a message at
+ * `offset` of `buf`: the first at 0, each other right behind the one before, MSG_JOINED_MAX at most; only the
+ * last may have MSG_FLAG_ACK. client_post sends all of them, `bytes` together (message_bytes at most), and
+ * consumes the buffer; they take one credit. With tags nothing else may be sealed or sent on the connection in
+ * between. If client_seal returns false the connection has failed, and the buffer is gone. */
+bool client_seal(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t offset, uint32_t bytes)
+	__attribute__((warn_unused_result));
+void client_post(struct client_conn *c, uint32_t buf, uint32_t bytes);
 
 /* Sends `bytes` (0 and more) of `buf`, without a header, to come back with `number`; the buffer is consumed.
  * Takes a credit. */

@@ -25,24 +25,34 @@ static uint32_t before_tag(const struct client_conn *c, uint32_t bytes)
 	return c->tags ? bytes - MSG_TAG_BYTES : bytes;
 }
 
-void client_send(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t bytes)
+bool client_seal(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t offset, uint32_t bytes)
 {
-	uint8_t *data = ep_buf(c->ctx->ep, buf);
+	uint8_t *data = ep_buf(c->ctx->ep, buf) + offset;
 	struct msg_header out = *h;
 
 	out.length = bytes;
 	out.flags |= c->tags ? MSG_FLAG_TAG : 0;
-	count_out(c, bytes);
 	msg_encode(&out, data);
 	if (h->flags & MSG_FLAG_SUM)
 		msg_seal(msg_sum_seed(c->grant.session, sizeof(c->grant.session)), data, before_tag(c, bytes));
-	if (c->tags && msg_tag_write(c->tags, data, bytes)) {
-		ep_buf_put(c->ctx->ep, buf);
-		client_fail(c, FAIL_ERRNO, EIO);
-		return;
-	}
+	if (!c->tags || msg_tag_write(c->tags, data, bytes) == 0)
+		return true;
+	ep_buf_put(c->ctx->ep, buf);
+	client_fail(c, FAIL_ERRNO, EIO);
+	return false;
+}
+
+void client_post(struct client_conn *c, uint32_t buf, uint32_t bytes)
+{
+	count_out(c, bytes);
 	if (rc_send(&c->rc, buf, bytes))
 		broken(c);
+}
+
+void client_send(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t bytes)
+{
+	if (client_seal(c, h, buf, 0, bytes))
+		client_post(c, buf, bytes);
 }
 
 void client_ping(struct client_conn *c, uint32_t buf, uint32_t bytes, uint32_t number)

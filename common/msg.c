@@ -15,20 +15,36 @@ static uint8_t flags_of(uint8_t type)
 	}
 }
 
-int msg_decode(const uint8_t *p, uint32_t received, struct msg_header *out)
+/* Decodes the header of a message that has at most `left` bytes. */
+static int decode(const uint8_t *p, uint32_t left, struct msg_header *out)
 {
-	if (received < MSG_HEADER_BYTES)
+	if (left < MSG_HEADER_BYTES)
 		return -EPROTO;
 	if (p[0] < MSG_ECHO || p[0] > MSG_CREDIT || (p[1] & ~flags_of(p[0])))
-		return -EPROTO;
-	if (received < MSG_HEADER_BYTES + msg_trailer_bytes(p[1]))
 		return -EPROTO;
 	out->type = (enum msg_type)p[0];
 	out->flags = p[1];
 	out->credits = be_get16(p + 2);
 	out->length = be_get32(p + 4);
 	out->sequence = be_get64(p + 8);
-	return out->length == received ? 0 : -EPROTO;
+	return out->length >= MSG_HEADER_BYTES + msg_trailer_bytes(p[1]) && out->length <= left ? 0 : -EPROTO;
+}
+
+int msg_decode(const uint8_t *p, uint32_t received, struct msg_header *out)
+{
+	int ret = decode(p, received, out);
+
+	return ret || out->length == received ? ret : -EPROTO;
+}
+
+int msg_decode_at(const uint8_t *p, uint32_t received, uint32_t offset, struct msg_header *out)
+{
+	uint32_t left = received - offset;
+	int ret = decode(p + offset, left, out);
+
+	if (ret || out->length == received)
+		return ret;
+	return out->type == MSG_DATA && (out->length == left || !(out->flags & MSG_FLAG_ACK)) ? 0 : -EPROTO;
 }
 
 uint32_t msg_sum_seed(const uint8_t *session, uint32_t session_bytes)

@@ -4,9 +4,9 @@
  *        0    1  type (enum msg_type)
  *        1    1  flags (enum msg_flag)
  *        2    2  credits the sender returns
- *        4    4  length of the whole message, header included; equals the received length
+ *        4    4  length of the whole message, header included
  *        8    8  sequence, chosen by the client and returned unchanged
- * All fields are big-endian. Pure; any thread.
+ * All fields are big-endian. A SEND holds one message, or several DATA, one behind the other. Pure; any thread.
  */
 #ifndef RAMPART_COMMON_MSG_H
 #define RAMPART_COMMON_MSG_H
@@ -19,16 +19,17 @@
 
 #define MSG_HEADER_BYTES 16
 #define MSG_SUM_BYTES 4
+#define MSG_JOINED_MAX 64	/* messages in one SEND: bounds what it takes to handle it */
 
 enum msg_type {
 	MSG_ECHO = 1,	/* client to server: send this back */
 	MSG_REPLY = 2,	/* server to client: what came, type and credits changed */
 	MSG_DATA = 3,	/* client to server: keep it; its credit comes back with a CREDIT */
-	MSG_CREDIT = 4,	/* server to client: header only; credits of all DATA handled, and the last one's sequence */
+	MSG_CREDIT = 4,	/* server to client: header only; credits of all SENDs of DATA handled, the last one's sequence */
 };
 
 enum msg_flag {
-	MSG_FLAG_ACK = 1 << 0,	/* DATA: answer with a CREDIT when it was handled */
+	MSG_FLAG_ACK = 1 << 0,	/* DATA, the last of its SEND: answer with a CREDIT when it was handled */
 	MSG_FLAG_SUM = 1 << 1,	/* the last 4 bytes, before the tag, are a checksum (msg_sum) of what is before them */
 	MSG_FLAG_TAG = 1 << 2,	/* the last 16 bytes are a tag (msg_tag.h) */
 };
@@ -60,6 +61,12 @@ static inline uint32_t msg_trailer_bytes(uint8_t flags)
  * too short, has an unknown type or flag, a flag that does not go with its type or size, or a length that is
  * not `received`. */
 int msg_decode(const uint8_t *p, uint32_t received, struct msg_header *out)
+	__attribute__((warn_unused_result));
+
+/* Decodes the header of the message at `offset` of a SEND of `received` bytes: 0, or where the one before ended, and
+ * less than `received` but for an empty SEND. Returns 0, or -EPROTO when that message is as above, its length is more
+ * than what is left, or it cannot stand there: of several each must be DATA, and only the last may have MSG_FLAG_ACK. */
+int msg_decode_at(const uint8_t *p, uint32_t received, uint32_t offset, struct msg_header *out)
 	__attribute__((warn_unused_result));
 
 /* CRC-32 (ISO 3309, zlib's) over the connection's session id and `bytes` bytes: a message that ends up at

@@ -47,6 +47,9 @@ static const struct opt options[] = {
 	  .help = "Clients that leave per second, and come back at once, while the workload runs." },
 	{ .name = "clients", .type = OPT_UINT, .offset = AT(clients), .min = 1, .max = CLIENTS_MAX,
 	  .metavar = "N", .def = "100", .help = "Last step of the ramp 10, 100, 500, 1000, 5000, 10000." },
+	{ .name = "coalesce", .type = OPT_UINT, .offset = AT(coalesce), .min = 1, .max = MSG_JOINED_MAX,
+	  .metavar = "N", .def = "1",
+	  .help = "Messages of --workload small that go out at one moment and share a SEND, at most." },
 	{ .name = "compare", .type = OPT_STRING, .offset = AT(compare), .metavar = "KEY=A,B,...",
 	  .help = "Run with --KEY A, with --KEY B and so on, in turn, --repeat times (5), and print what each is worth." },
 	{ .name = "connect-concurrency", .type = OPT_UINT, .offset = AT(connect_concurrency), .min = 1,
@@ -171,6 +174,7 @@ void loadgen_config_defaults(struct loadgen_config *c)
 	c->tls_port = 7471;
 	c->duration_ns = 5 * NS_PER_S;
 	c->warmup_ns = NS_PER_S;
+	c->coalesce = 1;
 	c->mix_text = "1:1:0";
 	c->connect_concurrency = 32;
 	c->connect_retries = 8;
@@ -240,6 +244,8 @@ static int contradiction(const struct loadgen_config *c, int argc, char **argv, 
 		text = "--rate: does not go with this --workload";
 	else if (c->message_auth && !c->wl->tags)
 		text = "--message-auth: does not go with this --workload; it goes with echo, small and idle";
+	else if (opts_given(s, argc, argv, "coalesce") && !c->wl->joins)
+		text = "--coalesce: goes with --workload small";
 	else if (opts_given(s, argc, argv, "mix") && c->wl != &workload_mixed)
 		text = "--mix: goes with --workload mixed";
 	else if (opts_given(s, argc, argv, "operation") && c->wl != &workload_large)
@@ -335,6 +341,12 @@ static int check_workload(const struct loadgen_config *c, char *err, size_t err_
 		return -EINVAL;
 	}
 	wl->needs(c, &needs);
+	if (needs.message_bytes > FRAME_MESSAGE_BYTES_MAX) {
+		snprintf(err, err_size, "--coalesce: %llu messages of %llu bytes are too large for one SEND; allowed: 1 to %llu",
+			 (unsigned long long)c->coalesce, (unsigned long long)c->message_bytes,
+			 (unsigned long long)(FRAME_MESSAGE_BYTES_MAX / c->message_bytes));
+		return -EINVAL;
+	}
 	if (needs.region_bytes > FRAME_REGION_BYTES_MAX) {
 		snprintf(err, err_size, "--message-size and --inflight: the operations under way need a region of %llu "
 			 "bytes; allowed: %u", (unsigned long long)needs.region_bytes, FRAME_REGION_BYTES_MAX);

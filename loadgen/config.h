@@ -40,6 +40,7 @@ struct loadgen_config {
 	uint64_t duration_ns, warmup_ns;
 	struct opt_list sizes;		/* of messages or other operations; derived from the workload when not given */
 	uint64_t inflight;		/* 0 only before the check */
+	uint64_t coalesce;		/* messages that share a SEND, at most */
 	uint64_t rate, rate_per_client;	/* operations a second, of all clients or of each; both 0: closed loop */
 	int arrival;			/* enum arrival */
 	uint64_t chunk_bytes;

@@ -49,17 +49,26 @@ static void set_timer(struct worker *w)
 	timerfd_settime(w->due_fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
+/* Notes when those operations were due that are due and may begin. Returns how many. */
+static uint32_t take_due(struct worker *w, struct wclient *wc, uint64_t now)
+{
+	uint64_t inflight = w->cfg.cfg->inflight, next = wc->streams[0].begun;
+
+	for (; wc->due_ns <= (double)now && next - wc->streams[0].done < inflight; next++) {
+		wc->streams[0].times[next % inflight].due_ns = (uint64_t)wc->due_ns;
+		wc->due_ns += until_next_ns(w);
+	}
+	return (uint32_t)(next - wc->streams[0].begun);
+}
+
 void open_loop_begin(struct worker *w, struct wclient *wc)
 {
-	struct stream *s = &wc->streams[0];
 	uint64_t now = clock_now_ns();
+	uint32_t n = wc->state == WCLIENT_LIVE ? take_due(w, wc, now) : 0;
 
-	w->post_ns = now;
-	while (wc->state == WCLIENT_LIVE && wc->due_ns <= (double)now && s->begun - s->done < w->cfg.cfg->inflight) {
-		w->begin_ns = (uint64_t)wc->due_ns;
-		wc->due_ns += until_next_ns(w);
-		w->workload->start(w, wc, 0, 1);
-	}
+	w->begin_ns = now;
+	if (n)
+		w->workload->start(w, wc, 0, n);
 	/* Else it waits for one of its own to end. */
 	if (!wc->scheduled && wc->state == WCLIENT_LIVE && wc->due_ns > (double)now) {
 		schedule_add(w->schedule, wc->due_ns, (uint32_t)(wc - w->clients));

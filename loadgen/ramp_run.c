@@ -120,11 +120,11 @@ static void check_server(struct ramp *r)
 
 	r->cfg->wl->needs(r->cfg, &needs);
 	if (credits < (double)needs.credits)
-		snprintf(text, sizeof(text), "%u messages in flight (--inflight) are more than the server's --credits %.0f",
-			 needs.credits, credits);
+		snprintf(text, sizeof(text), "%u %s in flight (--inflight) are more than the server's --credits %.0f",
+			 needs.credits, r->cfg->coalesce > 1 ? "SENDs" : "messages", credits);
 	else if (bytes < (double)needs.message_bytes)
-		snprintf(text, sizeof(text), "messages of %u bytes are more than the server's --message-size %.0f",
-			 needs.message_bytes, bytes);
+		snprintf(text, sizeof(text), "%s of %u bytes are more than the server's --message-size %.0f",
+			 r->cfg->coalesce > 1 ? "SENDs (--coalesce)" : "messages", needs.message_bytes, bytes);
 	else if (region < (double)needs.region_bytes)
 		snprintf(text, sizeof(text), "the workload needs a region of %llu bytes, more than the server's "
 			 "--region-size %.0f", (unsigned long long)needs.region_bytes, region);

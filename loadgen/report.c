@@ -31,7 +31,7 @@ static json_t *config_json(const struct loadgen_config *c)
 		json_array_append_new(steps, json_integer((json_int_t)c->steps.v[i]));
 	return json_pack("{s:s, s:o, s:s?, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b,"
 			 " s:I, s:b, s:b, s:o, s:I, s:o,"
-			 " s:o, s:o, s:o, s:s, s:s, s:I, s:s, s:{s:i, s:I, s:I, s:I, s:I, s:s, s:s?, s:b}, s:b}",
+			 " s:o, s:o, s:o, s:s, s:s, s:I, s:s, s:{s:i, s:I, s:I, s:I, s:I, s:s, s:s?, s:b}, s:b, s:I}",
 		"workload", workload_names[c->workload], "steps", steps, "server", c->server, "duration_s",
 		(double)c->duration_ns / 1e9, "warmup_s", (double)c->warmup_ns / 1e9, "message_bytes",
 		(json_int_t)c->message_bytes, "inflight", (json_int_t)c->inflight, "connect_concurrency",
@@ -49,7 +49,7 @@ static json_t *config_json(const struct loadgen_config *c)
 		(json_int_t)t->post_list, "signal_every", (json_int_t)t->signal_every, "srq_depth",
 		(json_int_t)t->srq_depth, "cq_depth", (json_int_t)t->cq_depth, "path_mtu",
 		tuning_mtu_names[t->path_mtu], "cpu_list", t->cpu_list, "realtime", t->realtime, "message_auth",
-		c->message_auth);
+		c->message_auth, "coalesce", (json_int_t)c->coalesce);
 }
 
 static int by_value(const void *a, const void *b)

@@ -168,6 +168,7 @@ static void collect_worker(struct step *s, const struct worker_stats *st)
 	s->bytes_per_s = s->messages_per_s * (double)s->bytes;
 	for (unsigned i = 0; i < WORKLOAD_STREAMS_MAX; i++)
 		s->stream_per_s[i] += (double)counter_get(&st->stream_measured[i]) / ((double)(t1 - t0) / 1e9);
+	s->sends_per_s += (double)counter_get(&st->sends_measured) / ((double)(t1 - t0) / 1e9);
 	if ((double)(t1 - t0) / 1e9 > s->measured_s)
 		s->measured_s = (double)(t1 - t0) / 1e9;
 }

@@ -57,6 +57,7 @@ struct step {
 	double measured_s;
 	double messages_per_s, bytes_per_s;
 	double stream_per_s[WORKLOAD_STREAMS_MAX];	/* operations of each stream */
+	double sends_per_s;		/* SENDs that the messages came in */
 	uint64_t checked, corrupt;	/* with --verify, by the generator */
 	bool started;			/* the workers were told to connect */
 	bool measured;			/* there was a measured phase */

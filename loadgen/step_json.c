@@ -249,6 +249,7 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set_new(o, "measured_s", number(s->measured ? s->measured_s : NAN));
 	json_object_set_new(o, "throughput_msgs_per_s", number(has_messages(s, cfg) ? s->messages_per_s : NAN));
 	json_object_set_new(o, "throughput_bytes_per_s", number(has_messages(s, cfg) ? s->bytes_per_s : NAN));
+	json_object_set_new(o, "sends_per_s", number(has_messages(s, cfg) && cfg->wl->joins ? s->sends_per_s : NAN));
 	json_object_set_new(o, "message_bytes", json_integer((json_int_t)s->bytes));
 	json_object_set_new(o, "streams", streams_json(s, cfg));
 	json_object_set_new(o, "rails", rails_json(s, cfg));

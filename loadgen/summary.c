@@ -221,6 +221,16 @@ static void print_rails(const json_t *step, FILE *out)
 	fprintf(out, "\n");
 }
 
+static void print_sends(const json_t *run, const json_t *step, FILE *out)
+{
+	double coalesce = value(json_object_get(run, "config"), "coalesce"), sends = value(step, "sends_per_s");
+
+	if (coalesce > 1 && sends > 0)
+		fprintf(out, "%6lld clients: %.0f SENDs/s, %.1f messages in each\n",
+			json_integer_value(json_object_get(step, "target_clients")), sends,
+			value(step, "throughput_msgs_per_s") / sends);
+}
+
 static void print_verified(const json_t *step, FILE *out)
 {
 	const json_t *v = json_object_get(step, "verified");
@@ -297,6 +307,7 @@ static void print_details(const json_t *run, FILE *out)
 		print_fairness(step, out);
 		print_streams(step, out);
 		print_rails(step, out);
+		print_sends(run, step, out);
 		print_verified(step, out);
 		print_memory(step, out);
 	}

@@ -38,17 +38,28 @@ uint32_t traffic_payload_bytes(const struct worker *w, uint32_t offset)
 	return w->bytes > around ? (uint32_t)w->bytes - around : 0;
 }
 
-uint32_t traffic_message(struct worker *w, struct wclient *wc, uint64_t number, uint32_t offset)
+uint32_t traffic_buffer(struct worker *w, struct wclient *wc)
 {
 	uint32_t buf = ep_buf_get(w->ctx->ep);
 
-	if (buf == EP_NO_BUF) {
+	if (buf == EP_NO_BUF)
 		client_fail(wc->conn, FAIL_ERRNO, ENOBUFS);
-		return buf;
-	}
+	return buf;
+}
+
+void traffic_fill(struct worker *w, const struct wclient *wc, uint64_t number, uint8_t *message, uint32_t offset)
+{
 	if (w->cfg.cfg->verify)
-		payload_fill(w->payload, traffic_pattern(w, wc, number), ep_buf(w->ctx->ep, buf) + offset,
+		payload_fill(w->payload, traffic_pattern(w, wc, number), message + offset,
 			     traffic_payload_bytes(w, offset));
+}
+
+uint32_t traffic_message(struct worker *w, struct wclient *wc, uint64_t number, uint32_t offset)
+{
+	uint32_t buf = traffic_buffer(w, wc);
+
+	if (buf != EP_NO_BUF)
+		traffic_fill(w, wc, number, ep_buf(w->ctx->ep, buf), offset);
 	return buf;
 }
 
@@ -82,8 +93,12 @@ static uint64_t now_ns(struct worker *w)
 void traffic_begin(struct worker *w, struct wclient *wc, unsigned stream)
 {
 	struct stream *s = &wc->streams[stream];
+	struct stream_times *t = &s->times[s->begun++ % w->cfg.cfg->inflight];
 
-	s->times[s->begun++ % w->cfg.cfg->inflight] = (struct stream_times){ w->begin_ns, w->post_ns };
+	t->sent_ns = w->begin_ns;
+	/* The open loop has noted when it was due. */
+	if (!w->schedule)
+		t->due_ns = w->begin_ns;
 	w->in_flight++;
 }
 
@@ -96,7 +111,7 @@ static void begin_more(struct worker *w, struct wclient *wc, uint64_t due_ns)
 		open_loop_begin(w, wc);
 		return;
 	}
-	w->begin_ns = w->post_ns = due_ns;
+	w->begin_ns = due_ns;
 	for (unsigned i = 0; i < w->workload->streams && wc->state == WCLIENT_LIVE; i++) {
 		uint32_t under_way = (uint32_t)(wc->streams[i].begun - wc->streams[i].done);
 

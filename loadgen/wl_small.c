@@ -1,5 +1,6 @@
 /* `small`: one-way messages, many under way. The server answers now and then with the credits of all it handled,
- * when the client asks it to: twice in a window of messages, and with the last one that may go out for now.
+ * when the client asks it to: twice in a window of messages, and with the last one that may go out for now. Those that
+ * go out at one moment may share SENDs (--coalesce).
  */
 #include <sys/param.h>
 
@@ -9,35 +10,71 @@
 #include "loadgen/config.h"
 #include "loadgen/worker_internal.h"
 
-static void start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
+/* Sends the first of the `n` messages that may go out for now, as many as go into one SEND. Returns how many; 0
+ * if the connection failed. */
+static uint32_t send_some(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
 {
-	uint64_t ack_every = MAX(w->cfg.cfg->inflight / 2, 1);
-	bool summed = w->cfg.cfg->verify;
+	const struct loadgen_config *c = w->cfg.cfg;
+	uint64_t ack_every = MAX(c->inflight / 2, 1), first = wc->streams[stream].begun;
+	uint32_t k = (uint32_t)MIN(n, c->coalesce), bytes = (uint32_t)w->bytes, buf;
+	bool asks = k == n || first / ack_every != (first + k) / ack_every || w->schedule;
 
-	while (n-- && wc->state == WCLIENT_LIVE) {
-		uint64_t number = wc->streams[stream].begun;
-		struct msg_header h = { .type = MSG_DATA, .sequence = traffic_sequence(w, wc, number) };
-		uint32_t buf = traffic_message(w, wc, number, MSG_HEADER_BYTES);
-
-		if (buf == EP_NO_BUF)
-			return;
-		h.flags = (uint8_t)(n == 0 || (number + 1) % ack_every == 0 ? MSG_FLAG_ACK : 0) |
-			  (uint8_t)(summed ? MSG_FLAG_SUM : 0);
-		traffic_begin(w, wc, stream);
-		client_send(wc->conn, &h, buf, w->bytes);
+	if (wc->conn->in_flight >= wc->conn->grant.credits) {
+		/* The server said that messages ended, and kept the credit of a SEND that they came in. */
+		client_fail(wc->conn, FAIL_PROTOCOL, PROTO_CREDITS);
+		return 0;
 	}
+	buf = traffic_buffer(w, wc);
+	if (buf == EP_NO_BUF)
+		return 0;
+	for (uint32_t i = 0; i < k; i++) {
+		struct msg_header h = { .type = MSG_DATA, .sequence = traffic_sequence(w, wc, first + i) };
+
+		h.flags = (uint8_t)(asks && i + 1 == k ? MSG_FLAG_ACK : 0) | (uint8_t)(c->verify ? MSG_FLAG_SUM : 0);
+		traffic_fill(w, wc, first + i, ep_buf(w->ctx->ep, buf) + i * bytes, MSG_HEADER_BYTES);
+		traffic_begin(w, wc, stream);
+		if (!client_seal(wc->conn, &h, buf, i * bytes, bytes))
+			return 0;
+	}
+	client_post(wc->conn, buf, k * bytes);
+	return k;
 }
 
+static void start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
+{
+	uint32_t k = 1;
+
+	for (; n && k && wc->state == WCLIENT_LIVE; n -= k)
+		k = send_some(w, wc, stream, n);
+}
+
+/* What the SENDs held is known by the last one's sequence. */
 static void on_credit(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence)
 {
-	uint64_t last = wc->streams[0].done + credits - 1;
+	const struct stream *s = &wc->streams[0];
+	uint64_t n = UINT64_C(1) + (uint32_t)(sequence - s->done);
 
 	(void)rail;
-	if (sequence != traffic_sequence(w, wc, last)) {
+	if (sequence != traffic_sequence(w, wc, s->done + n - 1) || n > s->begun - s->done || n < credits ||
+	    n > credits * w->cfg.cfg->coalesce) {
 		client_fail(wc->conn, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
 		return;
 	}
-	traffic_end(w, wc, 0, credits);
+	if (w->measuring)
+		counter_add(&w->stats.sends_measured, credits);
+	traffic_end(w, wc, 0, (uint32_t)n);
+}
+
+/* In the closed loop the messages that follow on those that ended go into no more SENDs than those were, so there
+ * are never more than at the beginning. In the open loop each message may be alone. */
+static void needs(const struct loadgen_config *c, struct workload_needs *out)
+{
+	uint64_t joined = MIN(c->coalesce, c->inflight);
+
+	workload_needs_messages(c, out);
+	out->message_bytes = (uint32_t)MAX(out->message_bytes, joined * c->message_bytes);
+	if (!loadgen_is_open_loop(c))
+		out->credits = (uint32_t)((c->inflight + joined - 1) / joined);
 }
 
 static const char *objection(const struct loadgen_config *c)
@@ -54,12 +91,13 @@ static const char *objection(const struct loadgen_config *c)
 const struct workload workload_small = {
 	.help = "one-way messages, many in flight",
 	.tags = true,
+	.joins = true,
 	.streams = 1,
 	.bytes_min = FRAME_MESSAGE_BYTES_MIN,
 	.bytes_max = FRAME_MESSAGE_BYTES_MAX,
 	.bytes_default = 64,
 	.inflight_default = 64,
-	.needs = workload_needs_messages,
+	.needs = needs,
 	.objection = objection,
 	.start = start,
 	.on_credit = on_credit,

@@ -78,7 +78,7 @@ static void reset_step(struct worker *w, const struct worker_task *task)
 	counter *const of_step[] = { &st->started, &st->through, &st->failed, &st->dropped, &st->retries, &st->rails_dropped, &st->messages,
 		&st->messages_measured, &st->measure_start_ns, &st->measure_end_ns, &st->cycles,
 		&st->cycles_failed, &st->psn_verified, &st->checked, &st->corrupt, &st->late, &st->stream_measured[0],
-		&st->stream_measured[1], &st->fair_n, &st->fair_sum, &st->fair_min, &st->fair_max };
+		&st->stream_measured[1], &st->sends_measured, &st->fair_n, &st->fair_sum, &st->fair_min, &st->fair_max };
 
 	for (size_t i = 0; i < sizeof(of_step) / sizeof(of_step[0]); i++)
 		counter_set(of_step[i], 0);

@@ -59,6 +59,7 @@ struct worker_stats {
 	counter rails_dropped;	/* by clients that went on with others */
 	counter messages, messages_measured, in_flight;		/* operations of the workload */
 	counter stream_measured[WORKLOAD_STREAMS_MAX];		/* the same, apart */
+	counter sends_measured;		/* SENDs that they came in, where several may share one */
 	counter checked, corrupt;	/* with --verify: operations whose data were compared, and were wrong */
 	counter measure_start_ns, measure_end_ns;
 	counter cycles, cycles_failed;	/* clients that left and came back while measuring, or did not */

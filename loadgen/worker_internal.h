@@ -136,7 +136,7 @@ struct worker {
 	uint8_t *orders;
 	struct rma_slot *rma_slots;	/* NULL: no region */
 	uint64_t bytes;			/* of an operation */
-	uint64_t begin_ns, post_ns;	/* of the operations that begin now: when due, when sent */
+	uint64_t begin_ns;		/* of the operations that begin now */
 	uint32_t active_of_all;		/* clients of all workers that send */
 	struct schedule *schedule;	/* open loop; else NULL */
 	int due_fd;			/* and its timer */
@@ -193,6 +193,10 @@ bool traffic_is_idle(const struct wclient *wc);
 void traffic_begin(struct worker *w, struct wclient *wc, unsigned stream);
 /* For workloads: the oldest `n` operations of the stream ended. May close the connection. */
 void traffic_end(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n);
+/* For workloads: a buffer. EP_NO_BUF: there is none, and the connection has failed. */
+uint32_t traffic_buffer(struct worker *w, struct wclient *wc);
+/* For workloads: the payload of the run's message at `message`, from byte `offset` on, if it is to be verified. */
+void traffic_fill(struct worker *w, const struct wclient *wc, uint64_t number, uint8_t *message, uint32_t offset);
 /* For workloads: a buffer for a message of the run's size, with its payload from byte `offset` on if it is to be
  * verified. EP_NO_BUF: there is none, and the connection has failed. */
 uint32_t traffic_message(struct worker *w, struct wclient *wc, uint64_t number, uint32_t offset);

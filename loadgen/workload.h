@@ -26,8 +26,8 @@ struct worker;
 
 /* What a workload needs of server and client context. */
 struct workload_needs {
-	uint32_t message_bytes;		/* largest message */
-	uint32_t credits;		/* messages in flight */
+	uint32_t message_bytes;		/* largest SEND */
+	uint32_t credits;		/* SENDs in flight */
 	uint64_t region_bytes;		/* 0: no region */
 	uint32_t rma_depth;		/* requests on the region under way */
 	size_t landing_bytes;		/* registered memory for what comes back, for each client */
@@ -38,6 +38,7 @@ struct workload {
 	const char *help;		/* for --help: one line */
 	bool silent;			/* no first message: connected is connected */
 	bool tags;			/* its messages may carry tags */
+	bool joins;			/* and several may share a SEND */
 	bool idle;			/* there is nothing to do: no operations, and nothing to measure of them */
 	bool chunks;			/* moves its operations in chunks of --chunk */
 	uint8_t streams;		/* 0 for idle ones */
@@ -53,7 +54,7 @@ struct workload {
 	/* How the operations of a stream are carried out on lanes (lanes.h), where they are: these workloads use all
 	 * rails. */
 	void (*plan)(const struct loadgen_config *c, unsigned stream, struct lane_plan *out);
-	/* Begins up to `n` operations of a stream, which is how many may; traffic_begin for each. */
+	/* Begins `n` operations of a stream, which is how many may, now; traffic_begin for each. */
 	void (*start)(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n);
 	/* What comes for a client, as in struct client_ops; `rail` is the one it came by. NULL: nothing of the kind. */
 	void (*on_reply)(struct worker *w, struct wclient *wc, uint64_t sequence, const uint8_t *data, uint32_t bytes);

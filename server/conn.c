@@ -189,7 +189,7 @@ static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 	rc_init(&c->rc, c->shard->ep, c->shard->qps, on_broken);
 	c->cm_connected = c->region_bound = c->heard = false;
 	c->batch = 0;
-	c->batch_messages = c->owed = 0;
+	c->batch_sends = c->owed = 0;
 	c->started_ns = now_ns;
 	c->accepted_ns = 0;
 }

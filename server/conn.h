@@ -83,9 +83,9 @@ struct conn {
 	bool cm_connected;	/* a disconnect is owed before the id may go */
 	bool region_bound;
 	bool heard;		/* since the last look of the liveness probe */
-	uint64_t batch;		/* last batch of completions with a message, and how many it had */
-	uint32_t batch_messages;
-	uint32_t owed;		/* credits of one-way messages, not returned yet */
+	uint64_t batch;		/* last batch of completions with a SEND, and how many it had */
+	uint32_t batch_sends;
+	uint32_t owed;		/* credits of SENDs of one-way messages, not returned yet */
 
 	uint64_t started_ns;	/* TCP accept */
 	uint64_t accepted_ns;	/* RDMA request verified */

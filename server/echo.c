@@ -1,6 +1,6 @@
-/* The data path: a message comes in and its header is checked. What is to be echoed goes back from the buffer it
- * came in, and so does the credit for one-way messages; another buffer takes its place in the shared receive
- * queue at the batch's end.
+/* The data path: a SEND comes in, with one message or with several one-way ones, and each one's header is checked.
+ * What is to be echoed goes back from the buffer it came in, and so does the credit for one-way messages; another
+ * buffer takes its place in the shared receive queue at the batch's end.
  *
  * Nothing is allocated, registered or copied. Owning thread: the shard's.
  */
@@ -58,16 +58,16 @@ static void make_up_deficit(struct shard *s)
 	}
 }
 
-/* More messages in one batch of completions than its credits: they were all under way at once. */
+/* More SENDs in one batch of completions than its credits: they were all under way at once. */
 static bool keeps_to_credits(struct conn *c)
 {
 	uint64_t batch = ep_batch(c->shard->ep);
 
 	if (c->batch != batch) {
 		c->batch = batch;
-		c->batch_messages = 0;
+		c->batch_sends = 0;
 	}
-	return ++c->batch_messages <= c->credits && c->rc.waiting_n <= c->credits;
+	return ++c->batch_sends <= c->credits && c->rc.waiting_n <= c->credits;
 }
 
 /* The peer broke a rule. */
@@ -102,7 +102,7 @@ static void on_echo(struct conn *c, uint32_t buf, struct msg_header *h)
 	answer(c, buf, h->length);
 }
 
-/* One-way: its credit goes back with those of the others when the client asks for it. */
+/* One-way: the SEND's credit goes back with those of the others when its last message asks for them. */
 static void on_one_way(struct conn *c, uint32_t buf, const struct msg_header *h)
 {
 	uint8_t flags = c->tags ? MSG_FLAG_TAG : 0;
@@ -147,47 +147,69 @@ static void check_sum(struct conn *c, const uint8_t *data, const struct msg_head
 		counter_add(&c->shard->stats.messages_corrupt, 1);
 }
 
-/* All messages of a connection have one, or none has. A ping has no place for it. */
+/* All messages of a connection have one, or none has. */
 static bool tag_is_right(struct conn *c, const uint8_t *data, const struct msg_header *h)
 {
-	bool tagged = h && (h->flags & MSG_FLAG_TAG);
+	bool tagged = h->flags & MSG_FLAG_TAG;
 
 	return tagged == (c->tags != NULL) && (!tagged || msg_tag_check(c->tags, data, h->length));
 }
 
-static void on_message(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
+/* Checks the messages of a SEND, in their order, which is that of their tags. Returns how many, `last` being the last
+ * of them; or, below 0, the rule that was broken. */
+static int check_messages(struct conn *c, const uint8_t *data, uint32_t received, struct msg_header *last)
+{
+	uint32_t at = 0;
+	int n = 0;
+
+	do {
+		if (n == MSG_JOINED_MAX || msg_decode_at(data, received, at, last) ||
+		    (last->type != MSG_ECHO && last->type != MSG_DATA))
+			return -PROTO_BAD_MESSAGE;
+		if (!tag_is_right(c, data + at, last))
+			return -PROTO_BAD_TAG;
+		check_sum(c, data + at, last);
+		at += last->length;
+		n++;
+	} while (at < received);
+	return n;
+}
+
+/* The same of what a completion brought. */
+static int check(struct conn *c, const uint8_t *data, const struct ibv_wc *wc, struct msg_header *last)
+{
+	/* Receive buffers are rounded up, so the device lets through a little more than was granted. */
+	if (wc->byte_len > c->shard->cfg->message_bytes)
+		return -PROTO_BAD_MESSAGE;
+	/* A ping has no place for a tag. */
+	if (wc->wc_flags & IBV_WC_WITH_IMM)
+		return c->tags ? -PROTO_BAD_TAG : 1;
+	return check_messages(c, data, wc->byte_len, last);
+}
+
+static void on_messages(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
 {
 	struct shard *s = c->shard;
-	struct msg_header h;
-	const uint8_t *data = ep_buf(s->ep, buf);
-	bool ping = wc->wc_flags & IBV_WC_WITH_IMM;
+	struct msg_header last;
+	int n = check(c, ep_buf(s->ep, buf), wc, &last);
 
-	/* Receive buffers are rounded up, so the device lets through a little more than was granted. */
-	if (wc->byte_len > s->cfg->message_bytes ||
-	    (!ping && (msg_decode(data, wc->byte_len, &h) || (h.type != MSG_ECHO && h.type != MSG_DATA)))) {
-		drop(c, buf, PROTO_BAD_MESSAGE);
-		return;
-	}
-	if (!tag_is_right(c, data, ping ? NULL : &h)) {
-		drop(c, buf, PROTO_BAD_TAG);
+	if (n < 0) {
+		drop(c, buf, -n);
 		return;
 	}
 	if (!keeps_to_credits(c)) {
 		drop(c, buf, PROTO_CREDITS);
 		return;
 	}
-	counter_add(&s->stats.messages_in, 1);
+	counter_add(&s->stats.messages_in, (uint64_t)n);
 	counter_add(&s->stats.bytes_in, wc->byte_len);
 	c->heard = true;
-	if (ping) {
+	if (wc->wc_flags & IBV_WC_WITH_IMM)
 		on_ping(c, buf, wc);
-		return;
-	}
-	check_sum(c, data, &h);
-	if (h.type == MSG_ECHO)
-		on_echo(c, buf, &h);
+	else if (last.type == MSG_ECHO)
+		on_echo(c, buf, &last);
 	else
-		on_one_way(c, buf, &h);
+		on_one_way(c, buf, &last);
 }
 
 static void on_receive(struct shard *s, const struct ibv_wc *wc, uint32_t buf)
@@ -211,7 +233,7 @@ static void on_receive(struct shard *s, const struct ibv_wc *wc, uint32_t buf)
 	}
 	/* A message may overtake the ESTABLISHED event. */
 	echo_set_live(c);
-	on_message(c, buf, wc);
+	on_messages(c, buf, wc);
 }
 
 static void on_sent(struct shard *s, const struct ibv_wc *wc, const struct wr *w)

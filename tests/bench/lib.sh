@@ -73,7 +73,7 @@ if [[ $(wc -l <"$here/calls") == "$(cat "$here/hang" 2>/dev/null)" ]]; then
     echo $$ >"$here/hanging"
     exec tail -f /dev/null
 fi
-steps=10 json='' repeat=1 workload='' poll='' operation='' resume=
+steps=10 json='' repeat=1 workload='' poll='' operation='' resume= coalesce=1
 while (($#)); do
     case $1 in
     --steps) steps=$2 ;;
@@ -82,6 +82,7 @@ while (($#)); do
     --workload) workload=$2 ;;
     --poll) poll=$2 ;;
     --operation) operation=$2 ;;
+    --coalesce) coalesce=$2 ;;
     --tls-resume) resume=1 ;;
     esac
     shift

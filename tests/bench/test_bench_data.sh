@@ -12,7 +12,7 @@ bench="bench-data"
 
 # ---- arithmetic
 
-computes "a test needs the runs that its figures name, each once" '["small_1_event","send_bw_event",8,5]' '
+computes "a test needs the runs that its figures name, each once" '["small_1_event","send_bw_event",10,7]' '
     runs_of(["cpu"]) + [(["small_1", "cpu", "read_lat"], ["small_100", "cpu"] | runs_of(.) | length)]' -n
 computes "the better of both modes, if both are known" '[2,0.5,4,null,2]' '
     def sides($busy): {small_1_event: {msgs_per_s: 8}, small_1_busy: {msgs_per_s: 2},
@@ -106,9 +106,9 @@ mkdir "$tmp/bin"
 {
     stand_in_performance_test
     cat <<'END_OF_STAND_IN'
-jq --argjson n "$steps" --arg run "$workload $poll" '
+jq --argjson n "$steps" --argjson joined "$coalesce" --arg run "$workload $poll" '
     .steps = [{target_clients: $n, connected_held: $n,
-        throughput_msgs_per_s: (if $n == 100 then 192000 elif $run == "small event" then 166400 else 64000 end),
+        throughput_msgs_per_s: (if $n == 100 then 192000 elif $run == "small event" then 166400 else 64000 end * $joined),
         throughput_bytes_per_s: 1e9, streams: null,
         response_ns: {p50: (if $run == "pingpong event" then 8000 else 10000 end), p99_9: 15400},
         resources: {server: {cpu_user_s: 0.25, cpu_system_s: 0.5, window_s: 2}}}]' <<<"$run" >"$json"
@@ -191,7 +191,10 @@ limit=120 gives "every test, with a setting that fails" 1 \
 from_json "the others' best counts" '["failed",["send_bw_busy -l 16","send_bw_event -l 16"],64000,2.6,3]' \
     '[.status, ([.failures[].run] | sort), .figures["send_bw_busy.msgs_per_s"].median, .ratios.small_1.median,
       .ratios.small_100.median]'
-from_json "all ratios are there" '[19,[]]' \
+from_json "joined messages have figures and ratios of their own" '[2662400,41.6,48,null,null]' \
+    '[.figures["small_1_joined_event.msgs_per_s"].median] +
+     [.ratios | .small_1_joined.median, .small_100_joined.median, .small_1_joined.target, .small_1_joined.met]'
+from_json "all ratios are there" '[25,[]]' \
     '[(.ratios | length), [.ratios | to_entries[] | select(.value.median == null and .key != "cpu") | .key]]'
 from_json "perftest's MB are 2^20 bytes" '[629.146,1000,1.589]' '[.figures["write_bw_busy.mb_per_s"].median,
     .figures["large_write_event.mb_per_s"].median, (.ratios.large_write.median * 1000 | round / 1000)]'

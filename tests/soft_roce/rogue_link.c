@@ -309,13 +309,36 @@ static int do_resting_psn(struct link *l, const struct mode *m)
 
 /* ---- messages */
 
-enum message { M_TYPE_0, M_REPLY, M_FLAGS, M_LONGER, M_SHORTER, M_CUT, M_EMPTY, M_BEYOND_GRANT, M_HUGE };
+enum message { M_TYPE_0, M_REPLY, M_FLAGS, M_LONGER, M_SHORTER, M_CUT, M_EMPTY, M_BEYOND_GRANT, M_HUGE,
+	       M_JOINED_LONGER, M_JOINED_CUT, M_JOINED_ECHO, M_JOINED_ASKING, M_JOINED_MANY };
+
+/* One-way messages in one SEND, with something wrong. */
+static uint32_t bad_joined(enum message which, uint8_t *data)
+{
+	uint32_t n = which == M_JOINED_MANY ? MSG_JOINED_MAX + 1 : 3;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct msg_header h = { .type = MSG_DATA, .length = MSG_HEADER_BYTES, .sequence = i,
+					.flags = i + 1 == n ? MSG_FLAG_ACK : 0 };
+
+		if (which == M_JOINED_LONGER && i + 1 == n)
+			h.length = UINT32_MAX - MSG_HEADER_BYTES;
+		if (which == M_JOINED_ECHO && i == 1)
+			h.type = MSG_ECHO;
+		if (which == M_JOINED_ASKING && i == 1)
+			h.flags = MSG_FLAG_ACK;
+		msg_encode(&h, data + i * MSG_HEADER_BYTES);
+	}
+	return n * MSG_HEADER_BYTES - (which == M_JOINED_CUT);
+}
 
 static uint32_t bad_message(const struct link *l, enum message which, uint8_t *data)
 {
 	struct msg_header h = { .type = MSG_ECHO, .length = 64, .sequence = 7 };
 	uint32_t bytes = 64;
 
+	if (which >= M_JOINED_LONGER)
+		return bad_joined(which, data);
 	if (which == M_REPLY)
 		h.type = MSG_REPLY;
 	if (which == M_LONGER)
@@ -435,6 +458,11 @@ const struct mode link_modes[] = {
 	{ "message-empty", .run = message, .variant = M_EMPTY },
 	{ "message-beyond-grant", .run = message, .variant = M_BEYOND_GRANT },
 	{ "message-huge", .run = message, .variant = M_HUGE },
+	{ "joined-says-longer", .run = message, .variant = M_JOINED_LONGER },
+	{ "joined-cut", .run = message, .variant = M_JOINED_CUT },
+	{ "joined-echo", .run = message, .variant = M_JOINED_ECHO },
+	{ "joined-asking", .run = message, .variant = M_JOINED_ASKING },
+	{ "joined-many", .run = message, .variant = M_JOINED_MANY },
 	{ "credits", .run = credits },
 	{ "hold", .run = hold },
 	{ NULL },

@@ -71,6 +71,30 @@ moves "--message-auth: echo" tagged "--workload echo --steps 1,10 --message-size
     '[.steps[].verified.checked >= 10] | all'
 moves "--message-auth: one-way" tagged-small "--workload small --steps 3 --message-size 64 --message-auth"
 
+# ---- several messages in a SEND
+
+# Of N joined messages each is checked; a SEND holds N, but where what ended was not a multiple.
+joined='[.steps[] | .verified.server_checked >= 20, .sends_per_s < .throughput_msgs_per_s / 8] | all'
+moves "--coalesce: 1 client and 20, all as sent" joined \
+    "--workload small --steps 1,20 --message-size 64,1000 --coalesce 16" "$joined" '.config.coalesce == 16' \
+    '.server_config.credits == 4' '.server_config.message_bytes == 16000'
+moves "--coalesce: with tags" joined-tagged \
+    "--workload small --steps 1,20 --message-size 64,1000 --coalesce 16 --message-auth" "$joined"
+moves "--coalesce: windows that are no multiple, and sizes that are odd" joined-odd \
+    "--workload small --steps 3 --message-size 37,333 --coalesce 16 --inflight 50 --message-auth" \
+    '[.steps[] | .sends_per_s < .throughput_msgs_per_s / 6] | all' '.server_config.credits == 4'
+moves "--coalesce: one SEND holds the window" joined-window "--workload small --steps 3 --coalesce 64 --inflight 40" \
+    '[.steps[] | .throughput_msgs_per_s / .sends_per_s | . > 39.9 and . < 40.1] | all' '.server_config.credits == 1'
+moves "--coalesce: the open loop joins what is due together" joined-open \
+    "--workload small --steps 2 --coalesce 16 --rate-per-client 500000 --inflight 40" \
+    'one.throughput_msgs_per_s / one.sends_per_s > 1.5' 'one.service_ns.count == one.response_ns.count' \
+    '.server_config.credits == 40'
+moves "--coalesce: the open loop waits for nothing" joined-slow \
+    "--workload small --steps 2 --coalesce 16 --rate 100 --duration 2" \
+    'one.throughput_msgs_per_s / one.sends_per_s < 1.5' 'one.throughput_msgs_per_s >= 80'
+moves "--coalesce: clients come and go" joined-churn \
+    "--workload small --steps 10 --coalesce 16 --churn 10 --duration 2" 'one.churn.cycles_failed == 0'
+
 # ---- raw times
 
 moves "--trace: a line for each operation" traced "--workload echo --steps 2,4 --trace $tmp/trace.csv --duration 0.3"

@@ -131,9 +131,14 @@ message-cut             disconnected
 message-empty           disconnected
 message-beyond-grant    wc: remote_(operation|invalid_request), disconnected
 message-huge            wc: remote_(operation|invalid_request), disconnected
+joined-says-longer      disconnected
+joined-cut              disconnected
+joined-echo             disconnected
+joined-asking           disconnected
+joined-many             disconnected
 credits                 disconnected
 END
-counted "what is wrong with messages is counted" main failures.traffic.protocol:bad_message=7 \
+counted "what is wrong with messages is counted" main failures.traffic.protocol:bad_message=12 \
     failures.traffic.protocol:credits_exceeded=1 failures.traffic.wc:local_qp_operation=2
 
 ends "attack slow ones" slow 40 0 "^tcp-silence: closed

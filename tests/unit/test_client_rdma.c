@@ -8,6 +8,7 @@
 #include "common/cm.h"
 #include "common/ep.h"
 #include "common/msg.h"
+#include "common/msg_tag.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
@@ -427,6 +428,60 @@ static void messages__sent_and_answered__told_with_sequence_and_size(void **stat
 	}
 }
 
+/* The server's side of the tags: as it would derive them, from the same keys. */
+static struct msg_tags *add_tags(struct client_conn *c)
+{
+	uint8_t keys[2 * MSG_TAG_KEY_BYTES] = { 1, 2, 3 }, servers[2 * MSG_TAG_KEY_BYTES] = { 1, 2, 3 };
+	struct msg_tags *tags;
+
+	assert_int_equal(msg_tags_new(keys, true, &c->tags), 0);
+	assert_int_equal(msg_tags_new(servers, false, &tags), 0);
+	return tags;
+}
+
+/* Each is whole, and they take one credit. Then one by itself: the tags' order goes on. */
+static void seal__several_in_a_buffer__one_send_of_whole_messages(void **state)
+{
+	static const uint32_t sizes[] = { 100, 36, 131 };
+	uint32_t buf, seed, at = 0, n;
+	struct client_conn *c;
+	struct msg_tags *tags;
+	struct msg_header h;
+	uint8_t *data;
+
+	(void)state;
+	client_rig_start();
+	c = client_at(CLIENT_ST_LIVE);
+	tags = add_tags(c);
+	fake_posts_forget();
+	buf = ep_buf_get(cli.ctx->ep);
+	data = ep_buf(cli.ctx->ep, buf);
+	for (uint64_t i = 0; i < N_ELEMENTS(sizes); i++) {
+		h = (struct msg_header){ .type = MSG_DATA, .flags = MSG_FLAG_SUM, .sequence = 7 + i };
+		assert_true(client_seal(c, &h, buf, at, sizes[i]));
+		at += sizes[i];
+	}
+	assert_int_equal(c->in_flight, 0);
+	client_post(c, buf, at);
+	assert_int_equal(c->in_flight, 1);
+	fake_posts(&n);
+	assert_int_equal(n, 1);
+	assert_int_equal(last_post()->length, 267);
+	seed = msg_sum_seed(c->grant.session, sizeof(c->grant.session));
+	for (uint32_t i = at = 0; at < 267; at += h.length, i++) {
+		assert_int_equal(msg_decode_at(data, 267, at, &h), 0);
+		assert_int_equal(h.length, sizes[i]);
+		assert_int_equal(h.flags, MSG_FLAG_SUM | MSG_FLAG_TAG);
+		assert_true(h.sequence == 7 + i);
+		assert_true(msg_is_intact(seed, data + at, sizes[i] - MSG_TAG_BYTES));
+		assert_true(msg_tag_check(tags, data + at, sizes[i]));
+	}
+	send_one(c, 32, 10);
+	assert_int_equal(c->in_flight, 2);
+	assert_true(msg_tag_check(tags, last_post()->head, 32));
+	msg_tags_free(tags);
+}
+
 static void assert_bad_reply(struct client_conn *c)
 {
 	disconnected(c);
@@ -592,6 +647,7 @@ int main(void)
 		RDMA_TEST(disconnected__by_the_server__closed_by_peer),
 		RDMA_TEST(device_removed__context_is_broken),
 		RDMA_TEST(messages__sent_and_answered__told_with_sequence_and_size),
+		RDMA_TEST(seal__several_in_a_buffer__one_send_of_whole_messages),
 		RDMA_TEST(reply__nothing_in_flight__bad_message),
 		RDMA_TEST(reply__bad_header__bad_message),
 		RDMA_TEST(completions__with_an_error__failed_with_its_status),

@@ -83,6 +83,15 @@ static void compare__flag__off_and_on(void **state)
 	assert_refused("--compare message-auth=off,yes", "--compare: message-auth=yes: ");
 }
 
+static void compare__coalesce__with_small_only(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("--workload small --compare coalesce=1,16"), 0);
+	assert_int_equal(compare.configs[0].coalesce, 1);
+	assert_int_equal(compare.configs[1].coalesce, 16);
+	assert_refused("--compare coalesce=1,16", "--compare: --coalesce: goes with");
+}
+
 static void compare__workloads__each_with_its_own_defaults(void **state)
 {
 	(void)state;
@@ -115,6 +124,7 @@ int main(void)
 		cmocka_unit_test(compare__values__a_configuration_each),
 		cmocka_unit_test(compare__equals_sign_and_other_options__taken),
 		cmocka_unit_test(compare__flag__off_and_on),
+		cmocka_unit_test(compare__coalesce__with_small_only),
 		cmocka_unit_test(compare__workloads__each_with_its_own_defaults),
 		cmocka_unit_test(compare__bad__refused_with_what_is_wrong),
 	};

@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "common/pump.h"
 #include "loadgen/config.h"
+#include "loadgen/workload.h"
 
 #define ARGS_MAX 32
 
@@ -384,6 +385,49 @@ static void check__open_loop__what_does_not_go_with_it(void **state)
 	assert_check_refuses("--cpu-list x", "--cpu-list: 'x'");
 }
 
+static void check__coalesce__with_small_only_and_as_much_as_a_send_takes(void **state)
+{
+	(void)state;
+	assert_check_takes("--workload small");
+	assert_int_equal(c.coalesce, 1);
+	assert_check_takes("--workload small --coalesce 64 --message-auth --verify --rate 10");
+	assert_int_equal(c.coalesce, 64);
+	assert_check_refuses("--coalesce 2", "--coalesce: goes with");
+	assert_check_refuses("--workload large --coalesce 1", "--coalesce: goes with");
+	assert_parse_refuses("--coalesce 0", "--coalesce: 0 is not allowed; allowed: 1 to 64");
+	assert_parse_refuses("--coalesce 65", "--coalesce: 65 is not allowed; allowed: 1 to 64");
+	assert_check_takes("--workload small --coalesce 16 --message-size 64k");
+	assert_check_takes("--workload small --coalesce 16 --message-size 1M --inflight 1");
+	assert_check_refuses("--workload small --coalesce 64 --message-size 64,20000", "--coalesce: 64 messages of");
+	assert_string_equal(err, "--coalesce: 64 messages of 20000 bytes are too large for one SEND; allowed: 1 to 52");
+}
+
+/* What is sent at once is counted; in the open loop each may be alone. */
+static void needs__coalesce__room_for_a_send_and_credits_by_the_send(void **state)
+{
+	static const struct { const char *arguments; uint32_t bytes, credits; } cases[] = {
+		{ "--workload small", 64, 64 },
+		{ "--workload small --coalesce 16", 1024, 4 },
+		{ "--workload small --coalesce 16 --inflight 50", 1024, 4 },
+		{ "--workload small --coalesce 16 --inflight 49 --message-size 1000,20", 16000, 4 },
+		{ "--workload small --coalesce 16 --inflight 10", 640, 1 },
+		{ "--workload small --coalesce 64 --inflight 1 --message-size 16", 32, 1 },
+		{ "--workload small --coalesce 16 --rate 100", 1024, 64 },
+		{ "--workload small --coalesce 16 --rate-per-client 5 --inflight 20", 1024, 20 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct workload_needs needs = { 0 };
+
+		assert_check_takes(cases[i].arguments);
+		c.wl->needs(&c, &needs);
+		assert_int_equal(needs.message_bytes, cases[i].bytes);
+		assert_int_equal(needs.credits, cases[i].credits);
+		assert_int_equal(needs.region_bytes, 0);
+	}
+}
+
 static void parse__steps__each_in_range_and_not_too_many(void **state)
 {
 	char text[600] = "--steps 1";
@@ -440,6 +484,8 @@ int main(void)
 		cmocka_unit_test_setup(check__nothing_given__the_workloads_own_defaults, set_up),
 		cmocka_unit_test_setup(check__mix__three_numbers, set_up),
 		cmocka_unit_test_setup(check__open_loop__what_does_not_go_with_it, set_up),
+		cmocka_unit_test_setup(check__coalesce__with_small_only_and_as_much_as_a_send_takes, set_up),
+		cmocka_unit_test_setup(needs__coalesce__room_for_a_send_and_credits_by_the_send, set_up),
 		cmocka_unit_test_setup(parse__steps__each_in_range_and_not_too_many, set_up),
 		cmocka_unit_test_setup(parse__choices__the_enums_order, set_up),
 	};

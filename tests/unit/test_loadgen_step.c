@@ -164,8 +164,11 @@ static void collect__windows_apart__rates_of_each_added(void **state)
 	(void)state;
 	measured(0, 2, 4000);
 	measured(1, 4, 4000);
+	counter_set(&workers[0]->stats.sends_measured, 1000);
+	counter_set(&workers[1]->stats.sends_measured, 500);
 	collect();
 	assert_true(s->measured);
+	assert_float_equal(s->sends_per_s, 625, 1e-6);
 	assert_float_equal(s->messages_per_s, 3000, 1e-6);
 	assert_float_equal(s->bytes_per_s, 300000, 1e-4);
 	assert_float_equal(s->measured_s, 4, 1e-9);
@@ -525,7 +528,7 @@ static const char *const members[] = {
 	"handshakes", "phase_ns_per_connection", "retries", "retried", "churn", "active", "fairness", "memory",
 	"server_stages_ns", "response_ns",
 	"service_ns", "schedule_lag_ns", "sent_late", "message_bytes", "streams", "rails", "verified",
-	"measured_s", "throughput_msgs_per_s", "throughput_bytes_per_s",
+	"measured_s", "throughput_msgs_per_s", "throughput_bytes_per_s", "sends_per_s",
 	"intervals", "resources", "psn_verified", "server_before", "server_after", "failures", "littles_law_residual", "validity",
 };
 
@@ -641,6 +644,25 @@ static void json__nothing_sent_while_measured__residual_null_rate_zero(void **st
 	o = to_json();
 	assert_null_at(o, "littles_law_residual");
 	assert_number_at(o, "throughput_msgs_per_s", 0);
+	json_decref(o);
+}
+
+static void json__sends__only_of_a_workload_that_joins(void **state)
+{
+	const struct workload joining = { .streams = 1, .joins = true };
+	json_t *o;
+
+	(void)state;
+	measured(0, 5, 5000);
+	counter_set(&workers[0]->stats.sends_measured, 500);
+	collect();
+	o = to_json();
+	assert_null_at(o, "sends_per_s");
+	json_decref(o);
+	cfg.wl = &joining;
+	o = to_json();
+	assert_number_at(o, "sends_per_s", 100);
+	assert_number_at(o, "throughput_msgs_per_s", 1000);
 	json_decref(o);
 }
 
@@ -806,6 +828,7 @@ int main(void)
 		STEP_TEST(json__full_step__the_right_figures),
 		STEP_TEST(json__not_measured__null_and_not_zero),
 		STEP_TEST(json__nothing_sent_while_measured__residual_null_rate_zero),
+		STEP_TEST(json__sends__only_of_a_workload_that_joins),
 		STEP_TEST(json__server_gone_or_asked_twice_at_once__nulls),
 		STEP_TEST(json__out_of_descriptors_at_the_end__no_cpu_figure),
 		STEP_TEST(json__interval_without_p99__null),

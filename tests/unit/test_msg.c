@@ -149,6 +149,141 @@ static void decode__length_not_the_received__refused(void **state)
 	}
 }
 
+/* ---- several in a SEND ---- */
+
+/* Puts a message of `bytes` at `*end`, and moves that on. */
+static void join(uint8_t *p, uint32_t *end, enum msg_type type, uint8_t flags, uint32_t bytes)
+{
+	struct msg_header h = { .type = type, .flags = flags, .length = bytes, .sequence = *end };
+
+	msg_encode(&h, p + *end);
+	*end += bytes;
+}
+
+/* How many decode, one behind the other; -EPROTO if one does not. */
+static int count_joined(const uint8_t *p, uint32_t received)
+{
+	uint8_t *exact = malloc(received ? received : 1);
+	struct msg_header h;
+	uint32_t at = 0;
+	int n = 0;
+
+	memcpy(exact, p, received);
+	do {
+		if (msg_decode_at(exact, received, at, &h)) {
+			n = -EPROTO;
+			break;
+		}
+		assert_int_equal(h.sequence, at);
+		at += h.length;
+		n++;
+	} while (at < received);
+	free(exact);
+	return n;
+}
+
+static void decode_at__data_of_any_lengths__each(void **state)
+{
+	uint8_t p[256] = { 0 };
+	uint32_t end = 0;
+
+	(void)state;
+	join(p, &end, MSG_DATA, 0, 16);
+	assert_int_equal(count_joined(p, end), 1);
+	join(p, &end, MSG_DATA, MSG_FLAG_SUM, 20);
+	join(p, &end, MSG_DATA, MSG_FLAG_SUM | MSG_FLAG_TAG, 61);
+	join(p, &end, MSG_DATA, MSG_FLAG_ACK, 17);
+	assert_int_equal(count_joined(p, end), 4);
+}
+
+static void decode_at__one_message__as_decode(void **state)
+{
+	struct msg_header h;
+
+	(void)state;
+	for (int type = MSG_ECHO; type <= MSG_CREDIT; type++) {
+		uint8_t p[64] = { 0 };
+		uint32_t end = 0;
+
+		join(p, &end, (enum msg_type)type, 0, 64);
+		assert_int_equal(msg_decode_at(p, 64, 0, &h), 0);
+		assert_int_equal(h.type, type);
+	}
+}
+
+static void decode_at__cut_anywhere_but_between_two__refused(void **state)
+{
+	uint8_t p[128] = { 0 };
+	uint32_t end = 0;
+
+	(void)state;
+	join(p, &end, MSG_DATA, 0, 40);
+	join(p, &end, MSG_DATA, 0, 16);
+	join(p, &end, MSG_DATA, 0, 24);
+	for (uint32_t n = 0; n <= end; n++)
+		assert_int_equal(count_joined(p, n), n == 40 ? 1 : n == 56 ? 2 : n == 80 ? 3 : -EPROTO);
+	for (uint32_t n = end + 1; n < end + 16; n++)
+		assert_int_equal(count_joined(p, n), -EPROTO);
+}
+
+static void decode_at__length_beyond_what_is_left__refused(void **state)
+{
+	static const uint32_t lengths[] = { 0, 15, 17, 48, 49, 80, 0x7fffffff, 0x80000000, UINT32_MAX - 15, UINT32_MAX };
+	struct msg_header h = { .type = MSG_DATA }, out;
+	uint8_t p[80] = { 0 };
+	uint32_t end = 0;
+
+	(void)state;
+	join(p, &end, MSG_DATA, 0, 32);
+	for (size_t i = 0; i < N_ELEMENTS(lengths); i++) {
+		h.length = lengths[i];
+		msg_encode(&h, p + 32);
+		assert_int_equal(msg_decode_at(p, sizeof(p), 32, &out),
+				 lengths[i] == 17 || lengths[i] == 48 ? 0 : -EPROTO);
+	}
+}
+
+/* Of several each is DATA, and only the last asks. */
+static void decode_at__type_or_ack_among_others__only_as_it_may_be(void **state)
+{
+	static const struct { enum msg_type type[2]; uint8_t flags[2]; int n; } cases[] = {
+		{ { MSG_DATA, MSG_DATA }, { 0, 0 }, 2 },
+		{ { MSG_DATA, MSG_DATA }, { 0, MSG_FLAG_ACK }, 2 },
+		{ { MSG_DATA, MSG_DATA }, { MSG_FLAG_ACK, 0 }, -EPROTO },
+		{ { MSG_DATA, MSG_DATA }, { MSG_FLAG_ACK, MSG_FLAG_ACK }, -EPROTO },
+		{ { MSG_ECHO, MSG_DATA }, { 0, 0 }, -EPROTO },
+		{ { MSG_DATA, MSG_ECHO }, { 0, 0 }, -EPROTO },
+		{ { MSG_ECHO, MSG_ECHO }, { 0, 0 }, -EPROTO },
+		{ { MSG_DATA, MSG_REPLY }, { 0, 0 }, -EPROTO },
+		{ { MSG_CREDIT, MSG_CREDIT }, { 0, 0 }, -EPROTO },
+		{ { MSG_DATA, 0 }, { 0, 0 }, -EPROTO },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		uint8_t p[64] = { 0 };
+		uint32_t end = 0;
+
+		for (int k = 0; k < 2; k++)
+			join(p, &end, cases[i].type[k], cases[i].flags[k], 32);
+		assert_int_equal(count_joined(p, end), cases[i].n);
+	}
+}
+
+/* A message that must be alone is not to be taken for one that is followed by others. */
+static void decode__followed_by_another__refused(void **state)
+{
+	struct msg_header h;
+	uint8_t p[64] = { 0 };
+	uint32_t end = 0;
+
+	(void)state;
+	join(p, &end, MSG_CREDIT, 0, 16);
+	join(p, &end, MSG_CREDIT, 0, 16);
+	assert_int_equal(msg_decode(p, end, &h), -EPROTO);
+	assert_int_equal(msg_decode(p, 16, &h), 0);
+}
+
 /* What decodes is what encodes to the same bytes. */
 static void decode__mutated_headers__canonical_or_refused(void **state)
 {
@@ -190,6 +325,12 @@ int main(void)
 		cmocka_unit_test(seal__any_bit_changed__not_intact),
 		cmocka_unit_test(decode__truncated_at_every_length__refused),
 		cmocka_unit_test(decode__length_not_the_received__refused),
+		cmocka_unit_test(decode_at__data_of_any_lengths__each),
+		cmocka_unit_test(decode_at__one_message__as_decode),
+		cmocka_unit_test(decode_at__cut_anywhere_but_between_two__refused),
+		cmocka_unit_test(decode_at__length_beyond_what_is_left__refused),
+		cmocka_unit_test(decode_at__type_or_ack_among_others__only_as_it_may_be),
+		cmocka_unit_test(decode__followed_by_another__refused),
 		cmocka_unit_test(decode__mutated_headers__canonical_or_refused),
 	};
 

@@ -367,6 +367,312 @@ static void tags__not_agreed_on__dropped(void **state)
 	assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_TAG);
 }
 
+/* ---- several messages in a SEND ---- */
+
+#define JOINED_BYTES 64
+
+/* A SEND in the making: messages of JOINED_BYTES each, with their sums and, if there are keys, tags. */
+struct joined {
+	struct peer *peer;
+	struct msg_tags *tags;		/* NULL: none */
+	uint8_t data[(MSG_JOINED_MAX + 1) * 16 + JOINED_BYTES];
+	uint32_t bytes, n;
+};
+
+static void join_bytes(struct joined *j, enum msg_type type, uint8_t flags, uint32_t bytes)
+{
+	struct msg_header h = { .type = type, .flags = (uint8_t)(flags | (j->tags ? MSG_FLAG_TAG : 0)),
+				.length = bytes, .sequence = 100 + j->n++ };
+	uint8_t *p = j->data + j->bytes;
+
+	assert_true(j->bytes + bytes <= sizeof(j->data));
+	msg_encode(&h, p);
+	if (flags & MSG_FLAG_SUM)
+		msg_seal(msg_sum_seed(j->peer->grant.session, sizeof(j->peer->grant.session)), p,
+			 bytes - (j->tags ? MSG_TAG_BYTES : 0));
+	if (j->tags)
+		assert_int_equal(msg_tag_write(j->tags, p, bytes), 0);
+	j->bytes += bytes;
+}
+
+static void join(struct joined *j, enum msg_type type, uint8_t flags)
+{
+	join_bytes(j, type, flags, JOINED_BYTES);
+}
+
+static void deliver_joined(struct joined *j)
+{
+	assert_true(fake_deliver(j->peer->qp, j->data, j->bytes));
+	server_turns(2);
+}
+
+/* The SEND breaks a rule: none of its messages counts. */
+static void assert_joined_refused(struct joined *j, int code)
+{
+	deliver_joined(j);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 0);
+	assert_int_equal(n_posts(), 1);	/* the beacon */
+	assert_dropped(j->peer, FAIL_PROTOCOL, code);
+}
+
+static void joined__several_sends__messages_counted_and_a_credit_for_each_send(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	start_live(&p);
+	for (uint32_t i = 0; i < 3; i++) {
+		struct joined j = { .peer = &p };
+		struct msg_header h;
+
+		for (int k = 0; k < 5; k++)
+			join(&j, MSG_DATA, 0);
+		deliver_joined(&j);
+		assert_int_equal(n_posts(), i);
+		j = (struct joined){ .peer = &p };
+		for (int k = 0; k < 4; k++)
+			join(&j, MSG_DATA, k == 3 ? MSG_FLAG_ACK : 0);
+		deliver_joined(&j);
+		assert_int_equal(n_posts(), i + 1);
+		assert_int_equal(msg_decode(post(i)->head, MSG_HEADER_BYTES, &h), 0);
+		assert_int_equal(h.type, MSG_CREDIT);
+		assert_int_equal(h.credits, 2);
+		assert_int_equal(h.sequence, 103);
+	}
+	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 27);
+	assert_int_equal(counter_get(&srv.shard->stats.bytes_in), 27 * JOINED_BYTES);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_out), 3);
+	assert_int_equal(counts().bufs_posted, srv.bufs_posted);
+	end(&p);
+}
+
+static void joined__lengths_that_differ__taken(void **state)
+{
+	struct peer p;
+	struct joined j = { .peer = &p };
+
+	(void)state;
+	start_live(&p);
+	join_bytes(&j, MSG_DATA, 0, 16);
+	join_bytes(&j, MSG_DATA, MSG_FLAG_SUM, 21);
+	join_bytes(&j, MSG_DATA, 0, 100);
+	join_bytes(&j, MSG_DATA, MSG_FLAG_SUM | MSG_FLAG_ACK, 20);
+	deliver_joined(&j);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 4);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_summed), 2);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_corrupt), 0);
+	assert_int_equal(n_posts(), 1);
+	end(&p);
+}
+
+static void joined__as_many_as_may_be__taken_and_one_more_dropped(void **state)
+{
+	struct peer p;
+	struct joined j = { .peer = &p };
+
+	(void)state;
+	srv.cfg.message_bytes = sizeof(j.data);
+	start_live(&p);
+	for (int k = 0; k < MSG_JOINED_MAX; k++)
+		join_bytes(&j, MSG_DATA, 0, 16);
+	deliver_joined(&j);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_in), MSG_JOINED_MAX);
+	server_only(CONN_ST_LIVE);
+	join_bytes(&j, MSG_DATA, MSG_FLAG_ACK, 16);
+	deliver_joined(&j);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_in), MSG_JOINED_MAX);
+	assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+}
+
+static void joined__last_one_says_more_than_is_left__dropped(void **state)
+{
+	struct peer p;
+	struct joined j = { .peer = &p };
+
+	(void)state;
+	start_live(&p);
+	join(&j, MSG_DATA, 0);
+	join(&j, MSG_DATA, 0);
+	j.bytes--;
+	assert_joined_refused(&j, PROTO_BAD_MESSAGE);
+}
+
+static void joined__tail_shorter_than_a_header__dropped(void **state)
+{
+	struct peer p;
+	struct joined j = { .peer = &p };
+
+	(void)state;
+	start_live(&p);
+	join(&j, MSG_DATA, 0);
+	join(&j, MSG_DATA, 0);
+	j.bytes += MSG_HEADER_BYTES - 1;
+	assert_joined_refused(&j, PROTO_BAD_MESSAGE);
+}
+
+static void joined__echo_among_them__dropped(void **state)
+{
+	(void)state;
+	for (int which = 0; which < 3; which++) {
+		struct peer p;
+		struct joined j = { .peer = &p };
+
+		start_live(&p);
+		for (int k = 0; k < 3; k++)
+			join(&j, k == which ? MSG_ECHO : MSG_DATA, 0);
+		assert_joined_refused(&j, PROTO_BAD_MESSAGE);
+		server_rig_stop(state);
+		assert_int_equal(server_rig_init(state), 0);
+	}
+}
+
+static void joined__one_but_the_last_asks__dropped(void **state)
+{
+	struct peer p;
+	struct joined j = { .peer = &p };
+
+	(void)state;
+	start_live(&p);
+	join(&j, MSG_DATA, 0);
+	join(&j, MSG_DATA, MSG_FLAG_ACK);
+	join(&j, MSG_DATA, MSG_FLAG_ACK);
+	assert_joined_refused(&j, PROTO_BAD_MESSAGE);
+}
+
+static void joined__with_tags__in_their_order(void **state)
+{
+	struct msg_tags *tags;
+	struct peer p;
+
+	(void)state;
+	tags = start_tagged(&p);
+	for (uint32_t i = 0; i < 3; i++) {
+		struct joined j = { .peer = &p, .tags = tags };
+
+		for (int k = 0; k < 4; k++)
+			join(&j, MSG_DATA, (uint8_t)(MSG_FLAG_SUM | (k == 3 ? MSG_FLAG_ACK : 0)));
+		deliver_joined(&j);
+		assert_int_equal(n_posts(), i + 1);
+		assert_true(msg_tag_check(tags, post(i)->head, MSG_HEADER_BYTES + MSG_TAG_BYTES));
+	}
+	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 12);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_summed), 12);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_corrupt), 0);
+	msg_tags_free(tags);
+	end(&p);
+}
+
+static void joined__tag_of_the_second_wrong__dropped(void **state)
+{
+	struct peer p;
+	struct joined j = { .peer = &p };
+
+	(void)state;
+	j.tags = start_tagged(&p);
+	for (int k = 0; k < 3; k++)
+		join(&j, MSG_DATA, 0);
+	j.data[2 * JOINED_BYTES - 1] ^= 1;
+	msg_tags_free(j.tags);
+	assert_joined_refused(&j, PROTO_BAD_TAG);
+}
+
+static void joined__tagged_ones_that_changed_places__dropped(void **state)
+{
+	uint8_t first[JOINED_BYTES];
+	struct peer p;
+	struct joined j = { .peer = &p };
+
+	(void)state;
+	j.tags = start_tagged(&p);
+	join(&j, MSG_DATA, 0);
+	join(&j, MSG_DATA, 0);
+	memcpy(first, j.data, sizeof(first));
+	memcpy(j.data, j.data + JOINED_BYTES, JOINED_BYTES);
+	memcpy(j.data + JOINED_BYTES, first, sizeof(first));
+	msg_tags_free(j.tags);
+	assert_joined_refused(&j, PROTO_BAD_TAG);
+}
+
+static void joined__one_without_a_tag_among_tagged_ones__dropped(void **state)
+{
+	struct msg_tags *tags;
+	struct peer p;
+	struct joined j = { .peer = &p };
+
+	(void)state;
+	tags = j.tags = start_tagged(&p);
+	join(&j, MSG_DATA, 0);
+	j.tags = NULL;
+	join(&j, MSG_DATA, 0);
+	msg_tags_free(tags);
+	assert_joined_refused(&j, PROTO_BAD_TAG);
+}
+
+static void joined__checksum_of_the_second_wrong__counted_and_answered(void **state)
+{
+	struct peer p;
+	struct joined j = { .peer = &p };
+
+	(void)state;
+	start_live(&p);
+	for (int k = 0; k < 3; k++)
+		join(&j, MSG_DATA, (uint8_t)(MSG_FLAG_SUM | (k == 2 ? MSG_FLAG_ACK : 0)));
+	j.data[JOINED_BYTES + 30] ^= 1;
+	deliver_joined(&j);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 3);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_summed), 3);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_corrupt), 1);
+	assert_int_equal(n_posts(), 1);
+	end(&p);
+}
+
+static void joined__more_sends_than_its_credits__dropped(void **state)
+{
+	struct peer p;
+	struct joined j = { .peer = &p };
+
+	(void)state;
+	start_live(&p);
+	join(&j, MSG_DATA, 0);
+	join(&j, MSG_DATA, 0);
+	for (int k = 0; k < 4; k++)
+		deliver_joined(&j);
+	server_only(CONN_ST_LIVE);
+	deliver_joined(&j);
+	assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+}
+
+static void joined__more_sends_than_its_credits_at_once__dropped(void **state)
+{
+	struct peer p;
+	struct joined j = { .peer = &p };
+
+	(void)state;
+	start_live(&p);
+	join(&j, MSG_DATA, 0);
+	join(&j, MSG_DATA, MSG_FLAG_ACK);
+	for (int k = 0; k < 5; k++)
+		assert_true(fake_deliver(p.qp, j.data, j.bytes));
+	server_turns(2);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 8);
+	assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+}
+
+static void joined__more_than_the_message_size__dropped(void **state)
+{
+	struct peer p;
+	struct joined j = { .peer = &p };
+
+	(void)state;
+	srv.cfg.message_bytes = 3 * JOINED_BYTES - 1;
+	start_live(&p);
+	for (int k = 0; k < 3; k++)
+		join(&j, MSG_DATA, 0);
+	assert_joined_refused(&j, PROTO_BAD_MESSAGE);
+}
+
+/* ---- pings ---- */
+
 static void ping__any_size__same_bytes_and_number_back(void **state)
 {
 	static const uint32_t sizes[] = { 0, 1, 15, 64, 300, 1024 };
@@ -706,6 +1012,21 @@ int main(void)
 		ECHO_TEST(tags__message_without__dropped),
 		ECHO_TEST(tags__ping__dropped),
 		ECHO_TEST(tags__not_agreed_on__dropped),
+		ECHO_TEST(joined__several_sends__messages_counted_and_a_credit_for_each_send),
+		ECHO_TEST(joined__lengths_that_differ__taken),
+		ECHO_TEST(joined__as_many_as_may_be__taken_and_one_more_dropped),
+		ECHO_TEST(joined__last_one_says_more_than_is_left__dropped),
+		ECHO_TEST(joined__tail_shorter_than_a_header__dropped),
+		ECHO_TEST(joined__echo_among_them__dropped),
+		ECHO_TEST(joined__one_but_the_last_asks__dropped),
+		ECHO_TEST(joined__with_tags__in_their_order),
+		ECHO_TEST(joined__tag_of_the_second_wrong__dropped),
+		ECHO_TEST(joined__tagged_ones_that_changed_places__dropped),
+		ECHO_TEST(joined__one_without_a_tag_among_tagged_ones__dropped),
+		ECHO_TEST(joined__checksum_of_the_second_wrong__counted_and_answered),
+		ECHO_TEST(joined__more_sends_than_its_credits__dropped),
+		ECHO_TEST(joined__more_sends_than_its_credits_at_once__dropped),
+		ECHO_TEST(joined__more_than_the_message_size__dropped),
 		ECHO_TEST(ping__any_size__same_bytes_and_number_back),
 		ECHO_TEST(ping__above_the_message_size__dropped),
 		ECHO_TEST(messages__of_one_batch__answered_with_one_doorbell),
