@@ -66,8 +66,8 @@ static int check_device(const struct server_config *c, const struct dev *dev, ch
 		return too_low(err, size, c, dev, "the device's max_qp", max_qp, qps,
 			       "lower --max-clients or use another device");
 	if (c->recv_depth < c->shard_clients)
-		return too_low(err, size, c, NULL, "the receive depth of a shard (device's max_srq_wr and max_cqe, --srq-depth, "
-			       "--cq-depth)", c->recv_depth, c->shard_clients,
+		return too_low(err, size, c, NULL, "the receive depth of a shard (device's max_srq_wr and max_cqe, "
+			       "--srq-depth, --cq-depth)", c->recv_depth, c->shard_clients,
 			       "raise --threads or lower --max-clients");
 	if (cqs > (uint64_t)dev->attr.max_cq)
 		return too_low(err, size, c, dev, "the device's max_cq", (unsigned)dev->attr.max_cq, cqs,

@@ -9,8 +9,8 @@
 struct dev;
 
 /* Derives the sizes of a shard from options and devices, one for each rail, and checks them against
- * descriptors, locked memory and each device's limits. All shards are of one size: what the least of the devices
- * gives. 0, or -ENOSPC with a line in `err` that says what to raise. */
+ * descriptors, locked memory and each device's limits. All shards are of one size: what the least of the
+ * devices gives. 0, or -ENOSPC with a line in `err` that says what to raise. */
 int limits_derive(struct server_config *c, const struct dev *devs, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 

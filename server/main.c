@@ -45,7 +45,7 @@ static bool rail_has_failed(const struct server *server, uint32_t rail)
 	return false;
 }
 
-/* The rail's other shards stop, too: the device is the same, and clients of a rail are to find all of it or none. */
+/* The rail's other shards stop, too: the device is the same, and clients are to find all of a rail or none. */
 static void give_up_rail(struct main_loop *m, uint32_t rail)
 {
 	const struct server *server = m->server;

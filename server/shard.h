@@ -107,9 +107,9 @@ int shard_start(struct shard *s, char *err, size_t err_size) __attribute__((warn
 void shard_wake(struct shard *s);
 /* Waits for the thread's end and returns its status. */
 int shard_join(struct shard *s);
-/* Tears down what is connected and gives back what clients hold, the device, and the sockets; statistics stay, with
- * gauges of nothing. The thread does so at its end, or else whoever owns a shard that does not run. May be called
- * twice. */
+/* Tears down what is connected and gives back what clients hold, the device, and the sockets; statistics stay,
+ * with gauges of nothing. The thread does so at its end, or else whoever owns a shard that does not run. May be
+ * called twice. */
 void shard_release(struct shard *s);
 /* Frees everything of a shard that does not run. NULL-safe. */
 void shard_free(struct shard *s);
@@ -119,8 +119,8 @@ uint32_t shard_handshakes(const struct shard *s);
 /* Makes the gauges of the statistics those of now; happens at the end of every turn by itself. */
 void shard_publish(struct shard *s);
 
-/* listen.c: binds the shard's RDMA port and TLS socket; the first shard of all decides the TLS port if the system
- * chooses. 0 or -errno, with a line in `err`. */
+/* listen.c: binds the shard's RDMA port and TLS socket; the first shard of all decides the TLS port if the
+ * system chooses. 0 or -errno, with a line in `err`. */
 int listen_open(struct shard *s, char *err, size_t err_size) __attribute__((warn_unused_result));
 /* listen.c: starts accepting. */
 void listen_start(struct shard *s);

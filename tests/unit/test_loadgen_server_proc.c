@@ -176,8 +176,7 @@ static void ready__in_pieces__put_together(void **state)
 static void ready__several_rails__all_in_their_order(void **state)
 {
 	(void)state;
-	start("echo 'rdma_server ready: tls=10.77.0.1:7471,[fe80::2]:7471,10.79.0.1:99 rdma_ports=1,2,3 device=a,b,c'\n"
-	      STAY);
+	start("echo 'rdma_server ready: tls=10.77.0.1:7471,[fe80::2]:7471,10.79.0.1:99 rdma_ports=1,2,3'\n" STAY);
 	run_until(&n_ready);
 	assert_int_equal(n_addrs, 3);
 	assert_rail(0, "10.77.0.1:7471");

@@ -191,7 +191,7 @@ static const char *text_of(const json_t *o, const char *name)
 static void control__info__rails_and_what_they_have_together(void **state)
 {
 	struct peer p;
-	json_t *o, *rails;
+	json_t *o, *rails, *env;
 
 	(void)state;
 	srv.cfg.n_rails = 2;
@@ -206,7 +206,8 @@ static void control__info__rails_and_what_they_have_together(void **state)
 	assert_string_equal(text_of(json_array_get(rails, 0), "address"), "127.0.0.1");
 	assert_string_equal(text_of(json_array_get(rails, 1), "device"), "fake1");
 	assert_string_equal(text_of(json_array_get(rails, 1), "address"), "fd00::7");
-	assert_string_equal(text_of(json_object_get(json_object_get(o, "environment"), "rdma_device"), "name"), "fake0");
+	env = json_object_get(o, "environment");
+	assert_string_equal(text_of(json_object_get(env, "rdma_device"), "name"), "fake0");
 	assert_int_equal(number(o, "config", NULL, "max_clients"), 4);
 	assert_int_equal(number(o, "config", NULL, "max_handshakes"), 32);
 	assert_int_equal(number(o, "config", NULL, "receive_buffers"), 32);
