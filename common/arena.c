@@ -17,7 +17,7 @@ struct arena {
 	struct ibv_mr *mr;
 };
 
-int arena_new(struct ep *ep, size_t bytes, struct arena **out, char *err, size_t err_size)
+int arena_new(struct ep *ep, size_t bytes, bool remote_write, struct arena **out, char *err, size_t err_size)
 {
 	struct arena *a = calloc(1, sizeof(*a));
 	int ret;
@@ -33,7 +33,8 @@ int arena_new(struct ep *ep, size_t bytes, struct arena **out, char *err, size_t
 			 "clients or a lower --inflight", bytes, strerror(-ret));
 		goto err_free;
 	}
-	a->mr = ibv_reg_mr(ep_pd(ep), a->memory, bytes, IBV_ACCESS_LOCAL_WRITE);
+	a->mr = ibv_reg_mr(ep_pd(ep), a->memory, bytes,
+			   IBV_ACCESS_LOCAL_WRITE | (remote_write ? IBV_ACCESS_REMOTE_WRITE : 0));
 	if (!a->mr) {
 		ret = -errno;
 		snprintf(err, err_size, "cannot register %zu bytes of memory for transfers: %s; raise the locked memory "
@@ -68,6 +69,11 @@ uint8_t *arena_at(const struct arena *a, size_t offset)
 uint32_t arena_lkey(const struct arena *a)
 {
 	return a->mr->lkey;
+}
+
+uint32_t arena_rkey(const struct arena *a)
+{
+	return a->mr->rkey;
 }
 
 size_t arena_bytes(const struct arena *a)

@@ -332,9 +332,9 @@ static int make_memory(struct worker *w, char *err, size_t err_size)
 	int ret = 0;
 
 	if (w->needs.region_bytes)
-		ret = arena_new(w->ctx->ep, payload_bytes(c->message_bytes), &w->texts, err, err_size);
+		ret = arena_new(w->ctx->ep, payload_bytes(c->message_bytes), false, &w->texts, err, err_size);
 	if (!ret && w->needs.landing_bytes)
-		ret = arena_new(w->ctx->ep, landings * w->needs.landing_bytes, &w->landing, err, err_size);
+		ret = arena_new(w->ctx->ep, landings * w->needs.landing_bytes, false, &w->landing, err, err_size);
 	if (ret)
 		return ret;
 	if (w->texts)
