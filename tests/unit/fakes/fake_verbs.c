@@ -58,6 +58,7 @@ static void default_device(void)
 		.state = IBV_PORT_ACTIVE,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.active_mtu = IBV_MTU_1024,
+		.max_msg_sz = 8u << 20,
 	};
 	fake_device.inline_max = 512;
 	fake_device.next_qpn = 0x11;
