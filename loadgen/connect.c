@@ -6,6 +6,7 @@
  */
 #include "common/clock.h"
 #include "common/hist.h"
+#include "loadgen/rma.h"
 #include "loadgen/worker_internal.h"
 
 #define CLOSE_CHUNK 64
@@ -96,6 +97,8 @@ static bool begin(struct worker *w, struct wclient *wc, uint64_t now_ns)
 		return false;
 	if (w->cfg.cfg->tls_resume)
 		client_use_session(wc->conn, &wc->session);
+	if (w->needs.window)
+		rma_use_window(w, wc);
 	wc->begun_ns = now_ns;
 	traffic_reset(w, wc);
 	wc->attempts++;

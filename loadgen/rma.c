@@ -6,6 +6,7 @@
 
 #include "common/arena.h"
 #include "common/ep.h"
+#include "common/msg.h"
 #include "loadgen/config.h"
 #include "loadgen/payload.h"
 #include "loadgen/worker_internal.h"
@@ -44,11 +45,25 @@ static uint64_t offset_of(const struct worker *w, const struct wclient *wc, uint
 	return room ? slot % room * w->bytes : 0;
 }
 
+/* Where in a client's memory what comes back for a slot goes. */
+static size_t landing_offset(const struct worker *w, uint32_t slot)
+{
+	return slot * MAX(w->bytes, RMA_ATOMIC_BYTES);
+}
+
 static uint8_t *landing(const struct worker *w, const struct wclient *wc, uint32_t slot)
 {
 	size_t client = w->needs.landing_shared ? 0 : (size_t)(wc - w->clients);
 
-	return arena_at(w->landing, client * w->needs.landing_bytes + slot * MAX(w->bytes, RMA_ATOMIC_BYTES));
+	return arena_at(w->landing, client * w->needs.landing_bytes + landing_offset(w, slot));
+}
+
+void rma_use_window(struct worker *w, struct wclient *wc)
+{
+	struct frame_window window = { .addr = (uintptr_t)landing(w, wc, 0),
+				       .bytes = (uint32_t)w->needs.landing_bytes, .rkey = arena_rkey(w->landing) };
+
+	client_use_window(wc->conn, &window);
 }
 
 static struct rma_slot *state_of(const struct worker *w, const struct wclient *wc, uint32_t slot)
@@ -71,7 +86,7 @@ static void make(struct worker *w, struct wclient *wc, unsigned stream, enum ibv
 			       .remote_addr = is_atomic(kind) ? counter_offset(wc) : offset_of(w, wc, slot) };
 	st->kind = kind;
 	if (kind == IBV_WR_RDMA_WRITE) {
-		st->text = traffic_pattern(w, wc, number);
+		st->text = traffic_pattern(w, wc, number * w->workload->streams + stream);
 		st->written = true;
 		op->local = payload_text(w->payload, st->text);
 		op->lkey = arena_lkey(w->texts);
@@ -95,7 +110,7 @@ static uint32_t make_operation(struct worker *w, struct wclient *wc, unsigned st
 	uint32_t n = 1;
 
 	make(w, wc, stream, kind, &ops[0]);
-	if (kind == IBV_WR_RDMA_WRITE && w->cfg.cfg->verify) {
+	if (kind == IBV_WR_RDMA_WRITE && w->cfg.cfg->verify && !w->workload->pushes[stream]) {
 		note_order(w, wc, NO_STREAM);
 		make(w, wc, stream, IBV_WR_RDMA_READ, &ops[n++]);
 	}
@@ -108,11 +123,35 @@ static enum ibv_wr_opcode kind_of(const struct worker *w, unsigned stream, uint6
 	return w->workload->rma_of ? w->workload->rma_of(w->cfg.cfg, number) : w->workload->rma[stream];
 }
 
+/* Asks for the stream's next one. What comes is looked at as if it had been READ. */
+static void push(struct worker *w, struct wclient *wc, unsigned stream)
+{
+	uint64_t number = wc->pushes++;
+	uint32_t slot = slot_of(w, stream, number);
+	struct msg_push p = { .region_offset = offset_of(w, wc, slot), .window_offset = landing_offset(w, slot),
+			      .bytes = (uint32_t)w->bytes };
+
+	state_of(w, wc, slot)->kind = IBV_WR_RDMA_READ;
+	client_push(wc->conn, &p, traffic_sequence(w, wc, number));
+}
+
+static void start_pushes(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
+{
+	while (n-- && wc->state == WCLIENT_LIVE) {
+		traffic_begin(w, wc, stream);
+		push(w, wc, stream);
+	}
+}
+
 void rma_start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
 {
 	uint64_t every = MAX(w->cfg.cfg->tuning.signal_every, 1);
 	struct rc_rma ops[POST_MAX];
 
+	if (w->workload->pushes[stream] && !w->cfg.cfg->verify) {
+		start_pushes(w, wc, stream, n);
+		return;
+	}
 	while (n && wc->state == WCLIENT_LIVE) {
 		uint32_t k = 0;
 
@@ -150,25 +189,44 @@ static bool is_right(const struct worker *w, const struct rma_slot *st, const ui
 	return true;
 }
 
+/* The stream's oldest operation is done. */
+static void end(struct worker *w, struct wclient *wc, unsigned stream)
+{
+	uint32_t slot = slot_of(w, stream, wc->streams[stream].done);
+
+	if (!w->needs.landing_shared)
+		traffic_checked(w, is_right(w, state_of(w, wc, slot), landing(w, wc, slot)));
+	traffic_end(w, wc, stream, 1);
+}
+
 void rma_on_done(struct worker *w, struct wclient *wc, uint32_t n)
 {
 	while (n--) {
 		unsigned stream = wc->order[wc->order_out++ % rma_requests(w)];
-		uint32_t slot;
 
 		if (stream == NO_STREAM)
 			continue;
-		slot = slot_of(w, stream, wc->streams[stream].done);
-		if (!w->needs.landing_shared)
-			traffic_checked(w, is_right(w, state_of(w, wc, slot), landing(w, wc, slot)));
-		traffic_end(w, wc, stream, 1);
+		if (w->workload->pushes[stream])
+			push(w, wc, stream);
+		else
+			end(w, wc, stream);
 	}
+}
+
+void rma_on_pushed(struct worker *w, struct wclient *wc, uint64_t sequence)
+{
+	unsigned stream = w->workload->pushes[0] ? 0 : 1;
+
+	if (sequence == traffic_sequence(w, wc, wc->streams[stream].done))
+		end(w, wc, stream);
+	else
+		client_fail(wc->conn, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
 }
 
 void rma_reset(struct worker *w, struct wclient *wc)
 {
 	wc->order_in = wc->order_out = 0;
-	wc->atomics = 0;
+	wc->atomics = wc->pushes = 0;
 	if (w->rma_slots)
 		memset(state_of(w, wc, 0), 0, slots(w) * sizeof(struct rma_slot));
 }

@@ -219,6 +219,16 @@ void traffic_on_ping(void *arg, struct client_conn *c, uint32_t number, const ui
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
 
+void traffic_on_pushed(void *arg, struct client_conn *c, uint64_t sequence)
+{
+	struct worker *w = arg;
+
+	if (w->workload->on_pushed)
+		w->workload->on_pushed(w, c->user, sequence);
+	else
+		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+}
+
 void traffic_on_rma(void *arg, struct client_conn *c, uint32_t n)
 {
 	struct worker *w = arg;

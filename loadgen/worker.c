@@ -222,6 +222,7 @@ static const struct client_ops ops = {
 	.on_message = traffic_on_reply,
 	.on_credit = traffic_on_credit,
 	.on_ping = traffic_on_ping,
+	.on_pushed = traffic_on_pushed,
 	.on_rma = traffic_on_rma,
 	.on_lost = connect_on_lost,
 	.on_closed = connect_on_closed,
@@ -334,7 +335,8 @@ static int make_memory(struct worker *w, char *err, size_t err_size)
 	if (w->needs.region_bytes)
 		ret = arena_new(w->ctx->ep, payload_bytes(c->message_bytes), false, &w->texts, err, err_size);
 	if (!ret && w->needs.landing_bytes)
-		ret = arena_new(w->ctx->ep, landings * w->needs.landing_bytes, false, &w->landing, err, err_size);
+		ret = arena_new(w->ctx->ep, landings * w->needs.landing_bytes, w->needs.window, &w->landing, err,
+				err_size);
 	if (ret)
 		return ret;
 	if (w->texts)

@@ -68,7 +68,7 @@ struct wclient {
 	struct ep_deferred refill;	/* begins new operations at the end of a batch */
 	uint8_t *order;			/* ring: streams of the requests on the region, in the order they were made */
 	uint64_t order_in, order_out;
-	uint64_t atomics;		/* made so far */
+	uint64_t atomics, pushes;	/* made so far */
 	struct large large;
 	double due_ns;			/* open loop: the next operation */
 	bool scheduled;			/* and it is in the schedule; else it waits for one to end */
@@ -193,6 +193,7 @@ void traffic_checked(struct worker *w, bool right);
 void traffic_on_reply(void *worker, struct client_conn *c, uint64_t sequence, const uint8_t *data, uint32_t bytes);
 void traffic_on_credit(void *worker, struct client_conn *c, uint32_t credits, uint64_t sequence);
 void traffic_on_ping(void *worker, struct client_conn *c, uint32_t number, const uint8_t *data, uint32_t bytes);
+void traffic_on_pushed(void *worker, struct client_conn *c, uint64_t sequence);
 void traffic_on_rma(void *worker, struct client_conn *c, uint32_t n);
 void traffic_stop(struct worker *w);		/* ORDER_STOP */
 /* Fulfils ORDER_STOP if nothing is missing any more. */

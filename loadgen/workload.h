@@ -31,6 +31,7 @@ struct workload_needs {
 	uint32_t rma_depth;		/* requests on the region under way */
 	size_t landing_bytes;		/* registered memory for what comes back, for each client */
 	bool landing_shared;		/* one for all clients: nobody looks at what comes */
+	bool window;			/* the server WRITEs there */
 };
 
 struct workload {
@@ -42,6 +43,8 @@ struct workload {
 	const char *stream_names[WORKLOAD_STREAMS_MAX];	/* where there is more than one */
 	uint64_t bytes_min, bytes_max, bytes_default;	/* of an operation */
 	uint32_t inflight_default;
+	/* Streams that the server WRITEs, when it is asked to (rma_on_pushed). */
+	bool pushes[WORKLOAD_STREAMS_MAX];
 	/* The kind of what rma_start begins: the stream's, or the one of each operation. */
 	enum ibv_wr_opcode rma[WORKLOAD_STREAMS_MAX];
 	enum ibv_wr_opcode (*rma_of)(const struct loadgen_config *c, uint64_t number);
@@ -54,6 +57,7 @@ struct workload {
 	void (*on_reply)(struct worker *w, struct wclient *wc, uint64_t sequence, const uint8_t *data, uint32_t bytes);
 	void (*on_credit)(struct worker *w, struct wclient *wc, uint32_t credits, uint64_t sequence);
 	void (*on_ping)(struct worker *w, struct wclient *wc, uint32_t number, const uint8_t *data, uint32_t bytes);
+	void (*on_pushed)(struct worker *w, struct wclient *wc, uint64_t sequence);
 	void (*on_rma)(struct worker *w, struct wclient *wc, uint32_t n);
 };
 
