@@ -56,6 +56,7 @@ static bool wait_or_end(struct client_conn *c, enum tls_status st)
 static uint16_t needed_features(const struct client_conn *c)
 {
 	return (uint16_t)((c->ctx->cfg->region ? FRAME_FEATURE_REGION : 0) |
+			  (c->window.bytes ? FRAME_FEATURE_WINDOW : 0) |
 			  (c->ctx->cfg->message_auth ? FRAME_FEATURE_TAGS : 0));
 }
 
@@ -65,7 +66,8 @@ static int prepare_hello(struct client_conn *c)
 	struct frame_hello h = { .message_bytes = c->ctx->cfg->message_bytes,
 				 .queue_depth = (uint16_t)c->ctx->cfg->depth,
 				 .features = (uint16_t)(needed_features(c) |
-							(c->ctx->cfg->resume ? FRAME_FEATURE_TICKET : 0)) };
+							(c->ctx->cfg->resume ? FRAME_FEATURE_TICKET : 0)),
+				 .window = c->window };
 	uint8_t b[3];
 
 	if (auth_random(NULL, b, sizeof(b)))

@@ -157,6 +157,11 @@ void client_use_session(struct client_conn *c, struct tls_session **session)
 	c->session = session;
 }
 
+void client_use_window(struct client_conn *c, const struct frame_window *window)
+{
+	c->window = *window;
+}
+
 void client_close_tls(struct client_conn *c)
 {
 	if (c->tls || c->fd >= 0)

@@ -24,6 +24,7 @@
 struct client_conn;
 struct cm_channel;
 struct msg_header;
+struct msg_push;
 struct msg_tags;
 struct tls;
 struct tls_ctx;
@@ -71,6 +72,8 @@ struct client_ops {
 	void (*on_credit)(void *arg, struct client_conn *c, uint32_t credits, uint64_t sequence);
 	/* A ping came back. May be NULL where none are sent. */
 	void (*on_ping)(void *arg, struct client_conn *c, uint32_t number, const uint8_t *data, uint32_t bytes);
+	/* What was asked for with this sequence is in the window. May be NULL where nothing is. */
+	void (*on_pushed)(void *arg, struct client_conn *c, uint64_t sequence);
 	/* The oldest `n` requests on the region are done. May be NULL where none are made. */
 	void (*on_rma)(void *arg, struct client_conn *c, uint32_t n);
 	/* It was live and failed: it counts no longer, though on_closed follows only when its teardown is
@@ -117,6 +120,7 @@ struct client_conn {
 	uint32_t in_n;
 	unsigned hellos;
 
+	struct frame_window window;	/* memory that the server may WRITE to; 0 bytes: none */
 	uint32_t psn;			/* ours */
 	uint32_t cm_psn;		/* what the CM would have used for ours, if it was asked */
 	struct frame_grant grant;
@@ -180,6 +184,11 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
  * must be there until on_closed. */
 void client_use_session(struct client_conn *c, struct tls_session **session);
 
+/* Right after client_connect, with cfg->region: lets the server WRITE to the window, when client_push asks it to. The
+ * window is registered memory of the context's endpoint, with remote write access; it must be there until
+ * on_closed. */
+void client_use_window(struct client_conn *c, const struct frame_window *window);
+
 /* Lets a parked connection enter its stage, at the present time. */
 void client_go_on(struct client_conn *c);
 
@@ -202,6 +211,11 @@ void client_post(struct client_conn *c, uint32_t buf, uint32_t bytes);
 /* Sends `bytes` (0 and more) of `buf`, without a header, to come back with `number`; the buffer is consumed.
  * Takes a credit. */
 void client_ping(struct client_conn *c, uint32_t buf, uint32_t bytes, uint32_t number);
+
+/* Has the server WRITE a part of the region, as it is behind all requests before this one, to the window; on_pushed
+ * tells when it is there. Needs a window, and cfg->message_bytes of at least 52. Takes a credit. If no buffer is
+ * free or the connection broke, it has failed when this returns. */
+void client_push(struct client_conn *c, const struct msg_push *push, uint64_t sequence);
 
 /* Starts requests on the region, in order; remote_addr is the offset in it, and key and address are filled in
  * here. 0; -EAGAIN, and none is started, if client_rma_room is less than n; -EINVAL outside the region;

@@ -1,4 +1,4 @@
-/* The client's data path: sending, replies, pings, requests on the region, completions. */
+/* The client's data path: sending, replies, pings, pushes, requests on the region, completions. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
@@ -62,6 +62,20 @@ void client_ping(struct client_conn *c, uint32_t buf, uint32_t bytes, uint32_t n
 		broken(c);
 }
 
+void client_push(struct client_conn *c, const struct msg_push *push, uint64_t sequence)
+{
+	struct msg_header h = { .type = MSG_PUSH, .sequence = sequence };
+	uint32_t buf = ep_buf_get(c->ctx->ep);
+
+	if (buf == EP_NO_BUF) {
+		client_fail(c, FAIL_ERRNO, ENOBUFS);
+		return;
+	}
+	c->ctx->bytes_received += push->bytes;
+	msg_put_push(push, ep_buf(c->ctx->ep, buf));
+	client_send(c, &h, buf, MSG_HEADER_BYTES + MSG_PUSH_BYTES + (c->tags ? MSG_TAG_BYTES : 0));
+}
+
 static bool is_inside(const struct frame_grant *g, uint64_t offset, uint32_t bytes)
 {
 	return (g->features & FRAME_FEATURE_REGION) && offset <= g->region_bytes && bytes <= g->region_bytes - offset;
@@ -119,6 +133,26 @@ static bool tag_is_right(struct client_conn *c, const uint8_t *data, const struc
 	return tagged == (c->tags != NULL) && (!tagged || msg_tag_check(c->tags, data, h->length));
 }
 
+static bool on_credit(struct client_conn *c, const struct msg_header *h)
+{
+	const struct client_ops *ops = c->ctx->ops;
+
+	if (c->state != CLIENT_ST_LIVE || !ops->on_credit || !take_back(c, h->credits, h->length))
+		return false;
+	ops->on_credit(c->ctx->arg, c, h->credits, h->sequence);
+	return true;
+}
+
+static bool on_pushed(struct client_conn *c, const struct msg_header *h)
+{
+	const struct client_ops *ops = c->ctx->ops;
+
+	if (c->state != CLIENT_ST_LIVE || !ops->on_pushed || !take_back(c, 1, h->length))
+		return false;
+	ops->on_pushed(c->ctx->arg, c, h->sequence);
+	return true;
+}
+
 /* False for what no server sends. */
 static bool on_reply(struct client_conn *c, const uint8_t *data, const struct ibv_wc *wc)
 {
@@ -146,11 +180,9 @@ static bool on_reply(struct client_conn *c, const uint8_t *data, const struct ib
 			ops->on_message(c->ctx->arg, c, h.sequence, data, wc->byte_len);
 		return true;
 	}
-	if (h.type != MSG_CREDIT || c->state != CLIENT_ST_LIVE || !ops->on_credit ||
-	    !take_back(c, h.credits, wc->byte_len))
-		return false;
-	ops->on_credit(c->ctx->arg, c, h.credits, h.sequence);
-	return true;
+	if (h.type == MSG_PUSHED)
+		return on_pushed(c, &h);
+	return h.type == MSG_CREDIT && on_credit(c, &h);
 }
 
 static void on_receive(struct client_ctx *ctx, const struct ibv_wc *wc, uint32_t buf)

@@ -16,11 +16,12 @@ struct arena {
 	size_t bytes;
 	struct ibv_mr *mrs[ARENA_ENDPOINTS_MAX];
 	uint32_t n_mrs;
+	int access;		/* rights of them */
 };
 
 int arena_share(struct arena *a, struct ep *ep, char *err, size_t err_size)
 {
-	struct ibv_mr *mr = ibv_reg_mr(ep_pd(ep), a->memory, a->bytes, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_mr *mr = ibv_reg_mr(ep_pd(ep), a->memory, a->bytes, a->access);
 	int ret;
 
 	if (!mr) {
@@ -34,7 +35,7 @@ int arena_share(struct arena *a, struct ep *ep, char *err, size_t err_size)
 	return 0;
 }
 
-int arena_new(struct ep *ep, size_t bytes, struct arena **out, char *err, size_t err_size)
+int arena_new(struct ep *ep, size_t bytes, bool remote_write, struct arena **out, char *err, size_t err_size)
 {
 	struct arena *a = calloc(1, sizeof(*a));
 	int ret;
@@ -42,6 +43,7 @@ int arena_new(struct ep *ep, size_t bytes, struct arena **out, char *err, size_t
 	if (!a)
 		return -ENOMEM;
 	a->bytes = bytes;
+	a->access = IBV_ACCESS_LOCAL_WRITE | (remote_write ? IBV_ACCESS_REMOTE_WRITE : 0);
 	a->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (a->memory == MAP_FAILED) {
 		ret = -errno;
@@ -85,6 +87,11 @@ uint32_t arena_lkey(const struct arena *a, uint32_t n)
 uint32_t arena_mrs(const struct arena *a)
 {
 	return a ? a->n_mrs : 0;
+}
+
+uint32_t arena_rkey(const struct arena *a, uint32_t n)
+{
+	return a->mrs[n]->rkey;
 }
 
 size_t arena_bytes(const struct arena *a)

@@ -1,9 +1,10 @@
 /* Registered memory of a thread beside the endpoint's slab: sources and destinations of large or one-sided
- * transfers. Without remote rights. Owning thread: the endpoint's.
+ * transfers. Without remote rights, unless it is made to be WRITTEN to. Owning thread: the endpoint's.
  */
 #ifndef RAMPART_COMMON_ARENA_H
 #define RAMPART_COMMON_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,9 +13,10 @@
 struct arena;
 struct ep;
 
-/* Zeroed memory of `bytes` (at least 1), registered. 0 or -errno with a line in `err` that says what to do. The
+/* Zeroed memory of `bytes` (at least 1), registered; with `remote_write` whoever has its key may WRITE to it, over
+ * any queue pair of the endpoint that grants that. 0 or -errno with a line in `err` that says what to do. The
  * endpoint must outlive it. */
-int arena_new(struct ep *ep, size_t bytes, struct arena **out, char *err, size_t err_size)
+int arena_new(struct ep *ep, size_t bytes, bool remote_write, struct arena **out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 /* Registers it with another endpoint too, on another device. The same errors. */
 int arena_share(struct arena *a, struct ep *ep, char *err, size_t err_size) __attribute__((warn_unused_result));
@@ -23,6 +25,7 @@ void arena_free(struct arena *a);	/* NULL-safe */
 uint8_t *arena_at(const struct arena *a, size_t offset);
 /* For the n-th endpoint it was registered with. */
 uint32_t arena_lkey(const struct arena *a, uint32_t n);
+uint32_t arena_rkey(const struct arena *a, uint32_t n);
 size_t arena_bytes(const struct arena *a);	/* 0 for NULL */
 uint32_t arena_mrs(const struct arena *a);	/* 0 for NULL */
 

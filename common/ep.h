@@ -156,12 +156,21 @@ uint8_t *ep_buf(const struct ep *ep, uint32_t buf);
 uint32_t ep_buf_bytes(const struct ep *ep);
 uint32_t ep_lkey(const struct ep *ep);
 
+/* An RDMA WRITE that goes out right before a buffer. */
+struct ep_write {
+	void *local;		/* registered memory */
+	uint64_t remote_addr;
+	uint32_t bytes;		/* 0: there is none */
+	uint32_t lkey, rkey;
+};
+
 /* A record per buffer for whoever holds it, to chain buffers without allocating. */
 struct ep_buf_link {
 	uint32_t next;
 	uint32_t length;
 	uint32_t imm;		/* immediate data, if has_imm */
 	bool has_imm;
+	struct ep_write write;
 };
 struct ep_buf_link *ep_buf_link(const struct ep *ep, uint32_t buf);
 

@@ -42,6 +42,9 @@ size_t frame_encode_hello(const struct frame_hello *h, uint8_t *buf)
 	be_put16(buf + 14, h->features);
 	be_put32(buf + 16, h->psn);
 	be_put32(buf + 20, 0);
+	be_put64(buf + 24, h->window.addr);
+	be_put32(buf + 32, h->window.bytes);
+	be_put32(buf + 36, h->window.rkey);
 	return FRAME_HELLO_BYTES;
 }
 
@@ -105,24 +108,42 @@ static int bad(const char **why, const char *text)
 	return -EPROTO;
 }
 
+static bool memory_is_valid(uint64_t addr, uint32_t bytes)
+{
+	return bytes > 0 && bytes <= FRAME_REGION_BYTES_MAX && addr <= UINT64_MAX - bytes;
+}
+
+/* What is WRITTEN to it comes from the region. */
+static bool hello_window_is_valid(const struct frame_hello *h)
+{
+	if (!(h->features & FRAME_FEATURE_WINDOW))
+		return !h->window.addr && !h->window.bytes && !h->window.rkey;
+	return (h->features & FRAME_FEATURE_REGION) && memory_is_valid(h->window.addr, h->window.bytes);
+}
+
 int frame_decode_hello(const uint8_t *buf, size_t n, struct frame_hello *out, const char **why)
 {
 	if (n != FRAME_HELLO_BYTES)
-		return bad(why, "HELLO length: must be 24");
+		return bad(why, "HELLO length: must be 40");
 	out->message_bytes = be_get32(buf + 8);
 	out->queue_depth = be_get16(buf + 12);
 	out->features = be_get16(buf + 14);
 	out->psn = be_get32(buf + 16);
+	out->window.addr = be_get64(buf + 24);
+	out->window.bytes = be_get32(buf + 32);
+	out->window.rkey = be_get32(buf + 36);
 	if (out->message_bytes < FRAME_MESSAGE_BYTES_MIN || out->message_bytes > FRAME_MESSAGE_BYTES_MAX)
 		return bad(why, "HELLO message size: must be 16 to 1048576");
 	if (out->queue_depth < 1 || out->queue_depth > FRAME_QUEUE_DEPTH_MAX)
 		return bad(why, "HELLO queue depth: must be 1 to 1024");
 	if (out->features & ~FRAME_FEATURES_KNOWN)
-		return bad(why, "HELLO features: only bits 0 to 2 are known");
+		return bad(why, "HELLO features: only bits 0 to 3 are known");
 	if (out->psn > PSN_MASK)
 		return bad(why, "HELLO psn: must be below 2^24");
 	if (be_get32(buf + 20) != 0)
 		return bad(why, "HELLO reserved: must be 0");
+	if (!hello_window_is_valid(out))
+		return bad(why, "HELLO window: size must be 1 to 2^31, with a region; all 0 without the feature");
 	return 0;
 }
 
@@ -130,8 +151,7 @@ static bool grant_region_is_valid(const struct frame_grant *g)
 {
 	if (!(g->features & FRAME_FEATURE_REGION))
 		return !g->region_addr && !g->region_bytes && !g->region_rkey;
-	return g->region_bytes > 0 && g->region_bytes <= FRAME_REGION_BYTES_MAX &&
-	       g->region_addr <= UINT64_MAX - g->region_bytes;
+	return memory_is_valid(g->region_addr, g->region_bytes);
 }
 
 int frame_decode_grant(const uint8_t *buf, size_t n, struct frame_grant *out, const char **why)
@@ -155,11 +175,11 @@ int frame_decode_grant(const uint8_t *buf, size_t n, struct frame_grant *out, co
 	if (out->credits < 1 || out->credits > FRAME_QUEUE_DEPTH_MAX)
 		return bad(why, "GRANT credits: must be 1 to 1024");
 	if (out->features & ~FRAME_FEATURES_KNOWN)
-		return bad(why, "GRANT features: only bits 0 to 2 are known");
+		return bad(why, "GRANT features: only bits 0 to 3 are known");
 	if (addr_port(&out->rdma) == 0 || addr_is_any(&out->rdma))
 		return bad(why, "GRANT RDMA address: must be an address and a port");
 	if (!grant_region_is_valid(out))
-		return bad(why, "GRANT region: size must be 1 to 2^30, all 0 without the feature");
+		return bad(why, "GRANT region: size must be 1 to 2^31, all 0 without the feature");
 	if (be_get16(buf + 54) != 0 || be_get32(buf + 76) != 0)
 		return bad(why, "GRANT reserved: must be 0");
 	return 0;

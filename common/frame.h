@@ -30,7 +30,7 @@ enum frame_type {
 };
 
 /* Whole sizes, header included. */
-#define FRAME_HELLO_BYTES 24
+#define FRAME_HELLO_BYTES 40
 #define FRAME_GRANT_BYTES 80
 #define FRAME_REFUSE_BYTES_MAX (FRAME_HEADER_BYTES + 4 + FRAME_REFUSE_TEXT_MAX)
 #define FRAME_CONTROL_BYTES 12
@@ -41,14 +41,16 @@ enum frame_type {
 #define FRAME_MESSAGE_BYTES_MIN 16u
 #define FRAME_MESSAGE_BYTES_MAX (1u << 20)
 #define FRAME_QUEUE_DEPTH_MAX 1024u
-#define FRAME_REGION_BYTES_MAX (1u << 31)
+#define FRAME_REGION_BYTES_MAX (1u << 31)	/* of a window, too */
 
 enum frame_feature {
 	FRAME_FEATURE_REGION = 1 << 0,	/* a memory region for one-sided access */
 	FRAME_FEATURE_TICKET = 1 << 1,	/* a TLS session ticket with the GRANT; an offer, which a server may ignore */
 	FRAME_FEATURE_TAGS = 1 << 2,	/* every message carries a tag (msg_tag.h) */
+	FRAME_FEATURE_WINDOW = 1 << 3,	/* the server WRITEs from the region to the client's window, when asked to */
 };
-#define FRAME_FEATURES_KNOWN (FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET | FRAME_FEATURE_TAGS)
+#define FRAME_FEATURES_KNOWN \
+	(FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET | FRAME_FEATURE_TAGS | FRAME_FEATURE_WINDOW)
 
 /* Why a server says no. The numbers are the wire's; names in refuse_code_name. */
 enum refuse_code {
@@ -77,11 +79,19 @@ struct frame_header {
 	uint8_t type;		/* as received; may be none of enum frame_type */
 };
 
+/* Memory of the client that the server may WRITE to. */
+struct frame_window {
+	uint64_t addr;
+	uint32_t bytes;
+	uint32_t rkey;
+};
+
 struct frame_hello {
 	uint32_t message_bytes;	/* largest message the client wants to send */
 	uint16_t queue_depth;	/* messages it wants to have in flight */
 	uint16_t features;
 	uint32_t psn;		/* of the client's send queue */
+	struct frame_window window;	/* all 0 without FRAME_FEATURE_WINDOW */
 };
 
 struct frame_grant {

@@ -20,13 +20,15 @@ static int decode(const uint8_t *p, uint32_t left, struct msg_header *out)
 {
 	if (left < MSG_HEADER_BYTES)
 		return -EPROTO;
-	if (p[0] < MSG_ECHO || p[0] > MSG_CREDIT || (p[1] & ~flags_of(p[0])))
+	if (p[0] < MSG_ECHO || p[0] > MSG_PUSHED || (p[1] & ~flags_of(p[0])))
 		return -EPROTO;
 	out->type = (enum msg_type)p[0];
 	out->flags = p[1];
 	out->credits = be_get16(p + 2);
 	out->length = be_get32(p + 4);
 	out->sequence = be_get64(p + 8);
+	if (out->type == MSG_PUSH && out->length != MSG_HEADER_BYTES + MSG_PUSH_BYTES + msg_trailer_bytes(p[1]))
+		return -EPROTO;
 	return out->length >= MSG_HEADER_BYTES + msg_trailer_bytes(p[1]) && out->length <= left ? 0 : -EPROTO;
 }
 
@@ -45,6 +47,20 @@ int msg_decode_at(const uint8_t *p, uint32_t received, uint32_t offset, struct m
 	if (ret || out->length == received)
 		return ret;
 	return out->type == MSG_DATA && (out->length == left || !(out->flags & MSG_FLAG_ACK)) ? 0 : -EPROTO;
+}
+
+void msg_put_push(const struct msg_push *push, uint8_t *p)
+{
+	be_put64(p + MSG_HEADER_BYTES, push->region_offset);
+	be_put64(p + MSG_HEADER_BYTES + 8, push->window_offset);
+	be_put32(p + MSG_HEADER_BYTES + 16, push->bytes);
+}
+
+void msg_get_push(const uint8_t *p, struct msg_push *out)
+{
+	out->region_offset = be_get64(p + MSG_HEADER_BYTES);
+	out->window_offset = be_get64(p + MSG_HEADER_BYTES + 8);
+	out->bytes = be_get32(p + MSG_HEADER_BYTES + 16);
 }
 
 uint32_t msg_sum_seed(const uint8_t *session, uint32_t session_bytes)

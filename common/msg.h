@@ -20,12 +20,15 @@
 #define MSG_HEADER_BYTES 16
 #define MSG_SUM_BYTES 4
 #define MSG_JOINED_MAX 64	/* messages in one SEND: bounds what it takes to handle it */
+#define MSG_PUSH_BYTES 20
 
 enum msg_type {
 	MSG_ECHO = 1,	/* client to server: send this back */
 	MSG_REPLY = 2,	/* server to client: what came, type and credits changed */
 	MSG_DATA = 3,	/* client to server: keep it; its credit comes back with a CREDIT */
 	MSG_CREDIT = 4,	/* server to client: header only; credits of all SENDs of DATA handled, the last one's sequence */
+	MSG_PUSH = 5,	/* client to server: WRITE a part of the region to the window (struct msg_push) */
+	MSG_PUSHED = 6,	/* server to client: header only; it is there */
 };
 
 enum msg_flag {
@@ -40,6 +43,18 @@ struct msg_header {
 	uint16_t credits;
 	uint32_t length;
 	uint64_t sequence;
+};
+
+/* What a PUSH asks for: its payload.
+ *
+ *   offset size
+ *       16    8  offset in the region
+ *       24    8  offset in the window
+ *       32    4  bytes, at least 1
+ */
+struct msg_push {
+	uint64_t region_offset, window_offset;
+	uint32_t bytes;
 };
 
 static inline void msg_encode(const struct msg_header *h, uint8_t *p)
@@ -59,7 +74,7 @@ static inline uint32_t msg_trailer_bytes(uint8_t flags)
 
 /* Decodes the header of a message of `received` bytes. Returns 0, or -EPROTO when the message is
  * too short, has an unknown type or flag, a flag that does not go with its type or size, or a length that is
- * not `received`. */
+ * not `received`, or not a PUSH's if it is one. */
 int msg_decode(const uint8_t *p, uint32_t received, struct msg_header *out)
 	__attribute__((warn_unused_result));
 
@@ -68,6 +83,10 @@ int msg_decode(const uint8_t *p, uint32_t received, struct msg_header *out)
  * than what is left, or it cannot stand there: of several each must be DATA, and only the last may have MSG_FLAG_ACK. */
 int msg_decode_at(const uint8_t *p, uint32_t received, uint32_t offset, struct msg_header *out)
 	__attribute__((warn_unused_result));
+/* The payload behind a PUSH's header, which is `p`. */
+void msg_put_push(const struct msg_push *push, uint8_t *p);
+/* Of a message that msg_decode took. Its bounds are not checked. */
+void msg_get_push(const uint8_t *p, struct msg_push *out);
 
 /* CRC-32 (ISO 3309, zlib's) over the connection's session id and `bytes` bytes: a message that ends up at
  * another connection does not pass. `seed` is msg_sum_seed of the session id. */

@@ -18,7 +18,7 @@
 struct chain {
 	struct ibv_send_wr wr[EP_POST_LIST_MAX];
 	struct ibv_sge sge[EP_POST_LIST_MAX];
-	uint32_t bufs[EP_POST_LIST_MAX];	/* messages: their buffers */
+	uint32_t bufs[EP_POST_LIST_MAX];	/* messages: their buffers; EP_NO_BUF: a WRITE in front of one */
 	uint32_t n;
 	int awaited;			/* completions somebody waits for */
 };
@@ -125,9 +125,15 @@ static uint32_t take_first(struct rc *rc, uint32_t *head, uint32_t *tail)
 	return buf;
 }
 
+static uint32_t writes_before(const struct rc *rc, uint32_t buf)
+{
+	return ep_buf_link(rc->ep, buf)->write.bytes > 0;
+}
+
 static uint32_t take_waiting(struct rc *rc)
 {
 	rc->waiting_n--;
+	rc->waiting_writes -= writes_before(rc, rc->waiting_head);
 	return take_first(rc, &rc->waiting_head, &rc->waiting_tail);
 }
 
@@ -151,10 +157,10 @@ static void free_all_held(struct rc *rc)
 /* --- messages --- */
 
 /* A request in `covers` is signalled when it was asked to be, and often enough that the send queue cannot fill
- * up with entries nobody will be told about. */
+ * up with entries nobody will be told about. A message may add two. */
 static bool must_signal(const struct rc *rc, uint32_t covers)
 {
-	return covers * 3 >= message_entries(rc) || covers == WR_COVERS_MAX;
+	return covers * 3 >= message_entries(rc) || covers + 1 >= WR_COVERS_MAX;
 }
 
 static bool message_is_signalled(const struct rc *rc, uint32_t covers, bool is_inline)
@@ -165,10 +171,11 @@ static bool message_is_signalled(const struct rc *rc, uint32_t covers, bool is_i
 }
 
 /* An inline message leaves nothing behind that anybody waits for, unless the send queue is getting full. The last
- * third of a full one always has a signalled request (must_signal). */
+ * third of a full one always has a signalled request (must_signal); one with a single free entry is full for a
+ * message with a WRITE. */
 static bool message_is_awaited(const struct rc *rc, uint32_t used, bool is_inline)
 {
-	return !is_inline || used * 3 > message_entries(rc) * 2;
+	return !is_inline || (used + 1) * 3 > message_entries(rc) * 2;
 }
 
 static struct ibv_send_wr *next_of_chain(struct chain *ch)
@@ -184,12 +191,33 @@ static struct ibv_send_wr *next_of_chain(struct chain *ch)
 	return wr;
 }
 
+/* Nobody is told of it: the message behind it tells of both, and a failure tells of itself. */
+static void chain_write(struct rc *rc, struct chain *ch, const struct ep_write *write)
+{
+	struct ibv_send_wr *wr;
+
+	ch->bufs[ch->n] = EP_NO_BUF;
+	wr = next_of_chain(ch);
+	*wr->sg_list = (struct ibv_sge){ .addr = (uintptr_t)write->local, .length = write->bytes,
+					 .lkey = write->lkey };
+	wr->opcode = IBV_WR_RDMA_WRITE;
+	wr->wr.rdma.remote_addr = write->remote_addr;
+	wr->wr.rdma.rkey = write->rkey;
+	wr->wr_id = make_id(rc, WR_RMA, 0, 0, false);
+	wr->send_flags = write->bytes <= ep_inline_bytes(rc->ep) ? IBV_SEND_INLINE : 0;
+	rc->unsignalled++;
+}
+
 static void chain_message(struct rc *rc, struct chain *ch, uint32_t buf, uint32_t *last_held)
 {
 	const struct ep_buf_link *link = ep_buf_link(rc->ep, buf);
-	struct ibv_send_wr *wr = next_of_chain(ch);
 	bool is_inline = link->length <= ep_inline_bytes(rc->ep), signalled, awaited;
+	struct ibv_send_wr *wr;
 
+	if (link->write.bytes)
+		chain_write(rc, ch, &link->write);
+	ch->bufs[ch->n] = buf;
+	wr = next_of_chain(ch);
 	if (!is_inline)
 		*last_held = buf;
 	rc->unsignalled++;
@@ -213,6 +241,8 @@ static void account_for_messages(struct rc *rc, const struct chain *ch, uint32_t
 	for (uint32_t i = 0; i < ch->n; i++) {
 		bool is_inline = ch->wr[i].send_flags & IBV_SEND_INLINE;
 
+		if (ch->bufs[i] == EP_NO_BUF)
+			continue;
 		if (i < posted && !is_inline)
 			append(rc, &rc->held_head, &rc->held_tail, ch->bufs[i]);
 		else
@@ -221,10 +251,16 @@ static void account_for_messages(struct rc *rc, const struct chain *ch, uint32_t
 	count_posted(rc, posted);
 }
 
+/* Entries that the first of those that wait takes. */
+static uint32_t entries_of_first(const struct rc *rc)
+{
+	return 1 + writes_before(rc, rc->waiting_head);
+}
+
 /* Posts the first of those that wait, with one doorbell. */
 static int post_messages(struct rc *rc)
 {
-	uint32_t max = MIN(ep_post_list(rc->ep), message_entries(rc) - rc->sq_used);
+	uint32_t max = MIN(MAX(ep_post_list(rc->ep), entries_of_first(rc)), message_entries(rc) - rc->sq_used);
 	uint32_t last_held = rc->held_tail;
 	struct ibv_send_wr *bad = NULL;
 	struct chain ch;
@@ -232,12 +268,8 @@ static int post_messages(struct rc *rc)
 
 	ch.n = 0;
 	ch.awaited = 0;
-	while (ch.n < max && rc->waiting_head != EP_NO_BUF) {
-		uint32_t buf = take_waiting(rc);
-
-		ch.bufs[ch.n] = buf;
-		chain_message(rc, &ch, buf, &last_held);
-	}
+	while (rc->waiting_head != EP_NO_BUF && ch.n + entries_of_first(rc) <= max)
+		chain_message(rc, &ch, take_waiting(rc), &last_held);
 	ret = post(rc, ch.wr, ch.awaited, &bad);
 	account_for_messages(rc, &ch, ret ? (uint32_t)(bad - ch.wr) : ch.n);
 	return ret;
@@ -245,7 +277,7 @@ static int post_messages(struct rc *rc)
 
 static int post_waiting(struct rc *rc)
 {
-	while (rc->waiting_head != EP_NO_BUF && rc->sq_used < message_entries(rc)) {
+	while (rc->waiting_head != EP_NO_BUF && rc->sq_used + entries_of_first(rc) <= message_entries(rc)) {
 		int ret = post_messages(rc);
 
 		if (ret)
@@ -270,6 +302,7 @@ static int put_in_line(struct rc *rc, uint32_t buf)
 	}
 	append(rc, &rc->waiting_head, &rc->waiting_tail, buf);
 	rc->waiting_n++;
+	rc->waiting_writes += writes_before(rc, buf);
 	if (ep_is_held(rc->ep) && rc->waiting_n < ep_post_list(rc->ep)) {
 		ep_defer(rc->ep, &rc->deferred);
 		return 0;
@@ -286,6 +319,12 @@ int rc_send(struct rc *rc, uint32_t buf, uint32_t length)
 int rc_send_imm(struct rc *rc, uint32_t buf, uint32_t length, uint32_t imm)
 {
 	*ep_buf_link(rc->ep, buf) = (struct ep_buf_link){ .length = length, .imm = imm, .has_imm = true };
+	return put_in_line(rc, buf);
+}
+
+int rc_write_send(struct rc *rc, const struct ep_write *write, uint32_t buf, uint32_t length)
+{
+	*ep_buf_link(rc->ep, buf) = (struct ep_buf_link){ .length = length, .write = *write };
 	return put_in_line(rc, buf);
 }
 
@@ -329,7 +368,7 @@ int rc_bind_window(struct rc *rc, struct ibv_mw *mw, const struct ibv_mw_bind_in
 
 uint32_t rc_room(const struct rc *rc)
 {
-	uint32_t used = rc->sq_used + rc->waiting_n;
+	uint32_t used = rc->sq_used + rc->waiting_n + rc->waiting_writes;
 
 	return used < message_entries(rc) ? message_entries(rc) - used : 0;
 }

@@ -6,7 +6,8 @@
  * Messages go out in chains: those of one batch of completions (or of an ep_hold) share a doorbell, up to the
  * endpoint's post_list of them. Send queue account: entries are taken when posted and given back when a
  * signalled completion says how many it covers. Messages for which there is no entry wait in a list of buffers
- * and go out, in order, when entries come back. Nothing is allocated.
+ * and go out, in order, when entries come back. A message may have a WRITE in front, which goes and waits with it
+ * and takes an entry of its own. Nothing is allocated.
  */
 #ifndef RAMPART_COMMON_RC_H
 #define RAMPART_COMMON_RC_H
@@ -42,7 +43,7 @@ struct rc {
 	uint32_t slot;			/* QP_POOL_NONE: no QP */
 	uint32_t generation;
 	uint32_t waiting_head, waiting_tail;	/* buffers to be sent: for want of an entry, or put off */
-	uint32_t waiting_n;
+	uint32_t waiting_n, waiting_writes;	/* how many they are, and how many have a WRITE in front */
 	uint32_t held_head, held_tail;	/* buffers sent and not known to be free again */
 	uint16_t sq_used;		/* entries posted and not retired */
 	uint16_t unsignalled;		/* posted since the last signalled one */
@@ -67,6 +68,11 @@ uint32_t rc_qpn(const struct rc *rc);
 int rc_send(struct rc *rc, uint32_t buf, uint32_t length) __attribute__((warn_unused_result));
 /* The same, with 4 bytes of immediate data, as they are in memory. */
 int rc_send_imm(struct rc *rc, uint32_t buf, uint32_t length, uint32_t imm) __attribute__((warn_unused_result));
+
+/* The same, behind a WRITE of at least one byte: both go with one doorbell. The peer that has the message has the
+ * data. The WRITE's source must stay as it is until then. */
+int rc_write_send(struct rc *rc, const struct ep_write *write, uint32_t buf, uint32_t length)
+	__attribute__((warn_unused_result));
 
 /* Posts a request on the special entry. -EBUSY while the last one is not complete. */
 int rc_probe(struct rc *rc) __attribute__((warn_unused_result));

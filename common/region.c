@@ -156,6 +156,17 @@ int region_bind(struct region_pool *p, uint32_t region, struct rc *rc)
 	return rc_bind_window(rc, s->mw, &info, s->rkey);
 }
 
+bool region_source(const struct region_pool *p, uint32_t region, uint64_t offset, uint32_t bytes,
+		   struct ep_write *out)
+{
+	if (bytes == 0 || offset > p->region_bytes || bytes > p->region_bytes - offset)
+		return false;
+	out->local = memory_of(p, region) + offset;
+	out->bytes = bytes;
+	out->lkey = p->slots[region].mr->lkey;
+	return true;
+}
+
 void region_put(struct region_pool *p, uint32_t region)
 {
 	struct slot *s = &p->slots[region];

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct ep;
+struct ep_write;
 struct rc;
 struct region_pool;
 
@@ -39,6 +40,10 @@ int region_get(struct region_pool *p, uint32_t *region, struct region_grant *out
 /* Binds the region's window to the connection's QP, which must be in RTS. 0 or -errno. */
 int region_bind(struct region_pool *p, uint32_t region, struct rc *rc)
 	__attribute__((warn_unused_result));
+/* The region's bytes from `offset` on as what is WRITTEN: fills in local memory, key and size. False if they are
+ * not all in the region, or are none. */
+bool region_source(const struct region_pool *p, uint32_t region, uint64_t offset, uint32_t bytes,
+		   struct ep_write *out) __attribute__((warn_unused_result));
 /* Revokes the key. Call before the QP goes back to its pool. */
 void region_put(struct region_pool *p, uint32_t region);
 

@@ -103,6 +103,7 @@ static bool begin(struct worker *w, struct wclient *wc, uint64_t now_ns)
 	wc->conn = c;
 	if (w->cfg.cfg->tls_resume)
 		client_use_session(c, &wc->session);
+	lanes_use_window(w, wc, wc->rail, c);
 	wc->begun_ns = now_ns;
 	wc->attempts++;
 	connect_set_state(w, wc, WCLIENT_CONNECTING);

@@ -60,11 +60,17 @@ static uint64_t place_of(const struct worker *w, const struct client_conn *c, ui
 	return slot % MAX(c->grant.region_bytes / w->bytes, 1) * w->bytes;
 }
 
+/* Of a slot, in the client's landing memory. */
+static uint64_t landing_offset(const struct worker *w, uint32_t slot)
+{
+	return w->needs.landing_shared ? 0 : slot * w->bytes;
+}
+
 static uint8_t *landing(const struct worker *w, const struct wclient *wc, uint32_t slot)
 {
-	if (w->needs.landing_shared)
-		return arena_at(w->landing, 0);
-	return arena_at(w->landing, (size_t)(wc - w->clients) * w->needs.landing_bytes + slot * w->bytes);
+	size_t client = w->needs.landing_shared ? 0 : (size_t)(wc - w->clients);
+
+	return arena_at(w->landing, client * w->needs.landing_bytes + landing_offset(w, slot));
 }
 
 /* What the streams of a client write differs. */
@@ -105,6 +111,11 @@ static void empty(struct lane_queue *q)
 
 /* --- posting --- */
 
+static bool ends_with_request(const struct lane_plan *plan)
+{
+	return !plan->tell && (plan->moves[plan->n - 1] == LANE_WRITE || plan->moves[plan->n - 1] == LANE_READ);
+}
+
 static bool post_request(struct worker *w, struct wclient *wc, struct lane *lane, unsigned stream, enum lane_move move,
 			 uint64_t done, uint32_t bytes)
 {
@@ -121,7 +132,8 @@ static bool post_request(struct worker *w, struct wclient *wc, struct lane *lane
 		return false;
 	op.local = (move == LANE_READ ? landing(w, wc, slot) : text(w, wc, stream, p->number)) + at;
 	op.lkey = arena_lkey(move == LANE_READ ? w->landing : w->texts, rail);
-	lane->order[lane->order_in % ORDER_MAX].stream = plan->tell ? NO_STREAM : (uint8_t)stream;
+	/* Of a plan that ends with something else, the server's answer to that tells. */
+	lane->order[lane->order_in % ORDER_MAX].stream = ends_with_request(plan) ? (uint8_t)stream : NO_STREAM;
 	lane->order[lane->order_in++ % ORDER_MAX].bytes = bytes;
 	if (client_rma(lane->conn, &op, 1))
 		client_fail(lane->conn, FAIL_PROTOCOL, PROTO_REGION);
@@ -150,6 +162,18 @@ static bool send_message(struct worker *w, struct wclient *wc, struct lane *lane
 	if (sum)
 		memcpy(ep_buf(ep, buf) + MSG_HEADER_BYTES, text(w, wc, stream, p->number) + p->offset + done, payload);
 	client_send(lane->conn, &h, buf, MSG_HEADER_BYTES + payload + (sum ? MSG_SUM_BYTES : 0));
+	return true;
+}
+
+static bool push(struct worker *w, struct lane *lane, unsigned stream, const struct part *p)
+{
+	uint32_t slot = slot_of(w, stream, p->number);
+	struct msg_push ask = { .region_offset = place_of(w, lane->conn, slot) + p->offset,
+				.window_offset = landing_offset(w, slot) + p->offset, .bytes = (uint32_t)p->bytes };
+
+	if (lane->conn->in_flight >= w->needs.credits)
+		return false;
+	client_push(lane->conn, &ask, lane->queues[stream].posting);
 	return true;
 }
 
@@ -192,7 +216,9 @@ static bool post_next(struct worker *w, struct wclient *wc, struct lane *lane, u
 	move = plan->moves[q->posted / bytes];
 	done = q->posted % bytes;
 	bytes = MIN(chunk_bytes(w, move), bytes - done);
-	if (move == LANE_SEND)
+	if (move == LANE_PUSH)
+		posted = push(w, lane, stream, &wc->parts[q->posting]);
+	else if (move == LANE_SEND)
 		posted = send_message(w, wc, lane, stream, done, (uint32_t)bytes, q->posted + bytes == all);
 	else
 		posted = post_request(w, wc, lane, stream, move, done, (uint32_t)bytes);
@@ -284,7 +310,7 @@ static void check(struct worker *w, const struct wclient *wc, unsigned stream, u
 {
 	const struct lane_plan *plan = &w->plans[stream];
 
-	if (w->cfg.cfg->verify && plan->moves[plan->n - 1] == LANE_READ)
+	if (w->cfg.cfg->verify && (plan->moves[plan->n - 1] == LANE_READ || plan->moves[plan->n - 1] == LANE_PUSH))
 		traffic_checked(w, memcmp(landing(w, wc, slot_of(w, stream, number)), text(w, wc, stream, number),
 					  w->bytes) == 0);
 }
@@ -319,6 +345,19 @@ void lanes_on_credit(struct worker *w, struct wclient *wc, uint32_t rail, uint32
 	advance(w, wc, lane);
 }
 
+void lanes_on_pushed(struct worker *w, struct wclient *wc, uint32_t rail, uint64_t sequence)
+{
+	struct lane *lane = &wc->lanes[rail];
+	unsigned stream = w->workload->streams - 1u;	/* from the server */
+
+	if (lane->queues[stream].first == NO_PART || lane->queues[stream].first != sequence) {
+		client_fail(lane->conn, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
+		return;
+	}
+	end_first(w, wc, lane, stream);
+	advance(w, wc, lane);
+}
+
 void lanes_on_rma(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t n)
 {
 	struct lane *lane = &wc->lanes[rail];
@@ -348,6 +387,17 @@ void lanes_reset(struct worker *w, struct wclient *wc)
 		for (unsigned k = 0; k < WORKLOAD_STREAMS_MAX; k++)
 			empty(&wc->lanes[i].queues[k]);
 	}
+}
+
+void lanes_use_window(const struct worker *w, const struct wclient *wc, uint32_t rail, struct client_conn *c)
+{
+	struct frame_window window = { .bytes = (uint32_t)w->needs.landing_bytes };
+
+	if (!w->needs.window)
+		return;
+	window.addr = (uintptr_t)landing(w, wc, 0);
+	window.rkey = arena_rkey(w->landing, rail);
+	client_use_window(c, &window);
 }
 
 void lanes_add(struct wclient *wc, uint32_t rail, struct client_conn *c)

@@ -25,6 +25,7 @@ enum lane_move {
 	LANE_WRITE,	/* the payload's text, into the region */
 	LANE_READ,	/* from the region into the landing memory */
 	LANE_SEND,	/* the text, in one-way messages */
+	LANE_PUSH,	/* from the region into the landing memory, by a WRITE of the server */
 };
 
 #define LANE_MOVES_MAX 2
@@ -33,7 +34,7 @@ struct lane_plan {
 	uint8_t n;
 	enum lane_move moves[LANE_MOVES_MAX];
 	/* Behind the moves goes a one-way message, whose credit ends the part: the server has then all that was
-	 * written. Else it ends with its last request, or with the last message's credit. */
+	 * written. Else it ends with its last request, the last message's credit, or the answer to its PUSH. */
 	bool tell;
 };
 
@@ -46,6 +47,8 @@ void lanes_needs(const struct loadgen_config *c, struct workload_needs *out);
 
 /* A client begins to connect: it has no lanes yet. */
 void lanes_reset(struct worker *w, struct wclient *wc);
+/* A connection begins: the server may WRITE to the client's landing memory, if the workload needs that. */
+void lanes_use_window(const struct worker *w, const struct wclient *wc, uint32_t rail, struct client_conn *c);
 /* A connection is live. */
 void lanes_add(struct wclient *wc, uint32_t rail, struct client_conn *c);
 /* A live one failed: its parts go to the others. */
@@ -60,6 +63,7 @@ uint32_t lanes_alive(const struct worker *w, const struct wclient *wc);
 /* struct workload's functions, for workloads that have plans. */
 void lanes_start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n);
 void lanes_on_credit(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence);
+void lanes_on_pushed(struct worker *w, struct wclient *wc, uint32_t rail, uint64_t sequence);
 void lanes_on_rma(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t n);
 
 #endif

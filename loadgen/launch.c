@@ -99,6 +99,8 @@ static void make_args(const struct loadgen_config *c, char *program, struct args
 	/* Sessions of clients that gave up expire before the check of the pools does. */
 	add_number(a, "--session-timeout", c->phased ? LAUNCH_PHASED_TIMEOUT_S : SESSION_TIMEOUT_S);
 	add_text(a, "--tls-resume", c->tls_resume ? "on" : "off");
+	if (needs.window)
+		add_text(a, "--windows", "on");
 	if (c->phased)
 		add_patience(a, c);
 	add_text(a, "--poll", poll_mode_names[c->poll]);

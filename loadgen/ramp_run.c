@@ -113,7 +113,9 @@ static void check_server(struct ramp *r)
 	double bytes = step_report_number(r->info, "config.message_bytes");
 	double clients = step_report_number(r->info, "config.max_clients");
 	double handshakes = step_report_number(r->info, "config.max_handshakes");
-	bool resumes = json_is_true(json_object_get(json_object_get(r->info, "config"), "tls_resume"));
+	const json_t *config = json_object_get(r->info, "config");
+	bool resumes = json_is_true(json_object_get(config, "tls_resume"));
+	bool windows = json_is_true(json_object_get(config, "windows"));
 	double shards = step_report_number(r->info, "config.threads"), all = (double)r->cfg->clients;
 	double all_at_once = shards > 1 ? all + 6 * sqrt(all * shards) : all;
 	char text[224] = "";
@@ -128,6 +130,9 @@ static void check_server(struct ramp *r)
 	else if (region < (double)needs.region_bytes)
 		snprintf(text, sizeof(text), "the workload needs a region of %llu bytes, more than the server's "
 			 "--region-size %.0f", (unsigned long long)needs.region_bytes, region);
+	else if (needs.window && !windows)
+		snprintf(text, sizeof(text), "the workload has the server write to its clients' memory, which it does "
+			 "not do with its --windows off");
 	else if (clients < (double)r->cfg->steps.v[0])
 		snprintf(text, sizeof(text), "the first step of %llu clients is more than the server's "
 			 "--max-clients %.0f", (unsigned long long)r->cfg->steps.v[0], clients);

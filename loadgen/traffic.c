@@ -236,6 +236,17 @@ void traffic_on_ping(void *arg, struct client_conn *c, uint32_t number, const ui
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
 
+void traffic_on_pushed(void *arg, struct client_conn *c, uint64_t sequence)
+{
+	const struct rail *rail = arg;
+	struct worker *w = rail->worker;
+
+	if (w->workload->on_pushed)
+		w->workload->on_pushed(w, c->user, rail->index, sequence);
+	else
+		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+}
+
 void traffic_on_rma(void *arg, struct client_conn *c, uint32_t n)
 {
 	const struct rail *rail = arg;

@@ -237,6 +237,7 @@ static const struct client_ops ops = {
 	.on_message = traffic_on_reply,
 	.on_credit = traffic_on_credit,
 	.on_ping = traffic_on_ping,
+	.on_pushed = traffic_on_pushed,
 	.on_rma = traffic_on_rma,
 	.on_lost = connect_on_lost,
 	.on_closed = connect_on_closed,
@@ -352,9 +353,10 @@ static int make_memory(struct worker *w, char *err, size_t err_size)
 	int ret = 0;
 
 	if (w->needs.region_bytes)
-		ret = arena_new(w->ctx->ep, payload_bytes(c->message_bytes), &w->texts, err, err_size);
+		ret = arena_new(w->ctx->ep, payload_bytes(c->message_bytes), false, &w->texts, err, err_size);
 	if (!ret && w->needs.landing_bytes)
-		ret = arena_new(w->ctx->ep, landings * w->needs.landing_bytes, &w->landing, err, err_size);
+		ret = arena_new(w->ctx->ep, landings * w->needs.landing_bytes, w->needs.window, &w->landing, err,
+				err_size);
 	for (uint32_t i = 1; i < w->n_rails && !ret; i++) {
 		ret = w->texts ? arena_share(w->texts, w->rails[i].ctx->ep, err, err_size) : 0;
 		if (!ret && w->landing)

@@ -212,6 +212,7 @@ void traffic_checked(struct worker *w, bool right);
 void traffic_on_reply(void *rail, struct client_conn *c, uint64_t sequence, const uint8_t *data, uint32_t bytes);
 void traffic_on_credit(void *rail, struct client_conn *c, uint32_t credits, uint64_t sequence);
 void traffic_on_ping(void *rail, struct client_conn *c, uint32_t number, const uint8_t *data, uint32_t bytes);
+void traffic_on_pushed(void *rail, struct client_conn *c, uint64_t sequence);
 void traffic_on_rma(void *rail, struct client_conn *c, uint32_t n);
 void traffic_stop(struct worker *w);		/* ORDER_STOP */
 /* Fulfils ORDER_STOP if nothing is missing any more. */

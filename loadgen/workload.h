@@ -32,6 +32,7 @@ struct workload_needs {
 	uint32_t rma_depth;		/* requests on the region under way */
 	size_t landing_bytes;		/* registered memory for what comes back, for each client */
 	bool landing_shared;		/* one for all clients: nobody looks at what comes */
+	bool window;			/* the server WRITEs there */
 };
 
 struct workload {
@@ -60,6 +61,7 @@ struct workload {
 	void (*on_reply)(struct worker *w, struct wclient *wc, uint64_t sequence, const uint8_t *data, uint32_t bytes);
 	void (*on_credit)(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence);
 	void (*on_ping)(struct worker *w, struct wclient *wc, uint32_t number, const uint8_t *data, uint32_t bytes);
+	void (*on_pushed)(struct worker *w, struct wclient *wc, uint32_t rail, uint64_t sequence);
 	void (*on_rma)(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t n);
 };
 

@@ -182,6 +182,10 @@ static enum refuse_code take_grant(struct conn *c, const struct frame_hello *h,
 		*why = "this server offers no one-sided regions (--region-size 0)";
 		return REFUSE_UNSUPPORTED;
 	}
+	if ((h->features & FRAME_FEATURE_WINDOW) && !s->cfg->windows) {
+		*why = "this server does not write to clients' windows (--windows off)";
+		return REFUSE_UNSUPPORTED;
+	}
 	/* A grant is a promise of a queue pair: those in quarantine, and those promised, are not to be had. */
 	if (qp_pool_available(s->qps) <= session_count(s->sessions) + s->lists[CONN_ST_GRANT].n) {
 		*why = "all queue pairs are in use or rest after use: try again in a few seconds";
@@ -260,6 +264,7 @@ static void on_hello(struct conn *c)
 		boot_refuse(c, code, why);
 		return;
 	}
+	c->window = h.window;
 	/* Not having one costs the client a full handshake the next time, no more. */
 	if ((g.features & FRAME_FEATURE_TICKET) && tls_send_ticket(c->tls) == 0)
 		counter_add(&c->shard->stats.tickets, 1);
@@ -332,7 +337,7 @@ static void read_frame(struct conn *c)
 	if (!read_upto(c, FRAME_HEADER_BYTES))
 		return;
 	if (frame_decode_header(c->in, FRAME_FROM_CLIENT_MAX, &h)) {
-		boot_refuse(c, REFUSE_BAD_REQUEST, "frame length: must be 8 to 24, reserved 0");
+		boot_refuse(c, REFUSE_BAD_REQUEST, "frame length: must be 8 to 40, reserved 0");
 		return;
 	}
 	if (read_upto(c, h.length))

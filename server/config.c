@@ -14,7 +14,7 @@
 #include "common/paths.h"
 #include "common/pump.h"
 
-static const char *const tls_resume_names[] = { "off", "on", NULL };
+static const char *const off_on_names[] = { "off", "on", NULL };
 static const char *const client_auth_names[] = { "none", "require", NULL };
 
 #define AT(field) offsetof(struct server_config, field)
@@ -92,11 +92,14 @@ static const struct opt options[] = {
 	{ .name = "tls-port", .type = OPT_UINT, .offset = AT(tls_port), .min = 0, .max = 65535,
 	  .metavar = "PORT", .def = "7471",
 	  .help = "TCP port of the TLS bootstrap, the same on all rails; 0 lets the system choose." },
-	{ .name = "tls-resume", .type = OPT_CHOICE, .offset = AT(tls_resume), .choices = tls_resume_names,
+	{ .name = "tls-resume", .type = OPT_CHOICE, .offset = AT(tls_resume), .choices = off_on_names,
 	  .metavar = "on|off", .def = "on",
 	  .help = "Whether clients that ask for it get session tickets and may resume with them." },
 	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
 	  .help = "Read every connection's packet sequence numbers back from the device and compare." },
+	{ .name = "windows", .type = OPT_CHOICE, .offset = AT(windows), .choices = off_on_names,
+	  .metavar = "on|off", .def = "off",
+	  .help = "Whether clients may have parts of their region written to memory of theirs." },
 };
 
 const struct opts_spec server_options = {

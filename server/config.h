@@ -42,6 +42,7 @@ struct server_config {
 	int tls_resume;		/* 0 off, 1 on */
 	uint64_t ticket_rotation_ns;
 	bool verify;
+	int windows;		/* 0 off, 1 on */
 	struct tuning tuning;
 
 	/* derived by server_config_check */

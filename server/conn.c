@@ -185,6 +185,7 @@ static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 	c->admitted = c->has_psns = false;
 	c->credits = 0;
 	c->region = REGION_NONE;
+	c->window = (struct frame_window){ 0 };
 	c->tags = NULL;
 	rc_init(&c->rc, c->shard->ep, c->shard->qps, on_broken);
 	c->cm_connected = c->region_bound = c->heard = false;

@@ -73,6 +73,7 @@ struct conn {
 	uint32_t client_psn, server_psn;
 	uint32_t credits;
 	uint32_t region;	/* REGION_NONE: none */
+	struct frame_window window;	/* the client's; 0 bytes: none */
 	uint8_t reads;		/* READs and atomics of it outstanding, at most */
 	uint8_t session[FRAME_SESSION_BYTES];
 	struct auth_keys keys;

@@ -197,7 +197,7 @@ static json_t *info_json(const struct server *server)
 
 	if (env)
 		json_object_set_new(env, "rdma_device", dev_json(&server->devices[0]));
-	return json_pack("{s:i, s:o, s:i, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b, s:b, s:f}, s:o, s:o}",
+	return json_pack("{s:i, s:o, s:i, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b, s:b, s:b, s:f}, s:o, s:o}",
 			 "schema_version", 1, "build", build_info_json(), "wire_version", FRAME_VERSION,
 			 "config", "threads", (json_int_t)c->threads, "max_clients",
 			 (json_int_t)c->max_clients, "message_bytes", (json_int_t)c->message_bytes,
@@ -205,7 +205,8 @@ static json_t *info_json(const struct server *server)
 			 "receive_buffers", (json_int_t)c->recv_depth * server_config_shards(c), "max_handshakes",
 			 (json_int_t)c->max_handshakes * server_config_shards(c), "poll",
 			 poll_mode_names[c->poll], "client_auth", c->client_auth == CLIENT_AUTH_REQUIRE,
-			 "tls_resume", c->tls_resume, "probe_interval_s", (double)c->probe_interval_ns / 1e9,
+			 "tls_resume", c->tls_resume, "windows", c->windows,
+			 "probe_interval_s", (double)c->probe_interval_ns / 1e9,
 			 "rails", rails_json(server), "environment", env ? env : json_null());
 }
 

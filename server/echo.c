@@ -1,5 +1,6 @@
 /* The data path: a SEND comes in, with one message or with several one-way ones, and each one's header is checked.
- * What is to be echoed goes back from the buffer it came in, and so does the credit for one-way messages; another
+ * What is to be echoed goes back from the buffer it came in, and so does the credit for one-way messages, and the answer
+ * to a push, behind what is pushed; another
  * buffer takes its place in the shared receive queue at the batch's end.
  *
  * Nothing is allocated, registered or copied. Owning thread: the shard's.
@@ -10,6 +11,7 @@
 #include "common/hist.h"
 #include "common/log.h"
 #include "common/msg.h"
+#include "common/region.h"
 #include "server/shard.h"
 
 void echo_set_live(struct conn *c)
@@ -77,10 +79,11 @@ static void drop(struct conn *c, uint32_t buf, int code)
 	conn_fail(c, FAIL_PROTOCOL, code);
 }
 
-/* Sends back what stands in the receive buffer; another one takes its place. */
-static void answer(struct conn *c, uint32_t buf, uint32_t bytes)
+/* Sends back what stands in the receive buffer, behind `write` (NULL: nothing); another one takes its place. */
+static void answer(struct conn *c, const struct ep_write *write, uint32_t buf, uint32_t bytes)
 {
 	struct shard *s = c->shard;
+	int ret;
 
 	if (c->tags && msg_tag_write(c->tags, ep_buf(s->ep, buf), bytes)) {
 		ep_recycle(s->ep, buf);
@@ -88,8 +91,9 @@ static void answer(struct conn *c, uint32_t buf, uint32_t bytes)
 		return;
 	}
 	counter_add(&s->stats.messages_out, 1);
-	counter_add(&s->stats.bytes_out, bytes);
-	if (rc_send(&c->rc, buf, bytes))
+	counter_add(&s->stats.bytes_out, bytes + (write ? write->bytes : 0));
+	ret = write ? rc_write_send(&c->rc, write, buf, bytes) : rc_send(&c->rc, buf, bytes);
+	if (ret)
 		conn_fail(c, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
 	replace_receive(s);
 }
@@ -99,7 +103,7 @@ static void on_echo(struct conn *c, uint32_t buf, struct msg_header *h)
 	h->type = MSG_REPLY;
 	h->credits = 1;
 	msg_encode(h, ep_buf(c->shard->ep, buf));
-	answer(c, buf, h->length);
+	answer(c, NULL, buf, h->length);
 }
 
 /* One-way: the SEND's credit goes back with those of the others when its last message asks for them. */
@@ -120,7 +124,28 @@ static void on_one_way(struct conn *c, uint32_t buf, const struct msg_header *h)
 	credit.credits = (uint16_t)c->owed;
 	c->owed = 0;
 	msg_encode(&credit, ep_buf(c->shard->ep, buf));
-	answer(c, buf, credit.length);
+	answer(c, NULL, buf, credit.length);
+}
+
+/* Requests of a connection are carried out in order: the client that has the answer has the data. */
+static void on_push(struct conn *c, uint32_t buf, const struct msg_header *h)
+{
+	const struct shard *s = c->shard;
+	struct msg_header pushed = { .type = MSG_PUSHED, .flags = h->flags, .credits = 1, .sequence = h->sequence,
+				     .length = MSG_HEADER_BYTES + msg_trailer_bytes(h->flags) };
+	struct ep_write write = { .rkey = c->window.rkey };
+	struct msg_push p;
+
+	msg_get_push(ep_buf(s->ep, buf), &p);
+	if (p.window_offset > c->window.bytes || p.bytes > c->window.bytes - p.window_offset ||
+	    p.bytes > s->dev.port.max_msg_sz ||
+	    !region_source(s->regions, c->region, p.region_offset, p.bytes, &write)) {
+		drop(c, buf, PROTO_BAD_MESSAGE);
+		return;
+	}
+	write.remote_addr = c->window.addr + p.window_offset;
+	msg_encode(&pushed, ep_buf(s->ep, buf));
+	answer(c, &write, buf, pushed.length);
 }
 
 /* A ping has no header: bytes and immediate data go back as they came. */
@@ -155,6 +180,12 @@ static bool tag_is_right(struct conn *c, const uint8_t *data, const struct msg_h
 	return tagged == (c->tags != NULL) && (!tagged || msg_tag_check(c->tags, data, h->length));
 }
 
+/* Types of the client's. Without a window there is nothing to push to, and perhaps no region either. */
+static bool may_come(const struct conn *c, enum msg_type type)
+{
+	return type == MSG_ECHO || type == MSG_DATA || (type == MSG_PUSH && c->window.bytes > 0);
+}
+
 /* Checks the messages of a SEND, in their order, which is that of their tags. Returns how many, `last` being the last
  * of them; or, below 0, the rule that was broken. */
 static int check_messages(struct conn *c, const uint8_t *data, uint32_t received, struct msg_header *last)
@@ -163,8 +194,7 @@ static int check_messages(struct conn *c, const uint8_t *data, uint32_t received
 	int n = 0;
 
 	do {
-		if (n == MSG_JOINED_MAX || msg_decode_at(data, received, at, last) ||
-		    (last->type != MSG_ECHO && last->type != MSG_DATA))
+		if (n == MSG_JOINED_MAX || msg_decode_at(data, received, at, last) || !may_come(c, last->type))
 			return -PROTO_BAD_MESSAGE;
 		if (!tag_is_right(c, data + at, last))
 			return -PROTO_BAD_TAG;
@@ -208,6 +238,8 @@ static void on_messages(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
 		on_ping(c, buf, wc);
 	else if (last.type == MSG_ECHO)
 		on_echo(c, buf, &last);
+	else if (last.type == MSG_PUSH)
+		on_push(c, buf, &last);
 	else
 		on_one_way(c, buf, &last);
 }

@@ -123,7 +123,8 @@ int limits_derive(struct server_config *c, const struct dev *devs, char *err, si
 		wanted = MIN(wanted, c->tuning.srq_depth);
 	c->recv_depth = (uint32_t)MIN(wanted, max_depth);
 	c->spare_bufs = MIN(c->recv_depth, SPARES_MAX) + 64;
-	c->sq_depth = rc_sq_depth((uint32_t)c->credits);
+	/* The answer to a push has a WRITE in front. */
+	c->sq_depth = rc_sq_depth((uint32_t)c->credits * (c->windows ? 2 : 1));
 	c->inline_bytes = (uint32_t)MIN(c->message_bytes, c->tuning.inline_bytes);
 	c->path_mtu = tuning_mtu(&c->tuning);
 	qps = MIN((uint64_t)c->shard_clients + MAX(c->shard_clients, QPS_RESTING) + QPS_SPARE, max_qps);

@@ -2,7 +2,7 @@
 # B, BIN, CC, CFLAGS_ALL, LDLIBS_ALL, COMMON_O, CLIENT_O and the rule for objects.
 
 SOFT_ROCE_rogue := $(COMMON:%=common/%) $(addprefix tests/soft_roce/,link rogue rogue_boot rogue_life \
-	rogue_link rogue_region wire)
+	rogue_link rogue_push rogue_region wire)
 SOFT_ROCE_impostor := $(COMMON:%=common/%) $(addprefix tests/soft_roce/,impostor link wire)
 SOFT_ROCE_stats := $(COMMON:%=common/%) $(CLIENT:%=client/%) tests/soft_roce/stats
 SOFT_ROCE_PROGRAMS := $(patsubst %,$(B)/tests/soft_roce/%,rogue impostor stats)

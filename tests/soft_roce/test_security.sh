@@ -58,27 +58,30 @@ start flood "$programs/rogue" --check "${tls_options[@]}" "$host" "${port[main]}
 
 attack main <<'END'
 tcp-garbage             closed
-frame-length-0          refused: bad_request: frame length: must be 8 to 24, reserved 0
-frame-length-7          refused: bad_request: frame length: must be 8 to 24, reserved 0
-frame-length-25         refused: bad_request: frame length: must be 8 to 24, reserved 0
-frame-length-4g         refused: bad_request: frame length: must be 8 to 24, reserved 0
-frame-reserved          refused: bad_request: frame length: must be 8 to 24, reserved 0
-frame-garbage           refused: bad_request: frame length: must be 8 to 24, reserved 0
+frame-length-0          refused: bad_request: frame length: must be 8 to 40, reserved 0
+frame-length-7          refused: bad_request: frame length: must be 8 to 40, reserved 0
+frame-length-41         refused: bad_request: frame length: must be 8 to 40, reserved 0
+frame-length-4g         refused: bad_request: frame length: must be 8 to 40, reserved 0
+frame-reserved          refused: bad_request: frame length: must be 8 to 40, reserved 0
+frame-garbage           refused: bad_request: frame length: must be 8 to 40, reserved 0
 frame-version-0         refused: bad_version: this server speaks wire version 1
 frame-version-2         refused: bad_version: this server speaks wire version 1
 frame-type-0            refused: bad_request: unexpected frame: send HELLO or CONTROL
 frame-type-grant        refused: bad_request: unexpected frame: send HELLO or CONTROL
 frame-type-report       refused: bad_request: unexpected frame: send HELLO or CONTROL
 frame-type-255          refused: bad_request: unexpected frame: send HELLO or CONTROL
-hello-length-20         refused: bad_request: HELLO length: must be 24
+hello-length-20         refused: bad_request: HELLO length: must be 40
 hello-message-15        refused: bad_request: HELLO message size: must be 16 to 1048576
 hello-message-1m1       refused: bad_request: HELLO message size: must be 16 to 1048576
 hello-message-1m        refused: unsupported: the message size is above this server's --message-size
 hello-depth-0           refused: bad_request: HELLO queue depth: must be 1 to 1024
 hello-depth-1025        refused: bad_request: HELLO queue depth: must be 1 to 1024
-hello-features          refused: bad_request: HELLO features: only bits 0 to 2 are known
+hello-features          refused: bad_request: HELLO features: only bits 0 to 3 are known
 hello-psn               refused: bad_request: HELLO psn: must be below 2\^24
 hello-reserved          refused: bad_request: HELLO reserved: must be 0
+hello-window-alone      refused: bad_request: HELLO window: size must be 1 to 2\^31, with a region; all 0 without the feature
+hello-window-unasked    refused: bad_request: HELLO window: size must be 1 to 2\^31, with a region; all 0 without the feature
+hello-window-empty      refused: bad_request: HELLO window: size must be 1 to 2\^31, with a region; all 0 without the feature
 hello-truncated         (closed|tls: tlsv1 alert decode error)
 hello-byte-by-byte      granted
 hello-after-grant       closed
@@ -94,6 +97,7 @@ control-reserved        refused: bad_request: CONTROL request: must be 1 to 3
 control-pipelined=100   closed after 16 reports
 control-pipelined=10    done after 10 reports
 hello-in-control        refused: bad_request: unexpected frame: send HELLO or CONTROL
+push-own                refused: unsupported: this server does not write to clients' windows \(--windows off\)
 END
 
 attack main <<END
@@ -174,11 +178,11 @@ stop_server main
 is "the server complained of nothing of its own" \
     "$(grep -vE '^rdma_server( ready:|: info: )' "${logs[main]}")" ""
 
-# ---- one-sided memory, on one shard, so that the same memory comes round again; client certificates
+# ---- one-sided memory and pushes, on one shard, so that the same memory comes round again; client certificates
 
 tls_options+=(--cert "$certs/client.pem" --key "$certs/client.key")
 start_server auth --threads 1 --max-clients 8 --max-handshakes 8 --handshake-timeout 2 --session-timeout 2 \
-    --client-auth require --message-size 100
+    --client-auth require --message-size 100 --windows on
 remember_start auth
 attack auth <<'END'
 region-own              wc: success
@@ -202,6 +206,22 @@ region-left             wc: remote_access
 region-zeroed           the same memory, all zero
 message-beyond-grant    (wc: remote_(operation|invalid_request), )?disconnected
 END
+attack auth <<'END'
+push-own                pushed, the data is there
+push-over-region-end    disconnected
+push-far-from-region    disconnected
+push-over-window-end    disconnected
+push-far-from-window    disconnected
+push-nothing            disconnected
+push-too-much           disconnected
+push-wrong-key          disconnected
+push-outside-memory     disconnected
+push-without-window     disconnected
+push-cut                disconnected
+push-credits            disconnected
+END
+counted "what is wrong with pushes is counted" auth 'failures.traffic.protocol:bad_message>=8' \
+    failures.traffic.protocol:credits_exceeded=1 failures.traffic.wc:remote_access=2
 
 anonymous=(--ca "$certs/ca.pem")
 ping=("${bin}rdma_client" --tls-port "${port[auth]}" --count 1)

@@ -19,7 +19,7 @@ static void arena__made__zero_registered_and_gone_again(void **state)
 	(void)state;
 	verbs_rig_open_ep();
 	mrs = fake_mrs();
-	assert_int_equal(arena_new(rig.ep, 100000, &a, err, sizeof(err)), 0);
+	assert_int_equal(arena_new(rig.ep, 100000, false, &a, err, sizeof(err)), 0);
 	assert_int_equal(fake_mrs(), mrs + 1);
 	assert_int_equal(arena_bytes(a), 100000);
 	for (size_t i = 0; i < 100000; i++)
@@ -31,6 +31,44 @@ static void arena__made__zero_registered_and_gone_again(void **state)
 	assert_int_equal(arena_bytes(NULL), 0);
 }
 
+static void arena__to_be_written_to__only_then_with_remote_rights(void **state)
+{
+	struct arena *a;
+	char err[200];
+
+	(void)state;
+	verbs_rig_open_ep();
+	for (int write = 0; write < 2; write++) {
+		assert_int_equal(arena_new(rig.ep, 4096, write, &a, err, sizeof(err)), 0);
+		assert_int_equal(fake_mr_access(arena_rkey(a, 0)),
+				 IBV_ACCESS_LOCAL_WRITE | (write ? IBV_ACCESS_REMOTE_WRITE : 0));
+		arena_free(a);
+	}
+}
+
+static void arena__shared__a_key_for_each_endpoint(void **state)
+{
+	struct arena *a;
+	char err[200] = "";
+	uint32_t mrs;
+
+	(void)state;
+	verbs_rig_open_ep();
+	mrs = fake_mrs();
+	assert_int_equal(arena_mrs(NULL), 0);
+	assert_int_equal(arena_new(rig.ep, 4096, true, &a, err, sizeof(err)), 0);
+	fake_fail_next("ibv_reg_mr", ENOMEM);
+	assert_int_equal(arena_share(a, rig.ep, err, sizeof(err)), -ENOMEM);
+	assert_non_null(strstr(err, "ulimit -l"));
+	assert_int_equal(arena_mrs(a), 1);
+	assert_int_equal(arena_share(a, rig.ep, err, sizeof(err)), 0);
+	assert_int_equal(arena_mrs(a), 2);
+	assert_int_not_equal(arena_lkey(a, 0), arena_lkey(a, 1));
+	assert_int_equal(fake_mr_access(arena_rkey(a, 1)), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	arena_free(a);
+	assert_int_equal(fake_mrs(), mrs);
+}
+
 static void arena__cannot_be_registered__errno_and_advice(void **state)
 {
 	struct arena *a;
@@ -39,7 +77,7 @@ static void arena__cannot_be_registered__errno_and_advice(void **state)
 	(void)state;
 	verbs_rig_open_ep();
 	fake_fail_next("ibv_reg_mr", ENOMEM);
-	assert_int_equal(arena_new(rig.ep, 4096, &a, err, sizeof(err)), -ENOMEM);
+	assert_int_equal(arena_new(rig.ep, 4096, false, &a, err, sizeof(err)), -ENOMEM);
 	assert_non_null(strstr(err, "4096 bytes"));
 	assert_non_null(strstr(err, "ulimit -l"));
 }
@@ -51,7 +89,7 @@ static void arena__more_than_there_is__errno(void **state)
 
 	(void)state;
 	verbs_rig_open_ep();
-	assert_int_equal(arena_new(rig.ep, SIZE_MAX / 2, &a, err, sizeof(err)), -ENOMEM);
+	assert_int_equal(arena_new(rig.ep, SIZE_MAX / 2, false, &a, err, sizeof(err)), -ENOMEM);
 	assert_non_null(strstr(err, "memory for transfers"));
 }
 
@@ -61,6 +99,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ARENA_TEST(arena__made__zero_registered_and_gone_again),
+		ARENA_TEST(arena__to_be_written_to__only_then_with_remote_rights),
+		ARENA_TEST(arena__shared__a_key_for_each_endpoint),
 		ARENA_TEST(arena__cannot_be_registered__errno_and_advice),
 		ARENA_TEST(arena__more_than_there_is__errno),
 	};

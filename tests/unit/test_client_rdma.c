@@ -505,7 +505,7 @@ static void reply__bad_header__bad_message(void **state)
 	static const struct msg_header headers[] = {
 		{ MSG_ECHO, 0, 1, 64, 1 }, { (enum msg_type)9, 0, 1, 64, 1 }, { MSG_REPLY, 0, 1, 63, 1 },
 		{ MSG_REPLY, MSG_FLAG_ACK, 1, 64, 1 }, { MSG_DATA, 0, 1, 64, 1 }, { MSG_CREDIT, 0, 0, 64, 1 },
-		{ MSG_CREDIT, 0, 2, 64, 1 },
+		{ MSG_CREDIT, 0, 2, 64, 1 }, { MSG_PUSH, 0, 1, 64, 1 }, { MSG_PUSHED, MSG_FLAG_SUM, 1, 64, 1 },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(headers); i++) {
@@ -563,6 +563,82 @@ static void send__cannot_be_posted__failed(void **state)
 	c = client_at(CLIENT_ST_LIVE);
 	fake_fail_next("ibv_post_send", ENOMEM);
 	send_one(c, 64, 1);
+	disconnected(c);
+	client_assert_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
+}
+
+/* ---- pushes ---- */
+
+static const struct frame_window window = { UINT64_C(0x7e0000002000), 8192, 0xfeed };
+
+static struct client_conn *live_with_window(void)
+{
+	cli.window = &window;
+	client_rig_start();
+	return client_at(CLIENT_ST_LIVE);
+}
+
+static bool answer(struct client_conn *c, const struct msg_header *h)
+{
+	uint8_t data[64] = { 0 };
+	bool ok;
+
+	msg_encode(h, data);
+	ok = fake_deliver(c->rc.qp, data, h->length);
+	client_turn();
+	return ok;
+}
+
+static void push__asked_for_and_answered__told_with_its_sequence(void **state)
+{
+	struct msg_header pushed = { .type = MSG_PUSHED, .credits = 1, .length = MSG_HEADER_BYTES, .sequence = 77 };
+	struct msg_header h;
+	struct msg_push push = { 4000, 8000, 96 };
+	const uint32_t bytes = MSG_HEADER_BYTES + MSG_PUSH_BYTES;
+	struct client_conn *c;
+
+	(void)state;
+	c = live_with_window();
+	assert_int_equal(cli.hello.features, FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW);
+	assert_memory_equal(&cli.hello.window, &window, sizeof(window));
+	client_push(c, &push, 77);
+	assert_int_equal(last_post()->opcode, IBV_WR_SEND);
+	assert_int_equal(last_post()->length, bytes);
+	assert_int_equal(msg_decode(last_post()->head, bytes, &h), 0);
+	assert_int_equal(h.type, MSG_PUSH);
+	assert_int_equal(h.sequence, 77);
+	/* Both offsets, in the bytes that the fake keeps. */
+	assert_memory_equal(last_post()->head + 16, "\0\0\0\0\0\0\x0f\xa0\0\0\0\0\0\0\x1f\x40", 16);
+	assert_int_equal(c->in_flight, 1);
+	assert_true(answer(c, &pushed));
+	assert_int_equal(cli.pushed, 1);
+	assert_true(cli.sequence == 77);
+	assert_int_equal(c->in_flight, 0);
+	/* Another one was not asked for. */
+	assert_true(answer(c, &pushed));
+	assert_int_equal(cli.pushed, 1);
+	assert_bad_reply(c);
+}
+
+static void push__no_buffer_or_cannot_be_posted__failed(void **state)
+{
+	struct msg_push push = { 0, 0, 1 };
+	struct client_conn *c;
+	uint32_t taken[4096], n = 0;
+
+	c = live_with_window();
+	while ((taken[n] = ep_buf_get(cli.ctx->ep)) != EP_NO_BUF)
+		n++;
+	client_push(c, &push, 1);
+	while (n)
+		ep_buf_put(cli.ctx->ep, taken[--n]);
+	disconnected(c);
+	client_assert_failed(STAGE_TRAFFIC, FAIL_ERRNO, ENOBUFS);
+	client_rig_stop(state);
+	assert_int_equal(client_rig_init(state), 0);
+	c = live_with_window();
+	fake_fail_next("ibv_post_send", ENOMEM);
+	client_push(c, &push, 1);
 	disconnected(c);
 	client_assert_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
 }
@@ -653,6 +729,8 @@ int main(void)
 		RDMA_TEST(completions__with_an_error__failed_with_its_status),
 		RDMA_TEST(receive__with_an_error__failed_with_its_status),
 		RDMA_TEST(send__cannot_be_posted__failed),
+		RDMA_TEST(push__asked_for_and_answered__told_with_its_sequence),
+		RDMA_TEST(push__no_buffer_or_cannot_be_posted__failed),
 		RDMA_TEST(one_sided__within_the_region__posted_there),
 		RDMA_TEST(one_sided__outside_the_region__einval),
 		RDMA_TEST(one_sided__no_region_or_not_live__refused),

@@ -10,10 +10,11 @@
 #include "common/frame.h"
 
 static const uint8_t hello_bytes[FRAME_HELLO_BYTES] = {
-	0, 0, 0, 24, 1, 1, 0, 0,  0, 0, 0x10, 0,  0, 16,  0, 1,  0, 0xab, 0xcd, 0xef,  0, 0, 0, 0,
+	0, 0, 0, 40, 1, 1, 0, 0,  0, 0, 0x10, 0,  0, 16,  0, 9,  0, 0xab, 0xcd, 0xef,  0, 0, 0, 0,
+	0, 0, 0x7e, 0x21, 0x32, 0x43, 0x50, 0,  0, 0, 0x20, 0,  0xca, 0xfe, 0xba, 0xbe,
 };
-static const struct frame_hello hello = { .message_bytes = 4096, .queue_depth = 16, .features = 1,
-					  .psn = 0xabcdef };
+static const struct frame_hello hello = { .message_bytes = 4096, .queue_depth = 16, .features = 9, .psn = 0xabcdef,
+					  .window = { UINT64_C(0x7e2132435000), 8192, 0xcafebabe } };
 
 static const uint8_t grant_bytes[FRAME_GRANT_BYTES] = {
 	0, 0, 0, 80, 1, 2, 0, 0,
@@ -56,6 +57,9 @@ static void hello__vector__exact_both_ways(void **state)
 	assert_int_equal(h.queue_depth, hello.queue_depth);
 	assert_int_equal(h.features, hello.features);
 	assert_int_equal(h.psn, hello.psn);
+	assert_true(h.window.addr == hello.window.addr);
+	assert_int_equal(h.window.bytes, hello.window.bytes);
+	assert_int_equal(h.window.rkey, hello.window.rkey);
 }
 
 static void grant__vector__exact_both_ways(void **state)
@@ -182,15 +186,15 @@ static void header__lengths_and_reserved__checked(void **state)
 		uint16_t reserved;
 		int ret;
 	} cases[] = {
-		{ 8, 24, 0, 0 },
-		{ 24, 24, 0, 0 },
-		{ 7, 24, 0, -EPROTO },
-		{ 0, 24, 0, -EPROTO },
-		{ 25, 24, 0, -EPROTO },
-		{ UINT32_MAX, 24, 0, -EPROTO },
+		{ 8, 40, 0, 0 },
+		{ 40, 40, 0, 0 },
+		{ 7, 40, 0, -EPROTO },
+		{ 0, 40, 0, -EPROTO },
+		{ 41, 40, 0, -EPROTO },
+		{ UINT32_MAX, 40, 0, -EPROTO },
 		{ 0x80000000, 1u << 20, 0, -EPROTO },
-		{ 8, 24, 1, -EPROTO },
-		{ 8, 24, 0x8000, -EPROTO },
+		{ 8, 40, 1, -EPROTO },
+		{ 8, 40, 0x8000, -EPROTO },
 		{ 1u << 20, 1u << 20, 0, 0 },
 	};
 
@@ -237,18 +241,27 @@ static void hello__every_field_at_its_bounds__range_checked(void **state)
 		{ 12, 2, 1024, true, "" },
 		{ 12, 2, 1025, false, "HELLO queue depth" },
 		{ 12, 2, 65535, false, "HELLO queue depth" },
-		{ 14, 2, 0, true, "" },
-		{ 14, 2, 2, true, "" },
-		{ 14, 2, 3, true, "" },
-		{ 14, 2, 7, true, "" },
-		{ 14, 2, 8, false, "HELLO features" },
-		{ 14, 2, 15, false, "HELLO features" },
+		{ 14, 2, 9, true, "" },
+		{ 14, 2, 15, true, "" },
+		{ 14, 2, 16, false, "HELLO features" },
+		{ 14, 2, 31, false, "HELLO features" },
 		{ 14, 2, 0x8000, false, "HELLO features" },
+		/* A window is of a region. */
+		{ 14, 2, 8, false, "HELLO window" },
+		{ 14, 2, 14, false, "HELLO window" },
+		/* Nothing is said of one that is not asked for. */
+		{ 14, 2, 0, false, "HELLO window" },
+		{ 14, 2, 7, false, "HELLO window" },
 		{ 16, 4, 0, true, "" },
 		{ 16, 4, 0xffffff, true, "" },
 		{ 16, 4, 0x1000000, false, "HELLO psn" },
 		{ 16, 4, UINT32_MAX, false, "HELLO psn" },
 		{ 20, 4, 1, false, "HELLO reserved" },
+		{ 32, 4, 0, false, "HELLO window" },
+		{ 32, 4, 1, true, "" },
+		{ 32, 4, 1u << 31, true, "" },
+		{ 32, 4, (1u << 31) + 1, false, "HELLO window" },
+		{ 36, 4, 0, true, "" },
 	};
 
 	(void)state;
@@ -279,7 +292,8 @@ static void grant__every_field_at_its_bounds__range_checked(void **state)
 		{ 34, 2, 2, false, "GRANT region" },
 		{ 34, 2, 3, true, "" },
 		{ 34, 2, 7, true, "" },
-		{ 34, 2, 8, false, "GRANT features" },
+		{ 34, 2, 15, true, "" },
+		{ 34, 2, 16, false, "GRANT features" },
 		{ 34, 2, 0x8001, false, "GRANT features" },
 		{ 34, 2, 0, false, "GRANT region" },
 		{ 52, 2, 0, false, "GRANT RDMA address" },
@@ -320,6 +334,40 @@ static void grant__region_that_wraps_around__refused(void **state)
 	assert_int_equal(frame_decode_grant(buf, sizeof(buf), &g, &why), -EPROTO);
 }
 
+static void hello__window_that_wraps_around__refused(void **state)
+{
+	uint8_t buf[FRAME_HELLO_BYTES];
+	struct frame_hello h;
+	const char *why = "";
+
+	(void)state;
+	memcpy(buf, hello_bytes, sizeof(buf));
+	be_put64(buf + 24, UINT64_MAX - 8192);
+	assert_int_equal(frame_decode_hello(buf, sizeof(buf), &h, &why), 0);
+	be_put64(buf + 24, UINT64_MAX - 8191);
+	assert_int_equal(frame_decode_hello(buf, sizeof(buf), &h, &why), -EPROTO);
+}
+
+static void hello__no_window_and_all_zero__taken(void **state)
+{
+	uint8_t buf[FRAME_HELLO_BYTES];
+	struct frame_hello h;
+	const char *why = "";
+
+	(void)state;
+	memcpy(buf, hello_bytes, sizeof(buf));
+	memset(buf + 24, 0, 16);
+	for (uint16_t features = 0; features < 8; features++) {
+		be_put16(buf + 14, features);
+		assert_int_equal(frame_decode_hello(buf, sizeof(buf), &h, &why), 0);
+	}
+	for (size_t i = 24; i < 40; i++) {
+		buf[i] = 1;
+		assert_int_equal(frame_decode_hello(buf, sizeof(buf), &h, &why), -EPROTO);
+		buf[i] = 0;
+	}
+}
+
 static void grant__no_region_and_all_zero__taken(void **state)
 {
 	uint8_t buf[FRAME_GRANT_BYTES];
@@ -355,7 +403,7 @@ static void decoders__every_wrong_length__refused(void **state)
 		memcpy(exact, grant_bytes, n < sizeof(grant_bytes) ? n : sizeof(grant_bytes));
 		assert_int_equal(frame_decode_grant(exact, n, &g, &why), n == 80 ? 0 : -EPROTO);
 		memcpy(exact, hello_bytes, n < sizeof(hello_bytes) ? n : sizeof(hello_bytes));
-		assert_int_equal(frame_decode_hello(exact, n, &h, &why), n == 24 ? 0 : -EPROTO);
+		assert_int_equal(frame_decode_hello(exact, n, &h, &why), n == 40 ? 0 : -EPROTO);
 		if (n >= 12)
 			be_put32(exact + 8, 1 << 16);
 		assert_int_equal(frame_decode_control(exact, n, &what, &why),
@@ -477,6 +525,8 @@ int main(void)
 		cmocka_unit_test(header__lengths_and_reserved__checked),
 		cmocka_unit_test(hello__every_field_at_its_bounds__range_checked),
 		cmocka_unit_test(grant__every_field_at_its_bounds__range_checked),
+		cmocka_unit_test(hello__window_that_wraps_around__refused),
+		cmocka_unit_test(hello__no_window_and_all_zero__taken),
 		cmocka_unit_test(grant__region_that_wraps_around__refused),
 		cmocka_unit_test(grant__no_region_and_all_zero__taken),
 		cmocka_unit_test(decoders__every_wrong_length__refused),

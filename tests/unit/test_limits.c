@@ -78,6 +78,17 @@ static void derive__one_shard__exactly_the_clients(void **state)
 	assert_int_equal(cfg.sq_depth, rc_sq_depth(16));
 }
 
+static void derive__windows__two_entries_for_each_answer(void **state)
+{
+	(void)state;
+	cfg.windows = 1;
+	derive();
+	assert_int_equal(cfg.sq_depth, rc_sq_depth(32));
+	cfg.credits = 1;
+	derive();
+	assert_int_equal(cfg.sq_depth, rc_sq_depth(2));
+}
+
 static void derive__many_clients__as_many_queue_pairs_may_rest(void **state)
 {
 	(void)state;
@@ -305,6 +316,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(derive__one_shard__exactly_the_clients, set_up),
+		cmocka_unit_test_setup(derive__windows__two_entries_for_each_answer, set_up),
 		cmocka_unit_test_setup(derive__many_clients__as_many_queue_pairs_may_rest, set_up),
 		cmocka_unit_test_setup(derive__two_shards__six_deviations_above_the_mean, set_up),
 		cmocka_unit_test_setup(derive__few_clients_on_two_shards__never_more_than_all,

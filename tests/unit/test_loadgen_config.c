@@ -354,6 +354,31 @@ static void check__nothing_given__the_workloads_own_defaults(void **state)
 	assert_int_equal(c.inflight, 16);
 }
 
+/* Only what the server is to write to has a window, and it holds what is under way, if anybody looks at it. */
+static void check__windows__for_duplex_alone(void **state)
+{
+	struct workload_needs needs;
+	char text[80];
+
+	(void)state;
+	for (size_t i = 0; workload_names[i]; i++) {
+		snprintf(text, sizeof(text), "--workload %s", workload_names[i]);
+		assert_check_takes(text);
+		memset(&needs, 0, sizeof(needs));
+		c.wl->needs(&c, &needs);
+		assert_int_equal(needs.window, strcmp(workload_names[i], "duplex") == 0);
+	}
+	assert_check_takes("--workload duplex --inflight 3 --message-size 1000");
+	memset(&needs, 0, sizeof(needs));
+	c.wl->needs(&c, &needs);
+	assert_int_equal(needs.credits, 3);
+	assert_int_equal(needs.landing_bytes, 1000);
+	assert_true(needs.region_bytes >= 6000);
+	assert_check_takes("--workload duplex --inflight 3 --message-size 1000 --verify");
+	c.wl->needs(&c, &needs);
+	assert_int_equal(needs.landing_bytes, 6000);
+}
+
 static void check__mix__three_numbers(void **state)
 {
 	static const char *const bad[] = { "1", "1:2", "1:2:3:4", "0:0:0", "a:b:c", "1:2:-3", "1:2:3x", "10000:1:1", ":::" };
@@ -482,6 +507,7 @@ int main(void)
 		cmocka_unit_test_setup(parse__message_size__in_range, set_up),
 		cmocka_unit_test_setup(check__message_sizes__each_within_the_workloads, set_up),
 		cmocka_unit_test_setup(check__nothing_given__the_workloads_own_defaults, set_up),
+		cmocka_unit_test_setup(check__windows__for_duplex_alone, set_up),
 		cmocka_unit_test_setup(check__mix__three_numbers, set_up),
 		cmocka_unit_test_setup(check__open_loop__what_does_not_go_with_it, set_up),
 		cmocka_unit_test_setup(check__coalesce__with_small_only_and_as_much_as_a_send_takes, set_up),

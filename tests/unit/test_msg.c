@@ -36,7 +36,7 @@ static void decode__vector__every_field(void **state)
 	assert_true(h.sequence == UINT64_C(0x1122334455667788));
 }
 
-static void decode__every_type_byte__four_known(void **state)
+static void decode__every_type_byte__six_known(void **state)
 {
 	struct msg_header h = { .type = MSG_ECHO, .length = 16 };
 	uint8_t p[MSG_HEADER_BYTES];
@@ -45,7 +45,8 @@ static void decode__every_type_byte__four_known(void **state)
 	msg_encode(&h, p);
 	for (int type = 0; type < 256; type++) {
 		p[0] = (uint8_t)type;
-		assert_int_equal(msg_decode(p, 16, &h), type >= 1 && type <= 4 ? 0 : -EPROTO);
+		/* A push has a payload. */
+		assert_int_equal(msg_decode(p, 16, &h), type >= 1 && type <= 6 && type != MSG_PUSH ? 0 : -EPROTO);
 	}
 }
 
@@ -55,16 +56,19 @@ static void decode__every_flags_byte__those_of_the_type(void **state)
 	static const uint8_t allowed[] = { [MSG_ECHO] = MSG_FLAG_SUM | MSG_FLAG_TAG,
 					   [MSG_REPLY] = MSG_FLAG_SUM | MSG_FLAG_TAG,
 					   [MSG_DATA] = MSG_FLAG_ACK | MSG_FLAG_SUM | MSG_FLAG_TAG,
-					   [MSG_CREDIT] = MSG_FLAG_TAG };
-	uint8_t p[MSG_HEADER_BYTES + MSG_SUM_BYTES + MSG_TAG_BYTES];
+					   [MSG_CREDIT] = MSG_FLAG_TAG, [MSG_PUSH] = MSG_FLAG_TAG,
+					   [MSG_PUSHED] = MSG_FLAG_TAG };
+	uint8_t p[MSG_HEADER_BYTES + MSG_PUSH_BYTES + MSG_TAG_BYTES];
 
 	(void)state;
-	for (int type = MSG_ECHO; type <= MSG_CREDIT; type++)
+	for (int type = MSG_ECHO; type <= MSG_PUSHED; type++)
 		for (int flags = 0; flags < 256; flags++) {
 			struct msg_header h = { .type = (enum msg_type)type, .flags = (uint8_t)flags, .length = sizeof(p) };
 
+			if (type == MSG_PUSH && !(flags & MSG_FLAG_TAG))
+				h.length -= MSG_TAG_BYTES;
 			msg_encode(&h, p);
-			assert_int_equal(msg_decode(p, sizeof(p), &h), flags & ~allowed[type] ? -EPROTO : 0);
+			assert_int_equal(msg_decode(p, h.length, &h), flags & ~allowed[type] ? -EPROTO : 0);
 			assert_int_equal(h.flags, flags);
 		}
 }
@@ -84,6 +88,39 @@ static void decode__trailer_without_room_for_it__refused(void **state)
 			msg_encode(&h, p);
 			assert_int_equal(msg_decode(p, h.length, &out), h.length < cases[i].bytes ? -EPROTO : 0);
 		}
+	}
+}
+
+static void push__vector__exact_both_ways(void **state)
+{
+	static const uint8_t payload[MSG_PUSH_BYTES] = {
+		0, 0, 0, 1, 2, 3, 4, 5,  0x80, 0, 0, 0, 0, 0, 0, 7,  0xfe, 0, 0, 1,
+	};
+	struct msg_push push = { UINT64_C(0x102030405), UINT64_C(0x8000000000000007), 0xfe000001 }, got;
+	uint8_t p[MSG_HEADER_BYTES + MSG_PUSH_BYTES] = { 0 };
+
+	(void)state;
+	msg_put_push(&push, p);
+	assert_memory_equal(p + MSG_HEADER_BYTES, payload, sizeof(payload));
+	msg_get_push(p, &got);
+	assert_true(got.region_offset == push.region_offset);
+	assert_true(got.window_offset == push.window_offset);
+	assert_int_equal(got.bytes, push.bytes);
+}
+
+static void push__any_other_length__refused(void **state)
+{
+	uint8_t p[64] = { 0 };
+
+	(void)state;
+	for (uint32_t n = MSG_HEADER_BYTES; n <= sizeof(p); n++) {
+		struct msg_header h = { .type = MSG_PUSH, .length = n }, out;
+
+		msg_encode(&h, p);
+		assert_int_equal(msg_decode(p, n, &out), n == 36 ? 0 : -EPROTO);
+		h.flags = MSG_FLAG_TAG;
+		msg_encode(&h, p);
+		assert_int_equal(msg_decode(p, n, &out), n == 52 ? 0 : -EPROTO);
 	}
 }
 
@@ -318,9 +355,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(encode__reply__exact_bytes),
 		cmocka_unit_test(decode__vector__every_field),
-		cmocka_unit_test(decode__every_type_byte__four_known),
+		cmocka_unit_test(decode__every_type_byte__six_known),
 		cmocka_unit_test(decode__every_flags_byte__those_of_the_type),
 		cmocka_unit_test(decode__trailer_without_room_for_it__refused),
+		cmocka_unit_test(push__vector__exact_both_ways),
+		cmocka_unit_test(push__any_other_length__refused),
 		cmocka_unit_test(sum__check_value__as_published),
 		cmocka_unit_test(seal__any_bit_changed__not_intact),
 		cmocka_unit_test(decode__truncated_at_every_length__refused),

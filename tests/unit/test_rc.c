@@ -467,6 +467,194 @@ static void rma__post_fails__errno(void **state)
 	release_drained();
 }
 
+/* ---- a message behind a WRITE ---- */
+
+static int write_send_number(uint32_t number, uint32_t bytes, uint32_t length)
+{
+	struct ep_write w = { .local = ep_buf(rig.ep, 0), .remote_addr = 0x1000 + number, .bytes = bytes,
+			      .lkey = 0x55, .rkey = 0x77 };
+	uint32_t buf = ep_buf_get(rig.ep);
+
+	assert_int_not_equal(buf, EP_NO_BUF);
+	be_put32(ep_buf(rig.ep, buf), number);
+	return rc_write_send(&rc, &w, buf, length);
+}
+
+static void write_send__room__write_then_message_with_one_doorbell(void **state)
+{
+	const struct fake_post *p;
+	uint32_t n;
+
+	(void)state;
+	open_rc(16);	/* its list is of one: the two go together all the same */
+	assert_int_equal(write_send_number(9, 300, 100), 0);
+	p = fake_posts(&n);
+	assert_int_equal(n, 2);
+	assert_int_equal(fake_doorbells(), 1);
+	assert_int_equal(p[0].opcode, IBV_WR_RDMA_WRITE);
+	assert_true(p[0].addr == (uintptr_t)ep_buf(rig.ep, 0));
+	assert_int_equal(p[0].length, 300);
+	assert_int_equal(p[0].lkey, 0x55);
+	assert_true(p[0].remote_addr == 0x1009);
+	assert_int_equal(p[0].rkey, 0x77);
+	assert_int_equal(p[0].flags, 0);
+	assert_int_equal(p[1].opcode, IBV_WR_SEND);
+	assert_int_equal(p[1].length, 100);
+	assert_int_equal(be_get32(p[1].head), 9);
+	assert_int_equal(wr_unpack(p[1].wr_id).covers, 2);
+	assert_int_equal(rc.sq_used, 2);
+	complete(2, IBV_WC_SUCCESS);
+	assert_int_equal(rig.n_wcs, 1);
+	assert_int_equal(rc.sq_used, 0);
+	assert_int_equal(bufs_free(), 256);
+	release_drained();
+}
+
+static void write_send__small_write__inline(void **state)
+{
+	uint32_t n;
+
+	(void)state;
+	open_rc(16);
+	assert_int_equal(write_send_number(1, 64, 16), 0);
+	assert_int_equal(fake_posts(&n)[0].flags, IBV_SEND_INLINE);
+	assert_int_equal(write_send_number(1, 65, 16), 0);
+	assert_int_equal(fake_posts(&n)[2].flags, 0);
+	release_drained();
+}
+
+/* One entry is not enough: neither the WRITE nor a message behind it overtakes. */
+static void write_send__one_entry_free__waits_with_all_behind_it(void **state)
+{
+	static const enum ibv_wr_opcode order[] = { IBV_WR_SEND, IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_SEND,
+						    IBV_WR_SEND };
+	uint32_t n;
+
+	(void)state;
+	open_rc(2);	/* three entries */
+	assert_int_equal(send_number(0, 100), 0);
+	assert_int_equal(send_number(1, 100), 0);
+	assert_int_equal(rc_room(&rc), 1);
+	assert_int_equal(write_send_number(2, 300, 100), 0);
+	assert_int_equal(send_number(3, 100), 0);
+	assert_int_equal(n_posts(), 2);
+	assert_int_equal(rc.waiting_n, 2);
+	assert_int_equal(rc.waiting_writes, 1);
+	assert_int_equal(rc_room(&rc), 0);
+	complete(1, IBV_WC_SUCCESS);
+	assert_int_equal(n_posts(), 4);
+	complete(3, IBV_WC_SUCCESS);
+	assert_int_equal(n_posts(), 5);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(fake_posts(&n)[i].opcode, order[i]);
+	assert_int_equal(rc.waiting_n, 0);
+	assert_int_equal(rc.waiting_writes, 0);
+	complete(1, IBV_WC_SUCCESS);
+	assert_int_equal(bufs_free(), 256);
+	assert_int_equal(rc.sq_used, 0);
+	release_drained();
+}
+
+/* As run_credits, each answer behind a WRITE, or every other one. */
+static void run_writes(uint32_t credits, uint32_t length, uint32_t every, uint64_t *seed)
+{
+	uint32_t sent = 0, answered = 0, seen = 0, depth = rc_sq_depth(2 * credits), n;
+	const struct fake_post *p;
+
+	open_rc(2 * credits);
+	fake_posts_forget();
+	while (sent < 30 * credits) {
+		uint32_t burst = 1 + (uint32_t)(unit_random(seed) % credits);
+
+		for (; burst && sent - answered < credits && bufs_free() > 0; burst--, sent++)
+			assert_int_equal(sent % every ? send_number(sent, length) :
+							write_send_number(sent, 300, length), 0);
+		assert_true(fake_qp_outstanding(rc.qp) <= depth - 2);
+		fake_complete_sends(rc.qp, (uint32_t)(unit_random(seed) % (2 * credits + 1)), IBV_WC_SUCCESS);
+		if (unit_random(seed) % 3 == 0) {
+			assert_int_equal(ep_take_events(rig.ep), 0);
+			verbs_rig_process();
+		}
+		for (p = fake_posts(&n), answered = 0; n; n--)
+			answered += p[n - 1].opcode == IBV_WR_SEND;
+	}
+	for (int i = 0; i < 200 && rc.waiting_n; i++)
+		complete(2 * credits, IBV_WC_SUCCESS);
+	p = fake_posts(&n);
+	for (uint32_t i = 0; i < n; i++) {
+		if (seen % every == 0) {
+			assert_int_equal(p[i].opcode, IBV_WR_RDMA_WRITE);
+			assert_true(p[i++].remote_addr == 0x1000 + seen);
+		}
+		assert_int_equal(be_get32(p[i].head), seen++);
+	}
+	assert_int_equal(seen, sent);
+	complete(depth, IBV_WC_SUCCESS);
+	assert_int_equal(rc.waiting_n, 0);
+	assert_int_equal(rc.waiting_writes, 0);
+	assert_int_equal(rc.sq_used, rc.unsignalled);
+	release_drained();
+	assert_int_equal(bufs_free(), 256);
+}
+
+static void write_send__credits_1_to_64__never_beyond_the_queue_and_in_order(void **state)
+{
+	uint64_t seed = 5;
+
+	for (uint32_t credits = 1; credits <= 64; credits++)
+		for (uint32_t kind = 0; kind < 4; kind++) {
+			rig.cfg.post_list = credits % 3 ? 16 : 1;
+			run_writes(credits, kind % 2 ? 16 : 128, 1 + kind / 2, &seed);
+			verbs_rig_close(state);
+			verbs_rig_init(state);
+		}
+}
+
+static void write_send__write_fails__error_and_buffers_back(void **state)
+{
+	(void)state;
+	open_rc(16);
+	assert_int_equal(write_send_number(1, 300, 100), 0);
+	assert_int_equal(write_send_number(2, 300, 16), 0);
+	fake_complete_sends(rc.qp, 1, IBV_WC_REM_ACCESS_ERR);
+	verbs_rig_process();
+	assert_int_equal(send_wc_result, -EIO);
+	release_drained();
+	assert_int_equal(bufs_free(), 256);
+}
+
+static void write_send__post_fails__every_buffer_back(void **state)
+{
+	(void)state;
+	log_init("test", LOG_LVL_ERROR);
+	for (int k = 1; k <= 2; k++) {
+		open_rc(16);
+		/* The first call arms the completion queue. */
+		fake_fail_at((unsigned)k + 1, ENOMEM);
+		assert_int_equal(write_send_number(1, 300, 200), -ENOMEM);
+		assert_int_equal(bufs_free(), 256);
+		assert_int_equal(rc.sq_used, k - 1);
+		release_drained();
+		verbs_rig_close(state);
+		verbs_rig_init(state);
+	}
+	log_init("test", LOG_LVL_INFO);
+	verbs_rig_open();
+}
+
+static void write_send__drained_while_it_waits__buffer_back(void **state)
+{
+	(void)state;
+	open_rc(1);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(write_send_number(i, 300, 100), 0);
+	assert_int_equal(rc.waiting_writes, 2);
+	rc_drain(&rc);
+	assert_int_equal(rc.waiting_writes, 0);
+	release_drained();
+	assert_int_equal(bufs_free(), 256);
+}
+
 /* ---- chains ---- */
 
 static uint32_t broken;
@@ -718,6 +906,13 @@ int main(void)
 		RC_TEST(rma__never_asked_for_a_completion__one_at_a_third),
 		RC_TEST(rma__small_write__inline),
 		RC_TEST(rma__post_fails__errno),
+		RC_TEST(write_send__room__write_then_message_with_one_doorbell),
+		RC_TEST(write_send__small_write__inline),
+		RC_TEST(write_send__one_entry_free__waits_with_all_behind_it),
+		RC_TEST(write_send__credits_1_to_64__never_beyond_the_queue_and_in_order),
+		RC_TEST(write_send__write_fails__error_and_buffers_back),
+		RC_TEST(write_send__post_fails__every_buffer_back),
+		RC_TEST(write_send__drained_while_it_waits__buffer_back),
 		RC_TEST(chain__held__posted_with_one_doorbell_in_order),
 		RC_TEST(chain__longer_than_the_list__a_doorbell_each_time_it_is_full),
 		RC_TEST(chain__not_held__posted_at_once),

@@ -78,6 +78,42 @@ static void get__all_three__apart_and_on_their_own_pages(void **state)
 	}
 }
 
+static void source__within_the_region__its_memory_and_key(void **state)
+{
+	struct ep_write w = { .rkey = 5, .remote_addr = 6 };
+	struct region_grant g;
+	uint32_t r;
+
+	(void)state;
+	g = get(&r);
+	assert_true(region_source(pool, r, 0, BYTES, &w));
+	assert_true((uintptr_t)w.local == g.addr);
+	assert_int_equal(w.bytes, BYTES);
+	assert_int_not_equal(w.lkey, ep_lkey(rig.ep));
+	assert_true(region_source(pool, r, BYTES - 1, 1, &w));
+	assert_true((uintptr_t)w.local == g.addr + BYTES - 1);
+	assert_int_equal(w.bytes, 1);
+	assert_int_equal(w.rkey, 5);
+	assert_true(w.remote_addr == 6);
+	region_put(pool, r);
+}
+
+static void source__not_all_in_the_region__refused(void **state)
+{
+	static const struct { uint64_t offset; uint32_t bytes; } cases[] = {
+		{ 0, 0 }, { 0, BYTES + 1 }, { 0, UINT32_MAX }, { 1, BYTES }, { BYTES, 1 }, { BYTES, 0 },
+		{ BYTES + 1, 1 }, { UINT64_MAX, 1 }, { UINT64_MAX - 1, 2 }, { (uint64_t)1 << 32, 1 },
+	};
+	struct ep_write w;
+	uint32_t r;
+
+	(void)state;
+	get(&r);
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
+		assert_false(region_source(pool, r, cases[i].offset, cases[i].bytes, &w));
+	region_put(pool, r);
+}
+
 static void get__none_left__eagain_until_one_is_back(void **state)
 {
 	struct region_grant g;
@@ -219,6 +255,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		REGION_TEST(get__first_use__registered_then_kept),
 		REGION_TEST(get__all_three__apart_and_on_their_own_pages),
+		REGION_TEST(source__within_the_region__its_memory_and_key),
+		REGION_TEST(source__not_all_in_the_region__refused),
 		REGION_TEST(get__none_left__eagain_until_one_is_back),
 		REGION_TEST(get__used_before__zeroed_with_another_key),
 		REGION_TEST(get__key__is_the_windows_next),

@@ -248,16 +248,17 @@ static void hello__every_bad_field__bad_request_that_names_it(void **state)
 	refused_hello((1 << 20) + 1, 4, 0, 1, REFUSE_BAD_REQUEST, "message size");
 	refused_hello(64, 0, 0, 1, REFUSE_BAD_REQUEST, "queue depth");
 	refused_hello(64, 1025, 0, 1, REFUSE_BAD_REQUEST, "queue depth");
-	refused_hello(64, 4, 8, 1, REFUSE_BAD_REQUEST, "features");
+	refused_hello(64, 4, 16, 1, REFUSE_BAD_REQUEST, "features");
+	refused_hello(64, 4, FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW, 1, REFUSE_BAD_REQUEST, "window");
 	refused_hello(64, 4, 0, 1 << 24, REFUSE_BAD_REQUEST, "psn");
-	assert_int_equal(server_closed(CLOSE_REFUSED), 6);
+	assert_int_equal(server_closed(CLOSE_REFUSED), 7);
 	server_assert_all_back();
 }
 
 static void frame__bad_length_or_reserved__refused(void **state)
 {
 	static const struct { uint32_t length; uint16_t reserved; } cases[] = {
-		{ 0, 0 }, { 7, 0 }, { 25, 0 }, { UINT32_MAX, 0 }, { 24, 1 },
+		{ 0, 0 }, { 7, 0 }, { 41, 0 }, { UINT32_MAX, 0 }, { 40, 1 },
 	};
 
 	(void)state;
@@ -329,6 +330,32 @@ static void hello__region_not_offered__unsupported(void **state)
 	server_rig_start();
 	refused_hello(64, 4, FRAME_FEATURE_REGION, 1, REFUSE_UNSUPPORTED, "--region-size");
 	server_assert_all_back();
+}
+
+static void hello__window__unless_offered_unsupported(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	for (int offered = 0; offered < 2; offered++) {
+		srv.cfg.windows = offered;
+		server_rig_start();
+		connect_and_handshake(&p);
+		peer_hello(&p, FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW);
+		assert_int_equal(peer_answer(&p), offered ? FRAME_GRANT : FRAME_REFUSE);
+		peer_close(&p);
+		if (offered)
+			break;
+		assert_int_equal(p.refuse.code, REFUSE_UNSUPPORTED);
+		assert_non_null(strstr(p.refuse.text, "--windows off"));
+		server_assert_all_back();
+		server_rig_stop(state);
+		assert_int_equal(server_rig_init(state), 0);
+	}
+	assert_int_equal(p.grant.features, FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW);
+	assert_true(server_only(CONN_ST_GRANTED)->window.addr == PEER_WINDOW_ADDR);
+	assert_int_equal(server_only(CONN_ST_GRANTED)->window.bytes, PEER_WINDOW_BYTES);
+	assert_int_equal(server_only(CONN_ST_GRANTED)->window.rkey, PEER_WINDOW_RKEY);
 }
 
 static void hello__no_memory_for_a_region__no_resources(void **state)
@@ -469,6 +496,7 @@ int main(void)
 		BOOT_TEST(frame__other_wire_version__bad_version),
 		BOOT_TEST(hello__larger_than_the_server_takes__unsupported),
 		BOOT_TEST(hello__region_not_offered__unsupported),
+		BOOT_TEST(hello__window__unless_offered_unsupported),
 		BOOT_TEST(hello__no_memory_for_a_region__no_resources),
 		BOOT_TEST(hello__server_full__refused_until_one_leaves),
 		BOOT_TEST(hello__several_rails__full_when_all_are),

@@ -82,7 +82,7 @@ static void table__defaults_as_options__change_nothing(void **state)
 		      "--session-timeout 30"),
 		OPTS_OK);
 	assert_int_equal(parse("--spin 50us --stats-interval 0 --ticket-rotation 3600 --tls-port 7471 "
-			       "--tls-resume on"), OPTS_OK);
+			       "--tls-resume on --windows off"), OPTS_OK);
 	assert_memory_equal(&c, &before, sizeof(c));
 }
 
@@ -108,8 +108,9 @@ static void parse__choices__the_enums_order(void **state)
 	assert_int_equal(c.poll, POLL_BUSY);
 	assert_int_equal(c.log_level, LOG_LVL_DEBUG);
 	assert_int_equal(c.client_auth, CLIENT_AUTH_REQUIRE);
-	assert_int_equal(parse("--poll adaptive"), OPTS_OK);
+	assert_int_equal(parse("--poll adaptive --windows on"), OPTS_OK);
 	assert_int_equal(c.poll, POLL_ADAPTIVE);
+	assert_int_equal(c.windows, 1);
 }
 
 static void parse__durations__in_nanoseconds(void **state)

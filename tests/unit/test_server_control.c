@@ -156,13 +156,13 @@ static void control__stats__connected_by_shard_and_queue_pairs_recycled(void **s
 	peer_close(&p);
 }
 
-static void control__info__how_sessions_and_probes_are_set(void **state)
+static void control__info__how_sessions_windows_and_probes_are_set(void **state)
 {
 	for (int i = 0; i < 2; i++) {
 		struct peer p;
 		json_t *o, *config;
 
-		srv.cfg.tls_resume = i;
+		srv.cfg.tls_resume = srv.cfg.windows = i;
 		srv.cfg.probe_interval_ns = (uint64_t)i * 2500 * NS_PER_MS;
 		server_rig_start();
 		connect_and_handshake(&p);
@@ -170,6 +170,8 @@ static void control__info__how_sessions_and_probes_are_set(void **state)
 		config = json_object_get(o, "config");
 		assert_true(json_is_boolean(json_object_get(config, "tls_resume")));
 		assert_int_equal(json_is_true(json_object_get(config, "tls_resume")), i);
+		assert_true(json_is_boolean(json_object_get(config, "windows")));
+		assert_int_equal(json_is_true(json_object_get(config, "windows")), i);
 		assert_true(json_is_real(json_object_get(config, "probe_interval_s")));
 		assert_true(json_real_value(json_object_get(config, "probe_interval_s")) == 2.5 * i);
 		json_decref(o);
@@ -295,7 +297,7 @@ int main(void)
 		CONTROL_TEST(control__stats_and_info__reports_of_the_server),
 		CONTROL_TEST(control__stats__handshakes_of_both_kinds_and_by_shard),
 		CONTROL_TEST(control__stats__connected_by_shard_and_queue_pairs_recycled),
-		CONTROL_TEST(control__info__how_sessions_and_probes_are_set),
+		CONTROL_TEST(control__info__how_sessions_windows_and_probes_are_set),
 		CONTROL_TEST(control__info__rails_and_what_they_have_together),
 		CONTROL_TEST(control__mark__later_stage_counts_start_there),
 		CONTROL_TEST(control__bad_request_or_a_hello__refused),

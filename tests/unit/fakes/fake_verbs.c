@@ -29,6 +29,7 @@ static uint32_t n_qps, n_mrs, n_mws, next_key, last_mw_rkey, n_cqs;
 static struct fake_cq *cqs[CQS_MAX];
 static struct fake_modify modifies[MODIFIES_MAX];
 static uint32_t n_modifies;
+static const struct fake_mr *last_mr;
 
 static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 static int dealloc_mw(struct ibv_mw *mw);
@@ -57,6 +58,7 @@ static void default_device(void)
 		.state = IBV_PORT_ACTIVE,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.active_mtu = IBV_MTU_1024,
+		.max_msg_sz = 8u << 20,
 	};
 	fake_device.inline_max = 512;
 	fake_device.next_qpn = 0x11;
@@ -186,6 +188,7 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int acce
 	next_key += 0x100;
 	((struct fake_pd *)pd)->users++;
 	n_mrs++;
+	last_mr = m;
 	return &m->mr;
 }
 
@@ -240,6 +243,13 @@ static int dealloc_mw(struct ibv_mw *mw)
 	n_mws--;
 	unmake("memory windows", w);
 	return e;
+}
+
+int fake_mr_access(uint32_t rkey)
+{
+	if (!last_mr || last_mr->mr.rkey != rkey)
+		fake_violation("not the last memory region's key");
+	return last_mr->access;
 }
 
 uint32_t fake_mrs(void)

@@ -91,6 +91,7 @@ bool fake_cq_armed(const struct ibv_cq *cq);
 uint32_t fake_cq_polls(const struct ibv_cq *cq);
 uint32_t fake_cq_unacked(const struct ibv_cq *cq);	/* events taken and not acked */
 uint32_t fake_mrs(void);
+int fake_mr_access(uint32_t rkey);		/* of the last memory region made, which has this key */
 uint32_t fake_mws(void);
 uint32_t fake_mw_last_rkey(void);
 

@@ -51,6 +51,14 @@ static void on_message(void *arg, struct client_conn *c, uint64_t sequence, cons
 		cli.on_message(c);
 }
 
+static void on_pushed(void *arg, struct client_conn *c, uint64_t sequence)
+{
+	(void)arg;
+	(void)c;
+	cli.pushed++;
+	cli.sequence = sequence;
+}
+
 static void on_rma(void *arg, struct client_conn *c, uint32_t n)
 {
 	(void)arg;
@@ -76,8 +84,8 @@ static bool may_enter(void *arg, struct client_conn *c, enum stage stage)
 	return cli.may_enter(c, stage);
 }
 
-static const struct client_ops ops = { .on_live = on_live, .on_message = on_message, .on_rma = on_rma,
-				       .on_closed = on_closed };
+static const struct client_ops ops = { .on_live = on_live, .on_message = on_message, .on_pushed = on_pushed,
+				       .on_rma = on_rma, .on_closed = on_closed };
 static const struct client_ops parking_ops = { .may_enter = may_enter, .on_live = on_live,
 					       .on_message = on_message, .on_rma = on_rma,
 					       .on_closed = on_closed };
@@ -428,6 +436,8 @@ struct client_conn *client_at(enum client_state state)
 	assert_non_null(c);
 	if (cli.session)
 		client_use_session(c, cli.session);
+	if (cli.window)
+		client_use_window(c, cli.window);
 	client_drive(c, state);
 	return c;
 }

@@ -18,7 +18,7 @@ struct client_rig {
 	uint32_t bufs_free, bufs_posted;	/* when it was started */
 
 	/* what the user was told */
-	int live, messages, one_sided, closed;
+	int live, messages, pushed, one_sided, closed;
 	uint64_t sequence;
 	uint32_t bytes;
 	struct fail fail;
@@ -27,6 +27,7 @@ struct client_rig {
 	/* Asked before each stage but the first; NULL: the context has no such callback. */
 	bool (*may_enter)(struct client_conn *c, enum stage stage);
 	struct tls_session **session;	/* of the connections that client_at makes; NULL: none */
+	const struct frame_window *window;	/* theirs; NULL: none */
 	/* called besides; may be NULL */
 	void (*on_live)(struct client_conn *c);
 	void (*on_message)(struct client_conn *c);

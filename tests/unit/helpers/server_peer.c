@@ -214,6 +214,8 @@ void peer_hello(struct peer *p, uint16_t features)
 	};
 	uint8_t buf[FRAME_HELLO_BYTES];
 
+	if (features & FRAME_FEATURE_WINDOW)
+		h.window = (struct frame_window){ PEER_WINDOW_ADDR, PEER_WINDOW_BYTES, PEER_WINDOW_RKEY };
 	peer_send(p, buf, frame_encode_hello(&h, buf));
 }
 

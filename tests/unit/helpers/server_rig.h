@@ -89,6 +89,11 @@ uint32_t peer_read_frame(struct peer *p, uint8_t *buf);
 void peer_close(struct peer *p);
 void peer_abort(struct peer *p);	/* without close_notify */
 
+/* The window of a peer that asks for that feature. */
+#define PEER_WINDOW_ADDR UINT64_C(0x7e0000002000)
+#define PEER_WINDOW_BYTES 8192u
+#define PEER_WINDOW_RKEY 0xfeed
+
 /* HELLO as usual with p->psn. */
 void peer_hello(struct peer *p, uint16_t features);
 /* Connects by a socket pair that is full when the GRANT is due: the server's object, which waits to write it. */
