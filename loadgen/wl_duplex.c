@@ -1,7 +1,8 @@
 /* `duplex`: both directions at once, on one connection: chunks stream to the client's region, by WRITEs of the
  * client, and from it, by WRITEs of the server, which it is asked for one by one. So each end posts its own
  * direction: where no hardware carries requests out, the posting thread does. Each direction has its own operations
- * under way, and its own figures.
+ * under way, and its own figures. There are many of them, because a message that asks stands behind the client's own
+ * WRITEs: with few, the server waits for it.
  */
 #include "loadgen/config.h"
 #include "loadgen/rma.h"
@@ -20,8 +21,8 @@ const struct workload workload_duplex = {
 	.stream_names = { "to_server", "from_server" },
 	.bytes_min = 1,
 	.bytes_max = 1u << 30,
-	.bytes_default = 4u << 20,
-	.inflight_default = 2,
+	.bytes_default = 1u << 20,
+	.inflight_default = 8,
 	.needs = needs,
 	.pushes = { false, true },
 	.rma = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE },
