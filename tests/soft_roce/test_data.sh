@@ -34,9 +34,21 @@ for operation in write read send; do
         'one.message_bytes == 65536' 'two.message_bytes == 3000001' \
         'one.throughput_bytes_per_s / one.throughput_msgs_per_s | round == 65536'
 done
-moves "duplex: both directions, all as sent" duplex "--workload duplex --steps 2 --message-size 1M --duration 3" \
+moves "duplex: both directions, all as sent" duplex \
+    "--workload duplex --steps 2 --message-size 1M --inflight 2 --duration 3" \
     'one.streams.to_server.bytes_per_s > 0' 'one.streams.from_server.bytes_per_s > 0' \
-    'one.streams | map(.bytes_per_s) | (add - .[0] - .[1]) == 0' 'one.verified.checked >= 2'
+    '(one.streams | map(.bytes_per_s) | add) - one.throughput_bytes_per_s | fabs < 1' 'one.verified.checked >= 2'
+moves "duplex: small ones, many under way" duplex-small \
+    "--workload duplex --steps 3 --message-size 1,100,5000 --inflight 16" '[.steps[].verified.checked >= 20] | all' \
+    '[.steps[].streams.from_server.bytes_per_s > 0] | all'
+moves "duplex: while clients come and go" duplex-churning \
+    "--workload duplex --steps 4 --message-size 64k --churn 5 --duration 2" 'one.churn.cycles_failed == 0'
+start_server shut --threads 1 --max-clients 4 --region-size 64k
+gives "duplex: a server that writes to no windows: one line that says so" 3 \
+    "^performance_test: the workload has the server write to its clients' memory.* --windows off\$" \
+    "${bin}performance_test" "${tls_options[@]}" --server "$host" --tls-port "${port[shut]}" --quiet \
+    --output "$results" --workload duplex --steps 1 --message-size 1k
+stop_server shut
 
 gives "a request larger than the device moves: one line that says so" 3 \
     '--message-size: 16777216 bytes are more than device .* moves with one request' \
