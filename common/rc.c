@@ -171,11 +171,11 @@ static bool message_is_signalled(const struct rc *rc, uint32_t covers, bool is_i
 }
 
 /* An inline message leaves nothing behind that anybody waits for, unless the send queue is getting full. The last
- * third of a full one always has a signalled request (must_signal); one with a single free entry is full for a
+ * third of a full one always has a signalled request (must_signal). One with a single free entry is full for a
  * message with a WRITE. */
 static bool message_is_awaited(const struct rc *rc, uint32_t used, bool is_inline)
 {
-	return !is_inline || (used + 1) * 3 > message_entries(rc) * 2;
+	return !is_inline || (used + rc->may_write) * 3 > message_entries(rc) * 2;
 }
 
 static struct ibv_send_wr *next_of_chain(struct chain *ch)

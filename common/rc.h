@@ -48,6 +48,7 @@ struct rc {
 	uint16_t sq_used;		/* entries posted and not retired */
 	uint16_t unsignalled;		/* posted since the last signalled one */
 	uint16_t rma_unsignalled;	/* of them and earlier ones: RMA requests since the last signalled RMA one */
+	bool may_write;			/* the owner's to set: there will be messages with a WRITE in front */
 	bool special_busy;		/* the probe's and bind's entry is in use */
 	bool draining;			/* in ERR; nothing is posted any more */
 	bool drained;			/* the beacon came back */
@@ -69,7 +70,7 @@ int rc_send(struct rc *rc, uint32_t buf, uint32_t length) __attribute__((warn_un
 /* The same, with 4 bytes of immediate data, as they are in memory. */
 int rc_send_imm(struct rc *rc, uint32_t buf, uint32_t length, uint32_t imm) __attribute__((warn_unused_result));
 
-/* The same, behind a WRITE of at least one byte: both go with one doorbell. The peer that has the message has the
+/* The same, behind a WRITE of at least one byte, where may_write was set: both go with one doorbell. The peer that has the message has the
  * data. The WRITE's source must stay as it is until then. */
 int rc_write_send(struct rc *rc, const struct ep_write *write, uint32_t buf, uint32_t length)
 	__attribute__((warn_unused_result));

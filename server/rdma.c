@@ -88,6 +88,7 @@ static int set_up(struct conn *c, const struct cm_event *e, const struct cm_path
 	uint64_t t0 = clock_now_ns();
 	int ret = rc_take_qp(&c->rc, c->index);
 
+	c->rc.may_write = c->window.bytes > 0;
 	if (!ret)
 		ret = cm_program_qp(e->id, c->rc.qp, path, &qp);
 	if (ret)

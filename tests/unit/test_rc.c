@@ -35,6 +35,7 @@ static void open_rc(uint32_t credits)
 	rig.on_wc = on_wc;
 	send_wc_result = 0;
 	rc_init(&rc, rig.ep, rig.qps, NULL);
+	rc.may_write = true;
 	assert_int_equal(rc_take_qp(&rc, 3), 0);
 	verbs_rig_connect(rc.qp);
 }
