@@ -9,6 +9,9 @@ BIN := $(if $(SAN),$(B)/,)
 
 COMMIT := $(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null || echo unknown)
 OPT ?= -O2 -g
+# Across files: a message passes many small functions of several, and a round trip takes a tenth less. The objects are
+# good without it too: that is how tests use them.
+LTO ?= $(if $(SAN),,-flto=auto)
 WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wswitch-enum $(if $(CI),-Werror)
 # libev's watchers are cast between types that share their first members.
 CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE $(OPT) -fno-strict-aliasing $(WARN) \
@@ -85,16 +88,19 @@ install: all
 clean:
 	rm -rf build/release build/address-undefined build/thread build/certs $(PROGRAMS)
 
+PROGRAM_O := $(sort $(COMMON_O) $(CLIENT_O) $(RDMA_CLIENT_O) $(LOADGEN_O) $(SERVER_O))
+$(PROGRAM_O): LTO_OBJECT = $(if $(LTO),$(LTO) -ffat-lto-objects)
+
 $(BIN)rdma_server: $(COMMON_O) $(SERVER_O)
-	$(CC) $(CFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+	$(CC) $(CFLAGS_ALL) $(LTO) -o $@ $^ $(LDLIBS_ALL)
 
 $(BIN)performance_test: $(COMMON_O) $(CLIENT_O) $(LOADGEN_O)
-	$(CC) $(CFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+	$(CC) $(CFLAGS_ALL) $(LTO) -o $@ $^ $(LDLIBS_ALL)
 
 $(BIN)rdma_client: $(COMMON_O) $(CLIENT_O) $(RDMA_CLIENT_O)
-	$(CC) $(CFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+	$(CC) $(CFLAGS_ALL) $(LTO) -o $@ $^ $(LDLIBS_ALL)
 
-$(B)/common/build_info.o: BUILD_DEFS = -DBUILD_COMMIT='"$(COMMIT)"' -DBUILD_FLAGS='"$(OPT)"'
+$(B)/common/build_info.o: BUILD_DEFS = -DBUILD_COMMIT='"$(COMMIT)"' -DBUILD_FLAGS='"$(OPT) $(LTO)"'
 # Built again when the commit changes, so that results never name an old one.
 $(B)/common/build_info.o: $(B)/commit-$(COMMIT)
 $(B)/commit-$(COMMIT):
@@ -104,7 +110,7 @@ $(B)/commit-$(COMMIT):
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) $(BUILD_DEFS) -MMD -MP -c -o $@ $<
+	$(CC) $(CFLAGS_ALL) $(LTO_OBJECT) $(BUILD_DEFS) -MMD -MP -c -o $@ $<
 
 -include tests/loadgen.mk
 include tests/tests.mk tests/soft_roce/soft_roce.mk tests/bench/bench.mk

@@ -246,7 +246,7 @@ static int make_tags(struct conn *c)
 static void on_hello(struct conn *c)
 {
 	struct frame_hello h;
-	struct frame_grant g;
+	struct frame_grant g = { 0 };
 	const char *why = "";
 	enum refuse_code code;
 

@@ -220,7 +220,7 @@ static int check(struct conn *c, const uint8_t *data, const struct ibv_wc *wc, s
 static void on_messages(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
 {
 	struct shard *s = c->shard;
-	struct msg_header last;
+	struct msg_header last = { 0 };
 	int n = check(c, ep_buf(s->ep, buf), wc, &last);
 
 	if (n < 0) {

@@ -141,7 +141,7 @@ static int open_rdma(struct shard *s, char *err, size_t err_size)
 {
 	const struct server_config *cfg = s->cfg;
 	char text[ADDR_TEXT_MAX];
-	uint16_t port;
+	uint16_t port = 0;
 	int ret = cm_channel_new(&s->cm);
 
 	if (ret) {
