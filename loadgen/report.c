@@ -132,7 +132,7 @@ json_t *report_row(const struct step *s)
 {
 	bool has = hist_count(s->response) > 0;
 
-	return json_pack("{s:i, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
+	return json_pack("{s:i, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
 		"clients", s->target, "bytes", (json_int_t)s->bytes, "repetition", s->repetition, "held", s->connected_held, "failed",
 		s->failed + s->dropped,
 		"connect_p50_ms", number(hist_count(s->total) ? ms(s->total, 50) : NAN),
@@ -142,6 +142,7 @@ json_t *report_row(const struct step *s)
 		"p50_us", number(has ? ms(s->response, 50) * 1e3 : NAN),
 		"p95_us", number(hist_supports(s->response, 95) ? ms(s->response, 95) * 1e3 : NAN),
 		"p99_us", number(hist_supports(s->response, 99) ? ms(s->response, 99) * 1e3 : NAN),
+		"p99_9_us", number(hist_supports(s->response, 99.9) ? ms(s->response, 99.9) * 1e3 : NAN),
 		"server_cpus", number(step_server_cpus(s)), "generator_cpus", number(step_generator_cpus(s)),
 		"server_rss_mib", number(step_report_number(s->end.server, "resources.rss_bytes") / 1048576),
 		"steady", s->steady, "generator_saturated", s->generator_saturated);

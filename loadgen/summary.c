@@ -34,8 +34,8 @@ static void print_table(const struct ramp *r, FILE *out)
 	if (json_array_size(r->rows) == 0)
 		return;
 	fprintf(out, "                                     connect time ms                        response us"
-		"                CPU %%\n");
-	fprintf(out, "clients     bytes    held  failed       p50      p99    msgs/s      MB/s      p50      p95      p99"
+		"                         CPU %%\n");
+	fprintf(out, "clients     bytes    held  failed       p50      p99    msgs/s      MB/s      p50      p95      p99    p99.9"
 		"  server  generator  server MiB  steady\n");
 	json_array_foreach(r->rows, i, row) {
 		cell(out, row, "clients", 6, 0);
@@ -49,6 +49,7 @@ static void print_table(const struct ramp *r, FILE *out)
 		cell(out, row, "p50_us", 8, 0);
 		cell(out, row, "p95_us", 8, 0);
 		cell(out, row, "p99_us", 8, 0);
+		cell(out, row, "p99_9_us", 8, 0);
 		percent_cell(out, row, "server_cpus", 7);
 		percent_cell(out, row, "generator_cpus", 10);
 		cell(out, row, "server_rss_mib", 11, 0);

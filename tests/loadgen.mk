@@ -15,6 +15,7 @@ UNIT_test_loadgen_memory := $(LOADGEN_STEP) loadgen/memory
 UNIT_test_loadgen_pace := $(LOADGEN_FAIL) loadgen/pace
 UNIT_test_loadgen_payload := loadgen/payload
 UNIT_test_loadgen_schedule := loadgen/schedule
+UNIT_test_loadgen_lanes := loadgen/lanes loadgen/stripe
 UNIT_test_loadgen_stripe := loadgen/stripe
 UNIT_test_loadgen_results := common/hist common/hist_io common/log common/paths loadgen/results
 UNIT_test_loadgen_server_proc := common/addr loadgen/server_proc

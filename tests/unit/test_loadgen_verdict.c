@@ -177,7 +177,10 @@ static void connect_time__half_below__passes(void **state)
 static void connect_time__too_few_samples__inconclusive(void **state)
 {
 	(void)state;
-	begin(4, 1000);
+	begin(8, 1000);
+	hist_reset(s->total);
+	for (int i = 0; i < 4; i++)
+		hist_record(s->total, 1000);
 	assert_string_equal(result_of(CONNECT), "inconclusive");
 	assert_measured(CONNECT, "too few samples (4)");
 	assert_string_equal(result_of(SUCCESS), "pass");
@@ -187,6 +190,42 @@ static void connect_time__too_few_samples__inconclusive(void **state)
 	s->connected_held = 0;
 	assert_string_equal(result_of(CONNECT), "inconclusive");
 	assert_int_equal(verdict_overall(verdict), CRITERION_FAIL);
+}
+
+/* A step that cannot have a median is held to nothing that takes one. */
+static void connect_time__fewer_clients_than_a_median_takes__no_criterion(void **state)
+{
+	(void)state;
+	begin(4, 50 * NS_PER_MS);
+	judge();
+	assert_int_equal(json_array_size(verdict), 1);
+	assert_string_equal(result_of(SUCCESS), "pass");
+	assert_int_equal(verdict_overall(verdict), CRITERION_PASS);
+	begin(5, 50 * NS_PER_MS);
+	assert_string_equal(result_of(CONNECT), "fail");
+}
+
+static json_t *checks(int checked, int corrupt)
+{
+	return json_pack("{s:{s:i, s:i}}", "events", "messages_checked", checked, "messages_corrupt", corrupt);
+}
+
+/* One-way messages are checked by the server alone. */
+static void data__checked_at_the_server_only__counts(void **state)
+{
+	(void)state;
+	begin(10, 1000);
+	s->begin.server = checks(5, 1);
+	s->end.server = checks(5, 1);
+	judge();
+	assert_int_equal(json_array_size(verdict), 2);
+	json_decref(s->end.server);
+	s->end.server = checks(7, 1);
+	assert_string_equal(result_of("data"), "pass");
+	json_decref(s->end.server);
+	s->end.server = checks(7, 2);
+	assert_string_equal(result_of("data"), "fail");
+	assert_measured("data", "1 corrupt");
 }
 
 static void success__one_missing_of_100__fails(void **state)
@@ -340,6 +379,8 @@ int main(void)
 		VERDICT_TEST(connect_time__at_the_bound__fails),
 		VERDICT_TEST(connect_time__half_below__passes),
 		VERDICT_TEST(connect_time__too_few_samples__inconclusive),
+		VERDICT_TEST(connect_time__fewer_clients_than_a_median_takes__no_criterion),
+		VERDICT_TEST(data__checked_at_the_server_only__counts),
 		VERDICT_TEST(success__one_missing_of_100__fails),
 		VERDICT_TEST(success__exactly_99_percent_of_1000__fails),
 		VERDICT_TEST(success__peak_higher_than_held__held_counts),
