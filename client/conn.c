@@ -257,7 +257,7 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
 	uint32_t index;
 
 	/* Without a queue pair at the end of it, a session would be asked for in vain. */
-	if (ctx->n_free == 0 || qp_pool_available(ctx->qps) <= ctx->demand)
+	if (ctx->n_free == 0 || (!ctx->gone && qp_pool_available(ctx->qps) <= ctx->demand))
 		return NULL;
 	index = ctx->free_conns[--ctx->n_free];
 	c = &ctx->conns[index];
@@ -278,6 +278,9 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
 	/* The loop's time may be old: before it first runs, or in a callback that connects many. */
 	ev_now_update(ctx->loop);
 	client_set_state(c, CLIENT_ST_TCP_CONNECT);
-	client_boot_start(c);
+	if (ctx->gone)
+		client_fail(c, FAIL_ERRNO, ENODEV);
+	else
+		client_boot_start(c);
 	return c;
 }

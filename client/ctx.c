@@ -47,10 +47,30 @@ static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
 	ev_timer_again(loop, w);
 }
 
+/* The thread goes on with other devices. */
+static void on_broken(void *arg)
+{
+	struct client_ctx *ctx = arg;
+
+	ctx->gone = true;
+	ev_timer_stop(ctx->loop, &ctx->housekeeping);
+	for (uint32_t i = 0; i < ctx->cfg->max_conns; i++) {
+		struct client_conn *c = &ctx->conns[i];
+
+		if (c->state == CLIENT_ST_FREE || c->state == CLIENT_ST_DEAD)
+			continue;
+		client_fail(c, FAIL_ERRNO, ENODEV);
+		rc_abandon(&c->rc);
+		c->cm_connected = false;
+		client_try_finish(c);
+	}
+}
+
 static void start_watchers(struct client_ctx *ctx)
 {
 	pump_start(&ctx->pump, ctx->loop, ctx->ep, ctx->cm, (enum poll_mode)ctx->cfg->poll,
 		   ctx->cfg->spin_ns, client_on_cm_event, ctx);
+	ctx->pump.on_broken = on_broken;
 	ev_prepare_init(&ctx->turn_end, on_turn_end);
 	ctx->turn_end.data = ctx;
 	ev_prepare_start(ctx->loop, &ctx->turn_end);

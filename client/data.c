@@ -42,17 +42,17 @@ bool client_seal(struct client_conn *c, const struct msg_header *h, uint32_t buf
 	return false;
 }
 
-void client_post(struct client_conn *c, uint32_t buf, uint32_t bytes)
+void client_post(struct client_conn *c, uint32_t buf, uint32_t bytes, bool asks)
 {
 	count_out(c, bytes);
-	if (rc_send(&c->rc, buf, bytes))
+	if (asks ? rc_send(&c->rc, buf, bytes) : rc_send_unsolicited(&c->rc, buf, bytes))
 		broken(c);
 }
 
 void client_send(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t bytes)
 {
 	if (client_seal(c, h, buf, 0, bytes))
-		client_post(c, buf, bytes);
+		client_post(c, buf, bytes, h->type != MSG_DATA || (h->flags & MSG_FLAG_ACK));
 }
 
 void client_ping(struct client_conn *c, uint32_t buf, uint32_t bytes, uint32_t number)

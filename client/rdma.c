@@ -236,9 +236,9 @@ void client_on_cm_event(void *arg, const struct cm_event *e)
 		on_gone(c, FAIL_CM_STATUS, e->status);
 		break;
 	case CM_DEVICE_REMOVED:
-		log_error("RDMA device %s was removed", ctx->dev.name);
-		ctx->pump.broken = true;
-		pump_break(&ctx->pump);
+		if (!ctx->pump.broken)
+			log_error("RDMA device %s was removed", ctx->dev.name);
+		pump_fail(&ctx->pump);
 		break;
 	case CM_CONNECT_REQUEST:
 	case CM_ESTABLISHED:

@@ -41,7 +41,7 @@ struct ep {
 	uint32_t rounds;	/* of polling */
 	uint32_t next_cq;
 	uint64_t batch;
-	bool spin;
+	bool spin, solicited_only;
 	uint32_t sq_depth, inline_bytes, post_list, signal_every;
 	uint32_t holds;
 	struct ep_deferred *first_deferred, *last_deferred;
@@ -91,7 +91,7 @@ static int arm_if_awaited(struct ep *ep, struct ep_cq *q)
 	q->poll = true;
 	if (q->armed || (!q->awaited && !is_receive(ep, q)))
 		return 0;
-	ret = -ibv_req_notify_cq(q->cq, 0);
+	ret = -ibv_req_notify_cq(q->cq, is_receive(ep, q) && ep->solicited_only);
 	q->armed = ret == 0;
 	ep->n_armed += q->armed;
 	return ret;
@@ -218,6 +218,7 @@ int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep
 	ep->on_wc = on_wc;
 	ep->arg = arg;
 	ep->spin = cfg->spin;
+	ep->solicited_only = cfg->solicited_only;
 	ep->sq_depth = cfg->sq_depth;
 	ep->inline_bytes = cfg->inline_bytes;
 	ep->post_list = cfg->post_list ? cfg->post_list : 1;

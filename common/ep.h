@@ -82,6 +82,9 @@ struct ep_config {
 	uint32_t buf_bytes;
 	uint32_t cq_depth;	/* entries of a completion queue, at most; 0: the device's */
 	bool spin;		/* never arm the completion queues: the thread polls all the time */
+	/* Receives raise an event only if their senders asked for one (solicited events, IBTA 9.2.3) or they failed. The
+	 * others wait for it: nobody waits for them. */
+	bool solicited_only;
 };
 
 struct ep_counts {
@@ -170,6 +173,7 @@ struct ep_buf_link {
 	uint32_t length;
 	uint32_t imm;		/* immediate data, if has_imm */
 	bool has_imm;
+	bool unsolicited;	/* the peer need not be woken for it */
 	struct ep_write write;
 };
 struct ep_buf_link *ep_buf_link(const struct ep *ep, uint32_t buf);

@@ -29,9 +29,10 @@ static bool all_are_broken(const struct pump *first)
 	return true;
 }
 
-/* CM events are still taken: they tell the connections that their device is gone. */
-static void fail(struct pump *p)
+void pump_fail(struct pump *p)
 {
+	if (p->broken)
+		return;
 	p->broken = true;
 	p->spinning = false;
 	ev_io_stop(p->loop, &p->cq_io);
@@ -39,6 +40,8 @@ static void fail(struct pump *p)
 	ev_timer_stop(p->loop, &p->sweep);
 	if (all_are_broken(p->first))
 		pump_break(p);
+	else if (p->on_broken)
+		p->on_broken(p->arg);
 }
 
 /* True if the turn's budget is used up, and there may be more. */
@@ -51,7 +54,7 @@ static bool process(struct pump *p)
 		uint64_t now;
 
 		if (n < 0)
-			fail(p);
+			pump_fail(p);
 		if (n <= 0)
 			return false;
 		now = clock_now_ns();
@@ -109,7 +112,7 @@ static void on_completions(struct ev_loop *loop, ev_io *w, int revents)
 		return;
 	if (ep_take_events(p->ep)) {
 		log_error("the completion channel failed");
-		fail(p);
+		pump_fail(p);
 		return;
 	}
 	process_and_continue(p);
@@ -132,7 +135,7 @@ static void on_cm_readable(struct ev_loop *loop, ev_io *w, int revents)
 	if (ret < 0) {
 		log_error("rdma_get_cm_event failed: %s", strerror(-ret));
 		ev_io_stop(p->loop, &p->cm_io);
-		fail(p);
+		pump_fail(p);
 	}
 }
 

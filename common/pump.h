@@ -28,6 +28,8 @@ struct pump {
 	struct cm_channel *cm;
 	pump_on_cm_fn *on_cm;
 	void *arg;
+	/* Its device stopped working, and others still do: nothing of it completes any more. May be NULL. */
+	void (*on_broken)(void *arg);
 	enum poll_mode mode;
 	uint64_t spin_ns;
 	uint64_t last_busy_ns;
@@ -52,6 +54,8 @@ void pump_join(struct pump *p, struct pump *other);
 /* Runs the loop until pump_break. Returns 0, or -EIO when the device stopped working; where there are several, the
  * last of them. */
 int pump_run(struct pump *p);
+/* From within a callback of the loop: the device of this one is gone. Ends the loop if it was the last. */
+void pump_fail(struct pump *p);
 /* From within a callback of the loop, for any of them. */
 void pump_break(struct pump *p);
 

@@ -230,7 +230,8 @@ static void chain_message(struct rc *rc, struct chain *ch, uint32_t buf, uint32_
 	wr->opcode = link->has_imm ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
 	wr->imm_data = link->imm;
 	wr->wr_id = make_id(rc, WR_SEND, signalled ? *last_held : EP_NO_BUF, signalled ? rc->unsignalled : 0, awaited);
-	wr->send_flags = (is_inline ? IBV_SEND_INLINE : 0u) | (signalled ? IBV_SEND_SIGNALED : 0u);
+	wr->send_flags = (is_inline ? IBV_SEND_INLINE : 0u) | (signalled ? IBV_SEND_SIGNALED : 0u) |
+			 (link->unsolicited ? 0u : IBV_SEND_SOLICITED);
 	if (signalled)
 		rc->unsignalled = 0;
 	ch->awaited += awaited;
@@ -314,6 +315,12 @@ static int put_in_line(struct rc *rc, uint32_t buf)
 int rc_send(struct rc *rc, uint32_t buf, uint32_t length)
 {
 	*ep_buf_link(rc->ep, buf) = (struct ep_buf_link){ .length = length };
+	return put_in_line(rc, buf);
+}
+
+int rc_send_unsolicited(struct rc *rc, uint32_t buf, uint32_t length)
+{
+	*ep_buf_link(rc->ep, buf) = (struct ep_buf_link){ .length = length, .unsolicited = true };
 	return put_in_line(rc, buf);
 }
 
@@ -484,6 +491,11 @@ void rc_drain(struct rc *rc)
 	}
 }
 
+void rc_abandon(struct rc *rc)
+{
+	rc->drained = rc->abandoned = true;
+}
+
 bool rc_is_drained(const struct rc *rc)
 {
 	return rc->slot == QP_POOL_NONE || rc->drained;
@@ -497,7 +509,7 @@ void rc_release(struct rc *rc, uint64_t now_ns, bool qp_reusable)
 	cm_id_destroy(rc->id);
 	rc->id = NULL;
 	if (rc->slot != QP_POOL_NONE)
-		qp_pool_put(rc->pool, rc->slot, now_ns, qp_reusable);
+		qp_pool_put(rc->pool, rc->slot, now_ns, qp_reusable && !rc->abandoned);
 	rc->slot = QP_POOL_NONE;
 	rc->qp = NULL;
 }

@@ -52,6 +52,7 @@ struct rc {
 	bool special_busy;		/* the probe's and bind's entry is in use */
 	bool draining;			/* in ERR; nothing is posted any more */
 	bool drained;			/* the beacon came back */
+	bool abandoned;			/* nobody polls its completions any more: its QP is not used again */
 };
 
 /* Sets everything to "no id, no QP". `on_broken` may be NULL where nothing is put off. */
@@ -67,6 +68,8 @@ uint32_t rc_qpn(const struct rc *rc);
  * off to the end of that. 0, or -errno when the QP takes no more (the connection is broken); the buffer is
  * freed then too. */
 int rc_send(struct rc *rc, uint32_t buf, uint32_t length) __attribute__((warn_unused_result));
+/* The same, of a message that nobody waits for an answer to: the peer need not be woken for it. */
+int rc_send_unsolicited(struct rc *rc, uint32_t buf, uint32_t length) __attribute__((warn_unused_result));
 /* The same, with 4 bytes of immediate data, as they are in memory. */
 int rc_send_imm(struct rc *rc, uint32_t buf, uint32_t length, uint32_t imm) __attribute__((warn_unused_result));
 
@@ -108,6 +111,8 @@ int rc_on_send_wc(struct rc *rc, const struct ibv_wc *wc, const struct wr *w)
 /* Moves the QP to ERR and posts the beacon, once. Afterwards rc_is_drained becomes true when all of
  * the send side's completions were polled. */
 void rc_drain(struct rc *rc);
+/* Of a connection that was drained: its device is gone, and no completion will come. Counts as drained. */
+void rc_abandon(struct rc *rc);
 /* True if there is no QP or it is drained. */
 bool rc_is_drained(const struct rc *rc);
 

@@ -69,6 +69,16 @@ void connect_set_state(struct worker *w, struct wclient *wc, enum wclient_state 
 	wc->state = to;
 }
 
+/* On which a connection may come about. */
+static uint32_t first_rail(const struct worker *w)
+{
+	uint32_t i = 0;
+
+	while (i < w->n_rails && w->rails[i].dark)
+		i++;
+	return i < w->n_rails ? i : 0;
+}
+
 /* When the i-th connection of this worker should start; 0: as soon as one may. */
 static uint64_t intended_start(const struct worker *w, uint64_t i)
 {
@@ -170,7 +180,7 @@ static bool start_one(struct worker *w, uint64_t now_ns)
 		return false;
 	}
 	wc->intended_ns = intended ? intended : now_ns;
-	wc->rail = 0;
+	wc->rail = first_rail(w);
 	wc->attempts = 0;
 	wc->away = false;
 	if (!begin(w, wc, now_ns))
@@ -231,9 +241,13 @@ void connect_again(struct worker *w, struct wclient *wc)
 /* False: the connection on the last rail was made, or given up. */
 static bool connect_on_next_rail(struct worker *w, struct wclient *wc)
 {
-	if (wc->rail + 1 == w->n_rails || w->current.what == ORDER_DISCONNECT)
+	uint32_t next = wc->rail + 1;
+
+	while (next < w->n_rails && w->rails[next].dark)
+		next++;
+	if (next == w->n_rails || w->abandoned || w->current.what == ORDER_DISCONNECT)
 		return false;
-	connect_on(w, wc, wc->rail + 1);
+	connect_on(w, wc, next);
 	return true;
 }
 
@@ -262,9 +276,27 @@ static void record_stages(struct worker *w, const struct client_conn *c)
 	hist_record(w->stats.total[kind], c->total_ns);
 }
 
+/* The first client of the step to drop it says so; else there were thousands of lines. */
+static void drop_rail(struct rail *rail, const struct wclient *wc)
+{
+	struct worker *w = rail->worker;
+	char text[64];
+
+	counter_add(&w->stats.rails_dropped, 1);
+	if (rail->told)
+		return;
+	rail->told = true;
+	log_warn("client %u drops rail %u (%s) in %s: %s; it goes on with %u of %u", (unsigned)(wc - w->clients),
+		 rail->index, rail->ctx->dev.name, stage_names[rail->fail.stage],
+		 fail_code_text(&rail->fail, text, sizeof(text)), lanes_alive(w, wc), w->n_rails);
+}
+
 /* It has all the connections it will have. */
 static void become_live(struct worker *w, struct wclient *wc)
 {
+	for (uint32_t i = 0; i < w->n_rails && w->n_rails > 1; i++)
+		if (!lanes_conn_on(wc, i))
+			drop_rail(&w->rails[i], wc);
 	connect_set_state(w, wc, WCLIENT_LIVE);
 	counter_add(&w->stats.through, 1);
 	if (wc->away)
@@ -283,6 +315,7 @@ void connect_on_live(void *arg, struct client_conn *c)
 		return;
 	}
 	lanes_add(wc, rail->index, c);
+	rail->works = true;
 	pace_on_success(&w->pace);
 	record_stages(w, c);
 	if (w->cfg.cfg->verify)
@@ -292,19 +325,12 @@ void connect_on_live(void *arg, struct client_conn *c)
 	connect_more(w);
 }
 
-/* The first client of the step to drop it says so; else there were thousands of lines. */
-static void drop_rail(struct rail *rail, const struct wclient *wc, const struct fail *fail)
+static void lose(struct worker *w, struct wclient *wc)
 {
-	struct worker *w = rail->worker;
-	char text[64];
-
-	counter_add(&w->stats.rails_dropped, 1);
-	if (rail->told)
+	if (wc->state != WCLIENT_LIVE)
 		return;
-	rail->told = true;
-	log_warn("client %u drops rail %u (%s) in %s: %s; it goes on with %u of %u", (unsigned)(wc - w->clients),
-		 rail->index, rail->ctx->dev.name, stage_names[fail->stage], fail_code_text(fail, text, sizeof(text)),
-		 lanes_alive(w, wc), w->n_rails);
+	connect_set_state(w, wc, WCLIENT_LOST);
+	counter_add(&w->stats.dropped, 1);
 }
 
 void connect_on_lost(void *arg, struct client_conn *c)
@@ -313,16 +339,19 @@ void connect_on_lost(void *arg, struct client_conn *c)
 	struct worker *w = rail->worker;
 	struct wclient *wc = c->user;
 
+	rail->fail = c->fail;
+	/* It was refused here: an attempt that failed. */
+	if (wc->conn == c && wc->state == WCLIENT_CONNECTING)
+		return;
 	lanes_lose(w, wc, rail->index);
+	if (wc->state != WCLIENT_LIVE)
+		return;
 	if (lanes_alive(w, wc)) {
-		drop_rail(rail, wc, &c->fail);
+		drop_rail(rail, wc);
 		wc->conn = wc->conn == c ? lanes_conn(w, wc) : wc->conn;
 		return;
 	}
-	if (wc->state != WCLIENT_LIVE)
-		return;
-	connect_set_state(w, wc, WCLIENT_LOST);
-	counter_add(&w->stats.dropped, 1);
+	lose(w, wc);
 }
 
 /* True when no connection of the step is left. */
@@ -340,6 +369,9 @@ static bool try_again(struct worker *w, struct wclient *wc, const struct fail *f
 	if (!pace_is_congestion(fail))
 		return false;
 	pace_on_congestion(&w->pace, wc->begun_ns, now);
+	/* Nobody has got through there: with other rails it is not worth the time, of all the clients. */
+	if (w->n_rails > 1 && !w->rails[wc->rail].works && fail->kind != FAIL_REFUSED)
+		return false;
 	/* In a phase, a connection that starts anew would be behind all others. */
 	if (w->cfg.cfg->phased && !wc->away)
 		return false;
@@ -374,10 +406,13 @@ static void on_attempt_failed(struct worker *w, struct wclient *wc, const struct
 {
 	if (fail->kind != FAIL_NONE && try_again(w, wc, fail))
 		return;
-	if (fail->kind != FAIL_NONE)
+	if (fail->kind != FAIL_NONE) {
+		struct rail *rail = &w->rails[wc->rail];
+
 		fail_table_count(&w->stats.failures, fail);
-	if (w->n_rails > 1 && fail->kind != FAIL_NONE)
-		drop_rail(&w->rails[wc->rail], wc, fail);
+		rail->fail = *fail;
+		rail->dark = !rail->works && fail->kind != FAIL_REFUSED;
+	}
 	if (connect_on_next_rail(w, wc))
 		return;
 	wc->conn = lanes_conn(w, wc);
@@ -436,6 +471,11 @@ static void forget_queue(struct worker *w, struct client_queue *q)
 	while (q->first != NO_CLIENT) {
 		struct wclient *wc = pop(w, q);
 
+		wc->conn = lanes_conn(w, wc);
+		if (wc->conn) {
+			become_live(w, wc);
+			continue;
+		}
 		if (wc->away)
 			lose_away(w, wc);
 		else
@@ -488,16 +528,20 @@ void connect_abandon(struct worker *w)
 {
 	static const struct fail timed_out = { .stage = STAGE_TCP_CONNECT, .kind = FAIL_TIMEOUT };
 
+	w->abandoned = true;
 	for (uint32_t i = 0; i < w->target; i++) {
 		struct wclient *wc = &w->clients[i];
-		bool idle = wc->state == WCLIENT_LIVE && traffic_is_idle(wc);
 
 		/* No more attempts: what comes now ends them. */
 		wc->attempts = UINT32_MAX;
-		if (wc->state == WCLIENT_WAITING)
+		if (wc->state == WCLIENT_WAITING) {
 			fail_table_count(&w->stats.failures, &timed_out);
-		if (!idle)
+		} else if (wc->state == WCLIENT_CONNECTING || wc->state == WCLIENT_PARKED) {
+			time_out(wc->conn);
+		} else if (wc->state != WCLIENT_LIVE || !traffic_is_idle(wc)) {
+			lose(w, wc);
 			for_each_conn(w, wc, time_out);
+		}
 	}
 	forget_waiting(w);
 }

@@ -18,6 +18,7 @@
 #define NO_PART UINT32_MAX
 #define NO_STREAM UINT8_MAX	/* a request whose completion ends nothing */
 #define ORDER_MAX 64u		/* requests of a lane on its region under way */
+#define POST_MAX 32u		/* requests put together at a time */
 
 /* A part of an operation. Its index says which: see part_index. */
 struct part {
@@ -111,13 +112,26 @@ static void empty(struct lane_queue *q)
 
 /* --- posting --- */
 
+/* Requests of a lane on its region that are about to be posted: those that may go out together share doorbells. */
+struct batch {
+	struct rc_rma ops[POST_MAX];
+	uint32_t n;
+};
+
+static void post_batch(struct lane *lane, struct batch *b)
+{
+	if (b->n && lane->conn && client_rma(lane->conn, b->ops, b->n))
+		client_fail(lane->conn, FAIL_PROTOCOL, PROTO_REGION);
+	b->n = 0;
+}
+
 static bool ends_with_request(const struct lane_plan *plan)
 {
 	return !plan->tell && (plan->moves[plan->n - 1] == LANE_WRITE || plan->moves[plan->n - 1] == LANE_READ);
 }
 
-static bool post_request(struct worker *w, struct wclient *wc, struct lane *lane, unsigned stream, enum lane_move move,
-			 uint64_t done, uint32_t bytes)
+static bool add_request(struct worker *w, struct wclient *wc, struct lane *lane, unsigned stream, enum lane_move move,
+			uint64_t done, uint32_t bytes, struct batch *b)
 {
 	const struct lane_plan *plan = &w->plans[stream];
 	const struct lane_queue *q = &lane->queues[stream];
@@ -128,15 +142,16 @@ static bool post_request(struct worker *w, struct wclient *wc, struct lane *lane
 			     .remote_addr = place_of(w, lane->conn, slot) + at, .signal = true };
 
 	/* Also for what goes behind the last one. */
-	if (client_rma_room(lane->conn) < 2 || lane->order_in - lane->order_out == ORDER_MAX)
+	if (client_rma_room(lane->conn) < b->n + 2 || lane->order_in - lane->order_out == ORDER_MAX)
 		return false;
 	op.local = (move == LANE_READ ? landing(w, wc, slot) : text(w, wc, stream, p->number)) + at;
 	op.lkey = arena_lkey(move == LANE_READ ? w->landing : w->texts, rail);
 	/* Of a plan that ends with something else, the server's answer to that tells. */
 	lane->order[lane->order_in % ORDER_MAX].stream = ends_with_request(plan) ? (uint8_t)stream : NO_STREAM;
 	lane->order[lane->order_in++ % ORDER_MAX].bytes = bytes;
-	if (client_rma(lane->conn, &op, 1))
-		client_fail(lane->conn, FAIL_PROTOCOL, PROTO_REGION);
+	b->ops[b->n++] = op;
+	if (b->n == POST_MAX)
+		post_batch(lane, b);
 	return true;
 }
 
@@ -192,8 +207,8 @@ static void go_on_with_next(struct wclient *wc, struct lane_queue *q)
 	q->posted = 0;
 }
 
-/* Posts the next chunk of the stream's parts. False: there is none, or no room for it. */
-static bool post_next(struct worker *w, struct wclient *wc, struct lane *lane, unsigned stream)
+/* Posts the next chunk of the stream's parts, or adds it to the batch. False: there is none, or no room for it. */
+static bool post_next(struct worker *w, struct wclient *wc, struct lane *lane, unsigned stream, struct batch *b)
 {
 	const struct lane_plan *plan = &w->plans[stream];
 	struct lane_queue *q = &lane->queues[stream];
@@ -205,15 +220,21 @@ static bool post_next(struct worker *w, struct wclient *wc, struct lane *lane, u
 		return false;
 	bytes = wc->parts[q->posting].bytes;
 	all = plan->n * bytes;
+	move = q->posted < all ? plan->moves[q->posted / bytes] : LANE_SEND;
+	/* A message goes behind the requests. */
+	if (move == LANE_SEND || move == LANE_PUSH) {
+		post_batch(lane, b);
+		if (!lane->conn || q->posting == NO_PART)
+			return false;
+	}
 	if (q->posted == all) {
-		/* A message could not go out behind the last request. */
+		/* The message that tells of the requests. */
 		if (!send_message(w, wc, lane, stream, 0, 0, true))
 			return false;
 		if (lane->conn)
 			go_on_with_next(wc, q);
 		return true;
 	}
-	move = plan->moves[q->posted / bytes];
 	done = q->posted % bytes;
 	bytes = MIN(chunk_bytes(w, move), bytes - done);
 	if (move == LANE_PUSH)
@@ -221,7 +242,7 @@ static bool post_next(struct worker *w, struct wclient *wc, struct lane *lane, u
 	else if (move == LANE_SEND)
 		posted = send_message(w, wc, lane, stream, done, (uint32_t)bytes, q->posted + bytes == all);
 	else
-		posted = post_request(w, wc, lane, stream, move, done, (uint32_t)bytes);
+		posted = add_request(w, wc, lane, stream, move, done, (uint32_t)bytes, b);
 	/* If the connection broke, its parts are elsewhere. */
 	if (!posted || !lane->conn)
 		return posted;
@@ -233,13 +254,17 @@ static bool post_next(struct worker *w, struct wclient *wc, struct lane *lane, u
 
 static void advance(struct worker *w, struct wclient *wc, struct lane *lane)
 {
+	struct batch b;
 	bool more = true;
 
-	while (more && wc->state == WCLIENT_LIVE) {
+	b.n = 0;
+	/* A client that leaves ends what it has begun. */
+	while (more && (wc->state == WCLIENT_LIVE || wc->state == WCLIENT_LEAVING)) {
 		more = false;
 		for (unsigned i = 0; i < w->workload->streams; i++)
-			more |= post_next(w, wc, lane, i);
+			more |= post_next(w, wc, lane, i, &b);
 	}
+	post_batch(lane, &b);
 }
 
 static void advance_all(struct worker *w, struct wclient *wc)
@@ -327,6 +352,11 @@ static void end_first(struct worker *w, struct wclient *wc, struct lane *lane, u
 	}
 }
 
+static bool first_is_posted(const struct lane_queue *q)
+{
+	return q->posting != q->first;
+}
+
 void lanes_on_credit(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence)
 {
 	struct lane *lane = &wc->lanes[rail];
@@ -336,7 +366,8 @@ void lanes_on_credit(struct worker *w, struct wclient *wc, uint32_t rail, uint32
 	/* Messages are for the parts of one stream only. */
 	while (stream + 1u < w->workload->streams && lane->queues[stream].first != sequence >> 1)
 		stream++;
-	if (lane->queues[stream].first == NO_PART || lane->queues[stream].first != sequence >> 1) {
+	if (lane->queues[stream].first == NO_PART || lane->queues[stream].first != sequence >> 1 ||
+	    ((sequence & 1) && !first_is_posted(&lane->queues[stream]))) {
 		client_fail(lane->conn, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
 		return;
 	}
@@ -350,7 +381,8 @@ void lanes_on_pushed(struct worker *w, struct wclient *wc, uint32_t rail, uint64
 	struct lane *lane = &wc->lanes[rail];
 	unsigned stream = w->workload->streams - 1u;	/* from the server */
 
-	if (lane->queues[stream].first == NO_PART || lane->queues[stream].first != sequence) {
+	if (lane->queues[stream].first == NO_PART || lane->queues[stream].first != sequence ||
+	    !first_is_posted(&lane->queues[stream])) {
 		client_fail(lane->conn, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
 		return;
 	}

@@ -36,7 +36,7 @@ static uint32_t send_some(struct worker *w, struct wclient *wc, unsigned stream,
 		if (!client_seal(wc->conn, &h, buf, i * bytes, bytes))
 			return 0;
 	}
-	client_post(wc->conn, buf, k * bytes);
+	client_post(wc->conn, buf, k * bytes, asks);
 	return k;
 }
 

@@ -94,7 +94,8 @@ static void reset_step(struct worker *w, const struct worker_task *task)
 		trace_clear(w->trace);
 	w->step_clients = task->of_all;
 	for (uint32_t i = 0; i < w->n_rails; i++)
-		w->rails[i].told = false;
+		w->rails[i].told = w->rails[i].works = w->rails[i].dark = false;
+	w->abandoned = false;
 	w->bytes = task->bytes;
 	w->mode = MODE_IDLE;
 	w->measuring = false;

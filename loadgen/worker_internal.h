@@ -83,7 +83,11 @@ struct rail {
 	uint32_t index;
 	struct client_config client;
 	struct client_ctx *ctx;
-	bool told;			/* that it was dropped by a client, in this step */
+	/* In this step: */
+	bool told;			/* that it was dropped by a client */
+	bool works;			/* a client has connected on it */
+	bool dark;			/* none has, and one has waited in vain: nobody else does */
+	struct fail fail;		/* the last one on it */
 };
 
 static inline struct worker *rail_worker(void *rail)
@@ -130,6 +134,7 @@ struct worker {
 
 	struct order current;
 	enum run_mode mode;
+	bool abandoned;			/* the step's clients go on with what they have */
 	bool measuring;
 	struct wclient *clients;
 	struct stream_times *rings;

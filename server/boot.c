@@ -148,12 +148,10 @@ static enum refuse_code no_room(const struct shard *s, const char *full, const c
 static bool admit(struct conn *c)
 {
 	const struct server_config *cfg = c->shard->cfg;
-	struct server *server = c->shard->server;
+	_Atomic uint32_t *admitted = shard_admitted(c->shard);
 
-	/* A client that uses several rails is admitted on each. */
-	if (atomic_fetch_add_explicit(&server->admitted, 1, memory_order_relaxed) >=
-	    cfg->max_clients * cfg->n_rails) {
-		atomic_fetch_sub_explicit(&server->admitted, 1, memory_order_relaxed);
+	if (atomic_fetch_add_explicit(admitted, 1, memory_order_relaxed) >= cfg->max_clients) {
+		atomic_fetch_sub_explicit(admitted, 1, memory_order_relaxed);
 		return false;
 	}
 	c->admitted = true;

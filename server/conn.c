@@ -243,7 +243,7 @@ static void release_grant(struct conn *c)
 	}
 	c->has_psns = false;
 	if (c->admitted)
-		atomic_fetch_sub_explicit(&s->server->admitted, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(shard_admitted(s), 1, memory_order_relaxed);
 	c->admitted = false;
 	s->credits_granted -= c->credits;
 	s->credit_holders -= c->credits > 0;

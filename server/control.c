@@ -122,6 +122,15 @@ static json_t *resources_json(const struct server *server)
 			 SUM(tls_bytes_out), "machine_kernel_bytes", kernel_bytes_json());
 }
 
+static json_int_t admitted(const struct server *server)
+{
+	json_int_t n = 0;
+
+	for (uint32_t i = 0; i < server->cfg->n_rails; i++)
+		n += atomic_load_explicit(&((struct server *)server)->admitted[i], memory_order_relaxed);
+	return n;
+}
+
 static json_t *pools_json(const struct server *server)
 {
 	return json_pack("{s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I},"
@@ -133,8 +142,7 @@ static json_t *pools_json(const struct server *server)
 			 SUM(bufs_total),
 			 "psns_in_use", (json_int_t)psn_in_use(server->psns),
 			 "sessions", SUM(sessions), "regions_in_use", SUM(regions_in_use),
-			 "admitted", (json_int_t)atomic_load_explicit(
-				 &((struct server *)server)->admitted, memory_order_relaxed));
+			 "admitted", admitted(server));
 }
 
 /* How the kernel spread the clients. */

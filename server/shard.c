@@ -31,6 +31,11 @@
 static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents);
 static void schedule_housekeeping(struct shard *s);
 
+_Atomic uint32_t *shard_admitted(const struct shard *s)
+{
+	return &s->server->admitted[s->rail - s->cfg->rails];
+}
+
 uint32_t shard_handshakes(const struct shard *s)
 {
 	return s->lists[CONN_ST_TLS_ACCEPT].n + s->lists[CONN_ST_HELLO].n + s->lists[CONN_ST_GRANT].n +
@@ -208,7 +213,7 @@ static int make_verbs(struct shard *s, char *err, size_t err_size)
 				.spare_bufs = cfg->spare_bufs, .buf_bytes = (uint32_t)cfg->message_bytes,
 				.post_list = (uint32_t)cfg->tuning.post_list,
 				.signal_every = (uint32_t)cfg->tuning.signal_every,
-				.cq_depth = (uint32_t)cfg->tuning.cq_depth, .spin = cfg->poll == POLL_BUSY };
+				.cq_depth = (uint32_t)cfg->tuning.cq_depth, .spin = cfg->poll == POLL_BUSY, .solicited_only = true };
 	struct qp_pool_config qp = { .max = cfg->shard_qps,
 				     .reserve = cfg->shard_clients < QP_RESERVE ? cfg->shard_clients : QP_RESERVE,
 				     .quarantine_ns = QUARANTINE_NS, .on_rested = on_rested, .arg = s };

@@ -32,7 +32,7 @@ struct tls_ctx;
 struct server {
 	const struct server_config *cfg;
 	struct psn_registry *psns;
-	_Atomic uint32_t admitted;	/* clients granted or connected, of all shards */
+	_Atomic uint32_t admitted[RAILS_MAX];	/* clients granted or connected, of all shards of a rail */
 	_Atomic bool draining;
 	struct dev devices[RAILS_MAX];	/* of the rails: what they are like; not open here */
 	const struct ticket_seed *tickets;	/* while shards are made; NULL: no TLS session is resumed */
@@ -114,6 +114,8 @@ void shard_release(struct shard *s);
 /* Frees everything of a shard that does not run. NULL-safe. */
 void shard_free(struct shard *s);
 
+/* The count of the shard's rail in the server's admission. */
+_Atomic uint32_t *shard_admitted(const struct shard *s);
 /* Clients in handshake, from accept to GRANT. */
 uint32_t shard_handshakes(const struct shard *s);
 /* Makes the gauges of the statistics those of now; happens at the end of every turn by itself. */

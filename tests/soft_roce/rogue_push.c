@@ -34,7 +34,7 @@ static struct frame_hello hello_of(enum kind kind, const struct arena *window)
 	if (kind == NO_WINDOW)
 		return h;
 	h.features |= FRAME_FEATURE_WINDOW;
-	h.window = (struct frame_window){ (uintptr_t)arena_at(window, 0), WINDOW_BYTES, arena_rkey(window) };
+	h.window = (struct frame_window){ (uintptr_t)arena_at(window, 0), WINDOW_BYTES, arena_rkey(window, 0) };
 	if (kind == WRONG_KEY)
 		h.window.rkey += 0x100;
 	if (kind == OUTSIDE_MEMORY)

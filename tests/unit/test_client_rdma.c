@@ -462,7 +462,7 @@ static void seal__several_in_a_buffer__one_send_of_whole_messages(void **state)
 		at += sizes[i];
 	}
 	assert_int_equal(c->in_flight, 0);
-	client_post(c, buf, at);
+	client_post(c, buf, at, true);
 	assert_int_equal(c->in_flight, 1);
 	fake_posts(&n);
 	assert_int_equal(n, 1);

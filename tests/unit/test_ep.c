@@ -505,6 +505,25 @@ static void events__channel_or_arming_fails__its_errno(void **state)
 	ep_qp_destroy(rig.ep, qp, 1);
 }
 
+static void solicited_only__for_receives__other_queues_tell_of_all(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	assert_false(fake_cq_solicited_only(fake_cq(0)));
+	verbs_rig_close(NULL);
+	verbs_rig_init(NULL);
+	rig.cfg.solicited_only = true;
+	verbs_rig_open_ep();
+	qp = a_qp();
+	ep_await(rig.ep, qp, 1);
+	assert_true(fake_cq_armed(fake_cq(0)) && fake_cq_armed(fake_cq(1)));
+	assert_true(fake_cq_solicited_only(fake_cq(0)));
+	assert_false(fake_cq_solicited_only(fake_cq(1)));
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
 static void spin__on__never_armed_and_always_polled(void **state)
 {
 	struct ibv_qp *qp;
@@ -716,6 +735,7 @@ int main(void)
 		EP_TEST(events__completion_after_arming__not_lost),
 		EP_TEST(events__quiet_queues__not_polled),
 		EP_TEST(events__channel_or_arming_fails__its_errno),
+		EP_TEST(solicited_only__for_receives__other_queues_tell_of_all),
 		EP_TEST(spin__on__never_armed_and_always_polled),
 		EP_TEST(spin__turned_off__armed_and_what_waits_is_polled),
 		EP_TEST(await__completion_to_come__armed_until_it_came),

@@ -130,6 +130,19 @@ static void release__drained__qp_rests_and_id_is_gone(void **state)
 
 /* ---- sending ---- */
 
+static void send__solicited__unless_nobody_waits_for_an_answer(void **state)
+{
+	(void)state;
+	open_rc(16);
+	assert_int_equal(send_number(1, 64), 0);
+	assert_true(last_post()->flags & IBV_SEND_SOLICITED);
+	assert_int_equal(rc_send_unsolicited(&rc, ep_buf_get(rig.ep), 64), 0);
+	assert_false(last_post()->flags & IBV_SEND_SOLICITED);
+	assert_int_equal(rc_send_imm(&rc, ep_buf_get(rig.ep), 64, 0), 0);
+	assert_true(last_post()->flags & IBV_SEND_SOLICITED);
+	release_drained();
+}
+
 static void send__fits_inline__buffer_free_at_once(void **state)
 {
 	struct wr w;
@@ -890,6 +903,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RC_TEST(take_qp__pool_exhausted__none_and_drained),
 		RC_TEST(release__drained__qp_rests_and_id_is_gone),
+		RC_TEST(send__solicited__unless_nobody_waits_for_an_answer),
 		RC_TEST(send__fits_inline__buffer_free_at_once),
 		RC_TEST(send__too_long_for_inline__buffer_held_until_completed),
 		RC_TEST(send__inline_then_held__completion_retires_both),

@@ -386,18 +386,19 @@ static void hello__server_full__refused_until_one_leaves(void **state)
 	assert_int_equal(server_n(CONN_ST_LIVE), 4);
 }
 
-/* --max-clients is for each rail; those of all rails are counted together. */
-static void hello__several_rails__full_when_all_are(void **state)
+/* --max-clients is for each rail, whatever the others hold. */
+static void hello__several_rails__full_when_its_own_is(void **state)
 {
 	struct peer p;
 
 	(void)state;
 	srv.cfg.n_rails = 3;
 	server_rig_start();
-	srv.server.admitted = 3 * 4 - 1;
+	srv.server.admitted[1] = srv.server.admitted[2] = 4;
+	srv.server.admitted[0] = 3;
 	peer_go_live(&p, 0);
 	refused_hello(64, 4, 0, 1, REFUSE_FULL, "--max-clients");
-	srv.server.admitted = 1;
+	srv.server.admitted[0] = 1;
 }
 
 static void hello__server_stops__draining(void **state)
@@ -499,7 +500,7 @@ int main(void)
 		BOOT_TEST(hello__window__unless_offered_unsupported),
 		BOOT_TEST(hello__no_memory_for_a_region__no_resources),
 		BOOT_TEST(hello__server_full__refused_until_one_leaves),
-		BOOT_TEST(hello__several_rails__full_when_all_are),
+		BOOT_TEST(hello__several_rails__full_when_its_own_is),
 		BOOT_TEST(hello__server_stops__draining),
 		BOOT_TEST(refusal__peer_does_not_close__closed_at_its_deadline),
 		BOOT_TEST(refusal__peer_talks_on__not_heard),

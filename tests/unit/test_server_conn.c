@@ -78,7 +78,7 @@ static void life__without_region__all_pools_back(void **state)
 	assert_int_equal(peer_answer(&p), FRAME_GRANT);
 	assert_int_equal(p.grant.psn, c->server_psn);
 	assert_int_equal(psn_in_use(srv.server.psns), 2);
-	assert_int_equal(srv.server.admitted, 1);
+	assert_int_equal(srv.server.admitted[0], 1);
 	assert_int_equal(session_count(srv.shard->sessions), 1);
 	peer_close(&p);
 	assert_null(c->tls);
@@ -198,7 +198,7 @@ static void deadline__grant_not_taken__session_never_usable(void **state)
 	server_rig_start();
 	c = peer_unwritten_grant(&p, FRAME_FEATURE_REGION);
 	assert_int_equal(session_count(srv.shard->sessions), 0);
-	assert_int_equal(srv.server.admitted, 1);
+	assert_int_equal(srv.server.admitted[0], 1);
 	server_expire(c);
 	assert_int_equal(server_failed(STAGE_PSN_EXCHANGE, FAIL_TIMEOUT, 0), 1);
 	peer_abort(&p);

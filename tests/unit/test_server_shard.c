@@ -590,11 +590,11 @@ static void release__clients_in_every_state__nothing_of_them_is_held(void **stat
 	peer_send(&control, buf, frame_encode_control(CONTROL_STATS, buf));
 	server_turns(3);
 	server_only(CONN_ST_CONTROL);
-	assert_int_equal(srv.server.admitted, 3);
+	assert_int_equal(srv.server.admitted[0], 3);
 	for (int i = 0; i < 2; i++) {
 		shard_release(srv.shard);
 		assert_int_equal(server_n(CONN_ST_FREE), srv.cfg.shard_conns);
-		assert_int_equal(srv.server.admitted, 0);
+		assert_int_equal(srv.server.admitted[0], 0);
 		assert_int_equal(psn_in_use(srv.server.psns), 0);
 		assert_int_equal(fake_objects(), 0);
 	}
@@ -650,7 +650,7 @@ static void four_of_five_rest(void)
 static void assert_refused(enum refuse_code code, const char *word)
 {
 	uint64_t before = server_refused(code);
-	uint32_t psns = psn_in_use(srv.server.psns), admitted = srv.server.admitted,
+	uint32_t psns = psn_in_use(srv.server.psns), admitted = srv.server.admitted[0],
 		 credits = srv.shard->credits_granted;
 	struct peer p;
 
@@ -665,7 +665,7 @@ static void assert_refused(enum refuse_code code, const char *word)
 	peer_close(&p);
 	/* It holds nothing afterwards. */
 	assert_int_equal(psn_in_use(srv.server.psns), psns);
-	assert_int_equal(srv.server.admitted, admitted);
+	assert_int_equal(srv.server.admitted[0], admitted);
 	assert_int_equal(srv.shard->credits_granted, credits);
 }
 

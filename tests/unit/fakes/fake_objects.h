@@ -26,7 +26,7 @@ struct fake_cq {
 	uint32_t head, n, polls;
 	uint32_t got, acked;	/* events */
 	uint32_t qps;
-	bool armed;
+	bool armed, solicited_only;
 	struct fake_cq *next;
 };
 

@@ -78,8 +78,8 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
 	int e = fake_fails("ibv_req_notify_cq");
 
-	(void)solicited_only;
 	((struct fake_cq *)cq)->armed = e == 0;
+	((struct fake_cq *)cq)->solicited_only = solicited_only;
 	return e;
 }
 
@@ -119,6 +119,11 @@ uint32_t fake_cq_waiting(const struct ibv_cq *cq)
 bool fake_cq_armed(const struct ibv_cq *cq)
 {
 	return ((const struct fake_cq *)cq)->armed;
+}
+
+bool fake_cq_solicited_only(const struct ibv_cq *cq)
+{
+	return ((const struct fake_cq *)cq)->solicited_only;
 }
 
 uint32_t fake_cq_polls(const struct ibv_cq *cq)

@@ -88,6 +88,8 @@ uint32_t fake_cqs(void);
 struct ibv_cq *fake_cq(uint32_t i);		/* in order of creation */
 uint32_t fake_cq_waiting(const struct ibv_cq *cq);
 bool fake_cq_armed(const struct ibv_cq *cq);
+/* How it was armed last. */
+bool fake_cq_solicited_only(const struct ibv_cq *cq);
 uint32_t fake_cq_polls(const struct ibv_cq *cq);
 uint32_t fake_cq_unacked(const struct ibv_cq *cq);	/* events taken and not acked */
 uint32_t fake_mrs(void);

@@ -214,7 +214,7 @@ void server_assert_all_back(void)
 	assert_int_equal(q.in_use, 0);
 	assert_int_equal(q.quarantined, 0);
 	assert_int_equal(psn_in_use(srv.server.psns), 0);
-	assert_int_equal(srv.server.admitted, 0);
+	assert_int_equal(srv.server.admitted[0], 0);
 	assert_int_equal(s->credits_granted, 0);
 	assert_int_equal(s->credit_holders, 0);
 	assert_int_equal(s->recv_deficit, 0);
