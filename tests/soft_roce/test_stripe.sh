@@ -60,7 +60,7 @@ stripes "large on one device of several" single "--workload large --steps 2 --de
 
 # ---- a rail that fails
 
-server_options=(--threads 1 --max-clients 8 --region-size 16M --message-size 64k --credits 16)
+server_options=(--threads 1 --windows on --max-clients 8 --region-size 16M --message-size 64k --credits 16)
 start_server first --device rxe0 "${server_options[@]}"
 first=$host
 remember_start first
@@ -118,4 +118,21 @@ gives "rails are for what stripes" 2 '^performance_test: --device, --server: sev
 gives "a device that is not there" 3 'rxe9: no such RDMA device' \
     "${bin}performance_test" --device rxe0,rxe9 --workload large --output "$results"
 host=$first stop_server first
+
+# ---- a device that is removed under both ends
+
+load removed own --server-threads 1 --threads 1 --device rxe2,rxe3 --steps 3 --warmup 0.1 --duration 4 \
+    --workload large --inflight 1
+wait_until 60 moves_data removed || not_ok "removal: there is traffic" "$(<"${logs[removed]}")"
+# It comes back when nobody has the device open any more: rxe waits for that.
+start removal timeout 60 rdma link delete rxe3
+end_of removed 120
+matches "removal: the run comes to its end" "$status" '^[014]$'
+holds "removal: every client goes on with the other device, nothing is lost or wrong" removed \
+    '.run.status == "completed"' 'one.connected_held == 3' 'one.dropped == 0' 'one.rails.dropped == 3' \
+    'one.throughput_bytes_per_s > 0' 'one.verified | .corrupt == 0 and .server_corrupt == 0' \
+    'one.validity | index("replies_missing") == null'
+is "removal: it is said, with the device" "$(grep -c 'client [0-9]* drops rail 1 (rxe3)' "${logs[removed]}")" 1
+end_of removal 30
+is "removal: the device is gone" "$status" 0
 finish
