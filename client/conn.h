@@ -203,8 +203,9 @@ void client_send(struct client_conn *c, const struct msg_header *h, uint32_t buf
 /* The two halves of client_send, for several one-way messages with one SEND. client_seal completes a message at
  * `offset` of `buf`: the first at 0, each other right behind the one before, MSG_JOINED_MAX at most; only the
  * last may have MSG_FLAG_ACK. client_post sends all of them, `bytes` together (message_bytes at most), and
- * consumes the buffer; they take one credit. `asks`: the last one has MSG_FLAG_ACK; else the server is not woken. With tags nothing else may be sealed or sent on the connection in
- * between. If client_seal returns false the connection has failed, and the buffer is gone. */
+ * consumes the buffer; they take one credit. `asks`: the last one has MSG_FLAG_ACK; else the server is not woken.
+ * With tags nothing else may be sealed or sent on the connection in between. If client_seal returns false the
+ * connection has failed, and the buffer is gone. */
 bool client_seal(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t offset, uint32_t bytes)
 	__attribute__((warn_unused_result));
 void client_post(struct client_conn *c, uint32_t buf, uint32_t bytes, bool asks);

@@ -10,6 +10,7 @@
 #include "common/cm.h"
 #include "common/ep.h"
 #include "common/log.h"
+#include "common/msg_tag.h"
 #include "common/qp_pool.h"
 #include "common/tls.h"
 
@@ -200,6 +201,8 @@ static void abandon_conns(struct client_ctx *ctx)
 		client_close(c);
 		ev_timer_stop(ctx->loop, &c->deadline);
 		cm_id_destroy(c->rc.id);
+		auth_wipe(&c->keys);
+		msg_tags_free(c->tags);
 	}
 }
 

@@ -73,8 +73,8 @@ int rc_send_unsolicited(struct rc *rc, uint32_t buf, uint32_t length) __attribut
 /* The same, with 4 bytes of immediate data, as they are in memory. */
 int rc_send_imm(struct rc *rc, uint32_t buf, uint32_t length, uint32_t imm) __attribute__((warn_unused_result));
 
-/* The same, behind a WRITE of at least one byte, where may_write was set: both go with one doorbell. The peer that has the message has the
- * data. The WRITE's source must stay as it is until then. */
+/* The same, behind a WRITE of at least one byte, where may_write was set: both go with one doorbell. The peer that
+ * has the message has the data. The WRITE's source must stay as it is until then. */
 int rc_write_send(struct rc *rc, const struct ep_write *write, uint32_t buf, uint32_t length)
 	__attribute__((warn_unused_result));
 
