@@ -147,6 +147,73 @@ static void run__either_channel_fails__broken(void **state)
 	assert_int_equal(pump_run(&pump), -EIO);
 }
 
+static void on_gone(void *arg)
+{
+	++*(int *)arg;
+}
+
+/* A second endpoint on the same loop, with nothing to do. */
+struct second {
+	struct pump pump;
+	struct ep *ep;
+	struct cm_channel *cm;
+	int gone;
+};
+
+static void no_wc(void *arg, const struct ibv_wc *wc)
+{
+	(void)arg;
+	(void)wc;
+}
+
+static void join_second(struct second *b, enum poll_mode mode)
+{
+	char err[200];
+
+	assert_int_equal(ep_new(&rig.cfg, no_wc, NULL, &b->ep, err, sizeof(err)), 0);
+	assert_int_equal(cm_channel_new(&b->cm), 0);
+	pump_start(&b->pump, loop, b->ep, b->cm, mode, 0, on_cm, &b->gone);
+	b->pump.on_broken = on_gone;
+	pump_join(&pump, &b->pump);
+	b->gone = 0;
+}
+
+static void part_with(struct second *b)
+{
+	pump_stop_watchers(&b->pump);
+	cm_channel_free(b->cm);
+	ep_free(b->ep);
+}
+
+/* The one that broke says so, once; the other goes on, until it breaks too. */
+static void joined__one_breaks__the_other_goes_on(void **state)
+{
+	static const enum poll_mode modes[] = { POLL_EVENT, POLL_BUSY };
+	struct second b;
+
+	for (size_t i = 0; i < N_ELEMENTS(modes); i++) {
+		if (i) {
+			assert_int_equal(tear_down(state), 0);
+			assert_int_equal(set_up(state), 0);
+		}
+		start(modes[i], 0);
+		join_second(&b, modes[i]);
+		pump_fail(&b.pump);
+		pump_fail(&b.pump);
+		assert_int_equal(b.gone, 1);
+		assert_true(b.pump.broken && !pump.broken && !pump.stop);
+		break_after = 3;
+		deliver(3);
+		assert_int_equal(pump_run(&pump), 0);
+		assert_int_equal(rig.n_wcs, 3);
+		pump.stop = false;
+		pump_fail(&pump);
+		assert_int_equal(pump_run(&pump), -EIO);
+		assert_int_equal(b.gone, 1);
+		part_with(&b);
+	}
+}
+
 static void busy_mode__completions__found_without_an_event(void **state)
 {
 	(void)state;
@@ -223,6 +290,7 @@ int main(void)
 		PUMP_TEST(event_mode__both_readable__cm_events_first),
 		PUMP_TEST(run__broken_out_of__returns_zero),
 		PUMP_TEST(run__poll_fails__broken),
+		PUMP_TEST(joined__one_breaks__the_other_goes_on),
 		PUMP_TEST(run__either_channel_fails__broken),
 		PUMP_TEST(busy_mode__completions__found_without_an_event),
 		PUMP_TEST(adaptive_mode__quiet__arms_and_sleeps_and_wakes_again),
