@@ -265,6 +265,21 @@ static int contradiction(const struct loadgen_config *c, int argc, char **argv, 
 	return -EINVAL;
 }
 
+/* An IPv6 address has two colons and more. */
+static int check_hosts(const struct rail_names *hosts, char *err, size_t err_size)
+{
+	for (uint32_t i = 0; i < hosts->n; i++) {
+		const char *colon = strchr(hosts->name[i], ':');
+
+		if (!colon || strchr(colon + 1, ':'))
+			continue;
+		snprintf(err, err_size, "--server: '%.64s' is not allowed; allowed: names or addresses, the port goes with "
+			 "--tls-port", hosts->name[i]);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int split_rails(struct loadgen_config *c, char *err, size_t err_size)
 {
 	int ret = 0;
@@ -273,6 +288,8 @@ static int split_rails(struct loadgen_config *c, char *err, size_t err_size)
 		ret = rails_split("device", c->device, &c->devices, err, err_size);
 	if (!ret && c->server)
 		ret = rails_split("server", c->server, &c->servers, err, err_size);
+	if (!ret)
+		ret = check_hosts(&c->servers, err, err_size);
 	if (!ret && c->devices.n && c->servers.n && c->devices.n != c->servers.n) {
 		snprintf(err, err_size, "--server and --device: give as many of one as of the other (%u and %u were given)",
 			 c->servers.n, c->devices.n);

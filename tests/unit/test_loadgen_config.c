@@ -195,6 +195,8 @@ static void check__contradictions__a_line_each(void **state)
 {
 	(void)state;
 	assert_check_refuses("--clients 100 --steps 10", "--clients and --steps: ");
+	assert_check_refuses("--server 10.77.0.1:7471", "--server: '10.77.0.1:7471' is not allowed");
+	assert_check_takes("--server fd00::1");
 	assert_check_refuses("--device a,b", "--device, --server: several go with --workload large");
 	assert_check_refuses("--server a,b --workload read", "--device, --server: several go with");
 	assert_check_refuses("--device a,b --workload large --churn 1", "--device, --server: several do not");
