@@ -10,11 +10,12 @@
 #include <infiniband/verbs.h>
 
 #include "common/ep.h"
+#include "common/rails.h"
 
 struct arena {
 	uint8_t *memory;
 	size_t bytes;
-	struct ibv_mr *mrs[ARENA_ENDPOINTS_MAX];
+	struct ibv_mr *mrs[RAILS_MAX];
 	uint32_t n_mrs;
 	int access;		/* rights of them */
 };

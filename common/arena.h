@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ARENA_ENDPOINTS_MAX 8
-
 struct arena;
 struct ep;
 
@@ -18,7 +16,7 @@ struct ep;
  * endpoint must outlive it. */
 int arena_new(struct ep *ep, size_t bytes, bool remote_write, struct arena **out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
-/* Registers it with another endpoint too, on another device. The same errors. */
+/* Registers it with another endpoint too, on another device: RAILS_MAX in all. The same errors. */
 int arena_share(struct arena *a, struct ep *ep, char *err, size_t err_size) __attribute__((warn_unused_result));
 void arena_free(struct arena *a);	/* NULL-safe */
 

@@ -218,25 +218,29 @@ void pump_join(struct pump *p, struct pump *other)
 	p->next = other;
 }
 
-/* Those that do not spin sleep with the loop. True if one spins. */
-static bool prepare_turn(struct pump *first)
+static bool one_spins(const struct pump *first)
 {
-	bool spins = false;
+	for (const struct pump *p = first; p; p = p->next)
+		if (p->spinning)
+			return true;
+	return false;
+}
 
-	for (struct pump *p = first; p; p = p->next) {
-		spins |= p->spinning;
+/* Of those that sleep with the loop. */
+static void start_sweeps(struct pump *first)
+{
+	for (struct pump *p = first; p; p = p->next)
 		if (!p->spinning && !p->broken && ep_sends_out(p->ep) && !ev_is_active(&p->sweep))
 			start_sweep(p);
-	}
-	return spins;
 }
 
 int pump_run(struct pump *p)
 {
 	while (!p->stop) {
-		if (prepare_turn(p))
+		if (one_spins(p))
 			spin(p);
-		ev_run(p->loop, prepare_turn(p) ? EVRUN_NOWAIT : EVRUN_ONCE);
+		start_sweeps(p);
+		ev_run(p->loop, one_spins(p) ? EVRUN_NOWAIT : EVRUN_ONCE);
 	}
 	return all_are_broken(p) ? -EIO : 0;
 }

@@ -250,7 +250,7 @@ static int contradiction(const struct loadgen_config *c, int argc, char **argv, 
 		text = "--mix: goes with --workload mixed";
 	else if (opts_given(s, argc, argv, "operation") && c->wl != &workload_large)
 		text = "--operation: goes with --workload large";
-	else if (opts_given(s, argc, argv, "chunk") && c->wl != &workload_large)
+	else if (opts_given(s, argc, argv, "chunk") && !c->wl->chunks)
 		text = "--chunk: goes with --workload large";
 	else if (c->n_rails > 1 && !c->wl->plan)
 		text = "--device, --server: several go with --workload large and duplex";

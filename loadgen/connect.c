@@ -361,6 +361,14 @@ static bool all_gone(const struct worker_stats *st)
 	       counter_get(&st->parked) == 0;
 }
 
+/* Somebody waited in vain on a rail where nobody has got through: with others there, it is not worth the time of all
+ * the clients. What fails at once costs them nothing. */
+static bool is_dark(const struct worker *w, const struct wclient *wc, const struct fail *fail)
+{
+	return w->n_rails > 1 && !w->rails[wc->rail].works &&
+	       (fail->kind == FAIL_TIMEOUT || fail->kind == FAIL_CM_STATUS);
+}
+
 /* True if the failed attempt is followed by another one. */
 static bool try_again(struct worker *w, struct wclient *wc, const struct fail *fail)
 {
@@ -369,8 +377,7 @@ static bool try_again(struct worker *w, struct wclient *wc, const struct fail *f
 	if (!pace_is_congestion(fail))
 		return false;
 	pace_on_congestion(&w->pace, wc->begun_ns, now);
-	/* Nobody has got through there: with other rails it is not worth the time, of all the clients. */
-	if (w->n_rails > 1 && !w->rails[wc->rail].works && fail->kind != FAIL_REFUSED)
+	if (is_dark(w, wc, fail))
 		return false;
 	/* In a phase, a connection that starts anew would be behind all others. */
 	if (w->cfg.cfg->phased && !wc->away)
@@ -411,7 +418,7 @@ static void on_attempt_failed(struct worker *w, struct wclient *wc, const struct
 
 		fail_table_count(&w->stats.failures, fail);
 		rail->fail = *fail;
-		rail->dark = !rail->works && fail->kind != FAIL_REFUSED;
+		rail->dark |= is_dark(w, wc, fail);
 	}
 	if (connect_on_next_rail(w, wc))
 		return;

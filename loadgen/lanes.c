@@ -360,19 +360,15 @@ static bool first_is_posted(const struct lane_queue *q)
 void lanes_on_credit(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence)
 {
 	struct lane *lane = &wc->lanes[rail];
-	unsigned stream = 0;
+	const struct lane_queue *q = &lane->queues[0];	/* only workloads of one stream send messages */
 
 	(void)credits;
-	/* Messages are for the parts of one stream only. */
-	while (stream + 1u < w->workload->streams && lane->queues[stream].first != sequence >> 1)
-		stream++;
-	if (lane->queues[stream].first == NO_PART || lane->queues[stream].first != sequence >> 1 ||
-	    ((sequence & 1) && !first_is_posted(&lane->queues[stream]))) {
+	if (q->first == NO_PART || q->first != sequence >> 1 || ((sequence & 1) && !first_is_posted(q))) {
 		client_fail(lane->conn, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
 		return;
 	}
 	if (sequence & 1)
-		end_first(w, wc, lane, stream);
+		end_first(w, wc, lane, 0);
 	advance(w, wc, lane);
 }
 
@@ -380,9 +376,9 @@ void lanes_on_pushed(struct worker *w, struct wclient *wc, uint32_t rail, uint64
 {
 	struct lane *lane = &wc->lanes[rail];
 	unsigned stream = w->workload->streams - 1u;	/* from the server */
+	const struct lane_queue *q = &lane->queues[stream];
 
-	if (lane->queues[stream].first == NO_PART || lane->queues[stream].first != sequence ||
-	    !first_is_posted(&lane->queues[stream])) {
+	if (q->first == NO_PART || q->first != sequence || !first_is_posted(q)) {
 		client_fail(lane->conn, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
 		return;
 	}

@@ -1,6 +1,8 @@
 /* Operations on the clients' regions. See rma.h. */
 #include "loadgen/rma.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 
@@ -11,24 +13,21 @@
 #include "loadgen/worker_internal.h"
 
 #define POST_MAX 32		/* requests put together at a time */
-#define NO_STREAM UINT8_MAX	/* a request that is only a part of an operation */
 
 static uint32_t slots(const struct worker *w)
 {
-	return (uint32_t)w->cfg.cfg->inflight * w->workload->streams;
+	return (uint32_t)w->cfg.cfg->inflight;
 }
 
-uint32_t rma_requests(const struct worker *w)
+/* Requests of a client under way, at most: with --verify what is written is read back. */
+static uint32_t requests(const struct worker *w)
 {
 	return w->cfg.cfg->verify ? 2 * slots(w) : slots(w);
 }
 
-/* The streams' slots follow one another. */
-static uint32_t slot_of(const struct worker *w, unsigned stream, uint64_t number)
+static uint32_t slot_of(const struct worker *w, uint64_t number)
 {
-	uint32_t inflight = (uint32_t)w->cfg.cfg->inflight;
-
-	return stream * inflight + (uint32_t)(number % inflight);
+	return (uint32_t)(number % slots(w));
 }
 
 static uint64_t counter_offset(const struct wclient *wc)
@@ -61,10 +60,10 @@ static bool is_atomic(enum ibv_wr_opcode kind)
 	return kind == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-static void make(struct worker *w, struct wclient *wc, unsigned stream, enum ibv_wr_opcode kind, struct rc_rma *op)
+static void make(struct worker *w, struct wclient *wc, enum ibv_wr_opcode kind, struct rc_rma *op)
 {
-	uint64_t number = wc->streams[stream].begun;
-	uint32_t slot = slot_of(w, stream, number);
+	uint64_t number = wc->streams[0].begun;
+	uint32_t slot = slot_of(w, number);
 	struct rma_slot *st = state_of(w, wc, slot);
 
 	*op = (struct rc_rma){ .opcode = kind, .bytes = is_atomic(kind) ? RMA_ATOMIC_BYTES : (uint32_t)w->bytes,
@@ -83,29 +82,28 @@ static void make(struct worker *w, struct wclient *wc, unsigned stream, enum ibv
 	}
 }
 
-static void note_order(struct worker *w, struct wclient *wc, uint8_t stream)
+static void note(struct worker *w, struct wclient *wc, bool ends)
 {
-	wc->order[wc->order_in++ % rma_requests(w)] = stream;
+	wc->ends[wc->ends_in++ % requests(w)] = ends;
 }
 
-/* The requests of one operation: with --verify what is written is read back. Returns how many. */
-static uint32_t make_operation(struct worker *w, struct wclient *wc, unsigned stream, enum ibv_wr_opcode kind,
-			       struct rc_rma *ops)
+/* The requests of one operation. Returns how many. */
+static uint32_t make_operation(struct worker *w, struct wclient *wc, enum ibv_wr_opcode kind, struct rc_rma *ops)
 {
 	uint32_t n = 1;
 
-	make(w, wc, stream, kind, &ops[0]);
+	make(w, wc, kind, &ops[0]);
 	if (kind == IBV_WR_RDMA_WRITE && w->cfg.cfg->verify) {
-		note_order(w, wc, NO_STREAM);
-		make(w, wc, stream, IBV_WR_RDMA_READ, &ops[n++]);
+		note(w, wc, false);
+		make(w, wc, IBV_WR_RDMA_READ, &ops[n++]);
 	}
-	note_order(w, wc, (uint8_t)stream);
+	note(w, wc, true);
 	return n;
 }
 
-static enum ibv_wr_opcode kind_of(const struct worker *w, unsigned stream, uint64_t number)
+static enum ibv_wr_opcode kind_of(const struct worker *w, uint64_t number)
 {
-	return w->workload->rma_of ? w->workload->rma_of(w->cfg.cfg, number) : w->workload->rma[stream];
+	return w->workload->rma_of ? w->workload->rma_of(w->cfg.cfg, number) : w->workload->rma;
 }
 
 void rma_start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
@@ -119,7 +117,7 @@ void rma_start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n
 		for (; n && k + 2 <= POST_MAX; n--) {
 			uint64_t number = wc->streams[stream].begun;
 
-			k += make_operation(w, wc, stream, kind_of(w, stream, number), &ops[k]);
+			k += make_operation(w, wc, kind_of(w, number), &ops[k]);
 			/* The last one that may go out for now must be told of: no other would tell of it. */
 			ops[k - 1].signal = (number + 1) % every == 0 || n == 1;
 			traffic_begin(w, wc, stream);
@@ -154,22 +152,41 @@ void rma_on_done(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t n
 {
 	(void)rail;
 	while (n--) {
-		unsigned stream = wc->order[wc->order_out++ % rma_requests(w)];
-		uint32_t slot;
+		uint32_t slot = slot_of(w, wc->streams[0].done);
 
-		if (stream == NO_STREAM)
+		if (!wc->ends[wc->ends_out++ % requests(w)])
 			continue;
-		slot = slot_of(w, stream, wc->streams[stream].done);
 		if (!w->needs.landing_shared)
 			traffic_checked(w, is_right(w, state_of(w, wc, slot), landing(w, wc, slot)));
-		traffic_end(w, wc, stream, 1);
+		traffic_end(w, wc, 0, 1);
 	}
 }
 
 void rma_reset(struct worker *w, struct wclient *wc)
 {
-	wc->order_in = wc->order_out = 0;
+	wc->ends_in = wc->ends_out = 0;
 	wc->atomics = 0;
 	if (w->rma_slots)
 		memset(state_of(w, wc, 0), 0, slots(w) * sizeof(struct rma_slot));
+}
+
+int rma_new(struct worker *w)
+{
+	size_t n = w->cfg.client.max_conns;
+
+	if (w->workload->start != rma_start)
+		return 0;
+	w->rma_slots = calloc(n * slots(w), sizeof(*w->rma_slots));
+	w->rma_ends = calloc(n * requests(w), sizeof(*w->rma_ends));
+	if (!w->rma_slots || !w->rma_ends)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		w->clients[i].ends = &w->rma_ends[i * requests(w)];
+	return 0;
+}
+
+void rma_free(struct worker *w)
+{
+	free(w->rma_slots);
+	free(w->rma_ends);
 }

@@ -18,12 +18,13 @@ struct worker;
 
 #define RMA_ATOMIC_BYTES UINT64_C(8)
 
-/* struct workload's start and on_rma, for workloads that say rma or rma_of. */
+/* struct workload's start and on_rma, for workloads of one stream that say rma or rma_of. */
 void rma_start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n);
 void rma_on_done(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t n);
 
-/* Requests of a client under way, at most. */
-uint32_t rma_requests(const struct worker *w);
+/* Makes what the worker's clients need for it, if the workload's operations are these. 0 or -ENOMEM. */
+int rma_new(struct worker *w) __attribute__((warn_unused_result));
+void rma_free(struct worker *w);
 
 /* A client connected: its region is all zero, and nothing of it was read yet. */
 void rma_reset(struct worker *w, struct wclient *wc);

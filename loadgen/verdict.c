@@ -36,8 +36,8 @@ static void add(json_t *verdict, const struct step *s, const char *criterion, co
 		const char *measured, enum criterion_result result)
 {
 	json_array_append_new(verdict, json_pack("{s:i, s:I, s:i, s:s, s:s, s:s, s:s}", "clients", s->target,
-		"message_bytes", (json_int_t)s->bytes, "repetition", s->repetition, "criterion", criterion, "required", required, "measured",
-		measured, "result", result_names[result]));
+		"message_bytes", (json_int_t)s->bytes, "repetition", s->repetition, "criterion", criterion, "required",
+		required, "measured", measured, "result", result_names[result]));
 }
 
 static void add_success(json_t *verdict, const struct step *s, const struct tier *t)

@@ -17,7 +17,7 @@ const struct workload workload_atomic = {
 	.bytes_default = 8,
 	.inflight_default = 1,
 	.needs = needs,
-	.rma = { IBV_WR_ATOMIC_FETCH_AND_ADD },
+	.rma = IBV_WR_ATOMIC_FETCH_AND_ADD,
 	.start = rma_start,
 	.on_rma = rma_on_done,
 };

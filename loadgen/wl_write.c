@@ -10,7 +10,7 @@ const struct workload workload_write = {
 	.bytes_default = 64,
 	.inflight_default = 1,
 	.needs = workload_needs_region,
-	.rma = { IBV_WR_RDMA_WRITE },
+	.rma = IBV_WR_RDMA_WRITE,
 	.start = rma_start,
 	.on_rma = rma_on_done,
 };

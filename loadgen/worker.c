@@ -15,6 +15,7 @@
 #include "common/tls.h"
 #include "loadgen/lanes.h"
 #include "loadgen/payload.h"
+#include "loadgen/rma.h"
 #include "loadgen/trace.h"
 #include "loadgen/worker_internal.h"
 
@@ -75,8 +76,8 @@ static void reset_histograms(struct worker_stats *st)
 static void reset_step(struct worker *w, const struct worker_task *task)
 {
 	struct worker_stats *st = &w->stats;
-	counter *const of_step[] = { &st->started, &st->through, &st->failed, &st->dropped, &st->retries, &st->rails_dropped, &st->messages,
-		&st->messages_measured, &st->measure_start_ns, &st->measure_end_ns, &st->cycles,
+	counter *const of_step[] = { &st->started, &st->through, &st->failed, &st->dropped, &st->retries,
+		&st->rails_dropped, &st->messages, &st->messages_measured, &st->measure_start_ns, &st->measure_end_ns, &st->cycles,
 		&st->cycles_failed, &st->psn_verified, &st->checked, &st->corrupt, &st->late, &st->stream_measured[0],
 		&st->stream_measured[1], &st->sends_measured, &st->fair_n, &st->fair_sum, &st->fair_min, &st->fair_max };
 
@@ -300,8 +301,6 @@ static void free_clients(struct worker *w)
 	for (uint32_t i = 0; w->clients && i < w->cfg.client.max_conns; i++)
 		tls_session_free(w->clients[i].session);
 	free(w->rings);
-	free(w->orders);
-	free(w->rma_slots);
 	free(w->clients);
 }
 
@@ -312,16 +311,12 @@ static int make_clients(struct worker *w)
 
 	w->clients = calloc(n, sizeof(*w->clients));
 	w->rings = calloc(n * slots + 1, sizeof(*w->rings));
-	w->orders = calloc(n * slots * 2 + 1, sizeof(*w->orders));
-	w->rma_slots = w->needs.region_bytes ? calloc(n * slots, sizeof(*w->rma_slots)) : NULL;
-	if (!w->clients || !w->rings || !w->orders || (w->needs.region_bytes && !w->rma_slots))
+	if (!w->clients || !w->rings)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++)
 		for (unsigned k = 0; k < streams; k++)
 			w->clients[i].streams[k].times = &w->rings[i * slots + k * inflight];
-		w->clients[i].order = &w->orders[i * slots * 2];
-	}
-	return 0;
+	return rma_new(w);
 }
 
 /* What one request may move. */
@@ -470,6 +465,7 @@ void worker_free(struct worker *w)
 	payload_free(w->payload);
 	pthread_mutex_destroy(&w->lock);
 	free_clients(w);
+	rma_free(w);
 	lanes_free(w);
 	free(w);
 }

@@ -1,6 +1,7 @@
 /* Inside of a worker: what its files share. worker.c runs the thread and its orders, connect.c makes
- * connections and ends them, traffic.c counts and times the workload's operations, rma.c makes those on regions,
- * churn.c has clients leave and come back. Owning thread: the worker's.
+ * connections and ends them, traffic.c counts and times the workload's operations (open_loop.c has those begin that
+ * are due), rma.c makes those on regions, lanes.c those that are striped over several connections, churn.c has clients
+ * leave and come back. Owning thread: the worker's.
  */
 #ifndef RAMPART_LOADGEN_WORKER_INTERNAL_H
 #define RAMPART_LOADGEN_WORKER_INTERNAL_H
@@ -61,8 +62,8 @@ struct wclient {
 	struct tls_session *session;	/* to resume with; NULL: none yet */
 	struct stream streams[WORKLOAD_STREAMS_MAX];
 	struct ep_deferred refill;	/* begins new operations at the end of a batch */
-	uint8_t *order;			/* ring: streams of the requests on the region, in the order they were made */
-	uint64_t order_in, order_out;
+	bool *ends;			/* ring: which of the requests on the region end an operation (rma.c) */
+	uint64_t ends_in, ends_out;
 	uint64_t atomics;		/* made so far */
 	struct lane *lanes;		/* one for each rail; NULL: the workload uses `conn` alone */
 	struct part *parts;
@@ -138,8 +139,8 @@ struct worker {
 	bool measuring;
 	struct wclient *clients;
 	struct stream_times *rings;
-	uint8_t *orders;
-	struct rma_slot *rma_slots;	/* NULL: no region */
+	struct rma_slot *rma_slots;	/* NULL: the workload has none */
+	bool *rma_ends;
 	uint64_t bytes;			/* of an operation */
 	uint64_t begin_ns;		/* of the operations that begin now */
 	uint32_t active_of_all;		/* clients of all workers that send */

@@ -27,14 +27,13 @@ void workload_needs_messages(const struct loadgen_config *c, struct workload_nee
 
 void workload_needs_region(const struct loadgen_config *c, struct workload_needs *out)
 {
-	uint64_t operations = c->inflight * c->wl->streams;
 	uint64_t bytes = MAX(c->message_bytes, RMA_ATOMIC_BYTES);
 
 	out->message_bytes = SMALL_MESSAGE_BYTES;
 	out->credits = SMALL_CREDITS;
 	/* The counter of atomics stands behind the slots, aligned. */
-	out->region_bytes = (operations * c->message_bytes + 7) / 8 * 8 + RMA_ATOMIC_BYTES;
-	out->rma_depth = (uint32_t)(c->verify ? 2 * operations : operations);	/* writes are read back */
+	out->region_bytes = (c->inflight * c->message_bytes + 7) / 8 * 8 + RMA_ATOMIC_BYTES;
+	out->rma_depth = (uint32_t)(c->verify ? 2 * c->inflight : c->inflight);	/* writes are read back */
 	out->landing_shared = !c->verify;
-	out->landing_bytes = operations * bytes;
+	out->landing_bytes = c->inflight * bytes;
 }

@@ -46,8 +46,8 @@ struct workload {
 	const char *stream_names[WORKLOAD_STREAMS_MAX];	/* where there is more than one */
 	uint64_t bytes_min, bytes_max, bytes_default;	/* of an operation */
 	uint32_t inflight_default;
-	/* The kind of what rma_start begins: the stream's, or the one of each operation. */
-	enum ibv_wr_opcode rma[WORKLOAD_STREAMS_MAX];
+	/* The kind of what rma_start begins: of all, or of each operation. */
+	enum ibv_wr_opcode rma;
 	enum ibv_wr_opcode (*rma_of)(const struct loadgen_config *c, uint64_t number);
 	void (*needs)(const struct loadgen_config *c, struct workload_needs *out);
 	/* A line why it cannot run with these options, or NULL. May be NULL itself. */
@@ -74,7 +74,7 @@ extern const char *const workload_names[];	/* in the same order, NULL-terminated
 
 /* Of messages of the run's size, `inflight` at a time. */
 void workload_needs_messages(const struct loadgen_config *c, struct workload_needs *out);
-/* Of operations of the run's size on the region, `inflight` of each stream at a time. */
+/* Of operations of the run's size on the region, `inflight` at a time. */
 void workload_needs_region(const struct loadgen_config *c, struct workload_needs *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* The data path: a SEND comes in, with one message or with several one-way ones, and each one's header is checked.
- * What is to be echoed goes back from the buffer it came in, and so does the credit for one-way messages, and the answer
- * to a push, behind what is pushed; another
- * buffer takes its place in the shared receive queue at the batch's end.
+ * What is to be echoed goes back from the buffer it came in, and so does the credit for one-way messages, and the
+ * answer to a push, behind what is pushed; another buffer takes its place in the shared receive queue at the batch's
+ * end.
  *
  * Nothing is allocated, registered or copied. Owning thread: the shard's.
  */

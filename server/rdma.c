@@ -223,8 +223,7 @@ void rdma_on_cm_event(void *arg, const struct cm_event *e)
 		/* Every id of the device says so. */
 		if (!s->pump.broken)
 			log_error("shard %u: RDMA device %s was removed", s->index, s->dev.name);
-		s->pump.broken = true;
-		pump_break(&s->pump);
+		pump_fail(&s->pump);
 		break;
 	case CM_ADDR_RESOLVED:
 	case CM_ADDR_ERROR:

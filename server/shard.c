@@ -213,7 +213,8 @@ static int make_verbs(struct shard *s, char *err, size_t err_size)
 				.spare_bufs = cfg->spare_bufs, .buf_bytes = (uint32_t)cfg->message_bytes,
 				.post_list = (uint32_t)cfg->tuning.post_list,
 				.signal_every = (uint32_t)cfg->tuning.signal_every,
-				.cq_depth = (uint32_t)cfg->tuning.cq_depth, .spin = cfg->poll == POLL_BUSY, .solicited_only = true };
+				.cq_depth = (uint32_t)cfg->tuning.cq_depth, .spin = cfg->poll == POLL_BUSY,
+				.solicited_only = true };
 	struct qp_pool_config qp = { .max = cfg->shard_qps,
 				     .reserve = cfg->shard_clients < QP_RESERVE ? cfg->shard_clients : QP_RESERVE,
 				     .quarantine_ns = QUARANTINE_NS, .on_rested = on_rested, .arg = s };

@@ -44,20 +44,14 @@ static void start_live(struct peer *p)
 	fake_posts_forget();
 }
 
-/* The peer leaves, and everything must be back. */
-static void end(struct peer *p)
+/* Messages that came, those of them with a checksum, and those of these that it did not fit. */
+static void assert_counted(uint64_t in, uint64_t summed, uint64_t corrupt)
 {
-	fake_cm_event(p->id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(4);
-	server_assert_all_back();
-}
+	const struct stats *st = &srv.shard->stats;
 
-static void assert_dropped(struct peer *p, enum fail_kind kind, int code)
-{
-	assert_int_equal(server_n(CONN_ST_LIVE), 0);
-	assert_int_equal(server_failed(STAGE_TRAFFIC, kind, code), 1);
-	assert_int_equal(fake_cm_calls(FAKE_CM_DISCONNECT), 1);
-	end(p);
+	assert_int_equal(counter_get(&st->messages_in), in);
+	assert_int_equal(counter_get(&st->messages_summed), summed);
+	assert_int_equal(counter_get(&st->messages_corrupt), corrupt);
 }
 
 /* ---- echoing ---- */
@@ -92,7 +86,7 @@ static void message__any_size__same_bytes_back_as_a_reply(void **state)
 			 16 + 17 + 64 + 220 + 221 + 1000 + 1024);
 	assert_int_equal(counter_get(&srv.shard->stats.bytes_out),
 			 counter_get(&srv.shard->stats.bytes_in));
-	end(&p);
+	peer_leave(&p);
 }
 
 /* The buffer goes out; another takes its place at once. */
@@ -109,7 +103,7 @@ static void message__not_inline__srq_full_while_the_send_is_out(void **state)
 	fake_complete_sends(p.qp, 1, IBV_WC_SUCCESS);
 	server_turn();
 	assert_int_equal(counts().bufs_free, srv.bufs_free);
-	end(&p);
+	peer_leave(&p);
 }
 
 static void message__before_established__counts_as_connected(void **state)
@@ -131,7 +125,7 @@ static void message__before_established__counts_as_connected(void **state)
 	fake_cm_event(p.id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
 	server_turns(2);
 	assert_int_equal(counter_get(&srv.shard->stats.established), 1);
-	end(&p);
+	peer_leave(&p);
 }
 
 static void message__credits_at_once__all_echoed_many_times(void **state)
@@ -155,7 +149,7 @@ static void message__credits_at_once__all_echoed_many_times(void **state)
 		assert_int_equal(h.sequence, i);
 	}
 	server_only(CONN_ST_LIVE);
-	end(&p);
+	peer_leave(&p);
 }
 
 static void message__of_several_clients__each_gets_its_own(void **state)
@@ -212,7 +206,7 @@ static void one_way__asked_for_credit__all_since_the_last_in_one_answer(void **s
 	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 12);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_out), 4);
 	assert_int_equal(counts().bufs_posted, srv.bufs_posted);
-	end(&p);
+	peer_leave(&p);
 }
 
 static void one_way__more_than_its_credits_unasked__dropped(void **state)
@@ -228,7 +222,7 @@ static void one_way__more_than_its_credits_unasked__dropped(void **state)
 	server_only(CONN_ST_LIVE);
 	assert_true(deliver_data(&p, 4, MSG_FLAG_ACK));
 	server_turns(2);
-	assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
 }
 
 static void one_way__checksum__right_and_wrong_ones_counted(void **state)
@@ -256,7 +250,7 @@ static void one_way__checksum__right_and_wrong_ones_counted(void **state)
 	assert_int_equal(counter_get(&srv.shard->stats.messages_summed), 3);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_corrupt), 2);
 	assert_int_equal(n_posts(), 3);
-	end(&p);
+	peer_leave(&p);
 }
 
 /* The peer's side of the tags: as it would derive them, from the same keys. */
@@ -308,7 +302,7 @@ static void tags__right__answers_are_tagged_too(void **state)
 	assert_int_equal(counter_get(&srv.shard->stats.messages_summed), 3);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_corrupt), 0);
 	msg_tags_free(tags);
-	end(&p);
+	peer_leave(&p);
 }
 
 static void tags__repeated_message__dropped(void **state)
@@ -328,7 +322,7 @@ static void tags__repeated_message__dropped(void **state)
 	assert_true(fake_deliver(p.qp, data, sizeof(data)));
 	server_turns(2);
 	msg_tags_free(tags);
-	assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_TAG);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_TAG);
 }
 
 static void tags__message_without__dropped(void **state)
@@ -339,7 +333,7 @@ static void tags__message_without__dropped(void **state)
 	msg_tags_free(start_tagged(&p));
 	assert_true(peer_message(&p, 64));
 	server_turns(2);
-	assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_TAG);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_TAG);
 }
 
 static void tags__ping__dropped(void **state)
@@ -350,7 +344,7 @@ static void tags__ping__dropped(void **state)
 	msg_tags_free(start_tagged(&p));
 	assert_true(fake_deliver_imm(p.qp, "x", 1, 1));
 	server_turns(2);
-	assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_TAG);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_TAG);
 }
 
 static void tags__not_agreed_on__dropped(void **state)
@@ -364,7 +358,7 @@ static void tags__not_agreed_on__dropped(void **state)
 	msg_encode(&h, data);
 	assert_true(fake_deliver(p.qp, data, sizeof(data)));
 	server_turns(2);
-	assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_TAG);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_TAG);
 }
 
 /* ---- several messages in a SEND ---- */
@@ -412,7 +406,7 @@ static void assert_joined_refused(struct joined *j, int code)
 	deliver_joined(j);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 0);
 	assert_int_equal(n_posts(), 1);	/* the beacon */
-	assert_dropped(j->peer, FAIL_PROTOCOL, code);
+	peer_assert_dropped(j->peer, FAIL_PROTOCOL, code);
 }
 
 static void joined__several_sends__messages_counted_and_a_credit_for_each_send(void **state)
@@ -443,7 +437,7 @@ static void joined__several_sends__messages_counted_and_a_credit_for_each_send(v
 	assert_int_equal(counter_get(&srv.shard->stats.bytes_in), 27 * JOINED_BYTES);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_out), 3);
 	assert_int_equal(counts().bufs_posted, srv.bufs_posted);
-	end(&p);
+	peer_leave(&p);
 }
 
 static void joined__lengths_that_differ__taken(void **state)
@@ -458,11 +452,9 @@ static void joined__lengths_that_differ__taken(void **state)
 	join_bytes(&j, MSG_DATA, 0, 100);
 	join_bytes(&j, MSG_DATA, MSG_FLAG_SUM | MSG_FLAG_ACK, 20);
 	deliver_joined(&j);
-	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 4);
-	assert_int_equal(counter_get(&srv.shard->stats.messages_summed), 2);
-	assert_int_equal(counter_get(&srv.shard->stats.messages_corrupt), 0);
+	assert_counted(4, 2, 0);
 	assert_int_equal(n_posts(), 1);
-	end(&p);
+	peer_leave(&p);
 }
 
 static void joined__as_many_as_may_be__taken_and_one_more_dropped(void **state)
@@ -481,7 +473,7 @@ static void joined__as_many_as_may_be__taken_and_one_more_dropped(void **state)
 	join_bytes(&j, MSG_DATA, MSG_FLAG_ACK, 16);
 	deliver_joined(&j);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_in), MSG_JOINED_MAX);
-	assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
 
 static void joined__last_one_says_more_than_is_left__dropped(void **state)
@@ -555,11 +547,9 @@ static void joined__with_tags__in_their_order(void **state)
 		assert_int_equal(n_posts(), i + 1);
 		assert_true(msg_tag_check(tags, post(i)->head, MSG_HEADER_BYTES + MSG_TAG_BYTES));
 	}
-	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 12);
-	assert_int_equal(counter_get(&srv.shard->stats.messages_summed), 12);
-	assert_int_equal(counter_get(&srv.shard->stats.messages_corrupt), 0);
+	assert_counted(12, 12, 0);
 	msg_tags_free(tags);
-	end(&p);
+	peer_leave(&p);
 }
 
 static void joined__tag_of_the_second_wrong__dropped(void **state)
@@ -619,11 +609,9 @@ static void joined__checksum_of_the_second_wrong__counted_and_answered(void **st
 		join(&j, MSG_DATA, (uint8_t)(MSG_FLAG_SUM | (k == 2 ? MSG_FLAG_ACK : 0)));
 	j.data[JOINED_BYTES + 30] ^= 1;
 	deliver_joined(&j);
-	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 3);
-	assert_int_equal(counter_get(&srv.shard->stats.messages_summed), 3);
-	assert_int_equal(counter_get(&srv.shard->stats.messages_corrupt), 1);
+	assert_counted(3, 3, 1);
 	assert_int_equal(n_posts(), 1);
-	end(&p);
+	peer_leave(&p);
 }
 
 static void joined__more_sends_than_its_credits__dropped(void **state)
@@ -639,7 +627,7 @@ static void joined__more_sends_than_its_credits__dropped(void **state)
 		deliver_joined(&j);
 	server_only(CONN_ST_LIVE);
 	deliver_joined(&j);
-	assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
 }
 
 static void joined__more_sends_than_its_credits_at_once__dropped(void **state)
@@ -655,7 +643,7 @@ static void joined__more_sends_than_its_credits_at_once__dropped(void **state)
 		assert_true(fake_deliver(p.qp, j.data, j.bytes));
 	server_turns(2);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 8);
-	assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
 }
 
 static void joined__more_than_the_message_size__dropped(void **state)
@@ -694,7 +682,7 @@ static void ping__any_size__same_bytes_and_number_back(void **state)
 		fake_complete_sends(p.qp, 1, IBV_WC_SUCCESS);
 		server_turn();
 	}
-	end(&p);
+	peer_leave(&p);
 }
 
 static void ping__above_the_message_size__dropped(void **state)
@@ -707,7 +695,7 @@ static void ping__above_the_message_size__dropped(void **state)
 	start_live(&p);
 	assert_true(fake_deliver_imm(p.qp, data, sizeof(data), 1));
 	server_turns(2);
-	assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
 
 static void messages__of_one_batch__answered_with_one_doorbell(void **state)
@@ -722,7 +710,7 @@ static void messages__of_one_batch__answered_with_one_doorbell(void **state)
 	server_turns(2);
 	assert_int_equal(n_posts(), 4);
 	assert_int_equal(fake_doorbells(), 1);
-	end(&p);
+	peer_leave(&p);
 }
 
 static void messages__of_one_batch_cannot_be_answered__dropped(void **state)
@@ -735,7 +723,7 @@ static void messages__of_one_batch_cannot_be_answered__dropped(void **state)
 	assert_true(peer_message(&p, 64));
 	fake_fail_next("ibv_post_send", ENOMEM);
 	server_turns(2);
-	assert_dropped(&p, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
+	peer_assert_dropped(&p, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
 }
 
 /* ---- bad peers ---- */
@@ -752,7 +740,7 @@ static void bad_header(void (*spoil)(uint8_t *), uint32_t bytes)
 	assert_true(fake_deliver(p.qp, data, bytes));
 	server_turns(2);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 0);
-	assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
 
 static void unknown_type(uint8_t *d)
@@ -826,7 +814,7 @@ static void message__more_than_its_credits_at_once__dropped(void **state)
 		assert_true(peer_message(&p, 64));
 	server_turns(2);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 4);
-	assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
 }
 
 /* Sends complete never, for the peer does not acknowledge; its messages keep coming. */
@@ -843,7 +831,7 @@ static void message__without_end_while_none_is_acknowledged__dropped(void **stat
 	}
 	/* The send queue's entries, as many again waiting, and one too many. */
 	assert_in_range(messages, 8, 13);
-	assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
 }
 
 static void receive__error_status__dropped(void **state)
@@ -854,7 +842,7 @@ static void receive__error_status__dropped(void **state)
 	start_live(&p);
 	assert_true(fake_deliver_error(p.qp, IBV_WC_LOC_LEN_ERR));
 	server_turns(2);
-	assert_dropped(&p, FAIL_WC_STATUS, IBV_WC_LOC_LEN_ERR);
+	peer_assert_dropped(&p, FAIL_WC_STATUS, IBV_WC_LOC_LEN_ERR);
 }
 
 static void receive__of_a_queue_pair_nobody_has__buffer_back(void **state)
@@ -868,7 +856,7 @@ static void receive__of_a_queue_pair_nobody_has__buffer_back(void **state)
 	server_turns(2);
 	assert_int_equal(n_posts(), 1);	/* the beacon */
 	assert_int_equal(counts().bufs_posted, srv.bufs_posted);
-	end(&p);
+	peer_leave(&p);
 	assert_true(peer_message(&p, 64));
 	server_turns(2);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 0);
@@ -887,7 +875,7 @@ static void receives__several_and_the_first_is_bad__rest_ignored(void **state)
 	assert_true(peer_message(&p, 64));
 	server_turns(2);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 0);
-	assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
 
 /* ---- sending goes wrong ---- */
@@ -901,7 +889,7 @@ static void send__cannot_be_posted__dropped_and_buffers_back(void **state)
 	fake_fail_next("ibv_post_send", ENOMEM);
 	assert_true(peer_message(&p, 64));
 	server_turns(2);
-	assert_dropped(&p, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
+	peer_assert_dropped(&p, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
 }
 
 static void send__completes_with_an_error__dropped_and_buffers_back(void **state)
@@ -915,7 +903,7 @@ static void send__completes_with_an_error__dropped_and_buffers_back(void **state
 	server_turn();
 	fake_complete_sends(p.qp, 1, IBV_WC_RETRY_EXC_ERR);
 	server_turns(2);
-	assert_dropped(&p, FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR);
+	peer_assert_dropped(&p, FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR);
 }
 
 static void close__answers_waiting_for_the_send_queue__dropped_with_it(void **state)
@@ -929,7 +917,7 @@ static void close__answers_waiting_for_the_send_queue__dropped_with_it(void **st
 		server_turn();
 	}
 	assert_true(server_only(CONN_ST_LIVE)->rc.waiting_n > 0);
-	end(&p);
+	peer_leave(&p);
 }
 
 /* ---- buffers run out ---- */
@@ -959,7 +947,7 @@ static void buffers__none_free__receives_made_up_for_later(void **state)
 	assert_int_equal(counts().bufs_posted, srv.bufs_posted);
 	while (n)
 		ep_buf_put(srv.shard->ep, taken[--n]);
-	end(&p);
+	peer_leave(&p);
 }
 
 /* ---- late completions ---- */
@@ -978,7 +966,7 @@ static void completion__of_an_earlier_life__nothing_happens(void **state)
 	w.generation = c->rc.generation;
 	/* The one that just rested is the next to be taken, if no others are made meanwhile. */
 	fake_device.attr.max_qp = (int)fake_qps();
-	end(&p);
+	peer_leave(&p);
 	peer_go_live(&next, 0);
 	c = server_only(CONN_ST_LIVE);
 	assert_int_equal(c->rc.slot, w.qp_slot);
@@ -991,7 +979,7 @@ static void completion__of_an_earlier_life__nothing_happens(void **state)
 	/* The end of that life freed its buffers; this one is somebody else's by now. */
 	assert_int_equal(counts().bufs_free, srv.bufs_free - 1);
 	ep_buf_put(srv.shard->ep, w.buf);
-	end(&next);
+	peer_leave(&next);
 }
 
 #define ECHO_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)

@@ -30,21 +30,6 @@ static void start_live(struct peer *p, uint16_t features)
 	fake_posts_forget();
 }
 
-/* The peer leaves, and everything must be back. */
-static void end(struct peer *p)
-{
-	fake_cm_event(p->id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(4);
-	server_assert_all_back();
-}
-
-static void assert_dropped(struct peer *p, enum fail_kind kind, int code)
-{
-	assert_int_equal(server_n(CONN_ST_LIVE), 0);
-	assert_int_equal(server_failed(STAGE_TRAFFIC, kind, code), 1);
-	end(p);
-}
-
 static void ask(struct peer *p, uint64_t region_offset, uint64_t window_offset, uint32_t bytes)
 {
 	struct msg_push push = { region_offset, window_offset, bytes };
@@ -95,7 +80,7 @@ static void push__within_region_and_window__written_then_answered(void **state)
 	assert_int_equal(counter_get(&srv.shard->stats.messages_out), 1);
 	assert_int_equal(counter_get(&srv.shard->stats.bytes_in), MSG_HEADER_BYTES + MSG_PUSH_BYTES);
 	assert_int_equal(counter_get(&srv.shard->stats.bytes_out), MSG_HEADER_BYTES + 192);
-	end(&p);
+	peer_leave(&p);
 }
 
 static void push__whole_region__also_the_last_byte_of_it_and_of_the_window(void **state)
@@ -109,7 +94,7 @@ static void push__whole_region__also_the_last_byte_of_it_and_of_the_window(void 
 	server_turns(2);
 	assert_int_equal(posts(4)[0].length, 4096);
 	assert_int_equal(posts(4)[2].length, 1);
-	end(&p);
+	peer_leave(&p);
 }
 
 static void push__outside__dropped(void **state)
@@ -127,7 +112,7 @@ static void push__outside__dropped(void **state)
 		ask(&p, cases[i].region_offset, cases[i].window_offset, cases[i].bytes);
 		server_turns(2);
 		assert_int_equal(counter_get(&srv.shard->stats.messages_out), 0);
-		assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+		peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 		server_rig_stop(state);
 		assert_int_equal(server_rig_init(state), 0);
 	}
@@ -145,7 +130,7 @@ static void push__more_than_the_device_moves__dropped(void **state)
 	server_only(CONN_ST_LIVE);
 	ask(&p, 0, 0, 1025);
 	server_turns(2);
-	assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
 
 static void push__without_a_window__dropped(void **state)
@@ -158,7 +143,7 @@ static void push__without_a_window__dropped(void **state)
 		start_live(&p, features[i]);
 		ask(&p, 0, 0, 16);
 		server_turns(2);
-		assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+		peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 		server_rig_stop(state);
 		assert_int_equal(server_rig_init(state), 0);
 	}
@@ -171,12 +156,12 @@ static void push__by_the_next_client_of_the_same_object__has_no_window(void **st
 
 	(void)state;
 	start_live(&p, FEATURES);
-	end(&p);
+	peer_leave(&p);
 	peer_go_live(&p, FRAME_FEATURE_REGION);
 	assert_int_equal(server_only(CONN_ST_LIVE)->window.bytes, 0);
 	ask(&p, 0, 0, 16);
 	server_turns(2);
-	assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
 
 static void push__to_the_wrong_key__failed_with_its_status(void **state)
@@ -193,7 +178,7 @@ static void push__to_the_wrong_key__failed_with_its_status(void **state)
 	ep_sweep(srv.shard->ep);
 	assert_true(peer_message(&p, 64));
 	server_turns(2);
-	assert_dropped(&p, FAIL_WC_STATUS, IBV_WC_REM_ACCESS_ERR);
+	peer_assert_dropped(&p, FAIL_WC_STATUS, IBV_WC_REM_ACCESS_ERR);
 }
 
 static void push__credits_at_once__all_written_and_answered_in_order(void **state)
@@ -216,7 +201,7 @@ static void push__credits_at_once__all_written_and_answered_in_order(void **stat
 		assert_pushed(w + 1, i);
 	}
 	server_only(CONN_ST_LIVE);
-	end(&p);
+	peer_leave(&p);
 }
 
 static void push__more_than_its_credits_at_once__dropped(void **state)
@@ -229,7 +214,7 @@ static void push__more_than_its_credits_at_once__dropped(void **state)
 		ask(&p, 0, 0, 1000);
 	server_turns(2);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 4);
-	assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
 }
 
 /* What it asks for is never acknowledged; it goes on asking. */
@@ -246,7 +231,7 @@ static void push__without_end_while_none_is_acknowledged__dropped(void **state)
 	}
 	/* Half of the send queue's entries, as many again as it has credits waiting, and one too many. */
 	assert_in_range(messages, 8, 13);
-	assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
 }
 
 static void push__tagged__answer_is_tagged_too(void **state)
@@ -270,7 +255,7 @@ static void push__tagged__answer_is_tagged_too(void **state)
 	assert_int_equal(posts(2)[1].length, MSG_HEADER_BYTES + MSG_TAG_BYTES);
 	assert_true(msg_tag_check(tags, posts(2)[1].head, MSG_HEADER_BYTES + MSG_TAG_BYTES));
 	msg_tags_free(tags);
-	end(&p);
+	peer_leave(&p);
 }
 
 #define PUSH_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)

@@ -303,6 +303,7 @@ void peer_go_live(struct peer *p, uint16_t features)
 	fake_cm_event(p->id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
 	server_turns(2);
 	assert_int_equal(((struct conn *)p->id->context)->state, CONN_ST_LIVE);
+	p->disconnects = fake_cm_calls(FAKE_CM_DISCONNECT);
 }
 
 bool peer_message(struct peer *p, uint32_t bytes)
@@ -317,4 +318,19 @@ bool peer_message(struct peer *p, uint32_t bytes)
 	ok = fake_deliver(p->qp, data, bytes);
 	free(data);
 	return ok;
+}
+
+void peer_leave(struct peer *p)
+{
+	fake_cm_event(p->id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+	server_turns(4);
+	server_assert_all_back();
+}
+
+void peer_assert_dropped(struct peer *p, enum fail_kind kind, int code)
+{
+	assert_int_equal(server_n(CONN_ST_LIVE), 0);
+	assert_int_equal(server_failed(STAGE_TRAFFIC, kind, code), 1);
+	assert_int_equal(fake_cm_calls(FAKE_CM_DISCONNECT), p->disconnects + 1);
+	peer_leave(p);
 }

@@ -74,6 +74,7 @@ struct peer {
 	struct rdma_cm_id *id;		/* the server's */
 	struct ibv_qp *qp;		/* the server's */
 	uint64_t sequence;
+	uint32_t disconnects;		/* the server's, before this peer was live */
 };
 
 /* TCP only; the server has accepted afterwards. */
@@ -110,5 +111,9 @@ void peer_request(struct peer *p, const uint8_t data[56]);
 void peer_go_live(struct peer *p, uint16_t features);
 /* A message of `bytes`, header included. False if no receive was posted. No turn is taken. */
 bool peer_message(struct peer *p, uint32_t bytes);
+/* A live peer disconnects; everything must be back afterwards. */
+void peer_leave(struct peer *p);
+/* The server has ended the only live connection for that reason; the peer leaves. */
+void peer_assert_dropped(struct peer *p, enum fail_kind kind, int code);
 
 #endif
