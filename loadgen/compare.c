@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "common/json_at.h"
 #include "common/log.h"
 #include "loadgen/results.h"
 #include "loadgen/run.h"
@@ -260,14 +261,9 @@ static struct spread ratio_of(const double *a, const double *b, unsigned n)
 	return spread_of(ratios, n);
 }
 
-static json_t *number(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *spread_json(struct spread s)
 {
-	return json_pack("{s:o, s:o, s:o}", "median", number(s.median), "min", number(s.min), "max", number(s.max));
+	return json_pack("{s:o, s:o, s:o}", "median", json_number(s.median), "min", json_number(s.min), "max", json_number(s.max));
 }
 
 static json_t *alternative_json(const struct comparison *k, const struct point *p, unsigned i)

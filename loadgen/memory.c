@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "common/json_at.h"
 #include "loadgen/step.h"
 
 /* Slope of a least-squares line through (clients held, the figure); NAN when it is not determined. */
@@ -13,7 +14,7 @@ static double slope(const json_t *steps, const char *path)
 	size_t i;
 
 	json_array_foreach((json_t *)steps, i, step) {
-		double x = step_report_number(step, "connected_held"), y = step_report_number(step, path);
+		double x = json_number_at(step, "connected_held"), y = json_number_at(step, path);
 
 		if (!(x > 0) || !isfinite(y))
 			continue;
@@ -27,11 +28,6 @@ static double slope(const json_t *steps, const char *path)
 	return n >= 2 && spread > 0 ? (n * sxy - sx * sy) / spread : NAN;
 }
 
-static json_t *number(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}
-
 json_t *memory_analysis(const json_t *steps)
 {
 	double rss = slope(steps, "resources.server.rss_bytes");
@@ -39,6 +35,6 @@ json_t *memory_analysis(const json_t *steps)
 	if (!isfinite(rss))
 		return json_null();
 	return json_pack("{s:f, s:o, s:o}", "server_rss_bytes_per_client", rss, "server_pinned_bytes_per_client",
-			 number(slope(steps, "resources.server.pinned_bytes")), "machine_kernel_bytes_per_client",
-			 number(slope(steps, "resources.server.machine_kernel_bytes")));
+			 json_number(slope(steps, "resources.server.pinned_bytes")), "machine_kernel_bytes_per_client",
+			 json_number(slope(steps, "resources.server.machine_kernel_bytes")));
 }

@@ -16,7 +16,7 @@
 #include "loadgen/launch.h"
 #include "loadgen/ramp_internal.h"
 #include "loadgen/ramp_util.h"
-#include "loadgen/report.h"
+#include "loadgen/run_json.h"
 #include "loadgen/server_proc.h"
 #include "loadgen/trace.h"
 #include "loadgen/verdict.h"
@@ -181,7 +181,7 @@ void ramp_end_step(struct ramp *r)
 	if (reason != STOP_NOT)
 		ramp_stop_because(r, reason, text);
 	json_array_append_new(r->steps, step_json(s, r->cfg, r->workers, r->n_workers));
-	json_array_append_new(r->rows, report_row(s));
+	json_array_append_new(r->rows, run_json_row(s));
 	if (s->started && !(r->stopping && r->stop_reason == STOP_ABORTED))
 		verdict_add_step(r->verdict, s);
 	write_histograms(r);

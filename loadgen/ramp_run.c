@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "common/hist.h"
+#include "common/json_at.h"
 #include "common/log.h"
 #include "loadgen/launch.h"
 #include "loadgen/ramp_internal.h"
@@ -44,7 +45,7 @@ static void on_stats(struct ramp *r, json_t *report)
 	}
 	switch (r->phase) {
 	case RAMP_COUNT:
-		s->server_connected = (int64_t)step_report_number(report, "clients.connected");
+		s->server_connected = (int64_t)json_number_at(report, "clients.connected");
 		json_decref(s->held);
 		s->held = json_incref(report);
 		/* A client without a first message is connected a moment before the server is told so. */
@@ -108,17 +109,17 @@ static void on_lost(struct ramp *r, const struct fail *fail, const char *text)
 static void check_server(struct ramp *r)
 {
 	struct workload_needs needs = { 0 };
-	double credits = step_report_number(r->info, "config.credits");
-	double region = step_report_number(r->info, "config.region_bytes");
-	double bytes = step_report_number(r->info, "config.message_bytes");
-	double clients = step_report_number(r->info, "config.max_clients");
+	double credits = json_number_at(r->info, "config.credits");
+	double region = json_number_at(r->info, "config.region_bytes");
+	double bytes = json_number_at(r->info, "config.message_bytes");
+	double clients = json_number_at(r->info, "config.max_clients");
 	/* It says what all of its rails allow. */
 	size_t rails = json_array_size(json_object_get(r->info, "rails"));
-	double handshakes = step_report_number(r->info, "config.max_handshakes") / (double)(rails ? rails : 1);
+	double handshakes = json_number_at(r->info, "config.max_handshakes") / (double)(rails ? rails : 1);
 	const json_t *config = json_object_get(r->info, "config");
 	bool resumes = json_is_true(json_object_get(config, "tls_resume"));
 	bool windows = json_is_true(json_object_get(config, "windows"));
-	double shards = step_report_number(r->info, "config.threads"), all = (double)r->cfg->clients;
+	double shards = json_number_at(r->info, "config.threads"), all = (double)r->cfg->clients;
 	double all_at_once = shards > 1 ? all + 6 * sqrt(all * shards) : all;
 	char text[224] = "";
 

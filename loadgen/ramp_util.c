@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/hist.h"
+#include "common/json_at.h"
 
 static uint32_t share_of(uint32_t total, uint32_t n, uint32_t i)
 {
@@ -67,17 +68,17 @@ bool ramp_is_restored(const struct ramp *r, const json_t *now)
 	static const char *const gauges[] = { "clients.connected", "clients.handshakes", "clients.closing",
 		"pools.sessions", "pools.regions_in_use", "pools.admitted", "pools.qp.in_use",
 		"pools.buffers.posted", "pools.buffers.free" };
-	double resting = step_report_number(now, "pools.qp.quarantined");
-	double held = step_report_number(now, "pools.admitted");
+	double resting = json_number_at(now, "pools.qp.quarantined");
+	double held = json_number_at(now, "pools.admitted");
 
 	/* Clients that came and went made the pool grow; it is to shrink again. */
 	if (r->cfg->churn_per_s &&
-	    step_report_number(now, "pools.qp.exist") != step_report_number(r->baseline, "pools.qp.exist"))
+	    json_number_at(now, "pools.qp.exist") != json_number_at(r->baseline, "pools.qp.exist"))
 		return false;
 	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
-		if (step_report_number(now, gauges[i]) != step_report_number(r->baseline, gauges[i]))
+		if (json_number_at(now, gauges[i]) != json_number_at(r->baseline, gauges[i]))
 			return false;
-	return step_report_number(now, "pools.psns_in_use") == 2 * (resting + held);
+	return json_number_at(now, "pools.psns_in_use") == 2 * (resting + held);
 }
 
 static void snapshot(const struct ramp *r, struct hist *out)

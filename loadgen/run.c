@@ -7,8 +7,9 @@
 
 #include "common/log.h"
 #include "loadgen/ramp.h"
-#include "loadgen/report.h"
+#include "loadgen/run_json.h"
 #include "loadgen/results.h"
+#include "loadgen/summary.h"
 #include "loadgen/verdict.h"
 
 static enum run_exit exit_status_of(const struct ramp *r)
@@ -54,7 +55,7 @@ static int write_results(struct ramp *r, const json_t *run)
 static enum run_exit finish(struct ramp *r, int argc, char **argv, bool print, json_t **out)
 {
 	enum run_exit status = exit_status_of(r);
-	json_t *run = report_run_json(r, argc, argv, status);
+	json_t *run = run_json(r, argc, argv, status);
 	bool json_only = r->cfg->json && strcmp(r->cfg->json, "-") == 0;
 
 	if (!run) {
@@ -66,7 +67,7 @@ static enum run_exit finish(struct ramp *r, int argc, char **argv, bool print, j
 	if (status == EXIT_ENVIRONMENT)
 		log_error("%s", r->stop_detail);
 	else if (print && !json_only)
-		report_print(r, run, stdout);
+		summary_print(r, run, stdout);
 	if (write_results(r, run))
 		status = EXIT_ENVIRONMENT;
 	if (out)

@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/hist.h"
+#include "common/json_at.h"
 #include "common/pump.h"
 #include "loadgen/worker.h"
 #include "loadgen/workload.h"
@@ -227,28 +228,9 @@ double step_generator_cpus(const struct step *s)
 	return step_span_s(known, a->cpu_user_ns + a->cpu_system_ns, b->cpu_user_ns + b->cpu_system_ns) / step_window_s(s);
 }
 
-double step_report_number(const json_t *report, const char *path)
-{
-	char key[64];
-	const char *dot;
-
-	while ((dot = strchr(path, '.'))) {
-		size_t n = (size_t)(dot - path);
-
-		if (n >= sizeof(key))
-			return NAN;
-		memcpy(key, path, n);
-		key[n] = '\0';
-		report = json_object_get(report, key);
-		path = dot + 1;
-	}
-	report = json_object_get(report, path);
-	return json_is_number(report) ? json_number_value(report) : NAN;
-}
-
 double step_server_delta(const struct step *s, const char *path)
 {
-	return step_report_number(s->end.server, path) - step_report_number(s->begin.server, path);
+	return json_number_at(s->end.server, path) - json_number_at(s->begin.server, path);
 }
 
 double step_server_cpus(const struct step *s)
@@ -266,13 +248,13 @@ static const json_t *held_report(const struct step *s)
 
 double step_rss_per_client(const struct step *s)
 {
-	return s->connected_held ? step_report_number(held_report(s), "resources.rss_bytes") / s->connected_held :
+	return s->connected_held ? json_number_at(held_report(s), "resources.rss_bytes") / s->connected_held :
 	       NAN;
 }
 
 double step_pinned_per_client(const struct step *s)
 {
-	return s->connected_held ? step_report_number(held_report(s), "resources.pinned_bytes") / s->connected_held :
+	return s->connected_held ? json_number_at(held_report(s), "resources.pinned_bytes") / s->connected_held :
 	       NAN;
 }
 
@@ -280,8 +262,8 @@ double step_kernel_per_client(const struct step *s)
 {
 	static const char path[] = "resources.machine_kernel_bytes";
 
-	return s->connected_held ? (step_report_number(held_report(s), path) -
-				    step_report_number(s->baseline, path)) / s->connected_held : NAN;
+	return s->connected_held ? (json_number_at(held_report(s), path) -
+				    json_number_at(s->baseline, path)) / s->connected_held : NAN;
 }
 
 double step_jain(const struct step *s)

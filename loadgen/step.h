@@ -94,9 +94,6 @@ double step_littles_residual(const struct step *s, const struct loadgen_config *
 /* CPU of a side over the measured phase, in CPUs; NAN when unknown. */
 double step_generator_cpus(const struct step *s);
 double step_server_cpus(const struct step *s);
-/* Value of a dotted path in a server report, such as "resources.rss_bytes"; NAN if not there. */
-double step_report_number(const json_t *report, const char *path);
-
 /* The same of the server's report at the measurement's end less that at its begin. */
 double step_server_delta(const struct step *s, const char *path);
 /* Memory of the server for each client held: resident, pinned, and of the machine's kernel since the run's

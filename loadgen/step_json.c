@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "common/hist.h"
+#include "common/json_at.h"
 #include "common/latency_json.h"
 #include "loadgen/step.h"
 #include "loadgen/stripe.h"
@@ -12,16 +13,6 @@ static bool has_messages(const struct step *s, const struct loadgen_config *cfg)
 	return s->measured && !cfg->wl->idle;
 }
 
-static json_t *number(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}
-
-static json_t *whole(double v)
-{
-	return isfinite(v) ? json_integer((json_int_t)llround(v)) : json_null();
-}
-
 static json_t *server_resources(const struct step *s)
 {
 	static const char *const gauges[] = { "rss_bytes", "fds", "threads", "qps", "cqs", "mrs", "pinned_bytes",
@@ -29,15 +20,15 @@ static json_t *server_resources(const struct step *s)
 	json_t *o = json_object();
 	char path[64];
 
-	json_object_set_new(o, "cpu_user_s", number(step_server_delta(s, "resources.cpu_user_s")));
-	json_object_set_new(o, "cpu_system_s", number(step_server_delta(s, "resources.cpu_system_s")));
-	json_object_set_new(o, "window_s", number(step_server_delta(s, "uptime_s")));
+	json_object_set_new(o, "cpu_user_s", json_number(step_server_delta(s, "resources.cpu_user_s")));
+	json_object_set_new(o, "cpu_system_s", json_number(step_server_delta(s, "resources.cpu_system_s")));
+	json_object_set_new(o, "window_s", json_number(step_server_delta(s, "uptime_s")));
 	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++) {
 		snprintf(path, sizeof(path), "resources.%s", gauges[i]);
-		json_object_set_new(o, gauges[i], whole(step_report_number(s->end.server, path)));
+		json_object_set_new(o, gauges[i], json_whole(json_number_at(s->end.server, path)));
 	}
-	json_object_set_new(o, "net_bytes", whole(step_server_delta(s, "resources.net_bytes")));
-	json_object_set_new(o, "net_bytes_per_s", number(step_server_delta(s, "resources.net_bytes") /
+	json_object_set_new(o, "net_bytes", json_whole(step_server_delta(s, "resources.net_bytes")));
+	json_object_set_new(o, "net_bytes_per_s", json_number(step_server_delta(s, "resources.net_bytes") /
 							 step_server_delta(s, "uptime_s")));
 	return o;
 }
@@ -63,12 +54,12 @@ static json_t *generator_resources(const struct step *s, struct worker *const *w
 		pinned += counter_get(&st->pinned_bytes);
 	}
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:o}",
-			 "cpu_user_s", number(step_span_s(known, a->cpu_user_ns, b->cpu_user_ns)),
-			 "cpu_system_s", number(step_span_s(known, a->cpu_system_ns, b->cpu_system_ns)),
-			 "window_s", number(step_window_s(s)), "rss_bytes", gauge(s, b->rss_bytes), "fds",
+			 "cpu_user_s", json_number(step_span_s(known, a->cpu_user_ns, b->cpu_user_ns)),
+			 "cpu_system_s", json_number(step_span_s(known, a->cpu_system_ns, b->cpu_system_ns)),
+			 "window_s", json_number(step_window_s(s)), "rss_bytes", gauge(s, b->rss_bytes), "fds",
 			 gauge(s, b->fds), "threads", gauge(s, b->threads), "qps", (json_int_t)qps,
 			 "cqs", (json_int_t)cqs, "mrs", (json_int_t)mrs, "pinned_bytes", (json_int_t)pinned,
-			 "net_bytes", whole(bytes), "net_bytes_per_s", number(bytes / step_window_s(s)));
+			 "net_bytes", json_whole(bytes), "net_bytes_per_s", json_number(bytes / step_window_s(s)));
 }
 
 static json_t *machine_resources(const struct step *s)
@@ -76,9 +67,9 @@ static json_t *machine_resources(const struct step *s)
 	const struct res_machine_cpu *a = &s->begin.machine, *b = &s->end.machine;
 	bool known = a->busy_ns > 0 && b->busy_ns > 0;
 
-	return json_pack("{s:o, s:o, s:o, s:o}", "busy_s", number(step_span_s(known, a->busy_ns, b->busy_ns)),
-			 "softirq_s", number(step_span_s(known, a->softirq_ns, b->softirq_ns)), "idle_s",
-			 number(step_span_s(known, a->idle_ns, b->idle_ns)), "window_s", number(step_window_s(s)));
+	return json_pack("{s:o, s:o, s:o, s:o}", "busy_s", json_number(step_span_s(known, a->busy_ns, b->busy_ns)),
+			 "softirq_s", json_number(step_span_s(known, a->softirq_ns, b->softirq_ns)), "idle_s",
+			 json_number(step_span_s(known, a->idle_ns, b->idle_ns)), "window_s", json_number(step_window_s(s)));
 }
 
 static json_t *validity(const struct step *s, const struct loadgen_config *cfg)
@@ -147,10 +138,10 @@ static json_t *churn_json(const struct step *s, const struct loadgen_config *cfg
 	return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:O}",
 		"rate_target_per_s", (json_int_t)cfg->churn_per_s, "cycles", (json_int_t)s->cycles,
 		"cycles_failed", (json_int_t)s->cycles_failed,
-		"cycles_per_s", number(s->measured_s > 0 ? (double)s->cycles / s->measured_s : NAN),
-		"away_ns", latency_json(s->away_ns), "qp_pool_hits", whole(hits), "qp_pool_misses", whole(misses),
-		"qp_pool_hit_ratio", number(hits / (hits + misses)),
-		"qp_pool_exhausted", whole(step_server_delta(s, "pools.qp.exhausted")),
+		"cycles_per_s", json_number(s->measured_s > 0 ? (double)s->cycles / s->measured_s : NAN),
+		"away_ns", latency_json(s->away_ns), "qp_pool_hits", json_whole(hits), "qp_pool_misses", json_whole(misses),
+		"qp_pool_hit_ratio", json_number(hits / (hits + misses)),
+		"qp_pool_exhausted", json_whole(step_server_delta(s, "pools.qp.exhausted")),
 		"qp_recycle_ns", recycle ? recycle : json_null());
 }
 
@@ -161,8 +152,8 @@ static json_t *fairness_json(const struct step *s)
 	if (f->clients == 0 || s->measured_s <= 0)
 		return json_null();
 	return json_pack("{s:I, s:o, s:o, s:o}", "clients", (json_int_t)f->clients, "jain_index",
-			 number(step_jain(s)), "slowest_msgs_per_s", number((double)f->min / s->measured_s),
-			 "fastest_msgs_per_s", number((double)f->max / s->measured_s));
+			 json_number(step_jain(s)), "slowest_msgs_per_s", json_number((double)f->min / s->measured_s),
+			 "fastest_msgs_per_s", json_number((double)f->max / s->measured_s));
 }
 
 /* Each direction of a workload that has two; null for the others. */
@@ -194,15 +185,15 @@ static json_t *verified_json(const struct step *s, const struct loadgen_config *
 	if (!cfg->verify)
 		return json_null();
 	return json_pack("{s:I, s:I, s:o, s:o}", "checked", (json_int_t)s->checked, "corrupt", (json_int_t)s->corrupt,
-			 "server_checked", whole(step_server_delta(s, "events.messages_checked")),
-			 "server_corrupt", whole(step_server_delta(s, "events.messages_corrupt")));
+			 "server_checked", json_whole(step_server_delta(s, "events.messages_checked")),
+			 "server_corrupt", json_whole(step_server_delta(s, "events.messages_corrupt")));
 }
 
 static json_t *memory_json(const struct step *s)
 {
-	return json_pack("{s:o, s:o, s:o}", "server_rss_bytes_per_client", number(step_rss_per_client(s)),
-			 "server_pinned_bytes_per_client", number(step_pinned_per_client(s)),
-			 "machine_kernel_bytes_per_client", number(step_kernel_per_client(s)));
+	return json_pack("{s:o, s:o, s:o}", "server_rss_bytes_per_client", json_number(step_rss_per_client(s)),
+			 "server_pinned_bytes_per_client", json_number(step_pinned_per_client(s)),
+			 "machine_kernel_bytes_per_client", json_number(step_kernel_per_client(s)));
 }
 
 static json_t *intervals_json(const struct step *s)
@@ -212,7 +203,7 @@ static json_t *intervals_json(const struct step *s)
 	for (uint32_t i = 0; i < s->n_intervals; i++)
 		json_array_append_new(a, json_pack("{s:f, s:f, s:o}", "t_s", s->intervals[i].t_s,
 			"messages_per_s", s->intervals[i].messages_per_s, "p99_ns",
-			s->intervals[i].p99_ns > 0 ? whole(s->intervals[i].p99_ns) : json_null()));
+			s->intervals[i].p99_ns > 0 ? json_whole(s->intervals[i].p99_ns) : json_null()));
 	return a;
 }
 
@@ -246,10 +237,10 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set_new(o, "service_ns", latency_json(loadgen_is_open_loop(cfg) ? s->service : s->response));
 	json_object_set_new(o, "schedule_lag_ns", loadgen_is_open_loop(cfg) ? latency_json(s->lag) : json_null());
 	json_object_set_new(o, "sent_late", loadgen_is_open_loop(cfg) ? json_integer((json_int_t)s->late) : json_null());
-	json_object_set_new(o, "measured_s", number(s->measured ? s->measured_s : NAN));
-	json_object_set_new(o, "throughput_msgs_per_s", number(has_messages(s, cfg) ? s->messages_per_s : NAN));
-	json_object_set_new(o, "throughput_bytes_per_s", number(has_messages(s, cfg) ? s->bytes_per_s : NAN));
-	json_object_set_new(o, "sends_per_s", number(has_messages(s, cfg) && cfg->wl->joins ? s->sends_per_s : NAN));
+	json_object_set_new(o, "measured_s", json_number(s->measured ? s->measured_s : NAN));
+	json_object_set_new(o, "throughput_msgs_per_s", json_number(has_messages(s, cfg) ? s->messages_per_s : NAN));
+	json_object_set_new(o, "throughput_bytes_per_s", json_number(has_messages(s, cfg) ? s->bytes_per_s : NAN));
+	json_object_set_new(o, "sends_per_s", json_number(has_messages(s, cfg) && cfg->wl->joins ? s->sends_per_s : NAN));
 	json_object_set_new(o, "message_bytes", json_integer((json_int_t)s->bytes));
 	json_object_set_new(o, "streams", streams_json(s, cfg));
 	json_object_set_new(o, "rails", rails_json(s, cfg));
@@ -261,7 +252,7 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set(o, "server_before", s->baseline ? s->baseline : json_null());
 	json_object_set(o, "server_after", s->after ? s->after : json_null());
 	json_object_set_new(o, "failures", fail_table_json(&s->failures));
-	json_object_set_new(o, "littles_law_residual", number(step_littles_residual(s, cfg)));
+	json_object_set_new(o, "littles_law_residual", json_number(step_littles_residual(s, cfg)));
 	json_object_set_new(o, "validity", validity(s, cfg));
 	return o;
 }

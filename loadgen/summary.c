@@ -1,9 +1,10 @@
-/* The summary for people: tables and verdict. See report.h. */
+/* Tables and verdict. See summary.h. */
+#include "loadgen/summary.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "loadgen/environment.h"
-#include "loadgen/report.h"
 
 static void cell(FILE *out, const json_t *row, const char *name, int width, int decimals)
 {
@@ -373,7 +374,7 @@ static void print_verdict(const json_t *run, FILE *out)
 		fprintf(out, "  none: no step was completed\n");
 }
 
-void report_print(const struct ramp *r, const json_t *run, FILE *out)
+void summary_print(const struct ramp *r, const json_t *run, FILE *out)
 {
 	print_table(r, out);
 	print_stages(run, out);

@@ -3,7 +3,7 @@
 LOADGEN_FAKES := $(patsubst %,tests/unit/fakes/fake_%,core queues rdmacm verbs)
 LOADGEN_FAIL := $(patsubst %,common/%,addr fail fail_table frame)
 # worker.o is left out where the test plays the workers.
-LOADGEN_STEP := $(LOADGEN_FAIL) common/hist common/latency_json loadgen/step loadgen/step_json loadgen/stripe
+LOADGEN_STEP := $(LOADGEN_FAIL) common/hist common/json_at common/latency_json loadgen/step loadgen/step_json loadgen/stripe
 
 LOADGEN_ALL := $(COMMON:%=common/%) $(CLIENT:%=client/%) $(LOADGEN_FAKES) \
 	$(filter-out loadgen/main,$(LOADGEN:%=loadgen/%))

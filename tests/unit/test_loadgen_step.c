@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/hist.h"
+#include "common/json_at.h"
 #include "loadgen/step.h"
 #include "loadgen/worker.h"
 
@@ -365,21 +366,21 @@ static void report_number__paths__found_or_nan(void **state)
 
 	(void)state;
 	assert_non_null(o);
-	assert_true(step_report_number(o, "a") == 3);
-	assert_true(step_report_number(o, "b") == 0.5);
-	assert_true(step_report_number(o, "c.d.e") == 7);
-	assert_true(step_report_number(o, "") == 9);
-	assert_true(isnan(step_report_number(o, "text")));
-	assert_true(isnan(step_report_number(o, "c")));
-	assert_true(isnan(step_report_number(o, "c.null")));
-	assert_true(isnan(step_report_number(o, "c.d.f")));
-	assert_true(isnan(step_report_number(o, "a.b")));
-	assert_true(isnan(step_report_number(o, "c.d.e.f")));
-	assert_true(isnan(step_report_number(NULL, "a")));
-	assert_true(isnan(step_report_number(NULL, "a.b")));
+	assert_true(json_number_at(o, "a") == 3);
+	assert_true(json_number_at(o, "b") == 0.5);
+	assert_true(json_number_at(o, "c.d.e") == 7);
+	assert_true(json_number_at(o, "") == 9);
+	assert_true(isnan(json_number_at(o, "text")));
+	assert_true(isnan(json_number_at(o, "c")));
+	assert_true(isnan(json_number_at(o, "c.null")));
+	assert_true(isnan(json_number_at(o, "c.d.f")));
+	assert_true(isnan(json_number_at(o, "a.b")));
+	assert_true(isnan(json_number_at(o, "c.d.e.f")));
+	assert_true(isnan(json_number_at(NULL, "a")));
+	assert_true(isnan(json_number_at(NULL, "a.b")));
 	memset(deep, 'k', 150);
 	strcpy(deep + 150, ".a");
-	assert_true(isnan(step_report_number(o, deep)));
+	assert_true(isnan(json_number_at(o, deep)));
 	json_decref(o);
 }
 
@@ -392,7 +393,7 @@ static void report_number__longest_key__found(void **state)
 	memset(path, 'k', 63);
 	o = json_pack("{s:{s:i}}", path, "x", 5);
 	strcat(path, ".x");
-	assert_true(step_report_number(o, path) == 5);
+	assert_true(json_number_at(o, path) == 5);
 	json_decref(o);
 }
 

@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/hist.h"
+#include "common/json_at.h"
 #include "loadgen/step.h"
 
 struct worker {
@@ -92,7 +93,7 @@ static void collect(void)
 
 static double at(const json_t *o, const char *path)
 {
-	return step_report_number(o, path);
+	return json_number_at(o, path);
 }
 
 static void jain__all_alike__one(void **state)

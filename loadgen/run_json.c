@@ -1,5 +1,5 @@
-/* run.json. See report.h and docs/results.md. */
-#include "loadgen/report.h"
+/* See run_json.h and docs/results.md. */
+#include "loadgen/run_json.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 
 #include "common/build_info.h"
 #include "common/hist.h"
+#include "common/json_at.h"
 #include "common/pump.h"
 #include "loadgen/memory.h"
 #include "loadgen/workload.h"
@@ -123,32 +124,27 @@ static double ms(const struct hist *h, double p)
 	return (double)hist_percentile(h, p) / 1e6;
 }
 
-static json_t *number(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}
-
-json_t *report_row(const struct step *s)
+json_t *run_json_row(const struct step *s)
 {
 	bool has = hist_count(s->response) > 0;
 
 	return json_pack("{s:i, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
 		"clients", s->target, "bytes", (json_int_t)s->bytes, "repetition", s->repetition, "held", s->connected_held, "failed",
 		s->failed + s->dropped,
-		"connect_p50_ms", number(hist_count(s->total) ? ms(s->total, 50) : NAN),
-		"connect_p99_ms", number(hist_supports(s->total, 99) ? ms(s->total, 99) : NAN),
-		"messages_per_s", number(has ? s->messages_per_s : NAN),
-		"mb_per_s", number(has ? s->bytes_per_s / 1e6 : NAN),
-		"p50_us", number(has ? ms(s->response, 50) * 1e3 : NAN),
-		"p95_us", number(hist_supports(s->response, 95) ? ms(s->response, 95) * 1e3 : NAN),
-		"p99_us", number(hist_supports(s->response, 99) ? ms(s->response, 99) * 1e3 : NAN),
-		"p99_9_us", number(hist_supports(s->response, 99.9) ? ms(s->response, 99.9) * 1e3 : NAN),
-		"server_cpus", number(step_server_cpus(s)), "generator_cpus", number(step_generator_cpus(s)),
-		"server_rss_mib", number(step_report_number(s->end.server, "resources.rss_bytes") / 1048576),
+		"connect_p50_ms", json_number(hist_count(s->total) ? ms(s->total, 50) : NAN),
+		"connect_p99_ms", json_number(hist_supports(s->total, 99) ? ms(s->total, 99) : NAN),
+		"messages_per_s", json_number(has ? s->messages_per_s : NAN),
+		"mb_per_s", json_number(has ? s->bytes_per_s / 1e6 : NAN),
+		"p50_us", json_number(has ? ms(s->response, 50) * 1e3 : NAN),
+		"p95_us", json_number(hist_supports(s->response, 95) ? ms(s->response, 95) * 1e3 : NAN),
+		"p99_us", json_number(hist_supports(s->response, 99) ? ms(s->response, 99) * 1e3 : NAN),
+		"p99_9_us", json_number(hist_supports(s->response, 99.9) ? ms(s->response, 99.9) * 1e3 : NAN),
+		"server_cpus", json_number(step_server_cpus(s)), "generator_cpus", json_number(step_generator_cpus(s)),
+		"server_rss_mib", json_number(json_number_at(s->end.server, "resources.rss_bytes") / 1048576),
 		"steady", s->steady, "generator_saturated", s->generator_saturated);
 }
 
-json_t *report_run_json(const struct ramp *r, int argc, char **argv, int exit_status)
+json_t *run_json(const struct ramp *r, int argc, char **argv, int exit_status)
 {
 	char ended[40];
 	bool done = r->stop_reason == STOP_MAX_REACHED;

@@ -1,0 +1,36 @@
+/* Two runs side by side: what changed, and whether that is more than noise. Pure but for reading histograms. */
+#ifndef RAMPART_LOADGEN_ANALYSIS_BASELINE_H
+#define RAMPART_LOADGEN_ANALYSIS_BASELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+/* The distribution of a step, read from the run's folder; NULL where there is none. `which` is connect, response or
+ * service. Owned by the callee: valid until the next call. */
+struct hist;
+typedef const struct hist *baseline_hist_fn(void *arg, const json_t *step, const char *which);
+
+struct baseline_side {
+	const json_t *run;
+	baseline_hist_fn *hist;		/* may be NULL: intervals come from repetitions alone */
+	void *arg;
+};
+
+/* What keeps two runs from being compared: [{field, base, run}], of their environments (CPU model, cores, memory by more
+ * than a tenth, hypervisor, accelerator, RDMA driver, software or not, link, MTU; both sides) and configurations
+ * (workload, sizes, inflight, coalesce, poll, rates, verify, message_auth, threads, churn, rails). Empty when nothing
+ * does. What may differ and be said all the same (kernel, libraries, commit, duration) is not in it. */
+json_t *baseline_differences(const json_t *base, const json_t *run);
+
+/* {regression (bool), rows: [{clients, message_bytes, metric, unit, better ("higher", "lower"), base: {value, low, high},
+ * run: {value, low, high}, change_ratio (run / base - 1), verdict ("regression", "improvement", "same", "unknown")}],
+ * missing: [{clients, message_bytes, in ("base", "run")}]}. A step is matched by clients and size. Metrics:
+ * throughput_msgs_per_s, response p50, p95, p99, p99.9, connect p50, p99, held ratio, server CPU per message, server
+ * resident bytes. The interval is that of the repetitions (3 and more), else of the intervals of one run (throughput) or
+ * the order statistics of its histogram (percentiles); without any the verdict is "unknown". A regression: the intervals
+ * are apart, it is for the worse, and by more than `min_effect` (0.05 is 5 %). NULL when out of memory. */
+json_t *baseline_compare(const struct baseline_side *base, const struct baseline_side *run, double min_effect);
+
+#endif

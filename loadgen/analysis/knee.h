@@ -1,0 +1,31 @@
+/* The knee: where more clients stop buying throughput, or cost latency. Pure. */
+#ifndef RAMPART_LOADGEN_ANALYSIS_KNEE_H
+#define RAMPART_LOADGEN_ANALYSIS_KNEE_H
+
+#include <stddef.h>
+
+/* What was measured at a number of clients: medians over its repetitions. */
+struct knee_point {
+	double clients, throughput;	/* NAN throughput: such a point is left out */
+	double p99_ns;			/* NAN: not known */
+};
+
+enum knee_reason {
+	KNEE_NONE,			/* not in what was measured: throughput grew and p99 held up to the end */
+	KNEE_THROUGHPUT,		/* grew by less than 10 % for twice the clients */
+	KNEE_P99,			/* more than twice that of the least number of clients */
+	KNEE_FEW_POINTS,		/* fewer than 2 numbers of clients */
+};
+extern const char *const knee_reason_names[];	/* none, throughput, p99, few_points */
+
+struct knee {
+	enum knee_reason reason;
+	double clients;			/* the last number before it; NAN when there is none */
+	double beyond;			/* the next number measured: the knee lies between both */
+};
+
+/* Points in rising order of clients, one for each number. Between neighbours that are not a factor of 2 apart, the
+ * growth is scaled: throughput must grow by 1.1^log2(ratio of clients). */
+void knee_find(const struct knee_point *p, size_t n, struct knee *out);
+
+#endif

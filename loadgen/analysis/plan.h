@@ -1,0 +1,23 @@
+/* The planning table: what a number of clients takes. Pure: reads run.json. */
+#ifndef RAMPART_LOADGEN_ANALYSIS_PLAN_H
+#define RAMPART_LOADGEN_ANALYSIS_PLAN_H
+
+#include <jansson.h>
+
+struct plan_options {
+	double headroom;		/* share of a host's capacity that stays free, 0 to 0.9 */
+	double growth;			/* clients to come, as a share of those planned for: 0.5 is half as many again */
+	const double *clients;		/* to plan for, in rising order; NULL: chosen from the run */
+	size_t n_clients;
+};
+
+/* {capacity_clients, capacity_source ("slo_capacity", "knee", "largest_step_held"), at_least (bool: the capacity is a
+ * lower bound), base: {...}, per_client: {...}, rows: [{clients, with_growth, hosts, clients_per_host, cores,
+ * memory_bytes, pinned_bytes, qps, fds, messages_per_s, source ("measured", "interpolated", "extrapolated"), beyond
+ * (clients / most clients measured, where that is above 1)}]}. A host carries at most capacity (1 - headroom) clients; what a host needs is
+ * base + per_client x its clients, along the lines through the steps; a row's figures are those of all its hosts. Rows
+ * chosen from the run: the steps measured, the capacity, twice the capacity, and round numbers up to ten times the
+ * capacity or 50,000, whichever is more. null where the run does not say it. NULL when out of memory. */
+json_t *plan_analysis(const json_t *run, const struct plan_options *o);
+
+#endif

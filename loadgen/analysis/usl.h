@@ -1,0 +1,43 @@
+/* The Universal Scalability Law, X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1)), fitted to measured throughput
+ * (N. Gunther, Guerrilla Capacity Planning, 2007). Pure; no allocation. */
+#ifndef RAMPART_LOADGEN_ANALYSIS_USL_H
+#define RAMPART_LOADGEN_ANALYSIS_USL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "loadgen/analysis/stats.h"
+
+struct usl_point {
+	double clients;			/* N > 0 */
+	double throughput;		/* X > 0 */
+	double error;			/* standard error of X; NAN or 0: not known, then 2 % of X are assumed */
+};
+
+enum usl_status {
+	USL_FITTED,
+	USL_FEW_POINTS,			/* fewer than 4 different N: three parameters and nothing to judge them by */
+	USL_BAD_FIT,			/* no convergence, or residuals that say it is another shape (r2 < 0.8) */
+};
+extern const char *const usl_status_names[];
+
+struct usl_fit {
+	enum usl_status status;
+	struct estimate lambda, sigma, kappa;	/* sigma and kappa are kept at 0 and above */
+	double r2;				/* of X, weighted */
+	size_t points;
+	/* The N of the highest throughput, sqrt((1 - sigma) / kappa), and that throughput. Only quoted when the data
+	 * passes it: when a measured N lies beyond it and kappa's interval does not hold 0. Else NAN. */
+	struct estimate peak_clients, peak_throughput;
+	bool passes_peak;
+};
+
+/* Weighted by 1 / error^2; an error below 2 % of X counts as 2 %, so that one quiet step does not outweigh all. Several
+ * points at one N are welcome. Intervals by the delta method from the fit's covariance (scaled by the residuals), with
+ * Student's t for n - 3. */
+void usl_fit(const struct usl_point *p, size_t n, struct usl_fit *out);
+
+/* X(N) of a fit, with the 95 % interval of the curve. */
+struct estimate usl_at(const struct usl_fit *f, double clients);
+
+#endif

@@ -1,0 +1,58 @@
+/* Charts, drawn by gnuplot as SVG whose colours are the page's, so that they turn with light and dark. Owning thread:
+ * main. */
+#ifndef RAMPART_LOADGEN_REPORT_CHART_H
+#define RAMPART_LOADGEN_REPORT_CHART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum chart_mark {
+	CHART_LINE,		/* with points */
+	CHART_LINE_PLAIN,	/* a line alone: a fit, a distribution */
+	CHART_POINTS,
+	CHART_BAND,		/* filled between low and high: an interval */
+	CHART_STEPS,
+	CHART_STACK,		/* bars that stand on those of the series before; x is the category's number, from 0 */
+	CHART_BARS,		/* a histogram's: from x to the next point's x */
+};
+
+struct chart_series {
+	const char *label;
+	enum chart_mark mark;
+	const double *x, *y;		/* n of them, borrowed; NAN: no point */
+	const double *low, *high;	/* of an error bar or band; NULL: none */
+	size_t n;
+	bool right;			/* on the right axis */
+	bool dim;			/* in the background: what it is compared with */
+};
+
+struct chart_rule {			/* a line across, with its label */
+	double at;
+	bool vertical;
+	bool bad;			/* a limit; else a mark */
+	const char *label;
+};
+
+#define CHART_SERIES_MAX 16
+#define CHART_RULES_MAX 8
+#define CHART_CATEGORIES_MAX 64
+
+struct chart {
+	const char *x_label, *y_label, *right_label;
+	bool x_log, y_log;
+	bool x_percentile;		/* x is 1 / (1 - percentile / 100), log: ticks 0, 90 %, 99 %, 99.9 %, ... */
+	const char *categories[CHART_CATEGORIES_MAX];	/* names of x = 0, 1, ...; none: x is a number */
+	size_t n_categories;
+	struct chart_series series[CHART_SERIES_MAX];
+	size_t n_series;
+	struct chart_rule rules[CHART_RULES_MAX];
+	size_t n_rules;
+};
+
+/* Draws n charts with one run of gnuplot. svg[i]: the chart's, the caller's to free; NULL where it has no point to show
+ * or gnuplot failed on it. Returns 0, or -errno with a line in `err` when gnuplot cannot be run at all (then all are
+ * NULL). Labels may hold anything. Takes at most 60 s. */
+int charts_draw(const struct chart *charts, size_t n, char **svg, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
+
+#endif

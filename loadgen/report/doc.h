@@ -1,0 +1,57 @@
+/* A report as a tree of blocks, that is made once and shown as a page, as text or as Markdown. Pure but for memory;
+ * owning thread: main. A block is added behind the last one. When memory runs out, doc_failed says so at the end, so
+ * that no caller checks each call. Texts are plain UTF-8 in which nothing is special: each form escapes what it must. */
+#ifndef RAMPART_LOADGEN_REPORT_DOC_H
+#define RAMPART_LOADGEN_REPORT_DOC_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+struct doc;
+struct doc_table;
+
+enum doc_tone { DOC_PLAIN, DOC_GOOD, DOC_WARN, DOC_BAD };
+
+/* `title` heads it; `lead` is the line below. 0 or -ENOMEM. */
+int doc_new(const char *title, const char *lead, struct doc **out) __attribute__((warn_unused_result));
+void doc_free(struct doc *d);	/* NULL-safe */
+bool doc_failed(const struct doc *d);
+
+/* A section, numbered from 1 in their order; `id` is its anchor (letters, digits, '-'). */
+void doc_section(struct doc *d, const char *id, const char *title);
+void doc_heading(struct doc *d, const char *title);	/* a lesser one within it */
+void doc_text(struct doc *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void doc_note(struct doc *d, enum doc_tone tone, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void doc_item(struct doc *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));	/* of a list; neighbours are one */
+void doc_badge(struct doc *d, enum doc_tone tone, const char *text, const char *meaning);	/* neighbours stand in a row */
+/* A question of the reader, its answer in a few words (large), and what it rests on. Neighbours stand side by side. */
+void doc_answer(struct doc *d, enum doc_tone tone, const char *question, const char *answer, const char *detail);
+void doc_code(struct doc *d, const char *text);		/* as it is, such as a command; may have several lines */
+void doc_file(struct doc *d, const char *path, const char *what);	/* a link to a file beside the report */
+
+/* A table, filled right after it was made; the name is that of its CSV file. The caption may be NULL. */
+struct doc_table *doc_table(struct doc *d, const char *name, const char *caption);
+/* A column: its title, and its unit or NULL. Numbers are set to the right. All columns come before the first row. */
+void doc_column(struct doc_table *t, const char *title, const char *unit, bool number);
+void doc_row(struct doc_table *t, enum doc_tone tone);
+/* The cells of the row, from the left. A number is shown with `decimals` and thousands separated, NAN as a dash; CSV
+ * gets it with 9 digits, and NAN as nothing. */
+void doc_cell(struct doc_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void doc_number(struct doc_table *t, double v, int decimals);
+
+/* A chart: the SVG's text (made by chart.h's charts_draw; NULL where it could not be drawn, which is then said), and in
+ * words what it shows, for who cannot see it. Its numbers follow as a table, by the caller. */
+void doc_chart(struct doc *d, const char *id, const char *title, const char *svg, const char *description);
+
+/* One file without anything from elsewhere: style within, no script. 0 or -EIO. */
+int doc_write_html(const struct doc *d, FILE *out) __attribute__((warn_unused_result));
+/* For a pull request (GitHub's Markdown); charts are left out, their tables are there. */
+int doc_write_markdown(const struct doc *d, FILE *out) __attribute__((warn_unused_result));
+/* For a terminal of `columns`; charts are left out. With `colour`, ANSI. */
+int doc_write_text(const struct doc *d, unsigned columns, bool colour, FILE *out) __attribute__((warn_unused_result));
+/* Each table as <dir>/<name>.csv (RFC 4180, UTF-8, units in the titles). Makes the folder. 0 or -errno. */
+int doc_write_csv(const struct doc *d, const char *dir) __attribute__((warn_unused_result));
+
+#endif
