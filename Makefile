@@ -18,18 +18,20 @@ CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE $(OPT) -fno-strict-aliasing $(WARN) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) -I. -pthread $(CFLAGS)
 LDLIBS_ALL := -lrdmacm -libverbs -lssl -lcrypto -lev -ljansson -lz -lm -pthread $(LDFLAGS)
 
-COMMON := addr arena auth build_info cm dev ep fail fail_table frame hist hist_io json_at latency_json log msg msg_tag opts opts_value \
+COMMON := addr arena auth build_info cm dev ep fail fail_table frame hist hist_io hist_read json_at latency_json log msg msg_tag opts opts_value \
 	paths psn pump qp_pool rails rc region res ticket_keys tls tls_socket tuning
 CLIENT := boot conn control ctx data rdma resolve
 LOADGEN := churn compare config connect environment lanes launch main memory open_loop pace payload progress ramp ramp_run ramp_util results \
 	rma run run_json schedule server_proc step step_json stop stripe summary trace traffic verdict wl_atomic wl_connect wl_duplex wl_echo wl_idle wl_large \
 	wl_mixed wl_pingpong wl_read wl_small wl_write worker workload
+ANALYSIS :=
 SERVER := boot config conn control echo limits listen main probe rdma session shard stats
 
 COMMON_O := $(COMMON:%=$(B)/common/%.o)
 CLIENT_O := $(CLIENT:%=$(B)/client/%.o)
 RDMA_CLIENT_O := $(B)/client/main.o $(B)/client/commands.o
-LOADGEN_O := $(LOADGEN:%=$(B)/loadgen/%.o)
+ANALYSIS_O := $(ANALYSIS:%=$(B)/loadgen/analysis/%.o)
+LOADGEN_O := $(LOADGEN:%=$(B)/loadgen/%.o) $(ANALYSIS_O)
 SERVER_O := $(SERVER:%=$(B)/server/%.o)
 PROGRAMS := $(BIN)rdma_server $(BIN)rdma_client $(BIN)performance_test
 

@@ -66,6 +66,20 @@ void hist_record(struct hist *h, uint64_t value_ns)
 	widen(h, value_ns, value_ns);
 }
 
+void hist_record_n(struct hist *h, uint64_t value_ns, uint64_t n)
+{
+	uint64_t sum;
+
+	if (!n)
+		return;
+	if (__builtin_mul_overflow(value_ns, n, &sum))
+		sum = UINT64_MAX;
+	bump(&h->cell[hist_index(value_ns)], n);
+	bump(&h->count, n);
+	hist_set(&h->sum, add_saturated(hist_get(&h->sum), sum));
+	widen(h, value_ns, value_ns);
+}
+
 static void clear_cells(struct hist *h)
 {
 	struct hist_range r = hist_range_of(h);

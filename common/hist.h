@@ -22,6 +22,7 @@ void hist_free(struct hist *h);
 
 /* Writer thread only. */
 void hist_record(struct hist *h, uint64_t value_ns);
+void hist_record_n(struct hist *h, uint64_t value_ns, uint64_t n);	/* the same n times; n may be 0 */
 void hist_reset(struct hist *h);
 
 /* dst += src. The caller is dst's writer; src may be recorded into at the same time. The count of

@@ -1,4 +1,4 @@
-/* Layout of struct hist, for hist.c, hist_io.c and their tests only.
+/* Layout of struct hist, for hist.c, hist_io.c, hist_read.c and their tests only.
  *
  * HdrHistogram's layout for a lowest discernible value of 1 and 3 significant digits: bucket 0
  * holds 2048 cells of width 1, every later bucket b the upper 1024 cells of width 2^b, so a cell's
@@ -71,6 +71,12 @@ static inline uint64_t hist_cell_low(size_t index)
 static inline uint64_t hist_cell_high(size_t index)
 {
 	return hist_cell_low(index) + (UINT64_C(1) << hist_bucket_of(index)) - 1;
+}
+
+/* Middle of a cell, as HdrHistogram's medianEquivalentValue. */
+static inline uint64_t hist_cell_middle(size_t index)
+{
+	return hist_cell_low(index) + ((UINT64_C(1) << hist_bucket_of(index)) >> 1);
 }
 
 /* Upper bound of what was recorded in the cell, given the histogram's true maximum. */

@@ -1,7 +1,7 @@
 /* File formats of HdrHistogram: percentile text (.hgrm) and interval log (.hlog).
  *
- * Purpose: write what HdrHistogram's own tools and plotters read. Not here: reading them back,
- * opening or closing files, rotating logs.
+ * Purpose: write what HdrHistogram's own tools and plotters read. Not here: reading them back
+ * (hist_read.c), opening or closing files, rotating logs.
  * Threads: any, on a histogram that no one writes to meanwhile (a hist_add snapshot).
  * Sources: HdrHistogram's Java reference: AbstractHistogram.outputPercentileDistribution,
  * PercentileIterator, AbstractHistogram.encodeIntoCompressedByteBuffer (V2), ZigZagEncoding,
@@ -20,22 +20,11 @@
 
 #include "common/hist.h"
 #include "common/hist_internal.h"
+#include "common/hist_v2.h"
 
 #define TICKS_PER_HALF_DISTANCE 5
 
-#define V2_ENCODING_COOKIE   (0x1c849303u | 0x10u)
-#define V2_COMPRESSED_COOKIE (0x1c849304u | 0x10u)
-#define V2_HEADER_BYTES	     40
-#define COMPRESSED_HEADER_BYTES 8
-#define ZIGZAG_MAX_BYTES     9	/* LEB128-64b9B: the ninth byte holds eight bits */
-
 /* ---- percentile text ---- */
-
-/* Middle of a cell, as HdrHistogram's medianEquivalentValue. */
-static double cell_middle(size_t index)
-{
-	return (double)hist_cell_low(index) + (double)((UINT64_C(1) << hist_bucket_of(index)) >> 1);
-}
 
 /* All samples taken to be at the middle of their cell, so that equal ones deviate by nothing. */
 static double hist_stddev(const struct hist *h)
@@ -47,9 +36,9 @@ static double hist_stddev(const struct hist *h)
 	if (count == 0.0)
 		return 0.0;
 	for (size_t i = r.first; i <= r.last; i++)
-		sum += cell_middle(i) * (double)hist_get(&h->cell[i]);
+		sum += (double)hist_cell_middle(i) * (double)hist_get(&h->cell[i]);
 	for (size_t i = r.first; i <= r.last; i++) {
-		double d = cell_middle(i) - sum / count;
+		double d = (double)hist_cell_middle(i) - sum / count;
 
 		squares += d * d * (double)hist_get(&h->cell[i]);
 	}
@@ -161,7 +150,6 @@ static unsigned char *put_cells(unsigned char *p, const struct hist *h)
 /* `buf` has room for V2_HEADER_BYTES and HIST_CELLS counts. Returns the bytes used. */
 static size_t encode_v2(const struct hist *h, unsigned char *buf)
 {
-	const uint64_t ratio_one = UINT64_C(0x3ff0000000000000);	/* 1.0, IEEE 754 */
 	unsigned char *payload = buf + V2_HEADER_BYTES;
 	unsigned char *end = put_cells(payload, h);
 	unsigned char *p = buf;
@@ -172,7 +160,7 @@ static size_t encode_v2(const struct hist *h, unsigned char *buf)
 	p = put_be(p, HIST_SIGNIFICANT_DIGITS, 4);
 	p = put_be(p, HIST_LOWEST_DISCERNIBLE, 8);
 	p = put_be(p, HIST_MAX_TRACKABLE_NS, 8);
-	p = put_be(p, ratio_one, 8);
+	p = put_be(p, V2_RATIO_ONE, 8);
 	assert(p == payload);
 	return (size_t)(end - buf);
 }
@@ -180,7 +168,7 @@ static size_t encode_v2(const struct hist *h, unsigned char *buf)
 /* *out is malloc()ed. Returns 0 or -ENOMEM. */
 static int encode_compressed(const struct hist *h, unsigned char **out, size_t *out_len)
 {
-	unsigned char *plain = malloc(V2_HEADER_BYTES + (size_t)HIST_CELLS * ZIGZAG_MAX_BYTES);
+	unsigned char *plain = malloc(PLAIN_MAX_BYTES);
 	unsigned char *packed = NULL;
 	size_t plain_len;
 	uLongf packed_len;
@@ -211,8 +199,7 @@ err_free_plain:
 
 static void write_base64(const unsigned char *p, size_t len, FILE *out)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char digits[] = BASE64_DIGITS;
 
 	for (; len; p += 3) {
 		size_t n = len < 3 ? len : 3;
@@ -236,7 +223,7 @@ int hist_write_hlog_header(double start_unix_s, FILE *out)
 
 	if (!gmtime_r(&seconds, &tm) || !strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm))
 		when[0] = '\0';
-	fprintf(out, "#[Histogram log format version 1.3]\n");
+	fputs(HLOG_VERSION, out);
 	fprintf(out, "#[StartTime: %.3f (seconds since epoch), %s]\n", start_unix_s, when);
 	fprintf(out, "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\","
 		     "\"Interval_Compressed_Histogram\"\n");

@@ -1,5 +1,5 @@
 /* Standard file formats of HdrHistogram: percentile text (.hgrm) and V2 compressed log (.hlog).
- * Writes to streams it is given; owns none of them. */
+ * Works on streams it is given; owns none of them. */
 #ifndef RAMPART_COMMON_HIST_IO_H
 #define RAMPART_COMMON_HIST_IO_H
 
@@ -20,5 +20,12 @@ int hist_write_hlog_header(double start_unix_s, FILE *out) __attribute__((warn_u
  * -ENOMEM or -EIO. */
 int hist_write_hlog_interval(const struct hist *h, const char *tag, double start_s, double length_s,
 			     FILE *out) __attribute__((warn_unused_result));
+
+/* The sum of all intervals of a log as the two functions above write it, of any origin: it may be damaged or hostile.
+ * What `out` held before is forgotten; its owner is its writer. The minimum and the mean are as exact as cells are
+ * (a thousandth), the maximum as Interval_Max, which is rounded to a microsecond. Returns 0; -EINVAL for anything
+ * such a log would not have, among them one cut off within a line or without an interval; -ENOMEM or -EIO. After an
+ * error `out` is empty. */
+int hist_read_hlog(FILE *in, struct hist *out) __attribute__((warn_unused_result));
 
 #endif

@@ -26,6 +26,7 @@ UNIT_test_fail := common/fail common/fail_table common/frame common/addr
 UNIT_test_frame := common/addr common/frame
 UNIT_test_hist := common/hist
 UNIT_test_hist_io := common/hist common/hist_io
+UNIT_test_hist_read := common/hist common/hist_io common/hist_read
 UNIT_test_latency_json := common/hist common/latency_json
 UNIT_test_limits := server/limits common/tuning
 UNIT_test_log := common/log

@@ -502,9 +502,29 @@ static void hist_add__while_another_thread_records__valid_snapshots(void **state
 	hist_free(sum);
 }
 
+static void record_n__some_values__as_if_recorded_one_by_one(void **state)
+{
+	struct hist *h = new_hist(), *one_by_one = new_hist();
+
+	(void)state;
+	hist_record_n(h, 7, 0);
+	assert_int_equal(hist_count(h), 0);
+	assert_int_equal(hist_min(h), 0);
+	hist_record_n(h, 123456, 3);
+	hist_record_n(h, 5, 2);
+	for (int i = 0; i < 5; i++)
+		hist_record(one_by_one, i < 3 ? 123456 : 5);
+	assert_memory_equal(h, one_by_one, sizeof(*h));
+	hist_record_n(h, UINT64_MAX / 2, 3);	/* the sum saturates */
+	assert_true(hist_mean(h) == (double)UINT64_MAX / 8);
+	hist_free(h);
+	hist_free(one_by_one);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(record_n__some_values__as_if_recorded_one_by_one),
 		cmocka_unit_test(hist_index__power_of_two_boundaries__as_hdrhistogram),
 		cmocka_unit_test(hist_cell_bounds__every_cell__adjoin_and_map_back),
 		cmocka_unit_test(hist_new__nothing_recorded__all_zero),
