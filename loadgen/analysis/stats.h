@@ -1,4 +1,5 @@
-/* The statistics behind intervals, fits and comparisons. Pure; no allocation. All confidence is 95 %, two-sided. */
+/* The statistics behind intervals, fits and comparisons. Pure; no allocation. All confidence is 95 %, two-sided. Values
+ * that are not finite are left out. */
 #ifndef RAMPART_LOADGEN_ANALYSIS_STATS_H
 #define RAMPART_LOADGEN_ANALYSIS_STATS_H
 
@@ -24,11 +25,12 @@ struct estimate stats_mean(const double *v, size_t n);
 
 /* Mean of a series of equally long intervals of one run, which follow upon one another and so resemble their
  * neighbours: the interval is widened by the lag-1 autocorrelation where that is positive (n (1-r)/(1+r) effective
- * values). NAN interval with fewer than 5. */
+ * values). NAN interval with fewer than 5, or fewer than 2 effective ones. */
 struct estimate stats_series_mean(const double *v, size_t n);
 
 /* A percentile (0 to 100, exclusive) of what `h` counted, with the interval of its order statistics (normal
- * approximation of the binomial ranks). NAN interval where a rank lies outside the samples; NAN value when empty. */
+ * approximation of the binomial ranks), all as hist_percentile reports values. NAN interval where a rank lies outside
+ * the samples; NAN value when empty. */
 struct estimate stats_percentile(const struct hist *h, double percentile);
 
 /* Least-squares line y = base + slope x through n points, weights all 1; NAN where it is not determined, NAN intervals

@@ -8,28 +8,32 @@
 
 #include "loadgen/analysis/stats.h"
 
+/* A point with N outside of 1 to 10^9 or X outside of 10^-9 to 10^18 is left out. */
 struct usl_point {
-	double clients;			/* N > 0 */
-	double throughput;		/* X > 0 */
+	double clients;			/* N */
+	double throughput;		/* X */
 	double error;			/* standard error of X; NAN or 0: not known, then 2 % of X are assumed */
 };
 
 enum usl_status {
 	USL_FITTED,
 	USL_FEW_POINTS,			/* fewer than 4 different N: three parameters and nothing to judge them by */
-	USL_BAD_FIT,			/* no convergence, or residuals that say it is another shape (r2 < 0.8) */
+	USL_BAD_FIT,			/* no convergence (then nothing is known), or residuals that say it is another
+					 * shape: r2 < 0.8, and on average more than twice the points' errors */
 };
 extern const char *const usl_status_names[];
 
 struct usl_fit {
 	enum usl_status status;
-	struct estimate lambda, sigma, kappa;	/* sigma and kappa are kept at 0 and above */
-	double r2;				/* of X, weighted */
-	size_t points;
+	struct estimate lambda, sigma, kappa;	/* sigma is kept from 0 to 1, kappa at 0 and above */
+	double r2;				/* of X, weighted; NAN where X does not vary */
+	size_t points;				/* that were used */
 	/* The N of the highest throughput, sqrt((1 - sigma) / kappa), and that throughput. Only quoted when the data
-	 * passes it: when a measured N lies beyond it and kappa's interval does not hold 0. Else NAN. */
+	 * passes it: when it lies between the least and the greatest N measured and kappa's interval does not hold 0.
+	 * Else NAN. */
 	struct estimate peak_clients, peak_throughput;
 	bool passes_peak;
+	double covariance[3][3];		/* of lambda, sigma and kappa; NAN where not known */
 };
 
 /* Weighted by 1 / error^2; an error below 2 % of X counts as 2 %, so that one quiet step does not outweigh all. Several
@@ -37,7 +41,7 @@ struct usl_fit {
  * Student's t for n - 3. */
 void usl_fit(const struct usl_point *p, size_t n, struct usl_fit *out);
 
-/* X(N) of a fit, with the 95 % interval of the curve. */
+/* X(N) of a fit, with the 95 % interval of the curve; NAN for N below 1 and where there is no fit. */
 struct estimate usl_at(const struct usl_fit *f, double clients);
 
 #endif
