@@ -6,8 +6,11 @@ LOADGEN_FAIL := $(patsubst %,common/%,addr fail fail_table frame)
 LOADGEN_STEP := $(LOADGEN_FAIL) common/hist common/json_at common/latency_json loadgen/step loadgen/step_json loadgen/stripe
 
 LOADGEN_ALL := $(COMMON:%=common/%) $(CLIENT:%=client/%) $(LOADGEN_FAKES) \
-	$(filter-out loadgen/main,$(LOADGEN:%=loadgen/%))
+	$(filter-out loadgen/main,$(LOADGEN:%=loadgen/%)) $(ANALYSIS:%=loadgen/analysis/%)
 
+UNIT_test_analysis_knee := loadgen/analysis/knee
+UNIT_test_analysis_stats := common/hist loadgen/analysis/stats
+UNIT_test_analysis_usl := common/hist loadgen/analysis/stats loadgen/analysis/usl
 UNIT_test_loadgen_compare := $(LOADGEN_ALL)
 UNIT_test_loadgen_config := $(LOADGEN_ALL)
 UNIT_test_loadgen_environment := loadgen/environment
