@@ -14,6 +14,7 @@
 
 #define PARAMETERS	3
 #define LEAST_ERROR	0.02	/* of X */
+#define MOST_CLIENTS	1e9
 #define LEAST_N_NUMBERS 4	/* of clients */
 #define LEAST_R2	0.8
 #define MOST_CHI2	4.0	/* per degree of freedom: residuals of twice the errors */
@@ -45,7 +46,7 @@ struct step {
 
 static bool usable(const struct usl_point *p)
 {
-	return p->clients >= 1 && p->clients <= 1e9 && p->throughput >= 1e-9 && p->throughput <= 1e18;
+	return p->clients >= 1 && p->clients <= MOST_CLIENTS && p->throughput >= 1e-9 && p->throughput <= 1e18;
 }
 
 static double error_of(const struct usl_point *p)
@@ -409,7 +410,7 @@ struct estimate usl_at(const struct usl_fit *f, double clients)
 	const double slopes[PARAMETERS] = { n / denominator, -x * (n - 1) / denominator,
 					    -x * n * (n - 1) / denominator };
 
-	if (!(n >= 1) || !isfinite(x))
+	if (!(n >= 1 && n <= MOST_CLIENTS) || !isfinite(x))
 		return (struct estimate){ NAN, NAN, NAN };
 	return delta(x, slopes, f->covariance, f->points, INFINITY);
 }

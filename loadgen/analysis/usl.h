@@ -41,7 +41,8 @@ struct usl_fit {
  * Student's t for n - 3. */
 void usl_fit(const struct usl_point *p, size_t n, struct usl_fit *out);
 
-/* X(N) of a fit, with the 95 % interval of the curve; NAN for N below 1 and where there is no fit. */
+/* X(N) of a fit, with the 95 % interval of the curve; NAN for N outside of 1 to 10^9 and where there is no
+ * fit. */
 struct estimate usl_at(const struct usl_fit *f, double clients);
 
 #endif
