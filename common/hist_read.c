@@ -104,8 +104,8 @@ static int decode_compressed(struct hlog_reader *r, size_t len)
 	return get_cells(r->plain + V2_HEADER_BYTES, r->plain + plain_len, r->cells);
 }
 
-/* Decodes the text into r->packed. OpenSSL would take padding and spaces in places where they do not belong. Returns the
- * bytes, or -EINVAL. */
+/* Decodes the text into r->packed. OpenSSL would take padding and spaces in places where they do not belong. Returns
+ * the bytes, or -EINVAL. */
 static int decode_base64(struct hlog_reader *r, const char *text)
 {
 	size_t digits = strspn(text, BASE64_DIGITS);
@@ -146,7 +146,7 @@ static int fit_max(size_t last, double logged_ns, uint64_t *max)
 
 	if (logged_ns < (double)low - rounding_ns || logged_ns > (double)high + rounding_ns)
 		return -EINVAL;
-	*max = logged_ns <= (double)low ? low : logged_ns >= (double)high ? high : (uint64_t)llround(logged_ns);
+	*max = logged_ns <= (double)low ? low : logged_ns >= (double)high ? high : (uint64_t)(logged_ns + 0.5);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
-/* What writer and reader of HdrHistogram's interval log agree on, for hist_io.c and hist_read.c only. The sources are in
- * hist_io.c. */
+/* What writer and reader of HdrHistogram's interval log agree on, for hist_io.c and hist_read.c only. The sources are
+ * in hist_io.c. */
 #ifndef RAMPART_COMMON_HIST_V2_H
 #define RAMPART_COMMON_HIST_V2_H
 

@@ -33,8 +33,11 @@ static void find__grows_to_the_end__none(void **state)
 	struct knee_point p[20];
 
 	(void)state;
-	for (size_t i = 0; i < N_ELEMENTS(p); i++)
-		p[i] = (struct knee_point){ .clients = exp2((double)i), .throughput = 7 * exp2((double)i), .p99_ns = 100 };
+	for (size_t i = 0; i < N_ELEMENTS(p); i++) {
+		double n = exp2((double)i);
+
+		p[i] = (struct knee_point){ .clients = n, .throughput = 7 * n, .p99_ns = 100 };
+	}
 	assert_no_knee(knee_of(p, N_ELEMENTS(p)), KNEE_NONE);
 	assert_no_knee(KNEE_OF({ 10, 1, NAN }, { 1e6, 1e5, NAN }), KNEE_NONE);
 }

@@ -94,8 +94,8 @@ static bool holds(struct estimate e, double v)
 static void fit__exact_data__its_parameters(void **state)
 {
 	const struct truth truths[] = {
-		{ 1000, 0.02, 1e-5 }, { 1000, 0.02, 1e-9 }, { 50, 0.5, 1e-3 }, { 1e6, 1e-4, 1e-10 }, { 1e-3, 0.3, 1e-7 },
-		{ 7, 0.9, 0.9 }, { 1e12, 0.01, 1e-6 },
+		{ 1000, 0.02, 1e-5 }, { 1000, 0.02, 1e-9 }, { 50, 0.5, 1e-3 }, { 1e6, 1e-4, 1e-10 },
+		{ 1e-3, 0.3, 1e-7 }, { 7, 0.9, 0.9 }, { 1e12, 0.01, 1e-6 },
 	};
 
 	(void)state;
@@ -427,7 +427,8 @@ static void fit__random_garbage__never_nonsense(void **state)
 		struct usl_fit f;
 
 		for (size_t i = 0; i < N_ELEMENTS(p); i++)
-			p[i] = (struct usl_point){ exp(fabs(5 * noise_normal(&seed))), exp(spread * noise_normal(&seed) / 3),
+			p[i] = (struct usl_point){ exp(fabs(5 * noise_normal(&seed))),
+						   exp(spread * noise_normal(&seed) / 3),
 						   exp(spread * noise_normal(&seed)) };
 		f = fit_of(p, N_ELEMENTS(p));
 		assert_sane(f.lambda, INFINITY);
