@@ -12,9 +12,10 @@ struct plan_options {
 };
 
 /* {capacity_clients, capacity_source ("slo_capacity", "knee", "largest_step_held"), at_least (bool: the capacity is a
- * lower bound), base: {...}, per_client: {...}, rows: [{clients, with_growth, hosts, clients_per_host, cores,
- * memory_bytes, pinned_bytes, qps, fds, messages_per_s, source ("measured", "interpolated", "extrapolated"), beyond
- * (clients / most clients measured, where that is above 1)}]}. A host carries at most capacity (1 - headroom) clients; what a host needs is
+ * lower bound), message_bytes (of the steps whose messages are counted), base: {memory_bytes, pinned_bytes, qps, fds},
+ * per_client: the same, rows: [{clients, with_growth, hosts, clients_per_host, cores, memory_bytes, pinned_bytes, qps,
+ * fds, messages_per_s, source ("measured", "interpolated", "extrapolated"), beyond (with_growth / most clients measured,
+ * where that is above 1)}]}. A host carries at most capacity (1 - headroom) clients; what a host needs is
  * base + per_client x its clients, along the lines through the steps; a row's figures are those of all its hosts. Rows
  * chosen from the run: the steps measured, the capacity, twice the capacity, and round numbers up to ten times the
  * capacity or 50,000, whichever is more. null where the run does not say it. NULL when out of memory. */

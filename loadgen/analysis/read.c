@@ -1,0 +1,102 @@
+/* See read.h and docs/results.md. */
+#include "loadgen/analysis/read.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "common/json_at.h"
+
+double read_amount(const json_t *o, const char *path)
+{
+	double v = json_number_at(o, path);
+
+	return v >= 0 && v <= READ_AMOUNT_MAX ? v : NAN;
+}
+
+size_t read_n_steps(const json_t *run)
+{
+	return MIN(json_array_size(json_object_get(run, "steps")), (size_t)READ_STEPS_MAX);
+}
+
+const json_t *read_step(const json_t *run, size_t i)
+{
+	return json_array_get(json_object_get(run, "steps"), i);
+}
+
+double read_held(const json_t *step)
+{
+	double held = read_amount(step, "connected_held");
+
+	return held >= 1 ? held : NAN;
+}
+
+bool read_is_measured(const json_t *step)
+{
+	return read_amount(step, "measured_s") > 0 && isfinite(read_held(step));
+}
+
+bool read_shares_machine(const json_t *run)
+{
+	for (size_t i = 0; i < read_n_steps(run); i++) {
+		const json_t *flags = json_object_get(read_step(run, i), "validity");
+
+		for (size_t k = 0; k < json_array_size(flags); k++) {
+			const char *flag = json_string_value(json_array_get(flags, k));
+
+			if (flag && strcmp(flag, "server_and_generator_share_the_machine") == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+static double gauge(const json_t *step, const char *side, const char *name)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "resources.%s.%s", side, name);
+	return read_amount(step, path);
+}
+
+static double kernel_growth(const json_t *step)
+{
+	double now = read_amount(step, "resources.server.machine_kernel_bytes");
+	double before = read_amount(step, "server_before.resources.machine_kernel_bytes");
+
+	return now < before ? 0 : now - before;
+}
+
+double read_figure(const json_t *step, const struct read_figure *f)
+{
+	double v = 0;
+
+	if (f->server)
+		v += gauge(step, "server", f->name);
+	if (f->generator)
+		v += gauge(step, "generator", f->name);
+	if (f->kernel_share > 0)
+		v += f->kernel_share * kernel_growth(step);
+	return v;
+}
+
+void read_use(const json_t *run, const struct read_figure *f, struct read_use *out)
+{
+	double x[READ_STEPS_MAX], y[READ_STEPS_MAX];
+	size_t n = 0;
+
+	out->most = out->clients = NAN;
+	for (size_t i = 0; i < read_n_steps(run); i++) {
+		double held = read_held(read_step(run, i)), v = read_figure(read_step(run, i), f);
+
+		if (!isfinite(held) || !isfinite(v))
+			continue;
+		out->most = fmax(out->most, v);
+		if (held < out->clients)
+			continue;
+		out->clients = x[n] = held;
+		y[n++] = v;
+	}
+	out->line = stats_line(x, y, n);
+}

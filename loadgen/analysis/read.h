@@ -1,0 +1,48 @@
+/* What several analyses read from run.json, which may be damaged: figures of steps, and lines through them. Pure. */
+#ifndef RAMPART_LOADGEN_ANALYSIS_READ_H
+#define RAMPART_LOADGEN_ANALYSIS_READ_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "loadgen/analysis/stats.h"
+
+/* Steps that are looked at; a run has dozens. */
+#define READ_STEPS_MAX 1024u
+/* Whole numbers beyond it are not exact in a double, and no amount of anything here comes near. */
+#define READ_AMOUNT_MAX 9007199254740992.0
+
+/* A number from 0 to READ_AMOUNT_MAX; NAN for anything else. */
+double read_amount(const json_t *o, const char *path);
+
+/* run's steps, READ_STEPS_MAX at most: how many, and one of them (borrowed). */
+size_t read_n_steps(const json_t *run);
+const json_t *read_step(const json_t *run, size_t i);
+
+/* Clients held; NAN where it was none or is not known. */
+double read_held(const json_t *step);
+bool read_is_measured(const json_t *step);
+/* The server was started by performance_test, so both ends share machine and device. */
+bool read_shares_machine(const json_t *run);
+
+/* A gauge of resources: of the server, of the generator, or of both added up. */
+struct read_figure {
+	const char *name;		/* such as "qps" */
+	bool server, generator;
+	double kernel_share;		/* of the growth of the kernel's memory since before the first client, added */
+};
+
+/* NAN unless all of its parts are known. */
+double read_figure(const json_t *step, const struct read_figure *f);
+
+struct read_use {
+	double most;			/* in any step; NAN when none says */
+	double clients;			/* most held in a step that says; NAN likewise */
+	struct line line;		/* over clients held */
+};
+
+/* Steps after a larger one are left out of the line, because memory and queue pairs are not given back at once. */
+void read_use(const json_t *run, const struct read_figure *f, struct read_use *out);
+
+#endif
