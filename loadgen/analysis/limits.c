@@ -41,9 +41,10 @@ struct limits {
 
 static double projected(const struct limit *l)
 {
-	double at = l->per_client > 0 ? floor((l->limit - l->base) / l->per_client) : NAN;
+	/* A whole number stays one, whatever rounding did to the line. */
+	double at = l->per_client > 0 ? floor((l->limit - l->base) / l->per_client + 1e-6) : NAN;
 
-	/* Rounding and noise aside: what was held can be held. */
+	/* Whatever the line says, what was held can be held. */
 	if (isfinite(at) && isfinite(l->clients))
 		at = fmax(at, l->clients);
 	return at <= READ_AMOUNT_MAX ? at : NAN;
