@@ -24,7 +24,7 @@ CLIENT := boot conn control ctx data rdma resolve
 LOADGEN := churn compare config connect environment lanes launch main memory open_loop pace payload progress ramp ramp_run ramp_util results \
 	rma run run_json schedule server_proc step step_json stop stripe summary trace traffic verdict wl_atomic wl_connect wl_duplex wl_echo wl_idle wl_large \
 	wl_mixed wl_pingpong wl_read wl_small wl_write worker workload
-ANALYSIS := knee stats usl
+ANALYSIS := baseline differences knee limits plan read stats usl
 SERVER := boot config conn control echo limits listen main probe rdma session shard stats
 
 COMMON_O := $(COMMON:%=$(B)/common/%.o)

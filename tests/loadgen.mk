@@ -5,10 +5,17 @@ LOADGEN_FAIL := $(patsubst %,common/%,addr fail fail_table frame)
 # worker.o is left out where the test plays the workers.
 LOADGEN_STEP := $(LOADGEN_FAIL) common/hist common/json_at common/latency_json loadgen/step loadgen/step_json loadgen/stripe
 
+# What reads run.json: figures of steps, and lines through them.
+LOADGEN_READ := tests/unit/helpers/analysis_run common/json_at common/hist loadgen/analysis/read loadgen/analysis/stats
+
 LOADGEN_ALL := $(COMMON:%=common/%) $(CLIENT:%=client/%) $(LOADGEN_FAKES) \
 	$(filter-out loadgen/main,$(LOADGEN:%=loadgen/%)) $(ANALYSIS:%=loadgen/analysis/%)
 
+UNIT_test_analysis_baseline := $(LOADGEN_READ) loadgen/analysis/baseline loadgen/analysis/differences
+UNIT_test_analysis_damaged := $(LOADGEN_READ) $(patsubst %,loadgen/analysis/%,baseline differences limits plan)
 UNIT_test_analysis_knee := loadgen/analysis/knee
+UNIT_test_analysis_limits := $(LOADGEN_READ) loadgen/analysis/limits
+UNIT_test_analysis_plan := $(LOADGEN_READ) loadgen/analysis/plan
 UNIT_test_analysis_stats := common/hist loadgen/analysis/stats
 UNIT_test_analysis_usl := common/hist loadgen/analysis/stats loadgen/analysis/usl
 UNIT_test_loadgen_compare := $(LOADGEN_ALL)

@@ -25,6 +25,7 @@
 #define BATCH 64.0			/* receive buffers beyond the credits (EP_BATCH) */
 #define SPARES_MAX 4096.0		/* of a shard; up to it there is one for each receive buffer */
 #define MEASURED_SHARE 0.9
+#define NOISE_SHARE 0.05		/* of the use: growth below it must be beyond doubt */
 
 struct limit {
 	const char *resource, *side, *option;
@@ -58,17 +59,21 @@ static void add(struct limits *ls, const struct limit *l)
 
 /* --- what grows with the clients held --- */
 
-/* Growth that may as well be noise is none. */
-static void set_line(struct limit *l, const struct line *line)
+/* What must grow, as each client has some of it, may have a noisy line, but is never said not to. */
+static double growth_of(const struct read_use *use, bool must_grow)
 {
-	bool grows = line->slope.value > 0 && !(line->slope.low <= 0);
+	const struct estimate *slope = &use->line.slope;
 
-	l->base = line->base.value;
-	l->per_client = isfinite(line->slope.value) ? (grows ? line->slope.value : 0) : NAN;
+	if (must_grow)
+		return slope->value > 0 ? slope->value : NAN;
+	/* It may as well be noise. */
+	if (slope->low <= 0 && slope->value * use->clients < NOISE_SHARE * use->most)
+		return 0;
+	return slope->value < 0 ? 0 : slope->value;
 }
 
 static struct limit limit_of_use(const struct limits *ls, const char *resource, const char *side, const char *option,
-				 const struct read_figure *f)
+				 const struct read_figure *f, bool must_grow)
 {
 	struct limit l = { .resource = resource, .side = side, .option = option };
 	struct read_use use;
@@ -76,7 +81,10 @@ static struct limit limit_of_use(const struct limits *ls, const char *resource, 
 	read_use(ls->run, f, &use);
 	l.used = use.most;
 	l.clients = use.clients;
-	set_line(&l, &use.line);
+	l.base = use.line.base.value;
+	l.per_client = growth_of(&use, must_grow);
+	if (l.per_client == 0)
+		l.base = use.most;
 	return l;
 }
 
@@ -85,7 +93,7 @@ static void add_nofile(struct limits *ls, bool server)
 	const struct read_figure f = { .name = "fds", .server = server, .generator = !server };
 	struct limit l = limit_of_use(ls, "nofile", server ? "server" : "generator",
 				      server ? "ulimit -n (LimitNOFILE=) of rdma_server" :
-				      "ulimit -n of performance_test", &f);
+				      "ulimit -n of performance_test", &f, false);
 
 	l.limit = read_amount(ls->run, server ? "environment.server.rlimits.nofile.soft" :
 			      "environment.clients.rlimits.nofile.soft");
@@ -99,13 +107,14 @@ static void add_nofile(struct limits *ls, bool server)
 
 struct device_limit {
 	const char *resource, *figure, *server_path, *clients_path, *option;
+	bool must_grow;
 };
 
 static void add_device_limit(struct limits *ls, const struct device_limit *d, bool server, bool generator)
 {
 	const struct read_figure f = { .name = d->figure, .server = server, .generator = generator };
 	struct limit l = limit_of_use(ls, d->resource, server && generator ? "both" : server ? "server" : "generator",
-				      d->option, &f);
+				      d->option, &f, d->must_grow);
 
 	l.limit = read_amount(ls->run, server ? d->server_path : d->clients_path);
 	add(ls, &l);
@@ -115,11 +124,14 @@ static void add_device_limits(struct limits *ls)
 {
 	static const struct device_limit limits[] = {
 		{ "max_qp", "qps", "environment.server.rdma_device.limits.max_qp",
-		  "environment.clients.rdma_device.limits.max_qp", "a device with a higher max_qp, or another rail" },
+		  "environment.clients.rdma_device.limits.max_qp", "a device with a higher max_qp, or another rail",
+		  true },
 		{ "max_cq", "cqs", "environment.server.rdma_device.limits.max_cq",
-		  "environment.clients.rdma_device.limits.max_cq", "a device with a higher max_cq, or fewer --credits" },
+		  "environment.clients.rdma_device.limits.max_cq", "a device with a higher max_cq, or fewer --credits",
+		  false },
 		{ "max_mr", "mrs", "environment.server.rdma_device.limits.max_mr",
-		  "environment.clients.rdma_device.limits.max_mr", "a device with a higher max_mr, or another rail" },
+		  "environment.clients.rdma_device.limits.max_mr", "a device with a higher max_mr, or another rail",
+		  false },
 	};
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
@@ -248,7 +260,7 @@ static void add_memlock(struct limits *ls, const struct setup *s, bool server)
 	const struct read_figure f = { .name = "pinned_bytes", .server = server, .generator = !server };
 	struct limit l = limit_of_use(ls, "memlock", server ? "server" : "generator",
 				      server ? "ulimit -l (LimitMEMLOCK=) of rdma_server, or fewer --credits" :
-				      "ulimit -l of performance_test, or fewer --inflight", &f);
+				      "ulimit -l of performance_test, or fewer --inflight", &f, false);
 	double sized_for = s->max_clients, slab = s->slab_per_client;
 
 	l.limit = read_amount(ls->run, server ? "environment.server.rlimits.memlock.soft" :
@@ -271,7 +283,7 @@ static void add_memory(struct limits *ls, const struct setup *s)
 					    .kernel_share = 1 };
 	const struct read_figure generator = { .name = "rss_bytes", .generator = true };
 	struct limit l = limit_of_use(ls, "memory", ls->shares_machine ? "both" : "server", "memory of the machine",
-				      &server);
+				      &server, true);
 	double sized_for, slab = generator_slab(ls, &sized_for);
 
 	l.limit = read_amount(ls->run, "environment.server.memory_bytes");
@@ -281,7 +293,7 @@ static void add_memory(struct limits *ls, const struct setup *s)
 	add(ls, &l);
 	if (ls->shares_machine)
 		return;
-	l = limit_of_use(ls, "memory", "generator", "memory of the machine", &generator);
+	l = limit_of_use(ls, "memory", "generator", "memory of the machine", &generator, true);
 	l.limit = read_amount(ls->run, "environment.clients.memory_bytes");
 	grow_slab(&l, slab, sized_for);
 	add(ls, &l);

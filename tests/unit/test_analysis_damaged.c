@@ -44,10 +44,7 @@ static void assert_survives(const json_t *good, const json_t *run)
 	assert_writable(plan_analysis(run, &given));
 	assert_writable(plan_analysis(run, &chosen));
 	assert_writable(baseline_compare(&a, &b, 0.05));
-	assert_writable(baseline_compare(&b, &a, 0.05));
-	assert_writable(baseline_compare(&b, &b, 0));
 	assert_writable(baseline_differences(good, run));
-	assert_writable(baseline_differences(run, good));
 }
 
 /* Puts each bad value in turn in the place of each value below `o`. Returns how many values there are. */
@@ -111,10 +108,11 @@ static void damaged__each_value_of_a_run_with_capacity__survives(void **state)
 	analysis_run_set(good, "config.server", json_string("10.0.0.1"));
 	analysis_run_set(good, "config.phased", json_true());
 	analysis_run_set(good, "analysis.capacity.slo_capacity.clients", json_integer(80));
-	for (size_t i = 0; i < 3; i++)
+	json_array_remove(json_object_get(good, "steps"), 0);
+	for (size_t i = 0; i < 2; i++)
 		analysis_run_set(analysis_run_step(good, i), "validity", json_array());
 	run = json_deep_copy(good);
-	assert_true(spoil(good, run, run) > 200);
+	assert_true(spoil(good, run, run) > 150);
 	json_decref(run);
 	json_decref(good);
 }
@@ -142,6 +140,7 @@ static void damaged__thousands_of_steps__survives(void **state)
 		json_array_append_new(json_object_get(run, "steps"), json_pack("{s:i, s:i, s:i, s:f}", "target_clients",
 			i + 1, "connected_held", i + 1, "message_bytes", 64, "measured_s", 1.0));
 	assert_survives(good, run);
+	assert_survives(run, good);
 	json_decref(run);
 	json_decref(good);
 }

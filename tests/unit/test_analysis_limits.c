@@ -114,6 +114,29 @@ static void limits__growth_within_noise__no_projection(void **state)
 	json_decref(all);
 }
 
+static void limits__noisy_memory__still_grows(void **state)
+{
+	json_t *all, *l;
+
+	/* Three points off a line do not exclude a slope of 0. */
+	analysis_run_set(analysis_run_step(*state, 1), "resources.server.rss_bytes", json_integer(24000000));
+	l = limit(*state, "memory", "both", &all);
+	assert_true(json_number_at(l, "per_client") > 80000);
+	assert_true(json_number_at(l, "projected_clients") < 50000);
+	json_decref(all);
+}
+
+static void limits__memory_that_shrank__not_known(void **state)
+{
+	json_t *all, *l;
+
+	analysis_run_set(analysis_run_step(*state, 2), "resources.server.rss_bytes", json_integer(1000000));
+	l = limit(*state, "memory", "both", &all);
+	assert_unknown(l, "per_client");
+	assert_unknown(l, "projected_clients");
+	json_decref(all);
+}
+
 static void limits__after_a_larger_step__not_in_the_line(void **state)
 {
 	json_t *all, *l;
@@ -278,6 +301,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(limits__descriptors_do_not_grow__no_projection, make, drop),
 		cmocka_unit_test_setup_teardown(limits__phased__a_descriptor_for_each_client, make, drop),
 		cmocka_unit_test_setup_teardown(limits__growth_within_noise__no_projection, make, drop),
+		cmocka_unit_test_setup_teardown(limits__noisy_memory__still_grows, make, drop),
+		cmocka_unit_test_setup_teardown(limits__memory_that_shrank__not_known, make, drop),
 		cmocka_unit_test_setup_teardown(limits__after_a_larger_step__not_in_the_line, make, drop),
 		cmocka_unit_test_setup_teardown(limits__memory_of_a_shared_machine__both_ends_and_the_slabs, make, drop),
 		cmocka_unit_test_setup_teardown(limits__unlimited_memlock__left_out, make, drop),
