@@ -1,9 +1,10 @@
 /* A run against another: step by step. See baseline.h; what keeps runs from being compared is in differences.c.
  *
- * One run says how much its figures vary only by what it repeated. With three repetitions of a step their spread counts,
- * which has everything in it. With fewer, throughput is judged by the step's intervals and percentiles by their order
- * statistics; both miss what differs from one run to the next, hence min_effect. With two repetitions, what both their
- * intervals cover together. The share of clients that were held has the interval of a proportion (Wilson's score).
+ * One run says how much its figures vary only by what it repeated. With three repetitions of a step their spread
+ * counts, which has everything in it. With fewer, throughput is judged by the step's intervals and percentiles by
+ * their order statistics; both miss what differs from one run to the next, hence min_effect. With two repetitions,
+ * what both their intervals cover together. The share of clients that were held has the interval of a proportion
+ * (Wilson's score).
  */
 #include "loadgen/analysis/baseline.h"
 
@@ -224,8 +225,8 @@ static void add_row(struct comparison *c, const struct key *key, const struct me
 	if (isnan(base.value) && isnan(run.value))
 		return;
 	c->regression |= strcmp(verdict, "regression") == 0;
-	c->failed |= json_array_append_new(c->rows, json_pack("{s:I, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:s}", "clients",
-		key->clients, "message_bytes", bytes_json(key), "metric", m->name, "unit", m->unit, "better",
+	c->failed |= json_array_append_new(c->rows, json_pack("{s:I, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:s}",
+		"clients", key->clients, "message_bytes", bytes_json(key), "metric", m->name, "unit", m->unit, "better",
 		m->higher_is_better ? "higher" : "lower", "base", estimate_json(&base), "run", estimate_json(&run),
 		"change_ratio", json_number(change), "verdict", verdict)) != 0;
 }

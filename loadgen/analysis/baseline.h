@@ -18,23 +18,24 @@ struct baseline_side {
 	void *arg;
 };
 
-/* What keeps two runs from being compared: [{field, base, run}], of their environments (CPU model, cores, memory by more
- * than a tenth, hypervisor, accelerator, RDMA driver, software or not, link, MTU; both sides) and configurations
- * (workload, sizes, inflight, coalesce, poll, rates, verify, message_auth, threads, churn, rails, what else the workload
- * and connecting depend on, and whether the server was the run's own; the server's threads and poll). Empty when nothing
- * does. What may differ and be said all the same (kernel, libraries, commit, duration) is not in it, nor what one of
- * the runs does not have, as older ones may. NULL when out of memory. */
+/* What keeps two runs from being compared: [{field, base, run}], of their environments (CPU model, cores, memory
+ * by more than a tenth, hypervisor, accelerator, RDMA driver, software or not, link, MTU; both sides) and
+ * configurations (workload, sizes, inflight, coalesce, poll, rates, verify, message_auth, threads, churn, rails,
+ * what else the workload and connecting depend on, and whether the server was the run's own; the server's threads
+ * and poll). Empty when nothing does. What may differ and be said all the same (kernel, libraries, commit,
+ * duration) is not in it, nor what one of the runs does not have, as older ones may. NULL when out of memory. */
 json_t *baseline_differences(const json_t *base, const json_t *run);
 
-/* {regression (bool), rows: [{clients, message_bytes, metric, unit, better ("higher", "lower"), base: {value, low, high},
- * run: {value, low, high}, change_ratio (run / base - 1), verdict ("regression", "improvement", "same", "unknown")}],
- * missing: [{clients, message_bytes, in ("base", "run"): the run that lacks it}]}. A step is matched by clients and size
- * (null where older runs do not say it). Metrics, in this order: throughput_msgs_per_s, response_p50_ns,
- * response_p95_ns, response_p99_ns, response_p99_9_ns, connect_p50_ns, connect_p99_ns, held_ratio,
- * server_cpu_ns_per_message, server_rss_bytes; one that neither run has has no row. Units: per_s, ns, ratio, bytes. The
- * interval is that of the repetitions (3 and more), else of the intervals of one run (throughput), the order statistics
- * of its histogram (percentiles) or the proportion (held ratio); without any the verdict is "unknown". A regression: the intervals
- * are apart, it is for the worse, and by more than `min_effect` (0.05 is 5 %). NULL when out of memory. */
+/* {regression (bool), rows: [{clients, message_bytes, metric, unit, better ("higher", "lower"), base: {value, low,
+ * high}, run: {value, low, high}, change_ratio (run / base - 1), verdict ("regression", "improvement", "same",
+ * "unknown")}], missing: [{clients, message_bytes, in ("base", "run"): the run that lacks it}]}. A step is matched
+ * by clients and size (null where older runs do not say it). Metrics, in this order: throughput_msgs_per_s,
+ * response_p50_ns, response_p95_ns, response_p99_ns, response_p99_9_ns, connect_p50_ns, connect_p99_ns,
+ * held_ratio, server_cpu_ns_per_message, server_rss_bytes; one that neither run has has no row. Units: per_s, ns,
+ * ratio, bytes. The interval is that of the repetitions (3 and more), else of the intervals of one run
+ * (throughput), the order statistics of its histogram (percentiles) or the proportion (held ratio); without any
+ * the verdict is "unknown". A regression: the intervals are apart, it is for the worse, and by more than
+ * `min_effect` (0.05 is 5 %). NULL when out of memory. */
 json_t *baseline_compare(const struct baseline_side *base, const struct baseline_side *run, double min_effect);
 
 #endif

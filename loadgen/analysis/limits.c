@@ -1,16 +1,18 @@
 /* Limits of both ends. See limits.h.
  *
  * What a limit really binds:
- * - Descriptors do not grow with clients held, since TLS connections are closed once RDMA is live; with --phased all of
- *   a step's are open at once, at both ends, before the reading.
- * - The server's slab and receive queues are sized for --max-clients when it starts (docs/architecture.md, "Pools and
- *   sizes"). They do not grow with the clients held; but who wants more clients must raise that option, and then they do.
+ * - Descriptors do not grow with clients held, since TLS connections are closed once RDMA is live; with --phased
+ *   all of a step's are open at once, at both ends, before the reading.
+ * - The server's slab and receive queues are sized for --max-clients when it starts (docs/architecture.md, "Pools
+ *   and sizes"). They do not grow with the clients held; but who wants more clients must raise that option, and
+ *   then they do.
  * - Send completion queues are as many as needed; of one queue only the receive queue's size grows.
- * - Locked memory is counted for each process. With CAP_IPC_LOCK there is no limit; a use above it shows that. Queues
- *   that a NIC's driver locks besides are not in pinned_bytes.
+ * - Locked memory is counted for each process. With CAP_IPC_LOCK there is no limit; a use above it shows that.
+ *   Queues that a NIC's driver locks besides are not in pinned_bytes.
  * - Memory is an upper bound: on Soft-RoCE shared queues are resident and the kernel's at once.
- * - Ports of RDMA connections are the connection manager's, apart from TCP's. Each client also had a TCP port, which
- *   rests for 60 s, so both end at the same number of clients. With several addresses at either end there is more room.
+ * - Ports of RDMA connections are the connection manager's, apart from TCP's. Each client also had a TCP port,
+ *   which rests for 60 s, so both end at the same number of clients. With several addresses at either end there is
+ *   more room.
  */
 #include "loadgen/analysis/limits.h"
 
@@ -150,7 +152,8 @@ static void add_counted(struct limits *ls, const char *resource, const char *sid
 static double port_range(const json_t *run)
 {
 	/* The name has dots, which a path cannot have. */
-	const json_t *range = json_object_get(json_at(run, "environment.clients.sysctls"), "net.ipv4.ip_local_port_range");
+	const json_t *sysctls = json_at(run, "environment.clients.sysctls");
+	const json_t *range = json_object_get(sysctls, "net.ipv4.ip_local_port_range");
 	double low = json_number_value(json_array_get(range, 0)), high = json_number_value(json_array_get(range, 1));
 
 	return low >= 1 && high >= low && high <= 65535 ? high - low + 1 : NAN;
@@ -353,7 +356,8 @@ static json_t *limit_json(const struct limit *l)
 	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "resource", l->resource, "side", l->side,
 			 "option", l->option, "used", json_number(l->used), "limit", json_number(l->limit), "clients",
 			 json_whole(l->clients), "base", json_number(l->base), "per_client", json_number(l->per_client),
-			 "projected_clients", json_whole(projected(l)), "measured", l->used >= MEASURED_SHARE * l->limit);
+			 "projected_clients", json_whole(projected(l)), "measured",
+			 l->used >= MEASURED_SHARE * l->limit);
 }
 
 json_t *limits_analysis(const json_t *run)

@@ -1,18 +1,18 @@
 /* The planning table. See plan.h.
  *
  * What is assumed, and why it is fair:
- * - Several hosts are that many times one host: servers share nothing. A row of several hosts was never measured as a
- *   whole, and is `interpolated` only as long as the run had so many clients on one host.
- * - Throughput is what was measured with so many clients on a host, whatever the loop. In a closed loop a client gets less
- *   the more there are, so nothing is multiplied by clients but below the smallest step, where it is proportional, and
- *   nothing is above the most that was measured.
- * - Cores are those of the step nearest to it: the server's user and system time in its window. On software RDMA packets
- *   are also handled in softirqs, which are charged to no process or to whichever runs. On a machine that both ends
- *   share, half of them are the server's, as each packet is sent by one end and received by the other; and the server
- *   never takes more than the machine was busy beside the generator. On two machines only the generator's is known, and
- *   the server's is taken to be the same.
- * - Memory is resident memory and the growth of the kernel's, which on a shared machine is of both ends: half of it. On
- *   Soft-RoCE queues count in both, so it is an upper bound.
+ * - Several hosts are that many times one host: servers share nothing. A row of several hosts was never measured
+ *   as a whole, and is `interpolated` only as long as the run had so many clients on one host.
+ * - Throughput is what was measured with so many clients on a host, whatever the loop. In a closed loop a client
+ *   gets less the more there are, so nothing is multiplied by clients but below the smallest step, where it is
+ *   proportional, and nothing is above the most that was measured.
+ * - Cores are those of the step nearest to it: the server's user and system time in its window. On software RDMA
+ *   packets are also handled in softirqs, which are charged to no process or to whichever runs. On a machine that
+ *   both ends share, half of them are the server's, as each packet is sent by one end and received by the other;
+ *   and the server never takes more than the machine was busy beside the generator. On two machines only the
+ *   generator's is known, and the server's is taken to be the same.
+ * - Memory is resident memory and the growth of the kernel's, which on a shared machine is of both ends: half of
+ *   it. On Soft-RoCE queues count in both, so it is an upper bound.
  * - Pinned memory is that of a server set up as the run's was: its slab is for --max-clients, not for those held.
  */
 #include "loadgen/analysis/plan.h"
@@ -27,6 +27,7 @@
 #define POINTS_MAX 256u
 #define ROWS_MAX 256u
 #define HEADROOM_MAX 0.9
+#define ROUNDING 1e-6			/* what is as close to a whole number is that number */
 #define ROUND_LEAST 50000.0		/* round numbers go at least up to it */
 #define ROUND_FACTOR 10.0		/* and to so many times the capacity */
 
@@ -251,9 +252,6 @@ static const char *source_of(const struct plan *p, const struct row *r)
 	return r->hosts == 1 && has_point(p, r->with_growth) ? "measured" : "interpolated";
 }
 
-/* Whole numbers that rounding has missed by a little stay what they are. */
-#define ROUNDING 1e-6
-
 static void share_out(const struct plan *p, double clients, struct row *r)
 {
 	double of_host = fmax(floor(p->capacity * (1 - p->headroom) + ROUNDING), 1);
@@ -280,13 +278,15 @@ static json_t *row_json(const struct plan *p, double clients)
 
 	share_out(p, clients, &r);
 	beyond = r.with_growth / most_measured(p);
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "clients", json_whole(r.clients),
-		"with_growth", json_whole(r.with_growth), "hosts", json_whole(r.hosts), "clients_per_host",
-		json_whole(r.clients_per_host), "cores", json_number(r.hosts * cores_at(p, r.clients_per_host)),
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}",
+		"clients", json_whole(r.clients), "with_growth", json_whole(r.with_growth),
+		"hosts", json_whole(r.hosts), "clients_per_host", json_whole(r.clients_per_host),
+		"cores", json_number(r.hosts * cores_at(p, r.clients_per_host)),
 		need_names[NEED_MEMORY], need_json(&p->needs[NEED_MEMORY], &r),
 		need_names[NEED_PINNED], need_json(&p->needs[NEED_PINNED], &r),
 		need_names[NEED_QPS], need_json(&p->needs[NEED_QPS], &r),
-		need_names[NEED_FDS], need_json(&p->needs[NEED_FDS], &r), "messages_per_s", json_number(r.hosts * messages_at(p, r.clients_per_host)),
+		need_names[NEED_FDS], need_json(&p->needs[NEED_FDS], &r),
+		"messages_per_s", json_number(r.hosts * messages_at(p, r.clients_per_host)),
 		"source", source_of(p, &r), "beyond", json_number(beyond > 1 ? beyond : NAN));
 }
 

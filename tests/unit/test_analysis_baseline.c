@@ -314,8 +314,10 @@ static struct hist *hist_of(double from)
 
 static void set_percentiles(json_t *run, const struct hist *h)
 {
-	analysis_run_set(analysis_run_step(run, 2), "response_ns.p50", json_integer((json_int_t)hist_percentile(h, 50)));
-	analysis_run_set(analysis_run_step(run, 2), "response_ns.p99", json_integer((json_int_t)hist_percentile(h, 99)));
+	json_t *step = analysis_run_step(run, 2);
+
+	analysis_run_set(step, "response_ns.p50", json_integer((json_int_t)hist_percentile(h, 50)));
+	analysis_run_set(step, "response_ns.p99", json_integer((json_int_t)hist_percentile(h, 99)));
 }
 
 static void compare__slower_by_the_histograms__regression(void **state)

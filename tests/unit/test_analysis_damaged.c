@@ -1,5 +1,5 @@
-/* Unit tests of what analyses make of a damaged run.json: anything but a crash, and nothing that is not JSON. Run them
- * under sanitizers. */
+/* Unit tests of what analyses make of a damaged run.json: anything but a crash, and nothing that is not JSON. Run
+ * them under sanitizers. */
 #include "tests/unit/helpers/unit.h"
 
 #include <stdlib.h>
@@ -36,7 +36,8 @@ static void assert_writable(json_t *o)
 static void assert_survives(const json_t *good, const json_t *run)
 {
 	static const double clients[] = { 1, 100, 1e6, 1e300 };
-	struct plan_options given = { .headroom = 0.3, .growth = 0.5, .clients = clients, .n_clients = N_ELEMENTS(clients) };
+	struct plan_options given = { .headroom = 0.3, .growth = 0.5, .clients = clients,
+				      .n_clients = N_ELEMENTS(clients) };
 	struct plan_options chosen = { 0 };
 	struct baseline_side a = { .run = good }, b = { .run = run };
 

@@ -47,7 +47,7 @@ static void set_foreign_server(json_t *run)
 		analysis_run_set(analysis_run_step(run, i), "validity", json_array());
 }
 
-static void limits__queue_pairs_of_a_shared_device__both_ends_base_and_slope(void **state)
+static void limits__queue_pairs_of_a_shared_device__of_both_ends(void **state)
 {
 	json_t *all, *l = limit(*state, "max_qp", "both", &all);
 
@@ -149,7 +149,7 @@ static void limits__after_a_larger_step__not_in_the_line(void **state)
 	json_decref(all);
 }
 
-static void limits__memory_of_a_shared_machine__both_ends_and_the_slabs(void **state)
+static void limits__memory_of_a_shared_machine__of_both_ends(void **state)
 {
 	json_t *all, *l = limit(*state, "memory", "both", &all);
 
@@ -296,7 +296,7 @@ static void limits__nothing_there__empty(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(limits__queue_pairs_of_a_shared_device__both_ends_base_and_slope, make, drop),
+		cmocka_unit_test_setup_teardown(limits__queue_pairs_of_a_shared_device__of_both_ends, make, drop),
 		cmocka_unit_test_setup_teardown(limits__machines_apart__each_its_own, make, drop),
 		cmocka_unit_test_setup_teardown(limits__descriptors_do_not_grow__no_projection, make, drop),
 		cmocka_unit_test_setup_teardown(limits__phased__a_descriptor_for_each_client, make, drop),
@@ -304,7 +304,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(limits__noisy_memory__still_grows, make, drop),
 		cmocka_unit_test_setup_teardown(limits__memory_that_shrank__not_known, make, drop),
 		cmocka_unit_test_setup_teardown(limits__after_a_larger_step__not_in_the_line, make, drop),
-		cmocka_unit_test_setup_teardown(limits__memory_of_a_shared_machine__both_ends_and_the_slabs, make, drop),
+		cmocka_unit_test_setup_teardown(limits__memory_of_a_shared_machine__of_both_ends, make, drop),
 		cmocka_unit_test_setup_teardown(limits__unlimited_memlock__left_out, make, drop),
 		cmocka_unit_test_setup_teardown(limits__memlock__slab_grows_with_max_clients, make, drop),
 		cmocka_unit_test_setup_teardown(limits__memlock_used_beyond_it__not_enforced, make, drop),

@@ -141,7 +141,7 @@ static void row__between_steps__interpolated(void **state)
 	json_decref(plan);
 }
 
-static void row__below_the_smallest_step__in_proportion_and_extrapolated(void **state)
+static void row__below_the_smallest_step__in_proportion(void **state)
 {
 	json_t *plan = plan_for(*state, 0, 0, 5);
 
@@ -342,7 +342,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(capacity__step_not_measured__does_not_count, make, drop),
 		cmocka_unit_test_setup_teardown(row__a_step_on_one_host__its_figures, make, drop),
 		cmocka_unit_test_setup_teardown(row__between_steps__interpolated, make, drop),
-		cmocka_unit_test_setup_teardown(row__below_the_smallest_step__in_proportion_and_extrapolated, make, drop),
+		cmocka_unit_test_setup_teardown(row__below_the_smallest_step__in_proportion, make, drop),
 		cmocka_unit_test_setup_teardown(row__beyond_a_host__more_hosts_never_more_of_each, make, drop),
 		cmocka_unit_test_setup_teardown(row__headroom_and_growth__more_hosts, make, drop),
 		cmocka_unit_test_setup_teardown(row__headroom_of_ninety_per_cent__a_tenth_exactly, make, drop),

@@ -10,21 +10,22 @@
 
 static const char head[] =
 	"{\"schema_version\": 1, \"steps\": [],"
-	" \"config\": {\"workload\": \"echo\", \"server\": null, \"clients\": 100, \"message_bytes\": 64, \"inflight\": 1,"
-	" \"message_sizes\": [64], \"poll\": \"event\", \"threads\": 2, \"phased\": false, \"churn_per_s\": 0,"
-	" \"tuning\": {\"cq_depth\": 0}},"
+	" \"config\": {\"workload\": \"echo\", \"server\": null, \"clients\": 100, \"message_bytes\": 64,"
+	" \"inflight\": 1, \"message_sizes\": [64], \"poll\": \"event\", \"threads\": 2, \"phased\": false,"
+	" \"churn_per_s\": 0, \"tuning\": {\"cq_depth\": 0}},"
 	" \"server_config\": {\"threads\": 2, \"max_clients\": 126, \"message_bytes\": 64, \"credits\": 1,"
 	" \"receive_buffers\": 222, \"poll\": \"event\"},"
 	" \"analysis\": {\"capacity\": {\"slo_capacity\": {\"clients\": null, \"at_least\": false},"
 	" \"knee\": {\"clients\": null, \"at_least\": false}}}}";
 
 static const char environment[] =
-	"{\"cpu_model\": \"A\", \"cores\": 2, \"memory_bytes\": 4000000000, \"hypervisor\": null, \"accelerator\": null,"
-	" \"rlimits\": {\"nofile\": {\"soft\": 1024, \"hard\": 1024}, \"memlock\": {\"soft\": null, \"hard\": null}},"
+	"{\"cpu_model\": \"A\", \"cores\": 2, \"memory_bytes\": 4000000000, \"hypervisor\": null,"
+	" \"accelerator\": null, \"rlimits\": {\"nofile\": {\"soft\": 1024, \"hard\": 1024},"
+	" \"memlock\": {\"soft\": null, \"hard\": null}},"
 	" \"sysctls\": {\"net.ipv4.ip_local_port_range\": [32768, 60999]},"
-	" \"rdma_device\": {\"name\": \"rxe0\", \"driver\": \"rdma_rxe\", \"link\": \"ethernet\", \"path_mtu_bytes\": 4096,"
-	" \"is_software\": true, \"limits\": {\"max_qp\": 10000, \"max_cq\": 1000, \"max_cqe\": 32767, \"max_mr\": 100,"
-	" \"max_srq_wr\": 1048576}}}";
+	" \"rdma_device\": {\"name\": \"rxe0\", \"driver\": \"rdma_rxe\", \"link\": \"ethernet\","
+	" \"path_mtu_bytes\": 4096, \"is_software\": true, \"limits\": {\"max_qp\": 10000, \"max_cq\": 1000, \"max_cqe\": 32767,"
+	" \"max_mr\": 100, \"max_srq_wr\": 1048576}}}";
 
 static json_t *parse(const char *text)
 {
@@ -37,15 +38,15 @@ static json_t *parse(const char *text)
 static json_t *server_of(int n)
 {
 	return json_pack("{s:f, s:f, s:f, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "cpu_user_s", 0.4, "cpu_system_s", 1.2,
-			 "window_s", 2.0, "rss_bytes", 20000000 + 40000 * n, "fds", 21, "qps", 200 + n, "cqs", 4, "mrs", 2,
-			 "pinned_bytes", 44800, "machine_kernel_bytes", 60000000 + 20000 * n);
+			 "window_s", 2.0, "rss_bytes", 20000000 + 40000 * n, "fds", 21, "qps", 200 + n, "cqs", 4,
+			 "mrs", 2, "pinned_bytes", 44800, "machine_kernel_bytes", 60000000 + 20000 * n);
 }
 
 static json_t *generator_of(int n)
 {
 	return json_pack("{s:f, s:f, s:f, s:i, s:i, s:i, s:i, s:i, s:i}", "cpu_user_s", 0.2, "cpu_system_s", 0.6,
-			 "window_s", 1.0, "rss_bytes", 10000000 + 30000 * n, "fds", 20, "qps", 100 + n, "cqs", 4, "mrs", 2,
-			 "pinned_bytes", 29184);
+			 "window_s", 1.0, "rss_bytes", 10000000 + 30000 * n, "fds", 20, "qps", 100 + n, "cqs", 4,
+			 "mrs", 2, "pinned_bytes", 29184);
 }
 
 static json_t *intervals_of(double per_s)
@@ -68,10 +69,11 @@ void analysis_run_add(json_t *run, int n, double per_s)
 {
 	json_t *step = json_pack("{s:i, s:i, s:i, s:f, s:f, s:o, s:o, s:{s:o}, s:{s:o, s:o, s:{s:f, s:f, s:f}},"
 				 " s:{s:{s:i}}, s:[s]}",
-		"target_clients", n, "connected_held", n, "message_bytes", 64, "measured_s", 1.0, "throughput_msgs_per_s",
-		per_s, "intervals", intervals_of(per_s), "response_ns", latency_of(n), "connect_ns", "total", latency_of(n),
-		"resources", "server", server_of(n), "generator", generator_of(n), "machine", "busy_s", 1.9, "softirq_s",
-		0.2, "window_s", 1.0, "server_before", "resources", "machine_kernel_bytes", 60000000, "validity",
+		"target_clients", n, "connected_held", n, "message_bytes", 64, "measured_s", 1.0,
+		"throughput_msgs_per_s", per_s, "intervals", intervals_of(per_s), "response_ns", latency_of(n),
+		"connect_ns", "total", latency_of(n), "resources", "server", server_of(n), "generator",
+		generator_of(n), "machine", "busy_s", 1.9, "softirq_s", 0.2, "window_s", 1.0,
+		"server_before", "resources", "machine_kernel_bytes", 60000000, "validity",
 		"server_and_generator_share_the_machine");
 
 	assert_non_null(step);

@@ -4,9 +4,9 @@
 
 #include <jansson.h>
 
-/* Three steps of 10, 50 and 100 clients on one machine, with a server of its own for 126. Server: 200 + N queue pairs,
- * 20e6 + 40000 N bytes resident, 21 descriptors; generator: 100 + N queue pairs, 10e6 + 30000 N bytes; the kernel grew by
- * 20000 N. The caller owns it. */
+/* Three steps of 10, 50 and 100 clients on one machine, with a server of its own for 126. Server: 200 + N queue
+ * pairs, 20e6 + 40000 N bytes resident, 21 descriptors; generator: 100 + N queue pairs, 10e6 + 30000 N bytes; the
+ * kernel grew by 20000 N. The caller owns it. */
 json_t *analysis_run(void);
 
 /* A further step of it, at the end; `messages_per_s` throughout. */
