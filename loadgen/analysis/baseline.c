@@ -152,18 +152,17 @@ static bool has_key(const json_t *run, const struct key *key, size_t end)
 	return false;
 }
 
-/* From the least to the most that any of them allows; unknown if one of them is. */
+/* From the least to the most that any of them allows; unknown if one of them is. `n` is 1 or more. */
 static struct estimate envelope(const struct estimate *e, size_t n)
 {
-	struct estimate all = n ? e[0] : unknown;
+	struct estimate all = e[0];
 
 	for (size_t i = 1; i < n; i++) {
 		all.value += e[i].value;
 		all.low = isnan(all.low) || isnan(e[i].low) ? NAN : fmin(all.low, e[i].low);
 		all.high = isnan(all.high) || isnan(e[i].high) ? NAN : fmax(all.high, e[i].high);
 	}
-	if (n)
-		all.value /= (double)n;
+	all.value /= (double)n;
 	return all;
 }
 
@@ -180,6 +179,8 @@ static struct estimate estimate_of(const struct baseline_side *side, const struc
 		v[n] = e[n].value;
 		n += isfinite(e[n].value);
 	}
+	if (n == 0)
+		return unknown;
 	return n >= REPETITIONS_OF_INTERVAL ? stats_mean(v, n) : envelope(e, n);
 }
 

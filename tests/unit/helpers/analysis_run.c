@@ -24,8 +24,8 @@ static const char environment[] =
 	" \"memlock\": {\"soft\": null, \"hard\": null}},"
 	" \"sysctls\": {\"net.ipv4.ip_local_port_range\": [32768, 60999]},"
 	" \"rdma_device\": {\"name\": \"rxe0\", \"driver\": \"rdma_rxe\", \"link\": \"ethernet\","
-	" \"path_mtu_bytes\": 4096, \"is_software\": true, \"limits\": {\"max_qp\": 10000, \"max_cq\": 1000, \"max_cqe\": 32767,"
-	" \"max_mr\": 100, \"max_srq_wr\": 1048576}}}";
+	" \"path_mtu_bytes\": 4096, \"is_software\": true, \"limits\": {\"max_qp\": 10000, \"max_cq\": 1000,"
+	" \"max_cqe\": 32767, \"max_mr\": 100, \"max_srq_wr\": 1048576}}}";
 
 static json_t *parse(const char *text)
 {
