@@ -21,10 +21,10 @@ LDLIBS_ALL := -lrdmacm -libverbs -lssl -lcrypto -lev -ljansson -lz -lm -pthread 
 COMMON := addr arena auth build_info cm dev ep fail fail_table frame hist hist_io hist_read json_at latency_json log msg msg_tag opts opts_value \
 	paths psn pump qp_pool rails rc region res ticket_keys tls tls_socket tuning
 CLIENT := boot conn control ctx data rdma resolve
-LOADGEN := churn compare config connect environment lanes launch main memory open_loop pace payload progress ramp ramp_run ramp_util results \
-	rma run run_json schedule server_proc step step_json stop stripe summary trace traffic verdict wl_atomic wl_connect wl_duplex wl_echo wl_idle wl_large \
+LOADGEN := breaking capacity churn compare config connect environment find lanes launch main memory open_loop pace payload progress ramp ramp_next ramp_run ramp_util results \
+	rma run run_json schedule server_proc slo step step_files step_json stop stripe summary trace traffic verdict wl_atomic wl_connect wl_duplex wl_echo wl_idle wl_large \
 	wl_mixed wl_pingpong wl_read wl_small wl_write worker workload
-ANALYSIS := baseline differences knee limits plan read stats usl
+ANALYSIS := baseline curve differences knee limits plan read stats usl
 SERVER := boot config conn control echo limits listen main probe rdma session shard stats
 
 COMMON_O := $(COMMON:%=$(B)/common/%.o)

@@ -46,7 +46,8 @@ static const struct opt options[] = {
 	  .metavar = "RATE", .def = "0",
 	  .help = "Clients that leave per second, and come back at once, while the workload runs." },
 	{ .name = "clients", .type = OPT_UINT, .offset = AT(clients), .min = 1, .max = CLIENTS_MAX,
-	  .metavar = "N", .def = "100", .help = "Last step of the ramp 10, 100, 500, 1000, 5000, 10000." },
+	  .metavar = "N", .def = "100; 10000 with --find-capacity",
+	  .help = "Last step of the ramp 10, 100, 500, 1000, 5000, 10000." },
 	{ .name = "coalesce", .type = OPT_UINT, .offset = AT(coalesce), .min = 1, .max = MSG_JOINED_MAX,
 	  .metavar = "N", .def = "1",
 	  .help = "Messages of --workload small that go out at one moment and share a SEND, at most." },
@@ -74,6 +75,8 @@ static const struct opt options[] = {
 	  .choices = environment_names, .metavar = "WHERE", .def = "auto",
 	  .help = "Run on this machine's RDMA device or in a Soft-RoCE micro-VM; auto takes the VM when "
 		  "there is no device and neither --server nor --device is given." },
+	{ .name = "find-capacity", .type = OPT_FLAG, .offset = AT(find_capacity),
+	  .help = "Look for the most clients that meet --slo, for the knee, and for what breaks first, up to --clients." },
 	{ .name = "inflight", .type = OPT_UINT, .offset = AT(inflight), .min = 1, .max = 128,
 	  .metavar = "N", .def = "by workload", .help = "Messages or other operations each client keeps in flight." },
 	TUNING_OPT_INLINE(TUNING_AT),
@@ -121,6 +124,8 @@ static const struct opt options[] = {
 	{ .name = "server-threads", .type = OPT_UINT, .offset = AT(server_threads), .min = 1, .max = 256,
 	  .metavar = "N", .def = "online CPUs", .help = "--threads of a server of our own." },
 	TUNING_OPT_SIGNAL_EVERY(TUNING_AT),
+	{ .name = "slo", .type = OPT_STRING, .offset = AT(slo_text), .metavar = "TERM,...",
+	  .help = "What each step must meet, such as 'p99<500us,errors<0.1%,connect_p99<100ms' (docs/capacity.md)." },
 	{ .name = "spin", .type = OPT_DURATION, .offset = AT(spin_ns), .min = NS_PER_US, .max = NS_PER_S,
 	  .metavar = "TIME", .def = "50us",
 	  .help = "With --poll adaptive: how long to spin after the last completion, here and at a server of our own." },
@@ -189,6 +194,10 @@ void loadgen_config_defaults(struct loadgen_config *c)
 	tuning_defaults(&c->tuning);
 }
 
+/* A search begins with few and doubles them. */
+#define SEARCH_CLIENTS 10000
+#define SEARCH_START 10
+
 static void make_steps(struct loadgen_config *c)
 {
 	size_t n = sizeof(default_steps) / sizeof(default_steps[0]);
@@ -196,6 +205,31 @@ static void make_steps(struct loadgen_config *c)
 	for (size_t i = 0; i < n && default_steps[i] < c->clients; i++)
 		c->steps.v[c->steps.n++] = default_steps[i];
 	c->steps.v[c->steps.n++] = c->clients;
+}
+
+/* The steps, and the most clients of all. */
+static void choose_clients(struct loadgen_config *c, int argc, char **argv)
+{
+	if (c->find_capacity) {
+		if (!opts_given(&loadgen_options, argc, argv, "clients"))
+			c->clients = SEARCH_CLIENTS;
+		c->steps.v[c->steps.n++] = MIN(c->clients, SEARCH_START);
+		return;
+	}
+	if (c->steps.n == 0)
+		make_steps(c);
+	c->clients = 0;
+	for (size_t i = 0; i < c->steps.n; i++)
+		c->clients = MAX(c->clients, c->steps.v[i]);
+}
+
+static int check_slo(struct loadgen_config *c, char *err, size_t err_size)
+{
+	if (c->find_capacity && c->sizes.n > 1) {
+		snprintf(err, err_size, "--find-capacity: goes with one --message-size");
+		return -EINVAL;
+	}
+	return c->slo_text ? slo_parse(c->slo_text, &c->slo, err, err_size) : 0;
 }
 
 static int check_name(const char *name, char *err, size_t err_size)
@@ -218,7 +252,11 @@ static int contradiction(const struct loadgen_config *c, int argc, char **argv, 
 	const struct opts_spec *s = &loadgen_options;
 	const char *text = NULL;
 
-	if (opts_given(s, argc, argv, "clients") && opts_given(s, argc, argv, "steps"))
+	if (c->find_capacity && opts_given(s, argc, argv, "steps"))
+		text = "--find-capacity and --steps: give one of them; --clients is the most to try";
+	else if (c->find_capacity && (c->repeat > 1 || c->compare || c->cycles || c->phased))
+		text = "--find-capacity: does not go with --repeat, --compare, --cycles or --phased";
+	else if (opts_given(s, argc, argv, "clients") && opts_given(s, argc, argv, "steps"))
 		text = "--clients and --steps: give one of them";
 	else if (!c->server && opts_given(s, argc, argv, "tls-port"))
 		text = "--tls-port: goes with --server; a server of our own chooses its port";
@@ -389,14 +427,11 @@ int loadgen_config_check(struct loadgen_config *c, int argc, char **argv, char *
 		ret = check_mix(c, err, err_size);
 	if (!ret)
 		ret = check_workload(c, err, err_size);
+	if (!ret)
+		ret = check_slo(c, err, err_size);
 	if (ret)
 		return ret;
-	if (c->steps.n == 0)
-		make_steps(c);
-	c->clients = 0;
-	for (size_t i = 0; i < c->steps.n; i++)
-		if (c->steps.v[i] > c->clients)
-			c->clients = c->steps.v[i];
+	choose_clients(c, argc, argv);
 	if (c->threads > c->clients)
 		c->threads = c->clients;
 	if (c->name)

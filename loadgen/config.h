@@ -9,6 +9,7 @@
 #include "common/opts.h"
 #include "common/rails.h"
 #include "common/tuning.h"
+#include "loadgen/slo.h"
 
 struct workload;
 
@@ -29,7 +30,9 @@ struct mix {
 
 struct loadgen_config {
 	uint64_t clients;
-	struct opt_list steps;		/* derived from clients when not given */
+	struct opt_list steps;		/* derived from clients when not given; of a search, its first */
+	const char *slo_text;		/* NULL: none */
+	bool find_capacity;		/* clients is the most to try */
 	const char *server;		/* one for each rail, or NULL: our own */
 	uint64_t tls_port;
 	const char *server_name;
@@ -79,6 +82,7 @@ struct loadgen_config {
 	struct rail_names servers, devices;	/* none, or n_rails each */
 	uint64_t message_bytes;		/* largest of sizes */
 	struct mix mix;
+	struct slo slo;
 	char ca_path[PATH_MAX];
 	char name_text[96];
 };

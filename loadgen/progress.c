@@ -67,6 +67,15 @@ static void remaining_text(const struct ramp *r, char *text, size_t size)
 		snprintf(text, size, ", %.0f s left", ceil(left_s));
 }
 
+/* A search does not know how many it will make. */
+static void step_text(const struct ramp *r, char *text, size_t size)
+{
+	if (r->cfg->find_capacity)
+		snprintf(text, size, "probe %u", r->step_index + 1);
+	else
+		snprintf(text, size, "step %u/%zu", r->step_index + 1, r->cfg->steps.n);
+}
+
 /* A line that wraps could not be rewritten. */
 static int terminal_columns(void)
 {
@@ -78,7 +87,7 @@ static int terminal_columns(void)
 void progress_show(struct ramp *r)
 {
 	bool terminal = isatty(STDERR_FILENO);
-	char traffic[96], connects[48], cpu[48], left[32], line[400];
+	char step[32], traffic[96], connects[48], cpu[48], left[32], line[400];
 	uint64_t now = clock_now_ns();
 
 	if (r->cfg->quiet || r->phase >= RAMP_DONE)
@@ -93,8 +102,9 @@ void progress_show(struct ramp *r)
 		connect_text(r, connects, sizeof(connects));
 		cpu_text(r, cpu, sizeof(cpu));
 		remaining_text(r, left, sizeof(left));
-		snprintf(line, sizeof(line), "step %u/%zu, %u clients: %s: %llu connecting, %llu connected, "
-			 "%llu failed%s%s%s%s", r->step_index + 1, r->cfg->steps.n, r->step->target,
+		step_text(r, step, sizeof(step));
+		snprintf(line, sizeof(line), "%s, %u clients: %s: %llu connecting, %llu connected, "
+			 "%llu failed%s%s%s%s", step, r->step->target,
 			 ramp_phase_names[r->phase], (unsigned long long)RAMP_SUM(r, connecting),
 			 (unsigned long long)RAMP_SUM(r, live),
 			 (unsigned long long)(RAMP_SUM(r, failed) + RAMP_SUM(r, dropped)), connects, traffic, cpu, left);

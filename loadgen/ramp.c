@@ -11,14 +11,16 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/hist.h"
 #include "common/log.h"
+#include "loadgen/breaking.h"
+#include "loadgen/find.h"
 #include "loadgen/launch.h"
 #include "loadgen/ramp_internal.h"
+#include "loadgen/ramp_next.h"
 #include "loadgen/ramp_util.h"
 #include "loadgen/run_json.h"
 #include "loadgen/server_proc.h"
-#include "loadgen/trace.h"
+#include "loadgen/step_files.h"
 #include "loadgen/verdict.h"
 #include "loadgen/worker.h"
 #include "loadgen/workload.h"
@@ -95,111 +97,130 @@ static void take_moment(struct ramp *r, struct step_moment *m)
 
 void ramp_begin_step(struct ramp *r)
 {
-	uint32_t target = (uint32_t)r->cfg->steps.v[r->step_index];
-
-	if (step_new(target, r->cfg->sizes.v[r->size_index], r->repetition, &r->step)) {
+	if (step_new(r->target, r->cfg->sizes.v[r->size_index], r->repetition, &r->step)) {
 		ramp_stop_because(r, STOP_GENERATOR_FAILED, "this machine is out of memory");
 		ramp_enter(r, RAMP_STOP);
 		return;
 	}
 	r->step->baseline = json_incref(r->baseline);
-	results_event(r->results, "step_start", json_pack("{s:i, s:i, s:I}", "clients", target,
+	r->step_begin_s = results_elapsed_s(r->results);
+	results_event(r->results, "step_start", json_pack("{s:i, s:i, s:I}", "clients", r->target,
 		"repetition", r->repetition, "message_bytes", (json_int_t)r->step->bytes));
 	ramp_enter(r, RAMP_MARK);
 }
 
-static void write_histograms(struct ramp *r)
+static bool is_aborted(const struct ramp *r)
 {
-	struct step *s = r->step;
-	char name[64], size[32] = "";
-	double connect_s = (double)(r->step_start_ns - r->run_start_ns) / 1e9;
-	double measure_s = (double)(s->begin.now_ns - r->run_start_ns) / 1e9;
-
-	if (r->cfg->sizes.n > 1)
-		snprintf(size, sizeof(size), "%lluB-", (unsigned long long)s->bytes);
-	snprintf(name, sizeof(name), "step-%05u-%u-%sconnect", s->target, s->repetition, size);
-	if (results_histogram(r->results, name, s->total, connect_s, (double)s->connect_wall_ns / 1e9))
-		log_warn("cannot write %s", results_path(r->results, name));
-	snprintf(name, sizeof(name), "step-%05u-%u-%sresponse", s->target, s->repetition, size);
-	if (s->measured && results_histogram(r->results, name, s->response, measure_s, s->measured_s))
-		log_warn("cannot write %s", results_path(r->results, name));
+	return r->stopping && r->stop_reason == STOP_ABORTED;
 }
 
-/* The file is made by the first step, and the others add to it. */
-static void write_trace(struct ramp *r)
+/* What broke in the step, or null. It ends a ramp; a search goes on, as long as there is a server. */
+static json_t *judge_step(struct ramp *r)
+{
+	enum stop_reason reason;
+	struct breaking broke;
+	char text[256];
+
+	if (is_aborted(r))
+		return json_null();
+	reason = stop_judge_step(r->step, text, sizeof(text));
+	if (r->stopping && r->stop_reason == STOP_SERVER_LOST) {
+		reason = STOP_SERVER_LOST;
+		snprintf(text, sizeof(text), "%s", r->stop_detail);
+	}
+	if (reason == STOP_NOT)
+		return json_null();
+	if (!r->cfg->find_capacity)
+		ramp_stop_because(r, reason, text);
+	breaking_of(r->step, reason, text, &broke);
+	return breaking_json(&broke);
+}
+
+/* The step as run.json has it. */
+static json_t *describe_step(struct ramp *r)
+{
+	json_t *o = step_json(r->step, r->cfg, r->workers, r->n_workers);
+
+	json_object_set_new(o, "started_s", json_real(r->step_begin_s));
+	json_object_set_new(o, "ended_s", json_real(results_elapsed_s(r->results)));
+	json_object_set_new(o, "slo", slo_json(&r->cfg->slo, r->step));
+	json_object_set_new(o, "histograms", step_files_histograms(r));
+	return o;
+}
+
+static void add_verdict(struct ramp *r)
 {
 	const struct step *s = r->step;
-	uint64_t lost = 0;
-	bool first;
-	FILE *f;
-	int ret;
 
-	if (!r->cfg->trace || !s->measured)
+	if (!s->started || is_aborted(r))
 		return;
-	first = r->traced_steps++ == 0;
-	f = fopen(r->cfg->trace, first ? "we" : "ae");
-	ret = !f ? -errno : first ? trace_write_title(f) : 0;
-	for (uint32_t i = 0; i < r->n_workers && !ret; i++) {
-		struct trace_step at = { .clients = s->target, .repetition = s->repetition, .worker = i,
-					 .n_workers = r->n_workers, .bytes = s->bytes, .start_ns = r->run_start_ns };
-
-		ret = trace_write(worker_trace(r->workers[i]), &at, f);
-		lost += trace_lost(worker_trace(r->workers[i]));
+	if (r->cfg->find_capacity) {
+		/* It looks for what fails; wrong data is never looked for. */
+		verdict_add_integrity(r->verdict, s);
+		return;
 	}
-	if (f && fclose(f) && !ret)
-		ret = -errno;
-	if (ret)
-		log_warn("cannot write --trace %s: %s", r->cfg->trace, strerror(-ret));
-	if (lost)
-		log_warn("--trace: %llu operations of %u clients are not in the file; raise --trace-max",
-			 (unsigned long long)lost, s->target);
+	verdict_add_step(r->verdict, s);
+	verdict_add_slo(r->verdict, &r->cfg->slo, s);
 }
 
-/* Every size, every repetition, every number of clients; the sizes change fastest, so that what changes in time
- * meets all of them alike. */
-static void next_step(struct ramp *r)
-{
-	if (++r->size_index < r->cfg->sizes.n)
-		return;
-	r->size_index = 0;
-	if (r->repetition++ < r->cfg->repeat)
-		return;
-	r->repetition = 1;
-	r->step_index++;
-}
-
-void ramp_end_step(struct ramp *r)
+/* The step's figures, its files, and what follows from it for those to come. */
+static void record_step(struct ramp *r)
 {
 	struct step *s = r->step;
-	enum stop_reason reason;
-	char text[256];
+	json_t *o, *broke;
 
 	/* Else the workers still hold the figures of the step before. */
 	if (s->started)
 		step_collect(s, r->workers, r->n_workers, r->cfg);
-	reason = stop_judge_step(s, text, sizeof(text));
-	if (reason != STOP_NOT)
-		ramp_stop_because(r, reason, text);
-	json_array_append_new(r->steps, step_json(s, r->cfg, r->workers, r->n_workers));
+	broke = judge_step(r);
+	if (s->started && !is_aborted(r))
+		ramp_next_tell(r, json_is_object(broke));
+	o = describe_step(r);
+	json_object_set_new(o, "hard_failure", broke);
+	json_object_set_new(o, "probe", ramp_next_probe_json(r));
+	json_array_append_new(r->steps, o);
 	json_array_append_new(r->rows, run_json_row(s));
-	if (s->started && !(r->stopping && r->stop_reason == STOP_ABORTED))
-		verdict_add_step(r->verdict, s);
-	write_histograms(r);
-	write_trace(r);
+	add_verdict(r);
+	step_files_trace(r);
 	results_event(r->results, "step_end", json_pack("{s:i, s:i, s:i, s:i}", "clients", s->target,
 		"held", s->connected_held, "failed", s->failed, "dropped", s->dropped));
 	step_free(s);
 	r->step = NULL;
-	next_step(r);
-	if (!r->stopping && r->step_index == r->cfg->steps.n)
-		ramp_stop_because(r, STOP_MAX_REACHED, "");
-	for (size_t i = r->step_index; r->stopping && i < r->cfg->steps.n; i++)
+}
+
+/* The ramp's other steps, or what the search came to. */
+static void add_rest_of_verdict(struct ramp *r)
+{
+	if (r->cfg->find_capacity) {
+		find_add_verdict(r);
+		return;
+	}
+	for (size_t i = r->step_index; i < r->cfg->steps.n; i++)
 		if (i > r->step_index || (r->repetition == 1 && r->size_index == 0))
 			verdict_add_not_reached(r->verdict, (uint32_t)r->cfg->steps.v[i]);
-	if (r->stopping)
+}
+
+void ramp_end_step(struct ramp *r)
+{
+	enum stop_reason reason;
+	char text[256];
+	bool restart;
+
+	record_step(r);
+	/* A search survives that its own server does not. */
+	restart = r->cfg->find_capacity && r->server_lost && r->stop_reason == STOP_SERVER_LOST;
+	if (restart)
+		r->stopping = false;
+	if (!ramp_next(r, &reason, text, sizeof(text)))
+		ramp_stop_because(r, reason, text);
+	if (r->stopping) {
+		add_rest_of_verdict(r);
 		ramp_enter(r, RAMP_STOP);
-	else
+	} else if (restart) {
+		ramp_restart_server(r);
+	} else {
 		ramp_begin_step(r);
+	}
 }
 
 /* --- phases --- */

@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include "client/control.h"
+#include "loadgen/capacity.h"
 #include "loadgen/config.h"
 #include "loadgen/results.h"
 #include "loadgen/step.h"
@@ -65,7 +66,13 @@ struct ramp {
 
 	struct worker **workers;
 	uint32_t n_workers;
-	uint32_t step_index, size_index, repetition;
+	uint32_t step_index, size_index, repetition;	/* of the next step */
+	uint32_t target;		/* and its clients */
+	struct capacity capacity;	/* what the steps say of it */
+	struct capacity_probe probe;	/* with --find-capacity: the running one */
+	uint32_t knee_probes;		/* made for the knee */
+	bool search_done;
+	double step_begin_s;		/* since the results folder was made */
 	struct step *step;		/* the running one */
 	uint64_t step_start_ns, phase_start_ns;
 	enum stage upto;		/* last stage connections may enter now */
@@ -74,7 +81,7 @@ struct ramp {
 	struct hist *now, *before, *interval;	/* for the figures of an interval */
 	uint64_t last_interval_ns, last_report_ns;
 	uint64_t last_messages;
-	uint64_t last_progress_ns;
+	uint64_t last_progress_ns, last_sample_ns;
 	uint64_t run_start_ns;
 	uint32_t traced_steps;		/* that are in the file of --trace */
 

@@ -18,6 +18,8 @@ void ramp_advance(struct ramp *r);
 void ramp_stop_because(struct ramp *r, enum stop_reason reason, const char *detail);
 
 void ramp_begin_step(struct ramp *r);
+/* Our server ended: another one, and workers for it, for the next step. */
+void ramp_restart_server(struct ramp *r);
 /* Collects, judges and writes the step; begins the next or ends the run. */
 void ramp_end_step(struct ramp *r);
 

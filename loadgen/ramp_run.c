@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "loadgen/launch.h"
 #include "loadgen/ramp_internal.h"
+#include "loadgen/ramp_next.h"
 #include "loadgen/ramp_util.h"
 #include "loadgen/server_proc.h"
 #include "loadgen/worker.h"
@@ -218,6 +219,7 @@ static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
 	if (r->control && !control_is_busy(r->control) &&
 	    (r->phase == RAMP_RESTORE || r->phase == RAMP_COUNT || clock_now_ns() - r->last_report_ns > KEEPALIVE_NS))
 		ramp_ask(r, CONTROL_STATS);
+	ramp_sample(r);
 	progress_show(r);
 	ev_timer_again(loop, w);
 }
@@ -347,10 +349,46 @@ static void on_server_exit(void *arg, int status)
 		ramp_enter(r, RAMP_DRAIN);
 }
 
+/* Some may wait for orders yet. */
+static void free_workers(struct ramp *r)
+{
+	for (uint32_t i = 0; i < r->n_workers; i++)
+		worker_give(r->workers[i], ORDER_QUIT, NULL);
+	for (uint32_t i = 0; i < r->n_workers; i++)
+		worker_free(r->workers[i]);
+	free(r->workers);
+	r->workers = NULL;
+	r->n_workers = 0;
+}
+
 static const struct server_proc_events server_events = {
 	.on_ready = on_server_ready,
 	.on_exit = on_server_exit,
 };
+
+void ramp_restart_server(struct ramp *r)
+{
+	char err[256];
+
+	free_workers(r);
+	control_free(r->control);
+	r->control = NULL;
+	memset(r->report_wanted, 0, sizeof(r->report_wanted));
+	server_proc_free(r->server);
+	r->server = NULL;
+	r->server_lost = false;
+	json_decref(r->info);
+	json_decref(r->baseline);
+	json_decref(r->generator_dev);
+	r->info = r->baseline = r->generator_dev = NULL;
+	progress_clear(r);
+	log_warn("%s: starting another one for the next step", r->stop_detail);
+	ramp_enter(r, RAMP_SERVER);
+	if (launch_server(r, &server_events, err, sizeof(err))) {
+		ramp_stop_because(r, STOP_SERVER_LOST, err);
+		ramp_enter(r, RAMP_STOP);
+	}
+}
 
 static void start_watchers(struct ramp *r)
 {
@@ -397,11 +435,7 @@ static void stop_watchers(struct ramp *r)
 static void clean_up(struct ramp *r)
 {
 	stop_watchers(r);
-	for (uint32_t i = 0; i < r->n_workers; i++)
-		worker_free(r->workers[i]);
-	free(r->workers);
-	r->workers = NULL;
-	r->n_workers = 0;
+	free_workers(r);
 	control_free(r->control);
 	server_proc_free(r->server);
 	step_free(r->step);
@@ -417,11 +451,11 @@ int ramp_run(struct ramp *r, char *err, size_t err_size)
 
 	r->loop = ev_default_loop(0);
 	r->phase = RAMP_N;
-	r->repetition = 1;
 	r->run_start_ns = clock_now_ns();
 	r->steps = json_array();
 	r->verdict = json_array();
 	r->rows = json_array();
+	ramp_next_init(r);
 	snprintf(err, err_size, "this machine is out of memory");
 	ret = hist_new(&r->now);
 	if (!ret)
@@ -436,9 +470,6 @@ int ramp_run(struct ramp *r, char *err, size_t err_size)
 		ev_run(r->loop, 0);
 		progress_clear(r);
 	}
-	/* Aborted in the middle of a step, or the run could not start: the workers still wait. */
-	for (uint32_t i = 0; i < r->n_workers; i++)
-		worker_give(r->workers[i], ORDER_QUIT, NULL);
 	clean_up(r);
 	return ret;
 }

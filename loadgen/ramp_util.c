@@ -71,6 +71,10 @@ bool ramp_is_restored(const struct ramp *r, const json_t *now)
 	double resting = json_number_at(now, "pools.qp.quarantined");
 	double held = json_number_at(now, "pools.admitted");
 
+	/* A probe is to find the server as the one before it did. */
+	if (r->cfg->find_capacity && resting > 0)
+		return false;
+
 	/* Clients that came and went made the pool grow; it is to shrink again. */
 	if (r->cfg->churn_per_s &&
 	    json_number_at(now, "pools.qp.exist") != json_number_at(r->baseline, "pools.qp.exist"))
@@ -79,6 +83,32 @@ bool ramp_is_restored(const struct ramp *r, const json_t *now)
 		if (json_number_at(now, gauges[i]) != json_number_at(r->baseline, gauges[i]))
 			return false;
 	return json_number_at(now, "pools.psns_in_use") == 2 * (resting + held);
+}
+
+/* Connections made in this step, of clients that came back too. */
+static uint64_t connects(const struct ramp *r)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < r->n_workers; i++)
+		for (int k = 0; k < HANDSHAKE_N; k++)
+			n += hist_count(worker_stats(r->workers[i])->total[k]);
+	return n;
+}
+
+void ramp_sample(struct ramp *r)
+{
+	bool changing = r->phase == RAMP_CONNECT || r->phase == RAMP_DISCONNECT;
+	uint64_t now = clock_now_ns();
+
+	/* Before a step's clients come the workers still have the figures of the last. */
+	if (!r->step || !r->step->started || (!changing && now - r->last_sample_ns < NS_PER_S))
+		return;
+	r->last_sample_ns = now;
+	results_event(r->results, "sample", json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:I}", "clients", r->step->target,
+		"phase", ramp_phase_names[r->phase], "connected", (json_int_t)RAMP_SUM(r, live), "connecting",
+		(json_int_t)RAMP_SUM(r, connecting), "failed", (json_int_t)(RAMP_SUM(r, failed) + RAMP_SUM(r, dropped)),
+		"connects", (json_int_t)connects(r), "messages", (json_int_t)RAMP_SUM(r, messages)));
 }
 
 static void snapshot(const struct ramp *r, struct hist *out)

@@ -27,6 +27,10 @@ void ramp_send_next_question(struct ramp *r);
  * are at rest, not lost. */
 bool ramp_is_restored(const struct ramp *r, const json_t *now);
 
+/* How many clients there are and how far they came, into events.ndjson: at every call while that changes, else once a
+ * second. */
+void ramp_sample(struct ramp *r);
+
 /* The figures of an interval of the measured phase, for steadiness, progress and events.ndjson. */
 void ramp_begin_intervals(struct ramp *r);
 void ramp_end_interval(struct ramp *r);

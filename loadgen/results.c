@@ -112,9 +112,14 @@ const char *results_path(struct results *r, const char *file)
 	return r->path;
 }
 
+double results_elapsed_s(const struct results *r)
+{
+	return (double)(clock_now_ns() - r->start_ns) / 1e9;
+}
+
 void results_event(struct results *r, const char *name, json_t *fields)
 {
-	json_t *o = json_pack("{s:f, s:s}", "t", (double)(clock_now_ns() - r->start_ns) / 1e9, "event", name);
+	json_t *o = json_pack("{s:f, s:s}", "t", results_elapsed_s(r), "event", name);
 
 	if (fields)
 		json_object_update(o, fields);

@@ -24,7 +24,7 @@ static enum run_exit exit_status_of(const struct ramp *r)
 	case CRITERION_INCONCLUSIVE: return EXIT_INCONCLUSIVE;
 	case CRITERION_PASS: break;
 	}
-	if (r->stop_reason == STOP_SERVER_LOST)
+	if (r->stop_reason == STOP_SERVER_LOST && !r->search_done)
 		return EXIT_CRITERION;
 	return r->stop_reason == STOP_GENERATOR_FAILED ? EXIT_INCONCLUSIVE : EXIT_OK;
 }

@@ -9,6 +9,8 @@
 #include "common/hist.h"
 #include "common/json_at.h"
 #include "common/pump.h"
+#include "loadgen/analysis/curve.h"
+#include "loadgen/find.h"
 #include "loadgen/memory.h"
 #include "loadgen/workload.h"
 
@@ -28,11 +30,12 @@ static json_t *config_json(const struct loadgen_config *c)
 
 	for (size_t i = 0; i < c->sizes.n; i++)
 		json_array_append_new(sizes, json_integer((json_int_t)c->sizes.v[i]));
-	for (size_t i = 0; i < c->steps.n; i++)
+	for (size_t i = 0; i < c->steps.n && !c->find_capacity; i++)
 		json_array_append_new(steps, json_integer((json_int_t)c->steps.v[i]));
 	return json_pack("{s:s, s:o, s:s?, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b,"
 			 " s:I, s:b, s:b, s:o, s:I, s:o,"
-			 " s:o, s:o, s:o, s:s, s:s, s:I, s:s, s:{s:i, s:I, s:I, s:I, s:I, s:s, s:s?, s:b}, s:b, s:I}",
+			 " s:o, s:o, s:o, s:s, s:s, s:I, s:s, s:{s:i, s:I, s:I, s:I, s:I, s:s, s:s?, s:b}, s:b, s:I,"
+			 " s:I, s:s?, s:b}",
 		"workload", workload_names[c->workload], "steps", steps, "server", c->server, "duration_s",
 		(double)c->duration_ns / 1e9, "warmup_s", (double)c->warmup_ns / 1e9, "message_bytes",
 		(json_int_t)c->message_bytes, "inflight", (json_int_t)c->inflight, "connect_concurrency",
@@ -50,7 +53,8 @@ static json_t *config_json(const struct loadgen_config *c)
 		(json_int_t)t->post_list, "signal_every", (json_int_t)t->signal_every, "srq_depth",
 		(json_int_t)t->srq_depth, "cq_depth", (json_int_t)t->cq_depth, "path_mtu",
 		tuning_mtu_names[t->path_mtu], "cpu_list", t->cpu_list, "realtime", t->realtime, "message_auth",
-		c->message_auth, "coalesce", (json_int_t)c->coalesce);
+		c->message_auth, "coalesce", (json_int_t)c->coalesce, "clients", (json_int_t)c->clients, "slo", c->slo_text,
+		"find_capacity", c->find_capacity);
 }
 
 static int by_value(const void *a, const void *b)
@@ -147,12 +151,12 @@ json_t *run_json_row(const struct step *s)
 json_t *run_json(const struct ramp *r, int argc, char **argv, int exit_status)
 {
 	char ended[40];
-	bool done = r->stop_reason == STOP_MAX_REACHED;
+	bool done = r->search_done || r->stop_reason == STOP_MAX_REACHED;
 	json_t *server_build = json_object_get(r->info, "build");
 	json_t *server_config = json_object_get(r->info, "config");
 
 	return json_pack("{s:i, s:{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:o},"
-			 " s:o, s:O, s:O, s:o, s:o, s:O, s:O, s:{s:o, s:o}}",
+			 " s:o, s:O, s:O, s:o, s:o, s:O, s:O, s:{s:o, s:o, s:o, s:o}}",
 		"schema_version", 1, "run", "id", results_id(r->results), "started_at", r->started_at,
 		"ended_at", results_time_text(ended, sizeof(ended)), "status",
 		done ? "completed" : r->stop_reason == STOP_ABORTED ? "aborted" : "stopped",
@@ -161,5 +165,6 @@ json_t *run_json(const struct ramp *r, int argc, char **argv, int exit_status)
 		"build", build_info_json(), "server_build", server_build ? server_build : json_null(),
 		"server_config", server_config ? server_config : json_null(), "environment",
 		environment_json(r), "config", config_json(r->cfg), "steps", r->steps, "verdict", r->verdict,
-		"analysis", "repetitions", repetitions_json(r), "memory", memory_analysis(r->steps));
+		"analysis", "repetitions", repetitions_json(r), "memory", memory_analysis(r->steps),
+		"capacity", find_json(r), "usl", curve_usl_json(r->steps));
 }

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/frame.h"
 #include "loadgen/step.h"
@@ -17,8 +18,17 @@ const char *const stop_reason_names[] = {
 	[STOP_ABORTED] = "aborted",
 	[STOP_SERVER_LOST] = "server_lost",
 	[STOP_GENERATOR_FAILED] = "generator_failed",
+	[STOP_GENERATOR_SATURATED] = "generator_saturated",
 };
 static_assert(sizeof(stop_reason_names) / sizeof(stop_reason_names[0]) == STOP_N, "a name per reason");
+
+enum stop_reason stop_reason_of(const char *name)
+{
+	for (int i = 0; name && i < STOP_N; i++)
+		if (strcmp(name, stop_reason_names[i]) == 0)
+			return (enum stop_reason)i;
+	return STOP_NOT;
+}
 
 static void describe_failure(const struct step *s, const struct fail *f, const char *side, char *text,
 			     size_t size)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/json_at.h"
 #include "loadgen/environment.h"
 
 static void cell(FILE *out, const json_t *row, const char *name, int width, int decimals)
@@ -349,6 +350,33 @@ static void print_validity(const json_t *run, FILE *out)
 		}
 }
 
+/* Of a search, or of a ramp with an SLO: what the steps say of capacity. */
+static void print_capacity(const struct ramp *r, const json_t *run, FILE *out)
+{
+	static const struct {
+		const char *title, *path, *reason;
+	} lines[] = {
+		{ "SLO capacity", "analysis.capacity.slo_capacity", "reason" },
+		{ "knee", "analysis.capacity.knee", "text" },
+		{ "first hard failure", "analysis.capacity.first_hard_failure", "reason" },
+	};
+
+	if (!r->cfg->find_capacity && r->cfg->slo.n == 0)
+		return;
+	fprintf(out, "\nCapacity%s%s\n", r->cfg->slo_text ? ", SLO " : "", r->cfg->slo_text ? r->cfg->slo_text : "");
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		const json_t *c = json_at(run, lines[i].path);
+		double clients = json_number_at(c, "clients"), low = json_number_at(c, "low");
+		const char *bound = json_is_true(json_object_get(c, "at_least")) ? "at least " : "";
+		char number[32] = "-";
+
+		if (isfinite(clients) || (bound[0] && isfinite(low)))
+			snprintf(number, sizeof(number), "%s%.0f", bound, isfinite(clients) ? clients : low);
+		fprintf(out, "  %-18s  %-14s  %s%s\n", lines[i].title, number, json_text_at(c, lines[i].reason),
+			json_is_true(json_object_get(c, "confirmed")) ? " (confirmed)" : "");
+	}
+}
+
 static void print_verdict(const json_t *run, FILE *out)
 {
 	json_t *c;
@@ -383,6 +411,7 @@ void summary_print(const struct ramp *r, const json_t *run, FILE *out)
 	print_repetitions(run, out);
 	print_failures(run, out);
 	print_validity(run, out);
+	print_capacity(r, run, out);
 	print_verdict(run, out);
 	fprintf(out, "\nStopped: %s%s%s\nResults: %s\n", stop_reason_names[r->stop_reason],
 		r->stop_detail[0] ? ": " : "", r->stop_detail, results_dir(r->results));

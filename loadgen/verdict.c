@@ -102,8 +102,7 @@ static void add_stability(json_t *verdict, const struct step *s)
 	}
 }
 
-/* If anything was checked, at either end. */
-static void add_integrity(json_t *verdict, const struct step *s)
+void verdict_add_integrity(json_t *verdict, const struct step *s)
 {
 	double server = step_server_delta(s, "events.messages_corrupt");
 	double server_checked = step_server_delta(s, "events.messages_checked");
@@ -126,9 +125,31 @@ void verdict_add_step(json_t *verdict, const struct step *s)
 		add_stability(verdict, s);
 	if (t->connect_ms > 0 && s->target >= CONNECT_CLIENTS_MIN)
 		add_connect_time(verdict, s, t);
-	add_integrity(verdict, s);
+	verdict_add_integrity(verdict, s);
 	if (s->leaked && t->success_ratio > 0)
 		add(verdict, s, "server's pools after the step", "as at the start", "not restored", CRITERION_FAIL);
+}
+
+void verdict_add_slo(json_t *verdict, const struct slo *slo, const struct step *s)
+{
+	static const enum criterion_result of[] = { [SLO_PASS] = CRITERION_PASS, [SLO_FAIL] = CRITERION_FAIL,
+						    [SLO_INCONCLUSIVE] = CRITERION_INCONCLUSIVE };
+
+	for (size_t i = 0; i < slo->n; i++) {
+		const struct slo_term *t = &slo->terms[i];
+		double measured;
+		enum slo_result result = slo_judge_term(t, s, &measured);
+		char text[64];
+
+		add(verdict, s, "SLO", t->text, slo_value_text(t, measured, text, sizeof(text)), of[result]);
+	}
+}
+
+void verdict_add_capacity(json_t *verdict, uint32_t clients, const char *measured, enum criterion_result result)
+{
+	json_array_append_new(verdict, json_pack("{s:i, s:i, s:s, s:s, s:s, s:s}", "clients", clients, "repetition", 1,
+		"criterion", "capacity", "required", "to be found", "measured", measured, "result",
+		result_names[result]));
 }
 
 void verdict_add_not_reached(json_t *verdict, uint32_t clients)
