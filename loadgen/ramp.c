@@ -367,8 +367,15 @@ void ramp_advance(struct ramp *r)
 		ramp_enter(r, RAMP_DISCONNECT);
 		break;
 	case RAMP_DISCONNECT:
-		if (ramp_all_done(r))
-			ramp_enter(r, RAMP_RESTORE);
+		if (!ramp_all_done(r))
+			return;
+		if (r->server_lost) {
+			/* Nobody is left to say whether the pools came back. */
+			s->leaked = true;
+			ramp_end_step(r);
+			return;
+		}
+		ramp_enter(r, RAMP_RESTORE);
 		break;
 	case RAMP_SERVER:
 	case RAMP_INFO:

@@ -10,6 +10,7 @@
 #include "common/json_at.h"
 #include "common/pump.h"
 #include "loadgen/analysis/curve.h"
+#include "loadgen/analysis/limits.h"
 #include "loadgen/find.h"
 #include "loadgen/memory.h"
 #include "loadgen/workload.h"
@@ -154,8 +155,7 @@ json_t *run_json(const struct ramp *r, int argc, char **argv, int exit_status)
 	bool done = r->search_done || r->stop_reason == STOP_MAX_REACHED;
 	json_t *server_build = json_object_get(r->info, "build");
 	json_t *server_config = json_object_get(r->info, "config");
-
-	return json_pack("{s:i, s:{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:o},"
+	json_t *run = json_pack("{s:i, s:{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:o},"
 			 " s:o, s:O, s:O, s:o, s:o, s:O, s:O, s:{s:o, s:o, s:o, s:o}}",
 		"schema_version", 1, "run", "id", results_id(r->results), "started_at", r->started_at,
 		"ended_at", results_time_text(ended, sizeof(ended)), "status",
@@ -167,4 +167,9 @@ json_t *run_json(const struct ramp *r, int argc, char **argv, int exit_status)
 		environment_json(r), "config", config_json(r->cfg), "steps", r->steps, "verdict", r->verdict,
 		"analysis", "repetitions", repetitions_json(r), "memory", memory_analysis(r->steps),
 		"capacity", find_json(r), "usl", curve_usl_json(r->steps));
+
+	/* What is left of each limit follows from all the rest. */
+	if (run)
+		json_object_set_new(json_object_get(run, "analysis"), "limits", limits_analysis(run));
+	return run;
 }

@@ -17,8 +17,8 @@ if (($# == 0)); then
 fi
 totals=$1
 shift
-(($# > 0)) || set -- usage psn client security load connect churn data rails stripe softroce_script
-limit_s=420
+(($# > 0)) || set -- usage psn client security load connect churn capacity data rails stripe softroce_script
+limit_s=600
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$(dirname "$totals")"
