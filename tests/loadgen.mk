@@ -13,6 +13,7 @@ LOADGEN_ALL := $(COMMON:%=common/%) $(CLIENT:%=client/%) $(LOADGEN_FAKES) \
 
 UNIT_test_analysis_baseline := $(LOADGEN_READ) loadgen/analysis/baseline loadgen/analysis/differences
 UNIT_test_analysis_damaged := $(LOADGEN_READ) $(patsubst %,loadgen/analysis/%,baseline differences limits plan)
+UNIT_test_analysis_curve := common/hist common/json_at $(patsubst %,loadgen/analysis/%,curve knee stats usl)
 UNIT_test_analysis_knee := loadgen/analysis/knee
 UNIT_test_analysis_limits := $(LOADGEN_READ) loadgen/analysis/limits
 UNIT_test_analysis_plan := $(LOADGEN_READ) loadgen/analysis/plan
