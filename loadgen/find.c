@@ -88,6 +88,8 @@ static const char *slo_reason(const struct ramp *r, const struct capacity_result
 
 static const char *break_reason(const struct ramp *r, const struct capacity_result *c, char *text, size_t size)
 {
+	const char *broke = json_text_at(find_breaking(r), "text");
+
 	if (r->cfg->sizes.n > 1)
 		return "several message sizes: each has a breaking point of its own";
 	if (c->passed == 0 && c->failed == 0)
@@ -95,7 +97,7 @@ static const char *break_reason(const struct ramp *r, const struct capacity_resu
 	if (c->failed == 0)
 		snprintf(text, size, "nothing broke up to %u clients, the most that were tried", c->passed);
 	else
-		snprintf(text, size, "%s", json_text_at(find_breaking(r), "text"));
+		snprintf(text, size, "%s", broke ? broke : "not all clients were held");
 	return text;
 }
 
