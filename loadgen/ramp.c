@@ -36,6 +36,9 @@ const char *const ramp_phase_names[] = {
 };
 static_assert(sizeof(ramp_phase_names) / sizeof(ramp_phase_names[0]) == RAMP_N, "a name per phase");
 
+/* A server that dies again and again says enough. */
+#define RESTARTS_MAX 8
+
 static uint64_t step_timeout_ns(const struct ramp *r)
 {
 	if (r->cfg->step_timeout_ns)
@@ -208,7 +211,8 @@ void ramp_end_step(struct ramp *r)
 
 	record_step(r);
 	/* A search survives that its own server does not. */
-	restart = r->cfg->find_capacity && r->server_lost && r->stop_reason == STOP_SERVER_LOST;
+	restart = r->cfg->find_capacity && r->server_lost && r->stop_reason == STOP_SERVER_LOST &&
+		  r->restarts++ < RESTARTS_MAX;
 	if (restart)
 		r->stopping = false;
 	if (!ramp_next(r, &reason, text, sizeof(text)))

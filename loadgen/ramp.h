@@ -54,6 +54,7 @@ struct ramp {
 	struct addr server_addrs[RAILS_MAX];	/* on each rail */
 	const char *verify_name;	/* of our own server; NULL: --server-name, or the host's */
 	bool server_lost;
+	uint32_t restarts;		/* of our server, in a search */
 	struct control *control;
 	bool report_wanted[4];		/* by enum control_what: asked for, not yet sent */
 	enum control_what asked;
