@@ -25,6 +25,7 @@ LOADGEN := breaking capacity churn compare config connect environment find lanes
 	rma run run_json schedule server_proc slo step step_files step_json stop stripe summary trace traffic verdict wl_atomic wl_connect wl_duplex wl_echo wl_idle wl_large \
 	wl_mixed wl_pingpong wl_read wl_small wl_write worker workload
 ANALYSIS := baseline curve differences knee limits plan read stats usl
+REPORT := doc doc_html doc_read style utf8
 SERVER := boot config conn control echo limits listen main probe rdma session shard stats
 
 COMMON_O := $(COMMON:%=$(B)/common/%.o)
@@ -32,6 +33,8 @@ CLIENT_O := $(CLIENT:%=$(B)/client/%.o)
 RDMA_CLIENT_O := $(B)/client/main.o $(B)/client/commands.o
 ANALYSIS_O := $(ANALYSIS:%=$(B)/loadgen/analysis/%.o)
 LOADGEN_O := $(LOADGEN:%=$(B)/loadgen/%.o) $(ANALYSIS_O)
+LOADGEN_O := $(LOADGEN:%=$(B)/loadgen/%.o)
+REPORT_O := $(REPORT:%=$(B)/loadgen/report/%.o)
 SERVER_O := $(SERVER:%=$(B)/server/%.o)
 PROGRAMS := $(BIN)rdma_server $(BIN)rdma_client $(BIN)performance_test
 
@@ -90,13 +93,13 @@ install: all
 clean:
 	rm -rf build/release build/address-undefined build/thread build/certs $(PROGRAMS)
 
-PROGRAM_O := $(sort $(COMMON_O) $(CLIENT_O) $(RDMA_CLIENT_O) $(LOADGEN_O) $(SERVER_O))
+PROGRAM_O := $(sort $(COMMON_O) $(CLIENT_O) $(RDMA_CLIENT_O) $(LOADGEN_O) $(REPORT_O) $(SERVER_O))
 $(PROGRAM_O): LTO_OBJECT = $(if $(LTO),$(LTO) -ffat-lto-objects)
 
 $(BIN)rdma_server: $(COMMON_O) $(SERVER_O)
 	$(CC) $(CFLAGS_ALL) $(LTO) -o $@ $^ $(LDLIBS_ALL)
 
-$(BIN)performance_test: $(COMMON_O) $(CLIENT_O) $(LOADGEN_O)
+$(BIN)performance_test: $(COMMON_O) $(CLIENT_O) $(LOADGEN_O) $(REPORT_O)
 	$(CC) $(CFLAGS_ALL) $(LTO) -o $@ $^ $(LDLIBS_ALL)
 
 $(BIN)rdma_client: $(COMMON_O) $(CLIENT_O) $(RDMA_CLIENT_O)
