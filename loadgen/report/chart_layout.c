@@ -205,7 +205,7 @@ bool chart_layout_set(struct chart_layout *l, const struct chart *c)
 		return false;
 	named = chart_word_length(c, CHART_WORD_Y, 0) || chart_word_length(c, CHART_WORD_RIGHT, 0);
 	l->left = fmax(width_of_ticks(&l->y), SIDE_MIN);
-	l->right_edge = l->right.used ? fmax(width_of_ticks(&l->right), SIDE_MIN) : 2 * SIDE_MIN;
+	l->right_edge = l->right.used ? fmax(width_of_ticks(&l->right) + 12, SIDE_MIN) : 2 * SIDE_MIN;
 	l->top = named ? CHART_LINE_HEIGHT + 12 : 14;
 	l->bottom = CHART_LINE_HEIGHT + 4;
 	if (chart_categories(c))
@@ -215,6 +215,6 @@ bool chart_layout_set(struct chart_layout *l, const struct chart *c)
 	set_legend(l, c);
 	l->height = l->top + CHART_PLOT_HEIGHT + l->bottom;
 	if (l->legend)
-		l->height += 6 + (double)((l->legend + l->legend_columns - 1) / l->legend_columns) * CHART_LINE_HEIGHT;
+		l->height += 10 + (double)((l->legend + l->legend_columns - 1) / l->legend_columns) * CHART_LINE_HEIGHT;
 	return true;
 }

@@ -128,7 +128,7 @@ static void last_line(int fd, char *out, size_t size)
 	line = text ? strrchr(text, '\n') : NULL;
 	if (text)
 		clean = utf8_clean(line ? line + 1 : text, false);
-	snprintf(out, size, "%s", clean && *clean ? clean : "it said nothing");
+	snprintf(out, size, "%s", clean && *clean ? clean + strspn(clean, " ") : "it said nothing");
 	free(clean);
 	free(text);
 }

@@ -40,29 +40,43 @@ static int part(enum chart_part p)
 	return rgb(CHART_RGB_PART, (int)p);
 }
 
-static void write_ticks(const struct chart_layout *l, const struct chart *c, FILE *out)
+/* A tick's name is a format to gnuplot. */
+static void write_scale(const struct chart_scale *s, FILE *out)
 {
-	const char *comma = "";
+	fputs(" (", out);
+	for (size_t i = 0; i < s->n_ticks; i++) {
+		fputs(i ? ", '" : "'", out);
+		for (const char *p = s->labels[i]; *p; p++)
+			fputs(*p == '%' ? "%%" : (const char[]){ *p, '\0' }, out);
+		fprintf(out, "' %.12g", s->ticks[i]);
+	}
+	fputs(")\n", out);
+}
 
-	fprintf(out, "set xtics nomirror scale 0.6 textcolor rgb '#%06x' %s (", part(CHART_PART_TEXT),
-		l->angled ? "rotate by 40 right" : "norotate");
-	for (size_t i = 0; i < chart_categories(c); i += l->each_category, comma = ", ") {
-		fputs(comma, out);
+static void write_categories(const struct chart_layout *l, const struct chart *c, FILE *out)
+{
+	fputs(l->angled ? " rotate by 40 right (" : " (", out);
+	for (size_t i = 0; i < chart_categories(c); i += l->each_category) {
+		fputs(i ? ", " : "", out);
 		placeholder(c, CHART_WORD_CATEGORY, i, out);
 		fprintf(out, " %zu", i);
 	}
-	for (size_t i = 0; i < l->x.n_ticks && !chart_categories(c); i++, comma = ", ")
-		fprintf(out, "%s'%s' %.12g", comma, l->x.labels[i], l->x.ticks[i]);
-	fputs(")\nset ytics nomirror scale 0 (", out);
-	for (size_t i = 0; i < l->y.n_ticks; i++)
-		fprintf(out, "%s'%s' %.12g", i ? ", " : "", l->y.labels[i], l->y.ticks[i]);
 	fputs(")\n", out);
+}
+
+static void write_ticks(const struct chart_layout *l, const struct chart *c, FILE *out)
+{
+	fputs("set xtics nomirror scale 0.6", out);
+	if (chart_categories(c))
+		write_categories(l, c, out);
+	else
+		write_scale(&l->x, out);
+	fputs("set ytics nomirror scale 0", out);
+	write_scale(&l->y, out);
 	if (!l->right.used)
 		return;
-	fputs("set y2tics nomirror scale 0 (", out);
-	for (size_t i = 0; i < l->right.n_ticks; i++)
-		fprintf(out, "%s'%s' %.12g", i ? ", " : "", l->right.labels[i], l->right.ticks[i]);
-	fprintf(out, ")\nset y2range [%.12g:%.12g]\n", l->right.lo, l->right.hi);
+	fprintf(out, "set y2range [%.12g:%.12g]\nset y2tics nomirror scale 0", l->right.lo, l->right.hi);
+	write_scale(&l->right, out);
 }
 
 static void write_labels(const struct chart_layout *l, const struct chart *c, FILE *out)
@@ -89,7 +103,7 @@ static void write_labels(const struct chart_layout *l, const struct chart *c, FI
 		fputs("unset key\n", out);
 	else
 		fprintf(out, "set key at screen 0.003, %.6f left top Left reverse vertical maxcols %zu samplen 2 "
-			"spacing 1.5 width 1\n", share_of_height(l, below + 6), l->legend_columns);
+			"spacing 1.08 width 1\n", share_of_height(l, below + 6), l->legend_columns);
 }
 
 static void write_frame(const struct chart_layout *l, const struct chart *c, FILE *out)
@@ -222,50 +236,33 @@ static void write_data(const struct chart_layout *l, const struct chart *c, FILE
 
 /* --- series --- */
 
-static void write_style(const struct chart_layout *l, const struct chart *c, size_t i, FILE *out)
+/* Told apart by more than colour: one in each of the lists after the other. */
+static void write_style(const struct chart_layout *l, const struct chart *c, size_t i, bool in_legend, FILE *out)
 {
-	/* Told apart by more than colour: one in each of the lists after the other. */
-	static const char *const dashes[] = { "1", "(14,5)", "(3,4)", "(14,4,3,4)", "(22,6)", "(7,4)", "(20,4,3,4,3,4)", "(2,8)" };
+	static const char *const dashes[] = { "1", "(14,5)", "(3,4)", "(14,4,3,4)", "(22,6)", "(7,4)", "(20,4,3,4,3,4)",
+					      "(2,8)" };
 	static const int shapes[] = { 7, 5, 9, 13, 6, 4, 8, 12 };
 	const struct chart_series *s = &c->series[i];
 	int colour = s->dim ? part(CHART_PART_GHOST) : rgb(CHART_RGB_SERIES, (int)(i % CHART_COLOURS));
-	/* By the second series of a colour the dashes have moved on. */
-	const char *dash = dashes[(i + i / CHART_COLOURS) % CHART_COLOURS];
-	int shape = shapes[(i + i / CHART_COLOURS) % CHART_COLOURS];
-	bool alone = chart_points(l, s) == 1, with_points = s->n <= POINTS_SEEN || alone;
+	/* By the second series of a colour, dashes and shapes have moved on. */
+	size_t nth = (i + i / CHART_COLOURS) % CHART_COLOURS;
+	bool bars = (s->low || s->high) && !in_legend, alone = chart_points(l, s) == 1;
+	bool with_points = alone || (s->mark == CHART_LINE && s->n <= POINTS_SEEN);
 
-	switch (s->mark) {
-	case CHART_LINE:
-	case CHART_LINE_PLAIN:
-		with_points = s->mark == CHART_LINE_PLAIN ? alone : with_points;
-		fprintf(out, "with %s dt %s lw %s", s->low || s->high ? "yerrorlines" : with_points ? "linespoints" : "lines",
-			dash, s->dim ? "1.5" : "2");
-		if (with_points || s->low || s->high)
-			fprintf(out, " pt %d ps %s", shape, with_points ? "0.8" : "0");
-		break;
-	case CHART_POINTS:
-		fprintf(out, "with %s pt %d ps 0.9 lw 1.5", s->low || s->high ? "yerrorbars" : "points", shape);
-		break;
-	case CHART_STEPS:
-		if (alone)
-			fprintf(out, "with points pt %d ps 0.9", shape);
-		else
-			fprintf(out, "with steps dt %s lw 2", dash);
-		break;
-	case CHART_BAND:
-		fputs("with filledcurves fs solid 0.18 noborder", out);
-		break;
-	case CHART_STACK:
-	case CHART_BARS:
-		if (!chart_is_boxes(s)) {
-			fprintf(out, "with points pt %d ps 0.9", shape);
-			break;
-		}
-		fprintf(out, "with boxxyerror fs solid %s border lc rgb '#%06x' lw 1 fc rgb '#%06x'", s->dim ? "0.4" : "0.9",
-			part(CHART_PART_PAGE), colour);
-		return;
-	}
-	fprintf(out, " lc rgb '#%06x'", colour);
+	if (chart_is_boxes(s))
+		fprintf(out, "with %s fs solid %s border lc rgb '#%06x' lw 1 fc rgb '#%06x'",
+			in_legend ? "boxes" : "boxxyerror", s->dim ? "0.4" : "0.9", part(CHART_PART_PAGE), colour);
+	else if (s->mark == CHART_BAND)
+		fprintf(out, "with filledcurves fs solid 0.18 noborder lc rgb '#%06x'", colour);
+	else if (s->mark == CHART_POINTS || s->mark == CHART_BARS || (s->mark == CHART_STEPS && alone))
+		fprintf(out, "with %s pt %d ps 0.9 lw 1.5 lc rgb '#%06x'", bars ? "yerrorbars" : "points", shapes[nth],
+			colour);
+	else if (s->mark == CHART_STEPS && !in_legend)
+		fprintf(out, "with steps dt %s lw 2 lc rgb '#%06x'", dashes[nth], colour);
+	else
+		fprintf(out, "with %s dt %s lw %s pt %d ps %s lc rgb '#%06x'",
+			bars ? "yerrorlines" : with_points ? "linespoints" : "lines", dashes[nth], s->dim ? "1.5" : "2",
+			shapes[nth], with_points ? "0.8" : "0", colour);
 }
 
 static const char *columns_of(const struct chart_series *s)
@@ -294,12 +291,19 @@ static void write_plot(const struct chart_layout *l, const struct chart *c, FILE
 			if (layer(s) != at || !chart_points(l, s))
 				continue;
 			fprintf(out, "%s$data%zu using %s axes x1y%d ", before, i, columns_of(s), s->right ? 2 : 1);
-			write_style(l, c, i, out);
-			fputs(chart_word_length(c, CHART_WORD_SERIES, i) ? " title " : " notitle", out);
-			if (chart_word_length(c, CHART_WORD_SERIES, i))
-				placeholder(c, CHART_WORD_SERIES, i, out);
+			write_style(l, c, i, false, out);
+			fputs(" notitle", out);
 			before = ", \\\n";
 		}
+	}
+	/* The legend is in the order of the series. */
+	for (size_t i = 0; i < c->n_series; i++) {
+		if (!chart_word_length(c, CHART_WORD_SERIES, i) || !chart_points(l, &c->series[i]))
+			continue;
+		fputs(", \\\nkeyentry ", out);
+		write_style(l, c, i, true, out);
+		fputs(" title ", out);
+		placeholder(c, CHART_WORD_SERIES, i, out);
 	}
 	fputs("\n", out);
 }

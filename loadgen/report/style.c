@@ -10,7 +10,7 @@ static const char frame[] =
 	"html{-webkit-text-size-adjust:100%;text-size-adjust:100%;scroll-padding-top:1rem}\n"
 	"body{margin:0 auto;max-width:76rem;padding:1.75rem clamp(.9rem,3vw,2.25rem) 4rem;background:var(--page);color:var(--text);"
 	"font:15px/1.55 system-ui,-apple-system,\"Segoe UI\",Roboto,\"Liberation Sans\",sans-serif;overflow-wrap:break-word}\n"
-	"h1{font-size:1.6rem;line-height:1.2;margin:0;letter-spacing:-.01em}\n"
+	"h1{font-size:clamp(1.3rem,4.5vw,1.6rem);line-height:1.2;margin:0;letter-spacing:-.01em}\n"
 	"h2{font-size:1.2rem;line-height:1.3;margin:0 0 .75rem;padding-top:1.1rem;border-top:1px solid var(--rule)}\n"
 	"h2 .no{color:var(--dim);font-weight:400;margin-right:.35em;font-variant-numeric:tabular-nums}\n"
 	"h3{font-size:1rem;margin:1.6rem 0 .5rem}\n"
@@ -23,14 +23,14 @@ static const char frame[] =
 	"section{margin-top:2.25rem}\n"
 	"nav{font-size:.9rem}\n"
 	"nav ol{list-style-position:inside;columns:15rem;column-gap:1.5rem;margin:1.25rem 0 0;padding:.7rem 0;"
-	"border:solid var(--rule);border-width:1px 0}\n"
+	"border-top:1px solid var(--rule)}\n"
 	"nav li{padding:.1rem 0;break-inside:avoid}\n"
 	"nav li::marker{color:var(--dim);font-variant-numeric:tabular-nums}\n"
 	"nav a{color:inherit;text-decoration:none}nav a:hover{color:var(--link);text-decoration:underline}\n"
 	"@media (min-width:70rem){main{display:grid;grid-template-columns:13rem minmax(0,1fr);column-gap:2.5rem;"
 	"grid-template-areas:\"intro intro\" \"nav sections\"}\n"
 	".intro{grid-area:intro}nav{grid-area:nav}.sections{grid-area:sections}\n"
-	"nav ol{position:sticky;top:1rem;columns:auto;margin-top:2.25rem;border-width:1px 0 0;max-height:calc(100vh - 2rem);"
+	"nav ol{position:sticky;top:1rem;columns:auto;margin-top:2.25rem;max-height:calc(100vh - 2rem);"
 	"overflow:auto}nav li{padding:.2rem 0}}\n";
 
 static const char blocks[] =
