@@ -27,6 +27,7 @@ LOADGEN := breaking capacity churn compare config connect environment find lanes
 ANALYSIS := baseline curve differences knee limits plan read stats usl
 REPORT := doc doc_html doc_read style utf8
 REPORT := chart chart_layout chart_run chart_scale chart_script chart_svg doc doc_html doc_read style utf8
+REPORT := chart chart_layout chart_run chart_scale chart_script chart_svg doc doc_csv doc_html doc_markdown doc_read doc_text style utf8
 SERVER := boot config conn control echo limits listen main probe rdma session shard stats
 
 COMMON_O := $(COMMON:%=$(B)/common/%.o)

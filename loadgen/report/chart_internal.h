@@ -61,6 +61,7 @@ bool chart_is_boxes(const struct chart_series *s);
 enum chart_word {
 	CHART_WORD_SERIES = 'S', CHART_WORD_RULE = 'R', CHART_WORD_CATEGORY = 'C', CHART_WORD_X = 'X', CHART_WORD_Y = 'Y',
 	CHART_WORD_RIGHT = 'Z',
+	CHART_WORD_RULE_LESS = 'L', CHART_WORD_RULE_MORE = 'M',	/* of one that lies off the chart */
 };
 
 /* What a placeholder stands for, and how many characters of it are shown; "" and 0 where there is nothing. */

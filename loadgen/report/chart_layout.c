@@ -17,7 +17,8 @@ static const char *raw_word(const struct chart *c, enum chart_word kind, size_t 
 {
 	switch (kind) {
 	case CHART_WORD_SERIES: return i < c->n_series ? c->series[i].label : NULL;
-	case CHART_WORD_RULE: return i < c->n_rules ? c->rules[i].label : NULL;
+	case CHART_WORD_RULE: case CHART_WORD_RULE_LESS: case CHART_WORD_RULE_MORE:
+		return i < c->n_rules ? c->rules[i].label : NULL;
 	case CHART_WORD_CATEGORY: return i < c->n_categories ? c->categories[i] : NULL;
 	case CHART_WORD_X: return c->x_label;
 	case CHART_WORD_Y: return c->y_label;

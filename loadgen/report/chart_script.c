@@ -148,11 +148,11 @@ static void write_rule(const struct chart_layout *l, const struct chart *c, size
 			part(r->bad ? CHART_PART_BAD : CHART_PART_AXIS));
 	if (!chart_word_length(c, CHART_WORD_RULE, i))
 		return;
-	at = fmin(fmax(at, 0), 1);
 	/* One below the other, so that rules that stand close are told apart. */
 	along = 1 - (12 + (double)i * (CHART_LINE_HEIGHT - 2)) / CHART_PLOT_HEIGHT;
 	fputs("set label ", out);
-	placeholder(c, CHART_WORD_RULE, i, out);
+	placeholder(c, seen ? CHART_WORD_RULE : at < 0 ? CHART_WORD_RULE_LESS : CHART_WORD_RULE_MORE, i, out);
+	at = fmin(fmax(at, 0), 1);
 	if (r->vertical)
 		fprintf(out, " at graph %.6f, graph %.6f %s offset %s, 0 front\n", at, along, far_half ? "right" : "left",
 			far_half ? "-0.6" : "0.6");

@@ -206,12 +206,25 @@ static void write_escaped(FILE *out, const char *text, size_t characters)
 	}
 }
 
+/* Where a rule is that lies off the chart. */
+static const char *arrow_of(const struct chart *c, enum chart_word kind, size_t i)
+{
+	bool vertical = i < c->n_rules && c->rules[i].vertical;
+
+	if (kind == CHART_WORD_RULE_LESS)
+		return vertical ? "\xe2\x86\x90 " : "\xe2\x86\x93 ";
+	if (kind == CHART_WORD_RULE_MORE)
+		return vertical ? "\xe2\x86\x92 " : "\xe2\x86\x91 ";
+	return "";
+}
+
 static void write_word(struct cleaner *k, enum chart_word kind, size_t i)
 {
 	size_t shown;
 	const char *word = chart_word(k->c, kind, i, &shown);
 	char *clean = utf8_clean(word, false);
 
+	fputs(arrow_of(k->c, kind, i), k->out);
 	if (clean && utf8_count(clean) > shown) {
 		write_escaped(k->out, clean, shown - 1);
 		fputs("\xe2\x80\xa6", k->out);
@@ -228,9 +241,9 @@ static void write_text(struct cleaner *k, const struct state *s, const char *tex
 	bool is_word;
 
 	*(char *)mempcpy(raw, text, n) = '\0';
-	is_word = sscanf(raw, "%c%zu", &kind, &i) == 2 && strchr("SRCXYZ", kind);
+	is_word = sscanf(raw, "%c%zu", &kind, &i) == 2 && strchr("SRLMCXYZ", kind);
 	fprintf(k->out, "<text class=\"%s\" text-anchor=\"", !is_word || kind == CHART_WORD_CATEGORY ? "tick" :
-		kind == CHART_WORD_RULE ? "mark" : "word");
+		strchr("RLM", kind) ? "mark" : "word");
 	write_geometry(k->out, s->anchor, strlen(s->anchor));
 	fputs("\" transform=\"", k->out);
 	write_geometry(k->out, s->place, strlen(s->place));

@@ -18,7 +18,7 @@ struct doc_table {
 };
 
 struct doc {
-	json_t *root;		/* {title, lead, blocks, names: {each id or table's name that is taken: how often}} */
+	json_t *root;		/* {title, lead, blocks, id and name: {each that is taken: how often}} */
 	struct doc_table *tables;
 	json_int_t sections;
 	bool failed;
@@ -70,7 +70,7 @@ int doc_new(const char *title, const char *lead, struct doc **out)
 
 	if (!d)
 		return -ENOMEM;
-	d->root = json_pack("{s:[], s:{}}", "blocks", "names");
+	d->root = json_pack("{s:[], s:{}, s:{}}", "blocks", "id", "name");
 	put(d, d->root, "title", title, false);
 	put(d, d->root, "lead", lead, false);
 	if (!d->root || d->failed) {
@@ -100,11 +100,11 @@ bool doc_failed(const struct doc *d)
 	return d->failed;
 }
 
-/* An anchor or a file's name: lower case letters, digits and '-', and once only in the document. */
+/* An anchor or a file's name: lower case letters, digits and '-', and once only among those of its key. */
 static void put_name(struct doc *d, json_t *o, const char *key, const char *wanted, const char *otherwise)
 {
 	char name[ID_MAX + 24];
-	json_t *names = json_object_get(d->root, "names");
+	json_t *names = json_object_get(d->root, key);
 	json_int_t taken;
 	size_t n = 0;
 
