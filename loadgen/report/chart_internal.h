@@ -39,7 +39,7 @@ void chart_scale_round_percentile(struct chart_scale *s);
 struct chart_layout {
 	struct chart_scale x, y, right;
 	double left, right_edge, top, bottom, height;	/* of what surrounds the plot, and of all */
-	size_t legend, legend_columns;			/* series that are named */
+	size_t legend, legend_rows;			/* series that are named */
 	size_t each_category;				/* every n-th is named */
 	bool angled;					/* categories' names stand at an angle */
 };

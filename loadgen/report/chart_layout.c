@@ -163,7 +163,7 @@ static double width_of_ticks(const struct chart_scale *s)
 
 	for (size_t i = 0; i < s->n_ticks; i++)
 		longest = utf8_count(s->labels[i]) > longest ? utf8_count(s->labels[i]) : longest;
-	return (double)longest * LETTER + 10;
+	return (double)longest * LETTER + 20;
 }
 
 static void set_categories(struct chart_layout *l, const struct chart *c)
@@ -194,7 +194,8 @@ static void set_legend(struct chart_layout *l, const struct chart *c)
 		longest = n > longest ? n : longest;
 	}
 	n = (size_t)(CHART_WIDTH / (double)(longest * LETTER + SAMPLE + 2 * LETTER));
-	l->legend_columns = n < 1 ? 1 : n > 3 ? 3 : n;
+	n = n < 1 ? 1 : n > 3 ? 3 : n;
+	l->legend_rows = (l->legend + n - 1) / n;
 }
 
 bool chart_layout_set(struct chart_layout *l, const struct chart *c)
@@ -206,9 +207,9 @@ bool chart_layout_set(struct chart_layout *l, const struct chart *c)
 		return false;
 	named = chart_word_length(c, CHART_WORD_Y, 0) || chart_word_length(c, CHART_WORD_RIGHT, 0);
 	l->left = fmax(width_of_ticks(&l->y), SIDE_MIN);
-	l->right_edge = l->right.used ? fmax(width_of_ticks(&l->right) + 12, SIDE_MIN) : 2 * SIDE_MIN;
+	l->right_edge = l->right.used ? fmax(width_of_ticks(&l->right), SIDE_MIN) : 2 * SIDE_MIN;
 	l->top = named ? CHART_LINE_HEIGHT + 12 : 14;
-	l->bottom = CHART_LINE_HEIGHT + 4;
+	l->bottom = CHART_LINE_HEIGHT + 8;
 	if (chart_categories(c))
 		set_categories(l, c);
 	if (chart_word_length(c, CHART_WORD_X, 0))
@@ -216,6 +217,6 @@ bool chart_layout_set(struct chart_layout *l, const struct chart *c)
 	set_legend(l, c);
 	l->height = l->top + CHART_PLOT_HEIGHT + l->bottom;
 	if (l->legend)
-		l->height += 10 + (double)((l->legend + l->legend_columns - 1) / l->legend_columns) * CHART_LINE_HEIGHT;
+		l->height += 10 + (double)l->legend_rows * CHART_LINE_HEIGHT;
 	return true;
 }

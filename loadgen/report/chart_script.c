@@ -102,8 +102,8 @@ static void write_labels(const struct chart_layout *l, const struct chart *c, FI
 	if (!l->legend)
 		fputs("unset key\n", out);
 	else
-		fprintf(out, "set key at screen 0.003, %.6f left top Left reverse vertical maxcols %zu samplen 2 "
-			"spacing 1.08 width 1\n", share_of_height(l, below + 6), l->legend_columns);
+		fprintf(out, "set key at screen 0.003, %.6f left top Left reverse vertical maxrows %zu samplen 2 "
+			"spacing 1.08 width 1\n", share_of_height(l, below + 6), l->legend_rows);
 }
 
 static void write_frame(const struct chart_layout *l, const struct chart *c, FILE *out)
