@@ -144,9 +144,14 @@ void chart_scale_round(struct chart_scale *s, bool from_zero, size_t ticks)
 
 void chart_scale_round_percentile(struct chart_scale *s)
 {
+	int last, every;
+
 	s->lo = 1;
 	s->hi = fmax(s->hi, 10);
-	for (int nines = 0; pow(10, nines) <= s->hi * (1 + 1e-9) && s->n_ticks < CHART_TICKS_MAX; nines++) {
+	last = (int)floor(log10(s->hi) + 1e-9);
+	/* Their names get longer with each nine. */
+	every = last > 5 ? (last + 3) / 4 : 1;
+	for (int nines = 0; nines <= last; nines += every) {
 		s->ticks[s->n_ticks] = pow(10, nines);
 		snprintf(s->labels[s->n_ticks++], sizeof(s->labels[0]), "%.*f %%", nines > 2 ? nines - 2 : 0,
 			 100 * (1 - pow(10, -nines)));

@@ -251,7 +251,7 @@ static void write_style(const struct chart_layout *l, const struct chart *c, siz
 
 	if (chart_is_boxes(s))
 		fprintf(out, "with %s fs solid %s border lc rgb '#%06x' lw 1 fc rgb '#%06x'",
-			in_legend ? "boxes" : "boxxyerror", s->dim ? "0.4" : "0.9", part(CHART_PART_PAGE), colour);
+			in_legend ? "boxes" : "boxxyerror", s->dim ? "0.4" : "1.0", part(CHART_PART_PAGE), colour);
 	else if (s->mark == CHART_BAND)
 		fprintf(out, "with filledcurves fs solid 0.18 noborder lc rgb '#%06x'", colour);
 	else if (s->mark == CHART_POINTS || s->mark == CHART_BARS || (s->mark == CHART_STEPS && alone))

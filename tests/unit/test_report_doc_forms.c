@@ -1,0 +1,268 @@
+/* Unit tests of what a document is written as: doc_html.c, doc_markdown.c, doc_text.c. */
+#include "tests/unit/helpers/doc_rig.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOSTILE "<script>alert(1)</script>\"'&`|*_[x](y) @all #1 http://a \033[2J"
+
+static void fill_hostile(struct doc *d)
+{
+	struct doc_table *t;
+
+	doc_answer(d, DOC_BAD, HOSTILE, HOSTILE, HOSTILE);
+	doc_badge(d, DOC_WARN, HOSTILE, HOSTILE);
+	doc_section(d, HOSTILE, HOSTILE);
+	doc_heading(d, HOSTILE);
+	doc_text(d, "%s", HOSTILE);
+	doc_note(d, DOC_BAD, "%s", HOSTILE);
+	doc_item(d, "%s", HOSTILE);
+	doc_file(d, HOSTILE, HOSTILE);
+	doc_chart(d, HOSTILE, HOSTILE, "<svg></svg>", HOSTILE);
+	t = doc_table(d, HOSTILE, HOSTILE);
+	doc_column(t, HOSTILE, HOSTILE, false);
+	doc_row(t, DOC_BAD);
+	doc_cell(t, "%s", HOSTILE);
+}
+
+/* --- a page --- */
+
+static void html__every_block__in_order(void **state)
+{
+	struct doc *d = doc_rig_new();
+
+	(void)state;
+	doc_rig_fill(d);
+	doc_rig_expect(d, DOC_FORM_HTML, "<html lang=\"en\">", "default-src 'none'", "<title>Title</title>",
+		       "<h1>Title</h1>", "<div class=\"answers\">\n<div class=\"answer good\">", "Question?",
+		       "aria-label=\"Good\"", "Answer", "Detail", "<nav", "<a href=\"#first\">First</a>",
+		       "<section id=\"first\"", "<h2", "First</h2>", "<h3>Heading</h3>", "<p>text 1</p>",
+		       "<p class=\"note plain\">note 0", "<ul class=\"badges\">", "Good:</strong> note 1", "Caution:</strong> note 2",
+		       "Problem:</strong> note 3", "<ul>\n<li>item 1</li>\n<li>item 2</li>\n</ul>", "<code>code\n\tmore</code>",
+		       "<a href=\"./run.json\">", "<caption>Caption</caption>", "<th scope=\"col\">Step</th>",
+		       "<th scope=\"col\" class=\"n\">Time <span class=\"unit\">ns</span></th>",
+		       "<tr class=\"plain\"><th scope=\"row\">step 0</th><td class=\"n\">\xe2\x80\x93</td></tr>",
+		       "<tr class=\"bad\"><th scope=\"row\"><span class=\"sign\" role=\"img\" aria-label=\"Problem\">",
+		       "step 3</th><td class=\"n\">3,703.5</td></tr>", "<figure id=\"chart\">",
+		       "<svg role=\"img\" aria-labelledby=\"chart.t chart.d\" class=\"chart\">",
+		       "<title id=\"chart.t\">Chart</title><desc id=\"chart.d\">It rises.</desc><path/></svg>",
+		       "<details><summary>Numbers</summary>", "</details>", "could not be drawn.</strong> It falls.",
+		       "</section>", "</html>", NULL);
+	doc_free(d);
+}
+
+static void html__hostile_texts__escaped(void **state)
+{
+	struct doc *d = doc_rig_new();
+
+	(void)state;
+	fill_hostile(d);
+	doc_rig_expect(d, DOC_FORM_HTML, "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;`", NULL);
+	doc_rig_expect(d, DOC_FORM_HTML, "href=\"./%3Cscript%3Ealert%281%29%3C/script%3E%22%27%26", NULL);
+	doc_rig_expect_not(d, DOC_FORM_HTML, "<script");
+	doc_rig_expect_not(d, DOC_FORM_HTML, "</script");
+	doc_rig_expect_not(d, DOC_FORM_HTML, "\033");
+	doc_free(d);
+}
+
+static void html__links__stay_below_the_folder(void **state)
+{
+	struct doc *d = doc_rig_new();
+
+	(void)state;
+	doc_file(d, "javascript:alert(1)", NULL);
+	doc_file(d, "//a/b?c#d", NULL);
+	doc_rig_expect(d, DOC_FORM_HTML, "href=\"./javascript%3Aalert%281%29\"", "href=\".///a/b%3Fc%23d\"", NULL);
+	doc_free(d);
+}
+
+static void html__nothing_in_it__a_page_without_contents(void **state)
+{
+	struct doc *d = doc_rig_new();
+	struct doc_table *t;
+
+	(void)state;
+	doc_rig_expect_not(d, DOC_FORM_HTML, "<nav");
+	doc_table(d, "none", "No columns");
+	doc_rig_expect_not(d, DOC_FORM_HTML, "No columns");
+	t = doc_table(d, "empty", "Empty");
+	doc_column(t, "a", NULL, false);
+	doc_column(t, "b", NULL, false);
+	doc_rig_expect(d, DOC_FORM_HTML, "<td colspan=\"2\" class=\"none\">nothing</td>", NULL);
+	doc_free(d);
+}
+
+static void html__from_elsewhere__nothing(void **state)
+{
+	struct doc *d = doc_rig_new();
+
+	(void)state;
+	doc_rig_fill(d);
+	doc_rig_expect_not(d, DOC_FORM_HTML, "//");
+	doc_rig_expect_not(d, DOC_FORM_HTML, "url(");
+	doc_rig_expect_not(d, DOC_FORM_HTML, "@import");
+	doc_free(d);
+}
+
+/* --- Markdown --- */
+
+static void markdown__every_block__in_order(void **state)
+{
+	struct doc *d = doc_rig_new();
+
+	(void)state;
+	doc_rig_fill(d);
+	doc_rig_expect(d, DOC_FORM_MARKDOWN, "# Title\n", "| Question | Answer |", "| Question? | \xe2\x9c\x85 **Answer** | Detail |\n",
+		       "\n## First\n", "\n### Heading\n", "\ntext 1\n", "> [!NOTE]\n> note 0\n", "- **badge**\n",
+		       "> [!TIP]\n> note 1\n", "**badge** meaning\n", "> [!WARNING]\n", "> [!CAUTION]\n", "\n- item 1\n- item 2\n",
+		       "```\ncode\n\tmore\n```\n", "- run.json: everything\n", "**Caption**\n\n| Step | Time (ns) |\n| --- | ---: |\n",
+		       "| step 0 | \xe2\x80\x93 |\n", "| \xe2\x9c\x85 step 1 | 1,234.5 |\n", "**Chart**\n\nIt rises.\n",
+		       "<details><summary>Numbers: Caption</summary>\n\n| Step", "\n</details>\n", "**No chart**\n\nIt falls.\n", NULL);
+	doc_rig_expect_not(d, DOC_FORM_MARKDOWN, "<svg");
+	doc_free(d);
+}
+
+static void markdown__hostile_texts__escaped(void **state)
+{
+	struct doc *d = doc_rig_new();
+
+	(void)state;
+	fill_hostile(d);
+	doc_rig_expect(d, DOC_FORM_MARKDOWN, "&#60;script&#62;alert(1)&#60;/script&#62;\"'&#38;\\`\\|\\*\\_\\[x\\](y) @<!-- -->all "
+		       "#<!-- -->1 http:<!-- -->//a ", NULL);
+	doc_rig_expect_not(d, DOC_FORM_MARKDOWN, "<script");
+	doc_free(d);
+}
+
+static void markdown__what_would_begin_a_list__escaped(void **state)
+{
+	struct doc *d = doc_rig_new();
+
+	(void)state;
+	doc_text(d, "   12. twelve");
+	doc_text(d, "- minus");
+	doc_text(d, "===");
+	doc_text(d, "99.9 stays");
+	doc_code(d, "```` ` ```\n");
+	doc_rig_expect(d, DOC_FORM_MARKDOWN, "\n12\\. twelve\n", "\n\\- minus\n", "\n\\===\n", "\n`````\n```` ` ```\n`````\n", NULL);
+	doc_free(d);
+}
+
+/* --- a terminal --- */
+
+static void text__every_block__in_order(void **state)
+{
+	struct doc *d = doc_rig_new();
+
+	(void)state;
+	doc_rig_fill(d);
+	doc_rig_expect(d, DOC_FORM_TEXT, "Title\n=====\n", "Question?\n  \xe2\x9c\x93 Answer\n  Detail\n", "1  First\n--------\n",
+		       "Heading\n", "text 1\n", "\nnote 0\n", "\nbadge\n", "\xe2\x9c\x93 Good: note 1\n", "! Caution: note 2\n",
+		       "\xe2\x9c\x97 Problem: note 3\n", "\n- item 1\n- item 2\n", "    code\n    \tmore\n", "- run.json\n  everything\n",
+		       "\nCaption\n\n  Step       Time\n             (ns)\n-----------------\n  step 0        \xe2\x80\x93\n"
+		       "\xe2\x9c\x93 step 1  1,234.5\n! step 2  2,469.0\n\xe2\x9c\x97 step 3  3,703.5\n", "Chart\nIt rises.\n", NULL);
+	doc_rig_expect_not(d, DOC_FORM_TEXT, "\033");
+	doc_rig_expect(d, DOC_FORM_COLOUR, "\033[1m", "\033[32m", NULL);
+	doc_free(d);
+}
+
+static void text__hostile_texts__no_escape_sequence(void **state)
+{
+	struct doc *d = doc_rig_new();
+
+	(void)state;
+	fill_hostile(d);
+	doc_rig_expect_not(d, DOC_FORM_TEXT, "\033");
+	doc_rig_expect_not(d, DOC_FORM_COLOUR, "\033[2J");
+	doc_free(d);
+}
+
+static void expect_lines_within(const struct doc *d, size_t columns)
+{
+	char *text = doc_rig_written(d, DOC_FORM_TEXT);
+
+	for (const char *p = text; *p; p += strcspn(p, "\n") + 1)
+		assert_in_range(strcspn(p, "\n"), 0, columns);
+	free(text);
+}
+
+static void text__long_lines__wrapped_at_words(void **state)
+{
+	struct doc *d = doc_rig_new();
+	struct doc_table *t = doc_table(d, "t", NULL);
+	char word[200];
+
+	(void)state;
+	memset(word, 'x', sizeof(word) - 1);
+	word[sizeof(word) - 1] = '\0';
+	doc_text(d, "%s", "a text of words that is longer than the terminal is wide, so that it has two lines");
+	doc_item(d, "%s", "an item of words that is longer than the terminal is wide, so that it has two lines");
+	doc_text(d, "%s", word);
+	doc_column(t, "Name", NULL, false);
+	doc_column(t, "Count", NULL, true);
+	doc_column(t, "What to do", NULL, false);
+	doc_row(t, DOC_PLAIN);
+	doc_cell(t, "nofile");
+	doc_number(t, 1048576, 0);
+	doc_cell(t, "raise the limit in the unit's file and start it again, then run the test once more");
+	expect_lines_within(d, 60);
+	doc_rig_expect(d, DOC_FORM_TEXT, "nofile  1,048,576  raise the limit in the unit's file and\n"
+		       "                   start it again, then run the test once\n                   more\n", "terminal is wide, so\nthat", "\n  so that it has two lines\n", NULL);
+	doc_free(d);
+}
+
+static void text__empty_cells_and_tables__shown(void **state)
+{
+	struct doc *d = doc_rig_new();
+	struct doc_table *t = doc_table(d, "t", "Empty");
+
+	(void)state;
+	doc_text(d, "%s", "");
+	doc_code(d, "");
+	doc_column(t, "A", NULL, false);
+	doc_rig_expect(d, DOC_FORM_TEXT, "Empty\n\nA\n-\nnothing\n", NULL);
+	doc_column(t, "", NULL, true);
+	doc_row(t, DOC_PLAIN);
+	doc_rig_expect(d, DOC_FORM_TEXT, "A\n----\n\n", NULL);
+	doc_free(d);
+}
+
+static void forms__a_full_disk__eio(void **state)
+{
+	struct doc *d = doc_rig_new();
+	FILE *full = fopen("/dev/full", "w");
+
+	(void)state;
+	assert_non_null(full);
+	doc_rig_fill(d);
+	assert_int_equal(doc_write_html(d, full), -EIO);
+	clearerr(full);
+	assert_int_equal(doc_write_markdown(d, full), -EIO);
+	clearerr(full);
+	assert_int_equal(doc_write_text(d, 0, true, full), -EIO);
+	fclose(full);
+	doc_free(d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(html__every_block__in_order),
+		cmocka_unit_test(html__hostile_texts__escaped),
+		cmocka_unit_test(html__links__stay_below_the_folder),
+		cmocka_unit_test(html__nothing_in_it__a_page_without_contents),
+		cmocka_unit_test(html__from_elsewhere__nothing),
+		cmocka_unit_test(markdown__every_block__in_order),
+		cmocka_unit_test(markdown__hostile_texts__escaped),
+		cmocka_unit_test(markdown__what_would_begin_a_list__escaped),
+		cmocka_unit_test(text__every_block__in_order),
+		cmocka_unit_test(text__hostile_texts__no_escape_sequence),
+		cmocka_unit_test(text__long_lines__wrapped_at_words),
+		cmocka_unit_test(text__empty_cells_and_tables__shown),
+		cmocka_unit_test(forms__a_full_disk__eio),
+	};
+
+	return cmocka_run_group_tests_name("report_doc_forms", tests, NULL, NULL);
+}
