@@ -39,9 +39,9 @@ void chart_scale_round_percentile(struct chart_scale *s);
 struct chart_layout {
 	struct chart_scale x, y, right;
 	double left, right_edge, top, bottom, height;	/* of what surrounds the plot, and of all */
-	size_t legend, legend_rows;			/* series that are named */
-	size_t each_category;				/* every n-th is named */
-	bool angled;					/* categories' names stand at an angle */
+	size_t legend, legend_rows;			/* series that are named, and in how many lines */
+	size_t each_category;				/* every n-th is named, */
+	bool angled;					/* and those stand at an angle */
 };
 
 /* False where the chart has no point to show. */
@@ -66,6 +66,8 @@ enum chart_word {
 
 /* What a placeholder stands for, and how many characters of it are shown; "" and 0 where there is nothing. */
 const char *chart_word(const struct chart *c, enum chart_word kind, size_t i, size_t *shown);
+/* Its characters with what is put behind it: a series' axis. */
+#define CHART_ON_THE_RIGHT " (right)"
 size_t chart_word_length(const struct chart *c, enum chart_word kind, size_t i);
 
 /* --- chart_script.c --- */

@@ -45,6 +45,8 @@ size_t chart_word_length(const struct chart *c, enum chart_word kind, size_t i)
 	size_t n;
 
 	chart_word(c, kind, i, &n);
+	if (n > 0 && kind == CHART_WORD_SERIES && c->series[i].right)
+		n += sizeof(CHART_ON_THE_RIGHT) - 1;
 	return n;
 }
 
@@ -178,8 +180,11 @@ static void set_categories(struct chart_layout *l, const struct chart *c)
 	l->x.hi = (double)n - 0.4;
 	l->angled = (double)(longest + 1) * LETTER > slot;
 	l->each_category = l->angled && slot < CHART_LINE_HEIGHT ? (size_t)ceil(CHART_LINE_HEIGHT / slot) : 1;
-	if (l->angled)
-		l->bottom += (double)longest * LETTER * 0.65 - CHART_LINE_HEIGHT / 2.0;
+	if (!l->angled)
+		return;
+	/* So that the first one does not begin outside. */
+	l->left = fmax(l->left, (double)longest * LETTER * 0.77 - slot / 2);
+	l->bottom += (double)longest * LETTER * 0.65 - CHART_LINE_HEIGHT / 2.0;
 }
 
 static void set_legend(struct chart_layout *l, const struct chart *c)

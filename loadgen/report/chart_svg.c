@@ -76,6 +76,9 @@ static const char *colour_of(const char *colour, const struct state *s, char buf
 		colour = s->colour;
 	if (strcmp(colour, "none") == 0)
 		return "none";
+	/* Around a point, so that its interval stands off. */
+	if (strcmp(colour, "white") == 0)
+		return parts[CHART_PART_PAGE];
 	if (sscanf(colour, "rgb(%d,%d,%d)", &r, &g, &b) != 3 || r != CHART_RGB_RED || b < 0)
 		return parts[CHART_PART_TEXT];
 	if (g == CHART_RGB_PART && b < CHART_PARTS)
@@ -231,6 +234,8 @@ static void write_word(struct cleaner *k, enum chart_word kind, size_t i)
 	} else if (clean) {
 		write_escaped(k->out, clean, shown);
 	}
+	if (kind == CHART_WORD_SERIES && i < k->c->n_series && k->c->series[i].right)
+		fputs(CHART_ON_THE_RIGHT, k->out);
 	free(clean);
 }
 

@@ -180,7 +180,9 @@ static void table_row(struct page *p, const json_t *b, const json_t *row)
 	for (size_t i = 0; i < doc_n_columns(b); i++) {
 		fputs(i == 0 ? "<th scope=\"row\"" : "<td", p->out);
 		fputs(doc_column_is_number(b, i) ? " class=\"n\">" : ">", p->out);
-		if (i == 0)
+		if (i == 0 && tone == DOC_PLAIN && json_is_true(json_object_get(b, "toned")))
+			fputs("<span class=\"sign\"></span> ", p->out);
+		else if (i == 0)
 			sign(p, tone);
 		escaped(p, doc_cell_shown(row, i, buf));
 		fputs(i == 0 ? "</th>" : "</td>", p->out);
