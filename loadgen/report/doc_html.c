@@ -7,6 +7,9 @@
 
 #include "loadgen/report/style.h"
 
+#define LONG_TEXT 40		/* bytes of a cell */
+#define WIDE_COLUMNS 9		/* with more of them, a printed table has smaller letters */
+
 struct page {
 	const struct doc *d;
 	FILE *out;
@@ -63,7 +66,7 @@ static const char *tone_class(enum doc_tone tone)
 static void sign(struct page *p, enum doc_tone tone)
 {
 	if (tone != DOC_PLAIN)
-		fprintf(p->out, "<span class=\"sign\" role=\"img\" aria-label=\"%s\">%s</span> ",
+		fprintf(p->out, "<span class=\"sign\" role=\"img\" aria-label=\"%s\">%s</span>&#160;",
 			doc_tone_word(tone), doc_tone_sign(tone));
 }
 
@@ -171,20 +174,30 @@ static void table_head(struct page *p, const json_t *b)
 	fputs("</tr></thead>\n<tbody>\n", p->out);
 }
 
+/* On a phone, a long text would otherwise become a column of single words. */
+static const char *cell_class(const json_t *b, size_t column, const char *text)
+{
+	if (doc_column_is_number(b, column))
+		return " class=\"n\"";
+	return strlen(text) > LONG_TEXT ? " class=\"l\"" : "";
+}
+
 static void table_row(struct page *p, const json_t *b, const json_t *row)
 {
+	bool toned = json_is_true(json_object_get(b, "toned"));
 	enum doc_tone tone = doc_tone(row);
 	char buf[DOC_NUMBER_MAX];
 
 	fprintf(p->out, "<tr class=\"%s\">", tone_class(tone));
 	for (size_t i = 0; i < doc_n_columns(b); i++) {
-		fputs(i == 0 ? "<th scope=\"row\"" : "<td", p->out);
-		fputs(doc_column_is_number(b, i) ? " class=\"n\">" : ">", p->out);
-		if (i == 0 && tone == DOC_PLAIN && json_is_true(json_object_get(b, "toned")))
-			fputs("<span class=\"sign\"></span> ", p->out);
+		const char *text = doc_cell_shown(row, i, buf);
+
+		fprintf(p->out, "<%s%s>", i == 0 ? "th scope=\"row\"" : "td", cell_class(b, i, text));
+		if (i == 0 && tone == DOC_PLAIN && toned)
+			fputs("<span class=\"sign\"></span>&#160;", p->out);
 		else if (i == 0)
 			sign(p, tone);
-		escaped(p, doc_cell_shown(row, i, buf));
+		escaped(p, text);
 		fputs(i == 0 ? "</th>" : "</td>", p->out);
 	}
 	fputs("</tr>\n", p->out);
@@ -202,7 +215,7 @@ static void table(struct page *p, const json_t *b)
 	/* What can be scrolled must be reachable by keyboard, and then has to have a name. */
 	fputs("<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"", p->out);
 	escaped(p, *title ? title : "Table");
-	fputs("\">\n<table>\n", p->out);
+	fprintf(p->out, "\">\n<table%s>\n", doc_n_columns(b) > WIDE_COLUMNS ? " class=\"wide\"" : "");
 	wrapped(p, "<caption>", title, "</caption>\n");
 	table_head(p, b);
 	for (size_t i = 0; i < doc_n_rows(b); i++)

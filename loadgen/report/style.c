@@ -8,8 +8,9 @@ static const char colours[] =
 static const char frame[] =
 	"*{box-sizing:border-box}\n"
 	"html{-webkit-text-size-adjust:100%;text-size-adjust:100%;scroll-padding-top:1rem}\n"
-	"body{margin:0 auto;max-width:76rem;padding:1.75rem clamp(.9rem,3vw,2.25rem) 4rem;background:var(--page);color:var(--text);"
-	"font:15px/1.55 system-ui,-apple-system,\"Segoe UI\",Roboto,\"Liberation Sans\",sans-serif;overflow-wrap:break-word}\n"
+	"body{margin:0 auto;max-width:76rem;padding:1.75rem clamp(.9rem,3vw,2.25rem) 4rem;"
+	"background:var(--page);color:var(--text);font:15px/1.55 system-ui,-apple-system,\"Segoe UI\",Roboto,\"Liberation Sans\",sans-serif;"
+	"overflow-wrap:break-word}\n"
 	"h1{font-size:clamp(1.3rem,4.5vw,1.6rem);line-height:1.2;margin:0;letter-spacing:-.01em}\n"
 	"h2{font-size:1.2rem;line-height:1.3;margin:0 0 .75rem;padding-top:1.1rem;border-top:1px solid var(--rule)}\n"
 	"h2 .no{color:var(--dim);font-weight:400;margin-right:.35em;font-variant-numeric:tabular-nums}\n"
@@ -51,8 +52,10 @@ static const char blocks[] =
 	".note.good{border-color:var(--good);background:var(--good-bg)}.note.warn{border-color:var(--warn);"
 	"background:var(--warn-bg)}.note.bad{border-color:var(--bad);background:var(--bad-bg)}\n"
 	".badges{display:flex;flex-wrap:wrap;gap:.45rem;padding:0;list-style:none}\n"
-	".badges li{border:1px solid var(--rule);border-radius:4px;padding:.15rem .6rem;font-size:.9rem;background:var(--panel)}\n"
-	".badges li.good{border-color:var(--good)}.badges li.warn{border-color:var(--warn)}.badges li.bad{border-color:var(--bad)}\n"
+	".badges li{border:1px solid var(--rule);border-radius:4px;padding:.15rem .6rem;font-size:.9rem;"
+	"background:var(--panel)}\n"
+	".badges li.good{border-color:var(--good)}.badges li.warn{border-color:var(--warn)}"
+	".badges li.bad{border-color:var(--bad)}\n"
 	".badges span:not(.sign),.files span{color:var(--dim)}\n"
 	"ul{padding-left:1.25rem}li{margin:.2rem 0}\n"
 	"code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,\"Liberation Mono\",monospace;font-size:.87em}\n"
@@ -69,6 +72,7 @@ static const char tables[] =
 	"thead th{vertical-align:bottom;font-weight:600;border-bottom:1.5px solid var(--axis)}\n"
 	"thead .unit{color:var(--dim);font-weight:400;white-space:nowrap}\n"
 	".n{text-align:right;white-space:nowrap}thead .n{white-space:normal}\n"
+	".l{min-width:15rem}\n"
 	"td .sign,th .sign{display:inline-block;width:.9em}\n"
 	"tbody tr:hover{background:var(--panel)}\n"
 	"tr.good{background:var(--good-bg)}tr.warn{background:var(--warn-bg)}tr.bad{background:var(--bad-bg)}\n"
@@ -88,11 +92,12 @@ static const char print[] =
 	".answer,.note,.badges li,pre,tr{print-color-adjust:exact;-webkit-print-color-adjust:exact}\n"
 	"figure,.answer,.note,.badges,tr,caption,pre{break-inside:avoid}\n"
 	"h2,h3,caption,figcaption,summary,thead{break-after:avoid}thead{display:table-header-group}\n"
-	".scroll{overflow:visible}table{font-size:8pt}th,td{padding-right:.5rem;overflow-wrap:anywhere}.n{white-space:normal}\n"
+	".scroll{overflow:visible}table{font-size:8pt}th,td{padding-right:.5rem}.l{min-width:0}"
+	".wide{font-size:6.5pt}.wide th,.wide td{padding-right:.3rem;overflow-wrap:anywhere}.wide .n{white-space:normal}\n"
 	"pre{white-space:pre-wrap;overflow:visible}\n"
 	"a{color:#000}\n"
 	"details::details-content{content-visibility:visible;block-size:auto}summary{color:#000;list-style:none}\n"
-	"figure{max-width:16cm}.chart text{font-size:12px}}\n";
+	"figure{max-width:13.5cm}.chart text{font-size:12px}}\n";
 
 void style_write(FILE *out)
 {

@@ -43,7 +43,7 @@ static void html__every_block__in_order(void **state)
 		       "Problem:</strong> note 3", "<ul>\n<li>item 1</li>\n<li>item 2</li>\n</ul>", "<code>code\n\tmore</code>",
 		       "<a href=\"./run.json\">", "<caption>Caption</caption>", "<th scope=\"col\">Step</th>",
 		       "<th scope=\"col\" class=\"n\">Time <span class=\"unit\">ns</span></th>",
-		       "<tr class=\"plain\"><th scope=\"row\"><span class=\"sign\"></span> step 0</th><td class=\"n\">\xe2\x80\x93</td></tr>",
+		       "<tr class=\"plain\"><th scope=\"row\"><span class=\"sign\"></span>&#160;step 0</th><td class=\"n\">\xe2\x80\x93</td></tr>",
 		       "<tr class=\"bad\"><th scope=\"row\"><span class=\"sign\" role=\"img\" aria-label=\"Problem\">",
 		       "step 3</th><td class=\"n\">3,703.5</td></tr>", "<figure id=\"chart\">",
 		       "<svg role=\"img\" aria-labelledby=\"chart.t chart.d\" class=\"chart\">",
