@@ -40,8 +40,8 @@ UNIT_test_loadgen_trace := loadgen/trace
 UNIT_test_loadgen_verdict := $(LOADGEN_STEP) loadgen/verdict loadgen/slo
 UNIT_test_loadgen_verdict := $(LOADGEN_STEP) loadgen/verdict
 
-REPORT_DOC := $(patsubst %,loadgen/report/%,doc doc_csv doc_html doc_markdown doc_read doc_text style utf8) common/paths \
-	tests/unit/helpers/doc_rig
+REPORT_DOC := $(patsubst %,loadgen/report/%,doc doc_csv doc_html doc_markdown doc_read doc_text style utf8) \
+	common/paths tests/unit/helpers/doc_rig
 REPORT_CHART := $(patsubst %,loadgen/report/%,chart chart_layout chart_run chart_scale chart_script chart_svg utf8)
 
 UNIT_test_report_chart := $(REPORT_CHART)

@@ -49,10 +49,10 @@ struct chart {
 	size_t n_rules;
 };
 
-/* Draws n charts with one run of gnuplot. svg[i]: the chart's for a page (style.h has its colours), the caller's to free;
- * NULL where it has no point to show. Returns 0, or -errno with a line in `err` when gnuplot cannot be run (then all are
- * NULL), fails (-EIO) or takes more than 60 s (-ETIMEDOUT; then those that were not drawn are NULL). Labels may hold
- * anything; gnuplot never sees them. */
+/* Draws n charts with one run of gnuplot. svg[i]: the chart's for a page (style.h has its colours), the caller's to
+ * free; NULL where it has no point to show. Returns 0, or -errno with a line in `err` when gnuplot cannot be run (then
+ * all are NULL), fails (-EIO) or takes more than 60 s (-ETIMEDOUT; then those that were not drawn are NULL). Labels may
+ * hold anything; gnuplot never sees them. */
 int charts_draw(const struct chart *charts, size_t n, char **svg, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 

@@ -59,8 +59,8 @@ bool chart_is_boxes(const struct chart_series *s);
 /* No word of a chart gets to gnuplot, which would take some for commands: placeholders do, a letter and an index, and
  * x to the length of the word. chart_svg.c puts the words in. */
 enum chart_word {
-	CHART_WORD_SERIES = 'S', CHART_WORD_RULE = 'R', CHART_WORD_CATEGORY = 'C', CHART_WORD_X = 'X', CHART_WORD_Y = 'Y',
-	CHART_WORD_RIGHT = 'Z',
+	CHART_WORD_SERIES = 'S', CHART_WORD_RULE = 'R', CHART_WORD_CATEGORY = 'C',
+	CHART_WORD_X = 'X', CHART_WORD_Y = 'Y', CHART_WORD_RIGHT = 'Z',
 	CHART_WORD_RULE_LESS = 'L', CHART_WORD_RULE_MORE = 'M',	/* of one that lies off the chart */
 };
 

@@ -173,8 +173,11 @@ static void set_categories(struct chart_layout *l, const struct chart *c)
 	size_t n = chart_categories(c), longest = 0;
 	double slot;
 
-	for (size_t i = 0; i < n; i++)
-		longest = chart_word_length(c, CHART_WORD_CATEGORY, i) > longest ? chart_word_length(c, CHART_WORD_CATEGORY, i) : longest;
+	for (size_t i = 0; i < n; i++) {
+		size_t length = chart_word_length(c, CHART_WORD_CATEGORY, i);
+
+		longest = length > longest ? length : longest;
+	}
 	slot = (CHART_WIDTH - l->left - l->right_edge) / (double)n;
 	l->x.lo = -0.6;
 	l->x.hi = (double)n - 0.4;

@@ -69,7 +69,8 @@ static char *read_all(int fd, size_t max)
 /* Its own signals and environment: neither what this program ignores nor what the user set for gnuplot matters. */
 static int spawn(const int fds[FILES], pid_t *pid)
 {
-	char *const argv[] = { "gnuplot", "-d", "-", NULL }, *const envp[] = { "LC_ALL=C", "HOME=/", "GNUTERM=dumb", NULL };
+	char *const argv[] = { "gnuplot", "-d", "-", NULL };
+	char *const envp[] = { "LC_ALL=C", "HOME=/", "GNUTERM=dumb", NULL };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	sigset_t none, all;

@@ -108,8 +108,8 @@ static void write_labels(const struct chart_layout *l, const struct chart *c, FI
 
 static void write_frame(const struct chart_layout *l, const struct chart *c, FILE *out)
 {
-	fprintf(out, "reset\nset terminal svg size %d,%.0f fixed noenhanced font 'sans,16' linewidth 1 butt\n", CHART_WIDTH,
-		l->height);
+	fprintf(out, "reset\nset terminal svg size %d,%.0f fixed noenhanced font 'sans,16' linewidth 1 butt\n",
+		CHART_WIDTH, l->height);
 	fprintf(out, "set border 1 lw 1 lc rgb '#%06x'\nset grid xtics ytics back lt 1 lw 1 lc rgb '#%06x'\n",
 		part(CHART_PART_AXIS), part(CHART_PART_GRID));
 	fprintf(out, "set lmargin at screen %.6f\nset rmargin at screen %.6f\n", share_of_width(l->left),
@@ -154,10 +154,11 @@ static void write_rule(const struct chart_layout *l, const struct chart *c, size
 	placeholder(c, seen ? CHART_WORD_RULE : at < 0 ? CHART_WORD_RULE_LESS : CHART_WORD_RULE_MORE, i, out);
 	at = fmin(fmax(at, 0), 1);
 	if (r->vertical)
-		fprintf(out, " at graph %.6f, graph %.6f %s offset %s, 0 front\n", at, along, far_half ? "right" : "left",
-			far_half ? "-0.6" : "0.6");
+		fprintf(out, " at graph %.6f, graph %.6f %s, 0 front\n", at, along,
+			far_half ? "right offset -0.6" : "left offset 0.6");
 	else
-		fprintf(out, " at graph 0.99, graph %.6f right front\n", at + (at > 0.93 ? -12.0 : 12.0) / CHART_PLOT_HEIGHT);
+		fprintf(out, " at graph 0.99, graph %.6f right front\n",
+			at + (at > 0.93 ? -12.0 : 12.0) / CHART_PLOT_HEIGHT);
 }
 
 /* --- data --- */
@@ -191,7 +192,8 @@ static void write_box(double left, double right, double bottom, double top, FILE
 	fprintf(out, "%.12g %.12g %.12g %.12g %.12g %.12g\n", (left + right) / 2, bottom, left, right, bottom, top);
 }
 
-static void write_stack(const struct chart_layout *l, const struct chart_series *s, double sums[CHART_CATEGORIES_MAX], FILE *out)
+static void write_stack(const struct chart_layout *l, const struct chart_series *s, double sums[CHART_CATEGORIES_MAX],
+			FILE *out)
 {
 	const struct chart_scale *y = s->right ? &l->right : &l->y;
 

@@ -1,5 +1,5 @@
-/* gnuplot's SVG, made fit for a page. See chart_internal.h. Only what is known is kept, written anew: paths, polygons and
- * texts, without ids, so that several charts in a page do not get mixed up. */
+/* gnuplot's SVG, made fit for a page. See chart_internal.h. Only what is known is kept, written anew: paths, polygons
+ * and texts, without ids, so that several charts in a page do not get mixed up. */
 #include "loadgen/report/chart_internal.h"
 
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 
 /* What groups hand down to their parts. */
 struct state {
-	char colour[VALUE_MAX], stroke[VALUE_MAX], fill[VALUE_MAX], width[VALUE_MAX], place[VALUE_MAX], anchor[VALUE_MAX];
+	char colour[VALUE_MAX], stroke[VALUE_MAX], fill[VALUE_MAX], width[VALUE_MAX];
+	char place[VALUE_MAX], anchor[VALUE_MAX];
 };
 
 struct cleaner {
@@ -177,7 +178,8 @@ static void on_use(struct cleaner *k, const char *tag, const char *end)
 {
 	static const struct { const char *d; bool open; } shapes[] = {
 		[3] = { "M-.9-.9h1.8v1.8h-1.8z", true }, [4] = { "M-.9-.9h1.8v1.8h-1.8z", false },
-		[5] = { "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0z", true }, [6] = { "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0z", false },
+		[5] = { "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0z", true },
+		[6] = { "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0z", false },
 		[7] = { "M0-1.33L-1.33.67H1.33z", true }, [8] = { "M0-1.33L-1.33.67H1.33z", false },
 		[11] = { "M0-1.3L1.3 0L0 1.3L-1.3 0z", true }, [12] = { "M0-1.3L1.3 0L0 1.3L-1.3 0z", false },
 	};
@@ -190,8 +192,8 @@ static void on_use(struct cleaner *k, const char *tag, const char *end)
 	if (sscanf(href, "#gpPt%zu", &shape) != 1 || shape >= sizeof(shapes) / sizeof(shapes[0]) || !shapes[shape].d)
 		return;
 	colour = colour_of(s.colour, &s, buf);
-	fprintf(k->out, "<path fill=\"%s\" stroke=\"%s\" stroke-width=\".4\"", shapes[shape].open ? "var(--page)" : colour,
-		colour);
+	fprintf(k->out, "<path fill=\"%s\" stroke=\"%s\" stroke-width=\".4\"",
+		shapes[shape].open ? "var(--page)" : colour, colour);
 	copy(k, tag, end, "transform", NULL);
 	fprintf(k->out, " d=\"%s\"/>\n", shapes[shape].d);
 }

@@ -150,7 +150,8 @@ static void chart(struct page *p, const json_t *b)
 		fputs("</p>\n</figure>\n", p->out);
 		return;
 	}
-	fprintf(p->out, "<svg role=\"img\" aria-labelledby=\"%s.t %s.d\"%.*s>", id, id, (int)(tag_end - svg - 4), svg + 4);
+	fprintf(p->out, "<svg role=\"img\" aria-labelledby=\"%s.t %s.d\"%.*s>", id, id, (int)(tag_end - svg - 4),
+		svg + 4);
 	fprintf(p->out, "<title id=\"%s.t\">", id);
 	escaped(p, doc_str(b, "title"));
 	fprintf(p->out, "</title><desc id=\"%s.d\">", id);
@@ -184,7 +185,6 @@ static const char *cell_class(const json_t *b, size_t column, const char *text)
 
 static void table_row(struct page *p, const json_t *b, const json_t *row)
 {
-	bool toned = json_is_true(json_object_get(b, "toned"));
 	enum doc_tone tone = doc_tone(row);
 	char buf[DOC_NUMBER_MAX];
 
@@ -193,9 +193,7 @@ static void table_row(struct page *p, const json_t *b, const json_t *row)
 		const char *text = doc_cell_shown(row, i, buf);
 
 		fprintf(p->out, "<%s%s>", i == 0 ? "th scope=\"row\"" : "td", cell_class(b, i, text));
-		if (i == 0 && tone == DOC_PLAIN && toned)
-			fputs("<span class=\"sign\"></span>&#160;", p->out);
-		else if (i == 0)
+		if (i == 0)
 			sign(p, tone);
 		escaped(p, text);
 		fputs(i == 0 ? "</th>" : "</td>", p->out);
@@ -215,7 +213,8 @@ static void table(struct page *p, const json_t *b)
 	/* What can be scrolled must be reachable by keyboard, and then has to have a name. */
 	fputs("<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"", p->out);
 	escaped(p, *title ? title : "Table");
-	fprintf(p->out, "\">\n<table%s>\n", doc_n_columns(b) > WIDE_COLUMNS ? " class=\"wide\"" : "");
+	fprintf(p->out, "\">\n<table class=\"%s%s\">\n", doc_n_columns(b) > WIDE_COLUMNS ? "wide" : "narrow",
+		json_is_true(json_object_get(b, "toned")) ? " toned" : "");
 	wrapped(p, "<caption>", title, "</caption>\n");
 	table_head(p, b);
 	for (size_t i = 0; i < doc_n_rows(b); i++)

@@ -325,7 +325,8 @@ static void section(const struct writer *w, const json_t *b)
 {
 	char title[TITLE_MAX];
 
-	snprintf(title, sizeof(title), "%d  %s", (int)json_integer_value(json_object_get(b, "number")), doc_str(b, "title"));
+	snprintf(title, sizeof(title), "%d  %s", (int)json_integer_value(json_object_get(b, "number")),
+		 doc_str(b, "title"));
 	fputs("\n", w->out);
 	underlined(w, title, '-');
 }

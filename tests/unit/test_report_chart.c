@@ -87,7 +87,8 @@ static void scale__linear__round_steps_with_prefixes(void **state)
 {
 	(void)state;
 	expect_scale(0, 100, false, true, (const char *const[]){ "0", "20", "40", "60", "80", "100", NULL });
-	expect_scale(3, 2900, false, true, (const char *const[]){ "0", "500", "1 k", "1.5 k", "2 k", "2.5 k", "3 k", NULL });
+	expect_scale(3, 2900, false, true,
+		     (const char *const[]){ "0", "500", "1 k", "1.5 k", "2 k", "2.5 k", "3 k", NULL });
 	expect_scale(-1, 1, false, false, (const char *const[]){ "-1", "-0.5", "0", "0.5", "1", NULL });
 	expect_scale(0, 5e-5, false, true,
 		     (const char *const[]){ "0", "10 \xc2\xb5", "20 \xc2\xb5", "30 \xc2\xb5", "40 \xc2\xb5", "50 \xc2\xb5", NULL });
@@ -232,8 +233,8 @@ static void draw__gnuplot_fails__keeps_what_was_drawn(void **state)
 		    "printf 'first\\nline 3: \\033[31mno such thing\\n\\n' >&2; exit 1");
 	assert_int_equal(charts_draw(c, 2, svg, err, sizeof(err)), -EIO);
 	assert_string_equal(err, "gnuplot failed, so charts are missing: line 3: \xef\xbf\xbd[31mno such thing");
-	assert_string_equal(svg[0], "<svg class=\"chart\" viewBox=\"0 0 1 1\">\n<path fill=\"none\" stroke=\"var(--ghost)\" "
-			    "stroke-width=\"1\" d=\"M1,1\"/>\n</svg>\n");
+	assert_string_equal(svg[0], "<svg class=\"chart\" viewBox=\"0 0 1 1\">\n<path fill=\"none\" "
+			    "stroke=\"var(--ghost)\" stroke-width=\"1\" d=\"M1,1\"/>\n</svg>\n");
 	assert_null(svg[1]);
 	free(svg[0]);
 	unlink("gnuplot");
@@ -261,7 +262,8 @@ static void draw__broken_svg__no_crash(void **state)
 	static const char *const texts[] = {
 		"</svg>", "<svg></svg>", "<svg viewBox='0 0 1 1'><text>R99</text><text>S</text><text></svg>",
 		"<svg><use xlink:href='#gpPt99999999999999999999'/><use xlink:href='#gpPt1'/><use></svg>",
-		"<svg><g><g><g><g><g><g><g><g><g><g><g><g><g><g><g><g><g><g></g></g></svg>", "<svg></g></g></g><path d='</svg>",
+		"<svg><g><g><g><g><g><g><g><g><g><g><g><g><g><g><g><g><g><g></g></g></svg>",
+		"<svg></g></g></g><path d='</svg>",
 		"<svg><title></svg>", "<svg><script>alert(1)</script><path d='\"><script>' onload='x'/></svg>",
 	};
 	const struct chart c = chart_of(CHART_LINE, rising, rising, N);
@@ -366,7 +368,8 @@ static void draw__user_settings__do_not_matter(void **state)
 
 static void draw__several__only_words_differ_and_no_ids(void **state)
 {
-	struct chart c[3] = { chart_of(CHART_STACK, ones, rising, N), { .n_series = 0 }, chart_of(CHART_POINTS, ones, ones, N) };
+	struct chart c[3] = { chart_of(CHART_STACK, ones, rising, N), { .n_series = 0 },
+			      chart_of(CHART_POINTS, ones, ones, N) };
 	char *svg[3], err[300];
 
 	(void)state;

@@ -39,11 +39,13 @@ static void html__every_block__in_order(void **state)
 		       "<h1>Title</h1>", "<div class=\"answers\">\n<div class=\"answer good\">", "Question?",
 		       "aria-label=\"Good\"", "Answer", "Detail", "<nav", "<a href=\"#first\">First</a>",
 		       "<section id=\"first\"", "<h2", "First</h2>", "<h3>Heading</h3>", "<p>text 1</p>",
-		       "<p class=\"note plain\">note 0", "<ul class=\"badges\">", "Good:</strong> note 1", "Caution:</strong> note 2",
-		       "Problem:</strong> note 3", "<ul>\n<li>item 1</li>\n<li>item 2</li>\n</ul>", "<code>code\n\tmore</code>",
+		       "<p class=\"note plain\">note 0", "<ul class=\"badges\">", "Good:</strong> note 1",
+		       "Caution:</strong> note 2",
+		       "Problem:</strong> note 3", "<ul>\n<li>item 1</li>\n<li>item 2</li>\n</ul>",
+		       "<code>code\n\tmore</code>",
 		       "<a href=\"./run.json\">", "<caption>Caption</caption>", "<th scope=\"col\">Step</th>",
 		       "<th scope=\"col\" class=\"n\">Time <span class=\"unit\">ns</span></th>",
-		       "<tr class=\"plain\"><th scope=\"row\"><span class=\"sign\"></span>&#160;step 0</th><td class=\"n\">\xe2\x80\x93</td></tr>",
+		       "<tr class=\"plain\"><th scope=\"row\">step 0</th><td class=\"n\">\xe2\x80\x93</td></tr>",
 		       "<tr class=\"bad\"><th scope=\"row\"><span class=\"sign\" role=\"img\" aria-label=\"Problem\">",
 		       "step 3</th><td class=\"n\">3,703.5</td></tr>", "<figure id=\"chart\">",
 		       "<svg role=\"img\" aria-labelledby=\"chart.t chart.d\" class=\"chart\">",
@@ -114,12 +116,16 @@ static void markdown__every_block__in_order(void **state)
 
 	(void)state;
 	doc_rig_fill(d);
-	doc_rig_expect(d, DOC_FORM_MARKDOWN, "# Title\n", "| Question | Answer |", "| Question? | \xe2\x9c\x85 **Answer** | Detail |\n",
+	doc_rig_expect(d, DOC_FORM_MARKDOWN, "# Title\n", "| Question | Answer |",
+		       "| Question? | \xe2\x9c\x85 **Answer** | Detail |\n",
 		       "\n## First\n", "\n### Heading\n", "\ntext 1\n", "> [!NOTE]\n> note 0\n", "- **badge**\n",
-		       "> [!TIP]\n> note 1\n", "**badge** meaning\n", "> [!WARNING]\n", "> [!CAUTION]\n", "\n- item 1\n- item 2\n",
-		       "```\ncode\n\tmore\n```\n", "- run.json: everything\n", "**Caption**\n\n| Step | Time (ns) |\n| --- | ---: |\n",
+		       "> [!TIP]\n> note 1\n", "**badge** meaning\n", "> [!WARNING]\n", "> [!CAUTION]\n",
+		       "\n- item 1\n- item 2\n",
+		       "```\ncode\n\tmore\n```\n", "- run.json: everything\n",
+		       "**Caption**\n\n| Step | Time (ns) |\n| --- | ---: |\n",
 		       "| step 0 | \xe2\x80\x93 |\n", "| \xe2\x9c\x85 step 1 | 1,234.5 |\n", "**Chart**\n\nIt rises.\n",
-		       "<details><summary>Numbers: Caption</summary>\n\n| Step", "\n</details>\n", "**No chart**\n\nIt falls.\n", NULL);
+		       "<details><summary>Numbers: Caption</summary>\n\n| Step", "\n</details>\n",
+		       "**No chart**\n\nIt falls.\n", NULL);
 	doc_rig_expect_not(d, DOC_FORM_MARKDOWN, "<svg");
 	doc_free(d);
 }
@@ -146,7 +152,8 @@ static void markdown__what_would_begin_a_list__escaped(void **state)
 	doc_text(d, "===");
 	doc_text(d, "99.9 stays");
 	doc_code(d, "```` ` ```\n");
-	doc_rig_expect(d, DOC_FORM_MARKDOWN, "\n12\\. twelve\n", "\n\\- minus\n", "\n\\===\n", "\n`````\n```` ` ```\n`````\n", NULL);
+	doc_rig_expect(d, DOC_FORM_MARKDOWN, "\n12\\. twelve\n", "\n\\- minus\n", "\n\\===\n",
+		       "\n`````\n```` ` ```\n`````\n", NULL);
 	doc_free(d);
 }
 
@@ -158,11 +165,15 @@ static void text__every_block__in_order(void **state)
 
 	(void)state;
 	doc_rig_fill(d);
-	doc_rig_expect(d, DOC_FORM_TEXT, "Title\n=====\n", "Question?\n  \xe2\x9c\x93 Answer\n  Detail\n", "1  First\n--------\n",
-		       "Heading\n", "text 1\n", "\nnote 0\n", "\nbadge\n", "\xe2\x9c\x93 Good: note 1\n", "! Caution: note 2\n",
-		       "\xe2\x9c\x97 Problem: note 3\n", "\n- item 1\n- item 2\n", "    code\n    \tmore\n", "- run.json\n  everything\n",
+	doc_rig_expect(d, DOC_FORM_TEXT, "Title\n=====\n", "Question?\n  \xe2\x9c\x93 Answer\n  Detail\n",
+		       "1  First\n--------\n",
+		       "Heading\n", "text 1\n", "\nnote 0\n", "\nbadge\n", "\xe2\x9c\x93 Good: note 1\n",
+		       "! Caution: note 2\n",
+		       "\xe2\x9c\x97 Problem: note 3\n", "\n- item 1\n- item 2\n", "    code\n    \tmore\n",
+		       "- run.json\n  everything\n",
 		       "\nCaption\n\n  Step       Time\n             (ns)\n-----------------\n  step 0        \xe2\x80\x93\n"
-		       "\xe2\x9c\x93 step 1  1,234.5\n! step 2  2,469.0\n\xe2\x9c\x97 step 3  3,703.5\n", "Chart\nIt rises.\n", NULL);
+		       "\xe2\x9c\x93 step 1  1,234.5\n! step 2  2,469.0\n\xe2\x9c\x97 step 3  3,703.5\n",
+		       "Chart\nIt rises.\n", NULL);
 	doc_rig_expect_not(d, DOC_FORM_TEXT, "\033");
 	doc_rig_expect(d, DOC_FORM_COLOUR, "\033[1m", "\033[32m", NULL);
 	doc_free(d);
@@ -209,7 +220,8 @@ static void text__long_lines__wrapped_at_words(void **state)
 	doc_cell(t, "raise the limit in the unit's file and start it again, then run the test once more");
 	expect_lines_within(d, 60);
 	doc_rig_expect(d, DOC_FORM_TEXT, "nofile  1,048,576  raise the limit in the unit's file and\n"
-		       "                   start it again, then run the test once\n                   more\n", "terminal is wide, so\nthat", "\n  so that it has two lines\n", NULL);
+		       "                   start it again, then run the test once\n                   more\n",
+		       "terminal is wide, so\nthat", "\n  so that it has two lines\n", NULL);
 	doc_free(d);
 }
 

@@ -18,7 +18,8 @@ static void clean__valid__as_it_is(void **state)
 {
 	(void)state;
 	expect("", false, "");
-	expect("p99 < 500 \xc2\xb5s \xe2\x9c\x93 \xf0\x9f\x98\x80", false, "p99 < 500 \xc2\xb5s \xe2\x9c\x93 \xf0\x9f\x98\x80");
+	expect("p99 < 500 \xc2\xb5s \xe2\x9c\x93 \xf0\x9f\x98\x80", false,
+	       "p99 < 500 \xc2\xb5s \xe2\x9c\x93 \xf0\x9f\x98\x80");
 }
 
 static void clean__invalid_bytes__one_replacement_each(void **state)
