@@ -10,7 +10,7 @@
 size_t utf8_next(const char *s, uint32_t *code);
 
 /* A copy that is valid UTF-8, the caller's to free; NULL when out of memory. Control characters, and those that turn
- * the direction of what follows, become U+FFFD; white space becomes a space, but newlines and tabs stay with `lines`. */
+ * the direction of what follows, become U+FFFD; white space becomes a space, but `lines` keeps newlines and tabs. */
 char *utf8_clean(const char *s, bool lines) __attribute__((warn_unused_result));
 
 /* How many characters a text has; as many columns on a terminal, but for wide and combining ones. */
