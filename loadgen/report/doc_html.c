@@ -63,11 +63,11 @@ static const char *tone_class(enum doc_tone tone)
 }
 
 /* The sign for the eye, the word for a screen reader. */
-static void sign(struct page *p, enum doc_tone tone)
+static void sign(struct page *p, enum doc_tone tone, const char *after)
 {
 	if (tone != DOC_PLAIN)
-		fprintf(p->out, "<span class=\"sign\" role=\"img\" aria-label=\"%s\">%s</span>&#160;",
-			doc_tone_word(tone), doc_tone_sign(tone));
+		fprintf(p->out, "<span class=\"sign\" role=\"img\" aria-label=\"%s\">%s</span>%s",
+			doc_tone_word(tone), doc_tone_sign(tone), after);
 }
 
 /* --- blocks; each begins on a line of its own --- */
@@ -79,7 +79,7 @@ static void answer(struct page *p, const json_t *b)
 	fprintf(p->out, "<div class=\"answer %s\">", tone_class(tone));
 	wrapped(p, "<p class=\"question\">", doc_str(b, "title"), "</p>");
 	fputs("<p class=\"value\">", p->out);
-	sign(p, tone);
+	sign(p, tone, "&#160;");
 	wrapped(p, "", doc_str(b, "text"), "");
 	fputs("</p>", p->out);
 	wrapped(p, "<p class=\"detail\">", doc_str(b, "detail"), "</p>");
@@ -91,7 +91,7 @@ static void badge(struct page *p, const json_t *b)
 	enum doc_tone tone = doc_tone(b);
 
 	fprintf(p->out, "<li class=\"%s\"><strong>", tone_class(tone));
-	sign(p, tone);
+	sign(p, tone, "&#160;");
 	wrapped(p, "", doc_str(b, "text"), "");
 	fputs("</strong>", p->out);
 	wrapped(p, " <span>", doc_str(b, "detail"), "</span>");
@@ -194,7 +194,7 @@ static void table_row(struct page *p, const json_t *b, const json_t *row)
 
 		fprintf(p->out, "<%s%s>", i == 0 ? "th scope=\"row\"" : "td", cell_class(b, i, text));
 		if (i == 0)
-			sign(p, tone);
+			sign(p, tone, "");
 		escaped(p, text);
 		fputs(i == 0 ? "</th>" : "</td>", p->out);
 	}
