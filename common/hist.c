@@ -224,6 +224,17 @@ uint64_t hist_percentile(const struct hist *h, double percentile)
 	return max;
 }
 
+uint64_t hist_count_between(const struct hist *h, uint64_t low, uint64_t high)
+{
+	struct hist_range r = hist_range_of(h);
+	size_t from = hist_index(low), to = hist_index(high);
+	uint64_t n = 0;
+
+	for (size_t i = from > r.first ? from : r.first; i <= r.last && i < to; i++)
+		n += hist_get(&h->cell[i]);
+	return n;
+}
+
 bool hist_supports(const struct hist *h, double percentile)
 {
 	return pow(percentile / 100.0, (double)hist_get(&h->count)) <= 0.05;

@@ -42,6 +42,10 @@ double hist_mean(const struct hist *h);		/* from a true running sum; 0 when empt
  * equivalent to the bucket, as HdrHistogram reports it, but never above the true maximum. 0 when empty. */
 uint64_t hist_percentile(const struct hist *h, double percentile);
 
+/* How many samples are in the cells from that of `low` up to, but without, that of `high`: those from low to below
+ * high, as far as cells tell them apart (a thousandth). */
+uint64_t hist_count_between(const struct hist *h, uint64_t low, uint64_t high);
+
 /* True if there are enough samples for the percentile to mean something with 95 % one-sided
  * confidence: 1 - (p/100)^n >= 0.95, which is 299 samples for p99 and 2,995 for p99.9. */
 bool hist_supports(const struct hist *h, double percentile);

@@ -163,7 +163,8 @@ const struct opts_spec loadgen_options = {
 	.usage = "[options]",
 	.summary = "Ramps a number of RDMA clients against a rampart server, holding all clients of a step\n"
 		   "connected at once, and measures connection times by stage, throughput, latency and\n"
-		   "resources. Without --server it starts a server of its own.",
+		   "resources. Without --server it starts a server of its own. `performance_test report DIR` says\n"
+		   "what a run found (performance_test report --help).",
 	.opts = options,
 	.n_opts = sizeof(options) / sizeof(options[0]),
 	.epilog = "Exit status: 0 all criteria met, 1 a criterion failed, 2 usage, 3 the environment cannot\n"

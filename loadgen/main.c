@@ -14,6 +14,7 @@
 #include "loadgen/config.h"
 #include "loadgen/environment.h"
 #include "loadgen/compare.h"
+#include "loadgen/report/command.h"
 #include "loadgen/run.h"
 
 /* The folder, since the file itself is made under another name and renamed. */
@@ -71,6 +72,8 @@ int main(int argc, char **argv)
 	char err[512];
 	int first, status;
 
+	if (argc > 1 && strcmp(argv[1], "report") == 0)
+		return report_command(argc - 1, argv + 1);
 	loadgen_config_defaults(&cfg);
 	switch (opts_parse(&loadgen_options, argc, argv, &cfg, &first, err, sizeof(err))) {
 	case OPTS_HELP:

@@ -1,0 +1,185 @@
+/* `performance_test report`. See command.h. */
+#include "loadgen/report/command.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "common/build_info.h"
+#include "loadgen/report/report.h"
+
+#define EXIT_STATUS_USAGE 2
+#define LABEL_MAX 32
+#define COLUMNS_MIN 60
+#define COLUMNS_MAX 200
+
+struct arguments {
+	const char *baseline, *output;
+	uint64_t growth, headroom, min_effect;	/* per cent */
+	int format;
+	bool any_environment;
+	struct opt_list plan;
+};
+
+static const char *const format_names[] = { "text", "markdown", "html", NULL };
+
+#define AT(field) offsetof(struct arguments, field)
+
+static const struct opt options[] = {
+	{ .name = "any-environment", .type = OPT_FLAG, .offset = AT(any_environment),
+	  .help = "Compare with --baseline though environment or configuration differ; the report says how." },
+	{ .name = "baseline", .type = OPT_STRING, .offset = AT(baseline), .metavar = "[LABEL=]DIR,...",
+	  .help = "Folders of up to 4 runs to compare this one with." },
+	{ .name = "format", .type = OPT_CHOICE, .offset = AT(format), .choices = format_names, .metavar = "FORMAT", .def = "text",
+	  .help = "What is printed; the files are written in any case." },
+	{ .name = "growth", .type = OPT_UINT, .offset = AT(growth), .min = 0, .max = 10000, .metavar = "PERCENT", .def = "0",
+	  .help = "Planning: clients to come, beside those planned for." },
+	{ .name = "headroom", .type = OPT_UINT, .offset = AT(headroom), .min = 0, .max = 90, .metavar = "PERCENT", .def = "30",
+	  .help = "Planning: share of a server's capacity that stays free." },
+	{ .name = "min-effect", .type = OPT_UINT, .offset = AT(min_effect), .min = 0, .max = 1000, .metavar = "PERCENT", .def = "5",
+	  .help = "A change against a baseline up to this much is none." },
+	{ .name = "output", .type = OPT_STRING, .offset = AT(output), .metavar = "DIR", .def = "the run's folder",
+	  .help = "Where report.html, report.md and tables/ go." },
+	{ .name = "plan", .type = OPT_LIST, .offset = AT(plan), .min = 1, .max = 1000000000, .metavar = "N,N,...",
+	  .def = "chosen from the run", .help = "Planning: numbers of clients to plan for." },
+};
+
+const struct opts_spec report_command_options = {
+	.program = "performance_test report",
+	.usage = "DIR [options]",
+	.summary = "Prints what the run in the folder DIR found, and writes report.html, report.md and tables/*.csv.",
+	.opts = options,
+	.n_opts = sizeof(options) / sizeof(options[0]),
+	.epilog = "Exit status: 0 done, 1 worse than a baseline, 2 usage, 3 no run can be read there, nothing could\n"
+		  "be written, or the baseline is of another environment (and what differs).",
+};
+
+/* --- baselines --- */
+
+static bool is_label(const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!isalnum((unsigned char)text[i]) && !strchr("._-", text[i]))
+			return false;
+	return n > 0 && n <= LABEL_MAX;
+}
+
+static bool is_taken(const struct report_options *o, const char *label)
+{
+	for (size_t i = 0; i + 1 < o->n_baselines; i++)
+		if (o->baselines[i].label && strcmp(o->baselines[i].label, label) == 0)
+			return true;
+	return false;
+}
+
+/* "LABEL=DIR" or "DIR", of which a '=' behind a '/' is part. Cut in place. */
+static bool take_baseline(char *text, struct report_options *o, char *err, size_t err_size)
+{
+	char *equals = strchr(text, '=');
+	struct report_baseline *b = &o->baselines[o->n_baselines];
+
+	if (o->n_baselines == REPORT_BASELINES_MAX) {
+		snprintf(err, err_size, "--baseline: at most %d are allowed", REPORT_BASELINES_MAX);
+		return false;
+	}
+	o->n_baselines++;
+	b->dir = text;
+	if (equals && !memchr(text, '/', (size_t)(equals - text))) {
+		if (!is_label(text, (size_t)(equals - text))) {
+			snprintf(err, err_size, "--baseline: '%.*s' is no label; allowed: up to %d letters, digits, '.', '_', '-'",
+				 (int)(equals - text) > 64 ? 64 : (int)(equals - text), text, LABEL_MAX);
+			return false;
+		}
+		*equals = '\0';
+		b->label = text;
+		b->dir = equals + 1;
+	}
+	if (!*b->dir || (b->label && is_taken(o, b->label))) {
+		snprintf(err, err_size, !*b->dir ? "--baseline: a folder is missing" : "--baseline: the label %s is there twice", b->label);
+		return false;
+	}
+	return true;
+}
+
+static bool split_baselines(char *text, struct report_options *o, char *err, size_t err_size)
+{
+	for (char *next; text; text = next) {
+		next = strchr(text, ',');
+		if (next)
+			*next++ = '\0';
+		if (!take_baseline(text, o, err, err_size))
+			return false;
+	}
+	return true;
+}
+
+/* --- the rest --- */
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static unsigned terminal_columns(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_col < COLUMNS_MIN)
+		return 100;
+	return size.ws_col < COLUMNS_MAX ? size.ws_col : COLUMNS_MAX;
+}
+
+static int make(const struct arguments *a, const char *dir)
+{
+	char *baselines = a->baseline ? strdup(a->baseline) : NULL, err[1024] = "";
+	double plan[OPT_LIST_MAX];
+	struct report_options o = {
+		.dir = dir, .output = a->output, .any_environment = a->any_environment, .min_effect = (double)a->min_effect / 100,
+		.headroom = (double)a->headroom / 100, .growth = (double)a->growth / 100, .plan = plan, .n_plan = a->plan.n,
+		.out = stdout, .format = (enum report_format)a->format, .columns = terminal_columns(),
+		.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"),
+	};
+	int status = EXIT_STATUS_USAGE;
+
+	for (size_t i = 0; i < a->plan.n; i++)
+		plan[i] = (double)a->plan.v[i];
+	qsort(plan, a->plan.n, sizeof(plan[0]), by_value);
+	if (!a->baseline || (baselines && split_baselines(baselines, &o, err, sizeof(err))))
+		status = (int)report_make(&o, stderr, err, sizeof(err));
+	if (status == EXIT_STATUS_USAGE || status == (int)REPORT_FAILED)
+		fprintf(stderr, "performance_test report: %s\n", err);
+	free(baselines);
+	return status;
+}
+
+int report_command(int argc, char **argv)
+{
+	struct arguments a = { .headroom = 30, .min_effect = 5 };
+	char err[512];
+	int first;
+
+	opts_operands_last(&report_command_options, argc, argv);
+	switch (opts_parse(&report_command_options, argc, argv, &a, &first, err, sizeof(err))) {
+	case OPTS_HELP:
+		opts_print_help(&report_command_options, stdout);
+		return 0;
+	case OPTS_VERSION:
+		printf("performance_test %s\n", build_info_text());
+		return 0;
+	case OPTS_ERROR:
+		fprintf(stderr, "performance_test report: %s\n", err);
+		return EXIT_STATUS_USAGE;
+	case OPTS_OK:
+		break;
+	}
+	if (argc - first == 1)
+		return make(&a, argv[first]);
+	fprintf(stderr, "performance_test report: %s (see --help)\n", first < argc ? "one run at a time; others go with --baseline" :
+		"name the folder of a run, such as results/20260101T120000Z-clients-100");
+	return EXIT_STATUS_USAGE;
+}

@@ -1,0 +1,106 @@
+/* The three capacities of a run. See found.h. */
+#include "loadgen/report/found.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/json_at.h"
+
+static void take(const json_t *o, struct found *out)
+{
+	const json_t *failure = json_at(o, "failure");
+	const char *text = json_text_at(o, "text");
+
+	*out = (struct found){
+		.clients = json_number_at(o, "clients"), .low = json_number_at(o, "low"), .high = json_number_at(o, "high"),
+		.passes = json_number_at(o, "passes"), .tries = json_number_at(o, "tries"),
+		.at_least = json_is_true(json_at(o, "at_least")), .confirmed = json_is_true(json_at(o, "confirmed")),
+		.reason = text ? text : json_text_at(o, "reason"), .failure = json_is_object(failure) ? failure : NULL,
+	};
+}
+
+bool found_read(const struct page *p, const char *which, struct found *out)
+{
+	const json_t *o = json_at(json_at(p->run, "analysis.capacity"), which);
+
+	take(o, out);
+	return json_is_object(o);
+}
+
+void found_knee(const struct page *p, struct found *out)
+{
+	take(p->knee, out);
+}
+
+bool found_held(const struct point *at)
+{
+	for (size_t i = 0; i < at->n; i++)
+		if (!(json_number_at(at->steps[i], "connected_held") >= at->clients) ||
+		    json_number_at(at->steps[i], "failed") > 0 || json_number_at(at->steps[i], "dropped") > 0)
+			return false;
+	return true;
+}
+
+const struct point *found_first_not_held(const struct points *points)
+{
+	const struct point *first = NULL;
+
+	for (size_t i = 0; i < points->n; i++)
+		if (!found_held(&points->v[i]) && (!first || points->v[i].clients < first->clients))
+			first = &points->v[i];
+	return first;
+}
+
+double found_most_held(const struct points *points)
+{
+	const struct point *bad = found_first_not_held(points);
+	double most = NAN;
+
+	for (size_t i = 0; i < points->n; i++)
+		if (!bad || points->v[i].clients < bad->clients)
+			most = fmax(most, points->v[i].clients);
+	return most;
+}
+
+double found_cpu_share(const struct page *p)
+{
+	double cores = json_number_at(p->run, "environment.clients.cores"), most = 0, share = NAN;
+
+	for (size_t i = 0; i < p->points->n; i++) {
+		double busy = point_range(&p->points->v[i], "resources.machine.busy_s").value;
+		double window = point_range(&p->points->v[i], "resources.machine.window_s").value;
+
+		if (!isfinite(busy / window / cores) || p->points->v[i].clients < most)
+			continue;
+		most = p->points->v[i].clients;
+		share = busy / window / cores;
+	}
+	return share;
+}
+
+const char *found_resource_words(const char *resource)
+{
+	static const struct { const char *name, *words; } names[] = {
+		{ "nofile", "open files (file descriptors)" }, { "memory", "memory" }, { "ports", "network ports" },
+		{ "memlock", "pinned memory" }, { "max_clients", "the server's --max-clients" },
+		{ "server_resources", "the server's own resources" }, { "handshakes", "handshakes under way" },
+		{ "time", "the time to connect" }, { "server", "the server itself" }, { "queue_pairs", "queue pairs" },
+		{ "peer", "the other end" }, { "unknown", "something unknown" }, { "max_qp", "queue pairs of the device" },
+		{ "max_cq", "completion queues of the device" }, { "max_mr", "memory regions of the device" },
+		{ "cqe", "the size of a completion queue" }, { "max_srq_wr", "the size of the shared receive queue" },
+	};
+
+	for (size_t i = 0; resource && i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(names[i].name, resource) == 0)
+			return names[i].words;
+	return resource ? resource : "something unknown";
+}
+
+const char *found_side_words(const char *side)
+{
+	if (side && strcmp(side, "both") == 0)
+		return "both ends together";
+	if (side && strcmp(side, "generator") == 0)
+		return "load generator";
+	return !side || strcmp(side, "unknown") == 0 ? "side unknown" : side;
+}

@@ -1,0 +1,57 @@
+/* The steps of a run by number of clients and message size: repetitions and probes of the same are one point, shown as
+ * median with range. Pure. */
+#ifndef RAMPART_LOADGEN_REPORT_POINTS_H
+#define RAMPART_LOADGEN_REPORT_POINTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "loadgen/analysis/stats.h"
+
+struct source;
+
+struct point {
+	double clients, bytes;		/* target; NAN bytes: the run does not say it */
+	const json_t **steps;		/* borrowed from the run, in the order they ran */
+	size_t n;
+};
+
+struct points {
+	struct point *v;		/* by size, then by clients */
+	size_t n;
+	double *sizes;			/* rising */
+	size_t n_sizes;
+	size_t left_out;		/* steps beyond POINTS_STEPS_MAX */
+};
+
+/* A run has dozens; a damaged one may name any number. */
+#define POINTS_STEPS_MAX 1024
+
+/* Elements of run.json's steps that are no step are left out. 0 or -ENOMEM. */
+int points_new(const json_t *run, struct points **out) __attribute__((warn_unused_result));
+void points_free(struct points *p);	/* NULL-safe */
+
+/* The point of a number of clients and a size; NULL where there is none. */
+const struct point *points_find(const struct points *p, double clients, double bytes);
+
+/* Median of the figure at a path of each step, low and high its least and most; those are NAN with fewer than two. */
+struct estimate point_range(const struct point *p, const char *path);
+
+/* The same of what `figure` makes of each step. */
+typedef double point_figure_fn(const json_t *step, const void *arg);
+struct estimate point_range_of(const struct point *p, point_figure_fn *figure, const void *arg);
+
+/* Throughput in messages a second: of several runs median and range, of one its figure with the 95 % interval of what
+ * its intervals had. */
+struct estimate point_throughput(const struct point *p);
+
+/* A percentile of the response, service or connect time in ns, likewise; the interval of one run is that of the order
+ * statistics of its histogram in `s`. NAN where the samples of a run do not support it. */
+struct estimate point_percentile(const struct point *p, struct source *s, const char *which, double percentile);
+
+/* The name of a percentile in a latency object: "p99_9"; NULL for one that has none. */
+const char *point_percentile_name(double percentile);
+
+#endif

@@ -1,0 +1,281 @@
+/* The report on a run. See report.h. */
+#include "loadgen/report/report.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/json_at.h"
+#include "common/paths.h"
+#include "loadgen/analysis/baseline.h"
+#include "loadgen/analysis/curve.h"
+#include "loadgen/analysis/limits.h"
+#include "loadgen/analysis/plan.h"
+#include "loadgen/report/sections.h"
+
+static const struct hist *histogram_of(void *source, const json_t *step, const char *which)
+{
+	return source_histogram(source, step, which);
+}
+
+/* --- what is computed --- */
+
+static json_t *plan_of(const struct page *p, const double *clients, size_t n, double growth)
+{
+	const struct plan_options o = { .headroom = p->headroom, .growth = growth, .clients = clients, .n_clients = n };
+
+	return plan_analysis(p->run, &o);
+}
+
+static void analyse(struct page *p, const struct report_options *o)
+{
+	json_t *knee = json_at(p->run, "analysis.capacity.knee");
+	double twice;
+
+	p->knee = json_is_object(knee) ? json_incref(knee) : curve_knee_json(json_at(p->run, "steps"));
+	p->limits = limits_analysis(p->run);
+	p->plan = plan_of(p, o->n_plan ? o->plan : NULL, o->n_plan, o->growth);
+	twice = 2 * json_number_at(p->plan, "capacity_clients");
+	if (isfinite(twice))
+		p->plan_for_twice = plan_of(p, &twice, 1, 0);
+}
+
+/* --- baselines --- */
+
+static void say_differences(const struct page_baseline *b, struct page *p, FILE *warnings)
+{
+	const json_t *d;
+	size_t i;
+
+	json_array_foreach(b->differences, i, d)
+		fprintf(warnings, "%s: %s is %s there and %s here\n", b->label, page_json(p, json_at(d, "field")),
+			page_json(p, json_at(d, "base")), page_json(p, json_at(d, "run")));
+}
+
+static int open_baseline(struct page *p, const struct report_baseline *o, char *err, size_t err_size)
+{
+	struct page_baseline *b = &p->baselines[p->n_baselines];
+	int ret = source_open(o->dir, &b->source, err, err_size);
+
+	if (ret)
+		return ret;
+	p->n_baselines++;
+	b->label = o->label ? o->label : p->n_baselines > 1 ? page_text(p, "base%zu", p->n_baselines) : "base";
+	if (points_new(source_run(b->source), &b->points)) {
+		snprintf(err, err_size, "out of memory");
+		return -ENOMEM;
+	}
+	b->differences = baseline_differences(source_run(b->source), p->run);
+	return 0;
+}
+
+/* Those that are unlike are all named before it is given up. */
+static int open_baselines(struct page *p, const struct report_options *o, FILE *warnings, char *err, size_t err_size)
+{
+	bool unlike = false;
+
+	for (size_t i = 0; i < o->n_baselines; i++) {
+		struct page_baseline *b = &p->baselines[i];
+		int ret = open_baseline(p, &o->baselines[i], err, err_size);
+
+		if (ret)
+			return ret;
+		if (json_array_size(b->differences) == 0 || o->any_environment)
+			continue;
+		say_differences(b, p, warnings);
+		unlike = true;
+	}
+	if (!unlike)
+		return 0;
+	snprintf(err, err_size, "these runs are not alike, so a change would be that of the environment; --any-environment compares "
+		 "them all the same");
+	return -EINVAL;
+}
+
+/* True if one of them says that this run is worse. */
+static bool compare_baselines(struct page *p)
+{
+	struct baseline_side run = { .run = p->run, .hist = histogram_of, .arg = p->source };
+	bool regression = false;
+
+	for (size_t i = 0; i < p->n_baselines; i++) {
+		struct page_baseline *b = &p->baselines[i];
+		struct baseline_side base = { .run = source_run(b->source), .hist = histogram_of, .arg = b->source };
+
+		b->comparison = baseline_compare(&base, &run, p->min_effect);
+		regression |= json_is_true(json_at(b->comparison, "regression"));
+	}
+	return regression;
+}
+
+/* --- the document --- */
+
+static int write_document(struct page *p, char *err, size_t err_size, FILE *warnings)
+{
+	static void (*const sections[])(struct page *) = {
+		section_verdict, section_throughput, section_latency, section_stages, section_distribution, section_time,
+		section_failures, section_resources, section_limits, section_checks, section_plan, section_baselines, section_origin,
+	};
+	const char *name = json_text_at(p->run, "config.workload");
+	int ret = doc_new(page_text(p, "Capacity report: %s", source_id(p->source)),
+			  page_text(p, "What a load test of an RDMA server found: workload %s, started %s. Everything below is computed from "
+				    "the run's own figures.", name ? name : "unknown", page_json(p, json_at(p->run, "run.started_at"))),
+			  &p->doc);
+
+	if (ret) {
+		snprintf(err, err_size, "out of memory");
+		return ret;
+	}
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
+		sections[i](p);
+	if (page_draw(p, err, err_size))
+		fprintf(warnings, "report without charts: %s\n", err);
+	if (!page_failed(p))
+		return 0;
+	snprintf(err, err_size, "out of memory");
+	return -ENOMEM;
+}
+
+typedef int form_fn(const struct doc *d, const struct report_options *o, FILE *out);
+
+static int write_html(const struct doc *d, const struct report_options *o, FILE *out)
+{
+	(void)o;
+	return doc_write_html(d, out);
+}
+
+static int write_markdown(const struct doc *d, const struct report_options *o, FILE *out)
+{
+	(void)o;
+	return doc_write_markdown(d, out);
+}
+
+static int write_text(const struct doc *d, const struct report_options *o, FILE *out)
+{
+	return doc_write_text(d, o->columns ? o->columns : 100, o->colour, out);
+}
+
+static form_fn *const forms[] = { [REPORT_TEXT] = write_text, [REPORT_MARKDOWN] = write_markdown, [REPORT_HTML] = write_html };
+
+/* Under another name first, so that a report is never half of one. */
+static int write_file(const struct doc *d, const char *dir, const char *name, form_fn *form, char *err, size_t err_size)
+{
+	char path[PATH_MAX], temporary[PATH_MAX];
+	int ret = -ENAMETOOLONG;
+	FILE *f;
+
+	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path) ||
+	    snprintf(temporary, sizeof(temporary), "%s/%s.tmp", dir, name) >= (int)sizeof(temporary))
+		goto out;
+	f = fopen(temporary, "w");
+	ret = f ? form(d, NULL, f) : -errno;
+	if (f && fclose(f) && !ret)
+		ret = -errno;
+	if (!ret && rename(temporary, path))
+		ret = -errno;
+	if (ret && f)
+		unlink(temporary);
+out:
+	if (ret)
+		snprintf(err, err_size, "cannot write %s/%s: %s; name another folder with --output", dir, name, strerror(-ret));
+	return ret;
+}
+
+static int write_files(const struct doc *d, const char *dir, char *err, size_t err_size)
+{
+	char tables[PATH_MAX];
+	int ret = path_make_dirs(dir);
+
+	if (ret) {
+		snprintf(err, err_size, "cannot make %s: %s", dir, strerror(-ret));
+		return ret;
+	}
+	ret = write_file(d, dir, "report.html", write_html, err, err_size);
+	if (!ret)
+		ret = write_file(d, dir, "report.md", write_markdown, err, err_size);
+	if (ret)
+		return ret;
+	ret = snprintf(tables, sizeof(tables), "%s/tables", dir) >= (int)sizeof(tables) ? -ENAMETOOLONG : doc_write_csv(d, tables);
+	if (ret)
+		snprintf(err, err_size, "cannot write %s/tables: %s", dir, strerror(-ret));
+	return ret;
+}
+
+static void close_page(struct page *p)
+{
+	for (size_t i = 0; i < p->n_baselines; i++) {
+		json_decref(p->baselines[i].comparison);
+		json_decref(p->baselines[i].differences);
+		points_free(p->baselines[i].points);
+		source_close(p->baselines[i].source);
+	}
+	json_decref(p->plan_for_twice);
+	json_decref(p->plan);
+	json_decref(p->limits);
+	json_decref(p->knee);
+	points_free(p->points);
+	source_close(p->source);
+	doc_free(p->doc);
+	page_free(p);
+}
+
+/* Where the run's files are, seen from the report: beside it, or at the path that was given. */
+static const char *files_prefix(struct page *p, const struct report_options *o)
+{
+	char path[PATH_MAX];
+
+	if (!o->output || !realpath(o->dir, path))
+		return "";
+	return page_text(p, "%s/", path);
+}
+
+static int open_page(struct page *p, const struct report_options *o, char *err, size_t err_size)
+{
+	int ret = source_open(o->dir, &p->source, err, err_size);
+
+	if (ret)
+		return ret;
+	p->run = source_run(p->source);
+	p->headroom = o->headroom;
+	p->growth = o->growth;
+	p->min_effect = o->min_effect;
+	p->files_prefix = files_prefix(p, o);
+	ret = points_new(p->run, &p->points);
+	if (ret)
+		snprintf(err, err_size, "out of memory");
+	return ret;
+}
+
+enum report_result report_make(const struct report_options *o, FILE *warnings, char *err, size_t err_size)
+{
+	enum report_result result = REPORT_FAILED;
+	struct page p = { .n_baselines = 0 };
+
+	if (open_page(&p, o, err, err_size) || open_baselines(&p, o, warnings, err, err_size))
+		goto out;
+	analyse(&p, o);
+	result = compare_baselines(&p) ? REPORT_REGRESSION : REPORT_MADE;
+	if (write_document(&p, err, err_size, warnings) ||
+	    write_files(p.doc, o->output ? o->output : o->dir, err, err_size)) {
+		result = REPORT_FAILED;
+		goto out;
+	}
+	if (o->out && (forms[o->format](p.doc, o, o->out) || fflush(o->out))) {
+		snprintf(err, err_size, "cannot write the report to stdout");
+		result = REPORT_FAILED;
+	}
+out:
+	close_page(&p);
+	return result;
+}
+
+int report_write(const char *dir, char *err, size_t err_size)
+{
+	const struct report_options o = { .dir = dir, .headroom = REPORT_HEADROOM, .min_effect = REPORT_MIN_EFFECT };
+
+	return report_make(&o, stderr, err, err_size) == REPORT_FAILED ? -EIO : 0;
+}

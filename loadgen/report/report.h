@@ -1,0 +1,49 @@
+/* The report on a run: report.html, report.md and tables/, made from the run's folder. Owning thread: main. */
+#ifndef RAMPART_LOADGEN_REPORT_REPORT_H
+#define RAMPART_LOADGEN_REPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#define REPORT_BASELINES_MAX 4
+#define REPORT_HEADROOM 0.3
+#define REPORT_MIN_EFFECT 0.05
+
+enum report_format { REPORT_TEXT, REPORT_MARKDOWN, REPORT_HTML };
+
+struct report_baseline {
+	const char *label;		/* NULL: base, or base2 and so on */
+	const char *dir;
+};
+
+struct report_options {
+	const char *dir;		/* the run's folder */
+	const char *output;		/* where the files go; NULL: into the run's folder */
+	struct report_baseline baselines[REPORT_BASELINES_MAX];
+	size_t n_baselines;
+	bool any_environment;		/* compare runs of unlike environments */
+	double min_effect;		/* a change below this share is none */
+	double headroom, growth;	/* as in plan.h */
+	const double *plan;		/* clients to plan for, in rising order; NULL: chosen from the run */
+	size_t n_plan;
+	FILE *out;			/* gets the report in `format`; NULL: nobody */
+	enum report_format format;
+	bool colour;			/* of text */
+	unsigned columns;
+};
+
+enum report_result {
+	REPORT_MADE = 0,
+	REPORT_REGRESSION = 1,		/* made; worse than a baseline */
+	REPORT_FAILED = 3,		/* no run could be read, nothing written, or unlike environments: `err` says it */
+};
+
+/* Makes the report. Warnings, and what keeps runs from being compared, go to `warnings`, a line each. */
+enum report_result report_make(const struct report_options *o, FILE *warnings, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
+
+/* The report of a run that has just ended, into its folder, with the usual headroom. 0 or -EIO with a line in `err`. */
+int report_write(const char *dir, char *err, size_t err_size) __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,246 @@
+/* Unit tests of `performance_test report`: its options, exit statuses, the files it leaves, baselines. */
+#include "tests/unit/helpers/unit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "loadgen/report/command.h"
+#include "tests/unit/helpers/analysis_run.h"
+#include "tests/unit/helpers/report_rig.h"
+
+#define D REPORT_RIG_DIR
+#define ARGS_MAX 16
+
+static char said[1 << 20];	/* stdout and stderr of the last command */
+static json_t *run;
+
+static int set_up(void **state)
+{
+	run = analysis_run();
+	if (report_rig_set_up(state))
+		return -1;
+	report_rig_run(D, run);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	json_decref(run);
+	return report_rig_tear_down(state);
+}
+
+static void redirect(int to, int saved[2])
+{
+	fflush(stdout);
+	fflush(stderr);
+	for (int fd = 1; fd <= 2; fd++) {
+		saved[fd - 1] = dup(fd);
+		assert_int_equal(dup2(to, fd), fd);
+	}
+}
+
+static void restore(const int saved[2])
+{
+	fflush(stdout);
+	fflush(stderr);
+	for (int fd = 1; fd <= 2; fd++) {
+		dup2(saved[fd - 1], fd);
+		close(saved[fd - 1]);
+	}
+}
+
+/* Arguments apart by spaces. */
+static int report(const char *arguments)
+{
+	char line[1024], *args[ARGS_MAX] = { (char *)(uintptr_t)"report" }, *save;
+	int n = 1, saved[2], status, fd = open("said", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	ssize_t size;
+
+	snprintf(line, sizeof(line), "%s", arguments);
+	for (char *s = strtok_r(line, " ", &save); s && n < ARGS_MAX - 1; s = strtok_r(NULL, " ", &save))
+		args[n++] = s;
+	redirect(fd, saved);
+	status = report_command(n, args);
+	restore(saved);
+	size = pread(fd, said, sizeof(said) - 1, 0);
+	said[size > 0 ? size : 0] = '\0';
+	close(fd);
+	return status;
+}
+
+static void expect(const char *arguments, int status, const char *text)
+{
+	int is = report(arguments);
+
+	if (is != status || !strstr(said, text))
+		fail_msg("%s: %d and not %d, or '%s' is not in '%.2000s'", arguments, is, status, text, said);
+}
+
+static void command__wrong_usage__2_and_what_is_allowed(void **state)
+{
+	(void)state;
+	expect("", 2, "name the folder of a run");
+	expect("run run", 2, "one run at a time");
+	expect("run --format pdf", 2, "--format");
+	expect("run --headroom 91", 2, "--headroom: 91 is not allowed");
+	expect("run --headroom -1", 2, "--headroom");
+	expect("run --plan 5,x", 2, "--plan");
+	expect("run --baseline a,b,c,d,e", 2, "at most 4");
+	expect("run --baseline a,", 2, "a folder is missing");
+	expect("run --baseline x=", 2, "a folder is missing");
+	expect("run --baseline x=a,x=b", 2, "the label x is there twice");
+	expect("run --baseline <b>=a", 2, "is no label");
+	expect("run --no-such", 2, "unknown option");
+}
+
+static void command__help_and_version__0(void **state)
+{
+	(void)state;
+	expect("--help", 0, "performance_test report DIR [options]");
+	expect("--version", 0, "performance_test ");
+}
+
+static void command__a_run__report_and_its_files(void **state)
+{
+	(void)state;
+	expect("run", 0, "How many clients?");
+	assert_int_equal(access(D "/report.html", R_OK), 0);
+	assert_int_equal(access(D "/report.md", R_OK), 0);
+	assert_int_equal(access(D "/tables/throughput.csv", R_OK), 0);
+	assert_int_not_equal(access(D "/report.html.tmp", F_OK), 0);
+	expect("run --format html", 0, "<html");
+	expect("--format markdown run", 0, "# Capacity report");
+}
+
+static void command__output__files_there_and_links_to_the_run(void **state)
+{
+	(void)state;
+	report_rig_file(D, "server.log", "");
+	expect("run --output a/b --format html", 0, "/run/run.json");
+	assert_int_equal(access("a/b/report.html", R_OK), 0);
+	assert_int_not_equal(access(D "/report.html", F_OK), 0);
+}
+
+static void command__no_run_or_nowhere_to_write__3(void **state)
+{
+	(void)state;
+	expect("elsewhere", 3, "elsewhere: No such file or directory");
+	expect("run --output /proc/none", 3, "/proc/none");
+	expect("run --baseline elsewhere", 3, "elsewhere: No such file or directory");
+	report_rig_file(D, "run.json", "{");
+	expect("run", 3, "damaged");
+}
+
+static void command__plan__those_rows_in_rising_order(void **state)
+{
+	const char *a, *b;
+
+	(void)state;
+	expect("run --plan 7000,300 --headroom 0 --growth 100 --format markdown", 0, "100 % more clients are to come");
+	a = strstr(said, " 300 | 600 | 6 | 100 |");
+	b = strstr(said, " 7,000 | 14,000 | 140 | 100 |");
+	assert_non_null(a);
+	assert_non_null(b);
+	assert_true(a < b);
+}
+
+static void baseline__as_good__0_and_said(void **state)
+{
+	(void)state;
+	report_rig_run("base", run);
+	expect("run --baseline base", 0, "No regression: of ");
+	assert_non_null(strstr(said, "Against base"));
+}
+
+/* Throughput of the run is half of the baseline's, far beyond the noise of their intervals. */
+static void make_worse(void)
+{
+	report_rig_run("base", run);
+	json_array_clear(json_object_get(run, "steps"));
+	analysis_run_add(run, 10, 500);
+	analysis_run_add(run, 50, 1500);
+	analysis_run_add(run, 100, 2000);
+	report_rig_run(D, run);
+}
+
+static void baseline__worse__1_and_by_how_much(void **state)
+{
+	(void)state;
+	make_worse();
+	expect("run --baseline before=base", 1, "Against before");
+	assert_non_null(strstr(said, "Worse: 3 of "));
+	assert_non_null(strstr(said, "-50.0  regression"));
+	assert_non_null(strstr(said, "baseline"));
+	expect("run --baseline base --min-effect 60", 0, "No regression");
+	expect("base --baseline run", 0, "No regression");
+}
+
+static void baseline__other_environment__3_and_each_difference(void **state)
+{
+	(void)state;
+	report_rig_run("base", run);
+	analysis_run_set(run, "environment.server.cpu_model", json_string("B"));
+	analysis_run_set(run, "config.inflight", json_integer(4));
+	report_rig_run(D, run);
+	expect("run --baseline base", 3, "is A there and B here\n");
+	assert_non_null(strstr(said, "is 1 there and 4 here\n"));
+	assert_non_null(strstr(said, "--any-environment compares them all the same"));
+	assert_int_not_equal(access(D "/report.html", F_OK), 0);
+}
+
+static void baseline__other_environment_allowed__differences_in_the_report(void **state)
+{
+	(void)state;
+	report_rig_run("base", run);
+	analysis_run_set(run, "environment.server.cpu_model", json_string("B"));
+	report_rig_run(D, run);
+	expect("run --baseline base --any-environment", 0, "The two runs are not alike");
+	assert_non_null(strstr(said, "A in the baseline, B here"));
+}
+
+static void baseline__no_step_in_common__says_so(void **state)
+{
+	(void)state;
+	report_rig_run("base", run);
+	json_array_clear(json_object_get(run, "steps"));
+	analysis_run_add(run, 7, 500);
+	report_rig_run(D, run);
+	expect("run --baseline base", 0, "No number of clients is in both runs");
+}
+
+static void write__at_the_end_of_a_run__its_folder(void **state)
+{
+	char err[256];
+
+	(void)state;
+	assert_int_equal(report_write(D, err, sizeof(err)), 0);
+	assert_int_equal(access(D "/report.html", R_OK), 0);
+	assert_true(report_write("elsewhere", err, sizeof(err)) < 0);
+	assert_non_null(strstr(err, "elsewhere"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(command__wrong_usage__2_and_what_is_allowed),
+		TEST(command__help_and_version__0),
+		TEST(command__a_run__report_and_its_files),
+		TEST(command__output__files_there_and_links_to_the_run),
+		TEST(command__no_run_or_nowhere_to_write__3),
+		TEST(command__plan__those_rows_in_rising_order),
+		TEST(baseline__as_good__0_and_said),
+		TEST(baseline__worse__1_and_by_how_much),
+		TEST(baseline__other_environment__3_and_each_difference),
+		TEST(baseline__other_environment_allowed__differences_in_the_report),
+		TEST(baseline__no_step_in_common__says_so),
+		TEST(write__at_the_end_of_a_run__its_folder),
+	};
+
+	return cmocka_run_group_tests_name("report_command", tests, NULL, NULL);
+}
