@@ -159,14 +159,16 @@ static void describe_end(const struct source *s, char *err, size_t err_size)
 	if (!s->has_events)
 		snprintf(err, err_size, "%s: no run.json and no events.ndjson in it: not the folder of a run", s->dir);
 	else if (!isfinite(p->t_s))
-		snprintf(err, err_size, "%s: the run did not end: no run.json, and nothing can be read in events.ndjson",
-			 s->dir);
+		snprintf(err, err_size,
+			 "%s: the run did not end: no run.json, and nothing can be read in events.ndjson", s->dir);
 	else if (p->stop_reason[0])
-		snprintf(err, err_size, "%s: no run.json, though the run ended (%s, %s); it could not be written or was "
-			 "taken away", s->dir, p->stop_reason, step);
+		snprintf(err, err_size,
+			 "%s: no run.json, though the run ended (%s, %s); it could not be written or was taken away",
+			 s->dir, p->stop_reason, step);
 	else
-		snprintf(err, err_size, "%s: the run did not end: no run.json; by events.ndjson it was %s%s%s after %.1f s",
-			 s->dir, step, p->phase[0] ? ", in the phase " : "", p->phase, p->t_s);
+		snprintf(err, err_size,
+			 "%s: the run did not end: no run.json; by events.ndjson it was %s%s%s after %.1f s", s->dir,
+			 step, p->phase[0] ? ", in the phase " : "", p->phase, p->t_s);
 }
 
 /* What stands in the file goes on a terminal. */
@@ -189,8 +191,10 @@ static int read_run(struct source *s, char *err, size_t err_size)
 		return -ENOENT;
 	}
 	if (!f || size > RUN_JSON_BYTES_MAX) {
-		snprintf(err, err_size, "%s/run.json: %s", s->dir, f ? "too large for one" : errno == EINVAL ? "not a file" :
-			 strerror(errno));
+		snprintf(err, err_size, "%s/run.json: %s", s->dir,
+			 f		   ? "too large for one"
+			 : errno == EINVAL ? "not a file"
+					   : strerror(errno));
 		if (f)
 			fclose(f);
 		return -EINVAL;
