@@ -25,9 +25,9 @@ LOADGEN := breaking capacity churn compare config connect environment find lanes
 	rma run run_json schedule server_proc slo step step_files step_json stop stripe summary trace traffic verdict wl_atomic wl_connect wl_duplex wl_echo wl_idle wl_large \
 	wl_mixed wl_pingpong wl_read wl_small wl_write worker workload
 ANALYSIS := baseline curve differences knee limits plan read stats usl
-REPORT := doc doc_html doc_read style utf8
-REPORT := chart chart_layout chart_run chart_scale chart_script chart_svg doc doc_html doc_read style utf8
-REPORT := chart chart_layout chart_run chart_scale chart_script chart_svg doc doc_csv doc_html doc_markdown doc_read doc_text style utf8
+REPORT := bars chart chart_layout chart_run chart_scale chart_script chart_svg command doc doc_csv doc_html doc_markdown doc_read doc_text found page points \
+	report sections_answers sections_baseline sections_connect sections_failures sections_latency sections_load sections_origin sections_plan \
+	sections_resources sections_verdict source style trend utf8
 SERVER := boot config conn control echo limits listen main probe rdma session shard stats
 
 COMMON_O := $(COMMON:%=$(B)/common/%.o)
@@ -35,7 +35,6 @@ CLIENT_O := $(CLIENT:%=$(B)/client/%.o)
 RDMA_CLIENT_O := $(B)/client/main.o $(B)/client/commands.o
 ANALYSIS_O := $(ANALYSIS:%=$(B)/loadgen/analysis/%.o)
 LOADGEN_O := $(LOADGEN:%=$(B)/loadgen/%.o) $(ANALYSIS_O)
-LOADGEN_O := $(LOADGEN:%=$(B)/loadgen/%.o)
 REPORT_O := $(REPORT:%=$(B)/loadgen/report/%.o)
 SERVER_O := $(SERVER:%=$(B)/server/%.o)
 PROGRAMS := $(BIN)rdma_server $(BIN)rdma_client $(BIN)performance_test

@@ -38,7 +38,6 @@ UNIT_test_loadgen_step_share := $(LOADGEN_STEP)
 UNIT_test_loadgen_stop := $(LOADGEN_STEP) loadgen/stop
 UNIT_test_loadgen_trace := loadgen/trace
 UNIT_test_loadgen_verdict := $(LOADGEN_STEP) loadgen/verdict loadgen/slo
-UNIT_test_loadgen_verdict := $(LOADGEN_STEP) loadgen/verdict
 
 REPORT_DOC := $(patsubst %,loadgen/report/%,doc doc_csv doc_html doc_markdown doc_read doc_text style utf8) \
 	common/paths tests/unit/helpers/doc_rig
@@ -49,3 +48,13 @@ UNIT_test_report_doc := $(REPORT_DOC)
 UNIT_test_report_doc_csv := $(REPORT_DOC)
 UNIT_test_report_doc_forms := $(REPORT_DOC)
 UNIT_test_report_utf8 := loadgen/report/utf8
+
+# Whole reports, of runs made by hand.
+REPORT_ALL := $(patsubst %,common/%,addr build_info fail frame hist hist_io hist_read json_at log opts opts_value \
+	paths) $(ANALYSIS:%=loadgen/analysis/%) $(REPORT:%=loadgen/report/%) tests/unit/helpers/report_rig \
+	tests/unit/helpers/analysis_run
+
+UNIT_test_report_command := $(REPORT_ALL)
+UNIT_test_report_points := $(REPORT_ALL)
+UNIT_test_report_sections := $(REPORT_ALL)
+UNIT_test_report_source := $(REPORT_ALL)

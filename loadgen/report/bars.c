@@ -26,7 +26,8 @@ void bars_name(struct page *p, const struct bars *bars, struct chart *c)
 	c->n_categories = bars->n;
 }
 
-bool bars_add(struct page *p, const struct bars *bars, struct chart *c, const char *label, bars_value_fn *value, const void *arg)
+bool bars_add(struct page *p, const struct bars *bars, struct chart *c, const char *label, bars_value_fn *value,
+	      const void *arg)
 {
 	double *x = page_numbers(p, bars->n + 1), *y = page_numbers(p, bars->n + 1);
 	bool any = false;

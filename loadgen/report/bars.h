@@ -19,6 +19,7 @@ void bars_name(struct page *p, const struct bars *bars, struct chart *c);
 
 /* Adds a stacked series: n numbers, from `value`. True if one of them is known. */
 typedef double bars_value_fn(const struct point *at, const void *arg);
-bool bars_add(struct page *p, const struct bars *bars, struct chart *c, const char *label, bars_value_fn *value, const void *arg);
+bool bars_add(struct page *p, const struct bars *bars, struct chart *c, const char *label, bars_value_fn *value,
+	      const void *arg);
 
 #endif

@@ -29,22 +29,60 @@ static const char *const format_names[] = { "text", "markdown", "html", NULL };
 #define AT(field) offsetof(struct arguments, field)
 
 static const struct opt options[] = {
-	{ .name = "any-environment", .type = OPT_FLAG, .offset = AT(any_environment),
+	{ .name = "any-environment",
+	  .type = OPT_FLAG,
+	  .offset = AT(any_environment),
 	  .help = "Compare with --baseline though environment or configuration differ; the report says how." },
-	{ .name = "baseline", .type = OPT_STRING, .offset = AT(baseline), .metavar = "[LABEL=]DIR,...",
+	{ .name = "baseline",
+	  .type = OPT_STRING,
+	  .offset = AT(baseline),
+	  .metavar = "[LABEL=]DIR,...",
 	  .help = "Folders of up to 4 runs to compare this one with." },
-	{ .name = "format", .type = OPT_CHOICE, .offset = AT(format), .choices = format_names, .metavar = "FORMAT", .def = "text",
+	{ .name = "format",
+	  .type = OPT_CHOICE,
+	  .offset = AT(format),
+	  .choices = format_names,
+	  .metavar = "FORMAT",
+	  .def = "text",
 	  .help = "What is printed; the files are written in any case." },
-	{ .name = "growth", .type = OPT_UINT, .offset = AT(growth), .min = 0, .max = 10000, .metavar = "PERCENT", .def = "0",
+	{ .name = "growth",
+	  .type = OPT_UINT,
+	  .offset = AT(growth),
+	  .min = 0,
+	  .max = 10000,
+	  .metavar = "PERCENT",
+	  .def = "0",
 	  .help = "Planning: clients to come, beside those planned for." },
-	{ .name = "headroom", .type = OPT_UINT, .offset = AT(headroom), .min = 0, .max = 90, .metavar = "PERCENT", .def = "30",
+	{ .name = "headroom",
+	  .type = OPT_UINT,
+	  .offset = AT(headroom),
+	  .min = 0,
+	  .max = 90,
+	  .metavar = "PERCENT",
+	  .def = "30",
 	  .help = "Planning: share of a server's capacity that stays free." },
-	{ .name = "min-effect", .type = OPT_UINT, .offset = AT(min_effect), .min = 0, .max = 1000, .metavar = "PERCENT", .def = "5",
+	{ .name = "min-effect",
+	  .type = OPT_UINT,
+	  .offset = AT(min_effect),
+	  .min = 0,
+	  .max = 1000,
+	  .metavar = "PERCENT",
+	  .def = "5",
 	  .help = "A change against a baseline up to this much is none." },
-	{ .name = "output", .type = OPT_STRING, .offset = AT(output), .metavar = "DIR", .def = "the run's folder",
+	{ .name = "output",
+	  .type = OPT_STRING,
+	  .offset = AT(output),
+	  .metavar = "DIR",
+	  .def = "the run's folder",
 	  .help = "Where report.html, report.md and tables/ go." },
-	{ .name = "plan", .type = OPT_LIST, .offset = AT(plan), .min = 1, .max = 1000000000, .metavar = "N,N,...",
-	  .def = "chosen from the run", .help = "Planning: numbers of clients to plan for." },
+	{ .name = "plan",
+	  .type = OPT_LIST,
+	  .offset = AT(plan),
+	  .min = 1,
+	  .max = 1000000000,
+	  .metavar = "N,N,...",
+	  .def = "chosen from the run",
+	  .help = "Planning: numbers of clients to plan for." },
 };
 
 const struct opts_spec report_command_options = {
@@ -89,7 +127,8 @@ static bool take_baseline(char *text, struct report_options *o, char *err, size_
 	b->dir = text;
 	if (equals && !memchr(text, '/', (size_t)(equals - text))) {
 		if (!is_label(text, (size_t)(equals - text))) {
-			snprintf(err, err_size, "--baseline: '%.*s' is no label; allowed: up to %d letters, digits, '.', '_', '-'",
+			snprintf(err, err_size,
+				 "--baseline: '%.*s' is no label; allowed: up to %d letters, digits, '.', '_', '-'",
 				 (int)(equals - text) > 64 ? 64 : (int)(equals - text), text, LABEL_MAX);
 			return false;
 		}
@@ -98,7 +137,9 @@ static bool take_baseline(char *text, struct report_options *o, char *err, size_
 		b->dir = equals + 1;
 	}
 	if (!*b->dir || (b->label && is_taken(o, b->label))) {
-		snprintf(err, err_size, !*b->dir ? "--baseline: a folder is missing" : "--baseline: the label %s is there twice", b->label);
+		snprintf(err, err_size,
+			 !*b->dir ? "--baseline: a folder is missing" : "--baseline: the label %s is there twice",
+			 b->label);
 		return false;
 	}
 	return true;
@@ -139,9 +180,17 @@ static int make(const struct arguments *a, const char *dir)
 	char *baselines = a->baseline ? strdup(a->baseline) : NULL, err[1024] = "";
 	double plan[OPT_LIST_MAX];
 	struct report_options o = {
-		.dir = dir, .output = a->output, .any_environment = a->any_environment, .min_effect = (double)a->min_effect / 100,
-		.headroom = (double)a->headroom / 100, .growth = (double)a->growth / 100, .plan = plan, .n_plan = a->plan.n,
-		.out = stdout, .format = (enum report_format)a->format, .columns = terminal_columns(),
+		.dir = dir,
+		.output = a->output,
+		.any_environment = a->any_environment,
+		.min_effect = (double)a->min_effect / 100,
+		.headroom = (double)a->headroom / 100,
+		.growth = (double)a->growth / 100,
+		.plan = plan,
+		.n_plan = a->plan.n,
+		.out = stdout,
+		.format = (enum report_format)a->format,
+		.columns = terminal_columns(),
 		.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"),
 	};
 	int status = EXIT_STATUS_USAGE;
@@ -179,7 +228,8 @@ int report_command(int argc, char **argv)
 	}
 	if (argc - first == 1)
 		return make(&a, argv[first]);
-	fprintf(stderr, "performance_test report: %s (see --help)\n", first < argc ? "one run at a time; others go with --baseline" :
-		"name the folder of a run, such as results/20260101T120000Z-clients-100");
+	fprintf(stderr, "performance_test report: %s (see --help)\n",
+		first < argc ? "one run at a time; others go with --baseline"
+			     : "name the folder of a run, such as results/20260101T120000Z-clients-100");
 	return EXIT_STATUS_USAGE;
 }

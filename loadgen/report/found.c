@@ -11,11 +11,16 @@ static void take(const json_t *o, struct found *out)
 	const json_t *failure = json_at(o, "failure");
 	const char *text = json_text_at(o, "text");
 
-	*out = (struct found){
-		.clients = json_number_at(o, "clients"), .low = json_number_at(o, "low"), .high = json_number_at(o, "high"),
-		.passes = json_number_at(o, "passes"), .tries = json_number_at(o, "tries"),
-		.at_least = json_is_true(json_at(o, "at_least")), .confirmed = json_is_true(json_at(o, "confirmed")),
-		.reason = text ? text : json_text_at(o, "reason"), .failure = json_is_object(failure) ? failure : NULL,
+	*out = (struct found) {
+		.clients = json_number_at(o, "clients"),
+		.low = json_number_at(o, "low"),
+		.high = json_number_at(o, "high"),
+		.passes = json_number_at(o, "passes"),
+		.tries = json_number_at(o, "tries"),
+		.at_least = json_is_true(json_at(o, "at_least")),
+		.confirmed = json_is_true(json_at(o, "confirmed")),
+		.reason = text ? text : json_text_at(o, "reason"),
+		.failure = json_is_object(failure) ? failure : NULL,
 	};
 }
 
@@ -80,14 +85,25 @@ double found_cpu_share(const struct page *p)
 
 const char *found_resource_words(const char *resource)
 {
-	static const struct { const char *name, *words; } names[] = {
-		{ "nofile", "open files (file descriptors)" }, { "memory", "memory" }, { "ports", "network ports" },
-		{ "memlock", "pinned memory" }, { "max_clients", "the server's --max-clients" },
-		{ "server_resources", "the server's own resources" }, { "handshakes", "handshakes under way" },
-		{ "time", "the time to connect" }, { "server", "the server itself" }, { "queue_pairs", "queue pairs" },
-		{ "peer", "the other end" }, { "unknown", "something unknown" }, { "max_qp", "queue pairs of the device" },
-		{ "max_cq", "completion queues of the device" }, { "max_mr", "memory regions of the device" },
-		{ "cqe", "the size of a completion queue" }, { "max_srq_wr", "the size of the shared receive queue" },
+	static const struct { const char *name, *words;
+	} names[] = {
+		{ "nofile", "open files (file descriptors)" },
+		{ "memory", "memory" },
+		{ "ports", "network ports" },
+		{ "memlock", "pinned memory" },
+		{ "max_clients", "the server's --max-clients" },
+		{ "server_resources", "the server's own resources" },
+		{ "handshakes", "handshakes under way" },
+		{ "time", "the time to connect" },
+		{ "server", "the server itself" },
+		{ "queue_pairs", "queue pairs" },
+		{ "peer", "the other end" },
+		{ "unknown", "something unknown" },
+		{ "max_qp", "queue pairs of the device" },
+		{ "max_cq", "completion queues of the device" },
+		{ "max_mr", "memory regions of the device" },
+		{ "cqe", "the size of a completion queue" },
+		{ "max_srq_wr", "the size of the shared receive queue" },
 	};
 
 	for (size_t i = 0; resource && i < sizeof(names) / sizeof(names[0]); i++)

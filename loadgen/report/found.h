@@ -12,7 +12,8 @@ struct found {
 	const json_t *failure;		/* of the first hard failure; NULL */
 };
 
-/* `which` is slo_capacity, knee or first_hard_failure. False, with nothing known, for runs without a capacity analysis. */
+/* `which` is slo_capacity, knee or first_hard_failure. False, with nothing known, for runs without a capacity analysis.
+ */
 bool found_read(const struct page *p, const char *which, struct found *out);
 /* The knee: of the analysis, or found in the steps of an older run. */
 void found_knee(const struct page *p, struct found *out);

@@ -120,7 +120,8 @@ void page_series(struct chart *c, struct chart_series s)
 void page_rule(struct chart *c, double at, bool vertical, bool bad, const char *label)
 {
 	if (isfinite(at) && c->n_rules < CHART_RULES_MAX)
-		c->rules[c->n_rules++] = (struct chart_rule){ .at = at, .vertical = vertical, .bad = bad, .label = label };
+		c->rules[c->n_rules++] =
+			(struct chart_rule) { .at = at, .vertical = vertical, .bad = bad, .label = label };
 }
 
 /* --- figures in words --- */

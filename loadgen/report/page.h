@@ -72,7 +72,8 @@ const char *page_bytes(struct page *p, double bytes);
 const char *page_percent(struct page *p, double ratio);
 /* By the unit of a figure in run.json: ns, ratio, bytes, per_s; a bare number for others. */
 const char *page_in_unit(struct page *p, double v, const char *unit);
-/* A value as it stands in run.json: a text without quotes, a number, "yes", "none" for null; "unknown" where there is none. */
+/* A value as it stands in run.json: a text without quotes, a number, "yes", "none" for null; "unknown" where there is
+ * none. */
 const char *page_json(struct page *p, const json_t *v);
 /* A word for a POSIX shell, quoted where it must be. */
 const char *page_quoted(struct page *p, const char *word);

@@ -91,7 +91,8 @@ static int open_baselines(struct page *p, const struct report_options *o, FILE *
 	}
 	if (!unlike)
 		return 0;
-	snprintf(err, err_size, "these runs are not alike, so a change would be that of the environment; --any-environment compares "
+	snprintf(err, err_size,
+		 "these runs are not alike, so a change would be that of the environment; --any-environment compares "
 		 "them all the same");
 	return -EINVAL;
 }
@@ -117,13 +118,16 @@ static bool compare_baselines(struct page *p)
 static int write_document(struct page *p, char *err, size_t err_size, FILE *warnings)
 {
 	static void (*const sections[])(struct page *) = {
-		section_verdict, section_throughput, section_latency, section_stages, section_distribution, section_time,
-		section_failures, section_resources, section_limits, section_checks, section_plan, section_baselines, section_origin,
+		section_verdict, section_throughput, section_latency,	section_stages, section_distribution,
+		section_time,	 section_failures,   section_resources, section_limits, section_checks,
+		section_plan,	 section_baselines,  section_origin,
 	};
 	const char *name = json_text_at(p->run, "config.workload");
 	int ret = doc_new(page_text(p, "Capacity report: %s", source_id(p->source)),
-			  page_text(p, "What a load test of an RDMA server found: workload %s, started %s. Everything below is computed from "
-				    "the run's own figures.", name ? name : "unknown", page_json(p, json_at(p->run, "run.started_at"))),
+			  page_text(p,
+				    "What a load test of an RDMA server found: workload %s, started %s. Everything "
+				    "below is computed from the run's own figures.",
+				    name ? name : "unknown", page_json(p, json_at(p->run, "run.started_at"))),
 			  &p->doc);
 
 	if (ret) {
@@ -159,7 +163,9 @@ static int write_text(const struct doc *d, const struct report_options *o, FILE 
 	return doc_write_text(d, o->columns ? o->columns : 100, o->colour, out);
 }
 
-static form_fn *const forms[] = { [REPORT_TEXT] = write_text, [REPORT_MARKDOWN] = write_markdown, [REPORT_HTML] = write_html };
+static form_fn *const forms[] = {
+	[REPORT_TEXT] = write_text, [REPORT_MARKDOWN] = write_markdown, [REPORT_HTML] = write_html
+};
 
 /* Under another name first, so that a report is never half of one. */
 static int write_file(const struct doc *d, const char *dir, const char *name, form_fn *form, char *err, size_t err_size)
@@ -181,7 +187,8 @@ static int write_file(const struct doc *d, const char *dir, const char *name, fo
 		unlink(temporary);
 out:
 	if (ret)
-		snprintf(err, err_size, "cannot write %s/%s: %s; name another folder with --output", dir, name, strerror(-ret));
+		snprintf(err, err_size, "cannot write %s/%s: %s; name another folder with --output", dir, name,
+			 strerror(-ret));
 	return ret;
 }
 
@@ -199,7 +206,8 @@ static int write_files(const struct doc *d, const char *dir, char *err, size_t e
 		ret = write_file(d, dir, "report.md", write_markdown, err, err_size);
 	if (ret)
 		return ret;
-	ret = snprintf(tables, sizeof(tables), "%s/tables", dir) >= (int)sizeof(tables) ? -ENAMETOOLONG : doc_write_csv(d, tables);
+	ret = snprintf(tables, sizeof(tables), "%s/tables", dir) >= (int)sizeof(tables) ? -ENAMETOOLONG
+											: doc_write_csv(d, tables);
 	if (ret)
 		snprintf(err, err_size, "cannot write %s/tables: %s", dir, strerror(-ret));
 	return ret;

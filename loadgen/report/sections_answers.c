@@ -20,9 +20,16 @@ static const char *setting(struct page *p)
 	bool idle = workload && (strcmp(workload, "idle") == 0 || strcmp(workload, "connect") == 0);
 
 	return page_text(p, "workload %s%s%s%s%s", workload ? workload : "unknown",
-			 idle || !p->points->n_sizes ? "" : page_text(p, ", %s a message", page_bytes(p, p->points->sizes[0])),
-			 software || emulated ? ", over" : "", software ? " software RDMA" : emulated ? " RDMA" : "",
-			 emulated ? " on an emulated CPU: not hardware figures" : software ? ": not hardware figures" : "");
+			 idle || !p->points->n_sizes
+				 ? ""
+				 : page_text(p, ", %s a message", page_bytes(p, p->points->sizes[0])),
+			 software || emulated ? ", over" : "",
+			 software   ? " software RDMA"
+			 : emulated ? " RDMA"
+				    : "",
+			 emulated   ? " on an emulated CPU: not hardware figures"
+			 : software ? ": not hardware figures"
+				    : "");
 }
 
 /* --- how many --- */
@@ -44,13 +51,15 @@ static bool answer_by_objective(struct page *p, const char *question)
 	proof = c.tries > 0 ? page_text(p, " (%s of %s tries)", page_count(p, c.passes), page_count(p, c.tries)) : "";
 	if (c.at_least || !isfinite(c.high))
 		doc_answer(p->doc, DOC_GOOD, question, page_text(p, "At least %s", page_count(p, c.clients)),
-			   page_text(p, "With %s %s was met%s, and no more were tried: a larger --clients would look further. Measured with %s.",
+			   page_text(p,
+				     "With %s %s was met%s, and no more were tried: a larger --clients would look "
+				     "further. Measured with %s.",
 				     page_clients(p, c.clients), objective(p), proof, setting(p)));
 	else
 		doc_answer(p->doc, c.confirmed ? DOC_GOOD : DOC_WARN, question, page_count(p, c.clients),
-			   page_text(p, "With %s %s was met%s, with %s it was not%s. Measured with %s.", page_clients(p, c.clients),
-				     objective(p), proof, page_count(p, c.high), c.confirmed ? "" : "; not confirmed by repetition",
-				     setting(p)));
+			   page_text(p, "With %s %s was met%s, with %s it was not%s. Measured with %s.",
+				     page_clients(p, c.clients), objective(p), proof, page_count(p, c.high),
+				     c.confirmed ? "" : "; not confirmed by repetition", setting(p)));
 	return true;
 }
 
@@ -80,14 +89,19 @@ static bool answer_objective_missed(struct page *p, const char *question)
 	if (!json_text_at(p->run, "config.slo") || !found_read(p, "slo_capacity", &c) || !isfinite(c.high))
 		return false;
 	if (has_failed_objective(p->points, c.high))
-		doc_answer(p->doc, DOC_BAD, question, c.high > 1 ? page_text(p, "Fewer than %s", page_count(p, c.high)) : "None",
-			   page_text(p, "Not even %s met %s. Measured with %s.", page_clients(p, c.high), objective(p), setting(p)));
+		doc_answer(p->doc, DOC_BAD, question,
+			   c.high > 1 ? page_text(p, "Fewer than %s", page_count(p, c.high)) : "None",
+			   page_text(p, "Not even %s met %s. Measured with %s.", page_clients(p, c.high), objective(p),
+				     setting(p)));
 	else
 		doc_answer(p->doc, DOC_WARN, question, "Not known",
-			   page_text(p, "Whether %s is met could not be told: with %s there were too few samples, or the load generator was at "
-				     "its own limit; a longer --duration or a machine of its own would tell. %s held without a failure. "
-				     "Measured with %s.", objective(p), page_clients(p, c.high),
-				     isfinite(held) ? page_text(p, "%s were", page_clients(p, held)) : "None was", setting(p)));
+			   page_text(p,
+				     "Whether %s is met could not be told: with %s there were too few samples, or the "
+				     "load generator was at its own limit; a longer --duration or a machine of its own "
+				     "would tell. %s held without a failure. Measured with %s.",
+				     objective(p), page_clients(p, c.high),
+				     isfinite(held) ? page_text(p, "%s were", page_clients(p, held)) : "None was",
+				     setting(p)));
 	return true;
 }
 
@@ -99,8 +113,10 @@ static bool answer_by_knee(struct page *p, const char *question)
 	if (!isfinite(c.clients) || c.at_least)
 		return false;
 	doc_answer(p->doc, DOC_PLAIN, question, page_text(p, "About %s", page_count(p, c.clients)),
-		   page_text(p, "That is the knee: %s %s were held without a failure. How slow is too slow, nobody said: --slo does. "
-			     "Measured with %s.", page_sentence(p, c.reason ? c.reason : "more clients do not pay"),
+		   page_text(p,
+			     "That is the knee: %s %s were held without a failure. How slow is too slow, nobody said: "
+			     "--slo does. Measured with %s.",
+			     page_sentence(p, c.reason ? c.reason : "more clients do not pay"),
 			     page_clients(p, found_most_held(p->points)), setting(p)));
 	return true;
 }
@@ -115,16 +131,23 @@ static void answer_how_many(struct page *p)
 		return;
 	if (isfinite(held) && !bad)
 		doc_answer(p->doc, DOC_PLAIN, question, page_text(p, "At least %s", page_count(p, held)),
-			   page_text(p, "%s were held at once and nothing failed: the run did not look further; --find-capacity would. "
-				     "Measured with %s.", page_clients(p, held), setting(p)));
+			   page_text(p,
+				     "%s were held at once and nothing failed: the run did not look further; "
+				     "--find-capacity would. Measured with %s.",
+				     page_clients(p, held), setting(p)));
 	else if (isfinite(held))
-		doc_answer(p->doc, DOC_WARN, question, page_text(p, "%s to %s", page_count(p, held), page_count(p, bad->clients)),
-			   page_text(p, "%s were all held, of %s not all: --find-capacity would look between. Measured with %s.",
+		doc_answer(p->doc, DOC_WARN, question,
+			   page_text(p, "%s to %s", page_count(p, held), page_count(p, bad->clients)),
+			   page_text(p,
+				     "%s were all held, of %s not all: --find-capacity would look between. Measured "
+				     "with %s.",
 				     page_clients(p, held), page_count(p, bad->clients), setting(p)));
 	else if (bad)
 		doc_answer(p->doc, DOC_BAD, question, page_text(p, "Fewer than %s", page_count(p, bad->clients)),
-			   page_text(p, "Not all of %s were held, and that was the smallest step: fewer (--steps) would say how many are. "
-				     "Measured with %s.", page_clients(p, bad->clients), setting(p)));
+			   page_text(p,
+				     "Not all of %s were held, and that was the smallest step: fewer (--steps) would "
+				     "say how many are. Measured with %s.",
+				     page_clients(p, bad->clients), setting(p)));
 	else
 		doc_answer(p->doc, DOC_WARN, question, "Not known", "The run came to no step.");
 }
@@ -141,11 +164,16 @@ static bool answer_by_failure(struct page *p, const char *question)
 	side = found_side_words(json_text_at(c.failure, "side"));
 	text = json_text_at(c.failure, "text");
 	meaning = json_text_at(c.failure, "meaning");
-	doc_answer(p->doc, DOC_BAD, question, page_text(p, "%s (%s), at %s", found_resource_words(json_text_at(c.failure, "resource")),
-			side, page_clients(p, isfinite(c.clients) ? c.clients : c.high)),
+	doc_answer(p->doc, DOC_BAD, question,
+		   page_text(p, "%s (%s), at %s", found_resource_words(json_text_at(c.failure, "resource")), side,
+			     page_clients(p, isfinite(c.clients) ? c.clients : c.high)),
 		   page_text(p, "%s %s%s", page_sentence(p, text ? text : "The run does not say more"),
-			     meaning && (!text || !strstr(text, meaning)) ? page_sentence(p, page_text(p, "%s", meaning)) : "",
-			     c.tries > 0 ? page_text(p, " Seen in %s of %s tries.", page_count(p, c.passes), page_count(p, c.tries)) : ""));
+			     meaning && (!text || !strstr(text, meaning))
+				     ? page_sentence(p, page_text(p, "%s", meaning))
+				     : "",
+			     c.tries > 0 ? page_text(p, " Seen in %s of %s tries.", page_count(p, c.passes),
+						     page_count(p, c.tries))
+					 : ""));
 	return true;
 }
 
@@ -159,11 +187,13 @@ static bool answer_by_lost_clients(struct page *p, const char *question)
 
 	if (!bad)
 		return false;
-	doc_answer(p->doc, DOC_BAD, question, page_text(p, "%s at %s", code ? code : "Clients were lost", stage ? stage :
-			page_clients(p, bad->clients)),
+	doc_answer(p->doc, DOC_BAD, question,
+		   page_text(p, "%s at %s", code ? code : "Clients were lost",
+			     stage ? stage : page_clients(p, bad->clients)),
 		   page_text(p, "With %s, %s were held.%s%s", page_clients(p, bad->clients),
-			     page_count(p, point_range(bad, "connected_held").low < bad->clients ?
-					point_range(bad, "connected_held").low : point_range(bad, "connected_held").value),
+			     page_count(p, point_range(bad, "connected_held").low < bad->clients
+						   ? point_range(bad, "connected_held").low
+						   : point_range(bad, "connected_held").value),
 			     meaning ? " " : "", meaning ? meaning : ""));
 	return true;
 }
@@ -200,7 +230,8 @@ static const char *cpu_words(struct page *p)
 
 	if (!(share > 0.9))
 		return "";
-	return page_text(p, " The CPUs of the machine were %s busy: they are what limits throughput.", page_percent(p, share));
+	return page_text(p, " The CPUs of the machine were %s busy: they are what limits throughput.",
+			 page_percent(p, share));
 }
 
 static const char *projection_words(struct page *p)
@@ -211,7 +242,8 @@ static const char *projection_words(struct page *p)
 	if (!isfinite(at))
 		return "";
 	return page_text(p, " Of the limits the first to end would be %s (%s), projected at about %s.",
-			 found_resource_words(json_text_at(first, "resource")), found_side_words(json_text_at(first, "side")), page_clients(p, at));
+			 found_resource_words(json_text_at(first, "resource")),
+			 found_side_words(json_text_at(first, "side")), page_clients(p, at));
 }
 
 static void answer_what_breaks(struct page *p)
@@ -228,11 +260,13 @@ static void answer_what_breaks(struct page *p)
 	else if (isfinite(knee.clients) && !knee.at_least)
 		doc_answer(p->doc, DOC_PLAIN, question, "Speed, not connections",
 			   page_text(p, "Nothing failed up to %s. The knee is at %s: %s%s%s", page_clients(p, held),
-				     page_count(p, knee.clients), page_sentence(p, knee.reason ? knee.reason : "more clients do not pay"),
+				     page_count(p, knee.clients),
+				     page_sentence(p, knee.reason ? knee.reason : "more clients do not pay"),
 				     cpu_words(p), projection_words(p)));
 	else
 		doc_answer(p->doc, DOC_GOOD, question, page_text(p, "Nothing up to %s", page_count(p, held)),
-			   page_text(p, "No client failed.%s%s%s", knee.reason ? page_text(p, " As to speed: %s", page_sentence(p, knee.reason)) : "",
+			   page_text(p, "No client failed.%s%s%s",
+				     knee.reason ? page_text(p, " As to speed: %s", page_sentence(p, knee.reason)) : "",
 				     cpu_words(p), projection_words(p)));
 }
 
@@ -243,20 +277,27 @@ static void answer_what_to_buy(struct page *p)
 	static const char question[] = "What to buy for twice as many?";
 	const json_t *row = json_array_get(json_at(p->plan_for_twice, "rows"), 0);
 	double capacity = json_number_at(p->plan_for_twice, "capacity_clients"), hosts = json_number_at(row, "hosts");
-	double cores = json_number_at(p->run, "environment.server.cores"), bytes = json_number_at(p->run, "environment.server.memory_bytes");
+	double cores = json_number_at(p->run, "environment.server.cores"),
+	       bytes = json_number_at(p->run, "environment.server.memory_bytes");
 	bool at_least = json_is_true(json_at(p->plan_for_twice, "at_least"));
 
 	if (!isfinite(hosts) || !isfinite(capacity)) {
-		doc_answer(p->doc, DOC_WARN, question, "Not known", "It takes a step whose clients were held, to count from.");
+		doc_answer(p->doc, DOC_WARN, question, "Not known",
+			   "It takes a step whose clients were held, to count from.");
 		return;
 	}
-	doc_answer(p->doc, DOC_PLAIN, question, page_text(p, "%s%s server%s like this one", at_least ? "At most " : "", page_count(p, hosts),
-			hosts == 1 ? "" : "s"),
-		   page_text(p, "For %s: %s on each, so that %s of what a server carries (%s%s) stays free. This one has %s CPUs and %s; "
-			     "together they would use %s CPUs and %s, by the lines through the steps.%s",
-			     page_clients(p, json_number_at(row, "clients")), page_count(p, json_number_at(row, "clients_per_host")),
-			     p->headroom > 0 ? page_percent(p, p->headroom) : "nothing", at_least ? "at least " : "", page_count(p, capacity), page_count(p, cores),
-			     page_bytes(p, bytes), page_count(p, json_number_at(row, "cores")),
+	doc_answer(p->doc, DOC_PLAIN, question,
+		   page_text(p, "%s%s server%s like this one", at_least ? "At most " : "", page_count(p, hosts),
+			     hosts == 1 ? "" : "s"),
+		   page_text(p,
+			     "For %s: %s on each, so that %s of what a server carries (%s%s) stays free. This one has "
+			     "%s CPUs and %s; together they would use %s CPUs and %s, by the lines through the "
+			     "steps.%s",
+			     page_clients(p, json_number_at(row, "clients")),
+			     page_count(p, json_number_at(row, "clients_per_host")),
+			     p->headroom > 0 ? page_percent(p, p->headroom) : "nothing", at_least ? "at least " : "",
+			     page_count(p, capacity), page_count(p, cores), page_bytes(p, bytes),
+			     page_count(p, json_number_at(row, "cores")),
 			     page_bytes(p, json_number_at(row, "memory_bytes")),
 			     at_least ? " What one carries at most was not found, so fewer may do." : ""));
 }

@@ -10,12 +10,18 @@
 
 static const char *metric_words(const json_t *row)
 {
-	static const struct { const char *name, *words; } names[] = {
-		{ "throughput_msgs_per_s", "messages a second" }, { "response_p50_ns", "round trip p50" },
-		{ "response_p95_ns", "round trip p95" }, { "response_p99_ns", "round trip p99" },
-		{ "response_p99_9_ns", "round trip p99.9" }, { "connect_p50_ns", "connecting p50" },
-		{ "connect_p99_ns", "connecting p99" }, { "held_ratio", "clients held" },
-		{ "server_cpu_ns_per_message", "server CPU per message" }, { "server_rss_bytes", "server resident memory" },
+	static const struct { const char *name, *words;
+	} names[] = {
+		{ "throughput_msgs_per_s", "messages a second" },
+		{ "response_p50_ns", "round trip p50" },
+		{ "response_p95_ns", "round trip p95" },
+		{ "response_p99_ns", "round trip p99" },
+		{ "response_p99_9_ns", "round trip p99.9" },
+		{ "connect_p50_ns", "connecting p50" },
+		{ "connect_p99_ns", "connecting p99" },
+		{ "held_ratio", "clients held" },
+		{ "server_cpu_ns_per_message", "server CPU per message" },
+		{ "server_rss_bytes", "server resident memory" },
 	};
 	const char *metric = json_text_at(row, "metric");
 
@@ -88,7 +94,8 @@ static void say_missing(struct page *p, const json_t *missing)
 		const char *in = json_text_at(m, "in");
 
 		doc_item(p->doc, "%s%s: not in %s", page_clients(p, json_number_at(m, "clients")),
-			 page_with_size(p, json_number_at(m, "message_bytes")), in && strcmp(in, "base") == 0 ? "the baseline" : "this run");
+			 page_with_size(p, json_number_at(m, "message_bytes")),
+			 in && strcmp(in, "base") == 0 ? "the baseline" : "this run");
 	}
 	if (n > MISSING_SHOWN)
 		doc_item(p->doc, "and %zu more", n - MISSING_SHOWN);
@@ -101,9 +108,12 @@ static void say_differences(struct page *p, const struct page_baseline *b)
 
 	if (json_array_size(b->differences) == 0)
 		return;
-	doc_note(p->doc, DOC_WARN, "The two runs are not alike, so a change may be that of the environment (--any-environment was given):");
+	doc_note(p->doc, DOC_WARN,
+		 "The two runs are not alike, so a change may be that of the environment (--any-environment was "
+		 "given):");
 	json_array_foreach(b->differences, i, d)
-		doc_item(p->doc, "%s: %s in the baseline, %s here", json_text_at(d, "field") ? json_text_at(d, "field") : "unknown",
+		doc_item(p->doc, "%s: %s in the baseline, %s here",
+			 json_text_at(d, "field") ? json_text_at(d, "field") : "unknown",
 			 page_json(p, json_at(d, "base")), page_json(p, json_at(d, "run")));
 }
 
@@ -123,12 +133,17 @@ static void show_baseline(struct page *p, const struct page_baseline *b)
 		return;
 	}
 	if (json_is_true(json_at(b->comparison, "regression")))
-		doc_note(p->doc, DOC_BAD, "Worse: %zu of %zu figures, by more than %s and more than the noise of both runs; %zu are better.", worse,
-			 json_array_size(rows), page_percent(p, p->min_effect), better);
+		doc_note(p->doc, DOC_BAD,
+			 "Worse: %zu of %zu figures, by more than %s and more than the noise of both runs; %zu are "
+			 "better.",
+			 worse, json_array_size(rows), page_percent(p, p->min_effect), better);
 	else
-		doc_note(p->doc, better ? DOC_GOOD : DOC_PLAIN, "No regression: of %zu figures none is worse by more than %s and more than the noise "
-			 "of both runs; %zu are better.", json_array_size(rows), page_percent(p, p->min_effect), better);
-	t = doc_table(p->doc, page_text(p, "baseline_%s", b->label), "Both runs with their 95 % intervals. Intervals that overlap are the same.");
+		doc_note(p->doc, better ? DOC_GOOD : DOC_PLAIN,
+			 "No regression: of %zu figures none is worse by more than %s and more than the noise of both "
+			 "runs; %zu are better.",
+			 json_array_size(rows), page_percent(p, p->min_effect), better);
+	t = doc_table(p->doc, page_text(p, "baseline_%s", b->label),
+		      "Both runs with their 95 % intervals. Intervals that overlap are the same.");
 	doc_column(t, "clients", NULL, true);
 	if (p->points->n_sizes > 1)
 		doc_column(t, "message size", "bytes", true);
@@ -150,7 +165,8 @@ void section_baselines(struct page *p)
 	doc_section(p->doc, "baseline", "Against a baseline");
 	if (p->n_baselines == 0) {
 		doc_text(p->doc, "No baseline was given. To compare this run with an earlier one:");
-		doc_code(p->doc, page_text(p, "performance_test report %s --baseline DIR", page_quoted(p, source_dir(p->source))));
+		doc_code(p->doc, page_text(p, "performance_test report %s --baseline DIR",
+					   page_quoted(p, source_dir(p->source))));
 		return;
 	}
 	for (size_t i = 0; i < p->n_baselines; i++)

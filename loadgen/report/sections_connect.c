@@ -43,7 +43,8 @@ static bool add_stage_series(struct page *p, struct chart *c, const struct bars 
 	return any;
 }
 
-static void table_stages(struct page *p, const struct bars *bars, const char *name, const char *percentile, const char *caption)
+static void table_stages(struct page *p, const struct bars *bars, const char *name, const char *percentile,
+			 const char *caption)
 {
 	struct doc_table *t = doc_table(p->doc, name, caption);
 
@@ -67,7 +68,8 @@ static void table_stages(struct page *p, const struct bars *bars, const char *na
 static void show_stages(struct page *p, const struct bars *bars, bool median)
 {
 	const char *percentile = median ? "p50" : "p99";
-	struct chart c = { .x_label = "clients", .y_label = median ? "median of each stage, ms" : "p99 of each stage, ms" };
+	struct chart c = { .x_label = "clients",
+			   .y_label = median ? "median of each stage, ms" : "p99 of each stage, ms" };
 
 	bars_name(p, bars, &c);
 	if (!add_stage_series(p, &c, bars, percentile)) {
@@ -75,12 +77,13 @@ static void show_stages(struct page *p, const struct bars *bars, bool median)
 			 "The p99 of the stages is not known: it needs 299 connections in a step.");
 		return;
 	}
-	page_chart(p, median ? "stages-chart" : "stages-p99-chart", median ? "Connection stages, medians" :
-		   "Connection stages, p99", &c, "One bar for each number of clients, made of the stages of a connection, one above "
-		   "the other.");
-	table_stages(p, bars, median ? "stages" : "stages_p99", percentile, median ?
-		     "Medians of the stages. Medians do not add up exactly to that of the whole." :
-		     "The p99 of the stages. The slowest in one stage is rarely the slowest in all, so the sum is above that of the whole.");
+	page_chart(p, median ? "stages-chart" : "stages-p99-chart",
+		   median ? "Connection stages, medians" : "Connection stages, p99", &c,
+		   "One bar for each number of clients, made of the stages of a connection, one above the other.");
+	table_stages(p, bars, median ? "stages" : "stages_p99", percentile,
+		     median ? "Medians of the stages. Medians do not add up exactly to that of the whole."
+			    : "The p99 of the stages. The slowest in one stage is rarely the slowest in all, so the "
+			      "sum is above that of the whole.");
 }
 
 static void table_server_stages(struct page *p, const struct bars *bars)
@@ -121,8 +124,8 @@ static void say_stages(struct page *p, const struct point *at)
 	}
 	if (sum > 0)
 		doc_text(p->doc, "With %s a connection took %s (median), and %s of its stages' time went into %s (%s).",
-			 page_clients(p, at->clients), page_ns(p, total * 1e6), page_percent(p, most / sum), stage_names[top],
-			 page_ns(p, most * 1e6));
+			 page_clients(p, at->clients), page_ns(p, total * 1e6), page_percent(p, most / sum),
+			 stage_names[top], page_ns(p, most * 1e6));
 	if (wall > 0)
 		doc_text(p->doc, "Connecting %s of them took %s in all: %s connections a second.",
 			 page_count(p, point_range(at, "connected_peak").value), page_ns(p, wall * 1e9),
@@ -140,8 +143,8 @@ void section_stages(struct page *p)
 		return;
 	}
 	say_stages(p, bars.v[bars.n - 1]);
-	doc_text(p->doc, "A stage whose share grows with the clients is where they queue. Connections that are made at the same time "
-		 "wait for one another, so a stage is longer than its work.");
+	doc_text(p->doc, "A stage whose share grows with the clients is where they queue. Connections that are made at "
+			 "the same time wait for one another, so a stage is longer than its work.");
 	if (bars.n < p->points->n)
 		doc_text(p->doc, "%zu of %zu numbers of clients are shown.", bars.n, p->points->n);
 	show_stages(p, &bars, true);
@@ -184,12 +187,20 @@ static void draw_times(struct page *p, const struct timeline *l)
 	struct chart c = { .x_label = "seconds since the run's start", .y_label = "clients connected",
 		.right_label = "connections made a second" };
 
-	page_series(&c, (struct chart_series){ .label = "clients connected", .mark = CHART_STEPS, .x = l->t_s, .y = l->connected,
-		.n = l->n });
-	page_series(&c, (struct chart_series){ .label = "connections made a second", .mark = CHART_LINE_PLAIN, .x = l->t_s,
-		.y = l->connects_per_s, .n = l->n, .right = true });
-	page_chart(p, "time-chart", "Clients and connections over time", &c, "Clients connected (left axis) and connections made a "
-		   "second (right axis) from the run's start to its end.");
+	page_series(&c, (struct chart_series) { .label = "clients connected",
+						.mark = CHART_STEPS,
+						.x = l->t_s,
+						.y = l->connected,
+						.n = l->n });
+	page_series(&c, (struct chart_series) { .label = "connections made a second",
+						.mark = CHART_LINE_PLAIN,
+						.x = l->t_s,
+						.y = l->connects_per_s,
+						.n = l->n,
+						.right = true });
+	page_chart(p, "time-chart", "Clients and connections over time", &c,
+		   "Clients connected (left axis) and connections made a second (right axis) from the run's start to "
+		   "its end.");
 }
 
 static void table_times(struct page *p, const struct timeline *l)
@@ -217,10 +228,12 @@ static void say_times(struct page *p, const struct timeline *l)
 		if (!(l->connects_per_s[fast] >= l->connects_per_s[i]) && isfinite(l->connects_per_s[i]))
 			fast = i;
 	}
-	doc_text(p->doc, "Most clients were connected %.1f s after the start: %s. Connections were made fastest at %.1f s: %s a second.",
+	doc_text(p->doc,
+		 "Most clients were connected %.1f s after the start: %s. Connections were made fastest at %.1f s: %s "
+		 "a second.",
 		 l->t_s[live], page_count(p, l->connected[live]), l->t_s[fast], page_count(p, l->connects_per_s[fast]));
-	doc_text(p->doc, "Each rise is a step that connects its clients, each fall the clients that leave at its end. A rise that "
-		 "flattens is a server, or a generator, that can make connections no faster.");
+	doc_text(p->doc, "Each rise is a step that connects its clients, each fall the clients that leave at its end. "
+			 "A rise that flattens is a server, or a generator, that can make connections no faster.");
 }
 
 void section_time(struct page *p)
@@ -231,11 +244,14 @@ void section_time(struct page *p)
 
 	doc_section(p->doc, "time", "Over time");
 	if (source_damaged_lines(p->source))
-		doc_note(p->doc, DOC_WARN, "Lines of events.ndjson that were damaged or cut off, and are left out: %zu.",
+		doc_note(p->doc, DOC_WARN,
+			 "Lines of events.ndjson that were damaged or cut off, and are left out: %zu.",
 			 source_damaged_lines(p->source));
 	if (n == 0 || !l.t_s || !l.connected || !l.connects_per_s) {
-		doc_text(p->doc, source_has_events(p->source) ? "events.ndjson has no samples over time; runs made by older versions have "
-			 "none." : "There is no events.ndjson beside run.json, so nothing is known over time.");
+		doc_text(p->doc, source_has_events(p->source) ? "events.ndjson has no samples over time; runs made by "
+								"older versions have none."
+							      : "There is no events.ndjson beside run.json, so nothing "
+								"is known over time.");
 		return;
 	}
 	collect_times(samples, stride, &l);

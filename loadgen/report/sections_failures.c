@@ -101,12 +101,14 @@ static void draw_failures(struct page *p, const struct kinds *kinds)
 	bars_choose(p->points, &bars);
 	bars_name(p, &bars, &c);
 	for (size_t k = 0; k < kinds->n; k++)
-		bars_add(p, &bars, &c, page_text(p, "%s %s", kinds->v[k].stage, kinds->v[k].code), value_of_kind, &kinds->v[k]);
-	page_chart(p, "failures-chart", "Failures by stage and code", &c, "One bar for each number of clients, made of the failures of "
-		   "each stage and code.");
+		bars_add(p, &bars, &c, page_text(p, "%s %s", kinds->v[k].stage, kinds->v[k].code), value_of_kind,
+			 &kinds->v[k]);
+	page_chart(p, "failures-chart", "Failures by stage and code", &c,
+		   "One bar for each number of clients, made of the failures of each stage and code.");
 }
 
-static void table_failures(struct page *p, const struct kinds *kinds, const char *which, const char *name, const char *caption)
+static void table_failures(struct page *p, const struct kinds *kinds, const char *which, const char *name,
+			   const char *caption)
 {
 	struct doc_table *t = doc_table(p->doc, name, caption);
 
@@ -140,13 +142,14 @@ static void say_failures(struct page *p, const struct kinds *kinds)
 		if (kinds->v[k].count > top->count)
 			top = &kinds->v[k];
 	}
-	doc_text(p->doc, "%s failure%s in all, the first with %s. Most often (%s of them) it was %s at %s%s%s.", page_count(p, sum),
-		 sum == 1 ? "" : "s", page_clients(p, kinds->v[0].least_clients), page_percent(p, top->count / sum), top->code,
-		 top->stage, top->meaning ? ": " : "", top->meaning ? top->meaning : "");
+	doc_text(p->doc, "%s failure%s in all, the first with %s. Most often (%s of them) it was %s at %s%s%s.",
+		 page_count(p, sum), sum == 1 ? "" : "s", page_clients(p, kinds->v[0].least_clients),
+		 page_percent(p, top->count / sum), top->code, top->stage, top->meaning ? ": " : "",
+		 top->meaning ? top->meaning : "");
 	if (kinds->others > 0)
 		doc_text(p->doc, "%s failures of further kinds are only in run.json.", page_count(p, kinds->others));
-	doc_text(p->doc, "A client that fails is counted by the stage it had come to and by what stopped it; the run goes on with the "
-		 "others.");
+	doc_text(p->doc, "A client that fails is counted by the stage it had come to and by what stopped it; the run "
+			 "goes on with the others.");
 }
 
 void section_failures(struct page *p)
@@ -161,19 +164,22 @@ void section_failures(struct page *p)
 
 		for (size_t i = 0; i < p->points->n; i++)
 			most = fmax(most, p->points->v[i].clients);
-		doc_text(p->doc, most > 0 ? "None: no client failed, in no step up to %s." : "No step was run.", page_clients(p, most));
+		doc_text(p->doc, most > 0 ? "None: no client failed, in no step up to %s." : "No step was run.",
+			 page_clients(p, most));
 	} else {
 		say_failures(p, &failures);
 		draw_failures(p, &failures);
-		table_failures(p, &failures, "failures", "failures", "Failures by number of clients; several runs of a number added up.");
+		table_failures(p, &failures, "failures", "failures",
+			       "Failures by number of clients; several runs of a number added up.");
 	}
 	if (retried.n) {
 		const struct point *last = &p->points->v[p->points->n - 1];
 
 		doc_heading(p->doc, "Attempts that were repeated");
-		doc_text(p->doc, "Attempts to connect that failed and were tried again; their clients count as failed only after the last. "
-			 "With %s it was %s attempts.", page_clients(p, last->clients),
-			 page_count(p, count_all_at(last, "retried", &retried)));
+		doc_text(p->doc,
+			 "Attempts to connect that failed and were tried again; their clients count as failed only "
+			 "after the last. With %s it was %s attempts.",
+			 page_clients(p, last->clients), page_count(p, count_all_at(last, "retried", &retried)));
 		table_failures(p, &retried, "retried", "retried", "Repeated attempts by number of clients and reason.");
 	}
 }

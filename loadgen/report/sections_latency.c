@@ -12,8 +12,9 @@
 /* A round trip that is stable has a p99 of a few medians. */
 #define JITTER_NOTABLE 5
 
-static const double spectrum[] = { 0, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 85, 90, 92.5, 95, 97.5, 98.75, 99, 99.375, 99.6875,
-	99.84375, 99.9, 99.95, 99.975, 99.99, 99.995, 99.999, 99.9995, 99.9999 };
+static const double spectrum[] = { 0,	     10,   20,	  25,	  30,	 40,	 50,	 60,	  70,	  75,
+				   80,	     85,   90,	  92.5,	  95,	 97.5,	 98.75,	 99,	  99.375, 99.6875,
+				   99.84375, 99.9, 99.95, 99.975, 99.99, 99.995, 99.999, 99.9995, 99.9999 };
 #define SPECTRUM (sizeof(spectrum) / sizeof(spectrum[0]))
 
 /* What one step measured. */
@@ -62,8 +63,11 @@ static bool read_step(struct page *p, const struct point *at, const json_t *step
 {
 	const struct hist *h = source_histogram(p->source, step, "response");
 
-	*s = (struct shown){ .at = at, .step = step, .label = page_text(p, "%s%s", page_clients(p, at->clients),
-		page_with_size(p, at->bytes)), .response = page_numbers(p, SPECTRUM), .service = page_numbers(p, SPECTRUM) };
+	*s = (struct shown) { .at = at,
+			      .step = step,
+			      .label = page_text(p, "%s%s", page_clients(p, at->clients), page_with_size(p, at->bytes)),
+			      .response = page_numbers(p, SPECTRUM),
+			      .service = page_numbers(p, SPECTRUM) };
 	if (!h || hist_count(h) == 0)
 		return false;
 	s->count = (double)hist_count(h);
@@ -84,11 +88,17 @@ static bool read_step(struct page *p, const struct point *at, const json_t *step
 
 static void add_spectrum(struct page *p, struct chart *c, const struct shown *s, const double *x)
 {
-	page_series(c, (struct chart_series){ .label = page_text(p, "response, %s", s->label), .mark = CHART_LINE_PLAIN, .x = x,
-		.y = s->response, .n = SPECTRUM });
+	page_series(c, (struct chart_series) { .label = page_text(p, "response, %s", s->label),
+					       .mark = CHART_LINE_PLAIN,
+					       .x = x,
+					       .y = s->response,
+					       .n = SPECTRUM });
 	if (s->service && isfinite(s->service[0]))
-		page_series(c, (struct chart_series){ .label = page_text(p, "service, %s", s->label), .mark = CHART_LINE_PLAIN,
-			.x = x, .y = s->service, .n = SPECTRUM });
+		page_series(c, (struct chart_series) { .label = page_text(p, "service, %s", s->label),
+						       .mark = CHART_LINE_PLAIN,
+						       .x = x,
+						       .y = s->service,
+						       .n = SPECTRUM });
 }
 
 static void add_spectrum_columns(struct page *p, struct doc_table *t, const struct shown *s)
@@ -143,11 +153,15 @@ static void show_spectrum(struct page *p, const struct shown *s, size_t n)
 		add_spectrum(p, &c, &s[k], x);
 	for (size_t b = 0; b < p->n_baselines; b++) {
 		base[b] = read_baseline(p, b, &s[0]);
-		page_series(&c, (struct chart_series){ .label = baseline_label(p, b, &s[0]), .mark = CHART_LINE_PLAIN, .x = x,
-			.y = base[b], .n = SPECTRUM, .dim = true });
+		page_series(&c, (struct chart_series) { .label = baseline_label(p, b, &s[0]),
+							.mark = CHART_LINE_PLAIN,
+							.x = x,
+							.y = base[b],
+							.n = SPECTRUM,
+							.dim = true });
 	}
-	page_chart(p, "spectrum-chart", "Percentile spectrum", &c, "The round trip at each percentile, which stand further apart the "
-		   "rarer they are.");
+	page_chart(p, "spectrum-chart", "Percentile spectrum", &c,
+		   "The round trip at each percentile, which stand further apart the rarer they are.");
 	t = doc_table(p->doc, "spectrum", "Percentiles as far as the samples support them.");
 	doc_column(t, "percentile", "%", true);
 	for (size_t k = 0; k < n; k++)
@@ -181,8 +195,8 @@ static void show_bins(struct page *p, const struct shown *s)
 	page_rule(&c, s->p90, true, false, "p90");
 	page_rule(&c, s->p95, true, false, "p95");
 	page_rule(&c, s->p99, true, false, "p99");
-	page_chart(p, "histogram-chart", page_text(p, "How often each round trip came, %s", s->label), &c, "Messages by their round trip, "
-		   "with the percentiles marked.");
+	page_chart(p, "histogram-chart", page_text(p, "How often each round trip came, %s", s->label), &c,
+		   "Messages by their round trip, with the percentiles marked.");
 	t = doc_table(p->doc, "histogram", "Messages by round trip; each row from its figure to the next row's.");
 	doc_column(t, "from", "us", true);
 	doc_column(t, "messages", NULL, true);
@@ -206,7 +220,8 @@ static bool read_largest(struct page *p, double bytes, struct shown *out)
 	for (size_t i = 0; i < p->points->n; i++) {
 		const struct point *at = &p->points->v[i];
 
-		if (at->bytes == bytes && (!best || at->clients > best->clients) && read_step(p, at, at->steps[at->n - 1], &s)) {
+		if (at->bytes == bytes && (!best || at->clients > best->clients) &&
+		    read_step(p, at, at->steps[at->n - 1], &s)) {
 			best = at;
 			*out = s;
 		}
@@ -234,25 +249,31 @@ static void say_jitter(struct page *p, const struct shown *s)
 	double jitter = s->p99 / s->p50;
 
 	if (!isfinite(jitter)) {
-		doc_text(p->doc, "With %s there are too few round trips (%s) for a p99.", s->label, page_count(p, s->count));
+		doc_text(p->doc, "With %s there are too few round trips (%s) for a p99.", s->label,
+			 page_count(p, s->count));
 		return;
 	}
-	doc_text(p->doc, "With %s half of the %s round trips took at most %s, 99 %% at most %s, the slowest %s. The jitter ratio p99/p50 is "
-		 "%.2g: %s.", s->label, page_count(p, s->count), page_ns(p, s->p50 * 1e3), page_ns(p, s->p99 * 1e3),
-		 page_ns(p, s->max_us * 1e3), jitter, jitter >= JITTER_NOTABLE ?
-		 "the slow ones are far from the usual, as where something is waited for now and then" :
-		 "the slow ones are not far from the usual");
+	doc_text(p->doc,
+		 "With %s half of the %s round trips took at most %s, 99 %% at most %s, the slowest %s. The jitter "
+		 "ratio p99/p50 is %.2g: %s.",
+		 s->label, page_count(p, s->count), page_ns(p, s->p50 * 1e3), page_ns(p, s->p99 * 1e3),
+		 page_ns(p, s->max_us * 1e3), jitter,
+		 jitter >= JITTER_NOTABLE ? "the slow ones are far from the usual, as where something is waited for "
+					    "now and then"
+					  : "the slow ones are not far from the usual");
 }
 
 static void say_service(struct page *p, const struct shown *s)
 {
 	if (s->service && isfinite(s->service[0]))
-		doc_text(p->doc, "Response time counts from when a message was due, which is what users wait; service time from when it was "
-			 "sent. Where the two part, messages waited to be sent.");
+		doc_text(p->doc, "Response time counts from when a message was due, which is what users wait; service "
+				 "time from when it was sent. Where the two part, messages waited to be sent.");
 	else if (json_is_null(json_at(s->step, "schedule_lag_ns")))
-		doc_text(p->doc, "A closed loop: a message is due when it is sent, so response and service time are the same.");
+		doc_text(p->doc, "A closed loop: a message is due when it is sent, so response and service time are "
+				 "the same.");
 	else
-		doc_text(p->doc, "The distribution of the service time was not kept in this run; its percentiles are in run.json.");
+		doc_text(p->doc, "The distribution of the service time was not kept in this run; its percentiles are "
+				 "in run.json.");
 }
 
 void section_distribution(struct page *p)
@@ -263,8 +284,8 @@ void section_distribution(struct page *p)
 
 	doc_section(p->doc, "distribution", "How round trips are distributed");
 	if (!s || !read_largest(p, bytes, &s[0])) {
-		doc_text(p->doc, "No distribution of round trips was kept: the workload had none, no step was measured, or the .hlog files "
-			 "are not beside run.json.");
+		doc_text(p->doc, "No distribution of round trips was kept: the workload had none, no step was "
+				 "measured, or the .hlog files are not beside run.json.");
 		return;
 	}
 	n += read_capacity(p, &s[0], &s[1]);
@@ -272,7 +293,8 @@ void section_distribution(struct page *p)
 		say_jitter(p, &s[k]);
 	say_service(p, &s[0]);
 	if (p->points->n_sizes > 1)
-		doc_text(p->doc, "Shown for the smallest of %zu message sizes; the others are in the .hgrm files.", p->points->n_sizes);
+		doc_text(p->doc, "Shown for the smallest of %zu message sizes; the others are in the .hgrm files.",
+			 p->points->n_sizes);
 	show_spectrum(p, s, n);
 	show_bins(p, &s[0]);
 }

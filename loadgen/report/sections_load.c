@@ -18,7 +18,8 @@
 
 static const char *size_label(struct page *p, double bytes, const char *label)
 {
-	return p->points->n_sizes > 1 ? page_text(p, "%s%s%s", page_bytes(p, bytes), label[0] ? ", " : "", label) : label;
+	return p->points->n_sizes > 1 ? page_text(p, "%s%s%s", page_bytes(p, bytes), label[0] ? ", " : "", label)
+				      : label;
 }
 
 static void say_sizes_left_out(struct page *p)
@@ -86,8 +87,13 @@ static void draw_fit(struct page *p, struct chart *c, const struct load *l)
 	}
 	page_series(c, (struct chart_series){ .label = size_label(p, l->bytes, "fit (USL)"), .mark = CHART_LINE_PLAIN,
 		.x = x, .y = y, .n = FIT_POINTS });
-	page_series(c, (struct chart_series){ .label = size_label(p, l->bytes, "95 % interval of the fit"), .mark = CHART_BAND,
-		.x = x, .y = y, .low = low, .high = high, .n = FIT_POINTS });
+	page_series(c, (struct chart_series) { .label = size_label(p, l->bytes, "95 % interval of the fit"),
+					       .mark = CHART_BAND,
+					       .x = x,
+					       .y = y,
+					       .low = low,
+					       .high = high,
+					       .n = FIT_POINTS });
 }
 
 static void draw_baselines(struct page *p, struct chart *c, double bytes)
@@ -109,8 +115,9 @@ static void draw_throughput(struct page *p, const struct load *loads, size_t n)
 		draw_baselines(p, &c, loads[i].bytes);
 	}
 	rule_capacities(p, &c);
-	page_chart(p, "throughput-chart", "Throughput against clients", &c, "Messages a second for each number of clients, "
-		   "with the range of repetitions or the 95 % interval of one run, and the curve fitted to them.");
+	page_chart(p, "throughput-chart", "Throughput against clients", &c,
+		   "Messages a second for each number of clients, with the range of repetitions or the 95 % interval "
+		   "of one run, and the curve fitted to them.");
 }
 
 static bool is_any_fitted(const struct load *loads, size_t n)
@@ -150,8 +157,9 @@ static void add_throughput_row(struct page *p, struct doc_table *t, const struct
 
 static void table_throughput(struct page *p, const struct load *loads, size_t n)
 {
-	struct doc_table *t = doc_table(p->doc, "throughput", "Throughput. With several runs of a number of clients the figure "
-					"is their median, low and high their range; with one, the 95 % interval.");
+	struct doc_table *t = doc_table(p->doc, "throughput",
+					"Throughput. With several runs of a number of clients the figure is their "
+					"median, low and high their range; with one, the 95 % interval.");
 	bool with_fit = is_any_fitted(loads, n);
 
 	doc_column(t, "clients", NULL, true);
@@ -180,16 +188,18 @@ static void say_growth(struct page *p, const struct load *l)
 	size_t top = trend_top(v);
 
 	if (v->known < 2) {
-		doc_text(p->doc, "%s did %s messages a second%s. That was the only number of clients measured: how throughput "
-			 "grows takes more steps (--steps).", page_clients(p, v->x[v->first]),
-			 page_count(p, v->y[v->first]), page_with_size(p, l->bytes));
+		doc_text(p->doc,
+			 "%s did %s messages a second%s. That was the only number of clients measured: how throughput "
+			 "grows takes more steps (--steps).",
+			 page_clients(p, v->x[v->first]), page_count(p, v->y[v->first]), page_with_size(p, l->bytes));
 		return;
 	}
-	doc_text(p->doc, "From %s to %s throughput went from %s to %s messages a second%s: %.2g times as much for %.3g times the "
-		 "clients. The most was %s, with %s.", page_count(p, v->x[v->first]), page_clients(p, v->x[v->last]),
-		 page_count(p, v->y[v->first]), page_count(p, v->y[v->last]), page_with_size(p, l->bytes),
-		 v->y[v->last] / v->y[v->first], v->x[v->last] / v->x[v->first], page_count(p, v->y[top]),
-		 page_clients(p, v->x[top]));
+	doc_text(p->doc,
+		 "From %s to %s throughput went from %s to %s messages a second%s: %.2g times as much for %.3g times "
+		 "the clients. The most was %s, with %s.",
+		 page_count(p, v->x[v->first]), page_clients(p, v->x[v->last]), page_count(p, v->y[v->first]),
+		 page_count(p, v->y[v->last]), page_with_size(p, l->bytes), v->y[v->last] / v->y[v->first],
+		 v->x[v->last] / v->x[v->first], page_count(p, v->y[top]), page_clients(p, v->x[top]));
 }
 
 static void say_fit(struct page *p, const struct load *l)
@@ -198,24 +208,31 @@ static void say_fit(struct page *p, const struct load *l)
 
 	switch (f->status) {
 	case USL_FEW_POINTS:
-		doc_text(p->doc, "No curve is fitted%s: the Universal Scalability Law needs at least 4 numbers of clients, and %zu "
-			 "%s measured.", page_with_size(p, l->bytes), l->rate.known, l->rate.known == 1 ? "was" : "were");
+		doc_text(p->doc,
+			 "No curve is fitted%s: the Universal Scalability Law needs at least 4 numbers of clients, and "
+			 "%zu %s measured.",
+			 page_with_size(p, l->bytes), l->rate.known, l->rate.known == 1 ? "was" : "were");
 		return;
 	case USL_BAD_FIT:
-		doc_text(p->doc, "The Universal Scalability Law does not fit these points%s, so nothing is read from it.",
+		doc_text(p->doc,
+			 "The Universal Scalability Law does not fit these points%s, so nothing is read from it.",
 			 page_with_size(p, l->bytes));
 		return;
 	case USL_FITTED:
 		break;
 	}
-	doc_text(p->doc, "The fitted curve (Universal Scalability Law, R2 %.3f%s) says that a client alone would do %s messages a "
-		 "second, that %s of the work is done one after the other (contention; %s to %s), and that each pair of clients "
-		 "costs %.2g of a client's work (coherence; %.2g to %.2g).", f->r2, page_with_size(p, l->bytes),
-		 page_count(p, f->lambda.value), page_percent(p, f->sigma.value), page_percent(p, f->sigma.low),
-		 page_percent(p, f->sigma.high), f->kappa.value, f->kappa.low, f->kappa.high);
+	doc_text(p->doc,
+		 "The fitted curve (Universal Scalability Law, R2 %.3f%s) says that a client alone would do %s "
+		 "messages a second, that %s of the work is done one after the other (contention; %s to %s), and that "
+		 "each pair of clients costs %.2g of a client's work (coherence; %.2g to %.2g).",
+		 f->r2, page_with_size(p, l->bytes), page_count(p, f->lambda.value), page_percent(p, f->sigma.value),
+		 page_percent(p, f->sigma.low), page_percent(p, f->sigma.high), f->kappa.value, f->kappa.low,
+		 f->kappa.high);
 	if (f->passes_peak)
-		doc_text(p->doc, "By that curve throughput peaks at about %s (%s to %s) with %s messages a second; more clients "
-			 "make it less.", page_clients(p, f->peak_clients.value), page_count(p, f->peak_clients.low),
+		doc_text(p->doc,
+			 "By that curve throughput peaks at about %s (%s to %s) with %s messages a second; more "
+			 "clients make it less.",
+			 page_clients(p, f->peak_clients.value), page_count(p, f->peak_clients.low),
 			 page_count(p, f->peak_clients.high), page_count(p, f->peak_throughput.value));
 	else
 		doc_text(p->doc, "The steps do not pass a peak, so none is foretold.");
@@ -227,11 +244,15 @@ static void say_open_loop(struct page *p)
 	double each = json_number_at(p->run, "config.rate_per_client_per_s");
 
 	if (rate > 0)
-		doc_note(p->doc, DOC_PLAIN, "An open loop: %s messages a second were asked for in all, whatever the server managed. "
-			 "So the curve shows whether it kept up, not what it could do.", page_count(p, rate));
+		doc_note(p->doc, DOC_PLAIN,
+			 "An open loop: %s messages a second were asked for in all, whatever the server managed. So "
+			 "the curve shows whether it kept up, not what it could do.",
+			 page_count(p, rate));
 	else if (each > 0)
-		doc_note(p->doc, DOC_PLAIN, "An open loop: %s messages a second of each client were asked for, whatever the server "
-			 "managed. So the curve shows whether it kept up, not what it could do.", page_count(p, each));
+		doc_note(p->doc, DOC_PLAIN,
+			 "An open loop: %s messages a second of each client were asked for, whatever the server "
+			 "managed. So the curve shows whether it kept up, not what it could do.",
+			 page_count(p, each));
 }
 
 static bool is_saturated(const json_t *step)
@@ -254,8 +275,10 @@ static void say_saturation(struct page *p)
 			if (is_saturated(p->points->v[i].steps[k]))
 				least = fmin(least, p->points->v[i].clients);
 	if (isfinite(least))
-		doc_note(p->doc, DOC_WARN, "From %s on the load generator itself was at its limit: read \"at least\" before the "
-			 "server's figures there.", page_clients(p, least));
+		doc_note(p->doc, DOC_WARN,
+			 "From %s on the load generator itself was at its limit: read \"at least\" before the server's "
+			 "figures there.",
+			 page_clients(p, least));
 }
 
 static size_t known_loads(const struct load *loads, size_t n)
@@ -299,8 +322,8 @@ void section_throughput(struct page *p)
 			if (is_fitted_size(p, loads[i].bytes))
 				say_fit(p, &loads[i]);
 		}
-	doc_text(p->doc, "A straight rise means that clients do not get in one another's way; where the curve flattens, something "
-		 "is shared out, and where it falls, they cost one another work.");
+	doc_text(p->doc, "A straight rise means that clients do not get in one another's way; where the curve "
+			 "flattens, something is shared out, and where it falls, they cost one another work.");
 	say_open_loop(p);
 	say_saturation(p);
 	say_sizes_left_out(p);
@@ -345,13 +368,15 @@ static void draw_latency(struct page *p, const struct latency *l, size_t n)
 			if (n == 1 || k == P99)
 				trend_draw(&c, &l[i].us[k], size_label(p, l[i].bytes, percentile_labels[k]));
 	for (size_t i = 0; i < p->n_baselines && n == 1; i++) {
-		struct trend v = trend_percentile_us(p, p->baselines[i].points, p->baselines[i].source, l[0].bytes, "response", 99);
+		struct trend v = trend_percentile_us(p, p->baselines[i].points, p->baselines[i].source, l[0].bytes,
+						     "response", 99);
 
 		trend_draw_dim(&c, &v, page_text(p, "p99, baseline %s", p->baselines[i].label));
 	}
 	rule_objectives(p, &c);
-	page_chart(p, "latency-chart", "Round trips against clients", &c, "Percentiles of the round trip for each number of "
-		   "clients, both axes logarithmic, with the limits of --slo as lines.");
+	page_chart(p, "latency-chart", "Round trips against clients", &c,
+		   "Percentiles of the round trip for each number of clients, both axes logarithmic, with the limits "
+		   "of --slo as lines.");
 }
 
 static void add_latency_row(struct page *p, struct doc_table *t, const struct latency *l, size_t r)
@@ -373,7 +398,8 @@ static void add_latency_row(struct page *p, struct doc_table *t, const struct la
 
 static void table_latency(struct page *p, const struct latency *l, size_t n)
 {
-	struct doc_table *t = doc_table(p->doc, "latency", "Round trips (response time). Low and high of p99 are the range of several "
+	struct doc_table *t = doc_table(p->doc, "latency",
+					"Round trips (response time). Low and high of p99 are the range of several "
 					"runs or the 95 % interval of one.");
 
 	doc_column(t, "clients", NULL, true);
@@ -396,16 +422,18 @@ static void say_latency(struct page *p, const struct latency *l)
 
 	if (!mid->known)
 		return;
-	doc_text(p->doc, "With %s half of the round trips took at most %s%s, with %s %s.", page_clients(p, mid->x[mid->first]),
-		 page_ns(p, mid->y[mid->first] * 1e3), page_with_size(p, l->bytes), page_clients(p, mid->x[mid->last]),
-		 page_ns(p, mid->y[mid->last] * 1e3));
+	doc_text(p->doc, "With %s half of the round trips took at most %s%s, with %s %s.",
+		 page_clients(p, mid->x[mid->first]), page_ns(p, mid->y[mid->first] * 1e3), page_with_size(p, l->bytes),
+		 page_clients(p, mid->x[mid->last]), page_ns(p, mid->y[mid->last] * 1e3));
 	if (high->known > 1)
-		doc_text(p->doc, "The slowest hundredth (p99) began at %s and ended at %s: %.2g times as long for %.3g times the "
-			 "clients.", page_ns(p, high->y[high->first] * 1e3), page_ns(p, high->y[high->last] * 1e3),
+		doc_text(p->doc,
+			 "The slowest hundredth (p99) began at %s and ended at %s: %.2g times as long for %.3g times "
+			 "the clients.",
+			 page_ns(p, high->y[high->first] * 1e3), page_ns(p, high->y[high->last] * 1e3),
 			 high->y[high->last] / high->y[high->first], high->x[high->last] / high->x[high->first]);
 	else if (high->known == 1)
-		doc_text(p->doc, "The slowest hundredth (p99) took %s and more with %s.", page_ns(p, high->y[high->first] * 1e3),
-			 page_clients(p, high->x[high->first]));
+		doc_text(p->doc, "The slowest hundredth (p99) took %s and more with %s.",
+			 page_ns(p, high->y[high->first] * 1e3), page_clients(p, high->x[high->first]));
 }
 
 /* For each objective how far it held. */
@@ -414,7 +442,8 @@ static void say_objectives(struct page *p)
 	const char *text = json_text_at(p->run, "config.slo");
 
 	if (!text) {
-		doc_text(p->doc, "No objective was given; with --slo 'p99<1ms' its limit is drawn here, and steps are judged by it.");
+		doc_text(p->doc, "No objective was given; with --slo 'p99<1ms' its limit is drawn here, and steps are "
+				 "judged by it.");
 		return;
 	}
 	doc_text(p->doc, "The objective was %s; its limits on round trips are the lines across.", text);
@@ -429,7 +458,8 @@ void section_latency(struct page *p)
 	for (size_t i = 0; l && i < n; i++) {
 		l[i].bytes = p->points->sizes[i];
 		for (size_t k = 0; k < PERCENTILES; k++) {
-			l[i].us[k] = trend_percentile_us(p, p->points, p->source, l[i].bytes, "response", percentiles[k]);
+			l[i].us[k] =
+				trend_percentile_us(p, p->points, p->source, l[i].bytes, "response", percentiles[k]);
 			known += l[i].us[k].known;
 		}
 	}
@@ -440,8 +470,8 @@ void section_latency(struct page *p)
 	for (size_t i = 0; i < n && i < SIZES_SHOWN; i++)
 		say_latency(p, &l[i]);
 	say_objectives(p);
-	doc_text(p->doc, "Curves that rise as steeply as the clients do are queues: each client waits for the others. A percentile is "
-		 "left out where there are too few samples for it.");
+	doc_text(p->doc, "Curves that rise as steeply as the clients do are queues: each client waits for the others. "
+			 "A percentile is left out where there are too few samples for it.");
 	say_sizes_left_out(p);
 	draw_latency(p, l, n);
 	table_latency(p, l, n);

@@ -27,12 +27,21 @@ static const char *fact_of(struct page *p, const char *side, const struct fact *
 static void table_environment(struct page *p)
 {
 	static const struct fact facts[] = {
-		{ "hostname", "host", false }, { "kernel", "kernel", false }, { "cpu_model", "CPU", false }, { "cores", "CPUs", false },
-		{ "memory_bytes", "memory", true }, { "hypervisor", "hypervisor", false }, { "accelerator", "accelerator", false },
-		{ "rdma_device.name", "RDMA device", false }, { "rdma_device.driver", "driver", false },
-		{ "rdma_device.firmware", "firmware", false }, { "rdma_device.link", "link", false },
-		{ "rdma_device.path_mtu_bytes", "path MTU, bytes", false }, { "rdma_device.is_software", "made in software", false },
-		{ "rlimits.nofile.soft", "open files allowed", false }, { "rlimits.memlock.soft", "locked memory allowed, bytes", false },
+		{ "hostname", "host", false },
+		{ "kernel", "kernel", false },
+		{ "cpu_model", "CPU", false },
+		{ "cores", "CPUs", false },
+		{ "memory_bytes", "memory", true },
+		{ "hypervisor", "hypervisor", false },
+		{ "accelerator", "accelerator", false },
+		{ "rdma_device.name", "RDMA device", false },
+		{ "rdma_device.driver", "driver", false },
+		{ "rdma_device.firmware", "firmware", false },
+		{ "rdma_device.link", "link", false },
+		{ "rdma_device.path_mtu_bytes", "path MTU, bytes", false },
+		{ "rdma_device.is_software", "made in software", false },
+		{ "rlimits.nofile.soft", "open files allowed", false },
+		{ "rlimits.memlock.soft", "locked memory allowed, bytes", false },
 	};
 	struct doc_table *t = doc_table(p->doc, "environment", NULL);
 
@@ -53,9 +62,9 @@ static void say_build(struct page *p, const char *which, const char *words)
 
 	if (!json_is_object(b))
 		return;
-	doc_text(p->doc, "%s: version %s, commit %s%s, %s %s.", words, page_json(p, json_at(b, "version")), page_json(p, json_at(b, "git_commit")),
-		 json_is_true(json_at(b, "dirty")) ? " with changes" : "", page_json(p, json_at(b, "compiler")),
-		 page_json(p, json_at(b, "flags")));
+	doc_text(p->doc, "%s: version %s, commit %s%s, %s %s.", words, page_json(p, json_at(b, "version")),
+		 page_json(p, json_at(b, "git_commit")), json_is_true(json_at(b, "dirty")) ? " with changes" : "",
+		 page_json(p, json_at(b, "compiler")), page_json(p, json_at(b, "flags")));
 }
 
 /* --- the command --- */
@@ -99,10 +108,12 @@ static void show_command(struct page *p)
 	}
 	doc_code(p->doc, line);
 	if (is_in_vm(p))
-		doc_text(p->doc, "This is the command inside the micro-VM. On a machine without an RDMA device, leave --environment native out, and "
-			 "performance_test makes the micro-VM itself.");
-	doc_text(p->doc, "Payloads are made from the seed %s; times and rates vary from run to run, and more on a shared machine: --repeat 5 "
-		 "gives medians with their range.", page_json(p, json_at(p->run, "config.seed")));
+		doc_text(p->doc, "This is the command inside the micro-VM. On a machine without an RDMA device, leave "
+				 "--environment native out, and performance_test makes the micro-VM itself.");
+	doc_text(p->doc,
+		 "Payloads are made from the seed %s; times and rates vary from run to run, and more on a shared "
+		 "machine: --repeat 5 gives medians with their range.",
+		 page_json(p, json_at(p->run, "config.seed")));
 	doc_text(p->doc, "This report is made again, and with other options, by:");
 	doc_code(p->doc, page_text(p, "performance_test report %s", page_quoted(p, source_dir(p->source))));
 }
@@ -123,10 +134,12 @@ static size_t add_histograms(struct page *p, const json_t *step)
 	char name[256];
 
 	for (size_t i = 0; i < 3; i++)
-		for (size_t k = 0; k < 2 && source_histogram_name(p->source, step, which[i], name, sizeof(name)); k++, n++)
+		for (size_t k = 0; k < 2 && source_histogram_name(p->source, step, which[i], name, sizeof(name));
+		     k++, n++)
 			add_file(p, page_text(p, "%s.%s", name, extensions[k]),
-				 page_text(p, "%s of %s, %s", which[i], page_clients(p, json_number_at(step, "target_clients")), k ?
-					   "HdrHistogram log" : "percentile text"));
+				 page_text(p, "%s of %s, %s", which[i],
+					   page_clients(p, json_number_at(step, "target_clients")),
+					   k ? "HdrHistogram log" : "percentile text"));
 	return n;
 }
 
@@ -148,8 +161,8 @@ static void list_files(struct page *p)
 void section_origin(struct page *p)
 {
 	doc_section(p->doc, "origin", "Where this comes from");
-	doc_text(p->doc, "Run %s, from %s to %s.", source_id(p->source), page_json(p, json_at(p->run, "run.started_at")),
-		 page_json(p, json_at(p->run, "run.ended_at")));
+	doc_text(p->doc, "Run %s, from %s to %s.", source_id(p->source),
+		 page_json(p, json_at(p->run, "run.started_at")), page_json(p, json_at(p->run, "run.ended_at")));
 	table_environment(p);
 	say_build(p, "build", "Generator");
 	say_build(p, "server_build", "Server");

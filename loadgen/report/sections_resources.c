@@ -1,4 +1,5 @@
-/* What clients cost: CPU, memory, descriptors, queue pairs; the limits of both ends; checks of the measurement itself. */
+/* What clients cost: CPU, memory, descriptors, queue pairs; the limits of both ends; checks of the measurement itself.
+ */
 #include "loadgen/report/sections.h"
 
 #include <math.h>
@@ -74,11 +75,13 @@ static void say_cpu(struct page *p, const struct column *c)
 
 	if (!c[0].v.known)
 		return;
-	doc_text(p->doc, "With %s the server used %.2f of its machine's %s CPUs, and the generator %.2f.", page_clients(p, c[0].v.x[i]),
-		 c[0].v.y[i], page_count(p, cores), c[1].v.y[i]);
+	doc_text(p->doc, "With %s the server used %.2f of its machine's %s CPUs, and the generator %.2f.",
+		 page_clients(p, c[0].v.x[i]), c[0].v.y[i], page_count(p, cores), c[1].v.y[i]);
 	if (c[2].v.y[i] / cores > 0.9)
-		doc_note(p->doc, DOC_WARN, "The generator's machine was busy on %.2f of its CPUs there: nothing was left, so the figures "
-			 "are those of a full machine.", c[2].v.y[i]);
+		doc_note(p->doc, DOC_WARN,
+			 "The generator's machine was busy on %.2f of its CPUs there: nothing was left, so the figures "
+			 "are those of a full machine.",
+			 c[2].v.y[i]);
 }
 
 static bool show_cpu(struct page *p, double bytes)
@@ -92,7 +95,8 @@ static bool show_cpu(struct page *p, double bytes)
 	if (!known_in(c, 3))
 		return false;
 	say_cpu(p, c);
-	doc_text(p->doc, "The machine's figure has the kernel's work that is charged to no process, where Soft-RoCE does much of its own.");
+	doc_text(p->doc, "The machine's figure has the kernel's work that is charged to no process, where Soft-RoCE "
+			 "does much of its own.");
 	show_columns(p, "cpu", "CPUs in use", "CPUs", "CPUs in use", c, 3, 2);
 	return true;
 }
@@ -129,7 +133,8 @@ static bool show_counts(struct page *p, double bytes)
 	}
 	if (!known_in(c, COLUMNS_MAX))
 		return false;
-	show_columns(p, "counts", "Descriptors, queue pairs, completion queues, memory regions", NULL, "in use", c, COLUMNS_MAX, 0);
+	show_columns(p, "counts", "Descriptors, queue pairs, completion queues, memory regions", NULL, "in use", c,
+		     COLUMNS_MAX, 0);
 	return true;
 }
 
@@ -178,11 +183,15 @@ static void show_slopes(struct page *p)
 		doc_text(p->doc, "Not known: it takes two numbers of clients at least.");
 		return;
 	}
-	doc_text(p->doc, "By a straight line through the steps, each client more costs the server %s of resident memory and %s queue pair%s; "
-		 "without any client it has %s.", page_bytes(p, memory.line.slope.value), page_count(p, queues.line.slope.value),
-		 strcmp(page_count(p, queues.line.slope.value), "1") == 0 ? "" : "s", page_bytes(p, memory.line.base.value));
-	t = doc_table(p->doc, "slopes", "Straight lines through the steps: what there is without clients, and what each adds, with its 95 % "
-		      "interval.");
+	doc_text(p->doc,
+		 "By a straight line through the steps, each client more costs the server %s of resident memory and %s "
+		 "queue pair%s; without any client it has %s.",
+		 page_bytes(p, memory.line.slope.value), page_count(p, queues.line.slope.value),
+		 strcmp(page_count(p, queues.line.slope.value), "1") == 0 ? "" : "s",
+		 page_bytes(p, memory.line.base.value));
+	t = doc_table(p->doc, "slopes",
+		      "Straight lines through the steps: what there is without clients, and what each adds, with its "
+		      "95 % interval.");
 	doc_column(t, "side", NULL, false);
 	doc_column(t, "resource", NULL, false);
 	doc_column(t, "without clients", NULL, true);
@@ -202,14 +211,16 @@ void section_resources(struct page *p)
 
 	doc_section(p->doc, "resources", "CPU, memory and what else clients take");
 	if (p->points->n_sizes > 1)
-		doc_text(p->doc, "Shown for messages of %s, the smallest of %zu sizes.", page_bytes(p, bytes), p->points->n_sizes);
+		doc_text(p->doc, "Shown for messages of %s, the smallest of %zu sizes.", page_bytes(p, bytes),
+			 p->points->n_sizes);
 	any = show_cpu(p, bytes);
 	any |= show_memory(p, bytes);
 	any |= show_counts(p, bytes);
 	if (any)
 		show_slopes(p);
 	else
-		doc_text(p->doc, "Nothing is known: no step came to its measured time, at whose end both sides are read.");
+		doc_text(p->doc, "Nothing is known: no step came to its measured time, at whose end both sides are "
+				 "read.");
 }
 
 /* --- limits --- */
@@ -234,9 +245,14 @@ static void add_limit(struct page *p, struct doc_table *t, const json_t *l, doub
 	doc_cell(t, "%s", in_bytes ? page_bytes(p, used) : page_count(p, used));
 	doc_cell(t, "%s", in_bytes ? page_bytes(p, limit) : page_count(p, limit));
 	doc_number(t, 100 * used / limit, 2);
-	doc_cell(t, "%s", in_bytes ? page_bytes(p, json_number_at(l, "per_client")) : page_count(p, json_number_at(l, "per_client")));
+	doc_cell(t, "%s",
+		 in_bytes ? page_bytes(p, json_number_at(l, "per_client"))
+			  : page_count(p, json_number_at(l, "per_client")));
 	doc_number(t, at, 0);
-	doc_cell(t, "%s", json_is_true(json_at(l, "measured")) ? "measured" : isfinite(at) ? "projected" : "does not grow");
+	doc_cell(t, "%s",
+		 json_is_true(json_at(l, "measured")) ? "measured"
+		 : isfinite(at)			      ? "projected"
+						      : "does not grow");
 	doc_cell(t, "%s", json_text_at(l, "option") ? json_text_at(l, "option") : "");
 }
 
@@ -258,18 +274,19 @@ void section_limits(struct page *p)
 
 	doc_section(p->doc, "limits", "Limits, and where they end");
 	if (json_array_size(p->limits) == 0) {
-		doc_text(p->doc, "Nothing is known of limits: no step came to its measured time, at whose end both sides are read.");
+		doc_text(p->doc, "Nothing is known of limits: no step came to its measured time, at whose end both "
+				 "sides are read.");
 		return;
 	}
 	if (isfinite(at))
 		doc_text(p->doc, "The first limit to end is %s (%s), at about %s by the line through the steps%s.",
-			 found_resource_words(json_text_at(first, "resource")), found_side_words(json_text_at(first, "side")),
-			 page_clients(p, at),
+			 found_resource_words(json_text_at(first, "resource")),
+			 found_side_words(json_text_at(first, "side")), page_clients(p, at),
 			 json_is_true(json_at(first, "measured")) ? ", and this run came close to it" : "");
 	else
 		doc_text(p->doc, "No limit comes nearer with more clients, as far as the steps show.");
-	doc_text(p->doc, "A projection goes on in a straight line; it says which limit to raise first, not that the server would work up to "
-		 "there.");
+	doc_text(p->doc, "A projection goes on in a straight line; it says which limit to raise first, not that the "
+			 "server would work up to there.");
 	t = doc_table(p->doc, "limits", "In the order in which they end.");
 	doc_column(t, "resource", NULL, false);
 	doc_column(t, "side", NULL, false);
@@ -296,14 +313,18 @@ static void show_residual(struct page *p, const struct trend *v)
 
 	for (size_t i = 0; i < v->n; i++)
 		worst = fmax(worst, isfinite(v->y[i]) ? fabs(v->y[i]) : 0);
-	doc_text(p->doc, "Little's law says that clients in flight are throughput times round trip. It holds here within %s at every step%s.",
-		 page_percent(p, worst / 100), worst <= 100 * RESIDUAL_MAX ? ", so the clients were really there and the arithmetic is right" :
-		 ": beyond 5 %, throughput or round trips of that step are not to be believed");
+	doc_text(p->doc,
+		 "Little's law says that clients in flight are throughput times round trip. It holds here within %s at "
+		 "every step%s.",
+		 page_percent(p, worst / 100),
+		 worst <= 100 * RESIDUAL_MAX ? ", so the clients were really there and the arithmetic is right"
+					     : ": beyond 5 %, throughput or round trips of that step are not to be "
+					       "believed");
 	trend_draw(&c, v, "1 - throughput x round trip / in flight");
 	page_rule(&c, 100 * RESIDUAL_MAX, false, true, "5 %");
 	page_rule(&c, -100 * RESIDUAL_MAX, false, true, "-5 %");
-	page_chart(p, "littles-law-chart", "Residual of Little's law", &c, "The residual in per cent for each number of clients, with the "
-		   "bounds of 5 %.");
+	page_chart(p, "littles-law-chart", "Residual of Little's law", &c,
+		   "The residual in per cent for each number of clients, with the bounds of 5 %.");
 	t = doc_table(p->doc, "littles_law", NULL);
 	doc_column(t, "clients", NULL, true);
 	doc_column(t, "residual", "%", true);
@@ -323,14 +344,17 @@ static void show_lag(struct page *p, double bytes)
 	struct chart c = { .x_label = "clients", .y_label = "behind schedule, us", .x_log = true, .y_log = true };
 	struct doc_table *t;
 
-	doc_text(p->doc, "An open loop sends when messages are due. With %s half of them were sent at most %s late, 99 %% at most %s; %s were "
-		 "sent more than 1 ms late. Late ones are sent all the same, and timed from when they were due.",
+	doc_text(p->doc,
+		 "An open loop sends when messages are due. With %s half of them were sent at most %s late, 99 %% at "
+		 "most %s; %s were sent more than 1 ms late. Late ones are sent all the same, and timed from when they "
+		 "were due.",
 		 page_clients(p, max.x[max.last]), page_ns(p, p50.y[max.last] * 1e3), page_ns(p, p99.y[max.last] * 1e3),
 		 page_count(p, late.y[max.last]));
 	trend_draw(&c, &p50, "p50");
 	trend_draw(&c, &p99, "p99");
 	trend_draw(&c, &max, "maximum");
-	page_chart(p, "lag-chart", "Behind schedule", &c, "How late messages were sent, for each number of clients, both axes logarithmic.");
+	page_chart(p, "lag-chart", "Behind schedule", &c,
+		   "How late messages were sent, for each number of clients, both axes logarithmic.");
 	t = doc_table(p->doc, "lag", NULL);
 	doc_column(t, "clients", NULL, true);
 	doc_column(t, "p50", "us", true);
@@ -355,7 +379,8 @@ void section_checks(struct page *p)
 
 	doc_section(p->doc, "checks", "Checks of the measurement: Little's law, schedule");
 	if (p->points->n_sizes > 1)
-		doc_text(p->doc, "Shown for messages of %s, the smallest of %zu sizes.", page_bytes(p, bytes), p->points->n_sizes);
+		doc_text(p->doc, "Shown for messages of %s, the smallest of %zu sizes.", page_bytes(p, bytes),
+			 p->points->n_sizes);
 	if (residual.known)
 		show_residual(p, &residual);
 	if (lag.known)
@@ -365,5 +390,6 @@ void section_checks(struct page *p)
 	else if (!residual.known)
 		doc_text(p->doc, "Little's law is not checked: it needs a closed loop and clients that stay.");
 	else if (!lag.known)
-		doc_text(p->doc, "There is no schedule to be late for: in a closed loop the next message is due when the last has come back.");
+		doc_text(p->doc, "There is no schedule to be late for: in a closed loop the next message is due when "
+				 "the last has come back.");
 }

@@ -43,16 +43,20 @@ static struct flagged count_flag(const struct points *points, const char *name)
 
 static void add_flag_badges(struct page *p)
 {
-	static const struct { const char *flag, *text, *meaning; } flags[] = {
-		{ "generator_saturated", "generator near saturation", "the load generator was at its own limit: read \"at least\" before "
-		  "the server's figures" },
-		{ "not_steady", "not steady", "throughput or latency still moved while it was measured: a longer --duration or --warmup "
-		  "gives firmer figures" },
+	static const struct { const char *flag, *text, *meaning;
+	} flags[] = {
+		{ "generator_saturated", "generator near saturation",
+		  "the load generator was at its own limit: read \"at least\" before the server's figures" },
+		{ "not_steady", "not steady",
+		  "throughput or latency still moved while it was measured: a longer --duration or --warmup gives "
+		  "firmer figures" },
 		{ "not_measured", "not measured", "the step did not come to its measured time" },
 		{ "step_timeout", "connecting timed out", "clients were not connected within --step-timeout" },
 		{ "replies_missing", "replies missing", "messages were not answered within 15 s" },
-		{ "server_pools_not_restored", "server kept resources", "after the step the server did not give back all it had taken" },
-		{ "littles_law_violated", "Little's law violated", "throughput, round trips and clients do not go together" },
+		{ "server_pools_not_restored", "server kept resources",
+		  "after the step the server did not give back all it had taken" },
+		{ "littles_law_violated", "Little's law violated",
+		  "throughput, round trips and clients do not go together" },
 		{ "server_counts_differ", "counts differ", "the server counted other clients than the generator" },
 		{ "rails_dropped", "rails dropped", "clients went on without some of their connections" },
 		{ "clients_come_and_go", "clients come and go", "clients were away at any time (--churn)" },
@@ -63,8 +67,8 @@ static void add_flag_badges(struct page *p)
 
 		if (f.steps)
 			doc_badge(p->doc, DOC_WARN, page_text(p, "%s (%zu of %zu)", flags[i].text, f.steps, f.of),
-				  page_text(p, "In %zu of %zu steps, the smallest with %s: %s.", f.steps, f.of, page_clients(p, f.least),
-					    flags[i].meaning));
+				  page_text(p, "In %zu of %zu steps, the smallest with %s: %s.", f.steps, f.of,
+					    page_clients(p, f.least), flags[i].meaning));
 	}
 }
 
@@ -74,19 +78,25 @@ static void add_place_badges(struct page *p)
 	const char *device = json_text_at(env, "rdma_device.name");
 
 	if (json_is_true(json_at(env, "rdma_device.is_software")))
-		doc_badge(p->doc, DOC_WARN, "software RDMA", page_text(p, "The device %s is made in software (Soft-RoCE or siw): its times and "
-			  "rates are not those of an adapter.", device ? device : ""));
+		doc_badge(p->doc, DOC_WARN, "software RDMA",
+			  page_text(p,
+				    "The device %s is made in software (Soft-RoCE or siw): its times and rates are not "
+				    "those of an adapter.",
+				    device ? device : ""));
 	if (json_is_true(json_at(env, "is_emulated_cpu")))
-		doc_badge(p->doc, DOC_WARN, "emulated CPU", "Instructions are emulated one by one: everything takes many times as long as on "
-			  "hardware. Counts hold, times and rates do not.");
+		doc_badge(p->doc, DOC_WARN, "emulated CPU",
+			  "Instructions are emulated one by one: everything takes many times as long as on hardware. "
+			  "Counts hold, times and rates do not.");
 	else if (json_is_true(json_at(env, "is_virtual_machine")))
-		doc_badge(p->doc, DOC_WARN, "virtual machine", "Other guests of the host may have taken time from this run.");
+		doc_badge(p->doc, DOC_WARN, "virtual machine",
+			  "Other guests of the host may have taken time from this run.");
 	if (count_flag(p->points, "server_and_generator_share_the_machine").steps)
-		doc_badge(p->doc, DOC_WARN, "one machine for both", "Server and load generator shared CPUs and memory: apart, the server could do "
-			  "more.");
+		doc_badge(p->doc, DOC_WARN, "one machine for both",
+			  "Server and load generator shared CPUs and memory: apart, the server could do more.");
 	if (found_cpu_share(p) > 0.95)
-		doc_badge(p->doc, DOC_WARN, "CPUs full", page_text(p, "%s of the CPUs of the generator's machine were busy at the most clients.",
-			  page_percent(p, found_cpu_share(p))));
+		doc_badge(p->doc, DOC_WARN, "CPUs full",
+			  page_text(p, "%s of the CPUs of the generator's machine were busy at the most clients.",
+				    page_percent(p, found_cpu_share(p))));
 }
 
 /* The worst of all: "fail" over "inconclusive" over "pass"; NULL without a criterion. */
@@ -116,7 +126,8 @@ static void add_outcome_badge(struct page *p)
 	else if (strcmp(worst, "pass") == 0)
 		doc_badge(p->doc, DOC_GOOD, "all criteria met", "Each success criterion below was met.");
 	else if (strcmp(worst, "fail") == 0)
-		doc_badge(p->doc, DOC_BAD, "a criterion failed", "The table of criteria says which, and what was measured.");
+		doc_badge(p->doc, DOC_BAD, "a criterion failed",
+			  "The table of criteria says which, and what was measured.");
 	else
 		doc_badge(p->doc, DOC_WARN, "inconclusive", "Not every criterion could be judged.");
 }
@@ -146,8 +157,9 @@ static void say_end(struct page *p)
 	else if (status && strcmp(status, "completed") == 0)
 		doc_text(p->doc, "The run ended by itself: %s.", words);
 	else
-		doc_note(p->doc, DOC_WARN, "The run %s before its end: %s%s%s", status && strcmp(status, "aborted") == 0 ? "was interrupted" :
-			 "stopped", words, detail && *detail ? ": " : "", page_sentence(p, detail && *detail ? detail : "."));
+		doc_note(p->doc, DOC_WARN, "The run %s before its end: %s%s%s",
+			 status && strcmp(status, "aborted") == 0 ? "was interrupted" : "stopped", words,
+			 detail && *detail ? ": " : "", page_sentence(p, detail && *detail ? detail : "."));
 }
 
 /* --- what limits --- */
@@ -164,7 +176,9 @@ static void say_limiting_resource(struct page *p)
 			 found_resource_words(json_text_at(hard.failure, "resource")),
 			 found_side_words(json_text_at(hard.failure, "side")));
 	else if (cpu > 0.9)
-		doc_text(p->doc, "Limiting resource: CPU time. %s of the generator's machine's CPUs were busy at the most clients.",
+		doc_text(p->doc,
+			 "Limiting resource: CPU time. %s of the generator's machine's CPUs were busy at the most "
+			 "clients.",
 			 page_percent(p, cpu));
 	else if (isfinite(at))
 		doc_text(p->doc, "Limiting resource: none was reached. The first to end would be %s (%s), at about %s.",
@@ -183,21 +197,24 @@ static const char *capacity_figure(struct page *p, const struct found *c)
 	return "not known";
 }
 
-static void add_capacity(struct page *p, struct doc_table *t, const char *name, const struct found *c, const char *otherwise)
+static void add_capacity(struct page *p, struct doc_table *t, const char *name, const struct found *c,
+			 const char *otherwise)
 {
 	doc_row(t, DOC_PLAIN);
 	doc_cell(t, "%s", name);
 	doc_cell(t, "%s", capacity_figure(p, c));
 	doc_number(t, c->low, 0);
 	doc_number(t, c->high, 0);
-	doc_cell(t, "%s", c->tries > 0 ? page_text(p, "%s of %s", page_count(p, c->passes), page_count(p, c->tries)) : "–");
+	doc_cell(t, "%s",
+		 c->tries > 0 ? page_text(p, "%s of %s", page_count(p, c->passes), page_count(p, c->tries)) : "–");
 	doc_cell(t, "%s", !isfinite(c->clients) ? "–" : c->confirmed ? "yes" : "no");
 	doc_cell(t, "%s", c->reason && *c->reason ? c->reason : otherwise);
 }
 
 static void table_capacities(struct page *p)
 {
-	struct doc_table *t = doc_table(p->doc, "capacities", "The three capacities, each with the most clients that were still good and the "
+	struct doc_table *t = doc_table(p->doc, "capacities",
+					"The three capacities, each with the most clients that were still good and the "
 					"fewest that were not.");
 	struct found slo, knee, hard;
 	bool known = found_read(p, "slo_capacity", &slo);
@@ -305,7 +322,8 @@ static void table_criteria(struct page *p)
 		doc_text(p->doc, "None was judged: no step was completed.");
 		return;
 	}
-	doc_text(p->doc, "%zu of %zu criteria were met, %zu failed, %zu could not be judged.", passed, n, failed, n - passed - failed);
+	doc_text(p->doc, "%zu of %zu criteria were met, %zu failed, %zu could not be judged.", passed, n, failed,
+		 n - passed - failed);
 	t = doc_table(p->doc, "criteria", "Of several runs of a step the worst is shown.");
 	doc_column(t, "clients", NULL, true);
 	if (p->points->n_sizes > 1)

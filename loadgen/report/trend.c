@@ -64,7 +64,8 @@ struct trend trend_figure(struct page *p, const struct points *points, double by
 	return v;
 }
 
-struct trend trend_computed(struct page *p, const struct points *points, double bytes, point_figure_fn *figure, const void *arg)
+struct trend trend_computed(struct page *p, const struct points *points, double bytes, point_figure_fn *figure,
+			    const void *arg)
 {
 	struct trend v = empty_trend(p, points);
 

@@ -20,7 +20,8 @@ struct trend trend_percentile_us(struct page *p, const struct points *points, st
 struct trend trend_figure(struct page *p, const struct points *points, double bytes, const char *path, double scale);
 
 /* What `figure` makes of each step. */
-struct trend trend_computed(struct page *p, const struct points *points, double bytes, point_figure_fn *figure, const void *arg);
+struct trend trend_computed(struct page *p, const struct points *points, double bytes, point_figure_fn *figure,
+			    const void *arg);
 
 /* Adds it to the chart, with its ranges where it has any; nothing where no figure is known. */
 void trend_draw(struct chart *c, const struct trend *v, const char *label);

@@ -26,8 +26,10 @@ static struct points *points_of(const json_t *run)
 
 static void points__steps_in_any_order__by_size_then_clients(void **state)
 {
-	json_t *run = run_of("[{\"target_clients\": 20, \"message_bytes\": 64}, {\"target_clients\": 5, \"message_bytes\": 4096},"
-			     " {\"target_clients\": 5, \"message_bytes\": 64}, {\"target_clients\": 20, \"message_bytes\": 64}]");
+	json_t *run = run_of("[{\"target_clients\": 20, \"message_bytes\": 64}, {\"target_clients\": 5, "
+			     "\"message_bytes\": 4096},"
+			     " {\"target_clients\": 5, \"message_bytes\": 64}, {\"target_clients\": 20, "
+			     "\"message_bytes\": 64}]");
 	struct points *p = points_of(run);
 
 	(void)state;
@@ -48,8 +50,9 @@ static void points__steps_in_any_order__by_size_then_clients(void **state)
 
 static void points__elements_that_are_no_step__left_out(void **state)
 {
-	static const char *const runs[] = { "[]", "[null, 1, [], {}, {\"target_clients\": \"5\"}, {\"target_clients\": 0},"
-					    " {\"target_clients\": -1}]" };
+	static const char *const runs[] = { "[]", "[null, 1, [], {}, {\"target_clients\": \"5\"}, {\"target_clients\": "
+						  "0},"
+						  " {\"target_clients\": -1}]" };
 
 	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(runs); i++) {
@@ -79,7 +82,8 @@ static void points__more_steps_than_any_run_has__counted_as_left_out(void **stat
 
 static void range__several_runs__median_least_and_most(void **state)
 {
-	json_t *run = run_of("[{\"target_clients\": 5, \"x\": 30}, {\"target_clients\": 5, \"x\": 10}, {\"target_clients\": 5, \"x\": null},"
+	json_t *run = run_of("[{\"target_clients\": 5, \"x\": 30}, {\"target_clients\": 5, \"x\": 10}, "
+			     "{\"target_clients\": 5, \"x\": null},"
 			     " {\"target_clients\": 5, \"x\": 20}]");
 	struct points *p = points_of(run);
 	struct estimate e = point_range(&p->v[0], "x");

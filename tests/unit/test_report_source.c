@@ -1,4 +1,5 @@
-/* Unit tests of loadgen/report/source.c: folders that are no run's, runs that did not end, damage, names of histograms. */
+/* Unit tests of loadgen/report/source.c: folders that are no run's, runs that did not end, damage, names of histograms.
+ */
 #include "tests/unit/helpers/unit.h"
 
 #include <stdio.h>
@@ -56,7 +57,8 @@ static void open__run_that_did_not_end__how_far_it_came(void **state)
 			"{\"t\": 2, \"event\": \"step_start\", \"clients\": 500}\n"
 			"{\"t\": 2.25, \"event\": \"phase\", \"phase\": \"connecting\"}\n"
 			"{\"t\": 7.5, \"event\": \"sample\", \"clients\": 500, \"connected\": 123}\n{\"t\": 8, \"ev");
-	expect_refused("the run did not end: no run.json; by events.ndjson it was at 500 clients (123 connected), in the phase "
+	expect_refused("the run did not end: no run.json; by events.ndjson it was at 500 clients (123 connected), in "
+		       "the phase "
 		       "connecting after 7.5 s");
 }
 
@@ -78,11 +80,16 @@ static void open__run_json_lost_after_the_end__says_so(void **state)
 
 static void open__damaged_run_json__one_line_that_says_where(void **state)
 {
-	static const struct { const char *text, *why; } runs[] = {
-		{ "", "run.json: damaged: line" }, { "{\"schema_version\": 1,", "run.json: damaged: line 1" },
-		{ "[1]", "not an object" }, { "{}", "no schema_version" }, { "{\"schema_version\": \"1\"}", "no schema_version" },
+	static const struct { const char *text, *why;
+	} runs[] = {
+		{ "", "run.json: damaged: line" },
+		{ "{\"schema_version\": 1,", "run.json: damaged: line 1" },
+		{ "[1]", "not an object" },
+		{ "{}", "no schema_version" },
+		{ "{\"schema_version\": \"1\"}", "no schema_version" },
 		{ "{\"schema_version\": 2}", "schema_version is 2, this program reads 1" },
-		{ "{\"schema_version\": 1, \"steps\": [1e999]}", "damaged" }, { "{\"a\": \"\x1b[31m\n\"}", "damaged" },
+		{ "{\"schema_version\": 1, \"steps\": [1e999]}", "damaged" },
+		{ "{\"a\": \"\x1b[31m\n\"}", "damaged" },
 	};
 
 	(void)state;
@@ -109,8 +116,11 @@ static void events__damaged_or_cut_off__skipped_and_counted(void **state)
 
 	(void)state;
 	report_rig_file(D, "run.json", "{\"schema_version\": 1}");
-	report_rig_file(D, "events.ndjson", "{\"t\": 1, \"event\": \"sample\", \"connected\": 1}\n[]\n{\"event\": \"sample\"}\n{\"t\": \"1\", "
-			"\"event\": \"sample\"}\n\n{\"t\": 2, \"event\": \"sample\", \"connected\": 2}\n{\"t\": 3, \"event\": \"sample\"");
+	report_rig_file(D, "events.ndjson",
+			"{\"t\": 1, \"event\": \"sample\", \"connected\": 1}\n[]\n{\"event\": \"sample\"}\n{\"t\": "
+			"\"1\", "
+			"\"event\": \"sample\"}\n\n{\"t\": 2, \"event\": \"sample\", \"connected\": 2}\n{\"t\": 3, "
+			"\"event\": \"sample\"");
 	s = opened();
 	assert_int_equal(json_array_size(source_samples(s)), 2);
 	assert_int_equal(source_damaged_lines(s), 5);
