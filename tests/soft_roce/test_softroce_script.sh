@@ -271,7 +271,34 @@ END
     check "a kernel panic: message" contains "$work/panic" "the guest's kernel failed: Kernel panic"
 }
 
+# Where only what the script itself calls is in PATH, everything is missing that is looked for as a command.
+test_install_deps() {
+    local name case_ status
+    mkdir "$work/bin"
+    for name in bash apt-get dpkg-query dnf rpm; do
+        ! command -v $name >/dev/null || ln -s "$(command -v $name)" "$work/bin"
+    done
+    # It looks in /usr/sbin too, which on some systems is /usr/bin.
+    if [[ ! /usr/sbin -ef /usr/bin ]]; then
+        PATH=$work/bin scripts/install-deps --check --tests >"$work/out" 2>&1
+        check "install-deps --check --tests: something is missing" is $? 1
+        for name in nodejs npm chromium; do
+            check "install-deps --check --tests: $name" grep -qx $name "$work/out"
+        done
+        PATH=$work/bin scripts/install-deps --check >"$work/out" 2>&1
+        check "install-deps --check: not what only tests need" is "$(grep -cxE 'nodejs|npm|chromium' "$work/out")" 0
+    fi
+    for case_ in '--nonsense' '--check nonsense' '--kernel' '--check --kernel x' '--kernel x --check'; do
+        # shellcheck disable=SC2086  # these are words
+        scripts/install-deps $case_ >"$work/out" 2>"$work/err"
+        status=$?
+        check "install-deps $case_: is refused" is $status 2
+        check "install-deps $case_: takes one line" is "$(wc -l <"$work/err")" 1
+    done
+}
+
 test_usage
+test_install_deps
 test_one_boot
 test_rails
 test_streams

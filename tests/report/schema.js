@@ -1,0 +1,176 @@
+// Is every run.json as docs/run.schema.json says, and does the schema find mistakes? Each run is damaged in every
+// place: a field left out, a field nobody knows, a value of another type.
+// Usage: schema.js FOLDER...
+import { readFileSync } from "node:fs";
+import Ajv2020 from "ajv/dist/2020.js";
+import { check, nameOf, readRun, targets } from "./checks.js";
+
+const schema = JSON.parse(readFileSync(new URL("../../docs/run.schema.json", import.meta.url), "utf8"));
+const validate = new Ajv2020({ strictTypes: false }).compile(schema);
+
+// Fields that may be missing: what older runs lack, and what there is only where it happened.
+const optional = [
+	/^config\.(slo|find_capacity|clients)$/,
+	/^steps\.\d+\.(started_s|ended_s|histograms|slo|probe|hard_failure)$/,
+	/^steps\.\d+\.phase_ns_per_connection\.\w+$/,
+	/^steps\.\d+\.server_(before|after)\.events\.refused\.\w+$/,
+	/^analysis\.(capacity|usl|limits)$/,
+	/^analysis\.repetitions\.\d+\.(connect_p50_ms|messages_per_s|mb_per_s|p50_us|p99_us)$/,
+	/^verdict\.\d+\.message_bytes$/,	// of a step that was not reached; for the others see `wrong`
+];
+// A sysctl may be a text too.
+const texts = /\.sysctls\.|\.cpu_list$/;
+
+function isObject(v) {
+	return v !== null && typeof v === "object" && !Array.isArray(v);
+}
+
+// Every field and element below `o`: [the object it is in, its key, its path].
+function* places(o, path = []) {
+	for (const key of Object.keys(o)) {
+		const at = [...path, key];
+		yield [o, key, at.join(".")];
+		if (o[key] !== null && typeof o[key] === "object")
+			yield* places(o[key], at);
+	}
+}
+
+// The damage that can be done in a place: [what, value], undefined to leave it out.
+function* damages(o, key, path) {
+	if (!Array.isArray(o) && !optional.some((regex) => regex.test(path)))
+		yield ["left out", undefined];
+	yield ["of another type", isObject(o[key]) ? "alien" : { alien: 1 }];
+	if (isObject(o[key]))
+		yield ["with a field nobody knows", { ...o[key], "an alien": 1 }];
+	else if (typeof o[key] === "number" && !texts.test(path))
+		yield ["as a text", String(o[key])];
+}
+
+function refusesDamage(name, run) {
+	const accepted = [];
+	let n = 0;
+
+	for (const [o, key, path] of places(run)) {
+		const before = o[key];
+		for (const [what, value] of damages(o, key, path)) {
+			if (value === undefined)
+				delete o[key];
+			else
+				o[key] = value;
+			n++;
+			if (validate(run))
+				accepted.push(`${path} ${what}`);
+			o[key] = before;
+		}
+	}
+	// Else everything after a place that was not repaired would have been refused for that.
+	if (!validate(run))
+		accepted.push("the run is not what it was");
+	check(`${name}: schema finds ${n} damages`, accepted);
+}
+
+// Values of the right type that are wrong all the same.
+const wrong = [
+	["a version to come", (r) => (r.schema_version = 2)],
+	["a stop reason", (r) => (r.run.stop_reason = "bored")],
+	["a status that its stop reason denies", (r) => (r.run.status = r.run.status === "aborted" ? "completed" : "aborted")],
+	["a time", (r) => (r.run.started_at = "yesterday")],
+	["an exit status", (r) => (r.run.exit_status = 2)],
+	["a workload", (r) => (r.config.workload = "sleep")],
+	["no steps in the configuration", (r) => (r.config.steps = [])],
+	["a poll mode", (r) => (r.config.poll = "never")],
+	["a fraction of a client", (r) => (r.steps[0].target_clients = 1.5)],
+	["fewer than no clients", (r) => (r.steps[0].failed = -1)],
+	["a stage", (r) => r.steps[0].failures.push({ stage: "lunch", code: "timeout", count: 1, meaning: "x" })],
+	["a code", (r) => r.steps[0].failures.push({ stage: "traffic", code: "bad luck", count: 1, meaning: "x" })],
+	["a flag", (r) => r.steps[0].validity.push("lucky")],
+	["a flag twice", (r) => r.steps[0].validity.push("not_steady", "not_steady")],
+	["a number of samples and no minimum", (r) => (r.steps[0].connect_ns.total = { ...latency(r), count: 7, min: null })],
+	["a minimum of no samples", (r) => (r.steps[0].connect_ns.total = { ...latency(r), count: 0, min: 7 })],
+	["a null for the number of samples", (r) => (r.steps[0].response_ns.count = null)],
+	["a fairness above 1", (r) => (r.steps[0].fairness = { ...fairness, jain_index: 1.1 })],
+	["a residual above 1", (r) => (r.steps[0].littles_law_residual = 1.1)],
+	["the kernel's memory at the generator", (r) => (r.steps[0].resources.generator.machine_kernel_bytes = 1)],
+	["a result", (r) => (r.verdict[0].result = "maybe")],
+	["a verdict without a size", (r) => r.verdict.push({ ...criterion, criterion: "stability" })],
+];
+// What was added while the version stayed 1: a right one, and what may not become of it.
+const latency = (r) => r.steps[0].connect_ns.total;
+const fairness = { clients: 1, jain_index: 1, slowest_msgs_per_s: 1, fastest_msgs_per_s: 1 };
+const criterion = { clients: 1, repetition: 1, criterion: "step", required: "a", measured: "b", result: "pass" };
+const failure = {
+	reason: "resource_exhausted", resource: "nofile", side: "server", stage: "tcp_connect", code: "errno:EMFILE",
+	count: 3, meaning: "raise it", text: "out of descriptors",
+};
+const bracket = { clients: 10, low: 10, high: 20, at_least: false, confirmed: true };
+const estimate = { value: 1, low: null, high: null };
+const additions = {
+	config: { slo: "p99<500us", find_capacity: true, clients: 20 },
+	step: {
+		started_s: 0.5, ended_s: 2.5,
+		histograms: { connect: "step-00005-1-connect", response: "step-00005-1-response", service: null },
+		slo: [{ expression: "p99<500us", metric: "response_p99", unit: "ns", limit: 5e5, measured: null, result: "fail" }],
+		probe: { purpose: "double", of: "slo_capacity", slo: null, hard_failure: true },
+		hard_failure: failure,
+	},
+	analysis: {
+		capacity: {
+			slo_capacity: { ...bracket, passes: 2, tries: 3, reason: "p99<500us" },
+			knee: { ...bracket, reason: "p99", text: "p99 doubled" },
+			first_hard_failure: { ...bracket, passes: 2, tries: 3, failure, reason: "nofile" },
+		},
+		usl: {
+			status: "fitted", lambda: estimate, sigma: estimate, kappa: estimate, r2: 0.99, points: 5,
+			passes_peak: false, peak_clients: null, peak_throughput: null,
+		},
+		limits: [{
+			resource: "nofile", side: "server", option: "ulimit -n", used: 20, limit: 1024, clients: 10, base: 10,
+			per_client: 1, projected_clients: 1014, measured: false,
+		}],
+	},
+};
+const wrongAdditions = [
+	["a unit", (r) => (r.steps[0].slo[0].unit = "parsec")],
+	["a result", (r) => (r.steps[0].slo[0].result = "maybe")],
+	["a purpose", (r) => (r.steps[0].probe.purpose = "fun")],
+	["a reason of a failure", (r) => (r.steps[0].hard_failure.reason = "aborted")],
+	["a resource", (r) => (r.steps[0].hard_failure.resource = "patience")],
+	["a path for a file", (r) => (r.steps[0].histograms.connect = "../secret")],
+	["a kind of knee", (r) => (r.analysis.capacity.knee.reason = "ankle")],
+	["a status of the fit", (r) => (r.analysis.usl.status = "perfect")],
+	["a side", (r) => (r.analysis.limits[0].side = "left")],
+];
+
+function withAdditions(run) {
+	Object.assign(run.config, structuredClone(additions.config));
+	run.steps = [{ ...run.steps[0], ...structuredClone(additions.step) }];
+	Object.assign(run.analysis, structuredClone(additions.analysis));
+	return run;
+}
+
+function refuses(name, run, list) {
+	const accepted = list.filter(([, damage]) => {
+		const copy = structuredClone(run);
+		damage(copy);
+		return validate(copy);
+	});
+
+	check(`${name}: schema finds ${list.length} wrong values`, accepted.map(([what]) => what));
+}
+
+function isValid(name, run) {
+	validate(run);
+	check(name, (validate.errors ?? []).map((e) => `${e.instancePath} ${e.message} ${JSON.stringify(e.params)}`));
+}
+
+for (const folder of targets()) {
+	const run = readRun(folder);
+	isValid(`${nameOf(folder)}: run.json is as its schema says`, run);
+	refusesDamage(nameOf(folder), run);
+	if (run.steps.length > 0 && run.verdict.length > 0)
+		refuses(nameOf(folder), run, wrong);
+}
+const run = withAdditions(readRun(targets()[0]));
+isValid("additions: as the schema says", run);
+refusesDamage("additions", run);
+refuses("additions", run, wrongAdditions);
