@@ -51,6 +51,7 @@ help:
 	@echo "make check-unit        unit tests; SAN=address,undefined or SAN=thread with sanitizers"
 	@echo "make check-soft-roce   tests over real Soft-RoCE, in a micro-VM where there is no RDMA device"
 	@echo "make check-bench       tests of what the comparisons read and compute"
+	@echo "make check-report      tests of the report and of what runs leave (Node.js, chromium)"
 	@echo "make check-docs        every option against README.md and docs/options.md"
 	@echo "make bench-connect     compares making connections with cmtime and bare OpenSSL (docs/bench.md)"
 	@echo "make bench-data        compares latency, message rate, bandwidth and CPU time with perftest"
@@ -75,13 +76,16 @@ run:
 	@./performance_test --clients $(CLIENTS) $(ARGS); status=$$?; [ $$status -eq 1 ] || exit $$status
 
 check:
-	@scripts/install-deps
+	@scripts/install-deps --tests
 	@$(MAKE) --no-print-directory -s all
 	@scripts/make-certs
 	@scripts/check
 
 check-docs: all
 	@scripts/check-options
+
+check-report: all
+	@RAMPART_BIN=$(or $(BIN),./) tests/report/run build/report.tally
 
 lint:
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --error-exitcode=1 \
@@ -92,7 +96,8 @@ install: all
 	install $(PROGRAMS) $(DESTDIR)$(prefix)/bin
 
 clean:
-	rm -rf build/release build/address-undefined build/thread build/certs $(PROGRAMS)
+	rm -rf build/release build/address-undefined build/thread build/certs build/report-tests build/report-shots $(PROGRAMS)
+	rm -rf tests/report/node_modules
 
 PROGRAM_O := $(sort $(COMMON_O) $(CLIENT_O) $(RDMA_CLIENT_O) $(LOADGEN_O) $(REPORT_O) $(SERVER_O))
 $(PROGRAM_O): LTO_OBJECT = $(if $(LTO),$(LTO) -ffat-lto-objects)
@@ -122,4 +127,4 @@ $(B)/%.o: %.c
 include tests/tests.mk tests/soft_roce/soft_roce.mk tests/bench/bench.mk
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)
-.PHONY: all help deps certs run check check-docs lint install clean
+.PHONY: all help deps certs run check check-docs check-report lint install clean
