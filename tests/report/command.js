@@ -12,7 +12,8 @@ const limit_s = 120;
 
 function report(...args) {
 	return new Promise((done) => {
-		const child = spawn(program, ["report", ...args], { stdio: ["ignore", "pipe", "pipe"], timeout: limit_s * 1000 });
+		const child = spawn(program, ["report", ...args],
+			{ stdio: ["ignore", "pipe", "pipe"], timeout: limit_s * 1000 });
 		const said = { out: "", err: "" };
 
 		child.stdout.setEncoding("utf8").on("data", (text) => (said.out += text));
@@ -90,7 +91,8 @@ async function anEmptyRun(source) {
 
 async function formats(folder) {
 	const [html, markdown, text, named] = [await report(folder, "--format", "html"),
-		await report(folder, "--format", "markdown"), await report(folder), await report(folder, "--format", "text")];
+		await report(folder, "--format", "markdown"), await report(folder),
+		await report(folder, "--format", "text")];
 	const same = (result, file) => [...unlikeStatus(result, 0), ...notWritten(folder),
 		...(existsSync(join(folder, file)) && result.out === readFileSync(join(folder, file), "utf8") ? [] :
 			[`stdout is not ${file}`])];
@@ -109,7 +111,8 @@ async function elsewhere(source) {
 	cpSync(source, folder, { recursive: true });
 	const result = await report(folder, "--output", output);
 	check("--output: the files are there", [...notAPage(result, output)]);
-	check("--output: and not in the run's folder", readdirSync(folder).filter((f) => f.startsWith("report") || f === "tables"));
+	check("--output: and not in the run's folder",
+		readdirSync(folder).filter((f) => f.startsWith("report") || f === "tables"));
 	const nowhere = await report(folder, "--output", join(folder, "run.json", "x"));
 	check("--output where nothing can be written", [...unlikeStatus(nowhere, 3),
 		...(nowhere.err.includes("run.json/x") ? [] : [`stderr '${nowhere.err}'`])]);
@@ -117,8 +120,8 @@ async function elsewhere(source) {
 
 async function usage(folder) {
 	const wrong = [[], ["--nonsense", folder], [folder, "--format", "poem"], [folder, "--format"], [folder, folder],
-		[folder, "--headroom", "100"], [folder, "--headroom", "-1"], [folder, "--growth", "x"], [folder, "--plan", "0"],
-		[folder, "--plan", "10,,20"], [folder, "--min-effect", "nan"], [folder, "--baseline"]];
+		[folder, "--headroom", "100"], [folder, "--headroom", "-1"], [folder, "--growth", "x"],
+		[folder, "--plan", "0"], [folder, "--plan", "10,,20"], [folder, "--min-effect", "nan"], [folder, "--baseline"]];
 
 	for (const args of wrong) {
 		const result = await report(...args);
@@ -141,10 +144,12 @@ function remade(source, name, factor, change = () => {}) {
 	const folder = join(work, "baselines", name);
 	const run = readRun(source);
 
+	const latency = { min: 1e5, mean: 5e5, max: 2e6, p50: 4e5, p90: 8e5, p95: 9e5, p99: 1e6 };
+
 	for (const [i, step] of run.steps.entries()) {
 		const speed = factor * (1 + (i % 3) / 100);
 		step.throughput_msgs_per_s = 1000 * speed;
-		for (const [p, ns] of Object.entries({ min: 1e5, mean: 5e5, max: 2e6, p50: 4e5, p90: 8e5, p95: 9e5, p99: 1e6 }))
+		for (const [p, ns] of Object.entries(latency))
 			step.response_ns[p] = Math.round(ns / speed);
 	}
 	change(run);
@@ -170,7 +175,8 @@ async function baselines(source) {
 	await gives("twice as fast as its baseline", 0, /improve/i, base, "--baseline", slow);
 	await gives("a regression below --min-effect", 0, /./, slow, "--baseline", base, "--min-effect", "300");
 	await gives("two baselines", 1, /second/, slow, "--baseline", `first=${slow},second=${base}`);
-	await gives("a baseline of another machine: 3, and what differs", 3, /cpu_model|CPU model/, base, "--baseline", other);
+	await gives("a baseline of another machine: 3, and what differs", 3, /cpu_model|CPU model/,
+		base, "--baseline", other);
 	await gives("--any-environment compares all the same", 0, /./, base, "--baseline", other, "--any-environment");
 	await gives("a baseline that is not there", 3, /no such run/, base, "--baseline", join(work, "no such run"));
 }

@@ -1,9 +1,12 @@
 // Runs that are not what they should be, made of a good one: files cut off, values of other types, hostile texts.
-import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+	appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 
 // Breaks out of elements, attributes, tables, gnuplot's strings and a terminal.
-export const hostile = "</title></svg><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">" +
+export const hostile = "</title></svg><script>document.title='owned'</script>" +
+	"<img src=x onerror=\"document.title='owned'\">" +
 	"'\"`|\\ \u001b[31m\u0007\r\n# & %s %n $(touch owned) `touch owned` {/Bold x}@^_ \u202eend";
 
 function edited(change) {
@@ -70,7 +73,7 @@ function scattered(seed, n) {
 		for (let i = 0; i < n; i++) {
 			let o = run;
 			let key = Object.keys(run)[next(Object.keys(run).length)];
-			while (o[key] !== null && typeof o[key] === "object" && Object.keys(o[key]).length > 0 && next(6) > 0) {
+			while (Object.keys(o[key] ?? {}).length > 0 && typeof o[key] === "object" && next(6) > 0) {
 				o = o[key];
 				key = Object.keys(o)[next(Object.keys(o).length)];
 			}
@@ -88,11 +91,13 @@ export const refused = {
 	"cut at nine tenths": text(cut(0.9)),
 	"without the last brace": text((b) => b.subarray(0, b.lastIndexOf("}"))),
 	"more after its end": text((b) => Buffer.concat([b, Buffer.from("}")])),
-	"not UTF-8": text((b) => Buffer.from(b.toString("latin1").replace("max_reached", "max\xff\xfereached"), "latin1")),
+	"not UTF-8": text((b) =>
+		Buffer.from(b.toString("latin1").replace("max_reached", "max\xff\xfereached"), "latin1")),
 	"a zero byte": text((b) => Buffer.from(b.toString().replace("max_reached", "max\0reached"))),
 	"binary": text(() => Buffer.from(Array.from({ length: 4096 }, (_, i) => (i * 151) % 256))),
 	"nested deeply": text(() => "[".repeat(1e6)),
-	"a number without end": text((b) => b.toString().replace('"exit_status": 1', `"exit_status": ${"9".repeat(400)}`)),
+	"a number without end": text((b) =>
+		b.toString().replace('"exit_status": 1', `"exit_status": ${"9".repeat(400)}`)),
 	"a list": edited(() => []),
 	"an empty object": edited(() => ({})),
 	"a text": text(() => '"run"'),
@@ -133,7 +138,8 @@ export const shown = {
 			s.histograms = { connect: "../../../../etc/passwd", response: "/etc/passwd", service: "%s\n" };
 	}),
 	"events torn": eachFile(".ndjson", (p) => writeFileSync(p, readFileSync(p).subarray(0, -9))),
-	"events of garbage": eachFile(".ndjson", (p) => appendFileSync(p, '\0\xff{{[[\n{"t":"x","event":7}\n[]\nnull\n{"t":1e308}')),
+	"events of garbage": eachFile(".ndjson", (p) =>
+		appendFileSync(p, '\0\xff{{[[\n{"t":"x","event":7}\n[]\nnull\n{"t":1e308}')),
 	"a long event": eachFile(".ndjson", (p) => appendFileSync(p, `{"t":1,"event":"${"x".repeat(5e6)}"}\n`)),
 	"no events": eachFile(".ndjson", (p) => rmSync(p)),
 };
@@ -149,8 +155,10 @@ export const either = {
 	"huge whole numbers": text((b) => b.toString().replace(/: (\d{2,})(?=[,\n])/g, ": 9223372036854775807")),
 	"numbers below zero": edited((r) => eachNumber(r, (v, key) => (key === "schema_version" ? v : -v))),
 	"nothing but zeros": edited((r) => eachNumber(r, (v, key) => (key === "schema_version" ? v : 0))),
-	"thousands of steps": edited((r) => void (r.steps = Array.from({ length: 2000 }, (_, i) =>
-		({ ...r.steps[0], server_before: null, server_after: null, target_clients: i + 1, connected_held: i + 1 })))),
+	"thousands of steps": edited((r) => {
+		const step = { ...r.steps[0], server_before: null, server_after: null };
+		r.steps = Array.from({ length: 2000 }, (_, i) => ({ ...step, target_clients: i + 1, connected_held: i + 1 }));
+	}),
 	"steps all alike": edited((r) => void (r.steps = Array.from({ length: 20 }, () => r.steps[0]))),
 	"steps in falling order": edited((r) => void r.steps.reverse()),
 	...Object.fromEntries(Array.from({ length: 24 }, (_, i) =>

@@ -15,7 +15,8 @@ const fields = {
 	connected: { clients: count, connected: count, failed: count },
 	interval: { clients: count, messages_per_s: amount, p99_ns: orNull(amount), connected: count },
 	sample: {
-		clients: count, phase: text, connected: count, connecting: count, failed: count, connects: count, messages: count,
+		clients: count, phase: text, connected: count, connecting: count, failed: count, connects: count,
+		messages: count,
 	},
 	step_end: { clients: count, held: count, failed: count, dropped: count },
 	run_end: { stop_reason: text, exit_status: count },
@@ -55,11 +56,13 @@ function* problems(events, run) {
 	}
 	if (events.filter((e) => e.event === "step_end").length !== run.steps.length)
 		yield `not a step_end for each of ${run.steps.length} steps`;
-	if (last.event !== "run_end" || last.stop_reason !== run.run.stop_reason || last.exit_status !== run.run.exit_status)
+	if (last.event !== "run_end" || last.stop_reason !== run.run.stop_reason ||
+		last.exit_status !== run.run.exit_status)
 		yield `ends with ${JSON.stringify(last)}`;
 }
 
 for (const folder of targets()) {
 	const lines = readFileSync(join(folder, "events.ndjson"), "utf8").trimEnd().split("\n");
-	check(`${nameOf(folder)}: events.ndjson is as documented`, [...problems(lines.map((l) => JSON.parse(l)), readRun(folder))]);
+	const events = lines.map((l) => JSON.parse(l));
+	check(`${nameOf(folder)}: events.ndjson is as documented`, [...problems(events, readRun(folder))]);
 }

@@ -72,7 +72,8 @@ function readDistribution(path) {
 
 	return {
 		header: lines[0].trim().split(/\s+/).join(" "),
-		rows: lines.slice(1).filter((l) => l && !l.startsWith("#")).map((l) => l.trim().split(/\s+/).map(Number)),
+		rows: lines.slice(1).filter((l) => l && !l.startsWith("#"))
+			.map((l) => l.trim().split(/\s+/).map(Number)),
 		mean: figure("Mean"), max: figure("Max"), count: figure("Total count"),
 	};
 }
@@ -88,7 +89,8 @@ function countUpTo(h, value) {
 function* againstDistribution(d, h) {
 	let before = [0, 0, 0];
 	const cell = (ns) => h.highestEquivalentValue(Math.round(ns));
-	const at = (percentile) => cell(h.getValueAtPercentile(percentile * 100));	// of 0 it is a cell's lower bound
+	// The library's value at 0 is a cell's lower bound, ours its upper one.
+	const at = (percentile) => cell(h.getValueAtPercentile(percentile * 100));
 
 	if (d.header !== "Value Percentile TotalCount 1/(1-Percentile)")
 		yield `header '${d.header}'`;

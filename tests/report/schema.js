@@ -73,7 +73,8 @@ function refusesDamage(name, run) {
 const wrong = [
 	["a version to come", (r) => (r.schema_version = 2)],
 	["a stop reason", (r) => (r.run.stop_reason = "bored")],
-	["a status that its stop reason denies", (r) => (r.run.status = r.run.status === "aborted" ? "completed" : "aborted")],
+	["a status that its stop reason denies",
+		(r) => (r.run.status = r.run.status === "aborted" ? "completed" : "aborted")],
 	["a time", (r) => (r.run.started_at = "yesterday")],
 	["an exit status", (r) => (r.run.exit_status = 2)],
 	["a workload", (r) => (r.config.workload = "sleep")],
@@ -85,8 +86,8 @@ const wrong = [
 	["a code", (r) => r.steps[0].failures.push({ stage: "traffic", code: "bad luck", count: 1, meaning: "x" })],
 	["a flag", (r) => r.steps[0].validity.push("lucky")],
 	["a flag twice", (r) => r.steps[0].validity.push("not_steady", "not_steady")],
-	["a number of samples and no minimum", (r) => (r.steps[0].connect_ns.total = { ...latency(r), count: 7, min: null })],
-	["a minimum of no samples", (r) => (r.steps[0].connect_ns.total = { ...latency(r), count: 0, min: 7 })],
+	["samples and no minimum", (r) => (r.steps[0].connect_ns.total = { ...latency(r), count: 7, min: null })],
+	["a minimum and no samples", (r) => (r.steps[0].connect_ns.total = { ...latency(r), count: 0, min: 7 })],
 	["a null for the number of samples", (r) => (r.steps[0].response_ns.count = null)],
 	["a fairness above 1", (r) => (r.steps[0].fairness = { ...fairness, jain_index: 1.1 })],
 	["a residual above 1", (r) => (r.steps[0].littles_law_residual = 1.1)],
@@ -109,7 +110,9 @@ const additions = {
 	step: {
 		started_s: 0.5, ended_s: 2.5,
 		histograms: { connect: "step-00005-1-connect", response: "step-00005-1-response", service: null },
-		slo: [{ expression: "p99<500us", metric: "response_p99", unit: "ns", limit: 5e5, measured: null, result: "fail" }],
+		slo: [{
+			expression: "p99<500us", metric: "response_p99", unit: "ns", limit: 5e5, measured: null, result: "fail",
+		}],
 		probe: { purpose: "double", of: "slo_capacity", slo: null, hard_failure: true },
 		hard_failure: failure,
 	},
