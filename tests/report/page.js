@@ -61,10 +61,12 @@ function* badLinks(path, links) {
 }
 
 function* missing(name, found) {
-	for (const [i, id] of sections.entries())
-		if (found.sections[i]?.id !== id || !/^\d+ [A-Z].{5,}/.test(found.sections[i].heading))
-			yield `section ${i + 1} is ${JSON.stringify(found.sections[i])}, not '${id}'`;
-	if (found.sections.length !== sections.length)
+	for (const [id, heading] of Object.entries(sections)) {
+		const at = found.sections.findIndex((s) => s.id === id);
+		if (at < 0 || found.sections[at].heading !== `${at + 1} ${heading}`)
+			yield `section '${id}' is ${JSON.stringify(found.sections[at])}`;
+	}
+	if (found.sections.length !== Object.keys(sections).length)
 		yield `${found.sections.length} sections`;
 	for (const id of charts[name] ?? [])
 		if (!found.charts.includes(id))
