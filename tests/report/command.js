@@ -27,9 +27,9 @@ function isLine(text) {
 	return /^[^\n]{10,}\n$/.test(text);
 }
 
+// What changes a terminal, or the order in which it shows a line.
 function hasControls(text) {
-	// eslint-disable-next-line no-control-regex
-	return /[\u0000-\u0008\u000b-\u001f\u007f]/.test(text);
+	return /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(text);
 }
 
 function tables(folder) {

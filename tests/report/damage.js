@@ -112,7 +112,6 @@ export const refused = {
 	"missing": (folder) => rmSync(join(folder, "run.json")),
 	"a version to come": edited((r) => void (r.schema_version = 2)),
 	"a version that is none": edited((r) => void (r.schema_version = "1")),
-	"steps that are none": edited((r) => void (r.steps = "many")),
 };
 
 // Only a part is damaged: the page says what it can.
@@ -150,6 +149,7 @@ export const either = {
 		for (const key of Object.keys(r).filter((k) => k !== "schema_version"))
 			r[key] = null;
 	}),
+	"steps that are none": edited((r) => void (r.steps = "many")),
 	"steps of nothing": edited((r) => void (r.steps = [null, 7, "x", [], {}, ...r.steps])),
 	"huge numbers": edited((r) => eachNumber(r, (v, key) => (key === "schema_version" ? v : 1e308))),
 	"huge whole numbers": text((b) => b.toString().replace(/: (\d{2,})(?=[,\n])/g, ": 9223372036854775807")),

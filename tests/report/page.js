@@ -109,7 +109,7 @@ const topics = {
 
 async function checkPage(browser, folder) {
 	const name = nameOf(folder);
-	const path = join(folder, "report.html");
+	const path = resolve(folder, "report.html");
 
 	if (!existsSync(path) || statSync(path).size === 0) {
 		check(`${name}: there is a page`, ["no report.html"]);
@@ -143,7 +143,7 @@ async function checkDefects(browser, folder) {
 	// Without the policy that would keep a script from running, too.
 	const html = readFileSync(join(folder, "report.html"), "utf8")
 		.replace(/<meta[^>]*Content-Security-Policy[^>]*>/i, "");
-	const path = join(folder, "defect.html");
+	const path = resolve(folder, "defect.html");
 
 	for (const [topic, defect] of Object.entries(defects)) {
 		writeFileSync(path, html.replace("</body>", `${defect}</body>`));
