@@ -16,7 +16,7 @@ const optional = [
 	/^steps\.\d+\.server_(before|after)\.events\.refused\.\w+$/,
 	/^analysis\.(capacity|usl|limits)$/,
 	/^analysis\.repetitions\.\d+\.(connect_p50_ms|messages_per_s|mb_per_s|p50_us|p99_us)$/,
-	/^verdict\.\d+\.message_bytes$/,	// of a step that was not reached; for the others see `wrong`
+	/^verdict\.\d+\.message_bytes$/,	// of a step that was not reached and of a capacity; see `wrong`
 ];
 // A sysctl may be a text too.
 const texts = /\.sysctls\.|\.cpu_list$/;
@@ -78,7 +78,8 @@ const wrong = [
 	["a time", (r) => (r.run.started_at = "yesterday")],
 	["an exit status", (r) => (r.run.exit_status = 2)],
 	["a workload", (r) => (r.config.workload = "sleep")],
-	["no steps in the configuration", (r) => (r.config.steps = [])],
+	["steps of a search, or none of a ramp",
+		(r) => (r.config.steps = r.config.find_capacity ? [10] : [])],
 	["a poll mode", (r) => (r.config.poll = "never")],
 	["a fraction of a client", (r) => (r.steps[0].target_clients = 1.5)],
 	["fewer than no clients", (r) => (r.steps[0].failed = -1)],
@@ -106,7 +107,7 @@ const failure = {
 const bracket = { clients: 10, low: 10, high: 20, at_least: false, confirmed: true };
 const estimate = { value: 1, low: null, high: null };
 const additions = {
-	config: { slo: "p99<500us", find_capacity: true, clients: 20 },
+	config: { slo: "p99<500us", find_capacity: true, clients: 20, steps: [] },
 	step: {
 		started_s: 0.5, ended_s: 2.5,
 		histograms: { connect: "step-00005-1-connect", response: "step-00005-1-response", service: null },
