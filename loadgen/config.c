@@ -22,6 +22,7 @@
 #define OPEN_LOOP_INFLIGHT 16u
 
 static const char *const environment_names[] = { "auto", "native", "vm", NULL };
+static const char *const switch_names[] = { "off", "on", NULL };
 static const uint64_t default_steps[] = { 10, 100, 500, 1000, 5000, 10000 };
 
 const char *const loadgen_arrival_names[] = { "even", "poisson", NULL };
@@ -115,6 +116,8 @@ static const struct opt options[] = {
 	TUNING_OPT_REALTIME(TUNING_AT),
 	{ .name = "repeat", .type = OPT_UINT, .offset = AT(repeat), .min = 1, .max = 100,
 	  .metavar = "N", .def = "1", .help = "Run every step this often; medians and ranges are shown too." },
+	{ .name = "report", .type = OPT_CHOICE, .offset = AT(report), .choices = switch_names, .metavar = "on|off",
+	  .def = "on", .help = "Make report.html, report.md and tables/ in the results folder at the end." },
 	{ .name = "seed", .type = OPT_UINT, .offset = AT(seed), .min = 0, .max = UINT32_MAX,
 	  .metavar = "N", .def = "1", .help = "Of the message payload; PSNs and keys are never seeded." },
 	{ .name = "server", .type = OPT_STRING, .offset = AT(server), .metavar = "HOST,...",
@@ -186,6 +189,7 @@ void loadgen_config_defaults(struct loadgen_config *c)
 	c->connect_retries = 8;
 	c->threads = cpus < 1 ? 1 : cpus > 8 ? 8 : (uint64_t)cpus;
 	c->repeat = 1;
+	c->report = 1;
 	c->trace_max = 1000000;
 	c->seed = 1;
 	c->timeout_ns = 30 * NS_PER_S;

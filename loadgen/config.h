@@ -72,6 +72,7 @@ struct loadgen_config {
 	int poll;
 	uint64_t spin_ns;
 	int log_level;
+	int report;			/* 1: made at the end */
 	bool quiet, verify;
 	bool message_auth;		/* messages carry tags */
 	struct tuning tuning;

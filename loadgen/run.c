@@ -7,6 +7,7 @@
 
 #include "common/log.h"
 #include "loadgen/ramp.h"
+#include "loadgen/report/report.h"
 #include "loadgen/run_json.h"
 #include "loadgen/results.h"
 #include "loadgen/summary.h"
@@ -52,6 +53,17 @@ static int write_results(struct ramp *r, const json_t *run)
 	return ret;
 }
 
+/* What a report cannot be made of, or with, is no fault of the run's. */
+static void write_report(const struct ramp *r, bool print)
+{
+	char err[512];
+
+	if (report_write(results_dir(r->results), err, sizeof(err)))
+		log_warn("no report: %s", err);
+	else if (print)
+		printf("Report:  %s/report.html\n", results_dir(r->results));
+}
+
 static enum run_exit finish(struct ramp *r, int argc, char **argv, bool print, json_t **out)
 {
 	enum run_exit status = exit_status_of(r);
@@ -70,6 +82,8 @@ static enum run_exit finish(struct ramp *r, int argc, char **argv, bool print, j
 		summary_print(r, run, stdout);
 	if (write_results(r, run))
 		status = EXIT_ENVIRONMENT;
+	else if (r->cfg->report && json_array_size(r->steps) > 0)
+		write_report(r, print && !json_only);
 	if (out)
 		*out = json_incref(run);
 	json_decref(run);

@@ -45,7 +45,7 @@ static void table_environment(struct page *p)
 	};
 	struct doc_table *t = doc_table(p->doc, "environment", NULL);
 
-	doc_column(t, "", NULL, false);
+	doc_column(t, "what", NULL, false);
 	doc_column(t, "server", NULL, false);
 	doc_column(t, "generator", NULL, false);
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
