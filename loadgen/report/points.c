@@ -52,9 +52,10 @@ static size_t collect_steps(const json_t *run, const json_t **out)
 	json_t *step;
 	size_t i, n = 0;
 
-	json_array_foreach(json_at(run, "steps"), i, step)
+	json_array_foreach(json_at(run, "steps"), i, step) {
 		if (json_number_at(step, "target_clients") > 0 && i < POINTS_STEPS_MAX)
 			out[n++] = step;
+	}
 	sort_steps(out, n);
 	return n;
 }

@@ -51,9 +51,10 @@ static void say_differences(const struct page_baseline *b, struct page *p, FILE 
 	const json_t *d;
 	size_t i;
 
-	json_array_foreach(b->differences, i, d)
+	json_array_foreach(b->differences, i, d) {
 		fprintf(warnings, "%s: %s is %s there and %s here\n", b->label, page_json(p, json_at(d, "field")),
 			page_json(p, json_at(d, "base")), page_json(p, json_at(d, "run")));
+	}
 }
 
 static int open_baseline(struct page *p, const struct report_baseline *o, char *err, size_t err_size)

@@ -80,8 +80,9 @@ static size_t count_verdicts(const json_t *rows, const char *verdict)
 	const json_t *row;
 	size_t i, n = 0;
 
-	json_array_foreach(rows, i, row)
+	json_array_foreach(rows, i, row) {
 		n += strcmp(verdict_of(row), verdict) == 0;
+	}
 	return n;
 }
 
@@ -111,10 +112,11 @@ static void say_differences(struct page *p, const struct page_baseline *b)
 	doc_note(p->doc, DOC_WARN,
 		 "The two runs are not alike, so a change may be that of the environment (--any-environment was "
 		 "given):");
-	json_array_foreach(b->differences, i, d)
+	json_array_foreach(b->differences, i, d) {
 		doc_item(p->doc, "%s: %s in the baseline, %s here",
 			 json_text_at(d, "field") ? json_text_at(d, "field") : "unknown",
 			 page_json(p, json_at(d, "base")), page_json(p, json_at(d, "run")));
+	}
 }
 
 static void show_baseline(struct page *p, const struct page_baseline *b)
@@ -154,9 +156,10 @@ static void show_baseline(struct page *p, const struct page_baseline *b)
 	doc_column(t, "verdict", NULL, false);
 	/* What changed comes first. */
 	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
-		json_array_foreach(rows, i, row)
+		json_array_foreach(rows, i, row) {
 			if (strcmp(verdict_of(row), order[k]) == 0)
 				add_row(p, t, row);
+		}
 	say_missing(p, json_at(b->comparison, "missing"));
 }
 

@@ -61,8 +61,9 @@ static void collect_kinds(const struct points *points, const char *which, struct
 	*out = (struct kinds){ .n = 0 };
 	for (size_t i = 0; i < points->n; i++)
 		for (size_t k = 0; k < points->v[i].n; k++)
-			json_array_foreach(json_at(points->v[i].steps[k], which), f, failure)
+			json_array_foreach(json_at(points->v[i].steps[k], which), f, failure) {
 				count_failure(out, failure, points->v[i].clients);
+			}
 }
 
 /* Failures of a kind at a point, all its runs added up. */
@@ -73,9 +74,10 @@ static double count_at(const struct point *at, const char *which, const struct k
 	size_t f;
 
 	for (size_t k = 0; k < at->n; k++)
-		json_array_foreach(json_at(at->steps[k], which), f, failure)
+		json_array_foreach(json_at(at->steps[k], which), f, failure) {
 			if (is_same(kind, text_or_unknown(failure, "stage"), text_or_unknown(failure, "code")))
 				sum += fmax(json_number_at(failure, "count"), 0);
+		}
 	return sum;
 }
 

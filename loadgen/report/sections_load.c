@@ -260,9 +260,10 @@ static bool is_saturated(const json_t *step)
 	const json_t *flag;
 	size_t i;
 
-	json_array_foreach(json_at(step, "validity"), i, flag)
+	json_array_foreach(json_at(step, "validity"), i, flag) {
 		if (json_is_string(flag) && strcmp(json_string_value(flag), "generator_saturated") == 0)
 			return true;
+	}
 	return false;
 }
 

@@ -75,9 +75,10 @@ static const char *command_line(struct page *p)
 	const char *line = "";
 	size_t i;
 
-	json_array_foreach(argv, i, arg)
+	json_array_foreach(argv, i, arg) {
 		if (json_is_string(arg) && i < ARGUMENTS_MAX)
 			line = page_text(p, "%s%s%s", line, *line ? " " : "", page_quoted(p, json_string_value(arg)));
+	}
 	return line;
 }
 

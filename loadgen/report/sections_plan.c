@@ -90,6 +90,7 @@ void section_plan(struct page *p)
 	doc_column(t, "descriptors", NULL, true);
 	doc_column(t, "messages", "1/s", true);
 	doc_column(t, "known how", NULL, false);
-	json_array_foreach(rows, i, row)
+	json_array_foreach(rows, i, row) {
 		add_row(p, t, row);
+	}
 }

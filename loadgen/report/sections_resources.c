@@ -297,8 +297,9 @@ void section_limits(struct page *p)
 	doc_column(t, "ends at", "clients", true);
 	doc_column(t, "known how", NULL, false);
 	doc_column(t, "raised with", NULL, false);
-	json_array_foreach(p->limits, i, l)
+	json_array_foreach(p->limits, i, l) {
 		add_limit(p, t, l, most_clients(p->points));
+	}
 }
 
 /* --- checks --- */

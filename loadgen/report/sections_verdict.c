@@ -15,9 +15,10 @@ static bool has_flag(const json_t *step, const char *name)
 	const json_t *flag;
 	size_t i;
 
-	json_array_foreach(json_at(step, "validity"), i, flag)
+	json_array_foreach(json_at(step, "validity"), i, flag) {
 		if (json_is_string(flag) && strcmp(json_string_value(flag), name) == 0)
 			return true;
+	}
 	return false;
 }
 
