@@ -172,8 +172,12 @@ static void find_capacity(struct plan *p)
 	double most = most_measured(p);
 
 	if (take_capacity(p, "slo_capacity", "analysis.capacity.slo_capacity.clients",
-			  "analysis.capacity.slo_capacity.at_least") ||
-	    take_capacity(p, "knee", "analysis.capacity.knee.clients", "analysis.capacity.knee.at_least"))
+			  "analysis.capacity.slo_capacity.at_least"))
+		return;
+	/* Without an objective it is what did not break; the knee is where clients get slower, not where they end. */
+	if (!json_is_true(json_at(p->run, "analysis.capacity.first_hard_failure.at_least")) &&
+	    take_capacity(p, "first_hard_failure", "analysis.capacity.first_hard_failure.low",
+			  "analysis.capacity.first_hard_failure.at_least"))
 		return;
 	p->capacity = most;
 	p->source = isfinite(most) ? "largest_step_held" : NULL;

@@ -11,8 +11,8 @@ struct plan_options {
 	size_t n_clients;
 };
 
-/* {capacity_clients, capacity_source ("slo_capacity", "knee", "largest_step_held"; null without one), at_least
- * (bool: the capacity is a lower bound), message_bytes (of the steps whose messages are counted: the largest),
+/* {capacity_clients, capacity_source ("slo_capacity", "first_hard_failure" (the most below it), "largest_step_held"; null without
+ * one), at_least (bool: the capacity is a lower bound), message_bytes (of the steps whose messages are counted: the largest),
  * base: {memory_bytes, pinned_bytes, qps, fds}, per_client: the same, rows: [{clients, with_growth, hosts,
  * clients_per_host, cores, memory_bytes, pinned_bytes, qps, fds, messages_per_s, source, beyond (with_growth /
  * most clients measured, where that is above 1)}]}; null where the run does not say it. NULL when out of memory.

@@ -105,20 +105,16 @@ static bool answer_objective_missed(struct page *p, const char *question)
 	return true;
 }
 
-static bool answer_by_knee(struct page *p, const char *question)
+/* Where it becomes slow, when nobody said how slow is too slow. */
+static const char *knee_words(struct page *p)
 {
 	struct found c;
 
 	found_knee(p, &c);
 	if (!isfinite(c.clients) || c.at_least)
-		return false;
-	doc_answer(p->doc, DOC_PLAIN, question, page_text(p, "About %s", page_count(p, c.clients)),
-		   page_text(p,
-			     "That is the knee: %s %s were held without a failure. How slow is too slow, nobody said: "
-			     "--slo does. Measured with %s.",
-			     page_sentence(p, c.reason ? c.reason : "more clients do not pay"),
-			     page_clients(p, found_most_held(p->points)), setting(p)));
-	return true;
+		return "";
+	return page_text(p, " Each client does best up to about %s (the knee): %s", page_count(p, c.clients),
+			 page_sentence(p, c.reason ? c.reason : "more do not pay"));
 }
 
 static void answer_how_many(struct page *p)
@@ -127,14 +123,13 @@ static void answer_how_many(struct page *p)
 	double held = found_most_held(p->points);
 	const struct point *bad = found_first_not_held(p->points);
 
-	if (answer_by_objective(p, question) || answer_objective_missed(p, question) || answer_by_knee(p, question))
+	if (answer_by_objective(p, question) || answer_objective_missed(p, question))
 		return;
 	if (isfinite(held) && !bad)
 		doc_answer(p->doc, DOC_PLAIN, question, page_text(p, "At least %s", page_count(p, held)),
-			   page_text(p,
-				     "%s were held at once and nothing failed: the run did not look further; "
-				     "--find-capacity would. Measured with %s.",
-				     page_clients(p, held), setting(p)));
+			   page_text(p, "%s were held at once and nothing failed; the run did not look further, "
+				     "--find-capacity would.%s How slow is too slow was not said: --slo does. Measured with %s.",
+				     page_clients(p, held), knee_words(p), setting(p)));
 	else if (isfinite(held))
 		doc_answer(p->doc, DOC_WARN, question,
 			   page_text(p, "%s to %s", page_count(p, held), page_count(p, bad->clients)),
@@ -198,32 +193,6 @@ static bool answer_by_lost_clients(struct page *p, const char *question)
 	return true;
 }
 
-/* The least number of clients that broke a term of the objective. */
-static bool answer_by_broken_term(struct page *p, const char *question)
-{
-	const json_t *term, *worst = NULL;
-	double least = INFINITY;
-	size_t t;
-
-	for (size_t i = 0; i < p->points->n; i++)
-		for (size_t k = 0; k < p->points->v[i].n; k++)
-			json_array_foreach(json_at(p->points->v[i].steps[k], "slo"), t, term) {
-				const char *result = json_text_at(term, "result");
-
-				if (result && strcmp(result, "fail") == 0 && p->points->v[i].clients < least) {
-					least = p->points->v[i].clients;
-					worst = term;
-				}
-			}
-	if (!worst)
-		return false;
-	doc_answer(p->doc, DOC_WARN, question, page_text(p, "The objective %s", json_text_at(worst, "expression") ?
-			json_text_at(worst, "expression") : ""),
-		   page_text(p, "With %s it was %s. Clients themselves did not fail.", page_clients(p, least),
-			     page_in_unit(p, json_number_at(worst, "measured"), json_text_at(worst, "unit"))));
-	return true;
-}
-
 static const char *cpu_words(struct page *p)
 {
 	double share = found_cpu_share(p);
@@ -244,6 +213,47 @@ static const char *projection_words(struct page *p)
 	return page_text(p, " Of the limits the first to end would be %s (%s), projected at about %s.",
 			 found_resource_words(json_text_at(first, "resource")),
 			 found_side_words(json_text_at(first, "side")), page_clients(p, at));
+}
+
+/* The term of the objective that was missed with so many clients, in most of their runs or in any; NULL: none. */
+static const json_t *missed_term(const struct point *point)
+{
+	const json_t *term;
+	size_t t;
+
+	for (size_t k = 0; k < point->n; k++)
+		json_array_foreach(json_at(point->steps[k], "slo"), t, term) {
+			const char *result = json_text_at(term, "result");
+
+			if (result && strcmp(result, "fail") == 0)
+				return term;
+		}
+	return NULL;
+}
+
+/* At the fewest clients with which the objective was no longer met; single runs below that were outvoted. */
+static bool answer_by_broken_term(struct page *p, const char *question)
+{
+	const json_t *term = NULL;
+	double at = NAN;
+	struct found c;
+
+	if (!found_read(p, "slo_capacity", &c))
+		c.high = NAN;
+	for (size_t i = 0; i < p->points->n && !term; i++) {
+		if (isfinite(c.high) && p->points->v[i].clients != c.high)
+			continue;
+		term = missed_term(&p->points->v[i]);
+		at = p->points->v[i].clients;
+	}
+	if (!term)
+		return false;
+	doc_answer(p->doc, DOC_WARN, question, page_text(p, "The objective %s", json_text_at(term, "expression") ?
+			json_text_at(term, "expression") : ""),
+		   page_text(p, "With %s it was %s. No client failed: it is speed that ends, not connections.%s%s",
+			     page_clients(p, at), page_in_unit(p, json_number_at(term, "measured"), json_text_at(term, "unit")),
+			     cpu_words(p), projection_words(p)));
+	return true;
 }
 
 static void answer_what_breaks(struct page *p)

@@ -41,8 +41,8 @@ static const char *capacity_words(const json_t *plan)
 
 	if (source && strcmp(source, "slo_capacity") == 0)
 		return "the most clients that met the objective";
-	if (source && strcmp(source, "knee") == 0)
-		return "the knee";
+	if (source && strcmp(source, "first_hard_failure") == 0)
+		return "the most with which nothing broke";
 	return "the most that this run held";
 }
 

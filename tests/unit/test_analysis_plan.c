@@ -57,7 +57,7 @@ static void set_capacity(json_t *run, const char *which, int clients, bool at_le
 	json_object_set_new(c, "at_least", json_boolean(at_least));
 }
 
-static void capacity__neither_slo_nor_knee__most_held_at_least(void **state)
+static void capacity__no_slo_and_nothing_broke__most_held_at_least(void **state)
 {
 	json_t *plan = plan_for(*state, 0, 0, 100);
 
@@ -68,14 +68,15 @@ static void capacity__neither_slo_nor_knee__most_held_at_least(void **state)
 	json_decref(plan);
 }
 
-static void capacity__knee__unless_there_is_an_slo(void **state)
+static void capacity__what_did_not_break__unless_there_is_an_slo(void **state)
 {
 	json_t *plan;
 
-	set_capacity(*state, "knee", 50, false);
+	json_object_set_new(json_at(*state, "analysis.capacity"), "first_hard_failure",
+			    json_pack("{s:i, s:i, s:b}", "clients", 51, "low", 50, "at_least", 0));
 	plan = plan_for(*state, 0, 0, 100);
 	assert_number(plan, "capacity_clients", 50);
-	assert_string_equal(json_text_at(plan, "capacity_source"), "knee");
+	assert_string_equal(json_text_at(plan, "capacity_source"), "first_hard_failure");
 	assert_true(json_is_false(json_at(plan, "at_least")));
 	json_decref(plan);
 	set_capacity(*state, "slo_capacity", 80, true);
@@ -90,7 +91,7 @@ static void capacity__beyond_what_was_held__what_was_held(void **state)
 {
 	json_t *plan;
 
-	set_capacity(*state, "knee", 100000, false);
+	set_capacity(*state, "slo_capacity", 100000, false);
 	plan = plan_for(*state, 0, 0, 100);
 	assert_number(plan, "capacity_clients", 100);
 	json_decref(plan);
@@ -336,8 +337,8 @@ static void rows__numbers_that_are_none__left_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(capacity__neither_slo_nor_knee__most_held_at_least, make, drop),
-		cmocka_unit_test_setup_teardown(capacity__knee__unless_there_is_an_slo, make, drop),
+		cmocka_unit_test_setup_teardown(capacity__no_slo_and_nothing_broke__most_held_at_least, make, drop),
+		cmocka_unit_test_setup_teardown(capacity__what_did_not_break__unless_there_is_an_slo, make, drop),
 		cmocka_unit_test_setup_teardown(capacity__beyond_what_was_held__what_was_held, make, drop),
 		cmocka_unit_test_setup_teardown(capacity__step_not_measured__does_not_count, make, drop),
 		cmocka_unit_test_setup_teardown(row__a_step_on_one_host__its_figures, make, drop),
