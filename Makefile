@@ -25,7 +25,7 @@ LOADGEN := breaking capacity churn compare config connect environment find lanes
 	rma run run_json schedule server_proc slo step step_files step_json stop stripe summary trace traffic verdict wl_atomic wl_connect wl_duplex wl_echo wl_idle wl_large \
 	wl_mixed wl_pingpong wl_read wl_small wl_write worker workload
 ANALYSIS := baseline curve differences knee limits plan read stats usl
-REPORT := bars chart chart_layout chart_run chart_scale chart_script chart_svg command doc doc_csv doc_html doc_markdown doc_read doc_text found page points \
+REPORT := bars chart chart_layout chart_run chart_scale chart_script chart_svg command doc doc_csv doc_files doc_html doc_markdown doc_read doc_text found page points \
 	report sections_answers sections_baseline sections_connect sections_failures sections_latency sections_load sections_origin sections_plan \
 	sections_resources sections_verdict source style trend utf8
 SERVER := boot config conn control echo limits listen main probe rdma session shard stats

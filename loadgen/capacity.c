@@ -113,7 +113,7 @@ static bool ask(struct capacity_probe *out, enum capacity_purpose purpose, uint3
  * moment. */
 static bool is_doubtful(const struct capacity *c, enum capacity_boundary of, uint32_t failed)
 {
-	if (failed == 0 || tries(tally_at(c, of, failed)) >= TRIES_MAX)
+	if (tries(tally_at(c, of, failed)) >= TRIES_MAX)
 		return false;
 	for (uint32_t i = 0; i < c->n; i++)
 		if (c->rows[i].clients > failed && side_of(c->rows[i].count[of]) == SIDE_PASS)
@@ -156,7 +156,7 @@ static bool next_for(const struct capacity *c, enum capacity_boundary of, struct
 	if (c->n == 0)
 		return ask(out, CAPACITY_DOUBLE, c->start);
 	bracket(c, of, &passed, &failed);
-	if (is_doubtful(c, of, failed))
+	if (failed && (is_doubtful(c, of, failed) || is_contested(tally_at(c, of, failed))))
 		return ask(out, CAPACITY_CONFIRM, failed);
 	if (failed == 0 && passed < c->max)
 		return ask(out, CAPACITY_DOUBLE, passed > c->max / 2 ? c->max : 2 * passed);
@@ -168,6 +168,9 @@ static bool next_for(const struct capacity *c, enum capacity_boundary of, struct
 		return false;
 	if (tries(tally_at(c, of, result)) < TRIES_MAX && seen_at(c, of, passed, failed) < SEEN_ENOUGH)
 		return ask(out, CAPACITY_CONFIRM, result);
+	/* A latency misses its limit by chance as easily as it meets it; what is refused is refused. */
+	if (of == CAPACITY_SLO && failed && tries(tally_at(c, of, failed)) < SEEN_ENOUGH)
+		return ask(out, CAPACITY_CONFIRM, failed);
 	return next_neighbour(c, of, result, out);
 }
 

@@ -20,7 +20,7 @@ extern const char *const capacity_boundary_names[CAPACITY_N];	/* slo_capacity, f
 enum capacity_purpose {
 	CAPACITY_DOUBLE,	/* twice as many as ever passed */
 	CAPACITY_BISECT,	/* between what passed and what failed */
-	CAPACITY_CONFIRM,	/* the result once more */
+	CAPACITY_CONFIRM,	/* the result, or what failed next to it, once more */
 	CAPACITY_BELOW,		/* 0.9 of it, which is to pass */
 	CAPACITY_ABOVE,		/* 1.1 of it, which is to fail */
 	CAPACITY_PURPOSE_N,

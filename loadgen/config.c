@@ -117,7 +117,7 @@ static const struct opt options[] = {
 	{ .name = "repeat", .type = OPT_UINT, .offset = AT(repeat), .min = 1, .max = 100,
 	  .metavar = "N", .def = "1", .help = "Run every step this often; medians and ranges are shown too." },
 	{ .name = "report", .type = OPT_CHOICE, .offset = AT(report), .choices = switch_names, .metavar = "on|off",
-	  .def = "on", .help = "Make report.html, report.md and tables/ in the results folder at the end." },
+	  .def = "on", .help = "Make report.html, report.md, tables/ and charts/ in the results folder at the end." },
 	{ .name = "seed", .type = OPT_UINT, .offset = AT(seed), .min = 0, .max = UINT32_MAX,
 	  .metavar = "N", .def = "1", .help = "Of the message payload; PSNs and keys are never seeded." },
 	{ .name = "server", .type = OPT_STRING, .offset = AT(server), .metavar = "HOST,...",

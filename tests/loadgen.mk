@@ -39,13 +39,13 @@ UNIT_test_loadgen_stop := $(LOADGEN_STEP) loadgen/stop
 UNIT_test_loadgen_trace := loadgen/trace
 UNIT_test_loadgen_verdict := $(LOADGEN_STEP) loadgen/verdict loadgen/slo
 
-REPORT_DOC := $(patsubst %,loadgen/report/%,doc doc_csv doc_html doc_markdown doc_read doc_text style utf8) \
+REPORT_DOC := $(patsubst %,loadgen/report/%,doc doc_csv doc_files doc_html doc_markdown doc_read doc_text chart_svg style utf8) \
 	common/paths tests/unit/helpers/doc_rig
 REPORT_CHART := $(patsubst %,loadgen/report/%,chart chart_layout chart_run chart_scale chart_script chart_svg utf8)
 
 UNIT_test_report_chart := $(REPORT_CHART)
 UNIT_test_report_doc := $(REPORT_DOC)
-UNIT_test_report_doc_csv := $(REPORT_DOC)
+UNIT_test_report_doc_files := $(REPORT_DOC)
 UNIT_test_report_doc_forms := $(REPORT_DOC)
 UNIT_test_report_utf8 := loadgen/report/utf8
 

@@ -57,5 +57,7 @@ int doc_write_markdown(const struct doc *d, FILE *out) __attribute__((warn_unuse
 int doc_write_text(const struct doc *d, unsigned columns, bool colour, FILE *out) __attribute__((warn_unused_result));
 /* Each table as <dir>/<name>.csv (RFC 4180, UTF-8, units in the titles). Makes the folder. 0 or -errno. */
 int doc_write_csv(const struct doc *d, const char *dir) __attribute__((warn_unused_result));
+/* Each chart that was drawn as <dir>/<id>.svg, a picture that needs no page. Makes the folder. 0 or -errno. */
+int doc_write_charts(const struct doc *d, const char *dir) __attribute__((warn_unused_result));
 
 #endif

@@ -1,11 +1,7 @@
-/* A document's tables as CSV. See doc.h. */
+/* A table as CSV. See doc.h and doc_internal.h. */
 #include "loadgen/report/doc_internal.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "common/paths.h"
 
 #define TITLE_MAX 256
 
@@ -36,7 +32,7 @@ static void field(FILE *out, const char *text, bool number, bool first)
 	putc('"', out);
 }
 
-static void write_table(FILE *out, const json_t *b)
+void doc_csv_table(FILE *out, const json_t *b)
 {
 	char title[TITLE_MAX], buf[DOC_NUMBER_MAX];
 
@@ -53,37 +49,4 @@ static void write_table(FILE *out, const json_t *b)
 		}
 		fputs("\r\n", out);
 	}
-}
-
-static int write_file(const char *dir, const json_t *b)
-{
-	char *path;
-	FILE *out;
-	int ret = 0;
-
-	if (asprintf(&path, "%s/%s.csv", dir, doc_str(b, "name")) < 0)
-		return -ENOMEM;
-	out = fopen(path, "we");
-	if (!out) {
-		ret = -errno;
-		goto err_path;
-	}
-	write_table(out, b);
-	if (ferror(out))
-		ret = -EIO;
-	if (fclose(out) && !ret)
-		ret = -errno;
-err_path:
-	free(path);
-	return ret;
-}
-
-int doc_write_csv(const struct doc *d, const char *dir)
-{
-	int ret = path_make_dirs(dir);
-
-	for (size_t i = 0; i < doc_n_blocks(d) && !ret; i++)
-		if (doc_kind(doc_block(d, i)) == DOC_TABLE && doc_n_columns(doc_block(d, i)))
-			ret = write_file(dir, doc_block(d, i));
-	return ret;
 }

@@ -50,6 +50,9 @@ const json_t *doc_row_at(const json_t *table, size_t row);
 const char *doc_cell_shown(const json_t *row, size_t column, char buf[DOC_NUMBER_MAX]);
 /* The same as CSV has it. */
 const char *doc_cell_exact(const json_t *row, size_t column, char buf[DOC_NUMBER_MAX]);
+/* doc_csv.c: a table as a file has it. What goes wrong is left to ferror. */
+void doc_csv_table(FILE *out, const json_t *table);
+
 /* Is this table the numbers of the chart right before it? */
 bool doc_table_is_of_chart(const struct doc *d, size_t i);
 

@@ -193,9 +193,21 @@ out:
 	return ret;
 }
 
+static int write_folder(const struct doc *d, const char *dir, const char *name,
+			int (*write)(const struct doc *d, const char *dir), char *err, size_t err_size)
+{
+	char path[PATH_MAX];
+	int ret = -ENAMETOOLONG;
+
+	if (snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path))
+		ret = write(d, path);
+	if (ret)
+		snprintf(err, err_size, "cannot write %s/%s: %s", dir, name, strerror(-ret));
+	return ret;
+}
+
 static int write_files(const struct doc *d, const char *dir, char *err, size_t err_size)
 {
-	char tables[PATH_MAX];
 	int ret = path_make_dirs(dir);
 
 	if (ret) {
@@ -207,11 +219,8 @@ static int write_files(const struct doc *d, const char *dir, char *err, size_t e
 		ret = write_file(d, dir, "report.md", write_markdown, err, err_size);
 	if (ret)
 		return ret;
-	ret = snprintf(tables, sizeof(tables), "%s/tables", dir) >= (int)sizeof(tables) ? -ENAMETOOLONG
-											: doc_write_csv(d, tables);
-	if (ret)
-		snprintf(err, err_size, "cannot write %s/tables: %s", dir, strerror(-ret));
-	return ret;
+	ret = write_folder(d, dir, "tables", doc_write_csv, err, err_size);
+	return ret ? ret : write_folder(d, dir, "charts", doc_write_charts, err, err_size);
 }
 
 static void close_page(struct page *p)

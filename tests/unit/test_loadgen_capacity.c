@@ -187,6 +187,12 @@ static void probes__are_numbered_and_say_what_for(void **state)
 	assert_int_equal(p.repetition, 2);
 	p.slo = SLO_PASS;
 	capacity_tell(&c, &p);
+	/* 11 failed once: a second time. */
+	assert_true(capacity_next(&c, &p));
+	assert_int_equal(p.purpose, CAPACITY_CONFIRM);
+	assert_int_equal(p.clients, 11);
+	p.slo = SLO_FAIL;
+	capacity_tell(&c, &p);
 	assert_true(capacity_next(&c, &p));
 	assert_int_equal(p.purpose, CAPACITY_BELOW);
 	assert_int_equal(p.clients, 9);

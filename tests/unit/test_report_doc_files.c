@@ -1,4 +1,4 @@
-/* Unit tests of loadgen/report/doc_csv.c. */
+/* Unit tests of loadgen/report/doc_files.c and doc_csv.c. */
 #include "tests/unit/helpers/doc_rig.h"
 
 #include <errno.h>
@@ -101,13 +101,42 @@ static void csv__no_folder_to_be_made__errno(void **state)
 	doc_free(d);
 }
 
+static void charts__those_that_were_drawn__a_picture_each(void **state)
+{
+	static const char svg[] = "<svg class=\"chart\" viewBox=\"0 0 10 10\"><path d=\"M0 0\"/></svg>";
+	struct doc *d = doc_rig_new();
+	char charts[100], path[200], text[20000];
+	size_t n;
+	FILE *f;
+
+	(void)state;
+	snprintf(charts, sizeof(charts), "%s/charts", dir);
+	doc_chart(d, "drawn", "A <title>", svg, "what it shows");
+	doc_chart(d, "not-drawn", "Another", NULL, "nothing");
+	assert_int_equal(doc_write_charts(d, charts), 0);
+	snprintf(path, sizeof(path), "%s/drawn.svg", charts);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = '\0';
+	fclose(f);
+	assert_ptr_equal(strstr(text, "<svg xmlns="), text);
+	assert_non_null(strstr(text, "<title>A &lt;title&gt;</title>"));
+	assert_non_null(strstr(text, "prefers-color-scheme:dark"));
+	assert_int_equal(unlink(path), 0);
+	/* It was empty but for that. */
+	assert_int_equal(rmdir(charts), 0);
+	doc_free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(csv__tables__one_file_each, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(csv__formulas__are_texts, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(charts__those_that_were_drawn__a_picture_each, set_up, tear_down),
 		cmocka_unit_test(csv__no_folder_to_be_made__errno),
 	};
 
-	return cmocka_run_group_tests_name("report_doc_csv", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("report_doc_files", tests, NULL, NULL);
 }
