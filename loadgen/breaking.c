@@ -99,8 +99,8 @@ static void explain(const struct step *s, struct breaking *b)
 		const char *resource, *side;
 
 		breaking_resource(f, &resource, &side);
-		if (b->has_failure && (rank(resource) < rank(b->resource) ||
-				       (rank(resource) == rank(b->resource) && count <= b->count)))
+		if (rank(resource) < rank(b->resource) ||
+		    (b->has_failure && rank(resource) == rank(b->resource) && count <= b->count))
 			continue;
 		b->has_failure = true;
 		b->fail = *f;

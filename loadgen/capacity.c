@@ -195,8 +195,7 @@ void capacity_tell(struct capacity *c, const struct capacity_probe *probe)
 		c->rows[c->n++].clients = probe->clients;
 	for (int of = 0; of < CAPACITY_N; of++)
 		c->rows[i].count[of][outcome(probe, (enum capacity_boundary)of)]++;
-	if (probe->of < CAPACITY_N)
-		c->probes[probe->of]++;
+	c->probes[probe->of]++;
 }
 
 struct capacity_result capacity_result(const struct capacity *c, enum capacity_boundary of)

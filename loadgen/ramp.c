@@ -191,13 +191,11 @@ static void record_step(struct ramp *r)
 	r->step = NULL;
 }
 
-/* The ramp's other steps, or what the search came to. */
+/* The ramp's other steps; what a search came to is said when it stops. */
 static void add_rest_of_verdict(struct ramp *r)
 {
-	if (r->cfg->find_capacity) {
-		find_add_verdict(r);
+	if (r->cfg->find_capacity)
 		return;
-	}
 	for (size_t i = r->step_index; i < r->cfg->steps.n; i++)
 		if (i > r->step_index || (r->repetition == 1 && r->size_index == 0))
 			verdict_add_not_reached(r->verdict, (uint32_t)r->cfg->steps.v[i]);
@@ -211,7 +209,7 @@ void ramp_end_step(struct ramp *r)
 
 	record_step(r);
 	/* A search survives that its own server does not. */
-	restart = r->cfg->find_capacity && r->server_lost && r->stop_reason == STOP_SERVER_LOST &&
+	restart = r->cfg->find_capacity && r->server && r->stop_reason == STOP_SERVER_LOST &&
 		  r->restarts++ < RESTARTS_MAX;
 	if (restart)
 		r->stopping = false;
@@ -291,6 +289,8 @@ static void enter_drain(struct ramp *r)
 
 static void enter_stop(struct ramp *r)
 {
+	if (r->cfg->find_capacity && json_array_size(r->steps) > 0)
+		find_add_verdict(r);
 	for (uint32_t i = 0; i < r->n_workers; i++)
 		worker_give(r->workers[i], ORDER_QUIT, NULL);
 	control_free(r->control);

@@ -25,12 +25,15 @@ void ramp_next_init(struct ramp *r)
 		take_probe(r);
 }
 
-/* What was missed because the generator had no more to give does not count against the server. */
+/* What was missed because the generator had no more to give does not count against the server; nor does what so few
+ * clients cannot tell: more of them will. */
 static enum slo_result judge(const struct ramp *r)
 {
 	enum slo_result result = slo_judge(&r->cfg->slo, r->step);
 
-	return result == SLO_FAIL && r->step->generator_saturated ? SLO_INCONCLUSIVE : result;
+	if (result == SLO_FAIL && r->step->generator_saturated)
+		return SLO_INCONCLUSIVE;
+	return result == SLO_INCONCLUSIVE && slo_has_samples(&r->cfg->slo, r->step) ? SLO_PASS : result;
 }
 
 void ramp_next_tell(struct ramp *r, bool broke)
@@ -41,8 +44,9 @@ void ramp_next_tell(struct ramp *r, bool broke)
 	}
 	r->probe.slo = judge(r);
 	r->probe.broke = broke;
-	/* Several sizes are several servers' worth of capacity: none of them is the one. */
-	if (r->cfg->sizes.n == 1)
+	/* Several sizes are several servers' worth of capacity: none of them is the one. What is measured for the knee does
+	 * not reopen a search that is done. */
+	if (r->cfg->sizes.n == 1 && r->probe.of != CAPACITY_N)
 		capacity_tell(&r->capacity, &r->probe);
 }
 

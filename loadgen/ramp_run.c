@@ -165,6 +165,7 @@ static void on_report(void *arg, json_t *report, const struct fail *fail, const 
 	}
 	r->last_report_ns = clock_now_ns();
 	if (r->asked == CONTROL_INFO) {
+		json_decref(r->info);
 		r->info = json_incref(report);
 		check_server(r);
 	} else if (r->phase >= RAMP_STOP) {
@@ -377,10 +378,9 @@ void ramp_restart_server(struct ramp *r)
 	server_proc_free(r->server);
 	r->server = NULL;
 	r->server_lost = false;
-	json_decref(r->info);
 	json_decref(r->baseline);
 	json_decref(r->generator_dev);
-	r->info = r->baseline = r->generator_dev = NULL;
+	r->baseline = r->generator_dev = NULL;
 	progress_clear(r);
 	log_warn("%s: starting another one for the next step", r->stop_detail);
 	ramp_enter(r, RAMP_SERVER);

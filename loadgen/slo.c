@@ -15,6 +15,9 @@
 #define ALLOWED "allowed: [STAGE_]pN, mean or max < TIME (such as p99<500us, connect_p99<100ms), errors<PERCENT%%, " \
 	"msgs_per_s, bytes_per_s or connects_per_s > NUMBER"
 
+/* That a step misses a percentile is not believed of what chance brings more often than this. */
+#define CHANCE 0.05
+
 const char *const slo_result_names[] = { "pass", "fail", "inconclusive" };
 
 static const struct {
@@ -119,7 +122,7 @@ static bool parse_limit(struct slo_term *t, const char *s)
 	if (factor_of(t, end) <= 0 || !isfinite(t->limit))
 		return false;
 	if (t->subject == SLO_ERRORS)
-		return t->limit <= 1;
+		return t->limit <= 1 && (t->limit > 0 || t->or_equal);
 	return t->limit > 0;
 }
 
@@ -220,13 +223,44 @@ static double measure(const struct slo_term *t, const struct step *s)
 	return latency_of(t, hist_of(t, s));
 }
 
+/* How likely it is that of n samples k or more are beyond a limit that a share of them is. */
+static double chance_of(uint64_t k, uint64_t n, double share)
+{
+	double term = pow(1 - share, (double)n), below = 0;
+
+	for (uint64_t i = 0; i < k; i++) {
+		below += term;
+		term *= (double)(n - i) / (double)(i + 1) * share / (1 - share);
+	}
+	return 1 - below;
+}
+
+/* Of a percentile for which there are too few samples. */
+static enum slo_result judge_few(const struct slo_term *t, const struct hist *h)
+{
+	uint64_t n = hist_count(h), beyond;
+
+	if ((double)hist_max(h) < t->limit || (t->or_equal && (double)hist_max(h) == t->limit))
+		return SLO_PASS;
+	beyond = hist_count_between(h, (uint64_t)t->limit, UINT64_MAX);
+	return beyond && chance_of(beyond, n, 1 - t->percentile / 100) < CHANCE ? SLO_FAIL : SLO_INCONCLUSIVE;
+}
+
+bool slo_has_samples(const struct slo *slo, const struct step *s)
+{
+	for (size_t i = 0; i < slo->n; i++)
+		if (is_latency(&slo->terms[i]) && hist_count(hist_of(&slo->terms[i], s)) == 0)
+			return false;
+	return true;
+}
+
 enum slo_result slo_judge_term(const struct slo_term *t, const struct step *s, double *measured)
 {
 	double v = measure(t, s);
 
 	*measured = v;
 	if (!isfinite(v))
-		return SLO_INCONCLUSIVE;
+		return is_latency(t) && hist_count(hist_of(t, s)) ? judge_few(t, hist_of(t, s)) : SLO_INCONCLUSIVE;
 	if (t->or_equal && v == t->limit)
 		return SLO_PASS;
 	return (t->below ? v < t->limit : v > t->limit) ? SLO_PASS : SLO_FAIL;
@@ -267,10 +301,11 @@ json_t *slo_json(const struct slo *slo, const struct step *s)
 	return a;
 }
 
-const char *slo_value_text(const struct slo_term *t, double v, char *text, size_t size)
+const char *slo_value_text(const struct slo_term *t, enum slo_result result, double v, char *text, size_t size)
 {
 	if (!isfinite(v))
-		snprintf(text, size, "unknown");
+		snprintf(text, size, "%s", result == SLO_PASS ? "all within, too few for a percentile" :
+			 result == SLO_FAIL ? "too many beyond, for so few" : "unknown: too few samples");
 	else if (t->subject == SLO_ERRORS)
 		snprintf(text, size, "%.3g %%", 100 * v);
 	else if (!is_latency(t))

@@ -51,7 +51,8 @@ extern const char *const slo_result_names[];	/* pass, fail, inconclusive */
 int slo_parse(const char *text, struct slo *out, char *err, size_t err_size) __attribute__((warn_unused_result));
 
 /* Whether a step that was collected met the term. `measured` in the limit's unit; NAN when the samples do not support
- * it, which is inconclusive. */
+ * it. Then it is met if all of them are within the limit, and missed if so many are not that chance would bring as many
+ * in fewer than 5 of 100 steps that meet it; else, and without a sample, it is inconclusive. */
 enum slo_result slo_judge_term(const struct slo_term *t, const struct step *s, double *measured);
 
 /* The worst of all terms, fail over inconclusive; SLO_PASS without a term. */
@@ -60,7 +61,11 @@ enum slo_result slo_judge(const struct slo *slo, const struct step *s);
 /* [{expression, metric, unit, limit, measured, result}], or null without a term. NULL when out of memory. */
 json_t *slo_json(const struct slo *slo, const struct step *s);
 
-/* A measured value with its unit, for people: "1.25 ms", "0.3 %", "12000 a second", "unknown". Returns `text`. */
-const char *slo_value_text(const struct slo_term *t, double v, char *text, size_t size);
+/* What was measured, with its unit, for people: "1.25 ms", "0.3 %", "12000 a second"; where `v` is NAN, what `result`
+ * rests on. Returns `text`. */
+const char *slo_value_text(const struct slo_term *t, enum slo_result result, double v, char *text, size_t size);
+
+/* True if the step has samples for each of the latencies, be they too few. */
+bool slo_has_samples(const struct slo *slo, const struct step *s);
 
 #endif

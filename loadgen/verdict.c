@@ -141,7 +141,7 @@ void verdict_add_slo(json_t *verdict, const struct slo *slo, const struct step *
 		enum slo_result result = slo_judge_term(t, s, &measured);
 		char text[64];
 
-		add(verdict, s, "SLO", t->text, slo_value_text(t, measured, text, sizeof(text)), of[result]);
+		add(verdict, s, "SLO", t->text, slo_value_text(t, result, measured, text, sizeof(text)), of[result]);
 	}
 }
 

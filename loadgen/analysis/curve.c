@@ -21,6 +21,18 @@ static bool is_first_size(const json_t *steps, const json_t *step)
 	return !isfinite(first) || bytes == first;
 }
 
+/* Steps that broke, or that the generator was the limit of, say nothing of the server's curve. */
+static bool is_of_curve(const json_t *steps, const json_t *step)
+{
+	const json_t *flag;
+	size_t i;
+
+	json_array_foreach(json_object_get(step, "validity"), i, flag)
+		if (json_is_string(flag) && strcmp(json_string_value(flag), "generator_saturated") == 0)
+			return false;
+	return !json_is_object(json_object_get(step, "hard_failure")) && is_first_size(steps, step);
+}
+
 static int by_clients(const void *a, const void *b)
 {
 	double x = ((const struct knee_point *)a)->clients, y = ((const struct knee_point *)b)->clients;
@@ -39,7 +51,7 @@ static size_t numbers(const json_t *steps, struct knee_point *out)
 		double clients = json_number_at(step, "target_clients");
 
 		if (n == CURVE_POINTS_MAX || !(clients > 0) || !isfinite(json_number_at(step, "throughput_msgs_per_s")) ||
-		    (purpose && strcmp(purpose, "double") != 0) || !is_first_size(steps, step))
+		    (purpose && strcmp(purpose, "double") != 0) || !is_of_curve(steps, step))
 			continue;
 		out[n++].clients = clients;
 	}
@@ -61,7 +73,7 @@ static double median_of(const json_t *steps, double clients, const char *path)
 		double x = json_number_at(step, path);
 
 		if (n < REPETITIONS_MAX && json_number_at(step, "target_clients") == clients && isfinite(x) &&
-		    is_first_size(steps, step))
+		    is_of_curve(steps, step))
 			v[n++] = x;
 	}
 	return stats_median(v, n);
@@ -104,7 +116,7 @@ size_t curve_usl_points(const json_t *steps, struct usl_point *out)
 	json_array_foreach((json_t *)steps, i, step) {
 		double clients = json_number_at(step, "active"), throughput = json_number_at(step, "throughput_msgs_per_s");
 
-		if (n == CURVE_POINTS_MAX || !(clients > 0) || !(throughput > 0) || !is_first_size(steps, step))
+		if (n == CURVE_POINTS_MAX || !(clients > 0) || !(throughput > 0) || !is_of_curve(steps, step))
 			continue;
 		out[n++] = (struct usl_point){ clients, throughput, error_of(step) };
 	}
@@ -119,7 +131,7 @@ static int tries_at(const json_t *steps, double clients)
 	int n = 0;
 
 	json_array_foreach((json_t *)steps, i, step)
-		n += json_number_at(step, "target_clients") == clients && is_first_size(steps, step);
+		n += json_number_at(step, "target_clients") == clients && is_of_curve(steps, step);
 	return n;
 }
 

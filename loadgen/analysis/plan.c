@@ -174,6 +174,12 @@ static void find_capacity(struct plan *p)
 	if (take_capacity(p, "slo_capacity", "analysis.capacity.slo_capacity.clients",
 			  "analysis.capacity.slo_capacity.at_least"))
 		return;
+	/* None met the objective: nothing to count from. */
+	if (json_text_at(p->run, "config.slo") &&
+	    isfinite(json_number_at(p->run, "analysis.capacity.slo_capacity.high"))) {
+		p->capacity = NAN;
+		return;
+	}
 	/* Without an objective it is what did not break; the knee is where clients get slower, not where they end. */
 	if (!json_is_true(json_at(p->run, "analysis.capacity.first_hard_failure.at_least")) &&
 	    take_capacity(p, "first_hard_failure", "analysis.capacity.first_hard_failure.low",

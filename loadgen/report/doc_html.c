@@ -44,7 +44,9 @@ static void wrapped(struct page *p, const char *before, const char *text, const 
 /* As a path below the page's folder: a scheme or a query in it is part of a file's name. */
 static void as_path(struct page *p, const char *path)
 {
-	fputs("./", p->out);
+	/* Two slashes would begin the name of a host. */
+	if (path[0] != '/' || path[1] == '/')
+		fputs("./", p->out);
 	for (; *path; path++) {
 		unsigned char c = (unsigned char)*path;
 

@@ -67,20 +67,51 @@ double found_most_held(const struct points *points)
 	return most;
 }
 
-double found_cpu_share(const struct page *p)
+bool found_share_machine(const struct page *p)
 {
-	double cores = json_number_at(p->run, "environment.clients.cores"), most = 0, share = NAN;
+	const json_t *flag;
+	size_t k;
+
+	for (size_t i = 0; i < p->points->n; i++)
+		json_array_foreach(json_at(p->points->v[i].steps[0], "validity"), k, flag)
+			if (json_is_string(flag) &&
+			    strcmp(json_string_value(flag), "server_and_generator_share_the_machine") == 0)
+				return true;
+	return false;
+}
+
+/* The share of `cores` that was used with the most clients: the sum of two figures over a window. */
+static double share_at_most(const struct page *p, double cores, const char *const paths[2], const char *window)
+{
+	double most = 0, share = NAN;
 
 	for (size_t i = 0; i < p->points->n; i++) {
-		double busy = point_range(&p->points->v[i], "resources.machine.busy_s").value;
-		double window = point_range(&p->points->v[i], "resources.machine.window_s").value;
+		const struct point *at = &p->points->v[i];
+		double used = point_range(at, paths[0]).value;
 
-		if (!isfinite(busy / window / cores) || p->points->v[i].clients < most)
+		if (paths[1])
+			used += point_range(at, paths[1]).value;
+		used /= point_range(at, window).value * cores;
+		if (!isfinite(used) || at->clients < most)
 			continue;
-		most = p->points->v[i].clients;
-		share = busy / window / cores;
+		most = at->clients;
+		share = used;
 	}
 	return share;
+}
+
+double found_cpu_share(const struct page *p)
+{
+	static const char *const busy[2] = { "resources.machine.busy_s" };
+
+	return share_at_most(p, json_number_at(p->run, "environment.clients.cores"), busy, "resources.machine.window_s");
+}
+
+double found_server_cpu_share(const struct page *p)
+{
+	static const char *const used[2] = { "resources.server.cpu_user_s", "resources.server.cpu_system_s" };
+
+	return share_at_most(p, json_number_at(p->run, "environment.server.cores"), used, "resources.server.window_s");
 }
 
 const char *found_resource_words(const char *resource)

@@ -25,8 +25,13 @@ double found_most_held(const struct points *points);
 /* The least number of clients of which not all were held; NULL when there was none. */
 const struct point *found_first_not_held(const struct points *points);
 
+/* Server and generator were on one machine. */
+bool found_share_machine(const struct page *p);
 /* Share of the generator's machine's CPUs that was busy at the most clients that were measured; NAN: not known. */
 double found_cpu_share(const struct page *p);
+
+/* Share of its machine's CPUs that the server used there; NAN: not known. */
+double found_server_cpu_share(const struct page *p);
 
 /* "file descriptors", for a resource of a hard failure or limit; the name itself where there is no word. */
 const char *found_resource_words(const char *resource);

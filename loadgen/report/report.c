@@ -98,6 +98,22 @@ static int open_baselines(struct page *p, const struct report_options *o, FILE *
 	return -EINVAL;
 }
 
+/* A run that came to an early end and lacks steps that its baseline has is worse, whatever the others say. */
+static bool fell_short(const json_t *run, const json_t *comparison)
+{
+	const char *status = json_text_at(run, "run.status");
+	const json_t *missing;
+	size_t i;
+
+	json_array_foreach(json_at(comparison, "missing"), i, missing) {
+		const char *in = json_text_at(missing, "in");
+
+		if (in && strcmp(in, "run") == 0 && status && strcmp(status, "completed") != 0)
+			return true;
+	}
+	return false;
+}
+
 /* True if one of them says that this run is worse. */
 static bool compare_baselines(struct page *p)
 {
@@ -109,7 +125,7 @@ static bool compare_baselines(struct page *p)
 		struct baseline_side base = { .run = source_run(b->source), .hist = histogram_of, .arg = b->source };
 
 		b->comparison = baseline_compare(&base, &run, p->min_effect);
-		regression |= json_is_true(json_at(b->comparison, "regression"));
+		regression |= json_is_true(json_at(b->comparison, "regression")) || fell_short(p->run, b->comparison);
 	}
 	return regression;
 }

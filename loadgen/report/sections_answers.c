@@ -38,7 +38,7 @@ static const char *objective(struct page *p)
 {
 	const char *slo = json_text_at(p->run, "config.slo");
 
-	return slo ? slo : "the objective";
+	return slo ? page_text(p, "the objective %s", slo) : "the objective";
 }
 
 static bool answer_by_objective(struct page *p, const char *question)
@@ -49,7 +49,12 @@ static bool answer_by_objective(struct page *p, const char *question)
 	if (!found_read(p, "slo_capacity", &c) || !isfinite(c.clients))
 		return false;
 	proof = c.tries > 0 ? page_text(p, " (%s of %s tries)", page_count(p, c.passes), page_count(p, c.tries)) : "";
-	if (c.at_least || !isfinite(c.high))
+	if (c.at_least && isfinite(c.high))
+		doc_answer(p->doc, DOC_WARN, question, page_text(p, "At least %s", page_count(p, c.clients)),
+			   page_text(p, "With %s %s was met%s; with %s the load generator was at its own limit, or too few samples "
+				     "were taken to tell. Measured with %s.", page_clients(p, c.clients), objective(p), proof,
+				     page_count(p, c.high), setting(p)));
+	else if (!isfinite(c.high))
 		doc_answer(p->doc, DOC_GOOD, question, page_text(p, "At least %s", page_count(p, c.clients)),
 			   page_text(p,
 				     "With %s %s was met%s, and no more were tried: a larger --clients would look "
@@ -128,8 +133,10 @@ static void answer_how_many(struct page *p)
 	if (isfinite(held) && !bad)
 		doc_answer(p->doc, DOC_PLAIN, question, page_text(p, "At least %s", page_count(p, held)),
 			   page_text(p, "%s were held at once and nothing failed; the run did not look further, "
-				     "--find-capacity would.%s How slow is too slow was not said: --slo does. Measured with %s.",
-				     page_clients(p, held), knee_words(p), setting(p)));
+				     "--find-capacity would.%s %s Measured with %s.", page_clients(p, held), knee_words(p),
+				     json_text_at(p->run, "config.slo") ?
+				     "Each message size has an objective of its own: the criteria below say which were met." :
+				     "How slow is too slow was not said: --slo does.", setting(p)));
 	else if (isfinite(held))
 		doc_answer(p->doc, DOC_WARN, question,
 			   page_text(p, "%s to %s", page_count(p, held), page_count(p, bad->clients)),
@@ -172,11 +179,21 @@ static bool answer_by_failure(struct page *p, const char *question)
 	return true;
 }
 
+/* Of the first of its runs that had one. */
+static const json_t *first_failure(const struct point *point)
+{
+	const json_t *failure = NULL;
+
+	for (size_t k = 0; k < point->n && !failure; k++)
+		failure = json_array_get(json_at(point->steps[k], "failures"), 0);
+	return failure;
+}
+
 /* The most frequent failure of the smallest step that lost clients. */
 static bool answer_by_lost_clients(struct page *p, const char *question)
 {
 	const struct point *bad = found_first_not_held(p->points);
-	const json_t *failure = bad ? json_array_get(json_at(bad->steps[0], "failures"), 0) : NULL;
+	const json_t *failure = bad ? first_failure(bad) : NULL;
 	const char *code = json_text_at(failure, "code"), *stage = json_text_at(failure, "stage");
 	const char *meaning = json_text_at(failure, "meaning");
 
@@ -197,10 +214,13 @@ static const char *cpu_words(struct page *p)
 {
 	double share = found_cpu_share(p);
 
+	if (found_server_cpu_share(p) > 0.9)
+		return page_text(p, " The server used %s of its CPUs: they are what limits throughput.",
+				 page_percent(p, found_server_cpu_share(p)));
 	if (!(share > 0.9))
 		return "";
-	return page_text(p, " The CPUs of the machine were %s busy: they are what limits throughput.",
-			 page_percent(p, share));
+	return page_text(p, " The CPUs of %s were %s busy: they are what limits throughput.",
+			 found_share_machine(p) ? "the machine" : "the load generator's machine", page_percent(p, share));
 }
 
 static const char *projection_words(struct page *p)
@@ -282,6 +302,23 @@ static void answer_what_breaks(struct page *p)
 
 /* --- what to buy --- */
 
+/* What broke may be a setting, which costs less than a server. */
+static const char *raise_words(struct page *p)
+{
+	static const char *const settings[] = { "max_clients", "nofile", "ports", "memlock" };
+	const char *resource, *meaning;
+	struct found c;
+
+	if (!found_read(p, "first_hard_failure", &c) || !c.failure)
+		return "";
+	resource = json_text_at(c.failure, "resource");
+	meaning = json_text_at(c.failure, "meaning");
+	for (size_t i = 0; resource && meaning && i < sizeof(settings) / sizeof(settings[0]); i++)
+		if (strcmp(resource, settings[i]) == 0)
+			return page_text(p, " What broke is a setting, to be raised first: %s", page_sentence(p, meaning));
+	return "";
+}
+
 static void answer_what_to_buy(struct page *p)
 {
 	static const char question[] = "What to buy for twice as many?";
@@ -293,6 +330,7 @@ static void answer_what_to_buy(struct page *p)
 
 	if (!isfinite(hosts) || !isfinite(capacity)) {
 		doc_answer(p->doc, DOC_WARN, question, "Not known",
+			   json_text_at(p->run, "config.slo") ? "No number of clients is known to meet the objective, to count from." :
 			   "It takes a step whose clients were held, to count from.");
 		return;
 	}
@@ -302,14 +340,15 @@ static void answer_what_to_buy(struct page *p)
 		   page_text(p,
 			     "For %s: %s on each, so that %s of what a server carries (%s%s) stays free. This one has "
 			     "%s CPUs and %s; together they would use %s CPUs and %s, by the lines through the "
-			     "steps.%s",
+			     "steps.%s%s",
 			     page_clients(p, json_number_at(row, "clients")),
 			     page_count(p, json_number_at(row, "clients_per_host")),
 			     p->headroom > 0 ? page_percent(p, p->headroom) : "nothing", at_least ? "at least " : "",
 			     page_count(p, capacity), page_count(p, cores), page_bytes(p, bytes),
 			     page_count(p, json_number_at(row, "cores")),
 			     page_bytes(p, json_number_at(row, "memory_bytes")),
-			     at_least ? " What one carries at most was not found, so fewer may do." : ""));
+			     at_least ? " What one carries at most was not found, so fewer may do." : "",
+			     raise_words(p)));
 }
 
 void answers_add(struct page *p)

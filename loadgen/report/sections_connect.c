@@ -154,7 +154,7 @@ void section_stages(struct page *p)
 
 /* --- over time --- */
 
-/* Points of the chart; a longer run's samples are put together. */
+/* Points of the chart; of a longer run each stands for several samples. */
 #define TIMES_MAX 120
 
 struct timeline {
@@ -162,23 +162,33 @@ struct timeline {
 	size_t n;
 };
 
-/* One sample stands for `stride`; a rate is that since the sample taken before it in the same step. */
+/* Connections a second since the sample before, which must be of the same step; NAN where there is none. */
+static double rate_at(const json_t *samples, size_t i)
+{
+	const json_t *s = json_array_get(samples, i), *before = i ? json_array_get(samples, i - 1) : NULL;
+	double made = json_number_at(s, "connects") - json_number_at(before, "connects");
+	double span = json_number_at(s, "t") - json_number_at(before, "t");
+
+	if (json_number_at(s, "clients") != json_number_at(before, "clients") || !(made >= 0) || !(span > 0))
+		return NAN;
+	return made / span;
+}
+
+/* One point stands for `stride` samples: the highest of each, so that what lasts for less than that is seen. */
 static void collect_times(const json_t *samples, size_t stride, struct timeline *out)
 {
-	double t = NAN, connects = NAN, clients = NAN;
+	size_t n = json_array_size(samples);
 
-	for (size_t i = 0; i < json_array_size(samples) && out->n < TIMES_MAX; i += stride) {
-		const json_t *s = json_array_get(samples, i);
-		double now = json_number_at(s, "t"), made = json_number_at(s, "connects");
-		bool same = json_number_at(s, "clients") == clients && made >= connects && now > t;
+	for (size_t i = 0; i < n && out->n < TIMES_MAX; i += stride) {
+		double connected = NAN, rate = NAN;
 
-		out->t_s[out->n] = now;
-		out->connected[out->n] = json_number_at(s, "connected");
-		out->connects_per_s[out->n] = same ? (made - connects) / (now - t) : NAN;
-		out->n++;
-		t = now;
-		connects = made;
-		clients = json_number_at(s, "clients");
+		for (size_t k = i; k < n && k < i + stride; k++) {
+			connected = fmax(connected, json_number_at(json_array_get(samples, k), "connected"));
+			rate = fmax(rate, rate_at(samples, k));
+		}
+		out->t_s[out->n] = json_number_at(json_array_get(samples, i), "t");
+		out->connected[out->n] = connected;
+		out->connects_per_s[out->n++] = rate;
 	}
 }
 

@@ -447,7 +447,7 @@ static void say_objectives(struct page *p)
 				 "judged by it.");
 		return;
 	}
-	doc_text(p->doc, "The objective was %s; its limits on round trips are the lines across.", text);
+	doc_text(p->doc, "The objective was %s; what it says of round trips is drawn as lines across.", text);
 }
 
 void section_latency(struct page *p)

@@ -77,7 +77,7 @@ static void say_cpu(struct page *p, const struct column *c)
 		return;
 	doc_text(p->doc, "With %s the server used %.2f of its machine's %s CPUs, and the generator %.2f.",
 		 page_clients(p, c[0].v.x[i]), c[0].v.y[i], page_count(p, cores), c[1].v.y[i]);
-	if (c[2].v.y[i] / cores > 0.9)
+	if (c[2].v.y[i] / json_number_at(p->run, "environment.clients.cores") > 0.9)
 		doc_note(p->doc, DOC_WARN,
 			 "The generator's machine was busy on %.2f of its CPUs there: nothing was left, so the figures "
 			 "are those of a full machine.",
@@ -252,7 +252,8 @@ static void add_limit(struct page *p, struct doc_table *t, const json_t *l, doub
 	doc_cell(t, "%s",
 		 json_is_true(json_at(l, "measured")) ? "measured"
 		 : isfinite(at)			      ? "projected"
-						      : "does not grow");
+		 : isfinite(json_number_at(l, "per_client")) ? "does not grow"
+							     : "one number of clients: not known");
 	doc_cell(t, "%s", json_text_at(l, "option") ? json_text_at(l, "option") : "");
 }
 
@@ -312,8 +313,12 @@ static void show_residual(struct page *p, const struct trend *v)
 	double worst = 0;
 	struct doc_table *t;
 
-	for (size_t i = 0; i < v->n; i++)
-		worst = fmax(worst, isfinite(v->y[i]) ? fabs(v->y[i]) : 0);
+	/* Of every run, not of their median, which hides one that is wrong. */
+	for (size_t i = 0; i < v->n; i++) {
+		double far = isfinite(v->low[i]) ? fmax(fabs(v->low[i]), fabs(v->high[i])) : fabs(v->y[i]);
+
+		worst = fmax(worst, isfinite(far) ? far : 0);
+	}
 	doc_text(p->doc,
 		 "Little's law says that clients in flight are throughput times round trip. It holds here within %s at "
 		 "every step%s.",

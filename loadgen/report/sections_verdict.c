@@ -141,8 +141,6 @@ static void say_end(struct page *p)
 		{ "resource_exhausted", "a resource ran out" }, { "aborted", "it was interrupted" },
 		{ "server_lost", "the server was lost" }, { "generator_failed", "the load generator failed" },
 		{ "generator_saturated", "the load generator was at its own limit" },
-		{ "slo_violation", "the objective was no longer met" },
-		{ "throughput_regression", "throughput fell" },
 	};
 	const char *status = json_text_at(p->run, "run.status"), *reason = json_text_at(p->run, "run.stop_reason");
 	const char *detail = json_text_at(p->run, "run.stop_detail"), *words = reason ? reason : "unknown";
@@ -151,7 +149,8 @@ static void say_end(struct page *p)
 		if (strcmp(reason, reasons[i].reason) == 0)
 			words = reasons[i].words;
 	if (json_is_true(json_at(p->run, "config.find_capacity")) && status && strcmp(status, "completed") == 0)
-		doc_text(p->doc, "The search for the capacity is complete: it looked as far as --clients.");
+		doc_text(p->doc, "The search for the capacity is complete%s%s", detail && *detail ? ". What ended first: " : ".",
+			 detail && *detail ? page_sentence(p, detail) : "");
 	else if (json_is_true(json_at(p->run, "config.find_capacity")) && reason && strcmp(reason, "aborted") != 0)
 		doc_text(p->doc, "The search for the capacity ended: %s%s%s", words, detail && *detail ? ": " : "",
 			 page_sentence(p, detail && *detail ? detail : "."));
@@ -173,14 +172,17 @@ static void say_limiting_resource(struct page *p)
 
 	found_read(p, "first_hard_failure", &hard);
 	if (hard.failure)
-		doc_text(p->doc, "Limiting resource: %s (%s), which ended the search.",
+		doc_text(p->doc, "Limiting resource: %s (%s), at %s.",
 			 found_resource_words(json_text_at(hard.failure, "resource")),
-			 found_side_words(json_text_at(hard.failure, "side")));
+			 found_side_words(json_text_at(hard.failure, "side")),
+			 page_clients(p, isfinite(hard.clients) ? hard.clients : hard.high));
+	else if (found_server_cpu_share(p) > 0.9)
+		doc_text(p->doc, "Limiting resource: CPU time. The server used %s of its CPUs at the most clients.",
+			 page_percent(p, found_server_cpu_share(p)));
 	else if (cpu > 0.9)
 		doc_text(p->doc,
-			 "Limiting resource: CPU time. %s of the generator's machine's CPUs were busy at the most "
-			 "clients.",
-			 page_percent(p, cpu));
+			 "Limiting resource: CPU time. %s of the CPUs of %s were busy at the most clients.", page_percent(p, cpu),
+			 found_share_machine(p) ? "the machine" : "the load generator's machine");
 	else if (isfinite(at))
 		doc_text(p->doc, "Limiting resource: none was reached. The first to end would be %s (%s), at about %s.",
 			 found_resource_words(json_text_at(first, "resource")),

@@ -44,8 +44,8 @@ is "--slo: each term is in run.json" \
 run_says "--slo: a ramp says what it knows of capacity" met analysis.capacity.slo_capacity.clients=2
 search missed own --steps 2 --duration 1 --slo 'p50<1us'
 ends "--slo: a ramp that misses it ends with 1" missed 60 1 'FAIL +2 clients: SLO .*p50<1us'
-search undecided own --steps 2 --duration 0.5 --inflight 1 --slo 'p99.99<10s'
-ends "--slo: too few samples are inconclusive" undecided 60 4 'unknown'
+search undecided own --steps 2 --duration 0.5 --slo 'lag_p99<10s'
+ends "--slo: without a sample it is inconclusive" undecided 60 4 'unknown'
 
 # ---- where a server refuses
 

@@ -60,7 +60,7 @@ static void how_many__objective_confirmed__that_number_and_what_it_rests_on(void
 	set_capacity("slo_capacity",
 		     json_pack("{s:i, s:i, s:i, s:b, s:b, s:i, s:i, s:s}", "clients", 80, "low", 80, "high", 84,
 			       "at_least", 0, "confirmed", 1, "passes", 2, "tries", 3, "reason", "why"));
-	report_rig_expect(run, "80 With 80 clients p99<1ms was met (2 of 3 tries), with 84 it was not.");
+	report_rig_expect(run, "80 With 80 clients the objective p99<1ms was met (2 of 3 tries), with 84 it was not.");
 	report_rig_expect(run, "objective met (SLO) 80 80 84 2 of 3 yes why");
 }
 
@@ -70,7 +70,7 @@ static void how_many__objective_met_to_the_end__at_least(void **state)
 	set("config.slo", json_string("p99<1ms"));
 	set_capacity("slo_capacity", json_pack("{s:i, s:i, s:n, s:b, s:b}", "clients", 100, "low", 100, "high",
 					       "at_least", 1, "confirmed", 1));
-	report_rig_expect(run, "At least 100 With 100 clients p99<1ms was met, and no more were tried");
+	report_rig_expect(run, "At least 100 With 100 clients the objective p99<1ms was met, and no more were tried");
 }
 
 static void how_many__objective_missed_by_all__fewer(void **state)
@@ -82,7 +82,7 @@ static void how_many__objective_missed_by_all__fewer(void **state)
 			      "unit", "ns", "limit", 1000., "measured", 19900., "result", "fail"));
 	set_capacity("slo_capacity", json_pack("{s:n, s:n, s:i, s:b, s:b}", "clients", "low", "high", 10, "at_least", 0,
 					       "confirmed", 0));
-	report_rig_expect(run, "Fewer than 10 Not even 10 clients met p99<1us.");
+	report_rig_expect(run, "Fewer than 10 Not even 10 clients met the objective p99<1us.");
 	report_rig_expect(run, "The objective p99<1us With 10 clients it was 19.9 us. No client failed: it is "
 			       "speed that ends, not connections.");
 }
@@ -93,7 +93,7 @@ static void how_many__objective_undecided__not_known(void **state)
 	set("config.slo", json_string("p99<1us"));
 	set_capacity("slo_capacity", json_pack("{s:n, s:n, s:i, s:b, s:b}", "clients", "low", "high", 10, "at_least", 0,
 					       "confirmed", 0));
-	report_rig_expect(run, "Not known Whether p99<1us is met could not be told: with 10 clients there were too few "
+	report_rig_expect(run, "Not known Whether the objective p99<1us is met could not be told: with 10 clients there were too few "
 			       "samples");
 }
 
@@ -128,7 +128,7 @@ static void what_breaks__hard_failure__its_resource_side_and_remedy(void **state
 			       "Raise it", "reason", "10 failed"));
 	report_rig_expect(run, "open files (file descriptors) (server), at 100 clients 10 failed. Raise it. Seen in 2 "
 			       "of 2 tries.");
-	report_rig_expect(run, "Limiting resource: open files (file descriptors) (server), which ended the search.");
+	report_rig_expect(run, "Limiting resource: open files (file descriptors) (server), at 100 clients.");
 }
 
 static void what_breaks__lost_clients_of_an_older_run__the_failure_of_the_smallest_step(void **state)
