@@ -64,7 +64,7 @@ static bool answer_by_objective(struct page *p, const char *question)
 		doc_answer(p->doc, c.confirmed ? DOC_GOOD : DOC_WARN, question, page_count(p, c.clients),
 			   page_text(p, "With %s %s was met%s, with %s it was not%s. Measured with %s.",
 				     page_clients(p, c.clients), objective(p), proof, page_count(p, c.high),
-				     c.confirmed ? "" : "; not confirmed by repetition", setting(p)));
+				     c.confirmed ? "" : "; that is not confirmed, so read it as a range", setting(p)));
 	return true;
 }
 
@@ -169,9 +169,9 @@ static bool answer_by_failure(struct page *p, const char *question)
 	doc_answer(p->doc, DOC_BAD, question,
 		   page_text(p, "%s (%s), at %s", found_resource_words(json_text_at(c.failure, "resource")), side,
 			     page_clients(p, isfinite(c.clients) ? c.clients : c.high)),
-		   page_text(p, "%s %s%s", page_sentence(p, text ? text : "The run does not say more"),
+		   page_text(p, "%s%s%s", page_sentence(p, text ? text : "The run does not say more"),
 			     meaning && (!text || !strstr(text, meaning))
-				     ? page_sentence(p, page_text(p, "%s", meaning))
+				     ? page_text(p, " %s", page_sentence(p, meaning))
 				     : "",
 			     c.tries > 0 ? page_text(p, " Seen in %s of %s tries.", page_count(p, c.passes),
 						     page_count(p, c.tries))
