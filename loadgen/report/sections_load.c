@@ -59,12 +59,18 @@ static bool is_fitted_size(const struct page *p, double bytes)
 	return p->points->n_sizes == 1 || bytes == first;
 }
 
+/* The law is one of clients that send, and the chart one of clients that are connected. */
+static bool is_partly_active(const struct page *p)
+{
+	return isfinite(json_number_at(p->run, "config.active"));
+}
+
 static void fit_load(struct page *p, struct load *l)
 {
 	struct usl_point *v = page_room(p, CURVE_POINTS_MAX, sizeof(*v));
 
 	l->fit = (struct usl_fit){ .status = USL_FEW_POINTS };
-	if (v && is_fitted_size(p, l->bytes))
+	if (v && is_fitted_size(p, l->bytes) && !is_partly_active(p))
 		usl_fit(v, curve_usl_points(json_at(p->run, "steps"), v), &l->fit);
 }
 
@@ -206,6 +212,10 @@ static void say_fit(struct page *p, const struct load *l)
 {
 	const struct usl_fit *f = &l->fit;
 
+	if (is_partly_active(p)) {
+		doc_text(p->doc, "No curve is fitted: only some of the clients sent (--active).");
+		return;
+	}
 	switch (f->status) {
 	case USL_FEW_POINTS:
 		doc_text(p->doc,

@@ -170,7 +170,25 @@ static void add_slope(struct page *p, struct doc_table *t, const struct slope *s
 	doc_number(t, (double)use.line.n, 0);
 }
 
-static void show_slopes(struct page *p)
+/* CPU time of a process is no count that it holds, so its line goes through the points, not through its use. */
+static void add_cpu_slope(struct page *p, struct doc_table *t, const char *side, double bytes)
+{
+	struct trend v = trend_computed(p, p->points, bytes, cores_of_process, side);
+	struct line line = stats_line(v.x, v.y, v.n);
+
+	if (!isfinite(line.slope.value))
+		return;
+	doc_row(t, DOC_PLAIN);
+	doc_cell(t, "%s", side);
+	doc_cell(t, "CPUs in use");
+	doc_number(t, line.base.value, 2);
+	doc_number(t, line.slope.value, 4);
+	doc_number(t, line.slope.low, 4);
+	doc_number(t, line.slope.high, 4);
+	doc_number(t, (double)line.n, 0);
+}
+
+static void show_slopes(struct page *p, double bytes)
 {
 	struct read_figure rss = { .name = "rss_bytes", .server = true }, qps = { .name = "qps", .server = true };
 	struct read_use memory, queues;
@@ -199,9 +217,11 @@ static void show_slopes(struct page *p)
 	doc_column(t, "low", NULL, true);
 	doc_column(t, "high", NULL, true);
 	doc_column(t, "steps", NULL, true);
-	for (int side = 0; side < 2; side++)
+	for (int side = 0; side < 2; side++) {
+		add_cpu_slope(p, t, side == 0 ? "server" : "generator", bytes);
 		for (size_t i = 0; i < sizeof(slopes) / sizeof(slopes[0]); i++)
 			add_slope(p, t, &slopes[i], side == 0);
+	}
 }
 
 void section_resources(struct page *p)
@@ -217,7 +237,7 @@ void section_resources(struct page *p)
 	any |= show_memory(p, bytes);
 	any |= show_counts(p, bytes);
 	if (any)
-		show_slopes(p);
+		show_slopes(p, bytes);
 	else
 		doc_text(p->doc, "Nothing is known: no step came to its measured time, at whose end both sides are "
 				 "read.");
