@@ -51,9 +51,11 @@ static bool answer_by_objective(struct page *p, const char *question)
 	proof = c.tries > 0 ? page_text(p, " (%s of %s tries)", page_count(p, c.passes), page_count(p, c.tries)) : "";
 	if (c.at_least && isfinite(c.high))
 		doc_answer(p->doc, DOC_WARN, question, page_text(p, "At least %s", page_count(p, c.clients)),
-			   page_text(p, "With %s %s was met%s; with %s the load generator was at its own limit, or too few samples "
-				     "were taken to tell. Measured with %s.", page_clients(p, c.clients), objective(p), proof,
-				     page_count(p, c.high), setting(p)));
+			   page_text(p,
+				     "With %s %s was met%s; with %s the load generator was at its own limit, or too few "
+				     "samples were taken to tell. Measured with %s.",
+				     page_clients(p, c.clients), objective(p), proof, page_count(p, c.high),
+				     setting(p)));
 	else if (!isfinite(c.high))
 		doc_answer(p->doc, DOC_GOOD, question, page_text(p, "At least %s", page_count(p, c.clients)),
 			   page_text(p,
@@ -271,7 +273,8 @@ static bool answer_by_broken_term(struct page *p, const char *question)
 	doc_answer(p->doc, DOC_WARN, question, page_text(p, "The objective %s", json_text_at(term, "expression") ?
 			json_text_at(term, "expression") : ""),
 		   page_text(p, "With %s it was %s. No client failed: it is speed that ends, not connections.%s%s",
-			     page_clients(p, at), page_in_unit(p, json_number_at(term, "measured"), json_text_at(term, "unit")),
+			     page_clients(p, at),
+			     page_in_unit(p, json_number_at(term, "measured"), json_text_at(term, "unit")),
 			     cpu_words(p), projection_words(p)));
 	return true;
 }
@@ -330,8 +333,9 @@ static void answer_what_to_buy(struct page *p)
 
 	if (!isfinite(hosts) || !isfinite(capacity)) {
 		doc_answer(p->doc, DOC_WARN, question, "Not known",
-			   json_text_at(p->run, "config.slo") ? "No number of clients is known to meet the objective, to count from." :
-			   "It takes a step whose clients were held, to count from.");
+			   json_text_at(p->run, "config.slo")
+				   ? "No number of clients is known to meet the objective, to count from."
+				   : "It takes a step whose clients were held, to count from.");
 		return;
 	}
 	doc_answer(p->doc, DOC_PLAIN, question,

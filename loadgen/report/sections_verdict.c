@@ -149,7 +149,8 @@ static void say_end(struct page *p)
 		if (strcmp(reason, reasons[i].reason) == 0)
 			words = reasons[i].words;
 	if (json_is_true(json_at(p->run, "config.find_capacity")) && status && strcmp(status, "completed") == 0)
-		doc_text(p->doc, "The search for the capacity is complete%s%s", detail && *detail ? ". What ended first: " : ".",
+		doc_text(p->doc, "The search for the capacity is complete%s%s",
+			 detail && *detail ? ". What ended first: " : ".",
 			 detail && *detail ? page_sentence(p, detail) : "");
 	else if (json_is_true(json_at(p->run, "config.find_capacity")) && reason && strcmp(reason, "aborted") != 0)
 		doc_text(p->doc, "The search for the capacity ended: %s%s%s", words, detail && *detail ? ": " : "",
@@ -181,7 +182,8 @@ static void say_limiting_resource(struct page *p)
 			 page_percent(p, found_server_cpu_share(p)));
 	else if (cpu > 0.9)
 		doc_text(p->doc,
-			 "Limiting resource: CPU time. %s of the CPUs of %s were busy at the most clients.", page_percent(p, cpu),
+			 "Limiting resource: CPU time. %s of the CPUs of %s were busy at the most clients.",
+			 page_percent(p, cpu),
 			 found_share_machine(p) ? "the machine" : "the load generator's machine");
 	else if (isfinite(at))
 		doc_text(p->doc, "Limiting resource: none was reached. The first to end would be %s (%s), at about %s.",
