@@ -165,11 +165,13 @@ static bool answer_by_failure(struct page *p, const char *question)
 
 	if (!found_read(p, "first_hard_failure", &c) || !c.failure)
 		return false;
-	side = found_side_words(json_text_at(c.failure, "side"));
+	/* "the server's --max-clients" has said it. */
+	side = strstr(found_resource_words(json_text_at(c.failure, "resource")), "server")
+		       ? "" : page_text(p, " (%s)", found_side_words(json_text_at(c.failure, "side")));
 	text = json_text_at(c.failure, "text");
 	meaning = json_text_at(c.failure, "meaning");
 	doc_answer(p->doc, DOC_BAD, question,
-		   page_text(p, "%s (%s), at %s", found_resource_words(json_text_at(c.failure, "resource")), side,
+		   page_text(p, "%s%s, at %s", found_resource_words(json_text_at(c.failure, "resource")), side,
 			     page_clients(p, isfinite(c.clients) ? c.clients : c.high)),
 		   page_text(p, "%s%s%s", page_sentence(p, text ? text : "The run does not say more"),
 			     meaning && (!text || !strstr(text, meaning))
@@ -237,6 +239,17 @@ static const char *projection_words(struct page *p)
 			 found_side_words(json_text_at(first, "side")), page_clients(p, at));
 }
 
+/* What comes after the objective: a failure that was seen, or a limit that is foreseen. */
+static const char *next_words(struct page *p)
+{
+	struct found hard;
+
+	if (!found_read(p, "first_hard_failure", &hard) || !hard.failure || !isfinite(hard.clients))
+		return page_text(p, " No client failed.%s", projection_words(p));
+	return page_text(p, " Clients fail from %s on: %s.", page_count(p, hard.clients),
+			 found_resource_words(json_text_at(hard.failure, "resource")));
+}
+
 /* The term of the objective that was missed with so many clients, in most of their runs or in any; NULL: none. */
 static const json_t *missed_term(const struct point *point)
 {
@@ -272,11 +285,19 @@ static bool answer_by_broken_term(struct page *p, const char *question)
 		return false;
 	doc_answer(p->doc, DOC_WARN, question, page_text(p, "The objective %s", json_text_at(term, "expression") ?
 			json_text_at(term, "expression") : ""),
-		   page_text(p, "With %s it was %s. No client failed: it is speed that ends, not connections.%s%s",
-			     page_clients(p, at),
-			     page_in_unit(p, json_number_at(term, "measured"), json_text_at(term, "unit")),
-			     cpu_words(p), projection_words(p)));
+		   page_text(p, "With %s it was %s: it is speed that ends, not connections.%s%s", page_clients(p, at),
+			     page_in_unit(p, json_number_at(term, "measured"), json_text_at(term, "unit")), cpu_words(p),
+			     next_words(p)));
 	return true;
+}
+
+/* The objective ends with fewer clients than anything else does. */
+static bool is_slow_first(const struct page *p)
+{
+	struct found slo, hard;
+
+	return found_read(p, "slo_capacity", &slo) && isfinite(slo.high) && !slo.at_least &&
+	       found_read(p, "first_hard_failure", &hard) && slo.high < hard.clients;
 }
 
 static void answer_what_breaks(struct page *p)
@@ -285,7 +306,8 @@ static void answer_what_breaks(struct page *p)
 	double held = found_most_held(p->points);
 	struct found knee;
 
-	if (answer_by_failure(p, question) || answer_by_lost_clients(p, question) || answer_by_broken_term(p, question))
+	if ((is_slow_first(p) && answer_by_broken_term(p, question)) || answer_by_failure(p, question) ||
+	    answer_by_lost_clients(p, question) || answer_by_broken_term(p, question))
 		return;
 	found_knee(p, &knee);
 	if (!isfinite(held))

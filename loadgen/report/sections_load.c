@@ -8,6 +8,7 @@
 #include "common/json_at.h"
 #include "loadgen/analysis/curve.h"
 #include "loadgen/analysis/usl.h"
+#include "loadgen/report/found.h"
 #include "loadgen/report/trend.h"
 
 /* Curves in a chart stay readable up to this many; tables have all sizes. */
@@ -312,6 +313,17 @@ static const char *why_no_messages(const struct page *p)
 	return "no step came to its measured time";
 }
 
+/* Points are drawn at the clients that were asked for. */
+static void say_not_held(struct page *p)
+{
+	const struct point *bad = found_first_not_held(p->points);
+
+	if (bad)
+		doc_note(p->doc, DOC_WARN, "From %s on not all of them were held: those points, here and below, are of fewer "
+			 "clients than they are drawn at, and neither knee nor fit counts those that lost more than 1 %%.",
+			 page_clients(p, bad->clients));
+}
+
 void section_throughput(struct page *p)
 {
 	size_t n = p->points->n_sizes;
@@ -335,6 +347,7 @@ void section_throughput(struct page *p)
 		}
 	doc_text(p->doc, "A straight rise means that clients do not get in one another's way; where the curve "
 			 "flattens, something is shared out, and where it falls, they cost one another work.");
+	say_not_held(p);
 	say_open_loop(p);
 	say_saturation(p);
 	say_sizes_left_out(p);

@@ -91,13 +91,14 @@ static void add_place_badges(struct page *p)
 	else if (json_is_true(json_at(env, "is_virtual_machine")))
 		doc_badge(p->doc, DOC_WARN, "virtual machine",
 			  "Other guests of the host may have taken time from this run.");
-	if (count_flag(p->points, "server_and_generator_share_the_machine").steps)
+	if (found_share_machine(p))
 		doc_badge(p->doc, DOC_WARN, "one machine for both",
 			  "Server and load generator shared CPUs and memory: apart, the server could do more.");
 	if (found_cpu_share(p) > 0.95)
 		doc_badge(p->doc, DOC_WARN, "CPUs full",
-			  page_text(p, "%s of the CPUs of the generator's machine were busy at the most clients.",
-				    page_percent(p, found_cpu_share(p))));
+			  page_text(p, "%s of the CPUs of %s were busy at the most clients.",
+				    page_percent(p, found_cpu_share(p)),
+				    found_share_machine(p) ? "the machine" : "the generator's machine"));
 }
 
 /* The worst of all: "fail" over "inconclusive" over "pass"; NULL without a criterion. */
@@ -125,7 +126,8 @@ static void add_outcome_badge(struct page *p)
 	if (!worst)
 		doc_badge(p->doc, DOC_WARN, "not judged", "No step came to a verdict.");
 	else if (strcmp(worst, "pass") == 0)
-		doc_badge(p->doc, DOC_GOOD, "all criteria met", "Each success criterion below was met.");
+		doc_badge(p->doc, DOC_GOOD, json_is_true(json_at(p->run, "config.find_capacity")) ? "found" :
+			  "all criteria met", "Each criterion below was met.");
 	else if (strcmp(worst, "fail") == 0)
 		doc_badge(p->doc, DOC_BAD, "a criterion failed",
 			  "The table of criteria says which, and what was measured.");
@@ -219,7 +221,7 @@ static void add_capacity(struct page *p, struct doc_table *t, const char *name, 
 static void table_capacities(struct page *p)
 {
 	struct doc_table *t = doc_table(p->doc, "capacities",
-					"The three capacities, each with the most clients that were still good and the "
+					"The three capacities, each with the most clients that were still good (to hold 99 % of them is) and the "
 					"fewest that were not.");
 	struct found slo, knee, hard;
 	bool known = found_read(p, "slo_capacity", &slo);
