@@ -37,6 +37,14 @@ void found_knee(const struct page *p, struct found *out)
 	take(p->knee, out);
 }
 
+bool found_slow_first(const struct page *p)
+{
+	struct found slo, hard;
+
+	return found_read(p, "slo_capacity", &slo) && isfinite(slo.high) && !slo.at_least &&
+	       found_read(p, "first_hard_failure", &hard) && slo.high < hard.clients;
+}
+
 bool found_held(const struct point *at)
 {
 	for (size_t i = 0; i < at->n; i++)

@@ -18,6 +18,9 @@ bool found_read(const struct page *p, const char *which, struct found *out);
 /* The knee: of the analysis, or found in the steps of an older run. */
 void found_knee(const struct page *p, struct found *out);
 
+/* The objective was missed with fewer clients than broke anything. */
+bool found_slow_first(const struct page *p);
+
 /* True if every client of all runs of it was held and none failed. */
 bool found_held(const struct point *at);
 /* The most clients below which, and with which, all were held; NAN when there were none. */

@@ -291,22 +291,13 @@ static bool answer_by_broken_term(struct page *p, const char *question)
 	return true;
 }
 
-/* The objective ends with fewer clients than anything else does. */
-static bool is_slow_first(const struct page *p)
-{
-	struct found slo, hard;
-
-	return found_read(p, "slo_capacity", &slo) && isfinite(slo.high) && !slo.at_least &&
-	       found_read(p, "first_hard_failure", &hard) && slo.high < hard.clients;
-}
-
 static void answer_what_breaks(struct page *p)
 {
 	static const char question[] = "What breaks first?";
 	double held = found_most_held(p->points);
 	struct found knee;
 
-	if ((is_slow_first(p) && answer_by_broken_term(p, question)) || answer_by_failure(p, question) ||
+	if ((found_slow_first(p) && answer_by_broken_term(p, question)) || answer_by_failure(p, question) ||
 	    answer_by_lost_clients(p, question) || answer_by_broken_term(p, question))
 		return;
 	found_knee(p, &knee);
@@ -334,7 +325,7 @@ static const char *raise_words(struct page *p)
 	const char *resource, *meaning;
 	struct found c;
 
-	if (!found_read(p, "first_hard_failure", &c) || !c.failure)
+	if (found_slow_first(p) || !found_read(p, "first_hard_failure", &c) || !c.failure)
 		return "";
 	resource = json_text_at(c.failure, "resource");
 	meaning = json_text_at(c.failure, "meaning");

@@ -152,7 +152,7 @@ static void say_end(struct page *p)
 			words = reasons[i].words;
 	if (json_is_true(json_at(p->run, "config.find_capacity")) && status && strcmp(status, "completed") == 0)
 		doc_text(p->doc, "The search for the capacity is complete%s%s",
-			 detail && *detail ? ". What ended first: " : ".",
+			 detail && *detail ? ". What broke: " : ".",
 			 detail && *detail ? page_sentence(p, detail) : "");
 	else if (json_is_true(json_at(p->run, "config.find_capacity")) && reason && strcmp(reason, "aborted") != 0)
 		doc_text(p->doc, "The search for the capacity ended: %s%s%s", words, detail && *detail ? ": " : "",
@@ -174,7 +174,7 @@ static void say_limiting_resource(struct page *p)
 	struct found hard;
 
 	found_read(p, "first_hard_failure", &hard);
-	if (hard.failure)
+	if (hard.failure && !found_slow_first(p))
 		doc_text(p->doc, "Limiting resource: %s (%s), at %s.",
 			 found_resource_words(json_text_at(hard.failure, "resource")),
 			 found_side_words(json_text_at(hard.failure, "side")),
