@@ -9,7 +9,8 @@ LOADGEN_STEP := $(LOADGEN_FAIL) common/hist common/json_at common/latency_json l
 LOADGEN_READ := tests/unit/helpers/analysis_run common/json_at common/hist loadgen/analysis/read loadgen/analysis/stats
 
 LOADGEN_ALL := $(COMMON:%=common/%) $(CLIENT:%=client/%) $(LOADGEN_FAKES) \
-	$(filter-out loadgen/main,$(LOADGEN:%=loadgen/%)) $(ANALYSIS:%=loadgen/analysis/%)
+	$(filter-out loadgen/main,$(LOADGEN:%=loadgen/%)) $(ANALYSIS:%=loadgen/analysis/%) \
+	$(REPORT:%=loadgen/report/%)
 
 UNIT_test_analysis_baseline := $(LOADGEN_READ) loadgen/analysis/baseline loadgen/analysis/differences
 UNIT_test_analysis_damaged := $(LOADGEN_READ) $(patsubst %,loadgen/analysis/%,baseline differences limits plan)
