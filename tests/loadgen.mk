@@ -40,7 +40,8 @@ UNIT_test_loadgen_stop := $(LOADGEN_STEP) loadgen/stop
 UNIT_test_loadgen_trace := loadgen/trace
 UNIT_test_loadgen_verdict := $(LOADGEN_STEP) loadgen/verdict loadgen/slo
 
-REPORT_DOC := $(patsubst %,loadgen/report/%,doc doc_csv doc_files doc_html doc_markdown doc_read doc_text chart_svg style utf8) \
+REPORT_DOC := $(patsubst %,loadgen/report/%,doc doc_csv doc_files doc_html doc_markdown doc_read doc_text chart chart_layout chart_run \
+	chart_scale chart_script chart_svg style utf8) \
 	common/paths tests/unit/helpers/doc_rig
 REPORT_CHART := $(patsubst %,loadgen/report/%,chart chart_layout chart_run chart_scale chart_script chart_svg utf8)
 
