@@ -1,6 +1,11 @@
 # rampart: builds rdma_server, rdma_client and performance_test. `make help` lists the targets.
 
-CC ?= gcc
+ifeq ($(origin CC),default)
+CC := $(if $(shell command -v ccache),ccache )gcc
+endif
+ifeq ($(origin AR),default)
+AR := gcc-ar # knows the objects of link time optimisation
+endif
 comma := ,
 FLAVOUR := $(if $(SAN),$(subst $(comma),-,$(SAN)),release)
 B := build/$(FLAVOUR)
@@ -18,25 +23,17 @@ CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE $(OPT) -fno-strict-aliasing $(WARN) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) -I. -pthread $(CFLAGS)
 LDLIBS_ALL := -lrdmacm -libverbs -lssl -lcrypto -lev -ljansson -lz -lm -pthread $(LDFLAGS)
 
-COMMON := addr arena auth build_info cm dev ep fail fail_table frame hist hist_io hist_read json_at latency_json log msg msg_tag opts opts_value \
-	paths psn pump qp_pool rails rc region res ticket_keys tls tls_socket tuning
-CLIENT := boot conn control ctx data rdma resolve
-LOADGEN := breaking capacity churn compare config connect environment find lanes launch main memory open_loop pace payload progress ramp ramp_next ramp_run ramp_util results \
-	rma run run_json schedule server_proc slo step step_files step_json stop stripe summary trace traffic verdict wl_atomic wl_connect wl_duplex wl_echo wl_idle wl_large \
-	wl_mixed wl_pingpong wl_read wl_small wl_write worker workload
-ANALYSIS := baseline curve differences knee limits plan read stats usl
-REPORT := bars chart chart_layout chart_run chart_scale chart_script chart_svg command doc doc_csv doc_files doc_html doc_markdown doc_read doc_text found page points \
-	report sections_answers sections_baseline sections_connect sections_failures sections_latency sections_load sections_origin sections_plan \
-	sections_resources sections_verdict source style trend utf8
-SERVER := boot config conn control echo limits listen main probe rdma session shard stats
-
-COMMON_O := $(COMMON:%=$(B)/common/%.o)
-CLIENT_O := $(CLIENT:%=$(B)/client/%.o)
-RDMA_CLIENT_O := $(B)/client/main.o $(B)/client/commands.o
-ANALYSIS_O := $(ANALYSIS:%=$(B)/loadgen/analysis/%.o)
-LOADGEN_O := $(LOADGEN:%=$(B)/loadgen/%.o) $(ANALYSIS_O)
-REPORT_O := $(REPORT:%=$(B)/loadgen/report/%.o)
-SERVER_O := $(SERVER:%=$(B)/server/%.o)
+# A folder of sources is a static archive, build/<flavour>/<folder>/lib.a: a new file needs no list. What a program may
+# use follows from which archives it links, and `make lint` checks it for each folder.
+COMMON := $(patsubst %/,%,$(wildcard common/*/))
+CLIENT := client
+SERVER := server
+LOADGEN := loadgen $(patsubst %/,%,$(wildcard loadgen/*/ loadgen/*/*/))
+FOLDERS := $(COMMON) $(SERVER) $(CLIENT) client/cli $(LOADGEN)
+objects = $(patsubst %.c,$(B)/%.o,$(wildcard $(1:%=%/*.c)))
+archives = $(1:%=$(B)/%/lib.a)
+# Archives need one another in no particular order.
+link = $(CC) $(CFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
 PROGRAMS := $(BIN)rdma_server $(BIN)rdma_client $(BIN)performance_test
 
 prefix ?= /usr/local
@@ -57,7 +54,7 @@ help:
 	@echo "make bench-data        compares latency, message rate, bandwidth and CPU time with perftest"
 	@echo "make certs             development CA and certificates in build/certs"
 	@echo "make deps              install the packages that are missing"
-	@echo "make lint              cppcheck over the sources"
+	@echo "make lint              the structure of docs/architecture.md, and cppcheck over the sources"
 	@echo "make install           into \$$(DESTDIR)\$$(prefix)/bin, by default $(prefix)/bin"
 	@echo "make clean             remove build/ (but not the kernel package) and the programs"
 
@@ -87,7 +84,8 @@ check-docs: all
 check-report: all
 	@RAMPART_BIN=$(or $(BIN),./) tests/report/run build/report.tally
 
-lint:
+lint: all
+	scripts/check-structure $(B)
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --error-exitcode=1 \
 		--suppress=missingIncludeSystem -I. common server client loadgen
 
@@ -99,21 +97,25 @@ clean:
 	rm -rf build/release build/address-undefined build/thread build/certs build/report-tests build/report-shots $(PROGRAMS)
 	rm -rf tests/report/node_modules
 
-PROGRAM_O := $(sort $(COMMON_O) $(CLIENT_O) $(RDMA_CLIENT_O) $(LOADGEN_O) $(REPORT_O) $(SERVER_O))
-$(PROGRAM_O): LTO_OBJECT = $(if $(LTO),$(LTO) -ffat-lto-objects)
+$(call objects,$(FOLDERS)): LTO_OBJECT = $(if $(LTO),$(LTO) -ffat-lto-objects)
 
-$(BIN)rdma_server: $(COMMON_O) $(SERVER_O)
-	$(CC) $(CFLAGS_ALL) $(LTO) -o $@ $^ $(LDLIBS_ALL)
+# The folder itself is there so that an archive does not keep a file that was removed.
+define folder_archive
+$(B)/$(1)/lib.a: $(call objects,$(1)) $(1)
+	@rm -f $$@
+	$$(AR) rcs $$@ $$(filter %.o,$$^)
+endef
+$(foreach f,$(FOLDERS),$(eval $(call folder_archive,$(f))))
 
-$(BIN)performance_test: $(COMMON_O) $(CLIENT_O) $(LOADGEN_O) $(REPORT_O)
-	$(CC) $(CFLAGS_ALL) $(LTO) -o $@ $^ $(LDLIBS_ALL)
+$(BIN)rdma_server: $(B)/server/main.o $(call archives,$(SERVER) $(COMMON))
+$(BIN)rdma_client: $(B)/client/cli/main.o $(call archives,client/cli $(CLIENT) $(COMMON))
+$(BIN)performance_test: $(B)/loadgen/main.o $(call archives,$(LOADGEN) $(CLIENT) $(COMMON))
+$(PROGRAMS):
+	$(link) $(LTO) $(LDLIBS_ALL)
 
-$(BIN)rdma_client: $(COMMON_O) $(CLIENT_O) $(RDMA_CLIENT_O)
-	$(CC) $(CFLAGS_ALL) $(LTO) -o $@ $^ $(LDLIBS_ALL)
-
-$(B)/common/build_info.o: BUILD_DEFS = -DBUILD_COMMIT='"$(COMMIT)"' -DBUILD_FLAGS='"$(OPT) $(LTO)"'
+$(B)/common/base/build_info.o: BUILD_DEFS = -DBUILD_COMMIT='"$(COMMIT)"' -DBUILD_FLAGS='"$(OPT) $(LTO)"'
 # Built again when the commit changes, so that results never name an old one.
-$(B)/common/build_info.o: $(B)/commit-$(COMMIT)
+$(B)/common/base/build_info.o: $(B)/commit-$(COMMIT)
 $(B)/commit-$(COMMIT):
 	@mkdir -p $(@D)
 	@rm -f $(B)/commit-*
@@ -123,8 +125,7 @@ $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(LTO_OBJECT) $(BUILD_DEFS) -MMD -MP -c -o $@ $<
 
--include tests/loadgen.mk
 include tests/tests.mk tests/soft_roce/soft_roce.mk tests/bench/bench.mk
 
--include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)
+-include $(wildcard $(patsubst %,$(B)/%/*.d,$(FOLDERS)))
 .PHONY: all help deps certs run check check-docs check-report lint install clean

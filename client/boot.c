@@ -7,11 +7,11 @@
 #include <sys/socket.h>
 
 #include "client/conn.h"
-#include "common/clock.h"
-#include "common/log.h"
-#include "common/msg_tag.h"
-#include "common/psn.h"
-#include "common/tls.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/wire/msg_tag.h"
+#include "common/wire/psn.h"
+#include "common/tls/tls.h"
 
 #define HELLOS_MAX 8
 

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "common/log.h"
-#include "common/msg_tag.h"
-#include "common/tls.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/wire/msg_tag.h"
+#include "common/tls/tls.h"
 
 #define NAME(state) [CLIENT_ST_##state] = #state
 const char *const client_state_names[] = {

@@ -13,13 +13,13 @@
 
 #include <ev.h>
 
-#include "common/addr.h"
-#include "common/auth.h"
-#include "common/dev.h"
-#include "common/fail.h"
-#include "common/frame.h"
-#include "common/pump.h"
-#include "common/rc.h"
+#include "common/base/addr.h"
+#include "common/wire/auth.h"
+#include "common/rdma/dev.h"
+#include "common/wire/fail.h"
+#include "common/wire/frame.h"
+#include "common/rdma/pump.h"
+#include "common/rdma/rc.h"
 
 struct client_conn;
 struct cm_channel;

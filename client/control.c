@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/log.h"
-#include "common/tls.h"
+#include "common/base/log.h"
+#include "common/tls/tls.h"
 
 enum control_state { CT_IDLE, CT_CONNECTING, CT_HANDSHAKE, CT_WRITING, CT_HEADER, CT_BODY };
 

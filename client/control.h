@@ -10,9 +10,9 @@
 #include <ev.h>
 #include <jansson.h>
 
-#include "common/addr.h"
-#include "common/fail.h"
-#include "common/frame.h"
+#include "common/base/addr.h"
+#include "common/wire/fail.h"
+#include "common/wire/frame.h"
 
 struct control;
 

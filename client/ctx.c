@@ -6,13 +6,13 @@
 #include <sys/param.h>
 
 #include "client/conn.h"
-#include "common/clock.h"
-#include "common/cm.h"
-#include "common/ep.h"
-#include "common/log.h"
-#include "common/msg_tag.h"
-#include "common/qp_pool.h"
-#include "common/tls.h"
+#include "common/base/clock.h"
+#include "common/rdma/cm.h"
+#include "common/rdma/ep.h"
+#include "common/base/log.h"
+#include "common/wire/msg_tag.h"
+#include "common/rdma/qp_pool.h"
+#include "common/tls/tls.h"
 
 #define SPARE_BUFS 64
 #define INLINE_SPARES_MAX 4096u	/* an inline send waits with its buffer only while the send queue is full */

@@ -4,9 +4,9 @@
 #include <errno.h>
 
 #include "client/conn.h"
-#include "common/clock.h"
-#include "common/ep.h"
-#include "common/msg.h"
+#include "common/base/clock.h"
+#include "common/rdma/ep.h"
+#include "common/wire/msg.h"
 
 static void count_out(struct client_conn *c, uint32_t bytes)
 {

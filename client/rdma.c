@@ -4,11 +4,11 @@
 #include <sys/param.h>
 
 #include "client/conn.h"
-#include "common/clock.h"
-#include "common/cm.h"
-#include "common/ep.h"
-#include "common/log.h"
-#include "common/msg.h"
+#include "common/base/clock.h"
+#include "common/rdma/cm.h"
+#include "common/rdma/ep.h"
+#include "common/base/log.h"
+#include "common/wire/msg.h"
 
 static void fail_errno(struct client_conn *c, int ret)
 {

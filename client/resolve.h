@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/addr.h"
+#include "common/base/addr.h"
 
 /* The first IPv4 or IPv6 address of `host`. 0, or -EHOSTUNREACH with a line in `err`. */
 int resolve_host(const char *host, uint16_t port, struct addr *out, char *err, size_t err_size)

@@ -9,9 +9,9 @@
 
 #include <jansson.h>
 
-#include "common/json_at.h"
-#include "common/log.h"
-#include "loadgen/results.h"
+#include "common/base/json_at.h"
+#include "common/base/log.h"
+#include "loadgen/ramp/results.h"
 #include "loadgen/run.h"
 
 #define ARGS_MAX 256

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "loadgen/config.h"
+#include "loadgen/config/config.h"
 #include "loadgen/run.h"
 
 #define COMPARE_MAX 8

@@ -10,8 +10,8 @@
 
 #include <jansson.h>
 
-#include "common/dev.h"
-#include "common/paths.h"
+#include "common/rdma/dev.h"
+#include "common/base/paths.h"
 
 #define ARGS_MAX 256
 #define SHARES_MAX 3

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "loadgen/config.h"
+#include "loadgen/config/config.h"
 
 /* Returns 0 to go on here. Otherwise replaces this process by the same command in the micro-VM, and
  * returns only if that fails: -errno with a line in `err`. Says in one line on stderr what it does. */

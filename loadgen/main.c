@@ -7,11 +7,11 @@
 #include <sys/param.h>
 #include <unistd.h>
 
-#include "common/build_info.h"
-#include "common/dev.h"
-#include "common/log.h"
-#include "common/res.h"
-#include "loadgen/config.h"
+#include "common/base/build_info.h"
+#include "common/rdma/dev.h"
+#include "common/base/log.h"
+#include "common/base/res.h"
+#include "loadgen/config/config.h"
 #include "loadgen/environment.h"
 #include "loadgen/compare.h"
 #include "loadgen/report/command.h"

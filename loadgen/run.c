@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "loadgen/ramp.h"
+#include "common/base/log.h"
+#include "loadgen/ramp/ramp.h"
 #include "loadgen/report/report.h"
-#include "loadgen/run_json.h"
-#include "loadgen/results.h"
-#include "loadgen/summary.h"
-#include "loadgen/verdict.h"
+#include "loadgen/ramp/run_json.h"
+#include "loadgen/ramp/results.h"
+#include "loadgen/ramp/summary.h"
+#include "loadgen/judge/verdict.h"
 
 static enum run_exit exit_status_of(const struct ramp *r)
 {

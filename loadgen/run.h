@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "loadgen/config.h"
+#include "loadgen/config/config.h"
 
 /* performance_test's exit statuses. */
 enum run_exit {

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
-#include "common/hist.h"
-#include "common/log.h"
-#include "common/msg_tag.h"
-#include "common/psn.h"
-#include "common/region.h"
-#include "common/tls.h"
+#include "common/base/clock.h"
+#include "common/hist/hist.h"
+#include "common/base/log.h"
+#include "common/wire/msg_tag.h"
+#include "common/wire/psn.h"
+#include "common/rdma/region.h"
+#include "common/tls/tls.h"
 #include "server/session.h"
 #include "server/shard.h"
 

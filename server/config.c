@@ -7,12 +7,12 @@
 #include <sys/param.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "common/ep.h"
-#include "common/frame.h"
-#include "common/log.h"
-#include "common/paths.h"
-#include "common/pump.h"
+#include "common/base/clock.h"
+#include "common/rdma/ep.h"
+#include "common/wire/frame.h"
+#include "common/base/log.h"
+#include "common/base/paths.h"
+#include "common/rdma/pump.h"
 
 static const char *const off_on_names[] = { "off", "on", NULL };
 static const char *const client_auth_names[] = { "none", "require", NULL };

@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/addr.h"
-#include "common/opts.h"
-#include "common/rails.h"
-#include "common/tuning.h"
+#include "common/base/addr.h"
+#include "common/base/opts.h"
+#include "common/rdma/rails.h"
+#include "common/rdma/tuning.h"
 
 /* A device that is served on, and the address that it is served at. */
 struct server_rail {

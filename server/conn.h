@@ -13,11 +13,11 @@
 
 #include <ev.h>
 
-#include "common/addr.h"
-#include "common/auth.h"
-#include "common/fail.h"
-#include "common/frame.h"
-#include "common/rc.h"
+#include "common/base/addr.h"
+#include "common/wire/auth.h"
+#include "common/wire/fail.h"
+#include "common/wire/frame.h"
+#include "common/rdma/rc.h"
 #include "server/stats.h"
 
 struct hist;

@@ -8,13 +8,13 @@
 
 #include <jansson.h>
 
-#include "common/build_info.h"
-#include "common/clock.h"
-#include "common/hist.h"
-#include "common/latency_json.h"
-#include "common/log.h"
-#include "common/psn.h"
-#include "common/res.h"
+#include "common/base/build_info.h"
+#include "common/base/clock.h"
+#include "common/hist/hist.h"
+#include "common/hist/latency_json.h"
+#include "common/base/log.h"
+#include "common/wire/psn.h"
+#include "common/base/res.h"
 #include "server/shard.h"
 
 static uint64_t sum(const struct server *server, size_t offset)

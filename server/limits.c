@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <sys/param.h>
 
-#include "common/dev.h"
-#include "common/ep.h"
-#include "common/rc.h"
-#include "common/res.h"
+#include "common/rdma/dev.h"
+#include "common/rdma/ep.h"
+#include "common/rdma/rc.h"
+#include "common/base/res.h"
 
 /* Descriptors beside those of handshakes: loops, channels, log, device. */
 #define FDS_BASE 64

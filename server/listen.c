@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "common/cm.h"
-#include "common/log.h"
+#include "common/base/clock.h"
+#include "common/rdma/cm.h"
+#include "common/base/log.h"
 #include "server/shard.h"
 
 #define ACCEPT_BUDGET 64

@@ -7,11 +7,11 @@
 
 #include <ev.h>
 
-#include "common/build_info.h"
-#include "common/clock.h"
-#include "common/log.h"
-#include "common/psn.h"
-#include "common/ticket_keys.h"
+#include "common/base/build_info.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/wire/psn.h"
+#include "common/tls/ticket_keys.h"
 #include "server/config.h"
 #include "server/limits.h"
 #include "server/shard.h"

@@ -3,7 +3,7 @@
  */
 #include <sys/param.h>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "server/shard.h"
 
 #define SLICES 64		/* of the probe interval; each probes its share of the connections */

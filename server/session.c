@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/be.h"
+#include "common/wire/be.h"
 
 struct entry {
 	uint8_t id[FRAME_SESSION_BYTES];

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "common/frame.h"
+#include "common/wire/frame.h"
 
 #define SESSION_NONE UINT32_MAX
 

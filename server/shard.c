@@ -11,14 +11,14 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "common/clock.h"
-#include "common/cm.h"
-#include "common/ep.h"
-#include "common/hist.h"
-#include "common/log.h"
-#include "common/psn.h"
-#include "common/region.h"
-#include "common/tls.h"
+#include "common/base/clock.h"
+#include "common/rdma/cm.h"
+#include "common/rdma/ep.h"
+#include "common/hist/hist.h"
+#include "common/base/log.h"
+#include "common/wire/psn.h"
+#include "common/rdma/region.h"
+#include "common/tls/tls.h"
 #include "server/session.h"
 
 #define QP_BUDGET 32		/* queue pairs made or recycled in one go: about 10 ms emulated */

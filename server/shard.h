@@ -13,8 +13,8 @@
 
 #include <ev.h>
 
-#include "common/dev.h"
-#include "common/pump.h"
+#include "common/rdma/dev.h"
+#include "common/rdma/pump.h"
 #include "server/config.h"
 #include "server/conn.h"
 #include "server/stats.h"

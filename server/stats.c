@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/hist.h"
+#include "common/hist/hist.h"
 
 const char *const server_stage_names[SS_N] = {
 	[SS_TLS_ACCEPT] = "tls_accept",

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "common/counter.h"
-#include "common/fail_table.h"
+#include "common/base/counter.h"
+#include "common/wire/fail_table.h"
 
 struct hist;
 

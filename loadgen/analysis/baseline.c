@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/json_at.h"
+#include "common/base/json_at.h"
 #include "loadgen/analysis/read.h"
 #include "loadgen/analysis/stats.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/json_at.h"
+#include "common/base/json_at.h"
 
 #define SPACING 1.5
 #define SERIES_MAX 1024

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "common/json_at.h"
+#include "common/base/json_at.h"
 #include "loadgen/analysis/baseline.h"
 #include "loadgen/analysis/read.h"
 

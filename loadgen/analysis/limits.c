@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "common/json_at.h"
+#include "common/base/json_at.h"
 #include "loadgen/analysis/read.h"
 
 #define LIMITS_MAX 24

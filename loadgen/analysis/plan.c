@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "common/json_at.h"
+#include "common/base/json_at.h"
 #include "loadgen/analysis/read.h"
 
 #define POINTS_MAX 256u

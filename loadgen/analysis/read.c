@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "common/json_at.h"
+#include "common/base/json_at.h"
 
 double read_amount(const json_t *o, const char *path)
 {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "common/hist.h"
+#include "common/hist/hist.h"
 
 #define CONFIDENCE   0.95
 #define NORMAL_95    1.9599639845400545	/* quantile of the normal distribution, two-sided */

@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "common/build_info.h"
+#include "common/base/build_info.h"
 #include "loadgen/report/report.h"
 
 #define EXIT_STATUS_USAGE 2

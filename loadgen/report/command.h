@@ -2,7 +2,7 @@
 #ifndef RAMPART_LOADGEN_REPORT_COMMAND_H
 #define RAMPART_LOADGEN_REPORT_COMMAND_H
 
-#include "common/opts.h"
+#include "common/base/opts.h"
 
 extern const struct opts_spec report_command_options;
 

@@ -9,13 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/json_at.h"
-#include "common/paths.h"
+#include "common/base/json_at.h"
+#include "common/base/paths.h"
 #include "loadgen/analysis/baseline.h"
 #include "loadgen/analysis/curve.h"
 #include "loadgen/analysis/limits.h"
 #include "loadgen/analysis/plan.h"
-#include "loadgen/report/sections.h"
+#include "loadgen/report/sections/sections.h"
 
 static const struct hist *histogram_of(void *source, const json_t *step, const char *which)
 {

@@ -128,7 +128,7 @@ static void warn_of_failure(const char *what)
 		warn("%s", what);
 }
 
-/* What both ends have in common, as in common/tls.c. */
+/* What both ends have in common, as in common/tls/tls.c. */
 static SSL_CTX *new_ctx(const SSL_METHOD *method)
 {
 	SSL_CTX *ctx = SSL_CTX_new(method);

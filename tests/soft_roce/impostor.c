@@ -13,12 +13,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "common/log.h"
-#include "common/msg.h"
-#include "common/psn.h"
-#include "common/res.h"
-#include "common/tls.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/wire/msg.h"
+#include "common/wire/psn.h"
+#include "common/base/res.h"
+#include "common/tls/tls.h"
 #include "tests/soft_roce/link.h"
 
 /* How an answer to HELLO is spoilt. */

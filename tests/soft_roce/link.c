@@ -8,11 +8,11 @@
 
 #include <rdma/rdma_cma.h>
 
-#include "common/clock.h"
-#include "common/ep.h"
-#include "common/msg.h"
-#include "common/qp_pool.h"
-#include "common/tls.h"
+#include "common/base/clock.h"
+#include "common/rdma/ep.h"
+#include "common/wire/msg.h"
+#include "common/rdma/qp_pool.h"
+#include "common/tls/tls.h"
 
 #define RESOLVE_MS 5000
 #define RECV_DEPTH 64

@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/auth.h"
-#include "common/cm.h"
-#include "common/rc.h"
+#include "common/wire/auth.h"
+#include "common/rdma/cm.h"
+#include "common/rdma/rc.h"
 #include "tests/soft_roce/wire.h"
 
 #define LINK_BUF_BYTES 8192u

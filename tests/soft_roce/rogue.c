@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
-#include "common/log.h"
-#include "common/opts.h"
-#include "common/res.h"
-#include "common/tls.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/opts.h"
+#include "common/base/res.h"
+#include "common/tls/tls.h"
 
 enum { EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/addr.h"
-#include "common/dev.h"
+#include "common/base/addr.h"
+#include "common/rdma/dev.h"
 
 struct tls_ctx;
 struct tls_session;

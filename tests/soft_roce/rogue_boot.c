@@ -5,9 +5,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/be.h"
-#include "common/psn.h"
-#include "common/tls.h"
+#include "common/wire/be.h"
+#include "common/wire/psn.h"
+#include "common/tls/tls.h"
 #include "tests/soft_roce/wire.h"
 
 #define WIRES_MAX 1024

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/qp_pool.h"
-#include "common/tls.h"
+#include "common/rdma/qp_pool.h"
+#include "common/tls/tls.h"
 #include "tests/soft_roce/link.h"
 
 /* ---- session tickets */

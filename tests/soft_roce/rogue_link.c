@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/msg.h"
-#include "common/psn.h"
-#include "common/tls.h"
+#include "common/wire/msg.h"
+#include "common/wire/psn.h"
+#include "common/tls/tls.h"
 #include "tests/soft_roce/link.h"
 
 enum spoil {

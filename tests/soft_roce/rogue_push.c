@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/arena.h"
-#include "common/ep.h"
-#include "common/msg.h"
+#include "common/rdma/arena.h"
+#include "common/rdma/ep.h"
+#include "common/wire/msg.h"
 #include "tests/soft_roce/link.h"
 
 #define PATTERN 0x3c

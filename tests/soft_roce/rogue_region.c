@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/ep.h"
+#include "common/rdma/ep.h"
 #include "tests/soft_roce/link.h"
 
 #define PATTERN 0x5a

@@ -21,8 +21,8 @@
 
 #include "client/control.h"
 #include "client/resolve.h"
-#include "common/clock.h"
-#include "common/opts.h"
+#include "common/base/clock.h"
+#include "common/base/opts.h"
 
 enum { EXIT_OK = 0, EXIT_NOT_SO = 1, EXIT_USAGE = 2, EXIT_UNREACHABLE = 3 };
 

@@ -11,10 +11,10 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "common/auth.h"
-#include "common/be.h"
-#include "common/clock.h"
-#include "common/tls.h"
+#include "common/wire/auth.h"
+#include "common/wire/be.h"
+#include "common/base/clock.h"
+#include "common/tls/tls.h"
 
 static bool wait_for(int fd, short events, uint64_t deadline_ns)
 {

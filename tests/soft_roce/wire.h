@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/fail.h"
-#include "common/frame.h"
+#include "common/wire/fail.h"
+#include "common/wire/frame.h"
 #include "tests/soft_roce/rogue.h"
 
 struct tls;

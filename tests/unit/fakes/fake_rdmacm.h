@@ -8,7 +8,7 @@
 
 #include <rdma/rdma_cma.h>
 
-#include "common/addr.h"
+#include "common/base/addr.h"
 
 /* Knobs; fake_rdmacm_reset sets the values in brackets. */
 struct fake_cm {

@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "common/dev.h"
+#include "common/rdma/dev.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_objects.h"
 #include "tests/unit/helpers/unit.h"

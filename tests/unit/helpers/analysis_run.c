@@ -6,7 +6,7 @@
 
 #include "tests/unit/helpers/unit.h"
 
-#include "common/json_at.h"
+#include "common/base/json_at.h"
 
 static const char head[] =
 	"{\"schema_version\": 1, \"steps\": [],"

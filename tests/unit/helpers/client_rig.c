@@ -14,13 +14,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "common/cm.h"
-#include "common/ep.h"
-#include "common/log.h"
-#include "common/msg.h"
-#include "common/ticket_keys.h"
-#include "common/tls.h"
+#include "common/base/clock.h"
+#include "common/rdma/cm.h"
+#include "common/rdma/ep.h"
+#include "common/base/log.h"
+#include "common/wire/msg.h"
+#include "common/tls/ticket_keys.h"
+#include "common/tls/tls.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "loadgen/report/doc.h"
+#include "loadgen/report/doc/doc.h"
 
 enum doc_form { DOC_FORM_HTML, DOC_FORM_MARKDOWN, DOC_FORM_TEXT, DOC_FORM_COLOUR };
 

@@ -10,9 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/hist.h"
-#include "common/hist_io.h"
-#include "common/tls.h"
+#include "common/hist/hist.h"
+#include "common/hist/hist_io.h"
 #include "tests/unit/helpers/unit.h"
 
 #define COLUMNS 4000		/* no line is broken, so that sentences are whole */
@@ -20,12 +19,6 @@
 static char dir[64], err[1024];
 static char *text, *warnings;
 static enum report_result result;
-
-/* In place of common/tls.c's, of which --version needs only this. */
-const char *tls_library_version(void)
-{
-	return "none";
-}
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {

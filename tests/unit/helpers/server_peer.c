@@ -14,9 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/cm.h"
-#include "common/msg.h"
-#include "common/tls.h"
+#include "common/rdma/cm.h"
+#include "common/wire/msg.h"
+#include "common/tls/tls.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
 

@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cm.h"
-#include "common/clock.h"
-#include "common/ep.h"
-#include "common/log.h"
-#include "common/psn.h"
-#include "common/qp_pool.h"
-#include "common/region.h"
-#include "common/ticket_keys.h"
+#include "common/rdma/cm.h"
+#include "common/base/clock.h"
+#include "common/rdma/ep.h"
+#include "common/base/log.h"
+#include "common/wire/psn.h"
+#include "common/rdma/qp_pool.h"
+#include "common/rdma/region.h"
+#include "common/tls/ticket_keys.h"
 #include "server/limits.h"
 #include "server/session.h"
 #include "tests/unit/fakes/fake_core.h"

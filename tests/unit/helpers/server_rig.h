@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/auth.h"
-#include "common/frame.h"
+#include "common/wire/auth.h"
+#include "common/wire/frame.h"
 #include "server/shard.h"
 #include "tests/unit/helpers/certs.h"
 

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-#include "common/dev.h"
-#include "common/ep.h"
-#include "common/qp_pool.h"
+#include "common/rdma/dev.h"
+#include "common/rdma/ep.h"
+#include "common/rdma/qp_pool.h"
 
 #define VERBS_RIG_WCS_MAX 4096
 

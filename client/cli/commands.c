@@ -1,0 +1,376 @@
+/* rdma_client's commands: ping, send, write, read, info. See commands.h. */
+#include "client/cli/commands.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "common/base/clock.h"
+#include "common/rdma/ep.h"
+#include "common/hist/hist.h"
+#include "common/wire/msg.h"
+
+const char *const command_names[] = { "ping", "send", "write", "read", "info", NULL };
+
+static double us(uint64_t ns)
+{
+	return (double)ns / 1e3;
+}
+
+static void done(struct session *s, int exit_status)
+{
+	s->exit_status = exit_status;
+	ev_timer_stop(s->loop, &s->timer);
+	client_close(s->conn);
+}
+
+static void send_message(struct session *s, const char *text, uint32_t bytes)
+{
+	uint32_t buf = ep_buf_get(s->ctx->ep);
+	uint8_t *p;
+
+	if (buf == EP_NO_BUF) {
+		fprintf(stderr, "rdma_client: no send buffer is free\n");
+		done(s, 1);
+		return;
+	}
+	p = ep_buf(s->ctx->ep, buf);
+	for (uint32_t i = MSG_HEADER_BYTES; i < bytes; i++)
+		p[i] = text ? (uint8_t)text[i - MSG_HEADER_BYTES] : (uint8_t)(i + s->sent);
+	s->sent++;
+	s->sent_ns = clock_now_ns();
+	client_send(s->conn, &(struct msg_header){ .type = MSG_ECHO, .sequence = s->sent }, buf, bytes);
+}
+
+static void start_timer(struct session *s, uint64_t after_ns)
+{
+	ev_timer_stop(s->loop, &s->timer);
+	ev_now_update(s->loop);
+	ev_timer_set(&s->timer, (double)after_ns / 1e9, 0.);
+	ev_timer_start(s->loop, &s->timer);
+}
+
+/* What was asked for must come within --timeout. */
+static void await_answer(struct session *s)
+{
+	s->awaiting = true;
+	start_timer(s, s->cfg->timeout_ns);
+}
+
+static void ping_next(struct session *s)
+{
+	send_message(s, NULL, (uint32_t)s->cfg->message_bytes);
+	await_answer(s);
+}
+
+static void ping_summary(struct session *s);
+
+static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct session *s = w->data;
+
+	(void)loop;
+	(void)revents;
+	if (!s->awaiting) {
+		ping_next(s);
+		return;
+	}
+	fprintf(stderr, "rdma_client: %s: no answer within %.1f s (--timeout)\n", s->cfg->host,
+		(double)s->cfg->timeout_ns / 1e9);
+	if (s->cfg->command == CMD_PING)
+		ping_summary(s);
+	done(s, 1);
+}
+
+static bool payload_is_right(const struct session *s, const uint8_t *data, uint32_t bytes)
+{
+	if (bytes != s->cfg->message_bytes)
+		return false;
+	for (uint32_t i = MSG_HEADER_BYTES; i < bytes; i++)
+		if (data[i] != (uint8_t)(i + s->sent - 1))
+			return false;
+	return true;
+}
+
+static void print_percentile(const struct hist *h, const char *name, double p)
+{
+	if (hist_supports(h, p))
+		printf(" %s=%.1f", name, us(hist_percentile(h, p)));
+	else
+		printf(" %s=n/a", name);
+}
+
+static void ping_summary(struct session *s)
+{
+	const struct hist *h = s->rtt;
+	double loss = s->sent ? 100. * (double)(s->sent - s->received) / (double)s->sent : 0.;
+
+	printf("--- %s RDMA echo statistics ---\n", s->cfg->host);
+	printf("%llu messages sent, %llu replies, %.0f%% loss\n", (unsigned long long)s->sent,
+	       (unsigned long long)s->received, loss);
+	if (hist_count(h) == 0)
+		return;
+	printf("round trip us: min=%.1f avg=%.1f max=%.1f", us(hist_min(h)), hist_mean(h) / 1e3,
+	       us(hist_max(h)));
+	print_percentile(h, "p50", 50);
+	print_percentile(h, "p99", 99);
+	printf("\n");
+}
+
+static void ping_reply(struct session *s, uint64_t sequence, const uint8_t *data, uint32_t bytes)
+{
+	uint64_t rtt = clock_now_ns() - s->sent_ns;
+
+	if (sequence != s->sent || !payload_is_right(s, data, bytes)) {
+		fprintf(stderr, "rdma_client: reply %llu is not what was sent\n",
+			(unsigned long long)sequence);
+		done(s, 1);
+		return;
+	}
+	s->received++;
+	hist_record(s->rtt, rtt);
+	if (!s->cfg->quiet) {
+		printf("%u bytes from %s: seq=%llu time=%.1f us\n", bytes, s->cfg->host,
+		       (unsigned long long)sequence, us(rtt));
+		fflush(stdout);
+	}
+	if (s->cfg->count && s->received >= s->cfg->count) {
+		ping_summary(s);
+		done(s, 0);
+		return;
+	}
+	start_timer(s, s->cfg->interval_ns);
+}
+
+static void send_reply(struct session *s, const uint8_t *data, uint32_t bytes)
+{
+	size_t n = strlen(s->cfg->text);
+
+	if (bytes != n + MSG_HEADER_BYTES || memcmp(data + MSG_HEADER_BYTES, s->cfg->text, n) != 0) {
+		fprintf(stderr, "rdma_client: the reply is not what was sent\n");
+		done(s, 1);
+		return;
+	}
+	printf("%.*s\n", (int)n, (const char *)data + MSG_HEADER_BYTES);
+	done(s, 0);
+}
+
+static void hexdump(const uint8_t *p, uint64_t n, uint64_t offset)
+{
+	for (uint64_t i = 0; i < n; i += 16) {
+		printf("%08llx ", (unsigned long long)(offset + i));
+		for (uint64_t j = i; j < i + 16; j++)
+			j < n ? printf(" %02x", p[j]) : printf("   ");
+		printf("  |");
+		for (uint64_t j = i; j < i + 16 && j < n; j++)
+			putchar(p[j] >= 0x20 && p[j] < 0x7f ? p[j] : '.');
+		printf("|\n");
+	}
+}
+
+static void one_sided(struct session *s, enum ibv_wr_opcode opcode, uint64_t bytes)
+{
+	struct rc_rma op = { .opcode = opcode, .local = ep_buf(s->ctx->ep, s->buf), .lkey = ep_lkey(s->ctx->ep),
+			     .bytes = (uint32_t)bytes, .remote_addr = s->cfg->offset, .signal = true };
+	int ret = client_rma(s->conn, &op, 1);
+
+	if (ret == -EINVAL)
+		fprintf(stderr, "rdma_client: --offset %llu and %llu bytes are not inside the region; allowed: "
+			"0 to %u together\n", (unsigned long long)s->cfg->offset, (unsigned long long)bytes,
+			s->conn->grant.region_bytes);
+	else if (ret)
+		fprintf(stderr, "rdma_client: the request could not be posted: %s\n", strerror(-ret));
+	if (ret)
+		done(s, ret == -EINVAL ? 2 : 1);
+	else
+		await_answer(s);
+}
+
+static uint64_t read_length(const struct session *s)
+{
+	uint32_t region = s->conn->grant.region_bytes;
+
+	if (s->cfg->command == CMD_WRITE)
+		return strlen(s->cfg->text);
+	if (s->cfg->length)
+		return s->cfg->length;
+	region = region < READ_DEFAULT_BYTES ? region : READ_DEFAULT_BYTES;
+	return s->cfg->offset < region ? region - s->cfg->offset : 1;
+}
+
+static void start_one_sided(struct session *s)
+{
+	s->buf = ep_buf_get(s->ctx->ep);
+	if (s->cfg->command == CMD_READ) {
+		one_sided(s, IBV_WR_RDMA_READ, read_length(s));
+		return;
+	}
+	memcpy(ep_buf(s->ctx->ep, s->buf), s->cfg->text, strlen(s->cfg->text));
+	one_sided(s, IBV_WR_RDMA_WRITE, strlen(s->cfg->text));
+}
+
+static void on_rma(void *arg, struct client_conn *c, uint32_t n_done)
+{
+	struct session *s = arg;
+	uint8_t *p = ep_buf(s->ctx->ep, s->buf);
+	uint64_t n = read_length(s);
+
+	(void)c;
+	(void)n_done;
+	s->awaiting = false;
+	if (s->cfg->command == CMD_WRITE && !s->wrote) {
+		s->wrote = true;
+		memset(p, 0, n);
+		one_sided(s, IBV_WR_RDMA_READ, n);
+		return;
+	}
+	if (s->cfg->command == CMD_READ) {
+		hexdump(p, n, s->cfg->offset);
+		done(s, 0);
+		return;
+	}
+	if (memcmp(p, s->cfg->text, n) != 0) {
+		fprintf(stderr, "rdma_client: the region does not hold what was written\n");
+		done(s, 1);
+		return;
+	}
+	printf("%llu bytes written at offset %llu and read back\n", (unsigned long long)n,
+	       (unsigned long long)s->cfg->offset);
+	done(s, 0);
+}
+
+static json_t *stages_json(const struct client_conn *c)
+{
+	json_t *o = json_object();
+
+	for (int i = 0; i < STAGE_TIMED; i++)
+		json_object_set_new(o, stage_names[i], json_integer((json_int_t)c->stage_ns[i]));
+	json_object_set_new(o, "total", json_integer((json_int_t)c->total_ns));
+	return o;
+}
+
+static void info_json(const struct session *s)
+{
+	const struct client_conn *c = s->conn;
+	char tls[ADDR_TEXT_MAX], rdma[ADDR_TEXT_MAX];
+	json_t *o = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o}",
+		"tls_address", addr_text(&s->ctx->cfg->server, tls), "tls", c->tls_text,
+		"rdma_address", addr_text(&c->grant.rdma, rdma), "message_bytes", c->grant.message_bytes,
+		"credits", c->grant.credits, "region_bytes", c->grant.region_bytes,
+		"client_qpn", rc_qpn(&c->rc), "server_qpn", c->server_qpn, "client_psn", c->psn,
+		"server_psn", c->grant.psn, "cm_psn", c->cm_psn, "psn_verified", s->ctx->cfg->verify,
+		"device", dev_json(&s->ctx->dev), "stages_ns", stages_json(c));
+
+	json_dumpf(o, stdout, JSON_INDENT(2));
+	printf("\n");
+	json_decref(o);
+}
+
+static void info_text(const struct session *s)
+{
+	const struct client_conn *c = s->conn;
+	const struct dev *d = &s->ctx->dev;
+	char a[ADDR_TEXT_MAX];
+
+	printf("server       %s (%s)\n", addr_text(&s->ctx->cfg->server, a), c->tls_text);
+	printf("rdma         %s, QP 0x%06x here, 0x%06x there\n", addr_text(&c->grant.rdma, a),
+	       rc_qpn(&c->rc), c->server_qpn);
+	printf("device       %s%s, path MTU %d\n", d->name, dev_is_software(d) ? " (software)" : "",
+	       128 << d->port.active_mtu);
+	printf("psn          0x%06x to the server, 0x%06x from it, both %s (the CM's own would have been 0x%06x)\n",
+	       c->psn, c->grant.psn, s->ctx->cfg->verify ? "read back from the device" : "programmed",
+	       c->cm_psn);
+	printf("granted      messages of %u bytes, %u in flight, region of %u bytes (info asks for one, and none)\n",
+	       c->grant.message_bytes, c->grant.credits, c->grant.region_bytes);
+	printf("stages (us) ");
+	for (int i = 0; i < STAGE_TIMED; i++)
+		printf(" %s=%.0f", stage_names[i], us(c->stage_ns[i]));
+	printf(" total=%.0f\n", us(c->total_ns));
+}
+
+static void on_live(void *arg, struct client_conn *c)
+{
+	struct session *s = arg;
+
+	s->conn = c;
+	ev_init(&s->timer, on_timer);
+	s->timer.data = s;
+	switch (s->cfg->command) {
+	case CMD_PING:
+		if (!s->cfg->quiet)
+			printf("RDMA echo to %s: %llu bytes of message, connected in %.1f ms\n", s->cfg->host,
+			       (unsigned long long)s->cfg->message_bytes, (double)c->total_ns / 1e6);
+		ping_next(s);
+		break;
+	case CMD_SEND:
+		send_message(s, s->cfg->text, (uint32_t)strlen(s->cfg->text) + MSG_HEADER_BYTES);
+		await_answer(s);
+		break;
+	case CMD_WRITE:
+	case CMD_READ:
+		start_one_sided(s);
+		break;
+	case CMD_INFO:
+		s->cfg->json ? info_json(s) : info_text(s);
+		done(s, 0);
+		break;
+	}
+}
+
+static void on_message(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data,
+		       uint32_t bytes)
+{
+	struct session *s = arg;
+
+	(void)c;
+	s->awaiting = false;
+	if (s->cfg->command == CMD_PING)
+		ping_reply(s, sequence, data, bytes);
+	else
+		send_reply(s, data, bytes);
+}
+
+static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
+{
+	struct session *s = arg;
+	char code[96];
+
+	if (fail->kind != FAIL_NONE) {
+		fprintf(stderr, "rdma_client: %s: failed at %s: %s%s%s (%s)\n", s->cfg->host,
+			stage_names[fail->stage], fail_code_text(fail, code, sizeof(code)),
+			c->refuse_text[0] ? ": " : "", c->refuse_text, fail_advice(fail));
+		s->exit_status = 1;
+		if (s->cfg->command == CMD_PING && s->sent)
+			ping_summary(s);
+	}
+	if (s->buf != EP_NO_BUF)
+		ep_buf_put(s->ctx->ep, s->buf);
+	s->buf = EP_NO_BUF;
+	ev_timer_stop(s->loop, &s->timer);
+	pump_break(&s->ctx->pump);
+}
+
+const struct client_ops command_ops = {
+	.on_live = on_live,
+	.on_message = on_message,
+	.on_rma = on_rma,
+	.on_closed = on_closed,
+};
+
+void command_interrupt(struct session *s)
+{
+	if (s->conn->state == CLIENT_ST_CLOSING) {
+		/* Waiting only for the server's word on a close: not any longer. */
+		pump_break(&s->ctx->pump);
+		return;
+	}
+	if (s->cfg->command == CMD_PING && s->conn->state == CLIENT_ST_LIVE) {
+		ping_summary(s);
+		done(s, s->received ? 0 : 1);
+		return;
+	}
+	done(s, 130);
+}

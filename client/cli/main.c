@@ -1,0 +1,249 @@
+/* rdma_client: one connection, one command. */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/commands.h"
+#include "client/resolve.h"
+#include "common/base/build_info.h"
+#include "common/base/clock.h"
+#include "common/hist/hist.h"
+#include "common/base/log.h"
+#include "common/wire/msg.h"
+#include "common/base/opts.h"
+#include "common/base/paths.h"
+#include "common/base/res.h"
+#include "common/rdma/tuning.h"
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
+
+#define AT(field) offsetof(struct command_config, field)
+
+static const struct opt options[] = {
+	{ .name = "ca", .type = OPT_STRING, .offset = AT(ca), .metavar = "FILE",
+	  .def = "build/certs/ca.pem", .help = "CA certificate the server's must be signed by." },
+	{ .name = "cert", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE",
+	  .help = "Certificate to show to a server that asks for one." },
+	{ .name = "count", .type = OPT_UINT, .offset = AT(count), .min = 0, .max = UINT32_MAX,
+	  .metavar = "N", .def = "0", .help = "ping: messages to send; 0 until interrupted." },
+	{ .name = "device", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME",
+	  .def = "the one that reaches the server", .help = "RDMA device." },
+	{ .name = "interval", .type = OPT_DURATION, .offset = AT(interval_ns), .min = 0,
+	  .max = 3600 * NS_PER_S, .metavar = "SECONDS", .def = "1",
+	  .help = "ping: time between a reply and the next message." },
+	{ .name = "json", .type = OPT_FLAG, .offset = AT(json), .help = "info: print JSON." },
+	{ .name = "key", .type = OPT_STRING, .offset = AT(key), .metavar = "FILE",
+	  .help = "Private key of --cert." },
+	{ .name = "length", .type = OPT_SIZE, .offset = AT(length), .min = 1, .max = 1 << 20,
+	  .metavar = "BYTES", .def = "to the region's end, 32k at most", .help = "read: how much." },
+	{ .name = "log-level", .type = OPT_CHOICE, .offset = AT(log_level), .choices = log_level_names,
+	  .metavar = "LEVEL", .def = "warn", .help = "What to log to stderr." },
+	{ .name = "message-size", .type = OPT_SIZE, .offset = AT(message_bytes),
+	  .min = FRAME_MESSAGE_BYTES_MIN, .max = FRAME_MESSAGE_BYTES_MAX, .metavar = "BYTES",
+	  .def = "64", .help = "ping: size of a message, 16-byte header included." },
+	{ .name = "offset", .type = OPT_SIZE, .offset = AT(offset), .min = 0, .max = 1 << 20,
+	  .metavar = "BYTES", .def = "0", .help = "write, read: where in the region." },
+	{ .name = "poll", .type = OPT_CHOICE, .offset = AT(poll), .choices = poll_mode_names,
+	  .metavar = "MODE", .def = "event", .help = "How completions are waited for." },
+	{ .name = "quiet", .type = OPT_FLAG, .offset = AT(quiet), .help = "ping: only the summary." },
+	{ .name = "server-name", .type = OPT_STRING, .offset = AT(name), .metavar = "NAME", .def = "HOST",
+	  .help = "Name or address the server's certificate must be for." },
+	{ .name = "timeout", .type = OPT_DURATION, .offset = AT(timeout_ns), .min = 10 * NS_PER_MS,
+	  .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "10",
+	  .help = "Longest time for each stage of connecting, and for a reply." },
+	{ .name = "tls-port", .type = OPT_UINT, .offset = AT(port), .min = 1, .max = 65535,
+	  .metavar = "PORT", .def = "7471", .help = "The server's TCP port." },
+	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
+	  .help = "Read the packet sequence numbers back from the device and compare." },
+};
+
+static const struct opts_spec spec = {
+	.program = "rdma_client",
+	.usage = "[options] HOST ping | send TEXT | write TEXT | read | info",
+	.summary = "Connects to a rampart server and\n"
+		   "  ping    sends messages and prints their round trips, p50 and p99 at the end\n"
+		   "  send    sends TEXT and prints what comes back\n"
+		   "  write   writes TEXT into the one-sided region and reads it back\n"
+		   "  read    prints the one-sided region (a new connection's is all zero)\n"
+		   "  info    prints what was negotiated, the device and the time of each stage",
+	.opts = options,
+	.n_opts = sizeof(options) / sizeof(options[0]),
+	.epilog = "Exit status: 0 done, 1 the server refused, failed or did not answer, 2 usage, 3 the\n"
+		  "environment cannot run it (the message says what to do), 130 interrupted.",
+};
+
+static int usage(const char *text)
+{
+	fprintf(stderr, "rdma_client: %s (see --help)\n", text);
+	return EXIT_USAGE;
+}
+
+static int parse_operands(struct command_config *c, int n, char **operands)
+{
+	int i = 0;
+	bool wants_text;
+
+	if (n < 1)
+		return usage("HOST is missing");
+	c->host = operands[0];
+	if (n < 2)
+		return usage("a command is missing; allowed: ping, send, write, read, info");
+	while (command_names[i] && strcmp(command_names[i], operands[1]) != 0)
+		i++;
+	if (!command_names[i]) {
+		fprintf(stderr, "rdma_client: '%s' is not a command; allowed: ping, send, write, read, info\n",
+			operands[1]);
+		return EXIT_USAGE;
+	}
+	c->command = (enum command)i;
+	wants_text = c->command == CMD_SEND || c->command == CMD_WRITE;
+	if (n != (wants_text ? 3 : 2))
+		return usage(wants_text ? "send and write take one TEXT" : "this command takes no operand");
+	c->text = wants_text ? operands[2] : NULL;
+	if (wants_text && (c->text[0] == '\0' ||
+			   strlen(c->text) > FRAME_MESSAGE_BYTES_MAX - MSG_HEADER_BYTES))
+		return usage("TEXT: must be 1 to 1048560 bytes");
+	return EXIT_OK;
+}
+
+static int check(struct command_config *c, int argc, char **argv)
+{
+	static const struct {
+		const char *option;
+		unsigned commands;
+	} only[] = {
+		{ "count", 1 << CMD_PING }, { "interval", 1 << CMD_PING }, { "quiet", 1 << CMD_PING },
+		{ "message-size", 1 << CMD_PING }, { "length", 1 << CMD_READ }, { "json", 1 << CMD_INFO },
+		{ "offset", 1 << CMD_READ | 1 << CMD_WRITE },
+	};
+
+	for (size_t i = 0; i < sizeof(only) / sizeof(only[0]); i++) {
+		if (opts_given(&spec, argc, argv, only[i].option) && !(only[i].commands >> c->command & 1)) {
+			fprintf(stderr, "rdma_client: --%s does not go with %s\n", only[i].option,
+				command_names[c->command]);
+			return EXIT_USAGE;
+		}
+	}
+	if (!c->cert != !c->key)
+		return usage("--cert and --key: give both or neither");
+	return EXIT_OK;
+}
+
+static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
+{
+	(void)loop;
+	(void)revents;
+	command_interrupt(w->data);
+}
+
+static void watch_signals(struct session *s)
+{
+	ev_signal_init(&s->interrupt, on_signal, SIGINT);
+	s->interrupt.data = s;
+	ev_signal_start(s->loop, &s->interrupt);
+	ev_signal_init(&s->terminate, on_signal, SIGTERM);
+	s->terminate.data = s;
+	ev_signal_start(s->loop, &s->terminate);
+}
+
+static uint32_t buffer_bytes(const struct command_config *c)
+{
+	if (c->command == CMD_SEND)
+		return (uint32_t)strlen(c->text) + MSG_HEADER_BYTES;
+	return (uint32_t)c->message_bytes;
+}
+
+static uint32_t one_sided_bytes(const struct command_config *c)
+{
+	if (c->command == CMD_WRITE)
+		return (uint32_t)strlen(c->text) < FRAME_MESSAGE_BYTES_MIN ? FRAME_MESSAGE_BYTES_MIN :
+		       (uint32_t)strlen(c->text);
+	return c->length > READ_DEFAULT_BYTES ? (uint32_t)c->length : READ_DEFAULT_BYTES;
+}
+
+static int run(const struct command_config *c, const struct client_config *cc)
+{
+	struct session s = { .cfg = c, .loop = ev_default_loop(0), .buf = EP_NO_BUF };
+	char err[512];
+
+	if (hist_new(&s.rtt)) {
+		fprintf(stderr, "rdma_client: this machine is out of memory\n");
+		return EXIT_ENVIRONMENT;
+	}
+	if (client_ctx_new(cc, &command_ops, &s, s.loop, &s.ctx, err, sizeof(err))) {
+		fprintf(stderr, "rdma_client: %s\n", err);
+		hist_free(s.rtt);
+		return EXIT_ENVIRONMENT;
+	}
+	watch_signals(&s);
+	s.conn = client_connect(s.ctx, clock_now_ns(), NULL);
+	if (pump_run(&s.ctx->pump))
+		s.exit_status = EXIT_FAILED;
+	client_ctx_free(s.ctx);
+	hist_free(s.rtt);
+	return s.exit_status;
+}
+
+static int connect_and_run(struct command_config *c)
+{
+	char ca[PATH_MAX], err[512];
+	struct client_config cc = { .cert_file = c->cert, .key_file = c->key, .ca_file = c->ca,
+				    .device = c->device, .depth = 1, .rma_depth = 1, .reads = 1,
+				    .inline_bytes = TUNING_INLINE_AUTO, .max_conns = 1, .poll = c->poll,
+				    .spin_ns = 50 * NS_PER_US,
+				    .verify = c->verify, .cm_psn = true, .stage_timeout_ns = c->timeout_ns,
+				    .message_bytes = buffer_bytes(c),
+				    .verify_name = c->name ? c->name : c->host };
+
+	cc.region = c->command == CMD_WRITE || c->command == CMD_READ;
+	if (cc.region)
+		cc.message_bytes = FRAME_MESSAGE_BYTES_MIN;
+	cc.buffer_bytes = one_sided_bytes(c);
+	if (!cc.region)
+		cc.buffer_bytes = cc.message_bytes;
+	if (!c->ca) {
+		if (path_beside_program("build/certs/ca.pem", ca, sizeof(ca)))
+			return usage("--ca: the default path is too long");
+		cc.ca_file = ca;
+	}
+	if (resolve_host(c->host, (uint16_t)c->port, &cc.server, err, sizeof(err))) {
+		fprintf(stderr, "rdma_client: %s\n", err);
+		return EXIT_FAILED;
+	}
+	res_raise_memlock();
+	return run(c, &cc);
+}
+
+int main(int argc, char **argv)
+{
+	struct command_config c = { .port = 7471, .interval_ns = NS_PER_S, .message_bytes = 64,
+				    .timeout_ns = 10 * NS_PER_S, .log_level = LOG_LVL_WARN };
+	char err[512];
+	int first, status;
+
+	opts_operands_last(&spec, argc, argv);
+	switch (opts_parse(&spec, argc, argv, &c, &first, err, sizeof(err))) {
+	case OPTS_HELP:
+		opts_print_help(&spec, stdout);
+		return EXIT_OK;
+	case OPTS_VERSION:
+		printf("rdma_client %s\n", build_info_text());
+		return EXIT_OK;
+	case OPTS_ERROR:
+		fprintf(stderr, "rdma_client: %s\n", err);
+		return EXIT_USAGE;
+	case OPTS_OK:
+		break;
+	}
+	status = parse_operands(&c, argc - first, argv + first);
+	if (!status)
+		status = check(&c, argc, argv);
+	if (status)
+		return status;
+	log_init("rdma_client", (enum log_level)c.log_level);
+	signal(SIGPIPE, SIG_IGN);
+	return connect_and_run(&c);
+}

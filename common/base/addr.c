@@ -1,0 +1,144 @@
+/* IP addresses with ports: parsing, comparing, printing. No I/O, no name resolution. */
+#include "common/base/addr.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+static const uint8_t v4_mapped_prefix[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
+
+static void addr_set4(struct addr *out, const void *in4, uint16_t port)
+{
+	struct sockaddr_in *sin = (struct sockaddr_in *)&out->ss;
+
+	memset(out, 0, sizeof(*out));
+	sin->sin_family = AF_INET;
+	sin->sin_port = htons(port);
+	memcpy(&sin->sin_addr, in4, 4);
+	out->len = sizeof(*sin);
+}
+
+static void addr_set6(struct addr *out, const void *in6, uint16_t port)
+{
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)&out->ss;
+
+	memset(out, 0, sizeof(*out));
+	sin6->sin6_family = AF_INET6;
+	sin6->sin6_port = htons(port);
+	memcpy(&sin6->sin6_addr, in6, 16);
+	out->len = sizeof(*sin6);
+}
+
+int addr_parse(const char *text, uint16_t port, struct addr *out)
+{
+	uint8_t bytes[16];
+
+	if (inet_pton(AF_INET, text, bytes) == 1)
+		addr_set4(out, bytes, port);
+	else if (inet_pton(AF_INET6, text, bytes) == 1)
+		addr_set6(out, bytes, port);
+	else
+		return -EINVAL;
+	return 0;
+}
+
+int addr_from_sockaddr(const struct sockaddr *sa, struct addr *out)
+{
+	if (sa->sa_family != AF_INET && sa->sa_family != AF_INET6)
+		return -EAFNOSUPPORT;
+	memset(out, 0, sizeof(*out));
+	out->len = sa->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+	memcpy(&out->ss, sa, out->len);
+	return 0;
+}
+
+void addr_from_bytes(const uint8_t bytes[16], uint16_t port, struct addr *out)
+{
+	if (memcmp(bytes, v4_mapped_prefix, sizeof(v4_mapped_prefix)) == 0)
+		addr_set4(out, bytes + 12, port);
+	else
+		addr_set6(out, bytes, port);
+}
+
+void addr_to_bytes(const struct addr *a, uint8_t out[16])
+{
+	if (a->ss.ss_family == AF_INET) {
+		memcpy(out, v4_mapped_prefix, sizeof(v4_mapped_prefix));
+		memcpy(out + 12, &((const struct sockaddr_in *)&a->ss)->sin_addr, 4);
+	} else {
+		memcpy(out, &((const struct sockaddr_in6 *)&a->ss)->sin6_addr, 16);
+	}
+}
+
+uint16_t addr_port(const struct addr *a)
+{
+	if (a->ss.ss_family == AF_INET)
+		return ntohs(((const struct sockaddr_in *)&a->ss)->sin_port);
+	return ntohs(((const struct sockaddr_in6 *)&a->ss)->sin6_port);
+}
+
+void addr_set_port(struct addr *a, uint16_t port)
+{
+	if (a->ss.ss_family == AF_INET)
+		((struct sockaddr_in *)&a->ss)->sin_port = htons(port);
+	else
+		((struct sockaddr_in6 *)&a->ss)->sin6_port = htons(port);
+}
+
+bool addr_same_host(const struct addr *a, const struct addr *b)
+{
+	uint8_t x[16], y[16];
+
+	addr_to_bytes(a, x);
+	addr_to_bytes(b, y);
+	return memcmp(x, y, sizeof(x)) == 0;
+}
+
+bool addr_is_any(const struct addr *a)
+{
+	static const uint8_t any6[16];
+	uint8_t x[16];
+
+	addr_to_bytes(a, x);
+	if (a->ss.ss_family == AF_INET)
+		return memcmp(x + 12, any6, 4) == 0;
+	return memcmp(x, any6, 16) == 0;
+}
+
+bool addr_is_loopback(const struct addr *a)
+{
+	static const uint8_t loopback6[16] = { [15] = 1 };
+	uint8_t x[16];
+
+	addr_to_bytes(a, x);
+	if (a->ss.ss_family == AF_INET)
+		return x[12] == 127;
+	return memcmp(x, loopback6, 16) == 0;
+}
+
+const char *addr_host_text(const struct addr *a, char text[ADDR_TEXT_MAX])
+{
+	const void *in;
+
+	if (a->ss.ss_family == AF_INET)
+		in = &((const struct sockaddr_in *)&a->ss)->sin_addr;
+	else
+		in = &((const struct sockaddr_in6 *)&a->ss)->sin6_addr;
+	if (!inet_ntop(a->ss.ss_family, in, text, ADDR_TEXT_MAX))
+		snprintf(text, ADDR_TEXT_MAX, "?");
+	return text;
+}
+
+const char *addr_text(const struct addr *a, char text[ADDR_TEXT_MAX])
+{
+	char host[ADDR_TEXT_MAX];
+
+	addr_host_text(a, host);
+	if (a->ss.ss_family == AF_INET)
+		snprintf(text, ADDR_TEXT_MAX, "%.45s:%u", host, addr_port(a));
+	else
+		snprintf(text, ADDR_TEXT_MAX, "[%.45s]:%u", host, addr_port(a));
+	return text;
+}

@@ -1,0 +1,45 @@
+/* Where files that come with the programs are found. Called at start only. */
+#include "common/base/paths.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int path_beside_program(const char *relative, char *out, size_t size)
+{
+	char exe[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char *slash;
+
+	if (n < 0)
+		return -errno;
+	exe[n] = '\0';
+	slash = strrchr(exe, '/');
+	if (slash)
+		*slash = '\0';
+	if (snprintf(out, size, "%s/%s", exe, relative) >= (int)size)
+		return -ENAMETOOLONG;
+	return 0;
+}
+
+int path_make_dirs(const char *path)
+{
+	char part[PATH_MAX];
+	size_t n = strlen(path);
+
+	if (n == 0 || n >= sizeof(part))
+		return -ENAMETOOLONG;
+	memcpy(part, path, n + 1);
+	for (size_t i = 1; i <= n; i++) {
+		if (part[i] != '/' && part[i] != '\0')
+			continue;
+		part[i] = '\0';
+		if (mkdir(part, 0777) && errno != EEXIST)
+			return -errno;
+		part[i] = path[i];
+	}
+	return 0;
+}

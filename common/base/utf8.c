@@ -1,0 +1,83 @@
+/* Text that came from anywhere, made fit for a report. See utf8.h. */
+#include "common/base/utf8.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define REPLACEMENT 0xfffdu
+#define REPLACEMENT_UTF8 "\xef\xbf\xbd"
+
+/* Bytes that a sequence with this first byte has; 0 for a byte that begins none. */
+static size_t length_of(unsigned char first)
+{
+	if (first < 0x80)
+		return 1;
+	if (first >= 0xc2 && first <= 0xdf)
+		return 2;
+	if (first >= 0xe0 && first <= 0xef)
+		return 3;
+	return first >= 0xf0 && first <= 0xf4 ? 4 : 0;
+}
+
+size_t utf8_next(const char *s, uint32_t *code)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	unsigned char first = (unsigned char)*s;
+	size_t n = length_of(first);
+	uint32_t c = n == 1 ? first : first & (0x7fu >> n);
+
+	*code = REPLACEMENT;
+	if (n == 0)
+		return 1;
+	for (size_t i = 1; i < n; i++) {
+		if (((unsigned char)s[i] & 0xc0) != 0x80)
+			return 1;
+		c = c << 6 | ((unsigned char)s[i] & 0x3f);
+	}
+	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+		return 1;
+	*code = c;
+	return n;
+}
+
+static bool is_unfit(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == REPLACEMENT || (c >= 0x200e && c <= 0x200f) ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfffe || c == 0xffff;
+}
+
+static bool is_space(uint32_t c)
+{
+	return c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
+}
+
+char *utf8_clean(const char *s, bool lines)
+{
+	/* The worst is a byte that becomes the three of U+FFFD. */
+	char *out = malloc(3 * strlen(s) + 1), *p = out;
+	uint32_t c;
+
+	if (!out)
+		return NULL;
+	for (size_t n; *s; s += n) {
+		n = utf8_next(s, &c);
+		if (is_space(c))
+			*p++ = lines && (c == '\n' || c == '\t') ? (char)c : ' ';
+		else if (is_unfit(c))
+			p = mempcpy(p, REPLACEMENT_UTF8, sizeof(REPLACEMENT_UTF8) - 1);
+		else
+			p = mempcpy(p, s, n);
+	}
+	*p = '\0';
+	return out;
+}
+
+size_t utf8_count(const char *s)
+{
+	size_t count = 0;
+	uint32_t c;
+
+	for (; *s; count++)
+		s += utf8_next(s, &c);
+	return count;
+}

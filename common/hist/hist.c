@@ -1,0 +1,241 @@
+/* Log-linear latency histogram.
+ *
+ * Purpose: record a nanosecond value in a handful of instructions and answer percentiles, merges
+ * and differences later. Not here: file formats (hist_io.c), clocks, correction of any kind.
+ * Threads: one writer per histogram; readers take hist_add snapshots at any time.
+ * Invariants: index, layout and ranges as hist_internal.h says. In a histogram no one is writing
+ * to, count is the sum of the cells, min lies in the first non-empty cell and max in the last.
+ */
+#include "common/hist/hist.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/hist/hist_internal.h"
+
+/* What a pass over cells learned; bounds what the true figures of those samples can be. */
+struct tally {
+	uint64_t count;
+	unsigned __int128 sum_low, sum_high;	/* if every sample were at its cell's edge */
+	size_t first, last;			/* non-empty cells; unset when count is 0 */
+};
+
+int hist_new(struct hist **out)
+{
+	struct hist *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return -ENOMEM;
+	hist_set(&h->min, UINT64_MAX);
+	*out = h;
+	return 0;
+}
+
+void hist_free(struct hist *h)
+{
+	free(h);
+}
+
+static inline uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+	uint64_t sum = a + b;
+
+	return sum < b ? UINT64_MAX : sum;
+}
+
+static inline void bump(_Atomic uint64_t *p, uint64_t by)
+{
+	hist_set(p, hist_get(p) + by);
+}
+
+/* Compare first: a store that changes nothing would still pull the line from a reader's cache. */
+static inline void widen(struct hist *h, uint64_t low, uint64_t high)
+{
+	if (low < hist_get(&h->min))
+		hist_set(&h->min, low);
+	if (high > hist_get(&h->max))
+		hist_set(&h->max, high);
+}
+
+void hist_record(struct hist *h, uint64_t value_ns)
+{
+	bump(&h->cell[hist_index(value_ns)], 1);
+	bump(&h->count, 1);
+	hist_set(&h->sum, add_saturated(hist_get(&h->sum), value_ns));
+	widen(h, value_ns, value_ns);
+}
+
+void hist_record_n(struct hist *h, uint64_t value_ns, uint64_t n)
+{
+	uint64_t sum;
+
+	if (!n)
+		return;
+	if (__builtin_mul_overflow(value_ns, n, &sum))
+		sum = UINT64_MAX;
+	bump(&h->cell[hist_index(value_ns)], n);
+	bump(&h->count, n);
+	hist_set(&h->sum, add_saturated(hist_get(&h->sum), sum));
+	widen(h, value_ns, value_ns);
+}
+
+static void clear_cells(struct hist *h)
+{
+	struct hist_range r = hist_range_of(h);
+
+	for (size_t i = r.first; i <= r.last; i++)
+		hist_set(&h->cell[i], 0);
+}
+
+void hist_reset(struct hist *h)
+{
+	clear_cells(h);
+	hist_set(&h->count, 0);
+	hist_set(&h->sum, 0);
+	hist_set(&h->max, 0);
+	hist_set(&h->min, UINT64_MAX);
+}
+
+static void tally_cell(struct tally *t, size_t index, uint64_t n)
+{
+	if (!t->count)
+		t->first = index;
+	t->last = index;
+	t->count += n;
+	t->sum_low += (unsigned __int128)n * hist_cell_low(index);
+	t->sum_high += (unsigned __int128)n * hist_cell_high(index);
+}
+
+/* The sum was not read at the same instant as the cells; make it one these cells can have. */
+static uint64_t tally_fit_sum(const struct tally *t, uint64_t sum)
+{
+	if (sum < t->sum_low)
+		return t->sum_low > UINT64_MAX ? UINT64_MAX : (uint64_t)t->sum_low;
+	if (sum > t->sum_high && t->last != HIST_CELLS - 1)
+		return (uint64_t)t->sum_high;
+	return sum;
+}
+
+static uint64_t clamp(uint64_t v, uint64_t low, uint64_t high)
+{
+	return v < low ? low : v > high ? high : v;
+}
+
+void hist_add(struct hist *dst, const struct hist *src)
+{
+	struct hist_range r = hist_range_of(src);
+	struct tally t = { 0 };
+	uint64_t min, max, high;
+
+	for (size_t i = r.first; i <= r.last; i++) {
+		uint64_t n = hist_get(&src->cell[i]);
+
+		if (!n)
+			continue;
+		bump(&dst->cell[i], n);
+		tally_cell(&t, i, n);
+	}
+	if (!t.count)
+		return;
+	/* The same correction for both ends: they lie in the outermost cells that were read. */
+	high = t.last == HIST_CELLS - 1 ? UINT64_MAX : hist_cell_high(t.last);
+	max = clamp(hist_get(&src->max), hist_cell_low(t.last), high);
+	high = t.first == HIST_CELLS - 1 ? max : hist_cell_high(t.first);
+	min = clamp(hist_get(&src->min), hist_cell_low(t.first), high);
+	bump(&dst->count, t.count);
+	hist_set(&dst->sum, add_saturated(hist_get(&dst->sum),
+					  tally_fit_sum(&t, hist_get(&src->sum))));
+	widen(dst, min, max);
+}
+
+static uint64_t sub_floor(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+void hist_diff(struct hist *dst, const struct hist *later, const struct hist *earlier)
+{
+	struct hist_range r = hist_range_of(later);
+	struct tally t = { 0 };
+	uint64_t later_min = hist_get(&later->min);
+	uint64_t later_max = hist_get(&later->max);
+	uint64_t low;
+
+	hist_reset(dst);
+	for (size_t i = r.first; i <= r.last; i++) {
+		uint64_t n = sub_floor(hist_get(&later->cell[i]), hist_get(&earlier->cell[i]));
+
+		if (!n)
+			continue;
+		hist_set(&dst->cell[i], n);
+		tally_cell(&t, i, n);
+	}
+	if (!t.count)
+		return;
+	low = hist_cell_low(t.first);
+	hist_set(&dst->count, t.count);
+	hist_set(&dst->sum, tally_fit_sum(&t, sub_floor(hist_get(&later->sum),
+							 hist_get(&earlier->sum))));
+	widen(dst, low > later_min ? low : later_min, hist_cell_bound(t.last, later_max));
+}
+
+uint64_t hist_count(const struct hist *h)
+{
+	return hist_get(&h->count);
+}
+
+uint64_t hist_min(const struct hist *h)
+{
+	uint64_t min = hist_get(&h->min);
+
+	return min > hist_get(&h->max) ? 0 : min;
+}
+
+uint64_t hist_max(const struct hist *h)
+{
+	return hist_get(&h->max);
+}
+
+double hist_mean(const struct hist *h)
+{
+	uint64_t count = hist_get(&h->count);
+
+	return count ? (double)hist_get(&h->sum) / (double)count : 0.0;
+}
+
+uint64_t hist_percentile(const struct hist *h, double percentile)
+{
+	struct hist_range r = hist_range_of(h);
+	uint64_t max = hist_get(&h->max);
+	uint64_t seen = 0;
+	double rank;
+
+	if (percentile <= 0.0)
+		return hist_min(h);
+	/* How many samples make it up. One step down first, against a product that rounding puts
+	 * just above a whole number (as HdrHistogram's getValueAtPercentile does it). */
+	rank = ceil(nextafter(percentile, 0.0) * (double)hist_get(&h->count) / 100.0);
+	for (size_t i = r.first; i <= r.last; i++) {
+		seen += hist_get(&h->cell[i]);
+		if ((double)seen >= rank)
+			return hist_cell_bound(i, max);
+	}
+	return max;
+}
+
+uint64_t hist_count_between(const struct hist *h, uint64_t low, uint64_t high)
+{
+	struct hist_range r = hist_range_of(h);
+	size_t from = hist_index(low), to = hist_index(high);
+	uint64_t n = 0;
+
+	for (size_t i = from > r.first ? from : r.first; i <= r.last && i < to; i++)
+		n += hist_get(&h->cell[i]);
+	return n;
+}
+
+bool hist_supports(const struct hist *h, double percentile)
+{
+	return pow(percentile / 100.0, (double)hist_get(&h->count)) <= 0.05;
+}

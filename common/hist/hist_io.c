@@ -1,0 +1,259 @@
+/* File formats of HdrHistogram: percentile text (.hgrm) and interval log (.hlog).
+ *
+ * Purpose: write what HdrHistogram's own tools and plotters read. Not here: reading them back
+ * (hist_read.c), opening or closing files, rotating logs.
+ * Threads: any, on a histogram that no one writes to meanwhile (a hist_add snapshot).
+ * Sources: HdrHistogram's Java reference: AbstractHistogram.outputPercentileDistribution,
+ * PercentileIterator, AbstractHistogram.encodeIntoCompressedByteBuffer (V2), ZigZagEncoding,
+ * HistogramLogWriter.
+ */
+#include "common/hist/hist_io.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <zlib.h>
+
+#include "common/hist/hist.h"
+#include "common/hist/hist_internal.h"
+#include "common/hist/hist_v2.h"
+
+#define TICKS_PER_HALF_DISTANCE 5
+
+/* ---- percentile text ---- */
+
+/* All samples taken to be at the middle of their cell, so that equal ones deviate by nothing. */
+static double hist_stddev(const struct hist *h)
+{
+	struct hist_range r = hist_range_of(h);
+	double count = (double)hist_count(h);
+	double sum = 0.0, squares = 0.0;
+
+	if (count == 0.0)
+		return 0.0;
+	for (size_t i = r.first; i <= r.last; i++)
+		sum += (double)hist_cell_middle(i) * (double)hist_get(&h->cell[i]);
+	for (size_t i = r.first; i <= r.last; i++) {
+		double d = (double)hist_cell_middle(i) - sum / count;
+
+		squares += d * d * (double)hist_get(&h->cell[i]);
+	}
+	return sqrt(squares / count);
+}
+
+/* The percentile after `p`: with every halving of what is left to 100, the steps halve too. */
+static double next_percentile(double p)
+{
+	double halvings = floor(log2(100.0 / (100.0 - p))) + 1.0;
+
+	return p + 100.0 / (TICKS_PER_HALF_DISTANCE * exp2(halvings));
+}
+
+static void write_row(FILE *out, double value, double percentile, uint64_t seen)
+{
+	double quantile = percentile / 100.0;
+
+	fprintf(out, "%12.3f %2.12f %10ju", value, quantile, (uintmax_t)seen);
+	if (percentile < 100.0)
+		fprintf(out, " %14.2f", 1.0 / (1.0 - quantile));
+	fputc('\n', out);
+}
+
+static void write_rows(const struct hist *h, double unit_ns, FILE *out)
+{
+	struct hist_range r = hist_range_of(h);
+	uint64_t count = hist_count(h);
+	double percentile = 0.0;
+	uint64_t seen = 0;
+
+	for (size_t i = r.first; i <= r.last && seen < count; i++) {
+		uint64_t n = hist_get(&h->cell[i]);
+		double reached, value = (double)hist_cell_bound(i, hist_max(h)) / unit_ns;
+
+		seen += n;
+		reached = 100.0 * (double)seen / (double)count;
+		/* One row per tick the cell reaches; one for the last cell, before 100 %. */
+		while (n && reached >= percentile) {
+			write_row(out, value, percentile, seen);
+			percentile = next_percentile(percentile);
+			if (seen == count)
+				break;
+		}
+	}
+	if (count)
+		write_row(out, (double)hist_max(h) / unit_ns, 100.0, count);
+}
+
+static int stream_status(FILE *out)
+{
+	return fflush(out) || ferror(out) ? -EIO : 0;
+}
+
+int hist_write_hgrm(const struct hist *h, double unit_ns, FILE *out)
+{
+	fprintf(out, "%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount",
+		"1/(1-Percentile)");
+	write_rows(h, unit_ns, out);
+	fprintf(out, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n", hist_mean(h) / unit_ns,
+		hist_stddev(h) / unit_ns);
+	fprintf(out, "#[Max     = %12.3f, Total count    = %12ju]\n",
+		(double)hist_max(h) / unit_ns, (uintmax_t)hist_count(h));
+	fprintf(out, "#[Buckets = %12d, SubBuckets     = %12d]\n", HIST_BUCKET_COUNT,
+		HIST_SUB_BUCKET_COUNT);
+	return stream_status(out);
+}
+
+/* ---- V2 encoding ---- */
+
+static unsigned char *put_be(unsigned char *p, uint64_t v, int bytes)
+{
+	for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
+		*p++ = (unsigned char)(v >> shift);
+	return p;
+}
+
+static unsigned char *put_zigzag(unsigned char *p, int64_t v)
+{
+	uint64_t z = ((uint64_t)v << 1) ^ (v < 0 ? UINT64_MAX : 0);
+	int n = 1;
+
+	for (; n < ZIGZAG_MAX_BYTES && z > 0x7f; n++, z >>= 7)
+		*p++ = (unsigned char)(z | 0x80);
+	*p++ = (unsigned char)z;
+	return p;
+}
+
+/* Cells up to the maximum's; a run of more than one empty cell is its negative length. */
+static unsigned char *put_cells(unsigned char *p, const struct hist *h)
+{
+	size_t limit = hist_index(hist_max(h)) + 1;
+
+	for (size_t i = 0; i < limit;) {
+		uint64_t n = hist_get(&h->cell[i++]);
+		int64_t zeros = 1;
+
+		if (n) {
+			p = put_zigzag(p, n < INT64_MAX ? (int64_t)n : INT64_MAX);
+			continue;
+		}
+		for (; i < limit && !hist_get(&h->cell[i]); i++)
+			zeros++;
+		p = put_zigzag(p, zeros > 1 ? -zeros : 0);
+	}
+	return p;
+}
+
+/* `buf` has room for V2_HEADER_BYTES and HIST_CELLS counts. Returns the bytes used. */
+static size_t encode_v2(const struct hist *h, unsigned char *buf)
+{
+	unsigned char *payload = buf + V2_HEADER_BYTES;
+	unsigned char *end = put_cells(payload, h);
+	unsigned char *p = buf;
+
+	p = put_be(p, V2_ENCODING_COOKIE, 4);
+	p = put_be(p, (uint64_t)(end - payload), 4);
+	p = put_be(p, 0, 4);	/* normalizing index offset */
+	p = put_be(p, HIST_SIGNIFICANT_DIGITS, 4);
+	p = put_be(p, HIST_LOWEST_DISCERNIBLE, 8);
+	p = put_be(p, HIST_MAX_TRACKABLE_NS, 8);
+	p = put_be(p, V2_RATIO_ONE, 8);
+	assert(p == payload);
+	return (size_t)(end - buf);
+}
+
+/* *out is malloc()ed. Returns 0 or -ENOMEM. */
+static int encode_compressed(const struct hist *h, unsigned char **out, size_t *out_len)
+{
+	unsigned char *plain = malloc(PLAIN_MAX_BYTES);
+	unsigned char *packed = NULL;
+	size_t plain_len;
+	uLongf packed_len;
+
+	if (!plain)
+		return -ENOMEM;
+	plain_len = encode_v2(h, plain);
+	packed_len = compressBound(plain_len);
+	packed = malloc(COMPRESSED_HEADER_BYTES + packed_len);
+	if (!packed)
+		goto err_free_plain;
+	/* With that bound it fails for want of memory only. */
+	if (compress2(packed + COMPRESSED_HEADER_BYTES, &packed_len, plain, plain_len,
+		      Z_DEFAULT_COMPRESSION) != Z_OK)
+		goto err_free_packed;
+	put_be(put_be(packed, V2_COMPRESSED_COOKIE, 4), packed_len, 4);
+	free(plain);
+	*out = packed;
+	*out_len = COMPRESSED_HEADER_BYTES + packed_len;
+	return 0;
+
+err_free_packed:
+	free(packed);
+err_free_plain:
+	free(plain);
+	return -ENOMEM;
+}
+
+static void write_base64(const unsigned char *p, size_t len, FILE *out)
+{
+	static const char digits[] = BASE64_DIGITS;
+
+	for (; len; p += 3) {
+		size_t n = len < 3 ? len : 3;
+		unsigned int v = (unsigned int)p[0] << 16 | (n > 1 ? (unsigned int)p[1] << 8 : 0) |
+				 (n > 2 ? p[2] : 0);
+		char quad[4] = { digits[v >> 18], digits[v >> 12 & 63],
+				 n > 1 ? digits[v >> 6 & 63] : '=', n > 2 ? digits[v & 63] : '=' };
+
+		fwrite(quad, 1, sizeof(quad), out);
+		len -= n;
+	}
+}
+
+/* ---- interval log ---- */
+
+int hist_write_hlog_header(double start_unix_s, FILE *out)
+{
+	time_t seconds = (time_t)start_unix_s;
+	struct tm tm;
+	char when[32];
+
+	if (!gmtime_r(&seconds, &tm) || !strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm))
+		when[0] = '\0';
+	fputs(HLOG_VERSION, out);
+	fprintf(out, "#[StartTime: %.3f (seconds since epoch), %s]\n", start_unix_s, when);
+	fprintf(out, "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\","
+		     "\"Interval_Compressed_Histogram\"\n");
+	return stream_status(out);
+}
+
+/* The format has no escapes: what would end the field becomes an underscore. */
+static void write_tag(const char *tag, FILE *out)
+{
+	fputs("Tag=", out);
+	for (; *tag; tag++)
+		fputc(strchr(", \t\r\n", *tag) ? '_' : *tag, out);
+	fputc(',', out);
+}
+
+int hist_write_hlog_interval(const struct hist *h, const char *tag, double start_s, double length_s,
+			     FILE *out)
+{
+	unsigned char *packed;
+	size_t len;
+	int err;
+
+	err = encode_compressed(h, &packed, &len);
+	if (err)
+		return err;
+	if (tag)
+		write_tag(tag, out);
+	fprintf(out, "%.3f,%.3f,%.3f,", start_s, length_s, (double)hist_max(h) / 1e6);
+	write_base64(packed, len, out);
+	fputc('\n', out);
+	free(packed);
+	return stream_status(out);
+}

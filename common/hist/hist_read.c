@@ -1,0 +1,252 @@
+/* Reads back the interval logs that hist_io.c writes.
+ *
+ * Purpose: get the histogram out of a log of any origin. Not here: logs of other layouts, opening files, keeping the
+ * intervals of a log apart.
+ * Threads: any, on a histogram of the caller's own.
+ * Invariants: nothing that was read is used before it was checked; what one line can cost is bounded.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/evp.h>
+#include <zlib.h>
+
+#include "common/hist/hist.h"
+#include "common/hist/hist_internal.h"
+#include "common/hist/hist_io.h"
+#include "common/hist/hist_v2.h"
+
+/* Of what the writer makes, compressBound() of PLAIN_MAX_BYTES among it; a longer line is of another origin. */
+#define PACKED_MAX_BYTES (COMPRESSED_HEADER_BYTES + PLAIN_MAX_BYTES + PLAIN_MAX_BYTES / 1024 + 64)
+#define LINE_MAX_BYTES	 ((PACKED_MAX_BYTES + 2) / 3 * 4 + 512)
+/* A short line may unpack into all of PLAIN_MAX_BYTES: this many take a few seconds. */
+#define INTERVALS_MAX	 10000
+
+struct hlog_reader {
+	char line[LINE_MAX_BYTES];
+	unsigned char packed[LINE_MAX_BYTES / 4 * 3];
+	unsigned char plain[PLAIN_MAX_BYTES];
+	uint64_t cells[HIST_CELLS];
+};
+
+static uint64_t get_be(const unsigned char *p, int bytes)
+{
+	uint64_t v = 0;
+
+	while (bytes--)
+		v = v << 8 | *p++;
+	return v;
+}
+
+/* Next number of [*p, end); false if it is cut off. */
+static bool get_zigzag(const unsigned char **p, const unsigned char *end, int64_t *out)
+{
+	uint64_t z = 0;
+
+	for (int i = 0; i < ZIGZAG_MAX_BYTES; i++) {
+		bool last = i == ZIGZAG_MAX_BYTES - 1;
+		unsigned char byte;
+
+		if (*p == end)
+			return false;
+		byte = *(*p)++;
+		z |= (uint64_t)(last ? byte : byte & 0x7f) << 7 * i;
+		if (last || !(byte & 0x80))
+			break;
+	}
+	*out = (int64_t)(z >> 1) ^ -(int64_t)(z & 1);
+	return true;
+}
+
+static int get_cells(const unsigned char *p, const unsigned char *end, uint64_t cells[HIST_CELLS])
+{
+	size_t at = 0;
+	int64_t n;
+
+	memset(cells, 0, HIST_CELLS * sizeof(*cells));
+	while (p < end) {
+		if (at == HIST_CELLS || !get_zigzag(&p, end, &n) || n < -(int64_t)(HIST_CELLS - at))
+			return -EINVAL;
+		if (n < 0)
+			at += (size_t)-n;
+		else
+			cells[at++] = (uint64_t)n;
+	}
+	return at ? 0 : -EINVAL;
+}
+
+static bool v2_header_ok(const unsigned char *p, size_t len)
+{
+	return len > V2_HEADER_BYTES && get_be(p, 4) == V2_ENCODING_COOKIE &&
+	       get_be(p + 4, 4) == len - V2_HEADER_BYTES && get_be(p + 8, 4) == 0 &&
+	       get_be(p + 12, 4) == HIST_SIGNIFICANT_DIGITS && get_be(p + 16, 8) == HIST_LOWEST_DISCERNIBLE &&
+	       get_be(p + 24, 8) == HIST_MAX_TRACKABLE_NS && get_be(p + 32, 8) == V2_RATIO_ONE;
+}
+
+static int decode_compressed(struct hlog_reader *r, size_t len)
+{
+	uLong packed_len = len - COMPRESSED_HEADER_BYTES;
+	uLongf plain_len = sizeof(r->plain);
+	int ret;
+
+	if (len <= COMPRESSED_HEADER_BYTES || get_be(r->packed, 4) != V2_COMPRESSED_COOKIE ||
+	    get_be(r->packed + 4, 4) != packed_len)
+		return -EINVAL;
+	ret = uncompress2(r->plain, &plain_len, r->packed + COMPRESSED_HEADER_BYTES, &packed_len);
+	if (ret == Z_MEM_ERROR)
+		return -ENOMEM;
+	if (ret != Z_OK || packed_len != len - COMPRESSED_HEADER_BYTES || !v2_header_ok(r->plain, plain_len))
+		return -EINVAL;
+	return get_cells(r->plain + V2_HEADER_BYTES, r->plain + plain_len, r->cells);
+}
+
+/* Decodes the text into r->packed. OpenSSL would take padding and spaces in places where they do not belong. Returns
+ * the bytes, or -EINVAL. */
+static int decode_base64(struct hlog_reader *r, const char *text)
+{
+	size_t digits = strspn(text, BASE64_DIGITS);
+	size_t padding = strspn(text + digits, "=");
+	size_t len = digits + padding;
+
+	if (strcmp(text + len, "\n") || !digits || padding > 2 || len % 4)
+		return -EINVAL;
+	if (EVP_DecodeBlock(r->packed, (const unsigned char *)text, (int)len) < 0)
+		return -EINVAL;
+	return (int)(len / 4 * 3 - padding);
+}
+
+/* A sample for each that was counted: in the middle of its cell, but the least where its cell begins, the greatest
+ * where the log says. */
+static void add_cells(struct hist *out, const uint64_t cells[HIST_CELLS], size_t first, size_t last, uint64_t max)
+{
+	for (size_t i = first; i <= last; i++) {
+		uint64_t n = cells[i], middle = hist_cell_middle(i);
+
+		if (n && i == last) {
+			hist_record(out, max);
+			n--;
+		}
+		if (n && i == first) {
+			hist_record(out, hist_cell_low(i));
+			n--;
+		}
+		hist_record_n(out, middle < max ? middle : max, n);
+	}
+}
+
+/* The true maximum: in the last cell, and what Interval_Max was rounded from. -EINVAL where it cannot be both. */
+static int fit_max(size_t last, double logged_ns, uint64_t *max)
+{
+	const double rounding_ns = 501;
+	uint64_t low = hist_cell_low(last), high = last == HIST_CELLS - 1 ? UINT64_MAX : hist_cell_high(last);
+
+	if (logged_ns < (double)low - rounding_ns || logged_ns > (double)high + rounding_ns)
+		return -EINVAL;
+	*max = logged_ns <= (double)low ? low : logged_ns >= (double)high ? high : (uint64_t)(logged_ns + 0.5);
+	return 0;
+}
+
+static int add_interval(const struct hlog_reader *r, double logged_max_ns, struct hist *out)
+{
+	uint64_t total = hist_count(out), max;
+	size_t first = HIST_CELLS, last = 0;
+	int err;
+
+	for (size_t i = 0; i < HIST_CELLS; i++) {
+		if (!r->cells[i])
+			continue;
+		if (first == HIST_CELLS)
+			first = i;
+		last = i;
+		if (r->cells[i] > INT64_MAX - total)
+			return -EINVAL;
+		total += r->cells[i];
+	}
+	err = fit_max(last, logged_max_ns, &max);
+	if (!err && first != HIST_CELLS)
+		add_cells(out, r->cells, first, last, max);
+	return err;
+}
+
+/* A number of 0 and more, and the comma behind it. */
+static bool get_field(const char **p, double *v)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)**p))
+		return false;
+	*v = strtod(*p, &end);
+	*p = end + 1;
+	return *end == ',' && isfinite(*v);
+}
+
+static int read_interval(struct hlog_reader *r, struct hist *out)
+{
+	const char *p = r->line;
+	double start_s, length_s, max_ms;
+	int n;
+
+	if (!strncmp(p, "Tag=", 4)) {
+		p = strchr(p, ',');
+		if (!p)
+			return -EINVAL;
+		p++;
+	}
+	if (!get_field(&p, &start_s) || !get_field(&p, &length_s) || !get_field(&p, &max_ms))
+		return -EINVAL;
+	n = decode_base64(r, p);
+	if (n >= 0)
+		n = decode_compressed(r, (size_t)n);
+	return n < 0 ? n : add_interval(r, max_ms * 1e6, out);
+}
+
+/* 1 and the next line with its newline, 0 at the end, or -errno. */
+static int read_line(struct hlog_reader *r, FILE *in)
+{
+	size_t n;
+
+	if (!fgets(r->line, sizeof(r->line), in))
+		return ferror(in) ? -EIO : 0;
+	n = strlen(r->line);
+	return n && r->line[n - 1] == '\n' ? 1 : -EINVAL;
+}
+
+static int read_intervals(struct hlog_reader *r, FILE *in, struct hist *out)
+{
+	int intervals = 0;
+	int err;
+
+	err = read_line(r, in);
+	if (err < 0)
+		return err;
+	if (!err || strcmp(r->line, HLOG_VERSION))
+		return -EINVAL;
+	while ((err = read_line(r, in)) > 0) {
+		if (r->line[0] == '#' || r->line[0] == '"')
+			continue;
+		if (++intervals > INTERVALS_MAX)
+			return -EINVAL;
+		err = read_interval(r, out);
+		if (err)
+			return err;
+	}
+	return err || intervals ? err : -EINVAL;
+}
+
+int hist_read_hlog(FILE *in, struct hist *out)
+{
+	struct hlog_reader *r = malloc(sizeof(*r));
+	int err = r ? 0 : -ENOMEM;
+
+	hist_reset(out);
+	if (!err)
+		err = read_intervals(r, in, out);
+	if (err)
+		hist_reset(out);
+	free(r);
+	return err;
+}

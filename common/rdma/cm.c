@@ -1,0 +1,341 @@
+/* rdmacm wrappers. See cm.h; sources of the facts are the rdma_cm(7) pages and the IBTA
+ * specification, volume 1, chapter 12. */
+#include "common/rdma/cm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/rdma_cma.h>
+
+#include "common/base/log.h"
+
+/* Local ack timeout 4.096 us * 2^14 = 67 ms; with 6 retries a dead peer is noticed in about half a
+ * second of traffic on hardware, a few seconds on rxe. 7 would mean for ever on rxe. */
+#define QP_TIMEOUT 14
+#define QP_RETRIES 6
+/* Credits keep receive queues from running dry, so a receiver that is not ready is an accident that
+ * passes: wait for it without limit (7), and long enough (18 is 5.12 ms) that thousands who wait do
+ * not drown the receiver in retries. Who never becomes ready is caught by the liveness probe. */
+#define QP_RNR_RETRIES 7
+#define QP_MIN_RNR_TIMER 18
+
+struct cm_channel {
+	struct rdma_event_channel *ch;
+};
+
+int cm_channel_new(struct cm_channel **out)
+{
+	struct cm_channel *c = calloc(1, sizeof(*c));
+	int flags, ret;
+
+	if (!c)
+		return -ENOMEM;
+	c->ch = rdma_create_event_channel();
+	if (!c->ch) {
+		ret = -errno;
+		goto err_free;
+	}
+	flags = fcntl(c->ch->fd, F_GETFL);
+	if (flags < 0 || fcntl(c->ch->fd, F_SETFL, flags | O_NONBLOCK) ||
+	    fcntl(c->ch->fd, F_SETFD, FD_CLOEXEC)) {
+		ret = -errno;
+		goto err_channel;
+	}
+	*out = c;
+	return 0;
+
+err_channel:
+	rdma_destroy_event_channel(c->ch);
+err_free:
+	free(c);
+	return ret;
+}
+
+void cm_channel_free(struct cm_channel *c)
+{
+	if (!c)
+		return;
+	rdma_destroy_event_channel(c->ch);
+	free(c);
+}
+
+int cm_channel_fd(const struct cm_channel *c)
+{
+	return c->ch->fd;
+}
+
+static enum cm_event_type translate(enum rdma_cm_event_type e)
+{
+	switch (e) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED: return CM_ADDR_RESOLVED;
+	case RDMA_CM_EVENT_ADDR_ERROR: return CM_ADDR_ERROR;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED: return CM_ROUTE_RESOLVED;
+	case RDMA_CM_EVENT_ROUTE_ERROR: return CM_ROUTE_ERROR;
+	case RDMA_CM_EVENT_CONNECT_REQUEST: return CM_CONNECT_REQUEST;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE: return CM_CONNECT_RESPONSE;
+	case RDMA_CM_EVENT_CONNECT_ERROR: return CM_CONNECT_ERROR;
+	case RDMA_CM_EVENT_UNREACHABLE: return CM_UNREACHABLE;
+	case RDMA_CM_EVENT_REJECTED: return CM_REJECTED;
+	case RDMA_CM_EVENT_ESTABLISHED: return CM_ESTABLISHED;
+	case RDMA_CM_EVENT_DISCONNECTED: return CM_DISCONNECTED;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL: return CM_DEVICE_REMOVED;
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+	case RDMA_CM_EVENT_MULTICAST_ERROR:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+		return CM_OTHER;
+	}
+	return CM_OTHER;
+}
+
+int cm_next_event(struct cm_channel *c, struct cm_event *out)
+{
+	struct rdma_cm_event *e;
+
+	if (rdma_get_cm_event(c->ch, &e))
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	out->type = translate(e->event);
+	out->id = e->id;
+	out->context = e->listen_id ? e->listen_id->context : e->id->context;
+	out->status = e->status;
+	out->qpn = e->param.conn.qp_num;
+	/* The kernel turns both round: each side is told what it is to do itself (cm_format_req_event). */
+	out->reads = e->event == RDMA_CM_EVENT_CONNECT_REQUEST ? e->param.conn.responder_resources :
+		     e->param.conn.initiator_depth;
+	out->private_bytes = 0;
+	if (e->param.conn.private_data && e->param.conn.private_data_len) {
+		out->private_bytes = e->param.conn.private_data_len;
+		if (out->private_bytes > CM_PRIVATE_MAX)
+			out->private_bytes = CM_PRIVATE_MAX;
+		memcpy(out->private_data, e->param.conn.private_data, out->private_bytes);
+	}
+	if (rdma_ack_cm_event(e))
+		log_error("rdma_ack_cm_event failed: %s", strerror(errno));
+	return 1;
+}
+
+int cm_listen(struct cm_channel *c, const struct addr *local, int backlog, void *context,
+	      struct rdma_cm_id **out, uint16_t *port)
+{
+	struct rdma_cm_id *id;
+	struct addr a = *local;
+	int ret;
+
+	if (rdma_create_id(c->ch, &id, context, RDMA_PS_TCP))
+		return -errno;
+	if (rdma_bind_addr(id, (struct sockaddr *)&a.ss) || rdma_listen(id, backlog)) {
+		ret = -errno;
+		rdma_destroy_id(id);
+		return ret;
+	}
+	*port = be16toh(rdma_get_src_port(id));
+	*out = id;
+	return 0;
+}
+
+int cm_id_new(struct cm_channel *c, void *context, struct rdma_cm_id **out)
+{
+	return rdma_create_id(c->ch, out, context, RDMA_PS_TCP) ? -errno : 0;
+}
+
+void cm_id_destroy(struct rdma_cm_id *id)
+{
+	if (id && rdma_destroy_id(id))
+		log_error("rdma_destroy_id failed: %s", strerror(errno));
+}
+
+void cm_id_set_context(struct rdma_cm_id *id, void *context)
+{
+	id->context = context;
+}
+
+int cm_resolve_addr(struct rdma_cm_id *id, const struct addr *local, const struct addr *peer,
+		    unsigned timeout_ms)
+{
+	struct addr src, dst = *peer;
+
+	if (local)
+		src = *local;
+	return rdma_resolve_addr(id, local ? (struct sockaddr *)&src.ss : NULL,
+				 (struct sockaddr *)&dst.ss, (int)timeout_ms) ? -errno : 0;
+}
+
+int cm_resolve_route(struct rdma_cm_id *id, unsigned timeout_ms)
+{
+	return rdma_resolve_route(id, (int)timeout_ms) ? -errno : 0;
+}
+
+int cm_addresses(struct rdma_cm_id *id, struct addr *local, struct addr *peer)
+{
+	int ret = addr_from_sockaddr(rdma_get_local_addr(id), local);
+
+	return ret ? ret : addr_from_sockaddr(rdma_get_peer_addr(id), peer);
+}
+
+struct ibv_context *cm_device(const struct rdma_cm_id *id)
+{
+	return id->verbs;
+}
+
+static struct rdma_conn_param to_rdma(const struct cm_conn_param *p)
+{
+	struct rdma_conn_param r = {
+		.private_data = p->private_data,
+		.private_data_len = p->private_bytes,
+		.responder_resources = p->responder_resources,
+		.initiator_depth = p->initiator_depth,
+		.flow_control = 1,
+		.retry_count = QP_RETRIES,
+		.rnr_retry_count = QP_RNR_RETRIES,
+		.srq = 1,
+		.qp_num = p->qpn,
+	};
+
+	return r;
+}
+
+int cm_connect(struct rdma_cm_id *id, const struct cm_conn_param *p)
+{
+	struct rdma_conn_param r = to_rdma(p);
+
+	return rdma_connect(id, &r) ? -errno : 0;
+}
+
+int cm_accept(struct rdma_cm_id *id, const struct cm_conn_param *p)
+{
+	struct rdma_conn_param r = to_rdma(p);
+
+	return rdma_accept(id, &r) ? -errno : 0;
+}
+
+int cm_establish(struct rdma_cm_id *id)
+{
+	return rdma_establish(id) ? -errno : 0;
+}
+
+void cm_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private_bytes)
+{
+	if (rdma_reject(id, private_data, private_bytes))
+		log_debug("rdma_reject failed: %s", strerror(errno));
+}
+
+int cm_disconnect(struct rdma_cm_id *id)
+{
+	return rdma_disconnect(id) ? -errno : 0;
+}
+
+static int init_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr,
+		     enum ibv_qp_state state, int *mask)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->qp_state = state;
+	return rdma_init_qp_attr(id, attr, mask) ? -errno : 0;
+}
+
+int cm_get_path(struct rdma_cm_id *id, struct cm_path *out)
+{
+	return init_attr(id, &out->rtr, IBV_QPS_RTR, &out->mask);
+}
+
+int cm_path_peer(struct rdma_cm_id *id, const struct cm_path *path, struct addr *out)
+{
+	static const uint8_t v4_mapped[12] = { [10] = 0xff, [11] = 0xff };
+	const struct ibv_ah_attr *ah = &path->rtr.ah_attr;
+
+	if (!ah->is_global)
+		return -EAFNOSUPPORT;
+	if (memcmp(ah->grh.dgid.raw, v4_mapped, sizeof(v4_mapped)) != 0 &&
+	    rdma_get_peer_addr(id)->sa_family != AF_INET6)
+		return -EAFNOSUPPORT;
+	addr_from_bytes(ah->grh.dgid.raw, 0, out);
+	return 0;
+}
+
+/* Port and partition are those of the path; access rights come with RTR. */
+static int to_init(struct rdma_cm_id *id, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr;
+	int mask, ret;
+
+	if (qp->state == IBV_QPS_INIT)
+		return 0;
+	ret = init_attr(id, &attr, IBV_QPS_INIT, &mask);
+	if (ret)
+		return ret;
+	/* The CM would always grant remote writes. */
+	attr.qp_access_flags = 0;
+	return -ibv_modify_qp(qp, &attr, mask | IBV_QP_ACCESS_FLAGS);
+}
+
+static int to_rtr(struct ibv_qp *qp, const struct cm_path *path, const struct cm_qp_param *p)
+{
+	struct ibv_qp_attr attr = path->rtr;
+
+	attr.rq_psn = p->rq_psn;
+	attr.min_rnr_timer = QP_MIN_RNR_TIMER;
+	/* What the request asked for is the peer's claim: never more than we offer. */
+	if (attr.max_dest_rd_atomic > p->reads)
+		attr.max_dest_rd_atomic = p->reads;
+	if (p->path_mtu && attr.path_mtu > p->path_mtu)
+		attr.path_mtu = p->path_mtu;
+	attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE;
+	if (p->remote_write)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
+	if (p->remote_read)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ;
+	if (p->remote_atomic)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
+	return -ibv_modify_qp(qp, &attr, path->mask | IBV_QP_RQ_PSN | IBV_QP_MIN_RNR_TIMER | IBV_QP_ACCESS_FLAGS);
+}
+
+/* Everything the CM would say of RTS is ours to say, so it is not asked. */
+static int to_rts(struct ibv_qp *qp, const struct cm_qp_param *p)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .sq_psn = p->sq_psn, .timeout = QP_TIMEOUT,
+				    .retry_cnt = QP_RETRIES, .rnr_retry = QP_RNR_RETRIES,
+				    .max_rd_atomic = p->own_reads };
+
+	return -ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+			      IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+static int verify_psns(struct ibv_qp *qp, const struct cm_qp_param *p)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	int ret = ibv_query_qp(qp, &attr, IBV_QP_SQ_PSN | IBV_QP_RQ_PSN, &init);
+
+	if (ret)
+		return -ret;
+	if (attr.sq_psn == p->sq_psn && attr.rq_psn == p->rq_psn)
+		return 0;
+	log_error("QP 0x%x: PSNs read back as sq 0x%06x rq 0x%06x, programmed sq 0x%06x rq 0x%06x",
+		  qp->qp_num, attr.sq_psn, attr.rq_psn, p->sq_psn, p->rq_psn);
+	return -EBADMSG;
+}
+
+int cm_program_qp(struct rdma_cm_id *id, struct ibv_qp *qp, const struct cm_path *path,
+		  const struct cm_qp_param *p)
+{
+	int ret = to_init(id, qp);
+
+	if (!ret)
+		ret = to_rtr(qp, path, p);
+	if (!ret)
+		ret = to_rts(qp, p);
+	if (!ret && p->verify)
+		ret = verify_psns(qp, p);
+	return ret;
+}
+
+int cm_own_psn(struct rdma_cm_id *id, uint32_t *out)
+{
+	struct ibv_qp_attr attr;
+	int mask, ret = init_attr(id, &attr, IBV_QPS_RTS, &mask);
+
+	if (!ret)
+		*out = attr.sq_psn;
+	return ret;
+}

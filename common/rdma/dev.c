@@ -1,0 +1,244 @@
+/* Finding and describing RDMA devices. Called at start, not on any hot path. */
+#include "common/rdma/dev.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rdma/rdma_cma.h>
+
+#define GIDS_MAX 256
+
+int dev_count(void)
+{
+	int n = 0;
+	struct ibv_context **list = rdma_get_devices(&n);
+
+	if (!list)
+		return 0;
+	rdma_free_devices(list);
+	return n;
+}
+
+static bool is_link_local(const union ibv_gid *gid)
+{
+	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
+}
+
+/* The best address in the GID table: IPv4 first, else global IPv6. */
+static bool addr_from_gids(struct ibv_context *ctx, struct addr *out)
+{
+	struct ibv_gid_entry gids[GIDS_MAX];
+	ssize_t n = ibv_query_gid_table(ctx, gids, GIDS_MAX, 0);
+	bool found = false;
+
+	for (ssize_t i = 0; i < n; i++) {
+		struct addr a;
+
+		if (gids[i].gid_type != IBV_GID_TYPE_ROCE_V2 || is_link_local(&gids[i].gid))
+			continue;
+		addr_from_bytes(gids[i].gid.raw, 0, &a);
+		if (!found || a.ss.ss_family == AF_INET)
+			*out = a;
+		found = true;
+		if (a.ss.ss_family == AF_INET)
+			break;
+	}
+	return found;
+}
+
+static bool has_active_port(struct ibv_context *ctx)
+{
+	struct ibv_port_attr port;
+
+	return ibv_query_port(ctx, 1, &port) == 0 && port.state == IBV_PORT_ACTIVE;
+}
+
+int dev_local_addr(const char *name, struct addr *out, char *err, size_t err_size)
+{
+	int n = 0;
+	bool named = false, found = false;
+	struct ibv_context **list = rdma_get_devices(&n);
+
+	for (int i = 0; list && i < n && !found; i++) {
+		if (name && strcmp(name, ibv_get_device_name(list[i]->device)) != 0)
+			continue;
+		named = true;
+		found = has_active_port(list[i]) && addr_from_gids(list[i], out);
+	}
+	if (list)
+		rdma_free_devices(list);
+	if (found)
+		return 0;
+	if (!list || n == 0)
+		snprintf(err, err_size, "no RDMA device on this machine; make a software one with "
+			 "`scripts/softroce up` (root) or run in a micro-VM with `scripts/softroce vm`");
+	else if (name && !named)
+		snprintf(err, err_size, "--device %s: no such RDMA device; `ibv_devices` lists them", name);
+	else
+		snprintf(err, err_size, "%s%s has no active port with an IP address; bring its interface "
+			 "up (`ibv_devinfo`, `ip addr`) or name an address with --bind",
+			 name ? "RDMA device " : "no RDMA device", name ? name : "");
+	return -ENODEV;
+}
+
+int dev_source_addr(const struct addr *peer, struct addr *out)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	struct addr with_port = *peer;
+	int ret = 0, fd = socket(peer->ss.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (addr_port(&with_port) == 0)
+		addr_set_port(&with_port, 9);
+	/* Connecting a datagram socket only asks the routing table. */
+	if (connect(fd, (struct sockaddr *)&with_port.ss, with_port.len) ||
+	    getsockname(fd, (struct sockaddr *)&ss, &len))
+		ret = -errno;
+	close(fd);
+	if (ret)
+		return ret;
+	ret = addr_from_sockaddr((struct sockaddr *)&ss, out);
+	if (!ret)
+		addr_set_port(out, 0);
+	return ret;
+}
+
+static int bind_anchor(const struct addr *local, struct rdma_cm_id **out)
+{
+	struct rdma_cm_id *id;
+	struct addr a = *local;
+	int ret = 0;
+
+	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP))
+		return -errno;
+	addr_set_port(&a, 0);
+	if (rdma_bind_addr(id, (struct sockaddr *)&a.ss))
+		ret = -errno;
+	else if (!id->verbs)
+		ret = -ENODEV;
+	if (ret) {
+		rdma_destroy_id(id);
+		return ret;
+	}
+	*out = id;
+	return 0;
+}
+
+static int query(struct dev *d, const struct addr *local)
+{
+	int ret;
+
+	d->ctx = d->anchor->verbs;
+	d->port_num = d->anchor->port_num;
+	d->addr = *local;
+	addr_set_port(&d->addr, 0);
+	snprintf(d->name, sizeof(d->name), "%s", ibv_get_device_name(d->ctx->device));
+	ret = ibv_query_device(d->ctx, &d->attr);
+	if (!ret)
+		ret = ibv_query_port(d->ctx, d->port_num, &d->port);
+	return -ret;
+}
+
+int dev_open(const struct addr *local, const char *name, struct dev *out, char *err, size_t err_size)
+{
+	char text[ADDR_TEXT_MAX];
+	int ret;
+
+	memset(out, 0, sizeof(*out));
+	addr_host_text(local, text);
+	ret = bind_anchor(local, &out->anchor);
+	if (ret) {
+		if (ret == -EADDRNOTAVAIL)
+			snprintf(err, err_size, "address %s is not this machine's, or not an RDMA device's; "
+				 "`rdma link` and `ip addr` show which are", text);
+		else if (ret == -ENODEV)
+			snprintf(err, err_size, "no RDMA device has address %s; `rdma link` shows the "
+				 "devices' interfaces, `scripts/softroce` makes a software device", text);
+		else
+			snprintf(err, err_size, "cannot open the RDMA device of %s: %s; are rdma_ucm and "
+				 "ib_uverbs loaded and /dev/infiniband accessible?", text, strerror(-ret));
+		return ret;
+	}
+	ret = query(out, local);
+	if (ret) {
+		snprintf(err, err_size, "cannot query RDMA device %s: %s", out->name, strerror(-ret));
+		goto err_close;
+	}
+	if (name && strcmp(name, out->name) != 0) {
+		snprintf(err, err_size, "--device %s: address %s belongs to %s; name that device or "
+			 "another address", name, text, out->name);
+		ret = -ENODEV;
+		goto err_close;
+	}
+	return 0;
+
+err_close:
+	dev_close(out);
+	return ret;
+}
+
+void dev_close(struct dev *d)
+{
+	if (d->anchor)
+		rdma_destroy_id(d->anchor);
+	memset(d, 0, sizeof(*d));
+}
+
+static void driver_name(const struct dev *d, char *out, size_t size)
+{
+	char path[IBV_SYSFS_PATH_MAX + 32];
+	char link[256];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device/driver", d->name);
+	n = readlink(path, link, sizeof(link) - 1);
+	if (n > 0) {
+		link[n] = '\0';
+		snprintf(out, size, "%.63s", strrchr(link, '/') ? strrchr(link, '/') + 1 : link);
+		return;
+	}
+	/* Software devices have no bus device; their vendor is 0 or rxe's "software" id. */
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/parent", d->name);
+	snprintf(out, size, "%s", access(path, F_OK) == 0 ? "rdma_rxe" : "unknown");
+}
+
+uint8_t dev_ethernet_port(const struct dev *d)
+{
+	return d->port.link_layer == IBV_LINK_LAYER_ETHERNET ? d->port_num : 0;
+}
+
+bool dev_is_software(const struct dev *d)
+{
+	char driver[64];
+
+	driver_name(d, driver, sizeof(driver));
+	return strcmp(driver, "rdma_rxe") == 0 || strcmp(driver, "siw") == 0;
+}
+
+json_t *dev_json(const struct dev *d)
+{
+	char driver[64], text[ADDR_TEXT_MAX];
+
+	driver_name(d, driver, sizeof(driver));
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:b,"
+			 " s:{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}}",
+			 "name", d->name, "driver", driver, "firmware", d->attr.fw_ver,
+			 "link", d->port.link_layer == IBV_LINK_LAYER_ETHERNET ? "ethernet" : "infiniband",
+			 "address", addr_host_text(&d->addr, text),
+			 "path_mtu_bytes", 128 << d->port.active_mtu,
+			 "port", d->port_num, "is_software", dev_is_software(d), "limits",
+			 "max_qp", d->attr.max_qp, "max_qp_wr", d->attr.max_qp_wr,
+			 "max_cq", d->attr.max_cq, "max_cqe", d->attr.max_cqe,
+			 "max_mr", d->attr.max_mr, "max_mw", d->attr.max_mw,
+			 "max_srq", d->attr.max_srq, "max_srq_wr", d->attr.max_srq_wr,
+			 "max_pd", d->attr.max_pd);
+}
+
+bool dev_has_atomics(const struct dev *d)
+{
+	return d->attr.atomic_cap != IBV_ATOMIC_NONE;
+}

@@ -1,0 +1,58 @@
+/* The RDMA device a program works on, found by the IP address that belongs to it.
+ *
+ * Each thread opens its own struct dev; the ibv_context behind it is the one librdmacm holds for the
+ * device and is shared (verbs are thread-safe on it).
+ */
+#ifndef RAMPART_COMMON_DEV_H
+#define RAMPART_COMMON_DEV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+#include <jansson.h>
+
+#include "common/base/addr.h"
+
+struct rdma_cm_id;
+
+struct dev {
+	struct ibv_context *ctx;	/* librdmacm's; valid while `anchor` lives */
+	struct rdma_cm_id *anchor;	/* bound to the address, so that librdmacm keeps the device open */
+	struct ibv_device_attr attr;
+	struct ibv_port_attr port;
+	uint8_t port_num;
+	char name[IBV_SYSFS_NAME_MAX];
+	struct addr addr;		/* local address, port 0 */
+};
+
+/* Number of RDMA devices of this machine; 0 also when librdmacm finds none it can use. */
+int dev_count(void);
+
+/* An IP address of the device `name` (NULL: of the first device with an active port and an address
+ * in its GID table, IPv4 preferred). 0 or -ENODEV; `err` then holds a line with what to do. */
+int dev_local_addr(const char *name, struct addr *out, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
+
+/* The local address from which this machine's routes reach `peer`. 0 or -errno. Sends nothing. */
+int dev_source_addr(const struct addr *peer, struct addr *out) __attribute__((warn_unused_result));
+
+/* Opens the device that owns the local address. `name`, if not NULL, must be its name. Returns 0,
+ * -ENODEV or another -errno; `err` then holds a line with what to do. */
+int dev_open(const struct addr *local, const char *name, struct dev *out, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
+void dev_close(struct dev *d);
+
+/* The port's number if its link is Ethernet (RoCE), else 0. */
+uint8_t dev_ethernet_port(const struct dev *d);
+
+bool dev_is_software(const struct dev *d);	/* rdma_rxe or siw */
+
+/* Name, driver, firmware, link, MTU and limits for run.json. NULL when out of memory. */
+json_t *dev_json(const struct dev *d);
+
+/* True if the device does RDMA atomics. */
+bool dev_has_atomics(const struct dev *d);
+
+#endif

@@ -1,0 +1,198 @@
+/* The verbs resources of one thread: protection domain, completion channel, completion queues, shared
+ * receive queue and a slab of registered message buffers (struct ep, "endpoint").
+ *
+ * Everything is sized and registered in ep_new; nothing is allocated or registered afterwards. Owning
+ * thread: the one that runs the loop; no locks.
+ *
+ * Buffers are numbered 0..n-1. A buffer is either in the SRQ, free, or in somebody's hands; the counts
+ * of ep_get_counts say how many, and must come back to their start values when no client is left.
+ */
+#ifndef RAMPART_COMMON_EP_H
+#define RAMPART_COMMON_EP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+#include "common/rdma/dev.h"
+
+struct ep;
+
+#define EP_NO_BUF UINT32_C(0xfffff)
+
+/* Completions handled in one batch. A message is answered before its buffer is back in the SRQ, so the
+ * peers' next messages may already be under way: the SRQ holds this many buffers beyond recv_depth. */
+#define EP_BATCH 64u
+#define EP_POST_LIST_MAX 64u
+
+/* wr_id is a typed record: what the work request was, for whom, and in which life of that slot. */
+enum wr_type {
+	WR_RECV,	/* buf */
+	WR_SEND,	/* buf: the last one whose data has left it, or EP_NO_BUF */
+	WR_RMA,		/* RDMA WRITE, READ or atomic; buf: how many of them this completion ends */
+	WR_BIND,	/* memory window bind */
+	WR_PROBE,	/* liveness probe, a 0-byte RDMA WRITE */
+	WR_BEACON,	/* last send of a draining QP: its flush tells that all others are done */
+};
+
+struct wr {
+	enum wr_type type;
+	uint32_t buf;		/* 20 bits */
+	uint32_t qp_slot;	/* 20 bits: slot in the QP pool */
+	uint32_t generation;	/* 12 bits of the slot's generation */
+	uint32_t covers;	/* 8 bits: send queue entries this completion retires */
+	bool awaited;		/* it was announced with ep_await */
+};
+
+#define WR_GENERATION_MASK 0xfffu
+#define WR_SLOT_MAX (1u << 20)
+#define WR_COVERS_MAX 255u
+
+static inline uint64_t wr_pack(const struct wr *w)
+{
+	return (uint64_t)w->awaited << 63 | (uint64_t)w->type << 60 | (uint64_t)w->covers << 52 |
+	       (uint64_t)(w->generation & WR_GENERATION_MASK) << 40 |
+	       (uint64_t)w->qp_slot << 20 | w->buf;
+}
+
+static inline struct wr wr_unpack(uint64_t id)
+{
+	struct wr w = {
+		.awaited = id >> 63,
+		.type = (enum wr_type)(id >> 60 & 7),
+		.covers = id >> 52 & 0xff,
+		.generation = id >> 40 & WR_GENERATION_MASK,
+		.qp_slot = id >> 20 & 0xfffff,
+		.buf = id & 0xfffff,
+	};
+
+	return w;
+}
+
+struct ep_config {
+	const struct dev *dev;
+	uint32_t max_qps;	/* queue pairs that may exist at once */
+	uint32_t sq_depth;	/* send queue entries of each */
+	uint32_t inline_bytes;	/* wanted; what the device grants is ep_inline_bytes */
+	uint32_t post_list;	/* sends of a queue pair posted with one doorbell, 1 .. EP_POST_LIST_MAX */
+	uint32_t signal_every;	/* a completion for every so many sends; 0: as suits each send (rc.c) */
+	uint32_t recv_depth;	/* messages all peers together may have in flight; the SRQ holds EP_BATCH more */
+	uint32_t spare_bufs;	/* further buffers, for sends */
+	uint32_t buf_bytes;
+	uint32_t cq_depth;	/* entries of a completion queue, at most; 0: the device's */
+	bool spin;		/* never arm the completion queues: the thread polls all the time */
+	/* Receives raise an event only if their senders asked for one (solicited events, IBTA 9.2.3) or they failed. The
+	 * others wait for it: nobody waits for them. */
+	bool solicited_only;
+};
+
+struct ep_counts {
+	uint32_t bufs_posted;	/* in the SRQ */
+	uint32_t bufs_free;
+	uint32_t bufs_total;
+	uint64_t pinned_bytes;
+	uint32_t cqs;
+	uint32_t mrs;
+};
+
+/* Called for each completion, in the order polled. */
+typedef void ep_on_wc_fn(void *arg, const struct ibv_wc *wc);
+
+/* Creates everything and fills the SRQ. Returns 0 or -errno; `err` then holds a line that names what
+ * could not be had and which limit to raise. */
+int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep **out, char *err,
+	   size_t err_size) __attribute__((warn_unused_result));
+/* All QPs must be gone. NULL-safe. */
+void ep_free(struct ep *ep);
+
+/* Descriptor that is readable when a completion waits; meaningless when spinning. */
+int ep_fd(const struct ep *ep);
+
+/* Event mode: takes the events, arms the queues they came from if anything more is awaited there, and marks all
+ * queues to be polled that may hold completions. Returns 0 or -errno. */
+int ep_take_events(struct ep *ep) __attribute__((warn_unused_result));
+
+/* Before `n` send requests are posted on `qp` whose completions somebody waits for (struct wr's awaited): their queue
+ * raises an event when they come. Completions that are not awaited wait until something else wakes the thread, or
+ * somebody sweeps. A negative n takes back those that could not be posted. */
+void ep_await(struct ep *ep, const struct ibv_qp *qp, int n);
+
+/* Send queue entries that were posted (n > 0) and retired. While there are some, a request may fail without anybody
+ * being told, and ep_sweep is to be called now and then. */
+void ep_count_sends(struct ep *ep, int n);
+uint64_t ep_sends_out(const struct ep *ep);
+/* Marks all queues to be polled. */
+void ep_sweep(struct ep *ep);
+
+/* Turns spinning on or off at run time: off arms every queue and marks it to be polled. */
+void ep_set_spin(struct ep *ep, bool spin);
+
+/* Polls the queues in turn, dispatches the first completions found, `max` at most, and refills the SRQ. Returns how
+ * many; 0: all were found empty. -EIO if a queue is broken. */
+int ep_process(struct ep *ep, int max) __attribute__((warn_unused_result));
+
+/* Number of the batch being dispatched: all completions of a batch were there before any of them was
+ * answered, so a peer that keeps to its credits has at most that many receives in one. */
+uint64_t ep_batch(const struct ep *ep);
+
+/* Work that is put off to the end of a batch of completions, or of an ep_hold, so that one doorbell serves
+ * all that came together. Embedded in whoever has such work; it must live until it was run. */
+struct ep_deferred {
+	struct ep_deferred *next;
+	void (*run)(struct ep_deferred *d);
+	bool queued;
+};
+
+/* Between the two, ep_defer puts work off; it is run, first in first out, by the last ep_unhold. They nest. A
+ * batch of completions is held by itself. */
+void ep_hold(struct ep *ep);
+void ep_unhold(struct ep *ep);
+bool ep_is_held(const struct ep *ep);
+/* Once for each hold, however often it is called. Only while held. */
+void ep_defer(struct ep *ep, struct ep_deferred *d);
+
+/* A free buffer, or EP_NO_BUF. */
+uint32_t ep_buf_get(struct ep *ep);
+void ep_buf_put(struct ep *ep, uint32_t buf);
+uint8_t *ep_buf(const struct ep *ep, uint32_t buf);
+uint32_t ep_buf_bytes(const struct ep *ep);
+uint32_t ep_lkey(const struct ep *ep);
+
+/* An RDMA WRITE that goes out right before a buffer. */
+struct ep_write {
+	void *local;		/* registered memory */
+	uint64_t remote_addr;
+	uint32_t bytes;		/* 0: there is none */
+	uint32_t lkey, rkey;
+};
+
+/* A record per buffer for whoever holds it, to chain buffers without allocating. */
+struct ep_buf_link {
+	uint32_t next;
+	uint32_t length;
+	uint32_t imm;		/* immediate data, if has_imm */
+	bool has_imm;
+	bool unsolicited;	/* the peer need not be woken for it */
+	struct ep_write write;
+};
+struct ep_buf_link *ep_buf_link(const struct ep *ep, uint32_t buf);
+
+/* Gives a buffer to the SRQ at the end of the current batch. */
+void ep_recycle(struct ep *ep, uint32_t buf);
+
+uint32_t ep_inline_bytes(const struct ep *ep);
+struct ibv_pd *ep_pd(const struct ep *ep);
+const struct dev *ep_dev(const struct ep *ep);
+uint32_t ep_sq_depth(const struct ep *ep);
+uint32_t ep_post_list(const struct ep *ep);
+uint32_t ep_signal_every(const struct ep *ep);
+void ep_get_counts(const struct ep *ep, struct ep_counts *out);
+
+/* For the QP pool: creates a QP on this endpoint's queues; *cq_index is given back on destroy.
+ * 0 or -errno. */
+int ep_qp_create(struct ep *ep, struct ibv_qp **out, uint32_t *cq_index)
+	__attribute__((warn_unused_result));
+void ep_qp_destroy(struct ep *ep, struct ibv_qp *qp, uint32_t cq_index);
+
+#endif

@@ -1,0 +1,252 @@
+/* Joins an endpoint and a CM channel to a libev loop. See pump.h. */
+#include "common/rdma/pump.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/rdma/cm.h"
+#include "common/rdma/ep.h"
+#include "common/base/log.h"
+
+/* In one turn of the loop. Time counts, too: a software device does the work of a request while it is posted, and the
+ * completion is there when the next one is looked for, so that there would be no end. */
+#define WC_BUDGET 512
+#define TIME_BUDGET_NS NS_PER_MS
+#define SWEEP_S 0.1
+#define CM_BUDGET 256
+/* Polls between two looks at the other descriptors, which cost as much as a hundred of them. */
+#define SPINS_PER_LOOK 1024
+
+const char *const poll_mode_names[] = { "event", "busy", "adaptive", NULL };
+
+static bool all_are_broken(const struct pump *first)
+{
+	for (const struct pump *p = first; p; p = p->next)
+		if (!p->broken)
+			return false;
+	return true;
+}
+
+void pump_fail(struct pump *p)
+{
+	if (p->broken)
+		return;
+	p->broken = true;
+	p->spinning = false;
+	ev_io_stop(p->loop, &p->cq_io);
+	ev_timer_stop(p->loop, &p->more);
+	ev_timer_stop(p->loop, &p->sweep);
+	if (all_are_broken(p->first))
+		pump_break(p);
+	else if (p->on_broken)
+		p->on_broken(p->arg);
+}
+
+/* True if the turn's budget is used up, and there may be more. */
+static bool process(struct pump *p)
+{
+	int done = 0;
+
+	for (;;) {
+		int n = ep_process(p->ep, EP_BATCH);
+		uint64_t now;
+
+		if (n < 0)
+			pump_fail(p);
+		if (n <= 0)
+			return false;
+		now = clock_now_ns();
+		p->last_busy_ns = now;
+		p->turn_ns = p->turn_ns ? p->turn_ns : now;
+		done += n;
+		if (now - p->turn_ns >= TIME_BUDGET_NS || done >= WC_BUDGET)
+			return true;
+	}
+}
+
+static void process_and_continue(struct pump *p)
+{
+	p->turn_ns = 0;
+	if (process(p) && !p->spinning && !ev_is_active(&p->more)) {
+		ev_timer_set(&p->more, 0., 0.);
+		ev_timer_start(p->loop, &p->more);
+	}
+}
+
+static void on_more(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	(void)loop;
+	(void)revents;
+	process_and_continue(w->data);
+}
+
+static void on_sweep(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct pump *p = w->data;
+
+	(void)loop;
+	(void)revents;
+	ep_sweep(p->ep);
+	process_and_continue(p);
+}
+
+static void on_completions(struct ev_loop *loop, ev_io *w, int revents)
+{
+	struct pump *p = w->data;
+
+	(void)loop;
+	(void)revents;
+	if (p->mode == POLL_ADAPTIVE) {
+		/* Before the events are taken, so that the queues are not armed again. */
+		p->spinning = true;
+		p->last_busy_ns = clock_now_ns();
+		ep_set_spin(p->ep, true);
+	}
+	/* What came is answered before its event is taken and the queue armed again, which takes two system calls. */
+	ep_sweep(p->ep);
+	process_and_continue(p);
+	/* Nothing to wait for yet: the event stays where it is, and comes again. */
+	if (p->broken || p->first->stop || ev_is_active(&p->more))
+		return;
+	if (ep_take_events(p->ep)) {
+		log_error("the completion channel failed");
+		pump_fail(p);
+		return;
+	}
+	process_and_continue(p);
+}
+
+static void on_cm_readable(struct ev_loop *loop, ev_io *w, int revents)
+{
+	struct pump *p = w->data;
+	struct cm_event e;
+	int ret = 0;
+
+	(void)loop;
+	(void)revents;
+	for (int i = 0; i < CM_BUDGET; i++) {
+		ret = cm_next_event(p->cm, &e);
+		if (ret <= 0)
+			break;
+		p->on_cm(p->arg, &e);
+	}
+	if (ret < 0) {
+		log_error("rdma_get_cm_event failed: %s", strerror(-ret));
+		ev_io_stop(p->loop, &p->cm_io);
+		pump_fail(p);
+	}
+}
+
+void pump_start(struct pump *p, struct ev_loop *loop, struct ep *ep, struct cm_channel *cm,
+		enum poll_mode mode, uint64_t spin_ns, pump_on_cm_fn *on_cm, void *arg)
+{
+	memset(p, 0, sizeof(*p));
+	p->loop = loop;
+	p->first = p;
+	p->ep = ep;
+	p->cm = cm;
+	p->mode = mode;
+	p->spin_ns = spin_ns;
+	p->spinning = mode == POLL_BUSY;
+	p->on_cm = on_cm;
+	p->arg = arg;
+	ev_io_init(&p->cm_io, on_cm_readable, cm_channel_fd(cm), EV_READ);
+	ev_set_priority(&p->cm_io, EV_MAXPRI);
+	p->cm_io.data = p;
+	ev_io_start(loop, &p->cm_io);
+	ev_io_init(&p->cq_io, on_completions, ep_fd(ep), EV_READ);
+	p->cq_io.data = p;
+	ev_io_start(loop, &p->cq_io);
+	ev_timer_init(&p->more, on_more, 0., 0.);
+	p->more.data = p;
+	ev_timer_init(&p->sweep, on_sweep, 0., 0.);
+	p->sweep.data = p;
+}
+
+void pump_stop_watchers(struct pump *p)
+{
+	if (!p->loop)
+		return;
+	ev_io_stop(p->loop, &p->cm_io);
+	ev_io_stop(p->loop, &p->cq_io);
+	ev_timer_stop(p->loop, &p->more);
+	ev_timer_stop(p->loop, &p->sweep);
+}
+
+/* One look at the completions of all that spin. True if one of them used its budget up. */
+static bool look(struct pump *first)
+{
+	bool used_up = false;
+
+	for (struct pump *p = first; p; p = p->next)
+		if (p->spinning)
+			used_up |= process(p);
+	return used_up;
+}
+
+/* What came between the last poll and the arming raised no event. */
+static void stop_spinning(struct pump *p)
+{
+	p->spinning = false;
+	ep_set_spin(p->ep, false);
+	process_and_continue(p);
+}
+
+static void spin(struct pump *first)
+{
+	for (struct pump *p = first; p; p = p->next)
+		p->turn_ns = 0;
+	for (int i = 0; i < SPINS_PER_LOOK && !first->stop && !look(first); i++)
+		;
+	for (struct pump *p = first; p; p = p->next)
+		if (p->spinning && p->mode == POLL_ADAPTIVE && clock_now_ns() - p->last_busy_ns > p->spin_ns)
+			stop_spinning(p);
+}
+
+static void start_sweep(struct pump *p)
+{
+	ev_timer_set(&p->sweep, SWEEP_S, 0.);
+	ev_timer_start(p->loop, &p->sweep);
+}
+
+void pump_join(struct pump *p, struct pump *other)
+{
+	other->first = p;
+	other->next = p->next;
+	p->next = other;
+}
+
+static bool one_spins(const struct pump *first)
+{
+	for (const struct pump *p = first; p; p = p->next)
+		if (p->spinning)
+			return true;
+	return false;
+}
+
+/* Of those that sleep with the loop. */
+static void start_sweeps(struct pump *first)
+{
+	for (struct pump *p = first; p; p = p->next)
+		if (!p->spinning && !p->broken && ep_sends_out(p->ep) && !ev_is_active(&p->sweep))
+			start_sweep(p);
+}
+
+int pump_run(struct pump *p)
+{
+	while (!p->stop) {
+		if (one_spins(p))
+			spin(p);
+		start_sweeps(p);
+		ev_run(p->loop, one_spins(p) ? EVRUN_NOWAIT : EVRUN_ONCE);
+	}
+	return all_are_broken(p) ? -EIO : 0;
+}
+
+void pump_break(struct pump *p)
+{
+	p->first->stop = true;
+	ev_break(p->loop, EVBREAK_ALL);
+}

@@ -1,0 +1,380 @@
+/* Pool of queue pairs. See qp_pool.h.
+ *
+ * Invariant: every slot is on exactly one of: the absent stack, the free stack, the quarantine list
+ * (first in, first out), or is in use. The map from QP number to slot holds every QP that exists.
+ */
+#include "common/rdma/qp_pool.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/rdma/ep.h"
+#include "common/base/log.h"
+
+/* A device that has no QP left is asked again, and complained about, this often. */
+#define RETRY_NS UINT64_C(10000000000)
+/* Free QPs that were free for a whole window of this length, in which none was taken, go, but for the reserve. */
+#define TRIM_WINDOW_NS UINT64_C(10000000000)
+
+enum slot_state { SLOT_ABSENT, SLOT_FREE, SLOT_IN_USE, SLOT_QUARANTINE };
+
+struct slot {
+	struct ibv_qp *qp;
+	uint64_t rest_until_ns;
+	uint32_t owner;
+	uint32_t generation;
+	uint32_t cq_index;
+	uint32_t next;		/* in its list */
+	enum slot_state state;
+	bool reusable;
+};
+
+struct qp_pool {
+	struct ep *ep;
+	struct qp_pool_config cfg;
+	struct slot *slots;
+	uint32_t absent, free, rest_head, rest_tail;	/* list heads */
+	uint32_t *map;		/* open addressing, slot or QP_POOL_NONE */
+	uint32_t map_mask;
+	struct qp_pool_counts counts;
+	uint64_t retry_at_ns;	/* after a QP could not be made ahead of demand */
+	uint32_t demand;	/* QPs that are known to be wanted soon */
+	uint64_t window_end_ns;	/* of the window that decides what is surplus */
+	uint32_t free_low;	/* fewest free ones in it */
+	uint64_t taken_before;	/* ever taken, when it began */
+	uint32_t surplus;	/* to be destroyed */
+};
+
+static uint32_t map_hash(const struct qp_pool *p, uint32_t qpn)
+{
+	return (qpn * UINT32_C(2654435761)) >> 7 & p->map_mask;
+}
+
+static void map_insert(struct qp_pool *p, uint32_t slot)
+{
+	uint32_t i = map_hash(p, p->slots[slot].qp->qp_num);
+
+	while (p->map[i] != QP_POOL_NONE)
+		i = (i + 1) & p->map_mask;
+	p->map[i] = slot;
+}
+
+static uint32_t map_find(const struct qp_pool *p, uint32_t qpn)
+{
+	uint32_t i = map_hash(p, qpn);
+
+	while (p->map[i] != QP_POOL_NONE && p->slots[p->map[i]].qp->qp_num != qpn)
+		i = (i + 1) & p->map_mask;
+	return i;
+}
+
+/* Removes an entry and moves later ones of the same run back, so that no tombstones are needed. */
+static void map_remove(struct qp_pool *p, uint32_t qpn)
+{
+	uint32_t hole = map_find(p, qpn), i = hole;
+
+	assert(p->map[hole] != QP_POOL_NONE);
+	for (;;) {
+		uint32_t home;
+
+		i = (i + 1) & p->map_mask;
+		if (p->map[i] == QP_POOL_NONE)
+			break;
+		home = map_hash(p, p->slots[p->map[i]].qp->qp_num);
+		if (((i - home) & p->map_mask) >= ((i - hole) & p->map_mask)) {
+			p->map[hole] = p->map[i];
+			hole = i;
+		}
+	}
+	p->map[hole] = QP_POOL_NONE;
+}
+
+int qp_pool_new(struct ep *ep, const struct qp_pool_config *cfg, struct qp_pool **out)
+{
+	struct qp_pool *p = calloc(1, sizeof(*p));
+	uint32_t map_size = 16;
+
+	assert(cfg->max > 0 && cfg->max <= WR_SLOT_MAX);
+	if (!p)
+		return -ENOMEM;
+	while (map_size < cfg->max * 2)
+		map_size *= 2;
+	p->slots = calloc(cfg->max, sizeof(*p->slots));
+	p->map = malloc(map_size * sizeof(*p->map));
+	if (!p->slots || !p->map) {
+		free(p->slots);
+		free(p->map);
+		free(p);
+		return -ENOMEM;
+	}
+	memset(p->map, 0xff, map_size * sizeof(*p->map));
+	p->map_mask = map_size - 1;
+	p->ep = ep;
+	p->cfg = *cfg;
+	for (uint32_t i = 0; i < cfg->max; i++)
+		p->slots[i].next = i + 1 < cfg->max ? i + 1 : QP_POOL_NONE;
+	p->free = p->rest_head = p->rest_tail = QP_POOL_NONE;
+	*out = p;
+	return 0;
+}
+
+void qp_pool_free(struct qp_pool *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < p->cfg.max; i++)
+		if (p->slots[i].qp)
+			ep_qp_destroy(p->ep, p->slots[i].qp, p->slots[i].cq_index);
+	free(p->slots);
+	free(p->map);
+	free(p);
+}
+
+/* What can be programmed before a connection is known is programmed ahead: on Ethernet links the default
+ * partition has index 0. Access rights come with RTR. */
+static int to_init(const struct qp_pool *p, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = p->cfg.init_port };
+
+	if (!p->cfg.init_port)
+		return 0;
+	return -ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+}
+
+/* Makes a QP in an absent slot and puts it on the free list. */
+static int create_one(struct qp_pool *p)
+{
+	uint32_t slot = p->absent;
+	struct slot *s;
+	int ret;
+
+	if (slot == QP_POOL_NONE)
+		return -EAGAIN;
+	s = &p->slots[slot];
+	ret = ep_qp_create(p->ep, &s->qp, &s->cq_index);
+	if (!ret) {
+		ret = to_init(p, s->qp);
+		if (ret)
+			ep_qp_destroy(p->ep, s->qp, s->cq_index);
+	}
+	if (ret) {
+		s->qp = NULL;
+		return ret;
+	}
+	p->absent = s->next;
+	s->next = p->free;
+	p->free = slot;
+	s->state = SLOT_FREE;
+	map_insert(p, slot);
+	p->counts.qps++;
+	p->counts.free++;
+	return 0;
+}
+
+static void destroy_one(struct qp_pool *p, uint32_t slot)
+{
+	struct slot *s = &p->slots[slot];
+
+	map_remove(p, s->qp->qp_num);
+	ep_qp_destroy(p->ep, s->qp, s->cq_index);
+	s->qp = NULL;
+	s->state = SLOT_ABSENT;
+	s->next = p->absent;
+	p->absent = slot;
+	p->counts.qps--;
+}
+
+int qp_pool_get(struct qp_pool *p, uint32_t owner, uint32_t *out)
+{
+	uint32_t slot;
+	struct slot *s;
+
+	if (p->free != QP_POOL_NONE) {
+		p->counts.hits++;
+	} else {
+		int ret = create_one(p);
+
+		if (ret) {
+			p->counts.exhausted++;
+			return ret;
+		}
+		p->counts.misses++;
+	}
+	slot = p->free;
+	s = &p->slots[slot];
+	assert(s->state == SLOT_FREE);
+	p->free = s->next;
+	s->state = SLOT_IN_USE;
+	s->owner = owner;
+	s->generation++;
+	if (--p->counts.free < p->free_low)
+		p->free_low = p->counts.free;
+	if (++p->counts.in_use > p->counts.in_use_peak)
+		p->counts.in_use_peak = p->counts.in_use;
+	*out = slot;
+	return 0;
+}
+
+void qp_pool_put(struct qp_pool *p, uint32_t slot, uint64_t now_ns, bool reusable)
+{
+	struct slot *s = &p->slots[slot];
+
+	assert(slot < p->cfg.max && s->state == SLOT_IN_USE);
+	s->state = SLOT_QUARANTINE;
+	s->reusable = reusable;
+	s->rest_until_ns = now_ns + p->cfg.quarantine_ns;
+	s->next = QP_POOL_NONE;
+	if (p->rest_tail == QP_POOL_NONE)
+		p->rest_head = slot;
+	else
+		p->slots[p->rest_tail].next = slot;
+	p->rest_tail = slot;
+	p->counts.in_use--;
+	p->counts.quarantined++;
+}
+
+static bool make_usable_again(struct qp_pool *p, struct slot *s)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+
+	return s->reusable && ibv_modify_qp(s->qp, &attr, IBV_QP_STATE) == 0 && to_init(p, s->qp) == 0;
+}
+
+static void end_quarantine(struct qp_pool *p, uint64_t now_ns)
+{
+	uint32_t slot = p->rest_head;
+	struct slot *s = &p->slots[slot];
+
+	p->rest_head = s->next;
+	if (p->rest_head == QP_POOL_NONE)
+		p->rest_tail = QP_POOL_NONE;
+	p->counts.quarantined--;
+	if (make_usable_again(p, s)) {
+		s->state = SLOT_FREE;
+		s->next = p->free;
+		p->free = slot;
+		p->counts.free++;
+		p->counts.recycled++;
+	} else {
+		destroy_one(p, slot);
+	}
+	if (p->cfg.on_rested)
+		p->cfg.on_rested(p->cfg.arg, slot, now_ns - s->rest_until_ns + p->cfg.quarantine_ns);
+}
+
+static uint32_t wanted(const struct qp_pool *p)
+{
+	return p->cfg.reserve + p->demand;
+}
+
+/* At the end of a window: as many as were free all the time were not needed. */
+static void judge_surplus(struct qp_pool *p, uint64_t now_ns)
+{
+	uint64_t taken = p->counts.hits + p->counts.misses;
+
+	if (now_ns < p->window_end_ns)
+		return;
+	/* While clients come, what is free is for those that are still to come. */
+	p->surplus = taken == p->taken_before && p->free_low > wanted(p) ? p->free_low - wanted(p) : 0;
+	p->taken_before = taken;
+	p->window_end_ns = now_ns + TRIM_WINDOW_NS;
+	p->free_low = p->counts.free;
+}
+
+static void destroy_free_one(struct qp_pool *p)
+{
+	uint32_t slot = p->free;
+
+	p->free = p->slots[slot].next;
+	if (--p->counts.free < p->free_low)
+		p->free_low = p->counts.free;
+	destroy_one(p, slot);
+}
+
+bool qp_pool_maintain(struct qp_pool *p, uint64_t now_ns, unsigned budget)
+{
+	while (budget && p->rest_head != QP_POOL_NONE &&
+	       p->slots[p->rest_head].rest_until_ns <= now_ns) {
+		end_quarantine(p, now_ns);
+		budget--;
+	}
+	while (budget && p->counts.free < wanted(p) && p->absent != QP_POOL_NONE &&
+	       now_ns >= p->retry_at_ns) {
+		int ret = create_one(p);
+
+		if (ret) {
+			p->retry_at_ns = now_ns + RETRY_NS;
+			log_warn("cannot create a queue pair ahead of demand: %s (%u exist)",
+				 strerror(-ret), p->counts.qps);
+			return false;
+		}
+		budget--;
+	}
+	judge_surplus(p, now_ns);
+	for (; budget && p->surplus && p->counts.free > wanted(p); p->surplus--, budget--)
+		destroy_free_one(p);
+	return budget == 0;
+}
+
+void qp_pool_expect(struct qp_pool *p, uint32_t demand)
+{
+	p->demand = demand;
+}
+
+uint64_t qp_pool_idle_ns(const struct qp_pool *p, uint64_t now_ns)
+{
+	uint64_t at = UINT64_MAX;
+
+	if (p->rest_head != QP_POOL_NONE)
+		at = p->slots[p->rest_head].rest_until_ns;
+	if (p->counts.free < wanted(p) && p->absent != QP_POOL_NONE && p->retry_at_ns < at)
+		at = p->retry_at_ns;
+	if (p->counts.free > wanted(p) && p->window_end_ns < at)
+		at = p->surplus ? now_ns : p->window_end_ns;
+	if (at == UINT64_MAX)
+		return at;
+	return at > now_ns ? at - now_ns : 0;
+}
+
+uint32_t qp_pool_available(const struct qp_pool *p)
+{
+	return p->cfg.max - p->counts.in_use - p->counts.quarantined;
+}
+
+struct ibv_qp *qp_pool_qp(const struct qp_pool *p, uint32_t slot)
+{
+	return p->slots[slot].qp;
+}
+
+uint32_t qp_pool_generation(const struct qp_pool *p, uint32_t slot)
+{
+	return p->slots[slot].generation;
+}
+
+uint32_t qp_pool_owner_of_qpn(const struct qp_pool *p, uint32_t qpn)
+{
+	uint32_t slot = p->map[map_find(p, qpn)];
+
+	if (slot == QP_POOL_NONE || p->slots[slot].state != SLOT_IN_USE)
+		return QP_POOL_NONE;
+	return p->slots[slot].owner;
+}
+
+uint32_t qp_pool_owner(const struct qp_pool *p, uint32_t slot, uint32_t generation)
+{
+	const struct slot *s;
+
+	if (slot >= p->cfg.max)
+		return QP_POOL_NONE;
+	s = &p->slots[slot];
+	if (s->state != SLOT_IN_USE || ((s->generation ^ generation) & WR_GENERATION_MASK))
+		return QP_POOL_NONE;
+	return s->owner;
+}
+
+void qp_pool_get_counts(const struct qp_pool *p, struct qp_pool_counts *out)
+{
+	*out = p->counts;
+}

@@ -1,0 +1,122 @@
+/* One end of a reliable connection: a pooled QP, its CM id, its send queue account and its drain.
+ *
+ * Embedded in the server's and the client's connection objects, which own the state machine; this is
+ * what both need of verbs. Owning thread: the endpoint's.
+ *
+ * Messages go out in chains: those of one batch of completions (or of an ep_hold) share a doorbell, up to the
+ * endpoint's post_list of them. Send queue account: entries are taken when posted and given back when a
+ * signalled completion says how many it covers. Messages for which there is no entry wait in a list of buffers
+ * and go out, in order, when entries come back. A message may have a WRITE in front, which goes and waits with it
+ * and takes an entry of its own. Nothing is allocated.
+ */
+#ifndef RAMPART_COMMON_RC_H
+#define RAMPART_COMMON_RC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+#include "common/rdma/cm.h"
+#include "common/rdma/ep.h"
+#include "common/rdma/qp_pool.h"
+
+struct rc;
+
+/* Posting put-off messages failed: the connection is broken. */
+typedef void rc_on_broken_fn(struct rc *rc);
+
+/* Send queue entries a connection needs for messages (credits, and half as many again for replies
+ * whose completion is not polled yet), and beside them one for a probe or bind and one for the beacon. */
+static inline uint32_t rc_sq_depth(uint32_t credits)
+{
+	return credits + (credits + 1) / 2 + 2;
+}
+
+struct rc {
+	struct ep *ep;
+	struct qp_pool *pool;
+	struct rdma_cm_id *id;
+	struct ibv_qp *qp;
+	rc_on_broken_fn *on_broken;
+	struct ep_deferred deferred;		/* posts what waits */
+	uint32_t slot;			/* QP_POOL_NONE: no QP */
+	uint32_t generation;
+	uint32_t waiting_head, waiting_tail;	/* buffers to be sent: for want of an entry, or put off */
+	uint32_t waiting_n, waiting_writes;	/* how many they are, and how many have a WRITE in front */
+	uint32_t held_head, held_tail;	/* buffers sent and not known to be free again */
+	uint16_t sq_used;		/* entries posted and not retired */
+	uint16_t unsignalled;		/* posted since the last signalled one */
+	uint16_t rma_unsignalled;	/* of them and earlier ones: RMA requests since the last signalled RMA one */
+	bool may_write;			/* the owner's to set: there will be messages with a WRITE in front */
+	bool special_busy;		/* the probe's and bind's entry is in use */
+	bool draining;			/* in ERR; nothing is posted any more */
+	bool drained;			/* the beacon came back */
+	bool abandoned;			/* nobody polls its completions any more: its QP is not used again */
+};
+
+/* Sets everything to "no id, no QP". `on_broken` may be NULL where nothing is put off. */
+void rc_init(struct rc *rc, struct ep *ep, struct qp_pool *pool, rc_on_broken_fn *on_broken);
+
+/* Takes a QP from the pool for `owner`. 0 or -errno as qp_pool_get. */
+int rc_take_qp(struct rc *rc, uint32_t owner) __attribute__((warn_unused_result));
+
+uint32_t rc_qpn(const struct rc *rc);
+
+/* Sends the first `length` bytes of `buf`, which becomes rc's: it is freed (ep_buf_put) when the data
+ * has left it, or at once when it fits inline. While the endpoint is held, and chains are allowed, it is put
+ * off to the end of that. 0, or -errno when the QP takes no more (the connection is broken); the buffer is
+ * freed then too. */
+int rc_send(struct rc *rc, uint32_t buf, uint32_t length) __attribute__((warn_unused_result));
+/* The same, of a message that nobody waits for an answer to: the peer need not be woken for it. */
+int rc_send_unsolicited(struct rc *rc, uint32_t buf, uint32_t length) __attribute__((warn_unused_result));
+/* The same, with 4 bytes of immediate data, as they are in memory. */
+int rc_send_imm(struct rc *rc, uint32_t buf, uint32_t length, uint32_t imm) __attribute__((warn_unused_result));
+
+/* The same, behind a WRITE of at least one byte, where may_write was set: both go with one doorbell. The peer that
+ * has the message has the data. The WRITE's source must stay as it is until then. */
+int rc_write_send(struct rc *rc, const struct ep_write *write, uint32_t buf, uint32_t length)
+	__attribute__((warn_unused_result));
+
+/* Posts a request on the special entry. -EBUSY while the last one is not complete. */
+int rc_probe(struct rc *rc) __attribute__((warn_unused_result));
+int rc_bind_window(struct rc *rc, struct ibv_mw *mw, const struct ibv_mw_bind_info *info, uint32_t rkey)
+	__attribute__((warn_unused_result));
+
+/* A request on the peer's memory. */
+struct rc_rma {
+	enum ibv_wr_opcode opcode;	/* RDMA_WRITE, RDMA_READ, ATOMIC_FETCH_AND_ADD, ATOMIC_CMP_AND_SWP */
+	void *local;			/* registered memory: source, destination, or where the old value goes */
+	uint32_t lkey;
+	uint32_t bytes;			/* 8 for atomics */
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint64_t operand;		/* atomics: what is added, or swapped in */
+	uint64_t compare;		/* compare and swap: if this is the old value */
+	bool signal;			/* its completion is to be told; others are told with a later one */
+};
+
+/* Posts `n` requests in order, behind all messages, post_list of them with one doorbell. 0; -EAGAIN, and
+ * nothing is posted, if rc_room is less than n; or -errno when the connection is broken. */
+int rc_rma(struct rc *rc, const struct rc_rma *ops, uint32_t n) __attribute__((warn_unused_result));
+/* Send queue entries that are free for messages and requests. */
+uint32_t rc_room(const struct rc *rc);
+
+/* Accounts for a completion of this connection's send side (`w` unpacked from its wr_id): frees
+ * buffers, retires entries, sends what waits. Returns 0, or -EIO when the connection is broken: the
+ * completion has an error status (not while draining), or posting failed. */
+int rc_on_send_wc(struct rc *rc, const struct ibv_wc *wc, const struct wr *w)
+	__attribute__((warn_unused_result));
+
+/* Moves the QP to ERR and posts the beacon, once. Afterwards rc_is_drained becomes true when all of
+ * the send side's completions were polled. */
+void rc_drain(struct rc *rc);
+/* Of a connection that was drained: its device is gone, and no completion will come. Counts as drained. */
+void rc_abandon(struct rc *rc);
+/* True if there is no QP or it is drained. */
+bool rc_is_drained(const struct rc *rc);
+
+/* Destroys the CM id and gives the drained QP back to the pool. */
+void rc_release(struct rc *rc, uint64_t now_ns, bool qp_reusable);
+
+#endif

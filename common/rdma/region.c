@@ -1,0 +1,201 @@
+/* One-sided memory regions. See region.h. */
+#include "common/rdma/region.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/rdma/ep.h"
+#include "common/base/log.h"
+#include "common/rdma/rc.h"
+
+#define CLEAR_AT_ONCE_BYTES (1u << 20)
+
+struct slot {
+	struct ibv_mr *mr;	/* NULL until first used */
+	struct ibv_mw *mw;	/* only while in use */
+	uint32_t rkey;
+	uint32_t next;
+};
+
+struct region_pool {
+	struct ep *ep;
+	uint8_t *memory;
+	size_t memory_bytes;
+	uint32_t region_bytes, stride_bytes;
+	uint32_t max, in_use, mrs;
+	uint32_t clean, dirty, last_dirty;	/* lists of free slots: zero, and not yet */
+	uint32_t cleared_bytes;	/* of the first dirty one */
+	struct slot *slots;
+};
+
+int region_pool_new(struct ep *ep, uint32_t max, uint32_t region_bytes, struct region_pool **out)
+{
+	struct region_pool *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->ep = ep;
+	p->max = max;
+	p->region_bytes = region_bytes;
+	/* A page is the unit of registration, so no two regions share one. */
+	p->stride_bytes = (region_bytes + 4095) & ~4095u;
+	p->memory_bytes = (size_t)max * p->stride_bytes;
+	p->slots = calloc(max, sizeof(*p->slots));
+	p->memory = mmap(NULL, p->memory_bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (!p->slots || p->memory == MAP_FAILED) {
+		if (p->memory != MAP_FAILED)
+			munmap(p->memory, p->memory_bytes);
+		free(p->slots);
+		free(p);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < max; i++)
+		p->slots[i].next = i + 1 < max ? i + 1 : REGION_NONE;
+	p->dirty = REGION_NONE;
+	*out = p;
+	return 0;
+}
+
+void region_pool_free(struct region_pool *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < p->max; i++) {
+		if (p->slots[i].mw)
+			ibv_dealloc_mw(p->slots[i].mw);
+		if (p->slots[i].mr)
+			ibv_dereg_mr(p->slots[i].mr);
+	}
+	munmap(p->memory, p->memory_bytes);
+	free(p->slots);
+	free(p);
+}
+
+static uint8_t *memory_of(const struct region_pool *p, uint32_t region)
+{
+	return p->memory + (size_t)region * p->stride_bytes;
+}
+
+static int prepare(struct region_pool *p, uint32_t region)
+{
+	struct slot *s = &p->slots[region];
+
+	if (!s->mr) {
+		s->mr = ibv_reg_mr(ep_pd(p->ep), memory_of(p, region), p->region_bytes,
+				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+		if (!s->mr)
+			return -errno;
+		p->mrs++;
+	}
+	s->mw = ibv_alloc_mw(ep_pd(p->ep), IBV_MW_TYPE_2);
+	if (!s->mw)
+		return -errno;
+	s->rkey = ibv_inc_rkey(s->mw->rkey);
+	return 0;
+}
+
+bool region_pool_clear(struct region_pool *p, uint32_t budget_bytes)
+{
+	while (p && p->dirty != REGION_NONE) {
+		uint32_t region = p->dirty, left = p->region_bytes - p->cleared_bytes;
+		uint32_t n = left < budget_bytes ? left : budget_bytes;
+
+		memset(memory_of(p, region) + p->cleared_bytes, 0, n);
+		p->cleared_bytes += n;
+		budget_bytes -= n;
+		if (p->cleared_bytes < p->region_bytes)
+			return false;
+		p->dirty = p->slots[region].next;
+		p->cleared_bytes = 0;
+		p->slots[region].next = p->clean;
+		p->clean = region;
+	}
+	return true;
+}
+
+int region_get(struct region_pool *p, uint32_t *region, struct region_grant *out)
+{
+	uint32_t i;
+	int ret;
+
+	/* Small ones that are free can always be had; a large one only when there was time to clear it. */
+	region_pool_clear(p, CLEAR_AT_ONCE_BYTES);
+	i = p->clean;
+	if (i == REGION_NONE)
+		return -EAGAIN;
+	ret = prepare(p, i);
+	if (ret) {
+		log_error("cannot make a one-sided region: %s; the device's max_mr and max_mw and the "
+			  "locked memory limit (ulimit -l) bound them", strerror(-ret));
+		return ret;
+	}
+	p->clean = p->slots[i].next;
+	p->in_use++;
+	out->addr = (uintptr_t)memory_of(p, i);
+	out->bytes = p->region_bytes;
+	out->rkey = p->slots[i].rkey;
+	*region = i;
+	return 0;
+}
+
+int region_bind(struct region_pool *p, uint32_t region, struct rc *rc)
+{
+	struct slot *s = &p->slots[region];
+	struct ibv_mw_bind_info info = {
+		.mr = s->mr,
+		.addr = (uintptr_t)memory_of(p, region),
+		.length = p->region_bytes,
+		.mw_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+				   (dev_has_atomics(ep_dev(p->ep)) ? IBV_ACCESS_REMOTE_ATOMIC : 0u),
+	};
+
+	return rc_bind_window(rc, s->mw, &info, s->rkey);
+}
+
+bool region_source(const struct region_pool *p, uint32_t region, uint64_t offset, uint32_t bytes,
+		   struct ep_write *out)
+{
+	if (bytes == 0 || offset > p->region_bytes || bytes > p->region_bytes - offset)
+		return false;
+	out->local = memory_of(p, region) + offset;
+	out->bytes = bytes;
+	out->lkey = p->slots[region].mr->lkey;
+	return true;
+}
+
+void region_put(struct region_pool *p, uint32_t region)
+{
+	struct slot *s = &p->slots[region];
+
+	assert(s->mw);
+	if (ibv_dealloc_mw(s->mw))
+		log_error("ibv_dealloc_mw failed");
+	s->mw = NULL;
+	/* Last in the list, for the first one may be half cleared. */
+	s->next = REGION_NONE;
+	if (p->dirty == REGION_NONE)
+		p->dirty = region;
+	else
+		p->slots[p->last_dirty].next = region;
+	p->last_dirty = region;
+	p->in_use--;
+}
+
+uint32_t region_in_use(const struct region_pool *p)
+{
+	return p ? p->in_use : 0;
+}
+
+uint64_t region_pinned_bytes(const struct region_pool *p)
+{
+	return p ? (uint64_t)p->mrs * p->region_bytes : 0;
+}
+
+uint32_t region_mrs(const struct region_pool *p)
+{
+	return p ? p->mrs : 0;
+}

@@ -1,0 +1,131 @@
+/* A BIO that joins small writes. See tls_socket.h; BIO_meth_new(3) for what the callbacks return. */
+#include "common/tls/tls_socket.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static bool may_be_repeated(int e)
+{
+	return e == EAGAIN || e == EWOULDBLOCK || e == EINTR;
+}
+
+/* How many bytes went out, or -errno; an error that is there to stay is kept. Not after such an error. */
+static ssize_t send_some(struct tls_socket *s, const void *data, size_t n, int flags)
+{
+	ssize_t sent = send(s->fd, data, n, flags | MSG_NOSIGNAL);
+
+	if (sent >= 0)
+		return sent;
+	if (may_be_repeated(errno))
+		return -EAGAIN;
+	s->error = errno;
+	s->held_n = 0;
+	return -s->error;
+}
+
+int tls_socket_flush(struct tls_socket *s, bool last)
+{
+	while (s->held_n > 0) {
+		ssize_t sent = send_some(s, s->held, s->held_n, last ? MSG_MORE : 0);
+
+		if (sent < 0)
+			return (int)sent;
+		s->held_n -= (uint32_t)sent;
+		memmove(s->held, s->held + sent, s->held_n);
+	}
+	return -s->error;
+}
+
+/* What fits is held; what does not goes out behind what is held. */
+static int on_write(BIO *bio, const char *data, int n)
+{
+	struct tls_socket *s = BIO_get_data(bio);
+	ssize_t ret = -s->error;
+
+	BIO_clear_retry_flags(bio);
+	if (n <= 0)
+		return 0;
+	if ((size_t)n > sizeof(s->held) - s->held_n)
+		ret = tls_socket_flush(s, false);
+	if (!ret && (size_t)n <= sizeof(s->held) - s->held_n) {
+		memcpy(s->held + s->held_n, data, (size_t)n);
+		s->held_n += (uint32_t)n;
+		return n;
+	}
+	if (!ret)
+		ret = send_some(s, data, (size_t)n, 0);
+	if (ret >= 0)
+		return (int)ret;
+	if (ret == -EAGAIN)
+		BIO_set_retry_write(bio);
+	errno = (int)-ret;
+	return -1;
+}
+
+static int on_read(BIO *bio, char *data, int n)
+{
+	struct tls_socket *s = BIO_get_data(bio);
+	int unsent = tls_socket_flush(s, false);
+	ssize_t got;
+
+	BIO_clear_retry_flags(bio);
+	if (unsent == -EAGAIN) {
+		BIO_set_retry_write(bio);
+		errno = EAGAIN;
+		return -1;
+	}
+	got = recv(s->fd, data, (size_t)n, 0);
+	/* A socket tells an error once: after the send has told it, the end is all there is to read. */
+	if (got <= 0 && unsent) {
+		errno = -unsent;
+		return -1;
+	}
+	if (got < 0 && may_be_repeated(errno))
+		BIO_set_retry_read(bio);
+	s->at_end = got == 0;
+	return (int)got;
+}
+
+/* BIO_CTRL_FLUSH after each flight of a handshake is what would send too early. */
+static long on_ctrl(BIO *bio, int command, long number, void *pointer)
+{
+	const struct tls_socket *s = BIO_get_data(bio);
+
+	(void)number;
+	(void)pointer;
+	switch (command) {
+	case BIO_CTRL_FLUSH:
+		return 1;
+	case BIO_CTRL_EOF:
+		return s->at_end;
+	case BIO_CTRL_WPENDING:
+		return s->held_n;
+	default:
+		return 0;
+	}
+}
+
+BIO_METHOD *tls_socket_method(void)
+{
+	/* No index of its own, of which a process has 127: nobody looks for it with BIO_find_type. */
+	BIO_METHOD *m = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "rampart socket");
+
+	if (m && BIO_meth_set_write(m, on_write) == 1 && BIO_meth_set_read(m, on_read) == 1 &&
+	    BIO_meth_set_ctrl(m, on_ctrl) == 1)
+		return m;
+	BIO_meth_free(m);
+	return NULL;
+}
+
+BIO *tls_socket_bio(const BIO_METHOD *method, struct tls_socket *s, int fd)
+{
+	BIO *bio = BIO_new(method);
+
+	if (!bio)
+		return NULL;
+	*s = (struct tls_socket){ .fd = fd };
+	BIO_set_data(bio, s);
+	BIO_set_init(bio, 1);
+	return bio;
+}

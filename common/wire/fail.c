@@ -1,0 +1,143 @@
+/* Names and explanations of connection failures. No I/O. */
+#include "common/wire/fail.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#include "common/wire/frame.h"
+
+const char *const stage_names[STAGE_N] = {
+	[STAGE_TCP_CONNECT] = "tcp_connect",
+	[STAGE_TLS_HANDSHAKE] = "tls_handshake",
+	[STAGE_PSN_EXCHANGE] = "psn_exchange",
+	[STAGE_ADDR_RESOLVE] = "addr_resolve",
+	[STAGE_ROUTE_RESOLVE] = "route_resolve",
+	[STAGE_QP_SETUP] = "qp_setup",
+	[STAGE_RDMA_CONNECT] = "rdma_connect",
+	[STAGE_FIRST_REPLY] = "first_reply",
+	[STAGE_TRAFFIC] = "traffic",
+	[STAGE_DISCONNECT] = "disconnect",
+};
+
+static const char *wc_name(int status)
+{
+	switch (status) {
+	case IBV_WC_WR_FLUSH_ERR: return "flushed";
+	case IBV_WC_RETRY_EXC_ERR: return "retry_exceeded";
+	case IBV_WC_RNR_RETRY_EXC_ERR: return "rnr_retry_exceeded";
+	case IBV_WC_REM_ACCESS_ERR: return "remote_access";
+	case IBV_WC_REM_INV_REQ_ERR: return "remote_invalid_request";
+	case IBV_WC_REM_OP_ERR: return "remote_operation";
+	case IBV_WC_LOC_LEN_ERR: return "local_length";
+	case IBV_WC_LOC_PROT_ERR: return "local_protection";
+	case IBV_WC_LOC_QP_OP_ERR: return "local_qp_operation";
+	default: return NULL;
+	}
+}
+
+static const char *protocol_name(int code)
+{
+	switch (code) {
+	case PROTO_BAD_FRAME: return "bad_frame";
+	case PROTO_UNEXPECTED_FRAME: return "unexpected_frame";
+	case PROTO_BAD_MESSAGE: return "bad_message";
+	case PROTO_BAD_PAYLOAD: return "bad_payload";
+	case PROTO_BAD_PROOF: return "bad_proof";
+	case PROTO_CREDITS: return "credits_exceeded";
+	case PROTO_PSN_MISMATCH: return "psn_mismatch";
+	case PROTO_NO_DEVICE: return "no_device";
+	case PROTO_BAD_TAG: return "bad_tag";
+	case PROTO_REGION: return "region_too_small";
+	default: return NULL;
+	}
+}
+
+/* TLS alert descriptions, RFC 8446, 6. */
+static const char *alert_name(int code)
+{
+	switch (code) {
+	case 0: return "error";
+	case 40: return "handshake_failure";
+	case 42: return "bad_certificate";
+	case 43: return "unsupported_certificate";
+	case 45: return "certificate_expired";
+	case 46: return "certificate_unknown";
+	case 48: return "unknown_ca";
+	case 51: return "decrypt_error";
+	case 70: return "protocol_version";
+	case 116: return "certificate_required";
+	case 120: return "no_application_protocol";
+	default: return NULL;
+	}
+}
+
+static const char *put(char *text, size_t size, const char *kind, const char *name, int code)
+{
+	if (name)
+		snprintf(text, size, "%s:%s", kind, name);
+	else
+		snprintf(text, size, "%s:%d", kind, code);
+	return text;
+}
+
+const char *fail_code_text(const struct fail *f, char *text, size_t size)
+{
+	switch (f->kind) {
+	case FAIL_NONE: return put(text, size, "none", "none", 0);
+	case FAIL_ERRNO: return put(text, size, "errno", strerrorname_np(f->code), f->code);
+	case FAIL_TLS: return put(text, size, "tls", alert_name(f->code), f->code);
+	case FAIL_CERTIFICATE: return put(text, size, "certificate", NULL, f->code);
+	case FAIL_REFUSED: return put(text, size, "refused", refuse_code_name((uint32_t)f->code), f->code);
+	case FAIL_CM_STATUS: return put(text, size, "cm", NULL, f->code);
+	case FAIL_WC_STATUS: return put(text, size, "wc", wc_name(f->code), f->code);
+	case FAIL_TIMEOUT: snprintf(text, size, "timeout"); return text;
+	case FAIL_PROTOCOL: return put(text, size, "protocol", protocol_name(f->code), f->code);
+	case FAIL_CLOSED: snprintf(text, size, "closed_by_peer"); return text;
+	case FAIL_KIND_N: break;
+	}
+	return put(text, size, "unknown", NULL, f->code);
+}
+
+static const char *refused_advice(int code)
+{
+	switch (code) {
+	case REFUSE_BUSY: return "the server has too much going on: try again later";
+	case REFUSE_FULL: return "the server is full: raise its --max-clients";
+	case REFUSE_DRAINING: return "the server is stopping";
+	case REFUSE_UNSUPPORTED: return "the server does not offer this size or feature: see its --message-size and --region-size";
+	case REFUSE_BAD_SESSION: return "the session id is unknown, used or expired";
+	case REFUSE_BAD_HMAC: return "the RDMA request did not come from the owner of the TLS session";
+	case REFUSE_BAD_ADDRESS: return "the RDMA address is not the one the TLS session came from";
+	case REFUSE_NO_RESOURCES: return "the server has no queue pair or region left: see its log and its device's limits";
+	case REFUSE_INTERNAL: return "the server failed: see its log";
+	default: return "the server refused the request";
+	}
+}
+
+const char *fail_advice(const struct fail *f)
+{
+	switch (f->kind) {
+	case FAIL_NONE: return "nothing failed";
+	case FAIL_ERRNO:
+		if (f->code == ECONNREFUSED)
+			return "nobody listens there: is the server running, and is this its --tls-port?";
+		if (f->code == EMFILE || f->code == ENFILE)
+			return "out of descriptors: raise the nofile limit (ulimit -n)";
+		if (f->code == ENOMEM)
+			return "out of memory or locked memory: see ulimit -l and the device's limits";
+		return strerror(f->code);
+	case FAIL_TLS: return "the TLS handshake failed: do both sides use the same CA, TLS 1.3 and protocol rampart/1?";
+	case FAIL_CERTIFICATE: return "the peer's certificate was not accepted: check --ca, its dates and its names";
+	case FAIL_REFUSED: return refused_advice(f->code);
+	case FAIL_CM_STATUS: return "the RDMA connection manager gave up: is the RDMA port reachable, is the server alive?";
+	case FAIL_WC_STATUS: return "the RDMA connection broke: the peer is gone or did not answer";
+	case FAIL_TIMEOUT: return "the peer did not answer in time";
+	case FAIL_PROTOCOL: return "the peer does not keep to the protocol";
+	case FAIL_CLOSED: return "the peer closed the connection";
+	case FAIL_KIND_N: break;
+	}
+	return "unknown";
+}

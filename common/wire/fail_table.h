@@ -1,0 +1,36 @@
+/* Counts of failures by stage, kind and code. One writer thread; any thread may read at the same time. */
+#ifndef RAMPART_COMMON_FAIL_TABLE_H
+#define RAMPART_COMMON_FAIL_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "common/base/counter.h"
+#include "common/wire/fail.h"
+
+#define FAIL_TABLE_MAX 96
+
+struct fail_table {
+	_Atomic uint32_t n;
+	struct {
+		struct fail fail;	/* written before n counts it, constant afterwards */
+		counter count;
+	} rows[FAIL_TABLE_MAX + 1];	/* the last one takes what does not fit */
+};
+
+/* Writer only. */
+void fail_table_count(struct fail_table *t, const struct fail *f);
+void fail_table_reset(struct fail_table *t);
+
+/* dst += src; the caller is dst's writer. */
+void fail_table_add(struct fail_table *dst, const struct fail_table *src);
+/* The most frequent failure; false when there is none. */
+bool fail_table_top(const struct fail_table *t, struct fail *out, uint64_t *count);
+uint64_t fail_table_total(const struct fail_table *t);
+
+/* [{stage, code, count, meaning}], largest count first. NULL when out of memory. */
+json_t *fail_table_json(const struct fail_table *t);
+
+#endif

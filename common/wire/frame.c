@@ -1,0 +1,218 @@
+/* Bootstrap frames: encoding and range-checked decoding. No I/O; layouts in docs/protocol.md. */
+#include "common/wire/frame.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/wire/be.h"
+#include "common/wire/psn.h"
+
+static void put_header(uint8_t *buf, size_t length, enum frame_type type)
+{
+	be_put32(buf, (uint32_t)length);
+	buf[4] = FRAME_VERSION;
+	buf[5] = (uint8_t)type;
+	be_put16(buf + 6, 0);
+}
+
+const char *refuse_code_name(uint32_t code)
+{
+	switch (code) {
+	case REFUSE_BUSY: return "busy";
+	case REFUSE_FULL: return "full";
+	case REFUSE_BAD_REQUEST: return "bad_request";
+	case REFUSE_BAD_VERSION: return "bad_version";
+	case REFUSE_PSN_CONFLICT: return "psn_conflict";
+	case REFUSE_DRAINING: return "draining";
+	case REFUSE_UNSUPPORTED: return "unsupported";
+	case REFUSE_INTERNAL: return "internal";
+	case REFUSE_BAD_SESSION: return "bad_session";
+	case REFUSE_BAD_HMAC: return "bad_hmac";
+	case REFUSE_BAD_ADDRESS: return "bad_address";
+	case REFUSE_NO_RESOURCES: return "no_resources";
+	default: return "unknown";
+	}
+}
+
+size_t frame_encode_hello(const struct frame_hello *h, uint8_t *buf)
+{
+	put_header(buf, FRAME_HELLO_BYTES, FRAME_HELLO);
+	be_put32(buf + 8, h->message_bytes);
+	be_put16(buf + 12, h->queue_depth);
+	be_put16(buf + 14, h->features);
+	be_put32(buf + 16, h->psn);
+	be_put32(buf + 20, 0);
+	be_put64(buf + 24, h->window.addr);
+	be_put32(buf + 32, h->window.bytes);
+	be_put32(buf + 36, h->window.rkey);
+	return FRAME_HELLO_BYTES;
+}
+
+size_t frame_encode_grant(const struct frame_grant *g, uint8_t *buf)
+{
+	put_header(buf, FRAME_GRANT_BYTES, FRAME_GRANT);
+	memcpy(buf + 8, g->session, FRAME_SESSION_BYTES);
+	be_put32(buf + 24, g->psn);
+	be_put32(buf + 28, g->message_bytes);
+	be_put16(buf + 32, g->credits);
+	be_put16(buf + 34, g->features);
+	addr_to_bytes(&g->rdma, buf + 36);
+	be_put16(buf + 52, addr_port(&g->rdma));
+	be_put16(buf + 54, 0);
+	be_put32(buf + 56, g->expires_ms);
+	be_put64(buf + 60, g->region_addr);
+	be_put32(buf + 68, g->region_bytes);
+	be_put32(buf + 72, g->region_rkey);
+	be_put32(buf + 76, 0);
+	return FRAME_GRANT_BYTES;
+}
+
+size_t frame_encode_refuse(uint16_t code, const char *text, uint8_t *buf)
+{
+	size_t n = strnlen(text, FRAME_REFUSE_TEXT_MAX);
+
+	put_header(buf, FRAME_HEADER_BYTES + 4 + n, FRAME_REFUSE);
+	be_put16(buf + 8, code);
+	be_put16(buf + 10, (uint16_t)n);
+	memcpy(buf + 12, text, n);
+	return FRAME_HEADER_BYTES + 4 + n;
+}
+
+size_t frame_encode_control(enum control_what what, uint8_t *buf)
+{
+	put_header(buf, FRAME_CONTROL_BYTES, FRAME_CONTROL);
+	be_put16(buf + 8, (uint16_t)what);
+	be_put16(buf + 10, 0);
+	return FRAME_CONTROL_BYTES;
+}
+
+size_t frame_encode_report_header(uint32_t json_bytes, uint8_t *buf)
+{
+	put_header(buf, FRAME_HEADER_BYTES + json_bytes, FRAME_REPORT);
+	return FRAME_HEADER_BYTES;
+}
+
+int frame_decode_header(const uint8_t *buf, uint32_t max_bytes, struct frame_header *out)
+{
+	out->length = be_get32(buf);
+	out->version = buf[4];
+	out->type = buf[5];
+	if (out->length < FRAME_HEADER_BYTES || out->length > max_bytes || be_get16(buf + 6) != 0)
+		return -EPROTO;
+	return 0;
+}
+
+static int bad(const char **why, const char *text)
+{
+	*why = text;
+	return -EPROTO;
+}
+
+static bool memory_is_valid(uint64_t addr, uint32_t bytes)
+{
+	return bytes > 0 && bytes <= FRAME_REGION_BYTES_MAX && addr <= UINT64_MAX - bytes;
+}
+
+/* What is WRITTEN to it comes from the region. */
+static bool hello_window_is_valid(const struct frame_hello *h)
+{
+	if (!(h->features & FRAME_FEATURE_WINDOW))
+		return !h->window.addr && !h->window.bytes && !h->window.rkey;
+	return (h->features & FRAME_FEATURE_REGION) && memory_is_valid(h->window.addr, h->window.bytes);
+}
+
+int frame_decode_hello(const uint8_t *buf, size_t n, struct frame_hello *out, const char **why)
+{
+	if (n != FRAME_HELLO_BYTES)
+		return bad(why, "HELLO length: must be 40");
+	out->message_bytes = be_get32(buf + 8);
+	out->queue_depth = be_get16(buf + 12);
+	out->features = be_get16(buf + 14);
+	out->psn = be_get32(buf + 16);
+	out->window.addr = be_get64(buf + 24);
+	out->window.bytes = be_get32(buf + 32);
+	out->window.rkey = be_get32(buf + 36);
+	if (out->message_bytes < FRAME_MESSAGE_BYTES_MIN || out->message_bytes > FRAME_MESSAGE_BYTES_MAX)
+		return bad(why, "HELLO message size: must be 16 to 1048576");
+	if (out->queue_depth < 1 || out->queue_depth > FRAME_QUEUE_DEPTH_MAX)
+		return bad(why, "HELLO queue depth: must be 1 to 1024");
+	if (out->features & ~FRAME_FEATURES_KNOWN)
+		return bad(why, "HELLO features: only bits 0 to 3 are known");
+	if (out->psn > PSN_MASK)
+		return bad(why, "HELLO psn: must be below 2^24");
+	if (be_get32(buf + 20) != 0)
+		return bad(why, "HELLO reserved: must be 0");
+	if (!hello_window_is_valid(out))
+		return bad(why, "HELLO window: size must be 1 to 2^31, with a region; all 0 without the feature");
+	return 0;
+}
+
+static bool grant_region_is_valid(const struct frame_grant *g)
+{
+	if (!(g->features & FRAME_FEATURE_REGION))
+		return !g->region_addr && !g->region_bytes && !g->region_rkey;
+	return memory_is_valid(g->region_addr, g->region_bytes);
+}
+
+int frame_decode_grant(const uint8_t *buf, size_t n, struct frame_grant *out, const char **why)
+{
+	if (n != FRAME_GRANT_BYTES)
+		return bad(why, "GRANT length: must be 80");
+	memcpy(out->session, buf + 8, FRAME_SESSION_BYTES);
+	out->psn = be_get32(buf + 24);
+	out->message_bytes = be_get32(buf + 28);
+	out->credits = be_get16(buf + 32);
+	out->features = be_get16(buf + 34);
+	addr_from_bytes(buf + 36, be_get16(buf + 52), &out->rdma);
+	out->expires_ms = be_get32(buf + 56);
+	out->region_addr = be_get64(buf + 60);
+	out->region_bytes = be_get32(buf + 68);
+	out->region_rkey = be_get32(buf + 72);
+	if (out->psn > PSN_MASK)
+		return bad(why, "GRANT psn: must be below 2^24");
+	if (out->message_bytes < FRAME_MESSAGE_BYTES_MIN || out->message_bytes > FRAME_MESSAGE_BYTES_MAX)
+		return bad(why, "GRANT message size: must be 16 to 1048576");
+	if (out->credits < 1 || out->credits > FRAME_QUEUE_DEPTH_MAX)
+		return bad(why, "GRANT credits: must be 1 to 1024");
+	if (out->features & ~FRAME_FEATURES_KNOWN)
+		return bad(why, "GRANT features: only bits 0 to 3 are known");
+	if (addr_port(&out->rdma) == 0 || addr_is_any(&out->rdma))
+		return bad(why, "GRANT RDMA address: must be an address and a port");
+	if (!grant_region_is_valid(out))
+		return bad(why, "GRANT region: size must be 1 to 2^31, all 0 without the feature");
+	if (be_get16(buf + 54) != 0 || be_get32(buf + 76) != 0)
+		return bad(why, "GRANT reserved: must be 0");
+	return 0;
+}
+
+int frame_decode_refuse(const uint8_t *buf, size_t n, struct frame_refuse *out, const char **why)
+{
+	size_t text_n;
+
+	if (n < FRAME_HEADER_BYTES + 4)
+		return bad(why, "REFUSE length: must be at least 12");
+	out->code = be_get16(buf + 8);
+	text_n = be_get16(buf + 10);
+	if (text_n > FRAME_REFUSE_TEXT_MAX || n != FRAME_HEADER_BYTES + 4 + text_n)
+		return bad(why, "REFUSE text: must be up to 160 bytes and end the frame");
+	for (size_t i = 0; i < text_n; i++) {
+		uint8_t c = buf[12 + i];
+
+		out->text[i] = c >= 0x20 && c < 0x7f ? (char)c : '?';
+	}
+	out->text[text_n] = '\0';
+	return 0;
+}
+
+int frame_decode_control(const uint8_t *buf, size_t n, enum control_what *out, const char **why)
+{
+	uint16_t what;
+
+	if (n != FRAME_CONTROL_BYTES)
+		return bad(why, "CONTROL length: must be 12");
+	what = be_get16(buf + 8);
+	if (what < CONTROL_STATS || what > CONTROL_MARK || be_get16(buf + 10) != 0)
+		return bad(why, "CONTROL request: must be 1 to 3");
+	*out = (enum control_what)what;
+	return 0;
+}

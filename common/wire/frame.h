@@ -1,0 +1,145 @@
+/* Bootstrap frames, wire version 1, exchanged inside TLS (docs/protocol.md, "Bootstrap frames").
+ *
+ * Every frame starts with an 8-byte header: u32 length of the whole frame, u8 version, u8 type,
+ * u16 zero. All fields are big-endian. Encoding writes a complete frame; decoding checks every
+ * field's range. Pure: no I/O, any thread.
+ */
+#ifndef RAMPART_COMMON_FRAME_H
+#define RAMPART_COMMON_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+
+#define FRAME_VERSION 1
+#define FRAME_HEADER_BYTES 8
+#define FRAME_SESSION_BYTES 16
+#define FRAME_REFUSE_TEXT_MAX 160
+
+/* Application protocol name in TLS (RFC 7301), length-prefixed as OpenSSL takes it. */
+#define FRAME_ALPN "\x09rampart/1"
+
+enum frame_type {
+	FRAME_HELLO = 1,	/* client: asks for a connection */
+	FRAME_GRANT = 2,	/* server: parameters of the one granted */
+	FRAME_REFUSE = 3,	/* server: no, with a code and words */
+	FRAME_CONTROL = 4,	/* client: asks for a report */
+	FRAME_REPORT = 5,	/* server: a JSON text */
+};
+
+/* Whole sizes, header included. */
+#define FRAME_HELLO_BYTES 40
+#define FRAME_GRANT_BYTES 80
+#define FRAME_REFUSE_BYTES_MAX (FRAME_HEADER_BYTES + 4 + FRAME_REFUSE_TEXT_MAX)
+#define FRAME_CONTROL_BYTES 12
+#define FRAME_REPORT_BYTES_MAX (1u << 20)
+/* The longest frame a client may send; a longer length is refused before it is read. */
+#define FRAME_FROM_CLIENT_MAX FRAME_HELLO_BYTES
+
+#define FRAME_MESSAGE_BYTES_MIN 16u
+#define FRAME_MESSAGE_BYTES_MAX (1u << 20)
+#define FRAME_QUEUE_DEPTH_MAX 1024u
+#define FRAME_REGION_BYTES_MAX (1u << 31)	/* of a window, too */
+
+enum frame_feature {
+	FRAME_FEATURE_REGION = 1 << 0,	/* a memory region for one-sided access */
+	FRAME_FEATURE_TICKET = 1 << 1,	/* a TLS session ticket with the GRANT; an offer, which a server may ignore */
+	FRAME_FEATURE_TAGS = 1 << 2,	/* every message carries a tag (msg_tag.h) */
+	FRAME_FEATURE_WINDOW = 1 << 3,	/* the server WRITEs from the region to the client's window, when asked to */
+};
+#define FRAME_FEATURES_KNOWN \
+	(FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET | FRAME_FEATURE_TAGS | FRAME_FEATURE_WINDOW)
+
+/* Why a server says no. The numbers are the wire's; names in refuse_code_name. */
+enum refuse_code {
+	REFUSE_BUSY = 1,		/* no PSN or queue pair to be had just now: try again later */
+	REFUSE_FULL = 2,		/* the configured number of clients is connected */
+	REFUSE_BAD_REQUEST = 3,		/* a frame or field that is not allowed */
+	REFUSE_BAD_VERSION = 4,		/* a wire version this server does not speak */
+	REFUSE_PSN_CONFLICT = 5,	/* the PSN is taken: draw again, same TLS connection */
+	REFUSE_DRAINING = 6,		/* the server is stopping */
+	REFUSE_UNSUPPORTED = 7,		/* a feature or size this server does not offer */
+	REFUSE_INTERNAL = 8,		/* the server failed; its log says how */
+	/* The following travel in the private data of an RDMA connection reject (REFUSE_BUSY may, too);
+	 * REFUSE_NO_RESOURCES also in a REFUSE frame. An expired session is a REFUSE_BAD_SESSION. */
+	REFUSE_BAD_SESSION = 16,	/* unknown, used or expired session id */
+	REFUSE_BAD_HMAC = 17,		/* the request is not from the session's owner */
+	REFUSE_BAD_ADDRESS = 18,	/* not the address the TLS session came from */
+	REFUSE_NO_RESOURCES = 19,	/* no queue pair or region to be had */
+};
+
+/* "busy", "full", ...; "unknown" for a number that is none of them. */
+const char *refuse_code_name(uint32_t code);
+
+struct frame_header {
+	uint32_t length;	/* of the whole frame */
+	uint8_t version;
+	uint8_t type;		/* as received; may be none of enum frame_type */
+};
+
+/* Memory of the client that the server may WRITE to. */
+struct frame_window {
+	uint64_t addr;
+	uint32_t bytes;
+	uint32_t rkey;
+};
+
+struct frame_hello {
+	uint32_t message_bytes;	/* largest message the client wants to send */
+	uint16_t queue_depth;	/* messages it wants to have in flight */
+	uint16_t features;
+	uint32_t psn;		/* of the client's send queue */
+	struct frame_window window;	/* all 0 without FRAME_FEATURE_WINDOW */
+};
+
+struct frame_grant {
+	uint8_t session[FRAME_SESSION_BYTES];
+	uint32_t psn;		/* of the server's send queue */
+	uint32_t message_bytes;	/* largest message, at least what was asked */
+	uint16_t credits;	/* messages the client may have in flight */
+	uint16_t features;
+	struct addr rdma;	/* where to make the RDMA connection */
+	uint32_t expires_ms;	/* time left to connect */
+	uint64_t region_addr;	/* one-sided region; all 0 without FRAME_FEATURE_REGION */
+	uint32_t region_bytes;
+	uint32_t region_rkey;
+};
+
+struct frame_refuse {
+	uint16_t code;
+	char text[FRAME_REFUSE_TEXT_MAX + 1];	/* printable ASCII */
+};
+
+enum control_what {
+	CONTROL_STATS = 1,	/* statistics snapshot */
+	CONTROL_INFO = 2,	/* version, limits, environment */
+	CONTROL_MARK = 3,	/* start a new interval for this session's stage histograms; answers as STATS */
+};
+
+/* Encoders write a whole frame into buf, which holds at least the type's size, and return that size. */
+size_t frame_encode_hello(const struct frame_hello *h, uint8_t *buf);
+size_t frame_encode_grant(const struct frame_grant *g, uint8_t *buf);
+size_t frame_encode_refuse(uint16_t code, const char *text, uint8_t *buf);
+size_t frame_encode_control(enum control_what what, uint8_t *buf);
+/* Only the header; `json_bytes` bytes of text follow it. */
+size_t frame_encode_report_header(uint32_t json_bytes, uint8_t *buf);
+
+/* Reads the header from FRAME_HEADER_BYTES bytes. Returns 0 or -EPROTO for a length below the
+ * header's or above `max_bytes`, or a reserved field that is not zero. Version and type are the caller's to judge. */
+int frame_decode_header(const uint8_t *buf, uint32_t max_bytes, struct frame_header *out)
+	__attribute__((warn_unused_result));
+
+/* Decoders take a whole frame of `n` bytes whose header was decoded. 0 or -EPROTO; *why then names
+ * the offending field and what is allowed (static text). */
+int frame_decode_hello(const uint8_t *buf, size_t n, struct frame_hello *out, const char **why)
+	__attribute__((warn_unused_result));
+int frame_decode_grant(const uint8_t *buf, size_t n, struct frame_grant *out, const char **why)
+	__attribute__((warn_unused_result));
+int frame_decode_refuse(const uint8_t *buf, size_t n, struct frame_refuse *out, const char **why)
+	__attribute__((warn_unused_result));
+int frame_decode_control(const uint8_t *buf, size_t n, enum control_what *out, const char **why)
+	__attribute__((warn_unused_result));
+
+#endif

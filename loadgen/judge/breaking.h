@@ -1,0 +1,34 @@
+/* What broke in a step, on which side, for want of what. Pure. */
+#ifndef RAMPART_LOADGEN_BREAKING_H
+#define RAMPART_LOADGEN_BREAKING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "common/wire/fail.h"
+#include "loadgen/judge/stop.h"
+
+struct step;
+
+struct breaking {
+	enum stop_reason reason;	/* error_rate, step_timeout, resource_exhausted, server_lost, generator_failed */
+	const char *resource;		/* nofile, memory, ports, ...: docs/capacity.md */
+	const char *side;		/* server, generator, network, unknown */
+	bool has_failure;
+	struct fail fail;		/* what most clients failed of that tells the resource */
+	uint64_t count;
+	char text[320];			/* a line for people */
+};
+
+/* Of a failure alone: the resource that ran out, and whose; never NULL. */
+void breaking_resource(const struct fail *f, const char **resource, const char **side);
+
+/* `reason` and `detail` as stop_judge_step or the end of the server gave them, for a step that was collected. */
+void breaking_of(const struct step *s, enum stop_reason reason, const char *detail, struct breaking *out);
+
+/* An element's `hard_failure` in run.json. NULL when out of memory. */
+json_t *breaking_json(const struct breaking *b);
+
+#endif

@@ -1,0 +1,125 @@
+/* Progress on stderr: one line rewritten on a terminal, else a plain line now and then. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/hist/hist.h"
+#include "loadgen/ramp/ramp_util.h"
+#include "loadgen/workloads/workload.h"
+
+#define PLAIN_INTERVAL_NS (5 * NS_PER_S)
+
+static void traffic_text(const struct ramp *r, char *text, size_t size)
+{
+	const struct step *s = r->step;
+	uint32_t i = s->n_intervals;
+
+	text[0] = '\0';
+	if (r->phase != RAMP_MEASURE || i == 0 || r->cfg->wl->idle)
+		return;
+	snprintf(text, size, ", %.0f msgs/s, p50 %.0f us", s->intervals[i - 1].messages_per_s,
+		 (double)hist_percentile(r->interval, 50) / 1e3);
+	if (s->intervals[i - 1].p99_ns > 0)
+		snprintf(text + strlen(text), size - strlen(text), ", p99 %.0f us",
+			 s->intervals[i - 1].p99_ns / 1e3);
+}
+
+static void connect_text(const struct ramp *r, char *text, size_t size)
+{
+	double span_s = (double)(clock_now_ns() - r->step_start_ns) / 1e9;
+
+	text[0] = '\0';
+	if (r->phase == RAMP_CONNECT && r->cfg->phased)
+		snprintf(text, size, ", %llu through %s", (unsigned long long)RAMP_SUM(r, through),
+			 stage_names[r->upto]);
+	else if (r->phase == RAMP_CONNECT && span_s > 0)
+		snprintf(text, size, ", %.0f connects/s", (double)RAMP_SUM(r, live) / span_s);
+	else if (r->cfg->churn_per_s && r->phase == RAMP_MEASURE)
+		snprintf(text, size, ", %llu came back", (unsigned long long)RAMP_SUM(r, cycles));
+}
+
+static void cpu_text(const struct ramp *r, char *text, size_t size)
+{
+	struct step_moment now;
+	double span_s;
+
+	text[0] = '\0';
+	if (r->phase != RAMP_MEASURE || res_usage_self(&now.generator))
+		return;
+	span_s = (double)(clock_now_ns() - r->step->begin.now_ns) / 1e9;
+	if (span_s > 0.5)
+		snprintf(text, size, ", generator CPU %.0f %%", 100. / span_s * (double)(
+			 now.generator.cpu_user_ns + now.generator.cpu_system_ns -
+			 r->step->begin.generator.cpu_user_ns - r->step->begin.generator.cpu_system_ns) / 1e9);
+}
+
+static void remaining_text(const struct ramp *r, char *text, size_t size)
+{
+	uint64_t total = r->phase == RAMP_MEASURE ? (r->cfg->cycles ? 0 : r->cfg->duration_ns) :
+			 r->phase == RAMP_WARMUP ? r->cfg->warmup_ns : 0;
+	double left_s = ((double)total - (double)(clock_now_ns() - r->phase_start_ns)) / 1e9;
+
+	text[0] = '\0';
+	if (total && left_s > 0)
+		snprintf(text, size, ", %.0f s left", ceil(left_s));
+}
+
+/* A search does not know how many it will make. */
+static void step_text(const struct ramp *r, char *text, size_t size)
+{
+	if (r->cfg->find_capacity)
+		snprintf(text, size, "probe %u", r->step_index + 1);
+	else
+		snprintf(text, size, "step %u/%zu", r->step_index + 1, r->cfg->steps.n);
+}
+
+/* A line that wraps could not be rewritten. */
+static int terminal_columns(void)
+{
+	struct winsize w;
+
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col : 80;
+}
+
+void progress_show(struct ramp *r)
+{
+	bool terminal = isatty(STDERR_FILENO);
+	char step[32], traffic[96], connects[48], cpu[48], left[32], line[400];
+	uint64_t now = clock_now_ns();
+
+	if (r->cfg->quiet || r->phase >= RAMP_DONE)
+		return;
+	if (!terminal && now - r->last_progress_ns < PLAIN_INTERVAL_NS)
+		return;
+	r->last_progress_ns = now;
+	if (!r->step) {
+		snprintf(line, sizeof(line), "%s", ramp_phase_names[r->phase]);
+	} else {
+		traffic_text(r, traffic, sizeof(traffic));
+		connect_text(r, connects, sizeof(connects));
+		cpu_text(r, cpu, sizeof(cpu));
+		remaining_text(r, left, sizeof(left));
+		step_text(r, step, sizeof(step));
+		snprintf(line, sizeof(line), "%s, %u clients: %s: %llu connecting, %llu connected, "
+			 "%llu failed%s%s%s%s", step, r->step->target,
+			 ramp_phase_names[r->phase], (unsigned long long)RAMP_SUM(r, connecting),
+			 (unsigned long long)RAMP_SUM(r, live),
+			 (unsigned long long)(RAMP_SUM(r, failed) + RAMP_SUM(r, dropped)), connects, traffic, cpu, left);
+	}
+	if (terminal)
+		fprintf(stderr, "\r\033[K%.*s", terminal_columns() - 1, line);
+	else
+		fprintf(stderr, "%s\n", line);
+	fflush(stderr);
+}
+
+void progress_clear(const struct ramp *r)
+{
+	if (!r->cfg->quiet && isatty(STDERR_FILENO)) {
+		fprintf(stderr, "\r\033[K");
+		fflush(stderr);
+	}
+}

@@ -1,0 +1,327 @@
+/* A report as a tree of blocks. See doc.h; its forms are in doc_html.c and its like. */
+#include "loadgen/report/doc/doc_internal.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/utf8.h"
+
+#define ID_MAX 64
+
+struct doc_table {
+	struct doc *doc;
+	json_t *block, *row;	/* borrowed from the document; no row yet: NULL */
+	struct doc_table *next;
+};
+
+struct doc {
+	json_t *root;		/* {title, lead, blocks, id and name: {each that is taken: how often}} */
+	struct doc_table *tables;
+	json_int_t sections;
+	bool failed;
+};
+
+/* --- building --- */
+
+static void check(struct doc *d, bool done)
+{
+	d->failed |= !done;
+}
+
+static void put(struct doc *d, json_t *o, const char *key, const char *text, bool lines)
+{
+	char *clean;
+
+	if (!o || !text)
+		return;
+	clean = utf8_clean(text, lines);
+	check(d, clean && json_object_set_new(o, key, json_string(clean)) == 0);
+	free(clean);
+}
+
+static void put_format(struct doc *d, json_t *o, const char *key, const char *fmt, va_list ap)
+{
+	char *text;
+
+	if (vasprintf(&text, fmt, ap) < 0) {
+		d->failed = true;
+		return;
+	}
+	put(d, o, key, text, false);
+	free(text);
+}
+
+/* Borrowed; NULL when out of memory. */
+static json_t *block(struct doc *d, enum doc_kind kind, enum doc_tone tone)
+{
+	json_t *o = json_pack("{s:i, s:i}", "kind", (int)kind, "tone", (int)tone);
+	bool added = o && json_array_append_new(json_object_get(d->root, "blocks"), o) == 0;
+
+	check(d, added);
+	return added ? o : NULL;
+}
+
+int doc_new(const char *title, const char *lead, struct doc **out)
+{
+	struct doc *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return -ENOMEM;
+	d->root = json_pack("{s:[], s:{}, s:{}}", "blocks", "id", "name");
+	put(d, d->root, "title", title, false);
+	put(d, d->root, "lead", lead, false);
+	if (!d->root || d->failed) {
+		doc_free(d);
+		return -ENOMEM;
+	}
+	*out = d;
+	return 0;
+}
+
+void doc_free(struct doc *d)
+{
+	struct doc_table *t;
+
+	if (!d)
+		return;
+	while ((t = d->tables)) {
+		d->tables = t->next;
+		free(t);
+	}
+	json_decref(d->root);
+	free(d);
+}
+
+bool doc_failed(const struct doc *d)
+{
+	return d->failed;
+}
+
+/* An anchor or a file's name: lower case letters, digits and '-', and once only among those of its key. */
+static void put_name(struct doc *d, json_t *o, const char *key, const char *wanted, const char *otherwise)
+{
+	char name[ID_MAX + 24];
+	json_t *names = json_object_get(d->root, key);
+	json_int_t taken;
+	size_t n = 0;
+
+	for (; wanted && *wanted && n < ID_MAX; wanted++) {
+		char c = *wanted >= 'A' && *wanted <= 'Z' ? (char)(*wanted + 'a' - 'A') : *wanted;
+
+		name[n++] = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ? c : '-';
+	}
+	name[n] = '\0';
+	if (n == 0)
+		n = (size_t)snprintf(name, sizeof(name), "%s", otherwise);
+	taken = json_integer_value(json_object_get(names, name));
+	check(d, json_object_set_new(names, name, json_integer(taken + 1)) == 0);
+	while (taken) {
+		snprintf(name + n, sizeof(name) - n, "-%lld", (long long)++taken);
+		if (!json_object_get(names, name))
+			taken = 0;
+	}
+	check(d, json_object_set_new(names, name, json_integer(1)) == 0);
+	put(d, o, key, name, false);
+}
+
+void doc_section(struct doc *d, const char *id, const char *title)
+{
+	json_t *o = block(d, DOC_SECTION, DOC_PLAIN);
+
+	put_name(d, o, "id", id, "section");
+	put(d, o, "title", title, false);
+	if (o)
+		check(d, json_object_set_new(o, "number", json_integer(++d->sections)) == 0);
+}
+
+void doc_heading(struct doc *d, const char *title)
+{
+	put(d, block(d, DOC_HEADING, DOC_PLAIN), "title", title, false);
+}
+
+void doc_text(struct doc *d, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_format(d, block(d, DOC_TEXT, DOC_PLAIN), "text", fmt, ap);
+	va_end(ap);
+}
+
+void doc_note(struct doc *d, enum doc_tone tone, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_format(d, block(d, DOC_NOTE, tone), "text", fmt, ap);
+	va_end(ap);
+}
+
+void doc_item(struct doc *d, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_format(d, block(d, DOC_ITEM, DOC_PLAIN), "text", fmt, ap);
+	va_end(ap);
+}
+
+void doc_badge(struct doc *d, enum doc_tone tone, const char *text, const char *meaning)
+{
+	json_t *o = block(d, DOC_BADGE, tone);
+
+	put(d, o, "text", text, false);
+	put(d, o, "detail", meaning, false);
+}
+
+void doc_answer(struct doc *d, enum doc_tone tone, const char *question, const char *answer, const char *detail)
+{
+	json_t *o = block(d, DOC_ANSWER, tone);
+
+	put(d, o, "title", question, false);
+	put(d, o, "text", answer, false);
+	put(d, o, "detail", detail, false);
+}
+
+void doc_code(struct doc *d, const char *text)
+{
+	put(d, block(d, DOC_CODE, DOC_PLAIN), "text", text, true);
+}
+
+void doc_file(struct doc *d, const char *path, const char *what)
+{
+	json_t *o = block(d, DOC_FILE, DOC_PLAIN);
+
+	put(d, o, "path", path, false);
+	put(d, o, "text", what, false);
+}
+
+void doc_chart(struct doc *d, const char *id, const char *title, const char *svg, const char *description)
+{
+	json_t *o = block(d, DOC_CHART, DOC_PLAIN);
+
+	put_name(d, o, "id", id, "chart");
+	put(d, o, "title", title, false);
+	put(d, o, "svg", svg, true);
+	put(d, o, "detail", description, false);
+}
+
+void doc_chart_drawn(struct doc *d, size_t n, const char *svg)
+{
+	json_t *o;
+	size_t i;
+
+	json_array_foreach(json_object_get(d->root, "blocks"), i, o) {
+		if (doc_kind(o) == DOC_CHART && n-- == 0) {
+			put(d, o, "svg", svg, true);
+			return;
+		}
+	}
+}
+
+/* --- tables --- */
+
+struct doc_table *doc_table(struct doc *d, const char *name, const char *caption)
+{
+	struct doc_table *t = calloc(1, sizeof(*t));
+	json_t *o;
+
+	check(d, t);
+	if (!t)
+		return NULL;
+	t->doc = d;
+	t->next = d->tables;
+	d->tables = t;
+	o = block(d, DOC_TABLE, DOC_PLAIN);
+	put_name(d, o, "name", name, "table");
+	put(d, o, "title", caption, false);
+	if (o && json_object_set_new(o, "columns", json_array()) == 0 &&
+	    json_object_set_new(o, "rows", json_array()) == 0)
+		t->block = o;
+	check(d, t->block);
+	return t;
+}
+
+void doc_column(struct doc_table *t, const char *title, const char *unit, bool number)
+{
+	json_t *o;
+
+	if (!t || !t->block)
+		return;
+	o = json_pack("{s:b}", "number", number);
+	put(t->doc, o, "title", title, false);
+	put(t->doc, o, "unit", unit, false);
+	check(t->doc, json_array_append_new(json_object_get(t->block, "columns"), o) == 0);
+}
+
+void doc_row(struct doc_table *t, enum doc_tone tone)
+{
+	json_t *row;
+
+	if (!t || !t->block)
+		return;
+	row = json_pack("{s:i, s:[]}", "tone", (int)tone, "cells");
+	t->row = row && json_array_append_new(json_object_get(t->block, "rows"), row) == 0 ? row : NULL;
+	check(t->doc, t->row);
+	if (tone != DOC_PLAIN)
+		check(t->doc, json_object_set_new(t->block, "toned", json_true()) == 0);
+}
+
+static void cell(struct doc_table *t, json_t *value)
+{
+	if (!t->row && t->block)
+		doc_row(t, DOC_PLAIN);
+	if (t->row)
+		check(t->doc, json_array_append_new(json_object_get(t->row, "cells"), value) == 0);
+	else
+		json_decref(value);
+}
+
+void doc_cell(struct doc_table *t, const char *fmt, ...)
+{
+	char *text, *clean;
+	va_list ap;
+	int n;
+
+	if (!t)
+		return;
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	clean = n < 0 ? NULL : utf8_clean(text, false);
+	cell(t, clean ? json_string(clean) : NULL);
+	free(clean);
+	if (n >= 0)
+		free(text);
+}
+
+void doc_number(struct doc_table *t, double v, int decimals)
+{
+	if (t)
+		cell(t, isfinite(v) ? json_pack("[f, i]", v, decimals) : json_pack("[n, i]", decimals));
+}
+
+/* --- reading what only this file knows --- */
+
+const char *doc_title(const struct doc *d)
+{
+	return doc_str(d->root, "title");
+}
+
+const char *doc_lead(const struct doc *d)
+{
+	return json_string_value(json_object_get(d->root, "lead"));
+}
+
+size_t doc_n_blocks(const struct doc *d)
+{
+	return json_array_size(json_object_get(d->root, "blocks"));
+}
+
+const json_t *doc_block(const struct doc *d, size_t i)
+{
+	return json_array_get(json_object_get(d->root, "blocks"), i);
+}

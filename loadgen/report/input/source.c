@@ -1,0 +1,359 @@
+/* A run's folder. See source.h. */
+#include "loadgen/report/input/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/hist/hist.h"
+#include "common/hist/hist_io.h"
+#include "common/base/json_at.h"
+
+#define SCHEMA_VERSION 1
+/* A run of 50,000 clients has some MB: beyond this it is no run.json. */
+#define RUN_JSON_BYTES_MAX (256 << 20)
+#define EVENT_BYTES_MAX 65536
+/* Some days of samples. */
+#define SAMPLES_MAX 500000
+#define NAME_BYTES_MAX 128
+
+/* How far a run came, by its events. */
+struct progress {
+	double t_s, clients, connected, failed;
+	char phase[40], stop_reason[40];
+};
+
+struct source {
+	char dir[PATH_MAX];
+	char id[256];
+	json_t *run, *samples;
+	bool has_events;
+	size_t damaged;
+	struct progress progress;
+	struct hist *hist;
+};
+
+/* --- files of the folder --- */
+
+static bool is_plain_name(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 0 && n < NAME_BYTES_MAX && name[0] != '.' && !strchr(name, '/') && !strstr(name, "..");
+}
+
+/* A regular file, so that a pipe put in its place blocks nobody. NULL, and errno, if it cannot be opened. */
+static FILE *open_file(const struct source *s, const char *name, off_t *size)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	FILE *f;
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/%s", s->dir, name) >= (int)sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return NULL;
+	}
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	f = fstat(fd, &st) || !S_ISREG(st.st_mode) ? NULL : fdopen(fd, "r");
+	if (!f) {
+		close(fd);
+		errno = EINVAL;
+		return NULL;
+	}
+	if (size)
+		*size = st.st_size;
+	return f;
+}
+
+bool source_has_file(const struct source *s, const char *name)
+{
+	FILE *f = is_plain_name(name) ? open_file(s, name, NULL) : NULL;
+
+	if (f)
+		fclose(f);
+	return f != NULL;
+}
+
+/* --- events --- */
+
+static void keep_text(char *to, size_t size, const char *from)
+{
+	if (from)
+		snprintf(to, size, "%s", from);
+}
+
+static void keep_number(double *to, const json_t *event, const char *name)
+{
+	double v = json_number_at(event, name);
+
+	if (isfinite(v))
+		*to = v;
+}
+
+static void on_event(struct source *s, json_t *event)
+{
+	const char *name = json_text_at(event, "event");
+	struct progress *p = &s->progress;
+
+	keep_number(&p->t_s, event, "t");
+	keep_number(&p->clients, event, "clients");
+	keep_number(&p->connected, event, "connected");
+	keep_number(&p->failed, event, "failed");
+	keep_text(p->phase, sizeof(p->phase), json_text_at(event, "phase"));
+	keep_text(p->stop_reason, sizeof(p->stop_reason), json_text_at(event, "stop_reason"));
+	if (strcmp(name, "sample") == 0 && json_array_size(s->samples) < SAMPLES_MAX)
+		json_array_append(s->samples, event);
+}
+
+/* A line that is cut off, is no event or is longer than any. */
+static void on_line(struct source *s, const char *line, bool whole)
+{
+	json_t *event = whole ? json_loads(line, 0, NULL) : NULL;
+
+	if (json_text_at(event, "event") && isfinite(json_number_at(event, "t")))
+		on_event(s, event);
+	else
+		s->damaged++;
+	json_decref(event);
+}
+
+static int read_events(struct source *s)
+{
+	char *line = malloc(EVENT_BYTES_MAX);
+	FILE *f = open_file(s, "events.ndjson", NULL);
+	bool in_long_line = false;
+
+	s->has_events = f != NULL;
+	while (line && f && fgets(line, EVENT_BYTES_MAX, f)) {
+		bool ends = strchr(line, '\n') != NULL;
+
+		if (!in_long_line)
+			on_line(s, line, ends);
+		in_long_line = !ends;
+	}
+	if (f)
+		fclose(f);
+	free(line);
+	return line ? 0 : -ENOMEM;
+}
+
+/* --- run.json --- */
+
+static void describe_end(const struct source *s, char *err, size_t err_size)
+{
+	const struct progress *p = &s->progress;
+	char step[128] = "before its first step";
+
+	if (isfinite(p->clients))
+		snprintf(step, sizeof(step), "at %.0f clients (%.0f connected)", p->clients,
+			 isfinite(p->connected) ? p->connected : 0);
+	if (!s->has_events)
+		snprintf(err, err_size, "%s: no run.json and no events.ndjson in it: not the folder of a run", s->dir);
+	else if (!isfinite(p->t_s))
+		snprintf(err, err_size,
+			 "%s: the run did not end: no run.json, and nothing can be read in events.ndjson", s->dir);
+	else if (p->stop_reason[0])
+		snprintf(err, err_size,
+			 "%s: no run.json, though the run ended (%s, %s); it could not be written or was taken away",
+			 s->dir, p->stop_reason, step);
+	else
+		snprintf(err, err_size,
+			 "%s: the run did not end: no run.json; by events.ndjson it was %s%s%s after %.1f s", s->dir,
+			 step, p->phase[0] ? ", in the phase " : "", p->phase, p->t_s);
+}
+
+/* What stands in the file goes on a terminal. */
+static void make_printable(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
+static int read_run(struct source *s, char *err, size_t err_size)
+{
+	json_error_t why;
+	off_t size = 0;
+	FILE *f = open_file(s, "run.json", &size);
+	double version;
+
+	if (!f && errno == ENOENT) {
+		describe_end(s, err, err_size);
+		return -ENOENT;
+	}
+	if (!f || size > RUN_JSON_BYTES_MAX) {
+		snprintf(err, err_size, "%s/run.json: %s", s->dir,
+			 f		   ? "too large for one"
+			 : errno == EINVAL ? "not a file"
+					   : strerror(errno));
+		if (f)
+			fclose(f);
+		return -EINVAL;
+	}
+	s->run = json_loadf(f, 0, &why);
+	fclose(f);
+	if (!json_is_object(s->run)) {
+		snprintf(err, err_size, "%s/run.json: damaged: line %d: %s", s->dir, s->run ? 1 : why.line,
+			 s->run ? "not an object" : why.text);
+		return -EINVAL;
+	}
+	version = json_number_at(s->run, "schema_version");
+	if (version == SCHEMA_VERSION)
+		return 0;
+	snprintf(err, err_size, isfinite(version) ? "%s/run.json: schema_version is %g, this program reads %d" :
+		 "%s/run.json: no schema_version: not of a run", s->dir, version, SCHEMA_VERSION);
+	return -EINVAL;
+}
+
+static void take_id(struct source *s)
+{
+	const char *id = json_text_at(s->run, "run.id");
+	char path[PATH_MAX];
+	const char *slash;
+
+	if (!id && realpath(s->dir, path)) {
+		slash = strrchr(path, '/');
+		id = slash && slash[1] ? slash + 1 : path;
+	}
+	snprintf(s->id, sizeof(s->id), "%.255s", id ? id : s->dir);
+}
+
+static int check_dir(const struct source *s, char *err, size_t err_size)
+{
+	struct stat st;
+
+	if (stat(s->dir, &st) == 0 && S_ISDIR(st.st_mode))
+		return 0;
+	snprintf(err, err_size, "%s: %s", s->dir, strerror(errno ? errno : ENOTDIR));
+	return -ENOTDIR;
+}
+
+int source_open(const char *dir, struct source **out, char *err, size_t err_size)
+{
+	struct source *s = calloc(1, sizeof(*s));
+	int ret = -ENOMEM;
+
+	if (!s || !(s->samples = json_array()) || hist_new(&s->hist)) {
+		snprintf(err, err_size, "out of memory");
+		goto out;
+	}
+	s->progress = (struct progress){ .t_s = NAN, .clients = NAN, .connected = NAN, .failed = NAN };
+	errno = 0;
+	snprintf(s->dir, sizeof(s->dir), "%s", dir);
+	ret = check_dir(s, err, err_size);
+	if (ret)
+		goto out;
+	ret = read_events(s);
+	if (ret) {
+		snprintf(err, err_size, "out of memory");
+		goto out;
+	}
+	ret = read_run(s, err, err_size);
+	if (ret)
+		goto out;
+	take_id(s);
+	*out = s;
+	return 0;
+out:
+	make_printable(err);
+	source_close(s);
+	return ret;
+}
+
+void source_close(struct source *s)
+{
+	if (!s)
+		return;
+	hist_free(s->hist);
+	json_decref(s->samples);
+	json_decref(s->run);
+	free(s);
+}
+
+const char *source_dir(const struct source *s)
+{
+	return s->dir;
+}
+
+const char *source_id(const struct source *s)
+{
+	return s->id;
+}
+
+const json_t *source_run(const struct source *s)
+{
+	return s->run;
+}
+
+const json_t *source_samples(const struct source *s)
+{
+	return s->samples;
+}
+
+size_t source_damaged_lines(const struct source *s)
+{
+	return s->damaged;
+}
+
+bool source_has_events(const struct source *s)
+{
+	return s->has_events;
+}
+
+/* --- histograms --- */
+
+/* As runs named them that do not say it. */
+static bool older_name(const struct source *s, const json_t *step, const char *which, char *out, size_t size)
+{
+	double clients = json_number_at(step, "target_clients"), repetition = json_number_at(step, "repetition");
+	double bytes = json_number_at(step, "message_bytes");
+	bool several = json_array_size(json_at(s->run, "config.message_sizes")) > 1;
+	char prefix[32] = "";
+
+	if (!(clients >= 0 && clients < UINT_MAX) || !(repetition >= 0 && repetition < UINT_MAX) ||
+	    strcmp(which, "service") == 0)
+		return false;
+	if (several && bytes >= 0 && bytes < 1e15)
+		snprintf(prefix, sizeof(prefix), "%.0fB-", bytes);
+	return snprintf(out, size, "step-%05u-%u-%s%s", (unsigned)clients, (unsigned)repetition, prefix, which) <
+	       (int)size;
+}
+
+bool source_histogram_name(const struct source *s, const json_t *step, const char *which, char *out, size_t size)
+{
+	const json_t *names = json_at(step, "histograms");
+	const char *name = json_text_at(names, which);
+
+	if (!names)
+		return older_name(s, step, which, out, size);
+	if (!name || !is_plain_name(name))
+		return false;
+	return snprintf(out, size, "%s", name) < (int)size;
+}
+
+const struct hist *source_histogram(struct source *s, const json_t *step, const char *which)
+{
+	char name[NAME_BYTES_MAX], file[NAME_BYTES_MAX + 8];
+	FILE *f;
+	int ret;
+
+	if (!source_histogram_name(s, step, which, name, sizeof(name)))
+		return NULL;
+	snprintf(file, sizeof(file), "%s.hlog", name);
+	f = open_file(s, file, NULL);
+	if (!f)
+		return NULL;
+	hist_reset(s->hist);
+	ret = hist_read_hlog(f, s->hist);
+	fclose(f);
+	return ret ? NULL : s->hist;
+}

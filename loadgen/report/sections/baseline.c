@@ -1,0 +1,177 @@
+/* What changed against other runs. */
+#include "loadgen/report/sections/sections.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/base/json_at.h"
+
+#define MISSING_SHOWN 10
+
+static const char *metric_words(const json_t *row)
+{
+	static const struct { const char *name, *words;
+	} names[] = {
+		{ "throughput_msgs_per_s", "messages a second" },
+		{ "response_p50_ns", "round trip p50" },
+		{ "response_p95_ns", "round trip p95" },
+		{ "response_p99_ns", "round trip p99" },
+		{ "response_p99_9_ns", "round trip p99.9" },
+		{ "connect_p50_ns", "connecting p50" },
+		{ "connect_p99_ns", "connecting p99" },
+		{ "held_ratio", "clients held" },
+		{ "server_cpu_ns_per_message", "server CPU per message" },
+		{ "server_rss_bytes", "server resident memory" },
+	};
+	const char *metric = json_text_at(row, "metric");
+
+	for (size_t i = 0; metric && i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(metric, names[i].name) == 0)
+			return names[i].words;
+	return metric ? metric : "unknown";
+}
+
+static const char *figure(struct page *p, const json_t *estimate, const char *unit)
+{
+	double low = json_number_at(estimate, "low"), high = json_number_at(estimate, "high");
+	const char *value;
+
+	/* The figure's name has it. */
+	if (unit && strcmp(unit, "per_s") == 0)
+		unit = NULL;
+	value = page_in_unit(p, json_number_at(estimate, "value"), unit);
+
+	if (!isfinite(low) || !isfinite(high))
+		return value;
+	return page_text(p, "%s (%s to %s)", value, page_in_unit(p, low, unit), page_in_unit(p, high, unit));
+}
+
+static enum doc_tone tone_of(const char *verdict)
+{
+	if (strcmp(verdict, "regression") == 0)
+		return DOC_BAD;
+	return strcmp(verdict, "improvement") == 0 ? DOC_GOOD : DOC_PLAIN;
+}
+
+static const char *verdict_of(const json_t *row)
+{
+	const char *verdict = json_text_at(row, "verdict");
+
+	return verdict ? verdict : "unknown";
+}
+
+static void add_row(struct page *p, struct doc_table *t, const json_t *row)
+{
+	const char *unit = json_text_at(row, "unit"), *verdict = verdict_of(row);
+
+	doc_row(t, tone_of(verdict));
+	doc_number(t, json_number_at(row, "clients"), 0);
+	if (p->points->n_sizes > 1)
+		doc_number(t, json_number_at(row, "message_bytes"), 0);
+	doc_cell(t, "%s", metric_words(row));
+	doc_cell(t, "%s", figure(p, json_at(row, "base"), unit));
+	doc_cell(t, "%s", figure(p, json_at(row, "run"), unit));
+	doc_number(t, 100 * json_number_at(row, "change_ratio"), 1);
+	doc_cell(t, "%s", strcmp(verdict, "unknown") == 0 ? "no interval: not known" : verdict);
+}
+
+static size_t count_verdicts(const json_t *rows, const char *verdict)
+{
+	const json_t *row;
+	size_t i, n = 0;
+
+	json_array_foreach(rows, i, row) {
+		n += strcmp(verdict_of(row), verdict) == 0;
+	}
+	return n;
+}
+
+static void say_missing(struct page *p, const json_t *missing)
+{
+	size_t n = json_array_size(missing);
+
+	for (size_t i = 0; i < n && i < MISSING_SHOWN; i++) {
+		const json_t *m = json_array_get(missing, i);
+		const char *in = json_text_at(m, "in");
+
+		doc_item(p->doc, "%s%s: not in %s", page_clients(p, json_number_at(m, "clients")),
+			 page_with_size(p, json_number_at(m, "message_bytes")),
+			 in && strcmp(in, "base") == 0 ? "the baseline" : "this run");
+	}
+	if (n > MISSING_SHOWN)
+		doc_item(p->doc, "and %zu more", n - MISSING_SHOWN);
+}
+
+static void say_differences(struct page *p, const struct page_baseline *b)
+{
+	const json_t *d;
+	size_t i;
+
+	if (json_array_size(b->differences) == 0)
+		return;
+	doc_note(p->doc, DOC_WARN,
+		 "The two runs are not alike, so a change may be that of the environment (--any-environment was "
+		 "given):");
+	json_array_foreach(b->differences, i, d) {
+		doc_item(p->doc, "%s: %s in the baseline, %s here",
+			 json_text_at(d, "field") ? json_text_at(d, "field") : "unknown",
+			 page_json(p, json_at(d, "base")), page_json(p, json_at(d, "run")));
+	}
+}
+
+static void show_baseline(struct page *p, const struct page_baseline *b)
+{
+	static const char *const order[] = { "regression", "improvement", "same", "unknown" };
+	const json_t *rows = json_at(b->comparison, "rows"), *row;
+	size_t worse = count_verdicts(rows, "regression"), better = count_verdicts(rows, "improvement"), i;
+	struct doc_table *t;
+
+	doc_heading(p->doc, page_text(p, "Against %s", b->label));
+	doc_text(p->doc, "The baseline is the run %s.", source_id(b->source));
+	say_differences(p, b);
+	if (json_array_size(rows) == 0) {
+		doc_text(p->doc, "No number of clients is in both runs, so nothing can be compared.");
+		say_missing(p, json_at(b->comparison, "missing"));
+		return;
+	}
+	if (json_is_true(json_at(b->comparison, "regression")))
+		doc_note(p->doc, DOC_BAD,
+			 "Worse: %zu of %zu figures, by more than %s and more than the noise of both runs; %zu are "
+			 "better.",
+			 worse, json_array_size(rows), page_percent(p, p->min_effect), better);
+	else
+		doc_note(p->doc, better ? DOC_GOOD : DOC_PLAIN,
+			 "No regression: of %zu figures none is worse by more than %s and more than the noise of both "
+			 "runs; %zu are better.",
+			 json_array_size(rows), page_percent(p, p->min_effect), better);
+	t = doc_table(p->doc, page_text(p, "baseline_%s", b->label),
+		      "Both runs with their 95 % intervals. Intervals that overlap are the same.");
+	doc_column(t, "clients", NULL, true);
+	if (p->points->n_sizes > 1)
+		doc_column(t, "message size", "bytes", true);
+	doc_column(t, "figure", NULL, false);
+	doc_column(t, "baseline", NULL, true);
+	doc_column(t, "this run", NULL, true);
+	doc_column(t, "change", "%", true);
+	doc_column(t, "verdict", NULL, false);
+	/* What changed comes first. */
+	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
+		json_array_foreach(rows, i, row) {
+			if (strcmp(verdict_of(row), order[k]) == 0)
+				add_row(p, t, row);
+		}
+	say_missing(p, json_at(b->comparison, "missing"));
+}
+
+void section_baselines(struct page *p)
+{
+	doc_section(p->doc, "baseline", "Against a baseline");
+	if (p->n_baselines == 0) {
+		doc_text(p->doc, "No baseline was given. To compare this run with an earlier one:");
+		doc_code(p->doc, page_text(p, "performance_test report %s --baseline DIR",
+					   page_quoted(p, source_dir(p->source))));
+		return;
+	}
+	for (size_t i = 0; i < p->n_baselines; i++)
+		show_baseline(p, &p->baselines[i]);
+}

@@ -1,0 +1,187 @@
+/* Failures by stage and code, and attempts that were repeated. */
+#include "loadgen/report/sections/sections.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/base/json_at.h"
+#include "loadgen/report/sections/bars.h"
+
+#define KINDS_MAX 12
+
+/* What failed, added up over the steps. */
+struct kind {
+	const char *stage, *code, *meaning;
+	double count;
+	double least_clients;		/* of the smallest step that had it */
+};
+
+struct kinds {
+	struct kind v[KINDS_MAX];
+	size_t n;
+	double others;			/* failures of kinds beyond */
+};
+
+static bool is_same(const struct kind *k, const char *stage, const char *code)
+{
+	return strcmp(k->stage, stage) == 0 && strcmp(k->code, code) == 0;
+}
+
+static const char *text_or_unknown(const json_t *o, const char *name)
+{
+	const char *text = json_text_at(o, name);
+
+	return text ? text : "unknown";
+}
+
+static void count_failure(struct kinds *k, const json_t *failure, double clients)
+{
+	const char *stage = text_or_unknown(failure, "stage"), *code = text_or_unknown(failure, "code");
+	double count = json_number_at(failure, "count");
+	size_t i = 0;
+
+	if (!(count > 0))
+		return;
+	while (i < k->n && !is_same(&k->v[i], stage, code))
+		i++;
+	if (i == KINDS_MAX) {
+		k->others += count;
+		return;
+	}
+	if (i == k->n)
+		k->v[k->n++] = (struct kind){ stage, code, json_text_at(failure, "meaning"), 0, clients };
+	k->v[i].count += count;
+}
+
+static void collect_kinds(const struct points *points, const char *which, struct kinds *out)
+{
+	const json_t *failure;
+	size_t f;
+
+	*out = (struct kinds){ .n = 0 };
+	for (size_t i = 0; i < points->n; i++)
+		for (size_t k = 0; k < points->v[i].n; k++)
+			json_array_foreach(json_at(points->v[i].steps[k], which), f, failure) {
+				count_failure(out, failure, points->v[i].clients);
+			}
+}
+
+/* Failures of a kind at a point, all its runs added up. */
+static double count_at(const struct point *at, const char *which, const struct kind *kind)
+{
+	const json_t *failure;
+	double sum = 0;
+	size_t f;
+
+	for (size_t k = 0; k < at->n; k++)
+		json_array_foreach(json_at(at->steps[k], which), f, failure) {
+			if (is_same(kind, text_or_unknown(failure, "stage"), text_or_unknown(failure, "code")))
+				sum += fmax(json_number_at(failure, "count"), 0);
+		}
+	return sum;
+}
+
+static double count_all_at(const struct point *at, const char *which, const struct kinds *kinds)
+{
+	double sum = 0;
+
+	for (size_t k = 0; k < kinds->n; k++)
+		sum += count_at(at, which, &kinds->v[k]);
+	return sum;
+}
+
+static double value_of_kind(const struct point *at, const void *arg)
+{
+	return count_at(at, "failures", arg);
+}
+
+static void draw_failures(struct page *p, const struct kinds *kinds)
+{
+	struct chart c = { .x_label = "clients", .y_label = "failures" };
+	struct bars bars;
+
+	bars_choose(p->points, &bars);
+	bars_name(p, &bars, &c);
+	for (size_t k = 0; k < kinds->n; k++)
+		bars_add(p, &bars, &c, page_text(p, "%s %s", kinds->v[k].stage, kinds->v[k].code), value_of_kind,
+			 &kinds->v[k]);
+	page_chart(p, "failures-chart", "Failures by stage and code", &c,
+		   "One bar for each number of clients, made of the failures of each stage and code.");
+}
+
+static void table_failures(struct page *p, const struct kinds *kinds, const char *which, const char *name,
+			   const char *caption)
+{
+	struct doc_table *t = doc_table(p->doc, name, caption);
+
+	doc_column(t, "clients", NULL, true);
+	doc_column(t, "stage", NULL, false);
+	doc_column(t, "code", NULL, false);
+	doc_column(t, "count", NULL, true);
+	doc_column(t, "meaning", NULL, false);
+	for (size_t i = 0; i < p->points->n; i++)
+		for (size_t k = 0; k < kinds->n; k++) {
+			double count = count_at(&p->points->v[i], which, &kinds->v[k]);
+
+			if (!(count > 0))
+				continue;
+			doc_row(t, strcmp(which, "failures") == 0 ? DOC_BAD : DOC_WARN);
+			doc_number(t, p->points->v[i].clients, 0);
+			doc_cell(t, "%s", kinds->v[k].stage);
+			doc_cell(t, "%s", kinds->v[k].code);
+			doc_number(t, count, 0);
+			doc_cell(t, "%s", kinds->v[k].meaning ? kinds->v[k].meaning : "");
+		}
+}
+
+static void say_failures(struct page *p, const struct kinds *kinds)
+{
+	const struct kind *top = &kinds->v[0];
+	double sum = kinds->others;
+
+	for (size_t k = 0; k < kinds->n; k++) {
+		sum += kinds->v[k].count;
+		if (kinds->v[k].count > top->count)
+			top = &kinds->v[k];
+	}
+	doc_text(p->doc, "%s failure%s in all, the first with %s. Most often (%s of them) it was %s at %s%s%s.",
+		 page_count(p, sum), sum == 1 ? "" : "s", page_clients(p, kinds->v[0].least_clients),
+		 page_percent(p, top->count / sum), top->code, top->stage, top->meaning ? ": " : "",
+		 top->meaning ? top->meaning : "");
+	if (kinds->others > 0)
+		doc_text(p->doc, "%s failures of further kinds are only in run.json.", page_count(p, kinds->others));
+	doc_text(p->doc, "A client that fails is counted by the stage it had come to and by what stopped it; the run "
+			 "goes on with the others.");
+}
+
+void section_failures(struct page *p)
+{
+	struct kinds failures, retried;
+
+	doc_section(p->doc, "failures", "Failures");
+	collect_kinds(p->points, "failures", &failures);
+	collect_kinds(p->points, "retried", &retried);
+	if (failures.n == 0) {
+		double most = 0;
+
+		for (size_t i = 0; i < p->points->n; i++)
+			most = fmax(most, p->points->v[i].clients);
+		doc_text(p->doc, most > 0 ? "None: no client failed, in no step up to %s." : "No step was run.",
+			 page_clients(p, most));
+	} else {
+		say_failures(p, &failures);
+		draw_failures(p, &failures);
+		table_failures(p, &failures, "failures", "failures",
+			       "Failures by number of clients; several runs of a number added up.");
+	}
+	if (retried.n) {
+		const struct point *last = &p->points->v[p->points->n - 1];
+
+		doc_heading(p->doc, "Attempts that were repeated");
+		doc_text(p->doc,
+			 "Attempts to connect that failed and were tried again; their clients count as failed only "
+			 "after the last. With %s it was %s attempts.",
+			 page_clients(p, last->clients), page_count(p, count_all_at(last, "retried", &retried)));
+		table_failures(p, &retried, "retried", "retried", "Repeated attempts by number of clients and reason.");
+	}
+}

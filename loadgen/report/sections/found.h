@@ -1,0 +1,44 @@
+/* The three capacities of a run, as its analysis has them; of older runs what their steps show. Pure. */
+#ifndef RAMPART_LOADGEN_REPORT_FOUND_H
+#define RAMPART_LOADGEN_REPORT_FOUND_H
+
+#include "loadgen/report/sections/page.h"
+
+struct found {
+	double clients, low, high;	/* NAN: there is none */
+	double passes, tries;
+	bool at_least, confirmed;
+	const char *reason;		/* in words; NULL: the run does not say it */
+	const json_t *failure;		/* of the first hard failure; NULL */
+};
+
+/* `which` is slo_capacity, knee or first_hard_failure. False, with nothing known, for runs without a capacity analysis.
+ */
+bool found_read(const struct page *p, const char *which, struct found *out);
+/* The knee: of the analysis, or found in the steps of an older run. */
+void found_knee(const struct page *p, struct found *out);
+
+/* The objective was missed with fewer clients than broke anything. */
+bool found_slow_first(const struct page *p);
+
+/* True if every client of all runs of it was held and none failed. */
+bool found_held(const struct point *at);
+/* The most clients below which, and with which, all were held; NAN when there were none. */
+double found_most_held(const struct points *points);
+/* The least number of clients of which not all were held; NULL when there was none. */
+const struct point *found_first_not_held(const struct points *points);
+
+/* Server and generator were on one machine. */
+bool found_share_machine(const struct page *p);
+/* Share of the generator's machine's CPUs that was busy at the most clients that were measured; NAN: not known. */
+double found_cpu_share(const struct page *p);
+
+/* Share of its machine's CPUs that the server used there; NAN: not known. */
+double found_server_cpu_share(const struct page *p);
+
+/* "file descriptors", for a resource of a hard failure or limit; the name itself where there is no word. */
+const char *found_resource_words(const char *resource);
+/* "load generator", for the side that it is of. */
+const char *found_side_words(const char *side);
+
+#endif

@@ -1,0 +1,300 @@
+/* How round trips are distributed: percentile spectrum and histogram. */
+#include "loadgen/report/sections/sections.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/hist/hist.h"
+#include "common/base/json_at.h"
+
+#define BINS_MAX 60
+/* A round trip that is stable has a p99 of a few medians. */
+#define JITTER_NOTABLE 5
+
+static const double spectrum[] = { 0,	     10,   20,	  25,	  30,	 40,	 50,	 60,	  70,	  75,
+				   80,	     85,   90,	  92.5,	  95,	 97.5,	 98.75,	 99,	  99.375, 99.6875,
+				   99.84375, 99.9, 99.95, 99.975, 99.99, 99.995, 99.999, 99.9995, 99.9999 };
+#define SPECTRUM (sizeof(spectrum) / sizeof(spectrum[0]))
+
+/* What one step measured. */
+struct shown {
+	const struct point *at;
+	const json_t *step;
+	const char *label;		/* "100 clients" */
+	double *response, *service;	/* us, by the spectrum; all NAN: there is none */
+	double count, max_us, p50, p90, p95, p99;
+	double low[BINS_MAX + 1], bins[BINS_MAX + 1];	/* us, from there to the next; samples */
+	size_t n_bins;
+};
+
+/* --- reading --- */
+
+static double percentile_us(const struct hist *h, double percentile)
+{
+	if (!hist_supports(h, percentile))
+		return NAN;
+	return (double)(percentile > 0 ? hist_percentile(h, percentile) : hist_min(h)) / 1e3;
+}
+
+static void read_spectrum(const struct hist *h, double *out)
+{
+	for (size_t i = 0; out && i < SPECTRUM; i++)
+		out[i] = percentile_us(h, spectrum[i]);
+}
+
+/* Bars of the same ratio, from the fastest to the slowest. */
+static void read_bins(const struct hist *h, struct shown *s)
+{
+	double from = fmax((double)hist_min(h), 1), to = fmax((double)hist_max(h) + 1, from * 1.01);
+
+	for (size_t i = 0; i <= BINS_MAX; i++)
+		s->low[i] = from * pow(to / from, (double)i / BINS_MAX);
+	for (size_t i = 0; i < BINS_MAX; i++)
+		s->bins[i] = (double)hist_count_between(h, (uint64_t)s->low[i], (uint64_t)ceil(s->low[i + 1]));
+	for (size_t i = 0; i <= BINS_MAX; i++)
+		s->low[i] /= 1e3;
+	s->bins[BINS_MAX] = 0;
+	s->n_bins = BINS_MAX;
+}
+
+/* False where the step has no histogram of round trips. */
+static bool read_step(struct page *p, const struct point *at, const json_t *step, struct shown *s)
+{
+	const struct hist *h = source_histogram(p->source, step, "response");
+
+	*s = (struct shown) { .at = at,
+			      .step = step,
+			      .label = page_text(p, "%s%s", page_clients(p, at->clients), page_with_size(p, at->bytes)),
+			      .response = page_numbers(p, SPECTRUM),
+			      .service = page_numbers(p, SPECTRUM) };
+	if (!h || hist_count(h) == 0)
+		return false;
+	s->count = (double)hist_count(h);
+	s->max_us = (double)hist_max(h) / 1e3;
+	s->p50 = percentile_us(h, 50);
+	s->p90 = percentile_us(h, 90);
+	s->p95 = percentile_us(h, 95);
+	s->p99 = percentile_us(h, 99);
+	read_spectrum(h, s->response);
+	read_bins(h, s);
+	h = source_histogram(p->source, step, "service");
+	if (h && hist_count(h))
+		read_spectrum(h, s->service);
+	return true;
+}
+
+/* --- the spectrum --- */
+
+static void add_spectrum(struct page *p, struct chart *c, const struct shown *s, const double *x)
+{
+	page_series(c, (struct chart_series) { .label = page_text(p, "response, %s", s->label),
+					       .mark = CHART_LINE_PLAIN,
+					       .x = x,
+					       .y = s->response,
+					       .n = SPECTRUM });
+	if (s->service && isfinite(s->service[0]))
+		page_series(c, (struct chart_series) { .label = page_text(p, "service, %s", s->label),
+						       .mark = CHART_LINE_PLAIN,
+						       .x = x,
+						       .y = s->service,
+						       .n = SPECTRUM });
+}
+
+static void add_spectrum_columns(struct page *p, struct doc_table *t, const struct shown *s)
+{
+	doc_column(t, page_text(p, "response, %s", s->label), "us", true);
+	if (s->service && isfinite(s->service[0]))
+		doc_column(t, page_text(p, "service, %s", s->label), "us", true);
+}
+
+static void add_spectrum_cells(struct doc_table *t, const struct shown *s, size_t i)
+{
+	doc_number(t, s->response ? s->response[i] : NAN, 1);
+	if (s->service && isfinite(s->service[0]))
+		doc_number(t, s->service[i], 1);
+}
+
+static bool is_known_at(const struct shown *s, size_t n, size_t i)
+{
+	for (size_t k = 0; k < n; k++)
+		if (s[k].response && isfinite(s[k].response[i]))
+			return true;
+	return false;
+}
+
+/* The baseline's step with as many clients and the same size; NULL where it has none. */
+static double *read_baseline(struct page *p, size_t b, const struct shown *s)
+{
+	const struct point *at = points_find(p->baselines[b].points, s->at->clients, s->at->bytes);
+	const struct hist *h = at ? source_histogram(p->baselines[b].source, at->steps[0], "response") : NULL;
+	double *us = h ? page_numbers(p, SPECTRUM) : NULL;
+
+	if (us)
+		read_spectrum(h, us);
+	return us;
+}
+
+static const char *baseline_label(struct page *p, size_t b, const struct shown *s)
+{
+	return page_text(p, "response, %s, baseline %s", s->label, p->baselines[b].label);
+}
+
+static void show_spectrum(struct page *p, const struct shown *s, size_t n)
+{
+	struct chart c = { .x_label = "percentile", .y_label = "round trip, us", .x_log = true, .y_log = true,
+		.x_percentile = true };
+	double *x = page_numbers(p, SPECTRUM), *base[PAGE_BASELINES_MAX] = { NULL };
+	struct doc_table *t;
+
+	for (size_t i = 0; x && i < SPECTRUM; i++)
+		x[i] = 1 / (1 - spectrum[i] / 100);
+	for (size_t k = 0; k < n; k++)
+		add_spectrum(p, &c, &s[k], x);
+	for (size_t b = 0; b < p->n_baselines; b++) {
+		base[b] = read_baseline(p, b, &s[0]);
+		page_series(&c, (struct chart_series) { .label = baseline_label(p, b, &s[0]),
+							.mark = CHART_LINE_PLAIN,
+							.x = x,
+							.y = base[b],
+							.n = SPECTRUM,
+							.dim = true });
+	}
+	page_chart(p, "spectrum-chart", "Percentile spectrum", &c,
+		   "The round trip at each percentile, which stand further apart the rarer they are.");
+	t = doc_table(p->doc, "spectrum", "Percentiles as far as the samples support them.");
+	doc_column(t, "percentile", "%", true);
+	for (size_t k = 0; k < n; k++)
+		add_spectrum_columns(p, t, &s[k]);
+	for (size_t b = 0; b < p->n_baselines; b++)
+		if (base[b])
+			doc_column(t, baseline_label(p, b, &s[0]), "us", true);
+	for (size_t i = 0; i < SPECTRUM; i++) {
+		if (!is_known_at(s, n, i))
+			continue;
+		doc_row(t, DOC_PLAIN);
+		doc_cell(t, "%g", spectrum[i]);
+		for (size_t k = 0; k < n; k++)
+			add_spectrum_cells(t, &s[k], i);
+		for (size_t b = 0; b < p->n_baselines; b++)
+			if (base[b])
+				doc_number(t, base[b][i], 1);
+	}
+}
+
+/* --- the histogram --- */
+
+static void show_bins(struct page *p, const struct shown *s)
+{
+	struct chart c = { .x_label = "round trip, us", .y_label = "messages", .x_log = true };
+	struct doc_table *t;
+
+	page_series(&c, (struct chart_series){ .label = s->label, .mark = CHART_BARS, .x = s->low, .y = s->bins,
+		.n = s->n_bins + 1 });
+	page_rule(&c, s->p50, true, false, "p50");
+	page_rule(&c, s->p90, true, false, "p90");
+	page_rule(&c, s->p95, true, false, "p95");
+	page_rule(&c, s->p99, true, false, "p99");
+	page_chart(p, "histogram-chart", page_text(p, "How often each round trip came, %s", s->label), &c,
+		   "Messages by their round trip, with the percentiles marked.");
+	t = doc_table(p->doc, "histogram", "Messages by round trip; each row from its figure to the next row's.");
+	doc_column(t, "from", "us", true);
+	doc_column(t, "messages", NULL, true);
+	doc_column(t, "share", "%", true);
+	for (size_t i = 0; i < s->n_bins; i++) {
+		doc_row(t, DOC_PLAIN);
+		doc_number(t, s->low[i], 1);
+		doc_number(t, s->bins[i], 0);
+		doc_number(t, 100 * s->bins[i] / s->count, 3);
+	}
+}
+
+/* --- the section --- */
+
+/* The last of the runs of the largest number of clients that has a histogram, from `points[i]` down. */
+static bool read_largest(struct page *p, double bytes, struct shown *out)
+{
+	const struct point *best = NULL;
+	struct shown s;
+
+	for (size_t i = 0; i < p->points->n; i++) {
+		const struct point *at = &p->points->v[i];
+
+		if (at->bytes == bytes && (!best || at->clients > best->clients) &&
+		    read_step(p, at, at->steps[at->n - 1], &s)) {
+			best = at;
+			*out = s;
+		}
+	}
+	return best;
+}
+
+/* Of the capacity, where there is one and it is not the same step. */
+static bool read_capacity(struct page *p, const struct shown *largest, struct shown *out)
+{
+	static const char *const which[] = { "slo_capacity", "knee" };
+
+	for (size_t i = 0; i < 2; i++) {
+		double clients = json_number_at(json_at(json_at(p->run, "analysis.capacity"), which[i]), "clients");
+		const struct point *at = points_find(p->points, clients, largest->at->bytes);
+
+		if (at && at != largest->at && read_step(p, at, at->steps[at->n - 1], out))
+			return true;
+	}
+	return false;
+}
+
+static void say_jitter(struct page *p, const struct shown *s)
+{
+	double jitter = s->p99 / s->p50;
+
+	if (!isfinite(jitter)) {
+		doc_text(p->doc, "With %s there are too few round trips (%s) for a p99.", s->label,
+			 page_count(p, s->count));
+		return;
+	}
+	doc_text(p->doc,
+		 "With %s half of the %s round trips took at most %s, 99 %% at most %s, the slowest %s. The jitter "
+		 "ratio p99/p50 is %.2g: %s.",
+		 s->label, page_count(p, s->count), page_ns(p, s->p50 * 1e3), page_ns(p, s->p99 * 1e3),
+		 page_ns(p, s->max_us * 1e3), jitter,
+		 jitter >= JITTER_NOTABLE ? "the slow ones are far from the usual, as where something is waited for "
+					    "now and then"
+					  : "the slow ones are not far from the usual");
+}
+
+static void say_service(struct page *p, const struct shown *s)
+{
+	if (s->service && isfinite(s->service[0]))
+		doc_text(p->doc, "Response time counts from when a message was due, which is what users wait; service "
+				 "time from when it was sent. Where the two part, messages waited to be sent.");
+	else if (json_is_null(json_at(s->step, "schedule_lag_ns")))
+		doc_text(p->doc, "A closed loop: a message is due when it is sent, so response and service time are "
+				 "the same.");
+	else
+		doc_text(p->doc, "The distribution of the service time was not kept in this run; its percentiles are "
+				 "in run.json.");
+}
+
+void section_distribution(struct page *p)
+{
+	double bytes = p->points->n_sizes ? p->points->sizes[0] : NAN;
+	struct shown *s = page_room(p, 2, sizeof(*s));
+	size_t n = 1;
+
+	doc_section(p->doc, "distribution", "How round trips are distributed");
+	if (!s || !read_largest(p, bytes, &s[0])) {
+		doc_text(p->doc, "No distribution of round trips was kept: the workload had none, no step was "
+				 "measured, or the .hlog files are not beside run.json.");
+		return;
+	}
+	n += read_capacity(p, &s[0], &s[1]);
+	for (size_t k = 0; k < n; k++)
+		say_jitter(p, &s[k]);
+	say_service(p, &s[0]);
+	if (p->points->n_sizes > 1)
+		doc_text(p->doc, "Shown for the smallest of %zu message sizes; the others are in the .hgrm files.",
+			 p->points->n_sizes);
+	show_spectrum(p, s, n);
+	show_bins(p, &s[0]);
+}

@@ -1,0 +1,502 @@
+/* Throughput and latency against clients. */
+#include "loadgen/report/sections/sections.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/json_at.h"
+#include "loadgen/analysis/curve.h"
+#include "loadgen/analysis/usl.h"
+#include "loadgen/report/sections/found.h"
+#include "loadgen/report/sections/trend.h"
+
+/* Curves in a chart stay readable up to this many; tables have all sizes. */
+#define SIZES_SHOWN 6
+#define FIT_POINTS 60
+
+/* --- what both share --- */
+
+static const char *size_label(struct page *p, double bytes, const char *label)
+{
+	return p->points->n_sizes > 1 ? page_text(p, "%s%s%s", page_bytes(p, bytes), label[0] ? ", " : "", label)
+				      : label;
+}
+
+static void say_sizes_left_out(struct page *p)
+{
+	if (p->points->n_sizes > SIZES_SHOWN)
+		doc_text(p->doc, "The chart has the %d smallest of %zu message sizes; the table has all.", SIZES_SHOWN,
+			 p->points->n_sizes);
+}
+
+static double capacity_clients(const struct page *p, const char *which)
+{
+	const json_t *c = json_at(p->run, "analysis.capacity");
+
+	return json_number_at(json_at(c, which), "clients");
+}
+
+static void rule_capacities(const struct page *p, struct chart *c)
+{
+	page_rule(c, capacity_clients(p, "knee"), true, false, "knee");
+	page_rule(c, capacity_clients(p, "slo_capacity"), true, false, "SLO capacity");
+	page_rule(c, capacity_clients(p, "first_hard_failure"), true, true, "first hard failure");
+}
+
+/* --- throughput --- */
+
+struct load {
+	double bytes;
+	struct trend rate;
+	struct usl_fit fit;
+};
+
+/* As the run's own analysis: through the steps of the size that was first. */
+static bool is_fitted_size(const struct page *p, double bytes)
+{
+	double first = json_number_at(json_array_get(json_at(p->run, "steps"), 0), "message_bytes");
+
+	return p->points->n_sizes == 1 || bytes == first;
+}
+
+/* The law is one of clients that send, and the chart one of clients that are connected. */
+static bool is_partly_active(const struct page *p)
+{
+	return isfinite(json_number_at(p->run, "config.active"));
+}
+
+static void fit_load(struct page *p, struct load *l)
+{
+	struct usl_point *v = page_room(p, CURVE_POINTS_MAX, sizeof(*v));
+
+	l->fit = (struct usl_fit){ .status = USL_FEW_POINTS };
+	if (v && is_fitted_size(p, l->bytes) && !is_partly_active(p))
+		usl_fit(v, curve_usl_points(json_at(p->run, "steps"), v), &l->fit);
+}
+
+static void draw_fit(struct page *p, struct chart *c, const struct load *l)
+{
+	double from = l->rate.x[l->rate.first], to = l->rate.x[l->rate.last];
+	double *x = page_numbers(p, FIT_POINTS), *y = page_numbers(p, FIT_POINTS);
+	double *low = page_numbers(p, FIT_POINTS), *high = page_numbers(p, FIT_POINTS);
+
+	if (l->fit.status != USL_FITTED || !x || !y || !low || !high)
+		return;
+	for (size_t i = 0; i < FIT_POINTS; i++) {
+		struct estimate e;
+
+		x[i] = from * pow(to / from, (double)i / (FIT_POINTS - 1));
+		e = usl_at(&l->fit, x[i]);
+		y[i] = e.value;
+		low[i] = e.low;
+		high[i] = e.high;
+	}
+	page_series(c, (struct chart_series){ .label = size_label(p, l->bytes, "fit (USL)"), .mark = CHART_LINE_PLAIN,
+		.x = x, .y = y, .n = FIT_POINTS });
+	page_series(c, (struct chart_series) { .label = size_label(p, l->bytes, "95 % interval of the fit"),
+					       .mark = CHART_BAND,
+					       .x = x,
+					       .y = y,
+					       .low = low,
+					       .high = high,
+					       .n = FIT_POINTS });
+}
+
+static void draw_baselines(struct page *p, struct chart *c, double bytes)
+{
+	for (size_t i = 0; i < p->n_baselines; i++) {
+		struct trend v = trend_throughput(p, p->baselines[i].points, bytes);
+
+		trend_draw_dim(c, &v, size_label(p, bytes, page_text(p, "baseline %s", p->baselines[i].label)));
+	}
+}
+
+static void draw_throughput(struct page *p, const struct load *loads, size_t n)
+{
+	struct chart c = { .x_label = "clients", .y_label = "messages a second", .x_log = trend_wants_log(p->points) };
+
+	for (size_t i = 0; i < n && i < SIZES_SHOWN; i++) {
+		trend_draw(&c, &loads[i].rate, size_label(p, loads[i].bytes, n > 1 ? "" : "measured"));
+		draw_fit(p, &c, &loads[i]);
+		draw_baselines(p, &c, loads[i].bytes);
+	}
+	rule_capacities(p, &c);
+	page_chart(p, "throughput-chart", "Throughput against clients", &c,
+		   "Messages a second for each number of clients, with the range of repetitions or the 95 % interval "
+		   "of one run, and the curve fitted to them.");
+}
+
+static bool is_any_fitted(const struct load *loads, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (loads[i].fit.status == USL_FITTED)
+			return true;
+	return false;
+}
+
+static void add_throughput_row(struct page *p, struct doc_table *t, const struct load *l, size_t i, bool with_fit)
+{
+	const struct point *at = points_find(p->points, l->rate.x[i], l->bytes);
+	struct estimate fit = { NAN, NAN, NAN };
+
+	if (l->fit.status == USL_FITTED)
+		fit = usl_at(&l->fit, l->rate.x[i]);
+	doc_row(t, DOC_PLAIN);
+	doc_number(t, l->rate.x[i], 0);
+	if (p->points->n_sizes > 1)
+		doc_number(t, l->bytes, 0);
+	doc_number(t, at ? (double)at->n : NAN, 0);
+	doc_number(t, l->rate.y[i], 0);
+	doc_number(t, l->rate.low[i], 0);
+	doc_number(t, l->rate.high[i], 0);
+	doc_number(t, at ? point_range(at, "throughput_bytes_per_s").value / 1e6 : NAN, 1);
+	if (with_fit) {
+		doc_number(t, fit.value, 0);
+		doc_number(t, fit.low, 0);
+		doc_number(t, fit.high, 0);
+	}
+	for (size_t b = 0; b < p->n_baselines; b++) {
+		at = points_find(p->baselines[b].points, l->rate.x[i], l->bytes);
+		doc_number(t, at ? point_throughput(at).value : NAN, 0);
+	}
+}
+
+static void table_throughput(struct page *p, const struct load *loads, size_t n)
+{
+	struct doc_table *t = doc_table(p->doc, "throughput",
+					"Throughput. With several runs of a number of clients the figure is their "
+					"median, low and high their range; with one, the 95 % interval.");
+	bool with_fit = is_any_fitted(loads, n);
+
+	doc_column(t, "clients", NULL, true);
+	if (p->points->n_sizes > 1)
+		doc_column(t, "message size", "bytes", true);
+	doc_column(t, "runs", NULL, true);
+	doc_column(t, "throughput", "msgs/s", true);
+	doc_column(t, "low", "msgs/s", true);
+	doc_column(t, "high", "msgs/s", true);
+	doc_column(t, "throughput", "MB/s", true);
+	if (with_fit) {
+		doc_column(t, "fit", "msgs/s", true);
+		doc_column(t, "fit low", "msgs/s", true);
+		doc_column(t, "fit high", "msgs/s", true);
+	}
+	for (size_t b = 0; b < p->n_baselines; b++)
+		doc_column(t, page_text(p, "baseline %s", p->baselines[b].label), "msgs/s", true);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < loads[i].rate.n; k++)
+			add_throughput_row(p, t, &loads[i], k, with_fit);
+}
+
+static void say_growth(struct page *p, const struct load *l)
+{
+	const struct trend *v = &l->rate;
+	size_t top = trend_top(v);
+
+	if (v->known < 2) {
+		doc_text(p->doc,
+			 "%s did %s messages a second%s. That was the only number of clients measured: how throughput "
+			 "grows takes more steps (--steps).",
+			 page_clients(p, v->x[v->first]), page_count(p, v->y[v->first]), page_with_size(p, l->bytes));
+		return;
+	}
+	doc_text(p->doc,
+		 "From %s to %s throughput went from %s to %s messages a second%s: %.2g times as much for %.3g times "
+		 "the clients. The most was %s, with %s.",
+		 page_count(p, v->x[v->first]), page_clients(p, v->x[v->last]), page_count(p, v->y[v->first]),
+		 page_count(p, v->y[v->last]), page_with_size(p, l->bytes), v->y[v->last] / v->y[v->first],
+		 v->x[v->last] / v->x[v->first], page_count(p, v->y[top]), page_clients(p, v->x[top]));
+}
+
+static void say_fit(struct page *p, const struct load *l)
+{
+	const struct usl_fit *f = &l->fit;
+
+	if (is_partly_active(p)) {
+		doc_text(p->doc, "No curve is fitted: only some of the clients sent (--active).");
+		return;
+	}
+	switch (f->status) {
+	case USL_FEW_POINTS:
+		doc_text(p->doc,
+			 "No curve is fitted%s: the Universal Scalability Law needs at least 4 numbers of clients, and "
+			 "%zu %s measured.",
+			 page_with_size(p, l->bytes), l->rate.known, l->rate.known == 1 ? "was" : "were");
+		return;
+	case USL_BAD_FIT:
+		doc_text(p->doc,
+			 "The Universal Scalability Law does not fit these points%s, so nothing is read from it.",
+			 page_with_size(p, l->bytes));
+		return;
+	case USL_FITTED:
+		break;
+	}
+	doc_text(p->doc,
+		 "The fitted curve (Universal Scalability Law, R2 %.3f%s) says that a client alone would do %s "
+		 "messages a second, that %s of the work is done one after the other (contention; %s to %s), and that "
+		 "each pair of clients costs %.2g of a client's work (coherence; %.2g to %.2g).",
+		 f->r2, page_with_size(p, l->bytes), page_count(p, f->lambda.value), page_percent(p, f->sigma.value),
+		 page_percent(p, f->sigma.low), page_percent(p, f->sigma.high), f->kappa.value, f->kappa.low,
+		 f->kappa.high);
+	if (f->passes_peak)
+		doc_text(p->doc,
+			 "By that curve throughput peaks at about %s (%s to %s) with %s messages a second; more "
+			 "clients make it less.",
+			 page_clients(p, f->peak_clients.value), page_count(p, f->peak_clients.low),
+			 page_count(p, f->peak_clients.high), page_count(p, f->peak_throughput.value));
+	else
+		doc_text(p->doc, "The steps do not pass a peak, so none is foretold.");
+}
+
+static void say_open_loop(struct page *p)
+{
+	double rate = json_number_at(p->run, "config.rate_per_s");
+	double each = json_number_at(p->run, "config.rate_per_client_per_s");
+
+	if (rate > 0)
+		doc_note(p->doc, DOC_PLAIN,
+			 "An open loop: %s messages a second were asked for in all, whatever the server managed. So "
+			 "the curve shows whether it kept up, not what it could do.",
+			 page_count(p, rate));
+	else if (each > 0)
+		doc_note(p->doc, DOC_PLAIN,
+			 "An open loop: %s messages a second of each client were asked for, whatever the server "
+			 "managed. So the curve shows whether it kept up, not what it could do.",
+			 page_count(p, each));
+}
+
+static bool is_saturated(const json_t *step)
+{
+	const json_t *flag;
+	size_t i;
+
+	json_array_foreach(json_at(step, "validity"), i, flag) {
+		if (json_is_string(flag) && strcmp(json_string_value(flag), "generator_saturated") == 0)
+			return true;
+	}
+	return false;
+}
+
+static void say_saturation(struct page *p)
+{
+	double least = INFINITY;
+
+	for (size_t i = 0; i < p->points->n; i++)
+		for (size_t k = 0; k < p->points->v[i].n; k++)
+			if (is_saturated(p->points->v[i].steps[k]))
+				least = fmin(least, p->points->v[i].clients);
+	if (isfinite(least))
+		doc_note(p->doc, DOC_WARN,
+			 "From %s on the load generator itself was at its limit: read \"at least\" before the server's "
+			 "figures there.",
+			 page_clients(p, least));
+}
+
+static size_t known_loads(const struct load *loads, size_t n)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < n; i++)
+		known += loads[i].rate.known;
+	return known;
+}
+
+static const char *why_no_messages(const struct page *p)
+{
+	const char *workload = json_text_at(p->run, "config.workload");
+
+	if (p->points->n == 0)
+		return "no step was run";
+	if (workload && (strcmp(workload, "idle") == 0 || strcmp(workload, "connect") == 0))
+		return "the workload only makes and holds connections";
+	return "no step came to its measured time";
+}
+
+/* Points are drawn at the clients that were asked for. */
+static void say_not_held(struct page *p)
+{
+	const struct point *bad = found_first_not_held(p->points);
+
+	if (bad)
+		doc_note(p->doc, DOC_WARN, "From %s on not all of them were held: those points, here and below, are of fewer "
+			 "clients than they are drawn at, and neither knee nor fit counts those that lost more than 1 %%.",
+			 page_clients(p, bad->clients));
+}
+
+void section_throughput(struct page *p)
+{
+	size_t n = p->points->n_sizes;
+	struct load *loads = page_room(p, n + 1, sizeof(*loads));
+
+	doc_section(p->doc, "throughput", "Throughput against clients");
+	for (size_t i = 0; loads && i < n; i++) {
+		loads[i].bytes = p->points->sizes[i];
+		loads[i].rate = trend_throughput(p, p->points, loads[i].bytes);
+		fit_load(p, &loads[i]);
+	}
+	if (!loads || known_loads(loads, n) == 0) {
+		doc_text(p->doc, "No messages were measured: %s.", why_no_messages(p));
+		return;
+	}
+	for (size_t i = 0; i < n && i < SIZES_SHOWN; i++)
+		if (loads[i].rate.known) {
+			say_growth(p, &loads[i]);
+			if (is_fitted_size(p, loads[i].bytes))
+				say_fit(p, &loads[i]);
+		}
+	doc_text(p->doc, "A straight rise means that clients do not get in one another's way; where the curve "
+			 "flattens, something is shared out, and where it falls, they cost one another work.");
+	say_not_held(p);
+	say_open_loop(p);
+	say_saturation(p);
+	say_sizes_left_out(p);
+	draw_throughput(p, loads, n);
+	table_throughput(p, loads, n);
+}
+
+/* --- latency --- */
+
+static const double percentiles[] = { 50, 95, 99, 99.9 };
+static const char *const percentile_labels[] = { "p50", "p95", "p99", "p99.9" };
+#define PERCENTILES (sizeof(percentiles) / sizeof(percentiles[0]))
+#define P99 2
+
+struct latency {
+	double bytes;
+	struct trend us[PERCENTILES];
+};
+
+/* Each limit on a percentile of the response time, once. */
+static void rule_objectives(struct page *p, struct chart *c)
+{
+	const struct point *last = p->points->n ? &p->points->v[p->points->n - 1] : NULL;
+	const json_t *term;
+	size_t i;
+
+	json_array_foreach(last ? json_at(last->steps[0], "slo") : NULL, i, term) {
+		const char *metric = json_text_at(term, "metric"), *text = json_text_at(term, "expression");
+
+		if (metric && text && strncmp(metric, "response_p", 10) == 0)
+			page_rule(c, json_number_at(term, "limit") / 1e3, false, true, text);
+	}
+}
+
+/* With several sizes p99 alone, one curve each. */
+static void draw_latency(struct page *p, const struct latency *l, size_t n)
+{
+	struct chart c = { .x_label = "clients", .y_label = "round trip, us", .x_log = true, .y_log = true };
+
+	for (size_t i = 0; i < n && i < SIZES_SHOWN; i++)
+		for (size_t k = 0; k < PERCENTILES; k++)
+			if (n == 1 || k == P99)
+				trend_draw(&c, &l[i].us[k], size_label(p, l[i].bytes, percentile_labels[k]));
+	for (size_t i = 0; i < p->n_baselines && n == 1; i++) {
+		struct trend v = trend_percentile_us(p, p->baselines[i].points, p->baselines[i].source, l[0].bytes,
+						     "response", 99);
+
+		trend_draw_dim(&c, &v, page_text(p, "p99, baseline %s", p->baselines[i].label));
+	}
+	rule_objectives(p, &c);
+	page_chart(p, "latency-chart", "Round trips against clients", &c,
+		   "Percentiles of the round trip for each number of clients, both axes logarithmic, with the limits "
+		   "of --slo as lines.");
+}
+
+static void add_latency_row(struct page *p, struct doc_table *t, const struct latency *l, size_t r)
+{
+	doc_row(t, DOC_PLAIN);
+	doc_number(t, l->us[0].x[r], 0);
+	if (p->points->n_sizes > 1)
+		doc_number(t, l->bytes, 0);
+	for (size_t k = 0; k < PERCENTILES; k++)
+		doc_number(t, l->us[k].y[r], 1);
+	doc_number(t, l->us[P99].low[r], 1);
+	doc_number(t, l->us[P99].high[r], 1);
+	for (size_t b = 0; b < p->n_baselines; b++) {
+		const struct point *at = points_find(p->baselines[b].points, l->us[0].x[r], l->bytes);
+
+		doc_number(t, at ? point_range(at, "response_ns.p99").value / 1e3 : NAN, 1);
+	}
+}
+
+static void table_latency(struct page *p, const struct latency *l, size_t n)
+{
+	struct doc_table *t = doc_table(p->doc, "latency",
+					"Round trips (response time). Low and high of p99 are the range of several "
+					"runs or the 95 % interval of one.");
+
+	doc_column(t, "clients", NULL, true);
+	if (p->points->n_sizes > 1)
+		doc_column(t, "message size", "bytes", true);
+	for (size_t k = 0; k < PERCENTILES; k++)
+		doc_column(t, percentile_labels[k], "us", true);
+	doc_column(t, "p99 low", "us", true);
+	doc_column(t, "p99 high", "us", true);
+	for (size_t b = 0; b < p->n_baselines; b++)
+		doc_column(t, page_text(p, "p99, baseline %s", p->baselines[b].label), "us", true);
+	for (size_t i = 0; i < n; i++)
+		for (size_t r = 0; r < l[i].us[0].n; r++)
+			add_latency_row(p, t, &l[i], r);
+}
+
+static void say_latency(struct page *p, const struct latency *l)
+{
+	const struct trend *mid = &l->us[0], *high = &l->us[P99];
+
+	if (!mid->known)
+		return;
+	doc_text(p->doc, "With %s half of the round trips took at most %s%s, with %s %s.",
+		 page_clients(p, mid->x[mid->first]), page_ns(p, mid->y[mid->first] * 1e3), page_with_size(p, l->bytes),
+		 page_clients(p, mid->x[mid->last]), page_ns(p, mid->y[mid->last] * 1e3));
+	if (high->known > 1)
+		doc_text(p->doc,
+			 "The slowest hundredth (p99) began at %s and ended at %s: %.2g times as long for %.3g times "
+			 "the clients.",
+			 page_ns(p, high->y[high->first] * 1e3), page_ns(p, high->y[high->last] * 1e3),
+			 high->y[high->last] / high->y[high->first], high->x[high->last] / high->x[high->first]);
+	else if (high->known == 1)
+		doc_text(p->doc, "The slowest hundredth (p99) took %s and more with %s.",
+			 page_ns(p, high->y[high->first] * 1e3), page_clients(p, high->x[high->first]));
+}
+
+/* For each objective how far it held. */
+static void say_objectives(struct page *p)
+{
+	const char *text = json_text_at(p->run, "config.slo");
+
+	if (!text) {
+		doc_text(p->doc, "No objective was given; with --slo 'p99<1ms' its limit is drawn here, and steps are "
+				 "judged by it.");
+		return;
+	}
+	doc_text(p->doc, "The objective was %s; what it says of round trips is drawn as lines across.", text);
+}
+
+void section_latency(struct page *p)
+{
+	size_t n = p->points->n_sizes, known = 0;
+	struct latency *l = page_room(p, n + 1, sizeof(*l));
+
+	doc_section(p->doc, "latency", "Latency against clients");
+	for (size_t i = 0; l && i < n; i++) {
+		l[i].bytes = p->points->sizes[i];
+		for (size_t k = 0; k < PERCENTILES; k++) {
+			l[i].us[k] =
+				trend_percentile_us(p, p->points, p->source, l[i].bytes, "response", percentiles[k]);
+			known += l[i].us[k].known;
+		}
+	}
+	if (known == 0) {
+		doc_text(p->doc, "No round trips were measured: %s.", why_no_messages(p));
+		return;
+	}
+	for (size_t i = 0; i < n && i < SIZES_SHOWN; i++)
+		say_latency(p, &l[i]);
+	say_objectives(p);
+	doc_text(p->doc, "Curves that rise as steeply as the clients do are queues: each client waits for the others. "
+			 "A percentile is left out where there are too few samples for it.");
+	say_sizes_left_out(p);
+	draw_latency(p, l, n);
+	table_latency(p, l, n);
+}

@@ -1,0 +1,264 @@
+/* What the sections of a report share. See page.h. */
+#include "loadgen/report/sections/page.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A report has a dozen; a section that loops over what a hostile run names stops here. */
+#define CHARTS_MAX 64
+
+struct page_memory {
+	struct page_memory *next;
+	double bytes[];			/* aligned for numbers */
+};
+
+void *page_room(struct page *p, size_t n, size_t size)
+{
+	struct page_memory *m = calloc(1, sizeof(*m) + n * size);
+
+	if (!m) {
+		p->failed = true;
+		return NULL;
+	}
+	m->next = p->memory;
+	p->memory = m;
+	return m->bytes;
+}
+
+double *page_numbers(struct page *p, size_t n)
+{
+	double *v = page_room(p, n, sizeof(*v));
+
+	for (size_t i = 0; v && i < n; i++)
+		v[i] = NAN;
+	return v;
+}
+
+const char *page_text(struct page *p, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	text = n < 0 ? NULL : page_room(p, (size_t)n + 1, 1);
+	if (!text)
+		return "";
+	va_start(ap, fmt);
+	vsnprintf(text, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	return text;
+}
+
+/* --- charts --- */
+
+void page_chart(struct page *p, const char *id, const char *title, const struct chart *c, const char *description)
+{
+	struct chart *charts;
+
+	if (p->n_charts == CHARTS_MAX)
+		return;
+	charts = realloc(p->charts, (p->n_charts + 1) * sizeof(*charts));
+	if (!charts) {
+		p->failed = true;
+		return;
+	}
+	p->charts = charts;
+	charts[p->n_charts++] = *c;
+	doc_chart(p->doc, id, title, NULL, description);
+}
+
+int page_draw(struct page *p, char *err, size_t err_size)
+{
+	char **svg = calloc(p->n_charts + 1, sizeof(*svg));
+	int ret = -ENOMEM;
+
+	if (!svg) {
+		snprintf(err, err_size, "out of memory");
+		goto out;
+	}
+	ret = charts_draw(p->charts, p->n_charts, svg, err, err_size);
+	for (size_t i = 0; !ret && i < p->n_charts; i++)
+		doc_chart_drawn(p->doc, i, svg[i]);
+out:
+	for (size_t i = 0; svg && i < p->n_charts; i++)
+		free(svg[i]);
+	free(svg);
+	return ret;
+}
+
+bool page_failed(const struct page *p)
+{
+	return p->failed || doc_failed(p->doc);
+}
+
+void page_free(struct page *p)
+{
+	while (p->memory) {
+		struct page_memory *next = p->memory->next;
+
+		free(p->memory);
+		p->memory = next;
+	}
+	free(p->charts);
+	p->charts = NULL;
+	p->n_charts = 0;
+}
+
+void page_series(struct chart *c, struct chart_series s)
+{
+	if (c->n_series < CHART_SERIES_MAX && s.x && s.y && s.n)
+		c->series[c->n_series++] = s;
+}
+
+void page_rule(struct chart *c, double at, bool vertical, bool bad, const char *label)
+{
+	if (isfinite(at) && c->n_rules < CHART_RULES_MAX)
+		c->rules[c->n_rules++] =
+			(struct chart_rule) { .at = at, .vertical = vertical, .bad = bad, .label = label };
+}
+
+/* --- figures in words --- */
+
+const char *page_count(struct page *p, double v)
+{
+	char digits[32], text[48];
+	size_t n, k = 0, first;
+
+	if (!isfinite(v))
+		return "unknown";
+	if (fabs(v) >= 1e15)
+		return page_text(p, "%.3g", v);
+	if (fabs(v) < 10 && v != round(v))
+		return page_text(p, "%.2g", v);
+	n = (size_t)snprintf(digits, sizeof(digits), "%.0f", v);
+	first = digits[0] == '-';
+	for (size_t i = 0; i < n; i++) {
+		if (i > first && (n - i) % 3 == 0)
+			text[k++] = ',';
+		text[k++] = digits[i];
+	}
+	text[k] = '\0';
+	return page_text(p, "%s", text);
+}
+
+struct unit {
+	double size;
+	const char *name;
+};
+
+/* Three digits of the largest unit that it fills. */
+static const char *in_units(struct page *p, double v, const struct unit *units, size_t n)
+{
+	size_t i = 0;
+	double x;
+
+	if (!isfinite(v))
+		return "unknown";
+	while (i < n - 1 && fabs(v) < units[i].size)
+		i++;
+	x = v / units[i].size;
+	if (fabs(x) >= 1000)
+		return page_text(p, "%s %s", page_count(p, x), units[i].name);
+	return page_text(p, "%.*f %s", fabs(x) >= 100 || x == round(x) ? 0 : fabs(x) >= 10 ? 1 : 2, x, units[i].name);
+}
+
+const char *page_ns(struct page *p, double ns)
+{
+	static const struct unit units[] = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "us" }, { 1, "ns" } };
+
+	return in_units(p, ns, units, sizeof(units) / sizeof(units[0]));
+}
+
+const char *page_bytes(struct page *p, double bytes)
+{
+	static const struct unit units[] = { { 0x1p40, "TiB" }, { 0x1p30, "GiB" }, { 0x1p20, "MiB" }, { 0x1p10, "KiB" },
+		{ 1, "bytes" } };
+
+	return in_units(p, bytes, units, sizeof(units) / sizeof(units[0]));
+}
+
+const char *page_percent(struct page *p, double ratio)
+{
+	double v = 100 * ratio;
+
+	if (!isfinite(v))
+		return "unknown";
+	return page_text(p, "%.*f %%", fabs(v) >= 10 || v == round(v) ? 0 : fabs(v) >= 0.1 ? 1 : 3, v);
+}
+
+const char *page_in_unit(struct page *p, double v, const char *unit)
+{
+	if (unit && strcmp(unit, "ns") == 0)
+		return page_ns(p, v);
+	if (unit && strcmp(unit, "ratio") == 0)
+		return page_percent(p, v);
+	if (unit && strcmp(unit, "bytes") == 0)
+		return page_bytes(p, v);
+	if (unit && strcmp(unit, "per_s") == 0 && isfinite(v))
+		return page_text(p, "%s a second", page_count(p, v));
+	return page_count(p, v);
+}
+
+const char *page_json(struct page *p, const json_t *v)
+{
+	char *text;
+	const char *kept;
+
+	if (json_is_string(v))
+		return page_text(p, "%s", json_string_value(v));
+	if (json_is_boolean(v))
+		return json_is_true(v) ? "yes" : "no";
+	if (json_is_null(v))
+		return "none";
+	text = v ? json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) : NULL;
+	kept = text ? page_text(p, "%s", text) : "unknown";
+	free(text);
+	return kept;
+}
+
+const char *page_quoted(struct page *p, const char *word)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789%+,-./:=@_";
+	size_t n = strlen(word);
+	char *quoted, *to;
+
+	if (n && strspn(word, plain) == n)
+		return page_text(p, "%s", word);
+	quoted = to = page_room(p, 4 * n + 3, 1);
+	if (!quoted)
+		return "";
+	*to++ = '\'';
+	for (; *word; word++)
+		if (*word == '\'')
+			to = stpcpy(to, "'\\''");
+		else
+			*to++ = *word;
+	*to = '\'';
+	return quoted;
+}
+
+const char *page_clients(struct page *p, double n)
+{
+	return page_text(p, "%s client%s", page_count(p, n), n == 1 ? "" : "s");
+}
+
+const char *page_sentence(struct page *p, const char *text)
+{
+	size_t n = text ? strlen(text) : 0;
+
+	if (n == 0)
+		return "";
+	return page_text(p, "%s%s", text, strchr(".!?", text[n - 1]) ? "" : ".");
+}
+
+const char *page_with_size(struct page *p, double bytes)
+{
+	return p->points->n_sizes > 1 ? page_text(p, " with messages of %s", page_bytes(p, bytes)) : "";
+}

@@ -1,0 +1,87 @@
+/* What the sections of a report share: the document, the runs, what was computed from them, and memory for the figures
+ * of charts. Charts are gathered while the document is made and drawn with one run of gnuplot at its end. Owning
+ * thread: main. When memory runs out, page_failed says so at the end. */
+#ifndef RAMPART_LOADGEN_REPORT_PAGE_H
+#define RAMPART_LOADGEN_REPORT_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "loadgen/analysis/stats.h"
+#include "loadgen/report/chart/chart.h"
+#include "loadgen/report/doc/doc.h"
+#include "loadgen/report/input/points.h"
+#include "loadgen/report/input/source.h"
+
+#define PAGE_BASELINES_MAX 4
+
+/* A run that this one is compared with. */
+struct page_baseline {
+	const char *label;
+	struct source *source;
+	struct points *points;
+	json_t *differences;		/* baseline_differences() */
+	json_t *comparison;		/* baseline_compare() */
+};
+
+struct page_memory;
+
+struct page {
+	struct doc *doc;
+	struct source *source;
+	const json_t *run;		/* the source's */
+	struct points *points;
+	json_t *knee;			/* as analysis.capacity.knee; of an older run, found in its steps */
+	json_t *limits, *plan, *plan_for_twice;		/* limits_analysis(), plan_analysis(); NULL: there is none */
+	double headroom, growth;	/* shares */
+	const char *files_prefix;	/* from the report to the run's files: "" or "../run/" */
+	double min_effect;
+	struct page_baseline baselines[PAGE_BASELINES_MAX];
+	size_t n_baselines;
+	struct page_memory *memory;
+	struct chart *charts;
+	size_t n_charts;
+	bool failed;
+};
+
+/* Room for n elements of `size`, all bytes 0, kept until page_free. NULL when memory ran out. */
+void *page_room(struct page *p, size_t n, size_t size);
+/* n numbers, NAN at first, likewise. */
+double *page_numbers(struct page *p, size_t n);
+/* A text kept until page_free; "" when memory ran out. */
+const char *page_text(struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Puts a chart at the end of the document. It is copied, what it points to is not. */
+void page_chart(struct page *p, const char *id, const char *title, const struct chart *c, const char *description);
+/* Draws the charts into the document. A line in `err` when there are no charts for want of gnuplot (-errno). */
+int page_draw(struct page *p, char *err, size_t err_size) __attribute__((warn_unused_result));
+bool page_failed(const struct page *p);
+/* Frees memory and charts, not what the page was given. */
+void page_free(struct page *p);
+
+/* Adds to a chart that has room; else does nothing. A rule at NAN is none. */
+void page_series(struct chart *c, struct chart_series s);
+void page_rule(struct chart *c, double at, bool vertical, bool bad, const char *label);
+
+/* Figures in words, kept until page_free: "12,345", "1.25 ms", "1.5 GiB", "34 %"; "unknown" for NAN. */
+const char *page_count(struct page *p, double v);
+const char *page_ns(struct page *p, double ns);
+const char *page_bytes(struct page *p, double bytes);
+const char *page_percent(struct page *p, double ratio);
+/* By the unit of a figure in run.json: ns, ratio, bytes, per_s; a bare number for others. */
+const char *page_in_unit(struct page *p, double v, const char *unit);
+/* A value as it stands in run.json: a text without quotes, a number, "yes", "none" for null; "unknown" where there is
+ * none. */
+const char *page_json(struct page *p, const json_t *v);
+/* A word for a POSIX shell, quoted where it must be. */
+const char *page_quoted(struct page *p, const char *word);
+/* "100 clients", "1 client" */
+const char *page_clients(struct page *p, double n);
+/* As it is, with a full stop behind it if it has none; "" for NULL. */
+const char *page_sentence(struct page *p, const char *text);
+/* " with 64 bytes" where the run had several sizes, else "". */
+const char *page_with_size(struct page *p, double bytes);
+
+#endif

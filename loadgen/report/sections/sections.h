@@ -1,0 +1,25 @@
+/* The sections of the report, each by itself: computed from what the page was given, in words that say what the figures
+ * of this run show. Where something was not measured, the section says so instead of showing nothing. */
+#ifndef RAMPART_LOADGEN_REPORT_SECTIONS_H
+#define RAMPART_LOADGEN_REPORT_SECTIONS_H
+
+#include "loadgen/report/sections/page.h"
+
+void section_verdict(struct page *p);		/* the answers, capacities, criteria */
+void section_throughput(struct page *p);
+void section_latency(struct page *p);
+void section_stages(struct page *p);		/* of connecting */
+void section_distribution(struct page *p);
+void section_time(struct page *p);
+void section_failures(struct page *p);
+void section_resources(struct page *p);
+void section_limits(struct page *p);
+void section_checks(struct page *p);		/* Little's law, schedule lag */
+void section_plan(struct page *p);
+void section_baselines(struct page *p);
+void section_origin(struct page *p);		/* environment, command, files */
+
+/* The three questions of who has never seen the project; part of the verdict. */
+void answers_add(struct page *p);
+
+#endif

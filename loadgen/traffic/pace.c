@@ -1,0 +1,73 @@
+/* Window of connections being made. See pace.h. */
+#include "loadgen/traffic/pace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/wire/frame.h"
+
+#define WINDOW_START 8
+
+void pace_init(struct pace *p, uint32_t limit)
+{
+	*p = (struct pace){ .limit = limit, .window = limit < WINDOW_START ? limit : WINDOW_START };
+}
+
+uint32_t pace_window(const struct pace *p)
+{
+	return p->window < 1 ? 1 : (uint32_t)p->window;
+}
+
+void pace_on_success(struct pace *p)
+{
+	p->window += p->congested ? 1 / p->window : 1;
+	if (p->window > p->limit)
+		p->window = p->limit;
+}
+
+void pace_on_congestion(struct pace *p, uint64_t begun_ns, uint64_t now_ns)
+{
+	if (p->congested && begun_ns <= p->decreased_at_ns)
+		return;
+	p->congested = true;
+	p->decreased_at_ns = now_ns;
+	p->decreases++;
+	p->window /= 2;
+	if (p->window < 1)
+		p->window = 1;
+}
+
+/* A server whose time for a handshake is up closes the connection: it has no way to say so. */
+static bool is_hung_up(const struct fail *f)
+{
+	bool bootstrap = f->stage == STAGE_TLS_HANDSHAKE || f->stage == STAGE_PSN_EXCHANGE;
+
+	return bootstrap && (f->kind == FAIL_CLOSED || f->code == ECONNRESET || f->code == EPIPE);
+}
+
+/* Our own queue pairs rest as the server's do: EAGAIN. The CM's timeout comes as a status. A session that the
+ * server took too long to be asked for has expired: REFUSE_BAD_SESSION. */
+bool pace_is_congestion(const struct fail *f)
+{
+	switch (f->kind) {
+	case FAIL_TIMEOUT:
+		return f->stage < STAGE_TRAFFIC;
+	case FAIL_REFUSED:
+		return f->code == REFUSE_BUSY || f->code == REFUSE_BAD_SESSION;
+	case FAIL_CM_STATUS:
+		return abs(f->code) == ETIMEDOUT;
+	case FAIL_ERRNO:
+		return is_hung_up(f) ||
+		       (f->stage < STAGE_TRAFFIC && (f->code == EAGAIN || f->code == ETIMEDOUT));
+	case FAIL_CLOSED:
+		return is_hung_up(f);
+	case FAIL_NONE:
+	case FAIL_TLS:
+	case FAIL_CERTIFICATE:
+	case FAIL_WC_STATUS:
+	case FAIL_PROTOCOL:
+	case FAIL_KIND_N:
+		break;
+	}
+	return false;
+}

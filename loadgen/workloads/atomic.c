@@ -1,0 +1,23 @@
+/* `atomic`: atomic additions to a counter in the client's region; the values it had are always checked. */
+#include "loadgen/traffic/rma.h"
+#include "loadgen/workloads/workload.h"
+
+/* Somebody looks at what comes back. */
+static void needs(const struct loadgen_config *c, struct workload_needs *out)
+{
+	workload_needs_region(c, out);
+	out->landing_shared = false;
+}
+
+const struct workload workload_atomic = {
+	.help = "atomic fetch-and-adds of 8 bytes in the client's region",
+	.streams = 1,
+	.bytes_min = 8,
+	.bytes_max = 8,
+	.bytes_default = 8,
+	.inflight_default = 1,
+	.needs = needs,
+	.rma = IBV_WR_ATOMIC_FETCH_AND_ADD,
+	.start = rma_start,
+	.on_rma = rma_on_done,
+};

@@ -1,0 +1,104 @@
+/* `small`: one-way messages, many under way. The server answers now and then with the credits of all it handled,
+ * when the client asks it to: twice in a window of messages, and with the last one that may go out for now. Those that
+ * go out at one moment may share SENDs (--coalesce).
+ */
+#include <sys/param.h>
+
+#include "common/rdma/ep.h"
+#include "common/wire/frame.h"
+#include "common/wire/msg.h"
+#include "loadgen/config/config.h"
+#include "loadgen/traffic/worker_internal.h"
+
+/* Sends the first of the `n` messages that may go out for now, as many as go into one SEND. Returns how many; 0
+ * if the connection failed. */
+static uint32_t send_some(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
+{
+	const struct loadgen_config *c = w->cfg.cfg;
+	uint64_t ack_every = MAX(c->inflight / 2, 1), first = wc->streams[stream].begun;
+	uint32_t k = (uint32_t)MIN(n, c->coalesce), bytes = (uint32_t)w->bytes, buf;
+	bool asks = k == n || first / ack_every != (first + k) / ack_every || w->schedule;
+
+	if (wc->conn->in_flight >= wc->conn->grant.credits) {
+		/* The server said that messages ended, and kept the credit of a SEND that they came in. */
+		client_fail(wc->conn, FAIL_PROTOCOL, PROTO_CREDITS);
+		return 0;
+	}
+	buf = traffic_buffer(w, wc);
+	if (buf == EP_NO_BUF)
+		return 0;
+	for (uint32_t i = 0; i < k; i++) {
+		struct msg_header h = { .type = MSG_DATA, .sequence = traffic_sequence(w, wc, first + i) };
+
+		h.flags = (uint8_t)(asks && i + 1 == k ? MSG_FLAG_ACK : 0) | (uint8_t)(c->verify ? MSG_FLAG_SUM : 0);
+		traffic_fill(w, wc, first + i, ep_buf(w->ctx->ep, buf) + i * bytes, MSG_HEADER_BYTES);
+		traffic_begin(w, wc, stream);
+		if (!client_seal(wc->conn, &h, buf, i * bytes, bytes))
+			return 0;
+	}
+	client_post(wc->conn, buf, k * bytes, asks);
+	return k;
+}
+
+static void start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
+{
+	uint32_t k = 1;
+
+	for (; n && k && wc->state == WCLIENT_LIVE; n -= k)
+		k = send_some(w, wc, stream, n);
+}
+
+/* What the SENDs held is known by the last one's sequence. */
+static void on_credit(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence)
+{
+	const struct stream *s = &wc->streams[0];
+	uint64_t n = UINT64_C(1) + (uint32_t)(sequence - s->done);
+
+	(void)rail;
+	if (sequence != traffic_sequence(w, wc, s->done + n - 1) || n > s->begun - s->done || n < credits ||
+	    n > credits * w->cfg.cfg->coalesce) {
+		client_fail(wc->conn, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
+		return;
+	}
+	if (w->measuring)
+		counter_add(&w->stats.sends_measured, credits);
+	traffic_end(w, wc, 0, (uint32_t)n);
+}
+
+/* In the closed loop the messages that follow on those that ended go into no more SENDs than those were, so there
+ * are never more than at the beginning. In the open loop each message may be alone. */
+static void needs(const struct loadgen_config *c, struct workload_needs *out)
+{
+	uint64_t joined = MIN(c->coalesce, c->inflight);
+
+	workload_needs_messages(c, out);
+	out->message_bytes = (uint32_t)MAX(out->message_bytes, joined * c->message_bytes);
+	if (!loadgen_is_open_loop(c))
+		out->credits = (uint32_t)((c->inflight + joined - 1) / joined);
+}
+
+static const char *objection(const struct loadgen_config *c)
+{
+	uint64_t least = MSG_HEADER_BYTES + MSG_SUM_BYTES + (c->message_auth ? MSG_TAG_BYTES : 0);
+
+	for (size_t i = 0; i < c->sizes.n && c->verify; i++)
+		if (c->sizes.v[i] < least)
+			return "--verify: a message of --workload small needs 20 bytes at least, for header and checksum, and "
+			       "with --message-auth 36";
+	return NULL;
+}
+
+const struct workload workload_small = {
+	.help = "one-way messages, many in flight",
+	.tags = true,
+	.joins = true,
+	.streams = 1,
+	.bytes_min = FRAME_MESSAGE_BYTES_MIN,
+	.bytes_max = FRAME_MESSAGE_BYTES_MAX,
+	.bytes_default = 64,
+	.inflight_default = 64,
+	.needs = needs,
+	.objection = objection,
+	.start = start,
+	.on_credit = on_credit,
+};

@@ -1,0 +1,384 @@
+/* Unit tests of client/conn.c and client/ctx.c: legal edges, deadlines and closes in every
+ * state. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/rdma/ep.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/helpers/client_rig.h"
+
+/* In the order a connection goes through them. */
+static const enum client_state stations[] = {
+	CLIENT_ST_TCP_CONNECT,  CLIENT_ST_TLS_HANDSHAKE, CLIENT_ST_PSN_EXCHANGE,
+	CLIENT_ST_ADDR_RESOLVE, CLIENT_ST_ROUTE_RESOLVE, CLIENT_ST_RDMA_CONNECT,
+	CLIENT_ST_FIRST_REPLY,  CLIENT_ST_LIVE,
+};
+static const enum stage stage_at[] = {
+	STAGE_TCP_CONNECT,   STAGE_TLS_HANDSHAKE, STAGE_PSN_EXCHANGE, STAGE_ADDR_RESOLVE,
+	STAGE_ROUTE_RESOLVE, STAGE_RDMA_CONNECT,  STAGE_FIRST_REPLY,  STAGE_TRAFFIC,
+};
+
+static void again(void **state)
+{
+	client_rig_stop(state);
+	assert_int_equal(client_rig_init(state), 0);
+}
+
+/* The server answers the disconnect, if there was one. */
+static void finish_disconnect(struct client_conn *c)
+{
+	if (c->state == CLIENT_ST_CLOSING && c->cm_connected)
+		fake_cm_event(c->rc.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+	client_until(cli.closed > 0);
+}
+
+/* Each state's successor in a connection's life, and CLOSING from all that own something. */
+static void edges__all_pairs__exactly_the_expected(void **state)
+{
+	(void)state;
+	for (int from = 0; from < CLIENT_ST_N; from++) {
+		for (int to = 0; to < CLIENT_ST_N; to++) {
+			/* Without a first message nothing is waited for after the connection. */
+			bool next = to == from + 1 ||
+				    (from == CLIENT_ST_RDMA_CONNECT && to == CLIENT_ST_LIVE) ||
+				    (from == CLIENT_ST_DEAD && to == CLIENT_ST_FREE);
+			bool close = to == CLIENT_ST_CLOSING && from >= CLIENT_ST_TCP_CONNECT &&
+				     from <= CLIENT_ST_LIVE;
+
+			if (client_edge_is_legal((enum client_state)from, (enum client_state)to) !=
+			    (next || close))
+				fail_msg("%s -> %s", client_state_names[from],
+					 client_state_names[to]);
+		}
+	}
+	assert_string_equal(client_state_names[CLIENT_ST_TCP_CONNECT], "TCP_CONNECT");
+	assert_string_equal(client_state_names[CLIENT_ST_DEAD], "DEAD");
+}
+
+static void life__to_live_and_closed__stages_timed_and_all_back(void **state)
+{
+	struct client_conn *c;
+	uint64_t sum = 0;
+
+	(void)state;
+	client_rig_start();
+	c = client_at(CLIENT_ST_LIVE);
+	assert_int_equal(cli.live, 1);
+	for (int i = 0; i < STAGE_TIMED; i++) {
+		assert_true(c->stage_ns[i] > 0);
+		sum += c->stage_ns[i];
+	}
+	assert_true(c->total_ns >= sum);
+	assert_true(c->total_ns < 60 * NS_PER_S);
+	assert_false(ev_is_active(&c->deadline));
+	assert_non_null(strstr(c->tls_text, "TLSv1.3"));
+	client_close(c);
+	assert_int_equal(c->state, CLIENT_ST_CLOSING);
+	assert_int_equal(cli.closed, 0);
+	assert_int_equal(fake_cm_calls(FAKE_CM_DISCONNECT), 1);
+	finish_disconnect(c);
+	assert_int_equal(cli.fail.kind, FAIL_NONE);
+	assert_ptr_equal(cli.closed_conn, c);
+	client_assert_all_back();
+}
+
+static void life__without_region__qp_used_again(void **state)
+{
+	(void)state;
+	cli.cfg.region = false;
+	client_rig_start();
+	for (int i = 0; i < 3; i++) {
+		struct client_conn *c = client_at(CLIENT_ST_LIVE);
+		struct qp_pool_counts q;
+
+		assert_int_equal(c->grant.features, 0);
+		cli.closed = 0;
+		client_close(c);
+		finish_disconnect(c);
+		client_assert_all_back();
+		qp_pool_get_counts(cli.ctx->qps, &q);
+		assert_true(q.free > 0);
+		script_hang_up();
+	}
+}
+
+static void deadline__in_every_stage__timeout_of_that_stage(void **state)
+{
+	for (size_t i = 0; i + 1 < N_ELEMENTS(stations); i++) {
+		struct client_conn *c;
+
+		client_rig_start();
+		c = client_at(stations[i]);
+		client_expire(c);
+		finish_disconnect(c);
+		client_assert_failed(stage_at[i], FAIL_TIMEOUT, 0);
+		assert_int_equal(cli.live, 0);
+		again(state);
+	}
+}
+
+static void close__in_every_state__told_once_without_failure(void **state)
+{
+	for (size_t i = 0; i < N_ELEMENTS(stations); i++) {
+		struct client_conn *c;
+
+		client_rig_start();
+		c = client_at(stations[i]);
+		client_close(c);
+		client_close(c);
+		client_fail(c, FAIL_TIMEOUT, 0);
+		assert_int_equal(cli.closed, 0);
+		assert_null(c->tls);
+		assert_int_equal(c->fd, -1);
+		assert_false(ev_is_active(&c->tls_io));
+		finish_disconnect(c);
+		client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
+		again(state);
+	}
+}
+
+static void fail__twice__the_first_counts(void **state)
+{
+	struct client_conn *c;
+
+	(void)state;
+	client_rig_start();
+	c = client_at(CLIENT_ST_LIVE);
+	client_fail(c, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
+	client_fail(c, FAIL_TIMEOUT, 0);
+	client_close(c);
+	finish_disconnect(c);
+	client_assert_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
+}
+
+static void deadline__disconnect_not_answered__over_all_the_same(void **state)
+{
+	struct client_conn *c;
+
+	(void)state;
+	client_rig_start();
+	c = client_at(CLIENT_ST_LIVE);
+	client_close(c);
+	for (int i = 0; i < 5; i++)
+		client_turn();
+	assert_int_equal(c->state, CLIENT_ST_CLOSING);
+	client_expire(c);
+	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
+}
+
+static void close__disconnect_fails__over_without_it(void **state)
+{
+	struct client_conn *c;
+
+	(void)state;
+	client_rig_start();
+	c = client_at(CLIENT_ST_LIVE);
+	fake_fail_next("rdma_disconnect", EINVAL);
+	client_close(c);
+	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
+}
+
+/* ---- closing from inside the callbacks ---- */
+
+static void close_it(struct client_conn *c)
+{
+	client_close(c);
+}
+
+static void close__inside_on_live__over(void **state)
+{
+	struct client_conn *c;
+
+	(void)state;
+	client_rig_start();
+	cli.on_live = close_it;
+	c = client_at(CLIENT_ST_FIRST_REPLY);
+	assert_true(script_reply(c, 16, 0));
+	assert_int_equal(cli.live, 1);
+	finish_disconnect(c);
+	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
+}
+
+static void send_one(struct client_conn *c, uint32_t bytes, uint64_t sequence)
+{
+	uint32_t buf = ep_buf_get(cli.ctx->ep);
+
+	assert_int_not_equal(buf, EP_NO_BUF);
+	client_rig_send(c, buf, bytes, sequence);
+}
+
+static void close__inside_on_message__later_messages_not_told(void **state)
+{
+	struct client_conn *c;
+
+	(void)state;
+	client_rig_start();
+	cli.on_message = close_it;
+	c = client_at(CLIENT_ST_LIVE);
+	for (uint64_t i = 1; i <= 3; i++)
+		send_one(c, 64, i);
+	fake_complete_sends(c->rc.qp, 3, IBV_WC_SUCCESS);
+	for (uint64_t i = 1; i <= 3; i++)
+		assert_true(script_reply(c, 64, i));
+	assert_int_equal(cli.messages, 1);
+	finish_disconnect(c);
+	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
+}
+
+static void close__inside_on_one_sided__over(void **state)
+{
+	struct client_conn *c;
+	uint32_t buf;
+
+	(void)state;
+	client_rig_start();
+	cli.on_one_sided = close_it;
+	c = client_at(CLIENT_ST_LIVE);
+	buf = ep_buf_get(cli.ctx->ep);
+	assert_int_equal(client_rig_rma(c, IBV_WR_RDMA_READ, buf, 8, 0), 0);
+	fake_complete_sends(c->rc.qp, 4, IBV_WC_SUCCESS);
+	client_turn();
+	assert_int_equal(cli.one_sided, 1);
+	ep_buf_put(cli.ctx->ep, buf);
+	finish_disconnect(c);
+	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
+}
+
+static struct client_conn *second;
+
+static void connect_anew(struct client_conn *c)
+{
+	(void)c;
+	if (!second)
+		second = client_connect(cli.ctx, clock_now_ns(), NULL);
+}
+
+static void connect__inside_on_closed__a_new_connection(void **state)
+{
+	struct client_conn *c;
+
+	(void)state;
+	second = NULL;
+	client_rig_start();
+	cli.on_closed = connect_anew;
+	c = client_at(CLIENT_ST_ADDR_RESOLVE);
+	client_close(c);
+	client_until(cli.closed == 1);
+	assert_non_null(second);
+	assert_ptr_not_equal(second, c);
+	script_hang_up();
+	script_accept();
+	client_until(second->state == CLIENT_ST_TLS_HANDSHAKE);
+	assert_int_equal(cli.closed, 1);
+}
+
+/* ---- the context ---- */
+
+static void connect__all_objects_in_use__null(void **state)
+{
+	(void)state;
+	client_rig_start();
+	assert_non_null(client_connect(cli.ctx, 0, NULL));
+	assert_non_null(client_connect(cli.ctx, 0, NULL));
+	assert_null(client_connect(cli.ctx, 0, NULL));
+}
+
+static void ctx_free__connection_in_every_state__everything_released(void **state)
+{
+	for (size_t i = 0; i < N_ELEMENTS(stations); i++) {
+		client_rig_start();
+		client_at(stations[i]);
+		again(state);	/* frees the context; the fakes check */
+	}
+}
+
+static int try_ctx(char err[400])
+{
+	static const struct client_ops none;
+	struct client_ctx *ctx = NULL;
+	int ret;
+
+	err[0] = '\0';
+	ret = client_ctx_new(&cli.cfg, &none, NULL, cli.loop, &ctx, err, 400);
+	if (ret)
+		assert_null(ctx);
+	client_ctx_free(ctx);
+	return ret;
+}
+
+static void ctx_new__every_library_call_fails_in_turn__all_released_and_explained(void **state)
+{
+	char err[400];
+	unsigned k;
+
+	(void)state;
+	for (k = 1; k < 100; k++) {
+		int ret;
+
+		fake_fail_at(k, ENOMEM);
+		ret = try_ctx(err);
+		if (!fake_failed()) {
+			assert_int_equal(ret, 0);
+			break;
+		}
+		assert_int_equal(ret, -ENOMEM);
+		assert_true(strlen(err) > 20);
+		assert_int_equal(fake_objects(), 0);
+	}
+	assert_true(k > 12);
+}
+
+static void ctx_new__cannot_work__says_why(void **state)
+{
+	char err[400];
+
+	(void)state;
+	cli.cfg.ca_file = "/nonexistent/ca.pem";
+	assert_int_equal(try_ctx(err), -ENOENT);
+	assert_non_null(strstr(err, "/nonexistent/ca.pem"));
+	cli.cfg.ca_file = cli.certs.ca;
+	cli.cfg.device = "mlx5_0";
+	assert_int_equal(try_ctx(err), -ENODEV);
+	assert_non_null(strstr(err, "--device mlx5_0"));
+	cli.cfg.device = "fake0";
+	assert_int_equal(try_ctx(err), 0);
+	fake_cm.no_device = true;
+	assert_int_equal(try_ctx(err), -ENODEV);
+	assert_non_null(strstr(err, "no RDMA device has address 127.0.0.1"));
+	fake_cm.no_device = false;
+	cli.cfg.max_conns = 100000;
+	assert_int_equal(try_ctx(err), -ENOSPC);
+	assert_non_null(strstr(err, "--threads"));
+}
+
+#define CLIENT_TEST(f) cmocka_unit_test_setup_teardown(f, client_rig_init, client_rig_stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(edges__all_pairs__exactly_the_expected),
+		CLIENT_TEST(life__to_live_and_closed__stages_timed_and_all_back),
+		CLIENT_TEST(life__without_region__qp_used_again),
+		CLIENT_TEST(deadline__in_every_stage__timeout_of_that_stage),
+		CLIENT_TEST(close__in_every_state__told_once_without_failure),
+		CLIENT_TEST(fail__twice__the_first_counts),
+		CLIENT_TEST(deadline__disconnect_not_answered__over_all_the_same),
+		CLIENT_TEST(close__disconnect_fails__over_without_it),
+		CLIENT_TEST(close__inside_on_live__over),
+		CLIENT_TEST(close__inside_on_message__later_messages_not_told),
+		CLIENT_TEST(close__inside_on_one_sided__over),
+		CLIENT_TEST(connect__inside_on_closed__a_new_connection),
+		CLIENT_TEST(connect__all_objects_in_use__null),
+		CLIENT_TEST(ctx_free__connection_in_every_state__everything_released),
+		CLIENT_TEST(ctx_new__every_library_call_fails_in_turn__all_released_and_explained),
+		CLIENT_TEST(ctx_new__cannot_work__says_why),
+	};
+
+	return cmocka_run_group_tests_name("client_conn", tests, client_rig_group_setup,
+					   client_rig_group_teardown);
+}

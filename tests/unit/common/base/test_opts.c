@@ -1,0 +1,644 @@
+/* Unit tests of common/base/opts.c: every type, every way to be wrong, and --help. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/opts.h"
+
+#define UNTOUCHED UINT64_C(0xa5a5a5a5a5a5a5a5)
+#define MAX_ARGS  16
+
+#define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
+
+struct config {
+	uint64_t any, clients, duration, size;
+	const char *name;
+	struct opt_list steps, sizes;
+	int mode;
+	bool verbose;
+};
+
+static const char *const modes[] = { "busy", "event", "hybrid", NULL };
+
+static const struct opt table[] = {
+	{ .name = "any", .type = OPT_UINT, .offset = offsetof(struct config, any),
+	  .max = UINT64_MAX, .metavar = "N", .help = "Anything that fits." },
+	{ .name = "clients", .type = OPT_UINT, .offset = offsetof(struct config, clients),
+	  .min = 1, .max = 100000, .metavar = "N", .def = "10",
+	  .help = "How many clients to start. The text is long enough to be wrapped, so that one "
+		  "can see where the second line begins and that no word is lost on the way." },
+	{ .name = "duration", .type = OPT_DURATION, .offset = offsetof(struct config, duration),
+	  .min = 1500, .max = UINT64_C(7200000000000), .metavar = "SECONDS", .def = "10s",
+	  .help = "How long." },
+	{ .name = "mode", .type = OPT_CHOICE, .offset = offsetof(struct config, mode),
+	  .choices = modes, .metavar = "MODE", .def = "busy",
+	  .help = "How to poll, with words so chosen that this last one ends at column 101" },
+	{ .name = "name", .type = OPT_STRING, .offset = offsetof(struct config, name),
+	  .metavar = "TEXT", .help = "What to call it." },
+	{ .name = "size", .type = OPT_SIZE, .offset = offsetof(struct config, size), .min = 64,
+	  .max = UINT64_C(4) << 30, .metavar = "BYTES", .help = "How large." },
+	{ .name = "sizes", .type = OPT_SIZES, .offset = offsetof(struct config, sizes), .min = 1,
+	  .max = 2 << 20, .metavar = "BYTES,...", .help = "Which sizes." },
+	{ .name = "steps", .type = OPT_LIST, .offset = offsetof(struct config, steps), .min = 1,
+	  .max = 500, .metavar = "N,...", .help = "Which steps." },
+	{ .name = "verbose", .type = OPT_FLAG, .offset = offsetof(struct config, verbose),
+	  .help = "Say more." },
+};
+
+static const struct opts_spec spec = {
+	.program = "prog",
+	.usage = "[OPTIONS] [FILE]",
+	.summary = "Does a thing.",
+	.opts = table,
+	.n_opts = sizeof(table) / sizeof(table[0]),
+	.epilog = "Exit status: 0.",
+};
+
+struct parsed {
+	enum opts_result result;
+	struct config config;
+	int first_arg;
+	char err[400];
+};
+
+static struct parsed p;	/* of the last parse() */
+
+static int split(char *line, char **argv)
+{
+	int argc = 0;
+	char *save;
+
+	argv[argc++] = (char *)(uintptr_t)"prog";
+	for (char *s = strtok_r(line, " ", &save); s; s = strtok_r(NULL, " ", &save)) {
+		assert_true(argc < MAX_ARGS - 1);
+		argv[argc++] = s;
+	}
+	argv[argc] = NULL;
+	return argc;
+}
+
+/* Arguments are separated by spaces; they live as long as the next call. */
+static enum opts_result parse(const char *arguments)
+{
+	static char line[2000];
+	char *argv[MAX_ARGS];
+	int argc;
+
+	snprintf(line, sizeof(line), "%s", arguments);
+	argc = split(line, argv);
+	memset(&p, 0, sizeof(p));
+	p.config.any = p.config.clients = p.config.duration = p.config.size = UNTOUCHED;
+	p.config.mode = -1;
+	p.first_arg = -1;
+	p.result = opts_parse(&spec, argc, argv, &p.config, &p.first_arg, p.err, sizeof(p.err));
+	return p.result;
+}
+
+static void assert_parses(const char *arguments)
+{
+	if (parse(arguments) != OPTS_OK)
+		fail_msg("%s: %s", arguments, p.err);
+	assert_string_equal(p.err, "");
+}
+
+static void assert_refused(const char *arguments, const char *message)
+{
+	assert_int_equal(parse(arguments), OPTS_ERROR);
+	assert_string_equal(p.err, message);
+}
+
+/* ---- good values ---- */
+
+static void uint__digits__stored(void **state)
+{
+	(void)state;
+	assert_parses("--clients 1");
+	assert_int_equal(p.config.clients, 1);
+	assert_parses("--clients=100000");
+	assert_int_equal(p.config.clients, 100000);
+	assert_parses("--any=0");
+	assert_int_equal(p.config.any, 0);
+	assert_parses("--any=18446744073709551615");
+	assert_true(p.config.any == UINT64_MAX);
+	assert_parses("--any=0000000000000000000000000000012");
+	assert_int_equal(p.config.any, 12);
+}
+
+static void size__suffixes__powers_of_1024(void **state)
+{
+	(void)state;
+	assert_parses("--size 64");
+	assert_int_equal(p.config.size, 64);
+	assert_parses("--size 3k");
+	assert_int_equal(p.config.size, 3 * 1024);
+	assert_parses("--size 5M");
+	assert_int_equal(p.config.size, 5 * 1024 * 1024);
+	assert_parses("--size=4G");
+	assert_int_equal(p.config.size, UINT64_C(4294967296));
+}
+
+static void duration__units_and_fractions__exact_ns(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} good[] = {
+		{ "1", 1000000000 },	     { "1s", 1000000000 },
+		{ "0.1", 100000000 },	     { "0.3", 300000000 },
+		{ "2.5m", 150000000000 },    { "1.5us", 1500 },
+		{ "250ms", 250000000 },	     { "0.000002", 2000 },
+		{ "0.5h", 1800000000000 },   { "2h", 7200000000000 },
+		{ "1.000000001", 1000000001 }, { "1.0000000000", 1000000000 },
+		{ "007.250us", 7250 },	     { "0.3333333333h", 1199999999880 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(good); i++) {
+		char arguments[64];
+
+		snprintf(arguments, sizeof(arguments), "--duration=%s", good[i].text);
+		assert_parses(arguments);
+		assert_int_equal(p.config.duration, good[i].ns);
+	}
+}
+
+static void string__any_text__points_into_argv(void **state)
+{
+	char *argv[] = { (char *)(uintptr_t)"prog", (char *)(uintptr_t)"--name",
+			 (char *)(uintptr_t)"-a=b,c", NULL };
+	struct config c = { 0 };
+	char err[100];
+	int first;
+
+	(void)state;
+	assert_int_equal(opts_parse(&spec, 3, argv, &c, &first, err, sizeof(err)), OPTS_OK);
+	assert_ptr_equal(c.name, argv[2]);
+	assert_parses("--name=--x=y");
+	assert_string_equal(p.config.name, "--x=y");
+	assert_parses("--name -");
+	assert_string_equal(p.config.name, "-");
+}
+
+static void choice__each__its_index(void **state)
+{
+	(void)state;
+	assert_parses("--mode busy");
+	assert_int_equal(p.config.mode, 0);
+	assert_parses("--mode=hybrid");
+	assert_int_equal(p.config.mode, 2);
+}
+
+static void list__values__in_their_order(void **state)
+{
+	(void)state;
+	assert_parses("--steps 500,1,1,20");
+	assert_int_equal(p.config.steps.n, 4);
+	assert_int_equal(p.config.steps.v[0], 500);
+	assert_int_equal(p.config.steps.v[1], 1);
+	assert_int_equal(p.config.steps.v[2], 1);
+	assert_int_equal(p.config.steps.v[3], 20);
+	assert_parses("--steps=7");
+	assert_int_equal(p.config.steps.n, 1);
+}
+
+static void list__as_long_as_allowed__taken(void **state)
+{
+	char arguments[300] = "--steps=1";
+
+	(void)state;
+	for (int i = 1; i < OPT_LIST_MAX; i++)
+		strcat(arguments, ",2");
+	assert_parses(arguments);
+	assert_int_equal(p.config.steps.n, OPT_LIST_MAX);
+	strcat(arguments, ",2");
+	assert_int_equal(parse(arguments), OPTS_ERROR);
+	assert_non_null(strstr(p.err, "is too long; allowed: 1 to 500 each, comma-separated, "));
+	assert_int_equal(p.config.steps.n, 0);
+}
+
+static void flag__given__true(void **state)
+{
+	(void)state;
+	assert_parses("");
+	assert_false(p.config.verbose);
+	assert_parses("--verbose");
+	assert_true(p.config.verbose);
+}
+
+/* ---- where options end ---- */
+
+static void operands__end_the_options__first_arg(void **state)
+{
+	(void)state;
+	assert_parses("");
+	assert_int_equal(p.first_arg, 1);
+	assert_parses("--clients 5");
+	assert_int_equal(p.first_arg, 3);
+	assert_parses("--clients=5 file --bogus");
+	assert_int_equal(p.first_arg, 2);
+	assert_parses("--verbose -- --bogus");
+	assert_int_equal(p.first_arg, 3);
+	assert_parses("- --bogus");
+	assert_int_equal(p.first_arg, 1);
+}
+
+static void operands_last__mixed__options_first_in_order(void **state)
+{
+	char *argv[] = { (char *)"p", (char *)"host", (char *)"--clients", (char *)"5", (char *)"ping",
+			 (char *)"--verbose", (char *)"--", (char *)"--text", NULL };
+	static const char *const expected[] = { "p", "--clients", "5", "--verbose", "--", "host", "ping", "--text" };
+
+	(void)state;
+	opts_operands_last(&spec, 8, argv);
+	for (int i = 0; i < 8; i++)
+		assert_string_equal(argv[i], expected[i]);
+	assert_null(argv[8]);
+}
+
+static void several__any_order__all_stored_and_the_rest_untouched(void **state)
+{
+	(void)state;
+	assert_parses("--size=1k --verbose --clients 7 --any=9");
+	assert_int_equal(p.config.size, 1024);
+	assert_int_equal(p.config.clients, 7);
+	assert_int_equal(p.config.any, 9);
+	assert_true(p.config.verbose);
+	assert_true(p.config.duration == UNTOUCHED);
+	assert_int_equal(p.config.mode, -1);
+	assert_null(p.config.name);
+}
+
+static void help_and_version__long_and_short__recognised(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("--help"), OPTS_HELP);
+	assert_int_equal(parse("-h"), OPTS_HELP);
+	assert_int_equal(parse("--version"), OPTS_VERSION);
+	assert_int_equal(parse("-V"), OPTS_VERSION);
+	assert_int_equal(parse("--clients 5 --help --bogus"), OPTS_HELP);
+	assert_int_equal(parse("--bogus --help"), OPTS_ERROR);
+	assert_parses("-- --help");
+	assert_refused("--help=1", "--help: value given; allowed: no value");
+}
+
+/* ---- errors ---- */
+
+#define CLIENTS_ALLOWED	 "1 to 100000"
+#define DURATION_ALLOWED "1.500us to 2h"
+#define SIZE_ALLOWED	 "64 to 4G"
+#define MODE_ALLOWED	 "busy, event or hybrid"
+#define SIZES_ALLOWED	 "1 to 2M each, comma-separated; A-B is A, doubled up to B; at most 64"
+#define STEPS_ALLOWED	 "1 to 500 each, comma-separated, at most 64"
+
+/* --name=value is refused for that problem, and no destination was written. */
+static void assert_value_refused(const char *name, const char *value, const char *problem,
+				 const char *allowed)
+{
+	char arguments[200], message[300];
+
+	snprintf(arguments, sizeof(arguments), "--%s=%s", name, value);
+	snprintf(message, sizeof(message), "--%s: %s%s%s; allowed: %s", name, value,
+		 *value ? " " : "", problem, allowed);
+	assert_refused(arguments, message);
+	assert_true(p.config.any == UNTOUCHED && p.config.clients == UNTOUCHED &&
+		    p.config.duration == UNTOUCHED && p.config.size == UNTOUCHED);
+	assert_true(p.config.mode == -1 && !p.config.name && !p.config.steps.n);
+}
+
+static void uint__not_digits__refused(void **state)
+{
+	static const char *const bad[] = {
+		"-1", "+1", "1e3", "0x10", "1.0", "1k", "1,2", "12a", "a",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
+		assert_value_refused("clients", bad[i], "is not a whole number", CLIENTS_ALLOWED);
+}
+
+/* The last three wrap to small numbers in 64 bits: 2^64, 2^64 + 5 and 10 * 2^64. */
+static void uint__out_of_range__refused(void **state)
+{
+	(void)state;
+	assert_value_refused("clients", "0", "is not allowed", CLIENTS_ALLOWED);
+	assert_value_refused("clients", "100001", "is not allowed", CLIENTS_ALLOWED);
+	assert_value_refused("any", "18446744073709551616", "is not allowed", "0 or more");
+	assert_value_refused("clients", "18446744073709551621", "is not allowed", CLIENTS_ALLOWED);
+	assert_value_refused("any", "184467440737095516160", "is not allowed", "0 or more");
+}
+
+static void size__not_a_size__refused(void **state)
+{
+	static const char *const bad[] = { "k", "1K", "1m", "1kB", "-1k", "1.5k", "1kk", "G" };
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
+		assert_value_refused("size", bad[i], "is not a number of bytes (suffix k, M or G)",
+				     SIZE_ALLOWED);
+}
+
+/* The last two are 2^64 bytes and a GiB more. */
+static void size__out_of_range__refused(void **state)
+{
+	static const char *const bad[] = { "63", "5G", "17179869184G", "17179869185G" };
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
+		assert_value_refused("size", bad[i], "is not allowed", SIZE_ALLOWED);
+}
+
+static void duration__not_a_duration__refused(void **state)
+{
+	static const char *const bad[] = {
+		".5", "5.", "1.s", "-1", "+1", "1e3", "1ns", "1S", "1d", "s", "1.5.2", "1ss", "1,5",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
+		assert_value_refused("duration", bad[i],
+				     "is not a duration (seconds, or suffix us, ms, s, m or h)",
+				     DURATION_ALLOWED);
+}
+
+/* Past 64 bits in ns, in the number (2^64 + 5), and only with the fraction added. */
+static void duration__out_of_range__refused(void **state)
+{
+	static const char *const bad[] = {
+		"0.0000014", "2.5h", "0", "18446744075.709551616", "18446744073709551616h",
+		"18446744073709551621", "18446744073.709551616", "5124095.6h",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
+		assert_value_refused("duration", bad[i], "is not allowed", DURATION_ALLOWED);
+}
+
+static void duration__too_fine__refused(void **state)
+{
+	static const char *const bad[] = { "0.0000000001", "1.5000000000000000000001", "1.0001us" };
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
+		assert_value_refused("duration", bad[i], "is finer than a nanosecond",
+				     DURATION_ALLOWED);
+}
+
+static void choice__other_text__refused(void **state)
+{
+	(void)state;
+	assert_value_refused("mode", "bus", "is not allowed", MODE_ALLOWED);
+	assert_value_refused("mode", "Busy", "is not allowed", MODE_ALLOWED);
+	assert_value_refused("mode", "busyevent", "is not allowed", MODE_ALLOWED);
+}
+
+static void list__bad__refused(void **state)
+{
+	static const char *const no_list[] = { "1,,2", ",1", "1,", "1;2", "1,-2", "1,2x", "x" };
+	static const char *const not_allowed[] = { "1,0", "501", "1,18446744073709551617" };
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(no_list); i++)
+		assert_value_refused("steps", no_list[i], "is not a list of whole numbers",
+				     STEPS_ALLOWED);
+	for (size_t i = 0; i < N_ELEMENTS(not_allowed); i++)
+		assert_value_refused("steps", not_allowed[i], "is not allowed", STEPS_ALLOWED);
+}
+
+static void sizes__single_and_ranges__in_their_order(void **state)
+{
+	static const uint64_t expected[] = { 100, 1024, 2048, 4096, 3, 6, 12, 1 << 20 };
+
+	(void)state;
+	assert_parses("--sizes 100,1k-4k,3-20,1M");
+	assert_int_equal(p.config.sizes.n, N_ELEMENTS(expected));
+	for (size_t i = 0; i < N_ELEMENTS(expected); i++)
+		assert_true(p.config.sizes.v[i] == expected[i]);
+	assert_parses("--sizes=7-7");
+	assert_int_equal(p.config.sizes.n, 1);
+	assert_int_equal(p.config.sizes.v[0], 7);
+}
+
+static void sizes__bad__refused(void **state)
+{
+	static const char *const not_allowed[] = { "0", "3M", "1,0", "0-4", "1-4M", "8-4", "1-2,3M" };
+	static const char *const no_sizes[] = { ",", "1,", "1,,2", "-", "1-", "-2", "1-2-3", "x", "1kk", "1-x" };
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(not_allowed); i++)
+		assert_value_refused("sizes", not_allowed[i], "is not allowed", SIZES_ALLOWED);
+	for (size_t i = 0; i < N_ELEMENTS(no_sizes); i++)
+		assert_value_refused("sizes", no_sizes[i], "is not a number of bytes (suffix k, M or G)", SIZES_ALLOWED);
+	/* A list of 64 and one more. */
+	assert_value_refused("sizes", "1-1M,1-1M,1-1M,1,1", "is too long", SIZES_ALLOWED);
+}
+
+static void value__empty__refused(void **state)
+{
+	(void)state;
+	assert_value_refused("clients", "", "empty value", CLIENTS_ALLOWED);
+	assert_value_refused("duration", "", "empty value", DURATION_ALLOWED);
+	assert_value_refused("mode", "", "empty value", MODE_ALLOWED);
+	assert_value_refused("name", "", "empty value", "any text that is not empty");
+	assert_value_refused("size", "", "empty value", SIZE_ALLOWED);
+	assert_value_refused("steps", "", "empty value", STEPS_ALLOWED);
+}
+
+static void value__missing__refused(void **state)
+{
+	(void)state;
+	assert_refused("--clients", "--clients: value missing; allowed: " CLIENTS_ALLOWED);
+	assert_refused("--size --verbose", "--size: value missing; allowed: " SIZE_ALLOWED);
+	assert_refused("--name --", "--name: value missing; allowed: any text that is not empty");
+}
+
+static void flag__with_a_value__refused(void **state)
+{
+	(void)state;
+	assert_refused("--verbose=yes", "--verbose: value given; allowed: no value");
+	assert_refused("--verbose=", "--verbose: value given; allowed: no value");
+	assert_false(p.config.verbose);
+}
+
+static void option__twice__refused(void **state)
+{
+	(void)state;
+	assert_refused("--clients 5 --any=1 --clients=6", "--clients: given twice; allowed: once");
+	assert_refused("--verbose --verbose", "--verbose: given twice; allowed: once");
+}
+
+static void assert_suggests(const char *argument, const char *name)
+{
+	char message[128];
+
+	snprintf(message, sizeof(message), "%s: unknown option; did you mean --%s? (see --help)",
+		 argument, name);
+	assert_refused(argument, message);
+}
+
+static void option__unknown_but_near__suggested(void **state)
+{
+	(void)state;
+	assert_suggests("--client", "clients");
+	assert_suggests("--cleints", "clients");
+	assert_suggests("--nane", "name");
+	assert_suggests("--verbosee", "verbose");
+	assert_suggests("--dur", "duration");
+	assert_suggests("-clients", "clients");
+}
+
+static void option__unknown__refused(void **state)
+{
+	(void)state;
+	assert_refused("--zebra", "--zebra: unknown option (see --help)");
+	assert_refused("--zebra=stripes", "--zebra: unknown option (see --help)");
+	assert_refused("-x", "-x: unknown option (see --help)");
+	assert_refused("-h=1", "-h: unknown option (see --help)");
+	assert_refused("--=5", "--: unknown option (see --help)");
+}
+
+static void error__hostile_text__one_short_line(void **state)
+{
+	char arguments[1600] = "--name=x --clients=a\nb\tc\x7f";
+	size_t len = strlen(arguments);
+
+	(void)state;
+	assert_refused(arguments, "--clients: a?b?c? is not a whole number; allowed: 1 to 100000");
+	memset(arguments + len, '7', sizeof(arguments) - len - 1);
+	assert_int_equal(parse(arguments), OPTS_ERROR);
+	assert_true(strlen(p.err) < 200);
+	assert_non_null(strstr(p.err, "777... is not a whole number; allowed: 1 to 100000"));
+}
+
+static void error__small_buffer__cut_and_terminated(void **state)
+{
+	char *argv[] = { (char *)(uintptr_t)"prog", (char *)(uintptr_t)"--clients=0", NULL };
+	char err[12] = "###########";
+	struct config c = { 0 };
+	int first;
+
+	(void)state;
+	assert_int_equal(opts_parse(&spec, 2, argv, &c, &first, err, 8), OPTS_ERROR);
+	assert_memory_equal(err, "--clien\0###", 11);
+	assert_int_equal(opts_parse(&spec, 2, argv, &c, &first, NULL, 0), OPTS_ERROR);
+}
+
+/* ---- opts_given ---- */
+
+static int given(const char *arguments, const char *name)
+{
+	char line[200], *argv[MAX_ARGS];
+
+	snprintf(line, sizeof(line), "%s", arguments);
+	return opts_given(&spec, split(line, argv), argv, name);
+}
+
+static void opts_given__by_position__only_options_count(void **state)
+{
+	(void)state;
+	assert_true(given("--any=1 --clients 5", "clients"));
+	assert_true(given("--clients=5", "clients"));
+	assert_false(given("--any=1", "clients"));
+	assert_false(given("--name=--clients", "clients"));
+	assert_false(given("file --clients 5", "clients"));
+	assert_false(given("-- --clients 5", "clients"));
+	assert_false(given("--name clients", "clients"));
+	assert_false(given("", "clients"));
+}
+
+/* ---- --help ---- */
+
+static char *help_text(void)
+{
+	size_t len;
+	char *text;
+	FILE *stream = open_memstream(&text, &len);
+
+	assert_non_null(stream);
+	opts_print_help(&spec, stream);
+	assert_int_equal(fclose(stream), 0);
+	return text;
+}
+
+static void opts_print_help__whole_table__as_documented(void **state)
+{
+	static const char expected[] =
+		"Usage: prog [OPTIONS] [FILE]\n"
+		"\n"
+		"Does a thing.\n"
+		"\n"
+		"Options:\n"
+		"  --any N                     Anything that fits. (0 or more)\n"
+		"  --clients N                 How many clients to start. The text is "
+		"long enough to be wrapped, so\n"
+		"                              that one can see where the second line "
+		"begins and that no word is lost\n"
+		"                              on the way. (1 to 100000; default: 10)\n"
+		"  --duration SECONDS          How long. (1.500us to 2h; default: 10s)\n"
+		"  --mode MODE                 How to poll, with words so chosen that this last "
+		"one ends at column\n"
+		"                              101 (busy, event or hybrid; default: busy)\n"
+		"  --name TEXT                 What to call it.\n"
+		"  --size BYTES                How large. (64 to 4G)\n"
+		"  --sizes BYTES,...           Which sizes. (1 to 2M each, comma-separated; A-B is A, doubled up to\n"
+		"                              B; at most 64)\n"
+		"  --steps N,...               Which steps. (1 to 500 each, "
+		"comma-separated, at most 64)\n"
+		"  --verbose                   Say more.\n"
+		"  -h, --help                  Print this text and exit.\n"
+		"  -V, --version               Print the version and exit.\n"
+		"\n"
+		"Exit status: 0.\n";
+	char *text = help_text();
+
+	(void)state;
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(uint__digits__stored),
+		cmocka_unit_test(size__suffixes__powers_of_1024),
+		cmocka_unit_test(duration__units_and_fractions__exact_ns),
+		cmocka_unit_test(string__any_text__points_into_argv),
+		cmocka_unit_test(choice__each__its_index),
+		cmocka_unit_test(list__values__in_their_order),
+		cmocka_unit_test(list__as_long_as_allowed__taken),
+		cmocka_unit_test(flag__given__true),
+		cmocka_unit_test(operands__end_the_options__first_arg),
+		cmocka_unit_test(operands_last__mixed__options_first_in_order),
+		cmocka_unit_test(several__any_order__all_stored_and_the_rest_untouched),
+		cmocka_unit_test(help_and_version__long_and_short__recognised),
+		cmocka_unit_test(uint__not_digits__refused),
+		cmocka_unit_test(uint__out_of_range__refused),
+		cmocka_unit_test(size__not_a_size__refused),
+		cmocka_unit_test(size__out_of_range__refused),
+		cmocka_unit_test(duration__not_a_duration__refused),
+		cmocka_unit_test(duration__out_of_range__refused),
+		cmocka_unit_test(duration__too_fine__refused),
+		cmocka_unit_test(choice__other_text__refused),
+		cmocka_unit_test(list__bad__refused),
+		cmocka_unit_test(sizes__single_and_ranges__in_their_order),
+		cmocka_unit_test(sizes__bad__refused),
+		cmocka_unit_test(value__empty__refused),
+		cmocka_unit_test(value__missing__refused),
+		cmocka_unit_test(flag__with_a_value__refused),
+		cmocka_unit_test(option__twice__refused),
+		cmocka_unit_test(option__unknown_but_near__suggested),
+		cmocka_unit_test(option__unknown__refused),
+		cmocka_unit_test(error__hostile_text__one_short_line),
+		cmocka_unit_test(error__small_buffer__cut_and_terminated),
+		cmocka_unit_test(opts_given__by_position__only_options_count),
+		cmocka_unit_test(opts_print_help__whole_table__as_documented),
+	};
+
+	return cmocka_run_group_tests_name("opts", tests, NULL, NULL);
+}

@@ -1,0 +1,456 @@
+/* Unit tests of common/hist/hist_read.c: what hist_io.c writes comes back, and nothing damaged is taken for a log. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/evp.h>
+#include <zlib.h>
+
+#include "common/hist/hist.h"
+#include "common/hist/hist_internal.h"
+#include "common/hist/hist_io.h"
+
+#define HEADER_BYTES 40
+
+static struct hist *new_hist(void)
+{
+	struct hist *h = NULL;
+
+	assert_int_equal(hist_new(&h), 0);
+	return h;
+}
+
+/* Values of all magnitudes. */
+static void record_random(struct hist *h, uint64_t *seed, int n)
+{
+	for (int i = 0; i < n; i++)
+		hist_record(h, unit_random(seed) >> (27 + unit_random(seed) % 37));
+}
+
+struct text {
+	char *p;
+	size_t len;
+};
+
+static struct text log_of(const struct hist *const *h, size_t n, const char *tag)
+{
+	struct text t;
+	FILE *f = open_memstream(&t.p, &t.len);
+
+	assert_non_null(f);
+	assert_int_equal(hist_write_hlog_header(1441812279.474, f), 0);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(hist_write_hlog_interval(h[i], tag, (double)i, 1, f), 0);
+	assert_int_equal(fclose(f), 0);
+	return t;
+}
+
+static int read_text(const char *p, size_t len, struct hist *out)
+{
+	FILE *f = len ? fmemopen((void *)(uintptr_t)p, len, "r") : fopen("/dev/null", "r");
+	int ret;
+
+	assert_non_null(f);
+	ret = hist_read_hlog(f, out);
+	fclose(f);
+	return ret;
+}
+
+static bool same_cells(const struct hist *a, const struct hist *b)
+{
+	return !memcmp((const void *)a->cell, (const void *)b->cell, sizeof(a->cell));
+}
+
+static void assert_read(const char *p, size_t len, const struct hist *expected)
+{
+	struct hist *h = new_hist();
+
+	hist_record(h, 77);	/* to be forgotten */
+	assert_int_equal(read_text(p, len, h), 0);
+	assert_true(same_cells(h, expected));
+	assert_int_equal(hist_count(h), hist_count(expected));
+	hist_free(h);
+}
+
+static void assert_refused(const char *p, size_t len)
+{
+	struct hist *h = new_hist();
+
+	hist_record(h, 77);
+	assert_int_equal(read_text(p, len, h), -EINVAL);
+	assert_int_equal(hist_count(h), 0);
+	hist_free(h);
+}
+
+/* ---- what was written comes back ---- */
+
+static void assert_comes_back(const struct hist *h)
+{
+	struct text t = log_of(&h, 1, "a_tag");
+	struct hist *back = new_hist();
+
+	assert_int_equal(read_text(t.p, t.len, back), 0);
+	assert_true(same_cells(back, h));
+	assert_int_equal(hist_count(back), hist_count(h));
+	assert_int_equal(hist_index(hist_min(back)), hist_index(hist_min(h)));
+	assert_int_equal(hist_index(hist_max(back)), hist_index(hist_max(h)));
+	assert_true(hist_min(back) <= hist_min(h) || hist_count(h) == 1);
+	assert_true(fabs((double)hist_max(back) - (double)hist_max(h)) <= 501);
+	assert_true(fabs(hist_mean(back) - hist_mean(h)) <= hist_mean(h) / 1000);
+	hist_free(back);
+	free(t.p);
+}
+
+static void read__random_histograms__come_back(void **state)
+{
+	uint64_t seed = 4711;
+
+	(void)state;
+	for (int i = 0; i < 300; i++) {
+		struct hist *h = new_hist();
+
+		record_random(h, &seed, (int)(unit_random(&seed) % (i % 3 ? 10 : 3000)));
+		assert_comes_back(h);
+		hist_free(h);
+	}
+}
+
+static void read__ends_of_the_range__come_back(void **state)
+{
+	const uint64_t values[] = { 0, 1, 2047, 2048, HIST_MAX_TRACKABLE_NS - 1, HIST_MAX_TRACKABLE_NS };
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(values); i++) {
+		struct hist *h = new_hist();
+
+		hist_record(h, values[i]);
+		assert_comes_back(h);
+		hist_record(h, 0);
+		assert_comes_back(h);
+		hist_free(h);
+	}
+}
+
+/* Beyond the range the last cell knows nothing, but Interval_Max does. */
+static void read__maximum_beyond_the_range__is_that_of_the_log(void **state)
+{
+	struct hist *h = new_hist(), *back = new_hist();
+	const uint64_t max = UINT64_C(500000000000), huge[] = { INT64_MAX, UINT64_C(3) << 62, UINT64_MAX };
+	struct text t;
+
+	(void)state;
+	hist_record(h, max);
+	hist_record(h, 1000);
+	t = log_of((const struct hist *const *)&h, 1, NULL);
+	assert_int_equal(read_text(t.p, t.len, back), 0);
+	assert_int_equal(hist_max(back), max);
+	free(t.p);
+	for (size_t i = 0; i < N_ELEMENTS(huge); i++) {
+		hist_reset(h);
+		hist_record(h, huge[i]);
+		t = log_of((const struct hist *const *)&h, 1, NULL);
+		assert_int_equal(read_text(t.p, t.len, back), 0);
+		assert_true(fabs((double)hist_max(back) - (double)huge[i]) <= 1e4);
+		free(t.p);
+	}
+	hist_free(h);
+	hist_free(back);
+}
+
+static void read__several_intervals__their_sum(void **state)
+{
+	struct hist *h[3] = { new_hist(), new_hist(), new_hist() }, *sum = new_hist();
+	uint64_t seed = 5;
+	struct text t;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		record_random(h[i], &seed, i == 1 ? 0 : 500);
+		hist_add(sum, h[i]);
+	}
+	t = log_of((const struct hist *const *)h, 3, NULL);
+	assert_read(t.p, t.len, sum);
+	for (size_t i = 0; i < 3; i++)
+		hist_free(h[i]);
+	hist_free(sum);
+	free(t.p);
+}
+
+/* ---- damage ---- */
+
+static void read__cut_off_anywhere__refused(void **state)
+{
+	struct hist *h[2] = { new_hist(), new_hist() }, *sum = new_hist();
+	size_t first_end, header_end;
+	uint64_t seed = 8;
+	struct text t;
+
+	(void)state;
+	record_random(h[0], &seed, 50);
+	record_random(h[1], &seed, 50);
+	hist_add(sum, h[0]);
+	hist_add(sum, h[1]);
+	t = log_of((const struct hist *const *)h, 0, NULL);
+	header_end = t.len;
+	free(t.p);
+	t = log_of((const struct hist *const *)h, 1, NULL);
+	first_end = t.len;
+	free(t.p);
+	t = log_of((const struct hist *const *)h, 2, NULL);
+	for (size_t len = 0; len < t.len; len++) {
+		if (len == first_end)	/* a log of one interval, and nothing says that there was another */
+			assert_read(t.p, len, h[0]);
+		else
+			assert_refused(t.p, len);
+	}
+	assert_true(header_end < first_end);
+	assert_read(t.p, t.len, sum);
+	hist_free(h[0]);
+	hist_free(h[1]);
+	hist_free(sum);
+	free(t.p);
+}
+
+/* A changed comment, time or tag cannot be told from another log, but counts never change unnoticed. */
+static void read__any_byte_changed__refused_or_the_same_counts(void **state)
+{
+	const unsigned char flips[] = { 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff };
+	struct hist *h = new_hist(), *back = new_hist();
+	size_t refused = 0, tried = 0;
+	uint64_t seed = 15;
+	struct text t;
+
+	(void)state;
+	record_random(h, &seed, 100);
+	t = log_of((const struct hist *const *)&h, 1, "t");
+	for (size_t i = 0; i < t.len; i++)
+		for (size_t k = 0; k < N_ELEMENTS(flips); k++, tried++) {
+			t.p[i] = (char)(t.p[i] ^ flips[k]);
+			if (read_text(t.p, t.len, back))
+				refused++;
+			else
+				assert_true(same_cells(back, h));
+			t.p[i] = (char)(t.p[i] ^ flips[k]);
+		}
+	assert_true(refused > tried / 2);
+	hist_free(h);
+	hist_free(back);
+	free(t.p);
+}
+
+/* ---- logs made by hand, whose checksums are right ---- */
+
+struct parts {
+	uint32_t compressed_cookie, cookie, offset, digits;
+	uint64_t lowest, highest, ratio;
+	int compressed_len_by, payload_len_by;	/* added to the true lengths */
+	const unsigned char *payload;
+	size_t payload_len, trailing;	/* trailing: bytes behind the compressed ones */
+	const char *max_ms, *before, *after;
+};
+
+static const unsigned char payload_of_7[] = { 0x0d, 0x02 };	/* seven empty cells, one sample of 7 */
+static const struct parts good = {
+	.compressed_cookie = 0x1c849314, .cookie = 0x1c849313, .digits = 3, .lowest = 1,
+	.highest = HIST_MAX_TRACKABLE_NS, .ratio = UINT64_C(0x3ff0000000000000), .payload = payload_of_7,
+	.payload_len = sizeof(payload_of_7), .max_ms = "0.000", .before = "", .after = "\n",
+};
+
+static unsigned char *put(unsigned char *p, uint64_t v, int bytes)
+{
+	while (bytes--)
+		*p++ = (unsigned char)(v >> 8 * bytes);
+	return p;
+}
+
+/* The V2 form in base64; the caller frees. */
+static char *encode_parts(const struct parts *parts)
+{
+	size_t plain_len = HEADER_BYTES + parts->payload_len;
+	uLongf len = compressBound(plain_len);
+	unsigned char *plain = malloc(plain_len), *packed = calloc(1, len + 16);
+	char *text = malloc(2 * len + 64);
+	unsigned char *p = plain;
+
+	assert_true(plain && packed && text);
+	p = put(put(p, parts->cookie, 4), parts->payload_len + (size_t)parts->payload_len_by, 4);
+	p = put(put(p, parts->offset, 4), parts->digits, 4);
+	p = put(put(put(p, parts->lowest, 8), parts->highest, 8), parts->ratio, 8);
+	memcpy(p, parts->payload, parts->payload_len);
+	assert_int_equal(compress2(packed + 8, &len, plain, plain_len, 9), Z_OK);
+	len += parts->trailing;
+	put(put(packed, parts->compressed_cookie, 4), len + (size_t)parts->compressed_len_by, 4);
+	assert_true(EVP_EncodeBlock((unsigned char *)text, packed, (int)len + 8) > 0);
+	free(plain);
+	free(packed);
+	return text;
+}
+
+static int read_parts(const struct parts *parts, struct hist *out)
+{
+	char *base64 = encode_parts(parts);
+	struct text t;
+	FILE *f = open_memstream(&t.p, &t.len);
+	int ret;
+
+	assert_non_null(f);
+	fprintf(f, "#[Histogram log format version 1.3]\n%s0.000,1.000,%s,%s%s", parts->before, parts->max_ms, base64,
+		parts->after);
+	assert_int_equal(fclose(f), 0);
+	ret = read_text(t.p, t.len, out);
+	free(base64);
+	free(t.p);
+	return ret;
+}
+
+#define WITH(...) ({ struct parts parts_ = good; struct parts *with = &parts_; __VA_ARGS__; parts_; })
+
+static void assert_parts(struct parts parts, int expected)
+{
+	struct hist *h = new_hist();
+
+	assert_int_equal(read_parts(&parts, h), expected);
+	assert_int_equal(hist_count(h), expected ? 0 : 1);
+	assert_int_equal(hist_min(h), expected ? 0 : 7);
+	assert_int_equal(hist_max(h), expected ? 0 : 7);
+	hist_free(h);
+}
+
+static void read__a_header_of_another_layout__refused(void **state)
+{
+	(void)state;
+	assert_parts(good, 0);
+	assert_parts(WITH(with->compressed_cookie ^= 1), -EINVAL);
+	assert_parts(WITH(with->cookie ^= 1), -EINVAL);
+	assert_parts(WITH(with->offset = 1), -EINVAL);
+	assert_parts(WITH(with->digits = 2), -EINVAL);
+	assert_parts(WITH(with->lowest = 1000), -EINVAL);
+	assert_parts(WITH(with->highest = INT64_MAX), -EINVAL);
+	assert_parts(WITH(with->ratio ^= 1), -EINVAL);
+	assert_parts(WITH(with->payload_len_by = 1), -EINVAL);
+	assert_parts(WITH(with->payload_len_by = -1), -EINVAL);
+	assert_parts(WITH(with->compressed_len_by = 1), -EINVAL);
+	assert_parts(WITH(with->compressed_len_by = -1), -EINVAL);
+	assert_parts(WITH(with->trailing = 3), -EINVAL);
+}
+
+static void read__a_line_of_another_form__refused(void **state)
+{
+	const char *const max_ms[] = { "", "-0.000", "nan", "inf", "1e999", " 0.000", "0.000x", "0.002", "1e6" };
+	const char *const after[] = { "", "=\n", "A\n", "====\n", " \n", "\r\n", "AAAA\n", "\nx", "\n\n" };
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(max_ms); i++)
+		assert_parts(WITH(with->max_ms = max_ms[i]), -EINVAL);
+	for (size_t i = 0; i < N_ELEMENTS(after); i++)
+		assert_parts(WITH(with->after = after[i]), -EINVAL);
+	assert_parts(WITH(with->before = "Tag=a"), -EINVAL);
+	assert_parts(WITH(with->before = "1,"), -EINVAL);
+	assert_parts(WITH(with->before = "\n"), -EINVAL);
+	assert_parts(WITH(with->before = "Tag=,"), 0);
+	assert_parts(WITH(with->before = "# a comment\n", with->max_ms = "0.00"), 0);
+}
+
+static struct parts with_payload(const unsigned char *p, size_t len)
+{
+	return WITH(with->payload = p, with->payload_len = len);
+}
+#define PAYLOAD(...) \
+	with_payload((const unsigned char[]){ __VA_ARGS__ }, sizeof((const unsigned char[]){ __VA_ARGS__ }))
+#define ZIGZAG_GREATEST 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff	/* INT64_MAX */
+#define ZIGZAG_LEAST 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff	/* INT64_MIN */
+
+static void read__cells_that_cannot_be__refused(void **state)
+{
+	static unsigned char zeros[HIST_CELLS + 1];
+
+	(void)state;
+	assert_parts(with_payload(payload_of_7, 0), -EINVAL);
+	assert_parts(PAYLOAD(0x0d, 0x82), -EINVAL);			/* cut off within a number */
+	assert_parts(PAYLOAD(0x0d, 0x02, ZIGZAG_LEAST), -EINVAL);	/* as many empty cells */
+	assert_parts(PAYLOAD(0x0d, ZIGZAG_GREATEST, 0x02), -EINVAL);	/* a sum beyond INT64_MAX */
+	assert_parts(PAYLOAD(0x0d, 0x02, 0xef, 0xbf, 0x03), 0);		/* 28664 empty: the last of 28672 cells */
+	assert_parts(PAYLOAD(0x0d, 0x02, 0xf1, 0xbf, 0x03), -EINVAL);	/* one more */
+	assert_parts(with_payload(zeros, HIST_CELLS + 1), -EINVAL);
+}
+
+/* A thousand zeros are some bytes: what comes out of it is bounded, not only what goes in. */
+static void read__unpacks_into_more_than_a_histogram__refused(void **state)
+{
+	size_t len = 64 << 20;
+	unsigned char *zeros = calloc(1, len);
+
+	(void)state;
+	assert_non_null(zeros);
+	assert_parts(with_payload(zeros, len), -EINVAL);
+	free(zeros);
+}
+
+static void read__counts_as_great_as_they_can_be__their_sum_is_checked(void **state)
+{
+	static const unsigned char greatest[] = { 0x0d, ZIGZAG_GREATEST };
+	struct hist *h = new_hist();
+	struct parts parts = with_payload(greatest, sizeof(greatest));
+	char *base64, twice[512];
+
+	(void)state;
+	assert_int_equal(read_parts(&parts, h), 0);
+	assert_int_equal(hist_count(h), INT64_MAX);
+	base64 = encode_parts(&parts);
+	snprintf(twice, sizeof(twice), "0,1,0,%s\n", base64);
+	parts.before = twice;
+	assert_int_equal(read_parts(&parts, h), -EINVAL);	/* over two intervals too */
+	free(base64);
+	hist_free(h);
+}
+
+static void read__no_log_at_all__refused(void **state)
+{
+	static const char other[] = "#[Histogram log format version 1.2]\n";
+	static const char none[] = "#[Histogram log format version 1.3]\n";
+	size_t len = 1 << 20;
+	char *p = malloc(len);
+	struct hist *h = new_hist();
+	FILE *directory = fopen("/", "r");
+
+	(void)state;
+	assert_non_null(p);
+	assert_refused(other, sizeof(other) - 1);
+	assert_refused(none, sizeof(none) - 1);
+	memset(p, 0, len);
+	assert_refused(p, len);
+	memset(p, '\n', len);
+	assert_refused(p, len);
+	memset(p, 'A', len);	/* longer than any line */
+	assert_refused(p, len);
+	memcpy(p, none, sizeof(none) - 1);
+	assert_refused(p, len);
+	assert_int_equal(hist_read_hlog(directory, h), -EIO);
+	fclose(directory);
+	hist_free(h);
+	free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(read__random_histograms__come_back),
+		cmocka_unit_test(read__ends_of_the_range__come_back),
+		cmocka_unit_test(read__maximum_beyond_the_range__is_that_of_the_log),
+		cmocka_unit_test(read__several_intervals__their_sum),
+		cmocka_unit_test(read__cut_off_anywhere__refused),
+		cmocka_unit_test(read__any_byte_changed__refused_or_the_same_counts),
+		cmocka_unit_test(read__a_header_of_another_layout__refused),
+		cmocka_unit_test(read__a_line_of_another_form__refused),
+		cmocka_unit_test(read__cells_that_cannot_be__refused),
+		cmocka_unit_test(read__unpacks_into_more_than_a_histogram__refused),
+		cmocka_unit_test(read__counts_as_great_as_they_can_be__their_sum_is_checked),
+		cmocka_unit_test(read__no_log_at_all__refused),
+	};
+
+	return cmocka_run_group_tests_name("hist_read", tests, NULL, NULL);
+}

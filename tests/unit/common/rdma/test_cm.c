@@ -1,0 +1,344 @@
+/* Unit tests of common/rdma/cm.c: ids, events translated and acked, private data. The path and the programming of a
+ * queue pair are in test_cm_path.c. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "common/rdma/cm.h"
+#include "common/base/log.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/helpers/verbs_rig.h"
+
+static struct cm_channel *cm;
+static struct rdma_cm_id *id;
+static int context;
+
+static int set_up(void **state)
+{
+	verbs_rig_init(state);
+	id = NULL;
+	return cm_channel_new(&cm) ? -1 : cm_id_new(cm, &context, &id);
+}
+
+static int tear_down(void **state)
+{
+	cm_id_destroy(id);
+	cm_channel_free(cm);
+	return verbs_rig_close(state);
+}
+
+static struct addr parsed(const char *text, uint16_t port)
+{
+	struct addr a;
+
+	assert_int_equal(addr_parse(text, port, &a), 0);
+	return a;
+}
+
+/* ---- channel and ids ---- */
+
+static void channel_new__made__non_blocking_and_closed_on_exec(void **state)
+{
+	(void)state;
+	assert_true(fcntl(cm_channel_fd(cm), F_GETFL) & O_NONBLOCK);
+	assert_true(fcntl(cm_channel_fd(cm), F_GETFD) & FD_CLOEXEC);
+}
+
+static void channel_new__library_fails__errno(void **state)
+{
+	struct cm_channel *c = NULL;
+
+	(void)state;
+	fake_fail_next("rdma_create_event_channel", ENODEV);
+	assert_int_equal(cm_channel_new(&c), -ENODEV);
+	assert_null(c);
+}
+
+static void listen__port_zero__the_one_the_system_chose(void **state)
+{
+	struct addr a = parsed("127.0.0.1", 0);
+	struct rdma_cm_id *listener;
+	uint16_t port = 0;
+
+	(void)state;
+	fake_cm.next_port = 45678;
+	assert_int_equal(cm_listen(cm, &a, 1024, &context, &listener, &port), 0);
+	assert_int_equal(port, 45678);
+	assert_ptr_equal(listener->context, &context);
+	assert_int_equal(fake_cm_last(FAKE_CM_LISTEN)->number, 1024);
+	assert_int_equal(listener->ps, RDMA_PS_TCP);
+	cm_id_destroy(listener);
+}
+
+static void listen__each_call_fails__errno_and_no_id_left(void **state)
+{
+	struct addr a = parsed("127.0.0.1", 7472);
+	unsigned k;
+
+	(void)state;
+	for (k = 1; k < 10; k++) {
+		struct rdma_cm_id *listener = NULL;
+		uint16_t port;
+		int ret;
+
+		fake_fail_at(k, EADDRINUSE);
+		ret = cm_listen(cm, &a, 1, NULL, &listener, &port);
+		if (!fake_failed()) {
+			assert_int_equal(ret, 0);
+			assert_int_equal(port, 7472);
+			cm_id_destroy(listener);
+			break;
+		}
+		assert_int_equal(ret, -EADDRINUSE);
+		assert_null(listener);
+		assert_int_equal(fake_cm_ids(), 1);
+	}
+	assert_int_equal(k, 4);
+}
+
+static void calls__library_fails__its_errno(void **state)
+{
+	struct addr peer = parsed("10.0.0.2", 7472);
+	struct cm_conn_param p = { 0 };
+	struct rdma_cm_id *other;
+
+	(void)state;
+	fake_fail_next("rdma_create_id", EMFILE);
+	assert_int_equal(cm_id_new(cm, NULL, &other), -EMFILE);
+	fake_fail_next("rdma_resolve_addr", ENETUNREACH);
+	assert_int_equal(cm_resolve_addr(id, NULL, &peer, 10), -ENETUNREACH);
+	fake_fail_next("rdma_resolve_route", EINVAL);
+	assert_int_equal(cm_resolve_route(id, 10), -EINVAL);
+	fake_fail_next("rdma_connect", ENOMEM);
+	assert_int_equal(cm_connect(id, &p), -ENOMEM);
+	fake_fail_next("rdma_accept", ECONNRESET);
+	assert_int_equal(cm_accept(id, &p), -ECONNRESET);
+	fake_fail_next("rdma_establish", EINVAL);
+	assert_int_equal(cm_establish(id), -EINVAL);
+	fake_fail_next("rdma_disconnect", ENOTCONN);
+	assert_int_equal(cm_disconnect(id), -ENOTCONN);
+	fake_fail_next("rdma_reject", EINVAL);
+	cm_reject(id, NULL, 0);
+	assert_string_equal(fake_failed(), "rdma_reject");
+}
+
+static void resolve__addresses_and_timeouts__handed_over(void **state)
+{
+	struct addr local = parsed("10.0.0.1", 0), peer = parsed("10.0.0.2", 7472), l, p;
+
+	(void)state;
+	assert_int_equal(cm_resolve_addr(id, &local, &peer, 1500), 0);
+	assert_int_equal(fake_cm_last(FAKE_CM_RESOLVE_ADDR)->number, 1500);
+	assert_true(addr_same_host(&fake_cm_last(FAKE_CM_RESOLVE_ADDR)->src, &local));
+	assert_int_equal(cm_resolve_route(id, 700), 0);
+	assert_int_equal(fake_cm_last(FAKE_CM_RESOLVE_ROUTE)->number, 700);
+	assert_int_equal(cm_addresses(id, &l, &p), 0);
+	assert_true(addr_same_host(&l, &local));
+	assert_int_not_equal(addr_port(&l), 0);
+	assert_true(addr_same_host(&p, &peer));
+	assert_int_equal(addr_port(&p), 7472);
+	assert_ptr_equal(cm_device(id), fake_context());
+}
+
+static void addresses__not_resolved__eafnosupport(void **state)
+{
+	struct addr l, p;
+
+	(void)state;
+	assert_int_equal(cm_addresses(id, &l, &p), -EAFNOSUPPORT);
+}
+
+static void connect_and_accept__parameters__as_given_with_our_retries(void **state)
+{
+	struct cm_conn_param p = { .qpn = 0x1234, .private_data = "secret", .private_bytes = 6,
+				   .responder_resources = 1, .initiator_depth = 2 };
+	const struct fake_cm_call *c;
+
+	(void)state;
+	assert_int_equal(cm_connect(id, &p), 0);
+	c = fake_cm_last(FAKE_CM_CONNECT);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(c->param.qp_num, 0x1234);
+		assert_int_equal(c->param.private_data_len, 6);
+		assert_memory_equal(c->private_data, "secret", 6);
+		assert_int_equal(c->param.responder_resources, 1);
+		assert_int_equal(c->param.initiator_depth, 2);
+		assert_int_equal(c->param.srq, 1);
+		/* On rxe 7 would try for ever, and dead peers would never be noticed. */
+		assert_int_equal(c->param.retry_count, 6);
+		assert_int_equal(cm_accept(id, &p), 0);
+		c = fake_cm_last(FAKE_CM_ACCEPT);
+	}
+}
+
+/* ---- events ---- */
+
+static void next_event__none__zero(void **state)
+{
+	struct cm_event e;
+
+	(void)state;
+	assert_int_equal(cm_next_event(cm, &e), 0);
+}
+
+static void next_event__interrupted__zero_and_broken__errno(void **state)
+{
+	struct cm_event e;
+
+	(void)state;
+	fake_fail_next("rdma_get_cm_event", EINTR);
+	assert_int_equal(cm_next_event(cm, &e), 0);
+	fake_fail_next("rdma_get_cm_event", ENODEV);
+	assert_int_equal(cm_next_event(cm, &e), -ENODEV);
+}
+
+static void next_event__every_type__translated_with_context_and_acked(void **state)
+{
+	static const struct {
+		enum rdma_cm_event_type from;
+		enum cm_event_type to;
+	} cases[] = {
+		{ RDMA_CM_EVENT_ADDR_RESOLVED, CM_ADDR_RESOLVED },
+		{ RDMA_CM_EVENT_ADDR_ERROR, CM_ADDR_ERROR },
+		{ RDMA_CM_EVENT_ROUTE_RESOLVED, CM_ROUTE_RESOLVED },
+		{ RDMA_CM_EVENT_ROUTE_ERROR, CM_ROUTE_ERROR },
+		{ RDMA_CM_EVENT_CONNECT_RESPONSE, CM_CONNECT_RESPONSE },
+		{ RDMA_CM_EVENT_CONNECT_ERROR, CM_CONNECT_ERROR },
+		{ RDMA_CM_EVENT_UNREACHABLE, CM_UNREACHABLE },
+		{ RDMA_CM_EVENT_REJECTED, CM_REJECTED },
+		{ RDMA_CM_EVENT_ESTABLISHED, CM_ESTABLISHED },
+		{ RDMA_CM_EVENT_DISCONNECTED, CM_DISCONNECTED },
+		{ RDMA_CM_EVENT_DEVICE_REMOVAL, CM_DEVICE_REMOVED },
+		{ RDMA_CM_EVENT_MULTICAST_JOIN, CM_OTHER },
+		{ RDMA_CM_EVENT_MULTICAST_ERROR, CM_OTHER },
+		{ RDMA_CM_EVENT_ADDR_CHANGE, CM_OTHER },
+		{ RDMA_CM_EVENT_TIMEWAIT_EXIT, CM_OTHER },
+		{ (enum rdma_cm_event_type)99, CM_OTHER },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct cm_event e;
+
+		fake_cm_event(id, cases[i].from, -(int)i, 0x100 + (uint32_t)i, NULL, 0);
+		assert_int_equal(cm_next_event(cm, &e), 1);
+		assert_int_equal(e.type, cases[i].to);
+		assert_ptr_equal(e.id, id);
+		assert_ptr_equal(e.context, &context);
+		assert_int_equal(e.status, -(int)i);
+		assert_int_equal(e.qpn, 0x100 + i);
+		assert_int_equal(e.private_bytes, 0);
+		assert_int_equal(fake_cm_acked(), i + 1);
+		assert_int_equal(cm_next_event(cm, &e), 0);
+	}
+}
+
+/* The new id is the receiver's, the context the listener's; acked, so either may be destroyed. */
+static void next_event__connect_request__listeners_context_and_a_new_id(void **state)
+{
+	struct addr a = parsed("127.0.0.1", 7472), peer = parsed("127.0.0.1", 50000), l, p;
+	struct rdma_cm_id *listener, *made;
+	struct cm_event e;
+	uint16_t port;
+	int listener_context;
+
+	(void)state;
+	assert_int_equal(cm_listen(cm, &a, 16, &listener_context, &listener, &port), 0);
+	made = fake_cm_request(listener, &peer, 0x55, "proof", 5);
+	assert_int_equal(cm_next_event(cm, &e), 1);
+	assert_int_equal(e.type, CM_CONNECT_REQUEST);
+	assert_ptr_equal(e.id, made);
+	assert_ptr_equal(e.context, &listener_context);
+	assert_int_equal(e.qpn, 0x55);
+	assert_memory_equal(e.private_data, "proof", 5);
+	assert_int_equal(cm_addresses(e.id, &l, &p), 0);
+	assert_int_equal(addr_port(&p), 50000);
+	assert_int_equal(addr_port(&l), 7472);
+	cm_id_set_context(e.id, &context);
+	assert_ptr_equal(made->context, &context);
+	cm_id_destroy(listener);
+	cm_id_destroy(e.id);
+}
+
+/* The fake overwrites the data at the ack: it must have been copied before. */
+static void next_event__private_data__copied_before_the_ack(void **state)
+{
+	uint8_t data[CM_PRIVATE_MAX];
+	struct cm_event e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 7 + 1);
+	fake_cm_event(id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, 1, data, sizeof(data));
+	assert_int_equal(cm_next_event(cm, &e), 1);
+	assert_int_equal(e.private_bytes, sizeof(data));
+	assert_memory_equal(e.private_data, data, sizeof(data));
+}
+
+static void next_event__more_private_data_than_fits__cut(void **state)
+{
+	uint8_t data[255];
+	struct {
+		struct cm_event e;
+		uint8_t after[64];
+	} guarded;
+
+	(void)state;
+	memset(data, 0x11, sizeof(data));
+	memset(&guarded, 0x22, sizeof(guarded));
+	fake_cm_event(id, RDMA_CM_EVENT_REJECTED, 28, 0, data, sizeof(data));
+	assert_int_equal(cm_next_event(cm, &guarded.e), 1);
+	assert_int_equal(guarded.e.private_bytes, CM_PRIVATE_MAX);
+	assert_memory_equal(guarded.e.private_data, data, CM_PRIVATE_MAX);
+	assert_int_equal(guarded.after[0], 0x22);
+}
+
+static void next_event__several__in_order(void **state)
+{
+	struct cm_event e;
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		fake_cm_event(id, RDMA_CM_EVENT_UNREACHABLE, i, 0, NULL, 0);
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(cm_next_event(cm, &e), 1);
+		assert_int_equal(e.status, i);
+	}
+}
+
+static void destroy__null__nothing(void **state)
+{
+	(void)state;
+	cm_id_destroy(NULL);
+	cm_channel_free(NULL);
+}
+
+#define CM_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CM_TEST(channel_new__made__non_blocking_and_closed_on_exec),
+		CM_TEST(channel_new__library_fails__errno),
+		CM_TEST(listen__port_zero__the_one_the_system_chose),
+		CM_TEST(listen__each_call_fails__errno_and_no_id_left),
+		CM_TEST(calls__library_fails__its_errno),
+		CM_TEST(resolve__addresses_and_timeouts__handed_over),
+		CM_TEST(addresses__not_resolved__eafnosupport),
+		CM_TEST(connect_and_accept__parameters__as_given_with_our_retries),
+		CM_TEST(next_event__none__zero),
+		CM_TEST(next_event__interrupted__zero_and_broken__errno),
+		CM_TEST(next_event__every_type__translated_with_context_and_acked),
+		CM_TEST(next_event__connect_request__listeners_context_and_a_new_id),
+		CM_TEST(next_event__private_data__copied_before_the_ack),
+		CM_TEST(next_event__more_private_data_than_fits__cut),
+		CM_TEST(next_event__several__in_order),
+		CM_TEST(destroy__null__nothing),
+	};
+
+	return cmocka_run_group_tests_name("cm", tests, NULL, NULL);
+}

@@ -1,0 +1,410 @@
+/* Unit tests of common/rdma/cm.c: the path of a connection, and the queue pair programmed for it. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/rdma/cm.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/helpers/verbs_rig.h"
+
+static struct cm_channel *cm;
+static struct rdma_cm_id *id;
+static int context;
+
+static int set_up(void **state)
+{
+	verbs_rig_init(state);
+	id = NULL;
+	return cm_channel_new(&cm) ? -1 : cm_id_new(cm, &context, &id);
+}
+
+static int tear_down(void **state)
+{
+	cm_id_destroy(id);
+	cm_channel_free(cm);
+	return verbs_rig_close(state);
+}
+
+static struct addr parsed(const char *text, uint16_t port)
+{
+	struct addr a;
+
+	assert_int_equal(addr_parse(text, port, &a), 0);
+	return a;
+}
+
+/* ---- programming queue pairs ---- */
+
+static struct ibv_qp *a_qp(void)
+{
+	uint32_t slot;
+
+	verbs_rig_open();
+	assert_int_equal(qp_pool_get(rig.qps, 0, &slot), 0);
+	return qp_pool_qp(rig.qps, slot);
+}
+
+static struct cm_path a_path(void)
+{
+	struct cm_path path;
+
+	assert_int_equal(cm_get_path(id, &path), 0);
+	return path;
+}
+
+static const struct cm_qp_param psns = { .rq_psn = 0xabcdef, .sq_psn = 0x123456, .verify = true };
+
+static void program_qp__plain__own_psns_and_timers(void **state)
+{
+	struct ibv_qp *qp = a_qp();
+	const struct fake_modify *m;
+	struct cm_path path = a_path();
+
+	(void)state;
+	assert_int_equal(cm_program_qp(id, qp, &path, &psns), 0);
+	assert_int_equal(fake_qp_state(qp), IBV_QPS_RTS);
+	m = fake_modified_to(qp->qp_num, IBV_QPS_INIT);
+	assert_true(m->mask & IBV_QP_ACCESS_FLAGS);
+	assert_true(m->mask & IBV_QP_PORT);
+	/* Nothing is known of the peer yet: rights come with RTR. */
+	assert_int_equal(m->attr.qp_access_flags, 0);
+	m = fake_modified_to(qp->qp_num, IBV_QPS_RTR);
+	assert_true(m->mask & IBV_QP_RQ_PSN);
+	assert_int_equal(m->attr.rq_psn, 0xabcdef);
+	assert_true(m->mask & IBV_QP_MIN_RNR_TIMER);
+	/* 0 would be 655 ms, and from 20 on it is more than 10 ms (IBTA table 45). */
+	assert_in_range(m->attr.min_rnr_timer, 1, 19);
+	assert_int_equal(m->attr.dest_qp_num, 0x77);
+	assert_int_equal(m->attr.max_dest_rd_atomic, 0);
+	m = fake_modified_to(qp->qp_num, IBV_QPS_RTS);
+	assert_true(m->mask & IBV_QP_SQ_PSN);
+	assert_int_equal(m->attr.sq_psn, 0x123456);
+	assert_true(m->mask & IBV_QP_RETRY_CNT);
+	assert_int_equal(m->attr.retry_cnt, 6);
+	assert_true(m->mask & IBV_QP_RNR_RETRY);
+	assert_true(m->attr.rnr_retry >= 6);
+	assert_true(m->mask & IBV_QP_TIMEOUT);
+	assert_in_range(m->attr.timeout, 10, 17);
+	assert_int_equal(m->attr.max_rd_atomic, 0);
+}
+
+static void program_qp__access_flags__only_what_was_granted(void **state)
+{
+	static const struct {
+		bool write, read;
+		unsigned flags;
+	} cases[] = {
+		{ false, false, IBV_ACCESS_LOCAL_WRITE },
+		{ true, false, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE },
+		{ false, true, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ },
+		{ true, true,
+		  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ },
+	};
+	struct ibv_qp *qp = a_qp();
+	struct cm_path path = a_path();
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct cm_qp_param p = psns;
+		struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+		const struct fake_modify *m;
+
+		p.remote_write = cases[i].write;
+		p.remote_read = cases[i].read;
+		assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
+		m = fake_modified_to(qp->qp_num, IBV_QPS_RTR);
+		assert_true(m->mask & IBV_QP_ACCESS_FLAGS);
+		assert_int_equal(m->attr.qp_access_flags, cases[i].flags);
+		assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
+	}
+}
+
+/* What a request asks for is the peer's claim; what we ask for was agreed on before. */
+static void program_qp__reads_in_flight__never_more_than_offered(void **state)
+{
+	static const struct {
+		uint8_t claim, offer, served;
+	} cases[] = { { 16, 1, 1 }, { 1, 4, 1 }, { 0, 1, 0 }, { 255, 0, 0 } };
+	struct ibv_qp *qp = a_qp();
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct cm_qp_param p = psns;
+		struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+		struct cm_path path;
+		const struct fake_modify *m;
+
+		fake_cm.rd_atomic = cases[i].claim;
+		path = a_path();
+		p.reads = p.own_reads = cases[i].offer;
+		assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
+		m = fake_modified_to(qp->qp_num, IBV_QPS_RTR);
+		assert_true(m->mask & IBV_QP_MAX_DEST_RD_ATOMIC);
+		assert_int_equal(m->attr.max_dest_rd_atomic, cases[i].served);
+		m = fake_modified_to(qp->qp_num, IBV_QPS_RTS);
+		assert_true(m->mask & IBV_QP_MAX_QP_RD_ATOMIC);
+		assert_int_equal(m->attr.max_rd_atomic, cases[i].offer);
+		assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
+	}
+}
+
+/* A server lets its clients read and reads nothing of theirs. */
+static void program_qp__reads_of_either_side__each_its_own_limit(void **state)
+{
+	struct ibv_qp *qp = a_qp();
+	struct cm_path path = a_path();
+	struct cm_qp_param p = psns;
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+
+	(void)state;
+	p.reads = 2;
+	assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
+	assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_RTR)->attr.max_dest_rd_atomic, 2);
+	assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_RTS)->attr.max_rd_atomic, 0);
+	assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
+	p.reads = 0;
+	p.own_reads = 3;
+	assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
+	assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_RTR)->attr.max_dest_rd_atomic, 0);
+	assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_RTS)->attr.max_rd_atomic, 3);
+}
+
+static void program_qp__psns_read_back_differently__ebadmsg(void **state)
+{
+	struct ibv_qp *qp = a_qp();
+	struct cm_qp_param p = psns;
+	struct cm_path path = a_path();
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+
+	(void)state;
+	fake_device.psn_skew = 1;
+	assert_int_equal(cm_program_qp(id, qp, &path, &p), -EBADMSG);
+	assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
+	p.verify = false;
+	assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
+}
+
+static void program_qp__every_call_fails_in_turn__errno(void **state)
+{
+	struct ibv_qp *qp = a_qp();
+	struct cm_path path = a_path();
+	unsigned k;
+
+	(void)state;
+	for (k = 1; k < 20; k++) {
+		struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+		int ret;
+
+		fake_fail_at(k, ENOTSUP);
+		ret = cm_program_qp(id, qp, &path, &psns);
+		if (!fake_failed()) {
+			assert_int_equal(ret, 0);
+			break;
+		}
+		assert_int_equal(ret, -ENOTSUP);
+		assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
+	}
+	/* The attributes of INIT, three transitions, and the query. */
+	assert_int_equal(k, 6);
+	fake_fail_at(0, 0);
+}
+
+/* As the pool makes them ahead of demand. */
+static void to_init(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				       IBV_QP_ACCESS_FLAGS), 0);
+}
+
+static void program_qp__in_init_already__two_transitions_and_the_cm_not_asked(void **state)
+{
+	struct ibv_qp *qp = a_qp();
+	struct cm_path path = a_path();
+	struct cm_qp_param p = psns;
+	const struct fake_modify *m;
+	uint32_t n;
+
+	(void)state;
+	to_init(qp);
+	p.remote_write = true;
+	fake_fail_next("rdma_init_qp_attr", EIO);
+	assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
+	assert_null(fake_failed());
+	m = fake_modifies(&n);
+	assert_int_equal(n, 3);
+	assert_int_equal(m[1].attr.qp_state, IBV_QPS_RTR);
+	assert_int_equal(m[1].attr.qp_access_flags, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	assert_int_equal(m[1].attr.rq_psn, psns.rq_psn);
+	assert_int_equal(m[2].attr.qp_state, IBV_QPS_RTS);
+	assert_int_equal(m[2].attr.sq_psn, psns.sq_psn);
+	fake_fail_next(NULL, 0);
+}
+
+static void program_qp__in_init_already_every_call_fails_in_turn__errno(void **state)
+{
+	struct ibv_qp *qp = a_qp();
+	struct cm_path path = a_path();
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+	unsigned k;
+
+	(void)state;
+	for (k = 1; k < 20; k++) {
+		int ret;
+
+		to_init(qp);
+		fake_fail_at(k, ENOTSUP);
+		ret = cm_program_qp(id, qp, &path, &psns);
+		if (!fake_failed()) {
+			assert_int_equal(ret, 0);
+			break;
+		}
+		assert_int_equal(ret, -ENOTSUP);
+		assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
+	}
+	/* RTR, RTS and the query. */
+	assert_int_equal(k, 4);
+	fake_fail_at(0, 0);
+}
+
+/* One path serves any number of queue pairs, and is not changed by it. */
+static void program_qp__path_used_twice__as_the_first_time(void **state)
+{
+	struct ibv_qp *qp = a_qp();
+	struct cm_path path = a_path(), before = path;
+	struct cm_qp_param p = psns;
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+
+	(void)state;
+	p.remote_read = p.remote_write = true;
+	p.reads = 1;
+	assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
+	assert_memory_equal(&path, &before, sizeof(path));
+	assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
+	assert_int_equal(cm_program_qp(id, qp, &path, &psns), 0);
+	assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_RTR)->attr.qp_access_flags, IBV_ACCESS_LOCAL_WRITE);
+	assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_RTR)->attr.max_dest_rd_atomic, 0);
+}
+
+static void own_psn__asked_for__the_one_of_the_cm(void **state)
+{
+	uint32_t psn = 1;
+
+	(void)state;
+	fake_cm.sq_psn = 0xabc123;
+	assert_int_equal(cm_own_psn(id, &psn), 0);
+	assert_int_equal(psn, 0xabc123);
+	psn = 1;
+	fake_fail_next("rdma_init_qp_attr", EINVAL);
+	assert_int_equal(cm_own_psn(id, &psn), -EINVAL);
+	assert_int_equal(psn, 1);
+}
+
+/* ---- the path ---- */
+
+static void get_path__resolved__where_packets_go(void **state)
+{
+	struct addr peer = parsed("10.0.0.2", 7472);
+	struct cm_path path;
+	uint8_t gid[16];
+
+	(void)state;
+	assert_int_equal(cm_resolve_addr(id, NULL, &peer, 10), 0);
+	memset(&path, 0x55, sizeof(path));
+	assert_int_equal(cm_get_path(id, &path), 0);
+	assert_int_equal(path.rtr.qp_state, IBV_QPS_RTR);
+	assert_int_equal(path.rtr.dest_qp_num, 0x77);
+	assert_int_equal(path.rtr.path_mtu, IBV_MTU_1024);
+	assert_true(path.rtr.ah_attr.is_global);
+	addr_to_bytes(&peer, gid);
+	assert_memory_equal(path.rtr.ah_attr.grh.dgid.raw, gid, sizeof(gid));
+	assert_true(path.mask & IBV_QP_AV);
+	assert_true(path.mask & IBV_QP_STATE);
+	/* What the CM says nothing of is not made up. */
+	assert_int_equal(path.rtr.qp_access_flags, 0);
+	assert_int_equal(path.rtr.timeout, 0);
+}
+
+static void get_path__library_fails__its_errno(void **state)
+{
+	struct cm_path path;
+
+	(void)state;
+	fake_fail_next("rdma_init_qp_attr", ENETUNREACH);
+	assert_int_equal(cm_get_path(id, &path), -ENETUNREACH);
+}
+
+/* Where packets of this id's path go; -errno when the path is not known either. */
+static int path_peer(struct addr *out)
+{
+	struct cm_path path;
+	int ret = cm_get_path(id, &path);
+
+	return ret ? ret : cm_path_peer(id, &path, out);
+}
+
+static void path_peer__ipv4_gid__its_address(void **state)
+{
+	struct addr peer = parsed("10.0.0.2", 7472), path, other = parsed("10.9.9.9", 0);
+
+	(void)state;
+	assert_int_equal(cm_resolve_addr(id, NULL, &peer, 10), 0);
+	assert_int_equal(path_peer(&path), 0);
+	assert_true(addr_same_host(&path, &peer));
+	fake_cm.path_peer = other;
+	assert_int_equal(path_peer(&path), 0);
+	assert_true(addr_same_host(&path, &other));
+}
+
+static void path_peer__ipv6__its_address(void **state)
+{
+	struct addr peer = parsed("2001:db8::2", 7472), path;
+
+	(void)state;
+	assert_int_equal(cm_resolve_addr(id, NULL, &peer, 10), 0);
+	assert_int_equal(path_peer(&path), 0);
+	assert_true(addr_same_host(&path, &peer));
+}
+
+static void path_peer__no_ip_gid__eafnosupport(void **state)
+{
+	struct addr peer = parsed("10.0.0.2", 7472), path;
+
+	(void)state;
+	assert_int_equal(cm_resolve_addr(id, NULL, &peer, 10), 0);
+	fake_cm.path_peer = parsed("fe80::1", 0);	/* an InfiniBand GID is no IP address */
+	assert_int_equal(path_peer(&path), -EAFNOSUPPORT);
+	fake_cm.global_route = false;
+	assert_int_equal(path_peer(&path), -EAFNOSUPPORT);
+	fake_fail_next("rdma_init_qp_attr", EINVAL);
+	assert_int_equal(path_peer(&path), -EINVAL);
+}
+
+#define PATH_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PATH_TEST(program_qp__plain__own_psns_and_timers),
+		PATH_TEST(program_qp__access_flags__only_what_was_granted),
+		PATH_TEST(program_qp__reads_in_flight__never_more_than_offered),
+		PATH_TEST(program_qp__reads_of_either_side__each_its_own_limit),
+		PATH_TEST(program_qp__psns_read_back_differently__ebadmsg),
+		PATH_TEST(program_qp__every_call_fails_in_turn__errno),
+		PATH_TEST(program_qp__in_init_already__two_transitions_and_the_cm_not_asked),
+		PATH_TEST(program_qp__in_init_already_every_call_fails_in_turn__errno),
+		PATH_TEST(program_qp__path_used_twice__as_the_first_time),
+		PATH_TEST(own_psn__asked_for__the_one_of_the_cm),
+		PATH_TEST(get_path__resolved__where_packets_go),
+		PATH_TEST(get_path__library_fails__its_errno),
+		PATH_TEST(path_peer__ipv4_gid__its_address),
+		PATH_TEST(path_peer__ipv6__its_address),
+		PATH_TEST(path_peer__no_ip_gid__eafnosupport),
+	};
+
+	return cmocka_run_group_tests_name("cm_path", tests, NULL, NULL);
+}

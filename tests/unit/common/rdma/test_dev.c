@@ -1,0 +1,239 @@
+/* Unit tests of common/rdma/dev.c: finding a device's address, opening it, and the advice when it
+ * fails. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/rdma/dev.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
+
+static char err[400];
+
+static int set_up(void **state)
+{
+	(void)state;
+	fake_reset();
+	err[0] = '\0';
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	fake_check();
+	return 0;
+}
+
+static struct addr parsed(const char *text, uint16_t port)
+{
+	struct addr a;
+
+	assert_int_equal(addr_parse(text, port, &a), 0);
+	return a;
+}
+
+static void set_gids(const char *const *texts, const enum ibv_gid_type *types, uint32_t n)
+{
+	fake_device.n_gids = n;
+	for (uint32_t i = 0; i < n; i++) {
+		struct addr a = parsed(texts[i], 0);
+
+		fake_device.gids[i].gid_type = types[i];
+		addr_to_bytes(&a, fake_device.gids[i].gid.raw);
+	}
+}
+
+static void assert_local(const char *expected)
+{
+	struct addr a;
+	char text[ADDR_TEXT_MAX];
+
+	if (dev_local_addr(NULL, &a, err, sizeof(err)))
+		fail_msg("%s", err);
+	assert_string_equal(addr_host_text(&a, text), expected);
+}
+
+static void assert_no_local(const char *name, const char *word)
+{
+	struct addr a;
+
+	assert_int_equal(dev_local_addr(name, &a, err, sizeof(err)), -ENODEV);
+	if (!strstr(err, word))
+		fail_msg("'%s' does not say '%s'", err, word);
+}
+
+static void count__devices__as_listed(void **state)
+{
+	(void)state;
+	assert_int_equal(dev_count(), 1);
+	fake_cm.devices = 3;
+	assert_int_equal(dev_count(), 3);
+	fake_fail_next("rdma_get_devices", ENODEV);
+	assert_int_equal(dev_count(), 0);
+}
+
+static void local_addr__several_gids__ipv4_first_never_link_local(void **state)
+{
+	static const char *const texts[] = { "fe80::1", "2001:db8::1", "10.0.0.9", "10.0.0.10" };
+	static const enum ibv_gid_type v2[] = { IBV_GID_TYPE_ROCE_V2, IBV_GID_TYPE_ROCE_V2,
+						IBV_GID_TYPE_ROCE_V2, IBV_GID_TYPE_ROCE_V2 };
+
+	(void)state;
+	set_gids(texts, v2, 4);
+	assert_local("10.0.0.9");
+	set_gids(texts, v2, 2);
+	assert_local("2001:db8::1");
+}
+
+static void local_addr__roce_v1__not_an_address(void **state)
+{
+	static const char *const texts[] = { "10.0.0.8", "10.0.0.9" };
+	static const enum ibv_gid_type types[] = { IBV_GID_TYPE_ROCE_V1, IBV_GID_TYPE_ROCE_V2 };
+
+	(void)state;
+	set_gids(texts, types, 2);
+	assert_local("10.0.0.9");
+	set_gids(texts, types, 1);
+	assert_no_local(NULL, "no active port with an IP address");
+}
+
+static void local_addr__nothing_usable__says_what_to_do(void **state)
+{
+	static const char *const texts[] = { "fe80::1" };
+	static const enum ibv_gid_type v2[] = { IBV_GID_TYPE_ROCE_V2 };
+
+	(void)state;
+	set_gids(texts, v2, 1);
+	assert_no_local(NULL, "--bind");
+	assert_no_local("fake0", "RDMA device fake0");
+	assert_no_local("mlx5_7", "--device mlx5_7: no such");
+	fake_device.port.state = IBV_PORT_DOWN;
+	assert_no_local(NULL, "no active port");
+	fake_cm.devices = 0;
+	assert_no_local(NULL, "scripts/softroce");
+	fake_fail_next("rdma_get_devices", ENODEV);
+	assert_no_local(NULL, "scripts/softroce");
+}
+
+static void source_addr__loopback__itself_without_a_port(void **state)
+{
+	struct addr peer = parsed("127.0.0.1", 7471), a;
+
+	(void)state;
+	assert_int_equal(dev_source_addr(&peer, &a), 0);
+	assert_true(addr_is_loopback(&a));
+	assert_int_equal(addr_port(&a), 0);
+	peer = parsed("127.0.0.1", 0);
+	assert_int_equal(dev_source_addr(&peer, &a), 0);
+}
+
+static void open__address_of_a_device__described(void **state)
+{
+	struct addr local = parsed("127.0.0.1", 7471);
+	struct dev d;
+
+	(void)state;
+	assert_int_equal(dev_open(&local, "fake0", &d, err, sizeof(err)), 0);
+	assert_ptr_equal(d.ctx, fake_context());
+	assert_string_equal(d.name, "fake0");
+	assert_int_equal(d.port_num, 1);
+	assert_int_equal(d.attr.max_cqe, 32767);
+	assert_int_equal(d.port.state, IBV_PORT_ACTIVE);
+	assert_true(addr_same_host(&d.addr, &local));
+	assert_int_equal(addr_port(&d.addr), 0);
+	dev_close(&d);
+	assert_null(d.anchor);
+	dev_close(&d);
+}
+
+/* Elsewhere queue pairs cannot be programmed for a port ahead of the connection. */
+static void ethernet_port__link_layers__its_number_or_zero(void **state)
+{
+	static const struct {
+		uint8_t link_layer, expected;
+	} cases[] = {
+		{ IBV_LINK_LAYER_ETHERNET, 2 },
+		{ IBV_LINK_LAYER_INFINIBAND, 0 },
+		{ IBV_LINK_LAYER_UNSPECIFIED, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct dev d = { .port_num = 2, .port = { .link_layer = cases[i].link_layer } };
+
+		assert_int_equal(dev_ethernet_port(&d), cases[i].expected);
+	}
+}
+
+static void assert_open_fails(const char *name, int ret, const char *word)
+{
+	struct addr local = parsed("10.0.0.1", 0);
+	struct dev d;
+
+	assert_int_equal(dev_open(&local, name, &d, err, sizeof(err)), ret);
+	if (!strstr(err, word))
+		fail_msg("'%s' does not say '%s'", err, word);
+	assert_int_equal(fake_objects(), 0);
+}
+
+static void open__each_way_to_fail__released_and_explained(void **state)
+{
+	(void)state;
+	fake_fail_next("rdma_create_id", ENODEV);
+	assert_open_fails(NULL, -ENODEV, "scripts/softroce");
+	fake_fail_next("rdma_create_id", EACCES);
+	assert_open_fails(NULL, -EACCES, "/dev/infiniband");
+	fake_fail_next("rdma_bind_addr", EADDRNOTAVAIL);
+	assert_open_fails(NULL, -EADDRNOTAVAIL, "address 10.0.0.1 is not this machine's");
+	fake_fail_next("ibv_query_device", EIO);
+	assert_open_fails(NULL, -EIO, "cannot query RDMA device fake0");
+	fake_fail_next("ibv_query_port", EIO);
+	assert_open_fails(NULL, -EIO, "cannot query RDMA device fake0");
+	assert_open_fails("other0", -ENODEV, "--device other0: address 10.0.0.1 belongs to fake0");
+	fake_cm.no_device = true;
+	assert_open_fails(NULL, -ENODEV, "no RDMA device has address 10.0.0.1");
+}
+
+static void json__open_device__name_link_and_limits(void **state)
+{
+	struct addr local = parsed("127.0.0.1", 0);
+	struct dev d;
+	json_t *o;
+
+	(void)state;
+	assert_int_equal(dev_open(&local, NULL, &d, err, sizeof(err)), 0);
+	o = dev_json(&d);
+	assert_non_null(o);
+	assert_string_equal(json_string_value(json_object_get(o, "name")), "fake0");
+	assert_string_equal(json_string_value(json_object_get(o, "link")), "ethernet");
+	assert_string_equal(json_string_value(json_object_get(o, "address")), "127.0.0.1");
+	assert_int_equal(json_integer_value(json_object_get(o, "path_mtu_bytes")), 1024);
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(o, "limits"), "max_cqe")),
+		32767);
+	assert_false(json_boolean_value(json_object_get(o, "is_software")));
+	json_decref(o);
+	dev_close(&d);
+}
+
+#define DEV_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DEV_TEST(count__devices__as_listed),
+		DEV_TEST(local_addr__several_gids__ipv4_first_never_link_local),
+		DEV_TEST(local_addr__roce_v1__not_an_address),
+		DEV_TEST(local_addr__nothing_usable__says_what_to_do),
+		DEV_TEST(source_addr__loopback__itself_without_a_port),
+		DEV_TEST(open__address_of_a_device__described),
+		DEV_TEST(ethernet_port__link_layers__its_number_or_zero),
+		DEV_TEST(open__each_way_to_fail__released_and_explained),
+		DEV_TEST(json__open_device__name_link_and_limits),
+	};
+
+	return cmocka_run_group_tests_name("dev", tests, NULL, NULL);
+}

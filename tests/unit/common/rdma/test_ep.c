@@ -1,0 +1,750 @@
+/* Unit tests of common/rdma/ep.c on the fake device: construction, queue sizes, buffers, events,
+ * batches. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/helpers/verbs_rig.h"
+
+#define POSTED (16 + EP_BATCH)	/* receives in the SRQ with the rig's defaults */
+
+static bool readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static uint32_t recv_buf(uint64_t wr_id)
+{
+	struct wr w = wr_unpack(wr_id);
+
+	assert_int_equal(w.type, WR_RECV);
+	return w.buf;
+}
+
+static void recycle(struct verbs_rig *r, const struct ibv_wc *wc)
+{
+	if (wr_unpack(wc->wr_id).type == WR_RECV)
+		ep_recycle(r->ep, wr_unpack(wc->wr_id).buf);
+}
+
+static struct ibv_qp *a_qp(void)
+{
+	struct ibv_qp *qp;
+	uint32_t cq;
+
+	assert_int_equal(ep_qp_create(rig.ep, &qp, &cq), 0);
+	assert_int_equal(cq, 1);
+	return qp;
+}
+
+static void deliver(struct ibv_qp *qp, int n)
+{
+	while (n--)
+		assert_true(fake_deliver(qp, "hello", 5));
+}
+
+/* ---- construction ---- */
+
+static void new__every_call_fails_in_turn__all_released_and_explained(void **state)
+{
+	unsigned k;
+
+	(void)state;
+	for (k = 1; k < 100; k++) {
+		struct ep *ep = NULL;
+		char err[300] = "";
+		int ret;
+
+		fake_fail_at(k, ENOMEM);
+		ret = ep_new(&rig.cfg, NULL, NULL, &ep, err, sizeof(err));
+		if (!fake_failed()) {
+			assert_int_equal(ret, 0);
+			fake_fail_at(0, 0);
+			ep_free(ep);
+			break;
+		}
+		assert_int_equal(ret, -ENOMEM);
+		assert_null(ep);
+		assert_true(strlen(err) > 20);
+		assert_non_null(strstr(err, strerror(ENOMEM)));
+		assert_int_equal(fake_objects(), 0);
+	}
+	/* PD, channel, two queues and the arming of one, MR, SRQ, one post. */
+	assert_int_equal(k, 9);
+}
+
+static void new__memory_not_lockable__advice_names_the_limit(void **state)
+{
+	struct ep *ep;
+	char err[300];
+
+	(void)state;
+	fake_fail_next("ibv_reg_mr", ENOMEM);
+	assert_int_equal(ep_new(&rig.cfg, NULL, NULL, &ep, err, sizeof(err)), -ENOMEM);
+	assert_non_null(strstr(err, "ulimit -l"));
+}
+
+static void new__defaults__srq_full_and_counts_right(void **state)
+{
+	bool seen[POSTED + 16] = { false };
+
+	(void)state;
+	verbs_rig_open_ep();
+	assert_int_equal(fake_srq_posted(), POSTED);
+	for (uint32_t i = 0; i < POSTED; i++) {
+		uint32_t buf = recv_buf(fake_srq_wr_id(i));
+
+		assert_true(buf < POSTED + 16);
+		assert_false(seen[buf]);
+		seen[buf] = true;
+	}
+	assert_int_equal(verbs_rig_counts().bufs_posted, POSTED);
+	assert_int_equal(verbs_rig_counts().bufs_free, 16);
+	assert_int_equal(verbs_rig_counts().bufs_total, POSTED + 16);
+	assert_int_equal(verbs_rig_counts().pinned_bytes, (POSTED + 16) * 256);
+	assert_int_equal(verbs_rig_counts().cqs, 2);
+	assert_int_equal(verbs_rig_counts().mrs, 1);
+	assert_int_equal(fake_mrs(), 1);
+}
+
+/* The worst case is that every queue pair flushes its whole send queue at once. */
+static void new__small_queues_on_the_device__room_for_every_flush(void **state)
+{
+	struct ibv_qp *qps[11];
+	uint32_t cq_of[11], room = 0;
+
+	(void)state;
+	fake_device.attr.max_cqe = 100;
+	rig.cfg.max_qps = 11;
+	rig.cfg.sq_depth = 26;
+	verbs_rig_open_ep();
+	assert_int_equal(fake_cqs(), 1 + 4);
+	assert_true(fake_cq(0)->cqe >= (int)POSTED);
+	for (uint32_t i = 1; i < fake_cqs(); i++) {
+		assert_true(fake_cq(i)->cqe <= 100);
+		room += (uint32_t)fake_cq(i)->cqe;
+	}
+	assert_true(room >= 11 * 26);
+	for (int i = 0; i < 11; i++) {
+		struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND };
+
+		assert_int_equal(ep_qp_create(rig.ep, &qps[i], &cq_of[i]), 0);
+		assert_ptr_equal(qps[i]->send_cq, fake_cq(cq_of[i]));
+		assert_ptr_equal(qps[i]->recv_cq, fake_cq(0));
+		verbs_rig_connect(qps[i]);
+		for (int j = 0; j < 26; j++)
+			assert_int_equal(ibv_post_send(qps[i], &wr, &bad), 0);
+	}
+	for (int i = 0; i < 11; i++)
+		fake_complete_sends(qps[i], 1, IBV_WC_RETRY_EXC_ERR);
+	for (int i = 0; i < 11; i++)
+		ep_qp_destroy(rig.ep, qps[i], cq_of[i]);
+}
+
+static void qp_create__beyond_max_qps__enospc_until_one_is_destroyed(void **state)
+{
+	struct ibv_qp *qps[8], *extra;
+	uint32_t cq_of[8], cq;
+
+	(void)state;
+	verbs_rig_open_ep();
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(ep_qp_create(rig.ep, &qps[i], &cq_of[i]), 0);
+	assert_int_equal(ep_qp_create(rig.ep, &extra, &cq), -ENOSPC);
+	ep_qp_destroy(rig.ep, qps[3], cq_of[3]);
+	assert_int_equal(ep_qp_create(rig.ep, &qps[3], &cq_of[3]), 0);
+	for (int i = 0; i < 8; i++)
+		ep_qp_destroy(rig.ep, qps[i], cq_of[i]);
+}
+
+static void new__more_send_queues_than_can_be_kept__refused(void **state)
+{
+	struct ep *ep;
+	char err[300] = "";
+
+	(void)state;
+	fake_device.attr.max_cqe = 100;
+	rig.cfg.sq_depth = 50;
+	rig.cfg.max_qps = 2 * 64;
+	verbs_rig_open_ep();
+	ep_free(rig.ep);
+	rig.ep = NULL;
+	rig.cfg.max_qps = 2 * 64 + 1;
+	assert_int_equal(ep_new(&rig.cfg, NULL, NULL, &ep, err, sizeof(err)), -ENOSPC);
+	assert_non_null(strstr(err, "more threads"));
+}
+
+static void qp_create__too_much_inline__goes_without_for_all(void **state)
+{
+	struct ibv_qp *qp;
+	uint32_t cq;
+
+	(void)state;
+	fake_device.inline_max = 32;
+	verbs_rig_open_ep();
+	assert_int_equal(ep_inline_bytes(rig.ep), 64);
+	assert_int_equal(ep_qp_create(rig.ep, &qp, &cq), 0);
+	assert_int_equal(ep_inline_bytes(rig.ep), 0);
+	assert_int_equal(fake_qp_cap(qp)->max_inline_data, 0);
+	assert_int_equal(fake_qp_cap(qp)->max_send_wr, 8);
+	ep_qp_destroy(rig.ep, qp, cq);
+	fake_fail_next("ibv_create_qp", EINVAL);
+	assert_int_equal(ep_qp_create(rig.ep, &qp, &cq), -EINVAL);
+}
+
+/* ---- buffers ---- */
+
+static void buf_get__until_none__distinct_and_apart(void **state)
+{
+	uint32_t bufs[16];
+
+	(void)state;
+	rig.cfg.buf_bytes = 200;
+	verbs_rig_open_ep();
+	assert_int_equal(ep_buf_bytes(rig.ep), 256);
+	for (int i = 0; i < 16; i++) {
+		bufs[i] = ep_buf_get(rig.ep);
+		assert_int_not_equal(bufs[i], EP_NO_BUF);
+		memset(ep_buf(rig.ep, bufs[i]), i + 1, 256);
+		ep_buf_link(rig.ep, bufs[i])->length = (uint32_t)i;
+	}
+	assert_int_equal(ep_buf_get(rig.ep), EP_NO_BUF);
+	for (int i = 0; i < 16; i++) {
+		assert_int_equal(ep_buf(rig.ep, bufs[i])[0], i + 1);
+		assert_int_equal(ep_buf(rig.ep, bufs[i])[255], i + 1);
+		assert_int_equal(ep_buf_link(rig.ep, bufs[i])->length, i);
+		ep_buf_put(rig.ep, bufs[i]);
+	}
+	assert_int_equal(verbs_rig_counts().bufs_free, 16);
+}
+
+static void wr__any_fields__packed_and_back(void **state)
+{
+	static const struct wr cases[] = {
+		{ WR_RECV, 0, 0, 0, 0, false },
+		{ WR_BEACON, EP_NO_BUF, WR_SLOT_MAX - 1, WR_GENERATION_MASK, WR_COVERS_MAX, true },
+		{ WR_SEND, 0x12345, 0xabcde, 0x123, 0x7f, false },
+		{ WR_RMA, 1, 2, 3, 4, true },
+		{ WR_PROBE, EP_NO_BUF, 0, 0xfff, 0, false },
+		{ WR_BIND, 0, WR_SLOT_MAX - 1, 0, 0, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct wr w = wr_unpack(wr_pack(&cases[i]));
+
+		assert_int_equal(w.type, cases[i].type);
+		assert_int_equal(w.buf, cases[i].buf);
+		assert_int_equal(w.qp_slot, cases[i].qp_slot);
+		assert_int_equal(w.generation, cases[i].generation);
+		assert_int_equal(w.covers, cases[i].covers);
+	}
+}
+
+static void wr__generation_beyond_12_bits__cut(void **state)
+{
+	struct wr w = { .type = WR_SEND, .generation = 0x12345, .qp_slot = 9, .buf = 3 }, u;
+
+	(void)state;
+	u = wr_unpack(wr_pack(&w));
+	assert_int_equal(u.generation, 0x345);
+	assert_int_equal(u.qp_slot, 9);
+	assert_int_equal(u.type, WR_SEND);
+}
+
+/* ---- completions ---- */
+
+static void process__messages__dispatched_in_order_and_recycled(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	rig.on_wc = recycle;
+	qp = a_qp();
+	for (uint8_t i = 0; i < POSTED; i++)
+		assert_true(fake_deliver(qp, &i, 1));
+	assert_false(fake_deliver(qp, "x", 1));
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, POSTED);
+	for (uint8_t i = 0; i < POSTED; i++)
+		assert_int_equal(*ep_buf(rig.ep, recv_buf(rig.wcs[i].wr_id)), i);
+	assert_int_equal(verbs_rig_counts().bufs_posted, POSTED);
+	assert_int_equal(fake_srq_posted(), POSTED);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+static void process__not_recycled__posted_count_shows_it(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	qp = a_qp();
+	deliver(qp, 5);
+	verbs_rig_process();
+	assert_int_equal(verbs_rig_counts().bufs_posted, POSTED - 5);
+	for (int i = 0; i < 5; i++)
+		ep_buf_put(rig.ep, recv_buf(rig.wcs[i].wr_id));
+	assert_int_equal(verbs_rig_counts().bufs_free, 21);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+static void process__budget__kept_and_the_rest_taken_later(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	rig.on_wc = recycle;
+	qp = a_qp();
+	deliver(qp, 10);
+	assert_int_equal(ep_process(rig.ep, 4), 4);
+	assert_int_equal(ep_process(rig.ep, 4), 4);
+	assert_int_equal(ep_process(rig.ep, 4), 2);
+	assert_int_equal(ep_process(rig.ep, 4), 0);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+/* A queue that is never empty must not starve the others. */
+static void process__one_busy_queue__the_other_has_its_turn(void **state)
+{
+	struct ibv_wc wc = { .status = IBV_WC_SUCCESS };
+	struct wr w = { .type = WR_PROBE, .buf = EP_NO_BUF };
+	struct ibv_qp *qp;
+
+	(void)state;
+	rig.cfg.recv_depth = 200;
+	verbs_rig_open_ep();
+	qp = a_qp();
+	deliver(qp, 200);
+	wc.wr_id = wr_pack(&w);
+	fake_push_wc(fake_cq(1), &wc);
+	assert_int_equal(ep_process(rig.ep, 64), 64);
+	assert_true(ep_process(rig.ep, 64) >= 1);
+	assert_int_equal(wr_unpack(rig.wcs[64].wr_id).type, WR_PROBE);
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, 201);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+static void process__same_poll__same_batch_number(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	rig.cfg.recv_depth = 200;
+	verbs_rig_open_ep();
+	qp = a_qp();
+	deliver(qp, 3);
+	verbs_rig_process();
+	deliver(qp, 2);
+	verbs_rig_process();
+	assert_int_equal(rig.batches[0], rig.batches[2]);
+	assert_int_not_equal(rig.batches[2], rig.batches[3]);
+	assert_int_equal(rig.batches[3], rig.batches[4]);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+/* Peers may keep recv_depth messages under way all the time: the SRQ never holds fewer receives. */
+static void recycle_and_look(struct verbs_rig *r, const struct ibv_wc *wc)
+{
+	assert_true(fake_srq_posted() + fake_cq_waiting(fake_cq(0)) >= r->cfg.recv_depth);
+	recycle(r, wc);
+}
+
+static void process__three_hundred_messages__receives_back_after_each_batch(void **state)
+{
+	struct ibv_qp *qp;
+	bool seen[300 + EP_BATCH + 16] = { false };
+
+	(void)state;
+	rig.cfg.recv_depth = 300;
+	verbs_rig_open_ep();
+	rig.on_wc = recycle_and_look;
+	qp = a_qp();
+	/* 364 at once: by 128. */
+	assert_int_equal(fake_srq_posts(), 3);
+	deliver(qp, 300);
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, 300);
+	assert_int_equal(fake_srq_posts(), 3 + 5);
+	assert_int_equal(fake_srq_posted(), 300 + EP_BATCH);
+	for (uint32_t i = 0; i < 300 + EP_BATCH; i++) {
+		uint32_t buf = recv_buf(fake_srq_wr_id(i));
+
+		assert_false(seen[buf]);
+		seen[buf] = true;
+	}
+	assert_int_equal(verbs_rig_counts().bufs_posted, 300 + EP_BATCH);
+	assert_int_equal(verbs_rig_counts().bufs_free, 16);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+/* A batch shorter than the last must not carry the last one's tail. */
+static void process__long_then_short_batches__only_what_was_recycled(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	rig.on_wc = recycle;
+	qp = a_qp();
+	for (int round = 0; round < 20; round++) {
+		int n = 1 + round * 7 % 16;
+
+		deliver(qp, n);
+		assert_int_equal(ep_take_events(rig.ep), 0);
+		assert_int_equal(ep_process(rig.ep, 64), n);
+		assert_int_equal(fake_srq_posted(), POSTED);
+	}
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+static void process__post_of_receives_fails__error_and_a_shortfall(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	rig.on_wc = recycle;
+	qp = a_qp();
+	deliver(qp, 3);
+	fake_fail_next("ibv_post_srq_recv", ENOMEM);
+	assert_int_equal(ep_process(rig.ep, 64), -EIO);
+	assert_int_equal(verbs_rig_counts().bufs_posted, POSTED - 3);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+static void process__poll_fails__eio(void **state)
+{
+	(void)state;
+	verbs_rig_open_ep();
+	fake_fail_next("ibv_poll_cq", EIO);
+	assert_int_equal(ep_process(rig.ep, 64), -EIO);
+}
+
+/* ---- events ---- */
+
+static void events__one_message__readable_once_and_armed_again(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	rig.on_wc = recycle;
+	verbs_rig_process();
+	qp = a_qp();
+	for (int i = 0; i < 5; i++) {
+		assert_false(readable(ep_fd(rig.ep)));
+		deliver(qp, 2);
+		assert_true(readable(ep_fd(rig.ep)));
+		assert_false(fake_cq_armed(fake_cq(0)));
+		assert_int_equal(ep_take_events(rig.ep), 0);
+		assert_false(readable(ep_fd(rig.ep)));
+		assert_true(fake_cq_armed(fake_cq(0)));
+		assert_int_equal(fake_cq_unacked(fake_cq(0)), 0);
+		verbs_rig_process();
+		assert_int_equal(rig.n_wcs, (i + 1) * 2);
+	}
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+/* Between arming and polling a completion may come: it is found by the poll, its event is
+ * spurious. */
+static void events__completion_after_arming__not_lost(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	verbs_rig_process();
+	qp = a_qp();
+	deliver(qp, 1);
+	assert_int_equal(ep_take_events(rig.ep), 0);
+	deliver(qp, 1);
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, 2);
+	assert_int_equal(ep_take_events(rig.ep), 0);
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, 2);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+static void events__quiet_queues__not_polled(void **state)
+{
+	uint32_t polls;
+
+	(void)state;
+	verbs_rig_open_ep();
+	verbs_rig_process();
+	polls = fake_cq_polls(fake_cq(0)) + fake_cq_polls(fake_cq(1));
+	assert_int_equal(ep_process(rig.ep, 64), 0);
+	assert_int_equal(fake_cq_polls(fake_cq(0)) + fake_cq_polls(fake_cq(1)), polls);
+}
+
+static void events__channel_or_arming_fails__its_errno(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	fake_fail_next("ibv_get_cq_event", EIO);
+	assert_int_equal(ep_take_events(rig.ep), -EIO);
+	qp = a_qp();
+	deliver(qp, 1);
+	fake_fail_next("ibv_req_notify_cq", EINVAL);
+	assert_int_equal(ep_take_events(rig.ep), -EINVAL);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+static void solicited_only__for_receives__other_queues_tell_of_all(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	assert_false(fake_cq_solicited_only(fake_cq(0)));
+	verbs_rig_close(NULL);
+	verbs_rig_init(NULL);
+	rig.cfg.solicited_only = true;
+	verbs_rig_open_ep();
+	qp = a_qp();
+	ep_await(rig.ep, qp, 1);
+	assert_true(fake_cq_armed(fake_cq(0)) && fake_cq_armed(fake_cq(1)));
+	assert_true(fake_cq_solicited_only(fake_cq(0)));
+	assert_false(fake_cq_solicited_only(fake_cq(1)));
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+static void spin__on__never_armed_and_always_polled(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	rig.cfg.spin = true;
+	verbs_rig_open_ep();
+	assert_false(fake_cq_armed(fake_cq(0)));
+	assert_false(fake_cq_armed(fake_cq(1)));
+	verbs_rig_process();
+	qp = a_qp();
+	deliver(qp, 3);
+	assert_false(readable(ep_fd(rig.ep)));
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, 3);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+static void spin__turned_off__armed_and_what_waits_is_polled(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	verbs_rig_process();
+	qp = a_qp();
+	deliver(qp, 1);
+	ep_set_spin(rig.ep, true);
+	assert_int_equal(ep_take_events(rig.ep), 0);
+	assert_false(fake_cq_armed(fake_cq(0)));
+	verbs_rig_process();
+	deliver(qp, 1);
+	ep_set_spin(rig.ep, false);
+	assert_true(fake_cq_armed(fake_cq(0)));
+	/* Nobody waits for sends. */
+	assert_false(fake_cq_armed(fake_cq(1)));
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, 2);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+static void push_send(bool awaited)
+{
+	struct wr w = { .type = WR_SEND, .buf = EP_NO_BUF, .awaited = awaited };
+	struct ibv_wc wc = { .status = IBV_WC_SUCCESS };
+
+	wc.wr_id = wr_pack(&w);
+	fake_push_wc(fake_cq(1), &wc);
+}
+
+static void await__completion_to_come__armed_until_it_came(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	verbs_rig_process();
+	qp = a_qp();
+	assert_false(fake_cq_armed(fake_cq(1)));
+	ep_await(rig.ep, qp, 2);
+	assert_true(fake_cq_armed(fake_cq(1)));
+	push_send(true);
+	assert_true(readable(ep_fd(rig.ep)));
+	assert_int_equal(ep_take_events(rig.ep), 0);
+	verbs_rig_process();
+	assert_true(fake_cq_armed(fake_cq(1)));
+	push_send(true);
+	assert_int_equal(ep_take_events(rig.ep), 0);
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, 2);
+	/* Armed before the last one was polled: it stays so, and is not armed again once it fired. */
+	push_send(false);
+	assert_int_equal(ep_take_events(rig.ep), 0);
+	assert_false(fake_cq_armed(fake_cq(1)));
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, 3);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+static void await__taken_back__not_armed_again(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	verbs_rig_process();
+	qp = a_qp();
+	ep_await(rig.ep, qp, 1);
+	ep_await(rig.ep, qp, -1);
+	push_send(false);
+	assert_int_equal(ep_take_events(rig.ep), 0);
+	assert_false(fake_cq_armed(fake_cq(1)));
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, 1);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+/* They wake nobody, but come along with what does. */
+static void await__not_announced__polled_with_the_next_event(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	verbs_rig_process();
+	qp = a_qp();
+	push_send(false);
+	assert_false(readable(ep_fd(rig.ep)));
+	deliver(qp, 1);
+	assert_int_equal(ep_take_events(rig.ep), 0);
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, 2);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+static void await__both_queues_fired__both_taken_at_once(void **state)
+{
+	struct ibv_qp *qp;
+
+	(void)state;
+	verbs_rig_open_ep();
+	verbs_rig_process();
+	qp = a_qp();
+	ep_await(rig.ep, qp, 1);
+	push_send(true);
+	deliver(qp, 1);
+	assert_int_equal(ep_take_events(rig.ep), 0);
+	assert_false(readable(ep_fd(rig.ep)));
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, 2);
+	ep_qp_destroy(rig.ep, qp, 1);
+}
+
+/* ---- putting off ---- */
+
+static struct { struct ep_deferred d[3]; uint32_t order[8], n; bool again; } put_off;
+
+static void run(struct ep_deferred *d)
+{
+	uint32_t i = (uint32_t)(d - put_off.d);
+
+	put_off.order[put_off.n++] = i;
+	if (put_off.again && i == 1) {
+		put_off.again = false;
+		ep_defer(rig.ep, &put_off.d[0]);
+	}
+}
+
+static void defer__held__run_once_in_order_by_the_last_unhold(void **state)
+{
+	static const uint32_t expected[] = { 2, 1, 0 };
+
+	(void)state;
+	memset(&put_off, 0, sizeof(put_off));
+	for (int i = 0; i < 3; i++)
+		put_off.d[i].run = run;
+	verbs_rig_open_ep();
+	assert_false(ep_is_held(rig.ep));
+	ep_hold(rig.ep);
+	ep_hold(rig.ep);
+	ep_defer(rig.ep, &put_off.d[2]);
+	ep_defer(rig.ep, &put_off.d[1]);
+	ep_defer(rig.ep, &put_off.d[2]);
+	put_off.again = true;
+	ep_unhold(rig.ep);
+	assert_int_equal(put_off.n, 0);
+	assert_true(ep_is_held(rig.ep));
+	ep_unhold(rig.ep);
+	/* What was put off from within is run in the same round. */
+	assert_int_equal(put_off.n, 3);
+	assert_memory_equal(put_off.order, expected, sizeof(expected));
+	assert_false(ep_is_held(rig.ep));
+	ep_hold(rig.ep);
+	ep_unhold(rig.ep);
+	assert_int_equal(put_off.n, 3);
+}
+
+static void free__null__nothing(void **state)
+{
+	(void)state;
+	ep_free(NULL);
+}
+
+#define EP_TEST(f) cmocka_unit_test_setup_teardown(f, verbs_rig_init, verbs_rig_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EP_TEST(new__every_call_fails_in_turn__all_released_and_explained),
+		EP_TEST(new__memory_not_lockable__advice_names_the_limit),
+		EP_TEST(new__defaults__srq_full_and_counts_right),
+		EP_TEST(new__small_queues_on_the_device__room_for_every_flush),
+		EP_TEST(qp_create__beyond_max_qps__enospc_until_one_is_destroyed),
+		EP_TEST(new__more_send_queues_than_can_be_kept__refused),
+		EP_TEST(qp_create__too_much_inline__goes_without_for_all),
+		EP_TEST(buf_get__until_none__distinct_and_apart),
+		EP_TEST(wr__any_fields__packed_and_back),
+		EP_TEST(wr__generation_beyond_12_bits__cut),
+		EP_TEST(process__messages__dispatched_in_order_and_recycled),
+		EP_TEST(process__not_recycled__posted_count_shows_it),
+		EP_TEST(process__budget__kept_and_the_rest_taken_later),
+		EP_TEST(process__one_busy_queue__the_other_has_its_turn),
+		EP_TEST(process__same_poll__same_batch_number),
+		EP_TEST(process__three_hundred_messages__receives_back_after_each_batch),
+		EP_TEST(process__long_then_short_batches__only_what_was_recycled),
+		EP_TEST(process__post_of_receives_fails__error_and_a_shortfall),
+		EP_TEST(process__poll_fails__eio),
+		EP_TEST(events__one_message__readable_once_and_armed_again),
+		EP_TEST(events__completion_after_arming__not_lost),
+		EP_TEST(events__quiet_queues__not_polled),
+		EP_TEST(events__channel_or_arming_fails__its_errno),
+		EP_TEST(solicited_only__for_receives__other_queues_tell_of_all),
+		EP_TEST(spin__on__never_armed_and_always_polled),
+		EP_TEST(spin__turned_off__armed_and_what_waits_is_polled),
+		EP_TEST(await__completion_to_come__armed_until_it_came),
+		EP_TEST(await__taken_back__not_armed_again),
+		EP_TEST(await__not_announced__polled_with_the_next_event),
+		EP_TEST(await__both_queues_fired__both_taken_at_once),
+		EP_TEST(defer__held__run_once_in_order_by_the_last_unhold),
+		EP_TEST(free__null__nothing),
+	};
+
+	return cmocka_run_group_tests_name("ep", tests, NULL, NULL);
+}

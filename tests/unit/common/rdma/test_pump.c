@@ -1,0 +1,301 @@
+/* Unit tests of common/rdma/pump.c: when the thread looks, spins and sleeps. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/rdma/cm.h"
+#include "common/base/log.h"
+#include "common/rdma/pump.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/helpers/verbs_rig.h"
+
+static struct pump pump;
+static struct ev_loop *loop;
+static struct cm_channel *cm;
+static struct rdma_cm_id *id;
+static struct ibv_qp *qp;
+static uint32_t cq, cm_events;
+static uint32_t wcs_at_event, break_after;
+
+static void on_cm(void *arg, const struct cm_event *e)
+{
+	assert_ptr_equal(arg, &rig);
+	assert_int_equal(e->type, CM_UNREACHABLE);
+	wcs_at_event = rig.n_wcs;
+	cm_events++;
+}
+
+static void on_wc(struct verbs_rig *r, const struct ibv_wc *wc)
+{
+	ep_recycle(r->ep, wr_unpack(wc->wr_id).buf);
+	if (r->n_wcs == break_after)
+		pump_break(&pump);
+}
+
+static int set_up(void **state)
+{
+	cm_events = wcs_at_event = break_after = 0;
+	return verbs_rig_init(state);
+}
+
+static void start(enum poll_mode mode, uint64_t spin_ns)
+{
+	rig.cfg.recv_depth = 1200;
+	rig.cfg.spin = mode == POLL_BUSY;
+	verbs_rig_open_ep();
+	rig.on_wc = on_wc;
+	assert_int_equal(ep_qp_create(rig.ep, &qp, &cq), 0);
+	assert_int_equal(cm_channel_new(&cm), 0);
+	assert_int_equal(cm_id_new(cm, NULL, &id), 0);
+	loop = ev_loop_new(EVFLAG_AUTO);
+	pump_start(&pump, loop, rig.ep, cm, mode, spin_ns, on_cm, &rig);
+}
+
+static int tear_down(void **state)
+{
+	pump_stop_watchers(&pump);
+	ev_loop_destroy(loop);
+	cm_id_destroy(id);
+	cm_channel_free(cm);
+	ep_qp_destroy(rig.ep, qp, cq);
+	return verbs_rig_close(state);
+}
+
+static void deliver(int n)
+{
+	while (n--)
+		assert_true(fake_deliver(qp, "x", 1));
+}
+
+static void event_mode__completions__taken_when_readable(void **state)
+{
+	(void)state;
+	start(POLL_EVENT, 0);
+	for (uint32_t i = 1; i <= 5; i++) {
+		deliver(3);
+		ev_run(loop, EVRUN_NOWAIT);
+		assert_int_equal(rig.n_wcs, i * 3);
+		assert_true(fake_cq_armed(fake_cq(0)));
+		assert_int_equal(fake_cq_unacked(fake_cq(0)), 0);
+	}
+}
+
+static void event_mode__more_than_the_budget__goes_on_in_later_turns(void **state)
+{
+	(void)state;
+	start(POLL_EVENT, 0);
+	deliver(1200);
+	ev_run(loop, EVRUN_NOWAIT);
+	assert_in_range(rig.n_wcs, 1, 600);
+	for (int i = 0; i < 10 && rig.n_wcs < 1200; i++)
+		ev_run(loop, EVRUN_NOWAIT);
+	assert_int_equal(rig.n_wcs, 1200);
+	/* Nothing is left that would keep the loop turning. */
+	ev_run(loop, EVRUN_NOWAIT);
+	assert_false(ev_is_active(&pump.more));
+}
+
+/* A full backlog drops requests silently: they go first. */
+static void event_mode__both_readable__cm_events_first(void **state)
+{
+	(void)state;
+	start(POLL_EVENT, 0);
+	deliver(3);
+	fake_cm_event(id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
+	fake_cm_event(id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
+	ev_run(loop, EVRUN_NOWAIT);
+	assert_int_equal(cm_events, 2);
+	assert_int_equal(wcs_at_event, 0);
+	assert_int_equal(rig.n_wcs, 3);
+}
+
+static void run__broken_out_of__returns_zero(void **state)
+{
+	(void)state;
+	start(POLL_EVENT, 0);
+	break_after = 2;
+	deliver(2);
+	assert_int_equal(pump_run(&pump), 0);
+	assert_int_equal(rig.n_wcs, 2);
+}
+
+static void run__poll_fails__broken(void **state)
+{
+	(void)state;
+	start(POLL_EVENT, 0);
+	log_init("test", LOG_LVL_ERROR);
+	deliver(1);
+	fake_fail_next("ibv_poll_cq", EIO);
+	assert_int_equal(pump_run(&pump), -EIO);
+	assert_true(pump.broken);
+}
+
+static void run__either_channel_fails__broken(void **state)
+{
+	(void)state;
+	start(POLL_EVENT, 0);
+	deliver(1);
+	fake_fail_next("ibv_get_cq_event", EIO);
+	assert_int_equal(pump_run(&pump), -EIO);
+	pump.stop = pump.broken = false;
+	fake_cm_event(id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
+	fake_fail_next("rdma_get_cm_event", EIO);
+	assert_int_equal(pump_run(&pump), -EIO);
+}
+
+static void on_gone(void *arg)
+{
+	++*(int *)arg;
+}
+
+/* A second endpoint on the same loop, with nothing to do. */
+struct second {
+	struct pump pump;
+	struct ep *ep;
+	struct cm_channel *cm;
+	int gone;
+};
+
+static void no_wc(void *arg, const struct ibv_wc *wc)
+{
+	(void)arg;
+	(void)wc;
+}
+
+static void join_second(struct second *b, enum poll_mode mode)
+{
+	char err[200];
+
+	assert_int_equal(ep_new(&rig.cfg, no_wc, NULL, &b->ep, err, sizeof(err)), 0);
+	assert_int_equal(cm_channel_new(&b->cm), 0);
+	pump_start(&b->pump, loop, b->ep, b->cm, mode, 0, on_cm, &b->gone);
+	b->pump.on_broken = on_gone;
+	pump_join(&pump, &b->pump);
+	b->gone = 0;
+}
+
+static void part_with(struct second *b)
+{
+	pump_stop_watchers(&b->pump);
+	cm_channel_free(b->cm);
+	ep_free(b->ep);
+}
+
+/* The one that broke says so, once; the other goes on, until it breaks too. */
+static void joined__one_breaks__the_other_goes_on(void **state)
+{
+	static const enum poll_mode modes[] = { POLL_EVENT, POLL_BUSY };
+	struct second b;
+
+	for (size_t i = 0; i < N_ELEMENTS(modes); i++) {
+		if (i) {
+			assert_int_equal(tear_down(state), 0);
+			assert_int_equal(set_up(state), 0);
+		}
+		start(modes[i], 0);
+		join_second(&b, modes[i]);
+		pump_fail(&b.pump);
+		pump_fail(&b.pump);
+		assert_int_equal(b.gone, 1);
+		assert_true(b.pump.broken && !pump.broken && !pump.stop);
+		break_after = 3;
+		deliver(3);
+		assert_int_equal(pump_run(&pump), 0);
+		assert_int_equal(rig.n_wcs, 3);
+		pump.stop = false;
+		pump_fail(&pump);
+		assert_int_equal(pump_run(&pump), -EIO);
+		assert_int_equal(b.gone, 1);
+		part_with(&b);
+	}
+}
+
+static void busy_mode__completions__found_without_an_event(void **state)
+{
+	(void)state;
+	start(POLL_BUSY, 0);
+	break_after = 4;
+	deliver(4);
+	assert_false(fake_cq_armed(fake_cq(0)));
+	assert_int_equal(pump_run(&pump), 0);
+	assert_int_equal(rig.n_wcs, 4);
+	assert_false(fake_cq_armed(fake_cq(0)));
+}
+
+static void on_stop(struct ev_loop *l, ev_timer *w, int revents)
+{
+	(void)l;
+	(void)w;
+	(void)revents;
+	pump_break(&pump);
+}
+
+/* With 1 ns to spin, the first look finds it over; the loop then sleeps until its timer. */
+static void adaptive_mode__quiet__arms_and_sleeps_and_wakes_again(void **state)
+{
+	ev_timer stop;
+	uint32_t polls;
+
+	(void)state;
+	start(POLL_ADAPTIVE, 1);
+	assert_false(pump.spinning);
+	deliver(1);
+	ev_run(loop, EVRUN_NOWAIT);
+	assert_true(pump.spinning);
+	assert_int_equal(rig.n_wcs, 1);
+	assert_false(fake_cq_armed(fake_cq(0)));
+	ev_timer_init(&stop, on_stop, 0.01, 0.);
+	ev_timer_start(loop, &stop);
+	assert_int_equal(pump_run(&pump), 0);
+	assert_false(pump.spinning);
+	assert_true(fake_cq_armed(fake_cq(0)));
+	polls = fake_cq_polls(fake_cq(0));
+	ev_run(loop, EVRUN_NOWAIT);
+	assert_int_equal(fake_cq_polls(fake_cq(0)), polls);
+	deliver(1);
+	ev_run(loop, EVRUN_NOWAIT);
+	assert_true(pump.spinning);
+	assert_int_equal(rig.n_wcs, 2);
+}
+
+/* As long as something comes, it spins: no arming, so no event per completion. */
+static void adaptive_mode__completions_keep_coming__goes_on_spinning(void **state)
+{
+	(void)state;
+	start(POLL_ADAPTIVE, 10 * NS_PER_S);
+	deliver(1);
+	ev_run(loop, EVRUN_NOWAIT);
+	for (uint32_t i = 2; i <= 10; i++) {
+		break_after = i;
+		deliver(1);
+		assert_int_equal(pump_run(&pump), 0);
+		pump.stop = false;
+		assert_true(pump.spinning);
+		assert_false(fake_cq_armed(fake_cq(0)));
+	}
+	assert_int_equal(rig.n_wcs, 10);
+}
+
+#define PUMP_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PUMP_TEST(event_mode__completions__taken_when_readable),
+		PUMP_TEST(event_mode__more_than_the_budget__goes_on_in_later_turns),
+		PUMP_TEST(event_mode__both_readable__cm_events_first),
+		PUMP_TEST(run__broken_out_of__returns_zero),
+		PUMP_TEST(run__poll_fails__broken),
+		PUMP_TEST(joined__one_breaks__the_other_goes_on),
+		PUMP_TEST(run__either_channel_fails__broken),
+		PUMP_TEST(busy_mode__completions__found_without_an_event),
+		PUMP_TEST(adaptive_mode__quiet__arms_and_sleeps_and_wakes_again),
+		PUMP_TEST(adaptive_mode__completions_keep_coming__goes_on_spinning),
+	};
+
+	return cmocka_run_group_tests_name("pump", tests, NULL, NULL);
+}

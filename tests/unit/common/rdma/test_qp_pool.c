@@ -1,0 +1,495 @@
+/* Unit tests of common/rdma/qp_pool.c: reserve, quarantine, generations, the map of queue pair
+ * numbers. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/helpers/verbs_rig.h"
+
+#define QUARANTINE 1000u
+
+static uint32_t rested[64], n_rested;
+static uint64_t rested_ns;	/* the last one's */
+
+static void on_rested(void *arg, uint32_t slot, uint64_t ns)
+{
+	assert_ptr_equal(arg, &rig);
+	rested_ns = ns;
+	rested[n_rested++ % N_ELEMENTS(rested)] = slot;
+}
+
+static void open_pool(uint32_t max, uint32_t reserve)
+{
+	rig.cfg.max_qps = max;
+	rig.pool_cfg = (struct qp_pool_config){ .max = max,
+						.reserve = reserve,
+						.quarantine_ns = QUARANTINE,
+						.on_rested = on_rested,
+						.arg = &rig };
+	n_rested = 0;
+	verbs_rig_open();
+}
+
+static uint32_t get(uint32_t owner)
+{
+	uint32_t slot;
+
+	assert_int_equal(qp_pool_get(rig.qps, owner, &slot), 0);
+	return slot;
+}
+
+static uint32_t qpn_of(uint32_t slot)
+{
+	return qp_pool_qp(rig.qps, slot)->qp_num;
+}
+
+static void assert_consistent(void)
+{
+	struct qp_pool_counts c = verbs_rig_pool_counts();
+
+	assert_int_equal(c.qps, c.free + c.in_use + c.quarantined);
+	assert_int_equal(c.qps, fake_qps());
+	assert_true(c.in_use_peak >= c.in_use);
+}
+
+static void get__nothing_made_yet__miss(void **state)
+{
+	(void)state;
+	open_pool(4, 0);
+	get(7);
+	assert_int_equal(verbs_rig_pool_counts().misses, 1);
+	assert_int_equal(verbs_rig_pool_counts().hits, 0);
+	assert_int_equal(verbs_rig_pool_counts().in_use, 1);
+	assert_consistent();
+}
+
+static void get__from_the_reserve__hit(void **state)
+{
+	uint32_t slot;
+
+	(void)state;
+	open_pool(8, 2);
+	assert_false(qp_pool_maintain(rig.qps, 0, 8));
+	assert_int_equal(verbs_rig_pool_counts().free, 2);
+	slot = get(7);
+	assert_int_equal(verbs_rig_pool_counts().hits, 1);
+	assert_int_equal(verbs_rig_pool_counts().misses, 0);
+	assert_int_equal(fake_qp_state(qp_pool_qp(rig.qps, slot)), IBV_QPS_RESET);
+	assert_false(qp_pool_maintain(rig.qps, 0, 8));
+	assert_int_equal(verbs_rig_pool_counts().free, 2);
+	assert_int_equal(verbs_rig_pool_counts().qps, 3);
+	assert_consistent();
+}
+
+static void get__all_in_use__eagain_and_counted(void **state)
+{
+	uint32_t slot = 99;
+
+	(void)state;
+	open_pool(3, 0);
+	for (uint32_t i = 0; i < 3; i++)
+		get(i);
+	assert_int_equal(qp_pool_get(rig.qps, 9, &slot), -EAGAIN);
+	assert_int_equal(slot, 99);
+	assert_int_equal(verbs_rig_pool_counts().exhausted, 1);
+	assert_int_equal(verbs_rig_pool_counts().in_use_peak, 3);
+	assert_consistent();
+}
+
+static void get__all_in_quarantine__eagain(void **state)
+{
+	uint32_t slot;
+
+	(void)state;
+	open_pool(1, 0);
+	qp_pool_put(rig.qps, get(1), 0, true);
+	assert_int_equal(qp_pool_get(rig.qps, 2, &slot), -EAGAIN);
+	assert_consistent();
+}
+
+static void get__device_fails__its_errno_and_nothing_lost(void **state)
+{
+	uint32_t slot;
+
+	(void)state;
+	open_pool(2, 0);
+	for (int i = 0; i < 5; i++) {
+		fake_fail_next("ibv_create_qp", ENOMEM);
+		assert_int_equal(qp_pool_get(rig.qps, 1, &slot), -ENOMEM);
+		assert_consistent();
+	}
+	assert_int_equal(verbs_rig_pool_counts().exhausted, 5);
+	get(1);
+	get(2);
+	assert_int_equal(verbs_rig_pool_counts().in_use, 2);
+}
+
+static void get__every_creation_fails_in_turn__pool_fills_all_the_same(void **state)
+{
+	(void)state;
+	open_pool(6, 0);
+	for (uint32_t made = 0; made < 6; made++) {
+		uint32_t slot;
+
+		fake_fail_at(1, ENOSPC);
+		assert_int_equal(qp_pool_get(rig.qps, made, &slot), -ENOSPC);
+		fake_fail_at(0, 0);
+		assert_int_equal(qp_pool_get(rig.qps, made, &slot), 0);
+		assert_int_equal(qp_pool_owner_of_qpn(rig.qps, qpn_of(slot)), made);
+		assert_consistent();
+	}
+}
+
+static void maintain__device_fails__gives_up_until_the_next_time(void **state)
+{
+	(void)state;
+	open_pool(8, 8);
+	fake_fail_at(4, ENOMEM);
+	assert_false(qp_pool_maintain(rig.qps, 0, 8));
+	assert_int_equal(verbs_rig_pool_counts().free, 3);
+	/* Not again at once, nor a moment before its time. */
+	assert_false(qp_pool_maintain(rig.qps, UINT64_C(9999999999), 5));
+	assert_int_equal(verbs_rig_pool_counts().free, 3);
+	assert_true(qp_pool_maintain(rig.qps, UINT64_C(10000000000), 5));
+	assert_int_equal(verbs_rig_pool_counts().free, 8);
+	assert_consistent();
+}
+
+static void maintain__budget__kept(void **state)
+{
+	(void)state;
+	open_pool(8, 8);
+	assert_true(qp_pool_maintain(rig.qps, 0, 3));
+	assert_int_equal(verbs_rig_pool_counts().qps, 3);
+	assert_true(qp_pool_maintain(rig.qps, 0, 3));
+	assert_false(qp_pool_maintain(rig.qps, 0, 3));
+	assert_int_equal(verbs_rig_pool_counts().qps, 8);
+}
+
+static void maintain__reserve_larger_than_the_pool__stops_at_max(void **state)
+{
+	(void)state;
+	open_pool(4, 100);
+	assert_false(qp_pool_maintain(rig.qps, 0, 50));
+	assert_int_equal(verbs_rig_pool_counts().qps, 4);
+}
+
+static void quarantine__before_its_time__rests_then_reset_and_free(void **state)
+{
+	uint32_t slot;
+
+	(void)state;
+	open_pool(2, 0);
+	slot = get(1);
+	verbs_rig_connect(qp_pool_qp(rig.qps, slot));
+	qp_pool_put(rig.qps, slot, 5000, true);
+	assert_int_equal(verbs_rig_pool_counts().quarantined, 1);
+	assert_int_equal(verbs_rig_pool_counts().in_use, 0);
+	qp_pool_maintain(rig.qps, 5000 + QUARANTINE - 1, 8);
+	assert_int_equal(verbs_rig_pool_counts().quarantined, 1);
+	assert_int_equal(n_rested, 0);
+	assert_int_equal(fake_qp_state(qp_pool_qp(rig.qps, slot)), IBV_QPS_RTS);
+	qp_pool_maintain(rig.qps, 5000 + QUARANTINE, 8);
+	assert_int_equal(verbs_rig_pool_counts().quarantined, 0);
+	assert_int_equal(verbs_rig_pool_counts().free, 1);
+	assert_int_equal(fake_qp_state(qp_pool_qp(rig.qps, slot)), IBV_QPS_RESET);
+	assert_int_equal(n_rested, 1);
+	assert_int_equal(rested[0], slot);
+	assert_int_equal(rested_ns, QUARANTINE);
+	assert_consistent();
+}
+
+static void quarantine__several__first_in_first_out(void **state)
+{
+	uint32_t slots[4];
+
+	(void)state;
+	open_pool(4, 0);
+	for (uint32_t i = 0; i < 4; i++)
+		slots[i] = get(i);
+	for (uint32_t i = 0; i < 4; i++)
+		qp_pool_put(rig.qps, slots[(i + 2) % 4], i * 10, true);
+	assert_true(qp_pool_maintain(rig.qps, QUARANTINE + 100, 1));
+	assert_int_equal(n_rested, 1);
+	qp_pool_maintain(rig.qps, QUARANTINE + 20, 8);
+	assert_int_equal(n_rested, 3);
+	qp_pool_maintain(rig.qps, QUARANTINE + 30, 8);
+	assert_int_equal(n_rested, 4);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(rested[i], slots[(i + 2) % 4]);
+	/* The list is usable after it was empty. */
+	qp_pool_put(rig.qps, get(9), 0, true);
+	qp_pool_maintain(rig.qps, QUARANTINE, 8);
+	assert_int_equal(n_rested, 5);
+	assert_consistent();
+}
+
+static void quarantine__not_reusable__destroyed_and_forgotten(void **state)
+{
+	uint32_t slot, qpn;
+
+	(void)state;
+	open_pool(2, 0);
+	slot = get(1);
+	qpn = qpn_of(slot);
+	qp_pool_put(rig.qps, slot, 0, false);
+	assert_non_null(fake_qp_of(qpn));
+	qp_pool_maintain(rig.qps, QUARANTINE, 8);
+	assert_null(fake_qp_of(qpn));
+	assert_int_equal(verbs_rig_pool_counts().qps, 0);
+	assert_int_equal(n_rested, 1);
+	assert_int_equal(qp_pool_owner_of_qpn(rig.qps, qpn), QP_POOL_NONE);
+	assert_int_not_equal(qpn_of(get(2)), qpn);
+	assert_consistent();
+}
+
+static void quarantine__reset_fails__destroyed_instead(void **state)
+{
+	uint32_t slot, qpn;
+
+	(void)state;
+	open_pool(2, 0);
+	slot = get(1);
+	qpn = qpn_of(slot);
+	qp_pool_put(rig.qps, slot, 0, true);
+	fake_fail_next("ibv_modify_qp", EINVAL);
+	qp_pool_maintain(rig.qps, QUARANTINE, 8);
+	assert_null(fake_qp_of(qpn));
+	assert_int_equal(verbs_rig_pool_counts().free, 0);
+	assert_int_equal(n_rested, 1);
+	assert_consistent();
+}
+
+static void owner__slot_and_generation__only_the_present_life(void **state)
+{
+	uint32_t slot, generation;
+
+	(void)state;
+	open_pool(1, 0);
+	slot = get(5);
+	generation = qp_pool_generation(rig.qps, slot);
+	assert_int_equal(qp_pool_owner(rig.qps, slot, generation), 5);
+	assert_int_equal(qp_pool_owner(rig.qps, slot, generation - 1), QP_POOL_NONE);
+	assert_int_equal(qp_pool_owner(rig.qps, slot, generation + 1), QP_POOL_NONE);
+	/* A wr_id has 12 bits of it. */
+	assert_int_equal(qp_pool_owner(rig.qps, slot, generation + 4096), 5);
+	assert_int_equal(qp_pool_owner(rig.qps, slot + 1, generation), QP_POOL_NONE);
+	assert_int_equal(qp_pool_owner(rig.qps, UINT32_MAX, generation), QP_POOL_NONE);
+	qp_pool_put(rig.qps, slot, 0, true);
+	assert_int_equal(qp_pool_owner(rig.qps, slot, generation), QP_POOL_NONE);
+	qp_pool_maintain(rig.qps, QUARANTINE, 8);
+	assert_int_equal(qp_pool_owner(rig.qps, slot, generation), QP_POOL_NONE);
+	assert_int_equal(get(6), slot);
+	assert_int_equal(qp_pool_owner(rig.qps, slot, generation), QP_POOL_NONE);
+	assert_int_equal(qp_pool_owner(rig.qps, slot, qp_pool_generation(rig.qps, slot)), 6);
+}
+
+static void owner__queue_pair_made_anew__generation_still_grows(void **state)
+{
+	uint32_t slot, generation;
+
+	(void)state;
+	open_pool(1, 0);
+	slot = get(5);
+	generation = qp_pool_generation(rig.qps, slot);
+	qp_pool_put(rig.qps, slot, 0, false);
+	qp_pool_maintain(rig.qps, QUARANTINE, 8);
+	assert_int_equal(get(6), slot);
+	assert_int_equal(qp_pool_generation(rig.qps, slot), generation + 1);
+}
+
+static void owner_of_qpn__not_in_use__none(void **state)
+{
+	uint32_t slot, qpn;
+
+	(void)state;
+	open_pool(2, 1);
+	qp_pool_maintain(rig.qps, 0, 8);
+	qpn = fake_device.next_qpn - 1;
+	assert_int_equal(qp_pool_owner_of_qpn(rig.qps, qpn), QP_POOL_NONE);
+	slot = get(4);
+	assert_int_equal(qpn_of(slot), qpn);
+	assert_int_equal(qp_pool_owner_of_qpn(rig.qps, qpn), 4);
+	assert_int_equal(qp_pool_owner_of_qpn(rig.qps, qpn + 1), QP_POOL_NONE);
+	qp_pool_put(rig.qps, slot, 0, true);
+	assert_int_equal(qp_pool_owner_of_qpn(rig.qps, qpn), QP_POOL_NONE);
+}
+
+/* ---- the map, against a plain array, with queue pair numbers of several shapes ---- */
+
+#define MAP_SLOTS 500u
+
+static uint8_t used[1 << 24];
+static uint64_t seed;
+static uint32_t shape, step;
+
+static uint32_t shaped_qpn(void)
+{
+	uint32_t qpn;
+
+	do {
+		step++;
+		switch (shape) {
+		case 0: qpn = (uint32_t)unit_random(&seed) & 0xffffff; break;
+		case 1: qpn = step & 0xffffff; break;			/* as rxe counts */
+		case 2:
+			qpn = (step << 12 | step >> 12) & 0xffffff;
+			break; /* only high bits differ */
+		/* Few numbers, drawn again and again: long runs, and numbers that come back. */
+		default: qpn = (uint32_t)(unit_random(&seed) % 700) * 3; break;
+		}
+	} while (used[qpn]);
+	used[qpn] = 1;
+	return qpn;
+}
+
+struct life {
+	uint32_t slot, qpn, owner;
+};
+
+static void check_map(const struct life *lives, uint32_t n, const uint32_t *gone, uint32_t n_gone)
+{
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(qp_pool_owner_of_qpn(rig.qps, lives[i].qpn), lives[i].owner);
+	for (uint32_t i = 0; i < n_gone; i++)
+		if (!used[gone[i]])
+			assert_int_equal(qp_pool_owner_of_qpn(rig.qps, gone[i]), QP_POOL_NONE);
+}
+
+static void map__thousands_made_and_destroyed__finds_exactly_the_live(uint32_t of_shape)
+{
+	static struct life lives[MAP_SLOTS];
+	static uint32_t gone[64];
+	uint32_t n = 0, n_gone = 0, owner = 1;
+
+	memset(used, 0, sizeof(used));
+	seed = 11 + of_shape;
+	shape = of_shape;
+	step = 0;
+	fake_device.qpn_source = shaped_qpn;
+	open_pool(MAP_SLOTS, 0);
+	for (int i = 0; i < 12000; i++) {
+		/* Now filling up, now emptying. */
+		bool grow = unit_random(&seed) % 100 < (i / 1500 % 2 ? 35u : 65u);
+
+		if (grow ? n < MAP_SLOTS : n == 0) {
+			lives[n].owner = owner;
+			lives[n].slot = get(owner++);
+			lives[n].qpn = qpn_of(lives[n].slot);
+			n++;
+		} else {
+			uint32_t k = (uint32_t)(unit_random(&seed) % n);
+
+			gone[n_gone++ % 64] = lives[k].qpn;
+			used[lives[k].qpn] = 0;
+			qp_pool_put(rig.qps, lives[k].slot, 0, false);
+			lives[k] = lives[--n];
+			qp_pool_maintain(rig.qps, QUARANTINE, 4);
+		}
+		if (i % 16 == 0)
+			check_map(lives, n, gone, n_gone < 64 ? n_gone : 64);
+	}
+	check_map(lives, n, gone, 64);
+	assert_consistent();
+}
+
+static void map__random_numbers__finds_exactly_the_live(void **state)
+{
+	(void)state;
+	map__thousands_made_and_destroyed__finds_exactly_the_live(0);
+}
+
+static void map__counted_numbers__finds_exactly_the_live(void **state)
+{
+	(void)state;
+	map__thousands_made_and_destroyed__finds_exactly_the_live(1);
+}
+
+static void map__high_bits_only__finds_exactly_the_live(void **state)
+{
+	(void)state;
+	map__thousands_made_and_destroyed__finds_exactly_the_live(2);
+}
+
+static void map__numbers_that_come_back__finds_exactly_the_live(void **state)
+{
+	(void)state;
+	map__thousands_made_and_destroyed__finds_exactly_the_live(3);
+}
+
+static void any_sequence__at_random__counts_add_up(void **state)
+{
+	static uint32_t slots[32];
+	uint64_t random = 5, now = 0;
+	uint32_t n = 0;
+
+	(void)state;
+	open_pool(32, 4);
+	log_init("test", LOG_LVL_ERROR);
+	for (int i = 0; i < 20000; i++) {
+		uint32_t slot;
+
+		now += unit_random(&random) % 100;
+		if (unit_random(&random) % 50 == 0)
+			fake_fail_next("ibv_create_qp", ENOMEM);
+		switch (unit_random(&random) % 3) {
+		case 0:
+			if (!qp_pool_get(rig.qps, 1, &slot))
+				slots[n++] = slot;
+			break;
+		case 1:
+			if (n)
+				qp_pool_put(rig.qps, slots[--n], now, unit_random(&random) % 4);
+			break;
+		default:
+			qp_pool_maintain(rig.qps, now, (unsigned)(unit_random(&random) % 8));
+		}
+		assert_int_equal(verbs_rig_pool_counts().in_use, n);
+		assert_true(verbs_rig_pool_counts().qps <= 32);
+		assert_consistent();
+	}
+	log_init("test", LOG_LVL_INFO);
+}
+
+static void free__null__nothing(void **state)
+{
+	(void)state;
+	qp_pool_free(NULL);
+}
+
+#define POOL_TEST(f) cmocka_unit_test_setup_teardown(f, verbs_rig_init, verbs_rig_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		POOL_TEST(get__nothing_made_yet__miss),
+		POOL_TEST(get__from_the_reserve__hit),
+		POOL_TEST(get__all_in_use__eagain_and_counted),
+		POOL_TEST(get__all_in_quarantine__eagain),
+		POOL_TEST(get__device_fails__its_errno_and_nothing_lost),
+		POOL_TEST(get__every_creation_fails_in_turn__pool_fills_all_the_same),
+		POOL_TEST(maintain__device_fails__gives_up_until_the_next_time),
+		POOL_TEST(maintain__budget__kept),
+		POOL_TEST(maintain__reserve_larger_than_the_pool__stops_at_max),
+		POOL_TEST(quarantine__before_its_time__rests_then_reset_and_free),
+		POOL_TEST(quarantine__several__first_in_first_out),
+		POOL_TEST(quarantine__not_reusable__destroyed_and_forgotten),
+		POOL_TEST(quarantine__reset_fails__destroyed_instead),
+		POOL_TEST(owner__slot_and_generation__only_the_present_life),
+		POOL_TEST(owner__queue_pair_made_anew__generation_still_grows),
+		POOL_TEST(owner_of_qpn__not_in_use__none),
+		POOL_TEST(map__random_numbers__finds_exactly_the_live),
+		POOL_TEST(map__counted_numbers__finds_exactly_the_live),
+		POOL_TEST(map__high_bits_only__finds_exactly_the_live),
+		POOL_TEST(map__numbers_that_come_back__finds_exactly_the_live),
+		POOL_TEST(any_sequence__at_random__counts_add_up),
+		POOL_TEST(free__null__nothing),
+	};
+
+	return cmocka_run_group_tests_name("qp_pool", tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* Unit tests of common/rdma/region.c: registration at first use, keys, zeroing, exhaustion, failures. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/rdma/rc.h"
+#include "common/rdma/region.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/helpers/verbs_rig.h"
+
+#define BYTES 5000u	/* not a whole number of pages */
+
+static struct region_pool *pool;
+
+static int set_up(void **state)
+{
+	verbs_rig_init(state);
+	verbs_rig_open();
+	return region_pool_new(rig.ep, 3, BYTES, &pool);
+}
+
+static int tear_down(void **state)
+{
+	region_pool_free(pool);
+	return verbs_rig_close(state);
+}
+
+static struct region_grant get(uint32_t *region)
+{
+	struct region_grant g;
+
+	assert_int_equal(region_get(pool, region, &g), 0);
+	return g;
+}
+
+static void get__first_use__registered_then_kept(void **state)
+{
+	uint32_t r;
+
+	(void)state;
+	assert_int_equal(fake_mrs(), 1);	/* the slab's */
+	assert_int_equal(region_mrs(pool), 0);
+	assert_int_equal(region_pinned_bytes(pool), 0);
+	get(&r);
+	assert_int_equal(fake_mrs(), 2);
+	assert_int_equal(region_mrs(pool), 1);
+	assert_int_equal(region_pinned_bytes(pool), BYTES);
+	region_put(pool, r);
+	get(&r);
+	assert_int_equal(fake_mrs(), 2);
+	assert_int_equal(region_in_use(pool), 1);
+	region_put(pool, r);
+	assert_int_equal(region_in_use(pool), 0);
+	assert_int_equal(region_mrs(pool), 1);
+}
+
+static void get__all_three__apart_and_on_their_own_pages(void **state)
+{
+	struct region_grant g[3];
+	uint32_t r[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		g[i] = get(&r[i]);
+		assert_int_equal(g[i].addr % 4096, 0);
+		assert_int_equal(g[i].bytes, BYTES);
+		memset((void *)(uintptr_t)g[i].addr, i + 1, BYTES);
+	}
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(((uint8_t *)(uintptr_t)g[i].addr)[0], i + 1);
+		assert_int_equal(((uint8_t *)(uintptr_t)g[i].addr)[BYTES - 1], i + 1);
+		for (int j = 0; j < i; j++)
+			assert_int_not_equal(g[i].rkey, g[j].rkey);
+		region_put(pool, r[i]);
+	}
+}
+
+static void source__within_the_region__its_memory_and_key(void **state)
+{
+	struct ep_write w = { .rkey = 5, .remote_addr = 6 };
+	struct region_grant g;
+	uint32_t r;
+
+	(void)state;
+	g = get(&r);
+	assert_true(region_source(pool, r, 0, BYTES, &w));
+	assert_true((uintptr_t)w.local == g.addr);
+	assert_int_equal(w.bytes, BYTES);
+	assert_int_not_equal(w.lkey, ep_lkey(rig.ep));
+	assert_true(region_source(pool, r, BYTES - 1, 1, &w));
+	assert_true((uintptr_t)w.local == g.addr + BYTES - 1);
+	assert_int_equal(w.bytes, 1);
+	assert_int_equal(w.rkey, 5);
+	assert_true(w.remote_addr == 6);
+	region_put(pool, r);
+}
+
+static void source__not_all_in_the_region__refused(void **state)
+{
+	static const struct { uint64_t offset; uint32_t bytes; } cases[] = {
+		{ 0, 0 }, { 0, BYTES + 1 }, { 0, UINT32_MAX }, { 1, BYTES }, { BYTES, 1 }, { BYTES, 0 },
+		{ BYTES + 1, 1 }, { UINT64_MAX, 1 }, { UINT64_MAX - 1, 2 }, { (uint64_t)1 << 32, 1 },
+	};
+	struct ep_write w;
+	uint32_t r;
+
+	(void)state;
+	get(&r);
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
+		assert_false(region_source(pool, r, cases[i].offset, cases[i].bytes, &w));
+	region_put(pool, r);
+}
+
+static void get__none_left__eagain_until_one_is_back(void **state)
+{
+	struct region_grant g;
+	uint32_t r[3], extra = 77;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		get(&r[i]);
+	assert_int_equal(region_get(pool, &extra, &g), -EAGAIN);
+	assert_int_equal(extra, 77);
+	region_put(pool, r[1]);
+	get(&r[1]);
+	for (int i = 0; i < 3; i++)
+		region_put(pool, r[i]);
+}
+
+static void get__used_before__zeroed_with_another_key(void **state)
+{
+	static const uint8_t zeros[BYTES];
+	struct region_grant first, second;
+	uint32_t r;
+
+	(void)state;
+	first = get(&r);
+	memset((void *)(uintptr_t)first.addr, 0xa5, BYTES);
+	region_put(pool, r);
+	second = get(&r);
+	assert_true(second.addr == first.addr);
+	assert_int_not_equal(second.rkey, first.rkey);
+	assert_memory_equal((void *)(uintptr_t)second.addr, zeros, BYTES);
+	region_put(pool, r);
+}
+
+/* The key a window gets is not the one it was allocated with: type 2 windows' consumers choose
+ * it. */
+static void get__key__is_the_windows_next(void **state)
+{
+	struct region_grant g;
+	uint32_t r;
+
+	(void)state;
+	g = get(&r);
+	assert_int_equal(g.rkey, ibv_inc_rkey(fake_mw_last_rkey()));
+	region_put(pool, r);
+}
+
+static void bind__connected_qp__whole_region_and_no_more(void **state)
+{
+	struct region_grant g;
+	struct rc rc;
+	uint32_t r, n;
+	const struct fake_post *p;
+
+	(void)state;
+	rc_init(&rc, rig.ep, rig.qps, NULL);
+	assert_int_equal(rc_take_qp(&rc, 0), 0);
+	verbs_rig_connect(rc.qp);
+	g = get(&r);
+	assert_int_equal(region_bind(pool, r, &rc), 0);
+	p = fake_posts(&n);
+	assert_int_equal(n, 1);
+	assert_int_equal(p->opcode, IBV_WR_BIND_MW);
+	assert_true(p->flags & IBV_SEND_SIGNALED);
+	assert_int_equal(p->rkey, g.rkey);
+	assert_true(p->bind.addr == g.addr);
+	assert_int_equal(p->bind.length, BYTES);
+	assert_int_equal(p->bind.mw_access_flags, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+			 IBV_ACCESS_REMOTE_ATOMIC);
+	assert_int_equal(wr_unpack(p->wr_id).type, WR_BIND);
+	/* The window goes first; a bound one would pin the QP. */
+	region_put(pool, r);
+	assert_int_equal(fake_mws(), 0);
+	rc_drain(&rc);
+	verbs_rig_process();
+	rc.drained = true;
+	rc_release(&rc, 0, false);
+}
+
+static void bind__qp_not_connected__error(void **state)
+{
+	struct rc rc;
+	uint32_t r;
+
+	(void)state;
+	rc_init(&rc, rig.ep, rig.qps, NULL);
+	assert_int_equal(rc_take_qp(&rc, 0), 0);
+	get(&r);
+	assert_int_equal(region_bind(pool, r, &rc), -EINVAL);
+	region_put(pool, r);
+}
+
+static void get__each_call_fails__errno_and_usable_afterwards(void **state)
+{
+	static const char *const calls[] = { "ibv_reg_mr", "ibv_alloc_mw" };
+
+	(void)state;
+	log_init("test", LOG_LVL_ERROR);
+	for (size_t i = 0; i < N_ELEMENTS(calls); i++) {
+		struct region_grant g;
+		uint32_t r[3];
+
+		fake_fail_next(calls[i], ENOMEM);
+		assert_int_equal(region_get(pool, &r[0], &g), -ENOMEM);
+		assert_string_equal(fake_failed(), calls[i]);
+		assert_int_equal(region_in_use(pool), 0);
+		assert_int_equal(fake_mws(), 0);
+		for (int j = 0; j < 3; j++)
+			get(&r[j]);
+		for (int j = 0; j < 3; j++)
+			region_put(pool, r[j]);
+	}
+	assert_int_equal(region_mrs(pool), 3);
+	log_init("test", LOG_LVL_INFO);
+}
+
+static void free__regions_in_use__all_released(void **state)
+{
+	uint32_t r;
+
+	(void)state;
+	get(&r);
+	get(&r);
+	/* The tear-down checks that nothing is left. */
+}
+
+static void counts__no_pool__zero(void **state)
+{
+	(void)state;
+	assert_int_equal(region_in_use(NULL), 0);
+	assert_int_equal(region_mrs(NULL), 0);
+	assert_int_equal(region_pinned_bytes(NULL), 0);
+	region_pool_free(NULL);
+}
+
+#define REGION_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		REGION_TEST(get__first_use__registered_then_kept),
+		REGION_TEST(get__all_three__apart_and_on_their_own_pages),
+		REGION_TEST(source__within_the_region__its_memory_and_key),
+		REGION_TEST(source__not_all_in_the_region__refused),
+		REGION_TEST(get__none_left__eagain_until_one_is_back),
+		REGION_TEST(get__used_before__zeroed_with_another_key),
+		REGION_TEST(get__key__is_the_windows_next),
+		REGION_TEST(bind__connected_qp__whole_region_and_no_more),
+		REGION_TEST(bind__qp_not_connected__error),
+		REGION_TEST(get__each_call_fails__errno_and_usable_afterwards),
+		REGION_TEST(free__regions_in_use__all_released),
+		cmocka_unit_test(counts__no_pool__zero),
+	};
+
+	return cmocka_run_group_tests_name("region", tests, NULL, NULL);
+}

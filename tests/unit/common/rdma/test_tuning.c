@@ -1,0 +1,142 @@
+/* Unit tests of common/rdma/tuning.c: what the options of the data path mean, and where threads run. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/rdma/tuning.h"
+
+static struct tuning t;
+static char err[256];
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&t, 0, sizeof(t));
+	tuning_defaults(&t);
+	err[0] = '\0';
+	return 0;
+}
+
+static void inline__words_and_numbers__bytes(void **state)
+{
+	static const struct { const char *text; uint32_t bytes; } cases[] = {
+		{ "auto", TUNING_INLINE_AUTO }, { "off", 0 }, { "0", 0 }, { "1", 1 }, { "512", 512 }, { "4096", 4096 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		t.inline_text = cases[i].text;
+		assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
+		assert_int_equal(t.inline_bytes, cases[i].bytes);
+	}
+}
+
+static void inline__anything_else__refused_by_name(void **state)
+{
+	static const char *const bad[] = { "on", "-1", "4097", "64k", " 64", "1e3", "99999999999999999999" };
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
+		t.inline_text = bad[i];
+		assert_int_equal(tuning_check(&t, err, sizeof(err)), -EINVAL);
+		assert_non_null(strstr(err, "--inline: '"));
+		assert_non_null(strstr(err, bad[i]));
+		assert_non_null(strstr(err, "allowed: auto, off"));
+	}
+}
+
+static void cpu_list__numbers_and_ranges__in_their_order(void **state)
+{
+	static const uint16_t expected[] = { 3, 0, 1, 2, 7 };
+
+	(void)state;
+	t.cpu_list = "3,0-2,7";
+	assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
+	assert_int_equal(t.n_cpus, N_ELEMENTS(expected));
+	assert_memory_equal(t.cpus, expected, sizeof(expected));
+	/* Checked again, it is the same. */
+	assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
+	assert_int_equal(t.n_cpus, N_ELEMENTS(expected));
+}
+
+static void cpu_list__bad__refused_by_name(void **state)
+{
+	static const char *const bad[] = { "", ",", "1,", ",1", "a", "1-", "-1", "2-1", "1 ,2", "1024", "0-5000", "1--2" };
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
+		t.cpu_list = bad[i];
+		if (tuning_check(&t, err, sizeof(err)) != -EINVAL)
+			fail_msg("'%s' was taken", bad[i]);
+		assert_non_null(strstr(err, "--cpu-list: '"));
+	}
+}
+
+static void mtu__names__as_verbs_have_them(void **state)
+{
+	static const enum ibv_mtu mtus[] = { 0, IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048, IBV_MTU_4096 };
+
+	(void)state;
+	for (t.path_mtu = 0; tuning_mtu_names[t.path_mtu]; t.path_mtu++)
+		assert_int_equal(tuning_mtu(&t), mtus[t.path_mtu]);
+	assert_int_equal(t.path_mtu, N_ELEMENTS(mtus));
+}
+
+static void *tell_cpu(void *arg)
+{
+	*(int *)arg = sched_getcpu();
+	return NULL;
+}
+
+static void thread__list_of_one_cpu__runs_there(void **state)
+{
+	cpu_set_t set;
+	char text[16];
+	pthread_t thread;
+	int cpu = 0, ran = -1;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+	while (!CPU_ISSET(cpu, &set))
+		cpu++;
+	snprintf(text, sizeof(text), "%d", cpu);
+	t.cpu_list = text;
+	assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(tuning_start_thread(&t, i, &thread, tell_cpu, &ran, err, sizeof(err)), 0);
+		pthread_join(thread, NULL);
+		assert_int_equal(ran, cpu);
+	}
+}
+
+static void thread__cpu_that_is_not_there__einval_and_advice(void **state)
+{
+	pthread_t thread;
+	int ran;
+
+	(void)state;
+	t.cpu_list = "1023";
+	assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
+	assert_int_equal(tuning_start_thread(&t, 0, &thread, tell_cpu, &ran, err, sizeof(err)), -EINVAL);
+	assert_non_null(strstr(err, "--cpu-list"));
+}
+
+#define TUNING_TEST(f) cmocka_unit_test_setup(f, setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TUNING_TEST(inline__words_and_numbers__bytes),
+		TUNING_TEST(inline__anything_else__refused_by_name),
+		TUNING_TEST(cpu_list__numbers_and_ranges__in_their_order),
+		TUNING_TEST(cpu_list__bad__refused_by_name),
+		TUNING_TEST(mtu__names__as_verbs_have_them),
+		TUNING_TEST(thread__list_of_one_cpu__runs_there),
+		TUNING_TEST(thread__cpu_that_is_not_there__einval_and_advice),
+	};
+
+	return cmocka_run_group_tests_name("tuning", tests, NULL, NULL);
+}

@@ -1,0 +1,675 @@
+/* Unit tests of common/tls/tls.c: session tickets and resumption, over a socket pair. Contexts whose seed began
+ * earlier are in a later epoch, as the same context will be when time has passed. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/tls/ticket_keys.h"
+#include "common/tls/tls.h"
+#include "tests/unit/helpers/certs.h"
+
+#define ROTATE_NS (10 * NS_PER_S)	/* longer than a test */
+#define LABEL "EXPORTER-test"
+#define KEY_BYTES 32
+#define TURNS_MAX 100
+
+static struct certs certs;
+static struct ticket_seed seed;
+static struct tls_ctx *server, *client;
+/* One connection at a time. */
+static struct tls *at_server, *at_client;
+
+static int group_set_up(void **state)
+{
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	return certs_make(&certs);
+}
+
+static int group_tear_down(void **state)
+{
+	(void)state;
+	certs_remove(&certs);
+	return 0;
+}
+
+static struct tls_ctx *new_ctx(const struct tls_config *cfg)
+{
+	struct tls_ctx *ctx;
+	char err[300] = "";
+
+	if (tls_ctx_new(cfg, &ctx, err, sizeof(err)))
+		fail_msg("%s", err);
+	return ctx;
+}
+
+static struct tls_ctx *new_server(const struct ticket_seed *tickets)
+{
+	struct tls_config cfg = { .server = true, .cert_file = certs.server_cert,
+				  .key_file = certs.server_key, .tickets = tickets };
+
+	return new_ctx(&cfg);
+}
+
+static struct tls_ctx *new_client(bool resume)
+{
+	struct tls_config cfg = { .ca_file = certs.ca, .cert_file = certs.client_cert,
+				  .key_file = certs.client_key, .resume = resume };
+
+	return new_ctx(&cfg);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	if (ticket_seed_new(clock_now_ns(), ROTATE_NS, &seed))
+		return -1;
+	server = new_server(&seed);
+	client = new_client(true);
+	return 0;
+}
+
+static void hang_up(void)
+{
+	tls_free(at_client);
+	tls_free(at_server);
+	at_client = at_server = NULL;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	hang_up();
+	tls_ctx_free(server);
+	tls_ctx_free(client);
+	return 0;
+}
+
+/* One of a test's own, with the connection that may be open. */
+static void end_ctx(struct tls_ctx *ctx)
+{
+	hang_up();
+	tls_ctx_free(ctx);
+}
+
+static void connect_by(int type, struct tls_ctx *s, struct tls_ctx *c, struct tls_session *offer)
+{
+	int fds[2];
+
+	hang_up();
+	assert_int_equal(socketpair(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(tls_new(s, fds[0], NULL, &at_server), 0);
+	assert_int_equal(tls_new(c, fds[1], "127.0.0.1", &at_client), 0);
+	if (offer)
+		tls_offer_session(at_client, offer);
+}
+
+static void connect_pair(struct tls_ctx *s, struct tls_ctx *c, struct tls_session *offer)
+{
+	connect_by(SOCK_STREAM, s, c, offer);
+}
+
+/* To its success on both sides. True if it resumed the offered session. */
+static bool finish_handshake(void)
+{
+	enum tls_status there = TLS_WANT_READ, here = TLS_WANT_READ;
+
+	for (int i = 0; i < TURNS_MAX && (there != TLS_DONE || here != TLS_DONE); i++) {
+		if (here != TLS_DONE)
+			here = tls_handshake(at_client);
+		(void)!tls_flush(at_client);
+		if (there != TLS_DONE)
+			there = tls_handshake(at_server);
+	}
+	if (here != TLS_DONE || there != TLS_DONE)
+		fail_msg("client: %d %s; server: %d %s", here, tls_failure_text(at_client), there,
+			 tls_failure_text(at_server));
+	assert_int_equal(tls_is_resumed(at_client), tls_is_resumed(at_server));
+	return tls_is_resumed(at_client);
+}
+
+static bool resumes(struct tls_ctx *s, struct tls_ctx *c, struct tls_session *offer)
+{
+	connect_pair(s, c, offer);
+	return finish_handshake();
+}
+
+/* A byte from the server, and what it brings along. */
+static void say_something(void)
+{
+	uint8_t byte = 0;
+	size_t n = 0;
+
+	assert_int_equal(tls_write(at_server, "x", 1, &n), TLS_DONE);
+	assert_int_equal(n, 1);
+	assert_int_equal(tls_flush(at_server), TLS_DONE);
+	assert_int_equal(tls_read(at_client, &byte, 1, &n), TLS_DONE);
+	assert_int_equal(byte, 'x');
+}
+
+/* Over the present connection; NULL if none came. */
+static struct tls_session *ask_for_ticket(void)
+{
+	assert_int_equal(tls_send_ticket(at_server), 0);
+	say_something();
+	return tls_take_session(at_client);
+}
+
+static void say_goodbye(void)
+{
+	tls_close_notify(at_client);
+	tls_close_notify(at_server);
+	hang_up();
+}
+
+/* The session of a full handshake, whose connection is closed in order. */
+static struct tls_session *first_session(struct tls_ctx *s, struct tls_ctx *c)
+{
+	struct tls_session *session;
+
+	assert_false(resumes(s, c, NULL));
+	session = ask_for_ticket();
+	assert_non_null(session);
+	say_goodbye();
+	return session;
+}
+
+static struct ticket_seed epochs_later(unsigned n)
+{
+	struct ticket_seed later = seed;
+
+	assert_true(seed.start_ns > n * ROTATE_NS);
+	later.start_ns -= n * ROTATE_NS;
+	return later;
+}
+
+/* ---- tickets ---- */
+
+static void ticket__on_demand__one_session(void **state)
+{
+	struct tls_session *session;
+
+	(void)state;
+	assert_false(resumes(server, client, NULL));
+	assert_null(tls_take_session(at_client));
+	session = ask_for_ticket();
+	assert_non_null(session);
+	/* It is the caller's now. */
+	assert_null(tls_take_session(at_client));
+	tls_session_free(session);
+}
+
+static void ticket__not_asked_for__none(void **state)
+{
+	(void)state;
+	assert_false(resumes(server, client, NULL));
+	say_something();
+	assert_null(tls_take_session(at_client));
+}
+
+static void ticket__several__the_newest_is_kept(void **state)
+{
+	struct tls_session *session;
+
+	(void)state;
+	assert_false(resumes(server, client, NULL));
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(tls_send_ticket(at_server), 0);
+		say_something();
+	}
+	session = tls_take_session(at_client);
+	assert_non_null(session);
+	assert_null(tls_take_session(at_client));
+	say_goodbye();
+	assert_true(resumes(server, client, session));
+	tls_session_free(session);
+}
+
+/* A connection that ends without a goodbye says nothing about its session. */
+static void ticket__connection_cut_off__session_still_good(void **state)
+{
+	struct tls_session *session;
+
+	(void)state;
+	assert_false(resumes(server, client, NULL));
+	session = ask_for_ticket();
+	hang_up();
+	assert_true(resumes(server, client, session));
+	tls_session_free(session);
+}
+
+static void ticket__nobody_takes_the_session__freed_with_the_connection(void **state)
+{
+	(void)state;
+	assert_false(resumes(server, client, NULL));
+	assert_int_equal(tls_send_ticket(at_server), 0);
+	say_something();
+	hang_up();	/* leaks are looked for at exit */
+}
+
+static void ticket__context_without__enotsup(void **state)
+{
+	struct tls_ctx *none = new_server(NULL);
+
+	(void)state;
+	assert_false(resumes(none, client, NULL));
+	assert_int_equal(tls_send_ticket(at_server), -ENOTSUP);
+	/* The connection is none the worse for it. */
+	say_something();
+	assert_null(tls_take_session(at_client));
+	end_ctx(none);
+}
+
+static void ticket__before_the_handshake_or_of_a_client__refused(void **state)
+{
+	(void)state;
+	connect_pair(server, client, NULL);
+	assert_int_equal(tls_send_ticket(at_server), -EIO);
+	assert_int_equal(tls_send_ticket(at_client), -ENOTSUP);
+	assert_false(resumes(server, client, NULL));
+	assert_int_equal(tls_send_ticket(at_client), -ENOTSUP);
+	say_something();
+}
+
+/* ---- resumption ---- */
+
+static void resume__session_offered__on_both_sides(void **state)
+{
+	struct tls_session *session = first_session(server, client);
+
+	(void)state;
+	assert_true(resumes(server, client, session));
+	say_something();
+	tls_session_free(session);
+}
+
+/* "Clients SHOULD NOT reuse a ticket for multiple connections" (RFC 8446, C.4), lest observers connect them. There
+ * is nothing to hide here: both are from one address. */
+static void resume__session_used_before__again(void **state)
+{
+	struct tls_session *session = first_session(server, client);
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		assert_true(resumes(server, client, session));
+		say_something();
+		if (i % 2)
+			say_goodbye();
+	}
+	tls_session_free(session);
+}
+
+static void resume__newer_ticket_of_a_resumed_connection__good_too(void **state)
+{
+	struct tls_session *session = first_session(server, client);
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		struct tls_session *newer;
+
+		assert_true(resumes(server, client, session));
+		newer = ask_for_ticket();
+		assert_non_null(newer);
+		assert_ptr_not_equal(newer, session);
+		tls_session_free(session);
+		session = newer;
+		say_goodbye();
+	}
+	tls_session_free(session);
+}
+
+static void resume__session_freed_while_in_use__connection_goes_on(void **state)
+{
+	struct tls_session *session = first_session(server, client);
+
+	(void)state;
+	assert_true(resumes(server, client, session));
+	tls_session_free(session);
+	say_something();
+	say_goodbye();
+}
+
+static void resume__nothing_offered__full(void **state)
+{
+	struct tls_session *session = first_session(server, client);
+
+	(void)state;
+	assert_false(resumes(server, client, NULL));
+	tls_session_free(session);
+}
+
+static void resume__client_does_not_keep_sessions__full(void **state)
+{
+	struct tls_ctx *forgetful = new_client(false);
+
+	(void)state;
+	assert_false(resumes(server, forgetful, NULL));
+	assert_null(ask_for_ticket());
+	end_ctx(forgetful);
+}
+
+static void resume__server_without_tickets__full(void **state)
+{
+	struct tls_session *session = first_session(server, client);
+	struct tls_ctx *none = new_server(NULL);
+
+	(void)state;
+	assert_false(resumes(none, client, session));
+	say_something();
+	/* Nor is the session lost by it. */
+	say_goodbye();
+	assert_true(resumes(server, client, session));
+	tls_session_free(session);
+	end_ctx(none);
+}
+
+static void resume__contexts_of_one_seed__each_others(void **state)
+{
+	struct tls_ctx *other = new_server(&seed);
+	struct tls_session *session = first_session(server, client);
+
+	(void)state;
+	assert_true(resumes(other, client, session));
+	tls_session_free(session);
+	session = first_session(other, client);
+	assert_true(resumes(server, client, session));
+	tls_session_free(session);
+	end_ctx(other);
+}
+
+static void resume__contexts_of_two_seeds__full(void **state)
+{
+	struct tls_session *session = first_session(server, client);
+	struct ticket_seed other_seed;
+	struct tls_ctx *other;
+
+	(void)state;
+	assert_int_equal(ticket_seed_new(seed.start_ns, ROTATE_NS, &other_seed), 0);
+	other = new_server(&other_seed);
+	assert_false(resumes(other, client, session));
+	say_something();
+	tls_session_free(session);
+	end_ctx(other);
+}
+
+static void resume__key_of_the_epoch_before__still_good(void **state)
+{
+	struct tls_session *session = first_session(server, client);
+	struct ticket_seed later = epochs_later(1);
+	struct tls_ctx *next = new_server(&later);
+
+	(void)state;
+	assert_true(resumes(next, client, session));
+	/* No ticket comes that was not asked for, though the old one is about to expire. */
+	say_something();
+	assert_null(tls_take_session(at_client));
+	tls_session_free(session);
+	end_ctx(next);
+}
+
+static void resume__key_rotated_out__full_and_the_next_ticket_is_good(void **state)
+{
+	struct tls_session *session = first_session(server, client);
+	struct ticket_seed later = epochs_later(2);
+	struct tls_ctx *next = new_server(&later);
+
+	(void)state;
+	assert_false(resumes(next, client, session));
+	tls_session_free(session);
+	session = ask_for_ticket();
+	assert_non_null(session);
+	say_goodbye();
+	assert_true(resumes(next, client, session));
+	tls_session_free(session);
+	end_ctx(next);
+}
+
+/* The clock itself, once: two epochs of a second each go by. */
+static void resume__two_epochs_pass__full(void **state)
+{
+	struct ticket_seed quick;
+	struct tls_session *session;
+	struct tls_ctx *ctx;
+
+	(void)state;
+	assert_int_equal(ticket_seed_new(clock_now_ns(), NS_PER_S, &quick), 0);
+	ctx = new_server(&quick);
+	session = first_session(ctx, client);
+	while (clock_now_ns() < quick.start_ns + 2 * NS_PER_S + NS_PER_MS)
+		usleep(10000);
+	assert_false(resumes(ctx, client, session));
+	tls_session_free(session);
+	end_ctx(ctx);
+}
+
+static void resume__server_demands_certificates__without_showing_it_again(void **state)
+{
+	struct tls_config cfg = { .server = true, .cert_file = certs.server_cert, .key_file = certs.server_key,
+				  .ca_file = certs.ca, .require_peer_cert = true, .tickets = &seed };
+	struct tls_ctx *strict = new_ctx(&cfg);
+	struct tls_session *session = first_session(strict, client);
+	struct tls_config nobody = { .ca_file = certs.ca, .resume = true };
+	struct tls_ctx *without = new_ctx(&nobody);
+	enum tls_status there = TLS_WANT_READ;
+
+	(void)state;
+	assert_true(resumes(strict, client, session));
+	say_something();
+	/* Who has no certificate and no session does not get in. */
+	connect_pair(strict, without, NULL);
+	for (int i = 0; i < TURNS_MAX && there != TLS_FAILED; i++) {
+		(void)!tls_handshake(at_client);
+		(void)!tls_flush(at_client);
+		there = tls_handshake(at_server);
+		assert_int_not_equal(there, TLS_DONE);
+	}
+	assert_int_equal(there, TLS_FAILED);
+	tls_session_free(session);
+	end_ctx(without);
+	end_ctx(strict);
+}
+
+/* ---- keys ---- */
+
+struct key {
+	uint8_t bytes[KEY_BYTES];
+};
+
+/* The same at both ends. */
+static struct key exported_key(void)
+{
+	static const uint8_t context[3] = "ctx";
+	struct key here, there;
+
+	assert_int_equal(tls_export_key(at_client, LABEL, context, sizeof(context), here.bytes, KEY_BYTES), 0);
+	assert_int_equal(tls_export_key(at_server, LABEL, context, sizeof(context), there.bytes, KEY_BYTES), 0);
+	assert_memory_equal(here.bytes, there.bytes, KEY_BYTES);
+	return here;
+}
+
+static void export__full_and_resumed__agreed_and_never_the_same(void **state)
+{
+	struct tls_session *session = first_session(server, client);
+	struct key keys[5];
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(keys); i++) {
+		assert_true(resumes(server, client, session));
+		tls_session_free(session);
+		session = ask_for_ticket();
+		keys[i] = exported_key();
+		for (size_t j = 0; j < i; j++)
+			assert_memory_not_equal(keys[i].bytes, keys[j].bytes, KEY_BYTES);
+		say_goodbye();
+	}
+	tls_session_free(session);
+}
+
+/* Two connections offer a ticket before either knows that it was used: the exchange of keys in each handshake
+ * keeps them apart all the same. */
+static void export__one_ticket_resumed_twice__agreed_and_different(void **state)
+{
+	struct tls_session *session = first_session(server, client);
+	struct tls *waiting[2];
+	struct key first, second;
+
+	(void)state;
+	connect_pair(server, client, session);
+	assert_int_equal(tls_handshake(at_client), TLS_WANT_READ);
+	waiting[0] = at_client;
+	waiting[1] = at_server;
+	at_client = at_server = NULL;
+	assert_true(resumes(server, client, session));
+	first = exported_key();
+	hang_up();
+	at_client = waiting[0];
+	at_server = waiting[1];
+	assert_true(finish_handshake());
+	second = exported_key();
+	assert_memory_not_equal(first.bytes, second.bytes, KEY_BYTES);
+	tls_session_free(session);
+}
+
+static void describe__resumed__version_and_cipher(void **state)
+{
+	struct tls_session *session = first_session(server, client);
+	char text[100];
+
+	(void)state;
+	assert_true(resumes(server, client, session));
+	assert_non_null(strstr(tls_describe(at_client, text, sizeof(text)), "TLSv1.3 TLS_AES_128_GCM_SHA256"));
+	assert_non_null(strstr(tls_describe(at_server, text, sizeof(text)), "TLSv1.3 TLS_AES_128_GCM_SHA256"));
+	tls_session_free(session);
+}
+
+/* ---- what is said when ---- */
+
+/* The client's last flight of the handshake is held back, for a request may follow. */
+static void flush__handshake_done_and_nothing_to_read__server_done_too(void **state)
+{
+	(void)state;
+	connect_pair(server, client, NULL);
+	assert_int_equal(tls_handshake(at_client), TLS_WANT_READ);
+	assert_int_equal(tls_handshake(at_server), TLS_WANT_READ);
+	assert_int_equal(tls_handshake(at_client), TLS_DONE);
+	assert_int_equal(tls_handshake(at_server), TLS_WANT_READ);
+	assert_int_equal(tls_flush(at_client), TLS_DONE);
+	assert_int_equal(tls_handshake(at_server), TLS_DONE);
+}
+
+static void read__request_behind_the_handshake__both_arrive(void **state)
+{
+	uint8_t byte = 0;
+	size_t n = 0;
+
+	(void)state;
+	connect_pair(server, client, NULL);
+	assert_int_equal(tls_handshake(at_client), TLS_WANT_READ);
+	assert_int_equal(tls_handshake(at_server), TLS_WANT_READ);
+	assert_int_equal(tls_handshake(at_client), TLS_DONE);
+	assert_int_equal(tls_write(at_client, "?", 1, &n), TLS_DONE);
+	assert_int_equal(tls_read(at_client, &byte, 1, &n), TLS_WANT_READ);
+	assert_int_equal(tls_handshake(at_server), TLS_DONE);
+	assert_int_equal(tls_read(at_server, &byte, 1, &n), TLS_DONE);
+	assert_int_equal(byte, '?');
+	assert_int_equal(tls_read(at_server, &byte, 1, &n), TLS_WANT_READ);
+}
+
+/* Of a SOCK_SEQPACKET socket one receive gets what one send sent. */
+static void flush__ticket_answer_and_goodbye__one_send(void **state)
+{
+	uint8_t bytes[4096];
+	size_t n = 0;
+	int fd;
+
+	(void)state;
+	connect_by(SOCK_SEQPACKET, server, client, NULL);
+	assert_false(finish_handshake());
+	fd = tls_fd(at_client);
+	assert_int_equal(tls_send_ticket(at_server), 0);
+	assert_int_equal(tls_write(at_server, "granted", 7, &n), TLS_DONE);
+	tls_close_notify(at_server);
+	assert_int_equal(recv(fd, bytes, sizeof(bytes), 0), -1);
+	assert_int_equal(tls_flush(at_server), TLS_DONE);
+	assert_true(recv(fd, bytes, sizeof(bytes), 0) > 0);
+	assert_int_equal(recv(fd, bytes, sizeof(bytes), 0), -1);
+	assert_int_equal(errno, EAGAIN);
+}
+
+static void read__request_held_and_socket_full__wants_to_write_first(void **state)
+{
+	static uint8_t junk[4096], byte;
+	size_t n = 0;
+
+	(void)state;
+	assert_false(resumes(server, client, NULL));
+	for (size_t size = sizeof(junk); size > 0; size /= 2)
+		while (send(tls_fd(at_client), junk, size, 0) > 0)
+			;
+	assert_int_equal(tls_write(at_client, "?", 1, &n), TLS_DONE);
+	assert_int_equal(tls_read(at_client, &byte, 1, &n), TLS_WANT_WRITE);
+	assert_int_equal(tls_flush(at_client), TLS_WANT_WRITE);
+	while (recv(tls_fd(at_server), junk, sizeof(junk), 0) > 0)
+		;
+	assert_int_equal(tls_read(at_client, &byte, 1, &n), TLS_WANT_READ);
+	assert_true(recv(tls_fd(at_server), junk, sizeof(junk), 0) > 0);
+}
+
+static void free__goodbye_said__peer_reads_it_and_what_was_before(void **state)
+{
+	uint8_t byte = 0;
+	size_t n = 0;
+
+	(void)state;
+	assert_false(resumes(server, client, NULL));
+	assert_int_equal(tls_write(at_client, "!", 1, &n), TLS_DONE);
+	tls_close_notify(at_client);
+	tls_free(at_client);
+	at_client = NULL;
+	assert_int_equal(tls_read(at_server, &byte, 1, &n), TLS_DONE);
+	assert_int_equal(byte, '!');
+	assert_int_equal(tls_read(at_server, &byte, 1, &n), TLS_EOF);
+}
+
+#define TLS_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TLS_TEST(ticket__on_demand__one_session),
+		TLS_TEST(ticket__not_asked_for__none),
+		TLS_TEST(ticket__several__the_newest_is_kept),
+		TLS_TEST(ticket__connection_cut_off__session_still_good),
+		TLS_TEST(ticket__nobody_takes_the_session__freed_with_the_connection),
+		TLS_TEST(ticket__context_without__enotsup),
+		TLS_TEST(ticket__before_the_handshake_or_of_a_client__refused),
+		TLS_TEST(resume__session_offered__on_both_sides),
+		TLS_TEST(resume__session_used_before__again),
+		TLS_TEST(resume__newer_ticket_of_a_resumed_connection__good_too),
+		TLS_TEST(resume__session_freed_while_in_use__connection_goes_on),
+		TLS_TEST(resume__nothing_offered__full),
+		TLS_TEST(resume__client_does_not_keep_sessions__full),
+		TLS_TEST(resume__server_without_tickets__full),
+		TLS_TEST(resume__contexts_of_one_seed__each_others),
+		TLS_TEST(resume__contexts_of_two_seeds__full),
+		TLS_TEST(resume__key_of_the_epoch_before__still_good),
+		TLS_TEST(resume__key_rotated_out__full_and_the_next_ticket_is_good),
+		TLS_TEST(resume__two_epochs_pass__full),
+		TLS_TEST(resume__server_demands_certificates__without_showing_it_again),
+		TLS_TEST(export__full_and_resumed__agreed_and_never_the_same),
+		TLS_TEST(export__one_ticket_resumed_twice__agreed_and_different),
+		TLS_TEST(describe__resumed__version_and_cipher),
+		TLS_TEST(flush__handshake_done_and_nothing_to_read__server_done_too),
+		TLS_TEST(read__request_behind_the_handshake__both_arrive),
+		TLS_TEST(flush__ticket_answer_and_goodbye__one_send),
+		TLS_TEST(read__request_held_and_socket_full__wants_to_write_first),
+		TLS_TEST(free__goodbye_said__peer_reads_it_and_what_was_before),
+	};
+
+	return cmocka_run_group_tests_name("tls", tests, group_set_up, group_tear_down);
+}

@@ -1,0 +1,306 @@
+/* Unit tests of common/wire/auth.c: the HMAC against an independent computation, and the private
+ * data. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/wire/auth.h"
+
+/* Computed with Python's hmac module over: 16 session, u32 client QPN, u32 server QPN, 16 client
+ * address, u16 port, 16 server address, u16 port. */
+static const uint8_t expected4[AUTH_HMAC_BYTES] = {
+	0x81, 0xfc, 0x8d, 0x3d, 0xcd, 0xa8, 0x2d, 0x1f,
+	0xd6, 0xdb, 0xde, 0xb2, 0x2b, 0x53, 0x6a, 0x62,
+	0xdc, 0x37, 0x24, 0x16, 0x3e, 0x1a, 0x28, 0x16,
+	0x4b, 0x3c, 0xea, 0x9a, 0x58, 0x35, 0xe5, 0x1a,
+};
+static const uint8_t expected6[AUTH_HMAC_BYTES] = {
+	0xe3, 0xd5, 0xba, 0xd8, 0xa2, 0x8c, 0xcf, 0xdb,
+	0x9e, 0x6c, 0x9a, 0xaa, 0x1b, 0x47, 0xcb, 0xb2,
+	0x74, 0xc1, 0xa7, 0x99, 0xb3, 0x12, 0x24, 0x34,
+	0x85, 0x2c, 0x5d, 0xc1, 0x30, 0x88, 0x5b, 0xdb,
+};
+
+static uint8_t key[AUTH_KEY_BYTES], session[FRAME_SESSION_BYTES];
+
+static int set_up(void **state)
+{
+	(void)state;
+	for (int i = 0; i < AUTH_KEY_BYTES; i++)
+		key[i] = (uint8_t)(0x40 + i);
+	for (int i = 0; i < FRAME_SESSION_BYTES; i++)
+		session[i] = (uint8_t)i;
+	return 0;
+}
+
+static struct addr parsed(const char *text, uint16_t port)
+{
+	struct addr a;
+
+	assert_int_equal(addr_parse(text, port, &a), 0);
+	return a;
+}
+
+static void assert_hmac(uint32_t client_qpn, uint32_t server_qpn, const struct addr *client,
+			const struct addr *server, const uint8_t *expected)
+{
+	struct auth_binding b = { .session = session,
+				  .client_qpn = client_qpn,
+				  .server_qpn = server_qpn,
+				  .client = client,
+				  .server = server };
+	uint8_t out[AUTH_HMAC_BYTES];
+
+	assert_int_equal(auth_hmac(NULL, key, &b, out), 0);
+	assert_memory_equal(out, expected, sizeof(out));
+}
+
+/* One that is kept remembers neither key nor text of the last time. */
+static void mac__kept_for_many__as_one_made_for_each(void **state)
+{
+	struct addr a = parsed("10.0.0.1", 1), z = parsed("fe80::1", 2);
+	struct auth_binding b = { .session = session, .client = &a, .server = &z };
+	uint8_t kept[AUTH_HMAC_BYTES], fresh[AUTH_HMAC_BYTES], last[AUTH_HMAC_BYTES] = { 0 };
+	struct auth_mac *m;
+
+	(void)state;
+	assert_int_equal(auth_mac_new(&m), 0);
+	for (unsigned i = 0; i < 20; i++) {
+		key[i % AUTH_KEY_BYTES] ^= (uint8_t)(i + 1);
+		b.client_qpn = i / 2;
+		assert_int_equal(auth_hmac(m, key, &b, kept), 0);
+		assert_int_equal(auth_hmac(NULL, key, &b, fresh), 0);
+		assert_memory_equal(kept, fresh, sizeof(kept));
+		assert_memory_not_equal(kept, last, sizeof(kept));
+		memcpy(last, kept, sizeof(last));
+	}
+	auth_mac_free(m);
+	auth_mac_free(NULL);
+}
+
+static void hmac__known_binding__as_computed_elsewhere(void **state)
+{
+	struct addr c4 = parsed("10.0.0.1", 50000), s4 = parsed("10.0.0.2", 7472);
+	struct addr c6 = parsed("fe80::1", 1), s6 = parsed("fe80::2", 65535);
+
+	(void)state;
+	assert_hmac(0x11, 0x22, &c4, &s4, expected4);
+	assert_hmac(0xabcdef, 0, &c6, &s6, expected6);
+}
+
+static void hmac__any_input_changed__another(void **state)
+{
+	struct addr c = parsed("10.0.0.1", 50000), s = parsed("10.0.0.2", 7472);
+	struct addr c2 = parsed("10.0.0.3", 50000), s2 = parsed("10.0.0.4", 7472);
+	struct addr c_port = parsed("10.0.0.1", 50001), s_port = parsed("10.0.0.2", 7473);
+	uint8_t session2[FRAME_SESSION_BYTES] = { 0 }, key2[AUTH_KEY_BYTES] = { 0 },
+		out[AUTH_HMAC_BYTES];
+	const struct {
+		const uint8_t *key;
+		struct auth_binding b;
+	} changed[] = {
+		{ key2, { session, 0x11, 0x22, &c, &s } },
+		{ key, { session2, 0x11, 0x22, &c, &s } },
+		{ key, { session, 0x12, 0x22, &c, &s } },
+		{ key, { session, 0x11, 0x23, &c, &s } },
+		{ key, { session, 0x22, 0x11, &c, &s } },
+		{ key, { session, 0x11, 0x22, &c2, &s } },
+		{ key, { session, 0x11, 0x22, &c_port, &s } },
+		{ key, { session, 0x11, 0x22, &c, &s2 } },
+		{ key, { session, 0x11, 0x22, &c, &s_port } },
+		{ key, { session, 0x11, 0x22, &s, &c } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(changed); i++) {
+		assert_int_equal(auth_hmac(NULL, changed[i].key, &changed[i].b, out), 0);
+		assert_memory_not_equal(out, expected4, sizeof(out));
+	}
+}
+
+static void compare__one_bit_anywhere__not_equal(void **state)
+{
+	uint8_t copy[AUTH_HMAC_BYTES];
+
+	(void)state;
+	memcpy(copy, expected4, sizeof(copy));
+	assert_int_equal(auth_compare(copy, expected4), 0);
+	for (int bit = 0; bit < AUTH_HMAC_BYTES * 8; bit++) {
+		copy[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		assert_int_not_equal(auth_compare(copy, expected4), 0);
+		copy[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+}
+
+static void wipe__keys__all_zero(void **state)
+{
+	static const struct auth_keys zero;
+	struct auth_keys k;
+
+	(void)state;
+	memset(&k, 0xa5, sizeof(k));
+	auth_wipe(&k);
+	assert_memory_equal(&k, &zero, sizeof(k));
+}
+
+static void random__two_draws__differ(void **state)
+{
+	uint8_t a[32] = { 0 }, b[32] = { 0 };
+
+	(void)state;
+	assert_int_equal(auth_random(NULL, a, sizeof(a)), 0);
+	assert_int_equal(auth_random(NULL, b, sizeof(b)), 0);
+	assert_memory_not_equal(a, b, sizeof(a));
+}
+
+static void make_proof(struct pdata_proof *p)
+{
+	memcpy(p->session, session, sizeof(p->session));
+	memcpy(p->hmac, expected4, sizeof(p->hmac));
+}
+
+static void proof_encode__request_and_reply__exact_bytes(void **state)
+{
+	uint8_t expected[PDATA_PROOF_BYTES] = { 1, 1, 0, 52 }, out[PDATA_PROOF_BYTES];
+	struct pdata_proof p;
+
+	(void)state;
+	make_proof(&p);
+	memcpy(expected + 4, session, sizeof(session));
+	memcpy(expected + 20, expected4, sizeof(expected4));
+	pdata_encode_proof(PDATA_REQUEST, &p, out);
+	assert_memory_equal(out, expected, sizeof(out));
+	expected[1] = 2;
+	pdata_encode_proof(PDATA_REPLY, &p, out);
+	assert_memory_equal(out, expected, sizeof(out));
+}
+
+static void proof_decode__padded_by_the_cm__same_proof(void **state)
+{
+	static const size_t received[] = { PDATA_PROOF_BYTES, 56, 148, 196 };
+	struct pdata_proof p, q;
+	uint8_t buf[196];
+
+	(void)state;
+	make_proof(&p);
+	for (size_t i = 0; i < N_ELEMENTS(received); i++) {
+		memset(buf, 0, sizeof(buf));
+		memset(&q, 0xa5, sizeof(q));
+		pdata_encode_proof(PDATA_REPLY, &p, buf);
+		assert_int_equal(pdata_decode_proof(PDATA_REPLY, buf, received[i], &q), 0);
+		assert_memory_equal(&p, &q, sizeof(p));
+	}
+}
+
+static void proof_decode__truncated_at_every_length__refused(void **state)
+{
+	struct pdata_proof p, q;
+	uint8_t buf[PDATA_PROOF_BYTES];
+
+	(void)state;
+	make_proof(&p);
+	pdata_encode_proof(PDATA_REQUEST, &p, buf);
+	for (size_t n = 0; n < PDATA_PROOF_BYTES; n++) {
+		uint8_t *exact = malloc(n ? n : 1);
+
+		memcpy(exact, buf, n);
+		assert_int_equal(pdata_decode_proof(PDATA_REQUEST, exact, n, &q), -EPROTO);
+		free(exact);
+	}
+}
+
+static void proof_decode__any_prefix_bit_wrong__refused(void **state)
+{
+	struct pdata_proof p, q;
+	uint8_t buf[56] = { 0 };
+
+	(void)state;
+	make_proof(&p);
+	pdata_encode_proof(PDATA_REQUEST, &p, buf);
+	for (int bit = 0; bit < 32; bit++) {
+		buf[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		assert_int_equal(pdata_decode_proof(PDATA_REQUEST, buf, sizeof(buf), &q), -EPROTO);
+		buf[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	assert_int_equal(pdata_decode_proof(PDATA_REQUEST, buf, sizeof(buf), &q), 0);
+	assert_int_equal(pdata_decode_proof(PDATA_REPLY, buf, sizeof(buf), &q), -EPROTO);
+}
+
+static void reject__any_code__exact_bytes_and_back(void **state)
+{
+	static const uint8_t expected[PDATA_REJECT_BYTES] = { 1, 3, 0, 8, 0x12, 0x34, 0, 0 };
+	uint8_t buf[148] = { 0 };
+	uint16_t code = 0;
+
+	(void)state;
+	pdata_encode_reject(0x1234, buf);
+	assert_memory_equal(buf, expected, sizeof(expected));
+	assert_int_equal(pdata_decode_reject(buf, sizeof(buf), &code), 0);
+	assert_int_equal(code, 0x1234);
+}
+
+static void reject_decode__not_rampart_or_short__refused(void **state)
+{
+	static const uint8_t zeros[148];
+	uint8_t buf[PDATA_REJECT_BYTES];
+	struct pdata_proof p;
+	uint16_t code;
+
+	(void)state;
+	assert_int_equal(pdata_decode_reject(zeros, sizeof(zeros), &code), -EPROTO);
+	pdata_encode_reject(3, buf);
+	for (size_t n = 0; n < sizeof(buf); n++) {
+		uint8_t *exact = malloc(n ? n : 1);
+
+		memcpy(exact, buf, n);
+		assert_int_equal(pdata_decode_reject(exact, n, &code), -EPROTO);
+		free(exact);
+	}
+	assert_int_equal(pdata_decode_proof(PDATA_REJECT, buf, sizeof(buf), &p), -EPROTO);
+}
+
+static void decode__random_bytes__never_beyond_the_end(void **state)
+{
+	uint64_t seed = 7;
+
+	(void)state;
+	for (int i = 0; i < 50000; i++) {
+		size_t n = unit_random(&seed) % 64;
+		uint8_t *buf = malloc(n ? n : 1);
+		struct pdata_proof p;
+		uint16_t code;
+
+		for (size_t j = 0; j < n; j++)
+			buf[j] = (uint8_t)(unit_random(&seed) % 4);
+		if (n > 3)
+			buf[3] = (uint8_t)(unit_random(&seed) % 2 ? 52 : 8);
+		if (pdata_decode_proof(PDATA_REQUEST, buf, n, &p) == 0)
+			assert_true(n >= PDATA_PROOF_BYTES);
+		if (pdata_decode_reject(buf, n, &code) == 0)
+			assert_true(n >= PDATA_REJECT_BYTES);
+		free(buf);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hmac__known_binding__as_computed_elsewhere),
+		cmocka_unit_test(hmac__any_input_changed__another),
+		cmocka_unit_test_setup(mac__kept_for_many__as_one_made_for_each, set_up),
+		cmocka_unit_test(compare__one_bit_anywhere__not_equal),
+		cmocka_unit_test(wipe__keys__all_zero),
+		cmocka_unit_test(random__two_draws__differ),
+		cmocka_unit_test(proof_encode__request_and_reply__exact_bytes),
+		cmocka_unit_test(proof_decode__padded_by_the_cm__same_proof),
+		cmocka_unit_test(proof_decode__truncated_at_every_length__refused),
+		cmocka_unit_test(proof_decode__any_prefix_bit_wrong__refused),
+		cmocka_unit_test(reject__any_code__exact_bytes_and_back),
+		cmocka_unit_test(reject_decode__not_rampart_or_short__refused),
+		cmocka_unit_test(decode__random_bytes__never_beyond_the_end),
+	};
+
+	return cmocka_run_group_tests_name("auth", tests, set_up, NULL);
+}

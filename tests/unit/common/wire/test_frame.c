@@ -1,0 +1,539 @@
+/* Unit tests of common/wire/frame.c: layouts against hand-written bytes, ranges, truncation,
+ * mutation. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/wire/be.h"
+#include "common/wire/frame.h"
+
+static const uint8_t hello_bytes[FRAME_HELLO_BYTES] = {
+	0, 0, 0, 40, 1, 1, 0, 0,  0, 0, 0x10, 0,  0, 16,  0, 9,  0, 0xab, 0xcd, 0xef,  0, 0, 0, 0,
+	0, 0, 0x7e, 0x21, 0x32, 0x43, 0x50, 0,  0, 0, 0x20, 0,  0xca, 0xfe, 0xba, 0xbe,
+};
+static const struct frame_hello hello = { .message_bytes = 4096, .queue_depth = 16, .features = 9, .psn = 0xabcdef,
+					  .window = { UINT64_C(0x7e2132435000), 8192, 0xcafebabe } };
+
+static const uint8_t grant_bytes[FRAME_GRANT_BYTES] = {
+	0, 0, 0, 80, 1, 2, 0, 0,
+	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+	0, 0x12, 0x34, 0x56,  0, 0, 0x20, 0,  0, 16,  0, 1,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3,
+	0x1d, 0x30,  0, 0,  0, 0, 0x75, 0x30,
+	0, 0, 0x7f, 1, 0x23, 0x45, 0x60, 0,  0, 0, 0x10, 0,  0xde, 0xad, 0xbe, 0xef,  0, 0, 0, 0,
+};
+
+static struct frame_grant a_grant(void)
+{
+	struct frame_grant g = { .psn = 0x123456,
+				 .message_bytes = 8192,
+				 .credits = 16,
+				 .features = 1,
+				 .expires_ms = 30000,
+				 .region_addr = UINT64_C(0x7f0123456000),
+				 .region_bytes = 4096,
+				 .region_rkey = 0xdeadbeef };
+
+	for (int i = 0; i < FRAME_SESSION_BYTES; i++)
+		g.session[i] = (uint8_t)i;
+	assert_int_equal(addr_parse("10.1.2.3", 7472, &g.rdma), 0);
+	return g;
+}
+
+static void hello__vector__exact_both_ways(void **state)
+{
+	uint8_t out[FRAME_HELLO_BYTES];
+	struct frame_hello h;
+	const char *why = NULL;
+
+	(void)state;
+	memset(out, 0xa5, sizeof(out));
+	assert_int_equal(frame_encode_hello(&hello, out), sizeof(out));
+	assert_memory_equal(out, hello_bytes, sizeof(out));
+	assert_int_equal(frame_decode_hello(out, sizeof(out), &h, &why), 0);
+	assert_int_equal(h.message_bytes, hello.message_bytes);
+	assert_int_equal(h.queue_depth, hello.queue_depth);
+	assert_int_equal(h.features, hello.features);
+	assert_int_equal(h.psn, hello.psn);
+	assert_true(h.window.addr == hello.window.addr);
+	assert_int_equal(h.window.bytes, hello.window.bytes);
+	assert_int_equal(h.window.rkey, hello.window.rkey);
+}
+
+static void grant__vector__exact_both_ways(void **state)
+{
+	struct frame_grant g = a_grant(), d;
+	uint8_t out[FRAME_GRANT_BYTES];
+	const char *why = NULL;
+
+	(void)state;
+	memset(out, 0xa5, sizeof(out));
+	assert_int_equal(frame_encode_grant(&g, out), sizeof(out));
+	assert_memory_equal(out, grant_bytes, sizeof(out));
+	assert_int_equal(frame_decode_grant(out, sizeof(out), &d, &why), 0);
+	assert_memory_equal(d.session, g.session, sizeof(g.session));
+	assert_int_equal(d.psn, g.psn);
+	assert_int_equal(d.message_bytes, g.message_bytes);
+	assert_int_equal(d.credits, g.credits);
+	assert_int_equal(d.features, g.features);
+	assert_true(addr_same_host(&d.rdma, &g.rdma));
+	assert_int_equal(addr_port(&d.rdma), 7472);
+	assert_int_equal(d.expires_ms, g.expires_ms);
+	assert_true(d.region_addr == g.region_addr);
+	assert_int_equal(d.region_bytes, g.region_bytes);
+	assert_int_equal(d.region_rkey, g.region_rkey);
+}
+
+static void grant__ipv6__survives(void **state)
+{
+	struct frame_grant g = a_grant(), d;
+	uint8_t out[FRAME_GRANT_BYTES];
+	const char *why = NULL;
+
+	(void)state;
+	assert_int_equal(addr_parse("2001:db8::5", 9, &g.rdma), 0);
+	frame_encode_grant(&g, out);
+	assert_int_equal(frame_decode_grant(out, sizeof(out), &d, &why), 0);
+	assert_int_equal(d.rdma.ss.ss_family, AF_INET6);
+	assert_true(addr_same_host(&d.rdma, &g.rdma));
+}
+
+static void refuse__vector__exact_both_ways(void **state)
+{
+	static const uint8_t expected[] = {
+		0, 0, 0, 16, 1, 3, 0, 0, 0, 2, 0, 4, 'f', 'u', 'l', 'l'
+	};
+	uint8_t out[FRAME_REFUSE_BYTES_MAX];
+	struct frame_refuse r;
+	const char *why = NULL;
+
+	(void)state;
+	assert_int_equal(frame_encode_refuse(REFUSE_FULL, "full", out), sizeof(expected));
+	assert_memory_equal(out, expected, sizeof(expected));
+	assert_int_equal(frame_decode_refuse(out, sizeof(expected), &r, &why), 0);
+	assert_int_equal(r.code, REFUSE_FULL);
+	assert_string_equal(r.text, "full");
+}
+
+static void refuse__long_text__cut_to_the_limit(void **state)
+{
+	uint8_t *out = malloc(FRAME_REFUSE_BYTES_MAX);
+	char text[300];
+	struct frame_refuse r;
+	const char *why = NULL;
+	size_t n;
+
+	(void)state;
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	n = frame_encode_refuse(1, text, out);
+	assert_int_equal(n, FRAME_REFUSE_BYTES_MAX);
+	assert_int_equal(frame_decode_refuse(out, n, &r, &why), 0);
+	assert_int_equal(strlen(r.text), FRAME_REFUSE_TEXT_MAX);
+	free(out);
+}
+
+static void refuse__control_characters__made_harmless(void **state)
+{
+	uint8_t out[FRAME_REFUSE_BYTES_MAX];
+	struct frame_refuse r;
+	const char *why = NULL;
+	size_t n = frame_encode_refuse(1, "a\x1b[2J\x7f\xff~ b", out);
+
+	(void)state;
+	assert_int_equal(frame_decode_refuse(out, n, &r, &why), 0);
+	assert_string_equal(r.text, "a?[2J??~ b");
+}
+
+static void control__every_request__exact_and_three_known(void **state)
+{
+	uint8_t expected[FRAME_CONTROL_BYTES] = { 0, 0, 0, 12, 1, 4, 0, 0, 0, 3, 0, 0 };
+	uint8_t out[FRAME_CONTROL_BYTES];
+	enum control_what what;
+	const char *why;
+
+	(void)state;
+	assert_int_equal(frame_encode_control(CONTROL_MARK, out), sizeof(out));
+	assert_memory_equal(out, expected, sizeof(out));
+	for (uint32_t v = 0; v <= UINT16_MAX; v++) {
+		be_put16(out + 8, (uint16_t)v);
+		assert_int_equal(frame_decode_control(out, sizeof(out), &what, &why),
+				 v >= 1 && v <= 3 ? 0 : -EPROTO);
+		if (v >= 1 && v <= 3)
+			assert_int_equal(what, v);
+	}
+	be_put16(out + 8, 1);
+	out[11] = 1;
+	assert_int_equal(frame_decode_control(out, sizeof(out), &what, &why), -EPROTO);
+}
+
+static void report_header__length__exact(void **state)
+{
+	static const uint8_t expected[] = { 0, 0, 0, 0x6c, 1, 5, 0, 0 };
+	uint8_t out[FRAME_HEADER_BYTES];
+
+	(void)state;
+	assert_int_equal(frame_encode_report_header(100, out), sizeof(out));
+	assert_memory_equal(out, expected, sizeof(out));
+}
+
+static void header__lengths_and_reserved__checked(void **state)
+{
+	static const struct {
+		uint32_t length, max;
+		uint16_t reserved;
+		int ret;
+	} cases[] = {
+		{ 8, 40, 0, 0 },
+		{ 40, 40, 0, 0 },
+		{ 7, 40, 0, -EPROTO },
+		{ 0, 40, 0, -EPROTO },
+		{ 41, 40, 0, -EPROTO },
+		{ UINT32_MAX, 40, 0, -EPROTO },
+		{ 0x80000000, 1u << 20, 0, -EPROTO },
+		{ 8, 40, 1, -EPROTO },
+		{ 8, 40, 0x8000, -EPROTO },
+		{ 1u << 20, 1u << 20, 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		uint8_t buf[FRAME_HEADER_BYTES] = { [4] = 9, [5] = 77 };
+		struct frame_header h;
+
+		be_put32(buf, cases[i].length);
+		be_put16(buf + 6, cases[i].reserved);
+		assert_int_equal(frame_decode_header(buf, cases[i].max, &h), cases[i].ret);
+		assert_int_equal(h.length, cases[i].length);
+		assert_int_equal(h.version, 9);
+		assert_int_equal(h.type, 77);
+	}
+}
+
+struct field_case {
+	size_t offset, size;
+	uint32_t value;
+	bool good;
+	const char *why;	/* how the refusal begins */
+};
+
+static void put_field(uint8_t *buf, const struct field_case *f)
+{
+	if (f->size == 4)
+		be_put32(buf + f->offset, f->value);
+	else
+		be_put16(buf + f->offset, (uint16_t)f->value);
+}
+
+static void hello__every_field_at_its_bounds__range_checked(void **state)
+{
+	static const struct field_case cases[] = {
+		{ 8, 4, 15, false, "HELLO message size" },
+		{ 8, 4, 16, true, "" },
+		{ 8, 4, 1 << 20, true, "" },
+		{ 8, 4, (1 << 20) + 1, false, "HELLO message size" },
+		{ 8, 4, 0, false, "HELLO message size" },
+		{ 8, 4, UINT32_MAX, false, "HELLO message size" },
+		{ 12, 2, 0, false, "HELLO queue depth" },
+		{ 12, 2, 1, true, "" },
+		{ 12, 2, 1024, true, "" },
+		{ 12, 2, 1025, false, "HELLO queue depth" },
+		{ 12, 2, 65535, false, "HELLO queue depth" },
+		{ 14, 2, 9, true, "" },
+		{ 14, 2, 15, true, "" },
+		{ 14, 2, 16, false, "HELLO features" },
+		{ 14, 2, 31, false, "HELLO features" },
+		{ 14, 2, 0x8000, false, "HELLO features" },
+		/* A window is of a region. */
+		{ 14, 2, 8, false, "HELLO window" },
+		{ 14, 2, 14, false, "HELLO window" },
+		/* Nothing is said of one that is not asked for. */
+		{ 14, 2, 0, false, "HELLO window" },
+		{ 14, 2, 7, false, "HELLO window" },
+		{ 16, 4, 0, true, "" },
+		{ 16, 4, 0xffffff, true, "" },
+		{ 16, 4, 0x1000000, false, "HELLO psn" },
+		{ 16, 4, UINT32_MAX, false, "HELLO psn" },
+		{ 20, 4, 1, false, "HELLO reserved" },
+		{ 32, 4, 0, false, "HELLO window" },
+		{ 32, 4, 1, true, "" },
+		{ 32, 4, 1u << 31, true, "" },
+		{ 32, 4, (1u << 31) + 1, false, "HELLO window" },
+		{ 36, 4, 0, true, "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		uint8_t buf[FRAME_HELLO_BYTES];
+		struct frame_hello h;
+		const char *why = "";
+
+		memcpy(buf, hello_bytes, sizeof(buf));
+		put_field(buf, &cases[i]);
+		assert_int_equal(frame_decode_hello(buf, sizeof(buf), &h, &why),
+				 cases[i].good ? 0 : -EPROTO);
+		assert_memory_equal(why, cases[i].why, strlen(cases[i].why));
+	}
+}
+
+static void grant__every_field_at_its_bounds__range_checked(void **state)
+{
+	static const struct field_case cases[] = {
+		{ 24, 4, 0xffffff, true, "" },
+		{ 24, 4, 0x1000000, false, "GRANT psn" },
+		{ 28, 4, 15, false, "GRANT message size" },
+		{ 28, 4, (1 << 20) + 1, false, "GRANT message size" },
+		{ 28, 4, 16, true, "" },
+		{ 32, 2, 0, false, "GRANT credits" },
+		{ 32, 2, 1024, true, "" },
+		{ 32, 2, 1025, false, "GRANT credits" },
+		{ 34, 2, 2, false, "GRANT region" },
+		{ 34, 2, 3, true, "" },
+		{ 34, 2, 7, true, "" },
+		{ 34, 2, 15, true, "" },
+		{ 34, 2, 16, false, "GRANT features" },
+		{ 34, 2, 0x8001, false, "GRANT features" },
+		{ 34, 2, 0, false, "GRANT region" },
+		{ 52, 2, 0, false, "GRANT RDMA address" },
+		{ 48, 4, 0, false, "GRANT RDMA address" },
+		{ 54, 2, 1, false, "GRANT reserved" },
+		{ 68, 4, 0, false, "GRANT region" },
+		{ 68, 4, 1u << 31, true, "" },
+		{ 68, 4, (1u << 31) + 1, false, "GRANT region" },
+		{ 72, 4, 0, true, "" },
+		{ 76, 4, 0x80, false, "GRANT reserved" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		uint8_t buf[FRAME_GRANT_BYTES];
+		struct frame_grant g;
+		const char *why = "";
+
+		memcpy(buf, grant_bytes, sizeof(buf));
+		put_field(buf, &cases[i]);
+		assert_int_equal(frame_decode_grant(buf, sizeof(buf), &g, &why),
+				 cases[i].good ? 0 : -EPROTO);
+		assert_memory_equal(why, cases[i].why, strlen(cases[i].why));
+	}
+}
+
+static void grant__region_that_wraps_around__refused(void **state)
+{
+	uint8_t buf[FRAME_GRANT_BYTES];
+	struct frame_grant g;
+	const char *why = "";
+
+	(void)state;
+	memcpy(buf, grant_bytes, sizeof(buf));
+	be_put64(buf + 60, UINT64_MAX - 4096);
+	assert_int_equal(frame_decode_grant(buf, sizeof(buf), &g, &why), 0);
+	be_put64(buf + 60, UINT64_MAX - 4095);
+	assert_int_equal(frame_decode_grant(buf, sizeof(buf), &g, &why), -EPROTO);
+}
+
+static void hello__window_that_wraps_around__refused(void **state)
+{
+	uint8_t buf[FRAME_HELLO_BYTES];
+	struct frame_hello h;
+	const char *why = "";
+
+	(void)state;
+	memcpy(buf, hello_bytes, sizeof(buf));
+	be_put64(buf + 24, UINT64_MAX - 8192);
+	assert_int_equal(frame_decode_hello(buf, sizeof(buf), &h, &why), 0);
+	be_put64(buf + 24, UINT64_MAX - 8191);
+	assert_int_equal(frame_decode_hello(buf, sizeof(buf), &h, &why), -EPROTO);
+}
+
+static void hello__no_window_and_all_zero__taken(void **state)
+{
+	uint8_t buf[FRAME_HELLO_BYTES];
+	struct frame_hello h;
+	const char *why = "";
+
+	(void)state;
+	memcpy(buf, hello_bytes, sizeof(buf));
+	memset(buf + 24, 0, 16);
+	for (uint16_t features = 0; features < 8; features++) {
+		be_put16(buf + 14, features);
+		assert_int_equal(frame_decode_hello(buf, sizeof(buf), &h, &why), 0);
+	}
+	for (size_t i = 24; i < 40; i++) {
+		buf[i] = 1;
+		assert_int_equal(frame_decode_hello(buf, sizeof(buf), &h, &why), -EPROTO);
+		buf[i] = 0;
+	}
+}
+
+static void grant__no_region_and_all_zero__taken(void **state)
+{
+	uint8_t buf[FRAME_GRANT_BYTES];
+	struct frame_grant g;
+	const char *why = "";
+
+	(void)state;
+	memcpy(buf, grant_bytes, sizeof(buf));
+	be_put16(buf + 34, 0);
+	memset(buf + 60, 0, 16);
+	assert_int_equal(frame_decode_grant(buf, sizeof(buf), &g, &why), 0);
+	for (size_t i = 60; i < 76; i++) {
+		buf[i] = 1;
+		assert_int_equal(frame_decode_grant(buf, sizeof(buf), &g, &why), -EPROTO);
+		buf[i] = 0;
+	}
+}
+
+/* Any other length than the right one is refused without a look beyond the end. */
+static void decoders__every_wrong_length__refused(void **state)
+{
+	uint8_t whole[FRAME_REFUSE_BYTES_MAX + 8] = { 0 };
+	const char *why;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(whole); n++) {
+		uint8_t *exact = calloc(1, n ? n : 1);
+		struct frame_hello h;
+		struct frame_grant g;
+		struct frame_refuse r;
+		enum control_what what;
+
+		memcpy(exact, grant_bytes, n < sizeof(grant_bytes) ? n : sizeof(grant_bytes));
+		assert_int_equal(frame_decode_grant(exact, n, &g, &why), n == 80 ? 0 : -EPROTO);
+		memcpy(exact, hello_bytes, n < sizeof(hello_bytes) ? n : sizeof(hello_bytes));
+		assert_int_equal(frame_decode_hello(exact, n, &h, &why), n == 40 ? 0 : -EPROTO);
+		if (n >= 12)
+			be_put32(exact + 8, 1 << 16);
+		assert_int_equal(frame_decode_control(exact, n, &what, &why),
+				 n == 12 ? 0 : -EPROTO);
+		if (n >= 12)
+			be_put32(exact + 8, 100);
+		assert_int_equal(frame_decode_refuse(exact, n, &r, &why), n == 112 ? 0 : -EPROTO);
+		free(exact);
+	}
+}
+
+static void mutate(uint8_t *buf, size_t n, uint64_t *seed)
+{
+	unsigned flips = 1 + (unsigned)(unit_random(seed) % 4);
+
+	while (flips--)
+		buf[unit_random(seed) % n] ^= (uint8_t)(1 << unit_random(seed) % 8);
+}
+
+/* What decodes is canonical: it encodes to the bytes it came from. */
+static void decoders__mutated_frames__canonical_or_refused(void **state)
+{
+	uint64_t seed = 2026;
+	unsigned good = 0, bad = 0;
+	const char *why;
+
+	(void)state;
+	for (int i = 0; i < 100000; i++) {
+		uint8_t *buf = malloc(FRAME_GRANT_BYTES), again[FRAME_GRANT_BYTES];
+		struct frame_hello h;
+		struct frame_grant g;
+		bool is_hello = i % 2;
+		size_t n = is_hello ? FRAME_HELLO_BYTES : FRAME_GRANT_BYTES;
+
+		memcpy(buf, is_hello ? hello_bytes : grant_bytes, n);
+		/* The header is decoded apart. */
+		mutate(buf + FRAME_HEADER_BYTES, n - FRAME_HEADER_BYTES, &seed);
+		if (is_hello ? frame_decode_hello(buf, n, &h, &why)
+			     : frame_decode_grant(buf, n, &g, &why)) {
+			bad++;
+		} else {
+			good++;
+			if (is_hello)
+				frame_encode_hello(&h, again);
+			else
+				frame_encode_grant(&g, again);
+			assert_memory_equal(again, buf, n);
+		}
+		free(buf);
+	}
+	assert_true(good > 1000 && bad > 1000);
+}
+
+static void decoders__random_bytes__no_crash(void **state)
+{
+	uint64_t seed = 99;
+
+	(void)state;
+	for (int i = 0; i < 50000; i++) {
+		size_t n = unit_random(&seed) % 200;
+		uint8_t *buf = malloc(n ? n : 1);
+		struct frame_header head;
+		struct frame_hello h;
+		struct frame_grant g;
+		struct frame_refuse r;
+		enum control_what what;
+		const char *why;
+
+		for (size_t j = 0; j < n; j++)
+			buf[j] = (uint8_t)unit_random(&seed);
+		if (n > 11 && i % 2)
+			be_put16(buf + 10, (uint16_t)(n - 12));
+		if (n >= FRAME_HEADER_BYTES && frame_decode_header(buf, 200, &head) == 0)
+			assert_in_range(head.length, FRAME_HEADER_BYTES, 200);
+		(void)!frame_decode_hello(buf, n, &h, &why);
+		(void)!frame_decode_grant(buf, n, &g, &why);
+		(void)!frame_decode_control(buf, n, &what, &why);
+		if (frame_decode_refuse(buf, n, &r, &why) == 0)
+			assert_int_equal(strnlen(r.text, sizeof(r.text)), n - 12);
+		free(buf);
+	}
+}
+
+static void refuse_code_name__every_number__a_word(void **state)
+{
+	static const struct {
+		uint32_t code;
+		const char *name;
+	} known[] = {
+		{ 1, "busy" },        { 2, "full" },         { 3, "bad_request" },
+		{ 4, "bad_version" }, { 5, "psn_conflict" }, { 6, "draining" },
+		{ 7, "unsupported" }, { 8, "internal" },     { 16, "bad_session" },
+		{ 17, "bad_hmac" },   { 18, "bad_address" }, { 19, "no_resources" },
+		{ 20, "unknown" },
+	};
+	size_t k = 0;
+
+	(void)state;
+	for (uint32_t code = 0; code < 70000; code++) {
+		bool is_known = k < N_ELEMENTS(known) && known[k].code == code;
+
+		assert_string_equal(refuse_code_name(code), is_known ? known[k].name : "unknown");
+		k += is_known;
+	}
+	assert_int_equal(k, N_ELEMENTS(known));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hello__vector__exact_both_ways),
+		cmocka_unit_test(grant__vector__exact_both_ways),
+		cmocka_unit_test(grant__ipv6__survives),
+		cmocka_unit_test(refuse__vector__exact_both_ways),
+		cmocka_unit_test(refuse__long_text__cut_to_the_limit),
+		cmocka_unit_test(refuse__control_characters__made_harmless),
+		cmocka_unit_test(control__every_request__exact_and_three_known),
+		cmocka_unit_test(report_header__length__exact),
+		cmocka_unit_test(header__lengths_and_reserved__checked),
+		cmocka_unit_test(hello__every_field_at_its_bounds__range_checked),
+		cmocka_unit_test(grant__every_field_at_its_bounds__range_checked),
+		cmocka_unit_test(hello__window_that_wraps_around__refused),
+		cmocka_unit_test(hello__no_window_and_all_zero__taken),
+		cmocka_unit_test(grant__region_that_wraps_around__refused),
+		cmocka_unit_test(grant__no_region_and_all_zero__taken),
+		cmocka_unit_test(decoders__every_wrong_length__refused),
+		cmocka_unit_test(decoders__mutated_frames__canonical_or_refused),
+		cmocka_unit_test(decoders__random_bytes__no_crash),
+		cmocka_unit_test(refuse_code_name__every_number__a_word),
+	};
+
+	return cmocka_run_group_tests_name("frame", tests, NULL, NULL);
+}

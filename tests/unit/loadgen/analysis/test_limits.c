@@ -1,0 +1,322 @@
+/* Unit tests of loadgen/analysis/limits.c: what limits leave room for. */
+#include "tests/unit/helpers/unit.h"
+
+#include <string.h>
+
+#include "common/base/json_at.h"
+#include "loadgen/analysis/limits.h"
+#include "tests/unit/helpers/analysis_run.h"
+
+static int make(void **state)
+{
+	*state = analysis_run();
+	return 0;
+}
+
+static int drop(void **state)
+{
+	json_decref(*state);
+	return 0;
+}
+
+static void assert_number(const json_t *o, const char *name, double expected)
+{
+	json_t *v = json_object_get(o, name);
+
+	assert_true(json_is_number(v));
+	assert_float_equal(json_number_value(v), expected, 1e-6 * (expected > 1 ? expected : 1));
+}
+
+static void assert_unknown(const json_t *o, const char *name)
+{
+	assert_true(json_is_null(json_object_get(o, name)));
+}
+
+/* One limit of the run; the array it is in is released by the caller. */
+static json_t *limit(json_t *run, const char *resource, const char *side, json_t **all)
+{
+	*all = limits_analysis(run);
+	assert_non_null(*all);
+	return analysis_run_find(*all, "resource", resource, side);
+}
+
+static void set_foreign_server(json_t *run)
+{
+	analysis_run_set(run, "config.server", json_string("10.0.0.1"));
+	for (size_t i = 0; i < 3; i++)
+		analysis_run_set(analysis_run_step(run, i), "validity", json_array());
+}
+
+static void limits__queue_pairs_of_a_shared_device__of_both_ends(void **state)
+{
+	json_t *all, *l = limit(*state, "max_qp", "both", &all);
+
+	/* 300 + 2 N of 10,000. */
+	assert_number(l, "used", 500);
+	assert_number(l, "limit", 10000);
+	assert_number(l, "clients", 100);
+	assert_number(l, "base", 300);
+	assert_number(l, "per_client", 2);
+	assert_number(l, "projected_clients", 4850);
+	assert_true(json_is_false(json_object_get(l, "measured")));
+	assert_ptr_equal(analysis_run_find(all, "resource", "max_qp", "server"), NULL);
+	json_decref(all);
+}
+
+static void limits__machines_apart__each_its_own(void **state)
+{
+	json_t *all, *l;
+
+	set_foreign_server(*state);
+	l = limit(*state, "max_qp", "server", &all);
+	assert_number(l, "projected_clients", 9800);
+	l = analysis_run_find(all, "resource", "max_qp", "generator");
+	assert_number(l, "projected_clients", 9900);
+	/* 20e6 + 60000 N of 4e9; 10e6 + 30000 N. */
+	l = analysis_run_find(all, "resource", "memory", "server");
+	assert_number(l, "used", 26e6);
+	l = analysis_run_find(all, "resource", "memory", "generator");
+	assert_number(l, "used", 13e6);
+	json_decref(all);
+}
+
+static void limits__descriptors_do_not_grow__no_projection(void **state)
+{
+	json_t *all, *l = limit(*state, "nofile", "server", &all);
+
+	assert_number(l, "used", 21);
+	assert_number(l, "per_client", 0);
+	assert_unknown(l, "projected_clients");
+	json_decref(all);
+}
+
+static void limits__phased__a_descriptor_for_each_client(void **state)
+{
+	json_t *all, *l;
+
+	analysis_run_set(*state, "config.phased", json_true());
+	l = limit(*state, "nofile", "server", &all);
+	assert_number(l, "used", 121);
+	assert_number(l, "base", 21);
+	assert_number(l, "projected_clients", 1003);
+	json_decref(all);
+}
+
+static void limits__growth_within_noise__no_projection(void **state)
+{
+	json_t *all, *l;
+
+	analysis_run_set(analysis_run_step(*state, 0), "resources.server.fds", json_integer(20));
+	analysis_run_set(analysis_run_step(*state, 1), "resources.server.fds", json_integer(25));
+	l = limit(*state, "nofile", "server", &all);
+	assert_number(l, "per_client", 0);
+	assert_unknown(l, "projected_clients");
+	json_decref(all);
+}
+
+static void limits__noisy_memory__still_grows(void **state)
+{
+	json_t *all, *l;
+
+	/* Three points off a line do not exclude a slope of 0. */
+	analysis_run_set(analysis_run_step(*state, 1), "resources.server.rss_bytes", json_integer(24000000));
+	l = limit(*state, "memory", "both", &all);
+	assert_true(json_number_at(l, "per_client") > 80000);
+	assert_true(json_number_at(l, "projected_clients") < 50000);
+	json_decref(all);
+}
+
+static void limits__memory_that_shrank__not_known(void **state)
+{
+	json_t *all, *l;
+
+	analysis_run_set(analysis_run_step(*state, 2), "resources.server.rss_bytes", json_integer(1000000));
+	l = limit(*state, "memory", "both", &all);
+	assert_unknown(l, "per_client");
+	assert_unknown(l, "projected_clients");
+	json_decref(all);
+}
+
+static void limits__after_a_larger_step__not_in_the_line(void **state)
+{
+	json_t *all, *l;
+
+	analysis_run_add(*state, 20, 1000);
+	analysis_run_set(analysis_run_step(*state, 3), "resources.server.qps", json_integer(300));
+	l = limit(*state, "max_qp", "both", &all);
+	assert_number(l, "base", 300);
+	assert_number(l, "per_client", 2);
+	json_decref(all);
+}
+
+static void limits__memory_of_a_shared_machine__of_both_ends(void **state)
+{
+	json_t *all, *l = limit(*state, "memory", "both", &all);
+
+	/* 30e6 + 90000 N up to the 126 and 100 that the slabs are for, then 128 and 291.84 bytes more. */
+	assert_number(l, "used", 39e6);
+	assert_number(l, "per_client", 90000 + 128 + 291.84);
+	assert_number(l, "base", 30e6 - 128 * 126 - 291.84 * 100);
+	assert_number(l, "projected_clients", 43906);
+	json_decref(all);
+}
+
+static void limits__unlimited_memlock__left_out(void **state)
+{
+	json_t *all;
+
+	assert_ptr_equal(limit(*state, "memlock", NULL, &all), NULL);
+	json_decref(all);
+}
+
+static void limits__memlock__slab_grows_with_max_clients(void **state)
+{
+	json_t *all, *l;
+
+	analysis_run_set(*state, "environment.server.rlimits.memlock.soft", json_integer(1000000));
+	l = limit(*state, "memlock", "server", &all);
+	assert_number(l, "used", 44800);
+	assert_number(l, "per_client", 128);
+	assert_number(l, "base", 44800 - 128 * 126);
+	assert_number(l, "projected_clients", 7588);
+	json_decref(all);
+}
+
+static void limits__memlock_used_beyond_it__not_enforced(void **state)
+{
+	json_t *all;
+
+	analysis_run_set(*state, "environment.server.rlimits.memlock.soft", json_integer(44799));
+	assert_ptr_equal(limit(*state, "memlock", "server", &all), NULL);
+	json_decref(all);
+}
+
+static void limits__completion_queue__as_the_server_shares_out(void **state)
+{
+	json_t *all, *l = limit(*state, "cqe", "server", &all);
+
+	/* 32,767 - 64 receives in a shard: m + 6 sqrt(m) clients of a mean m of 31,635.5. */
+	assert_number(l, "used", 175);
+	assert_number(l, "limit", 32767);
+	assert_number(l, "projected_clients", 63271);
+	json_decref(all);
+}
+
+static void limits__receives_held_down__queue_does_not_grow(void **state)
+{
+	json_t *all, *l;
+
+	analysis_run_set(*state, "server_config.credits", json_integer(8));
+	l = limit(*state, "cqe", "server", &all);
+	assert_number(l, "used", 175);
+	assert_unknown(l, "projected_clients");
+	json_decref(all);
+}
+
+static void limits__max_clients__only_of_a_server_not_our_own(void **state)
+{
+	json_t *all, *l;
+
+	assert_ptr_equal(limit(*state, "max_clients", NULL, &all), NULL);
+	json_decref(all);
+	set_foreign_server(*state);
+	l = limit(*state, "max_clients", "server", &all);
+	assert_number(l, "projected_clients", 126);
+	assert_true(json_is_false(json_object_get(l, "measured")));
+	json_decref(all);
+}
+
+static void limits__ninety_per_cent__measured(void **state)
+{
+	json_t *all, *l;
+
+	set_foreign_server(*state);
+	analysis_run_set(*state, "server_config.max_clients", json_integer(111));
+	l = limit(*state, "max_clients", "server", &all);
+	assert_true(json_is_true(json_object_get(l, "measured")));
+	json_decref(all);
+}
+
+static void limits__ports__one_for_each_connection(void **state)
+{
+	json_t *all, *l = limit(*state, "ports", "generator", &all);
+
+	assert_number(l, "used", 100);
+	assert_number(l, "limit", 28232);
+	assert_number(l, "projected_clients", 28232);
+	json_decref(all);
+}
+
+static void limits__order__of_where_they_end_unknown_last(void **state)
+{
+	json_t *all = limits_analysis(*state);
+	double last = 0;
+	bool ended = false;
+
+	assert_true(json_array_size(all) > 5);
+	for (size_t i = 0; i < json_array_size(all); i++) {
+		const json_t *at = json_object_get(json_array_get(all, i), "projected_clients");
+
+		if (json_is_null(at)) {
+			ended = true;
+			continue;
+		}
+		assert_false(ended);
+		assert_true(json_number_value(at) >= last);
+		last = json_number_value(at);
+	}
+	assert_true(ended);
+	assert_string_equal(json_text_at(json_array_get(all, 0), "resource"), "max_qp");
+	json_decref(all);
+}
+
+static void limits__more_held_than_projected__what_was_held(void **state)
+{
+	json_t *all, *l;
+
+	analysis_run_set(*state, "environment.server.rdma_device.limits.max_qp", json_integer(400));
+	l = limit(*state, "max_qp", "both", &all);
+	assert_number(l, "projected_clients", 100);
+	json_decref(all);
+}
+
+static void limits__nothing_there__empty(void **state)
+{
+	json_t *run = json_object(), *all = limits_analysis(run);
+
+	(void)state;
+	assert_int_equal(json_array_size(all), 0);
+	json_decref(all);
+	all = limits_analysis(NULL);
+	assert_int_equal(json_array_size(all), 0);
+	json_decref(all);
+	json_decref(run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(limits__queue_pairs_of_a_shared_device__of_both_ends, make, drop),
+		cmocka_unit_test_setup_teardown(limits__machines_apart__each_its_own, make, drop),
+		cmocka_unit_test_setup_teardown(limits__descriptors_do_not_grow__no_projection, make, drop),
+		cmocka_unit_test_setup_teardown(limits__phased__a_descriptor_for_each_client, make, drop),
+		cmocka_unit_test_setup_teardown(limits__growth_within_noise__no_projection, make, drop),
+		cmocka_unit_test_setup_teardown(limits__noisy_memory__still_grows, make, drop),
+		cmocka_unit_test_setup_teardown(limits__memory_that_shrank__not_known, make, drop),
+		cmocka_unit_test_setup_teardown(limits__after_a_larger_step__not_in_the_line, make, drop),
+		cmocka_unit_test_setup_teardown(limits__memory_of_a_shared_machine__of_both_ends, make, drop),
+		cmocka_unit_test_setup_teardown(limits__unlimited_memlock__left_out, make, drop),
+		cmocka_unit_test_setup_teardown(limits__memlock__slab_grows_with_max_clients, make, drop),
+		cmocka_unit_test_setup_teardown(limits__memlock_used_beyond_it__not_enforced, make, drop),
+		cmocka_unit_test_setup_teardown(limits__completion_queue__as_the_server_shares_out, make, drop),
+		cmocka_unit_test_setup_teardown(limits__receives_held_down__queue_does_not_grow, make, drop),
+		cmocka_unit_test_setup_teardown(limits__max_clients__only_of_a_server_not_our_own, make, drop),
+		cmocka_unit_test_setup_teardown(limits__ninety_per_cent__measured, make, drop),
+		cmocka_unit_test_setup_teardown(limits__ports__one_for_each_connection, make, drop),
+		cmocka_unit_test_setup_teardown(limits__order__of_where_they_end_unknown_last, make, drop),
+		cmocka_unit_test_setup_teardown(limits__more_held_than_projected__what_was_held, make, drop),
+		cmocka_unit_test(limits__nothing_there__empty),
+	};
+
+	return cmocka_run_group_tests_name("analysis_limits", tests, NULL, NULL);
+}

@@ -1,0 +1,77 @@
+/* Unit tests of loadgen/analysis/memory.c: memory against clients held, over the steps of a run. */
+#include "tests/unit/helpers/unit.h"
+
+#include "loadgen/analysis/memory.h"
+#include "loadgen/traffic/worker.h"
+
+const struct worker_stats *worker_stats(const struct worker *w)
+{
+	fail_msg("asks a worker (%p)", (const void *)w);
+	return NULL;
+}
+
+static void add(json_t *steps, int held, json_t *rss, int pinned)
+{
+	json_array_append_new(steps, json_pack("{s:i, s:{s:{s:o, s:i}}}", "connected_held", held, "resources",
+					       "server", "rss_bytes", rss, "pinned_bytes", pinned));
+}
+
+static void analysis__points_on_a_line__its_slope(void **state)
+{
+	json_t *steps = json_array(), *o;
+
+	(void)state;
+	add(steps, 10, json_integer(1000100), 5);
+	add(steps, 100, json_integer(1001000), 5);
+	add(steps, 1000, json_integer(1010000), 5);
+	o = memory_analysis(steps);
+	assert_float_equal(json_number_value(json_object_get(o, "server_rss_bytes_per_client")), 10, 1e-6);
+	assert_float_equal(json_number_value(json_object_get(o, "server_pinned_bytes_per_client")), 0, 1e-6);
+	assert_true(json_is_null(json_object_get(o, "machine_kernel_bytes_per_client")));
+	json_decref(o);
+	json_decref(steps);
+}
+
+static void analysis__points_off_the_line__least_squares(void **state)
+{
+	json_t *steps = json_array(), *o;
+
+	(void)state;
+	/* Mean held 2, mean memory 20: slope (-1 x -11 + 1 x 10) / 2. */
+	add(steps, 1, json_integer(9), 0);
+	add(steps, 2, json_integer(21), 0);
+	add(steps, 3, json_integer(30), 0);
+	o = memory_analysis(steps);
+	assert_float_equal(json_number_value(json_object_get(o, "server_rss_bytes_per_client")), 10.5, 1e-6);
+	json_decref(o);
+	json_decref(steps);
+}
+
+static void analysis__fewer_than_two_numbers_of_clients__null(void **state)
+{
+	json_t *steps = json_array(), *o;
+
+	(void)state;
+	o = memory_analysis(steps);
+	assert_true(json_is_null(o));
+	json_decref(o);
+	add(steps, 100, json_integer(1000), 0);
+	add(steps, 100, json_integer(2000), 0);
+	add(steps, 0, json_integer(500), 0);
+	add(steps, 200, json_null(), 0);
+	o = memory_analysis(steps);
+	assert_true(json_is_null(o));
+	json_decref(o);
+	json_decref(steps);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(analysis__points_on_a_line__its_slope),
+		cmocka_unit_test(analysis__points_off_the_line__least_squares),
+		cmocka_unit_test(analysis__fewer_than_two_numbers_of_clients__null),
+	};
+
+	return cmocka_run_group_tests_name("loadgen_memory", tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+/* Unit tests of loadgen/judge/stop.c: after which step the ramp ends, why, and what is said of it. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/wire/frame.h"
+#include "loadgen/step/step.h"
+#include "loadgen/judge/stop.h"
+#include "loadgen/traffic/worker.h"
+
+const struct worker_stats *worker_stats(const struct worker *w)
+{
+	fail_msg("asks a worker (%p)", (const void *)w);
+	return NULL;
+}
+
+static struct step *s;
+static char text[256];
+
+static int set_up(void **state)
+{
+	(void)state;
+	strcpy(text, "old");
+	return step_new(1000, 64, 1, &s);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	step_free(s);
+	return 0;
+}
+
+static void count_failures(enum stage stage, enum fail_kind kind, int code, int n)
+{
+	const struct fail f = { .stage = stage, .kind = kind, .code = code };
+
+	while (n--)
+		fail_table_count(&s->failures, &f);
+}
+
+static enum stop_reason judge(uint32_t held)
+{
+	s->connected_held = held;
+	return stop_judge_step(s, text, sizeof(text));
+}
+
+static void names__every_reason__its_own(void **state)
+{
+	(void)state;
+	for (int i = 0; i < STOP_N; i++) {
+		assert_non_null(stop_reason_names[i]);
+		for (int k = 0; k < i; k++)
+			assert_string_not_equal(stop_reason_names[i], stop_reason_names[k]);
+	}
+	assert_string_equal(stop_reason_names[STOP_ERROR_RATE], "error_rate");
+	assert_string_equal(stop_reason_names[STOP_RESOURCE_EXHAUSTED], "resource_exhausted");
+}
+
+static void judge__one_percent_lost__goes_on(void **state)
+{
+	(void)state;
+	count_failures(STAGE_TCP_CONNECT, FAIL_ERRNO, ENOMEM, 10);
+	assert_int_equal(judge(1000), STOP_NOT);
+	assert_int_equal(judge(990), STOP_NOT);
+	assert_string_equal(text, "");
+	assert_int_not_equal(judge(989), STOP_NOT);
+}
+
+static void judge__more_lost__most_frequent_failure_named(void **state)
+{
+	(void)state;
+	count_failures(STAGE_TCP_CONNECT, FAIL_TIMEOUT, 0, 3);
+	count_failures(STAGE_TRAFFIC, FAIL_CLOSED, 0, 17);
+	assert_int_equal(judge(980), STOP_ERROR_RATE);
+	assert_int_equal(strncmp(text, "1000 clients: 20 not held; closed_by_peer at traffic: ", 54), 0);
+}
+
+static void judge__lost_without_a_failure__still_stops(void **state)
+{
+	(void)state;
+	assert_int_equal(judge(0), STOP_ERROR_RATE);
+	assert_string_equal(text, "1000 clients: 1000 of them were not held");
+}
+
+static void judge__step_timeout__stops_even_if_enough_are_held(void **state)
+{
+	(void)state;
+	s->step_timeout = true;
+	assert_int_equal(judge(995), STOP_STEP_TIMEOUT);
+	count_failures(STAGE_TCP_CONNECT, FAIL_TIMEOUT, 0, 1);
+	assert_int_equal(judge(500), STOP_STEP_TIMEOUT);
+}
+
+static void judge__a_resource_used_up__that_is_the_reason(void **state)
+{
+	static const struct { enum fail_kind kind; int code; enum stop_reason reason; } cases[] = {
+		{ FAIL_ERRNO, ENOMEM, STOP_RESOURCE_EXHAUSTED }, { FAIL_ERRNO, EMFILE, STOP_RESOURCE_EXHAUSTED },
+		{ FAIL_ERRNO, EAGAIN, STOP_RESOURCE_EXHAUSTED }, { FAIL_ERRNO, ENOSPC, STOP_RESOURCE_EXHAUSTED },
+		{ FAIL_ERRNO, EADDRNOTAVAIL, STOP_RESOURCE_EXHAUSTED },
+		{ FAIL_REFUSED, REFUSE_NO_RESOURCES, STOP_RESOURCE_EXHAUSTED },
+		{ FAIL_ERRNO, ECONNREFUSED, STOP_ERROR_RATE }, { FAIL_REFUSED, REFUSE_BAD_HMAC, STOP_ERROR_RATE },
+		{ FAIL_TLS, ENOMEM, STOP_ERROR_RATE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		fail_table_reset(&s->failures);
+		/* Though others are more frequent. */
+		count_failures(STAGE_FIRST_REPLY, FAIL_TIMEOUT, 0, 100);
+		count_failures(STAGE_QP_SETUP, cases[i].kind, cases[i].code, 1);
+		assert_int_equal(judge(800), cases[i].reason);
+	}
+}
+
+#define STOP_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STOP_TEST(names__every_reason__its_own),
+		STOP_TEST(judge__one_percent_lost__goes_on),
+		STOP_TEST(judge__more_lost__most_frequent_failure_named),
+		STOP_TEST(judge__lost_without_a_failure__still_stops),
+		STOP_TEST(judge__step_timeout__stops_even_if_enough_are_held),
+		STOP_TEST(judge__a_resource_used_up__that_is_the_reason),
+	};
+
+	return cmocka_run_group_tests_name("loadgen_stop", tests, NULL, NULL);
+}

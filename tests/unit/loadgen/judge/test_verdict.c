@@ -1,0 +1,396 @@
+/* Unit tests of loadgen/judge/verdict.c: every tier at its bounds, and what they come to together. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/hist/hist.h"
+#include "loadgen/judge/verdict.h"
+#include "loadgen/traffic/worker.h"
+
+const struct worker_stats *worker_stats(const struct worker *w)
+{
+	fail_msg("the verdict asks a worker (%p)", (const void *)w);
+	return NULL;
+}
+
+static struct step *s;
+static json_t *verdict;
+
+static int tear_down(void **state)
+{
+	(void)state;
+	step_free(s);
+	json_decref(verdict);
+	s = NULL;
+	verdict = NULL;
+	return 0;
+}
+
+/* A step that went well: all held, each connected within `connect_ns`. */
+static void begin(uint32_t target, uint64_t connect_ns)
+{
+	tear_down(NULL);
+	assert_int_equal(step_new(target, 64, 2, &s), 0);
+	verdict = json_array();
+	s->attempted = s->connected_peak = s->connected_held = target;
+	s->measured = true;
+	for (uint32_t i = 0; i < target; i++)
+		hist_record(s->total, connect_ns);
+}
+
+static void count_failures(enum stage stage, enum fail_kind kind, int code, int n)
+{
+	const struct fail f = { .stage = stage, .kind = kind, .code = code };
+
+	while (n--)
+		fail_table_count(&s->failures, &f);
+}
+
+static void judge(void)
+{
+	json_decref(verdict);
+	verdict = json_array();
+	verdict_add_step(verdict, s);
+}
+
+static json_t *find(const char *criterion)
+{
+	json_t *c, *found = NULL;
+	size_t i;
+
+	json_array_foreach(verdict, i, c)
+		if (strcmp(json_string_value(json_object_get(c, "criterion")), criterion) == 0) {
+			assert_null(found);
+			found = c;
+		}
+	if (!found)
+		fail_msg("no criterion '%s'", criterion);
+	return found;
+}
+
+static const char *text_of(const char *criterion, const char *member)
+{
+	return json_string_value(json_object_get(find(criterion), member));
+}
+
+static const char *result_of(const char *criterion)
+{
+	judge();
+	return text_of(criterion, "result");
+}
+
+static void assert_measured(const char *criterion, const char *part)
+{
+	if (!strstr(text_of(criterion, "measured"), part))
+		fail_msg("'%s' does not say '%s'", text_of(criterion, "measured"), part);
+}
+
+#define CONNECT "connection time p50"
+#define SUCCESS "success rate"
+#define STABLE	"stability"
+
+static void add_step__any__documented_members(void **state)
+{
+	json_t *c;
+	size_t i;
+
+	(void)state;
+	begin(10, 1000);
+	judge();
+	assert_int_equal(json_array_size(verdict), 2);
+	json_array_foreach(verdict, i, c) {
+		assert_int_equal(json_object_size(c), 7);
+		assert_int_equal(json_integer_value(json_object_get(c, "message_bytes")), 64);
+		assert_int_equal(json_integer_value(json_object_get(c, "clients")), 10);
+		assert_int_equal(json_integer_value(json_object_get(c, "repetition")), 2);
+		assert_true(json_is_string(json_object_get(c, "required")));
+		assert_true(json_is_string(json_object_get(c, "measured")));
+	}
+}
+
+static void tiers__by_clients__their_criteria(void **state)
+{
+	static const struct { uint32_t clients; const char *connect, *success; } tiers[] = {
+		{ 5, "under 1 ms", "100 %" }, { 10, "under 1 ms", "100 %" },
+		{ 11, "under 10 ms", "100 %" }, { 100, "under 10 ms", "100 %" },
+		{ 101, "under 100 ms", "over 99 %" }, { 1000, "under 100 ms", "over 99 %" },
+	};
+	static const uint32_t stable[] = { 1001, 10000, 10001 };
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(tiers); i++) {
+		begin(tiers[i].clients, 1000);
+		judge();
+		assert_int_equal(json_array_size(verdict), 2);
+		assert_string_equal(text_of(CONNECT, "required"), tiers[i].connect);
+		assert_string_equal(text_of(SUCCESS, "required"), tiers[i].success);
+		assert_int_equal(verdict_overall(verdict), CRITERION_PASS);
+	}
+	for (size_t i = 0; i < N_ELEMENTS(stable); i++) {
+		begin(stable[i], NS_PER_S);
+		judge();
+		assert_int_equal(json_array_size(verdict), 1);
+		assert_string_equal(text_of(STABLE, "result"), "pass");
+	}
+}
+
+static void connect_time__at_the_bound__fails(void **state)
+{
+	static const struct { uint32_t clients; uint64_t bound_ns; } tiers[] = {
+		{ 10, NS_PER_MS }, { 100, 10 * NS_PER_MS }, { 1000, 100 * NS_PER_MS },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(tiers); i++) {
+		begin(tiers[i].clients, tiers[i].bound_ns);
+		assert_string_equal(result_of(CONNECT), "fail");
+		begin(tiers[i].clients, tiers[i].bound_ns - 1);
+		assert_string_equal(result_of(CONNECT), "pass");
+		assert_string_equal(result_of(SUCCESS), "pass");
+	}
+}
+
+/* The median decides: 5 of 10 below the bound are enough, 4 are not. */
+static void connect_time__half_below__passes(void **state)
+{
+	(void)state;
+	begin(10, 500000);
+	hist_reset(s->total);
+	for (int i = 0; i < 10; i++)
+		hist_record(s->total, i < 5 ? 500000 : 50 * NS_PER_MS);
+	assert_string_equal(result_of(CONNECT), "pass");
+	assert_measured(CONNECT, "0.5 ms");
+	hist_reset(s->total);
+	for (int i = 0; i < 10; i++)
+		hist_record(s->total, i < 4 ? 500000 : 50 * NS_PER_MS);
+	assert_string_equal(result_of(CONNECT), "fail");
+	assert_measured(CONNECT, "50 ms");
+	hist_reset(s->total);
+	for (int i = 0; i < 10; i++)
+		hist_record(s->total, 12345 * NS_PER_MS);
+	assert_string_equal(result_of(CONNECT), "fail");
+	assert_measured(CONNECT, "12345 ms");	/* and not 1.23e+04 */
+}
+
+static void connect_time__too_few_samples__inconclusive(void **state)
+{
+	(void)state;
+	begin(8, 1000);
+	hist_reset(s->total);
+	for (int i = 0; i < 4; i++)
+		hist_record(s->total, 1000);
+	assert_string_equal(result_of(CONNECT), "inconclusive");
+	assert_measured(CONNECT, "too few samples (4)");
+	assert_string_equal(result_of(SUCCESS), "pass");
+	assert_int_equal(verdict_overall(verdict), CRITERION_INCONCLUSIVE);
+	begin(10, 1000);
+	hist_reset(s->total);
+	s->connected_held = 0;
+	assert_string_equal(result_of(CONNECT), "inconclusive");
+	assert_int_equal(verdict_overall(verdict), CRITERION_FAIL);
+}
+
+/* A step that cannot have a median is held to nothing that takes one. */
+static void connect_time__fewer_clients_than_a_median_takes__no_criterion(void **state)
+{
+	(void)state;
+	begin(4, 50 * NS_PER_MS);
+	judge();
+	assert_int_equal(json_array_size(verdict), 1);
+	assert_string_equal(result_of(SUCCESS), "pass");
+	assert_int_equal(verdict_overall(verdict), CRITERION_PASS);
+	begin(5, 50 * NS_PER_MS);
+	assert_string_equal(result_of(CONNECT), "fail");
+}
+
+static json_t *checks(int checked, int corrupt)
+{
+	return json_pack("{s:{s:i, s:i}}", "events", "messages_checked", checked, "messages_corrupt", corrupt);
+}
+
+/* One-way messages are checked by the server alone. */
+static void data__checked_at_the_server_only__counts(void **state)
+{
+	(void)state;
+	begin(10, 1000);
+	s->begin.server = checks(5, 1);
+	s->end.server = checks(5, 1);
+	judge();
+	assert_int_equal(json_array_size(verdict), 2);
+	json_decref(s->end.server);
+	s->end.server = checks(7, 1);
+	assert_string_equal(result_of("data"), "pass");
+	json_decref(s->end.server);
+	s->end.server = checks(7, 2);
+	assert_string_equal(result_of("data"), "fail");
+	assert_measured("data", "1 corrupt");
+}
+
+static void success__one_missing_of_100__fails(void **state)
+{
+	(void)state;
+	begin(100, 1000);
+	assert_string_equal(result_of(SUCCESS), "pass");
+	assert_measured(SUCCESS, "100 % (100 of 100 held at once)");
+	s->connected_held = 99;
+	assert_string_equal(result_of(SUCCESS), "fail");
+	assert_measured(SUCCESS, "99 % (99 of 100 held at once)");
+	begin(10, 1000);
+	s->connected_held = 9;
+	assert_string_equal(result_of(SUCCESS), "fail");
+}
+
+static void success__exactly_99_percent_of_1000__fails(void **state)
+{
+	static const uint32_t targets[] = { 1000, 900, 700, 300, 200 };
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(targets); i++) {
+		begin(targets[i], 1000);
+		s->connected_held = targets[i] / 100 * 99;
+		assert_string_equal(result_of(SUCCESS), "fail");
+		s->connected_held++;
+		assert_string_equal(result_of(SUCCESS), "pass");
+	}
+}
+
+/* Held at once counts; a client that was connected and dropped is a failure. */
+static void success__peak_higher_than_held__held_counts(void **state)
+{
+	(void)state;
+	begin(10, 1000);
+	s->connected_held = 8;
+	s->dropped = 2;
+	assert_string_equal(result_of(SUCCESS), "fail");
+	assert_measured(SUCCESS, "80 % (8 of 10");
+}
+
+static void stability__all_held__stable(void **state)
+{
+	(void)state;
+	begin(10000, 1000);
+	assert_string_equal(result_of(STABLE), "pass");
+	assert_measured(STABLE, "stable: 10000 held, no failures");
+}
+
+/* Each of these alone is not stable, and with no failure that says why it is not graceful either. */
+static void stability__unexplained__fails(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		begin(5000, 1000);
+		switch (i) {
+		case 0: s->connected_held--; break;
+		case 1: s->measured = false; break;
+		case 2: s->stuck = true; break;
+		case 3: s->leaked = true; break;
+		case 4: s->failed = 1; break;
+		case 5: s->dropped = 1; break;
+		}
+		assert_string_equal(result_of(STABLE), "fail");
+	}
+	begin(5000, 1000);
+	s->connected_held = 0;
+	s->step_timeout = true;
+	assert_string_equal(result_of(STABLE), "fail");
+	assert_measured(STABLE, "connecting took too long");
+}
+
+static void stability__failures_named_and_pools_back__graceful(void **state)
+{
+	(void)state;
+	begin(10000, 1000);
+	s->connected_held = 8000;
+	s->failed = 2000;
+	count_failures(STAGE_TCP_CONNECT, FAIL_TIMEOUT, 0, 3);
+	count_failures(STAGE_RDMA_CONNECT, FAIL_ERRNO, ENOMEM, 5);
+	count_failures(STAGE_TRAFFIC, FAIL_CLOSED, 0, 4);
+	assert_string_equal(result_of(STABLE), "pass");
+	/* The most frequent failure is named. */
+	assert_measured(STABLE, "8000 of 10000 held; graceful failure: errno:ENOMEM at rdma_connect (5 times)");
+}
+
+static void stability__failures_named_but_leaked__fails(void **state)
+{
+	(void)state;
+	begin(10000, 1000);
+	s->connected_held = 8000;
+	s->failed = 2000;
+	s->leaked = true;
+	count_failures(STAGE_RDMA_CONNECT, FAIL_ERRNO, ENOMEM, 2000);
+	assert_string_equal(result_of(STABLE), "fail");
+	assert_measured(STABLE, "8000 of 10000 held; the server's pools did not come back");
+}
+
+static void add_results(int pass, int inconclusive, int failed)
+{
+	json_decref(verdict);
+	verdict = json_array();
+	for (int i = 0; i < pass; i++)
+		json_array_append_new(verdict, json_pack("{s:s}", "result", "pass"));
+	for (int i = 0; i < inconclusive; i++)
+		json_array_append_new(verdict, json_pack("{s:s}", "result", "inconclusive"));
+	for (int i = 0; i < failed; i++)
+		json_array_append_new(verdict, json_pack("{s:s}", "result", "fail"));
+}
+
+static void overall__worst_of_all__whatever_the_order(void **state)
+{
+	(void)state;
+	add_results(0, 0, 0);
+	assert_int_equal(verdict_overall(verdict), CRITERION_INCONCLUSIVE);
+	add_results(3, 0, 0);
+	assert_int_equal(verdict_overall(verdict), CRITERION_PASS);
+	add_results(3, 1, 0);
+	assert_int_equal(verdict_overall(verdict), CRITERION_INCONCLUSIVE);
+	json_array_append_new(verdict, json_pack("{s:s}", "result", "pass"));
+	assert_int_equal(verdict_overall(verdict), CRITERION_INCONCLUSIVE);
+	add_results(3, 1, 1);
+	assert_int_equal(verdict_overall(verdict), CRITERION_FAIL);
+	json_array_append_new(verdict, json_pack("{s:s}", "result", "inconclusive"));
+	assert_int_equal(verdict_overall(verdict), CRITERION_FAIL);
+}
+
+static void overall__several_steps__appended_and_combined(void **state)
+{
+	(void)state;
+	begin(10, 1000);
+	judge();
+	s->target = 100;
+	s->connected_held = 100;
+	verdict_add_step(verdict, s);
+	assert_int_equal(json_array_size(verdict), 4);
+	assert_int_equal(verdict_overall(verdict), CRITERION_PASS);
+	s->connected_held = 99;
+	verdict_add_step(verdict, s);
+	assert_int_equal(json_array_size(verdict), 6);
+	assert_int_equal(verdict_overall(verdict), CRITERION_FAIL);
+}
+
+#define VERDICT_TEST(f) cmocka_unit_test_teardown(f, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		VERDICT_TEST(add_step__any__documented_members),
+		VERDICT_TEST(tiers__by_clients__their_criteria),
+		VERDICT_TEST(connect_time__at_the_bound__fails),
+		VERDICT_TEST(connect_time__half_below__passes),
+		VERDICT_TEST(connect_time__too_few_samples__inconclusive),
+		VERDICT_TEST(connect_time__fewer_clients_than_a_median_takes__no_criterion),
+		VERDICT_TEST(data__checked_at_the_server_only__counts),
+		VERDICT_TEST(success__one_missing_of_100__fails),
+		VERDICT_TEST(success__exactly_99_percent_of_1000__fails),
+		VERDICT_TEST(success__peak_higher_than_held__held_counts),
+		VERDICT_TEST(stability__all_held__stable),
+		VERDICT_TEST(stability__unexplained__fails),
+		VERDICT_TEST(stability__failures_named_and_pools_back__graceful),
+		VERDICT_TEST(stability__failures_named_but_leaked__fails),
+		VERDICT_TEST(overall__worst_of_all__whatever_the_order),
+		VERDICT_TEST(overall__several_steps__appended_and_combined),
+	};
+
+	return cmocka_run_group_tests_name("loadgen_verdict", tests, NULL, NULL);
+}

@@ -1,0 +1,259 @@
+/* Unit tests of loadgen/report/input/source.c: folders that are no run's, runs that did not end, damage, names of histograms.
+ */
+#include "tests/unit/helpers/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/hist/hist.h"
+#include "loadgen/report/input/source.h"
+#include "tests/unit/helpers/report_rig.h"
+
+#define D REPORT_RIG_DIR
+
+static char err[1024];
+
+static void expect_refused(const char *why)
+{
+	struct source *s;
+
+	err[0] = '\0';
+	assert_true(source_open(D, &s, err, sizeof(err)) < 0);
+	if (!strstr(err, why))
+		fail_msg("'%s' is not in '%s'", why, err);
+	assert_null(strchr(err, '\n'));
+}
+
+static struct source *opened(void)
+{
+	struct source *s;
+
+	if (source_open(D, &s, err, sizeof(err)))
+		fail_msg("%s", err);
+	return s;
+}
+
+static void open__no_folder_or_a_file__says_so(void **state)
+{
+	(void)state;
+	assert_int_equal(rmdir(D), 0);
+	expect_refused(D ": No such file or directory");
+	report_rig_file(".", D, "");
+	expect_refused(D ": Not a directory");
+}
+
+static void open__folder_of_no_run__says_so(void **state)
+{
+	(void)state;
+	expect_refused("not the folder of a run");
+}
+
+static void open__run_that_did_not_end__how_far_it_came(void **state)
+{
+	(void)state;
+	report_rig_file(D, "events.ndjson", "{\"t\": 0.5, \"event\": \"phase\", \"phase\": \"starting server\"}\n"
+			"{\"t\": 2, \"event\": \"step_start\", \"clients\": 500}\n"
+			"{\"t\": 2.25, \"event\": \"phase\", \"phase\": \"connecting\"}\n"
+			"{\"t\": 7.5, \"event\": \"sample\", \"clients\": 500, \"connected\": 123}\n{\"t\": 8, \"ev");
+	expect_refused("the run did not end: no run.json; by events.ndjson it was at 500 clients (123 connected), in "
+		       "the phase "
+		       "connecting after 7.5 s");
+}
+
+static void open__run_that_came_to_no_step__says_so(void **state)
+{
+	(void)state;
+	report_rig_file(D, "events.ndjson", "{\"t\": 0.5, \"event\": \"phase\", \"phase\": \"starting server\"}\n");
+	expect_refused("it was before its first step, in the phase starting server after 0.5 s");
+	report_rig_file(D, "events.ndjson", "nothing of the kind\n");
+	expect_refused("nothing can be read in events.ndjson");
+}
+
+static void open__run_json_lost_after_the_end__says_so(void **state)
+{
+	(void)state;
+	report_rig_file(D, "events.ndjson", "{\"t\": 9, \"event\": \"run_end\", \"stop_reason\": \"max_reached\"}\n");
+	expect_refused("no run.json, though the run ended (max_reached");
+}
+
+static void open__damaged_run_json__one_line_that_says_where(void **state)
+{
+	static const struct { const char *text, *why;
+	} runs[] = {
+		{ "", "run.json: damaged: line" },
+		{ "{\"schema_version\": 1,", "run.json: damaged: line 1" },
+		{ "[1]", "not an object" },
+		{ "{}", "no schema_version" },
+		{ "{\"schema_version\": \"1\"}", "no schema_version" },
+		{ "{\"schema_version\": 2}", "schema_version is 2, this program reads 1" },
+		{ "{\"schema_version\": 1, \"steps\": [1e999]}", "damaged" },
+		{ "{\"a\": \"\x1b[31m\n\"}", "damaged" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(runs); i++) {
+		report_rig_file(D, "run.json", runs[i].text);
+		expect_refused(runs[i].why);
+		assert_null(strchr(err, '\x1b'));
+	}
+}
+
+static void open__pipe_or_folder_in_place_of_run_json__refused(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdir(D "/run.json", 0700), 0);
+	expect_refused("run.json: not a file");
+	assert_int_equal(rmdir(D "/run.json"), 0);
+	assert_int_equal(mkfifo(D "/run.json", 0600), 0);
+	expect_refused("run.json: not a file");
+}
+
+static void events__damaged_or_cut_off__skipped_and_counted(void **state)
+{
+	struct source *s;
+
+	(void)state;
+	report_rig_file(D, "run.json", "{\"schema_version\": 1}");
+	report_rig_file(D, "events.ndjson",
+			"{\"t\": 1, \"event\": \"sample\", \"connected\": 1}\n[]\n{\"event\": \"sample\"}\n{\"t\": "
+			"\"1\", "
+			"\"event\": \"sample\"}\n\n{\"t\": 2, \"event\": \"sample\", \"connected\": 2}\n{\"t\": 3, "
+			"\"event\": \"sample\"");
+	s = opened();
+	assert_int_equal(json_array_size(source_samples(s)), 2);
+	assert_int_equal(source_damaged_lines(s), 5);
+	source_close(s);
+}
+
+static void events__a_line_longer_than_any__skipped_and_counted_once(void **state)
+{
+	static char text[200100];
+	struct source *s;
+
+	(void)state;
+	memset(text, 'x', 200000);
+	strcpy(text + 200000, "\n{\"t\": 2, \"event\": \"sample\"}\n");
+	report_rig_file(D, "run.json", "{\"schema_version\": 1}");
+	report_rig_file(D, "events.ndjson", text);
+	s = opened();
+	assert_int_equal(json_array_size(source_samples(s)), 1);
+	assert_int_equal(source_damaged_lines(s), 1);
+	source_close(s);
+}
+
+static void id__none_in_run_json__the_folders_name(void **state)
+{
+	struct source *s;
+
+	(void)state;
+	report_rig_file(D, "run.json", "{\"schema_version\": 1}");
+	s = opened();
+	assert_string_equal(source_id(s), D);
+	source_close(s);
+	report_rig_file(D, "run.json", "{\"schema_version\": 1, \"run\": {\"id\": \"x\"}}");
+	s = opened();
+	assert_string_equal(source_id(s), "x");
+	source_close(s);
+}
+
+static void histogram__names_that_are_no_plain_names__none(void **state)
+{
+	static const char *const names[] = { "../run/h", "/etc/passwd", "", "..", ".h", "a/../h", "a..b" };
+	struct source *s;
+	char name[200];
+
+	(void)state;
+	report_rig_file(D, "run.json", "{\"schema_version\": 1}");
+	report_rig_histogram(D, "h", 10, 1000);
+	s = opened();
+	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+		json_t *step = json_pack("{s:{s:s}}", "histograms", "response", names[i]);
+
+		assert_false(source_histogram_name(s, step, "response", name, sizeof(name)));
+		assert_null(source_histogram(s, step, "response"));
+		json_decref(step);
+	}
+	source_close(s);
+}
+
+static void histogram__of_a_step__read(void **state)
+{
+	json_t *step = json_pack("{s:{s:s, s:n, s:s}}", "histograms", "response", "h", "service", "connect", "damaged");
+	const struct hist *h;
+	struct source *s;
+
+	(void)state;
+	report_rig_file(D, "run.json", "{\"schema_version\": 1}");
+	report_rig_histogram(D, "h", 1000, 1000);
+	report_rig_file(D, "damaged.hlog", "Tag=,0,1,2,HISTFAAAAB");
+	s = opened();
+	h = source_histogram(s, step, "response");
+	assert_non_null(h);
+	assert_int_equal(hist_count(h), 1000);
+	assert_null(source_histogram(s, step, "service"));
+	assert_null(source_histogram(s, step, "connect"));
+	assert_int_equal(hist_count(source_histogram(s, step, "response")), 1000);
+	source_close(s);
+	json_decref(step);
+}
+
+static void histogram__older_runs__named_by_clients_repetition_and_size(void **state)
+{
+	json_t *step = json_pack("{s:i, s:i, s:i}", "target_clients", 50, "repetition", 2, "message_bytes", 4096);
+	struct source *s;
+	char name[64];
+
+	(void)state;
+	report_rig_file(D, "run.json", "{\"schema_version\": 1, \"config\": {\"message_sizes\": [4096]}}");
+	s = opened();
+	assert_true(source_histogram_name(s, step, "connect", name, sizeof(name)));
+	assert_string_equal(name, "step-00050-2-connect");
+	assert_false(source_histogram_name(s, step, "service", name, sizeof(name)));
+	source_close(s);
+	report_rig_file(D, "run.json", "{\"schema_version\": 1, \"config\": {\"message_sizes\": [64, 4096]}}");
+	s = opened();
+	assert_true(source_histogram_name(s, step, "response", name, sizeof(name)));
+	assert_string_equal(name, "step-00050-2-4096B-response");
+	source_close(s);
+	json_decref(step);
+}
+
+static void file__in_the_folder_or_not__told(void **state)
+{
+	struct source *s;
+
+	(void)state;
+	report_rig_file(D, "run.json", "{\"schema_version\": 1}");
+	report_rig_file(".", "beside", "");
+	s = opened();
+	assert_true(source_has_file(s, "run.json"));
+	assert_false(source_has_file(s, "server.log"));
+	assert_false(source_has_file(s, "../beside"));
+	source_close(s);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, report_rig_set_up, report_rig_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(open__no_folder_or_a_file__says_so),
+		TEST(open__folder_of_no_run__says_so),
+		TEST(open__run_that_did_not_end__how_far_it_came),
+		TEST(open__run_that_came_to_no_step__says_so),
+		TEST(open__run_json_lost_after_the_end__says_so),
+		TEST(open__damaged_run_json__one_line_that_says_where),
+		TEST(open__pipe_or_folder_in_place_of_run_json__refused),
+		TEST(events__damaged_or_cut_off__skipped_and_counted),
+		TEST(events__a_line_longer_than_any__skipped_and_counted_once),
+		TEST(id__none_in_run_json__the_folders_name),
+		TEST(histogram__names_that_are_no_plain_names__none),
+		TEST(histogram__of_a_step__read),
+		TEST(histogram__older_runs__named_by_clients_repetition_and_size),
+		TEST(file__in_the_folder_or_not__told),
+	};
+
+	return cmocka_run_group_tests_name("report_source", tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+/* Unit tests of loadgen/traffic/pace.c: how many connections are made at once, and what is worth another attempt. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+
+#include "common/wire/frame.h"
+#include "loadgen/traffic/pace.h"
+
+static struct pace p;
+
+static void succeed(int n)
+{
+	while (n--)
+		pace_on_success(&p);
+}
+
+static void init__any_limit__starts_low(void **state)
+{
+	(void)state;
+	pace_init(&p, 1000);
+	assert_int_equal(pace_window(&p), 8);
+	pace_init(&p, 3);
+	assert_int_equal(pace_window(&p), 3);
+}
+
+static void success__before_any_congestion__doubles_with_every_windowful(void **state)
+{
+	(void)state;
+	pace_init(&p, 1000);
+	succeed(8);
+	assert_int_equal(pace_window(&p), 16);
+	succeed(16);
+	assert_int_equal(pace_window(&p), 32);
+}
+
+static void success__at_the_limit__stays(void **state)
+{
+	(void)state;
+	pace_init(&p, 10);
+	succeed(100);
+	assert_int_equal(pace_window(&p), 10);
+}
+
+static void congestion__halves__then_grows_by_one_a_windowful(void **state)
+{
+	(void)state;
+	pace_init(&p, 64);
+	succeed(100);
+	pace_on_congestion(&p, 10, 20);
+	assert_int_equal(pace_window(&p), 32);
+	/* Each adds the inverse of a window that is growing meanwhile, so it takes one more. */
+	succeed(32);
+	assert_int_equal(pace_window(&p), 32);
+	succeed(1);
+	assert_int_equal(pace_window(&p), 33);
+	succeed(32);
+	assert_int_equal(pace_window(&p), 33);
+}
+
+static void congestion__begun_before_the_last_decrease__counts_once(void **state)
+{
+	(void)state;
+	pace_init(&p, 64);
+	succeed(100);
+	for (uint64_t begun = 10; begun <= 20; begun++)
+		pace_on_congestion(&p, begun, 20 + begun);
+	assert_int_equal(pace_window(&p), 32);
+	assert_int_equal(p.decreases, 1);
+	pace_on_congestion(&p, 31, 40);
+	assert_int_equal(pace_window(&p), 16);
+	assert_int_equal(p.decreases, 2);
+}
+
+static void congestion__for_ever__one_is_always_made(void **state)
+{
+	(void)state;
+	pace_init(&p, 64);
+	for (uint64_t t = 1; t < 100; t++)
+		pace_on_congestion(&p, 10 * t, 10 * t + 1);
+	assert_int_equal(pace_window(&p), 1);
+	succeed(1);
+	assert_int_equal(pace_window(&p), 2);
+}
+
+static void is_congestion__later__and_no(void **state)
+{
+	static const struct { struct fail fail; bool later; } cases[] = {
+		{ { STAGE_TLS_HANDSHAKE, FAIL_TIMEOUT, 0 }, true },
+		{ { STAGE_RDMA_CONNECT, FAIL_TIMEOUT, 0 }, true },
+		{ { STAGE_TRAFFIC, FAIL_TIMEOUT, 0 }, false },
+		{ { STAGE_DISCONNECT, FAIL_TIMEOUT, 0 }, false },
+		{ { STAGE_PSN_EXCHANGE, FAIL_REFUSED, REFUSE_BUSY }, true },
+		{ { STAGE_RDMA_CONNECT, FAIL_REFUSED, REFUSE_BAD_SESSION }, true },
+		{ { STAGE_PSN_EXCHANGE, FAIL_REFUSED, REFUSE_FULL }, false },
+		{ { STAGE_RDMA_CONNECT, FAIL_REFUSED, REFUSE_BAD_HMAC }, false },
+		{ { STAGE_RDMA_CONNECT, FAIL_CM_STATUS, -ETIMEDOUT }, true },
+		{ { STAGE_RDMA_CONNECT, FAIL_CM_STATUS, 8 }, false },
+		{ { STAGE_QP_SETUP, FAIL_ERRNO, EAGAIN }, true },
+		{ { STAGE_TCP_CONNECT, FAIL_ERRNO, ETIMEDOUT }, true },
+		{ { STAGE_TCP_CONNECT, FAIL_ERRNO, ECONNREFUSED }, false },
+		{ { STAGE_TLS_HANDSHAKE, FAIL_CERTIFICATE, 18 }, false },
+		{ { STAGE_TLS_HANDSHAKE, FAIL_CLOSED, 0 }, true },
+		{ { STAGE_PSN_EXCHANGE, FAIL_CLOSED, 0 }, true },
+		{ { STAGE_PSN_EXCHANGE, FAIL_ERRNO, ECONNRESET }, true },
+		{ { STAGE_TLS_HANDSHAKE, FAIL_ERRNO, EPIPE }, true },
+		{ { STAGE_TCP_CONNECT, FAIL_CLOSED, 0 }, false },
+		{ { STAGE_FIRST_REPLY, FAIL_CLOSED, 0 }, false },
+		{ { STAGE_TRAFFIC, FAIL_ERRNO, ECONNRESET }, false },
+		{ { STAGE_PSN_EXCHANGE, FAIL_PROTOCOL, ECONNRESET }, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
+		if (pace_is_congestion(&cases[i].fail) != cases[i].later)
+			fail_msg("case %zu", i);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(init__any_limit__starts_low),
+		cmocka_unit_test(success__before_any_congestion__doubles_with_every_windowful),
+		cmocka_unit_test(success__at_the_limit__stays),
+		cmocka_unit_test(congestion__halves__then_grows_by_one_a_windowful),
+		cmocka_unit_test(congestion__begun_before_the_last_decrease__counts_once),
+		cmocka_unit_test(congestion__for_ever__one_is_always_made),
+		cmocka_unit_test(is_congestion__later__and_no),
+	};
+
+	return cmocka_run_group_tests_name("loadgen_pace", tests, NULL, NULL);
+}

@@ -1,0 +1,243 @@
+/* Unit tests of the server's TLS sessions: tickets granted, connections resumed, both counted. */
+#include "tests/unit/helpers/unit.h"
+
+#include <string.h>
+
+#include "common/hist/hist.h"
+#include "common/tls/tls.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/helpers/server_rig.h"
+
+static int set_up(void **state)
+{
+	int ret = server_rig_init(state);
+
+	srv.peers_resume = true;
+	return ret;
+}
+
+static int tear_down(void **state)
+{
+	tls_session_free(srv.offer);
+	return server_rig_stop(state);
+}
+
+static uint64_t stage_count(enum server_stage stage)
+{
+	return hist_count(srv.shard->stats.stages[stage]);
+}
+
+static void assert_counts(uint64_t full, uint64_t resumed, uint64_t tickets)
+{
+	const struct stats *st = &srv.shard->stats;
+
+	assert_int_equal(counter_get(&st->handshakes_full), full);
+	assert_int_equal(counter_get(&st->handshakes_resumed), resumed);
+	assert_int_equal(counter_get(&st->tickets), tickets);
+	assert_int_equal(stage_count(SS_TLS_ACCEPT), full);
+	assert_int_equal(stage_count(SS_TLS_ACCEPT_RESUMED), resumed);
+}
+
+/* Up to the GRANT, its connection still open. */
+static void granted(struct peer *p, uint16_t features)
+{
+	peer_connect(p);
+	assert_true(peer_handshake(p));
+	peer_hello(p, features);
+	if (peer_answer(p) != FRAME_GRANT)
+		fail_msg("refused: %s", p->refuse.text);
+}
+
+/* The same, and the session of later peers is the one that came. */
+static void granted_with_ticket(struct peer *p, uint16_t features)
+{
+	granted(p, features | FRAME_FEATURE_TICKET);
+	assert_int_equal(p->grant.features, features | FRAME_FEATURE_TICKET);
+	tls_session_free(srv.offer);
+	srv.offer = tls_take_session(p->tls);
+	assert_non_null(srv.offer);
+}
+
+/* The rest of the way, with proofs of the keys that both ends derived. */
+static void go_live(struct peer *p)
+{
+	uint8_t data[56];
+
+	peer_close(p);
+	peer_proof(p, data);
+	peer_request(p, data);
+	assert_ptr_equal(fake_cm_last(FAKE_CM_ACCEPT)->id, p->id);
+	fake_complete_sends(fake_qp_of(fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num), 1, IBV_WC_SUCCESS);
+	fake_cm_event(p->id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
+	server_turns(2);
+	assert_int_equal(server_n(CONN_ST_LIVE), 1);
+	fake_cm_event(p->id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+	server_turns(4);
+	assert_int_equal(server_n(CONN_ST_LIVE), 0);
+}
+
+static void hello__ticket_asked_for__granted_and_sent(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	granted(&p, FRAME_FEATURE_TICKET);
+	assert_int_equal(p.grant.features, FRAME_FEATURE_TICKET);
+	srv.offer = tls_take_session(p.tls);
+	assert_non_null(srv.offer);
+	assert_counts(1, 0, 1);
+	go_live(&p);
+	server_assert_all_back();
+}
+
+static void hello__ticket_not_asked_for__none(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	granted(&p, FRAME_FEATURE_REGION);
+	assert_int_equal(p.grant.features, FRAME_FEATURE_REGION);
+	assert_null(tls_take_session(p.tls));
+	assert_counts(1, 0, 0);
+	go_live(&p);
+	server_assert_all_back();
+}
+
+static void hello__region_and_ticket__both(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	granted_with_ticket(&p, FRAME_FEATURE_REGION);
+	assert_int_equal(p.grant.region_bytes, 4096);
+	go_live(&p);
+	server_assert_all_back();
+}
+
+/* An offer, which the server may ignore. */
+static void hello__tickets_switched_off__granted_without(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	srv.cfg.tls_resume = 0;
+	server_rig_start();
+	granted(&p, FRAME_FEATURE_TICKET);
+	assert_int_equal(p.grant.features, 0);
+	assert_null(tls_take_session(p.tls));
+	assert_counts(1, 0, 0);
+	go_live(&p);
+	granted(&p, FRAME_FEATURE_TICKET | FRAME_FEATURE_REGION);
+	assert_int_equal(p.grant.features, FRAME_FEATURE_REGION);
+	go_live(&p);
+	server_assert_all_back();
+}
+
+static void hello__refused__no_ticket(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	srv.cfg.region_bytes = 0;
+	server_rig_start();
+	peer_connect(&p);
+	assert_true(peer_handshake(&p));
+	peer_hello(&p, FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET);
+	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	assert_null(tls_take_session(p.tls));
+	assert_counts(1, 0, 0);
+	peer_close(&p);
+	server_assert_all_back();
+}
+
+static void session__offered__resumed_and_as_good_as_a_full_one(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	granted_with_ticket(&p, 0);
+	go_live(&p);
+	for (unsigned i = 1; i <= 3; i++) {
+		granted_with_ticket(&p, FRAME_FEATURE_REGION);
+		assert_true(tls_is_resumed(p.tls));
+		assert_counts(1, i, i + 1);
+		go_live(&p);
+	}
+	assert_int_equal(counter_get(&srv.shard->stats.established), 4);
+	server_assert_all_back();
+}
+
+static void session__offered_to_a_server_started_anew__full(void **state)
+{
+	struct tls_session *before;
+	struct peer p;
+
+	server_rig_start();
+	granted_with_ticket(&p, 0);
+	peer_close(&p);
+	before = srv.offer;
+	server_rig_stop(state);
+	assert_int_equal(set_up(state), 0);
+	srv.offer = before;
+	server_rig_start();
+	granted_with_ticket(&p, 0);
+	assert_false(tls_is_resumed(p.tls));
+	assert_counts(1, 0, 1);
+	go_live(&p);
+	server_assert_all_back();
+}
+
+static void session__client_certificates_required__resumed_too(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
+	srv.peers_certified = true;
+	server_rig_start();
+	granted_with_ticket(&p, 0);
+	go_live(&p);
+	granted_with_ticket(&p, 0);
+	assert_true(tls_is_resumed(p.tls));
+	assert_counts(1, 1, 2);
+	go_live(&p);
+	server_assert_all_back();
+}
+
+static void stages__not_finished_handshake__in_neither(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_connect(&p);
+	peer_abort(&p);
+	assert_counts(0, 0, 0);
+	server_assert_all_back();
+}
+
+#define RESUME_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RESUME_TEST(hello__ticket_asked_for__granted_and_sent),
+		RESUME_TEST(hello__ticket_not_asked_for__none),
+		RESUME_TEST(hello__region_and_ticket__both),
+		RESUME_TEST(hello__tickets_switched_off__granted_without),
+		RESUME_TEST(hello__refused__no_ticket),
+		RESUME_TEST(session__offered__resumed_and_as_good_as_a_full_one),
+		RESUME_TEST(session__offered_to_a_server_started_anew__full),
+		RESUME_TEST(session__client_certificates_required__resumed_too),
+		RESUME_TEST(stages__not_finished_handshake__in_neither),
+	};
+
+	return cmocka_run_group_tests_name("server_resume", tests, server_rig_group_setup,
+					   server_rig_group_teardown);
+}
