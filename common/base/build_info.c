@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include <ev.h>
+#include <openssl/crypto.h>
 #include <zlib.h>
 
-#include "common/tls/tls.h"
 #include "common/base/version.h"
 
 #define TEXT(x) #x
@@ -27,6 +27,6 @@ json_t *build_info_json(void)
 	return json_pack("{s:s, s:s%, s:b, s:s, s:s, s:{s:s, s:s, s:s, s:s}}",
 			 "version", RAMPART_VERSION, "git_commit", BUILD_COMMIT, dirty ? n - 6 : n,
 			 "dirty", dirty, "compiler", "gcc " __VERSION__, "flags", BUILD_FLAGS, "libraries",
-			 "openssl", tls_library_version(), "jansson", jansson_version_str(), "zlib",
+			 "openssl", OpenSSL_version(OPENSSL_VERSION), "jansson", jansson_version_str(), "zlib",
 			 zlibVersion(), "libev", LIBEV_VERSION);
 }

@@ -513,8 +513,3 @@ const char *tls_describe(const struct tls *t, char *text, size_t size)
 		 group ? group : "?");
 	return text;
 }
-
-const char *tls_library_version(void)
-{
-	return OpenSSL_version(OPENSSL_VERSION);
-}

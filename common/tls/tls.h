@@ -101,7 +101,4 @@ const char *tls_failure_text(const struct tls *t);
 /* "TLSv1.3 TLS_AES_256_GCM_SHA384 X25519"; into `text`. After the handshake. */
 const char *tls_describe(const struct tls *t, char *text, size_t size);
 
-/* The library's version in words. */
-const char *tls_library_version(void);
-
 #endif
