@@ -54,13 +54,42 @@ static void put_format(struct doc *d, json_t *o, const char *key, const char *fm
 	free(text);
 }
 
+/* An anchor or a file's name: lower case letters, digits and '-', and once only among those of its key. */
+static void put_name(struct doc *d, json_t *o, const char *key, const char *wanted, const char *otherwise)
+{
+	char name[ID_MAX + 24];
+	json_t *names = json_object_get(d->root, key);
+	json_int_t taken;
+	size_t n = 0;
+
+	for (; wanted && *wanted && n < ID_MAX; wanted++) {
+		char c = *wanted >= 'A' && *wanted <= 'Z' ? (char)(*wanted + 'a' - 'A') : *wanted;
+
+		name[n++] = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ? c : '-';
+	}
+	name[n] = '\0';
+	if (n == 0)
+		n = (size_t)snprintf(name, sizeof(name), "%s", otherwise);
+	taken = json_integer_value(json_object_get(names, name));
+	check(d, json_object_set_new(names, name, json_integer(taken + 1)) == 0);
+	while (taken) {
+		snprintf(name + n, sizeof(name) - n, "-%lld", (long long)++taken);
+		if (!json_object_get(names, name))
+			taken = 0;
+	}
+	check(d, json_object_set_new(names, name, json_integer(1)) == 0);
+	put(d, o, key, name, false);
+}
+
 /* Borrowed; NULL when out of memory. */
-static json_t *block(struct doc *d, enum doc_kind kind, enum doc_tone tone)
+static json_t *block(struct doc *d, enum doc_kind kind, enum doc_tone tone, const char *id)
 {
 	json_t *o = json_pack("{s:i, s:i}", "kind", (int)kind, "tone", (int)tone);
 	bool added = o && json_array_append_new(json_object_get(d->root, "blocks"), o) == 0;
 
 	check(d, added);
+	if (added && id)
+		put_name(d, o, "id", id, "block");
 	return added ? o : NULL;
 }
 
@@ -100,36 +129,9 @@ bool doc_failed(const struct doc *d)
 	return d->failed;
 }
 
-/* An anchor or a file's name: lower case letters, digits and '-', and once only among those of its key. */
-static void put_name(struct doc *d, json_t *o, const char *key, const char *wanted, const char *otherwise)
-{
-	char name[ID_MAX + 24];
-	json_t *names = json_object_get(d->root, key);
-	json_int_t taken;
-	size_t n = 0;
-
-	for (; wanted && *wanted && n < ID_MAX; wanted++) {
-		char c = *wanted >= 'A' && *wanted <= 'Z' ? (char)(*wanted + 'a' - 'A') : *wanted;
-
-		name[n++] = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ? c : '-';
-	}
-	name[n] = '\0';
-	if (n == 0)
-		n = (size_t)snprintf(name, sizeof(name), "%s", otherwise);
-	taken = json_integer_value(json_object_get(names, name));
-	check(d, json_object_set_new(names, name, json_integer(taken + 1)) == 0);
-	while (taken) {
-		snprintf(name + n, sizeof(name) - n, "-%lld", (long long)++taken);
-		if (!json_object_get(names, name))
-			taken = 0;
-	}
-	check(d, json_object_set_new(names, name, json_integer(1)) == 0);
-	put(d, o, key, name, false);
-}
-
 void doc_section(struct doc *d, const char *id, const char *title)
 {
-	json_t *o = block(d, DOC_SECTION, DOC_PLAIN);
+	json_t *o = block(d, DOC_SECTION, DOC_PLAIN, NULL);
 
 	put_name(d, o, "id", id, "section");
 	put(d, o, "title", title, false);
@@ -139,47 +141,48 @@ void doc_section(struct doc *d, const char *id, const char *title)
 
 void doc_heading(struct doc *d, const char *title)
 {
-	put(d, block(d, DOC_HEADING, DOC_PLAIN), "title", title, false);
+	put(d, block(d, DOC_HEADING, DOC_PLAIN, NULL), "title", title, false);
 }
 
-void doc_text(struct doc *d, const char *fmt, ...)
+void doc_text(struct doc *d, const char *id, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	put_format(d, block(d, DOC_TEXT, DOC_PLAIN), "text", fmt, ap);
+	put_format(d, block(d, DOC_TEXT, DOC_PLAIN, id), "text", fmt, ap);
 	va_end(ap);
 }
 
-void doc_note(struct doc *d, enum doc_tone tone, const char *fmt, ...)
+void doc_note(struct doc *d, enum doc_tone tone, const char *id, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	put_format(d, block(d, DOC_NOTE, tone), "text", fmt, ap);
+	put_format(d, block(d, DOC_NOTE, tone, id), "text", fmt, ap);
 	va_end(ap);
 }
 
-void doc_item(struct doc *d, const char *fmt, ...)
+void doc_item(struct doc *d, const char *id, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	put_format(d, block(d, DOC_ITEM, DOC_PLAIN), "text", fmt, ap);
+	put_format(d, block(d, DOC_ITEM, DOC_PLAIN, id), "text", fmt, ap);
 	va_end(ap);
 }
 
-void doc_badge(struct doc *d, enum doc_tone tone, const char *text, const char *meaning)
+void doc_badge(struct doc *d, enum doc_tone tone, const char *id, const char *text, const char *meaning)
 {
-	json_t *o = block(d, DOC_BADGE, tone);
+	json_t *o = block(d, DOC_BADGE, tone, id);
 
 	put(d, o, "text", text, false);
 	put(d, o, "detail", meaning, false);
 }
 
-void doc_answer(struct doc *d, enum doc_tone tone, const char *question, const char *answer, const char *detail)
+void doc_answer(struct doc *d, enum doc_tone tone, const char *id, const char *question, const char *answer,
+		const char *detail)
 {
-	json_t *o = block(d, DOC_ANSWER, tone);
+	json_t *o = block(d, DOC_ANSWER, tone, id);
 
 	put(d, o, "title", question, false);
 	put(d, o, "text", answer, false);
@@ -188,12 +191,12 @@ void doc_answer(struct doc *d, enum doc_tone tone, const char *question, const c
 
 void doc_code(struct doc *d, const char *text)
 {
-	put(d, block(d, DOC_CODE, DOC_PLAIN), "text", text, true);
+	put(d, block(d, DOC_CODE, DOC_PLAIN, NULL), "text", text, true);
 }
 
 void doc_file(struct doc *d, const char *path, const char *what)
 {
-	json_t *o = block(d, DOC_FILE, DOC_PLAIN);
+	json_t *o = block(d, DOC_FILE, DOC_PLAIN, NULL);
 
 	put(d, o, "path", path, false);
 	put(d, o, "text", what, false);
@@ -201,7 +204,7 @@ void doc_file(struct doc *d, const char *path, const char *what)
 
 void doc_chart(struct doc *d, const char *id, const char *title, const char *svg, const char *description)
 {
-	json_t *o = block(d, DOC_CHART, DOC_PLAIN);
+	json_t *o = block(d, DOC_CHART, DOC_PLAIN, NULL);
 
 	put_name(d, o, "id", id, "chart");
 	put(d, o, "title", title, false);
@@ -235,7 +238,7 @@ struct doc_table *doc_table(struct doc *d, const char *name, const char *caption
 	t->doc = d;
 	t->next = d->tables;
 	d->tables = t;
-	o = block(d, DOC_TABLE, DOC_PLAIN);
+	o = block(d, DOC_TABLE, DOC_PLAIN, NULL);
 	put_name(d, o, "name", name, "table");
 	put(d, o, "title", caption, false);
 	if (o && json_object_set_new(o, "columns", json_array()) == 0 &&

@@ -23,12 +23,18 @@ bool doc_failed(const struct doc *d);
 /* A section, numbered from 1 in their order; `id` is its anchor (letters, digits, '-'). */
 void doc_section(struct doc *d, const char *id, const char *title);
 void doc_heading(struct doc *d, const char *title);	/* a lesser one within it */
-void doc_text(struct doc *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void doc_note(struct doc *d, enum doc_tone tone, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void doc_item(struct doc *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));	/* of a list; neighbours are one */
-void doc_badge(struct doc *d, enum doc_tone tone, const char *text, const char *meaning);	/* neighbours stand in a row */
+/* The `id` of a block is the anchor of what it says (as of a section; NULL: none). It stays when the words change, so links
+ * and tests go by it. One that is taken gets a number: "growth", "growth-2". */
+void doc_text(struct doc *d, const char *id, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void doc_note(struct doc *d, enum doc_tone tone, const char *id, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Of a list; neighbours are one. */
+void doc_item(struct doc *d, const char *id, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Neighbours stand in a row. */
+void doc_badge(struct doc *d, enum doc_tone tone, const char *id, const char *text, const char *meaning);
 /* A question of the reader, its answer in a few words (large), and what it rests on. Neighbours stand side by side. */
-void doc_answer(struct doc *d, enum doc_tone tone, const char *question, const char *answer, const char *detail);
+void doc_answer(struct doc *d, enum doc_tone tone, const char *id, const char *question, const char *answer,
+		const char *detail);
 void doc_code(struct doc *d, const char *text);		/* as it is, such as a command; may have several lines */
 void doc_file(struct doc *d, const char *path, const char *what);	/* a link to a file beside the report */
 

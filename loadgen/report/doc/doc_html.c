@@ -74,11 +74,30 @@ static void sign(struct page *p, enum doc_tone tone, const char *after)
 
 /* --- blocks; each begins on a line of its own --- */
 
+/* The start tag of a block, with its anchor. */
+static void begin(struct page *p, const json_t *b, const char *tag, const char *class)
+{
+	fprintf(p->out, "<%s", tag);
+	if (doc_has(b, "id"))
+		fprintf(p->out, " id=\"%s\"", doc_str(b, "id"));
+	if (class)
+		fprintf(p->out, " class=\"%s\"", class);
+	putc('>', p->out);
+}
+
+static void paragraph(struct page *p, const json_t *b, const char *tag)
+{
+	begin(p, b, tag, NULL);
+	escaped(p, doc_str(b, "text"));
+	fprintf(p->out, "</%s>\n", tag);
+}
+
 static void answer(struct page *p, const json_t *b)
 {
+	static const char *const answer_classes[] = { "answer plain", "answer good", "answer warn", "answer bad" };
 	enum doc_tone tone = doc_tone(b);
 
-	fprintf(p->out, "<div class=\"answer %s\">", tone_class(tone));
+	begin(p, b, "div", answer_classes[tone]);
 	wrapped(p, "<p class=\"question\">", doc_str(b, "title"), "</p>");
 	fputs("<p class=\"value\">", p->out);
 	sign(p, tone, "&#160;");
@@ -92,7 +111,8 @@ static void badge(struct page *p, const json_t *b)
 {
 	enum doc_tone tone = doc_tone(b);
 
-	fprintf(p->out, "<li class=\"%s\"><strong>", tone_class(tone));
+	begin(p, b, "li", tone_class(tone));
+	fputs("<strong>", p->out);
 	sign(p, tone, "&#160;");
 	wrapped(p, "", doc_str(b, "text"), "");
 	fputs("</strong>", p->out);
@@ -102,9 +122,10 @@ static void badge(struct page *p, const json_t *b)
 
 static void note(struct page *p, const json_t *b)
 {
+	static const char *const note_classes[] = { "note plain", "note good", "note warn", "note bad" };
 	enum doc_tone tone = doc_tone(b);
 
-	fprintf(p->out, "<p class=\"note %s\">", tone_class(tone));
+	begin(p, b, "p", note_classes[tone]);
 	if (tone != DOC_PLAIN)
 		fprintf(p->out, "<strong><span aria-hidden=\"true\">%s</span> %s:</strong> ", doc_tone_sign(tone),
 			doc_tone_word(tone));
@@ -235,9 +256,9 @@ static void one(struct page *p, const json_t *b)
 	switch (doc_kind(b)) {
 	case DOC_SECTION: section(p, b); break;
 	case DOC_HEADING: wrapped(p, "<h3>", doc_str(b, "title"), "</h3>\n"); break;
-	case DOC_TEXT: wrapped(p, "<p>", doc_str(b, "text"), "</p>\n"); break;
+	case DOC_TEXT: paragraph(p, b, "p"); break;
 	case DOC_NOTE: note(p, b); break;
-	case DOC_ITEM: wrapped(p, "<li>", doc_str(b, "text"), "</li>\n"); break;
+	case DOC_ITEM: paragraph(p, b, "li"); break;
 	case DOC_BADGE: badge(p, b); break;
 	case DOC_ANSWER: answer(p, b); break;
 	case DOC_CODE: wrapped(p, "<pre tabindex=\"0\"><code>", doc_str(b, "text"), "</code></pre>\n"); break;

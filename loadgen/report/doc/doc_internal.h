@@ -7,7 +7,8 @@
 
 #include <stddef.h>
 
-/* A block is a JSON object: its "kind" and "tone", and what is named here; texts, unless said otherwise. */
+/* A block is a JSON object: its "kind" and "tone", its "id" if it has one, and what is named here; texts, unless said
+ * otherwise. */
 enum doc_kind {
 	DOC_SECTION,		/* id, title, number (integer) */
 	DOC_HEADING,		/* title */

@@ -50,20 +50,20 @@ static bool answer_by_objective(struct page *p, const char *question)
 		return false;
 	proof = c.tries > 0 ? page_text(p, " (%s of %s tries)", page_count(p, c.passes), page_count(p, c.tries)) : "";
 	if (c.at_least && isfinite(c.high))
-		doc_answer(p->doc, DOC_WARN, question, page_text(p, "At least %s", page_count(p, c.clients)),
+		doc_answer(p->doc, DOC_WARN, NULL, question, page_text(p, "At least %s", page_count(p, c.clients)),
 			   page_text(p,
 				     "With %s %s was met%s; with %s the load generator was at its own limit, or too few "
 				     "samples were taken to tell. Measured with %s.",
 				     page_clients(p, c.clients), objective(p), proof, page_count(p, c.high),
 				     setting(p)));
 	else if (!isfinite(c.high))
-		doc_answer(p->doc, DOC_GOOD, question, page_text(p, "At least %s", page_count(p, c.clients)),
+		doc_answer(p->doc, DOC_GOOD, NULL, question, page_text(p, "At least %s", page_count(p, c.clients)),
 			   page_text(p,
 				     "With %s %s was met%s, and no more were tried: a larger --clients would look "
 				     "further. Measured with %s.",
 				     page_clients(p, c.clients), objective(p), proof, setting(p)));
 	else
-		doc_answer(p->doc, c.confirmed ? DOC_GOOD : DOC_WARN, question, page_count(p, c.clients),
+		doc_answer(p->doc, c.confirmed ? DOC_GOOD : DOC_WARN, NULL, question, page_count(p, c.clients),
 			   page_text(p, "With %s %s was met%s, with %s it was not%s. Measured with %s.",
 				     page_clients(p, c.clients), objective(p), proof, page_count(p, c.high),
 				     c.confirmed ? "" : "; that is not confirmed, so read it as a range", setting(p)));
@@ -96,12 +96,12 @@ static bool answer_objective_missed(struct page *p, const char *question)
 	if (!json_text_at(p->run, "config.slo") || !found_read(p, "slo_capacity", &c) || !isfinite(c.high))
 		return false;
 	if (has_failed_objective(p->points, c.high))
-		doc_answer(p->doc, DOC_BAD, question,
+		doc_answer(p->doc, DOC_BAD, NULL, question,
 			   c.high > 1 ? page_text(p, "Fewer than %s", page_count(p, c.high)) : "None",
 			   page_text(p, "Not even %s met %s. Measured with %s.", page_clients(p, c.high), objective(p),
 				     setting(p)));
 	else
-		doc_answer(p->doc, DOC_WARN, question, "Not known",
+		doc_answer(p->doc, DOC_WARN, NULL, question, "Not known",
 			   page_text(p,
 				     "Whether %s is met could not be told: with %s there were too few samples, or the "
 				     "load generator was at its own limit; a longer --duration or a machine of its own "
@@ -133,27 +133,27 @@ static void answer_how_many(struct page *p)
 	if (answer_by_objective(p, question) || answer_objective_missed(p, question))
 		return;
 	if (isfinite(held) && !bad)
-		doc_answer(p->doc, DOC_PLAIN, question, page_text(p, "At least %s", page_count(p, held)),
+		doc_answer(p->doc, DOC_PLAIN, NULL, question, page_text(p, "At least %s", page_count(p, held)),
 			   page_text(p, "%s were held at once and nothing failed; the run did not look further, "
 				     "--find-capacity would.%s %s Measured with %s.", page_clients(p, held), knee_words(p),
 				     json_text_at(p->run, "config.slo") ?
 				     "Each message size has an objective of its own: the criteria below say which were met." :
 				     "How slow is too slow was not said: --slo does.", setting(p)));
 	else if (isfinite(held))
-		doc_answer(p->doc, DOC_WARN, question,
+		doc_answer(p->doc, DOC_WARN, NULL, question,
 			   page_text(p, "%s to %s", page_count(p, held), page_count(p, bad->clients)),
 			   page_text(p,
 				     "%s were all held, of %s not all: --find-capacity would look between. Measured "
 				     "with %s.",
 				     page_clients(p, held), page_count(p, bad->clients), setting(p)));
 	else if (bad)
-		doc_answer(p->doc, DOC_BAD, question, page_text(p, "Fewer than %s", page_count(p, bad->clients)),
+		doc_answer(p->doc, DOC_BAD, NULL, question, page_text(p, "Fewer than %s", page_count(p, bad->clients)),
 			   page_text(p,
 				     "Not all of %s were held, and that was the smallest step: fewer (--steps) would "
 				     "say how many are. Measured with %s.",
 				     page_clients(p, bad->clients), setting(p)));
 	else
-		doc_answer(p->doc, DOC_WARN, question, "Not known", "The run came to no step.");
+		doc_answer(p->doc, DOC_WARN, NULL, question, "Not known", "The run came to no step.");
 }
 
 /* --- what breaks first --- */
@@ -170,7 +170,7 @@ static bool answer_by_failure(struct page *p, const char *question)
 		       ? "" : page_text(p, " (%s)", found_side_words(json_text_at(c.failure, "side")));
 	text = json_text_at(c.failure, "text");
 	meaning = json_text_at(c.failure, "meaning");
-	doc_answer(p->doc, DOC_BAD, question,
+	doc_answer(p->doc, DOC_BAD, NULL, question,
 		   page_text(p, "%s%s, at %s", found_resource_words(json_text_at(c.failure, "resource")), side,
 			     page_clients(p, isfinite(c.clients) ? c.clients : c.high)),
 		   page_text(p, "%s%s%s", page_sentence(p, text ? text : "The run does not say more"),
@@ -203,7 +203,7 @@ static bool answer_by_lost_clients(struct page *p, const char *question)
 
 	if (!bad)
 		return false;
-	doc_answer(p->doc, DOC_BAD, question,
+	doc_answer(p->doc, DOC_BAD, NULL, question,
 		   page_text(p, "%s at %s", code ? code : "Clients were lost",
 			     stage ? stage : page_clients(p, bad->clients)),
 		   page_text(p, "With %s, %s were held.%s%s", page_clients(p, bad->clients),
@@ -283,7 +283,7 @@ static bool answer_by_broken_term(struct page *p, const char *question)
 	}
 	if (!term)
 		return false;
-	doc_answer(p->doc, DOC_WARN, question, page_text(p, "The objective %s", json_text_at(term, "expression") ?
+	doc_answer(p->doc, DOC_WARN, NULL, question, page_text(p, "The objective %s", json_text_at(term, "expression") ?
 			json_text_at(term, "expression") : ""),
 		   page_text(p, "With %s it was %s: it is speed that ends, not connections.%s%s", page_clients(p, at),
 			     page_in_unit(p, json_number_at(term, "measured"), json_text_at(term, "unit")), cpu_words(p),
@@ -302,15 +302,15 @@ static void answer_what_breaks(struct page *p)
 		return;
 	found_knee(p, &knee);
 	if (!isfinite(held))
-		doc_answer(p->doc, DOC_WARN, question, "Not known", "The run came to no step.");
+		doc_answer(p->doc, DOC_WARN, NULL, question, "Not known", "The run came to no step.");
 	else if (isfinite(knee.clients) && !knee.at_least)
-		doc_answer(p->doc, DOC_PLAIN, question, "Speed, not connections",
+		doc_answer(p->doc, DOC_PLAIN, NULL, question, "Speed, not connections",
 			   page_text(p, "Nothing failed up to %s. The knee is at %s: %s%s%s", page_clients(p, held),
 				     page_count(p, knee.clients),
 				     page_sentence(p, knee.reason ? knee.reason : "more clients do not pay"),
 				     cpu_words(p), projection_words(p)));
 	else
-		doc_answer(p->doc, DOC_GOOD, question, page_text(p, "Nothing up to %s", page_count(p, held)),
+		doc_answer(p->doc, DOC_GOOD, NULL, question, page_text(p, "Nothing up to %s", page_count(p, held)),
 			   page_text(p, "No client failed.%s%s%s",
 				     knee.reason ? page_text(p, " As to speed: %s", page_sentence(p, knee.reason)) : "",
 				     cpu_words(p), projection_words(p)));
@@ -345,13 +345,13 @@ static void answer_what_to_buy(struct page *p)
 	bool at_least = json_is_true(json_at(p->plan_for_twice, "at_least"));
 
 	if (!isfinite(hosts) || !isfinite(capacity)) {
-		doc_answer(p->doc, DOC_WARN, question, "Not known",
+		doc_answer(p->doc, DOC_WARN, NULL, question, "Not known",
 			   json_text_at(p->run, "config.slo")
 				   ? "No number of clients is known to meet the objective, to count from."
 				   : "It takes a step whose clients were held, to count from.");
 		return;
 	}
-	doc_answer(p->doc, DOC_PLAIN, question,
+	doc_answer(p->doc, DOC_PLAIN, NULL, question,
 		   page_text(p, "%s%s server%s like this one", at_least ? "At most " : "", page_count(p, hosts),
 			     hosts == 1 ? "" : "s"),
 		   page_text(p,

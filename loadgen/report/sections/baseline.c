@@ -94,12 +94,12 @@ static void say_missing(struct page *p, const json_t *missing)
 		const json_t *m = json_array_get(missing, i);
 		const char *in = json_text_at(m, "in");
 
-		doc_item(p->doc, "%s%s: not in %s", page_clients(p, json_number_at(m, "clients")),
+		doc_item(p->doc, NULL, "%s%s: not in %s", page_clients(p, json_number_at(m, "clients")),
 			 page_with_size(p, json_number_at(m, "message_bytes")),
 			 in && strcmp(in, "base") == 0 ? "the baseline" : "this run");
 	}
 	if (n > MISSING_SHOWN)
-		doc_item(p->doc, "and %zu more", n - MISSING_SHOWN);
+		doc_item(p->doc, NULL, "and %zu more", n - MISSING_SHOWN);
 }
 
 static void say_differences(struct page *p, const struct page_baseline *b)
@@ -109,11 +109,11 @@ static void say_differences(struct page *p, const struct page_baseline *b)
 
 	if (json_array_size(b->differences) == 0)
 		return;
-	doc_note(p->doc, DOC_WARN,
+	doc_note(p->doc, DOC_WARN, NULL,
 		 "The two runs are not alike, so a change may be that of the environment (--any-environment was "
 		 "given):");
 	json_array_foreach(b->differences, i, d) {
-		doc_item(p->doc, "%s: %s in the baseline, %s here",
+		doc_item(p->doc, NULL, "%s: %s in the baseline, %s here",
 			 json_text_at(d, "field") ? json_text_at(d, "field") : "unknown",
 			 page_json(p, json_at(d, "base")), page_json(p, json_at(d, "run")));
 	}
@@ -127,20 +127,20 @@ static void show_baseline(struct page *p, const struct page_baseline *b)
 	struct doc_table *t;
 
 	doc_heading(p->doc, page_text(p, "Against %s", b->label));
-	doc_text(p->doc, "The baseline is the run %s.", source_id(b->source));
+	doc_text(p->doc, NULL, "The baseline is the run %s.", source_id(b->source));
 	say_differences(p, b);
 	if (json_array_size(rows) == 0) {
-		doc_text(p->doc, "No number of clients is in both runs, so nothing can be compared.");
+		doc_text(p->doc, NULL, "No number of clients is in both runs, so nothing can be compared.");
 		say_missing(p, json_at(b->comparison, "missing"));
 		return;
 	}
 	if (json_is_true(json_at(b->comparison, "regression")))
-		doc_note(p->doc, DOC_BAD,
+		doc_note(p->doc, DOC_BAD, NULL,
 			 "Worse: %zu of %zu figures, by more than %s and more than the noise of both runs; %zu are "
 			 "better.",
 			 worse, json_array_size(rows), page_percent(p, p->min_effect), better);
 	else
-		doc_note(p->doc, better ? DOC_GOOD : DOC_PLAIN,
+		doc_note(p->doc, better ? DOC_GOOD : DOC_PLAIN, NULL,
 			 "No regression: of %zu figures none is worse by more than %s and more than the noise of both "
 			 "runs; %zu are better.",
 			 json_array_size(rows), page_percent(p, p->min_effect), better);
@@ -167,7 +167,7 @@ void section_baselines(struct page *p)
 {
 	doc_section(p->doc, "baseline", "Against a baseline");
 	if (p->n_baselines == 0) {
-		doc_text(p->doc, "No baseline was given. To compare this run with an earlier one:");
+		doc_text(p->doc, NULL, "No baseline was given. To compare this run with an earlier one:");
 		doc_code(p->doc, page_text(p, "performance_test report %s --baseline DIR",
 					   page_quoted(p, source_dir(p->source))));
 		return;

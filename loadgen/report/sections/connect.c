@@ -73,7 +73,7 @@ static void show_stages(struct page *p, const struct bars *bars, bool median)
 
 	bars_name(p, bars, &c);
 	if (!add_stage_series(p, &c, bars, percentile)) {
-		doc_text(p->doc, median ? "The medians are not known: they need 5 connections in a step." :
+		doc_text(p->doc, NULL, median ? "The medians are not known: they need 5 connections in a step." :
 			 "The p99 of the stages is not known: it needs 299 connections in a step.");
 		return;
 	}
@@ -123,11 +123,11 @@ static void say_stages(struct page *p, const struct point *at)
 		}
 	}
 	if (sum > 0)
-		doc_text(p->doc, "With %s a connection took %s (median), and %s of its stages' time went into %s (%s).",
+		doc_text(p->doc, NULL, "With %s a connection took %s (median), and %s of its stages' time went into %s (%s).",
 			 page_clients(p, at->clients), page_ns(p, total * 1e6), page_percent(p, most / sum),
 			 stage_names[top], page_ns(p, most * 1e6));
 	if (wall > 0)
-		doc_text(p->doc, "Connecting %s of them took %s in all: %s connections a second.",
+		doc_text(p->doc, NULL, "Connecting %s of them took %s in all: %s connections a second.",
 			 page_count(p, point_range(at, "connected_peak").value), page_ns(p, wall * 1e9),
 			 page_count(p, point_range(at, "connected_peak").value / wall));
 }
@@ -139,14 +139,14 @@ void section_stages(struct page *p)
 	doc_section(p->doc, "connecting", "Connecting, stage by stage");
 	bars_choose(p->points, &bars);
 	if (bars.n == 0) {
-		doc_text(p->doc, "No connections were measured: no step was run.");
+		doc_text(p->doc, NULL, "No connections were measured: no step was run.");
 		return;
 	}
 	say_stages(p, bars.v[bars.n - 1]);
-	doc_text(p->doc, "A stage whose share grows with the clients is where they queue. Connections that are made at "
+	doc_text(p->doc, NULL, "A stage whose share grows with the clients is where they queue. Connections that are made at "
 			 "the same time wait for one another, so a stage is longer than its work.");
 	if (bars.n < p->points->n)
-		doc_text(p->doc, "%zu of %zu numbers of clients are shown.", bars.n, p->points->n);
+		doc_text(p->doc, NULL, "%zu of %zu numbers of clients are shown.", bars.n, p->points->n);
 	show_stages(p, &bars, true);
 	show_stages(p, &bars, false);
 	table_server_stages(p, &bars);
@@ -238,11 +238,11 @@ static void say_times(struct page *p, const struct timeline *l)
 		if (!(l->connects_per_s[fast] >= l->connects_per_s[i]) && isfinite(l->connects_per_s[i]))
 			fast = i;
 	}
-	doc_text(p->doc,
+	doc_text(p->doc, NULL,
 		 "Most clients were connected %.1f s after the start: %s. Connections were made fastest at %.1f s: %s "
 		 "a second.",
 		 l->t_s[live], page_count(p, l->connected[live]), l->t_s[fast], page_count(p, l->connects_per_s[fast]));
-	doc_text(p->doc, "Each rise is a step that connects its clients, each fall the clients that leave at its end. "
+	doc_text(p->doc, NULL, "Each rise is a step that connects its clients, each fall the clients that leave at its end. "
 			 "A rise that flattens is a server, or a generator, that can make connections no faster.");
 }
 
@@ -254,11 +254,11 @@ void section_time(struct page *p)
 
 	doc_section(p->doc, "time", "Over time");
 	if (source_damaged_lines(p->source))
-		doc_note(p->doc, DOC_WARN,
+		doc_note(p->doc, DOC_WARN, NULL,
 			 "Lines of events.ndjson that were damaged or cut off, and are left out: %zu.",
 			 source_damaged_lines(p->source));
 	if (n == 0 || !l.t_s || !l.connected || !l.connects_per_s) {
-		doc_text(p->doc, source_has_events(p->source) ? "events.ndjson has no samples over time; runs made by "
+		doc_text(p->doc, NULL, source_has_events(p->source) ? "events.ndjson has no samples over time; runs made by "
 								"older versions have none."
 							      : "There is no events.ndjson beside run.json, so nothing "
 								"is known over time.");
@@ -267,7 +267,7 @@ void section_time(struct page *p)
 	collect_times(samples, stride, &l);
 	say_times(p, &l);
 	if (stride > 1)
-		doc_text(p->doc, "Each point stands for %zu samples.", stride);
+		doc_text(p->doc, NULL, "Each point stands for %zu samples.", stride);
 	draw_times(p, &l);
 	table_times(p, &l);
 }

@@ -144,13 +144,13 @@ static void say_failures(struct page *p, const struct kinds *kinds)
 		if (kinds->v[k].count > top->count)
 			top = &kinds->v[k];
 	}
-	doc_text(p->doc, "%s failure%s in all, the first with %s. Most often (%s of them) it was %s at %s%s%s.",
+	doc_text(p->doc, NULL, "%s failure%s in all, the first with %s. Most often (%s of them) it was %s at %s%s%s.",
 		 page_count(p, sum), sum == 1 ? "" : "s", page_clients(p, kinds->v[0].least_clients),
 		 page_percent(p, top->count / sum), top->code, top->stage, top->meaning ? ": " : "",
 		 top->meaning ? top->meaning : "");
 	if (kinds->others > 0)
-		doc_text(p->doc, "%s failures of further kinds are only in run.json.", page_count(p, kinds->others));
-	doc_text(p->doc, "A client that fails is counted by the stage it had come to and by what stopped it; the run "
+		doc_text(p->doc, NULL, "%s failures of further kinds are only in run.json.", page_count(p, kinds->others));
+	doc_text(p->doc, NULL, "A client that fails is counted by the stage it had come to and by what stopped it; the run "
 			 "goes on with the others.");
 }
 
@@ -166,7 +166,7 @@ void section_failures(struct page *p)
 
 		for (size_t i = 0; i < p->points->n; i++)
 			most = fmax(most, p->points->v[i].clients);
-		doc_text(p->doc, most > 0 ? "None: no client failed, in no step up to %s." : "No step was run.",
+		doc_text(p->doc, NULL, most > 0 ? "None: no client failed, in no step up to %s." : "No step was run.",
 			 page_clients(p, most));
 	} else {
 		say_failures(p, &failures);
@@ -178,7 +178,7 @@ void section_failures(struct page *p)
 		const struct point *last = &p->points->v[p->points->n - 1];
 
 		doc_heading(p->doc, "Attempts that were repeated");
-		doc_text(p->doc,
+		doc_text(p->doc, NULL,
 			 "Attempts to connect that failed and were tried again; their clients count as failed only "
 			 "after the last. With %s it was %s attempts.",
 			 page_clients(p, last->clients), page_count(p, count_all_at(last, "retried", &retried)));

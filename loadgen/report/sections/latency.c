@@ -249,11 +249,11 @@ static void say_jitter(struct page *p, const struct shown *s)
 	double jitter = s->p99 / s->p50;
 
 	if (!isfinite(jitter)) {
-		doc_text(p->doc, "With %s there are too few round trips (%s) for a p99.", s->label,
+		doc_text(p->doc, NULL, "With %s there are too few round trips (%s) for a p99.", s->label,
 			 page_count(p, s->count));
 		return;
 	}
-	doc_text(p->doc,
+	doc_text(p->doc, NULL,
 		 "With %s half of the %s round trips took at most %s, 99 %% at most %s, the slowest %s. The jitter "
 		 "ratio p99/p50 is %.2g: %s.",
 		 s->label, page_count(p, s->count), page_ns(p, s->p50 * 1e3), page_ns(p, s->p99 * 1e3),
@@ -266,13 +266,13 @@ static void say_jitter(struct page *p, const struct shown *s)
 static void say_service(struct page *p, const struct shown *s)
 {
 	if (s->service && isfinite(s->service[0]))
-		doc_text(p->doc, "Response time counts from when a message was due, which is what users wait; service "
+		doc_text(p->doc, NULL, "Response time counts from when a message was due, which is what users wait; service "
 				 "time from when it was sent. Where the two part, messages waited to be sent.");
 	else if (json_is_null(json_at(s->step, "schedule_lag_ns")))
-		doc_text(p->doc, "A closed loop: a message is due when it is sent, so response and service time are "
+		doc_text(p->doc, NULL, "A closed loop: a message is due when it is sent, so response and service time are "
 				 "the same.");
 	else
-		doc_text(p->doc, "The distribution of the service time was not kept in this run; its percentiles are "
+		doc_text(p->doc, NULL, "The distribution of the service time was not kept in this run; its percentiles are "
 				 "in run.json.");
 }
 
@@ -284,7 +284,7 @@ void section_distribution(struct page *p)
 
 	doc_section(p->doc, "distribution", "How round trips are distributed");
 	if (!s || !read_largest(p, bytes, &s[0])) {
-		doc_text(p->doc, "No distribution of round trips was kept: the workload had none, no step was "
+		doc_text(p->doc, NULL, "No distribution of round trips was kept: the workload had none, no step was "
 				 "measured, or the .hlog files are not beside run.json.");
 		return;
 	}
@@ -293,7 +293,7 @@ void section_distribution(struct page *p)
 		say_jitter(p, &s[k]);
 	say_service(p, &s[0]);
 	if (p->points->n_sizes > 1)
-		doc_text(p->doc, "Shown for the smallest of %zu message sizes; the others are in the .hgrm files.",
+		doc_text(p->doc, NULL, "Shown for the smallest of %zu message sizes; the others are in the .hgrm files.",
 			 p->points->n_sizes);
 	show_spectrum(p, s, n);
 	show_bins(p, &s[0]);

@@ -26,7 +26,7 @@ static const char *size_label(struct page *p, double bytes, const char *label)
 static void say_sizes_left_out(struct page *p)
 {
 	if (p->points->n_sizes > SIZES_SHOWN)
-		doc_text(p->doc, "The chart has the %d smallest of %zu message sizes; the table has all.", SIZES_SHOWN,
+		doc_text(p->doc, NULL, "The chart has the %d smallest of %zu message sizes; the table has all.", SIZES_SHOWN,
 			 p->points->n_sizes);
 }
 
@@ -195,13 +195,13 @@ static void say_growth(struct page *p, const struct load *l)
 	size_t top = trend_top(v);
 
 	if (v->known < 2) {
-		doc_text(p->doc,
+		doc_text(p->doc, NULL,
 			 "%s did %s messages a second%s. That was the only number of clients measured: how throughput "
 			 "grows takes more steps (--steps).",
 			 page_clients(p, v->x[v->first]), page_count(p, v->y[v->first]), page_with_size(p, l->bytes));
 		return;
 	}
-	doc_text(p->doc,
+	doc_text(p->doc, NULL,
 		 "From %s to %s throughput went from %s to %s messages a second%s: %.2g times as much for %.3g times "
 		 "the clients. The most was %s, with %s.",
 		 page_count(p, v->x[v->first]), page_clients(p, v->x[v->last]), page_count(p, v->y[v->first]),
@@ -214,25 +214,25 @@ static void say_fit(struct page *p, const struct load *l)
 	const struct usl_fit *f = &l->fit;
 
 	if (is_partly_active(p)) {
-		doc_text(p->doc, "No curve is fitted: only some of the clients sent (--active).");
+		doc_text(p->doc, NULL, "No curve is fitted: only some of the clients sent (--active).");
 		return;
 	}
 	switch (f->status) {
 	case USL_FEW_POINTS:
-		doc_text(p->doc,
+		doc_text(p->doc, NULL,
 			 "No curve is fitted%s: the Universal Scalability Law needs at least 4 numbers of clients, and "
 			 "%zu %s measured.",
 			 page_with_size(p, l->bytes), l->rate.known, l->rate.known == 1 ? "was" : "were");
 		return;
 	case USL_BAD_FIT:
-		doc_text(p->doc,
+		doc_text(p->doc, NULL,
 			 "The Universal Scalability Law does not fit these points%s, so nothing is read from it.",
 			 page_with_size(p, l->bytes));
 		return;
 	case USL_FITTED:
 		break;
 	}
-	doc_text(p->doc,
+	doc_text(p->doc, NULL,
 		 "The fitted curve (Universal Scalability Law, R2 %.3f%s) says that a client alone would do %s "
 		 "messages a second, that %s of the work is done one after the other (contention; %s to %s), and that "
 		 "each pair of clients costs %.2g of a client's work (coherence; %.2g to %.2g).",
@@ -240,13 +240,13 @@ static void say_fit(struct page *p, const struct load *l)
 		 page_percent(p, f->sigma.low), page_percent(p, f->sigma.high), f->kappa.value, f->kappa.low,
 		 f->kappa.high);
 	if (f->passes_peak)
-		doc_text(p->doc,
+		doc_text(p->doc, NULL,
 			 "By that curve throughput peaks at about %s (%s to %s) with %s messages a second; more "
 			 "clients make it less.",
 			 page_clients(p, f->peak_clients.value), page_count(p, f->peak_clients.low),
 			 page_count(p, f->peak_clients.high), page_count(p, f->peak_throughput.value));
 	else
-		doc_text(p->doc, "The steps do not pass a peak, so none is foretold.");
+		doc_text(p->doc, NULL, "The steps do not pass a peak, so none is foretold.");
 }
 
 static void say_open_loop(struct page *p)
@@ -255,12 +255,12 @@ static void say_open_loop(struct page *p)
 	double each = json_number_at(p->run, "config.rate_per_client_per_s");
 
 	if (rate > 0)
-		doc_note(p->doc, DOC_PLAIN,
+		doc_note(p->doc, DOC_PLAIN, NULL,
 			 "An open loop: %s messages a second were asked for in all, whatever the server managed. So "
 			 "the curve shows whether it kept up, not what it could do.",
 			 page_count(p, rate));
 	else if (each > 0)
-		doc_note(p->doc, DOC_PLAIN,
+		doc_note(p->doc, DOC_PLAIN, NULL,
 			 "An open loop: %s messages a second of each client were asked for, whatever the server "
 			 "managed. So the curve shows whether it kept up, not what it could do.",
 			 page_count(p, each));
@@ -287,7 +287,7 @@ static void say_saturation(struct page *p)
 			if (is_saturated(p->points->v[i].steps[k]))
 				least = fmin(least, p->points->v[i].clients);
 	if (isfinite(least))
-		doc_note(p->doc, DOC_WARN,
+		doc_note(p->doc, DOC_WARN, NULL,
 			 "From %s on the load generator itself was at its limit: read \"at least\" before the server's "
 			 "figures there.",
 			 page_clients(p, least));
@@ -319,7 +319,7 @@ static void say_not_held(struct page *p)
 	const struct point *bad = found_first_not_held(p->points);
 
 	if (bad)
-		doc_note(p->doc, DOC_WARN, "From %s on not all of them were held: those points, here and below, are of fewer "
+		doc_note(p->doc, DOC_WARN, NULL, "From %s on not all of them were held: those points, here and below, are of fewer "
 			 "clients than they are drawn at, and neither knee nor fit counts those that lost more than 1 %%.",
 			 page_clients(p, bad->clients));
 }
@@ -336,7 +336,7 @@ void section_throughput(struct page *p)
 		fit_load(p, &loads[i]);
 	}
 	if (!loads || known_loads(loads, n) == 0) {
-		doc_text(p->doc, "No messages were measured: %s.", why_no_messages(p));
+		doc_text(p->doc, NULL, "No messages were measured: %s.", why_no_messages(p));
 		return;
 	}
 	for (size_t i = 0; i < n && i < SIZES_SHOWN; i++)
@@ -345,7 +345,7 @@ void section_throughput(struct page *p)
 			if (is_fitted_size(p, loads[i].bytes))
 				say_fit(p, &loads[i]);
 		}
-	doc_text(p->doc, "A straight rise means that clients do not get in one another's way; where the curve "
+	doc_text(p->doc, NULL, "A straight rise means that clients do not get in one another's way; where the curve "
 			 "flattens, something is shared out, and where it falls, they cost one another work.");
 	say_not_held(p);
 	say_open_loop(p);
@@ -446,17 +446,17 @@ static void say_latency(struct page *p, const struct latency *l)
 
 	if (!mid->known)
 		return;
-	doc_text(p->doc, "With %s half of the round trips took at most %s%s, with %s %s.",
+	doc_text(p->doc, NULL, "With %s half of the round trips took at most %s%s, with %s %s.",
 		 page_clients(p, mid->x[mid->first]), page_ns(p, mid->y[mid->first] * 1e3), page_with_size(p, l->bytes),
 		 page_clients(p, mid->x[mid->last]), page_ns(p, mid->y[mid->last] * 1e3));
 	if (high->known > 1)
-		doc_text(p->doc,
+		doc_text(p->doc, NULL,
 			 "The slowest hundredth (p99) began at %s and ended at %s: %.2g times as long for %.3g times "
 			 "the clients.",
 			 page_ns(p, high->y[high->first] * 1e3), page_ns(p, high->y[high->last] * 1e3),
 			 high->y[high->last] / high->y[high->first], high->x[high->last] / high->x[high->first]);
 	else if (high->known == 1)
-		doc_text(p->doc, "The slowest hundredth (p99) took %s and more with %s.",
+		doc_text(p->doc, NULL, "The slowest hundredth (p99) took %s and more with %s.",
 			 page_ns(p, high->y[high->first] * 1e3), page_clients(p, high->x[high->first]));
 }
 
@@ -466,11 +466,11 @@ static void say_objectives(struct page *p)
 	const char *text = json_text_at(p->run, "config.slo");
 
 	if (!text) {
-		doc_text(p->doc, "No objective was given; with --slo 'p99<1ms' its limit is drawn here, and steps are "
+		doc_text(p->doc, NULL, "No objective was given; with --slo 'p99<1ms' its limit is drawn here, and steps are "
 				 "judged by it.");
 		return;
 	}
-	doc_text(p->doc, "The objective was %s; what it says of round trips is drawn as lines across.", text);
+	doc_text(p->doc, NULL, "The objective was %s; what it says of round trips is drawn as lines across.", text);
 }
 
 void section_latency(struct page *p)
@@ -488,13 +488,13 @@ void section_latency(struct page *p)
 		}
 	}
 	if (known == 0) {
-		doc_text(p->doc, "No round trips were measured: %s.", why_no_messages(p));
+		doc_text(p->doc, NULL, "No round trips were measured: %s.", why_no_messages(p));
 		return;
 	}
 	for (size_t i = 0; i < n && i < SIZES_SHOWN; i++)
 		say_latency(p, &l[i]);
 	say_objectives(p);
-	doc_text(p->doc, "Curves that rise as steeply as the clients do are queues: each client waits for the others. "
+	doc_text(p->doc, NULL, "Curves that rise as steeply as the clients do are queues: each client waits for the others. "
 			 "A percentile is left out where there are too few samples for it.");
 	say_sizes_left_out(p);
 	draw_latency(p, l, n);

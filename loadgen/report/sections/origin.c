@@ -62,7 +62,7 @@ static void say_build(struct page *p, const char *which, const char *words)
 
 	if (!json_is_object(b))
 		return;
-	doc_text(p->doc, "%s: version %s, commit %s%s, %s %s.", words, page_json(p, json_at(b, "version")),
+	doc_text(p->doc, NULL, "%s: version %s, commit %s%s, %s %s.", words, page_json(p, json_at(b, "version")),
 		 page_json(p, json_at(b, "git_commit")), json_is_true(json_at(b, "dirty")) ? " with changes" : "",
 		 page_json(p, json_at(b, "compiler")), page_json(p, json_at(b, "flags")));
 }
@@ -104,18 +104,18 @@ static void show_command(struct page *p)
 
 	doc_heading(p->doc, "Command, and how to repeat it");
 	if (!*line) {
-		doc_text(p->doc, "The run does not say how it was started.");
+		doc_text(p->doc, NULL, "The run does not say how it was started.");
 		return;
 	}
 	doc_code(p->doc, line);
 	if (is_in_vm(p))
-		doc_text(p->doc, "This is the command inside the micro-VM. On a machine without an RDMA device, leave "
+		doc_text(p->doc, NULL, "This is the command inside the micro-VM. On a machine without an RDMA device, leave "
 				 "--environment native out, and performance_test makes the micro-VM itself.");
-	doc_text(p->doc,
+	doc_text(p->doc, NULL,
 		 "Payloads are made from the seed %s; times and rates vary from run to run, and more on a shared "
 		 "machine: --repeat 5 gives medians with their range.",
 		 page_json(p, json_at(p->run, "config.seed")));
-	doc_text(p->doc, "This report is made again, and with other options, by:");
+	doc_text(p->doc, NULL, "This report is made again, and with other options, by:");
 	doc_code(p->doc, page_text(p, "performance_test report %s", page_quoted(p, source_dir(p->source))));
 }
 
@@ -156,13 +156,13 @@ static void list_files(struct page *p)
 		for (size_t k = 0; k < p->points->v[i].n && n < FILES_MAX; k++)
 			n += add_histograms(p, p->points->v[i].steps[k]);
 	if (n >= FILES_MAX)
-		doc_text(p->doc, "Further histograms are in the same folder.");
+		doc_text(p->doc, NULL, "Further histograms are in the same folder.");
 }
 
 void section_origin(struct page *p)
 {
 	doc_section(p->doc, "origin", "Where this comes from");
-	doc_text(p->doc, "Run %s, from %s to %s.", source_id(p->source),
+	doc_text(p->doc, NULL, "Run %s, from %s to %s.", source_id(p->source),
 		 page_json(p, json_at(p->run, "run.started_at")), page_json(p, json_at(p->run, "run.ended_at")));
 	table_environment(p);
 	say_build(p, "build", "Generator");

@@ -51,12 +51,12 @@ static void say_plan(struct page *p)
 	double capacity = json_number_at(p->plan, "capacity_clients");
 	bool at_least = json_is_true(json_at(p->plan, "at_least"));
 
-	doc_text(p->doc, "A server like this one is planned with %s, %s%s, less %s kept free%s.",
+	doc_text(p->doc, NULL, "A server like this one is planned with %s, %s%s, less %s kept free%s.",
 		 page_clients(p, capacity), capacity_words(p->plan),
 		 at_least ? " (it may carry more: the run did not look further)" : "",
 		 p->headroom > 0 ? page_percent(p, p->headroom) : "nothing",
 		 p->growth > 0 ? page_text(p, "; %s more clients are to come", page_percent(p, p->growth)) : "");
-	doc_text(p->doc, "Clients beyond one server's share go to further servers of the same kind, and the figures "
+	doc_text(p->doc, NULL, "Clients beyond one server's share go to further servers of the same kind, and the figures "
 			 "are those of all servers together. What is measured the run saw; what is interpolated lies "
 			 "between its steps; what is extrapolated goes on in a straight line, so many times (x) beyond "
 			 "the most clients measured, and is the less certain the further it goes.");
@@ -70,7 +70,7 @@ void section_plan(struct page *p)
 
 	doc_section(p->doc, "plan", "Planning: what a number of clients takes");
 	if (json_array_size(rows) == 0 || !isfinite(json_number_at(p->plan, "capacity_clients"))) {
-		doc_text(p->doc, "Nothing can be planned from this run: no step held its clients to the end of its "
+		doc_text(p->doc, NULL, "Nothing can be planned from this run: no step held its clients to the end of its "
 				 "measured time.");
 		return;
 	}

@@ -75,10 +75,10 @@ static void say_cpu(struct page *p, const struct column *c)
 
 	if (!c[0].v.known)
 		return;
-	doc_text(p->doc, "With %s the server used %.2f of its machine's %s CPUs, and the generator %.2f.",
+	doc_text(p->doc, NULL, "With %s the server used %.2f of its machine's %s CPUs, and the generator %.2f.",
 		 page_clients(p, c[0].v.x[i]), c[0].v.y[i], page_count(p, cores), c[1].v.y[i]);
 	if (c[2].v.y[i] / json_number_at(p->run, "environment.clients.cores") > 0.9)
-		doc_note(p->doc, DOC_WARN,
+		doc_note(p->doc, DOC_WARN, NULL,
 			 "The generator's machine was busy on %.2f of its CPUs there: nothing was left, so the figures "
 			 "are those of a full machine.",
 			 c[2].v.y[i]);
@@ -95,7 +95,7 @@ static bool show_cpu(struct page *p, double bytes)
 	if (!known_in(c, 3))
 		return false;
 	say_cpu(p, c);
-	doc_text(p->doc, "The machine's figure has the kernel's work that is charged to no process, where Soft-RoCE "
+	doc_text(p->doc, NULL, "The machine's figure has the kernel's work that is charged to no process, where Soft-RoCE "
 			 "does much of its own.");
 	show_columns(p, "cpu", "CPUs in use", "CPUs", "CPUs in use", c, 3, 2);
 	return true;
@@ -198,10 +198,10 @@ static void show_slopes(struct page *p, double bytes)
 	read_use(p->run, &rss, &memory);
 	read_use(p->run, &qps, &queues);
 	if (!isfinite(memory.line.slope.value)) {
-		doc_text(p->doc, "Not known: it takes two numbers of clients at least.");
+		doc_text(p->doc, NULL, "Not known: it takes two numbers of clients at least.");
 		return;
 	}
-	doc_text(p->doc,
+	doc_text(p->doc, NULL,
 		 "By a straight line through the steps, each client more costs the server %s of resident memory and %s "
 		 "queue pair%s; without any client it has %s.",
 		 page_bytes(p, memory.line.slope.value), page_count(p, queues.line.slope.value),
@@ -231,7 +231,7 @@ void section_resources(struct page *p)
 
 	doc_section(p->doc, "resources", "CPU, memory and what else clients take");
 	if (p->points->n_sizes > 1)
-		doc_text(p->doc, "Shown for messages of %s, the smallest of %zu sizes.", page_bytes(p, bytes),
+		doc_text(p->doc, NULL, "Shown for messages of %s, the smallest of %zu sizes.", page_bytes(p, bytes),
 			 p->points->n_sizes);
 	any = show_cpu(p, bytes);
 	any |= show_memory(p, bytes);
@@ -239,7 +239,7 @@ void section_resources(struct page *p)
 	if (any)
 		show_slopes(p, bytes);
 	else
-		doc_text(p->doc, "Nothing is known: no step came to its measured time, at whose end both sides are "
+		doc_text(p->doc, NULL, "Nothing is known: no step came to its measured time, at whose end both sides are "
 				 "read.");
 }
 
@@ -295,18 +295,18 @@ void section_limits(struct page *p)
 
 	doc_section(p->doc, "limits", "Limits, and where they end");
 	if (json_array_size(p->limits) == 0) {
-		doc_text(p->doc, "Nothing is known of limits: no step came to its measured time, at whose end both "
+		doc_text(p->doc, NULL, "Nothing is known of limits: no step came to its measured time, at whose end both "
 				 "sides are read.");
 		return;
 	}
 	if (isfinite(at))
-		doc_text(p->doc, "The first limit to end is %s (%s), at about %s by the line through the steps%s.",
+		doc_text(p->doc, NULL, "The first limit to end is %s (%s), at about %s by the line through the steps%s.",
 			 found_resource_words(json_text_at(first, "resource")),
 			 found_side_words(json_text_at(first, "side")), page_clients(p, at),
 			 json_is_true(json_at(first, "measured")) ? ", and this run came close to it" : "");
 	else
-		doc_text(p->doc, "No limit comes nearer with more clients, as far as the steps show.");
-	doc_text(p->doc, "A projection goes on in a straight line; it says which limit to raise first, not that the "
+		doc_text(p->doc, NULL, "No limit comes nearer with more clients, as far as the steps show.");
+	doc_text(p->doc, NULL, "A projection goes on in a straight line; it says which limit to raise first, not that the "
 			 "server would work up to there.");
 	t = doc_table(p->doc, "limits", "In the order in which they end.");
 	doc_column(t, "resource", NULL, false);
@@ -339,7 +339,7 @@ static void show_residual(struct page *p, const struct trend *v)
 
 		worst = fmax(worst, isfinite(far) ? far : 0);
 	}
-	doc_text(p->doc,
+	doc_text(p->doc, NULL,
 		 "Little's law says that clients in flight are throughput times round trip. It holds here within %s at "
 		 "every step%s.",
 		 page_percent(p, worst / 100),
@@ -370,7 +370,7 @@ static void show_lag(struct page *p, double bytes)
 	struct chart c = { .x_label = "clients", .y_label = "behind schedule, us", .x_log = true, .y_log = true };
 	struct doc_table *t;
 
-	doc_text(p->doc,
+	doc_text(p->doc, NULL,
 		 "An open loop sends when messages are due. With %s half of them were sent at most %s late, 99 %% at "
 		 "most %s; %s were sent more than 1 ms late. Late ones are sent all the same, and timed from when they "
 		 "were due.",
@@ -405,17 +405,17 @@ void section_checks(struct page *p)
 
 	doc_section(p->doc, "checks", "Checks of the measurement: Little's law, schedule");
 	if (p->points->n_sizes > 1)
-		doc_text(p->doc, "Shown for messages of %s, the smallest of %zu sizes.", page_bytes(p, bytes),
+		doc_text(p->doc, NULL, "Shown for messages of %s, the smallest of %zu sizes.", page_bytes(p, bytes),
 			 p->points->n_sizes);
 	if (residual.known)
 		show_residual(p, &residual);
 	if (lag.known)
 		show_lag(p, bytes);
 	if (!residual.known && !lag.known)
-		doc_text(p->doc, "Nothing to check: no messages were measured, or clients came and went.");
+		doc_text(p->doc, NULL, "Nothing to check: no messages were measured, or clients came and went.");
 	else if (!residual.known)
-		doc_text(p->doc, "Little's law is not checked: it needs a closed loop and clients that stay.");
+		doc_text(p->doc, NULL, "Little's law is not checked: it needs a closed loop and clients that stay.");
 	else if (!lag.known)
-		doc_text(p->doc, "There is no schedule to be late for: in a closed loop the next message is due when "
+		doc_text(p->doc, NULL, "There is no schedule to be late for: in a closed loop the next message is due when "
 				 "the last has come back.");
 }

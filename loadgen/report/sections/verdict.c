@@ -67,7 +67,7 @@ static void add_flag_badges(struct page *p)
 		struct flagged f = count_flag(p->points, flags[i].flag);
 
 		if (f.steps)
-			doc_badge(p->doc, DOC_WARN, page_text(p, "%s (%zu of %zu)", flags[i].text, f.steps, f.of),
+			doc_badge(p->doc, DOC_WARN, NULL, page_text(p, "%s (%zu of %zu)", flags[i].text, f.steps, f.of),
 				  page_text(p, "In %zu of %zu steps, the smallest with %s: %s.", f.steps, f.of,
 					    page_clients(p, f.least), flags[i].meaning));
 	}
@@ -79,23 +79,23 @@ static void add_place_badges(struct page *p)
 	const char *device = json_text_at(env, "rdma_device.name");
 
 	if (json_is_true(json_at(env, "rdma_device.is_software")))
-		doc_badge(p->doc, DOC_WARN, "software RDMA",
+		doc_badge(p->doc, DOC_WARN, NULL, "software RDMA",
 			  page_text(p,
 				    "The device %s is made in software (Soft-RoCE or siw): its times and rates are not "
 				    "those of an adapter.",
 				    device ? device : ""));
 	if (json_is_true(json_at(env, "is_emulated_cpu")))
-		doc_badge(p->doc, DOC_WARN, "emulated CPU",
+		doc_badge(p->doc, DOC_WARN, NULL, "emulated CPU",
 			  "Instructions are emulated one by one: everything takes many times as long as on hardware. "
 			  "Counts hold, times and rates do not.");
 	else if (json_is_true(json_at(env, "is_virtual_machine")))
-		doc_badge(p->doc, DOC_WARN, "virtual machine",
+		doc_badge(p->doc, DOC_WARN, NULL, "virtual machine",
 			  "Other guests of the host may have taken time from this run.");
 	if (found_share_machine(p))
-		doc_badge(p->doc, DOC_WARN, "one machine for both",
+		doc_badge(p->doc, DOC_WARN, NULL, "one machine for both",
 			  "Server and load generator shared CPUs and memory: apart, the server could do more.");
 	if (found_cpu_share(p) > 0.95)
-		doc_badge(p->doc, DOC_WARN, "CPUs full",
+		doc_badge(p->doc, DOC_WARN, NULL, "CPUs full",
 			  page_text(p, "%s of the CPUs of %s were busy at the most clients.",
 				    page_percent(p, found_cpu_share(p)),
 				    found_share_machine(p) ? "the machine" : "the generator's machine"));
@@ -124,15 +124,15 @@ static void add_outcome_badge(struct page *p)
 	const char *worst = overall(p->run);
 
 	if (!worst)
-		doc_badge(p->doc, DOC_WARN, "not judged", "No step came to a verdict.");
+		doc_badge(p->doc, DOC_WARN, NULL, "not judged", "No step came to a verdict.");
 	else if (strcmp(worst, "pass") == 0)
-		doc_badge(p->doc, DOC_GOOD, json_is_true(json_at(p->run, "config.find_capacity")) ? "found" :
+		doc_badge(p->doc, DOC_GOOD, NULL, json_is_true(json_at(p->run, "config.find_capacity")) ? "found" :
 			  "all criteria met", "Each criterion below was met.");
 	else if (strcmp(worst, "fail") == 0)
-		doc_badge(p->doc, DOC_BAD, "a criterion failed",
+		doc_badge(p->doc, DOC_BAD, NULL, "a criterion failed",
 			  "The table of criteria says which, and what was measured.");
 	else
-		doc_badge(p->doc, DOC_WARN, "inconclusive", "Not every criterion could be judged.");
+		doc_badge(p->doc, DOC_WARN, NULL, "inconclusive", "Not every criterion could be judged.");
 }
 
 static void say_end(struct page *p)
@@ -151,16 +151,16 @@ static void say_end(struct page *p)
 		if (strcmp(reason, reasons[i].reason) == 0)
 			words = reasons[i].words;
 	if (json_is_true(json_at(p->run, "config.find_capacity")) && status && strcmp(status, "completed") == 0)
-		doc_text(p->doc, "The search for the capacity is complete%s%s",
+		doc_text(p->doc, NULL, "The search for the capacity is complete%s%s",
 			 detail && *detail ? ". What broke: " : ".",
 			 detail && *detail ? page_sentence(p, detail) : "");
 	else if (json_is_true(json_at(p->run, "config.find_capacity")) && reason && strcmp(reason, "aborted") != 0)
-		doc_text(p->doc, "The search for the capacity ended: %s%s%s", words, detail && *detail ? ": " : "",
+		doc_text(p->doc, NULL, "The search for the capacity ended: %s%s%s", words, detail && *detail ? ": " : "",
 			 page_sentence(p, detail && *detail ? detail : "."));
 	else if (status && strcmp(status, "completed") == 0)
-		doc_text(p->doc, "The run ended by itself: %s.", words);
+		doc_text(p->doc, NULL, "The run ended by itself: %s.", words);
 	else
-		doc_note(p->doc, DOC_WARN, "The run %s before its end: %s%s%s",
+		doc_note(p->doc, DOC_WARN, NULL, "The run %s before its end: %s%s%s",
 			 status && strcmp(status, "aborted") == 0 ? "was interrupted" : "stopped", words,
 			 detail && *detail ? ": " : "", page_sentence(p, detail && *detail ? detail : "."));
 }
@@ -175,24 +175,24 @@ static void say_limiting_resource(struct page *p)
 
 	found_read(p, "first_hard_failure", &hard);
 	if (hard.failure && !found_slow_first(p))
-		doc_text(p->doc, "Limiting resource: %s (%s), at %s.",
+		doc_text(p->doc, NULL, "Limiting resource: %s (%s), at %s.",
 			 found_resource_words(json_text_at(hard.failure, "resource")),
 			 found_side_words(json_text_at(hard.failure, "side")),
 			 page_clients(p, isfinite(hard.clients) ? hard.clients : hard.high));
 	else if (found_server_cpu_share(p) > 0.9)
-		doc_text(p->doc, "Limiting resource: CPU time. The server used %s of its CPUs at the most clients.",
+		doc_text(p->doc, NULL, "Limiting resource: CPU time. The server used %s of its CPUs at the most clients.",
 			 page_percent(p, found_server_cpu_share(p)));
 	else if (cpu > 0.9)
-		doc_text(p->doc,
+		doc_text(p->doc, NULL,
 			 "Limiting resource: CPU time. %s of the CPUs of %s were busy at the most clients.",
 			 page_percent(p, cpu),
 			 found_share_machine(p) ? "the machine" : "the load generator's machine");
 	else if (isfinite(at))
-		doc_text(p->doc, "Limiting resource: none was reached. The first to end would be %s (%s), at about %s.",
+		doc_text(p->doc, NULL, "Limiting resource: none was reached. The first to end would be %s (%s), at about %s.",
 			 found_resource_words(json_text_at(first, "resource")),
 			 found_side_words(json_text_at(first, "side")), page_clients(p, at));
 	else
-		doc_text(p->doc, "Limiting resource: none was found in this run.");
+		doc_text(p->doc, NULL, "Limiting resource: none was found in this run.");
 }
 
 static const char *capacity_figure(struct page *p, const struct found *c)
@@ -326,10 +326,10 @@ static void table_criteria(struct page *p)
 		passed += badness(v[i].worst) == 0;
 	}
 	if (n == 0) {
-		doc_text(p->doc, "None was judged: no step was completed.");
+		doc_text(p->doc, NULL, "None was judged: no step was completed.");
 		return;
 	}
-	doc_text(p->doc, "%zu of %zu criteria were met, %zu failed, %zu could not be judged.", passed, n, failed,
+	doc_text(p->doc, NULL, "%zu of %zu criteria were met, %zu failed, %zu could not be judged.", passed, n, failed,
 		 n - passed - failed);
 	t = doc_table(p->doc, "criteria", "Of several runs of a step the worst is shown.");
 	doc_column(t, "clients", NULL, true);
@@ -353,7 +353,7 @@ void section_verdict(struct page *p)
 	add_flag_badges(p);
 	say_end(p);
 	if (p->points->left_out)
-		doc_note(p->doc, DOC_WARN, "%zu further steps of the run are left out.", p->points->left_out);
+		doc_note(p->doc, DOC_WARN, NULL, "%zu further steps of the run are left out.", p->points->left_out);
 	say_limiting_resource(p);
 	table_capacities(p);
 	table_criteria(p);

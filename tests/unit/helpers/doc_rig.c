@@ -30,16 +30,16 @@ static void fill_table(struct doc *d, const char *name)
 
 void doc_rig_fill(struct doc *d)
 {
-	doc_answer(d, DOC_GOOD, "Question?", "Answer", "Detail");
+	doc_answer(d, DOC_GOOD, NULL, "Question?", "Answer", "Detail");
 	doc_section(d, "first", "First");
 	doc_heading(d, "Heading");
-	doc_text(d, "text %d", 1);
+	doc_text(d, "said", "text %d", 1);
 	for (int tone = DOC_PLAIN; tone <= DOC_BAD; tone++) {
-		doc_note(d, (enum doc_tone)tone, "note %d", tone);
-		doc_badge(d, (enum doc_tone)tone, "badge", tone ? "meaning" : NULL);
+		doc_note(d, (enum doc_tone)tone, NULL, "note %d", tone);
+		doc_badge(d, (enum doc_tone)tone, NULL, "badge", tone ? "meaning" : NULL);
 	}
-	doc_item(d, "item %d", 1);
-	doc_item(d, "item %d", 2);
+	doc_item(d, NULL, "item %d", 1);
+	doc_item(d, NULL, "item %d", 2);
 	doc_code(d, "code\n\tmore");
 	doc_file(d, "run.json", "everything");
 	fill_table(d, "plain");

@@ -75,9 +75,14 @@ static void names__any__safe_and_unique(void **state)
 	assert_string_equal(doc_str(doc_block(d, 3), "id"), "x-2-2");
 	assert_string_equal(doc_str(doc_block(d, 4), "id"), "section");
 	assert_string_equal(doc_str(doc_block(d, 5), "id"), "section-2");
+	/* Statements have an anchor if they are given one. */
+	doc_text(d, "x", "a text");
+	doc_answer(d, DOC_GOOD, NULL, "Question?", "Answer", "Detail");
+	assert_string_equal(doc_str(doc_block(d, 6), "id"), "x-3");
+	assert_false(doc_has(doc_block(d, 7), "id"));
 	/* Files are no anchors. */
 	doc_table(d, "x", NULL);
-	assert_string_equal(doc_str(doc_block(d, 6), "name"), "x");
+	assert_string_equal(doc_str(doc_block(d, 8), "name"), "x");
 	assert_false(doc_failed(d));
 	doc_free(d);
 }
@@ -93,7 +98,7 @@ static void table__out_of_order__cells_without_a_row_and_columns_after_it(void *
 	doc_cell(t, "first");
 	doc_column(t, "a", NULL, false);
 	doc_row(t, DOC_BAD);
-	doc_text(d, "between");
+	doc_text(d, NULL, "between");
 	doc_column(t, "b", "ns", true);
 	doc_number(t, 1, 0);
 	doc_number(t, 2, 0);
@@ -123,7 +128,7 @@ static void text__not_utf8__made_so(void **state)
 	struct doc *d = doc_rig_new();
 
 	(void)state;
-	doc_text(d, "a\xff\033%s", "b\n");
+	doc_text(d, NULL, "a\xff\033%s", "b\n");
 	assert_string_equal(doc_str(doc_block(d, 0), "text"), "a\xef\xbf\xbd\xef\xbf\xbd" "b ");
 	assert_false(doc_failed(d));
 	doc_free(d);

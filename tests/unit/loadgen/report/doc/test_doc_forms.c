@@ -12,13 +12,13 @@ static void fill_hostile(struct doc *d)
 {
 	struct doc_table *t;
 
-	doc_answer(d, DOC_BAD, HOSTILE, HOSTILE, HOSTILE);
-	doc_badge(d, DOC_WARN, HOSTILE, HOSTILE);
+	doc_answer(d, DOC_BAD, NULL, HOSTILE, HOSTILE, HOSTILE);
+	doc_badge(d, DOC_WARN, NULL, HOSTILE, HOSTILE);
 	doc_section(d, HOSTILE, HOSTILE);
 	doc_heading(d, HOSTILE);
-	doc_text(d, "%s", HOSTILE);
-	doc_note(d, DOC_BAD, "%s", HOSTILE);
-	doc_item(d, "%s", HOSTILE);
+	doc_text(d, NULL, "%s", HOSTILE);
+	doc_note(d, DOC_BAD, NULL, "%s", HOSTILE);
+	doc_item(d, NULL, "%s", HOSTILE);
 	doc_file(d, HOSTILE, HOSTILE);
 	doc_chart(d, HOSTILE, HOSTILE, "<svg></svg>", HOSTILE);
 	t = doc_table(d, HOSTILE, HOSTILE);
@@ -38,7 +38,7 @@ static void html__every_block__in_order(void **state)
 	doc_rig_expect(d, DOC_FORM_HTML, "<html lang=\"en\">", "default-src 'none'", "<title>Title</title>",
 		       "<h1>Title</h1>", "<div class=\"answers\">\n<div class=\"answer good\">", "Question?",
 		       "aria-label=\"Good\"", "Answer", "Detail", "<nav", "<a href=\"#first\">First</a>",
-		       "<section id=\"first\"", "<h2", "First</h2>", "<h3>Heading</h3>", "<p>text 1</p>",
+		       "<section id=\"first\"", "<h2", "First</h2>", "<h3>Heading</h3>", "<p id=\"said\">text 1</p>",
 		       "<p class=\"note plain\">note 0", "<ul class=\"badges\">", "Good:</strong> note 1",
 		       "Caution:</strong> note 2",
 		       "Problem:</strong> note 3", "<ul>\n<li>item 1</li>\n<li>item 2</li>\n</ul>",
@@ -147,10 +147,10 @@ static void markdown__what_would_begin_a_list__escaped(void **state)
 	struct doc *d = doc_rig_new();
 
 	(void)state;
-	doc_text(d, "   12. twelve");
-	doc_text(d, "- minus");
-	doc_text(d, "===");
-	doc_text(d, "99.9 stays");
+	doc_text(d, NULL, "   12. twelve");
+	doc_text(d, NULL, "- minus");
+	doc_text(d, NULL, "===");
+	doc_text(d, NULL, "99.9 stays");
 	doc_code(d, "```` ` ```\n");
 	doc_rig_expect(d, DOC_FORM_MARKDOWN, "\n12\\. twelve\n", "\n\\- minus\n", "\n\\===\n",
 		       "\n`````\n```` ` ```\n`````\n", NULL);
@@ -208,9 +208,9 @@ static void text__long_lines__wrapped_at_words(void **state)
 	(void)state;
 	memset(word, 'x', sizeof(word) - 1);
 	word[sizeof(word) - 1] = '\0';
-	doc_text(d, "%s", "a text of words that is longer than the terminal is wide, so that it has two lines");
-	doc_item(d, "%s", "an item of words that is longer than the terminal is wide, so that it has two lines");
-	doc_text(d, "%s", word);
+	doc_text(d, NULL, "%s", "a text of words that is longer than the terminal is wide, so that it has two lines");
+	doc_item(d, NULL, "%s", "an item of words that is longer than the terminal is wide, so that it has two lines");
+	doc_text(d, NULL, "%s", word);
 	doc_column(t, "Name", NULL, false);
 	doc_column(t, "Count", NULL, true);
 	doc_column(t, "What to do", NULL, false);
@@ -231,7 +231,7 @@ static void text__empty_cells_and_tables__shown(void **state)
 	struct doc_table *t = doc_table(d, "t", "Empty");
 
 	(void)state;
-	doc_text(d, "%s", "");
+	doc_text(d, NULL, "%s", "");
 	doc_code(d, "");
 	doc_column(t, "A", NULL, false);
 	doc_rig_expect(d, DOC_FORM_TEXT, "Empty\n\nA\n-\nnothing\n", NULL);
