@@ -1,4 +1,4 @@
-/* See slo.h; the grammar is in docs/capacity.md. */
+/* Parsing of --slo. See slo.h; the grammar is in docs/capacity.md. */
 #include "loadgen/config/slo.h"
 
 #include <ctype.h>
@@ -8,17 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hist/hist.h"
-#include "common/base/json_at.h"
-#include "loadgen/step/step.h"
 
 #define ALLOWED "allowed: [STAGE_]pN, mean or max < TIME (such as p99<500us, connect_p99<100ms), errors<PERCENT%%, " \
 	"msgs_per_s, bytes_per_s or connects_per_s > NUMBER"
-
-/* That a step misses a percentile is not believed of what chance brings more often than this. */
-#define CHANCE 0.05
-
-const char *const slo_result_names[] = { "pass", "fail", "inconclusive" };
 
 static const struct {
 	const char *name;
@@ -34,18 +26,6 @@ static const struct {
 } subjects[] = {
 	{ "response", SLO_RESPONSE }, { "service", SLO_SERVICE }, { "lag", SLO_LAG }, { "connect", SLO_CONNECT },
 };
-
-static bool is_latency(const struct slo_term *t)
-{
-	return t->subject <= SLO_STAGE;
-}
-
-static const char *unit_of(const struct slo_term *t)
-{
-	return is_latency(t) ? "ns" : t->subject == SLO_ERRORS ? "ratio" : "per_s";
-}
-
-/* --- parsing --- */
 
 /* p50, p99.9, mean, max. */
 static bool parse_measure(struct slo_term *t, const char *s)
@@ -96,10 +76,10 @@ static bool parse_metric(struct slo_term *t, const char *name)
 	return parse_subject(t, name, (size_t)(last - name)) && parse_measure(t, last + 1);
 }
 
-/* The factor of a unit; 0 when it is none of this subject's. */
+/* What a unit multiplies the number with; 0: the subject has no such unit. */
 static double factor_of(const struct slo_term *t, const char *unit)
 {
-	if (is_latency(t))
+	if (slo_is_latency(t))
 		return strcmp(unit, "ns") == 0 ? 1 : strcmp(unit, "us") == 0 ? 1e3 :
 		       strcmp(unit, "ms") == 0 ? 1e6 : strcmp(unit, "s") == 0 ? 1e9 : 0;
 	if (t->subject == SLO_ERRORS)
@@ -142,7 +122,7 @@ static bool parse_term(struct slo_term *t, const char *s)
 	if (!parse_metric(t, name) || !parse_limit(t, s + n + 1 + t->or_equal))
 		return false;
 	/* Nobody asks for more errors, or for fewer messages. */
-	return t->below == (is_latency(t) || t->subject == SLO_ERRORS);
+	return t->below == (slo_is_latency(t) || t->subject == SLO_ERRORS);
 }
 
 int slo_parse(const char *text, struct slo *out, char *err, size_t err_size)
@@ -173,146 +153,4 @@ int slo_parse(const char *text, struct slo *out, char *err, size_t err_size)
 			return 0;
 		p += n + 1;
 	}
-}
-
-/* --- judging --- */
-
-static const struct hist *hist_of(const struct slo_term *t, const struct step *s)
-{
-	switch (t->subject) {
-	case SLO_RESPONSE: return s->response;
-	/* A closed loop has no schedule: an operation is due when it is sent. */
-	case SLO_SERVICE: return hist_count(s->service) ? s->service : s->response;
-	case SLO_LAG: return s->lag;
-	case SLO_CONNECT: return s->total;
-	case SLO_STAGE: return s->stages[t->stage];
-	case SLO_ERRORS:
-	case SLO_MSGS_RATE:
-	case SLO_BYTES_RATE:
-	case SLO_CONNECTS_RATE: break;
-	}
-	return NULL;
-}
-
-static double latency_of(const struct slo_term *t, const struct hist *h)
-{
-	if (hist_count(h) == 0)
-		return NAN;
-	switch (t->measure) {
-	case SLO_MEAN: return hist_mean(h);
-	case SLO_MAX: return (double)hist_max(h);
-	case SLO_PERCENTILE: break;
-	}
-	return hist_supports(h, t->percentile) ? (double)hist_percentile(h, t->percentile) : NAN;
-}
-
-static double measure(const struct slo_term *t, const struct step *s)
-{
-	switch (t->subject) {
-	case SLO_ERRORS: return s->target ? (double)(s->failed + s->dropped) / s->target : NAN;
-	case SLO_MSGS_RATE: return s->measured ? s->messages_per_s : NAN;
-	case SLO_BYTES_RATE: return s->measured ? s->bytes_per_s : NAN;
-	case SLO_CONNECTS_RATE:
-		return s->connect_wall_ns ? (double)s->connected_peak * 1e9 / (double)s->connect_wall_ns : NAN;
-	case SLO_RESPONSE:
-	case SLO_SERVICE:
-	case SLO_LAG:
-	case SLO_CONNECT:
-	case SLO_STAGE: break;
-	}
-	return latency_of(t, hist_of(t, s));
-}
-
-/* How likely it is that of n samples k or more are beyond a limit that a share of them is. */
-static double chance_of(uint64_t k, uint64_t n, double share)
-{
-	double term = pow(1 - share, (double)n), below = 0;
-
-	for (uint64_t i = 0; i < k; i++) {
-		below += term;
-		term *= (double)(n - i) / (double)(i + 1) * share / (1 - share);
-	}
-	return 1 - below;
-}
-
-/* Of a percentile for which there are too few samples. */
-static enum slo_result judge_few(const struct slo_term *t, const struct hist *h)
-{
-	uint64_t n = hist_count(h), beyond;
-
-	if ((double)hist_max(h) < t->limit || (t->or_equal && (double)hist_max(h) == t->limit))
-		return SLO_PASS;
-	beyond = hist_count_between(h, (uint64_t)t->limit, UINT64_MAX);
-	return beyond && chance_of(beyond, n, 1 - t->percentile / 100) < CHANCE ? SLO_FAIL : SLO_INCONCLUSIVE;
-}
-
-bool slo_has_samples(const struct slo *slo, const struct step *s)
-{
-	for (size_t i = 0; i < slo->n; i++)
-		if (is_latency(&slo->terms[i]) && hist_count(hist_of(&slo->terms[i], s)) == 0)
-			return false;
-	return true;
-}
-
-enum slo_result slo_judge_term(const struct slo_term *t, const struct step *s, double *measured)
-{
-	double v = measure(t, s);
-
-	*measured = v;
-	if (!isfinite(v))
-		return is_latency(t) && hist_count(hist_of(t, s)) ? judge_few(t, hist_of(t, s)) : SLO_INCONCLUSIVE;
-	if (t->or_equal && v == t->limit)
-		return SLO_PASS;
-	return (t->below ? v < t->limit : v > t->limit) ? SLO_PASS : SLO_FAIL;
-}
-
-enum slo_result slo_judge(const struct slo *slo, const struct step *s)
-{
-	enum slo_result worst = SLO_PASS;
-	double measured;
-
-	for (size_t i = 0; i < slo->n; i++) {
-		enum slo_result r = slo_judge_term(&slo->terms[i], s, &measured);
-
-		if (r == SLO_FAIL)
-			return SLO_FAIL;
-		if (r == SLO_INCONCLUSIVE)
-			worst = r;
-	}
-	return worst;
-}
-
-json_t *slo_json(const struct slo *slo, const struct step *s)
-{
-	json_t *a;
-
-	if (slo->n == 0)
-		return json_null();
-	a = json_array();
-	for (size_t i = 0; i < slo->n; i++) {
-		const struct slo_term *t = &slo->terms[i];
-		double measured;
-		enum slo_result r = slo_judge_term(t, s, &measured);
-
-		json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:f, s:o, s:s}", "expression", t->text, "metric",
-			t->metric, "unit", unit_of(t), "limit", t->limit, "measured", json_number(measured), "result",
-			slo_result_names[r]));
-	}
-	return a;
-}
-
-const char *slo_value_text(const struct slo_term *t, enum slo_result result, double v, char *text, size_t size)
-{
-	if (!isfinite(v))
-		snprintf(text, size, "%s", result == SLO_PASS ? "all within, too few for a percentile" :
-			 result == SLO_FAIL ? "too many beyond, for so few" : "unknown: too few samples");
-	else if (t->subject == SLO_ERRORS)
-		snprintf(text, size, "%.3g %%", 100 * v);
-	else if (!is_latency(t))
-		snprintf(text, size, "%.0f a second", v);
-	else if (v < 1e6)
-		snprintf(text, size, "%.4g us", v / 1e3);
-	else
-		snprintf(text, size, "%.4g ms", v / 1e6);
-	return text;
 }

@@ -1,15 +1,11 @@
-/* Service level objectives: what --slo asks for, and whether a step met it. Pure. */
+/* Service level objectives: what --slo asks for. loadgen/judge/slo_judge.h says whether a step met it. Pure. */
 #ifndef RAMPART_LOADGEN_SLO_H
 #define RAMPART_LOADGEN_SLO_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <jansson.h>
-
 #include "common/wire/fail.h"
-
-struct step;
 
 #define SLO_TERMS_MAX 16
 
@@ -24,7 +20,7 @@ enum slo_subject {
 	SLO_MSGS_RATE, SLO_BYTES_RATE, SLO_CONNECTS_RATE,	/* a second */
 };
 
-/* What of a latency. */
+/* Which figure of a latency. */
 enum slo_measure { SLO_PERCENTILE, SLO_MEAN, SLO_MAX };
 
 struct slo_term {
@@ -44,28 +40,12 @@ struct slo {
 	size_t n;			/* 0: none was given */
 };
 
-enum slo_result { SLO_PASS, SLO_FAIL, SLO_INCONCLUSIVE };
-extern const char *const slo_result_names[];	/* pass, fail, inconclusive */
-
 /* 'p99<500us,errors<0.1%,connect_p99<100ms'. 0, or -EINVAL with a line that names the term and what is allowed. */
 int slo_parse(const char *text, struct slo *out, char *err, size_t err_size) __attribute__((warn_unused_result));
 
-/* Whether a step that was collected met the term. `measured` in the limit's unit; NAN when the samples do not support
- * it. Then it is met if all of them are within the limit, and missed if so many are not that chance would bring as many
- * in fewer than 5 of 100 steps that meet it; else, and without a sample, it is inconclusive. */
-enum slo_result slo_judge_term(const struct slo_term *t, const struct step *s, double *measured);
-
-/* The worst of all terms, fail over inconclusive; SLO_PASS without a term. */
-enum slo_result slo_judge(const struct slo *slo, const struct step *s);
-
-/* [{expression, metric, unit, limit, measured, result}], or null without a term. NULL when out of memory. */
-json_t *slo_json(const struct slo *slo, const struct step *s);
-
-/* What was measured, with its unit, for people: "1.25 ms", "0.3 %", "12000 a second"; where `v` is NAN, what `result`
- * rests on. Returns `text`. */
-const char *slo_value_text(const struct slo_term *t, enum slo_result result, double v, char *text, size_t size);
-
-/* True if the step has samples for each of the latencies, be they too few. */
-bool slo_has_samples(const struct slo *slo, const struct step *s);
+static inline bool slo_is_latency(const struct slo_term *t)
+{
+	return t->subject <= SLO_STAGE;
+}
 
 #endif

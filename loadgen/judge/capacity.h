@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loadgen/config/slo.h"
+#include "loadgen/judge/slo_judge.h"
 
 enum capacity_boundary { CAPACITY_SLO, CAPACITY_BREAK, CAPACITY_N };
 extern const char *const capacity_boundary_names[CAPACITY_N];	/* slo_capacity, first_hard_failure */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/hist/hist.h"
+#include "loadgen/judge/slo_judge.h"
 
 /* Of fewer connections no median is known (hist_supports), so nothing is required of their time. */
 #define CONNECT_CLIENTS_MIN 5

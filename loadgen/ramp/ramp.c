@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "loadgen/judge/breaking.h"
+#include "loadgen/judge/slo_judge.h"
 #include "loadgen/ramp/find.h"
 #include "loadgen/ramp/launch.h"
 #include "loadgen/ramp/ramp_internal.h"

@@ -6,6 +6,7 @@
 
 #include "common/base/json_at.h"
 #include "loadgen/ramp/find.h"
+#include "loadgen/judge/slo_judge.h"
 #include "loadgen/step/step.h"
 
 static void take_probe(struct ramp *r)

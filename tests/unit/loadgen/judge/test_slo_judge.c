@@ -1,0 +1,160 @@
+/* Unit tests of loadgen/judge/slo_judge.c: every term at its limit, and with too few samples. */
+#include "tests/unit/helpers/unit.h"
+
+#include <math.h>
+
+#include "common/base/clock.h"
+#include "common/hist/hist.h"
+#include "loadgen/judge/slo_judge.h"
+#include "loadgen/step/step.h"
+
+static struct slo slo;
+static struct step *s;
+
+static const struct slo_term *parsed(const char *text)
+{
+	char err[256];
+
+	assert_int_equal(slo_parse(text, &slo, err, sizeof(err)), 0);
+	return &slo.terms[slo.n - 1];
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	step_free(s);
+	s = NULL;
+	return 0;
+}
+
+/* 1000 clients, 1000 operations of 1 to 1000 us, connected in 10 s. */
+static int set_up(void **state)
+{
+	(void)state;
+	if (step_new(1000, 64, 1, &s))
+		return -1;
+	s->connected_peak = s->connected_held = 1000;
+	s->connect_wall_ns = 10 * NS_PER_S;
+	s->measured = true;
+	s->messages_per_s = 5000;
+	s->bytes_per_s = 5000 * 64;
+	for (uint64_t i = 1; i <= 1000; i++) {
+		hist_record(s->response, i * NS_PER_US);
+		hist_record(s->total, i * NS_PER_MS);
+		hist_record(s->stages[STAGE_TLS_HANDSHAKE], 7 * NS_PER_MS);
+	}
+	return 0;
+}
+
+static enum slo_result judged(const char *text)
+{
+	double measured;
+
+	return slo_judge_term(parsed(text), s, &measured);
+}
+
+static void judge__at_its_limit__passes_below_and_fails_above(void **state)
+{
+	(void)state;
+	assert_int_equal(judged("p50<510us"), SLO_PASS);
+	assert_int_equal(judged("p50<490us"), SLO_FAIL);
+	assert_int_equal(judged("max<1ms"), SLO_FAIL);
+	assert_int_equal(judged("max<=1ms"), SLO_PASS);
+	assert_int_equal(judged("mean<501us"), SLO_PASS);
+	assert_int_equal(judged("mean<500us"), SLO_FAIL);
+	assert_int_equal(judged("connect_p99<1s"), SLO_PASS);
+	assert_int_equal(judged("connect_p99<980ms"), SLO_FAIL);
+	assert_int_equal(judged("tls_handshake_p50<6ms"), SLO_FAIL);
+	assert_int_equal(judged("tls_handshake_p50<8ms"), SLO_PASS);
+	assert_int_equal(judged("msgs_per_s>5000"), SLO_FAIL);
+	assert_int_equal(judged("msgs_per_s>=5000"), SLO_PASS);
+	assert_int_equal(judged("bytes_per_s>319k"), SLO_PASS);
+	assert_int_equal(judged("connects_per_s>99"), SLO_PASS);
+	assert_int_equal(judged("connects_per_s>101"), SLO_FAIL);
+	/* A closed loop has no schedule. */
+	assert_int_equal(judged("service_p50<510us"), SLO_PASS);
+	assert_int_equal(judged("lag_p50<1s"), SLO_INCONCLUSIVE);
+}
+
+static void judge__errors__failed_and_dropped_of_all_clients(void **state)
+{
+	double measured;
+
+	(void)state;
+	s->failed = 1;
+	assert_int_equal(judged("errors<0.1%"), SLO_FAIL);
+	assert_int_equal(judged("errors<=0.1%"), SLO_PASS);
+	s->dropped = 1;
+	assert_int_equal(slo_judge_term(parsed("errors<=0.1%"), s, &measured), SLO_FAIL);
+	assert_true(fabs(measured - 0.002) < 1e-12);
+}
+
+static void judge__too_few_samples__inconclusive_but_errors_count(void **state)
+{
+	(void)state;
+	/* Of 1,000 the one that is beyond may be the thousandth; three are too many, and none is met. */
+	assert_int_equal(judged("p99.9<999500ns"), SLO_INCONCLUSIVE);
+	assert_int_equal(judged("p99.9<990us"), SLO_FAIL);
+	assert_int_equal(judged("p99.9<1s"), SLO_PASS);
+	parsed("p99.9<999500ns,errors<1%");
+	assert_true(slo_has_samples(&slo, s));
+	parsed("lag_p99<1s");
+	assert_false(slo_has_samples(&slo, s));
+	parsed("p99.9<999500ns,errors<1%");
+	assert_int_equal(slo_judge(&slo, s), SLO_INCONCLUSIVE);
+	s->failed = 1000;
+	assert_int_equal(slo_judge(&slo, s), SLO_FAIL);
+	s->measured = false;
+	assert_int_equal(judged("msgs_per_s>1"), SLO_INCONCLUSIVE);
+	slo.n = 0;
+	assert_int_equal(slo_judge(&slo, s), SLO_PASS);
+}
+
+static void json__terms_with_unit_and_result(void **state)
+{
+	json_t *a;
+
+	(void)state;
+	slo.n = 0;
+	a = slo_json(&slo, s);
+	assert_true(json_is_null(a));
+	json_decref(a);
+	parsed("p99.9<999500ns,errors<1%,msgs_per_s>1M");
+	a = slo_json(&slo, s);
+	assert_int_equal(json_array_size(a), 3);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(a, 0), "result")), "inconclusive");
+	assert_true(json_is_null(json_object_get(json_array_get(a, 0), "measured")));
+	assert_string_equal(json_string_value(json_object_get(json_array_get(a, 0), "unit")), "ns");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(a, 1), "result")), "pass");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(a, 1), "unit")), "ratio");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(a, 2), "result")), "fail");
+	json_decref(a);
+}
+
+static void value_text__by_its_unit(void **state)
+{
+	char text[64];
+
+	(void)state;
+	assert_string_equal(slo_value_text(parsed("p99<1s"), SLO_PASS, 1.25e6, text, sizeof(text)), "1.25 ms");
+	assert_string_equal(slo_value_text(parsed("p99<1s"), SLO_PASS, 990e3, text, sizeof(text)), "990 us");
+	assert_string_equal(slo_value_text(parsed("errors<1%"), SLO_PASS, 0.003, text, sizeof(text)), "0.3 %");
+	assert_string_equal(slo_value_text(parsed("msgs_per_s>1"), SLO_PASS, 12000, text, sizeof(text)), "12000 a second");
+	assert_string_equal(slo_value_text(parsed("p99<1s"), SLO_INCONCLUSIVE, NAN, text, sizeof(text)),
+			    "unknown: too few samples");
+	assert_string_equal(slo_value_text(parsed("p99<1s"), SLO_PASS, NAN, text, sizeof(text)),
+			    "all within, too few for a percentile");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(judge__at_its_limit__passes_below_and_fails_above, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(judge__errors__failed_and_dropped_of_all_clients, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(judge__too_few_samples__inconclusive_but_errors_count, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(json__terms_with_unit_and_result, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(value_text__by_its_unit, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("loadgen_slo_judge", tests, NULL, NULL);
+}
