@@ -2,30 +2,26 @@
 #include "loadgen/analysis/memory.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "common/base/json_at.h"
-#include "loadgen/step/step.h"
+#include "loadgen/analysis/read.h"
 
-/* Slope of a least-squares line through (clients held, the figure); NAN when it is not determined. */
+/* Slope of the straight line through (clients held, the figure); NAN when it is not determined. */
 static double slope(const json_t *steps, const char *path)
 {
-	double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0, spread;
+	size_t i, n = 0, most = json_array_size(steps);
+	double *x = calloc(2 * most + 1, sizeof(*x)), *y = x ? x + most : NULL, slope = NAN;
 	json_t *step;
-	size_t i;
 
-	json_array_foreach((json_t *)steps, i, step) {
-		double x = json_number_at(step, "connected_held"), y = json_number_at(step, path);
-
-		if (!(x > 0) || !isfinite(y))
-			continue;
-		n++;
-		sx += x;
-		sy += y;
-		sxx += x * x;
-		sxy += x * y;
+	json_array_foreach((json_t *)(x ? steps : NULL), i, step) {
+		x[n] = read_held(step);
+		y[n++] = json_number_at(step, path);
 	}
-	spread = n * sxx - sx * sx;
-	return n >= 2 && spread > 0 ? (n * sxy - sx * sy) / spread : NAN;
+	if (x)
+		slope = stats_line(x, y, n).slope.value;
+	free(x);
+	return slope;
 }
 
 json_t *memory_analysis(const json_t *steps)

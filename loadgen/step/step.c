@@ -10,6 +10,7 @@
 #include "common/hist/hist.h"
 #include "common/base/json_at.h"
 #include "common/rdma/pump.h"
+#include "loadgen/analysis/stats.h"
 #include "loadgen/traffic/worker.h"
 #include "loadgen/workloads/workload.h"
 
@@ -86,29 +87,23 @@ void step_free(struct step *s)
 	free(s);
 }
 
-/* Relative change over the whole range of a least-squares line through (t, y). Intervals without a
- * p99 (too few samples) do not count for it; 0 when fewer than STEADY_INTERVALS_MIN are left. */
+/* Relative change over the whole range of a straight line through the intervals. Those without a p99 (too few samples)
+ * do not count for it; 0 when fewer than STEADY_INTERVALS_MIN are left. */
 static double drift(const struct step *s, bool p99)
 {
-	double n = 0, st = 0, sy = 0, stt = 0, sty = 0, slope, span;
+	double t[STEP_INTERVALS_MAX], y[STEP_INTERVALS_MAX], change;
+	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < s->n_intervals; i++) {
-		double t = s->intervals[i].t_s;
-		double y = p99 ? s->intervals[i].p99_ns : s->intervals[i].messages_per_s;
-
-		if (p99 && y <= 0)
-			continue;
-		n++;
-		st += t;
-		sy += y;
-		stt += t * t;
-		sty += t * y;
+		t[n] = s->intervals[i].t_s;
+		y[n] = p99 ? s->intervals[i].p99_ns : s->intervals[i].messages_per_s;
+		n += !p99 || y[n] > 0;
 	}
-	if (n < STEADY_INTERVALS_MIN || n * stt - st * st <= 0 || sy <= 0)
+	if (n < STEADY_INTERVALS_MIN)
 		return 0;
-	slope = (n * sty - st * sy) / (n * stt - st * st);
-	span = s->intervals[s->n_intervals - 1].t_s - s->intervals[0].t_s;
-	return slope * span / (sy / n);
+	change = stats_line(t, y, n).slope.value * (s->intervals[s->n_intervals - 1].t_s - s->intervals[0].t_s);
+	change /= stats_mean(y, n).value;
+	return isfinite(change) ? change : 0;
 }
 
 static bool is_steady(const struct step *s)

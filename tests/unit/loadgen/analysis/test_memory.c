@@ -2,13 +2,6 @@
 #include "tests/unit/helpers/unit.h"
 
 #include "loadgen/analysis/memory.h"
-#include "loadgen/traffic/worker.h"
-
-const struct worker_stats *worker_stats(const struct worker *w)
-{
-	fail_msg("asks a worker (%p)", (const void *)w);
-	return NULL;
-}
 
 static void add(json_t *steps, int held, json_t *rss, int pinned)
 {
