@@ -1,5 +1,8 @@
 # rampart: builds rdma_server, rdma_client and performance_test. `make help` lists the targets.
 
+# None of make's own rules: one of them takes a folder for a program of the same name's source.
+MAKEFLAGS += --no-builtin-rules
+
 ifeq ($(origin CC),default)
 CC := $(if $(shell command -v ccache),ccache )gcc
 endif
@@ -27,7 +30,7 @@ LDLIBS_ALL := -lrdmacm -libverbs -lssl -lcrypto -lev -ljansson -lz -lm -pthread 
 # use follows from which archives it links, and `make lint` checks it for each folder.
 COMMON := $(patsubst %/,%,$(wildcard common/*/))
 CLIENT := client
-SERVER := server
+SERVER := server $(patsubst %/,%,$(wildcard server/*/))
 LOADGEN := loadgen $(patsubst %/,%,$(wildcard loadgen/*/ loadgen/*/*/))
 FOLDERS := $(COMMON) $(SERVER) $(CLIENT) client/cli $(LOADGEN)
 objects = $(patsubst %.c,$(B)/%.o,$(wildcard $(1:%=%/*.c)))

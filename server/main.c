@@ -12,9 +12,9 @@
 #include "common/base/log.h"
 #include "common/wire/psn.h"
 #include "common/tls/ticket_keys.h"
-#include "server/config.h"
-#include "server/limits.h"
-#include "server/shard.h"
+#include "server/config/config.h"
+#include "server/config/limits.h"
+#include "server/shard/shard.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 

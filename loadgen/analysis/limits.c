@@ -168,7 +168,7 @@ struct setup {
 	double slab_per_client;				/* bytes of slab a further client of --max-clients takes */
 };
 
-/* As server/limits.c shares them out: even, and six standard deviations of the kernel's spread. */
+/* As server/config/limits.c shares them out: even, and six standard deviations of the kernel's spread. */
 static double clients_of_shard(double clients, double threads)
 {
 	double mean = clients / threads;

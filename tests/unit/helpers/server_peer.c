@@ -17,6 +17,7 @@
 #include "common/rdma/cm.h"
 #include "common/wire/msg.h"
 #include "common/tls/tls.h"
+#include "server/shard/boot.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
 

@@ -16,8 +16,8 @@
 #include "common/rdma/qp_pool.h"
 #include "common/rdma/region.h"
 #include "common/tls/ticket_keys.h"
-#include "server/limits.h"
-#include "server/session.h"
+#include "server/config/limits.h"
+#include "server/shard/session.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
@@ -169,14 +169,14 @@ void server_expire(struct conn *c)
 
 uint32_t server_n(enum conn_state state)
 {
-	return srv.shard->lists[state].n;
+	return srv.shard->counts[state];
 }
 
 struct conn *server_only(enum conn_state state)
 {
 	if (server_n(state) != 1)
 		fail_msg("%u connections in %s", server_n(state), conn_state_names[state]);
-	return srv.shard->lists[state].first;
+	return TAILQ_FIRST(&srv.shard->lists[state]);
 }
 
 uint64_t server_refused(enum refuse_code code)

@@ -9,7 +9,7 @@
 
 #include "common/wire/auth.h"
 #include "common/wire/frame.h"
-#include "server/shard.h"
+#include "server/shard/shard.h"
 #include "tests/unit/helpers/certs.h"
 
 struct rdma_cm_id;

@@ -1,0 +1,224 @@
+/* rdma_server's option table. No I/O. */
+#include "server/config/config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/param.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/rdma/ep.h"
+#include "common/wire/frame.h"
+#include "common/base/log.h"
+#include "common/base/paths.h"
+#include "common/rdma/pump.h"
+
+static const char *const off_on_names[] = { "off", "on", NULL };
+static const char *const client_auth_names[] = { "none", "require", NULL };
+
+#define AT(field) offsetof(struct server_config, field)
+#define TUNING_AT(field) offsetof(struct server_config, tuning.field)
+
+static const struct opt options[] = {
+	{ .name = "bind", .type = OPT_STRING, .offset = AT(bind), .metavar = "ADDR,...",
+	  .def = "the RDMA device's", .help = "IP address to serve on; it must belong to an RDMA device. "
+	  "A list, at most 8: one for each device, in the same order." },
+	{ .name = "ca", .type = OPT_STRING, .offset = AT(ca), .metavar = "FILE",
+	  .def = "build/certs/ca.pem", .help = "CA certificate that signs clients' certificates." },
+	{ .name = "cert", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE",
+	  .def = "build/certs/server.pem", .help = "Certificate chain of this server." },
+	{ .name = "client-auth", .type = OPT_CHOICE, .offset = AT(client_auth),
+	  .choices = client_auth_names, .metavar = "MODE", .def = "none",
+	  .help = "Whether clients must show a certificate signed by --ca." },
+	TUNING_OPT_CPU_LIST(TUNING_AT),
+	TUNING_OPT_CQ_DEPTH(TUNING_AT),
+	{ .name = "credits", .type = OPT_UINT, .offset = AT(credits), .min = 1, .max = 128,
+	  .metavar = "N", .def = "16", .help = "Messages one client may have in flight, at most." },
+	{ .name = "device", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME,...",
+	  .def = "the first active one", .help = "RDMA device. A list, at most 8: serve on each of them, as rails." },
+	{ .name = "drain-timeout", .type = OPT_DURATION, .offset = AT(drain_timeout_ns),
+	  .min = 0, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "5",
+	  .help = "Longest time to wait for connections to be torn down when told to stop." },
+	{ .name = "handshake-timeout", .type = OPT_DURATION, .offset = AT(handshake_timeout_ns),
+	  .min = 10 * NS_PER_MS, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "30",
+	  .help = "Longest time for a TLS handshake, and again for the request after it." },
+	TUNING_OPT_INLINE(TUNING_AT),
+	{ .name = "key", .type = OPT_STRING, .offset = AT(key), .metavar = "FILE",
+	  .def = "build/certs/server.key", .help = "Private key of --cert." },
+	{ .name = "log-level", .type = OPT_CHOICE, .offset = AT(log_level), .choices = log_level_names,
+	  .metavar = "LEVEL", .def = "info", .help = "What to log to stderr." },
+	{ .name = "max-clients", .type = OPT_UINT, .offset = AT(max_clients), .min = 1, .max = 200000,
+	  .metavar = "N", .def = "1024",
+	  .help = "Clients connected at once, on each rail; more are refused as `full`." },
+	{ .name = "max-handshakes", .type = OPT_UINT, .offset = AT(max_handshakes), .min = 1, .max = 65536,
+	  .metavar = "N", .def = "512",
+	  .help = "TLS connections open at once per shard, handshakes mostly; more wait in the backlog." },
+	{ .name = "message-size", .type = OPT_SIZE, .offset = AT(message_bytes),
+	  .min = FRAME_MESSAGE_BYTES_MIN, .max = FRAME_MESSAGE_BYTES_MAX, .metavar = "BYTES",
+	  .def = "4k", .help = "Largest message, 16-byte header included." },
+	TUNING_OPT_PATH_MTU(TUNING_AT),
+	{ .name = "poll", .type = OPT_CHOICE, .offset = AT(poll), .choices = poll_mode_names,
+	  .metavar = "MODE", .def = "event",
+	  .help = "How completions are waited for: sleep, spin, or spin for --spin before sleeping." },
+	TUNING_OPT_POST_LIST(TUNING_AT),
+	{ .name = "probe-interval", .type = OPT_DURATION, .offset = AT(probe_interval_ns), .min = 0,
+	  .max = 3600 * NS_PER_S, .metavar = "SECONDS", .def = "60",
+	  .help = "A client silent for this long is probed, and dropped if its host does not answer; 0 never." },
+	{ .name = "rdma-port", .type = OPT_UINT, .offset = AT(rdma_port), .min = 0, .max = 65535,
+	  .metavar = "PORT", .def = "7472",
+	  .help = "RDMA port of the first shard, the others of all rails follow; 0 lets the system choose." },
+	TUNING_OPT_REALTIME(TUNING_AT),
+	{ .name = "region-size", .type = OPT_SIZE, .offset = AT(region_bytes), .min = 0,
+	  .max = FRAME_REGION_BYTES_MAX, .metavar = "BYTES", .def = "4k",
+	  .help = "One-sided memory for each client that asks for it; 0 offers none." },
+	{ .name = "session-timeout", .type = OPT_DURATION, .offset = AT(session_timeout_ns),
+	  .min = 10 * NS_PER_MS, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "30",
+	  .help = "Time a granted session has to make its RDMA connection." },
+	TUNING_OPT_SIGNAL_EVERY(TUNING_AT),
+	{ .name = "spin", .type = OPT_DURATION, .offset = AT(spin_ns), .min = NS_PER_US,
+	  .max = NS_PER_S, .metavar = "TIME", .def = "50us",
+	  .help = "With --poll adaptive: how long to spin after the last completion." },
+	TUNING_OPT_SRQ_DEPTH(TUNING_AT),
+	{ .name = "stats-interval", .type = OPT_DURATION, .offset = AT(stats_interval_ns), .min = 0,
+	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "0",
+	  .help = "Print a line of statistics to stderr this often; 0 never." },
+	{ .name = "threads", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
+	  .metavar = "N", .def = "online CPUs",
+	  .help = "Shards of each rail: threads with loop and resources of their own." },
+	{ .name = "ticket-rotation", .type = OPT_DURATION, .offset = AT(ticket_rotation_ns), .min = NS_PER_S,
+	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "3600",
+	  .help = "New keys for session tickets this often; a ticket is good for one to two times this." },
+	{ .name = "tls-port", .type = OPT_UINT, .offset = AT(tls_port), .min = 0, .max = 65535,
+	  .metavar = "PORT", .def = "7471",
+	  .help = "TCP port of the TLS bootstrap, the same on all rails; 0 lets the system choose." },
+	{ .name = "tls-resume", .type = OPT_CHOICE, .offset = AT(tls_resume), .choices = off_on_names,
+	  .metavar = "on|off", .def = "on",
+	  .help = "Whether clients that ask for it get session tickets and may resume with them." },
+	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
+	  .help = "Read every connection's packet sequence numbers back from the device and compare." },
+	{ .name = "windows", .type = OPT_CHOICE, .offset = AT(windows), .choices = off_on_names,
+	  .metavar = "on|off", .def = "off",
+	  .help = "Whether clients may have parts of their region written to memory of theirs." },
+};
+
+const struct opts_spec server_options = {
+	.program = "rdma_server",
+	.usage = "[options]",
+	.summary = "Serves RDMA clients that bootstrap over TLS 1.3: echoes their messages and holds a memory\n"
+		   "region for one-sided access by each. Stops on SIGTERM or SIGINT after draining.",
+	.opts = options,
+	.n_opts = sizeof(options) / sizeof(options[0]),
+	.epilog = "Exit status: 0 stopped when told to, 1 failed while running, 2 usage, 3 the environment\n"
+		  "cannot run it (the message says what to do).",
+};
+
+void server_config_defaults(struct server_config *c)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	memset(c, 0, sizeof(*c));
+	c->tls_port = 7471;
+	c->rdma_port = 7472;
+	c->threads = cpus > 0 ? (uint64_t)cpus : 1;
+	c->max_clients = 1024;
+	c->message_bytes = 4096;
+	c->credits = 16;
+	c->region_bytes = 4096;
+	c->spin_ns = 50 * NS_PER_US;
+	c->log_level = LOG_LVL_INFO;
+	c->handshake_timeout_ns = 30 * NS_PER_S;
+	c->session_timeout_ns = 30 * NS_PER_S;
+	c->probe_interval_ns = 60 * NS_PER_S;
+	c->tls_resume = 1;
+	c->ticket_rotation_ns = 3600 * NS_PER_S;
+	c->drain_timeout_ns = 5 * NS_PER_S;
+	c->max_handshakes = 512;
+	c->n_rails = 1;
+	tuning_defaults(&c->tuning);
+}
+
+static int file_or_default(const char *given, const char *relative, char out[PATH_MAX])
+{
+	if (!given)
+		return path_beside_program(relative, out, PATH_MAX);
+	return snprintf(out, PATH_MAX, "%s", given) >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+/* The address of rail `i`, which is like none of those before it. */
+static int take_addr(struct server_config *c, uint32_t i, const char *text, char *err, size_t err_size)
+{
+	struct addr *a = &c->rails[i].addr;
+
+	if (addr_parse(text, 0, a)) {
+		snprintf(err, err_size, "--bind: '%s' is not an IPv4 or IPv6 address", text);
+		return -EINVAL;
+	}
+	if (addr_is_any(a)) {
+		snprintf(err, err_size, "--bind: %s is not allowed; RDMA needs the address of one device", text);
+		return -EINVAL;
+	}
+	for (uint32_t j = 0; j < i; j++)
+		if (addr_same_host(&c->rails[j].addr, a)) {
+			snprintf(err, err_size, "--bind: %s is there twice; allowed: a different address for "
+				 "each device", text);
+			return -EINVAL;
+		}
+	return 0;
+}
+
+static int check_rails(struct server_config *c, char *err, size_t err_size)
+{
+	struct rail_names devices = { .n = 0 }, addrs = { .n = 0 };
+	int ret = c->device ? rails_split("device", c->device, &devices, err, err_size) : 0;
+
+	if (!ret && c->bind)
+		ret = rails_split("bind", c->bind, &addrs, err, err_size);
+	if (ret)
+		return ret;
+	if (devices.n && addrs.n && devices.n != addrs.n) {
+		snprintf(err, err_size, "--device and --bind: %u and %u of them; allowed: an address for each "
+			 "device, in the same order", devices.n, addrs.n);
+		return -EINVAL;
+	}
+	memset(c->rails, 0, sizeof(c->rails));
+	c->n_rails = MAX(MAX(devices.n, addrs.n), 1);
+	for (uint32_t i = 0; i < devices.n; i++)
+		memcpy(c->rails[i].device, devices.name[i], RAIL_NAME_BYTES);
+	for (uint32_t i = 0; i < addrs.n && !ret; i++)
+		ret = take_addr(c, i, addrs.name[i], err, err_size);
+	return ret;
+}
+
+static int check_ports(const struct server_config *c, char *err, size_t err_size)
+{
+	uint32_t shards = server_config_shards(c);
+
+	if (!c->rdma_port || c->rdma_port + shards - 1 <= 65535)
+		return 0;
+	snprintf(err, err_size, "--rdma-port: %llu and --threads %llu%s need ports above 65535; "
+		 "allowed: 1 to %u, or 0", (unsigned long long)c->rdma_port,
+		 (unsigned long long)c->threads, c->n_rails > 1 ? " on each rail" : "", 65536 - shards);
+	return -EINVAL;
+}
+
+int server_config_check(struct server_config *c, char *err, size_t err_size)
+{
+	int ret = check_rails(c, err, err_size);
+
+	if (!ret)
+		ret = check_ports(c, err, err_size);
+	if (ret)
+		return ret;
+	if (!c->cert != !c->key) {
+		snprintf(err, err_size, "--cert and --key: give both or neither");
+		return -EINVAL;
+	}
+	if (file_or_default(c->cert, "build/certs/server.pem", c->cert_path) ||
+	    file_or_default(c->key, "build/certs/server.key", c->key_path) ||
+	    file_or_default(c->ca, "build/certs/ca.pem", c->ca_path)) {
+		snprintf(err, err_size, "--cert, --key, --ca: a path is too long");
+		return -EINVAL;
+	}
+	return tuning_check(&c->tuning, err, err_size);
+}

@@ -1,0 +1,137 @@
+/* Sizes and limits. See limits.h.
+ *
+ * A shard's receive depth is the number of messages all of its clients together may have in flight; it
+ * bounds the receive completion queue too. Queue pairs are twice the clients or more, because those of the
+ * clients that left rest in quarantine while new ones come.
+ */
+#include "server/config/limits.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <sys/param.h>
+
+#include "common/rdma/dev.h"
+#include "common/rdma/ep.h"
+#include "common/rdma/rc.h"
+#include "common/base/res.h"
+
+/* Descriptors beside those of handshakes: loops, channels, log, device. */
+#define FDS_BASE 64
+#define FDS_PER_SHARD 16
+#define SPARES_MAX 4096
+/* Room for queue pairs in quarantine, at least: clients that come and go, 400 a second in a shard. */
+#define QPS_RESTING 2048u
+#define QPS_SPARE 64u
+
+/* The kernel spreads connections over the shards' sockets by hash: leave room for six standard
+ * deviations of that spread, so that a shard does not fill up before the server does. */
+static uint32_t clients_of_shard(const struct server_config *c)
+{
+	double mean = (double)c->max_clients / (double)c->threads;
+	double room = ceil(mean + 6 * sqrt(mean));
+
+	if (c->threads == 1 || room > (double)c->max_clients)
+		return (uint32_t)c->max_clients;
+	return (uint32_t)room;
+}
+
+/* `dev` is NULL where it is not a device's. */
+static int too_low(char *err, size_t size, const struct server_config *c, const struct dev *dev,
+		   const char *what, unsigned long long have, unsigned long long need, const char *advice)
+{
+	const char *which = dev && c->n_rails > 1 ? dev->name : "";
+
+	snprintf(err, size, "%s%s%s is %llu, but --max-clients %llu needs %llu; %s", which, *which ? ": " : "",
+		 what, have, (unsigned long long)c->max_clients, need, advice);
+	return -ENOSPC;
+}
+
+/* Entries of a completion queue. */
+static uint64_t cq_depth(const struct server_config *c, const struct dev *dev)
+{
+	uint64_t most = (uint64_t)dev->attr.max_cqe;
+
+	return c->tuning.cq_depth ? MIN(c->tuning.cq_depth, most) : most;
+}
+
+static int check_device(const struct server_config *c, const struct dev *dev, char *err, size_t size)
+{
+	uint64_t qps = (uint64_t)c->shard_clients * c->threads;
+	uint64_t max_qp = (uint64_t)dev->attr.max_qp, max_cqe = cq_depth(c, dev);
+	uint64_t qps_per_cq = max_cqe / c->sq_depth;
+	uint64_t cqs = c->threads * (1 + (qps_per_cq ? (c->shard_qps + qps_per_cq - 1) / qps_per_cq : 0));
+
+	if (qps > max_qp)
+		return too_low(err, size, c, dev, "the device's max_qp", max_qp, qps,
+			       "lower --max-clients or use another device");
+	if (c->recv_depth < c->shard_clients)
+		return too_low(err, size, c, NULL, "the receive depth of a shard (device's max_srq_wr and max_cqe, "
+			       "--srq-depth, --cq-depth)", c->recv_depth, c->shard_clients,
+			       "raise --threads or lower --max-clients");
+	if (cqs > (uint64_t)dev->attr.max_cq)
+		return too_low(err, size, c, dev, "the device's max_cq", (unsigned)dev->attr.max_cq, cqs,
+			       "lower --max-clients or --credits");
+	if ((uint64_t)dev->attr.max_qp_wr < c->sq_depth)
+		return too_low(err, size, c, dev, "the device's max_qp_wr", (unsigned)dev->attr.max_qp_wr,
+			       c->sq_depth, "lower --credits");
+	return 0;
+}
+
+static int check_process(const struct server_config *c, char *err, size_t size)
+{
+	uint64_t shards = server_config_shards(c);
+	uint64_t fds = FDS_BASE + shards * (FDS_PER_SHARD + c->max_handshakes + SHARD_CONTROLS_MAX);
+	uint64_t have_fds = res_raise_nofile(), have_lock = res_raise_memlock();
+	uint64_t bufs = (uint64_t)c->recv_depth + EP_BATCH + c->spare_bufs;
+	uint64_t lock = shards * bufs * ((c->message_bytes + 63) & ~63ull);
+
+	if (have_fds < fds) {
+		snprintf(err, size, "the limit of open files (ulimit -n) is %llu, but --threads %llu%s and "
+			 "--max-handshakes %llu need %llu; raise it or lower --max-handshakes",
+			 (unsigned long long)have_fds, (unsigned long long)c->threads,
+			 c->n_rails > 1 ? " on each rail" : "",
+			 (unsigned long long)c->max_handshakes, (unsigned long long)fds);
+		return -ENOSPC;
+	}
+	if (have_lock < lock)
+		return too_low(err, size, c, NULL, "the limit of locked memory (ulimit -l, bytes)", have_lock, lock,
+			       "raise it, or lower --max-clients, --credits or --message-size");
+	return 0;
+}
+
+/* What the least of the devices takes: receives of a shard, and queue pairs. */
+static void least(const struct server_config *c, const struct dev *devs, uint64_t *depth, uint64_t *qps)
+{
+	*depth = *qps = UINT64_MAX;
+	for (uint32_t i = 0; i < c->n_rails; i++) {
+		*depth = MIN(*depth, MIN((uint64_t)devs[i].attr.max_srq_wr, cq_depth(c, &devs[i])) - EP_BATCH);
+		*qps = MIN(*qps, (uint64_t)devs[i].attr.max_qp / c->threads);
+	}
+}
+
+int limits_derive(struct server_config *c, const struct dev *devs, char *err, size_t err_size)
+{
+	uint64_t max_depth, max_qps, wanted, qps;
+	int ret = 0;
+
+	least(c, devs, &max_depth, &max_qps);
+	c->shard_clients = clients_of_shard(c);
+	c->shard_conns = c->shard_clients + (uint32_t)c->max_handshakes + SHARD_CONTROLS_MAX;
+	wanted = (uint64_t)c->shard_clients * c->credits;
+	if (c->tuning.srq_depth)
+		wanted = MIN(wanted, c->tuning.srq_depth);
+	c->recv_depth = (uint32_t)MIN(wanted, max_depth);
+	c->spare_bufs = MIN(c->recv_depth, SPARES_MAX) + 64;
+	/* The answer to a push has a WRITE in front. */
+	c->sq_depth = rc_sq_depth((uint32_t)c->credits * (c->windows ? 2 : 1));
+	c->inline_bytes = (uint32_t)MIN(c->message_bytes, c->tuning.inline_bytes);
+	c->path_mtu = tuning_mtu(&c->tuning);
+	qps = MIN((uint64_t)c->shard_clients + MAX(c->shard_clients, QPS_RESTING) + QPS_SPARE, max_qps);
+	c->shard_qps = (uint32_t)MIN(MIN(qps, WR_SLOT_MAX), (uint64_t)UINT32_MAX);
+	if ((uint64_t)c->recv_depth + EP_BATCH + c->spare_bufs > EP_NO_BUF)
+		c->recv_depth = EP_NO_BUF - EP_BATCH - c->spare_bufs;
+	for (uint32_t i = 0; i < c->n_rails && !ret; i++)
+		ret = check_device(c, &devs[i], err, err_size);
+	return ret ? ret : check_process(c, err, err_size);
+}

@@ -1,0 +1,17 @@
+/* What the configured number of clients needs, and whether this machine and device give it. */
+#ifndef RAMPART_SERVER_LIMITS_H
+#define RAMPART_SERVER_LIMITS_H
+
+#include <stddef.h>
+
+#include "server/config/config.h"
+
+struct dev;
+
+/* Derives the sizes of a shard from options and devices, one for each rail, and checks them against
+ * descriptors, locked memory and each device's limits. All shards are of one size: what the least of the
+ * devices gives. 0, or -ENOSPC with a line in `err` that says what to raise. */
+int limits_derive(struct server_config *c, const struct dev *devs, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,236 @@
+/* Connection manager events of a shard. See accept.h. */
+#include "server/shard/accept.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "common/base/clock.h"
+#include "common/rdma/cm.h"
+#include "common/hist/hist.h"
+#include "common/base/log.h"
+#include "common/rdma/region.h"
+#include "server/shard/session.h"
+#include "server/shard/shard_data.h"
+
+#define READS_MAX 16
+
+static void reject(struct shard *s, struct rdma_cm_id *id, enum refuse_code code)
+{
+	uint8_t data[PDATA_REJECT_BYTES];
+
+	pdata_encode_reject((uint16_t)code, data);
+	cm_reject(id, data, sizeof(data));
+	cm_id_destroy(id);
+	if (code < STATS_REFUSE_MAX)
+		counter_add(&s->stats.refused[code], 1);
+	log_debug("shard %u: RDMA request rejected: %s", s->index, refuse_code_name(code));
+}
+
+/* The request's addresses are the peer's claim: they must be those of the TLS session, and so must be
+ * the address the path leads to, where packets will really go. */
+static bool address_matches(const struct conn *c, struct rdma_cm_id *id, const struct cm_path *path,
+			    const struct addr *claimed)
+{
+	struct addr real;
+
+	if (!addr_same_host(claimed, &c->peer))
+		return false;
+	return cm_path_peer(id, path, &real) != 0 || addr_same_host(&real, &c->peer);
+}
+
+/* 0, or why the request is not the session owner's. */
+static enum refuse_code check_proof(const struct conn *c, const struct cm_event *e, const struct cm_path *path,
+				    const struct pdata_proof *proof)
+{
+	struct addr local, peer;
+	struct auth_binding b = { .session = c->session, .client_qpn = e->qpn, .client = &peer,
+				  .server = &local };
+	uint8_t expected[AUTH_HMAC_BYTES];
+
+	if (cm_addresses(e->id, &local, &peer) || !address_matches(c, e->id, path, &peer))
+		return REFUSE_BAD_ADDRESS;
+	if (auth_hmac(c->shard->mac, c->keys.client, &b, expected))
+		return REFUSE_INTERNAL;
+	return auth_compare(expected, proof->hmac) ? REFUSE_BAD_HMAC : 0;
+}
+
+static int accept_request(struct conn *c, uint32_t client_qpn)
+{
+	struct addr local, peer;
+	struct pdata_proof proof;
+	struct auth_binding b = { .session = c->session, .client_qpn = client_qpn,
+				  .server_qpn = rc_qpn(&c->rc), .client = &peer, .server = &local };
+	uint8_t data[PDATA_PROOF_BYTES];
+	struct cm_conn_param param = { .qpn = rc_qpn(&c->rc), .private_data = data,
+				       .private_bytes = sizeof(data) };
+	int ret = cm_addresses(c->rc.id, &local, &peer);
+
+	memcpy(proof.session, c->session, sizeof(proof.session));
+	if (!ret)
+		ret = auth_hmac(c->shard->mac, c->keys.server, &b, proof.hmac);
+	if (ret)
+		return ret;
+	pdata_encode_proof(PDATA_REPLY, &proof, data);
+	param.responder_resources = c->reads;
+	return cm_accept(c->rc.id, &param);
+}
+
+/* Takes and programs a QP and accepts. 0 or -errno. */
+static int set_up(struct conn *c, const struct cm_event *e, const struct cm_path *path)
+{
+	struct shard *s = c->shard;
+	bool has_region = c->region != REGION_NONE;
+	struct cm_qp_param qp = { .rq_psn = c->client_psn, .sq_psn = c->server_psn,
+				  .remote_write = has_region, .remote_read = has_region,
+				  .remote_atomic = has_region && dev_has_atomics(&s->dev),
+				  .reads = c->reads, .path_mtu = s->cfg->path_mtu, .verify = s->cfg->verify };
+	uint64_t t0 = clock_now_ns();
+	int ret = rc_take_qp(&c->rc, c->index);
+
+	c->rc.may_write = c->window.bytes > 0;
+	if (!ret)
+		ret = cm_program_qp(e->id, c->rc.qp, path, &qp);
+	if (ret)
+		return ret;
+	if (qp.verify)
+		counter_add(&s->stats.psn_verified, 1);
+	hist_record(s->stats.stages[SS_QP_SETUP], clock_now_ns() - t0);
+	/* Bound before the accept, so the key works as soon as the client knows it is connected. */
+	if (has_region)
+		ret = region_bind(s->regions, c->region, &c->rc);
+	return ret ? ret : accept_request(c, e->qpn);
+}
+
+/* A request that is not its session owner's, or has no session: the peer's failure. */
+static void reject_peer(struct shard *s, struct rdma_cm_id *id, enum refuse_code code)
+{
+	struct fail f = { .stage = STAGE_RDMA_CONNECT, .kind = FAIL_REFUSED, .code = (int)code };
+
+	fail_table_count(&s->stats.failures, &f);
+	reject(s, id, code);
+}
+
+/* Nobody's fault: what is missing now may be there soon, when queue pairs have rested. */
+static void reject_ours(struct conn *c, struct rdma_cm_id *id, int ret)
+{
+	c->rc.id = NULL;
+	reject(c->shard, id, ret == -EAGAIN ? REFUSE_BUSY : ret == -ENOMEM || ret == -ENOSPC ?
+	       REFUSE_NO_RESOURCES : REFUSE_INTERNAL);
+	if (ret != -EAGAIN)
+		log_warn("cannot accept a client: %s", strerror(-ret));
+	conn_fail(c, ret == -EBADMSG ? FAIL_PROTOCOL : FAIL_ERRNO, ret == -EBADMSG ? PROTO_PSN_MISMATCH : -ret);
+}
+
+/* READs and atomics a client may have outstanding: what it asks for, as far as the device goes. */
+static uint8_t reads_for(const struct conn *c, uint8_t asked)
+{
+	int most = MIN(c->shard->dev.attr.max_qp_rd_atom, READS_MAX);
+
+	return c->region == REGION_NONE ? 0 : (uint8_t)MIN((int)asked, most);
+}
+
+static void on_connect_request(struct shard *s, const struct cm_event *e)
+{
+	struct pdata_proof proof;
+	struct cm_path path;
+	enum refuse_code code;
+	struct conn *c;
+	uint32_t index;
+	int ret;
+
+	if (pdata_decode_proof(PDATA_REQUEST, e->private_data, e->private_bytes, &proof)) {
+		reject_peer(s, e->id, REFUSE_BAD_REQUEST);
+		return;
+	}
+	if (s->drain_deadline_ns) {
+		reject_peer(s, e->id, REFUSE_DRAINING);
+		return;
+	}
+	/* Consumed here, before anything else is looked at: a session is good for one try. */
+	index = session_take(s->sessions, proof.session);
+	if (index == SESSION_NONE) {
+		reject_peer(s, e->id, REFUSE_BAD_SESSION);
+		return;
+	}
+	c = &s->conns[index];
+	conn_set_state(c, CONN_ST_ACCEPTING);
+	c->accepted_ns = clock_now_ns();
+	ret = cm_get_path(e->id, &path);
+	if (ret) {
+		reject_ours(c, e->id, ret);
+		return;
+	}
+	code = check_proof(c, e, &path, &proof);
+	if (code) {
+		reject_peer(s, e->id, code);
+		conn_close(c, CLOSE_REFUSED);
+		return;
+	}
+	c->reads = reads_for(c, e->reads);
+	c->rc.id = e->id;
+	cm_id_set_context(e->id, c);
+	ret = set_up(c, e, &path);
+	if (ret) {
+		reject_ours(c, e->id, ret);
+		return;
+	}
+	c->cm_connected = true;
+}
+
+static void on_disconnected(struct conn *c)
+{
+	if (c->state == CONN_ST_CLOSING) {
+		c->cm_connected = false;
+		conn_try_finish(c);
+		return;
+	}
+	/* Answers the peer's disconnect request too. */
+	conn_close(c, CLOSE_PEER_LEFT);
+	if (c->state == CONN_ST_CLOSING) {
+		c->cm_connected = false;
+		conn_try_finish(c);
+	}
+}
+
+static void on_failed(struct conn *c, const struct cm_event *e)
+{
+	c->cm_connected = false;
+	conn_fail(c, FAIL_CM_STATUS, e->status);
+	conn_try_finish(c);
+}
+
+void accept_on_cm_event(void *arg, const struct cm_event *e)
+{
+	struct shard *s = arg;
+
+	switch (e->type) {
+	case CM_CONNECT_REQUEST:
+		on_connect_request(s, e);
+		break;
+	case CM_ESTABLISHED:
+		conn_set_live(e->context);
+		break;
+	case CM_DISCONNECTED:
+		on_disconnected(e->context);
+		break;
+	case CM_REJECTED:
+	case CM_UNREACHABLE:
+	case CM_CONNECT_ERROR:
+		on_failed(e->context, e);
+		break;
+	case CM_DEVICE_REMOVED:
+		/* Every id of the device says so. */
+		if (!s->pump.broken)
+			log_error("shard %u: RDMA device %s was removed", s->index, s->dev.name);
+		pump_fail(&s->pump);
+		break;
+	case CM_ADDR_RESOLVED:
+	case CM_ADDR_ERROR:
+	case CM_ROUTE_RESOLVED:
+	case CM_ROUTE_ERROR:
+	case CM_CONNECT_RESPONSE:
+	case CM_OTHER:
+		break;
+	}
+}

@@ -1,0 +1,17 @@
+/* The bootstrap of a client inside TLS: handshake, HELLO, GRANT or REFUSE. docs/protocol.md.
+ *
+ * Owning thread: the shard's. A session becomes usable only when its GRANT was written whole.
+ */
+#ifndef RAMPART_SERVER_BOOT_H
+#define RAMPART_SERVER_BOOT_H
+
+#include "common/wire/frame.h"
+
+struct conn;
+
+/* Starts watching the TLS socket of a new connection. */
+void boot_start(struct conn *c);
+/* Sends a REFUSE; the connection then waits for the peer to close. */
+void boot_refuse(struct conn *c, enum refuse_code code, const char *text);
+
+#endif

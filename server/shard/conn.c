@@ -1,0 +1,335 @@
+/* Life of a client's connection: states, deadlines, ends. See conn.h. */
+#include "server/shard/conn.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/hist/hist.h"
+#include "common/base/log.h"
+#include "common/wire/psn.h"
+#include "common/wire/msg_tag.h"
+#include "common/rdma/region.h"
+#include "common/tls/tls.h"
+#include "server/shard/session.h"
+#include "server/shard/shard_data.h"
+
+#define REFUSE_TIMEOUT_NS (2 * NS_PER_S)
+#define CONTROL_IDLE_NS (600 * NS_PER_S)
+#define CLOSE_TIMEOUT_NS (3 * NS_PER_S)
+
+#define NAME(state) [CONN_ST_##state] = #state
+const char *const conn_state_names[] = {
+	NAME(FREE), NAME(TLS_ACCEPT), NAME(HELLO), NAME(REFUSE), NAME(GRANT), NAME(GRANTED),
+	NAME(ACCEPTING), NAME(LIVE), NAME(CONTROL), NAME(CLOSING), NAME(DEAD),
+};
+static_assert(sizeof(conn_state_names) / sizeof(conn_state_names[0]) == CONN_ST_N, "a name per state");
+
+#define TO(state) (1u << CONN_ST_##state)
+static const uint32_t legal_edges[CONN_ST_N] = {
+	[CONN_ST_FREE] = TO(TLS_ACCEPT),
+	[CONN_ST_TLS_ACCEPT] = TO(HELLO) | TO(CLOSING),
+	[CONN_ST_HELLO] = TO(REFUSE) | TO(GRANT) | TO(CONTROL) | TO(CLOSING),
+	[CONN_ST_REFUSE] = TO(HELLO) | TO(CLOSING),
+	[CONN_ST_GRANT] = TO(GRANTED) | TO(CLOSING),
+	[CONN_ST_GRANTED] = TO(ACCEPTING) | TO(CLOSING),
+	[CONN_ST_ACCEPTING] = TO(LIVE) | TO(CLOSING),
+	[CONN_ST_LIVE] = TO(CLOSING),
+	[CONN_ST_CONTROL] = TO(REFUSE) | TO(CLOSING),
+	[CONN_ST_CLOSING] = TO(DEAD),
+	[CONN_ST_DEAD] = TO(FREE),
+};
+
+bool conn_edge_is_legal(enum conn_state from, enum conn_state to)
+{
+	return legal_edges[from] >> to & 1;
+}
+
+static uint64_t deadline_of(const struct conn *c, enum conn_state state)
+{
+	const struct server_config *cfg = c->shard->cfg;
+
+	switch (state) {
+	case CONN_ST_TLS_ACCEPT:
+	case CONN_ST_HELLO:
+	case CONN_ST_GRANT:
+		return cfg->handshake_timeout_ns;
+	case CONN_ST_GRANTED:
+	case CONN_ST_ACCEPTING:
+		return cfg->session_timeout_ns;
+	case CONN_ST_REFUSE:
+		return REFUSE_TIMEOUT_NS;
+	case CONN_ST_CONTROL:
+		return CONTROL_IDLE_NS;
+	case CONN_ST_CLOSING:
+		return CLOSE_TIMEOUT_NS;
+	case CONN_ST_LIVE:
+	case CONN_ST_FREE:
+	case CONN_ST_DEAD:
+	case CONN_ST_N:
+		break;
+	}
+	return 0;
+}
+
+static enum stage stage_of(enum conn_state state)
+{
+	switch (state) {
+	case CONN_ST_TLS_ACCEPT:
+		return STAGE_TLS_HANDSHAKE;
+	case CONN_ST_GRANTED:
+	case CONN_ST_ACCEPTING:
+		return STAGE_RDMA_CONNECT;
+	case CONN_ST_LIVE:
+		return STAGE_TRAFFIC;
+	case CONN_ST_CLOSING:
+	case CONN_ST_DEAD:
+		return STAGE_DISCONNECT;
+	case CONN_ST_FREE:
+	case CONN_ST_HELLO:
+	case CONN_ST_REFUSE:
+	case CONN_ST_GRANT:
+	case CONN_ST_CONTROL:
+	case CONN_ST_N:
+		break;
+	}
+	return STAGE_PSN_EXCHANGE;
+}
+
+void conn_restart_deadline(struct conn *c)
+{
+	uint64_t deadline_ns = deadline_of(c, c->state);
+
+	ev_timer_stop(c->shard->loop, &c->deadline);
+	if (deadline_ns) {
+		ev_timer_set(&c->deadline, (double)deadline_ns / 1e9, 0.);
+		ev_timer_start(c->shard->loop, &c->deadline);
+	}
+}
+
+void conn_set_state(struct conn *c, enum conn_state to)
+{
+	struct shard *s = c->shard;
+
+	assert(conn_edge_is_legal(c->state, to));
+	log_debug("shard %u conn %u: %s -> %s", s->index, c->index, conn_state_names[c->state],
+		  conn_state_names[to]);
+	TAILQ_REMOVE(&s->lists[c->state], c, entry);
+	s->counts[c->state]--;
+	TAILQ_INSERT_TAIL(&s->lists[to], c, entry);
+	s->counts[to]++;
+	c->state = to;
+	conn_restart_deadline(c);
+}
+
+void conn_set_live(struct conn *c)
+{
+	struct shard *s = c->shard;
+	uint32_t connected;
+
+	if (c->state != CONN_ST_ACCEPTING)
+		return;
+	hist_record(s->stats.stages[SS_ACCEPT_TO_ESTABLISHED], clock_now_ns() - c->accepted_ns);
+	counter_add(&s->stats.established, 1);
+	c->heard = true;
+	/* The client has its GRANT, or it would not be here: TLS has no more to say. */
+	conn_close_tls(c);
+	conn_set_state(c, CONN_ST_LIVE);
+	connected = s->counts[CONN_ST_LIVE];
+	/* Before the client gets its first reply: who then asks for a report finds it counted. */
+	counter_set(&s->stats.connected, connected);
+	if (connected > counter_get(&s->stats.connected_peak))
+		counter_set(&s->stats.connected_peak, connected);
+}
+
+/* A closing connection that did not finish in time: what is missing is the peer's side, which no
+ * longer matters; the QP is in ERR and its flushes come from the device alone. */
+static void give_up_waiting(struct conn *c)
+{
+	log_debug("shard %u conn %u: peer did not finish the close", c->shard->index, c->index);
+	c->cm_connected = false;
+	conn_close_tls(c);
+	conn_try_finish(c);
+	if (c->state == CONN_ST_CLOSING) {
+		ev_timer_set(&c->deadline, (double)CLOSE_TIMEOUT_NS / 1e9, 0.);
+		ev_timer_start(c->shard->loop, &c->deadline);
+	}
+}
+
+static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct conn *c = w->data;
+
+	(void)loop;
+	(void)revents;
+	if (c->state == CONN_ST_CLOSING)
+		give_up_waiting(c);
+	else if (c->state == CONN_ST_REFUSE)
+		conn_close(c, CLOSE_REFUSED);
+	else if (c->state == CONN_ST_CONTROL)
+		conn_close(c, CLOSE_CONTROL_END);
+	else
+		conn_fail(c, FAIL_TIMEOUT, 0);
+}
+
+static void on_broken(struct rc *rc)
+{
+	conn_fail((struct conn *)((char *)rc - offsetof(struct conn, rc)), FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
+}
+
+static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
+{
+	c->tls = NULL;
+	c->tls_said_bye = c->retry_hello = false;
+	c->in_n = c->out_n = c->out_done = 0;
+	c->hellos = 0;
+	c->report = NULL;
+	c->baseline = NULL;
+	c->peer = *peer;
+	c->admitted = c->has_psns = false;
+	c->credits = 0;
+	c->region = REGION_NONE;
+	c->window = (struct frame_window){ 0 };
+	c->tags = NULL;
+	rc_init(&c->rc, c->shard->ep, c->shard->qps, on_broken);
+	c->cm_connected = c->region_bound = c->heard = false;
+	c->batch = 0;
+	c->batch_sends = c->owed = 0;
+	c->started_ns = now_ns;
+	c->accepted_ns = 0;
+}
+
+struct conn *conn_new(struct shard *s, int fd, const struct addr *peer)
+{
+	struct conn *c = TAILQ_FIRST(&s->lists[CONN_ST_FREE]);
+
+	if (!c) {
+		close(fd);
+		return NULL;
+	}
+	reset(c, clock_now_ns(), peer);
+	if (tls_new(s->tls_ctx, fd, NULL, &c->tls)) {
+		close(fd);
+		return NULL;
+	}
+	s->tls_open++;
+	ev_timer_init(&c->deadline, on_deadline, 0., 0.);
+	c->deadline.data = c;
+	conn_set_state(c, CONN_ST_TLS_ACCEPT);
+	return c;
+}
+
+void conn_close_tls(struct conn *c)
+{
+	if (!c->tls)
+		return;
+	ev_io_stop(c->shard->loop, &c->tls_io);
+	tls_free(c->tls);
+	c->tls = NULL;
+	c->shard->tls_open--;
+}
+
+/* Gives back what the grant took. PSNs that were programmed into a QP rest with it. */
+static void release_grant(struct conn *c)
+{
+	struct shard *s = c->shard;
+
+	if (c->region != REGION_NONE) {
+		region_put(s->regions, c->region);
+		s->regions_to_clear = true;
+	}
+	c->region = REGION_NONE;
+	if (c->has_psns && c->rc.slot != QP_POOL_NONE) {
+		s->resting[c->rc.slot] = (struct psn_pair){ c->client_psn, c->server_psn, true };
+	} else if (c->has_psns) {
+		psn_release(s->server->psns, c->client_psn);
+		psn_release(s->server->psns, c->server_psn);
+	}
+	c->has_psns = false;
+	if (c->admitted)
+		atomic_fetch_sub_explicit(s->admitted, 1, memory_order_relaxed);
+	c->admitted = false;
+	s->credits_granted -= c->credits;
+	s->credit_holders -= c->credits > 0;
+	c->credits = 0;
+	auth_wipe(&c->keys);
+	msg_tags_free(c->tags);
+	c->tags = NULL;
+}
+
+static void free_control(struct conn *c)
+{
+	free(c->report);
+	c->report = NULL;
+	for (int i = 0; c->baseline && i < SS_N; i++)
+		hist_free(c->baseline[i]);
+	free(c->baseline);
+	c->baseline = NULL;
+}
+
+static void finish(struct conn *c)
+{
+	bool had_region = c->region != REGION_NONE;
+
+	release_grant(c);
+	/* rxe's RESET leaves a half-done READ behind, so QPs that served READs are not used again. */
+	rc_release(&c->rc, clock_now_ns(), !had_region);
+	free_control(c);
+	conn_set_state(c, CONN_ST_DEAD);
+}
+
+void conn_try_finish(struct conn *c)
+{
+	if (c->state != CONN_ST_CLOSING || !rc_is_drained(&c->rc) || c->cm_connected || c->tls)
+		return;
+	finish(c);
+}
+
+void conn_abandon(struct conn *c)
+{
+	conn_close(c, CLOSE_DRAINING);
+	if (c->state == CONN_ST_CLOSING) {
+		conn_close_tls(c);
+		finish(c);
+	}
+	if (c->state == CONN_ST_DEAD)
+		conn_set_state(c, CONN_ST_FREE);
+}
+
+static void begin_close(struct conn *c, enum close_reason reason)
+{
+	struct shard *s = c->shard;
+	bool was_granted = c->state == CONN_ST_GRANTED;
+
+	counter_add(&s->stats.closed[reason], 1);
+	if (was_granted)
+		session_take(s->sessions, c->session);
+	conn_set_state(c, CONN_ST_CLOSING);
+	conn_close_tls(c);
+	if (c->cm_connected && cm_disconnect(c->rc.id))
+		c->cm_connected = false;
+	rc_drain(&c->rc);
+	conn_try_finish(c);
+}
+
+void conn_close(struct conn *c, enum close_reason reason)
+{
+	if (c->state == CONN_ST_CLOSING || c->state == CONN_ST_DEAD || c->state == CONN_ST_FREE)
+		return;
+	begin_close(c, reason);
+}
+
+void conn_fail(struct conn *c, enum fail_kind kind, int code)
+{
+	struct fail f = { .stage = stage_of(c->state), .kind = kind, .code = code };
+	char text[96], peer[ADDR_TEXT_MAX];
+
+	if (c->state == CONN_ST_CLOSING || c->state == CONN_ST_DEAD || c->state == CONN_ST_FREE)
+		return;
+	fail_table_count(&c->shard->stats.failures, &f);
+	log_debug("client %s failed at %s: %s (%s)", addr_text(&c->peer, peer), stage_names[f.stage],
+		  fail_code_text(&f, text, sizeof(text)), fail_advice(&f));
+	begin_close(c, CLOSE_FAILED);
+}

@@ -1,0 +1,123 @@
+/* A client on the server's side, from the TCP accept to the end of its RDMA connection.
+ *
+ * Owning thread: its shard's. conn_set_state is the only writer of `state`; conn_fail and conn_close
+ * are the only ways to an end, take a reason, and may be called twice. After either, the caller
+ * returns: the object is freed when the loop's turn ends.
+ */
+#ifndef RAMPART_SERVER_CONN_H
+#define RAMPART_SERVER_CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <ev.h>
+
+#include "common/base/addr.h"
+#include "common/wire/auth.h"
+#include "common/wire/fail.h"
+#include "common/wire/frame.h"
+#include "common/rdma/rc.h"
+#include "server/shard/stats.h"
+
+struct hist;
+struct msg_tags;
+struct shard;
+struct tls;
+
+enum conn_state {
+	CONN_ST_FREE,		/* in the shard's free list; owns nothing */
+	CONN_ST_TLS_ACCEPT,	/* waits for the TLS handshake; owns the TLS session; --handshake-timeout */
+	CONN_ST_HELLO,		/* waits for the first frame; --handshake-timeout */
+	CONN_ST_REFUSE,		/* writes a REFUSE, then waits for the peer to close; refuse timeout */
+	CONN_ST_GRANT,		/* writes the GRANT; owns PSNs, credits, admission; --handshake-timeout */
+	CONN_ST_GRANTED,	/* waits for the RDMA request; is in the session table; --session-timeout */
+	CONN_ST_ACCEPTING,	/* accepted; owns CM id and QP; waits for ESTABLISHED; --session-timeout */
+	CONN_ST_LIVE,		/* connected; no deadline but the liveness probe */
+	CONN_ST_CONTROL,	/* a control session; control idle timeout */
+	CONN_ST_CLOSING,	/* waits until no work requests are out and the CM is done; close timeout */
+	CONN_ST_DEAD,		/* released; freed when the loop's turn ends */
+	CONN_ST_N,
+};
+extern const char *const conn_state_names[CONN_ST_N];
+
+TAILQ_HEAD(conn_list, conn);
+
+struct conn {
+	enum conn_state state;
+	uint32_t index;		/* in the shard's array; owner number in the QP pool */
+	struct shard *shard;
+	TAILQ_ENTRY(conn) entry;	/* in the list of its state */
+	ev_timer deadline;
+
+	/* TLS side */
+	struct tls *tls;	/* NULL once closed */
+	ev_io tls_io;
+	bool tls_said_bye;	/* our last frame and close_notify are out; only waits for the peer's */
+	uint8_t in[FRAME_FROM_CLIENT_MAX];
+	uint32_t in_n;
+	uint8_t out[FRAME_REFUSE_BYTES_MAX];
+	uint8_t *report;	/* heap: a control session's answer, instead of `out` */
+	uint32_t out_n, out_done;
+	struct hist **baseline;	/* control session: stage histograms at its mark, SS_N of them, or NULL */
+	bool retry_hello;	/* after psn_conflict: the client may say HELLO again */
+	unsigned hellos;
+	struct addr peer;	/* the TLS connection's */
+
+	/* what was granted */
+	bool admitted;		/* counted in the server's admission */
+	bool has_psns;
+	uint32_t client_psn, server_psn;
+	uint32_t credits;
+	uint32_t region;	/* REGION_NONE: none */
+	struct frame_window window;	/* the client's; 0 bytes: none */
+	uint8_t reads;		/* READs and atomics of it outstanding, at most */
+	uint8_t session[FRAME_SESSION_BYTES];
+	struct auth_keys keys;
+	struct msg_tags *tags;	/* NULL: messages carry none */
+
+	/* RDMA side */
+	struct rc rc;
+	bool cm_connected;	/* a disconnect is owed before the id may go */
+	bool region_bound;
+	bool heard;		/* since the last look of the liveness probe */
+	uint64_t batch;		/* last batch of completions with a SEND, and how many it had */
+	uint32_t batch_sends;
+	uint32_t owed;		/* credits of SENDs of one-way messages, not returned yet */
+
+	uint64_t started_ns;	/* TCP accept */
+	uint64_t accepted_ns;	/* RDMA request verified */
+};
+
+/* A connection in CONN_ST_TLS_ACCEPT for the accepted socket, which becomes its own; NULL when the
+ * shard has none left or memory ran out (the socket is closed then). */
+struct conn *conn_new(struct shard *s, int fd, const struct addr *peer);
+
+/* Moves to a legal next state, sets its deadline and list. */
+void conn_set_state(struct conn *c, enum conn_state to);
+
+/* From CONN_ST_ACCEPTING on, the first time: the RDMA connection works, and TLS is closed. */
+void conn_set_live(struct conn *c);
+
+/* Gives the state its whole time again: a control session's limits idleness, not its length. */
+void conn_restart_deadline(struct conn *c);
+
+/* True if the table of legal edges has this one. */
+bool conn_edge_is_legal(enum conn_state from, enum conn_state to);
+
+/* Ends the connection because something went wrong; counted under the state's stage, and logged. */
+void conn_fail(struct conn *c, enum fail_kind kind, int code);
+void conn_close(struct conn *c, enum close_reason reason);
+
+/* Tries to finish a closing connection: called after every event that could complete its teardown. */
+void conn_try_finish(struct conn *c);
+
+/* Ends the connection at once, whatever the device and the peer still owe it: for a shard that does not run any
+ * more. The object is free afterwards. */
+void conn_abandon(struct conn *c);
+
+/* Closes the TLS side only. */
+void conn_close_tls(struct conn *c);
+
+#endif

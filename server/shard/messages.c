@@ -1,0 +1,277 @@
+/* The data path: a SEND comes in, with one message or with several one-way ones, and each one's header is checked.
+ * What is to be echoed goes back from the buffer it came in, and so does the credit for one-way messages, and the
+ * answer to a push, behind what is pushed; another buffer takes its place in the shared receive queue at the batch's
+ * end.
+ *
+ * Nothing is allocated, registered or copied.
+ */
+#include "server/shard/messages.h"
+
+#include <errno.h>
+
+#include "common/wire/msg.h"
+#include "common/rdma/region.h"
+#include "server/shard/shard_data.h"
+
+/* Puts a buffer into the receive queue for the one just taken from it. Without a free one the queue
+ * stays one short until a send completes. */
+static void replace_receive(struct shard *s)
+{
+	uint32_t buf = ep_buf_get(s->ep);
+
+	if (buf == EP_NO_BUF) {
+		s->recv_deficit++;
+		counter_add(&s->stats.rnr_holds, 1);
+		return;
+	}
+	ep_recycle(s->ep, buf);
+}
+
+static void make_up_deficit(struct shard *s)
+{
+	while (s->recv_deficit) {
+		uint32_t buf = ep_buf_get(s->ep);
+
+		if (buf == EP_NO_BUF)
+			return;
+		s->recv_deficit--;
+		ep_recycle(s->ep, buf);
+	}
+}
+
+/* More SENDs in one batch of completions than its credits: they were all under way at once. */
+static bool keeps_to_credits(struct conn *c)
+{
+	uint64_t batch = ep_batch(c->shard->ep);
+
+	if (c->batch != batch) {
+		c->batch = batch;
+		c->batch_sends = 0;
+	}
+	return ++c->batch_sends <= c->credits && c->rc.waiting_n <= c->credits;
+}
+
+/* The peer broke a rule. */
+static void drop(struct conn *c, uint32_t buf, int code)
+{
+	ep_recycle(c->shard->ep, buf);
+	conn_fail(c, FAIL_PROTOCOL, code);
+}
+
+/* Sends back what stands in the receive buffer, behind `write` (NULL: nothing); another one takes its place. */
+static void answer(struct conn *c, const struct ep_write *write, uint32_t buf, uint32_t bytes)
+{
+	struct shard *s = c->shard;
+	int ret;
+
+	if (c->tags && msg_tag_write(c->tags, ep_buf(s->ep, buf), bytes)) {
+		ep_recycle(s->ep, buf);
+		conn_fail(c, FAIL_ERRNO, EIO);
+		return;
+	}
+	counter_add(&s->stats.messages_out, 1);
+	counter_add(&s->stats.bytes_out, bytes + (write ? write->bytes : 0));
+	ret = write ? rc_write_send(&c->rc, write, buf, bytes) : rc_send(&c->rc, buf, bytes);
+	if (ret)
+		conn_fail(c, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
+	replace_receive(s);
+}
+
+static void on_echo(struct conn *c, uint32_t buf, struct msg_header *h)
+{
+	h->type = MSG_REPLY;
+	h->credits = 1;
+	msg_encode(h, ep_buf(c->shard->ep, buf));
+	answer(c, NULL, buf, h->length);
+}
+
+/* One-way: the SEND's credit goes back with those of the others when its last message asks for them. */
+static void on_one_way(struct conn *c, uint32_t buf, const struct msg_header *h)
+{
+	uint8_t flags = c->tags ? MSG_FLAG_TAG : 0;
+	struct msg_header credit = { .type = MSG_CREDIT, .flags = flags, .sequence = h->sequence,
+				     .length = MSG_HEADER_BYTES + msg_trailer_bytes(flags) };
+
+	if (++c->owed > c->credits) {
+		drop(c, buf, PROTO_CREDITS);
+		return;
+	}
+	if (!(h->flags & MSG_FLAG_ACK)) {
+		ep_recycle(c->shard->ep, buf);
+		return;
+	}
+	credit.credits = (uint16_t)c->owed;
+	c->owed = 0;
+	msg_encode(&credit, ep_buf(c->shard->ep, buf));
+	answer(c, NULL, buf, credit.length);
+}
+
+/* Requests of a connection are carried out in order: the client that has the answer has the data. */
+static void on_push(struct conn *c, uint32_t buf, const struct msg_header *h)
+{
+	const struct shard *s = c->shard;
+	struct msg_header pushed = { .type = MSG_PUSHED, .flags = h->flags, .credits = 1, .sequence = h->sequence,
+				     .length = MSG_HEADER_BYTES + msg_trailer_bytes(h->flags) };
+	struct ep_write write = { .rkey = c->window.rkey };
+	struct msg_push p;
+
+	msg_get_push(ep_buf(s->ep, buf), &p);
+	if (p.window_offset > c->window.bytes || p.bytes > c->window.bytes - p.window_offset ||
+	    p.bytes > s->dev.port.max_msg_sz ||
+	    !region_source(s->regions, c->region, p.region_offset, p.bytes, &write)) {
+		drop(c, buf, PROTO_BAD_MESSAGE);
+		return;
+	}
+	write.remote_addr = c->window.addr + p.window_offset;
+	msg_encode(&pushed, ep_buf(s->ep, buf));
+	answer(c, &write, buf, pushed.length);
+}
+
+/* A ping has no header: bytes and immediate data go back as they came. */
+static void on_ping(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
+{
+	struct shard *s = c->shard;
+
+	counter_add(&s->stats.messages_out, 1);
+	counter_add(&s->stats.bytes_out, wc->byte_len);
+	if (rc_send_imm(&c->rc, buf, wc->byte_len, wc->imm_data))
+		conn_fail(c, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
+	replace_receive(s);
+}
+
+static void check_sum(struct conn *c, const uint8_t *data, const struct msg_header *h)
+{
+	uint32_t seed, bytes = h->length - (h->flags & MSG_FLAG_TAG ? MSG_TAG_BYTES : 0);
+
+	if (!(h->flags & MSG_FLAG_SUM))
+		return;
+	seed = msg_sum_seed(c->session, sizeof(c->session));
+	counter_add(&c->shard->stats.messages_summed, 1);
+	if (!msg_is_intact(seed, data, bytes))
+		counter_add(&c->shard->stats.messages_corrupt, 1);
+}
+
+/* All messages of a connection have one, or none has. */
+static bool tag_is_right(struct conn *c, const uint8_t *data, const struct msg_header *h)
+{
+	bool tagged = h->flags & MSG_FLAG_TAG;
+
+	return tagged == (c->tags != NULL) && (!tagged || msg_tag_check(c->tags, data, h->length));
+}
+
+/* Types of the client's. Without a window there is nothing to push to, and perhaps no region either. */
+static bool may_come(const struct conn *c, enum msg_type type)
+{
+	return type == MSG_ECHO || type == MSG_DATA || (type == MSG_PUSH && c->window.bytes > 0);
+}
+
+/* Checks the messages of a SEND, in their order, which is that of their tags. Returns how many, `last` being the last
+ * of them; or, below 0, the rule that was broken. */
+static int check_messages(struct conn *c, const uint8_t *data, uint32_t received, struct msg_header *last)
+{
+	uint32_t at = 0;
+	int n = 0;
+
+	do {
+		if (n == MSG_JOINED_MAX || msg_decode_at(data, received, at, last) || !may_come(c, last->type))
+			return -PROTO_BAD_MESSAGE;
+		if (!tag_is_right(c, data + at, last))
+			return -PROTO_BAD_TAG;
+		check_sum(c, data + at, last);
+		at += last->length;
+		n++;
+	} while (at < received);
+	return n;
+}
+
+/* The same of what a completion brought. */
+static int check(struct conn *c, const uint8_t *data, const struct ibv_wc *wc, struct msg_header *last)
+{
+	/* Receive buffers are rounded up, so the device lets through a little more than was granted. */
+	if (wc->byte_len > c->shard->cfg->message_bytes)
+		return -PROTO_BAD_MESSAGE;
+	/* A ping has no place for a tag. */
+	if (wc->wc_flags & IBV_WC_WITH_IMM)
+		return c->tags ? -PROTO_BAD_TAG : 1;
+	return check_messages(c, data, wc->byte_len, last);
+}
+
+static void on_messages(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
+{
+	struct shard *s = c->shard;
+	struct msg_header last = { 0 };
+	int n = check(c, ep_buf(s->ep, buf), wc, &last);
+
+	if (n < 0) {
+		drop(c, buf, -n);
+		return;
+	}
+	if (!keeps_to_credits(c)) {
+		drop(c, buf, PROTO_CREDITS);
+		return;
+	}
+	counter_add(&s->stats.messages_in, (uint64_t)n);
+	counter_add(&s->stats.bytes_in, wc->byte_len);
+	c->heard = true;
+	if (wc->wc_flags & IBV_WC_WITH_IMM)
+		on_ping(c, buf, wc);
+	else if (last.type == MSG_ECHO)
+		on_echo(c, buf, &last);
+	else if (last.type == MSG_PUSH)
+		on_push(c, buf, &last);
+	else
+		on_one_way(c, buf, &last);
+}
+
+static void on_receive(struct shard *s, const struct ibv_wc *wc, uint32_t buf)
+{
+	uint32_t owner = qp_pool_owner_of_qpn(s->qps, wc->qp_num);
+	struct conn *c = owner == QP_POOL_NONE ? NULL : &s->conns[owner];
+
+	if (!c || (c->state != CONN_ST_ACCEPTING && c->state != CONN_ST_LIVE)) {
+		ep_recycle(s->ep, buf);
+		return;
+	}
+	if (wc->status != IBV_WC_SUCCESS) {
+		ep_recycle(s->ep, buf);
+		conn_fail(c, FAIL_WC_STATUS, (int)wc->status);
+		return;
+	}
+	if (wc->opcode != IBV_WC_RECV) {
+		/* A write with immediate data takes a receive buffer and leaves what was in it before. */
+		drop(c, buf, PROTO_BAD_MESSAGE);
+		return;
+	}
+	/* A message may overtake the ESTABLISHED event. */
+	conn_set_live(c);
+	on_messages(c, buf, wc);
+}
+
+static void on_sent(struct shard *s, const struct ibv_wc *wc, const struct wr *w)
+{
+	uint32_t owner = qp_pool_owner(s->qps, w->qp_slot, w->generation);
+	struct conn *c;
+
+	/* Else from an earlier life of the slot, whose end freed its buffers. */
+	if (owner == QP_POOL_NONE)
+		return;
+	c = &s->conns[owner];
+	if (w->type == WR_PROBE && wc->status == IBV_WC_SUCCESS)
+		c->heard = true;
+	if (rc_on_send_wc(&c->rc, wc, w))
+		conn_fail(c, FAIL_WC_STATUS, wc->status ? (int)wc->status : IBV_WC_LOC_QP_OP_ERR);
+	else if (w->type == WR_BEACON)
+		conn_try_finish(c);
+	make_up_deficit(s);
+}
+
+void messages_on_wc(void *arg, const struct ibv_wc *wc)
+{
+	struct shard *s = arg;
+	struct wr w = wr_unpack(wc->wr_id);
+
+	if (w.type == WR_RECV)
+		on_receive(s, wc, w.buf);
+	else
+		on_sent(s, wc, &w);
+}

@@ -1,0 +1,11 @@
+/* The data path of a shard: messages that come in, and what goes back. Owning thread: the shard's.
+ */
+#ifndef RAMPART_SERVER_MESSAGES_H
+#define RAMPART_SERVER_MESSAGES_H
+
+#include <infiniband/verbs.h>
+
+/* A completion of the endpoint of `shard` (struct shard). */
+void messages_on_wc(void *shard, const struct ibv_wc *wc);
+
+#endif

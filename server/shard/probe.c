@@ -1,0 +1,56 @@
+/* The liveness probe, a slice of the connections at a time. See probe.h. */
+#include "server/shard/probe.h"
+
+#include <sys/param.h>
+
+#include "common/base/clock.h"
+#include "server/shard/shard_data.h"
+
+#define SLICES 64		/* of the probe interval; each probes its share of the connections */
+#define SLICE_NS_MIN (10 * NS_PER_MS)
+
+/* A peer whose host is gone is not noticed while nothing is sent to it: send it an empty write. */
+static void probe_one(struct shard *s, struct conn *c)
+{
+	if (c->state != CONN_ST_LIVE)
+		return;
+	if (c->heard) {
+		c->heard = false;
+		return;
+	}
+	/* The last one is still under way: nothing got through for a whole interval. */
+	if (rc_probe(&c->rc))
+		conn_fail(c, FAIL_TIMEOUT, 0);
+	else
+		counter_add(&s->stats.probes, 1);
+}
+
+static uint64_t probe_slice_ns(const struct server_config *cfg)
+{
+	return MAX(cfg->probe_interval_ns / SLICES, SLICE_NS_MIN);
+}
+
+/* Every connection is looked at once in an interval, a slice of them at a time. */
+static void on_probe(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct shard *s = w->data;
+	uint64_t slices = MAX(s->cfg->probe_interval_ns / probe_slice_ns(s->cfg), 1);
+	uint32_t upto = (uint32_t)(++s->probe_slice * s->cfg->shard_conns / slices);
+
+	(void)revents;
+	for (; s->probe_next < upto; s->probe_next++)
+		probe_one(s, &s->conns[s->probe_next]);
+	if (s->probe_slice >= slices)
+		s->probe_slice = s->probe_next = 0;
+	ev_timer_again(loop, w);
+}
+
+void probe_start(struct shard *s)
+{
+	double slice_s = (double)probe_slice_ns(s->cfg) / 1e9;
+
+	ev_timer_init(&s->probe, on_probe, slice_s, slice_s);
+	s->probe.data = s;
+	if (s->cfg->probe_interval_ns)
+		ev_timer_start(s->loop, &s->probe);
+}

@@ -1,0 +1,90 @@
+/* Table of granted sessions: chained hash over arrays allocated once. The ids are 128 random bits, so
+ * their first bytes are the hash, and a peer that guesses learns nothing from timing. */
+#include "server/shard/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/wire/be.h"
+
+struct entry {
+	uint8_t id[FRAME_SESSION_BYTES];
+	uint32_t next;
+};
+
+struct session_table {
+	uint32_t *heads;
+	uint32_t mask;
+	uint32_t count;
+	struct entry *entries;	/* indexed by connection */
+};
+
+int session_table_new(uint32_t max, struct session_table **out)
+{
+	struct session_table *t = calloc(1, sizeof(*t));
+	uint32_t heads = 16;
+
+	while (heads < max)
+		heads *= 2;
+	if (!t)
+		return -ENOMEM;
+	t->heads = malloc(heads * sizeof(*t->heads));
+	t->entries = calloc(max, sizeof(*t->entries));
+	if (!t->heads || !t->entries) {
+		session_table_free(t);
+		return -ENOMEM;
+	}
+	memset(t->heads, 0xff, heads * sizeof(*t->heads));
+	t->mask = heads - 1;
+	*out = t;
+	return 0;
+}
+
+void session_table_free(struct session_table *t)
+{
+	if (!t)
+		return;
+	free(t->heads);
+	free(t->entries);
+	free(t);
+}
+
+static uint32_t *head_of(struct session_table *t, const uint8_t *id)
+{
+	return &t->heads[be_get32(id) & t->mask];
+}
+
+void session_put(struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES], uint32_t conn)
+{
+	uint32_t *head = head_of(t, id);
+
+	memcpy(t->entries[conn].id, id, FRAME_SESSION_BYTES);
+	t->entries[conn].next = *head;
+	*head = conn;
+	t->count++;
+}
+
+uint32_t session_take(struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES])
+{
+	uint32_t *link = head_of(t, id);
+
+	while (*link != SESSION_NONE) {
+		struct entry *e = &t->entries[*link];
+
+		if (memcmp(e->id, id, FRAME_SESSION_BYTES) == 0) {
+			uint32_t conn = *link;
+
+			*link = e->next;
+			t->count--;
+			return conn;
+		}
+		link = &e->next;
+	}
+	return SESSION_NONE;
+}
+
+uint32_t session_count(const struct session_table *t)
+{
+	return t->count;
+}

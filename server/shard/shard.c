@@ -1,0 +1,361 @@
+/* A shard's resources, loop and thread. See shard.h.
+ *
+ * Sockets and verbs resources are made by the thread that starts the server, so that every failure is
+ * known before the server says it is ready; from shard_start on they belong to the shard's thread.
+ */
+#include "server/shard/shard.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "common/base/clock.h"
+#include "common/rdma/cm.h"
+#include "common/rdma/ep.h"
+#include "common/hist/hist.h"
+#include "common/base/log.h"
+#include "common/wire/psn.h"
+#include "common/rdma/region.h"
+#include "common/tls/tls.h"
+#include "server/shard/accept.h"
+#include "server/shard/boot.h"
+#include "server/shard/gauges.h"
+#include "server/shard/listen.h"
+#include "server/shard/messages.h"
+#include "server/shard/probe.h"
+#include "server/shard/session.h"
+
+#define QP_BUDGET 32		/* queue pairs made or recycled in one go: about 10 ms emulated */
+#define QP_RESERVE 256u
+#define REGION_BUDGET_BYTES (8u << 20)	/* of regions cleared in one go: a few ms */
+#define HOUSEKEEPING_NS (20 * NS_PER_MS)
+#define PUBLISH_S 0.01
+#define QUARANTINE_NS (5 * NS_PER_S)	/* TIMEWAIT is about 4 s */
+
+static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents);
+static void schedule_housekeeping(struct shard *s);
+
+/* The end of a turn of the loop: what closed is freed, what changed is published. */
+static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
+{
+	struct shard *s = w->data;
+
+	(void)revents;
+	while (TAILQ_FIRST(&s->lists[CONN_ST_DEAD]))
+		conn_set_state(TAILQ_FIRST(&s->lists[CONN_ST_DEAD]), CONN_ST_FREE);
+	listen_resume(s);
+	/* The rest can wait a little, and is done once for many turns. */
+	if (s->publish_due) {
+		s->publish_due = false;
+		schedule_housekeeping(s);
+		gauges_publish(s);
+	} else if (!ev_is_active(&s->publish_timer)) {
+		ev_timer_set(&s->publish_timer, PUBLISH_S, 0.);
+		ev_timer_start(loop, &s->publish_timer);
+	}
+}
+
+static void on_publish(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct shard *s = w->data;
+
+	(void)loop;
+	(void)revents;
+	s->publish_due = true;	/* at the turn's end */
+}
+
+/* Sets the timer to when the pool, the drain or accepting wants something, so that an idle shard sleeps. */
+static void schedule_housekeeping(struct shard *s)
+{
+	uint64_t now = clock_now_ns(), idle_ns, due_ns;
+
+	qp_pool_expect(s->qps, session_count(s->sessions));
+	idle_ns = s->drain_deadline_ns || s->regions_to_clear ? 0 : qp_pool_idle_ns(s->qps, now);
+	/* The turn after the timer accepts again. */
+	idle_ns = MIN(idle_ns, listen_idle_ns(s, now));
+	if (idle_ns == UINT64_MAX)
+		return;
+	due_ns = now + MAX(idle_ns, HOUSEKEEPING_NS);
+	if (ev_is_active(&s->housekeeping) && s->housekeeping_due_ns <= due_ns)
+		return;
+	s->housekeeping_due_ns = due_ns;
+	ev_timer_stop(s->loop, &s->housekeeping);
+	ev_timer_set(&s->housekeeping, (double)(due_ns - now) / 1e9, 0.);
+	ev_timer_start(s->loop, &s->housekeeping);
+}
+
+static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct shard *s = w->data;
+
+	(void)loop;
+	(void)revents;
+	qp_pool_maintain(s->qps, clock_now_ns(), QP_BUDGET);
+	s->regions_to_clear = !region_pool_clear(s->regions, REGION_BUDGET_BYTES);
+	if (s->drain_deadline_ns && (clock_now_ns() >= s->drain_deadline_ns ||
+				     s->counts[CONN_ST_FREE] == s->cfg->shard_conns))
+		pump_break(&s->pump);
+	/* The turn's end sets the timer again. */
+}
+
+static void close_all(struct shard *s, enum conn_state state)
+{
+	while (TAILQ_FIRST(&s->lists[state]))
+		conn_close(TAILQ_FIRST(&s->lists[state]), CLOSE_DRAINING);
+}
+
+static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
+{
+	struct shard *s = w->data;
+
+	(void)loop;
+	(void)revents;
+	if (s->drain_deadline_ns)
+		return;
+	s->drain_deadline_ns = clock_now_ns() + s->cfg->drain_timeout_ns + 1;
+	listen_close(s);
+	while (TAILQ_FIRST(&s->lists[CONN_ST_HELLO]))
+		boot_refuse(TAILQ_FIRST(&s->lists[CONN_ST_HELLO]), REFUSE_DRAINING, "the server is stopping");
+	for (enum conn_state st = CONN_ST_TLS_ACCEPT; st < CONN_ST_CLOSING; st++)
+		if (st != CONN_ST_REFUSE)	/* those wait for the peer to read it, 2 s at most */
+			close_all(s, st);
+}
+
+static void start_watchers(struct shard *s)
+{
+	pump_start(&s->pump, s->loop, s->ep, s->cm, (enum poll_mode)s->cfg->poll, s->cfg->spin_ns,
+		   accept_on_cm_event, s);
+	listen_start(s);
+	ev_async_init(&s->wake, on_wake);
+	s->wake.data = s;
+	ev_async_start(s->loop, &s->wake);
+	ev_timer_init(&s->housekeeping, on_housekeeping, 0., 0.);
+	s->housekeeping.data = s;
+	probe_start(s);
+	ev_timer_init(&s->publish_timer, on_publish, 0., 0.);
+	s->publish_timer.data = s;
+	ev_prepare_init(&s->turn_end, on_turn_end);
+	s->turn_end.data = s;
+	ev_prepare_start(s->loop, &s->turn_end);
+}
+
+static void *run(void *arg)
+{
+	struct shard *s = arg;
+
+	s->exit_status = pump_run(&s->pump);
+	/* Other rails may serve on for long, and whoever removes a device waits until nobody has it any more. */
+	shard_release(s);
+	atomic_store_explicit(&s->failed, s->exit_status != 0, memory_order_relaxed);
+	if (s->exit_status && s->server->on_broken)
+		s->server->on_broken(s->server->arg);
+	return NULL;
+}
+
+/* Leaving a slot's quarantine frees the PSNs that rested with it. */
+static void on_rested(void *arg, uint32_t slot, uint64_t rested_ns)
+{
+	struct shard *s = arg;
+	struct psn_pair *p = &s->resting[slot];
+
+	hist_record(s->stats.stages[SS_QP_RECYCLE], rested_ns);
+	if (!p->used)
+		return;
+	p->used = false;
+	psn_release(s->server->psns, p->client);
+	psn_release(s->server->psns, p->server);
+}
+
+static int make_verbs(struct shard *s, char *err, size_t err_size)
+{
+	const struct server_config *cfg = s->cfg;
+	struct ep_config ep = { .dev = &s->dev, .max_qps = cfg->shard_qps, .sq_depth = cfg->sq_depth,
+				.inline_bytes = cfg->inline_bytes, .recv_depth = cfg->recv_depth,
+				.spare_bufs = cfg->spare_bufs, .buf_bytes = (uint32_t)cfg->message_bytes,
+				.post_list = (uint32_t)cfg->tuning.post_list,
+				.signal_every = (uint32_t)cfg->tuning.signal_every,
+				.cq_depth = (uint32_t)cfg->tuning.cq_depth, .spin = cfg->poll == POLL_BUSY,
+				.solicited_only = true };
+	struct qp_pool_config qp = { .max = cfg->shard_qps,
+				     .reserve = cfg->shard_clients < QP_RESERVE ? cfg->shard_clients : QP_RESERVE,
+				     .quarantine_ns = QUARANTINE_NS, .on_rested = on_rested, .arg = s };
+	struct qp_pool_counts counts;
+	const char *device = *s->rail->device ? s->rail->device : NULL;
+	int ret = dev_open(&s->rail->addr, device, &s->dev, err, err_size);
+
+	qp.init_port = dev_ethernet_port(&s->dev);
+	if (!ret)
+		ret = ep_new(&ep, messages_on_wc, s, &s->ep, err, err_size);
+	if (ret)
+		return ret;
+	snprintf(err, err_size, "this machine is out of memory");
+	ret = qp_pool_new(s->ep, &qp, &s->qps);
+	if (!ret && cfg->region_bytes)
+		ret = region_pool_new(s->ep, cfg->shard_clients, (uint32_t)cfg->region_bytes, &s->regions);
+	if (ret)
+		return ret;
+	while (qp_pool_maintain(s->qps, clock_now_ns(), QP_BUDGET))
+		;
+	qp_pool_get_counts(s->qps, &counts);
+	if (counts.free < qp.reserve) {
+		snprintf(err, err_size, "the device gave %u queue pairs of %u for the start; are others using it? "
+			 "See its max_qp (`ibv_devinfo -v`)", counts.free, qp.reserve);
+		return -ENOSPC;
+	}
+	return 0;
+}
+
+static int make_tables(struct shard *s)
+{
+	const struct server_config *cfg = s->cfg;
+	int ret = session_table_new(cfg->shard_conns, &s->sessions);
+
+	if (!ret)
+		ret = auth_mac_new(&s->mac);
+	if (!ret)
+		ret = stats_init(&s->stats);
+	if (ret)
+		return ret;
+	s->conns = calloc(cfg->shard_conns, sizeof(*s->conns));
+	s->resting = calloc(cfg->shard_qps, sizeof(*s->resting));
+	s->loop = ev_loop_new(EVFLAG_AUTO);
+	if (!s->conns || !s->resting || !s->loop)
+		return -ENOMEM;
+	for (int i = 0; i < CONN_ST_N; i++)
+		TAILQ_INIT(&s->lists[i]);
+	s->counts[CONN_ST_FREE] = cfg->shard_conns;
+	for (uint32_t i = 0; i < cfg->shard_conns; i++) {
+		s->conns[i].index = i;
+		s->conns[i].shard = s;
+		TAILQ_INSERT_TAIL(&s->lists[CONN_ST_FREE], &s->conns[i], entry);
+	}
+	return 0;
+}
+
+static int make_tls(struct shard *s, char *err, size_t err_size)
+{
+	const struct server_config *cfg = s->cfg;
+	bool auth = cfg->client_auth == CLIENT_AUTH_REQUIRE;
+	struct tls_config tls = { .server = true, .cert_file = cfg->cert_path, .key_file = cfg->key_path,
+				  .ca_file = auth ? cfg->ca_path : NULL, .require_peer_cert = auth,
+				  .tickets = s->server->tickets };
+
+	return tls_ctx_new(&tls, &s->tls_ctx, err, err_size);
+}
+
+int shard_new(struct server *server, uint32_t index, struct shard **out, char *err, size_t err_size)
+{
+	struct shard *s = calloc(1, sizeof(*s));
+	int ret = -ENOMEM;
+
+	snprintf(err, err_size, "this machine is out of memory");
+	if (!s)
+		return ret;
+	s->server = server;
+	s->cfg = server->cfg;
+	s->index = index;
+	s->rail = &s->cfg->rails[index / s->cfg->threads];
+	s->admitted = &server->admitted[index / s->cfg->threads];
+	s->listen_fd = -1;
+	ret = make_tls(s, err, err_size);
+	if (ret)
+		goto err_free;
+	snprintf(err, err_size, "this machine is out of memory");
+	ret = make_tables(s);
+	if (!ret)
+		ret = make_verbs(s, err, err_size);
+	if (!ret)
+		ret = listen_open(s, err, err_size);
+	if (ret)
+		goto err_free;
+	*out = s;
+	return 0;
+
+err_free:
+	shard_free(s);
+	return ret;
+}
+
+int shard_start(struct shard *s, char *err, size_t err_size)
+{
+	int ret;
+
+	start_watchers(s);
+	gauges_publish(s);
+	ret = tuning_start_thread(&s->cfg->tuning, s->index, &s->thread, run, s, err, err_size);
+	s->running = ret == 0;
+	return ret;
+}
+
+void shard_wake(struct shard *s)
+{
+	ev_async_send(s->loop, &s->wake);
+}
+
+int shard_join(struct shard *s)
+{
+	if (s->running)
+		pthread_join(s->thread, NULL);
+	s->running = false;
+	return s->exit_status;
+}
+
+/* PSNs whose queue pairs will not come out of quarantine. */
+static void release_resting(struct shard *s)
+{
+	for (uint32_t i = 0; i < s->cfg->shard_qps; i++)
+		if (s->resting[i].used) {
+			psn_release(s->server->psns, s->resting[i].client);
+			psn_release(s->server->psns, s->resting[i].server);
+			s->resting[i].used = false;
+		}
+}
+
+/* What is still open when the drain timed out, or the device failed: the device's side is torn down without
+ * asking. */
+static void abandon_conns(struct shard *s)
+{
+	for (uint32_t i = 0; i < s->cfg->shard_conns; i++)
+		if (s->conns[i].state != CONN_ST_FREE)
+			conn_abandon(&s->conns[i]);
+}
+
+void shard_release(struct shard *s)
+{
+	listen_close(s);
+	if (s->qps) {
+		gauges_publish(s);
+		abandon_conns(s);
+		release_resting(s);
+	}
+	cm_id_destroy(s->listener);
+	qp_pool_free(s->qps);
+	region_pool_free(s->regions);
+	ep_free(s->ep);
+	cm_channel_free(s->cm);
+	dev_close(&s->dev);
+	s->listener = NULL;
+	s->qps = NULL;
+	s->regions = NULL;
+	s->ep = NULL;
+	s->cm = NULL;
+	gauges_clear(s);
+}
+
+void shard_free(struct shard *s)
+{
+	if (!s)
+		return;
+	shard_release(s);
+	tls_ctx_free(s->tls_ctx);
+	auth_mac_free(s->mac);
+	session_table_free(s->sessions);
+	stats_fini(&s->stats);
+	if (s->loop)
+		ev_loop_destroy(s->loop);
+	free(s->resting);
+	free(s->conns);
+	free(s);
+}

@@ -1,0 +1,45 @@
+/* Statistics of a shard. See stats.h. */
+#include "server/shard/stats.h"
+
+#include <string.h>
+
+#include "common/hist/hist.h"
+
+const char *const server_stage_names[SS_N] = {
+	[SS_TLS_ACCEPT] = "tls_accept",
+	[SS_TLS_ACCEPT_RESUMED] = "tls_accept_resumed",
+	[SS_PSN_GENERATE] = "psn_generate",
+	[SS_QP_SETUP] = "qp_setup",
+	[SS_ACCEPT_TO_ESTABLISHED] = "accept_to_established",
+	[SS_QP_RECYCLE] = "qp_recycle",
+};
+
+const char *const close_reason_names[CLOSE_N] = {
+	[CLOSE_PEER_LEFT] = "peer_left",
+	[CLOSE_DRAINING] = "draining",
+	[CLOSE_REFUSED] = "refused",
+	[CLOSE_CONTROL_END] = "control_end",
+	[CLOSE_FAILED] = "failed",
+};
+
+int stats_init(struct stats *s)
+{
+	memset(s, 0, sizeof(*s));
+	for (int i = 0; i < SS_N; i++) {
+		int ret = hist_new(&s->stages[i]);
+
+		if (ret) {
+			stats_fini(s);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+void stats_fini(struct stats *s)
+{
+	for (int i = 0; i < SS_N; i++) {
+		hist_free(s->stages[i]);
+		s->stages[i] = NULL;
+	}
+}

@@ -1,0 +1,56 @@
+/* Statistics of a shard: written by the shard's thread, read by any (relaxed atomics). */
+#ifndef RAMPART_SERVER_STATS_H
+#define RAMPART_SERVER_STATS_H
+
+#include <stdint.h>
+
+#include "common/base/counter.h"
+#include "common/wire/fail_table.h"
+
+struct hist;
+
+enum server_stage {
+	SS_TLS_ACCEPT,			/* full handshakes, from the TCP accept */
+	SS_TLS_ACCEPT_RESUMED,
+	SS_PSN_GENERATE,
+	SS_QP_SETUP,
+	SS_ACCEPT_TO_ESTABLISHED,
+	SS_QP_RECYCLE,			/* from a connection's end until its queue pair leaves quarantine */
+	SS_N,
+};
+extern const char *const server_stage_names[SS_N];
+
+enum close_reason {
+	CLOSE_PEER_LEFT,	/* the client disconnected */
+	CLOSE_DRAINING,		/* the server stops */
+	CLOSE_REFUSED,		/* refused during the bootstrap */
+	CLOSE_CONTROL_END,	/* a control session ended */
+	CLOSE_FAILED,		/* see failures */
+	CLOSE_N,
+};
+extern const char *const close_reason_names[CLOSE_N];
+
+#define STATS_REFUSE_MAX 32
+
+struct stats {
+	/* events since the start */
+	counter tcp_accepted, granted, established;
+	counter handshakes_full, handshakes_resumed, tickets;
+	counter refused[STATS_REFUSE_MAX];	/* by enum refuse_code: REFUSE frames and REJ */
+	counter closed[CLOSE_N];
+	counter messages_in, messages_out, bytes_in, bytes_out, tls_bytes_in, tls_bytes_out;
+	counter messages_summed, messages_corrupt;	/* with a checksum; and those it did not fit */
+	counter probes, psn_verified, psn_conflicts, rnr_holds;
+	/* gauges, published at the end of a turn of the loop, at most every 10 ms */
+	counter handshakes, sessions, connected, connected_peak, closing, controls;
+	counter qps, qps_free, qps_in_use, qps_quarantined, qp_hits, qp_misses, qp_exhausted, qp_recycled;
+	counter bufs_posted, bufs_free, bufs_total, pinned_bytes, cqs, mrs, regions_in_use;
+	struct fail_table failures;
+	struct hist *stages[SS_N];
+};
+
+/* Makes the histograms; 0 or -ENOMEM. */
+int stats_init(struct stats *s) __attribute__((warn_unused_result));
+void stats_fini(struct stats *s);
+
+#endif

@@ -1,0 +1,345 @@
+/* Unit tests of server/config/limits.c: what is derived for a shard, and every refusal. The process's
+ * limits are the test's: it defines the functions of common/base/res.c that limits.c asks. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/rdma/dev.h"
+#include "common/rdma/ep.h"
+#include "common/rdma/rc.h"
+#include "common/base/res.h"
+#include "server/config/limits.h"
+
+static uint64_t nofile, memlock;
+static struct server_config cfg;
+static struct dev devs[RAILS_MAX];
+static char err[400];
+
+uint64_t res_raise_nofile(void)
+{
+	return nofile;
+}
+
+uint64_t res_raise_memlock(void)
+{
+	return memlock;
+}
+
+/* A machine and device like Soft-RoCE, without limits on the process. */
+static int set_up(void **state)
+{
+	(void)state;
+	nofile = memlock = UINT64_MAX;
+	memset(&cfg, 0, sizeof(cfg));
+	cfg.threads = 2;
+	cfg.n_rails = 1;
+	cfg.max_clients = 1000;
+	cfg.message_bytes = 4096;
+	cfg.credits = 16;
+	cfg.max_handshakes = 512;
+	cfg.tuning.inline_bytes = 220;
+	memset(devs, 0, sizeof(devs));
+	devs[0].attr.max_qp = 1048576;
+	devs[0].attr.max_qp_wr = 1048576;
+	devs[0].attr.max_cq = 1048576;
+	devs[0].attr.max_cqe = 32767;
+	devs[0].attr.max_srq_wr = 32768;
+	err[0] = '\0';
+	return 0;
+}
+
+static void derive(void)
+{
+	err[0] = '\0';
+	if (limits_derive(&cfg, devs, err, sizeof(err)))
+		fail_msg("%s", err);
+	assert_string_equal(err, "");
+}
+
+static void assert_refused(const char *what, const char *advice)
+{
+	assert_int_equal(limits_derive(&cfg, devs, err, sizeof(err)), -ENOSPC);
+	assert_non_null(strstr(err, what));
+	assert_non_null(strstr(err, advice));
+}
+
+static void derive__one_shard__exactly_the_clients(void **state)
+{
+	(void)state;
+	cfg.threads = 1;
+	derive();
+	assert_int_equal(cfg.shard_clients, 1000);
+	assert_int_equal(cfg.recv_depth, 16000);
+	/* 1000 clients, room for 2048 to rest, and 64. */
+	assert_int_equal(cfg.shard_qps, 3112);
+	assert_true(cfg.shard_conns >= cfg.shard_clients + cfg.max_handshakes);
+	assert_int_equal(cfg.sq_depth, rc_sq_depth(16));
+}
+
+static void derive__windows__two_entries_for_each_answer(void **state)
+{
+	(void)state;
+	cfg.windows = 1;
+	derive();
+	assert_int_equal(cfg.sq_depth, rc_sq_depth(32));
+	cfg.credits = 1;
+	derive();
+	assert_int_equal(cfg.sq_depth, rc_sq_depth(2));
+}
+
+static void derive__many_clients__as_many_queue_pairs_may_rest(void **state)
+{
+	(void)state;
+	cfg.threads = 1;
+	cfg.max_clients = 5000;
+	derive();
+	assert_int_equal(cfg.shard_qps, 2 * 5000 + 64);
+	devs[0].attr.max_qp = 6000;
+	derive();
+	assert_int_equal(cfg.shard_qps, 6000);
+}
+
+/* 500 + 6 * sqrt(500) = 634.2: room for the kernel's uneven spread. */
+static void derive__two_shards__six_deviations_above_the_mean(void **state)
+{
+	(void)state;
+	derive();
+	assert_int_equal(cfg.shard_clients, 635);
+	assert_int_equal(cfg.recv_depth, 635 * 16);
+}
+
+static void derive__few_clients_on_two_shards__never_more_than_all(void **state)
+{
+	(void)state;
+	cfg.max_clients = 12;
+	derive();
+	assert_int_equal(cfg.shard_clients, 12);
+}
+
+static void derive__more_messages_than_the_device_takes__depth_of_the_device(void **state)
+{
+	(void)state;
+	cfg.threads = 1;
+	cfg.max_clients = 10000;
+	derive();
+	assert_int_equal(cfg.recv_depth, 32767 - EP_BATCH);
+	assert_int_equal(cfg.spare_bufs, 4096 + 64);
+	devs[0].attr.max_srq_wr = 20000;
+	derive();
+	assert_int_equal(cfg.recv_depth, 20000 - EP_BATCH);
+}
+
+static void derive__message_sizes__inline_up_to_220(void **state)
+{
+	(void)state;
+	derive();
+	assert_int_equal(cfg.inline_bytes, 220);
+	cfg.message_bytes = 64;
+	derive();
+	assert_int_equal(cfg.inline_bytes, 64);
+}
+
+static void derive__depths_given__at_most_those(void **state)
+{
+	(void)state;
+	cfg.tuning.srq_depth = 9000;
+	derive();
+	assert_int_equal(cfg.recv_depth, 9000);
+	cfg.tuning.cq_depth = 5000;
+	derive();
+	assert_int_equal(cfg.recv_depth, 5000 - EP_BATCH);
+	cfg.tuning.srq_depth = 1;
+	assert_refused("receive depth of a shard", "raise --threads or lower --max-clients");
+}
+
+static void derive__huge_srq__buffers_stay_numberable(void **state)
+{
+	(void)state;
+	cfg.threads = 1;
+	cfg.max_clients = 100000;
+	cfg.credits = 128;
+	cfg.message_bytes = 64;
+	devs[0].attr.max_srq_wr = devs[0].attr.max_cqe = 1 << 22;
+	derive();
+	/* The highest number is one below EP_NO_BUF. */
+	assert_true(cfg.recv_depth + EP_BATCH + cfg.spare_bufs <= EP_NO_BUF);
+	assert_true(cfg.recv_depth > 1000000);
+}
+
+static void derive__few_qps_on_the_device__shared_by_the_shards(void **state)
+{
+	(void)state;
+	cfg.threads = 2;
+	devs[0].attr.max_qp = 1300;
+	derive();
+	assert_int_equal(cfg.shard_qps, 650);
+}
+
+static void derive__too_few_qps__refused(void **state)
+{
+	(void)state;
+	devs[0].attr.max_qp = 1269;
+	assert_refused("max_qp is 1269", "lower --max-clients");
+	devs[0].attr.max_qp = 1270;
+	derive();
+}
+
+static void derive__fewer_buffers_than_clients__refused(void **state)
+{
+	(void)state;
+	devs[0].attr.max_srq_wr = 634 + EP_BATCH;
+	assert_refused("receive depth of a shard (device's max_srq_wr and max_cqe, --srq-depth, --cq-depth) is 634",
+		       "raise --threads");
+	devs[0].attr.max_srq_wr = 635 + EP_BATCH;
+	derive();
+	assert_int_equal(cfg.recv_depth, 635);
+}
+
+static void derive__too_few_cqs__refused(void **state)
+{
+	(void)state;
+	cfg.threads = 1;
+	cfg.max_clients = 10000;
+	devs[0].attr.max_cq = 3;
+	assert_refused("max_cq is 3", "--credits");
+}
+
+static void derive__send_queue_too_short__refused(void **state)
+{
+	(void)state;
+	devs[0].attr.max_qp_wr = (int)rc_sq_depth(16) - 1;
+	assert_refused("max_qp_wr", "lower --credits");
+	devs[0].attr.max_qp_wr = (int)rc_sq_depth(16);
+	derive();
+}
+
+static void derive__too_few_descriptors__refused_one_below_the_need(void **state)
+{
+	const char *need;
+	unsigned long long n;
+
+	(void)state;
+	nofile = 1024;
+	assert_refused("open files (ulimit -n) is 1024", "--max-handshakes");
+	need = strstr(err, "need ");
+	assert_non_null(need);
+	assert_int_equal(sscanf(need, "need %llu", &n), 1);
+	assert_true(n >= 2 * cfg.max_handshakes);
+	nofile = n - 1;
+	assert_refused("ulimit -n", "raise it");
+	nofile = n;
+	derive();
+}
+
+static void derive__too_little_lockable_memory__refused_one_below_the_need(void **state)
+{
+	uint64_t need;
+
+	(void)state;
+	derive();
+	need = 2ull * (cfg.recv_depth + EP_BATCH + cfg.spare_bufs) * 4096;
+	memlock = need - 1;
+	assert_refused("locked memory (ulimit -l, bytes)", "--message-size");
+	memlock = need;
+	derive();
+}
+
+/* ---- several rails ---- */
+
+static void use_rails(uint32_t n)
+{
+	cfg.n_rails = n;
+	for (uint32_t i = 0; i < n; i++) {
+		devs[i] = devs[0];
+		snprintf(devs[i].name, sizeof(devs[i].name), "rxe%u", i);
+	}
+}
+
+/* A rail is a server of its own as far as its shards' sizes go. */
+static void derive__rails__each_shard_as_with_one(void **state)
+{
+	uint32_t clients, qps, depth;
+
+	(void)state;
+	derive();
+	clients = cfg.shard_clients;
+	qps = cfg.shard_qps;
+	depth = cfg.recv_depth;
+	use_rails(8);
+	derive();
+	assert_int_equal(cfg.shard_clients, clients);
+	assert_int_equal(cfg.shard_qps, qps);
+	assert_int_equal(cfg.recv_depth, depth);
+}
+
+static void derive__different_devices__what_the_least_gives(void **state)
+{
+	(void)state;
+	use_rails(3);
+	devs[1].attr.max_srq_wr = 5000;
+	devs[2].attr.max_qp = 3000;
+	derive();
+	assert_int_equal(cfg.recv_depth, 5000 - EP_BATCH);
+	assert_int_equal(cfg.shard_qps, 1500);
+}
+
+static void derive__one_device_too_small__named(void **state)
+{
+	(void)state;
+	use_rails(2);
+	devs[1].attr.max_qp = 1269;
+	assert_refused("rxe1: the device's max_qp is 1269", "lower --max-clients");
+	devs[1].attr.max_qp = 1270;
+	devs[1].attr.max_qp_wr = 5;
+	assert_refused("rxe1: the device's max_qp_wr is 5", "lower --credits");
+}
+
+static void derive__rails__descriptors_and_memory_of_all(void **state)
+{
+	uint64_t bytes;
+
+	(void)state;
+	use_rails(3);
+	derive();
+	bytes = 6ull * (cfg.recv_depth + EP_BATCH + cfg.spare_bufs) * 4096;
+	memlock = bytes - 1;
+	assert_refused("locked memory (ulimit -l, bytes)", "--message-size");
+	memlock = bytes;
+	derive();
+	nofile = 6 * cfg.max_handshakes;
+	assert_refused("--threads 2 on each rail", "raise it");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(derive__one_shard__exactly_the_clients, set_up),
+		cmocka_unit_test_setup(derive__windows__two_entries_for_each_answer, set_up),
+		cmocka_unit_test_setup(derive__many_clients__as_many_queue_pairs_may_rest, set_up),
+		cmocka_unit_test_setup(derive__two_shards__six_deviations_above_the_mean, set_up),
+		cmocka_unit_test_setup(derive__few_clients_on_two_shards__never_more_than_all,
+				       set_up),
+		cmocka_unit_test_setup(
+			derive__more_messages_than_the_device_takes__depth_of_the_device, set_up),
+		cmocka_unit_test_setup(derive__message_sizes__inline_up_to_220, set_up),
+		cmocka_unit_test_setup(derive__depths_given__at_most_those, set_up),
+		cmocka_unit_test_setup(derive__huge_srq__buffers_stay_numberable, set_up),
+		cmocka_unit_test_setup(derive__few_qps_on_the_device__shared_by_the_shards, set_up),
+		cmocka_unit_test_setup(derive__too_few_qps__refused, set_up),
+		cmocka_unit_test_setup(derive__fewer_buffers_than_clients__refused, set_up),
+		cmocka_unit_test_setup(derive__too_few_cqs__refused, set_up),
+		cmocka_unit_test_setup(derive__send_queue_too_short__refused, set_up),
+		cmocka_unit_test_setup(derive__too_few_descriptors__refused_one_below_the_need,
+				       set_up),
+		cmocka_unit_test_setup(
+			derive__too_little_lockable_memory__refused_one_below_the_need, set_up),
+		cmocka_unit_test_setup(derive__rails__each_shard_as_with_one, set_up),
+		cmocka_unit_test_setup(derive__different_devices__what_the_least_gives, set_up),
+		cmocka_unit_test_setup(derive__one_device_too_small__named, set_up),
+		cmocka_unit_test_setup(derive__rails__descriptors_and_memory_of_all, set_up),
+	};
+
+	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
+}

@@ -1,0 +1,682 @@
+/* Unit tests of server/shard/accept.c: which connection requests are accepted, and every rejection. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/rdma/cm.h"
+#include "common/hist/hist.h"
+#include "common/wire/psn.h"
+#include "common/rdma/region.h"
+#include "server/shard/accept.h"
+#include "server/shard/session.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/helpers/server_rig.h"
+
+/* The last request was rejected with this code, its id is gone, and nothing was accepted. */
+static void assert_rejected(enum refuse_code code)
+{
+	const struct fake_cm_call *c = fake_cm_last(FAKE_CM_REJECT);
+	uint16_t got = 0;
+
+	assert_non_null(c);
+	assert_int_equal(pdata_decode_reject(c->private_data, c->param.private_data_len, &got), 0);
+	assert_int_equal(got, code);
+	assert_int_equal(server_refused(code), 1);
+	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_REFUSED, (int)code), 1);
+	assert_int_equal(fake_cm_calls(FAKE_CM_ACCEPT), 0);
+	assert_int_equal(fake_cm_ids(), 1);
+}
+
+static void request(struct peer *p)
+{
+	uint8_t data[56];
+
+	peer_proof(p, data);
+	peer_request(p, data);
+}
+
+/* ---- accepted ---- */
+
+static void request__right_proof__accepted_with_the_servers(void **state)
+{
+	struct addr local;
+	struct auth_binding b;
+	struct pdata_proof proof;
+	const struct fake_cm_call *c;
+	uint8_t expected[AUTH_HMAC_BYTES];
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&p, 0);
+	request(&p);
+	c = fake_cm_last(FAKE_CM_ACCEPT);
+	assert_ptr_equal(c->id, p.id);
+	assert_int_equal(
+		pdata_decode_proof(PDATA_REPLY, c->private_data, c->param.private_data_len, &proof),
+		0);
+	assert_memory_equal(proof.session, p.grant.session, FRAME_SESSION_BYTES);
+	local = p.grant.rdma;
+	b = (struct auth_binding){ .session = p.grant.session,
+				   .client_qpn = p.qpn,
+				   .server_qpn = c->param.qp_num,
+				   .client = &p.rdma,
+				   .server = &local };
+	assert_int_equal(auth_hmac(NULL, p.keys.server, &b, expected), 0);
+	assert_memory_equal(proof.hmac, expected, AUTH_HMAC_BYTES);
+	server_only(CONN_ST_ACCEPTING);
+	assert_int_equal(session_count(srv.shard->sessions), 0);
+}
+
+static void request__right_proof__agreed_psns_in_the_qp(void **state)
+{
+	const struct fake_modify *m;
+	uint32_t qpn;
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&p, 0);
+	request(&p);
+	qpn = fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num;
+	assert_int_equal(fake_qp_state(fake_qp_of(qpn)), IBV_QPS_RTS);
+	m = fake_modified_to(qpn, IBV_QPS_RTR);
+	assert_int_equal(m->attr.rq_psn, p.psn);
+	m = fake_modified_to(qpn, IBV_QPS_RTS);
+	assert_int_equal(m->attr.sq_psn, p.grant.psn);
+	m = fake_modified_to(qpn, IBV_QPS_INIT);
+	assert_int_equal(m->attr.qp_access_flags, 0);
+	m = fake_modified_to(qpn, IBV_QPS_RTR);
+	assert_int_equal(m->attr.qp_access_flags, IBV_ACCESS_LOCAL_WRITE);
+	assert_int_equal(fake_cm_last(FAKE_CM_ACCEPT)->param.responder_resources, 0);
+	assert_int_equal(counter_get(&srv.shard->stats.psn_verified), 1);
+	assert_int_equal(hist_count(srv.shard->stats.stages[SS_QP_SETUP]), 1);
+}
+
+static void request__with_region__window_bound_before_the_accept(void **state)
+{
+	const struct fake_post *posts;
+	uint32_t n, qpn;
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&p, FRAME_FEATURE_REGION);
+	request(&p);
+	qpn = fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num;
+	posts = fake_posts(&n);
+	assert_int_equal(n, 1);
+	assert_int_equal(posts[0].opcode, IBV_WR_BIND_MW);
+	assert_int_equal(posts[0].qpn, qpn);
+	assert_int_equal(posts[0].rkey, p.grant.region_rkey);
+	assert_true(posts[0].bind.addr == p.grant.region_addr);
+	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.qp_access_flags,
+			 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+			 IBV_ACCESS_REMOTE_ATOMIC);
+	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.max_dest_rd_atomic, 16);
+	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTS)->attr.max_rd_atomic, 0);
+	assert_int_equal(fake_cm_last(FAKE_CM_ACCEPT)->param.responder_resources, 16);
+}
+
+/* What the client asks for, as far as the device and the server go; nothing without a region. */
+static void request__reads_asked_for__granted_within_limits(void **state)
+{
+	static const struct { uint8_t asked; int device; bool region; uint8_t granted; } cases[] = {
+		{ 0, 128, true, 0 }, { 1, 128, true, 1 }, { 16, 128, true, 16 }, { 17, 128, true, 16 },
+		{ 255, 128, true, 16 }, { 16, 4, true, 4 }, { 16, 128, false, 0 },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct peer p;
+		uint32_t qpn;
+
+		fake_device.attr.max_qp_rd_atom = cases[i].device;
+		server_rig_start();
+		fake_cm.rd_atomic = cases[i].asked;
+		peer_get_grant(&p, cases[i].region ? FRAME_FEATURE_REGION : 0);
+		request(&p);
+		qpn = fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num;
+		assert_int_equal(fake_cm_last(FAKE_CM_ACCEPT)->param.responder_resources, cases[i].granted);
+		assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.max_dest_rd_atomic, cases[i].granted);
+		server_rig_stop(state);
+		assert_int_equal(server_rig_init(state), 0);
+	}
+}
+
+static void request__device_without_atomics__none_granted(void **state)
+{
+	struct peer p;
+	uint32_t n, qpn;
+
+	(void)state;
+	fake_device.attr.atomic_cap = IBV_ATOMIC_NONE;
+	server_rig_start();
+	peer_get_grant(&p, FRAME_FEATURE_REGION);
+	request(&p);
+	qpn = fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num;
+	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.qp_access_flags,
+			 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+	assert_int_equal(fake_posts(&n)[0].bind.mw_access_flags, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
+}
+
+static void request__path_mtu_option__no_more_than_that(void **state)
+{
+	struct peer p;
+	uint32_t qpn;
+
+	(void)state;
+	srv.cfg.tuning.path_mtu = 1;
+	server_rig_start();
+	peer_get_grant(&p, 0);
+	request(&p);
+	qpn = fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num;
+	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.path_mtu, IBV_MTU_256);
+}
+
+static void established__after_the_accept__live(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&p, 0);
+	assert_int_equal(counter_get(&srv.shard->stats.established), 1);
+	assert_int_equal(hist_count(srv.shard->stats.stages[SS_ACCEPT_TO_ESTABLISHED]), 1);
+	fake_cm_event(p.id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
+	server_turns(2);
+	assert_int_equal(counter_get(&srv.shard->stats.established), 1);
+}
+
+/* ---- rejected ---- */
+
+static void request__no_or_foreign_private_data__bad_request(void **state)
+{
+	struct peer p;
+	uint8_t data[56] = { 0 };
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&p, 0);
+	peer_request(&p, data);
+	assert_rejected(REFUSE_BAD_REQUEST);
+	/* The session was not touched. */
+	server_only(CONN_ST_GRANTED);
+	request(&p);
+	server_only(CONN_ST_ACCEPTING);
+}
+
+static void request__reply_kind_or_other_version__bad_request(void **state)
+{
+	struct peer p;
+	uint8_t data[56];
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&p, 0);
+	for (int i = 0; i < 2; i++) {
+		peer_proof(&p, data);
+		data[i] = 2;
+		peer_request(&p, data);
+	}
+	assert_int_equal(server_refused(REFUSE_BAD_REQUEST), 2);
+	assert_int_equal(fake_cm_calls(FAKE_CM_ACCEPT), 0);
+	server_only(CONN_ST_GRANTED);
+}
+
+static void request__unknown_session__bad_session(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&p, 0);
+	p.grant.session[15] ^= 1;
+	request(&p);
+	assert_rejected(REFUSE_BAD_SESSION);
+	server_only(CONN_ST_GRANTED);
+}
+
+static void request__replayed__second_is_bad_session(void **state)
+{
+	struct peer p;
+	uint8_t data[56];
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&p, 0);
+	peer_proof(&p, data);
+	peer_request(&p, data);
+	assert_int_equal(server_refused(REFUSE_BAD_SESSION), 1);
+	assert_int_equal(fake_cm_calls(FAKE_CM_ACCEPT), 1);
+	server_only(CONN_ST_LIVE);
+}
+
+static void request__after_the_session_expired__bad_session(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&p, FRAME_FEATURE_REGION);
+	server_expire(server_only(CONN_ST_GRANTED));
+	request(&p);
+	assert_rejected(REFUSE_BAD_SESSION);
+	server_assert_all_back();
+}
+
+static void assert_spoilt(void (*spoil)(struct peer *, uint8_t *), enum refuse_code code)
+{
+	struct peer p;
+	uint8_t data[56];
+
+	server_rig_start();
+	peer_get_grant(&p, FRAME_FEATURE_REGION);
+	peer_proof(&p, data);
+	spoil(&p, data);
+	peer_request(&p, data);
+	assert_rejected(code);
+	/* One try: the session is gone, and all that was granted for it. */
+	assert_int_equal(server_closed(CLOSE_REFUSED), 1);
+	server_assert_all_back();
+	peer_proof(&p, data);
+	peer_request(&p, data);
+	assert_int_equal(server_refused(REFUSE_BAD_SESSION), 1);
+}
+
+static void spoil_hmac(struct peer *p, uint8_t *data)
+{
+	(void)p;
+	data[51] ^= 0x80;
+}
+
+static void request__one_bit_of_the_hmac_wrong__bad_hmac(void **state)
+{
+	(void)state;
+	assert_spoilt(spoil_hmac, REFUSE_BAD_HMAC);
+}
+
+static void other_qpn(struct peer *p, uint8_t *data)
+{
+	(void)data;
+	p->qpn++;
+}
+
+static void request__proof_for_another_qp__bad_hmac(void **state)
+{
+	(void)state;
+	assert_spoilt(other_qpn, REFUSE_BAD_HMAC);
+}
+
+static void other_port(struct peer *p, uint8_t *data)
+{
+	(void)data;
+	addr_set_port(&p->rdma, 1234);
+}
+
+static void request__proof_for_another_port__bad_hmac(void **state)
+{
+	(void)state;
+	assert_spoilt(other_port, REFUSE_BAD_HMAC);
+}
+
+static void servers_key(struct peer *p, uint8_t *data)
+{
+	struct auth_keys keys = p->keys;
+
+	memcpy(p->keys.client, p->keys.server, AUTH_KEY_BYTES);
+	peer_proof(p, data);
+	p->keys = keys;
+}
+
+static void request__with_the_servers_key__bad_hmac(void **state)
+{
+	(void)state;
+	assert_spoilt(servers_key, REFUSE_BAD_HMAC);
+}
+
+/* The claimed address is another, and the proof is made for it. */
+static void other_claim(struct peer *p, uint8_t *data)
+{
+	assert_int_equal(addr_parse("127.0.0.2", 50000, &p->rdma), 0);
+	peer_proof(p, data);
+}
+
+static void request__from_another_address_than_tls__bad_address(void **state)
+{
+	(void)state;
+	assert_spoilt(other_claim, REFUSE_BAD_ADDRESS);
+}
+
+/* A claim that is not even where packets would go: the path alone proves nothing. */
+static void other_claim_right_path(struct peer *p, uint8_t *data)
+{
+	other_claim(p, data);
+	fake_cm.path_peer = p->local;
+}
+
+static void request__claims_another_address_than_its_path__bad_address(void **state)
+{
+	(void)state;
+	assert_spoilt(other_claim_right_path, REFUSE_BAD_ADDRESS);
+}
+
+/* The claim is right but packets would go elsewhere. */
+static void other_path(struct peer *p, uint8_t *data)
+{
+	(void)p;
+	(void)data;
+	assert_int_equal(addr_parse("10.9.9.9", 0, &fake_cm.path_peer), 0);
+}
+
+static void request__path_leads_elsewhere__bad_address(void **state)
+{
+	(void)state;
+	assert_spoilt(other_path, REFUSE_BAD_ADDRESS);
+}
+
+static void no_ip_path(struct peer *p, uint8_t *data)
+{
+	(void)p;
+	(void)data;
+	fake_cm.global_route = false;
+}
+
+/* InfiniBand has no IP GIDs; the claim is all there is. */
+static void request__path_without_an_address__claim_suffices(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	no_ip_path(NULL, NULL);
+	peer_get_grant(&p, 0);
+	request(&p);
+	server_only(CONN_ST_ACCEPTING);
+}
+
+/* ---- failures of our own ---- */
+
+static void fails_in_set_up(const char *call, int err, uint16_t features, enum refuse_code code)
+{
+	struct peer p;
+
+	server_rig_start();
+	peer_get_grant(&p, features);
+	fake_fail_next(call, err);
+	request(&p);
+	assert_string_equal(fake_failed(), call);
+	assert_int_equal(server_refused(code), 1);
+	assert_int_equal(server_closed(CLOSE_FAILED), 1);
+	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_ERRNO, err), 1);
+	assert_int_equal(fake_cm_calls(FAKE_CM_DISCONNECT), 0);
+	server_assert_all_back();
+}
+
+static void request__accept_fails__rejected_and_all_released(void **state)
+{
+	(void)state;
+	fails_in_set_up("rdma_accept", EINVAL, FRAME_FEATURE_REGION, REFUSE_INTERNAL);
+}
+
+static void request__attributes_fail__rejected_and_all_released(void **state)
+{
+	(void)state;
+	fails_in_set_up("ibv_modify_qp", EIO, 0, REFUSE_INTERNAL);
+}
+
+static void request__bind_fails__rejected_and_all_released(void **state)
+{
+	(void)state;
+	fails_in_set_up("ibv_post_send", ENOMEM, FRAME_FEATURE_REGION, REFUSE_NO_RESOURCES);
+}
+
+static void request__psns_not_as_programmed__protocol_failure(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&p, 0);
+	fake_device.psn_skew = 5;
+	request(&p);
+	assert_int_equal(server_refused(REFUSE_INTERNAL), 1);
+	assert_int_equal(fake_cm_calls(FAKE_CM_ACCEPT), 0);
+	/* Counted once, as what it was. */
+	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_REFUSED, REFUSE_INTERNAL), 0);
+	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_PROTOCOL, PROTO_PSN_MISMATCH), 1);
+	assert_int_equal(counter_get(&srv.shard->stats.psn_verified), 0);
+	server_assert_all_back();
+}
+
+/* Every call of the accept path fails in turn. */
+#define ARMING 6	/* which call that is */
+
+static void request__each_call_fails_in_turn__never_a_leak(void **state)
+{
+	unsigned k;
+
+	(void)state;
+	server_rig_start();
+	for (k = 1; k < 60; k++) {
+		struct peer p;
+		uint8_t data[56];
+
+		peer_get_grant(&p, FRAME_FEATURE_REGION);
+		peer_proof(&p, data);
+		p.id = fake_cm_request(srv.shard->listener, &p.rdma, p.qpn, data, 56);
+		fake_fail_at(k, EIO);
+		/* The event only: the loop's own calls are not meant. */
+		{
+			struct cm_event e;
+			int ret = cm_next_event(srv.shard->cm, &e);
+
+			if (ret == 1)
+				accept_on_cm_event(srv.shard, &e);
+			else
+				assert_int_equal(ret, -EIO);
+		}
+		if (!fake_failed()) {
+			fake_fail_at(0, 0);
+			break;
+		}
+		fake_fail_at(0, 0);
+		server_turns(3);
+		if (server_n(CONN_ST_GRANTED))
+			conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
+		/* An event that could not be fetched is still there, and is handled the next time. A queue that could not
+		 * be armed for the bind's completion is swept. */
+		assert_int_equal(server_n(CONN_ST_ACCEPTING), k == 1 || k == ARMING);
+		if (k == 1 || k == ARMING) {
+			conn_close(server_only(CONN_ST_ACCEPTING), CLOSE_DRAINING);
+			fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+		}
+		server_assert_all_back();
+	}
+	/* The event, the path, RTR, RTS, the query, arming, the window's bind, and the accept. */
+	assert_int_equal(k, 9);
+	server_only(CONN_ST_ACCEPTING);
+}
+
+static void request__no_qp_left__no_resources(void **state)
+{
+	struct qp_pool_counts q;
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	fake_device.attr.max_qp = (int)fake_qps();
+	for (qp_pool_get_counts(srv.shard->qps, &q); q.free; q.free--) {
+		uint32_t slot;
+
+		assert_int_equal(qp_pool_get(srv.shard->qps, 0, &slot), 0);
+	}
+	peer_get_grant(&p, 0);
+	request(&p);
+	assert_int_equal(server_refused(REFUSE_NO_RESOURCES), 1);
+	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_ERRNO, ENOMEM), 1);
+}
+
+static void request__reject_fails_too__no_matter(void **state)
+{
+	struct peer p;
+	uint8_t data[56] = { 0 };
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&p, 0);
+	fake_fail_next("rdma_reject", EINVAL);
+	peer_request(&p, data);
+	assert_int_equal(fake_cm_ids(), 1);
+	server_only(CONN_ST_GRANTED);
+}
+
+/* ---- later events ---- */
+
+static void event__rejected_or_unreachable_while_accepting__failed(void **state)
+{
+	static const struct { enum rdma_cm_event_type type; int status; } cases[] = {
+		{ RDMA_CM_EVENT_REJECTED, 10 }, { RDMA_CM_EVENT_UNREACHABLE, -110 },
+		{ RDMA_CM_EVENT_CONNECT_ERROR, -22 },
+	};
+
+	(void)state;
+	server_rig_start();
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct peer p;
+
+		peer_get_grant(&p, FRAME_FEATURE_REGION);
+		request(&p);
+		fake_cm_event(p.id, cases[i].type, cases[i].status, 0, NULL, 0);
+		server_turns(3);
+		assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_CM_STATUS, cases[i].status),
+				 1);
+		/* The CM is done with it: no disconnect is owed. */
+		assert_int_equal(fake_cm_calls(FAKE_CM_DISCONNECT), 0);
+		server_assert_all_back();
+	}
+}
+
+static void event__unreachable_on_a_live_one__failed_in_traffic(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&p, 0);
+	fake_cm_event(p.id, RDMA_CM_EVENT_UNREACHABLE, -113, 0, NULL, 0);
+	server_turns(3);
+	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_CM_STATUS, -113), 1);
+	server_assert_all_back();
+}
+
+static void event__disconnected_before_established__peer_left(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&p, 0);
+	request(&p);
+	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+	server_turns(3);
+	assert_int_equal(server_closed(CLOSE_PEER_LEFT), 1);
+	server_assert_all_back();
+}
+
+static void event__established_while_closing__stays_closing(void **state)
+{
+	struct peer p;
+	struct conn *c;
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&p, 0);
+	request(&p);
+	c = server_only(CONN_ST_ACCEPTING);
+	conn_close(c, CLOSE_DRAINING);
+	fake_cm_event(p.id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
+	server_turns(3);
+	assert_int_equal(c->state, CONN_ST_CLOSING);
+	assert_int_equal(counter_get(&srv.shard->stats.established), 0);
+	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+	server_turns(3);
+	server_assert_all_back();
+}
+
+static void event__device_removed__the_shard_stops_as_broken(void **state)
+{
+	(void)state;
+	server_rig_start();
+	fake_cm_event(srv.shard->listener, RDMA_CM_EVENT_DEVICE_REMOVAL, 0, 0, NULL, 0);
+	server_turn();
+	assert_true(srv.shard->pump.broken);
+	assert_int_equal(pump_run(&srv.shard->pump), -EIO);
+}
+
+static void event__others__ignored(void **state)
+{
+	static const enum rdma_cm_event_type types[] = {
+		RDMA_CM_EVENT_ADDR_RESOLVED,    RDMA_CM_EVENT_ADDR_ERROR,
+		RDMA_CM_EVENT_ROUTE_RESOLVED,   RDMA_CM_EVENT_ROUTE_ERROR,
+		RDMA_CM_EVENT_CONNECT_RESPONSE, RDMA_CM_EVENT_ADDR_CHANGE,
+		RDMA_CM_EVENT_TIMEWAIT_EXIT,
+	};
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&p, 0);
+	for (size_t i = 0; i < N_ELEMENTS(types); i++)
+		fake_cm_event(p.id, types[i], 0, 0, NULL, 0);
+	server_turns(3);
+	server_only(CONN_ST_LIVE);
+	assert_int_equal(fake_cm_acked(), 2 + N_ELEMENTS(types));
+	assert_int_equal(fail_table_total(&srv.shard->stats.failures), 0);
+}
+
+#define RDMA_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RDMA_TEST(request__right_proof__accepted_with_the_servers),
+		RDMA_TEST(request__right_proof__agreed_psns_in_the_qp),
+		RDMA_TEST(request__with_region__window_bound_before_the_accept),
+		RDMA_TEST(request__reads_asked_for__granted_within_limits),
+		RDMA_TEST(request__device_without_atomics__none_granted),
+		RDMA_TEST(request__path_mtu_option__no_more_than_that),
+		RDMA_TEST(established__after_the_accept__live),
+		RDMA_TEST(request__no_or_foreign_private_data__bad_request),
+		RDMA_TEST(request__reply_kind_or_other_version__bad_request),
+		RDMA_TEST(request__unknown_session__bad_session),
+		RDMA_TEST(request__replayed__second_is_bad_session),
+		RDMA_TEST(request__after_the_session_expired__bad_session),
+		RDMA_TEST(request__one_bit_of_the_hmac_wrong__bad_hmac),
+		RDMA_TEST(request__proof_for_another_qp__bad_hmac),
+		RDMA_TEST(request__proof_for_another_port__bad_hmac),
+		RDMA_TEST(request__with_the_servers_key__bad_hmac),
+		RDMA_TEST(request__from_another_address_than_tls__bad_address),
+		RDMA_TEST(request__claims_another_address_than_its_path__bad_address),
+		RDMA_TEST(request__path_leads_elsewhere__bad_address),
+		RDMA_TEST(request__path_without_an_address__claim_suffices),
+		RDMA_TEST(request__accept_fails__rejected_and_all_released),
+		RDMA_TEST(request__attributes_fail__rejected_and_all_released),
+		RDMA_TEST(request__bind_fails__rejected_and_all_released),
+		RDMA_TEST(request__psns_not_as_programmed__protocol_failure),
+		RDMA_TEST(request__each_call_fails_in_turn__never_a_leak),
+		RDMA_TEST(request__no_qp_left__no_resources),
+		RDMA_TEST(request__reject_fails_too__no_matter),
+		RDMA_TEST(event__rejected_or_unreachable_while_accepting__failed),
+		RDMA_TEST(event__unreachable_on_a_live_one__failed_in_traffic),
+		RDMA_TEST(event__disconnected_before_established__peer_left),
+		RDMA_TEST(event__established_while_closing__stays_closing),
+		RDMA_TEST(event__device_removed__the_shard_stops_as_broken),
+		RDMA_TEST(event__others__ignored),
+	};
+
+	return cmocka_run_group_tests_name("server_rdma", tests, server_rig_group_setup,
+					   server_rig_group_teardown);
+}

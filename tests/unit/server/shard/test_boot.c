@@ -1,0 +1,513 @@
+/* Unit tests of server/shard/boot.c: what a client may say inside TLS, what it gets, and every
+ * refusal. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/wire/be.h"
+#include "common/base/clock.h"
+#include "common/wire/psn.h"
+#include "common/rdma/region.h"
+#include "common/tls/tls.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/helpers/server_rig.h"
+
+static void connect_and_handshake(struct peer *p)
+{
+	peer_connect(p);
+	assert_true(peer_handshake(p));
+}
+
+static size_t encode_hello(uint8_t *buf, uint32_t message, uint16_t depth, uint16_t features,
+			   uint32_t psn)
+{
+	struct frame_hello h = {
+		.message_bytes = message, .queue_depth = depth, .features = features, .psn = psn
+	};
+
+	return frame_encode_hello(&h, buf);
+}
+
+/* Sends the frame and expects a refusal, after which the server says goodbye. */
+static void assert_refused(struct peer *p, const void *frame, size_t n, enum refuse_code code,
+			   const char *word)
+{
+	uint64_t before = server_refused(code);
+
+	peer_send(p, frame, n);
+	assert_int_equal(peer_answer(p), FRAME_REFUSE);
+	assert_int_equal(p->refuse.code, code);
+	if (!strstr(p->refuse.text, word))
+		fail_msg("'%s' does not say '%s'", p->refuse.text, word);
+	assert_int_equal(server_refused(code), before + 1);
+	assert_int_equal(peer_answer(p), 0);
+	peer_close(p);
+}
+
+static void refused_hello(uint32_t message, uint16_t depth, uint16_t features, uint32_t psn,
+			  enum refuse_code code, const char *word)
+{
+	uint8_t buf[FRAME_HELLO_BYTES];
+	struct peer p;
+
+	connect_and_handshake(&p);
+	assert_refused(&p, buf, encode_hello(buf, message, depth, features, psn), code, word);
+}
+
+/* ---- granting ---- */
+
+static void hello__usual__grant_says_what_was_taken(void **state)
+{
+	struct peer p;
+	struct conn *c;
+
+	(void)state;
+	server_rig_start();
+	connect_and_handshake(&p);
+	peer_hello(&p, FRAME_FEATURE_REGION);
+	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	c = server_only(CONN_ST_GRANTED);
+	assert_int_equal(p.grant.psn, c->server_psn);
+	assert_int_not_equal(p.grant.psn, p.psn);
+	assert_int_equal(c->client_psn, p.psn);
+	assert_int_equal(p.grant.message_bytes, 1024);
+	assert_int_equal(p.grant.credits, 4);
+	assert_int_equal(p.grant.features, FRAME_FEATURE_REGION);
+	assert_true(addr_same_host(&p.grant.rdma, &srv.cfg.rails[0].addr));
+	assert_int_equal(addr_port(&p.grant.rdma), 7472);
+	assert_int_equal(p.grant.expires_ms, 30000);
+	assert_int_equal(p.grant.region_bytes, 4096);
+	assert_int_equal(p.grant.region_rkey, ibv_inc_rkey(fake_mw_last_rkey()));
+	assert_memory_equal(p.grant.session, c->session, FRAME_SESSION_BYTES);
+	assert_memory_equal(p.keys.client, c->keys.client, AUTH_KEY_BYTES);
+	assert_memory_equal(p.keys.server, c->keys.server, AUTH_KEY_BYTES);
+	assert_memory_not_equal(p.keys.client, p.keys.server, AUTH_KEY_BYTES);
+	assert_int_equal(counter_get(&srv.shard->stats.granted), 1);
+	/* The server says goodbye first and waits for the client's. */
+	assert_int_equal(peer_answer(&p), 0);
+	peer_close(&p);
+	assert_null(c->tls);
+	conn_close(c, CLOSE_DRAINING);
+	server_assert_all_back();
+}
+
+static void hello__two_clients__nothing_in_common(void **state)
+{
+	struct peer a, b;
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&a, FRAME_FEATURE_REGION);
+	peer_get_grant(&b, FRAME_FEATURE_REGION);
+	assert_memory_not_equal(a.grant.session, b.grant.session, FRAME_SESSION_BYTES);
+	assert_memory_not_equal(a.keys.client, b.keys.client, AUTH_KEY_BYTES);
+	assert_int_not_equal(a.grant.psn, b.grant.psn);
+	assert_int_not_equal(a.grant.region_rkey, b.grant.region_rkey);
+	assert_true(a.grant.region_addr != b.grant.region_addr);
+	assert_int_equal(psn_in_use(srv.server.psns), 4);
+}
+
+static void hello__in_pieces__granted_all_the_same(void **state)
+{
+	uint8_t buf[FRAME_HELLO_BYTES];
+	struct peer p;
+	size_t n;
+
+	(void)state;
+	server_rig_start();
+	connect_and_handshake(&p);
+	n = encode_hello(buf, 64, 4, 0, p.psn);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(server_n(CONN_ST_HELLO), 1);
+		peer_send(&p, buf + i, 1);
+	}
+	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	peer_close(&p);
+}
+
+static void hello__fewer_messages_wanted__fewer_credits(void **state)
+{
+	uint8_t buf[FRAME_HELLO_BYTES];
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	connect_and_handshake(&p);
+	peer_send(&p, buf, encode_hello(buf, 64, 2, 0, p.psn));
+	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	assert_int_equal(p.grant.credits, 2);
+	peer_close(&p);
+	connect_and_handshake(&p);
+	peer_send(&p, buf, encode_hello(buf, 64, 1000, 0, p.psn));
+	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	assert_int_equal(p.grant.credits, 4);
+	peer_close(&p);
+	assert_int_equal(srv.shard->credits_granted, 6);
+}
+
+/* Fewer receive buffers than clients times credits: each that may still come gets at least one. */
+static void hello__few_receive_buffers__shared_fairly(void **state)
+{
+	static const uint32_t expected[] = { 2, 2, 2, 3 };
+	uint32_t sum = 0;
+
+	(void)state;
+	fake_device.attr.max_srq_wr = 64 + 9;
+	server_rig_start();
+	assert_int_equal(srv.cfg.recv_depth, 9);
+	for (size_t i = 0; i < N_ELEMENTS(expected); i++) {
+		struct peer p;
+
+		peer_get_grant(&p, 0);
+		assert_int_equal(p.grant.credits, expected[i]);
+		sum += p.grant.credits;
+	}
+	assert_true(sum <= srv.cfg.recv_depth);
+}
+
+/* ---- PSN conflicts ---- */
+
+static void hello__psn_in_use__conflict_then_granted_on_the_same_session(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	connect_and_handshake(&p);
+	assert_true(psn_reserve(srv.server.psns, p.psn));
+	for (int i = 0; i < 3; i++) {
+		peer_hello(&p, 0);
+		assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+		assert_int_equal(p.refuse.code, REFUSE_PSN_CONFLICT);
+		server_only(CONN_ST_HELLO);
+	}
+	assert_int_equal(counter_get(&srv.shard->stats.psn_conflicts), 3);
+	p.psn++;
+	peer_hello(&p, 0);
+	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	peer_close(&p);
+	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
+	psn_release(srv.server.psns, p.psn - 1);
+	server_assert_all_back();
+}
+
+static void hello__conflict_without_end__closed_after_sixteen(void **state)
+{
+	struct peer p;
+	int refusals = 0;
+
+	(void)state;
+	server_rig_start();
+	connect_and_handshake(&p);
+	assert_true(psn_reserve(srv.server.psns, p.psn));
+	for (; refusals < 30 && server_n(CONN_ST_HELLO); refusals++) {
+		peer_hello(&p, 0);
+		assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	}
+	assert_int_equal(refusals, 16);
+	assert_int_equal(peer_answer(&p), 0);
+	peer_close(&p);
+	psn_release(srv.server.psns, p.psn);
+	server_assert_all_back();
+}
+
+static void hello__psn_of_a_quarantined_connection__conflict(void **state)
+{
+	struct peer p, again;
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&p, 0);
+	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+	server_turns(4);
+	assert_int_equal(server_n(CONN_ST_LIVE), 0);
+	connect_and_handshake(&again);
+	again.psn = p.psn;
+	peer_hello(&again, 0);
+	assert_int_equal(peer_answer(&again), FRAME_REFUSE);
+	assert_int_equal(again.refuse.code, REFUSE_PSN_CONFLICT);
+	again.psn = p.grant.psn;
+	peer_hello(&again, 0);
+	assert_int_equal(peer_answer(&again), FRAME_REFUSE);
+	peer_close(&again);
+	server_assert_all_back();
+}
+
+/* ---- refusals ---- */
+
+static void hello__every_bad_field__bad_request_that_names_it(void **state)
+{
+	(void)state;
+	server_rig_start();
+	refused_hello(15, 4, 0, 1, REFUSE_BAD_REQUEST, "message size");
+	refused_hello((1 << 20) + 1, 4, 0, 1, REFUSE_BAD_REQUEST, "message size");
+	refused_hello(64, 0, 0, 1, REFUSE_BAD_REQUEST, "queue depth");
+	refused_hello(64, 1025, 0, 1, REFUSE_BAD_REQUEST, "queue depth");
+	refused_hello(64, 4, 16, 1, REFUSE_BAD_REQUEST, "features");
+	refused_hello(64, 4, FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW, 1, REFUSE_BAD_REQUEST, "window");
+	refused_hello(64, 4, 0, 1 << 24, REFUSE_BAD_REQUEST, "psn");
+	assert_int_equal(server_closed(CLOSE_REFUSED), 7);
+	server_assert_all_back();
+}
+
+static void frame__bad_length_or_reserved__refused(void **state)
+{
+	static const struct { uint32_t length; uint16_t reserved; } cases[] = {
+		{ 0, 0 }, { 7, 0 }, { 41, 0 }, { UINT32_MAX, 0 }, { 40, 1 },
+	};
+
+	(void)state;
+	server_rig_start();
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		uint8_t buf[FRAME_HELLO_BYTES];
+		struct peer p;
+
+		connect_and_handshake(&p);
+		encode_hello(buf, 64, 4, 0, p.psn);
+		be_put32(buf, cases[i].length);
+		be_put16(buf + 6, cases[i].reserved);
+		assert_refused(&p, buf, FRAME_HEADER_BYTES, REFUSE_BAD_REQUEST, "frame length");
+	}
+	server_assert_all_back();
+}
+
+static void frame__shorter_hello_or_wrong_type__refused(void **state)
+{
+	static const uint8_t types[] = { 0, FRAME_GRANT, FRAME_REFUSE, FRAME_REPORT, 6, 255 };
+	uint8_t buf[FRAME_HELLO_BYTES];
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	connect_and_handshake(&p);
+	encode_hello(buf, 64, 4, 0, p.psn);
+	be_put32(buf, 20);
+	assert_refused(&p, buf, 20, REFUSE_BAD_REQUEST, "HELLO length");
+	for (size_t i = 0; i < N_ELEMENTS(types); i++) {
+		connect_and_handshake(&p);
+		encode_hello(buf, 64, 4, 0, p.psn);
+		buf[5] = types[i];
+		assert_refused(&p, buf, sizeof(buf), REFUSE_BAD_REQUEST, "unexpected frame");
+	}
+	server_assert_all_back();
+}
+
+static void frame__other_wire_version__bad_version(void **state)
+{
+	static const uint8_t versions[] = { 0, 2, 255 };
+	uint8_t buf[FRAME_HELLO_BYTES];
+
+	(void)state;
+	server_rig_start();
+	for (size_t i = 0; i < N_ELEMENTS(versions); i++) {
+		struct peer p;
+
+		connect_and_handshake(&p);
+		encode_hello(buf, 64, 4, 0, p.psn);
+		buf[4] = versions[i];
+		assert_refused(&p, buf, sizeof(buf), REFUSE_BAD_VERSION, "wire version 1");
+	}
+	server_assert_all_back();
+}
+
+static void hello__larger_than_the_server_takes__unsupported(void **state)
+{
+	(void)state;
+	server_rig_start();
+	refused_hello(1025, 4, 0, 1, REFUSE_UNSUPPORTED, "--message-size");
+	server_assert_all_back();
+}
+
+static void hello__region_not_offered__unsupported(void **state)
+{
+	(void)state;
+	srv.cfg.region_bytes = 0;
+	server_rig_start();
+	refused_hello(64, 4, FRAME_FEATURE_REGION, 1, REFUSE_UNSUPPORTED, "--region-size");
+	server_assert_all_back();
+}
+
+static void hello__window__unless_offered_unsupported(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	for (int offered = 0; offered < 2; offered++) {
+		srv.cfg.windows = offered;
+		server_rig_start();
+		connect_and_handshake(&p);
+		peer_hello(&p, FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW);
+		assert_int_equal(peer_answer(&p), offered ? FRAME_GRANT : FRAME_REFUSE);
+		peer_close(&p);
+		if (offered)
+			break;
+		assert_int_equal(p.refuse.code, REFUSE_UNSUPPORTED);
+		assert_non_null(strstr(p.refuse.text, "--windows off"));
+		server_assert_all_back();
+		server_rig_stop(state);
+		assert_int_equal(server_rig_init(state), 0);
+	}
+	assert_int_equal(p.grant.features, FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW);
+	assert_true(server_only(CONN_ST_GRANTED)->window.addr == PEER_WINDOW_ADDR);
+	assert_int_equal(server_only(CONN_ST_GRANTED)->window.bytes, PEER_WINDOW_BYTES);
+	assert_int_equal(server_only(CONN_ST_GRANTED)->window.rkey, PEER_WINDOW_RKEY);
+}
+
+static void hello__no_memory_for_a_region__no_resources(void **state)
+{
+	static const char *const calls[] = { "ibv_reg_mr", "ibv_alloc_mw" };
+
+	(void)state;
+	server_rig_start();
+	for (size_t i = 0; i < N_ELEMENTS(calls); i++) {
+		fake_fail_next(calls[i], ENOMEM);
+		refused_hello(64, 4, FRAME_FEATURE_REGION, 1, REFUSE_NO_RESOURCES, "region");
+		server_assert_all_back();
+	}
+}
+
+static void hello__server_full__refused_until_one_leaves(void **state)
+{
+	struct peer p[4], late;
+
+	(void)state;
+	server_rig_start();
+	for (int i = 0; i < 4; i++)
+		peer_go_live(&p[i], 0);
+	refused_hello(64, 4, 0, 1, REFUSE_FULL, "--max-clients");
+	fake_cm_event(p[0].id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+	server_turns(4);
+	peer_go_live(&late, 0);
+	assert_int_equal(server_n(CONN_ST_LIVE), 4);
+}
+
+/* --max-clients is for each rail, whatever the others hold. */
+static void hello__several_rails__full_when_its_own_is(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	srv.cfg.n_rails = 3;
+	server_rig_start();
+	srv.server.admitted[1] = srv.server.admitted[2] = 4;
+	srv.server.admitted[0] = 3;
+	peer_go_live(&p, 0);
+	refused_hello(64, 4, 0, 1, REFUSE_FULL, "--max-clients");
+	srv.server.admitted[0] = 1;
+}
+
+static void hello__server_stops__draining(void **state)
+{
+	(void)state;
+	server_rig_start();
+	atomic_store(&srv.server.draining, true);
+	refused_hello(64, 4, 0, 1, REFUSE_DRAINING, "stopping");
+	server_assert_all_back();
+}
+
+static void refusal__peer_does_not_close__closed_at_its_deadline(void **state)
+{
+	uint8_t buf[FRAME_HELLO_BYTES];
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	connect_and_handshake(&p);
+	peer_send(&p, buf, encode_hello(buf, 1025, 4, 0, p.psn));
+	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	server_expire(server_only(CONN_ST_REFUSE));
+	assert_int_equal(server_closed(CLOSE_REFUSED), 1);
+	assert_int_equal(fail_table_total(&srv.shard->stats.failures), 0);
+	peer_abort(&p);
+	server_assert_all_back();
+}
+
+static void refusal__peer_talks_on__not_heard(void **state)
+{
+	uint8_t buf[FRAME_HELLO_BYTES];
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	connect_and_handshake(&p);
+	peer_send(&p, buf, encode_hello(buf, 1025, 4, 0, p.psn));
+	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	peer_hello(&p, 0);
+	server_until(server_n(CONN_ST_FREE) == srv.cfg.shard_conns);
+	assert_int_equal(counter_get(&srv.shard->stats.granted), 0);
+	peer_abort(&p);
+	server_assert_all_back();
+}
+
+/* ---- TLS ---- */
+
+static void handshake__not_tls__failed_as_tls(void **state)
+{
+	static const char junk[] = "GET / HTTP/1.1\r\nHost: here\r\n\r\n";
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_connect_pair(&p);
+	assert_true(send(tls_fd(p.tls), junk, sizeof(junk), 0) > 0);
+	server_until(server_closed(CLOSE_FAILED) == 1);
+	assert_int_equal(server_failed(STAGE_TLS_HANDSHAKE, FAIL_TLS, 0), 1);
+	peer_abort(&p);
+	server_assert_all_back();
+}
+
+static void handshake__client_certificate_required_but_missing__refused(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
+	server_rig_start();
+	peer_connect(&p);
+	/* The client's side may be done before the server says no (TLS 1.3). */
+	peer_handshake(&p);
+	server_until(server_closed(CLOSE_FAILED) == 1);
+	assert_int_equal(counter_get(&srv.shard->stats.granted), 0);
+	assert_int_equal(fail_table_total(&srv.shard->stats.failures), 1);
+	peer_abort(&p);
+	server_assert_all_back();
+}
+
+#define BOOT_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOOT_TEST(hello__usual__grant_says_what_was_taken),
+		BOOT_TEST(hello__two_clients__nothing_in_common),
+		BOOT_TEST(hello__in_pieces__granted_all_the_same),
+		BOOT_TEST(hello__fewer_messages_wanted__fewer_credits),
+		BOOT_TEST(hello__few_receive_buffers__shared_fairly),
+		BOOT_TEST(hello__psn_in_use__conflict_then_granted_on_the_same_session),
+		BOOT_TEST(hello__conflict_without_end__closed_after_sixteen),
+		BOOT_TEST(hello__psn_of_a_quarantined_connection__conflict),
+		BOOT_TEST(hello__every_bad_field__bad_request_that_names_it),
+		BOOT_TEST(frame__bad_length_or_reserved__refused),
+		BOOT_TEST(frame__shorter_hello_or_wrong_type__refused),
+		BOOT_TEST(frame__other_wire_version__bad_version),
+		BOOT_TEST(hello__larger_than_the_server_takes__unsupported),
+		BOOT_TEST(hello__region_not_offered__unsupported),
+		BOOT_TEST(hello__window__unless_offered_unsupported),
+		BOOT_TEST(hello__no_memory_for_a_region__no_resources),
+		BOOT_TEST(hello__server_full__refused_until_one_leaves),
+		BOOT_TEST(hello__several_rails__full_when_its_own_is),
+		BOOT_TEST(hello__server_stops__draining),
+		BOOT_TEST(refusal__peer_does_not_close__closed_at_its_deadline),
+		BOOT_TEST(refusal__peer_talks_on__not_heard),
+		BOOT_TEST(handshake__not_tls__failed_as_tls),
+		BOOT_TEST(handshake__client_certificate_required_but_missing__refused),
+	};
+
+	return cmocka_run_group_tests_name("server_boot", tests, server_rig_group_setup,
+					   server_rig_group_teardown);
+}

@@ -1,0 +1,281 @@
+/* Unit tests of pushes in server/shard/messages.c: what is WRITTEN where, in which order, and what is refused. */
+#include "tests/unit/helpers/unit.h"
+
+#include <string.h>
+
+#include "common/rdma/ep.h"
+#include "common/wire/msg.h"
+#include "common/wire/msg_tag.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/helpers/server_rig.h"
+
+#define FEATURES (FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW)
+
+static const struct fake_post *posts(uint32_t n_wanted)
+{
+	uint32_t n;
+	const struct fake_post *p = fake_posts(&n);
+
+	assert_int_equal(n, n_wanted);
+	return p;
+}
+
+static void start_live(struct peer *p, uint16_t features)
+{
+	srv.cfg.windows = 1;
+	server_rig_start();
+	peer_go_live(p, features);
+	fake_posts_forget();
+}
+
+static void ask(struct peer *p, uint64_t region_offset, uint64_t window_offset, uint32_t bytes)
+{
+	struct msg_push push = { region_offset, window_offset, bytes };
+	uint8_t data[MSG_HEADER_BYTES + MSG_PUSH_BYTES];
+	struct msg_header h = { .type = MSG_PUSH, .length = sizeof(data), .sequence = p->sequence++ };
+
+	msg_encode(&h, data);
+	msg_put_push(&push, data);
+	assert_true(fake_deliver(p->qp, data, sizeof(data)));
+}
+
+static void assert_pushed(const struct fake_post *p, uint64_t sequence)
+{
+	struct msg_header h;
+
+	assert_int_equal(p->opcode, IBV_WR_SEND);
+	assert_int_equal(p->length, MSG_HEADER_BYTES);
+	assert_int_equal(msg_decode(p->head, MSG_HEADER_BYTES, &h), 0);
+	assert_int_equal(h.type, MSG_PUSHED);
+	assert_int_equal(h.credits, 1);
+	assert_int_equal(h.sequence, sequence);
+}
+
+static void push__within_region_and_window__written_then_answered(void **state)
+{
+	const struct fake_post *w;
+	struct peer p;
+
+	(void)state;
+	start_live(&p, FEATURES);
+	assert_int_equal(p.grant.features, FEATURES);
+	p.sequence = UINT64_C(0x1122334455667788);
+	memset((void *)(uintptr_t)(p.grant.region_addr + 96), 0x5a, 32);
+	ask(&p, 96, 8000, 192);
+	server_turn();
+	w = posts(2);
+	assert_int_equal(fake_doorbells(), 1);
+	assert_int_equal(w->opcode, IBV_WR_RDMA_WRITE);
+	assert_true(w->addr == p.grant.region_addr + 96);
+	assert_int_equal(w->length, 192);
+	assert_int_not_equal(w->lkey, ep_lkey(srv.shard->ep));
+	assert_int_equal(w->head[0], 0x5a);
+	assert_true(w->remote_addr == PEER_WINDOW_ADDR + 8000);
+	assert_int_equal(w->rkey, PEER_WINDOW_RKEY);
+	assert_false(w->flags & IBV_SEND_SIGNALED);
+	assert_pushed(w + 1, UINT64_C(0x1122334455667788));
+	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 1);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_out), 1);
+	assert_int_equal(counter_get(&srv.shard->stats.bytes_in), MSG_HEADER_BYTES + MSG_PUSH_BYTES);
+	assert_int_equal(counter_get(&srv.shard->stats.bytes_out), MSG_HEADER_BYTES + 192);
+	peer_leave(&p);
+}
+
+static void push__whole_region__also_the_last_byte_of_it_and_of_the_window(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	start_live(&p, FEATURES);
+	ask(&p, 0, PEER_WINDOW_BYTES - 4096, 4096);
+	ask(&p, 4095, PEER_WINDOW_BYTES - 1, 1);
+	server_turns(2);
+	assert_int_equal(posts(4)[0].length, 4096);
+	assert_int_equal(posts(4)[2].length, 1);
+	peer_leave(&p);
+}
+
+static void push__outside__dropped(void **state)
+{
+	static const struct msg_push cases[] = {
+		{ 0, 0, 0 }, { 0, 0, 4097 }, { 1, 0, 4096 }, { 4096, 0, 1 }, { UINT64_MAX, 0, 1 },
+		{ UINT64_MAX - 3, 0, 8 }, { 0, 8192, 1 }, { 0, 8185, 8 }, { 0, UINT64_MAX, 1 }, { 0, UINT64_MAX - 7, 16 },
+		{ 0, 0, UINT32_MAX },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct peer p;
+
+		start_live(&p, FEATURES);
+		ask(&p, cases[i].region_offset, cases[i].window_offset, cases[i].bytes);
+		server_turns(2);
+		assert_int_equal(counter_get(&srv.shard->stats.messages_out), 0);
+		peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+		server_rig_stop(state);
+		assert_int_equal(server_rig_init(state), 0);
+	}
+}
+
+static void push__more_than_the_device_moves__dropped(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	fake_device.port.max_msg_sz = 1024;
+	start_live(&p, FEATURES);
+	ask(&p, 0, 0, 1024);
+	server_turns(2);
+	server_only(CONN_ST_LIVE);
+	ask(&p, 0, 0, 1025);
+	server_turns(2);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+}
+
+static void push__without_a_window__dropped(void **state)
+{
+	static const uint16_t features[] = { 0, FRAME_FEATURE_REGION };
+
+	for (size_t i = 0; i < N_ELEMENTS(features); i++) {
+		struct peer p;
+
+		start_live(&p, features[i]);
+		ask(&p, 0, 0, 16);
+		server_turns(2);
+		peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+		server_rig_stop(state);
+		assert_int_equal(server_rig_init(state), 0);
+	}
+}
+
+/* A window is of one connection. */
+static void push__by_the_next_client_of_the_same_object__has_no_window(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	start_live(&p, FEATURES);
+	peer_leave(&p);
+	peer_go_live(&p, FRAME_FEATURE_REGION);
+	assert_int_equal(server_only(CONN_ST_LIVE)->window.bytes, 0);
+	ask(&p, 0, 0, 16);
+	server_turns(2);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+}
+
+static void push__to_the_wrong_key__failed_with_its_status(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	start_live(&p, FEATURES);
+	for (int i = 0; i < 4; i++)
+		ask(&p, 0, 0, 1000);
+	server_turns(2);
+	fake_complete_sends(p.qp, 1, IBV_WC_REM_ACCESS_ERR);
+	/* Nobody waits for a completion of inline answers: it is found with the next that wakes the thread. */
+	ep_sweep(srv.shard->ep);
+	assert_true(peer_message(&p, 64));
+	server_turns(2);
+	peer_assert_dropped(&p, FAIL_WC_STATUS, IBV_WC_REM_ACCESS_ERR);
+}
+
+static void push__credits_at_once__all_written_and_answered_in_order(void **state)
+{
+	const struct fake_post *w;
+	struct peer p;
+
+	(void)state;
+	start_live(&p, FEATURES);
+	for (int round = 0; round < 100; round++) {
+		for (uint32_t i = 0; i < 4; i++)
+			ask(&p, 0, i * 1000, 1000);
+		server_turns(2);
+		fake_complete_sends(p.qp, 8, IBV_WC_SUCCESS);
+		server_turn();
+	}
+	w = posts(800);
+	for (uint32_t i = 0; i < 400; i++, w += 2) {
+		assert_true(w->remote_addr == PEER_WINDOW_ADDR + i % 4 * 1000);
+		assert_pushed(w + 1, i);
+	}
+	server_only(CONN_ST_LIVE);
+	peer_leave(&p);
+}
+
+static void push__more_than_its_credits_at_once__dropped(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	start_live(&p, FEATURES);
+	for (int i = 0; i < 5; i++)
+		ask(&p, 0, 0, 1000);
+	server_turns(2);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 4);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+}
+
+/* What it asks for is never acknowledged; it goes on asking. */
+static void push__without_end_while_none_is_acknowledged__dropped(void **state)
+{
+	struct peer p;
+	int messages = 0;
+
+	(void)state;
+	start_live(&p, FEATURES);
+	for (; messages < 100 && server_n(CONN_ST_LIVE); messages++) {
+		ask(&p, 0, 0, 1000);
+		server_turn();
+	}
+	/* Half of the send queue's entries, as many again as it has credits waiting, and one too many. */
+	assert_in_range(messages, 8, 13);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+}
+
+static void push__tagged__answer_is_tagged_too(void **state)
+{
+	uint8_t server_keys[2 * MSG_TAG_KEY_BYTES] = { 1 }, peer_keys[2 * MSG_TAG_KEY_BYTES] = { 1 };
+	uint8_t data[MSG_HEADER_BYTES + MSG_PUSH_BYTES + MSG_TAG_BYTES] = { 0 };
+	struct msg_header h = { .type = MSG_PUSH, .flags = MSG_FLAG_TAG, .length = sizeof(data) };
+	struct msg_tags *tags;
+	struct peer p;
+
+	(void)state;
+	start_live(&p, FEATURES);
+	assert_int_equal(msg_tags_new(server_keys, false, &server_only(CONN_ST_LIVE)->tags), 0);
+	assert_int_equal(msg_tags_new(peer_keys, true, &tags), 0);
+	msg_encode(&h, data);
+	msg_put_push(&(struct msg_push){ 0, 0, 100 }, data);
+	assert_int_equal(msg_tag_write(tags, data, sizeof(data)), 0);
+	assert_true(fake_deliver(p.qp, data, sizeof(data)));
+	server_turn();
+	assert_int_equal(posts(2)[0].length, 100);
+	assert_int_equal(posts(2)[1].length, MSG_HEADER_BYTES + MSG_TAG_BYTES);
+	assert_true(msg_tag_check(tags, posts(2)[1].head, MSG_HEADER_BYTES + MSG_TAG_BYTES));
+	msg_tags_free(tags);
+	peer_leave(&p);
+}
+
+#define PUSH_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PUSH_TEST(push__within_region_and_window__written_then_answered),
+		PUSH_TEST(push__whole_region__also_the_last_byte_of_it_and_of_the_window),
+		PUSH_TEST(push__outside__dropped),
+		PUSH_TEST(push__more_than_the_device_moves__dropped),
+		PUSH_TEST(push__without_a_window__dropped),
+		PUSH_TEST(push__by_the_next_client_of_the_same_object__has_no_window),
+		PUSH_TEST(push__to_the_wrong_key__failed_with_its_status),
+		PUSH_TEST(push__credits_at_once__all_written_and_answered_in_order),
+		PUSH_TEST(push__more_than_its_credits_at_once__dropped),
+		PUSH_TEST(push__without_end_while_none_is_acknowledged__dropped),
+		PUSH_TEST(push__tagged__answer_is_tagged_too),
+	};
+
+	return cmocka_run_group_tests_name("server_push", tests, server_rig_group_setup,
+					   server_rig_group_teardown);
+}

@@ -1,0 +1,822 @@
+/* Unit tests of what server/shard/shard.c does besides connections: the liveness probe, housekeeping, and refusing
+ * for want of queue pairs. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/wire/auth.h"
+#include "common/base/clock.h"
+#include "common/hist/hist.h"
+#include "common/wire/psn.h"
+#include "common/rdma/qp_pool.h"
+#include "common/tls/tls.h"
+#include "server/shard/session.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/helpers/server_rig.h"
+
+#define SLICES 64
+
+static uint64_t later_ns;	/* how far the pool's time was put forward */
+
+/* As many connection objects as an interval has slices. */
+static int set_up(void **state)
+{
+	int ret = server_rig_init(state);
+
+	later_ns = 0;
+	srv.cfg.max_handshakes = SLICES - 4 - SHARD_CONTROLS_MAX;
+	return ret;
+}
+
+static void leave(struct peer *p)
+{
+	fake_cm_event(p->id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+	server_turns(4);
+}
+
+/* ---- the liveness probe ---- */
+
+/* The timer itself is stopped: slices come when the test says so. */
+static void start_without_probe(void)
+{
+	server_rig_start();
+	ev_timer_stop(srv.shard->loop, &srv.shard->probe);
+}
+
+static void probe_slice(void)
+{
+	ev_invoke(srv.shard->loop, &srv.shard->probe, EV_TIMER);
+	ev_timer_stop(srv.shard->loop, &srv.shard->probe);
+}
+
+static void probe_interval(void)
+{
+	assert_int_equal(srv.cfg.shard_conns, SLICES);
+	for (int i = 0; i < SLICES; i++)
+		probe_slice();
+}
+
+static uint64_t probes(void)
+{
+	return counter_get(&srv.shard->stats.probes);
+}
+
+static void probe__silent_client__written_to_and_dropped_if_nothing_comes(void **state)
+{
+	struct peer p;
+	struct conn *c;
+	uint32_t n;
+
+	(void)state;
+	start_without_probe();
+	peer_go_live(&p, 0);
+	c = server_only(CONN_ST_LIVE);
+	fake_posts_forget();
+	for (unsigned i = 0; i < 3; i++) {
+		/* First it was heard of, then it is probed and its host answers. */
+		probe_interval();
+		assert_int_equal(probes(), i);
+		assert_int_equal(c->state, CONN_ST_LIVE);
+		probe_interval();
+		assert_int_equal(probes(), i + 1);
+		assert_int_equal(fake_posts(&n)[n - 1].opcode, IBV_WR_RDMA_WRITE);
+		assert_int_equal(n, i + 1);
+		fake_complete_sends(p.qp, 1, IBV_WC_SUCCESS);
+		server_turn();
+		assert_true(c->heard);
+	}
+	probe_interval();
+	probe_interval();
+	fake_complete_sends(p.qp, 1, IBV_WC_RETRY_EXC_ERR);
+	server_turn();
+	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR), 1);
+	leave(&p);
+	server_assert_all_back();
+}
+
+static void probe__still_under_way_after_an_interval__dropped(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	start_without_probe();
+	peer_go_live(&p, 0);
+	for (int i = 0; i < 2; i++)
+		probe_interval();
+	assert_int_equal(probes(), 1);
+	assert_int_equal(server_n(CONN_ST_LIVE), 1);
+	probe_interval();
+	assert_int_equal(probes(), 1);
+	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_TIMEOUT, 0), 1);
+	leave(&p);
+	server_assert_all_back();
+}
+
+static void probe__client_that_talks__left_alone(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	start_without_probe();
+	peer_go_live(&p, 0);
+	for (int i = 0; i < 5; i++) {
+		assert_true(peer_message(&p, 64));
+		server_turns(2);
+		fake_complete_sends(p.qp, 1, IBV_WC_SUCCESS);
+		server_turns(2);
+		probe_interval();
+	}
+	assert_int_equal(probes(), 0);
+	leave(&p);
+	server_assert_all_back();
+}
+
+/* The work of an interval is spread over it: never more than one connection in a slice, and each in its own. */
+static void probe__several_clients__each_once_in_an_interval(void **state)
+{
+	struct conn *c[4], *conn;
+	struct peer p[4];
+	unsigned looks[4] = { 0 };
+
+	(void)state;
+	start_without_probe();
+	for (int i = 0; i < 4; i++) {
+		peer_go_live(&p[i], 0);
+		c[i] = p[i].id->context;
+	}
+	for (int slice = 0; slice < 3 * SLICES; slice++) {
+		unsigned in_slice = 0;
+
+		for (int i = 0; i < 4; i++)
+			c[i]->heard = true;
+		probe_slice();
+		for (int i = 0; i < 4; i++) {
+			in_slice += !c[i]->heard;
+			looks[i] += !c[i]->heard;
+		}
+		assert_true(in_slice <= 1);
+		if (slice % SLICES != SLICES - 1)
+			continue;
+		for (int i = 0; i < 4; i++)
+			assert_int_equal(looks[i], slice / SLICES + 1);
+	}
+	assert_int_equal(probes(), 0);
+	/* And all of them when all are silent. */
+	probe_interval();
+	probe_interval();
+	assert_int_equal(probes(), 4);
+	for (conn = TAILQ_FIRST(&srv.shard->lists[CONN_ST_LIVE]); conn; conn = TAILQ_NEXT(conn, entry))
+		assert_true(conn->rc.special_busy);
+}
+
+/* However many connection objects there are. */
+static void probe__any_number_of_objects__each_once_in_an_interval(void **state)
+{
+	static const uint64_t handshakes[] = { 1, 16, 45, 100, 512 };
+
+	for (size_t i = 0; i < N_ELEMENTS(handshakes); i++) {
+		struct peer p[4];
+		unsigned looks = 0;
+
+		srv.cfg.max_handshakes = handshakes[i];
+		start_without_probe();
+		for (int k = 0; k < 4; k++)
+			peer_go_live(&p[k], 0);
+		for (int slice = 0; slice < 2 * SLICES; slice++) {
+			for (int k = 0; k < 4; k++)
+				((struct conn *)p[k].id->context)->heard = true;
+			probe_slice();
+			for (int k = 0; k < 4; k++)
+				looks += !((struct conn *)p[k].id->context)->heard;
+			if (slice % SLICES == SLICES - 1)
+				assert_int_equal(looks, 4 * (slice / SLICES + 1));
+		}
+		server_rig_stop(state);
+		assert_int_equal(set_up(state), 0);
+	}
+}
+
+static void probe__not_connected_or_closing__left_alone(void **state)
+{
+	struct peer handshake, grant, live;
+
+	(void)state;
+	start_without_probe();
+	peer_connect(&handshake);
+	peer_get_grant(&grant, 0);
+	peer_go_live(&live, 0);
+	conn_close(server_only(CONN_ST_LIVE), CLOSE_DRAINING);
+	fake_posts_forget();
+	for (int i = 0; i < 4; i++)
+		probe_interval();
+	assert_int_equal(probes(), 0);
+	assert_int_equal(server_n(CONN_ST_TLS_ACCEPT), 1);
+	assert_int_equal(server_n(CONN_ST_GRANTED), 1);
+	assert_int_equal(fail_table_total(&srv.shard->stats.failures), 0);
+	peer_abort(&handshake);
+}
+
+static void probe__timer__a_slice_of_the_interval(void **state)
+{
+	static const struct {
+		uint64_t interval_ns;
+		double slice_s;
+	} cases[] = {
+		{ 60 * NS_PER_S, 60. / SLICES },
+		{ 640 * NS_PER_MS, 0.01 },
+		/* Not more often than every 10 ms. */
+		{ 100 * NS_PER_MS, 0.01 },
+		{ 1, 0.01 },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		srv.cfg.probe_interval_ns = cases[i].interval_ns;
+		server_rig_start();
+		assert_true(ev_is_active(&srv.shard->probe));
+		assert_true(srv.shard->probe.repeat > cases[i].slice_s * 0.999);
+		assert_true(srv.shard->probe.repeat < cases[i].slice_s * 1.001);
+		server_rig_stop(state);
+		assert_int_equal(set_up(state), 0);
+	}
+	srv.cfg.probe_interval_ns = 0;
+	server_rig_start();
+	assert_false(ev_is_active(&srv.shard->probe));
+}
+
+/* With fewer slices, more connections in each. */
+static void probe__short_interval__all_looked_at_in_it(void **state)
+{
+	struct peer p[4];
+
+	(void)state;
+	srv.cfg.probe_interval_ns = 80 * NS_PER_MS;
+	start_without_probe();
+	for (int i = 0; i < 4; i++)
+		peer_go_live(&p[i], 0);
+	for (int i = 0; i < 8; i++)
+		probe_slice();
+	assert_int_equal(probes(), 0);
+	for (int i = 0; i < 8; i++)
+		probe_slice();
+	assert_int_equal(probes(), 4);
+}
+
+/* ---- housekeeping ---- */
+
+static struct qp_pool_counts pool(void)
+{
+	struct qp_pool_counts q;
+
+	qp_pool_get_counts(srv.shard->qps, &q);
+	return q;
+}
+
+static bool is_due(void)
+{
+	return ev_is_active(&srv.shard->housekeeping);
+}
+
+static double due_in_s(void)
+{
+	assert_true(is_due());
+	return ev_timer_remaining(srv.shard->loop, &srv.shard->housekeeping);
+}
+
+/* As if the time had come; it is set anew at the turn's end. */
+static void keep_house(void)
+{
+	ev_timer_stop(srv.shard->loop, &srv.shard->housekeeping);
+	ev_feed_event(srv.shard->loop, &srv.shard->housekeeping, EV_TIMER);
+	server_turns(2);
+}
+
+/* Until nothing is due soon. */
+static void settle(void)
+{
+	for (int i = 0; i < 50 && is_due() && due_in_s() < 1.; i++)
+		keep_house();
+	assert_true(!is_due() || due_in_s() >= 1.);
+}
+
+/* As if two windows had passed in which nobody needed more than the reserve. */
+static void trim(void)
+{
+	for (int i = 0; i < 2; i++)
+		server_rest(later_ns += 100 * NS_PER_S);
+	keep_house();
+}
+
+static void housekeeping__nothing_due__sleeps(void **state)
+{
+	struct peer p[2];
+
+	(void)state;
+	server_rig_start();
+	server_turns(2);
+	assert_int_equal(pool().free, 4);
+	assert_false(is_due());
+	/* A handshake needs no queue pair yet. */
+	peer_connect(&p[0]);
+	assert_true(peer_handshake(&p[0]));
+	server_turn();
+	assert_false(is_due());
+	peer_abort(&p[0]);
+	/* One that is connected needs no other. */
+	peer_go_live(&p[1], 0);
+	settle();
+	trim();
+	assert_int_equal(pool().in_use, 1);
+	assert_int_equal(pool().free, 4);
+	assert_false(is_due());
+}
+
+static void housekeeping__client_granted__a_queue_pair_made_ahead(void **state)
+{
+	struct peer p[2];
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&p[0], 0);
+	assert_true(due_in_s() <= 0.021);
+	peer_get_grant(&p[1], 0);
+	settle();
+	/* The reserve, and one for each promise. */
+	assert_int_equal(pool().free, 4 + 2);
+	assert_false(is_due());
+}
+
+static void housekeeping__quarantine__woken_when_it_ends(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&p, 0);
+	settle();
+	trim();
+	leave(&p);
+	assert_int_equal(pool().quarantined, 1);
+	assert_true(due_in_s() > 4.);
+	assert_true(due_in_s() <= 5.);
+	assert_int_equal(hist_count(srv.shard->stats.stages[SS_QP_RECYCLE]), 0);
+	server_rest(6 * NS_PER_S);
+	assert_int_equal(hist_count(srv.shard->stats.stages[SS_QP_RECYCLE]), 1);
+	assert_true(hist_max(srv.shard->stats.stages[SS_QP_RECYCLE]) >= 5 * NS_PER_S);
+	assert_true(hist_max(srv.shard->stats.stages[SS_QP_RECYCLE]) < 7 * NS_PER_S);
+	server_turn();
+	assert_int_equal(counter_get(&srv.shard->stats.qp_recycled), 1);
+	assert_int_equal(counter_get(&srv.shard->stats.qps_free), 5);
+	/* One more than the reserve: looked at again at the window's end. */
+	keep_house();
+	assert_true(due_in_s() > 9.);
+	trim();
+	assert_int_equal(pool().free, 4);
+	assert_false(is_due());
+}
+
+/* What is due later does not hold up what is due now. */
+static void housekeeping__asleep_until_a_quarantine_ends__woken_for_a_new_client(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&p, 0);
+	settle();
+	trim();
+	leave(&p);
+	assert_true(due_in_s() > 4.);
+	peer_get_grant(&p, 0);
+	assert_true(due_in_s() <= 0.021);
+	settle();
+	assert_int_equal(pool().free, 4 + 1);
+	/* And the quarantine is not forgotten. */
+	assert_true(due_in_s() > 4.);
+}
+
+static void housekeeping__asleep_until_a_quarantine_ends__woken_to_drain(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&p, 0);
+	settle();
+	leave(&p);
+	assert_true(due_in_s() > 1.);
+	shard_wake(srv.shard);
+	server_turns(2);
+	assert_true(due_in_s() <= 0.021);
+}
+
+/* Nobody else wakes an idle shard to look whether there are descriptors again. */
+static void housekeeping__out_of_descriptors__woken_to_accept_again(void **state)
+{
+	struct rlimit old, none = { 0 };
+	struct addr server;
+	int fd;
+
+	(void)state;
+	server_rig_start();
+	server_turns(2);
+	assert_false(is_due());
+	server = srv.cfg.rails[0].addr;
+	addr_set_port(&server, srv.server.tls_port);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&server.ss, server.len), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none.rlim_max = old.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	for (int i = 0; i < 200 && !srv.shard->accept_paused; i++)
+		server_wait();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_true(srv.shard->accept_paused);
+	server_turn();
+	assert_true(due_in_s() <= 0.101);
+	server_until(server_n(CONN_ST_TLS_ACCEPT) == 1);
+	close(fd);
+}
+
+static void housekeeping__with_region__rests_and_is_not_recycled(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&p, FRAME_FEATURE_REGION);
+	leave(&p);
+	server_rest(6 * NS_PER_S);
+	assert_int_equal(hist_count(srv.shard->stats.stages[SS_QP_RECYCLE]), 1);
+	server_turn();
+	assert_int_equal(counter_get(&srv.shard->stats.qp_recycled), 0);
+	server_assert_all_back();
+}
+
+static void queue_pairs__link_is_ethernet__programmed_ahead(void **state)
+{
+	const struct fake_modify *m;
+	uint32_t n;
+
+	(void)state;
+	server_rig_start();
+	m = fake_modifies(&n);
+	assert_int_equal(n, 4);
+	for (uint32_t i = 0; i < n; i++) {
+		assert_int_equal(m[i].attr.qp_state, IBV_QPS_INIT);
+		assert_int_equal(m[i].attr.port_num, 1);
+	}
+}
+
+static void queue_pairs__other_link__left_to_the_cm(void **state)
+{
+	uint32_t n;
+
+	(void)state;
+	fake_device.port.link_layer = IBV_LINK_LAYER_INFINIBAND;
+	server_rig_start();
+	fake_modifies(&n);
+	assert_int_equal(n, 0);
+	assert_int_equal(pool().free, 4);
+}
+
+/* ---- several rails ---- */
+
+static struct shard *second;
+static char err[400];
+
+/* The rig's shard is the first rail; the second is at another address of the loopback. */
+static void start_first_of_two(void)
+{
+	srv.cfg.n_rails = 2;
+	assert_int_equal(addr_parse("127.0.0.2", 0, &srv.cfg.rails[1].addr), 0);
+	server_rig_start();
+	second = NULL;
+}
+
+static int take_port(const char *host)
+{
+	int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct addr a;
+
+	assert_true(fd >= 0);
+	assert_int_equal(addr_parse(host, srv.server.tls_port, &a), 0);
+	/* Not even from who would share it. */
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&a.ss, a.len), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	return fd;
+}
+
+static void rails__second__its_own_address_and_the_same_port(void **state)
+{
+	uint16_t port;
+	struct addr a;
+	int fd;
+
+	(void)state;
+	srv.cfg.rdma_port = 9000;
+	start_first_of_two();
+	port = srv.server.tls_port;
+	if (shard_new(&srv.server, 1, &second, err, sizeof(err)))
+		fail_msg("%s", err);
+	assert_int_equal(srv.server.tls_port, port);
+	assert_true(addr_same_host(&second->rdma_addr, &srv.cfg.rails[1].addr));
+	assert_int_equal(addr_port(&srv.shard->rdma_addr), 9000);
+	assert_int_equal(addr_port(&second->rdma_addr), 9001);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(addr_parse("127.0.0.2", port, &a), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&a.ss, a.len), 0);
+	close(fd);
+	shard_free(second);
+}
+
+static void rails__port_taken_on_the_second__said(void **state)
+{
+	int fd;
+
+	(void)state;
+	start_first_of_two();
+	fd = take_port("127.0.0.2");
+	assert_int_equal(shard_new(&srv.server, 1, &second, err, sizeof(err)), -EADDRINUSE);
+	assert_non_null(strstr(err, "127.0.0.2"));
+	assert_non_null(strstr(err, "the port that the system chose for the first rail is taken here"));
+	srv.cfg.tls_port = srv.server.tls_port;
+	assert_int_equal(shard_new(&srv.server, 1, &second, err, sizeof(err)), -EADDRINUSE);
+	assert_non_null(strstr(err, "another program has this port"));
+	close(fd);
+}
+
+static void rails__second_names_another_device__refused(void **state)
+{
+	(void)state;
+	start_first_of_two();
+	strcpy(srv.cfg.rails[1].device, "mlx5_1");
+	assert_int_equal(shard_new(&srv.server, 1, &second, err, sizeof(err)), -ENODEV);
+	assert_non_null(strstr(err, "--device mlx5_1: address 127.0.0.2 belongs to fake0"));
+}
+
+/* Without a turn of the loop: the shard has nothing to turn any more. */
+static void drop(struct peer *p)
+{
+	tls_free(p->tls);
+	tls_ctx_free(p->ctx);
+}
+
+/* What a shard that failed does with its clients, while others serve on. */
+static void release__clients_in_every_state__nothing_of_them_is_held(void **state)
+{
+	struct peer live, region, granted, hello, control;
+	struct stats *st;
+	uint8_t buf[FRAME_CONTROL_BYTES];
+
+	(void)state;
+	server_rig_start();
+	st = &srv.shard->stats;
+	peer_go_live(&live, 0);
+	leave(&live);
+	peer_go_live(&live, 0);
+	peer_go_live(&region, FRAME_FEATURE_REGION);
+	peer_get_grant(&granted, FRAME_FEATURE_REGION);
+	peer_connect(&hello);
+	assert_true(peer_handshake(&hello));
+	peer_connect(&control);
+	assert_true(peer_handshake(&control));
+	peer_send(&control, buf, frame_encode_control(CONTROL_STATS, buf));
+	server_turns(3);
+	server_only(CONN_ST_CONTROL);
+	assert_int_equal(srv.server.admitted[0], 3);
+	for (int i = 0; i < 2; i++) {
+		shard_release(srv.shard);
+		assert_int_equal(server_n(CONN_ST_FREE), srv.cfg.shard_conns);
+		assert_int_equal(srv.server.admitted[0], 0);
+		assert_int_equal(psn_in_use(srv.server.psns), 0);
+		assert_int_equal(fake_objects(), 0);
+	}
+	assert_int_equal(counter_get(&st->connected), 0);
+	assert_int_equal(counter_get(&st->closing), 0);
+	assert_int_equal(counter_get(&st->qps), 0);
+	assert_int_equal(counter_get(&st->mrs), 0);
+	assert_int_equal(counter_get(&st->pinned_bytes), 0);
+	assert_int_equal(counter_get(&st->established), 3);
+	assert_int_equal(server_closed(CLOSE_DRAINING), 5);
+	/* Who comes now, or stayed, hears it from TCP. */
+	assert_int_equal(srv.shard->listen_fd, -1);
+	assert_int_equal(recv(tls_fd(hello.tls), buf, 1, 0), 0);
+	drop(&hello);
+	drop(&control);
+}
+
+static void release__accepting_was_paused__stays_closed(void **state)
+{
+	struct peer p[SLICES];
+	int n = 0;
+
+	(void)state;
+	srv.cfg.max_handshakes = 2;
+	server_rig_start();
+	while (!srv.shard->accept_paused && n < 4)
+		peer_connect(&p[n++]);
+	assert_true(srv.shard->accept_paused);
+	shard_release(srv.shard);
+	assert_false(ev_is_active(&srv.shard->listen_io));
+	while (n--)
+		drop(&p[n]);
+}
+
+/* ---- no queue pair to be had ---- */
+
+/* A pool of five, of which four rest. */
+static void four_of_five_rest(void)
+{
+	struct peer p[4];
+
+	fake_device.attr.max_qp = 5;
+	server_rig_start();
+	assert_int_equal(srv.cfg.shard_qps, 5);
+	for (int i = 0; i < 4; i++)
+		peer_go_live(&p[i], 0);
+	for (int i = 0; i < 4; i++)
+		leave(&p[i]);
+	assert_int_equal(pool().quarantined, 4);
+	assert_int_equal(qp_pool_available(srv.shard->qps), 1);
+}
+
+static void assert_refused(enum refuse_code code, const char *word)
+{
+	uint64_t before = server_refused(code);
+	uint32_t psns = psn_in_use(srv.server.psns), admitted = srv.server.admitted[0],
+		 credits = srv.shard->credits_granted;
+	struct peer p;
+
+	peer_connect(&p);
+	assert_true(peer_handshake(&p));
+	peer_hello(&p, 0);
+	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	assert_int_equal(p.refuse.code, code);
+	if (!strstr(p.refuse.text, word))
+		fail_msg("'%s' does not say '%s'", p.refuse.text, word);
+	assert_int_equal(server_refused(code), before + 1);
+	peer_close(&p);
+	/* It holds nothing afterwards. */
+	assert_int_equal(psn_in_use(srv.server.psns), psns);
+	assert_int_equal(srv.server.admitted[0], admitted);
+	assert_int_equal(srv.shard->credits_granted, credits);
+}
+
+static void assert_busy(void)
+{
+	assert_refused(REFUSE_BUSY, "queue pairs");
+}
+
+static void hello__queue_pairs_rest_or_are_promised__busy_until_they_have_rested(void **state)
+{
+	struct peer p;
+	uint8_t data[56];
+
+	(void)state;
+	four_of_five_rest();
+	/* The last one is promised ... */
+	peer_get_grant(&p, 0);
+	assert_busy();
+	/* ... and taken. */
+	peer_proof(&p, data);
+	peer_request(&p, data);
+	server_only(CONN_ST_ACCEPTING);
+	assert_int_equal(session_count(srv.shard->sessions), 0);
+	assert_busy();
+	conn_close(server_only(CONN_ST_ACCEPTING), CLOSE_DRAINING);
+	leave(&p);
+	assert_int_equal(qp_pool_available(srv.shard->qps), 0);
+	assert_busy();
+	server_rest(6 * NS_PER_S);
+	for (int i = 0; i < 4; i++)
+		peer_get_grant(&p, 0);
+}
+
+static void hello__promise_given_up__the_next_may_have_it(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	four_of_five_rest();
+	peer_get_grant(&p, 0);
+	assert_busy();
+	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
+	server_turn();
+	peer_get_grant(&p, 0);
+	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
+	server_assert_all_back();
+}
+
+/* A GRANT that is not written yet is a promise, too. */
+static void hello__promised_in_an_unwritten_grant__busy(void **state)
+{
+	struct peer p;
+	struct conn *c;
+
+	(void)state;
+	four_of_five_rest();
+	c = peer_unwritten_grant(&p, 0);
+	assert_busy();
+	conn_close(c, CLOSE_DRAINING);
+	peer_abort(&p);
+	server_assert_all_back();
+}
+
+/* Those that are leaving still count as clients; who comes meanwhile is told to try again. */
+static void hello__all_clients_connected__full_or_busy_while_one_leaves(void **state)
+{
+	struct peer p[4], next;
+	struct conn *c;
+
+	(void)state;
+	server_rig_start();
+	for (int i = 0; i < 4; i++)
+		peer_go_live(&p[i], 0);
+	assert_refused(REFUSE_FULL, "--max-clients");
+	c = p[2].id->context;
+	conn_close(c, CLOSE_DRAINING);
+	server_turns(3);
+	assert_int_equal(c->state, CONN_ST_CLOSING);
+	assert_refused(REFUSE_BUSY, "leaving");
+	leave(&p[2]);
+	peer_get_grant(&next, 0);
+	assert_refused(REFUSE_FULL, "--max-clients");
+}
+
+/* The promise could not be kept after all: the peer is told to come again, and it is nobody's fault. */
+static void request__pool_exhausted__rejected_as_busy(void **state)
+{
+	uint32_t taken[8], n = 0;
+	uint8_t data[56];
+	struct peer p;
+
+	(void)state;
+	fake_device.attr.max_qp = 8;
+	server_rig_start();
+	peer_get_grant(&p, 0);
+	while (qp_pool_get(srv.shard->qps, QP_POOL_NONE - 1, &taken[n]) == 0)
+		n++;
+	assert_int_equal(n, 8);
+	peer_proof(&p, data);
+	peer_request(&p, data);
+	assert_int_equal(fake_cm_calls(FAKE_CM_ACCEPT), 0);
+	assert_int_equal(fake_cm_calls(FAKE_CM_REJECT), 1);
+	assert_int_equal(server_refused(REFUSE_BUSY), 1);
+	assert_int_equal(server_refused(REFUSE_NO_RESOURCES), 0);
+	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_ERRNO, EAGAIN), 1);
+	{
+		const struct fake_cm_call *r = fake_cm_last(FAKE_CM_REJECT);
+		uint16_t code;
+
+		assert_int_equal(pdata_decode_reject(r->private_data, r->param.private_data_len, &code), 0);
+		assert_int_equal(code, REFUSE_BUSY);
+	}
+	while (n)
+		qp_pool_put(srv.shard->qps, taken[--n], clock_now_ns(), true);
+	server_assert_all_back();
+}
+
+#define SHARD_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, server_rig_stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SHARD_TEST(probe__silent_client__written_to_and_dropped_if_nothing_comes),
+		SHARD_TEST(probe__still_under_way_after_an_interval__dropped),
+		SHARD_TEST(probe__client_that_talks__left_alone),
+		SHARD_TEST(probe__several_clients__each_once_in_an_interval),
+		SHARD_TEST(probe__any_number_of_objects__each_once_in_an_interval),
+		SHARD_TEST(probe__not_connected_or_closing__left_alone),
+		SHARD_TEST(probe__timer__a_slice_of_the_interval),
+		SHARD_TEST(probe__short_interval__all_looked_at_in_it),
+		SHARD_TEST(housekeeping__nothing_due__sleeps),
+		SHARD_TEST(housekeeping__client_granted__a_queue_pair_made_ahead),
+		SHARD_TEST(housekeeping__quarantine__woken_when_it_ends),
+		SHARD_TEST(housekeeping__asleep_until_a_quarantine_ends__woken_for_a_new_client),
+		SHARD_TEST(housekeeping__asleep_until_a_quarantine_ends__woken_to_drain),
+		SHARD_TEST(housekeeping__out_of_descriptors__woken_to_accept_again),
+		SHARD_TEST(housekeeping__with_region__rests_and_is_not_recycled),
+		SHARD_TEST(queue_pairs__link_is_ethernet__programmed_ahead),
+		SHARD_TEST(queue_pairs__other_link__left_to_the_cm),
+		SHARD_TEST(rails__second__its_own_address_and_the_same_port),
+		SHARD_TEST(rails__port_taken_on_the_second__said),
+		SHARD_TEST(rails__second_names_another_device__refused),
+		SHARD_TEST(release__clients_in_every_state__nothing_of_them_is_held),
+		SHARD_TEST(release__accepting_was_paused__stays_closed),
+		SHARD_TEST(hello__queue_pairs_rest_or_are_promised__busy_until_they_have_rested),
+		SHARD_TEST(hello__promise_given_up__the_next_may_have_it),
+		SHARD_TEST(hello__promised_in_an_unwritten_grant__busy),
+		SHARD_TEST(hello__all_clients_connected__full_or_busy_while_one_leaves),
+		SHARD_TEST(request__pool_exhausted__rejected_as_busy),
+	};
+
+	return cmocka_run_group_tests_name("server_shard", tests, server_rig_group_setup,
+					   server_rig_group_teardown);
+}
