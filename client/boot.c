@@ -1,10 +1,7 @@
 /* The client's bootstrap: TCP, TLS handshake, HELLO, GRANT. docs/protocol.md. */
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "client/conn.h"
 #include "common/base/clock.h"
@@ -15,44 +12,17 @@
 
 #define HELLOS_MAX 8
 
-static void want(struct client_conn *c, int events)
-{
-	int fd = c->tls ? tls_fd(c->tls) : c->fd;
-
-	if (ev_is_active(&c->tls_io) && c->tls_io.events == events)
-		return;
-	ev_io_stop(c->ctx->loop, &c->tls_io);
-	ev_io_set(&c->tls_io, fd, events);
-	ev_io_start(c->ctx->loop, &c->tls_io);
-}
-
 /* True if the caller has to wait for the socket or the connection is over; false to go on. */
-static bool wait_or_end(struct client_conn *c, enum tls_status st)
+static bool wait_or_end(struct client_conn *c, enum tls_io_status st)
 {
-	struct fail f;
-
-	switch (st) {
-	case TLS_DONE:
-		return false;
-	case TLS_WANT_READ:
-		want(c, EV_READ);
-		return true;
-	case TLS_WANT_WRITE:
-		want(c, EV_WRITE);
-		return true;
-	case TLS_EOF:
-		client_fail(c, FAIL_CLOSED, 0);
-		return true;
-	case TLS_FAILED:
-		break;
+	if (st == TLS_IO_FAILED) {
+		snprintf(c->refuse_text, sizeof(c->refuse_text), "%s", tls_io_failure_text(&c->io));
+		client_fail(c, c->io.failure.kind, c->io.failure.code);
 	}
-	tls_failure(c->tls, &f);
-	snprintf(c->refuse_text, sizeof(c->refuse_text), "%s", tls_failure_text(c->tls));
-	client_fail(c, f.kind, f.code);
-	return true;
+	return st != TLS_IO_DONE;
 }
 
-/* Those that the connection is no use without. */
+/* Features without which this client refuses the grant. */
 static uint16_t needed_features(const struct client_conn *c)
 {
 	return (uint16_t)((c->ctx->cfg->region ? FRAME_FEATURE_REGION : 0) |
@@ -74,43 +44,15 @@ static int prepare_hello(struct client_conn *c)
 		return -EIO;
 	c->psn = (uint32_t)b[0] << 16 | (uint32_t)b[1] << 8 | b[2];
 	h.psn = c->psn;
-	c->out_n = (uint32_t)frame_encode_hello(&h, c->out);
-	c->out_done = 0;
-	c->in_n = 0;
+	tls_io_put(&c->io, frame_encode_hello(&h, tls_io_frame(&c->io)));
 	c->hellos++;
 	return 0;
-}
-
-static bool write_hello(struct client_conn *c)
-{
-	while (c->out_done < c->out_n) {
-		size_t put;
-
-		if (wait_or_end(c, tls_write(c->tls, c->out + c->out_done, c->out_n - c->out_done, &put)))
-			return false;
-		c->ctx->bytes_sent += put;
-		c->out_done += (uint32_t)put;
-	}
-	return true;
-}
-
-static bool read_upto(struct client_conn *c, uint32_t upto)
-{
-	while (c->in_n < upto) {
-		size_t got;
-
-		if (wait_or_end(c, tls_read(c->tls, c->in + c->in_n, upto - c->in_n, &got)))
-			return false;
-		c->ctx->bytes_received += got;
-		c->in_n += (uint32_t)got;
-	}
-	return true;
 }
 
 /* A ticket, if one came, came before the GRANT. */
 static void keep_session(struct client_conn *c)
 {
-	struct tls_session *s = tls_take_session(c->tls);
+	struct tls_session *s = tls_take_session(c->io.tls);
 
 	if (!s || !c->session) {
 		tls_session_free(s);
@@ -123,18 +65,18 @@ static void keep_session(struct client_conn *c)
 static int make_tags(struct client_conn *c)
 {
 	uint8_t keys[2 * MSG_TAG_KEY_BYTES];
-	int ret = tls_export_key(c->tls, AUTH_LABEL_MESSAGES, c->grant.session, FRAME_SESSION_BYTES, keys,
+	int ret = tls_export_key(c->io.tls, AUTH_LABEL_MESSAGES, c->grant.session, FRAME_SESSION_BYTES, keys,
 				 sizeof(keys));
 
 	return ret ? ret : msg_tags_new(keys, true, &c->tags);
 }
 
-static void on_grant(struct client_conn *c)
+static void on_grant(struct client_conn *c, size_t n)
 {
 	const uint8_t *session = c->grant.session;
 	const char *why = "";
 
-	if (frame_decode_grant(c->in, c->in_n, &c->grant, &why) ||
+	if (frame_decode_grant(c->io.frame, n, &c->grant, &why) ||
 	    c->grant.message_bytes < c->ctx->cfg->message_bytes ||
 	    (c->grant.features & needed_features(c)) != needed_features(c)) {
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_FRAME);
@@ -143,9 +85,9 @@ static void on_grant(struct client_conn *c)
 	/* Receive buffers are sized for what was asked for, whatever more the server offers. */
 	if (c->grant.credits > c->ctx->cfg->depth)
 		c->grant.credits = (uint16_t)c->ctx->cfg->depth;
-	if (tls_export_key(c->tls, AUTH_LABEL_CLIENT, session, FRAME_SESSION_BYTES, c->keys.client,
+	if (tls_export_key(c->io.tls, AUTH_LABEL_CLIENT, session, FRAME_SESSION_BYTES, c->keys.client,
 			   AUTH_KEY_BYTES) ||
-	    tls_export_key(c->tls, AUTH_LABEL_SERVER, session, FRAME_SESSION_BYTES, c->keys.server,
+	    tls_export_key(c->io.tls, AUTH_LABEL_SERVER, session, FRAME_SESSION_BYTES, c->keys.server,
 			   AUTH_KEY_BYTES)) {
 		client_fail(c, FAIL_ERRNO, EIO);
 		return;
@@ -154,22 +96,22 @@ static void on_grant(struct client_conn *c)
 		client_fail(c, FAIL_ERRNO, ENOMEM);
 		return;
 	}
-	tls_describe(c->tls, c->tls_text, sizeof(c->tls_text));
+	tls_describe(c->io.tls, c->tls_text, sizeof(c->tls_text));
 	keep_session(c);
-	tls_close_notify(c->tls);
-	client_close_tls(c);
+	tls_io_say_bye(&c->io);
+	tls_io_close(&c->io);
 	client_stage_done(c, STAGE_PSN_EXCHANGE);
 	client_enter(c, STAGE_ADDR_RESOLVE);
 }
 
 static void exchange(struct client_conn *c);
 
-static void on_refuse(struct client_conn *c)
+static void on_refuse(struct client_conn *c, size_t n)
 {
 	struct frame_refuse r;
 	const char *why = "";
 
-	if (frame_decode_refuse(c->in, c->in_n, &r, &why)) {
+	if (frame_decode_refuse(c->io.frame, n, &r, &why)) {
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_FRAME);
 		return;
 	}
@@ -185,27 +127,28 @@ static void exchange(struct client_conn *c)
 {
 	struct frame_header h;
 
-	if (!write_hello(c) || !read_upto(c, FRAME_HEADER_BYTES))
+	if (wait_or_end(c, tls_io_write(&c->io)) ||
+	    wait_or_end(c, tls_io_read_header(&c->io, TLS_IO_FRAME_BYTES, &h)))
 		return;
-	if (frame_decode_header(c->in, sizeof(c->in), &h) || h.version != FRAME_VERSION) {
+	if (h.version != FRAME_VERSION) {
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_FRAME);
 		return;
 	}
-	if (!read_upto(c, h.length))
+	if (wait_or_end(c, tls_io_read_frame(&c->io, &h)))
 		return;
 	if (h.type == FRAME_GRANT)
-		on_grant(c);
+		on_grant(c, h.length);
 	else if (h.type == FRAME_REFUSE)
-		on_refuse(c);
+		on_refuse(c, h.length);
 	else
 		client_fail(c, FAIL_PROTOCOL, PROTO_UNEXPECTED_FRAME);
 }
 
 static void handshake(struct client_conn *c)
 {
-	if (wait_or_end(c, tls_handshake(c->tls)))
+	if (wait_or_end(c, tls_io_handshake(&c->io)))
 		return;
-	c->resumed = tls_is_resumed(c->tls);
+	c->resumed = tls_is_resumed(c->io.tls);
 	client_stage_done(c, STAGE_TLS_HANDSHAKE);
 	client_enter(c, STAGE_PSN_EXCHANGE);
 }
@@ -221,13 +164,10 @@ void client_boot_exchange(struct client_conn *c)
 
 static void on_connected(struct client_conn *c)
 {
-	int e = 0;
-	socklen_t len = sizeof(e);
+	int ret = tls_io_connected(&c->io);
 
-	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &e, &len))
-		e = errno;
-	if (e) {
-		client_fail(c, FAIL_ERRNO, e);
+	if (ret) {
+		client_fail(c, FAIL_ERRNO, -ret);
 		return;
 	}
 	client_stage_done(c, STAGE_TCP_CONNECT);
@@ -237,22 +177,19 @@ static void on_connected(struct client_conn *c)
 void client_boot_handshake(struct client_conn *c)
 {
 	client_set_state(c, CLIENT_ST_TLS_HANDSHAKE);
-	if (tls_new(c->ctx->tls_ctx, c->fd, c->ctx->cfg->verify_name, &c->tls)) {
+	if (tls_io_start(&c->io, c->ctx->tls_ctx, c->ctx->cfg->verify_name)) {
 		client_fail(c, FAIL_ERRNO, ENOMEM);
 		return;
 	}
-	c->fd = -1;
 	if (c->session && *c->session)
-		tls_offer_session(c->tls, *c->session);
+		tls_offer_session(c->io.tls, *c->session);
 	handshake(c);
 }
 
-static void on_tls_io(struct ev_loop *loop, ev_io *w, int revents)
+static void on_tls_ready(void *owner)
 {
-	struct client_conn *c = w->data;
+	struct client_conn *c = owner;
 
-	(void)loop;
-	(void)revents;
 	if (c->state == CLIENT_ST_TCP_CONNECT)
 		on_connected(c);
 	else if (c->state == CLIENT_ST_TLS_HANDSHAKE)
@@ -263,25 +200,11 @@ static void on_tls_io(struct ev_loop *loop, ev_io *w, int revents)
 
 void client_boot_start(struct client_conn *c)
 {
-	const struct addr *server = &c->ctx->cfg->server;
-	/* From the device's address, so that TLS and RDMA come from the same one. */
-	struct addr local = c->ctx->dev.addr;
-	int one = 1;
+	int ret;
 
-	ev_io_init(&c->tls_io, on_tls_io, -1, EV_WRITE);
-	c->tls_io.data = c;
-	c->fd = socket(server->ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (c->fd < 0) {
-		client_fail(c, FAIL_ERRNO, errno);
-		return;
-	}
-	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	/* The port is chosen at connect, from the whole range for each destination (ip(7)). */
-	setsockopt(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
-	if (bind(c->fd, (struct sockaddr *)&local.ss, local.len) ||
-	    (connect(c->fd, (const struct sockaddr *)&server->ss, server->len) && errno != EINPROGRESS)) {
-		client_fail(c, FAIL_ERRNO, errno);
-		return;
-	}
-	want(c, EV_WRITE);
+	tls_io_init(&c->io, c->ctx->loop, on_tls_ready, c, &c->ctx->tls_bytes_in, &c->ctx->tls_bytes_out);
+	/* From the device's address, so that TLS and RDMA come from the same one. */
+	ret = c->ctx->gone ? -ENODEV : tls_io_connect(&c->io, &c->ctx->cfg->server, &c->ctx->dev.addr);
+	if (ret)
+		client_fail(c, FAIL_ERRNO, -ret);
 }

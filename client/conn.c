@@ -4,12 +4,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/msg_tag.h"
-#include "common/tls/tls.h"
 
 #define NAME(state) [CLIENT_ST_##state] = #state
 const char *const client_state_names[] = {
@@ -111,7 +109,6 @@ void client_enter(struct client_conn *c, enum stage stage)
 {
 	const struct client_ops *ops = c->ctx->ops;
 	bool may = !ops->may_enter || ops->may_enter(c->ctx->arg, c, stage);
-	struct fail f;
 
 	/* The user may have closed it. */
 	if (is_over(c))
@@ -122,13 +119,13 @@ void client_enter(struct client_conn *c, enum stage stage)
 	}
 	c->parked = stage;
 	ev_timer_stop(c->ctx->loop, &c->deadline);
-	if (c->tls || c->fd >= 0)
-		ev_io_stop(c->ctx->loop, &c->tls_io);
+	if (!tls_io_is_open(&c->io))
+		return;
 	/* The server's half of the stage is not to wait for the next one. */
-	if (c->tls && tls_flush(c->tls) == TLS_FAILED) {
-		tls_failure(c->tls, &f);
-		client_fail(c, f.kind, f.code);
-	}
+	if (c->io.tls && tls_io_flush(&c->io) == TLS_IO_FAILED)
+		client_fail(c, c->io.failure.kind, c->io.failure.code);
+	else
+		tls_io_watch(&c->io, 0);
 }
 
 void client_go_on(struct client_conn *c)
@@ -162,17 +159,6 @@ void client_use_window(struct client_conn *c, const struct frame_window *window)
 	c->window = *window;
 }
 
-void client_close_tls(struct client_conn *c)
-{
-	if (c->tls || c->fd >= 0)
-		ev_io_stop(c->ctx->loop, &c->tls_io);
-	if (c->fd >= 0)
-		close(c->fd);
-	tls_free(c->tls);
-	c->fd = -1;
-	c->tls = NULL;
-}
-
 void client_try_finish(struct client_conn *c)
 {
 	if (c->state != CLIENT_ST_CLOSING || !rc_is_drained(&c->rc) || c->cm_connected)
@@ -198,7 +184,7 @@ static void begin_close(struct client_conn *c)
 {
 	client_end_demand(c);
 	client_set_state(c, CLIENT_ST_CLOSING);
-	client_close_tls(c);
+	tls_io_close(&c->io);
 	if (c->cm_connected && cm_disconnect(c->rc.id))
 		c->cm_connected = false;
 	rc_drain(&c->rc);
@@ -265,7 +251,6 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
 	c->state = CLIENT_ST_FREE;
 	c->index = index;
 	c->ctx = ctx;
-	c->fd = -1;
 	c->parked = STAGE_TIMED;
 	c->wants_qp = true;
 	ctx->demand++;
@@ -278,9 +263,6 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
 	/* The loop's time may be old: before it first runs, or in a callback that connects many. */
 	ev_now_update(ctx->loop);
 	client_set_state(c, CLIENT_ST_TCP_CONNECT);
-	if (ctx->gone)
-		client_fail(c, FAIL_ERRNO, ENODEV);
-	else
-		client_boot_start(c);
+	client_boot_start(c);
 	return c;
 }

@@ -20,15 +20,13 @@
 #include "common/wire/frame.h"
 #include "common/rdma/pump.h"
 #include "common/rdma/rc.h"
+#include "common/tls/tls_io.h"
 
 struct client_conn;
 struct cm_channel;
 struct msg_header;
 struct msg_push;
 struct msg_tags;
-struct tls;
-struct tls_ctx;
-struct tls_session;
 
 struct client_config {
 	struct addr server;		/* of the TLS bootstrap */
@@ -109,15 +107,9 @@ struct client_conn {
 
 	enum stage parked;		/* the stage it waits to enter; STAGE_TIMED: none */
 
-	int fd;				/* until TLS owns it; else -1 */
-	struct tls *tls;
+	struct tls_io io;		/* the bootstrap's; closed once there is a GRANT */
 	struct tls_session **session;	/* the user's, of earlier connections and for later ones; NULL: none */
 	bool resumed;			/* the TLS handshake resumed a session */
-	ev_io tls_io;
-	uint8_t out[FRAME_HELLO_BYTES];
-	uint32_t out_n, out_done;
-	uint8_t in[FRAME_REFUSE_BYTES_MAX];
-	uint32_t in_n;
 	unsigned hellos;
 
 	struct frame_window window;	/* memory that the server may WRITE to; 0 bytes: none */
@@ -164,7 +156,8 @@ struct client_ctx {
 	uint32_t dead;			/* list through next_dead; UINT32_MAX ends it */
 	bool gone;			/* its device failed while others work: what is begun fails */
 	uint32_t demand;		/* connections that will take a queue pair when they get so far */
-	uint64_t bytes_sent, bytes_received;	/* RDMA payload and TLS, for net_bytes */
+	uint64_t bytes_sent, bytes_received;	/* RDMA payload, for net_bytes; as are the next */
+	counter tls_bytes_in, tls_bytes_out;
 };
 
 /* Opens the device that reaches cfg->server and makes every resource for cfg->max_conns connections.
@@ -235,7 +228,6 @@ void client_set_state(struct client_conn *c, enum client_state to);
 void client_restart_deadline(struct client_conn *c);
 void client_fail(struct client_conn *c, enum fail_kind kind, int code);
 void client_try_finish(struct client_conn *c);
-void client_close_tls(struct client_conn *c);
 /* Ends the running stage: its duration is kept and the next one starts now. */
 void client_stage_done(struct client_conn *c, enum stage stage);
 /* Continues with `stage`, or parks the connection before it. Nothing of `c` may be touched afterwards. */

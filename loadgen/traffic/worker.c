@@ -193,8 +193,8 @@ static void publish(struct worker *w)
 		mrs += e.mrs;
 		pinned += e.pinned_bytes;
 		missing += e.bufs_total - e.bufs_posted - e.bufs_free;
-		sent += ctx->bytes_sent;
-		received += ctx->bytes_received;
+		sent += ctx->bytes_sent + counter_get(&ctx->tls_bytes_out);
+		received += ctx->bytes_received + counter_get(&ctx->tls_bytes_in);
 	}
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 	counter_set(&st->cpu_ns, (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec);

@@ -218,7 +218,7 @@ static void grant__usual__keys_derived_and_tls_closed(void **state)
 	(void)state;
 	client_rig_start();
 	c = client_at(CLIENT_ST_ADDR_RESOLVE);
-	assert_null(c->tls);
+	assert_null(c->io.tls);
 	assert_memory_equal(&c->keys, &cli.keys, sizeof(cli.keys));
 	assert_int_equal(c->grant.psn, cli.grant.psn);
 	assert_int_equal(c->grant.region_rkey, cli.grant.region_rkey);
@@ -239,7 +239,7 @@ static void grant__in_pieces__taken(void **state)
 	for (size_t i = 0; i < sizeof(buf); i++) {
 		assert_int_equal(c->state, CLIENT_ST_PSN_EXCHANGE);
 		script_send(buf + i, 1);
-		client_until(i + 1 == sizeof(buf) || c->in_n == i + 1);
+		client_until(i + 1 == sizeof(buf) || c->io.done == i + 1);
 	}
 	client_until(c->state == CLIENT_ST_ADDR_RESOLVE);
 }

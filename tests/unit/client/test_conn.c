@@ -133,9 +133,9 @@ static void close__in_every_state__told_once_without_failure(void **state)
 		client_close(c);
 		client_fail(c, FAIL_TIMEOUT, 0);
 		assert_int_equal(cli.closed, 0);
-		assert_null(c->tls);
-		assert_int_equal(c->fd, -1);
-		assert_false(ev_is_active(&c->tls_io));
+		assert_null(c->io.tls);
+		assert_int_equal(c->io.fd, -1);
+		assert_false(ev_is_active(&c->io.watcher));
 		finish_disconnect(c);
 		client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
 		again(state);

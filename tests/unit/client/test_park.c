@@ -102,6 +102,11 @@ static void may_enter__always_true__asked_once_before_each_stage_but_the_first(v
 	assert_int_equal(cli.live, 1);
 }
 
+static uint64_t bytes_sent(void)
+{
+	return cli.ctx->bytes_sent + counter_get(&cli.ctx->tls_bytes_out);
+}
+
 static void parked__before_each_stage__nothing_happens_and_no_deadline(void **state)
 {
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
@@ -113,9 +118,9 @@ static void parked__before_each_stage__nothing_happens_and_no_deadline(void **st
 		c = parked_at(i);
 		calls = cm_calls();
 		fake_posts(&posts);
-		sent = cli.ctx->bytes_sent;
+		sent = bytes_sent();
 		assert_false(ev_is_active(&c->deadline));
-		assert_false(ev_is_active(&c->tls_io));
+		assert_false(ev_is_active(&c->io.watcher));
 		for (int turns = 0; turns < 3; turns++)
 			client_wait();
 		assert_int_equal(c->parked, stops[i].stage);
@@ -124,7 +129,7 @@ static void parked__before_each_stage__nothing_happens_and_no_deadline(void **st
 		assert_int_equal(cm_calls(), calls);
 		fake_posts(&posts_now);
 		assert_int_equal(posts_now, posts);
-		assert_int_equal(cli.ctx->bytes_sent, sent);
+		assert_int_equal(bytes_sent(), sent);
 		assert_int_equal(cli.closed + cli.live, 0);
 		again(state);
 	}
@@ -284,8 +289,8 @@ static void close__while_parked__told_once_and_cannot_go_on(void **state)
 		client_go_on(c);
 		client_close(c);
 		assert_true(c->state == CLIENT_ST_CLOSING || c->state == CLIENT_ST_DEAD);
-		assert_null(c->tls);
-		assert_int_equal(c->fd, -1);
+		assert_null(c->io.tls);
+		assert_int_equal(c->io.fd, -1);
 		finish_disconnect(c);
 		client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
 		again(state);
