@@ -216,7 +216,6 @@ static void print_ready(const struct server *server)
 
 static void stop(struct server *server)
 {
-	atomic_store_explicit(&server->draining, true, memory_order_relaxed);
 	for (uint32_t i = 0; i < server->n_shards; i++)
 		shard_wake(server->shards[i]);
 }

@@ -169,7 +169,7 @@ static enum refuse_code take_grant(struct conn *c, const struct frame_hello *h,
 	enum refuse_code code;
 	int ret;
 
-	if (atomic_load_explicit(&s->server->draining, memory_order_relaxed)) {
+	if (s->drain_deadline_ns) {
 		*why = "the server is stopping";
 		return REFUSE_DRAINING;
 	}

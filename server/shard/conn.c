@@ -2,9 +2,9 @@
 #include "server/shard/conn.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/hist/hist.h"
@@ -201,24 +201,23 @@ static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 	c->accepted_ns = 0;
 }
 
-struct conn *conn_new(struct shard *s, int fd, const struct addr *peer)
+int conn_new(struct shard *s, int fd, const struct addr *peer, struct conn **out)
 {
 	struct conn *c = TAILQ_FIRST(&s->lists[CONN_ST_FREE]);
+	int ret;
 
-	if (!c) {
-		close(fd);
-		return NULL;
-	}
+	if (!c)
+		return -ENOBUFS;
 	reset(c, clock_now_ns(), peer);
-	if (tls_new(s->tls_ctx, fd, NULL, &c->tls)) {
-		close(fd);
-		return NULL;
-	}
+	ret = tls_new(s->tls_ctx, fd, NULL, &c->tls);
+	if (ret)
+		return ret;
 	s->tls_open++;
 	ev_timer_init(&c->deadline, on_deadline, 0., 0.);
 	c->deadline.data = c;
 	conn_set_state(c, CONN_ST_TLS_ACCEPT);
-	return c;
+	*out = c;
+	return 0;
 }
 
 void conn_close_tls(struct conn *c)

@@ -90,9 +90,9 @@ struct conn {
 	uint64_t accepted_ns;	/* RDMA request verified */
 };
 
-/* A connection in CONN_ST_TLS_ACCEPT for the accepted socket, which becomes its own; NULL when the
- * shard has none left or memory ran out (the socket is closed then). */
-struct conn *conn_new(struct shard *s, int fd, const struct addr *peer);
+/* A connection in CONN_ST_TLS_ACCEPT for the accepted socket, which becomes its own. 0; -ENOBUFS when the shard has no
+ * free connection object; -ENOMEM. After an error the socket is still the caller's. */
+int conn_new(struct shard *s, int fd, const struct addr *peer, struct conn **out) __attribute__((warn_unused_result));
 
 /* Moves to a legal next state, sets its deadline and list. */
 void conn_set_state(struct conn *c, enum conn_state to);

@@ -19,20 +19,44 @@
 #define TLS_BACKLOG 4096
 #define RDMA_BACKLOG 1024	/* the kernel's default cap, net.rdma_ucm.max_backlog */
 
+/* One line a second at most, since every client that tries may cause one. */
+static bool may_log(struct shard *s)
+{
+	uint64_t now = clock_now_ns();
+
+	if (now < s->accept_log_ns)
+		return false;
+	s->accept_log_ns = now + NS_PER_S;
+	return true;
+}
+
+/* A client that was accepted and cannot be served. */
+static void turn_away(struct shard *s, int fd, int err)
+{
+	struct fail f = { .stage = STAGE_TLS_HANDSHAKE, .kind = FAIL_ERRNO, .code = err };
+
+	close(fd);
+	fail_table_count(&s->stats.failures, &f);
+	counter_add(&s->stats.closed[CLOSE_FAILED], 1);
+	if (may_log(s))
+		log_warn("shard %u: closed a new TCP connection: %s", s->index,
+			 err == ENOBUFS ? "no connection object is free" : strerror(err));
+}
+
 static void accept_one(struct shard *s, int fd, const struct sockaddr_storage *ss)
 {
 	struct conn *c;
 	struct addr peer;
-	int one = 1;
+	int one = 1, ret = addr_from_sockaddr((const struct sockaddr *)ss, &peer);
 
 	counter_add(&s->stats.tcp_accepted, 1);
-	if (addr_from_sockaddr((const struct sockaddr *)ss, &peer)) {
-		close(fd);
-		return;
+	if (!ret) {
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+		ret = conn_new(s, fd, &peer, &c);
 	}
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	c = conn_new(s, fd, &peer);
-	if (c)
+	if (ret)
+		turn_away(s, fd, -ret);
+	else
 		boot_start(c);
 }
 
@@ -67,6 +91,22 @@ void listen_resume(struct shard *s)
 	ev_io_start(s->loop, &s->listen_io);
 }
 
+/* The errors of accept(2) that last until somebody gives something back; all others are of one connection. */
+static bool is_shortage(int err)
+{
+	return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
+}
+
+static void pause_for_shortage(struct shard *s, int err)
+{
+	s->accept_not_before_ns = clock_now_ns() + ACCEPT_RETRY_NS;
+	pause_accepting(s);
+	if (may_log(s))
+		log_warn("shard %u: cannot accept: %s; %s", s->index, strerror(err),
+			 err == EMFILE || err == ENFILE ? "raise the limit of open files (ulimit -n, fs.file-max)" :
+			 "this machine needs more memory");
+}
+
 static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
 {
 	struct shard *s = w->data;
@@ -84,12 +124,8 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
 		}
 		fd = accept4(s->listen_fd, (struct sockaddr *)&ss, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0) {
-			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
-				log_warn("cannot accept: %s; raise the limit of open files (ulimit -n)",
-					 strerror(errno));
-				s->accept_not_before_ns = clock_now_ns() + ACCEPT_RETRY_NS;
-				pause_accepting(s);
-			}
+			if (is_shortage(errno))
+				pause_for_shortage(s, errno);
 			return;
 		}
 		accept_one(s, fd, &ss);

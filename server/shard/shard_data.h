@@ -31,7 +31,6 @@ struct server {
 	const struct server_config *cfg;
 	struct psn_registry *psns;
 	_Atomic uint32_t admitted[RAILS_MAX];	/* clients granted or connected, of all shards of a rail */
-	_Atomic bool draining;
 	struct dev devices[RAILS_MAX];	/* of the rails: what they are like; not open here */
 	const struct ticket_seed *tickets;	/* while shards are made; NULL: no TLS session is resumed */
 	struct shard **shards;
@@ -69,7 +68,8 @@ struct shard {
 	ev_prepare turn_end;
 	int listen_fd;
 	bool accept_paused;		/* too many TLS connections, or the system refused one */
-	uint64_t accept_not_before_ns;	/* after running out of descriptors */
+	uint64_t accept_not_before_ns;	/* after running out of descriptors or memory */
+	uint64_t accept_log_ns;		/* the earliest time of the next line about clients that are not accepted */
 	uint32_t tls_open;		/* TLS connections, control sessions and lingering ones among them */
 	uint64_t drain_deadline_ns;	/* 0: not draining */
 

@@ -109,8 +109,7 @@ void peer_connect_pair(struct peer *p)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds),
 			 0);
 	assert_int_equal(addr_parse("127.0.0.1", 9, &p->local), 0);
-	c = conn_new(srv.shard, fds[0], &p->local);
-	assert_non_null(c);
+	assert_int_equal(conn_new(srv.shard, fds[0], &p->local, &c), 0);
 	boot_start(c);
 	start_peer(p, fds[1]);
 }

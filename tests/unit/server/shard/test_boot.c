@@ -401,11 +401,12 @@ static void hello__several_rails__full_when_its_own_is(void **state)
 	srv.server.admitted[0] = 1;
 }
 
-static void hello__server_stops__draining(void **state)
+/* The shard alone: its rail failed, and the server serves on. */
+static void hello__shard_drains__draining(void **state)
 {
 	(void)state;
 	server_rig_start();
-	atomic_store(&srv.server.draining, true);
+	srv.shard->drain_deadline_ns = UINT64_MAX;
 	refused_hello(64, 4, 0, 1, REFUSE_DRAINING, "stopping");
 	server_assert_all_back();
 }
@@ -501,7 +502,7 @@ int main(void)
 		BOOT_TEST(hello__no_memory_for_a_region__no_resources),
 		BOOT_TEST(hello__server_full__refused_until_one_leaves),
 		BOOT_TEST(hello__several_rails__full_when_its_own_is),
-		BOOT_TEST(hello__server_stops__draining),
+		BOOT_TEST(hello__shard_drains__draining),
 		BOOT_TEST(refusal__peer_does_not_close__closed_at_its_deadline),
 		BOOT_TEST(refusal__peer_talks_on__not_heard),
 		BOOT_TEST(handshake__not_tls__failed_as_tls),
