@@ -47,6 +47,7 @@ all: $(PROGRAMS)
 help:
 	@echo "make run               set up what is missing, build, ramp 10 and 100 clients (CLIENTS=N for more)"
 	@echo "make check             set up what is missing, then every test"
+	@echo "make check-quick       unit tests, options, structure, 10 and 100 clients and the refusals in a micro-VM: 90 s"
 	@echo "make                   build the three programs"
 	@echo "make check-unit        unit tests; SAN=address,undefined or SAN=thread with sanitizers"
 	@echo "make check-soft-roce   tests over real Soft-RoCE, in a micro-VM where there is no RDMA device"
@@ -77,9 +78,13 @@ run:
 
 check:
 	@scripts/install-deps --tests
-	@$(MAKE) --no-print-directory -s all
 	@scripts/make-certs
 	@scripts/check
+
+check-quick:
+	@scripts/install-deps
+	@scripts/make-certs
+	@scripts/check --quick
 
 check-docs: all
 	@scripts/check-options
@@ -131,4 +136,4 @@ $(B)/%.o: %.c
 include tests/tests.mk tests/soft_roce/soft_roce.mk tests/bench/bench.mk
 
 -include $(wildcard $(patsubst %,$(B)/%/*.d,$(FOLDERS)))
-.PHONY: all help deps certs run check check-docs check-report lint install clean
+.PHONY: all help deps certs run check check-quick check-docs check-report lint install clean

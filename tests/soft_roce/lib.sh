@@ -270,6 +270,52 @@ start_ping() { # NAME SERVER OPTIONS...
         not_ok "ping '$name' starts" "$(cat "${logs[$name]}")"
 }
 
+# ---- hostile clients
+
+# Refusals and rejections that rogues saw, by code; and the modes that were run.
+declare -A refusals=()
+used=()
+
+# Runs modes of the rogue, which connects as it should after each (--check). Lines of stdin: MODE[=ARG], and
+# what the answer must be as an extended regular expression; both are matched as a whole.
+attack() { # SERVER ROGUE_OPTIONS...
+    local server=$1 mode regex modes=() regexes=() got out i line
+    local -A said=()
+    shift
+    while read -r mode regex; do
+        modes+=("$mode")
+        regexes+=("$regex")
+        used+=("${mode%%=*}")
+    done
+    out=$(timeout -k 2 120 "$programs/rogue" --check "${tls_options[@]}" "$@" "$host" "${port[$server]}" \
+        "${modes[@]}" 2>&1)
+    while read -r line; do
+        mode=${line%%:*}
+        said[$mode]+="${said[$mode]:+; }${line#*: }"
+    done <<<"$out"
+    for i in "${!modes[@]}"; do
+        mode=${modes[$i]}
+        got=${said[$mode]:-}
+        if [[ $got =~ ^(${regexes[$i]})$ ]]; then
+            ok "attack $mode: $got"
+        else
+            not_ok "attack $mode" "got '${got:-nothing: $out}', wanted /${regexes[$i]}/"
+        fi
+    done
+    count_refusals "$out"
+}
+
+# Adds up the refusals and rejections a rogue saw, by code.
+count_refusals() { # TEXT
+    local code
+    while read -r code; do
+        refusals[$code]=$((${refusals[$code]:-0} + 1))
+    done < <(grep -oE '(refused|rejected): [a-z_]+' <<<"$1" | sed 's/.*: //')
+    if [[ $1 =~ closed\ after\ ([0-9]+)\ times\ psn_conflict ]]; then
+        refusals[psn_conflict]=$((${refusals[psn_conflict]:-0} + BASH_REMATCH[1]))
+    fi
+}
+
 # ---- runs of performance_test
 
 results=$tmp/results
@@ -280,13 +326,13 @@ has_begun() { # NAME
 }
 
 # Starts performance_test against a server, or with one of its own, and waits until its clients begin to connect;
-# run.json goes to $tmp/NAME.json.
+# run.json goes to $tmp/NAME.json. report=on in front of the call has the run end with its report.
 load() { # NAME SERVER|own OPTIONS...
     local name=$1 server=$2 target=(--environment native)
     shift 2
     [[ $server == own ]] || target=("${tls_options[@]}" --server "$host" --tls-port "${port[$server]}")
-    start "$name" "${bin}performance_test" "${target[@]}" --quiet --verify --output "$results" --name "$name" \
-        --json "$tmp/$name.json" "$@"
+    start "$name" "${bin}performance_test" "${target[@]}" --quiet --verify --report "${report:-off}" \
+        --output "$results" --name "$name" --json "$tmp/$name.json" "$@"
     wait_until 60 has_begun "$name" || not_ok "run '$name' begins" "$(<"${logs[$name]}")"
 }
 

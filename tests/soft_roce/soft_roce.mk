@@ -9,9 +9,12 @@ $(eval $(call folder_archive,tests/soft_roce))
 $(SOFT_ROCE_PROGRAMS): %: %.o $(call archives,tests/soft_roce $(CLIENT) $(COMMON))
 	$(link) $(LDLIBS_ALL)
 
-check-soft-roce: all $(SOFT_ROCE_PROGRAMS)
+soft-roce-programs: $(SOFT_ROCE_PROGRAMS)
+
+# SOFT_ROCE_TESTS: which of tests/soft_roce/test_*.sh, all if there are none.
+check-soft-roce: all soft-roce-programs
 	scripts/make-certs
 	tests/soft_roce/make-test-certs $(B)/tests/soft_roce/certs
-	RAMPART_BIN=$(or $(BIN),./) RAMPART_B=$(B) tests/soft_roce/run.sh $(SOFT_ROCE_TOTALS)
+	RAMPART_BIN=$(or $(BIN),./) RAMPART_B=$(B) tests/soft_roce/run.sh $(SOFT_ROCE_TOTALS) $(SOFT_ROCE_TESTS)
 
-.PHONY: check-soft-roce
+.PHONY: check-soft-roce soft-roce-programs

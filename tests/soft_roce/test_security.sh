@@ -4,49 +4,6 @@
 
 . tests/soft_roce/lib.sh
 
-declare -A refusals=()
-used=()
-
-# Runs modes of the rogue, which connects as it should after each (--check). Lines of stdin: MODE[=ARG], and
-# what the answer must be as an extended regular expression; both are matched as a whole.
-attack() { # SERVER ROGUE_OPTIONS...
-    local server=$1 mode regex modes=() regexes=() got out i line
-    local -A said=()
-    shift
-    while read -r mode regex; do
-        modes+=("$mode")
-        regexes+=("$regex")
-        used+=("${mode%%=*}")
-    done
-    out=$(timeout -k 2 120 "$programs/rogue" --check "${tls_options[@]}" "$@" "$host" "${port[$server]}" \
-        "${modes[@]}" 2>&1)
-    while read -r line; do
-        mode=${line%%:*}
-        said[$mode]+="${said[$mode]:+; }${line#*: }"
-    done <<<"$out"
-    for i in "${!modes[@]}"; do
-        mode=${modes[$i]}
-        got=${said[$mode]:-}
-        if [[ $got =~ ^(${regexes[$i]})$ ]]; then
-            ok "attack $mode: $got"
-        else
-            not_ok "attack $mode" "got '${got:-nothing: $out}', wanted /${regexes[$i]}/"
-        fi
-    done
-    count_refusals "$out"
-}
-
-# Adds up the refusals and rejections a rogue saw, by code.
-count_refusals() { # TEXT
-    local code
-    while read -r code; do
-        refusals[$code]=$((${refusals[$code]:-0} + 1))
-    done < <(grep -oE '(refused|rejected): [a-z_]+' <<<"$1" | sed 's/.*: //')
-    if [[ $1 =~ closed\ after\ ([0-9]+)\ times\ psn_conflict ]]; then
-        refusals[psn_conflict]=$((${refusals[psn_conflict]:-0} + BASH_REMATCH[1]))
-    fi
-}
-
 start_server main --threads 2 --max-clients 64 --handshake-timeout 2 --session-timeout 2 --verify
 remember_start main
 start_ping bystander main --interval 0.02

@@ -1,0 +1,50 @@
+#!/bin/bash
+# The shortest way through all of it, for `make check-quick`: 10 and 100 clients with their report, and a refusal of each
+# kind that a server gives.
+
+. tests/soft_roce/lib.sh
+
+start_server main --threads 2 --max-clients 100 --region-size 0 --session-timeout 2 --verify
+remember_start main
+report=on loads ramp main --steps 10,100 --warmup 0.2 --duration 0.5
+holds "10 and 100 clients: all PSNs read back, Little's law holds" ramp \
+    '[.steps[] | .psn_verified - .target_clients] == [0, 0]' '[.steps[] | .littles_law_residual | fabs < 0.05] | all'
+is "the run ends with its report" "$(cd "$results"/*-ramp && ls report.html report.md | xargs)" "report.html report.md"
+
+attack main <<'END'
+frame-length-0          refused: bad_request: frame length: must be 8 to 40, reserved 0
+frame-version-2         refused: bad_version: this server speaks wire version 1
+hello-message-1m        refused: unsupported: the message size is above this server's --message-size
+psn-conflict            refused: psn_conflict, refused: psn_conflict, granted
+request-wrong-session   rejected: bad_session
+request-wrong-hmac      rejected: bad_hmac
+other-address           rejected: bad_address
+message-type-0          disconnected
+END
+all_back "after the refusals everything is back" main
+
+# While a client is connected there is no room; while a dead one is torn down, there soon will be; a server that drains
+# takes nobody.
+start_server small --threads 1 --max-clients 1 --drain-timeout 2 --probe-interval 1
+rogue=("$programs/rogue" "${tls_options[@]}" --timeout 60 "$host" "${port[small]}")
+start only "${rogue[@]}" dies-in-error
+wait_until 30 has_line_or_gone only 'connected$'
+kill -USR1 "${pid[only]}"
+limit=60 gives "the server is full, then busy" 0 \
+    '^asks-while-full: refused: busy: clients are still leaving: try again$' "${rogue[@]}" asks-while-full
+counted "both refusals are counted" small 'events.refused.full>=1' events.refused.busy=1
+kill -KILL "${pid[only]}"
+end_of only 5
+limit=60 counted "the dead client's connection is torn down" small pools.admitted=0
+start_ping holder small --interval 0.05
+use_client small
+kill -STOP "${pid[holder]}"
+kill -TERM "${pid[small]}"
+wait_until 5 has_line "${logs[small]}" 'draining'
+gives "the server is draining" 1 '(tcp_connect: errno:ECONNREFUSED|refused:draining)' \
+    "${rdma_client[@]}" --timeout 8 "$host" ping
+ends "--drain-timeout bounds the draining" small 8 0 'stopped'
+kill -KILL "${pid[holder]}"
+end_of holder 5
+stop_server main
+finish
