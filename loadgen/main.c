@@ -103,8 +103,10 @@ int main(int argc, char **argv)
 		return EXIT_ENVIRONMENT;
 	}
 	signal(SIGPIPE, SIG_IGN);
+	log_start();
 	status = check_environment(&cfg);
-	if (status)
-		return status;
-	return cfg.compare ? compare_run(&compare, &cfg, argc, argv) : run_once(&cfg, argc, argv, true, NULL);
+	if (!status)
+		status = cfg.compare ? compare_run(&compare, &cfg, argc, argv) : run_once(&cfg, argc, argv, true, NULL);
+	log_stop();
+	return status;
 }

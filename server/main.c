@@ -101,12 +101,12 @@ static void on_stats(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)revents;
 	for (uint32_t i = 0; i < m->server->n_shards; i++)
 		failures += fail_table_total(&m->server->shards[i]->stats.failures);
-	fprintf(stderr, "rdma_server: connected %llu, handshakes %llu, messages/s %.0f, failures %llu, QPs in use %llu\n",
-		  (unsigned long long)total(m->server, offsetof(struct stats, connected)),
-		  (unsigned long long)total(m->server, offsetof(struct stats, handshakes)),
-		  (double)(messages - m->last_messages) / ((double)m->server->cfg->stats_interval_ns / 1e9),
-		  (unsigned long long)failures,
-		  (unsigned long long)total(m->server, offsetof(struct stats, qps_in_use)));
+	log_always("connected %llu, handshakes %llu, messages/s %.0f, failures %llu, QPs in use %llu",
+		   (unsigned long long)total(m->server, offsetof(struct stats, connected)),
+		   (unsigned long long)total(m->server, offsetof(struct stats, handshakes)),
+		   (double)(messages - m->last_messages) / ((double)m->server->cfg->stats_interval_ns / 1e9),
+		   (unsigned long long)failures,
+		   (unsigned long long)total(m->server, offsetof(struct stats, qps_in_use)));
 	m->last_messages = messages;
 	ev_timer_again(loop, w);
 }
@@ -288,7 +288,7 @@ int main(int argc, char **argv)
 {
 	struct server_config cfg;
 	char err[512];
-	int first;
+	int first, status;
 
 	server_config_defaults(&cfg);
 	switch (opts_parse(&server_options, argc, argv, &cfg, &first, err, sizeof(err))) {
@@ -314,5 +314,8 @@ int main(int argc, char **argv)
 	}
 	log_init("rdma_server", (enum log_level)cfg.log_level);
 	signal(SIGPIPE, SIG_IGN);
-	return serve(&cfg);
+	log_start();
+	status = serve(&cfg);
+	log_stop();
+	return status;
 }

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/rdma/ep.h"
 #include "common/hist/hist.h"
 #include "common/wire/msg.h"
@@ -33,7 +34,7 @@ static void send_message(struct session *s, const char *text, uint32_t bytes)
 	uint8_t *p;
 
 	if (buf == EP_NO_BUF) {
-		fprintf(stderr, "rdma_client: no send buffer is free\n");
+		log_error("no send buffer is free");
 		done(s, 1);
 		return;
 	}
@@ -78,8 +79,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 		ping_next(s);
 		return;
 	}
-	fprintf(stderr, "rdma_client: %s: no answer within %.1f s (--timeout)\n", s->cfg->host,
-		(double)s->cfg->timeout_ns / 1e9);
+	log_error("%s: no answer within %.1f s (--timeout)", s->cfg->host, (double)s->cfg->timeout_ns / 1e9);
 	if (s->cfg->command == CMD_PING)
 		ping_summary(s);
 	done(s, 1);
@@ -125,8 +125,7 @@ static void ping_reply(struct session *s, uint64_t sequence, const uint8_t *data
 	uint64_t rtt = clock_now_ns() - s->sent_ns;
 
 	if (sequence != s->sent || !payload_is_right(s, data, bytes)) {
-		fprintf(stderr, "rdma_client: reply %llu is not what was sent\n",
-			(unsigned long long)sequence);
+		log_error("reply %llu is not what was sent", (unsigned long long)sequence);
 		done(s, 1);
 		return;
 	}
@@ -150,7 +149,7 @@ static void send_reply(struct session *s, const uint8_t *data, uint32_t bytes)
 	size_t n = strlen(s->cfg->text);
 
 	if (bytes != n + MSG_HEADER_BYTES || memcmp(data + MSG_HEADER_BYTES, s->cfg->text, n) != 0) {
-		fprintf(stderr, "rdma_client: the reply is not what was sent\n");
+		log_error("the reply is not what was sent");
 		done(s, 1);
 		return;
 	}
@@ -178,11 +177,10 @@ static void one_sided(struct session *s, enum ibv_wr_opcode opcode, uint64_t byt
 	int ret = client_rma(s->conn, &op, 1);
 
 	if (ret == -EINVAL)
-		fprintf(stderr, "rdma_client: --offset %llu and %llu bytes are not inside the region; allowed: "
-			"0 to %u together\n", (unsigned long long)s->cfg->offset, (unsigned long long)bytes,
-			s->conn->grant.region_bytes);
+		log_error("--offset %llu and %llu bytes are not inside the region; allowed: 0 to %u together",
+			  (unsigned long long)s->cfg->offset, (unsigned long long)bytes, s->conn->grant.region_bytes);
 	else if (ret)
-		fprintf(stderr, "rdma_client: the request could not be posted: %s\n", strerror(-ret));
+		log_error("the request could not be posted: %s", strerror(-ret));
 	if (ret)
 		done(s, ret == -EINVAL ? 2 : 1);
 	else
@@ -233,7 +231,7 @@ static void on_rma(void *arg, struct client_conn *c, uint32_t n_done)
 		return;
 	}
 	if (memcmp(p, s->cfg->text, n) != 0) {
-		fprintf(stderr, "rdma_client: the region does not hold what was written\n");
+		log_error("the region does not hold what was written");
 		done(s, 1);
 		return;
 	}
@@ -339,9 +337,9 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 	char code[96];
 
 	if (fail->kind != FAIL_NONE) {
-		fprintf(stderr, "rdma_client: %s: failed at %s: %s%s%s (%s)\n", s->cfg->host,
-			stage_names[fail->stage], fail_code_text(fail, code, sizeof(code)),
-			c->refuse_text[0] ? ": " : "", c->refuse_text, fail_advice(fail));
+		log_error("%s: failed at %s: %s%s%s (%s)", s->cfg->host, stage_names[fail->stage],
+			  fail_code_text(fail, code, sizeof(code)), c->refuse_text[0] ? ": " : "", c->refuse_text,
+			  fail_advice(fail));
 		s->exit_status = 1;
 		if (s->cfg->command == CMD_PING && s->sent)
 			ping_summary(s);

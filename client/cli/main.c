@@ -170,11 +170,11 @@ static int run(const struct command_config *c, const struct client_config *cc)
 	char err[512];
 
 	if (hist_new(&s.rtt)) {
-		fprintf(stderr, "rdma_client: this machine is out of memory\n");
+		log_error("this machine is out of memory");
 		return EXIT_ENVIRONMENT;
 	}
 	if (client_ctx_new(cc, &command_ops, &s, s.loop, &s.ctx, err, sizeof(err))) {
-		fprintf(stderr, "rdma_client: %s\n", err);
+		log_error("%s", err);
 		hist_free(s.rtt);
 		return EXIT_ENVIRONMENT;
 	}
@@ -210,7 +210,7 @@ static int connect_and_run(struct command_config *c)
 		cc.ca_file = ca;
 	}
 	if (resolve_host(c->host, (uint16_t)c->port, &cc.server, err, sizeof(err))) {
-		fprintf(stderr, "rdma_client: %s\n", err);
+		log_error("%s", err);
 		return EXIT_FAILED;
 	}
 	res_raise_memlock();
@@ -245,5 +245,8 @@ int main(int argc, char **argv)
 		return status;
 	log_init("rdma_client", (enum log_level)c.log_level);
 	signal(SIGPIPE, SIG_IGN);
-	return connect_and_run(&c);
+	log_start();
+	status = connect_and_run(&c);
+	log_stop();
+	return status;
 }

@@ -1,12 +1,16 @@
 /* Unit tests of common/base/log.c. stderr is a datagram socket while a line is written, so that every
- * write is seen as one message. */
+ * write is seen as one message; between log_start and log_stop it is a pipe. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 
 static int pair[2] = { -1, -1 }, saved_stderr;
@@ -161,6 +165,156 @@ static void write__program_name_too_long__no_overrun(void **state)
 	assert_null(next_write());
 }
 
+/* ---- between log_start and log_stop ---- */
+
+#define FLOOD 100000
+#define THREADS_MAX 4
+
+struct pipe_log {
+	int fds[2], saved;
+	pthread_t reader;
+	unsigned next[THREADS_MAX];	/* the lowest number that may follow, by thread */
+	unsigned lines;
+	unsigned long long dropped;	/* as the log says */
+};
+
+/* stderr is a pipe that nobody reads. */
+static void stall(struct pipe_log *p)
+{
+	memset(p, 0, sizeof(*p));
+	assert_int_equal(pipe(p->fds), 0);
+	p->saved = dup(STDERR_FILENO);
+	dup2(p->fds[1], STDERR_FILENO);
+	close(p->fds[1]);
+	log_init("prog", LOG_LVL_INFO);
+}
+
+static void *read_to_the_end(void *arg)
+{
+	struct pipe_log *p = arg;
+	FILE *in = fdopen(p->fds[0], "r");
+	char line[200];
+
+	while (fgets(line, sizeof(line), in)) {
+		unsigned thread, number;
+		unsigned long long n;
+
+		if (sscanf(line, "prog: line %u of %u", &number, &thread) == 2) {
+			p->next[thread] = number >= p->next[thread] ? number + 1 : UINT32_MAX;
+			p->lines++;
+		} else if (sscanf(line, "prog: warn: %llu log lines were dropped", &n) == 1 && n) {
+			p->dropped += n;
+		} else {
+			p->lines += FLOOD;
+		}
+	}
+	fclose(in);
+	return NULL;
+}
+
+static void read_again(struct pipe_log *p)
+{
+	assert_int_equal(pthread_create(&p->reader, NULL, read_to_the_end, p), 0);
+}
+
+/* All that was written is read. */
+static void end(struct pipe_log *p)
+{
+	dup2(p->saved, STDERR_FILENO);
+	close(p->saved);
+	pthread_join(p->reader, NULL);
+	for (int i = 0; i < THREADS_MAX; i++)
+		assert_true(p->next[i] < UINT32_MAX);
+}
+
+static void *flood(void *arg)
+{
+	for (unsigned i = 0; i < FLOOD; i++)
+		log_error("line %u of %u", i, (unsigned)(uintptr_t)arg);
+	return NULL;
+}
+
+static void start__reader_stalls__no_writer_waits_and_the_dropped_are_counted(void **state)
+{
+	struct pipe_log p;
+	pthread_t thread;
+	uint64_t began_ns;
+
+	(void)state;
+	alarm(60);	/* a thread that waits never ends */
+	stall(&p);
+	log_start();
+	began_ns = clock_now_ns();
+	assert_int_equal(pthread_create(&thread, NULL, flood, NULL), 0);
+	pthread_join(thread, NULL);
+	assert_true(clock_now_ns() - began_ns < NS_PER_S);
+	read_again(&p);
+	log_stop();
+	end(&p);
+	alarm(0);
+	assert_true(p.dropped > 0);
+	assert_true(p.lines >= 1024);
+	assert_int_equal(p.lines + p.dropped, FLOOD);
+}
+
+static void start__several_threads__each_in_its_order(void **state)
+{
+	pthread_t threads[THREADS_MAX];
+	struct pipe_log p;
+
+	(void)state;
+	stall(&p);
+	log_start();
+	read_again(&p);
+	for (uintptr_t i = 0; i < THREADS_MAX; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, flood, (void *)i), 0);
+	for (int i = 0; i < THREADS_MAX; i++)
+		pthread_join(threads[i], NULL);
+	log_stop();
+	end(&p);
+	assert_true(p.lines >= 1024);
+	assert_int_equal(p.lines + p.dropped, THREADS_MAX * FLOOD);
+}
+
+static void stop__lines_logged_before__all_written(void **state)
+{
+	struct pipe_log p;
+
+	(void)state;
+	stall(&p);
+	log_start();
+	for (unsigned i = 0; i < 1000; i++)
+		log_error("line %u of 0", i);
+	log_stop();
+	log_error("line 1000 of 0");	/* by the caller itself, behind the others */
+	read_again(&p);
+	end(&p);
+	assert_int_equal(p.lines, 1001);
+	assert_int_equal(p.next[0], 1001);
+	assert_int_equal(p.dropped, 0);
+}
+
+static void stop__reader_stalls__ends_and_nobody_waits_afterwards(void **state)
+{
+	struct pipe_log p;
+	uint64_t began_ns;
+
+	(void)state;
+	alarm(60);
+	stall(&p);
+	log_start();
+	flood(NULL);
+	began_ns = clock_now_ns();
+	log_stop();
+	assert_true(clock_now_ns() - began_ns < 5 * NS_PER_S);
+	flood((void *)1);
+	read_again(&p);
+	log_stop();
+	end(&p);
+	alarm(0);
+	assert_true(p.lines >= 1024 && p.dropped >= FLOOD);
+}
+
 #define LOG_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -172,6 +326,10 @@ int main(void)
 		LOG_TEST(write__longer_than_a_line__cut_with_its_newline),
 		LOG_TEST(write__every_length_up_to_the_limit__whole),
 		LOG_TEST(write__program_name_too_long__no_overrun),
+		cmocka_unit_test(start__reader_stalls__no_writer_waits_and_the_dropped_are_counted),
+		cmocka_unit_test(start__several_threads__each_in_its_order),
+		cmocka_unit_test(stop__lines_logged_before__all_written),
+		cmocka_unit_test(stop__reader_stalls__ends_and_nobody_waits_afterwards),
 	};
 
 	return cmocka_run_group_tests_name("log", tests, NULL, NULL);
