@@ -1,8 +1,8 @@
 /* Command-line options from one sorted table.
  *
- * Purpose: walk argv, check every value against the table and store it; write --help from the same
- * table. Not here: relations between options (the program checks those), configuration files.
- * Threads: none of its own; everything is on the caller's stack.
+ * Purpose: check every value against the table and store it; write --help from the same table. getopt_long walks over
+ * argv; messages are written here. Not here: relations between options (the program checks those), configuration files.
+ * Threads: one at a time, because getopt_long has its state in globals.
  * Invariants: the table is sorted by name without duplicates and has at most OPTS_MAX entries (both
  * asserted: they are the program's own text, never input). Values are read in opts_value.c.
  */
@@ -10,6 +10,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
@@ -130,11 +131,11 @@ static void text_add_allowed(struct text *t, const struct opt *o)
 
 /* ---- the walk over argv ---- */
 
-struct cursor {
+struct walk {
 	const struct opts_spec *spec;
 	int argc;
 	char **argv;
-	int next;		/* index of the next argument; of the first operand at the end */
+	struct option options[OPTS_MAX + 3];	/* of the table, --help, --version, and the end */
 	const char *arg;	/* the argument as typed */
 	const char *name;	/* in it, after the dashes; not terminated at `=` */
 	size_t name_len;
@@ -142,57 +143,57 @@ struct cursor {
 	const char *value;	/* NULL: none given */
 };
 
-#define OPTS_OPERANDS_MAX 64
+#define CODE_FIRST 256	/* what getopt_long returns for the table's first option */
 
-static const struct opt *find_opt(const struct opts_spec *spec, const char *name, size_t len)
+static void walk_begin(struct walk *w, const struct opts_spec *spec, int argc, char **argv)
 {
-	for (size_t low = 0, high = spec->n_opts; low < high;) {
-		size_t mid = low + (high - low) / 2;
-		const struct opt *o = &spec->opts[mid];
-		int order = strncmp(name, o->name, len);
+	size_t n = spec->n_opts;
 
-		if (order == 0 && !o->name[len])
-			return o;
-		if (order > 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (len == strlen(help_opt.name) && memcmp(name, help_opt.name, len) == 0)
+	*w = (struct walk){ .spec = spec, .argc = argc, .argv = argv };
+	for (size_t i = 0; i < n; i++)
+		w->options[i] = (struct option){ spec->opts[i].name, spec->opts[i].type != OPT_FLAG, NULL,
+						 CODE_FIRST + (int)i };
+	w->options[n] = (struct option){ help_opt.name, no_argument, NULL, 'h' };
+	w->options[n + 1] = (struct option){ version_opt.name, no_argument, NULL, 'V' };
+	optind = 0;	/* glibc: begin anew */
+	opterr = 0;
+}
+
+static const struct opt *opt_of_code(const struct opts_spec *spec, int code)
+{
+	if (code == 'h')
 		return &help_opt;
-	if (len == strlen(version_opt.name) && memcmp(name, version_opt.name, len) == 0)
+	if (code == 'V')
 		return &version_opt;
-	return NULL;
+	return code >= CODE_FIRST ? &spec->opts[code - CODE_FIRST] : NULL;
 }
 
-static bool is_long(const char *arg)
+/* getopt_long takes abbreviations and several short options in one argument; an option has one spelling here. */
+static bool is_spelt_out(const struct walk *w)
 {
-	return arg[0] == '-' && arg[1] == '-';
+	if (w->arg[1] != '-')
+		return w->name_len == 1 && !w->name[1];
+	return strlen(w->opt->name) == w->name_len && memcmp(w->opt->name, w->name, w->name_len) == 0;
 }
 
-/* Steps to the next option. False at `--`, at an operand and at the end. */
-static bool cursor_next(struct cursor *c)
+/* Steps to the next option. False at `--`, at an operand and at the end, with the next argument's index in optind. */
+static bool walk_next(struct walk *w)
 {
-	const char *arg = c->next < c->argc ? c->argv[c->next] : "";
+	int at = optind ? optind : 1;
+	int code = getopt_long(w->argc, w->argv, "+:hV", w->options, NULL);
 
-	if (arg[0] != '-' || !arg[1])
+	if (code == -1)
 		return false;
-	c->next++;
-	if (strcmp(arg, "--") == 0)
-		return false;
-	c->arg = arg;
-	c->name = arg + (is_long(arg) ? 2 : 1);
-	c->name_len = strcspn(c->name, "=");
-	c->value = c->name[c->name_len] ? c->name + c->name_len + 1 : NULL;
-	if (is_long(arg))
-		c->opt = find_opt(c->spec, c->name, c->name_len);
-	else
-		c->opt = strcmp(arg, "-h") == 0 ? &help_opt :
-			 strcmp(arg, "-V") == 0 ? &version_opt : NULL;
+	w->arg = w->argv[at];
+	w->name = w->arg + (w->arg[1] == '-' ? 2 : 1);
+	w->name_len = strcspn(w->name, "=");
+	w->opt = opt_of_code(w->spec, code == '?' || code == ':' ? optopt : code);
+	if (w->opt && !is_spelt_out(w))
+		w->opt = NULL;
+	w->value = w->name[w->name_len] ? w->name + w->name_len + 1 : optarg;
 	/* A following option is not the value: it would hide that the value was forgotten. */
-	if (c->opt && c->opt->type != OPT_FLAG && !c->value && c->next < c->argc &&
-	    !is_long(c->argv[c->next]))
-		c->value = c->argv[c->next++];
+	if (w->value == w->argv[at + 1] && w->value && strncmp(w->value, "--", 2) == 0)
+		w->value = NULL;
 	return true;
 }
 
@@ -223,39 +224,39 @@ static const struct opt *suggest(const struct opts_spec *spec, const char *name,
 	return NULL;
 }
 
-static void explain_unknown(const struct cursor *c, struct text *err)
+static void explain_unknown(const struct walk *w, struct text *err)
 {
-	const struct opt *o = suggest(c->spec, c->name, c->name_len);
+	const struct opt *o = suggest(w->spec, w->name, w->name_len);
 
-	text_add_shown(err, c->arg, (size_t)(c->name - c->arg) + c->name_len);
+	text_add_shown(err, w->arg, (size_t)(w->name - w->arg) + w->name_len);
 	text_add(err, ": unknown option");
 	if (o)
 		text_add(err, "; did you mean --%s?", o->name);
 	text_add(err, " (see --help)");
 }
 
-static void explain_value(const struct cursor *c, const char *problem, struct text *err)
+static void explain_value(const struct walk *w, const char *problem, struct text *err)
 {
-	text_add(err, "--%s: ", c->opt->name);
-	if (c->value && *c->value && c->opt->type != OPT_FLAG) {
-		text_add_shown(err, c->value, strlen(c->value));
+	text_add(err, "--%s: ", w->opt->name);
+	if (w->value && *w->value && w->opt->type != OPT_FLAG) {
+		text_add_shown(err, w->value, strlen(w->value));
 		text_add(err, " ");
 	}
 	text_add(err, "%s; allowed: ", problem);
-	text_add_allowed(err, c->opt);
+	text_add_allowed(err, w->opt);
 }
 
-static const char *check_value(const struct cursor *c, void *config)
+static const char *check_value(const struct walk *w, void *config)
 {
-	if (c->opt->type == OPT_FLAG && c->value)
+	if (w->opt->type == OPT_FLAG && w->value)
 		return "value given";
-	if (c->opt->type != OPT_FLAG && !c->value)
+	if (w->opt->type != OPT_FLAG && !w->value)
 		return "value missing";
-	if (c->opt->type != OPT_FLAG && !*c->value)
+	if (w->opt->type != OPT_FLAG && !*w->value)
 		return "empty value";
-	if (c->opt == &help_opt || c->opt == &version_opt)
+	if (w->opt == &help_opt || w->opt == &version_opt)
 		return NULL;
-	return opts_store_value(c->opt, c->value, config);
+	return opts_store_value(w->opt, w->value, config);
 }
 
 static void assert_table(const struct opts_spec *spec)
@@ -268,47 +269,58 @@ static void assert_table(const struct opts_spec *spec)
 enum opts_result opts_parse(const struct opts_spec *spec, int argc, char **argv, void *config,
 			    int *first_arg, char *err, size_t err_size)
 {
-	struct cursor c = { .spec = spec, .argc = argc, .argv = argv, .next = 1 };
+	struct walk w;
 	struct text e = { .buf = err, .size = err_size };
 	bool seen[OPTS_MAX] = { false };
 
 	assert_table(spec);
 	if (err_size)
 		err[0] = '\0';
-	while (cursor_next(&c)) {
+	walk_begin(&w, spec, argc, argv);
+	while (walk_next(&w)) {
 		const char *problem;
 
-		if (!c.opt) {
-			explain_unknown(&c, &e);
+		if (!w.opt) {
+			explain_unknown(&w, &e);
 			return OPTS_ERROR;
 		}
-		problem = check_value(&c, config);
+		problem = check_value(&w, config);
 		if (problem) {
-			explain_value(&c, problem, &e);
+			explain_value(&w, problem, &e);
 			return OPTS_ERROR;
 		}
-		if (c.opt == &help_opt)
+		if (w.opt == &help_opt)
 			return OPTS_HELP;
-		if (c.opt == &version_opt)
+		if (w.opt == &version_opt)
 			return OPTS_VERSION;
-		if (seen[c.opt - spec->opts]) {
-			text_add(&e, "--%s: given twice; allowed: once", c.opt->name);
+		if (seen[w.opt - spec->opts]) {
+			text_add(&e, "--%s: given twice; allowed: once", w.opt->name);
 			return OPTS_ERROR;
 		}
-		seen[c.opt - spec->opts] = true;
+		seen[w.opt - spec->opts] = true;
 	}
-	*first_arg = c.next;
+	*first_arg = optind;
 	return OPTS_OK;
 }
 
 int opts_given(const struct opts_spec *spec, int argc, char **argv, const char *name)
 {
-	struct cursor c = { .spec = spec, .argc = argc, .argv = argv, .next = 1 };
+	struct walk w;
 
-	while (cursor_next(&c))
-		if (c.opt && strcmp(c.opt->name, name) == 0)
+	walk_begin(&w, spec, argc, argv);
+	while (walk_next(&w))
+		if (w.opt && strcmp(w.opt->name, name) == 0)
 			return 1;
 	return 0;
+}
+
+void opts_operands_last(const struct opts_spec *spec, int argc, char **argv)
+{
+	struct walk w;
+
+	walk_begin(&w, spec, argc, argv);
+	while (getopt_long(argc, argv, ":hV", w.options, NULL) != -1)
+		; /* getopt_long moves the operands */
 }
 
 /* ---- help ---- */
@@ -389,26 +401,4 @@ void opts_print_help(const struct opts_spec *spec, FILE *out)
 	fprintf(out, "\n%s", spec->epilog);
 	if (*spec->epilog && spec->epilog[strlen(spec->epilog) - 1] != '\n')
 		fputc('\n', out);
-}
-
-void opts_operands_last(const struct opts_spec *spec, int argc, char **argv)
-{
-	struct cursor c = { .spec = spec, .argc = argc, .argv = argv, .next = 1 };
-	char *operands[OPTS_OPERANDS_MAX];
-	int n = 0, to = 1;
-
-	while (c.next < argc && n < OPTS_OPERANDS_MAX && strcmp(argv[c.next], "--") != 0) {
-		int from = c.next;
-
-		if (cursor_next(&c)) {
-			while (from < c.next)
-				argv[to++] = argv[from++];
-		} else {
-			operands[n++] = argv[c.next++];
-		}
-	}
-	/* What is left starts with `--`, after which all are operands: those from before go behind it. */
-	if (c.next < argc)
-		argv[to++] = argv[c.next];
-	memcpy(&argv[to], operands, (size_t)n * sizeof(argv[0]));
 }

@@ -501,6 +501,8 @@ static void option__unknown__refused(void **state)
 	assert_refused("-x", "-x: unknown option (see --help)");
 	assert_refused("-h=1", "-h: unknown option (see --help)");
 	assert_refused("--=5", "--: unknown option (see --help)");
+	assert_refused("-hV", "-hV: unknown option (see --help)");
+	assert_refused("--vers", "--vers: unknown option (see --help)");
 }
 
 static void error__hostile_text__one_short_line(void **state)
