@@ -11,12 +11,11 @@
 
 #include "common/base/json_at.h"
 #include "common/base/log.h"
+#include "loadgen/analysis/baseline.h"
 #include "loadgen/ramp/results.h"
 #include "loadgen/run.h"
 
 #define ARGS_MAX 256
-#define ROUNDS_MAX 100		/* --repeat, at most */
-#define ROUNDS_OF_A_RESULT 5
 
 /* Options that say what is run, where, and where it is written: the same for all alternatives. */
 static const char *const same_for_all[] = {
@@ -144,10 +143,10 @@ int compare_parse(const struct loadgen_config *base, int argc, char **argv, stru
 
 /* --- running --- */
 
-/* Figures of one number of clients and one size, by alternative and round. */
+/* What was measured with a number of clients and a size: of each alternative a run whose steps are its rounds. */
 struct point {
 	json_int_t clients, bytes;
-	double per_s[COMPARE_MAX][ROUNDS_MAX], p50_ns[COMPARE_MAX][ROUNDS_MAX];
+	json_t *runs[COMPARE_MAX];
 };
 
 struct comparison {
@@ -157,29 +156,38 @@ struct comparison {
 	size_t n_points, max_points;
 };
 
-static double number_in(const json_t *o, const char *name)
-{
-	const json_t *v = json_object_get(o, name);
-
-	return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
 static struct point *point_of(struct comparison *k, const json_t *step)
 {
 	json_int_t clients = json_integer_value(json_object_get(step, "target_clients"));
 	json_int_t bytes = json_integer_value(json_object_get(step, "message_bytes"));
+	struct point *p;
 
 	for (size_t i = 0; i < k->n_points; i++)
 		if (k->points[i].clients == clients && k->points[i].bytes == bytes)
 			return &k->points[i];
 	if (k->n_points == k->max_points)
 		return NULL;
-	k->points[k->n_points].clients = clients;
-	k->points[k->n_points].bytes = bytes;
-	return &k->points[k->n_points++];
+	p = &k->points[k->n_points++];
+	*p = (struct point){ .clients = clients, .bytes = bytes };
+	for (unsigned i = 0; i < k->c->n; i++)
+		p->runs[i] = json_pack("{s:[]}", "steps");
+	return p;
 }
 
-static void keep(struct comparison *k, unsigned alternative, unsigned round, const json_t *run)
+/* What baseline_compare reads of a step; all rounds are kept until the end, and the rest of a step is large. */
+static json_t *figures_of(const json_t *step, unsigned round)
+{
+	static const char *const names[] = { "target_clients", "message_bytes", "connected_held", "throughput_msgs_per_s",
+					     "response_ns", "connect_ns", "resources" };
+	json_t *o = json_pack("{s:i}", "repetition", (int)round + 1);
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (json_object_get(step, names[i]))
+			json_object_set(o, names[i], json_object_get(step, names[i]));
+	return o;
+}
+
+static void keep(struct comparison *k, unsigned alternative, const json_t *run)
 {
 	json_t *step;
 	size_t i;
@@ -187,10 +195,8 @@ static void keep(struct comparison *k, unsigned alternative, unsigned round, con
 	json_array_foreach(json_object_get(run, "steps"), i, step) {
 		struct point *p = point_of(k, step);
 
-		if (!p)
-			return;
-		p->per_s[alternative][round] = number_in(step, "throughput_msgs_per_s");
-		p->p50_ns[alternative][round] = number_in(json_object_get(step, "response_ns"), "p50");
+		if (p)
+			json_array_append_new(json_object_get(p->runs[alternative], "steps"), figures_of(step, k->rounds));
 	}
 }
 
@@ -199,80 +205,41 @@ static bool is_result(enum run_exit status)
 	return status == EXIT_OK || status == EXIT_CRITERION || status == EXIT_INCONCLUSIVE;
 }
 
-/* Each alternative once. False, and a status, if one of them could not be run. */
-static bool run_round(struct compare *c, struct comparison *k, unsigned round, int argc, char **argv,
-		      enum run_exit *status)
+/* Each alternative once. False, and a status, if one of them could not be run; then nothing of the round counts. */
+static bool run_round(struct compare *c, struct comparison *k, int argc, char **argv, enum run_exit *status)
 {
-	for (unsigned i = 0; i < c->n; i++) {
-		unsigned which = round % 2 ? c->n - 1 - i : i;
-		struct loadgen_config *cfg = &c->configs[which];
-		json_t *run;
+	json_t *runs[COMPARE_MAX] = { NULL };
+	unsigned done = 0;
 
-		snprintf(cfg->name_text, sizeof(cfg->name_text), "%u-%u", round + 1, which + 1);
+	for (; done < c->n && (done == 0 || is_result(*status)); done++) {
+		unsigned which = k->rounds % 2 ? c->n - 1 - done : done;
+		struct loadgen_config *cfg = &c->configs[which];
+
+		snprintf(cfg->name_text, sizeof(cfg->name_text), "%u-%u", k->rounds + 1, which + 1);
 		if (!cfg->quiet)
-			fprintf(stderr, "round %u of %llu: --%s %s\n", round + 1, (unsigned long long)c->rounds, c->key,
+			fprintf(stderr, "round %u of %llu: --%s %s\n", k->rounds + 1, (unsigned long long)c->rounds, c->key,
 				c->values[which]);
-		*status = run_once(cfg, argc, argv, false, &run);
-		if (run)
-			keep(k, which, round, run);
-		json_decref(run);
-		if (!is_result(*status))
-			return false;
+		*status = run_once(cfg, argc, argv, false, &runs[which]);
 	}
-	return true;
+	for (unsigned i = 0; i < c->n; i++) {
+		if (done == c->n && is_result(*status))
+			keep(k, i, runs[i]);
+		json_decref(runs[i]);
+	}
+	return done == c->n && is_result(*status);
 }
 
 /* --- what came of it --- */
 
-struct spread {
-	double median, min, max;
-};
-
-static int by_value(const void *a, const void *b)
+static json_t *rows_of(const struct point *p, unsigned alternative)
 {
-	double x = *(const double *)a, y = *(const double *)b;
+	const struct baseline_options options = { .min_effect = BASELINE_MIN_EFFECT, .rounds = true };
+	struct baseline_side base = { .run = p->runs[0] }, run = { .run = p->runs[alternative] };
+	json_t *comparison = baseline_compare(&base, &run, &options);
+	json_t *rows = json_incref(json_object_get(comparison, "rows"));
 
-	return x < y ? -1 : x > y;
-}
-
-/* Of the values that are there. */
-static struct spread spread_of(const double *v, unsigned n)
-{
-	double sorted[ROUNDS_MAX];
-	unsigned m = 0;
-
-	for (unsigned i = 0; i < n; i++)
-		if (isfinite(v[i]) && v[i] > 0)
-			sorted[m++] = v[i];
-	if (m == 0)
-		return (struct spread){ NAN, NAN, NAN };
-	qsort(sorted, m, sizeof(sorted[0]), by_value);
-	return (struct spread){ m % 2 ? sorted[m / 2] : (sorted[m / 2 - 1] + sorted[m / 2]) / 2, sorted[0],
-				sorted[m - 1] };
-}
-
-/* Ratios are taken in each round, where both sides met the same machine. */
-static struct spread ratio_of(const double *a, const double *b, unsigned n)
-{
-	double ratios[ROUNDS_MAX];
-
-	for (unsigned i = 0; i < n; i++)
-		ratios[i] = a[i] / b[i];
-	return spread_of(ratios, n);
-}
-
-static json_t *spread_json(struct spread s)
-{
-	return json_pack("{s:o, s:o, s:o}", "median", json_number(s.median), "min", json_number(s.min), "max", json_number(s.max));
-}
-
-static json_t *alternative_json(const struct comparison *k, const struct point *p, unsigned i)
-{
-	return json_pack("{s:s, s:o, s:o, s:o, s:o}", "value", k->c->values[i],
-		"msgs_per_s", spread_json(spread_of(p->per_s[i], k->rounds)),
-		"msgs_per_s_ratio", spread_json(ratio_of(p->per_s[i], p->per_s[0], k->rounds)),
-		"p50_ns", spread_json(spread_of(p->p50_ns[i], k->rounds)),
-		"p50_ns_ratio", spread_json(ratio_of(p->p50_ns[0], p->p50_ns[i], k->rounds)));
+	json_decref(comparison);
+	return rows;
 }
 
 static json_t *comparison_json(const struct comparison *k)
@@ -282,23 +249,27 @@ static json_t *comparison_json(const struct comparison *k)
 	for (size_t n = 0; n < k->n_points; n++) {
 		json_t *alternatives = json_array();
 
-		for (unsigned i = 0; i < k->c->n; i++)
-			json_array_append_new(alternatives, alternative_json(k, &k->points[n], i));
+		for (unsigned i = 1; i < k->c->n; i++)
+			json_array_append_new(alternatives, json_pack("{s:s, s:o}", "value", k->c->values[i], "rows",
+								      rows_of(&k->points[n], i)));
 		json_array_append_new(points, json_pack("{s:I, s:I, s:o}", "clients", k->points[n].clients,
 			"message_bytes", k->points[n].bytes, "alternatives", alternatives));
 	}
-	return json_pack("{s:i, s:s, s:s, s:i, s:o}", "schema_version", 1, "option", k->c->key, "baseline",
-			 k->c->values[0], "rounds", (int)k->rounds, "points", points);
+	return json_pack("{s:i, s:s, s:s, s:i, s:f, s:o}", "schema_version", 2, "option", k->c->key, "baseline",
+			 k->c->values[0], "rounds", (int)k->rounds, "min_effect", BASELINE_MIN_EFFECT, "points", points);
 }
 
-/* "+12.3 % (+10.1 to +15.0)"; `s` is of ratios above 1 where the candidate is better. */
-static void print_improvement(struct spread s)
+/* "+12.3 % (+10.1 to +15.0)" */
+static void print_improvement(const json_t *ratio)
 {
+	double value = json_number_at(ratio, "value"), low = json_number_at(ratio, "low");
 	char text[64] = "-";
 
-	if (isfinite(s.median))
-		snprintf(text, sizeof(text), "%+.1f %% (%+.1f to %+.1f)", 100 * (s.median - 1), 100 * (s.min - 1),
-			 100 * (s.max - 1));
+	if (isfinite(low))
+		snprintf(text, sizeof(text), "%+.1f %% (%+.1f to %+.1f)", 100 * (value - 1), 100 * (low - 1),
+			 100 * (json_number_at(ratio, "high") - 1));
+	else if (isfinite(value))
+		snprintf(text, sizeof(text), "%+.1f %%", 100 * (value - 1));
 	printf("  %-28s", text);
 }
 
@@ -310,39 +281,54 @@ static void print_figure(double v)
 		printf(" %10s", "-");
 }
 
-static void print_point(const struct comparison *k, const struct point *p, unsigned i)
+/* The metrics that the table has; the others are in compare.json. */
+static const struct shown {
+	const char *metric, *title;
+	double unit;
+} shown[] = { { "throughput_msgs_per_s", "msgs/s", 1 }, { "response_p50_ns", "p50 us", 1e3 } };
+
+static void print_row(const json_t *row, const json_t *point, const char *value)
 {
-	printf("%7lld %9lld  %-12s", (long long)p->clients, (long long)p->bytes, k->c->values[i]);
-	print_figure(spread_of(p->per_s[0], k->rounds).median);
-	print_figure(spread_of(p->per_s[i], k->rounds).median);
-	print_improvement(ratio_of(p->per_s[i], p->per_s[0], k->rounds));
-	print_figure(spread_of(p->p50_ns[0], k->rounds).median / 1e3);
-	print_figure(spread_of(p->p50_ns[i], k->rounds).median / 1e3);
-	print_improvement(ratio_of(p->p50_ns[0], p->p50_ns[i], k->rounds));
-	printf("\n");
+	const char *metric = json_text_at(row, "metric");
+
+	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
+		if (strcmp(metric, shown[i].metric) != 0)
+			continue;
+		printf("%7.0f %9.0f  %-12s %-7s", json_number_at(point, "clients"), json_number_at(point, "message_bytes"),
+		       value, shown[i].title);
+		print_figure(json_number_at(row, "base.value") / shown[i].unit);
+		print_figure(json_number_at(row, "run.value") / shown[i].unit);
+		print_improvement(json_at(row, "round_ratio"));
+		printf("  %s\n", json_text_at(row, "verdict"));
+	}
 }
 
-static void print_table(const struct comparison *k)
+static void print_table(const struct comparison *k, const json_t *o)
 {
+	json_t *point, *alternative, *row;
+	size_t n, i, r;
+
 	printf("--%s: candidates against the baseline %s; medians of %u interleaved rounds, improvements with their range\n",
 	       k->c->key, k->c->values[0], k->rounds);
-	if (k->rounds < ROUNDS_OF_A_RESULT)
-		printf("Fewer than %d rounds: no result, only a sign that everything runs.\n", ROUNDS_OF_A_RESULT);
-	printf("                                    msgs/s                                          p50 us\n");
-	printf("clients     bytes  candidate      baseline  candidate  improvement                   baseline  candidate"
-	       "  improvement\n");
-	for (size_t n = 0; n < k->n_points; n++)
-		for (unsigned i = 1; i < k->c->n; i++)
-			print_point(k, &k->points[n], i);
+	if (k->rounds < BASELINE_ROUNDS)
+		printf("Fewer than %d rounds: no verdict, only a sign that everything runs.\n", BASELINE_ROUNDS);
+	printf("clients     bytes  candidate    figure    baseline  candidate  %-28s  verdict\n", "improvement");
+	json_array_foreach(json_object_get(o, "points"), n, point)
+		json_array_foreach(json_object_get(point, "alternatives"), i, alternative)
+			json_array_foreach(json_object_get(alternative, "rows"), r, row)
+				print_row(row, point, json_text_at(alternative, "value"));
 }
 
-static int write_json(struct comparison *k, struct results *results)
+static int show(const struct comparison *k, struct results *results)
 {
+	const char *path = results_path(results, "compare.json");
 	json_t *o = comparison_json(k);
-	int ret = o ? results_write_json(results_path(results, "compare.json"), o) : -ENOMEM;
+	int ret = o ? results_write_json(path, o) : -ENOMEM;
 
+	print_table(k, o);
+	printf("Results: %s\n", results_dir(results));
 	if (ret)
-		log_error("cannot write %s: %s", results_path(results, "compare.json"), strerror(-ret));
+		log_error("cannot write %s: %s", path, strerror(-ret));
 	json_decref(o);
 	return ret;
 }
@@ -359,18 +345,17 @@ enum run_exit compare_run(struct compare *c, const struct loadgen_config *base, 
 		log_error("%s", err);
 		return status;
 	}
-	c->rounds = base->repeat > 1 ? base->repeat : ROUNDS_OF_A_RESULT;
+	c->rounds = base->repeat > 1 ? base->repeat : BASELINE_ROUNDS;
 	k.points = calloc(k.max_points, sizeof(*k.points));
 	for (unsigned i = 0; i < c->n; i++)
 		c->configs[i].output = results_dir(results);
-	while (k.points && k.rounds < c->rounds && run_round(c, &k, k.rounds, argc, argv, &status))
+	while (k.points && k.rounds < c->rounds && run_round(c, &k, argc, argv, &status))
 		k.rounds++;
-	if (k.rounds) {
-		print_table(&k);
-		printf("Results: %s\n", results_dir(results));
-		if (write_json(&k, results))
-			status = EXIT_ENVIRONMENT;
-	}
+	if (k.rounds && show(&k, results))
+		status = EXIT_ENVIRONMENT;
+	for (size_t n = 0; n < k.n_points; n++)
+		for (unsigned i = 0; i < c->n; i++)
+			json_decref(k.points[n].runs[i]);
 	free(k.points);
 	results_free(results);
 	return status;

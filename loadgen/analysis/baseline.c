@@ -1,10 +1,13 @@
-/* A run against another: step by step. See baseline.h; what keeps runs from being compared is in differences.c.
+/* Two runs, step by step. See baseline.h; what keeps runs from being compared is in differences.c.
  *
- * One run says how much its figures vary only by what it repeated. With three repetitions of a step their spread
- * counts, which has everything in it. With fewer, throughput is judged by the step's intervals and percentiles by
- * their order statistics; both miss what differs from one run to the next, hence min_effect. With two repetitions,
- * what both their intervals cover together. The share of clients that were held has the interval of a proportion
- * (Wilson's score).
+ * How much a figure varies is only seen where a step was repeated: with three repetitions and more the interval is that
+ * of their mean. With fewer, the interval of throughput is that of the step's intervals, and that of a percentile comes
+ * from its order statistics. Neither has the variation from one run to the next in it, hence min_effect. With two
+ * repetitions the interval covers both of theirs. The share of clients held has the interval of a proportion (Wilson's
+ * score).
+ *
+ * Rounds are judged by the ratios of each round, in which both sides met the same machine. The least and the greatest of 5
+ * ratios and more are an interval of 93.75 % and more for their median (sign test), whatever their distribution.
  */
 #include "loadgen/analysis/baseline.h"
 
@@ -17,7 +20,6 @@
 
 #define REPETITIONS_MAX 128u
 #define REPETITIONS_OF_INTERVAL 3u
-#define INTERVALS_MAX 512u
 #define Z95 1.959964
 /* How far a percentile may lie outside the interval of its histogram: cells are exact to 3 digits. */
 #define CELL_SHARE 0.01
@@ -49,18 +51,10 @@ static struct estimate value_alone(double v)
 /* The figure is the step's own, over all of its measured time; the intervals say how sure it is. */
 static struct estimate throughput(const struct baseline_side *side, const json_t *step, const struct metric *m)
 {
-	struct estimate e = value_alone(read_amount(step, m->path)), series;
-	const json_t *intervals = json_object_get(step, "intervals");
-	double v[INTERVALS_MAX], half;
-	size_t n = 0;
+	struct estimate e = value_alone(read_amount(step, m->path)), mean = read_throughput_mean(step, NULL);
+	double half = (mean.high - mean.low) / 2;
 
 	(void)side;
-	for (size_t i = 0; i < json_array_size(intervals) && n < INTERVALS_MAX; i++) {
-		v[n] = read_amount(json_array_get(intervals, i), "messages_per_s");
-		n += isfinite(v[n]);
-	}
-	series = stats_series_mean(v, n);
-	half = (series.high - series.low) / 2;
 	if (isfinite(e.value) && isfinite(half)) {
 		e.low = fmax(e.value - half, 0);
 		e.high = e.value + half;
@@ -98,11 +92,8 @@ static struct estimate held_ratio(const struct baseline_side *side, const json_t
 
 static struct estimate cpu_of_message(const struct baseline_side *side, const json_t *step, const struct metric *m)
 {
-	double cpu_s = read_amount(step, "resources.server.cpu_user_s") +
-		       read_amount(step, "resources.server.cpu_system_s");
-
 	(void)side;
-	return value_alone(cpu_s * 1e9 / read_amount(step, "resources.server.window_s") / read_amount(step, m->path));
+	return value_alone(read_cores(step, "server") * 1e9 / read_amount(step, m->path));
 }
 
 static struct estimate gauge(const struct baseline_side *side, const json_t *step, const struct metric *m)
@@ -184,24 +175,53 @@ static struct estimate estimate_of(const struct baseline_side *side, const struc
 	return n >= REPETITIONS_OF_INTERVAL ? stats_mean(v, n) : envelope(e, n);
 }
 
-/* --- verdicts --- */
-
-static const char *verdict_of(const struct metric *m, const struct estimate *base, const struct estimate *run,
-			      double change, double min_effect)
+/* Of the repetition of a number, the figure of the step with the key; NAN where there is none. */
+static double value_in_round(const struct baseline_side *side, const struct key *key, const struct metric *m, double round)
 {
-	bool apart = run->low > base->high || run->high < base->low;
+	for (size_t i = 0; i < read_n_steps(side->run); i++) {
+		const json_t *step = read_step(side->run, i);
 
-	if (!isfinite(change) || !isfinite(base->high - base->low) || !isfinite(run->high - run->low))
-		return "unknown";
-	if (!apart || fabs(change) <= min_effect)
-		return "same";
-	return (change > 0) == m->higher_is_better ? "improvement" : "regression";
+		if (is_of(step, key) && read_amount(step, "repetition") == round)
+			return m->of_step(side, step, m).value;
+	}
+	return NAN;
 }
 
-static json_t *estimate_json(const struct estimate *e)
+/* Over the rounds: of both sides the figures, and the ratio that is above 1 where the run is better. */
+struct rounds {
+	struct estimate base, run, ratio;
+	size_t n;			/* ratios */
+};
+
+static void read_rounds(const struct baseline_side *base, const struct baseline_side *run, const struct key *key,
+			const struct metric *m, struct rounds *out)
 {
-	return json_pack("{s:o, s:o, s:o}", "value", json_number(e->value), "low", json_number(e->low), "high",
-			 json_number(e->high));
+	double x[REPETITIONS_MAX], y[REPETITIONS_MAX], ratio[REPETITIONS_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < read_n_steps(base->run) && n < REPETITIONS_MAX; i++) {
+		const json_t *step = read_step(base->run, i);
+
+		if (!is_of(step, key))
+			continue;
+		x[n] = m->of_step(base, step, m).value;
+		y[n] = value_in_round(run, key, m, read_amount(step, "repetition"));
+		ratio[n] = m->higher_is_better ? y[n] / x[n] : x[n] / y[n];
+		n++;
+	}
+	*out = (struct rounds){ stats_range(x, n), stats_range(y, n), stats_range(ratio, n), stats_sort(ratio, n) };
+}
+
+/* --- verdicts --- */
+
+/* `apart`: the intervals do not overlap. `better`: by which share of its figure the run is better. */
+static const char *verdict_of(bool known, bool apart, double better, double min_effect)
+{
+	if (!known)
+		return "unknown";
+	if (!apart || fabs(better) <= min_effect)
+		return "same";
+	return better > 0 ? "improvement" : "regression";
 }
 
 static json_t *bytes_json(const struct key *key)
@@ -212,24 +232,42 @@ static json_t *bytes_json(const struct key *key)
 /* Of what comes of it: arrays that are filled, and whether memory lasted. */
 struct comparison {
 	const struct baseline_side *base, *run;
-	double min_effect;
+	const struct baseline_options *options;
 	json_t *rows, *missing;
 	bool regression, failed;
 };
 
-static void add_row(struct comparison *c, const struct key *key, const struct metric *m)
+static void add_row(struct comparison *c, const struct key *key, const struct metric *m, const struct estimate *base,
+		    const struct estimate *run, const struct estimate *ratio, const char *verdict)
+{
+	c->regression |= strcmp(verdict, "regression") == 0;
+	c->failed |= json_array_append_new(c->rows, json_pack("{s:I, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s}",
+		"clients", key->clients, "message_bytes", bytes_json(key), "metric", m->name, "unit", m->unit, "better",
+		m->higher_is_better ? "higher" : "lower", "base", read_estimate_json(*base), "run",
+		read_estimate_json(*run), "change_ratio", json_number(run->value / base->value - 1), "round_ratio",
+		ratio ? read_estimate_json(*ratio) : json_null(), "verdict", verdict)) != 0;
+}
+
+static void compare_metric(struct comparison *c, const struct key *key, const struct metric *m)
 {
 	struct estimate base = estimate_of(c->base, key, m), run = estimate_of(c->run, key, m);
 	double change = run.value / base.value - 1;
-	const char *verdict = verdict_of(m, &base, &run, change, c->min_effect);
+	bool known = isfinite(change) && isfinite(base.high - base.low) && isfinite(run.high - run.low);
+	bool apart = run.low > base.high || run.high < base.low;
 
-	if (isnan(base.value) && isnan(run.value))
-		return;
-	c->regression |= strcmp(verdict, "regression") == 0;
-	c->failed |= json_array_append_new(c->rows, json_pack("{s:I, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:s}",
-		"clients", key->clients, "message_bytes", bytes_json(key), "metric", m->name, "unit", m->unit, "better",
-		m->higher_is_better ? "higher" : "lower", "base", estimate_json(&base), "run", estimate_json(&run),
-		"change_ratio", json_number(change), "verdict", verdict)) != 0;
+	if (isfinite(base.value) || isfinite(run.value))
+		add_row(c, key, m, &base, &run, NULL, verdict_of(known, apart, m->higher_is_better ? change : -change,
+								 c->options->min_effect));
+}
+
+static void compare_rounds(struct comparison *c, const struct key *key, const struct metric *m)
+{
+	struct rounds r;
+
+	read_rounds(c->base, c->run, key, m, &r);
+	if (isfinite(r.base.value) || isfinite(r.run.value))
+		add_row(c, key, m, &r.base, &r.run, &r.ratio, verdict_of(r.n >= BASELINE_ROUNDS,
+			r.ratio.low > 1 || r.ratio.high < 1, r.ratio.value - 1, c->options->min_effect));
 }
 
 static void add_missing(struct comparison *c, const struct key *key, const char *in)
@@ -250,7 +288,7 @@ static void compare(struct comparison *c)
 			add_missing(c, &key, "run");
 		else
 			for (size_t k = 0; k < sizeof(metrics) / sizeof(metrics[0]); k++)
-				add_row(c, &key, &metrics[k]);
+				(c->options->rounds ? compare_rounds : compare_metric)(c, &key, &metrics[k]);
 	}
 	for (size_t i = 0; i < read_n_steps(run); i++)
 		if (key_of(read_step(run, i), &key) && !has_key(run, &key, i) &&
@@ -258,10 +296,11 @@ static void compare(struct comparison *c)
 			add_missing(c, &key, "base");
 }
 
-json_t *baseline_compare(const struct baseline_side *base, const struct baseline_side *run, double min_effect)
+json_t *baseline_compare(const struct baseline_side *base, const struct baseline_side *run,
+			 const struct baseline_options *options)
 {
-	struct comparison c = { .base = base, .run = run, .min_effect = min_effect > 0 ? min_effect : 0,
-				.rows = json_array(), .missing = json_array() };
+	struct comparison c = { .base = base, .run = run, .options = options, .rows = json_array(),
+				.missing = json_array() };
 
 	if (c.rows && c.missing)
 		compare(&c);

@@ -26,16 +26,33 @@ struct baseline_side {
  * duration) is not in it, nor what one of the runs does not have, as older ones may. NULL when out of memory. */
 json_t *baseline_differences(const json_t *base, const json_t *run);
 
+#define BASELINE_MIN_EFFECT 0.05
+#define BASELINE_ROUNDS 5	/* fewer have no verdict */
+
+struct baseline_options {
+	double min_effect;		/* a change of that share of the figure or less is none; not below 0 */
+	bool rounds;			/* repetitions of the same number ran side by side: their ratios are judged */
+};
+
 /* {regression (bool), rows: [{clients, message_bytes, metric, unit, better ("higher", "lower"), base: {value, low,
- * high}, run: {value, low, high}, change_ratio (run / base - 1), verdict ("regression", "improvement", "same",
- * "unknown")}], missing: [{clients, message_bytes, in ("base", "run"): the run that lacks it}]}. A step is matched
- * by clients and size (null where older runs do not say it). Metrics, in this order: throughput_msgs_per_s,
- * response_p50_ns, response_p95_ns, response_p99_ns, response_p99_9_ns, connect_p50_ns, connect_p99_ns,
- * held_ratio, server_cpu_ns_per_message, server_rss_bytes; one that neither run has has no row. Units: per_s, ns,
- * ratio, bytes. The interval is that of the repetitions (3 and more), else of the intervals of one run
- * (throughput), the order statistics of its histogram (percentiles) or the proportion (held ratio); without any
- * the verdict is "unknown". A regression: the intervals are apart, it is for the worse, and by more than
- * `min_effect` (0.05 is 5 %). NULL when out of memory. */
-json_t *baseline_compare(const struct baseline_side *base, const struct baseline_side *run, double min_effect);
+ * high}, run: {value, low, high}, change_ratio (run / base - 1), round_ratio ({value, low, high}; null without rounds),
+ * verdict ("regression", "improvement", "same", "unknown")}], missing: [{clients, message_bytes, in ("base", "run"): the
+ * run that lacks it}]}. A step is matched by clients and size (null where older runs do not say it). Metrics, in this
+ * order: throughput_msgs_per_s, response_p50_ns, response_p95_ns, response_p99_ns, response_p99_9_ns, connect_p50_ns,
+ * connect_p99_ns, held_ratio, server_cpu_ns_per_message, server_rss_bytes; one that neither run has has no row. Units:
+ * per_s, ns, ratio, bytes.
+ *
+ * The interval is that of the repetitions (3 and more), else of the intervals of one run (throughput), the order
+ * statistics of its histogram (percentiles) or the proportion (held ratio); without any the verdict is "unknown". A
+ * regression: the intervals are apart, it is for the worse, and by more than `min_effect`.
+ *
+ * With `rounds`, base and run are the medians over the rounds with their range, and round_ratio is that of the rounds'
+ * ratios, above 1 where the run is better: of run / base, or base / run of a metric whose lower figures are better. The
+ * range of BASELINE_ROUNDS ratios and more is the interval: an improvement or a regression needs one without 1 in it. With
+ * fewer the verdict is "unknown".
+ *
+ * NULL when out of memory. */
+json_t *baseline_compare(const struct baseline_side *base, const struct baseline_side *run,
+			 const struct baseline_options *options);
 
 #endif

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "common/base/json_at.h"
+#include "loadgen/analysis/read.h"
 
 #define SPACING 1.5
-#define SERIES_MAX 1024
 #define REPETITIONS_MAX 128
 
 static bool is_first_size(const json_t *steps, const json_t *step)
@@ -24,13 +24,8 @@ static bool is_first_size(const json_t *steps, const json_t *step)
 /* Steps that broke, or that the generator was the limit of, say nothing of the server's curve. */
 static bool is_of_curve(const json_t *steps, const json_t *step)
 {
-	const json_t *flag;
-	size_t i;
-
-	json_array_foreach(json_object_get(step, "validity"), i, flag)
-		if (json_is_string(flag) && strcmp(json_string_value(flag), "generator_saturated") == 0)
-			return false;
-	return !json_is_object(json_object_get(step, "hard_failure")) && is_first_size(steps, step);
+	return !read_has_flag(step, "generator_saturated") && !json_is_object(json_object_get(step, "hard_failure")) &&
+	       is_first_size(steps, step);
 }
 
 static int by_clients(const void *a, const void *b)
@@ -93,18 +88,9 @@ size_t curve_knee_points(const json_t *steps, struct knee_point *out)
 /* Of the mean of a step's intervals. */
 static double error_of(const json_t *step)
 {
-	double v[SERIES_MAX];
-	json_t *interval;
-	struct estimate mean;
-	size_t i, n = 0;
+	size_t n;
+	struct estimate mean = read_throughput_mean(step, &n);
 
-	json_array_foreach(json_at(step, "intervals"), i, interval) {
-		double x = json_number_at(interval, "messages_per_s");
-
-		if (n < SERIES_MAX && isfinite(x))
-			v[n++] = x;
-	}
-	mean = stats_series_mean(v, n);
 	return n > 1 ? (mean.high - mean.value) / stats_t95((double)n - 1) : NAN;
 }
 
@@ -173,12 +159,6 @@ json_t *curve_knee_json(const json_t *steps)
 			 knee_reason_names[k.reason], "text", text);
 }
 
-static json_t *estimate_json(struct estimate e)
-{
-	return json_pack("{s:o, s:o, s:o}", "value", json_number(e.value), "low", json_number(e.low), "high",
-			 json_number(e.high));
-}
-
 json_t *curve_usl_json(const json_t *steps)
 {
 	struct usl_point points[CURVE_POINTS_MAX];
@@ -186,8 +166,8 @@ json_t *curve_usl_json(const json_t *steps)
 
 	usl_fit(points, curve_usl_points(steps, points), &f);
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:b, s:o, s:o}", "status", usl_status_names[f.status], "lambda",
-			 estimate_json(f.lambda), "sigma", estimate_json(f.sigma), "kappa", estimate_json(f.kappa), "r2",
+			 read_estimate_json(f.lambda), "sigma", read_estimate_json(f.sigma), "kappa", read_estimate_json(f.kappa), "r2",
 			 json_number(f.r2), "points", (json_int_t)f.points, "passes_peak", f.passes_peak, "peak_clients",
-			 f.passes_peak ? estimate_json(f.peak_clients) : json_null(), "peak_throughput",
-			 f.passes_peak ? estimate_json(f.peak_throughput) : json_null());
+			 f.passes_peak ? read_estimate_json(f.peak_clients) : json_null(), "peak_throughput",
+			 f.passes_peak ? read_estimate_json(f.peak_throughput) : json_null());
 }

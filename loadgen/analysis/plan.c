@@ -79,15 +79,9 @@ static bool counts(const struct plan *p, const json_t *step)
 
 static double cores_of(const struct plan *p, const json_t *step)
 {
-	double window = read_amount(step, "resources.server.window_s");
-	double own = (read_amount(step, "resources.server.cpu_user_s") +
-		      read_amount(step, "resources.server.cpu_system_s")) / window;
-	double machine_window = read_amount(step, "resources.machine.window_s");
-	double softirq = read_amount(step, "resources.machine.softirq_s") / machine_window;
-	double busy = read_amount(step, "resources.machine.busy_s") / machine_window;
-	double generator = (read_amount(step, "resources.generator.cpu_user_s") +
-			    read_amount(step, "resources.generator.cpu_system_s")) /
-			   read_amount(step, "resources.generator.window_s");
+	double own = read_cores(step, "server"), generator = read_cores(step, "generator"), busy = read_busy_cores(step);
+	double softirq = read_amount(step, "resources.machine.softirq_s") /
+			 read_amount(step, "resources.machine.window_s");
 	double all;
 
 	if (!p->software || !isfinite(softirq))
@@ -300,13 +294,6 @@ static json_t *row_json(const struct plan *p, double clients)
 		"source", source_of(p, &r), "beyond", json_number(beyond > 1 ? beyond : NAN));
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static size_t add_number(double *v, size_t n, double clients)
 {
 	for (size_t i = 0; i < n; i++)
@@ -331,8 +318,7 @@ static size_t choose_numbers(const struct plan *p, double *v)
 				n = add_number(v, n, digit * power);
 	for (size_t i = 0; i < p->n_points; i++)
 		n = add_number(v, n, p->points[i].clients);
-	qsort(v, n, sizeof(v[0]), by_value);
-	return n;
+	return stats_sort(v, n);
 }
 
 /* Those of the options that are numbers of clients; otherwise those of the run. */

@@ -37,19 +37,58 @@ bool read_is_measured(const json_t *step)
 	return read_amount(step, "measured_s") > 0 && isfinite(read_held(step));
 }
 
-bool read_shares_machine(const json_t *run)
+bool read_has_flag(const json_t *step, const char *flag)
 {
-	for (size_t i = 0; i < read_n_steps(run); i++) {
-		const json_t *flags = json_object_get(read_step(run, i), "validity");
+	const json_t *flags = json_object_get(step, "validity");
 
-		for (size_t k = 0; k < json_array_size(flags); k++) {
-			const char *flag = json_string_value(json_array_get(flags, k));
+	for (size_t i = 0; i < json_array_size(flags); i++) {
+		const char *has = json_string_value(json_array_get(flags, i));
 
-			if (flag && strcmp(flag, "server_and_generator_share_the_machine") == 0)
-				return true;
-		}
+		if (has && strcmp(has, flag) == 0)
+			return true;
 	}
 	return false;
+}
+
+bool read_shares_machine(const json_t *run)
+{
+	for (size_t i = 0; i < read_n_steps(run); i++)
+		if (read_has_flag(read_step(run, i), "server_and_generator_share_the_machine"))
+			return true;
+	return false;
+}
+
+double read_cores(const json_t *step, const char *side)
+{
+	const json_t *r = json_object_get(json_object_get(step, "resources"), side);
+
+	return (read_amount(r, "cpu_user_s") + read_amount(r, "cpu_system_s")) / read_amount(r, "window_s");
+}
+
+double read_busy_cores(const json_t *step)
+{
+	return read_amount(step, "resources.machine.busy_s") / read_amount(step, "resources.machine.window_s");
+}
+
+struct estimate read_throughput_mean(const json_t *step, size_t *n)
+{
+	const json_t *intervals = json_object_get(step, "intervals");
+	double v[READ_INTERVALS_MAX];
+	size_t known = 0;
+
+	for (size_t i = 0; i < json_array_size(intervals) && known < READ_INTERVALS_MAX; i++) {
+		v[known] = read_amount(json_array_get(intervals, i), "messages_per_s");
+		known += isfinite(v[known]);
+	}
+	if (n)
+		*n = known;
+	return stats_series_mean(v, known);
+}
+
+json_t *read_estimate_json(struct estimate e)
+{
+	return json_pack("{s:o, s:o, s:o}", "value", json_number(e.value), "low", json_number(e.low), "high",
+			 json_number(e.high));
 }
 
 static double gauge(const json_t *step, const char *side, const char *name)

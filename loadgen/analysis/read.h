@@ -23,8 +23,23 @@ const json_t *read_step(const json_t *run, size_t i);
 /* Clients held; NAN where it was none or is not known. */
 double read_held(const json_t *step);
 bool read_is_measured(const json_t *step);
+/* True if the step's validity has the flag. */
+bool read_has_flag(const json_t *step, const char *flag);
 /* The server was started by performance_test, so both ends share machine and device. */
 bool read_shares_machine(const json_t *run);
+
+/* CPUs that a process used while the step was measured (`side` is server or generator), and that were busy on the
+ * generator's machine; NAN where it is not known. */
+double read_cores(const json_t *step, const char *side);
+double read_busy_cores(const json_t *step);
+
+/* Mean of the messages a second of the step's intervals, READ_INTERVALS_MAX at most. Their number goes to `n`, which may
+ * be NULL. */
+#define READ_INTERVALS_MAX 1024u
+struct estimate read_throughput_mean(const json_t *step, size_t *n);
+
+/* {value, low, high}; NULL when out of memory. */
+json_t *read_estimate_json(struct estimate e);
 
 /* A gauge of resources: of the server, of the generator, or of both added up. */
 struct read_figure {

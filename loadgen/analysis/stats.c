@@ -87,15 +87,33 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-double stats_median(double *v, size_t n)
+size_t stats_sort(double *v, size_t n)
 {
 	if (n)
 		qsort(v, n, sizeof(*v), compare);
 	while (n && !isfinite(v[n - 1]))
 		n--;
+	return n;
+}
+
+double stats_median(double *v, size_t n)
+{
+	n = stats_sort(v, n);
 	if (!n)
 		return NAN;
 	return n % 2 ? v[n / 2] : v[n / 2 - 1] / 2 + v[n / 2] / 2;
+}
+
+struct estimate stats_range(double *v, size_t n)
+{
+	struct estimate e = estimate_none(stats_median(v, n));
+
+	n = stats_sort(v, n);
+	if (n > 1) {
+		e.low = v[0];
+		e.high = v[n - 1];
+	}
+	return e;
 }
 
 struct moments {

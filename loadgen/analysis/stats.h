@@ -17,8 +17,15 @@ struct estimate {
  * exact to 1e-6. NAN below 1. */
 double stats_t95(double freedom);
 
+/* Sorts `v`, least first; values that are not finite come last. Returns how many are finite. */
+size_t stats_sort(double *v, size_t n);
+
 /* Median; NAN without values. Sorts `v`. */
 double stats_median(double *v, size_t n);
+
+/* Median with the least and the most value, which is no confidence interval; those are NAN with fewer than 2 values.
+ * Sorts `v`. */
+struct estimate stats_range(double *v, size_t n);
 
 /* Mean of values drawn independently; NAN interval with fewer than 3. */
 struct estimate stats_mean(const double *v, size_t n);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/build_info.h"
+#include "loadgen/analysis/stats.h"
 #include "loadgen/report/report.h"
 
 #define EXIT_STATUS_USAGE 2
@@ -160,13 +161,6 @@ static bool split_baselines(char *text, struct report_options *o, char *err, siz
 
 /* --- the rest --- */
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static unsigned terminal_columns(void)
 {
 	struct winsize size;
@@ -198,7 +192,7 @@ static int make(const struct arguments *a, const char *dir)
 
 	for (size_t i = 0; i < a->plan.n; i++)
 		plan[i] = (double)a->plan.v[i];
-	qsort(plan, a->plan.n, sizeof(plan[0]), by_value);
+	stats_sort(plan, a->plan.n);
 	if (!a->baseline || (baselines && split_baselines(baselines, &o, err, sizeof(err))))
 		status = (int)report_make(&o, stderr, err, sizeof(err));
 	if (status == EXIT_STATUS_USAGE || status == (int)REPORT_FAILED)

@@ -118,13 +118,14 @@ static bool fell_short(const json_t *run, const json_t *comparison)
 static bool compare_baselines(struct page *p)
 {
 	struct baseline_side run = { .run = p->run, .hist = histogram_of, .arg = p->source };
+	const struct baseline_options options = { .min_effect = p->min_effect };
 	bool regression = false;
 
 	for (size_t i = 0; i < p->n_baselines; i++) {
 		struct page_baseline *b = &p->baselines[i];
 		struct baseline_side base = { .run = source_run(b->source), .hist = histogram_of, .arg = b->source };
 
-		b->comparison = baseline_compare(&base, &run, p->min_effect);
+		b->comparison = baseline_compare(&base, &run, &options);
 		regression |= json_is_true(json_at(b->comparison, "regression")) || fell_short(p->run, b->comparison);
 	}
 	return regression;
@@ -309,7 +310,7 @@ out:
 
 int report_write(const char *dir, char *err, size_t err_size)
 {
-	const struct report_options o = { .dir = dir, .headroom = REPORT_HEADROOM, .min_effect = REPORT_MIN_EFFECT };
+	const struct report_options o = { .dir = dir, .headroom = REPORT_HEADROOM, .min_effect = BASELINE_MIN_EFFECT };
 
 	return report_make(&o, stderr, err, err_size) == REPORT_FAILED ? -EIO : 0;
 }

@@ -6,9 +6,10 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "loadgen/analysis/baseline.h"
+
 #define REPORT_BASELINES_MAX 4
 #define REPORT_HEADROOM 0.3
-#define REPORT_MIN_EFFECT 0.05
 
 enum report_format { REPORT_TEXT, REPORT_MARKDOWN, REPORT_HTML };
 

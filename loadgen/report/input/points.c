@@ -9,6 +9,7 @@
 
 #include "common/hist/hist.h"
 #include "common/base/json_at.h"
+#include "loadgen/analysis/read.h"
 #include "loadgen/report/input/source.h"
 
 static double bytes_of(const json_t *step)
@@ -130,11 +131,8 @@ struct estimate point_range_of(const struct point *p, point_figure_fn *figure, c
 		if (isfinite(x))
 			v[n++] = x;
 	}
-	if (n) {
-		e.value = stats_median(v, n);	/* sorts */
-		e.low = n > 1 ? v[0] : NAN;
-		e.high = n > 1 ? v[n - 1] : NAN;
-	}
+	if (v)
+		e = stats_range(v, n);
 	free(v);
 	return e;
 }
@@ -152,23 +150,12 @@ struct estimate point_range(const struct point *p, const char *path)
 /* The interval of what one run's intervals had. */
 static void widen_by_intervals(struct estimate *e, const json_t *step)
 {
-	const json_t *intervals = json_at(step, "intervals");
-	size_t most = json_array_size(intervals), n = 0;
-	double *v = calloc(most + 1, sizeof(*v));
-	struct estimate of_intervals;
+	struct estimate mean = read_throughput_mean(step, NULL);
 
-	for (size_t i = 0; v && i < most; i++) {
-		double x = json_number_at(json_array_get(intervals, i), "messages_per_s");
-
-		if (isfinite(x))
-			v[n++] = x;
-	}
-	of_intervals = v ? stats_series_mean(v, n) : (struct estimate){ NAN, NAN, NAN };
-	free(v);
 	/* An interval is of the mean of whole intervals, the figure of all of the measured time. */
-	if (of_intervals.low <= e->value && of_intervals.high >= e->value) {
-		e->low = of_intervals.low;
-		e->high = of_intervals.high;
+	if (mean.low <= e->value && mean.high >= e->value) {
+		e->low = mean.low;
+		e->high = mean.high;
 	}
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/json_at.h"
+#include "loadgen/analysis/read.h"
 
 static void take(const json_t *o, struct found *out)
 {
@@ -79,18 +80,9 @@ bool found_share_machine(const struct page *p)
 {
 	const char *server = json_text_at(p->run, "environment.server.hostname");
 	const char *clients = json_text_at(p->run, "environment.clients.hostname");
-	const json_t *flag;
-	size_t k;
 
 	/* Also with a server that was started by hand. */
-	if (server && clients && strcmp(server, clients) == 0)
-		return true;
-	for (size_t i = 0; i < p->points->n; i++)
-		json_array_foreach(json_at(p->points->v[i].steps[0], "validity"), k, flag)
-			if (json_is_string(flag) &&
-			    strcmp(json_string_value(flag), "server_and_generator_share_the_machine") == 0)
-				return true;
-	return false;
+	return (server && clients && strcmp(server, clients) == 0) || read_shares_machine(p->run);
 }
 
 /* The share of `cores` that was used with the most clients: the sum of two figures over a window. */

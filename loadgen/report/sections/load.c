@@ -7,6 +7,7 @@
 
 #include "common/base/json_at.h"
 #include "loadgen/analysis/curve.h"
+#include "loadgen/analysis/read.h"
 #include "loadgen/analysis/usl.h"
 #include "loadgen/report/sections/found.h"
 #include "loadgen/report/sections/trend.h"
@@ -266,25 +267,13 @@ static void say_open_loop(struct page *p)
 			 page_count(p, each));
 }
 
-static bool is_saturated(const json_t *step)
-{
-	const json_t *flag;
-	size_t i;
-
-	json_array_foreach(json_at(step, "validity"), i, flag) {
-		if (json_is_string(flag) && strcmp(json_string_value(flag), "generator_saturated") == 0)
-			return true;
-	}
-	return false;
-}
-
 static void say_saturation(struct page *p)
 {
 	double least = INFINITY;
 
 	for (size_t i = 0; i < p->points->n; i++)
 		for (size_t k = 0; k < p->points->v[i].n; k++)
-			if (is_saturated(p->points->v[i].steps[k]))
+			if (read_has_flag(p->points->v[i].steps[k], "generator_saturated"))
 				least = fmin(least, p->points->v[i].clients);
 	if (isfinite(least))
 		doc_note(p->doc, DOC_WARN, NULL,

@@ -55,17 +55,13 @@ static size_t known_in(const struct column *columns, size_t n)
 
 static double cores_of_process(const json_t *step, const void *side)
 {
-	const json_t *r = json_at(json_at(step, "resources"), side);
-
-	return (json_number_at(r, "cpu_user_s") + json_number_at(r, "cpu_system_s")) / json_number_at(r, "window_s");
+	return read_cores(step, side);
 }
 
 static double cores_of_machine(const json_t *step, const void *unused)
 {
-	const json_t *r = json_at(step, "resources.machine");
-
 	(void)unused;
-	return json_number_at(r, "busy_s") / json_number_at(r, "window_s");
+	return read_busy_cores(step);
 }
 
 static void say_cpu(struct page *p, const struct column *c)

@@ -6,21 +6,10 @@
 #include <string.h>
 
 #include "common/base/json_at.h"
+#include "loadgen/analysis/read.h"
 #include "loadgen/report/sections/found.h"
 
 /* --- badges --- */
-
-static bool has_flag(const json_t *step, const char *name)
-{
-	const json_t *flag;
-	size_t i;
-
-	json_array_foreach(json_at(step, "validity"), i, flag) {
-		if (json_is_string(flag) && strcmp(json_string_value(flag), name) == 0)
-			return true;
-	}
-	return false;
-}
 
 struct flagged {
 	size_t steps, of;
@@ -34,7 +23,7 @@ static struct flagged count_flag(const struct points *points, const char *name)
 	for (size_t i = 0; i < points->n; i++)
 		for (size_t k = 0; k < points->v[i].n; k++) {
 			f.of++;
-			if (!has_flag(points->v[i].steps[k], name))
+			if (!read_has_flag(points->v[i].steps[k], name))
 				continue;
 			f.steps++;
 			f.least = fmin(f.least, points->v[i].clients);

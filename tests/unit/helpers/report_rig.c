@@ -142,7 +142,7 @@ static const char *report_on(const json_t *run)
 {
 	const struct report_options o = { .dir = REPORT_RIG_DIR,
 					  .headroom = REPORT_HEADROOM,
-					  .min_effect = REPORT_MIN_EFFECT };
+					  .min_effect = BASELINE_MIN_EFFECT };
 
 	report_rig_run(REPORT_RIG_DIR, run);
 	report_rig_text(&o);

@@ -1,11 +1,15 @@
-/* Unit tests of loadgen/compare.c: what --compare makes of a command line. */
+/* Unit tests of loadgen/compare.c: what --compare makes of a command line, and of its runs. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "common/base/json_at.h"
 #include "loadgen/compare.h"
+#include "tests/unit/helpers/report_rig.h"
 
 #define ARGS_MAX 16
 
@@ -118,6 +122,95 @@ static void compare__bad__refused_with_what_is_wrong(void **state)
 	assert_refused("--message-size 16 --compare workload=echo,atomic", "--compare: --message-size: 16 is not allowed");
 }
 
+/* --- runs --- */
+
+static char ran[256];
+static unsigned failing_run;	/* from 1; 0: none */
+static unsigned n_runs;
+
+/* In the place of the run: 10 clients, the second alternative twice as fast, and the machine slower with every round. */
+enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, bool print, json_t **out)
+{
+	unsigned round = (unsigned)cfg->name_text[0] - '0', alternative = (unsigned)cfg->name_text[2] - '0';
+	double per_s = (alternative == 2 ? 2000. : 1000.) / round;
+
+	(void)argc;
+	(void)argv;
+	assert_false(print);
+	*out = NULL;
+	strcat(strcat(ran, cfg->name_text), " ");
+	if (++n_runs == failing_run)
+		return EXIT_ENVIRONMENT;
+	*out = json_pack("{s:[{s:i, s:i, s:f, s:{s:f}}]}", "steps", "target_clients", 10, "message_bytes", 64,
+			 "throughput_msgs_per_s", per_s, "response_ns", "p50", 1e9 / per_s);
+	return alternative == 2 ? EXIT_CRITERION : EXIT_OK;
+}
+
+static enum run_exit run_comparison(const char *arguments)
+{
+	ran[0] = '\0';
+	n_runs = 0;
+	assert_int_equal(parse(arguments), 0);
+	return compare_run(&compare, &base, n_args, args);
+}
+
+static json_t *read_comparison(void)
+{
+	DIR *dir = opendir("results");
+	struct dirent *e;
+	char path[300] = "";
+	json_t *o;
+
+	assert_non_null(dir);
+	while ((e = readdir(dir)))
+		if (strstr(e->d_name, "-compare-"))
+			snprintf(path, sizeof(path), "results/%s/compare.json", e->d_name);
+	closedir(dir);
+	o = json_load_file(path, 0, NULL);
+	assert_non_null(o);
+	return o;
+}
+
+static void run__rounds__in_turn_and_judged_by_their_ratios(void **state)
+{
+	json_t *o, *point, *row;
+
+	(void)state;
+	failing_run = 0;
+	assert_int_equal(run_comparison("--compare inline=off,auto --quiet --output results"), EXIT_CRITERION);
+	assert_string_equal(ran, "1-1 1-2 2-2 2-1 3-1 3-2 4-2 4-1 5-1 5-2 ");
+	o = read_comparison();
+	assert_string_equal(json_text_at(o, "baseline"), "off");
+	assert_float_equal(json_number_at(o, "rounds"), 5, 0);
+	point = json_array_get(json_at(o, "points"), 0);
+	assert_float_equal(json_number_at(point, "clients"), 10, 0);
+	assert_float_equal(json_number_at(point, "message_bytes"), 64, 0);
+	assert_string_equal(json_text_at(json_array_get(json_at(point, "alternatives"), 0), "value"), "auto");
+	row = json_array_get(json_at(json_array_get(json_at(point, "alternatives"), 0), "rows"), 0);
+	assert_string_equal(json_text_at(row, "metric"), "throughput_msgs_per_s");
+	assert_string_equal(json_text_at(row, "verdict"), "improvement");
+	assert_float_equal(json_number_at(row, "base.value"), 1000. / 3, 1e-6);
+	assert_float_equal(json_number_at(row, "run.low"), 400, 1e-6);
+	assert_float_equal(json_number_at(row, "round_ratio.low"), 2, 1e-6);
+	assert_float_equal(json_number_at(row, "round_ratio.high"), 2, 1e-6);
+	json_decref(o);
+}
+
+static void run__a_run_that_cannot_be__its_round_does_not_count(void **state)
+{
+	json_t *o;
+
+	(void)state;
+	failing_run = 4;
+	assert_int_equal(run_comparison("--compare inline=off,auto --quiet --output results"), EXIT_ENVIRONMENT);
+	assert_string_equal(ran, "1-1 1-2 2-2 2-1 ");
+	o = read_comparison();
+	assert_float_equal(json_number_at(o, "rounds"), 1, 0);
+	assert_string_equal(json_text_at(json_array_get(json_at(json_array_get(json_at(json_array_get(json_at(o, "points"), 0),
+		"alternatives"), 0), "rows"), 0), "verdict"), "unknown");
+	json_decref(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,6 +220,10 @@ int main(void)
 		cmocka_unit_test(compare__coalesce__with_small_only),
 		cmocka_unit_test(compare__workloads__each_with_its_own_defaults),
 		cmocka_unit_test(compare__bad__refused_with_what_is_wrong),
+		cmocka_unit_test_setup_teardown(run__rounds__in_turn_and_judged_by_their_ratios, report_rig_set_up,
+						report_rig_tear_down),
+		cmocka_unit_test_setup_teardown(run__a_run_that_cannot_be__its_round_does_not_count, report_rig_set_up,
+						report_rig_tear_down),
 	};
 
 	return cmocka_run_group_tests_name("loadgen_compare", tests, NULL, NULL);

@@ -13,6 +13,8 @@ struct pair {
 	json_t *base, *run;
 };
 
+static const struct baseline_options five_percent = { .min_effect = 0.05 };
+
 static int make(void **state)
 {
 	static struct pair p;
@@ -34,7 +36,7 @@ static int drop(void **state)
 static json_t *compare(const struct pair *p, double min_effect)
 {
 	struct baseline_side base = { .run = p->base }, run = { .run = p->run };
-	json_t *o = baseline_compare(&base, &run, min_effect);
+	json_t *o = baseline_compare(&base, &run, &(struct baseline_options){ .min_effect = min_effect });
 
 	assert_non_null(o);
 	return o;
@@ -329,13 +331,13 @@ static void compare__slower_by_the_histograms__regression(void **state)
 
 	set_percentiles(p->base, fast);
 	set_percentiles(p->run, slow);
-	o = baseline_compare(&base, &run, 0.05);
+	o = baseline_compare(&base, &run, &five_percent);
 	assert_verdict(o, 100, "response_p50_ns", "regression");
 	assert_verdict(o, 100, "response_p99_ns", "regression");
 	/* No histogram of that. */
 	assert_verdict(o, 100, "connect_p50_ns", "unknown");
 	json_decref(o);
-	o = baseline_compare(&run, &base, 0.05);
+	o = baseline_compare(&run, &base, &five_percent);
 	assert_verdict(o, 100, "response_p99_ns", "improvement");
 	json_decref(o);
 	hist_free(fast);
@@ -351,7 +353,7 @@ static void compare__histogram_of_something_else__unknown(void **state)
 
 	set_percentiles(p->base, h);
 	analysis_run_set(analysis_run_step(p->run, 2), "response_ns.p50", json_integer(900000));
-	o = baseline_compare(&base, &run, 0.05);
+	o = baseline_compare(&base, &run, &five_percent);
 	assert_verdict(o, 100, "response_p50_ns", "unknown");
 	json_decref(o);
 	hist_free(h);
@@ -440,6 +442,93 @@ static void differences__rails__named(void **state)
 	assert_difference(p, "rails");
 }
 
+/* --- rounds --- */
+
+/* A run of rounds, in each of which 10 clients did `per_s` and a tenth of it as p50 in us. */
+static json_t *run_of_rounds(const double *per_s, size_t n)
+{
+	json_t *run = analysis_run();
+
+	json_array_clear(json_object_get(run, "steps"));
+	for (size_t i = 0; i < n; i++) {
+		analysis_run_add(run, 10, per_s[i]);
+		analysis_run_set(analysis_run_step(run, i), "repetition", json_integer((json_int_t)i + 1));
+		analysis_run_set(analysis_run_step(run, i), "response_ns.p50", json_real(1e8 / per_s[i]));
+	}
+	return run;
+}
+
+static json_t *compare_rounds(const double *base_per_s, const double *run_per_s, size_t n)
+{
+	struct pair p = { run_of_rounds(base_per_s, n), run_of_rounds(run_per_s, n) };
+	struct baseline_side base = { .run = p.base }, run = { .run = p.run };
+	json_t *o = baseline_compare(&base, &run, &(struct baseline_options){ .min_effect = 0.05, .rounds = true });
+
+	assert_non_null(o);
+	json_decref(p.base);
+	json_decref(p.run);
+	return o;
+}
+
+static const double machine_that_changes[] = { 1000, 3000, 500, 2000, 800 };
+
+/* The figures of both sides overlap widely; their ratios do not. */
+static void rounds__better_in_each__improvement_with_the_range_of_ratios(void **state)
+{
+	static const double run[] = { 1200, 3300, 600, 2600, 960 };
+	json_t *o = compare_rounds(machine_that_changes, run, 5);
+	const json_t *r = row(o, 10, "throughput_msgs_per_s");
+
+	(void)state;
+	assert_verdict(o, 10, "throughput_msgs_per_s", "improvement");
+	assert_float_equal(json_number_at(r, "base.value"), 1000, 1e-9);
+	assert_float_equal(json_number_at(r, "base.low"), 500, 1e-9);
+	assert_float_equal(json_number_at(r, "run.value"), 1200, 1e-9);
+	assert_float_equal(json_number_at(r, "run.high"), 3300, 1e-9);
+	assert_float_equal(json_number_at(r, "round_ratio.value"), 1.2, 1e-9);
+	assert_float_equal(json_number_at(r, "round_ratio.low"), 1.1, 1e-9);
+	assert_float_equal(json_number_at(r, "round_ratio.high"), 1.3, 1e-9);
+	/* Of a time the lower one is better. */
+	assert_verdict(o, 10, "response_p50_ns", "improvement");
+	assert_float_equal(json_number_at(row(o, 10, "response_p50_ns"), "round_ratio.value"), 1.2, 1e-9);
+	json_decref(o);
+}
+
+static void rounds__one_the_other_way__same(void **state)
+{
+	static const double run[] = { 1200, 3300, 600, 1900, 960 };
+	json_t *o = compare_rounds(machine_that_changes, run, 5);
+
+	(void)state;
+	assert_verdict(o, 10, "throughput_msgs_per_s", "same");
+	assert_true(json_is_false(json_at(o, "regression")));
+	json_decref(o);
+}
+
+static void rounds__worse_in_each_by_little__same(void **state)
+{
+	static const double run[] = { 970, 2900, 490, 1950, 760 }, worse[] = { 900, 2800, 440, 1900, 700 };
+	json_t *o = compare_rounds(machine_that_changes, run, 5);
+
+	(void)state;
+	assert_verdict(o, 10, "throughput_msgs_per_s", "same");
+	json_decref(o);
+	o = compare_rounds(machine_that_changes, worse, 5);
+	assert_verdict(o, 10, "throughput_msgs_per_s", "regression");
+	json_decref(o);
+}
+
+static void rounds__fewer_than_five__unknown(void **state)
+{
+	static const double run[] = { 2000, 6000, 1000, 4000 };
+	json_t *o = compare_rounds(machine_that_changes, run, 4);
+
+	(void)state;
+	assert_verdict(o, 10, "throughput_msgs_per_s", "unknown");
+	assert_float_equal(json_number_at(row(o, 10, "throughput_msgs_per_s"), "round_ratio.value"), 2, 1e-9);
+	json_decref(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -466,6 +555,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(differences__server_elsewhere__named_but_not_where, make, drop),
 		cmocka_unit_test_setup_teardown(differences__one_does_not_say__none, make, drop),
 		cmocka_unit_test_setup_teardown(differences__rails__named, make, drop),
+		cmocka_unit_test(rounds__better_in_each__improvement_with_the_range_of_ratios),
+		cmocka_unit_test(rounds__one_the_other_way__same),
+		cmocka_unit_test(rounds__worse_in_each_by_little__same),
+		cmocka_unit_test(rounds__fewer_than_five__unknown),
 	};
 
 	return cmocka_run_group_tests_name("analysis_baseline", tests, NULL, NULL);

@@ -44,7 +44,7 @@ static void assert_survives(const json_t *good, const json_t *run)
 	assert_writable(limits_analysis(run));
 	assert_writable(plan_analysis(run, &given));
 	assert_writable(plan_analysis(run, &chosen));
-	assert_writable(baseline_compare(&a, &b, 0.05));
+	assert_writable(baseline_compare(&a, &b, &(struct baseline_options){ .min_effect = 0.05 }));
 	assert_writable(baseline_differences(good, run));
 }
 
