@@ -222,6 +222,8 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 		client_fail(c, FAIL_TIMEOUT, 0);
 		return;
 	}
+	if (!c->cm_connected)
+		rc_abandon(&c->rc);
 	/* The server did not answer the disconnect: what is ours is flushed all the same. */
 	c->cm_connected = false;
 	client_try_finish(c);

@@ -67,11 +67,28 @@ static void on_broken(void *arg)
 	}
 }
 
+static void on_qp_event(void *arg, const struct async_event *e)
+{
+	struct client_ctx *ctx = arg;
+	uint32_t owner = qp_pool_owner_of_qpn(ctx->qps, e->qpn);
+	struct client_conn *c;
+
+	if (owner == QP_POOL_NONE)
+		return;
+	c = &ctx->conns[owner];
+	if (e->action == ASYNC_QP_LAST_WQE)
+		rc_on_last_wqe(&c->rc);
+	else
+		client_fail(c, FAIL_WC_STATUS, (int)e->status);
+	client_try_finish(c);
+}
+
 static void start_watchers(struct client_ctx *ctx)
 {
 	pump_start(&ctx->pump, ctx->loop, ctx->ep, ctx->cm, (enum poll_mode)ctx->cfg->poll,
 		   ctx->cfg->spin_ns, client_on_cm_event, ctx);
 	ctx->pump.on_broken = on_broken;
+	ctx->pump.on_qp_event = on_qp_event;
 	ev_prepare_init(&ctx->turn_end, on_turn_end);
 	ctx->turn_end.data = ctx;
 	ev_prepare_start(ctx->loop, &ctx->turn_end);

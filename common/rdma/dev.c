@@ -128,6 +128,32 @@ static int bind_anchor(const struct addr *local, struct rdma_cm_id **out)
 	return 0;
 }
 
+static void driver_name(const struct dev *d, char *out, size_t size)
+{
+	char path[IBV_SYSFS_PATH_MAX + 32];
+	char link[256];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device/driver", d->name);
+	n = readlink(path, link, sizeof(link) - 1);
+	if (n > 0) {
+		link[n] = '\0';
+		snprintf(out, size, "%.63s", strrchr(link, '/') ? strrchr(link, '/') + 1 : link);
+		return;
+	}
+	/* Software devices have no bus device; their vendor is 0 or rxe's "software" id. */
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/parent", d->name);
+	snprintf(out, size, "%s", access(path, F_OK) == 0 ? "rdma_rxe" : "unknown");
+}
+
+static bool driver_tells_last_wqe(const struct dev *d)
+{
+	char driver[64];
+
+	driver_name(d, driver, sizeof(driver));
+	return strcmp(driver, "mlx5_core") == 0 || strcmp(driver, "mlx4_core") == 0;
+}
+
 static int query(struct dev *d, const struct addr *local)
 {
 	int ret;
@@ -137,6 +163,7 @@ static int query(struct dev *d, const struct addr *local)
 	d->addr = *local;
 	addr_set_port(&d->addr, 0);
 	snprintf(d->name, sizeof(d->name), "%s", ibv_get_device_name(d->ctx->device));
+	d->tells_last_wqe = driver_tells_last_wqe(d);
 	ret = ibv_query_device(d->ctx, &d->attr);
 	if (!ret)
 		ret = ibv_query_port(d->ctx, d->port_num, &d->port);
@@ -186,24 +213,6 @@ void dev_close(struct dev *d)
 	if (d->anchor)
 		rdma_destroy_id(d->anchor);
 	memset(d, 0, sizeof(*d));
-}
-
-static void driver_name(const struct dev *d, char *out, size_t size)
-{
-	char path[IBV_SYSFS_PATH_MAX + 32];
-	char link[256];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device/driver", d->name);
-	n = readlink(path, link, sizeof(link) - 1);
-	if (n > 0) {
-		link[n] = '\0';
-		snprintf(out, size, "%.63s", strrchr(link, '/') ? strrchr(link, '/') + 1 : link);
-		return;
-	}
-	/* Software devices have no bus device; their vendor is 0 or rxe's "software" id. */
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/parent", d->name);
-	snprintf(out, size, "%s", access(path, F_OK) == 0 ? "rdma_rxe" : "unknown");
 }
 
 uint8_t dev_ethernet_port(const struct dev *d)

@@ -23,6 +23,9 @@ struct dev {
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
 	uint8_t port_num;
+	/* It raises IBV_EVENT_QP_LAST_WQE_REACHED for each queue pair on a shared receive queue that went to ERR (IBTA
+	 * 11.6.3.1). Drivers known for it are mlx4 and mlx5; Soft-RoCE does not before kernel 6.5. */
+	bool tells_last_wqe;
 	char name[IBV_SYSFS_NAME_MAX];
 	struct addr addr;		/* local address, port 0 */
 };

@@ -184,7 +184,7 @@ static int flush_repost(struct ep *ep)
 static int make_srq(struct ep *ep, const struct ep_config *cfg, char *err, size_t err_size)
 {
 	uint32_t depth = cfg->recv_depth + EP_BATCH;
-	struct ibv_srq_init_attr attr = { .attr = { .max_wr = depth, .max_sge = 1 } };
+	struct ibv_srq_init_attr attr = { .srq_context = ep->channel, .attr = { .max_wr = depth, .max_sge = 1 } };
 	int ret = 0;
 
 	ep->srq = ibv_create_srq(ep->pd, &attr);
@@ -281,6 +281,11 @@ void ep_free(struct ep *ep)
 int ep_fd(const struct ep *ep)
 {
 	return ep->channel->fd;
+}
+
+struct ibv_comp_channel *ep_channel(const struct ep *ep)
+{
+	return ep->channel;
 }
 
 int ep_take_events(struct ep *ep)

@@ -108,6 +108,8 @@ void ep_free(struct ep *ep);
 
 /* Descriptor that is readable when a completion waits; meaningless when spinning. */
 int ep_fd(const struct ep *ep);
+/* The completion channel of all its queues: which endpoint a queue or queue pair belongs to. */
+struct ibv_comp_channel *ep_channel(const struct ep *ep);
 
 /* Event mode: takes the events, arms the queues they came from if anything more is awaited there, and marks all
  * queues to be polled that may hold completions. Returns 0 or -errno. */

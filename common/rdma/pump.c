@@ -139,6 +139,24 @@ static void on_cm_readable(struct ev_loop *loop, ev_io *w, int revents)
 	}
 }
 
+static void on_device_event(void *arg, const struct async_event *e)
+{
+	struct pump *p = arg;
+
+	switch (e->action) {
+	case ASYNC_EP_FAILED:
+		pump_fail(p);
+		break;
+	case ASYNC_QP_FAILED:
+	case ASYNC_QP_LAST_WQE:
+		if (!p->broken && p->on_qp_event)
+			p->on_qp_event(p->arg, e);
+		break;
+	case ASYNC_NOTED:
+		break;
+	}
+}
+
 void pump_start(struct pump *p, struct ev_loop *loop, struct ep *ep, struct cm_channel *cm,
 		enum poll_mode mode, uint64_t spin_ns, pump_on_cm_fn *on_cm, void *arg)
 {
@@ -163,6 +181,7 @@ void pump_start(struct pump *p, struct ev_loop *loop, struct ep *ep, struct cm_c
 	p->more.data = p;
 	ev_timer_init(&p->sweep, on_sweep, 0., 0.);
 	p->sweep.data = p;
+	async_start(&p->async, loop, ep, on_device_event, p);
 }
 
 void pump_stop_watchers(struct pump *p)
@@ -173,6 +192,7 @@ void pump_stop_watchers(struct pump *p)
 	ev_io_stop(p->loop, &p->cq_io);
 	ev_timer_stop(p->loop, &p->more);
 	ev_timer_stop(p->loop, &p->sweep);
+	async_stop(&p->async);
 }
 
 /* One look at the completions of all that spin. True if one of them used its budget up. */

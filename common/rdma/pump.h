@@ -2,7 +2,8 @@
  *
  * event: sleep until the completion channel is readable. busy: never sleep, never arm. adaptive: spin
  * for a bounded time after the last completion, then arm and sleep. CM events are taken before
- * anything else, because a full backlog drops requests silently. Several can share a loop, one for each device a
+ * anything else, because a full backlog drops requests silently. Events of the device are watched too: when it or a
+ * queue fails, so does the pump. Several can share a loop, one for each device a
  * thread works on. Owning thread: the loop's.
  */
 #ifndef RAMPART_COMMON_PUMP_H
@@ -12,6 +13,8 @@
 #include <stdint.h>
 
 #include <ev.h>
+
+#include "common/rdma/async.h"
 
 struct cm_channel;
 struct cm_event;
@@ -30,6 +33,9 @@ struct pump {
 	void *arg;
 	/* Its device stopped working, and others still do: nothing of it completes any more. May be NULL. */
 	void (*on_broken)(void *arg);
+	/* One of its queue pairs broke (ASYNC_QP_FAILED) or is done with the shared receive queue (ASYNC_QP_LAST_WQE).
+	 * May be NULL. */
+	async_on_event_fn *on_qp_event;
 	enum poll_mode mode;
 	uint64_t spin_ns;
 	uint64_t last_busy_ns;
@@ -40,6 +46,7 @@ struct pump {
 	struct pump *first, *next;	/* those that share the loop */
 	ev_io cm_io, cq_io;
 	ev_timer more;	/* work left over from a used-up budget */
+	struct async async;	/* the device's events */
 	ev_timer sweep;	/* looks for failures of sends whose completions nobody waits for */
 };
 

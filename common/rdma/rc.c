@@ -478,6 +478,9 @@ void rc_drain(struct rc *rc)
 	if (rc->draining || rc->slot == QP_POOL_NONE)
 		return;
 	rc->draining = true;
+	/* One that never got as far as receiving has nothing to return. */
+	rc->needs_last_wqe = ep_dev(rc->ep)->tells_last_wqe &&
+			     (rc->qp->state == IBV_QPS_RTR || rc->qp->state == IBV_QPS_RTS);
 	while (rc->waiting_head != EP_NO_BUF)
 		ep_buf_put(rc->ep, take_waiting(rc));
 	ret = ibv_modify_qp(rc->qp, &attr, IBV_QP_STATE);
@@ -488,17 +491,28 @@ void rc_drain(struct rc *rc)
 		/* A QP still in RESET or INIT takes no sends and has nothing outstanding. */
 		log_debug("QP 0x%x needs no drain: %s", rc->qp->qp_num, strerror(ret));
 		rc->drained = true;
+		rc->needs_last_wqe = false;
 	}
+}
+
+void rc_on_last_wqe(struct rc *rc)
+{
+	rc->had_last_wqe = true;
 }
 
 void rc_abandon(struct rc *rc)
 {
-	rc->drained = rc->abandoned = true;
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+
+	if (!rc_is_drained(rc) && ibv_modify_qp(rc->qp, &attr, IBV_QP_STATE))
+		log_debug("QP 0x%x cannot be reset", rc->qp->qp_num);
+	rc->abandoned = true;
 }
 
 bool rc_is_drained(const struct rc *rc)
 {
-	return rc->slot == QP_POOL_NONE || rc->drained;
+	return rc->slot == QP_POOL_NONE || rc->abandoned ||
+	       (rc->drained && (!rc->needs_last_wqe || rc->had_last_wqe));
 }
 
 void rc_release(struct rc *rc, uint64_t now_ns, bool qp_reusable)

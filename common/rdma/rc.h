@@ -52,6 +52,8 @@ struct rc {
 	bool special_busy;		/* the probe's and bind's entry is in use */
 	bool draining;			/* in ERR; nothing is posted any more */
 	bool drained;			/* the beacon came back */
+	bool needs_last_wqe;		/* draining ends with ASYNC_QP_LAST_WQE too */
+	bool had_last_wqe;
 	bool abandoned;			/* nobody polls its completions any more: its QP is not used again */
 };
 
@@ -109,9 +111,14 @@ int rc_on_send_wc(struct rc *rc, const struct ibv_wc *wc, const struct wr *w)
 	__attribute__((warn_unused_result));
 
 /* Moves the QP to ERR and posts the beacon, once. Afterwards rc_is_drained becomes true when all of
- * the send side's completions were polled. */
+ * the send side's completions were polled and, where the device says so (struct dev's tells_last_wqe), the QP has
+ * returned what it had taken from the shared receive queue. The caller sets a deadline and then calls rc_abandon. */
 void rc_drain(struct rc *rc);
-/* Of a connection that was drained: its device is gone, and no completion will come. Counts as drained. */
+/* ASYNC_QP_LAST_WQE of this connection's QP, at any time. rc_is_drained may be true afterwards. */
+void rc_on_last_wqe(struct rc *rc);
+/* Of a connection that was drained, if its completions do not come: the device is gone, or the deadline has passed.
+ * Takes back what the device still has (RESET). The connection counts as drained, and its QP is destroyed after its
+ * rest instead of being used again. */
 void rc_abandon(struct rc *rc);
 /* True if there is no QP or it is drained. */
 bool rc_is_drained(const struct rc *rc);

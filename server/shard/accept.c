@@ -200,6 +200,22 @@ static void on_failed(struct conn *c, const struct cm_event *e)
 	conn_try_finish(c);
 }
 
+void accept_on_qp_event(void *arg, const struct async_event *e)
+{
+	struct shard *s = arg;
+	uint32_t owner = qp_pool_owner_of_qpn(s->qps, e->qpn);
+	struct conn *c;
+
+	if (owner == QP_POOL_NONE)
+		return;
+	c = &s->conns[owner];
+	if (e->action == ASYNC_QP_LAST_WQE)
+		rc_on_last_wqe(&c->rc);
+	else
+		conn_fail(c, FAIL_WC_STATUS, (int)e->status);
+	conn_try_finish(c);
+}
+
 void accept_on_cm_event(void *arg, const struct cm_event *e)
 {
 	struct shard *s = arg;

@@ -4,9 +4,12 @@
 #ifndef RAMPART_SERVER_ACCEPT_H
 #define RAMPART_SERVER_ACCEPT_H
 
+struct async_event;
 struct cm_event;
 
 /* An event of the connection manager, for the pump of `shard` (struct shard). */
 void accept_on_cm_event(void *shard, const struct cm_event *e);
+/* A queue pair of `shard` (struct shard) failed, which ends its connection, or is done with the shared receive queue. */
+void accept_on_qp_event(void *shard, const struct async_event *e);
 
 #endif

@@ -19,6 +19,7 @@
 #define REFUSE_TIMEOUT_NS (2 * NS_PER_S)
 #define CONTROL_IDLE_NS (600 * NS_PER_S)
 #define CLOSE_TIMEOUT_NS (3 * NS_PER_S)
+#define DRAIN_TIMEOUT_NS (10 * NS_PER_S)	/* after that; flushes come from the device alone */
 
 #define NAME(state) [CONN_ST_##state] = #state
 const char *const conn_state_names[] = {
@@ -144,16 +145,21 @@ void conn_set_live(struct conn *c)
 		counter_set(&s->stats.connected_peak, connected);
 }
 
-/* A closing connection that did not finish in time: what is missing is the peer's side, which no
- * longer matters; the QP is in ERR and its flushes come from the device alone. */
+/* A closing connection that did not finish in time. At first what is missing is the peer's side, which no longer
+ * matters: the QP is in ERR, and its flushes come from the device alone. When those do not come either, the device
+ * is not waited for any more. */
 static void give_up_waiting(struct conn *c)
 {
-	log_debug("shard %u conn %u: peer did not finish the close", c->shard->index, c->index);
+	log_debug("shard %u conn %u: %s did not finish the close", c->shard->index, c->index,
+		  c->drain_overdue ? "the device" : "the peer");
+	if (c->drain_overdue)
+		rc_abandon(&c->rc);
+	c->drain_overdue = true;
 	c->cm_connected = false;
 	conn_close_tls(c);
 	conn_try_finish(c);
 	if (c->state == CONN_ST_CLOSING) {
-		ev_timer_set(&c->deadline, (double)CLOSE_TIMEOUT_NS / 1e9, 0.);
+		ev_timer_set(&c->deadline, (double)DRAIN_TIMEOUT_NS / 1e9, 0.);
 		ev_timer_start(c->shard->loop, &c->deadline);
 	}
 }
@@ -194,7 +200,7 @@ static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 	c->window = (struct frame_window){ 0 };
 	c->tags = NULL;
 	rc_init(&c->rc, c->shard->ep, c->shard->qps, on_broken);
-	c->cm_connected = c->region_bound = c->heard = false;
+	c->cm_connected = c->drain_overdue = c->region_bound = c->heard = false;
 	c->batch = 0;
 	c->batch_sends = c->owed = 0;
 	c->started_ns = now_ns;

@@ -80,6 +80,7 @@ struct conn {
 	/* RDMA side */
 	struct rc rc;
 	bool cm_connected;	/* a disconnect is owed before the id may go */
+	bool drain_overdue;	/* CLOSING: the first deadline passed; only the device is waited for */
 	bool region_bound;
 	bool heard;		/* since the last look of the liveness probe */
 	uint64_t batch;		/* last batch of completions with a SEND, and how many it had */

@@ -15,6 +15,7 @@
 #include "common/hist/hist.h"
 #include "common/hist/latency_json.h"
 #include "common/base/log.h"
+#include "common/rdma/async.h"
 #include "common/wire/psn.h"
 #include "common/base/res.h"
 #include "server/shard/shard_data.h"
@@ -171,7 +172,7 @@ static json_t *stats_json(const struct server *server, struct hist **baseline)
 		json_object_set_new(stages, server_stage_names[i], stage_json(server, baseline, i));
 	return json_pack("{s:i, s:f, s:{s:I, s:I, s:I, s:I, s:I},"
 			 " s:{s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
-			 " s:I, s:I},"
+			 " s:I, s:I, s:o},"
 			 " s:o, s:o, s:o, s:o, s:o}",
 			 "schema_version", 1,
 			 "uptime_s", (double)(clock_now_ns() - server->started_ns) / 1e9,
@@ -184,7 +185,7 @@ static json_t *stats_json(const struct server *server, struct hist **baseline)
 			 SUM(messages_out), "bytes_in", SUM(bytes_in), "bytes_out", SUM(bytes_out),
 			 "messages_checked", SUM(messages_summed), "messages_corrupt", SUM(messages_corrupt),
 			 "probes", SUM(probes), "psn_verified", SUM(psn_verified), "psn_conflicts",
-			 SUM(psn_conflicts), "receive_shortfalls", SUM(rnr_holds),
+			 SUM(psn_conflicts), "receive_shortfalls", SUM(rnr_holds), "device", async_json(),
 			 "shards", shards_json(server), "stages_ns", stages, "resources", resources_json(server), "pools",
 			 pools_json(server), "failures", failures_json(server));
 }

@@ -127,6 +127,7 @@ static void start_watchers(struct shard *s)
 {
 	pump_start(&s->pump, s->loop, s->ep, s->cm, (enum poll_mode)s->cfg->poll, s->cfg->spin_ns,
 		   accept_on_cm_event, s);
+	s->pump.on_qp_event = accept_on_qp_event;
 	listen_start(s);
 	ev_async_init(&s->wake, on_wake);
 	s->wake.data = s;
@@ -330,6 +331,7 @@ void shard_release(struct shard *s)
 		abandon_conns(s);
 		release_resting(s);
 	}
+	pump_stop_watchers(&s->pump);
 	cm_id_destroy(s->listener);
 	qp_pool_free(s->qps);
 	region_pool_free(s->regions);

@@ -171,6 +171,38 @@ static void deadline__disconnect_not_answered__over_all_the_same(void **state)
 	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
 }
 
+/* The device does not flush: its queue pair is not waited for for ever, and not used again. */
+static void deadline__flushes_never_come__over_and_qp_destroyed(void **state)
+{
+	struct client_conn *c;
+	uint32_t qpn;
+
+	(void)state;
+	client_rig_start();
+	c = client_at(CLIENT_ST_LIVE);
+	qpn = c->rc.qp->qp_num;
+	fake_device.swallows_flushes = true;
+	client_close(c);
+	finish_disconnect(c);
+	assert_int_equal(c->state, CLIENT_ST_CLOSING);
+	client_expire(c);
+	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
+	assert_null(fake_qp_of(qpn));
+}
+
+static void device_event__queue_pair_failed__connection_fails(void **state)
+{
+	struct client_conn *c;
+
+	(void)state;
+	client_rig_start();
+	c = client_at(CLIENT_ST_LIVE);
+	fake_async_qp(c->rc.qp, IBV_EVENT_QP_FATAL);
+	client_until(c->state == CLIENT_ST_CLOSING);
+	finish_disconnect(c);
+	client_assert_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_FATAL_ERR);
+}
+
 static void close__disconnect_fails__over_without_it(void **state)
 {
 	struct client_conn *c;
@@ -368,6 +400,8 @@ int main(void)
 		CLIENT_TEST(close__in_every_state__told_once_without_failure),
 		CLIENT_TEST(fail__twice__the_first_counts),
 		CLIENT_TEST(deadline__disconnect_not_answered__over_all_the_same),
+		CLIENT_TEST(deadline__flushes_never_come__over_and_qp_destroyed),
+		CLIENT_TEST(device_event__queue_pair_failed__connection_fails),
 		CLIENT_TEST(close__disconnect_fails__over_without_it),
 		CLIENT_TEST(close__inside_on_live__over),
 		CLIENT_TEST(close__inside_on_message__later_messages_not_told),

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/unit/fakes/fake_objects.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
 
@@ -99,6 +100,7 @@ unsigned fake_objects(void)
 
 void fake_check(void)
 {
+	fake_async_check();
 	if (violations)
 		fail_msg("%u rules broken, first: %s", violations, first_violation);
 	for (size_t i = 0; i < KINDS_MAX; i++)

@@ -67,6 +67,7 @@ struct fake_qp {
 	struct fake_send *sends;	/* ring of cap.max_send_wr */
 	uint32_t head, n;
 	uint32_t windows;
+	uint32_t events;	/* asynchronous ones taken and not acked */
 	struct fake_qp *next;
 };
 
@@ -76,6 +77,12 @@ void fake_queues_plug_in(struct ibv_context *ctx);
 void fake_flush(struct fake_qp *q);
 void fake_forget_sends(struct fake_qp *q);
 void fake_register_srq(struct fake_srq *s);
+struct ibv_srq *fake_srq(void);	/* the last one made */
+
+/* fake_async.c */
+void fake_async_reset(struct ibv_context *ctx);
+void fake_async_check(void);
+void fake_async_forget(const struct ibv_qp *qp);
 
 /* fake_verbs.c */
 struct fake_qp *fake_first_qp(void);

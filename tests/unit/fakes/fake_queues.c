@@ -255,6 +255,8 @@ static void complete_one(struct fake_qp *q, enum ibv_wc_status status)
 
 void fake_flush(struct fake_qp *q)
 {
+	if (fake_device.swallows_flushes)
+		return;
 	while (q->n)
 		complete_one(q, IBV_WC_WR_FLUSH_ERR);
 }
@@ -359,6 +361,11 @@ bool fake_deliver_imm(struct ibv_qp *qp, const void *data, uint32_t bytes, uint3
 bool fake_deliver_error(struct ibv_qp *qp, enum ibv_wc_status status)
 {
 	return receive(qp, NULL, 0, (struct ibv_wc){ .status = status });
+}
+
+struct ibv_srq *fake_srq(void)
+{
+	return &the_srq->srq;
 }
 
 uint32_t fake_srq_posted(void)

@@ -77,6 +77,7 @@ void fake_verbs_reset(void)
 	context.ops.alloc_mw = alloc_mw;
 	context.ops.dealloc_mw = dealloc_mw;
 	fake_queues_plug_in(&context);
+	fake_async_reset(&context);
 	fake_queues_reset();
 	qps = NULL;
 	n_qps = n_mrs = n_mws = n_cqs = n_modifies = 0;
@@ -364,6 +365,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 	if (!s)
 		return NULL;
 	s->srq.context = pd->context;
+	s->srq.srq_context = attr->srq_context;
 	s->srq.pd = pd;
 	s->max = attr->attr.max_wr;
 	s->recvs = calloc(s->max, sizeof(*s->recvs));
@@ -433,6 +435,9 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	if (q->windows)
 		fake_violation("ibv_destroy_qp 0x%x with %u windows bound to it", qp->qp_num,
 			       q->windows);
+	if (q->events)
+		fake_violation("ibv_destroy_qp 0x%x would wait: %u asynchronous events not acked", qp->qp_num, q->events);
+	fake_async_forget(qp);
 	while (*link != q)
 		link = &(*link)->next;
 	*link = q->next;

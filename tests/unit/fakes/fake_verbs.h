@@ -23,6 +23,7 @@ struct fake_device {
 	uint32_t inline_max;		/* more makes ibv_create_qp fail with EINVAL */
 	uint32_t next_qpn;
 	uint32_t (*qpn_source)(void);	/* instead of next_qpn, if not NULL */
+	bool swallows_flushes;		/* a queue pair in ERR flushes nothing */
 	uint32_t psn_skew;		/* added to the sq_psn that ibv_query_qp reports */
 	struct ibv_gid_entry gids[4];
 	uint32_t n_gids;
@@ -80,6 +81,16 @@ bool fake_deliver_imm(struct ibv_qp *qp, const void *data, uint32_t bytes, uint3
 bool fake_deliver_error(struct ibv_qp *qp, enum ibv_wc_status status);
 /* Any completion. */
 void fake_push_wc(struct ibv_cq *cq, const struct ibv_wc *wc);
+
+/* Asynchronous events, which come out of the context's descriptor; at most 64 wait. One of a queue pair is refused,
+ * as a broken rule, if the queue pair is destroyed before it was acked. */
+void fake_async_qp(struct ibv_qp *qp, enum ibv_event_type type);
+void fake_async_cq(struct ibv_cq *cq);		/* IBV_EVENT_CQ_ERR */
+void fake_async_srq(enum ibv_event_type type);	/* of the only shared receive queue */
+void fake_async_device(enum ibv_event_type type);
+/* From now on reading them fails with `err`, as when the device is gone. */
+void fake_async_end(int err);
+uint32_t fake_async_waiting(void);
 
 uint32_t fake_srq_posted(void);			/* receives waiting in all SRQs */
 uint32_t fake_srq_posts(void);			/* calls of ibv_post_srq_recv since the reset */

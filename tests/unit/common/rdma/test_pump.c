@@ -280,6 +280,68 @@ static void adaptive_mode__completions_keep_coming__goes_on_spinning(void **stat
 	assert_int_equal(rig.n_wcs, 10);
 }
 
+static struct async_event qp_event;
+static uint32_t qp_events;
+
+static void on_qp_event(void *arg, const struct async_event *e)
+{
+	assert_ptr_equal(arg, &rig);
+	qp_event = *e;
+	qp_events++;
+}
+
+/* Nothing completes on such a device: waiting would be for ever. */
+static void run__device_or_queue_fails__broken(void **state)
+{
+	static const enum ibv_event_type types[] = { IBV_EVENT_DEVICE_FATAL, IBV_EVENT_CQ_ERR, IBV_EVENT_SRQ_ERR };
+
+	for (size_t i = 0; i < N_ELEMENTS(types); i++) {
+		start(POLL_EVENT, 0);
+		if (types[i] == IBV_EVENT_CQ_ERR)
+			fake_async_cq(fake_cq(1));
+		else if (types[i] == IBV_EVENT_SRQ_ERR)
+			fake_async_srq(types[i]);
+		else
+			fake_async_device(types[i]);
+		assert_int_equal(pump_run(&pump), -EIO);
+		assert_true(pump.broken);
+		if (i + 1 < N_ELEMENTS(types)) {
+			tear_down(state);
+			set_up(state);
+		}
+	}
+}
+
+static void run__queue_pair_fails__its_owner_is_told(void **state)
+{
+	(void)state;
+	start(POLL_EVENT, 0);
+	qp_events = 0;
+	fake_async_qp(qp, IBV_EVENT_QP_FATAL);
+	ev_run(loop, EVRUN_NOWAIT);
+	ev_run(loop, EVRUN_NOWAIT);
+	pump.on_qp_event = on_qp_event;
+	fake_async_qp(qp, IBV_EVENT_QP_ACCESS_ERR);
+	ev_run(loop, EVRUN_NOWAIT);
+	ev_run(loop, EVRUN_NOWAIT);
+	assert_int_equal(qp_events, 1);
+	assert_int_equal(qp_event.action, ASYNC_QP_FAILED);
+	assert_int_equal(qp_event.qpn, qp->qp_num);
+	assert_false(pump.broken);
+}
+
+/* The port may come back. */
+static void run__port_goes_down__goes_on(void **state)
+{
+	(void)state;
+	start(POLL_EVENT, 0);
+	fake_async_device(IBV_EVENT_PORT_ERR);
+	break_after = 1;
+	deliver(1);
+	assert_int_equal(pump_run(&pump), 0);
+	assert_int_equal(fake_async_waiting(), 0);
+}
+
 #define PUMP_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -292,6 +354,9 @@ int main(void)
 		PUMP_TEST(run__poll_fails__broken),
 		PUMP_TEST(joined__one_breaks__the_other_goes_on),
 		PUMP_TEST(run__either_channel_fails__broken),
+		PUMP_TEST(run__device_or_queue_fails__broken),
+		PUMP_TEST(run__queue_pair_fails__its_owner_is_told),
+		PUMP_TEST(run__port_goes_down__goes_on),
 		PUMP_TEST(busy_mode__completions__found_without_an_event),
 		PUMP_TEST(adaptive_mode__quiet__arms_and_sleeps_and_wakes_again),
 		PUMP_TEST(adaptive_mode__completions_keep_coming__goes_on_spinning),

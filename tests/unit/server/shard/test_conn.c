@@ -284,6 +284,104 @@ static void deadline__close_without_flushes__waits_on(void **state)
 	server_assert_all_back();
 }
 
+/* The device does not flush: its queue pair is not waited for for ever, and not used again. */
+static void deadline__flushes_never_come__freed_and_qp_destroyed(void **state)
+{
+	struct qp_pool_counts before, after;
+	struct peer p;
+	struct conn *c;
+	uint32_t qpn;
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&p, 0);
+	c = server_only(CONN_ST_LIVE);
+	qpn = c->rc.qp->qp_num;
+	fake_device.swallows_flushes = true;
+	conn_close(c, CLOSE_DRAINING);
+	server_turns(3);
+	server_expire(c);
+	assert_int_equal(c->state, CONN_ST_CLOSING);
+	assert_true(ev_is_active(&c->deadline));
+	qp_pool_get_counts(srv.shard->qps, &before);
+	server_expire(c);
+	server_turn();
+	assert_int_equal(c->state, CONN_ST_FREE);
+	assert_int_equal(fake_qp_state(fake_qp_of(qpn)), IBV_QPS_RESET);
+	server_assert_all_back();
+	qp_pool_get_counts(srv.shard->qps, &after);
+	assert_int_equal(after.recycled, before.recycled);
+	assert_null(fake_qp_of(qpn));
+}
+
+/* ---- what the device reports ---- */
+
+static void device_event__queue_pair_failed__its_connection_fails(void **state)
+{
+	static const struct {
+		enum ibv_event_type type;
+		enum ibv_wc_status status;
+	} cases[] = {
+		{ IBV_EVENT_QP_FATAL, IBV_WC_FATAL_ERR },
+		{ IBV_EVENT_QP_REQ_ERR, IBV_WC_REM_INV_REQ_ERR },
+		{ IBV_EVENT_QP_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR },
+	};
+	struct peer other;
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&other, 0);
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct peer p;
+
+		peer_go_live(&p, 0);
+		fake_async_qp(p.qp, cases[i].type);
+		server_until(server_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, cases[i].status) == 1);
+		fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+		server_until(server_n(CONN_ST_CLOSING) == 0);
+		assert_int_equal(server_n(CONN_ST_LIVE), 1);
+	}
+	peer_leave(&other);
+}
+
+/* Where the device tells when a queue pair has returned what it had of the shared receive queue, that is waited for;
+ * where it does not, as on Soft-RoCE, the flush is enough. */
+static void device_event__last_wqe__ends_the_drain_where_it_is_told(void **state)
+{
+	struct peer p;
+	struct conn *c;
+
+	server_rig_start();
+	srv.shard->dev.tells_last_wqe = true;
+	for (int early = 0; early < 2; early++) {
+		peer_go_live(&p, 0);
+		c = server_only(CONN_ST_LIVE);
+		if (early)
+			fake_async_qp(p.qp, IBV_EVENT_QP_LAST_WQE_REACHED);
+		server_turns(2);
+		fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+		server_turns(4);
+		assert_int_equal(c->state, early ? CONN_ST_FREE : CONN_ST_CLOSING);
+		if (!early)
+			fake_async_qp(p.qp, IBV_EVENT_QP_LAST_WQE_REACHED);
+		server_turns(3);
+		assert_int_equal(c->state, CONN_ST_FREE);
+		server_assert_all_back();
+	}
+	/* It does not come after all. */
+	peer_go_live(&p, 0);
+	c = server_only(CONN_ST_LIVE);
+	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+	server_turns(4);
+	server_expire(c);
+	assert_int_equal(c->state, CONN_ST_CLOSING);
+	server_expire(c);
+	server_turn();
+	assert_int_equal(c->state, CONN_ST_FREE);
+	server_assert_all_back();
+	(void)state;
+}
+
 /* ---- closing ---- */
 
 static void fail__twice__counted_once(void **state)
@@ -501,6 +599,9 @@ int main(void)
 		CONN_TEST(deadline__accepted_but_never_established__fails_and_disconnects),
 		CONN_TEST(deadline__close_not_answered__freed_all_the_same),
 		CONN_TEST(deadline__close_without_flushes__waits_on),
+		CONN_TEST(deadline__flushes_never_come__freed_and_qp_destroyed),
+		CONN_TEST(device_event__queue_pair_failed__its_connection_fails),
+		CONN_TEST(device_event__last_wqe__ends_the_drain_where_it_is_told),
 		CONN_TEST(fail__twice__counted_once),
 		CONN_TEST(close__dead_before_the_turn_ends__still_counted_once),
 		CONN_TEST(close__disconnect_fails__not_waited_for),
