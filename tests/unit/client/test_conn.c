@@ -183,7 +183,8 @@ static void deadline__flushes_never_come__over_and_qp_destroyed(void **state)
 	qpn = c->rc.qp->qp_num;
 	fake_device.swallows_flushes = true;
 	client_close(c);
-	finish_disconnect(c);
+	fake_cm_event(c->rc.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+	client_until(!c->cm_connected);
 	assert_int_equal(c->state, CLIENT_ST_CLOSING);
 	client_expire(c);
 	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
