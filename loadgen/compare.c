@@ -14,6 +14,7 @@
 #include "loadgen/analysis/baseline.h"
 #include "loadgen/ramp/results.h"
 #include "loadgen/run.h"
+#include "loadgen/workloads/workloads.h"
 
 #define ARGS_MAX 256
 
@@ -109,7 +110,8 @@ static int parse_alternative(struct compare *c, unsigned i, int argc, char **arg
 	n = make_args(option, argc, argv, args);
 	loadgen_config_defaults(cfg);
 	if (opts_parse(&loadgen_options, n, args, cfg, &first, why, sizeof(why)) != OPTS_OK ||
-	    loadgen_config_check(cfg, n, args, why, sizeof(why))) {
+	    loadgen_config_check(cfg, n, args, why, sizeof(why)) ||
+	    workloads_apply(cfg, n, args, why, sizeof(why))) {
 		snprintf(err, err_size, "--compare: %s", why);
 		return -EINVAL;
 	}

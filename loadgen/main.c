@@ -16,6 +16,7 @@
 #include "loadgen/compare.h"
 #include "loadgen/report/command.h"
 #include "loadgen/run.h"
+#include "loadgen/workloads/workloads.h"
 
 /* The folder, since the file itself is made under another name and renamed. */
 static bool can_write(const char *file)
@@ -93,6 +94,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (loadgen_config_check(&cfg, argc, argv, err, sizeof(err)) ||
+	    workloads_apply(&cfg, argc, argv, err, sizeof(err)) ||
 	    (cfg.compare && compare_parse(&cfg, argc, argv, &compare, err, sizeof(err)))) {
 		fprintf(stderr, "performance_test: %s\n", err);
 		return EXIT_USAGE;

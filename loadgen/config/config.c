@@ -9,17 +9,13 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/rdma/ep.h"
-#include "common/wire/frame.h"
 #include "common/base/log.h"
 #include "common/wire/msg.h"
 #include "common/base/paths.h"
+#include "common/rdma/ep.h"
 #include "common/rdma/pump.h"
-#include "loadgen/workloads/workload.h"
 
 #define CLIENTS_MAX 100000
-/* An open loop has room for bursts. */
-#define OPEN_LOOP_INFLIGHT 16u
 
 static const char *const environment_names[] = { "auto", "native", "vm", NULL };
 static const char *const switch_names[] = { "off", "on", NULL };
@@ -27,6 +23,9 @@ static const uint64_t default_steps[] = { 10, 100, 500, 1000, 5000, 10000 };
 
 const char *const loadgen_arrival_names[] = { "even", "poisson", NULL };
 const char *const loadgen_operation_names[] = { "write", "send", "read", NULL };
+#define X(name) #name,
+const char *const loadgen_workload_names[] = { LOADGEN_WORKLOADS(X) NULL };
+#undef X
 
 #define AT(field) offsetof(struct loadgen_config, field)
 #define TUNING_AT(field) offsetof(struct loadgen_config, tuning.field)
@@ -156,7 +155,7 @@ static const struct opt options[] = {
 	{ .name = "warmup", .type = OPT_DURATION, .offset = AT(warmup_ns), .min = 0,
 	  .max = 3600 * NS_PER_S, .metavar = "SECONDS", .def = "1",
 	  .help = "Traffic before the measured time, discarded." },
-	{ .name = "workload", .type = OPT_CHOICE, .offset = AT(workload), .choices = workload_names,
+	{ .name = "workload", .type = OPT_CHOICE, .offset = AT(workload), .choices = loadgen_workload_names,
 	  .metavar = "NAME", .def = "echo",
 	  .help = "What connected clients do (docs/workloads.md)." },
 };
@@ -273,8 +272,6 @@ static int contradiction(const struct loadgen_config *c, int argc, char **argv, 
 		text = "--cert and --key: give both or neither";
 	else if (c->cycles && !c->churn_per_s)
 		text = "--cycles: goes with --churn";
-	else if (c->active && c->wl->idle)
-		text = "--active: does not go with this --workload, whose clients send nothing";
 	else if (opts_given(s, argc, argv, "trace-max") && !c->trace)
 		text = "--trace-max: goes with --trace";
 	else if (c->compare && (c->json || c->trace))
@@ -283,20 +280,6 @@ static int contradiction(const struct loadgen_config *c, int argc, char **argv, 
 		text = "--rate and --rate-per-client: give one of them";
 	else if (opts_given(s, argc, argv, "arrival") && !loadgen_is_open_loop(c))
 		text = "--arrival: goes with --rate or --rate-per-client";
-	else if (loadgen_is_open_loop(c) && c->wl->streams != 1)
-		text = "--rate: does not go with this --workload";
-	else if (c->message_auth && !c->wl->tags)
-		text = "--message-auth: does not go with this --workload; it goes with echo, small and idle";
-	else if (opts_given(s, argc, argv, "coalesce") && !c->wl->joins)
-		text = "--coalesce: goes with --workload small";
-	else if (opts_given(s, argc, argv, "mix") && c->wl != &workload_mixed)
-		text = "--mix: goes with --workload mixed";
-	else if (opts_given(s, argc, argv, "operation") && c->wl != &workload_large)
-		text = "--operation: goes with --workload large";
-	else if (opts_given(s, argc, argv, "chunk") && !c->wl->chunks)
-		text = "--chunk: goes with --workload large";
-	else if (c->n_rails > 1 && !c->wl->plan)
-		text = "--device, --server: several go with --workload large and duplex";
 	else if (c->n_rails > 1 && (c->phased || c->churn_per_s))
 		text = "--device, --server: several do not go with --phased or --churn";
 	else if (c->environment == ENVIRONMENT_VM && (c->server || c->device))
@@ -342,96 +325,17 @@ static int split_rails(struct loadgen_config *c, char *err, size_t err_size)
 	return ret;
 }
 
-static int check_mix(struct loadgen_config *c, char *err, size_t err_size)
-{
-	struct mix *m = &c->mix;
-	unsigned writes, reads, atomics;
-	int end = 0;
-
-	if (strspn(c->mix_text, "0123456789:") != strlen(c->mix_text) ||
-	    sscanf(c->mix_text, "%4u:%4u:%4u%n", &writes, &reads, &atomics, &end) != 3 || c->mix_text[end] ||
-	    writes + reads + atomics == 0) {
-		snprintf(err, err_size, "--mix: '%s' is not allowed; allowed: three whole numbers up to 9999, not all 0, "
-			 "such as 2:1:0", c->mix_text);
-		return -EINVAL;
-	}
-	*m = (struct mix){ writes, reads, atomics };
-	return 0;
-}
-
-static void add_defaults(struct loadgen_config *c)
-{
-	const struct workload *wl = c->wl;
-
-	if (c->sizes.n == 0)
-		c->sizes.v[c->sizes.n++] = wl->bytes_default;
-	/* One transfer at a time can be read back. */
-	if (c->inflight == 0 && c->wl == &workload_large && c->verify && c->operation != OPERATION_SEND)
-		c->inflight = 1;
-	if (c->inflight == 0)
-		c->inflight = loadgen_is_open_loop(c) ? MAX(wl->inflight_default, OPEN_LOOP_INFLIGHT) :
-							wl->inflight_default;
-	if (c->chunk_bytes == 0)
-		c->chunk_bytes = c->operation == OPERATION_SEND ? 64 << 10 : 1 << 20;
-	c->message_bytes = 0;
-	for (size_t i = 0; i < c->sizes.n; i++)
-		c->message_bytes = MAX(c->message_bytes, c->sizes.v[i]);
-}
-
-/* What the workload has to say about sizes and the rest. */
-static int check_workload(const struct loadgen_config *c, char *err, size_t err_size)
-{
-	const struct workload *wl = c->wl;
-	struct workload_needs needs = { 0 };
-	const char *objection = wl->objection ? wl->objection(c) : NULL;
-
-	for (size_t i = 0; i < c->sizes.n; i++) {
-		if (c->sizes.v[i] >= wl->bytes_min && c->sizes.v[i] <= wl->bytes_max)
-			continue;
-		snprintf(err, err_size, "--message-size: %llu is not allowed with --workload %s; allowed: %llu to %llu",
-			 (unsigned long long)c->sizes.v[i], workload_names[c->workload],
-			 (unsigned long long)wl->bytes_min, (unsigned long long)wl->bytes_max);
-		return -EINVAL;
-	}
-	for (size_t i = 0; i < c->sizes.n && c->message_auth; i++)
-		if (c->sizes.v[i] < MSG_HEADER_BYTES + MSG_TAG_BYTES)
-			objection = "--message-auth: a message needs 32 bytes at least, for header and tag";
-	if (objection) {
-		snprintf(err, err_size, "%s", objection);
-		return -EINVAL;
-	}
-	wl->needs(c, &needs);
-	if (needs.message_bytes > FRAME_MESSAGE_BYTES_MAX) {
-		snprintf(err, err_size, "--coalesce: %llu messages of %llu bytes are too large for one SEND; allowed: 1 to %llu",
-			 (unsigned long long)c->coalesce, (unsigned long long)c->message_bytes,
-			 (unsigned long long)(FRAME_MESSAGE_BYTES_MAX / c->message_bytes));
-		return -EINVAL;
-	}
-	if (needs.region_bytes > FRAME_REGION_BYTES_MAX) {
-		snprintf(err, err_size, "--message-size and --inflight: the operations under way need a region of %llu "
-			 "bytes; allowed: %u", (unsigned long long)needs.region_bytes, FRAME_REGION_BYTES_MAX);
-		return -EINVAL;
-	}
-	return 0;
-}
-
 int loadgen_config_check(struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
 {
 	int ret;
 
-	c->wl = workloads[c->workload];
 	ret = split_rails(c, err, err_size);
 	if (!ret)
 		ret = contradiction(c, argc, argv, err, err_size);
-	add_defaults(c);
 	if (!ret && c->name)
 		ret = check_name(c->name, err, err_size);
 	if (!ret)
 		ret = tuning_check(&c->tuning, err, err_size);
-	if (!ret)
-		ret = check_mix(c, err, err_size);
-	if (!ret)
-		ret = check_workload(c, err, err_size);
 	if (!ret)
 		ret = check_slo(c, err, err_size);
 	if (ret)

@@ -13,6 +13,11 @@
 
 struct workload;
 
+/* The values of --workload. loadgen/workloads/ has a file for each. */
+#define LOADGEN_WORKLOADS(X) \
+	X(echo) X(pingpong) X(small) X(large) X(duplex) X(write) X(read) X(atomic) X(mixed) X(connect) X(idle)
+extern const char *const loadgen_workload_names[];	/* in this order, NULL-terminated */
+
 enum environment { ENVIRONMENT_AUTO, ENVIRONMENT_NATIVE, ENVIRONMENT_VM };
 
 /* How operations of the open loop are spaced. */
@@ -41,8 +46,8 @@ struct loadgen_config {
 	const char *device;		/* one for each rail, or NULL */
 	int environment;		/* enum environment */
 	uint64_t duration_ns, warmup_ns;
-	struct opt_list sizes;		/* of messages or other operations; derived from the workload when not given */
-	uint64_t inflight;		/* 0 only before the check */
+	struct opt_list sizes;		/* of messages or other operations; the workload's default when not given */
+	uint64_t inflight;		/* of each client; the workload's default when not given */
 	uint64_t coalesce;		/* messages that share a SEND, at most */
 	uint64_t rate, rate_per_client;	/* operations a second, of all clients or of each; both 0: closed loop */
 	int arrival;			/* enum arrival */
@@ -54,7 +59,7 @@ struct loadgen_config {
 	uint64_t connect_retries;
 	bool phased;			/* a barrier between the stages of connecting */
 	bool tls_resume;
-	int workload;			/* index in workloads */
+	int workload;			/* index in LOADGEN_WORKLOADS */
 	uint64_t active;		/* clients that send; 0: all */
 	uint64_t churn_per_s;		/* clients that leave and come back per second; 0: none */
 	uint64_t cycles;		/* measure until so many came back; 0: for duration_ns */
@@ -78,14 +83,16 @@ struct loadgen_config {
 	struct tuning tuning;
 
 	/* derived by loadgen_config_check */
-	const struct workload *wl;
 	uint32_t n_rails;		/* 1 and more */
 	struct rail_names servers, devices;	/* none, or n_rails each */
-	uint64_t message_bytes;		/* largest of sizes */
-	struct mix mix;
 	struct slo slo;
 	char ca_path[PATH_MAX];
 	char name_text[96];
+
+	/* derived by workloads_apply, and the defaults of sizes, inflight and chunk_bytes */
+	const struct workload *wl;
+	uint64_t message_bytes;		/* largest of sizes */
+	struct mix mix;
 };
 
 extern const struct opts_spec loadgen_options;
@@ -97,7 +104,8 @@ static inline bool loadgen_is_open_loop(const struct loadgen_config *c)
 
 void loadgen_config_defaults(struct loadgen_config *c);
 
-/* Checks that depend on more than one option, and what follows from them. 0, or -EINVAL with a line. */
+/* Checks options against each other and fills in what follows from them, but for what depends on the workload
+ * (workloads_apply). 0, or -EINVAL with a line in `err`. */
 int loadgen_config_check(struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 

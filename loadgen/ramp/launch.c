@@ -15,7 +15,7 @@
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/rdma/pump.h"
-#include "loadgen/workloads/workload.h"
+#include "loadgen/traffic/workload.h"
 #include "loadgen/ramp/ramp.h"
 #include "loadgen/ramp/server_proc.h"
 #include "loadgen/traffic/worker.h"

@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "common/hist/hist.h"
 #include "loadgen/ramp/ramp_util.h"
-#include "loadgen/workloads/workload.h"
+#include "loadgen/traffic/workload.h"
 
 #define PLAIN_INTERVAL_NS (5 * NS_PER_S)
 

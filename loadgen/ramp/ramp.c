@@ -24,7 +24,7 @@
 #include "loadgen/ramp/step_files.h"
 #include "loadgen/judge/verdict.h"
 #include "loadgen/traffic/worker.h"
-#include "loadgen/workloads/workload.h"
+#include "loadgen/traffic/workload.h"
 
 
 #define NAME(phase, text) [RAMP_##phase] = text

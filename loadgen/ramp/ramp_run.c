@@ -19,7 +19,7 @@
 #include "loadgen/ramp/ramp_util.h"
 #include "loadgen/ramp/server_proc.h"
 #include "loadgen/traffic/worker.h"
-#include "loadgen/workloads/workload.h"
+#include "loadgen/traffic/workload.h"
 
 #define TICK_S 0.25
 /* Long phases ask now and then, because the server closes a silent control session after 600 s. */

@@ -13,7 +13,7 @@
 #include "loadgen/analysis/limits.h"
 #include "loadgen/ramp/find.h"
 #include "loadgen/analysis/memory.h"
-#include "loadgen/workloads/workload.h"
+#include "loadgen/traffic/workload.h"
 
 static json_t *argv_json(int argc, char **argv)
 {
@@ -37,7 +37,7 @@ static json_t *config_json(const struct loadgen_config *c)
 			 " s:I, s:b, s:b, s:o, s:I, s:o,"
 			 " s:o, s:o, s:o, s:s, s:s, s:I, s:s, s:{s:i, s:I, s:I, s:I, s:I, s:s, s:s?, s:b}, s:b, s:I,"
 			 " s:I, s:s?, s:b}",
-		"workload", workload_names[c->workload], "steps", steps, "server", c->server, "duration_s",
+		"workload", loadgen_workload_names[c->workload], "steps", steps, "server", c->server, "duration_s",
 		(double)c->duration_ns / 1e9, "warmup_s", (double)c->warmup_ns / 1e9, "message_bytes",
 		(json_int_t)c->message_bytes, "inflight", (json_int_t)c->inflight, "connect_concurrency",
 		(json_int_t)c->connect_concurrency, "connect_rate", (json_int_t)c->connect_rate, "threads",

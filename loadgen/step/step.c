@@ -12,7 +12,7 @@
 #include "common/rdma/pump.h"
 #include "loadgen/analysis/stats.h"
 #include "loadgen/traffic/worker.h"
-#include "loadgen/workloads/workload.h"
+#include "loadgen/traffic/workload.h"
 
 /* A step is steady if a straight line through its intervals rises or falls by no more than this over
  * the measured time. p99 of an interval rests on few samples, so it may move more. */

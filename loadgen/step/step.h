@@ -12,7 +12,7 @@
 #include "common/base/res.h"
 #include "loadgen/config/config.h"
 #include "loadgen/traffic/worker.h"
-#include "loadgen/workloads/workload.h"
+#include "loadgen/traffic/workload.h"
 
 struct hist;
 

@@ -14,6 +14,23 @@
 
 #define POST_MAX 32		/* requests put together at a time */
 
+/* For first messages. */
+#define SMALL_MESSAGE_BYTES 64
+#define SMALL_CREDITS 2
+
+void rma_needs(const struct loadgen_config *c, struct workload_needs *out)
+{
+	uint64_t bytes = MAX(c->message_bytes, RMA_ATOMIC_BYTES);
+
+	out->message_bytes = SMALL_MESSAGE_BYTES;
+	out->credits = SMALL_CREDITS;
+	/* The counter of atomics stands behind the slots, aligned. */
+	out->region_bytes = (c->inflight * c->message_bytes + 7) / 8 * 8 + RMA_ATOMIC_BYTES;
+	out->rma_depth = (uint32_t)(c->verify ? 2 * c->inflight : c->inflight);	/* what is written is read back */
+	out->landing_shared = !c->verify;
+	out->landing_bytes = c->inflight * bytes;
+}
+
 static uint32_t slots(const struct worker *w)
 {
 	return (uint32_t)w->cfg.cfg->inflight;

@@ -13,10 +13,15 @@
 
 #include <infiniband/verbs.h>
 
+struct loadgen_config;
 struct wclient;
 struct worker;
+struct workload_needs;
 
 #define RMA_ATOMIC_BYTES UINT64_C(8)
+
+/* struct workload's needs: a region for the operations in flight, and the counter of atomics. */
+void rma_needs(const struct loadgen_config *c, struct workload_needs *out);
 
 /* struct workload's start and on_rma, for workloads of one stream that say rma or rma_of. */
 void rma_start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n);

@@ -17,7 +17,7 @@
 #include "common/base/counter.h"
 #include "common/wire/fail_table.h"
 #include "loadgen/config/config.h"
-#include "loadgen/workloads/workload.h"
+#include "loadgen/traffic/workload.h"
 
 struct hist;
 struct trace;

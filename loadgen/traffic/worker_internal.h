@@ -12,7 +12,7 @@
 #include "loadgen/traffic/lanes.h"
 #include "loadgen/traffic/pace.h"
 #include "loadgen/traffic/worker.h"
-#include "loadgen/workloads/workload.h"
+#include "loadgen/traffic/workload.h"
 
 #define MAILBOX_MAX 16
 #define NO_CLIENT UINT32_MAX

@@ -1,16 +1,15 @@
 /* `atomic`: atomic additions to a counter in the client's region; the values it had are always checked. */
 #include "loadgen/traffic/rma.h"
-#include "loadgen/workloads/workload.h"
+#include "loadgen/workloads/workloads.h"
 
 /* Somebody looks at what comes back. */
 static void needs(const struct loadgen_config *c, struct workload_needs *out)
 {
-	workload_needs_region(c, out);
+	rma_needs(c, out);
 	out->landing_shared = false;
 }
 
 const struct workload workload_atomic = {
-	.help = "atomic fetch-and-adds of 8 bytes in the client's region",
 	.streams = 1,
 	.bytes_min = 8,
 	.bytes_max = 8,

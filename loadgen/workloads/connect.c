@@ -1,14 +1,14 @@
 /* `connect`: nothing, not even a first message; what a connection costs. */
 #include "common/wire/frame.h"
-#include "loadgen/workloads/workload.h"
+#include "loadgen/traffic/message.h"
+#include "loadgen/workloads/workloads.h"
 
 const struct workload workload_connect = {
-	.help = "connect, hold, leave: no message at all",
 	.silent = true,
 	.idle = true,
 	.bytes_min = FRAME_MESSAGE_BYTES_MIN,
 	.bytes_max = FRAME_MESSAGE_BYTES_MAX,
 	.bytes_default = 64,
 	.inflight_default = 1,
-	.needs = workload_needs_messages,
+	.needs = message_needs,
 };

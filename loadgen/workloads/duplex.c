@@ -3,9 +3,8 @@
  * hardware carries requests out, the posting thread does. Each direction has its own operations under way, and its own
  * figures.
  */
-#include "loadgen/config/config.h"
 #include "loadgen/traffic/lanes.h"
-#include "loadgen/workloads/workload.h"
+#include "loadgen/workloads/workloads.h"
 
 /* First messages, and those that ask. */
 #define MESSAGE_BYTES 64
@@ -33,7 +32,6 @@ static void needs(const struct loadgen_config *c, struct workload_needs *out)
 }
 
 const struct workload workload_duplex = {
-	.help = "chunks to the client's region and from it at once",
 	.streams = 2,
 	.stream_names = { [TO_SERVER] = "to_server", [FROM_SERVER] = "from_server" },
 	.bytes_min = 1,

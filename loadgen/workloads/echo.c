@@ -2,8 +2,9 @@
 #include "common/rdma/ep.h"
 #include "common/wire/frame.h"
 #include "common/wire/msg.h"
-#include "loadgen/traffic/payload.h"
+#include "loadgen/traffic/message.h"
 #include "loadgen/traffic/worker_internal.h"
+#include "loadgen/workloads/workloads.h"
 
 static void start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
 {
@@ -34,14 +35,13 @@ static void on_reply(struct worker *w, struct wclient *wc, uint64_t sequence, co
 }
 
 const struct workload workload_echo = {
-	.help = "requests and replies",
 	.tags = true,
 	.streams = 1,
 	.bytes_min = FRAME_MESSAGE_BYTES_MIN,
 	.bytes_max = FRAME_MESSAGE_BYTES_MAX,
 	.bytes_default = 64,
 	.inflight_default = 1,
-	.needs = workload_needs_messages,
+	.needs = message_needs,
 	.start = start,
 	.on_reply = on_reply,
 };

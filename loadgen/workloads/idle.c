@@ -1,14 +1,14 @@
 /* `idle`: nothing after the first reply; what a held client costs. */
 #include "common/wire/frame.h"
-#include "loadgen/workloads/workload.h"
+#include "loadgen/traffic/message.h"
+#include "loadgen/workloads/workloads.h"
 
 const struct workload workload_idle = {
-	.help = "nothing after the first reply",
 	.tags = true,
 	.idle = true,
 	.bytes_min = FRAME_MESSAGE_BYTES_MIN,
 	.bytes_max = FRAME_MESSAGE_BYTES_MAX,
 	.bytes_default = 64,
 	.inflight_default = 1,
-	.needs = workload_needs_messages,
+	.needs = message_needs,
 };

@@ -5,18 +5,20 @@
  * message whose credit the server returns when it handled it, and a connection's requests are carried out in order; the
  * last SEND asks for its credit itself; a READ is complete when its completion comes.
  */
+#include <errno.h>
+#include <stdio.h>
 #include <sys/param.h>
 
 #include "common/wire/frame.h"
-#include "loadgen/config/config.h"
 #include "loadgen/traffic/lanes.h"
-#include "loadgen/workloads/workload.h"
+#include "loadgen/workloads/workloads.h"
 
 #define BYTES_MIN (64u << 10)
 #define BYTES_MAX (UINT64_C(2) << 30)
 /* Chunks of a connection under way, of all its transfers. */
 #define CHUNKS_MAX 32
 #define SENDS_MAX 16
+#define SEND_CHUNK (64u << 10)	/* by default */
 
 /* With --verify, what was written is read back. */
 static void plan(const struct loadgen_config *c, unsigned stream, struct lane_plan *out)
@@ -49,25 +51,35 @@ static void needs(const struct loadgen_config *c, struct workload_needs *out)
 		out->landing_bytes = 0;
 }
 
-static const char *objection(const struct loadgen_config *c)
+static int prepare(struct loadgen_config *c, char *err, size_t err_size)
 {
-	if (c->operation == OPERATION_SEND && c->chunk_bytes > FRAME_MESSAGE_BYTES_MAX)
-		return "--chunk: with --operation send, at most 1M is allowed";
-	if (c->verify && c->operation != OPERATION_SEND && c->inflight > 1)
-		return "--verify: with --workload large one transfer at a time is written and read back; give --inflight 1";
-	return NULL;
+	bool sends = c->operation == OPERATION_SEND, reads_back = c->verify && !sends;
+	const char *text = NULL;
+
+	if (c->chunk_bytes == 0 && sends)
+		c->chunk_bytes = SEND_CHUNK;
+	if (c->inflight == 0 && reads_back)
+		c->inflight = 1;
+	if (sends && c->chunk_bytes > FRAME_MESSAGE_BYTES_MAX)
+		text = "--chunk: with --operation send, at most 1M is allowed";
+	else if (reads_back && c->inflight > 1)
+		text = "--verify: with --workload large one transfer at a time is written and read back; give --inflight 1";
+	if (!text)
+		return 0;
+	snprintf(err, err_size, "%s", text);
+	return -EINVAL;
 }
 
 const struct workload workload_large = {
-	.help = "one-way transfers of large buffers (--operation, --chunk)",
 	.streams = 1,
 	.chunks = true,
+	.options = { "chunk", "operation" },
 	.bytes_min = BYTES_MIN,
 	.bytes_max = BYTES_MAX,
 	.bytes_default = 1u << 20,
 	.inflight_default = 4,
 	.needs = needs,
-	.objection = objection,
+	.prepare = prepare,
 	.plan = plan,
 	.start = lanes_start,
 	.on_credit = lanes_on_credit,

@@ -1,7 +1,10 @@
 /* `mixed`: WRITEs, READs and atomics on the client's region in a ratio (--mix). */
-#include "loadgen/config/config.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "loadgen/traffic/rma.h"
-#include "loadgen/workloads/workload.h"
+#include "loadgen/workloads/workloads.h"
 
 /* The golden ratio's multiples spread the kinds evenly, however few operations are looked at. */
 static enum ibv_wr_opcode kind_of(const struct loadgen_config *c, uint64_t number)
@@ -15,19 +18,36 @@ static enum ibv_wr_opcode kind_of(const struct loadgen_config *c, uint64_t numbe
 	return at < m->writes + m->reads ? IBV_WR_RDMA_READ : IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
+static int prepare(struct loadgen_config *c, char *err, size_t err_size)
+{
+	unsigned writes, reads, atomics;
+	int end = 0;
+
+	if (strspn(c->mix_text, "0123456789:") != strlen(c->mix_text) ||
+	    sscanf(c->mix_text, "%4u:%4u:%4u%n", &writes, &reads, &atomics, &end) != 3 || c->mix_text[end] ||
+	    writes + reads + atomics == 0) {
+		snprintf(err, err_size, "--mix: '%s' is not allowed; allowed: three whole numbers up to 9999, not all 0, "
+			 "such as 2:1:0", c->mix_text);
+		return -EINVAL;
+	}
+	c->mix = (struct mix){ writes, reads, atomics };
+	return 0;
+}
+
 static void needs(const struct loadgen_config *c, struct workload_needs *out)
 {
-	workload_needs_region(c, out);
+	rma_needs(c, out);
 	out->landing_shared &= c->mix.atomics == 0;
 }
 
 const struct workload workload_mixed = {
-	.help = "RDMA WRITEs, READs and atomics in the ratio of --mix",
 	.streams = 1,
 	.bytes_min = 8,
 	.bytes_max = 1u << 30,
 	.bytes_default = 64,
 	.inflight_default = 8,
+	.options = { "mix" },
+	.prepare = prepare,
 	.needs = needs,
 	.rma_of = kind_of,
 	.start = rma_start,

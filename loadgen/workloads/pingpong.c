@@ -1,7 +1,9 @@
 /* `pingpong`: bare bytes, without a header, bounced to and fro: the latency of a message. */
 #include "common/rdma/ep.h"
 #include "common/wire/frame.h"
+#include "loadgen/traffic/message.h"
 #include "loadgen/traffic/worker_internal.h"
+#include "loadgen/workloads/workloads.h"
 
 static void start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
 {
@@ -29,13 +31,12 @@ static void on_ping(struct worker *w, struct wclient *wc, uint32_t number, const
 }
 
 const struct workload workload_pingpong = {
-	.help = "a message without a header, 1 byte and more, bounced to and fro",
 	.streams = 1,
 	.bytes_min = 1,
 	.bytes_max = FRAME_MESSAGE_BYTES_MAX,
 	.bytes_default = 64,
 	.inflight_default = 1,
-	.needs = workload_needs_messages,
+	.needs = message_needs,
 	.start = start,
 	.on_ping = on_ping,
 };

@@ -2,13 +2,16 @@
  * when the client asks it to: twice in a window of messages, and with the last one that may go out for now. Those that
  * go out at one moment may share SENDs (--coalesce).
  */
+#include <errno.h>
+#include <stdio.h>
 #include <sys/param.h>
 
 #include "common/rdma/ep.h"
 #include "common/wire/frame.h"
 #include "common/wire/msg.h"
-#include "loadgen/config/config.h"
+#include "loadgen/traffic/message.h"
 #include "loadgen/traffic/worker_internal.h"
+#include "loadgen/workloads/workloads.h"
 
 /* Sends the first of the `n` messages that may go out for now, as many as go into one SEND. Returns how many; 0
  * if the connection failed. */
@@ -71,34 +74,36 @@ static void needs(const struct loadgen_config *c, struct workload_needs *out)
 {
 	uint64_t joined = MIN(c->coalesce, c->inflight);
 
-	workload_needs_messages(c, out);
+	message_needs(c, out);
 	out->message_bytes = (uint32_t)MAX(out->message_bytes, joined * c->message_bytes);
 	if (!loadgen_is_open_loop(c))
 		out->credits = (uint32_t)((c->inflight + joined - 1) / joined);
 }
 
-static const char *objection(const struct loadgen_config *c)
+static int prepare(struct loadgen_config *c, char *err, size_t err_size)
 {
 	uint64_t least = MSG_HEADER_BYTES + MSG_SUM_BYTES + (c->message_auth ? MSG_TAG_BYTES : 0);
 
 	for (size_t i = 0; i < c->sizes.n && c->verify; i++)
-		if (c->sizes.v[i] < least)
-			return "--verify: a message of --workload small needs 20 bytes at least, for header and checksum, and "
-			       "with --message-auth 36";
-	return NULL;
+		if (c->sizes.v[i] < least) {
+			snprintf(err, err_size, "--verify: a message of --workload small needs 20 bytes at least, for "
+				 "header and checksum, and with --message-auth 36");
+			return -EINVAL;
+		}
+	return 0;
 }
 
 const struct workload workload_small = {
-	.help = "one-way messages, many in flight",
 	.tags = true,
 	.joins = true,
+	.options = { "coalesce" },
 	.streams = 1,
 	.bytes_min = FRAME_MESSAGE_BYTES_MIN,
 	.bytes_max = FRAME_MESSAGE_BYTES_MAX,
 	.bytes_default = 64,
 	.inflight_default = 64,
 	.needs = needs,
-	.objection = objection,
+	.prepare = prepare,
 	.start = start,
 	.on_credit = on_credit,
 };

@@ -1,15 +1,14 @@
 /* `write`: RDMA WRITEs into the client's region. An operation ends when its completion comes. */
 #include "loadgen/traffic/rma.h"
-#include "loadgen/workloads/workload.h"
+#include "loadgen/workloads/workloads.h"
 
 const struct workload workload_write = {
-	.help = "RDMA WRITEs into the client's region",
 	.streams = 1,
 	.bytes_min = 1,
 	.bytes_max = 1u << 30,
 	.bytes_default = 64,
 	.inflight_default = 1,
-	.needs = workload_needs_region,
+	.needs = rma_needs,
 	.rma = IBV_WR_RDMA_WRITE,
 	.start = rma_start,
 	.on_rma = rma_on_done,

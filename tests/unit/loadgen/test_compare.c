@@ -9,6 +9,7 @@
 
 #include "common/base/json_at.h"
 #include "loadgen/compare.h"
+#include "loadgen/workloads/workloads.h"
 #include "tests/unit/helpers/report_rig.h"
 
 #define ARGS_MAX 16
@@ -36,7 +37,8 @@ static void give(const char *arguments)
 	memset(&compare, 0, sizeof(compare));
 	loadgen_config_defaults(&base);
 	if (opts_parse(&loadgen_options, n_args, args, &base, &first, err, sizeof(err)) != OPTS_OK ||
-	    loadgen_config_check(&base, n_args, args, err, sizeof(err)))
+	    loadgen_config_check(&base, n_args, args, err, sizeof(err)) ||
+	    workloads_apply(&base, n_args, args, err, sizeof(err)))
 		fail_msg("%s", err);
 }
 

@@ -1,0 +1,132 @@
+/* The table of workloads, and what each takes of the options. See workloads.h. */
+#include "loadgen/workloads/workloads.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/param.h>
+
+#include "common/wire/frame.h"
+#include "common/wire/msg.h"
+
+/* In the open loop a client has room for bursts. */
+#define OPEN_LOOP_INFLIGHT 16u
+
+#define X(name) &workload_##name,
+static const struct workload *const workloads[] = { LOADGEN_WORKLOADS(X) };
+#undef X
+
+#define WORKLOADS_N (sizeof(workloads) / sizeof(workloads[0]))
+
+/* Options that only another workload takes. */
+static int check_options_of_others(const struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
+{
+	for (size_t i = 0; i < WORKLOADS_N; i++)
+		for (unsigned k = 0; k < WORKLOAD_OPTIONS_MAX && workloads[i]->options[k]; k++) {
+			const char *option = workloads[i]->options[k];
+
+			if (workloads[i] == c->wl || !opts_given(&loadgen_options, argc, argv, option))
+				continue;
+			snprintf(err, err_size, "--%s: goes with --workload %s", option, loadgen_workload_names[i]);
+			return -EINVAL;
+		}
+	return 0;
+}
+
+/* What contradicts the workload's traits; NULL: nothing. */
+static const char *contradiction(const struct loadgen_config *c)
+{
+	const struct workload *wl = c->wl;
+
+	if (c->active && wl->idle)
+		return "--active: does not go with this --workload, whose clients send nothing";
+	if (loadgen_is_open_loop(c) && wl->streams != 1)
+		return "--rate: does not go with this --workload";
+	if (c->message_auth && !wl->tags)
+		return "--message-auth: does not go with this --workload; it goes with echo, small and idle";
+	if (c->n_rails > 1 && !wl->plan)
+		return "--device, --server: several go with --workload large and duplex";
+	for (size_t i = 0; i < c->sizes.n && c->message_auth; i++)
+		if (c->sizes.v[i] < MSG_HEADER_BYTES + MSG_TAG_BYTES)
+			return "--message-auth: a message needs 32 bytes at least, for header and tag";
+	return NULL;
+}
+
+static int check_sizes(const struct loadgen_config *c, char *err, size_t err_size)
+{
+	const struct workload *wl = c->wl;
+
+	for (size_t i = 0; i < c->sizes.n; i++) {
+		if (c->sizes.v[i] >= wl->bytes_min && c->sizes.v[i] <= wl->bytes_max)
+			continue;
+		snprintf(err, err_size, "--message-size: %llu is not allowed with --workload %s; allowed: %llu to %llu",
+			 (unsigned long long)c->sizes.v[i], loadgen_workload_names[c->workload],
+			 (unsigned long long)wl->bytes_min, (unsigned long long)wl->bytes_max);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* What the operations in flight need must fit a SEND and a region. */
+static int check_needs(const struct loadgen_config *c, char *err, size_t err_size)
+{
+	struct workload_needs needs = { 0 };
+
+	c->wl->needs(c, &needs);
+	if (needs.message_bytes > FRAME_MESSAGE_BYTES_MAX) {
+		snprintf(err, err_size, "--coalesce: %llu messages of %llu bytes are too large for one SEND; allowed: 1 to %llu",
+			 (unsigned long long)c->coalesce, (unsigned long long)c->message_bytes,
+			 (unsigned long long)(FRAME_MESSAGE_BYTES_MAX / c->message_bytes));
+		return -EINVAL;
+	}
+	if (needs.region_bytes > FRAME_REGION_BYTES_MAX) {
+		snprintf(err, err_size, "--message-size and --inflight: the operations under way need a region of %llu "
+			 "bytes; allowed: %u", (unsigned long long)needs.region_bytes, FRAME_REGION_BYTES_MAX);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void add_default_sizes(struct loadgen_config *c)
+{
+	if (c->sizes.n == 0)
+		c->sizes.v[c->sizes.n++] = c->wl->bytes_default;
+	c->message_bytes = 0;
+	for (size_t i = 0; i < c->sizes.n; i++)
+		c->message_bytes = MAX(c->message_bytes, c->sizes.v[i]);
+}
+
+static void add_default_depths(struct loadgen_config *c)
+{
+	uint32_t inflight = c->wl->inflight_default;
+
+	if (c->inflight == 0)
+		c->inflight = loadgen_is_open_loop(c) ? MAX(inflight, OPEN_LOOP_INFLIGHT) : inflight;
+	if (c->chunk_bytes == 0)
+		c->chunk_bytes = 1 << 20;
+}
+
+int workloads_apply(struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
+{
+	const char *text;
+	int ret;
+
+	c->wl = workloads[c->workload];
+	ret = check_options_of_others(c, argc, argv, err, err_size);
+	if (ret)
+		return ret;
+	add_default_sizes(c);
+	ret = check_sizes(c, err, err_size);
+	if (ret)
+		return ret;
+	text = contradiction(c);
+	if (text) {
+		snprintf(err, err_size, "%s", text);
+		return -EINVAL;
+	}
+	if (c->wl->prepare)
+		ret = c->wl->prepare(c, err, err_size);
+	if (ret)
+		return ret;
+	add_default_depths(c);
+	return check_needs(c, err, err_size);
+}

@@ -1,0 +1,155 @@
+/* Unit tests of loadgen/workloads/: the defaults that a workload has, the options that it takes or refuses, and what it
+ * needs.
+ */
+#include "tests/unit/helpers/options.h"
+#include "tests/unit/helpers/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/wire/frame.h"
+#include "loadgen/traffic/workload.h"
+
+static void check__option_of_another_workload__refused(void **state)
+{
+	(void)state;
+	options_refused("--device a,b", "--device, --server: several go with --workload large");
+	options_refused("--server a,b --workload read", "--device, --server: several go with");
+	options_refused("--workload duplex --rate 10", "--rate: ");
+	options_refused("--workload idle --rate 10", "--rate: ");
+	options_refused("--mix 1:1:1", "--mix: goes with");
+	options_refused("--chunk 64k", "--chunk: goes with");
+	options_refused("--operation read", "--operation: goes with");
+}
+
+static void check__message_sizes__each_within_the_workloads(void **state)
+{
+	(void)state;
+	options_taken("--message-size 16,1M");
+	assert_int_equal(options.message_bytes, FRAME_MESSAGE_BYTES_MAX);
+	options_taken("--workload pingpong --message-size 1-64");
+	assert_int_equal(options.sizes.n, 7);
+	assert_int_equal(options.message_bytes, 64);
+	options_taken("--workload large --message-size 64k,2G");
+	options_refused("--message-size 15", "--message-size: 15 is not allowed with --workload echo; allowed: 16 to");
+	options_refused("--message-size 64,2M", "--message-size: 2097152 is not allowed with --workload echo");
+	options_refused("--workload atomic --message-size 16", "--message-size: 16 is not allowed");
+	options_refused("--workload write --message-size 1G --inflight 3", "--message-size and --inflight: ");
+	options_refused("--workload small --message-size 19 --verify", "--verify: ");
+}
+
+static void check__nothing_given__the_workloads_own_defaults(void **state)
+{
+	(void)state;
+	options_taken("");
+	assert_int_equal(options.message_bytes, 64);
+	assert_int_equal(options.inflight, 1);
+	options_taken("--workload small");
+	assert_int_equal(options.inflight, 64);
+	options_taken("--workload large");
+	assert_int_equal(options.message_bytes, 1 << 20);
+	assert_int_equal(options.chunk_bytes, 1 << 20);
+	options_taken("--workload large --operation send");
+	assert_int_equal(options.chunk_bytes, 64 << 10);
+	options_taken("--rate 100");
+	assert_int_equal(options.inflight, 16);
+}
+
+/* Only what the server is to write to has a window, and it holds what is under way, if anybody looks at it. */
+static void check__windows__for_duplex_alone(void **state)
+{
+	struct workload_needs needs;
+	char text[80];
+
+	(void)state;
+	for (size_t i = 0; loadgen_workload_names[i]; i++) {
+		snprintf(text, sizeof(text), "--workload %s", loadgen_workload_names[i]);
+		options_taken(text);
+		memset(&needs, 0, sizeof(needs));
+		options.wl->needs(&options, &needs);
+		assert_int_equal(needs.window, strcmp(loadgen_workload_names[i], "duplex") == 0);
+	}
+	options_taken("--workload duplex --inflight 3 --message-size 1000");
+	memset(&needs, 0, sizeof(needs));
+	options.wl->needs(&options, &needs);
+	assert_int_equal(needs.credits, 3);
+	assert_int_equal(needs.landing_bytes, 1000);
+	assert_true(needs.region_bytes >= 6000);
+	options_taken("--workload duplex --inflight 3 --message-size 1000 --verify");
+	options.wl->needs(&options, &needs);
+	assert_int_equal(needs.landing_bytes, 6000);
+}
+
+static void check__mix__three_numbers(void **state)
+{
+	static const char *const bad[] = { "1", "1:2", "1:2:3:4", "0:0:0", "a:b:c", "1:2:-3", "1:2:3x", "10000:1:1", ":::" };
+	char text[80];
+
+	(void)state;
+	options_taken("--workload mixed --mix 3:20:100");
+	assert_int_equal(options.mix.writes, 3);
+	assert_int_equal(options.mix.reads, 20);
+	assert_int_equal(options.mix.atomics, 100);
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
+		snprintf(text, sizeof(text), "--workload mixed --mix %s", bad[i]);
+		options_refused(text, "--mix: '");
+	}
+}
+
+static void check__coalesce__with_small_only_and_as_much_as_a_send_takes(void **state)
+{
+	(void)state;
+	options_taken("--workload small");
+	assert_int_equal(options.coalesce, 1);
+	options_taken("--workload small --coalesce 64 --message-auth --verify --rate 10");
+	assert_int_equal(options.coalesce, 64);
+	options_refused("--coalesce 2", "--coalesce: goes with");
+	options_refused("--workload large --coalesce 1", "--coalesce: goes with");
+	options_parser_refuses("--coalesce 0", "--coalesce: 0 is not allowed; allowed: 1 to 64");
+	options_parser_refuses("--coalesce 65", "--coalesce: 65 is not allowed; allowed: 1 to 64");
+	options_taken("--workload small --coalesce 16 --message-size 64k");
+	options_taken("--workload small --coalesce 16 --message-size 1M --inflight 1");
+	options_refused("--workload small --coalesce 64 --message-size 64,20000", "--coalesce: 64 messages of");
+	assert_string_equal(options_err, "--coalesce: 64 messages of 20000 bytes are too large for one SEND; allowed: 1 to 52");
+}
+
+/* What is sent at once is counted; in the open loop each may be alone. */
+static void needs__coalesce__room_for_a_send_and_credits_by_the_send(void **state)
+{
+	static const struct { const char *arguments; uint32_t bytes, credits; } cases[] = {
+		{ "--workload small", 64, 64 },
+		{ "--workload small --coalesce 16", 1024, 4 },
+		{ "--workload small --coalesce 16 --inflight 50", 1024, 4 },
+		{ "--workload small --coalesce 16 --inflight 49 --message-size 1000,20", 16000, 4 },
+		{ "--workload small --coalesce 16 --inflight 10", 640, 1 },
+		{ "--workload small --coalesce 64 --inflight 1 --message-size 16", 32, 1 },
+		{ "--workload small --coalesce 16 --rate 100", 1024, 64 },
+		{ "--workload small --coalesce 16 --rate-per-client 5 --inflight 20", 1024, 20 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct workload_needs needs = { 0 };
+
+		options_taken(cases[i].arguments);
+		options.wl->needs(&options, &needs);
+		assert_int_equal(needs.message_bytes, cases[i].bytes);
+		assert_int_equal(needs.credits, cases[i].credits);
+		assert_int_equal(needs.region_bytes, 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(check__option_of_another_workload__refused),
+		cmocka_unit_test(check__message_sizes__each_within_the_workloads),
+		cmocka_unit_test(check__nothing_given__the_workloads_own_defaults),
+		cmocka_unit_test(check__windows__for_duplex_alone),
+		cmocka_unit_test(check__mix__three_numbers),
+		cmocka_unit_test(check__coalesce__with_small_only_and_as_much_as_a_send_takes),
+		cmocka_unit_test(needs__coalesce__room_for_a_send_and_credits_by_the_send),
+	};
+
+	return cmocka_run_group_tests_name("loadgen_workloads", tests, NULL, NULL);
+}
