@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/conn.h"
+#include "client/internal.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/msg_tag.h"
@@ -65,7 +65,7 @@ static void keep_session(struct client_conn *c)
 static int make_tags(struct client_conn *c)
 {
 	uint8_t keys[2 * MSG_TAG_KEY_BYTES];
-	int ret = tls_export_key(c->io.tls, AUTH_LABEL_MESSAGES, c->grant.session, FRAME_SESSION_BYTES, keys,
+	int ret = tls_export_key(c->io.tls, AUTH_LABEL_MESSAGES, c->head.grant.session, FRAME_SESSION_BYTES, keys,
 				 sizeof(keys));
 
 	return ret ? ret : msg_tags_new(keys, true, &c->tags);
@@ -73,18 +73,18 @@ static int make_tags(struct client_conn *c)
 
 static void on_grant(struct client_conn *c, size_t n)
 {
-	const uint8_t *session = c->grant.session;
+	const uint8_t *session = c->head.grant.session;
 	const char *why = "";
 
-	if (frame_decode_grant(c->io.frame, n, &c->grant, &why) ||
-	    c->grant.message_bytes < c->ctx->cfg->message_bytes ||
-	    (c->grant.features & needed_features(c)) != needed_features(c)) {
+	if (frame_decode_grant(c->io.frame, n, &c->head.grant, &why) ||
+	    c->head.grant.message_bytes < c->ctx->cfg->message_bytes ||
+	    (c->head.grant.features & needed_features(c)) != needed_features(c)) {
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_FRAME);
 		return;
 	}
 	/* Receive buffers are sized for what was asked for, whatever more the server offers. */
-	if (c->grant.credits > c->ctx->cfg->depth)
-		c->grant.credits = (uint16_t)c->ctx->cfg->depth;
+	if (c->head.grant.credits > c->ctx->cfg->depth)
+		c->head.grant.credits = (uint16_t)c->ctx->cfg->depth;
 	if (tls_export_key(c->io.tls, AUTH_LABEL_CLIENT, session, FRAME_SESSION_BYTES, c->keys.client,
 			   AUTH_KEY_BYTES) ||
 	    tls_export_key(c->io.tls, AUTH_LABEL_SERVER, session, FRAME_SESSION_BYTES, c->keys.server,

@@ -1,8 +1,7 @@
-/* Life of a client connection: states, deadlines, ends. See conn.h. */
-#include "client/conn.h"
+/* Life of a client connection: states, deadlines, ends. See internal.h. */
+#include "client/internal.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -88,23 +87,6 @@ static bool is_over(const struct client_conn *c)
 	return c->state == CLIENT_ST_CLOSING || c->state == CLIENT_ST_DEAD || c->state == CLIENT_ST_FREE;
 }
 
-static void start_stage(struct client_conn *c, enum stage stage)
-{
-	switch (stage) {
-	case STAGE_TLS_HANDSHAKE: client_boot_handshake(c); break;
-	case STAGE_PSN_EXCHANGE: client_boot_exchange(c); break;
-	case STAGE_ADDR_RESOLVE: client_rdma_start(c); break;
-	case STAGE_ROUTE_RESOLVE: client_rdma_resolve_route(c); break;
-	case STAGE_QP_SETUP: client_rdma_take_qp(c); break;
-	case STAGE_RDMA_CONNECT: client_rdma_connect(c); break;
-	case STAGE_FIRST_REPLY: client_rdma_first_message(c); break;
-	case STAGE_TCP_CONNECT:
-	case STAGE_TRAFFIC:
-	case STAGE_DISCONNECT:
-	case STAGE_N: break;
-	}
-}
-
 void client_enter(struct client_conn *c, enum stage stage)
 {
 	const struct client_ops *ops = c->ctx->ops;
@@ -114,7 +96,7 @@ void client_enter(struct client_conn *c, enum stage stage)
 	if (is_over(c))
 		return;
 	if (may) {
-		start_stage(c, stage);
+		c->ctx->begin[stage](c);
 		return;
 	}
 	c->parked = stage;
@@ -139,7 +121,7 @@ void client_go_on(struct client_conn *c)
 	c->parked_ns += now - c->stage_start_ns;
 	c->stage_start_ns = now;
 	ev_now_update(c->ctx->loop);
-	start_stage(c, stage);
+	c->ctx->begin[stage](c);
 }
 
 void client_set_live(struct client_conn *c)
@@ -169,8 +151,7 @@ void client_try_finish(struct client_conn *c)
 	msg_tags_free(c->tags);
 	c->tags = NULL;
 	client_set_state(c, CLIENT_ST_DEAD);
-	c->next_dead = c->ctx->dead;
-	c->ctx->dead = c->index;
+	TAILQ_INSERT_HEAD(&c->ctx->dead, c, link);
 }
 
 void client_end_demand(struct client_conn *c)
@@ -208,7 +189,7 @@ void client_fail(struct client_conn *c, enum fail_kind kind, int code)
 	log_debug("conn %u failed at %s: %s (%s)", c->index, stage_names[c->fail.stage],
 		  fail_code_text(&c->fail, text, sizeof(text)), fail_advice(&c->fail));
 	if (was_live && c->ctx->ops->on_lost)
-		c->ctx->ops->on_lost(c->ctx->arg, c);
+		c->ctx->ops->on_lost(c->ctx->arg, c, &c->fail);
 	begin_close(c);
 }
 
@@ -241,22 +222,24 @@ static void on_broken(struct rc *rc)
 
 struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns, void *user)
 {
-	struct client_conn *c;
+	struct client_conn *c = TAILQ_FIRST(&ctx->free);
 	uint32_t index;
 
 	/* Without a queue pair at the end of it, a session would be asked for in vain. */
-	if (ctx->n_free == 0 || (!ctx->gone && qp_pool_available(ctx->qps) <= ctx->demand))
+	if (!c || (!ctx->gone && qp_pool_available(ctx->qps) <= ctx->demand))
 		return NULL;
-	index = ctx->free_conns[--ctx->n_free];
-	c = &ctx->conns[index];
+	TAILQ_REMOVE(&ctx->free, c, link);
+	ctx->n_free--;
+	index = c->index;
 	memset(c, 0, sizeof(*c));
 	c->state = CLIENT_ST_FREE;
 	c->index = index;
 	c->ctx = ctx;
+	c->head.user = user;
+	c->head.arg = ctx->arg;
 	c->parked = STAGE_TIMED;
 	c->wants_qp = true;
 	ctx->demand++;
-	c->user = user;
 	c->intended_ns = intended_ns;
 	c->stage_start_ns = clock_now_ns();
 	rc_init(&c->rc, ctx->ep, ctx->qps, on_broken);
@@ -265,6 +248,36 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
 	/* The loop's time may be old: before it first runs, or in a callback that connects many. */
 	ev_now_update(ctx->loop);
 	client_set_state(c, CLIENT_ST_TCP_CONNECT);
-	client_boot_start(c);
+	ctx->begin[STAGE_TCP_CONNECT](c);
 	return c;
+}
+
+bool client_is_live(const struct client_conn *c)
+{
+	return c->state == CLIENT_ST_LIVE;
+}
+
+bool client_is_closing(const struct client_conn *c)
+{
+	return is_over(c);
+}
+
+enum stage client_parked_before(const struct client_conn *c)
+{
+	return c->parked;
+}
+
+void client_get_info(const struct client_conn *c, struct client_info *out)
+{
+	*out = (struct client_info){
+		.tls = c->tls_text,
+		.words = c->refuse_text,
+		.resumed = c->resumed,
+		.client_qpn = rc_qpn(&c->rc),
+		.server_qpn = c->server_qpn,
+		.client_psn = c->psn,
+		.cm_psn = c->cm_psn,
+		.stage_ns = c->stage_ns,
+		.total_ns = c->total_ns,
+	};
 }

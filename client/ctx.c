@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "client/conn.h"
+#include "client/internal.h"
 #include "common/base/clock.h"
 #include "common/rdma/cm.h"
 #include "common/rdma/ep.h"
@@ -22,19 +22,31 @@
 #define QUARANTINE_NS (5 * NS_PER_S)	/* TIMEWAIT is about 4 s */
 #define HOUSEKEEPING_S 0.05
 
+static client_begin_fn *const begin_stage[STAGE_TIMED] = {
+	[STAGE_TCP_CONNECT] = client_boot_start,
+	[STAGE_TLS_HANDSHAKE] = client_boot_handshake,
+	[STAGE_PSN_EXCHANGE] = client_boot_exchange,
+	[STAGE_ADDR_RESOLVE] = client_rdma_start,
+	[STAGE_ROUTE_RESOLVE] = client_rdma_resolve_route,
+	[STAGE_QP_SETUP] = client_rdma_take_qp,
+	[STAGE_RDMA_CONNECT] = client_rdma_connect,
+	[STAGE_FIRST_REPLY] = client_rdma_first_message,
+};
+
 static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 {
 	struct client_ctx *ctx = w->data;
 
 	(void)loop;
 	(void)revents;
-	while (ctx->dead != UINT32_MAX) {
-		struct client_conn *c = &ctx->conns[ctx->dead];
+	while (!TAILQ_EMPTY(&ctx->dead)) {
+		struct client_conn *c = TAILQ_FIRST(&ctx->dead);
 
-		ctx->dead = c->next_dead;
+		TAILQ_REMOVE(&ctx->dead, c, link);
 		client_set_state(c, CLIENT_ST_FREE);
 		ctx->ops->on_closed(ctx->arg, c, &c->fail);
-		ctx->free_conns[ctx->n_free++] = c->index;
+		TAILQ_INSERT_HEAD(&ctx->free, c, link);
+		ctx->n_free++;
 	}
 }
 
@@ -159,11 +171,12 @@ static int make_conns(struct client_ctx *ctx)
 	uint32_t n = ctx->cfg->max_conns;
 
 	ctx->conns = calloc(n, sizeof(*ctx->conns));
-	ctx->free_conns = calloc(n, sizeof(*ctx->free_conns));
-	if (!ctx->conns || !ctx->free_conns)
+	if (!ctx->conns)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++)
-		ctx->free_conns[i] = n - 1 - i;
+	for (uint32_t i = 0; i < n; i++) {
+		ctx->conns[i].index = i;
+		TAILQ_INSERT_TAIL(&ctx->free, &ctx->conns[i], link);
+	}
 	ctx->n_free = n;
 	return 0;
 }
@@ -184,7 +197,9 @@ int client_ctx_new(const struct client_config *cfg, const struct client_ops *ops
 	ctx->ops = ops;
 	ctx->arg = arg;
 	ctx->loop = loop;
-	ctx->dead = UINT32_MAX;
+	ctx->begin = begin_stage;
+	TAILQ_INIT(&ctx->free);
+	TAILQ_INIT(&ctx->dead);
 	ret = make_conns(ctx);
 	if (!ret)
 		ret = auth_mac_new(&ctx->mac);
@@ -239,7 +254,31 @@ void client_ctx_free(struct client_ctx *ctx)
 	dev_close(&ctx->dev);
 	tls_ctx_free(ctx->tls_ctx);
 	auth_mac_free(ctx->mac);
-	free(ctx->free_conns);
 	free(ctx->conns);
 	free(ctx);
+}
+
+struct ep *client_ep(const struct client_ctx *ctx)
+{
+	return ctx->ep;
+}
+
+struct pump *client_pump(struct client_ctx *ctx)
+{
+	return &ctx->pump;
+}
+
+const struct dev *client_dev(const struct client_ctx *ctx)
+{
+	return &ctx->dev;
+}
+
+void client_get_counts(const struct client_ctx *ctx, struct client_counts *out)
+{
+	struct qp_pool_counts q;
+
+	qp_pool_get_counts(ctx->qps, &q);
+	out->bytes_sent = ctx->bytes_sent + counter_get(&ctx->tls_bytes_out);
+	out->bytes_received = ctx->bytes_received + counter_get(&ctx->tls_bytes_in);
+	out->qps = q.qps;
 }

@@ -3,15 +3,15 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "client/conn.h"
+#include "client/internal.h"
 #include "common/base/clock.h"
 #include "common/rdma/ep.h"
 #include "common/wire/msg.h"
 
 static void count_out(struct client_conn *c, uint32_t bytes)
 {
-	assert(c->in_flight < c->grant.credits);
-	c->in_flight++;
+	assert(c->head.in_flight < c->head.grant.credits);
+	c->head.in_flight++;
 	c->ctx->bytes_sent += bytes;
 }
 
@@ -34,7 +34,7 @@ bool client_seal(struct client_conn *c, const struct msg_header *h, uint32_t buf
 	out.flags |= c->tags ? MSG_FLAG_TAG : 0;
 	msg_encode(&out, data);
 	if (h->flags & MSG_FLAG_SUM)
-		msg_seal(msg_sum_seed(c->grant.session, sizeof(c->grant.session)), data, before_tag(c, bytes));
+		msg_seal(msg_sum_seed(c->head.grant.session, sizeof(c->head.grant.session)), data, before_tag(c, bytes));
 	if (!c->tags || msg_tag_write(c->tags, data, bytes) == 0)
 		return true;
 	ep_buf_put(c->ctx->ep, buf);
@@ -83,7 +83,7 @@ static bool is_inside(const struct frame_grant *g, uint64_t offset, uint32_t byt
 
 int client_rma(struct client_conn *c, struct rc_rma *ops, uint32_t n)
 {
-	const struct frame_grant *g = &c->grant;
+	const struct frame_grant *g = &c->head.grant;
 	int ret;
 
 	if (c->state != CLIENT_ST_LIVE)
@@ -119,9 +119,9 @@ static void on_first_reply(struct client_conn *c)
 
 static bool take_back(struct client_conn *c, uint32_t credits, uint32_t bytes)
 {
-	if (credits == 0 || credits > c->in_flight)
+	if (credits == 0 || credits > c->head.in_flight)
 		return false;
-	c->in_flight -= credits;
+	c->head.in_flight -= credits;
 	c->ctx->bytes_received += bytes;
 	return true;
 }

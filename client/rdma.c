@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "client/conn.h"
+#include "client/internal.h"
 #include "common/base/clock.h"
 #include "common/rdma/cm.h"
 #include "common/rdma/ep.h"
@@ -26,7 +26,7 @@ void client_rdma_start(struct client_conn *c)
 
 	client_set_state(c, CLIENT_ST_ADDR_RESOLVE);
 	if (!ret)
-		ret = cm_resolve_addr(c->rc.id, &c->ctx->dev.addr, &c->grant.rdma, timeout_ms(c));
+		ret = cm_resolve_addr(c->rc.id, &c->ctx->dev.addr, &c->head.grant.rdma, timeout_ms(c));
 	if (ret)
 		fail_errno(c, ret);
 }
@@ -55,11 +55,11 @@ static int make_proof(struct client_conn *c, uint8_t data[PDATA_PROOF_BYTES])
 {
 	struct addr local, peer;
 	struct pdata_proof proof;
-	struct auth_binding b = { .session = c->grant.session, .client_qpn = rc_qpn(&c->rc),
+	struct auth_binding b = { .session = c->head.grant.session, .client_qpn = rc_qpn(&c->rc),
 				  .client = &local, .server = &peer };
 	int ret = cm_addresses(c->rc.id, &local, &peer);
 
-	memcpy(proof.session, c->grant.session, sizeof(proof.session));
+	memcpy(proof.session, c->head.grant.session, sizeof(proof.session));
 	if (!ret)
 		ret = auth_hmac(c->ctx->mac, c->keys.client, &b, proof.hmac);
 	if (!ret)
@@ -112,12 +112,12 @@ static bool server_proves_itself(struct client_conn *c, const struct cm_event *e
 {
 	struct addr local, peer;
 	struct pdata_proof proof;
-	struct auth_binding b = { .session = c->grant.session, .client_qpn = rc_qpn(&c->rc),
+	struct auth_binding b = { .session = c->head.grant.session, .client_qpn = rc_qpn(&c->rc),
 				  .server_qpn = e->qpn, .client = &local, .server = &peer };
 	uint8_t expected[AUTH_HMAC_BYTES];
 
 	return pdata_decode_proof(PDATA_REPLY, e->private_data, e->private_bytes, &proof) == 0 &&
-	       memcmp(proof.session, c->grant.session, sizeof(proof.session)) == 0 &&
+	       memcmp(proof.session, c->head.grant.session, sizeof(proof.session)) == 0 &&
 	       cm_addresses(c->rc.id, &local, &peer) == 0 &&
 	       auth_hmac(c->ctx->mac, c->keys.server, &b, expected) == 0 &&
 	       auth_compare(expected, proof.hmac) == 0;
@@ -141,7 +141,7 @@ void client_rdma_first_message(struct client_conn *c)
 
 static void on_response(struct client_conn *c, const struct cm_event *e)
 {
-	struct cm_qp_param qp = { .rq_psn = c->grant.psn, .sq_psn = c->psn,
+	struct cm_qp_param qp = { .rq_psn = c->head.grant.psn, .sq_psn = c->psn,
 				  .remote_write = true,	/* for the server's 0-byte liveness probe */
 				  .own_reads = MIN(e->reads, reads_wanted(c->ctx)),
 				  .path_mtu = c->ctx->cfg->path_mtu, .verify = c->ctx->cfg->verify };

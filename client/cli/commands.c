@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/rdma/ep.h"
+#include "common/rdma/pump.h"
 #include "common/hist/hist.h"
 #include "common/wire/msg.h"
 
@@ -30,7 +31,7 @@ static void done(struct session *s, int exit_status)
 
 static void send_message(struct session *s, const char *text, uint32_t bytes)
 {
-	uint32_t buf = ep_buf_get(s->ctx->ep);
+	uint32_t buf = ep_buf_get(s->ep);
 	uint8_t *p;
 
 	if (buf == EP_NO_BUF) {
@@ -38,7 +39,7 @@ static void send_message(struct session *s, const char *text, uint32_t bytes)
 		done(s, 1);
 		return;
 	}
-	p = ep_buf(s->ctx->ep, buf);
+	p = ep_buf(s->ep, buf);
 	for (uint32_t i = MSG_HEADER_BYTES; i < bytes; i++)
 		p[i] = text ? (uint8_t)text[i - MSG_HEADER_BYTES] : (uint8_t)(i + s->sent);
 	s->sent++;
@@ -172,13 +173,13 @@ static void hexdump(const uint8_t *p, uint64_t n, uint64_t offset)
 
 static void one_sided(struct session *s, enum ibv_wr_opcode opcode, uint64_t bytes)
 {
-	struct rc_rma op = { .opcode = opcode, .local = ep_buf(s->ctx->ep, s->buf), .lkey = ep_lkey(s->ctx->ep),
+	struct rc_rma op = { .opcode = opcode, .local = ep_buf(s->ep, s->buf), .lkey = ep_lkey(s->ep),
 			     .bytes = (uint32_t)bytes, .remote_addr = s->cfg->offset, .signal = true };
 	int ret = client_rma(s->conn, &op, 1);
 
 	if (ret == -EINVAL)
 		log_error("--offset %llu and %llu bytes are not inside the region; allowed: 0 to %u together",
-			  (unsigned long long)s->cfg->offset, (unsigned long long)bytes, s->conn->grant.region_bytes);
+			  (unsigned long long)s->cfg->offset, (unsigned long long)bytes, client_grant(s->conn)->region_bytes);
 	else if (ret)
 		log_error("the request could not be posted: %s", strerror(-ret));
 	if (ret)
@@ -189,7 +190,7 @@ static void one_sided(struct session *s, enum ibv_wr_opcode opcode, uint64_t byt
 
 static uint64_t read_length(const struct session *s)
 {
-	uint32_t region = s->conn->grant.region_bytes;
+	uint32_t region = client_grant(s->conn)->region_bytes;
 
 	if (s->cfg->command == CMD_WRITE)
 		return strlen(s->cfg->text);
@@ -201,19 +202,19 @@ static uint64_t read_length(const struct session *s)
 
 static void start_one_sided(struct session *s)
 {
-	s->buf = ep_buf_get(s->ctx->ep);
+	s->buf = ep_buf_get(s->ep);
 	if (s->cfg->command == CMD_READ) {
 		one_sided(s, IBV_WR_RDMA_READ, read_length(s));
 		return;
 	}
-	memcpy(ep_buf(s->ctx->ep, s->buf), s->cfg->text, strlen(s->cfg->text));
+	memcpy(ep_buf(s->ep, s->buf), s->cfg->text, strlen(s->cfg->text));
 	one_sided(s, IBV_WR_RDMA_WRITE, strlen(s->cfg->text));
 }
 
 static void on_rma(void *arg, struct client_conn *c, uint32_t n_done)
 {
 	struct session *s = arg;
-	uint8_t *p = ep_buf(s->ctx->ep, s->buf);
+	uint8_t *p = ep_buf(s->ep, s->buf);
 	uint64_t n = read_length(s);
 
 	(void)c;
@@ -240,59 +241,57 @@ static void on_rma(void *arg, struct client_conn *c, uint32_t n_done)
 	done(s, 0);
 }
 
-static json_t *stages_json(const struct client_conn *c)
+static json_t *stages_json(const struct client_info *i)
 {
 	json_t *o = json_object();
 
-	for (int i = 0; i < STAGE_TIMED; i++)
-		json_object_set_new(o, stage_names[i], json_integer((json_int_t)c->stage_ns[i]));
-	json_object_set_new(o, "total", json_integer((json_int_t)c->total_ns));
+	for (int k = 0; k < STAGE_TIMED; k++)
+		json_object_set_new(o, stage_names[k], json_integer((json_int_t)i->stage_ns[k]));
+	json_object_set_new(o, "total", json_integer((json_int_t)i->total_ns));
 	return o;
 }
 
-static void info_json(const struct session *s)
+static void info_json(const struct session *s, const struct frame_grant *g, const struct client_info *i)
 {
-	const struct client_conn *c = s->conn;
 	char tls[ADDR_TEXT_MAX], rdma[ADDR_TEXT_MAX];
 	json_t *o = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o}",
-		"tls_address", addr_text(&s->ctx->cfg->server, tls), "tls", c->tls_text,
-		"rdma_address", addr_text(&c->grant.rdma, rdma), "message_bytes", c->grant.message_bytes,
-		"credits", c->grant.credits, "region_bytes", c->grant.region_bytes,
-		"client_qpn", rc_qpn(&c->rc), "server_qpn", c->server_qpn, "client_psn", c->psn,
-		"server_psn", c->grant.psn, "cm_psn", c->cm_psn, "psn_verified", s->ctx->cfg->verify,
-		"device", dev_json(&s->ctx->dev), "stages_ns", stages_json(c));
+		"tls_address", addr_text(&s->client->server, tls), "tls", i->tls,
+		"rdma_address", addr_text(&g->rdma, rdma), "message_bytes", g->message_bytes,
+		"credits", g->credits, "region_bytes", g->region_bytes,
+		"client_qpn", i->client_qpn, "server_qpn", i->server_qpn, "client_psn", i->client_psn,
+		"server_psn", g->psn, "cm_psn", i->cm_psn, "psn_verified", s->client->verify,
+		"device", dev_json(client_dev(s->ctx)), "stages_ns", stages_json(i));
 
 	json_dumpf(o, stdout, JSON_INDENT(2));
 	printf("\n");
 	json_decref(o);
 }
 
-static void info_text(const struct session *s)
+static void info_text(const struct session *s, const struct frame_grant *g, const struct client_info *i)
 {
-	const struct client_conn *c = s->conn;
-	const struct dev *d = &s->ctx->dev;
+	const struct dev *d = client_dev(s->ctx);
 	char a[ADDR_TEXT_MAX];
 
-	printf("server       %s (%s)\n", addr_text(&s->ctx->cfg->server, a), c->tls_text);
-	printf("rdma         %s, QP 0x%06x here, 0x%06x there\n", addr_text(&c->grant.rdma, a),
-	       rc_qpn(&c->rc), c->server_qpn);
+	printf("server       %s (%s)\n", addr_text(&s->client->server, a), i->tls);
+	printf("rdma         %s, QP 0x%06x here, 0x%06x there\n", addr_text(&g->rdma, a), i->client_qpn, i->server_qpn);
 	printf("device       %s%s, path MTU %d\n", d->name, dev_is_software(d) ? " (software)" : "",
 	       128 << d->port.active_mtu);
 	printf("psn          0x%06x to the server, 0x%06x from it, both %s (the CM's own would have been 0x%06x)\n",
-	       c->psn, c->grant.psn, s->ctx->cfg->verify ? "read back from the device" : "programmed",
-	       c->cm_psn);
+	       i->client_psn, g->psn, s->client->verify ? "read back from the device" : "programmed", i->cm_psn);
 	printf("granted      messages of %u bytes, %u in flight, region of %u bytes (info asks for one, and none)\n",
-	       c->grant.message_bytes, c->grant.credits, c->grant.region_bytes);
+	       g->message_bytes, g->credits, g->region_bytes);
 	printf("stages (us) ");
-	for (int i = 0; i < STAGE_TIMED; i++)
-		printf(" %s=%.0f", stage_names[i], us(c->stage_ns[i]));
-	printf(" total=%.0f\n", us(c->total_ns));
+	for (int k = 0; k < STAGE_TIMED; k++)
+		printf(" %s=%.0f", stage_names[k], us(i->stage_ns[k]));
+	printf(" total=%.0f\n", us(i->total_ns));
 }
 
 static void on_live(void *arg, struct client_conn *c)
 {
 	struct session *s = arg;
+	struct client_info info;
 
+	client_get_info(c, &info);
 	s->conn = c;
 	ev_init(&s->timer, on_timer);
 	s->timer.data = s;
@@ -300,7 +299,7 @@ static void on_live(void *arg, struct client_conn *c)
 	case CMD_PING:
 		if (!s->cfg->quiet)
 			printf("RDMA echo to %s: %llu bytes of message, connected in %.1f ms\n", s->cfg->host,
-			       (unsigned long long)s->cfg->message_bytes, (double)c->total_ns / 1e6);
+			       (unsigned long long)s->cfg->message_bytes, (double)info.total_ns / 1e6);
 		ping_next(s);
 		break;
 	case CMD_SEND:
@@ -312,7 +311,7 @@ static void on_live(void *arg, struct client_conn *c)
 		start_one_sided(s);
 		break;
 	case CMD_INFO:
-		s->cfg->json ? info_json(s) : info_text(s);
+		(s->cfg->json ? info_json : info_text)(s, client_grant(c), &info);
 		done(s, 0);
 		break;
 	}
@@ -334,21 +333,23 @@ static void on_message(void *arg, struct client_conn *c, uint64_t sequence, cons
 static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 {
 	struct session *s = arg;
+	struct client_info info;
 	char code[96];
 
+	client_get_info(c, &info);
 	if (fail->kind != FAIL_NONE) {
 		log_error("%s: failed at %s: %s%s%s (%s)", s->cfg->host, stage_names[fail->stage],
-			  fail_code_text(fail, code, sizeof(code)), c->refuse_text[0] ? ": " : "", c->refuse_text,
+			  fail_code_text(fail, code, sizeof(code)), info.words[0] ? ": " : "", info.words,
 			  fail_advice(fail));
 		s->exit_status = 1;
 		if (s->cfg->command == CMD_PING && s->sent)
 			ping_summary(s);
 	}
 	if (s->buf != EP_NO_BUF)
-		ep_buf_put(s->ctx->ep, s->buf);
+		ep_buf_put(s->ep, s->buf);
 	s->buf = EP_NO_BUF;
 	ev_timer_stop(s->loop, &s->timer);
-	pump_break(&s->ctx->pump);
+	pump_break(client_pump(s->ctx));
 }
 
 const struct client_ops command_ops = {
@@ -360,12 +361,12 @@ const struct client_ops command_ops = {
 
 void command_interrupt(struct session *s)
 {
-	if (s->conn->state == CLIENT_ST_CLOSING) {
+	if (client_is_closing(s->conn)) {
 		/* Waiting only for the server's word on a close: not any longer. */
-		pump_break(&s->ctx->pump);
+		pump_break(client_pump(s->ctx));
 		return;
 	}
-	if (s->cfg->command == CMD_PING && s->conn->state == CLIENT_ST_LIVE) {
+	if (s->cfg->command == CMD_PING && client_is_live(s->conn)) {
 		ping_summary(s);
 		done(s, s->received ? 0 : 1);
 		return;

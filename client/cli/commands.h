@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/conn.h"
+#include "client/client.h"
 
 struct hist;
 
@@ -36,7 +36,9 @@ struct command_config {
 /* A running command. Owning thread: main. */
 struct session {
 	const struct command_config *cfg;
+	const struct client_config *client;
 	struct client_ctx *ctx;
+	struct ep *ep;		/* the context's */
 	struct client_conn *conn;
 	struct ev_loop *loop;
 	ev_signal interrupt, terminate;

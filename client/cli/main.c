@@ -16,6 +16,7 @@
 #include "common/base/opts.h"
 #include "common/base/paths.h"
 #include "common/base/res.h"
+#include "common/rdma/pump.h"
 #include "common/rdma/tuning.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
@@ -166,7 +167,7 @@ static uint32_t one_sided_bytes(const struct command_config *c)
 
 static int run(const struct command_config *c, const struct client_config *cc)
 {
-	struct session s = { .cfg = c, .loop = ev_default_loop(0), .buf = EP_NO_BUF };
+	struct session s = { .cfg = c, .client = cc, .loop = ev_default_loop(0), .buf = EP_NO_BUF };
 	char err[512];
 
 	if (hist_new(&s.rtt)) {
@@ -178,9 +179,10 @@ static int run(const struct command_config *c, const struct client_config *cc)
 		hist_free(s.rtt);
 		return EXIT_ENVIRONMENT;
 	}
+	s.ep = client_ep(s.ctx);
 	watch_signals(&s);
 	s.conn = client_connect(s.ctx, clock_now_ns(), NULL);
-	if (pump_run(&s.ctx->pump))
+	if (pump_run(client_pump(s.ctx)))
 		s.exit_status = EXIT_FAILED;
 	client_ctx_free(s.ctx);
 	hist_free(s.rtt);

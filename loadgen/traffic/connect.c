@@ -129,7 +129,7 @@ static bool go_on_one(struct worker *w)
 		return false;
 	/* Those that park anew are put behind: the first to be of a later stage ends the round. */
 	wc = &w->clients[w->parked.first];
-	if (wc->conn && wc->conn->parked > w->upto)
+	if (wc->conn && client_parked_before(wc->conn) > w->upto)
 		return false;
 	pop(w, &w->parked);
 	if (!wc->conn || wc->state != WCLIENT_PARKED)
@@ -254,7 +254,7 @@ static bool connect_on_next_rail(struct worker *w, struct wclient *wc)
 bool connect_may_enter(void *arg, struct client_conn *c, enum stage stage)
 {
 	struct worker *w = rail_worker(arg);
-	struct wclient *wc = c->user;
+	struct wclient *wc = client_user(c);
 
 	if (stage <= w->upto)
 		return true;
@@ -267,13 +267,16 @@ bool connect_may_enter(void *arg, struct client_conn *c, enum stage stage)
 
 static void record_stages(struct worker *w, const struct client_conn *c)
 {
-	enum handshake_kind kind = c->resumed ? HANDSHAKE_RESUMED : HANDSHAKE_FULL;
+	struct client_info info;
+	enum handshake_kind kind;
 	bool has_reply = !w->workload->silent;
 
+	client_get_info(c, &info);
+	kind = info.resumed ? HANDSHAKE_RESUMED : HANDSHAKE_FULL;
 	for (int i = 0; i < STAGE_TIMED; i++)
 		if (i != STAGE_FIRST_REPLY || has_reply)
-			hist_record(w->stats.stages[kind][i], c->stage_ns[i]);
-	hist_record(w->stats.total[kind], c->total_ns);
+			hist_record(w->stats.stages[kind][i], info.stage_ns[i]);
+	hist_record(w->stats.total[kind], info.total_ns);
 }
 
 /* The first client of the step to drop it says so; else there were thousands of lines. */
@@ -287,7 +290,7 @@ static void drop_rail(struct rail *rail, const struct wclient *wc)
 		return;
 	rail->told = true;
 	log_warn("client %u drops rail %u (%s) in %s: %s; it goes on with %u of %u", (unsigned)(wc - w->clients),
-		 rail->index, rail->ctx->dev.name, stage_names[rail->fail.stage],
+		 rail->index, client_dev(rail->ctx)->name, stage_names[rail->fail.stage],
 		 fail_code_text(&rail->fail, text, sizeof(text)), lanes_alive(w, wc), w->n_rails);
 }
 
@@ -307,9 +310,9 @@ void connect_on_live(void *arg, struct client_conn *c)
 {
 	struct rail *rail = arg;
 	struct worker *w = rail->worker;
-	struct wclient *wc = c->user;
+	struct wclient *wc = client_user(c);
 
-	if (c->grant.credits < w->needs.credits) {
+	if (client_grant(c)->credits < w->needs.credits) {
 		/* Fewer credits than the server said it gives: not what was to be measured. */
 		client_fail(c, FAIL_PROTOCOL, PROTO_CREDITS);
 		return;
@@ -333,13 +336,13 @@ static void lose(struct worker *w, struct wclient *wc)
 	counter_add(&w->stats.dropped, 1);
 }
 
-void connect_on_lost(void *arg, struct client_conn *c)
+void connect_on_lost(void *arg, struct client_conn *c, const struct fail *fail)
 {
 	struct rail *rail = arg;
 	struct worker *w = rail->worker;
-	struct wclient *wc = c->user;
+	struct wclient *wc = client_user(c);
 
-	rail->fail = c->fail;
+	rail->fail = *fail;
 	/* It was refused here: an attempt that failed. */
 	if (wc->conn == c && wc->state == WCLIENT_CONNECTING)
 		return;
@@ -450,7 +453,7 @@ void connect_on_closed(void *arg, struct client_conn *c, const struct fail *fail
 {
 	struct rail *rail = arg;
 	struct worker *w = rail->worker;
-	struct wclient *wc = c->user;
+	struct wclient *wc = client_user(c);
 	bool was_attempt = wc->conn == c && (wc->state == WCLIENT_CONNECTING || wc->state == WCLIENT_PARKED);
 
 	wc->open--;

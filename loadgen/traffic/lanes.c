@@ -58,7 +58,7 @@ static uint32_t part_index(const struct worker *w, unsigned stream, uint64_t num
 /* Operations under way have places of their own in the region, as far as there is room. */
 static uint64_t place_of(const struct worker *w, const struct client_conn *c, uint32_t slot)
 {
-	return slot % MAX(c->grant.region_bytes / w->bytes, 1) * w->bytes;
+	return slot % MAX(client_grant(c)->region_bytes / w->bytes, 1) * w->bytes;
 }
 
 /* Of a slot, in the client's landing memory. */
@@ -160,7 +160,7 @@ static bool send_message(struct worker *w, struct wclient *wc, struct lane *lane
 {
 	struct lane_queue *q = &lane->queues[stream];
 	const struct part *p = &wc->parts[q->posting];
-	struct ep *ep = lane->conn->ctx->ep;
+	struct ep *ep = ((const struct rail *)client_arg(lane->conn))->ep;
 	bool sum = w->cfg.cfg->verify && payload;
 	/* Credits come back while there are others to go on with. */
 	bool ask = last || (q->unasked + 1) * 2 >= w->needs.credits;
@@ -168,7 +168,7 @@ static bool send_message(struct worker *w, struct wclient *wc, struct lane *lane
 				.flags = (uint8_t)((ask ? MSG_FLAG_ACK : 0) | (sum ? MSG_FLAG_SUM : 0)) };
 	uint32_t buf;
 
-	if (lane->conn->in_flight >= w->needs.credits)
+	if (client_in_flight(lane->conn) >= w->needs.credits)
 		return false;
 	buf = ep_buf_get(ep);
 	if (buf == EP_NO_BUF)
@@ -186,7 +186,7 @@ static bool push(struct worker *w, struct lane *lane, unsigned stream, const str
 	struct msg_push ask = { .region_offset = place_of(w, lane->conn, slot) + p->offset,
 				.window_offset = landing_offset(w, slot) + p->offset, .bytes = (uint32_t)p->bytes };
 
-	if (lane->conn->in_flight >= w->needs.credits)
+	if (client_in_flight(lane->conn) >= w->needs.credits)
 		return false;
 	client_push(lane->conn, &ask, lane->queues[stream].posting);
 	return true;

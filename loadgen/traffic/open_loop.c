@@ -84,7 +84,7 @@ static void begin_due(struct worker *w)
 	double now = (double)clock_now_ns();
 
 	w->beginning = true;
-	ep_hold(w->ctx->ep);
+	ep_hold(w->ep);
 	for (int i = 0; i < BEGIN_BUDGET && (e = schedule_first(w->schedule)) && e->due_ns <= now; i++) {
 		struct wclient *wc = &w->clients[e->client];
 
@@ -93,7 +93,7 @@ static void begin_due(struct worker *w)
 		if (w->mode == MODE_TRAFFIC && wc->state == WCLIENT_LIVE)
 			open_loop_begin(w, wc);
 	}
-	ep_unhold(w->ctx->ep);
+	ep_unhold(w->ep);
 	w->beginning = false;
 	set_timer(w);
 }

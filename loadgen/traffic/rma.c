@@ -49,7 +49,7 @@ static uint32_t slot_of(const struct worker *w, uint64_t number)
 
 static uint64_t counter_offset(const struct wclient *wc)
 {
-	return wc->conn->grant.region_bytes / 8 * 8 - RMA_ATOMIC_BYTES;
+	return client_grant(wc->conn)->region_bytes / 8 * 8 - RMA_ATOMIC_BYTES;
 }
 
 /* Where in the region a slot is: in a small one, slots share memory. */

@@ -40,7 +40,7 @@ uint32_t traffic_payload_bytes(const struct worker *w, uint32_t offset)
 
 uint32_t traffic_buffer(struct worker *w, struct wclient *wc)
 {
-	uint32_t buf = ep_buf_get(w->ctx->ep);
+	uint32_t buf = ep_buf_get(w->ep);
 
 	if (buf == EP_NO_BUF)
 		client_fail(wc->conn, FAIL_ERRNO, ENOBUFS);
@@ -59,7 +59,7 @@ uint32_t traffic_message(struct worker *w, struct wclient *wc, uint64_t number, 
 	uint32_t buf = traffic_buffer(w, wc);
 
 	if (buf != EP_NO_BUF)
-		traffic_fill(w, wc, number, ep_buf(w->ctx->ep, buf), offset);
+		traffic_fill(w, wc, number, ep_buf(w->ep, buf), offset);
 	return buf;
 }
 
@@ -79,9 +79,9 @@ void traffic_check(struct worker *w, const struct wclient *wc, uint64_t number, 
 /* All completions of a batch were there when it was polled. */
 static uint64_t now_ns(struct worker *w)
 {
-	uint64_t batch = ep_batch(w->ctx->ep);
+	uint64_t batch = ep_batch(w->ep);
 
-	if (!ep_is_held(w->ctx->ep))
+	if (!ep_is_held(w->ep))
 		return clock_now_ns();
 	if (w->batch != batch) {
 		w->batch = batch;
@@ -128,7 +128,7 @@ static void refill(struct ep_deferred *d)
 
 	if (wc->state != WCLIENT_LIVE)
 		return;
-	w = rail_worker(wc->conn->ctx->arg);
+	w = rail_worker(client_arg(wc->conn));
 	if (w->mode == MODE_TRAFFIC)
 		begin_more(w, wc, now_ns(w));
 }
@@ -197,8 +197,8 @@ void traffic_end(struct worker *w, struct wclient *wc, unsigned stream, uint32_t
 		churn_leave(wc);
 	else if (w->mode != MODE_TRAFFIC)
 		traffic_maybe_stopped(w);
-	else if (ep_is_held(w->ctx->ep))
-		ep_defer(w->ctx->ep, &wc->refill);
+	else if (ep_is_held(w->ep))
+		ep_defer(w->ep, &wc->refill);
 	else
 		begin_more(w, wc, clock_now_ns());
 }
@@ -210,7 +210,7 @@ void traffic_on_reply(void *arg, struct client_conn *c, uint64_t sequence, const
 	struct worker *w = rail_worker(arg);
 
 	if (w->workload->on_reply)
-		w->workload->on_reply(w, c->user, sequence, data, bytes);
+		w->workload->on_reply(w, client_user(c), sequence, data, bytes);
 	else
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
@@ -221,7 +221,7 @@ void traffic_on_credit(void *arg, struct client_conn *c, uint32_t credits, uint6
 	struct worker *w = rail->worker;
 
 	if (w->workload->on_credit)
-		w->workload->on_credit(w, c->user, rail->index, credits, sequence);
+		w->workload->on_credit(w, client_user(c), rail->index, credits, sequence);
 	else
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
@@ -231,7 +231,7 @@ void traffic_on_ping(void *arg, struct client_conn *c, uint32_t number, const ui
 	struct worker *w = rail_worker(arg);
 
 	if (w->workload->on_ping)
-		w->workload->on_ping(w, c->user, number, data, bytes);
+		w->workload->on_ping(w, client_user(c), number, data, bytes);
 	else
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
@@ -242,7 +242,7 @@ void traffic_on_pushed(void *arg, struct client_conn *c, uint64_t sequence)
 	struct worker *w = rail->worker;
 
 	if (w->workload->on_pushed)
-		w->workload->on_pushed(w, c->user, rail->index, sequence);
+		w->workload->on_pushed(w, client_user(c), rail->index, sequence);
 	else
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
@@ -251,7 +251,7 @@ void traffic_on_rma(void *arg, struct client_conn *c, uint32_t n)
 {
 	const struct rail *rail = arg;
 
-	rail->worker->workload->on_rma(rail->worker, c->user, rail->index, n);
+	rail->worker->workload->on_rma(rail->worker, client_user(c), rail->index, n);
 }
 
 /* --- orders --- */
@@ -260,12 +260,12 @@ void traffic_start_client(struct worker *w, struct wclient *wc)
 {
 	if (w->workload->idle || (uint32_t)(wc - w->clients) >= w->active || wc->state != WCLIENT_LIVE)
 		return;
-	ep_hold(w->ctx->ep);
+	ep_hold(w->ep);
 	if (w->schedule)
 		open_loop_start_client(w, wc);
 	else
 		begin_more(w, wc, clock_now_ns());
-	ep_unhold(w->ctx->ep);
+	ep_unhold(w->ep);
 }
 
 void traffic_start_some(struct worker *w)

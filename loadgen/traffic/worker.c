@@ -11,7 +11,7 @@
 #include "common/base/clock.h"
 #include "common/rdma/ep.h"
 #include "common/hist/hist.h"
-#include "common/rdma/qp_pool.h"
+#include "common/rdma/pump.h"
 #include "common/tls/tls.h"
 #include "loadgen/traffic/lanes.h"
 #include "loadgen/traffic/payload.h"
@@ -151,7 +151,7 @@ static void execute(struct worker *w, const struct order *o)
 		connect_close_some(w);
 		break;
 	case ORDER_QUIT:
-		pump_break(&w->ctx->pump);
+		pump_break(client_pump(w->ctx));
 		break;
 	case ORDER_NONE:
 		break;
@@ -182,19 +182,18 @@ static void publish(struct worker *w)
 	struct timespec ts;
 
 	for (uint32_t i = 0; i < w->n_rails; i++) {
-		const struct client_ctx *ctx = w->rails[i].ctx;
-		struct qp_pool_counts q;
+		struct client_counts c;
 		struct ep_counts e;
 
-		qp_pool_get_counts(ctx->qps, &q);
-		ep_get_counts(ctx->ep, &e);
-		qps += q.qps;
+		client_get_counts(w->rails[i].ctx, &c);
+		ep_get_counts(w->rails[i].ep, &e);
+		qps += c.qps;
 		cqs += e.cqs;
 		mrs += e.mrs;
 		pinned += e.pinned_bytes;
 		missing += e.bufs_total - e.bufs_posted - e.bufs_free;
-		sent += ctx->bytes_sent + counter_get(&ctx->tls_bytes_out);
-		received += ctx->bytes_received + counter_get(&ctx->tls_bytes_in);
+		sent += c.bytes_sent;
+		received += c.bytes_received;
 	}
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 	counter_set(&st->cpu_ns, (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec);
@@ -325,12 +324,12 @@ static int check_requests(const struct worker *w, char *err, size_t err_size)
 	const struct loadgen_config *c = w->cfg.cfg;
 	bool chunks = w->workload->chunks;
 	uint64_t bytes = chunks ? c->chunk_bytes : c->message_bytes;
-	const struct dev *dev = &w->ctx->dev;
+	const struct dev *dev = client_dev(w->ctx);
 	uint32_t most;
 
 	for (uint32_t i = 1; i < w->n_rails; i++)
-		if (w->rails[i].ctx->dev.port.max_msg_sz < dev->port.max_msg_sz)
-			dev = &w->rails[i].ctx->dev;
+		if (client_dev(w->rails[i].ctx)->port.max_msg_sz < dev->port.max_msg_sz)
+			dev = client_dev(w->rails[i].ctx);
 	most = dev->port.max_msg_sz;
 	if (!w->needs.region_bytes || bytes <= most)
 		return 0;
@@ -349,14 +348,14 @@ static int make_memory(struct worker *w, char *err, size_t err_size)
 	int ret = 0;
 
 	if (w->needs.region_bytes)
-		ret = arena_new(w->ctx->ep, payload_bytes(c->message_bytes), false, &w->texts, err, err_size);
+		ret = arena_new(w->ep, payload_bytes(c->message_bytes), false, &w->texts, err, err_size);
 	if (!ret && w->needs.landing_bytes)
-		ret = arena_new(w->ctx->ep, landings * w->needs.landing_bytes, w->needs.window, &w->landing, err,
+		ret = arena_new(w->ep, landings * w->needs.landing_bytes, w->needs.window, &w->landing, err,
 				err_size);
 	for (uint32_t i = 1; i < w->n_rails && !ret; i++) {
-		ret = w->texts ? arena_share(w->texts, w->rails[i].ctx->ep, err, err_size) : 0;
+		ret = w->texts ? arena_share(w->texts, w->rails[i].ep, err, err_size) : 0;
 		if (!ret && w->landing)
-			ret = arena_share(w->landing, w->rails[i].ctx->ep, err, err_size);
+			ret = arena_share(w->landing, w->rails[i].ep, err, err_size);
 	}
 	if (ret)
 		return ret;
@@ -381,10 +380,12 @@ static int make_rails(struct worker *w, char *err, size_t err_size)
 		ret = client_ctx_new(&r->client, &ops, r, w->loop, &r->ctx, err, err_size);
 		if (ret)
 			return ret;
+		r->ep = client_ep(r->ctx);
 		if (r->index)
-			pump_join(&w->rails[0].ctx->pump, &r->ctx->pump);
+			pump_join(client_pump(w->rails[0].ctx), client_pump(r->ctx));
 	}
 	w->ctx = w->rails[0].ctx;
+	w->ep = w->rails[0].ep;
 	return 0;
 }
 
@@ -432,7 +433,7 @@ static void *run(void *arg)
 {
 	struct worker *w = arg;
 
-	if (pump_run(&w->ctx->pump)) {
+	if (pump_run(client_pump(w->ctx))) {
 		atomic_store(&w->broken, true);
 		w->cfg.on_progress(w->cfg.arg);
 	}
@@ -506,5 +507,5 @@ const struct trace *worker_trace(const struct worker *w)
 
 const struct dev *worker_dev(const struct worker *w)
 {
-	return &w->ctx->dev;
+	return client_dev(w->ctx);
 }

@@ -13,7 +13,7 @@
 
 #include <ev.h>
 
-#include "client/conn.h"
+#include "client/client.h"
 #include "common/base/counter.h"
 #include "common/wire/fail_table.h"
 #include "loadgen/config/config.h"

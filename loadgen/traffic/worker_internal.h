@@ -84,6 +84,7 @@ struct rail {
 	uint32_t index;
 	struct client_config client;
 	struct client_ctx *ctx;
+	struct ep *ep;			/* the context's */
 	/* In this step: */
 	bool told;			/* that it was dropped by a client */
 	bool works;			/* a client has connected on it */
@@ -113,7 +114,8 @@ struct worker {
 	bool running;
 	struct rail rails[RAILS_MAX];
 	uint32_t n_rails;
-	struct client_ctx *ctx;		/* the first rail's */
+	struct client_ctx *ctx;		/* the first rail's, and its endpoint */
+	struct ep *ep;
 	const struct workload *workload;
 	struct lane_plan plans[WORKLOAD_STREAMS_MAX];
 	struct lane *lanes;
@@ -183,7 +185,7 @@ void connect_close_some(struct worker *w);	/* ORDER_DISCONNECT, in portions */
 void connect_again(struct worker *w, struct wclient *wc);
 bool connect_may_enter(void *rail, struct client_conn *c, enum stage stage);
 void connect_on_live(void *rail, struct client_conn *c);
-void connect_on_lost(void *rail, struct client_conn *c);
+void connect_on_lost(void *rail, struct client_conn *c, const struct fail *fail);
 void connect_on_closed(void *rail, struct client_conn *c, const struct fail *fail);
 /* Clients that still wait for something fail. */
 void connect_abandon(struct worker *w);

@@ -22,7 +22,7 @@ static uint32_t send_some(struct worker *w, struct wclient *wc, unsigned stream,
 	uint32_t k = (uint32_t)MIN(n, c->coalesce), bytes = (uint32_t)w->bytes, buf;
 	bool asks = k == n || first / ack_every != (first + k) / ack_every || w->schedule;
 
-	if (wc->conn->in_flight >= wc->conn->grant.credits) {
+	if (!client_has_credit(wc->conn)) {
 		/* The server said that messages ended, and kept the credit of a SEND that they came in. */
 		client_fail(wc->conn, FAIL_PROTOCOL, PROTO_CREDITS);
 		return 0;
@@ -34,7 +34,7 @@ static uint32_t send_some(struct worker *w, struct wclient *wc, unsigned stream,
 		struct msg_header h = { .type = MSG_DATA, .sequence = traffic_sequence(w, wc, first + i) };
 
 		h.flags = (uint8_t)(asks && i + 1 == k ? MSG_FLAG_ACK : 0) | (uint8_t)(c->verify ? MSG_FLAG_SUM : 0);
-		traffic_fill(w, wc, first + i, ep_buf(w->ctx->ep, buf) + i * bytes, MSG_HEADER_BYTES);
+		traffic_fill(w, wc, first + i, ep_buf(w->ep, buf) + i * bytes, MSG_HEADER_BYTES);
 		traffic_begin(w, wc, stream);
 		if (!client_seal(wc->conn, &h, buf, i * bytes, bytes))
 			return 0;

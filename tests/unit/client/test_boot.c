@@ -220,8 +220,8 @@ static void grant__usual__keys_derived_and_tls_closed(void **state)
 	c = client_at(CLIENT_ST_ADDR_RESOLVE);
 	assert_null(c->io.tls);
 	assert_memory_equal(&c->keys, &cli.keys, sizeof(cli.keys));
-	assert_int_equal(c->grant.psn, cli.grant.psn);
-	assert_int_equal(c->grant.region_rkey, cli.grant.region_rkey);
+	assert_int_equal(c->head.grant.psn, cli.grant.psn);
+	assert_int_equal(c->head.grant.region_rkey, cli.grant.region_rkey);
 	/* close_notify, then the end. */
 	assert_false(script_read_hello());
 }
@@ -347,7 +347,7 @@ static void grant__more_credits_than_asked_for__only_those_used(void **state)
 	cli.grant.credits = 1024;
 	script_grant();
 	client_until(c->state == CLIENT_ST_ADDR_RESOLVE);
-	assert_int_equal(c->grant.credits, cli.cfg.depth);
+	assert_int_equal(c->head.grant.credits, cli.cfg.depth);
 }
 
 #define BOOT_TEST(f) cmocka_unit_test_setup_teardown(f, client_rig_init, client_rig_stop)

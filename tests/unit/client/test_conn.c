@@ -96,7 +96,7 @@ static void life__without_region__qp_used_again(void **state)
 		struct client_conn *c = client_at(CLIENT_ST_LIVE);
 		struct qp_pool_counts q;
 
-		assert_int_equal(c->grant.features, 0);
+		assert_int_equal(c->head.grant.features, 0);
 		cli.closed = 0;
 		client_close(c);
 		finish_disconnect(c);

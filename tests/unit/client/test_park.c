@@ -478,7 +478,7 @@ static void no_first_message__response__live_at_once_and_nothing_sent(void **sta
 	assert_int_equal(fake_cm_calls(FAKE_CM_ESTABLISH), 1);
 	fake_posts(&posts);
 	assert_int_equal(posts, 0);
-	assert_int_equal(c->in_flight, 0);
+	assert_int_equal(c->head.in_flight, 0);
 	assert_int_equal(c->stage_ns[STAGE_FIRST_REPLY], 0);
 	assert_true(c->stage_ns[STAGE_RDMA_CONNECT] > 0);
 	assert_true(c->total_ns > 0);

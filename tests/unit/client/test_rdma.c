@@ -201,7 +201,7 @@ static void response__right_proof__agreed_psns_and_first_message(void **state)
 	assert_int_equal(last_post()->length, MSG_HEADER_BYTES);
 	assert_int_equal(msg_decode(last_post()->head, MSG_HEADER_BYTES, &h), 0);
 	assert_int_equal(h.type, MSG_ECHO);
-	assert_int_equal(c->in_flight, 1);
+	assert_int_equal(c->head.in_flight, 1);
 	assert_int_equal(cli.live, 0);
 }
 
@@ -418,13 +418,13 @@ static void messages__sent_and_answered__told_with_sequence_and_size(void **stat
 		assert_int_equal(msg_decode(last_post()->head, 300, &h), 0);
 		assert_int_equal(h.type, MSG_ECHO);
 		assert_true(h.sequence == i * UINT64_C(0x100000001));
-		assert_int_equal(c->in_flight, 1);
+		assert_int_equal(c->head.in_flight, 1);
 		fake_complete_sends(c->rc.qp, 2, IBV_WC_SUCCESS);
 		assert_true(script_reply(c, 300, i * UINT64_C(0x100000001)));
 		assert_int_equal(cli.messages, i);
 		assert_true(cli.sequence == i * UINT64_C(0x100000001));
 		assert_int_equal(cli.bytes, 300);
-		assert_int_equal(c->in_flight, 0);
+		assert_int_equal(c->head.in_flight, 0);
 	}
 }
 
@@ -461,13 +461,13 @@ static void seal__several_in_a_buffer__one_send_of_whole_messages(void **state)
 		assert_true(client_seal(c, &h, buf, at, sizes[i]));
 		at += sizes[i];
 	}
-	assert_int_equal(c->in_flight, 0);
+	assert_int_equal(c->head.in_flight, 0);
 	client_post(c, buf, at, true);
-	assert_int_equal(c->in_flight, 1);
+	assert_int_equal(c->head.in_flight, 1);
 	fake_posts(&n);
 	assert_int_equal(n, 1);
 	assert_int_equal(last_post()->length, 267);
-	seed = msg_sum_seed(c->grant.session, sizeof(c->grant.session));
+	seed = msg_sum_seed(c->head.grant.session, sizeof(c->head.grant.session));
 	for (uint32_t i = at = 0; at < 267; at += h.length, i++) {
 		assert_int_equal(msg_decode_at(data, 267, at, &h), 0);
 		assert_int_equal(h.length, sizes[i]);
@@ -477,7 +477,7 @@ static void seal__several_in_a_buffer__one_send_of_whole_messages(void **state)
 		assert_true(msg_tag_check(tags, data + at, sizes[i]));
 	}
 	send_one(c, 32, 10);
-	assert_int_equal(c->in_flight, 2);
+	assert_int_equal(c->head.in_flight, 2);
 	assert_true(msg_tag_check(tags, last_post()->head, 32));
 	msg_tags_free(tags);
 }
@@ -609,11 +609,11 @@ static void push__asked_for_and_answered__told_with_its_sequence(void **state)
 	assert_int_equal(h.sequence, 77);
 	/* Both offsets, in the bytes that the fake keeps. */
 	assert_memory_equal(last_post()->head + 16, "\0\0\0\0\0\0\x0f\xa0\0\0\0\0\0\0\x1f\x40", 16);
-	assert_int_equal(c->in_flight, 1);
+	assert_int_equal(c->head.in_flight, 1);
 	assert_true(answer(c, &pushed));
 	assert_int_equal(cli.pushed, 1);
 	assert_true(cli.sequence == 77);
-	assert_int_equal(c->in_flight, 0);
+	assert_int_equal(c->head.in_flight, 0);
 	/* Another one was not asked for. */
 	assert_true(answer(c, &pushed));
 	assert_int_equal(cli.pushed, 1);

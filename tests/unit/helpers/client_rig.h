@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/conn.h"
+#include "client/internal.h"
 #include "tests/unit/helpers/certs.h"
 
 struct client_rig {

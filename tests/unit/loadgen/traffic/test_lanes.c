@@ -22,13 +22,18 @@ struct posted {
 	bool asks;
 };
 
+/* As much of a connection as lanes use. */
+struct client_conn {
+	struct client_head head;
+	struct frame_window window;
+};
+
 static struct rig {
 	struct loadgen_config cfg;
 	struct workload workload;
 	struct lane_plan plan[WORKLOAD_STREAMS_MAX];
 	struct worker worker;
 	struct wclient client;
-	struct client_ctx ctx[RAILS];
 	struct client_conn conn[RAILS];
 	struct posted posted[RAILS][POSTED_MAX];
 	uint32_t n[RAILS];
@@ -88,14 +93,14 @@ int client_rma(struct client_conn *c, struct rc_rma *ops, uint32_t n)
 void client_send(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t bytes)
 {
 	(void)buf;
-	c->in_flight++;
+	c->head.in_flight++;
 	note(c, (struct posted){ .what = POSTED_SEND, .bytes = bytes - MSG_HEADER_BYTES, .sequence = h->sequence,
 				 .asks = h->flags & MSG_FLAG_ACK });
 }
 
 void client_push(struct client_conn *c, const struct msg_push *push, uint64_t sequence)
 {
-	c->in_flight++;
+	c->head.in_flight++;
 	note(c, (struct posted){ .what = POSTED_PUSH, .at = push->region_offset, .bytes = push->bytes,
 				 .sequence = sequence });
 }
@@ -210,8 +215,8 @@ static void begin(uint32_t rails, uint8_t streams, uint64_t bytes, struct lane_p
 	rig.client.state = WCLIENT_LIVE;
 	assert_int_equal(lanes_new(&rig.worker), 0);
 	for (uint32_t i = 0; i < rails; i++) {
-		rig.conn[i].ctx = &rig.ctx[i];
-		rig.conn[i].grant.region_bytes = (uint32_t)(8 * bytes);
+		rig.conn[i].head.arg = &rig.worker.rails[i];
+		rig.conn[i].head.grant.region_bytes = (uint32_t)(8 * bytes);
 		lanes_add(&rig.client, i, &rig.conn[i]);
 	}
 }
@@ -236,7 +241,7 @@ static void requests_end(uint32_t rail, uint32_t n)
 
 static void credit_comes(uint32_t rail, uint64_t sequence)
 {
-	rig.conn[rail].in_flight--;
+	rig.conn[rail].head.in_flight--;
 	lanes_on_credit(&rig.worker, &rig.client, rail, 1, sequence);
 }
 
@@ -309,7 +314,7 @@ static void send__asks_now_and_then__ends_with_the_last_ones_credit(void **state
 	assert_false(at(0, 0)->asks);
 	assert_true(at(0, 1)->asks);
 	assert_int_equal(at(0, 0)->bytes, 16384 - MSG_HEADER_BYTES);
-	rig.conn[0].in_flight = 1;
+	rig.conn[0].head.in_flight = 1;
 	credit_comes(0, at(0, 1)->sequence);
 	assert_int_equal(rig.n[0], 7);
 	assert_int_equal(rig.ended[0], 0);
@@ -351,10 +356,10 @@ static void no_room__goes_on_when_there_is_some(void **state)
 	assert_int_equal(rig.n[0], 4);
 	/* Nor for the message behind the last request, without a credit. */
 	begin(1, 1, 10000, writes_and_tells, none);
-	rig.conn[0].in_flight = 4;
+	rig.conn[0].head.in_flight = 4;
 	start(0, 1);
 	assert_int_equal(rig.n[0], 1);
-	rig.conn[0].in_flight = 3;
+	rig.conn[0].head.in_flight = 3;
 	requests_end(0, 1);
 	assert_int_equal(rig.n[0], 2);
 }
@@ -443,7 +448,7 @@ static void client_leaves__what_was_begun_is_posted(void **state)
 	begin(1, 1, 100000, sends, none);
 	start(0, 1);
 	rig.client.state = WCLIENT_LEAVING;
-	rig.conn[0].in_flight = 1;
+	rig.conn[0].head.in_flight = 1;
 	credit_comes(0, at(0, 1)->sequence);
 	assert_int_equal(rig.n[0], 7);
 }

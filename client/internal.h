@@ -1,0 +1,132 @@
+/* Inside of the client module: the connection, the context, and what their files share.
+ *
+ * ctx.c makes the context and says which function begins which stage, conn.c has the states, boot.c does TCP, TLS and
+ * the frames, rdma.c the RDMA connection, data.c messages and requests. conn.c calls none of the others, ctx.c all.
+ * Owning thread: the loop's.
+ */
+#ifndef RAMPART_CLIENT_INTERNAL_H
+#define RAMPART_CLIENT_INTERNAL_H
+
+#include <sys/queue.h>
+
+#include "client/client.h"
+#include "common/base/counter.h"
+#include "common/rdma/pump.h"
+#include "common/tls/tls_io.h"
+#include "common/wire/auth.h"
+
+struct cm_channel;
+struct cm_event;
+struct msg_tags;
+struct qp_pool;
+
+/* All but FREE, LIVE and DEAD end after stage_timeout_ns, unless parked. */
+enum client_state {
+	CLIENT_ST_FREE,			/* owns nothing */
+	CLIENT_ST_TCP_CONNECT,		/* waits for the TCP connection; owns the socket */
+	CLIENT_ST_TLS_HANDSHAKE,	/* owns the TLS session */
+	CLIENT_ST_PSN_EXCHANGE,		/* HELLO sent, waits for GRANT or REFUSE */
+	CLIENT_ST_ADDR_RESOLVE,		/* TLS is closed; owns the CM id */
+	CLIENT_ST_ROUTE_RESOLVE,
+	CLIENT_ST_RDMA_CONNECT,		/* takes a QP, then sends REQ and waits for the answer */
+	CLIENT_ST_FIRST_REPLY,		/* connected, first message sent */
+	CLIENT_ST_LIVE,			/* no deadline: the user's */
+	CLIENT_ST_CLOSING,		/* waits for flushes and the CM */
+	CLIENT_ST_DEAD,			/* released; freed when the loop's turn ends */
+	CLIENT_ST_N,
+};
+extern const char *const client_state_names[CLIENT_ST_N];
+
+/* Begins a stage. Nothing of `c` may be touched afterwards: it may have failed. */
+typedef void client_begin_fn(struct client_conn *c);
+
+struct client_conn {
+	struct client_head head;	/* first: client_head casts */
+	enum client_state state;
+	uint32_t index;			/* 0 .. max_conns - 1 */
+	struct client_ctx *ctx;
+	TAILQ_ENTRY(client_conn) link;	/* FREE: in ctx->free; DEAD: in ctx->dead */
+	ev_timer deadline;
+
+	enum stage parked;		/* the stage it waits to enter; STAGE_TIMED: none */
+
+	struct tls_io io;		/* the bootstrap's; closed once there is a GRANT */
+	struct tls_session **session;	/* the user's, of earlier connections and for later ones; NULL: none */
+	bool resumed;			/* the TLS handshake resumed a session */
+	unsigned hellos;
+
+	struct frame_window window;	/* memory that the server may WRITE to; 0 bytes: none */
+	uint32_t psn;			/* ours */
+	uint32_t cm_psn;		/* what the CM would have used for ours, if it was asked */
+	struct auth_keys keys;
+	struct msg_tags *tags;		/* NULL: messages carry none */
+	char tls_text[96];		/* negotiated version and cipher */
+
+	struct rc rc;
+	bool wants_qp;			/* counted in the context's demand */
+	bool cm_connected;		/* a disconnect is owed before the id may go */
+	uint32_t server_qpn;
+
+	struct fail fail;
+	char refuse_text[FRAME_REFUSE_TEXT_MAX + 1];
+	uint64_t intended_ns;		/* when the connect was to start */
+	uint64_t parked_ns;		/* time spent parked; not part of total_ns */
+	uint64_t stage_start_ns;
+	uint64_t stage_ns[STAGE_TIMED];	/* complete once live */
+	uint64_t total_ns;
+};
+
+TAILQ_HEAD(client_list, client_conn);
+
+struct client_ctx {
+	const struct client_config *cfg;
+	const struct client_ops *ops;
+	void *arg;
+	struct ev_loop *loop;
+	client_begin_fn *const *begin;	/* by stage */
+	struct pump pump;
+	ev_prepare turn_end;
+	ev_timer housekeeping;
+	struct dev dev;
+	struct ep *ep;
+	struct qp_pool *qps;
+	struct cm_channel *cm;
+	struct tls_ctx *tls_ctx;
+	struct auth_mac *mac;
+	struct client_conn *conns;
+	struct client_list free, dead;
+	uint32_t n_free;
+	bool gone;			/* its device failed while others work: every connection fails */
+	uint32_t demand;		/* connections that will take a queue pair when they get so far */
+	uint64_t bytes_sent, bytes_received;	/* payload of RDMA */
+	counter tls_bytes_in, tls_bytes_out;
+};
+
+/* conn.c */
+bool client_edge_is_legal(enum client_state from, enum client_state to);
+/* The only writer of the state; sets the deadline. */
+void client_set_state(struct client_conn *c, enum client_state to);
+/* Gives the state its whole time again. */
+void client_restart_deadline(struct client_conn *c);
+/* Called after every event that could complete the teardown. */
+void client_try_finish(struct client_conn *c);
+/* Ends the running stage: its duration is kept and the next one starts now. */
+void client_stage_done(struct client_conn *c, enum stage stage);
+/* Continues with `stage`, or parks the connection before it. Nothing of `c` may be touched afterwards. */
+void client_enter(struct client_conn *c, enum stage stage);
+void client_set_live(struct client_conn *c);
+/* It took its queue pair, or never will. */
+void client_end_demand(struct client_conn *c);
+
+/* boot.c */
+client_begin_fn client_boot_start, client_boot_handshake, client_boot_exchange;
+
+/* rdma.c */
+client_begin_fn client_rdma_start, client_rdma_resolve_route, client_rdma_take_qp, client_rdma_connect,
+	client_rdma_first_message;
+void client_on_cm_event(void *ctx, const struct cm_event *e);
+
+/* data.c */
+void client_on_wc(void *ctx, const struct ibv_wc *wc);
+
+#endif
