@@ -19,7 +19,6 @@ const struct opts_unit opts_duration_units[OPTS_DURATION_UNITS] = {
 };
 
 static const char not_allowed[] = "is not allowed";
-static const char not_whole[] = "is not a whole number";
 
 /* Takes the digits at *p. False if there are none. What does not fit makes *fits false. */
 static bool take_digits(const char **p, uint64_t *v, bool *fits)
@@ -35,35 +34,12 @@ static bool take_digits(const char **p, uint64_t *v, bool *fits)
 	return *p != start;
 }
 
-static const struct opts_unit *find_unit(const char *suffix, const struct opts_unit *units, size_t n)
+/* NULL if no unit of time has the suffix. */
+static const struct opts_unit *find_unit(const char *suffix)
 {
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(suffix, units[i].suffix) == 0)
-			return &units[i];
-	return NULL;
-}
-
-static const char *parse_uint(const char *s, uint64_t *v)
-{
-	bool fits;
-
-	if (!take_digits(&s, v, &fits) || *s)
-		return not_whole;
-	return fits ? NULL : not_allowed;
-}
-
-static const char *parse_size(const char *s, uint64_t *v)
-{
-	const struct opts_unit *unit;
-	bool fits;
-
-	if (!take_digits(&s, v, &fits))
-		return "is not a number of bytes (suffix k, M or G)";
-	unit = find_unit(s, opts_size_units, OPTS_SIZE_UNITS);
-	if (!unit)
-		return "is not a number of bytes (suffix k, M or G)";
-	if (!fits || __builtin_mul_overflow(*v, unit->scale, v))
-		return not_allowed;
+	for (size_t i = 0; i < OPTS_DURATION_UNITS; i++)
+		if (strcmp(suffix, opts_duration_units[i].suffix) == 0)
+			return &opts_duration_units[i];
 	return NULL;
 }
 
@@ -86,7 +62,7 @@ static const char *parse_duration(const char *s, uint64_t *v)
 		for (; start < s && fraction_fits; start++)
 			fraction_fits = !__builtin_mul_overflow(divisor, 10, &divisor);
 	}
-	unit = find_unit(s, opts_duration_units, OPTS_DURATION_UNITS);
+	unit = find_unit(s);
 	if (!unit)
 		return syntax;
 	fraction_ns = (unsigned __int128)fraction * unit->scale;
@@ -104,89 +80,84 @@ static const char *check_range(const struct opt *o, uint64_t v)
 	return v < o->min || v > o->max ? not_allowed : NULL;
 }
 
+static bool is_size(const struct opt *o)
+{
+	return o->type == OPT_SIZE || o->type == OPT_SIZES;
+}
+
+/* Takes the whole number at *p, for a size with its suffix. False if there is none. What does not fit makes *fits
+ * false. */
+static bool take_whole(const struct opt *o, const char **p, uint64_t *v, bool *fits)
+{
+	if (!take_digits(p, v, fits))
+		return false;
+	for (size_t i = 0; is_size(o) && i < OPTS_SIZE_UNITS - 1; i++)
+		if (**p == *opts_size_units[i].suffix) {
+			*fits &= !__builtin_mul_overflow(*v, opts_size_units[i].scale, v);
+			(*p)++;
+			break;
+		}
+	return true;
+}
+
+static const char *explain_syntax(const struct opt *o)
+{
+	if (is_size(o))
+		return "is not a number of bytes (suffix k, M or G)";
+	return o->type == OPT_LIST ? "is not a list of whole numbers" : "is not a whole number";
+}
+
+static const char *parse_whole(const struct opt *o, const char *s, uint64_t *v)
+{
+	bool fits;
+
+	if (!take_whole(o, &s, v, &fits) || *s)
+		return explain_syntax(o);
+	return fits ? NULL : not_allowed;
+}
+
 static const char *parse_number(const struct opt *o, const char *s, uint64_t *v)
 {
-	const char *problem;
+	const char *problem = o->type == OPT_DURATION ? parse_duration(s, v) : parse_whole(o, s, v);
 
-	if (o->type == OPT_SIZE)
-		problem = parse_size(s, v);
-	else if (o->type == OPT_DURATION)
-		problem = parse_duration(s, v);
-	else
-		problem = parse_uint(s, v);
 	return problem ? problem : check_range(o, *v);
 }
 
-static const char *list_add(const struct opt *o, struct opt_list *list, uint64_t v)
+/* Adds `v`, doubled as long as it is not above `last`. */
+static const char *list_add(const struct opt *o, struct opt_list *list, uint64_t v, uint64_t last)
 {
-	if (check_range(o, v))
+	if (last < v || (!v && last) || check_range(o, v) || check_range(o, last))
 		return not_allowed;
-	if (list->n == OPT_LIST_MAX)
-		return "is too long";
-	list->v[list->n++] = v;
+	do {
+		if (list->n == OPT_LIST_MAX)
+			return "is too long";
+		list->v[list->n++] = v;
+		v *= 2;
+	} while (v && v <= last);
 	return NULL;
 }
 
+/* Numbers, or sizes and ranges of sizes. */
 static const char *parse_list(const struct opt *o, const char *s, struct opt_list *list)
 {
-	const char *problem;
-
 	list->n = 0;
 	for (;;) {
-		uint64_t v;
-		bool fits;
+		bool fits, last_fits = true, ok;
+		const char *problem;
+		uint64_t v, last;
 
-		if (!take_digits(&s, &v, &fits) || (*s && *s != ','))
-			return "is not a list of whole numbers";
-		problem = fits ? list_add(o, list, v) : not_allowed;
+		ok = take_whole(o, &s, &v, &fits);
+		last = v;
+		if (ok && o->type == OPT_SIZES && *s == '-') {
+			s++;
+			ok = take_whole(o, &s, &last, &last_fits);
+		}
+		if (!ok || (*s && *s != ','))
+			return explain_syntax(o);
+		problem = fits && last_fits ? list_add(o, list, v, last) : not_allowed;
 		if (problem || !*s++)
 			return problem;
 	}
-}
-
-/* The text up to `end` as a size. */
-static const char *parse_size_of(const char *s, const char *end, uint64_t *v)
-{
-	char text[32];
-
-	if ((size_t)(end - s) >= sizeof(text))
-		return not_allowed;
-	memcpy(text, s, (size_t)(end - s));
-	text[end - s] = '\0';
-	return parse_size(text, v);
-}
-
-/* One size, or A-B. */
-static const char *parse_size_range(const struct opt *o, const char *s, const char *end, struct opt_list *list)
-{
-	const char *dash = memchr(s, '-', (size_t)(end - s)), *problem;
-	uint64_t v, last;
-
-	problem = parse_size_of(s, dash ? dash : end, &v);
-	last = v;
-	if (!problem && dash)
-		problem = parse_size_of(dash + 1, end, &last);
-	if (!problem && (v == 0 || last < v || check_range(o, last)))
-		problem = not_allowed;
-	for (; !problem && v <= last; v *= 2)
-		problem = list_add(o, list, v);
-	return problem;
-}
-
-static const char *parse_sizes(const struct opt *o, const char *s, struct opt_list *list)
-{
-	const char *problem = NULL;
-
-	list->n = 0;
-	while (!problem) {
-		size_t n = strcspn(s, ",");
-
-		problem = parse_size_range(o, s, s + n, list);
-		if (!s[n])
-			break;
-		s += n + 1;
-	}
-	return problem;
 }
 
 static const char *parse_choice(const struct opt *o, const char *s, int *index)
@@ -228,7 +199,7 @@ const char *opts_store_value(const struct opt *o, const char *s, void *config)
 		break;
 	case OPT_LIST:
 	case OPT_SIZES:
-		problem = o->type == OPT_LIST ? parse_list(o, s, &list) : parse_sizes(o, s, &list);
+		problem = parse_list(o, s, &list);
 		if (!problem)
 			*(struct opt_list *)to = list;
 		break;

@@ -22,7 +22,8 @@
 #include <cpuid.h>
 #endif
 
-#define NS_PER_S	 UINT64_C(1000000000)
+#include "common/base/clock.h"
+
 #define CAP_IPC_LOCK_BIT 14	/* linux/capability.h */
 #define PROC_TEXT_MAX	 8192	/* all of status; the first CPU of cpuinfo */
 #define LINE_TEXT_MAX	 256
@@ -157,49 +158,44 @@ int res_machine_cpu(struct res_machine_cpu *out)
 	return 0;
 }
 
-/* A field of /proc/meminfo, in bytes. False when it is not there. */
-static bool meminfo_bytes(const char *text, const char *name, uint64_t *out)
-{
-	const char *at = strstr(text, name);
-	uintmax_t kib;
-
-	if (!at || sscanf(at + strlen(name), " %ju kB", &kib) != 1)
-		return false;
-	*out = kib * 1024;
-	return true;
-}
-
 int res_machine_kernel_bytes(uint64_t *out)
 {
-	uint64_t total, not_kernel = 0, v;
-	static const char *const others[] = { "\nMemFree:", "\nBuffers:", "\nCached:", "\nAnonPages:" };
+	static const char *const others[] = { "MemFree", "Buffers", "Cached", "AnonPages" };
+	uint64_t total, not_kernel = 0;
 	char text[PROC_TEXT_MAX];
 	int err = read_text("/proc/meminfo", text, sizeof(text));
 
 	if (err)
 		return err;
-	if (!meminfo_bytes(text, "MemTotal:", &total))
-		return -EIO;
+	total = field_number(text, "MemTotal", 10);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		if (!meminfo_bytes(text, others[i], &v))
+		if (!find_field(text, others[i]))
 			return -EIO;
-		not_kernel += v;
+		not_kernel += field_number(text, others[i], 10);
 	}
-	*out = total > not_kernel ? total - not_kernel : 0;
+	if (!total)
+		return -EIO;
+	*out = total > not_kernel ? (total - not_kernel) * 1024 : 0;
 	return 0;
 }
 
 /* ---- limits ---- */
 
-uint64_t res_raise_nofile(void)
+/* The soft limit after raising it to the hard one; 0 on error. */
+static rlim_t raise_limit(int resource)
 {
 	struct rlimit raised, limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit))
+	if (getrlimit(resource, &limit))
 		return 0;
 	raised = (struct rlimit){ .rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max };
-	/* Refused when fs.nr_open was lowered below the hard limit: then what was stays. */
-	return setrlimit(RLIMIT_NOFILE, &raised) ? limit.rlim_cur : raised.rlim_cur;
+	/* For open files it fails when fs.nr_open was lowered below the hard limit: the soft one stays. */
+	return setrlimit(resource, &raised) ? limit.rlim_cur : raised.rlim_cur;
+}
+
+uint64_t res_raise_nofile(void)
+{
+	return raise_limit(RLIMIT_NOFILE);
 }
 
 /* ib_umem_get() asks capable(CAP_IPC_LOCK), which counts in the initial user namespace only; that
@@ -220,13 +216,8 @@ static bool may_pin_without_limit(void)
 
 uint64_t res_raise_memlock(void)
 {
-	struct rlimit raised, limit;
-	rlim_t soft;
+	rlim_t soft = raise_limit(RLIMIT_MEMLOCK);
 
-	if (getrlimit(RLIMIT_MEMLOCK, &limit))
-		return 0;
-	raised = (struct rlimit){ .rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max };
-	soft = setrlimit(RLIMIT_MEMLOCK, &raised) ? limit.rlim_cur : raised.rlim_cur;
 	return soft == RLIM_INFINITY || may_pin_without_limit() ? UINT64_MAX : soft;
 }
 
@@ -338,7 +329,7 @@ struct machine {
 	const char *accelerator;		/* NULL: native, or neither tcg nor kvm */
 };
 
-static bool is_line_field_word(const char *line, const char *word)
+static bool line_has_word(const char *line, const char *word)
 {
 	size_t len = strlen(word);
 	const char *end = line + strcspn(line, "\n");
@@ -375,7 +366,7 @@ static void describe_machine(struct machine *m)
 		snprintf(m->cpu_model, sizeof(m->cpu_model), "%.*s", (int)strcspn(model, "\n"),
 			 model);
 	flags = find_field(cpuinfo, "flags");
-	if (flags && is_line_field_word(flags, "hypervisor")) {
+	if (flags && line_has_word(flags, "hypervisor")) {
 		hypervisor_signature(signature);
 		if (read_line("/sys/class/dmi/id/sys_vendor", vendor, sizeof(vendor)) ||
 		    read_line("/sys/class/dmi/id/product_name", product, sizeof(product)))

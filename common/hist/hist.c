@@ -27,7 +27,7 @@ int hist_new(struct hist **out)
 
 	if (!h)
 		return -ENOMEM;
-	hist_set(&h->min, UINT64_MAX);
+	counter_set(&h->min, UINT64_MAX);
 	*out = h;
 	return 0;
 }
@@ -44,57 +44,49 @@ static inline uint64_t add_saturated(uint64_t a, uint64_t b)
 	return sum < b ? UINT64_MAX : sum;
 }
 
-static inline void bump(_Atomic uint64_t *p, uint64_t by)
-{
-	hist_set(p, hist_get(p) + by);
-}
-
 /* Compare first: a store that changes nothing would still pull the line from a reader's cache. */
 static inline void widen(struct hist *h, uint64_t low, uint64_t high)
 {
-	if (low < hist_get(&h->min))
-		hist_set(&h->min, low);
-	if (high > hist_get(&h->max))
-		hist_set(&h->max, high);
+	if (low < counter_get(&h->min))
+		counter_set(&h->min, low);
+	if (high > counter_get(&h->max))
+		counter_set(&h->max, high);
+}
+
+/* Inline, so that one sample costs no multiplication. */
+static inline void record(struct hist *h, uint64_t value_ns, uint64_t n)
+{
+	uint64_t sum;
+
+	if (__builtin_mul_overflow(value_ns, n, &sum))
+		sum = UINT64_MAX;
+	counter_add(&h->cell[hist_index(value_ns)], n);
+	counter_add(&h->count, n);
+	counter_set(&h->sum, add_saturated(counter_get(&h->sum), sum));
+	widen(h, value_ns, value_ns);
 }
 
 void hist_record(struct hist *h, uint64_t value_ns)
 {
-	bump(&h->cell[hist_index(value_ns)], 1);
-	bump(&h->count, 1);
-	hist_set(&h->sum, add_saturated(hist_get(&h->sum), value_ns));
-	widen(h, value_ns, value_ns);
+	record(h, value_ns, 1);
 }
 
 void hist_record_n(struct hist *h, uint64_t value_ns, uint64_t n)
 {
-	uint64_t sum;
-
-	if (!n)
-		return;
-	if (__builtin_mul_overflow(value_ns, n, &sum))
-		sum = UINT64_MAX;
-	bump(&h->cell[hist_index(value_ns)], n);
-	bump(&h->count, n);
-	hist_set(&h->sum, add_saturated(hist_get(&h->sum), sum));
-	widen(h, value_ns, value_ns);
-}
-
-static void clear_cells(struct hist *h)
-{
-	struct hist_range r = hist_range_of(h);
-
-	for (size_t i = r.first; i <= r.last; i++)
-		hist_set(&h->cell[i], 0);
+	if (n)
+		record(h, value_ns, n);
 }
 
 void hist_reset(struct hist *h)
 {
-	clear_cells(h);
-	hist_set(&h->count, 0);
-	hist_set(&h->sum, 0);
-	hist_set(&h->max, 0);
-	hist_set(&h->min, UINT64_MAX);
+	struct hist_range r = hist_range_of(h);
+
+	for (size_t i = r.first; i <= r.last; i++)
+		counter_set(&h->cell[i], 0);
+	counter_set(&h->count, 0);
+	counter_set(&h->sum, 0);
+	counter_set(&h->max, 0);
+	counter_set(&h->min, UINT64_MAX);
 }
 
 static void tally_cell(struct tally *t, size_t index, uint64_t n)
@@ -129,23 +121,23 @@ void hist_add(struct hist *dst, const struct hist *src)
 	uint64_t min, max, high;
 
 	for (size_t i = r.first; i <= r.last; i++) {
-		uint64_t n = hist_get(&src->cell[i]);
+		uint64_t n = counter_get(&src->cell[i]);
 
 		if (!n)
 			continue;
-		bump(&dst->cell[i], n);
+		counter_add(&dst->cell[i], n);
 		tally_cell(&t, i, n);
 	}
 	if (!t.count)
 		return;
 	/* The same correction for both ends: they lie in the outermost cells that were read. */
 	high = t.last == HIST_CELLS - 1 ? UINT64_MAX : hist_cell_high(t.last);
-	max = clamp(hist_get(&src->max), hist_cell_low(t.last), high);
+	max = clamp(counter_get(&src->max), hist_cell_low(t.last), high);
 	high = t.first == HIST_CELLS - 1 ? max : hist_cell_high(t.first);
-	min = clamp(hist_get(&src->min), hist_cell_low(t.first), high);
-	bump(&dst->count, t.count);
-	hist_set(&dst->sum, add_saturated(hist_get(&dst->sum),
-					  tally_fit_sum(&t, hist_get(&src->sum))));
+	min = clamp(counter_get(&src->min), hist_cell_low(t.first), high);
+	counter_add(&dst->count, t.count);
+	counter_set(&dst->sum, add_saturated(counter_get(&dst->sum),
+					  tally_fit_sum(&t, counter_get(&src->sum))));
 	widen(dst, min, max);
 }
 
@@ -158,56 +150,56 @@ void hist_diff(struct hist *dst, const struct hist *later, const struct hist *ea
 {
 	struct hist_range r = hist_range_of(later);
 	struct tally t = { 0 };
-	uint64_t later_min = hist_get(&later->min);
-	uint64_t later_max = hist_get(&later->max);
+	uint64_t later_min = counter_get(&later->min);
+	uint64_t later_max = counter_get(&later->max);
 	uint64_t low;
 
 	hist_reset(dst);
 	for (size_t i = r.first; i <= r.last; i++) {
-		uint64_t n = sub_floor(hist_get(&later->cell[i]), hist_get(&earlier->cell[i]));
+		uint64_t n = sub_floor(counter_get(&later->cell[i]), counter_get(&earlier->cell[i]));
 
 		if (!n)
 			continue;
-		hist_set(&dst->cell[i], n);
+		counter_set(&dst->cell[i], n);
 		tally_cell(&t, i, n);
 	}
 	if (!t.count)
 		return;
 	low = hist_cell_low(t.first);
-	hist_set(&dst->count, t.count);
-	hist_set(&dst->sum, tally_fit_sum(&t, sub_floor(hist_get(&later->sum),
-							 hist_get(&earlier->sum))));
+	counter_set(&dst->count, t.count);
+	counter_set(&dst->sum, tally_fit_sum(&t, sub_floor(counter_get(&later->sum),
+							 counter_get(&earlier->sum))));
 	widen(dst, low > later_min ? low : later_min, hist_cell_bound(t.last, later_max));
 }
 
 uint64_t hist_count(const struct hist *h)
 {
-	return hist_get(&h->count);
+	return counter_get(&h->count);
 }
 
 uint64_t hist_min(const struct hist *h)
 {
-	uint64_t min = hist_get(&h->min);
+	uint64_t min = counter_get(&h->min);
 
-	return min > hist_get(&h->max) ? 0 : min;
+	return min > counter_get(&h->max) ? 0 : min;
 }
 
 uint64_t hist_max(const struct hist *h)
 {
-	return hist_get(&h->max);
+	return counter_get(&h->max);
 }
 
 double hist_mean(const struct hist *h)
 {
-	uint64_t count = hist_get(&h->count);
+	uint64_t count = counter_get(&h->count);
 
-	return count ? (double)hist_get(&h->sum) / (double)count : 0.0;
+	return count ? (double)counter_get(&h->sum) / (double)count : 0.0;
 }
 
 uint64_t hist_percentile(const struct hist *h, double percentile)
 {
 	struct hist_range r = hist_range_of(h);
-	uint64_t max = hist_get(&h->max);
+	uint64_t max = counter_get(&h->max);
 	uint64_t seen = 0;
 	double rank;
 
@@ -215,9 +207,9 @@ uint64_t hist_percentile(const struct hist *h, double percentile)
 		return hist_min(h);
 	/* How many samples make it up. One step down first, against a product that rounding puts
 	 * just above a whole number (as HdrHistogram's getValueAtPercentile does it). */
-	rank = ceil(nextafter(percentile, 0.0) * (double)hist_get(&h->count) / 100.0);
+	rank = ceil(nextafter(percentile, 0.0) * (double)counter_get(&h->count) / 100.0);
 	for (size_t i = r.first; i <= r.last; i++) {
-		seen += hist_get(&h->cell[i]);
+		seen += counter_get(&h->cell[i]);
 		if ((double)seen >= rank)
 			return hist_cell_bound(i, max);
 	}
@@ -231,11 +223,11 @@ uint64_t hist_count_between(const struct hist *h, uint64_t low, uint64_t high)
 	uint64_t n = 0;
 
 	for (size_t i = from > r.first ? from : r.first; i <= r.last && i < to; i++)
-		n += hist_get(&h->cell[i]);
+		n += counter_get(&h->cell[i]);
 	return n;
 }
 
 bool hist_supports(const struct hist *h, double percentile)
 {
-	return pow(percentile / 100.0, (double)hist_get(&h->count)) <= 0.05;
+	return pow(percentile / 100.0, (double)counter_get(&h->count)) <= 0.05;
 }

@@ -8,10 +8,10 @@
 #define RAMPART_COMMON_HIST_INTERNAL_H
 
 #include <assert.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/counter.h"
 #include "common/hist/hist.h"
 
 #define HIST_SIGNIFICANT_DIGITS 3
@@ -28,22 +28,12 @@ static_assert(((uint64_t)HIST_SUB_BUCKET_COUNT << (HIST_BUCKET_COUNT - 1)) - 1 =
 
 /* Empty while min > max. The cells are authoritative; count, sum, min and max follow them. */
 struct hist {
-	_Atomic uint64_t count;
-	_Atomic uint64_t sum;	/* saturates */
-	_Atomic uint64_t min;
-	_Atomic uint64_t max;
-	_Atomic uint64_t cell[HIST_CELLS];
+	counter count;
+	counter sum;	/* saturates */
+	counter min;
+	counter max;
+	counter cell[HIST_CELLS];
 };
-
-static inline uint64_t hist_get(const _Atomic uint64_t *p)
-{
-	return atomic_load_explicit(p, memory_order_relaxed);
-}
-
-static inline void hist_set(_Atomic uint64_t *p, uint64_t v)
-{
-	atomic_store_explicit(p, v, memory_order_relaxed);
-}
 
 /* Values beyond the range belong to the last cell. */
 static inline size_t hist_index(uint64_t value)
@@ -94,8 +84,8 @@ struct hist_range {
 
 static inline struct hist_range hist_range_of(const struct hist *h)
 {
-	uint64_t min = hist_get(&h->min);
-	uint64_t max = hist_get(&h->max);
+	uint64_t min = counter_get(&h->min);
+	uint64_t max = counter_get(&h->max);
 
 	if (min > max)
 		return (struct hist_range){ .first = 1, .last = 0 };

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <openssl/evp.h>
 #include <zlib.h>
 
 #include "common/hist/hist.h"
@@ -36,11 +37,11 @@ static double hist_stddev(const struct hist *h)
 	if (count == 0.0)
 		return 0.0;
 	for (size_t i = r.first; i <= r.last; i++)
-		sum += (double)hist_cell_middle(i) * (double)hist_get(&h->cell[i]);
+		sum += (double)hist_cell_middle(i) * (double)counter_get(&h->cell[i]);
 	for (size_t i = r.first; i <= r.last; i++) {
 		double d = (double)hist_cell_middle(i) - sum / count;
 
-		squares += d * d * (double)hist_get(&h->cell[i]);
+		squares += d * d * (double)counter_get(&h->cell[i]);
 	}
 	return sqrt(squares / count);
 }
@@ -71,7 +72,7 @@ static void write_rows(const struct hist *h, double unit_ns, FILE *out)
 	uint64_t seen = 0;
 
 	for (size_t i = r.first; i <= r.last && seen < count; i++) {
-		uint64_t n = hist_get(&h->cell[i]);
+		uint64_t n = counter_get(&h->cell[i]);
 		double reached, value = (double)hist_cell_bound(i, hist_max(h)) / unit_ns;
 
 		seen += n;
@@ -133,14 +134,14 @@ static unsigned char *put_cells(unsigned char *p, const struct hist *h)
 	size_t limit = hist_index(hist_max(h)) + 1;
 
 	for (size_t i = 0; i < limit;) {
-		uint64_t n = hist_get(&h->cell[i++]);
+		uint64_t n = counter_get(&h->cell[i++]);
 		int64_t zeros = 1;
 
 		if (n) {
 			p = put_zigzag(p, n < INT64_MAX ? (int64_t)n : INT64_MAX);
 			continue;
 		}
-		for (; i < limit && !hist_get(&h->cell[i]); i++)
+		for (; i < limit && !counter_get(&h->cell[i]); i++)
 			zeros++;
 		p = put_zigzag(p, zeros > 1 ? -zeros : 0);
 	}
@@ -197,22 +198,6 @@ err_free_plain:
 	return -ENOMEM;
 }
 
-static void write_base64(const unsigned char *p, size_t len, FILE *out)
-{
-	static const char digits[] = BASE64_DIGITS;
-
-	for (; len; p += 3) {
-		size_t n = len < 3 ? len : 3;
-		unsigned int v = (unsigned int)p[0] << 16 | (n > 1 ? (unsigned int)p[1] << 8 : 0) |
-				 (n > 2 ? p[2] : 0);
-		char quad[4] = { digits[v >> 18], digits[v >> 12 & 63],
-				 n > 1 ? digits[v >> 6 & 63] : '=', n > 2 ? digits[v & 63] : '=' };
-
-		fwrite(quad, 1, sizeof(quad), out);
-		len -= n;
-	}
-}
-
 /* ---- interval log ---- */
 
 int hist_write_hlog_header(double start_unix_s, FILE *out)
@@ -242,18 +227,23 @@ static void write_tag(const char *tag, FILE *out)
 int hist_write_hlog_interval(const struct hist *h, const char *tag, double start_s, double length_s,
 			     FILE *out)
 {
-	unsigned char *packed;
+	unsigned char *packed, *base64;
 	size_t len;
 	int err;
 
 	err = encode_compressed(h, &packed, &len);
 	if (err)
 		return err;
+	base64 = malloc((len + 2) / 3 * 4 + 1);
+	if (!base64) {
+		free(packed);
+		return -ENOMEM;
+	}
+	EVP_EncodeBlock(base64, packed, (int)len);
 	if (tag)
 		write_tag(tag, out);
-	fprintf(out, "%.3f,%.3f,%.3f,", start_s, length_s, (double)hist_max(h) / 1e6);
-	write_base64(packed, len, out);
-	fputc('\n', out);
+	fprintf(out, "%.3f,%.3f,%.3f,%s\n", start_s, length_s, (double)hist_max(h) / 1e6, base64);
+	free(base64);
 	free(packed);
 	return stream_status(out);
 }

@@ -20,6 +20,7 @@
 #include "common/hist/hist_io.h"
 #include "common/hist/hist_v2.h"
 
+#define BASE64_DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 /* Of what the writer makes, compressBound() of PLAIN_MAX_BYTES among it; a longer line is of another origin. */
 #define PACKED_MAX_BYTES (COMPRESSED_HEADER_BYTES + PLAIN_MAX_BYTES + PLAIN_MAX_BYTES / 1024 + 64)
 #define LINE_MAX_BYTES	 ((PACKED_MAX_BYTES + 2) / 3 * 4 + 512)

@@ -14,6 +14,5 @@
 #define PLAIN_MAX_BYTES	     (V2_HEADER_BYTES + (size_t)HIST_CELLS * ZIGZAG_MAX_BYTES)
 
 #define HLOG_VERSION "#[Histogram log format version 1.3]\n"
-#define BASE64_DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 #endif

@@ -83,7 +83,7 @@ static uint64_t cells_total(const struct hist *h)
 	uint64_t total = 0;
 
 	for (size_t i = 0; i < HIST_CELLS; i++)
-		total += hist_get(&h->cell[i]);
+		total += counter_get(&h->cell[i]);
 	return total;
 }
 
@@ -239,7 +239,7 @@ static void hist_record__beyond_range__last_cell_and_true_maximum(void **state)
 
 	(void)state;
 	assert_int_equal(hist_count(h), 3);
-	assert_int_equal(hist_get(&h->cell[HIST_CELLS - 1]), 2);
+	assert_int_equal(counter_get(&h->cell[HIST_CELLS - 1]), 2);
 	assert_int_equal(hist_max(h), 2 * HIST_MAX_TRACKABLE_NS);
 	assert_int_equal(hist_percentile(h, 100), 2 * HIST_MAX_TRACKABLE_NS);
 	assert_int_equal(hist_percentile(h, 33), 5);
@@ -335,17 +335,17 @@ static void hist_add__torn_source__figures_fit_the_cells(void **state)
 	struct hist *torn = hist_of(values, N_ELEMENTS(values)), *copy = new_hist();
 
 	(void)state;
-	hist_set(&torn->cell[hist_index(1000000)], 3);
-	hist_set(&torn->sum, 1);
+	counter_set(&torn->cell[hist_index(1000000)], 3);
+	counter_set(&torn->sum, 1);
 	hist_add(copy, torn);
 	assert_int_equal(hist_count(copy), 5);
 	assert_int_equal(cells_total(copy), 5);
 	assert_in_range((uint64_t)hist_mean(copy), 1699000, 1700000);
 
 	hist_reset(copy);
-	hist_set(&torn->sum, UINT64_MAX / 2);
-	hist_set(&torn->cell[hist_index(500000)], 0);
-	hist_set(&torn->cell[hist_index(5000000)], 0);
+	counter_set(&torn->sum, UINT64_MAX / 2);
+	counter_set(&torn->cell[hist_index(500000)], 0);
+	counter_set(&torn->cell[hist_index(5000000)], 0);
 	hist_add(copy, torn);
 	assert_int_equal(hist_count(copy), 3);
 	assert_int_equal(hist_index(hist_min(copy)), hist_index(1000000));

@@ -185,7 +185,7 @@ static struct decoded *decode_line(const char *line)
 static void assert_same_cells(const struct decoded *d, const struct hist *h)
 {
 	for (size_t i = 0; i < HIST_CELLS; i++)
-		assert_int_equal(d->cells[i], hist_get(&h->cell[i]));
+		assert_int_equal(d->cells[i], counter_get(&h->cell[i]));
 }
 
 /* ---- interval log ---- */
@@ -259,10 +259,10 @@ static void hlog_interval__huge_counts__decode_exactly(void **state)
 	hist_record(h, 0);
 	hist_record(h, 200);
 	for (unsigned int bit = 0; bit < 63; bit++) {
-		hist_set(&h->cell[2 * bit], (UINT64_C(1) << bit) - 1);
-		hist_set(&h->cell[2 * bit + 1], UINT64_C(1) << bit);
+		counter_set(&h->cell[2 * bit], (UINT64_C(1) << bit) - 1);
+		counter_set(&h->cell[2 * bit + 1], UINT64_C(1) << bit);
 	}
-	hist_set(&h->cell[150], INT64_MAX);
+	counter_set(&h->cell[150], INT64_MAX);
 	line = interval_of(h, NULL, 0, 1);
 	d = decode_line(line);
 	assert_same_cells(d, h);
