@@ -1,4 +1,4 @@
-/* IP addresses with ports: parsing, comparing, printing. No I/O, no name resolution. */
+/* IP addresses with ports. See addr.h. No I/O, no name resolution. */
 #include "common/base/addr.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-/* IP addresses with ports, in the forms the programs need. Pure; any thread. */
+/* IP addresses with ports: parsing, comparing, printing. Pure; any thread, on a struct that no other thread writes. */
 #ifndef RAMPART_COMMON_ADDR_H
 #define RAMPART_COMMON_ADDR_H
 
@@ -6,32 +6,38 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+/* An AF_INET or AF_INET6 socket address; `len` is what bind and connect want. All zero means no address. */
 struct addr {
 	struct sockaddr_storage ss;
 	socklen_t len;
 };
 
-#define ADDR_TEXT_MAX 64
+#define ADDR_TEXT_MAX 64	/* room for any address as text, with its port and the final zero */
 
-/* Parses a numeric IPv4 or IPv6 address. Returns 0 or -EINVAL. */
+/* Reads a numeric IPv4 or IPv6 address; names are not resolved. Returns 0, or -EINVAL and leaves *out alone. */
 int addr_parse(const char *text, uint16_t port, struct addr *out) __attribute__((warn_unused_result));
 
-/* Copies an AF_INET or AF_INET6 socket address. Returns 0 or -EAFNOSUPPORT. */
+/* Copies an AF_INET or AF_INET6 socket address. Returns 0, or -EAFNOSUPPORT and leaves *out alone. */
 int addr_from_sockaddr(const struct sockaddr *sa, struct addr *out) __attribute__((warn_unused_result));
 
-/* From 16 bytes, an IPv4 address being IPv4-mapped (RFC 4291, 2.5.5.2), as RoCE GIDs have it. */
+/* An address from and to 16 bytes in network order. IPv4 is IPv4-mapped (RFC 4291, 2.5.5.2), as in the GIDs of RoCE. */
 void addr_from_bytes(const uint8_t bytes[16], uint16_t port, struct addr *out);
-/* To 16 bytes, IPv4 as IPv4-mapped. */
 void addr_to_bytes(const struct addr *a, uint8_t out[16]);
 
+/* The port, in the byte order of this machine. */
 uint16_t addr_port(const struct addr *a);
 void addr_set_port(struct addr *a, uint16_t port);
+
+/* True if both are one host; ports do not count, and an IPv4-mapped address is the IPv4 address. */
 bool addr_same_host(const struct addr *a, const struct addr *b);
+/* True for 0.0.0.0 and ::. */
 bool addr_is_any(const struct addr *a);
+/* True for 127.0.0.0/8 and ::1. */
 bool addr_is_loopback(const struct addr *a);
 
-/* "10.0.0.1" and "10.0.0.1:7471" or "[fe80::1]:7471". Return `text`. */
+/* Writes the address to `text`, which is returned: "10.0.0.1" or "fe80::1". */
 const char *addr_host_text(const struct addr *a, char text[ADDR_TEXT_MAX]);
+/* The same with the port: "10.0.0.1:7471" or "[fe80::1]:7471". */
 const char *addr_text(const struct addr *a, char text[ADDR_TEXT_MAX]);
 
 #endif

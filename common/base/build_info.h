@@ -1,13 +1,14 @@
-/* What this program was built from and with. */
+/* What this program was built from and with. Any thread. */
 #ifndef RAMPART_COMMON_BUILD_INFO_H
 #define RAMPART_COMMON_BUILD_INFO_H
 
 #include <jansson.h>
 
-/* "0.1.0 (abc1234, gcc 12.2.0)"; static text. */
+/* Version, commit and compiler, such as "0.1.0 (commit abc1234, gcc 12.2.0)". The text is static. */
 const char *build_info_text(void);
 
-/* {version, git_commit, dirty, compiler, flags, libraries{}}; NULL when out of memory. */
-json_t *build_info_json(void);
+/* The object `build` of run.json: {version, git_commit, dirty, compiler, flags, libraries{openssl, jansson, zlib, libev}}.
+ * The caller owns the reference; NULL if memory runs out. */
+json_t *build_info_json(void) __attribute__((warn_unused_result));
 
 #endif

@@ -1,4 +1,4 @@
-/* Monotonic time in nanoseconds. Any thread; never fails. */
+/* Units of time, and the monotonic clock. */
 #ifndef RAMPART_COMMON_CLOCK_H
 #define RAMPART_COMMON_CLOCK_H
 
@@ -9,6 +9,7 @@
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S  UINT64_C(1000000000)
 
+/* Nanoseconds of CLOCK_MONOTONIC; only differences mean something. Any thread; never fails. */
 static inline uint64_t clock_now_ns(void)
 {
 	struct timespec ts;

@@ -1,4 +1,5 @@
-/* Counters with one writer thread and any readers: plain instructions, no locked ones. */
+/* Counters that one thread writes and any thread reads. Loads and stores are relaxed: no locked instruction, and no
+ * order between several counters. */
 #ifndef RAMPART_COMMON_COUNTER_H
 #define RAMPART_COMMON_COUNTER_H
 
@@ -7,16 +8,19 @@
 
 typedef _Atomic uint64_t counter;
 
+/* Any thread. */
 static inline uint64_t counter_get(const counter *c)
 {
 	return atomic_load_explicit((counter *)c, memory_order_relaxed);
 }
 
+/* The writer only. */
 static inline void counter_set(counter *c, uint64_t v)
 {
 	atomic_store_explicit(c, v, memory_order_relaxed);
 }
 
+/* The writer only; wraps at 2^64. */
 static inline void counter_add(counter *c, uint64_t v)
 {
 	counter_set(c, counter_get(c) + v);

@@ -1,22 +1,23 @@
-/* Reading JSON that may be anything: a value by its dotted path, and what to take where there is none. Pure. */
+/* Reads JSON of any origin: a value is found by its dotted path, and what is missing or of another type has a value of
+ * its own. Pure. Threads: jansson's rules; a document belongs to one thread at a time. */
 #ifndef RAMPART_COMMON_JSON_AT_H
 #define RAMPART_COMMON_JSON_AT_H
 
 #include <jansson.h>
 
-/* The value at a path of names such as "resources.server.rss_bytes", borrowed; NULL where there is none. A name has at
- * most 63 bytes. `o` may be NULL or of any type. */
+/* The value at a path of names such as "resources.server.rss_bytes"; NULL if there is none, or if a name on the way has
+ * more than 63 bytes. The reference is borrowed from `o`, which may be NULL or of any type. */
 json_t *json_at(const json_t *o, const char *path);
 
-/* The same as a number; NAN where there is none or it is no number. */
+/* The number at the path; NAN if there is no value or it is no number. */
 double json_number_at(const json_t *o, const char *path);
 
-/* The same as a text, borrowed; NULL where there is none or it is no text. */
+/* The string at the path, borrowed from `o`; NULL if there is no value or it is no string. */
 const char *json_text_at(const json_t *o, const char *path);
 
-/* NAN and infinite values as null, since JSON has no others. NULL when out of memory. */
+/* A new real number; null for NAN and infinity, which JSON does not have. NULL if memory runs out. */
 json_t *json_number(double v);
-/* The same, rounded to a whole number. */
+/* A new whole number, `v` rounded; null for NAN and infinity. NULL if memory runs out. */
 json_t *json_whole(double v);
 
 #endif

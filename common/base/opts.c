@@ -19,11 +19,11 @@
 
 #define OPTS_MAX     256
 #define SHOWN_MAX    64		/* bytes of an argument that an error repeats */
-#define ALLOWED_MAX  512	/* bytes of a range or of choices in --help; cut beyond */
+#define ALLOWED_MAX  512	/* bytes of a range or of choices in --help, which are cut there */
 #define HELP_COLUMNS 100
 #define HELP_INDENT  30
 
-/* Taken by every program; no table entry. */
+/* Every program has these two, without an entry in its table. */
 static const struct opt help_opt = {
 	.name = "help", .type = OPT_FLAG, .help = "Print this text and exit.",
 };
@@ -31,7 +31,7 @@ static const struct opt version_opt = {
 	.name = "version", .type = OPT_FLAG, .help = "Print the version and exit.",
 };
 
-/* ---- text in a fixed buffer, cut when full ---- */
+/* ---- text in a fixed buffer, cut where the buffer ends ---- */
 
 struct text {
 	char *buf;
@@ -51,10 +51,10 @@ static void text_add(struct text *t, const char *format, ...)
 	n = vsnprintf(t->buf + t->len, t->size - t->len, format, ap);
 	va_end(ap);
 	if (n > 0)
-		t->len += (size_t)n;	/* of the whole; beyond the size means full */
+		t->len += (size_t)n;	/* of the uncut text; at `size` or beyond, buf is full */
 }
 
-/* Something the user typed: cut to a readable length, one line whatever it holds. */
+/* Adds what the user typed, cut to SHOWN_MAX; control characters become question marks. */
 static void text_add_shown(struct text *t, const char *s, size_t len)
 {
 	size_t shown = len > SHOWN_MAX ? SHOWN_MAX : len;
@@ -74,7 +74,7 @@ static void text_add_in_units(struct text *t, uint64_t v, const struct opts_unit
 		}
 	if (!v)
 		text_add(t, "0");
-	else	/* only a duration that is no whole number of us */
+	else	/* a duration that is not a whole number of us */
 		text_add(t, "%ju.%03juus", (uintmax_t)(v / 1000), (uintmax_t)(v % 1000));
 }
 
@@ -199,7 +199,7 @@ static bool walk_next(struct walk *w)
 
 /* ---- errors ---- */
 
-/* True if one letter inserted, dropped, changed or two swapped make one name of the other. */
+/* True if one letter inserted, dropped or changed, or two swapped, make one name the other. */
 static bool is_near(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	for (; a_len && b_len && *a == *b; a_len--, b_len--)
@@ -336,7 +336,7 @@ static void wrap_break(struct wrap *w)
 	w->column = w->indent;
 }
 
-/* Continues the paragraph with the words of `s`; a newline in it begins a new line. */
+/* Adds the words of `s` to the paragraph; a newline in `s` begins a new line. */
 static void wrap_add(struct wrap *w, const char *s)
 {
 	while (*s) {
@@ -390,7 +390,7 @@ void opts_print_help(const struct opts_spec *spec, FILE *out)
 {
 	assert_table(spec);
 	fprintf(out, "Usage: %s %s\n\n", spec->program, spec->usage);
-	/* As written: it may be laid out by hand. */
+	/* Not wrapped: it may be laid out by hand. */
 	fprintf(out, "%s\n\nOptions:\n", spec->summary);
 	for (size_t i = 0; i < spec->n_opts; i++)
 		help_option(&spec->opts[i], "", out);

@@ -1,8 +1,8 @@
 /* Command-line options from one sorted table.
  *
- * A program describes its options in a table of `struct opt`; parsing, range checks, defaults and
- * --help all come from that table, so they cannot disagree. Pure: no I/O but what opts_print_help
- * writes to the stream it is given.
+ * A program describes its options in a table of `struct opt`. Parsing, range checks and --help follow that table, so
+ * they cannot disagree. The only I/O is opts_print_help's. All functions but opts_print_help use getopt_long(3), which
+ * keeps its state in globals: only one thread may call them at a time.
  */
 #ifndef RAMPART_COMMON_OPTS_H
 #define RAMPART_COMMON_OPTS_H
@@ -16,7 +16,7 @@ enum opt_type {
 	OPT_UINT,	/* decimal whole number; stores a uint64_t */
 	OPT_SIZE,	/* bytes, suffix k, M or G (powers of 1024) allowed; stores a uint64_t */
 	OPT_DURATION,	/* seconds, fraction allowed, suffix us, ms, s, m or h allowed; stores ns in a uint64_t */
-	OPT_STRING,	/* any non-empty text; stores a const char * into argv */
+	OPT_STRING,	/* any text that is not empty; stores a const char *, which points into argv */
 	OPT_CHOICE,	/* one of `choices`; stores the int index of the choice */
 	OPT_LIST,	/* comma-separated whole numbers, each in min..max; stores a struct opt_list */
 	OPT_SIZES,	/* comma-separated sizes as in OPT_SIZE; A-B is A doubled up to B; stores a struct opt_list */
@@ -33,7 +33,7 @@ struct opt {
 	const char *name;	/* long name without dashes; the table is sorted by it */
 	enum opt_type type;
 	size_t offset;		/* of the destination in the program's config struct */
-	uint64_t min, max;	/* allowed range (OPT_UINT, OPT_SIZE bytes, OPT_DURATION ns, OPT_LIST) */
+	uint64_t min, max;	/* allowed range of a number: a count, bytes or ns; in lists, of each */
 	const char *const *choices; /* OPT_CHOICE: NULL-terminated */
 	const char *metavar;	/* in --help: N, BYTES, SECONDS, FILE, ... ; NULL for a flag */
 	const char *def;	/* default in words for --help, or NULL when there is none */
@@ -56,10 +56,10 @@ enum opts_result {
 	OPTS_VERSION,	/* --version or -V was given */
 };
 
-/* Parses argv[1..] into `config` (which holds the defaults on entry). --name VALUE and --name=VALUE
- * are both taken; `--` ends the options; an operand ends them too. An option given twice is an
- * error. --help and --version need no table entry. On OPTS_ERROR `err` holds a message without
- * program name or newline, such as
+/* Reads argv[1..] into `config`, which holds the defaults on entry. Both --name VALUE and --name=VALUE are options; names
+ * are not abbreviated. Options end at `--` and at the first operand. --help (-h) and --version (-V) need no entry in the
+ * table. OPTS_ERROR: an option that is unknown, is given twice, or has no value or a bad one; `config` holds what came
+ * before it, and `err`, of `err_size` bytes, one line without program name or newline, such as
  *   --clients: 0 is not allowed; allowed: 1 to 100000
  *   --polll: unknown option; did you mean --poll? (see --help)
  */
@@ -67,15 +67,15 @@ enum opts_result opts_parse(const struct opts_spec *spec, int argc, char **argv,
 			    int *first_arg, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
-/* Moves the operands of argv behind the options, in their order, as GNU programs allow them to be mixed;
- * `--` and what follows it stay last. Call before opts_parse. */
+/* Moves the operands of argv behind the options and keeps their order, so that both may be mixed as in GNU programs.
+ * `--` and what follows it stay last. Call it before opts_parse. */
 void opts_operands_last(const struct opts_spec *spec, int argc, char **argv);
 
-/* True if the option `name` was among argv[1..] before the first operand or `--`. For the checks
- * that depend on an option having been given and not merely having a value. */
+/* True if argv[1..] has the option `name` before the first operand or `--`. For a check that asks whether an option was
+ * given, not what its value is. */
 int opts_given(const struct opts_spec *spec, int argc, char **argv, const char *name);
 
-/* Writes usage, summary, options (wrapped at 100 columns, with range and default) and epilog. */
+/* Writes --help to `out`: usage, summary, options with ranges and defaults (wrapped at 100 columns), epilog. */
 void opts_print_help(const struct opts_spec *spec, FILE *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* Values of command-line options. See opts_value.h.
  *
- * Numbers are decimal digits only: no sign, no space, no exponent, and what does not fit in 64 bits is out of range.
+ * Numbers are decimal digits: no sign, no space, no exponent. A number that does not fit in 64 bits is out of range.
  * Each parser returns NULL, or in words what is wrong with the text.
  */
 #include "common/base/opts_value.h"
@@ -20,7 +20,7 @@ const struct opts_unit opts_duration_units[OPTS_DURATION_UNITS] = {
 
 static const char not_allowed[] = "is not allowed";
 
-/* Takes the digits at *p. False if there are none. What does not fit makes *fits false. */
+/* Takes the digits at *p; false if there are none. *fits is false if the number needs more than 64 bits. */
 static bool take_digits(const char **p, uint64_t *v, bool *fits)
 {
 	const char *start = *p;
@@ -43,7 +43,7 @@ static const struct opts_unit *find_unit(const char *suffix)
 	return NULL;
 }
 
-/* In integers throughout: 0.1 is exactly 100,000,000 ns. */
+/* Computes with integers: 0.1 is exactly 100,000,000 ns. */
 static const char *parse_duration(const char *s, uint64_t *v)
 {
 	static const char syntax[] = "is not a duration (seconds, or suffix us, ms, s, m or h)";
@@ -85,8 +85,7 @@ static bool is_size(const struct opt *o)
 	return o->type == OPT_SIZE || o->type == OPT_SIZES;
 }
 
-/* Takes the whole number at *p, for a size with its suffix. False if there is none. What does not fit makes *fits
- * false. */
+/* Takes the whole number at *p, and its suffix if the option is a size; false if there is none. *fits as above. */
 static bool take_whole(const struct opt *o, const char **p, uint64_t *v, bool *fits)
 {
 	if (!take_digits(p, v, fits))
@@ -123,7 +122,7 @@ static const char *parse_number(const struct opt *o, const char *s, uint64_t *v)
 	return problem ? problem : check_range(o, *v);
 }
 
-/* Adds `v`, doubled as long as it is not above `last`. */
+/* Adds `v`, and its doubles up to `last`. */
 static const char *list_add(const struct opt *o, struct opt_list *list, uint64_t v, uint64_t last)
 {
 	if (last < v || (!v && last) || check_range(o, v) || check_range(o, last))

@@ -1,4 +1,4 @@
-/* Where files that come with the programs are found. Called at start only. */
+/* Paths of files. See paths.h. */
 #include "common/base/paths.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* What a process uses and what the machine is.
  *
- * Purpose: one place that knows /proc, /sys, getrusage and getrlimit. Not here: RDMA devices,
- * sampling in time, opinions about the figures.
+ * Purpose: the one place that reads /proc, /sys, getrusage and getrlimit. Not here: RDMA devices, sampling over time,
+ * judging the figures.
  * Threads: any; no state.
  * Sources: proc(5), getrlimit(2), cpuid(4); ib_umem_get() in the kernel's
  * drivers/infiniband/core/umem.c for what pinning is checked against.
@@ -138,7 +138,7 @@ int res_usage_self(struct res_usage *out)
 	return 0;
 }
 
-/* Guest time is not added: the kernel counts it in user and nice already (proc(5)). */
+/* Guest time is not added, because user and nice include it (proc(5)). */
 int res_machine_cpu(struct res_machine_cpu *out)
 {
 	uintmax_t user, nice_, system_, idle, iowait, irq, softirq, steal;
@@ -198,8 +198,8 @@ uint64_t res_raise_nofile(void)
 	return raise_limit(RLIMIT_NOFILE);
 }
 
-/* ib_umem_get() asks capable(CAP_IPC_LOCK), which counts in the initial user namespace only; that
- * one maps all ids to themselves (user_namespaces(7)). */
+/* ib_umem_get() asks capable(CAP_IPC_LOCK), which holds in the initial user namespace only. That one maps each id to
+ * itself (user_namespaces(7)). */
 static bool may_pin_without_limit(void)
 {
 	char status[PROC_TEXT_MAX], map[LINE_TEXT_MAX];
@@ -243,12 +243,12 @@ static const char *const sysctls[] = {
 
 static json_t *string_or_null(const char *s)
 {
-	json_t *j = s && *s ? json_string(s) : NULL;	/* NULL too for what is not UTF-8 */
+	json_t *j = s && *s ? json_string(s) : NULL;	/* NULL also if it is not UTF-8 */
 
 	return j ? j : json_null();
 }
 
-/* A number, an array of numbers, or else the text. */
+/* A number, an array of several numbers, or the text if it is neither. */
 static json_t *sysctl_value(const char *text)
 {
 	json_t *list = json_array();
@@ -311,7 +311,7 @@ static json_t *rlimit_json(int resource)
 			 limit_json(limit.rlim_max));
 }
 
-/* What the hypervisor calls itself in CPUID leaf 0x40000000: "KVMKVMKVM", "TCGTCGTCGTCG", ... */
+/* The hypervisor's signature in CPUID leaf 0x40000000: "KVMKVMKVM", "TCGTCGTCGTCG", ... */
 static void hypervisor_signature(char signature[static 13])
 {
 	memset(signature, 0, 13);
@@ -340,7 +340,7 @@ static bool line_has_word(const char *line, const char *word)
 	return false;
 }
 
-/* RAMPART_ACCELERATOR overrules, for guests whose hypervisor hides its name. */
+/* RAMPART_ACCELERATOR takes precedence, for guests whose hypervisor hides its signature. */
 static const char *find_accelerator(const char *signature)
 {
 	const char *told = getenv("RAMPART_ACCELERATOR");
@@ -385,7 +385,7 @@ json_t *res_environment_json(void)
 	bool is_emulated;
 
 	describe_machine(&m);
-	uname(&uts);	/* fails for a bad pointer only */
+	uname(&uts);	/* can fail only for a bad pointer */
 	is_emulated = m.accelerator && strcmp(m.accelerator, "tcg") == 0;
 	return json_pack("{s:o, s:o, s:I, s:I, s:o, s:o, s:b, s:b, s:o, s:{s:o, s:o}, s:o}",
 			 "kernel", string_or_null(uts.release),

@@ -1,5 +1,5 @@
-/* What a process uses and what the machine is: read from /proc, /sys, getrusage and getrlimit.
- * Every function may be called from any thread and blocks for no longer than a /proc read. */
+/* What this process uses and what this machine is, read from /proc, /sys, getrusage(2) and getrlimit(2). Any thread;
+ * a call takes as long as a few reads of /proc do, so it does not belong on a data thread. */
 #ifndef RAMPART_COMMON_RES_H
 #define RAMPART_COMMON_RES_H
 
@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 struct res_usage {
-	uint64_t cpu_user_ns;	/* this process: /proc/self/stat via getrusage */
+	uint64_t cpu_user_ns;	/* of all threads since the process began */
 	uint64_t cpu_system_ns;
 	uint64_t rss_bytes;
 	uint64_t fds;		/* open descriptors */
@@ -17,34 +17,41 @@ struct res_usage {
 	uint64_t pinned_bytes;	/* VmPin + VmLck of /proc/self/status */
 };
 
-/* Fills *out for the calling process. Returns 0 or -errno. */
+/* Fills *out for this process. Returns 0, or -errno and leaves *out alone. */
 int res_usage_self(struct res_usage *out) __attribute__((warn_unused_result));
 
-/* CPU time of the whole machine since boot, in ns (sum over the CPUs): all of it, and of that the
- * softirq share. Soft-RoCE does its work in softirq and kernel threads that no process is charged for. */
+/* CPU time of the whole machine since it booted, the sum over all CPUs. Soft-RoCE works in softirqs and kernel threads,
+ * which no process is charged for. */
 struct res_machine_cpu {
 	uint64_t busy_ns;	/* user + nice + system + irq + softirq + steal */
-	uint64_t softirq_ns;
-	uint64_t idle_ns;
+	uint64_t softirq_ns;	/* part of busy_ns */
+	uint64_t idle_ns;	/* idle + iowait */
 };
+
+/* Fills *out from /proc/stat. Returns 0 or -errno; -EIO if the file is not as proc(5) says. */
 int res_machine_cpu(struct res_machine_cpu *out) __attribute__((warn_unused_result));
 
-/* Memory of this machine that the kernel itself uses: all that is neither free, nor page cache, nor anonymous
- * memory of processes (/proc/meminfo). Queues that a driver shares with a process are in it. */
+/* Bytes of memory that the kernel uses for itself: all that is neither free, nor buffers or page cache, nor anonymous
+ * memory of processes (/proc/meminfo). Queues that a driver shares with a process are among them. Returns 0 or -errno;
+ * -EIO if a field is missing. */
 int res_machine_kernel_bytes(uint64_t *out) __attribute__((warn_unused_result));
 
-/* The environment object of run.json for this process's machine, without the RDMA device: kernel,
- * cpu model, cores, memory_bytes, hypervisor (from /proc/cpuinfo's hypervisor flag and
- * /sys/class/dmi/id), accelerator (RAMPART_ACCELERATOR, "tcg" or "kvm", null when native),
- * is_virtual_machine, is_emulated_cpu (tcg), hostname, rlimits{nofile{soft,hard}, memlock{soft,hard}} (null for
- * unlimited), sysctls{net.rdma_ucm.max_backlog, net.core.somaxconn, net.ipv4.ip_local_port_range, ...}
- * (null where absent). NULL when out of memory; the caller owns the reference. */
+/* This machine, as in the object `environment` of run.json, without the RDMA device:
+ *   kernel, cpu_model, cores, memory_bytes, hostname
+ *   hypervisor          from the DMI names or CPUID if /proc/cpuinfo has the flag "hypervisor"
+ *   accelerator         "tcg" or "kvm", from RAMPART_ACCELERATOR or CPUID
+ *   is_virtual_machine, is_emulated_cpu (tcg)
+ *   rlimits             {nofile{soft, hard}, memlock{soft, hard}}, null for unlimited
+ *   sysctls             {"net.core.somaxconn", ...}
+ * What is unknown is null. The caller owns the reference; NULL if memory runs out. */
 json_t *res_environment_json(void) __attribute__((warn_unused_result));
 
-/* Soft limit of open files after raising it to the hard limit; 0 on error. */
+/* Raises the soft limit of open files to the hard limit, if the kernel allows it. Returns the soft limit after that;
+ * 0 if it cannot be read. */
 uint64_t res_raise_nofile(void);
-/* Soft limit of locked memory after raising it to the hard limit; UINT64_MAX for unlimited or when
- * the process has CAP_IPC_LOCK (effective), which the kernel's pinning check honours. */
+
+/* Raises the soft limit of locked memory to the hard limit. Returns the soft limit after that, in bytes; UINT64_MAX if
+ * there is none, or if this process may pin without one because it has CAP_IPC_LOCK in its effective set. */
 uint64_t res_raise_memlock(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Text that came from anywhere, made fit for a report. See utf8.h. */
+/* Makes text of any origin fit for a report. See utf8.h. */
 #include "common/base/utf8.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #define REPLACEMENT 0xfffdu
 #define REPLACEMENT_UTF8 "\xef\xbf\xbd"
 
-/* Bytes that a sequence with this first byte has; 0 for a byte that begins none. */
+/* The length of a sequence that begins with this byte; 0 if none can begin with it. */
 static size_t length_of(unsigned char first)
 {
 	if (first < 0x80)
@@ -53,7 +53,7 @@ static bool is_space(uint32_t c)
 
 char *utf8_clean(const char *s, bool lines)
 {
-	/* The worst is a byte that becomes the three of U+FFFD. */
+	/* At worst each byte becomes U+FFFD, which has three. */
 	char *out = malloc(3 * strlen(s) + 1), *p = out;
 	uint32_t c;
 

@@ -1,19 +1,20 @@
-/* Text that came from anywhere, made fit for a report. Pure but for memory. */
-#ifndef RAMPART_LOADGEN_REPORT_UTF8_H
-#define RAMPART_LOADGEN_REPORT_UTF8_H
+/* Makes text of any origin fit for a report. Any thread. */
+#ifndef RAMPART_COMMON_UTF8_H
+#define RAMPART_COMMON_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The character at `s`, which is not its end: returns its bytes. What is no UTF-8 (RFC 3629) is one byte and U+FFFD. */
+/* Reads the character at `s`, which must not be the final zero, into *code. Returns its length in bytes. A byte that
+ * begins no valid sequence (RFC 3629) is read as U+FFFD, length 1. */
 size_t utf8_next(const char *s, uint32_t *code);
 
-/* A copy that is valid UTF-8, the caller's to free; NULL when out of memory. Control characters, and those that turn
- * the direction of what follows, become U+FFFD; white space becomes a space, but `lines` keeps newlines and tabs. */
+/* A copy of `s` that is valid UTF-8. Control characters and those that change the direction of writing become U+FFFD.
+ * White space becomes a space; with `lines`, newlines and tabs stay. The caller frees it; NULL if memory runs out. */
 char *utf8_clean(const char *s, bool lines) __attribute__((warn_unused_result));
 
-/* How many characters a text has; as many columns on a terminal, but for wide and combining ones. */
+/* How many characters `s` has. On a terminal that is the number of columns, unless it has wide or combining ones. */
 size_t utf8_count(const char *s);
 
 #endif

@@ -1,4 +1,4 @@
-/* The release this tree becomes. */
+/* The number of the release that is made from this tree. */
 #ifndef RAMPART_COMMON_VERSION_H
 #define RAMPART_COMMON_VERSION_H
 

@@ -1,10 +1,10 @@
 /* Log-linear latency histogram.
  *
- * Purpose: record a nanosecond value in a handful of instructions and answer percentiles, merges
- * and differences later. Not here: file formats (hist_io.c), clocks, correction of any kind.
- * Threads: one writer per histogram; readers take hist_add snapshots at any time.
- * Invariants: index, layout and ranges as hist_internal.h says. In a histogram no one is writing
- * to, count is the sum of the cells, min lies in the first non-empty cell and max in the last.
+ * Purpose: count a value in a few instructions; percentiles, sums and differences of histograms later. Not here: file
+ * formats (hist_io.c), clocks, corrections of any kind.
+ * Threads: one writer per histogram; readers take snapshots with hist_add at any time.
+ * Invariants: cells as hist_internal.h says. In a histogram that nobody writes to, count is the sum of the cells, min is
+ * in the first cell that is not empty and max in the last.
  */
 #include "common/hist/hist.h"
 
@@ -14,11 +14,11 @@
 
 #include "common/hist/hist_internal.h"
 
-/* What a pass over cells learned; bounds what the true figures of those samples can be. */
+/* What a pass over cells has found: bounds of the true figures of the samples in them. */
 struct tally {
 	uint64_t count;
-	unsigned __int128 sum_low, sum_high;	/* if every sample were at its cell's edge */
-	size_t first, last;			/* non-empty cells; unset when count is 0 */
+	unsigned __int128 sum_low, sum_high;	/* the sum if each sample were its cell's lowest, or highest, value */
+	size_t first, last;			/* cells that are not empty; valid if count is not 0 */
 };
 
 int hist_new(struct hist **out)
@@ -44,7 +44,7 @@ static inline uint64_t add_saturated(uint64_t a, uint64_t b)
 	return sum < b ? UINT64_MAX : sum;
 }
 
-/* Compare first: a store that changes nothing would still pull the line from a reader's cache. */
+/* Compares first, because a store that changes nothing still takes the cache line from its readers. */
 static inline void widen(struct hist *h, uint64_t low, uint64_t high)
 {
 	if (low < counter_get(&h->min))
@@ -53,7 +53,7 @@ static inline void widen(struct hist *h, uint64_t low, uint64_t high)
 		counter_set(&h->max, high);
 }
 
-/* Inline, so that one sample costs no multiplication. */
+/* Inline, so that hist_record does not multiply. */
 static inline void record(struct hist *h, uint64_t value_ns, uint64_t n)
 {
 	uint64_t sum;
@@ -99,7 +99,7 @@ static void tally_cell(struct tally *t, size_t index, uint64_t n)
 	t->sum_high += (unsigned __int128)n * hist_cell_high(index);
 }
 
-/* The sum was not read at the same instant as the cells; make it one these cells can have. */
+/* The sum was read later than the cells: returns the nearest one that samples in these cells can have. */
 static uint64_t tally_fit_sum(const struct tally *t, uint64_t sum)
 {
 	if (sum < t->sum_low)
@@ -130,7 +130,7 @@ void hist_add(struct hist *dst, const struct hist *src)
 	}
 	if (!t.count)
 		return;
-	/* The same correction for both ends: they lie in the outermost cells that were read. */
+	/* Minimum and maximum were read later too: they are moved into the outermost cells that were read. */
 	high = t.last == HIST_CELLS - 1 ? UINT64_MAX : hist_cell_high(t.last);
 	max = clamp(counter_get(&src->max), hist_cell_low(t.last), high);
 	high = t.first == HIST_CELLS - 1 ? max : hist_cell_high(t.first);
@@ -205,8 +205,8 @@ uint64_t hist_percentile(const struct hist *h, double percentile)
 
 	if (percentile <= 0.0)
 		return hist_min(h);
-	/* How many samples make it up. One step down first, against a product that rounding puts
-	 * just above a whole number (as HdrHistogram's getValueAtPercentile does it). */
+	/* The rank of the sample. The percentile is first made smaller by one step, in case rounding puts the product
+	 * just above a whole number; HdrHistogram's getValueAtPercentile does the same. */
 	rank = ceil(nextafter(percentile, 0.0) * (double)counter_get(&h->count) / 100.0);
 	for (size_t i = r.first; i <= r.last; i++) {
 		seen += counter_get(&h->cell[i]);

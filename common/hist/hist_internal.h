@@ -1,4 +1,4 @@
-/* Layout of struct hist, for hist.c, hist_io.c, hist_read.c and their tests only.
+/* The layout of struct hist; for hist.c, hist_io.c, hist_read.c and their tests only.
  *
  * HdrHistogram's layout for a lowest discernible value of 1 and 3 significant digits: bucket 0
  * holds 2048 cells of width 1, every later bucket b the upper 1024 cells of width 2^b, so a cell's
@@ -35,7 +35,7 @@ struct hist {
 	counter cell[HIST_CELLS];
 };
 
-/* Values beyond the range belong to the last cell. */
+/* The cell that counts the value; values beyond the range belong to the last one. */
 static inline size_t hist_index(uint64_t value)
 {
 	uint64_t v = value < HIST_MAX_TRACKABLE_NS ? value : HIST_MAX_TRACKABLE_NS;
@@ -50,7 +50,7 @@ static inline unsigned int hist_bucket_of(size_t index)
 	return index < HIST_SUB_BUCKET_COUNT ? 0 : (unsigned int)(index / HIST_SUB_BUCKET_HALF) - 1;
 }
 
-/* Lowest and highest value that count in the cell (the last one also takes all values beyond). */
+/* The lowest and the highest value that the cell counts; the last cell also counts all values beyond its highest. */
 static inline uint64_t hist_cell_low(size_t index)
 {
 	unsigned int bucket = hist_bucket_of(index);
@@ -63,13 +63,13 @@ static inline uint64_t hist_cell_high(size_t index)
 	return hist_cell_low(index) + (UINT64_C(1) << hist_bucket_of(index)) - 1;
 }
 
-/* Middle of a cell, as HdrHistogram's medianEquivalentValue. */
+/* The middle of a cell, HdrHistogram's medianEquivalentValue. */
 static inline uint64_t hist_cell_middle(size_t index)
 {
 	return hist_cell_low(index) + ((UINT64_C(1) << hist_bucket_of(index)) >> 1);
 }
 
-/* Upper bound of what was recorded in the cell, given the histogram's true maximum. */
+/* The highest value that a sample in the cell can have, given the histogram's maximum. */
 static inline uint64_t hist_cell_bound(size_t index, uint64_t true_max)
 {
 	uint64_t high = hist_cell_high(index);
@@ -77,7 +77,7 @@ static inline uint64_t hist_cell_bound(size_t index, uint64_t true_max)
 	return index == HIST_CELLS - 1 || high > true_max ? true_max : high;
 }
 
-/* The cells that may be non-zero, first to last inclusive; first > last when empty. */
+/* The first and the last cell that may hold samples; first > last when the histogram is empty. */
 struct hist_range {
 	size_t first, last;
 };

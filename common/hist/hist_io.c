@@ -1,8 +1,8 @@
-/* File formats of HdrHistogram: percentile text (.hgrm) and interval log (.hlog).
+/* Writes HdrHistogram's file formats: percentile text (.hgrm) and interval log (.hlog).
  *
- * Purpose: write what HdrHistogram's own tools and plotters read. Not here: reading them back
- * (hist_read.c), opening or closing files, rotating logs.
- * Threads: any, on a histogram that no one writes to meanwhile (a hist_add snapshot).
+ * Purpose: files that HdrHistogram's own tools and plotters read. Not here: reading them back (hist_read.c), opening or
+ * closing files, rotating logs.
+ * Threads: any, on a histogram that nobody writes to meanwhile (a snapshot by hist_add).
  * Sources: HdrHistogram's Java reference: AbstractHistogram.outputPercentileDistribution,
  * PercentileIterator, AbstractHistogram.encodeIntoCompressedByteBuffer (V2), ZigZagEncoding,
  * HistogramLogWriter.
@@ -27,7 +27,7 @@
 
 /* ---- percentile text ---- */
 
-/* All samples taken to be at the middle of their cell, so that equal ones deviate by nothing. */
+/* Takes each sample to be in the middle of its cell, the mean too, so that equal samples have no deviation. */
 static double hist_stddev(const struct hist *h)
 {
 	struct hist_range r = hist_range_of(h);
@@ -46,7 +46,7 @@ static double hist_stddev(const struct hist *h)
 	return sqrt(squares / count);
 }
 
-/* The percentile after `p`: with every halving of what is left to 100, the steps halve too. */
+/* The percentile after `p`. Whenever the distance to 100 has halved, so does the step. */
 static double next_percentile(double p)
 {
 	double halvings = floor(log2(100.0 / (100.0 - p))) + 1.0;
@@ -77,7 +77,7 @@ static void write_rows(const struct hist *h, double unit_ns, FILE *out)
 
 		seen += n;
 		reached = 100.0 * (double)seen / (double)count;
-		/* One row per tick the cell reaches; one for the last cell, before 100 %. */
+		/* A row for each tick that the cell reaches; the last cell has one row before that of 100 %. */
 		while (n && reached >= percentile) {
 			write_row(out, value, percentile, seen);
 			percentile = next_percentile(percentile);
@@ -128,7 +128,7 @@ static unsigned char *put_zigzag(unsigned char *p, int64_t v)
 	return p;
 }
 
-/* Cells up to the maximum's; a run of more than one empty cell is its negative length. */
+/* The cells up to that of the maximum. A run of more than one empty cell is written as its negative length. */
 static unsigned char *put_cells(unsigned char *p, const struct hist *h)
 {
 	size_t limit = hist_index(hist_max(h)) + 1;
@@ -181,7 +181,7 @@ static int encode_compressed(const struct hist *h, unsigned char **out, size_t *
 	packed = malloc(COMPRESSED_HEADER_BYTES + packed_len);
 	if (!packed)
 		goto err_free_plain;
-	/* With that bound it fails for want of memory only. */
+	/* With that bound it can only run out of memory. */
 	if (compress2(packed + COMPRESSED_HEADER_BYTES, &packed_len, plain, plain_len,
 		      Z_DEFAULT_COMPRESSION) != Z_OK)
 		goto err_free_packed;
@@ -215,7 +215,7 @@ int hist_write_hlog_header(double start_unix_s, FILE *out)
 	return stream_status(out);
 }
 
-/* The format has no escapes: what would end the field becomes an underscore. */
+/* The format has no escapes, so what would end the field becomes an underscore. */
 static void write_tag(const char *tag, FILE *out)
 {
 	fputs("Tag=", out);

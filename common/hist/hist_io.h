@@ -1,5 +1,8 @@
-/* Standard file formats of HdrHistogram: percentile text (.hgrm) and V2 compressed log (.hlog).
- * Works on streams it is given; owns none of them. */
+/* Histograms in HdrHistogram's file formats: percentile text (.hgrm) and compressed interval log (.hlog, V2).
+ *
+ * The caller owns the streams and histograms. Any thread, on a histogram that nobody records into meanwhile: a snapshot
+ * by hist_add. Writers flush the stream, so that a full disk is an error of the call that met it.
+ */
 #ifndef RAMPART_COMMON_HIST_IO_H
 #define RAMPART_COMMON_HIST_IO_H
 
@@ -8,24 +11,24 @@
 
 struct hist;
 
-/* The percentile distribution text that HdrHistogram's outputPercentileDistribution writes, 5 ticks
- * per half distance, values divided by `unit_ns` (1000 for microseconds). Returns 0 or -EIO. */
+/* Writes the percentiles as HdrHistogram's outputPercentileDistribution does, 5 ticks per half distance. Values are
+ * divided by `unit_ns`: 1000 makes them microseconds. Returns 0 or -EIO. */
 int hist_write_hgrm(const struct hist *h, double unit_ns, FILE *out) __attribute__((warn_unused_result));
 
-/* Header lines of an interval log, version 1.3; `start_unix_s` is the wall clock at its start. */
+/* Writes the header of an interval log, version 1.3. `start_unix_s` is the wall clock when the log begins. Returns 0 or
+ * -EIO. */
 int hist_write_hlog_header(double start_unix_s, FILE *out) __attribute__((warn_unused_result));
 
-/* One interval line: optional tag (NULL for none), start and length in seconds relative to the
- * log's start, maximum in ms, and the histogram in base64 of V2 deflate-compressed form. Returns 0,
- * -ENOMEM or -EIO. */
+/* Writes the line of one interval: the tag (NULL for none; a comma or white space in it becomes an underscore), its
+ * start and length in seconds since the log began, its maximum in ms, and the histogram, compressed, in base64. Returns
+ * 0, -ENOMEM or -EIO. */
 int hist_write_hlog_interval(const struct hist *h, const char *tag, double start_s, double length_s,
 			     FILE *out) __attribute__((warn_unused_result));
 
-/* The sum of all intervals of a log as the two functions above write it, of any origin: it may be damaged or hostile.
- * What `out` held before is forgotten; its owner is its writer. The minimum and the mean are as exact as cells are
- * (a thousandth), the maximum as Interval_Max, which is rounded to a microsecond. Returns 0; -EINVAL for anything
- * such a log would not have, among them one cut off within a line or without an interval; -ENOMEM or -EIO. After an
- * error `out` is empty. */
+/* Reads a log of the form above, which may be damaged or hostile, and sets `out` to the sum of its intervals. The caller
+ * is out's writer. Minimum and mean are as exact as cells are (to a thousandth), the maximum as its field in the log,
+ * which is rounded to a microsecond. Returns 0, or an error and leaves `out` empty: -EINVAL for what such a log cannot
+ * have, also a line that is cut off or no interval at all; -ENOMEM; -EIO. */
 int hist_read_hlog(FILE *in, struct hist *out) __attribute__((warn_unused_result));
 
 #endif

@@ -1,9 +1,9 @@
 /* Reads back the interval logs that hist_io.c writes.
  *
- * Purpose: get the histogram out of a log of any origin. Not here: logs of other layouts, opening files, keeping the
- * intervals of a log apart.
+ * Purpose: the sum of a log's intervals, whatever the origin of the log. Not here: logs of other layouts, opening files,
+ * single intervals.
  * Threads: any, on a histogram of the caller's own.
- * Invariants: nothing that was read is used before it was checked; what one line can cost is bounded.
+ * Invariants: what was read is checked before it is used; the cost of a line is bounded.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -21,10 +21,10 @@
 #include "common/hist/hist_v2.h"
 
 #define BASE64_DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-/* Of what the writer makes, compressBound() of PLAIN_MAX_BYTES among it; a longer line is of another origin. */
+/* The longest line that the writer makes, with compressBound() of PLAIN_MAX_BYTES; longer ones are refused. */
 #define PACKED_MAX_BYTES (COMPRESSED_HEADER_BYTES + PLAIN_MAX_BYTES + PLAIN_MAX_BYTES / 1024 + 64)
 #define LINE_MAX_BYTES	 ((PACKED_MAX_BYTES + 2) / 3 * 4 + 512)
-/* A short line may unpack into all of PLAIN_MAX_BYTES: this many take a few seconds. */
+/* A short line may unpack into PLAIN_MAX_BYTES; this many lines of that kind take a few seconds. */
 #define INTERVALS_MAX	 10000
 
 struct hlog_reader {
@@ -43,7 +43,7 @@ static uint64_t get_be(const unsigned char *p, int bytes)
 	return v;
 }
 
-/* Next number of [*p, end); false if it is cut off. */
+/* Takes the number at *p; false if it is cut off at `end`. */
 static bool get_zigzag(const unsigned char **p, const unsigned char *end, int64_t *out)
 {
 	uint64_t z = 0;
@@ -105,8 +105,8 @@ static int decode_compressed(struct hlog_reader *r, size_t len)
 	return get_cells(r->plain + V2_HEADER_BYTES, r->plain + plain_len, r->cells);
 }
 
-/* Decodes the text into r->packed. OpenSSL would take padding and spaces in places where they do not belong. Returns
- * the bytes, or -EINVAL. */
+/* Decodes the rest of the line into r->packed. The text is checked first, because OpenSSL accepts padding and spaces in
+ * the wrong places. Returns the number of bytes, or -EINVAL. */
 static int decode_base64(struct hlog_reader *r, const char *text)
 {
 	size_t digits = strspn(text, BASE64_DIGITS);
@@ -120,8 +120,8 @@ static int decode_base64(struct hlog_reader *r, const char *text)
 	return (int)(len / 4 * 3 - padding);
 }
 
-/* A sample for each that was counted: in the middle of its cell, but the least where its cell begins, the greatest
- * where the log says. */
+/* Records as many samples as were counted, each in the middle of its cell, except the least, which is put at the
+ * beginning of its cell, and the greatest, which is `max`. */
 static void add_cells(struct hist *out, const uint64_t cells[HIST_CELLS], size_t first, size_t last, uint64_t max)
 {
 	for (size_t i = first; i <= last; i++) {
@@ -139,7 +139,7 @@ static void add_cells(struct hist *out, const uint64_t cells[HIST_CELLS], size_t
 	}
 }
 
-/* The true maximum: in the last cell, and what Interval_Max was rounded from. -EINVAL where it cannot be both. */
+/* Finds the maximum: a value of the last cell that rounds to Interval_Max. -EINVAL if there is none. */
 static int fit_max(size_t last, double logged_ns, uint64_t *max)
 {
 	const double rounding_ns = 501;
@@ -173,7 +173,7 @@ static int add_interval(const struct hlog_reader *r, double logged_max_ns, struc
 	return err;
 }
 
-/* A number of 0 and more, and the comma behind it. */
+/* Takes a number that is not negative, and the comma behind it; false if they are not there. */
 static bool get_field(const char **p, double *v)
 {
 	char *end;
@@ -205,7 +205,7 @@ static int read_interval(struct hlog_reader *r, struct hist *out)
 	return n < 0 ? n : add_interval(r, max_ms * 1e6, out);
 }
 
-/* 1 and the next line with its newline, 0 at the end, or -errno. */
+/* Reads the next line, with its newline, into r->line. Returns 1, 0 at the end of the file, or -errno. */
 static int read_line(struct hlog_reader *r, FILE *in)
 {
 	size_t n;

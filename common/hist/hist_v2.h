@@ -1,5 +1,5 @@
-/* What writer and reader of HdrHistogram's interval log agree on, for hist_io.c and hist_read.c only. The sources are
- * in hist_io.c. */
+/* Constants of HdrHistogram's V2 encoding and interval log, for the writer (hist_io.c, which names the sources) and the
+ * reader (hist_read.c) only. */
 #ifndef RAMPART_COMMON_HIST_V2_H
 #define RAMPART_COMMON_HIST_V2_H
 
