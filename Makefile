@@ -16,7 +16,7 @@ B := build/$(FLAVOUR)
 BIN := $(if $(SAN),$(B)/,)
 
 COMMIT := $(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null || echo unknown)
-OPT ?= -O2 -g
+OPT ?= $(if $(SAN),-O1,-O2) -g
 # Across files: a message passes many small functions of several, and a round trip takes a tenth less. The objects are
 # good without it too: that is how tests use them.
 LTO ?= $(if $(SAN),,-flto=auto)

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs the tests over real RDMA connections: on this machine's device if there is an active one, else each
-# script in a micro-VM with Soft-RoCE. (usage and softroce_script need no device and run here.) A script
-# that wants several devices says so in a line `# rails: N`.
+# Runs the tests over real RDMA connections: on this machine's device if there is an active one, else each script in a
+# micro-VM with Soft-RoCE, two at a time. (usage and softroce_script need no device and run here.) A script that wants
+# several devices says so in a line `# rails: N`.
 #
 # Usage: tests/soft_roce/run.sh TOTALS [SCRIPT...]
 #
@@ -17,29 +17,33 @@ if (($# == 0)); then
 fi
 totals=$1
 shift
-(($# > 0)) || set -- usage psn client security load connect churn capacity data rails stripe softroce_script
+# Long ones first, so that the lanes end at about the same time.
+(($# > 0)) || set -- data churn security load capacity stripe connect client psn rails softroce_script usage
 limit_s=600
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+declare -A running=()
+trap '[[ ! ${running[*]} ]] || kill "${running[@]}" 2>/dev/null; wait; rm -rf "$scratch"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 mkdir -p "$(dirname "$totals")"
 rm -f "$totals"
 
 export RAMPART_BIN=${RAMPART_BIN:-./} RAMPART_B=${RAMPART_B:-build/release}
 if scripts/softroce status >/dev/null 2>&1; then
-    where=native
+    where=native lanes=1
 else
-    where=vm
+    where=vm lanes=2
 fi
 
-run_one() { # SCRIPT
+# Becomes the script, or the micro-VM that runs it, so that a signal reaches it.
+become() { # SCRIPT
     local rails
     if [[ $where == native || $1 == */test_usage.sh || $1 == */test_softroce_script.sh ]]; then
-        timeout -k 5 $limit_s "$1"
-    else
-        rails=$(sed -n 's/^# rails: //p' "$1")
-        scripts/softroce vm --timeout $limit_s --rails "${rails:-1}" --env RAMPART_BIN --env RAMPART_B \
-            --env RAMPART_TIMES -- "$1"
+        exec timeout -k 5 $limit_s "$1"
     fi
+    rails=$(sed -n 's/^# rails: //p' "$1")
+    exec scripts/softroce vm --timeout $limit_s --rails "${rails:-1}" --env RAMPART_BIN --env RAMPART_B \
+        --env RAMPART_TIMES -- "$1"
 }
 
 # Adds up the tally in a script's last line; every other end is a failure.
@@ -59,11 +63,32 @@ add_tally() { # NAME STATUS LOG
     fi
 }
 
+# Shows and counts the scripts that have ended.
+collect() {
+    local name status
+    for name in "${!running[@]}"; do
+        ! kill -0 "${running[$name]}" 2>/dev/null || continue
+        wait "${running[$name]}"
+        status=$?
+        unset "running[$name]"
+        echo "== $name ($where)"
+        cat "$scratch/$name.log"
+        add_tally "$name" $status "$scratch/$name.log"
+    done
+}
+
 passed=0 failed=0 skipped=0
 for name in "$@"; do
-    echo "== $name ($where)"
-    run_one "tests/soft_roce/test_$name.sh" </dev/null | tee "$scratch/$name.log"
-    add_tally "$name" "${PIPESTATUS[0]}" "$scratch/$name.log"
+    while ((${#running[@]} >= lanes)); do
+        wait -n
+        collect
+    done
+    become "tests/soft_roce/test_$name.sh" </dev/null >"$scratch/$name.log" 2>&1 &
+    running[$name]=$!
+done
+while ((${#running[@]} > 0)); do
+    wait -n
+    collect
 done
 echo "Soft-RoCE: $passed passed, $failed failed, $skipped skipped"
 echo "$passed $failed $skipped" >"$totals"
