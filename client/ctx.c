@@ -123,42 +123,63 @@ static int open_device(struct client_ctx *ctx, char *err, size_t err_size)
 	return dev_open(&local, ctx->cfg->device, &ctx->dev, err, err_size);
 }
 
+/* Receives that a context may have at most, for the messages in flight of all its connections together. */
+static uint64_t max_recv_depth(const struct client_ctx *ctx)
+{
+	const struct client_config *cfg = ctx->cfg;
+	uint64_t n = MIN((uint64_t)ctx->dev.attr.max_srq_wr, (uint64_t)ctx->dev.attr.max_cqe);
+
+	if (cfg->cq_depth)
+		n = MIN(n, cfg->cq_depth);
+	n = MIN(n, (uint64_t)EP_NO_BUF - SPARE_BUFS);
+	n = n > EP_BATCH ? n - EP_BATCH : 0;
+	return cfg->srq_depth ? MIN(n, cfg->srq_depth) : n;
+}
+
+static int check_recv_depth(const struct client_ctx *ctx, uint64_t depth, char *err, size_t err_size)
+{
+	const struct client_config *cfg = ctx->cfg;
+	uint64_t max = max_recv_depth(ctx);
+
+	if (depth <= max)
+		return 0;
+	snprintf(err, err_size, "%u clients with %u messages in flight need %llu receive buffers in a thread, which has "
+		 "at most %llu on device %s%s; use more --threads or a lower --inflight",
+		 cfg->max_conns, cfg->depth, (unsigned long long)depth, (unsigned long long)max, ctx->dev.name,
+		 cfg->srq_depth || cfg->cq_depth ? " with --srq-depth and --cq-depth" : "");
+	return -ENOSPC;
+}
+
+/* Buffers to send from, as many as can be numbered beside the receives. A message that does not go inline keeps its
+ * buffer until it is acknowledged: each connection may have a send queue full of them, and as many waiting as it has
+ * credits. */
+static uint32_t spare_bufs(const struct client_config *cfg, const struct ep_config *ep)
+{
+	uint64_t room = EP_NO_BUF - EP_BATCH - ep->recv_depth;
+	uint64_t wanted = cfg->message_bytes > ep->inline_bytes ?
+			  (uint64_t)cfg->max_conns * (ep->sq_depth + cfg->depth) :
+			  MIN(ep->recv_depth, INLINE_SPARES_MAX);
+
+	return (uint32_t)MIN(SPARE_BUFS + wanted, room);
+}
+
 static int make_verbs(struct client_ctx *ctx, char *err, size_t err_size)
 {
 	const struct client_config *cfg = ctx->cfg;
 	uint64_t depth = (uint64_t)cfg->max_conns * cfg->depth;
-	uint64_t max_cqe = (uint64_t)ctx->dev.attr.max_cqe, max_depth, held;
 	uint32_t largest = MAX(cfg->message_bytes, cfg->region ? cfg->buffer_bytes : 0);
-	uint32_t inline_bytes = MIN(largest, cfg->inline_bytes);
 	uint32_t max_qps = MIN(cfg->max_conns + MAX(cfg->max_conns, QPS_RESTING) + QP_RESERVE, WR_SLOT_MAX);
 	struct ep_config ep = { .dev = &ctx->dev, .max_qps = max_qps, .sq_depth = rc_sq_depth(cfg->depth + cfg->rma_depth),
-				.inline_bytes = inline_bytes, .buf_bytes = cfg->buffer_bytes,
+				.inline_bytes = MIN(largest, cfg->inline_bytes), .buf_bytes = cfg->buffer_bytes,
 				.cq_depth = cfg->cq_depth, .post_list = cfg->post_list, .signal_every = cfg->signal_every,
-				.spin = cfg->poll == POLL_BUSY };
+				.recv_depth = (uint32_t)depth, .spin = cfg->poll == POLL_BUSY };
 	struct qp_pool_config qp = { .max = max_qps, .reserve = MIN(cfg->max_conns, QP_RESERVE),
 				     .quarantine_ns = QUARANTINE_NS, .init_port = dev_ethernet_port(&ctx->dev) };
-	int ret;
+	int ret = check_recv_depth(ctx, depth, err, err_size);
 
-	if (cfg->cq_depth)
-		max_cqe = MIN(max_cqe, cfg->cq_depth);
-	max_depth = MIN((uint64_t)ctx->dev.attr.max_srq_wr, max_cqe) - EP_BATCH;
-	if (cfg->srq_depth)
-		max_depth = MIN(max_depth, cfg->srq_depth);
-	if (depth > max_depth) {
-		snprintf(err, err_size, "%u clients with %u messages in flight need %llu receive buffers in a "
-			 "thread, device %s%s gives %llu; use more --threads or a lower --inflight",
-			 cfg->max_conns, cfg->depth, (unsigned long long)depth, ctx->dev.name,
-			 cfg->srq_depth || cfg->cq_depth ? " with --srq-depth and --cq-depth" : "",
-			 (unsigned long long)max_depth);
-		return -ENOSPC;
-	}
-	ep.recv_depth = (uint32_t)depth;
-	/* Messages that do not go inline keep their buffers until they are acknowledged: a send queue full of them, and
-	 * as many waiting as there are credits. */
-	held = (uint64_t)cfg->max_conns * (ep.sq_depth + cfg->depth);
-	ep.spare_bufs = SPARE_BUFS + (cfg->message_bytes > inline_bytes ?
-				      (uint32_t)MIN(held, (uint64_t)(EP_NO_BUF - depth - EP_BATCH - SPARE_BUFS)) :
-				      MIN(ep.recv_depth, INLINE_SPARES_MAX));
+	if (ret)
+		return ret;
+	ep.spare_bufs = spare_bufs(cfg, &ep);
 	ret = ep_new(&ep, client_on_wc, ctx, &ctx->ep, err, err_size);
 	if (ret)
 		return ret;

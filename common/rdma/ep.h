@@ -45,26 +45,30 @@ struct wr {
 	bool awaited;		/* it was announced with ep_await */
 };
 
+#define WR_BUF_MASK 0xfffffu
+#define WR_SLOT_MASK 0xfffffu
+#define WR_SLOT_MAX (WR_SLOT_MASK + 1)
 #define WR_GENERATION_MASK 0xfffu
-#define WR_SLOT_MAX (1u << 20)
-#define WR_COVERS_MAX 255u
+#define WR_COVERS_MAX 0xffu
+#define WR_TYPE_MASK 7u
 
+/* A field that does not fit is cut. */
 static inline uint64_t wr_pack(const struct wr *w)
 {
-	return (uint64_t)w->awaited << 63 | (uint64_t)w->type << 60 | (uint64_t)w->covers << 52 |
-	       (uint64_t)(w->generation & WR_GENERATION_MASK) << 40 |
-	       (uint64_t)w->qp_slot << 20 | w->buf;
+	return (uint64_t)w->awaited << 63 | (uint64_t)(w->type & WR_TYPE_MASK) << 60 |
+	       (uint64_t)(w->covers & WR_COVERS_MAX) << 52 | (uint64_t)(w->generation & WR_GENERATION_MASK) << 40 |
+	       (uint64_t)(w->qp_slot & WR_SLOT_MASK) << 20 | (w->buf & WR_BUF_MASK);
 }
 
 static inline struct wr wr_unpack(uint64_t id)
 {
 	struct wr w = {
 		.awaited = id >> 63,
-		.type = (enum wr_type)(id >> 60 & 7),
-		.covers = id >> 52 & 0xff,
+		.type = (enum wr_type)(id >> 60 & WR_TYPE_MASK),
+		.covers = id >> 52 & WR_COVERS_MAX,
 		.generation = id >> 40 & WR_GENERATION_MASK,
-		.qp_slot = id >> 20 & 0xfffff,
-		.buf = id & 0xfffff,
+		.qp_slot = id >> 20 & WR_SLOT_MASK,
+		.buf = id & WR_BUF_MASK,
 	};
 
 	return w;

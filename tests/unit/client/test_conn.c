@@ -330,6 +330,8 @@ static void ctx_free__connection_in_every_state__everything_released(void **stat
 	}
 }
 
+static struct ep_counts bufs;	/* of the context that try_ctx made last */
+
 static int try_ctx(char err[400])
 {
 	static const struct client_ops none;
@@ -340,6 +342,8 @@ static int try_ctx(char err[400])
 	ret = client_ctx_new(&cli.cfg, &none, NULL, cli.loop, &ctx, err, 400);
 	if (ret)
 		assert_null(ctx);
+	else
+		ep_get_counts(client_ep(ctx), &bufs);
 	client_ctx_free(ctx);
 	return ret;
 }
@@ -389,6 +393,41 @@ static void ctx_new__cannot_work__says_why(void **state)
 	assert_non_null(strstr(err, "--threads"));
 }
 
+/* Buffers are numbered, the last number means none: receives and buffers to send from share the numbers. */
+static void ctx_new__as_many_buffers_as_can_be_numbered__clamped_or_refused(void **state)
+{
+	static const struct {
+		int max_srq_wr;
+		uint32_t max_conns, depth, inline_bytes;
+		int ret;
+	} cases[] = {
+		{ 1 << 22, 1023, 1024, 220, 0 },
+		{ 1 << 22, 1023, 1024, 0, 0 },
+		{ 1 << 22, 1024, 1024, 220, -ENOSPC },
+		{ 1 << 22, 1024, 1024, 0, -ENOSPC },
+		{ EP_BATCH - 1, 1, 1, 220, -ENOSPC },
+		{ EP_BATCH + 1, 1, 1, 220, 0 },
+	};
+	char err[400];
+
+	(void)state;
+	fake_device.attr.max_cqe = 1 << 22;
+	cli.cfg.message_bytes = cli.cfg.buffer_bytes = 16;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		fake_device.attr.max_srq_wr = cases[i].max_srq_wr;
+		cli.cfg.max_conns = cases[i].max_conns;
+		cli.cfg.depth = cases[i].depth;
+		cli.cfg.inline_bytes = cases[i].inline_bytes;
+		bufs.bufs_total = 0;
+		assert_int_equal(try_ctx(err), cases[i].ret);
+		assert_true(bufs.bufs_total <= EP_NO_BUF);
+		if (!cases[i].ret)
+			assert_int_equal(bufs.bufs_posted, cases[i].max_conns * cases[i].depth + EP_BATCH);
+		else
+			assert_non_null(strstr(err, "--inflight"));
+	}
+}
+
 #define CLIENT_TEST(f) cmocka_unit_test_setup_teardown(f, client_rig_init, client_rig_stop)
 
 int main(void)
@@ -412,6 +451,7 @@ int main(void)
 		CLIENT_TEST(ctx_free__connection_in_every_state__everything_released),
 		CLIENT_TEST(ctx_new__every_library_call_fails_in_turn__all_released_and_explained),
 		CLIENT_TEST(ctx_new__cannot_work__says_why),
+		CLIENT_TEST(ctx_new__as_many_buffers_as_can_be_numbered__clamped_or_refused),
 	};
 
 	return cmocka_run_group_tests_name("client_conn", tests, client_rig_group_setup,

@@ -248,15 +248,30 @@ static void wr__any_fields__packed_and_back(void **state)
 	}
 }
 
-static void wr__generation_beyond_12_bits__cut(void **state)
+/* A field that is too large does not reach into its neighbours. */
+static void wr__fields_beyond_their_bits__each_cut(void **state)
 {
-	struct wr w = { .type = WR_SEND, .generation = 0x12345, .qp_slot = 9, .buf = 3 }, u;
+	static const struct {
+		struct wr w, cut;
+	} cases[] = {
+		{ { WR_SEND, 3, 9, 0x12345, 0, false }, { WR_SEND, 3, 9, 0x345, 0, false } },
+		{ { WR_RECV, UINT32_MAX, 0, 0, 0, false }, { WR_RECV, EP_NO_BUF, 0, 0, 0, false } },
+		{ { WR_RECV, 1, UINT32_MAX, 0, 0, false }, { WR_RECV, 1, WR_SLOT_MAX - 1, 0, 0, false } },
+		{ { WR_SEND, 1, 2, 3, 0x1ff, false }, { WR_SEND, 1, 2, 3, WR_COVERS_MAX, false } },
+		{ { (enum wr_type)8, 1, 2, 3, 4, false }, { (enum wr_type)0, 1, 2, 3, 4, false } },
+	};
 
 	(void)state;
-	u = wr_unpack(wr_pack(&w));
-	assert_int_equal(u.generation, 0x345);
-	assert_int_equal(u.qp_slot, 9);
-	assert_int_equal(u.type, WR_SEND);
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct wr w = wr_unpack(wr_pack(&cases[i].w));
+
+		assert_int_equal(w.type, cases[i].cut.type);
+		assert_int_equal(w.buf, cases[i].cut.buf);
+		assert_int_equal(w.qp_slot, cases[i].cut.qp_slot);
+		assert_int_equal(w.generation, cases[i].cut.generation);
+		assert_int_equal(w.covers, cases[i].cut.covers);
+		assert_int_equal(w.awaited, cases[i].cut.awaited);
+	}
 }
 
 /* ---- completions ---- */
@@ -721,7 +736,7 @@ int main(void)
 		EP_TEST(qp_create__too_much_inline__goes_without_for_all),
 		EP_TEST(buf_get__until_none__distinct_and_apart),
 		EP_TEST(wr__any_fields__packed_and_back),
-		EP_TEST(wr__generation_beyond_12_bits__cut),
+		EP_TEST(wr__fields_beyond_their_bits__each_cut),
 		EP_TEST(process__messages__dispatched_in_order_and_recycled),
 		EP_TEST(process__not_recycled__posted_count_shows_it),
 		EP_TEST(process__budget__kept_and_the_rest_taken_later),
