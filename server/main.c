@@ -10,6 +10,7 @@
 #include "common/base/build_info.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/rdma/registrar.h"
 #include "common/wire/psn.h"
 #include "common/tls/ticket_keys.h"
 #include "server/config/config.h"
@@ -181,6 +182,12 @@ static int start(struct server *server, char *err, size_t err_size)
 		snprintf(err, err_size, "this machine is out of memory");
 		return -ENOMEM;
 	}
+	ret = server->cfg->region_bytes ? registrar_new(&server->registrar) : 0;
+	if (ret) {
+		snprintf(err, err_size, "cannot start a thread: %s; see the limits of processes and memory (ulimit -a)",
+			 strerror(-ret));
+		return ret;
+	}
 	ret = make_shards(server, err, err_size);
 	if (ret)
 		return ret;
@@ -234,6 +241,7 @@ static int finish(struct server *server)
 	for (uint32_t i = 0; i < server->n_shards; i++)
 		shard_free(server->shards[i]);
 	free(server->shards);
+	registrar_free(server->registrar);
 	psn_registry_free(server->psns);
 	return ret;
 }

@@ -158,6 +158,11 @@ int res_machine_cpu(struct res_machine_cpu *out)
 	return 0;
 }
 
+uint64_t res_machine_memory_bytes(void)
+{
+	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 int res_machine_kernel_bytes(uint64_t *out)
 {
 	static const char *const others[] = { "MemFree", "Buffers", "Cached", "AnonPages" };
@@ -391,8 +396,7 @@ json_t *res_environment_json(void)
 			 "kernel", string_or_null(uts.release),
 			 "cpu_model", string_or_null(m.cpu_model),
 			 "cores", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN),
-			 "memory_bytes", (json_int_t)sysconf(_SC_PHYS_PAGES) *
-					 (json_int_t)sysconf(_SC_PAGESIZE),
+			 "memory_bytes", (json_int_t)res_machine_memory_bytes(),
 			 "hypervisor", string_or_null(m.hypervisor),
 			 "accelerator", string_or_null(m.accelerator),
 			 "is_virtual_machine", *m.hypervisor || m.accelerator,

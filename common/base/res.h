@@ -36,6 +36,9 @@ int res_machine_cpu(struct res_machine_cpu *out) __attribute__((warn_unused_resu
  * -EIO if a field is missing. */
 int res_machine_kernel_bytes(uint64_t *out) __attribute__((warn_unused_result));
 
+/* Physical memory of this machine, in bytes. */
+uint64_t res_machine_memory_bytes(void);
+
 /* This machine, as in the object `environment` of run.json, without the RDMA device:
  *   kernel, cpu_model, cores, memory_bytes, hostname
  *   hypervisor          from the DMI names or CPUID if /proc/cpuinfo has the flag "hypervisor"

@@ -10,11 +10,12 @@
 #include "common/rdma/ep.h"
 #include "common/base/log.h"
 #include "common/rdma/rc.h"
+#include "common/rdma/registrar.h"
 
 #define CLEAR_AT_ONCE_BYTES (1u << 20)
 
 struct slot {
-	struct ibv_mr *mr;	/* NULL until first used */
+	struct registrar_job job;	/* job.mr: NULL until it is registered */
 	struct ibv_mw *mw;	/* only while in use */
 	uint32_t rkey;
 	uint32_t next;
@@ -26,24 +27,30 @@ struct region_pool {
 	size_t memory_bytes;
 	uint32_t region_bytes, stride_bytes;
 	uint32_t max, in_use, mrs;
-	uint32_t clean, dirty, last_dirty;	/* lists of free slots: zero, and not yet */
+	/* Lists of free slots: zero and not registered; zero; and not zero yet. */
+	uint32_t fresh, clean, dirty, last_dirty;
+	uint32_t registering;
+	uint32_t failed;		/* registrations that failed, and nobody was told of yet */
+	int failed_err;			/* negative errno of the last one */
+	struct registrar_user user;
 	uint32_t cleared_bytes;	/* of the first dirty one */
 	struct slot *slots;
 };
 
-int region_pool_new(struct ep *ep, uint32_t max, uint32_t region_bytes, struct region_pool **out)
+int region_pool_new(const struct region_config *cfg, struct region_pool **out)
 {
 	struct region_pool *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
-	p->ep = ep;
-	p->max = max;
-	p->region_bytes = region_bytes;
+	p->ep = cfg->ep;
+	p->max = cfg->max;
+	p->region_bytes = cfg->region_bytes;
+	registrar_user_init(&p->user, cfg->registrar, cfg->on_registered, cfg->arg);
 	/* A page is the unit of registration, so no two regions share one. */
-	p->stride_bytes = (region_bytes + 4095) & ~4095u;
-	p->memory_bytes = (size_t)max * p->stride_bytes;
-	p->slots = calloc(max, sizeof(*p->slots));
+	p->stride_bytes = (p->region_bytes + 4095) & ~4095u;
+	p->memory_bytes = (size_t)p->max * p->stride_bytes;
+	p->slots = calloc(p->max, sizeof(*p->slots));
 	p->memory = mmap(NULL, p->memory_bytes, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (!p->slots || p->memory == MAP_FAILED) {
@@ -53,9 +60,9 @@ int region_pool_new(struct ep *ep, uint32_t max, uint32_t region_bytes, struct r
 		free(p);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < max; i++)
-		p->slots[i].next = i + 1 < max ? i + 1 : REGION_NONE;
-	p->dirty = REGION_NONE;
+	for (uint32_t i = 0; i < p->max; i++)
+		p->slots[i].next = i + 1 < p->max ? i + 1 : REGION_NONE;
+	p->clean = p->dirty = REGION_NONE;
 	*out = p;
 	return 0;
 }
@@ -64,11 +71,12 @@ void region_pool_free(struct region_pool *p)
 {
 	if (!p)
 		return;
+	registrar_cancel(&p->user);
 	for (uint32_t i = 0; i < p->max; i++) {
 		if (p->slots[i].mw)
 			ibv_dealloc_mw(p->slots[i].mw);
-		if (p->slots[i].mr)
-			ibv_dereg_mr(p->slots[i].mr);
+		if (p->slots[i].job.mr)
+			ibv_dereg_mr(p->slots[i].job.mr);
 	}
 	munmap(p->memory, p->memory_bytes);
 	free(p->slots);
@@ -80,20 +88,71 @@ static uint8_t *memory_of(const struct region_pool *p, uint32_t region)
 	return p->memory + (size_t)region * p->stride_bytes;
 }
 
-static int prepare(struct region_pool *p, uint32_t region)
+static uint32_t pop(struct region_pool *p, uint32_t *list)
+{
+	uint32_t region = *list;
+
+	*list = p->slots[region].next;
+	return region;
+}
+
+static void push(struct region_pool *p, uint32_t *list, uint32_t region)
+{
+	p->slots[region].next = *list;
+	*list = region;
+}
+
+bool region_pool_begin(struct region_pool *p, uint32_t waiters)
+{
+	region_pool_clear(p, CLEAR_AT_ONCE_BYTES);
+	if (p->clean != REGION_NONE || p->failed)
+		return false;
+	while (p->registering < waiters && p->fresh != REGION_NONE) {
+		uint32_t region = pop(p, &p->fresh);
+		struct slot *s = &p->slots[region];
+
+		s->job = (struct registrar_job){ .user = &p->user, .pd = ep_pd(p->ep), .addr = memory_of(p, region),
+						 .bytes = p->region_bytes,
+						 .access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND };
+		p->registering++;
+		registrar_submit(&s->job);
+	}
+	return p->registering > 0;
+}
+
+void region_pool_collect(struct region_pool *p)
+{
+	struct registrar_job *job;
+
+	while ((job = registrar_take(&p->user))) {
+		uint32_t region = (uint32_t)(((uint8_t *)job->addr - p->memory) / p->stride_bytes);
+
+		p->registering--;
+		if (job->mr) {
+			p->mrs++;
+			push(p, &p->clean, region);
+			continue;
+		}
+		log_error("cannot register a one-sided region of %u bytes: %s; the locked memory limit (ulimit -l) and the "
+			  "device's max_mr bound them", p->region_bytes, strerror(job->err));
+		p->failed++;
+		p->failed_err = -job->err;
+		push(p, &p->fresh, region);
+	}
+}
+
+static int make_window(struct region_pool *p, uint32_t region)
 {
 	struct slot *s = &p->slots[region];
+	int ret;
 
-	if (!s->mr) {
-		s->mr = ibv_reg_mr(ep_pd(p->ep), memory_of(p, region), p->region_bytes,
-				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
-		if (!s->mr)
-			return -errno;
-		p->mrs++;
-	}
 	s->mw = ibv_alloc_mw(ep_pd(p->ep), IBV_MW_TYPE_2);
-	if (!s->mw)
-		return -errno;
+	if (!s->mw) {
+		ret = -errno;
+		log_error("cannot make the memory window of a one-sided region: %s; the device's max_mw bounds them",
+			  strerror(-ret));
+		return ret;
+	}
 	s->rkey = ibv_inc_rkey(s->mw->rkey);
 	return 0;
 }
@@ -111,8 +170,7 @@ bool region_pool_clear(struct region_pool *p, uint32_t budget_bytes)
 			return false;
 		p->dirty = p->slots[region].next;
 		p->cleared_bytes = 0;
-		p->slots[region].next = p->clean;
-		p->clean = region;
+		push(p, &p->clean, region);
 	}
 	return true;
 }
@@ -125,15 +183,16 @@ int region_get(struct region_pool *p, uint32_t *region, struct region_grant *out
 	/* Small ones that are free can always be had; a large one only when there was time to clear it. */
 	region_pool_clear(p, CLEAR_AT_ONCE_BYTES);
 	i = p->clean;
+	if (i == REGION_NONE && p->failed) {
+		p->failed--;
+		return p->failed_err;
+	}
 	if (i == REGION_NONE)
 		return -EAGAIN;
-	ret = prepare(p, i);
-	if (ret) {
-		log_error("cannot make a one-sided region: %s; the device's max_mr and max_mw and the "
-			  "locked memory limit (ulimit -l) bound them", strerror(-ret));
+	ret = make_window(p, i);
+	if (ret)
 		return ret;
-	}
-	p->clean = p->slots[i].next;
+	pop(p, &p->clean);
 	p->in_use++;
 	out->addr = (uintptr_t)memory_of(p, i);
 	out->bytes = p->region_bytes;
@@ -146,7 +205,7 @@ int region_bind(struct region_pool *p, uint32_t region, struct rc *rc)
 {
 	struct slot *s = &p->slots[region];
 	struct ibv_mw_bind_info info = {
-		.mr = s->mr,
+		.mr = s->job.mr,
 		.addr = (uintptr_t)memory_of(p, region),
 		.length = p->region_bytes,
 		.mw_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
@@ -163,7 +222,7 @@ bool region_source(const struct region_pool *p, uint32_t region, uint64_t offset
 		return false;
 	out->local = memory_of(p, region) + offset;
 	out->bytes = bytes;
-	out->lkey = p->slots[region].mr->lkey;
+	out->lkey = p->slots[region].job.mr->lkey;
 	return true;
 }
 

@@ -1,6 +1,7 @@
 /* One-sided memory: a region per connection that asks for one, reachable by that connection only.
  *
- * Each region has a memory region of its own, registered at first use and kept, without remote rights;
+ * Each region has a memory region of its own, registered by a thread made for that (registrar.h) when it is first
+ * wanted, and kept, without remote rights;
  * a type 2 memory window over the whole of it is bound to the connection's QP and carries the remote
  * rights. The window is freed when the connection ends, whatever state its QP is in, which kills its
  * key; the memory is zeroed before the next use, a part at a time. (Windows are not invalidated with a work request:
@@ -15,6 +16,7 @@
 struct ep;
 struct ep_write;
 struct rc;
+struct registrar;
 struct region_pool;
 
 #define REGION_NONE UINT32_MAX
@@ -25,16 +27,34 @@ struct region_grant {
 	uint32_t rkey;	/* becomes valid with region_bind */
 };
 
+struct region_config {
+	struct ep *ep;
+	uint32_t max;			/* regions */
+	uint32_t region_bytes;		/* at least 1 */
+	struct registrar *registrar;	/* must outlive the pool */
+	/* A region was registered, or could not be: region_pool_collect is due. Called on the registrar's thread, with its
+	 * lock held: only wakes the endpoint's. */
+	void (*on_registered)(void *arg);
+	void *arg;
+};
+
 /* 0 or -ENOMEM. Memory is taken from the system only as regions are used. */
-int region_pool_new(struct ep *ep, uint32_t max, uint32_t region_bytes, struct region_pool **out)
-	__attribute__((warn_unused_result));
+int region_pool_new(const struct region_config *cfg, struct region_pool **out) __attribute__((warn_unused_result));
+/* Waits for a registration that is under way. NULL-safe. */
 void region_pool_free(struct region_pool *p);
+
+/* Whether `waiters` who want a region each, one at least, are to wait for one: has as many registered as they lack.
+ * False if region_get is to be asked at once: one is there, or there is nothing to wait for. */
+bool region_pool_begin(struct region_pool *p, uint32_t waiters);
+/* Takes what the registrar has done. Those who wait are to ask again, in their order. */
+void region_pool_collect(struct region_pool *p);
 
 /* Overwrites regions that were given back with zeros, `budget_bytes` at most: the owner of the pool does that when
  * there is time. False if there is more to do. NULL-safe. */
 bool region_pool_clear(struct region_pool *p, uint32_t budget_bytes);
 
-/* Takes a zeroed region with a new key. 0, -EAGAIN when none is left or is clear yet, or -errno of the device. */
+/* Takes a zeroed region with a new key. 0; -EAGAIN when none is registered, left, or clear yet; or the device's -errno
+ * for the window, or for a region that could not be registered (once for each of those). */
 int region_get(struct region_pool *p, uint32_t *region, struct region_grant *out)
 	__attribute__((warn_unused_result));
 /* Binds the region's window to the connection's QP, which must be in RTS. 0 or -errno. */

@@ -78,13 +78,34 @@ static int check_device(const struct server_config *c, const struct dev *dev, ch
 	return 0;
 }
 
-static int check_process(const struct server_config *c, char *err, size_t size)
+/* What is registered with the devices if all clients come and each asks for a region: buffers and regions. */
+static uint64_t pinned_bytes(const struct server_config *c)
+{
+	uint64_t bufs = (uint64_t)c->recv_depth + EP_BATCH + c->spare_bufs;
+	uint64_t slabs = server_config_shards(c) * bufs * ((c->message_bytes + 63) & ~63ull);
+
+	return slabs + c->n_rails * c->max_clients * ((c->region_bytes + 4095) & ~4095ull);
+}
+
+static int check_memory(const struct server_config *c, char *err, size_t size)
+{
+	static const char advice[] = "lower --max-clients, --region-size, --credits or --message-size";
+	uint64_t limit = res_raise_memlock(), machine = res_machine_memory_bytes(), need = pinned_bytes(c);
+	char raise[120];
+
+	snprintf(raise, sizeof(raise), "raise it, or %s", advice);
+	if (limit < need)
+		return too_low(err, size, c, NULL, "the limit of locked memory (ulimit -l, bytes)", limit, need, raise);
+	if (machine < need)
+		return too_low(err, size, c, NULL, "this machine's memory (bytes)", machine, need, advice);
+	return 0;
+}
+
+static int check_descriptors(const struct server_config *c, char *err, size_t size)
 {
 	uint64_t shards = server_config_shards(c);
 	uint64_t fds = FDS_BASE + shards * (FDS_PER_SHARD + c->max_handshakes + SHARD_CONTROLS_MAX);
-	uint64_t have_fds = res_raise_nofile(), have_lock = res_raise_memlock();
-	uint64_t bufs = (uint64_t)c->recv_depth + EP_BATCH + c->spare_bufs;
-	uint64_t lock = shards * bufs * ((c->message_bytes + 63) & ~63ull);
+	uint64_t have_fds = res_raise_nofile();
 
 	if (have_fds < fds) {
 		snprintf(err, size, "the limit of open files (ulimit -n) is %llu, but --threads %llu%s and "
@@ -94,9 +115,6 @@ static int check_process(const struct server_config *c, char *err, size_t size)
 			 (unsigned long long)c->max_handshakes, (unsigned long long)fds);
 		return -ENOSPC;
 	}
-	if (have_lock < lock)
-		return too_low(err, size, c, NULL, "the limit of locked memory (ulimit -l, bytes)", have_lock, lock,
-			       "raise it, or lower --max-clients, --credits or --message-size");
 	return 0;
 }
 
@@ -133,5 +151,7 @@ int limits_derive(struct server_config *c, const struct dev *devs, char *err, si
 		c->recv_depth = EP_NO_BUF - EP_BATCH - c->spare_bufs;
 	for (uint32_t i = 0; i < c->n_rails && !ret; i++)
 		ret = check_device(c, &devs[i], err, err_size);
-	return ret ? ret : check_process(c, err, err_size);
+	if (!ret)
+		ret = check_descriptors(c, err, err_size);
+	return ret ? ret : check_memory(c, err, err_size);
 }

@@ -159,15 +159,10 @@ static bool admit(struct conn *c)
 	return true;
 }
 
-/* Takes all that a grant needs. 0, or the code to refuse with. What was taken is given back when the
- * connection closes; a PSN conflict, after which the client may try again, takes nothing. */
-static enum refuse_code take_grant(struct conn *c, const struct frame_hello *h,
-				   struct frame_grant *g, const char **why)
+/* 0, or the code to refuse with before anything is taken. */
+static enum refuse_code check_hello(const struct conn *c, const struct frame_hello *h, const char **why)
 {
-	struct shard *s = c->shard;
-	struct region_grant region = { 0 };
-	enum refuse_code code;
-	int ret;
+	const struct shard *s = c->shard;
 
 	if (s->drain_deadline_ns) {
 		*why = "the server is stopping";
@@ -190,6 +185,34 @@ static enum refuse_code take_grant(struct conn *c, const struct frame_hello *h,
 		*why = "all queue pairs are in use or rest after use: try again in a few seconds";
 		return REFUSE_BUSY;
 	}
+	return 0;
+}
+
+/* Registering memory takes long and is done by another thread: the HELLO waits for it, and boot_go_on looks at it again.
+ * The client has nothing to say meanwhile; the state's deadline is running. */
+static bool waits_for_region(struct conn *c, const struct frame_hello *h)
+{
+	struct shard *s = c->shard;
+
+	if (!(h->features & FRAME_FEATURE_REGION) ||
+	    !region_pool_begin(s->regions, s->regions_awaited + !c->awaits_region))
+		return false;
+	s->regions_awaited += !c->awaits_region;
+	c->awaits_region = true;
+	ev_io_stop(s->loop, &c->tls_io);
+	return true;
+}
+
+/* Takes all that a grant needs. 0, or the code to refuse with. What was taken is given back when the
+ * connection closes; a PSN conflict, after which the client may try again, takes nothing. */
+static enum refuse_code take_grant(struct conn *c, const struct frame_hello *h,
+				   struct frame_grant *g, const char **why)
+{
+	struct shard *s = c->shard;
+	struct region_grant region = { 0 };
+	enum refuse_code code;
+	int ret;
+
 	/* PSNs first: a conflict is the one refusal the client may answer with another HELLO. */
 	code = take_psns(c, h->psn, why);
 	if (code)
@@ -249,12 +272,16 @@ static void on_hello(struct conn *c)
 	const char *why = "";
 	enum refuse_code code;
 
-	c->hellos++;
+	c->hellos += !c->awaits_region;
 	if (frame_decode_hello(c->in, c->in_n, &h, &why)) {
 		boot_refuse(c, REFUSE_BAD_REQUEST, why);
 		return;
 	}
-	code = take_grant(c, &h, &g, &why);
+	code = check_hello(c, &h, &why);
+	if (!code && waits_for_region(c, &h))
+		return;
+	if (!code)
+		code = take_grant(c, &h, &g, &why);
 	if (!code && (derive_keys(c) || ((h.features & FRAME_FEATURE_TAGS) && make_tags(c)))) {
 		why = "the server could not derive keys";
 		code = REFUSE_INTERNAL;
@@ -273,6 +300,11 @@ static void on_hello(struct conn *c)
 	c->out_n = (uint32_t)frame_encode_grant(&g, c->out);
 	conn_set_state(c, CONN_ST_GRANT);
 	start_writing(c);
+}
+
+void boot_go_on(struct conn *c)
+{
+	on_hello(c);
 }
 
 static void on_control(struct conn *c)

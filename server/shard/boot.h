@@ -13,5 +13,7 @@ struct conn;
 void boot_start(struct conn *c);
 /* Sends a REFUSE; the connection then waits for the peer to close. */
 void boot_refuse(struct conn *c, enum refuse_code code, const char *text);
+/* Looks at the HELLO again of a connection that awaits a region (awaits_region): one was registered, or could not be. */
+void boot_go_on(struct conn *c);
 
 #endif

@@ -122,6 +122,8 @@ void conn_set_state(struct conn *c, enum conn_state to)
 	TAILQ_INSERT_TAIL(&s->lists[to], c, entry);
 	s->counts[to]++;
 	c->state = to;
+	s->regions_awaited -= c->awaits_region;
+	c->awaits_region = false;
 	conn_restart_deadline(c);
 }
 
@@ -188,7 +190,7 @@ static void on_broken(struct rc *rc)
 static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 {
 	c->tls = NULL;
-	c->tls_said_bye = c->retry_hello = false;
+	c->tls_said_bye = c->retry_hello = c->awaits_region = false;
 	c->in_n = c->out_n = c->out_done = 0;
 	c->hellos = 0;
 	c->report = NULL;

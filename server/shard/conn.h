@@ -63,6 +63,7 @@ struct conn {
 	struct hist **baseline;	/* control session: stage histograms at its mark, SS_N of them, or NULL */
 	bool retry_hello;	/* after psn_conflict: the client may say HELLO again */
 	unsigned hellos;
+	bool awaits_region;	/* HELLO: a region is being registered for it; its socket is not watched */
 	struct addr peer;	/* the TLS connection's */
 
 	/* what was granted */

@@ -123,6 +123,30 @@ static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
 			close_all(s, st);
 }
 
+/* In the order in which they came. */
+static void on_registered(struct ev_loop *loop, ev_async *w, int revents)
+{
+	struct shard *s = w->data;
+	struct conn *c, *next;
+
+	(void)loop;
+	(void)revents;
+	region_pool_collect(s->regions);
+	for (c = TAILQ_FIRST(&s->lists[CONN_ST_HELLO]); c; c = next) {
+		next = TAILQ_NEXT(c, entry);
+		if (c->awaits_region)
+			boot_go_on(c);
+	}
+}
+
+/* Called on the registrar's thread. */
+static void tell_registered(void *arg)
+{
+	struct shard *s = arg;
+
+	ev_async_send(s->loop, &s->registered);
+}
+
 static void start_watchers(struct shard *s)
 {
 	pump_start(&s->pump, s->loop, s->ep, s->cm, (enum poll_mode)s->cfg->poll, s->cfg->spin_ns,
@@ -132,6 +156,9 @@ static void start_watchers(struct shard *s)
 	ev_async_init(&s->wake, on_wake);
 	s->wake.data = s;
 	ev_async_start(s->loop, &s->wake);
+	ev_async_init(&s->registered, on_registered);
+	s->registered.data = s;
+	ev_async_start(s->loop, &s->registered);
 	ev_timer_init(&s->housekeeping, on_housekeeping, 0., 0.);
 	s->housekeeping.data = s;
 	probe_start(s);
@@ -182,6 +209,8 @@ static int make_verbs(struct shard *s, char *err, size_t err_size)
 	struct qp_pool_config qp = { .max = cfg->shard_qps,
 				     .reserve = cfg->shard_clients < QP_RESERVE ? cfg->shard_clients : QP_RESERVE,
 				     .quarantine_ns = QUARANTINE_NS, .on_rested = on_rested, .arg = s };
+	struct region_config regions = { .max = cfg->shard_clients, .region_bytes = (uint32_t)cfg->region_bytes,
+					 .registrar = s->server->registrar, .on_registered = tell_registered, .arg = s };
 	struct qp_pool_counts counts;
 	const char *device = *s->rail->device ? s->rail->device : NULL;
 	int ret = dev_open(&s->rail->addr, device, &s->dev, err, err_size);
@@ -193,8 +222,9 @@ static int make_verbs(struct shard *s, char *err, size_t err_size)
 		return ret;
 	snprintf(err, err_size, "this machine is out of memory");
 	ret = qp_pool_new(s->ep, &qp, &s->qps);
+	regions.ep = s->ep;
 	if (!ret && cfg->region_bytes)
-		ret = region_pool_new(s->ep, cfg->shard_clients, (uint32_t)cfg->region_bytes, &s->regions);
+		ret = region_pool_new(&regions, &s->regions);
 	if (ret)
 		return ret;
 	while (qp_pool_maintain(s->qps, clock_now_ns(), QP_BUDGET))

@@ -22,6 +22,7 @@ struct ep;
 struct psn_registry;
 struct qp_pool;
 struct region_pool;
+struct registrar;
 struct session_table;
 struct ticket_seed;
 struct tls_ctx;
@@ -30,6 +31,7 @@ struct tls_ctx;
 struct server {
 	const struct server_config *cfg;
 	struct psn_registry *psns;
+	struct registrar *registrar;	/* NULL without regions */
 	_Atomic uint32_t admitted[RAILS_MAX];	/* clients granted or connected, of all shards of a rail */
 	struct dev devices[RAILS_MAX];	/* of the rails: what they are like; not open here */
 	const struct ticket_seed *tickets;	/* while shards are made; NULL: no TLS session is resumed */
@@ -78,6 +80,8 @@ struct shard {
 	struct qp_pool *qps;
 	struct region_pool *regions;
 	bool regions_to_clear;
+	uint32_t regions_awaited;	/* HELLOs that wait for one to be registered */
+	ev_async registered;		/* one was, or could not be */
 	struct cm_channel *cm;
 	struct rdma_cm_id *listener;
 	struct addr rdma_addr;

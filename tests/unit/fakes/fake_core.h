@@ -1,6 +1,6 @@
 /* What the fakes of libibverbs and librdmacm share: making a call fail, and noticing misuse.
  *
- * Linked instead of the libraries. One thread only. A test calls fake_reset first and fake_check
+ * Linked instead of the libraries. One thread at a time. A test calls fake_reset first and fake_check
  * last.
  */
 #ifndef RAMPART_TESTS_UNIT_FAKE_CORE_H

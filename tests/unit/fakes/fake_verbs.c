@@ -30,6 +30,7 @@ static struct fake_cq *cqs[CQS_MAX];
 static struct fake_modify modifies[MODIFIES_MAX];
 static uint32_t n_modifies;
 static const struct fake_mr *last_mr;
+static pthread_t mr_thread;
 
 static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 static int dealloc_mw(struct ibv_mw *mw);
@@ -181,6 +182,7 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int acce
 {
 	struct fake_mr *m = make("ibv_reg_mr", "memory regions", sizeof(*m));
 
+	mr_thread = pthread_self();
 	if (!m)
 		return NULL;
 	m->mr = (struct ibv_mr){ .context = pd->context, .pd = pd, .addr = addr, .length = length,
@@ -251,6 +253,11 @@ int fake_mr_access(uint32_t rkey)
 	if (!last_mr || last_mr->mr.rkey != rkey)
 		fake_violation("not the last memory region's key");
 	return last_mr->access;
+}
+
+pthread_t fake_mr_thread(void)
+{
+	return mr_thread;
 }
 
 uint32_t fake_mrs(void)

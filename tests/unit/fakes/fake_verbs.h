@@ -8,6 +8,7 @@
 #ifndef RAMPART_TESTS_UNIT_FAKE_VERBS_H
 #define RAMPART_TESTS_UNIT_FAKE_VERBS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -104,6 +105,7 @@ bool fake_cq_solicited_only(const struct ibv_cq *cq);
 uint32_t fake_cq_polls(const struct ibv_cq *cq);
 uint32_t fake_cq_unacked(const struct ibv_cq *cq);	/* events taken and not acked */
 uint32_t fake_mrs(void);
+pthread_t fake_mr_thread(void);			/* that called ibv_reg_mr last */
 int fake_mr_access(uint32_t rkey);		/* of the last memory region made, which has this key */
 uint32_t fake_mws(void);
 uint32_t fake_mw_last_rkey(void);

@@ -15,6 +15,7 @@
 #include "common/wire/psn.h"
 #include "common/rdma/qp_pool.h"
 #include "common/rdma/region.h"
+#include "common/rdma/registrar.h"
 #include "common/tls/ticket_keys.h"
 #include "server/config/limits.h"
 #include "server/shard/session.h"
@@ -79,7 +80,7 @@ int server_rig_init(void **state)
 	snprintf(c->key_path, sizeof(c->key_path), "%s", srv.certs.server_key);
 	snprintf(c->ca_path, sizeof(c->ca_path), "%s", srv.certs.ca);
 	srv.shard = NULL;
-	srv.peers_resume = srv.peers_certified = false;
+	srv.peers_resume = srv.peers_certified = srv.registrar_stands = false;
 	srv.offer = NULL;
 	return addr_parse("127.0.0.1", 0, &c->rails[0].addr);
 }
@@ -107,6 +108,7 @@ void server_rig_start(void)
 	assert_int_equal(ticket_seed_new(srv.server.started_ns, srv.cfg.ticket_rotation_ns, &seed), 0);
 	srv.server.tickets = srv.cfg.tls_resume ? &seed : NULL;
 	assert_int_equal(psn_registry_new(&srv.server.psns), 0);
+	assert_int_equal(registrar_new(&srv.server.registrar), 0);
 	if (limits_derive(&srv.cfg, srv.server.devices, err, sizeof(err)) ||
 	    shard_new(&srv.server, 0, &srv.shard, err, sizeof(err)))
 		fail_msg("%s", err);
@@ -128,10 +130,17 @@ int server_rig_stop(void **state)
 		shard_join(srv.shard);
 		shard_free(srv.shard);
 		psn_registry_free(srv.server.psns);
+		registrar_free(srv.server.registrar);
 		srv.shard = NULL;
 	}
 	fake_check();
 	return 0;
+}
+
+static void run_registrar(void)
+{
+	while (!srv.registrar_stands && registrar_run_next(srv.server.registrar))
+		;
 }
 
 void server_turn(void)
@@ -139,6 +148,7 @@ void server_turn(void)
 	/* As if the time for it had come. */
 	srv.shard->publish_due = true;
 	ev_run(srv.shard->loop, EVRUN_NOWAIT);
+	run_registrar();
 }
 
 void server_turns(int n)
@@ -151,6 +161,7 @@ void server_wait(void)
 {
 	srv.shard->publish_due = true;
 	ev_run(srv.shard->loop, EVRUN_ONCE);
+	run_registrar();
 }
 
 void server_rest(uint64_t ns)

@@ -1,6 +1,6 @@
 /* A whole shard of the server on the fake device, driven turn by turn by the test, and a client
- * that talks real TLS to it over loopback. The shard's thread is not started: the rig's
- * pthread_create does nothing (linked with --wrap). */
+ * that talks real TLS to it over loopback. Neither the shard's thread nor the
+ * registrar's is started: the rig's pthread_create does nothing (linked with --wrap). */
 #ifndef RAMPART_TESTS_UNIT_SERVER_RIG_H
 #define RAMPART_TESTS_UNIT_SERVER_RIG_H
 
@@ -23,6 +23,7 @@ struct server_rig {
 	struct shard *shard, *shards[1];
 	ev_timer tick;		/* bounds every wait: 20 ms */
 	uint32_t bufs_posted, bufs_free;	/* when it was started */
+	bool registrar_stands;	/* memory is not registered at the end of a turn, as it is else */
 	/* of peers to come */
 	bool peers_resume;	/* they keep TLS sessions */
 	bool peers_certified;	/* they show a certificate */

@@ -1,37 +1,65 @@
-/* Unit tests of common/rdma/region.c: registration at first use, keys, zeroing, exhaustion, failures. */
+/* Unit tests of common/rdma/region.c and registrar.c: registration at first use by a thread of its own, keys, zeroing,
+ * exhaustion, failures. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <string.h>
 
 #include "common/base/log.h"
 #include "common/rdma/rc.h"
 #include "common/rdma/region.h"
+#include "common/rdma/registrar.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/helpers/verbs_rig.h"
 
 #define BYTES 5000u	/* not a whole number of pages */
 
+static struct registrar *registrar;
 static struct region_pool *pool;
+static sem_t registered;
+
+static void on_registered(void *arg)
+{
+	sem_post(arg);
+}
 
 static int set_up(void **state)
 {
+	struct region_config cfg = { .max = 3, .region_bytes = BYTES, .on_registered = on_registered,
+				     .arg = &registered };
+
 	verbs_rig_init(state);
 	verbs_rig_open();
-	return region_pool_new(rig.ep, 3, BYTES, &pool);
+	sem_init(&registered, 0, 0);
+	assert_int_equal(registrar_new(&registrar), 0);
+	cfg.ep = rig.ep;
+	cfg.registrar = registrar;
+	return region_pool_new(&cfg, &pool);
 }
 
 static int tear_down(void **state)
 {
 	region_pool_free(pool);
+	registrar_free(registrar);
+	sem_destroy(&registered);
 	return verbs_rig_close(state);
+}
+
+static void await_registered(void)
+{
+	sem_wait(&registered);
+	region_pool_collect(pool);
 }
 
 static struct region_grant get(uint32_t *region)
 {
 	struct region_grant g;
 
+	while (region_pool_begin(pool, 1))
+		await_registered();
 	assert_int_equal(region_get(pool, region, &g), 0);
 	return g;
 }
@@ -46,6 +74,7 @@ static void get__first_use__registered_then_kept(void **state)
 	assert_int_equal(region_pinned_bytes(pool), 0);
 	get(&r);
 	assert_int_equal(fake_mrs(), 2);
+	assert_false(pthread_equal(fake_mr_thread(), pthread_self()));
 	assert_int_equal(region_mrs(pool), 1);
 	assert_int_equal(region_pinned_bytes(pool), BYTES);
 	region_put(pool, r);
@@ -216,6 +245,8 @@ static void get__each_call_fails__errno_and_usable_afterwards(void **state)
 		uint32_t r[3];
 
 		fake_fail_next(calls[i], ENOMEM);
+		while (region_pool_begin(pool, 1))
+			await_registered();
 		assert_int_equal(region_get(pool, &r[0], &g), -ENOMEM);
 		assert_string_equal(fake_failed(), calls[i]);
 		assert_int_equal(region_in_use(pool), 0);
@@ -227,6 +258,38 @@ static void get__each_call_fails__errno_and_usable_afterwards(void **state)
 	}
 	assert_int_equal(region_mrs(pool), 3);
 	log_init("test", LOG_LVL_INFO);
+}
+
+static void begin__several_wait__one_registered_for_each(void **state)
+{
+	struct region_grant g;
+	uint32_t r;
+
+	(void)state;
+	assert_true(region_pool_begin(pool, 1));
+	assert_true(region_pool_begin(pool, 2));
+	await_registered();
+	await_registered();
+	assert_int_equal(region_mrs(pool), 2);
+	/* Both can be had, and nothing more is registered for whoever comes then. */
+	assert_false(region_pool_begin(pool, 1));
+	assert_int_equal(region_get(pool, &r, &g), 0);
+	assert_false(region_pool_begin(pool, 1));
+	assert_int_equal(region_get(pool, &r, &g), 0);
+	/* More wait than there are. */
+	assert_true(region_pool_begin(pool, 5));
+	await_registered();
+	assert_int_equal(region_get(pool, &r, &g), 0);
+	assert_false(region_pool_begin(pool, 4));
+	assert_int_equal(region_get(pool, &r, &g), -EAGAIN);
+}
+
+/* The endpoint's thread is not told before the registrar is done, and ends without waiting for what was not begun. */
+static void free__registrations_under_way__all_released(void **state)
+{
+	(void)state;
+	assert_true(region_pool_begin(pool, 3));
+	/* The tear-down checks that nothing is left. */
 }
 
 static void free__regions_in_use__all_released(void **state)
@@ -263,6 +326,8 @@ int main(void)
 		REGION_TEST(bind__connected_qp__whole_region_and_no_more),
 		REGION_TEST(bind__qp_not_connected__error),
 		REGION_TEST(get__each_call_fails__errno_and_usable_afterwards),
+		REGION_TEST(begin__several_wait__one_registered_for_each),
+		REGION_TEST(free__registrations_under_way__all_released),
 		REGION_TEST(free__regions_in_use__all_released),
 		cmocka_unit_test(counts__no_pool__zero),
 	};

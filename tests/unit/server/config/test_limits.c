@@ -12,7 +12,7 @@
 #include "common/base/res.h"
 #include "server/config/limits.h"
 
-static uint64_t nofile, memlock;
+static uint64_t nofile, memlock, memory;
 static struct server_config cfg;
 static struct dev devs[RAILS_MAX];
 static char err[400];
@@ -27,11 +27,16 @@ uint64_t res_raise_memlock(void)
 	return memlock;
 }
 
+uint64_t res_machine_memory_bytes(void)
+{
+	return memory;
+}
+
 /* A machine and device like Soft-RoCE, without limits on the process. */
 static int set_up(void **state)
 {
 	(void)state;
-	nofile = memlock = UINT64_MAX;
+	nofile = memlock = memory = UINT64_MAX;
 	memset(&cfg, 0, sizeof(cfg));
 	cfg.threads = 2;
 	cfg.n_rails = 1;
@@ -296,6 +301,26 @@ static void derive__one_device_too_small__named(void **state)
 	assert_refused("rxe1: the device's max_qp_wr is 5", "lower --credits");
 }
 
+/* Regions are registered only when clients want them, but must not run out then. */
+static void derive__regions__counted_as_pinned_memory(void **state)
+{
+	uint64_t need;
+
+	(void)state;
+	use_rails(2);
+	cfg.region_bytes = 1000000;	/* 245 pages */
+	derive();
+	need = 4ull * (cfg.recv_depth + EP_BATCH + cfg.spare_bufs) * 4096 + 2ull * 1000 * 245 * 4096;
+	memlock = need - 1;
+	assert_refused("locked memory (ulimit -l, bytes)", "--region-size");
+	memlock = need;
+	derive();
+	memory = need - 1;
+	assert_refused("this machine's memory (bytes)", "lower --max-clients, --region-size");
+	memory = need;
+	derive();
+}
+
 static void derive__rails__descriptors_and_memory_of_all(void **state)
 {
 	uint64_t bytes;
@@ -335,6 +360,7 @@ int main(void)
 				       set_up),
 		cmocka_unit_test_setup(
 			derive__too_little_lockable_memory__refused_one_below_the_need, set_up),
+		cmocka_unit_test_setup(derive__regions__counted_as_pinned_memory, set_up),
 		cmocka_unit_test_setup(derive__rails__each_shard_as_with_one, set_up),
 		cmocka_unit_test_setup(derive__different_devices__what_the_least_gives, set_up),
 		cmocka_unit_test_setup(derive__one_device_too_small__named, set_up),

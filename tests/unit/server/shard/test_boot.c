@@ -371,6 +371,51 @@ static void hello__no_memory_for_a_region__no_resources(void **state)
 	}
 }
 
+/* Registering takes as long as it takes: until then the HELLO waits and others are served. */
+static void hello__region_not_registered_yet__waits_while_others_are_served(void **state)
+{
+	struct peer p, other;
+	struct conn *c;
+
+	(void)state;
+	server_rig_start();
+	srv.registrar_stands = true;
+	connect_and_handshake(&p);
+	peer_hello(&p, FRAME_FEATURE_REGION);
+	server_turns(3);
+	c = server_only(CONN_ST_HELLO);
+	assert_true(c->awaits_region);
+	assert_true(ev_is_active(&c->deadline));
+	assert_int_equal(fake_mrs(), 1);	/* the slab's */
+	assert_int_equal(psn_in_use(srv.server.psns), 0);
+	assert_int_equal(srv.server.admitted[0], 0);
+	peer_go_live(&other, 0);
+	assert_int_equal(c->state, CONN_ST_HELLO);
+	srv.registrar_stands = false;
+	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	assert_int_equal(p.grant.region_bytes, 4096);
+	assert_int_equal(srv.shard->regions_awaited, 0);
+}
+
+static void hello__deadline_while_a_region_is_registered__fails_and_it_is_the_nexts(void **state)
+{
+	struct peer p, next;
+
+	(void)state;
+	server_rig_start();
+	srv.registrar_stands = true;
+	connect_and_handshake(&p);
+	peer_hello(&p, FRAME_FEATURE_REGION);
+	server_turns(3);
+	server_expire(server_only(CONN_ST_HELLO));
+	assert_int_equal(server_failed(STAGE_PSN_EXCHANGE, FAIL_TIMEOUT, 0), 1);
+	assert_int_equal(srv.shard->regions_awaited, 0);
+	srv.registrar_stands = false;
+	server_turns(3);
+	peer_get_grant(&next, FRAME_FEATURE_REGION);
+	assert_int_equal(fake_mrs(), 2);
+}
+
 static void hello__server_full__refused_until_one_leaves(void **state)
 {
 	struct peer p[4], late;
@@ -500,6 +545,8 @@ int main(void)
 		BOOT_TEST(hello__region_not_offered__unsupported),
 		BOOT_TEST(hello__window__unless_offered_unsupported),
 		BOOT_TEST(hello__no_memory_for_a_region__no_resources),
+		BOOT_TEST(hello__region_not_registered_yet__waits_while_others_are_served),
+		BOOT_TEST(hello__deadline_while_a_region_is_registered__fails_and_it_is_the_nexts),
 		BOOT_TEST(hello__server_full__refused_until_one_leaves),
 		BOOT_TEST(hello__several_rails__full_when_its_own_is),
 		BOOT_TEST(hello__shard_drains__draining),

@@ -7,6 +7,7 @@
 
 #include "common/wire/psn.h"
 #include "common/rdma/region.h"
+#include "common/rdma/registrar.h"
 #include "common/tls/tls.h"
 #include "server/config/limits.h"
 #include "server/shard/session.h"
@@ -554,8 +555,10 @@ static void shard_free__connections_open__everything_released(void **state)
 
 static void shard_new__every_library_call_fails_in_turn__all_released_and_explained(void **state)
 {
+	struct registrar *registrar;
 	unsigned k;
 
+	assert_int_equal(registrar_new(&registrar), 0);
 	for (k = 1; k < 100; k++) {
 		struct dev dev;
 		char err[400] = "";
@@ -566,6 +569,7 @@ static void shard_new__every_library_call_fails_in_turn__all_released_and_explai
 		assert_int_equal(limits_derive(&srv.cfg, &dev, err, sizeof(err)), 0);
 		memset(&srv.server, 0, sizeof(srv.server));
 		srv.server.cfg = &srv.cfg;
+		srv.server.registrar = registrar;
 		fake_fail_at(k, ENOMEM);
 		ret = shard_new(&srv.server, 0, &srv.shard, err, sizeof(err));
 		if (!fake_failed())
@@ -579,6 +583,7 @@ static void shard_new__every_library_call_fails_in_turn__all_released_and_explai
 	}
 	assert_true(k > 15);
 	shard_free(srv.shard);
+	registrar_free(registrar);
 	srv.shard = NULL;
 }
 
