@@ -1,4 +1,4 @@
-/* The client's bootstrap: TCP, TLS handshake, HELLO, GRANT. docs/protocol.md. */
+/* The stages that go over TLS: TCP connect, handshake, HELLO and its answer (docs/protocol.md). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static uint16_t needed_features(const struct client_conn *c)
 			  (c->ctx->cfg->message_auth ? FRAME_FEATURE_TAGS : 0));
 }
 
-/* A PSN of our own; the server refuses one that is in use, and we draw again. */
+/* Draws a PSN. The server refuses one that is in use, and another is drawn. */
 static int prepare_hello(struct client_conn *c)
 {
 	struct frame_hello h = { .message_bytes = c->ctx->cfg->message_bytes,
@@ -49,7 +49,7 @@ static int prepare_hello(struct client_conn *c)
 	return 0;
 }
 
-/* A ticket, if one came, came before the GRANT. */
+/* The server sends a ticket, if it sends one, ahead of the GRANT: it has arrived. */
 static void keep_session(struct client_conn *c)
 {
 	struct tls_session *s = tls_take_session(c->io.tls);
@@ -82,7 +82,7 @@ static void on_grant(struct client_conn *c, size_t n)
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_FRAME);
 		return;
 	}
-	/* Receive buffers are sized for what was asked for, whatever more the server offers. */
+	/* There are receive buffers for as many credits as were asked for, and not for more. */
 	if (c->head.grant.credits > c->ctx->cfg->depth)
 		c->head.grant.credits = (uint16_t)c->ctx->cfg->depth;
 	if (tls_export_key(c->io.tls, AUTH_LABEL_CLIENT, session, FRAME_SESSION_BYTES, c->keys.client,
@@ -203,7 +203,7 @@ void client_boot_start(struct client_conn *c)
 	int ret;
 
 	tls_io_init(&c->io, c->ctx->loop, on_tls_ready, c, &c->ctx->tls_bytes_in, &c->ctx->tls_bytes_out);
-	/* From the device's address, so that TLS and RDMA come from the same one. */
+	/* From the device's address: the server demands that TLS and RDMA come from the same one. */
 	ret = c->ctx->gone ? -ENODEV : tls_io_connect(&c->io, &c->ctx->cfg->server, &c->ctx->dev.addr);
 	if (ret)
 		client_fail(c, FAIL_ERRNO, -ret);

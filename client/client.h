@@ -78,8 +78,17 @@ struct client_ops {
 	void (*on_rma)(void *arg, struct client_conn *c, uint32_t n);
 	/* A live connection failed; on_closed follows when its teardown is complete. May be NULL. */
 	void (*on_lost)(void *arg, struct client_conn *c, const struct fail *fail);
-	/* The connection is over, and its object free once the call returns. fail->kind is FAIL_NONE after
-	 * client_close. */
+	/* The connection is over, and its object free once the call returns. `fail` has the stage it was in, and:
+	 * FAIL_NONE	client_close
+	 * FAIL_ERRNO	a call failed; EAGAIN: no queue pair, ENOBUFS: no buffer, ENODEV: the device failed
+	 * FAIL_TLS, FAIL_CERTIFICATE	the handshake failed; client_info's words say how
+	 * FAIL_REFUSED	the server refused; code: enum refuse_code
+	 * FAIL_CM_STATUS	the RDMA connection manager could not resolve or connect
+	 * FAIL_WC_STATUS	a request failed, or could not be posted (IBV_WC_LOC_QP_OP_ERR)
+	 * FAIL_TIMEOUT	the stage took longer than stage_timeout_ns
+	 * FAIL_PROTOCOL	the server broke the protocol; code: enum fail_protocol
+	 * FAIL_CLOSED	the server closed the connection
+	 * or what client_fail was given. */
 	void (*on_closed)(void *arg, struct client_conn *c, const struct fail *fail);
 };
 

@@ -92,7 +92,7 @@ void client_enter(struct client_conn *c, enum stage stage)
 	const struct client_ops *ops = c->ctx->ops;
 	bool may = !ops->may_enter || ops->may_enter(c->ctx->arg, c, stage);
 
-	/* The user may have closed it. */
+	/* may_enter may have closed it. */
 	if (is_over(c))
 		return;
 	if (may) {
@@ -103,7 +103,7 @@ void client_enter(struct client_conn *c, enum stage stage)
 	ev_timer_stop(c->ctx->loop, &c->deadline);
 	if (!tls_io_is_open(&c->io))
 		return;
-	/* The server's half of the stage is not to wait for the next one. */
+	/* Else bytes of this stage would be held back until the next one, and the server would wait for them. */
 	if (c->io.tls && tls_io_flush(&c->io) == TLS_IO_FAILED)
 		client_fail(c, c->io.failure.kind, c->io.failure.code);
 	else
@@ -145,7 +145,7 @@ void client_try_finish(struct client_conn *c)
 {
 	if (c->state != CLIENT_ST_CLOSING || !rc_is_drained(&c->rc) || c->cm_connected)
 		return;
-	/* A READ that was cut off may be half done in rxe's QP even after RESET. */
+	/* A READ that was cut off stays half done in a QP of rxe even after RESET, so that QP is not used again. */
 	rc_release(&c->rc, clock_now_ns(), !c->ctx->cfg->region);
 	auth_wipe(&c->keys);
 	msg_tags_free(c->tags);
@@ -205,7 +205,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 	}
 	if (!c->cm_connected)
 		rc_abandon(&c->rc);
-	/* The server did not answer the disconnect: what is ours is flushed all the same. */
+	/* The server did not answer the disconnect; our own requests are flushed without it. */
 	c->cm_connected = false;
 	client_try_finish(c);
 	if (c->state == CLIENT_ST_CLOSING) {
@@ -225,7 +225,7 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
 	struct client_conn *c = TAILQ_FIRST(&ctx->free);
 	uint32_t index;
 
-	/* Without a queue pair at the end of it, a session would be asked for in vain. */
+	/* A connection that finds no queue pair later would have asked for its session in vain. */
 	if (!c || (!ctx->gone && qp_pool_available(ctx->qps) <= ctx->demand))
 		return NULL;
 	TAILQ_REMOVE(&ctx->free, c, link);
@@ -245,7 +245,7 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
 	rc_init(&c->rc, ctx->ep, ctx->qps, on_broken);
 	ev_timer_init(&c->deadline, on_deadline, 0., 0.);
 	c->deadline.data = c;
-	/* The loop's time may be old: before it first runs, or in a callback that connects many. */
+	/* The loop's time may be old: before its first turn, or in a callback that connects many clients. */
 	ev_now_update(ctx->loop);
 	client_set_state(c, CLIENT_ST_TCP_CONNECT);
 	ctx->begin[STAGE_TCP_CONNECT](c);

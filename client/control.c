@@ -18,7 +18,7 @@ struct control {
 	struct tls_ctx *tls_ctx;
 	struct tls_io io;	/* stays open between requests */
 	enum control_what what;	/* asked for by the request that is under way */
-	int start_errno;	/* of a connect that failed at once; told by the deadline's watcher */
+	int start_errno;	/* of a connect that failed at once; reported by the deadline's watcher */
 	ev_timer deadline;
 	enum control_state state;
 };
@@ -69,7 +69,7 @@ static void on_answer(struct control *c, const struct frame_header *h)
 	}
 	c->state = CT_IDLE;
 	ev_timer_stop(c->loop, &c->deadline);
-	/* An idle session is not watched: that the server closed it is found out by the next request. */
+	/* An idle session is not watched: the next request finds out if the server has closed it. */
 	tls_io_watch(&c->io, 0);
 	c->on_report(c->arg, report, NULL, "");
 	json_decref(report);
@@ -188,7 +188,7 @@ bool control_request(struct control *c, enum control_what what)
 	} else {
 		c->state = CT_CONNECTING;
 		c->start_errno = -tls_io_connect(&c->io, &c->cfg.server, NULL);
-		/* Told through the deadline's watcher, so that on_report is never called from here. */
+		/* Reported by the deadline's watcher, so that on_report is not called from here. */
 		if (c->start_errno)
 			deadline_s = 0.;
 	}

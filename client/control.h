@@ -1,5 +1,5 @@
-/* A control session with a server: asks for reports as JSON over TLS. One request at a time; nothing
- * blocks. Owning thread: the loop's. */
+/* A control session with a server: asks for reports, which come as JSON over TLS. One request at a time; nothing blocks.
+ * Owning thread: the one that runs the loop calls everything, and is called back on. */
 #ifndef RAMPART_CLIENT_CONTROL_H
 #define RAMPART_CLIENT_CONTROL_H
 
@@ -23,18 +23,25 @@ struct control_config {
 	uint64_t timeout_ns;	/* for connecting, and for each request */
 };
 
-/* The answer to a request. `report` is borrowed for the call; NULL when it failed, with the reason in
- * `fail` and, if the server gave words, in `text`. After a failure the session is closed, and the next
- * request opens a new one. */
+/* The answer to a request. `report` is valid during the call. NULL: the request failed, and the session is closed; the
+ * next request opens a new one. `fail` then has the stage (STAGE_PSN_EXCHANGE for the request itself) and:
+ * FAIL_ERRNO	connecting failed, or out of memory
+ * FAIL_TLS, FAIL_CERTIFICATE	the handshake failed; `text` says how
+ * FAIL_REFUSED	the server refused; `text` has its words
+ * FAIL_TIMEOUT	no answer within timeout_ns
+ * FAIL_PROTOCOL	the answer is no report
+ * FAIL_CLOSED	the server closed the session, perhaps before the request */
 typedef void control_on_report_fn(void *arg, json_t *report, const struct fail *fail, const char *text);
 
-/* Loads the TLS files; connects only with the first request. 0 or -errno with a line in `err`. */
+/* Loads the TLS files; connects only with the first request. Returns 0, or with a line in `err` what tls_ctx_new
+ * returns. `cfg` is copied, its strings are not. */
 int control_new(const struct control_config *cfg, struct ev_loop *loop, control_on_report_fn *on_report,
 		void *arg, struct control **out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
+/* NULL-safe. Closes the session; on_report is not called for a request that is under way. */
 void control_free(struct control *c);
 
-/* False if a request is under way. May be called from on_report. */
+/* False if a request is under way. on_report is called later, never from here. May be called from on_report. */
 bool control_request(struct control *c, enum control_what what) __attribute__((warn_unused_result));
 bool control_is_busy(const struct control *c);
 

@@ -15,10 +15,10 @@
 #include "common/tls/tls.h"
 
 #define SPARE_BUFS 64
-#define INLINE_SPARES_MAX 4096u	/* an inline send waits with its buffer only while the send queue is full */
+#define INLINE_SPARES_MAX 4096u	/* an inline message keeps its buffer only while the send queue is full */
 #define QP_BUDGET 32
 #define QP_RESERVE 64u
-#define QPS_RESTING 1024u	/* room for QPs in quarantine, at least: 200 connections made anew each second */
+#define QPS_RESTING 1024u	/* room for QPs in quarantine, at least: enough for 200 new connections a second */
 #define QUARANTINE_NS (5 * NS_PER_S)	/* TIMEWAIT is about 4 s */
 #define HOUSEKEEPING_S 0.05
 
@@ -60,7 +60,7 @@ static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
 	ev_timer_again(loop, w);
 }
 
-/* The thread goes on with other devices. */
+/* The device failed; the thread goes on with its other devices. */
 static void on_broken(void *arg)
 {
 	struct client_ctx *ctx = arg;

@@ -1,4 +1,4 @@
-/* The client's data path: sending, replies, pings, pushes, requests on the region, completions. */
+/* Messages and requests on the region: sending them, their replies and completions. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
@@ -153,7 +153,7 @@ static bool on_pushed(struct client_conn *c, const struct msg_header *h)
 	return true;
 }
 
-/* False for what no server sends. */
+/* False: a message that no server may send. */
 static bool on_reply(struct client_conn *c, const uint8_t *data, const struct ibv_wc *wc)
 {
 	const struct client_ops *ops = c->ctx->ops;
@@ -204,7 +204,7 @@ static void on_sent(struct client_ctx *ctx, const struct ibv_wc *wc, const struc
 	uint32_t owner = qp_pool_owner(ctx->qps, w->qp_slot, w->generation);
 	struct client_conn *c;
 
-	/* Else from an earlier life of the slot, whose end freed its buffers. */
+	/* Of an earlier connection on this slot, which freed its buffers when it ended. */
 	if (owner == QP_POOL_NONE)
 		return;
 	c = &ctx->conns[owner];

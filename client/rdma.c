@@ -1,4 +1,4 @@
-/* The client's RDMA connection: resolve, connect, verify the server, program the QP, establish. */
+/* The stages of the RDMA connection: address, route, queue pair, REQ, the server's proof, RTU. */
 #include <errno.h>
 #include <string.h>
 #include <sys/param.h>
@@ -100,7 +100,7 @@ void client_rdma_connect(struct client_conn *c)
 				   .initiator_depth = reads_wanted(c->ctx) };
 	int ret = make_proof(c, data);
 
-	/* Its whole time, also when it was parked before. */
+	/* The stage has its whole time, also if the connection was parked before it. */
 	client_restart_deadline(c);
 	if (!ret)
 		ret = cm_connect(c->rc.id, &p);
@@ -123,7 +123,7 @@ static bool server_proves_itself(struct client_conn *c, const struct cm_event *e
 	       auth_compare(expected, proof.hmac) == 0;
 }
 
-/* The first message goes out at once: its reply shows that both directions work. */
+/* The reply to this message shows that both directions work. */
 void client_rdma_first_message(struct client_conn *c)
 {
 	struct msg_header h = { .type = MSG_ECHO };
@@ -170,7 +170,7 @@ static void on_response(struct client_conn *c, const struct cm_event *e)
 		fail_errno(c, ret);
 		return;
 	}
-	/* Only now is a disconnect owed; before, destroying the id rejects the server's reply. */
+	/* From here on the CM needs a disconnect; before, destroying the id rejects the server's reply. */
 	c->cm_connected = true;
 	client_stage_done(c, STAGE_RDMA_CONNECT);
 	if (c->ctx->cfg->no_first_message)
@@ -199,7 +199,7 @@ static void on_gone(struct client_conn *c, enum fail_kind kind, int code)
 	client_try_finish(c);
 }
 
-/* Events that are late (the connection is closing) may only complete the teardown. */
+/* An event that comes too late, while the connection is closing, is ignored. */
 static bool expects(const struct client_conn *c, enum client_state state)
 {
 	return c->state == state;

@@ -55,7 +55,7 @@ static void start_timer(struct session *s, uint64_t after_ns)
 	ev_timer_start(s->loop, &s->timer);
 }
 
-/* What was asked for must come within --timeout. */
+/* The answer must come within --timeout. */
 static void await_answer(struct session *s)
 {
 	s->awaiting = true;
@@ -278,7 +278,7 @@ static void info_text(const struct session *s, const struct frame_grant *g, cons
 	       128 << d->port.active_mtu);
 	printf("psn          0x%06x to the server, 0x%06x from it, both %s (the CM's own would have been 0x%06x)\n",
 	       i->client_psn, g->psn, s->client->verify ? "read back from the device" : "programmed", i->cm_psn);
-	printf("granted      messages of %u bytes, %u in flight, region of %u bytes (info asks for one, and none)\n",
+	printf("granted      messages of %u bytes, %u in flight, region of %u bytes (info asks for 1 in flight, no region)\n",
 	       g->message_bytes, g->credits, g->region_bytes);
 	printf("stages (us) ");
 	for (int k = 0; k < STAGE_TIMED; k++)
@@ -362,7 +362,7 @@ const struct client_ops command_ops = {
 void command_interrupt(struct session *s)
 {
 	if (client_is_closing(s->conn)) {
-		/* Waiting only for the server's word on a close: not any longer. */
+		/* Only the server's answer to the close is missing: leave without it. */
 		pump_break(client_pump(s->ctx));
 		return;
 	}

@@ -1,4 +1,4 @@
-/* What rdma_client can do with a connection: one command per run. */
+/* The commands of rdma_client; a run carries out one. */
 #ifndef RAMPART_CLIENT_COMMANDS_H
 #define RAMPART_CLIENT_COMMANDS_H
 
@@ -9,7 +9,7 @@
 
 struct hist;
 
-/* What `read` reads when no --length is given, at most: buffers are registered memory. */
+/* `read` without --length reads at most this much, because its buffer is registered memory. */
 #define READ_DEFAULT_BYTES 32768u
 
 enum command { CMD_PING, CMD_SEND, CMD_WRITE, CMD_READ, CMD_INFO };
@@ -44,11 +44,11 @@ struct session {
 	ev_signal interrupt, terminate;
 	ev_timer timer;		/* ping: next send; reply deadline */
 	uint64_t sent, received;
-	uint64_t sent_ns;	/* of the message in flight */
+	uint64_t sent_ns;	/* when the message in flight was sent */
 	struct hist *rtt;
-	uint32_t buf;		/* one-sided: ours; EP_NO_BUF if none */
+	uint32_t buf;		/* write, read: the buffer; EP_NO_BUF: none */
 	bool awaiting;		/* a reply or a completion is due before the timer */
-	bool wrote;		/* write: the read-back is under way */
+	bool wrote;		/* write: it is written, and being read back */
 	int exit_status;
 };
 

@@ -9,7 +9,7 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
-/* Steps taken in one go: a ring that slept through more epochs (weeks of seconds) catches up call by call. */
+/* Epochs that one call may catch up on; a ring that was not used for longer needs several calls. */
 #define STEPS_MAX 100000
 
 int ticket_seed_new(uint64_t now_ns, uint64_t rotate_ns, struct ticket_seed *out)
@@ -79,7 +79,7 @@ static int step(struct ticket_ring *r)
 	return ret;
 }
 
-/* Brings the ring to the epoch of now. */
+/* Brings the ring to the epoch of `now_ns`. */
 static int advance(struct ticket_ring *r, uint64_t now_ns)
 {
 	uint64_t epoch = now_ns > r->start_ns ? (now_ns - r->start_ns) / r->rotate_ns : 0;

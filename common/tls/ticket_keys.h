@@ -1,10 +1,10 @@
 /* Keys that seal TLS session tickets (RFC 5077, 4; RFC 8446, 4.6.1), so that the server keeps no state for
  * sessions that may be resumed.
  *
- * The keys of an epoch follow from those of the epoch before by a one-way step (HMAC), and those before the
- * previous epoch are wiped: who learns the keys of today cannot open older tickets. All rings made from one
- * seed at one start go through the same keys, so shards share none of this and take no lock, and still
- * resume each other's sessions. Owning thread: one per ring. No I/O; the caller says what time it is.
+ * Time is divided into epochs. The keys of an epoch are derived from those of the epoch before by a one-way step
+ * (HMAC), and only those of the current and the previous epoch are kept: whoever learns them cannot open older tickets.
+ * All rings made from one seed go through the same keys. So each shard has a ring of its own, without a lock, and they
+ * resume each other's sessions. Owning thread: one per ring. No I/O; the caller passes the time.
  */
 #ifndef RAMPART_COMMON_TICKET_KEYS_H
 #define RAMPART_COMMON_TICKET_KEYS_H
@@ -16,7 +16,7 @@
 #define TICKET_KEY_BYTES 32
 
 struct ticket_key {
-	uint8_t name[TICKET_NAME_BYTES];	/* travels in the ticket, in clear */
+	uint8_t name[TICKET_NAME_BYTES];	/* sent in the ticket, in clear */
 	uint8_t cipher[TICKET_KEY_BYTES];
 	uint8_t mac[TICKET_KEY_BYTES];
 };
@@ -44,11 +44,11 @@ void ticket_seed_wipe(struct ticket_seed *s);
 int ticket_ring_init(struct ticket_ring *r, const struct ticket_seed *seed) __attribute__((warn_unused_result));
 void ticket_ring_wipe(struct ticket_ring *r);
 
-/* The key to seal with now. NULL when keys could not be derived (out of memory). */
+/* The key to seal with at `now_ns`. NULL: keys could not be derived (out of memory). */
 const struct ticket_key *ticket_ring_seal(struct ticket_ring *r, uint64_t now_ns);
 
-/* The key a ticket was sealed with, in this epoch or the one before; NULL: too old, or not ours. *renew says
- * that the ticket is of the previous epoch. */
+/* The key named `name`, with which a ticket was sealed in this epoch or the previous one; NULL: the ticket is older, or
+ * of another server. *renew: it is of the previous epoch, so the client should get a new one. */
 const struct ticket_key *ticket_ring_open(struct ticket_ring *r, uint64_t now_ns,
 					  const uint8_t name[TICKET_NAME_BYTES], bool *renew);
 

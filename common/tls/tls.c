@@ -1,8 +1,7 @@
 /* TLS 1.3 on non-blocking sockets, over OpenSSL.
  *
  * Owning thread: the one that made the tls_ctx. Non-goals: older TLS versions, blocking I/O.
- * Errors of OpenSSL's queue are read where the call failed and kept in struct tls, so no caller
- * ever sees a stale queue.
+ * OpenSSL's error queue is read and cleared where a call failed; struct tls keeps the failure.
  */
 #include "common/tls/tls.h"
 
@@ -39,7 +38,7 @@ struct tls_ctx {
 struct tls {
 	struct tls_ctx *ctx;
 	SSL *ssl;
-	SSL_SESSION *session;	/* client: the newest a ticket came for */
+	SSL_SESSION *session;	/* client: that of the newest ticket */
 	struct fail failure;
 	char text[160];
 	struct tls_socket socket;
@@ -153,7 +152,7 @@ static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
 	return renew ? 2 : 1;
 }
 
-/* Without a ticket sent, a session cannot be resumed: a server's are sent only on demand (tls_send_ticket). */
+/* OpenSSL sends no tickets by itself; tls_send_ticket does. A session without a ticket cannot be resumed. */
 static int configure_tickets(struct tls_ctx *ctx, const struct tls_config *cfg)
 {
 	static const unsigned char session_context[] = "rampart/1";
@@ -166,7 +165,7 @@ static int configure_tickets(struct tls_ctx *ctx, const struct tls_config *cfg)
 		return 0;
 	}
 	ctx->has_tickets = true;
-	/* The contexts of all shards accept each other's: same purpose, same certificate rules. */
+	/* One name for all contexts, so that a shard resumes sessions that began at another. */
 	if (SSL_CTX_set_session_id_context(c, session_context, sizeof(session_context) - 1) != 1)
 		return -EINVAL;
 	ctx->ticket_cipher = EVP_CIPHER_fetch(NULL, "AES-256-CBC", NULL);
@@ -177,8 +176,8 @@ static int configure_tickets(struct tls_ctx *ctx, const struct tls_config *cfg)
 	return SSL_CTX_set_tlsext_ticket_key_evp_cb(c, on_ticket) == 1 ? 0 : -EINVAL;
 }
 
-/* Client: a ticket arrived. What is kept is a copy, because OpenSSL makes the session of a connection that ends
- * without a goodbye not resumable. 0: the original stays OpenSSL's. */
+/* Client: a ticket arrived. A copy of its session is kept, because OpenSSL marks the original as not resumable if the
+ * connection ends without a close_notify. Returning 0 leaves the original to OpenSSL. */
 static int on_new_session(SSL *ssl, SSL_SESSION *session)
 {
 	struct tls *t = SSL_get_app_data(ssl);
@@ -197,7 +196,7 @@ static int configure(struct tls_ctx *ctx, const struct tls_config *cfg)
 		return -EINVAL;
 	SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
 			 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-	/* All that has come is taken at once, instead of the head and the body of each record. */
+	/* One recv takes all that has come, instead of two for each record. */
 	SSL_CTX_set_read_ahead(c, 1);
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
 	/* A handshake is mostly hashing and key derivation: SHA-256 costs less of both than SHA-384. */
@@ -310,8 +309,8 @@ err_free:
 	return -ENOMEM;
 }
 
-/* Closing a socket with bytes left unread sends a reset, which makes the peer's next write fail before it
- * has read the alert that says why. */
+/* Closing a socket that has unread bytes sends a reset. The peer would see that before it has read the alert which
+ * tells what went wrong. */
 static void discard_unread(int fd)
 {
 	uint8_t buf[4096];
@@ -352,11 +351,11 @@ int tls_send_ticket(struct tls *t)
 
 void tls_offer_session(struct tls *t, struct tls_session *s)
 {
-	/* OpenSSL makes a session that was resumed not resumable, so that its ticket is used once (RFC 8446, C.4);
-	 * but a client that was refused then, and got no new ticket, is to come back with this one. */
+	/* OpenSSL marks a session that is being resumed as used, for a ticket should be used once (RFC 8446, C.4). But a
+	 * client that is refused gets no new ticket and has to come back with this one: so a copy is offered. */
 	SSL_SESSION *copy = SSL_SESSION_dup((SSL_SESSION *)s);
 
-	/* One that cannot be offered any more makes it a full handshake. */
+	/* Without an offer there is a full handshake. */
 	if (!copy || SSL_set_session(t->ssl, copy) != 1)
 		ERR_clear_error();
 	SSL_SESSION_free(copy);

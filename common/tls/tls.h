@@ -1,12 +1,14 @@
 /* TLS 1.3 on non-blocking sockets. The only file that calls OpenSSL's SSL_* functions.
  *
- * A tls_ctx is made once per thread that uses it (so that threads share no locks) and outlives its
- * connections; a tls belongs to the thread of its context.
+ * Each thread makes a tls_ctx of its own, so that threads share no locks. A context outlives its connections, and they
+ * belong to its thread.
  *
- * What is said in a few bytes waits for what follows (tls_socket.h): it goes out at the latest when the caller
- * waits for the peer, which is after TLS_WANT_READ, or frees the connection. Whoever waits for something else
- * calls tls_flush. What the peer sent is taken from the socket as a whole: read until TLS_WANT_READ before
- * waiting for the socket to be readable.
+ * Small writes are held back, to be sent together with what follows (tls_socket.h). They go out at the latest when a
+ * read or a handshake returns TLS_WANT_READ, and when the connection is freed; before waiting for anything else, call
+ * tls_flush. A read takes all that the socket has: read until TLS_WANT_READ before waiting for the socket to become
+ * readable.
+ *
+ * tls_io.h drives a connection on an event loop; what needs no loop is called here.
  */
 #ifndef RAMPART_COMMON_TLS_H
 #define RAMPART_COMMON_TLS_H
@@ -20,22 +22,25 @@
 struct ticket_seed;
 struct tls_ctx;
 struct tls;
-/* What a client needs to resume a session. Belongs to whoever holds it. */
+/* What a client needs to resume a session. Whoever holds it frees it. */
 struct tls_session;
 
 struct tls_config {
 	bool server;
 	const char *cert_file;	/* PEM chain; NULL for a client without one */
 	const char *key_file;
-	const char *ca_file;	/* PEM: whom to trust */
+	const char *ca_file;	/* PEM: the CAs to trust */
 	bool require_peer_cert;	/* server: refuse clients without a certificate from ca_file */
 	/* Server: sessions may be resumed, with tickets sealed by keys from this seed; NULL: never. */
 	const struct ticket_seed *tickets;
 	bool resume;		/* client: keep the sessions that servers send tickets for */
 };
 
-/* Loads and checks the files. Returns 0, -ENOENT, -EACCES, -EKEYEXPIRED or -EINVAL; on failure `err`
- * holds one line that names the file and what to do. */
+/* Loads and checks the files. Returns 0, or with a line in `err` that names the file and what to do:
+ * -ENOENT, -EACCES	a file is not there, or may not be read
+ * -EKEYEXPIRED	the certificate has expired, or is not valid yet
+ * -EINVAL	a file is not PEM, the key is not the certificate's, or OpenSSL cannot do TLS 1.3
+ * -ENOMEM	out of memory */
 int tls_ctx_new(const struct tls_config *cfg, struct tls_ctx **out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 void tls_ctx_free(struct tls_ctx *ctx);	/* NULL-safe; after its last connection */
@@ -43,7 +48,7 @@ void tls_ctx_free(struct tls_ctx *ctx);	/* NULL-safe; after its last connection 
 enum tls_status {
 	TLS_DONE,
 	TLS_WANT_READ,	/* call again when the socket is readable */
-	TLS_WANT_WRITE,
+	TLS_WANT_WRITE,	/* call again when the socket is writable */
 	TLS_EOF,	/* the peer closed */
 	TLS_FAILED,	/* tls_failure says how */
 };
@@ -53,8 +58,8 @@ enum tls_status {
 int tls_new(struct tls_ctx *ctx, int fd, const char *verify_name, struct tls **out)
 	__attribute__((warn_unused_result));
 
-/* NULL-safe. Says what is still to be said, as far as the socket takes it, and closes the socket; see
- * tls_close_notify. */
+/* Sends what is held back, as much of it as the socket takes now, and closes the socket. Sends no close_notify: see
+ * tls_close_notify. NULL-safe. */
 void tls_free(struct tls *t);
 
 int tls_fd(const struct tls *t);
@@ -65,40 +70,41 @@ enum tls_status tls_handshake(struct tls *t) __attribute__((warn_unused_result))
 /* True if the handshake resumed a session: no certificates were exchanged. After the handshake. */
 bool tls_is_resumed(const struct tls *t);
 
-/* Server: a ticket goes out before the next bytes written. 0, -ENOTSUP in a context without tickets, or -EIO.
- * After the handshake (RFC 8446, 4.6.1). */
+/* Server, after the handshake: sends a session ticket ahead of the next bytes written (RFC 8446, 4.6.1). 0, -ENOTSUP in
+ * a context without tickets, or -EIO. */
 int tls_send_ticket(struct tls *t) __attribute__((warn_unused_result));
 
 /* Client, before the first tls_handshake: offers to resume `s`, which stays the caller's. The server may
  * choose a full handshake all the same. */
 void tls_offer_session(struct tls *t, struct tls_session *s);
-/* Client: the newest session a ticket came for, the caller's from now on; NULL when there is none. */
+/* Client: the session of the newest ticket that came; the caller frees it. NULL: none came. */
 struct tls_session *tls_take_session(struct tls *t);
 void tls_session_free(struct tls_session *s);	/* NULL-safe */
 
-/* Up to `n` bytes; *got or *put says how many when TLS_DONE. */
+/* Reads or writes up to `n` bytes. TLS_DONE: *got or *put of them. */
 enum tls_status tls_read(struct tls *t, void *buf, size_t n, size_t *got)
 	__attribute__((warn_unused_result));
 enum tls_status tls_write(struct tls *t, const void *buf, size_t n, size_t *put)
 	__attribute__((warn_unused_result));
 
-/* Sends what was written; TLS_DONE when the socket has taken all of it. */
+/* Sends what is held back. TLS_DONE: the socket has taken all of it. */
 enum tls_status tls_flush(struct tls *t) __attribute__((warn_unused_result));
 
-/* Says the close_notify alert, as the last of what is written. Never blocks: a socket that is full, with more
- * written already than can wait, goes without. */
+/* Writes the close_notify alert behind everything else. If the socket and the room for held-back bytes are full, no
+ * alert is sent. */
 void tls_close_notify(struct tls *t);
 
-/* RFC 8446, 7.5. 0 or -EIO. After the handshake only. */
+/* Derives key material that both ends of the connection know (RFC 8446, 7.5). After the handshake. 0 or -EIO. */
 int tls_export_key(struct tls *t, const char *label, const uint8_t *context, size_t context_n,
 		   uint8_t *out, size_t out_n) __attribute__((warn_unused_result));
 
-/* Why the last call returned TLS_FAILED, without its stage. */
+/* Why the last call returned TLS_FAILED: kind (FAIL_TLS, FAIL_CERTIFICATE or FAIL_ERRNO) and code; the stage is the
+ * caller's. */
 void tls_failure(const struct tls *t, struct fail *out);
-/* The same in OpenSSL's words; valid until the next call on `t`. */
+/* The same in words; valid until the next call on `t`. */
 const char *tls_failure_text(const struct tls *t);
 
-/* "TLSv1.3 TLS_AES_256_GCM_SHA384 X25519"; into `text`. After the handshake. */
+/* Version, cipher and group: "TLSv1.3 TLS_AES_256_GCM_SHA384 X25519". Returns `text`. After the handshake. */
 const char *tls_describe(const struct tls *t, char *text, size_t size);
 
 #endif

@@ -48,7 +48,7 @@ void tls_io_watch(struct tls_io *io, int events)
 	ev_io_start(io->loop, &io->watcher);
 }
 
-/* The buffer for the next frame; a long one's memory is given back. */
+/* Empties the buffer for the next frame, and frees the memory of a long one. */
 static void drop_frame(struct tls_io *io)
 {
 	if (io->frame != io->small)
@@ -82,9 +82,9 @@ int tls_io_connect(struct tls_io *io, const struct addr *to, const struct addr *
 	io->fd = socket(to->ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (io->fd < 0)
 		return -errno;
-	/* Else a request would wait for the acknowledgement of the handshake's last message. */
+	/* Without it a request would wait until the peer has acknowledged the handshake's last message. */
 	setsockopt(io->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	/* The port is chosen at connect, from the whole range for each destination (ip(7)). */
+	/* The kernel chooses the port at connect, when destinations may share one, instead of at bind (ip(7)). */
 	setsockopt(io->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
 	if (from && bind(io->fd, (const struct sockaddr *)&from->ss, from->len))
 		return -errno;
@@ -131,7 +131,7 @@ static enum tls_io_status failed(struct tls_io *io, enum fail_kind kind, int cod
 	return TLS_IO_FAILED;
 }
 
-/* What a call of tls.h means for the caller; where it is to wait, the watcher is set. */
+/* Sets the watcher or the failure that `st` calls for. */
 static enum tls_io_status status_of(struct tls_io *io, enum tls_status st)
 {
 	switch (st) {
@@ -273,7 +273,7 @@ bool tls_io_is_bye_answered(struct tls_io *io)
 	size_t got;
 
 	tls_io_say_bye(io);
-	/* A read may find something that has come already, and not get as far as the socket. */
+	/* A read sends what is held back only if it gets as far as the socket. */
 	st = tls_flush(io->tls);
 	if (st == TLS_DONE)
 		st = tls_read(io->tls, &byte, 1, &got);

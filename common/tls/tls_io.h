@@ -1,11 +1,11 @@
-/* A TLS connection on an event loop: TCP connect, handshake, one frame at a time, goodbye.
+/* A TLS connection on an event loop: TCP connect, handshake, one frame at a time, close_notify.
  *
- * It owns the socket, the TLS object, the watcher of both, and the frame that is being written or read. The two ends
- * take turns (docs/protocol.md), so one buffer serves both directions: a frame is written whole before the next one is
- * read. What a frame means, and what follows it, is the owner's to say.
+ * It owns the socket, the TLS object, the watcher, and the frame that is being written or read. The two ends take turns
+ * (docs/protocol.md), so one buffer serves both directions: a frame is written whole before the next one is read. What
+ * a frame means and what follows it is up to the owner.
  *
- * A function that returns TLS_IO_WAIT has set the watcher. When the socket is ready, on_ready is called, and the owner
- * calls the same function again. Nothing here calls on_ready itself, and nothing blocks.
+ * A function that returns TLS_IO_WAIT has set the watcher. When the socket is ready, the loop calls on_ready, and the
+ * owner calls the same function again. Nothing blocks, and on_ready is never called from within a function.
  *
  * Owning thread: the loop's.
  */
@@ -30,7 +30,7 @@
 enum tls_io_status {
 	TLS_IO_DONE,
 	TLS_IO_WAIT,	/* call again when on_ready is called */
-	TLS_IO_FAILED,	/* `failure` says why; only a goodbye, or a REFUSE after a frame that is not allowed, may follow */
+	TLS_IO_FAILED,	/* `failure` says why. After FAIL_PROTOCOL a frame may still be written, else nothing but the close. */
 };
 
 /* Embedded by its owner, who reads `tls` (for keys, tickets and texts), `failure` and `frame` and writes nothing. */
@@ -44,21 +44,20 @@ struct tls_io {
 	struct tls *tls;	/* NULL before the handshake and after the close */
 	bool writing;		/* a frame is not written whole yet */
 	bool said_bye;
-	uint32_t done;		/* bytes of the frame that are written or read */
-	uint32_t frame_bytes;	/* of the frame that is written */
+	uint32_t done;		/* how many bytes of the frame are written or read */
+	uint32_t frame_bytes;	/* size of the frame that is being written */
 	uint8_t *frame;		/* `small`, or on the heap */
 	uint8_t small[TLS_IO_FRAME_BYTES];
-	/* Without its stage. FAIL_CLOSED: the peer closed. FAIL_PROTOCOL: a frame header that is not allowed. Else what
-	 * tls_failure says, or FAIL_ERRNO. */
+	/* Kind and code; the stage is the owner's. FAIL_CLOSED: the peer closed. FAIL_PROTOCOL: a frame header that is not
+	 * allowed. FAIL_ERRNO, ENOMEM: no memory for a long frame. Else as tls_failure. */
 	struct fail failure;
 };
 
-/* First of all; closed and unconnected then. The counters may be NULL. */
+/* To be called first. The counters may be NULL. */
 void tls_io_init(struct tls_io *io, struct ev_loop *loop, void (*on_ready)(void *owner), void *owner,
 		 counter *bytes_in, counter *bytes_out);
 
-/* Closes the socket, with what is written as far as the socket takes it; see tls_free. May be called twice;
- * it may connect again afterwards. */
+/* Closes the socket, without close_notify; see tls_free. May be called twice. It may connect or accept again. */
 void tls_io_close(struct tls_io *io);
 bool tls_io_is_open(const struct tls_io *io);
 
@@ -72,40 +71,43 @@ int tls_io_connected(const struct tls_io *io) __attribute__((warn_unused_result)
 int tls_io_start(struct tls_io *io, struct tls_ctx *ctx, const char *verify_name)
 	__attribute__((warn_unused_result));
 
-/* Server: takes the accepted socket, and has on_ready called when the client says something. 0, or -ENOMEM: the socket
- * is closed then. */
+/* Server: takes the accepted socket and calls on_ready when the client has sent something. 0, or -ENOMEM: the socket is
+ * closed then. */
 int tls_io_accept(struct tls_io *io, struct tls_ctx *ctx, int fd) __attribute__((warn_unused_result));
 
 enum tls_io_status tls_io_handshake(struct tls_io *io) __attribute__((warn_unused_result));
 
-/* Where to encode a frame of up to TLS_IO_FRAME_BYTES. What was read last is gone then. */
+/* Where to encode a frame of up to TLS_IO_FRAME_BYTES. Overwrites the frame that was read last. */
 uint8_t *tls_io_frame(struct tls_io *io);
-/* Begins to write the `n` bytes in tls_io_frame, or those at `heap`, which are freed in time. */
+/* Makes the `n` bytes in tls_io_frame, or those at `heap`, the frame to be written. `heap` is freed here, when it is
+ * written or the connection is closed. */
 void tls_io_put(struct tls_io *io, size_t n);
 void tls_io_put_heap(struct tls_io *io, uint8_t *heap, size_t n);
-/* Writes what is left; DONE if there is nothing. The last bytes go out with what follows (tls.h). */
+/* Writes what is left of the frame; DONE also if there is none. Its end may be held back (tls.h): flush it unless a
+ * read follows. */
 enum tls_io_status tls_io_write(struct tls_io *io) __attribute__((warn_unused_result));
-/* DONE when the socket has taken all that was written. */
+/* Sends what is held back. */
 enum tls_io_status tls_io_flush(struct tls_io *io) __attribute__((warn_unused_result));
 
-/* Reads the header of a frame of `max_bytes` at most; DONE again until the frame is read. */
+/* Reads the header of a frame of at most `max_bytes`. Until the frame is read, further calls return DONE and the same
+ * header. */
 enum tls_io_status tls_io_read_header(struct tls_io *io, uint32_t max_bytes, struct frame_header *h)
 	__attribute__((warn_unused_result));
-/* Reads the rest. DONE: all h->length bytes, header included, are in io->frame until the next frame is read or
- * written. */
+/* Reads the rest of the frame. DONE: all its h->length bytes, header included, are in io->frame until the next frame is
+ * read or written. */
 enum tls_io_status tls_io_read_frame(struct tls_io *io, const struct frame_header *h)
 	__attribute__((warn_unused_result));
 
-/* Says the close_notify alert behind what is written, once. */
+/* Writes the close_notify alert behind what is written, once. */
 void tls_io_say_bye(struct tls_io *io);
-/* Says goodbye and waits for the peer's: who closes first keeps the port in TIME_WAIT. True when nothing is left to wait
- * for, because the peer closed, said something, or is lost. */
+/* Writes the close_notify alert and waits for the peer's, because the end that closes first keeps the port in TIME_WAIT.
+ * True when there is nothing left to wait for: the peer closed, sent more, or is lost. False: ask again in on_ready. */
 bool tls_io_is_bye_answered(struct tls_io *io);
 
-/* Has on_ready called when the socket is ready for `events` (EV_READ, EV_WRITE), or not any more (0). */
+/* Sets the watcher: on_ready is called when the socket is ready for `events` (EV_READ or EV_WRITE); 0: never. */
 void tls_io_watch(struct tls_io *io, int events);
 
-/* The failure in words: OpenSSL's, or "". Until the close. */
+/* `failure` in words, or ""; valid until the close. */
 const char *tls_io_failure_text(const struct tls_io *io);
 
 #endif

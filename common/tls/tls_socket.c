@@ -10,7 +10,8 @@ static bool may_be_repeated(int e)
 	return e == EAGAIN || e == EWOULDBLOCK || e == EINTR;
 }
 
-/* How many bytes went out, or -errno; an error that is there to stay is kept. Not after such an error. */
+/* Returns how many bytes went out, or -errno. An error other than -EAGAIN is kept in s->error, after which this is not
+ * called again. */
 static ssize_t send_some(struct tls_socket *s, const void *data, size_t n, int flags)
 {
 	ssize_t sent = send(s->fd, data, n, flags | MSG_NOSIGNAL);
@@ -37,7 +38,7 @@ int tls_socket_flush(struct tls_socket *s, bool last)
 	return -s->error;
 }
 
-/* What fits is held; what does not goes out behind what is held. */
+/* Holds back what fits; what does not fit is sent, after what is held back. */
 static int on_write(BIO *bio, const char *data, int n)
 {
 	struct tls_socket *s = BIO_get_data(bio);
@@ -76,7 +77,7 @@ static int on_read(BIO *bio, char *data, int n)
 		return -1;
 	}
 	got = recv(s->fd, data, (size_t)n, 0);
-	/* A socket tells an error once: after the send has told it, the end is all there is to read. */
+	/* A socket reports an error once. The send has had it, so the read would report a plain end. */
 	if (got <= 0 && unsent) {
 		errno = -unsent;
 		return -1;
@@ -87,7 +88,7 @@ static int on_read(BIO *bio, char *data, int n)
 	return (int)got;
 }
 
-/* BIO_CTRL_FLUSH after each flight of a handshake is what would send too early. */
+/* OpenSSL flushes after each flight of a handshake. That is ignored: the flight waits for what follows. */
 static long on_ctrl(BIO *bio, int command, long number, void *pointer)
 {
 	const struct tls_socket *s = BIO_get_data(bio);
@@ -108,7 +109,7 @@ static long on_ctrl(BIO *bio, int command, long number, void *pointer)
 
 BIO_METHOD *tls_socket_method(void)
 {
-	/* No index of its own, of which a process has 127: nobody looks for it with BIO_find_type. */
+	/* A type of its own would take one of the 127 that a process has, and nobody looks for it with BIO_find_type. */
 	BIO_METHOD *m = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "rampart socket");
 
 	if (m && BIO_meth_set_write(m, on_write) == 1 && BIO_meth_set_read(m, on_read) == 1 &&

@@ -1,9 +1,9 @@
-/* The socket below a TLS connection, as a BIO of OpenSSL that joins small writes: what is written is held back
- * until something is to be read, tls_socket_flush, or more comes than fits.
+/* The socket below a TLS connection, as a BIO of OpenSSL that joins small writes: bytes are held back until the
+ * connection reads, tls_socket_flush is called, or no more fit.
  *
- * A peer that waits for an answer has said all it has to say, so that what it wrote goes out when it reads: the
- * end of a handshake with the first request, a session ticket with the answer and the goodbye. Each becomes one
- * segment, one wake-up of the peer and one system call, not several.
+ * Whoever reads has written all that it has to say until it gets an answer. So the end of a handshake goes out with the
+ * first request, and a session ticket with the answer and the close_notify: each is one segment, one wake-up of the
+ * peer and one system call, instead of several.
  *
  * Owning thread: that of the connection. Non-goals: blocking sockets; closing the socket.
  */
@@ -15,30 +15,32 @@
 
 #include <openssl/bio.h>
 
-/* Enough for a GRANT, a goodbye and a ticket, which holds the client's certificate when the server demands one.
- * What is longer are certificates and reports, which need not be joined. */
+/* Enough for a ticket (which holds the client's certificate where the server demands one), a GRANT and a close_notify.
+ * Certificates and reports are longer and need not be joined. */
 #define TLS_SOCKET_HELD_BYTES 2048
 
-/* Of one connection; embedded, so that it needs no memory of its own. */
+/* Of one connection; embedded in struct tls, so that it needs no memory of its own. */
 struct tls_socket {
 	int fd;
-	int error;	/* errno of the send that failed; nothing is sent after it. 0: none did */
+	int error;	/* errno of the send that failed, after which nothing is sent; 0: none failed */
 	uint32_t held_n;
-	bool at_end;	/* the peer said that it sends no more */
+	bool at_end;	/* the peer closed its side */
 	uint8_t held[TLS_SOCKET_HELD_BYTES];
 };
 
-/* For tls_socket_bio; NULL when out of memory. It has to outlive the BIOs; BIO_meth_free frees it. */
+/* The type of tls_socket_bio's BIOs, which it has to outlive; BIO_meth_free frees it. NULL: out of memory. */
 BIO_METHOD *tls_socket_method(void);
 
 /* A BIO that reads and writes `s`, which has to outlive it, on the non-blocking connected socket `fd`, which
  * stays the caller's. NULL when out of memory. */
 BIO *tls_socket_bio(const BIO_METHOD *method, struct tls_socket *s, int fd);
 
-/* Sends what is held back. `last`: the socket is closed next, so the kernel may put the end into the same
- * segment. 0, -EAGAIN when the socket takes no more now (what is left stays held), or the -errno of the send that
- * failed, now or before. Reading goes on after such an error, for the peer's last words may say why, and tells it
- * when there are none. */
+/* Sends what is held back. `last`: the socket is closed next, so the kernel may put the FIN into the same segment.
+ * Returns 0, or:
+ * -EAGAIN	the socket takes no more now; what is left stays held back
+ * another -errno	of the send that failed, in this call or an earlier one
+ * Reads still work after a failed send, because the peer's last bytes may say why it left; when there are no more, they
+ * return the send's error. */
 int tls_socket_flush(struct tls_socket *s, bool last) __attribute__((warn_unused_result));
 
 #endif
