@@ -12,7 +12,7 @@
 #include "common/base/json_at.h"
 #include "common/base/log.h"
 #include "loadgen/analysis/baseline.h"
-#include "loadgen/ramp/results.h"
+#include "loadgen/results/results.h"
 #include "loadgen/run.h"
 #include "loadgen/workloads/workloads.h"
 

@@ -5,85 +5,98 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/json_at.h"
 #include "common/base/log.h"
+#include "loadgen/environment.h"
 #include "loadgen/ramp/ramp.h"
 #include "loadgen/report/report.h"
-#include "loadgen/ramp/run_json.h"
-#include "loadgen/ramp/results.h"
-#include "loadgen/ramp/summary.h"
+#include "loadgen/results/run_json.h"
+#include "loadgen/results/results.h"
+#include "loadgen/results/summary.h"
 #include "loadgen/judge/verdict.h"
 
-static enum run_exit exit_status_of(const struct ramp *r)
+/* It ended before a step could be judged. */
+static bool came_to_nothing(const struct outcome *oc)
 {
-	if (r->stop_reason == STOP_ABORTED)
+	return json_array_size(oc->verdict) == 0 && oc->stop_reason != STOP_ABORTED;
+}
+
+static enum run_exit exit_status_of(const struct outcome *oc)
+{
+	if (oc->stop_reason == STOP_ABORTED)
 		return EXIT_INTERRUPTED;
-	/* It never came to a step. */
-	if (json_array_size(r->verdict) == 0)
+	if (came_to_nothing(oc))
 		return EXIT_ENVIRONMENT;
-	switch (verdict_overall(r->verdict)) {
+	switch (verdict_overall(oc->verdict)) {
 	case CRITERION_FAIL: return EXIT_CRITERION;
 	case CRITERION_INCONCLUSIVE: return EXIT_INCONCLUSIVE;
 	case CRITERION_PASS: break;
 	}
-	if (r->stop_reason == STOP_SERVER_LOST && !r->search_done)
+	if (oc->stop_reason == STOP_SERVER_LOST && !oc->search_done)
 		return EXIT_CRITERION;
-	return r->stop_reason == STOP_GENERATOR_FAILED ? EXIT_INCONCLUSIVE : EXIT_OK;
+	return oc->stop_reason == STOP_GENERATOR_FAILED ? EXIT_INCONCLUSIVE : EXIT_OK;
 }
 
-static int write_results(struct ramp *r, const json_t *run)
+/* run.json, in the folder and where --json says. */
+static int write_json(const struct loadgen_config *cfg, struct results *results, json_t *run)
 {
-	const char *json = r->cfg->json;
-	int ret = results_write_json(results_path(r->results, "run.json"), (json_t *)run);
+	int ret = results_write_json(results_path(results, "run.json"), run), e = 0;
 
 	if (ret)
-		log_error("cannot write %s: %s", results_path(r->results, "run.json"), strerror(-ret));
-	if (json && strcmp(json, "-") == 0) {
+		log_error("cannot write %s: %s", results_path(results, "run.json"), strerror(-ret));
+	if (cfg->json && strcmp(cfg->json, "-") == 0) {
 		if (json_dumpf(run, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) || printf("\n") < 0 ||
 		    fflush(stdout)) {
 			log_error("cannot write run.json to stdout");
-			ret = -EIO;
+			e = -EIO;
 		}
-	} else if (json) {
-		int e = results_write_json(json, (json_t *)run);
-
+	} else if (cfg->json) {
+		e = results_write_json(cfg->json, run);
 		if (e)
-			log_error("cannot write --json %s: %s", json, strerror(-e));
-		ret = ret ? ret : e;
+			log_error("cannot write --json %s: %s", cfg->json, strerror(-e));
 	}
-	return ret;
+	return ret ? ret : e;
 }
 
-/* What a report cannot be made of, or with, is no fault of the run's. */
-static void write_report(const struct ramp *r, bool print)
+static void print_summary(const struct outcome *oc, const char *dir, const json_t *run)
 {
+	char where[256];
+
+	environment_describe(json_at(run, "environment.clients"), where, sizeof(where));
+	summary_print(oc, run, where, dir, stdout);
+}
+
+static enum run_exit finish(struct outcome *oc, struct results *results, int argc, char **argv, bool print, json_t **out)
+{
+	const char *dir = results_dir(results);
+	enum run_exit status = exit_status_of(oc);
+	json_t *run;
 	char err[512];
 
-	if (report_write(results_dir(r->results), err, sizeof(err)))
-		log_warn("no report: %s", err);
-	else if (print)
-		printf("Report:  %s/report.html\n", results_dir(r->results));
-}
-
-static enum run_exit finish(struct ramp *r, int argc, char **argv, bool print, json_t **out)
-{
-	enum run_exit status = exit_status_of(r);
-	json_t *run = run_json(r, argc, argv, status);
-	bool json_only = r->cfg->json && strcmp(r->cfg->json, "-") == 0;
-
+	print = print && !(oc->cfg->json && strcmp(oc->cfg->json, "-") == 0);
+	results_event(results, "run_end", json_pack("{s:s, s:i}", "stop_reason", stop_reason_names[oc->stop_reason],
+						    "exit_status", status));
+	if (results_are_incomplete(results))
+		status = EXIT_ENVIRONMENT;
+	run = run_json(oc, results, argc, argv, status);
 	if (!run) {
 		log_error("this machine is out of memory: no run.json");
 		return EXIT_ENVIRONMENT;
 	}
-	results_event(r->results, "run_end", json_pack("{s:s, s:i}", "stop_reason",
-		stop_reason_names[r->stop_reason], "exit_status", status));
-	if (status == EXIT_ENVIRONMENT)
-		log_error("%s", r->stop_detail);
-	else if (print && !json_only)
-		summary_print(r, run, stdout);
-	if (write_results(r, run))
+	if (came_to_nothing(oc))
+		log_error("%s", oc->stop_detail);
+	else if (print)
+		print_summary(oc, dir, run);
+	if (write_json(oc->cfg, results, run)) {
 		status = EXIT_ENVIRONMENT;
-	else if (r->cfg->report && json_array_size(r->steps) > 0)
-		write_report(r, print && !json_only);
+	} else if (oc->cfg->report && json_array_size(oc->steps) > 0) {
+		if (report_write(dir, err, sizeof(err))) {
+			log_error("no report: %s", err);
+			status = EXIT_ENVIRONMENT;
+		} else if (print) {
+			printf("Report:  %s/report.html\n", dir);
+		}
+	}
 	if (out)
 		*out = json_incref(run);
 	json_decref(run);
@@ -92,28 +105,23 @@ static enum run_exit finish(struct ramp *r, int argc, char **argv, bool print, j
 
 enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, bool print, json_t **out)
 {
-	struct ramp r = { .cfg = cfg };
-	enum run_exit status;
+	struct results *results;
+	struct outcome oc;
+	enum run_exit status = EXIT_ENVIRONMENT;
 	char err[512];
 
 	if (out)
 		*out = NULL;
-	if (results_new(cfg->output, cfg->name_text, &r.results, err, sizeof(err))) {
+	if (results_new(cfg->output, cfg->name_text, &results, err, sizeof(err))) {
 		log_error("%s", err);
-		return EXIT_ENVIRONMENT;
+		return status;
 	}
-	results_time_text(r.started_at, sizeof(r.started_at));
-	if (ramp_run(&r, err, sizeof(err))) {
+	outcome_init(&oc, cfg);
+	if (ramp_run(&oc, results, err, sizeof(err)))
 		log_error("%s", err);
-		status = EXIT_ENVIRONMENT;
-	} else {
-		status = finish(&r, argc, argv, print, out);
-	}
-	json_decref(r.steps);
-	json_decref(r.verdict);
-	json_decref(r.rows);
-	json_decref(r.info);
-	json_decref(r.generator_dev);
-	results_free(r.results);
+	else
+		status = finish(&oc, results, argc, argv, print, out);
+	outcome_clear(&oc);
+	results_free(results);
 	return status;
 }

@@ -122,8 +122,11 @@ void breaking_of(const struct step *s, enum stop_reason reason, const char *deta
 	if (reason == STOP_SERVER_LOST) {
 		out->resource = "server";
 		out->side = "server";
+	} else if (reason == STOP_GENERATOR_FAILED) {
+		out->resource = "device";
+		out->side = "generator";
 	}
-	if (reason == STOP_SERVER_LOST || !out->has_failure)
+	if (reason == STOP_SERVER_LOST || reason == STOP_GENERATOR_FAILED || !out->has_failure)
 		snprintf(out->text, sizeof(out->text), "%u clients: %u held; %s", s->target, s->connected_held,
 			 detail[0] ? detail : stop_reason_names[reason]);
 	else

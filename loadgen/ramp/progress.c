@@ -1,4 +1,6 @@
-/* Progress on stderr: one line rewritten on a terminal, else a plain line now and then. */
+/* What happens now, for people. See progress.h. */
+#include "loadgen/ramp/progress.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,21 +9,21 @@
 
 #include "common/base/clock.h"
 #include "common/hist/hist.h"
-#include "loadgen/ramp/ramp_util.h"
+#include "loadgen/ramp/phases.h"
 #include "loadgen/traffic/workload.h"
 
 #define PLAIN_INTERVAL_NS (5 * NS_PER_S)
 
 static void traffic_text(const struct ramp *r, char *text, size_t size)
 {
-	const struct step *s = r->step;
+	const struct step *s = r->current.step;
 	uint32_t i = s->n_intervals;
 
 	text[0] = '\0';
 	if (r->phase != RAMP_MEASURE || i == 0 || r->cfg->wl->idle)
 		return;
 	snprintf(text, size, ", %.0f msgs/s, p50 %.0f us", s->intervals[i - 1].messages_per_s,
-		 (double)hist_percentile(r->interval, 50) / 1e3);
+		 (double)hist_percentile(r->current.interval, 50) / 1e3);
 	if (s->intervals[i - 1].p99_ns > 0)
 		snprintf(text + strlen(text), size - strlen(text), ", p99 %.0f us",
 			 s->intervals[i - 1].p99_ns / 1e3);
@@ -29,16 +31,16 @@ static void traffic_text(const struct ramp *r, char *text, size_t size)
 
 static void connect_text(const struct ramp *r, char *text, size_t size)
 {
-	double span_s = (double)(clock_now_ns() - r->step_start_ns) / 1e9;
+	double span_s = (double)(clock_now_ns() - r->current.connect_start_ns) / 1e9;
 
 	text[0] = '\0';
 	if (r->phase == RAMP_CONNECT && r->cfg->phased)
-		snprintf(text, size, ", %llu through %s", (unsigned long long)RAMP_SUM(r, through),
-			 stage_names[r->upto]);
+		snprintf(text, size, ", %llu through %s", (unsigned long long)CREW_SUM(&r->crew, through),
+			 stage_names[r->current.upto]);
 	else if (r->phase == RAMP_CONNECT && span_s > 0)
-		snprintf(text, size, ", %.0f connects/s", (double)RAMP_SUM(r, live) / span_s);
+		snprintf(text, size, ", %.0f connects/s", (double)CREW_SUM(&r->crew, live) / span_s);
 	else if (r->cfg->churn_per_s && r->phase == RAMP_MEASURE)
-		snprintf(text, size, ", %llu came back", (unsigned long long)RAMP_SUM(r, cycles));
+		snprintf(text, size, ", %llu came back", (unsigned long long)CREW_SUM(&r->crew, cycles));
 }
 
 static void cpu_text(const struct ramp *r, char *text, size_t size)
@@ -49,11 +51,11 @@ static void cpu_text(const struct ramp *r, char *text, size_t size)
 	text[0] = '\0';
 	if (r->phase != RAMP_MEASURE || res_usage_self(&now.generator))
 		return;
-	span_s = (double)(clock_now_ns() - r->step->begin.now_ns) / 1e9;
+	span_s = (double)(clock_now_ns() - r->current.step->begin.now_ns) / 1e9;
 	if (span_s > 0.5)
 		snprintf(text, size, ", generator CPU %.0f %%", 100. / span_s * (double)(
 			 now.generator.cpu_user_ns + now.generator.cpu_system_ns -
-			 r->step->begin.generator.cpu_user_ns - r->step->begin.generator.cpu_system_ns) / 1e9);
+			 r->current.step->begin.generator.cpu_user_ns - r->current.step->begin.generator.cpu_system_ns) / 1e9);
 }
 
 static void remaining_text(const struct ramp *r, char *text, size_t size)
@@ -71,9 +73,9 @@ static void remaining_text(const struct ramp *r, char *text, size_t size)
 static void step_text(const struct ramp *r, char *text, size_t size)
 {
 	if (r->cfg->find_capacity)
-		snprintf(text, size, "probe %u", r->step_index + 1);
+		snprintf(text, size, "probe %u", r->agenda.step_index + 1);
 	else
-		snprintf(text, size, "step %u/%zu", r->step_index + 1, r->cfg->steps.n);
+		snprintf(text, size, "step %u/%zu", r->agenda.step_index + 1, r->cfg->steps.n);
 }
 
 /* A line that wraps could not be rewritten. */
@@ -84,19 +86,17 @@ static int terminal_columns(void)
 	return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col : 80;
 }
 
-void progress_show(struct ramp *r)
+void progress_show(struct progress *p, const struct ramp *r, const char *phase)
 {
 	bool terminal = isatty(STDERR_FILENO);
 	char step[32], traffic[96], connects[48], cpu[48], left[32], line[400];
 	uint64_t now = clock_now_ns();
 
-	if (r->cfg->quiet || r->phase >= RAMP_DONE)
+	if (p->quiet || (!terminal && now - p->last_ns < PLAIN_INTERVAL_NS))
 		return;
-	if (!terminal && now - r->last_progress_ns < PLAIN_INTERVAL_NS)
-		return;
-	r->last_progress_ns = now;
-	if (!r->step) {
-		snprintf(line, sizeof(line), "%s", ramp_phase_names[r->phase]);
+	p->last_ns = now;
+	if (!r->current.step) {
+		snprintf(line, sizeof(line), "%s", phase);
 	} else {
 		traffic_text(r, traffic, sizeof(traffic));
 		connect_text(r, connects, sizeof(connects));
@@ -104,10 +104,10 @@ void progress_show(struct ramp *r)
 		remaining_text(r, left, sizeof(left));
 		step_text(r, step, sizeof(step));
 		snprintf(line, sizeof(line), "%s, %u clients: %s: %llu connecting, %llu connected, "
-			 "%llu failed%s%s%s%s", step, r->step->target,
-			 ramp_phase_names[r->phase], (unsigned long long)RAMP_SUM(r, connecting),
-			 (unsigned long long)RAMP_SUM(r, live),
-			 (unsigned long long)(RAMP_SUM(r, failed) + RAMP_SUM(r, dropped)), connects, traffic, cpu, left);
+			 "%llu failed%s%s%s%s", step, r->current.step->target,
+			 phase, (unsigned long long)CREW_SUM(&r->crew, connecting),
+			 (unsigned long long)CREW_SUM(&r->crew, live),
+			 (unsigned long long)(CREW_SUM(&r->crew, failed) + CREW_SUM(&r->crew, dropped)), connects, traffic, cpu, left);
 	}
 	if (terminal)
 		fprintf(stderr, "\r\033[K%.*s", terminal_columns() - 1, line);
@@ -116,9 +116,9 @@ void progress_show(struct ramp *r)
 	fflush(stderr);
 }
 
-void progress_clear(const struct ramp *r)
+void progress_clear(const struct progress *p)
 {
-	if (!r->cfg->quiet && isatty(STDERR_FILENO)) {
+	if (!p->quiet && isatty(STDERR_FILENO)) {
 		fprintf(stderr, "\r\033[K");
 		fflush(stderr);
 	}

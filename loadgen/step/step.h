@@ -65,6 +65,7 @@ struct step {
 	bool generator_saturated;
 	bool step_timeout;		/* connecting took too long */
 	bool stuck;			/* replies were missing at the end */
+	bool generator_failed;		/* the device failed under a worker */
 	bool leaked;			/* pools did not come back to their start values */
 	uint64_t psn_verified;
 	struct step_moment begin, end;	/* of the measured phase */

@@ -312,6 +312,7 @@ void traffic_stop(struct worker *w)
 	if (w->measuring) {
 		counter_set(&w->stats.measure_end_ns, clock_now_ns());
 		publish_fairness(w);
+		w->cfg.on_progress(w->cfg.arg);
 	}
 	w->measuring = false;
 	w->mode = MODE_STOPPING;

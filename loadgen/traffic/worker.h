@@ -95,7 +95,7 @@ struct worker_config {
 	struct worker_rail rails[RAILS_MAX];
 	uint32_t n_rails;
 	uint32_t index, n_workers;
-	/* Called on the worker's thread when an order is fulfilled or the worker broke down. */
+	/* Called on the worker's thread when an order is fulfilled, its measured time has ended, or it broke down. */
 	void (*on_progress)(void *arg);
 	void *arg;
 };

@@ -1,4 +1,4 @@
-/* Unit tests of loadgen/ramp/results.c: the folder, the event stream, histograms, run.json's replacement. */
+/* Unit tests of loadgen/results/results.c: the folder, the event stream, histograms, run.json's replacement. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/hist/hist.h"
-#include "loadgen/ramp/results.h"
+#include "loadgen/results/results.h"
 
 #define SECOND	    1750000000
 #define SECOND_TEXT "20250615T150640Z"

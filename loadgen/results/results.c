@@ -1,5 +1,5 @@
 /* The results folder. See results.h. */
-#include "loadgen/ramp/results.h"
+#include "loadgen/results/results.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -21,6 +21,7 @@ struct results {
 	FILE *events;
 	uint64_t start_ns;
 	double start_unix_s;
+	bool incomplete;
 };
 
 const char *results_time_text(char *text, size_t size)
@@ -117,6 +118,19 @@ double results_elapsed_s(const struct results *r)
 	return (double)(clock_now_ns() - r->start_ns) / 1e9;
 }
 
+void results_lost(struct results *r, const char *path, int error)
+{
+	if (!r->incomplete)
+		log_error("cannot write %s: %s; the run's files are incomplete: free space, or name another folder with "
+			  "--output", path, strerror(-error));
+	r->incomplete = true;
+}
+
+bool results_are_incomplete(const struct results *r)
+{
+	return r->incomplete;
+}
+
 void results_event(struct results *r, const char *name, json_t *fields)
 {
 	json_t *o = json_pack("{s:f, s:s}", "t", results_elapsed_s(r), "event", name);
@@ -124,9 +138,9 @@ void results_event(struct results *r, const char *name, json_t *fields)
 	if (fields)
 		json_object_update(o, fields);
 	json_decref(fields);
-	json_dumpf(o, r->events, JSON_COMPACT);
-	fputc('\n', r->events);
-	fflush(r->events);
+	errno = 0;
+	if (json_dumpf(o, r->events, JSON_COMPACT) || fputc('\n', r->events) == EOF || fflush(r->events))
+		results_lost(r, results_path(r, "events.ndjson"), errno ? -errno : -EIO);
 	json_decref(o);
 }
 

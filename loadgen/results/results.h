@@ -5,6 +5,7 @@
 #ifndef RAMPART_LOADGEN_RESULTS_H
 #define RAMPART_LOADGEN_RESULTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <jansson.h>
@@ -23,8 +24,13 @@ const char *results_id(const struct results *r);	/* the folder's own name */
 /* Path of a file in the folder; valid until the next call. */
 const char *results_path(struct results *r, const char *file);
 
-/* Appends {"t": seconds since the start, "event": name, ...fields} to events.ndjson and flushes it.
- * Takes over `fields` (may be NULL). */
+/* A file of the run could not be written, or not wholly: `error` is -errno. Logs a line for the first of them. */
+void results_lost(struct results *r, const char *path, int error);
+/* True after results_lost: a file of the run is missing or cut off. */
+bool results_are_incomplete(const struct results *r);
+
+/* Appends {"t": seconds since the start, "event": name, ...fields} to events.ndjson and flushes it; what cannot be
+ * written is lost (results_lost). Takes over `fields` (may be NULL). */
 void results_event(struct results *r, const char *name, json_t *fields);
 
 /* Seconds since the folder was made: the `t` of events. */

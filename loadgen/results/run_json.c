@@ -1,18 +1,18 @@
 /* See run_json.h and docs/results.md. */
-#include "loadgen/ramp/run_json.h"
+#include "loadgen/results/run_json.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/build_info.h"
-#include "common/hist/hist.h"
 #include "common/base/json_at.h"
+#include "common/base/res.h"
 #include "common/rdma/pump.h"
 #include "loadgen/analysis/curve.h"
 #include "loadgen/analysis/limits.h"
-#include "loadgen/ramp/find.h"
+#include "loadgen/results/find.h"
 #include "loadgen/analysis/memory.h"
+#include "loadgen/results/results.h"
 #include "loadgen/traffic/workload.h"
 
 static json_t *argv_json(int argc, char **argv)
@@ -83,14 +83,14 @@ static size_t column(const json_t *rows, json_int_t clients, json_int_t bytes, c
 	return n;
 }
 
-static json_t *repetitions_of(const struct ramp *r, json_int_t clients, json_int_t bytes)
+static json_t *repetitions_of(const struct outcome *oc, json_int_t clients, json_int_t bytes)
 {
 	static const char *const names[] = { "connect_p50_ms", "messages_per_s", "mb_per_s", "p50_us", "p99_us" };
 	json_t *o = json_pack("{s:I, s:I}", "clients", clients, "bytes", bytes);
 	double v[128];
 
 	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
-		size_t n = column(r->rows, clients, bytes, names[k], v, 128);
+		size_t n = column(oc->rows, clients, bytes, names[k], v, 128);
 
 		if (n)
 			json_object_set_new(o, names[k], json_pack("{s:f, s:f, s:f, s:I}",
@@ -101,72 +101,47 @@ static json_t *repetitions_of(const struct ramp *r, json_int_t clients, json_int
 }
 
 /* With --repeat: median and range over the repetitions of each step. */
-static json_t *repetitions_json(const struct ramp *r)
+static json_t *repetitions_json(const struct outcome *oc)
 {
 	json_t *a = json_array();
 
-	for (size_t i = 0; r->cfg->repeat > 1 && i < r->cfg->steps.n; i++)
-		for (size_t k = 0; k < r->cfg->sizes.n; k++)
-			json_array_append_new(a, repetitions_of(r, (json_int_t)r->cfg->steps.v[i],
-								(json_int_t)r->cfg->sizes.v[k]));
+	for (size_t i = 0; oc->cfg->repeat > 1 && i < oc->cfg->steps.n; i++)
+		for (size_t k = 0; k < oc->cfg->sizes.n; k++)
+			json_array_append_new(a, repetitions_of(oc, (json_int_t)oc->cfg->steps.v[i],
+								(json_int_t)oc->cfg->sizes.v[k]));
 	return a;
 }
 
-static json_t *environment_json(const struct ramp *r)
+static json_t *environment_json(const struct outcome *oc)
 {
-	json_t *server = json_object_get(r->info, "environment");
+	json_t *server = json_object_get(oc->server_info, "environment");
 	json_t *clients = res_environment_json();
 
 	if (clients)
-		json_object_set_new(clients, "rdma_device", r->generator_dev ?
-				    json_incref(r->generator_dev) : json_null());
+		json_object_set_new(clients, "rdma_device", oc->generator_dev ?
+				    json_incref(oc->generator_dev) : json_null());
 	return json_pack("{s:O, s:o}", "server", server ? server : json_null(), "clients",
 			 clients ? clients : json_null());
 }
 
-static double ms(const struct hist *h, double p)
-{
-	return (double)hist_percentile(h, p) / 1e6;
-}
-
-json_t *run_json_row(const struct step *s)
-{
-	bool has = hist_count(s->response) > 0;
-
-	return json_pack("{s:i, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
-		"clients", s->target, "bytes", (json_int_t)s->bytes, "repetition", s->repetition, "held", s->connected_held, "failed",
-		s->failed + s->dropped,
-		"connect_p50_ms", json_number(hist_count(s->total) ? ms(s->total, 50) : NAN),
-		"connect_p99_ms", json_number(hist_supports(s->total, 99) ? ms(s->total, 99) : NAN),
-		"messages_per_s", json_number(has ? s->messages_per_s : NAN),
-		"mb_per_s", json_number(has ? s->bytes_per_s / 1e6 : NAN),
-		"p50_us", json_number(has ? ms(s->response, 50) * 1e3 : NAN),
-		"p95_us", json_number(hist_supports(s->response, 95) ? ms(s->response, 95) * 1e3 : NAN),
-		"p99_us", json_number(hist_supports(s->response, 99) ? ms(s->response, 99) * 1e3 : NAN),
-		"p99_9_us", json_number(hist_supports(s->response, 99.9) ? ms(s->response, 99.9) * 1e3 : NAN),
-		"server_cpus", json_number(step_server_cpus(s)), "generator_cpus", json_number(step_generator_cpus(s)),
-		"server_rss_mib", json_number(json_number_at(s->end.server, "resources.rss_bytes") / 1048576),
-		"steady", s->steady, "generator_saturated", s->generator_saturated);
-}
-
-json_t *run_json(const struct ramp *r, int argc, char **argv, int exit_status)
+json_t *run_json(const struct outcome *oc, const struct results *results, int argc, char **argv, int exit_status)
 {
 	char ended[40];
-	bool done = r->search_done || r->stop_reason == STOP_MAX_REACHED;
-	json_t *server_build = json_object_get(r->info, "build");
-	json_t *server_config = json_object_get(r->info, "config");
-	json_t *run = json_pack("{s:i, s:{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:o},"
+	bool done = oc->search_done || oc->stop_reason == STOP_MAX_REACHED;
+	json_t *server_build = json_object_get(oc->server_info, "build");
+	json_t *server_config = json_object_get(oc->server_info, "config");
+	json_t *run = json_pack("{s:i, s:{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:o},"
 			 " s:o, s:O, s:O, s:o, s:o, s:O, s:O, s:{s:o, s:o, s:o, s:o}}",
-		"schema_version", 1, "run", "id", results_id(r->results), "started_at", r->started_at,
+		"schema_version", 1, "run", "id", results_id(results), "started_at", oc->started_at,
 		"ended_at", results_time_text(ended, sizeof(ended)), "status",
-		done ? "completed" : r->stop_reason == STOP_ABORTED ? "aborted" : "stopped",
-		"stop_reason", stop_reason_names[r->stop_reason], "stop_detail", r->stop_detail,
-		"exit_status", exit_status, "argv", argv_json(argc, argv),
+		done ? "completed" : oc->stop_reason == STOP_ABORTED ? "aborted" : "stopped",
+		"stop_reason", stop_reason_names[oc->stop_reason], "stop_detail", oc->stop_detail,
+		"exit_status", exit_status, "files_incomplete", results_are_incomplete(results), "argv", argv_json(argc, argv),
 		"build", build_info_json(), "server_build", server_build ? server_build : json_null(),
 		"server_config", server_config ? server_config : json_null(), "environment",
-		environment_json(r), "config", config_json(r->cfg), "steps", r->steps, "verdict", r->verdict,
-		"analysis", "repetitions", repetitions_json(r), "memory", memory_analysis(r->steps),
-		"capacity", find_json(r), "usl", curve_usl_json(r->steps));
+		environment_json(oc), "config", config_json(oc->cfg), "steps", oc->steps, "verdict", oc->verdict,
+		"analysis", "repetitions", repetitions_json(oc), "memory", memory_analysis(oc->steps),
+		"capacity", find_json(oc), "usl", curve_usl_json(oc->steps));
 
 	/* What is left of each limit follows from all the rest. */
 	if (run)

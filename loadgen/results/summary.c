@@ -1,11 +1,10 @@
 /* Tables and verdict. See summary.h. */
-#include "loadgen/ramp/summary.h"
+#include "loadgen/results/summary.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "common/base/json_at.h"
-#include "loadgen/environment.h"
 
 static void cell(FILE *out, const json_t *row, const char *name, int width, int decimals)
 {
@@ -27,19 +26,19 @@ static void percent_cell(FILE *out, const json_t *row, const char *name, int wid
 		fprintf(out, " %*s", width, "-");
 }
 
-static void print_table(const struct ramp *r, FILE *out)
+static void print_table(const json_t *rows, FILE *out)
 {
 	bool saturated = false;
 	json_t *row;
 	size_t i;
 
-	if (json_array_size(r->rows) == 0)
+	if (json_array_size(rows) == 0)
 		return;
 	fprintf(out, "                                     connect time ms                        response us"
 		"                         CPU %%\n");
 	fprintf(out, "clients     bytes    held  failed       p50      p99    msgs/s      MB/s      p50      p95      p99    p99.9"
 		"  server  generator  server MiB  steady\n");
-	json_array_foreach(r->rows, i, row) {
+	json_array_foreach((json_t *)rows, i, row) {
 		cell(out, row, "clients", 6, 0);
 		cell(out, row, "bytes", 9, 0);
 		cell(out, row, "held", 7, 0);
@@ -351,7 +350,7 @@ static void print_validity(const json_t *run, FILE *out)
 }
 
 /* Of a search, or of a ramp with an SLO: what the steps say of capacity. */
-static void print_capacity(const struct ramp *r, const json_t *run, FILE *out)
+static void print_capacity(const struct loadgen_config *cfg, const json_t *run, FILE *out)
 {
 	static const struct {
 		const char *title, *path, *reason;
@@ -361,9 +360,9 @@ static void print_capacity(const struct ramp *r, const json_t *run, FILE *out)
 		{ "first hard failure", "analysis.capacity.first_hard_failure", "reason" },
 	};
 
-	if (!r->cfg->find_capacity && r->cfg->slo.n == 0)
+	if (!cfg->find_capacity && cfg->slo.n == 0)
 		return;
-	fprintf(out, "\nCapacity%s%s\n", r->cfg->slo_text ? ", SLO " : "", r->cfg->slo_text ? r->cfg->slo_text : "");
+	fprintf(out, "\nCapacity%s%s\n", cfg->slo_text ? ", SLO " : "", cfg->slo_text ? cfg->slo_text : "");
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		const json_t *c = json_at(run, lines[i].path);
 		double clients = json_number_at(c, "clients"), low = json_number_at(c, "low");
@@ -377,14 +376,12 @@ static void print_capacity(const struct ramp *r, const json_t *run, FILE *out)
 	}
 }
 
-static void print_verdict(const json_t *run, FILE *out)
+static void print_verdict(const json_t *run, const char *where, FILE *out)
 {
 	json_t *c;
 	size_t i;
-	char where[256];
-	const json_t *env = json_object_get(json_object_get(run, "environment"), "clients");
 
-	fprintf(out, "\nVerdict (%s)\n", environment_describe(env, where, sizeof(where)));
+	fprintf(out, "\nVerdict (%s)\n", where);
 	json_array_foreach(json_object_get(run, "verdict"), i, c) {
 		const char *result = json_string_value(json_object_get(c, "result"));
 
@@ -402,17 +399,17 @@ static void print_verdict(const json_t *run, FILE *out)
 		fprintf(out, "  none: no step was completed\n");
 }
 
-void summary_print(const struct ramp *r, const json_t *run, FILE *out)
+void summary_print(const struct outcome *oc, const json_t *run, const char *where, const char *dir, FILE *out)
 {
-	print_table(r, out);
+	print_table(oc->rows, out);
 	print_stages(run, out);
 	print_phases(run, out);
 	print_details(run, out);
 	print_repetitions(run, out);
 	print_failures(run, out);
 	print_validity(run, out);
-	print_capacity(r, run, out);
-	print_verdict(run, out);
-	fprintf(out, "\nStopped: %s%s%s\nResults: %s\n", stop_reason_names[r->stop_reason],
-		r->stop_detail[0] ? ": " : "", r->stop_detail, results_dir(r->results));
+	print_capacity(oc->cfg, run, out);
+	print_verdict(run, where, out);
+	fprintf(out, "\nStopped: %s%s%s\nResults: %s\n", stop_reason_names[oc->stop_reason],
+		oc->stop_detail[0] ? ": " : "", oc->stop_detail, dir);
 }

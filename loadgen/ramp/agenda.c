@@ -1,0 +1,166 @@
+/* Which step comes next. See agenda.h. */
+#include "loadgen/ramp/agenda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/json_at.h"
+#include "loadgen/analysis/curve.h"
+#include "loadgen/judge/slo_judge.h"
+#include "loadgen/judge/verdict.h"
+#include "loadgen/results/find.h"
+#include "loadgen/step/step.h"
+
+#define KNEE_PROBES_MAX 6
+
+static void take_probe(struct agenda *a)
+{
+	a->target = a->probe.clients;
+	a->repetition = a->probe.repetition;
+}
+
+void agenda_init(struct agenda *a, const struct outcome *oc)
+{
+	memset(a, 0, sizeof(*a));
+	a->repetition = 1;
+	a->target = (uint32_t)oc->cfg->steps.v[0];
+	if (oc->cfg->find_capacity && capacity_next(&oc->capacity, &a->probe))
+		take_probe(a);
+}
+
+/* What was missed because the generator had no more to give does not count against the server; nor does what so few
+ * clients cannot tell: more of them will. */
+static enum slo_result judge(const struct slo *slo, const struct step *s)
+{
+	enum slo_result result = slo_judge(slo, s);
+
+	if (result == SLO_FAIL && s->generator_saturated)
+		return SLO_INCONCLUSIVE;
+	return result == SLO_INCONCLUSIVE && slo_has_samples(slo, s) ? SLO_PASS : result;
+}
+
+void agenda_tell(struct agenda *a, struct outcome *oc, const struct step *s, bool broke)
+{
+	if (!oc->cfg->find_capacity) {
+		memset(&a->probe, 0, sizeof(a->probe));
+		a->probe.clients = s->target;
+	}
+	a->probe.slo = judge(&oc->cfg->slo, s);
+	a->probe.broke = broke;
+	/* Several sizes are several servers' worth of capacity: none of them is the one. What is measured for the knee does
+	 * not reopen a search that is done. */
+	if (oc->cfg->sizes.n == 1 && a->probe.of != CAPACITY_N)
+		capacity_tell(&oc->capacity, &a->probe);
+}
+
+/* Every size, every repetition, every number of clients; the sizes change fastest, so that what changes in time
+ * meets all of them alike. */
+static bool next_of_ramp(struct agenda *a, const struct loadgen_config *c)
+{
+	if (++a->size_index == c->sizes.n) {
+		a->size_index = 0;
+		if (a->repetition++ == c->repeat) {
+			a->repetition = 1;
+			a->step_index++;
+		}
+	}
+	if (a->step_index == c->steps.n)
+		return false;
+	a->target = (uint32_t)c->steps.v[a->step_index];
+	return true;
+}
+
+static uint32_t times_measured(const json_t *steps, double clients)
+{
+	uint32_t n = 0;
+	json_t *step;
+	size_t i;
+
+	json_array_foreach((json_t *)steps, i, step)
+		n += json_number_at(step, "target_clients") == clients;
+	return n;
+}
+
+/* A number of clients next to the knee that was measured only once, to be measured again: the knee is confirmed when
+ * both of its sides were measured twice. */
+static bool next_of_knee(struct agenda *a, const json_t *steps)
+{
+	struct knee_point points[CURVE_POINTS_MAX];
+	struct knee k;
+	double clients;
+
+	if (a->knee_probes == KNEE_PROBES_MAX)
+		return false;
+	knee_find(points, curve_knee_points(steps, points), &k);
+	if (k.reason != KNEE_THROUGHPUT && k.reason != KNEE_P99)
+		return false;
+	clients = times_measured(steps, k.clients) < 2 ? k.clients : k.beyond;
+	if (times_measured(steps, clients) >= 2)
+		return false;
+	a->probe = (struct capacity_probe){ .clients = (uint32_t)clients, .of = CAPACITY_N, .purpose = CAPACITY_CONFIRM,
+					    .repetition = times_measured(steps, clients) + 1 };
+	a->knee_probes++;
+	return true;
+}
+
+static bool next_of_search(struct agenda *a, const struct outcome *oc)
+{
+	a->step_index++;
+	if (!capacity_next(&oc->capacity, &a->probe) && !next_of_knee(a, oc->steps))
+		return false;
+	take_probe(a);
+	return true;
+}
+
+/* What a search that is over came to. */
+static void end_search(struct outcome *oc)
+{
+	struct capacity_result slo = capacity_result(&oc->capacity, CAPACITY_SLO);
+	const json_t *broke = find_breaking(oc);
+	char text[256];
+
+	oc->search_done = true;
+	if (broke) {
+		outcome_stop(oc, stop_reason_of(json_text_at(broke, "reason")), json_text_at(broke, "text"));
+	} else if (slo.inconclusive) {
+		snprintf(text, sizeof(text), "%u clients: the SLO was missed while the generator had no more to give, or "
+			 "too few samples were taken to tell", slo.failed);
+		outcome_stop(oc, STOP_GENERATOR_SATURATED, text);
+	} else {
+		outcome_stop(oc, STOP_MAX_REACHED, "");
+	}
+}
+
+bool agenda_next(struct agenda *a, struct outcome *oc)
+{
+	if (!oc->cfg->find_capacity) {
+		if (next_of_ramp(a, oc->cfg))
+			return true;
+		outcome_stop(oc, STOP_MAX_REACHED, "");
+		return false;
+	}
+	if (next_of_search(a, oc))
+		return true;
+	end_search(oc);
+	return false;
+}
+
+void agenda_add_rest(const struct agenda *a, struct outcome *oc)
+{
+	const struct opt_list *steps = &oc->cfg->steps;
+
+	if (oc->cfg->find_capacity)
+		return;
+	for (size_t i = a->step_index; i < steps->n; i++)
+		if (i > a->step_index || (a->repetition == 1 && a->size_index == 0))
+			verdict_add_not_reached(oc->verdict, (uint32_t)steps->v[i]);
+}
+
+json_t *agenda_probe_json(const struct agenda *a, const struct loadgen_config *c)
+{
+	if (!c->find_capacity)
+		return json_null();
+	return json_pack("{s:s, s:s, s:s?, s:b}", "purpose", capacity_purpose_names[a->probe.purpose], "of",
+			 a->probe.of == CAPACITY_N ? "knee" : capacity_boundary_names[a->probe.of], "slo",
+			 c->slo.n ? slo_result_names[a->probe.slo] : NULL, "hard_failure", a->probe.broke);
+}

@@ -1,0 +1,36 @@
+/* Which step comes next: of the ramp, or of the search for capacity. Pure. */
+#ifndef RAMPART_LOADGEN_AGENDA_H
+#define RAMPART_LOADGEN_AGENDA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "loadgen/results/outcome.h"
+
+struct step;
+
+struct agenda {
+	uint32_t target;			/* clients of the next step */
+	uint32_t step_index, size_index, repetition;	/* which one that is */
+	struct capacity_probe probe;		/* with --find-capacity: the next or running one */
+	uint32_t knee_probes;			/* made for the knee */
+};
+
+/* Before the first step. */
+void agenda_init(struct agenda *a, const struct outcome *oc);
+
+/* Tells what came of the running step, which was collected; `broke`: it was a hard failure. */
+void agenda_tell(struct agenda *a, struct outcome *oc, const struct step *s, bool broke);
+
+/* Goes on to the next step. False when there is none: then why is in `oc`, if nothing else has stopped the run. */
+bool agenda_next(struct agenda *a, struct outcome *oc);
+
+/* Adds the steps that a ramp did not come to to the verdict; what a search came to is said when it stops. */
+void agenda_add_rest(const struct agenda *a, struct outcome *oc);
+
+/* The running step's `probe` in run.json: null without a search. NULL when out of memory. */
+json_t *agenda_probe_json(const struct agenda *a, const struct loadgen_config *c);
+
+#endif

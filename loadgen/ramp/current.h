@@ -1,0 +1,68 @@
+/* The step that is being run: its clients' orders, its moments, and the figures of its intervals.
+ * Owning thread: main.
+ */
+#ifndef RAMPART_LOADGEN_CURRENT_H
+#define RAMPART_LOADGEN_CURRENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "loadgen/config/config.h"
+#include "loadgen/ramp/crew.h"
+#include "loadgen/step/step.h"
+
+struct hist;
+struct results;
+
+struct current {
+	const struct loadgen_config *cfg;
+	struct results *results;	/* gets the events */
+	struct step *step;		/* NULL between two steps */
+	double begin_s;			/* since the results folder was made */
+	uint64_t connect_start_ns;
+	enum stage upto;		/* last stage connections may enter now */
+	uint64_t barrier_ns;		/* when the running stage was allowed to begin */
+	uint64_t last_cycles, last_cycle_ns;	/* progress of --cycles */
+	struct hist *now, *before, *interval;	/* for the figures of an interval */
+	uint64_t last_interval_ns, last_messages;
+	uint64_t last_sample_ns;
+};
+
+/* 0 or -ENOMEM. */
+int current_init(struct current *c, const struct loadgen_config *cfg, struct results *results)
+	__attribute__((warn_unused_result));
+void current_clear(struct current *c);
+
+/* Begins a step. `baseline` is the server's report before the run's first client. 0 or -ENOMEM. */
+int current_begin(struct current *c, uint32_t target, uint64_t bytes, uint32_t repetition, json_t *baseline)
+	__attribute__((warn_unused_result));
+/* Ends the step and frees it. */
+void current_end(struct current *c);
+
+/* Gives every worker the order, with its share of the step's clients. */
+void current_order(const struct current *c, struct crew *crew, enum worker_order order);
+
+/* Has the clients connect; with --phased, up to the first barrier. */
+void current_connect(struct current *c, struct crew *crew);
+/* With --phased: all are at the barrier, and enter the next stage if `go_on`. False when there is no further one. */
+bool current_next_stage(struct current *c, struct crew *crew, bool go_on);
+/* Connecting is over: keeps how long it took, and how many are connected. */
+void current_connected(struct current *c, const struct crew *crew);
+
+/* The measured time begins, or ends: what both sides used until then, but for the server's reports. */
+void current_measure(struct current *c, struct crew *crew);
+void current_measured(struct current *c, const struct crew *crew);
+/* Length of an interval of the measured time. */
+uint64_t current_interval_ns(const struct current *c);
+/* Ends an interval of the measured time if its time is over. */
+void current_interval(struct current *c, const struct crew *crew);
+/* With --cycles: true if as many clients came back as were asked for, or none has for 60 s. */
+bool current_cycles_are_done(struct current *c, const struct crew *crew);
+
+/* How many clients there are and how far they came, into events.ndjson: at every call if that is `changing`, else once a
+ * second. `phase` is its name. */
+void current_sample(struct current *c, const struct crew *crew, const char *phase, bool changing);
+
+#endif

@@ -1,0 +1,20 @@
+/* Progress on stderr: one line rewritten on a terminal, else a plain line now and then. Owning thread: main. */
+#ifndef RAMPART_LOADGEN_PROGRESS_H
+#define RAMPART_LOADGEN_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ramp;
+
+struct progress {
+	bool quiet;		/* --quiet: nothing is shown */
+	uint64_t last_ns;
+};
+
+/* Says what happens now; to be called at every tick. `phase` is the running phase's name. */
+void progress_show(struct progress *p, const struct ramp *r, const char *phase);
+/* Ends the line on a terminal, so that other text can follow. */
+void progress_clear(const struct progress *p);
+
+#endif

@@ -1,0 +1,269 @@
+/* The server under test. See sut.h. */
+#include "loadgen/ramp/sut.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "client/control.h"
+#include "client/resolve.h"
+#include "common/base/clock.h"
+#include "common/base/json_at.h"
+#include "common/base/log.h"
+#include "common/base/paths.h"
+#include "loadgen/ramp/needs.h"
+#include "loadgen/ramp/server_proc.h"
+
+#define CONTROL_TIMEOUT_NS (30 * NS_PER_S)	/* for an answer */
+
+struct sut {
+	const struct loadgen_config *cfg;
+	struct ev_loop *loop;
+	const struct sut_events *events;
+	void *arg;
+	char log[PATH_MAX];
+	struct server_proc *proc;	/* NULL with --server */
+	bool told_to_stop, gone;
+	struct addr addrs[RAILS_MAX];
+	const char *names[RAILS_MAX];
+	struct control *control;
+	struct {
+		bool wanted;
+		uint32_t number;
+	} waiting[4];			/* by enum control_what: asked for, not yet sent */
+	enum control_what asked;	/* the question under way */
+	uint32_t number;		/* and the asker's number of it */
+	uint64_t last_report_ns;
+	json_t *baseline;
+};
+
+/* --- the process --- */
+
+static void on_proc_ready(void *arg, const struct addr *tls, uint32_t n)
+{
+	struct sut *s = arg;
+
+	/* As many as it was started with: --device is the same for both. */
+	memcpy(s->addrs, tls, n * sizeof(tls[0]));
+	s->events->on_ready(s->arg);
+}
+
+/* The last line it wrote to its log. False if there is none. */
+static bool read_last_line(const struct sut *s, char *text, size_t size)
+{
+	FILE *f = fopen(s->log, "r");
+	char line[256];
+
+	text[0] = '\0';
+	while (f && fgets(line, sizeof(line), f))
+		if (line[0] != '\n')
+			snprintf(text, size, "%.*s", (int)strcspn(line, "\n"), line);
+	if (f)
+		fclose(f);
+	return text[0];
+}
+
+static void on_proc_exit(void *arg, int status)
+{
+	struct sut *s = arg;
+	char text[256];
+
+	s->gone = true;
+	if (WIFSIGNALED(status))
+		snprintf(text, sizeof(text), "the server was killed by signal %d", WTERMSIG(status));
+	else if (!read_last_line(s, text, sizeof(text)))
+		snprintf(text, sizeof(text), "the server ended with status %d", WEXITSTATUS(status));
+	if (s->told_to_stop && status)
+		log_warn("the server ended with status %d; see %s", status, s->log);
+	s->events->on_exit(s->arg, text);
+}
+
+static const struct server_proc_events proc_events = { .on_ready = on_proc_ready, .on_exit = on_proc_exit };
+
+bool sut_is_own(const struct sut *s)
+{
+	return !s->cfg->server;
+}
+
+static void forget(struct sut *s)
+{
+	sut_disconnect(s);
+	server_proc_free(s->proc);
+	s->proc = NULL;
+	s->told_to_stop = s->gone = false;
+	json_decref(s->baseline);
+	s->baseline = NULL;
+}
+
+int sut_start(struct sut *s, char *err, size_t err_size)
+{
+	char program[PATH_MAX];
+	struct needs_args a;
+
+	forget(s);
+	if (path_beside_program("rdma_server", program, sizeof(program))) {
+		snprintf(err, err_size, "the path of rdma_server is too long");
+		return -ENAMETOOLONG;
+	}
+	needs_args(s->cfg, program, &a);
+	/* The development certificate names localhost, whatever the device's address is. */
+	for (uint32_t i = 0; i < RAILS_MAX; i++)
+		s->names[i] = "localhost";
+	return server_proc_start(a.v, s->log, s->loop, &proc_events, s, &s->proc, err, err_size);
+}
+
+int sut_find(struct sut *s, char *err, size_t err_size)
+{
+	const struct rail_names *hosts = &s->cfg->servers;
+	int ret = 0;
+
+	for (uint32_t i = 0; i < hosts->n && !ret; i++) {
+		s->names[i] = s->cfg->server_name ? s->cfg->server_name : hosts->name[i];
+		ret = resolve_host(hosts->name[i], (uint16_t)s->cfg->tls_port, &s->addrs[i], err, err_size);
+	}
+	return ret;
+}
+
+bool sut_stop(struct sut *s)
+{
+	if (!s->proc || s->gone)
+		return false;
+	s->told_to_stop = true;
+	server_proc_stop(s->proc);
+	return true;
+}
+
+bool sut_is_gone(const struct sut *s)
+{
+	return s->gone;
+}
+
+const struct addr *sut_addrs(const struct sut *s)
+{
+	return s->addrs;
+}
+
+const char *const *sut_names(const struct sut *s)
+{
+	return s->names;
+}
+
+/* --- the control session --- */
+
+static void on_answer(void *arg, json_t *report, const struct fail *fail, const char *text)
+{
+	struct sut *s = arg;
+	char code[96], why[256];
+
+	if (!report) {
+		snprintf(why, sizeof(why), "control session failed at %s: %s%s%s (%s)", stage_names[fail->stage],
+			 fail_code_text(fail, code, sizeof(code)), text[0] ? ": " : "", text, fail_advice(fail));
+		s->events->on_lost(s->arg, why);
+		return;
+	}
+	s->last_report_ns = clock_now_ns();
+	if (s->asked == CONTROL_STATS && !s->baseline)
+		s->baseline = json_incref(report);
+	s->events->on_report(s->arg, s->asked, s->number, report);
+}
+
+int sut_connect(struct sut *s, char *err, size_t err_size)
+{
+	struct control_config control = { .server = s->addrs[0], .verify_name = s->names[0],
+					  .ca_file = s->cfg->ca_path, .cert_file = s->cfg->cert,
+					  .key_file = s->cfg->key, .timeout_ns = CONTROL_TIMEOUT_NS };
+
+	return control_new(&control, s->loop, on_answer, s, &s->control, err, err_size);
+}
+
+void sut_disconnect(struct sut *s)
+{
+	control_free(s->control);
+	s->control = NULL;
+	memset(s->waiting, 0, sizeof(s->waiting));
+}
+
+void sut_send_next(struct sut *s)
+{
+	static const enum control_what order[] = { CONTROL_INFO, CONTROL_MARK, CONTROL_STATS };
+
+	for (size_t i = 0; i < 3 && sut_is_idle(s); i++) {
+		if (!s->waiting[order[i]].wanted)
+			continue;
+		s->asked = order[i];
+		s->number = s->waiting[order[i]].number;
+		s->waiting[order[i]].wanted = !control_request(s->control, order[i]);
+	}
+}
+
+void sut_ask(struct sut *s, enum control_what what, uint32_t number)
+{
+	s->waiting[what].wanted = true;
+	s->waiting[what].number = number;
+	sut_send_next(s);
+}
+
+bool sut_is_idle(const struct sut *s)
+{
+	return s->control && !control_is_busy(s->control);
+}
+
+uint64_t sut_last_report_ns(const struct sut *s)
+{
+	return s->last_report_ns;
+}
+
+/* --- its pools --- */
+
+json_t *sut_baseline(const struct sut *s)
+{
+	return s->baseline;
+}
+
+bool sut_is_restored(const struct sut *s, const json_t *now)
+{
+	static const char *const gauges[] = { "clients.connected", "clients.handshakes", "clients.closing",
+		"pools.sessions", "pools.regions_in_use", "pools.admitted", "pools.qp.in_use",
+		"pools.buffers.posted", "pools.buffers.free" };
+	double resting = json_number_at(now, "pools.qp.quarantined");
+	double held = json_number_at(now, "pools.admitted");
+
+	/* A probe is to find the server as the one before it did. */
+	if (s->cfg->find_capacity && resting > 0)
+		return false;
+	/* Clients that came and went made the pool grow; it is to shrink again. */
+	if (s->cfg->churn_per_s &&
+	    json_number_at(now, "pools.qp.exist") != json_number_at(s->baseline, "pools.qp.exist"))
+		return false;
+	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
+		if (json_number_at(now, gauges[i]) != json_number_at(s->baseline, gauges[i]))
+			return false;
+	return json_number_at(now, "pools.psns_in_use") == 2 * (resting + held);
+}
+
+int sut_new(const struct loadgen_config *cfg, const char *log, struct ev_loop *loop, const struct sut_events *events,
+	    void *arg, struct sut **out)
+{
+	struct sut *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->cfg = cfg;
+	s->loop = loop;
+	s->events = events;
+	s->arg = arg;
+	snprintf(s->log, sizeof(s->log), "%s", log);
+	*out = s;
+	return 0;
+}
+
+void sut_free(struct sut *s)
+{
+	if (!s)
+		return;
+	forget(s);
+	free(s);
+}

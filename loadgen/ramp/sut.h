@@ -1,0 +1,72 @@
+/* The server under test: the process, if it is one of our own, the control session with it, its description, and what
+ * its pools were before the first client came. Nothing here blocks but sut_find. Owning thread: main.
+ */
+#ifndef RAMPART_LOADGEN_SUT_H
+#define RAMPART_LOADGEN_SUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ev.h>
+#include <jansson.h>
+
+#include "common/base/addr.h"
+#include "common/wire/frame.h"
+#include "loadgen/config/config.h"
+
+struct sut;
+
+struct sut_events {
+	/* Our own server is ready: sut_connect can follow. */
+	void (*on_ready)(void *arg);
+	/* A report, borrowed, with the number that sut_ask was given. */
+	void (*on_report)(void *arg, enum control_what what, uint32_t number, json_t *report);
+	/* The control session failed; the next question opens a new one. */
+	void (*on_lost)(void *arg, const char *why);
+	/* Our own server ended, also after sut_stop. */
+	void (*on_exit)(void *arg, const char *why);
+};
+
+/* `log` is the path for the stderr of a server of our own. 0 or -ENOMEM. */
+int sut_new(const struct loadgen_config *cfg, const char *log, struct ev_loop *loop, const struct sut_events *events,
+	    void *arg, struct sut **out) __attribute__((warn_unused_result));
+/* Kills a server of our own that still runs. NULL-safe. */
+void sut_free(struct sut *s);
+
+/* True if the server is a process of our own, that is, without --server. */
+bool sut_is_own(const struct sut *s);
+/* Starts a server of our own; or another one after the last has ended, whose session and reports are forgotten. 0 or
+ * -errno with a line in `err`. */
+int sut_start(struct sut *s, char *err, size_t err_size) __attribute__((warn_unused_result));
+/* Resolves --server. 0 or -errno with a line in `err`. Blocks. */
+int sut_find(struct sut *s, char *err, size_t err_size) __attribute__((warn_unused_result));
+/* Asks a server of our own to end. False if there is none that runs. */
+bool sut_stop(struct sut *s);
+/* True after the server of our own ended. */
+bool sut_is_gone(const struct sut *s);
+
+/* Its address on each rail, and what its certificate must name there: arrays of RAILS_MAX. */
+const struct addr *sut_addrs(const struct sut *s);
+const char *const *sut_names(const struct sut *s);
+
+/* Makes the control session. 0 or -errno with a line in `err`. */
+int sut_connect(struct sut *s, char *err, size_t err_size) __attribute__((warn_unused_result));
+void sut_disconnect(struct sut *s);
+/* Asks now, or as soon as the question under way is answered. `number` comes back with the report; of two questions of
+ * a kind that wait, the later one's. */
+void sut_ask(struct sut *s, enum control_what what, uint32_t number);
+/* Sends a question that waits. To be called at the end of each turn of the loop. */
+void sut_send_next(struct sut *s);
+/* True if no question is under way, in a session that is there. */
+bool sut_is_idle(const struct sut *s);
+/* When the last report came; 0: none did. */
+uint64_t sut_last_report_ns(const struct sut *s);
+
+/* The first STATS report, before any client; NULL until it came. */
+json_t *sut_baseline(const struct sut *s);
+/* True if the server's pools are as they were before the first client came. QPs and PSNs in quarantine are at rest,
+ * not lost. `now` is a STATS report. */
+bool sut_is_restored(const struct sut *s, const json_t *now);
+
+#endif

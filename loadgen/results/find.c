@@ -1,0 +1,112 @@
+/* See find.h. */
+#include "loadgen/results/find.h"
+
+#include <stdio.h>
+
+#include "common/base/json_at.h"
+#include "loadgen/analysis/curve.h"
+#include "loadgen/judge/verdict.h"
+
+const json_t *find_breaking(const struct outcome *oc)
+{
+	uint32_t clients = capacity_result(&oc->capacity, CAPACITY_BREAK).failed;
+	json_t *step;
+	size_t i;
+
+	json_array_foreach(oc->steps, i, step) {
+		const json_t *failure = json_object_get(step, "hard_failure");
+
+		if (clients && json_is_object(failure) && json_number_at(step, "target_clients") == clients)
+			return failure;
+	}
+	return NULL;
+}
+
+static json_t *clients_json(uint32_t n)
+{
+	return n ? json_integer(n) : json_null();
+}
+
+static const char *slo_reason(const struct outcome *oc, const struct capacity_result *c, char *text, size_t size)
+{
+	if (oc->cfg->slo.n == 0)
+		return "no --slo was given";
+	if (oc->cfg->sizes.n > 1)
+		return "several message sizes: each has a capacity of its own";
+	if (c->passed == 0 && c->failed == 0)
+		return "no step was judged";
+	if (c->clients == 0)
+		snprintf(text, size, "%u clients did not meet the SLO, and fewer were not found to", c->failed);
+	else if (c->failed == 0)
+		snprintf(text, size, "%u clients, the most that were tried, met the SLO", c->passed);
+	else if (c->inconclusive)
+		snprintf(text, size, "%u clients met the SLO; with %u the generator had no more to give, or too few "
+			 "samples were taken to tell", c->passed, c->failed);
+	else
+		snprintf(text, size, "%u clients met the SLO, and %u did not%s", c->passed, c->failed,
+			 c->non_monotone ? "; a tenth more did again: read it as a range" : "");
+	return text;
+}
+
+static const char *break_reason(const struct outcome *oc, const struct capacity_result *c, char *text, size_t size)
+{
+	const char *broke = json_text_at(find_breaking(oc), "text");
+
+	if (oc->cfg->sizes.n > 1)
+		return "several message sizes: each has a breaking point of its own";
+	if (c->passed == 0 && c->failed == 0)
+		return "no step was judged";
+	if (c->failed == 0)
+		snprintf(text, size, "nothing broke up to %u clients, the most that were tried", c->passed);
+	else
+		snprintf(text, size, "%s", broke ? broke : "not all clients were held");
+	return text;
+}
+
+static json_t *slo_json_of(const struct outcome *oc)
+{
+	struct capacity_result c = capacity_result(&oc->capacity, CAPACITY_SLO);
+	char text[256];
+
+	return json_pack("{s:o, s:o, s:o, s:b, s:b, s:i, s:i, s:s}", "clients", clients_json(c.clients), "low",
+			 clients_json(c.passed), "high", clients_json(c.failed), "at_least", c.at_least, "confirmed",
+			 c.confirmed, "passes", c.seen, "tries", c.tries, "reason", slo_reason(oc, &c, text, sizeof(text)));
+}
+
+static json_t *break_json(const struct outcome *oc)
+{
+	struct capacity_result c = capacity_result(&oc->capacity, CAPACITY_BREAK);
+	json_t *failure = (json_t *)find_breaking(oc);
+	char text[384];
+
+	return json_pack("{s:o, s:o, s:o, s:b, s:b, s:i, s:i, s:O, s:s}", "clients", clients_json(c.clients), "low",
+			 clients_json(c.passed), "high", clients_json(c.failed), "at_least", c.at_least, "confirmed",
+			 c.confirmed, "passes", c.seen, "tries", c.tries, "failure", failure ? failure : json_null(),
+			 "reason", break_reason(oc, &c, text, sizeof(text)));
+}
+
+json_t *find_json(const struct outcome *oc)
+{
+	return json_pack("{s:o, s:o, s:o}", "slo_capacity", slo_json_of(oc), "knee", curve_knee_json(oc->steps),
+			 "first_hard_failure", break_json(oc));
+}
+
+void find_add_verdict(struct outcome *oc)
+{
+	struct capacity_result slo = capacity_result(&oc->capacity, CAPACITY_SLO);
+	struct capacity_result broke = capacity_result(&oc->capacity, CAPACITY_BREAK);
+	enum criterion_result result = oc->search_done ? CRITERION_PASS : CRITERION_INCONCLUSIVE;
+	char text[384], measured[420];
+
+	if (oc->cfg->slo.n == 0) {
+		verdict_add_capacity(oc->verdict, broke.passed, break_reason(oc, &broke, text, sizeof(text)), result);
+		return;
+	}
+	if (oc->search_done && slo.clients == 0)
+		result = slo.inconclusive ? CRITERION_INCONCLUSIVE : CRITERION_FAIL;
+	else if (!slo.confirmed)
+		result = CRITERION_INCONCLUSIVE;
+	snprintf(measured, sizeof(measured), "%s (%s%u of %u)", slo_reason(oc, &slo, text, sizeof(text)),
+		 slo.confirmed ? "confirmed, " : "not confirmed, ", slo.seen, slo.tries);
+	verdict_add_capacity(oc->verdict, slo.clients, measured, result);
+}

@@ -1,0 +1,18 @@
+/* What a run's steps came to: the capacities of run.json, and the verdict of a search for them. Owning thread: main. */
+#ifndef RAMPART_LOADGEN_FIND_H
+#define RAMPART_LOADGEN_FIND_H
+
+#include <jansson.h>
+
+#include "loadgen/results/outcome.h"
+
+/* The hard_failure of the step at the breaking point, borrowed; NULL when nothing broke. */
+const json_t *find_breaking(const struct outcome *oc);
+
+/* Adds the verdict of a search: whether it found what was looked for. */
+void find_add_verdict(struct outcome *oc);
+
+/* analysis.capacity of run.json (docs/results.md), of a ramp too. NULL when out of memory. */
+json_t *find_json(const struct outcome *oc);
+
+#endif

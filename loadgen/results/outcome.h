@@ -1,0 +1,43 @@
+/* What a run came to so far: its steps, verdict, capacities, and why it ends. run.json and the summary are made of it.
+ * Owning thread: main.
+ */
+#ifndef RAMPART_LOADGEN_OUTCOME_H
+#define RAMPART_LOADGEN_OUTCOME_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "loadgen/config/config.h"
+#include "loadgen/judge/capacity.h"
+#include "loadgen/judge/stop.h"
+
+struct step;
+
+struct outcome {
+	const struct loadgen_config *cfg;
+	char started_at[40];
+	json_t *server_info;		/* the server's INFO; NULL until it came */
+	json_t *generator_dev;		/* the RDMA device the workers use; NULL until they were made */
+	json_t *steps, *verdict;	/* of run.json */
+	json_t *rows;			/* of the summary's table: one object a step */
+	struct capacity capacity;	/* what the steps say of it */
+	bool search_done;		/* a search for capacity came to its end */
+	bool stopping;			/* no further step begins */
+	enum stop_reason stop_reason;
+	char stop_detail[256];
+};
+
+void outcome_init(struct outcome *o, const struct loadgen_config *cfg);
+/* Frees what it holds. */
+void outcome_clear(struct outcome *o);
+
+/* The run ends after the running step. The first reason counts, except that a signal (STOP_ABORTED) replaces it. */
+void outcome_stop(struct outcome *o, enum stop_reason reason, const char *detail);
+/* True after a signal. */
+bool outcome_is_aborted(const struct outcome *o);
+
+/* Keeps a step: its element of run.json (taken over), its row of the table, and its criteria in the verdict. */
+void outcome_add_step(struct outcome *o, const struct step *s, json_t *element);
+
+#endif

@@ -1,0 +1,74 @@
+/* See step_files.h. */
+#include "loadgen/results/step_files.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "common/base/log.h"
+#include "common/hist/hist.h"
+#include "loadgen/results/results.h"
+#include "loadgen/step/step.h"
+#include "loadgen/traffic/trace.h"
+#include "loadgen/traffic/worker.h"
+
+/* The span of wall time a histogram is of, since the run's start. */
+struct span {
+	double start_s, length_s;
+};
+
+/* step-CCCCC-R-connect, or with several sizes step-CCCCC-R-64B-connect. The name, or null. */
+static json_t *write_histogram(const struct step_files *f, const struct step *s, const char *what, const struct hist *h,
+			       struct span span)
+{
+	char name[64], size[32] = "";
+	int ret;
+
+	if (f->cfg->sizes.n > 1)
+		snprintf(size, sizeof(size), "%lluB-", (unsigned long long)s->bytes);
+	snprintf(name, sizeof(name), "step-%05u-%u-%s%s", s->target, s->repetition, size, what);
+	ret = results_histogram(f->results, name, h, span.start_s, span.length_s);
+	if (!ret)
+		return json_string(name);
+	results_lost(f->results, results_path(f->results, name), ret);
+	return json_null();
+}
+
+json_t *step_files_histograms(const struct step_files *f, const struct step *s, uint64_t connect_start_ns)
+{
+	struct span connect = { (double)(connect_start_ns - f->run_start_ns) / 1e9, (double)s->connect_wall_ns / 1e9 };
+	struct span measured = { (double)(s->begin.now_ns - f->run_start_ns) / 1e9, s->measured_s };
+	bool open_loop = s->measured && loadgen_is_open_loop(f->cfg);
+
+	return json_pack("{s:o, s:o, s:o}", "connect", write_histogram(f, s, "connect", s->total, connect), "response",
+			 s->measured ? write_histogram(f, s, "response", s->response, measured) : json_null(), "service",
+			 open_loop ? write_histogram(f, s, "service", s->service, measured) : json_null());
+}
+
+/* The first step makes the file, and the others add to it. */
+void step_files_trace(struct step_files *f, const struct step *s, struct worker *const *workers, uint32_t n_workers)
+{
+	uint64_t lost = 0;
+	bool first;
+	FILE *out;
+	int ret;
+
+	if (!f->cfg->trace || !s->measured)
+		return;
+	first = f->traced_steps++ == 0;
+	out = fopen(f->cfg->trace, first ? "we" : "ae");
+	ret = !out ? -errno : first ? trace_write_title(out) : 0;
+	for (uint32_t i = 0; i < n_workers && !ret; i++) {
+		struct trace_step at = { .clients = s->target, .repetition = s->repetition, .worker = i,
+					 .n_workers = n_workers, .bytes = s->bytes, .start_ns = f->run_start_ns };
+
+		ret = trace_write(worker_trace(workers[i]), &at, out);
+		lost += trace_lost(worker_trace(workers[i]));
+	}
+	if (out && fclose(out) && !ret)
+		ret = -errno;
+	if (ret)
+		results_lost(f->results, f->cfg->trace, ret);
+	if (lost)
+		log_warn("--trace: %llu operations of %u clients are not in the file; raise --trace-max",
+			 (unsigned long long)lost, s->target);
+}

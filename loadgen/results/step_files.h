@@ -1,0 +1,31 @@
+/* The files of the steps: their distributions, and their raw times with --trace. What cannot be written is said by
+ * results_lost. Owning thread: main. */
+#ifndef RAMPART_LOADGEN_STEP_FILES_H
+#define RAMPART_LOADGEN_STEP_FILES_H
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "loadgen/config/config.h"
+
+struct results;
+struct step;
+struct worker;
+
+struct step_files {
+	const struct loadgen_config *cfg;
+	struct results *results;
+	uint64_t run_start_ns;		/* times in the files are since then */
+	uint32_t traced_steps;		/* that are in the file of --trace */
+};
+
+/* Writes the histograms of a step that was collected; its clients began to connect at `connect_start_ns`. Returns
+ * `histograms` of run.json: the names of the files without their endings; null for what there was none of, or could
+ * not be written. */
+json_t *step_files_histograms(const struct step_files *f, const struct step *s, uint64_t connect_start_ns);
+
+/* With --trace: adds the step's operations to the file. */
+void step_files_trace(struct step_files *f, const struct step *s, struct worker *const *workers, uint32_t n_workers);
+
+#endif
