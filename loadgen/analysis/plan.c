@@ -79,7 +79,7 @@ static bool counts(const struct plan *p, const json_t *step)
 
 static double cores_of(const struct plan *p, const json_t *step)
 {
-	double own = read_cores(step, "server"), generator = read_cores(step, "generator"), busy = read_busy_cores(step);
+	double own = read_cores(step, "server"), generator = read_cores(step, "generator"), busy = read_cores(step, "machine");
 	double softirq = read_amount(step, "resources.machine.softirq_s") /
 			 read_amount(step, "resources.machine.window_s");
 	double all;

@@ -61,13 +61,10 @@ bool read_shares_machine(const json_t *run)
 double read_cores(const json_t *step, const char *side)
 {
 	const json_t *r = json_object_get(json_object_get(step, "resources"), side);
+	double s = strcmp(side, "machine") == 0 ? read_amount(r, "busy_s")
+						: read_amount(r, "cpu_user_s") + read_amount(r, "cpu_system_s");
 
-	return (read_amount(r, "cpu_user_s") + read_amount(r, "cpu_system_s")) / read_amount(r, "window_s");
-}
-
-double read_busy_cores(const json_t *step)
-{
-	return read_amount(step, "resources.machine.busy_s") / read_amount(step, "resources.machine.window_s");
+	return s / read_amount(r, "window_s");
 }
 
 struct estimate read_throughput_mean(const json_t *step, size_t *n)

@@ -28,10 +28,9 @@ bool read_has_flag(const json_t *step, const char *flag);
 /* The server was started by performance_test, so both ends share machine and device. */
 bool read_shares_machine(const json_t *run);
 
-/* CPUs that a process used while the step was measured (`side` is server or generator), and that were busy on the
- * generator's machine; NAN where it is not known. */
+/* CPUs in use while the step was measured: those that a process took (`side` is server or generator), or those that were
+ * busy on the generator's machine (machine). NAN where it is not known. */
 double read_cores(const json_t *step, const char *side);
-double read_busy_cores(const json_t *step);
 
 /* Mean of the messages a second of the step's intervals, READ_INTERVALS_MAX at most. Their number goes to `n`, which may
  * be NULL. */

@@ -52,7 +52,7 @@ static void say_differences(const struct page_baseline *b, struct page *p, FILE 
 	size_t i;
 
 	json_array_foreach(b->differences, i, d) {
-		fprintf(warnings, "%s: %s is %s there and %s here\n", b->label, page_json(p, json_at(d, "field")),
+		fprintf(warnings, "%s: %s: %s there, %s here\n", b->label, page_json(p, json_at(d, "field")),
 			page_json(p, json_at(d, "base")), page_json(p, json_at(d, "run")));
 	}
 }
@@ -93,8 +93,8 @@ static int open_baselines(struct page *p, const struct report_options *o, FILE *
 	if (!unlike)
 		return 0;
 	snprintf(err, err_size,
-		 "these runs are not alike, so a change would be that of the environment; --any-environment compares "
-		 "them all the same");
+		 "these runs differ in environment or configuration, so a change may come from that; --any-environment "
+		 "compares them nevertheless");
 	return -EINVAL;
 }
 

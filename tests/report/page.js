@@ -61,12 +61,12 @@ function* badLinks(path, links) {
 }
 
 function* missing(name, found) {
-	for (const [id, heading] of Object.entries(sections)) {
-		const at = found.sections.findIndex((s) => s.id === id);
-		if (at < 0 || found.sections[at].heading !== `${at + 1} ${heading}`)
-			yield `section '${id}' is ${JSON.stringify(found.sections[at])}`;
+	for (const [i, id] of sections.entries()) {
+		const at = found.sections[i];
+		if (at?.id !== id || !new RegExp(`^${i + 1} \\S`).test(at.heading))
+			yield `section ${i + 1} is ${JSON.stringify(at)}, not '${id}'`;
 	}
-	if (found.sections.length !== Object.keys(sections).length)
+	if (found.sections.length !== sections.length)
 		yield `${found.sections.length} sections`;
 	for (const id of charts[name] ?? [])
 		if (!found.charts.includes(id))

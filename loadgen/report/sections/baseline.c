@@ -64,10 +64,7 @@ static void add_row(struct page *p, struct doc_table *t, const json_t *row)
 {
 	const char *unit = json_text_at(row, "unit"), *verdict = verdict_of(row);
 
-	doc_row(t, tone_of(verdict));
-	doc_number(t, json_number_at(row, "clients"), 0);
-	if (p->points->n_sizes > 1)
-		doc_number(t, json_number_at(row, "message_bytes"), 0);
+	page_row(p, t, tone_of(verdict), json_number_at(row, "clients"), json_number_at(row, "message_bytes"));
 	doc_cell(t, "%s", metric_words(row));
 	doc_cell(t, "%s", figure(p, json_at(row, "base"), unit));
 	doc_cell(t, "%s", figure(p, json_at(row, "run"), unit));
@@ -80,9 +77,8 @@ static size_t count_verdicts(const json_t *rows, const char *verdict)
 	const json_t *row;
 	size_t i, n = 0;
 
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
 		n += strcmp(verdict_of(row), verdict) == 0;
-	}
 	return n;
 }
 
@@ -94,7 +90,7 @@ static void say_missing(struct page *p, const json_t *missing)
 		const json_t *m = json_array_get(missing, i);
 		const char *in = json_text_at(m, "in");
 
-		doc_item(p->doc, NULL, "%s%s: not in %s", page_clients(p, json_number_at(m, "clients")),
+		doc_item(p->doc, "baseline-missing", "%s%s: not in %s", page_clients(p, json_number_at(m, "clients")),
 			 page_with_size(p, json_number_at(m, "message_bytes")),
 			 in && strcmp(in, "base") == 0 ? "the baseline" : "this run");
 	}
@@ -109,57 +105,50 @@ static void say_differences(struct page *p, const struct page_baseline *b)
 
 	if (json_array_size(b->differences) == 0)
 		return;
-	doc_note(p->doc, DOC_WARN, NULL,
-		 "The two runs are not alike, so a change may be that of the environment (--any-environment was "
-		 "given):");
-	json_array_foreach(b->differences, i, d) {
-		doc_item(p->doc, NULL, "%s: %s in the baseline, %s here",
-			 json_text_at(d, "field") ? json_text_at(d, "field") : "unknown",
+	doc_note(p->doc, DOC_WARN, "baseline-unlike", "The two runs differ in what follows, so a change may come from that "
+		 "(--any-environment was given):");
+	json_array_foreach(b->differences, i, d)
+		doc_item(p->doc, "baseline-difference", "%s: %s in the baseline, %s here", page_json(p, json_at(d, "field")),
 			 page_json(p, json_at(d, "base")), page_json(p, json_at(d, "run")));
-	}
+}
+
+static void table_rows(struct page *p, const struct page_baseline *b)
+{
+	static const char *const order[] = { "regression", "improvement", "same", "unknown" };
+	struct doc_table *t = page_table(p, page_text(p, "baseline_%s", b->label), "Both runs with their 95 % intervals. If the "
+					 "intervals overlap, the figures are the same.", PAGE_POINT, "figure", "baseline#",
+					 "this run#", "change#%", "verdict", NULL);
+	const json_t *row;
+	size_t i;
+
+	/* What changed comes first. */
+	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
+		json_array_foreach(json_at(b->comparison, "rows"), i, row)
+			if (strcmp(verdict_of(row), order[k]) == 0)
+				add_row(p, t, row);
 }
 
 static void show_baseline(struct page *p, const struct page_baseline *b)
 {
-	static const char *const order[] = { "regression", "improvement", "same", "unknown" };
-	const json_t *rows = json_at(b->comparison, "rows"), *row;
-	size_t worse = count_verdicts(rows, "regression"), better = count_verdicts(rows, "improvement"), i;
-	struct doc_table *t;
+	const json_t *rows = json_at(b->comparison, "rows");
+	size_t worse = count_verdicts(rows, "regression"), better = count_verdicts(rows, "improvement");
 
 	doc_heading(p->doc, page_text(p, "Against %s", b->label));
-	doc_text(p->doc, NULL, "The baseline is the run %s.", source_id(b->source));
+	doc_text(p->doc, page_text(p, "baseline-%s", b->label), "The baseline is the run %s.", source_id(b->source));
 	say_differences(p, b);
 	if (json_array_size(rows) == 0) {
-		doc_text(p->doc, NULL, "No number of clients is in both runs, so nothing can be compared.");
-		say_missing(p, json_at(b->comparison, "missing"));
-		return;
+		doc_text(p->doc, "baseline-nothing-common", "No number of clients is in both runs, so nothing can be compared.");
+	} else {
+		if (json_is_true(json_at(b->comparison, "regression")))
+			doc_note(p->doc, DOC_BAD, "baseline-worse", "Worse: %zu of %zu figures, by more than %s and beyond the "
+				 "variation within both runs. %zu are better.", worse, json_array_size(rows),
+				 page_percent(p, p->min_effect), better);
+		else
+			doc_note(p->doc, better ? DOC_GOOD : DOC_PLAIN, "baseline-no-worse", "No regression: none of %zu figures is "
+				 "worse by more than %s and beyond the variation within both runs. %zu are better.",
+				 json_array_size(rows), page_percent(p, p->min_effect), better);
+		table_rows(p, b);
 	}
-	if (json_is_true(json_at(b->comparison, "regression")))
-		doc_note(p->doc, DOC_BAD, NULL,
-			 "Worse: %zu of %zu figures, by more than %s and more than the noise of both runs; %zu are "
-			 "better.",
-			 worse, json_array_size(rows), page_percent(p, p->min_effect), better);
-	else
-		doc_note(p->doc, better ? DOC_GOOD : DOC_PLAIN, NULL,
-			 "No regression: of %zu figures none is worse by more than %s and more than the noise of both "
-			 "runs; %zu are better.",
-			 json_array_size(rows), page_percent(p, p->min_effect), better);
-	t = doc_table(p->doc, page_text(p, "baseline_%s", b->label),
-		      "Both runs with their 95 % intervals. Intervals that overlap are the same.");
-	doc_column(t, "clients", NULL, true);
-	if (p->points->n_sizes > 1)
-		doc_column(t, "message size", "bytes", true);
-	doc_column(t, "figure", NULL, false);
-	doc_column(t, "baseline", NULL, true);
-	doc_column(t, "this run", NULL, true);
-	doc_column(t, "change", "%", true);
-	doc_column(t, "verdict", NULL, false);
-	/* What changed comes first. */
-	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
-		json_array_foreach(rows, i, row) {
-			if (strcmp(verdict_of(row), order[k]) == 0)
-				add_row(p, t, row);
-		}
 	say_missing(p, json_at(b->comparison, "missing"));
 }
 
@@ -167,7 +156,7 @@ void section_baselines(struct page *p)
 {
 	doc_section(p->doc, "baseline", "Against a baseline");
 	if (p->n_baselines == 0) {
-		doc_text(p->doc, NULL, "No baseline was given. To compare this run with an earlier one:");
+		doc_text(p->doc, "baseline-none", "No baseline was given. To compare this run with an earlier one:");
 		doc_code(p->doc, page_text(p, "performance_test report %s --baseline DIR",
 					   page_quoted(p, source_dir(p->source))));
 		return;

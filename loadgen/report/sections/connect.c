@@ -7,7 +7,7 @@
 
 #include "common/wire/fail.h"
 #include "common/base/json_at.h"
-#include "loadgen/report/sections/bars.h"
+#include "loadgen/report/sections/trend.h"
 
 /* --- stages --- */
 
@@ -46,62 +46,58 @@ static bool add_stage_series(struct page *p, struct chart *c, const struct bars 
 static void table_stages(struct page *p, const struct bars *bars, const char *name, const char *percentile,
 			 const char *caption)
 {
-	struct doc_table *t = doc_table(p->doc, name, caption);
+	struct doc_table *t = page_table(p, name, caption, PAGE_POINT, NULL);
 
-	doc_column(t, "clients", NULL, true);
-	if (p->points->n_sizes > 1)
-		doc_column(t, "message size", "bytes", true);
 	for (int s = 0; s < STAGE_TIMED; s++)
 		doc_column(t, stage_names[s], "ms", true);
 	doc_column(t, "total", "ms", true);
 	for (size_t i = 0; i < bars->n; i++) {
-		doc_row(t, DOC_PLAIN);
-		doc_number(t, bars->v[i]->clients, 0);
-		if (p->points->n_sizes > 1)
-			doc_number(t, bars->v[i]->bytes, 0);
+		page_row(p, t, DOC_PLAIN, bars->v[i]->clients, bars->v[i]->bytes);
 		for (int s = 0; s < STAGE_TIMED; s++)
 			doc_number(t, stage_ms(bars->v[i], stage_names[s], percentile), 3);
 		doc_number(t, stage_ms(bars->v[i], "total", percentile), 3);
 	}
 }
 
-static void show_stages(struct page *p, const struct bars *bars, bool median)
+/* A percentile of all stages: as bars and as a table. */
+static const struct shown_percentile {
+	const char *percentile, *table, *chart, *title, *y_label, *caption, *id_none, *none;
+} shown[] = {
+	{ "p50", "stages", "stages-chart", "Connection stages, medians", "median of each stage, ms",
+	  "Medians of the stages. They do not add up exactly to the median of the whole.",
+	  "stages-p50-none", "The medians are not known: they need 5 connections in a step." },
+	{ "p99", "stages_p99", "stages-p99-chart", "Connection stages, p99", "p99 of each stage, ms",
+	  "The p99 of the stages. A connection that is slow in one stage is rarely slow in all, so their sum is above the "
+	  "p99 of the whole.",
+	  "stages-p99-none", "The p99 of the stages is not known: it needs 299 connections in a step." },
+};
+
+static void show_stages(struct page *p, const struct bars *bars, const struct shown_percentile *s)
 {
-	const char *percentile = median ? "p50" : "p99";
-	struct chart c = { .x_label = "clients",
-			   .y_label = median ? "median of each stage, ms" : "p99 of each stage, ms" };
+	struct chart c = { .x_label = "clients", .y_label = s->y_label };
 
 	bars_name(p, bars, &c);
-	if (!add_stage_series(p, &c, bars, percentile)) {
-		doc_text(p->doc, NULL, median ? "The medians are not known: they need 5 connections in a step." :
-			 "The p99 of the stages is not known: it needs 299 connections in a step.");
+	if (!add_stage_series(p, &c, bars, s->percentile)) {
+		doc_text(p->doc, s->id_none, "%s", s->none);
 		return;
 	}
-	page_chart(p, median ? "stages-chart" : "stages-p99-chart",
-		   median ? "Connection stages, medians" : "Connection stages, p99", &c,
+	page_chart(p, s->chart, s->title, &c,
 		   "One bar for each number of clients, made of the stages of a connection, one above the other.");
-	table_stages(p, bars, median ? "stages" : "stages_p99", percentile,
-		     median ? "Medians of the stages. Medians do not add up exactly to that of the whole."
-			    : "The p99 of the stages. The slowest in one stage is rarely the slowest in all, so the "
-			      "sum is above that of the whole.");
+	table_stages(p, bars, s->table, s->percentile, s->caption);
 }
 
 static void table_server_stages(struct page *p, const struct bars *bars)
 {
-	static const char *const names[] = { "tls_accept", "psn_generate", "qp_setup", "accept_to_established" };
-	struct doc_table *t = doc_table(p->doc, "server_stages", "The server's own stages, medians, by its clock.");
-	char path[96];
+	static const char *const paths[] = { "server_stages_ns.tls_accept.p50", "server_stages_ns.psn_generate.p50",
+					     "server_stages_ns.qp_setup.p50", "server_stages_ns.accept_to_established.p50" };
+	struct doc_table *t = page_table(p, "server_stages", "The server's own stages, medians, by its clock.", "clients#",
+					 "tls_accept#ms", "psn_generate#ms", "qp_setup#ms", "accept_to_established#ms", NULL);
 
-	doc_column(t, "clients", NULL, true);
-	for (size_t k = 0; k < 4; k++)
-		doc_column(t, names[k], "ms", true);
 	for (size_t i = 0; i < bars->n; i++) {
 		doc_row(t, DOC_PLAIN);
 		doc_number(t, bars->v[i]->clients, 0);
-		for (size_t k = 0; k < 4; k++) {
-			snprintf(path, sizeof(path), "server_stages_ns.%s.p50", names[k]);
-			doc_number(t, point_range(bars->v[i], path).value / 1e6, 3);
-		}
+		for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++)
+			doc_number(t, point_range(bars->v[i], paths[k]).value / 1e6, 3);
 	}
 }
 
@@ -109,6 +105,7 @@ static void table_server_stages(struct page *p, const struct bars *bars)
 static void say_stages(struct page *p, const struct point *at)
 {
 	double sum = 0, most = 0, total = stage_ms(at, "total", "p50"), wall = point_range(at, "connect_wall_s").value;
+	double peak = point_range(at, "connected_peak").value;
 	int top = 0;
 
 	for (int s = 0; s < STAGE_TIMED; s++) {
@@ -123,13 +120,12 @@ static void say_stages(struct page *p, const struct point *at)
 		}
 	}
 	if (sum > 0)
-		doc_text(p->doc, NULL, "With %s a connection took %s (median), and %s of its stages' time went into %s (%s).",
-			 page_clients(p, at->clients), page_ns(p, total * 1e6), page_percent(p, most / sum),
+		doc_text(p->doc, "stages-longest", "With %s a connection took %s (median), and %s of its stages' time was "
+			 "%s (%s).", page_clients(p, at->clients), page_ns(p, total * 1e6), page_percent(p, most / sum),
 			 stage_names[top], page_ns(p, most * 1e6));
 	if (wall > 0)
-		doc_text(p->doc, NULL, "Connecting %s of them took %s in all: %s connections a second.",
-			 page_count(p, point_range(at, "connected_peak").value), page_ns(p, wall * 1e9),
-			 page_count(p, point_range(at, "connected_peak").value / wall));
+		doc_text(p->doc, "connecting-rate", "All %s of them were connected within %s: %s connections a second.",
+			 page_count(p, peak), page_ns(p, wall * 1e9), page_count(p, peak / wall));
 }
 
 void section_stages(struct page *p)
@@ -139,16 +135,16 @@ void section_stages(struct page *p)
 	doc_section(p->doc, "connecting", "Connecting, stage by stage");
 	bars_choose(p->points, &bars);
 	if (bars.n == 0) {
-		doc_text(p->doc, NULL, "No connections were measured: no step was run.");
+		doc_text(p->doc, "connecting-none", "No connections were measured: no step was run.");
 		return;
 	}
 	say_stages(p, bars.v[bars.n - 1]);
-	doc_text(p->doc, NULL, "A stage whose share grows with the clients is where they queue. Connections that are made at "
-			 "the same time wait for one another, so a stage is longer than its work.");
+	doc_text(p->doc, NULL, "If a stage's share grows with the clients, connections queue there. Connections that are made at "
+			 "the same time wait for each other, so a stage takes longer than its own work.");
 	if (bars.n < p->points->n)
-		doc_text(p->doc, NULL, "%zu of %zu numbers of clients are shown.", bars.n, p->points->n);
-	show_stages(p, &bars, true);
-	show_stages(p, &bars, false);
+		doc_text(p->doc, "connecting-shown", "%zu of %zu numbers of clients are shown.", bars.n, p->points->n);
+	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
+		show_stages(p, &bars, &shown[i]);
 	table_server_stages(p, &bars);
 }
 
@@ -174,7 +170,7 @@ static double rate_at(const json_t *samples, size_t i)
 	return made / span;
 }
 
-/* One point stands for `stride` samples: the highest of each, so that what lasts for less than that is seen. */
+/* One point stands for `stride` samples and has the highest figures among them, so that short peaks are seen. */
 static void collect_times(const json_t *samples, size_t stride, struct timeline *out)
 {
 	size_t n = json_array_size(samples);
@@ -192,39 +188,23 @@ static void collect_times(const json_t *samples, size_t stride, struct timeline 
 	}
 }
 
-static void draw_times(struct page *p, const struct timeline *l)
+static void show_times(struct page *p, const struct timeline *l)
 {
 	struct chart c = { .x_label = "seconds since the run's start", .y_label = "clients connected",
 		.right_label = "connections made a second" };
+	struct doc_table *t;
 
-	page_series(&c, (struct chart_series) { .label = "clients connected",
-						.mark = CHART_STEPS,
-						.x = l->t_s,
-						.y = l->connected,
-						.n = l->n });
-	page_series(&c, (struct chart_series) { .label = "connections made a second",
-						.mark = CHART_LINE_PLAIN,
-						.x = l->t_s,
-						.y = l->connects_per_s,
-						.n = l->n,
-						.right = true });
+	page_series(&c, (struct chart_series){ .label = "clients connected", .mark = CHART_STEPS, .x = l->t_s,
+		.y = l->connected, .n = l->n });
+	page_series(&c, (struct chart_series){ .label = "connections made a second", .mark = CHART_LINE_PLAIN, .x = l->t_s,
+		.y = l->connects_per_s, .n = l->n, .right = true });
 	page_chart(p, "time-chart", "Clients and connections over time", &c,
 		   "Clients connected (left axis) and connections made a second (right axis) from the run's start to "
 		   "its end.");
-}
-
-static void table_times(struct page *p, const struct timeline *l)
-{
-	struct doc_table *t = doc_table(p->doc, "time", "Samples of the run.");
-
-	doc_column(t, "time", "s", true);
-	doc_column(t, "clients connected", NULL, true);
-	doc_column(t, "connections made", "1/s", true);
+	t = page_table(p, "time", "Samples of the run.", "time#s", "clients connected#", "connections made#1/s", NULL);
 	for (size_t i = 0; i < l->n; i++) {
 		doc_row(t, DOC_PLAIN);
-		doc_number(t, l->t_s[i], 2);
-		doc_number(t, l->connected[i], 0);
-		doc_number(t, l->connects_per_s[i], 0);
+		page_cells(t, "200", l->t_s[i], l->connected[i], l->connects_per_s[i]);
 	}
 }
 
@@ -238,12 +218,11 @@ static void say_times(struct page *p, const struct timeline *l)
 		if (!(l->connects_per_s[fast] >= l->connects_per_s[i]) && isfinite(l->connects_per_s[i]))
 			fast = i;
 	}
-	doc_text(p->doc, NULL,
-		 "Most clients were connected %.1f s after the start: %s. Connections were made fastest at %.1f s: %s "
-		 "a second.",
-		 l->t_s[live], page_count(p, l->connected[live]), l->t_s[fast], page_count(p, l->connects_per_s[fast]));
-	doc_text(p->doc, NULL, "Each rise is a step that connects its clients, each fall the clients that leave at its end. "
-			 "A rise that flattens is a server, or a generator, that can make connections no faster.");
+	doc_text(p->doc, "time-most", "The most clients were connected %.1f s after the start: %s. Connections were made fastest at "
+		 "%.1f s: %s a second.", l->t_s[live], page_count(p, l->connected[live]), l->t_s[fast],
+		 page_count(p, l->connects_per_s[fast]));
+	doc_text(p->doc, NULL, "In each rise a step connects its clients; in each fall they leave at the step's end. Where a rise "
+			 "flattens, the server or the load generator cannot make connections faster.");
 }
 
 void section_time(struct page *p)
@@ -254,20 +233,20 @@ void section_time(struct page *p)
 
 	doc_section(p->doc, "time", "Over time");
 	if (source_damaged_lines(p->source))
-		doc_note(p->doc, DOC_WARN, NULL,
+		doc_note(p->doc, DOC_WARN, "events-damaged",
 			 "Lines of events.ndjson that were damaged or cut off, and are left out: %zu.",
 			 source_damaged_lines(p->source));
+	if (!source_has_events(p->source)) {
+		doc_text(p->doc, "events-none", "There is no events.ndjson beside run.json, so nothing is known over time.");
+		return;
+	}
 	if (n == 0 || !l.t_s || !l.connected || !l.connects_per_s) {
-		doc_text(p->doc, NULL, source_has_events(p->source) ? "events.ndjson has no samples over time; runs made by "
-								"older versions have none."
-							      : "There is no events.ndjson beside run.json, so nothing "
-								"is known over time.");
+		doc_text(p->doc, "samples-none", "events.ndjson has no samples over time. Older versions wrote none.");
 		return;
 	}
 	collect_times(samples, stride, &l);
 	say_times(p, &l);
 	if (stride > 1)
-		doc_text(p->doc, NULL, "Each point stands for %zu samples.", stride);
-	draw_times(p, &l);
-	table_times(p, &l);
+		doc_text(p->doc, "time-stride", "Each point stands for %zu samples.", stride);
+	show_times(p, &l);
 }

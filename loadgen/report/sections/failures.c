@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/json_at.h"
-#include "loadgen/report/sections/bars.h"
+#include "loadgen/report/sections/trend.h"
 
 #define KINDS_MAX 12
 
@@ -112,13 +112,8 @@ static void draw_failures(struct page *p, const struct kinds *kinds)
 static void table_failures(struct page *p, const struct kinds *kinds, const char *which, const char *name,
 			   const char *caption)
 {
-	struct doc_table *t = doc_table(p->doc, name, caption);
+	struct doc_table *t = page_table(p, name, caption, "clients#", "stage", "code", "count#", "meaning", NULL);
 
-	doc_column(t, "clients", NULL, true);
-	doc_column(t, "stage", NULL, false);
-	doc_column(t, "code", NULL, false);
-	doc_column(t, "count", NULL, true);
-	doc_column(t, "meaning", NULL, false);
 	for (size_t i = 0; i < p->points->n; i++)
 		for (size_t k = 0; k < kinds->n; k++) {
 			double count = count_at(&p->points->v[i], which, &kinds->v[k]);
@@ -144,14 +139,14 @@ static void say_failures(struct page *p, const struct kinds *kinds)
 		if (kinds->v[k].count > top->count)
 			top = &kinds->v[k];
 	}
-	doc_text(p->doc, NULL, "%s failure%s in all, the first with %s. Most often (%s of them) it was %s at %s%s%s.",
+	doc_text(p->doc, "failures-most", "%s failure%s in all, the first with %s. The most frequent (%s of them) was %s at %s%s%s.",
 		 page_count(p, sum), sum == 1 ? "" : "s", page_clients(p, kinds->v[0].least_clients),
 		 page_percent(p, top->count / sum), top->code, top->stage, top->meaning ? ": " : "",
 		 top->meaning ? top->meaning : "");
 	if (kinds->others > 0)
-		doc_text(p->doc, NULL, "%s failures of further kinds are only in run.json.", page_count(p, kinds->others));
-	doc_text(p->doc, NULL, "A client that fails is counted by the stage it had come to and by what stopped it; the run "
-			 "goes on with the others.");
+		doc_text(p->doc, "failures-others", "%s failures of other kinds are only in run.json.", page_count(p, kinds->others));
+	doc_text(p->doc, NULL, "A failed client is counted at the stage that it had reached, with the code of what stopped it. The "
+			 "run goes on with the others.");
 }
 
 void section_failures(struct page *p)
@@ -166,8 +161,10 @@ void section_failures(struct page *p)
 
 		for (size_t i = 0; i < p->points->n; i++)
 			most = fmax(most, p->points->v[i].clients);
-		doc_text(p->doc, NULL, most > 0 ? "None: no client failed, in no step up to %s." : "No step was run.",
-			 page_clients(p, most));
+		if (most > 0)
+			doc_text(p->doc, "failures-none", "No client failed in any step up to %s.", page_clients(p, most));
+		else
+			doc_text(p->doc, "failures-no-step", "No step was run.");
 	} else {
 		say_failures(p, &failures);
 		draw_failures(p, &failures);
@@ -178,10 +175,9 @@ void section_failures(struct page *p)
 		const struct point *last = &p->points->v[p->points->n - 1];
 
 		doc_heading(p->doc, "Attempts that were repeated");
-		doc_text(p->doc, NULL,
-			 "Attempts to connect that failed and were tried again; their clients count as failed only "
-			 "after the last. With %s it was %s attempts.",
-			 page_clients(p, last->clients), page_count(p, count_all_at(last, "retried", &retried)));
+		doc_text(p->doc, "retried-said", "These attempts to connect failed and were made again; a client counts as failed "
+			 "only after its last one. With %s there were %s such attempts.", page_clients(p, last->clients),
+			 page_count(p, count_all_at(last, "retried", &retried)));
 		table_failures(p, &retried, "retried", "retried", "Repeated attempts by number of clients and reason.");
 	}
 }

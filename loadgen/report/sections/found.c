@@ -46,6 +46,21 @@ bool found_slow_first(const struct page *p)
 	       found_read(p, "first_hard_failure", &hard) && slo.high < hard.clients;
 }
 
+const json_t *found_missed_term(const struct point *at)
+{
+	const json_t *term;
+	size_t t;
+
+	for (size_t k = 0; k < at->n; k++)
+		json_array_foreach(json_at(at->steps[k], "slo"), t, term) {
+			const char *result = json_text_at(term, "result");
+
+			if (result && strcmp(result, "fail") == 0)
+				return term;
+		}
+	return NULL;
+}
+
 bool found_held(const struct point *at)
 {
 	for (size_t i = 0; i < at->n; i++)
@@ -85,18 +100,16 @@ bool found_share_machine(const struct page *p)
 	return (server && clients && strcmp(server, clients) == 0) || read_shares_machine(p->run);
 }
 
-/* The share of `cores` that was used with the most clients: the sum of two figures over a window. */
-static double share_at_most(const struct page *p, double cores, const char *const paths[2], const char *window)
+double found_cpu_share(const struct page *p, const char *side)
 {
+	bool server = strcmp(side, "server") == 0;
+	double cores = json_number_at(p->run, server ? "environment.server.cores" : "environment.clients.cores");
 	double most = 0, share = NAN;
 
 	for (size_t i = 0; i < p->points->n; i++) {
 		const struct point *at = &p->points->v[i];
-		double used = point_range(at, paths[0]).value;
+		double used = point_range_of(at, point_cores, side).value / cores;
 
-		if (paths[1])
-			used += point_range(at, paths[1]).value;
-		used /= point_range(at, window).value * cores;
 		if (!isfinite(used) || at->clients < most)
 			continue;
 		most = at->clients;
@@ -105,18 +118,21 @@ static double share_at_most(const struct page *p, double cores, const char *cons
 	return share;
 }
 
-double found_cpu_share(const struct page *p)
+const char *found_machine_words(const struct page *p)
 {
-	static const char *const busy[2] = { "resources.machine.busy_s" };
-
-	return share_at_most(p, json_number_at(p->run, "environment.clients.cores"), busy, "resources.machine.window_s");
+	return found_share_machine(p) ? "the machine" : "the load generator's machine";
 }
 
-double found_server_cpu_share(const struct page *p)
+const char *found_cpu_words(struct page *p, double busy)
 {
-	static const char *const used[2] = { "resources.server.cpu_user_s", "resources.server.cpu_system_s" };
+	double server = found_cpu_share(p, "server"), machine = found_cpu_share(p, "machine");
 
-	return share_at_most(p, json_number_at(p->run, "environment.server.cores"), used, "resources.server.window_s");
+	if (server > busy)
+		return page_text(p, "With the most clients the server used %s of its CPUs.", page_percent(p, server));
+	if (machine > busy)
+		return page_text(p, "With the most clients the CPUs of %s were %s busy.", found_machine_words(p),
+				 page_percent(p, machine));
+	return NULL;
 }
 
 const char *found_resource_words(const char *resource)
@@ -155,4 +171,10 @@ const char *found_side_words(const char *side)
 	if (side && strcmp(side, "generator") == 0)
 		return "load generator";
 	return !side || strcmp(side, "unknown") == 0 ? "side unknown" : side;
+}
+
+const char *found_limit_words(struct page *p, const json_t *limit)
+{
+	return page_text(p, "%s (%s)", found_resource_words(json_text_at(limit, "resource")),
+			 found_side_words(json_text_at(limit, "side")));
 }

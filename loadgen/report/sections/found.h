@@ -21,6 +21,9 @@ void found_knee(const struct page *p, struct found *out);
 /* The objective was missed with fewer clients than broke anything. */
 bool found_slow_first(const struct page *p);
 
+/* The term of the objective that one of its runs missed; NULL: none. */
+const json_t *found_missed_term(const struct point *at);
+
 /* True if every client of all runs of it was held and none failed. */
 bool found_held(const struct point *at);
 /* The most clients below which, and with which, all were held; NAN when there were none. */
@@ -30,15 +33,20 @@ const struct point *found_first_not_held(const struct points *points);
 
 /* Server and generator were on one machine. */
 bool found_share_machine(const struct page *p);
-/* Share of the generator's machine's CPUs that was busy at the most clients that were measured; NAN: not known. */
-double found_cpu_share(const struct page *p);
+/* Share of its machine's CPUs that `side` (as in read_cores) used at the most clients that were measured; NAN: not known. */
+double found_cpu_share(const struct page *p, const char *side);
+/* "the machine", or the load generator's, where both have one of their own. */
+const char *found_machine_words(const struct page *p);
 
-/* Share of its machine's CPUs that the server used there; NAN: not known. */
-double found_server_cpu_share(const struct page *p);
+/* "The server used 95 % of its CPUs.", or what the generator's machine did; NULL unless one of them used a larger share than
+ * `busy`. */
+const char *found_cpu_words(struct page *p, double busy);
 
 /* "file descriptors", for a resource of a hard failure or limit; the name itself where there is no word. */
 const char *found_resource_words(const char *resource);
 /* "load generator", for the side that it is of. */
 const char *found_side_words(const char *side);
+/* "memory (load generator)", for a limit or hard failure. */
+const char *found_limit_words(struct page *p, const json_t *limit);
 
 #endif

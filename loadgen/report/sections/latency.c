@@ -2,14 +2,13 @@
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/hist/hist.h"
 #include "common/base/json_at.h"
 
 #define BINS_MAX 60
-/* A round trip that is stable has a p99 of a few medians. */
+/* Where round trips are stable, the p99 is a few times the median. */
 #define JITTER_NOTABLE 5
 
 static const double spectrum[] = { 0,	     10,   20,	  25,	  30,	 40,	 50,	 60,	  70,	  75,
@@ -86,33 +85,9 @@ static bool read_step(struct page *p, const struct point *at, const json_t *step
 
 /* --- the spectrum --- */
 
-static void add_spectrum(struct page *p, struct chart *c, const struct shown *s, const double *x)
+static bool has_service(const struct shown *s)
 {
-	page_series(c, (struct chart_series) { .label = page_text(p, "response, %s", s->label),
-					       .mark = CHART_LINE_PLAIN,
-					       .x = x,
-					       .y = s->response,
-					       .n = SPECTRUM });
-	if (s->service && isfinite(s->service[0]))
-		page_series(c, (struct chart_series) { .label = page_text(p, "service, %s", s->label),
-						       .mark = CHART_LINE_PLAIN,
-						       .x = x,
-						       .y = s->service,
-						       .n = SPECTRUM });
-}
-
-static void add_spectrum_columns(struct page *p, struct doc_table *t, const struct shown *s)
-{
-	doc_column(t, page_text(p, "response, %s", s->label), "us", true);
-	if (s->service && isfinite(s->service[0]))
-		doc_column(t, page_text(p, "service, %s", s->label), "us", true);
-}
-
-static void add_spectrum_cells(struct doc_table *t, const struct shown *s, size_t i)
-{
-	doc_number(t, s->response ? s->response[i] : NAN, 1);
-	if (s->service && isfinite(s->service[0]))
-		doc_number(t, s->service[i], 1);
+	return s->service && isfinite(s->service[0]);
 }
 
 static bool is_known_at(const struct shown *s, size_t n, size_t i)
@@ -135,50 +110,57 @@ static double *read_baseline(struct page *p, size_t b, const struct shown *s)
 	return us;
 }
 
-static const char *baseline_label(struct page *p, size_t b, const struct shown *s)
+/* A curve of the chart, which is a column of the table too. */
+struct curve {
+	const char *label;
+	const double *us;
+	bool dim;
+};
+#define CURVES_MAX (4 + PAGE_BASELINES_MAX)
+
+static size_t collect_curves(struct page *p, const struct shown *s, size_t n, struct curve out[CURVES_MAX])
 {
-	return page_text(p, "response, %s, baseline %s", s->label, p->baselines[b].label);
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		out[k++] = (struct curve){ page_text(p, "response, %s", s[i].label), s[i].response, false };
+		if (has_service(&s[i]))
+			out[k++] = (struct curve){ page_text(p, "service, %s", s[i].label), s[i].service, false };
+	}
+	for (size_t b = 0; b < p->n_baselines; b++) {
+		out[k] = (struct curve){ page_text(p, "response, %s, baseline %s", s[0].label, p->baselines[b].label),
+					 read_baseline(p, b, &s[0]), true };
+		k += out[k].us != NULL;
+	}
+	return k;
 }
 
 static void show_spectrum(struct page *p, const struct shown *s, size_t n)
 {
 	struct chart c = { .x_label = "percentile", .y_label = "round trip, us", .x_log = true, .y_log = true,
 		.x_percentile = true };
-	double *x = page_numbers(p, SPECTRUM), *base[PAGE_BASELINES_MAX] = { NULL };
+	struct curve curves[CURVES_MAX];
+	size_t n_curves = collect_curves(p, s, n, curves);
+	double *x = page_numbers(p, SPECTRUM);
 	struct doc_table *t;
 
 	for (size_t i = 0; x && i < SPECTRUM; i++)
 		x[i] = 1 / (1 - spectrum[i] / 100);
-	for (size_t k = 0; k < n; k++)
-		add_spectrum(p, &c, &s[k], x);
-	for (size_t b = 0; b < p->n_baselines; b++) {
-		base[b] = read_baseline(p, b, &s[0]);
-		page_series(&c, (struct chart_series) { .label = baseline_label(p, b, &s[0]),
-							.mark = CHART_LINE_PLAIN,
-							.x = x,
-							.y = base[b],
-							.n = SPECTRUM,
-							.dim = true });
-	}
+	for (size_t k = 0; k < n_curves; k++)
+		page_series(&c, (struct chart_series){ .label = curves[k].label, .mark = CHART_LINE_PLAIN, .x = x,
+			.y = curves[k].us, .n = SPECTRUM, .dim = curves[k].dim });
 	page_chart(p, "spectrum-chart", "Percentile spectrum", &c,
-		   "The round trip at each percentile, which stand further apart the rarer they are.");
-	t = doc_table(p->doc, "spectrum", "Percentiles as far as the samples support them.");
-	doc_column(t, "percentile", "%", true);
-	for (size_t k = 0; k < n; k++)
-		add_spectrum_columns(p, t, &s[k]);
-	for (size_t b = 0; b < p->n_baselines; b++)
-		if (base[b])
-			doc_column(t, baseline_label(p, b, &s[0]), "us", true);
+		   "The round trip at each percentile; the rarer, the further apart on the axis.");
+	t = page_table(p, "spectrum", "Percentiles as far as the samples support them.", "percentile#%", NULL);
+	for (size_t k = 0; k < n_curves; k++)
+		doc_column(t, curves[k].label, "us", true);
 	for (size_t i = 0; i < SPECTRUM; i++) {
 		if (!is_known_at(s, n, i))
 			continue;
 		doc_row(t, DOC_PLAIN);
 		doc_cell(t, "%g", spectrum[i]);
-		for (size_t k = 0; k < n; k++)
-			add_spectrum_cells(t, &s[k], i);
-		for (size_t b = 0; b < p->n_baselines; b++)
-			if (base[b])
-				doc_number(t, base[b][i], 1);
+		for (size_t k = 0; k < n_curves; k++)
+			doc_number(t, curves[k].us ? curves[k].us[i] : NAN, 1);
 	}
 }
 
@@ -197,15 +179,11 @@ static void show_bins(struct page *p, const struct shown *s)
 	page_rule(&c, s->p99, true, false, "p99");
 	page_chart(p, "histogram-chart", page_text(p, "How often each round trip came, %s", s->label), &c,
 		   "Messages by their round trip, with the percentiles marked.");
-	t = doc_table(p->doc, "histogram", "Messages by round trip; each row from its figure to the next row's.");
-	doc_column(t, "from", "us", true);
-	doc_column(t, "messages", NULL, true);
-	doc_column(t, "share", "%", true);
+	t = page_table(p, "histogram", "Messages by round trip; each row reaches from its figure to that of the next row.",
+		       "from#us", "messages#", "share#%", NULL);
 	for (size_t i = 0; i < s->n_bins; i++) {
 		doc_row(t, DOC_PLAIN);
-		doc_number(t, s->low[i], 1);
-		doc_number(t, s->bins[i], 0);
-		doc_number(t, 100 * s->bins[i] / s->count, 3);
+		page_cells(t, "103", s->low[i], s->bins[i], 100 * s->bins[i] / s->count);
 	}
 }
 
@@ -248,32 +226,28 @@ static void say_jitter(struct page *p, const struct shown *s)
 {
 	double jitter = s->p99 / s->p50;
 
-	if (!isfinite(jitter)) {
-		doc_text(p->doc, NULL, "With %s there are too few round trips (%s) for a p99.", s->label,
+	if (isfinite(jitter))
+		doc_text(p->doc, "jitter", "With %s half of the %s round trips took at most %s, 99 %% at most %s, the slowest %s. The "
+			 "jitter ratio p99/p50 is %.2g: %s.", s->label, page_count(p, s->count), page_ns(p, s->p50 * 1e3),
+			 page_ns(p, s->p99 * 1e3), page_ns(p, s->max_us * 1e3), jitter, jitter >= JITTER_NOTABLE ?
+			 "the tail is far from the median, as when messages now and then wait for something" :
+			 "the tail is close to the median");
+	else
+		doc_text(p->doc, "jitter-unknown", "With %s there are too few round trips (%s) for a p99.", s->label,
 			 page_count(p, s->count));
-		return;
-	}
-	doc_text(p->doc, NULL,
-		 "With %s half of the %s round trips took at most %s, 99 %% at most %s, the slowest %s. The jitter "
-		 "ratio p99/p50 is %.2g: %s.",
-		 s->label, page_count(p, s->count), page_ns(p, s->p50 * 1e3), page_ns(p, s->p99 * 1e3),
-		 page_ns(p, s->max_us * 1e3), jitter,
-		 jitter >= JITTER_NOTABLE ? "the slow ones are far from the usual, as where something is waited for "
-					    "now and then"
-					  : "the slow ones are not far from the usual");
 }
 
 static void say_service(struct page *p, const struct shown *s)
 {
-	if (s->service && isfinite(s->service[0]))
-		doc_text(p->doc, NULL, "Response time counts from when a message was due, which is what users wait; service "
-				 "time from when it was sent. Where the two part, messages waited to be sent.");
+	if (has_service(s))
+		doc_text(p->doc, "service", "Response time counts from when a message was due, as its user experiences it; service "
+			 "time counts from when it was sent. Where they differ, messages waited to be sent.");
 	else if (json_is_null(json_at(s->step, "schedule_lag_ns")))
-		doc_text(p->doc, NULL, "A closed loop: a message is due when it is sent, so response and service time are "
-				 "the same.");
+		doc_text(p->doc, "service-same", "In a closed loop a message is due when it is sent, so response and service time are "
+			 "the same.");
 	else
-		doc_text(p->doc, NULL, "The distribution of the service time was not kept in this run; its percentiles are "
-				 "in run.json.");
+		doc_text(p->doc, "service-none", "This run did not keep the distribution of the service time; its percentiles are in "
+			 "run.json.");
 }
 
 void section_distribution(struct page *p)
@@ -284,8 +258,8 @@ void section_distribution(struct page *p)
 
 	doc_section(p->doc, "distribution", "How round trips are distributed");
 	if (!s || !read_largest(p, bytes, &s[0])) {
-		doc_text(p->doc, NULL, "No distribution of round trips was kept: the workload had none, no step was "
-				 "measured, or the .hlog files are not beside run.json.");
+		doc_text(p->doc, "distribution-none", "There is no distribution of round trips: the workload has none, no step "
+			 "was measured, or the .hlog files are not beside run.json.");
 		return;
 	}
 	n += read_capacity(p, &s[0], &s[1]);
@@ -293,7 +267,7 @@ void section_distribution(struct page *p)
 		say_jitter(p, &s[k]);
 	say_service(p, &s[0]);
 	if (p->points->n_sizes > 1)
-		doc_text(p->doc, NULL, "Shown for the smallest of %zu message sizes; the others are in the .hgrm files.",
+		doc_text(p->doc, NULL, "The smallest of %zu message sizes is shown; the others are in the .hgrm files.",
 			 p->points->n_sizes);
 	show_spectrum(p, s, n);
 	show_bins(p, &s[0]);

@@ -2,7 +2,6 @@
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/base/json_at.h"
@@ -27,22 +26,17 @@ static const char *size_label(struct page *p, double bytes, const char *label)
 static void say_sizes_left_out(struct page *p)
 {
 	if (p->points->n_sizes > SIZES_SHOWN)
-		doc_text(p->doc, NULL, "The chart has the %d smallest of %zu message sizes; the table has all.", SIZES_SHOWN,
+		doc_text(p->doc, NULL, "The chart shows the %d smallest of %zu message sizes; the table has all.", SIZES_SHOWN,
 			 p->points->n_sizes);
-}
-
-static double capacity_clients(const struct page *p, const char *which)
-{
-	const json_t *c = json_at(p->run, "analysis.capacity");
-
-	return json_number_at(json_at(c, which), "clients");
 }
 
 static void rule_capacities(const struct page *p, struct chart *c)
 {
-	page_rule(c, capacity_clients(p, "knee"), true, false, "knee");
-	page_rule(c, capacity_clients(p, "slo_capacity"), true, false, "SLO capacity");
-	page_rule(c, capacity_clients(p, "first_hard_failure"), true, true, "first hard failure");
+	const json_t *capacity = json_at(p->run, "analysis.capacity");
+
+	page_rule(c, json_number_at(capacity, "knee.clients"), true, false, "knee");
+	page_rule(c, json_number_at(capacity, "slo_capacity.clients"), true, false, "SLO capacity");
+	page_rule(c, json_number_at(capacity, "first_hard_failure.clients"), true, true, "first hard failure");
 }
 
 /* --- throughput --- */
@@ -53,7 +47,7 @@ struct load {
 	struct usl_fit fit;
 };
 
-/* As the run's own analysis: through the steps of the size that was first. */
+/* As in the run's own analysis: the fit takes the steps of the size that ran first. */
 static bool is_fitted_size(const struct page *p, double bytes)
 {
 	double first = json_number_at(json_array_get(json_at(p->run, "steps"), 0), "message_bytes");
@@ -61,7 +55,7 @@ static bool is_fitted_size(const struct page *p, double bytes)
 	return p->points->n_sizes == 1 || bytes == first;
 }
 
-/* The law is one of clients that send, and the chart one of clients that are connected. */
+/* The law is about clients that send, the chart about clients that are connected. */
 static bool is_partly_active(const struct page *p)
 {
 	return isfinite(json_number_at(p->run, "config.active"));
@@ -93,15 +87,9 @@ static void draw_fit(struct page *p, struct chart *c, const struct load *l)
 		low[i] = e.low;
 		high[i] = e.high;
 	}
-	page_series(c, (struct chart_series){ .label = size_label(p, l->bytes, "fit (USL)"), .mark = CHART_LINE_PLAIN,
-		.x = x, .y = y, .n = FIT_POINTS });
-	page_series(c, (struct chart_series) { .label = size_label(p, l->bytes, "95 % interval of the fit"),
-					       .mark = CHART_BAND,
-					       .x = x,
-					       .y = y,
-					       .low = low,
-					       .high = high,
-					       .n = FIT_POINTS });
+	page_line(c, size_label(p, l->bytes, "fit (USL)"), x, y, FIT_POINTS);
+	page_series(c, (struct chart_series){ .label = size_label(p, l->bytes, "95 % interval of the fit"),
+		.mark = CHART_BAND, .x = x, .y = y, .low = low, .high = high, .n = FIT_POINTS });
 }
 
 static void draw_baselines(struct page *p, struct chart *c, double bytes)
@@ -125,7 +113,7 @@ static void draw_throughput(struct page *p, const struct load *loads, size_t n)
 	rule_capacities(p, &c);
 	page_chart(p, "throughput-chart", "Throughput against clients", &c,
 		   "Messages a second for each number of clients, with the range of repetitions or the 95 % interval "
-		   "of one run, and the curve fitted to them.");
+		   "of one run, and the fitted curve.");
 }
 
 static bool is_any_fitted(const struct load *loads, size_t n)
@@ -138,46 +126,31 @@ static bool is_any_fitted(const struct load *loads, size_t n)
 
 static void add_throughput_row(struct page *p, struct doc_table *t, const struct load *l, size_t i, bool with_fit)
 {
-	const struct point *at = points_find(p->points, l->rate.x[i], l->bytes);
+	const struct trend *v = &l->rate;
+	const struct point *at = points_find(p->points, v->x[i], l->bytes);
 	struct estimate fit = { NAN, NAN, NAN };
 
 	if (l->fit.status == USL_FITTED)
-		fit = usl_at(&l->fit, l->rate.x[i]);
-	doc_row(t, DOC_PLAIN);
-	doc_number(t, l->rate.x[i], 0);
-	if (p->points->n_sizes > 1)
-		doc_number(t, l->bytes, 0);
-	doc_number(t, at ? (double)at->n : NAN, 0);
-	doc_number(t, l->rate.y[i], 0);
-	doc_number(t, l->rate.low[i], 0);
-	doc_number(t, l->rate.high[i], 0);
-	doc_number(t, at ? point_range(at, "throughput_bytes_per_s").value / 1e6 : NAN, 1);
-	if (with_fit) {
-		doc_number(t, fit.value, 0);
-		doc_number(t, fit.low, 0);
-		doc_number(t, fit.high, 0);
-	}
+		fit = usl_at(&l->fit, v->x[i]);
+	page_row(p, t, DOC_PLAIN, v->x[i], l->bytes);
+	page_cells(t, "00001", at ? (double)at->n : NAN, v->y[i], v->low[i], v->high[i],
+		   at ? point_range(at, "throughput_bytes_per_s").value / 1e6 : NAN);
+	if (with_fit)
+		page_cells(t, "000", fit.value, fit.low, fit.high);
 	for (size_t b = 0; b < p->n_baselines; b++) {
-		at = points_find(p->baselines[b].points, l->rate.x[i], l->bytes);
+		at = points_find(p->baselines[b].points, v->x[i], l->bytes);
 		doc_number(t, at ? point_throughput(at).value : NAN, 0);
 	}
 }
 
 static void table_throughput(struct page *p, const struct load *loads, size_t n)
 {
-	struct doc_table *t = doc_table(p->doc, "throughput",
-					"Throughput. With several runs of a number of clients the figure is their "
-					"median, low and high their range; with one, the 95 % interval.");
+	struct doc_table *t = page_table(p, "throughput", "Throughput. Several runs of a number of clients: their "
+					 "median, with the least and the most. One run: its figure, with the 95 % "
+					 "interval.", PAGE_POINT, "runs#", "throughput#msgs/s", "low#msgs/s",
+					 "high#msgs/s", "throughput#MB/s", NULL);
 	bool with_fit = is_any_fitted(loads, n);
 
-	doc_column(t, "clients", NULL, true);
-	if (p->points->n_sizes > 1)
-		doc_column(t, "message size", "bytes", true);
-	doc_column(t, "runs", NULL, true);
-	doc_column(t, "throughput", "msgs/s", true);
-	doc_column(t, "low", "msgs/s", true);
-	doc_column(t, "high", "msgs/s", true);
-	doc_column(t, "throughput", "MB/s", true);
 	if (with_fit) {
 		doc_column(t, "fit", "msgs/s", true);
 		doc_column(t, "fit low", "msgs/s", true);
@@ -195,59 +168,57 @@ static void say_growth(struct page *p, const struct load *l)
 	const struct trend *v = &l->rate;
 	size_t top = trend_top(v);
 
-	if (v->known < 2) {
-		doc_text(p->doc, NULL,
-			 "%s did %s messages a second%s. That was the only number of clients measured: how throughput "
-			 "grows takes more steps (--steps).",
-			 page_clients(p, v->x[v->first]), page_count(p, v->y[v->first]), page_with_size(p, l->bytes));
-		return;
-	}
-	doc_text(p->doc, NULL,
-		 "From %s to %s throughput went from %s to %s messages a second%s: %.2g times as much for %.3g times "
-		 "the clients. The most was %s, with %s.",
-		 page_count(p, v->x[v->first]), page_clients(p, v->x[v->last]), page_count(p, v->y[v->first]),
-		 page_count(p, v->y[v->last]), page_with_size(p, l->bytes), v->y[v->last] / v->y[v->first],
-		 v->x[v->last] / v->x[v->first], page_count(p, v->y[top]), page_clients(p, v->x[top]));
+	if (v->known < 2)
+		doc_text(p->doc, "throughput-single", "%s did %s messages a second%s. No other number of clients was measured; "
+			 "--steps takes several, which show how throughput grows.", page_clients(p, v->x[v->first]),
+			 page_count(p, v->y[v->first]), page_with_size(p, l->bytes));
+	else
+		doc_text(p->doc, "throughput-growth", "From %s to %s throughput went from %s to %s messages a second%s: "
+			 "%.2g times as much for %.3g times the clients. The most was %s, with %s.",
+			 page_count(p, v->x[v->first]), page_clients(p, v->x[v->last]), page_count(p, v->y[v->first]),
+			 page_count(p, v->y[v->last]), page_with_size(p, l->bytes), v->y[v->last] / v->y[v->first],
+			 v->x[v->last] / v->x[v->first], page_count(p, v->y[top]), page_clients(p, v->x[top]));
 }
 
-static void say_fit(struct page *p, const struct load *l)
+static void say_fitted(struct page *p, const struct load *l)
 {
 	const struct usl_fit *f = &l->fit;
 
-	if (is_partly_active(p)) {
-		doc_text(p->doc, NULL, "No curve is fitted: only some of the clients sent (--active).");
-		return;
-	}
-	switch (f->status) {
-	case USL_FEW_POINTS:
-		doc_text(p->doc, NULL,
-			 "No curve is fitted%s: the Universal Scalability Law needs at least 4 numbers of clients, and "
-			 "%zu %s measured.",
-			 page_with_size(p, l->bytes), l->rate.known, l->rate.known == 1 ? "was" : "were");
-		return;
-	case USL_BAD_FIT:
-		doc_text(p->doc, NULL,
-			 "The Universal Scalability Law does not fit these points%s, so nothing is read from it.",
-			 page_with_size(p, l->bytes));
-		return;
-	case USL_FITTED:
-		break;
-	}
-	doc_text(p->doc, NULL,
-		 "The fitted curve (Universal Scalability Law, R2 %.3f%s) says that a client alone would do %s "
-		 "messages a second, that %s of the work is done one after the other (contention; %s to %s), and that "
-		 "each pair of clients costs %.2g of a client's work (coherence; %.2g to %.2g).",
+	doc_text(p->doc, "fit", "The fitted curve (Universal Scalability Law, R2 %.3f%s) says that one client alone would do "
+		 "%s messages a second, that %s of the work is serial (contention; %s to %s), and that each pair of "
+		 "clients costs %.2g of a client's work (coherence; %.2g to %.2g).",
 		 f->r2, page_with_size(p, l->bytes), page_count(p, f->lambda.value), page_percent(p, f->sigma.value),
 		 page_percent(p, f->sigma.low), page_percent(p, f->sigma.high), f->kappa.value, f->kappa.low,
 		 f->kappa.high);
 	if (f->passes_peak)
-		doc_text(p->doc, NULL,
-			 "By that curve throughput peaks at about %s (%s to %s) with %s messages a second; more "
-			 "clients make it less.",
-			 page_clients(p, f->peak_clients.value), page_count(p, f->peak_clients.low),
-			 page_count(p, f->peak_clients.high), page_count(p, f->peak_throughput.value));
+		doc_text(p->doc, "fit-peak", "By that curve throughput peaks at about %s (%s to %s) with %s messages a second; "
+			 "more clients lower it.", page_clients(p, f->peak_clients.value),
+			 page_count(p, f->peak_clients.low), page_count(p, f->peak_clients.high),
+			 page_count(p, f->peak_throughput.value));
 	else
-		doc_text(p->doc, NULL, "The steps do not pass a peak, so none is foretold.");
+		doc_text(p->doc, "fit-no-peak", "The steps do not go beyond a peak, so the curve predicts none.");
+}
+
+static void say_fit(struct page *p, const struct load *l)
+{
+	if (is_partly_active(p)) {
+		doc_text(p->doc, "fit-active", "No curve is fitted: only some of the clients sent (--active).");
+		return;
+	}
+	switch (l->fit.status) {
+	case USL_FEW_POINTS:
+		doc_text(p->doc, "fit-few", "No curve is fitted%s: the Universal Scalability Law needs at least 4 numbers of "
+			 "clients, and %zu %s measured.", page_with_size(p, l->bytes), l->rate.known,
+			 l->rate.known == 1 ? "was" : "were");
+		return;
+	case USL_BAD_FIT:
+		doc_text(p->doc, "fit-bad", "The Universal Scalability Law does not fit these points%s, so no curve is drawn.",
+			 page_with_size(p, l->bytes));
+		return;
+	case USL_FITTED:
+		say_fitted(p, l);
+		return;
+	}
 }
 
 static void say_open_loop(struct page *p)
@@ -255,16 +226,10 @@ static void say_open_loop(struct page *p)
 	double rate = json_number_at(p->run, "config.rate_per_s");
 	double each = json_number_at(p->run, "config.rate_per_client_per_s");
 
-	if (rate > 0)
-		doc_note(p->doc, DOC_PLAIN, NULL,
-			 "An open loop: %s messages a second were asked for in all, whatever the server managed. So "
-			 "the curve shows whether it kept up, not what it could do.",
-			 page_count(p, rate));
-	else if (each > 0)
-		doc_note(p->doc, DOC_PLAIN, NULL,
-			 "An open loop: %s messages a second of each client were asked for, whatever the server "
-			 "managed. So the curve shows whether it kept up, not what it could do.",
-			 page_count(p, each));
+	if (rate > 0 || each > 0)
+		doc_note(p->doc, DOC_PLAIN, "open-loop", "This is an open loop: the load generator sent %s messages a second %s, "
+			 "whether or not the server kept up. The curve shows whether it did, not the most it could do.",
+			 page_count(p, rate > 0 ? rate : each), rate > 0 ? "in all" : "for each client");
 }
 
 static void say_saturation(struct page *p)
@@ -276,10 +241,8 @@ static void say_saturation(struct page *p)
 			if (read_has_flag(p->points->v[i].steps[k], "generator_saturated"))
 				least = fmin(least, p->points->v[i].clients);
 	if (isfinite(least))
-		doc_note(p->doc, DOC_WARN, NULL,
-			 "From %s on the load generator itself was at its limit: read \"at least\" before the server's "
-			 "figures there.",
-			 page_clients(p, least));
+		doc_note(p->doc, DOC_WARN, "generator-limit", "From %s on the load generator itself was at its limit: there the "
+			 "server can do at least what is shown.", page_clients(p, least));
 }
 
 static size_t known_loads(const struct load *loads, size_t n)
@@ -299,7 +262,7 @@ static const char *why_no_messages(const struct page *p)
 		return "no step was run";
 	if (workload && (strcmp(workload, "idle") == 0 || strcmp(workload, "connect") == 0))
 		return "the workload only makes and holds connections";
-	return "no step came to its measured time";
+	return "no step reached its measured time";
 }
 
 /* Points are drawn at the clients that were asked for. */
@@ -308,9 +271,9 @@ static void say_not_held(struct page *p)
 	const struct point *bad = found_first_not_held(p->points);
 
 	if (bad)
-		doc_note(p->doc, DOC_WARN, NULL, "From %s on not all of them were held: those points, here and below, are of fewer "
-			 "clients than they are drawn at, and neither knee nor fit counts those that lost more than 1 %%.",
-			 page_clients(p, bad->clients));
+		doc_note(p->doc, DOC_WARN, "not-held", "From %s on some clients were lost: the points from there on, in this "
+			 "section and the next ones, are drawn at the clients asked for and measured with fewer. Knee and fit leave "
+			 "out steps that lost more than 1 %%.", page_clients(p, bad->clients));
 }
 
 void section_throughput(struct page *p)
@@ -325,7 +288,7 @@ void section_throughput(struct page *p)
 		fit_load(p, &loads[i]);
 	}
 	if (!loads || known_loads(loads, n) == 0) {
-		doc_text(p->doc, NULL, "No messages were measured: %s.", why_no_messages(p));
+		doc_text(p->doc, "throughput-none", "No messages were measured: %s.", why_no_messages(p));
 		return;
 	}
 	for (size_t i = 0; i < n && i < SIZES_SHOWN; i++)
@@ -334,8 +297,8 @@ void section_throughput(struct page *p)
 			if (is_fitted_size(p, loads[i].bytes))
 				say_fit(p, &loads[i]);
 		}
-	doc_text(p->doc, NULL, "A straight rise means that clients do not get in one another's way; where the curve "
-			 "flattens, something is shared out, and where it falls, they cost one another work.");
+	doc_text(p->doc, NULL, "Where the curve rises in a straight line, clients do not slow each other down. Where it "
+			 "flattens, a shared resource is used up. Where it falls, clients cause each other extra work.");
 	say_not_held(p);
 	say_open_loop(p);
 	say_saturation(p);
@@ -356,7 +319,7 @@ struct latency {
 	struct trend us[PERCENTILES];
 };
 
-/* Each limit on a percentile of the response time, once. */
+/* The limits on percentiles of the response time. */
 static void rule_objectives(struct page *p, struct chart *c)
 {
 	const struct point *last = p->points->n ? &p->points->v[p->points->n - 1] : NULL;
@@ -371,7 +334,7 @@ static void rule_objectives(struct page *p, struct chart *c)
 	}
 }
 
-/* With several sizes p99 alone, one curve each. */
+/* With several sizes the p99 alone, a curve for each size. */
 static void draw_latency(struct page *p, const struct latency *l, size_t n)
 {
 	struct chart c = { .x_label = "clients", .y_label = "round trip, us", .x_log = true, .y_log = true };
@@ -394,14 +357,10 @@ static void draw_latency(struct page *p, const struct latency *l, size_t n)
 
 static void add_latency_row(struct page *p, struct doc_table *t, const struct latency *l, size_t r)
 {
-	doc_row(t, DOC_PLAIN);
-	doc_number(t, l->us[0].x[r], 0);
-	if (p->points->n_sizes > 1)
-		doc_number(t, l->bytes, 0);
+	page_row(p, t, DOC_PLAIN, l->us[0].x[r], l->bytes);
 	for (size_t k = 0; k < PERCENTILES; k++)
 		doc_number(t, l->us[k].y[r], 1);
-	doc_number(t, l->us[P99].low[r], 1);
-	doc_number(t, l->us[P99].high[r], 1);
+	page_cells(t, "11", l->us[P99].low[r], l->us[P99].high[r]);
 	for (size_t b = 0; b < p->n_baselines; b++) {
 		const struct point *at = points_find(p->baselines[b].points, l->us[0].x[r], l->bytes);
 
@@ -411,17 +370,10 @@ static void add_latency_row(struct page *p, struct doc_table *t, const struct la
 
 static void table_latency(struct page *p, const struct latency *l, size_t n)
 {
-	struct doc_table *t = doc_table(p->doc, "latency",
-					"Round trips (response time). Low and high of p99 are the range of several "
-					"runs or the 95 % interval of one.");
+	struct doc_table *t = page_table(p, "latency", "Round trips (response time). Low and high of p99: the least and the "
+					 "most of several runs, or the 95 % interval of one.", PAGE_POINT, "p50#us",
+					 "p95#us", "p99#us", "p99.9#us", "p99 low#us", "p99 high#us", NULL);
 
-	doc_column(t, "clients", NULL, true);
-	if (p->points->n_sizes > 1)
-		doc_column(t, "message size", "bytes", true);
-	for (size_t k = 0; k < PERCENTILES; k++)
-		doc_column(t, percentile_labels[k], "us", true);
-	doc_column(t, "p99 low", "us", true);
-	doc_column(t, "p99 high", "us", true);
 	for (size_t b = 0; b < p->n_baselines; b++)
 		doc_column(t, page_text(p, "p99, baseline %s", p->baselines[b].label), "us", true);
 	for (size_t i = 0; i < n; i++)
@@ -435,31 +387,29 @@ static void say_latency(struct page *p, const struct latency *l)
 
 	if (!mid->known)
 		return;
-	doc_text(p->doc, NULL, "With %s half of the round trips took at most %s%s, with %s %s.",
+	doc_text(p->doc, "latency-p50", "With %s half of the round trips took at most %s%s, with %s %s.",
 		 page_clients(p, mid->x[mid->first]), page_ns(p, mid->y[mid->first] * 1e3), page_with_size(p, l->bytes),
 		 page_clients(p, mid->x[mid->last]), page_ns(p, mid->y[mid->last] * 1e3));
 	if (high->known > 1)
-		doc_text(p->doc, NULL,
-			 "The slowest hundredth (p99) began at %s and ended at %s: %.2g times as long for %.3g times "
-			 "the clients.",
-			 page_ns(p, high->y[high->first] * 1e3), page_ns(p, high->y[high->last] * 1e3),
-			 high->y[high->last] / high->y[high->first], high->x[high->last] / high->x[high->first]);
+		doc_text(p->doc, "latency-p99", "The p99 (1 %% of the round trips are slower) went from %s to %s: %.2g times as "
+			 "long for %.3g times the clients.", page_ns(p, high->y[high->first] * 1e3),
+			 page_ns(p, high->y[high->last] * 1e3), high->y[high->last] / high->y[high->first],
+			 high->x[high->last] / high->x[high->first]);
 	else if (high->known == 1)
-		doc_text(p->doc, NULL, "The slowest hundredth (p99) took %s and more with %s.",
+		doc_text(p->doc, "latency-p99-single", "The p99 (1 %% of the round trips are slower) was %s with %s.",
 			 page_ns(p, high->y[high->first] * 1e3), page_clients(p, high->x[high->first]));
 }
 
-/* For each objective how far it held. */
 static void say_objectives(struct page *p)
 {
 	const char *text = json_text_at(p->run, "config.slo");
 
-	if (!text) {
-		doc_text(p->doc, NULL, "No objective was given; with --slo 'p99<1ms' its limit is drawn here, and steps are "
-				 "judged by it.");
-		return;
-	}
-	doc_text(p->doc, NULL, "The objective was %s; what it says of round trips is drawn as lines across.", text);
+	if (text)
+		doc_text(p->doc, "objective", "The objective was %s. Its limits on round trips are the horizontal lines of the "
+			 "chart.", text);
+	else
+		doc_text(p->doc, "objective-none", "No objective was given. With one, such as --slo 'p99<1ms', the chart shows "
+			 "its limit and each step is judged by it.");
 }
 
 void section_latency(struct page *p)
@@ -477,14 +427,14 @@ void section_latency(struct page *p)
 		}
 	}
 	if (known == 0) {
-		doc_text(p->doc, NULL, "No round trips were measured: %s.", why_no_messages(p));
+		doc_text(p->doc, "latency-none", "No round trips were measured: %s.", why_no_messages(p));
 		return;
 	}
 	for (size_t i = 0; i < n && i < SIZES_SHOWN; i++)
 		say_latency(p, &l[i]);
 	say_objectives(p);
-	doc_text(p->doc, NULL, "Curves that rise as steeply as the clients do are queues: each client waits for the others. "
-			 "A percentile is left out where there are too few samples for it.");
+	doc_text(p->doc, NULL, "Where a curve rises as steeply as the number of clients, requests queue: each client waits for "
+			 "the others. A percentile with too few samples is left out.");
 	say_sizes_left_out(p);
 	draw_latency(p, l, n);
 	table_latency(p, l, n);

@@ -39,15 +39,12 @@ static void table_environment(struct page *p)
 		{ "rdma_device.firmware", "firmware", false },
 		{ "rdma_device.link", "link", false },
 		{ "rdma_device.path_mtu_bytes", "path MTU, bytes", false },
-		{ "rdma_device.is_software", "made in software", false },
+		{ "rdma_device.is_software", "software device", false },
 		{ "rlimits.nofile.soft", "open files allowed", false },
 		{ "rlimits.memlock.soft", "locked memory allowed, bytes", false },
 	};
-	struct doc_table *t = doc_table(p->doc, "environment", NULL);
+	struct doc_table *t = page_table(p, "environment", NULL, "what", "server", "generator", NULL);
 
-	doc_column(t, "what", NULL, false);
-	doc_column(t, "server", NULL, false);
-	doc_column(t, "generator", NULL, false);
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
 		doc_row(t, DOC_PLAIN);
 		doc_cell(t, "%s", facts[i].words);
@@ -62,7 +59,7 @@ static void say_build(struct page *p, const char *which, const char *words)
 
 	if (!json_is_object(b))
 		return;
-	doc_text(p->doc, NULL, "%s: version %s, commit %s%s, %s %s.", words, page_json(p, json_at(b, "version")),
+	doc_text(p->doc, which, "%s: version %s, commit %s%s, %s %s.", words, page_json(p, json_at(b, "version")),
 		 page_json(p, json_at(b, "git_commit")), json_is_true(json_at(b, "dirty")) ? " with changes" : "",
 		 page_json(p, json_at(b, "compiler")), page_json(p, json_at(b, "flags")));
 }
@@ -104,18 +101,16 @@ static void show_command(struct page *p)
 
 	doc_heading(p->doc, "Command, and how to repeat it");
 	if (!*line) {
-		doc_text(p->doc, NULL, "The run does not say how it was started.");
+		doc_text(p->doc, "command-none", "The run does not say how it was started.");
 		return;
 	}
 	doc_code(p->doc, line);
 	if (is_in_vm(p))
-		doc_text(p->doc, NULL, "This is the command inside the micro-VM. On a machine without an RDMA device, leave "
-				 "--environment native out, and performance_test makes the micro-VM itself.");
-	doc_text(p->doc, NULL,
-		 "Payloads are made from the seed %s; times and rates vary from run to run, and more on a shared "
-		 "machine: --repeat 5 gives medians with their range.",
-		 page_json(p, json_at(p->run, "config.seed")));
-	doc_text(p->doc, NULL, "This report is made again, and with other options, by:");
+		doc_text(p->doc, "command-in-vm", "This is the command inside the micro-VM. On a machine without an RDMA device, "
+			 "leave out --environment native; performance_test then starts the micro-VM itself.");
+	doc_text(p->doc, "seed", "The seed of the payloads is %s. Times and rates vary from run to run, and more on a shared "
+		 "machine; --repeat 5 gives medians with their range.", page_json(p, json_at(p->run, "config.seed")));
+	doc_text(p->doc, NULL, "To make this report again, also with other options:");
 	doc_code(p->doc, page_text(p, "performance_test report %s", page_quoted(p, source_dir(p->source))));
 }
 
@@ -156,13 +151,13 @@ static void list_files(struct page *p)
 		for (size_t k = 0; k < p->points->v[i].n && n < FILES_MAX; k++)
 			n += add_histograms(p, p->points->v[i].steps[k]);
 	if (n >= FILES_MAX)
-		doc_text(p->doc, NULL, "Further histograms are in the same folder.");
+		doc_text(p->doc, "files-more", "Further histograms are in the same folder.");
 }
 
 void section_origin(struct page *p)
 {
 	doc_section(p->doc, "origin", "Where this comes from");
-	doc_text(p->doc, NULL, "Run %s, from %s to %s.", source_id(p->source),
+	doc_text(p->doc, "run", "Run %s, from %s to %s.", source_id(p->source),
 		 page_json(p, json_at(p->run, "run.started_at")), page_json(p, json_at(p->run, "run.ended_at")));
 	table_environment(p);
 	say_build(p, "build", "Generator");

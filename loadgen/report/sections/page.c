@@ -117,11 +117,64 @@ void page_series(struct chart *c, struct chart_series s)
 		c->series[c->n_series++] = s;
 }
 
+void page_line(struct chart *c, const char *label, const double *x, const double *y, size_t n)
+{
+	page_series(c, (struct chart_series){ .label = label, .mark = CHART_LINE_PLAIN, .x = x, .y = y, .n = n });
+}
+
 void page_rule(struct chart *c, double at, bool vertical, bool bad, const char *label)
 {
 	if (isfinite(at) && c->n_rules < CHART_RULES_MAX)
 		c->rules[c->n_rules++] =
 			(struct chart_rule) { .at = at, .vertical = vertical, .bad = bad, .label = label };
+}
+
+/* --- tables --- */
+
+static void add_column(struct page *p, struct doc_table *t, const char *column)
+{
+	const char *unit = strchr(column, '#');
+
+	if (strcmp(column, PAGE_POINT) == 0) {
+		doc_column(t, "clients", NULL, true);
+		if (p->points->n_sizes > 1)
+			doc_column(t, "message size", "bytes", true);
+	} else if (unit) {
+		doc_column(t, page_text(p, "%.*s", (int)(unit - column), column), unit[1] ? unit + 1 : NULL, true);
+	} else {
+		doc_column(t, column, NULL, false);
+	}
+}
+
+struct doc_table *page_table(struct page *p, const char *name, const char *caption, ...)
+{
+	struct doc_table *t = doc_table(p->doc, name, caption);
+	const char *column;
+	va_list ap;
+
+	va_start(ap, caption);
+	while ((column = va_arg(ap, const char *)))
+		add_column(p, t, column);
+	va_end(ap);
+	return t;
+}
+
+void page_row(struct page *p, struct doc_table *t, enum doc_tone tone, double clients, double bytes)
+{
+	doc_row(t, tone);
+	doc_number(t, clients, 0);
+	if (p->points->n_sizes > 1)
+		doc_number(t, bytes, 0);
+}
+
+void page_cells(struct doc_table *t, const char *decimals, ...)
+{
+	va_list ap;
+
+	va_start(ap, decimals);
+	for (; *decimals; decimals++)
+		doc_number(t, va_arg(ap, double), *decimals - '0');
+	va_end(ap);
 }
 
 /* --- figures in words --- */
@@ -261,4 +314,12 @@ const char *page_sentence(struct page *p, const char *text)
 const char *page_with_size(struct page *p, double bytes)
 {
 	return p->points->n_sizes > 1 ? page_text(p, " with messages of %s", page_bytes(p, bytes)) : "";
+}
+
+double page_smallest_size(struct page *p)
+{
+	if (p->points->n_sizes > 1)
+		doc_text(p->doc, NULL, "Messages of %s are shown, the smallest of %zu sizes.",
+			 page_bytes(p, p->points->sizes[0]), p->points->n_sizes);
+	return p->points->n_sizes ? p->points->sizes[0] : NAN;
 }

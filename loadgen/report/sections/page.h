@@ -61,8 +61,19 @@ bool page_failed(const struct page *p);
 /* Frees memory and charts, not what the page was given. */
 void page_free(struct page *p);
 
+/* A table, as doc_table. Each column is "title" of texts or "title#unit" of numbers, with or without a unit; NULL ends
+ * them. PAGE_POINT stands for the clients and, where the run had several sizes, the message size. */
+#define PAGE_POINT "@"
+struct doc_table *page_table(struct page *p, const char *name, const char *caption, ...) __attribute__((sentinel));
+/* Begins a row with the cells of PAGE_POINT. */
+void page_row(struct page *p, struct doc_table *t, enum doc_tone tone, double clients, double bytes);
+/* Cells with numbers: each digit of `decimals` is one, a double follows for each. */
+void page_cells(struct doc_table *t, const char *decimals, ...);
+
 /* Adds to a chart that has room; else does nothing. A rule at NAN is none. */
 void page_series(struct chart *c, struct chart_series s);
+/* A line without points. */
+void page_line(struct chart *c, const char *label, const double *x, const double *y, size_t n);
 void page_rule(struct chart *c, double at, bool vertical, bool bad, const char *label);
 
 /* Figures in words, kept until page_free: "12,345", "1.25 ms", "1.5 GiB", "34 %"; "unknown" for NAN. */
@@ -81,7 +92,10 @@ const char *page_quoted(struct page *p, const char *word);
 const char *page_clients(struct page *p, double n);
 /* As it is, with a full stop behind it if it has none; "" for NULL. */
 const char *page_sentence(struct page *p, const char *text);
-/* " with 64 bytes" where the run had several sizes, else "". */
+/* " with messages of 64 bytes" where the run had several sizes, else "". */
 const char *page_with_size(struct page *p, double bytes);
+
+/* The smallest message size, which is said where the run had several; NAN without a step. */
+double page_smallest_size(struct page *p);
 
 #endif

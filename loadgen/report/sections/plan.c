@@ -6,6 +6,8 @@
 
 #include "common/base/json_at.h"
 
+#define MIB 1048576.0
+
 static const char *source_words(struct page *p, const json_t *row)
 {
 	const char *source = json_text_at(row, "source");
@@ -24,14 +26,10 @@ static void add_row(struct page *p, struct doc_table *t, const json_t *row)
 	doc_number(t, json_number_at(row, "clients"), 0);
 	if (p->growth > 0)
 		doc_number(t, json_number_at(row, "with_growth"), 0);
-	doc_number(t, json_number_at(row, "hosts"), 0);
-	doc_number(t, json_number_at(row, "clients_per_host"), 0);
-	doc_number(t, json_number_at(row, "cores"), 2);
-	doc_number(t, json_number_at(row, "memory_bytes") / 1048576, 1);
-	doc_number(t, json_number_at(row, "pinned_bytes") / 1048576, 2);
-	doc_number(t, json_number_at(row, "qps"), 0);
-	doc_number(t, json_number_at(row, "fds"), 0);
-	doc_number(t, json_number_at(row, "messages_per_s"), 0);
+	page_cells(t, "00212000", json_number_at(row, "hosts"), json_number_at(row, "clients_per_host"),
+		   json_number_at(row, "cores"), json_number_at(row, "memory_bytes") / MIB,
+		   json_number_at(row, "pinned_bytes") / MIB, json_number_at(row, "qps"), json_number_at(row, "fds"),
+		   json_number_at(row, "messages_per_s"));
 	doc_cell(t, "%s", source_words(p, row));
 }
 
@@ -42,7 +40,7 @@ static const char *capacity_words(const json_t *plan)
 	if (source && strcmp(source, "slo_capacity") == 0)
 		return "the most clients that met the objective";
 	if (source && strcmp(source, "first_hard_failure") == 0)
-		return "the most with which nothing broke";
+		return "the most with which nothing failed";
 	return "the most that this run held";
 }
 
@@ -51,44 +49,40 @@ static void say_plan(struct page *p)
 	double capacity = json_number_at(p->plan, "capacity_clients");
 	bool at_least = json_is_true(json_at(p->plan, "at_least"));
 
-	doc_text(p->doc, NULL, "A server like this one is planned with %s, %s%s, less %s kept free%s.",
+	doc_text(p->doc, "plan-capacity", "A server like this one is planned with %s, %s%s, of which %s is kept free%s.",
 		 page_clients(p, capacity), capacity_words(p->plan),
-		 at_least ? " (it may carry more: the run did not look further)" : "",
+		 at_least ? " (it may hold more: the run tried no more)" : "",
 		 p->headroom > 0 ? page_percent(p, p->headroom) : "nothing",
 		 p->growth > 0 ? page_text(p, "; %s more clients are to come", page_percent(p, p->growth)) : "");
-	doc_text(p->doc, NULL, "Clients beyond one server's share go to further servers of the same kind, and the figures "
-			 "are those of all servers together. What is measured the run saw; what is interpolated lies "
-			 "between its steps; what is extrapolated goes on in a straight line, so many times (x) beyond "
-			 "the most clients measured, and is the less certain the further it goes.");
+	doc_text(p->doc, NULL, "Clients that do not fit on one server go to further servers of the same kind; the figures are those "
+			 "of all servers together. Measured: a step of this run. Interpolated: between steps of this run. "
+			 "Extrapolated: along a straight line to the given multiple (x) of the most clients measured; the "
+			 "further, the less certain.");
 }
 
 void section_plan(struct page *p)
 {
+	static const struct { const char *title, *unit; } columns[] = {
+		{ "servers", NULL }, { "clients each", NULL }, { "CPUs used", NULL }, { "memory", "MiB" }, { "pinned", "MiB" },
+		{ "queue pairs", NULL }, { "descriptors", NULL }, { "messages", "1/s" },
+	};
 	const json_t *rows = json_at(p->plan, "rows"), *row;
 	struct doc_table *t;
 	size_t i;
 
 	doc_section(p->doc, "plan", "Planning: what a number of clients takes");
 	if (json_array_size(rows) == 0 || !isfinite(json_number_at(p->plan, "capacity_clients"))) {
-		doc_text(p->doc, NULL, "Nothing can be planned from this run: no step held its clients to the end of its "
-				 "measured time.");
+		doc_text(p->doc, "plan-none", "Nothing can be planned from this run: no step held its clients to the end of its "
+			 "measured time.");
 		return;
 	}
 	say_plan(p);
-	t = doc_table(p->doc, "plan",
-		      "Other numbers of clients, headroom and growth: performance_test report with --plan, --headroom, "
-		      "--growth.");
-	doc_column(t, "clients", NULL, true);
+	t = page_table(p, "plan", "For other numbers of clients, headroom and growth: performance_test report with --plan, "
+		       "--headroom, --growth.", "clients#", NULL);
 	if (p->growth > 0)
 		doc_column(t, "with growth", NULL, true);
-	doc_column(t, "servers", NULL, true);
-	doc_column(t, "clients each", NULL, true);
-	doc_column(t, "CPUs used", NULL, true);
-	doc_column(t, "memory", "MiB", true);
-	doc_column(t, "pinned", "MiB", true);
-	doc_column(t, "queue pairs", NULL, true);
-	doc_column(t, "descriptors", NULL, true);
-	doc_column(t, "messages", "1/s", true);
+	for (i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		doc_column(t, columns[i].title, columns[i].unit, true);
 	doc_column(t, "known how", NULL, false);
 	json_array_foreach(rows, i, row) {
 		add_row(p, t, row);

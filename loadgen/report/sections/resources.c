@@ -1,9 +1,7 @@
-/* What clients cost: CPU, memory, descriptors, queue pairs; the limits of both ends; checks of the measurement itself.
- */
+/* What clients cost: CPU, memory, descriptors, queue pairs; the limits of both ends; checks of the measurement itself. */
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/base/json_at.h"
@@ -11,317 +9,235 @@
 #include "loadgen/report/sections/found.h"
 #include "loadgen/report/sections/trend.h"
 
-#define COLUMNS_MAX 8
-#define MIB 1048576.0
+#define MIB (1 / 1048576.0)
+#define BUSY 0.9
 
-/* --- charts of several curves and their table --- */
-
-struct column {
-	const char *label;
-	struct trend v;
+static const struct figures cpu = {
+	"cpu", "CPUs in use", "CPUs in use", "CPUs in use for each number of clients.", false, {
+		{ "server", "CPUs", "server", 0, 2, false },
+		{ "generator", "CPUs", "generator", 0, 2, false },
+		{ "generator's machine", "CPUs", "machine", 0, 2, false },
+	},
 };
 
-static void show_columns(struct page *p, const char *id, const char *title, const char *unit, const char *y_label,
-			 const struct column *columns, size_t n, int decimals)
-{
-	struct chart c = { .x_label = "clients", .y_label = y_label, .x_log = trend_wants_log(p->points) };
-	struct doc_table *t;
+static const struct figures memory = {
+	"memory", "Memory", "MiB", "Memory for each number of clients.", false, {
+		{ "server resident", "MiB", "resources.server.rss_bytes", MIB, 2, false },
+		{ "server pinned", "MiB", "resources.server.pinned_bytes", MIB, 2, false },
+		{ "generator resident", "MiB", "resources.generator.rss_bytes", MIB, 2, false },
+		{ "kernel", "MiB", "resources.server.machine_kernel_bytes", MIB, 2, false },
+	},
+};
 
-	for (size_t k = 0; k < n; k++)
-		trend_draw(&c, &columns[k].v, columns[k].label);
-	page_chart(p, page_text(p, "%s-chart", id), title, &c, page_text(p, "%s for each number of clients.", title));
-	t = doc_table(p->doc, id, NULL);
-	doc_column(t, "clients", NULL, true);
-	for (size_t k = 0; k < n; k++)
-		doc_column(t, columns[k].label, unit, true);
-	for (size_t i = 0; n && i < columns[0].v.n; i++) {
-		doc_row(t, DOC_PLAIN);
-		doc_number(t, columns[0].v.x[i], 0);
-		for (size_t k = 0; k < n; k++)
-			doc_number(t, columns[k].v.y[i], decimals);
-	}
-}
+static const struct figures counts = {
+	"counts", "Descriptors, queue pairs, completion queues, memory regions", "in use",
+	"Descriptors, queue pairs, completion queues and memory regions for each number of clients.", false, {
+		{ "server descriptors", NULL, "resources.server.fds", 1, 0, false },
+		{ "server QPs", NULL, "resources.server.qps", 1, 0, false },
+		{ "server CQs", NULL, "resources.server.cqs", 1, 0, false },
+		{ "server MRs", NULL, "resources.server.mrs", 1, 0, false },
+		{ "generator descriptors", NULL, "resources.generator.fds", 1, 0, false },
+		{ "generator QPs", NULL, "resources.generator.qps", 1, 0, false },
+		{ "generator CQs", NULL, "resources.generator.cqs", 1, 0, false },
+		{ "generator MRs", NULL, "resources.generator.mrs", 1, 0, false },
+	},
+};
 
-static size_t known_in(const struct column *columns, size_t n)
-{
-	size_t known = 0;
+static const struct figures lag = {
+	"lag", "Behind schedule", "behind schedule, us",
+	"How late messages were sent, for each number of clients, both axes logarithmic.", true, {
+		{ "p50", "us", "schedule_lag_ns.p50", 1e-3, 1, false },
+		{ "p99", "us", "schedule_lag_ns.p99", 1e-3, 1, false },
+		{ "maximum", "us", "schedule_lag_ns.max", 1e-3, 1, false },
+		{ "over 1 ms late", NULL, "sent_late", 1, 0, true },
+	},
+};
 
-	for (size_t k = 0; k < n; k++)
-		known += columns[k].v.known;
-	return known;
-}
+/* --- CPU, memory, counts --- */
 
-/* --- CPU --- */
-
-static double cores_of_process(const json_t *step, const void *side)
-{
-	return read_cores(step, side);
-}
-
-static double cores_of_machine(const json_t *step, const void *unused)
-{
-	(void)unused;
-	return read_busy_cores(step);
-}
-
-static void say_cpu(struct page *p, const struct column *c)
+static void say_cpu(struct page *p, const struct trend *v)
 {
 	double cores = json_number_at(p->run, "environment.server.cores");
-	size_t i = c[0].v.last;
+	size_t i = v[0].last;
 
-	if (!c[0].v.known)
-		return;
-	doc_text(p->doc, NULL, "With %s the server used %.2f of its machine's %s CPUs, and the generator %.2f.",
-		 page_clients(p, c[0].v.x[i]), c[0].v.y[i], page_count(p, cores), c[1].v.y[i]);
-	if (c[2].v.y[i] / json_number_at(p->run, "environment.clients.cores") > 0.9)
-		doc_note(p->doc, DOC_WARN, NULL,
-			 "The generator's machine was busy on %.2f of its CPUs there: nothing was left, so the figures "
-			 "are those of a full machine.",
-			 c[2].v.y[i]);
+	if (v[0].known)
+		doc_text(p->doc, "cpu-used", "With %s the server used %.2f of its machine's %s CPUs, and the generator %.2f.",
+			 page_clients(p, v[0].x[i]), v[0].y[i], page_count(p, cores), v[1].y[i]);
+	if (v[0].known && v[2].y[i] / json_number_at(p->run, "environment.clients.cores") > BUSY)
+		doc_note(p->doc, DOC_WARN, "cpu-full", "The generator's machine was busy on %.2f of its CPUs there: it had no CPU "
+			 "time left, and this limits the figures.", v[2].y[i]);
+	doc_text(p->doc, NULL, "The machine's figure includes the work of the kernel that no process is charged with, in which "
+			 "Soft-RoCE does much of its own.");
 }
 
-static bool show_cpu(struct page *p, double bytes)
+static bool show(struct page *p, const struct figures *f, double bytes)
 {
-	struct column c[] = {
-		{ "server", trend_computed(p, p->points, bytes, cores_of_process, "server") },
-		{ "generator", trend_computed(p, p->points, bytes, cores_of_process, "generator") },
-		{ "generator's machine", trend_computed(p, p->points, bytes, cores_of_machine, NULL) },
-	};
+	struct trend v[FIGURES_MAX];
 
-	if (!known_in(c, 3))
+	if (!figures_read(p, f, bytes, v))
 		return false;
-	say_cpu(p, c);
-	doc_text(p->doc, NULL, "The machine's figure has the kernel's work that is charged to no process, where Soft-RoCE "
-			 "does much of its own.");
-	show_columns(p, "cpu", "CPUs in use", "CPUs", "CPUs in use", c, 3, 2);
-	return true;
-}
-
-/* --- memory and what is counted --- */
-
-static bool show_memory(struct page *p, double bytes)
-{
-	struct column c[] = {
-		{ "server resident", trend_figure(p, p->points, bytes, "resources.server.rss_bytes", 1 / MIB) },
-		{ "server pinned", trend_figure(p, p->points, bytes, "resources.server.pinned_bytes", 1 / MIB) },
-		{ "generator resident", trend_figure(p, p->points, bytes, "resources.generator.rss_bytes", 1 / MIB) },
-		{ "kernel", trend_figure(p, p->points, bytes, "resources.server.machine_kernel_bytes", 1 / MIB) },
-	};
-
-	if (!known_in(c, 4))
-		return false;
-	show_columns(p, "memory", "Memory", "MiB", "MiB", c, 4, 2);
-	return true;
-}
-
-static bool show_counts(struct page *p, double bytes)
-{
-	static const char *const sides[] = { "server", "generator" };
-	static const char *const names[] = { "fds", "qps", "cqs", "mrs" };
-	static const char *const words[] = { "descriptors", "QPs", "CQs", "MRs" };
-	struct column c[COLUMNS_MAX];
-	char path[64];
-
-	for (size_t i = 0; i < COLUMNS_MAX; i++) {
-		snprintf(path, sizeof(path), "resources.%s.%s", sides[i / 4], names[i % 4]);
-		c[i].label = page_text(p, "%s %s", sides[i / 4], words[i % 4]);
-		c[i].v = trend_figure(p, p->points, bytes, path, 1);
-	}
-	if (!known_in(c, COLUMNS_MAX))
-		return false;
-	show_columns(p, "counts", "Descriptors, queue pairs, completion queues, memory regions", NULL, "in use", c,
-		     COLUMNS_MAX, 0);
+	if (f == &cpu)
+		say_cpu(p, v);
+	figures_show(p, f, v);
 	return true;
 }
 
 /* --- what one client more costs --- */
 
-struct slope {
+static const struct slope {
 	const char *name, *words;
-	bool in_bytes;
+	double unit;
+	int decimals;			/* without clients; two more for each client */
+} slopes[] = {
+	{ "rss_bytes", "resident memory, KiB", 1024, 0 },
+	{ "pinned_bytes", "pinned memory, KiB", 1024, 0 },
+	{ "machine_kernel_bytes", "memory of the machine's kernel, KiB", 1024, 0 },
+	{ "fds", "descriptors", 1, 1 },
+	{ "qps", "queue pairs", 1, 1 },
+	{ "cqs", "completion queues", 1, 1 },
+	{ "mrs", "memory regions", 1, 1 },
 };
 
-static const struct slope slopes[] = {
-	{ "rss_bytes", "resident memory", true }, { "pinned_bytes", "pinned memory", true },
-	{ "machine_kernel_bytes", "memory of the machine's kernel", true }, { "fds", "descriptors", false },
-	{ "qps", "queue pairs", false }, { "cqs", "completion queues", false }, { "mrs", "memory regions", false },
-};
-
-static void add_slope(struct page *p, struct doc_table *t, const struct slope *s, bool server)
+static void add_line(struct doc_table *t, const char *side, const char *words, const struct line *l, double unit,
+		     int decimals)
 {
-	struct read_figure figure = { .name = s->name, .server = server, .generator = !server };
-	double unit = s->in_bytes ? 1024 : 1;
-	struct read_use use;
-
-	read_use(p->run, &figure, &use);
-	if (!isfinite(use.line.slope.value))
-		return;
-	doc_row(t, DOC_PLAIN);
-	doc_cell(t, "%s", server ? "server" : "generator");
-	doc_cell(t, "%s%s", s->words, s->in_bytes ? ", KiB" : "");
-	doc_number(t, use.line.base.value / unit, s->in_bytes ? 0 : 1);
-	doc_number(t, use.line.slope.value / unit, s->in_bytes ? 2 : 3);
-	doc_number(t, use.line.slope.low / unit, s->in_bytes ? 2 : 3);
-	doc_number(t, use.line.slope.high / unit, s->in_bytes ? 2 : 3);
-	doc_number(t, (double)use.line.n, 0);
-}
-
-/* CPU time of a process is no count that it holds, so its line goes through the points, not through its use. */
-static void add_cpu_slope(struct page *p, struct doc_table *t, const char *side, double bytes)
-{
-	struct trend v = trend_computed(p, p->points, bytes, cores_of_process, side);
-	struct line line = stats_line(v.x, v.y, v.n);
-
-	if (!isfinite(line.slope.value))
+	if (!isfinite(l->slope.value))
 		return;
 	doc_row(t, DOC_PLAIN);
 	doc_cell(t, "%s", side);
-	doc_cell(t, "CPUs in use");
-	doc_number(t, line.base.value, 2);
-	doc_number(t, line.slope.value, 4);
-	doc_number(t, line.slope.low, 4);
-	doc_number(t, line.slope.high, 4);
-	doc_number(t, (double)line.n, 0);
+	doc_cell(t, "%s", words);
+	doc_number(t, l->base.value / unit, decimals);
+	doc_number(t, l->slope.value / unit, decimals + 2);
+	doc_number(t, l->slope.low / unit, decimals + 2);
+	doc_number(t, l->slope.high / unit, decimals + 2);
+	doc_number(t, (double)l->n, 0);
+}
+
+static struct line line_of(const struct page *p, const char *name, bool server)
+{
+	const struct read_figure figure = { .name = name, .server = server, .generator = !server };
+	struct read_use use;
+
+	read_use(p->run, &figure, &use);
+	return use.line;
+}
+
+/* The line of CPU time goes through all points: a process gives it back at once, unlike memory and queue pairs. */
+static void add_lines(struct page *p, struct doc_table *t, const char *side, double bytes)
+{
+	struct trend v = trend_cores(p, p->points, bytes, side);
+	struct line line = stats_line(v.x, v.y, v.n);
+
+	add_line(t, side, "CPUs in use", &line, 1, 2);
+	for (size_t i = 0; i < sizeof(slopes) / sizeof(slopes[0]); i++) {
+		line = line_of(p, slopes[i].name, strcmp(side, "server") == 0);
+		add_line(t, side, slopes[i].words, &line, slopes[i].unit, slopes[i].decimals);
+	}
 }
 
 static void show_slopes(struct page *p, double bytes)
 {
-	struct read_figure rss = { .name = "rss_bytes", .server = true }, qps = { .name = "qps", .server = true };
-	struct read_use memory, queues;
+	struct line rss = line_of(p, "rss_bytes", true), qps = line_of(p, "qps", true);
+	const char *each = page_count(p, qps.slope.value);
 	struct doc_table *t;
 
 	doc_heading(p->doc, "What one client more costs");
-	read_use(p->run, &rss, &memory);
-	read_use(p->run, &qps, &queues);
-	if (!isfinite(memory.line.slope.value)) {
-		doc_text(p->doc, NULL, "Not known: it takes two numbers of clients at least.");
+	if (!isfinite(rss.slope.value)) {
+		doc_text(p->doc, "slopes-none", "Not known: this takes at least two numbers of clients.");
 		return;
 	}
-	doc_text(p->doc, NULL,
-		 "By a straight line through the steps, each client more costs the server %s of resident memory and %s "
-		 "queue pair%s; without any client it has %s.",
-		 page_bytes(p, memory.line.slope.value), page_count(p, queues.line.slope.value),
-		 strcmp(page_count(p, queues.line.slope.value), "1") == 0 ? "" : "s",
-		 page_bytes(p, memory.line.base.value));
-	t = doc_table(p->doc, "slopes",
-		      "Straight lines through the steps: what there is without clients, and what each adds, with its "
-		      "95 % interval.");
-	doc_column(t, "side", NULL, false);
-	doc_column(t, "resource", NULL, false);
-	doc_column(t, "without clients", NULL, true);
-	doc_column(t, "each client", NULL, true);
-	doc_column(t, "low", NULL, true);
-	doc_column(t, "high", NULL, true);
-	doc_column(t, "steps", NULL, true);
-	for (int side = 0; side < 2; side++) {
-		add_cpu_slope(p, t, side == 0 ? "server" : "generator", bytes);
-		for (size_t i = 0; i < sizeof(slopes) / sizeof(slopes[0]); i++)
-			add_slope(p, t, &slopes[i], side == 0);
-	}
+	doc_text(p->doc, "slopes-said", "By a straight line through the steps, each client more costs the server %s of resident "
+		 "memory and %s queue pair%s; without clients it has %s.", page_bytes(p, rss.slope.value), each,
+		 strcmp(each, "1") == 0 ? "" : "s", page_bytes(p, rss.base.value));
+	t = page_table(p, "slopes", "Straight lines through the steps: what is in use without clients, and what each client "
+		       "adds, with its 95 % interval.", "side", "resource", "without clients#", "each client#", "low#",
+		       "high#", "steps#", NULL);
+	add_lines(p, t, "server", bytes);
+	add_lines(p, t, "generator", bytes);
 }
 
 void section_resources(struct page *p)
 {
-	double bytes = p->points->n_sizes ? p->points->sizes[0] : NAN;
+	double bytes;
 	bool any;
 
 	doc_section(p->doc, "resources", "CPU, memory and what else clients take");
-	if (p->points->n_sizes > 1)
-		doc_text(p->doc, NULL, "Shown for messages of %s, the smallest of %zu sizes.", page_bytes(p, bytes),
-			 p->points->n_sizes);
-	any = show_cpu(p, bytes);
-	any |= show_memory(p, bytes);
-	any |= show_counts(p, bytes);
+	bytes = page_smallest_size(p);
+	any = show(p, &cpu, bytes);
+	any |= show(p, &memory, bytes);
+	any |= show(p, &counts, bytes);
 	if (any)
 		show_slopes(p, bytes);
 	else
-		doc_text(p->doc, NULL, "Nothing is known: no step came to its measured time, at whose end both sides are "
-				 "read.");
+		doc_text(p->doc, "resources-none", "Nothing is known: both sides are read at the end of a step's measured time, "
+			 "and no step reached it.");
 }
 
 /* --- limits --- */
 
-static const char *name_of(const json_t *limit, const char *key)
+/* How the end of a limit is known. */
+static const char *known_how(const json_t *l)
 {
-	const char *text = json_text_at(limit, key);
+	double each = json_number_at(l, "per_client");
 
-	return text ? text : "unknown";
+	if (json_is_true(json_at(l, "measured")))
+		return "measured";
+	if (isfinite(json_number_at(l, "projected_clients")))
+		return "projected";
+	return isfinite(each) ? "does not grow" : "not known: one number of clients";
 }
 
 static void add_limit(struct page *p, struct doc_table *t, const json_t *l, double measured_clients)
 {
 	double used = json_number_at(l, "used"), limit = json_number_at(l, "limit");
 	double at = json_number_at(l, "projected_clients");
-	const char *resource = name_of(l, "resource");
-	bool in_bytes = strstr(resource, "mem") || used > 1e9;
+	const char *resource = json_text_at(l, "resource"), *option = json_text_at(l, "option");
+	const char *(*shown)(struct page *, double) = strstr(resource, "mem") || used > 1e9 ? page_bytes : page_count;
 
 	doc_row(t, json_is_true(json_at(l, "measured")) ? DOC_BAD : at < 2 * measured_clients ? DOC_WARN : DOC_PLAIN);
 	doc_cell(t, "%s", resource);
 	doc_cell(t, "%s", found_side_words(json_text_at(l, "side")));
-	doc_cell(t, "%s", in_bytes ? page_bytes(p, used) : page_count(p, used));
-	doc_cell(t, "%s", in_bytes ? page_bytes(p, limit) : page_count(p, limit));
+	doc_cell(t, "%s", shown(p, used));
+	doc_cell(t, "%s", shown(p, limit));
 	doc_number(t, 100 * used / limit, 2);
-	doc_cell(t, "%s",
-		 in_bytes ? page_bytes(p, json_number_at(l, "per_client"))
-			  : page_count(p, json_number_at(l, "per_client")));
+	doc_cell(t, "%s", shown(p, json_number_at(l, "per_client")));
 	doc_number(t, at, 0);
-	doc_cell(t, "%s",
-		 json_is_true(json_at(l, "measured")) ? "measured"
-		 : isfinite(at)			      ? "projected"
-		 : isfinite(json_number_at(l, "per_client")) ? "does not grow"
-							     : "one number of clients: not known");
-	doc_cell(t, "%s", json_text_at(l, "option") ? json_text_at(l, "option") : "");
-}
-
-static double most_clients(const struct points *points)
-{
-	double most = 0;
-
-	for (size_t i = 0; i < points->n; i++)
-		most = fmax(most, points->v[i].clients);
-	return most;
+	doc_cell(t, "%s", known_how(l));
+	doc_cell(t, "%s", option);
 }
 
 void section_limits(struct page *p)
 {
 	const json_t *first = json_array_get(p->limits, 0), *l;
-	double at = json_number_at(first, "projected_clients");
+	double at = json_number_at(first, "projected_clients"), most = 0;
 	struct doc_table *t;
 	size_t i;
 
 	doc_section(p->doc, "limits", "Limits, and where they end");
 	if (json_array_size(p->limits) == 0) {
-		doc_text(p->doc, NULL, "Nothing is known of limits: no step came to its measured time, at whose end both "
-				 "sides are read.");
+		doc_text(p->doc, "limits-none", "No use of a limit is known: both sides are read at the end of a step's "
+			 "measured time, and no step reached it.");
 		return;
 	}
 	if (isfinite(at))
-		doc_text(p->doc, NULL, "The first limit to end is %s (%s), at about %s by the line through the steps%s.",
-			 found_resource_words(json_text_at(first, "resource")),
-			 found_side_words(json_text_at(first, "side")), page_clients(p, at),
-			 json_is_true(json_at(first, "measured")) ? ", and this run came close to it" : "");
+		doc_text(p->doc, "limits-first", "The first limit to be reached is %s, at about %s by the line through the "
+			 "steps%s.", found_limit_words(p, first), page_clients(p, at),
+			 json_is_true(json_at(first, "measured")) ? "; this run came close to it" : "");
 	else
-		doc_text(p->doc, NULL, "No limit comes nearer with more clients, as far as the steps show.");
-	doc_text(p->doc, NULL, "A projection goes on in a straight line; it says which limit to raise first, not that the "
-			 "server would work up to there.");
-	t = doc_table(p->doc, "limits", "In the order in which they end.");
-	doc_column(t, "resource", NULL, false);
-	doc_column(t, "side", NULL, false);
-	doc_column(t, "used", NULL, true);
-	doc_column(t, "limit", NULL, true);
-	doc_column(t, "used", "%", true);
-	doc_column(t, "each client", NULL, true);
-	doc_column(t, "ends at", "clients", true);
-	doc_column(t, "known how", NULL, false);
-	doc_column(t, "raised with", NULL, false);
-	json_array_foreach(p->limits, i, l) {
-		add_limit(p, t, l, most_clients(p->points));
-	}
+		doc_text(p->doc, "limits-do-not-grow", "As far as the steps show, more clients bring no limit closer.");
+	doc_text(p->doc, NULL, "A projection extends a straight line. It shows which limit to raise first; it does not show that "
+			 "the server would work with that many clients.");
+	t = page_table(p, "limits", "In the order in which they are reached.", "resource", "side", "used#", "limit#", "used#%",
+		       "each client#", "ends at#clients", "known how", "raised with", NULL);
+	for (i = 0; i < p->points->n; i++)
+		most = fmax(most, p->points->v[i].clients);
+	json_array_foreach(p->limits, i, l)
+		add_limit(p, t, l, most);
 }
 
 /* --- checks --- */
 
-#define RESIDUAL_MAX 0.05
+#define RESIDUAL_MAX 5.0		/* % */
 
 static void show_residual(struct page *p, const struct trend *v)
 {
@@ -329,89 +245,59 @@ static void show_residual(struct page *p, const struct trend *v)
 	double worst = 0;
 	struct doc_table *t;
 
-	/* Of every run, not of their median, which hides one that is wrong. */
+	/* The worst of all runs: a median would hide one that is wrong. */
 	for (size_t i = 0; i < v->n; i++) {
 		double far = isfinite(v->low[i]) ? fmax(fabs(v->low[i]), fabs(v->high[i])) : fabs(v->y[i]);
 
 		worst = fmax(worst, isfinite(far) ? far : 0);
 	}
-	doc_text(p->doc, NULL,
-		 "Little's law says that clients in flight are throughput times round trip. It holds here within %s at "
-		 "every step%s.",
-		 page_percent(p, worst / 100),
-		 worst <= 100 * RESIDUAL_MAX ? ", so the clients were really there and the arithmetic is right"
-					     : ": beyond 5 %, throughput or round trips of that step are not to be "
-					       "believed");
+	doc_text(p->doc, worst <= RESIDUAL_MAX ? "littles-law-holds" : "littles-law-violated",
+		 "Little's law: the number of messages in flight is throughput times round trip. The measured figures agree "
+		 "within %s at every step%s.", page_percent(p, worst / 100),
+		 worst <= RESIDUAL_MAX ? ", so the clients were there and the arithmetic is right"
+				       : "; where they differ by more than 5 %, do not trust that step's throughput or round trips");
 	trend_draw(&c, v, "1 - throughput x round trip / in flight");
-	page_rule(&c, 100 * RESIDUAL_MAX, false, true, "5 %");
-	page_rule(&c, -100 * RESIDUAL_MAX, false, true, "-5 %");
+	page_rule(&c, RESIDUAL_MAX, false, true, "5 %");
+	page_rule(&c, -RESIDUAL_MAX, false, true, "-5 %");
 	page_chart(p, "littles-law-chart", "Residual of Little's law", &c,
 		   "The residual in per cent for each number of clients, with the bounds of 5 %.");
-	t = doc_table(p->doc, "littles_law", NULL);
-	doc_column(t, "clients", NULL, true);
-	doc_column(t, "residual", "%", true);
+	t = page_table(p, "littles_law", NULL, "clients#", "residual#%", NULL);
 	for (size_t i = 0; i < v->n; i++) {
-		doc_row(t, fabs(v->y[i]) > 100 * RESIDUAL_MAX ? DOC_WARN : DOC_PLAIN);
-		doc_number(t, v->x[i], 0);
-		doc_number(t, v->y[i], 3);
+		doc_row(t, fabs(v->y[i]) > RESIDUAL_MAX ? DOC_WARN : DOC_PLAIN);
+		page_cells(t, "03", v->x[i], v->y[i]);
 	}
 }
 
-static void show_lag(struct page *p, double bytes)
+static void show_lag(struct page *p, const struct trend *v)
 {
-	struct trend p50 = trend_figure(p, p->points, bytes, "schedule_lag_ns.p50", 1e-3);
-	struct trend p99 = trend_figure(p, p->points, bytes, "schedule_lag_ns.p99", 1e-3);
-	struct trend max = trend_figure(p, p->points, bytes, "schedule_lag_ns.max", 1e-3);
-	struct trend late = trend_figure(p, p->points, bytes, "sent_late", 1);
-	struct chart c = { .x_label = "clients", .y_label = "behind schedule, us", .x_log = true, .y_log = true };
-	struct doc_table *t;
+	size_t i = v[2].last;
 
-	doc_text(p->doc, NULL,
-		 "An open loop sends when messages are due. With %s half of them were sent at most %s late, 99 %% at "
-		 "most %s; %s were sent more than 1 ms late. Late ones are sent all the same, and timed from when they "
-		 "were due.",
-		 page_clients(p, max.x[max.last]), page_ns(p, p50.y[max.last] * 1e3), page_ns(p, p99.y[max.last] * 1e3),
-		 page_count(p, late.y[max.last]));
-	trend_draw(&c, &p50, "p50");
-	trend_draw(&c, &p99, "p99");
-	trend_draw(&c, &max, "maximum");
-	page_chart(p, "lag-chart", "Behind schedule", &c,
-		   "How late messages were sent, for each number of clients, both axes logarithmic.");
-	t = doc_table(p->doc, "lag", NULL);
-	doc_column(t, "clients", NULL, true);
-	doc_column(t, "p50", "us", true);
-	doc_column(t, "p99", "us", true);
-	doc_column(t, "maximum", "us", true);
-	doc_column(t, "over 1 ms late", NULL, true);
-	for (size_t i = 0; i < max.n; i++) {
-		doc_row(t, DOC_PLAIN);
-		doc_number(t, max.x[i], 0);
-		doc_number(t, p50.y[i], 1);
-		doc_number(t, p99.y[i], 1);
-		doc_number(t, max.y[i], 1);
-		doc_number(t, late.y[i], 0);
-	}
+	doc_text(p->doc, "lag-said", "In an open loop a message is due at a set time. With %s half of them were sent at most %s "
+		 "late, 99 %% at most %s; %s were sent more than 1 ms late. Late messages are still sent, and their response "
+		 "time counts from when they were due.", page_clients(p, v[2].x[i]), page_ns(p, v[0].y[i] * 1e3),
+		 page_ns(p, v[1].y[i] * 1e3), page_count(p, v[3].y[i]));
+	figures_show(p, &lag, v);
 }
 
 void section_checks(struct page *p)
 {
-	double bytes = p->points->n_sizes ? p->points->sizes[0] : NAN;
-	struct trend residual = trend_figure(p, p->points, bytes, "littles_law_residual", 100);
-	struct trend lag = trend_figure(p, p->points, bytes, "schedule_lag_ns.max", 1e-3);
+	struct trend residual, late[FIGURES_MAX];
+	double bytes;
 
 	doc_section(p->doc, "checks", "Checks of the measurement: Little's law, schedule");
-	if (p->points->n_sizes > 1)
-		doc_text(p->doc, NULL, "Shown for messages of %s, the smallest of %zu sizes.", page_bytes(p, bytes),
-			 p->points->n_sizes);
+	bytes = page_smallest_size(p);
+	residual = trend_figure(p, p->points, bytes, "littles_law_residual", 100);
+	figures_read(p, &lag, bytes, late);
 	if (residual.known)
 		show_residual(p, &residual);
-	if (lag.known)
-		show_lag(p, bytes);
-	if (!residual.known && !lag.known)
-		doc_text(p->doc, NULL, "Nothing to check: no messages were measured, or clients came and went.");
+	if (late[2].known)
+		show_lag(p, late);
+	if (!residual.known && !late[2].known)
+		doc_text(p->doc, "checks-none", "Nothing can be checked: no messages were measured, or clients came and went.");
 	else if (!residual.known)
-		doc_text(p->doc, NULL, "Little's law is not checked: it needs a closed loop and clients that stay.");
-	else if (!lag.known)
-		doc_text(p->doc, NULL, "There is no schedule to be late for: in a closed loop the next message is due when "
-				 "the last has come back.");
+		doc_text(p->doc, "littles-law-none", "Little's law is not checked: it needs a closed loop and clients that "
+			 "stay.");
+	else if (!late[2].known)
+		doc_text(p->doc, "lag-none", "In a closed loop no message can be late: the next one is due when the reply to the "
+			 "last one arrives.");
 }

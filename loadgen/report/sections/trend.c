@@ -1,4 +1,4 @@
-/* A figure against the number of clients. See trend.h. */
+/* Figures against the number of clients. See trend.h. */
 #include "loadgen/report/sections/trend.h"
 
 #include <math.h>
@@ -33,46 +33,69 @@ static void add(struct trend *v, double clients, struct estimate e, double scale
 	v->n++;
 }
 
-struct trend trend_throughput(struct page *p, const struct points *points, double bytes)
+typedef struct estimate estimate_fn(const struct point *at, const void *arg);
+
+static struct trend trend_of(struct page *p, const struct points *points, double bytes, estimate_fn *estimate,
+			     const void *arg, double scale)
 {
 	struct trend v = empty_trend(p, points);
 
 	for (size_t i = 0; has_room(&v) && i < points->n; i++)
 		if (points->v[i].bytes == bytes)
-			add(&v, points->v[i].clients, point_throughput(&points->v[i]), 1);
+			add(&v, points->v[i].clients, estimate(&points->v[i], arg), scale);
 	return v;
+}
+
+static struct estimate throughput_of(const struct point *at, const void *unused)
+{
+	(void)unused;
+	return point_throughput(at);
+}
+
+struct trend trend_throughput(struct page *p, const struct points *points, double bytes)
+{
+	return trend_of(p, points, bytes, throughput_of, NULL, 1);
+}
+
+struct wanted_percentile {
+	struct source *source;
+	const char *which;
+	double percentile;
+};
+
+static struct estimate percentile_of(const struct point *at, const void *arg)
+{
+	const struct wanted_percentile *w = arg;
+
+	return point_percentile(at, w->source, w->which, w->percentile);
 }
 
 struct trend trend_percentile_us(struct page *p, const struct points *points, struct source *source, double bytes,
 				 const char *which, double percentile)
 {
-	struct trend v = empty_trend(p, points);
+	const struct wanted_percentile w = { source, which, percentile };
 
-	for (size_t i = 0; has_room(&v) && i < points->n; i++)
-		if (points->v[i].bytes == bytes)
-			add(&v, points->v[i].clients, point_percentile(&points->v[i], source, which, percentile), 1e-3);
-	return v;
+	return trend_of(p, points, bytes, percentile_of, &w, 1e-3);
+}
+
+static struct estimate figure_of(const struct point *at, const void *path)
+{
+	return point_range(at, path);
 }
 
 struct trend trend_figure(struct page *p, const struct points *points, double bytes, const char *path, double scale)
 {
-	struct trend v = empty_trend(p, points);
-
-	for (size_t i = 0; has_room(&v) && i < points->n; i++)
-		if (points->v[i].bytes == bytes)
-			add(&v, points->v[i].clients, point_range(&points->v[i], path), scale);
-	return v;
+	return trend_of(p, points, bytes, figure_of, path, scale);
 }
 
-struct trend trend_computed(struct page *p, const struct points *points, double bytes, point_figure_fn *figure,
-			    const void *arg)
+static struct estimate cores_of(const struct point *at, const void *side)
 {
-	struct trend v = empty_trend(p, points);
+	return point_range_of(at, point_cores, side);
+}
 
-	for (size_t i = 0; has_room(&v) && i < points->n; i++)
-		if (points->v[i].bytes == bytes)
-			add(&v, points->v[i].clients, point_range_of(&points->v[i], figure, arg), 1);
-	return v;
+struct trend trend_cores(struct page *p, const struct points *points, double bytes, const char *side)
+{
+	return trend_of(p, points, bytes, cores_of, side, 1);
 }
 
 static bool has_ranges(const struct trend *v)
@@ -105,15 +128,6 @@ void trend_draw_dim(struct chart *c, const struct trend *v, const char *label)
 	draw(c, v, label, true);
 }
 
-size_t trend_at(const struct trend *v, double clients)
-{
-	size_t i = 0;
-
-	while (i < v->n && v->x[i] != clients)
-		i++;
-	return i;
-}
-
 size_t trend_top(const struct trend *v)
 {
 	size_t top = v->first;
@@ -133,4 +147,82 @@ bool trend_wants_log(const struct points *points)
 		most = fmax(most, points->v[i].clients);
 	}
 	return most >= LINEAR_SPAN * least;
+}
+
+/* --- several figures --- */
+
+size_t figures_read(struct page *p, const struct figures *f, double bytes, struct trend out[FIGURES_MAX])
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < FIGURES_MAX && f->v[i].label; i++) {
+		const struct figure *at = &f->v[i];
+
+		out[i] = at->scale > 0 ? trend_figure(p, p->points, bytes, at->path, at->scale)
+				       : trend_cores(p, p->points, bytes, at->path);
+		known += out[i].known;
+	}
+	return known;
+}
+
+void figures_show(struct page *p, const struct figures *f, const struct trend v[FIGURES_MAX])
+{
+	struct chart c = { .x_label = "clients", .y_label = f->y_label, .y_log = f->logarithmic,
+			   .x_log = f->logarithmic || trend_wants_log(p->points) };
+	struct doc_table *t;
+	size_t n = 0;
+
+	for (; n < FIGURES_MAX && f->v[n].label; n++)
+		if (!f->v[n].only_in_table)
+			trend_draw(&c, &v[n], f->v[n].label);
+	page_chart(p, page_text(p, "%s-chart", f->id), f->title, &c, f->description);
+	t = page_table(p, f->id, NULL, "clients#", NULL);
+	for (size_t k = 0; k < n; k++)
+		doc_column(t, f->v[k].label, f->v[k].unit, true);
+	for (size_t i = 0; i < v[0].n; i++) {
+		doc_row(t, DOC_PLAIN);
+		doc_number(t, v[0].x[i], 0);
+		for (size_t k = 0; k < n; k++)
+			doc_number(t, v[k].y[i], f->v[k].decimals);
+	}
+}
+
+/* --- bars --- */
+
+void bars_choose(const struct points *points, struct bars *out)
+{
+	size_t n = points->n < BARS_MAX ? points->n : BARS_MAX;
+
+	out->n = n;
+	for (size_t i = 0; i < n; i++)
+		out->v[i] = &points->v[n > 1 ? i * (points->n - 1) / (n - 1) : 0];
+}
+
+static const char *label_of(struct page *p, const struct point *at)
+{
+	if (p->points->n_sizes > 1)
+		return page_text(p, "%s x %s", page_count(p, at->clients), page_bytes(p, at->bytes));
+	return page_count(p, at->clients);
+}
+
+void bars_name(struct page *p, const struct bars *bars, struct chart *c)
+{
+	for (size_t i = 0; i < bars->n; i++)
+		c->categories[i] = label_of(p, bars->v[i]);
+	c->n_categories = bars->n;
+}
+
+bool bars_add(struct page *p, const struct bars *bars, struct chart *c, const char *label, bars_value_fn *value,
+	      const void *arg)
+{
+	double *x = page_numbers(p, bars->n + 1), *y = page_numbers(p, bars->n + 1);
+	bool any = false;
+
+	for (size_t i = 0; x && y && i < bars->n; i++) {
+		x[i] = (double)i;
+		y[i] = value(bars->v[i], arg);
+		any |= isfinite(y[i]);
+	}
+	page_series(c, (struct chart_series){ .label = label, .mark = CHART_STACK, .x = x, .y = y, .n = bars->n });
+	return any;
 }

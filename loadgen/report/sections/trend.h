@@ -1,4 +1,5 @@
-/* A figure against the number of clients: one array for chart, table and sentence alike. Kept by the page. */
+/* Figures against the number of clients: one array for chart, table and sentence alike; and points side by side as bars.
+ * Kept by the page. */
 #ifndef RAMPART_LOADGEN_REPORT_TREND_H
 #define RAMPART_LOADGEN_REPORT_TREND_H
 
@@ -18,22 +19,62 @@ struct trend trend_percentile_us(struct page *p, const struct points *points, st
 				 const char *which, double percentile);
 /* The figure at a path of the steps, multiplied by `scale`. */
 struct trend trend_figure(struct page *p, const struct points *points, double bytes, const char *path, double scale);
-
-/* What `figure` makes of each step. */
-struct trend trend_computed(struct page *p, const struct points *points, double bytes, point_figure_fn *figure,
-			    const void *arg);
+/* CPUs in use; `side` as in read_cores. */
+struct trend trend_cores(struct page *p, const struct points *points, double bytes, const char *side);
 
 /* Adds it to the chart, with its ranges where it has any; nothing where no figure is known. */
 void trend_draw(struct chart *c, const struct trend *v, const char *label);
 /* The same in the background. */
 void trend_draw_dim(struct chart *c, const struct trend *v, const char *label);
 
-/* The index of a number of clients; v->n where it is not in it. */
-size_t trend_at(const struct trend *v, double clients);
 /* The index of the highest figure; 0 when none is known. */
 size_t trend_top(const struct trend *v);
 
 /* True where clients span so much that a logarithmic axis shows them better. */
 bool trend_wants_log(const struct points *points);
+
+/* --- several figures of the steps: a chart and the table of its numbers --- */
+
+#define FIGURES_MAX 8
+
+struct figure {
+	const char *label, *unit;
+	const char *path;		/* in a step of run.json; for CPUs in use: server, generator or machine */
+	double scale;			/* of the figure at the path; 0: CPUs in use */
+	int decimals;
+	bool only_in_table;
+};
+
+struct figures {
+	const char *id, *title;		/* of the table; the chart is <id>-chart */
+	const char *y_label, *description;
+	bool logarithmic;		/* both axes */
+	struct figure v[FIGURES_MAX];	/* up to the first without a label */
+};
+
+/* Their trends, into `out`; returns how many of all their points are known. */
+size_t figures_read(struct page *p, const struct figures *f, double bytes, struct trend out[FIGURES_MAX]);
+void figures_show(struct page *p, const struct figures *f, const struct trend v[FIGURES_MAX]);
+
+/* --- bars --- */
+
+#define BARS_MAX 24
+
+/* A bar for each number of clients and size, as many as can be told apart. */
+struct bars {
+	const struct point *v[BARS_MAX];
+	size_t n;
+};
+
+/* All points, or as many as there is room for, evenly, the first and the last among them. */
+void bars_choose(const struct points *points, struct bars *out);
+
+/* Names the chart's categories after them. */
+void bars_name(struct page *p, const struct bars *bars, struct chart *c);
+
+/* Adds a stacked series: n numbers, from `value`. True if one of them is known. */
+typedef double bars_value_fn(const struct point *at, const void *arg);
+bool bars_add(struct page *p, const struct bars *bars, struct chart *c, const char *label, bars_value_fn *value,
+	      const void *arg);
 
 #endif

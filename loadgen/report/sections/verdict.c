@@ -2,12 +2,14 @@
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/base/json_at.h"
 #include "loadgen/analysis/read.h"
 #include "loadgen/report/sections/found.h"
+
+#define BUSY 0.9
+#define CPUS_FULL 0.95
 
 /* --- badges --- */
 
@@ -33,30 +35,29 @@ static struct flagged count_flag(const struct points *points, const char *name)
 
 static void add_flag_badges(struct page *p)
 {
-	static const struct { const char *flag, *text, *meaning;
-	} flags[] = {
+	static const struct { const char *flag, *text, *meaning; } flags[] = {
 		{ "generator_saturated", "generator near saturation",
-		  "the load generator was at its own limit: read \"at least\" before the server's figures" },
+		  "the load generator was at its own limit; the server can do at least what is shown" },
 		{ "not_steady", "not steady",
-		  "throughput or latency still moved while it was measured: a longer --duration or --warmup gives "
-		  "firmer figures" },
-		{ "not_measured", "not measured", "the step did not come to its measured time" },
+		  "throughput or latency was still changing while it was measured; a longer --duration or --warmup helps" },
+		{ "not_measured", "not measured", "the step did not reach its measured time" },
 		{ "step_timeout", "connecting timed out", "clients were not connected within --step-timeout" },
 		{ "replies_missing", "replies missing", "messages were not answered within 15 s" },
 		{ "server_pools_not_restored", "server kept resources",
-		  "after the step the server did not give back all it had taken" },
+		  "after the step the server did not release all that it had taken" },
 		{ "littles_law_violated", "Little's law violated",
-		  "throughput, round trips and clients do not go together" },
-		{ "server_counts_differ", "counts differ", "the server counted other clients than the generator" },
+		  "throughput, round trips and clients contradict each other" },
+		{ "server_counts_differ", "counts differ", "server and generator counted different numbers of clients" },
 		{ "rails_dropped", "rails dropped", "clients went on without some of their connections" },
-		{ "clients_come_and_go", "clients come and go", "clients were away at any time (--churn)" },
+		{ "clients_come_and_go", "clients come and go", "at any time some clients were away (--churn)" },
 	};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		struct flagged f = count_flag(p->points, flags[i].flag);
 
 		if (f.steps)
-			doc_badge(p->doc, DOC_WARN, NULL, page_text(p, "%s (%zu of %zu)", flags[i].text, f.steps, f.of),
+			doc_badge(p->doc, DOC_WARN, page_text(p, "badge-%s", flags[i].flag),
+				  page_text(p, "%s (%zu of %zu)", flags[i].text, f.steps, f.of),
 				  page_text(p, "In %zu of %zu steps, the smallest with %s: %s.", f.steps, f.of,
 					    page_clients(p, f.least), flags[i].meaning));
 	}
@@ -66,65 +67,68 @@ static void add_place_badges(struct page *p)
 {
 	const json_t *env = json_at(p->run, "environment.clients");
 	const char *device = json_text_at(env, "rdma_device.name");
+	double busy = found_cpu_share(p, "machine");
 
 	if (json_is_true(json_at(env, "rdma_device.is_software")))
-		doc_badge(p->doc, DOC_WARN, NULL, "software RDMA",
-			  page_text(p,
-				    "The device %s is made in software (Soft-RoCE or siw): its times and rates are not "
-				    "those of an adapter.",
-				    device ? device : ""));
+		doc_badge(p->doc, DOC_WARN, "badge-software", "software RDMA",
+			  page_text(p, "The device %s is software (Soft-RoCE or siw): its times and rates are not those of an "
+				    "adapter.", device ? device : ""));
 	if (json_is_true(json_at(env, "is_emulated_cpu")))
-		doc_badge(p->doc, DOC_WARN, NULL, "emulated CPU",
-			  "Instructions are emulated one by one: everything takes many times as long as on hardware. "
-			  "Counts hold, times and rates do not.");
+		doc_badge(p->doc, DOC_WARN, "badge-emulated", "emulated CPU",
+			  "Each instruction is emulated, so everything takes many times as long as on hardware. Counts are "
+			  "valid, times and rates are not.");
 	else if (json_is_true(json_at(env, "is_virtual_machine")))
-		doc_badge(p->doc, DOC_WARN, NULL, "virtual machine",
-			  "Other guests of the host may have taken time from this run.");
+		doc_badge(p->doc, DOC_WARN, "badge-virtual", "virtual machine",
+			  "Other guests of the host may have taken CPU time from this run.");
 	if (found_share_machine(p))
-		doc_badge(p->doc, DOC_WARN, NULL, "one machine for both",
-			  "Server and load generator shared CPUs and memory: apart, the server could do more.");
-	if (found_cpu_share(p) > 0.95)
-		doc_badge(p->doc, DOC_WARN, NULL, "CPUs full",
-			  page_text(p, "%s of the CPUs of %s were busy at the most clients.",
-				    page_percent(p, found_cpu_share(p)),
-				    found_share_machine(p) ? "the machine" : "the generator's machine"));
+		doc_badge(p->doc, DOC_WARN, "badge-one-machine", "one machine for both",
+			  "Server and load generator shared CPUs and memory. On a machine of its own the server could do more.");
+	if (busy > CPUS_FULL)
+		doc_badge(p->doc, DOC_WARN, "badge-cpus-full", "CPUs full",
+			  page_text(p, "With the most clients the CPUs of %s were %s busy.", found_machine_words(p),
+				    page_percent(p, busy)));
 }
 
-/* The worst of all: "fail" over "inconclusive" over "pass"; NULL without a criterion. */
-static const char *overall(const json_t *run)
+/* --- the result --- */
+
+enum outcome { OUTCOME_PASS, OUTCOME_INCONCLUSIVE, OUTCOME_FAIL };
+
+static enum outcome outcome_of(const json_t *criterion)
 {
-	const char *worst = NULL;
-	const json_t *c;
-	size_t i;
+	const char *result = json_text_at(criterion, "result");
 
-	json_array_foreach(json_at(run, "verdict"), i, c) {
-		const char *result = json_text_at(c, "result");
-
-		if (result && strcmp(result, "fail") == 0)
-			return "fail";
-		if (result && (!worst || strcmp(result, "inconclusive") == 0))
-			worst = strcmp(result, "inconclusive") == 0 ? "inconclusive" : "pass";
-	}
-	return worst;
+	if (result && strcmp(result, "fail") == 0)
+		return OUTCOME_FAIL;
+	return result && strcmp(result, "pass") == 0 ? OUTCOME_PASS : OUTCOME_INCONCLUSIVE;
 }
 
 static void add_outcome_badge(struct page *p)
 {
-	const char *worst = overall(p->run);
+	static const struct { enum doc_tone tone; const char *id, *text, *meaning; } badges[] = {
+		[OUTCOME_PASS] = { DOC_GOOD, "badge-pass", "all criteria met", "Each criterion below was met." },
+		[OUTCOME_INCONCLUSIVE] = { DOC_WARN, "badge-inconclusive", "inconclusive",
+					   "Some criteria could not be judged." },
+		[OUTCOME_FAIL] = { DOC_BAD, "badge-fail", "a criterion failed",
+				   "The table of criteria says which, and what was measured." },
+	};
+	enum outcome worst = OUTCOME_PASS;
+	bool judged = false, search = json_is_true(json_at(p->run, "config.find_capacity"));
+	const json_t *c;
+	size_t i;
 
-	if (!worst)
-		doc_badge(p->doc, DOC_WARN, NULL, "not judged", "No step came to a verdict.");
-	else if (strcmp(worst, "pass") == 0)
-		doc_badge(p->doc, DOC_GOOD, NULL, json_is_true(json_at(p->run, "config.find_capacity")) ? "found" :
-			  "all criteria met", "Each criterion below was met.");
-	else if (strcmp(worst, "fail") == 0)
-		doc_badge(p->doc, DOC_BAD, NULL, "a criterion failed",
-			  "The table of criteria says which, and what was measured.");
+	json_array_foreach(json_at(p->run, "verdict"), i, c) {
+		judged |= json_text_at(c, "result") != NULL;
+		if (json_text_at(c, "result") && outcome_of(c) > worst)
+			worst = outcome_of(c);
+	}
+	if (judged)
+		doc_badge(p->doc, badges[worst].tone, badges[worst].id,
+			  worst == OUTCOME_PASS && search ? "found" : badges[worst].text, badges[worst].meaning);
 	else
-		doc_badge(p->doc, DOC_WARN, NULL, "inconclusive", "Not every criterion could be judged.");
+		doc_badge(p->doc, DOC_WARN, "badge-not-judged", "not judged", "No step was judged.");
 }
 
-static void say_end(struct page *p)
+static const char *reason_words(const char *reason)
 {
 	static const struct { const char *reason, *words; } reasons[] = {
 		{ "max_reached", "all steps ran" }, { "error_rate", "a step held fewer than 99 % of its clients" },
@@ -133,25 +137,32 @@ static void say_end(struct page *p)
 		{ "server_lost", "the server was lost" }, { "generator_failed", "the load generator failed" },
 		{ "generator_saturated", "the load generator was at its own limit" },
 	};
-	const char *status = json_text_at(p->run, "run.status"), *reason = json_text_at(p->run, "run.stop_reason");
-	const char *detail = json_text_at(p->run, "run.stop_detail"), *words = reason ? reason : "unknown";
 
 	for (size_t i = 0; reason && i < sizeof(reasons) / sizeof(reasons[0]); i++)
 		if (strcmp(reason, reasons[i].reason) == 0)
-			words = reasons[i].words;
-	if (json_is_true(json_at(p->run, "config.find_capacity")) && status && strcmp(status, "completed") == 0)
-		doc_text(p->doc, NULL, "The search for the capacity is complete%s%s",
-			 detail && *detail ? ". What broke: " : ".",
-			 detail && *detail ? page_sentence(p, detail) : "");
-	else if (json_is_true(json_at(p->run, "config.find_capacity")) && reason && strcmp(reason, "aborted") != 0)
-		doc_text(p->doc, NULL, "The search for the capacity ended: %s%s%s", words, detail && *detail ? ": " : "",
-			 page_sentence(p, detail && *detail ? detail : "."));
-	else if (status && strcmp(status, "completed") == 0)
-		doc_text(p->doc, NULL, "The run ended by itself: %s.", words);
+			return reasons[i].words;
+	return reason ? reason : "unknown";
+}
+
+static void say_end(struct page *p)
+{
+	const char *status = json_text_at(p->run, "run.status"), *reason = json_text_at(p->run, "run.stop_reason");
+	const char *detail = json_text_at(p->run, "run.stop_detail"), *words = reason_words(reason);
+	bool search = json_is_true(json_at(p->run, "config.find_capacity"));
+	bool completed = status && strcmp(status, "completed") == 0;
+
+	/* "the server was lost: <detail>." */
+	words = detail && *detail ? page_text(p, "%s: %s", words, page_sentence(p, detail)) : page_sentence(p, words);
+	if (search && completed)
+		doc_text(p->doc, "end-found", "The search for the capacity is complete.%s%s",
+			 detail && *detail ? " What broke: " : "", page_sentence(p, detail));
+	else if (search && reason && strcmp(reason, "aborted") != 0)
+		doc_text(p->doc, "end-search", "The search for the capacity ended: %s", words);
+	else if (completed)
+		doc_text(p->doc, "end-completed", "The run is complete: %s.", reason_words(reason));
 	else
-		doc_note(p->doc, DOC_WARN, NULL, "The run %s before its end: %s%s%s",
-			 status && strcmp(status, "aborted") == 0 ? "was interrupted" : "stopped", words,
-			 detail && *detail ? ": " : "", page_sentence(p, detail && *detail ? detail : "."));
+		doc_note(p->doc, DOC_WARN, "end-early", "The run %s early: %s",
+			 status && strcmp(status, "aborted") == 0 ? "was interrupted" : "stopped", words);
 }
 
 /* --- what limits --- */
@@ -159,29 +170,22 @@ static void say_end(struct page *p)
 static void say_limiting_resource(struct page *p)
 {
 	const json_t *first = json_array_get(p->limits, 0);
-	double at = json_number_at(first, "projected_clients"), cpu = found_cpu_share(p);
+	double at = json_number_at(first, "projected_clients");
+	const char *cpu = found_cpu_words(p, BUSY);
 	struct found hard;
 
 	found_read(p, "first_hard_failure", &hard);
 	if (hard.failure && !found_slow_first(p))
-		doc_text(p->doc, NULL, "Limiting resource: %s (%s), at %s.",
-			 found_resource_words(json_text_at(hard.failure, "resource")),
-			 found_side_words(json_text_at(hard.failure, "side")),
+		doc_text(p->doc, page_text(p, "limiting-%s", page_json(p, json_at(hard.failure, "resource"))),
+			 "Limiting resource: %s, at %s.", found_limit_words(p, hard.failure),
 			 page_clients(p, isfinite(hard.clients) ? hard.clients : hard.high));
-	else if (found_server_cpu_share(p) > 0.9)
-		doc_text(p->doc, NULL, "Limiting resource: CPU time. The server used %s of its CPUs at the most clients.",
-			 page_percent(p, found_server_cpu_share(p)));
-	else if (cpu > 0.9)
-		doc_text(p->doc, NULL,
-			 "Limiting resource: CPU time. %s of the CPUs of %s were busy at the most clients.",
-			 page_percent(p, cpu),
-			 found_share_machine(p) ? "the machine" : "the load generator's machine");
+	else if (cpu)
+		doc_text(p->doc, "limiting-cpu", "Limiting resource: CPU time. %s", cpu);
 	else if (isfinite(at))
-		doc_text(p->doc, NULL, "Limiting resource: none was reached. The first to end would be %s (%s), at about %s.",
-			 found_resource_words(json_text_at(first, "resource")),
-			 found_side_words(json_text_at(first, "side")), page_clients(p, at));
+		doc_text(p->doc, "limiting-projected", "Limiting resource: none was reached. The first would be %s, at about %s.",
+			 found_limit_words(p, first), page_clients(p, at));
 	else
-		doc_text(p->doc, NULL, "Limiting resource: none was found in this run.");
+		doc_text(p->doc, "limiting-none", "Limiting resource: this run found none.");
 }
 
 static const char *capacity_figure(struct page *p, const struct found *c)
@@ -209,30 +213,22 @@ static void add_capacity(struct page *p, struct doc_table *t, const char *name, 
 
 static void table_capacities(struct page *p)
 {
-	struct doc_table *t = doc_table(p->doc, "capacities",
-					"The three capacities, each with the most clients that were still good (to hold 99 % of them is) and the "
-					"fewest that were not.");
+	struct doc_table *t = page_table(p, "capacities", "The three capacities, each with the most clients that were still good "
+					 "and the fewest that were not. A step is still good if it held 99 % of its clients.",
+					 "capacity", "clients#", "still good#clients", "no longer#clients", "seen#",
+					 "confirmed", "why", NULL);
 	struct found slo, knee, hard;
 	bool known = found_read(p, "slo_capacity", &slo);
+	const struct point *bad = found_first_not_held(p->points);
 
 	found_knee(p, &knee);
 	found_read(p, "first_hard_failure", &hard);
 	if (!known) {
-		const struct point *bad = found_first_not_held(p->points);
-
 		hard.low = found_most_held(p->points);
-		hard.high = bad ? bad->clients : NAN;
-		hard.clients = hard.high;
+		hard.high = hard.clients = bad ? bad->clients : NAN;
 		hard.at_least = !bad;
 		hard.reason = "from the steps of this run, which did not search for it";
 	}
-	doc_column(t, "capacity", NULL, false);
-	doc_column(t, "clients", NULL, true);
-	doc_column(t, "still good", "clients", true);
-	doc_column(t, "no longer", "clients", true);
-	doc_column(t, "seen", NULL, true);
-	doc_column(t, "confirmed", NULL, false);
-	doc_column(t, "why", NULL, false);
 	add_capacity(p, t, "objective met (SLO)", &slo, "no objective was given (--slo)");
 	add_capacity(p, t, "knee", &knee, "");
 	add_capacity(p, t, "first hard failure", &hard, "");
@@ -247,13 +243,6 @@ struct criterion {
 	const json_t *worst;
 	size_t runs, passed;
 };
-
-static int badness(const json_t *c)
-{
-	const char *result = json_text_at(c, "result");
-
-	return !result ? 1 : strcmp(result, "fail") == 0 ? 2 : strcmp(result, "pass") == 0 ? 0 : 1;
-}
 
 static bool is_same_criterion(const json_t *a, const json_t *b)
 {
@@ -279,8 +268,8 @@ static size_t collect_criteria(const json_t *run, struct criterion *v)
 		if (k == n)
 			v[n++] = (struct criterion){ .worst = c };
 		v[k].runs++;
-		v[k].passed += badness(c) == 0;
-		if (badness(c) > badness(v[k].worst))
+		v[k].passed += outcome_of(c) == OUTCOME_PASS;
+		if (outcome_of(c) > outcome_of(v[k].worst))
 			v[k].worst = c;
 	}
 	return n;
@@ -291,44 +280,34 @@ static void add_criterion(struct page *p, struct doc_table *t, const struct crit
 	static const char *const words[] = { "pass", "inconclusive", "fail" };
 	static const enum doc_tone tones[] = { DOC_GOOD, DOC_WARN, DOC_BAD };
 	const char *required = json_text_at(c->worst, "required"), *measured = json_text_at(c->worst, "measured");
+	double clients = json_number_at(c->worst, "clients");
+	enum outcome outcome = outcome_of(c->worst);
 
-	doc_row(t, tones[badness(c->worst)]);
-	doc_number(t, json_number_at(c->worst, "clients") > 0 ? json_number_at(c->worst, "clients") : NAN, 0);
-	if (p->points->n_sizes > 1)
-		doc_number(t, json_number_at(c->worst, "message_bytes"), 0);
+	page_row(p, t, tones[outcome], clients > 0 ? clients : NAN, json_number_at(c->worst, "message_bytes"));
 	doc_cell(t, "%s", json_text_at(c->worst, "criterion"));
 	doc_cell(t, "%s", required ? required : "");
 	doc_cell(t, "%s", measured ? measured : "");
-	doc_cell(t, "%s", words[badness(c->worst)]);
+	doc_cell(t, "%s", words[outcome]);
 	doc_cell(t, "%zu of %zu", c->passed, c->runs);
 }
 
 static void table_criteria(struct page *p)
 {
 	struct criterion *v = page_room(p, CRITERIA_MAX, sizeof(*v));
-	size_t n = v ? collect_criteria(p->run, v) : 0, failed = 0, passed = 0;
+	size_t n = v ? collect_criteria(p->run, v) : 0, of[3] = { 0 };
 	struct doc_table *t;
 
 	doc_heading(p->doc, "Success criteria");
-	for (size_t i = 0; i < n; i++) {
-		failed += badness(v[i].worst) == 2;
-		passed += badness(v[i].worst) == 0;
-	}
+	for (size_t i = 0; i < n; i++)
+		of[outcome_of(v[i].worst)]++;
 	if (n == 0) {
-		doc_text(p->doc, NULL, "None was judged: no step was completed.");
+		doc_text(p->doc, "criteria-none", "None was judged: no step was completed.");
 		return;
 	}
-	doc_text(p->doc, NULL, "%zu of %zu criteria were met, %zu failed, %zu could not be judged.", passed, n, failed,
-		 n - passed - failed);
-	t = doc_table(p->doc, "criteria", "Of several runs of a step the worst is shown.");
-	doc_column(t, "clients", NULL, true);
-	if (p->points->n_sizes > 1)
-		doc_column(t, "message size", "bytes", true);
-	doc_column(t, "criterion", NULL, false);
-	doc_column(t, "required", NULL, false);
-	doc_column(t, "measured", NULL, false);
-	doc_column(t, "result", NULL, false);
-	doc_column(t, "runs passed", NULL, true);
+	doc_text(p->doc, "criteria-count", "%zu of %zu criteria were met, %zu failed, %zu could not be judged.", of[OUTCOME_PASS], n,
+		 of[OUTCOME_FAIL], of[OUTCOME_INCONCLUSIVE]);
+	t = page_table(p, "criteria", "If a step ran several times, its worst result.", PAGE_POINT, "criterion", "required",
+		       "measured", "result", "runs passed#", NULL);
 	for (size_t i = 0; i < n; i++)
 		add_criterion(p, t, &v[i]);
 }
@@ -342,7 +321,8 @@ void section_verdict(struct page *p)
 	add_flag_badges(p);
 	say_end(p);
 	if (p->points->left_out)
-		doc_note(p->doc, DOC_WARN, NULL, "%zu further steps of the run are left out.", p->points->left_out);
+		doc_note(p->doc, DOC_WARN, "steps-left-out", "%zu further steps of the run are left out.",
+			 p->points->left_out);
 	say_limiting_resource(p);
 	table_capacities(p);
 	table_criteria(p);

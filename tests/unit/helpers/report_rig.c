@@ -14,11 +14,7 @@
 #include "common/hist/hist_io.h"
 #include "tests/unit/helpers/unit.h"
 
-#define COLUMNS 4000		/* no line is broken, so that sentences are whole */
-
-static char dir[64], err[1024];
-static char *text, *warnings;
-static enum report_result result;
+static char dir[64];
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -38,9 +34,6 @@ int report_rig_set_up(void **state)
 int report_rig_tear_down(void **state)
 {
 	(void)state;
-	free(text);
-	free(warnings);
-	text = warnings = NULL;
 	return chdir("/") || nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS) ? -1 : 0;
 }
 
@@ -89,83 +82,174 @@ void report_rig_histogram(const char *folder, const char *name, unsigned count, 
 	hist_free(h);
 }
 
-static void join_lines(char *s)
+enum report_result report_rig_make(const json_t *run)
 {
-	char *to = s;
+	const struct report_options o = { .dir = REPORT_RIG_DIR, .headroom = REPORT_HEADROOM,
+					  .min_effect = BASELINE_MIN_EFFECT };
+	enum report_result result;
+	char err[1024] = "";
 
-	for (; *s; s++)
-		if (!isspace((unsigned char)*s))
-			*to++ = *s;
-		else if (!isspace((unsigned char)s[1]))
-			*to++ = ' ';
-	*to = '\0';
-}
-
-const char *report_rig_text(const struct report_options *o)
-{
-	struct report_options with = *o;
-	size_t size, warnings_size;
-	FILE *out, *warn;
-
-	free(text);
-	free(warnings);
-	out = open_memstream(&text, &size);
-	warn = open_memstream(&warnings, &warnings_size);
-	assert_non_null(out);
-	assert_non_null(warn);
-	with.out = out;
-	with.columns = COLUMNS;
-	err[0] = '\0';
-	result = report_make(&with, warn, err, sizeof(err));
-	fclose(out);
-	fclose(warn);
-	join_lines(text);
-	return text;
-}
-
-enum report_result report_rig_result(void)
-{
+	report_rig_run(REPORT_RIG_DIR, run);
+	result = report_make(&o, stderr, err, sizeof(err));
+	if (result != REPORT_MADE)
+		fail_msg("%d: %s", (int)result, err);
 	return result;
 }
 
-const char *report_rig_error(void)
+const char *report_rig_read(const char *folder, const char *name)
 {
-	return err;
-}
+	static char text[1 << 20];
+	char path[PATH_MAX];
+	FILE *f;
+	size_t n;
 
-const char *report_rig_warnings(void)
-{
-	return warnings;
-}
-
-static const char *report_on(const json_t *run)
-{
-	const struct report_options o = { .dir = REPORT_RIG_DIR,
-					  .headroom = REPORT_HEADROOM,
-					  .min_effect = BASELINE_MIN_EFFECT };
-
-	report_rig_run(REPORT_RIG_DIR, run);
-	report_rig_text(&o);
-	if (result != REPORT_MADE)
-		fail_msg("%d: %s", (int)result, err);
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "r");
+	if (!f)
+		fail_msg("no %s", path);
+	n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = '\0';
+	fclose(f);
 	return text;
 }
 
-void report_rig_expect(const json_t *run, const char *sentence)
-{
-	char begin[16];
-	const char *like;
+/* --- statements --- */
 
-	if (strstr(report_on(run), sentence))
-		return;
-	/* What is printed of a message is cut. */
-	snprintf(begin, sizeof(begin), "%s", sentence);
-	like = strstr(text, begin);
-	fail_msg("not there: %s\nbut: %.400s", sentence, like ? like : text);
+/* The character that a reference stands for; 0: none that a page has. */
+static char referred(const char **at)
+{
+	static const struct { const char *text; char c; } references[] = {
+		{ "&lt;", '<' }, { "&gt;", '>' }, { "&amp;", '&' }, { "&quot;", '"' }, { "&#39;", '\'' }, { "&#160;", ' ' },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(references); i++)
+		if (strncmp(*at, references[i].text, strlen(references[i].text)) == 0) {
+			*at += strlen(references[i].text);
+			return references[i].c;
+		}
+	return 0;
 }
 
-void report_rig_expect_not(const json_t *run, const char *sentence)
+/* How an element's level changes with the tag: by 1 for its start, -1 for its end. */
+static int level_of(const char *tag, const char *name, size_t n)
 {
-	if (strstr(report_on(run), sentence))
-		fail_msg("there: %s", sentence);
+	bool end = tag[1] == '/';
+
+	if (strncmp(tag + 1 + end, name, n) != 0 || isalnum((unsigned char)tag[1 + end + n]))
+		return 0;
+	return end ? -1 : 1;
+}
+
+/* The text of the element with the id, tags taken out. False if the page has none. */
+static bool text_of(const char *page, const char *id, char *out, size_t size)
+{
+	char anchor[128];
+	const char *at, *tag;
+	int level = 0;
+	size_t n = 0, name_size;
+
+	snprintf(anchor, sizeof(anchor), " id=\"%s\"", id);
+	at = strstr(page, anchor);
+	if (!at)
+		return false;
+	for (tag = at; *tag != '<'; tag--)
+		;
+	name_size = strcspn(tag + 1, " >");
+	for (at = tag; *at && n + 2 < size; ) {
+		char c = *at == '&' ? referred(&at) : 0;
+
+		if (!c && *at == '<') {
+			level += level_of(at, tag + 1, name_size);
+			at += strcspn(at, ">") + 1;
+			out[n++] = ' ';
+			if (level == 0)
+				break;
+		} else {
+			out[n++] = c ? c : *at++;
+		}
+	}
+	out[n] = '\0';
+	return true;
+}
+
+/* The figure, not as a part of a longer one. */
+static const char *find_figure(const char *text, const char *figure)
+{
+	size_t n = strlen(figure);
+
+	for (const char *at = text; (at = strstr(at, figure)); at++) {
+		bool begins = at == text || !strchr(".,", at[-1]) || !isdigit((unsigned char)*at);
+		bool ends = !isalnum((unsigned char)at[n]) && !(strchr(".,", at[n]) && isdigit((unsigned char)at[n + 1]));
+
+		if (begins && ends && (at == text || !isalnum((unsigned char)at[-1])))
+			return at + n;
+	}
+	return NULL;
+}
+
+static void look(const char *folder, const char *id, va_list figures)
+{
+	char text[8192];
+	const char *at = text, *figure;
+
+	if (!text_of(report_rig_read(folder, "report.html"), id, text, sizeof(text)))
+		fail_msg("no statement %s", id);
+	while ((figure = va_arg(figures, const char *))) {
+		const char *next = find_figure(at, figure);
+
+		if (!next)
+			fail_msg("%s: no '%s' in '%.400s'", id, figure, at);
+		at = next;
+	}
+}
+
+void report_rig_look(const char *folder, const char *id, ...)
+{
+	va_list ap;
+
+	va_start(ap, id);
+	look(folder, id, ap);
+	va_end(ap);
+}
+
+void report_rig_expect(const json_t *run, const char *id, ...)
+{
+	va_list ap;
+
+	report_rig_make(run);
+	va_start(ap, id);
+	look(REPORT_RIG_DIR, id, ap);
+	va_end(ap);
+}
+
+void report_rig_expect_none(const json_t *run, const char *id)
+{
+	char text[8192];
+
+	report_rig_make(run);
+	if (text_of(report_rig_read(REPORT_RIG_DIR, "report.html"), id, text, sizeof(text)))
+		fail_msg("%s: %s", id, text);
+}
+
+/* --- tables --- */
+
+bool report_rig_has_row(const char *folder, const char *table, const char *row)
+{
+	char name[128];
+
+	snprintf(name, sizeof(name), "tables/%s.csv", table);
+	for (const char *line = report_rig_read(folder, name); (line = strchr(line, '\n')); ) {
+		const char *found = strstr(++line, row);
+
+		if (found && found < line + strcspn(line, "\r\n"))
+			return true;
+	}
+	return false;
+}
+
+void report_rig_expect_row(const json_t *run, const char *table, const char *row)
+{
+	report_rig_make(run);
+	if (!report_rig_has_row(REPORT_RIG_DIR, table, row))
+		fail_msg("no '%s' in %s", row, table);
 }
