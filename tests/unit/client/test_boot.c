@@ -75,8 +75,7 @@ static void tls__server_of_another_name__certificate_failure(void **state)
 		client_rig_start();
 		handshake_until_over();
 		client_assert_failed(STAGE_TLS_HANDSHAKE, FAIL_CERTIFICATE, cases[i].code);
-		client_rig_stop(state);
-		assert_int_equal(client_rig_init(state), 0);
+		client_rig_again(state);
 	}
 }
 
@@ -84,7 +83,6 @@ static void tls__name_of_the_certificate__taken(void **state)
 {
 	(void)state;
 	cli.cfg.verify_name = "localhost";
-	client_rig_start();
 	client_at(CLIENT_ST_PSN_EXCHANGE);
 }
 
@@ -123,11 +121,9 @@ static void tls__server_speaks_something_else__tls_failure(void **state)
 
 static void hello__as_configured(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_PSN_EXCHANGE);
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_PSN_EXCHANGE);
 	assert_int_equal(cli.hello.message_bytes, 512);
 	assert_int_equal(cli.hello.queue_depth, 4);
 	assert_int_equal(cli.hello.features, FRAME_FEATURE_REGION);
@@ -138,7 +134,6 @@ static void hello__no_region_wanted__no_feature(void **state)
 {
 	(void)state;
 	cli.cfg.region = false;
-	client_rig_start();
 	client_at(CLIENT_ST_PSN_EXCHANGE);
 	assert_int_equal(cli.hello.features, 0);
 }
@@ -159,24 +154,20 @@ static void refuse__every_code__failure_with_its_words(void **state)
 						  (enum refuse_code)999 };
 
 	for (size_t i = 0; i < N_ELEMENTS(codes); i++) {
-		client_rig_start();
 		client_at(CLIENT_ST_PSN_EXCHANGE);
 		send_refuse(codes[i], "because");
 		client_assert_failed(STAGE_PSN_EXCHANGE, FAIL_REFUSED, (int)codes[i]);
 		assert_string_equal(cli.refuse_text, "because");
-		client_rig_stop(state);
-		assert_int_equal(client_rig_init(state), 0);
+		client_rig_again(state);
 	}
 }
 
 static void refuse__psn_conflict__draws_again_until_granted(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_PSN_EXCHANGE);
 	uint32_t first, changed = 0;
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_PSN_EXCHANGE);
 	first = cli.hello.psn;
 	for (int i = 0; i < 3; i++) {
 		send_refuse(REFUSE_PSN_CONFLICT, "taken");
@@ -198,7 +189,6 @@ static void refuse__psn_conflict_without_end__gives_up_after_eight(void **state)
 	int hellos = 1;
 
 	(void)state;
-	client_rig_start();
 	client_at(CLIENT_ST_PSN_EXCHANGE);
 	for (; hellos < 20 && !cli.closed; hellos++) {
 		send_refuse(REFUSE_PSN_CONFLICT, "taken");
@@ -213,11 +203,9 @@ static void refuse__psn_conflict_without_end__gives_up_after_eight(void **state)
 
 static void grant__usual__keys_derived_and_tls_closed(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_ADDR_RESOLVE);
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_ADDR_RESOLVE);
 	assert_null(c->io.tls);
 	assert_memory_equal(&c->keys, &cli.keys, sizeof(cli.keys));
 	assert_int_equal(c->head.grant.psn, cli.grant.psn);
@@ -229,11 +217,9 @@ static void grant__usual__keys_derived_and_tls_closed(void **state)
 static void grant__in_pieces__taken(void **state)
 {
 	uint8_t buf[FRAME_GRANT_BYTES];
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_PSN_EXCHANGE);
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_PSN_EXCHANGE);
 	script_default_grant();
 	frame_encode_grant(&cli.grant, buf);
 	for (size_t i = 0; i < sizeof(buf); i++) {
@@ -265,14 +251,12 @@ static void grant__fields_out_of_range__bad_frame(void **state)
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		uint8_t buf[FRAME_GRANT_BYTES];
 
-		client_rig_start();
 		client_at(CLIENT_ST_PSN_EXCHANGE);
 		script_default_grant();
 		frame_encode_grant(&cli.grant, buf);
 		be_put32(buf + cases[i].offset, cases[i].value);
 		bad_answer(buf, sizeof(buf), PROTO_BAD_FRAME);
-		client_rig_stop(state);
-		assert_int_equal(client_rig_init(state), 0);
+		client_rig_again(state);
 	}
 }
 
@@ -285,11 +269,9 @@ static void frame__bad_header__bad_frame(void **state)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(headers); i++) {
-		client_rig_start();
 		client_at(CLIENT_ST_PSN_EXCHANGE);
 		bad_answer(headers[i], 8, PROTO_BAD_FRAME);
-		client_rig_stop(state);
-		assert_int_equal(client_rig_init(state), 0);
+		client_rig_again(state);
 	}
 }
 
@@ -300,11 +282,9 @@ static void frame__of_another_type__unexpected(void **state)
 	for (size_t i = 0; i < N_ELEMENTS(types); i++) {
 		uint8_t header[8] = { 0, 0, 0, 8, 1, types[i] };
 
-		client_rig_start();
 		client_at(CLIENT_ST_PSN_EXCHANGE);
 		bad_answer(header, 8, PROTO_UNEXPECTED_FRAME);
-		client_rig_stop(state);
-		assert_int_equal(client_rig_init(state), 0);
+		client_rig_again(state);
 	}
 }
 
@@ -313,7 +293,6 @@ static void refuse__malformed__bad_frame(void **state)
 	static const uint8_t frame[] = { 0, 0, 0, 14, 1, 3, 0, 0, 0, 2, 0, 9, 'x', 'y' };
 
 	(void)state;
-	client_rig_start();
 	client_at(CLIENT_ST_PSN_EXCHANGE);
 	bad_answer(frame, sizeof(frame), PROTO_BAD_FRAME);
 }
@@ -323,26 +302,22 @@ static void answer__server_hangs_up__closed_by_peer(void **state)
 	static const uint8_t half[] = { 0, 0, 0, 80, 1 };
 
 	for (int sent = 0; sent < 2; sent++) {
-		client_rig_start();
 		client_at(CLIENT_ST_PSN_EXCHANGE);
 		if (sent)
 			script_send(half, sizeof(half));
 		tls_close_notify(cli.tls);
 		script_hang_up();
 		client_assert_failed(STAGE_PSN_EXCHANGE, FAIL_CLOSED, 0);
-		client_rig_stop(state);
-		assert_int_equal(client_rig_init(state), 0);
+		client_rig_again(state);
 	}
 }
 
 /* More than was asked for must not be used: receive buffers are sized for what was asked. */
 static void grant__more_credits_than_asked_for__only_those_used(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_PSN_EXCHANGE);
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_PSN_EXCHANGE);
 	script_default_grant();
 	cli.grant.credits = 1024;
 	script_grant();

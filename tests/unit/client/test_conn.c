@@ -23,20 +23,6 @@ static const enum stage stage_at[] = {
 	STAGE_ROUTE_RESOLVE, STAGE_RDMA_CONNECT,  STAGE_FIRST_REPLY,  STAGE_TRAFFIC,
 };
 
-static void again(void **state)
-{
-	client_rig_stop(state);
-	assert_int_equal(client_rig_init(state), 0);
-}
-
-/* The server answers the disconnect, if there was one. */
-static void finish_disconnect(struct client_conn *c)
-{
-	if (c->state == CLIENT_ST_CLOSING && c->cm_connected)
-		fake_cm_event(c->rc.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	client_until(cli.closed > 0);
-}
-
 /* Each state's successor in a connection's life, and CLOSING from all that own something. */
 static void edges__all_pairs__exactly_the_expected(void **state)
 {
@@ -62,12 +48,10 @@ static void edges__all_pairs__exactly_the_expected(void **state)
 
 static void life__to_live_and_closed__stages_timed_and_all_back(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 	uint64_t sum = 0;
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_LIVE);
 	assert_int_equal(cli.live, 1);
 	for (int i = 0; i < STAGE_TIMED; i++) {
 		assert_true(c->stage_ns[i] > 0);
@@ -81,7 +65,7 @@ static void life__to_live_and_closed__stages_timed_and_all_back(void **state)
 	assert_int_equal(c->state, CLIENT_ST_CLOSING);
 	assert_int_equal(cli.closed, 0);
 	assert_int_equal(fake_cm_calls(FAKE_CM_DISCONNECT), 1);
-	finish_disconnect(c);
+	client_finish_disconnect(c);
 	assert_int_equal(cli.fail.kind, FAIL_NONE);
 	assert_ptr_equal(cli.closed_conn, c);
 	client_assert_all_back();
@@ -99,7 +83,7 @@ static void life__without_region__qp_used_again(void **state)
 		assert_int_equal(c->head.grant.features, 0);
 		cli.closed = 0;
 		client_close(c);
-		finish_disconnect(c);
+		client_finish_disconnect(c);
 		client_assert_all_back();
 		qp_pool_get_counts(cli.ctx->qps, &q);
 		assert_true(q.free > 0);
@@ -110,25 +94,21 @@ static void life__without_region__qp_used_again(void **state)
 static void deadline__in_every_stage__timeout_of_that_stage(void **state)
 {
 	for (size_t i = 0; i + 1 < N_ELEMENTS(stations); i++) {
-		struct client_conn *c;
+		struct client_conn *c = client_at(stations[i]);
 
-		client_rig_start();
-		c = client_at(stations[i]);
 		client_expire(c);
-		finish_disconnect(c);
+		client_finish_disconnect(c);
 		client_assert_failed(stage_at[i], FAIL_TIMEOUT, 0);
 		assert_int_equal(cli.live, 0);
-		again(state);
+		client_rig_again(state);
 	}
 }
 
 static void close__in_every_state__told_once_without_failure(void **state)
 {
 	for (size_t i = 0; i < N_ELEMENTS(stations); i++) {
-		struct client_conn *c;
+		struct client_conn *c = client_at(stations[i]);
 
-		client_rig_start();
-		c = client_at(stations[i]);
 		client_close(c);
 		client_close(c);
 		client_fail(c, FAIL_TIMEOUT, 0);
@@ -136,33 +116,29 @@ static void close__in_every_state__told_once_without_failure(void **state)
 		assert_null(c->io.tls);
 		assert_int_equal(c->io.fd, -1);
 		assert_false(ev_is_active(&c->io.watcher));
-		finish_disconnect(c);
+		client_finish_disconnect(c);
 		client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
-		again(state);
+		client_rig_again(state);
 	}
 }
 
 static void fail__twice__the_first_counts(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_LIVE);
 	client_fail(c, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
 	client_fail(c, FAIL_TIMEOUT, 0);
 	client_close(c);
-	finish_disconnect(c);
+	client_finish_disconnect(c);
 	client_assert_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
 }
 
 static void deadline__disconnect_not_answered__over_all_the_same(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_LIVE);
 	client_close(c);
 	for (int i = 0; i < 5; i++)
 		client_turn();
@@ -174,12 +150,10 @@ static void deadline__disconnect_not_answered__over_all_the_same(void **state)
 /* The device does not flush: its queue pair is not waited for for ever, and not used again. */
 static void deadline__flushes_never_come__over_and_qp_destroyed(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 	uint32_t qpn;
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_LIVE);
 	qpn = c->rc.qp->qp_num;
 	fake_device.swallows_flushes = true;
 	client_close(c);
@@ -193,24 +167,20 @@ static void deadline__flushes_never_come__over_and_qp_destroyed(void **state)
 
 static void device_event__queue_pair_failed__connection_fails(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_LIVE);
 	fake_async_qp(c->rc.qp, IBV_EVENT_QP_FATAL);
 	client_until(c->state == CLIENT_ST_CLOSING);
-	finish_disconnect(c);
+	client_finish_disconnect(c);
 	client_assert_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_FATAL_ERR);
 }
 
 static void close__disconnect_fails__over_without_it(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_LIVE);
 	fake_fail_next("rdma_disconnect", EINVAL);
 	client_close(c);
 	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
@@ -218,31 +188,17 @@ static void close__disconnect_fails__over_without_it(void **state)
 
 /* ---- closing from inside the callbacks ---- */
 
-static void close_it(struct client_conn *c)
-{
-	client_close(c);
-}
-
 static void close__inside_on_live__over(void **state)
 {
 	struct client_conn *c;
 
 	(void)state;
-	client_rig_start();
-	cli.on_live = close_it;
+	cli.on_live = client_close;
 	c = client_at(CLIENT_ST_FIRST_REPLY);
 	assert_true(script_reply(c, 16, 0));
 	assert_int_equal(cli.live, 1);
-	finish_disconnect(c);
+	client_finish_disconnect(c);
 	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
-}
-
-static void send_one(struct client_conn *c, uint32_t bytes, uint64_t sequence)
-{
-	uint32_t buf = ep_buf_get(cli.ctx->ep);
-
-	assert_int_not_equal(buf, EP_NO_BUF);
-	client_rig_send(c, buf, bytes, sequence);
 }
 
 static void close__inside_on_message__later_messages_not_told(void **state)
@@ -250,16 +206,15 @@ static void close__inside_on_message__later_messages_not_told(void **state)
 	struct client_conn *c;
 
 	(void)state;
-	client_rig_start();
-	cli.on_message = close_it;
+	cli.on_message = client_close;
 	c = client_at(CLIENT_ST_LIVE);
 	for (uint64_t i = 1; i <= 3; i++)
-		send_one(c, 64, i);
+		client_rig_send(c, 64, i);
 	fake_complete_sends(c->rc.qp, 3, IBV_WC_SUCCESS);
 	for (uint64_t i = 1; i <= 3; i++)
 		assert_true(script_reply(c, 64, i));
 	assert_int_equal(cli.messages, 1);
-	finish_disconnect(c);
+	client_finish_disconnect(c);
 	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
 }
 
@@ -269,8 +224,7 @@ static void close__inside_on_one_sided__over(void **state)
 	uint32_t buf;
 
 	(void)state;
-	client_rig_start();
-	cli.on_one_sided = close_it;
+	cli.on_one_sided = client_close;
 	c = client_at(CLIENT_ST_LIVE);
 	buf = ep_buf_get(cli.ctx->ep);
 	assert_int_equal(client_rig_rma(c, IBV_WR_RDMA_READ, buf, 8, 0), 0);
@@ -278,7 +232,7 @@ static void close__inside_on_one_sided__over(void **state)
 	client_turn();
 	assert_int_equal(cli.one_sided, 1);
 	ep_buf_put(cli.ctx->ep, buf);
-	finish_disconnect(c);
+	client_finish_disconnect(c);
 	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
 }
 
@@ -297,7 +251,6 @@ static void connect__inside_on_closed__a_new_connection(void **state)
 
 	(void)state;
 	second = NULL;
-	client_rig_start();
 	cli.on_closed = connect_anew;
 	c = client_at(CLIENT_ST_ADDR_RESOLVE);
 	client_close(c);
@@ -324,9 +277,8 @@ static void connect__all_objects_in_use__null(void **state)
 static void ctx_free__connection_in_every_state__everything_released(void **state)
 {
 	for (size_t i = 0; i < N_ELEMENTS(stations); i++) {
-		client_rig_start();
 		client_at(stations[i]);
-		again(state);	/* frees the context; the fakes check */
+		client_rig_again(state);	/* frees the context; the fakes check */
 	}
 }
 

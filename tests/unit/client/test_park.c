@@ -74,12 +74,6 @@ static struct client_conn *parked_at(size_t i)
 	return c;
 }
 
-static void finish_disconnect(struct client_conn *c)
-{
-	if (c->state == CLIENT_ST_CLOSING && c->cm_connected)
-		fake_cm_event(c->rc.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-}
-
 static uint32_t cm_calls(void)
 {
 	uint32_t n = 0;
@@ -94,7 +88,6 @@ static uint32_t cm_calls(void)
 static void may_enter__always_true__asked_once_before_each_stage_but_the_first(void **state)
 {
 	(void)state;
-	client_rig_start();
 	client_at(CLIENT_ST_LIVE);
 	assert_int_equal(n_asked, N_ELEMENTS(stops));
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++)
@@ -110,12 +103,10 @@ static uint64_t bytes_sent(void)
 static void parked__before_each_stage__nothing_happens_and_no_deadline(void **state)
 {
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
-		struct client_conn *c;
+		struct client_conn *c = parked_at(i);
 		uint32_t calls, posts, posts_now;
 		uint64_t sent;
 
-		client_rig_start();
-		c = parked_at(i);
 		calls = cm_calls();
 		fake_posts(&posts);
 		sent = bytes_sent();
@@ -138,10 +129,8 @@ static void parked__before_each_stage__nothing_happens_and_no_deadline(void **st
 static void go_on__after_each__stage_begins_with_its_whole_time(void **state)
 {
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
-		struct client_conn *c;
+		struct client_conn *c = parked_at(i);
 
-		client_rig_start();
-		c = parked_at(i);
 		usleep(PARKED_MS * 1000);
 		client_go_on(c);
 		assert_int_equal(c->parked, STAGE_TIMED);
@@ -154,7 +143,7 @@ static void go_on__after_each__stage_begins_with_its_whole_time(void **state)
 		/* Nobody is asked again. */
 		assert_int_equal(n_asked, N_ELEMENTS(stops));
 		client_close(c);
-		finish_disconnect(c);
+		client_finish_disconnect(c);
 		client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
 		again(state);
 	}
@@ -163,11 +152,9 @@ static void go_on__after_each__stage_begins_with_its_whole_time(void **state)
 static void parked__before_each_stage__time_not_counted(void **state)
 {
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
-		struct client_conn *c;
+		struct client_conn *c = parked_at(i);
 		uint64_t stages = 0, wall;
 
-		client_rig_start();
-		c = parked_at(i);
 		usleep(PARKED_MS * 1000);
 		client_go_on(c);
 		client_drive(c, CLIENT_ST_LIVE);
@@ -185,12 +172,10 @@ static void parked__before_each_stage__time_not_counted(void **state)
 
 static void parked__before_every_stage__adds_up(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = parked_at(0);
 	uint64_t before = 0;
 
 	(void)state;
-	client_rig_start();
-	c = parked_at(0);
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
 		usleep(5000);
 		park_at = i + 1 < N_ELEMENTS(stops) ? stops[i + 1].stage : STAGE_N;
@@ -233,11 +218,9 @@ static void go_on__not_parked__nothing(void **state)
 
 static void go_on__twice__once(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = parked_at(5);
 
 	(void)state;
-	client_rig_start();
-	c = parked_at(5);
 	client_go_on(c);
 	client_go_on(c);
 	assert_int_equal(fake_cm_calls(FAKE_CM_CONNECT), 1);
@@ -266,7 +249,6 @@ static void go_on__from_inside_the_others_may_enter__both_go_on(void **state)
 	(void)state;
 	waiting = NULL;
 	cli.may_enter = wait_for_the_other;
-	client_rig_start();
 	a = client_at(CLIENT_ST_PSN_EXCHANGE);
 	client_trigger(a, CLIENT_ST_PSN_EXCHANGE);
 	client_until(a->parked == STAGE_ADDR_RESOLVE);
@@ -281,25 +263,18 @@ static void go_on__from_inside_the_others_may_enter__both_go_on(void **state)
 static void close__while_parked__told_once_and_cannot_go_on(void **state)
 {
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
-		struct client_conn *c;
+		struct client_conn *c = parked_at(i);
 
-		client_rig_start();
-		c = parked_at(i);
 		client_close(c);
 		client_go_on(c);
 		client_close(c);
 		assert_true(c->state == CLIENT_ST_CLOSING || c->state == CLIENT_ST_DEAD);
 		assert_null(c->io.tls);
 		assert_int_equal(c->io.fd, -1);
-		finish_disconnect(c);
+		client_finish_disconnect(c);
 		client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
 		again(state);
 	}
-}
-
-static void push_on(struct client_conn *c)
-{
-	client_go_on(c);
 }
 
 static void go_on__inside_on_closed__nothing(void **state)
@@ -307,8 +282,7 @@ static void go_on__inside_on_closed__nothing(void **state)
 	struct client_conn *c;
 
 	(void)state;
-	cli.on_closed = push_on;
-	client_rig_start();
+	cli.on_closed = client_go_on;
 	c = parked_at(2);
 	client_close(c);
 	client_until(cli.closed);
@@ -324,13 +298,11 @@ static void fail__while_parked__told_with_its_stage(void **state)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
-		struct client_conn *c;
+		struct client_conn *c = parked_at(i);
 
-		client_rig_start();
-		c = parked_at(i);
 		client_fail(c, FAIL_TIMEOUT, 0);
 		client_go_on(c);
-		finish_disconnect(c);
+		client_finish_disconnect(c);
 		client_assert_failed(at[i], FAIL_TIMEOUT, 0);
 		again(state);
 	}
@@ -338,11 +310,9 @@ static void fail__while_parked__told_with_its_stage(void **state)
 
 static void server_leaves__parked_before_the_first_message__closed(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = parked_at(6);
 
 	(void)state;
-	client_rig_start();
-	c = parked_at(6);
 	fake_cm_event(c->rc.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
 	client_assert_failed(STAGE_RDMA_CONNECT, FAIL_CLOSED, 0);
 }
@@ -350,11 +320,9 @@ static void server_leaves__parked_before_the_first_message__closed(void **state)
 /* Nobody looks at the socket meanwhile. */
 static void server_hangs_up__parked_before_the_exchange__seen_when_it_goes_on(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = parked_at(1);
 
 	(void)state;
-	client_rig_start();
-	c = parked_at(1);
 	script_hang_up();
 	for (int i = 0; i < 3; i++)
 		client_wait();
@@ -388,11 +356,10 @@ static void close__inside_may_enter__over(void **state)
 		cli.may_enter = close_it_there;
 		go_on_closed = k % 2;
 		close_at = stops[i].stage;
-		client_rig_start();
 		c = client_at(before);
 		client_trigger(c, before);
 		client_until(c->state > CLIENT_ST_LIVE || c->state == CLIENT_ST_FREE);
-		finish_disconnect(c);
+		client_finish_disconnect(c);
 		client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
 		again(state);
 	}
@@ -401,7 +368,6 @@ static void close__inside_may_enter__over(void **state)
 static void ctx_free__parked_before_each_stage__everything_released(void **state)
 {
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
-		client_rig_start();
 		parked_at(i);
 		again(state);	/* frees the context; the fakes check */
 	}
@@ -440,11 +406,9 @@ static void demand__housekeeping__so_many_made_beside_the_reserve(void **state)
 
 static void demand__no_queue_pair_to_be_had__back_to_zero(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = parked_at(4);
 
 	(void)state;
-	client_rig_start();
-	c = parked_at(4);
 	fake_device.attr.max_qp = (int)fake_qps();
 	for (struct qp_pool_counts q = { .free = 1 }; q.free;) {
 		uint32_t slot;
@@ -469,7 +433,6 @@ static void no_first_message__response__live_at_once_and_nothing_sent(void **sta
 
 	(void)state;
 	cli.cfg.no_first_message = true;
-	client_rig_start();
 	c = client_at(CLIENT_ST_RDMA_CONNECT);
 	assert_int_equal(cli.live, 0);
 	client_trigger(c, CLIENT_ST_RDMA_CONNECT);
@@ -490,22 +453,18 @@ static void no_first_message__response__live_at_once_and_nothing_sent(void **sta
 static void no_first_message__messages_later__as_always(void **state)
 {
 	struct client_conn *c;
-	uint32_t buf;
 
 	(void)state;
 	cli.cfg.no_first_message = true;
-	client_rig_start();
 	c = client_at(CLIENT_ST_LIVE);
-	buf = ep_buf_get(cli.ctx->ep);
-	assert_int_not_equal(buf, EP_NO_BUF);
-	client_rig_send(c, buf, 64, 7);
+	client_rig_send(c, 64, 7);
 	assert_true(script_reply(c, 64, 7));
 	assert_int_equal(cli.messages, 1);
 	assert_int_equal(cli.sequence, 7);
 	assert_int_equal(cli.live, 1);
 	fake_complete_sends(c->rc.qp, 1, IBV_WC_SUCCESS);
 	client_close(c);
-	finish_disconnect(c);
+	client_finish_disconnect(c);
 	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
 }
 
@@ -515,17 +474,11 @@ static void no_first_message__reply_to_nothing__bad_message(void **state)
 
 	(void)state;
 	cli.cfg.no_first_message = true;
-	client_rig_start();
 	c = client_at(CLIENT_ST_LIVE);
 	assert_true(script_reply(c, 64, 0));
-	finish_disconnect(c);
+	client_finish_disconnect(c);
 	client_assert_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 	assert_int_equal(cli.messages, 0);
-}
-
-static void close_it(struct client_conn *c)
-{
-	client_close(c);
 }
 
 static void no_first_message__closed_inside_on_live__over(void **state)
@@ -534,12 +487,11 @@ static void no_first_message__closed_inside_on_live__over(void **state)
 
 	(void)state;
 	cli.cfg.no_first_message = true;
-	cli.on_live = close_it;
-	client_rig_start();
+	cli.on_live = client_close;
 	c = client_at(CLIENT_ST_RDMA_CONNECT);
 	client_trigger(c, CLIENT_ST_RDMA_CONNECT);
 	assert_int_equal(cli.live, 1);
-	finish_disconnect(c);
+	client_finish_disconnect(c);
 	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
 }
 

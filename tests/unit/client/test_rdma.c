@@ -51,7 +51,6 @@ static void resolve__after_the_grant__from_the_device_to_the_granted_address(voi
 	const struct fake_cm_call *r;
 
 	(void)state;
-	client_rig_start();
 	client_at(CLIENT_ST_ROUTE_RESOLVE);
 	r = fake_cm_last(FAKE_CM_RESOLVE_ADDR);
 	assert_true(addr_same_host(&r->src, &cli.ctx->dev.addr));
@@ -76,10 +75,8 @@ static void resolve__calls_fail__errno_of_that_stage(void **state)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-		struct client_conn *c;
+		struct client_conn *c = client_at(cases[i].from);
 
-		client_rig_start();
-		c = client_at(cases[i].from);
 		fake_fail_next(cases[i].call, ENOMEM);
 		if (cases[i].from == CLIENT_ST_PSN_EXCHANGE) {
 			script_default_grant();
@@ -90,8 +87,7 @@ static void resolve__calls_fail__errno_of_that_stage(void **state)
 			event(c, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 		}
 		client_assert_failed(cases[i].stage, FAIL_ERRNO, ENOMEM);
-		client_rig_stop(state);
-		assert_int_equal(client_rig_init(state), 0);
+		client_rig_again(state);
 	}
 }
 
@@ -110,11 +106,9 @@ static void resolve__error_events__their_status(void **state)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-		client_rig_start();
 		event(client_at(cases[i].at), cases[i].type, -110);
 		client_assert_failed(cases[i].stage, FAIL_CM_STATUS, -110);
-		client_rig_stop(state);
-		assert_int_equal(client_rig_init(state), 0);
+		client_rig_again(state);
 	}
 }
 
@@ -124,7 +118,6 @@ static void resolve__through_another_device__no_device(void **state)
 	struct client_conn *c;
 
 	(void)state;
-	client_rig_start();
 	fake_cm.resolves_to = &other;
 	c = client_at(CLIENT_ST_ADDR_RESOLVE);
 	event(c, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
@@ -133,11 +126,9 @@ static void resolve__through_another_device__no_device(void **state)
 
 static void event__not_of_this_state__ignored(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_ADDR_RESOLVE);
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_ADDR_RESOLVE);
 	event(c, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 	event(c, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
 	event(c, RDMA_CM_EVENT_ESTABLISHED, 0);
@@ -151,15 +142,13 @@ static void event__not_of_this_state__ignored(void **state)
 static void connect__route_resolved__request_with_proof(void **state)
 {
 	const struct fake_cm_call *r;
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
 	struct addr local, peer;
 	struct auth_binding b;
 	struct pdata_proof proof;
 	uint8_t expected[AUTH_HMAC_BYTES];
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_RDMA_CONNECT);
 	r = fake_cm_last(FAKE_CM_CONNECT);
 	assert_int_equal(r->param.qp_num, rc_qpn(&c->rc));
 	assert_true(r->param.private_data_len <= 56);
@@ -184,7 +173,6 @@ static void response__right_proof__agreed_psns_and_first_message(void **state)
 
 	(void)state;
 	cli.cfg.cm_psn = true;
-	client_rig_start();
 	c = client_at(CLIENT_ST_FIRST_REPLY);
 	qpn = rc_qpn(&c->rc);
 	assert_int_equal(fake_cm_calls(FAKE_CM_ESTABLISH), 1);
@@ -219,27 +207,22 @@ static void response__any_part_of_the_proof_wrong__bad_proof(void **state)
 	static const size_t spoilt[] = { 0, 1, 3, 4, 19, 20, 51 };
 
 	for (size_t i = 0; i < N_ELEMENTS(spoilt); i++) {
-		struct client_conn *c;
+		struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
 		uint8_t data[196];
 
-		client_rig_start();
-		c = client_at(CLIENT_ST_RDMA_CONNECT);
 		script_proof(c, data);
 		data[spoilt[i]] ^= 1;
 		assert_bad_proof(c, data, sizeof(data));
-		client_rig_stop(state);
-		assert_int_equal(client_rig_init(state), 0);
+		client_rig_again(state);
 	}
 }
 
 static void response__proof_for_another_qp__bad_proof(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
 	uint8_t data[196];
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_RDMA_CONNECT);
 	script_proof(c, data);
 	cli.server_qpn++;
 	assert_bad_proof(c, data, sizeof(data));
@@ -248,12 +231,10 @@ static void response__proof_for_another_qp__bad_proof(void **state)
 /* A mirror: the client's own proof sent back as a reply. */
 static void response__our_own_proof__bad_proof(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
 	uint8_t data[196] = { 0 };
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_RDMA_CONNECT);
 	memcpy(data, fake_cm_last(FAKE_CM_CONNECT)->private_data, PDATA_PROOF_BYTES);
 	data[1] = PDATA_REPLY;
 	assert_bad_proof(c, data, sizeof(data));
@@ -262,18 +243,15 @@ static void response__our_own_proof__bad_proof(void **state)
 static void response__no_private_data__bad_proof(void **state)
 {
 	(void)state;
-	client_rig_start();
 	assert_bad_proof(client_at(CLIENT_ST_RDMA_CONNECT), NULL, 0);
 }
 
 static void response__psns_not_as_programmed__mismatch(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
 	uint8_t data[196];
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_RDMA_CONNECT);
 	fake_device.psn_skew = 1;
 	script_proof(c, data);
 	script_response(c, data, sizeof(data));
@@ -292,7 +270,6 @@ static void response__each_call_fails_in_turn__failed_and_released(void **state)
 		struct cm_event e;
 
 		cli.cfg.cm_psn = true;
-		client_rig_start();
 		c = client_at(CLIENT_ST_RDMA_CONNECT);
 		script_proof(c, data);
 		fake_cm_event(c->rc.id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, cli.server_qpn, data,
@@ -316,8 +293,7 @@ static void response__each_call_fails_in_turn__failed_and_released(void **state)
 		assert_int_equal(cli.fail.stage, strcmp(fake_failed(), "ibv_post_send") == 0 ?
 				 STAGE_FIRST_REPLY : STAGE_RDMA_CONNECT);
 		client_assert_all_back();
-		client_rig_stop(state);
-		assert_int_equal(client_rig_init(state), 0);
+		client_rig_again(state);
 	}
 	/* The path, RTR, RTS, the query, the CM's own PSN, established, and the first message. */
 	assert_int_equal(k, 8);
@@ -331,17 +307,14 @@ static void rejected__by_the_server__its_code(void **state)
 					  REFUSE_NO_RESOURCES, REFUSE_INTERNAL };
 
 	for (size_t i = 0; i < N_ELEMENTS(codes); i++) {
-		struct client_conn *c;
+		struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
 		uint8_t data[148] = { 0 };
 
-		client_rig_start();
-		c = client_at(CLIENT_ST_RDMA_CONNECT);
 		pdata_encode_reject(codes[i], data);
 		fake_cm_event(c->rc.id, RDMA_CM_EVENT_REJECTED, CM_REJECT_CONSUMER, 0, data,
 			      sizeof(data));
 		client_assert_failed(STAGE_RDMA_CONNECT, FAIL_REFUSED, codes[i]);
-		client_rig_stop(state);
-		assert_int_equal(client_rig_init(state), 0);
+		client_rig_again(state);
 	}
 }
 
@@ -356,15 +329,12 @@ static void rejected__without_the_servers_words__the_cms_reason(void **state)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-		struct client_conn *c;
+		struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
 
-		client_rig_start();
-		c = client_at(CLIENT_ST_RDMA_CONNECT);
 		fake_cm_event(c->rc.id, RDMA_CM_EVENT_REJECTED, cases[i].reason, 0, cases[i].data,
 			      cases[i].bytes);
 		client_assert_failed(STAGE_RDMA_CONNECT, FAIL_CM_STATUS, cases[i].reason);
-		client_rig_stop(state);
-		assert_int_equal(client_rig_init(state), 0);
+		client_rig_again(state);
 	}
 }
 
@@ -375,46 +345,32 @@ static void disconnected__by_the_server__closed_by_peer(void **state)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-		client_rig_start();
 		event(client_at(cases[i].at), RDMA_CM_EVENT_DISCONNECTED, 0);
 		client_assert_failed(cases[i].stage, FAIL_CLOSED, 0);
-		client_rig_stop(state);
-		assert_int_equal(client_rig_init(state), 0);
+		client_rig_again(state);
 	}
 }
 
 static void device_removed__context_is_broken(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_LIVE);
 	event(c, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 	assert_true(cli.ctx->pump.broken);
 }
 
 /* ---- messages ---- */
 
-static void send_one(struct client_conn *c, uint32_t bytes, uint64_t sequence)
-{
-	uint32_t buf = ep_buf_get(cli.ctx->ep);
-
-	assert_int_not_equal(buf, EP_NO_BUF);
-	client_rig_send(c, buf, bytes, sequence);
-}
-
 static void messages__sent_and_answered__told_with_sequence_and_size(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_LIVE);
 	for (uint64_t i = 1; i <= 20; i++) {
 		struct msg_header h;
 
-		send_one(c, 300, i * UINT64_C(0x100000001));
+		client_rig_send(c, 300, i * UINT64_C(0x100000001));
 		assert_int_equal(msg_decode(last_post()->head, 300, &h), 0);
 		assert_int_equal(h.type, MSG_ECHO);
 		assert_true(h.sequence == i * UINT64_C(0x100000001));
@@ -444,14 +400,12 @@ static void seal__several_in_a_buffer__one_send_of_whole_messages(void **state)
 {
 	static const uint32_t sizes[] = { 100, 36, 131 };
 	uint32_t buf, seed, at = 0, n;
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 	struct msg_tags *tags;
 	struct msg_header h;
 	uint8_t *data;
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_LIVE);
 	tags = add_tags(c);
 	fake_posts_forget();
 	buf = ep_buf_get(cli.ctx->ep);
@@ -476,7 +430,7 @@ static void seal__several_in_a_buffer__one_send_of_whole_messages(void **state)
 		assert_true(msg_is_intact(seed, data + at, sizes[i] - MSG_TAG_BYTES));
 		assert_true(msg_tag_check(tags, data + at, sizes[i]));
 	}
-	send_one(c, 32, 10);
+	client_rig_send(c, 32, 10);
 	assert_int_equal(c->head.in_flight, 2);
 	assert_true(msg_tag_check(tags, last_post()->head, 32));
 	msg_tags_free(tags);
@@ -491,11 +445,9 @@ static void assert_bad_reply(struct client_conn *c)
 
 static void reply__nothing_in_flight__bad_message(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_LIVE);
 	assert_true(script_reply(c, 64, 1));
 	assert_bad_reply(c);
 }
@@ -509,32 +461,27 @@ static void reply__bad_header__bad_message(void **state)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(headers); i++) {
-		struct client_conn *c;
+		struct client_conn *c = client_at(CLIENT_ST_LIVE);
 		uint8_t data[64] = { 0 };
 
-		client_rig_start();
-		c = client_at(CLIENT_ST_LIVE);
-		send_one(c, 64, 1);
+		client_rig_send(c, 64, 1);
 		msg_encode(&headers[i], data);
 		assert_true(fake_deliver(c->rc.qp, data, sizeof(data)));
 		client_turn();
 		assert_bad_reply(c);
-		client_rig_stop(state);
-		assert_int_equal(client_rig_init(state), 0);
+		client_rig_again(state);
 	}
 }
 
 static void completions__with_an_error__failed_with_its_status(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_LIVE);
-	send_one(c, 300, 1);
+	client_rig_send(c, 300, 1);
 	fake_complete_sends(c->rc.qp, 9, IBV_WC_SUCCESS);
 	client_turn();
-	send_one(c, 300, 2);
+	client_rig_send(c, 300, 2);
 	fake_complete_sends(c->rc.qp, 1, IBV_WC_RETRY_EXC_ERR);
 	client_turn();
 	disconnected(c);
@@ -543,11 +490,9 @@ static void completions__with_an_error__failed_with_its_status(void **state)
 
 static void receive__with_an_error__failed_with_its_status(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_LIVE);
 	assert_true(fake_deliver_error(c->rc.qp, IBV_WC_LOC_LEN_ERR));
 	client_turn();
 	disconnected(c);
@@ -556,13 +501,11 @@ static void receive__with_an_error__failed_with_its_status(void **state)
 
 static void send__cannot_be_posted__failed(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_LIVE);
 	fake_fail_next("ibv_post_send", ENOMEM);
-	send_one(c, 64, 1);
+	client_rig_send(c, 64, 1);
 	disconnected(c);
 	client_assert_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
 }
@@ -574,7 +517,6 @@ static const struct frame_window window = { UINT64_C(0x7e0000002000), 8192, 0xfe
 static struct client_conn *live_with_window(void)
 {
 	cli.window = &window;
-	client_rig_start();
 	return client_at(CLIENT_ST_LIVE);
 }
 
@@ -634,8 +576,7 @@ static void push__no_buffer_or_cannot_be_posted__failed(void **state)
 		ep_buf_put(cli.ctx->ep, taken[--n]);
 	disconnected(c);
 	client_assert_failed(STAGE_TRAFFIC, FAIL_ERRNO, ENOBUFS);
-	client_rig_stop(state);
-	assert_int_equal(client_rig_init(state), 0);
+	client_rig_again(state);
 	c = live_with_window();
 	fake_fail_next("ibv_post_send", ENOMEM);
 	client_push(c, &push, 1);
@@ -647,12 +588,10 @@ static void push__no_buffer_or_cannot_be_posted__failed(void **state)
 
 static void one_sided__within_the_region__posted_there(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 	uint32_t buf;
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_LIVE);
 	buf = ep_buf_get(cli.ctx->ep);
 	assert_int_equal(client_rig_rma(c, IBV_WR_RDMA_WRITE, buf, 96, 4000), 0);
 	assert_int_equal(last_post()->opcode, IBV_WR_RDMA_WRITE);
@@ -672,12 +611,10 @@ static void one_sided__outside_the_region__einval(void **state)
 		{ 97, 4000 }, { 1, 4096 }, { 0, 4097 }, { 1, UINT64_MAX }, { 2, UINT64_MAX - 1 },
 		{ UINT32_MAX, 0 }, { UINT32_MAX, 2 }, { 4097, 0 },
 	};
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 	uint32_t n;
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_LIVE);
 	fake_posts_forget();
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
 		assert_int_equal(
@@ -693,7 +630,6 @@ static void one_sided__no_region_or_not_live__refused(void **state)
 
 	(void)state;
 	cli.cfg.region = false;
-	client_rig_start();
 	c = client_at(CLIENT_ST_LIVE);
 	assert_int_equal(client_rig_rma(c, IBV_WR_RDMA_READ, 0, 0, 0), -EINVAL);
 	client_close(c);

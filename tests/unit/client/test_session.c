@@ -57,11 +57,9 @@ static void new_server_keys(void)
 
 static void session__first_connection__asked_for_and_kept(void **state)
 {
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_PSN_EXCHANGE);
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_PSN_EXCHANGE);
 	assert_int_equal(cli.hello.features, FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET);
 	assert_false(c->resumed);
 	assert_null(kept);
@@ -76,7 +74,6 @@ static void session__first_connection__asked_for_and_kept(void **state)
 static void session__later_connections__resumed_with_the_newest(void **state)
 {
 	(void)state;
-	client_rig_start();
 	end(client_at(CLIENT_ST_LIVE));
 	for (int i = 0; i < 4; i++) {
 		struct tls_session *before = kept;
@@ -98,7 +95,6 @@ static void session__flag__of_the_connection_and_not_of_the_one_before(void **st
 	struct client_conn *c;
 
 	(void)state;
-	client_rig_start();
 	end(client_at(CLIENT_ST_LIVE));
 	c = client_at(CLIENT_ST_LIVE);
 	assert_true(c->resumed);
@@ -116,7 +112,6 @@ static void session__of_two_users__each_its_own(void **state)
 	struct client_conn *c;
 
 	(void)state;
-	client_rig_start();
 	end(client_at(CLIENT_ST_LIVE));
 	first = kept;
 	cli.session = &other;
@@ -159,7 +154,6 @@ static void session__context_does_not_ask__neither_sent_nor_kept(void **state)
 
 	(void)state;
 	cli.cfg.resume = false;
-	client_rig_start();
 	c = client_at(CLIENT_ST_PSN_EXCHANGE);
 	assert_int_equal(cli.hello.features, FRAME_FEATURE_REGION);
 	/* Sent all the same. */
@@ -177,7 +171,6 @@ static void session__user_has_no_place_for_it__dropped(void **state)
 
 	(void)state;
 	cli.session = NULL;
-	client_rig_start();
 	c = client_at(CLIENT_ST_LIVE);
 	assert_true(cli.grant.features & FRAME_FEATURE_TICKET);
 	end(c);
@@ -191,7 +184,6 @@ static void session__server_lost_its_keys__full_handshake_and_a_new_one(void **s
 	struct client_conn *c;
 
 	(void)state;
-	client_rig_start();
 	end(client_at(CLIENT_ST_LIVE));
 	before = kept;
 	new_server_keys();
@@ -208,7 +200,6 @@ static void session__server_lost_its_keys__full_handshake_and_a_new_one(void **s
 static void session__connection_ends_in_each_state__still_the_users(void **state)
 {
 	(void)state;
-	client_rig_start();
 	end(client_at(CLIENT_ST_LIVE));
 	for (enum client_state st = CLIENT_ST_TLS_HANDSHAKE; st <= CLIENT_ST_LIVE; st++) {
 		struct tls_session *before = kept;
@@ -231,7 +222,6 @@ static void session__refused__still_the_users(void **state)
 	struct client_conn *c;
 
 	(void)state;
-	client_rig_start();
 	end(client_at(CLIENT_ST_LIVE));
 	before = kept;
 	c = client_at(CLIENT_ST_PSN_EXCHANGE);
@@ -251,11 +241,9 @@ static void session__refused__still_the_users(void **state)
 static void session__psn_conflict_first__kept_with_the_grant(void **state)
 {
 	uint8_t buf[FRAME_REFUSE_BYTES_MAX];
-	struct client_conn *c;
+	struct client_conn *c = client_at(CLIENT_ST_PSN_EXCHANGE);
 
 	(void)state;
-	client_rig_start();
-	c = client_at(CLIENT_ST_PSN_EXCHANGE);
 	assert_int_equal(tls_send_ticket(cli.tls), 0);
 	script_send(buf, frame_encode_refuse(REFUSE_PSN_CONFLICT, "draw another", buf));
 	assert_true(script_read_hello());
@@ -271,11 +259,9 @@ static void ctx_free__sessions_kept__outlive_it(void **state)
 {
 	struct client_conn *c;
 
-	client_rig_start();
 	end(client_at(CLIENT_ST_LIVE));
 	client_ctx_free(cli.ctx);
 	cli.ctx = NULL;
-	client_rig_start();
 	c = client_at(CLIENT_ST_PSN_EXCHANGE);
 	assert_true(c->resumed);
 	(void)state;

@@ -177,6 +177,12 @@ int client_rig_stop(void **state)
 	return 0;
 }
 
+void client_rig_again(void **state)
+{
+	client_rig_stop(state);
+	assert_int_equal(client_rig_init(state), 0);
+}
+
 void client_turn(void)
 {
 	ev_run(cli.loop, EVRUN_NOWAIT);
@@ -194,6 +200,13 @@ void client_expire(struct client_conn *c)
 	ev_feed_event(cli.loop, &c->deadline, EV_TIMER);
 	client_turn();
 	client_turn();
+}
+
+void client_finish_disconnect(struct client_conn *c)
+{
+	if (c->state == CLIENT_ST_CLOSING && c->cm_connected)
+		fake_cm_event(c->rc.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+	client_until(cli.closed > 0);
 }
 
 void client_assert_all_back(void)
@@ -431,8 +444,11 @@ void client_drive(struct client_conn *c, enum client_state state)
 
 struct client_conn *client_at(enum client_state state)
 {
-	struct client_conn *c = client_connect(cli.ctx, clock_now_ns(), NULL);
+	struct client_conn *c;
 
+	if (!cli.ctx)
+		client_rig_start();
+	c = client_connect(cli.ctx, clock_now_ns(), NULL);
 	assert_non_null(c);
 	if (cli.session)
 		client_use_session(c, cli.session);
@@ -442,8 +458,11 @@ struct client_conn *client_at(enum client_state state)
 	return c;
 }
 
-void client_rig_send(struct client_conn *c, uint32_t buf, uint32_t bytes, uint64_t sequence)
+void client_rig_send(struct client_conn *c, uint32_t bytes, uint64_t sequence)
 {
+	uint32_t buf = ep_buf_get(cli.ctx->ep);
+
+	assert_int_not_equal(buf, EP_NO_BUF);
 	client_send(c, &(struct msg_header){ .type = MSG_ECHO, .sequence = sequence }, buf, bytes);
 }
 

@@ -55,6 +55,9 @@ void client_rig_start(void);
 /* Frees the context if there is one; the fakes check. */
 int client_rig_stop(void **state);
 
+/* Stops it, and sets it up for another case of the same test. */
+void client_rig_again(void **state);
+
 void client_turn(void);
 void client_wait(void);	/* for an event; at most 20 ms */
 #define client_until(condition) \
@@ -65,6 +68,8 @@ void client_wait(void);	/* for an event; at most 20 ms */
 	} while (0)
 /* As if the deadline had passed, then turns until the user was told. */
 void client_expire(struct client_conn *c);
+/* The server answers the disconnect, if there was one; then the user was told. */
+void client_finish_disconnect(struct client_conn *c);
 /* Every connection object free and every pool as at the start; quarantines are ended first. */
 void client_assert_all_back(void);
 /* The connection is over with this failure, told once. */
@@ -90,11 +95,11 @@ bool script_reply(struct client_conn *c, uint32_t bytes, uint64_t sequence);
 void client_trigger(struct client_conn *c, enum client_state state);
 /* Takes it as far as `state` (TCP_CONNECT to LIVE), from wherever it is. */
 void client_drive(struct client_conn *c, enum client_state state);
-/* A new connection, taken as far as `state`. */
+/* A new connection, taken as far as `state`; starts the context if there is none. */
 struct client_conn *client_at(enum client_state state);
 
-/* client_send of an ECHO. */
-void client_rig_send(struct client_conn *c, uint32_t buf, uint32_t bytes, uint64_t sequence);
+/* client_send of an ECHO of `bytes`, header included. */
+void client_rig_send(struct client_conn *c, uint32_t bytes, uint64_t sequence);
 /* client_rma of one signalled request from or to `buf`. */
 int client_rig_rma(struct client_conn *c, enum ibv_wr_opcode opcode, uint32_t buf, uint32_t bytes, uint64_t offset);
 
