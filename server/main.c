@@ -15,6 +15,8 @@
 #include "common/tls/ticket_keys.h"
 #include "server/config/config.h"
 #include "server/config/limits.h"
+#include "server/control.h"
+#include "server/report.h"
 #include "server/shard/shard.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
@@ -22,7 +24,8 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 struct main_loop {
 	struct server *server;
 	ev_signal term, interrupt;
-	ev_async broken;	/* a shard has failed */
+	ev_async wake;		/* a shard has something for this thread */
+	struct control *control;
 	bool failed[RAILS_MAX];	/* rails of which that was said */
 	uint32_t n_failed;
 	ev_timer stats;
@@ -41,7 +44,7 @@ static bool rail_has_failed(const struct server *server, uint32_t rail)
 	uint32_t n = (uint32_t)server->cfg->threads;
 
 	for (uint32_t i = rail * n; i < (rail + 1) * n; i++)
-		if (atomic_load_explicit(&server->shards[i]->failed, memory_order_relaxed))
+		if (shard_has_failed(server->shards[i]))
 			return true;
 	return false;
 }
@@ -63,7 +66,7 @@ static void give_up_rail(struct main_loop *m, uint32_t rail)
 		shard_wake(server->shards[i]);
 }
 
-static void on_broken(struct ev_loop *loop, ev_async *w, int revents)
+static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
 {
 	struct main_loop *m = w->data;
 	uint32_t rails = m->server->cfg->n_rails;
@@ -74,40 +77,32 @@ static void on_broken(struct ev_loop *loop, ev_async *w, int revents)
 			give_up_rail(m, i);
 	if (m->n_failed == rails)
 		ev_break(loop, EVBREAK_ALL);
+	control_wake(m->control);
 }
 
 /* Called on the shard's thread. */
-static void tell_broken(void *arg)
+static void wake_main(void *arg)
 {
 	struct main_loop *m = arg;
 
-	ev_async_send(ev_default_loop(0), &m->broken);
-}
-
-static uint64_t total(const struct server *server, size_t offset)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < server->n_shards; i++)
-		n += counter_get((const counter *)((const char *)&server->shards[i]->stats + offset));
-	return n;
+	ev_async_send(ev_default_loop(0), &m->wake);
 }
 
 static void on_stats(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct main_loop *m = w->data;
-	uint64_t messages = total(m->server, offsetof(struct stats, messages_in));
-	uint64_t failures = 0;
+	uint64_t messages = report_sum(m->server, offsetof(struct stats, messages_in));
+	uint64_t failures = fail_table_total(&m->server->control.failures);
 
 	(void)revents;
 	for (uint32_t i = 0; i < m->server->n_shards; i++)
 		failures += fail_table_total(&m->server->shards[i]->stats.failures);
 	log_always("connected %llu, handshakes %llu, messages/s %.0f, failures %llu, QPs in use %llu",
-		   (unsigned long long)total(m->server, offsetof(struct stats, connected)),
-		   (unsigned long long)total(m->server, offsetof(struct stats, handshakes)),
+		   (unsigned long long)report_sum(m->server, offsetof(struct stats, connected)),
+		   (unsigned long long)report_sum(m->server, offsetof(struct stats, handshakes)),
 		   (double)(messages - m->last_messages) / ((double)m->server->cfg->stats_interval_ns / 1e9),
 		   (unsigned long long)failures,
-		   (unsigned long long)total(m->server, offsetof(struct stats, qps_in_use)));
+		   (unsigned long long)report_sum(m->server, offsetof(struct stats, qps_in_use)));
 	m->last_messages = messages;
 	ev_timer_again(loop, w);
 }
@@ -172,13 +167,15 @@ static int make_shards(struct server *server, char *err, size_t err_size)
 	return ret;
 }
 
-static int start(struct server *server, char *err, size_t err_size)
+static int start(struct main_loop *m, char *err, size_t err_size)
 {
+	struct server *server = m->server;
 	uint32_t n = server_config_shards(server->cfg);
 	int ret;
 
 	server->shards = calloc(n, sizeof(*server->shards));
-	if (!server->shards || psn_registry_new(&server->psns)) {
+	if (!server->shards || psn_registry_new(&server->psns) ||
+	    control_new(server, ev_default_loop(0), &m->control)) {
 		snprintf(err, err_size, "this machine is out of memory");
 		return -ENOMEM;
 	}
@@ -221,15 +218,20 @@ static void print_ready(const struct server *server)
 	fflush(stdout);
 }
 
-static void stop(struct server *server)
+static void stop(struct main_loop *m)
 {
+	struct server *server = m->server;
+
 	for (uint32_t i = 0; i < server->n_shards; i++)
 		shard_wake(server->shards[i]);
+	if (m->control)
+		control_stop(m->control);
 }
 
 /* Joins and frees; returns the first shard failure. */
-static int finish(struct server *server)
+static int finish(struct main_loop *m)
 {
+	struct server *server = m->server;
 	int ret = 0;
 
 	for (uint32_t i = 0; i < server->n_shards; i++) {
@@ -238,6 +240,7 @@ static int finish(struct server *server)
 		if (status && !ret)
 			ret = status;
 	}
+	control_free(m->control);
 	for (uint32_t i = 0; i < server->n_shards; i++)
 		shard_free(server->shards[i]);
 	free(server->shards);
@@ -271,23 +274,23 @@ static int serve(struct server_config *cfg)
 	char err[512];
 	int ret = prepare(cfg, server.devices, err, sizeof(err));
 
-	ev_async_init(&m.broken, on_broken);
-	m.broken.data = &m;
-	ev_async_start(ev_default_loop(0), &m.broken);
-	server.on_broken = tell_broken;
+	ev_async_init(&m.wake, on_wake);
+	m.wake.data = &m;
+	ev_async_start(ev_default_loop(0), &m.wake);
+	server.wake_main = wake_main;
 	server.arg = &m;
 	if (!ret)
-		ret = start(&server, err, sizeof(err));
+		ret = start(&m, err, sizeof(err));
 	if (ret) {
 		log_error("%s", err);
-		stop(&server);
-		finish(&server);
+		stop(&m);
+		finish(&m);
 		return EXIT_ENVIRONMENT;
 	}
 	wait_for_signal(&m);
 	log_info("stopping: draining for at most %.1f s", (double)cfg->drain_timeout_ns / 1e9);
-	stop(&server);
-	ret = finish(&server);
+	stop(&m);
+	ret = finish(&m);
 	log_info("stopped");
 	return ret ? EXIT_FAILED : EXIT_OK;
 }

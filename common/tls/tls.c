@@ -1,6 +1,6 @@
 /* TLS 1.3 on non-blocking sockets, over OpenSSL.
  *
- * Owning thread: the one that made the tls_ctx. Non-goals: older TLS versions, blocking I/O.
+ * Owning thread: the one that made the tls_ctx; see tls.h. Non-goals: older TLS versions, blocking I/O.
  * OpenSSL's error queue is read and cleared where a call failed; struct tls keeps the failure.
  */
 #include "common/tls/tls.h"
@@ -32,7 +32,7 @@ struct tls_ctx {
 	bool has_tickets;
 	struct ticket_ring tickets;
 	EVP_CIPHER *ticket_cipher;	/* fetched once: a fetch per ticket costs more than the cipher */
-	size_t n_conns;
+	_Atomic size_t n_conns;	/* they may end on other threads */
 };
 
 struct tls {

@@ -1,7 +1,7 @@
 /* TLS 1.3 on non-blocking sockets. The only file that calls OpenSSL's SSL_* functions.
  *
  * Each thread makes a tls_ctx of its own, so that threads share no locks. A context outlives its connections, and they
- * belong to its thread.
+ * belong to its thread until their handshake is done; then one may be given to another thread.
  *
  * Small writes are held back, to be sent together with what follows (tls_socket.h). They go out at the latest when a
  * read or a handshake returns TLS_WANT_READ, and when the connection is freed; before waiting for anything else, call

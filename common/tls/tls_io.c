@@ -124,6 +124,21 @@ int tls_io_accept(struct tls_io *io, struct tls_ctx *ctx, int fd)
 	return ret;
 }
 
+struct tls *tls_io_release(struct tls_io *io)
+{
+	struct tls *tls = io->tls;
+
+	tls_io_watch(io, 0);
+	io->tls = NULL;
+	tls_io_close(io);
+	return tls;
+}
+
+void tls_io_adopt(struct tls_io *io, struct tls *tls)
+{
+	io->tls = tls;
+}
+
 static enum tls_io_status failed(struct tls_io *io, enum fail_kind kind, int code)
 {
 	io->failure.kind = kind;

@@ -75,6 +75,12 @@ int tls_io_start(struct tls_io *io, struct tls_ctx *ctx, const char *verify_name
  * closed then. */
 int tls_io_accept(struct tls_io *io, struct tls_ctx *ctx, int fd) __attribute__((warn_unused_result));
 
+/* Gives the TLS connection away, for the tls_io_adopt of another loop, of another thread even. No frame may be left to
+ * write. This end is closed afterwards. */
+struct tls *tls_io_release(struct tls_io *io);
+/* After tls_io_init: the connection goes on here, where the other loop left it. A frame may be there to read already. */
+void tls_io_adopt(struct tls_io *io, struct tls *tls);
+
 enum tls_io_status tls_io_handshake(struct tls_io *io) __attribute__((warn_unused_result));
 
 /* Where to encode a frame of up to TLS_IO_FRAME_BYTES. Overwrites the frame that was read last. */

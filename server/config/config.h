@@ -51,7 +51,7 @@ struct server_config {
 
 	/* derived by limits_derive; the same on all rails */
 	uint32_t shard_clients;		/* clients one shard can hold */
-	uint32_t shard_conns;		/* connection objects: those, handshakes and control sessions */
+	uint32_t shard_conns;		/* connection objects: those, and handshakes */
 	uint32_t shard_qps;
 	uint32_t recv_depth;		/* receive buffers of a shard */
 	uint32_t spare_bufs;
@@ -61,8 +61,8 @@ struct server_config {
 	char cert_path[PATH_MAX], key_path[PATH_MAX], ca_path[PATH_MAX];
 };
 
-/* Control sessions of one shard, at most: nobody can use its connection objects up with them. */
-#define SHARD_CONTROLS_MAX 16
+/* Control sessions of a server, at most, whichever shards accepted them. */
+#define CONTROL_SESSIONS_MAX 64
 
 enum client_auth { CLIENT_AUTH_NONE, CLIENT_AUTH_REQUIRE };
 

@@ -104,7 +104,7 @@ static int check_memory(const struct server_config *c, char *err, size_t size)
 static int check_descriptors(const struct server_config *c, char *err, size_t size)
 {
 	uint64_t shards = server_config_shards(c);
-	uint64_t fds = FDS_BASE + shards * (FDS_PER_SHARD + c->max_handshakes + SHARD_CONTROLS_MAX);
+	uint64_t fds = FDS_BASE + CONTROL_SESSIONS_MAX + shards * (FDS_PER_SHARD + c->max_handshakes);
 	uint64_t have_fds = res_raise_nofile();
 
 	if (have_fds < fds) {
@@ -135,7 +135,7 @@ int limits_derive(struct server_config *c, const struct dev *devs, char *err, si
 
 	least(c, devs, &max_depth, &max_qps);
 	c->shard_clients = clients_of_shard(c);
-	c->shard_conns = c->shard_clients + (uint32_t)c->max_handshakes + SHARD_CONTROLS_MAX;
+	c->shard_conns = c->shard_clients + (uint32_t)c->max_handshakes;
 	wanted = (uint64_t)c->shard_clients * c->credits;
 	if (c->tuning.srq_depth)
 		wanted = MIN(wanted, c->tuning.srq_depth);

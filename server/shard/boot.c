@@ -2,7 +2,6 @@
 #include "server/shard/boot.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -12,77 +11,33 @@
 #include "common/wire/psn.h"
 #include "common/rdma/region.h"
 #include "common/tls/tls.h"
-#include "server/shard/control.h"
-#include "server/shard/gauges.h"
+#include "server/shard/handover.h"
 #include "server/shard/session.h"
 #include "server/shard/shard_data.h"
 
 #define PSN_DRAWS_MAX 64
 #define HELLOS_MAX 16
-/* Control requests served in one turn: a client reads an answer before it asks again. */
-#define CONTROL_BURST 16
 
 static void advance(struct conn *c);
 
-static void want(struct conn *c, int events)
+void boot_on_ready(void *conn)
 {
-	if (ev_is_active(&c->tls_io) && c->tls_io.events == events)
-		return;
-	ev_io_stop(c->shard->loop, &c->tls_io);
-	ev_io_set(&c->tls_io, tls_fd(c->tls), events);
-	ev_io_start(c->shard->loop, &c->tls_io);
+	advance(conn);
 }
 
 /* True if the caller has to wait for the socket or the connection is over; false to go on. */
-static bool wait_or_end(struct conn *c, enum tls_status st)
+static bool wait_or_end(struct conn *c, enum tls_io_status st)
 {
-	struct fail f;
+	const struct fail *f = &c->io.failure;
 
-	switch (st) {
-	case TLS_DONE:
-		return false;
-	case TLS_WANT_READ:
-		want(c, EV_READ);
-		return true;
-	case TLS_WANT_WRITE:
-		want(c, EV_WRITE);
-		return true;
-	case TLS_EOF:
-		if (c->state == CONN_ST_CONTROL)
-			conn_close(c, CLOSE_CONTROL_END);
-		else if (c->state == CONN_ST_REFUSE)
-			conn_close(c, CLOSE_REFUSED);
-		else
-			conn_fail(c, FAIL_CLOSED, 0);
-		return true;
-	case TLS_FAILED:
-		break;
-	}
-	tls_failure(c->tls, &f);
-	log_debug("shard %u conn %u: TLS: %s", c->shard->index, c->index, tls_failure_text(c->tls));
-	conn_fail(c, f.kind, f.code);
+	if (st != TLS_IO_FAILED)
+		return st == TLS_IO_WAIT;
+	log_debug("shard %u conn %u: TLS: %s", c->shard->index, c->index, tls_io_failure_text(&c->io));
+	if (c->state == CONN_ST_REFUSE && f->kind == FAIL_CLOSED)
+		conn_close(c, CLOSE_REFUSED);
+	else
+		conn_fail(c, f->kind, f->code);
 	return true;
-}
-
-static void on_tls_io(struct ev_loop *loop, ev_io *w, int revents)
-{
-	(void)loop;
-	(void)revents;
-	advance(w->data);
-}
-
-void boot_start(struct conn *c)
-{
-	ev_io_init(&c->tls_io, on_tls_io, tls_fd(c->tls), EV_READ);
-	c->tls_io.data = c;
-	ev_io_start(c->shard->loop, &c->tls_io);
-}
-
-static void start_writing(struct conn *c)
-{
-	c->out_done = 0;
-	/* The socket is nearly always writable: try at once. */
-	advance(c);
 }
 
 void boot_refuse(struct conn *c, enum refuse_code code, const char *text)
@@ -91,10 +46,10 @@ void boot_refuse(struct conn *c, enum refuse_code code, const char *text)
 		counter_add(&c->shard->stats.refused[code], 1);
 	log_debug("shard %u conn %u: refused: %s (%s)", c->shard->index, c->index,
 		  refuse_code_name(code), text);
-	c->out_n = (uint32_t)frame_encode_refuse(code, text, c->out);
+	tls_io_put(&c->io, frame_encode_refuse(code, text, tls_io_frame(&c->io)));
 	c->retry_hello = code == REFUSE_PSN_CONFLICT && c->hellos < HELLOS_MAX;
 	conn_set_state(c, CONN_ST_REFUSE);
-	start_writing(c);
+	advance(c);
 }
 
 /* How many credits a client gets: what it asks for, but never so many that the shard's receive
@@ -199,7 +154,7 @@ static bool waits_for_region(struct conn *c, const struct frame_hello *h)
 		return false;
 	s->regions_awaited += !c->awaits_region;
 	c->awaits_region = true;
-	ev_io_stop(s->loop, &c->tls_io);
+	tls_io_watch(&c->io, 0);
 	return true;
 }
 
@@ -249,10 +204,10 @@ static int derive_keys(struct conn *c)
 	int ret = auth_random(NULL, c->session, sizeof(c->session));
 
 	if (!ret)
-		ret = tls_export_key(c->tls, AUTH_LABEL_CLIENT, c->session, sizeof(c->session),
+		ret = tls_export_key(c->io.tls, AUTH_LABEL_CLIENT, c->session, sizeof(c->session),
 				     c->keys.client, AUTH_KEY_BYTES);
 	if (!ret)
-		ret = tls_export_key(c->tls, AUTH_LABEL_SERVER, c->session, sizeof(c->session),
+		ret = tls_export_key(c->io.tls, AUTH_LABEL_SERVER, c->session, sizeof(c->session),
 				     c->keys.server, AUTH_KEY_BYTES);
 	return ret;
 }
@@ -260,12 +215,12 @@ static int derive_keys(struct conn *c)
 static int make_tags(struct conn *c)
 {
 	uint8_t keys[2 * MSG_TAG_KEY_BYTES];
-	int ret = tls_export_key(c->tls, AUTH_LABEL_MESSAGES, c->session, sizeof(c->session), keys, sizeof(keys));
+	int ret = tls_export_key(c->io.tls, AUTH_LABEL_MESSAGES, c->session, sizeof(c->session), keys, sizeof(keys));
 
 	return ret ? ret : msg_tags_new(keys, false, &c->tags);
 }
 
-static void on_hello(struct conn *c)
+static void on_hello(struct conn *c, uint32_t bytes)
 {
 	struct frame_hello h;
 	struct frame_grant g = { 0 };
@@ -273,7 +228,7 @@ static void on_hello(struct conn *c)
 	enum refuse_code code;
 
 	c->hellos += !c->awaits_region;
-	if (frame_decode_hello(c->in, c->in_n, &h, &why)) {
+	if (frame_decode_hello(c->io.frame, bytes, &h, &why)) {
 		boot_refuse(c, REFUSE_BAD_REQUEST, why);
 		return;
 	}
@@ -292,47 +247,43 @@ static void on_hello(struct conn *c)
 	}
 	c->window = h.window;
 	/* Not having one costs the client a full handshake the next time, no more. */
-	if ((g.features & FRAME_FEATURE_TICKET) && tls_send_ticket(c->tls) == 0)
+	if ((g.features & FRAME_FEATURE_TICKET) && tls_send_ticket(c->io.tls) == 0)
 		counter_add(&c->shard->stats.tickets, 1);
 	else
 		g.features &= (uint16_t)~FRAME_FEATURE_TICKET;
 	memcpy(g.session, c->session, sizeof(g.session));
-	c->out_n = (uint32_t)frame_encode_grant(&g, c->out);
+	tls_io_put(&c->io, frame_encode_grant(&g, tls_io_frame(&c->io)));
 	conn_set_state(c, CONN_ST_GRANT);
-	start_writing(c);
+	advance(c);
 }
 
 void boot_go_on(struct conn *c)
 {
-	on_hello(c);
+	on_hello(c, FRAME_HELLO_BYTES);
 }
 
-static void on_control(struct conn *c)
+/* A control session goes on with the main thread. */
+static void on_control(struct conn *c, uint32_t bytes)
 {
-	bool first = c->state == CONN_ST_HELLO;
+	struct shard *s = c->shard;
 	enum control_what what;
 	const char *why = "";
+	int ret;
 
-	if (frame_decode_control(c->in, c->in_n, &what, &why)) {
+	if (frame_decode_control(c->io.frame, bytes, &what, &why)) {
 		boot_refuse(c, REFUSE_BAD_REQUEST, why);
 		return;
 	}
-	if (first &&
-	    c->shard->counts[CONN_ST_CONTROL] >= SHARD_CONTROLS_MAX) {
+	ret = handover_put(&s->server->handovers, &c->io, &c->peer, what);
+	if (ret == -EBUSY) {
 		boot_refuse(c, REFUSE_BUSY, "too many control sessions");
-		return;
-	}
-	c->in_n = 0;
-	if (first)
-		conn_set_state(c, CONN_ST_CONTROL);
-	/* The report shows this moment, not the end of the last turn, when this session was a handshake. */
-	gauges_publish(c->shard);
-	if (control_answer(c, what))
+	} else if (ret) {
 		boot_refuse(c, REFUSE_INTERNAL, "out of memory");
-	else if (first)
-		start_writing(c);
-	else
-		conn_restart_deadline(c);
+	} else {
+		s->tls_open--;
+		conn_close(c, CLOSE_HANDED_OVER);
+		s->server->wake_main(s->server->arg);
+	}
 }
 
 static void on_frame(struct conn *c, const struct frame_header *h)
@@ -340,91 +291,32 @@ static void on_frame(struct conn *c, const struct frame_header *h)
 	if (h->version != FRAME_VERSION)
 		boot_refuse(c, REFUSE_BAD_VERSION, "this server speaks wire version 1");
 	else if (h->type == FRAME_CONTROL)
-		on_control(c);
-	else if (h->type == FRAME_HELLO && c->state == CONN_ST_HELLO)
-		on_hello(c);
+		on_control(c, h->length);
+	else if (h->type == FRAME_HELLO)
+		on_hello(c, h->length);
 	else
 		boot_refuse(c, REFUSE_BAD_REQUEST, "unexpected frame: send HELLO or CONTROL");
-}
-
-/* Reads up to `upto` bytes of the frame. True when they are all there. */
-static bool read_upto(struct conn *c, uint32_t upto)
-{
-	while (c->in_n < upto) {
-		size_t got;
-
-		if (wait_or_end(c, tls_read(c->tls, c->in + c->in_n, upto - c->in_n, &got)))
-			return false;
-		counter_add(&c->shard->stats.tls_bytes_in, got);
-		c->in_n += (uint32_t)got;
-	}
-	return true;
 }
 
 static void read_frame(struct conn *c)
 {
 	struct frame_header h;
+	enum tls_io_status st = tls_io_read_header(&c->io, FRAME_FROM_CLIENT_MAX, &h);
 
-	if (!read_upto(c, FRAME_HEADER_BYTES))
-		return;
-	if (frame_decode_header(c->in, FRAME_FROM_CLIENT_MAX, &h)) {
+	if (st == TLS_IO_FAILED && c->io.failure.kind == FAIL_PROTOCOL) {
 		boot_refuse(c, REFUSE_BAD_REQUEST, "frame length: must be 8 to 40, reserved 0");
 		return;
 	}
-	if (read_upto(c, h.length))
+	if (st == TLS_IO_DONE)
+		st = tls_io_read_frame(&c->io, &h);
+	if (!wait_or_end(c, st))
 		on_frame(c, &h);
 }
 
-/* Writes what is left of the answer. True when all is out. */
-static bool write_out(struct conn *c)
-{
-	const uint8_t *out = c->report ? c->report : c->out;
-
-	while (c->out_done < c->out_n) {
-		size_t put;
-
-		if (wait_or_end(c, tls_write(c->tls, out + c->out_done, c->out_n - c->out_done, &put)))
-			return false;
-		counter_add(&c->shard->stats.tls_bytes_out, put);
-		c->out_done += (uint32_t)put;
-	}
-	free(c->report);
-	c->report = NULL;
-	c->out_n = c->out_done = 0;
-	return true;
-}
-
-static void say_bye(struct conn *c)
-{
-	if (!c->tls_said_bye)
-		tls_close_notify(c->tls);
-	c->tls_said_bye = true;
-}
-
-/* Says goodbye and waits for the peer's: closing first would leave the port in TIME_WAIT here. */
 static void await_peer_close(struct conn *c)
 {
-	enum tls_status st;
-	uint8_t byte;
-	size_t got;
-
-	say_bye(c);
-	/* A read may find something that has come already, and not get as far as the socket. */
-	st = tls_flush(c->tls);
-	if (st == TLS_DONE)
-		st = tls_read(c->tls, &byte, 1, &got);
-	switch (st) {
-	case TLS_WANT_READ:
-		want(c, EV_READ);
+	if (!tls_io_is_bye_answered(&c->io))
 		return;
-	case TLS_WANT_WRITE:
-		want(c, EV_WRITE);
-		return;
-	case TLS_DONE:	/* nothing more is to be said: whoever does is not heard */
-	case TLS_EOF:
-	case TLS_FAILED:
-		break;
-	}
 	if (c->state == CONN_ST_REFUSE)
 		conn_close(c, CLOSE_REFUSED);
 	else
@@ -434,10 +326,10 @@ static void await_peer_close(struct conn *c)
 /* A GRANT is the last that is said, so the goodbye goes along. True when the socket has taken them. */
 static bool write_grant(struct conn *c)
 {
-	if (!write_out(c))
+	if (wait_or_end(c, tls_io_write(&c->io)))
 		return false;
-	say_bye(c);
-	return !wait_or_end(c, tls_flush(c->tls));
+	tls_io_say_bye(&c->io);
+	return !wait_or_end(c, tls_io_flush(&c->io));
 }
 
 static void finish_grant(struct conn *c)
@@ -450,20 +342,19 @@ static void finish_grant(struct conn *c)
 
 static void finish_refuse(struct conn *c)
 {
-	if (c->retry_hello) {
-		c->retry_hello = false;
-		c->in_n = 0;
-		conn_set_state(c, CONN_ST_HELLO);
-		advance(c);
+	if (!c->retry_hello) {
+		await_peer_close(c);
 		return;
 	}
-	await_peer_close(c);
+	c->retry_hello = false;
+	conn_set_state(c, CONN_ST_HELLO);
+	read_frame(c);
 }
 
 static void on_handshake_done(struct conn *c)
 {
 	struct stats *st = &c->shard->stats;
-	bool resumed = tls_is_resumed(c->tls);
+	bool resumed = tls_is_resumed(c->io.tls);
 
 	hist_record(st->stages[resumed ? SS_TLS_ACCEPT_RESUMED : SS_TLS_ACCEPT], clock_now_ns() - c->started_ns);
 	counter_add(resumed ? &st->handshakes_resumed : &st->handshakes_full, 1);
@@ -471,40 +362,24 @@ static void on_handshake_done(struct conn *c)
 	read_frame(c);
 }
 
-/* Writes the pending answer and reads the next request, until the socket has no more. */
-static void serve_control(struct conn *c)
-{
-	for (int i = 0; i < CONTROL_BURST; i++) {
-		if (!write_out(c))
-			return;
-		read_frame(c);
-		if (c->state != CONN_ST_CONTROL || !c->report)
-			return;
-	}
-	conn_fail(c, FAIL_PROTOCOL, PROTO_UNEXPECTED_FRAME);
-}
-
 static void advance(struct conn *c)
 {
 	switch (c->state) {
 	case CONN_ST_TLS_ACCEPT:
-		if (!wait_or_end(c, tls_handshake(c->tls)))
+		if (!wait_or_end(c, tls_io_handshake(&c->io)))
 			on_handshake_done(c);
 		break;
 	case CONN_ST_HELLO:
 		read_frame(c);
-		break;
-	case CONN_ST_CONTROL:
-		serve_control(c);
 		break;
 	case CONN_ST_GRANT:
 		if (write_grant(c))
 			finish_grant(c);
 		break;
 	case CONN_ST_REFUSE:
-		if (c->tls_said_bye)
+		if (c->io.said_bye)
 			await_peer_close(c);
-		else if (write_out(c))
+		else if (!wait_or_end(c, tls_io_write(&c->io)))
 			finish_refuse(c);
 		break;
 	case CONN_ST_GRANTED:

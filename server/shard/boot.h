@@ -9,8 +9,8 @@
 
 struct conn;
 
-/* Starts watching the TLS socket of a new connection. */
-void boot_start(struct conn *c);
+/* The TLS connection of `conn` (struct conn) goes on: its socket is ready. */
+void boot_on_ready(void *conn);
 /* Sends a REFUSE; the connection then waits for the peer to close. */
 void boot_refuse(struct conn *c, enum refuse_code code, const char *text);
 /* Looks at the HELLO again of a connection that awaits a region (awaits_region): one was registered, or could not be. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/hist/hist.h"
@@ -12,19 +13,17 @@
 #include "common/wire/psn.h"
 #include "common/wire/msg_tag.h"
 #include "common/rdma/region.h"
-#include "common/tls/tls.h"
 #include "server/shard/session.h"
 #include "server/shard/shard_data.h"
 
 #define REFUSE_TIMEOUT_NS (2 * NS_PER_S)
-#define CONTROL_IDLE_NS (600 * NS_PER_S)
 #define CLOSE_TIMEOUT_NS (3 * NS_PER_S)
 #define DRAIN_TIMEOUT_NS (10 * NS_PER_S)	/* after that; flushes come from the device alone */
 
 #define NAME(state) [CONN_ST_##state] = #state
 const char *const conn_state_names[] = {
 	NAME(FREE), NAME(TLS_ACCEPT), NAME(HELLO), NAME(REFUSE), NAME(GRANT), NAME(GRANTED),
-	NAME(ACCEPTING), NAME(LIVE), NAME(CONTROL), NAME(CLOSING), NAME(DEAD),
+	NAME(ACCEPTING), NAME(LIVE), NAME(CLOSING), NAME(DEAD),
 };
 static_assert(sizeof(conn_state_names) / sizeof(conn_state_names[0]) == CONN_ST_N, "a name per state");
 
@@ -32,13 +31,12 @@ static_assert(sizeof(conn_state_names) / sizeof(conn_state_names[0]) == CONN_ST_
 static const uint32_t legal_edges[CONN_ST_N] = {
 	[CONN_ST_FREE] = TO(TLS_ACCEPT),
 	[CONN_ST_TLS_ACCEPT] = TO(HELLO) | TO(CLOSING),
-	[CONN_ST_HELLO] = TO(REFUSE) | TO(GRANT) | TO(CONTROL) | TO(CLOSING),
+	[CONN_ST_HELLO] = TO(REFUSE) | TO(GRANT) | TO(CLOSING),
 	[CONN_ST_REFUSE] = TO(HELLO) | TO(CLOSING),
 	[CONN_ST_GRANT] = TO(GRANTED) | TO(CLOSING),
 	[CONN_ST_GRANTED] = TO(ACCEPTING) | TO(CLOSING),
 	[CONN_ST_ACCEPTING] = TO(LIVE) | TO(CLOSING),
 	[CONN_ST_LIVE] = TO(CLOSING),
-	[CONN_ST_CONTROL] = TO(REFUSE) | TO(CLOSING),
 	[CONN_ST_CLOSING] = TO(DEAD),
 	[CONN_ST_DEAD] = TO(FREE),
 };
@@ -62,8 +60,6 @@ static uint64_t deadline_of(const struct conn *c, enum conn_state state)
 		return cfg->session_timeout_ns;
 	case CONN_ST_REFUSE:
 		return REFUSE_TIMEOUT_NS;
-	case CONN_ST_CONTROL:
-		return CONTROL_IDLE_NS;
 	case CONN_ST_CLOSING:
 		return CLOSE_TIMEOUT_NS;
 	case CONN_ST_LIVE:
@@ -92,14 +88,13 @@ static enum stage stage_of(enum conn_state state)
 	case CONN_ST_HELLO:
 	case CONN_ST_REFUSE:
 	case CONN_ST_GRANT:
-	case CONN_ST_CONTROL:
 	case CONN_ST_N:
 		break;
 	}
 	return STAGE_PSN_EXCHANGE;
 }
 
-void conn_restart_deadline(struct conn *c)
+static void restart_deadline(struct conn *c)
 {
 	uint64_t deadline_ns = deadline_of(c, c->state);
 
@@ -124,7 +119,7 @@ void conn_set_state(struct conn *c, enum conn_state to)
 	c->state = to;
 	s->regions_awaited -= c->awaits_region;
 	c->awaits_region = false;
-	conn_restart_deadline(c);
+	restart_deadline(c);
 }
 
 void conn_set_live(struct conn *c)
@@ -176,8 +171,6 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 		give_up_waiting(c);
 	else if (c->state == CONN_ST_REFUSE)
 		conn_close(c, CLOSE_REFUSED);
-	else if (c->state == CONN_ST_CONTROL)
-		conn_close(c, CLOSE_CONTROL_END);
 	else
 		conn_fail(c, FAIL_TIMEOUT, 0);
 }
@@ -189,12 +182,8 @@ static void on_broken(struct rc *rc)
 
 static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 {
-	c->tls = NULL;
-	c->tls_said_bye = c->retry_hello = c->awaits_region = false;
-	c->in_n = c->out_n = c->out_done = 0;
+	c->retry_hello = c->awaits_region = false;
 	c->hellos = 0;
-	c->report = NULL;
-	c->baseline = NULL;
 	c->peer = *peer;
 	c->admitted = c->has_psns = false;
 	c->credits = 0;
@@ -209,15 +198,18 @@ static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 	c->accepted_ns = 0;
 }
 
-int conn_new(struct shard *s, int fd, const struct addr *peer, struct conn **out)
+int conn_new(struct shard *s, int fd, const struct addr *peer, void (*on_ready)(void *conn), struct conn **out)
 {
 	struct conn *c = TAILQ_FIRST(&s->lists[CONN_ST_FREE]);
 	int ret;
 
-	if (!c)
+	if (!c) {
+		close(fd);
 		return -ENOBUFS;
+	}
 	reset(c, clock_now_ns(), peer);
-	ret = tls_new(s->tls_ctx, fd, NULL, &c->tls);
+	tls_io_init(&c->io, s->loop, on_ready, c, &s->stats.tls_bytes_in, &s->stats.tls_bytes_out);
+	ret = tls_io_accept(&c->io, s->tls_ctx, fd);
 	if (ret)
 		return ret;
 	s->tls_open++;
@@ -230,11 +222,9 @@ int conn_new(struct shard *s, int fd, const struct addr *peer, struct conn **out
 
 void conn_close_tls(struct conn *c)
 {
-	if (!c->tls)
+	if (!tls_io_is_open(&c->io))
 		return;
-	ev_io_stop(c->shard->loop, &c->tls_io);
-	tls_free(c->tls);
-	c->tls = NULL;
+	tls_io_close(&c->io);
 	c->shard->tls_open--;
 }
 
@@ -266,16 +256,6 @@ static void release_grant(struct conn *c)
 	c->tags = NULL;
 }
 
-static void free_control(struct conn *c)
-{
-	free(c->report);
-	c->report = NULL;
-	for (int i = 0; c->baseline && i < SS_N; i++)
-		hist_free(c->baseline[i]);
-	free(c->baseline);
-	c->baseline = NULL;
-}
-
 static void finish(struct conn *c)
 {
 	bool had_region = c->region != REGION_NONE;
@@ -283,13 +263,12 @@ static void finish(struct conn *c)
 	release_grant(c);
 	/* rxe's RESET leaves a half-done READ behind, so QPs that served READs are not used again. */
 	rc_release(&c->rc, clock_now_ns(), !had_region);
-	free_control(c);
 	conn_set_state(c, CONN_ST_DEAD);
 }
 
 void conn_try_finish(struct conn *c)
 {
-	if (c->state != CONN_ST_CLOSING || !rc_is_drained(&c->rc) || c->cm_connected || c->tls)
+	if (c->state != CONN_ST_CLOSING || !rc_is_drained(&c->rc) || c->cm_connected || tls_io_is_open(&c->io))
 		return;
 	finish(c);
 }

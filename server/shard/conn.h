@@ -15,16 +15,15 @@
 #include <ev.h>
 
 #include "common/base/addr.h"
+#include "common/tls/tls_io.h"
 #include "common/wire/auth.h"
 #include "common/wire/fail.h"
 #include "common/wire/frame.h"
 #include "common/rdma/rc.h"
 #include "server/shard/stats.h"
 
-struct hist;
 struct msg_tags;
 struct shard;
-struct tls;
 
 enum conn_state {
 	CONN_ST_FREE,		/* in the shard's free list; owns nothing */
@@ -35,7 +34,6 @@ enum conn_state {
 	CONN_ST_GRANTED,	/* waits for the RDMA request; is in the session table; --session-timeout */
 	CONN_ST_ACCEPTING,	/* accepted; owns CM id and QP; waits for ESTABLISHED; --session-timeout */
 	CONN_ST_LIVE,		/* connected; no deadline but the liveness probe */
-	CONN_ST_CONTROL,	/* a control session; control idle timeout */
 	CONN_ST_CLOSING,	/* waits until no work requests are out and the CM is done; close timeout */
 	CONN_ST_DEAD,		/* released; freed when the loop's turn ends */
 	CONN_ST_N,
@@ -52,15 +50,7 @@ struct conn {
 	ev_timer deadline;
 
 	/* TLS side */
-	struct tls *tls;	/* NULL once closed */
-	ev_io tls_io;
-	bool tls_said_bye;	/* our last frame and close_notify are out; only waits for the peer's */
-	uint8_t in[FRAME_FROM_CLIENT_MAX];
-	uint32_t in_n;
-	uint8_t out[FRAME_REFUSE_BYTES_MAX];
-	uint8_t *report;	/* heap: a control session's answer, instead of `out` */
-	uint32_t out_n, out_done;
-	struct hist **baseline;	/* control session: stage histograms at its mark, SS_N of them, or NULL */
+	struct tls_io io;
 	bool retry_hello;	/* after psn_conflict: the client may say HELLO again */
 	unsigned hellos;
 	bool awaits_region;	/* HELLO: a region is being registered for it; its socket is not watched */
@@ -92,18 +82,17 @@ struct conn {
 	uint64_t accepted_ns;	/* RDMA request verified */
 };
 
-/* A connection in CONN_ST_TLS_ACCEPT for the accepted socket, which becomes its own. 0; -ENOBUFS when the shard has no
- * free connection object; -ENOMEM. After an error the socket is still the caller's. */
-int conn_new(struct shard *s, int fd, const struct addr *peer, struct conn **out) __attribute__((warn_unused_result));
+/* A connection in CONN_ST_TLS_ACCEPT for the accepted socket, which becomes its own; on_ready(connection) is called when
+ * the socket is ready for what TLS waits for. 0; -ENOBUFS when the shard has no free connection object; -ENOMEM. After
+ * an error the socket is closed. */
+int conn_new(struct shard *s, int fd, const struct addr *peer, void (*on_ready)(void *conn), struct conn **out)
+	__attribute__((warn_unused_result));
 
 /* Moves to a legal next state, sets its deadline and list. */
 void conn_set_state(struct conn *c, enum conn_state to);
 
 /* From CONN_ST_ACCEPTING on, the first time: the RDMA connection works, and TLS is closed. */
 void conn_set_live(struct conn *c);
-
-/* Gives the state its whole time again: a control session's limits idleness, not its length. */
-void conn_restart_deadline(struct conn *c);
 
 /* True if the table of legal edges has this one. */
 bool conn_edge_is_legal(enum conn_state from, enum conn_state to);

@@ -26,7 +26,6 @@ void gauges_publish(struct shard *s)
 	counter_set(&st->sessions, session_count(s->sessions));
 	counter_set(&st->connected, s->counts[CONN_ST_LIVE]);
 	counter_set(&st->closing, s->counts[CONN_ST_CLOSING]);
-	counter_set(&st->controls, s->counts[CONN_ST_CONTROL]);
 	counter_set(&st->qps, q.qps);
 	counter_set(&st->qps_free, q.free);
 	counter_set(&st->qps_in_use, q.in_use);
@@ -47,7 +46,7 @@ void gauges_publish(struct shard *s)
 void gauges_clear(struct shard *s)
 {
 	struct stats *st = &s->stats;
-	counter *gauges[] = { &st->handshakes, &st->sessions, &st->connected, &st->closing, &st->controls, &st->qps,
+	counter *gauges[] = { &st->handshakes, &st->sessions, &st->connected, &st->closing, &st->qps,
 			      &st->qps_free, &st->qps_in_use, &st->qps_quarantined, &st->bufs_posted, &st->bufs_free,
 			      &st->bufs_total, &st->pinned_bytes, &st->cqs, &st->mrs, &st->regions_in_use };
 

@@ -31,11 +31,10 @@ static bool may_log(struct shard *s)
 }
 
 /* A client that was accepted and cannot be served. */
-static void turn_away(struct shard *s, int fd, int err)
+static void count_turned_away(struct shard *s, int err)
 {
 	struct fail f = { .stage = STAGE_TLS_HANDSHAKE, .kind = FAIL_ERRNO, .code = err };
 
-	close(fd);
 	fail_table_count(&s->stats.failures, &f);
 	counter_add(&s->stats.closed[CLOSE_FAILED], 1);
 	if (may_log(s))
@@ -50,22 +49,19 @@ static void accept_one(struct shard *s, int fd, const struct sockaddr_storage *s
 	int one = 1, ret = addr_from_sockaddr((const struct sockaddr *)ss, &peer);
 
 	counter_add(&s->stats.tcp_accepted, 1);
-	if (!ret) {
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-		ret = conn_new(s, fd, &peer, &c);
-	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (ret)
-		turn_away(s, fd, -ret);
+		close(fd);
 	else
-		boot_start(c);
+		ret = conn_new(s, fd, &peer, boot_on_ready, &c);
+	if (ret)
+		count_turned_away(s, -ret);
 }
 
-/* Descriptors are what is bounded: a TLS connection counts until it is closed, not only in handshake.
- * Control sessions have a limit of their own, so that they cannot keep clients out. */
+/* Descriptors are what is bounded: a TLS connection counts until it is closed, not only in handshake. */
 static bool has_room(const struct shard *s)
 {
-	return s->tls_open - s->counts[CONN_ST_CONTROL] < s->cfg->max_handshakes &&
-	       s->counts[CONN_ST_FREE] > 0;
+	return s->tls_open < s->cfg->max_handshakes && s->counts[CONN_ST_FREE] > 0;
 }
 
 uint64_t listen_idle_ns(const struct shard *s, uint64_t now_ns)

@@ -21,7 +21,7 @@ static void replace_receive(struct shard *s)
 
 	if (buf == EP_NO_BUF) {
 		s->recv_deficit++;
-		counter_add(&s->stats.rnr_holds, 1);
+		counter_add(&s->stats.receive_shortfalls, 1);
 		return;
 	}
 	ep_recycle(s->ep, buf);
@@ -146,7 +146,7 @@ static void check_sum(struct conn *c, const uint8_t *data, const struct msg_head
 	if (!(h->flags & MSG_FLAG_SUM))
 		return;
 	seed = msg_sum_seed(c->session, sizeof(c->session));
-	counter_add(&c->shard->stats.messages_summed, 1);
+	counter_add(&c->shard->stats.messages_checked, 1);
 	if (!msg_is_intact(seed, data, bytes))
 		counter_add(&c->shard->stats.messages_corrupt, 1);
 }

@@ -100,6 +100,18 @@ static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
 	/* The turn's end sets the timer again. */
 }
 
+static void on_publish_now(struct ev_loop *loop, ev_async *w, int revents)
+{
+	struct shard *s = w->data;
+	uint64_t wanted = atomic_load(&s->server->publish_wanted);
+
+	(void)loop;
+	(void)revents;
+	gauges_publish(s);
+	atomic_store_explicit(&s->published, wanted, memory_order_release);
+	s->server->wake_main(s->server->arg);
+}
+
 static void close_all(struct shard *s, enum conn_state state)
 {
 	while (TAILQ_FIRST(&s->lists[state]))
@@ -159,6 +171,9 @@ static void start_watchers(struct shard *s)
 	ev_async_init(&s->registered, on_registered);
 	s->registered.data = s;
 	ev_async_start(s->loop, &s->registered);
+	ev_async_init(&s->publish_now, on_publish_now);
+	s->publish_now.data = s;
+	ev_async_start(s->loop, &s->publish_now);
 	ev_timer_init(&s->housekeeping, on_housekeeping, 0., 0.);
 	s->housekeeping.data = s;
 	probe_start(s);
@@ -176,9 +191,8 @@ static void *run(void *arg)
 	s->exit_status = pump_run(&s->pump);
 	/* Other rails may serve on for long, and whoever removes a device waits until nobody has it any more. */
 	shard_release(s);
-	atomic_store_explicit(&s->failed, s->exit_status != 0, memory_order_relaxed);
-	if (s->exit_status && s->server->on_broken)
-		s->server->on_broken(s->server->arg);
+	atomic_store_explicit(&s->ended, true, memory_order_release);
+	s->server->wake_main(s->server->arg);
 	return NULL;
 }
 
@@ -323,6 +337,24 @@ int shard_start(struct shard *s, char *err, size_t err_size)
 void shard_wake(struct shard *s)
 {
 	ev_async_send(s->loop, &s->wake);
+}
+
+void shard_ask_publish(struct shard *s)
+{
+	ev_async_send(s->loop, &s->publish_now);
+}
+
+bool shard_has_published(const struct shard *s, uint64_t wanted)
+{
+	struct shard *any = (struct shard *)s;
+
+	return atomic_load_explicit(&any->ended, memory_order_acquire) ||
+	       atomic_load_explicit(&any->published, memory_order_acquire) >= wanted;
+}
+
+bool shard_has_failed(const struct shard *s)
+{
+	return atomic_load_explicit(&((struct shard *)s)->ended, memory_order_acquire) && s->exit_status;
 }
 
 int shard_join(struct shard *s)

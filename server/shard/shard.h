@@ -6,6 +6,7 @@
 #ifndef RAMPART_SERVER_SHARD_H
 #define RAMPART_SERVER_SHARD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,12 @@ int shard_new(struct server *server, uint32_t index, struct shard **out, char *e
 int shard_start(struct shard *s, char *err, size_t err_size) __attribute__((warn_unused_result));
 /* Any thread: tells the shard to drain and stop. */
 void shard_wake(struct shard *s);
+/* Any thread: asks the shard to publish the gauges of its statistics; server->wake_main is called when it has. */
+void shard_ask_publish(struct shard *s);
+/* Any thread: true if it has published since server->publish_wanted became `wanted`, or has ended. */
+bool shard_has_published(const struct shard *s, uint64_t wanted);
+/* Any thread: true if it has ended with an error. */
+bool shard_has_failed(const struct shard *s);
 /* Waits for the thread's end and returns its status. */
 int shard_join(struct shard *s);
 /* Tears down what is connected and gives back what clients hold, the device, and the sockets; statistics stay,

@@ -15,6 +15,7 @@
 #include "common/rdma/pump.h"
 #include "server/config/config.h"
 #include "server/shard/conn.h"
+#include "server/shard/handover.h"
 #include "server/shard/stats.h"
 
 struct cm_channel;
@@ -39,8 +40,12 @@ struct server {
 	uint32_t n_shards;
 	uint64_t started_ns;
 	uint16_t tls_port;		/* the one really used, on all rails */
-	/* Called on a shard's thread when the shard has failed; may be NULL. */
-	void (*on_broken)(void *arg);
+	struct handover_queue handovers;
+	_Atomic uint64_t publish_wanted;	/* grows by 1 whenever the main thread asks for gauges of now */
+	struct stats control;		/* of control sessions, by the main thread; no stages, of the gauges `controls` only */
+	/* Called on a shard's thread when there is something for the main thread: a control session, gauges that it
+	 * asked for, or the shard's end. */
+	void (*wake_main)(void *arg);
 	void *arg;
 };
 
@@ -58,12 +63,14 @@ struct shard {
 	pthread_t thread;
 	bool running;
 	int exit_status;		/* of the thread: 0 or -errno */
-	_Atomic bool failed;		/* it has ended with an error */
+	_Atomic bool ended;		/* the thread serves nobody any more; `exit_status` says why */
 
 	struct ev_loop *loop;
 	struct pump pump;
 	ev_io listen_io;
 	ev_async wake;			/* told to drain */
+	ev_async publish_now;		/* told to publish its gauges */
+	_Atomic uint64_t published;	/* the server's publish_wanted when it last did so */
 	ev_timer housekeeping, probe, publish_timer;
 	bool publish_due;
 	uint64_t housekeeping_due_ns;
@@ -72,7 +79,7 @@ struct shard {
 	bool accept_paused;		/* too many TLS connections, or the system refused one */
 	uint64_t accept_not_before_ns;	/* after running out of descriptors or memory */
 	uint64_t accept_log_ns;		/* the earliest time of the next line about clients that are not accepted */
-	uint32_t tls_open;		/* TLS connections, control sessions and lingering ones among them */
+	uint32_t tls_open;		/* TLS connections, lingering ones among them */
 	uint64_t drain_deadline_ns;	/* 0: not draining */
 
 	struct dev dev;

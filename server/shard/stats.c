@@ -18,6 +18,7 @@ const char *const close_reason_names[CLOSE_N] = {
 	[CLOSE_PEER_LEFT] = "peer_left",
 	[CLOSE_DRAINING] = "draining",
 	[CLOSE_REFUSED] = "refused",
+	[CLOSE_HANDED_OVER] = "handed_over",
 	[CLOSE_CONTROL_END] = "control_end",
 	[CLOSE_FAILED] = "failed",
 };

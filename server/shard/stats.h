@@ -1,4 +1,4 @@
-/* Statistics of a shard: written by the shard's thread, read by any (relaxed atomics). */
+/* Statistics of a shard, or of the main thread's control sessions: written by one thread, read by any (relaxed atomics). */
 #ifndef RAMPART_SERVER_STATS_H
 #define RAMPART_SERVER_STATS_H
 
@@ -24,6 +24,7 @@ enum close_reason {
 	CLOSE_PEER_LEFT,	/* the client disconnected */
 	CLOSE_DRAINING,		/* the server stops */
 	CLOSE_REFUSED,		/* refused during the bootstrap */
+	CLOSE_HANDED_OVER,	/* a control session: the main thread has it */
 	CLOSE_CONTROL_END,	/* a control session ended */
 	CLOSE_FAILED,		/* see failures */
 	CLOSE_N,
@@ -39,8 +40,8 @@ struct stats {
 	counter refused[STATS_REFUSE_MAX];	/* by enum refuse_code: REFUSE frames and REJ */
 	counter closed[CLOSE_N];
 	counter messages_in, messages_out, bytes_in, bytes_out, tls_bytes_in, tls_bytes_out;
-	counter messages_summed, messages_corrupt;	/* with a checksum; and those it did not fit */
-	counter probes, psn_verified, psn_conflicts, rnr_holds;
+	counter messages_checked, messages_corrupt;	/* with a checksum; and those it did not fit */
+	counter probes, psn_verified, psn_conflicts, receive_shortfalls;
 	/* gauges, published at the end of a turn of the loop, at most every 10 ms */
 	counter handshakes, sessions, connected, connected_peak, closing, controls;
 	counter qps, qps_free, qps_in_use, qps_quarantined, qp_hits, qp_misses, qp_exhausted, qp_recycled;

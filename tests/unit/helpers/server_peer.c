@@ -44,11 +44,11 @@ static void turn_when_readable(const struct peer *p, bool our_side)
 	struct pollfd fds[2];
 	nfds_t n = 0;
 
-	if (c && c->tls)
-		fds[n++] = (struct pollfd){ .fd = tls_fd(c->tls), .events = POLLIN };
+	if (c && c->io.tls)
+		fds[n++] = (struct pollfd){ .fd = tls_fd(c->io.tls), .events = POLLIN };
 	if (our_side && p->tls)
 		fds[n++] = (struct pollfd){ .fd = tls_fd(p->tls), .events = POLLIN };
-	if (poll(fds, n, n ? WAIT_MS : 0) > 0 && fds[0].revents && c && c->tls)
+	if (poll(fds, n, n ? WAIT_MS : 0) > 0 && fds[0].revents && c && c->io.tls)
 		server_wait();
 	else
 		server_turn();
@@ -109,8 +109,7 @@ void peer_connect_pair(struct peer *p)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds),
 			 0);
 	assert_int_equal(addr_parse("127.0.0.1", 9, &p->local), 0);
-	assert_int_equal(conn_new(srv.shard, fds[0], &p->local, &c), 0);
-	boot_start(c);
+	assert_int_equal(conn_new(srv.shard, fds[0], &p->local, boot_on_ready, &c), 0);
 	start_peer(p, fds[1]);
 }
 
@@ -189,7 +188,7 @@ static void drop(struct peer *p)
 	for (int i = 0; i < 50; i++) {
 		const struct conn *c = conn_of(p);
 
-		if (!c || !c->tls)
+		if (!c || !c->io.tls)
 			break;
 		turn_when_readable(p, false);
 	}
@@ -228,7 +227,7 @@ struct conn *peer_unwritten_grant(struct peer *p, uint16_t features)
 	assert_true(peer_handshake(p));
 	c = server_only(CONN_ST_HELLO);
 	for (size_t n = sizeof(junk); n > 0; n /= 2)
-		while (send(tls_fd(c->tls), junk, n, 0) > 0)
+		while (send(tls_fd(c->io.tls), junk, n, 0) > 0)
 			;
 	peer_hello(p, features);
 	assert_int_equal(c->state, CONN_ST_GRANT);

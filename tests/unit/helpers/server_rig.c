@@ -18,6 +18,7 @@
 #include "common/rdma/registrar.h"
 #include "common/tls/ticket_keys.h"
 #include "server/config/limits.h"
+#include "server/control.h"
 #include "server/shard/session.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
@@ -80,6 +81,7 @@ int server_rig_init(void **state)
 	snprintf(c->key_path, sizeof(c->key_path), "%s", srv.certs.server_key);
 	snprintf(c->ca_path, sizeof(c->ca_path), "%s", srv.certs.ca);
 	srv.shard = NULL;
+	srv.main_sleeps = false;
 	srv.peers_resume = srv.peers_certified = srv.registrar_stands = false;
 	srv.offer = NULL;
 	return addr_parse("127.0.0.1", 0, &c->rails[0].addr);
@@ -90,6 +92,30 @@ static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)loop;
 	(void)w;
 	(void)revents;
+}
+
+static void on_wake_main(struct ev_loop *loop, ev_async *w, int revents)
+{
+	(void)loop;
+	(void)w;
+	(void)revents;
+	control_wake(srv.control);
+}
+
+static void wake_main(void *arg)
+{
+	(void)arg;
+	ev_async_send(srv.main_loop, &srv.wake_main);
+}
+
+static void start_main(void)
+{
+	srv.main_loop = ev_loop_new(EVFLAG_AUTO);
+	assert_non_null(srv.main_loop);
+	ev_async_init(&srv.wake_main, on_wake_main);
+	ev_async_start(srv.main_loop, &srv.wake_main);
+	assert_int_equal(control_new(&srv.server, srv.main_loop, &srv.control), 0);
+	srv.server.wake_main = wake_main;
 }
 
 void server_rig_start(void)
@@ -109,6 +135,7 @@ void server_rig_start(void)
 	srv.server.tickets = srv.cfg.tls_resume ? &seed : NULL;
 	assert_int_equal(psn_registry_new(&srv.server.psns), 0);
 	assert_int_equal(registrar_new(&srv.server.registrar), 0);
+	start_main();
 	if (limits_derive(&srv.cfg, srv.server.devices, err, sizeof(err)) ||
 	    shard_new(&srv.server, 0, &srv.shard, err, sizeof(err)))
 		fail_msg("%s", err);
@@ -128,7 +155,10 @@ int server_rig_stop(void **state)
 	(void)state;
 	if (srv.shard) {
 		shard_join(srv.shard);
+		control_free(srv.control);
+		assert_int_equal(server_controls(), 0);
 		shard_free(srv.shard);
+		ev_loop_destroy(srv.main_loop);
 		psn_registry_free(srv.server.psns);
 		registrar_free(srv.server.registrar);
 		srv.shard = NULL;
@@ -137,10 +167,13 @@ int server_rig_stop(void **state)
 	return 0;
 }
 
-static void run_registrar(void)
+/* Those besides the shard. */
+static void other_turns(void)
 {
 	while (!srv.registrar_stands && registrar_run_next(srv.server.registrar))
 		;
+	if (!srv.main_sleeps)
+		ev_run(srv.main_loop, EVRUN_NOWAIT);
 }
 
 void server_turn(void)
@@ -148,7 +181,7 @@ void server_turn(void)
 	/* As if the time for it had come. */
 	srv.shard->publish_due = true;
 	ev_run(srv.shard->loop, EVRUN_NOWAIT);
-	run_registrar();
+	other_turns();
 }
 
 void server_turns(int n)
@@ -161,7 +194,7 @@ void server_wait(void)
 {
 	srv.shard->publish_due = true;
 	ev_run(srv.shard->loop, EVRUN_ONCE);
-	run_registrar();
+	other_turns();
 }
 
 void server_rest(uint64_t ns)
@@ -197,7 +230,12 @@ uint64_t server_refused(enum refuse_code code)
 
 uint64_t server_closed(enum close_reason reason)
 {
-	return counter_get(&srv.shard->stats.closed[reason]);
+	return counter_get(&srv.shard->stats.closed[reason]) + counter_get(&srv.server.control.closed[reason]);
+}
+
+uint32_t server_controls(void)
+{
+	return atomic_load(&srv.server.handovers.sessions);
 }
 
 uint64_t server_failed(enum stage stage, enum fail_kind kind, int code)

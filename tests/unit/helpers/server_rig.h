@@ -12,6 +12,7 @@
 #include "server/shard/shard.h"
 #include "tests/unit/helpers/certs.h"
 
+struct control;
 struct rdma_cm_id;
 struct tls;
 struct tls_session;
@@ -21,6 +22,11 @@ struct server_rig {
 	struct server_config cfg;
 	struct server server;
 	struct shard *shard, *shards[1];
+	/* The main thread's side, which has a turn after each of the shard's, unless `main_sleeps`. */
+	struct ev_loop *main_loop;
+	struct control *control;
+	ev_async wake_main;
+	bool main_sleeps;
 	ev_timer tick;		/* bounds every wait: 20 ms */
 	uint32_t bufs_posted, bufs_free;	/* when it was started */
 	bool registrar_stands;	/* memory is not registered at the end of a turn, as it is else */
@@ -57,7 +63,10 @@ void server_expire(struct conn *c);
 struct conn *server_only(enum conn_state state);
 uint32_t server_n(enum conn_state state);
 uint64_t server_refused(enum refuse_code code);
+/* Of connections and control sessions. */
 uint64_t server_closed(enum close_reason reason);
+/* Control sessions, also those that are on their way to the main thread. */
+uint32_t server_controls(void);
 /* Count of the failure in the shard's table. */
 uint64_t server_failed(enum stage stage, enum fail_kind kind, int code);
 /* Every connection free, every pool as after the start; quarantines are ended first. */

@@ -91,7 +91,7 @@ static void hello__usual__grant_says_what_was_taken(void **state)
 	/* The server says goodbye first and waits for the client's. */
 	assert_int_equal(peer_answer(&p), 0);
 	peer_close(&p);
-	assert_null(c->tls);
+	assert_null(c->io.tls);
 	conn_close(c, CLOSE_DRAINING);
 	server_assert_all_back();
 }

@@ -23,13 +23,12 @@
 static const struct { const char *from, *to[CONN_ST_N]; } legal[] = {
 	{ "FREE", { "TLS_ACCEPT" } },
 	{ "TLS_ACCEPT", { "HELLO", "CLOSING" } },
-	{ "HELLO", { "REFUSE", "GRANT", "CONTROL", "CLOSING" } },
+	{ "HELLO", { "REFUSE", "GRANT", "CLOSING" } },
 	{ "REFUSE", { "HELLO", "CLOSING" } },
 	{ "GRANT", { "GRANTED", "CLOSING" } },
 	{ "GRANTED", { "ACCEPTING", "CLOSING" } },
 	{ "ACCEPTING", { "LIVE", "CLOSING" } },
 	{ "LIVE", { "CLOSING" } },
-	{ "CONTROL", { "REFUSE", "CLOSING" } },
 	{ "CLOSING", { "DEAD" } },
 	{ "DEAD", { "FREE" } },
 };
@@ -58,7 +57,7 @@ static void edges__all_pairs__exactly_the_expected(void **state)
 			n += is;
 		}
 	}
-	assert_int_equal(n, 20);
+	assert_int_equal(n, 17);
 }
 
 /* ---- whole lives ---- */
@@ -82,7 +81,7 @@ static void life__without_region__all_pools_back(void **state)
 	assert_int_equal(srv.server.admitted[0], 1);
 	assert_int_equal(session_count(srv.shard->sessions), 1);
 	peer_close(&p);
-	assert_null(c->tls);
+	assert_null(c->io.tls);
 	assert_int_equal(c->state, CONN_ST_GRANTED);
 	server_expire(c);
 	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_TIMEOUT, 0), 1);

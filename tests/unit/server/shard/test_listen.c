@@ -11,6 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/tls/tls.h"
+#include "server/shard/boot.h"
 #include "tests/unit/helpers/server_rig.h"
 
 static int accept_errno;	/* with which accept4 fails; 0: it does not */
@@ -112,12 +113,13 @@ static void accept__no_tls_object__counted_and_closed(void **state)
 	server_assert_all_back();
 }
 
-static void accept__no_object_free__the_caller_keeps_the_socket(void **state)
+static void conn_new__no_object_free__socket_closed(void **state)
 {
 	struct peer p;
 	struct conn *c = NULL;
 	int fds[2];
 	uint32_t conns;
+	char byte;
 
 	(void)state;
 	srv.cfg.max_handshakes = 1;
@@ -129,11 +131,11 @@ static void accept__no_object_free__the_caller_keeps_the_socket(void **state)
 		int more[2];
 
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, more), 0);
-		assert_int_equal(conn_new(srv.shard, more[0], &p.local, &c), 0);
+		assert_int_equal(conn_new(srv.shard, more[0], &p.local, boot_on_ready, &c), 0);
 		close(more[1]);
 	}
-	assert_int_equal(conn_new(srv.shard, fds[0], &p.local, &c), -ENOBUFS);
-	assert_int_equal(close(fds[0]), 0);
+	assert_int_equal(conn_new(srv.shard, fds[0], &p.local, boot_on_ready, &c), -ENOBUFS);
+	assert_int_equal(recv(fds[1], &byte, 1, 0), 0);
 	close(fds[1]);
 	peer_abort(&p);
 }
@@ -146,7 +148,7 @@ int main(void)
 		LISTEN_TEST(accept__out_of_something__pauses_and_goes_on),
 		LISTEN_TEST(accept__connection_aborted__goes_on),
 		LISTEN_TEST(accept__no_tls_object__counted_and_closed),
-		LISTEN_TEST(accept__no_object_free__the_caller_keeps_the_socket),
+		LISTEN_TEST(conn_new__no_object_free__socket_closed),
 	};
 
 	return cmocka_run_group_tests_name("server_listen", tests, server_rig_group_setup, server_rig_group_teardown);

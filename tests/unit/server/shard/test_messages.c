@@ -50,7 +50,7 @@ static void assert_counted(uint64_t in, uint64_t summed, uint64_t corrupt)
 	const struct stats *st = &srv.shard->stats;
 
 	assert_int_equal(counter_get(&st->messages_in), in);
-	assert_int_equal(counter_get(&st->messages_summed), summed);
+	assert_int_equal(counter_get(&st->messages_checked), summed);
 	assert_int_equal(counter_get(&st->messages_corrupt), corrupt);
 }
 
@@ -235,7 +235,7 @@ static void one_way__checksum__right_and_wrong_ones_counted(void **state)
 	start_live(&p);
 	assert_true(deliver_data(&p, 1, MSG_FLAG_SUM | MSG_FLAG_ACK));
 	server_turn();
-	assert_int_equal(counter_get(&srv.shard->stats.messages_summed), 1);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_checked), 1);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_corrupt), 0);
 	msg_encode(&h, data);
 	msg_seal(msg_sum_seed(p.grant.session, sizeof(p.grant.session)), data, sizeof(data));
@@ -247,7 +247,7 @@ static void one_way__checksum__right_and_wrong_ones_counted(void **state)
 	msg_seal(msg_sum_seed((const uint8_t *)"another one's id", 16), data, sizeof(data));
 	assert_true(fake_deliver(p.qp, data, sizeof(data)));
 	server_turn();
-	assert_int_equal(counter_get(&srv.shard->stats.messages_summed), 3);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_checked), 3);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_corrupt), 2);
 	assert_int_equal(n_posts(), 3);
 	peer_leave(&p);
@@ -299,7 +299,7 @@ static void tags__right__answers_are_tagged_too(void **state)
 		assert_int_equal(h.flags, MSG_FLAG_TAG);
 		assert_true(msg_tag_check(tags, post((uint32_t)i)->head, MSG_HEADER_BYTES + MSG_TAG_BYTES));
 	}
-	assert_int_equal(counter_get(&srv.shard->stats.messages_summed), 3);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_checked), 3);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_corrupt), 0);
 	msg_tags_free(tags);
 	peer_leave(&p);
@@ -936,7 +936,7 @@ static void buffers__none_free__receives_made_up_for_later(void **state)
 	server_turns(2);
 	assert_int_equal(srv.shard->recv_deficit, 3);
 	assert_int_equal(counts().bufs_posted, srv.bufs_posted - 3);
-	assert_int_equal(counter_get(&srv.shard->stats.rnr_holds), 3);
+	assert_int_equal(counter_get(&srv.shard->stats.receive_shortfalls), 3);
 	fake_complete_sends(p.qp, 2, IBV_WC_SUCCESS);
 	server_turns(2);
 	assert_int_equal(srv.shard->recv_deficit, 1);

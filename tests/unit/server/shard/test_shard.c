@@ -30,7 +30,7 @@ static int set_up(void **state)
 	int ret = server_rig_init(state);
 
 	later_ns = 0;
-	srv.cfg.max_handshakes = SLICES - 4 - SHARD_CONTROLS_MAX;
+	srv.cfg.max_handshakes = SLICES - 4;
 	return ret;
 }
 
@@ -589,7 +589,7 @@ static void release__clients_in_every_state__nothing_of_them_is_held(void **stat
 	assert_true(peer_handshake(&control));
 	peer_send(&control, buf, frame_encode_control(CONTROL_STATS, buf));
 	server_turns(3);
-	server_only(CONN_ST_CONTROL);
+	assert_int_equal(server_controls(), 1);
 	assert_int_equal(srv.server.admitted[0], 3);
 	for (int i = 0; i < 2; i++) {
 		shard_release(srv.shard);
@@ -604,7 +604,10 @@ static void release__clients_in_every_state__nothing_of_them_is_held(void **stat
 	assert_int_equal(counter_get(&st->mrs), 0);
 	assert_int_equal(counter_get(&st->pinned_bytes), 0);
 	assert_int_equal(counter_get(&st->established), 3);
-	assert_int_equal(server_closed(CLOSE_DRAINING), 5);
+	assert_int_equal(server_closed(CLOSE_DRAINING), 4);
+	/* The control session is the main thread's. */
+	assert_int_equal(server_closed(CLOSE_HANDED_OVER), 1);
+	assert_int_equal(server_controls(), 1);
 	/* Who comes now, or stayed, hears it from TCP. */
 	assert_int_equal(srv.shard->listen_fd, -1);
 	assert_int_equal(recv(tls_fd(hello.tls), buf, 1, 0), 0);

@@ -1,8 +1,5 @@
-/* Control sessions: reports on the whole server as JSON (docs/protocol.md, "Reports").
- *
- * Any shard may answer; it reads the other shards' statistics as they stand (relaxed atomics).
- */
-#include "server/shard/control.h"
+/* Reports on the whole server. See report.h. */
+#include "server/report.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,18 +15,17 @@
 #include "common/rdma/async.h"
 #include "common/wire/psn.h"
 #include "common/base/res.h"
-#include "server/shard/shard_data.h"
 
-static uint64_t sum(const struct server *server, size_t offset)
+uint64_t report_sum(const struct server *server, size_t offset)
 {
-	uint64_t total = 0;
+	uint64_t total = counter_get((const counter *)((const char *)&server->control + offset));
 
 	for (uint32_t i = 0; i < server->n_shards; i++)
 		total += counter_get((const counter *)((const char *)&server->shards[i]->stats + offset));
 	return total;
 }
 
-#define SUM(field) ((json_int_t)sum(server, offsetof(struct stats, field)))
+#define SUM(field) ((json_int_t)report_sum(server, offsetof(struct stats, field)))
 
 static void set_int(json_t *o, const char *name, uint64_t v)
 {
@@ -41,7 +37,7 @@ static json_t *refusals_json(const struct server *server)
 	json_t *o = json_object();
 
 	for (uint32_t code = 0; code < STATS_REFUSE_MAX; code++) {
-		uint64_t n = sum(server, offsetof(struct stats, refused) + code * sizeof(counter));
+		uint64_t n = report_sum(server, offsetof(struct stats, refused) + code * sizeof(counter));
 
 		if (n)
 			set_int(o, refuse_code_name(code), n);
@@ -55,7 +51,7 @@ static json_t *closed_json(const struct server *server)
 
 	for (int i = 0; i < CLOSE_N; i++)
 		set_int(o, close_reason_names[i],
-			sum(server, offsetof(struct stats, closed) + (size_t)i * sizeof(counter)));
+			report_sum(server, offsetof(struct stats, closed) + (size_t)i * sizeof(counter)));
 	return o;
 }
 
@@ -64,12 +60,18 @@ static json_t *failures_json(const struct server *server)
 	struct fail_table *all = calloc(1, sizeof(*all));
 	json_t *o;
 
+	if (all)
+		fail_table_add(all, &server->control.failures);
 	for (uint32_t i = 0; all && i < server->n_shards; i++)
 		fail_table_add(all, &server->shards[i]->stats.failures);
 	o = all ? fail_table_json(all) : json_array();
 	free(all);
 	return o;
 }
+
+struct report_mark {
+	struct hist *stages[SS_N];
+};
 
 /* All shards' histogram of a stage added up. NULL when out of memory. */
 static struct hist *stage_hist(const struct server *server, int stage)
@@ -83,15 +85,15 @@ static struct hist *stage_hist(const struct server *server, int stage)
 	return h;
 }
 
-static json_t *stage_json(const struct server *server, struct hist **baseline, int stage)
+static json_t *stage_json(const struct server *server, const struct report_mark *mark, int stage)
 {
 	struct hist *now = stage_hist(server, stage), *diff = NULL;
 	json_t *o;
 
 	if (!now)
 		return json_null();
-	if (baseline && !hist_new(&diff)) {
-		hist_diff(diff, now, baseline[stage]);
+	if (mark && !hist_new(&diff)) {
+		hist_diff(diff, now, mark->stages[stage]);
 		o = latency_json(diff);
 	} else {
 		o = latency_json(now);
@@ -164,12 +166,12 @@ static json_t *shards_json(const struct server *server)
 	return a;
 }
 
-static json_t *stats_json(const struct server *server, struct hist **baseline)
+json_t *report_stats(const struct server *server, const struct report_mark *mark)
 {
 	json_t *stages = json_object();
 
 	for (int i = 0; i < SS_N; i++)
-		json_object_set_new(stages, server_stage_names[i], stage_json(server, baseline, i));
+		json_object_set_new(stages, server_stage_names[i], stage_json(server, mark, i));
 	return json_pack("{s:i, s:f, s:{s:I, s:I, s:I, s:I, s:I},"
 			 " s:{s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
 			 " s:I, s:I, s:o},"
@@ -183,9 +185,9 @@ static json_t *stats_json(const struct server *server, struct hist **baseline)
 			 "handshakes_resumed", SUM(handshakes_resumed), "tickets", SUM(tickets), "refused", refusals_json(server), "closed",
 			 closed_json(server), "messages_in", SUM(messages_in), "messages_out",
 			 SUM(messages_out), "bytes_in", SUM(bytes_in), "bytes_out", SUM(bytes_out),
-			 "messages_checked", SUM(messages_summed), "messages_corrupt", SUM(messages_corrupt),
+			 "messages_checked", SUM(messages_checked), "messages_corrupt", SUM(messages_corrupt),
 			 "probes", SUM(probes), "psn_verified", SUM(psn_verified), "psn_conflicts",
-			 SUM(psn_conflicts), "receive_shortfalls", SUM(rnr_holds), "device", async_json(),
+			 SUM(psn_conflicts), "receive_shortfalls", SUM(receive_shortfalls), "device", async_json(),
 			 "shards", shards_json(server), "stages_ns", stages, "resources", resources_json(server), "pools",
 			 pools_json(server), "failures", failures_json(server));
 }
@@ -201,7 +203,7 @@ static json_t *rails_json(const struct server *server)
 	return a;
 }
 
-static json_t *info_json(const struct server *server)
+json_t *report_info(const struct server *server)
 {
 	const struct server_config *c = server->cfg;
 	json_t *env = res_environment_json();
@@ -221,65 +223,24 @@ static json_t *info_json(const struct server *server)
 			 "rails", rails_json(server), "environment", env ? env : json_null());
 }
 
-/* Remembers the stage histograms as they are now; later STATS of this session start from here. */
-static int mark(struct conn *c)
+int report_mark_new(const struct server *server, struct report_mark **out)
 {
-	if (!c->baseline)
-		c->baseline = calloc(SS_N, sizeof(*c->baseline));
-	if (!c->baseline)
-		return -ENOMEM;
-	for (int i = 0; i < SS_N; i++) {
-		hist_free(c->baseline[i]);
-		c->baseline[i] = stage_hist(c->shard->server, i);
-		if (!c->baseline[i])
-			goto err;
-	}
-	return 0;
+	struct report_mark *m = calloc(1, sizeof(*m));
 
-err:
-	for (int i = 0; i < SS_N; i++)
-		hist_free(c->baseline[i]);
-	free(c->baseline);
-	c->baseline = NULL;
-	return -ENOMEM;
+	for (int i = 0; m && i < SS_N; i++) {
+		m->stages[i] = stage_hist(server, i);
+		if (!m->stages[i]) {
+			report_mark_free(m);
+			m = NULL;
+		}
+	}
+	*out = m;
+	return m ? 0 : -ENOMEM;
 }
 
-/* Header and text in one heap block, which the connection frees when it is written. */
-static int take_text(struct conn *c, json_t *o)
+void report_mark_free(struct report_mark *m)
 {
-	size_t n = json_dumpb(o, NULL, 0, JSON_COMPACT);
-	uint8_t *report;
-
-	if (n == 0 || n > FRAME_REPORT_BYTES_MAX - FRAME_HEADER_BYTES)
-		return -ENOMEM;
-	report = malloc(FRAME_HEADER_BYTES + n);
-	if (!report)
-		return -ENOMEM;
-	frame_encode_report_header((uint32_t)n, report);
-	if (json_dumpb(o, (char *)report + FRAME_HEADER_BYTES, n, JSON_COMPACT) != n) {
-		free(report);
-		return -ENOMEM;
-	}
-	c->report = report;
-	c->out_n = (uint32_t)(FRAME_HEADER_BYTES + n);
-	c->out_done = 0;
-	return 0;
-}
-
-int control_answer(struct conn *c, enum control_what what)
-{
-	const struct server *server = c->shard->server;
-	json_t *o;
-	int ret = 0;
-
-	if (what == CONTROL_MARK)
-		ret = mark(c);
-	if (ret)
-		return ret;
-	o = what == CONTROL_INFO ? info_json(server) : stats_json(server, c->baseline);
-	if (!o)
-		return -ENOMEM;
-	ret = take_text(c, o);
-	json_decref(o);
-	return ret;
+	for (int i = 0; m && i < SS_N; i++)
+		hist_free(m->stages[i]);
+	free(m);
 }

@@ -1,16 +1,52 @@
-/* Unit tests of server/shard/control.c and the control side of server/shard/boot.c: reports, marks,
- * refusals. */
+/* Unit tests of server/control.c, server/report.c and server/shard/handover.c: control sessions come from the shard and
+ * are answered on the main thread's loop. */
 #include "tests/unit/helpers/unit.h"
 
+#include <dlfcn.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <jansson.h>
 
 #include "common/base/clock.h"
 #include "common/tls/tls.h"
+#include "server/control.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/helpers/server_rig.h"
+
+static ev_timer *deadline;	/* the last one that was started on the main thread's loop */
+static unsigned dumps;		/* texts made of JSON */
+
+void ev_timer_start(struct ev_loop *loop, ev_timer *w) EV_NOEXCEPT
+{
+	void (*real)(struct ev_loop *, ev_timer *);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "ev_timer_start");
+	real(loop, w);
+	if (loop == srv.main_loop)
+		deadline = w;
+}
+
+size_t json_dumpb(const json_t *o, char *buf, size_t size, size_t flags)
+{
+	size_t (*real)(const json_t *, char *, size_t, size_t);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "json_dumpb");
+	dumps++;
+	return real(o, buf, size, flags);
+}
+
+/* As if the main thread's only deadline had passed; it was set to `s` seconds. */
+static void expire(double s)
+{
+	assert_true(ev_is_active(deadline));
+	assert_true(fabs(ev_timer_remaining(srv.main_loop, deadline) - s) < 1);
+	ev_timer_stop(srv.main_loop, deadline);
+	ev_feed_event(srv.main_loop, deadline, EV_TIMER);
+	ev_run(srv.main_loop, EVRUN_NOWAIT);
+}
 
 static void connect_and_handshake(struct peer *p)
 {
@@ -72,8 +108,11 @@ static void control__stats_and_info__reports_of_the_server(void **state)
 	peer_go_live(&client, 0);
 	connect_and_handshake(&p);
 	o = ask_json(&p, CONTROL_STATS);
-	server_only(CONN_ST_CONTROL);
+	assert_int_equal(server_controls(), 1);
 	assert_int_equal(number(o, "clients", NULL, "connected"), 1);
+	assert_int_equal(number(o, "clients", NULL, "handshakes"), 0);
+	assert_int_equal(number(o, "clients", NULL, "control"), 1);
+	assert_int_equal(number(o, "events", "closed", "handed_over"), 1);
 	assert_int_equal(number(o, "events", NULL, "granted"), 1);
 	assert_int_equal(number(o, "pools", "qp", "in_use"), 1);
 	assert_int_equal(number(o, "pools", NULL, "psns_in_use"), 2);
@@ -86,8 +125,83 @@ static void control__stats_and_info__reports_of_the_server(void **state)
 	assert_int_equal(json_integer_value(json_object_get(o, "wire_version")), 1);
 	json_decref(o);
 	peer_close(&p);
-	assert_int_equal(server_closed(CLOSE_CONTROL_END), 1);
-	assert_int_equal(server_n(CONN_ST_CONTROL), 0);
+	server_until(server_closed(CLOSE_CONTROL_END) == 1);
+	assert_int_equal(server_controls(), 0);
+	assert_true(counter_get(&srv.server.control.tls_bytes_in) >= FRAME_CONTROL_BYTES);
+	assert_true(counter_get(&srv.server.control.tls_bytes_out) > 1000);
+}
+
+/* The shard only publishes its gauges, when it is asked to: no JSON is made in its turn. */
+static void control__stats__nothing_of_it_on_the_shard(void **state)
+{
+	uint8_t buf[FRAME_CONTROL_BYTES], *answer = malloc(FRAME_REPORT_BYTES_MAX);
+	struct peer client, p;
+	unsigned before = dumps;
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&client, 0);
+	connect_and_handshake(&p);
+	srv.main_sleeps = true;
+	peer_send(&p, buf, frame_encode_control(CONTROL_STATS, buf));
+	server_until(server_controls() == 1);
+	/* The shard is done with it. */
+	assert_int_equal(server_n(CONN_ST_HELLO), 0);
+	assert_int_equal(srv.shard->tls_open, 0);
+	assert_int_equal(server_closed(CLOSE_HANDED_OVER), 1);
+	counter_set(&srv.shard->stats.qps_in_use, 99);
+	/* The main thread does not answer before the shard has published ... */
+	for (int i = 0; i < 3; i++)
+		ev_run(srv.main_loop, EVRUN_NOWAIT);
+	assert_int_equal(dumps, before);
+	assert_int_equal(srv.shard->published, 0);
+	/* ... which is all that the shard does. */
+	ev_run(srv.shard->loop, EVRUN_NOWAIT);
+	assert_int_equal(srv.shard->published, 1);
+	assert_int_equal(counter_get(&srv.shard->stats.qps_in_use), 1);
+	assert_int_equal(dumps, before);
+	ev_run(srv.main_loop, EVRUN_NOWAIT);
+	assert_int_equal(dumps, before + 2);
+	assert_true(peer_read_frame(&p, answer) > FRAME_HEADER_BYTES);
+	assert_int_equal(answer[5], FRAME_REPORT);
+	srv.main_sleeps = false;
+	peer_close(&p);
+	free(answer);
+}
+
+/* A shard that is stuck, or one that has ended: the report shows what it published last. */
+static void control__shard_does_not_publish__answered_after_a_second_or_at_its_end(void **state)
+{
+	uint8_t buf[FRAME_CONTROL_BYTES], *answer = malloc(FRAME_REPORT_BYTES_MAX);
+	struct peer p;
+	size_t put;
+
+	(void)state;
+	server_rig_start();
+	connect_and_handshake(&p);
+	json_decref(ask_json(&p, CONTROL_STATS));
+	for (int i = 0; i < 2; i++) {
+		unsigned before = dumps;
+
+		assert_int_equal(tls_write(p.tls, buf, frame_encode_control(CONTROL_STATS, buf), &put), TLS_DONE);
+		assert_int_equal(tls_flush(p.tls), TLS_DONE);
+		for (int turns = 0; turns < 200 && !ev_async_pending(&srv.shard->publish_now); turns++)
+			ev_run(srv.main_loop, EVRUN_ONCE);
+		assert_int_equal(dumps, before);
+		if (i == 0) {
+			expire(1);
+		} else {
+			atomic_store(&srv.shard->ended, true);
+			srv.server.wake_main(NULL);
+			ev_run(srv.main_loop, EVRUN_NOWAIT);
+		}
+		assert_int_equal(dumps, before + 2);
+		assert_true(peer_read_frame(&p, answer) > FRAME_HEADER_BYTES);
+	}
+	/* All have ended. */
+	assert_true(ask(&p, CONTROL_MARK, answer) > FRAME_HEADER_BYTES);
+	peer_close(&p);
+	free(answer);
 }
 
 static void control__stats__handshakes_of_both_kinds_and_by_shard(void **state)
@@ -267,9 +381,12 @@ static void control__idle_too_long__ended(void **state)
 	server_rig_start();
 	connect_and_handshake(&p);
 	json_decref(ask_json(&p, CONTROL_MARK));
-	server_expire(server_only(CONN_ST_CONTROL));
+	assert_int_equal(server_controls(), 1);
+	expire(600);
 	assert_int_equal(server_closed(CLOSE_CONTROL_END), 1);
+	assert_int_equal(server_controls(), 0);
 	assert_int_equal(fail_table_total(&srv.shard->stats.failures), 0);
+	assert_int_equal(fail_table_total(&srv.server.control.failures), 0);
 	peer_abort(&p);
 	server_assert_all_back();
 }
@@ -289,6 +406,117 @@ static void control__server_full__answers(void **state)
 	peer_close(&control);
 }
 
+static void control__refused_client_stays__closed_at_its_deadline(void **state)
+{
+	uint8_t buf[FRAME_CONTROL_BYTES];
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	connect_and_handshake(&p);
+	json_decref(ask_json(&p, CONTROL_INFO));
+	frame_encode_control(CONTROL_STATS, buf);
+	buf[4] = 2;
+	peer_send(&p, buf, FRAME_CONTROL_BYTES);
+	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	assert_int_equal(p.refuse.code, REFUSE_BAD_VERSION);
+	assert_int_equal(counter_get(&srv.server.control.refused[REFUSE_BAD_VERSION]), 1);
+	expire(2);
+	assert_int_equal(server_closed(CLOSE_REFUSED), 1);
+	assert_int_equal(server_controls(), 0);
+	peer_abort(&p);
+}
+
+static void control__as_many_sessions_as_there_may_be__refused_as_busy(void **state)
+{
+	uint8_t buf[FRAME_CONTROL_BYTES];
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	srv.server.handovers.sessions = CONTROL_SESSIONS_MAX;
+	connect_and_handshake(&p);
+	peer_send(&p, buf, frame_encode_control(CONTROL_STATS, buf));
+	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	assert_int_equal(p.refuse.code, REFUSE_BUSY);
+	assert_non_null(strstr(p.refuse.text, "control sessions"));
+	peer_close(&p);
+	assert_int_equal(server_controls(), CONTROL_SESSIONS_MAX);
+	srv.server.handovers.sessions = CONTROL_SESSIONS_MAX - 1;
+	connect_and_handshake(&p);
+	json_decref(ask_json(&p, CONTROL_STATS));
+	assert_int_equal(server_controls(), CONTROL_SESSIONS_MAX);
+	peer_close(&p);
+	server_until(server_controls() == CONTROL_SESSIONS_MAX - 1);
+	srv.server.handovers.sessions = 0;
+	server_assert_all_back();
+}
+
+/* Requests that did not wait for the answers of those before. */
+static void control__requests_in_advance__sixteen_are_answered(void **state)
+{
+	static const struct { int requests, answers; } table[] = { { 10, 10 }, { 16, 16 }, { 17, 16 }, { 40, 16 } };
+	uint8_t *answer = malloc(FRAME_REPORT_BYTES_MAX);
+
+	(void)state;
+	server_rig_start();
+	for (size_t i = 0; i < N_ELEMENTS(table); i++) {
+		uint8_t buf[40 * FRAME_CONTROL_BYTES];
+		int answers = 0;
+		struct peer p;
+
+		connect_and_handshake(&p);
+		for (int j = 0; j < table[i].requests; j++)
+			frame_encode_control(j % 2 ? CONTROL_INFO : CONTROL_STATS, buf + j * FRAME_CONTROL_BYTES);
+		peer_send(&p, buf, (size_t)table[i].requests * FRAME_CONTROL_BYTES);
+		while (answers < table[i].answers && peer_read_frame(&p, answer))
+			answers++;
+		assert_int_equal(answers, table[i].answers);
+		server_until(server_controls() == (table[i].requests == table[i].answers));
+		peer_close(&p);
+		server_until(server_controls() == 0);
+	}
+	assert_int_equal(server_closed(CLOSE_CONTROL_END), 2);
+	assert_int_equal(server_closed(CLOSE_FAILED), 2);
+	assert_int_equal(fail_table_total(&srv.server.control.failures), 2);
+	assert_int_equal(srv.server.control.failures.rows[0].fail.kind, FAIL_PROTOCOL);
+	assert_int_equal(srv.server.control.failures.rows[0].fail.code, PROTO_UNEXPECTED_FRAME);
+	free(answer);
+}
+
+/* Sessions that are served, that wait for the shard, and that are still on their way. */
+static void stop__sessions_in_every_state__closed_with_a_goodbye(void **state)
+{
+	uint8_t buf[FRAME_CONTROL_BYTES], byte;
+	struct peer served, waits, comes;
+	size_t got;
+
+	(void)state;
+	server_rig_start();
+	connect_and_handshake(&served);
+	json_decref(ask_json(&served, CONTROL_MARK));
+	connect_and_handshake(&waits);
+	connect_and_handshake(&comes);
+	srv.main_sleeps = true;
+	peer_send(&waits, buf, frame_encode_control(CONTROL_STATS, buf));
+	server_until(server_controls() == 2);
+	ev_run(srv.main_loop, EVRUN_NOWAIT);
+	peer_send(&comes, buf, frame_encode_control(CONTROL_STATS, buf));
+	server_until(server_controls() == 3);
+	control_stop(srv.control);
+	assert_int_equal(server_closed(CLOSE_DRAINING), 2);
+	assert_int_equal(tls_read(served.tls, &byte, 1, &got), TLS_EOF);
+	assert_int_equal(tls_read(waits.tls, &byte, 1, &got), TLS_EOF);
+	assert_int_equal(server_controls(), 1);
+	srv.main_sleeps = false;
+	server_turns(2);
+	assert_int_equal(server_closed(CLOSE_DRAINING), 3);
+	assert_int_equal(server_controls(), 0);
+	peer_abort(&served);
+	peer_abort(&waits);
+	peer_abort(&comes);
+}
+
 #define CONTROL_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
 
 int main(void)
@@ -303,6 +531,12 @@ int main(void)
 		CONTROL_TEST(control__bad_request_or_a_hello__refused),
 		CONTROL_TEST(control__idle_too_long__ended),
 		CONTROL_TEST(control__server_full__answers),
+		CONTROL_TEST(control__stats__nothing_of_it_on_the_shard),
+		CONTROL_TEST(control__shard_does_not_publish__answered_after_a_second_or_at_its_end),
+		CONTROL_TEST(control__refused_client_stays__closed_at_its_deadline),
+		CONTROL_TEST(control__as_many_sessions_as_there_may_be__refused_as_busy),
+		CONTROL_TEST(control__requests_in_advance__sixteen_are_answered),
+		CONTROL_TEST(stop__sessions_in_every_state__closed_with_a_goodbye),
 	};
 
 	return cmocka_run_group_tests_name("server_control", tests, server_rig_group_setup,

@@ -1,0 +1,338 @@
+/* Sessions of control clients. See control.h. */
+#include "server/control.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/tls/tls_io.h"
+#include "server/report.h"
+#include "server/shard/handover.h"
+#include "server/shard/shard.h"
+
+#define IDLE_S 600.
+#define REFUSE_S 2.
+#define PUBLISH_S 1.
+/* Requests that may have come before their predecessors' answers were read. */
+#define BURST_MAX 16
+
+enum session_state {
+	SESSION_SERVED,		/* reads a request or writes an answer; IDLE_S after the last request */
+	SESSION_WAITS,		/* for the shards to publish; PUBLISH_S */
+	SESSION_REFUSED,	/* writes a REFUSE, then waits for the client to close; REFUSE_S */
+};
+
+struct session {
+	TAILQ_ENTRY(session) entry;
+	struct control *control;
+	enum session_state state;
+	struct tls_io io;
+	struct addr peer;
+	ev_timer deadline;
+	enum control_what what;		/* the request that is being answered */
+	uint64_t publish_wanted;	/* SESSION_WAITS: what the shards are to have published */
+	unsigned burst;			/* requests found waiting, one after the other */
+	struct report_mark *mark;	/* NULL before the first MARK */
+};
+
+struct control {
+	struct server *server;
+	struct ev_loop *loop;
+	TAILQ_HEAD(, session) sessions;
+	bool stopped;
+};
+
+static void set_state(struct session *x, enum session_state state)
+{
+	static const double deadlines_s[] = {
+		[SESSION_SERVED] = IDLE_S, [SESSION_WAITS] = PUBLISH_S, [SESSION_REFUSED] = REFUSE_S,
+	};
+
+	x->state = state;
+	ev_timer_stop(x->control->loop, &x->deadline);
+	ev_timer_set(&x->deadline, deadlines_s[state], 0.);
+	ev_timer_start(x->control->loop, &x->deadline);
+}
+
+static void end(struct session *x, enum close_reason reason)
+{
+	struct control *t = x->control;
+	struct stats *st = &t->server->control;
+
+	counter_add(&st->closed[reason], 1);
+	counter_set(&st->controls, counter_get(&st->controls) - 1);
+	ev_timer_stop(t->loop, &x->deadline);
+	tls_io_close(&x->io);
+	report_mark_free(x->mark);
+	TAILQ_REMOVE(&t->sessions, x, entry);
+	handover_session_ended(&t->server->handovers);
+	free(x);
+}
+
+static void fail(struct session *x, enum fail_kind kind, int code)
+{
+	struct fail f = { .stage = STAGE_PSN_EXCHANGE, .kind = kind, .code = code };
+	char text[96], peer[ADDR_TEXT_MAX];
+
+	fail_table_count(&x->control->server->control.failures, &f);
+	log_debug("control session of %s failed: %s (%s)", addr_text(&x->peer, peer),
+		  fail_code_text(&f, text, sizeof(text)), fail_advice(&f));
+	end(x, CLOSE_FAILED);
+}
+
+/* True if the caller has to wait for the socket or the session is over; false to go on. */
+static bool wait_or_end(struct session *x, enum tls_io_status st)
+{
+	if (st != TLS_IO_FAILED)
+		return st == TLS_IO_WAIT;
+	if (x->io.failure.kind == FAIL_CLOSED)
+		end(x, x->state == SESSION_REFUSED ? CLOSE_REFUSED : CLOSE_CONTROL_END);
+	else
+		fail(x, x->io.failure.kind, x->io.failure.code);
+	return true;
+}
+
+static void refuse(struct session *x, enum refuse_code code, const char *text)
+{
+	counter_add(&x->control->server->control.refused[code], 1);
+	tls_io_put(&x->io, frame_encode_refuse(code, text, tls_io_frame(&x->io)));
+	set_state(x, SESSION_REFUSED);
+}
+
+/* Header and text in one heap block, which is freed when it is written. 0 or -ENOMEM. */
+static int put_report(struct session *x, const json_t *o)
+{
+	size_t n = json_dumpb(o, NULL, 0, JSON_COMPACT);
+	uint8_t *frame;
+
+	if (n == 0 || n > FRAME_REPORT_BYTES_MAX - FRAME_HEADER_BYTES)
+		return -ENOMEM;
+	frame = malloc(FRAME_HEADER_BYTES + n);
+	if (!frame)
+		return -ENOMEM;
+	frame_encode_report_header((uint32_t)n, frame);
+	if (json_dumpb(o, (char *)frame + FRAME_HEADER_BYTES, n, JSON_COMPACT) != n) {
+		free(frame);
+		return -ENOMEM;
+	}
+	tls_io_put_heap(&x->io, frame, FRAME_HEADER_BYTES + n);
+	return 0;
+}
+
+static int put_answer(struct session *x)
+{
+	const struct server *server = x->control->server;
+	json_t *o;
+	int ret = 0;
+
+	if (x->what == CONTROL_MARK) {
+		report_mark_free(x->mark);
+		ret = report_mark_new(server, &x->mark);
+	}
+	if (ret)
+		return ret;
+	o = x->what == CONTROL_INFO ? report_info(server) : report_stats(server, x->mark);
+	ret = o ? put_report(x, o) : -ENOMEM;
+	json_decref(o);
+	return ret;
+}
+
+static void answer(struct session *x)
+{
+	set_state(x, SESSION_SERVED);
+	if (put_answer(x))
+		refuse(x, REFUSE_INTERNAL, "out of memory");
+}
+
+static bool all_have_published(const struct session *x)
+{
+	const struct server *server = x->control->server;
+
+	for (uint32_t i = 0; i < server->n_shards; i++)
+		if (!shard_has_published(server->shards[i], x->publish_wanted))
+			return false;
+	return true;
+}
+
+/* INFO never changes. All else shows the server after the request came. */
+static void begin_answer(struct session *x)
+{
+	struct server *server = x->control->server;
+
+	if (x->what == CONTROL_INFO) {
+		answer(x);
+		return;
+	}
+	x->publish_wanted = atomic_fetch_add(&server->publish_wanted, 1) + 1;
+	tls_io_watch(&x->io, 0);
+	set_state(x, SESSION_WAITS);
+	for (uint32_t i = 0; i < server->n_shards; i++)
+		shard_ask_publish(server->shards[i]);
+	if (all_have_published(x))
+		answer(x);
+}
+
+/* False if the caller has to wait, or the session is over. */
+static bool read_request(struct session *x)
+{
+	struct frame_header h;
+	enum tls_io_status st = tls_io_read_header(&x->io, FRAME_FROM_CLIENT_MAX, &h);
+	const char *why = "";
+
+	if (st == TLS_IO_FAILED && x->io.failure.kind == FAIL_PROTOCOL) {
+		refuse(x, REFUSE_BAD_REQUEST, "frame length: must be 8 to 40, reserved 0");
+		return true;
+	}
+	if (st == TLS_IO_DONE)
+		st = tls_io_read_frame(&x->io, &h);
+	if (st == TLS_IO_WAIT)
+		x->burst = 0;
+	if (wait_or_end(x, st))
+		return false;
+	if (++x->burst > BURST_MAX) {
+		fail(x, FAIL_PROTOCOL, PROTO_UNEXPECTED_FRAME);
+		return false;
+	}
+	if (h.version != FRAME_VERSION)
+		refuse(x, REFUSE_BAD_VERSION, "this server speaks wire version 1");
+	else if (h.type != FRAME_CONTROL)
+		refuse(x, REFUSE_BAD_REQUEST, "unexpected frame: a control session takes only CONTROL");
+	else if (frame_decode_control(x->io.frame, h.length, &x->what, &why))
+		refuse(x, REFUSE_BAD_REQUEST, why);
+	else
+		begin_answer(x);
+	return true;
+}
+
+/* Writes what is pending and reads the next request, until the socket or the shards have to be waited for. */
+static void serve(struct session *x)
+{
+	while (x->state == SESSION_SERVED)
+		if (wait_or_end(x, tls_io_write(&x->io)) || !read_request(x))
+			return;
+	if (x->state == SESSION_REFUSED && !wait_or_end(x, tls_io_write(&x->io)) && tls_io_is_bye_answered(&x->io))
+		end(x, CLOSE_REFUSED);
+}
+
+static void on_ready(void *session)
+{
+	serve(session);
+}
+
+static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct session *x = w->data;
+
+	(void)loop;
+	(void)revents;
+	switch (x->state) {
+	case SESSION_SERVED:
+		end(x, CLOSE_CONTROL_END);
+		break;
+	case SESSION_WAITS:
+		log_warn("a shard did not publish its statistics within %.0f s: the report shows older ones", PUBLISH_S);
+		answer(x);
+		serve(x);
+		break;
+	case SESSION_REFUSED:
+		end(x, CLOSE_REFUSED);
+		break;
+	}
+}
+
+static struct session *session_new(struct control *t, const struct handover *h)
+{
+	struct session *x = calloc(1, sizeof(*x));
+	struct stats *st = &t->server->control;
+
+	if (!x)
+		return NULL;
+	x->control = t;
+	x->peer = h->peer;
+	x->what = h->what;
+	x->burst = 1;
+	tls_io_init(&x->io, t->loop, on_ready, x, &st->tls_bytes_in, &st->tls_bytes_out);
+	tls_io_adopt(&x->io, h->tls);
+	ev_timer_init(&x->deadline, on_deadline, 0., 0.);
+	x->deadline.data = x;
+	TAILQ_INSERT_TAIL(&t->sessions, x, entry);
+	counter_set(&st->controls, counter_get(&st->controls) + 1);
+	return x;
+}
+
+static void take_over(struct control *t, struct handover *h)
+{
+	struct session *x = session_new(t, h);
+
+	if (!x) {
+		log_warn("closed a new control session: this machine is out of memory");
+		counter_add(&t->server->control.closed[CLOSE_FAILED], 1);
+		tls_free(h->tls);
+		handover_session_ended(&t->server->handovers);
+	} else if (t->stopped) {
+		end(x, CLOSE_DRAINING);
+	} else {
+		begin_answer(x);
+		serve(x);
+	}
+	free(h);
+}
+
+static void take_over_all(struct control *t)
+{
+	struct handover *next, *h = handover_take(&t->server->handovers);
+
+	for (; h; h = next) {
+		next = h->next;
+		take_over(t, h);
+	}
+}
+
+void control_wake(struct control *t)
+{
+	struct session *next;
+
+	take_over_all(t);
+	for (struct session *x = TAILQ_FIRST(&t->sessions); x; x = next) {
+		next = TAILQ_NEXT(x, entry);
+		if (x->state == SESSION_WAITS && all_have_published(x)) {
+			answer(x);
+			serve(x);
+		}
+	}
+}
+
+int control_new(struct server *server, struct ev_loop *loop, struct control **out)
+{
+	struct control *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->server = server;
+	t->loop = loop;
+	TAILQ_INIT(&t->sessions);
+	*out = t;
+	return 0;
+}
+
+void control_stop(struct control *t)
+{
+	struct session *x;
+
+	t->stopped = true;
+	while ((x = TAILQ_FIRST(&t->sessions))) {
+		tls_io_say_bye(&x->io);
+		end(x, CLOSE_DRAINING);
+	}
+}
+
+void control_free(struct control *t)
+{
+	if (!t)
+		return;
+	control_stop(t);
+	take_over_all(t);
+	free(t);
+}

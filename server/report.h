@@ -1,0 +1,31 @@
+/* Reports on the whole server as JSON: STATS and INFO of docs/protocol.md, "Reports".
+ *
+ * Statistics of the shards are read as they stand (relaxed atomics): gauges are those that each shard published last.
+ * Owning thread: the main thread.
+ */
+#ifndef RAMPART_SERVER_REPORT_H
+#define RAMPART_SERVER_REPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "server/shard/shard_data.h"
+
+/* The stage histograms of a moment. */
+struct report_mark;
+
+/* 0 or -ENOMEM, with *out NULL. */
+int report_mark_new(const struct server *server, struct report_mark **out) __attribute__((warn_unused_result));
+void report_mark_free(struct report_mark *m);	/* NULL-safe */
+
+/* STATS; stage histograms hold what came since `mark` (NULL: since the start). The caller's; NULL when out of memory. */
+json_t *report_stats(const struct server *server, const struct report_mark *mark);
+/* INFO. The caller's; NULL when out of memory. */
+json_t *report_info(const struct server *server);
+
+/* The counter at `offset` of struct stats, of all shards and control sessions. */
+uint64_t report_sum(const struct server *server, size_t offset);
+
+#endif
