@@ -395,6 +395,7 @@ static void hello__region_not_registered_yet__waits_while_others_are_served(void
 	assert_int_equal(peer_answer(&p), FRAME_GRANT);
 	assert_int_equal(p.grant.region_bytes, 4096);
 	assert_int_equal(srv.shard->regions_awaited, 0);
+	peer_close(&p);
 }
 
 static void hello__deadline_while_a_region_is_registered__fails_and_it_is_the_nexts(void **state)
@@ -414,6 +415,7 @@ static void hello__deadline_while_a_region_is_registered__fails_and_it_is_the_ne
 	server_turns(3);
 	peer_get_grant(&next, FRAME_FEATURE_REGION);
 	assert_int_equal(fake_mrs(), 2);
+	peer_abort(&p);
 }
 
 static void hello__server_full__refused_until_one_leaves(void **state)
