@@ -12,11 +12,14 @@ struct arena;
 struct ep;
 
 /* Zeroed memory of `bytes` (at least 1), registered; with `remote_write` whoever has its key may WRITE to it, over
- * any queue pair of the endpoint that grants that. 0 or -errno with a line in `err` that says what to do. The
- * endpoint must outlive it. */
+ * any queue pair of the endpoint that grants that. The endpoint must outlive it. Blocks while the memory is pinned:
+ * called before the loop runs. Errors, with a line in `err` that says what to do:
+ *   -ENOMEM  no memory, or the limit of locked memory is too low
+ *   other    of mmap or ibv_reg_mr
+ */
 int arena_new(struct ep *ep, size_t bytes, bool remote_write, struct arena **out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
-/* Registers it with another endpoint too, on another device: RAILS_MAX in all. The same errors. */
+/* Registers it with another endpoint too, on another device: RAILS_MAX in all. Errors as arena_new. */
 int arena_share(struct arena *a, struct ep *ep, char *err, size_t err_size) __attribute__((warn_unused_result));
 void arena_free(struct arena *a);	/* NULL-safe */
 

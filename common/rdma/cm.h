@@ -1,7 +1,9 @@
 /* The connection manager, translated: rdmacm's ids and events as rampart uses them.
  *
  * QPs are the caller's (user-managed), because packet sequence numbers are set by hand. All ids of a
- * channel are created, used and destroyed on the channel's thread. Events are copied and acked before
+ * channel are created, used and destroyed on the channel's thread, and every function here is called on it. What
+ * can fail returns 0 or a negative error; each lists its own. Those called "of rdma_x" are -errno as that function of
+ * librdmacm leaves it (rdma_cm(7)); -EINVAL means that the id is not in the state for it. Events are copied and acked before
  * they are acted on, since rdma_destroy_id waits for the acks of an id's events.
  */
 #ifndef RAMPART_COMMON_CM_H
@@ -49,31 +51,54 @@ struct cm_event {
 /* Reject reason "consumer reject" (IBTA 12.6.7.2): the private data is the application's. */
 #define CM_REJECT_CONSUMER 28
 
-int cm_channel_new(struct cm_channel **out) __attribute__((warn_unused_result));	/* 0 or -errno */
+/* A non-blocking channel. Errors:
+ *   -ENOMEM  the process is out of memory
+ *   other    of rdma_create_event_channel (no rdma_ucm, no access to /dev/infiniband/rdma_cm, no descriptor) or of fcntl
+ */
+int cm_channel_new(struct cm_channel **out) __attribute__((warn_unused_result));
 /* All ids must be gone. NULL-safe. */
 void cm_channel_free(struct cm_channel *c);
+/* Readable when an event waits; the channel's. */
 int cm_channel_fd(const struct cm_channel *c);
 
-/* Takes one event: 1 and *out, 0 when there is none, or -errno. */
+/* Takes one event, copies it to *out and acks it: the id may then be destroyed. 1, or 0 when there is none. Errors:
+ *   other  of rdma_get_cm_event: the channel is broken
+ */
 int cm_next_event(struct cm_channel *c, struct cm_event *out) __attribute__((warn_unused_result));
 
-/* Listens on a specific address; port 0 lets the system choose. 0 or -errno. */
+/* Listens on a specific address; port 0 lets the system choose. *port is the one taken; `context` comes with each
+ * CM_CONNECT_REQUEST. The caller destroys *out. Errors:
+ *   -EADDRINUSE     the port is taken
+ *   -EADDRNOTAVAIL  the address is not this machine's
+ *   other           of rdma_create_id, rdma_bind_addr or rdma_listen
+ */
 int cm_listen(struct cm_channel *c, const struct addr *local, int backlog, void *context,
 	      struct rdma_cm_id **out, uint16_t *port) __attribute__((warn_unused_result));
 
+/* A new id, whose events have `context`. The caller destroys it. Errors: of rdma_create_id (-ENOMEM). */
 int cm_id_new(struct cm_channel *c, void *context, struct rdma_cm_id **out)
 	__attribute__((warn_unused_result));
-void cm_id_destroy(struct rdma_cm_id *id);	/* NULL-safe */
+/* Waits for nothing, as events are acked when they are taken. An id that was not accepted is rejected by it. NULL-safe. */
+void cm_id_destroy(struct rdma_cm_id *id);
 void cm_id_set_context(struct rdma_cm_id *id, void *context);
 
-/* Asynchronous; CM_ADDR_RESOLVED or CM_ADDR_ERROR follows. `local` may be NULL. 0 or -errno. */
+/* Begins to look for the device that leads from `local` (NULL: any address) to `peer`, for `timeout_ms` at most;
+ * CM_ADDR_RESOLVED or CM_ADDR_ERROR follows. Errors, after which neither does:
+ *   -EADDRNOTAVAIL  `local` is not this machine's
+ *   other           of rdma_resolve_addr
+ */
 int cm_resolve_addr(struct rdma_cm_id *id, const struct addr *local, const struct addr *peer,
 		    unsigned timeout_ms) __attribute__((warn_unused_result));
+/* The next step after CM_ADDR_RESOLVED; CM_ROUTE_RESOLVED or CM_ROUTE_ERROR follows. Errors, after which neither does: of
+ * rdma_resolve_route. */
 int cm_resolve_route(struct rdma_cm_id *id, unsigned timeout_ms) __attribute__((warn_unused_result));
 
-/* Addresses of the connection with ports. The peer's is its own claim on the passive side. 0 or -EAFNOSUPPORT. */
+/* Addresses of the connection with ports. The peer's is its own claim on the passive side. Errors:
+ *   -EAFNOSUPPORT  one is neither IPv4 nor IPv6
+ */
 int cm_addresses(struct rdma_cm_id *id, struct addr *local, struct addr *peer)
 	__attribute__((warn_unused_result));
+/* The device an id was resolved to or came in on; NULL before. librdmacm's. */
 struct ibv_context *cm_device(const struct rdma_cm_id *id);
 
 struct cm_conn_param {
@@ -84,11 +109,20 @@ struct cm_conn_param {
 	uint8_t initiator_depth;	/* and we there */
 };
 
+/* Active side, after CM_ROUTE_RESOLVED: CM_CONNECT_RESPONSE, CM_REJECTED, CM_UNREACHABLE or CM_CONNECT_ERROR follows. The
+ * private data, 56 bytes at most, is copied. Errors, after which none does: of rdma_connect. */
 int cm_connect(struct rdma_cm_id *id, const struct cm_conn_param *p) __attribute__((warn_unused_result));
+/* Passive side, when the QP is in RTS: CM_ESTABLISHED follows, or what cm_connect names. The private data, 196 bytes at
+ * most, is copied. Errors: of rdma_accept; the id can still be rejected. */
 int cm_accept(struct rdma_cm_id *id, const struct cm_conn_param *p) __attribute__((warn_unused_result));
+/* Active side, after CM_CONNECT_RESPONSE, when the QP is in RTS: tells the peer. No event follows. From now on a
+ * disconnect is owed. Errors: of rdma_establish. */
 int cm_establish(struct rdma_cm_id *id) __attribute__((warn_unused_result));
-/* A reject that cannot be sent is not an error of ours: the peer times out. */
+/* Passive side, instead of cm_accept; the private data, 148 bytes at most, is copied. A reject that cannot be sent is
+ * not an error of ours: the peer times out. */
 void cm_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private_bytes);
+/* Asks the peer to disconnect, or answers its request; CM_DISCONNECTED follows, if it did not come before. The QP is left
+ * as it is. Errors, after which nothing is to be waited for: of rdma_disconnect. */
 int cm_disconnect(struct rdma_cm_id *id) __attribute__((warn_unused_result));
 
 struct cm_qp_param {
@@ -110,20 +144,25 @@ struct cm_path {
 	int mask;
 };
 
-/* On the passive side from CONNECT_REQUEST on, on the active one from CONNECT_RESPONSE on. 0 or -errno. */
+/* On the passive side from CM_CONNECT_REQUEST on, on the active one from CM_CONNECT_RESPONSE on. Errors: of
+ * rdma_init_qp_attr (the id was disconnected meanwhile). */
 int cm_get_path(struct rdma_cm_id *id, struct cm_path *out) __attribute__((warn_unused_result));
 
-/* The IP address packets of this path will really go to: its destination GID. 0, or -EAFNOSUPPORT on a link
- * without IP GIDs (InfiniBand). */
+/* The IP address to which packets of this path will really go: its destination GID. Errors:
+ *   -EAFNOSUPPORT  the link has no IP GIDs (InfiniBand)
+ */
 int cm_path_peer(struct rdma_cm_id *id, const struct cm_path *path, struct addr *out)
 	__attribute__((warn_unused_result));
 
-/* RESET or INIT -> RTR -> RTS along `path`, with our PSNs, access flags, timers and retry counts.
- * Returns 0 or -errno. */
+/* RESET or INIT -> RTR -> RTS along `path`, with our PSNs, access flags, timers and retry counts. Errors, after which the
+ * QP may be in any of these states:
+ *   -EBADMSG  `verify`: the QP has other PSNs than it was given
+ *   other     of rdma_init_qp_attr, ibv_modify_qp or ibv_query_qp
+ */
 int cm_program_qp(struct rdma_cm_id *id, struct ibv_qp *qp, const struct cm_path *path,
 		  const struct cm_qp_param *p) __attribute__((warn_unused_result));
 
-/* The send PSN the CM would have used, for people and tests. 0 or -errno. */
+/* The send PSN the CM would have used, for people and tests. Errors: of rdma_init_qp_attr. */
 int cm_own_psn(struct rdma_cm_id *id, uint32_t *out) __attribute__((warn_unused_result));
 
 #endif

@@ -34,18 +34,25 @@ struct dev {
 int dev_count(void);
 
 /* An IP address of the device `name` (NULL: of the first device with an active port and an address
- * in its GID table, IPv4 preferred). 0 or -ENODEV; `err` then holds a line with what to do. */
+ * in its GID table, IPv4 preferred). Any thread. Errors, with a line in `err` that says what to do:
+ *   -ENODEV  no device, none of this name, or none with an active port and an address
+ */
 int dev_local_addr(const char *name, struct addr *out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
-/* The local address from which this machine's routes reach `peer`. 0 or -errno. Sends nothing. */
+/* The local address from which this machine's routes reach `peer`, with port 0. Sends nothing. Any thread. Errors: of
+ * socket, connect or getsockname (-ENETUNREACH: no route). */
 int dev_source_addr(const struct addr *peer, struct addr *out) __attribute__((warn_unused_result));
 
-/* Opens the device that owns the local address. `name`, if not NULL, must be its name. Returns 0,
- * -ENODEV or another -errno; `err` then holds a line with what to do. */
+/* Opens the device that owns the local address. `name`, if not NULL, must be its name. dev_close undoes it, after all
+ * that was made on the device is gone. Any thread. Errors, with a line in `err` that says what to do:
+ *   -EADDRNOTAVAIL  the address is not this machine's, or no RDMA device's
+ *   -ENODEV         no device has the address, or it has another name
+ *   other           of rdma_create_id, rdma_bind_addr, ibv_query_device or ibv_query_port
+ */
 int dev_open(const struct addr *local, const char *name, struct dev *out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
-void dev_close(struct dev *d);
+void dev_close(struct dev *d);	/* also of one that is not open: all zero */
 
 /* The port's number if its link is Ethernet (RoCE), else 0. */
 uint8_t dev_ethernet_port(const struct dev *d);

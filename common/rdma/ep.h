@@ -2,7 +2,8 @@
  * receive queue and a slab of registered message buffers (struct ep, "endpoint").
  *
  * Everything is sized and registered in ep_new; nothing is allocated or registered afterwards. Owning
- * thread: the one that runs the loop; no locks.
+ * thread: the one that runs the loop, for every function here; no locks. (ep_new and ep_free may be another's while the
+ * loop does not run.) What can fail returns 0 or a negative error; each lists its own.
  *
  * Buffers are numbered 0..n-1. A buffer is either in the SRQ, free, or in somebody's hands; the counts
  * of ep_get_counts say how many, and must come back to their start values when no client is left.
@@ -103,11 +104,16 @@ struct ep_counts {
 /* Called for each completion, in the order polled. */
 typedef void ep_on_wc_fn(void *arg, const struct ibv_wc *wc);
 
-/* Creates everything and fills the SRQ. Returns 0 or -errno; `err` then holds a line that names what
- * could not be had and which limit to raise. */
+/* Creates everything and fills the SRQ; the device must outlive it. `err` then holds a line that names what could not be
+ * had and which limit to raise. Errors:
+ *   -ENOMEM  this process or the device is out of memory, or the limit of locked memory is too low
+ *   -ENOSPC  so many QPs need more completion queues than an endpoint has
+ *   -EIO     the SRQ took fewer buffers than it was made for
+ *   other    what the ibv_ call that `err` names failed with (-EINVAL: beyond the device's limits)
+ */
 int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep **out, char *err,
 	   size_t err_size) __attribute__((warn_unused_result));
-/* All QPs must be gone. NULL-safe. */
+/* All QPs, and all else that was made on ep_pd, must be gone. NULL-safe. */
 void ep_free(struct ep *ep);
 
 /* Descriptor that is readable when a completion waits; meaningless when spinning. */
@@ -116,7 +122,8 @@ int ep_fd(const struct ep *ep);
 struct ibv_comp_channel *ep_channel(const struct ep *ep);
 
 /* Event mode: takes the events, arms the queues they came from if anything more is awaited there, and marks all
- * queues to be polled that may hold completions. Returns 0 or -errno. */
+ * queues to be polled that may hold completions. Errors: of ibv_get_cq_event or ibv_req_notify_cq; the endpoint is broken
+ * then. */
 int ep_take_events(struct ep *ep) __attribute__((warn_unused_result));
 
 /* Before `n` send requests are posted on `qp` whose completions somebody waits for (struct wr's awaited): their queue
@@ -134,8 +141,10 @@ void ep_sweep(struct ep *ep);
 /* Turns spinning on or off at run time: off arms every queue and marks it to be polled. */
 void ep_set_spin(struct ep *ep, bool spin);
 
-/* Polls the queues in turn, dispatches the first completions found, `max` at most, and refills the SRQ. Returns how
- * many; 0: all were found empty. -EIO if a queue is broken. */
+/* Polls the queues in turn, dispatches the first completions found, `max` (EP_BATCH at most), and refills the SRQ.
+ * Returns how many; 0: all were found empty. Errors:
+ *   -EIO  a queue cannot be polled, or the SRQ not refilled: the endpoint is broken
+ */
 int ep_process(struct ep *ep, int max) __attribute__((warn_unused_result));
 
 /* Number of the batch being dispatched: all completions of a batch were there before any of them was
@@ -158,7 +167,7 @@ bool ep_is_held(const struct ep *ep);
 /* Once for each hold, however often it is called. Only while held. */
 void ep_defer(struct ep *ep, struct ep_deferred *d);
 
-/* A free buffer, or EP_NO_BUF. */
+/* A free buffer, which is the caller's until ep_buf_put, ep_recycle or a send; EP_NO_BUF if there is none. */
 uint32_t ep_buf_get(struct ep *ep);
 void ep_buf_put(struct ep *ep, uint32_t buf);
 uint8_t *ep_buf(const struct ep *ep, uint32_t buf);
@@ -195,10 +204,14 @@ uint32_t ep_post_list(const struct ep *ep);
 uint32_t ep_signal_every(const struct ep *ep);
 void ep_get_counts(const struct ep *ep, struct ep_counts *out);
 
-/* For the QP pool: creates a QP on this endpoint's queues; *cq_index is given back on destroy.
- * 0 or -errno. */
+/* For the QP pool: creates a QP on this endpoint's queues, in RESET; *cq_index is given back with ep_qp_destroy. A device
+ * that takes no inline data of the wanted size is used without from then on. Errors:
+ *   -ENOSPC  every send CQ has its QPs (ep_config's max_qps)
+ *   other    what ibv_create_qp failed with (-ENOMEM: the device has no more)
+ */
 int ep_qp_create(struct ep *ep, struct ibv_qp **out, uint32_t *cq_index)
 	__attribute__((warn_unused_result));
+/* The QP's completions were polled, or do not matter. */
 void ep_qp_destroy(struct ep *ep, struct ibv_qp *qp, uint32_t cq_index);
 
 #endif

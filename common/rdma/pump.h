@@ -4,7 +4,8 @@
  * for a bounded time after the last completion, then arm and sleep. CM events are taken before
  * anything else, because a full backlog drops requests silently. Events of the device are watched too: when it or a
  * queue fails, so does the pump. Several can share a loop, one for each device a
- * thread works on. Owning thread: the loop's.
+ * thread works on. Owning thread: the loop's, for every function here; before the loop
+ * runs and after it, whoever sets it up.
  */
 #ifndef RAMPART_COMMON_PUMP_H
 #define RAMPART_COMMON_PUMP_H
@@ -50,16 +51,19 @@ struct pump {
 	ev_timer sweep;	/* looks for failures of sends whose completions nobody waits for */
 };
 
-/* Starts the watchers. `ep` must have been made with spin = (mode == POLL_BUSY). */
+/* Starts the watchers. `ep` must have been made with spin = (mode == POLL_BUSY). on_broken and on_qp_event may be set
+ * afterwards. All that is given must outlive pump_stop_watchers. */
 void pump_start(struct pump *p, struct ev_loop *loop, struct ep *ep, struct cm_channel *cm,
 		enum poll_mode mode, uint64_t spin_ns, pump_on_cm_fn *on_cm, void *arg);
+/* May be called twice, and of one that was not started (all zero). */
 void pump_stop_watchers(struct pump *p);
 
 /* `other`, started on the same loop, is run by pump_run(p) too. Both were just started. */
 void pump_join(struct pump *p, struct pump *other);
 
-/* Runs the loop until pump_break. Returns 0, or -EIO when the device stopped working; where there are several, the
- * last of them. */
+/* Runs the loop until pump_break, and returns 0. Errors:
+ *   -EIO  the device stopped working (pump_fail); where there are several, the last of them
+ */
 int pump_run(struct pump *p);
 /* From within a callback of the loop: the device of this one is gone. Ends the loop if it was the last. */
 void pump_fail(struct pump *p);

@@ -3,8 +3,9 @@
  *
  * A slot is absent (no QP yet), free (QP in RESET, or INIT where the pool knows the port), in use, or in
  * quarantine: a connection that ended leaves its QP number known to the peer's connection manager for the
- * TIMEWAIT time, so the QP must rest before it is used again. Slots have generations; a completion of an earlier life is told apart.
- * Owning thread: the endpoint's.
+ * TIMEWAIT time, so the QP must rest before it is used again. A slot has a generation, which tells completions of its
+ * earlier QPs from those of the one in use. Owning thread: the endpoint's, for every function here.
+ * What can fail returns 0 or a negative error; each lists its own.
  */
 #ifndef RAMPART_COMMON_QP_POOL_H
 #define RAMPART_COMMON_QP_POOL_H
@@ -22,7 +23,7 @@ struct qp_pool;
 struct qp_pool_config {
 	uint32_t max;		/* slots, at most WR_SLOT_MAX */
 	uint32_t reserve;	/* free QPs to keep ahead of demand */
-	uint64_t quarantine_ns;
+	uint64_t quarantine_ns;	/* how long a QP rests */
 	uint8_t init_port;	/* Ethernet port to program the QPs for ahead of demand; 0: they stay in RESET */
 	/* Told when a slot leaves quarantine, `rested_ns` after qp_pool_put, so that what rested with it (the
 	 * PSNs) may be freed. May be NULL. */
@@ -42,38 +43,48 @@ struct qp_pool_counts {
 	uint64_t recycled;	/* back from quarantine */
 };
 
-/* 0 or -ENOMEM. No QP is made yet: qp_pool_maintain does that. */
+/* A pool of `cfg->max` absent slots; no QP is made yet (qp_pool_maintain). The endpoint must outlive it. Errors:
+ *   -ENOMEM  the process has no memory for the slots
+ */
 int qp_pool_new(struct ep *ep, const struct qp_pool_config *cfg, struct qp_pool **out)
 	__attribute__((warn_unused_result));
-/* Destroys every QP. NULL-safe. */
+/* Destroys every QP, also those in use and those that rest; on_rested is not called. NULL-safe. */
 void qp_pool_free(struct qp_pool *p);
 
-/* Takes a free QP for `owner` (the caller's number). 0, -EAGAIN when the pool is exhausted, or the -errno of
- * creating one. */
+/* Takes a free QP for `owner` (the caller's number), or makes one; qp_pool_put gives it back. *slot is set only on
+ * success. Errors, each counted as `exhausted`:
+ *   -EAGAIN  all QPs are in use or rest
+ *   -ENOSPC  no completion queue of the endpoint has room for another QP
+ *   other    what ibv_create_qp, or ibv_modify_qp to INIT, failed with (-ENOMEM: the device has no more)
+ */
 int qp_pool_get(struct qp_pool *p, uint32_t owner, uint32_t *slot) __attribute__((warn_unused_result));
 
-/* Gives back a drained QP; it goes into quarantine. Not `reusable` destroys it afterwards, as is
- * needed when it may have died with an RDMA READ half done. */
+/* Gives back a drained QP; it goes into quarantine at `now_ns` (clock_now_ns). Not `reusable` destroys it afterwards,
+ * as is needed when it may have died with an RDMA READ half done. Only of a slot in use: anything else is a fault in the
+ * caller, and asserted. */
 void qp_pool_put(struct qp_pool *p, uint32_t slot, uint64_t now_ns, bool reusable);
 
 /* Ends quarantines that are over, tops the free QPs up to reserve and demand, and destroys those that were
  * free for a whole window (10 s) in which none was taken; at most `budget` QPs are touched. Returns true if
- * there is more to do at once. */
+ * there is more to do at once. If a QP cannot be made, that is logged and tried again after 10 s; one that cannot be
+ * reset after its rest is destroyed. */
 bool qp_pool_maintain(struct qp_pool *p, uint64_t now_ns, unsigned budget);
 
-/* How many QPs are known to be wanted soon, beside the reserve. */
+/* How many QPs are known to be wanted soon, beside the reserve. Takes effect with the next qp_pool_maintain. */
 void qp_pool_expect(struct qp_pool *p, uint32_t demand);
-/* When qp_pool_maintain is due, from now; UINT64_MAX: not before something changes. */
+/* Nanoseconds from now_ns until qp_pool_maintain is due; UINT64_MAX: not before something changes. */
 uint64_t qp_pool_idle_ns(const struct qp_pool *p, uint64_t now_ns);
 /* QPs that could be taken now, made already or not. */
 uint32_t qp_pool_available(const struct qp_pool *p);
 
+/* Of a slot whose QP exists. The QP stays the pool's. */
 struct ibv_qp *qp_pool_qp(const struct qp_pool *p, uint32_t slot);
 uint32_t qp_pool_generation(const struct qp_pool *p, uint32_t slot);
 
 /* Owner of the QP in use with this number, or QP_POOL_NONE. */
 uint32_t qp_pool_owner_of_qpn(const struct qp_pool *p, uint32_t qpn);
-/* Owner of the slot if it is in use in this generation, or QP_POOL_NONE. */
+/* Owner of the slot if it is in use in this generation (its low bits, WR_GENERATION_MASK), or QP_POOL_NONE; also for a
+ * slot that does not exist. */
 uint32_t qp_pool_owner(const struct qp_pool *p, uint32_t slot, uint32_t generation);
 
 void qp_pool_get_counts(const struct qp_pool *p, struct qp_pool_counts *out);

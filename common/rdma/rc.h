@@ -1,7 +1,8 @@
 /* One end of a reliable connection: a pooled QP, its CM id, its send queue account and its drain.
  *
  * Embedded in the server's and the client's connection objects, which own the state machine; this is
- * what both need of verbs. Owning thread: the endpoint's.
+ * what both need of verbs. Owning thread: the endpoint's, for every function here. None of them blocks. What
+ * can fail returns 0 or a negative error; each lists its own.
  *
  * Messages go out in chains: those of one batch of completions (or of an ep_hold) share a doorbell, up to the
  * endpoint's post_list of them. Send queue account: entries are taken when posted and given back when a
@@ -23,7 +24,8 @@
 
 struct rc;
 
-/* Posting put-off messages failed: the connection is broken. */
+/* Posting messages that were put off failed: the connection is broken. Called on the endpoint's thread, from within
+ * ep_unhold. */
 typedef void rc_on_broken_fn(struct rc *rc);
 
 /* Send queue entries a connection needs for messages (credits, and half as many again for replies
@@ -57,31 +59,45 @@ struct rc {
 	bool abandoned;			/* nobody polls its completions any more: its QP is not used again */
 };
 
-/* Sets everything to "no id, no QP". `on_broken` may be NULL where nothing is put off. */
+/* Sets everything to "no id, no QP". `on_broken` may be NULL where nothing is put off. The endpoint and the pool must
+ * outlive the connection. */
 void rc_init(struct rc *rc, struct ep *ep, struct qp_pool *pool, rc_on_broken_fn *on_broken);
 
-/* Takes a QP from the pool for `owner`. 0 or -errno as qp_pool_get. */
+/* Takes a QP from the pool for `owner`, the caller's number; rc_release gives it back. Errors, after which there is no
+ * QP, are those of qp_pool_get:
+ *   -EAGAIN  all QPs of the pool are in use or rest
+ *   -ENOSPC  no completion queue has room for another QP
+ *   other    one had to be made, and ibv_create_qp or ibv_modify_qp failed with it (-ENOMEM: the device has no more)
+ */
 int rc_take_qp(struct rc *rc, uint32_t owner) __attribute__((warn_unused_result));
 
+/* The QP's number. Only while there is a QP. */
 uint32_t rc_qpn(const struct rc *rc);
 
-/* Sends the first `length` bytes of `buf`, which becomes rc's: it is freed (ep_buf_put) when the data
- * has left it, or at once when it fits inline. While the endpoint is held, and chains are allowed, it is put
- * off to the end of that. 0, or -errno when the QP takes no more (the connection is broken); the buffer is
- * freed then too. */
+/* Sends the first `length` bytes of `buf`, which becomes rc's also if this fails: it is freed (ep_buf_put) when the data
+ * has left it, or at once if it fits inline. While the endpoint is held, and chains are allowed, the message is put
+ * off to the end of that, and a failure is told by on_broken. Errors, after which the connection is of no more use:
+ *   -ENOTCONN  it is being drained
+ *   other      what ibv_post_send failed with (-EINVAL: the QP is not in RTS; -ENOMEM: the device has no room)
+ */
 int rc_send(struct rc *rc, uint32_t buf, uint32_t length) __attribute__((warn_unused_result));
-/* The same, of a message that nobody waits for an answer to: the peer need not be woken for it. */
+/* The same, of a message that nobody waits for an answer to: the peer need not be woken for it. Errors as rc_send. */
 int rc_send_unsolicited(struct rc *rc, uint32_t buf, uint32_t length) __attribute__((warn_unused_result));
-/* The same, with 4 bytes of immediate data, as they are in memory. */
+/* The same, with 4 bytes of immediate data, as they are in memory. Errors as rc_send. */
 int rc_send_imm(struct rc *rc, uint32_t buf, uint32_t length, uint32_t imm) __attribute__((warn_unused_result));
 
 /* The same, behind a WRITE of at least one byte, where may_write was set: both go with one doorbell. The peer that
- * has the message has the data. The WRITE's source must stay as it is until then. */
+ * has the message has the data. The WRITE's source must stay as it is until then. Errors as rc_send. */
 int rc_write_send(struct rc *rc, const struct ep_write *write, uint32_t buf, uint32_t length)
 	__attribute__((warn_unused_result));
 
-/* Posts a request on the special entry. -EBUSY while the last one is not complete. */
+/* Posts a WRITE of 0 bytes on the special entry, which completes if the peer is alive. Errors:
+ *   -EBUSY     the last request on the special entry is not complete; nothing changes
+ *   -ENOTCONN  the connection is being drained
+ *   other      what ibv_post_send failed with: the connection is broken
+ */
 int rc_probe(struct rc *rc) __attribute__((warn_unused_result));
+/* Binds the window on the special entry, with `rkey`; both must stay until rc_release. Errors as rc_probe. */
 int rc_bind_window(struct rc *rc, struct ibv_mw *mw, const struct ibv_mw_bind_info *info, uint32_t rkey)
 	__attribute__((warn_unused_result));
 
@@ -98,21 +114,28 @@ struct rc_rma {
 	bool signal;			/* its completion is to be told; others are told with a later one */
 };
 
-/* Posts `n` requests in order, behind all messages, post_list of them with one doorbell. 0; -EAGAIN, and
- * nothing is posted, if rc_room is less than n; or -errno when the connection is broken. */
+/* Posts `n` requests in order, behind all messages, post_list of them with one doorbell. The local memory stays the
+ * caller's and must stay as it is until the completion. Errors:
+ *   -EAGAIN    rc_room is less than n; nothing is posted
+ *   -ENOTCONN  the connection is being drained; nothing is posted
+ *   other      what ibv_post_send failed with: some may have been posted, and the connection is broken
+ */
 int rc_rma(struct rc *rc, const struct rc_rma *ops, uint32_t n) __attribute__((warn_unused_result));
 /* Send queue entries that are free for messages and requests. */
 uint32_t rc_room(const struct rc *rc);
 
-/* Accounts for a completion of this connection's send side (`w` unpacked from its wr_id): frees
- * buffers, retires entries, sends what waits. Returns 0, or -EIO when the connection is broken: the
- * completion has an error status (not while draining), or posting failed. */
+/* Accounts for a completion of this connection's send side (`w` unpacked from its wr_id): frees buffers, retires
+ * entries, sends what waits. While draining it never fails. Errors, after which the connection is broken:
+ *   -EIO   the completion's status is an error
+ *   other  what ibv_post_send failed with, for what waited
+ */
 int rc_on_send_wc(struct rc *rc, const struct ibv_wc *wc, const struct wr *w)
 	__attribute__((warn_unused_result));
 
-/* Moves the QP to ERR and posts the beacon, once. Afterwards rc_is_drained becomes true when all of
- * the send side's completions were polled and, where the device says so (struct dev's tells_last_wqe), the QP has
- * returned what it had taken from the shared receive queue. The caller sets a deadline and then calls rc_abandon. */
+/* Moves the QP to ERR and posts the beacon, once; messages that wait lose their buffers. Afterwards rc_is_drained becomes
+ * true when all of the send side's completions were polled and, where the device says so (struct dev's tells_last_wqe),
+ * the QP has returned what it had taken from the shared receive queue. If the QP cannot be moved, or takes no beacon
+ * because it never was connected, it counts as drained at once. The caller sets a deadline and then calls rc_abandon. */
 void rc_drain(struct rc *rc);
 /* ASYNC_QP_LAST_WQE of this connection's QP, at any time. rc_is_drained may be true afterwards. */
 void rc_on_last_wqe(struct rc *rc);
@@ -123,7 +146,8 @@ void rc_abandon(struct rc *rc);
 /* True if there is no QP or it is drained. */
 bool rc_is_drained(const struct rc *rc);
 
-/* Destroys the CM id and gives the drained QP back to the pool. */
+/* Frees the buffers that were held, destroys the CM id and gives the drained QP, if there is one, back to the pool, at
+ * the time `now_ns` of clock_now_ns. Without `qp_reusable` it is destroyed after its rest (qp_pool_put). */
 void rc_release(struct rc *rc, uint64_t now_ns, bool qp_reusable);
 
 #endif

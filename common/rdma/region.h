@@ -5,7 +5,8 @@
  * a type 2 memory window over the whole of it is bound to the connection's QP and carries the remote
  * rights. The window is freed when the connection ends, whatever state its QP is in, which kills its
  * key; the memory is zeroed before the next use, a part at a time. (Windows are not invalidated with a work request:
- * that needs a live QP, and a bound window would pin a dead one.) Owning thread: the endpoint's.
+ * that needs a live QP, and a bound window would pin a dead one.) Owning thread: the endpoint's,
+ * for every function here. What can fail returns 0 or a negative error.
  */
 #ifndef RAMPART_COMMON_REGION_H
 #define RAMPART_COMMON_REGION_H
@@ -38,7 +39,9 @@ struct region_config {
 	void *arg;
 };
 
-/* 0 or -ENOMEM. Memory is taken from the system only as regions are used. */
+/* Memory is taken from the system only as regions are used. Errors:
+ *   -ENOMEM  no address space, or no memory for the table
+ */
 int region_pool_new(const struct region_config *cfg, struct region_pool **out) __attribute__((warn_unused_result));
 /* Waits for a registration that is under way. NULL-safe. */
 void region_pool_free(struct region_pool *p);
@@ -53,11 +56,13 @@ void region_pool_collect(struct region_pool *p);
  * there is time. False if there is more to do. NULL-safe. */
 bool region_pool_clear(struct region_pool *p, uint32_t budget_bytes);
 
-/* Takes a zeroed region with a new key. 0; -EAGAIN when none is registered, left, or clear yet; or the device's -errno
- * for the window, or for a region that could not be registered (once for each of those). */
+/* Takes a zeroed region with a new key; region_put gives it back. Errors, after which nothing is taken:
+ *   -EAGAIN  none is registered, left, or clear yet
+ *   other    of ibv_alloc_mw, or of ibv_reg_mr for a region that could not be registered (told once for each)
+ */
 int region_get(struct region_pool *p, uint32_t *region, struct region_grant *out)
 	__attribute__((warn_unused_result));
-/* Binds the region's window to the connection's QP, which must be in RTS. 0 or -errno. */
+/* Binds the region's window to the connection's QP, which must be in RTS. Errors as rc_bind_window. */
 int region_bind(struct region_pool *p, uint32_t region, struct rc *rc)
 	__attribute__((warn_unused_result));
 /* The region's bytes from `offset` on as what is WRITTEN: fills in local memory, key and size. False if they are
