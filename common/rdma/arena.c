@@ -10,7 +10,7 @@
 #include <infiniband/verbs.h>
 
 #include "common/rdma/ep.h"
-#include "common/rdma/rails.h"
+#include "common/base/rails.h"
 
 struct arena {
 	uint8_t *memory;

@@ -1,90 +1,20 @@
-/* The verbs resources of one thread. See ep.h.
- *
- * Completion queues are sized so that they cannot overflow, whatever a peer does: the receive queue
- * holds every SRQ buffer, and each send queue holds the full send queues of the QPs assigned to it.
- */
+/* An endpoint at work: events, completions, buffers, what is put off, queue pairs. See ep.h. */
 #include "common/rdma/ep.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "common/base/log.h"
+#include "common/rdma/ep_internal.h"
 
-#define REPOST_BATCH 128
-#define SEND_CQS_MAX 64
 #define UNAWAITED_ROUNDS 16
-
-struct ep_cq {
-	struct ibv_cq *cq;
-	uint32_t room;		/* QPs that can still be assigned (send CQs) */
-	uint32_t awaited;	/* completions to come that somebody waits for (send CQs) */
-	unsigned int events;	/* taken and not acked */
-	bool armed;		/* the next completion raises an event */
-	bool poll;		/* may hold completions */
-};
-
-struct ep {
-	const struct dev *dev;
-	ep_on_wc_fn *on_wc;
-	void *arg;
-	struct ibv_pd *pd;
-	struct ibv_comp_channel *channel;
-	struct ibv_srq *srq;
-	struct ibv_mr *mr;
-	struct ep_cq cqs[1 + SEND_CQS_MAX];	/* [0] receives */
-	uint32_t n_cqs, n_armed;
-	uint64_t sends_out;
-	uint32_t rounds;	/* of polling */
-	uint32_t next_cq;
-	uint64_t batch;
-	bool spin, solicited_only;
-	uint32_t sq_depth, inline_bytes, post_list, signal_every;
-	uint32_t holds;
-	struct ep_deferred *first_deferred, *last_deferred;
-
-	uint8_t *slab;
-	size_t slab_bytes;
-	uint32_t buf_bytes;
-	uint32_t n_bufs, n_free, n_posted;
-	uint32_t *free_bufs;	/* stack */
-	struct ep_buf_link *links;
-
-	uint32_t n_repost;
-	struct ibv_recv_wr repost_wr[REPOST_BATCH];
-	struct ibv_sge repost_sge[REPOST_BATCH];
-};
-
-static int complain(char *err, size_t size, int e, const char *what, const char *advice)
-{
-	snprintf(err, size, "cannot create %s: %s; %s", what, strerror(e), advice);
-	return -e;
-}
-
-static int make_channel(struct ep *ep)
-{
-	int flags;
-
-	ep->channel = ibv_create_comp_channel(ep->dev->ctx);
-	if (!ep->channel)
-		return -errno;
-	flags = fcntl(ep->channel->fd, F_GETFL);
-	if (flags < 0 || fcntl(ep->channel->fd, F_SETFL, flags | O_NONBLOCK) ||
-	    fcntl(ep->channel->fd, F_SETFD, FD_CLOEXEC))
-		return -errno;
-	return 0;
-}
 
 static bool is_receive(const struct ep *ep, const struct ep_cq *q)
 {
 	return q == &ep->cqs[0];
 }
 
-/* Polled afterwards: what came before it was armed raises no event. */
-static int arm_if_awaited(struct ep *ep, struct ep_cq *q)
+int ep_arm(struct ep *ep, struct ep_cq *q)
 {
 	int ret;
 
@@ -97,70 +27,7 @@ static int arm_if_awaited(struct ep *ep, struct ep_cq *q)
 	return ret;
 }
 
-static int make_cq(struct ep *ep, uint32_t cqe, uint32_t room)
-{
-	struct ep_cq *q = &ep->cqs[ep->n_cqs];
-
-	q->cq = ibv_create_cq(ep->dev->ctx, (int)cqe, q, ep->channel, 0);
-	if (!q->cq)
-		return -errno;
-	q->room = room;
-	q->poll = true;
-	ep->n_cqs++;
-	return ep->spin ? 0 : arm_if_awaited(ep, q);
-}
-
-static int make_cqs(struct ep *ep, const struct ep_config *cfg, char *err, size_t err_size)
-{
-	uint32_t device_max = (uint32_t)ep->dev->attr.max_cqe;
-	uint32_t max_cqe = cfg->cq_depth && cfg->cq_depth < device_max ? cfg->cq_depth : device_max;
-	uint32_t per_cq = max_cqe / cfg->sq_depth, left = cfg->max_qps;
-	int ret;
-
-	ret = make_cq(ep, cfg->recv_depth + EP_BATCH, 0);
-	while (!ret && left > 0) {
-		uint32_t qps = left < per_cq ? left : per_cq;
-
-		if (ep->n_cqs > SEND_CQS_MAX)
-			return complain(err, err_size, ENOSPC, "completion queues",
-					"use more threads, fewer clients or a higher --cq-depth");
-		ret = make_cq(ep, qps * cfg->sq_depth, qps);
-		left -= qps;
-	}
-	if (ret)
-		return complain(err, err_size, -ret, "completion queues",
-				"the device's max_cq and max_cqe limit them: use fewer clients or credits");
-	return 0;
-}
-
-static int make_slab(struct ep *ep, const struct ep_config *cfg, char *err, size_t err_size)
-{
-	ep->n_bufs = cfg->recv_depth + EP_BATCH + cfg->spare_bufs;
-	ep->buf_bytes = (cfg->buf_bytes + 63) & ~63u;
-	ep->slab_bytes = (size_t)ep->n_bufs * ep->buf_bytes;
-	ep->free_bufs = calloc(ep->n_bufs, sizeof(*ep->free_bufs));
-	ep->links = calloc(ep->n_bufs, sizeof(*ep->links));
-	if (!ep->free_bufs || !ep->links)
-		return complain(err, err_size, ENOMEM, "message buffers", "this machine is out of memory");
-	ep->slab = mmap(NULL, ep->slab_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (ep->slab == MAP_FAILED) {
-		ep->slab = NULL;
-		return complain(err, err_size, errno, "message buffers",
-				"use fewer clients, credits or smaller messages");
-	}
-	/* No remote access: peers reach only the one-sided regions. */
-	ep->mr = ibv_reg_mr(ep->pd, ep->slab, ep->slab_bytes, IBV_ACCESS_LOCAL_WRITE);
-	if (!ep->mr)
-		return complain(err, err_size, errno, "the message slab's memory region",
-				"raise the locked memory limit (ulimit -l, LimitMEMLOCK=) or use fewer "
-				"clients, credits or smaller messages");
-	for (uint32_t i = 0; i < ep->n_bufs; i++)
-		ep->free_bufs[i] = ep->n_bufs - 1 - i;
-	ep->n_free = ep->n_bufs;
-	return 0;
-}
-
-static int flush_repost(struct ep *ep)
+int ep_flush_repost(struct ep *ep)
 {
 	struct ibv_recv_wr *bad = NULL;
 	uint32_t n = ep->n_repost;
@@ -181,101 +48,11 @@ static int flush_repost(struct ep *ep)
 	return 0;
 }
 
-static int make_srq(struct ep *ep, const struct ep_config *cfg, char *err, size_t err_size)
-{
-	uint32_t depth = cfg->recv_depth + EP_BATCH;
-	struct ibv_srq_init_attr attr = { .srq_context = ep->channel, .attr = { .max_wr = depth, .max_sge = 1 } };
-	int ret = 0;
-
-	ep->srq = ibv_create_srq(ep->pd, &attr);
-	if (!ep->srq)
-		return complain(err, err_size, errno, "the shared receive queue",
-				"the device's max_srq_wr limits it: use fewer clients or credits, or more threads");
-	for (uint32_t i = 0; i < REPOST_BATCH; i++) {
-		ep->repost_sge[i].lkey = ep->mr->lkey;
-		ep->repost_sge[i].length = ep->buf_bytes;
-		ep->repost_wr[i].sg_list = &ep->repost_sge[i];
-		ep->repost_wr[i].num_sge = 1;
-		ep->repost_wr[i].next = i + 1 < REPOST_BATCH ? &ep->repost_wr[i + 1] : NULL;
-	}
-	for (uint32_t i = 0; i < depth; i++)
-		ep_recycle(ep, ep_buf_get(ep));
-	ret = flush_repost(ep);
-	if (ret || ep->n_posted != depth)
-		return complain(err, err_size, ret ? -ret : EIO, "receive buffers", "see the device's max_srq_wr");
-	return 0;
-}
-
-int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep **out, char *err,
-	   size_t err_size)
-{
-	struct ep *ep = calloc(1, sizeof(*ep));
-	int ret;
-
-	if (!ep)
-		return complain(err, err_size, ENOMEM, "an endpoint", "this machine is out of memory");
-	ep->dev = cfg->dev;
-	ep->on_wc = on_wc;
-	ep->arg = arg;
-	ep->spin = cfg->spin;
-	ep->solicited_only = cfg->solicited_only;
-	ep->sq_depth = cfg->sq_depth;
-	ep->inline_bytes = cfg->inline_bytes;
-	ep->post_list = cfg->post_list ? cfg->post_list : 1;
-	ep->signal_every = cfg->signal_every;
-	ep->pd = ibv_alloc_pd(ep->dev->ctx);
-	if (!ep->pd) {
-		ret = complain(err, err_size, errno, "a protection domain", "the device's max_pd limits them");
-		goto err_free;
-	}
-	ret = make_channel(ep);
-	if (ret) {
-		complain(err, err_size, -ret, "a completion channel", "raise the nofile limit (ulimit -n)");
-		goto err_free;
-	}
-	ret = make_cqs(ep, cfg, err, err_size);
-	if (!ret)
-		ret = make_slab(ep, cfg, err, err_size);
-	if (!ret)
-		ret = make_srq(ep, cfg, err, err_size);
-	if (ret)
-		goto err_free;
-	*out = ep;
-	return 0;
-
-err_free:
-	ep_free(ep);
-	return ret;
-}
-
-static void ack(struct ep_cq *q)
+void ep_ack(struct ep_cq *q)
 {
 	if (q->events)
 		ibv_ack_cq_events(q->cq, q->events);
 	q->events = 0;
-}
-
-void ep_free(struct ep *ep)
-{
-	if (!ep)
-		return;
-	if (ep->srq)
-		ibv_destroy_srq(ep->srq);
-	for (uint32_t i = 0; i < ep->n_cqs; i++) {
-		ack(&ep->cqs[i]);
-		ibv_destroy_cq(ep->cqs[i].cq);
-	}
-	if (ep->channel)
-		ibv_destroy_comp_channel(ep->channel);
-	if (ep->mr)
-		ibv_dereg_mr(ep->mr);
-	if (ep->slab)
-		munmap(ep->slab, ep->slab_bytes);
-	free(ep->free_bufs);
-	free(ep->links);
-	if (ep->pd)
-		ibv_dealloc_pd(ep->pd);
-	free(ep);
 }
 
 int ep_fd(const struct ep *ep)
@@ -311,10 +88,10 @@ int ep_take_events(struct ep *ep)
 	for (uint32_t i = 0; i < ep->n_cqs && !ret; i++) {
 		struct ep_cq *q = &ep->cqs[i];
 
-		ack(q);
+		ep_ack(q);
 		/* One that was armed and raised nothing is empty. */
 		if (!ep->spin && !q->armed)
-			ret = arm_if_awaited(ep, q);
+			ret = ep_arm(ep, q);
 	}
 	return ret;
 }
@@ -324,7 +101,7 @@ void ep_await(struct ep *ep, const struct ibv_qp *qp, int n)
 	struct ep_cq *q = qp->send_cq->cq_context;
 
 	q->awaited += (uint32_t)n;
-	if (n > 0 && !ep->spin && !q->armed && arm_if_awaited(ep, q))
+	if (n > 0 && !ep->spin && !q->armed && ep_arm(ep, q))
 		log_error("ibv_req_notify_cq failed on %s", ep->dev->name);
 }
 
@@ -348,7 +125,7 @@ void ep_set_spin(struct ep *ep, bool spin)
 {
 	ep->spin = spin;
 	for (uint32_t i = 0; i < ep->n_cqs && !spin; i++)
-		if (arm_if_awaited(ep, &ep->cqs[i]))
+		if (ep_arm(ep, &ep->cqs[i]))
 			log_error("ibv_req_notify_cq failed on %s", ep->dev->name);
 }
 
@@ -373,7 +150,7 @@ static int poll_cq(struct ep *ep, struct ep_cq *q, int max)
 		ep->on_wc(ep->arg, &wc[i]);
 	}
 	ep_unhold(ep);
-	return flush_repost(ep) ? -EIO : n;
+	return ep_flush_repost(ep) ? -EIO : n;
 }
 
 /* A spinning thread looks for sends that nobody waits for now and then only: each look makes a message wait. */
@@ -413,8 +190,8 @@ static void run_deferred(struct ep *ep)
 {
 	struct ep_deferred *d;
 
-	while ((d = ep->first_deferred)) {
-		ep->first_deferred = d->next;
+	while ((d = STAILQ_FIRST(&ep->deferred))) {
+		STAILQ_REMOVE_HEAD(&ep->deferred, entry);
 		d->queued = false;
 		d->run(d);
 	}
@@ -438,12 +215,7 @@ void ep_defer(struct ep *ep, struct ep_deferred *d)
 	if (d->queued)
 		return;
 	d->queued = true;
-	d->next = NULL;
-	if (ep->first_deferred)
-		ep->last_deferred->next = d;
-	else
-		ep->first_deferred = d;
-	ep->last_deferred = d;
+	STAILQ_INSERT_TAIL(&ep->deferred, d, entry);
 }
 
 uint32_t ep_buf_get(struct ep *ep)
@@ -484,7 +256,7 @@ void ep_recycle(struct ep *ep, uint32_t buf)
 	ep->repost_wr[i].wr_id = wr_pack(&w);
 	ep->repost_sge[i].addr = (uintptr_t)ep_buf(ep, buf);
 	if (ep->n_repost == REPOST_BATCH)
-		(void)!flush_repost(ep); /* logged there; the shortfall shows in bufs_posted */
+		(void)!ep_flush_repost(ep); /* logged there; the shortfall shows in bufs_posted */
 }
 
 uint32_t ep_inline_bytes(const struct ep *ep)

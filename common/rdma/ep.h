@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <infiniband/verbs.h>
 
@@ -154,7 +155,7 @@ uint64_t ep_batch(const struct ep *ep);
 /* Work that is put off to the end of a batch of completions, or of an ep_hold, so that one doorbell serves
  * all that came together. Embedded in whoever has such work; it must live until it was run. */
 struct ep_deferred {
-	struct ep_deferred *next;
+	STAILQ_ENTRY(ep_deferred) entry;
 	void (*run)(struct ep_deferred *d);
 	bool queued;
 };
@@ -182,7 +183,8 @@ struct ep_write {
 	uint32_t lkey, rkey;
 };
 
-/* A record per buffer for whoever holds it, to chain buffers without allocating. */
+/* A record per buffer for whoever holds it, to chain buffers without allocating. (The chain is of numbers and not a
+ * STAILQ: the record stays smaller, and both are read for every message.) */
 struct ep_buf_link {
 	uint32_t next;
 	uint32_t length;

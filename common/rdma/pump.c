@@ -23,7 +23,9 @@ const char *const poll_mode_names[] = { "event", "busy", "adaptive", NULL };
 
 static bool all_are_broken(const struct pump *first)
 {
-	for (const struct pump *p = first; p; p = p->next)
+	const struct pump *p;
+
+	STAILQ_FOREACH(p, &first->joined, entry)
 		if (!p->broken)
 			return false;
 	return true;
@@ -163,6 +165,8 @@ void pump_start(struct pump *p, struct ev_loop *loop, struct ep *ep, struct cm_c
 	memset(p, 0, sizeof(*p));
 	p->loop = loop;
 	p->first = p;
+	STAILQ_INIT(&p->joined);
+	STAILQ_INSERT_TAIL(&p->joined, p, entry);
 	p->ep = ep;
 	p->cm = cm;
 	p->mode = mode;
@@ -199,8 +203,9 @@ void pump_stop_watchers(struct pump *p)
 static bool look(struct pump *first)
 {
 	bool used_up = false;
+	struct pump *p;
 
-	for (struct pump *p = first; p; p = p->next)
+	STAILQ_FOREACH(p, &first->joined, entry)
 		if (p->spinning)
 			used_up |= process(p);
 	return used_up;
@@ -216,11 +221,13 @@ static void stop_spinning(struct pump *p)
 
 static void spin(struct pump *first)
 {
-	for (struct pump *p = first; p; p = p->next)
+	struct pump *p;
+
+	STAILQ_FOREACH(p, &first->joined, entry)
 		p->turn_ns = 0;
 	for (int i = 0; i < SPINS_PER_LOOK && !first->stop && !look(first); i++)
 		;
-	for (struct pump *p = first; p; p = p->next)
+	STAILQ_FOREACH(p, &first->joined, entry)
 		if (p->spinning && p->mode == POLL_ADAPTIVE && clock_now_ns() - p->last_busy_ns > p->spin_ns)
 			stop_spinning(p);
 }
@@ -234,13 +241,14 @@ static void start_sweep(struct pump *p)
 void pump_join(struct pump *p, struct pump *other)
 {
 	other->first = p;
-	other->next = p->next;
-	p->next = other;
+	STAILQ_INSERT_TAIL(&p->joined, other, entry);
 }
 
 static bool one_spins(const struct pump *first)
 {
-	for (const struct pump *p = first; p; p = p->next)
+	const struct pump *p;
+
+	STAILQ_FOREACH(p, &first->joined, entry)
 		if (p->spinning)
 			return true;
 	return false;
@@ -249,7 +257,9 @@ static bool one_spins(const struct pump *first)
 /* Of those that sleep with the loop. */
 static void start_sweeps(struct pump *first)
 {
-	for (struct pump *p = first; p; p = p->next)
+	struct pump *p;
+
+	STAILQ_FOREACH(p, &first->joined, entry)
 		if (!p->spinning && !p->broken && ep_sends_out(p->ep) && !ev_is_active(&p->sweep))
 			start_sweep(p);
 }

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <ev.h>
 
@@ -44,7 +45,9 @@ struct pump {
 	uint64_t turn_ns;	/* when the turn's first completions came; 0: none yet */
 	bool stop;		/* of the first one */
 	bool broken;		/* its device stopped working: completions are not looked for any more */
-	struct pump *first, *next;	/* those that share the loop */
+	struct pump *first;	/* of those that share the loop: it runs them all */
+	STAILQ_HEAD(, pump) joined;	/* of the first one: they, itself first */
+	STAILQ_ENTRY(pump) entry;
 	ev_io cm_io, cq_io;
 	ev_timer more;	/* work left over from a used-up budget */
 	struct async async;	/* the device's events */

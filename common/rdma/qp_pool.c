@@ -1,6 +1,7 @@
 /* Pool of queue pairs. See qp_pool.h.
  *
- * Invariant: every slot is on exactly one of: the absent stack, the free stack, the quarantine list
+ * Lists are chains of indices into the one array of slots, as the map is: half the size of pointers, and a slot's number
+ * is what callers hold. Invariant: every slot is on exactly one of: the absent stack, the free stack, the quarantine list
  * (first in, first out), or is in use. The map from QP number to slot holds every QP that exists.
  */
 #include "common/rdma/qp_pool.h"

@@ -1,4 +1,4 @@
-/* One-sided memory regions. See region.h. */
+/* One-sided memory regions. See region.h. Lists are chains of indices into the one array of slots. */
 #include "common/rdma/region.h"
 
 #include <assert.h>

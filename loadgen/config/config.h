@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "common/base/opts.h"
-#include "common/rdma/rails.h"
+#include "common/base/rails.h"
 #include "common/rdma/tuning.h"
 #include "loadgen/config/slo.h"
 

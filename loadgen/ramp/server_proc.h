@@ -10,7 +10,7 @@
 #include <ev.h>
 
 #include "common/base/addr.h"
-#include "common/rdma/rails.h"
+#include "common/base/rails.h"
 
 struct server_proc;
 

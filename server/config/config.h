@@ -8,7 +8,7 @@
 
 #include "common/base/addr.h"
 #include "common/base/opts.h"
-#include "common/rdma/rails.h"
+#include "common/base/rails.h"
 #include "common/rdma/tuning.h"
 
 /* A device that is served on, and the address that it is served at. */

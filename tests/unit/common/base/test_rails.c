@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "common/rdma/rails.h"
+#include "common/base/rails.h"
 
 static struct rail_names names;
 static char err[400];

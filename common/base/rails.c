@@ -1,5 +1,5 @@
 /* Lists of rails. See rails.h. No I/O. */
-#include "common/rdma/rails.h"
+#include "common/base/rails.h"
 
 #include <errno.h>
 #include <stdbool.h>

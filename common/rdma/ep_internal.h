@@ -1,0 +1,58 @@
+/* An endpoint from within: for ep.c, which runs it, and ep_make.c, which makes and frees it. */
+#ifndef RAMPART_COMMON_EP_INTERNAL_H
+#define RAMPART_COMMON_EP_INTERNAL_H
+
+#include "common/rdma/ep.h"
+
+#define REPOST_BATCH 128
+#define SEND_CQS_MAX 64
+
+struct ep_cq {
+	struct ibv_cq *cq;
+	uint32_t room;		/* QPs that can still be assigned (send CQs) */
+	uint32_t awaited;	/* completions to come that somebody waits for (send CQs) */
+	unsigned int events;	/* taken and not acked */
+	bool armed;		/* the next completion raises an event */
+	bool poll;		/* may hold completions */
+};
+
+struct ep {
+	const struct dev *dev;
+	ep_on_wc_fn *on_wc;
+	void *arg;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_srq *srq;
+	struct ibv_mr *mr;
+	struct ep_cq cqs[1 + SEND_CQS_MAX];	/* [0] receives */
+	uint32_t n_cqs, n_armed;
+	uint64_t sends_out;
+	uint32_t rounds;	/* of polling */
+	uint32_t next_cq;
+	uint64_t batch;
+	bool spin, solicited_only;
+	uint32_t sq_depth, inline_bytes, post_list, signal_every;
+	uint32_t holds;
+	STAILQ_HEAD(, ep_deferred) deferred;
+
+	uint8_t *slab;
+	size_t slab_bytes;
+	uint32_t buf_bytes;
+	uint32_t n_bufs, n_free, n_posted;
+	uint32_t *free_bufs;	/* stack */
+	struct ep_buf_link *links;
+
+	uint32_t n_repost;
+	struct ibv_recv_wr repost_wr[REPOST_BATCH];
+	struct ibv_sge repost_sge[REPOST_BATCH];
+};
+
+/* Arms the queue if something is awaited in it; it is polled afterwards, for what came before raises no event. Errors: of
+ * ibv_req_notify_cq. */
+int ep_arm(struct ep *ep, struct ep_cq *q) __attribute__((warn_unused_result));
+/* Gives the SRQ what ep_recycle collected. Errors: of ibv_post_srq_recv, logged; those buffers are lost to the SRQ. */
+int ep_flush_repost(struct ep *ep) __attribute__((warn_unused_result));
+/* Acks the events that were taken: destroying the queue waits for that. */
+void ep_ack(struct ep_cq *q);
+
+#endif

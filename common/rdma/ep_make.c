@@ -1,0 +1,187 @@
+/* Making and freeing an endpoint. See ep.h.
+ *
+ * Completion queues are sized so that they cannot overflow, whatever a peer does: the receive queue
+ * holds every SRQ buffer, and each send queue holds the full send queues of the QPs assigned to it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/rdma/ep_internal.h"
+
+static int complain(char *err, size_t size, int e, const char *what, const char *advice)
+{
+	snprintf(err, size, "cannot create %s: %s; %s", what, strerror(e), advice);
+	return -e;
+}
+
+static int make_channel(struct ep *ep)
+{
+	int flags;
+
+	ep->channel = ibv_create_comp_channel(ep->dev->ctx);
+	if (!ep->channel)
+		return -errno;
+	flags = fcntl(ep->channel->fd, F_GETFL);
+	if (flags < 0 || fcntl(ep->channel->fd, F_SETFL, flags | O_NONBLOCK) ||
+	    fcntl(ep->channel->fd, F_SETFD, FD_CLOEXEC))
+		return -errno;
+	return 0;
+}
+
+static int make_cq(struct ep *ep, uint32_t cqe, uint32_t room)
+{
+	struct ep_cq *q = &ep->cqs[ep->n_cqs];
+
+	q->cq = ibv_create_cq(ep->dev->ctx, (int)cqe, q, ep->channel, 0);
+	if (!q->cq)
+		return -errno;
+	q->room = room;
+	q->poll = true;
+	ep->n_cqs++;
+	return ep->spin ? 0 : ep_arm(ep, q);
+}
+
+static int make_cqs(struct ep *ep, const struct ep_config *cfg, char *err, size_t err_size)
+{
+	uint32_t device_max = (uint32_t)ep->dev->attr.max_cqe;
+	uint32_t max_cqe = cfg->cq_depth && cfg->cq_depth < device_max ? cfg->cq_depth : device_max;
+	uint32_t per_cq = max_cqe / cfg->sq_depth, left = cfg->max_qps;
+	int ret;
+
+	ret = make_cq(ep, cfg->recv_depth + EP_BATCH, 0);
+	while (!ret && left > 0) {
+		uint32_t qps = left < per_cq ? left : per_cq;
+
+		if (ep->n_cqs > SEND_CQS_MAX)
+			return complain(err, err_size, ENOSPC, "completion queues",
+					"use more threads, fewer clients or a higher --cq-depth");
+		ret = make_cq(ep, qps * cfg->sq_depth, qps);
+		left -= qps;
+	}
+	if (ret)
+		return complain(err, err_size, -ret, "completion queues",
+				"the device's max_cq and max_cqe limit them: use fewer clients or credits");
+	return 0;
+}
+
+static int make_slab(struct ep *ep, const struct ep_config *cfg, char *err, size_t err_size)
+{
+	ep->n_bufs = cfg->recv_depth + EP_BATCH + cfg->spare_bufs;
+	ep->buf_bytes = (cfg->buf_bytes + 63) & ~63u;
+	ep->slab_bytes = (size_t)ep->n_bufs * ep->buf_bytes;
+	ep->free_bufs = calloc(ep->n_bufs, sizeof(*ep->free_bufs));
+	ep->links = calloc(ep->n_bufs, sizeof(*ep->links));
+	if (!ep->free_bufs || !ep->links)
+		return complain(err, err_size, ENOMEM, "message buffers", "this machine is out of memory");
+	ep->slab = mmap(NULL, ep->slab_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (ep->slab == MAP_FAILED) {
+		ep->slab = NULL;
+		return complain(err, err_size, errno, "message buffers",
+				"use fewer clients, credits or smaller messages");
+	}
+	/* No remote access: peers reach only the one-sided regions. */
+	ep->mr = ibv_reg_mr(ep->pd, ep->slab, ep->slab_bytes, IBV_ACCESS_LOCAL_WRITE);
+	if (!ep->mr)
+		return complain(err, err_size, errno, "the message slab's memory region",
+				"raise the locked memory limit (ulimit -l, LimitMEMLOCK=) or use fewer "
+				"clients, credits or smaller messages");
+	for (uint32_t i = 0; i < ep->n_bufs; i++)
+		ep->free_bufs[i] = ep->n_bufs - 1 - i;
+	ep->n_free = ep->n_bufs;
+	return 0;
+}
+
+static int make_srq(struct ep *ep, const struct ep_config *cfg, char *err, size_t err_size)
+{
+	uint32_t depth = cfg->recv_depth + EP_BATCH;
+	struct ibv_srq_init_attr attr = { .srq_context = ep->channel, .attr = { .max_wr = depth, .max_sge = 1 } };
+	int ret = 0;
+
+	ep->srq = ibv_create_srq(ep->pd, &attr);
+	if (!ep->srq)
+		return complain(err, err_size, errno, "the shared receive queue",
+				"the device's max_srq_wr limits it: use fewer clients or credits, or more threads");
+	for (uint32_t i = 0; i < REPOST_BATCH; i++) {
+		ep->repost_sge[i].lkey = ep->mr->lkey;
+		ep->repost_sge[i].length = ep->buf_bytes;
+		ep->repost_wr[i].sg_list = &ep->repost_sge[i];
+		ep->repost_wr[i].num_sge = 1;
+		ep->repost_wr[i].next = i + 1 < REPOST_BATCH ? &ep->repost_wr[i + 1] : NULL;
+	}
+	for (uint32_t i = 0; i < depth; i++)
+		ep_recycle(ep, ep_buf_get(ep));
+	ret = ep_flush_repost(ep);
+	if (ret || ep->n_posted != depth)
+		return complain(err, err_size, ret ? -ret : EIO, "receive buffers", "see the device's max_srq_wr");
+	return 0;
+}
+
+int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep **out, char *err,
+	   size_t err_size)
+{
+	struct ep *ep = calloc(1, sizeof(*ep));
+	int ret;
+
+	if (!ep)
+		return complain(err, err_size, ENOMEM, "an endpoint", "this machine is out of memory");
+	ep->dev = cfg->dev;
+	ep->on_wc = on_wc;
+	ep->arg = arg;
+	ep->spin = cfg->spin;
+	ep->solicited_only = cfg->solicited_only;
+	ep->sq_depth = cfg->sq_depth;
+	ep->inline_bytes = cfg->inline_bytes;
+	ep->post_list = cfg->post_list ? cfg->post_list : 1;
+	ep->signal_every = cfg->signal_every;
+	STAILQ_INIT(&ep->deferred);
+	ep->pd = ibv_alloc_pd(ep->dev->ctx);
+	if (!ep->pd) {
+		ret = complain(err, err_size, errno, "a protection domain", "the device's max_pd limits them");
+		goto err_free;
+	}
+	ret = make_channel(ep);
+	if (ret) {
+		complain(err, err_size, -ret, "a completion channel", "raise the nofile limit (ulimit -n)");
+		goto err_free;
+	}
+	ret = make_cqs(ep, cfg, err, err_size);
+	if (!ret)
+		ret = make_slab(ep, cfg, err, err_size);
+	if (!ret)
+		ret = make_srq(ep, cfg, err, err_size);
+	if (ret)
+		goto err_free;
+	*out = ep;
+	return 0;
+
+err_free:
+	ep_free(ep);
+	return ret;
+}
+
+void ep_free(struct ep *ep)
+{
+	if (!ep)
+		return;
+	if (ep->srq)
+		ibv_destroy_srq(ep->srq);
+	for (uint32_t i = 0; i < ep->n_cqs; i++) {
+		ep_ack(&ep->cqs[i]);
+		ibv_destroy_cq(ep->cqs[i].cq);
+	}
+	if (ep->channel)
+		ibv_destroy_comp_channel(ep->channel);
+	if (ep->mr)
+		ibv_dereg_mr(ep->mr);
+	if (ep->slab)
+		munmap(ep->slab, ep->slab_bytes);
+	free(ep->free_bufs);
+	free(ep->links);
+	if (ep->pd)
+		ibv_dealloc_pd(ep->pd);
+	free(ep);
+}
