@@ -52,7 +52,7 @@ int rc_take_qp(struct rc *rc, uint32_t owner)
 
 uint32_t rc_qpn(const struct rc *rc)
 {
-	return rc->qp->qp_num;
+	return rc->qp ? rc->qp->qp_num : 0;
 }
 
 static uint32_t message_entries(const struct rc *rc)

@@ -71,7 +71,7 @@ void rc_init(struct rc *rc, struct ep *ep, struct qp_pool *pool, rc_on_broken_fn
  */
 int rc_take_qp(struct rc *rc, uint32_t owner) __attribute__((warn_unused_result));
 
-/* The QP's number. Only while there is a QP. */
+/* The QP's number; 0 if there is none, which a connected QP never has. */
 uint32_t rc_qpn(const struct rc *rc);
 
 /* Sends the first `length` bytes of `buf`, which becomes rc's also if this fails: it is freed (ep_buf_put) when the data

@@ -105,6 +105,7 @@ static void take_qp__pool_exhausted__none_and_drained(void **state)
 	}
 	assert_int_equal(rc_take_qp(&rc, 9), -EAGAIN);
 	assert_int_equal(rc.slot, QP_POOL_NONE);
+	assert_int_equal(rc_qpn(&rc), 0);
 	assert_true(rc_is_drained(&rc));
 	rc_drain(&rc);
 	rc_release(&rc, 0, true);
