@@ -153,6 +153,11 @@ void verdict_add_capacity(json_t *verdict, uint32_t clients, const char *measure
 		result_names[result]));
 }
 
+void verdict_add_not_judged(json_t *verdict, const struct step *s, const char *why)
+{
+	add(verdict, s, "step", "to be completed", why, CRITERION_INCONCLUSIVE);
+}
+
 void verdict_add_not_reached(json_t *verdict, uint32_t clients)
 {
 	json_array_append_new(verdict, json_pack("{s:i, s:i, s:s, s:s, s:s, s:s}", "clients", clients,

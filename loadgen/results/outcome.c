@@ -80,6 +80,10 @@ static void add_verdict(struct outcome *o, const struct step *s)
 		verdict_add_integrity(o->verdict, s);
 		return;
 	}
+	if (s->generator_failed) {
+		verdict_add_not_judged(o->verdict, s, o->stop_detail);
+		return;
+	}
 	verdict_add_step(o->verdict, s);
 	verdict_add_slo(o->verdict, &o->cfg->slo, s);
 }

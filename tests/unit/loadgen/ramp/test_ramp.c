@@ -1,0 +1,475 @@
+/* Unit tests of loadgen/ramp: a whole run, with the workers and the server's control session played by the test. */
+#include "tests/unit/helpers/unit.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/control.h"
+#include "common/base/clock.h"
+#include "common/base/json_at.h"
+#include "common/hist/hist.h"
+#include "common/rdma/dev.h"
+#include "loadgen/ramp/ramp.h"
+#include "loadgen/results/results.h"
+#include "loadgen/traffic/worker.h"
+#include "loadgen/traffic/workload.h"
+
+#define WORKERS 2
+#define ANSWER_S 0.02		/* the server takes this for a report */
+#define DRAIN_S 0.02		/* and a worker for what is in flight */
+
+static char dir[64];
+static struct results *results;
+static struct outcome oc;
+static struct loadgen_config cfg;
+static struct ev_loop *loop;
+
+/* What the test does when a worker is given an order; NULL: nothing. */
+static void (*on_order)(struct worker *w, enum worker_order order);
+
+/* --- workers --- */
+
+struct worker {
+	struct worker_config cfg;
+	struct worker_stats stats;
+	uint64_t given;
+	bool broken;
+};
+
+static struct worker *workers[WORKERS];
+
+static void make_histograms(struct worker_stats *st)
+{
+	for (int k = 0; k < HANDSHAKE_N; k++) {
+		for (int i = 0; i < STAGE_TIMED; i++)
+			assert_int_equal(hist_new(&st->stages[k][i]), 0);
+		assert_int_equal(hist_new(&st->total[k]), 0);
+	}
+	assert_int_equal(hist_new(&st->away_ns), 0);
+	assert_int_equal(hist_new(&st->response), 0);
+	assert_int_equal(hist_new(&st->service), 0);
+	assert_int_equal(hist_new(&st->lag), 0);
+}
+
+int worker_new(const struct worker_config *c, struct worker **out, char *err, size_t err_size)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+
+	(void)err;
+	(void)err_size;
+	assert_non_null(w);
+	w->cfg = *c;
+	make_histograms(&w->stats);
+	workers[c->index] = *out = w;
+	return 0;
+}
+
+int worker_start(struct worker *w, char *err, size_t err_size)
+{
+	(void)w;
+	(void)err;
+	(void)err_size;
+	return 0;
+}
+
+void worker_free(struct worker *w)
+{
+	for (int k = 0; k < HANDSHAKE_N; k++) {
+		for (int i = 0; i < STAGE_TIMED; i++)
+			hist_free(w->stats.stages[k][i]);
+		hist_free(w->stats.total[k]);
+	}
+	hist_free(w->stats.away_ns);
+	hist_free(w->stats.response);
+	hist_free(w->stats.service);
+	hist_free(w->stats.lag);
+	free(w);
+}
+
+static void fulfil(struct worker *w)
+{
+	counter_set(&w->stats.fulfilled, w->given);
+	w->cfg.on_progress(w->cfg.arg);
+}
+
+static void on_drained(int revents, void *arg)
+{
+	struct worker *w = arg;
+
+	(void)revents;
+	if (!w->broken)
+		fulfil(w);
+}
+
+static void on_stopped(int revents, void *arg)
+{
+	struct worker *w = arg;
+
+	(void)revents;
+	if (w->broken)
+		return;
+	counter_set(&w->stats.measure_end_ns, clock_now_ns());
+	w->cfg.on_progress(w->cfg.arg);
+	ev_once(loop, -1, 0, DRAIN_S, on_drained, w);
+}
+
+/* One worker after the other, as threads do. */
+static void stop_measuring(struct worker *w)
+{
+	ev_once(loop, -1, 0, DRAIN_S * (w->cfg.index + 1), on_stopped, w);
+}
+
+static void obey(struct worker *w, enum worker_order order, const struct worker_task *task)
+{
+	switch (order) {
+	case ORDER_CONNECT:
+		counter_set(&w->stats.started, task->clients);
+		counter_set(&w->stats.live, task->clients);
+		counter_set(&w->stats.measure_start_ns, 0);
+		counter_set(&w->stats.measure_end_ns, 0);
+		break;
+	case ORDER_MEASURE:
+		counter_set(&w->stats.measure_start_ns, clock_now_ns());
+		counter_set(&w->stats.messages_measured, 1000);
+		hist_record_n(w->stats.response, 50000, 1000);
+		break;
+	case ORDER_STOP:
+		stop_measuring(w);
+		return;
+	case ORDER_DISCONNECT:
+		counter_set(&w->stats.live, 0);
+		break;
+	case ORDER_NONE:
+	case ORDER_STAGE:
+	case ORDER_TRAFFIC:
+	case ORDER_ABANDON:
+	case ORDER_QUIT:
+		break;
+	}
+	fulfil(w);
+}
+
+void worker_give(struct worker *w, enum worker_order order, const struct worker_task *task)
+{
+	w->given++;
+	if (!w->broken)
+		obey(w, order, task);
+	if (on_order)
+		on_order(w, order);
+}
+
+bool worker_is_done(const struct worker *w)
+{
+	return counter_get(&w->stats.fulfilled) == w->given;
+}
+
+bool worker_is_broken(const struct worker *w)
+{
+	return w->broken;
+}
+
+const struct worker_stats *worker_stats(const struct worker *w)
+{
+	return &w->stats;
+}
+
+const struct dev *worker_dev(const struct worker *w)
+{
+	(void)w;
+	return NULL;
+}
+
+json_t *dev_json(const struct dev *d)
+{
+	(void)d;
+	return json_null();
+}
+
+const struct trace *worker_trace(const struct worker *w)
+{
+	fail_msg("asks for the trace of %p", (const void *)w);
+	return NULL;
+}
+
+static void on_break(int revents, void *arg)
+{
+	struct worker *w = arg;
+
+	(void)revents;
+	w->broken = true;
+	w->cfg.on_progress(w->cfg.arg);
+}
+
+/* Its device fails after a while. */
+static void break_in(struct worker *w, double s)
+{
+	ev_once(loop, -1, 0, s, on_break, w);
+}
+
+/* --- the server --- */
+
+struct control {
+	control_on_report_fn *on_report;
+	void *arg;
+	bool busy;
+	enum control_what what;
+};
+
+static int n_stats;		/* questions for statistics */
+static int n_while_measuring;	/* asked or answered while a worker recorded */
+
+static bool records(const struct worker *w)
+{
+	return w && counter_get(&w->stats.measure_start_ns) && !counter_get(&w->stats.measure_end_ns) && !w->broken;
+}
+
+static void look(const struct control *c)
+{
+	if (c->what == CONTROL_STATS && (records(workers[0]) || records(workers[1])))
+		n_while_measuring++;
+}
+
+int control_new(const struct control_config *c, struct ev_loop *l, control_on_report_fn *on_report, void *arg,
+		struct control **out, char *err, size_t err_size)
+{
+	(void)c;
+	(void)l;
+	(void)err;
+	(void)err_size;
+	*out = calloc(1, sizeof(**out));
+	assert_non_null(*out);
+	(*out)->on_report = on_report;
+	(*out)->arg = arg;
+	return 0;
+}
+
+static struct control *freed;
+
+/* A question may be under way still: its timer finds the object. */
+void control_free(struct control *c)
+{
+	if (c && c->busy)
+		freed = c;
+	else
+		free(c);
+}
+
+static void on_answer(int revents, void *arg)
+{
+	struct control *c = arg;
+	uint64_t live = workers[0] ? counter_get(&workers[0]->stats.live) + counter_get(&workers[1]->stats.live) : 0;
+	json_t *report;
+
+	(void)revents;
+	if (c == freed) {
+		free(c);
+		freed = NULL;
+		return;
+	}
+	look(c);
+	report = json_pack("{s:{s:I, s:i, s:i}, s:{s:i, s:i, s:i, s:i, s:{s:i, s:i}, s:{s:i, s:i}}, s:f}",
+		"clients", "connected", (json_int_t)live, "handshakes", 0, "closing", 0, "pools", "sessions", 0,
+		"regions_in_use", 0, "admitted", 0, "psns_in_use", 0, "qp", "in_use", 0, "quarantined", 0, "buffers",
+		"posted", 9, "free", 9, "uptime_s", (double)clock_now_ns() / 1e9);
+	c->busy = false;
+	c->on_report(c->arg, report, NULL, "");
+	json_decref(report);
+}
+
+bool control_request(struct control *c, enum control_what what)
+{
+	assert_false(c->busy);
+	c->busy = true;
+	c->what = what;
+	n_stats += what == CONTROL_STATS;
+	look(c);
+	ev_once(loop, -1, 0, ANSWER_S, on_answer, c);
+	return true;
+}
+
+bool control_is_busy(const struct control *c)
+{
+	return c->busy;
+}
+
+/* --- fixture --- */
+
+static void needs_nothing(const struct loadgen_config *c, struct workload_needs *out)
+{
+	(void)c;
+	(void)out;
+}
+
+static const struct workload some_workload = { .streams = 1, .needs = needs_nothing };
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static int set_up(void **state)
+{
+	char err[512];
+
+	(void)state;
+	strcpy(dir, "/tmp/rampart-test-XXXXXX");
+	if (!mkdtemp(dir) || results_new(dir, "run", &results, err, sizeof(err)))
+		return -1;
+	cfg = (struct loadgen_config){ .clients = 4, .steps = { .n = 1, .v = { 4 } }, .sizes = { .n = 1, .v = { 64 } },
+		.server = "127.0.0.1", .servers = { .n = 1, .name = { "127.0.0.1" } }, .tls_port = 7471, .threads = WORKERS,
+		.repeat = 1, .n_rails = 1, .duration_ns = 300 * NS_PER_MS, .warmup_ns = 10 * NS_PER_MS, .inflight = 1,
+		.message_bytes = 64, .quiet = true, .wl = &some_workload };
+	outcome_init(&oc, &cfg);
+	loop = ev_default_loop(0);
+	on_order = NULL;
+	n_stats = n_while_measuring = 0;
+	memset(workers, 0, sizeof(workers));
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	outcome_clear(&oc);
+	results_free(results);
+	return nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void run(void)
+{
+	char err[512] = "";
+
+	if (ramp_run(&oc, results, err, sizeof(err)))
+		fail_msg("%s", err);
+}
+
+/* The only step. */
+static const json_t *step(void)
+{
+	assert_int_equal(json_array_size(oc.steps), 1);
+	return json_array_get(oc.steps, 0);
+}
+
+static void assert_overall_inconclusive(void)
+{
+	json_t *c;
+	size_t i;
+
+	assert_true(json_array_size(oc.verdict) > 0);
+	json_array_foreach(oc.verdict, i, c)
+		assert_string_equal(json_text_at(c, "result"), "inconclusive");
+}
+
+/* --- the measured time --- */
+
+static void measure__server_reports__before_and_after_it_only(void **state)
+{
+	double window, measured;
+
+	(void)state;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+	assert_int_equal(json_number_at(step(), "connected_held"), 4);
+	/* The baseline, the count of clients, both ends of the measured time, the pools. */
+	assert_true(n_stats >= 5);
+	assert_int_equal(n_while_measuring, 0);
+	/* Each figure is over the time between its own two readings; the reports enclose the measured time. */
+	window = json_number_at(step(), "resources.server.window_s");
+	measured = json_number_at(step(), "measured_s");
+	assert_true(measured >= 0.25);
+	assert_true(window >= measured);
+}
+
+/* --- a device that fails --- */
+
+static void break_while_measuring(struct worker *w, enum worker_order order)
+{
+	if (order == ORDER_MEASURE && w->cfg.index == 1)
+		break_in(w, 0.1);
+}
+
+static void device_fails__while_measuring__step_is_kept_with_its_figures(void **state)
+{
+	(void)state;
+	on_order = break_while_measuring;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_GENERATOR_FAILED);
+	assert_string_equal(json_text_at(step(), "hard_failure.reason"), "generator_failed");
+	assert_string_equal(json_text_at(step(), "hard_failure.resource"), "device");
+	assert_string_equal(json_text_at(step(), "hard_failure.side"), "generator");
+	assert_int_equal(json_number_at(step(), "response_ns.count"), 2000);
+	assert_true(json_number_at(step(), "throughput_msgs_per_s") > 2 * 1000 / 0.3);
+	assert_true(json_number_at(step(), "measured_s") >= 0.09);
+	/* Those of the worker that still works. */
+	assert_int_equal(json_number_at(step(), "connected_held"), 2);
+	assert_overall_inconclusive();
+}
+
+static void break_both(struct worker *w, enum worker_order order)
+{
+	if (order == ORDER_MEASURE)
+		break_in(w, 0.05 + 0.01 * w->cfg.index);
+}
+
+static void device_fails__under_all_workers__step_is_kept_once(void **state)
+{
+	(void)state;
+	on_order = break_both;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_GENERATOR_FAILED);
+	assert_string_equal(json_text_at(step(), "hard_failure.reason"), "generator_failed");
+	assert_int_equal(json_number_at(step(), "connected_held"), 0);
+	assert_int_equal(json_number_at(step(), "response_ns.count"), 2000);
+	assert_overall_inconclusive();
+}
+
+static void break_while_connecting(struct worker *w, enum worker_order order)
+{
+	if (order == ORDER_CONNECT && w->cfg.index == 0)
+		on_break(0, w);
+}
+
+static void device_fails__while_connecting__step_is_kept(void **state)
+{
+	(void)state;
+	on_order = break_while_connecting;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_GENERATOR_FAILED);
+	assert_string_equal(json_text_at(step(), "hard_failure.reason"), "generator_failed");
+	assert_int_equal(json_number_at(step(), "connected_peak"), 2);
+	assert_true(json_is_null(json_at(step(), "measured_s")));
+	assert_overall_inconclusive();
+}
+
+/* A search says once what it came to. */
+static void device_fails__in_a_search__one_verdict(void **state)
+{
+	(void)state;
+	cfg.find_capacity = true;
+	on_order = break_both;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_GENERATOR_FAILED);
+	assert_string_equal(json_text_at(step(), "hard_failure.reason"), "generator_failed");
+	assert_int_equal(json_array_size(oc.verdict), 1);
+	assert_overall_inconclusive();
+}
+
+#define RAMP_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RAMP_TEST(measure__server_reports__before_and_after_it_only),
+		RAMP_TEST(device_fails__while_measuring__step_is_kept_with_its_figures),
+		RAMP_TEST(device_fails__under_all_workers__step_is_kept_once),
+		RAMP_TEST(device_fails__while_connecting__step_is_kept),
+		RAMP_TEST(device_fails__in_a_search__one_verdict),
+	};
+
+	return cmocka_run_group_tests_name("loadgen_ramp", tests, NULL, NULL);
+}
