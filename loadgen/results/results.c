@@ -121,8 +121,7 @@ double results_elapsed_s(const struct results *r)
 void results_lost(struct results *r, const char *path, int error)
 {
 	if (!r->incomplete)
-		log_error("cannot write %s: %s; the run's files are incomplete: free space, or name another folder with "
-			  "--output", path, strerror(-error));
+		log_error("cannot write %s: %s; the run's files are incomplete", path, strerror(-error));
 	r->incomplete = true;
 }
 
@@ -151,28 +150,41 @@ static int close_checked(FILE *f, int ret)
 	return ret;
 }
 
+static int write_hgrm(const char *path, const struct hist *h)
+{
+	FILE *f = fopen(path, "w");
+
+	return f ? close_checked(f, hist_write_hgrm(h, 1000., f)) : -errno;
+}
+
+static int write_hlog(const char *path, const struct hist *h, double start_unix_s, double length_s)
+{
+	FILE *f = fopen(path, "w");
+	int ret;
+
+	if (!f)
+		return -errno;
+	ret = hist_write_hlog_header(start_unix_s, f);
+	if (!ret)
+		ret = hist_write_hlog_interval(h, NULL, 0., length_s, f);
+	return close_checked(f, ret);
+}
+
 int results_histogram(struct results *r, const char *file, const struct hist *h, double start_s,
 		      double length_s)
 {
 	char name[96];
-	FILE *f;
 	int ret;
 
 	snprintf(name, sizeof(name), "%s.hgrm", file);
-	f = fopen(results_path(r, name), "w");
-	if (!f)
-		return -errno;
-	ret = close_checked(f, hist_write_hgrm(h, 1000., f));
+	ret = write_hgrm(results_path(r, name), h);
+	if (!ret) {
+		snprintf(name, sizeof(name), "%s.hlog", file);
+		ret = write_hlog(results_path(r, name), h, r->start_unix_s + start_s, length_s);
+	}
 	if (ret)
-		return ret;
-	snprintf(name, sizeof(name), "%s.hlog", file);
-	f = fopen(results_path(r, name), "w");
-	if (!f)
-		return -errno;
-	ret = hist_write_hlog_header(r->start_unix_s + start_s, f);
-	if (!ret)
-		ret = hist_write_hlog_interval(h, NULL, 0., length_s, f);
-	return close_checked(f, ret);
+		results_lost(r, results_path(r, name), ret);
+	return ret;
 }
 
 int results_write_json(const char *path, json_t *o)

@@ -36,7 +36,7 @@ void results_event(struct results *r, const char *name, json_t *fields);
 /* Seconds since the folder was made: the `t` of events. */
 double results_elapsed_s(const struct results *r);
 
-/* Writes <file>.hgrm and <file>.hlog. 0 or -errno. */
+/* Writes <file>.hgrm and <file>.hlog; one that cannot be written is lost (results_lost). 0 or -errno. */
 int results_histogram(struct results *r, const char *file, const struct hist *h, double start_s,
 		      double length_s) __attribute__((warn_unused_result));
 

@@ -21,16 +21,11 @@ static json_t *write_histogram(const struct step_files *f, const struct step *s,
 			       struct span span)
 {
 	char name[64], size[32] = "";
-	int ret;
 
 	if (f->cfg->sizes.n > 1)
 		snprintf(size, sizeof(size), "%lluB-", (unsigned long long)s->bytes);
 	snprintf(name, sizeof(name), "step-%05u-%u-%s%s", s->target, s->repetition, size, what);
-	ret = results_histogram(f->results, name, h, span.start_s, span.length_s);
-	if (!ret)
-		return json_string(name);
-	results_lost(f->results, results_path(f->results, name), ret);
-	return json_null();
+	return results_histogram(f->results, name, h, span.start_s, span.length_s) ? json_null() : json_string(name);
 }
 
 json_t *step_files_histograms(const struct step_files *f, const struct step *s, uint64_t connect_start_ns)

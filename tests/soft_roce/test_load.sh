@@ -105,6 +105,13 @@ run_says "kill -9 of the server: all clients noticed" orphaned steps.0.dropped=2
 matches "kill -9 of the server: failures by stage and code" "$(run_value orphaned steps.0.failures)" \
     '"stage":"traffic","code":"(closed_by_peer|wc:[a-z_]+)","count":[0-9]+'
 
+# ---- a disk that is full
+
+load cut own --steps 2 --warmup 0 --duration 0.3 --trace /dev/full
+ends "a file that cannot be written: a line, and exit status 3" cut 60 3 'cannot write /dev/full: No space left'
+holds "a file that cannot be written: run.json says so, and has the step" cut .run.files_incomplete \
+    '.run.exit_status == 3' 'one.response_ns.count >= 10'
+
 # ---- a server of the generator's own ends with it
 
 load own own --steps 10 --warmup 0 --duration 60

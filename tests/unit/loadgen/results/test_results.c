@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <ftw.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -244,6 +246,44 @@ static void event__fields__taken_over(void **state)
 	results_free(r);
 }
 
+static void set_file_size_limit(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* As on a disk that is full. */
+static void event__cannot_be_written__results_are_incomplete(void **state)
+{
+	struct results *r = make("run");
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	results_event(r, "first", NULL);
+	assert_false(results_are_incomplete(r));
+	set_file_size_limit(60);
+	results_event(r, "second", json_pack("{s:s}", "text", "more than there is room for in the file"));
+	set_file_size_limit(RLIM_INFINITY);
+	assert_true(results_are_incomplete(r));
+	results_event(r, "third", NULL);
+	assert_true(results_are_incomplete(r));
+	results_free(r);
+}
+
+static void lost__a_file__results_are_incomplete(void **state)
+{
+	struct results *r = make("run");
+
+	(void)state;
+	assert_false(results_are_incomplete(r));
+	results_lost(r, "/dev/full", -ENOSPC);
+	assert_true(results_are_incomplete(r));
+	results_free(r);
+}
+
 /* ---- histograms ---- */
 
 static struct hist *make_hist(void)
@@ -394,6 +434,8 @@ int main(void)
 		RESULTS_TEST(path__file__in_the_folder),
 		RESULTS_TEST(event__several__a_json_object_a_line_at_once),
 		RESULTS_TEST(event__fields__taken_over),
+		RESULTS_TEST(event__cannot_be_written__results_are_incomplete),
+		RESULTS_TEST(lost__a_file__results_are_incomplete),
 		RESULTS_TEST(histogram__recorded__hgrm_in_microseconds),
 		RESULTS_TEST(histogram__recorded__hlog_of_one_interval),
 		RESULTS_TEST(histogram__nowhere_to_write__error),

@@ -1,0 +1,139 @@
+/* Unit tests of loadgen/results/step_files.c: names of histograms, the trace, and files that cannot be written. */
+#include "tests/unit/helpers/unit.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/json_at.h"
+#include "common/hist/hist.h"
+#include "loadgen/results/results.h"
+#include "loadgen/results/step_files.h"
+#include "loadgen/step/step.h"
+#include "loadgen/traffic/trace.h"
+#include "loadgen/traffic/worker.h"
+
+static char dir[64], trace_file[96];
+static struct results *results;
+static struct step *s;
+static struct trace *trace;
+static struct loadgen_config cfg;
+static struct step_files files;
+static struct worker *const workers[1];
+
+/* The worker is played by the test. */
+const struct trace *worker_trace(const struct worker *w)
+{
+	assert_ptr_equal(w, workers[0]);
+	return trace;
+}
+
+const struct worker_stats *worker_stats(const struct worker *w)
+{
+	fail_msg("asks a worker (%p)", (const void *)w);
+	return NULL;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static int set_up(void **state)
+{
+	char err[512];
+
+	(void)state;
+	strcpy(dir, "/tmp/rampart-test-XXXXXX");
+	if (!mkdtemp(dir) || results_new(dir, "run", &results, err, sizeof(err)) || step_new(10, 64, 1, &s) ||
+	    trace_new(4, &trace))
+		return -1;
+	snprintf(trace_file, sizeof(trace_file), "%s/trace.csv", dir);
+	s->measured = true;
+	hist_record(s->total, 1000);
+	hist_record(s->response, 1000);
+	trace_add(trace, &(struct trace_record){ .client = 3, .due_ns = 5, .sent_ns = 6, .end_ns = 7 });
+	cfg = (struct loadgen_config){ .sizes = { .n = 1, .v = { 64 } }, .trace = trace_file };
+	files = (struct step_files){ .cfg = &cfg, .results = results };
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	trace_free(trace);
+	step_free(s);
+	results_free(results);
+	return nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void histograms__written__named(void **state)
+{
+	json_t *o = step_files_histograms(&files, s, 0);
+
+	(void)state;
+	assert_string_equal(json_text_at(o, "connect"), "step-00010-1-connect");
+	assert_string_equal(json_text_at(o, "response"), "step-00010-1-response");
+	assert_true(json_is_null(json_at(o, "service")));
+	assert_int_equal(access(results_path(results, "step-00010-1-connect.hlog"), R_OK), 0);
+	assert_false(results_are_incomplete(results));
+	json_decref(o);
+}
+
+static void histograms__disk_full__null_and_results_are_incomplete(void **state)
+{
+	json_t *o;
+
+	(void)state;
+	assert_int_equal(symlink("/dev/full", results_path(results, "step-00010-1-connect.hgrm")), 0);
+	o = step_files_histograms(&files, s, 0);
+	assert_true(json_is_null(json_at(o, "connect")));
+	assert_string_equal(json_text_at(o, "response"), "step-00010-1-response");
+	assert_true(results_are_incomplete(results));
+	json_decref(o);
+}
+
+static void trace__two_steps__one_title(void **state)
+{
+	char text[400] = "";
+	FILE *f;
+
+	(void)state;
+	step_files_trace(&files, s, workers, 1);
+	step_files_trace(&files, s, workers, 1);
+	assert_false(results_are_incomplete(results));
+	f = fopen(trace_file, "r");
+	assert_non_null(f);
+	assert_true(fread(text, 1, sizeof(text) - 1, f) > 0);
+	fclose(f);
+	assert_string_equal(text, "clients,bytes,repetition,client,operation,due_ns,sent_ns,end_ns\n"
+				  "10,64,1,3,0,5,6,7\n10,64,1,3,0,5,6,7\n");
+}
+
+static void trace__disk_full__results_are_incomplete(void **state)
+{
+	(void)state;
+	cfg.trace = "/dev/full";
+	step_files_trace(&files, s, workers, 1);
+	assert_true(results_are_incomplete(results));
+}
+
+#define FILES_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FILES_TEST(histograms__written__named),
+		FILES_TEST(histograms__disk_full__null_and_results_are_incomplete),
+		FILES_TEST(trace__two_steps__one_title),
+		FILES_TEST(trace__disk_full__results_are_incomplete),
+	};
+
+	return cmocka_run_group_tests_name("loadgen_step_files", tests, NULL, NULL);
+}
