@@ -239,7 +239,7 @@ struct client_info {
 	const char *tls;		/* negotiated version and cipher, once granted */
 	const char *words;		/* why it was refused, or why TLS failed; "": nothing was said */
 	bool resumed;			/* the TLS handshake resumed a session */
-	uint32_t client_qpn, server_qpn;
+	uint32_t client_qpn, server_qpn;	/* 0: none */
 	uint32_t client_psn;		/* the server's is in the grant */
 	uint32_t cm_psn;		/* what the CM would have used for the client's, with cfg->cm_psn */
 	const uint64_t *stage_ns;	/* STAGE_TIMED of them; complete once live */

@@ -69,11 +69,14 @@ static void on_rma(void *arg, struct client_conn *c, uint32_t n)
 
 static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 {
+	struct client_info info;
+
 	(void)arg;
+	client_get_info(c, &info);
 	cli.closed++;
 	cli.fail = *fail;
 	cli.closed_conn = c;
-	snprintf(cli.refuse_text, sizeof(cli.refuse_text), "%s", c->refuse_text);
+	snprintf(cli.refuse_text, sizeof(cli.refuse_text), "%s", info.words);
 	if (cli.on_closed)
 		cli.on_closed(c);
 }
