@@ -1,9 +1,9 @@
-/* How long a TLS 1.3 handshake takes by itself: OpenSSL used the plain way, two processes over loopback, one
- * thread and one libev loop each. A yardstick of scripts/bench-connect (docs/bench.md).
+/* Measures a TLS 1.3 handshake alone: a simple use of OpenSSL, two processes over loopback, each with one thread and one
+ * libev loop. scripts/bench-connect compares rampart with it (docs/bench.md).
  *
- * The parent is the client and measures, the child is the server. Nothing of common/ is used: what rampart is
- * compared with must not be rampart. It ends at the first failure. Non-goals: application data, client
- * certificates, tickets (but for --resume).
+ * The parent is the client and measures, the child is the server. It uses nothing of common/, because
+ * rampart is compared with it. It ends at the first failure. Non-goals: application data, client
+ * certificates, tickets (except with --resume).
  */
 #include <err.h>
 #include <errno.h>
@@ -34,19 +34,19 @@ struct options {
 	bool resume;
 };
 
-/* One process's end. */
+/* The end of one process. */
 struct side {
 	const struct options *options;
 	struct ev_loop *loop;
 	SSL_CTX *ctx;
 	int listener;			/* server */
-	struct sockaddr_in address;	/* client: of the server */
+	struct sockaddr_in address;	/* client: the server's */
 	uint64_t started, done;		/* client; the server has done */
 	uint64_t begin_ns, end_ns;
 	uint64_t cpu_begin_ns;		/* client: of both processes */
 	pid_t server;
 	SSL_SESSION *session;		/* client, --resume: from the first connection */
-	char tls[96];			/* client: what was negotiated */
+	char tls[96];			/* client: what was negotiated, as text */
 };
 
 struct conn {
@@ -95,14 +95,15 @@ static struct conn *conn_new(struct side *s, int fd, int events,
 static void conn_free(struct conn *c)
 {
 	ev_io_stop(c->side->loop, &c->io);
-	/* Else OpenSSL takes the session for broken, and it is resumed no more. Sends nothing. */
+	/* Otherwise OpenSSL takes the session for broken and does not resume it again. This sends nothing. */
 	SSL_set_shutdown(c->ssl, SSL_SENT_SHUTDOWN);
 	SSL_free(c->ssl);
 	close(c->io.fd);
 	free(c);
 }
 
-/* After an OpenSSL call that did not succeed: false if it is to be repeated, which is seen to. */
+/* After an OpenSSL call that did not succeed: true, or false if it will be repeated when the socket is
+ * ready, which the watcher is set for. */
 static bool conn_failed(struct conn *c, int ret)
 {
 	int error = SSL_get_error(c->ssl, ret);
@@ -128,7 +129,7 @@ static void warn_of_failure(const char *what)
 		warn("%s", what);
 }
 
-/* What both ends have in common, as in common/tls/tls.c. */
+/* The settings of both ends, the same as in common/tls/tls.c. */
 static SSL_CTX *new_ctx(const SSL_METHOD *method)
 {
 	SSL_CTX *ctx = SSL_CTX_new(method);
@@ -183,7 +184,7 @@ static void on_listener(struct ev_loop *loop, ev_io *w, int revents)
 	}
 }
 
-/* Runs until it is killed; says on `ready` when handshakes may begin. */
+/* Runs until it is killed; writes to `ready` when handshakes may begin. */
 static void server_run(struct side *s, int ready)
 {
 	char cert[4096], key[4096];
@@ -224,7 +225,7 @@ static void client_start(struct side *s)
 	s->started++;
 }
 
-/* Keeps as many under way as there are to be. With --resume the first goes ahead alone, and does not count. */
+/* Keeps the wanted number of handshakes in progress. With --resume the first one runs alone and is not counted. */
 static void client_fill(struct side *s)
 {
 	uint64_t total = s->options->resume && !s->session ? 1 : s->options->handshakes;
@@ -268,7 +269,7 @@ static void client_failed(struct conn *c, const char *what)
 	ev_break(c->side->loop, EVBREAK_ALL);
 }
 
-/* The server closes when it has completed the handshake, too; otherwise it sends an alert. */
+/* The server closes the connection when it has completed the handshake; if it cannot, it sends an alert. */
 static void client_await_close(struct conn *c)
 {
 	char byte;
@@ -322,12 +323,12 @@ static void client_run(struct side *s, int ready)
 
 	s->ctx = new_ctx(TLS_client_method());
 	SSL_CTX_set_verify(s->ctx, SSL_VERIFY_PEER, NULL);
-	SSL_CTX_set_options(s->ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);	/* the server just closes */
+	SSL_CTX_set_options(s->ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);	/* the server closes without close_notify */
 	snprintf(ca, sizeof(ca), "%s/ca.pem", s->options->certs);
 	if (SSL_CTX_load_verify_locations(s->ctx, ca, NULL) != 1)
 		errx(3, "%s is no CA certificate; `make certs` makes one", ca);
 	if (read(ready, &byte, 1) != 1)
-		exit(3);	/* the server has said why */
+		exit(3);	/* the server has printed why */
 	s->loop = ev_loop_new(EVFLAG_AUTO);
 	ev_timer_init(&timer, on_timeout, (ev_tstamp)s->options->timeout_s, 0);
 	timer.data = s;

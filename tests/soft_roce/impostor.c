@@ -1,7 +1,6 @@
-/* impostor: a server that cheats, for rdma_client to see through. It serves one client per MODE, in the
- * order given, each in one wrong way, and says on stdout `impostor ready: PORT` and then a line for each
- * mode: what the client did last. It has a certificate the client trusts, so what is tested is everything
- * after TLS. Built on the pieces of the rogue client.
+/* impostor: a server that cheats, to test that rdma_client notices. It serves one client for each MODE, in the given
+ * order, each in one wrong way. It prints `impostor ready: PORT`, and then a line for each mode: what the client did last.
+ * The client trusts its certificate, so the test covers everything after TLS. Built from parts of the rogue client.
  */
 #include <arpa/inet.h>
 #include <poll.h>
@@ -21,7 +20,7 @@
 #include "common/tls/tls.h"
 #include "tests/soft_roce/link.h"
 
-/* How an answer to HELLO is spoilt. */
+/* What is wrong in an answer to HELLO. */
 struct bad_answer {
 	const char *mode;
 	enum frame_type type;
@@ -52,7 +51,7 @@ struct impostor {
 	uint32_t own_psn;
 };
 
-/* What link_answer and wire_answer print goes after the mode's name. */
+/* link_answer and wire_answer print what follows the mode's name. */
 int answer(const char *fmt, ...)
 {
 	va_list ap;
@@ -151,7 +150,7 @@ static bool has_event(const struct link *l)
 	return l->has_event;
 }
 
-/* The private data of the REP, perhaps spoilt. Its length. */
+/* Writes the private data of the REP, with the mode's fault. Returns its length. */
 static uint8_t make_proof(struct impostor *i, uint8_t out[PDATA_PROOF_BYTES])
 {
 	struct link *l = &i->l;
@@ -192,7 +191,7 @@ static bool accept_request(struct impostor *i)
 		cm_reject(l->rc.id, data, PDATA_REJECT_BYTES);
 		return false;
 	}
-	/* What the client sends from, and what we said we send from; or did not. */
+	/* The PSNs of both ends as they were agreed; in the mode other-psn the client's is another. */
 	l->grant.psn = l->hello.psn;
 	l->sq_psn = i->own_psn;
 	if (is(i, "other-psn"))
@@ -210,7 +209,7 @@ static bool message_or_end(const struct link *l)
 	       l->wc_status != IBV_WC_SUCCESS;
 }
 
-/* Answers a message, in a wrong way if the mode says so. */
+/* Answers a message, in the wrong way if the mode says so. */
 static bool answer_message(struct impostor *i)
 {
 	struct link *l = &i->l;
@@ -243,7 +242,7 @@ static void serve(struct impostor *i)
 	unsigned hellos = 0;
 
 	if (!take_client(i) || is(i, "close")) {
-		/* The client sees the connection end right after the handshake. */
+		/* For the client the connection ends right after the handshake. */
 	} else if (is(i, "silence")) {
 		while (read_hello(i))
 			;
@@ -272,7 +271,7 @@ static int listen_tls(struct impostor *i)
 	return 0;
 }
 
-/* One client; a link and RDMA listener of its own, but always the same port. */
+/* Serves one client, with a link and an RDMA listener of its own, always at the same port. */
 static bool serve_one(struct impostor *i, const char *mode)
 {
 	struct addr a = i->r.dev.addr;

@@ -1,7 +1,6 @@
-/* rogue: a client that misbehaves on purpose, in one way after another, and says on a line for each how
- * the server answered: "replay: rejected: bad_session", "hello-psn: refused: bad_request: HELLO psn: must be
- * below 2^24", "region-left: wc: remote_access". Built on common/ alone, so that nothing of the real client
- * keeps it in order.
+/* rogue: a client that misbehaves on purpose, in one way after another. For each it prints a line with the server's
+ * answer: "replay: rejected: bad_session", "hello-psn: refused: bad_request: HELLO psn: must be below 2^24",
+ * "region-left: wc: remote_access". It uses common/ only, so that no check of the real client is in its way.
  *
  * Modes are in the tables of rogue_boot.c (TLS and frames), rogue_link.c (RDMA connection and messages),
  * rogue_region.c (one-sided memory), rogue_push.c (pushes) and rogue_life.c (tickets, dying, asking for room).
@@ -127,7 +126,7 @@ static int prepare(struct rogue *r, const struct settings *set)
 	return 0;
 }
 
-/* One MODE[=ARGUMENT], which is taken apart. */
+/* Runs one MODE[=ARGUMENT]; splits the text. */
 static int run_one(struct rogue *r, char *text)
 {
 	static char whole[256];

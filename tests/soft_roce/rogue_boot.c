@@ -44,7 +44,7 @@ static int bad_frame(struct rogue *r, const struct mode *m)
 	return wire_answer(&reply);
 }
 
-/* Part of a frame, and then the end of the stream. */
+/* Sends a part of a frame, and ends the stream. */
 static int truncated(struct rogue *r, const struct mode *m)
 {
 	static const struct patch first_ten = { .send = 10 };
@@ -61,7 +61,7 @@ static int truncated(struct rogue *r, const struct mode *m)
 	return wire_answer(&reply);
 }
 
-/* A good HELLO, each byte in a TLS record of its own. */
+/* Sends a good HELLO, each byte in a TLS record of its own. */
 static int byte_by_byte(struct rogue *r, const struct mode *m)
 {
 	static const struct patch none = { 0 };
@@ -95,7 +95,7 @@ static int garbage_in_tls(struct rogue *r, const struct mode *m)
 	return wire_answer(&reply);
 }
 
-/* After the GRANT, which should be the last word, another frame. variant: FRAME_HELLO or FRAME_CONTROL. */
+/* Sends another frame after the GRANT, which should be the last. variant: FRAME_HELLO or FRAME_CONTROL. */
 static int goes_on_after_grant(struct rogue *r, const struct mode *m)
 {
 	struct patch p = { .control = m->variant == FRAME_CONTROL };
@@ -114,7 +114,7 @@ static int goes_on_after_grant(struct rogue *r, const struct mode *m)
 	return wire_answer(&reply);
 }
 
-/* Takes a GRANT and is never seen again. */
+/* Takes a GRANT and does nothing more. */
 static int vanish(struct rogue *r, const struct mode *m)
 {
 	struct frame_hello h = wire_good_hello();
@@ -124,7 +124,7 @@ static int vanish(struct rogue *r, const struct mode *m)
 	(void)m;
 	if (wire_open(r, NULL, &w, &reply))
 		wire_hello(&w, &h, &reply);
-	/* No close_notify either. */
+	/* Closes without close_notify. */
 	tls_free(w.tls);
 	return wire_answer(&reply);
 }
@@ -155,7 +155,7 @@ static int plain_garbage(struct rogue *r, const struct mode *m)
 	return closed ? answer("closed") : no_answer("the connection stays open");
 }
 
-/* The bytes of a ClientHello, caught from a handshake over a socket pair. */
+/* The bytes of a ClientHello, recorded from a handshake over a socket pair. */
 static ssize_t client_hello(struct rogue *r, uint8_t *buf, size_t size)
 {
 	int pair[2];
@@ -223,7 +223,7 @@ static int flood(struct rogue *r, const struct mode *m)
 
 /* ---- packet sequence numbers */
 
-/* Both PSNs of a session that is being held are asked for, and then a free one. */
+/* Asks for both PSNs of a session that another connection holds, and then for a free one. */
 static int psn_conflict(struct rogue *r, const struct mode *m)
 {
 	struct frame_hello h = wire_good_hello(), again = h, free_one = wire_good_hello();
@@ -248,7 +248,7 @@ static int psn_conflict(struct rogue *r, const struct mode *m)
 	return no_answer("replies of kind %d, %d, %d", first.kind, second.kind, third.kind);
 }
 
-/* Asks for a taken PSN for ever. */
+/* Asks for a PSN that is in use until the server ends the connection. */
 static int endless_conflict(struct rogue *r, const struct mode *m)
 {
 	struct frame_hello h = wire_good_hello();
@@ -279,7 +279,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Holds ARG sessions at once; all of their PSNs, both directions, must be different. */
+/* Holds ARG sessions at once; their PSNs of both directions must all be different. */
 static int unique_psns(struct rogue *r, const struct mode *m)
 {
 	static uint32_t psns[2 * WIRES_MAX];
@@ -307,7 +307,7 @@ static int unique_psns(struct rogue *r, const struct mode *m)
 
 /* ---- control sessions */
 
-/* ARG requests in one write; the answers are read afterwards. */
+/* Sends ARG requests in one write, and then reads the answers. */
 static int pipelined(struct rogue *r, const struct mode *m)
 {
 	int n = r->arg ? atoi(r->arg) : 100, reports = 0;
@@ -332,7 +332,7 @@ static int pipelined(struct rogue *r, const struct mode *m)
 	return wire_answer(&reply);
 }
 
-/* A HELLO in a control session. */
+/* Sends a HELLO in a control session. */
 static int hello_in_control(struct rogue *r, const struct mode *m)
 {
 	static const struct patch control = { .control = true };
@@ -350,7 +350,7 @@ static int hello_in_control(struct rogue *r, const struct mode *m)
 	return wire_answer(&reply);
 }
 
-/* Opens ARG control sessions, says how many got a report, and holds them until it is killed. */
+/* Opens ARG control sessions, prints how many got a report, and holds them until it is killed. */
 static int hold_controls(struct rogue *r, const struct mode *m)
 {
 	static const struct patch control = { .control = true };
@@ -362,7 +362,7 @@ static int hold_controls(struct rogue *r, const struct mode *m)
 		struct reply reply;
 		struct wire w;
 
-		/* With a report it is left open: the process's end closes it. */
+		/* A session with a report stays open until the process ends. */
 		if (!wire_open(r, NULL, &w, &reply) ||
 		    !wire_write(&w, buf, patched_frame(&control, buf)))
 			break;

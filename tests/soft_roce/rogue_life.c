@@ -1,4 +1,4 @@
-/* Clients that come back with a session ticket, that go without a word, and that wait for room. */
+/* Clients that come back with a session ticket, that vanish without a message, and that wait until the server has room. */
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 /* ---- session tickets */
 
-/* Connects, asks for a ticket and takes it, if one comes. False, with a line, if nothing is granted. */
+/* Connects, asks for a ticket and takes it if one comes. Prints a line and returns false if it gets no GRANT. */
 static bool take_ticket(struct rogue *r, struct tls_session **ticket)
 {
 	struct frame_hello h = wire_good_hello();
@@ -28,7 +28,7 @@ static bool take_ticket(struct rogue *r, struct tls_session **ticket)
 	return false;
 }
 
-/* Takes a ticket from the server and offers it to the one at port ARG of the same host, or to the same one. */
+/* Takes a ticket from the server and offers it to the server at port ARG of the same host, or to the same server. */
 static int ticket(struct rogue *r, const struct mode *m)
 {
 	struct rogue again = *r;
@@ -56,11 +56,11 @@ static int ticket(struct rogue *r, const struct mode *m)
 /* ---- dying */
 
 enum death {
-	DEATH_IN_ERROR,		/* the QP is there and takes nothing any more */
+	DEATH_IN_ERROR,		/* the QP exists, but accepts no packets */
 	DEATH_WITHOUT_QP,
 };
 
-/* The CM is told nothing, and its id stays open. */
+/* The CM gets no message, and its id stays open. */
 static bool die(struct link *l, enum death how)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
@@ -72,7 +72,7 @@ static bool die(struct link *l, enum death how)
 	return true;
 }
 
-/* Connects, gets an echo and is silent; dies on SIGUSR1, and stays dead until it is killed. */
+/* Connects, gets an echo and is silent. Behaves as dead from SIGUSR1 on, until it is killed. */
 static int dies(struct rogue *r, const struct mode *m)
 {
 	sigset_t signals;
@@ -93,7 +93,7 @@ static int dies(struct rogue *r, const struct mode *m)
 	return ROGUE_ANSWERED;
 }
 
-/* Asks for a session until the answer is not that the server is full. Whoever kills it is tired of waiting. */
+/* Asks for a session until the server is no longer full. The test kills it if that takes too long. */
 static int asks_while_full(struct rogue *r, const struct mode *m)
 {
 	struct frame_hello h = wire_good_hello();

@@ -10,21 +10,21 @@
 
 enum spoil {
 	SPOIL_NOTHING,
-	SPOIL_SESSION,		/* an id nobody was granted */
+	SPOIL_SESSION,		/* an id that nobody was granted */
 	SPOIL_HMAC,
-	SPOIL_KEY,		/* the server's, as if its own proof were sent back */
+	SPOIL_KEY,		/* the server's key, as if its own proof were reflected */
 	SPOIL_QPN,		/* a proof for another QP */
 	SPOIL_KIND,		/* a REP's private data in a REQ */
 	SPOIL_VERSION,
-	SPOIL_LENGTH,		/* another length inside */
-	SPOIL_CUT,		/* the rest is the CM's padding: zeros */
+	SPOIL_LENGTH,		/* a wrong length field */
+	SPOIL_CUT,		/* cut off; the rest is the CM's padding of zeros */
 	SPOIL_NO_DATA,
 	SPOIL_GARBAGE,
 };
 
-#define PRIVATE_BYTES 56	/* of a REQ, at most */
+#define PRIVATE_BYTES 56	/* the most that a REQ carries */
 
-/* Makes private data of a request and spoils it. Its length. */
+/* Writes the private data of a request, with a fault. Returns its length. */
 static uint8_t private_data(struct link *l, enum spoil how, uint8_t out[PRIVATE_BYTES])
 {
 	const uint8_t *key = how == SPOIL_KEY ? l->keys.server : l->keys.client;
@@ -90,7 +90,7 @@ static int with_link(struct rogue *r, int (*work)(struct link *l, const struct m
 	return status;
 }
 
-/* A second link that has the first one's session. */
+/* Makes a second link with the session of the first. */
 static bool share_session(const struct link *from, struct link *to)
 {
 	if (link_new(from->r, to))
@@ -126,7 +126,7 @@ static int do_spoilt(struct link *l, const struct mode *m)
 	return link_answer(l);
 }
 
-/* A good proof after a bad one: the session must be used up. */
+/* Sends a good proof after a bad one: the session must be gone. */
 static int do_second_try(struct link *l, const struct mode *m)
 {
 	struct link again;
@@ -166,7 +166,7 @@ static int do_replay(struct link *l, const struct mode *m)
 	return answer("rejected: bad_session, the first connection %s", link_works(l) ? "works" : "is broken");
 }
 
-/* Two requests under way at once with one session. */
+/* Sends two requests at once with one session. */
 static int do_double(struct link *l, const struct mode *m)
 {
 	struct link twin;
@@ -194,7 +194,7 @@ static int do_double(struct link *l, const struct mode *m)
 	return answer("%d accepted, %d rejected: bad_session", accepted, rejected);
 }
 
-/* Waits until the server gave the session up, which closes its socket, and then requests. */
+/* Waits until the server has dropped the session, which closes the socket, and then sends the request. */
 static int do_expired(struct link *l, const struct mode *m)
 {
 	(void)m;
@@ -206,7 +206,7 @@ static int do_expired(struct link *l, const struct mode *m)
 	return link_answer(l);
 }
 
-/* ARG lists the RDMA ports; the first that is not the granted one is tried, then the right one. */
+/* ARG lists the RDMA ports. Tries the first one that was not granted, then the right one. */
 static int do_wrong_port(struct link *l, const struct mode *m)
 {
 	char ports[256], *rest = ports, *port;
@@ -230,7 +230,7 @@ static int do_wrong_port(struct link *l, const struct mode *m)
 	return answer("rejected: bad_session, then accepted at the right port");
 }
 
-/* TLS from one address, RDMA from another. */
+/* Comes from one address for TLS, and from another for RDMA. */
 static int do_other_address(struct link *l, const struct mode *m)
 {
 	(void)m;
@@ -253,7 +253,7 @@ static int do_never_establish(struct link *l, const struct mode *m)
 	return l->has_event ? answer("given up") : no_answer("the server still waits");
 }
 
-/* Claims another connection's QP number, as its owner would after a crash: the kernel ends the old one. */
+/* Claims the QP number of another connection, as its owner would after a crash: the kernel ends that connection. */
 static int do_stolen_qpn(struct link *l, const struct mode *m)
 {
 	struct link thief;
@@ -280,8 +280,8 @@ static int do_stolen_qpn(struct link *l, const struct mode *m)
 
 /* ---- packet sequence numbers */
 
-/* Programs a PSN ahead of the one agreed on, as if packets were lost: nothing gets through. (One behind it
- * looks like a repetition, which is acknowledged and dropped.) */
+/* Programs a PSN above the agreed one, as if packets were lost: no message arrives. (A PSN below it looks like a
+ * repetition, which is acknowledged and dropped.) */
 static int do_wrong_psn(struct link *l, const struct mode *m)
 {
 	(void)m;
@@ -294,7 +294,7 @@ static int do_wrong_psn(struct link *l, const struct mode *m)
 	return l->received ? answer("a reply") : link_answer(l);
 }
 
-/* The PSN of a connection that has just ended rests. */
+/* Asks for the PSN of a connection that has just ended: it must rest. */
 static int do_resting_psn(struct link *l, const struct mode *m)
 {
 	struct frame_hello h = l->hello;
@@ -312,7 +312,7 @@ static int do_resting_psn(struct link *l, const struct mode *m)
 enum message { M_TYPE_0, M_REPLY, M_FLAGS, M_LONGER, M_SHORTER, M_CUT, M_EMPTY, M_BEYOND_GRANT, M_HUGE,
 	       M_JOINED_LONGER, M_JOINED_CUT, M_JOINED_ECHO, M_JOINED_ASKING, M_JOINED_MANY };
 
-/* One-way messages in one SEND, with something wrong. */
+/* One SEND with several one-way messages and a fault. */
 static uint32_t bad_joined(enum message which, uint8_t *data)
 {
 	uint32_t n = which == M_JOINED_MANY ? MSG_JOINED_MAX + 1 : 3;
@@ -375,13 +375,13 @@ static int do_message(struct link *l, const struct mode *m)
 	link_wait(l, replied);
 	if (l->received)
 		return answer("a reply");
-	/* A negative acknowledgement is the device's; the server must end the connection too. */
+	/* The negative acknowledgement comes from the device; the server must end the connection as well. */
 	if (l->wc_status != IBV_WC_SUCCESS && link_wait(l, has_event))
 		return answer("wc: %s, disconnected", link_wc_name(l->wc_status));
 	return link_answer(l);
 }
 
-/* ARG messages at once with a single credit. */
+/* Sends ARG messages at once with a single credit. */
 static int do_credits(struct link *l, const struct mode *m)
 {
 	unsigned n = l->r->arg ? (unsigned)atoi(l->r->arg) : LINK_MESSAGES_MAX;
@@ -398,7 +398,7 @@ static int do_credits(struct link *l, const struct mode *m)
 	return link_answer(l);
 }
 
-/* Is connected, sends once and stays until it is killed or disconnected. */
+/* Connects, sends one message and stays until it is killed or disconnected. */
 static int do_hold(struct link *l, const struct mode *m)
 {
 	(void)m;

@@ -1,4 +1,4 @@
-/* Misbehaviour with pushes: a server is asked to WRITE what is not the client's, or to where nothing is. */
+/* Misbehaviour with pushes: asks the server to WRITE bytes that are not the client's, or to an address without memory. */
 #include <stdio.h>
 #include <string.h>
 

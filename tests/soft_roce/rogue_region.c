@@ -1,4 +1,4 @@
-/* Misbehaviour with one-sided memory: out of bounds, with wrong keys, in others' regions. */
+/* Misbehaviour with one-sided memory: out of bounds, with wrong keys, in regions of other clients. */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,11 +34,11 @@ static int say(int status)
 	return status == LINK_NO_WC ? no_answer("no completion") : answer("wc: %s", link_wc_name(status));
 }
 
-/* ---- one's own region */
+/* ---- the client's own region */
 
 struct aim {
 	enum ibv_wr_opcode opcode;
-	bool from_end;		/* offset counts from the region's end */
+	bool from_end;		/* the offset is from the region's end */
 	int offset;
 	uint32_t bytes;
 	uint32_t key_change;	/* added to the key */
@@ -75,9 +75,9 @@ static int own(struct rogue *r, const struct mode *m)
 	return say(status);
 }
 
-/* ---- others' regions */
+/* ---- regions of other clients */
 
-/* Both are connected. The intruder's request, and whether the owner's data is still there. variant: the
+/* Owner and intruder are connected. The intruder sends its request; then the owner's data must still be there. variant: the
  * opcode; bit 8: the intruder has no region of its own. */
 static int intrude(struct rogue *r, const struct mode *m)
 {
@@ -109,7 +109,7 @@ static int intrude(struct rogue *r, const struct mode *m)
 	return answer("wc: %s, the owner's data is %s", link_wc_name(status), intact ? "safe" : "not safe");
 }
 
-/* The owner wrote and left. Another connection reads with the old key. */
+/* The owner has written and left. Another connection reads with the old key. */
 static int left(struct rogue *r, const struct mode *m)
 {
 	uint8_t data[PROBE_BYTES];
@@ -134,7 +134,7 @@ static int left(struct rogue *r, const struct mode *m)
 	return say(status);
 }
 
-/* The next owner of the same memory sees nothing of the last one's data. */
+/* The next owner of the memory must see nothing of the last owner's data. */
 static int zeroed(struct rogue *r, const struct mode *m)
 {
 	static uint8_t data[4096];

@@ -1,13 +1,13 @@
-/* stats: shows a server's statistics to shell tests, and waits for them.
+/* stats: prints a server's statistics for shell tests, or waits until they fulfil conditions.
  *
  *   stats [options] HOST PORT TERM...
  *   stats --file FILE TERM...
  *
  * A TERM is a path into the server's report (or a JSON file), whose value is printed, or a condition
- * PATH=N, PATH!=N, PATH>=N or PATH<=N. With conditions, the report is asked for again until all of them
- * hold at once; --wait bounds that. Paths are names joined by dots; in a list the next name is an index,
- * or the next two are stage and code of a failure. Refusals and failures that never happened count 0,
- * other unknown paths are errors, so that a misspelt one does not pass a test. One thread, one control
+ * PATH=N, PATH!=N, PATH>=N or PATH<=N. With conditions the report is requested again until all of them
+ * hold at once, for at most --wait. A path is names joined by dots. In a list the next name is an index,
+ * or the next two are stage and code of a failure. Refusals and failures that never happened count 0;
+ * other unknown paths are errors, so that a test with a misspelt path fails. One thread, one control
  * session.
  */
 #include <errno.h>
@@ -131,7 +131,7 @@ static json_t *find_in_list(json_t *list, const char *stage, char **rest)
 	return NULL;
 }
 
-/* NULL when the path leads nowhere. */
+/* NULL if the path names nothing. */
 static json_t *find(json_t *report, const char *path)
 {
 	char copy[128], *rest = copy, *name;

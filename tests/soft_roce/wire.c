@@ -46,7 +46,7 @@ int wire_tcp(const struct rogue *r, const char *source)
 	return ret;
 }
 
-/* True to call again; false when `st` is an end, which is then in `out`. */
+/* True if the call is to be repeated; false if `st` is an end, which is then in *out. */
 static bool go_on(struct wire *w, enum tls_status st, uint64_t deadline_ns, struct reply *out)
 {
 	struct fail f;
