@@ -107,17 +107,6 @@ bool addr_is_any(const struct addr *a)
 	return memcmp(x, any6, 16) == 0;
 }
 
-bool addr_is_loopback(const struct addr *a)
-{
-	static const uint8_t loopback6[16] = { [15] = 1 };
-	uint8_t x[16];
-
-	addr_to_bytes(a, x);
-	if (a->ss.ss_family == AF_INET)
-		return x[12] == 127;
-	return memcmp(x, loopback6, 16) == 0;
-}
-
 const char *addr_host_text(const struct addr *a, char text[ADDR_TEXT_MAX])
 {
 	const void *in;

@@ -32,8 +32,6 @@ void addr_set_port(struct addr *a, uint16_t port);
 bool addr_same_host(const struct addr *a, const struct addr *b);
 /* True for 0.0.0.0 and ::. */
 bool addr_is_any(const struct addr *a);
-/* True for 127.0.0.0/8 and ::1. */
-bool addr_is_loopback(const struct addr *a);
 
 /* Writes the address to `text`, which is returned: "10.0.0.1" or "fe80::1". */
 const char *addr_host_text(const struct addr *a, char text[ADDR_TEXT_MAX]);

@@ -7,8 +7,8 @@
 /* Version, commit and compiler, such as "0.1.0 (commit abc1234, gcc 12.2.0)". The text is static. */
 const char *build_info_text(void);
 
-/* The object `build` of run.json: {version, git_commit, dirty, compiler, flags, libraries{openssl, jansson, zlib, libev}}.
- * The caller owns the reference; NULL if memory runs out. */
+/* The object `build` of run.json: {version, git_commit, dirty, compiler, flags, libraries{openssl, jansson, zlib,
+ * libev}}. The caller owns the reference; NULL if memory runs out. */
 json_t *build_info_json(void) __attribute__((warn_unused_result));
 
 #endif

@@ -1,4 +1,4 @@
-/* Clients that come back with a session ticket, that vanish without a message, and that wait until the server has room. */
+/* Clients that come back with a session ticket, that vanish without a message, and that wait for room. */
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>

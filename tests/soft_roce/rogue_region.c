@@ -77,8 +77,8 @@ static int own(struct rogue *r, const struct mode *m)
 
 /* ---- regions of other clients */
 
-/* Owner and intruder are connected. The intruder sends its request; then the owner's data must still be there. variant: the
- * opcode; bit 8: the intruder has no region of its own. */
+/* Owner and intruder are connected. The intruder sends its request; then the owner's data must still be there. variant:
+ * the opcode; bit 8: the intruder has no region of its own. */
 static int intrude(struct rogue *r, const struct mode *m)
 {
 	enum ibv_wr_opcode opcode = (enum ibv_wr_opcode)(m->variant & 0xff);

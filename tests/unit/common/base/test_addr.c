@@ -133,25 +133,6 @@ static void is_any__zero_addresses__only_those(void **state)
 	}
 }
 
-static void is_loopback__whole_127_and_1__only_those(void **state)
-{
-	static const struct {
-		const char *text;
-		bool loopback;
-	} cases[] = {
-		{ "127.0.0.1", true },  { "127.255.1.2", true }, { "::1", true },
-		{ "128.0.0.1", false }, { "10.0.0.127", false }, { "::2", false },
-		{ "::", false },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-		struct addr a = parsed(cases[i].text, 7);
-
-		assert_int_equal(addr_is_loopback(&a), cases[i].loopback);
-	}
-}
-
 static void text__both_families__host_and_port(void **state)
 {
 	struct addr v4 = parsed("10.0.0.1", 7471), v6 = parsed("fe80::1", 7471);
@@ -179,7 +160,6 @@ int main(void)
 		cmocka_unit_test(set_port__both_families__only_the_port),
 		cmocka_unit_test(same_host__mapped_and_plain__equal_others_not),
 		cmocka_unit_test(is_any__zero_addresses__only_those),
-		cmocka_unit_test(is_loopback__whole_127_and_1__only_those),
 		cmocka_unit_test(text__both_families__host_and_port),
 	};
 
