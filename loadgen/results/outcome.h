@@ -10,7 +10,7 @@
 
 #include "loadgen/config/config.h"
 #include "loadgen/judge/capacity.h"
-#include "loadgen/judge/stop.h"
+#include "loadgen/judge/breaking.h"
 
 struct step;
 

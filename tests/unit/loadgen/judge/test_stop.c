@@ -1,4 +1,4 @@
-/* Unit tests of loadgen/judge/stop.c: after which step the ramp ends, why, and what is said of it. */
+/* Unit tests of loadgen/judge/breaking.c, stop_judge_step: after which step the ramp ends, why, and what is said of it. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 
 #include "common/wire/frame.h"
 #include "loadgen/step/step.h"
-#include "loadgen/judge/stop.h"
+#include "loadgen/judge/breaking.h"
 #include "loadgen/traffic/worker.h"
 
 const struct worker_stats *worker_stats(const struct worker *w)
