@@ -230,7 +230,7 @@ static inline bool client_has_credit(const struct client_conn *c)
 }
 
 bool client_is_live(const struct client_conn *c);
-bool client_is_closing(const struct client_conn *c);	/* on_closed has not come yet */
+bool client_is_closing(const struct client_conn *c);	/* or over */
 /* The stage that a parked connection waits to enter; STAGE_TIMED: it is not parked. */
 enum stage client_parked_before(const struct client_conn *c);
 

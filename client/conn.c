@@ -190,7 +190,7 @@ void client_fail(struct client_conn *c, enum fail_kind kind, int code)
 		  fail_code_text(&c->fail, text, sizeof(text)), fail_advice(&c->fail));
 	if (was_live && c->ctx->ops->on_lost)
 		c->ctx->ops->on_lost(c->ctx->arg, c, &c->fail);
-	begin_close(c);
+	client_close(c);
 }
 
 static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)

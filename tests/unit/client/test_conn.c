@@ -236,6 +236,22 @@ static void close__inside_on_one_sided__over(void **state)
 	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
 }
 
+/* on_closed has the failure all the same. */
+static void close__inside_on_lost__failed_once(void **state)
+{
+	struct client_conn *c;
+
+	(void)state;
+	cli.on_lost = client_close;
+	c = client_at(CLIENT_ST_LIVE);
+	client_fail(c, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
+	assert_int_equal(cli.lost, 1);
+	assert_int_equal(cli.fail.code, PROTO_BAD_PAYLOAD);
+	cli.fail.code = 0;
+	client_finish_disconnect(c);
+	client_assert_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
+}
+
 static struct client_conn *second;
 
 static void connect_anew(struct client_conn *c)
@@ -398,6 +414,7 @@ int main(void)
 		CLIENT_TEST(close__inside_on_live__over),
 		CLIENT_TEST(close__inside_on_message__later_messages_not_told),
 		CLIENT_TEST(close__inside_on_one_sided__over),
+		CLIENT_TEST(close__inside_on_lost__failed_once),
 		CLIENT_TEST(connect__inside_on_closed__a_new_connection),
 		CLIENT_TEST(connect__all_objects_in_use__null),
 		CLIENT_TEST(ctx_free__connection_in_every_state__everything_released),

@@ -67,6 +67,15 @@ static void on_rma(void *arg, struct client_conn *c, uint32_t n)
 		cli.on_one_sided(c);
 }
 
+static void on_lost(void *arg, struct client_conn *c, const struct fail *fail)
+{
+	(void)arg;
+	cli.lost++;
+	cli.fail = *fail;
+	if (cli.on_lost)
+		cli.on_lost(c);
+}
+
 static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 {
 	struct client_info info;
@@ -88,7 +97,7 @@ static bool may_enter(void *arg, struct client_conn *c, enum stage stage)
 }
 
 static const struct client_ops ops = { .on_live = on_live, .on_message = on_message, .on_pushed = on_pushed,
-				       .on_rma = on_rma, .on_closed = on_closed };
+				       .on_rma = on_rma, .on_lost = on_lost, .on_closed = on_closed };
 static const struct client_ops parking_ops = { .may_enter = may_enter, .on_live = on_live,
 					       .on_message = on_message, .on_rma = on_rma,
 					       .on_closed = on_closed };

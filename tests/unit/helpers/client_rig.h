@@ -18,7 +18,7 @@ struct client_rig {
 	uint32_t bufs_free, bufs_posted;	/* when it was started */
 
 	/* what the user was told */
-	int live, messages, pushed, one_sided, closed;
+	int live, messages, pushed, one_sided, lost, closed;
 	uint64_t sequence;
 	uint32_t bytes;
 	struct fail fail;
@@ -32,6 +32,7 @@ struct client_rig {
 	void (*on_live)(struct client_conn *c);
 	void (*on_message)(struct client_conn *c);
 	void (*on_one_sided)(struct client_conn *c);
+	void (*on_lost)(struct client_conn *c);
 	void (*on_closed)(struct client_conn *c);
 
 	/* the scripted server */

@@ -425,6 +425,30 @@ static void connect__from_an_address_of_others__errno_at_once(void **state)
 	close(fd);
 }
 
+/* As a shard hands a control session over to another thread's loop. */
+static void release__adopted_by_another__goes_on_there(void **state)
+{
+	struct end other = { 0 };
+	struct frame_header h;
+
+	(void)state;
+	connect_pair();
+	shake_hands();
+	ask(CONTROL_STATS);
+	hear(CONTROL_STATS);
+	tls_io_init(&other.io, loop, on_ready, &other, &other.in, NULL);
+	tls_io_adopt(&other.io, tls_io_release(&server.io));
+	assert_false(tls_io_is_open(&server.io));
+	assert_false(ev_is_active(&server.io.watcher));
+	assert_true(tls_io_is_open(&other.io));
+	assert_int_equal(tls_io_read_header(&other.io, FRAME_FROM_CLIENT_MAX, &h), TLS_IO_WAIT);
+	ask(CONTROL_INFO);
+	assert_int_equal(finish(&other, read_frame(&other, FRAME_FROM_CLIENT_MAX, &h)), TLS_IO_DONE);
+	assert_int_equal(h.length, FRAME_CONTROL_BYTES);
+	assert_int_equal(counter_get(&other.in), FRAME_CONTROL_BYTES);
+	tls_io_close(&other.io);
+}
+
 static void watch__nothing__no_more_calls(void **state)
 {
 	(void)state;
@@ -457,6 +481,7 @@ int main(void)
 		IO_TEST(connect__from_an_address__and_again_after_a_close),
 		IO_TEST(connect__nobody_listens__errno_when_ready),
 		IO_TEST(connect__from_an_address_of_others__errno_at_once),
+		IO_TEST(release__adopted_by_another__goes_on_there),
 		IO_TEST(watch__nothing__no_more_calls),
 	};
 
