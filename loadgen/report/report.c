@@ -133,7 +133,7 @@ static bool compare_baselines(struct page *p)
 
 /* --- the document --- */
 
-static int write_document(struct page *p, char *err, size_t err_size, FILE *warnings)
+static int write_document(struct page *p, char *err, size_t err_size)
 {
 	static void (*const sections[])(struct page *) = {
 		section_verdict, section_throughput, section_latency,	section_stages, section_distribution,
@@ -154,8 +154,6 @@ static int write_document(struct page *p, char *err, size_t err_size, FILE *warn
 	}
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
 		sections[i](p);
-	if (page_draw(p, err, err_size))
-		fprintf(warnings, "report without charts: %s\n", err);
 	if (!page_failed(p))
 		return 0;
 	snprintf(err, err_size, "out of memory");
@@ -294,7 +292,7 @@ enum report_result report_make(const struct report_options *o, FILE *warnings, c
 		goto out;
 	analyse(&p, o);
 	result = compare_baselines(&p) ? REPORT_REGRESSION : REPORT_MADE;
-	if (write_document(&p, err, err_size, warnings) ||
+	if (write_document(&p, err, err_size) ||
 	    write_files(p.doc, o->output ? o->output : o->dir, err, err_size)) {
 		result = REPORT_FAILED;
 		goto out;

@@ -181,7 +181,6 @@ async function baselines(source) {
 	await gives("a baseline that is not there", 3, /no such run/, base, "--baseline", join(work, "no such run"));
 }
 
-// Two at a time: a report waits for gnuplot.
 async function damagedRuns(source, kind, damages, judge) {
 	const waiting = Object.entries(damages);
 	const worker = async () => {

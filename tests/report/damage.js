@@ -4,7 +4,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 
-// Breaks out of elements, attributes, tables, gnuplot's strings and a terminal.
+// Breaks out of elements, attributes, tables, Markdown and a terminal.
 export const hostile = "</title></svg><script>document.title='owned'</script>" +
 	"<img src=x onerror=\"document.title='owned'\">" +
 	"'\"`|\\ \u001b[31m\u0007\r\n# & %s %n $(touch owned) `touch owned` {/Bold x}@^_ \u202eend";

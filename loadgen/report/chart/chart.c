@@ -1,70 +1,424 @@
-/* Charts, drawn by gnuplot. See chart.h. */
-#include "loadgen/report/chart/chart_internal.h"
+/* Charts as SVG. See chart.h. Written in one pass, from the back to the front. */
+#include "loadgen/report/chart/chart.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define LIMIT_MS (60 * 1000)
+#include "common/base/utf8.h"
+#include "loadgen/report/chart/chart_layout.h"
+#include "loadgen/report/chart/xml.h"
 
-/* The scripts of all charts that have something to show; drawn[i] says which. NULL when out of memory. */
-static char *script_of(const struct chart *charts, size_t n, bool *drawn, size_t *size, bool *any)
+#define COLOURS 8
+#define RADIUS 4.0		/* of a point's mark */
+#define BAR_SHARE 0.7		/* of a category's width */
+#define POINTS_SEEN 60		/* with more of them, a line has no marks */
+#define BASELINE 6		/* of a text below its middle */
+
+struct plot {
+	const struct chart *c;
+	struct chart_layout l;
+	FILE *out;
+};
+
+/* --- texts and axes --- */
+
+/* A text's start tag. `anchor` is what stands at x: its "start", "middle" or "end". */
+static void text_begin(const struct plot *p, const char *class, const char *anchor, double x, double y)
 {
-	char *script = NULL;
-	FILE *out = open_memstream(&script, size);
-
-	if (!out)
-		return NULL;
-	*any = false;
-	for (size_t i = 0; i < n; i++) {
-		drawn[i] = chart_script_write(&charts[i], out);
-		*any |= drawn[i];
-	}
-	if (ferror(out) | fclose(out)) {
-		free(script);
-		return NULL;
-	}
-	return script;
+	fprintf(p->out, "<text class=\"%s\" text-anchor=\"%s\" x=\"%.1f\" y=\"%.1f\">", class, anchor, x, y);
 }
 
-/* gnuplot stops at what it cannot draw, so that charts behind it are missing. */
-static void take_svgs(const struct chart *charts, size_t n, const bool *drawn, const char *svgs, char **svg)
+/* The label, of at most `max` characters, and the end of the text. */
+static void text_end(const struct plot *p, const char *label, size_t max, const char *after)
 {
-	static const char last[] = "</svg>";
+	char *clean = utf8_clean(label ? label : "", false);
 
-	for (size_t i = 0; i < n; i++) {
-		const char *end = drawn[i] ? strstr(svgs, last) : NULL;
+	xml_write(p->out, clean ? clean : "", max);
+	fprintf(p->out, "%s</text>\n", after);
+	free(clean);
+}
 
-		if (!drawn[i])
+static void put_text(const struct plot *p, const char *class, const char *anchor, double x, double y, const char *label,
+		     size_t max)
+{
+	if (!chart_chars(label, 1))
+		return;
+	text_begin(p, class, anchor, x, y);
+	text_end(p, label, max, "");
+}
+
+static void put_grid(const struct plot *p)
+{
+	const struct chart_layout *l = &p->l;
+
+	fputs("<path fill=\"none\" stroke=\"var(--grid)\" d=\"", p->out);
+	for (size_t i = 0; i < l->x.n_ticks; i++)
+		fprintf(p->out, "M%.1f %.1fV%.1f", chart_scale_place(&l->x, l->x.ticks[i].at), l->top, l->bottom);
+	for (size_t i = 0; i < l->y.n_ticks; i++)
+		fprintf(p->out, "M%.1f %.1fH%.1f", l->left, chart_scale_place(&l->y, l->y.ticks[i].at), l->right_edge);
+	fprintf(p->out, "\"/>\n<path fill=\"none\" stroke=\"var(--axis)\" d=\"M%.1f %.1fH%.1f\"/>\n", l->left, l->bottom,
+		l->right_edge);
+}
+
+static void put_categories(const struct plot *p)
+{
+	const struct chart_layout *l = &p->l;
+
+	for (size_t i = 0; i < p->c->n_categories; i += l->each_category) {
+		double x = chart_scale_place(&l->x, (double)i);
+
+		if (l->angled)
+			fprintf(p->out, "<g transform=\"rotate(-40 %.1f %.1f)\">", x, l->bottom + 16);
+		put_text(p, "tick", l->angled ? "end" : "middle", x, l->bottom + (l->angled ? 20 : 24),
+			 p->c->categories[i], CHART_CATEGORY_CHARS);
+		if (l->angled)
+			fputs("</g>", p->out);
+	}
+}
+
+static void put_axes(const struct plot *p)
+{
+	const struct chart_layout *l = &p->l;
+	const struct chart *c = p->c;
+	/* Two labels share the width. */
+	size_t chars = chart_chars(c->y_label, 1) && chart_chars(c->right_label, 1) ? CHART_LABEL_CHARS / 2 :
+		       CHART_LABEL_CHARS;
+
+	for (size_t i = 0; i < l->x.n_ticks; i++)
+		put_text(p, "tick", "middle", chart_scale_place(&l->x, l->x.ticks[i].at), l->bottom + 24,
+			 l->x.ticks[i].label, CHART_LABEL_CHARS);
+	for (size_t i = 0; i < l->y.n_ticks; i++)
+		put_text(p, "tick", "end", l->left - 10, chart_scale_place(&l->y, l->y.ticks[i].at) + BASELINE,
+			 l->y.ticks[i].label, CHART_LABEL_CHARS);
+	for (size_t i = 0; i < l->right.n_ticks; i++)
+		put_text(p, "tick", "start", l->right_edge + 10,
+			 chart_scale_place(&l->right, l->right.ticks[i].at) + BASELINE, l->right.ticks[i].label,
+			 CHART_LABEL_CHARS);
+	put_categories(p);
+	put_text(p, "word", "start", 2, 20, c->y_label, chars);
+	put_text(p, "word", "end", CHART_WIDTH - 2, 20, c->right_label, chars);
+	put_text(p, "word", "middle", (l->left + l->right_edge) / 2, l->legend_top - 8, c->x_label, CHART_LABEL_CHARS);
+}
+
+/* --- series --- */
+
+/* Told apart by more than colour: a dash and a shape, one after the other. Those of the second series of a colour have
+ * moved on. */
+struct look {
+	char colour[16];
+	const char *dashes;
+	size_t shape;
+};
+
+static struct look look_of(const struct plot *p, size_t i)
+{
+	static const char *const dashes[] = { "none", "14 5", "3 4", "14 4 3 4", "22 6", "7 4", "20 4 3 4 3 4", "2 8" };
+	size_t nth = (i + i / COLOURS) % COLOURS;
+	struct look look = { .colour = "var(--ghost)", .dashes = dashes[nth], .shape = nth };
+
+	if (!p->c->series[i].dim)
+		snprintf(look.colour, sizeof(look.colour), "var(--c%zu)", i % COLOURS);
+	return look;
+}
+
+static void put_stroke(const struct plot *p, const struct look *look, const char *dashes)
+{
+	fprintf(p->out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"%s\" d=\"", look->colour,
+		dashes);
+}
+
+/* The latter four shapes are open: filled with the page's colour, so that the line does not run through them. */
+static void put_marks(const struct plot *p, const struct look *look)
+{
+	fprintf(p->out, "<path fill=\"%s\" stroke=\"%s\" stroke-width=\"1.5\" d=\"",
+		look->shape < 4 ? look->colour : "var(--page)", look->colour);
+}
+
+static void put_mark(const struct plot *p, size_t shape, double x, double y)
+{
+	const double r = RADIUS;
+
+	switch (shape % 4) {
+	case 0: fprintf(p->out, "M%.1f %.1fa%g %g 0 1 0 %g 0a%g %g 0 1 0-%g 0z", x - r, y, r, r, 2 * r, r, r, 2 * r); break;
+	case 1: fprintf(p->out, "M%.1f %.1fh%gv%gh-%gz", x - r, y - r, 2 * r, 2 * r, 2 * r); break;
+	case 2: fprintf(p->out, "M%.1f %.1fl%g %gh-%gz", x, y - 1.3 * r, 1.3 * r, 2 * r, 2.6 * r); break;
+	case 3: fprintf(p->out, "M%.1f %.1fl%g %gl-%g %gl-%g-%gz", x, y - 1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r,
+			1.3 * r, 1.3 * r); break;
+	}
+}
+
+static double place_x(const struct plot *p, const struct chart_series *s, size_t i)
+{
+	return chart_scale_place(&p->l.x, s->x[i]);
+}
+
+static double place_y(const struct plot *p, const struct chart_series *s, double y)
+{
+	return chart_scale_place(chart_scale_of(&p->l, s), y);
+}
+
+/* An end of a point's interval; the point itself where there is none. One of 0 on a log axis is at the axis' end. */
+static double place_bound(const struct plot *p, const struct chart_series *s, const double *of, size_t i)
+{
+	return place_y(p, s, of && chart_drawable(of[i], false) ? of[i] : s->y[i]);
+}
+
+/* Nothing is drawn across a gap. */
+static void put_line(const struct plot *p, const struct chart_series *s)
+{
+	bool begun = false;
+
+	for (size_t i = 0; i < s->n; i++) {
+		bool is_point = chart_point_at(&p->l, s, i);
+
+		if (is_point && begun && s->mark == CHART_STEPS)
+			fprintf(p->out, "H%.1fV%.1f", place_x(p, s, i), place_y(p, s, s->y[i]));
+		else if (is_point)
+			fprintf(p->out, "%c%.1f %.1f", begun ? 'L' : 'M', place_x(p, s, i), place_y(p, s, s->y[i]));
+		begun = is_point;
+	}
+}
+
+static void put_whiskers(const struct plot *p, const struct chart_series *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		double x, low, high;
+
+		if (!chart_point_at(&p->l, s, i))
 			continue;
-		if (!end)
-			return;
-		svg[i] = chart_svg_clean(&charts[i], svgs, end);
-		svgs = end + sizeof(last) - 1;
+		x = place_x(p, s, i);
+		low = place_bound(p, s, s->low, i);
+		high = place_bound(p, s, s->high, i);
+		if (low != high)
+			fprintf(p->out, "M%.1f %.1fh8m-4 0V%.1fm-4 0h8", x - 4, low, high);
 	}
 }
 
-int charts_draw(const struct chart *charts, size_t n, char **svg, char *err, size_t err_size)
+static void put_band(const struct plot *p, const struct chart_series *s)
 {
-	bool *drawn = calloc(n + 1, sizeof(*drawn)), any;
-	char *script, *svgs = NULL;
-	size_t size;
-	int ret = -ENOMEM;
+	for (size_t i = 0, end; i < s->n; i = end + 1) {
+		for (end = i; end < s->n && chart_point_at(&p->l, s, end); end++)
+			fprintf(p->out, "%c%.1f %.1f", end == i ? 'M' : 'L', place_x(p, s, end),
+				place_bound(p, s, s->high, end));
+		for (size_t k = end; k > i; k--)
+			fprintf(p->out, "L%.1f %.1f", place_x(p, s, k - 1), place_bound(p, s, s->low, k - 1));
+		fputs(end > i ? "z" : "", p->out);
+	}
+}
 
-	memset(svg, 0, n * sizeof(*svg));
-	snprintf(err, err_size, "out of memory, so there are no charts");
-	script = drawn ? script_of(charts, n, drawn, &size, &any) : NULL;
-	if (!script)
-		goto out;
-	ret = 0;
-	err[0] = '\0';
-	if (any)
-		ret = chart_run(script, size, LIMIT_MS, &svgs, err, err_size);
-	if (svgs)
-		take_svgs(charts, n, drawn, svgs, svg);
-out:
-	free(svgs);
-	free(script);
-	free(drawn);
-	return ret;
+static void put_boxes(const struct plot *p, const struct chart_series *s, double sums[CHART_CATEGORIES_MAX])
+{
+	for (size_t i = 0; i < s->n; i++) {
+		double from = s->x[i] - BAR_SHARE / 2, to = s->x[i] + BAR_SHARE / 2, bottom = 0, height = s->y[i];
+
+		if (!chart_point_at(&p->l, s, i))
+			continue;
+		if (s->mark == CHART_STACK && (!chart_stack_next(s, i, sums, &bottom) || height == 0))
+			continue;
+		if (s->mark == CHART_BARS) {
+			from = s->x[i];
+			to = i + 1 < s->n ? s->x[i + 1] : NAN;
+		}
+		if (chart_drawable(to, false))
+			fprintf(p->out, "M%.1f %.1fH%.1fV%.1fH%.1fz", chart_scale_place(&p->l.x, from),
+				place_y(p, s, bottom), chart_scale_place(&p->l.x, to), place_y(p, s, bottom + height),
+				chart_scale_place(&p->l.x, from));
+	}
+}
+
+static void put_points(const struct plot *p, const struct chart_series *s, const struct look *look)
+{
+	put_marks(p, look);
+	for (size_t i = 0; i < s->n; i++)
+		if (chart_point_at(&p->l, s, i))
+			put_mark(p, look->shape, place_x(p, s, i), place_y(p, s, s->y[i]));
+	fputs("\"/>\n", p->out);
+}
+
+enum parts { PART_BOXES = 1, PART_BAND = 2, PART_LINE = 4, PART_POINTS = 8 };
+
+/* What a series is drawn with. A single point has no line, so that it must be seen itself. */
+static unsigned parts_of(const struct plot *p, const struct chart_series *s)
+{
+	bool alone = chart_points(&p->l, s) == 1;
+
+	if (chart_is_boxes(s))
+		return PART_BOXES;
+	switch (s->mark) {
+	case CHART_BAND: return PART_BAND;
+	case CHART_LINE: return PART_LINE | (alone || s->n <= POINTS_SEEN ? PART_POINTS : 0);
+	case CHART_LINE_PLAIN: case CHART_STEPS: return alone ? PART_POINTS : PART_LINE;
+	case CHART_POINTS: case CHART_BARS: case CHART_STACK: break;
+	}
+	return PART_POINTS;
+}
+
+static void put_fill(const struct plot *p, const struct chart_series *s, const struct look *look, unsigned parts)
+{
+	if (parts & PART_BAND)
+		fprintf(p->out, "<path fill=\"%s\" fill-opacity=\"0.18\" d=\"", look->colour);
+	else
+		fprintf(p->out, "<path fill=\"%s\" fill-opacity=\"%s\" stroke=\"var(--page)\" d=\"", look->colour,
+			s->dim ? "0.4" : "1");
+}
+
+static void put_series(const struct plot *p, size_t i, double sums[CHART_CATEGORIES_MAX])
+{
+	const struct chart_series *s = &p->c->series[i];
+	unsigned parts = parts_of(p, s);
+	struct look look = look_of(p, i);
+
+	if (parts & (PART_BOXES | PART_BAND)) {
+		put_fill(p, s, &look, parts);
+		if (parts & PART_BAND)
+			put_band(p, s);
+		else
+			put_boxes(p, s, sums);
+		fputs("\"/>\n", p->out);
+		return;
+	}
+	if (parts & PART_LINE) {
+		put_stroke(p, &look, look.dashes);
+		put_line(p, s);
+		fputs("\"/>\n", p->out);
+	}
+	if (s->low || s->high) {
+		put_stroke(p, &look, "none");
+		put_whiskers(p, s);
+		fputs("\"/>\n", p->out);
+	}
+	if (parts & PART_POINTS)
+		put_points(p, s, &look);
+}
+
+/* What lies behind comes first: bands, then what is dim. */
+static void put_all_series(const struct plot *p)
+{
+	double sums[2][CHART_CATEGORIES_MAX] = { { 0 } };
+
+	for (int layer = 0; layer <= 2; layer++)
+		for (size_t i = 0; i < p->c->n_series; i++) {
+			const struct chart_series *s = &p->c->series[i];
+
+			if ((s->mark == CHART_BAND ? 0 : s->dim ? 1 : 2) == layer && chart_points(&p->l, s))
+				put_series(p, i, sums[s->right]);
+		}
+}
+
+static void put_sample(const struct plot *p, size_t i, double x, double y)
+{
+	unsigned parts = parts_of(p, &p->c->series[i]);
+	struct look look = look_of(p, i);
+
+	if (parts & (PART_BOXES | PART_BAND)) {
+		put_fill(p, &p->c->series[i], &look, parts);
+		fprintf(p->out, "M%.1f %.1fh%dv14h-%dz\"/>\n", x, y - 7, CHART_SAMPLE, CHART_SAMPLE);
+	}
+	if (parts & PART_LINE) {
+		put_stroke(p, &look, look.dashes);
+		fprintf(p->out, "M%.1f %.1fh%d\"/>\n", x, y, CHART_SAMPLE);
+	}
+	if (parts & PART_POINTS) {
+		put_marks(p, &look);
+		put_mark(p, look.shape, x + CHART_SAMPLE / 2.0, y);
+		fputs("\"/>\n", p->out);
+	}
+}
+
+static void put_legend(const struct plot *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->c->n_series; i++) {
+		const struct chart_series *s = &p->c->series[i];
+		double x = 2 + (double)(n / (p->l.legend_rows + !n)) * p->l.legend_width;
+		double y = p->l.legend_top + 10 + ((double)(n % (p->l.legend_rows + !n)) + 0.5) * CHART_LINE_HEIGHT;
+
+		if (!chart_is_named(&p->l, s))
+			continue;
+		put_sample(p, i, x, y);
+		text_begin(p, "word", "start", x + CHART_SAMPLE + 8, y + BASELINE);
+		text_end(p, s->label, CHART_LABEL_CHARS, s->right ? CHART_ON_THE_RIGHT : "");
+		n++;
+	}
+}
+
+/* --- rules --- */
+
+/* Where a rule is whose line is not on the chart. */
+static const char *arrow_of(const struct chart_scale *s, const struct chart_rule *r)
+{
+	if (r->at < s->lo)
+		return r->vertical ? "\xe2\x86\x90 " : "\xe2\x86\x93 ";
+	if (r->at > s->hi)
+		return r->vertical ? "\xe2\x86\x92 " : "\xe2\x86\x91 ";
+	return "";
+}
+
+static void put_rule_label(const struct plot *p, const struct chart_rule *r, const struct chart_scale *s,
+			   const char *anchor, double x, double y)
+{
+	if (!chart_chars(r->label, 1))
+		return;
+	text_begin(p, r->bad ? "mark bad" : "mark", anchor, x, y);
+	fputs(arrow_of(s, r), p->out);
+	text_end(p, r->label, CHART_RULE_CHARS, "");
+}
+
+static void put_rules(const struct plot *p)
+{
+	const struct chart_layout *l = &p->l;
+	double above = INFINITY;	/* where the last horizontal rule's label stands */
+
+	for (size_t i = 0; i < p->c->n_rules; i++) {
+		const struct chart_rule *r = &p->c->rules[i];
+		const struct chart_scale *s = r->vertical ? &l->x : &l->y;
+		double at = chart_scale_place(s, r->at), y = at - BASELINE;
+
+		if (isnan(r->at))
+			continue;
+		if (!*arrow_of(s, r))
+			fprintf(p->out, "<path fill=\"none\" stroke=\"var(--%s)\" stroke-width=\"1.5\" stroke-dasharray="
+				"\"5 3\" d=\"M%.1f %.1f%c%.1f\"/>\n", r->bad ? "bad" : "axis", r->vertical ? at : l->left,
+				r->vertical ? l->bottom : at, r->vertical ? 'V' : 'H', r->vertical ? l->top : l->right_edge);
+		if (r->vertical) {
+			put_rule_label(p, r, s, at > CHART_WIDTH / 2 ? "end" : "start", at,
+				       l->top - 8 - (double)l->rules[i].row * CHART_LINE_HEIGHT);
+			continue;
+		}
+		/* Below its line where there is no room above. */
+		if (y < l->top + 2 * BASELINE || fabs(y - above) < CHART_LINE_HEIGHT)
+			y = at + 3 * BASELINE;
+		put_rule_label(p, r, s, "end", l->right_edge - 4, y);
+		above = y;
+	}
+}
+
+int chart_draw(const struct chart *c, char **svg)
+{
+	struct plot p = { .c = c };
+	char *text = NULL;
+	size_t n;
+
+	*svg = NULL;
+	if (!chart_layout_set(&p.l, c))
+		return 0;
+	p.out = open_memstream(&text, &n);
+	if (!p.out)
+		return -ENOMEM;
+	fprintf(p.out, "<svg class=\"chart\" viewBox=\"0 0 %d %.0f\">\n", CHART_WIDTH, p.l.height);
+	put_grid(&p);
+	put_axes(&p);
+	put_all_series(&p);
+	put_rules(&p);
+	put_legend(&p);
+	fputs("</svg>\n", p.out);
+	if (ferror(p.out) | fclose(p.out)) {
+		free(text);
+		return -ENOMEM;
+	}
+	*svg = text;
+	return 0;
 }

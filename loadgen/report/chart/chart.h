@@ -1,5 +1,5 @@
-/* Charts, drawn by gnuplot as SVG whose colours are the page's, so that they turn with light and dark. Owning thread:
- * main. */
+/* Charts as SVG, whose colours are the page's variables (style.h), so that they follow light and dark. Pure but for
+ * memory. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_REPORT_CHART_H
 #define RAMPART_LOADGEN_REPORT_CHART_H
 
@@ -49,15 +49,8 @@ struct chart {
 	size_t n_rules;
 };
 
-/* Draws n charts with one run of gnuplot. svg[i]: the chart's for a page (style.h has its colours), the caller's to
- * free; NULL where it has no point to show. Returns 0, or -errno with a line in `err` when gnuplot cannot be run (then
- * all are NULL), fails (-EIO) or takes more than 60 s (-ETIMEDOUT; then those that were not drawn are NULL). Labels may
- * hold anything; gnuplot never sees them. */
-int charts_draw(const struct chart *charts, size_t n, char **svg, char *err, size_t err_size)
-	__attribute__((warn_unused_result));
-
-/* The same chart as a file of its own, with its colours for light and dark; the caller's to free. NULL if `svg` is none
- * of charts_draw's, or when out of memory. Title and description may be NULL. */
-char *chart_standalone(const char *svg, const char *title, const char *description) __attribute__((warn_unused_result));
+/* Draws a chart. *svg: its SVG for a page, the caller's to free; NULL where the chart has no point to show. Labels may
+ * hold anything. 0 or -ENOMEM. */
+int chart_draw(const struct chart *c, char **svg) __attribute__((warn_unused_result));
 
 #endif

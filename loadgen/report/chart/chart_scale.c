@@ -1,11 +1,10 @@
-/* What the axes of a chart show. See chart_internal.h. */
-#include "loadgen/report/chart/chart_internal.h"
+/* The scale of a chart's axis. See chart_scale.h. */
+#include "loadgen/report/chart/chart_scale.h"
 
-#include <float.h>
 #include <math.h>
-#include <string.h>
+#include <stdio.h>
 
-/* Beyond them an axis has no name for its ticks, and arithmetic with its ends may overflow. */
+/* Beyond them a tick has no label, and arithmetic with an axis' ends may overflow. */
 #define VALUE_MAX 1e20
 #define LOG_MIN 1e-12
 
@@ -23,55 +22,52 @@ void chart_scale_widen(struct chart_scale *s, double v)
 	s->used = true;
 }
 
-/* --- names of ticks --- */
+double chart_scale_place(const struct chart_scale *s, double v)
+{
+	double share;
 
-/* "1.5 k"; as many digits as tell it from the next one, `step` away. */
-static void name_tick(double v, double step, char *out, size_t size)
+	if (s->log)
+		share = log(fmax(v, s->lo) / s->lo) / log(s->hi / s->lo);
+	else
+		share = (v - s->lo) / (s->hi - s->lo);
+	return s->from + (s->to - s->from) * fmin(fmax(share, 0), 1);
+}
+
+/* "1.5 k"; as many digits as tell it from the next tick, `step` away. */
+static void add_tick(struct chart_scale *s, double v, double step)
 {
 	static const struct { double unit; const char *prefix; } prefixes[] = {
 		{ 1e18, " E" }, { 1e15, " P" }, { 1e12, " T" }, { 1e9, " G" }, { 1e6, " M" }, { 1e3, " k" },
 		{ 1e-4, "" }, { 1e-6, " \xc2\xb5" }, { 1e-9, " n" }, { 0, " p" },
 	};
-	double unit;
-	size_t i = 0, n;
+	struct chart_tick *t = &s->ticks[s->n_ticks];
+	bool is_zero = fabs(v) < step * 1e-6;
+	double unit = 1;
+	size_t i = 0;
 	int decimals;
 
-	if (fabs(v) < step * 1e-6) {
-		snprintf(out, size, "0");
-		return;
-	}
-	while (prefixes[i].unit > fabs(v) * (1 + 1e-9))
-		i++;
-	unit = !*prefixes[i].prefix ? 1 : prefixes[i].unit > 0 ? prefixes[i].unit : 1e-12;
-	decimals = (int)ceil(-log10(step / unit) - 1e-9);
-	decimals = decimals < 0 ? 0 : decimals > 6 ? 6 : decimals;
-	n = (size_t)snprintf(out, size, "%.*f", decimals, v / unit);
-	while (n < size && decimals && (out[n - 1] == '0' || out[n - 1] == '.'))
-		if (out[--n] == '.')
-			break;
-	snprintf(out + n, size - n, "%s", prefixes[i].prefix);
-}
-
-static void add_tick(struct chart_scale *s, double v, double step)
-{
 	if (s->n_ticks == CHART_TICKS_MAX)
 		return;
-	s->ticks[s->n_ticks] = v;
-	name_tick(v, step, s->labels[s->n_ticks++], sizeof(s->labels[0]));
+	s->n_ticks++;
+	t->at = v;
+	while (!is_zero && prefixes[i].unit > fabs(v) * (1 + 1e-9))
+		i++;
+	if (!is_zero && *prefixes[i].prefix)
+		unit = prefixes[i].unit > 0 ? prefixes[i].unit : 1e-12;
+	decimals = (int)fmin(fmax(ceil(-log10(step / unit) - 1e-9), 0), 6);
+	/* The step may have more digits than this tick needs: 0, 0.5, 1. */
+	while (decimals && fabs(v / unit * pow(10, decimals - 1) - round(v / unit * pow(10, decimals - 1))) < 1e-6)
+		decimals--;
+	snprintf(t->label, sizeof(t->label), "%.*f%s", decimals, is_zero ? 0 : v / unit,
+		 is_zero ? "" : prefixes[i].prefix);
 }
-
-/* --- ends and ticks --- */
 
 /* The least of 1, 2, 5 and 10 times a power of ten that is no less than `v`. */
 static double nice_above(double v)
 {
-	static const double nice[] = { 1, 2, 5 };
-	double power = pow(10, floor(log10(v)));
+	double power = pow(10, floor(log10(v))), times = v / power - 1e-9;
 
-	for (size_t i = 0; i < sizeof(nice) / sizeof(nice[0]); i++)
-		if (v <= nice[i] * power * (1 + 1e-9))
-			return nice[i] * power;
-	return 10 * power;
+	return power * (times <= 1 ? 1 : times <= 2 ? 2 : times <= 5 ? 5 : 10);
 }
 
 static void round_linear(struct chart_scale *s, bool from_zero, size_t ticks)
@@ -91,26 +87,37 @@ static void round_linear(struct chart_scale *s, bool from_zero, size_t ticks)
 	step = nice_above((s->hi - s->lo) / (double)ticks);
 	s->lo = floor(s->lo / step + 1e-9) * step;
 	s->hi = ceil(s->hi / step - 1e-9) * step;
-	for (double i = 0; i < CHART_TICKS_MAX && s->lo + i * step <= s->hi + step / 2; i++)
+	for (double i = 0; s->lo + i * step <= s->hi + step / 2; i++)
 		add_tick(s, s->lo + i * step, step);
 }
 
-/* Ticks at powers of ten, at each `every`th if there are many. */
-static void ticks_at_decades(struct chart_scale *s, int first, int last, size_t ticks)
+/* As many ticks as have room: parts of decades that stand at least so far from each other, decades, or each `every`th
+ * decade. */
+static void ticks_of_decades(struct chart_scale *s, size_t ticks)
 {
-	int every = 1;
+	static const struct { double ratio; double at[6]; } parts[] = {
+		{ 1.33, { 1, 1.5, 2, 3, 5, 7 } }, { 1.4, { 1, 2, 3, 5, 7 } }, { 1.5, { 1, 2, 3, 5 } }, { 2, { 1, 2, 5 } },
+		{ 3, { 1, 3 } }, { INFINITY, { 1 } },
+	};
+	int first = (int)ceil(log10(s->lo) - 1e-9), last = (int)floor(log10(s->hi) + 1e-9), every = 1;
+	double ratio = pow(s->hi / s->lo, 1 / (double)ticks);
+	size_t p = 0;
 
+	while (parts[p].ratio < ratio)
+		p++;
 	while ((last - first) / every >= (int)ticks)
 		every++;
-	for (int e = first; e <= last; e += every)
-		add_tick(s, pow(10, e), pow(10, e));
+	for (int e = every > 1 ? first : first - 1; e <= last; e += every)
+		for (size_t i = 0; i < 6 && parts[p].at[i] > 0; i++) {
+			double v = parts[p].at[i] * pow(10, e);
+
+			if (v >= s->lo * (1 - 1e-9) && v <= s->hi * (1 + 1e-9))
+				add_tick(s, v, v / 10);
+		}
 }
 
 static void round_log(struct chart_scale *s, size_t ticks)
 {
-	static const double within[] = { 1, 2, 5 };
-	int first, last;
-
 	s->lo = fmax(s->lo / 1.1, LOG_MIN);
 	s->hi *= 1.1;
 	if (s->hi / s->lo < 10) {
@@ -119,19 +126,7 @@ static void round_log(struct chart_scale *s, size_t ticks)
 		s->lo = fmin(s->lo, middle / 3.3);
 		s->hi = fmax(s->hi, middle * 3.3);
 	}
-	first = (int)ceil(log10(s->lo) - 1e-9);
-	last = (int)floor(log10(s->hi) + 1e-9);
-	if (last - first >= 2) {
-		ticks_at_decades(s, first, last, ticks);
-		return;
-	}
-	for (int e = first - 1; e <= last; e++)
-		for (size_t i = 0; i < sizeof(within) / sizeof(within[0]); i++) {
-			double v = within[i] * pow(10, e);
-
-			if (v >= s->lo * (1 - 1e-9) && v <= s->hi * (1 + 1e-9))
-				add_tick(s, v, v);
-		}
+	ticks_of_decades(s, ticks);
 }
 
 void chart_scale_round(struct chart_scale *s, bool from_zero, size_t ticks)
@@ -149,11 +144,12 @@ void chart_scale_round_percentile(struct chart_scale *s)
 	s->lo = 1;
 	s->hi = fmax(s->hi, 10);
 	last = (int)floor(log10(s->hi) + 1e-9);
-	/* Their names get longer with each nine. */
+	/* Labels get longer with each nine. */
 	every = last > 5 ? (last + 3) / 4 : 1;
 	for (int nines = 0; nines <= last; nines += every) {
-		s->ticks[s->n_ticks] = pow(10, nines);
-		snprintf(s->labels[s->n_ticks++], sizeof(s->labels[0]), "%.*f %%", nines > 2 ? nines - 2 : 0,
-			 100 * (1 - pow(10, -nines)));
+		struct chart_tick *t = &s->ticks[s->n_ticks++];
+
+		t->at = pow(10, nines);
+		snprintf(t->label, sizeof(t->label), "%.*f %%", nines > 2 ? nines - 2 : 0, 100 * (1 - pow(10, -nines)));
 	}
 }

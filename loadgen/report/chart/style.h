@@ -21,6 +21,7 @@
 	".chart text{font:12px system-ui,-apple-system,\"Segoe UI\",Roboto,\"Liberation Sans\",sans-serif;" \
 	"font-variant-numeric:tabular-nums;fill:var(--text)}" \
 	".chart .tick{fill:var(--dim)}" \
+	".chart .bad{fill:var(--bad)}" \
 	".chart .mark{paint-order:stroke;stroke:var(--page);stroke-width:4px;stroke-linejoin:round}" \
 	"@media (max-width:640px){.chart text{font-size:16px}}@media (max-width:460px){.chart text{font-size:20px}}"
 

@@ -212,19 +212,6 @@ void doc_chart(struct doc *d, const char *id, const char *title, const char *svg
 	put(d, o, "detail", description, false);
 }
 
-void doc_chart_drawn(struct doc *d, size_t n, const char *svg)
-{
-	json_t *o;
-	size_t i;
-
-	json_array_foreach(json_object_get(d->root, "blocks"), i, o) {
-		if (doc_kind(o) == DOC_CHART && n-- == 0) {
-			put(d, o, "svg", svg, true);
-			return;
-		}
-	}
-}
-
 /* --- tables --- */
 
 struct doc_table *doc_table(struct doc *d, const char *name, const char *caption)

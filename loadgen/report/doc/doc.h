@@ -48,12 +48,9 @@ void doc_row(struct doc_table *t, enum doc_tone tone);
 void doc_cell(struct doc_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void doc_number(struct doc_table *t, double v, int decimals);
 
-/* A chart: the SVG's text (made by chart.h's charts_draw; NULL where it could not be drawn, which is then said), and in
- * words what it shows, for who cannot see it. Its numbers follow as a table, by the caller. */
+/* A chart: its SVG by chart_draw (NULL where it has no point to show, which is then said), and what it shows in words,
+ * for readers who cannot see it. The caller adds a table with its numbers right behind it. */
 void doc_chart(struct doc *d, const char *id, const char *title, const char *svg, const char *description);
-
-/* Gives the n-th chart, from 0, its SVG: all are drawn at once, when the document is complete. */
-void doc_chart_drawn(struct doc *d, size_t n, const char *svg);
 
 /* One file without anything from elsewhere: style within, no script. 0 or -EIO. */
 int doc_write_html(const struct doc *d, FILE *out) __attribute__((warn_unused_result));

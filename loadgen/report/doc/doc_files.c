@@ -3,20 +3,27 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/paths.h"
-#include "loadgen/report/chart/chart.h"
+#include "loadgen/report/chart/style.h"
+#include "loadgen/report/chart/xml.h"
 
 typedef void write_fn(FILE *out, const json_t *block);
 
+/* With the colours that it has from the page there. */
 static void write_chart(FILE *out, const json_t *b)
 {
-	char *text = chart_standalone(doc_str(b, "svg"), doc_str(b, "title"), doc_str(b, "detail"));
+	const char *svg = doc_str(b, "svg"), *attributes = svg + strlen("<svg"), *end = strchr(svg, '>');
 
-	/* Nothing is written then, which write_file notices. */
-	if (text)
-		fputs(text, out);
-	free(text);
+	fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\"%.*s>\n<title>", (int)(end - attributes),
+		attributes);
+	xml_write(out, doc_str(b, "title"), SIZE_MAX);
+	fputs("</title>\n<desc>", out);
+	xml_write(out, doc_str(b, "detail"), SIZE_MAX);
+	fputs("</desc>\n<style>.chart{" STYLE_LIGHT "background:var(--page)}\n@media (prefers-color-scheme:dark){.chart{"
+	      STYLE_DARK "}}\n" STYLE_CHART "</style>", out);
+	fputs(end + 1, out);
 }
 
 static int write_file(const char *path, write_fn *write, const json_t *b)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "loadgen/report/chart/style.h"
+#include "loadgen/report/chart/xml.h"
 
 #define LONG_TEXT 40		/* bytes of a cell */
 #define WIDE_COLUMNS 9		/* with more of them, a printed table has smaller letters */
@@ -19,16 +20,7 @@ struct page {
 
 static void escaped(struct page *p, const char *text)
 {
-	for (; *text; text++) {
-		switch (*text) {
-		case '&': fputs("&amp;", p->out); break;
-		case '<': fputs("&lt;", p->out); break;
-		case '>': fputs("&gt;", p->out); break;
-		case '"': fputs("&quot;", p->out); break;
-		case '\'': fputs("&#39;", p->out); break;
-		default: putc(*text, p->out);
-		}
-	}
+	xml_write(p->out, text, SIZE_MAX);
 }
 
 /* `before`, the escaped text, `after`; nothing where there is no text. */
@@ -167,8 +159,8 @@ static void chart(struct page *p, const json_t *b)
 	fprintf(p->out, "<figure id=\"%s\">\n", id);
 	wrapped(p, "<figcaption>", doc_str(b, "title"), "</figcaption>\n");
 	if (strncmp(svg, "<svg", 4) != 0 || !tag_end) {
-		fputs("<p class=\"note warn\"><strong><span aria-hidden=\"true\">!</span> This chart could not be "
-		      "drawn.</strong> ", p->out);
+		fputs("<p class=\"note warn\"><strong><span aria-hidden=\"true\">!</span> This chart has nothing "
+		      "to show.</strong> ", p->out);
 		wrapped(p, "", doc_str(b, "detail"), "");
 		fputs("</p>\n</figure>\n", p->out);
 		return;

@@ -1,15 +1,11 @@
 /* What the sections of a report share. See page.h. */
 #include "loadgen/report/sections/page.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A report has a dozen; a section that loops over what a hostile run names stops here. */
-#define CHARTS_MAX 64
 
 struct page_memory {
 	struct page_memory *next;
@@ -60,37 +56,12 @@ const char *page_text(struct page *p, const char *fmt, ...)
 
 void page_chart(struct page *p, const char *id, const char *title, const struct chart *c, const char *description)
 {
-	struct chart *charts;
+	char *svg;
 
-	if (p->n_charts == CHARTS_MAX)
-		return;
-	charts = realloc(p->charts, (p->n_charts + 1) * sizeof(*charts));
-	if (!charts) {
+	if (chart_draw(c, &svg))
 		p->failed = true;
-		return;
-	}
-	p->charts = charts;
-	charts[p->n_charts++] = *c;
-	doc_chart(p->doc, id, title, NULL, description);
-}
-
-int page_draw(struct page *p, char *err, size_t err_size)
-{
-	char **svg = calloc(p->n_charts + 1, sizeof(*svg));
-	int ret = -ENOMEM;
-
-	if (!svg) {
-		snprintf(err, err_size, "out of memory");
-		goto out;
-	}
-	ret = charts_draw(p->charts, p->n_charts, svg, err, err_size);
-	for (size_t i = 0; !ret && i < p->n_charts; i++)
-		doc_chart_drawn(p->doc, i, svg[i]);
-out:
-	for (size_t i = 0; svg && i < p->n_charts; i++)
-		free(svg[i]);
+	doc_chart(p->doc, id, title, svg, description);
 	free(svg);
-	return ret;
 }
 
 bool page_failed(const struct page *p)
@@ -106,9 +77,6 @@ void page_free(struct page *p)
 		free(p->memory);
 		p->memory = next;
 	}
-	free(p->charts);
-	p->charts = NULL;
-	p->n_charts = 0;
 }
 
 void page_series(struct chart *c, struct chart_series s)

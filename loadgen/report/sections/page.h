@@ -1,6 +1,5 @@
 /* What the sections of a report share: the document, the runs, what was computed from them, and memory for the figures
- * of charts. Charts are gathered while the document is made and drawn with one run of gnuplot at its end. Owning
- * thread: main. When memory runs out, page_failed says so at the end. */
+ * of charts. Owning thread: main. When memory runs out, page_failed says so at the end. */
 #ifndef RAMPART_LOADGEN_REPORT_PAGE_H
 #define RAMPART_LOADGEN_REPORT_PAGE_H
 
@@ -41,8 +40,6 @@ struct page {
 	struct page_baseline baselines[PAGE_BASELINES_MAX];
 	size_t n_baselines;
 	struct page_memory *memory;
-	struct chart *charts;
-	size_t n_charts;
 	bool failed;
 };
 
@@ -53,12 +50,10 @@ double *page_numbers(struct page *p, size_t n);
 /* A text kept until page_free; "" when memory ran out. */
 const char *page_text(struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Puts a chart at the end of the document. It is copied, what it points to is not. */
+/* Draws a chart at the end of the document. */
 void page_chart(struct page *p, const char *id, const char *title, const struct chart *c, const char *description);
-/* Draws the charts into the document. A line in `err` when there are no charts for want of gnuplot (-errno). */
-int page_draw(struct page *p, char *err, size_t err_size) __attribute__((warn_unused_result));
 bool page_failed(const struct page *p);
-/* Frees memory and charts, not what the page was given. */
+/* Frees the memory, not what the page was given. */
 void page_free(struct page *p);
 
 /* A table, as doc_table. Each column is "title" of texts or "title#unit" of numbers, with or without a unit; NULL ends

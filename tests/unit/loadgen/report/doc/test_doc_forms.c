@@ -50,7 +50,7 @@ static void html__every_block__in_order(void **state)
 		       "step 3</th><td class=\"n\">3,703.5</td></tr>", "<figure id=\"chart\">",
 		       "<svg role=\"img\" aria-labelledby=\"chart.t chart.d\" class=\"chart\">",
 		       "<title id=\"chart.t\">Chart</title><desc id=\"chart.d\">It rises.</desc><path/></svg>",
-		       "<details><summary>Numbers</summary>", "</details>", "could not be drawn.</strong> It falls.",
+		       "<details><summary>Numbers</summary>", "</details>", "has nothing to show.</strong> It falls.",
 		       "</section>", "</html>", NULL);
 	doc_free(d);
 }
