@@ -232,7 +232,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 		end(x, CLOSE_CONTROL_END);
 		break;
 	case SESSION_WAITS:
-		log_warn("a shard did not publish its statistics within %.0f s: the report shows older ones", PUBLISH_S);
+		log_warn("a shard did not publish its gauges in %.0f s: the report shows older ones", PUBLISH_S);
 		answer(x);
 		serve(x);
 		break;

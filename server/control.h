@@ -15,7 +15,8 @@ struct server;
 
 /* 0 or -ENOMEM. */
 int control_new(struct server *server, struct ev_loop *loop, struct control **out) __attribute__((warn_unused_result));
-/* On the loop, after a shard called server->wake_main: takes over new sessions, answers those that waited for shards. */
+/* On the loop, after a shard called server->wake_main: takes new sessions over, and answers those that waited for shards
+ * to publish. */
 void control_wake(struct control *t);
 /* Ends all sessions because the server stops, with TLS's goodbye. Those that shards hand over later end at once. */
 void control_stop(struct control *t);

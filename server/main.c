@@ -24,9 +24,9 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 struct main_loop {
 	struct server *server;
 	ev_signal term, interrupt;
-	ev_async wake;		/* a shard has something for this thread */
+	ev_async wake;		/* wake_main was called */
 	struct control *control;
-	bool failed[RAILS_MAX];	/* rails of which that was said */
+	bool failed[RAILS_MAX];	/* rails that were given up */
 	uint32_t n_failed;
 	ev_timer stats;
 	uint64_t last_messages;
@@ -49,7 +49,7 @@ static bool rail_has_failed(const struct server *server, uint32_t rail)
 	return false;
 }
 
-/* The rail's other shards stop, too: the device is the same, and clients are to find all of a rail or none. */
+/* Stops the rail's other shards, too: they use the same device, and a client should find all of a rail or nothing. */
 static void give_up_rail(struct main_loop *m, uint32_t rail)
 {
 	const struct server *server = m->server;
@@ -63,7 +63,7 @@ static void give_up_rail(struct main_loop *m, uint32_t rail)
 		log_error("rail %u (%s) failed: %s", rail, server->devices[rail].name,
 			  m->n_failed < server->cfg->n_rails ? "serving on with the others" : "none is left: stopping");
 	for (uint32_t i = rail * n; i < (rail + 1) * n; i++)
-		shard_wake(server->shards[i]);
+		shard_drain(server->shards[i]);
 }
 
 static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
@@ -80,7 +80,7 @@ static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
 	control_wake(m->control);
 }
 
-/* Called on the shard's thread. */
+/* Shards call it, on their threads. */
 static void wake_main(void *arg)
 {
 	struct main_loop *m = arg;
@@ -107,7 +107,7 @@ static void on_stats(struct ev_loop *loop, ev_timer *w, int revents)
 	ev_timer_again(loop, w);
 }
 
-/* Finds and opens the device of rail `i`, which is none of those before it. */
+/* Finds and opens the device of rail `i`, which must differ from those of the rails before it. */
 static int open_rail(struct server_config *cfg, uint32_t i, struct dev *devs, char *err, size_t err_size)
 {
 	struct server_rail *rail = &cfg->rails[i];
@@ -126,7 +126,7 @@ static int open_rail(struct server_config *cfg, uint32_t i, struct dev *devs, ch
 	return ret;
 }
 
-/* Which addresses, which devices, which sizes: everything that can be known before a shard is made. */
+/* Finds addresses and devices, and derives the sizes: everything that must be known before a shard is made. */
 static int prepare(struct server_config *cfg, struct dev devices[RAILS_MAX], char *err, size_t err_size)
 {
 	struct dev devs[RAILS_MAX];
@@ -148,7 +148,7 @@ static int prepare(struct server_config *cfg, struct dev devices[RAILS_MAX], cha
 	return ret;
 }
 
-/* The keys are derived in each shard on its own, from a seed that nobody keeps. */
+/* Each shard derives the keys of session tickets by itself, from a seed that is wiped afterwards. */
 static int make_shards(struct server *server, char *err, size_t err_size)
 {
 	const struct server_config *cfg = server->cfg;
@@ -223,7 +223,7 @@ static void stop(struct main_loop *m)
 	struct server *server = m->server;
 
 	for (uint32_t i = 0; i < server->n_shards; i++)
-		shard_wake(server->shards[i]);
+		shard_drain(server->shards[i]);
 	if (m->control)
 		control_stop(m->control);
 }

@@ -20,7 +20,7 @@ struct report_mark;
 int report_mark_new(const struct server *server, struct report_mark **out) __attribute__((warn_unused_result));
 void report_mark_free(struct report_mark *m);	/* NULL-safe */
 
-/* STATS; stage histograms hold what came since `mark` (NULL: since the start). The caller's; NULL when out of memory. */
+/* STATS. Stage histograms start at `mark` (NULL: at the start of the server). The caller's; NULL when out of memory. */
 json_t *report_stats(const struct server *server, const struct report_mark *mark);
 /* INFO. The caller's; NULL when out of memory. */
 json_t *report_info(const struct server *server);

@@ -34,12 +34,12 @@ static const struct opt options[] = {
 	TUNING_OPT_CPU_LIST(TUNING_AT),
 	TUNING_OPT_CQ_DEPTH(TUNING_AT),
 	{ .name = "credits", .type = OPT_UINT, .offset = AT(credits), .min = 1, .max = 128,
-	  .metavar = "N", .def = "16", .help = "Messages one client may have in flight, at most." },
+	  .metavar = "N", .def = "16", .help = "Most messages that one client may have in flight." },
 	{ .name = "device", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME,...",
 	  .def = "the first active one", .help = "RDMA device. A list, at most 8: serve on each of them, as rails." },
 	{ .name = "drain-timeout", .type = OPT_DURATION, .offset = AT(drain_timeout_ns),
 	  .min = 0, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "5",
-	  .help = "Longest time to wait for connections to be torn down when told to stop." },
+	  .help = "Longest time to wait for the teardown of connections after SIGTERM or SIGINT." },
 	{ .name = "handshake-timeout", .type = OPT_DURATION, .offset = AT(handshake_timeout_ns),
 	  .min = 10 * NS_PER_MS, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "30",
 	  .help = "Longest time for a TLS handshake, and again for the request after it." },
@@ -53,7 +53,7 @@ static const struct opt options[] = {
 	  .help = "Clients connected at once, on each rail; more are refused as `full`." },
 	{ .name = "max-handshakes", .type = OPT_UINT, .offset = AT(max_handshakes), .min = 1, .max = 65536,
 	  .metavar = "N", .def = "512",
-	  .help = "TLS connections open at once per shard, handshakes mostly; more wait in the backlog." },
+	  .help = "TLS connections, mostly handshakes, that a shard holds at once; more wait in the backlog." },
 	{ .name = "message-size", .type = OPT_SIZE, .offset = AT(message_bytes),
 	  .min = FRAME_MESSAGE_BYTES_MIN, .max = FRAME_MESSAGE_BYTES_MAX, .metavar = "BYTES",
 	  .def = "4k", .help = "Largest message, 16-byte header included." },
@@ -96,10 +96,10 @@ static const struct opt options[] = {
 	  .metavar = "on|off", .def = "on",
 	  .help = "Whether clients that ask for it get session tickets and may resume with them." },
 	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
-	  .help = "Read every connection's packet sequence numbers back from the device and compare." },
+	  .help = "Read the packet sequence numbers of every connection back from the device and compare them." },
 	{ .name = "windows", .type = OPT_CHOICE, .offset = AT(windows), .choices = off_on_names,
 	  .metavar = "on|off", .def = "off",
-	  .help = "Whether clients may have parts of their region written to memory of theirs." },
+	  .help = "Whether clients may have the server write parts of their region to their own memory." },
 };
 
 const struct opts_spec server_options = {
@@ -145,7 +145,7 @@ static int file_or_default(const char *given, const char *relative, char out[PAT
 	return snprintf(out, PATH_MAX, "%s", given) >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-/* The address of rail `i`, which is like none of those before it. */
+/* Parses the address of rail `i`, which must differ from those of the rails before it. */
 static int take_addr(struct server_config *c, uint32_t i, const char *text, char *err, size_t err_size)
 {
 	struct addr *a = &c->rails[i].addr;
@@ -160,7 +160,7 @@ static int take_addr(struct server_config *c, uint32_t i, const char *text, char
 	}
 	for (uint32_t j = 0; j < i; j++)
 		if (addr_same_host(&c->rails[j].addr, a)) {
-			snprintf(err, err_size, "--bind: %s is there twice; allowed: a different address for "
+			snprintf(err, err_size, "--bind: %s is given twice; allowed: a different address for "
 				 "each device", text);
 			return -EINVAL;
 		}

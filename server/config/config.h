@@ -1,4 +1,4 @@
-/* rdma_server's options and what follows from them. Read-only once the shards run. */
+/* rdma_server's options, and the sizes that follow from them. Read-only while shards run. */
 #ifndef RAMPART_SERVER_CONFIG_H
 #define RAMPART_SERVER_CONFIG_H
 
@@ -11,10 +11,10 @@
 #include "common/base/rails.h"
 #include "common/rdma/tuning.h"
 
-/* A device that is served on, and the address that it is served at. */
+/* A device and the address that clients reach it at. */
 struct server_rail {
-	char device[RAIL_NAME_BYTES];	/* as named; "": whichever has the address, or the first active one */
-	struct addr addr;		/* port 0; len 0: one of the device's, not known yet */
+	char device[RAIL_NAME_BYTES];	/* by --device; "": the one that has the address, or the first active one */
+	struct addr addr;		/* port 0; len 0: to be found, one of the device's */
 };
 
 struct server_config {
@@ -31,7 +31,7 @@ struct server_config {
 	uint64_t region_bytes;	/* 0: no one-sided regions */
 	int poll;		/* enum poll_mode */
 	uint64_t spin_ns;
-	const char *device;	/* list of names; NULL: those of the addresses, or the first active one */
+	const char *device;	/* list of names; NULL: those that have the addresses, or the first active one */
 	int log_level;
 	uint64_t stats_interval_ns;	/* 0: none */
 	uint64_t handshake_timeout_ns;
@@ -51,17 +51,17 @@ struct server_config {
 
 	/* derived by limits_derive; the same on all rails */
 	uint32_t shard_clients;		/* clients one shard can hold */
-	uint32_t shard_conns;		/* connection objects: those, and handshakes */
+	uint32_t shard_conns;		/* connection objects of a shard: clients and handshakes */
 	uint32_t shard_qps;
 	uint32_t recv_depth;		/* receive buffers of a shard */
 	uint32_t spare_bufs;
 	uint32_t sq_depth;
 	uint32_t inline_bytes;
-	enum ibv_mtu path_mtu;		/* at most; 0: the path's */
+	enum ibv_mtu path_mtu;		/* upper limit; 0: the path's own */
 	char cert_path[PATH_MAX], key_path[PATH_MAX], ca_path[PATH_MAX];
 };
 
-/* Control sessions of a server, at most, whichever shards accepted them. */
+/* Most control sessions of a server at a time, over all shards. */
 #define CONTROL_SESSIONS_MAX 64
 
 enum client_auth { CLIENT_AUTH_NONE, CLIENT_AUTH_REQUIRE };

@@ -16,16 +16,16 @@
 #include "common/rdma/rc.h"
 #include "common/base/res.h"
 
-/* Descriptors beside those of handshakes: loops, channels, log, device. */
+/* Descriptors other than TLS connections: of the process, and of each shard (loop, channels, device, listeners). */
 #define FDS_BASE 64
 #define FDS_PER_SHARD 16
 #define SPARES_MAX 4096
-/* Room for queue pairs in quarantine, at least: clients that come and go, 400 a second in a shard. */
+/* Queue pairs that may be in quarantine, at least: enough for 400 clients a second that come and go in a shard. */
 #define QPS_RESTING 2048u
 #define QPS_SPARE 64u
 
-/* The kernel spreads connections over the shards' sockets by hash: leave room for six standard
- * deviations of that spread, so that a shard does not fill up before the server does. */
+/* The kernel spreads connections over the shards' sockets by hash. Room for six standard deviations of that spread
+ * keeps a shard from filling up before the server does. */
 static uint32_t clients_of_shard(const struct server_config *c)
 {
 	double mean = (double)c->max_clients / (double)c->threads;
@@ -36,7 +36,7 @@ static uint32_t clients_of_shard(const struct server_config *c)
 	return (uint32_t)room;
 }
 
-/* `dev` is NULL where it is not a device's. */
+/* Describes a limit that is too low; of `dev`, unless that is NULL. */
 static int too_low(char *err, size_t size, const struct server_config *c, const struct dev *dev,
 		   const char *what, unsigned long long have, unsigned long long need, const char *advice)
 {
@@ -118,7 +118,7 @@ static int check_descriptors(const struct server_config *c, char *err, size_t si
 	return 0;
 }
 
-/* What the least of the devices takes: receives of a shard, and queue pairs. */
+/* Receives and queue pairs that a shard can have on each of the devices: the lowest limits of all. */
 static void least(const struct server_config *c, const struct dev *devs, uint64_t *depth, uint64_t *qps)
 {
 	*depth = *qps = UINT64_MAX;
@@ -141,7 +141,7 @@ int limits_derive(struct server_config *c, const struct dev *devs, char *err, si
 		wanted = MIN(wanted, c->tuning.srq_depth);
 	c->recv_depth = (uint32_t)MIN(wanted, max_depth);
 	c->spare_bufs = MIN(c->recv_depth, SPARES_MAX) + 64;
-	/* The answer to a push has a WRITE in front. */
+	/* A WRITE goes in front of the answer to a push. */
 	c->sq_depth = rc_sq_depth((uint32_t)c->credits * (c->windows ? 2 : 1));
 	c->inline_bytes = (uint32_t)MIN(c->message_bytes, c->tuning.inline_bytes);
 	c->path_mtu = tuning_mtu(&c->tuning);

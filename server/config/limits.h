@@ -1,4 +1,4 @@
-/* What the configured number of clients needs, and whether this machine and device give it. */
+/* What the configured number of clients needs, and whether this machine and its devices have it. */
 #ifndef RAMPART_SERVER_LIMITS_H
 #define RAMPART_SERVER_LIMITS_H
 
@@ -8,9 +8,9 @@
 
 struct dev;
 
-/* Derives the sizes of a shard from options and devices, one for each rail, and checks them against
- * descriptors, locked memory and each device's limits. All shards are of one size: what the least of the
- * devices gives. 0, or -ENOSPC with a line in `err` that says what to raise. */
+/* Derives the sizes of a shard from options and devices, one for each rail, and checks them against descriptors,
+ * locked memory, RAM and each device's limits. All shards have one size, which the device with the lowest limits
+ * allows. 0, or -ENOSPC with a line in `err` that says what to raise. */
 int limits_derive(struct server_config *c, const struct dev *devs, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 

@@ -27,8 +27,8 @@ static void reject(struct shard *s, struct rdma_cm_id *id, enum refuse_code code
 	log_debug("shard %u: RDMA request rejected: %s", s->index, refuse_code_name(code));
 }
 
-/* The request's addresses are the peer's claim: they must be those of the TLS session, and so must be
- * the address the path leads to, where packets will really go. */
+/* The address in the request is the peer's claim. It must be that of the TLS connection, and so must the address that
+ * the path leads to, which is where packets will go. */
 static bool address_matches(const struct conn *c, struct rdma_cm_id *id, const struct cm_path *path,
 			    const struct addr *claimed)
 {
@@ -39,7 +39,7 @@ static bool address_matches(const struct conn *c, struct rdma_cm_id *id, const s
 	return cm_path_peer(id, path, &real) != 0 || addr_same_host(&real, &c->peer);
 }
 
-/* 0, or why the request is not the session owner's. */
+/* 0, or why the request does not come from the session's owner. */
 static enum refuse_code check_proof(const struct conn *c, const struct cm_event *e, const struct cm_path *path,
 				    const struct pdata_proof *proof)
 {
@@ -96,13 +96,13 @@ static int set_up(struct conn *c, const struct cm_event *e, const struct cm_path
 	if (qp.verify)
 		counter_add(&s->stats.psn_verified, 1);
 	hist_record(s->stats.stages[SS_QP_SETUP], clock_now_ns() - t0);
-	/* Bound before the accept, so the key works as soon as the client knows it is connected. */
+	/* Bind before the accept: the key then works as soon as the client knows that it is connected. */
 	if (has_region)
 		ret = region_bind(s->regions, c->region, &c->rc);
 	return ret ? ret : accept_request(c, e->qpn);
 }
 
-/* A request that is not its session owner's, or has no session: the peer's failure. */
+/* The request has no session, or does not come from its owner: counted as the peer's failure. */
 static void reject_peer(struct shard *s, struct rdma_cm_id *id, enum refuse_code code)
 {
 	struct fail f = { .stage = STAGE_RDMA_CONNECT, .kind = FAIL_REFUSED, .code = (int)code };
@@ -111,7 +111,7 @@ static void reject_peer(struct shard *s, struct rdma_cm_id *id, enum refuse_code
 	reject(s, id, code);
 }
 
-/* Nobody's fault: what is missing now may be there soon, when queue pairs have rested. */
+/* The server cannot accept: -EAGAIN means that a queue pair may be free soon, after its quarantine. */
 static void reject_ours(struct conn *c, struct rdma_cm_id *id, int ret)
 {
 	c->rc.id = NULL;
@@ -122,7 +122,7 @@ static void reject_ours(struct conn *c, struct rdma_cm_id *id, int ret)
 	conn_fail(c, ret == -EBADMSG ? FAIL_PROTOCOL : FAIL_ERRNO, ret == -EBADMSG ? PROTO_PSN_MISMATCH : -ret);
 }
 
-/* READs and atomics a client may have outstanding: what it asks for, as far as the device goes. */
+/* READs and atomics that a client may have outstanding: what it asks for, up to what the device supports. */
 static uint8_t reads_for(const struct conn *c, uint8_t asked)
 {
 	int most = MIN(c->shard->dev.attr.max_qp_rd_atom, READS_MAX);
@@ -147,7 +147,7 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 		reject_peer(s, e->id, REFUSE_DRAINING);
 		return;
 	}
-	/* Consumed here, before anything else is looked at: a session is good for one try. */
+	/* Taken before anything else is checked: a session is good for one try. */
 	index = session_take(s->sessions, proof.session);
 	if (index == SESSION_NONE) {
 		reject_peer(s, e->id, REFUSE_BAD_SESSION);
@@ -185,7 +185,7 @@ static void on_disconnected(struct conn *c)
 		conn_try_finish(c);
 		return;
 	}
-	/* Answers the peer's disconnect request too. */
+	/* Also answers the peer's disconnect request. */
 	conn_close(c, CLOSE_PEER_LEFT);
 	if (c->state == CONN_ST_CLOSING) {
 		c->cm_connected = false;
@@ -236,7 +236,7 @@ void accept_on_cm_event(void *arg, const struct cm_event *e)
 		on_failed(e->context, e);
 		break;
 	case CM_DEVICE_REMOVED:
-		/* Every id of the device says so. */
+		/* This event comes once for every id of the device. */
 		if (!s->pump.broken)
 			log_error("shard %u: RDMA device %s was removed", s->index, s->dev.name);
 		pump_fail(&s->pump);

@@ -1,4 +1,4 @@
-/* RDMA connections of a shard: requests are verified against their session before anything is spent on them.
+/* RDMA connections of a shard: verifies that a request belongs to a session, then takes a QP and accepts.
  * Owning thread: the shard's. docs/protocol.md, "RDMA connection".
  */
 #ifndef RAMPART_SERVER_ACCEPT_H

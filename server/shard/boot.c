@@ -52,8 +52,8 @@ void boot_refuse(struct conn *c, enum refuse_code code, const char *text)
 	advance(c);
 }
 
-/* How many credits a client gets: what it asks for, but never so many that the shard's receive
- * buffers do not leave one for each client that may still come. */
+/* Credits of a client: what it asks for, at most its equal share of the receive buffers that are left for it and the
+ * clients that may still come. */
 static uint32_t credits_for(const struct shard *s, uint32_t asked)
 {
 	uint32_t left = s->cfg->recv_depth - s->credits_granted;
@@ -80,7 +80,7 @@ static enum refuse_code take_psns(struct conn *c, uint32_t client_psn, const cha
 	ret = psn_draw(s->server->psns, auth_random, NULL, PSN_DRAWS_MAX, &c->server_psn);
 	if (ret) {
 		psn_release(s->server->psns, client_psn);
-		*why = "no packet sequence number to be had";
+		*why = "the server found no free packet sequence number";
 		return ret == -EAGAIN ? REFUSE_BUSY : REFUSE_INTERNAL;
 	}
 	c->client_psn = client_psn;
@@ -89,8 +89,7 @@ static enum refuse_code take_psns(struct conn *c, uint32_t client_psn, const cha
 	return 0;
 }
 
-/* What a server with no room says: `busy` while clients are leaving, of this shard or another, for then there
- * will be some soon. */
+/* The refusal for want of room: `busy` while clients are closing in any shard, since there will be room soon. */
 static enum refuse_code no_room(const struct shard *s, const char *full, const char **why)
 {
 	bool leaving = s->counts[CONN_ST_CLOSING] > 0;
@@ -114,7 +113,7 @@ static bool admit(struct conn *c)
 	return true;
 }
 
-/* 0, or the code to refuse with before anything is taken. */
+/* 0, or the code to refuse with. Takes nothing. */
 static enum refuse_code check_hello(const struct conn *c, const struct frame_hello *h, const char **why)
 {
 	const struct shard *s = c->shard;
@@ -135,7 +134,7 @@ static enum refuse_code check_hello(const struct conn *c, const struct frame_hel
 		*why = "this server does not write to clients' windows (--windows off)";
 		return REFUSE_UNSUPPORTED;
 	}
-	/* A grant is a promise of a queue pair: those in quarantine, and those promised, are not to be had. */
+	/* Each session that was granted and has not connected yet will take one of the available queue pairs. */
 	if (qp_pool_available(s->qps) <= session_count(s->sessions) + s->counts[CONN_ST_GRANT]) {
 		*why = "all queue pairs are in use or rest after use: try again in a few seconds";
 		return REFUSE_BUSY;
@@ -143,8 +142,8 @@ static enum refuse_code check_hello(const struct conn *c, const struct frame_hel
 	return 0;
 }
 
-/* Registering memory takes long and is done by another thread: the HELLO waits for it, and boot_go_on looks at it again.
- * The client has nothing to say meanwhile; the state's deadline is running. */
+/* True if the HELLO has to wait until another thread has registered a region, which takes long; boot_go_on then
+ * handles it again. The socket is not watched meanwhile, and the state's deadline runs. */
 static bool waits_for_region(struct conn *c, const struct frame_hello *h)
 {
 	struct shard *s = c->shard;
@@ -158,8 +157,8 @@ static bool waits_for_region(struct conn *c, const struct frame_hello *h)
 	return true;
 }
 
-/* Takes all that a grant needs. 0, or the code to refuse with. What was taken is given back when the
- * connection closes; a PSN conflict, after which the client may try again, takes nothing. */
+/* Takes all that a grant needs. 0, or the code to refuse with. The connection's end releases what was taken. A PSN
+ * conflict, after which the client may try again, takes nothing. */
 static enum refuse_code take_grant(struct conn *c, const struct frame_hello *h,
 				   struct frame_grant *g, const char **why)
 {
@@ -168,7 +167,7 @@ static enum refuse_code take_grant(struct conn *c, const struct frame_hello *h,
 	enum refuse_code code;
 	int ret;
 
-	/* PSNs first: a conflict is the one refusal the client may answer with another HELLO. */
+	/* PSNs first: after a conflict the client may send another HELLO, so nothing else may have been taken. */
 	code = take_psns(c, h->psn, why);
 	if (code)
 		return code;
@@ -181,7 +180,7 @@ static enum refuse_code take_grant(struct conn *c, const struct frame_hello *h,
 	s->credit_holders++;
 	ret = h->features & FRAME_FEATURE_REGION ? region_get(s->regions, &c->region, &region) : 0;
 	if (ret) {
-		*why = ret == -EAGAIN ? "one-sided regions are being cleared: try again" : "no one-sided region to be had";
+		*why = ret == -EAGAIN ? "one-sided regions are being cleared: try again" : "no one-sided region is left";
 		return ret == -EAGAIN ? REFUSE_BUSY : REFUSE_NO_RESOURCES;
 	}
 	*g = (struct frame_grant){
@@ -246,7 +245,7 @@ static void on_hello(struct conn *c, uint32_t bytes)
 		return;
 	}
 	c->window = h.window;
-	/* Not having one costs the client a full handshake the next time, no more. */
+	/* If this fails, the client's next handshake is a full one. */
 	if ((g.features & FRAME_FEATURE_TICKET) && tls_send_ticket(c->io.tls) == 0)
 		counter_add(&c->shard->stats.tickets, 1);
 	else
@@ -262,7 +261,7 @@ void boot_go_on(struct conn *c)
 	on_hello(c, FRAME_HELLO_BYTES);
 }
 
-/* A control session goes on with the main thread. */
+/* Hands the control session over to the main thread. */
 static void on_control(struct conn *c, uint32_t bytes)
 {
 	struct shard *s = c->shard;
@@ -323,7 +322,7 @@ static void await_peer_close(struct conn *c)
 		conn_close_tls(c);
 }
 
-/* A GRANT is the last that is said, so the goodbye goes along. True when the socket has taken them. */
+/* The GRANT is the last frame, so TLS's goodbye goes with it. True when the socket has taken both. */
 static bool write_grant(struct conn *c)
 {
 	if (wait_or_end(c, tls_io_write(&c->io)))

@@ -132,19 +132,18 @@ void conn_set_live(struct conn *c)
 	hist_record(s->stats.stages[SS_ACCEPT_TO_ESTABLISHED], clock_now_ns() - c->accepted_ns);
 	counter_add(&s->stats.established, 1);
 	c->heard = true;
-	/* The client has its GRANT, or it would not be here: TLS has no more to say. */
+	/* The client has used its GRANT: nothing is left to say over TLS. */
 	conn_close_tls(c);
 	conn_set_state(c, CONN_ST_LIVE);
 	connected = s->counts[CONN_ST_LIVE];
-	/* Before the client gets its first reply: who then asks for a report finds it counted. */
+	/* Before the first reply is sent: a client that has its reply and asks for a report is counted in it. */
 	counter_set(&s->stats.connected, connected);
 	if (connected > counter_get(&s->stats.connected_peak))
 		counter_set(&s->stats.connected_peak, connected);
 }
 
-/* A closing connection that did not finish in time. At first what is missing is the peer's side, which no longer
- * matters: the QP is in ERR, and its flushes come from the device alone. When those do not come either, the device
- * is not waited for any more. */
+/* The close did not finish in time. The first time, stops waiting for the peer: the QP is in ERR, so its completions
+ * come from the device alone. The second time, stops waiting for the device. */
 static void give_up_waiting(struct conn *c)
 {
 	log_debug("shard %u conn %u: %s did not finish the close", c->shard->index, c->index,
@@ -228,7 +227,7 @@ void conn_close_tls(struct conn *c)
 	c->shard->tls_open--;
 }
 
-/* Gives back what the grant took. PSNs that were programmed into a QP rest with it. */
+/* Releases what the grant took. PSNs that were programmed into a QP go into quarantine with it. */
 static void release_grant(struct conn *c)
 {
 	struct shard *s = c->shard;
@@ -261,7 +260,7 @@ static void finish(struct conn *c)
 	bool had_region = c->region != REGION_NONE;
 
 	release_grant(c);
-	/* rxe's RESET leaves a half-done READ behind, so QPs that served READs are not used again. */
+	/* In Soft-RoCE a half-done READ survives RESET: a QP that may have served READs is not used again. */
 	rc_release(&c->rc, clock_now_ns(), !had_region);
 	conn_set_state(c, CONN_ST_DEAD);
 }

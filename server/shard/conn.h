@@ -1,8 +1,8 @@
 /* A client on the server's side, from the TCP accept to the end of its RDMA connection.
  *
- * Owning thread: its shard's. conn_set_state is the only writer of `state`; conn_fail and conn_close
- * are the only ways to an end, take a reason, and may be called twice. After either, the caller
- * returns: the object is freed when the loop's turn ends.
+ * Owning thread: its shard's. Only conn_set_state writes `state`. A connection ends by conn_fail or conn_close, which
+ * take a reason and may be called twice. The caller of either returns at once: the object is freed at the end of the
+ * loop's turn.
  */
 #ifndef RAMPART_SERVER_CONN_H
 #define RAMPART_SERVER_CONN_H
@@ -29,13 +29,13 @@ enum conn_state {
 	CONN_ST_FREE,		/* in the shard's free list; owns nothing */
 	CONN_ST_TLS_ACCEPT,	/* waits for the TLS handshake; owns the TLS session; --handshake-timeout */
 	CONN_ST_HELLO,		/* waits for the first frame; --handshake-timeout */
-	CONN_ST_REFUSE,		/* writes a REFUSE, then waits for the peer to close; refuse timeout */
+	CONN_ST_REFUSE,		/* writes a REFUSE, then waits for the peer to close; 2 s */
 	CONN_ST_GRANT,		/* writes the GRANT; owns PSNs, credits, admission; --handshake-timeout */
 	CONN_ST_GRANTED,	/* waits for the RDMA request; is in the session table; --session-timeout */
 	CONN_ST_ACCEPTING,	/* accepted; owns CM id and QP; waits for ESTABLISHED; --session-timeout */
-	CONN_ST_LIVE,		/* connected; no deadline but the liveness probe */
-	CONN_ST_CLOSING,	/* waits until no work requests are out and the CM is done; close timeout */
-	CONN_ST_DEAD,		/* released; freed when the loop's turn ends */
+	CONN_ST_LIVE,		/* connected; no deadline, but the liveness probe */
+	CONN_ST_CLOSING,	/* waits for the completions of all work requests and the CM; 3 s, then 10 s at a time */
+	CONN_ST_DEAD,		/* owns nothing; becomes FREE at the end of the loop's turn */
 	CONN_ST_N,
 };
 extern const char *const conn_state_names[CONN_ST_N];
@@ -63,49 +63,51 @@ struct conn {
 	uint32_t credits;
 	uint32_t region;	/* REGION_NONE: none */
 	struct frame_window window;	/* the client's; 0 bytes: none */
-	uint8_t reads;		/* READs and atomics of it outstanding, at most */
+	uint8_t reads;		/* READs and atomics that the client may have outstanding */
 	uint8_t session[FRAME_SESSION_BYTES];
 	struct auth_keys keys;
-	struct msg_tags *tags;	/* NULL: messages carry none */
+	struct msg_tags *tags;	/* NULL: messages have no tags */
 
 	/* RDMA side */
 	struct rc rc;
-	bool cm_connected;	/* a disconnect is owed before the id may go */
+	bool cm_connected;	/* the CM id must be disconnected before it is destroyed */
 	bool drain_overdue;	/* CLOSING: the first deadline passed; only the device is waited for */
 	bool region_bound;
-	bool heard;		/* since the last look of the liveness probe */
-	uint64_t batch;		/* last batch of completions with a SEND, and how many it had */
-	uint32_t batch_sends;
-	uint32_t owed;		/* credits of SENDs of one-way messages, not returned yet */
+	bool heard;		/* something came from the client since the liveness probe last checked */
+	uint64_t batch;		/* the last batch of completions that had SENDs of this client */
+	uint32_t batch_sends;	/* how many it had */
+	uint32_t owed;		/* credits of one-way SENDs that were not returned yet */
 
 	uint64_t started_ns;	/* TCP accept */
 	uint64_t accepted_ns;	/* RDMA request verified */
 };
 
-/* A connection in CONN_ST_TLS_ACCEPT for the accepted socket, which becomes its own; on_ready(connection) is called when
- * the socket is ready for what TLS waits for. 0; -ENOBUFS when the shard has no free connection object; -ENOMEM. After
- * an error the socket is closed. */
+/* A connection in CONN_ST_TLS_ACCEPT for the accepted socket, which becomes its own; on_ready(connection) is called
+ * when the socket is ready for what TLS waits for. 0; -ENOBUFS when the shard has no free connection object; -ENOMEM.
+ * After an error the socket is closed. */
 int conn_new(struct shard *s, int fd, const struct addr *peer, void (*on_ready)(void *conn), struct conn **out)
 	__attribute__((warn_unused_result));
 
-/* Moves to a legal next state, sets its deadline and list. */
+/* Moves to a legal next state: its list, its deadline. */
 void conn_set_state(struct conn *c, enum conn_state to);
 
-/* From CONN_ST_ACCEPTING on, the first time: the RDMA connection works, and TLS is closed. */
+/* The RDMA connection works: CONN_ST_ACCEPTING becomes CONN_ST_LIVE, and TLS is closed. Nothing in other states. */
 void conn_set_live(struct conn *c);
 
-/* True if the table of legal edges has this one. */
+/* True if a connection may go from one state to the other. */
 bool conn_edge_is_legal(enum conn_state from, enum conn_state to);
 
-/* Ends the connection because something went wrong; counted under the state's stage, and logged. */
+/* Ends the connection because something went wrong, which is counted under the stage of its state, and logged. */
 void conn_fail(struct conn *c, enum fail_kind kind, int code);
+/* Ends the connection in the ordinary way. */
 void conn_close(struct conn *c, enum close_reason reason);
 
-/* Tries to finish a closing connection: called after every event that could complete its teardown. */
+/* Finishes the teardown of a closing connection, if nothing is outstanding: to be called after every event that may
+ * have been the last one. */
 void conn_try_finish(struct conn *c);
 
-/* Ends the connection at once, whatever the device and the peer still owe it: for a shard that does not run any
- * more. The object is free afterwards. */
+/* Ends the connection at once, without waiting for the device or the peer: for a shard that does not run any more.
+ * The object is free afterwards. */
 void conn_abandon(struct conn *c);
 
 /* Closes the TLS side only. */

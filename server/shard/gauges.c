@@ -1,4 +1,4 @@
-/* What a shard has at the moment, published. See gauges.h. */
+/* Gauges of a shard. See gauges.h. */
 #include "server/shard/gauges.h"
 
 #include "common/rdma/ep.h"
@@ -7,7 +7,7 @@
 #include "server/shard/session.h"
 #include "server/shard/shard_data.h"
 
-/* Clients from accept to GRANT. */
+/* Clients from the TCP accept to GRANT or REFUSE. */
 static uint32_t handshakes(const struct shard *s)
 {
 	return s->counts[CONN_ST_TLS_ACCEPT] + s->counts[CONN_ST_HELLO] + s->counts[CONN_ST_GRANT] +

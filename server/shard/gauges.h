@@ -1,13 +1,13 @@
-/* The gauges among a shard's statistics: what it has at the moment. Owning thread: the shard's.
+/* The gauges among a shard's statistics: numbers of what it has at the moment. Owning thread: the shard's.
  */
 #ifndef RAMPART_SERVER_GAUGES_H
 #define RAMPART_SERVER_GAUGES_H
 
 struct shard;
 
-/* Makes the gauges those of now. */
+/* Sets the gauges. */
 void gauges_publish(struct shard *s);
-/* The gauges of a shard that has nothing any more; what is counted since the start stays. */
+/* Sets the gauges to 0, for a shard that has released everything. Counters of events keep their values. */
 void gauges_clear(struct shard *s);
 
 #endif

@@ -28,8 +28,8 @@ struct handover_queue {
 	_Atomic uint32_t sessions;	/* in the queue or with the main thread */
 };
 
-/* A shard's thread: takes the connection out of `io`. 0; -EBUSY when there are CONTROL_SESSIONS_MAX sessions; -ENOMEM.
- * After an error the connection is still in `io`. */
+/* A shard's thread: takes the connection out of `io`. 0; -EBUSY when there are CONTROL_SESSIONS_MAX sessions;
+ * -ENOMEM. After an error the connection is still in `io`. */
 int handover_put(struct handover_queue *q, struct tls_io *io, const struct addr *peer, enum control_what what)
 	__attribute__((warn_unused_result));
 /* The main thread: all that was put, the oldest first; the caller frees each. NULL: none. */

@@ -17,9 +17,9 @@
 #define ACCEPT_BUDGET 64
 #define ACCEPT_RETRY_NS (100 * NS_PER_MS)
 #define TLS_BACKLOG 4096
-#define RDMA_BACKLOG 1024	/* the kernel's default cap, net.rdma_ucm.max_backlog */
+#define RDMA_BACKLOG 1024	/* the kernel's default limit, net.rdma_ucm.max_backlog */
 
-/* One line a second at most, since every client that tries may cause one. */
+/* True at most once a second: every client that connects may cause a line. */
 static bool may_log(struct shard *s)
 {
 	uint64_t now = clock_now_ns();
@@ -30,7 +30,7 @@ static bool may_log(struct shard *s)
 	return true;
 }
 
-/* A client that was accepted and cannot be served. */
+/* The socket was accepted and closed, for want of memory. */
 static void count_turned_away(struct shard *s, int err)
 {
 	struct fail f = { .stage = STAGE_TLS_HANDSHAKE, .kind = FAIL_ERRNO, .code = err };
@@ -58,7 +58,7 @@ static void accept_one(struct shard *s, int fd, const struct sockaddr_storage *s
 		count_turned_away(s, -ret);
 }
 
-/* Descriptors are what is bounded: a TLS connection counts until it is closed, not only in handshake. */
+/* --max-handshakes bounds descriptors: a TLS connection counts until it is closed, not only during its handshake. */
 static bool has_room(const struct shard *s)
 {
 	return s->tls_open < s->cfg->max_handshakes && s->counts[CONN_ST_FREE] > 0;
@@ -87,7 +87,8 @@ void listen_resume(struct shard *s)
 	ev_io_start(s->loop, &s->listen_io);
 }
 
-/* The errors of accept(2) that last until somebody gives something back; all others are of one connection. */
+/* accept(2) fails with these for every client, until somebody releases something. Its other errors concern one
+ * client. */
 static bool is_shortage(int err)
 {
 	return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
@@ -161,7 +162,8 @@ static int open_tls(struct shard *s, char *err, size_t err_size)
 		snprintf(err, err_size, "cannot make a TCP socket: %s", strerror(-ret));
 		return ret;
 	}
-	/* A rail's first socket shares its port only once it has it, so that two servers cannot join one. */
+	/* The rail's first shard binds without SO_REUSEPORT and sets it afterwards, so that a second server cannot
+	 * join the port. */
 	if (setsockopt(s->listen_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
 	    (!first && share_port(s->listen_fd)) ||
 	    bind(s->listen_fd, (struct sockaddr *)&a.ss, a.len) ||
@@ -221,7 +223,7 @@ void listen_close(struct shard *s)
 	if (s->listen_fd < 0)
 		return;
 	ev_io_stop(s->loop, &s->listen_io);
-	/* Who comes now is told by TCP, instead of waiting in a backlog nobody will serve. */
+	/* TCP refuses clients from here on. In the backlog they would wait for nobody. */
 	close(s->listen_fd);
 	s->listen_fd = -1;
 	s->accept_paused = false;

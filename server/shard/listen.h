@@ -10,16 +10,16 @@
 
 struct shard;
 
-/* Binds the shard's RDMA port and TLS socket; the first shard of all decides the TLS port if the system chooses. 0 or
- * -errno, with a line in `err`. */
+/* Binds the shard's RDMA port and TLS socket. If the system is to choose the TLS port, the first shard of all decides
+ * it. 0 or -errno, with a line in `err`. */
 int listen_open(struct shard *s, char *err, size_t err_size) __attribute__((warn_unused_result));
 /* Starts accepting. */
 void listen_start(struct shard *s);
-/* Resumes accepting if it was paused and there is room again. */
+/* Accepts again, if accepting was paused and there is room. */
 void listen_resume(struct shard *s);
-/* When a paused listener wants to be resumed, in ns from `now_ns`; UINT64_MAX: when there is room again. */
+/* Time until listen_resume should be called, in ns from `now_ns`; UINT64_MAX: nothing to wait for but room. */
 uint64_t listen_idle_ns(const struct shard *s, uint64_t now_ns);
-/* No TLS connection is accepted any more. May be called twice. */
+/* Stops accepting TLS connections for good. May be called twice. */
 void listen_close(struct shard *s);
 
 #endif

@@ -1,9 +1,9 @@
-/* The data path: a SEND comes in, with one message or with several one-way ones, and each one's header is checked.
- * What is to be echoed goes back from the buffer it came in, and so does the credit for one-way messages, and the
- * answer to a push, behind what is pushed; another buffer takes its place in the shared receive queue at the batch's
- * end.
+/* The data path. See messages.h.
  *
- * Nothing is allocated, registered or copied.
+ * A SEND brings one message, or several one-way messages. Each header is checked. The answer goes out of the buffer
+ * that the request came in: an echo, the credit for one-way messages, or the answer to a push, behind the data that
+ * is pushed. Another buffer takes its place in the shared receive queue at the end of the batch. Nothing is
+ * allocated, registered or copied.
  */
 #include "server/shard/messages.h"
 
@@ -13,33 +13,33 @@
 #include "common/rdma/region.h"
 #include "server/shard/shard_data.h"
 
-/* Puts a buffer into the receive queue for the one just taken from it. Without a free one the queue
- * stays one short until a send completes. */
+/* Puts a free buffer into the receive queue, for the one that an answer is sent from. Without a free one the queue
+ * stays one receive short until a send completes. */
 static void replace_receive(struct shard *s)
 {
 	uint32_t buf = ep_buf_get(s->ep);
 
 	if (buf == EP_NO_BUF) {
-		s->recv_deficit++;
+		s->receive_shortfall++;
 		counter_add(&s->stats.receive_shortfalls, 1);
 		return;
 	}
 	ep_recycle(s->ep, buf);
 }
 
-static void make_up_deficit(struct shard *s)
+static void make_up_shortfall(struct shard *s)
 {
-	while (s->recv_deficit) {
+	while (s->receive_shortfall) {
 		uint32_t buf = ep_buf_get(s->ep);
 
 		if (buf == EP_NO_BUF)
 			return;
-		s->recv_deficit--;
+		s->receive_shortfall--;
 		ep_recycle(s->ep, buf);
 	}
 }
 
-/* More SENDs in one batch of completions than its credits: they were all under way at once. */
+/* False when one batch of completions has more SENDs of a client than its credits: they were all in flight at once. */
 static bool keeps_to_credits(struct conn *c)
 {
 	uint64_t batch = ep_batch(c->shard->ep);
@@ -51,14 +51,14 @@ static bool keeps_to_credits(struct conn *c)
 	return ++c->batch_sends <= c->credits && c->rc.waiting_n <= c->credits;
 }
 
-/* The peer broke a rule. */
+/* The peer broke a rule of the protocol: ends the connection. */
 static void drop(struct conn *c, uint32_t buf, int code)
 {
 	ep_recycle(c->shard->ep, buf);
 	conn_fail(c, FAIL_PROTOCOL, code);
 }
 
-/* Sends back what stands in the receive buffer, behind `write` (NULL: nothing); another one takes its place. */
+/* Sends `bytes` of the receive buffer back, behind `write` unless that is NULL. Another buffer takes its place. */
 static void answer(struct conn *c, const struct ep_write *write, uint32_t buf, uint32_t bytes)
 {
 	struct shard *s = c->shard;
@@ -85,7 +85,7 @@ static void on_echo(struct conn *c, uint32_t buf, struct msg_header *h)
 	answer(c, NULL, buf, h->length);
 }
 
-/* One-way: the SEND's credit goes back with those of the others when its last message asks for them. */
+/* A one-way SEND: its credit is returned, with those owed before it, when its last message asks for them. */
 static void on_one_way(struct conn *c, uint32_t buf, const struct msg_header *h)
 {
 	uint8_t flags = c->tags ? MSG_FLAG_TAG : 0;
@@ -106,7 +106,7 @@ static void on_one_way(struct conn *c, uint32_t buf, const struct msg_header *h)
 	answer(c, NULL, buf, credit.length);
 }
 
-/* Requests of a connection are carried out in order: the client that has the answer has the data. */
+/* A connection's work requests complete in order: a client that has the answer has the data. */
 static void on_push(struct conn *c, uint32_t buf, const struct msg_header *h)
 {
 	const struct shard *s = c->shard;
@@ -127,7 +127,7 @@ static void on_push(struct conn *c, uint32_t buf, const struct msg_header *h)
 	answer(c, &write, buf, pushed.length);
 }
 
-/* A ping has no header: bytes and immediate data go back as they came. */
+/* A ping has no header: its bytes and immediate data go back unchanged. */
 static void on_ping(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
 {
 	struct shard *s = c->shard;
@@ -151,7 +151,7 @@ static void check_sum(struct conn *c, const uint8_t *data, const struct msg_head
 		counter_add(&c->shard->stats.messages_corrupt, 1);
 }
 
-/* All messages of a connection have one, or none has. */
+/* On a connection with tags every message has one, on others none has. */
 static bool tag_is_right(struct conn *c, const uint8_t *data, const struct msg_header *h)
 {
 	bool tagged = h->flags & MSG_FLAG_TAG;
@@ -159,14 +159,14 @@ static bool tag_is_right(struct conn *c, const uint8_t *data, const struct msg_h
 	return tagged == (c->tags != NULL) && (!tagged || msg_tag_check(c->tags, data, h->length));
 }
 
-/* Types of the client's. Without a window there is nothing to push to, and perhaps no region either. */
+/* True for the types that this client may send. PUSH needs a window. */
 static bool may_come(const struct conn *c, enum msg_type type)
 {
 	return type == MSG_ECHO || type == MSG_DATA || (type == MSG_PUSH && c->window.bytes > 0);
 }
 
-/* Checks the messages of a SEND, in their order, which is that of their tags. Returns how many, `last` being the last
- * of them; or, below 0, the rule that was broken. */
+/* Checks the messages of a SEND in order, as their tags were numbered. Returns how many there are, with the header of
+ * the last one in `last`; or the rule that was broken, negated. */
 static int check_messages(struct conn *c, const uint8_t *data, uint32_t received, struct msg_header *last)
 {
 	uint32_t at = 0;
@@ -184,10 +184,10 @@ static int check_messages(struct conn *c, const uint8_t *data, uint32_t received
 	return n;
 }
 
-/* The same of what a completion brought. */
+/* Checks what a completion brought; returns as check_messages does. */
 static int check(struct conn *c, const uint8_t *data, const struct ibv_wc *wc, struct msg_header *last)
 {
-	/* Receive buffers are rounded up, so the device lets through a little more than was granted. */
+	/* Receive buffers are rounded up, so the device accepts a little more than was granted. */
 	if (wc->byte_len > c->shard->cfg->message_bytes)
 		return -PROTO_BAD_MESSAGE;
 	/* A ping has no place for a tag. */
@@ -238,11 +238,11 @@ static void on_receive(struct shard *s, const struct ibv_wc *wc, uint32_t buf)
 		return;
 	}
 	if (wc->opcode != IBV_WC_RECV) {
-		/* A write with immediate data takes a receive buffer and leaves what was in it before. */
+		/* A WRITE with immediate data consumes a receive buffer and leaves its old contents there. */
 		drop(c, buf, PROTO_BAD_MESSAGE);
 		return;
 	}
-	/* A message may overtake the ESTABLISHED event. */
+	/* A message may arrive before the ESTABLISHED event. */
 	conn_set_live(c);
 	on_messages(c, buf, wc);
 }
@@ -252,7 +252,7 @@ static void on_sent(struct shard *s, const struct ibv_wc *wc, const struct wr *w
 	uint32_t owner = qp_pool_owner(s->qps, w->qp_slot, w->generation);
 	struct conn *c;
 
-	/* Else from an earlier life of the slot, whose end freed its buffers. */
+	/* Without an owner: of an earlier connection of this slot, whose end freed its buffers. */
 	if (owner == QP_POOL_NONE)
 		return;
 	c = &s->conns[owner];
@@ -262,7 +262,7 @@ static void on_sent(struct shard *s, const struct ibv_wc *wc, const struct wr *w
 		conn_fail(c, FAIL_WC_STATUS, wc->status ? (int)wc->status : IBV_WC_LOC_QP_OP_ERR);
 	else if (w->type == WR_BEACON)
 		conn_try_finish(c);
-	make_up_deficit(s);
+	make_up_shortfall(s);
 }
 
 void messages_on_wc(void *arg, const struct ibv_wc *wc)

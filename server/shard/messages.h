@@ -1,4 +1,4 @@
-/* The data path of a shard: messages that come in, and what goes back. Owning thread: the shard's.
+/* The data path of a shard: checks and answers clients' messages. Owning thread: the shard's.
  */
 #ifndef RAMPART_SERVER_MESSAGES_H
 #define RAMPART_SERVER_MESSAGES_H

@@ -6,10 +6,10 @@
 #include "common/base/clock.h"
 #include "server/shard/shard_data.h"
 
-#define SLICES 64		/* of the probe interval; each probes its share of the connections */
+#define SLICES 64		/* parts of the probe interval; in each, a part of the connections is checked */
 #define SLICE_NS_MIN (10 * NS_PER_MS)
 
-/* A peer whose host is gone is not noticed while nothing is sent to it: send it an empty write. */
+/* Sends an RDMA WRITE of 0 bytes to a client that was silent for an interval: it fails when the host is gone. */
 static void probe_one(struct shard *s, struct conn *c)
 {
 	if (c->state != CONN_ST_LIVE)
@@ -18,7 +18,7 @@ static void probe_one(struct shard *s, struct conn *c)
 		c->heard = false;
 		return;
 	}
-	/* The last one is still under way: nothing got through for a whole interval. */
+	/* An error means that the last probe has not completed in a whole interval. */
 	if (rc_probe(&c->rc))
 		conn_fail(c, FAIL_TIMEOUT, 0);
 	else
@@ -30,7 +30,7 @@ static uint64_t probe_slice_ns(const struct server_config *cfg)
 	return MAX(cfg->probe_interval_ns / SLICES, SLICE_NS_MIN);
 }
 
-/* Every connection is looked at once in an interval, a slice of them at a time. */
+/* Checks the next slice of the connections, so that each is checked once in an interval. */
 static void on_probe(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct shard *s = w->data;

@@ -1,5 +1,5 @@
-/* The liveness probe: notices clients whose host is gone, which nothing else does while they are silent.
- * Owning thread: the shard's. docs/protocol.md, "Liveness probe".
+/* The liveness probe: detects clients whose host is gone while neither side sends anything. Owning thread: the
+ * shard's. docs/protocol.md, "Liveness probe".
  */
 #ifndef RAMPART_SERVER_PROBE_H
 #define RAMPART_SERVER_PROBE_H

@@ -1,5 +1,5 @@
-/* Table of granted sessions: chained hash over arrays allocated once. The ids are 128 random bits, so
- * their first bytes are the hash, and a peer that guesses learns nothing from timing. */
+/* Table of granted sessions: a chained hash in arrays that are allocated once. An id is 128 random bits, so its first
+ * bytes serve as the hash, and timing tells a guessing peer nothing. */
 #include "server/shard/session.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* Table of granted sessions: from session id to the connection it was granted to.
+/* Table of granted sessions: finds the connection that a session id was granted to.
  *
- * Single use: session_take removes what it finds. Expiry is the connection's deadline. Owning thread:
+ * A session is used once: session_take removes what it finds. It expires by its connection's deadline. Owning thread:
  * the shard's. No I/O.
  */
 #ifndef RAMPART_SERVER_SESSION_H
@@ -18,10 +18,12 @@ struct session_table;
 int session_table_new(uint32_t max, struct session_table **out) __attribute__((warn_unused_result));
 void session_table_free(struct session_table *t);
 
-/* `conn` must be below the table's max and not in it already; ids are random, so never twice. */
+/* Adds the session of connection `conn`, which is below the table's max and has none yet. The id is random, so it is
+ * not in the table. */
 void session_put(struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES], uint32_t conn);
 /* Removes the session and returns its connection, or SESSION_NONE. */
 uint32_t session_take(struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES]);
+/* Sessions in the table. */
 uint32_t session_count(const struct session_table *t);
 
 #endif

@@ -1,7 +1,7 @@
 /* A shard's resources, loop and thread. See shard.h.
  *
- * Sockets and verbs resources are made by the thread that starts the server, so that every failure is
- * known before the server says it is ready; from shard_start on they belong to the shard's thread.
+ * The thread that starts the server makes sockets and verbs resources, so that every failure is known before the
+ * server says that it is ready. From shard_start on they belong to the shard's thread.
  */
 #include "server/shard/shard.h"
 
@@ -27,17 +27,16 @@
 #include "server/shard/probe.h"
 #include "server/shard/session.h"
 
-#define QP_BUDGET 32		/* queue pairs made or recycled in one go: about 10 ms emulated */
+#define QP_BUDGET 32		/* queue pairs made or recycled at a time: about 10 ms with Soft-RoCE */
 #define QP_RESERVE 256u
-#define REGION_BUDGET_BYTES (8u << 20)	/* of regions cleared in one go: a few ms */
+#define REGION_BUDGET_BYTES (8u << 20)	/* of regions cleared at a time: a few ms */
 #define HOUSEKEEPING_NS (20 * NS_PER_MS)
 #define PUBLISH_S 0.01
-#define QUARANTINE_NS (5 * NS_PER_S)	/* TIMEWAIT is about 4 s */
+#define QUARANTINE_NS (5 * NS_PER_S)	/* longer than the TIMEWAIT of a peer's connection manager, about 4 s */
 
-static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents);
 static void schedule_housekeeping(struct shard *s);
 
-/* The end of a turn of the loop: what closed is freed, what changed is published. */
+/* The end of a turn of the loop: frees the connections that ended, publishes the gauges. */
 static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 {
 	struct shard *s = w->data;
@@ -46,7 +45,7 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 	while (TAILQ_FIRST(&s->lists[CONN_ST_DEAD]))
 		conn_set_state(TAILQ_FIRST(&s->lists[CONN_ST_DEAD]), CONN_ST_FREE);
 	listen_resume(s);
-	/* The rest can wait a little, and is done once for many turns. */
+	/* Once for all turns within PUBLISH_S. */
 	if (s->publish_due) {
 		s->publish_due = false;
 		schedule_housekeeping(s);
@@ -63,17 +62,17 @@ static void on_publish(struct ev_loop *loop, ev_timer *w, int revents)
 
 	(void)loop;
 	(void)revents;
-	s->publish_due = true;	/* at the turn's end */
+	s->publish_due = true;	/* on_turn_end publishes */
 }
 
-/* Sets the timer to when the pool, the drain or accepting wants something, so that an idle shard sleeps. */
+/* Sets the timer to the earliest time at which queue pairs, regions, the drain or the listener need work. If none
+ * does, there is no timer, and an idle shard sleeps. */
 static void schedule_housekeeping(struct shard *s)
 {
 	uint64_t now = clock_now_ns(), idle_ns, due_ns;
 
 	qp_pool_expect(s->qps, session_count(s->sessions));
 	idle_ns = s->drain_deadline_ns || s->regions_to_clear ? 0 : qp_pool_idle_ns(s->qps, now);
-	/* The turn after the timer accepts again. */
 	idle_ns = MIN(idle_ns, listen_idle_ns(s, now));
 	if (idle_ns == UINT64_MAX)
 		return;
@@ -97,7 +96,7 @@ static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
 	if (s->drain_deadline_ns && (clock_now_ns() >= s->drain_deadline_ns ||
 				     s->counts[CONN_ST_FREE] == s->cfg->shard_conns))
 		pump_break(&s->pump);
-	/* The turn's end sets the timer again. */
+	/* on_turn_end sets the timer again. */
 }
 
 static void on_publish_now(struct ev_loop *loop, ev_async *w, int revents)
@@ -118,7 +117,7 @@ static void close_all(struct shard *s, enum conn_state state)
 		conn_close(TAILQ_FIRST(&s->lists[state]), CLOSE_DRAINING);
 }
 
-static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
+static void on_drain(struct ev_loop *loop, ev_async *w, int revents)
 {
 	struct shard *s = w->data;
 
@@ -131,11 +130,11 @@ static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
 	while (TAILQ_FIRST(&s->lists[CONN_ST_HELLO]))
 		boot_refuse(TAILQ_FIRST(&s->lists[CONN_ST_HELLO]), REFUSE_DRAINING, "the server is stopping");
 	for (enum conn_state st = CONN_ST_TLS_ACCEPT; st < CONN_ST_CLOSING; st++)
-		if (st != CONN_ST_REFUSE)	/* those wait for the peer to read it, 2 s at most */
+		if (st != CONN_ST_REFUSE)	/* the peer has up to 2 s to read its REFUSE */
 			close_all(s, st);
 }
 
-/* In the order in which they came. */
+/* Goes on with the HELLOs that wait for a region, in the order in which they came. */
 static void on_registered(struct ev_loop *loop, ev_async *w, int revents)
 {
 	struct shard *s = w->data;
@@ -159,21 +158,22 @@ static void tell_registered(void *arg)
 	ev_async_send(s->loop, &s->registered);
 }
 
+static void start_async(struct shard *s, ev_async *w, void (*cb)(struct ev_loop *, ev_async *, int))
+{
+	ev_async_init(w, cb);
+	w->data = s;
+	ev_async_start(s->loop, w);
+}
+
 static void start_watchers(struct shard *s)
 {
 	pump_start(&s->pump, s->loop, s->ep, s->cm, (enum poll_mode)s->cfg->poll, s->cfg->spin_ns,
 		   accept_on_cm_event, s);
 	s->pump.on_qp_event = accept_on_qp_event;
 	listen_start(s);
-	ev_async_init(&s->wake, on_wake);
-	s->wake.data = s;
-	ev_async_start(s->loop, &s->wake);
-	ev_async_init(&s->registered, on_registered);
-	s->registered.data = s;
-	ev_async_start(s->loop, &s->registered);
-	ev_async_init(&s->publish_now, on_publish_now);
-	s->publish_now.data = s;
-	ev_async_start(s->loop, &s->publish_now);
+	start_async(s, &s->drain, on_drain);
+	start_async(s, &s->registered, on_registered);
+	start_async(s, &s->publish_now, on_publish_now);
 	ev_timer_init(&s->housekeeping, on_housekeeping, 0., 0.);
 	s->housekeeping.data = s;
 	probe_start(s);
@@ -189,14 +189,14 @@ static void *run(void *arg)
 	struct shard *s = arg;
 
 	s->exit_status = pump_run(&s->pump);
-	/* Other rails may serve on for long, and whoever removes a device waits until nobody has it any more. */
+	/* The server may run on with its other rails, and removing a device waits until everybody has closed it. */
 	shard_release(s);
 	atomic_store_explicit(&s->ended, true, memory_order_release);
 	s->server->wake_main(s->server->arg);
 	return NULL;
 }
 
-/* Leaving a slot's quarantine frees the PSNs that rested with it. */
+/* A queue pair has left quarantine: the PSNs that rested with it are free again. */
 static void on_rested(void *arg, uint32_t slot, uint64_t rested_ns)
 {
 	struct shard *s = arg;
@@ -334,9 +334,9 @@ int shard_start(struct shard *s, char *err, size_t err_size)
 	return ret;
 }
 
-void shard_wake(struct shard *s)
+void shard_drain(struct shard *s)
 {
-	ev_async_send(s->loop, &s->wake);
+	ev_async_send(s->loop, &s->drain);
 }
 
 void shard_ask_publish(struct shard *s)
@@ -365,7 +365,7 @@ int shard_join(struct shard *s)
 	return s->exit_status;
 }
 
-/* PSNs whose queue pairs will not come out of quarantine. */
+/* Frees the PSNs of queue pairs that are still in quarantine. */
 static void release_resting(struct shard *s)
 {
 	for (uint32_t i = 0; i < s->cfg->shard_qps; i++)
@@ -376,8 +376,7 @@ static void release_resting(struct shard *s)
 		}
 }
 
-/* What is still open when the drain timed out, or the device failed: the device's side is torn down without
- * asking. */
+/* Ends the connections that are left when the drain timed out or the device failed. */
 static void abandon_conns(struct shard *s)
 {
 	for (uint32_t i = 0; i < s->cfg->shard_conns; i++)

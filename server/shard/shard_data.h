@@ -1,5 +1,5 @@
-/* What a shard has, and what the shards of a server share. The shard's thread owns its struct; others read only what
- * is atomic. The functions are in the headers of the modules, those of the whole shard in shard.h.
+/* Data of a shard, and what the shards of a server share. The shard's thread owns struct shard; other threads read
+ * only its atomic fields and its statistics. Functions that work on a whole shard are in shard.h.
  */
 #ifndef RAMPART_SERVER_SHARD_DATA_H
 #define RAMPART_SERVER_SHARD_DATA_H
@@ -33,18 +33,18 @@ struct server {
 	const struct server_config *cfg;
 	struct psn_registry *psns;
 	struct registrar *registrar;	/* NULL without regions */
-	_Atomic uint32_t admitted[RAILS_MAX];	/* clients granted or connected, of all shards of a rail */
-	struct dev devices[RAILS_MAX];	/* of the rails: what they are like; not open here */
-	const struct ticket_seed *tickets;	/* while shards are made; NULL: no TLS session is resumed */
+	_Atomic uint32_t admitted[RAILS_MAX];	/* by rail: clients granted or connected, of all its shards */
+	struct dev devices[RAILS_MAX];	/* of the rails: names and attributes; not open here */
+	const struct ticket_seed *tickets;	/* set while shards are made; NULL: TLS sessions are not resumed */
 	struct shard **shards;
 	uint32_t n_shards;
 	uint64_t started_ns;
-	uint16_t tls_port;		/* the one really used, on all rails */
+	uint16_t tls_port;		/* the bound one, the same on all rails */
 	struct handover_queue handovers;
-	_Atomic uint64_t publish_wanted;	/* grows by 1 whenever the main thread asks for gauges of now */
-	struct stats control;		/* of control sessions, by the main thread; no stages, of the gauges `controls` only */
-	/* Called on a shard's thread when there is something for the main thread: a control session, gauges that it
-	 * asked for, or the shard's end. */
+	_Atomic uint64_t publish_wanted;	/* number of times that the main thread asked for fresh gauges */
+	struct stats control;		/* of control sessions; the main thread's; the only gauge is `controls` */
+	/* Shards call it, on their threads, after they handed a control session over, published the gauges that the
+	 * main thread asked for, or ended. */
 	void (*wake_main)(void *arg);
 	void *arg;
 };
@@ -58,28 +58,28 @@ struct shard {
 	struct server *server;
 	const struct server_config *cfg;
 	const struct server_rail *rail;
-	_Atomic uint32_t *admitted;	/* the count of its rail in the server's admission */
-	uint32_t index;			/* of all rails' shards */
+	_Atomic uint32_t *admitted;	/* its rail's count, in `server` */
+	uint32_t index;			/* among the shards of all rails */
 	pthread_t thread;
 	bool running;
 	int exit_status;		/* of the thread: 0 or -errno */
-	_Atomic bool ended;		/* the thread serves nobody any more; `exit_status` says why */
+	_Atomic bool ended;		/* the thread has released everything; `exit_status` is valid */
 
 	struct ev_loop *loop;
 	struct pump pump;
 	ev_io listen_io;
-	ev_async wake;			/* told to drain */
-	ev_async publish_now;		/* told to publish its gauges */
-	_Atomic uint64_t published;	/* the server's publish_wanted when it last did so */
+	ev_async drain;			/* shard_drain was called */
+	ev_async publish_now;		/* shard_ask_publish was called */
+	_Atomic uint64_t published;	/* the server's publish_wanted of the last publish_now */
 	ev_timer housekeeping, probe, publish_timer;
 	bool publish_due;
 	uint64_t housekeeping_due_ns;
 	ev_prepare turn_end;
 	int listen_fd;
-	bool accept_paused;		/* too many TLS connections, or the system refused one */
-	uint64_t accept_not_before_ns;	/* after running out of descriptors or memory */
-	uint64_t accept_log_ns;		/* the earliest time of the next line about clients that are not accepted */
-	uint32_t tls_open;		/* TLS connections, lingering ones among them */
+	bool accept_paused;		/* by --max-handshakes, or a shortage of descriptors or memory */
+	uint64_t accept_not_before_ns;	/* after such a shortage; 0: none */
+	uint64_t accept_log_ns;		/* earliest time of the next log line about clients that were not accepted */
+	uint32_t tls_open;		/* TLS connections, also those that clients have not closed after GRANT or REFUSE */
 	uint64_t drain_deadline_ns;	/* 0: not draining */
 
 	struct dev dev;
@@ -87,8 +87,8 @@ struct shard {
 	struct qp_pool *qps;
 	struct region_pool *regions;
 	bool regions_to_clear;
-	uint32_t regions_awaited;	/* HELLOs that wait for one to be registered */
-	ev_async registered;		/* one was, or could not be */
+	uint32_t regions_awaited;	/* HELLOs that wait for a region to be registered */
+	ev_async registered;		/* a region was registered, or could not be */
 	struct cm_channel *cm;
 	struct rdma_cm_id *listener;
 	struct addr rdma_addr;
@@ -99,12 +99,12 @@ struct shard {
 	struct conn_list lists[CONN_ST_N];	/* by state */
 	uint32_t counts[CONN_ST_N];	/* how many are in each */
 	struct session_table *sessions;
-	struct psn_pair *resting;	/* by QP slot: PSNs that rest with it */
-	uint64_t probe_slice;		/* slices of the probe interval that are over */
-	uint32_t probe_next;		/* index of the connection the liveness probe looks at next */
+	struct psn_pair *resting;	/* by QP slot: PSNs in quarantine with its QP */
+	uint64_t probe_slice;		/* slices of the probe interval that have passed */
+	uint32_t probe_next;		/* index of the connection that the liveness probe checks next */
 	uint32_t credits_granted;
-	uint32_t credit_holders;	/* connections that have some of them, closing ones among them */
-	uint32_t recv_deficit;		/* receive buffers to put back when buffers come free */
+	uint32_t credit_holders;	/* connections with credits, closing ones included */
+	uint32_t receive_shortfall;	/* receives that the SRQ is short of, for want of free buffers */
 	struct stats stats;
 };
 

@@ -1,4 +1,4 @@
-/* Statistics of a shard, or of the main thread's control sessions: written by one thread, read by any (relaxed atomics). */
+/* Statistics of a shard, or of control sessions. One thread writes them, any reads them (relaxed atomics). */
 #ifndef RAMPART_SERVER_STATS_H
 #define RAMPART_SERVER_STATS_H
 
@@ -10,12 +10,12 @@
 struct hist;
 
 enum server_stage {
-	SS_TLS_ACCEPT,			/* full handshakes, from the TCP accept */
-	SS_TLS_ACCEPT_RESUMED,
+	SS_TLS_ACCEPT,			/* from the TCP accept to the end of a full handshake */
+	SS_TLS_ACCEPT_RESUMED,		/* the same of a resumed handshake */
 	SS_PSN_GENERATE,
 	SS_QP_SETUP,
 	SS_ACCEPT_TO_ESTABLISHED,
-	SS_QP_RECYCLE,			/* from a connection's end until its queue pair leaves quarantine */
+	SS_QP_RECYCLE,			/* from a connection's end until its queue pair left quarantine */
 	SS_N,
 };
 extern const char *const server_stage_names[SS_N];
@@ -40,9 +40,9 @@ struct stats {
 	counter refused[STATS_REFUSE_MAX];	/* by enum refuse_code: REFUSE frames and REJ */
 	counter closed[CLOSE_N];
 	counter messages_in, messages_out, bytes_in, bytes_out, tls_bytes_in, tls_bytes_out;
-	counter messages_checked, messages_corrupt;	/* with a checksum; and those it did not fit */
+	counter messages_checked, messages_corrupt;	/* messages with a checksum; those whose checksum was wrong */
 	counter probes, psn_verified, psn_conflicts, receive_shortfalls;
-	/* gauges, published at the end of a turn of the loop, at most every 10 ms */
+	/* gauges, published every 10 ms of activity, and when the main thread asks (gauges.h) */
 	counter handshakes, sessions, connected, connected_peak, closing, controls;
 	counter qps, qps_free, qps_in_use, qps_quarantined, qp_hits, qp_misses, qp_exhausted, qp_recycled;
 	counter bufs_posted, bufs_free, bufs_total, pinned_bytes, cqs, mrs, regions_in_use;
@@ -50,7 +50,7 @@ struct stats {
 	struct hist *stages[SS_N];
 };
 
-/* Makes the histograms; 0 or -ENOMEM. */
+/* All 0, with histograms. 0 or -ENOMEM. */
 int stats_init(struct stats *s) __attribute__((warn_unused_result));
 void stats_fini(struct stats *s);
 

@@ -266,7 +266,7 @@ void server_assert_all_back(void)
 	assert_int_equal(srv.server.admitted[0], 0);
 	assert_int_equal(s->credits_granted, 0);
 	assert_int_equal(s->credit_holders, 0);
-	assert_int_equal(s->recv_deficit, 0);
+	assert_int_equal(s->receive_shortfall, 0);
 	assert_int_equal(session_count(s->sessions), 0);
 	assert_int_equal(region_in_use(s->regions), 0);
 	assert_int_equal(e.bufs_posted, srv.bufs_posted);

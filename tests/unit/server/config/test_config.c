@@ -207,7 +207,7 @@ static void check__addresses__a_rail_each(void **state)
 	assert_int_equal(c.rails[0].addr.ss.ss_family, AF_INET);
 	assert_check_refuses("--bind 10.77.0.1,10.77.0.1", "--bind: '10.77.0.1,10.77.0.1' has a name twice");
 	/* The same address, written in two ways. */
-	assert_check_refuses("--bind fd00::1,fd00:0::1", "--bind: fd00:0::1 is there twice");
+	assert_check_refuses("--bind fd00::1,fd00:0::1", "--bind: fd00:0::1 is given twice");
 	assert_check_refuses("--bind 10.77.0.1,here", "--bind: 'here' is not an IPv4 or IPv6 address");
 	assert_check_refuses("--bind 10.77.0.1,0.0.0.0", "--bind: 0.0.0.0 is not allowed");
 	assert_check_refuses("--bind 10.77.0.1,", "--bind: '10.77.0.1,' has an empty name");

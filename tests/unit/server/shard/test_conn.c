@@ -497,7 +497,7 @@ static void drain__connections_in_every_state__all_closed(void **state)
 	assert_true(peer_handshake(&hello));
 	peer_get_grant(&granted, 0);
 	peer_go_live(&live, FRAME_FEATURE_REGION);
-	shard_wake(srv.shard);
+	shard_drain(srv.shard);
 	server_turns(2);
 	assert_int_equal(server_closed(CLOSE_DRAINING), 3);
 	/* Who finished the handshake and waits for a word is told. */

@@ -410,7 +410,7 @@ static void housekeeping__asleep_until_a_quarantine_ends__woken_to_drain(void **
 	settle();
 	leave(&p);
 	assert_true(due_in_s() > 1.);
-	shard_wake(srv.shard);
+	shard_drain(srv.shard);
 	server_turns(2);
 	assert_true(due_in_s() <= 0.021);
 }
