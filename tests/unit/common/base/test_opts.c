@@ -1,21 +1,14 @@
 /* Unit tests of common/base/opts.c: every type, every way to be wrong, and --help. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/helpers/unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/opts.h"
 
 #define UNTOUCHED UINT64_C(0xa5a5a5a5a5a5a5a5)
 #define MAX_ARGS  16
-
-#define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
 
 struct config {
 	uint64_t any, clients, duration, size;

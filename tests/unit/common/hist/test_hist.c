@@ -1,22 +1,16 @@
 /* Unit tests of common/hist/hist.c: figures against exact ones computed from the samples themselves. */
+#include "tests/unit/helpers/unit.h"
+
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/hist/hist.h"
 #include "common/hist/hist_internal.h"
 
 #define N_SAMPLES      50000
 #define RELATIVE_ERROR 0.001	/* three significant digits */
-#define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
-
 static const double percentiles[] = { 0.1, 1, 10, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 100 };
 
 static struct hist *new_hist(void)

@@ -1,22 +1,18 @@
 /* Unit tests of common/hist/hist_io.c: what it writes is read back by a decoder of the test's own. */
+#include "tests/unit/helpers/unit.h"
+
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <zlib.h>
 
 #include "common/hist/hist.h"
 #include "common/hist/hist_internal.h"
 #include "common/hist/hist_io.h"
 
-#define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
 #define HEADER_BYTES  40
 #define PAYLOAD_MAX   (HIST_CELLS * 9)
 
