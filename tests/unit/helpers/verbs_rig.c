@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "common/rdma/cm.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_verbs.h"
 
@@ -27,15 +28,34 @@ int verbs_rig_init(void **state)
 	return 0;
 }
 
+int verbs_rig_init_cm(void **state)
+{
+	verbs_rig_init(state);
+	return cm_channel_new(&rig.cm) ? -1 : cm_id_new(rig.cm, &rig, &rig.id);
+}
+
 int verbs_rig_close(void **state)
 {
 	(void)state;
+	cm_id_destroy(rig.id);
+	cm_channel_free(rig.cm);
+	rig.id = NULL;
+	rig.cm = NULL;
 	qp_pool_free(rig.qps);
 	ep_free(rig.ep);
 	rig.qps = NULL;
 	rig.ep = NULL;
 	fake_check();
 	return 0;
+}
+
+static void on_rested(void *arg, uint32_t slot, uint64_t rested_ns)
+{
+	struct verbs_rig *r = arg;
+
+	assert_ptr_equal(r, &rig);
+	r->rested[r->n_rested++ % N_ELEMENTS(r->rested)] = slot;
+	r->rested_ns = rested_ns;
 }
 
 static void collect(void *arg, const struct ibv_wc *wc)
@@ -61,7 +81,26 @@ void verbs_rig_open_ep(void)
 void verbs_rig_open(void)
 {
 	verbs_rig_open_ep();
+	rig.pool_cfg.on_rested = on_rested;
+	rig.pool_cfg.arg = &rig;
+	rig.n_rested = 0;
 	assert_int_equal(qp_pool_new(rig.ep, &rig.pool_cfg, &rig.qps), 0);
+}
+
+void verbs_rig_open_pool(uint32_t max, uint32_t reserve, uint64_t quarantine_ns, uint8_t init_port)
+{
+	rig.cfg.max_qps = max;
+	rig.pool_cfg = (struct qp_pool_config){ .max = max, .reserve = reserve, .quarantine_ns = quarantine_ns,
+						.init_port = init_port };
+	verbs_rig_open();
+}
+
+uint32_t verbs_rig_take(uint32_t owner)
+{
+	uint32_t slot;
+
+	assert_int_equal(qp_pool_get(rig.qps, owner, &slot), 0);
+	return slot;
 }
 
 void verbs_rig_connect(struct ibv_qp *qp)
@@ -94,6 +133,14 @@ void verbs_rig_process(void)
 		assert_true(n >= 0);
 		assert_true(turns++ < 10000);
 	} while (n > 0);
+}
+
+struct addr verbs_rig_addr(const char *text, uint16_t port)
+{
+	struct addr a;
+
+	assert_int_equal(addr_parse(text, port, &a), 0);
+	return a;
 }
 
 struct ep_counts verbs_rig_counts(void)

@@ -13,39 +13,13 @@
 #include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/helpers/verbs_rig.h"
 
-static struct cm_channel *cm;
-static struct rdma_cm_id *id;
-static int context;
-
-static int set_up(void **state)
-{
-	verbs_rig_init(state);
-	id = NULL;
-	return cm_channel_new(&cm) ? -1 : cm_id_new(cm, &context, &id);
-}
-
-static int tear_down(void **state)
-{
-	cm_id_destroy(id);
-	cm_channel_free(cm);
-	return verbs_rig_close(state);
-}
-
-static struct addr parsed(const char *text, uint16_t port)
-{
-	struct addr a;
-
-	assert_int_equal(addr_parse(text, port, &a), 0);
-	return a;
-}
-
 /* ---- channel and ids ---- */
 
 static void channel_new__made__non_blocking_and_closed_on_exec(void **state)
 {
 	(void)state;
-	assert_true(fcntl(cm_channel_fd(cm), F_GETFL) & O_NONBLOCK);
-	assert_true(fcntl(cm_channel_fd(cm), F_GETFD) & FD_CLOEXEC);
+	assert_true(fcntl(cm_channel_fd(rig.cm), F_GETFL) & O_NONBLOCK);
+	assert_true(fcntl(cm_channel_fd(rig.cm), F_GETFD) & FD_CLOEXEC);
 }
 
 static void channel_new__library_fails__errno(void **state)
@@ -60,15 +34,15 @@ static void channel_new__library_fails__errno(void **state)
 
 static void listen__port_zero__the_one_the_system_chose(void **state)
 {
-	struct addr a = parsed("127.0.0.1", 0);
+	struct addr a = verbs_rig_addr("127.0.0.1", 0);
 	struct rdma_cm_id *listener;
 	uint16_t port = 0;
 
 	(void)state;
 	fake_cm.next_port = 45678;
-	assert_int_equal(cm_listen(cm, &a, 1024, &context, &listener, &port), 0);
+	assert_int_equal(cm_listen(rig.cm, &a, 1024, &rig, &listener, &port), 0);
 	assert_int_equal(port, 45678);
-	assert_ptr_equal(listener->context, &context);
+	assert_ptr_equal(listener->context, &rig);
 	assert_int_equal(fake_cm_last(FAKE_CM_LISTEN)->number, 1024);
 	assert_int_equal(listener->ps, RDMA_PS_TCP);
 	cm_id_destroy(listener);
@@ -76,7 +50,7 @@ static void listen__port_zero__the_one_the_system_chose(void **state)
 
 static void listen__each_call_fails__errno_and_no_id_left(void **state)
 {
-	struct addr a = parsed("127.0.0.1", 7472);
+	struct addr a = verbs_rig_addr("127.0.0.1", 7472);
 	unsigned k;
 
 	(void)state;
@@ -86,7 +60,7 @@ static void listen__each_call_fails__errno_and_no_id_left(void **state)
 		int ret;
 
 		fake_fail_at(k, EADDRINUSE);
-		ret = cm_listen(cm, &a, 1, NULL, &listener, &port);
+		ret = cm_listen(rig.cm, &a, 1, NULL, &listener, &port);
 		if (!fake_failed()) {
 			assert_int_equal(ret, 0);
 			assert_int_equal(port, 7472);
@@ -102,46 +76,46 @@ static void listen__each_call_fails__errno_and_no_id_left(void **state)
 
 static void calls__library_fails__its_errno(void **state)
 {
-	struct addr peer = parsed("10.0.0.2", 7472);
+	struct addr peer = verbs_rig_addr("10.0.0.2", 7472);
 	struct cm_conn_param p = { 0 };
 	struct rdma_cm_id *other;
 
 	(void)state;
 	fake_fail_next("rdma_create_id", EMFILE);
-	assert_int_equal(cm_id_new(cm, NULL, &other), -EMFILE);
+	assert_int_equal(cm_id_new(rig.cm, NULL, &other), -EMFILE);
 	fake_fail_next("rdma_resolve_addr", ENETUNREACH);
-	assert_int_equal(cm_resolve_addr(id, NULL, &peer, 10), -ENETUNREACH);
+	assert_int_equal(cm_resolve_addr(rig.id, NULL, &peer, 10), -ENETUNREACH);
 	fake_fail_next("rdma_resolve_route", EINVAL);
-	assert_int_equal(cm_resolve_route(id, 10), -EINVAL);
+	assert_int_equal(cm_resolve_route(rig.id, 10), -EINVAL);
 	fake_fail_next("rdma_connect", ENOMEM);
-	assert_int_equal(cm_connect(id, &p), -ENOMEM);
+	assert_int_equal(cm_connect(rig.id, &p), -ENOMEM);
 	fake_fail_next("rdma_accept", ECONNRESET);
-	assert_int_equal(cm_accept(id, &p), -ECONNRESET);
+	assert_int_equal(cm_accept(rig.id, &p), -ECONNRESET);
 	fake_fail_next("rdma_establish", EINVAL);
-	assert_int_equal(cm_establish(id), -EINVAL);
+	assert_int_equal(cm_establish(rig.id), -EINVAL);
 	fake_fail_next("rdma_disconnect", ENOTCONN);
-	assert_int_equal(cm_disconnect(id), -ENOTCONN);
+	assert_int_equal(cm_disconnect(rig.id), -ENOTCONN);
 	fake_fail_next("rdma_reject", EINVAL);
-	cm_reject(id, NULL, 0);
+	cm_reject(rig.id, NULL, 0);
 	assert_string_equal(fake_failed(), "rdma_reject");
 }
 
 static void resolve__addresses_and_timeouts__handed_over(void **state)
 {
-	struct addr local = parsed("10.0.0.1", 0), peer = parsed("10.0.0.2", 7472), l, p;
+	struct addr local = verbs_rig_addr("10.0.0.1", 0), peer = verbs_rig_addr("10.0.0.2", 7472), l, p;
 
 	(void)state;
-	assert_int_equal(cm_resolve_addr(id, &local, &peer, 1500), 0);
+	assert_int_equal(cm_resolve_addr(rig.id, &local, &peer, 1500), 0);
 	assert_int_equal(fake_cm_last(FAKE_CM_RESOLVE_ADDR)->number, 1500);
 	assert_true(addr_same_host(&fake_cm_last(FAKE_CM_RESOLVE_ADDR)->src, &local));
-	assert_int_equal(cm_resolve_route(id, 700), 0);
+	assert_int_equal(cm_resolve_route(rig.id, 700), 0);
 	assert_int_equal(fake_cm_last(FAKE_CM_RESOLVE_ROUTE)->number, 700);
-	assert_int_equal(cm_addresses(id, &l, &p), 0);
+	assert_int_equal(cm_addresses(rig.id, &l, &p), 0);
 	assert_true(addr_same_host(&l, &local));
 	assert_int_not_equal(addr_port(&l), 0);
 	assert_true(addr_same_host(&p, &peer));
 	assert_int_equal(addr_port(&p), 7472);
-	assert_ptr_equal(cm_device(id), fake_context());
+	assert_ptr_equal(cm_device(rig.id), fake_context());
 }
 
 static void addresses__not_resolved__eafnosupport(void **state)
@@ -149,7 +123,7 @@ static void addresses__not_resolved__eafnosupport(void **state)
 	struct addr l, p;
 
 	(void)state;
-	assert_int_equal(cm_addresses(id, &l, &p), -EAFNOSUPPORT);
+	assert_int_equal(cm_addresses(rig.id, &l, &p), -EAFNOSUPPORT);
 }
 
 static void connect_and_accept__parameters__as_given_with_our_retries(void **state)
@@ -159,7 +133,7 @@ static void connect_and_accept__parameters__as_given_with_our_retries(void **sta
 	const struct fake_cm_call *c;
 
 	(void)state;
-	assert_int_equal(cm_connect(id, &p), 0);
+	assert_int_equal(cm_connect(rig.id, &p), 0);
 	c = fake_cm_last(FAKE_CM_CONNECT);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(c->param.qp_num, 0x1234);
@@ -170,7 +144,7 @@ static void connect_and_accept__parameters__as_given_with_our_retries(void **sta
 		assert_int_equal(c->param.srq, 1);
 		/* On rxe 7 would try for ever, and dead peers would never be noticed. */
 		assert_int_equal(c->param.retry_count, 6);
-		assert_int_equal(cm_accept(id, &p), 0);
+		assert_int_equal(cm_accept(rig.id, &p), 0);
 		c = fake_cm_last(FAKE_CM_ACCEPT);
 	}
 }
@@ -182,7 +156,7 @@ static void next_event__none__zero(void **state)
 	struct cm_event e;
 
 	(void)state;
-	assert_int_equal(cm_next_event(cm, &e), 0);
+	assert_int_equal(cm_next_event(rig.cm, &e), 0);
 }
 
 static void next_event__interrupted__zero_and_broken__errno(void **state)
@@ -191,9 +165,9 @@ static void next_event__interrupted__zero_and_broken__errno(void **state)
 
 	(void)state;
 	fake_fail_next("rdma_get_cm_event", EINTR);
-	assert_int_equal(cm_next_event(cm, &e), 0);
+	assert_int_equal(cm_next_event(rig.cm, &e), 0);
 	fake_fail_next("rdma_get_cm_event", ENODEV);
-	assert_int_equal(cm_next_event(cm, &e), -ENODEV);
+	assert_int_equal(cm_next_event(rig.cm, &e), -ENODEV);
 }
 
 static void next_event__every_type__translated_with_context_and_acked(void **state)
@@ -224,32 +198,32 @@ static void next_event__every_type__translated_with_context_and_acked(void **sta
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct cm_event e;
 
-		fake_cm_event(id, cases[i].from, -(int)i, 0x100 + (uint32_t)i, NULL, 0);
-		assert_int_equal(cm_next_event(cm, &e), 1);
+		fake_cm_event(rig.id, cases[i].from, -(int)i, 0x100 + (uint32_t)i, NULL, 0);
+		assert_int_equal(cm_next_event(rig.cm, &e), 1);
 		assert_int_equal(e.type, cases[i].to);
-		assert_ptr_equal(e.id, id);
-		assert_ptr_equal(e.context, &context);
+		assert_ptr_equal(e.id, rig.id);
+		assert_ptr_equal(e.context, &rig);
 		assert_int_equal(e.status, -(int)i);
 		assert_int_equal(e.qpn, 0x100 + i);
 		assert_int_equal(e.private_bytes, 0);
 		assert_int_equal(fake_cm_acked(), i + 1);
-		assert_int_equal(cm_next_event(cm, &e), 0);
+		assert_int_equal(cm_next_event(rig.cm, &e), 0);
 	}
 }
 
 /* The new id is the receiver's, the context the listener's; acked, so either may be destroyed. */
 static void next_event__connect_request__listeners_context_and_a_new_id(void **state)
 {
-	struct addr a = parsed("127.0.0.1", 7472), peer = parsed("127.0.0.1", 50000), l, p;
+	struct addr a = verbs_rig_addr("127.0.0.1", 7472), peer = verbs_rig_addr("127.0.0.1", 50000), l, p;
 	struct rdma_cm_id *listener, *made;
 	struct cm_event e;
 	uint16_t port;
 	int listener_context;
 
 	(void)state;
-	assert_int_equal(cm_listen(cm, &a, 16, &listener_context, &listener, &port), 0);
+	assert_int_equal(cm_listen(rig.cm, &a, 16, &listener_context, &listener, &port), 0);
 	made = fake_cm_request(listener, &peer, 0x55, "proof", 5);
-	assert_int_equal(cm_next_event(cm, &e), 1);
+	assert_int_equal(cm_next_event(rig.cm, &e), 1);
 	assert_int_equal(e.type, CM_CONNECT_REQUEST);
 	assert_ptr_equal(e.id, made);
 	assert_ptr_equal(e.context, &listener_context);
@@ -258,8 +232,8 @@ static void next_event__connect_request__listeners_context_and_a_new_id(void **s
 	assert_int_equal(cm_addresses(e.id, &l, &p), 0);
 	assert_int_equal(addr_port(&p), 50000);
 	assert_int_equal(addr_port(&l), 7472);
-	cm_id_set_context(e.id, &context);
-	assert_ptr_equal(made->context, &context);
+	cm_id_set_context(e.id, &rig);
+	assert_ptr_equal(made->context, &rig);
 	cm_id_destroy(listener);
 	cm_id_destroy(e.id);
 }
@@ -273,8 +247,8 @@ static void next_event__private_data__copied_before_the_ack(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i * 7 + 1);
-	fake_cm_event(id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, 1, data, sizeof(data));
-	assert_int_equal(cm_next_event(cm, &e), 1);
+	fake_cm_event(rig.id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, 1, data, sizeof(data));
+	assert_int_equal(cm_next_event(rig.cm, &e), 1);
 	assert_int_equal(e.private_bytes, sizeof(data));
 	assert_memory_equal(e.private_data, data, sizeof(data));
 }
@@ -290,8 +264,8 @@ static void next_event__more_private_data_than_fits__cut(void **state)
 	(void)state;
 	memset(data, 0x11, sizeof(data));
 	memset(&guarded, 0x22, sizeof(guarded));
-	fake_cm_event(id, RDMA_CM_EVENT_REJECTED, 28, 0, data, sizeof(data));
-	assert_int_equal(cm_next_event(cm, &guarded.e), 1);
+	fake_cm_event(rig.id, RDMA_CM_EVENT_REJECTED, 28, 0, data, sizeof(data));
+	assert_int_equal(cm_next_event(rig.cm, &guarded.e), 1);
 	assert_int_equal(guarded.e.private_bytes, CM_PRIVATE_MAX);
 	assert_memory_equal(guarded.e.private_data, data, CM_PRIVATE_MAX);
 	assert_int_equal(guarded.after[0], 0x22);
@@ -303,9 +277,9 @@ static void next_event__several__in_order(void **state)
 
 	(void)state;
 	for (int i = 0; i < 5; i++)
-		fake_cm_event(id, RDMA_CM_EVENT_UNREACHABLE, i, 0, NULL, 0);
+		fake_cm_event(rig.id, RDMA_CM_EVENT_UNREACHABLE, i, 0, NULL, 0);
 	for (int i = 0; i < 5; i++) {
-		assert_int_equal(cm_next_event(cm, &e), 1);
+		assert_int_equal(cm_next_event(rig.cm, &e), 1);
 		assert_int_equal(e.status, i);
 	}
 }
@@ -317,7 +291,7 @@ static void destroy__null__nothing(void **state)
 	cm_channel_free(NULL);
 }
 
-#define CM_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define CM_TEST(f) cmocka_unit_test_setup_teardown(f, verbs_rig_init_cm, verbs_rig_close)
 
 int main(void)
 {

@@ -10,68 +10,51 @@
 #include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/helpers/verbs_rig.h"
 
-static struct cm_channel *cm;
-static struct rdma_cm_id *id;
-static int context;
-
-static int set_up(void **state)
-{
-	verbs_rig_init(state);
-	id = NULL;
-	return cm_channel_new(&cm) ? -1 : cm_id_new(cm, &context, &id);
-}
-
-static int tear_down(void **state)
-{
-	cm_id_destroy(id);
-	cm_channel_free(cm);
-	return verbs_rig_close(state);
-}
-
-static struct addr parsed(const char *text, uint16_t port)
-{
-	struct addr a;
-
-	assert_int_equal(addr_parse(text, port, &a), 0);
-	return a;
-}
-
 /* ---- programming queue pairs ---- */
 
-static struct ibv_qp *a_qp(void)
+static struct ibv_qp *qp;	/* of the pool, in RESET */
+static struct cm_path path;	/* the id's */
+
+static int set_up_qp(void **state)
 {
 	uint32_t slot;
 
+	if (verbs_rig_init_cm(state))
+		return -1;
 	verbs_rig_open();
 	assert_int_equal(qp_pool_get(rig.qps, 0, &slot), 0);
-	return qp_pool_qp(rig.qps, slot);
+	qp = qp_pool_qp(rig.qps, slot);
+	assert_int_equal(cm_get_path(rig.id, &path), 0);
+	return 0;
 }
 
-static struct cm_path a_path(void)
+static void reset(void)
 {
-	struct cm_path path;
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 
-	assert_int_equal(cm_get_path(id, &path), 0);
-	return path;
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+}
+
+static const struct fake_modify *programmed(enum ibv_qp_state state)
+{
+	return fake_modified_to(qp->qp_num, state);
 }
 
 static const struct cm_qp_param psns = { .rq_psn = 0xabcdef, .sq_psn = 0x123456, .verify = true };
 
 static void program_qp__plain__own_psns_and_timers(void **state)
 {
-	struct ibv_qp *qp = a_qp();
 	const struct fake_modify *m;
-	struct cm_path path = a_path();
 
 	(void)state;
-	assert_int_equal(cm_program_qp(id, qp, &path, &psns), 0);
+	assert_int_equal(cm_program_qp(rig.id, qp, &path, &psns), 0);
 	assert_int_equal(fake_qp_state(qp), IBV_QPS_RTS);
-	m = fake_modified_to(qp->qp_num, IBV_QPS_INIT);
+	m = programmed(IBV_QPS_INIT);
 	assert_true(m->mask & IBV_QP_ACCESS_FLAGS);
 	assert_true(m->mask & IBV_QP_PORT);
 	/* Nothing is known of the peer yet: rights come with RTR. */
 	assert_int_equal(m->attr.qp_access_flags, 0);
-	m = fake_modified_to(qp->qp_num, IBV_QPS_RTR);
+	m = programmed(IBV_QPS_RTR);
 	assert_true(m->mask & IBV_QP_RQ_PSN);
 	assert_int_equal(m->attr.rq_psn, 0xabcdef);
 	assert_true(m->mask & IBV_QP_MIN_RNR_TIMER);
@@ -79,7 +62,7 @@ static void program_qp__plain__own_psns_and_timers(void **state)
 	assert_in_range(m->attr.min_rnr_timer, 1, 19);
 	assert_int_equal(m->attr.dest_qp_num, 0x77);
 	assert_int_equal(m->attr.max_dest_rd_atomic, 0);
-	m = fake_modified_to(qp->qp_num, IBV_QPS_RTS);
+	m = programmed(IBV_QPS_RTS);
 	assert_true(m->mask & IBV_QP_SQ_PSN);
 	assert_int_equal(m->attr.sq_psn, 0x123456);
 	assert_true(m->mask & IBV_QP_RETRY_CNT);
@@ -103,117 +86,61 @@ static void program_qp__access_flags__only_what_was_granted(void **state)
 		{ true, true,
 		  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ },
 	};
-	struct ibv_qp *qp = a_qp();
-	struct cm_path path = a_path();
 
 	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct cm_qp_param p = psns;
-		struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
 		const struct fake_modify *m;
 
 		p.remote_write = cases[i].write;
 		p.remote_read = cases[i].read;
-		assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
-		m = fake_modified_to(qp->qp_num, IBV_QPS_RTR);
+		assert_int_equal(cm_program_qp(rig.id, qp, &path, &p), 0);
+		m = programmed(IBV_QPS_RTR);
 		assert_true(m->mask & IBV_QP_ACCESS_FLAGS);
 		assert_int_equal(m->attr.qp_access_flags, cases[i].flags);
-		assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
+		reset();
 	}
 }
 
-/* What a request asks for is the peer's claim; what we ask for was agreed on before. */
+/* What a request asks for is the peer's claim; what we ask for was agreed on before. Each side has its own limit: a
+ * server lets its clients read and reads nothing of theirs. */
 static void program_qp__reads_in_flight__never_more_than_offered(void **state)
 {
 	static const struct {
-		uint8_t claim, offer, served;
-	} cases[] = { { 16, 1, 1 }, { 1, 4, 1 }, { 0, 1, 0 }, { 255, 0, 0 } };
-	struct ibv_qp *qp = a_qp();
+		uint8_t claim, offer, own, served;
+	} cases[] = { { 16, 1, 1, 1 }, { 1, 4, 4, 1 }, { 0, 1, 1, 0 }, { 255, 0, 0, 0 }, { 16, 2, 0, 2 }, { 16, 0, 3, 0 } };
 
 	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct cm_qp_param p = psns;
-		struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
-		struct cm_path path;
-		const struct fake_modify *m;
 
 		fake_cm.rd_atomic = cases[i].claim;
-		path = a_path();
-		p.reads = p.own_reads = cases[i].offer;
-		assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
-		m = fake_modified_to(qp->qp_num, IBV_QPS_RTR);
-		assert_true(m->mask & IBV_QP_MAX_DEST_RD_ATOMIC);
-		assert_int_equal(m->attr.max_dest_rd_atomic, cases[i].served);
-		m = fake_modified_to(qp->qp_num, IBV_QPS_RTS);
-		assert_true(m->mask & IBV_QP_MAX_QP_RD_ATOMIC);
-		assert_int_equal(m->attr.max_rd_atomic, cases[i].offer);
-		assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
+		assert_int_equal(cm_get_path(rig.id, &path), 0);
+		p.reads = cases[i].offer;
+		p.own_reads = cases[i].own;
+		assert_int_equal(cm_program_qp(rig.id, qp, &path, &p), 0);
+		assert_true(programmed(IBV_QPS_RTR)->mask & IBV_QP_MAX_DEST_RD_ATOMIC);
+		assert_int_equal(programmed(IBV_QPS_RTR)->attr.max_dest_rd_atomic, cases[i].served);
+		assert_true(programmed(IBV_QPS_RTS)->mask & IBV_QP_MAX_QP_RD_ATOMIC);
+		assert_int_equal(programmed(IBV_QPS_RTS)->attr.max_rd_atomic, cases[i].own);
+		reset();
 	}
-}
-
-/* A server lets its clients read and reads nothing of theirs. */
-static void program_qp__reads_of_either_side__each_its_own_limit(void **state)
-{
-	struct ibv_qp *qp = a_qp();
-	struct cm_path path = a_path();
-	struct cm_qp_param p = psns;
-	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
-
-	(void)state;
-	p.reads = 2;
-	assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
-	assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_RTR)->attr.max_dest_rd_atomic, 2);
-	assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_RTS)->attr.max_rd_atomic, 0);
-	assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
-	p.reads = 0;
-	p.own_reads = 3;
-	assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
-	assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_RTR)->attr.max_dest_rd_atomic, 0);
-	assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_RTS)->attr.max_rd_atomic, 3);
 }
 
 static void program_qp__psns_read_back_differently__ebadmsg(void **state)
 {
-	struct ibv_qp *qp = a_qp();
 	struct cm_qp_param p = psns;
-	struct cm_path path = a_path();
-	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
 
 	(void)state;
 	fake_device.psn_skew = 1;
-	assert_int_equal(cm_program_qp(id, qp, &path, &p), -EBADMSG);
-	assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
+	assert_int_equal(cm_program_qp(rig.id, qp, &path, &p), -EBADMSG);
+	reset();
 	p.verify = false;
-	assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
-}
-
-static void program_qp__every_call_fails_in_turn__errno(void **state)
-{
-	struct ibv_qp *qp = a_qp();
-	struct cm_path path = a_path();
-	unsigned k;
-
-	(void)state;
-	for (k = 1; k < 20; k++) {
-		struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
-		int ret;
-
-		fake_fail_at(k, ENOTSUP);
-		ret = cm_program_qp(id, qp, &path, &psns);
-		if (!fake_failed()) {
-			assert_int_equal(ret, 0);
-			break;
-		}
-		assert_int_equal(ret, -ENOTSUP);
-		assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
-	}
-	/* The attributes of INIT, three transitions, and the query. */
-	assert_int_equal(k, 6);
-	fake_fail_at(0, 0);
+	assert_int_equal(cm_program_qp(rig.id, qp, &path, &p), 0);
 }
 
 /* As the pool makes them ahead of demand. */
-static void to_init(struct ibv_qp *qp)
+static void to_init(void)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
 
@@ -223,17 +150,15 @@ static void to_init(struct ibv_qp *qp)
 
 static void program_qp__in_init_already__two_transitions_and_the_cm_not_asked(void **state)
 {
-	struct ibv_qp *qp = a_qp();
-	struct cm_path path = a_path();
 	struct cm_qp_param p = psns;
 	const struct fake_modify *m;
 	uint32_t n;
 
 	(void)state;
-	to_init(qp);
+	to_init();
 	p.remote_write = true;
 	fake_fail_next("rdma_init_qp_attr", EIO);
-	assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
+	assert_int_equal(cm_program_qp(rig.id, qp, &path, &p), 0);
 	assert_null(fake_failed());
 	m = fake_modifies(&n);
 	assert_int_equal(n, 3);
@@ -245,49 +170,53 @@ static void program_qp__in_init_already__two_transitions_and_the_cm_not_asked(vo
 	fake_fail_next(NULL, 0);
 }
 
-static void program_qp__in_init_already_every_call_fails_in_turn__errno(void **state)
+/* From RESET: the attributes of INIT, three transitions, and the query. From INIT: RTR, RTS and the query. */
+static void program_qp__every_call_fails_in_turn__errno(void **state)
 {
-	struct ibv_qp *qp = a_qp();
-	struct cm_path path = a_path();
-	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
-	unsigned k;
+	static const struct {
+		bool in_init;
+		unsigned calls;
+	} cases[] = { { false, 5 }, { true, 3 } };
 
 	(void)state;
-	for (k = 1; k < 20; k++) {
-		int ret;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		unsigned k;
 
-		to_init(qp);
-		fake_fail_at(k, ENOTSUP);
-		ret = cm_program_qp(id, qp, &path, &psns);
-		if (!fake_failed()) {
-			assert_int_equal(ret, 0);
-			break;
+		for (k = 1; k < 20; k++) {
+			int ret;
+
+			if (cases[i].in_init)
+				to_init();
+			fake_fail_at(k, ENOTSUP);
+			ret = cm_program_qp(rig.id, qp, &path, &psns);
+			if (!fake_failed()) {
+				assert_int_equal(ret, 0);
+				break;
+			}
+			assert_int_equal(ret, -ENOTSUP);
+			reset();
 		}
-		assert_int_equal(ret, -ENOTSUP);
-		assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
+		assert_int_equal(k, cases[i].calls + 1);
+		fake_fail_at(0, 0);
+		reset();
 	}
-	/* RTR, RTS and the query. */
-	assert_int_equal(k, 4);
-	fake_fail_at(0, 0);
 }
 
 /* One path serves any number of queue pairs, and is not changed by it. */
 static void program_qp__path_used_twice__as_the_first_time(void **state)
 {
-	struct ibv_qp *qp = a_qp();
-	struct cm_path path = a_path(), before = path;
+	struct cm_path before = path;
 	struct cm_qp_param p = psns;
-	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
 
 	(void)state;
 	p.remote_read = p.remote_write = true;
 	p.reads = 1;
-	assert_int_equal(cm_program_qp(id, qp, &path, &p), 0);
+	assert_int_equal(cm_program_qp(rig.id, qp, &path, &p), 0);
 	assert_memory_equal(&path, &before, sizeof(path));
-	assert_int_equal(ibv_modify_qp(qp, &reset, IBV_QP_STATE), 0);
-	assert_int_equal(cm_program_qp(id, qp, &path, &psns), 0);
-	assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_RTR)->attr.qp_access_flags, IBV_ACCESS_LOCAL_WRITE);
-	assert_int_equal(fake_modified_to(qp->qp_num, IBV_QPS_RTR)->attr.max_dest_rd_atomic, 0);
+	reset();
+	assert_int_equal(cm_program_qp(rig.id, qp, &path, &psns), 0);
+	assert_int_equal(programmed(IBV_QPS_RTR)->attr.qp_access_flags, IBV_ACCESS_LOCAL_WRITE);
+	assert_int_equal(programmed(IBV_QPS_RTR)->attr.max_dest_rd_atomic, 0);
 }
 
 static void own_psn__asked_for__the_one_of_the_cm(void **state)
@@ -296,11 +225,11 @@ static void own_psn__asked_for__the_one_of_the_cm(void **state)
 
 	(void)state;
 	fake_cm.sq_psn = 0xabc123;
-	assert_int_equal(cm_own_psn(id, &psn), 0);
+	assert_int_equal(cm_own_psn(rig.id, &psn), 0);
 	assert_int_equal(psn, 0xabc123);
 	psn = 1;
 	fake_fail_next("rdma_init_qp_attr", EINVAL);
-	assert_int_equal(cm_own_psn(id, &psn), -EINVAL);
+	assert_int_equal(cm_own_psn(rig.id, &psn), -EINVAL);
 	assert_int_equal(psn, 1);
 }
 
@@ -308,96 +237,95 @@ static void own_psn__asked_for__the_one_of_the_cm(void **state)
 
 static void get_path__resolved__where_packets_go(void **state)
 {
-	struct addr peer = parsed("10.0.0.2", 7472);
-	struct cm_path path;
+	struct addr peer = verbs_rig_addr("10.0.0.2", 7472);
+	struct cm_path own;
 	uint8_t gid[16];
 
 	(void)state;
-	assert_int_equal(cm_resolve_addr(id, NULL, &peer, 10), 0);
-	memset(&path, 0x55, sizeof(path));
-	assert_int_equal(cm_get_path(id, &path), 0);
-	assert_int_equal(path.rtr.qp_state, IBV_QPS_RTR);
-	assert_int_equal(path.rtr.dest_qp_num, 0x77);
-	assert_int_equal(path.rtr.path_mtu, IBV_MTU_1024);
-	assert_true(path.rtr.ah_attr.is_global);
+	assert_int_equal(cm_resolve_addr(rig.id, NULL, &peer, 10), 0);
+	memset(&own, 0x55, sizeof(own));
+	assert_int_equal(cm_get_path(rig.id, &own), 0);
+	assert_int_equal(own.rtr.qp_state, IBV_QPS_RTR);
+	assert_int_equal(own.rtr.dest_qp_num, 0x77);
+	assert_int_equal(own.rtr.path_mtu, IBV_MTU_1024);
+	assert_true(own.rtr.ah_attr.is_global);
 	addr_to_bytes(&peer, gid);
-	assert_memory_equal(path.rtr.ah_attr.grh.dgid.raw, gid, sizeof(gid));
-	assert_true(path.mask & IBV_QP_AV);
-	assert_true(path.mask & IBV_QP_STATE);
+	assert_memory_equal(own.rtr.ah_attr.grh.dgid.raw, gid, sizeof(gid));
+	assert_true(own.mask & IBV_QP_AV);
+	assert_true(own.mask & IBV_QP_STATE);
 	/* What the CM says nothing of is not made up. */
-	assert_int_equal(path.rtr.qp_access_flags, 0);
-	assert_int_equal(path.rtr.timeout, 0);
+	assert_int_equal(own.rtr.qp_access_flags, 0);
+	assert_int_equal(own.rtr.timeout, 0);
 }
 
 static void get_path__library_fails__its_errno(void **state)
 {
-	struct cm_path path;
+	struct cm_path own;
 
 	(void)state;
 	fake_fail_next("rdma_init_qp_attr", ENETUNREACH);
-	assert_int_equal(cm_get_path(id, &path), -ENETUNREACH);
+	assert_int_equal(cm_get_path(rig.id, &own), -ENETUNREACH);
 }
 
 /* Where packets of this id's path go; -errno when the path is not known either. */
 static int path_peer(struct addr *out)
 {
-	struct cm_path path;
-	int ret = cm_get_path(id, &path);
+	struct cm_path own;
+	int ret = cm_get_path(rig.id, &own);
 
-	return ret ? ret : cm_path_peer(id, &path, out);
+	return ret ? ret : cm_path_peer(rig.id, &own, out);
 }
 
 static void path_peer__ipv4_gid__its_address(void **state)
 {
-	struct addr peer = parsed("10.0.0.2", 7472), path, other = parsed("10.9.9.9", 0);
+	struct addr peer = verbs_rig_addr("10.0.0.2", 7472), real, other = verbs_rig_addr("10.9.9.9", 0);
 
 	(void)state;
-	assert_int_equal(cm_resolve_addr(id, NULL, &peer, 10), 0);
-	assert_int_equal(path_peer(&path), 0);
-	assert_true(addr_same_host(&path, &peer));
+	assert_int_equal(cm_resolve_addr(rig.id, NULL, &peer, 10), 0);
+	assert_int_equal(path_peer(&real), 0);
+	assert_true(addr_same_host(&real, &peer));
 	fake_cm.path_peer = other;
-	assert_int_equal(path_peer(&path), 0);
-	assert_true(addr_same_host(&path, &other));
+	assert_int_equal(path_peer(&real), 0);
+	assert_true(addr_same_host(&real, &other));
 }
 
 static void path_peer__ipv6__its_address(void **state)
 {
-	struct addr peer = parsed("2001:db8::2", 7472), path;
+	struct addr peer = verbs_rig_addr("2001:db8::2", 7472), real;
 
 	(void)state;
-	assert_int_equal(cm_resolve_addr(id, NULL, &peer, 10), 0);
-	assert_int_equal(path_peer(&path), 0);
-	assert_true(addr_same_host(&path, &peer));
+	assert_int_equal(cm_resolve_addr(rig.id, NULL, &peer, 10), 0);
+	assert_int_equal(path_peer(&real), 0);
+	assert_true(addr_same_host(&real, &peer));
 }
 
 static void path_peer__no_ip_gid__eafnosupport(void **state)
 {
-	struct addr peer = parsed("10.0.0.2", 7472), path;
+	struct addr peer = verbs_rig_addr("10.0.0.2", 7472), real;
 
 	(void)state;
-	assert_int_equal(cm_resolve_addr(id, NULL, &peer, 10), 0);
-	fake_cm.path_peer = parsed("fe80::1", 0);	/* an InfiniBand GID is no IP address */
-	assert_int_equal(path_peer(&path), -EAFNOSUPPORT);
+	assert_int_equal(cm_resolve_addr(rig.id, NULL, &peer, 10), 0);
+	fake_cm.path_peer = verbs_rig_addr("fe80::1", 0);	/* an InfiniBand GID is no IP address */
+	assert_int_equal(path_peer(&real), -EAFNOSUPPORT);
 	fake_cm.global_route = false;
-	assert_int_equal(path_peer(&path), -EAFNOSUPPORT);
+	assert_int_equal(path_peer(&real), -EAFNOSUPPORT);
 	fake_fail_next("rdma_init_qp_attr", EINVAL);
-	assert_int_equal(path_peer(&path), -EINVAL);
+	assert_int_equal(path_peer(&real), -EINVAL);
 }
 
-#define PATH_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define PATH_TEST(f) cmocka_unit_test_setup_teardown(f, verbs_rig_init_cm, verbs_rig_close)
+#define PROGRAM_TEST(f) cmocka_unit_test_setup_teardown(f, set_up_qp, verbs_rig_close)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PATH_TEST(program_qp__plain__own_psns_and_timers),
-		PATH_TEST(program_qp__access_flags__only_what_was_granted),
-		PATH_TEST(program_qp__reads_in_flight__never_more_than_offered),
-		PATH_TEST(program_qp__reads_of_either_side__each_its_own_limit),
-		PATH_TEST(program_qp__psns_read_back_differently__ebadmsg),
-		PATH_TEST(program_qp__every_call_fails_in_turn__errno),
-		PATH_TEST(program_qp__in_init_already__two_transitions_and_the_cm_not_asked),
-		PATH_TEST(program_qp__in_init_already_every_call_fails_in_turn__errno),
-		PATH_TEST(program_qp__path_used_twice__as_the_first_time),
+		PROGRAM_TEST(program_qp__plain__own_psns_and_timers),
+		PROGRAM_TEST(program_qp__access_flags__only_what_was_granted),
+		PROGRAM_TEST(program_qp__reads_in_flight__never_more_than_offered),
+		PROGRAM_TEST(program_qp__psns_read_back_differently__ebadmsg),
+		PROGRAM_TEST(program_qp__every_call_fails_in_turn__errno),
+		PROGRAM_TEST(program_qp__in_init_already__two_transitions_and_the_cm_not_asked),
+		PROGRAM_TEST(program_qp__path_used_twice__as_the_first_time),
 		PATH_TEST(own_psn__asked_for__the_one_of_the_cm),
 		PATH_TEST(get_path__resolved__where_packets_go),
 		PATH_TEST(get_path__library_fails__its_errno),

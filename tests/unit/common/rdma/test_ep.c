@@ -34,17 +34,39 @@ static void recycle(struct verbs_rig *r, const struct ibv_wc *wc)
 		ep_recycle(r->ep, wr_unpack(wc->wr_id).buf);
 }
 
-static struct ibv_qp *a_qp(void)
+static struct ibv_qp *qp;	/* the one of open_ep; NULL: none */
+
+/* The endpoint with rig.cfg, and a queue pair on it, which the tear-down destroys. */
+static void open_ep(void)
 {
-	struct ibv_qp *qp;
 	uint32_t cq;
 
+	verbs_rig_open_ep();
 	assert_int_equal(ep_qp_create(rig.ep, &qp, &cq), 0);
 	assert_int_equal(cq, 1);
-	return qp;
 }
 
-static void deliver(struct ibv_qp *qp, int n)
+/* The same when everything that the start left to be polled was polled. */
+static void open_quiet_ep(void)
+{
+	open_ep();
+	verbs_rig_process();
+}
+
+static int set_up(void **state)
+{
+	qp = NULL;
+	return verbs_rig_init(state);
+}
+
+static int tear_down(void **state)
+{
+	if (qp)
+		ep_qp_destroy(rig.ep, qp, 1);
+	return verbs_rig_close(state);
+}
+
+static void deliver(int n)
 {
 	while (n--)
 		assert_true(fake_deliver(qp, "hello", 5));
@@ -183,20 +205,20 @@ static void new__more_send_queues_than_can_be_kept__refused(void **state)
 
 static void qp_create__too_much_inline__goes_without_for_all(void **state)
 {
-	struct ibv_qp *qp;
+	struct ibv_qp *own;
 	uint32_t cq;
 
 	(void)state;
 	fake_device.inline_max = 32;
 	verbs_rig_open_ep();
 	assert_int_equal(ep_inline_bytes(rig.ep), 64);
-	assert_int_equal(ep_qp_create(rig.ep, &qp, &cq), 0);
+	assert_int_equal(ep_qp_create(rig.ep, &own, &cq), 0);
 	assert_int_equal(ep_inline_bytes(rig.ep), 0);
-	assert_int_equal(fake_qp_cap(qp)->max_inline_data, 0);
-	assert_int_equal(fake_qp_cap(qp)->max_send_wr, 8);
-	ep_qp_destroy(rig.ep, qp, cq);
+	assert_int_equal(fake_qp_cap(own)->max_inline_data, 0);
+	assert_int_equal(fake_qp_cap(own)->max_send_wr, 8);
+	ep_qp_destroy(rig.ep, own, cq);
 	fake_fail_next("ibv_create_qp", EINVAL);
-	assert_int_equal(ep_qp_create(rig.ep, &qp, &cq), -EINVAL);
+	assert_int_equal(ep_qp_create(rig.ep, &own, &cq), -EINVAL);
 }
 
 /* ---- buffers ---- */
@@ -278,12 +300,9 @@ static void wr__fields_beyond_their_bits__each_cut(void **state)
 
 static void process__messages__dispatched_in_order_and_recycled(void **state)
 {
-	struct ibv_qp *qp;
-
 	(void)state;
-	verbs_rig_open_ep();
+	open_ep();
 	rig.on_wc = recycle;
-	qp = a_qp();
 	for (uint8_t i = 0; i < POSTED; i++)
 		assert_true(fake_deliver(qp, &i, 1));
 	assert_false(fake_deliver(qp, "x", 1));
@@ -293,39 +312,30 @@ static void process__messages__dispatched_in_order_and_recycled(void **state)
 		assert_int_equal(*ep_buf(rig.ep, recv_buf(rig.wcs[i].wr_id)), i);
 	assert_int_equal(verbs_rig_counts().bufs_posted, POSTED);
 	assert_int_equal(fake_srq_posted(), POSTED);
-	ep_qp_destroy(rig.ep, qp, 1);
 }
 
 static void process__not_recycled__posted_count_shows_it(void **state)
 {
-	struct ibv_qp *qp;
-
 	(void)state;
-	verbs_rig_open_ep();
-	qp = a_qp();
-	deliver(qp, 5);
+	open_ep();
+	deliver(5);
 	verbs_rig_process();
 	assert_int_equal(verbs_rig_counts().bufs_posted, POSTED - 5);
 	for (int i = 0; i < 5; i++)
 		ep_buf_put(rig.ep, recv_buf(rig.wcs[i].wr_id));
 	assert_int_equal(verbs_rig_counts().bufs_free, 21);
-	ep_qp_destroy(rig.ep, qp, 1);
 }
 
 static void process__budget__kept_and_the_rest_taken_later(void **state)
 {
-	struct ibv_qp *qp;
-
 	(void)state;
-	verbs_rig_open_ep();
+	open_ep();
 	rig.on_wc = recycle;
-	qp = a_qp();
-	deliver(qp, 10);
+	deliver(10);
 	assert_int_equal(ep_process(rig.ep, 4), 4);
 	assert_int_equal(ep_process(rig.ep, 4), 4);
 	assert_int_equal(ep_process(rig.ep, 4), 2);
 	assert_int_equal(ep_process(rig.ep, 4), 0);
-	ep_qp_destroy(rig.ep, qp, 1);
 }
 
 /* A queue that is never empty must not starve the others. */
@@ -333,13 +343,10 @@ static void process__one_busy_queue__the_other_has_its_turn(void **state)
 {
 	struct ibv_wc wc = { .status = IBV_WC_SUCCESS };
 	struct wr w = { .type = WR_PROBE, .buf = EP_NO_BUF };
-	struct ibv_qp *qp;
-
 	(void)state;
 	rig.cfg.recv_depth = 200;
-	verbs_rig_open_ep();
-	qp = a_qp();
-	deliver(qp, 200);
+	open_ep();
+	deliver(200);
 	wc.wr_id = wr_pack(&w);
 	fake_push_wc(fake_cq(1), &wc);
 	assert_int_equal(ep_process(rig.ep, 64), 64);
@@ -347,25 +354,20 @@ static void process__one_busy_queue__the_other_has_its_turn(void **state)
 	assert_int_equal(wr_unpack(rig.wcs[64].wr_id).type, WR_PROBE);
 	verbs_rig_process();
 	assert_int_equal(rig.n_wcs, 201);
-	ep_qp_destroy(rig.ep, qp, 1);
 }
 
 static void process__same_poll__same_batch_number(void **state)
 {
-	struct ibv_qp *qp;
-
 	(void)state;
 	rig.cfg.recv_depth = 200;
-	verbs_rig_open_ep();
-	qp = a_qp();
-	deliver(qp, 3);
+	open_ep();
+	deliver(3);
 	verbs_rig_process();
-	deliver(qp, 2);
+	deliver(2);
 	verbs_rig_process();
 	assert_int_equal(rig.batches[0], rig.batches[2]);
 	assert_int_not_equal(rig.batches[2], rig.batches[3]);
 	assert_int_equal(rig.batches[3], rig.batches[4]);
-	ep_qp_destroy(rig.ep, qp, 1);
 }
 
 /* Peers may keep recv_depth messages under way all the time: the SRQ never holds fewer receives. */
@@ -377,17 +379,15 @@ static void recycle_and_look(struct verbs_rig *r, const struct ibv_wc *wc)
 
 static void process__three_hundred_messages__receives_back_after_each_batch(void **state)
 {
-	struct ibv_qp *qp;
 	bool seen[300 + EP_BATCH + 16] = { false };
 
 	(void)state;
 	rig.cfg.recv_depth = 300;
-	verbs_rig_open_ep();
+	open_ep();
 	rig.on_wc = recycle_and_look;
-	qp = a_qp();
 	/* 364 at once: by 128. */
 	assert_int_equal(fake_srq_posts(), 3);
-	deliver(qp, 300);
+	deliver(300);
 	verbs_rig_process();
 	assert_int_equal(rig.n_wcs, 300);
 	assert_int_equal(fake_srq_posts(), 3 + 5);
@@ -400,42 +400,33 @@ static void process__three_hundred_messages__receives_back_after_each_batch(void
 	}
 	assert_int_equal(verbs_rig_counts().bufs_posted, 300 + EP_BATCH);
 	assert_int_equal(verbs_rig_counts().bufs_free, 16);
-	ep_qp_destroy(rig.ep, qp, 1);
 }
 
 /* A batch shorter than the last must not carry the last one's tail. */
 static void process__long_then_short_batches__only_what_was_recycled(void **state)
 {
-	struct ibv_qp *qp;
-
 	(void)state;
-	verbs_rig_open_ep();
+	open_ep();
 	rig.on_wc = recycle;
-	qp = a_qp();
 	for (int round = 0; round < 20; round++) {
 		int n = 1 + round * 7 % 16;
 
-		deliver(qp, n);
+		deliver(n);
 		assert_int_equal(ep_take_events(rig.ep), 0);
 		assert_int_equal(ep_process(rig.ep, 64), n);
 		assert_int_equal(fake_srq_posted(), POSTED);
 	}
-	ep_qp_destroy(rig.ep, qp, 1);
 }
 
 static void process__post_of_receives_fails__error_and_a_shortfall(void **state)
 {
-	struct ibv_qp *qp;
-
 	(void)state;
-	verbs_rig_open_ep();
+	open_ep();
 	rig.on_wc = recycle;
-	qp = a_qp();
-	deliver(qp, 3);
+	deliver(3);
 	fake_fail_next("ibv_post_srq_recv", ENOMEM);
 	assert_int_equal(ep_process(rig.ep, 64), -EIO);
 	assert_int_equal(verbs_rig_counts().bufs_posted, POSTED - 3);
-	ep_qp_destroy(rig.ep, qp, 1);
 }
 
 static void process__poll_fails__eio(void **state)
@@ -450,16 +441,13 @@ static void process__poll_fails__eio(void **state)
 
 static void events__one_message__readable_once_and_armed_again(void **state)
 {
-	struct ibv_qp *qp;
-
 	(void)state;
-	verbs_rig_open_ep();
+	open_ep();
 	rig.on_wc = recycle;
 	verbs_rig_process();
-	qp = a_qp();
 	for (int i = 0; i < 5; i++) {
 		assert_false(readable(ep_fd(rig.ep)));
-		deliver(qp, 2);
+		deliver(2);
 		assert_true(readable(ep_fd(rig.ep)));
 		assert_false(fake_cq_armed(fake_cq(0)));
 		assert_int_equal(ep_take_events(rig.ep), 0);
@@ -469,28 +457,22 @@ static void events__one_message__readable_once_and_armed_again(void **state)
 		verbs_rig_process();
 		assert_int_equal(rig.n_wcs, (i + 1) * 2);
 	}
-	ep_qp_destroy(rig.ep, qp, 1);
 }
 
 /* Between arming and polling a completion may come: it is found by the poll, its event is
  * spurious. */
 static void events__completion_after_arming__not_lost(void **state)
 {
-	struct ibv_qp *qp;
-
 	(void)state;
-	verbs_rig_open_ep();
-	verbs_rig_process();
-	qp = a_qp();
-	deliver(qp, 1);
+	open_quiet_ep();
+	deliver(1);
 	assert_int_equal(ep_take_events(rig.ep), 0);
-	deliver(qp, 1);
+	deliver(1);
 	verbs_rig_process();
 	assert_int_equal(rig.n_wcs, 2);
 	assert_int_equal(ep_take_events(rig.ep), 0);
 	verbs_rig_process();
 	assert_int_equal(rig.n_wcs, 2);
-	ep_qp_destroy(rig.ep, qp, 1);
 }
 
 static void events__quiet_queues__not_polled(void **state)
@@ -507,77 +489,60 @@ static void events__quiet_queues__not_polled(void **state)
 
 static void events__channel_or_arming_fails__its_errno(void **state)
 {
-	struct ibv_qp *qp;
-
 	(void)state;
-	verbs_rig_open_ep();
+	open_ep();
 	fake_fail_next("ibv_get_cq_event", EIO);
 	assert_int_equal(ep_take_events(rig.ep), -EIO);
-	qp = a_qp();
-	deliver(qp, 1);
+	deliver(1);
 	fake_fail_next("ibv_req_notify_cq", EINVAL);
 	assert_int_equal(ep_take_events(rig.ep), -EINVAL);
-	ep_qp_destroy(rig.ep, qp, 1);
 }
 
 static void solicited_only__for_receives__other_queues_tell_of_all(void **state)
 {
-	struct ibv_qp *qp;
-
 	(void)state;
 	verbs_rig_open_ep();
 	assert_false(fake_cq_solicited_only(fake_cq(0)));
 	verbs_rig_close(NULL);
 	verbs_rig_init(NULL);
 	rig.cfg.solicited_only = true;
-	verbs_rig_open_ep();
-	qp = a_qp();
+	open_ep();
 	ep_await(rig.ep, qp, 1);
 	assert_true(fake_cq_armed(fake_cq(0)) && fake_cq_armed(fake_cq(1)));
 	assert_true(fake_cq_solicited_only(fake_cq(0)));
 	assert_false(fake_cq_solicited_only(fake_cq(1)));
-	ep_qp_destroy(rig.ep, qp, 1);
 }
 
 static void spin__on__never_armed_and_always_polled(void **state)
 {
-	struct ibv_qp *qp;
-
 	(void)state;
 	rig.cfg.spin = true;
-	verbs_rig_open_ep();
+	open_ep();
 	assert_false(fake_cq_armed(fake_cq(0)));
 	assert_false(fake_cq_armed(fake_cq(1)));
 	verbs_rig_process();
-	qp = a_qp();
-	deliver(qp, 3);
+	deliver(3);
 	assert_false(readable(ep_fd(rig.ep)));
 	verbs_rig_process();
 	assert_int_equal(rig.n_wcs, 3);
-	ep_qp_destroy(rig.ep, qp, 1);
 }
 
 static void spin__turned_off__armed_and_what_waits_is_polled(void **state)
 {
-	struct ibv_qp *qp;
-
 	(void)state;
-	verbs_rig_open_ep();
-	verbs_rig_process();
-	qp = a_qp();
-	deliver(qp, 1);
+	open_quiet_ep();
+	deliver(1);
 	ep_set_spin(rig.ep, true);
 	assert_int_equal(ep_take_events(rig.ep), 0);
 	assert_false(fake_cq_armed(fake_cq(0)));
 	verbs_rig_process();
-	deliver(qp, 1);
+	deliver(1);
 	ep_set_spin(rig.ep, false);
 	assert_true(fake_cq_armed(fake_cq(0)));
 	/* Nobody waits for sends. */
 	assert_false(fake_cq_armed(fake_cq(1)));
 	verbs_rig_process();
 	assert_int_equal(rig.n_wcs, 2);
-	ep_qp_destroy(rig.ep, qp, 1);
 }
 
 static void push_send(bool awaited)
@@ -591,12 +556,8 @@ static void push_send(bool awaited)
 
 static void await__completion_to_come__armed_until_it_came(void **state)
 {
-	struct ibv_qp *qp;
-
 	(void)state;
-	verbs_rig_open_ep();
-	verbs_rig_process();
-	qp = a_qp();
+	open_quiet_ep();
 	assert_false(fake_cq_armed(fake_cq(1)));
 	ep_await(rig.ep, qp, 2);
 	assert_true(fake_cq_armed(fake_cq(1)));
@@ -615,17 +576,12 @@ static void await__completion_to_come__armed_until_it_came(void **state)
 	assert_false(fake_cq_armed(fake_cq(1)));
 	verbs_rig_process();
 	assert_int_equal(rig.n_wcs, 3);
-	ep_qp_destroy(rig.ep, qp, 1);
 }
 
 static void await__taken_back__not_armed_again(void **state)
 {
-	struct ibv_qp *qp;
-
 	(void)state;
-	verbs_rig_open_ep();
-	verbs_rig_process();
-	qp = a_qp();
+	open_quiet_ep();
 	ep_await(rig.ep, qp, 1);
 	ep_await(rig.ep, qp, -1);
 	push_send(false);
@@ -633,43 +589,32 @@ static void await__taken_back__not_armed_again(void **state)
 	assert_false(fake_cq_armed(fake_cq(1)));
 	verbs_rig_process();
 	assert_int_equal(rig.n_wcs, 1);
-	ep_qp_destroy(rig.ep, qp, 1);
 }
 
 /* They wake nobody, but come along with what does. */
 static void await__not_announced__polled_with_the_next_event(void **state)
 {
-	struct ibv_qp *qp;
-
 	(void)state;
-	verbs_rig_open_ep();
-	verbs_rig_process();
-	qp = a_qp();
+	open_quiet_ep();
 	push_send(false);
 	assert_false(readable(ep_fd(rig.ep)));
-	deliver(qp, 1);
+	deliver(1);
 	assert_int_equal(ep_take_events(rig.ep), 0);
 	verbs_rig_process();
 	assert_int_equal(rig.n_wcs, 2);
-	ep_qp_destroy(rig.ep, qp, 1);
 }
 
 static void await__both_queues_fired__both_taken_at_once(void **state)
 {
-	struct ibv_qp *qp;
-
 	(void)state;
-	verbs_rig_open_ep();
-	verbs_rig_process();
-	qp = a_qp();
+	open_quiet_ep();
 	ep_await(rig.ep, qp, 1);
 	push_send(true);
-	deliver(qp, 1);
+	deliver(1);
 	assert_int_equal(ep_take_events(rig.ep), 0);
 	assert_false(readable(ep_fd(rig.ep)));
 	verbs_rig_process();
 	assert_int_equal(rig.n_wcs, 2);
-	ep_qp_destroy(rig.ep, qp, 1);
 }
 
 /* ---- putting off ---- */
@@ -722,7 +667,7 @@ static void free__null__nothing(void **state)
 	ep_free(NULL);
 }
 
-#define EP_TEST(f) cmocka_unit_test_setup_teardown(f, verbs_rig_init, verbs_rig_close)
+#define EP_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {

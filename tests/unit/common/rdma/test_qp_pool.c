@@ -13,34 +13,9 @@
 
 #define QUARANTINE 1000u
 
-static uint32_t rested[64], n_rested;
-static uint64_t rested_ns;	/* the last one's */
-
-static void on_rested(void *arg, uint32_t slot, uint64_t ns)
-{
-	assert_ptr_equal(arg, &rig);
-	rested_ns = ns;
-	rested[n_rested++ % N_ELEMENTS(rested)] = slot;
-}
-
 static void open_pool(uint32_t max, uint32_t reserve)
 {
-	rig.cfg.max_qps = max;
-	rig.pool_cfg = (struct qp_pool_config){ .max = max,
-						.reserve = reserve,
-						.quarantine_ns = QUARANTINE,
-						.on_rested = on_rested,
-						.arg = &rig };
-	n_rested = 0;
-	verbs_rig_open();
-}
-
-static uint32_t get(uint32_t owner)
-{
-	uint32_t slot;
-
-	assert_int_equal(qp_pool_get(rig.qps, owner, &slot), 0);
-	return slot;
+	verbs_rig_open_pool(max, reserve, QUARANTINE, 0);
 }
 
 static uint32_t qpn_of(uint32_t slot)
@@ -61,7 +36,7 @@ static void get__nothing_made_yet__miss(void **state)
 {
 	(void)state;
 	open_pool(4, 0);
-	get(7);
+	verbs_rig_take(7);
 	assert_int_equal(verbs_rig_pool_counts().misses, 1);
 	assert_int_equal(verbs_rig_pool_counts().hits, 0);
 	assert_int_equal(verbs_rig_pool_counts().in_use, 1);
@@ -76,7 +51,7 @@ static void get__from_the_reserve__hit(void **state)
 	open_pool(8, 2);
 	assert_false(qp_pool_maintain(rig.qps, 0, 8));
 	assert_int_equal(verbs_rig_pool_counts().free, 2);
-	slot = get(7);
+	slot = verbs_rig_take(7);
 	assert_int_equal(verbs_rig_pool_counts().hits, 1);
 	assert_int_equal(verbs_rig_pool_counts().misses, 0);
 	assert_int_equal(fake_qp_state(qp_pool_qp(rig.qps, slot)), IBV_QPS_RESET);
@@ -93,7 +68,7 @@ static void get__all_in_use__eagain_and_counted(void **state)
 	(void)state;
 	open_pool(3, 0);
 	for (uint32_t i = 0; i < 3; i++)
-		get(i);
+		verbs_rig_take(i);
 	assert_int_equal(qp_pool_get(rig.qps, 9, &slot), -EAGAIN);
 	assert_int_equal(slot, 99);
 	assert_int_equal(verbs_rig_pool_counts().exhausted, 1);
@@ -107,7 +82,7 @@ static void get__all_in_quarantine__eagain(void **state)
 
 	(void)state;
 	open_pool(1, 0);
-	qp_pool_put(rig.qps, get(1), 0, true);
+	qp_pool_put(rig.qps, verbs_rig_take(1), 0, true);
 	assert_int_equal(qp_pool_get(rig.qps, 2, &slot), -EAGAIN);
 	assert_consistent();
 }
@@ -124,8 +99,8 @@ static void get__device_fails__its_errno_and_nothing_lost(void **state)
 		assert_consistent();
 	}
 	assert_int_equal(verbs_rig_pool_counts().exhausted, 5);
-	get(1);
-	get(2);
+	verbs_rig_take(1);
+	verbs_rig_take(2);
 	assert_int_equal(verbs_rig_pool_counts().in_use, 2);
 }
 
@@ -185,22 +160,22 @@ static void quarantine__before_its_time__rests_then_reset_and_free(void **state)
 
 	(void)state;
 	open_pool(2, 0);
-	slot = get(1);
+	slot = verbs_rig_take(1);
 	verbs_rig_connect(qp_pool_qp(rig.qps, slot));
 	qp_pool_put(rig.qps, slot, 5000, true);
 	assert_int_equal(verbs_rig_pool_counts().quarantined, 1);
 	assert_int_equal(verbs_rig_pool_counts().in_use, 0);
 	qp_pool_maintain(rig.qps, 5000 + QUARANTINE - 1, 8);
 	assert_int_equal(verbs_rig_pool_counts().quarantined, 1);
-	assert_int_equal(n_rested, 0);
+	assert_int_equal(rig.n_rested, 0);
 	assert_int_equal(fake_qp_state(qp_pool_qp(rig.qps, slot)), IBV_QPS_RTS);
 	qp_pool_maintain(rig.qps, 5000 + QUARANTINE, 8);
 	assert_int_equal(verbs_rig_pool_counts().quarantined, 0);
 	assert_int_equal(verbs_rig_pool_counts().free, 1);
 	assert_int_equal(fake_qp_state(qp_pool_qp(rig.qps, slot)), IBV_QPS_RESET);
-	assert_int_equal(n_rested, 1);
-	assert_int_equal(rested[0], slot);
-	assert_int_equal(rested_ns, QUARANTINE);
+	assert_int_equal(rig.n_rested, 1);
+	assert_int_equal(rig.rested[0], slot);
+	assert_int_equal(rig.rested_ns, QUARANTINE);
 	assert_consistent();
 }
 
@@ -211,21 +186,21 @@ static void quarantine__several__first_in_first_out(void **state)
 	(void)state;
 	open_pool(4, 0);
 	for (uint32_t i = 0; i < 4; i++)
-		slots[i] = get(i);
+		slots[i] = verbs_rig_take(i);
 	for (uint32_t i = 0; i < 4; i++)
 		qp_pool_put(rig.qps, slots[(i + 2) % 4], i * 10, true);
 	assert_true(qp_pool_maintain(rig.qps, QUARANTINE + 100, 1));
-	assert_int_equal(n_rested, 1);
+	assert_int_equal(rig.n_rested, 1);
 	qp_pool_maintain(rig.qps, QUARANTINE + 20, 8);
-	assert_int_equal(n_rested, 3);
+	assert_int_equal(rig.n_rested, 3);
 	qp_pool_maintain(rig.qps, QUARANTINE + 30, 8);
-	assert_int_equal(n_rested, 4);
+	assert_int_equal(rig.n_rested, 4);
 	for (uint32_t i = 0; i < 4; i++)
-		assert_int_equal(rested[i], slots[(i + 2) % 4]);
+		assert_int_equal(rig.rested[i], slots[(i + 2) % 4]);
 	/* The list is usable after it was empty. */
-	qp_pool_put(rig.qps, get(9), 0, true);
+	qp_pool_put(rig.qps, verbs_rig_take(9), 0, true);
 	qp_pool_maintain(rig.qps, QUARANTINE, 8);
-	assert_int_equal(n_rested, 5);
+	assert_int_equal(rig.n_rested, 5);
 	assert_consistent();
 }
 
@@ -235,16 +210,16 @@ static void quarantine__not_reusable__destroyed_and_forgotten(void **state)
 
 	(void)state;
 	open_pool(2, 0);
-	slot = get(1);
+	slot = verbs_rig_take(1);
 	qpn = qpn_of(slot);
 	qp_pool_put(rig.qps, slot, 0, false);
 	assert_non_null(fake_qp_of(qpn));
 	qp_pool_maintain(rig.qps, QUARANTINE, 8);
 	assert_null(fake_qp_of(qpn));
 	assert_int_equal(verbs_rig_pool_counts().qps, 0);
-	assert_int_equal(n_rested, 1);
+	assert_int_equal(rig.n_rested, 1);
 	assert_int_equal(qp_pool_owner_of_qpn(rig.qps, qpn), QP_POOL_NONE);
-	assert_int_not_equal(qpn_of(get(2)), qpn);
+	assert_int_not_equal(qpn_of(verbs_rig_take(2)), qpn);
 	assert_consistent();
 }
 
@@ -254,14 +229,14 @@ static void quarantine__reset_fails__destroyed_instead(void **state)
 
 	(void)state;
 	open_pool(2, 0);
-	slot = get(1);
+	slot = verbs_rig_take(1);
 	qpn = qpn_of(slot);
 	qp_pool_put(rig.qps, slot, 0, true);
 	fake_fail_next("ibv_modify_qp", EINVAL);
 	qp_pool_maintain(rig.qps, QUARANTINE, 8);
 	assert_null(fake_qp_of(qpn));
 	assert_int_equal(verbs_rig_pool_counts().free, 0);
-	assert_int_equal(n_rested, 1);
+	assert_int_equal(rig.n_rested, 1);
 	assert_consistent();
 }
 
@@ -271,7 +246,7 @@ static void owner__slot_and_generation__only_the_present_life(void **state)
 
 	(void)state;
 	open_pool(1, 0);
-	slot = get(5);
+	slot = verbs_rig_take(5);
 	generation = qp_pool_generation(rig.qps, slot);
 	assert_int_equal(qp_pool_owner(rig.qps, slot, generation), 5);
 	assert_int_equal(qp_pool_owner(rig.qps, slot, generation - 1), QP_POOL_NONE);
@@ -284,7 +259,7 @@ static void owner__slot_and_generation__only_the_present_life(void **state)
 	assert_int_equal(qp_pool_owner(rig.qps, slot, generation), QP_POOL_NONE);
 	qp_pool_maintain(rig.qps, QUARANTINE, 8);
 	assert_int_equal(qp_pool_owner(rig.qps, slot, generation), QP_POOL_NONE);
-	assert_int_equal(get(6), slot);
+	assert_int_equal(verbs_rig_take(6), slot);
 	assert_int_equal(qp_pool_owner(rig.qps, slot, generation), QP_POOL_NONE);
 	assert_int_equal(qp_pool_owner(rig.qps, slot, qp_pool_generation(rig.qps, slot)), 6);
 }
@@ -295,11 +270,11 @@ static void owner__queue_pair_made_anew__generation_still_grows(void **state)
 
 	(void)state;
 	open_pool(1, 0);
-	slot = get(5);
+	slot = verbs_rig_take(5);
 	generation = qp_pool_generation(rig.qps, slot);
 	qp_pool_put(rig.qps, slot, 0, false);
 	qp_pool_maintain(rig.qps, QUARANTINE, 8);
-	assert_int_equal(get(6), slot);
+	assert_int_equal(verbs_rig_take(6), slot);
 	assert_int_equal(qp_pool_generation(rig.qps, slot), generation + 1);
 }
 
@@ -312,7 +287,7 @@ static void owner_of_qpn__not_in_use__none(void **state)
 	qp_pool_maintain(rig.qps, 0, 8);
 	qpn = fake_device.next_qpn - 1;
 	assert_int_equal(qp_pool_owner_of_qpn(rig.qps, qpn), QP_POOL_NONE);
-	slot = get(4);
+	slot = verbs_rig_take(4);
 	assert_int_equal(qpn_of(slot), qpn);
 	assert_int_equal(qp_pool_owner_of_qpn(rig.qps, qpn), 4);
 	assert_int_equal(qp_pool_owner_of_qpn(rig.qps, qpn + 1), QP_POOL_NONE);
@@ -379,7 +354,7 @@ static void map__thousands_made_and_destroyed__finds_exactly_the_live(uint32_t o
 
 		if (grow ? n < MAP_SLOTS : n == 0) {
 			lives[n].owner = owner;
-			lives[n].slot = get(owner++);
+			lives[n].slot = verbs_rig_take(owner++);
 			lives[n].qpn = qpn_of(lives[n].slot);
 			n++;
 		} else {

@@ -18,33 +18,14 @@
 /* When the tests' time begins. */
 #define T0 (1000 * NS_PER_S)
 
-static uint32_t n_rested;
-static uint64_t last_rested_ns;
-
-static void on_rested(void *arg, uint32_t slot, uint64_t rested_ns)
-{
-	(void)arg;
-	(void)slot;
-	n_rested++;
-	last_rested_ns = rested_ns;
-}
-
 static void open_pool(uint32_t reserve, uint8_t init_port)
 {
-	rig.cfg.max_qps = MAX;
-	rig.pool_cfg = (struct qp_pool_config){ .max = MAX,
-						.reserve = reserve,
-						.quarantine_ns = QUARANTINE,
-						.init_port = init_port,
-						.on_rested = on_rested };
-	n_rested = 0;
-	last_rested_ns = 0;
-	verbs_rig_open();
+	verbs_rig_open_pool(MAX, reserve, QUARANTINE, init_port);
 }
 
 static struct ibv_qp *take(uint32_t *slot)
 {
-	assert_int_equal(qp_pool_get(rig.qps, 1, slot), 0);
+	*slot = verbs_rig_take(1);
 	return qp_pool_qp(rig.qps, *slot);
 }
 
@@ -209,7 +190,7 @@ static void recycled__either_step_fails__destroyed_and_not_counted(void **state)
 		maintain(T0 + QUARANTINE);
 		assert_string_equal(fake_failed(), "ibv_modify_qp");
 		assert_counts(0, 0);
-		assert_int_equal(n_rested, k);
+		assert_int_equal(rig.n_rested, k);
 		assert_int_equal(verbs_rig_pool_counts().recycled, 0);
 	}
 }
@@ -240,11 +221,11 @@ static void rested__looked_at_late__told_how_long_really(void **state)
 	qp_pool_put(rig.qps, slots[0], T0, true);
 	qp_pool_put(rig.qps, slots[1], T0 + NS_PER_S, false);
 	maintain(T0 + QUARANTINE);
-	assert_int_equal(n_rested, 1);
-	assert_true(last_rested_ns == QUARANTINE);
+	assert_int_equal(rig.n_rested, 1);
+	assert_true(rig.rested_ns == QUARANTINE);
 	maintain(T0 + QUARANTINE + 4 * NS_PER_S);
-	assert_int_equal(n_rested, 2);
-	assert_true(last_rested_ns == QUARANTINE + 3 * NS_PER_S);
+	assert_int_equal(rig.n_rested, 2);
+	assert_true(rig.rested_ns == QUARANTINE + 3 * NS_PER_S);
 }
 
 /* ---- how many ---- */
@@ -384,7 +365,7 @@ static void trim__after_recycling__within_one_budget(void **state)
 	use(2, T0 + WINDOW - QUARANTINE);
 	/* The window in which 2 were taken: they come back, and nothing goes. */
 	assert_false(qp_pool_maintain(rig.qps, T0 + WINDOW, 3));
-	assert_int_equal(n_rested, 2);
+	assert_int_equal(rig.n_rested, 2);
 	assert_counts(10, 10);
 	assert_true(qp_pool_maintain(rig.qps, T0 + 2 * WINDOW, 3));
 	assert_counts(7, 7);
@@ -566,7 +547,7 @@ static void idle__slept_as_told__all_done_and_nothing_due(void **state)
 		assert_true(wakes++ < 100);
 	}
 	assert_counts(5, 5);
-	assert_int_equal(n_rested, 20);
+	assert_int_equal(rig.n_rested, 20);
 	/* A rest, a window that began with it, and another. */
 	assert_in_range(now - T0, QUARANTINE, 3 * WINDOW);
 }

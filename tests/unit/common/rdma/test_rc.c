@@ -79,13 +79,36 @@ static uint32_t n_posts(void)
 	return n;
 }
 
+/* Of a connection that has a queue pair. */
 static void release_drained(void)
 {
+	if (!rc.qp)
+		return;
 	rc_drain(&rc);
 	assert_int_equal(ep_take_events(rig.ep), 0);
 	verbs_rig_process();
 	assert_true(rc_is_drained(&rc));
 	rc_release(&rc, 0, true);
+}
+
+static int set_up(void **state)
+{
+	memset(&rc, 0, sizeof(rc));
+	return verbs_rig_init(state);
+}
+
+/* Every test leaves a connection that can be drained and released. */
+static int tear_down(void **state)
+{
+	release_drained();
+	return verbs_rig_close(state);
+}
+
+/* What is between two rounds of a test that goes through several. */
+static void start_again(void **state)
+{
+	tear_down(state);
+	set_up(state);
 }
 
 /* ---- taking and releasing ---- */
@@ -141,7 +164,6 @@ static void send__solicited__unless_nobody_waits_for_an_answer(void **state)
 	assert_false(last_post()->flags & IBV_SEND_SOLICITED);
 	assert_int_equal(rc_send_imm(&rc, ep_buf_get(rig.ep), 64, 0), 0);
 	assert_true(last_post()->flags & IBV_SEND_SOLICITED);
-	release_drained();
 }
 
 static void send__fits_inline__buffer_free_at_once(void **state)
@@ -159,7 +181,6 @@ static void send__fits_inline__buffer_free_at_once(void **state)
 	w = wr_unpack(last_post()->wr_id);
 	assert_int_equal(w.type, WR_SEND);
 	assert_int_equal(w.buf, EP_NO_BUF);
-	release_drained();
 }
 
 static void send__too_long_for_inline__buffer_held_until_completed(void **state)
@@ -174,7 +195,6 @@ static void send__too_long_for_inline__buffer_held_until_completed(void **state)
 	complete(1, IBV_WC_SUCCESS);
 	assert_int_equal(bufs_free(), 256);
 	assert_int_equal(rc.sq_used, 0);
-	release_drained();
 }
 
 static void send__inline_then_held__completion_retires_both(void **state)
@@ -189,7 +209,6 @@ static void send__inline_then_held__completion_retires_both(void **state)
 	complete(3, IBV_WC_SUCCESS);
 	assert_int_equal(rc.sq_used, 0);
 	assert_int_equal(rig.n_wcs, 1);
-	release_drained();
 }
 
 static void send__post_fails__errno_and_buffer_free(void **state)
@@ -206,7 +225,6 @@ static void send__post_fails__errno_and_buffer_free(void **state)
 		assert_int_equal(rc.sq_used, 0);
 	}
 	log_init("test", LOG_LVL_INFO);
-	release_drained();
 }
 
 /* A peer with `credits` has that many messages under way; each is answered by one send. However
@@ -255,11 +273,9 @@ static void send__credits_1_to_64__never_beyond_the_queue_and_in_order(void **st
 
 	for (uint32_t credits = 1; credits <= 64; credits++) {
 		run_credits(credits, credits % 2 ? 16 : 64, &seed);
-		verbs_rig_close(state);
-		verbs_rig_init(state);
+		start_again(state);
 		run_credits(credits, 128, &seed);
-		verbs_rig_close(state);
-		verbs_rig_init(state);
+		start_again(state);
 	}
 }
 
@@ -277,7 +293,6 @@ static void send__inline_all_the_time__signalled_at_a_third_of_the_queue(void **
 	for (uint32_t i = 0; i < n; i++)
 		signalled += (p[i].flags & IBV_SEND_SIGNALED) != 0;
 	assert_int_equal(signalled, 3);
-	release_drained();
 }
 
 static void send__queue_full__waits_in_order_with_its_length(void **state)
@@ -302,7 +317,6 @@ static void send__queue_full__waits_in_order_with_its_length(void **state)
 	}
 	assert_int_equal(rc.waiting_n, 0);
 	assert_int_equal(bufs_free(), 256);
-	release_drained();
 }
 
 static void on_send_wc__posting_what_waits_fails__error_and_buffer_free(void **state)
@@ -329,7 +343,6 @@ static void on_send_wc__error_status__eio_and_buffers_back(void **state)
 	complete(1, IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(send_wc_result, -EIO);
 	assert_int_equal(bufs_free(), 256);
-	release_drained();
 }
 
 /* ---- the special entry ---- */
@@ -346,7 +359,6 @@ static void probe__first__zero_bytes_signalled_write(void **state)
 	assert_int_equal(rc.sq_used, 0);
 	complete(1, IBV_WC_SUCCESS);
 	assert_int_equal(rc_probe(&rc), 0);
-	release_drained();
 }
 
 static void special__one_under_way__others_busy_until_it_completes(void **state)
@@ -361,7 +373,6 @@ static void special__one_under_way__others_busy_until_it_completes(void **state)
 	assert_int_equal(n_posts(), 1);
 	complete(1, IBV_WC_SUCCESS);
 	assert_false(rc.special_busy);
-	release_drained();
 }
 
 static void special__post_fails__not_busy(void **state)
@@ -371,7 +382,6 @@ static void special__post_fails__not_busy(void **state)
 	fake_fail_next("ibv_post_send", EINVAL);
 	assert_int_equal(rc_probe(&rc), -EINVAL);
 	assert_int_equal(rc_probe(&rc), 0);
-	release_drained();
 }
 
 /* ---- requests on the peer's memory ---- */
@@ -406,7 +416,6 @@ static void rma__each_kind__posted_as_asked(void **state)
 	}
 	complete(4, IBV_WC_SUCCESS);
 	assert_int_equal(rc.sq_used, 0);
-	release_drained();
 }
 
 static void rma__unsignalled__told_with_the_next_signalled_one(void **state)
@@ -428,7 +437,6 @@ static void rma__unsignalled__told_with_the_next_signalled_one(void **state)
 	complete(5, IBV_WC_SUCCESS);
 	assert_int_equal(rig.n_wcs, 1);
 	assert_int_equal(rc.sq_used, 0);
-	release_drained();
 }
 
 /* However many are not signalled, the queue cannot fill up unnoticed. */
@@ -451,7 +459,6 @@ static void rma__never_asked_for_a_completion__one_at_a_third(void **state)
 	assert_int_equal(rig.n_wcs, 3);
 	assert_int_equal(told, 24);
 	assert_int_equal(rc_room(&rc), 24);
-	release_drained();
 }
 
 static void rma__small_write__inline(void **state)
@@ -466,7 +473,6 @@ static void rma__small_write__inline(void **state)
 	op = request(IBV_WR_RDMA_READ, 64, true);
 	assert_int_equal(rc_rma(&rc, &op, 1), 0);
 	assert_false(last_post()->flags & IBV_SEND_INLINE);
-	release_drained();
 }
 
 static void rma__post_fails__errno(void **state)
@@ -479,7 +485,6 @@ static void rma__post_fails__errno(void **state)
 	fake_fail_next("ibv_post_send", EINVAL);
 	assert_int_equal(rc_rma(&rc, &op, 1), -EINVAL);
 	assert_int_equal(rc.sq_used, 0);
-	release_drained();
 }
 
 /* ---- a message behind a WRITE ---- */
@@ -522,7 +527,6 @@ static void write_send__room__write_then_message_with_one_doorbell(void **state)
 	assert_int_equal(rig.n_wcs, 1);
 	assert_int_equal(rc.sq_used, 0);
 	assert_int_equal(bufs_free(), 256);
-	release_drained();
 }
 
 static void write_send__small_write__inline(void **state)
@@ -535,7 +539,6 @@ static void write_send__small_write__inline(void **state)
 	assert_int_equal(fake_posts(&n)[0].flags, IBV_SEND_INLINE);
 	assert_int_equal(write_send_number(1, 65, 16), 0);
 	assert_int_equal(fake_posts(&n)[2].flags, 0);
-	release_drained();
 }
 
 /* One entry is not enough: neither the WRITE nor a message behind it overtakes. */
@@ -567,7 +570,6 @@ static void write_send__one_entry_free__waits_with_all_behind_it(void **state)
 	complete(1, IBV_WC_SUCCESS);
 	assert_int_equal(bufs_free(), 256);
 	assert_int_equal(rc.sq_used, 0);
-	release_drained();
 }
 
 /* As run_credits, each answer behind a WRITE, or every other one. */
@@ -620,8 +622,7 @@ static void write_send__credits_1_to_64__never_beyond_the_queue_and_in_order(voi
 		for (uint32_t kind = 0; kind < 4; kind++) {
 			rig.cfg.post_list = credits % 3 ? 16 : 1;
 			run_writes(credits, kind % 2 ? 16 : 128, 1 + kind / 2, &seed);
-			verbs_rig_close(state);
-			verbs_rig_init(state);
+			start_again(state);
 		}
 }
 
@@ -650,8 +651,7 @@ static void write_send__post_fails__every_buffer_back(void **state)
 		assert_int_equal(bufs_free(), 256);
 		assert_int_equal(rc.sq_used, k - 1);
 		release_drained();
-		verbs_rig_close(state);
-		verbs_rig_init(state);
+		start_again(state);
 	}
 	log_init("test", LOG_LVL_INFO);
 	verbs_rig_open();
@@ -708,7 +708,6 @@ static void chain__held__posted_with_one_doorbell_in_order(void **state)
 	assert_int_equal(bufs_free(), 251);
 	complete(10, IBV_WC_SUCCESS);
 	assert_int_equal(bufs_free(), 256);
-	release_drained();
 }
 
 static void chain__longer_than_the_list__a_doorbell_each_time_it_is_full(void **state)
@@ -722,7 +721,6 @@ static void chain__longer_than_the_list__a_doorbell_each_time_it_is_full(void **
 	ep_unhold(rig.ep);
 	assert_int_equal(n_posts(), 40);
 	assert_int_equal(fake_doorbells(), 3);
-	release_drained();
 }
 
 static void chain__not_held__posted_at_once(void **state)
@@ -731,7 +729,6 @@ static void chain__not_held__posted_at_once(void **state)
 	open_chained(16, 16, 0);
 	assert_int_equal(send_number(1, 16), 0);
 	assert_int_equal(n_posts(), 1);
-	release_drained();
 }
 
 static void chain__list_of_one__posted_at_once_though_held(void **state)
@@ -742,7 +739,6 @@ static void chain__list_of_one__posted_at_once_though_held(void **state)
 	assert_int_equal(send_number(1, 16), 0);
 	assert_int_equal(n_posts(), 1);
 	ep_unhold(rig.ep);
-	release_drained();
 }
 
 static void chain__posting_fails__told_and_every_buffer_back(void **state)
@@ -759,7 +755,6 @@ static void chain__posting_fails__told_and_every_buffer_back(void **state)
 	assert_int_equal(broken, 1);
 	assert_int_equal(bufs_free(), 256);
 	assert_int_equal(rc.sq_used, 0);
-	release_drained();
 }
 
 static void chain__drained_while_held__nothing_posted_but_the_beacon(void **state)
@@ -773,7 +768,6 @@ static void chain__drained_while_held__nothing_posted_but_the_beacon(void **stat
 	assert_int_equal(n_posts(), 1);
 	assert_int_equal(wr_unpack(last_post()->wr_id).type, WR_BEACON);
 	assert_int_equal(bufs_free(), 256);
-	release_drained();
 }
 
 static void signal_every__messages_with_buffers__freed_with_the_signalled_one(void **state)
@@ -802,7 +796,6 @@ static void send_imm__number__in_the_request(void **state)
 	assert_int_equal(last_post()->opcode, IBV_WR_SEND_WITH_IMM);
 	assert_int_equal(last_post()->imm, 0x01020304);
 	assert_int_equal(last_post()->length, 1);
-	release_drained();
 }
 
 static void special__message_queue_full__still_has_its_entry_and_so_has_the_beacon(void **state)
@@ -854,7 +847,6 @@ static void drain__twice__one_beacon(void **state)
 	posts = n_posts();
 	rc_drain(&rc);
 	assert_int_equal(n_posts(), posts);
-	release_drained();
 }
 
 static void drain__nothing_may_be_posted_afterwards(void **state)
@@ -869,7 +861,6 @@ static void drain__nothing_may_be_posted_afterwards(void **state)
 	assert_int_equal(bufs_free(), 256);
 	assert_int_equal(rc_probe(&rc), -ENOTCONN);
 	assert_int_equal(rc_rma(&rc, &op, 1), -ENOTCONN);
-	release_drained();
 }
 
 static void drain__qp_never_connected__drained(void **state)
@@ -879,7 +870,6 @@ static void drain__qp_never_connected__drained(void **state)
 	rig.on_wc = on_wc;
 	rc_init(&rc, rig.ep, rig.qps, NULL);
 	assert_int_equal(rc_take_qp(&rc, 1), 0);
-	release_drained();
 }
 
 static void drain__device_refuses__drained_at_once(void **state)
@@ -892,12 +882,59 @@ static void drain__device_refuses__drained_at_once(void **state)
 		rc_drain(&rc);
 		assert_true(rc_is_drained(&rc));
 		rc_release(&rc, 0, true);
-		verbs_rig_close(state);
-		verbs_rig_init(state);
+		start_again(state);
 	}
 }
 
-#define RC_TEST(f) cmocka_unit_test_setup_teardown(f, verbs_rig_init, verbs_rig_close)
+/* The device does not flush: RESET takes back what it has, and nobody gets this queue pair again. */
+static void abandon__flushes_do_not_come__drained_and_destroyed_after_its_rest(void **state)
+{
+	uint32_t qpn;
+
+	(void)state;
+	open_rc(4);
+	qpn = rc_qpn(&rc);
+	assert_int_equal(send_number(1, 200), 0);
+	fake_device.swallows_flushes = true;
+	rc_drain(&rc);
+	verbs_rig_process();
+	assert_false(rc_is_drained(&rc));
+	rc_abandon(&rc);
+	assert_true(rc_is_drained(&rc));
+	assert_int_equal(fake_qp_state(rc.qp), IBV_QPS_RESET);
+	rc_release(&rc, 0, true);
+	assert_int_equal(bufs_free(), 256);
+	assert_int_equal(ep_sends_out(rig.ep), 0);
+	qp_pool_maintain(rig.qps, rig.pool_cfg.quarantine_ns, 8);
+	assert_null(fake_qp_of(qpn));
+	assert_int_equal(verbs_rig_pool_counts().recycled, 0);
+}
+
+static void drain__device_tells_of_the_last_receive__both_are_waited_for(void **state)
+{
+	for (int early = 0; early < 2; early++) {
+		open_rc(4);
+		rig.dev.tells_last_wqe = true;
+		if (early)
+			rc_on_last_wqe(&rc);
+		rc_drain(&rc);
+		assert_false(rc_is_drained(&rc));
+		assert_int_equal(ep_take_events(rig.ep), 0);
+		verbs_rig_process();
+		assert_int_equal(rc_is_drained(&rc), early);
+		rc_on_last_wqe(&rc);
+		assert_true(rc_is_drained(&rc));
+		start_again(state);
+	}
+	/* One that was never connected has taken no receive. */
+	rig.dev.tells_last_wqe = true;
+	verbs_rig_open();
+	rig.on_wc = on_wc;
+	rc_init(&rc, rig.ep, rig.qps, NULL);
+	assert_int_equal(rc_take_qp(&rc, 1), 0);
+}
+
+#define RC_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {
@@ -943,6 +980,8 @@ int main(void)
 		RC_TEST(drain__nothing_may_be_posted_afterwards),
 		RC_TEST(drain__qp_never_connected__drained),
 		RC_TEST(drain__device_refuses__drained_at_once),
+		RC_TEST(abandon__flushes_do_not_come__drained_and_destroyed_after_its_rest),
+		RC_TEST(drain__device_tells_of_the_last_receive__both_are_waited_for),
 	};
 
 	return cmocka_run_group_tests_name("rc", tests, NULL, NULL);
