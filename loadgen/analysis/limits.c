@@ -90,58 +90,6 @@ static struct limit limit_of_use(const struct limits *ls, const char *resource, 
 	return l;
 }
 
-static void add_nofile(struct limits *ls, bool server)
-{
-	const struct read_figure f = { .name = "fds", .server = server, .generator = !server };
-	struct limit l = limit_of_use(ls, "nofile", server ? "server" : "generator",
-				      server ? "ulimit -n (LimitNOFILE=) of rdma_server" :
-				      "ulimit -n of performance_test", &f, false);
-
-	l.limit = read_amount(ls->run, server ? "environment.server.rlimits.nofile.soft" :
-			      "environment.clients.rlimits.nofile.soft");
-	if (ls->phased && isfinite(l.clients)) {
-		l.used += l.clients;
-		l.per_client = fmax(l.per_client, 0) + 1;
-		l.base = isfinite(l.base) ? l.base : l.used - l.per_client * l.clients;
-	}
-	add(ls, &l);
-}
-
-struct device_limit {
-	const char *resource, *figure, *server_path, *clients_path, *option;
-	bool must_grow;
-};
-
-static void add_device_limit(struct limits *ls, const struct device_limit *d, bool server, bool generator)
-{
-	const struct read_figure f = { .name = d->figure, .server = server, .generator = generator };
-	struct limit l = limit_of_use(ls, d->resource, server && generator ? "both" : server ? "server" : "generator",
-				      d->option, &f, d->must_grow);
-
-	l.limit = read_amount(ls->run, server ? d->server_path : d->clients_path);
-	add(ls, &l);
-}
-
-static void add_device_limits(struct limits *ls)
-{
-	static const struct device_limit limits[] = {
-		{ "max_qp", "qps", "environment.server.rdma_device.limits.max_qp",
-		  "environment.clients.rdma_device.limits.max_qp", "a device with a higher max_qp, or another rail",
-		  true },
-		{ "max_cq", "cqs", "environment.server.rdma_device.limits.max_cq",
-		  "environment.clients.rdma_device.limits.max_cq", "a device with a higher max_cq, or fewer --credits",
-		  false },
-		{ "max_mr", "mrs", "environment.server.rdma_device.limits.max_mr",
-		  "environment.clients.rdma_device.limits.max_mr", "a device with a higher max_mr, or another rail",
-		  false },
-	};
-
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
-		add_device_limit(ls, &limits[i], true, ls->shared_device);
-	if (!ls->shared_device)
-		add_device_limit(ls, &limits[0], false, true);
-}
-
 /* Of those that connect: one each, whatever the steps before left. */
 static void add_counted(struct limits *ls, const char *resource, const char *side, const char *option, double limit)
 {
@@ -258,47 +206,97 @@ static double generator_slab(const struct limits *ls, double *sized_for)
 	return *sized_for >= 1 && use.most >= 0 ? use.most / *sized_for : 0;
 }
 
-static void add_memlock(struct limits *ls, const struct setup *s, bool server)
-{
-	const struct read_figure f = { .name = "pinned_bytes", .server = server, .generator = !server };
-	struct limit l = limit_of_use(ls, "memlock", server ? "server" : "generator",
-				      server ? "ulimit -l (LimitMEMLOCK=) of rdma_server, or fewer --credits" :
-				      "ulimit -l of performance_test, or fewer --inflight", &f, false);
-	double sized_for = s->max_clients, slab = s->slab_per_client;
+/* --- limits of processes, device and machine --- */
 
-	l.limit = read_amount(ls->run, server ? "environment.server.rlimits.memlock.soft" :
-			      "environment.clients.rlimits.memlock.soft");
-	if (!server)
-		slab = generator_slab(ls, &sized_for);
-	/* One number of clients says nothing about regions, but all about slabs. */
-	if (!isfinite(l.per_client)) {
-		l.base = l.used;
-		l.per_client = 0;
-	}
-	grow_slab(&l, slab, sized_for);
-	if (l.used <= l.limit)
-		add(ls, &l);
+enum sharing { SHARED_NEVER, SHARED_DEVICE, SHARED_MACHINE };
+
+struct rule;
+/* What makes the use of a resource differ from the line through the steps. */
+typedef void adjust_fn(const struct limits *ls, const struct setup *s, const struct rule *r, struct limit *l);
+
+struct rule {
+	const char *resource;
+	bool server;			/* or generator */
+	const char *figure, *limit_path, *option;
+	enum sharing sharing;		/* what both ends may share; then one rule counts both, and the generator's is left out */
+	bool must_grow;			/* each client has some of it */
+	bool with_kernel;		/* the growth of the kernel's memory counts too */
+	adjust_fn *adjust;		/* NULL: nothing */
+};
+
+/* With --phased every client's TLS connection is open before the reading. */
+static void add_open_connections(const struct limits *ls, const struct setup *s, const struct rule *r, struct limit *l)
+{
+	(void)s;
+	(void)r;
+	if (!ls->phased || !isfinite(l->clients))
+		return;
+	l->used += l->clients;
+	l->per_client = fmax(l->per_client, 0) + 1;
+	l->base = isfinite(l->base) ? l->base : l->used - l->per_client * l->clients;
 }
 
-static void add_memory(struct limits *ls, const struct setup *s)
+static void add_slabs(const struct limits *ls, const struct setup *s, const struct rule *r, struct limit *l)
 {
-	const struct read_figure server = { .name = "rss_bytes", .server = true, .generator = ls->shares_machine,
-					    .kernel_share = 1 };
-	const struct read_figure generator = { .name = "rss_bytes", .generator = true };
-	struct limit l = limit_of_use(ls, "memory", ls->shares_machine ? "both" : "server", "memory of the machine",
-				      &server, true);
 	double sized_for, slab = generator_slab(ls, &sized_for);
 
-	l.limit = read_amount(ls->run, "environment.server.memory_bytes");
-	grow_slab(&l, s->slab_per_client, s->max_clients);
-	if (ls->shares_machine)
-		grow_slab(&l, slab, sized_for);
-	add(ls, &l);
-	if (ls->shares_machine)
+	if (r->server)
+		grow_slab(l, s->slab_per_client, s->max_clients);
+	if (!r->server || (ls->shares_machine && r->sharing == SHARED_MACHINE))
+		grow_slab(l, slab, sized_for);
+}
+
+/* More than the limit was pinned: the process may exceed it. */
+static void add_pinned(const struct limits *ls, const struct setup *s, const struct rule *r, struct limit *l)
+{
+	/* One number of clients says nothing about regions, but all about slabs. */
+	if (!isfinite(l->per_client)) {
+		l->base = l->used;
+		l->per_client = 0;
+	}
+	add_slabs(ls, s, r, l);
+	if (l->used > l->limit)
+		l->limit = NAN;
+}
+
+#define SERVER_DEVICE "environment.server.rdma_device.limits."
+static const struct rule rules[] = {
+	{ "nofile", true, "fds", "environment.server.rlimits.nofile.soft", "ulimit -n (LimitNOFILE=) of rdma_server",
+	  SHARED_NEVER, false, false, add_open_connections },
+	{ "nofile", false, "fds", "environment.clients.rlimits.nofile.soft", "ulimit -n of performance_test",
+	  SHARED_NEVER, false, false, add_open_connections },
+	{ "memlock", true, "pinned_bytes", "environment.server.rlimits.memlock.soft",
+	  "ulimit -l (LimitMEMLOCK=) of rdma_server, or fewer --credits", SHARED_NEVER, false, false, add_pinned },
+	{ "memlock", false, "pinned_bytes", "environment.clients.rlimits.memlock.soft",
+	  "ulimit -l of performance_test, or fewer --inflight", SHARED_NEVER, false, false, add_pinned },
+	{ "max_qp", true, "qps", SERVER_DEVICE "max_qp", "a device with a higher max_qp, or another rail", SHARED_DEVICE, true,
+	  false, NULL },
+	{ "max_cq", true, "cqs", SERVER_DEVICE "max_cq", "a device with a higher max_cq, or fewer --credits", SHARED_DEVICE,
+	  false, false, NULL },
+	{ "max_mr", true, "mrs", SERVER_DEVICE "max_mr", "a device with a higher max_mr, or another rail", SHARED_DEVICE, false,
+	  false, NULL },
+	{ "max_qp", false, "qps", "environment.clients.rdma_device.limits.max_qp",
+	  "a device with a higher max_qp, or another rail", SHARED_DEVICE, true, false, NULL },
+	{ "memory", true, "rss_bytes", "environment.server.memory_bytes", "memory of the machine", SHARED_MACHINE, true, true,
+	  add_slabs },
+	{ "memory", false, "rss_bytes", "environment.clients.memory_bytes", "memory of the machine", SHARED_MACHINE, true, false,
+	  add_slabs },
+};
+
+static void add_rule(struct limits *ls, const struct setup *s, const struct rule *r)
+{
+	bool both = (r->sharing == SHARED_DEVICE && ls->shared_device) ||
+		    (r->sharing == SHARED_MACHINE && ls->shares_machine);
+	const struct read_figure f = { .name = r->figure, .server = r->server, .generator = both || !r->server,
+				       .kernel_share = r->with_kernel };
+	struct limit l;
+
+	if (both && !r->server)
 		return;
-	l = limit_of_use(ls, "memory", "generator", "memory of the machine", &generator, true);
-	l.limit = read_amount(ls->run, "environment.clients.memory_bytes");
-	grow_slab(&l, slab, sized_for);
+	l = limit_of_use(ls, r->resource, both ? "both" : r->server ? "server" : "generator", r->option, &f, r->must_grow);
+	l.limit = read_amount(ls->run, r->limit_path);
+	if (r->adjust)
+		r->adjust(ls, s, r, &l);
 	add(ls, &l);
 }
 
@@ -323,13 +321,9 @@ static void look(struct limits *ls)
 	ls->shared_device = is_shared_device(ls);
 	ls->phased = json_is_true(json_at(ls->run, "config.phased"));
 	read_setup(ls->run, &s);
-	add_nofile(ls, true);
-	add_nofile(ls, false);
-	add_memlock(ls, &s, true);
-	add_memlock(ls, &s, false);
-	add_device_limits(ls);
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		add_rule(ls, &s, &rules[i]);
 	add_queues(ls, &s);
-	add_memory(ls, &s);
 	add_counted(ls, "ports", "generator", "net.ipv4.ip_local_port_range, or another address", port_range(ls->run));
 	/* performance_test sets it to what the run needs, so there it says nothing. */
 	if (!ls->own_server)
