@@ -146,7 +146,7 @@ int compare_parse(const struct loadgen_config *base, int argc, char **argv, stru
 /* --- running --- */
 
 /* What was measured with a number of clients and a size: of each alternative a run whose steps are its rounds. */
-struct point {
+struct compared {
 	json_int_t clients, bytes;
 	json_t *runs[COMPARE_MAX];
 };
@@ -154,15 +154,15 @@ struct point {
 struct comparison {
 	const struct compare *c;
 	unsigned rounds;		/* complete ones */
-	struct point *points;
+	struct compared *points;
 	size_t n_points, max_points;
 };
 
-static struct point *point_of(struct comparison *k, const json_t *step)
+static struct compared *point_of(struct comparison *k, const json_t *step)
 {
 	json_int_t clients = json_integer_value(json_object_get(step, "target_clients"));
 	json_int_t bytes = json_integer_value(json_object_get(step, "message_bytes"));
-	struct point *p;
+	struct compared *p;
 
 	for (size_t i = 0; i < k->n_points; i++)
 		if (k->points[i].clients == clients && k->points[i].bytes == bytes)
@@ -170,7 +170,7 @@ static struct point *point_of(struct comparison *k, const json_t *step)
 	if (k->n_points == k->max_points)
 		return NULL;
 	p = &k->points[k->n_points++];
-	*p = (struct point){ .clients = clients, .bytes = bytes };
+	*p = (struct compared){ .clients = clients, .bytes = bytes };
 	for (unsigned i = 0; i < k->c->n; i++)
 		p->runs[i] = json_pack("{s:[]}", "steps");
 	return p;
@@ -195,7 +195,7 @@ static void keep(struct comparison *k, unsigned alternative, const json_t *run)
 	size_t i;
 
 	json_array_foreach(json_object_get(run, "steps"), i, step) {
-		struct point *p = point_of(k, step);
+		struct compared *p = point_of(k, step);
 
 		if (p)
 			json_array_append_new(json_object_get(p->runs[alternative], "steps"), figures_of(step, k->rounds));
@@ -233,7 +233,7 @@ static bool run_round(struct compare *c, struct comparison *k, int argc, char **
 
 /* --- what came of it --- */
 
-static json_t *rows_of(const struct point *p, unsigned alternative)
+static json_t *rows_of(const struct compared *p, unsigned alternative)
 {
 	const struct baseline_options options = { .min_effect = BASELINE_MIN_EFFECT, .rounds = true };
 	struct baseline_side base = { .run = p->runs[0] }, run = { .run = p->runs[alternative] };

@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "common/base/json_at.h"
 #include "loadgen/analysis/read.h"
@@ -23,10 +24,6 @@
 #define Z95 1.959964
 /* How far a percentile may lie outside the interval of its histogram: cells are exact to 3 digits. */
 #define CELL_SHARE 0.01
-
-struct key {
-	json_int_t clients, bytes;
-};
 
 struct metric;
 /* What a step says of a metric; NAN value: nothing. */
@@ -117,32 +114,6 @@ static const struct metric metrics[] = {
 
 /* --- over the repetitions --- */
 
-/* False for what is no step. Older runs do not say the size. */
-static bool key_of(const json_t *step, struct key *key)
-{
-	const json_t *bytes = json_object_get(step, "message_bytes");
-
-	key->clients = json_integer_value(json_object_get(step, "target_clients"));
-	key->bytes = json_is_integer(bytes) ? json_integer_value(bytes) : -1;
-	return key->clients > 0;
-}
-
-static bool is_of(const json_t *step, const struct key *key)
-{
-	struct key k;
-
-	return key_of(step, &k) && k.clients == key->clients && k.bytes == key->bytes;
-}
-
-/* Whether a step before `end` has the key. */
-static bool has_key(const json_t *run, const struct key *key, size_t end)
-{
-	for (size_t i = 0; i < end; i++)
-		if (is_of(read_step(run, i), key))
-			return true;
-	return false;
-}
-
 /* From the least to the most that any of them allows; unknown if one of them is. `n` is 1 or more. */
 static struct estimate envelope(const struct estimate *e, size_t n)
 {
@@ -157,16 +128,14 @@ static struct estimate envelope(const struct estimate *e, size_t n)
 	return all;
 }
 
-static struct estimate estimate_of(const struct baseline_side *side, const struct key *key, const struct metric *m)
+static struct estimate estimate_of(const struct baseline_side *side, const struct point *at, const struct metric *m)
 {
 	struct estimate e[REPETITIONS_MAX];
 	double v[REPETITIONS_MAX];
 	size_t n = 0;
 
-	for (size_t i = 0; i < read_n_steps(side->run) && n < REPETITIONS_MAX; i++) {
-		if (!is_of(read_step(side->run, i), key))
-			continue;
-		e[n] = m->of_step(side, read_step(side->run, i), m);
+	for (size_t i = 0; i < at->n && n < REPETITIONS_MAX; i++) {
+		e[n] = m->of_step(side, at->steps[i], m);
 		v[n] = e[n].value;
 		n += isfinite(e[n].value);
 	}
@@ -175,39 +144,31 @@ static struct estimate estimate_of(const struct baseline_side *side, const struc
 	return n >= REPETITIONS_OF_INTERVAL ? stats_mean(v, n) : envelope(e, n);
 }
 
-/* Of the repetition of a number, the figure of the step with the key; NAN where there is none. */
-static double value_in_round(const struct baseline_side *side, const struct key *key, const struct metric *m, double round)
-{
-	for (size_t i = 0; i < read_n_steps(side->run); i++) {
-		const json_t *step = read_step(side->run, i);
-
-		if (is_of(step, key) && read_amount(step, "repetition") == round)
-			return m->of_step(side, step, m).value;
-	}
-	return NAN;
-}
-
 /* Over the rounds: of both sides the figures, and the ratio that is above 1 where the run is better. */
 struct rounds {
 	struct estimate base, run, ratio;
 	size_t n;			/* ratios */
 };
 
-static void read_rounds(const struct baseline_side *base, const struct baseline_side *run, const struct key *key,
-			const struct metric *m, struct rounds *out)
+/* NAN where the point has no step of that round. */
+static double value_in_round(const struct baseline_side *side, const struct point *at, const struct metric *m, double round)
+{
+	for (size_t i = 0; i < at->n; i++)
+		if (read_amount(at->steps[i], "repetition") == round)
+			return m->of_step(side, at->steps[i], m).value;
+	return NAN;
+}
+
+static void read_rounds(const struct baseline_side *base, const struct point *at_base, const struct baseline_side *run,
+			const struct point *at_run, const struct metric *m, struct rounds *out)
 {
 	double x[REPETITIONS_MAX], y[REPETITIONS_MAX], ratio[REPETITIONS_MAX];
-	size_t n = 0;
+	size_t n = MIN(at_base->n, (size_t)REPETITIONS_MAX);
 
-	for (size_t i = 0; i < read_n_steps(base->run) && n < REPETITIONS_MAX; i++) {
-		const json_t *step = read_step(base->run, i);
-
-		if (!is_of(step, key))
-			continue;
-		x[n] = m->of_step(base, step, m).value;
-		y[n] = value_in_round(run, key, m, read_amount(step, "repetition"));
-		ratio[n] = m->higher_is_better ? y[n] / x[n] : x[n] / y[n];
-		n++;
+	for (size_t i = 0; i < n; i++) {
+		x[i] = m->of_step(base, at_base->steps[i], m).value;
+		y[i] = value_in_round(run, at_run, m, read_amount(at_base->steps[i], "repetition"));
+		ratio[i] = m->higher_is_better ? y[i] / x[i] : x[i] / y[i];
 	}
 	*out = (struct rounds){ stats_range(x, n), stats_range(y, n), stats_range(ratio, n), stats_sort(ratio, n) };
 }
@@ -224,9 +185,10 @@ static const char *verdict_of(bool known, bool apart, double better, double min_
 	return better > 0 ? "improvement" : "regression";
 }
 
-static json_t *bytes_json(const struct key *key)
+/* null: not known */
+static json_t *bytes_json(const struct point *at)
 {
-	return key->bytes < 0 ? json_null() : json_integer(key->bytes);
+	return json_whole(at->bytes > 0 ? at->bytes : NAN);
 }
 
 /* Of what comes of it: arrays that are filled, and whether memory lasted. */
@@ -237,77 +199,80 @@ struct comparison {
 	bool regression, failed;
 };
 
-static void add_row(struct comparison *c, const struct key *key, const struct metric *m, const struct estimate *base,
+static void add_row(struct comparison *c, const struct point *at, const struct metric *m, const struct estimate *base,
 		    const struct estimate *run, const struct estimate *ratio, const char *verdict)
 {
 	c->regression |= strcmp(verdict, "regression") == 0;
-	c->failed |= json_array_append_new(c->rows, json_pack("{s:I, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s}",
-		"clients", key->clients, "message_bytes", bytes_json(key), "metric", m->name, "unit", m->unit, "better",
-		m->higher_is_better ? "higher" : "lower", "base", read_estimate_json(*base), "run",
+	c->failed |= json_array_append_new(c->rows, json_pack("{s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s}",
+		"clients", json_whole(at->clients), "message_bytes", bytes_json(at), "metric", m->name, "unit", m->unit,
+		"better", m->higher_is_better ? "higher" : "lower", "base", read_estimate_json(*base), "run",
 		read_estimate_json(*run), "change_ratio", json_number(run->value / base->value - 1), "round_ratio",
 		ratio ? read_estimate_json(*ratio) : json_null(), "verdict", verdict)) != 0;
 }
 
-static void compare_metric(struct comparison *c, const struct key *key, const struct metric *m)
+static void compare_metric(struct comparison *c, const struct point *at_base, const struct point *at_run,
+			   const struct metric *m)
 {
-	struct estimate base = estimate_of(c->base, key, m), run = estimate_of(c->run, key, m);
+	struct estimate base = estimate_of(c->base, at_base, m), run = estimate_of(c->run, at_run, m);
 	double change = run.value / base.value - 1;
 	bool known = isfinite(change) && isfinite(base.high - base.low) && isfinite(run.high - run.low);
 	bool apart = run.low > base.high || run.high < base.low;
 
 	if (isfinite(base.value) || isfinite(run.value))
-		add_row(c, key, m, &base, &run, NULL, verdict_of(known, apart, m->higher_is_better ? change : -change,
-								 c->options->min_effect));
+		add_row(c, at_base, m, &base, &run, NULL, verdict_of(known, apart, m->higher_is_better ? change : -change,
+								     c->options->min_effect));
 }
 
-static void compare_rounds(struct comparison *c, const struct key *key, const struct metric *m)
+static void compare_rounds(struct comparison *c, const struct point *at_base, const struct point *at_run,
+			   const struct metric *m)
 {
 	struct rounds r;
 
-	read_rounds(c->base, c->run, key, m, &r);
+	read_rounds(c->base, at_base, c->run, at_run, m, &r);
 	if (isfinite(r.base.value) || isfinite(r.run.value))
-		add_row(c, key, m, &r.base, &r.run, &r.ratio, verdict_of(r.n >= BASELINE_ROUNDS,
+		add_row(c, at_base, m, &r.base, &r.run, &r.ratio, verdict_of(r.n >= BASELINE_ROUNDS,
 			r.ratio.low > 1 || r.ratio.high < 1, r.ratio.value - 1, c->options->min_effect));
 }
 
-static void add_missing(struct comparison *c, const struct key *key, const char *in)
+/* The points that the other run lacks. */
+static void add_missing(struct comparison *c, const struct points *points, const struct points *other, const char *in)
 {
-	c->failed |= json_array_append_new(c->missing, json_pack("{s:I, s:o, s:s}", "clients", key->clients,
-		"message_bytes", bytes_json(key), "in", in)) != 0;
+	for (size_t i = 0; i < points->n; i++)
+		if (!points_find(other, points->v[i].clients, points->v[i].bytes))
+			c->failed |= json_array_append_new(c->missing, json_pack("{s:o, s:o, s:s}",
+				"clients", json_whole(points->v[i].clients), "message_bytes", bytes_json(&points->v[i]),
+				"in", in)) != 0;
 }
 
-static void compare(struct comparison *c)
+static void compare(struct comparison *c, const struct points *base, const struct points *run)
 {
-	const json_t *base = c->base->run, *run = c->run->run;
-	struct key key;
+	for (size_t i = 0; i < base->n; i++) {
+		const struct point *at = points_find(run, base->v[i].clients, base->v[i].bytes);
 
-	for (size_t i = 0; i < read_n_steps(base); i++) {
-		if (!key_of(read_step(base, i), &key) || has_key(base, &key, i))
-			continue;
-		if (!has_key(run, &key, read_n_steps(run)))
-			add_missing(c, &key, "run");
-		else
-			for (size_t k = 0; k < sizeof(metrics) / sizeof(metrics[0]); k++)
-				(c->options->rounds ? compare_rounds : compare_metric)(c, &key, &metrics[k]);
+		for (size_t k = 0; at && k < sizeof(metrics) / sizeof(metrics[0]); k++)
+			(c->options->rounds ? compare_rounds : compare_metric)(c, &base->v[i], at, &metrics[k]);
 	}
-	for (size_t i = 0; i < read_n_steps(run); i++)
-		if (key_of(read_step(run, i), &key) && !has_key(run, &key, i) &&
-		    !has_key(base, &key, read_n_steps(base)))
-			add_missing(c, &key, "base");
+	add_missing(c, base, run, "run");
+	add_missing(c, run, base, "base");
 }
 
 json_t *baseline_compare(const struct baseline_side *base, const struct baseline_side *run,
 			 const struct baseline_options *options)
 {
-	struct comparison c = { .base = base, .run = run, .options = options, .rows = json_array(),
-				.missing = json_array() };
+	struct comparison c = { .base = base, .run = run, .options = options };
+	struct points *of_base = NULL, *of_run = NULL;
+	json_t *o = NULL;
 
-	if (c.rows && c.missing)
-		compare(&c);
-	if (c.failed || !c.rows || !c.missing) {
-		json_decref(c.rows);
-		json_decref(c.missing);
-		return NULL;
-	}
-	return json_pack("{s:b, s:o, s:o}", "regression", c.regression, "rows", c.rows, "missing", c.missing);
+	c.rows = json_array();
+	c.missing = json_array();
+	c.failed = !c.rows || !c.missing || points_new(base->run, &of_base) || points_new(run->run, &of_run);
+	if (!c.failed)
+		compare(&c, of_base, of_run);
+	if (!c.failed)
+		o = json_pack("{s:b, s:O, s:O}", "regression", c.regression, "rows", c.rows, "missing", c.missing);
+	json_decref(c.rows);
+	json_decref(c.missing);
+	points_free(of_base);
+	points_free(of_run);
+	return o;
 }

@@ -7,14 +7,11 @@
 
 #include <jansson.h>
 
-/* The distribution of a step, read from the run's folder; NULL where there is none. `which` is connect, response or
- * service. Owned by the callee: valid until the next call. */
-struct hist;
-typedef const struct hist *baseline_hist_fn(void *arg, const json_t *step, const char *which);
+#include "loadgen/analysis/points.h"
 
 struct baseline_side {
 	const json_t *run;
-	baseline_hist_fn *hist;		/* may be NULL: intervals come from repetitions alone */
+	point_hist_fn *hist;		/* may be NULL: intervals come from repetitions alone */
 	void *arg;
 };
 

@@ -4,84 +4,64 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/json_at.h"
-#include "loadgen/analysis/read.h"
+#include "loadgen/analysis/points.h"
 
 #define SPACING 1.5
-#define REPETITIONS_MAX 128
 
-static bool is_first_size(const json_t *steps, const json_t *step)
+/* Steps that broke, or that the generator was the limit of, say nothing of the server's curve; those of another message
+ * size than the first step's belong to another curve. */
+static bool is_of_curve(const json_t *step, const void *steps)
 {
 	double first = json_number_at(json_array_get(steps, 0), "message_bytes");
-	double bytes = json_number_at(step, "message_bytes");
 
-	return !isfinite(first) || bytes == first;
-}
-
-/* Steps that broke, or that the generator was the limit of, say nothing of the server's curve. */
-static bool is_of_curve(const json_t *steps, const json_t *step)
-{
 	return !read_has_flag(step, "generator_saturated") && !json_is_object(json_object_get(step, "hard_failure")) &&
-	       is_first_size(steps, step);
+	       (!isfinite(first) || json_number_at(step, "message_bytes") == first);
 }
 
-static int by_clients(const void *a, const void *b)
+/* Of a search only the doublings: the numbers between them are too close to tell apart from noise. */
+static bool is_knee_point(const struct point *at)
 {
-	double x = ((const struct knee_point *)a)->clients, y = ((const struct knee_point *)b)->clients;
+	for (size_t i = 0; i < at->n; i++) {
+		const char *purpose = json_text_at(at->steps[i], "probe.purpose");
 
-	return x < y ? -1 : x > y;
-}
-
-/* The numbers of clients that are points, each once. Returns how many. */
-static size_t numbers(const json_t *steps, struct knee_point *out)
-{
-	json_t *step;
-	size_t i, n = 0, kept = 0;
-
-	json_array_foreach((json_t *)steps, i, step) {
-		const char *purpose = json_text_at(step, "probe.purpose");
-		double clients = json_number_at(step, "target_clients");
-
-		if (n == CURVE_POINTS_MAX || !(clients > 0) || !isfinite(json_number_at(step, "throughput_msgs_per_s")) ||
-		    (purpose && strcmp(purpose, "double") != 0) || !is_of_curve(steps, step))
-			continue;
-		out[n++].clients = clients;
+		if (isfinite(json_number_at(at->steps[i], "throughput_msgs_per_s")) &&
+		    (!purpose || strcmp(purpose, "double") == 0))
+			return true;
 	}
-	qsort(out, n, sizeof(out[0]), by_clients);
-	for (i = 0; i < n; i++)
-		if (kept == 0 || out[i].clients >= SPACING * out[kept - 1].clients)
-			out[kept++].clients = out[i].clients;
-	return kept;
+	return false;
 }
 
-/* The median of a figure over the steps with that many clients; NAN when none has it. */
-static double median_of(const json_t *steps, double clients, const char *path)
+static struct points *points_of(const json_t *steps)
 {
-	double v[REPETITIONS_MAX];
-	json_t *step;
-	size_t i, n = 0;
+	const struct points_rule rule = { .clients = "target_clients", .counts = is_of_curve, .arg = steps };
+	struct points *p;
 
-	json_array_foreach((json_t *)steps, i, step) {
-		double x = json_number_at(step, path);
+	return points_by(steps, &rule, &p) ? NULL : p;
+}
 
-		if (n < REPETITIONS_MAX && json_number_at(step, "target_clients") == clients && isfinite(x) &&
-		    is_of_curve(steps, step))
-			v[n++] = x;
+static size_t knee_points(const struct points *points, struct knee_point *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; points && i < points->n && n < CURVE_POINTS_MAX; i++) {
+		const struct point *at = &points->v[i];
+
+		if (is_knee_point(at) && (n == 0 || at->clients >= SPACING * out[n - 1].clients))
+			out[n++] = (struct knee_point){ at->clients, point_range(at, "throughput_msgs_per_s").value,
+							point_range(at, "response_ns.p99").value };
 	}
-	return stats_median(v, n);
+	return n;
 }
 
 size_t curve_knee_points(const json_t *steps, struct knee_point *out)
 {
-	size_t n = numbers(steps, out);
+	struct points *points = points_of(steps);
+	size_t n = knee_points(points, out);
 
-	for (size_t i = 0; i < n; i++) {
-		out[i].throughput = median_of(steps, out[i].clients, "throughput_msgs_per_s");
-		out[i].p99_ns = median_of(steps, out[i].clients, "response_ns.p99");
-	}
+	points_free(points);
 	return n;
 }
 
@@ -102,7 +82,7 @@ size_t curve_usl_points(const json_t *steps, struct usl_point *out)
 	json_array_foreach((json_t *)steps, i, step) {
 		double clients = json_number_at(step, "active"), throughput = json_number_at(step, "throughput_msgs_per_s");
 
-		if (n == CURVE_POINTS_MAX || !(clients > 0) || !(throughput > 0) || !is_of_curve(steps, step))
+		if (n == CURVE_POINTS_MAX || !(clients > 0) || !(throughput > 0) || !is_of_curve(step, steps))
 			continue;
 		out[n++] = (struct usl_point){ clients, throughput, error_of(step) };
 	}
@@ -110,15 +90,12 @@ size_t curve_usl_points(const json_t *steps, struct usl_point *out)
 }
 
 /* How often a number of clients was measured. */
-static int tries_at(const json_t *steps, double clients)
+static size_t tries_at(const struct points *points, double clients)
 {
-	json_t *step;
-	size_t i;
-	int n = 0;
-
-	json_array_foreach((json_t *)steps, i, step)
-		n += json_number_at(step, "target_clients") == clients && is_of_curve(steps, step);
-	return n;
+	for (size_t i = 0; points && i < points->n; i++)
+		if (points->v[i].clients == clients)
+			return points->v[i].n;
+	return 0;
 }
 
 static void describe(const struct knee *k, double last, char *text, size_t size)
@@ -142,21 +119,23 @@ static void describe(const struct knee *k, double last, char *text, size_t size)
 
 json_t *curve_knee_json(const json_t *steps)
 {
-	struct knee_point points[CURVE_POINTS_MAX];
-	size_t n = curve_knee_points(steps, points);
-	struct knee k;
-	double last = n ? points[n - 1].clients : NAN;
-	bool found;
+	struct knee_point v[CURVE_POINTS_MAX];
+	struct points *points = points_of(steps);
+	size_t n = knee_points(points, v);
+	double last = n ? v[n - 1].clients : NAN;
+	bool found, confirmed;
 	char text[160];
+	struct knee k;
 
-	knee_find(points, n, &k);
+	knee_find(v, n, &k);
 	describe(&k, last, text, sizeof(text));
 	found = k.reason == KNEE_THROUGHPUT || k.reason == KNEE_P99;
+	confirmed = found && tries_at(points, k.clients) > 1 && tries_at(points, k.beyond) > 1;
+	points_free(points);
 	return json_pack("{s:o, s:o, s:o, s:b, s:b, s:s, s:s}", "clients", json_whole(found ? k.clients : NAN), "low",
 			 json_whole(found ? k.clients : k.reason == KNEE_NONE ? last : NAN), "high",
-			 json_whole(found ? k.beyond : NAN), "at_least", k.reason == KNEE_NONE, "confirmed", found &&
-			 tries_at(steps, k.clients) > 1 && tries_at(steps, k.beyond) > 1, "reason",
-			 knee_reason_names[k.reason], "text", text);
+			 json_whole(found ? k.beyond : NAN), "at_least", k.reason == KNEE_NONE, "confirmed", confirmed,
+			 "reason", knee_reason_names[k.reason], "text", text);
 }
 
 json_t *curve_usl_json(const json_t *steps)

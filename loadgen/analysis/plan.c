@@ -17,12 +17,13 @@
  */
 #include "loadgen/analysis/plan.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
+#include <sys/param.h>
 
 #include "common/base/json_at.h"
-#include "loadgen/analysis/read.h"
+#include "loadgen/analysis/points.h"
 
 #define POINTS_MAX 256u
 #define ROWS_MAX 256u
@@ -31,8 +32,8 @@
 #define ROUND_LEAST 50000.0		/* round numbers go at least up to it */
 #define ROUND_FACTOR 10.0		/* and to so many times the capacity */
 
-/* What was measured at a number of clients held: medians over the steps that held so many. */
-struct point {
+/* What was measured at a number of clients held. */
+struct measured {
 	double clients, messages_per_s, cores;
 };
 
@@ -52,7 +53,7 @@ struct plan {
 	double capacity;
 	const char *source;
 	bool at_least;
-	struct point points[POINTS_MAX];	/* in rising order of clients */
+	struct measured points[POINTS_MAX];	/* in rising order of clients */
 	size_t n_points;
 	struct need needs[NEED_N];
 };
@@ -70,15 +71,17 @@ static double size_of(const json_t *run)
 	return largest;
 }
 
-static bool counts(const struct plan *p, const json_t *step)
+static bool counts(const json_t *step, const void *arg)
 {
+	const struct plan *p = arg;
 	double bytes = read_amount(step, "message_bytes");
 
 	return read_is_measured(step) && (isnan(p->message_bytes) || bytes == p->message_bytes);
 }
 
-static double cores_of(const struct plan *p, const json_t *step)
+static double cores_of(const json_t *step, const void *arg)
 {
+	const struct plan *p = arg;
 	double own = read_cores(step, "server"), generator = read_cores(step, "generator"), busy = read_cores(step, "machine");
 	double softirq = read_amount(step, "resources.machine.softirq_s") /
 			 read_amount(step, "resources.machine.window_s");
@@ -92,30 +95,28 @@ static double cores_of(const struct plan *p, const json_t *step)
 	return isfinite(all) ? all : NAN;
 }
 
-/* Median over the steps that held `clients`, of those that say it. */
-static double median_at(const struct plan *p, double clients, bool cores)
+static double throughput_of(const json_t *step, const void *unused)
 {
-	double v[READ_STEPS_MAX];
-	size_t n = 0;
-
-	for (size_t i = 0; i < read_n_steps(p->run); i++) {
-		const json_t *step = read_step(p->run, i);
-		double x;
-
-		if (!counts(p, step) || read_held(step) != clients)
-			continue;
-		x = cores ? cores_of(p, step) : read_amount(step, "throughput_msgs_per_s");
-		if (isfinite(x))
-			v[n++] = x;
-	}
-	return stats_median(v, n);
+	(void)unused;
+	return read_amount(step, "throughput_msgs_per_s");
 }
 
-static int by_clients(const void *a, const void *b)
+/* Medians over the steps that held so many clients. */
+static int read_points(struct plan *p)
 {
-	double x = ((const struct point *)a)->clients, y = ((const struct point *)b)->clients;
+	const struct points_rule rule = { .clients = "connected_held", .counts = counts, .arg = p };
+	struct points *points;
 
-	return x < y ? -1 : x > y;
+	if (points_by(json_at(p->run, "steps"), &rule, &points))
+		return -ENOMEM;
+	for (; p->n_points < MIN(points->n, (size_t)POINTS_MAX); p->n_points++) {
+		const struct point *at = &points->v[p->n_points];
+
+		p->points[p->n_points] = (struct measured){ at->clients, point_range_of(at, throughput_of, NULL).value,
+							    point_range_of(at, cores_of, p).value };
+	}
+	points_free(points);
+	return 0;
 }
 
 static bool has_point(const struct plan *p, double clients)
@@ -124,21 +125,6 @@ static bool has_point(const struct plan *p, double clients)
 		if (p->points[i].clients == clients)
 			return true;
 	return false;
-}
-
-static void read_points(struct plan *p)
-{
-	for (size_t i = 0; i < read_n_steps(p->run) && p->n_points < POINTS_MAX; i++) {
-		const json_t *step = read_step(p->run, i);
-		double held = read_held(step);
-
-		if (!counts(p, step) || has_point(p, held))
-			continue;
-		p->points[p->n_points++] = (struct point){
-			.clients = held, .messages_per_s = median_at(p, held, false), .cores = median_at(p, held, true),
-		};
-	}
-	qsort(p->points, p->n_points, sizeof(p->points[0]), by_clients);
 }
 
 static double most_measured(const struct plan *p)
@@ -228,10 +214,10 @@ static double cores_at(const struct plan *p, double clients)
 /* Between 0 clients, which send nothing, and the largest step, whose figure holds beyond it too. */
 static double messages_at(const struct plan *p, double clients)
 {
-	struct point below = { 0 };
+	struct measured below = { 0 };
 
 	for (size_t i = 0; i < p->n_points; i++) {
-		const struct point *above = &p->points[i];
+		const struct measured *above = &p->points[i];
 
 		if (!isfinite(above->messages_per_s))
 			continue;
@@ -373,7 +359,8 @@ json_t *plan_analysis(const json_t *run, const struct plan_options *o)
 			  .software = json_is_true(json_at(run, "environment.server.rdma_device.is_software")) };
 
 	p.message_bytes = size_of(run);
-	read_points(&p);
+	if (read_points(&p))
+		return NULL;
 	find_capacity(&p);
 	find_needs(&p);
 	return json_pack("{s:o, s:s?, s:b, s:o, s:o, s:o, s:o}", "capacity_clients", json_whole(p.capacity),

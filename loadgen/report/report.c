@@ -17,11 +17,6 @@
 #include "loadgen/analysis/plan.h"
 #include "loadgen/report/sections/sections.h"
 
-static const struct hist *histogram_of(void *source, const json_t *step, const char *which)
-{
-	return source_histogram(source, step, which);
-}
-
 /* --- what is computed --- */
 
 static json_t *plan_of(const struct page *p, const double *clients, size_t n, double growth)
@@ -117,13 +112,13 @@ static bool fell_short(const json_t *run, const json_t *comparison)
 /* True if one of them says that this run is worse. */
 static bool compare_baselines(struct page *p)
 {
-	struct baseline_side run = { .run = p->run, .hist = histogram_of, .arg = p->source };
+	struct baseline_side run = { .run = p->run, .hist = source_hist, .arg = p->source };
 	const struct baseline_options options = { .min_effect = p->min_effect };
 	bool regression = false;
 
 	for (size_t i = 0; i < p->n_baselines; i++) {
 		struct page_baseline *b = &p->baselines[i];
-		struct baseline_side base = { .run = source_run(b->source), .hist = histogram_of, .arg = b->source };
+		struct baseline_side base = { .run = source_run(b->source), .hist = source_hist, .arg = b->source };
 
 		b->comparison = baseline_compare(&base, &run, &options);
 		regression |= json_is_true(json_at(b->comparison, "regression")) || fell_short(p->run, b->comparison);

@@ -357,3 +357,8 @@ const struct hist *source_histogram(struct source *s, const json_t *step, const 
 	fclose(f);
 	return ret ? NULL : s->hist;
 }
+
+const struct hist *source_hist(void *source, const json_t *step, const char *which)
+{
+	return source_histogram(source, step, which);
+}

@@ -30,6 +30,8 @@ bool source_histogram_name(const struct source *s, const json_t *step, const cha
 
 /* The histogram itself; NULL where it cannot be read. The source's, until the next call. */
 const struct hist *source_histogram(struct source *s, const json_t *step, const char *which);
+/* The same as a point_hist_fn. */
+const struct hist *source_hist(void *source, const json_t *step, const char *which);
 
 /* True if the folder has a file of that plain name. */
 bool source_has_file(const struct source *s, const char *name);

@@ -58,7 +58,7 @@ static void read_bins(const struct hist *h, struct shown *s)
 }
 
 /* False where the step has no histogram of round trips. */
-static bool read_step(struct page *p, const struct point *at, const json_t *step, struct shown *s)
+static bool read_shown(struct page *p, const struct point *at, const json_t *step, struct shown *s)
 {
 	const struct hist *h = source_histogram(p->source, step, "response");
 
@@ -199,7 +199,7 @@ static bool read_largest(struct page *p, double bytes, struct shown *out)
 		const struct point *at = &p->points->v[i];
 
 		if (at->bytes == bytes && (!best || at->clients > best->clients) &&
-		    read_step(p, at, at->steps[at->n - 1], &s)) {
+		    read_shown(p, at, at->steps[at->n - 1], &s)) {
 			best = at;
 			*out = s;
 		}
@@ -216,7 +216,7 @@ static bool read_capacity(struct page *p, const struct shown *largest, struct sh
 		double clients = json_number_at(json_at(json_at(p->run, "analysis.capacity"), which[i]), "clients");
 		const struct point *at = points_find(p->points, clients, largest->at->bytes);
 
-		if (at && at != largest->at && read_step(p, at, at->steps[at->n - 1], out))
+		if (at && at != largest->at && read_shown(p, at, at->steps[at->n - 1], out))
 			return true;
 	}
 	return false;

@@ -11,7 +11,7 @@
 #include "loadgen/analysis/stats.h"
 #include "loadgen/report/chart/chart.h"
 #include "loadgen/report/doc/doc.h"
-#include "loadgen/report/input/points.h"
+#include "loadgen/analysis/points.h"
 #include "loadgen/report/input/source.h"
 
 #define PAGE_BASELINES_MAX 4

@@ -1,9 +1,9 @@
-/* Unit tests of loadgen/report/input/points.c: steps by clients and size, medians with ranges, intervals of one run. */
+/* Unit tests of loadgen/analysis/points.c: steps by clients and size, medians with ranges, intervals of one run. */
 #include "tests/unit/helpers/unit.h"
 
 #include <math.h>
 
-#include "loadgen/report/input/points.h"
+#include "loadgen/analysis/points.h"
 #include "loadgen/report/input/source.h"
 #include "tests/unit/helpers/analysis_run.h"
 #include "tests/unit/helpers/report_rig.h"
@@ -71,11 +71,11 @@ static void points__more_steps_than_any_run_has__counted_as_left_out(void **stat
 	struct points *p;
 
 	(void)state;
-	for (int i = 0; i < POINTS_STEPS_MAX + 7; i++)
+	for (int i = 0; i < READ_STEPS_MAX + 7; i++)
 		json_array_append_new(json_object_get(run, "steps"), json_pack("{s:i}", "target_clients", 5));
 	p = points_of(run);
 	assert_int_equal(p->left_out, 7);
-	assert_int_equal(p->v[0].n, POINTS_STEPS_MAX);
+	assert_int_equal(p->v[0].n, READ_STEPS_MAX);
 	points_free(p);
 	json_decref(run);
 }
@@ -137,14 +137,14 @@ static void percentile__one_run__interval_of_its_histogram(void **state)
 	report_rig_file(REPORT_RIG_DIR, "run.json", "{\"schema_version\": 1}");
 	report_rig_histogram(REPORT_RIG_DIR, "h", 1000, 1000);
 	assert_int_equal(source_open(REPORT_RIG_DIR, &s, err, sizeof(err)), 0);
-	e = point_percentile(&p->v[0], s, "response", 50);
+	e = point_percentile(&p->v[0], source_hist, s, "response", 50);
 	assert_float_equal(e.value, 500000, 0);
 	/* Ranks 500 -+ 1.96 sqrt(250). */
 	assert_float_equal(e.low, 469000, 2500);
 	assert_float_equal(e.high, 531000, 2500);
 	/* Too few samples, says the run: no figure, whatever the histogram has. */
-	assert_true(isnan(point_percentile(&p->v[0], s, "response", 99).value));
-	assert_true(isnan(point_percentile(&p->v[0], s, "response", 42).value));
+	assert_true(isnan(point_percentile(&p->v[0], source_hist, s, "response", 99).value));
+	assert_true(isnan(point_percentile(&p->v[0], source_hist, s, "response", 42).value));
 	source_close(s);
 	points_free(p);
 	json_decref(run);

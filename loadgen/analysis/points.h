@@ -1,19 +1,16 @@
-/* The steps of a run by number of clients and message size: repetitions and probes of the same are one point, shown as
- * median with range. Pure. */
-#ifndef RAMPART_LOADGEN_REPORT_POINTS_H
-#define RAMPART_LOADGEN_REPORT_POINTS_H
+/* The steps of a run by number of clients and message size: repetitions and probes of the same are one point. Pure. */
+#ifndef RAMPART_LOADGEN_ANALYSIS_POINTS_H
+#define RAMPART_LOADGEN_ANALYSIS_POINTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include <jansson.h>
 
-#include "loadgen/analysis/stats.h"
-
-struct source;
+#include "loadgen/analysis/read.h"
 
 struct point {
-	double clients, bytes;		/* target; NAN bytes: the run does not say it */
+	double clients, bytes;		/* 0 bytes: the run does not say it */
 	const json_t **steps;		/* borrowed from the run, in the order they ran */
 	size_t n;
 };
@@ -23,13 +20,20 @@ struct points {
 	size_t n;
 	double *sizes;			/* rising */
 	size_t n_sizes;
-	size_t left_out;		/* steps beyond POINTS_STEPS_MAX */
+	size_t left_out;		/* steps beyond READ_STEPS_MAX */
 };
 
-/* A run has dozens; a damaged one may name any number. */
-#define POINTS_STEPS_MAX 1024
+/* Which steps are looked at, and by which number of clients. */
+struct points_rule {
+	const char *clients;		/* a path in the step; what has no number above 0 there is left out */
+	bool (*counts)(const json_t *step, const void *arg);	/* NULL: all */
+	const void *arg;
+};
 
-/* Elements of run.json's steps that are no step are left out. 0 or -ENOMEM. */
+/* Elements of `steps` that are no step are left out. 0 or -ENOMEM. */
+int points_by(const json_t *steps, const struct points_rule *rule, struct points **out)
+	__attribute__((warn_unused_result));
+/* All steps of a run by the clients that were asked for. */
 int points_new(const json_t *run, struct points **out) __attribute__((warn_unused_result));
 void points_free(struct points *p);	/* NULL-safe */
 
@@ -42,7 +46,6 @@ struct estimate point_range(const struct point *p, const char *path);
 /* The same of what `figure` makes of each step. */
 typedef double point_figure_fn(const json_t *step, const void *arg);
 struct estimate point_range_of(const struct point *p, point_figure_fn *figure, const void *arg);
-
 /* A figure for it: CPUs in use; `side` as in read_cores. */
 double point_cores(const json_t *step, const void *side);
 
@@ -50,11 +53,14 @@ double point_cores(const json_t *step, const void *side);
  * its intervals had. */
 struct estimate point_throughput(const struct point *p);
 
-/* A percentile of the response, service or connect time in ns, likewise; the interval of one run is that of the order
- * statistics of its histogram in `s`. NAN where the samples of a run do not support it. */
-struct estimate point_percentile(const struct point *p, struct source *s, const char *which, double percentile);
+/* The distribution of a step, read from the run's folder; NULL where there is none. `which` is connect, response or
+ * service. Owned by the callee: valid until the next call. */
+struct hist;
+typedef const struct hist *point_hist_fn(void *arg, const json_t *step, const char *which);
 
-/* The name of a percentile in a latency object: "p99_9"; NULL for one that has none. */
-const char *point_percentile_name(double percentile);
+/* A percentile of the response, service or connect time in ns, likewise; the interval of one run is that of the order
+ * statistics of its histogram. NAN where the samples of a run do not support it. */
+struct estimate point_percentile(const struct point *p, point_hist_fn *hist, void *arg, const char *which,
+				 double percentile);
 
 #endif

@@ -1,16 +1,14 @@
 /* Steps by number of clients and size. See points.h. */
-#include "loadgen/report/input/points.h"
+#include "loadgen/analysis/points.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
-#include "common/hist/hist.h"
 #include "common/base/json_at.h"
-#include "loadgen/analysis/read.h"
-#include "loadgen/report/input/source.h"
 
 static double bytes_of(const json_t *step)
 {
@@ -19,45 +17,36 @@ static double bytes_of(const json_t *step)
 	return isfinite(bytes) ? bytes : 0;
 }
 
-static int by_number(double a, double b)
+static bool comes_before(const json_t *a, const json_t *b, const struct points_rule *rule)
 {
-	return a < b ? -1 : a > b;
-}
+	double x = bytes_of(a), y = bytes_of(b);
 
-static int by_size_and_clients(const void *a, const void *b)
-{
-	const json_t *x = *(const json_t *const *)a, *y = *(const json_t *const *)b;
-	int order = by_number(bytes_of(x), bytes_of(y));
-
-	if (!order)
-		order = by_number(json_number_at(x, "target_clients"), json_number_at(y, "target_clients"));
-	/* Both are of one array, whose order holds among equals. */
-	return order;
+	return x < y || (x == y && json_number_at(a, rule->clients) < json_number_at(b, rule->clients));
 }
 
 /* Stable, unlike qsort: repetitions stay in the order they ran. */
-static void sort_steps(const json_t **steps, size_t n)
+static void sort_steps(const json_t **steps, size_t n, const struct points_rule *rule)
 {
 	for (size_t i = 1; i < n; i++) {
 		const json_t *step = steps[i];
 		size_t k = i;
 
-		for (; k > 0 && by_size_and_clients(&steps[k - 1], &step) > 0; k--)
+		for (; k > 0 && comes_before(step, steps[k - 1], rule); k--)
 			steps[k] = steps[k - 1];
 		steps[k] = step;
 	}
 }
 
-static size_t collect_steps(const json_t *run, const json_t **out)
+static size_t collect_steps(const json_t *steps, const struct points_rule *rule, const json_t **out)
 {
 	json_t *step;
 	size_t i, n = 0;
 
-	json_array_foreach(json_at(run, "steps"), i, step) {
-		if (json_number_at(step, "target_clients") > 0 && i < POINTS_STEPS_MAX)
+	json_array_foreach((json_t *)steps, i, step)
+		if (i < READ_STEPS_MAX && json_number_at(step, rule->clients) > 0 &&
+		    (!rule->counts || rule->counts(step, rule->arg)))
 			out[n++] = step;
-	}
-	sort_steps(out, n);
+	sort_steps(out, n, rule);
 	return n;
 }
 
@@ -67,10 +56,10 @@ static void add_size(struct points *p, double bytes)
 		p->sizes[p->n_sizes++] = bytes;
 }
 
-static void group(struct points *p, const json_t **steps, size_t n)
+static void group(struct points *p, const struct points_rule *rule, const json_t **steps, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		double clients = json_number_at(steps[i], "target_clients"), bytes = bytes_of(steps[i]);
+		double clients = json_number_at(steps[i], rule->clients), bytes = bytes_of(steps[i]);
 		struct point *last = p->n ? &p->v[p->n - 1] : NULL;
 
 		if (!last || last->clients != clients || last->bytes != bytes) {
@@ -82,11 +71,11 @@ static void group(struct points *p, const json_t **steps, size_t n)
 	}
 }
 
-int points_new(const json_t *run, struct points **out)
+int points_by(const json_t *steps, const struct points_rule *rule, struct points **out)
 {
-	size_t all = json_array_size(json_at(run, "steps")), most = all < POINTS_STEPS_MAX ? all : POINTS_STEPS_MAX;
+	size_t all = json_array_size(steps), most = MIN(all, (size_t)READ_STEPS_MAX);
 	struct points *p = calloc(1, sizeof(*p) + most * sizeof(json_t *));
-	const json_t **steps = p ? (const json_t **)(p + 1) : NULL;
+	const json_t **kept = p ? (const json_t **)(p + 1) : NULL;
 
 	if (p) {
 		p->v = calloc(most + 1, sizeof(*p->v));
@@ -97,9 +86,14 @@ int points_new(const json_t *run, struct points **out)
 		return -ENOMEM;
 	}
 	p->left_out = all - most;
-	group(p, steps, collect_steps(run, steps));
+	group(p, rule, kept, collect_steps(steps, rule, kept));
 	*out = p;
 	return 0;
+}
+
+int points_new(const json_t *run, struct points **out)
+{
+	return points_by(json_at(run, "steps"), &(struct points_rule){ .clients = "target_clients" }, out);
 }
 
 void points_free(struct points *p)
@@ -174,7 +168,8 @@ struct estimate point_throughput(const struct point *p)
 	return e;
 }
 
-const char *point_percentile_name(double percentile)
+/* The name of a percentile in a latency object; NULL for one that has none. */
+static const char *percentile_name(double percentile)
 {
 	static const struct { double percentile; const char *name; } names[] = {
 		{ 50, "p50" }, { 90, "p90" }, { 95, "p95" }, { 99, "p99" }, { 99.9, "p99_9" }, { 99.99, "p99_99" },
@@ -198,9 +193,10 @@ static bool is_in_all_runs(const struct point *p, const char *path)
 	return known >= measured;
 }
 
-struct estimate point_percentile(const struct point *p, struct source *s, const char *which, double percentile)
+struct estimate point_percentile(const struct point *p, point_hist_fn *hist, void *arg, const char *which,
+				 double percentile)
 {
-	const char *name = point_percentile_name(percentile);
+	const char *name = percentile_name(percentile);
 	struct estimate e = { NAN, NAN, NAN }, of_samples;
 	const struct hist *h;
 	char path[64];
@@ -213,7 +209,7 @@ struct estimate point_percentile(const struct point *p, struct source *s, const 
 	e = point_range(p, path);
 	if (!isfinite(e.value) || isfinite(e.low) || p->n != 1)
 		return e;
-	h = source_histogram(s, p->steps[0], which);
+	h = hist(arg, p->steps[0], which);
 	of_samples = h ? stats_percentile(h, percentile) : e;
 	if (of_samples.low <= e.value && of_samples.high >= e.value)
 		e = (struct estimate){ e.value, of_samples.low, of_samples.high };
