@@ -71,7 +71,7 @@ static void points__more_steps_than_any_run_has__counted_as_left_out(void **stat
 	struct points *p;
 
 	(void)state;
-	for (int i = 0; i < READ_STEPS_MAX + 7; i++)
+	for (int i = 0; i < (int)READ_STEPS_MAX + 7; i++)
 		json_array_append_new(json_object_get(run, "steps"), json_pack("{s:i}", "target_clients", 5));
 	p = points_of(run);
 	assert_int_equal(p->left_out, 7);
