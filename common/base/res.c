@@ -10,7 +10,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,21 +32,15 @@
 /* The first size - 1 bytes of the file, as a string. Returns 0 or -errno. */
 static int read_text(const char *path, char *buf, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t len = 0;
-	ssize_t n;
+	FILE *in = fopen(path, "re");
+	int err;
 
-	if (fd < 0)
+	if (!in)
 		return -errno;
-	do {
-		n = read(fd, buf + len, size - 1 - len);
-		if (n > 0)
-			len += (size_t)n;
-	} while ((n > 0 && len < size - 1) || (n < 0 && errno == EINTR));
-	buf[len] = '\0';
-	n = n < 0 ? -errno : 0;
-	close(fd);
-	return (int)n;
+	buf[fread(buf, 1, size - 1, in)] = '\0';
+	err = ferror(in) ? -EIO : 0;
+	fclose(in);
+	return err;
 }
 
 /* One line without the white space at its end. Returns 0 or -errno; -ENODATA when empty. */
@@ -256,24 +249,17 @@ static json_t *string_or_null(const char *s)
 /* A number, an array of several numbers, or the text if it is neither. */
 static json_t *sysctl_value(const char *text)
 {
-	json_t *list = json_array();
-	json_t *value;
+	json_t *list = json_array(), *value;
 	const char *p = text;
+	long long n;
+	int len;
 
-	while (list && *p) {
-		char *end;
-		long long n = strtoll(p, &end, 10);
-
-		if (end == p) {
-			json_decref(list);
-			return string_or_null(text);
-		}
+	for (; sscanf(p, "%lld %n", &n, &len) == 1; p += len)
 		json_array_append_new(list, json_integer(n));
-		p = end + strspn(end, " \t");
-	}
-	if (json_array_size(list) != 1)
-		return list;
-	value = json_incref(json_array_get(list, 0));
+	if (*p)
+		value = string_or_null(text);
+	else
+		value = json_incref(json_array_size(list) == 1 ? json_array_get(list, 0) : list);
 	json_decref(list);
 	return value;
 }
