@@ -9,7 +9,6 @@
  */
 #include "common/hist/hist_io.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -110,13 +109,6 @@ int hist_write_hgrm(const struct hist *h, double unit_ns, FILE *out)
 
 /* ---- V2 encoding ---- */
 
-static unsigned char *put_be(unsigned char *p, uint64_t v, int bytes)
-{
-	for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
-		*p++ = (unsigned char)(v >> shift);
-	return p;
-}
-
 static unsigned char *put_zigzag(unsigned char *p, int64_t v)
 {
 	uint64_t z = ((uint64_t)v << 1) ^ (v < 0 ? UINT64_MAX : 0);
@@ -148,54 +140,26 @@ static unsigned char *put_cells(unsigned char *p, const struct hist *h)
 	return p;
 }
 
-/* `buf` has room for V2_HEADER_BYTES and HIST_CELLS counts. Returns the bytes used. */
-static size_t encode_v2(const struct hist *h, unsigned char *buf)
+/* A histogram in the three forms that it takes on its way into the log. */
+struct encoded {
+	unsigned char plain[PLAIN_MAX_BYTES];
+	unsigned char packed[PACKED_MAX_BYTES];
+	unsigned char base64[BASE64_MAX_BYTES + 1];	/* a string */
+};
+
+/* Returns 0, or -ENOMEM from zlib, which cannot fail in another way with so much room. */
+static int encode(const struct hist *h, struct encoded *e)
 {
-	unsigned char *payload = buf + V2_HEADER_BYTES;
-	unsigned char *end = put_cells(payload, h);
-	unsigned char *p = buf;
+	unsigned char *payload = e->plain + V2_HEADER_BYTES, *end = put_cells(payload, h);
+	uLongf packed_bytes = PACKED_MAX_BYTES - COMPRESSED_HEADER_BYTES;
 
-	p = put_be(p, V2_ENCODING_COOKIE, 4);
-	p = put_be(p, (uint64_t)(end - payload), 4);
-	p = put_be(p, 0, 4);	/* normalizing index offset */
-	p = put_be(p, HIST_SIGNIFICANT_DIGITS, 4);
-	p = put_be(p, HIST_LOWEST_DISCERNIBLE, 8);
-	p = put_be(p, HIST_MAX_TRACKABLE_NS, 8);
-	p = put_be(p, V2_RATIO_ONE, 8);
-	assert(p == payload);
-	return (size_t)(end - buf);
-}
-
-/* *out is malloc()ed. Returns 0 or -ENOMEM. */
-static int encode_compressed(const struct hist *h, unsigned char **out, size_t *out_len)
-{
-	unsigned char *plain = malloc(PLAIN_MAX_BYTES);
-	unsigned char *packed = NULL;
-	size_t plain_len;
-	uLongf packed_len;
-
-	if (!plain)
-		return -ENOMEM;
-	plain_len = encode_v2(h, plain);
-	packed_len = compressBound(plain_len);
-	packed = malloc(COMPRESSED_HEADER_BYTES + packed_len);
-	if (!packed)
-		goto err_free_plain;
-	/* With that bound it can only run out of memory. */
-	if (compress2(packed + COMPRESSED_HEADER_BYTES, &packed_len, plain, plain_len,
+	v2_put_header(e->plain, (size_t)(end - payload));
+	if (compress2(e->packed + COMPRESSED_HEADER_BYTES, &packed_bytes, e->plain, (uLong)(end - e->plain),
 		      Z_DEFAULT_COMPRESSION) != Z_OK)
-		goto err_free_packed;
-	put_be(put_be(packed, V2_COMPRESSED_COOKIE, 4), packed_len, 4);
-	free(plain);
-	*out = packed;
-	*out_len = COMPRESSED_HEADER_BYTES + packed_len;
+		return -ENOMEM;
+	v2_put_compressed_header(e->packed, packed_bytes);
+	EVP_EncodeBlock(e->base64, e->packed, (int)(COMPRESSED_HEADER_BYTES + packed_bytes));
 	return 0;
-
-err_free_packed:
-	free(packed);
-err_free_plain:
-	free(plain);
-	return -ENOMEM;
 }
 
 /* ---- interval log ---- */
@@ -227,23 +191,15 @@ static void write_tag(const char *tag, FILE *out)
 int hist_write_hlog_interval(const struct hist *h, const char *tag, double start_s, double length_s,
 			     FILE *out)
 {
-	unsigned char *packed, *base64;
-	size_t len;
-	int err;
+	struct encoded *e = malloc(sizeof(*e));
+	int err = e ? encode(h, e) : -ENOMEM;
 
-	err = encode_compressed(h, &packed, &len);
-	if (err)
-		return err;
-	base64 = malloc((len + 2) / 3 * 4 + 1);
-	if (!base64) {
-		free(packed);
-		return -ENOMEM;
+	if (!err) {
+		if (tag)
+			write_tag(tag, out);
+		fprintf(out, "%.3f,%.3f,%.3f,%s\n", start_s, length_s, (double)hist_max(h) / 1e6, e->base64);
+		err = stream_status(out);
 	}
-	EVP_EncodeBlock(base64, packed, (int)len);
-	if (tag)
-		write_tag(tag, out);
-	fprintf(out, "%.3f,%.3f,%.3f,%s\n", start_s, length_s, (double)hist_max(h) / 1e6, base64);
-	free(base64);
-	free(packed);
-	return stream_status(out);
+	free(e);
+	return err;
 }

@@ -21,9 +21,8 @@
 #include "common/hist/hist_v2.h"
 
 #define BASE64_DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-/* The longest line that the writer makes, with compressBound() of PLAIN_MAX_BYTES; longer ones are refused. */
-#define PACKED_MAX_BYTES (COMPRESSED_HEADER_BYTES + PLAIN_MAX_BYTES + PLAIN_MAX_BYTES / 1024 + 64)
-#define LINE_MAX_BYTES	 ((PACKED_MAX_BYTES + 2) / 3 * 4 + 512)
+/* The longest line that the writer makes; longer ones are refused. */
+#define LINE_MAX_BYTES (BASE64_MAX_BYTES + 512)
 /* A short line may unpack into PLAIN_MAX_BYTES; this many lines of that kind take a few seconds. */
 #define INTERVALS_MAX	 10000
 
@@ -33,15 +32,6 @@ struct hlog_reader {
 	unsigned char plain[PLAIN_MAX_BYTES];
 	uint64_t cells[HIST_CELLS];
 };
-
-static uint64_t get_be(const unsigned char *p, int bytes)
-{
-	uint64_t v = 0;
-
-	while (bytes--)
-		v = v << 8 | *p++;
-	return v;
-}
 
 /* Takes the number at *p; false if it is cut off at `end`. */
 static bool get_zigzag(const unsigned char **p, const unsigned char *end, int64_t *out)
@@ -80,12 +70,20 @@ static int get_cells(const unsigned char *p, const unsigned char *end, uint64_t 
 	return at ? 0 : -EINVAL;
 }
 
-static bool v2_header_ok(const unsigned char *p, size_t len)
+static bool has_v2_header(const unsigned char *p, size_t len)
 {
-	return len > V2_HEADER_BYTES && get_be(p, 4) == V2_ENCODING_COOKIE &&
-	       get_be(p + 4, 4) == len - V2_HEADER_BYTES && get_be(p + 8, 4) == 0 &&
-	       get_be(p + 12, 4) == HIST_SIGNIFICANT_DIGITS && get_be(p + 16, 8) == HIST_LOWEST_DISCERNIBLE &&
-	       get_be(p + 24, 8) == HIST_MAX_TRACKABLE_NS && get_be(p + 32, 8) == V2_RATIO_ONE;
+	unsigned char expected[V2_HEADER_BYTES];
+
+	v2_put_header(expected, len - V2_HEADER_BYTES);
+	return len > V2_HEADER_BYTES && memcmp(p, expected, sizeof(expected)) == 0;
+}
+
+static bool has_compressed_header(const unsigned char *p, size_t len)
+{
+	unsigned char expected[COMPRESSED_HEADER_BYTES];
+
+	v2_put_compressed_header(expected, len - COMPRESSED_HEADER_BYTES);
+	return len > COMPRESSED_HEADER_BYTES && memcmp(p, expected, sizeof(expected)) == 0;
 }
 
 static int decode_compressed(struct hlog_reader *r, size_t len)
@@ -94,13 +92,12 @@ static int decode_compressed(struct hlog_reader *r, size_t len)
 	uLongf plain_len = sizeof(r->plain);
 	int ret;
 
-	if (len <= COMPRESSED_HEADER_BYTES || get_be(r->packed, 4) != V2_COMPRESSED_COOKIE ||
-	    get_be(r->packed + 4, 4) != packed_len)
+	if (!has_compressed_header(r->packed, len))
 		return -EINVAL;
 	ret = uncompress2(r->plain, &plain_len, r->packed + COMPRESSED_HEADER_BYTES, &packed_len);
 	if (ret == Z_MEM_ERROR)
 		return -ENOMEM;
-	if (ret != Z_OK || packed_len != len - COMPRESSED_HEADER_BYTES || !v2_header_ok(r->plain, plain_len))
+	if (ret != Z_OK || packed_len != len - COMPRESSED_HEADER_BYTES || !has_v2_header(r->plain, plain_len))
 		return -EINVAL;
 	return get_cells(r->plain + V2_HEADER_BYTES, r->plain + plain_len, r->cells);
 }
