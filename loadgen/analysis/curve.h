@@ -9,7 +9,7 @@
 #include "loadgen/analysis/knee.h"
 #include "loadgen/analysis/usl.h"
 
-#define CURVE_POINTS_MAX 512
+#define CURVE_POINTS_MAX USL_POINTS_MAX
 
 /* The medians over what was measured at each number of clients held, rising. Of a search for capacity only the doublings
  * are taken, and of others only numbers that are half as many again as the last: nearer ones differ by less than noise

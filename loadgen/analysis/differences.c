@@ -1,6 +1,7 @@
 /* What keeps two runs from being compared. See baseline.h. */
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "common/base/json_at.h"
 #include "loadgen/analysis/baseline.h"
@@ -8,15 +9,12 @@
 
 #define MEMORY_SHARE 0.1
 
+static const char *const same_on_each_side[] = {
+	"cpu_model", "cores", "hypervisor", "accelerator", "rdma_device.driver", "rdma_device.is_software", "rdma_device.link",
+	"rdma_device.path_mtu_bytes",
+};
+
 static const char *const same[] = {
-	"environment.server.cpu_model", "environment.server.cores", "environment.server.hypervisor",
-	"environment.server.accelerator", "environment.server.rdma_device.driver",
-	"environment.server.rdma_device.is_software", "environment.server.rdma_device.link",
-	"environment.server.rdma_device.path_mtu_bytes",
-	"environment.clients.cpu_model", "environment.clients.cores", "environment.clients.hypervisor",
-	"environment.clients.accelerator", "environment.clients.rdma_device.driver",
-	"environment.clients.rdma_device.is_software", "environment.clients.rdma_device.link",
-	"environment.clients.rdma_device.path_mtu_bytes",
 	"config.workload", "config.message_sizes", "config.inflight", "config.coalesce", "config.poll",
 	"config.rate_per_s", "config.rate_per_client_per_s", "config.arrival", "config.operation",
 	"config.chunk_bytes", "config.mix", "config.active", "config.verify", "config.message_auth",
@@ -24,8 +22,6 @@ static const char *const same[] = {
 	"config.connect_rate", "config.phased", "config.tls_resume",
 	"server_config.threads", "server_config.poll",
 };
-
-static const char *const memory[] = { "environment.server.memory_bytes", "environment.clients.memory_bytes" };
 
 /* Returns 0, or -1 when out of memory. */
 static int add(json_t *a, const char *field, json_t *base, json_t *run)
@@ -48,12 +44,25 @@ static int compare_field(json_t *a, const json_t *base, const json_t *run, const
 	return !x || !y || is_same(x, y) ? 0 : add(a, field, x, y);
 }
 
-/* It is not the same twice: what the kernel keeps for itself varies. */
+/* It varies a little on one machine: the kernel keeps some for itself. */
 static int compare_memory(json_t *a, const json_t *base, const json_t *run, const char *field)
 {
 	double x = read_amount(base, field), y = read_amount(run, field);
 
 	return fabs(x - y) > MEMORY_SHARE * fmin(x, y) ? add(a, field, json_at(base, field), json_at(run, field)) : 0;
+}
+
+static int compare_environment(json_t *a, const json_t *base, const json_t *run, const char *side)
+{
+	char field[96];
+	int ret = 0;
+
+	for (size_t i = 0; i < sizeof(same_on_each_side) / sizeof(same_on_each_side[0]) && !ret; i++) {
+		snprintf(field, sizeof(field), "environment.%s.%s", side, same_on_each_side[i]);
+		ret = compare_field(a, base, run, field);
+	}
+	snprintf(field, sizeof(field), "environment.%s.memory_bytes", side);
+	return ret ? ret : compare_memory(a, base, run, field);
 }
 
 /* Where the server was does not matter, but whether both ends shared a machine does. */
@@ -75,19 +84,12 @@ static int compare_rails(json_t *a, const json_t *base, const json_t *run)
 json_t *baseline_differences(const json_t *base, const json_t *run)
 {
 	json_t *a = json_array();
-	int ret = 0;
+	int ret = !a || compare_environment(a, base, run, "server") || compare_environment(a, base, run, "clients");
 
-	for (size_t i = 0; a && i < sizeof(same) / sizeof(same[0]) && !ret; i++)
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]) && !ret; i++)
 		ret = compare_field(a, base, run, same[i]);
-	for (size_t i = 0; a && i < sizeof(memory) / sizeof(memory[0]) && !ret; i++)
-		ret = compare_memory(a, base, run, memory[i]);
-	if (a && !ret)
-		ret = compare_server(a, base, run);
-	if (a && !ret)
-		ret = compare_rails(a, base, run);
-	if (ret) {
-		json_decref(a);
-		return NULL;
-	}
-	return a;
+	if (!ret && !compare_server(a, base, run) && !compare_rails(a, base, run))
+		return a;
+	json_decref(a);
+	return NULL;
 }

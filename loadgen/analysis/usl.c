@@ -32,8 +32,9 @@ static_assert(sizeof(usl_status_names) / sizeof(usl_status_names[0]) == USL_BAD_
 
 enum parameter { U, B, C };
 
+/* The points that are used, with the errors they are weighted by. */
 struct data {
-	const struct usl_point *p;
+	struct usl_point p[USL_POINTS_MAX];
 	size_t n;
 };
 
@@ -44,16 +45,20 @@ struct step {
 
 /* ---- points and the model ---- */
 
-static bool usable(const struct usl_point *p)
+static void collect(const struct usl_point *p, size_t n, struct data *out)
 {
-	return p->clients >= 1 && p->clients <= MOST_CLIENTS && p->throughput >= 1e-9 && p->throughput <= 1e18;
-}
+	out->n = 0;
+	for (size_t i = 0; i < n && out->n < USL_POINTS_MAX; i++) {
+		double least = LEAST_ERROR * p[i].throughput;
 
-static double error_of(const struct usl_point *p)
-{
-	double least = LEAST_ERROR * p->throughput;
-
-	return p->error > least && p->error <= 1e18 ? p->error : least;
+		if (!(p[i].clients >= 1 && p[i].clients <= MOST_CLIENTS && p[i].throughput >= 1e-9 &&
+		      p[i].throughput <= 1e18))
+			continue;
+		out->p[out->n] = p[i];
+		if (!(p[i].error > least && p[i].error <= 1e18))
+			out->p[out->n].error = least;
+		out->n++;
+	}
 }
 
 static void columns(double clients, double row[PARAMETERS])
@@ -81,12 +86,11 @@ static double cost(const struct data *d, const double q[PARAMETERS])
 {
 	double sum = 0;
 
-	for (size_t i = 0; i < d->n; i++)
-		if (usable(&d->p[i])) {
-			double off = (d->p[i].throughput - model(q, d->p[i].clients)) / error_of(&d->p[i]);
+	for (size_t i = 0; i < d->n; i++) {
+		double off = (d->p[i].throughput - model(q, d->p[i].clients)) / d->p[i].error;
 
-			sum += off * off;
-		}
+		sum += off * off;
+	}
 	return sum;
 }
 
@@ -131,12 +135,10 @@ static void step_build(const struct data *d, const double *q, struct step *s)
 		const struct usl_point *p = &d->p[i];
 		double row[PARAMETERS], at, weight, target;
 
-		if (!usable(p))
-			continue;
 		columns(p->clients, row);
 		at = q ? model(q, p->clients) : p->throughput;
 		/* dX/dq = -X^2 / N times the row. */
-		weight = at * at / (p->clients * error_of(p));
+		weight = at * at / (p->clients * p->error);
 		target = (2 * at - p->throughput) / at * (p->clients / at);
 		for (int j = 0; j < PARAMETERS; j++) {
 			s->right[j] += weight * row[j] * weight * target;
@@ -228,8 +230,6 @@ static void drop_negligible(const struct data *d, double q[PARAMETERS])
 	double share[PARAMETERS] = { 0 }, row[PARAMETERS];
 
 	for (size_t i = 0; i < d->n; i++) {
-		if (!usable(&d->p[i]))
-			continue;
 		columns(d->p[i].clients, row);
 		for (int j = 0; j < PARAMETERS; j++)
 			share[j] = fmax(share[j], q[j] * row[j] / dot(q, row));
@@ -244,19 +244,17 @@ static double r2_of(const struct data *d, double residuals)
 {
 	double weights = 0, mean = 0, total = 0;
 
-	for (size_t i = 0; i < d->n; i++)
-		if (usable(&d->p[i])) {
-			double error = error_of(&d->p[i]), weight = 1 / (error * error);
+	for (size_t i = 0; i < d->n; i++) {
+		double weight = 1 / (d->p[i].error * d->p[i].error);
 
-			weights += weight;
-			mean += (d->p[i].throughput - mean) * weight / weights;
-		}
-	for (size_t i = 0; i < d->n; i++)
-		if (usable(&d->p[i])) {
-			double off = (d->p[i].throughput - mean) / error_of(&d->p[i]);
+		weights += weight;
+		mean += (d->p[i].throughput - mean) * weight / weights;
+	}
+	for (size_t i = 0; i < d->n; i++) {
+		double off = (d->p[i].throughput - mean) / d->p[i].error;
 
-			total += off * off;
-		}
+		total += off * off;
+	}
 	return total > NEGLIGIBLE * NEGLIGIBLE ? 1 - residuals / total : NAN;
 }
 
@@ -322,11 +320,10 @@ static bool measured_around(const struct data *d, double clients)
 {
 	bool below = false, beyond = false;
 
-	for (size_t i = 0; i < d->n; i++)
-		if (usable(&d->p[i])) {
-			below |= d->p[i].clients <= clients;
-			beyond |= d->p[i].clients > clients;
-		}
+	for (size_t i = 0; i < d->n; i++) {
+		below |= d->p[i].clients <= clients;
+		beyond |= d->p[i].clients > clients;
+	}
 	return below && beyond;
 }
 
@@ -345,19 +342,15 @@ static void set_peak(struct usl_fit *f, const struct data *d, const double q[PAR
 	f->peak_throughput = delta(x, x_slopes, c, f->points, INFINITY);
 }
 
-/* Counts the points used and, up to LEAST_N_NUMBERS, their different N. */
-static size_t count_points(const struct data *d, size_t *points)
+/* The different N, counted up to LEAST_N_NUMBERS. */
+static size_t count_numbers(const struct data *d)
 {
 	double seen[LEAST_N_NUMBERS];
 	size_t distinct = 0;
 
-	*points = 0;
 	for (size_t i = 0; i < d->n; i++) {
 		size_t k = 0;
 
-		if (!usable(&d->p[i]))
-			continue;
-		++*points;
 		while (k < distinct && seen[k] != d->p[i].clients)
 			k++;
 		if (k == distinct && distinct < LEAST_N_NUMBERS)
@@ -379,11 +372,13 @@ static void clear(struct usl_fit *f)
 
 void usl_fit(const struct usl_point *p, size_t n, struct usl_fit *out)
 {
-	const struct data d = { .p = p, .n = n };
+	struct data d;
 	double q[PARAMETERS], covariance[PARAMETERS][PARAMETERS], residuals, chi2;
 
 	clear(out);
-	if (count_points(&d, &out->points) < LEAST_N_NUMBERS) {
+	collect(p, n, &d);
+	out->points = d.n;
+	if (count_numbers(&d) < LEAST_N_NUMBERS) {
 		out->status = USL_FEW_POINTS;
 		return;
 	}

@@ -121,6 +121,7 @@ static bool compare_baselines(struct page *p)
 		struct baseline_side base = { .run = source_run(b->source), .hist = source_hist, .arg = b->source };
 
 		b->comparison = baseline_compare(&base, &run, &options);
+		p->failed |= !b->comparison;
 		regression |= json_is_true(json_at(b->comparison, "regression")) || fell_short(p->run, b->comparison);
 	}
 	return regression;

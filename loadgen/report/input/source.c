@@ -25,7 +25,7 @@
 
 /* How far a run came, by its events. */
 struct progress {
-	double t_s, clients, connected, failed;
+	double t_s, clients, connected;
 	char phase[40], stop_reason[40];
 };
 
@@ -107,7 +107,6 @@ static void on_event(struct source *s, json_t *event)
 	keep_number(&p->t_s, event, "t");
 	keep_number(&p->clients, event, "clients");
 	keep_number(&p->connected, event, "connected");
-	keep_number(&p->failed, event, "failed");
 	keep_text(p->phase, sizeof(p->phase), json_text_at(event, "phase"));
 	keep_text(p->stop_reason, sizeof(p->stop_reason), json_text_at(event, "stop_reason"));
 	if (strcmp(name, "sample") == 0 && json_array_size(s->samples) < SAMPLES_MAX)
@@ -246,7 +245,7 @@ int source_open(const char *dir, struct source **out, char *err, size_t err_size
 		snprintf(err, err_size, "out of memory");
 		goto out;
 	}
-	s->progress = (struct progress){ .t_s = NAN, .clients = NAN, .connected = NAN, .failed = NAN };
+	s->progress = (struct progress){ .t_s = NAN, .clients = NAN, .connected = NAN };
 	errno = 0;
 	snprintf(s->dir, sizeof(s->dir), "%s", dir);
 	ret = check_dir(s, err, err_size);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct page_memory {
-	struct page_memory *next;
+	SLIST_ENTRY(page_memory) entry;
 	double bytes[];			/* aligned for numbers */
 };
 
@@ -20,8 +20,7 @@ void *page_room(struct page *p, size_t n, size_t size)
 		p->failed = true;
 		return NULL;
 	}
-	m->next = p->memory;
-	p->memory = m;
+	SLIST_INSERT_HEAD(&p->memory, m, entry);
 	return m->bytes;
 }
 
@@ -71,11 +70,11 @@ bool page_failed(const struct page *p)
 
 void page_free(struct page *p)
 {
-	while (p->memory) {
-		struct page_memory *next = p->memory->next;
+	struct page_memory *m;
 
-		free(p->memory);
-		p->memory = next;
+	while ((m = SLIST_FIRST(&p->memory))) {
+		SLIST_REMOVE_HEAD(&p->memory, entry);
+		free(m);
 	}
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/queue.h>
 
 #include <jansson.h>
 
@@ -25,8 +26,6 @@ struct page_baseline {
 	json_t *comparison;		/* baseline_compare() */
 };
 
-struct page_memory;
-
 struct page {
 	struct doc *doc;
 	struct source *source;
@@ -39,7 +38,7 @@ struct page {
 	double min_effect;
 	struct page_baseline baselines[PAGE_BASELINES_MAX];
 	size_t n_baselines;
-	struct page_memory *memory;
+	SLIST_HEAD(, page_memory) memory;
 	bool failed;
 };
 
