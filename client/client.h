@@ -3,9 +3,11 @@
  * The load generator holds thousands of connections in each worker thread, rdma_client one. Nothing here blocks; the
  * user is told by the callbacks of struct client_ops.
  *
- * Owning thread: everything is called by, and calls back on, the thread that runs the loop of the context. A failure
- * of a connection is never returned: it ends the connection, and on_closed says what it was. Every function that
- * takes a connection may be called from every callback, and on_closed follows at the end of the loop's turn.
+ * Owning thread: the one that runs the context's loop makes all calls, and gets all callbacks.
+ *
+ * Functions do not return what befell a connection: a failure ends it, and on_closed says what it was. That is called
+ * when the teardown is complete, at the end of a turn of the loop, never from within one of these functions. All
+ * functions that take a connection may be called from all callbacks.
  */
 #ifndef RAMPART_CLIENT_CLIENT_H
 #define RAMPART_CLIENT_CLIENT_H
@@ -108,8 +110,8 @@ int client_ctx_new(const struct client_config *cfg, const struct client_ops *ops
 /* NULL-safe; connections still open are torn down without a word to the server, and without on_closed. */
 void client_ctx_free(struct client_ctx *ctx);
 
-/* What the context is made of, valid as long as it: the endpoint that has the buffers to send from, the pump that runs
- * the loop (pump_run, pump_break, pump_join), the device. */
+/* Parts of the context: the endpoint, which has the buffers to send from; the pump, which runs the loop (pump_run,
+ * pump_break, pump_join); the device. Valid until client_ctx_free. */
 struct ep *client_ep(const struct client_ctx *ctx);
 struct pump *client_pump(struct client_ctx *ctx);
 const struct dev *client_dev(const struct client_ctx *ctx);
@@ -122,9 +124,8 @@ void client_get_counts(const struct client_ctx *ctx, struct client_counts *out);
 
 /* ---- the life of a connection ---- */
 
-/* Starts to connect. `intended_ns` is the time it should have started (total counts from there).
- * NULL if all connection objects are in use, or all queue pairs in use, spoken for or at rest: try again after an
- * on_closed, or in a while. */
+/* Starts to connect. `intended_ns`: when that should have happened; total_ns counts from there. Returns NULL if all
+ * connection objects or queue pairs are taken. One becomes free with an on_closed, or when queue pairs have rested. */
 struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns, void *user);
 
 /* Right after client_connect: offers the TLS session in *session, if there is one, to be resumed, and keeps the
@@ -147,7 +148,7 @@ void client_close(struct client_conn *c);
  * already. */
 void client_fail(struct client_conn *c, enum fail_kind kind, int code);
 
-/* ---- sending: only while live, and with client_has_credit but for requests on the region ---- */
+/* ---- sending: only on a live connection; what takes a credit, only if client_has_credit ---- */
 
 /* Sends the first `bytes` (at least the header's) of the endpoint's buffer `buf` as an ECHO, or as one-way DATA,
  * with `sequence`; the buffer is consumed. The header is filled in here, and what stands at the message's end: the
@@ -234,7 +235,7 @@ bool client_is_closing(const struct client_conn *c);	/* or over */
 /* The stage that a parked connection waits to enter; STAGE_TIMED: it is not parked. */
 enum stage client_parked_before(const struct client_conn *c);
 
-/* Texts and times are the connection's: valid until on_closed returns. */
+/* Pointers lead into the connection: valid until on_closed returns. */
 struct client_info {
 	const char *tls;		/* negotiated version and cipher, once granted */
 	const char *words;		/* why it was refused, or why TLS failed; "": nothing was said */
@@ -243,7 +244,7 @@ struct client_info {
 	uint32_t client_psn;		/* the server's is in the grant */
 	uint32_t cm_psn;		/* what the CM would have used for the client's, with cfg->cm_psn */
 	const uint64_t *stage_ns;	/* STAGE_TIMED of them; complete once live */
-	uint64_t total_ns;		/* from intended_ns until live, without what it was parked */
+	uint64_t total_ns;		/* from intended_ns until live, without the time it was parked */
 };
 void client_get_info(const struct client_conn *c, struct client_info *out);
 
