@@ -254,6 +254,7 @@ enum tls_io_status tls_io_read_header(struct tls_io *io, uint32_t max_bytes, str
 {
 	enum tls_io_status st;
 
+	assert(!io->writing);
 	if (io->done == 0)
 		drop_frame(io);
 	st = read_upto(io, FRAME_HEADER_BYTES);
