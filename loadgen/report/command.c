@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "common/base/build_info.h"
 #include "loadgen/analysis/stats.h"
@@ -14,8 +12,6 @@
 
 #define EXIT_STATUS_USAGE 2
 #define LABEL_MAX 32
-#define COLUMNS_MIN 60
-#define COLUMNS_MAX 200
 
 struct arguments {
 	const char *baseline, *output;
@@ -25,7 +21,7 @@ struct arguments {
 	struct opt_list plan;
 };
 
-static const char *const format_names[] = { "text", "markdown", "html", NULL };
+static const char *const format_names[] = { "markdown", "html", NULL };
 
 #define AT(field) offsetof(struct arguments, field)
 
@@ -35,7 +31,7 @@ static const struct opt options[] = {
 	{ .name = "baseline", .type = OPT_STRING, .offset = AT(baseline), .metavar = "[LABEL=]DIR,...",
 	  .help = "Folders of up to 4 runs to compare this one with." },
 	{ .name = "format", .type = OPT_CHOICE, .offset = AT(format), .choices = format_names, .metavar = "FORMAT",
-	  .def = "text", .help = "What is printed; the files are written in any case." },
+	  .def = "markdown", .help = "What is printed; the files are written in any case." },
 	{ .name = "growth", .type = OPT_UINT, .offset = AT(growth), .min = 0, .max = 10000, .metavar = "PERCENT",
 	  .def = "0", .help = "Planning: clients to come, beside those planned for." },
 	{ .name = "headroom", .type = OPT_UINT, .offset = AT(headroom), .min = 0, .max = 90, .metavar = "PERCENT",
@@ -123,15 +119,6 @@ static bool split_baselines(char *text, struct report_options *o, char *err, siz
 
 /* --- the rest --- */
 
-static unsigned terminal_columns(void)
-{
-	struct winsize size;
-
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_col < COLUMNS_MIN)
-		return 100;
-	return size.ws_col < COLUMNS_MAX ? size.ws_col : COLUMNS_MAX;
-}
-
 static int make(const struct arguments *a, const char *dir)
 {
 	char *baselines = a->baseline ? strdup(a->baseline) : NULL, err[1024] = "";
@@ -147,8 +134,6 @@ static int make(const struct arguments *a, const char *dir)
 		.n_plan = a->plan.n,
 		.out = stdout,
 		.format = (enum report_format)a->format,
-		.columns = terminal_columns(),
-		.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"),
 	};
 	int status = EXIT_STATUS_USAGE;
 

@@ -156,28 +156,9 @@ static int write_document(struct page *p, char *err, size_t err_size)
 	return -ENOMEM;
 }
 
-typedef int form_fn(const struct doc *d, const struct report_options *o, FILE *out);
+typedef int form_fn(const struct doc *d, FILE *out);
 
-static int write_html(const struct doc *d, const struct report_options *o, FILE *out)
-{
-	(void)o;
-	return doc_write_html(d, out);
-}
-
-static int write_markdown(const struct doc *d, const struct report_options *o, FILE *out)
-{
-	(void)o;
-	return doc_write_markdown(d, out);
-}
-
-static int write_text(const struct doc *d, const struct report_options *o, FILE *out)
-{
-	return doc_write_text(d, o->columns ? o->columns : 100, o->colour, out);
-}
-
-static form_fn *const forms[] = {
-	[REPORT_TEXT] = write_text, [REPORT_MARKDOWN] = write_markdown, [REPORT_HTML] = write_html
-};
+static form_fn *const forms[] = { [REPORT_MARKDOWN] = doc_write_markdown, [REPORT_HTML] = doc_write_html };
 
 /* Under another name first, so that a report is never half of one. */
 static int write_file(const struct doc *d, const char *dir, const char *name, form_fn *form, char *err, size_t err_size)
@@ -190,7 +171,7 @@ static int write_file(const struct doc *d, const char *dir, const char *name, fo
 	    snprintf(temporary, sizeof(temporary), "%s/%s.tmp", dir, name) >= (int)sizeof(temporary))
 		goto out;
 	f = fopen(temporary, "w");
-	ret = f ? form(d, NULL, f) : -errno;
+	ret = f ? form(d, f) : -errno;
 	if (f && fclose(f) && !ret)
 		ret = -errno;
 	if (!ret && rename(temporary, path))
@@ -225,9 +206,9 @@ static int write_files(const struct doc *d, const char *dir, char *err, size_t e
 		snprintf(err, err_size, "cannot make %s: %s", dir, strerror(-ret));
 		return ret;
 	}
-	ret = write_file(d, dir, "report.html", write_html, err, err_size);
+	ret = write_file(d, dir, "report.html", doc_write_html, err, err_size);
 	if (!ret)
-		ret = write_file(d, dir, "report.md", write_markdown, err, err_size);
+		ret = write_file(d, dir, "report.md", doc_write_markdown, err, err_size);
 	if (ret)
 		return ret;
 	ret = write_folder(d, dir, "tables", doc_write_csv, err, err_size);
@@ -293,7 +274,7 @@ enum report_result report_make(const struct report_options *o, FILE *warnings, c
 		result = REPORT_FAILED;
 		goto out;
 	}
-	if (o->out && (forms[o->format](p.doc, o, o->out) || fflush(o->out))) {
+	if (o->out && (forms[o->format](p.doc, o->out) || fflush(o->out))) {
 		snprintf(err, err_size, "cannot write the report to stdout");
 		result = REPORT_FAILED;
 	}

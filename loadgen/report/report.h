@@ -11,7 +11,7 @@
 #define REPORT_BASELINES_MAX 4
 #define REPORT_HEADROOM 0.3
 
-enum report_format { REPORT_TEXT, REPORT_MARKDOWN, REPORT_HTML };
+enum report_format { REPORT_MARKDOWN, REPORT_HTML };
 
 struct report_baseline {
 	const char *label;		/* NULL: base, or base2 and so on */
@@ -30,8 +30,6 @@ struct report_options {
 	size_t n_plan;
 	FILE *out;			/* gets the report in `format`; NULL: nobody */
 	enum report_format format;
-	bool colour;			/* of text */
-	unsigned columns;
 };
 
 enum report_result {

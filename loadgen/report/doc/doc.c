@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "common/base/utf8.h"
 
@@ -14,12 +15,12 @@
 struct doc_table {
 	struct doc *doc;
 	json_t *block, *row;	/* borrowed from the document; no row yet: NULL */
-	struct doc_table *next;
+	TAILQ_ENTRY(doc_table) in_doc;
 };
 
 struct doc {
 	json_t *root;		/* {title, lead, blocks, id and name: {each that is taken: how often}} */
-	struct doc_table *tables;
+	TAILQ_HEAD(, doc_table) tables;
 	json_int_t sections;
 	bool failed;
 };
@@ -99,6 +100,7 @@ int doc_new(const char *title, const char *lead, struct doc **out)
 
 	if (!d)
 		return -ENOMEM;
+	TAILQ_INIT(&d->tables);
 	d->root = json_pack("{s:[], s:{}, s:{}}", "blocks", "id", "name");
 	put(d, d->root, "title", title, false);
 	put(d, d->root, "lead", lead, false);
@@ -116,8 +118,8 @@ void doc_free(struct doc *d)
 
 	if (!d)
 		return;
-	while ((t = d->tables)) {
-		d->tables = t->next;
+	while ((t = TAILQ_FIRST(&d->tables))) {
+		TAILQ_REMOVE(&d->tables, t, in_doc);
 		free(t);
 	}
 	json_decref(d->root);
@@ -223,8 +225,7 @@ struct doc_table *doc_table(struct doc *d, const char *name, const char *caption
 	if (!t)
 		return NULL;
 	t->doc = d;
-	t->next = d->tables;
-	d->tables = t;
+	TAILQ_INSERT_TAIL(&d->tables, t, in_doc);
 	o = block(d, DOC_TABLE, DOC_PLAIN, NULL);
 	put_name(d, o, "name", name, "table");
 	put(d, o, "title", caption, false);
@@ -298,7 +299,7 @@ void doc_number(struct doc_table *t, double v, int decimals)
 
 const char *doc_title(const struct doc *d)
 {
-	return doc_str(d->root, "title");
+	return json_string_value(json_object_get(d->root, "title"));
 }
 
 const char *doc_lead(const struct doc *d)

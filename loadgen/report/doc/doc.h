@@ -1,4 +1,4 @@
-/* A report as a tree of blocks, that is made once and shown as a page, as text or as Markdown. Pure but for memory;
+/* A report as a tree of blocks, that is made once and written as a page and as Markdown. Pure but for memory;
  * owning thread: main. A block is added behind the last one. When memory runs out, doc_failed says so at the end, so
  * that no caller checks each call. Texts are plain UTF-8 in which nothing is special: each form escapes what it must. */
 #ifndef RAMPART_LOADGEN_REPORT_DOC_H
@@ -54,10 +54,8 @@ void doc_chart(struct doc *d, const char *id, const char *title, const char *svg
 
 /* One file without anything from elsewhere: style within, no script. 0 or -EIO. */
 int doc_write_html(const struct doc *d, FILE *out) __attribute__((warn_unused_result));
-/* For a pull request (GitHub's Markdown); charts are left out, their tables are there. */
+/* GitHub's Markdown, for a pull request or a terminal; of charts the words, and their tables. 0, -EIO or -ENOMEM. */
 int doc_write_markdown(const struct doc *d, FILE *out) __attribute__((warn_unused_result));
-/* For a terminal of `columns`; charts are left out. With `colour`, ANSI. */
-int doc_write_text(const struct doc *d, unsigned columns, bool colour, FILE *out) __attribute__((warn_unused_result));
 /* Each table as <dir>/<name>.csv (RFC 4180, UTF-8, units in the titles). Makes the folder. 0 or -errno. */
 int doc_write_csv(const struct doc *d, const char *dir) __attribute__((warn_unused_result));
 /* Each chart that was drawn as <dir>/<id>.svg, a picture that needs no page. Makes the folder. 0 or -errno. */

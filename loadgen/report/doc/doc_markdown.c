@@ -3,26 +3,54 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "loadgen/report/chart/xml.h"
+
 #define TITLE_MAX 256
+#define WIDTH_MAX 20		/* of a column that is aligned */
 
-/* Nothing in a text is markup, names nobody and refers to no issue: a comment within keeps GitHub from making links. */
-static void escaped(FILE *out, const char *text)
+/* What stands for a character that HTML knows or that GitHub would make a link of (to a person, an issue, an address): a
+ * comment within keeps it from that. NULL: there is no need. */
+static const char *replacement(const char *at)
 {
-	for (; *text; text++) {
-		bool refers = *text == '@' || (*text == '#' && isdigit((unsigned char)text[1])) ||
-			      (*text == ':' && text[1] == '/' && text[2] == '/');
-
-		if (*text == '<' || *text == '>' || *text == '&')
-			fprintf(out, "&#%d;", *text);
-		else if (refers)
-			fprintf(out, "%c<!-- -->", *text);
-		else if (strchr("\\`*_{}[]#|~$", *text))
-			fprintf(out, "\\%c", *text);
-		else
-			putc(*text, out);
+	switch (*at) {
+	case '<': return "&lt;";
+	case '>': return "&gt;";
+	case '&': return "&amp;";
+	case '@': return "@<!-- -->";
+	case ':': return at[1] == '/' && at[2] == '/' ? ":<!-- -->" : NULL;
+	case '#': return isdigit((unsigned char)at[1]) ? "#<!-- -->" : NULL;
 	}
+	return NULL;
+}
+
+/* Does the character begin markup? Not an underscore within a word. */
+static bool is_markup(const char *text, const char *at)
+{
+	if (*at == '_' && at > text && isalnum((unsigned char)at[-1]) && isalnum((unsigned char)at[1]))
+		return false;
+	return strchr("\\`*_{}[]#|~$", *at);
+}
+
+/* Nothing in the text is markup. Returns how many characters it took; without `out`, how many it would take. */
+static size_t escaped(FILE *out, const char *text)
+{
+	size_t n = 0;
+
+	for (const char *at = text; *at; at++) {
+		const char *instead = replacement(at);
+		bool quoted = !instead && is_markup(text, at);
+
+		n += instead ? strlen(instead) : (size_t)quoted + ((*at & 0xc0) != 0x80);
+		if (!out)
+			continue;
+		fputs(instead ? instead : quoted ? "\\" : "", out);
+		if (!instead)
+			putc(*at, out);
+	}
+	return n;
 }
 
 /* The same at the start of a line, where "1." or "-" begins a list. */
@@ -117,7 +145,59 @@ static void file(FILE *out, const json_t *b)
 	fputs("\n", out);
 }
 
-static void table_rows(FILE *out, const json_t *b)
+/* --- tables; their columns are aligned, for readers of the text itself --- */
+
+static size_t width_of(const json_t *b, size_t column)
+{
+	char title[TITLE_MAX], buf[DOC_NUMBER_MAX];
+	size_t width;
+
+	doc_column_title(b, column, title, sizeof(title));
+	width = escaped(NULL, title);
+	for (size_t r = 0; r < doc_n_rows(b); r++) {
+		size_t n = escaped(NULL, doc_cell_shown(doc_row_at(b, r), column, buf));
+
+		width = n > width ? n : width;
+	}
+	return width < 3 ? 3 : width < WIDTH_MAX ? width : WIDTH_MAX;
+}
+
+static void repeat(FILE *out, char c, size_t n)
+{
+	while (n-- > 0)
+		putc(c, out);
+}
+
+/* A text that is longer than its column is wide sticks out. */
+static void cell(FILE *out, const char *text, size_t width, bool to_the_right)
+{
+	size_t n = escaped(NULL, text), gap = n < width ? width - n : 0;
+
+	repeat(out, ' ', to_the_right ? gap : 0);
+	escaped(out, text);
+	repeat(out, ' ', to_the_right ? 0 : gap);
+}
+
+static void table_head(FILE *out, const json_t *b, const size_t *widths)
+{
+	char title[TITLE_MAX];
+
+	for (size_t i = 0; i < doc_n_columns(b); i++) {
+		doc_column_title(b, i, title, sizeof(title));
+		fputs("| ", out);
+		cell(out, title, widths[i], doc_column_is_number(b, i));
+		fputs(" ", out);
+	}
+	fputs("|\n", out);
+	for (size_t i = 0; i < doc_n_columns(b); i++) {
+		fputs("| ", out);
+		repeat(out, '-', widths[i] - doc_column_is_number(b, i));
+		fputs(doc_column_is_number(b, i) ? ": " : " ", out);
+	}
+	fputs("|\n", out);
+}
+
+static void table_rows(FILE *out, const json_t *b, const size_t *widths)
 {
 	char buf[DOC_NUMBER_MAX];
 
@@ -128,41 +208,43 @@ static void table_rows(FILE *out, const json_t *b)
 			fputs("| ", out);
 			if (i == 0)
 				sign(out, doc_tone(row));
-			escaped(out, doc_cell_shown(row, i, buf));
+			cell(out, doc_cell_shown(row, i, buf), widths[i], doc_column_is_number(b, i));
 			fputs(" ", out);
 		}
 		fputs("|\n", out);
 	}
-}
-
-static void table(FILE *out, const json_t *b, bool of_chart)
-{
-	char title[TITLE_MAX];
-
-	if (doc_n_columns(b) == 0)
-		return;
-	wrapped(out, of_chart ? "<details><summary>Numbers: " : "**", doc_str(b, "title"),
-		of_chart ? "</summary>\n\n" : "**\n\n");
-	if (of_chart && !doc_has(b, "title"))
-		fputs("<details><summary>Numbers</summary>\n\n", out);
-	for (size_t i = 0; i < doc_n_columns(b); i++) {
-		doc_column_title(b, i, title, sizeof(title));
-		wrapped(out, "| ", *title ? title : " ", " ");
-	}
-	fputs("|\n", out);
-	for (size_t i = 0; i < doc_n_columns(b); i++)
-		fputs(doc_column_is_number(b, i) ? "| ---: " : "| --- ", out);
-	fputs("|\n", out);
-	table_rows(out, b);
 	if (doc_n_rows(b) == 0)
 		fputs("| nothing |\n", out);
-	if (of_chart)
-		fputs("\n</details>\n", out);
+}
+
+static int table(FILE *out, const json_t *b, bool of_chart)
+{
+	size_t n = doc_n_columns(b), *widths;
+
+	if (n == 0)
+		return 0;
+	widths = calloc(n, sizeof(*widths));
+	if (!widths)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		widths[i] = width_of(b, i);
+	if (of_chart) {
+		fputs(doc_has(b, "title") ? "<details><summary>Numbers: " : "<details><summary>Numbers", out);
+		xml_write(out, doc_str(b, "title"), SIZE_MAX);
+		fputs("</summary>\n\n", out);
+	} else {
+		wrapped(out, "**", doc_str(b, "title"), "**\n\n");
+	}
+	table_head(out, b, widths);
+	table_rows(out, b, widths);
+	fputs(of_chart ? "\n</details>\n" : "", out);
+	free(widths);
+	return 0;
 }
 
 /* --- the whole --- */
 
-static void one(FILE *out, const struct doc *d, size_t i)
+static int one(FILE *out, const struct doc *d, size_t i)
 {
 	const json_t *b = doc_block(d, i);
 
@@ -179,13 +261,14 @@ static void one(FILE *out, const struct doc *d, size_t i)
 	case DOC_ANSWER: answer(out, b); break;
 	case DOC_CODE: code(out, doc_str(b, "text")); break;
 	case DOC_FILE: file(out, b); break;
-	case DOC_TABLE: table(out, b, doc_table_is_of_chart(d, i)); break;
+	case DOC_TABLE: return table(out, b, doc_table_is_of_chart(d, i));
 	case DOC_CHART:
 		wrapped(out, "**", doc_str(b, "title"), "**\n");
 		wrapped(out, "\n", doc_str(b, "detail"), "\n");
 		break;
 	case DOC_END: break;
 	}
+	return 0;
 }
 
 /* Do neighbours of this kind stand without an empty line between them? */
@@ -196,16 +279,20 @@ static bool is_grouped(enum doc_kind kind)
 
 int doc_write_markdown(const struct doc *d, FILE *out)
 {
+	int ret = 0;
+
 	wrapped(out, "# ", doc_title(d), "\n");
 	wrapped(out, "\n", doc_lead(d) ? doc_lead(d) : "", "\n");
-	for (size_t i = 0; i < doc_n_blocks(d); i++) {
+	for (size_t i = 0; i < doc_n_blocks(d) && !ret; i++) {
 		enum doc_kind kind = doc_kind(doc_block(d, i)), before = i ? doc_kind(doc_block(d, i - 1)) : DOC_END;
 
 		if (kind != before || !is_grouped(kind))
 			fputs("\n", out);
 		if (kind == DOC_ANSWER && before != kind)
 			fputs("| Question | Answer | What it rests on |\n| --- | --- | --- |\n", out);
-		one(out, d, i);
+		ret = one(out, d, i);
 	}
+	if (ret)
+		return ret;
 	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
 }

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TERMINAL 60
-
 struct doc *doc_rig_new(void)
 {
 	struct doc *d;
@@ -59,8 +57,6 @@ char *doc_rig_written(const struct doc *d, enum doc_form form)
 	switch (form) {
 	case DOC_FORM_HTML: ret = doc_write_html(d, out); break;
 	case DOC_FORM_MARKDOWN: ret = doc_write_markdown(d, out); break;
-	case DOC_FORM_TEXT: ret = doc_write_text(d, TERMINAL, false, out); break;
-	case DOC_FORM_COLOUR: ret = doc_write_text(d, TERMINAL, true, out); break;
 	}
 	assert_int_equal(ret, 0);
 	assert_int_equal(fclose(out), 0);

@@ -8,7 +8,7 @@
 
 #include "loadgen/report/doc/doc.h"
 
-enum doc_form { DOC_FORM_HTML, DOC_FORM_MARKDOWN, DOC_FORM_TEXT, DOC_FORM_COLOUR };
+enum doc_form { DOC_FORM_HTML, DOC_FORM_MARKDOWN };
 
 /* A document, titled "Title"; what is asserted on the way fails the test. */
 struct doc *doc_rig_new(void);

@@ -1,6 +1,7 @@
 /* Unit tests of `performance_test report`: its options, exit statuses, the files it leaves, baselines. */
 #include "tests/unit/helpers/unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,6 +231,39 @@ static void write__at_the_end_of_a_run__its_folder(void **state)
 	assert_non_null(strstr(err, "elsewhere"));
 }
 
+/* A full disk, or a folder where nothing can be made, for each file of a report. */
+static void write__a_file_cannot_be_written__error_that_names_it(void **state)
+{
+	static const struct { const char *path, *to, *named; } files[] = {
+		{ D "/report.html.tmp", "/dev/full", "run/report.html" },
+		{ D "/report.md.tmp", "/dev/full", "run/report.md" },
+		{ D "/tables/throughput.csv", "/dev/full", "run/tables" },
+		{ D "/charts/throughput-chart.svg", "/dev/full", "run/charts" },
+		{ D "/tables", "/proc", "run/tables" },
+		{ D "/charts", "/proc", "run/charts" },
+	};
+	char err[256];
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(files); i++) {
+		assert_true(mkdir(D "/tables", 0700) == 0 || errno == EEXIST);
+		assert_true(mkdir(D "/charts", 0700) == 0 || errno == EEXIST);
+		if (strcmp(files[i].to, "/proc") == 0)
+			assert_int_equal(rename(files[i].path, "moved"), 0);
+		else
+			unlink(files[i].path);
+		assert_int_equal(symlink(files[i].to, files[i].path), 0);
+		err[0] = '\0';
+		assert_true(report_write(D, err, sizeof(err)) < 0);
+		if (!strstr(err, files[i].named))
+			fail_msg("'%s' is not in '%s'", files[i].named, err);
+		unlink(files[i].path);
+		if (access("moved", F_OK) == 0)
+			assert_int_equal(rename("moved", files[i].path), 0);
+	}
+	assert_int_equal(report_write(D, err, sizeof(err)), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -247,6 +281,7 @@ int main(void)
 		TEST(baseline__other_environment_allowed__differences_in_the_report),
 		TEST(baseline__no_step_in_common__says_so),
 		TEST(write__at_the_end_of_a_run__its_folder),
+		TEST(write__a_file_cannot_be_written__error_that_names_it),
 	};
 
 	return cmocka_run_group_tests_name("report_command", tests, NULL, NULL);

@@ -157,7 +157,7 @@ static void memory__runs_out_anywhere__is_said(void **state)
 		failed = doc_failed(d);
 		assert_int_equal(failed, allocations >= fail_at);
 		fail_at = 0;
-		for (int form = DOC_FORM_HTML; form <= DOC_FORM_COLOUR; form++)
+		for (int form = DOC_FORM_HTML; form <= DOC_FORM_MARKDOWN; form++)
 			free(doc_rig_written(d, (enum doc_form)form));
 		doc_free(d);
 	}

@@ -1,4 +1,4 @@
-/* Unit tests of what a document is written as: doc_html.c, doc_markdown.c, doc_text.c. */
+/* Unit tests of what a document is written as: doc_html.c, doc_markdown.c. */
 #include "tests/unit/helpers/doc_rig.h"
 
 #include <errno.h>
@@ -122,8 +122,8 @@ static void markdown__every_block__in_order(void **state)
 		       "> [!TIP]\n> note 1\n", "**badge** meaning\n", "> [!WARNING]\n", "> [!CAUTION]\n",
 		       "\n- item 1\n- item 2\n",
 		       "```\ncode\n\tmore\n```\n", "- run.json: everything\n",
-		       "**Caption**\n\n| Step | Time (ns) |\n| --- | ---: |\n",
-		       "| step 0 | \xe2\x80\x93 |\n", "| \xe2\x9c\x85 step 1 | 1,234.5 |\n", "**Chart**\n\nIt rises.\n",
+		       "**Caption**\n\n| Step   | Time (ns) |\n| ------ | --------: |\n",
+		       "| step 0 |         \xe2\x80\x93 |\n", "| \xe2\x9c\x85 step 1 |   1,234.5 |\n", "**Chart**\n\nIt rises.\n",
 		       "<details><summary>Numbers: Caption</summary>\n\n| Step", "\n</details>\n",
 		       "**No chart**\n\nIt falls.\n", NULL);
 	doc_rig_expect_not(d, DOC_FORM_MARKDOWN, "<svg");
@@ -136,7 +136,7 @@ static void markdown__hostile_texts__escaped(void **state)
 
 	(void)state;
 	fill_hostile(d);
-	doc_rig_expect(d, DOC_FORM_MARKDOWN, "&#60;script&#62;alert(1)&#60;/script&#62;\"'&#38;\\`\\|\\*\\_\\[x\\](y) @<!-- -->all "
+	doc_rig_expect(d, DOC_FORM_MARKDOWN, "&lt;script&gt;alert(1)&lt;/script&gt;\"'&amp;\\`\\|\\*\\_\\[x\\](y) @<!-- -->all "
 		       "#<!-- -->1 http:<!-- -->//a ", NULL);
 	doc_rig_expect_not(d, DOC_FORM_MARKDOWN, "<script");
 	doc_free(d);
@@ -157,75 +157,52 @@ static void markdown__what_would_begin_a_list__escaped(void **state)
 	doc_free(d);
 }
 
-/* --- a terminal --- */
-
-static void text__every_block__in_order(void **state)
-{
-	struct doc *d = doc_rig_new();
-
-	(void)state;
-	doc_rig_fill(d);
-	doc_rig_expect(d, DOC_FORM_TEXT, "Title\n=====\n", "Question?\n  \xe2\x9c\x93 Answer\n  Detail\n",
-		       "1  First\n--------\n",
-		       "Heading\n", "text 1\n", "\nnote 0\n", "\nbadge\n", "\xe2\x9c\x93 Good: note 1\n",
-		       "! Caution: note 2\n",
-		       "\xe2\x9c\x97 Problem: note 3\n", "\n- item 1\n- item 2\n", "    code\n    \tmore\n",
-		       "- run.json\n  everything\n",
-		       "\nCaption\n\n  Step       Time\n             (ns)\n-----------------\n  step 0        \xe2\x80\x93\n"
-		       "\xe2\x9c\x93 step 1  1,234.5\n! step 2  2,469.0\n\xe2\x9c\x97 step 3  3,703.5\n",
-		       "Chart\nIt rises.\n", NULL);
-	doc_rig_expect_not(d, DOC_FORM_TEXT, "\033");
-	doc_rig_expect(d, DOC_FORM_COLOUR, "\033[1m", "\033[32m", NULL);
-	doc_free(d);
-}
-
-static void text__hostile_texts__no_escape_sequence(void **state)
+/* In a terminal, too. */
+static void markdown__hostile_texts__no_escape_sequence(void **state)
 {
 	struct doc *d = doc_rig_new();
 
 	(void)state;
 	fill_hostile(d);
-	doc_rig_expect_not(d, DOC_FORM_TEXT, "\033");
-	doc_rig_expect_not(d, DOC_FORM_COLOUR, "\033[2J");
+	doc_rig_expect_not(d, DOC_FORM_MARKDOWN, "\033");
 	doc_free(d);
 }
 
-static void expect_lines_within(const struct doc *d, size_t columns)
+static void markdown__underscores__only_between_words_escaped(void **state)
 {
-	char *text = doc_rig_written(d, DOC_FORM_TEXT);
+	struct doc *d = doc_rig_new();
 
-	for (const char *p = text; *p; p += strcspn(p, "\n") + 1)
-		assert_in_range(strcspn(p, "\n"), 0, columns);
-	free(text);
+	(void)state;
+	doc_text(d, NULL, "a tls_handshake_1, _b_ and c_");
+	doc_rig_expect(d, DOC_FORM_MARKDOWN, "a tls_handshake_1, \\_b\\_ and c\\_\n", NULL);
+	doc_free(d);
 }
 
-static void text__long_lines__wrapped_at_words(void **state)
+static void markdown__tables__columns_aligned(void **state)
 {
 	struct doc *d = doc_rig_new();
 	struct doc_table *t = doc_table(d, "t", NULL);
-	char word[200];
 
 	(void)state;
-	memset(word, 'x', sizeof(word) - 1);
-	word[sizeof(word) - 1] = '\0';
-	doc_text(d, NULL, "%s", "a text of words that is longer than the terminal is wide, so that it has two lines");
-	doc_item(d, NULL, "%s", "an item of words that is longer than the terminal is wide, so that it has two lines");
-	doc_text(d, NULL, "%s", word);
 	doc_column(t, "Name", NULL, false);
-	doc_column(t, "Count", NULL, true);
+	doc_column(t, "n", NULL, true);
 	doc_column(t, "What to do", NULL, false);
 	doc_row(t, DOC_PLAIN);
 	doc_cell(t, "nofile");
 	doc_number(t, 1048576, 0);
-	doc_cell(t, "raise the limit in the unit's file and start it again, then run the test once more");
-	expect_lines_within(d, 60);
-	doc_rig_expect(d, DOC_FORM_TEXT, "nofile  1,048,576  raise the limit in the unit's file and\n"
-		       "                   start it again, then run the test once\n                   more\n",
-		       "terminal is wide, so\nthat", "\n  so that it has two lines\n", NULL);
+	doc_cell(t, "raise the limit in the unit's file and start it again");
+	doc_row(t, DOC_PLAIN);
+	doc_cell(t, "<\xe2\x80\x93>");
+	doc_number(t, 5, 0);
+	doc_cell(t, "none");
+	doc_rig_expect(d, DOC_FORM_MARKDOWN, "| Name      |         n | What to do           |\n"
+		       "| --------- | --------: | -------------------- |\n"
+		       "| nofile    | 1,048,576 | raise the limit in the unit's file and start it again |\n"
+		       "| &lt;\xe2\x80\x93&gt; |         5 | none                 |\n", NULL);
 	doc_free(d);
 }
 
-static void text__empty_cells_and_tables__shown(void **state)
+static void markdown__empty_cells_and_tables__shown(void **state)
 {
 	struct doc *d = doc_rig_new();
 	struct doc_table *t = doc_table(d, "t", "Empty");
@@ -234,10 +211,10 @@ static void text__empty_cells_and_tables__shown(void **state)
 	doc_text(d, NULL, "%s", "");
 	doc_code(d, "");
 	doc_column(t, "A", NULL, false);
-	doc_rig_expect(d, DOC_FORM_TEXT, "Empty\n\nA\n-\nnothing\n", NULL);
+	doc_rig_expect(d, DOC_FORM_MARKDOWN, "**Empty**\n\n| A   |\n| --- |\n| nothing |\n", NULL);
 	doc_column(t, "", NULL, true);
 	doc_row(t, DOC_PLAIN);
-	doc_rig_expect(d, DOC_FORM_TEXT, "A\n----\n\n", NULL);
+	doc_rig_expect(d, DOC_FORM_MARKDOWN, "| A   |     |\n| --- | --: |\n|     |     |\n", NULL);
 	doc_free(d);
 }
 
@@ -252,8 +229,6 @@ static void forms__a_full_disk__eio(void **state)
 	assert_int_equal(doc_write_html(d, full), -EIO);
 	clearerr(full);
 	assert_int_equal(doc_write_markdown(d, full), -EIO);
-	clearerr(full);
-	assert_int_equal(doc_write_text(d, 0, true, full), -EIO);
 	fclose(full);
 	doc_free(d);
 }
@@ -269,10 +244,10 @@ int main(void)
 		cmocka_unit_test(markdown__every_block__in_order),
 		cmocka_unit_test(markdown__hostile_texts__escaped),
 		cmocka_unit_test(markdown__what_would_begin_a_list__escaped),
-		cmocka_unit_test(text__every_block__in_order),
-		cmocka_unit_test(text__hostile_texts__no_escape_sequence),
-		cmocka_unit_test(text__long_lines__wrapped_at_words),
-		cmocka_unit_test(text__empty_cells_and_tables__shown),
+		cmocka_unit_test(markdown__hostile_texts__no_escape_sequence),
+		cmocka_unit_test(markdown__underscores__only_between_words_escaped),
+		cmocka_unit_test(markdown__tables__columns_aligned),
+		cmocka_unit_test(markdown__empty_cells_and_tables__shown),
 		cmocka_unit_test(forms__a_full_disk__eio),
 	};
 
