@@ -16,8 +16,8 @@
 #define QP_TIMEOUT 14
 #define QP_RETRIES 6
 /* Credits keep receive queues from running dry, so a receiver that is not ready is an accident that
- * passes: wait for it without limit (7), and long enough (18 is 5.12 ms) that thousands who wait do
- * not drown the receiver in retries. Who never becomes ready is caught by the liveness probe. */
+ * passes: wait for it without limit (7), and long enough (18 is 5.12 ms) that thousands of waiting senders
+ * do not drown the receiver in retries. A receiver that never becomes ready is caught by the liveness probe. */
 #define QP_RNR_RETRIES 7
 #define QP_MIN_RNR_TIMER 18
 
@@ -101,7 +101,7 @@ int cm_next_event(struct cm_channel *c, struct cm_event *out)
 	out->context = e->listen_id ? e->listen_id->context : e->id->context;
 	out->status = e->status;
 	out->qpn = e->param.conn.qp_num;
-	/* The kernel turns both round: each side is told what it is to do itself (cm_format_req_event). */
+	/* The kernel swaps the two numbers, so that each side is told its own limit (cm_format_req_event). */
 	out->reads = e->event == RDMA_CM_EVENT_CONNECT_REQUEST ? e->param.conn.responder_resources :
 		     e->param.conn.initiator_depth;
 	out->private_bytes = 0;
@@ -290,7 +290,7 @@ static int to_rtr(struct ibv_qp *qp, const struct cm_path *path, const struct cm
 	return -ibv_modify_qp(qp, &attr, path->mask | IBV_QP_RQ_PSN | IBV_QP_MIN_RNR_TIMER | IBV_QP_ACCESS_FLAGS);
 }
 
-/* Everything the CM would say of RTS is ours to say, so it is not asked. */
+/* The CM is not asked for the attributes of RTS, because all of them are set here. */
 static int to_rts(struct ibv_qp *qp, const struct cm_qp_param *p)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .sq_psn = p->sq_psn, .timeout = QP_TIMEOUT,

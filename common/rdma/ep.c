@@ -1,4 +1,4 @@
-/* An endpoint at work: events, completions, buffers, what is put off, queue pairs. See ep.h. */
+/* An endpoint at work: events, completions, buffers, deferred work, queue pairs. See ep.h. */
 #include "common/rdma/ep.h"
 
 #include <errno.h>
@@ -71,7 +71,7 @@ int ep_take_events(struct ep *ep)
 	void *context;
 	int ret = 0;
 
-	/* An armed queue raises one event: looking for more would be a system call for nothing. */
+	/* Each armed queue raises one event. Looking for more would be a system call for nothing. */
 	while (ep->n_armed > 0) {
 		struct ep_cq *q;
 
@@ -89,7 +89,7 @@ int ep_take_events(struct ep *ep)
 		struct ep_cq *q = &ep->cqs[i];
 
 		ep_ack(q);
-		/* One that was armed and raised nothing is empty. */
+		/* A queue that is still armed has raised no event, so it is empty. */
 		if (!ep->spin && !q->armed)
 			ret = ep_arm(ep, q);
 	}
@@ -153,7 +153,7 @@ static int poll_cq(struct ep *ep, struct ep_cq *q, int max)
 	return ep_flush_repost(ep) ? -EIO : n;
 }
 
-/* A spinning thread looks for sends that nobody waits for now and then only: each look makes a message wait. */
+/* A spinning thread polls queues in which nothing is awaited only now and then, because each poll delays a message. */
 static bool is_to_be_polled(const struct ep *ep, const struct ep_cq *q)
 {
 	return q->poll || (ep->spin && (is_receive(ep, q) || q->awaited || ep->rounds % UNAWAITED_ROUNDS == 0));
@@ -199,7 +199,7 @@ static void run_deferred(struct ep *ep)
 
 void ep_unhold(struct ep *ep)
 {
-	/* Still held meanwhile: what defers work from within is run in the same round. */
+	/* Still held meanwhile, so work that is deferred from within is run in the same round. */
 	if (ep->holds == 1)
 		run_deferred(ep);
 	ep->holds--;

@@ -82,14 +82,14 @@ struct ep_config {
 	uint32_t sq_depth;	/* send queue entries of each */
 	uint32_t inline_bytes;	/* wanted; what the device grants is ep_inline_bytes */
 	uint32_t post_list;	/* sends of a queue pair posted with one doorbell, 1 .. EP_POST_LIST_MAX */
-	uint32_t signal_every;	/* a completion for every so many sends; 0: as suits each send (rc.c) */
+	uint32_t signal_every;	/* a completion for every so many sends; 0: rc.c decides for each send */
 	uint32_t recv_depth;	/* messages all peers together may have in flight; the SRQ holds EP_BATCH more */
 	uint32_t spare_bufs;	/* further buffers, for sends */
 	uint32_t buf_bytes;
 	uint32_t cq_depth;	/* entries of a completion queue, at most; 0: the device's */
 	bool spin;		/* never arm the completion queues: the thread polls all the time */
-	/* Receives raise an event only if their senders asked for one (solicited events, IBTA 9.2.3) or they failed. The
-	 * others wait for it: nobody waits for them. */
+	/* Receives raise an event only if they failed or their sender asked for one (solicited events, IBTA 9.2.3). All others
+	 * are polled with the next event. */
 	bool solicited_only;
 };
 
@@ -127,13 +127,13 @@ struct ibv_comp_channel *ep_channel(const struct ep *ep);
  * then. */
 int ep_take_events(struct ep *ep) __attribute__((warn_unused_result));
 
-/* Before `n` send requests are posted on `qp` whose completions somebody waits for (struct wr's awaited): their queue
- * raises an event when they come. Completions that are not awaited wait until something else wakes the thread, or
- * somebody sweeps. A negative n takes back those that could not be posted. */
+/* Called before `n` send requests are posted on `qp` whose completions somebody waits for (`awaited` in struct wr): their
+ * queue then raises an event for them. Other completions are polled when something else wakes the thread, or after
+ * ep_sweep. A negative n takes back requests that could not be posted. */
 void ep_await(struct ep *ep, const struct ibv_qp *qp, int n);
 
-/* Send queue entries that were posted (n > 0) and retired. While there are some, a request may fail without anybody
- * being told, and ep_sweep is to be called now and then. */
+/* Counts send queue entries that were posted (n > 0) or retired (n < 0). While some are out, a request may fail without
+ * raising an event, so ep_sweep is to be called now and then. */
 void ep_count_sends(struct ep *ep, int n);
 uint64_t ep_sends_out(const struct ep *ep);
 /* Marks all queues to be polled. */
@@ -152,20 +152,20 @@ int ep_process(struct ep *ep, int max) __attribute__((warn_unused_result));
  * answered, so a peer that keeps to its credits has at most that many receives in one. */
 uint64_t ep_batch(const struct ep *ep);
 
-/* Work that is put off to the end of a batch of completions, or of an ep_hold, so that one doorbell serves
- * all that came together. Embedded in whoever has such work; it must live until it was run. */
+/* Work that is deferred to the end of a batch of completions, or of an ep_hold, so that one doorbell serves all messages
+ * of the batch. Embedded in the object that has such work, which must live until it was run. */
 struct ep_deferred {
 	STAILQ_ENTRY(ep_deferred) entry;
 	void (*run)(struct ep_deferred *d);
 	bool queued;
 };
 
-/* Between the two, ep_defer puts work off; it is run, first in first out, by the last ep_unhold. They nest. A
- * batch of completions is held by itself. */
+/* Between ep_hold and ep_unhold, ep_defer collects work, which the last ep_unhold runs, first in first out. They nest. The
+ * endpoint holds itself during a batch of completions. */
 void ep_hold(struct ep *ep);
 void ep_unhold(struct ep *ep);
 bool ep_is_held(const struct ep *ep);
-/* Once for each hold, however often it is called. Only while held. */
+/* The work is run once for each hold, however often this is called. Only while held. */
 void ep_defer(struct ep *ep, struct ep_deferred *d);
 
 /* A free buffer, which is the caller's until ep_buf_put, ep_recycle or a send; EP_NO_BUF if there is none. */

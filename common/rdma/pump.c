@@ -10,13 +10,13 @@
 #include "common/rdma/ep.h"
 #include "common/base/log.h"
 
-/* In one turn of the loop. Time counts, too: a software device does the work of a request while it is posted, and the
- * completion is there when the next one is looked for, so that there would be no end. */
+/* Budgets of one turn of the loop: completions, time, CM events. Time is limited too because a software device carries a
+ * request out while it is posted: the next completion is then always there, and a turn would never end. */
 #define WC_BUDGET 512
 #define TIME_BUDGET_NS NS_PER_MS
 #define SWEEP_S 0.1
 #define CM_BUDGET 256
-/* Polls between two looks at the other descriptors, which cost as much as a hundred of them. */
+/* Polls between two looks at the other descriptors. One look costs as much as a hundred polls. */
 #define SPINS_PER_LOOK 1024
 
 const char *const poll_mode_names[] = { "event", "busy", "adaptive", NULL };
@@ -106,10 +106,10 @@ static void on_completions(struct ev_loop *loop, ev_io *w, int revents)
 		p->last_busy_ns = clock_now_ns();
 		ep_set_spin(p->ep, true);
 	}
-	/* What came is answered before its event is taken and the queue armed again, which takes two system calls. */
+	/* Messages are answered before their event is taken and the queue is armed again: that takes two system calls. */
 	ep_sweep(p->ep);
 	process_and_continue(p);
-	/* Nothing to wait for yet: the event stays where it is, and comes again. */
+	/* There is more to do before the thread may sleep: the event stays in the channel and wakes it again. */
 	if (p->broken || p->first->stop || ev_is_active(&p->more))
 		return;
 	if (ep_take_events(p->ep)) {
@@ -199,7 +199,7 @@ void pump_stop_watchers(struct pump *p)
 	async_stop(&p->async);
 }
 
-/* One look at the completions of all that spin. True if one of them used its budget up. */
+/* Polls once for every pump that spins. True if one of them used its budget up. */
 static bool look(struct pump *first)
 {
 	bool used_up = false;
@@ -211,7 +211,7 @@ static bool look(struct pump *first)
 	return used_up;
 }
 
-/* What came between the last poll and the arming raised no event. */
+/* Polls once more afterwards: a completion between the last poll and the arming raised no event. */
 static void stop_spinning(struct pump *p)
 {
 	p->spinning = false;
@@ -254,7 +254,7 @@ static bool one_spins(const struct pump *first)
 	return false;
 }
 
-/* Of those that sleep with the loop. */
+/* Starts the sweep of every pump that sleeps with the loop and has sends out. */
 static void start_sweeps(struct pump *first)
 {
 	struct pump *p;

@@ -33,7 +33,7 @@ struct pump {
 	struct cm_channel *cm;
 	pump_on_cm_fn *on_cm;
 	void *arg;
-	/* Its device stopped working, and others still do: nothing of it completes any more. May be NULL. */
+	/* Its device stopped working while other pumps of the loop still work: nothing of it completes any more. May be NULL. */
 	void (*on_broken)(void *arg);
 	/* One of its queue pairs broke (ASYNC_QP_FAILED) or is done with the shared receive queue (ASYNC_QP_LAST_WQE).
 	 * May be NULL. */
@@ -42,16 +42,16 @@ struct pump {
 	uint64_t spin_ns;
 	uint64_t last_busy_ns;
 	bool spinning;
-	uint64_t turn_ns;	/* when the turn's first completions came; 0: none yet */
-	bool stop;		/* of the first one */
-	bool broken;		/* its device stopped working: completions are not looked for any more */
-	struct pump *first;	/* of those that share the loop: it runs them all */
-	STAILQ_HEAD(, pump) joined;	/* of the first one: they, itself first */
+	uint64_t turn_ns;	/* when the first completions of the turn came; 0: none came yet */
+	bool stop;		/* of the first pump: the loop is to end */
+	bool broken;		/* its device stopped working: its queues are not polled any more */
+	struct pump *first;	/* of the pumps that share the loop: it runs all of them */
+	STAILQ_HEAD(, pump) joined;	/* of the first pump: all pumps of the loop, itself first */
 	STAILQ_ENTRY(pump) entry;
 	ev_io cm_io, cq_io;
-	ev_timer more;	/* work left over from a used-up budget */
+	ev_timer more;	/* goes on after a turn that used its budget up */
 	struct async async;	/* the device's events */
-	ev_timer sweep;	/* looks for failures of sends whose completions nobody waits for */
+	ev_timer sweep;	/* polls for failed sends whose completions nobody waits for */
 };
 
 /* Starts the watchers. `ep` must have been made with spin = (mode == POLL_BUSY). on_broken and on_qp_event may be set
@@ -68,9 +68,9 @@ void pump_join(struct pump *p, struct pump *other);
  *   -EIO  the device stopped working (pump_fail); where there are several, the last of them
  */
 int pump_run(struct pump *p);
-/* From within a callback of the loop: the device of this one is gone. Ends the loop if it was the last. */
+/* From within a callback of the loop: the device of this pump stopped working. Ends the loop if it was the last. */
 void pump_fail(struct pump *p);
-/* From within a callback of the loop, for any of them. */
+/* Ends the loop. From within one of its callbacks, for any of its pumps. */
 void pump_break(struct pump *p);
 
 #endif

@@ -14,9 +14,9 @@
 #include "common/rdma/ep.h"
 #include "common/base/log.h"
 
-/* A device that has no QP left is asked again, and complained about, this often. */
+/* After a QP could not be made ahead of demand: until the next try, and the next log line. */
 #define RETRY_NS UINT64_C(10000000000)
-/* Free QPs that were free for a whole window of this length, in which none was taken, go, but for the reserve. */
+/* A window of this length in which no QP was taken shows which free QPs are surplus; the reserve stays. */
 #define TRIM_WINDOW_NS UINT64_C(10000000000)
 
 enum slot_state { SLOT_ABSENT, SLOT_FREE, SLOT_IN_USE, SLOT_QUARANTINE };
@@ -41,11 +41,11 @@ struct qp_pool {
 	uint32_t map_mask;
 	struct qp_pool_counts counts;
 	uint64_t retry_at_ns;	/* after a QP could not be made ahead of demand */
-	uint32_t demand;	/* QPs that are known to be wanted soon */
-	uint64_t window_end_ns;	/* of the window that decides what is surplus */
-	uint32_t free_low;	/* fewest free ones in it */
-	uint64_t taken_before;	/* ever taken, when it began */
-	uint32_t surplus;	/* to be destroyed */
+	uint32_t demand;	/* QPs that will be wanted soon */
+	uint64_t window_end_ns;	/* of the window that shows what is surplus */
+	uint32_t free_low;	/* fewest QPs that were free in it */
+	uint64_t taken_before;	/* QPs ever taken when it began */
+	uint32_t surplus;	/* free QPs to destroy */
 };
 
 static uint32_t map_hash(const struct qp_pool *p, uint32_t qpn)
@@ -133,8 +133,8 @@ void qp_pool_free(struct qp_pool *p)
 	free(p);
 }
 
-/* What can be programmed before a connection is known is programmed ahead: on Ethernet links the default
- * partition has index 0. Access rights come with RTR. */
+/* Moves the QP to INIT before its connection is known. On Ethernet links that needs no more than the port, because the
+ * default partition has index 0. Access rights are set with RTR. */
 static int to_init(const struct qp_pool *p, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = p->cfg.init_port };
@@ -270,14 +270,14 @@ static uint32_t wanted(const struct qp_pool *p)
 	return p->cfg.reserve + p->demand;
 }
 
-/* At the end of a window: as many as were free all the time were not needed. */
+/* At the end of a window: the QPs that were free throughout it were not needed. */
 static void judge_surplus(struct qp_pool *p, uint64_t now_ns)
 {
 	uint64_t taken = p->counts.hits + p->counts.misses;
 
 	if (now_ns < p->window_end_ns)
 		return;
-	/* While clients come, what is free is for those that are still to come. */
+	/* While clients are connecting, free QPs are kept for the next ones. */
 	p->surplus = taken == p->taken_before && p->free_low > wanted(p) ? p->free_low - wanted(p) : 0;
 	p->taken_before = taken;
 	p->window_end_ns = now_ns + TRIM_WINDOW_NS;

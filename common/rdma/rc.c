@@ -1,7 +1,7 @@
 /* One end of a reliable connection over verbs. See rc.h.
  *
- * A waiting or held buffer's length and link stand in the endpoint's per-buffer records (ep_buf_link), so the
- * lists need no memory of their own.
+ * The endpoint has a record for each buffer (ep_buf_link). The length and the next buffer of waiting and held buffers are
+ * stored there, so the lists need no memory of their own.
  */
 #include "common/rdma/rc.h"
 
@@ -18,7 +18,7 @@
 struct chain {
 	struct ibv_send_wr wr[EP_POST_LIST_MAX];
 	struct ibv_sge sge[EP_POST_LIST_MAX];
-	uint32_t bufs[EP_POST_LIST_MAX];	/* messages: their buffers; EP_NO_BUF: a WRITE in front of one */
+	uint32_t bufs[EP_POST_LIST_MAX];	/* the buffer of each message; EP_NO_BUF for a WRITE in front of one */
 	uint32_t n;
 	int awaited;			/* completions somebody waits for */
 };
@@ -68,7 +68,7 @@ static uint64_t make_id(const struct rc *rc, enum wr_type type, uint32_t buf, ui
 	return wr_pack(&w);
 }
 
-/* Takes back what was announced and not posted. */
+/* Takes back the announced completions of requests that were not posted. */
 static void unawait(struct rc *rc, const struct ibv_send_wr *wr)
 {
 	for (; wr; wr = wr->next)
@@ -156,8 +156,8 @@ static void free_all_held(struct rc *rc)
 
 /* --- messages --- */
 
-/* A request in `covers` is signalled when it was asked to be, and often enough that the send queue cannot fill
- * up with entries nobody will be told about. A message may add two. */
+/* True if the next request must have a completion because the completion would cover `covers` entries. Otherwise the send
+ * queue could fill up with entries that no completion retires. A message may take two entries. */
 static bool must_signal(const struct rc *rc, uint32_t covers)
 {
 	return covers * 3 >= message_entries(rc) || covers + 1 >= WR_COVERS_MAX;
@@ -170,15 +170,16 @@ static bool message_is_signalled(const struct rc *rc, uint32_t covers, bool is_i
 	return must_signal(rc, covers) || (every ? covers >= every : !is_inline);
 }
 
-/* An inline message leaves nothing behind that anybody waits for, unless the send queue is getting full. The last
- * third of a full one always has a signalled request (must_signal). One with a single free entry is full for a
- * message with a WRITE. */
+/* Nobody waits for the completion of an inline message, because its buffer is free already, unless the send queue is
+ * getting full: then its entry is waited for. The last third of a full queue always has a signalled request (must_signal).
+ * A queue with a single free entry is full for a message with a WRITE. */
 static bool message_is_awaited(const struct rc *rc, uint32_t used, bool is_inline)
 {
 	return !is_inline || (used + rc->may_write) * 3 > message_entries(rc) * 2;
 }
 
-/* Not all of it is cleared, which would take as long as the rest: what the opcode does not need is not looked at. */
+/* Clears only part of the request: clearing all of it would take as long as the rest of sending, and the device does not
+ * look at fields that the opcode does not use. */
 static struct ibv_send_wr *next_of_chain(struct chain *ch)
 {
 	struct ibv_send_wr *wr = &ch->wr[ch->n];
@@ -192,7 +193,7 @@ static struct ibv_send_wr *next_of_chain(struct chain *ch)
 	return wr;
 }
 
-/* Nobody is told of it: the message behind it tells of both, and a failure tells of itself. */
+/* Unsignalled: the completion of the message behind it retires both, and a WRITE that fails always completes. */
 static void chain_write(struct rc *rc, struct chain *ch, const struct ep_write *write)
 {
 	struct ibv_send_wr *wr;
@@ -237,7 +238,7 @@ static void chain_message(struct rc *rc, struct chain *ch, uint32_t buf, uint32_
 	ch->awaited += awaited;
 }
 
-/* Those that were posted keep their buffers, if not inline; the others lose them. */
+/* Holds the buffers of posted messages that are not inline until their completion, and frees all others. */
 static void account_for_messages(struct rc *rc, const struct chain *ch, uint32_t posted)
 {
 	for (uint32_t i = 0; i < ch->n; i++) {
@@ -253,13 +254,13 @@ static void account_for_messages(struct rc *rc, const struct chain *ch, uint32_t
 	count_posted(rc, posted);
 }
 
-/* Entries that the first of those that wait takes. */
+/* Send queue entries that the first waiting message takes. */
 static uint32_t entries_of_first(const struct rc *rc)
 {
 	return 1 + writes_before(rc, rc->waiting_head);
 }
 
-/* Posts the first of those that wait, with one doorbell. */
+/* Posts as many waiting messages as one doorbell takes. */
 static int post_messages(struct rc *rc)
 {
 	uint32_t max = MIN(MAX(ep_post_list(rc->ep), entries_of_first(rc)), message_entries(rc) - rc->sq_used);
@@ -478,7 +479,7 @@ void rc_drain(struct rc *rc)
 	if (rc->draining || rc->slot == QP_POOL_NONE)
 		return;
 	rc->draining = true;
-	/* One that never got as far as receiving has nothing to return. */
+	/* A QP that never reached RTR has taken nothing from the shared receive queue. */
 	rc->needs_last_wqe = ep_dev(rc->ep)->tells_last_wqe &&
 			     (rc->qp->state == IBV_QPS_RTR || rc->qp->state == IBV_QPS_RTS);
 	while (rc->waiting_head != EP_NO_BUF)
@@ -518,7 +519,7 @@ bool rc_is_drained(const struct rc *rc)
 void rc_release(struct rc *rc, uint64_t now_ns, bool qp_reusable)
 {
 	free_all_held(rc);
-	/* What was flushed or never signalled was not retired. */
+	/* Entries whose completion was flushed, or that had none, were not retired. */
 	retire(rc, rc->sq_used);
 	cm_id_destroy(rc->id);
 	rc->id = NULL;

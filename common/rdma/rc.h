@@ -4,11 +4,11 @@
  * what both need of verbs. Owning thread: the endpoint's, for every function here. None of them blocks. What
  * can fail returns 0 or a negative error; each lists its own.
  *
- * Messages go out in chains: those of one batch of completions (or of an ep_hold) share a doorbell, up to the
- * endpoint's post_list of them. Send queue account: entries are taken when posted and given back when a
- * signalled completion says how many it covers. Messages for which there is no entry wait in a list of buffers
- * and go out, in order, when entries come back. A message may have a WRITE in front, which goes and waits with it
- * and takes an entry of its own. Nothing is allocated.
+ * Messages are posted in chains: the messages of one batch of completions (or of an ep_hold) share a doorbell, up to the
+ * endpoint's post_list of them. Send queue account: posting a request takes an entry, and a signalled completion says how
+ * many entries it retires. Messages that find no free entry wait in a list of buffers and are posted, in order, when
+ * entries are retired. A message may have a WRITE in front, which is posted with it and takes an entry of its own.
+ * Nothing is allocated.
  */
 #ifndef RAMPART_COMMON_RC_H
 #define RAMPART_COMMON_RC_H
@@ -28,8 +28,8 @@ struct rc;
  * ep_unhold. */
 typedef void rc_on_broken_fn(struct rc *rc);
 
-/* Send queue entries a connection needs for messages (credits, and half as many again for replies
- * whose completion is not polled yet), and beside them one for a probe or bind and one for the beacon. */
+/* Send queue entries that a connection needs: one for each credit, half as many again for replies whose completion was not
+ * polled yet, one for a probe or a bind, and one for the beacon. */
 static inline uint32_t rc_sq_depth(uint32_t credits)
 {
 	return credits + (credits + 1) / 2 + 2;
@@ -41,22 +41,22 @@ struct rc {
 	struct rdma_cm_id *id;
 	struct ibv_qp *qp;
 	rc_on_broken_fn *on_broken;
-	struct ep_deferred deferred;		/* posts what waits */
+	struct ep_deferred deferred;	/* posts the waiting messages */
 	uint32_t slot;			/* QP_POOL_NONE: no QP */
 	uint32_t generation;
-	uint32_t waiting_head, waiting_tail;	/* buffers to be sent: for want of an entry, or put off */
-	uint32_t waiting_n, waiting_writes;	/* how many they are, and how many have a WRITE in front */
-	uint32_t held_head, held_tail;	/* buffers sent and not known to be free again */
+	uint32_t waiting_head, waiting_tail;	/* buffers of messages that are not posted yet */
+	uint32_t waiting_n, waiting_writes;	/* number of waiting messages, and of those with a WRITE in front */
+	uint32_t held_head, held_tail;	/* buffers of posted messages whose completion did not come yet */
 	uint16_t sq_used;		/* entries posted and not retired */
 	uint16_t unsignalled;		/* posted since the last signalled one */
-	uint16_t rma_unsignalled;	/* of them and earlier ones: RMA requests since the last signalled RMA one */
-	bool may_write;			/* the owner's to set: there will be messages with a WRITE in front */
-	bool special_busy;		/* the probe's and bind's entry is in use */
+	uint16_t rma_unsignalled;	/* RMA requests posted since the last signalled RMA request */
+	bool may_write;			/* set by the owner: some messages will have a WRITE in front */
+	bool special_busy;		/* the entry for a probe or bind is in use */
 	bool draining;			/* in ERR; nothing is posted any more */
 	bool drained;			/* the beacon came back */
 	bool needs_last_wqe;		/* draining ends with ASYNC_QP_LAST_WQE too */
 	bool had_last_wqe;
-	bool abandoned;			/* nobody polls its completions any more: its QP is not used again */
+	bool abandoned;			/* its completions are not waited for any more: its QP is not used again */
 };
 
 /* Sets everything to "no id, no QP". `on_broken` may be NULL where nothing is put off. The endpoint and the pool must
@@ -81,9 +81,9 @@ uint32_t rc_qpn(const struct rc *rc);
  *   other      what ibv_post_send failed with (-EINVAL: the QP is not in RTS; -ENOMEM: the device has no room)
  */
 int rc_send(struct rc *rc, uint32_t buf, uint32_t length) __attribute__((warn_unused_result));
-/* The same, of a message that nobody waits for an answer to: the peer need not be woken for it. Errors as rc_send. */
+/* The same for a message that needs no answer: it does not wake the peer (no solicited event). Errors as rc_send. */
 int rc_send_unsolicited(struct rc *rc, uint32_t buf, uint32_t length) __attribute__((warn_unused_result));
-/* The same, with 4 bytes of immediate data, as they are in memory. Errors as rc_send. */
+/* The same with 4 bytes of immediate data, sent as they are in memory. Errors as rc_send. */
 int rc_send_imm(struct rc *rc, uint32_t buf, uint32_t length, uint32_t imm) __attribute__((warn_unused_result));
 
 /* The same, behind a WRITE of at least one byte, where may_write was set: both go with one doorbell. The peer that
@@ -111,7 +111,7 @@ struct rc_rma {
 	uint32_t rkey;
 	uint64_t operand;		/* atomics: what is added, or swapped in */
 	uint64_t compare;		/* compare and swap: if this is the old value */
-	bool signal;			/* its completion is to be told; others are told with a later one */
+	bool signal;			/* ask for a completion; an unsignalled request is retired by a later one's */
 };
 
 /* Posts `n` requests in order, behind all messages, post_list of them with one doorbell. The local memory stays the

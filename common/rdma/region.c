@@ -27,10 +27,10 @@ struct region_pool {
 	size_t memory_bytes;
 	uint32_t region_bytes, stride_bytes;
 	uint32_t max, in_use, mrs;
-	/* Lists of free slots: zero and not registered; zero; and not zero yet. */
+	/* Lists of free slots: zero but never registered; zero and registered; registered and to be zeroed. */
 	uint32_t fresh, clean, dirty, last_dirty;
 	uint32_t registering;
-	uint32_t failed;		/* registrations that failed, and nobody was told of yet */
+	uint32_t failed;		/* registrations that failed and that region_get has not reported yet */
 	int failed_err;			/* negative errno of the last one */
 	struct registrar_user user;
 	uint32_t cleared_bytes;	/* of the first dirty one */
@@ -180,7 +180,7 @@ int region_get(struct region_pool *p, uint32_t *region, struct region_grant *out
 	uint32_t i;
 	int ret;
 
-	/* Small ones that are free can always be had; a large one only when there was time to clear it. */
+	/* A small region is cleared right here; a large one only when the pool's owner has time (region_pool_clear). */
 	region_pool_clear(p, CLEAR_AT_ONCE_BYTES);
 	i = p->clean;
 	if (i == REGION_NONE && p->failed) {
@@ -234,7 +234,7 @@ void region_put(struct region_pool *p, uint32_t region)
 	if (ibv_dealloc_mw(s->mw))
 		log_error("ibv_dealloc_mw failed");
 	s->mw = NULL;
-	/* Last in the list, for the first one may be half cleared. */
+	/* To the end of the list, because the first one may be half cleared. */
 	s->next = REGION_NONE;
 	if (p->dirty == REGION_NONE)
 		p->dirty = region;

@@ -42,7 +42,7 @@ static int check_inline(struct tuning *t, char *err, size_t err_size)
 	return 0;
 }
 
-/* A number of a CPU at *p, which moves on. False if there is none, or not one that can be. */
+/* Reads the number of a CPU at *p and moves *p behind it. False if there is none, or it is too large. */
 static bool take_cpu(const char **p, unsigned long *cpu)
 {
 	char *end;

@@ -28,7 +28,7 @@ struct auth_keys {
 	uint8_t server[AUTH_KEY_BYTES];	/* the server in the REP */
 };
 
-/* What an HMAC is computed over: both sides see all of it without being told. */
+/* What an HMAC is computed over. Both sides know all of it without exchanging it. */
 struct auth_binding {
 	const uint8_t *session;		/* FRAME_SESSION_BYTES */
 	uint32_t client_qpn;
@@ -37,8 +37,8 @@ struct auth_binding {
 	const struct addr *server;
 };
 
-/* The library's HMAC, looked up once: looking it up costs more than an HMAC of a few bytes. One thread at a
- * time. 0 or -ENOMEM. */
+/* OpenSSL's HMAC, fetched once, because fetching it costs more than an HMAC of a few bytes. Used by one thread at a
+ * time. auth_mac_new returns 0 or -ENOMEM. */
 struct auth_mac;
 int auth_mac_new(struct auth_mac **out) __attribute__((warn_unused_result));
 void auth_mac_free(struct auth_mac *m);	/* NULL-safe */

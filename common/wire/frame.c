@@ -113,7 +113,7 @@ static bool memory_is_valid(uint64_t addr, uint32_t bytes)
 	return bytes > 0 && bytes <= FRAME_REGION_BYTES_MAX && addr <= UINT64_MAX - bytes;
 }
 
-/* What is WRITTEN to it comes from the region. */
+/* A window needs a region, because the server writes from the region to it. */
 static bool hello_window_is_valid(const struct frame_hello *h)
 {
 	if (!(h->features & FRAME_FEATURE_WINDOW))

@@ -23,8 +23,8 @@
 
 enum frame_type {
 	FRAME_HELLO = 1,	/* client: asks for a connection */
-	FRAME_GRANT = 2,	/* server: parameters of the one granted */
-	FRAME_REFUSE = 3,	/* server: no, with a code and words */
+	FRAME_GRANT = 2,	/* server: the parameters of the connection */
+	FRAME_REFUSE = 3,	/* server: a refusal, with a code and a text */
 	FRAME_CONTROL = 4,	/* client: asks for a report */
 	FRAME_REPORT = 5,	/* server: a JSON text */
 };
@@ -52,7 +52,7 @@ enum frame_feature {
 #define FRAME_FEATURES_KNOWN \
 	(FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET | FRAME_FEATURE_TAGS | FRAME_FEATURE_WINDOW)
 
-/* Why a server says no. The numbers are the wire's; names in refuse_code_name. */
+/* Why a server refuses. The numbers are those on the wire; refuse_code_name has the names. */
 enum refuse_code {
 	REFUSE_BUSY = 1,		/* no PSN or queue pair to be had just now: try again later */
 	REFUSE_FULL = 2,		/* the configured number of clients is connected */
@@ -127,7 +127,7 @@ size_t frame_encode_control(enum control_what what, uint8_t *buf);
 size_t frame_encode_report_header(uint32_t json_bytes, uint8_t *buf);
 
 /* Reads the header from FRAME_HEADER_BYTES bytes. Returns 0 or -EPROTO for a length below the
- * header's or above `max_bytes`, or a reserved field that is not zero. Version and type are the caller's to judge. */
+ * header's or above `max_bytes`, or a reserved field that is not zero. The caller checks version and type. */
 int frame_decode_header(const uint8_t *buf, uint32_t max_bytes, struct frame_header *out)
 	__attribute__((warn_unused_result));
 

@@ -73,7 +73,7 @@ uint32_t msg_sum(uint32_t seed, const uint8_t *p, uint32_t bytes)
 	return (uint32_t)crc32(seed, p, bytes);
 }
 
-/* The header's type, flags and credits change on the way back, so only what is the client's is summed. */
+/* The server changes type, flags and credits of the header in a reply, so the checksum covers only what it leaves alone. */
 static uint32_t sum_of(uint32_t seed, const uint8_t *p, uint32_t bytes)
 {
 	return msg_sum(seed, p + 4, bytes - 4 - MSG_SUM_BYTES);

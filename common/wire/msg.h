@@ -25,10 +25,10 @@
 enum msg_type {
 	MSG_ECHO = 1,	/* client to server: send this back */
 	MSG_REPLY = 2,	/* server to client: what came, type and credits changed */
-	MSG_DATA = 3,	/* client to server: keep it; its credit comes back with a CREDIT */
+	MSG_DATA = 3,	/* client to server, one way: no reply; a CREDIT returns its credit */
 	MSG_CREDIT = 4,	/* server to client: header only; credits of all SENDs of DATA handled, the last one's sequence */
 	MSG_PUSH = 5,	/* client to server: WRITE a part of the region to the window (struct msg_push) */
-	MSG_PUSHED = 6,	/* server to client: header only; it is there */
+	MSG_PUSHED = 6,	/* server to client: header only; the data is in the window */
 };
 
 enum msg_flag {

@@ -55,7 +55,7 @@ void msg_tags_free(struct msg_tags *t)
 	free(t);
 }
 
-/* All of the message is authenticated, and nothing encrypted. */
+/* The whole message is authenticated and none of it is encrypted. */
 static int tag_of(struct side *s, const uint8_t *message, uint32_t bytes, uint8_t tag[MSG_TAG_BYTES])
 {
 	uint8_t nonce[NONCE_BYTES] = { 0 };
