@@ -23,7 +23,7 @@ struct vm_args {
 	int n_shares;
 };
 
-/* NULL: what the script gives by itself, which adapts to the machine. */
+/* NULL: the script's default, which depends on the machine. */
 static const char *memory_for(uint64_t clients)
 {
 	return clients <= 2000 ? NULL : clients <= 12000 ? "8G" : "16G";
@@ -49,11 +49,11 @@ static void add(struct vm_args *a, const char *arg)
 	a->v[a->n++] = (char *)arg;
 }
 
-/* The folder is to be the same one inside: results land where they would without the micro-VM. */
+/* The folder has the same path in the micro-VM, so that results land where they would without it. */
 static void add_share(struct vm_args *a, const char *dir)
 {
 	if (!realpath(dir, a->shares[a->n_shares]))
-		return; /* it will be missed, and named, inside */
+		return; /* the run in the micro-VM names the folder that is missing */
 	add(a, "--share");
 	add(a, a->shares[a->n_shares++]);
 }
@@ -119,7 +119,7 @@ int environment_enter(const struct loadgen_config *c, int argc, char **argv, cha
 	if (c->environment == ENVIRONMENT_NATIVE || c->server || c->device)
 		return 0;
 	if (c->environment == ENVIRONMENT_AUTO) {
-		/* In the micro-VM already: a second one would not find a device either. */
+		/* A micro-VM in the micro-VM would not find a device either. */
 		if (getenv("RAMPART_VM") || dev_count() > 0)
 			return 0;
 		fprintf(stderr, "performance_test: no RDMA device on this machine: running over Soft-RoCE in a "

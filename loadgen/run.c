@@ -15,7 +15,7 @@
 #include "loadgen/results/summary.h"
 #include "loadgen/judge/verdict.h"
 
-/* It ended before a step could be judged. */
+/* The run ended before a step could be judged. */
 static bool came_to_nothing(const struct outcome *oc)
 {
 	return json_array_size(oc->verdict) == 0 && oc->stop_reason != STOP_ABORTED;

@@ -121,7 +121,7 @@ static const char *of_refusal(int code)
 	case REFUSE_FULL: return "max_clients";
 	case REFUSE_NO_RESOURCES: return "server_resources";
 	case REFUSE_BUSY: return "queue_pairs";
-	case REFUSE_BAD_SESSION: return "time";		/* granted, and expired before the client came back */
+	case REFUSE_BAD_SESSION: return "time";		/* the session expired before the client's RDMA request came */
 	case REFUSE_DRAINING:
 	case REFUSE_INTERNAL: return "server";
 	default: return "unknown";
@@ -141,7 +141,7 @@ void breaking_resource(const struct fail *f, const char **resource, const char *
 		*side = "server";
 		break;
 	case FAIL_TIMEOUT:
-		/* Whoever was late is not known, but before TLS is done it is the server that has not come to it. */
+		/* A timeout does not say who was late. Before TLS is done, it is the server, which has not come to this client. */
 		*resource = f->stage <= STAGE_TLS_HANDSHAKE ? "handshakes" : "time";
 		*side = f->stage <= STAGE_PSN_EXCHANGE ? "server" : "unknown";
 		break;

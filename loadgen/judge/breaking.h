@@ -37,7 +37,7 @@ struct breaking {
 	const char *resource;		/* nofile, memory, ports, ...: docs/capacity.md */
 	const char *side;		/* server, generator, network, unknown */
 	bool has_failure;
-	struct fail fail;		/* what most clients failed of that tells the resource */
+	struct fail fail;		/* the failure that tells the resource, of several the most frequent */
 	uint64_t count;
 	char text[320];			/* a line for people */
 };

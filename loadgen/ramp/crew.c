@@ -74,7 +74,7 @@ void crew_quit(struct crew *c)
 
 void crew_dismiss(struct crew *c)
 {
-	/* Some may wait for orders yet. */
+	/* A worker that still waits for an order would never end. */
 	crew_quit(c);
 	for (uint32_t i = 0; i < c->n; i++)
 		worker_free(c->workers[i]);
@@ -122,7 +122,7 @@ bool crew_has_measured(const struct crew *c)
 	return true;
 }
 
-/* Of all workers, or without those whose device failed. */
+/* Sums a counter over all workers, or over those whose device works. */
 static uint64_t sum(const struct crew *c, size_t offset, bool broken_too)
 {
 	uint64_t total = 0;

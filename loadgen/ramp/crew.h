@@ -38,7 +38,7 @@ json_t *crew_device(const struct crew *c);
 /* Gives every worker the order, with its share of the clients and of the active ones of `whole`. */
 void crew_order(struct crew *c, enum worker_order order, const struct worker_task *whole);
 
-/* The following pass over workers whose device failed: these fulfil nothing, and their clients are lost. */
+/* The following four leave out workers whose device failed: these fulfil no order, and their clients are lost. */
 
 /* True when every worker has fulfilled its last order. */
 bool crew_is_done(const struct crew *c);
@@ -56,7 +56,7 @@ uint64_t crew_sum(const struct crew *c, size_t offset);
 #define CREW_SUM(crew, field) crew_sum(crew, offsetof(struct worker_stats, field))
 /* Connections made in this step, of clients that came back too. */
 uint64_t crew_connects(const struct crew *c);
-/* The response times of all, into `out`. */
+/* Puts the response times of all workers into `out`. */
 void crew_response(const struct crew *c, struct hist *out);
 
 #endif

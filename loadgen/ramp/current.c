@@ -9,7 +9,7 @@
 #include "loadgen/results/results.h"
 #include "loadgen/traffic/workload.h"
 
-/* Clients that leave and come back do so now and then, or the measurement ends. */
+/* With --cycles: the measurement ends when no client came back for so long. */
 #define CYCLE_PATIENCE_NS (60 * NS_PER_S)
 
 int current_init(struct current *c, const struct loadgen_config *cfg, struct results *results)
@@ -161,7 +161,7 @@ void current_measured(struct current *c, const struct crew *crew)
 {
 	if (!c->step->begin.now_ns)
 		return;
-	/* A rest too short to say anything would weigh as much as a whole interval. */
+	/* A last interval of less than half the length is dropped: it would weigh as much as a whole one. */
 	if (clock_now_ns() - c->last_interval_ns >= current_interval_ns(c) / 2)
 		end_interval(c, crew);
 	take_moment(crew, &c->step->end);
@@ -182,7 +182,7 @@ void current_sample(struct current *c, const struct crew *crew, const char *phas
 {
 	uint64_t now = clock_now_ns();
 
-	/* Before a step's clients come the workers still have the figures of the last. */
+	/* Until the step's clients connect, the workers still publish the figures of the step before. */
 	if (!c->step || !c->step->started || (!changing && now - c->last_sample_ns < NS_PER_S))
 		return;
 	c->last_sample_ns = now;

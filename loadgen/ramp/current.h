@@ -51,7 +51,8 @@ bool current_next_stage(struct current *c, struct crew *crew, bool go_on);
 /* Connecting is over: keeps how long it took, and how many are connected. */
 void current_connected(struct current *c, const struct crew *crew);
 
-/* The measured time begins, or ends: what both sides used until then, but for the server's reports. */
+/* The measured time begins, or ends: keeps what the generator has used until then. The server's reports are asked for
+ * by phases.c. */
 void current_measure(struct current *c, struct crew *crew);
 void current_measured(struct current *c, const struct crew *crew);
 /* Length of an interval of the measured time. */

@@ -35,8 +35,8 @@ static void add_microseconds(struct needs_args *a, const char *option, uint64_t 
 	add_text(a, option, a->numbers[a->n]);
 }
 
-/* All clients of a step are in one stage at once, so TLS sessions are open for all, and wait for the last. The
- * kernel spreads them over the shards by hash: a share, and six standard deviations. */
+/* With --phased all clients of a step are in one stage at once, so the server holds a TLS session for each of them
+ * until the last has come. The kernel spreads them over the shards by hash: a share, and six standard deviations. */
 static void add_patience(struct needs_args *a, const struct loadgen_config *c)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -48,7 +48,7 @@ static void add_patience(struct needs_args *a, const struct loadgen_config *c)
 	add_number(a, "--handshake-timeout", NEEDS_PHASED_TIMEOUT_S);
 }
 
-/* The same as ours. */
+/* The server gets the generator's settings of the data path. */
 static void add_tuning(struct needs_args *a, const struct loadgen_config *c)
 {
 	const struct tuning *t = &c->tuning;
@@ -73,14 +73,14 @@ void needs_args(const struct loadgen_config *c, char *program, struct needs_args
 	a->v[a->n++] = program;
 	add_number(a, "--tls-port", 0);
 	add_number(a, "--rdma-port", 0);
-	/* Some may still be leaving when the next ones come; with churn, all of them. */
+	/* Clients that leave are still counted while the next ones come; with churn, that may be all of them. */
 	add_number(a, "--max-clients", MIN(c->clients + (c->churn_per_s ? c->clients : c->clients / 10) + 16,
 					   NEEDS_CLIENTS_MAX));
 	c->wl->needs(c, &needs);
 	add_number(a, "--credits", needs.credits);
 	add_number(a, "--message-size", needs.message_bytes);
 	add_number(a, "--region-size", needs.region_bytes);
-	/* Sessions of clients that gave up expire before the check of the pools does. */
+	/* Sessions of clients that gave up must expire before the deadline of the check of the pools. */
 	add_number(a, "--session-timeout", c->phased ? NEEDS_PHASED_TIMEOUT_S : SESSION_TIMEOUT_S);
 	add_text(a, "--tls-resume", c->tls_resume ? "on" : "off");
 	if (needs.window)
@@ -107,7 +107,7 @@ bool needs_are_met(const struct loadgen_config *c, const json_t *info, char *tex
 	double region = json_number_at(info, "config.region_bytes");
 	double bytes = json_number_at(info, "config.message_bytes");
 	double clients = json_number_at(info, "config.max_clients");
-	/* It says what all of its rails allow. */
+	/* INFO has the sum over all rails. */
 	size_t rails = json_array_size(json_object_get(info, "rails"));
 	double handshakes = json_number_at(info, "config.max_handshakes") / (double)(rails ? rails : 1);
 	const json_t *config = json_object_get(info, "config");

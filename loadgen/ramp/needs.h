@@ -12,7 +12,7 @@
 
 /* --session-timeout and --handshake-timeout of a server of our own with --phased: rdma_server's longest. */
 #define NEEDS_PHASED_TIMEOUT_S 600
-/* rdma_server's --max-clients allows no more. */
+/* The largest value that rdma_server takes for --max-clients. */
 #define NEEDS_CLIENTS_MAX 200000
 
 #define NEEDS_ARGS_MAX 64

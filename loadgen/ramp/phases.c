@@ -26,11 +26,11 @@ const char *const ramp_phase_names[] = {
 };
 static_assert(sizeof(ramp_phase_names) / sizeof(ramp_phase_names[0]) == RAMP_N, "a name per phase");
 
-/* A server that dies again and again says enough. */
+/* A search starts its server again so many times, then it ends. */
 #define RESTARTS_MAX 8
-/* For an answer of the server, and one of the question before it. */
+/* Twice the time-out of an answer: the question may have to wait for the answer to another. */
 #define ANSWER_TIMEOUT_NS (60 * NS_PER_S)
-/* How long the server may count fewer clients than there are. */
+/* So long the server may count fewer clients than are connected. */
 #define COUNT_PATIENCE_NS (5 * NS_PER_S)
 
 static uint64_t step_timeout_ns(const struct ramp *r)
@@ -40,8 +40,8 @@ static uint64_t step_timeout_ns(const struct ramp *r)
 	return 60 * NS_PER_S + r->current.step->target * 40 * NS_PER_MS;
 }
 
-/* Above the session timeout of a server of our own; and the time a pool takes to shrink after churn: a rest, and
- * three windows. */
+/* More than the session timeout of a server of our own. After churn, more than its pool of queue pairs takes to shrink:
+ * a quarantine, and three of the windows in which nobody came. */
 static uint64_t restore_timeout_ns(const struct ramp *r)
 {
 	if (r->cfg->phased)
@@ -92,7 +92,7 @@ void ramp_begin_step(struct ramp *r)
 	ramp_enter(r, RAMP_MARK);
 }
 
-/* Our server ended: another one, and workers for it, for the next step. */
+/* Our server ended: starts another one for the next step. Workers for it are made when it is ready. */
 static void restart_server(struct ramp *r)
 {
 	char err[256];
@@ -116,7 +116,7 @@ static void end_step(struct ramp *r)
 	bool restart;
 
 	record_step(r);
-	/* A search survives that its own server does not. */
+	/* A search goes on when its own server ended, with another one. */
 	restart = r->cfg->find_capacity && sut_is_own(r->sut) && oc->stop_reason == STOP_SERVER_LOST &&
 		  r->restarts++ < RESTARTS_MAX;
 	if (restart)
@@ -200,8 +200,8 @@ void ramp_enter(struct ramp *r, enum ramp_phase phase)
 
 /* --- what a phase ends with --- */
 
-/* The server counts what it did until then: asked as soon as no worker records any more, and not while one does, because
- * the answer takes the server's time. */
+/* Reads the server's counters at the end of the measured time: as soon as no worker records operations any more, and not
+ * before, because the answer takes the server's time. */
 static void ask_for_end(struct ramp *r)
 {
 	if (!r->report_asked && (!r->current.step->begin.now_ns || crew_has_measured(&r->crew)))
@@ -226,7 +226,8 @@ static void end_disconnect(struct ramp *r)
 		ramp_enter(r, RAMP_RESTORE);
 		return;
 	}
-	/* Nobody is left to say whether the pools came back; or nobody told the server that the clients are gone. */
+	/* A server that is gone cannot say whether its pools came back. One whose clients vanished with their device does not
+	 * know yet that they are gone: its pools are not judged. */
 	s->leaked = sut_is_gone(r->sut);
 	end_step(r);
 }
@@ -261,7 +262,7 @@ void ramp_advance(struct ramp *r)
 		ask_for_end(r);
 		if (!crew_is_done(&r->crew) || !r->report_arrived)
 			return;
-		/* Who left on purpose is back by now, or lost. */
+		/* Clients that left on purpose are back by now, or lost. */
 		s->connected_held = crew_live(&r->crew);
 		ramp_enter(r, RAMP_DISCONNECT);
 		break;
@@ -375,7 +376,7 @@ void ramp_on_deadline(struct ramp *r)
 			break;
 		}
 		s->stuck = true;
-		/* Who is away does not come back any more. */
+		/* Clients that are away do not come back any more. */
 		s->connected_held = crew_live(&r->crew);
 		abandon(r);
 		break;

@@ -27,15 +27,15 @@ struct sut;
 enum ramp_phase {
 	RAMP_SERVER,		/* waits for our server to be ready; 60 s */
 	RAMP_INFO,		/* waits for the server's description */
-	RAMP_MARK,		/* waits until the server has started a new interval of its own; 60 s */
+	RAMP_MARK,		/* waits until the server's figures of stages begin anew; 60 s */
 	RAMP_CONNECT,		/* waits until every client is connected or has failed; --step-timeout */
 	RAMP_COUNT,		/* waits for the server's count of clients */
 	RAMP_START,		/* waits until every client has sent */
 	RAMP_WARMUP,		/* waits for --warmup */
 	RAMP_BEGIN,		/* waits for the server's counters, which the measured time begins with */
 	RAMP_MEASURE,		/* waits for --duration, or for --cycles */
-	RAMP_DRAIN,		/* waits for what is in flight, who is away, and the server's counters; 15 s, then those
-				 * clients are given up */
+	RAMP_DRAIN,		/* waits for operations in flight, clients that are away, and the server's counters; 15 s, then
+				 * those clients are given up */
 	RAMP_DISCONNECT,	/* waits until all clients are gone; 120 s */
 	RAMP_RESTORE,		/* waits until the server's pools are as at the start; 40 s */
 	RAMP_STOP,		/* waits for our server's end; 20 s */
@@ -76,11 +76,11 @@ void ramp_on_deadline(struct ramp *r);
 void ramp_on_stats(struct ramp *r, json_t *report);
 
 void ramp_begin_step(struct ramp *r);
-/* Stops the traffic, if there is any; the phases that follow it come as ever. */
+/* Stops the traffic, if there is any; the step goes on with RAMP_DRAIN. */
 void ramp_stop_traffic(struct ramp *r);
-/* Ends the running step early, with its figures so far, as the run is to end. */
+/* Ends the running step early, because the run is to end; its figures so far are kept. */
 void ramp_cut_short(struct ramp *r);
-/* Nobody is left to say whether the server's pools come back: a step that waits for it ends. */
+/* The server cannot say any more whether its pools came back: a step that waits for that ends. */
 void ramp_give_up_restore(struct ramp *r);
 
 #endif

@@ -69,7 +69,7 @@ static void remaining_text(const struct ramp *r, char *text, size_t size)
 		snprintf(text, size, ", %.0f s left", ceil(left_s));
 }
 
-/* A search does not know how many it will make. */
+/* How many probes a search will make is not known. */
 static void step_text(const struct ramp *r, char *text, size_t size)
 {
 	if (r->cfg->find_capacity)

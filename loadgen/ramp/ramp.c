@@ -19,7 +19,7 @@
 
 /* --- the server --- */
 
-/* What the workload needs and this server does not give is known before the first client comes. */
+/* The run stops before the first client connects if the server cannot give what the workload needs. */
 static void on_info(struct ramp *r, json_t *info)
 {
 	char text[224];
@@ -132,7 +132,7 @@ static bool nothing_left_to_measure(struct ramp *r)
 	return r->phase == RAMP_MEASURE && current_cycles_are_done(&r->current, &r->crew);
 }
 
-/* A DRAIN asks once, when nothing is recorded any more. */
+/* RAMP_DRAIN asks by itself: once, when no worker records any more. */
 static bool is_to_ask(const struct ramp *r)
 {
 	if (!sut_is_idle(r->sut) || r->phase == RAMP_DRAIN)
@@ -176,7 +176,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 	ramp_on_deadline(w->data);
 }
 
-/* The step that ran is kept with its figures so far, whichever worker it was, and however many follow. */
+/* The running step ends and is kept, whichever worker it was; if others follow, nothing more happens. */
 static void on_broken(struct ramp *r)
 {
 	outcome_stop(r->outcome, STOP_GENERATOR_FAILED, "the generator's RDMA device failed");
@@ -207,7 +207,7 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
 	if (r->phase >= RAMP_STOP)
 		return;
 	if (outcome_is_aborted(r->outcome)) {
-		/* The second time: without waiting for anybody. */
+		/* The second signal ends the run at once. */
 		ramp_enter(r, RAMP_DONE);
 		return;
 	}

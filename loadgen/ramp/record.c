@@ -8,7 +8,7 @@
 #include "loadgen/ramp/phases.h"
 #include "loadgen/results/results.h"
 
-/* What broke in the step, or null. It ends a ramp; a search goes on, as long as there is a server. */
+/* What broke in the step, or null. A ramp ends with the first step that broke; a search goes on. */
 static json_t *judge_step(struct outcome *oc, const struct step *s)
 {
 	enum stop_reason reason;
@@ -48,11 +48,11 @@ void record_step(struct ramp *r)
 	struct step *s = r->current.step;
 	json_t *o, *broke;
 
-	/* Else the workers still hold the figures of the step before. */
+	/* If no client was told to connect, the workers still hold the figures of the step before. */
 	if (s->started)
 		step_collect(s, r->crew.workers, r->crew.n, r->cfg);
 	broke = judge_step(r->outcome, s);
-	/* What the generator broke says nothing of the server's capacity. */
+	/* A failure of the generator says nothing about the server's capacity. */
 	if (s->started && !outcome_is_aborted(r->outcome) && !s->generator_failed)
 		agenda_tell(&r->agenda, r->outcome, s, json_is_object(broke));
 	o = describe_step(r);

@@ -107,7 +107,7 @@ static void become_server(char *const *argv, int out, int log, pid_t parent)
 {
 	int null = open("/dev/null", O_RDONLY);
 
-	/* Its own process group: Ctrl-C on the terminal is the generator's, which then drains in order. */
+	/* A process group of its own, so that Ctrl-C on the terminal reaches the generator only, which then drains. */
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)

@@ -46,7 +46,7 @@ static void on_proc_ready(void *arg, const struct addr *tls, uint32_t n)
 {
 	struct sut *s = arg;
 
-	/* As many as it was started with: --device is the same for both. */
+	/* The server has as many rails as the generator: both were given the same --device. */
 	memcpy(s->addrs, tls, n * sizeof(tls[0]));
 	s->events->on_ready(s->arg);
 }
@@ -231,10 +231,10 @@ bool sut_is_restored(const struct sut *s, const json_t *now)
 	double resting = json_number_at(now, "pools.qp.quarantined");
 	double held = json_number_at(now, "pools.admitted");
 
-	/* A probe is to find the server as the one before it did. */
+	/* Each probe of a search must find the server as the one before it did: without queue pairs at rest. */
 	if (s->cfg->find_capacity && resting > 0)
 		return false;
-	/* Clients that came and went made the pool grow; it is to shrink again. */
+	/* With churn the pool of queue pairs grew; it must shrink again. */
 	if (s->cfg->churn_per_s &&
 	    json_number_at(now, "pools.qp.exist") != json_number_at(s->baseline, "pools.qp.exist"))
 		return false;

@@ -76,7 +76,7 @@ static void add_verdict(struct outcome *o, const struct step *s)
 	if (!s->started || outcome_is_aborted(o))
 		return;
 	if (o->cfg->find_capacity) {
-		/* It looks for what fails; wrong data is never looked for. */
+		/* A search provokes failures, so the usual criteria do not apply; data must be right all the same. */
 		verdict_add_integrity(o->verdict, s);
 		return;
 	}

@@ -37,7 +37,7 @@ const char *results_time_text(char *text, size_t size)
 	return text;
 }
 
-/* A folder of its own even if another run started in the same second. */
+/* Makes a folder of its own even if another run started in the same second. */
 static int make_dir(struct results *r, const char *parent, const char *name)
 {
 	char date[32];

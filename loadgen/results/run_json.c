@@ -145,7 +145,7 @@ json_t *run_json(const struct outcome *oc, const struct results *results, int ar
 		"analysis", "repetitions", repetitions_json(oc), "memory", memory_analysis(oc->steps),
 		"capacity", find_json(oc), "usl", curve_usl_json(oc->steps));
 
-	/* What is left of each limit follows from all the rest. */
+	/* Last, because it reads all the rest of run.json. */
 	if (run)
 		json_object_set_new(json_object_get(run, "analysis"), "limits", limits_analysis(run));
 	return run;

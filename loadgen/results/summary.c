@@ -158,7 +158,7 @@ static void print_phases(const json_t *run, FILE *out)
 	}
 }
 
-/* Says nothing of what is not known. */
+/* Prints nothing for a figure that is not known. */
 static void __attribute__((format(printf, 2, 0))) figure(FILE *out, const char *format, double v)
 {
 	if (isfinite(v))
@@ -206,7 +206,7 @@ static void print_streams(const json_t *step, FILE *out)
 			name, value(o, "bytes_per_s") / 1e6);
 }
 
-/* Where there are several. */
+/* Rails, if there are several. */
 static void print_rails(const json_t *step, FILE *out)
 {
 	const json_t *r = json_object_get(step, "rails");
@@ -294,7 +294,7 @@ static bool has_sizes(const json_t *run)
 	return json_array_size(json_object_get(json_object_get(run, "config"), "message_sizes")) > 1;
 }
 
-/* What the table has no room for. */
+/* Figures that the table has no room for. */
 static void print_details(const json_t *run, FILE *out)
 {
 	json_t *step;

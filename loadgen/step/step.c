@@ -130,7 +130,7 @@ static void collect_worker(struct step *s, const struct worker_stats *st)
 	uint64_t t0 = counter_get(&st->measure_start_ns), t1 = counter_get(&st->measure_end_ns);
 	double messages = (double)counter_get(&st->messages_measured);
 
-	/* A worker whose device failed did not come to say when its measured time ended. */
+	/* A worker whose device failed did not say when its measured time ended. */
 	if (t1 == 0 && s->generator_failed)
 		t1 = s->end.now_ns;
 	for (int k = 0; k < HANDSHAKE_N; k++) {
