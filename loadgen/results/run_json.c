@@ -1,9 +1,6 @@
 /* See run_json.h and docs/results.md. */
 #include "loadgen/results/run_json.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/build_info.h"
 #include "common/base/json_at.h"
 #include "common/base/res.h"
@@ -11,6 +8,7 @@
 #include "common/rdma/pump.h"
 #include "loadgen/analysis/curve.h"
 #include "loadgen/analysis/limits.h"
+#include "loadgen/analysis/stats.h"
 #include "loadgen/results/find.h"
 #include "loadgen/analysis/memory.h"
 #include "loadgen/results/results.h"
@@ -59,14 +57,7 @@ static json_t *config_json(const struct loadgen_config *c)
 		"find_capacity", c->find_capacity);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y ? 1 : 0;
-}
-
-/* Values of a column in the rows of one number of clients and size, sorted. Returns how many. */
+/* Values of a column in the rows of one number of clients and size. Returns how many. */
 static size_t column(const json_t *rows, json_int_t clients, json_int_t bytes, const char *name, double *out,
 		     size_t max)
 {
@@ -80,7 +71,6 @@ static size_t column(const json_t *rows, json_int_t clients, json_int_t bytes, c
 		    json_integer_value(json_object_get(row, "bytes")) == bytes && json_is_number(v) && n < max)
 			out[n++] = json_number_value(v);
 	}
-	qsort(out, n, sizeof(out[0]), by_value);
 	return n;
 }
 
@@ -92,11 +82,11 @@ static json_t *repetitions_of(const struct outcome *oc, json_int_t clients, json
 
 	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
 		size_t n = column(oc->rows, clients, bytes, names[k], v, 128);
+		double median = stats_median(v, n); /* sorts */
 
 		if (n)
-			json_object_set_new(o, names[k], json_pack("{s:f, s:f, s:f, s:I}",
-				"median", n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2,
-				"min", v[0], "max", v[n - 1], "runs", (json_int_t)n));
+			json_object_set_new(o, names[k], json_pack("{s:f, s:f, s:f, s:I}", "median", median, "min", v[0],
+								   "max", v[n - 1], "runs", (json_int_t)n));
 	}
 	return o;
 }
