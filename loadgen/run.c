@@ -66,12 +66,24 @@ static void print_summary(const struct outcome *oc, const char *dir, const json_
 	summary_print(oc, run, where, dir, stdout);
 }
 
+/* False if one of its files could not be written. A run that cannot be reported on is no failure of the run. */
+static bool write_report(const char *dir, bool print)
+{
+	char err[512];
+	int ret = report_write(dir, err, sizeof(err));
+
+	if (ret)
+		log_warn("no report: %s", err);
+	else if (print)
+		printf("Report:  %s/report.html\n", dir);
+	return ret != -EIO;
+}
+
 static enum run_exit finish(struct outcome *oc, struct results *results, int argc, char **argv, bool print, json_t **out)
 {
 	const char *dir = results_dir(results);
 	enum run_exit status = exit_status_of(oc);
 	json_t *run;
-	char err[512];
 
 	print = print && !(oc->cfg->json && strcmp(oc->cfg->json, "-") == 0);
 	results_event(results, "run_end", json_pack("{s:s, s:i}", "stop_reason", stop_reason_names[oc->stop_reason],
@@ -90,12 +102,8 @@ static enum run_exit finish(struct outcome *oc, struct results *results, int arg
 	if (write_json(oc->cfg, results, run)) {
 		status = EXIT_ENVIRONMENT;
 	} else if (oc->cfg->report && json_array_size(oc->steps) > 0) {
-		if (report_write(dir, err, sizeof(err))) {
-			log_error("no report: %s", err);
+		if (!write_report(dir, print))
 			status = EXIT_ENVIRONMENT;
-		} else if (print) {
-			printf("Report:  %s/report.html\n", dir);
-		}
 	}
 	if (out)
 		*out = json_incref(run);

@@ -170,7 +170,8 @@ const struct opts_spec loadgen_options = {
 	.opts = options,
 	.n_opts = sizeof(options) / sizeof(options[0]),
 	.epilog = "Exit status: 0 all criteria met, 1 a criterion failed, 2 usage, 3 the environment cannot\n"
-		  "run it (the message says what to do), 4 inconclusive, 130 interrupted (results kept).",
+		  "run it or a file could not be written (the message says what to do), 4 inconclusive,\n"
+		  "130 interrupted (results kept).",
 };
 
 void loadgen_config_defaults(struct loadgen_config *c)

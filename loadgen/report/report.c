@@ -260,7 +260,9 @@ static int open_page(struct page *p, const struct report_options *o, char *err, 
 	return ret;
 }
 
-enum report_result report_make(const struct report_options *o, FILE *warnings, char *err, size_t err_size)
+/* `*unwritten`: the report failed because a file could not be written. */
+static enum report_result make(const struct report_options *o, FILE *warnings, bool *unwritten, char *err,
+			       size_t err_size)
 {
 	enum report_result result = REPORT_FAILED;
 	struct page p = { .n_baselines = 0 };
@@ -269,8 +271,12 @@ enum report_result report_make(const struct report_options *o, FILE *warnings, c
 		goto out;
 	analyse(&p, o);
 	result = compare_baselines(&p) ? REPORT_REGRESSION : REPORT_MADE;
-	if (write_document(&p, err, err_size) ||
-	    write_files(p.doc, o->output ? o->output : o->dir, err, err_size)) {
+	if (write_document(&p, err, err_size)) {
+		result = REPORT_FAILED;
+		goto out;
+	}
+	if (write_files(p.doc, o->output ? o->output : o->dir, err, err_size)) {
+		*unwritten = true;
 		result = REPORT_FAILED;
 		goto out;
 	}
@@ -283,9 +289,19 @@ out:
 	return result;
 }
 
+enum report_result report_make(const struct report_options *o, FILE *warnings, char *err, size_t err_size)
+{
+	bool unwritten = false;
+
+	return make(o, warnings, &unwritten, err, err_size);
+}
+
 int report_write(const char *dir, char *err, size_t err_size)
 {
 	const struct report_options o = { .dir = dir, .headroom = REPORT_HEADROOM, .min_effect = BASELINE_MIN_EFFECT };
+	bool unwritten = false;
 
-	return report_make(&o, stderr, err, err_size) == REPORT_FAILED ? -EIO : 0;
+	if (make(&o, stderr, &unwritten, err, err_size) != REPORT_FAILED)
+		return 0;
+	return unwritten ? -EIO : -EINVAL;
 }

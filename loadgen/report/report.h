@@ -42,7 +42,8 @@ enum report_result {
 enum report_result report_make(const struct report_options *o, FILE *warnings, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
-/* The report of a run that has just ended, into its folder, with the usual headroom. 0 or -EIO with a line in `err`. */
+/* The report of a run that has just ended, into its folder, with the usual headroom. 0, or with a line in `err`: -EIO when
+ * one of its files could not be written, -EINVAL when the run cannot be reported on. */
 int report_write(const char *dir, char *err, size_t err_size) __attribute__((warn_unused_result));
 
 #endif
