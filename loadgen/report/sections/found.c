@@ -148,6 +148,8 @@ const char *found_resource_words(const char *resource)
 		{ "handshakes", "handshakes under way" },
 		{ "time", "the time to connect" },
 		{ "server", "the server itself" },
+		{ "device", "the RDMA device" },
+		{ "receive_buffers", "receive buffers" },
 		{ "queue_pairs", "queue pairs" },
 		{ "peer", "the other end" },
 		{ "unknown", "something unknown" },
