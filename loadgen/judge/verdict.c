@@ -75,7 +75,7 @@ static void add_connect_time(json_t *verdict, const struct step *s, const struct
 
 static bool is_stable(const struct step *s)
 {
-	return s->connected_held == s->target && s->measured && !s->stuck && !s->leaked && s->failed == 0 &&
+	return s->connected_held == s->target && s->measured && !s->replies_missing && !s->pools_not_restored && s->failed == 0 &&
 	       s->dropped == 0;
 }
 
@@ -90,14 +90,14 @@ static void add_stability(json_t *verdict, const struct step *s)
 	if (is_stable(s)) {
 		snprintf(measured, sizeof(measured), "stable: %u held, no failures", s->connected_held);
 		add(verdict, s, "stability", "stable operation or graceful failure", measured, CRITERION_PASS);
-	} else if (has_failure && !s->leaked) {
+	} else if (has_failure && !s->pools_not_restored) {
 		snprintf(measured, sizeof(measured), "%u of %u held; graceful failure: %s at %s (%llu times)",
 			 s->connected_held, s->target, fail_code_text(&f, code, sizeof(code)),
 			 stage_names[f.stage], (unsigned long long)most);
 		add(verdict, s, "stability", "stable operation or graceful failure", measured, CRITERION_PASS);
 	} else {
 		snprintf(measured, sizeof(measured), "%u of %u held%s%s", s->connected_held, s->target,
-			 s->leaked ? "; the server's pools did not come back" : "",
+			 s->pools_not_restored ? "; the server's pools did not come back" : "",
 			 s->step_timeout ? "; connecting took too long" : "");
 		add(verdict, s, "stability", "stable operation or graceful failure", measured, CRITERION_FAIL);
 	}
@@ -127,7 +127,7 @@ void verdict_add_step(json_t *verdict, const struct step *s)
 	if (t->connect_ms > 0 && s->target >= CONNECT_CLIENTS_MIN)
 		add_connect_time(verdict, s, t);
 	verdict_add_integrity(verdict, s);
-	if (s->leaked && t->success_ratio > 0)
+	if (s->pools_not_restored && t->success_ratio > 0)
 		add(verdict, s, "server's pools after the step", "as at the start", "not restored", CRITERION_FAIL);
 }
 

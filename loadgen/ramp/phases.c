@@ -228,7 +228,7 @@ static void end_disconnect(struct ramp *r)
 	}
 	/* A server that is gone cannot say whether its pools came back. One whose clients vanished with their device does not
 	 * know yet that they are gone: its pools are not judged. */
-	s->leaked = sut_is_gone(r->sut);
+	s->pools_not_restored = sut_is_gone(r->sut);
 	end_step(r);
 }
 
@@ -375,7 +375,7 @@ void ramp_on_deadline(struct ramp *r)
 			ramp_enter(r, RAMP_DISCONNECT);
 			break;
 		}
-		s->stuck = true;
+		s->replies_missing = true;
 		/* Clients that are away do not come back any more. */
 		s->connected_held = crew_live(&r->crew);
 		abandon(r);
@@ -385,7 +385,7 @@ void ramp_on_deadline(struct ramp *r)
 		ramp_enter(r, RAMP_RESTORE);
 		break;
 	case RAMP_RESTORE:
-		s->leaked = true;
+		s->pools_not_restored = true;
 		end_step(r);
 		break;
 	case RAMP_STOP:
@@ -422,6 +422,6 @@ void ramp_give_up_restore(struct ramp *r)
 {
 	if (r->phase != RAMP_RESTORE)
 		return;
-	r->current.step->leaked = true;
+	r->current.step->pools_not_restored = true;
 	end_step(r);
 }

@@ -14,8 +14,9 @@
 #include "loadgen/results/results.h"
 
 #define TICK_S 0.25
-/* Long phases ask now and then, because the server closes a silent control session after 600 s. */
-#define KEEPALIVE_NS (120 * NS_PER_S)
+/* Long phases ask now and then, because the server closes a silent control session after 600 s. Not more often, because the
+ * measured time is to be without questions. */
+#define KEEPALIVE_NS (480 * NS_PER_S)
 
 /* --- the server --- */
 

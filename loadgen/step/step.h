@@ -64,9 +64,9 @@ struct step {
 	bool steady;
 	bool generator_saturated;
 	bool step_timeout;		/* connecting took too long */
-	bool stuck;			/* replies were missing at the end */
+	bool replies_missing;		/* replies were missing 15 s after the measured time */
 	bool generator_failed;		/* the device failed under a worker */
-	bool leaked;			/* pools did not come back to their start values */
+	bool pools_not_restored;	/* the server's, to what they were at the start */
 	uint64_t psn_verified;
 	struct step_moment begin, end;	/* of the measured phase */
 	json_t *baseline;		/* server's report before the first client of the run */

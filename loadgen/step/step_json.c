@@ -82,9 +82,9 @@ static json_t *validity(const struct step *s, const struct loadgen_config *cfg)
 		json_array_append_new(a, json_string("generator_saturated"));
 	if (s->step_timeout)
 		json_array_append_new(a, json_string("step_timeout"));
-	if (s->stuck)
+	if (s->replies_missing)
 		json_array_append_new(a, json_string("replies_missing"));
-	if (s->leaked)
+	if (s->pools_not_restored)
 		json_array_append_new(a, json_string("server_pools_not_restored"));
 	if (!s->measured)
 		json_array_append_new(a, json_string("not_measured"));

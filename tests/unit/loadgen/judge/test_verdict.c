@@ -284,8 +284,8 @@ static void stability__unexplained__fails(void **state)
 		switch (i) {
 		case 0: s->connected_held--; break;
 		case 1: s->measured = false; break;
-		case 2: s->stuck = true; break;
-		case 3: s->leaked = true; break;
+		case 2: s->replies_missing = true; break;
+		case 3: s->pools_not_restored = true; break;
 		case 4: s->failed = 1; break;
 		case 5: s->dropped = 1; break;
 		}
@@ -318,7 +318,7 @@ static void stability__failures_named_but_leaked__fails(void **state)
 	begin(10000, 1000);
 	s->connected_held = 8000;
 	s->failed = 2000;
-	s->leaked = true;
+	s->pools_not_restored = true;
 	count_failures(STAGE_RDMA_CONNECT, FAIL_ERRNO, ENOMEM, 2000);
 	assert_string_equal(result_of(STABLE), "fail");
 	assert_measured(STABLE, "8000 of 10000 held; the server's pools did not come back");

@@ -755,12 +755,12 @@ static void validity__each_reason__its_flag(void **state)
 	s->step_timeout = true;
 	assert_validity("step_timeout");
 	s->step_timeout = false;
-	s->stuck = true;
+	s->replies_missing = true;
 	assert_validity("replies_missing");
-	s->stuck = false;
-	s->leaked = true;
+	s->replies_missing = false;
+	s->pools_not_restored = true;
 	assert_validity("server_pools_not_restored");
-	s->leaked = false;
+	s->pools_not_restored = false;
 	cfg.server = NULL;
 	assert_validity("server_and_generator_share_the_machine");
 }
