@@ -75,8 +75,8 @@ static void add_connect_time(json_t *verdict, const struct step *s, const struct
 
 static bool is_stable(const struct step *s)
 {
-	return s->connected_held == s->target && s->measured && !s->replies_missing && !s->pools_not_restored && s->failed == 0 &&
-	       s->dropped == 0;
+	return s->connected_held == s->target && s->measured && !s->replies_missing && !s->pools_not_restored &&
+	       s->failed == 0 && s->dropped == 0;
 }
 
 /* Stable, or failed in a way that names stage and code, with the server's pools restored. */
