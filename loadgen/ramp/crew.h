@@ -12,7 +12,7 @@
 
 #include "common/base/addr.h"
 #include "loadgen/config/config.h"
-#include "loadgen/traffic/worker.h"
+#include "loadgen/worker/worker.h"
 
 struct hist;
 

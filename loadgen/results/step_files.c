@@ -9,7 +9,7 @@
 #include "loadgen/results/results.h"
 #include "loadgen/step/step.h"
 #include "loadgen/traffic/trace.h"
-#include "loadgen/traffic/worker.h"
+#include "loadgen/worker/worker.h"
 
 /* The span of wall time a histogram is of, since the run's start. */
 struct span {

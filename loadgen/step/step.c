@@ -11,7 +11,7 @@
 #include "common/base/json_at.h"
 #include "common/rdma/pump.h"
 #include "loadgen/analysis/stats.h"
-#include "loadgen/traffic/worker.h"
+#include "loadgen/worker/worker.h"
 #include "loadgen/traffic/workload.h"
 
 /* A step is steady if a straight line through its intervals rises or falls by no more than this over

@@ -11,7 +11,7 @@
 #include "common/wire/fail_table.h"
 #include "common/base/res.h"
 #include "loadgen/config/config.h"
-#include "loadgen/traffic/worker.h"
+#include "loadgen/worker/worker.h"
 #include "loadgen/traffic/workload.h"
 
 struct hist;

@@ -6,7 +6,7 @@
 #include "common/base/json_at.h"
 #include "common/hist/latency_json.h"
 #include "loadgen/step/step.h"
-#include "loadgen/traffic/stripe.h"
+#include "loadgen/transfer/stripe.h"
 
 static bool has_messages(const struct step *s, const struct loadgen_config *cfg)
 {

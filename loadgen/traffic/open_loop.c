@@ -1,43 +1,49 @@
-/* The open loop (--rate): operations begin when they are due, whether earlier ones have ended or not.
- *
- * Each active client has a schedule of its own, even or Poisson. One whose operations under way are as many as
- * --inflight waits until one ends, and then catches up: nothing of the schedule is skipped. The response time counts
- * from when an operation was due, the service time from when it was sent.
- */
+/* The open loop. See open_loop.h. */
+#include "loadgen/traffic/open_loop.h"
+
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "loadgen/config/config.h"
 #include "loadgen/traffic/schedule.h"
-#include "loadgen/traffic/worker_internal.h"
+#include "loadgen/traffic/traffic.h"
 
 /* Operations begun in one turn of the loop, at most. */
 #define BEGIN_BUDGET 256
 
-static double period_ns(const struct worker *w)
+struct open_loop {
+	struct traffic *traffic;
+	struct schedule *schedule;
+	int due_fd;			/* a timer: when the first operation of the schedule is due */
+	ev_io due_io;
+	bool beginning;			/* begin_due is on the stack */
+	uint64_t random;		/* of the schedule */
+};
+
+static double period_ns(const struct traffic *t)
 {
-	const struct loadgen_config *c = w->cfg.cfg;
+	const struct loadgen_config *c = t->cfg;
 
 	if (c->rate_per_client)
 		return 1e9 / (double)c->rate_per_client;
-	return 1e9 * (double)w->active_of_all / (double)c->rate;
+	return 1e9 * (double)t->active_of_all / (double)c->rate;
 }
 
-static double until_next_ns(struct worker *w)
+static double until_next_ns(struct open_loop *o)
 {
-	double period = period_ns(w);
+	double period = period_ns(o->traffic);
 
-	return w->cfg.cfg->arrival == ARRIVAL_POISSON ? schedule_exponential_ns(period, &w->random) : period;
+	return o->traffic->cfg->arrival == ARRIVAL_POISSON ? schedule_exponential_ns(period, &o->random) : period;
 }
 
-/* Wakes the worker when the first one is due. */
-static void set_timer(struct worker *w)
+/* Wakes the worker when the first operation is due. */
+static void set_timer(struct open_loop *o)
 {
-	const struct schedule_entry *e = schedule_first(w->schedule);
+	const struct schedule_entry *e = schedule_first(o->schedule);
 	struct itimerspec at = { 0 };
 	uint64_t due;
 
@@ -46,114 +52,126 @@ static void set_timer(struct worker *w)
 		at.it_value.tv_sec = (time_t)(due / NS_PER_S);
 		at.it_value.tv_nsec = (long)(due % NS_PER_S);
 	}
-	timerfd_settime(w->due_fd, TFD_TIMER_ABSTIME, &at, NULL);
+	timerfd_settime(o->due_fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-/* Notes when those operations were due that are due and may begin. Returns how many. */
-static uint32_t take_due(struct worker *w, struct wclient *wc, uint64_t now)
+/* Counts the operations that are due and may begin, and notes when each was due. */
+static uint32_t take_due(struct open_loop *o, struct wclient *wc, uint64_t now)
 {
-	uint64_t inflight = w->cfg.cfg->inflight, next = wc->streams[0].begun;
+	uint64_t inflight = o->traffic->cfg->inflight, next = wc->streams[0].begun;
 
 	for (; wc->due_ns <= (double)now && next - wc->streams[0].done < inflight; next++) {
 		wc->streams[0].times[next % inflight].due_ns = (uint64_t)wc->due_ns;
-		wc->due_ns += until_next_ns(w);
+		wc->due_ns += until_next_ns(o);
 	}
 	return (uint32_t)(next - wc->streams[0].begun);
 }
 
-void open_loop_begin(struct worker *w, struct wclient *wc)
+void open_loop_begin(struct open_loop *o, struct wclient *wc)
 {
 	uint64_t now = clock_now_ns();
-	uint32_t n = wc->state == WCLIENT_LIVE ? take_due(w, wc, now) : 0;
+	uint32_t n = wc->state == WCLIENT_LIVE ? take_due(o, wc, now) : 0;
 
-	w->begin_ns = now;
+	o->traffic->begin_ns = now;
 	if (n)
-		w->workload->start(w, wc, 0, n);
-	/* Else it waits for one of its own to end. */
+		o->traffic->workload->start(o->traffic, wc, 0, n);
+	/* A client with something due waits for one of its operations to end. */
 	if (!wc->scheduled && wc->state == WCLIENT_LIVE && wc->due_ns > (double)now) {
-		schedule_add(w->schedule, wc->due_ns, (uint32_t)(wc - w->clients));
+		schedule_add(o->schedule, wc->due_ns, wc->index);
 		wc->scheduled = true;
-		if (schedule_first(w->schedule)->client == (uint32_t)(wc - w->clients) && !w->beginning)
-			set_timer(w);
+		if (schedule_first(o->schedule)->client == wc->index && !o->beginning)
+			set_timer(o);
 	}
 }
 
-static void begin_due(struct worker *w)
+static void begin_due(struct open_loop *o)
 {
 	const struct schedule_entry *e;
 	double now = (double)clock_now_ns();
 
-	w->beginning = true;
-	ep_hold(w->ep);
-	for (int i = 0; i < BEGIN_BUDGET && (e = schedule_first(w->schedule)) && e->due_ns <= now; i++) {
-		struct wclient *wc = &w->clients[e->client];
+	o->beginning = true;
+	ep_hold(o->traffic->ep);
+	for (int i = 0; i < BEGIN_BUDGET && (e = schedule_first(o->schedule)) && e->due_ns <= now; i++) {
+		struct wclient *wc = &o->traffic->clients[e->client];
 
-		schedule_remove_first(w->schedule);
+		schedule_remove_first(o->schedule);
 		wc->scheduled = false;
-		if (w->mode == MODE_TRAFFIC && wc->state == WCLIENT_LIVE)
-			open_loop_begin(w, wc);
+		if (o->traffic->on && wc->state == WCLIENT_LIVE)
+			open_loop_begin(o, wc);
 	}
-	ep_unhold(w->ep);
-	w->beginning = false;
-	set_timer(w);
+	ep_unhold(o->traffic->ep);
+	o->beginning = false;
+	set_timer(o);
 }
 
 static void on_due(struct ev_loop *loop, ev_io *io, int revents)
 {
-	struct worker *w = io->data;
+	struct open_loop *o = io->data;
 	uint64_t expired;
 
 	(void)loop;
 	(void)revents;
-	if (read(w->due_fd, &expired, sizeof(expired)) < 0 && errno != EAGAIN)
+	if (read(o->due_fd, &expired, sizeof(expired)) < 0 && errno != EAGAIN)
 		return;
-	begin_due(w);
+	begin_due(o);
 }
 
-void open_loop_start_client(struct worker *w, struct wclient *wc)
+void open_loop_start_client(struct open_loop *o, struct wclient *wc)
 {
-	uint64_t index = (uint64_t)(wc - w->clients) * w->cfg.n_workers + w->cfg.index;
-	double share = (double)index / (double)(w->active_of_all ? w->active_of_all : 1);
+	const struct traffic *t = o->traffic;
+	uint64_t index = (uint64_t)wc->index * t->n_workers + t->worker;
+	double share = (double)index / (double)(t->active_of_all ? t->active_of_all : 1);
 
 	/* Clients with an even schedule take turns. */
-	wc->due_ns = (double)clock_now_ns() + (w->cfg.cfg->arrival == ARRIVAL_POISSON ? until_next_ns(w) :
-					       share * period_ns(w));
-	open_loop_begin(w, wc);
+	wc->due_ns = (double)clock_now_ns() +
+		     (t->cfg->arrival == ARRIVAL_POISSON ? until_next_ns(o) : share * period_ns(t));
+	open_loop_begin(o, wc);
 }
 
-void open_loop_reset(struct worker *w)
+void open_loop_reset(struct open_loop *o)
 {
-	if (!w->schedule)
-		return;
-	schedule_clear(w->schedule);
-	for (uint32_t i = 0; i < w->cfg.client.max_conns; i++)
-		w->clients[i].scheduled = false;
-	set_timer(w);
+	schedule_clear(o->schedule);
+	for (uint32_t i = 0; i < o->traffic->n_clients; i++)
+		o->traffic->clients[i].scheduled = false;
+	set_timer(o);
 }
 
-int open_loop_new(struct worker *w, char *err, size_t err_size)
+int open_loop_new(struct traffic *t, struct ev_loop *loop, struct open_loop **out, char *err, size_t err_size)
 {
-	int ret;
+	struct open_loop *o = calloc(1, sizeof(*o));
+	int ret = -ENOMEM;
 
-	if (!loadgen_is_open_loop(w->cfg.cfg))
-		return 0;
-	w->random = w->cfg.cfg->seed * UINT64_C(1000003) + w->cfg.index;
-	w->due_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (w->due_fd < 0) {
+	if (!o)
+		return ret;
+	o->traffic = t;
+	o->random = t->cfg->seed * UINT64_C(1000003) + t->worker;
+	o->due_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (o->due_fd < 0) {
 		ret = -errno;
 		snprintf(err, err_size, "cannot make a timer: %s; raise the limit of open files (ulimit -n)",
 			 strerror(-ret));
-		return ret;
+		goto err_free;
 	}
-	ev_io_init(&w->due_io, on_due, w->due_fd, EV_READ);
-	w->due_io.data = w;
-	ev_io_start(w->loop, &w->due_io);
-	return schedule_new(w->cfg.client.max_conns, &w->schedule);
+	ret = schedule_new(t->n_clients, &o->schedule);
+	if (ret)
+		goto err_free;
+	ev_io_init(&o->due_io, on_due, o->due_fd, EV_READ);
+	o->due_io.data = o;
+	ev_io_start(loop, &o->due_io);
+	*out = o;
+	return 0;
+
+err_free:
+	open_loop_free(o);
+	return ret;
 }
 
-void open_loop_free(struct worker *w)
+void open_loop_free(struct open_loop *o)
 {
-	schedule_free(w->schedule);
-	if (w->due_fd >= 0)
-		close(w->due_fd);
+	if (!o)
+		return;
+	schedule_free(o->schedule);
+	if (o->due_fd >= 0)
+		close(o->due_fd);
+	free(o);
 }

@@ -1,122 +1,73 @@
-/* The operations of a worker's clients: how many may begin, when they did, when they ended. A closed loop: each
- * active client keeps `inflight` of each stream under way, and begins others at the end of the batch of
- * completions in which some ended, so that one doorbell serves them all. The open loop is in open_loop.c.
- */
+/* Operations of a worker's clients. See traffic.h. */
+#include "loadgen/traffic/traffic.h"
+
 #include <errno.h>
+#include <stdlib.h>
 
+#include "client/client.h"
 #include "common/base/clock.h"
-#include "common/rdma/ep.h"
 #include "common/hist/hist.h"
-#include "common/wire/msg.h"
-#include "loadgen/traffic/lanes.h"
+#include "loadgen/traffic/open_loop.h"
 #include "loadgen/traffic/payload.h"
-#include "loadgen/traffic/rma.h"
 #include "loadgen/traffic/trace.h"
-#include "loadgen/traffic/worker_internal.h"
 
-#define LATE_NS NS_PER_MS	/* behind schedule by more: late */
-#define START_CHUNK 256		/* clients that start sending in one turn of the loop */
+#define LATE_NS NS_PER_MS	/* an operation sent later than this after it was due counts as late */
 
-uint64_t traffic_sequence(const struct worker *w, const struct wclient *wc, uint64_t number)
+uint32_t traffic_pattern(const struct traffic *t, const struct wclient *wc, uint64_t number)
 {
-	uint64_t id = (uint64_t)w->cfg.index << 20 | (uint64_t)(wc - w->clients);
-
-	return id << 32 | (number & UINT32_MAX);
-}
-
-uint32_t traffic_pattern(const struct worker *w, const struct wclient *wc, uint64_t number)
-{
-	uint64_t id = (uint64_t)(wc - w->clients) * w->cfg.n_workers + w->cfg.index;
+	uint64_t id = (uint64_t)wc->index * t->n_workers + t->worker;
 
 	return payload_shift(id, number);
 }
 
-uint32_t traffic_payload_bytes(const struct worker *w, uint32_t offset)
+void traffic_checked(struct traffic *t, bool right)
 {
-	uint32_t around = offset + (w->cfg.cfg->message_auth ? MSG_TAG_BYTES : 0);
-
-	return w->bytes > around ? (uint32_t)w->bytes - around : 0;
-}
-
-uint32_t traffic_buffer(struct worker *w, struct wclient *wc)
-{
-	uint32_t buf = ep_buf_get(w->ep);
-
-	if (buf == EP_NO_BUF)
-		client_fail(wc->conn, FAIL_ERRNO, ENOBUFS);
-	return buf;
-}
-
-void traffic_fill(struct worker *w, const struct wclient *wc, uint64_t number, uint8_t *message, uint32_t offset)
-{
-	if (w->cfg.cfg->verify)
-		payload_fill(w->payload, traffic_pattern(w, wc, number), message + offset,
-			     traffic_payload_bytes(w, offset));
-}
-
-uint32_t traffic_message(struct worker *w, struct wclient *wc, uint64_t number, uint32_t offset)
-{
-	uint32_t buf = traffic_buffer(w, wc);
-
-	if (buf != EP_NO_BUF)
-		traffic_fill(w, wc, number, ep_buf(w->ep, buf), offset);
-	return buf;
-}
-
-void traffic_checked(struct worker *w, bool right)
-{
-	counter_add(&w->stats.checked, 1);
+	counter_add(&t->stats->checked, 1);
 	if (!right)
-		counter_add(&w->stats.corrupt, 1);
+		counter_add(&t->stats->corrupt, 1);
 }
 
-void traffic_check(struct worker *w, const struct wclient *wc, uint64_t number, const uint8_t *data, uint32_t bytes)
+/* Completions of one batch have one time: when the batch was polled. */
+static uint64_t now_ns(struct traffic *t)
 {
-	if (w->cfg.cfg->verify)
-		traffic_checked(w, payload_is(w->payload, traffic_pattern(w, wc, number), data, bytes));
-}
+	uint64_t batch = ep_batch(t->ep);
 
-/* All completions of a batch were there when it was polled. */
-static uint64_t now_ns(struct worker *w)
-{
-	uint64_t batch = ep_batch(w->ep);
-
-	if (!ep_is_held(w->ep))
+	if (!ep_is_held(t->ep))
 		return clock_now_ns();
-	if (w->batch != batch) {
-		w->batch = batch;
-		w->batch_ns = clock_now_ns();
+	if (t->batch != batch) {
+		t->batch = batch;
+		t->batch_ns = clock_now_ns();
 	}
-	return w->batch_ns;
+	return t->batch_ns;
 }
 
-void traffic_begin(struct worker *w, struct wclient *wc, unsigned stream)
+void traffic_begin(struct traffic *t, struct wclient *wc, unsigned stream)
 {
 	struct stream *s = &wc->streams[stream];
-	struct stream_times *t = &s->times[s->begun++ % w->cfg.cfg->inflight];
+	struct stream_times *at = &s->times[s->begun++ % t->cfg->inflight];
 
-	t->sent_ns = w->begin_ns;
+	at->sent_ns = t->begin_ns;
 	/* The open loop has noted when it was due. */
-	if (!w->schedule)
-		t->due_ns = w->begin_ns;
-	w->in_flight++;
+	if (!t->open_loop)
+		at->due_ns = t->begin_ns;
+	t->in_flight++;
 }
 
 /* In the closed loop an operation is due when the one before it ended, though others may be begun first. */
-static void begin_more(struct worker *w, struct wclient *wc, uint64_t due_ns)
+static void begin_more(struct traffic *t, struct wclient *wc, uint64_t due_ns)
 {
-	uint32_t inflight = (uint32_t)w->cfg.cfg->inflight;
+	uint32_t inflight = (uint32_t)t->cfg->inflight;
 
-	if (w->schedule) {
-		open_loop_begin(w, wc);
+	if (t->open_loop) {
+		open_loop_begin(t->open_loop, wc);
 		return;
 	}
-	w->begin_ns = due_ns;
-	for (unsigned i = 0; i < w->workload->streams && wc->state == WCLIENT_LIVE; i++) {
+	t->begin_ns = due_ns;
+	for (unsigned i = 0; i < t->workload->streams && wc->state == WCLIENT_LIVE; i++) {
 		uint32_t under_way = (uint32_t)(wc->streams[i].begun - wc->streams[i].done);
 
 		if (under_way < inflight)
-			w->workload->start(w, wc, i, inflight - under_way);
+			t->workload->start(t, wc, i, inflight - under_way);
 	}
 }
 
@@ -124,175 +75,93 @@ static void begin_more(struct worker *w, struct wclient *wc, uint64_t due_ns)
 static void refill(struct ep_deferred *d)
 {
 	struct wclient *wc = (struct wclient *)((char *)d - offsetof(struct wclient, refill));
-	struct worker *w;
+	struct traffic *t = wc->traffic;
 
-	if (wc->state != WCLIENT_LIVE)
-		return;
-	w = rail_worker(client_arg(wc->conn));
-	if (w->mode == MODE_TRAFFIC)
-		begin_more(w, wc, now_ns(w));
+	if (t->on && wc->state == WCLIENT_LIVE)
+		begin_more(t, wc, now_ns(t));
 }
 
-bool traffic_is_idle(const struct wclient *wc)
-{
-	return wc->streams[0].begun == wc->streams[0].done && wc->streams[1].begun == wc->streams[1].done;
-}
-
-void traffic_reset(struct worker *w, struct wclient *wc)
+void traffic_reset(struct wclient *wc)
 {
 	for (unsigned i = 0; i < WORKLOAD_STREAMS_MAX; i++) {
 		struct stream *s = &wc->streams[i];
 
-		w->in_flight -= s->begun - s->done;
+		wc->traffic->in_flight -= s->begun - s->done;
 		s->begun = s->done = 0;
 	}
-	wc->refill.run = refill;
-	lanes_reset(w, wc);
-	rma_reset(w, wc);
 }
 
-void traffic_maybe_stopped(struct worker *w)
+static void record_open_loop(struct traffic *t, const struct stream_times *at, uint64_t now)
 {
-	if (w->current.what == ORDER_STOP && w->in_flight == 0 && counter_get(&w->stats.away) == 0)
-		worker_fulfil(w);
+	hist_record(t->stats->service, now - at->sent_ns);
+	hist_record(t->stats->lag, at->sent_ns - at->due_ns);
+	if (at->sent_ns - at->due_ns > LATE_NS)
+		counter_add(&t->stats->late, 1);
 }
 
-static void record_open_loop(struct worker *w, const struct stream_times *t, uint64_t now)
-{
-	hist_record(w->stats.service, now - t->sent_ns);
-	hist_record(w->stats.lag, t->sent_ns - t->due_ns);
-	if (t->sent_ns - t->due_ns > LATE_NS)
-		counter_add(&w->stats.late, 1);
-}
-
-static void record(struct worker *w, uint32_t client, unsigned stream, uint32_t n, uint64_t now)
-{
-	struct stream *s = &w->clients[client].streams[stream];
-
-	for (uint64_t i = s->done; i < s->done + n; i++) {
-		const struct stream_times *t = &s->times[i % w->cfg.cfg->inflight];
-
-		hist_record(w->stats.response, now - t->due_ns);
-		if (w->schedule)
-			record_open_loop(w, t, now);
-		if (w->trace)
-			trace_add(w->trace, &(struct trace_record){ .due_ns = t->due_ns, .sent_ns = t->sent_ns, .end_ns = now,
-				  .client = client, .operation = (uint32_t)i });
-	}
-	s->measured += n;
-	counter_add(&w->stats.messages_measured, n);
-	counter_add(&w->stats.stream_measured[stream], n);
-}
-
-void traffic_end(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
+static void record(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n, uint64_t now)
 {
 	struct stream *s = &wc->streams[stream];
 
-	if (w->measuring)
-		record(w, (uint32_t)(wc - w->clients), stream, n, now_ns(w));
-	counter_add(&w->stats.messages, n);
-	s->done += n;
-	w->in_flight -= n;
-	if (wc->state == WCLIENT_LEAVING)
-		churn_leave(wc);
-	else if (w->mode != MODE_TRAFFIC)
-		traffic_maybe_stopped(w);
-	else if (ep_is_held(w->ep))
-		ep_defer(w->ep, &wc->refill);
-	else
-		begin_more(w, wc, clock_now_ns());
-}
+	for (uint64_t i = s->done; i < s->done + n; i++) {
+		const struct stream_times *at = &s->times[i % t->cfg->inflight];
 
-/* --- what comes --- */
-
-void traffic_on_reply(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data, uint32_t bytes)
-{
-	struct worker *w = rail_worker(arg);
-
-	if (w->workload->on_reply)
-		w->workload->on_reply(w, client_user(c), sequence, data, bytes);
-	else
-		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
-}
-
-void traffic_on_credit(void *arg, struct client_conn *c, uint32_t credits, uint64_t sequence)
-{
-	const struct rail *rail = arg;
-	struct worker *w = rail->worker;
-
-	if (w->workload->on_credit)
-		w->workload->on_credit(w, client_user(c), rail->index, credits, sequence);
-	else
-		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
-}
-
-void traffic_on_ping(void *arg, struct client_conn *c, uint32_t number, const uint8_t *data, uint32_t bytes)
-{
-	struct worker *w = rail_worker(arg);
-
-	if (w->workload->on_ping)
-		w->workload->on_ping(w, client_user(c), number, data, bytes);
-	else
-		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
-}
-
-void traffic_on_pushed(void *arg, struct client_conn *c, uint64_t sequence)
-{
-	const struct rail *rail = arg;
-	struct worker *w = rail->worker;
-
-	if (w->workload->on_pushed)
-		w->workload->on_pushed(w, client_user(c), rail->index, sequence);
-	else
-		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
-}
-
-void traffic_on_rma(void *arg, struct client_conn *c, uint32_t n)
-{
-	const struct rail *rail = arg;
-
-	rail->worker->workload->on_rma(rail->worker, client_user(c), rail->index, n);
-}
-
-/* --- orders --- */
-
-void traffic_start_client(struct worker *w, struct wclient *wc)
-{
-	if (w->workload->idle || (uint32_t)(wc - w->clients) >= w->active || wc->state != WCLIENT_LIVE)
-		return;
-	ep_hold(w->ep);
-	if (w->schedule)
-		open_loop_start_client(w, wc);
-	else
-		begin_more(w, wc, clock_now_ns());
-	ep_unhold(w->ep);
-}
-
-void traffic_start_some(struct worker *w)
-{
-	uint32_t end = w->next_start + START_CHUNK;
-
-	for (; w->next_start < w->target && w->next_start < end; w->next_start++)
-		traffic_start_client(w, &w->clients[w->next_start]);
-	if (w->next_start < w->target) {
-		worker_run_chunks(w);
-		return;
+		hist_record(t->stats->response, now - at->due_ns);
+		if (t->open_loop)
+			record_open_loop(t, at, now);
+		if (t->trace)
+			trace_add(t->trace, &(struct trace_record){ .due_ns = at->due_ns, .sent_ns = at->sent_ns, .end_ns = now,
+				  .client = wc->index, .operation = (uint32_t)i });
 	}
-	churn_start(w);
-	worker_fulfil(w);
+	s->measured += n;
+	counter_add(&t->stats->messages_measured, n);
+	counter_add(&t->stats->stream_measured[stream], n);
 }
 
-/* Operations of each active client that is held, for fairness between them. */
-static void publish_fairness(struct worker *w)
+void traffic_end(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n)
 {
-	struct worker_stats *st = &w->stats;
+	struct stream *s = &wc->streams[stream];
+
+	if (t->measuring)
+		record(t, wc, stream, n, now_ns(t));
+	counter_add(&t->stats->messages, n);
+	s->done += n;
+	t->in_flight -= n;
+	if (wc->state == WCLIENT_LEAVING && traffic_is_idle(wc))
+		client_close(wc->conn);
+	else if (!t->on || wc->state == WCLIENT_LEAVING)
+		return;
+	else if (ep_is_held(t->ep))
+		ep_defer(t->ep, &wc->refill);
+	else
+		begin_more(t, wc, clock_now_ns());
+}
+
+void traffic_start_client(struct wclient *wc)
+{
+	struct traffic *t = wc->traffic;
+
+	if (t->workload->idle || wc->index >= t->active || wc->state != WCLIENT_LIVE)
+		return;
+	ep_hold(t->ep);
+	if (t->open_loop)
+		open_loop_start_client(t->open_loop, wc);
+	else
+		begin_more(t, wc, clock_now_ns());
+	ep_unhold(t->ep);
+}
+
+/* Operations of each active client that is live, for fairness between them. */
+static void publish_fairness(struct traffic *t)
+{
+	struct worker_stats *st = t->stats;
 	uint64_t n = 0, sum = 0, min = UINT64_MAX, max = 0;
 	double squares = 0;
 
-	for (uint32_t i = 0; i < w->active; i++) {
-		uint64_t x = w->clients[i].streams[0].measured + w->clients[i].streams[1].measured;
+	for (uint32_t i = 0; i < t->active; i++) {
+		uint64_t x = t->clients[i].streams[0].measured + t->clients[i].streams[1].measured;
 
-		if (w->clients[i].state != WCLIENT_LIVE)
+		if (t->clients[i].state != WCLIENT_LIVE)
 			continue;
 		n++;
 		sum += x;
@@ -307,15 +176,62 @@ static void publish_fairness(struct worker *w)
 	counter_set(&st->fair_max, max);
 }
 
-void traffic_stop(struct worker *w)
+void traffic_begin_step(struct traffic *t, uint64_t bytes, uint32_t active, uint32_t active_of_all)
 {
-	if (w->measuring) {
-		counter_set(&w->stats.measure_end_ns, clock_now_ns());
-		publish_fairness(w);
-		w->cfg.on_progress(w->cfg.arg);
+	t->bytes = bytes;
+	t->active = active;
+	t->active_of_all = active_of_all;
+	t->on = t->measuring = false;
+	if (t->open_loop)
+		open_loop_reset(t->open_loop);
+	if (t->trace)
+		trace_clear(t->trace);
+}
+
+void traffic_measure(struct traffic *t)
+{
+	for (uint32_t i = 0; i < t->n_clients; i++)
+		for (unsigned k = 0; k < WORKLOAD_STREAMS_MAX; k++)
+			t->clients[i].streams[k].measured = 0;
+	counter_set(&t->stats->measure_start_ns, clock_now_ns());
+	t->measuring = true;
+}
+
+void traffic_stop(struct traffic *t)
+{
+	if (t->measuring) {
+		counter_set(&t->stats->measure_end_ns, clock_now_ns());
+		publish_fairness(t);
 	}
-	w->measuring = false;
-	w->mode = MODE_STOPPING;
-	churn_stop(w);
-	traffic_maybe_stopped(w);
+	t->on = t->measuring = false;
+}
+
+static void init_client(struct traffic *t, uint32_t index)
+{
+	uint64_t inflight = t->cfg->inflight, slots = inflight * t->workload->streams;
+	struct wclient *wc = &t->clients[index];
+
+	wc->traffic = t;
+	wc->index = index;
+	wc->refill.run = refill;
+	for (unsigned k = 0; k < t->workload->streams; k++)
+		wc->streams[k].times = &t->rings[index * slots + k * inflight];
+}
+
+int traffic_init(struct traffic *t)
+{
+	t->clients = calloc(t->n_clients, sizeof(*t->clients));
+	t->rings = calloc(t->n_clients * t->cfg->inflight * t->workload->streams + 1, sizeof(*t->rings));
+	if (!t->clients || !t->rings)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->n_clients; i++)
+		init_client(t, i);
+	return t->cfg->trace ? trace_new(t->cfg->trace_max, &t->trace) : 0;
+}
+
+void traffic_release(struct traffic *t)
+{
+	trace_free(t->trace);
+	free(t->rings);
+	free(t->clients);
 }

@@ -14,10 +14,9 @@
 
 #include <infiniband/verbs.h>
 
-struct lane_plan;
 struct loadgen_config;
+struct traffic;
 struct wclient;
-struct worker;
 
 #define WORKLOAD_STREAMS_MAX 2
 #define WORKLOAD_OPTIONS_MAX 2
@@ -31,6 +30,24 @@ struct workload_needs {
 	size_t landing_bytes;		/* registered memory that each client reads into */
 	bool landing_shared;		/* one landing memory for all clients, because nobody compares what is read */
 	bool window;			/* the server WRITEs to the landing memory */
+};
+
+/* What is done with the bytes of a part of an operation (lanes.h), one move after the other. */
+enum lane_move {
+	LANE_WRITE,	/* writes the payload's text into the region */
+	LANE_READ,	/* reads from the region into the landing memory */
+	LANE_SEND,	/* sends the text in one-way messages */
+	LANE_PUSH,	/* has the server WRITE from the region into the landing memory */
+};
+
+#define LANE_MOVES_MAX 2
+
+struct lane_plan {
+	uint8_t n;
+	enum lane_move moves[LANE_MOVES_MAX];
+	/* A one-way message follows the moves, and its credit ends the part: the server has received all that was
+	 * written. Else the part ends with its last request, the last message's credit, or the answer to its PUSH. */
+	bool tell;
 };
 
 struct workload {
@@ -55,14 +72,14 @@ struct workload {
 	 * a client, and so one device. */
 	void (*plan)(const struct loadgen_config *c, unsigned stream, struct lane_plan *out);
 	/* Begins `n` operations of a stream, with traffic_begin for each. */
-	void (*start)(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n);
+	void (*start)(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n);
 	/* What arrives for a client, as in struct client_ops, on the connection on `rail`. NULL: the server may not send
 	 * it. */
-	void (*on_reply)(struct worker *w, struct wclient *wc, uint64_t sequence, const uint8_t *data, uint32_t bytes);
-	void (*on_credit)(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence);
-	void (*on_ping)(struct worker *w, struct wclient *wc, uint32_t number, const uint8_t *data, uint32_t bytes);
-	void (*on_pushed)(struct worker *w, struct wclient *wc, uint32_t rail, uint64_t sequence);
-	void (*on_rma)(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t n);
+	void (*on_reply)(struct traffic *t, struct wclient *wc, uint64_t sequence, const uint8_t *data, uint32_t bytes);
+	void (*on_credit)(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence);
+	void (*on_ping)(struct traffic *t, struct wclient *wc, uint32_t number, const uint8_t *data, uint32_t bytes);
+	void (*on_pushed)(struct traffic *t, struct wclient *wc, uint32_t rail, uint64_t sequence);
+	void (*on_rma)(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t n);
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* `atomic`: atomic additions to a counter in the client's region; the values it had are always checked. */
-#include "loadgen/traffic/rma.h"
+#include "loadgen/transfer/rma.h"
 #include "loadgen/workloads/workloads.h"
 
 /* Somebody looks at what comes back. */

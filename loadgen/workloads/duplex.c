@@ -3,7 +3,7 @@
  * hardware carries requests out, the posting thread does. Each direction has its own operations under way, and its own
  * figures.
  */
-#include "loadgen/traffic/lanes.h"
+#include "loadgen/transfer/lanes.h"
 #include "loadgen/workloads/workloads.h"
 
 /* First messages, and those that ask. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loadgen/traffic/rma.h"
+#include "loadgen/transfer/rma.h"
 #include "loadgen/workloads/workloads.h"
 
 /* The golden ratio's multiples spread the kinds evenly, however few operations are looked at. */

@@ -1,33 +1,33 @@
 /* `pingpong`: bare bytes, without a header, bounced to and fro: the latency of a message. */
+#include "client/client.h"
 #include "common/rdma/ep.h"
 #include "common/wire/frame.h"
 #include "loadgen/traffic/message.h"
-#include "loadgen/traffic/worker_internal.h"
 #include "loadgen/workloads/workloads.h"
 
-static void start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
+static void start(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n)
 {
 	while (n-- && wc->state == WCLIENT_LIVE) {
 		uint64_t number = wc->streams[stream].begun;
-		uint32_t buf = traffic_message(w, wc, number, 0);
+		uint32_t buf = message_make(t, wc, number, 0);
 
 		if (buf == EP_NO_BUF)
 			return;
-		traffic_begin(w, wc, stream);
-		client_ping(wc->conn, buf, w->bytes, (uint32_t)number);
+		traffic_begin(t, wc, stream);
+		client_ping(wc->conn, buf, t->bytes, (uint32_t)number);
 	}
 }
 
-static void on_ping(struct worker *w, struct wclient *wc, uint32_t number, const uint8_t *data, uint32_t bytes)
+static void on_ping(struct traffic *t, struct wclient *wc, uint32_t number, const uint8_t *data, uint32_t bytes)
 {
 	uint64_t expected = wc->streams[0].done;
 
-	if (number != (uint32_t)expected || bytes != w->bytes) {
+	if (number != (uint32_t)expected || bytes != t->bytes) {
 		client_fail(wc->conn, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
 		return;
 	}
-	traffic_check(w, wc, expected, data, bytes);
-	traffic_end(w, wc, 0, 1);
+	message_check(t, wc, expected, data, bytes);
+	traffic_end(t, wc, 0, 1);
 }
 
 const struct workload workload_pingpong = {

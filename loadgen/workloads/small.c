@@ -6,36 +6,36 @@
 #include <stdio.h>
 #include <sys/param.h>
 
+#include "client/client.h"
 #include "common/rdma/ep.h"
 #include "common/wire/frame.h"
 #include "common/wire/msg.h"
 #include "loadgen/traffic/message.h"
-#include "loadgen/traffic/worker_internal.h"
 #include "loadgen/workloads/workloads.h"
 
 /* Sends the first of the `n` messages that may go out for now, as many as go into one SEND. Returns how many; 0
  * if the connection failed. */
-static uint32_t send_some(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
+static uint32_t send_some(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n)
 {
-	const struct loadgen_config *c = w->cfg.cfg;
+	const struct loadgen_config *c = t->cfg;
 	uint64_t ack_every = MAX(c->inflight / 2, 1), first = wc->streams[stream].begun;
-	uint32_t k = (uint32_t)MIN(n, c->coalesce), bytes = (uint32_t)w->bytes, buf;
-	bool asks = k == n || first / ack_every != (first + k) / ack_every || w->schedule;
+	uint32_t k = (uint32_t)MIN(n, c->coalesce), bytes = (uint32_t)t->bytes, buf;
+	bool asks = k == n || first / ack_every != (first + k) / ack_every || t->open_loop;
 
 	if (!client_has_credit(wc->conn)) {
 		/* The server said that messages ended, and kept the credit of a SEND that they came in. */
 		client_fail(wc->conn, FAIL_PROTOCOL, PROTO_CREDITS);
 		return 0;
 	}
-	buf = traffic_buffer(w, wc);
+	buf = message_buffer(t, wc);
 	if (buf == EP_NO_BUF)
 		return 0;
 	for (uint32_t i = 0; i < k; i++) {
-		struct msg_header h = { .type = MSG_DATA, .sequence = traffic_sequence(w, wc, first + i) };
+		struct msg_header h = { .type = MSG_DATA, .sequence = message_sequence(t, wc, first + i) };
 
 		h.flags = (uint8_t)(asks && i + 1 == k ? MSG_FLAG_ACK : 0) | (uint8_t)(c->verify ? MSG_FLAG_SUM : 0);
-		traffic_fill(w, wc, first + i, ep_buf(w->ep, buf) + i * bytes, MSG_HEADER_BYTES);
-		traffic_begin(w, wc, stream);
+		message_fill(t, wc, first + i, ep_buf(t->ep, buf) + i * bytes, MSG_HEADER_BYTES);
+		traffic_begin(t, wc, stream);
 		if (!client_seal(wc->conn, &h, buf, i * bytes, bytes))
 			return 0;
 	}
@@ -43,29 +43,29 @@ static uint32_t send_some(struct worker *w, struct wclient *wc, unsigned stream,
 	return k;
 }
 
-static void start(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
+static void start(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n)
 {
 	uint32_t k = 1;
 
 	for (; n && k && wc->state == WCLIENT_LIVE; n -= k)
-		k = send_some(w, wc, stream, n);
+		k = send_some(t, wc, stream, n);
 }
 
 /* What the SENDs held is known by the last one's sequence. */
-static void on_credit(struct worker *w, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence)
+static void on_credit(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence)
 {
 	const struct stream *s = &wc->streams[0];
 	uint64_t n = UINT64_C(1) + (uint32_t)(sequence - s->done);
 
 	(void)rail;
-	if (sequence != traffic_sequence(w, wc, s->done + n - 1) || n > s->begun - s->done || n < credits ||
-	    n > credits * w->cfg.cfg->coalesce) {
+	if (sequence != message_sequence(t, wc, s->done + n - 1) || n > s->begun - s->done || n < credits ||
+	    n > credits * t->cfg->coalesce) {
 		client_fail(wc->conn, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
 		return;
 	}
-	if (w->measuring)
-		counter_add(&w->stats.sends_measured, credits);
-	traffic_end(w, wc, 0, (uint32_t)n);
+	if (t->measuring)
+		counter_add(&t->stats->sends_measured, credits);
+	traffic_end(t, wc, 0, (uint32_t)n);
 }
 
 /* In the closed loop the messages that follow on those that ended go into no more SENDs than those were, so there

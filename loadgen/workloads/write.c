@@ -1,5 +1,5 @@
 /* `write`: RDMA WRITEs into the client's region. An operation ends when its completion comes. */
-#include "loadgen/traffic/rma.h"
+#include "loadgen/transfer/rma.h"
 #include "loadgen/workloads/workloads.h"
 
 const struct workload workload_write = {

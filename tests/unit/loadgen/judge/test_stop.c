@@ -7,7 +7,7 @@
 #include "common/wire/frame.h"
 #include "loadgen/step/step.h"
 #include "loadgen/judge/breaking.h"
-#include "loadgen/traffic/worker.h"
+#include "loadgen/worker/worker.h"
 
 const struct worker_stats *worker_stats(const struct worker *w)
 {

@@ -7,7 +7,7 @@
 #include "common/base/clock.h"
 #include "common/hist/hist.h"
 #include "loadgen/judge/verdict.h"
-#include "loadgen/traffic/worker.h"
+#include "loadgen/worker/worker.h"
 
 const struct worker_stats *worker_stats(const struct worker *w)
 {

@@ -10,7 +10,7 @@
 #include "common/hist/hist.h"
 #include "common/base/json_at.h"
 #include "loadgen/step/step.h"
-#include "loadgen/traffic/worker.h"
+#include "loadgen/worker/worker.h"
 
 #define WORKERS 2
 

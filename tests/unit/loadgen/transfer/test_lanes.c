@@ -1,5 +1,5 @@
-/* Unit tests of loadgen/traffic/lanes.c: what is posted on which connection, what ends with which completion, and what becomes
- * of a lane's parts when it is lost. Connections, memory and the counting of operations are fakes of this file.
+/* Unit tests of loadgen/transfer/lanes.c and lane.c: what is posted on which connection, what ends with which completion,
+ * and what becomes of a lane's parts when it is lost. Connections, memory and the counting of operations are fakes of this file.
  */
 #include "tests/unit/helpers/unit.h"
 
@@ -7,9 +7,9 @@
 
 #include "common/rdma/arena.h"
 #include "common/wire/msg.h"
-#include "loadgen/config/config.h"
 #include "loadgen/traffic/payload.h"
-#include "loadgen/traffic/worker_internal.h"
+#include "loadgen/transfer/lane.h"
+#include "loadgen/transfer/lanes.h"
 
 #define RAILS 4
 #define POSTED_MAX 256
@@ -32,7 +32,8 @@ static struct rig {
 	struct loadgen_config cfg;
 	struct workload workload;
 	struct lane_plan plan[WORKLOAD_STREAMS_MAX];
-	struct worker worker;
+	struct traffic traffic;
+	struct lanes lanes;
 	struct wclient client;
 	struct client_conn conn[RAILS];
 	struct posted posted[RAILS][POSTED_MAX];
@@ -67,7 +68,7 @@ void client_fail(struct client_conn *c, enum fail_kind kind, int code)
 	(void)kind;
 	(void)code;
 	rig.failed++;
-	lanes_lose(&rig.worker, &rig.client, rail_of(c));
+	lanes_lose(&rig.client, rail_of(c));
 }
 
 uint32_t client_rma_room(const struct client_conn *c)
@@ -148,29 +149,29 @@ uint8_t *payload_text(const struct payload *p, uint32_t shift)
 	return texts;
 }
 
-uint32_t traffic_pattern(const struct worker *w, const struct wclient *wc, uint64_t number)
+uint32_t traffic_pattern(const struct traffic *t, const struct wclient *wc, uint64_t number)
 {
-	(void)w;
+	(void)t;
 	(void)wc;
 	return (uint32_t)number;
 }
 
-void traffic_begin(struct worker *w, struct wclient *wc, unsigned stream)
+void traffic_begin(struct traffic *t, struct wclient *wc, unsigned stream)
 {
-	(void)w;
+	(void)t;
 	wc->streams[stream].begun++;
 }
 
-void traffic_end(struct worker *w, struct wclient *wc, unsigned stream, uint32_t n)
+void traffic_end(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n)
 {
-	(void)w;
+	(void)t;
 	wc->streams[stream].done += n;
 	rig.ended[stream] += n;
 }
 
-void traffic_checked(struct worker *w, bool right)
+void traffic_checked(struct traffic *t, bool right)
 {
-	(void)w;
+	(void)t;
 	rig.checked++;
 	rig.wrong += !right;
 }
@@ -186,7 +187,7 @@ static void plan_of(const struct loadgen_config *c, unsigned stream, struct lane
 static int tear_down(void **state)
 {
 	(void)state;
-	lanes_free(&rig.worker);
+	lanes_release(&rig.lanes);
 	memset(&rig, 0, sizeof(rig));
 	return 0;
 }
@@ -203,19 +204,20 @@ static void begin(uint32_t rails, uint8_t streams, uint64_t bytes, struct lane_p
 	rig.cfg.inflight = 4;
 	rig.cfg.chunk_bytes = 16 << 10;
 	rig.cfg.wl = &rig.workload;
-	rig.worker.workload = &rig.workload;
-	rig.worker.cfg.cfg = &rig.cfg;
-	rig.worker.cfg.client.max_conns = 1;
-	rig.worker.clients = &rig.client;
-	rig.worker.n_rails = rails;
-	rig.worker.bytes = bytes;
-	rig.worker.needs.credits = 4;
-	rig.worker.needs.landing_bytes = bytes;
-	rig.worker.needs.landing_shared = true;
+	rig.traffic.workload = &rig.workload;
+	rig.traffic.cfg = &rig.cfg;
+	rig.traffic.n_clients = 1;
+	rig.client.traffic = &rig.traffic;
+	rig.client.landing = landed;
+	rig.traffic.clients = &rig.client;
+	rig.traffic.n_rails = rails;
+	rig.traffic.bytes = bytes;
+	rig.traffic.memory.needs.credits = 4;
+	rig.traffic.memory.needs.landing_bytes = bytes;
+	rig.traffic.memory.needs.landing_shared = true;
 	rig.client.state = WCLIENT_LIVE;
-	assert_int_equal(lanes_new(&rig.worker), 0);
+	assert_int_equal(lanes_init(&rig.lanes, &rig.traffic), 0);
 	for (uint32_t i = 0; i < rails; i++) {
-		rig.conn[i].head.arg = &rig.worker.rails[i];
 		rig.conn[i].head.grant.region_bytes = (uint32_t)(8 * bytes);
 		lanes_add(&rig.client, i, &rig.conn[i]);
 	}
@@ -231,18 +233,18 @@ static const struct lane_plan none;
 
 static void start(unsigned stream, uint32_t n)
 {
-	lanes_start(&rig.worker, &rig.client, stream, n);
+	lanes_start(&rig.traffic, &rig.client, stream, n);
 }
 
 static void requests_end(uint32_t rail, uint32_t n)
 {
-	lanes_on_rma(&rig.worker, &rig.client, rail, n);
+	lanes_on_rma(&rig.traffic, &rig.client, rail, n);
 }
 
 static void credit_comes(uint32_t rail, uint64_t sequence)
 {
 	rig.conn[rail].head.in_flight--;
-	lanes_on_credit(&rig.worker, &rig.client, rail, 1, sequence);
+	lanes_on_credit(&rig.traffic, &rig.client, rail, 1, sequence);
 }
 
 static const struct posted *at(uint32_t rail, uint32_t i)
@@ -406,9 +408,9 @@ static void streams__apart__each_with_its_own_answers(void **state)
 	start(1, 1);
 	assert_counts(2, 2, 0, 0);
 	assert_posted(0, 1, POSTED_PUSH, 4 * (32 << 10), 16384);
-	lanes_on_pushed(&rig.worker, &rig.client, 0, at(0, 1)->sequence);
+	lanes_on_pushed(&rig.traffic, &rig.client, 0, at(0, 1)->sequence);
 	assert_int_equal(rig.ended[1], 0);
-	lanes_on_pushed(&rig.worker, &rig.client, 1, at(1, 1)->sequence);
+	lanes_on_pushed(&rig.traffic, &rig.client, 1, at(1, 1)->sequence);
 	assert_int_equal(rig.ended[1], 1);
 	assert_int_equal(rig.ended[0], 0);
 	requests_end(0, 1);
@@ -424,8 +426,8 @@ static void lane_lost__its_parts_begin_anew_on_the_others(void **state)
 	assert_counts(6, 6, 0, 0);
 	/* One of its parts is done, of the other nothing is known. */
 	credit_comes(1, at(1, 2)->sequence);
-	lanes_lose(&rig.worker, &rig.client, 1);
-	assert_int_equal(lanes_alive(&rig.worker, &rig.client), 1);
+	lanes_lose(&rig.client, 1);
+	assert_int_equal(lanes_alive(&rig.client), 1);
 	assert_counts(9, 6, 0, 0);
 	assert_posted(0, 6, POSTED_WRITE, at(1, 3)->at, 16384);
 	credit_comes(0, at(0, 2)->sequence);
@@ -437,9 +439,9 @@ static void lane_lost__its_parts_begin_anew_on_the_others(void **state)
 	/* What begins now goes by what is left. */
 	start(0, 1);
 	assert_counts(14, 6, 0, 0);
-	lanes_lose(&rig.worker, &rig.client, 0);
-	assert_int_equal(lanes_alive(&rig.worker, &rig.client), 0);
-	assert_null(lanes_conn(&rig.worker, &rig.client));
+	lanes_lose(&rig.client, 0);
+	assert_int_equal(lanes_alive(&rig.client), 0);
+	assert_null(lanes_conn(&rig.client));
 }
 
 static void client_leaves__what_was_begun_is_posted(void **state)
@@ -469,10 +471,10 @@ static void window__the_clients_landing_memory_on_each_rail(void **state)
 {
 	(void)state;
 	begin(2, 2, 1000, writes, pushes);
-	lanes_use_window(&rig.worker, &rig.client, 1, &rig.conn[1]);
+	lanes_use_window(&rig.client, 1, &rig.conn[1]);
 	assert_int_equal(rig.conn[1].window.bytes, 0);
-	rig.worker.needs.window = true;
-	lanes_use_window(&rig.worker, &rig.client, 1, &rig.conn[1]);
+	rig.traffic.memory.needs.window = true;
+	lanes_use_window(&rig.client, 1, &rig.conn[1]);
 	assert_int_equal(rig.conn[1].window.bytes, 1000);
 	assert_int_equal(rig.conn[1].window.rkey, 101);
 	assert_int_equal(rig.conn[1].window.addr, (uintptr_t)landed);
@@ -484,25 +486,25 @@ static void answer__to_nothing_or_to_another__ends_the_connection(void **state)
 {
 	(void)state;
 	begin(1, 1, 10000, writes_and_tells, none);
-	lanes_on_credit(&rig.worker, &rig.client, 0, 1, 1);
+	lanes_on_credit(&rig.traffic, &rig.client, 0, 1, 1);
 	assert_int_equal(rig.failed, 1);
 	begin(1, 1, 10000, writes_and_tells, none);
 	start(0, 2);
-	lanes_on_credit(&rig.worker, &rig.client, 0, 1, at(0, 3)->sequence);
+	lanes_on_credit(&rig.traffic, &rig.client, 0, 1, at(0, 3)->sequence);
 	assert_int_equal(rig.failed, 1);
 	assert_int_equal(rig.ended[0], 0);
 	/* The last one's credit, before it was posted. */
 	begin(1, 1, 100000, sends, none);
 	start(0, 1);
-	lanes_on_credit(&rig.worker, &rig.client, 0, 1, at(0, 0)->sequence | 1);
+	lanes_on_credit(&rig.traffic, &rig.client, 0, 1, at(0, 0)->sequence | 1);
 	assert_int_equal(rig.failed, 1);
 	assert_int_equal(rig.ended[0], 0);
 	begin(1, 2, 10000, writes, pushes);
-	lanes_on_pushed(&rig.worker, &rig.client, 0, 0);
+	lanes_on_pushed(&rig.traffic, &rig.client, 0, 0);
 	assert_int_equal(rig.failed, 1);
 	begin(1, 2, 10000, writes, pushes);
 	start(1, 2);
-	lanes_on_pushed(&rig.worker, &rig.client, 0, at(0, 1)->sequence);
+	lanes_on_pushed(&rig.traffic, &rig.client, 0, at(0, 1)->sequence);
 	assert_int_equal(rig.failed, 1);
 	assert_int_equal(rig.ended[1], 0);
 }

@@ -1,5 +1,5 @@
 /* Window of connections being made. See pace.h. */
-#include "loadgen/traffic/pace.h"
+#include "loadgen/worker/pace.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
-/* Unit tests of loadgen/traffic/pace.c: how many connections are made at once, and what is worth another attempt. */
+/* Unit tests of loadgen/worker/pace.c: how many connections are made at once, and what is worth another attempt. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
 
 #include "common/wire/frame.h"
-#include "loadgen/traffic/pace.h"
+#include "loadgen/worker/pace.h"
 
 static struct pace p;
 

@@ -1,7 +1,7 @@
 /* How operations are striped over rails. */
 #include "tests/unit/helpers/unit.h"
 
-#include "loadgen/traffic/stripe.h"
+#include "loadgen/transfer/stripe.h"
 
 static void rails__by_size__none_below_16k(void **state)
 {

@@ -1,5 +1,5 @@
 /* How an operation is striped over rails. See stripe.h. */
-#include "loadgen/traffic/stripe.h"
+#include "loadgen/transfer/stripe.h"
 
 #include <sys/param.h>
 

@@ -1,0 +1,30 @@
+/* The open loop (--rate, --rate-per-client): operations begin when they are due, whether earlier ones have ended or not.
+ *
+ * Each active client has a schedule of its own, even or Poisson. A client with --inflight operations in flight waits until
+ * one ends, and then catches up: no operation of the schedule is skipped. The response time counts from when an
+ * operation was due, the service time from when it was sent. Owning thread: the worker's.
+ */
+#ifndef RAMPART_LOADGEN_OPEN_LOOP_H
+#define RAMPART_LOADGEN_OPEN_LOOP_H
+
+#include <stddef.h>
+
+#include <ev.h>
+
+struct open_loop;
+struct traffic;
+struct wclient;
+
+/* For the clients of `t`, which must outlive it, and whose clients are made. 0, or -errno with a line in `err`. */
+int open_loop_new(struct traffic *t, struct ev_loop *loop, struct open_loop **out, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
+void open_loop_free(struct open_loop *o);	/* after the loop's end; NULL-safe */
+
+/* A step begins: nothing is due. */
+void open_loop_reset(struct open_loop *o);
+/* The client's schedule begins. */
+void open_loop_start_client(struct open_loop *o, struct wclient *wc);
+/* Begins what is due, as far as --inflight allows. */
+void open_loop_begin(struct open_loop *o, struct wclient *wc);
+
+#endif

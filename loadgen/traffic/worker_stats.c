@@ -1,0 +1,62 @@
+/* What a worker publishes. See worker_stats.h. */
+#include "loadgen/traffic/worker_stats.h"
+
+#include "common/hist/hist.h"
+
+#define HISTS_MAX (HANDSHAKE_N * (STAGE_TIMED + 1) + 4)
+
+/* Where the histograms are. Returns how many. */
+static size_t hists_of(struct worker_stats *st, struct hist **out[HISTS_MAX])
+{
+	size_t n = 0;
+
+	for (int k = 0; k < HANDSHAKE_N; k++) {
+		for (int i = 0; i < STAGE_TIMED; i++)
+			out[n++] = &st->stages[k][i];
+		out[n++] = &st->total[k];
+	}
+	out[n++] = &st->away_ns;
+	out[n++] = &st->response;
+	out[n++] = &st->service;
+	out[n++] = &st->lag;
+	return n;
+}
+
+int worker_stats_init(struct worker_stats *st)
+{
+	struct hist **hists[HISTS_MAX];
+	size_t n = hists_of(st, hists);
+	int ret = 0;
+
+	for (size_t i = 0; i < n; i++)
+		*hists[i] = NULL;
+	for (size_t i = 0; i < n && !ret; i++)
+		ret = hist_new(hists[i]);
+	return ret;
+}
+
+void worker_stats_release(struct worker_stats *st)
+{
+	struct hist **hists[HISTS_MAX];
+
+	for (size_t i = hists_of(st, hists); i--;)
+		hist_free(*hists[i]);
+}
+
+void worker_stats_reset(struct worker_stats *st)
+{
+	struct hist **hists[HISTS_MAX];
+	counter *const of_step[] = { &st->started, &st->through, &st->failed, &st->dropped, &st->retries,
+		&st->rails_dropped, &st->messages, &st->messages_measured, &st->measure_start_ns, &st->measure_end_ns,
+		&st->cycles, &st->cycles_failed, &st->psn_verified, &st->checked, &st->corrupt, &st->late,
+		&st->stream_measured[0], &st->stream_measured[1], &st->sends_measured, &st->fair_n, &st->fair_sum,
+		&st->fair_min, &st->fair_max };
+
+	for (size_t i = 0; i < sizeof(of_step) / sizeof(of_step[0]); i++)
+		counter_set(of_step[i], 0);
+	atomic_store(&st->fair_squares, 0);
+	fail_table_reset(&st->failures);
+	fail_table_reset(&st->retried);
+	for (size_t i = hists_of(st, hists); i--;)
+		hist_reset(*hists[i]);
+}

@@ -1,0 +1,63 @@
+/* What a worker publishes: counters and histograms. One writer, the worker's thread; any thread may read them at any
+ * time.
+ */
+#ifndef RAMPART_LOADGEN_WORKER_STATS_H
+#define RAMPART_LOADGEN_WORKER_STATS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "common/base/counter.h"
+#include "common/wire/fail.h"
+#include "common/wire/fail_table.h"
+#include "loadgen/traffic/workload.h"
+
+struct hist;
+
+/* Full and resumed TLS handshakes are kept apart. */
+enum handshake_kind { HANDSHAKE_FULL, HANDSHAKE_RESUMED, HANDSHAKE_N };
+
+struct worker_stats {
+	counter started, connecting, live, failed, dropped;	/* clients */
+	counter parked;		/* clients that wait before a stage */
+	counter through;	/* with --phased: clients that completed the present stage */
+	counter waiting;	/* clients that wait for another attempt */
+	counter leaving;	/* clients that leave or were lost, and are not torn down yet */
+	counter away;		/* clients that left on purpose, and are not back yet */
+	counter retries;
+	counter rails_dropped;	/* rails that clients lost while others were left to them */
+	counter messages, messages_measured, in_flight;		/* operations of the workload */
+	counter stream_measured[WORKLOAD_STREAMS_MAX];		/* of messages_measured, those of each stream */
+	counter sends_measured;		/* SENDs that carried them, where several messages may share one */
+	counter checked, corrupt;	/* with --verify: operations whose data were compared, and were wrong */
+	counter measure_start_ns, measure_end_ns;
+	counter cycles, cycles_failed;	/* clients that left and came back while measuring, or did not */
+	counter bytes_sent, bytes_received;
+	counter psn_verified;
+	counter fulfilled;	/* number of the last order that was fulfilled */
+	counter cpu_ns;		/* of the thread */
+	counter qps, cqs, mrs, pinned_bytes, bufs_missing;
+	/* operations of each active client while measuring: number of clients, sum, sum of squares, extremes */
+	counter fair_n, fair_sum, fair_min, fair_max;
+	_Atomic double fair_squares;
+	struct hist *stages[HANDSHAKE_N][STAGE_TIMED];
+	struct hist *total[HANDSHAKE_N];	/* from the intended start until live */
+	struct hist *away_ns;	/* from leaving to being connected again, while measuring */
+	struct hist *response;	/* of operations while measuring, from when they were due */
+	struct hist *service, *lag;	/* open loop: from when they were sent; and from due to sent */
+	counter late;		/* open loop: operations sent more than 1 ms after they were due */
+	struct fail_table failures, retried;
+};
+
+/* Makes the histograms; all counters are 0. 0 or -ENOMEM; worker_stats_release in either case. */
+int worker_stats_init(struct worker_stats *st) __attribute__((warn_unused_result));
+void worker_stats_release(struct worker_stats *st);
+/* A step begins: everything of a step is 0 again. */
+void worker_stats_reset(struct worker_stats *st);
+
+static inline void counter_take(counter *c)
+{
+	counter_set(c, counter_get(c) - 1);
+}
+
+#endif

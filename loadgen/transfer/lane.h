@@ -1,0 +1,73 @@
+/* One lane of a client: its connection on one rail, and the parts of operations that are carried out on it, in order.
+ * For lanes.c. Owning thread: the worker's.
+ */
+#ifndef RAMPART_LOADGEN_LANE_H
+#define RAMPART_LOADGEN_LANE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "client/client.h"
+#include "loadgen/traffic/traffic.h"
+
+#define LANE_ORDER_MAX 64u	/* requests of a lane on its region in flight */
+#define LANE_NO_STREAM UINT8_MAX	/* a request whose completion ends nothing */
+
+/* A part of an operation. Its index among the client's parts says of which operation and which part (lanes.c). */
+struct part {
+	uint64_t number;		/* of the operation in its stream */
+	uint64_t offset, bytes;		/* in the operation */
+	bool done;
+	TAILQ_ENTRY(part) link;		/* in its lane's queue */
+};
+
+/* A stream's parts on a lane, in order; none of them is done. */
+struct lane_queue {
+	TAILQ_HEAD(, part) parts;
+	struct part *posting;		/* the first that is not completely posted; NULL: none */
+	uint64_t posted;		/* bytes of its moves */
+	uint64_t ended;			/* bytes of the requests that ended of the first part */
+	uint32_t unasked;		/* messages since the last one that asked for its credit */
+};
+
+struct lane {
+	struct client_conn *conn;	/* NULL: none, or lost */
+	struct lane_queue queues[WORKLOAD_STREAMS_MAX];
+	struct { uint8_t stream; uint32_t bytes; } order[LANE_ORDER_MAX];	/* ring: requests on the region */
+	uint32_t order_in, order_out;
+};
+
+/* No connection, and nothing in the queues. */
+void lane_reset(struct lane *lane);
+void lane_append(struct lane *lane, unsigned stream, struct part *p);
+/* Takes the first part out of the stream's queue, which is not empty. */
+struct part *lane_take_first(struct lane *lane, unsigned stream);
+/* Posts what there is room for. The connection may break, and be lost (lanes_lose), before this returns. */
+void lane_advance(struct traffic *t, struct wclient *wc, struct lane *lane);
+
+static inline bool lane_first_is_posted(const struct lane_queue *q)
+{
+	return q->posting != TAILQ_FIRST(&q->parts);
+}
+
+static inline uint32_t lane_part_index(const struct wclient *wc, const struct part *p)
+{
+	return (uint32_t)(p - wc->parts);
+}
+
+/* The place of an operation among those that a client has in flight, of both streams. */
+static inline uint32_t lane_slot(const struct traffic *t, unsigned stream, uint64_t number)
+{
+	return (uint32_t)(stream * t->cfg->inflight + number % t->cfg->inflight);
+}
+
+static inline uint64_t lane_landing_offset(const struct traffic *t, uint32_t slot)
+{
+	return t->memory.needs.landing_shared ? 0 : slot * t->bytes;
+}
+
+/* What an operation writes; it differs between the streams of a client too. */
+uint8_t *lane_text(const struct traffic *t, const struct wclient *wc, unsigned stream, uint64_t number);
+
+#endif

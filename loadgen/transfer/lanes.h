@@ -1,0 +1,55 @@
+/* A client's lanes, for the workloads that move large buffers: its connections, one on each rail, and the parts of
+ * operations under way on them. Owning thread: the worker's.
+ *
+ * An operation is striped over the rails that are there (stripe.h). A part is carried out whole on one lane, in
+ * chunks; the parts of a stream on a lane end in the order they began. An operation ends when all of its parts have,
+ * and those before it. Parts of a lane that is lost are begun anew on another one.
+ *
+ * Every lane has a region of its own, in which an operation has the place it would have if there were one lane only.
+ */
+#ifndef RAMPART_LOADGEN_LANES_H
+#define RAMPART_LOADGEN_LANES_H
+
+#include <stdint.h>
+
+#include "loadgen/traffic/traffic.h"
+
+struct client_conn;
+struct lane;
+struct part;
+
+/* What the clients of a worker need for them. */
+struct lanes {
+	struct lane *lanes;
+	struct part *parts;
+};
+
+/* Makes lanes for the clients of `t`, if the workload has plans. 0 or -ENOMEM; lanes_release in either case. */
+int lanes_init(struct lanes *l, struct traffic *t) __attribute__((warn_unused_result));
+void lanes_release(struct lanes *l);
+
+/* The region and the landing memory: see the top. Messages are for the caller to say. */
+void lanes_needs(const struct loadgen_config *c, struct workload_needs *out);
+
+/* A client begins to connect: it has no lanes yet. */
+void lanes_reset(struct wclient *wc);
+/* A connection begins: the server may WRITE to the client's landing memory, if the workload needs that. */
+void lanes_use_window(const struct wclient *wc, uint32_t rail, struct client_conn *c);
+/* A connection is live. */
+void lanes_add(struct wclient *wc, uint32_t rail, struct client_conn *c);
+/* A live one failed: its parts go to the others. */
+void lanes_lose(struct wclient *wc, uint32_t rail);
+/* Closed in order, or never live. */
+void lanes_remove(struct wclient *wc, uint32_t rail, const struct client_conn *c);
+/* The live connection on a rail; any of them; NULL: none. */
+struct client_conn *lanes_conn_on(const struct wclient *wc, uint32_t rail);
+struct client_conn *lanes_conn(const struct wclient *wc);
+uint32_t lanes_alive(const struct wclient *wc);
+
+/* struct workload's functions, for workloads that have plans. */
+void lanes_start(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n);
+void lanes_on_credit(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence);
+void lanes_on_pushed(struct traffic *t, struct wclient *wc, uint32_t rail, uint64_t sequence);
+void lanes_on_rma(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t n);
+
+#endif

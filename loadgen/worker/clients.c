@@ -1,0 +1,357 @@
+/* What becomes of clients. See clients.h. */
+#include "loadgen/worker/clients.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/hist/hist.h"
+#include "loadgen/transfer/lanes.h"
+
+/* False: the connection on the last rail was made, or given up. */
+static bool connect_on_next_rail(struct connector *k, struct wclient *wc)
+{
+	uint32_t next = wc->rail + 1;
+
+	while (next < k->n_rails && k->rails[next].dark)
+		next++;
+	if (next == k->n_rails || k->abandoned || k->mode == CONNECT_CLOSE)
+		return false;
+	connector_connect(k, wc, next);
+	return true;
+}
+
+static void record_stages(struct connector *k, const struct client_conn *c)
+{
+	bool has_reply = !k->traffic->workload->silent;
+	enum handshake_kind kind;
+	struct client_info info;
+
+	client_get_info(c, &info);
+	kind = info.resumed ? HANDSHAKE_RESUMED : HANDSHAKE_FULL;
+	for (int i = 0; i < STAGE_TIMED; i++)
+		if (i != STAGE_FIRST_REPLY || has_reply)
+			hist_record(k->stats->stages[kind][i], info.stage_ns[i]);
+	hist_record(k->stats->total[kind], info.total_ns);
+}
+
+/* Only the first client of the step to drop the rail is logged: there may be thousands. */
+static void drop_rail(struct rail *rail, const struct wclient *wc)
+{
+	struct connector *k = rail->connector;
+	char text[64];
+
+	counter_add(&k->stats->rails_dropped, 1);
+	if (rail->told)
+		return;
+	rail->told = true;
+	log_warn("client %u drops rail %u (%s) in %s: %s; it goes on with %u of %u", wc->index, rail->index,
+		 client_dev(rail->ctx)->name, stage_names[rail->fail.stage],
+		 fail_code_text(&rail->fail, text, sizeof(text)), lanes_alive(wc), k->n_rails);
+}
+
+/* The client has all the connections it will have. */
+static void become_live(struct connector *k, struct wclient *wc)
+{
+	for (uint32_t i = 0; i < k->n_rails && k->n_rails > 1; i++)
+		if (!lanes_conn_on(wc, i))
+			drop_rail(&k->rails[i], wc);
+	connector_set_state(k, wc, WCLIENT_LIVE);
+	counter_add(&k->stats->through, 1);
+	if (wc->away)
+		k->on_back(k->churn, wc);
+}
+
+static void on_live(void *arg, struct client_conn *c)
+{
+	struct rail *rail = arg;
+	struct connector *k = rail->connector;
+	struct wclient *wc = client_user(c);
+
+	if (client_grant(c)->credits < k->traffic->memory.needs.credits) {
+		/* The server grants fewer credits than it announced: the workload would not be the one asked for. */
+		client_fail(c, FAIL_PROTOCOL, PROTO_CREDITS);
+		return;
+	}
+	lanes_add(wc, rail->index, c);
+	rail->works = true;
+	pace_on_success(&k->pace);
+	record_stages(k, c);
+	if (k->cfg->verify)
+		counter_add(&k->stats->psn_verified, 1);
+	if (!connect_on_next_rail(k, wc))
+		become_live(k, wc);
+	connector_more(k);
+}
+
+static void lose(struct connector *k, struct wclient *wc)
+{
+	if (wc->state != WCLIENT_LIVE)
+		return;
+	connector_set_state(k, wc, WCLIENT_LOST);
+	counter_add(&k->stats->dropped, 1);
+}
+
+static void on_lost(void *arg, struct client_conn *c, const struct fail *fail)
+{
+	struct rail *rail = arg;
+	struct connector *k = rail->connector;
+	struct wclient *wc = client_user(c);
+
+	rail->fail = *fail;
+	/* on_live refused it: an attempt that failed. */
+	if (wc->conn == c && wc->state == WCLIENT_CONNECTING)
+		return;
+	lanes_lose(wc, rail->index);
+	if (wc->state != WCLIENT_LIVE)
+		return;
+	if (lanes_alive(wc)) {
+		drop_rail(rail, wc);
+		wc->conn = wc->conn == c ? lanes_conn(wc) : wc->conn;
+		return;
+	}
+	lose(k, wc);
+}
+
+bool clients_are_gone(const struct worker_stats *st)
+{
+	return counter_get(&st->live) + counter_get(&st->leaving) + counter_get(&st->connecting) +
+	       counter_get(&st->parked) == 0;
+}
+
+/* A client waited in vain on a rail where none has connected. With other rails there, no client waits for it again. A
+ * rail that fails at once costs no time, and stays. */
+static bool is_dark(const struct connector *k, const struct wclient *wc, const struct fail *fail)
+{
+	return k->n_rails > 1 && !k->rails[wc->rail].works &&
+	       (fail->kind == FAIL_TIMEOUT || fail->kind == FAIL_CM_STATUS);
+}
+
+/* True if the failed attempt is followed by another one. */
+static bool try_again(struct connector *k, struct wclient *wc, const struct fail *fail)
+{
+	if (!pace_is_congestion(fail))
+		return false;
+	pace_on_congestion(&k->pace, wc->begun_ns, clock_now_ns());
+	if (is_dark(k, wc, fail))
+		return false;
+	/* With --phased, a connection that starts anew would be a stage or more behind all others. */
+	if (k->cfg->phased && !wc->away)
+		return false;
+	if (wc->attempts > k->cfg->connect_retries || k->mode == CONNECT_CLOSE)
+		return false;
+	counter_add(&k->stats->retries, 1);
+	fail_table_count(&k->stats->retried, fail);
+	connector_retry(k, wc);
+	return true;
+}
+
+/* The client has no connection, or will have none when those that are being torn down are gone. */
+static void give_up(struct connector *k, struct wclient *wc)
+{
+	if (wc->away) {
+		/* It was held until it left, and does not come back. */
+		counter_add(&k->stats->dropped, 1);
+		if (k->traffic->measuring)
+			counter_add(&k->stats->cycles_failed, 1);
+		counter_take(&k->stats->away);
+		wc->away = false;
+	} else {
+		counter_add(&k->stats->failed, 1);
+	}
+	connector_set_state(k, wc, wc->open ? WCLIENT_LOST : WCLIENT_NONE);
+}
+
+/* The client goes on with the connections that it has, if any. */
+static void settle(struct connector *k, struct wclient *wc)
+{
+	wc->conn = lanes_conn(wc);
+	if (wc->conn)
+		become_live(k, wc);
+	else
+		give_up(k, wc);
+}
+
+/* An attempt is over without a connection. */
+static void on_attempt_failed(struct connector *k, struct wclient *wc, const struct fail *fail)
+{
+	struct rail *rail = &k->rails[wc->rail];
+
+	if (fail->kind != FAIL_NONE && try_again(k, wc, fail))
+		return;
+	if (fail->kind != FAIL_NONE) {
+		fail_table_count(&k->stats->failures, fail);
+		rail->fail = *fail;
+		rail->dark |= is_dark(k, wc, fail);
+	}
+	if (!connect_on_next_rail(k, wc))
+		settle(k, wc);
+}
+
+/* The last connection of a client that had been live is gone. */
+static void on_gone(struct connector *k, struct wclient *wc, const struct fail *fail)
+{
+	if (wc->state == WCLIENT_LEAVING && fail->kind == FAIL_NONE && k->mode != CONNECT_CLOSE)
+		connector_connect(k, wc, 0);
+	else if (wc->away)
+		give_up(k, wc);
+	else
+		connector_set_state(k, wc, WCLIENT_NONE);
+}
+
+static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
+{
+	struct rail *rail = arg;
+	struct connector *k = rail->connector;
+	struct wclient *wc = client_user(c);
+	bool was_attempt = wc->conn == c && (wc->state == WCLIENT_CONNECTING || wc->state == WCLIENT_PARKED);
+
+	wc->open--;
+	wc->conn = wc->conn == c ? NULL : wc->conn;
+	lanes_remove(wc, rail->index, c);
+	if (wc->open == 0)
+		connector_reset_client(wc);
+	if (was_attempt) {
+		on_attempt_failed(k, wc, fail);
+	} else {
+		if (fail->kind != FAIL_NONE)
+			fail_table_count(&k->stats->failures, fail);
+		/* A client with other connections, or one to come, is still there. */
+		if (wc->open == 0 && wc->state != WCLIENT_WAITING)
+			on_gone(k, wc, fail);
+	}
+	connector_more(k);
+}
+
+/* --- what arrives for the workload --- */
+
+static void on_reply(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data, uint32_t bytes)
+{
+	struct wclient *wc = client_user(c);
+	struct traffic *t = wc->traffic;
+
+	(void)arg;
+	if (t->workload->on_reply)
+		t->workload->on_reply(t, wc, sequence, data, bytes);
+	else
+		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+}
+
+static void on_credit(void *arg, struct client_conn *c, uint32_t credits, uint64_t sequence)
+{
+	const struct rail *rail = arg;
+	struct wclient *wc = client_user(c);
+	struct traffic *t = wc->traffic;
+
+	if (t->workload->on_credit)
+		t->workload->on_credit(t, wc, rail->index, credits, sequence);
+	else
+		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+}
+
+static void on_ping(void *arg, struct client_conn *c, uint32_t number, const uint8_t *data, uint32_t bytes)
+{
+	struct wclient *wc = client_user(c);
+	struct traffic *t = wc->traffic;
+
+	(void)arg;
+	if (t->workload->on_ping)
+		t->workload->on_ping(t, wc, number, data, bytes);
+	else
+		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+}
+
+static void on_pushed(void *arg, struct client_conn *c, uint64_t sequence)
+{
+	const struct rail *rail = arg;
+	struct wclient *wc = client_user(c);
+	struct traffic *t = wc->traffic;
+
+	if (t->workload->on_pushed)
+		t->workload->on_pushed(t, wc, rail->index, sequence);
+	else
+		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+}
+
+static void on_rma(void *arg, struct client_conn *c, uint32_t n)
+{
+	const struct rail *rail = arg;
+	struct wclient *wc = client_user(c);
+
+	wc->traffic->workload->on_rma(wc->traffic, wc, rail->index, n);
+}
+
+const struct client_ops clients_ops = {
+	.may_enter = connector_may_enter,
+	.on_live = on_live,
+	.on_message = on_reply,
+	.on_credit = on_credit,
+	.on_ping = on_ping,
+	.on_pushed = on_pushed,
+	.on_rma = on_rma,
+	.on_lost = on_lost,
+	.on_closed = on_closed,
+};
+
+/* --- orders --- */
+
+/* Clients that wait to be tried again, or to come back, go on with what they have. */
+static void forget_waiting(struct connector *k)
+{
+	struct wclient_list *const lists[] = { &k->retry, &k->returning };
+	struct wclient *wc;
+
+	for (unsigned i = 0; i < 2; i++)
+		while ((wc = TAILQ_FIRST(lists[i]))) {
+			TAILQ_REMOVE(lists[i], wc, link);
+			settle(k, wc);
+		}
+}
+
+/* Calls `f` for each of the client's connections. */
+static void for_each_conn(const struct connector *k, struct wclient *wc, void (*f)(struct client_conn *c))
+{
+	struct client_conn *being_made = wc->conn;
+
+	for (uint32_t i = 0; i < k->n_rails; i++) {
+		struct client_conn *c = lanes_conn_on(wc, i);
+
+		if (c && c != being_made)
+			f(c);
+	}
+	if (being_made)
+		f(being_made);
+}
+
+void clients_close(struct connector *k, uint32_t from, uint32_t to)
+{
+	forget_waiting(k);
+	for (; from < to; from++)
+		for_each_conn(k, &k->traffic->clients[from], client_close);
+}
+
+static void time_out(struct client_conn *c)
+{
+	client_fail(c, FAIL_TIMEOUT, 0);
+}
+
+void clients_abandon(struct connector *k)
+{
+	static const struct fail timed_out = { .stage = STAGE_TCP_CONNECT, .kind = FAIL_TIMEOUT };
+
+	connector_stop(k, CONNECT_HOLD);
+	k->abandoned = true;
+	for (uint32_t i = 0; i < k->target; i++) {
+		struct wclient *wc = &k->traffic->clients[i];
+
+		/* No more attempts: the present one is the last. */
+		wc->attempts = UINT32_MAX;
+		if (wc->state == WCLIENT_WAITING) {
+			fail_table_count(&k->stats->failures, &timed_out);
+		} else if (wc->state == WCLIENT_CONNECTING || wc->state == WCLIENT_PARKED) {
+			time_out(wc->conn);
+		} else if (wc->state != WCLIENT_LIVE || !traffic_is_idle(wc)) {
+			lose(k, wc);
+			for_each_conn(k, wc, time_out);
+		}
+	}
+	forget_waiting(k);
+}

@@ -1,0 +1,268 @@
+/* Which client connects next. See connector.h. */
+#include "loadgen/worker/connector.h"
+
+#include "common/base/clock.h"
+#include "common/tls/tls.h"
+#include "loadgen/transfer/lanes.h"
+#include "loadgen/transfer/rma.h"
+
+#define RETRY_NS (200 * NS_PER_MS)
+
+/* The counter that a client counts in while it is in a state; NULL: none. */
+static counter *counter_of(struct worker_stats *st, enum wclient_state state)
+{
+	switch (state) {
+	case WCLIENT_CONNECTING: return &st->connecting;
+	case WCLIENT_PARKED: return &st->parked;
+	case WCLIENT_WAITING: return &st->waiting;
+	case WCLIENT_LIVE: return &st->live;
+	case WCLIENT_LEAVING:
+	case WCLIENT_LOST: return &st->leaving;
+	case WCLIENT_NONE: break;
+	}
+	return NULL;
+}
+
+void connector_set_state(struct connector *k, struct wclient *wc, enum wclient_state to)
+{
+	counter *from = counter_of(k->stats, wc->state), *into = counter_of(k->stats, to);
+
+	if (from)
+		counter_take(from);
+	if (into)
+		counter_add(into, 1);
+	if (wc->state == WCLIENT_PARKED)
+		TAILQ_REMOVE(&k->parked, wc, link);
+	wc->state = to;
+}
+
+/* The first rail on which a connection may come about. */
+static uint32_t first_rail(const struct connector *k)
+{
+	uint32_t i = 0;
+
+	while (i < k->n_rails && k->rails[i].dark)
+		i++;
+	return i < k->n_rails ? i : 0;
+}
+
+/* When the i-th connection of this worker should start; 0: as soon as one may. */
+static uint64_t intended_start(const struct connector *k, uint64_t i)
+{
+	uint64_t rate = k->cfg->connect_rate;
+
+	if (!rate)
+		return 0;
+	return k->start_ns + (i * k->traffic->n_workers + k->traffic->worker) * NS_PER_S / rate;
+}
+
+static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+	(void)loop;
+	(void)revents;
+	connector_more(timer->data);
+}
+
+static void come_back_at(struct connector *k, uint64_t at_ns, uint64_t now_ns)
+{
+	double after_s = (double)(at_ns - now_ns) / 1e9;
+
+	if (ev_is_active(&k->timer) && ev_timer_remaining(k->loop, &k->timer) <= after_s)
+		return;
+	ev_timer_stop(k->loop, &k->timer);
+	ev_timer_set(&k->timer, after_s, 0.);
+	ev_timer_start(k->loop, &k->timer);
+}
+
+void connector_reset_client(struct wclient *wc)
+{
+	traffic_reset(wc);
+	lanes_reset(wc);
+	rma_reset(wc);
+}
+
+/* False if no connection object or queue pair is free: the end of the turn, which frees the closed ones, comes back
+ * here, and so it does when queue pairs have rested. */
+static bool begin(struct connector *k, struct wclient *wc, uint64_t now_ns)
+{
+	struct client_conn *c = client_connect(k->rails[wc->rail].ctx, wc->intended_ns, wc);
+
+	if (!c)
+		return false;
+	if (wc->open++ == 0)
+		connector_reset_client(wc);
+	wc->conn = c;
+	if (k->cfg->tls_resume)
+		client_use_session(c, &wc->session);
+	lanes_use_window(wc, wc->rail, c);
+	wc->begun_ns = now_ns;
+	wc->attempts++;
+	connector_set_state(k, wc, WCLIENT_CONNECTING);
+	return true;
+}
+
+/* A parked client goes on. False: none does. */
+static bool go_on_one(struct connector *k)
+{
+	struct wclient *wc = TAILQ_FIRST(&k->parked);
+
+	/* Clients that park again are put behind: the first one of a later stage ends the round. */
+	if (k->mode != CONNECT_GO_ON || !wc || client_parked_before(wc->conn) > k->upto)
+		return false;
+	connector_set_state(k, wc, WCLIENT_CONNECTING);
+	wc->begun_ns = clock_now_ns();
+	client_go_on(wc->conn);
+	return true;
+}
+
+/* A client that left comes back, or one goes on with its next rail. */
+static bool return_one(struct connector *k, uint64_t now_ns)
+{
+	struct wclient *wc = TAILQ_FIRST(&k->returning);
+
+	if (!wc || !begin(k, wc, now_ns))
+		return false;
+	TAILQ_REMOVE(&k->returning, wc, link);
+	return true;
+}
+
+static bool retry_one(struct connector *k, uint64_t now_ns)
+{
+	struct wclient *wc = TAILQ_FIRST(&k->retry);
+
+	if (!wc)
+		return false;
+	if (wc->retry_at_ns > now_ns) {
+		come_back_at(k, wc->retry_at_ns, now_ns);
+		return false;
+	}
+	if (!begin(k, wc, now_ns))
+		return false;
+	TAILQ_REMOVE(&k->retry, wc, link);
+	return true;
+}
+
+static bool start_one(struct connector *k, uint64_t now_ns)
+{
+	uint64_t i = counter_get(&k->stats->started), intended;
+	struct wclient *wc = &k->traffic->clients[i];
+
+	if (k->mode != CONNECT_START || i >= k->target)
+		return false;
+	intended = intended_start(k, i);
+	if (intended > now_ns) {
+		come_back_at(k, intended, now_ns);
+		return false;
+	}
+	wc->intended_ns = intended ? intended : now_ns;
+	wc->rail = first_rail(k);
+	wc->attempts = 0;
+	wc->away = false;
+	if (!begin(k, wc, now_ns))
+		return false;
+	counter_add(&k->stats->started, 1);
+	return true;
+}
+
+void connector_more(struct connector *k)
+{
+	bool more = true;
+
+	/* Connections park, fail and go live from within, and come back here. */
+	if (k->beginning)
+		return;
+	k->beginning = true;
+	while (more && counter_get(&k->stats->connecting) < pace_window(&k->pace)) {
+		uint64_t now = clock_now_ns();
+
+		/* Clients that were told to wait come first: those that come and go could keep them out. */
+		more = go_on_one(k) || retry_one(k, now) || return_one(k, now) || start_one(k, now);
+	}
+	k->beginning = false;
+}
+
+bool connector_is_done(const struct connector *k)
+{
+	const struct worker_stats *st = k->stats;
+
+	return !counter_get(&st->connecting) && !counter_get(&st->waiting) &&
+	       (k->mode != CONNECT_START || counter_get(&st->started) == k->target);
+}
+
+void connector_begin_step(struct connector *k, uint32_t clients, enum stage upto)
+{
+	uint32_t n_workers = k->traffic->n_workers;
+
+	for (uint32_t i = 0; i < k->n_rails; i++)
+		k->rails[i].told = k->rails[i].works = k->rails[i].dark = false;
+	k->mode = CONNECT_START;
+	k->abandoned = false;
+	k->target = clients;
+	k->upto = upto;
+	k->start_ns = clock_now_ns();
+	pace_init(&k->pace, (uint32_t)((k->cfg->connect_concurrency + n_workers - 1) / n_workers));
+	connector_more(k);
+}
+
+void connector_go_on(struct connector *k, enum stage upto)
+{
+	k->mode = CONNECT_GO_ON;
+	k->upto = upto;
+	counter_set(&k->stats->through, 0);
+	connector_more(k);
+}
+
+void connector_stop(struct connector *k, enum connect_mode mode)
+{
+	k->mode = mode;
+	if (mode == CONNECT_CLOSE)
+		ev_timer_stop(k->loop, &k->timer);
+}
+
+void connector_connect(struct connector *k, struct wclient *wc, uint32_t rail)
+{
+	wc->rail = rail;
+	wc->intended_ns = clock_now_ns();
+	wc->attempts = 0;
+	connector_set_state(k, wc, WCLIENT_WAITING);
+	TAILQ_INSERT_TAIL(&k->returning, wc, link);
+}
+
+void connector_retry(struct connector *k, struct wclient *wc)
+{
+	wc->retry_at_ns = clock_now_ns() + RETRY_NS;
+	connector_set_state(k, wc, WCLIENT_WAITING);
+	TAILQ_INSERT_TAIL(&k->retry, wc, link);
+}
+
+bool connector_may_enter(void *arg, struct client_conn *c, enum stage stage)
+{
+	const struct rail *rail = arg;
+	struct connector *k = rail->connector;
+	struct wclient *wc = client_user(c);
+
+	if (stage <= k->upto)
+		return true;
+	connector_set_state(k, wc, WCLIENT_PARKED);
+	TAILQ_INSERT_TAIL(&k->parked, wc, link);
+	counter_add(&k->stats->through, 1);
+	pace_on_success(&k->pace);
+	return false;
+}
+
+void connector_init(struct connector *k)
+{
+	TAILQ_INIT(&k->retry);
+	TAILQ_INIT(&k->returning);
+	TAILQ_INIT(&k->parked);
+	ev_timer_init(&k->timer, on_timer, 0., 0.);
+	k->timer.data = k;
+}
+
+void connector_release(struct connector *k)
+{
+	struct traffic *t = k->traffic;
+
+	for (uint32_t i = 0; t && t->clients && i < t->n_clients; i++)
+		tls_session_free(t->clients[i].session);
+}
