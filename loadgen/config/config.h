@@ -24,20 +24,20 @@ enum environment { ENVIRONMENT_AUTO, ENVIRONMENT_NATIVE, ENVIRONMENT_VM };
 enum arrival { ARRIVAL_EVEN, ARRIVAL_POISSON };
 extern const char *const loadgen_arrival_names[];	/* in the order of the enum, NULL-terminated */
 
-/* How `large` moves its buffers. */
+/* How --workload large moves its buffers. */
 enum operation { OPERATION_WRITE, OPERATION_SEND, OPERATION_READ };
 extern const char *const loadgen_operation_names[];
 
-/* Shares of the operations of `mixed`. */
+/* The ratio of the operations of --workload mixed. */
 struct mix {
 	uint64_t writes, reads, atomics;
 };
 
 struct loadgen_config {
 	uint64_t clients;
-	struct opt_list steps;		/* derived from clients when not given; of a search, its first */
+	struct opt_list steps;		/* derived from clients when not given; a search: its first step */
 	const char *slo_text;		/* NULL: none */
-	bool find_capacity;		/* clients is the most to try */
+	bool find_capacity;		/* a search, with at most `clients` */
 	const char *server;		/* one for each rail, or NULL: our own */
 	uint64_t tls_port;
 	const char *server_name;
@@ -48,7 +48,7 @@ struct loadgen_config {
 	uint64_t duration_ns, warmup_ns;
 	struct opt_list sizes;		/* of messages or other operations; the workload's default when not given */
 	uint64_t inflight;		/* of each client; the workload's default when not given */
-	uint64_t coalesce;		/* messages that share a SEND, at most */
+	uint64_t coalesce;		/* most messages that share a SEND */
 	uint64_t rate, rate_per_client;	/* operations a second, of all clients or of each; both 0: closed loop */
 	int arrival;			/* enum arrival */
 	uint64_t chunk_bytes;
@@ -62,7 +62,7 @@ struct loadgen_config {
 	int workload;			/* index in LOADGEN_WORKLOADS */
 	uint64_t active;		/* clients that send; 0: all */
 	uint64_t churn_per_s;		/* clients that leave and come back per second; 0: none */
-	uint64_t cycles;		/* measure until so many came back; 0: for duration_ns */
+	uint64_t cycles;		/* measure until so many clients came back; 0: for duration_ns */
 	uint64_t threads;
 	uint64_t repeat;
 	uint64_t seed;

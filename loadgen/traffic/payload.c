@@ -8,10 +8,10 @@
 
 #include "loadgen/traffic/random.h"
 
-/* A prime above the number of payloads under way, so that those differ. */
+/* A prime above the number of payloads in flight, so that they differ. */
 #define SHIFTS 4099
-/* The text repeats after this, a prime a little above 1 MiB: nothing that is out of place by a round number of
- * bytes looks right. */
+/* The text repeats after this many bytes, a prime a little above 1 MiB, so that data displaced by a round number of
+ * bytes never matches. */
 #define PERIOD 1048583
 
 struct payload {

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/rdma/rails.h"
+#include "common/base/rails.h"
 #include "loadgen/config/config.h"
 #include "loadgen/traffic/memory.h"
 #include "loadgen/traffic/wclient.h"

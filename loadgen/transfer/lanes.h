@@ -1,9 +1,9 @@
 /* A client's lanes, for the workloads that move large buffers: its connections, one on each rail, and the parts of
  * operations under way on them. Owning thread: the worker's.
  *
- * An operation is striped over the rails that are there (stripe.h). A part is carried out whole on one lane, in
- * chunks; the parts of a stream on a lane end in the order they began. An operation ends when all of its parts have,
- * and those before it. Parts of a lane that is lost are begun anew on another one.
+ * An operation is striped over the rails that are alive (stripe.h). A part is carried out on one lane, in
+ * chunks; the parts of a stream on a lane end in the order in which they began. An operation ends when all of its parts,
+ * and all operations before it, have ended. Parts of a lane that is lost begin anew on another one.
  *
  * Every lane has a region of its own, in which an operation has the place it would have if there were one lane only.
  */
@@ -28,7 +28,7 @@ struct lanes {
 int lanes_init(struct lanes *l, struct traffic *t) __attribute__((warn_unused_result));
 void lanes_release(struct lanes *l);
 
-/* The region and the landing memory: see the top. Messages are for the caller to say. */
+/* Fills in what lanes need of region and landing memory; message size and credits are the caller's. */
 void lanes_needs(const struct loadgen_config *c, struct workload_needs *out);
 
 /* A client begins to connect: it has no lanes yet. */
@@ -37,11 +37,11 @@ void lanes_reset(struct wclient *wc);
 void lanes_use_window(const struct wclient *wc, uint32_t rail, struct client_conn *c);
 /* A connection is live. */
 void lanes_add(struct wclient *wc, uint32_t rail, struct client_conn *c);
-/* A live one failed: its parts go to the others. */
+/* A live connection failed: its parts go to the other lanes. */
 void lanes_lose(struct wclient *wc, uint32_t rail);
-/* Closed in order, or never live. */
+/* A connection was closed in order, or never was live. */
 void lanes_remove(struct wclient *wc, uint32_t rail, const struct client_conn *c);
-/* The live connection on a rail; any of them; NULL: none. */
+/* The live connection on a rail; any live connection; how many there are. NULL: none. */
 struct client_conn *lanes_conn_on(const struct wclient *wc, uint32_t rail);
 struct client_conn *lanes_conn(const struct wclient *wc);
 uint32_t lanes_alive(const struct wclient *wc);

@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
-/* No part of an operation that is striped is smaller: what a further rail costs would not be worth it. */
+/* No part of a striped operation is smaller: another rail would cost more than it gains. */
 #define STRIPE_BYTES_MIN (16u << 10)
 
-/* Rails that an operation of `bytes` is striped over, of `rails` (1 and more) that are there. */
+/* The number of rails that an operation of `bytes` is striped over, with `rails` (1 and more) alive. */
 uint32_t stripe_rails(uint64_t bytes, uint32_t rails);
 
 /* The `i`-th of `n` parts, 0 first: they follow one another without gaps, all but the last of one size. */

@@ -11,7 +11,7 @@
 #include <ev.h>
 
 #include "client/client.h"
-#include "common/rdma/rails.h"
+#include "common/base/rails.h"
 #include "loadgen/traffic/traffic.h"
 #include "loadgen/worker/pace.h"
 

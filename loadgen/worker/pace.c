@@ -37,7 +37,7 @@ void pace_on_congestion(struct pace *p, uint64_t begun_ns, uint64_t now_ns)
 		p->window = 1;
 }
 
-/* A server whose time for a handshake is up closes the connection: it has no way to say so. */
+/* A server whose handshake deadline expires closes the connection without a reason. */
 static bool is_hung_up(const struct fail *f)
 {
 	bool bootstrap = f->stage == STAGE_TLS_HANDSHAKE || f->stage == STAGE_PSN_EXCHANGE;
@@ -45,8 +45,8 @@ static bool is_hung_up(const struct fail *f)
 	return bootstrap && (f->kind == FAIL_CLOSED || f->code == ECONNRESET || f->code == EPIPE);
 }
 
-/* Our own queue pairs rest as the server's do: EAGAIN. The CM's timeout comes as a status. A session that the
- * server took too long to be asked for has expired: REFUSE_BAD_SESSION. */
+/* EAGAIN: all queue pairs of the client are in quarantine. ETIMEDOUT of the CM arrives as a status. REFUSE_BAD_SESSION: the
+ * session expired before the connection request reached the server. */
 bool pace_is_congestion(const struct fail *f)
 {
 	switch (f->kind) {

@@ -27,7 +27,7 @@ void pace_on_success(struct pace *p);
 /* A connection begun at `begun_ns` met congestion. */
 void pace_on_congestion(struct pace *p, uint64_t begun_ns, uint64_t now_ns);
 
-/* True if the failure says "later", not "no": worth another attempt, and a sign of congestion. */
+/* True if another attempt may succeed: the failure is a sign of congestion, not a refusal. */
 bool pace_is_congestion(const struct fail *f);
 
 #endif

@@ -2,7 +2,7 @@
 #include "loadgen/transfer/rma.h"
 #include "loadgen/workloads/workloads.h"
 
-/* Somebody looks at what comes back. */
+/* The values that come back are checked, so no two clients share landing memory. */
 static void needs(const struct loadgen_config *c, struct workload_needs *out)
 {
 	rma_needs(c, out);

@@ -1,4 +1,4 @@
-/* `connect`: nothing, not even a first message; what a connection costs. */
+/* `connect`: no message at all, not even a first one. Shows the cost of a connection. */
 #include "common/wire/frame.h"
 #include "loadgen/traffic/message.h"
 #include "loadgen/workloads/workloads.h"

@@ -1,17 +1,16 @@
-/* `duplex`: chunks stream both ways at once, striped over the rails: to the client's region, by WRITEs of the client, and
- * from it, by WRITEs of the server, which it is asked for one by one. So each end posts its own direction: where no
- * hardware carries requests out, the posting thread does. Each direction has its own operations under way, and its own
- * figures.
+/* `duplex`: chunks stream both ways at once, striped over the rails: to the client's region with WRITEs of the client, and
+ * from it with WRITEs of the server, each of which the client asks for. So each end posts its own direction, and where no
+ * hardware carries requests out, two threads do. Each direction has its own operations in flight, and its own figures.
  */
 #include "loadgen/transfer/lanes.h"
 #include "loadgen/workloads/workloads.h"
 
-/* First messages, and those that ask. */
+/* First messages, and those that ask for a WRITE. */
 #define MESSAGE_BYTES 64
 
 enum { TO_SERVER, FROM_SERVER };
 
-/* With --verify, what was written is read back, and what is pushed was written before. */
+/* With --verify, the client reads back what it wrote, and writes what it has the server push. */
 static void plan(const struct loadgen_config *c, unsigned stream, struct lane_plan *out)
 {
 	enum lane_move last = stream == FROM_SERVER ? LANE_PUSH : LANE_READ;
@@ -26,7 +25,7 @@ static void needs(const struct loadgen_config *c, struct workload_needs *out)
 {
 	lanes_needs(c, out);
 	out->message_bytes = MESSAGE_BYTES;
-	out->credits = (uint32_t)c->inflight;	/* for the messages that ask */
+	out->credits = (uint32_t)c->inflight;	/* for the messages that ask for a WRITE */
 	out->window = true;
 	out->rma_depth = (uint32_t)(c->inflight * c->wl->streams * (c->verify ? 2 : 1));
 }

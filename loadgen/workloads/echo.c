@@ -1,4 +1,4 @@
-/* `echo`: requests and replies. A client sends a message, and the next one when its reply comes. */
+/* `echo`: requests and replies. A client sends the next message when the reply to one arrives. */
 #include "client/client.h"
 #include "common/rdma/ep.h"
 #include "common/wire/frame.h"

@@ -1,4 +1,4 @@
-/* `idle`: nothing after the first reply; what a held client costs. */
+/* `idle`: nothing after the first reply. Shows the cost of a client that is held. */
 #include "common/wire/frame.h"
 #include "loadgen/traffic/message.h"
 #include "loadgen/workloads/workloads.h"

@@ -1,9 +1,9 @@
 /* `large`: one-way transfers of large buffers in chunks (--chunk), by RDMA WRITE, SEND or READ (--operation), striped
  * over the rails.
  *
- * A transfer ends when the data is there, not when it is posted: behind the last WRITE on a connection goes a one-way
- * message whose credit the server returns when it handled it, and a connection's requests are carried out in order; the
- * last SEND asks for its credit itself; a READ is complete when its completion comes.
+ * A transfer ends when the data has arrived, not when it is posted. A one-way message follows the last WRITE on a
+ * connection; requests of a connection are carried out in order, so its credit comes back after the data has arrived. The
+ * last SEND asks for its credit itself. A READ is complete when its completion arrives.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,12 +15,12 @@
 
 #define BYTES_MIN (64u << 10)
 #define BYTES_MAX (UINT64_C(2) << 30)
-/* Chunks of a connection under way, of all its transfers. */
+/* Chunks of a connection in flight, of all its transfers. */
 #define CHUNKS_MAX 32
 #define SENDS_MAX 16
 #define SEND_CHUNK (64u << 10)	/* by default */
 
-/* With --verify, what was written is read back. */
+/* With --verify, each transfer is read back. */
 static void plan(const struct loadgen_config *c, unsigned stream, struct lane_plan *out)
 {
 	(void)stream;
@@ -44,7 +44,7 @@ static void needs(const struct loadgen_config *c, struct workload_needs *out)
 		return;
 	}
 	lanes_needs(c, out);
-	/* Those for which there is no room share their places. */
+	/* Operations for which the region has no room share places. */
 	out->region_bytes = MIN(out->region_bytes, FRAME_REGION_BYTES_MAX);
 	out->rma_depth = CHUNKS_MAX;
 	if (c->operation == OPERATION_WRITE && !c->verify)

@@ -6,7 +6,7 @@
 #include "loadgen/transfer/rma.h"
 #include "loadgen/workloads/workloads.h"
 
-/* The golden ratio's multiples spread the kinds evenly, however few operations are looked at. */
+/* Multiples of the golden ratio spread the kinds evenly over any number of operations. */
 static enum ibv_wr_opcode kind_of(const struct loadgen_config *c, uint64_t number)
 {
 	const struct mix *m = &c->mix;

@@ -1,4 +1,4 @@
-/* `read`: RDMA READs of the client's region. An operation ends when its completion comes. */
+/* `read`: RDMA READs of the client's region. An operation ends when its completion arrives. */
 #include "loadgen/transfer/rma.h"
 #include "loadgen/workloads/workloads.h"
 

@@ -1,6 +1,6 @@
-/* `small`: one-way messages, many under way. The server answers now and then with the credits of all it handled,
- * when the client asks it to: twice in a window of messages, and with the last one that may go out for now. Those that
- * go out at one moment may share SENDs (--coalesce).
+/* `small`: one-way messages, many in flight. The server returns the credits of all that it handled when the client asks
+ * for them: twice in a window of messages, and with the last one that may be sent for the moment. Messages that are due
+ * at the same moment may share SENDs (--coalesce).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +13,7 @@
 #include "loadgen/traffic/message.h"
 #include "loadgen/workloads/workloads.h"
 
-/* Sends the first of the `n` messages that may go out for now, as many as go into one SEND. Returns how many; 0
- * if the connection failed. */
+/* Sends the first of `n` messages, as many as fit one SEND. Returns how many; 0 if the connection failed. */
 static uint32_t send_some(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n)
 {
 	const struct loadgen_config *c = t->cfg;
@@ -23,7 +22,7 @@ static uint32_t send_some(struct traffic *t, struct wclient *wc, unsigned stream
 	bool asks = k == n || first / ack_every != (first + k) / ack_every || t->open_loop;
 
 	if (!client_has_credit(wc->conn)) {
-		/* The server said that messages ended, and kept the credit of a SEND that they came in. */
+		/* The server acknowledged messages without returning the credit of the SEND that carried them. */
 		client_fail(wc->conn, FAIL_PROTOCOL, PROTO_CREDITS);
 		return 0;
 	}
@@ -51,7 +50,7 @@ static void start(struct traffic *t, struct wclient *wc, unsigned stream, uint32
 		k = send_some(t, wc, stream, n);
 }
 
-/* What the SENDs held is known by the last one's sequence. */
+/* The sequence of the last message says how many messages the SENDs carried. */
 static void on_credit(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence)
 {
 	const struct stream *s = &wc->streams[0];
@@ -68,8 +67,8 @@ static void on_credit(struct traffic *t, struct wclient *wc, uint32_t rail, uint
 	traffic_end(t, wc, 0, (uint32_t)n);
 }
 
-/* In the closed loop the messages that follow on those that ended go into no more SENDs than those were, so there
- * are never more than at the beginning. In the open loop each message may be alone. */
+/* In the closed loop the messages that replace others take no more SENDs than those did, so that there are never more in
+ * flight than at the beginning. In the open loop each message may need a SEND of its own. */
 static void needs(const struct loadgen_config *c, struct workload_needs *out)
 {
 	uint64_t joined = MIN(c->coalesce, c->inflight);

@@ -1,4 +1,4 @@
-/* `write`: RDMA WRITEs into the client's region. An operation ends when its completion comes. */
+/* `write`: RDMA WRITEs into the client's region. An operation ends when its completion arrives. */
 #include "loadgen/transfer/rma.h"
 #include "loadgen/workloads/workloads.h"
 

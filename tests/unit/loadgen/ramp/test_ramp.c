@@ -13,7 +13,7 @@
 #include "common/rdma/dev.h"
 #include "loadgen/ramp/ramp.h"
 #include "loadgen/results/results.h"
-#include "loadgen/traffic/worker.h"
+#include "loadgen/worker/worker.h"
 #include "loadgen/traffic/workload.h"
 
 #define WORKERS 2

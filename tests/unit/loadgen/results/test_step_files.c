@@ -14,7 +14,7 @@
 #include "loadgen/results/step_files.h"
 #include "loadgen/step/step.h"
 #include "loadgen/traffic/trace.h"
-#include "loadgen/traffic/worker.h"
+#include "loadgen/worker/worker.h"
 
 static char dir[64], trace_file[96];
 static struct results *results;
