@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/json_at.h"
 #include "common/base/log.h"
+#include "common/base/res.h"
 #include "common/rdma/pump.h"
 #include "loadgen/traffic/workload.h"
 
@@ -65,18 +66,26 @@ static void add_tuning(struct needs_args *a, const struct loadgen_config *c)
 		a->v[a->n++] = (char *)"--realtime";
 }
 
+/* Clients that leave are still counted while the next ones come; with churn, that may be all of them. The server refuses to
+ * start without memory for the regions of all: those of clients that are leaving may take a quarter of this machine's. */
+static uint64_t spare_clients(const struct loadgen_config *c, uint64_t region_bytes)
+{
+	uint64_t spare = (c->churn_per_s ? c->clients : c->clients / 10) + 16;
+	uint64_t room = res_machine_memory_bytes() / 4 / MAX(region_bytes * c->n_rails, 1);
+
+	return MIN(spare, MAX(room, 1));
+}
+
 void needs_args(const struct loadgen_config *c, char *program, struct needs_args *a)
 {
 	struct workload_needs needs = { 0 };
 
+	c->wl->needs(c, &needs);
 	a->n = 0;
 	a->v[a->n++] = program;
 	add_number(a, "--tls-port", 0);
 	add_number(a, "--rdma-port", 0);
-	/* Clients that leave are still counted while the next ones come; with churn, that may be all of them. */
-	add_number(a, "--max-clients", MIN(c->clients + (c->churn_per_s ? c->clients : c->clients / 10) + 16,
-					   NEEDS_CLIENTS_MAX));
-	c->wl->needs(c, &needs);
+	add_number(a, "--max-clients", MIN(c->clients + spare_clients(c, needs.region_bytes), NEEDS_CLIENTS_MAX));
 	add_number(a, "--credits", needs.credits);
 	add_number(a, "--message-size", needs.message_bytes);
 	add_number(a, "--region-size", needs.region_bytes);

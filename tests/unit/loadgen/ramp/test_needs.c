@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
+#include "common/base/res.h"
 #include "loadgen/ramp/needs.h"
 #include "loadgen/traffic/workload.h"
 
@@ -11,11 +13,14 @@ static struct loadgen_config cfg;
 static struct needs_args args;
 static char program[] = "/usr/bin/rdma_server";
 
+static uint64_t region_bytes;
+
 static void needs_some(const struct loadgen_config *c, struct workload_needs *out)
 {
 	(void)c;
 	out->credits = 8;
 	out->message_bytes = 64;
+	out->region_bytes = region_bytes;
 }
 
 static const struct workload some_workload = { .streams = 1, .needs = needs_some };
@@ -23,6 +28,7 @@ static const struct workload some_workload = { .streams = 1, .needs = needs_some
 static int set_up(void **state)
 {
 	(void)state;
+	region_bytes = 0;
 	cfg = (struct loadgen_config){ .clients = 1000, .steps = { .n = 1, .v = { 1000 } }, .n_rails = 1,
 				       .wl = &some_workload };
 	return 0;
@@ -49,6 +55,18 @@ static void args__clients__room_for_those_that_still_leave(void **state)
 	assert_int_equal(value_of("--message-size"), 64);
 	cfg.churn_per_s = 100;
 	assert_int_equal(value_of("--max-clients"), 2016);
+}
+
+/* The server refuses to start where not all regions fit: room for those that leave takes a quarter of the memory, at most. */
+static void args__large_regions__fewer_that_still_leave(void **state)
+{
+	(void)state;
+	region_bytes = 1u << 31;
+	cfg.n_rails = 8;
+	cfg.clients = 3;
+	assert_in_range(value_of("--max-clients"), 4, 3 + MAX(1, res_machine_memory_bytes() / 4 / (region_bytes * 8)));
+	region_bytes = 4096;
+	assert_int_equal(value_of("--max-clients"), 19);
 }
 
 /* rdma_server refuses to start with more than 200,000. */
@@ -90,6 +108,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		NEEDS_TEST(args__clients__room_for_those_that_still_leave),
+		NEEDS_TEST(args__large_regions__fewer_that_still_leave),
 		NEEDS_TEST(args__most_clients_with_churn__within_what_the_server_allows),
 		NEEDS_TEST(met__server_gives_too_little__the_option_is_named),
 	};
