@@ -109,7 +109,7 @@ void crew_order(struct crew *c, enum worker_order order, const struct worker_tas
 bool crew_is_done(const struct crew *c)
 {
 	for (uint32_t i = 0; i < c->n; i++)
-		if (!worker_is_done(c->workers[i]) && !worker_is_broken(c->workers[i]))
+		if (!worker_is_done(c->workers[i]) && !worker_failure(c->workers[i], NULL))
 			return false;
 	return true;
 }
@@ -117,7 +117,7 @@ bool crew_is_done(const struct crew *c)
 bool crew_has_measured(const struct crew *c)
 {
 	for (uint32_t i = 0; i < c->n; i++)
-		if (!counter_get(&worker_stats(c->workers[i])->measure_end_ns) && !worker_is_broken(c->workers[i]))
+		if (!counter_get(&worker_stats(c->workers[i])->measure_end_ns) && !worker_failure(c->workers[i], NULL))
 			return false;
 	return true;
 }
@@ -128,7 +128,7 @@ static uint64_t sum(const struct crew *c, size_t offset, bool broken_too)
 	uint64_t total = 0;
 
 	for (uint32_t i = 0; i < c->n; i++)
-		if (broken_too || !worker_is_broken(c->workers[i]))
+		if (broken_too || !worker_failure(c->workers[i], NULL))
 			total += counter_get((const counter *)((const char *)worker_stats(c->workers[i]) + offset));
 	return total;
 }
@@ -143,12 +143,13 @@ uint32_t crew_away(const struct crew *c)
 	return (uint32_t)sum(c, offsetof(struct worker_stats, away), false);
 }
 
-bool crew_is_broken(const struct crew *c)
+int crew_failure(const struct crew *c, const char **devices)
 {
-	for (uint32_t i = 0; i < c->n; i++)
-		if (worker_is_broken(c->workers[i]))
-			return true;
-	return false;
+	int error = 0;
+
+	for (uint32_t i = 0; i < c->n && !error; i++)
+		error = worker_failure(c->workers[i], devices);
+	return error;
 }
 
 uint64_t crew_sum(const struct crew *c, size_t offset)

@@ -48,8 +48,8 @@ bool crew_has_measured(const struct crew *c);
 uint32_t crew_live(const struct crew *c);
 uint32_t crew_away(const struct crew *c);
 
-/* True if the device failed under a worker. */
-bool crew_is_broken(const struct crew *c);
+/* -errno of the first worker whose devices failed, and their names in `devices` unless NULL; 0: all workers work. */
+int crew_failure(const struct crew *c, const char **devices);
 
 /* A counter of struct worker_stats summed over the workers, by its offset. */
 uint64_t crew_sum(const struct crew *c, size_t offset);

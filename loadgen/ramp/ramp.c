@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "loadgen/ramp/needs.h"
@@ -180,7 +181,12 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 /* The running step ends and is kept, whichever worker it was; if others follow, nothing more happens. */
 static void on_broken(struct ramp *r)
 {
-	outcome_stop(r->outcome, STOP_GENERATOR_FAILED, "the generator's RDMA device failed");
+	const char *devices;
+	int error = crew_failure(&r->crew, &devices);
+	char text[sizeof(r->outcome->stop_detail)];
+
+	snprintf(text, sizeof(text), "the generator's RDMA device %s failed: %s", devices, strerror(-error));
+	outcome_stop(r->outcome, STOP_GENERATOR_FAILED, text);
 	if (r->current.step && r->phase < RAMP_RESTORE)
 		r->current.step->generator_failed = true;
 	ramp_cut_short(r);
@@ -194,7 +200,7 @@ static void on_fulfilled(struct ev_loop *loop, ev_async *w, int revents)
 	(void)revents;
 	if (r->phase >= RAMP_STOP)
 		return;
-	if (crew_is_broken(&r->crew))
+	if (crew_failure(&r->crew, NULL))
 		on_broken(r);
 	ramp_advance(r);
 }

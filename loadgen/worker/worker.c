@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <time.h>
 
 #include "common/base/clock.h"
@@ -105,37 +106,24 @@ static void on_publish(struct ev_loop *loop, ev_timer *t, int revents)
 
 /* --- orders --- */
 
-static void start_some(struct worker *w)
-{
-	uint32_t target = w->connector.target, end = w->cursor + START_CHUNK;
-
-	for (; w->cursor < target && w->cursor < end; w->cursor++)
-		traffic_start_client(&w->traffic.clients[w->cursor]);
-	if (w->cursor == target)
-		churn_start(&w->churn, w->of_all);
-}
-
-static void close_some(struct worker *w)
-{
-	uint32_t target = w->connector.target, end = w->cursor + CLOSE_CHUNK;
-
-	end = end < target ? end : target;
-	clients_close(&w->connector, w->cursor, end);
-	w->cursor = end;
-}
-
 /* ORDER_TRAFFIC and ORDER_DISCONNECT are carried out in portions, between which the loop turns. */
 static void next_portion(struct worker *w)
 {
-	if (w->current.what == ORDER_TRAFFIC)
-		start_some(w);
-	else
-		close_some(w);
-	if (w->cursor == w->connector.target)
-		return;
-	ev_timer_stop(w->loop, &w->chunk);
-	ev_timer_set(&w->chunk, 0., 0.);
-	ev_timer_start(w->loop, &w->chunk);
+	bool starts = w->current.what == ORDER_TRAFFIC;
+	uint32_t target = w->connector.target, end = MIN(w->cursor + (starts ? START_CHUNK : CLOSE_CHUNK), target);
+
+	if (!starts)
+		clients_close(&w->connector, w->cursor, end);
+	for (uint32_t i = w->cursor; starts && i < end; i++)
+		traffic_start_client(&w->traffic.clients[i]);
+	w->cursor = end;
+	if (end < target) {
+		ev_timer_stop(w->loop, &w->chunk);
+		ev_timer_set(&w->chunk, 0., 0.);
+		ev_timer_start(w->loop, &w->chunk);
+	} else if (starts) {
+		churn_start(&w->churn, w->of_all);
+	}
 }
 
 static void on_chunk(struct ev_loop *loop, ev_timer *t, int revents)
@@ -457,15 +445,9 @@ bool worker_is_done(const struct worker *w)
 
 int worker_failure(const struct worker *w, const char **devices)
 {
-	*devices = w->devices;
+	if (devices)
+		*devices = w->devices;
 	return atomic_load(&((struct worker *)w)->failure);
-}
-
-bool worker_is_broken(const struct worker *w)
-{
-	const char *devices;
-
-	return worker_failure(w, &devices) != 0;
 }
 
 const struct worker_stats *worker_stats(const struct worker *w)

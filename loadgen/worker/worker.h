@@ -48,10 +48,8 @@ void worker_free(struct worker *w);
 void worker_give(struct worker *w, enum worker_order order, const struct worker_task *task);
 /* Main thread: true when the last order given is fulfilled. */
 bool worker_is_done(const struct worker *w);
-/* True if every device of the worker failed: its thread has ended, fulfils no more orders, and its clients are lost. Any
- * thread. */
-bool worker_is_broken(const struct worker *w);
-/* Of a broken worker: -errno, and the names of its devices in `devices`; 0 of one that works. Any thread. */
+/* -errno if every device of the worker failed: it is broken, its thread has ended, and its clients are lost. Else 0. The
+ * devices' names in `devices`, unless NULL. Any thread. */
 int worker_failure(const struct worker *w, const char **devices);
 
 const struct worker_stats *worker_stats(const struct worker *w);

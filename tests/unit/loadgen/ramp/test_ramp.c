@@ -1,6 +1,7 @@
 /* Unit tests of loadgen/ramp: a whole run, with the workers and the server's control session played by the test. */
 #include "tests/unit/helpers/unit.h"
 
+#include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,9 +172,11 @@ bool worker_is_done(const struct worker *w)
 	return counter_get(&w->stats.fulfilled) == w->given;
 }
 
-bool worker_is_broken(const struct worker *w)
+int worker_failure(const struct worker *w, const char **devices)
 {
-	return w->broken;
+	if (devices)
+		*devices = "fake0";
+	return w->broken ? -EIO : 0;
 }
 
 const struct worker_stats *worker_stats(const struct worker *w)
@@ -402,6 +405,7 @@ static void device_fails__while_measuring__step_is_kept_with_its_figures(void **
 	run();
 	assert_int_equal(oc.stop_reason, STOP_GENERATOR_FAILED);
 	assert_string_equal(json_text_at(step(), "hard_failure.reason"), "generator_failed");
+	assert_non_null(strstr(oc.stop_detail, "device fake0 failed: "));
 	assert_string_equal(json_text_at(step(), "hard_failure.resource"), "device");
 	assert_string_equal(json_text_at(step(), "hard_failure.side"), "generator");
 	assert_int_equal(json_number_at(step(), "response_ns.count"), 2000);
