@@ -1,4 +1,4 @@
-/* Charts as SVG. See chart.h. Written in one pass, from the back to the front. */
+/* Writes a chart as SVG. See chart.h. One pass writes from the back to the front: grid, axes, series, rules, legend. */
 #include "loadgen/report/chart/chart.h"
 
 #include <errno.h>
@@ -11,9 +11,8 @@
 #include "loadgen/report/chart/xml.h"
 
 #define COLOURS 8
-#define RADIUS 4.0		/* of a point's mark */
 #define BAR_SHARE 0.7		/* of a category's width */
-#define POINTS_SEEN 60		/* with more of them, a line has no marks */
+#define POINTS_SEEN 60		/* a line with more points has no marks */
 #define BASELINE 6		/* of a text below its middle */
 
 struct plot {
@@ -24,13 +23,13 @@ struct plot {
 
 /* --- texts and axes --- */
 
-/* A text's start tag. `anchor` is what stands at x: its "start", "middle" or "end". */
+/* Writes a text's start tag. `anchor` says which part of the text is at x: "start", "middle" or "end". */
 static void text_begin(const struct plot *p, const char *class, const char *anchor, double x, double y)
 {
 	fprintf(p->out, "<text class=\"%s\" text-anchor=\"%s\" x=\"%.1f\" y=\"%.1f\">", class, anchor, x, y);
 }
 
-/* The label, of at most `max` characters, and the end of the text. */
+/* Writes the label, at most `max` characters of it, and the end tag. */
 static void text_end(const struct plot *p, const char *label, size_t max, const char *after)
 {
 	char *clean = utf8_clean(label ? label : "", false);
@@ -78,24 +77,26 @@ static void put_categories(const struct plot *p)
 	}
 }
 
+static void put_side(const struct plot *p, const struct chart_scale *s, const char *anchor, double x)
+{
+	for (size_t i = 0; i < s->n_ticks; i++)
+		put_text(p, "tick", anchor, x, chart_scale_place(s, s->ticks[i].at) + BASELINE, s->ticks[i].label,
+			 CHART_LABEL_CHARS);
+}
+
 static void put_axes(const struct plot *p)
 {
 	const struct chart_layout *l = &p->l;
 	const struct chart *c = p->c;
-	/* Two labels share the width. */
+	/* The labels of two axes share the width. */
 	size_t chars = chart_chars(c->y_label, 1) && chart_chars(c->right_label, 1) ? CHART_LABEL_CHARS / 2 :
 		       CHART_LABEL_CHARS;
 
 	for (size_t i = 0; i < l->x.n_ticks; i++)
 		put_text(p, "tick", "middle", chart_scale_place(&l->x, l->x.ticks[i].at), l->bottom + 24,
 			 l->x.ticks[i].label, CHART_LABEL_CHARS);
-	for (size_t i = 0; i < l->y.n_ticks; i++)
-		put_text(p, "tick", "end", l->left - 10, chart_scale_place(&l->y, l->y.ticks[i].at) + BASELINE,
-			 l->y.ticks[i].label, CHART_LABEL_CHARS);
-	for (size_t i = 0; i < l->right.n_ticks; i++)
-		put_text(p, "tick", "start", l->right_edge + 10,
-			 chart_scale_place(&l->right, l->right.ticks[i].at) + BASELINE, l->right.ticks[i].label,
-			 CHART_LABEL_CHARS);
+	put_side(p, &l->y, "end", l->left - 10);
+	put_side(p, &l->right, "start", l->right_edge + 10);
 	put_categories(p);
 	put_text(p, "word", "start", 2, 20, c->y_label, chars);
 	put_text(p, "word", "end", CHART_WIDTH - 2, 20, c->right_label, chars);
@@ -104,8 +105,8 @@ static void put_axes(const struct plot *p)
 
 /* --- series --- */
 
-/* Told apart by more than colour: a dash and a shape, one after the other. Those of the second series of a colour have
- * moved on. */
+/* Series differ by dashes and shapes too, not by colour alone. Where colours begin again, dashes and shapes are shifted
+ * by one. */
 struct look {
 	char colour[16];
 	const char *dashes;
@@ -125,27 +126,38 @@ static struct look look_of(const struct plot *p, size_t i)
 
 static void put_stroke(const struct plot *p, const struct look *look, const char *dashes)
 {
-	fprintf(p->out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"%s\" d=\"", look->colour,
-		dashes);
+	fprintf(p->out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"%s\" d=\"",
+		look->colour, dashes);
 }
 
-/* The latter four shapes are open: filled with the page's colour, so that the line does not run through them. */
+static bool is_filled(const struct chart_series *s)
+{
+	return s->mark == CHART_BAND || s->mark == CHART_STACK || s->mark == CHART_BARS;
+}
+
+static void put_fill(const struct plot *p, const struct chart_series *s, const struct look *look)
+{
+	bool band = s->mark == CHART_BAND;
+
+	fprintf(p->out, "<path fill=\"%s\" fill-opacity=\"%s\" stroke=\"%s\" d=\"", look->colour,
+		band ? "0.18" : s->dim ? "0.4" : "1", band ? "none" : "var(--page)");
+}
+
+/* The last four shapes are open. They are filled with the page's colour, which hides the line behind them. */
 static void put_marks(const struct plot *p, const struct look *look)
 {
 	fprintf(p->out, "<path fill=\"%s\" stroke=\"%s\" stroke-width=\"1.5\" d=\"",
 		look->shape < 4 ? look->colour : "var(--page)", look->colour);
 }
 
+/* A circle, square, triangle or diamond. */
 static void put_mark(const struct plot *p, size_t shape, double x, double y)
 {
-	const double r = RADIUS;
-
 	switch (shape % 4) {
-	case 0: fprintf(p->out, "M%.1f %.1fa%g %g 0 1 0 %g 0a%g %g 0 1 0-%g 0z", x - r, y, r, r, 2 * r, r, r, 2 * r); break;
-	case 1: fprintf(p->out, "M%.1f %.1fh%gv%gh-%gz", x - r, y - r, 2 * r, 2 * r, 2 * r); break;
-	case 2: fprintf(p->out, "M%.1f %.1fl%g %gh-%gz", x, y - 1.3 * r, 1.3 * r, 2 * r, 2.6 * r); break;
-	case 3: fprintf(p->out, "M%.1f %.1fl%g %gl-%g %gl-%g-%gz", x, y - 1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r,
-			1.3 * r, 1.3 * r); break;
+	case 0: fprintf(p->out, "M%.1f %.1fa4 4 0 1 0 8 0a4 4 0 1 0-8 0z", x - 4, y); break;
+	case 1: fprintf(p->out, "M%.1f %.1fh8v8h-8z", x - 4, y - 4); break;
+	case 2: fprintf(p->out, "M%.1f %.1fl5 8h-10z", x, y - 5); break;
+	case 3: fprintf(p->out, "M%.1f %.1fl5 5l-5 5l-5-5z", x, y - 5); break;
 	}
 }
 
@@ -159,13 +171,13 @@ static double place_y(const struct plot *p, const struct chart_series *s, double
 	return chart_scale_place(chart_scale_of(&p->l, s), y);
 }
 
-/* An end of a point's interval; the point itself where there is none. One of 0 on a log axis is at the axis' end. */
+/* The place of a bound of a point's interval; without a bound, that of the point. On a log axis 0 is at the end. */
 static double place_bound(const struct plot *p, const struct chart_series *s, const double *of, size_t i)
 {
 	return place_y(p, s, of && chart_drawable(of[i], false) ? of[i] : s->y[i]);
 }
 
-/* Nothing is drawn across a gap. */
+/* The line ends at a gap and begins again behind it. */
 static void put_line(const struct plot *p, const struct chart_series *s)
 {
 	bool begun = false;
@@ -208,23 +220,26 @@ static void put_band(const struct plot *p, const struct chart_series *s)
 	}
 }
 
+static void put_box(const struct plot *p, const struct chart_series *s, double from, double to, double bottom,
+		    double top)
+{
+	const struct chart_scale *y = chart_scale_of(&p->l, s);
+
+	fprintf(p->out, "M%.1f %.1fH%.1fV%.1fH%.1fz", chart_scale_place(&p->l.x, from), chart_scale_place(y, bottom),
+		chart_scale_place(&p->l.x, to), chart_scale_place(y, top), chart_scale_place(&p->l.x, from));
+}
+
 static void put_boxes(const struct plot *p, const struct chart_series *s, double sums[CHART_CATEGORIES_MAX])
 {
-	for (size_t i = 0; i < s->n; i++) {
-		double from = s->x[i] - BAR_SHARE / 2, to = s->x[i] + BAR_SHARE / 2, bottom = 0, height = s->y[i];
+	double bottom;
 
-		if (!chart_point_at(&p->l, s, i))
+	for (size_t i = 0; i < s->n; i++) {
+		if (!chart_point_at(&p->l, s, i) || s->y[i] == 0)
 			continue;
-		if (s->mark == CHART_STACK && (!chart_stack_next(s, i, sums, &bottom) || height == 0))
-			continue;
-		if (s->mark == CHART_BARS) {
-			from = s->x[i];
-			to = i + 1 < s->n ? s->x[i + 1] : NAN;
-		}
-		if (chart_drawable(to, false))
-			fprintf(p->out, "M%.1f %.1fH%.1fV%.1fH%.1fz", chart_scale_place(&p->l.x, from),
-				place_y(p, s, bottom), chart_scale_place(&p->l.x, to), place_y(p, s, bottom + height),
-				chart_scale_place(&p->l.x, from));
+		if (s->mark == CHART_STACK && chart_stack_next(s, i, sums, &bottom))
+			put_box(p, s, s->x[i] - BAR_SHARE / 2, s->x[i] + BAR_SHARE / 2, bottom, bottom + s->y[i]);
+		else if (s->mark == CHART_BARS && i + 1 < s->n && chart_drawable(s->x[i + 1], p->l.x.log))
+			put_box(p, s, s->x[i], s->x[i + 1], 0, s->y[i]);
 	}
 }
 
@@ -237,63 +252,39 @@ static void put_points(const struct plot *p, const struct chart_series *s, const
 	fputs("\"/>\n", p->out);
 }
 
-enum parts { PART_BOXES = 1, PART_BAND = 2, PART_LINE = 4, PART_POINTS = 8 };
-
-/* What a series is drawn with. A single point has no line, so that it must be seen itself. */
-static unsigned parts_of(const struct plot *p, const struct chart_series *s)
+/* A single point has no line, so it needs a mark. */
+static bool has_points(const struct plot *p, const struct chart_series *s)
 {
-	bool alone = chart_points(&p->l, s) == 1;
-
-	if (chart_is_boxes(s))
-		return PART_BOXES;
-	switch (s->mark) {
-	case CHART_BAND: return PART_BAND;
-	case CHART_LINE: return PART_LINE | (alone || s->n <= POINTS_SEEN ? PART_POINTS : 0);
-	case CHART_LINE_PLAIN: case CHART_STEPS: return alone ? PART_POINTS : PART_LINE;
-	case CHART_POINTS: case CHART_BARS: case CHART_STACK: break;
-	}
-	return PART_POINTS;
-}
-
-static void put_fill(const struct plot *p, const struct chart_series *s, const struct look *look, unsigned parts)
-{
-	if (parts & PART_BAND)
-		fprintf(p->out, "<path fill=\"%s\" fill-opacity=\"0.18\" d=\"", look->colour);
-	else
-		fprintf(p->out, "<path fill=\"%s\" fill-opacity=\"%s\" stroke=\"var(--page)\" d=\"", look->colour,
-			s->dim ? "0.4" : "1");
+	return (s->mark == CHART_LINE && s->n <= POINTS_SEEN) || chart_points(&p->l, s) == 1;
 }
 
 static void put_series(const struct plot *p, size_t i, double sums[CHART_CATEGORIES_MAX])
 {
 	const struct chart_series *s = &p->c->series[i];
-	unsigned parts = parts_of(p, s);
 	struct look look = look_of(p, i);
 
-	if (parts & (PART_BOXES | PART_BAND)) {
-		put_fill(p, s, &look, parts);
-		if (parts & PART_BAND)
+	if (is_filled(s)) {
+		put_fill(p, s, &look);
+		if (s->mark == CHART_BAND)
 			put_band(p, s);
 		else
 			put_boxes(p, s, sums);
 		fputs("\"/>\n", p->out);
 		return;
 	}
-	if (parts & PART_LINE) {
-		put_stroke(p, &look, look.dashes);
-		put_line(p, s);
-		fputs("\"/>\n", p->out);
-	}
+	put_stroke(p, &look, look.dashes);
+	put_line(p, s);
+	fputs("\"/>\n", p->out);
 	if (s->low || s->high) {
 		put_stroke(p, &look, "none");
 		put_whiskers(p, s);
 		fputs("\"/>\n", p->out);
 	}
-	if (parts & PART_POINTS)
+	if (has_points(p, s))
 		put_points(p, s, &look);
 }
 
-/* What lies behind comes first: bands, then what is dim. */
+/* Bands are at the back, then dim series. */
 static void put_all_series(const struct plot *p)
 {
 	double sums[2][CHART_CATEGORIES_MAX] = { { 0 } };
@@ -309,18 +300,17 @@ static void put_all_series(const struct plot *p)
 
 static void put_sample(const struct plot *p, size_t i, double x, double y)
 {
-	unsigned parts = parts_of(p, &p->c->series[i]);
+	const struct chart_series *s = &p->c->series[i];
 	struct look look = look_of(p, i);
 
-	if (parts & (PART_BOXES | PART_BAND)) {
-		put_fill(p, &p->c->series[i], &look, parts);
+	if (is_filled(s)) {
+		put_fill(p, s, &look);
 		fprintf(p->out, "M%.1f %.1fh%dv14h-%dz\"/>\n", x, y - 7, CHART_SAMPLE, CHART_SAMPLE);
+		return;
 	}
-	if (parts & PART_LINE) {
-		put_stroke(p, &look, look.dashes);
-		fprintf(p->out, "M%.1f %.1fh%d\"/>\n", x, y, CHART_SAMPLE);
-	}
-	if (parts & PART_POINTS) {
+	put_stroke(p, &look, look.dashes);
+	fprintf(p->out, "M%.1f %.1fh%d\"/>\n", x, y, CHART_SAMPLE);
+	if (has_points(p, s)) {
 		put_marks(p, &look);
 		put_mark(p, look.shape, x + CHART_SAMPLE / 2.0, y);
 		fputs("\"/>\n", p->out);
@@ -347,7 +337,7 @@ static void put_legend(const struct plot *p)
 
 /* --- rules --- */
 
-/* Where a rule is whose line is not on the chart. */
+/* The direction in which a rule off the chart lies; "" for one on it. */
 static const char *arrow_of(const struct chart_scale *s, const struct chart_rule *r)
 {
 	if (r->at < s->lo)
@@ -367,6 +357,18 @@ static void put_rule_label(const struct plot *p, const struct chart_rule *r, con
 	text_end(p, r->label, CHART_RULE_CHARS, "");
 }
 
+static void put_rule_line(const struct plot *p, const struct chart_rule *r, double at)
+{
+	const struct chart_layout *l = &p->l;
+
+	fprintf(p->out, "<path fill=\"none\" stroke=\"var(--%s)\" stroke-width=\"1.5\" stroke-dasharray=\"5 3\" d=\"",
+		r->bad ? "bad" : "axis");
+	if (r->vertical)
+		fprintf(p->out, "M%.1f %.1fV%.1f\"/>\n", at, l->bottom, l->top);
+	else
+		fprintf(p->out, "M%.1f %.1fH%.1f\"/>\n", l->left, at, l->right_edge);
+}
+
 static void put_rules(const struct plot *p)
 {
 	const struct chart_layout *l = &p->l;
@@ -380,15 +382,13 @@ static void put_rules(const struct plot *p)
 		if (isnan(r->at))
 			continue;
 		if (!*arrow_of(s, r))
-			fprintf(p->out, "<path fill=\"none\" stroke=\"var(--%s)\" stroke-width=\"1.5\" stroke-dasharray="
-				"\"5 3\" d=\"M%.1f %.1f%c%.1f\"/>\n", r->bad ? "bad" : "axis", r->vertical ? at : l->left,
-				r->vertical ? l->bottom : at, r->vertical ? 'V' : 'H', r->vertical ? l->top : l->right_edge);
+			put_rule_line(p, r, at);
 		if (r->vertical) {
 			put_rule_label(p, r, s, at > CHART_WIDTH / 2 ? "end" : "start", at,
 				       l->top - 8 - (double)l->rules[i].row * CHART_LINE_HEIGHT);
 			continue;
 		}
-		/* Below its line where there is no room above. */
+		/* The label is above its line; without room there, below. */
 		if (y < l->top + 2 * BASELINE || fabs(y - above) < CHART_LINE_HEIGHT)
 			y = at + 3 * BASELINE;
 		put_rule_label(p, r, s, "end", l->right_edge - 4, y);

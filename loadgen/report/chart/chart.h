@@ -1,5 +1,5 @@
-/* Charts as SVG, whose colours are the page's variables (style.h), so that they follow light and dark. Pure but for
- * memory. Owning thread: main. */
+/* Charts as SVG. Their colours are CSS variables of the page (doc/style.h), so they follow light and dark. Does no I/O.
+ * Owning thread: main. */
 #ifndef RAMPART_LOADGEN_REPORT_CHART_H
 #define RAMPART_LOADGEN_REPORT_CHART_H
 
@@ -9,27 +9,26 @@
 enum chart_mark {
 	CHART_LINE,		/* with points */
 	CHART_LINE_PLAIN,	/* a line alone: a fit, a distribution */
-	CHART_POINTS,
 	CHART_BAND,		/* filled between low and high: an interval */
 	CHART_STEPS,
-	CHART_STACK,		/* bars that stand on those of the series before; x is the category's number, from 0 */
-	CHART_BARS,		/* a histogram's: from x to the next point's x */
+	CHART_STACK,		/* bars on top of the previous series' bars; x is the category's number, from 0 */
+	CHART_BARS,		/* of a histogram: each from its x to the next point's */
 };
 
 struct chart_series {
 	const char *label;
 	enum chart_mark mark;
 	const double *x, *y;		/* n of them, borrowed; NAN: no point */
-	const double *low, *high;	/* of an error bar or band; NULL: none */
+	const double *low, *high;	/* bounds of an error bar or band; NULL: none */
 	size_t n;
 	bool right;			/* on the right axis */
-	bool dim;			/* in the background: what it is compared with */
+	bool dim;			/* in the background, such as a baseline */
 };
 
 struct chart_rule {			/* a line across, with its label */
 	double at;
 	bool vertical;
-	bool bad;			/* a limit; else a mark */
+	bool bad;			/* a limit, in the colour of a problem */
 	const char *label;
 };
 
@@ -49,8 +48,8 @@ struct chart {
 	size_t n_rules;
 };
 
-/* Draws a chart. *svg: its SVG for a page, the caller's to free; NULL where the chart has no point to show. Labels may
- * hold anything. 0 or -ENOMEM. */
+/* Draws a chart. *svg: its SVG for a page, the caller's to free; NULL if the chart has no point. Labels may be any
+ * text: they are escaped. 0 or -ENOMEM. */
 int chart_draw(const struct chart *c, char **svg) __attribute__((warn_unused_result));
 
 #endif

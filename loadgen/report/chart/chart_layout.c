@@ -1,4 +1,4 @@
-/* What of a chart is to be seen, and where. See chart_layout.h. */
+/* The layout of a chart. See chart_layout.h. */
 #include "loadgen/report/chart/chart_layout.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #define LETTER 11		/* the width of one */
 #define SIDE_MIN 22		/* half a tick's label */
 
-/* --- what is to be seen --- */
+/* --- scales --- */
 
 size_t chart_chars(const char *label, size_t max)
 {
@@ -36,11 +36,6 @@ size_t chart_points(const struct chart_layout *l, const struct chart_series *s)
 	for (size_t i = 0; i < s->n; i++)
 		n += chart_point_at(l, s, i);
 	return n;
-}
-
-bool chart_is_boxes(const struct chart_series *s)
-{
-	return s->mark == CHART_STACK || (s->mark == CHART_BARS && s->n > 1);
 }
 
 bool chart_is_named(const struct chart_layout *l, const struct chart_series *s)
@@ -77,7 +72,7 @@ static void widen_by_series(struct chart_layout *l, const struct chart_series *s
 	}
 }
 
-/* A rule far off would leave nothing of the rest: it is named at the edge instead. */
+/* A rule far from the data would squeeze them: the scale does not reach it, and its label is at the edge. */
 static void widen_by_rule(struct chart_scale *s, const struct chart_scale *data, double at)
 {
 	double room = 2 * fmax(data->hi - data->lo, fmax(fabs(data->lo), fabs(data->hi)));
@@ -86,7 +81,7 @@ static void widen_by_rule(struct chart_scale *s, const struct chart_scale *data,
 		chart_scale_widen(s, at);
 }
 
-/* False where there is nothing to see. */
+/* False if there is no point. */
 static bool set_scales(struct chart_layout *l, const struct chart *c)
 {
 	double sums[2][CHART_CATEGORIES_MAX] = { { 0 } };
@@ -118,7 +113,7 @@ static bool set_scales(struct chart_layout *l, const struct chart *c)
 	return true;
 }
 
-/* --- where it stands --- */
+/* --- places --- */
 
 static double width_of_ticks(const struct chart_scale *s)
 {
@@ -129,8 +124,8 @@ static double width_of_ticks(const struct chart_scale *s)
 	return fmax((double)longest * LETTER + 20, SIDE_MIN);
 }
 
-/* Labels of categories that are too long for their slots stand at an angle, and not all of them if they are many.
- * Returns what room they take more than a line. */
+/* Labels of categories that are too long for their slots are at an angle; if there are too many of them, some are left
+ * out. Returns how much higher they are than one line. */
 static double set_categories(struct chart_layout *l, const struct chart *c)
 {
 	double slot = (l->right_edge - l->left) / (double)c->n_categories, width;
@@ -146,12 +141,12 @@ static double set_categories(struct chart_layout *l, const struct chart *c)
 	l->each_category = l->angled ? (size_t)ceil(CHART_LINE_HEIGHT / slot) : 1;
 	if (!l->angled)
 		return 0;
-	/* So that the first one does not begin outside. */
+	/* The first label must not begin outside of the chart. */
 	l->left = fmax(l->left, width * 0.77 - slot / 2);
 	return width * 0.65 - CHART_LINE_HEIGHT / 2.0;
 }
 
-/* Does the label [from, to] run into one of the first n labels in the row? */
+/* Would a label from `from` to `to` overlap one of the first n labels in the row? */
 static bool is_taken(const struct chart_layout *l, size_t n, size_t row, double from, double to)
 {
 	for (size_t i = 0; i < n; i++)
@@ -160,8 +155,8 @@ static bool is_taken(const struct chart_layout *l, size_t n, size_t row, double 
 	return false;
 }
 
-/* The labels of vertical rules stand above the plot, at the line's end, towards the middle, in the lowest row that is
- * free there. Returns the number of rows. */
+/* The label of a vertical rule is above the plot, begins or ends at its line, and is in the lowest row that is free
+ * there. Returns the number of rows. */
 static size_t set_rules(struct chart_layout *l, const struct chart *c)
 {
 	size_t rows = 0;

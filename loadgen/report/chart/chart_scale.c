@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Beyond them a tick has no label, and arithmetic with an axis' ends may overflow. */
+/* Values beyond them have no labels, and arithmetic with them may overflow. */
 #define VALUE_MAX 1e20
 #define LOG_MIN 1e-12
 
@@ -33,7 +33,7 @@ double chart_scale_place(const struct chart_scale *s, double v)
 	return s->from + (s->to - s->from) * fmin(fmax(share, 0), 1);
 }
 
-/* "1.5 k"; as many digits as tell it from the next tick, `step` away. */
+/* Its label is like "1.5 k", with enough digits to differ from the next tick's, `step` away. */
 static void add_tick(struct chart_scale *s, double v, double step)
 {
 	static const struct { double unit; const char *prefix; } prefixes[] = {
@@ -55,14 +55,14 @@ static void add_tick(struct chart_scale *s, double v, double step)
 	if (!is_zero && *prefixes[i].prefix)
 		unit = prefixes[i].unit > 0 ? prefixes[i].unit : 1e-12;
 	decimals = (int)fmin(fmax(ceil(-log10(step / unit) - 1e-9), 0), 6);
-	/* The step may have more digits than this tick needs: 0, 0.5, 1. */
+	/* This tick may need fewer digits than the step: 0, 0.5, 1. */
 	while (decimals && fabs(v / unit * pow(10, decimals - 1) - round(v / unit * pow(10, decimals - 1))) < 1e-6)
 		decimals--;
 	snprintf(t->label, sizeof(t->label), "%.*f%s", decimals, is_zero ? 0 : v / unit,
 		 is_zero ? "" : prefixes[i].prefix);
 }
 
-/* The least of 1, 2, 5 and 10 times a power of ten that is no less than `v`. */
+/* The smallest of 1, 2 and 5 times a power of ten that is not below `v`. */
 static double nice_above(double v)
 {
 	double power = pow(10, floor(log10(v))), times = v / power - 1e-9;
@@ -91,13 +91,13 @@ static void round_linear(struct chart_scale *s, bool from_zero, size_t ticks)
 		add_tick(s, s->lo + i * step, step);
 }
 
-/* As many ticks as have room: parts of decades that stand at least so far from each other, decades, or each `every`th
- * decade. */
+/* As many ticks as there is room for: parts of decades, or decades, or every n-th decade. `ratio` in parts[] is the
+ * smallest between two neighbours of `at`. */
 static void ticks_of_decades(struct chart_scale *s, size_t ticks)
 {
 	static const struct { double ratio; double at[6]; } parts[] = {
-		{ 1.33, { 1, 1.5, 2, 3, 5, 7 } }, { 1.4, { 1, 2, 3, 5, 7 } }, { 1.5, { 1, 2, 3, 5 } }, { 2, { 1, 2, 5 } },
-		{ 3, { 1, 3 } }, { INFINITY, { 1 } },
+		{ 1.33, { 1, 1.5, 2, 3, 5, 7 } }, { 1.4, { 1, 2, 3, 5, 7 } }, { 1.5, { 1, 2, 3, 5 } },
+		{ 2, { 1, 2, 5 } }, { 3, { 1, 3 } }, { INFINITY, { 1 } },
 	};
 	int first = (int)ceil(log10(s->lo) - 1e-9), last = (int)floor(log10(s->hi) + 1e-9), every = 1;
 	double ratio = pow(s->hi / s->lo, 1 / (double)ticks);
@@ -144,7 +144,7 @@ void chart_scale_round_percentile(struct chart_scale *s)
 	s->lo = 1;
 	s->hi = fmax(s->hi, 10);
 	last = (int)floor(log10(s->hi) + 1e-9);
-	/* Labels get longer with each nine. */
+	/* Each nine makes the labels longer. */
 	every = last > 5 ? (last + 3) / 4 : 1;
 	for (int nines = 0; nines <= last; nines += every) {
 		struct chart_tick *t = &s->ticks[s->n_ticks++];

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Writes a text (valid UTF-8) so that nothing in it is markup, in an element or an attribute. Of a text with more than
- * `max` characters the first max - 1 and an ellipsis. Errors stay with `out` (ferror). */
+/* Writes valid UTF-8 as the text of an element or an attribute: what would be markup is escaped. A text of more than
+ * `max` characters is cut to max - 1 and an ellipsis. The caller finds errors with ferror(out). */
 void xml_write(FILE *out, const char *text, size_t max);
 
 #endif

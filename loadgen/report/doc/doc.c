@@ -1,4 +1,4 @@
-/* A report as a tree of blocks. See doc.h; its forms are in doc_html.c and its like. */
+/* Builds a report as a list of blocks. See doc.h; doc_html.c, doc_markdown.c and doc_files.c write it. */
 #include "loadgen/report/doc/doc_internal.h"
 
 #include <errno.h>
@@ -14,12 +14,12 @@
 
 struct doc_table {
 	struct doc *doc;
-	json_t *block, *row;	/* borrowed from the document; no row yet: NULL */
+	json_t *block, *row;	/* borrowed from the document; row is NULL before the first */
 	TAILQ_ENTRY(doc_table) in_doc;
 };
 
 struct doc {
-	json_t *root;		/* {title, lead, blocks, id and name: {each that is taken: how often}} */
+	json_t *root;		/* {title, lead, blocks; id, name: {each one that is taken: how often}} */
 	TAILQ_HEAD(, doc_table) tables;
 	json_int_t sections;
 	bool failed;
@@ -55,7 +55,7 @@ static void put_format(struct doc *d, json_t *o, const char *key, const char *fm
 	free(text);
 }
 
-/* An anchor or a file's name: lower case letters, digits and '-', and once only among those of its key. */
+/* An anchor or a file's name: lower case letters, digits, '-' and '_'. It is unique among those of its key. */
 static void put_name(struct doc *d, json_t *o, const char *key, const char *wanted, const char *otherwise)
 {
 	char name[ID_MAX + 24];
@@ -295,7 +295,7 @@ void doc_number(struct doc_table *t, double v, int decimals)
 		cell(t, isfinite(v) ? json_pack("[f, i]", v, decimals) : json_pack("[n, i]", decimals));
 }
 
-/* --- reading what only this file knows --- */
+/* --- reading --- */
 
 const char *doc_title(const struct doc *d)
 {

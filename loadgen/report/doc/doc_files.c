@@ -1,4 +1,4 @@
-/* What of a document goes into files of its own: tables as CSV, charts as SVG. See doc.h. */
+/* Tables and charts of a document as files: CSV and SVG. See doc.h. */
 #include "loadgen/report/doc/doc_internal.h"
 
 #include <errno.h>
@@ -6,12 +6,60 @@
 #include <string.h>
 
 #include "common/base/paths.h"
-#include "loadgen/report/chart/style.h"
+#include "loadgen/report/doc/style.h"
 #include "loadgen/report/chart/xml.h"
+
+#define TITLE_MAX 256
 
 typedef void write_fn(FILE *out, const json_t *block);
 
-/* With the colours that it has from the page there. */
+/* Would a spreadsheet take the text for a formula? */
+static bool is_formula(const char *text)
+{
+	return *text && (strchr("=+@", *text) || (*text == '-' && text[1 + strspn(text + 1, "0123456789.,% ")]));
+}
+
+/* Quoted where RFC 4180 demands it. A formula gets an apostrophe before it, which makes it a text. */
+static void field(FILE *out, const char *text, bool number, bool first)
+{
+	if (!first)
+		putc(',', out);
+	if (!number && is_formula(text)) {
+		fputs("\"'", out);
+	} else if (!strpbrk(text, ",\"\r\n") && *text != ' ') {
+		fputs(text, out);
+		return;
+	} else {
+		putc('"', out);
+	}
+	for (; *text; text++) {
+		if (*text == '"')
+			putc('"', out);
+		putc(*text, out);
+	}
+	putc('"', out);
+}
+
+static void write_table(FILE *out, const json_t *b)
+{
+	char title[TITLE_MAX], buf[DOC_NUMBER_MAX];
+
+	for (size_t i = 0; i < doc_n_columns(b); i++) {
+		doc_column_title(b, i, title, sizeof(title));
+		field(out, title, false, i == 0);
+	}
+	fputs("\r\n", out);
+	for (size_t r = 0; r < doc_n_rows(b); r++) {
+		for (size_t i = 0; i < doc_n_columns(b); i++) {
+			const char *text = doc_cell_exact(doc_row_at(b, r), i, buf);
+
+			field(out, text, text == buf, i == 0);
+		}
+		fputs("\r\n", out);
+	}
+}
+
+/* A chart alone needs the colours that the page would give it. */
 static void write_chart(FILE *out, const json_t *b)
 {
 	const char *svg = doc_str(b, "svg"), *attributes = svg + strlen("<svg"), *end = strchr(svg, '>');
@@ -61,7 +109,7 @@ int doc_write_csv(const struct doc *d, const char *dir)
 		const json_t *b = doc_block(d, i);
 
 		if (doc_kind(b) == DOC_TABLE && doc_n_columns(b))
-			ret = write_block(dir, doc_str(b, "name"), "csv", doc_csv_table, b);
+			ret = write_block(dir, doc_str(b, "name"), "csv", write_table, b);
 	}
 	return ret;
 }

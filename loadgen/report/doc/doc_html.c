@@ -1,11 +1,11 @@
-/* A document as a page. See doc.h. Whatever is text is escaped; only charts are put in as they are, since chart.c made
+/* A document as a page. See doc.h. All text is escaped; only charts are written as they are, since chart.c made
  * them of its own words. */
 #include "loadgen/report/doc/doc_internal.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "loadgen/report/chart/style.h"
+#include "loadgen/report/doc/style.h"
 #include "loadgen/report/chart/xml.h"
 
 #define LONG_TEXT 40		/* bytes of a cell */
@@ -14,7 +14,7 @@
 struct page {
 	const struct doc *d;
 	FILE *out;
-	size_t at;		/* the block that is written */
+	size_t at;		/* the block that is being written */
 	bool in_section;
 };
 
@@ -33,10 +33,10 @@ static void wrapped(struct page *p, const char *before, const char *text, const 
 	fputs(after, p->out);
 }
 
-/* As a path below the page's folder: a scheme or a query in it is part of a file's name. */
+/* A path as a link to a file below the page's folder: it never becomes a scheme or a query. */
 static void as_path(struct page *p, const char *path)
 {
-	/* Two slashes would begin the name of a host. */
+	/* Two slashes would begin a host's name. */
 	if (path[0] != '/' || path[1] == '/')
 		fputs("./", p->out);
 	for (; *path; path++) {
@@ -56,7 +56,7 @@ static const char *tone_class(enum doc_tone tone)
 	return classes[tone];
 }
 
-/* The sign for the eye, the word for a screen reader. */
+/* Screen readers read the word instead of the sign. */
 static void sign(struct page *p, enum doc_tone tone, const char *after)
 {
 	if (tone != DOC_PLAIN)
@@ -64,7 +64,7 @@ static void sign(struct page *p, enum doc_tone tone, const char *after)
 			doc_tone_word(tone), doc_tone_sign(tone), after);
 }
 
-/* --- blocks; each begins on a line of its own --- */
+/* --- blocks; each one ends its line --- */
 
 /* The start tag of a block, with its anchor. */
 static void begin(struct page *p, const json_t *b, const char *tag, const char *class)
@@ -190,7 +190,7 @@ static void table_head(struct page *p, const json_t *b)
 	fputs("</tr></thead>\n<tbody>\n", p->out);
 }
 
-/* On a phone, a long text would otherwise become a column of single words. */
+/* A column of long texts has a least width: on a phone it would become a column of single words. */
 static const char *cell_class(const json_t *b, size_t column, const char *text)
 {
 	if (doc_column_is_number(b, column))
@@ -225,7 +225,7 @@ static void table(struct page *p, const json_t *b)
 		return;
 	if (of_chart)
 		fputs("<details><summary>Numbers</summary>\n", p->out);
-	/* What can be scrolled must be reachable by keyboard, and then has to have a name. */
+	/* A scrolled element must be reachable by keyboard, and an element that is needs a name. */
 	fputs("<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"", p->out);
 	escaped(p, *title ? title : "Table");
 	fprintf(p->out, "\">\n<table class=\"%s%s\">\n", doc_n_columns(b) > WIDE_COLUMNS ? "wide" : "narrow",
@@ -261,7 +261,7 @@ static void one(struct page *p, const json_t *b)
 	}
 }
 
-/* Around neighbours of a kind: how it begins; NULL for a kind that stands alone. */
+/* The tag before or after neighbouring blocks of a kind; "" for a kind that has none. */
 static const char *group(enum doc_kind kind, bool begin)
 {
 	switch (kind) {
@@ -275,7 +275,7 @@ static const char *group(enum doc_kind kind, bool begin)
 	return "";
 }
 
-/* Blocks from `at` to the first section, or to the end. */
+/* Writes the blocks from `at` to the first section, or to the end. */
 static void blocks(struct page *p, bool to_section)
 {
 	for (; p->at < doc_n_blocks(p->d); p->at++) {

@@ -1,5 +1,5 @@
-/* What a document holds, for the forms it is written in (doc_html.c and its like) and for nobody else. Every text in it
- * is valid UTF-8 without control characters. */
+/* What a document holds, for the files that write it (doc_html.c, doc_markdown.c, doc_files.c). Every text in it is
+ * valid UTF-8 without control characters. */
 #ifndef RAMPART_LOADGEN_REPORT_DOC_INTERNAL_H
 #define RAMPART_LOADGEN_REPORT_DOC_INTERNAL_H
 
@@ -22,37 +22,35 @@ enum doc_kind {
 	DOC_TABLE,		/* name, title, toned (bool), columns: [{title, unit, number (bool)}],
 				 * rows: [{tone, cells: [text, or [number or null, decimals]]}] */
 	DOC_CHART,		/* id, title, svg, detail */
-	DOC_END,		/* no block: there is none */
+	DOC_END,		/* there is no block */
 };
 
 const char *doc_title(const struct doc *d);
 const char *doc_lead(const struct doc *d);	/* NULL: none */
 size_t doc_n_blocks(const struct doc *d);
-const json_t *doc_block(const struct doc *d, size_t i);	/* NULL behind the last */
+const json_t *doc_block(const struct doc *d, size_t i);	/* NULL after the last */
 enum doc_kind doc_kind(const json_t *block);		/* of NULL: DOC_END */
 enum doc_tone doc_tone(const json_t *block_or_row);
-/* "" where it has none; `has` tells them apart. */
+/* The text of a key, "" if there is none; is there one? */
 const char *doc_str(const json_t *block, const char *key);
 bool doc_has(const json_t *block, const char *key);
 
-/* What tells a tone without colour: a character or "", and a word or "". */
+/* A tone's character and word, for readers who do not see its colour; "" for DOC_PLAIN. */
 const char *doc_tone_sign(enum doc_tone tone);
 const char *doc_tone_word(enum doc_tone tone);
 
 size_t doc_n_columns(const json_t *table);
 const json_t *doc_column_at(const json_t *table, size_t column);
 bool doc_column_is_number(const json_t *table, size_t column);
-/* The title with its unit in brackets, if it has one. Cut at `size`. */
+/* The title, with its unit in brackets if it has one, cut to `size`. */
 void doc_column_title(const json_t *table, size_t column, char *out, size_t size);
 size_t doc_n_rows(const json_t *table);
 const json_t *doc_row_at(const json_t *table, size_t row);
-/* A cell as it is shown; "" where the row is too short. A number is written to `buf`. */
+/* A cell as it is shown; "" if the row is too short. A number is written to `buf`. */
 #define DOC_NUMBER_MAX 64
 const char *doc_cell_shown(const json_t *row, size_t column, char buf[DOC_NUMBER_MAX]);
-/* The same as CSV has it. */
+/* A cell for CSV: numbers with 9 digits. */
 const char *doc_cell_exact(const json_t *row, size_t column, char buf[DOC_NUMBER_MAX]);
-/* doc_csv.c: a table as a file has it. What goes wrong is left to ferror. */
-void doc_csv_table(FILE *out, const json_t *table);
 
 /* Is this table the numbers of the chart right before it? */
 bool doc_table_is_of_chart(const struct doc *d, size_t i);

@@ -9,10 +9,10 @@
 #include "loadgen/report/chart/xml.h"
 
 #define TITLE_MAX 256
-#define WIDTH_MAX 20		/* of a column that is aligned */
+#define WIDTH_MAX 20		/* longer cells are not aligned */
 
-/* What stands for a character that HTML knows or that GitHub would make a link of (to a person, an issue, an address): a
- * comment within keeps it from that. NULL: there is no need. */
+/* The replacement of a character that is markup in HTML, or that would make a link on GitHub (to a person, an issue, an
+ * address): a comment behind it prevents that. NULL: none is needed. */
 static const char *replacement(const char *at)
 {
 	switch (*at) {
@@ -26,7 +26,7 @@ static const char *replacement(const char *at)
 	return NULL;
 }
 
-/* Does the character begin markup? Not an underscore within a word. */
+/* Can the character be markup? An underscore within a word is none. */
 static bool is_markup(const char *text, const char *at)
 {
 	if (*at == '_' && at > text && isalnum((unsigned char)at[-1]) && isalnum((unsigned char)at[1]))
@@ -34,7 +34,7 @@ static bool is_markup(const char *text, const char *at)
 	return strchr("\\`*_{}[]#|~$", *at);
 }
 
-/* Nothing in the text is markup. Returns how many characters it took; without `out`, how many it would take. */
+/* Writes a text, escaped, and returns the number of characters written. Without `out` it only counts them. */
 static size_t escaped(FILE *out, const char *text)
 {
 	size_t n = 0;
@@ -53,7 +53,7 @@ static size_t escaped(FILE *out, const char *text)
 	return n;
 }
 
-/* The same at the start of a line, where "1." or "-" begins a list. */
+/* Writes a text at the start of a line, where "1." or "-" would begin a list. */
 static void line(FILE *out, const char *text)
 {
 	size_t digits;
@@ -117,7 +117,7 @@ static void answer(FILE *out, const json_t *b)
 	fputs(" |\n", out);
 }
 
-/* Fenced by more backticks than stand in a row anywhere in it. */
+/* The fence has more backticks than any run of them in the text. */
 static void code(FILE *out, const char *text)
 {
 	size_t fence = 3;
@@ -145,7 +145,7 @@ static void file(FILE *out, const json_t *b)
 	fputs("\n", out);
 }
 
-/* --- tables; their columns are aligned, for readers of the text itself --- */
+/* --- tables: columns are aligned, since a terminal shows the Markdown as it is --- */
 
 static size_t width_of(const json_t *b, size_t column)
 {
@@ -168,7 +168,7 @@ static void repeat(FILE *out, char c, size_t n)
 		putc(c, out);
 }
 
-/* A text that is longer than its column is wide sticks out. */
+/* A text longer than `width` is not cut. */
 static void cell(FILE *out, const char *text, size_t width, bool to_the_right)
 {
 	size_t n = escaped(NULL, text), gap = n < width ? width - n : 0;
@@ -242,7 +242,7 @@ static int table(FILE *out, const json_t *b, bool of_chart)
 	return 0;
 }
 
-/* --- the whole --- */
+/* --- the document --- */
 
 static int one(FILE *out, const struct doc *d, size_t i)
 {
@@ -271,7 +271,7 @@ static int one(FILE *out, const struct doc *d, size_t i)
 	return 0;
 }
 
-/* Do neighbours of this kind stand without an empty line between them? */
+/* Are neighbouring blocks of this kind written without an empty line between them? */
 static bool is_grouped(enum doc_kind kind)
 {
 	return kind == DOC_ITEM || kind == DOC_BADGE || kind == DOC_ANSWER || kind == DOC_FILE;

@@ -1,4 +1,4 @@
-/* Reading a document, for its forms. See doc_internal.h. */
+/* Reads blocks of a document, for the files that write it. See doc_internal.h. */
 #include "loadgen/report/doc/doc_internal.h"
 
 #include <math.h>
@@ -82,7 +82,7 @@ static const json_t *cell_at(const json_t *row, size_t column)
 	return json_array_get(json_object_get(row, "cells"), column);
 }
 
-/* A comma after every third digit before the point, counted from it. */
+/* Puts commas between thousands. */
 static void with_thousands(const char *plain, char *out, size_t size)
 {
 	size_t digits, start = *plain == '-', n = 0;
@@ -106,7 +106,7 @@ static const char *number_shown(const json_t *cell, char buf[DOC_NUMBER_MAX])
 	if (json_is_null(value))
 		return DASH;
 	decimals = decimals < 0 ? 0 : decimals > 9 ? 9 : decimals;
-	/* Beyond it the digits mean nothing, and would not fit. */
+	/* A double does not have so many digits, nor has `plain` room for them. */
 	if (fabs(v) >= 1e18)
 		snprintf(plain, sizeof(plain), "%.3e", v);
 	else

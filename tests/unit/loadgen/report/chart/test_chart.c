@@ -304,7 +304,7 @@ static void draw__rules_side_by_side__labels_in_rows(void **state)
 
 static void draw__several__only_words_differ_and_no_ids(void **state)
 {
-	struct chart c[2] = { chart_of(CHART_STACK, ones, rising, N), chart_of(CHART_POINTS, ones, ones, N) };
+	struct chart c[2] = { chart_of(CHART_STACK, ones, rising, N), chart_of(CHART_LINE, ones, ones, N) };
 	char *svg[2];
 
 	(void)state;

@@ -1,4 +1,4 @@
-/* Unit tests of loadgen/report/doc/doc_files.c and doc_csv.c. */
+/* Unit tests of loadgen/report/doc/doc_files.c. */
 #include "tests/unit/helpers/doc_rig.h"
 
 #include <errno.h>

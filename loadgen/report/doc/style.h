@@ -1,10 +1,10 @@
-/* How a page and a chart look: CSS, with one palette for light and one for dark. */
+/* The CSS of a page and of its charts, with a palette for light and one for dark. */
 #ifndef RAMPART_LOADGEN_REPORT_STYLE_H
 #define RAMPART_LOADGEN_REPORT_STYLE_H
 
 #include <stdio.h>
 
-/* The variables that colours are named by: --page, --text, --c0 to --c7 of a chart's series, ... */
+/* Colours are variables: --page, --text, --c0 to --c7 for a chart's series, ... */
 #define STYLE_LIGHT \
 	"--page:#fff;--panel:#f6f7f9;--text:#1b1f24;--dim:#59636e;--rule:#d5dae0;--link:#0a58b8;" \
 	"--good:#17703a;--good-bg:#e9f6ee;--warn:#8a5a00;--warn-bg:#fdf4dd;--bad:#b3261e;--bad-bg:#fdecea;" \
@@ -15,7 +15,7 @@
 	"--good:#63cf8d;--good-bg:#15301f;--warn:#e8b94a;--warn-bg:#332812;--bad:#ff8a80;--bad-bg:#3c1a19;" \
 	"--grid:#2a3038;--axis:#77818c;--ghost:#8b95a1;" \
 	"--c0:#6ab0ff;--c1:#ff9a52;--c2:#43cfa3;--c3:#cf9df5;--c4:#e2c14f;--c5:#55cfe6;--c6:#f58abf;--c7:#b3bdc8;"
-/* A chart is some 640 units wide: where it is shown smaller, its letters take more of them. */
+/* A chart is 640 units wide. On a narrow screen a unit is smaller, so letters have more of them. */
 #define STYLE_CHART \
 	".chart{display:block;width:100%;height:auto}" \
 	".chart text{font:12px system-ui,-apple-system,\"Segoe UI\",Roboto,\"Liberation Sans\",sans-serif;" \
@@ -25,7 +25,7 @@
 	".chart .mark{paint-order:stroke;stroke:var(--page);stroke-width:4px;stroke-linejoin:round}" \
 	"@media (max-width:640px){.chart text{font-size:16px}}@media (max-width:460px){.chart text{font-size:20px}}"
 
-/* The page's, for within <style>. Errors stay with `out` (ferror). */
+/* Writes the text of the page's <style>. The caller finds errors with ferror(out). */
 void style_write(FILE *out);
 
 #endif

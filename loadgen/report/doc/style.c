@@ -1,5 +1,5 @@
 /* The page's style sheet. See style.h. */
-#include "loadgen/report/chart/style.h"
+#include "loadgen/report/doc/style.h"
 
 static const char colours[] =
 	":root{color-scheme:light dark;" STYLE_LIGHT "}\n"
@@ -90,7 +90,7 @@ static const char tables[] =
 	"summary{cursor:pointer;color:var(--link);font-size:.9rem;width:fit-content;padding:.15rem 0}\n"
 	STYLE_CHART "\n";
 
-/* Closed details are opened by ::details-content where a browser knows it. */
+/* On paper, ::details-content opens closed details, in a browser that knows it. */
 static const char print[] =
 	"@media print{@page{margin:15mm}\n"
 	":root{color-scheme:light}\n"
