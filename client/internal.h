@@ -41,34 +41,34 @@ extern const char *const client_state_names[CLIENT_ST_N];
 typedef void client_begin_fn(struct client_conn *c);
 
 struct client_conn {
+	/* Used with every message: */
 	struct client_head head;	/* first: client_head casts */
-	enum client_state state;
-	uint32_t index;			/* 0 .. max_conns - 1 */
 	struct client_ctx *ctx;
+	enum client_state state;
+	uint32_t index;			/* 0 .. max_conns - 1; owner number in the QP pool */
+	struct msg_tags *tags;		/* NULL: messages carry none */
+	struct rc rc;
+
 	TAILQ_ENTRY(client_conn) link;	/* FREE: in ctx->free; DEAD: in ctx->dead */
 	ev_timer deadline;
-
 	enum stage parked;		/* the stage it waits to enter; STAGE_TIMED: none */
 
 	struct tls_io io;		/* the bootstrap's; closed once there is a GRANT */
 	struct tls_session **session;	/* the user's, of earlier connections and for later ones; NULL: none */
 	bool resumed;			/* the TLS handshake resumed a session */
-	unsigned hellos;
+	unsigned hellos;		/* sent so far */
+	char tls_text[96];		/* negotiated version and cipher */
+	char refuse_text[FRAME_REFUSE_TEXT_MAX + 1];
 
 	struct frame_window window;	/* memory that the server may WRITE to; 0 bytes: none */
+	struct auth_keys keys;
 	uint32_t psn;			/* ours */
 	uint32_t cm_psn;		/* what the CM would have used for ours, if it was asked */
-	struct auth_keys keys;
-	struct msg_tags *tags;		/* NULL: messages carry none */
-	char tls_text[96];		/* negotiated version and cipher */
-
-	struct rc rc;
+	uint32_t server_qpn;
 	bool wants_qp;			/* counted in the context's demand */
 	bool cm_connected;		/* a disconnect is owed before the id may go */
-	uint32_t server_qpn;
 
 	struct fail fail;
-	char refuse_text[FRAME_REFUSE_TEXT_MAX + 1];
 	uint64_t intended_ns;		/* when the connect was to start */
 	uint64_t parked_ns;		/* time spent parked; not part of total_ns */
 	uint64_t stage_start_ns;
