@@ -12,7 +12,6 @@
 #include "common/base/log.h"
 #include "loadgen/ramp/needs.h"
 #include "loadgen/ramp/record.h"
-#include "loadgen/ramp/sut.h"
 #include "loadgen/results/find.h"
 #include "loadgen/results/results.h"
 
@@ -75,7 +74,7 @@ static uint64_t deadline_of(const struct ramp *r, enum ramp_phase phase)
 static void ask(struct ramp *r, enum control_what what)
 {
 	r->report_asked = true;
-	sut_ask(r->sut, what, r->phase_number);
+	sut_ask(&r->sut, what, r->phase_number);
 }
 
 /* --- steps --- */
@@ -84,7 +83,7 @@ void ramp_begin_step(struct ramp *r)
 {
 	const struct agenda *a = &r->agenda;
 
-	if (current_begin(&r->current, a->target, r->cfg->sizes.v[a->size_index], a->repetition, sut_baseline(r->sut))) {
+	if (current_begin(&r->current, a->target, r->cfg->sizes.v[a->size_index], a->repetition, r->sut.baseline)) {
 		outcome_stop(r->outcome, STOP_GENERATOR_FAILED, "this machine is out of memory");
 		ramp_enter(r, RAMP_STOP);
 		return;
@@ -103,7 +102,7 @@ static void restart_server(struct ramp *r)
 	progress_clear(&r->progress);
 	log_warn("%s: starting another one for the next step", r->outcome->stop_detail);
 	ramp_enter(r, RAMP_SERVER);
-	if (sut_start(r->sut, err, sizeof(err))) {
+	if (sut_start(&r->sut, err, sizeof(err))) {
 		outcome_stop(r->outcome, STOP_SERVER_LOST, err);
 		ramp_enter(r, RAMP_STOP);
 	}
@@ -117,7 +116,7 @@ static void end_step(struct ramp *r)
 
 	record_step(r);
 	/* A search goes on when its own server ended, with another one. */
-	restart = r->cfg->find_capacity && sut_is_own(r->sut) && oc->stop_reason == STOP_SERVER_LOST &&
+	restart = r->cfg->find_capacity && !r->cfg->server && oc->stop_reason == STOP_SERVER_LOST &&
 		  r->restarts++ < RESTARTS_MAX;
 	if (restart)
 		oc->stopping = false;
@@ -149,8 +148,8 @@ static void enter_stop(struct ramp *r)
 	if (r->cfg->find_capacity && json_array_size(r->outcome->steps) > 0)
 		find_add_verdict(r->outcome);
 	crew_quit(&r->crew);
-	sut_disconnect(r->sut);
-	if (!sut_stop(r->sut))
+	sut_disconnect(&r->sut);
+	if (!sut_stop(&r->sut))
 		ramp_enter(r, RAMP_DONE);
 }
 
@@ -222,13 +221,13 @@ static void end_disconnect(struct ramp *r)
 {
 	struct step *s = r->current.step;
 
-	if (!sut_is_gone(r->sut) && !s->generator_failed) {
+	if (!r->sut.gone && !s->generator_failed) {
 		ramp_enter(r, RAMP_RESTORE);
 		return;
 	}
 	/* A server that is gone cannot say whether its pools came back. One whose clients vanished with their device does not
 	 * know yet that they are gone: its pools are not judged. */
-	s->pools_not_restored = sut_is_gone(r->sut);
+	s->pools_not_restored = r->sut.gone;
 	end_step(r);
 }
 
@@ -310,7 +309,7 @@ void ramp_on_stats(struct ramp *r, json_t *report)
 		break;
 	case RAMP_RESTORE:
 		set_report(&s->after, report);
-		if (sut_is_restored(r->sut, report))
+		if (sut_is_restored(&r->sut, report))
 			end_step(r);
 		return; /* else asked again at the next tick */
 	case RAMP_SERVER:

@@ -18,11 +18,11 @@
 #include "loadgen/ramp/crew.h"
 #include "loadgen/ramp/current.h"
 #include "loadgen/ramp/progress.h"
+#include "loadgen/ramp/sut.h"
 #include "loadgen/results/outcome.h"
 #include "loadgen/results/step_files.h"
 
 struct results;
-struct sut;
 
 enum ramp_phase {
 	RAMP_SERVER,		/* waits for our server to be ready; 60 s */
@@ -54,7 +54,7 @@ struct ramp {
 	uint64_t phase_start_ns;
 	bool report_asked, report_arrived;	/* the one this phase waits for */
 	uint32_t restarts;		/* of our server, in a search */
-	struct sut *sut;
+	struct sut sut;
 	struct crew crew;
 	struct agenda agenda;
 	struct current current;

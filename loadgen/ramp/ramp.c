@@ -11,7 +11,6 @@
 #include "common/base/clock.h"
 #include "loadgen/ramp/needs.h"
 #include "loadgen/ramp/phases.h"
-#include "loadgen/ramp/sut.h"
 #include "loadgen/results/results.h"
 
 #define TICK_S 0.25
@@ -79,16 +78,16 @@ static void wake_main(void *arg)
 /* Makes the control session and the workers, and asks who the server is. */
 static int meet_server(struct ramp *r, char *err, size_t err_size)
 {
-	int ret = sut_connect(r->sut, err, err_size);
+	int ret = sut_connect(&r->sut, err, err_size);
 
 	if (!ret)
-		ret = crew_start(&r->crew, r->cfg, sut_addrs(r->sut), sut_names(r->sut), wake_main, r, err, err_size);
+		ret = crew_start(&r->crew, r->cfg, r->sut.addrs, r->sut.names, wake_main, r, err, err_size);
 	if (ret)
 		return ret;
 	r->outcome->generator_dev = crew_device(&r->crew);
 	ramp_enter(r, RAMP_INFO);
-	sut_ask(r->sut, CONTROL_INFO, r->phase_number);
-	sut_ask(r->sut, CONTROL_STATS, r->phase_number);
+	sut_ask(&r->sut, CONTROL_INFO, r->phase_number);
+	sut_ask(&r->sut, CONTROL_STATS, r->phase_number);
 	return 0;
 }
 
@@ -137,10 +136,10 @@ static bool nothing_left_to_measure(struct ramp *r)
 /* RAMP_DRAIN asks by itself: once, when no worker records any more. */
 static bool is_to_ask(const struct ramp *r)
 {
-	if (!sut_is_idle(r->sut) || r->phase == RAMP_DRAIN)
+	if (!sut_is_idle(&r->sut) || r->phase == RAMP_DRAIN)
 		return false;
 	return r->phase == RAMP_RESTORE || r->phase == RAMP_COUNT ||
-	       clock_now_ns() - sut_last_report_ns(r->sut) > KEEPALIVE_NS;
+	       clock_now_ns() - r->sut.last_report_ns > KEEPALIVE_NS;
 }
 
 static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
@@ -154,7 +153,7 @@ static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
 	if (r->phase >= RAMP_WARMUP && r->phase <= RAMP_MEASURE && nothing_left_to_measure(r))
 		ramp_stop_traffic(r);
 	if (is_to_ask(r))
-		sut_ask(r->sut, CONTROL_STATS, r->phase_number);
+		sut_ask(&r->sut, CONTROL_STATS, r->phase_number);
 	changing = r->phase == RAMP_CONNECT || r->phase == RAMP_DISCONNECT;
 	current_sample(&r->current, &r->crew, ramp_phase_names[r->phase], changing);
 	if (r->phase < RAMP_DONE)
@@ -168,7 +167,7 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 
 	(void)loop;
 	(void)revents;
-	sut_send_next(r->sut);
+	sut_send_next(&r->sut);
 }
 
 static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
@@ -259,11 +258,11 @@ static void stop_watchers(struct ramp *r)
 
 static int start(struct ramp *r, char *err, size_t err_size)
 {
-	if (sut_is_own(r->sut)) {
+	if (!r->cfg->server) {
 		ramp_enter(r, RAMP_SERVER);
-		return sut_start(r->sut, err, err_size);
+		return sut_start(&r->sut, err, err_size);
 	}
-	if (sut_find(r->sut, err, err_size))
+	if (sut_find(&r->sut, err, err_size))
 		return -EHOSTUNREACH;
 	return meet_server(r, err, err_size);
 }
@@ -278,8 +277,7 @@ int ramp_run(struct outcome *oc, struct results *results, char *err, size_t err_
 	agenda_init(&r.agenda, oc);
 	snprintf(err, err_size, "this machine is out of memory");
 	ret = current_init(&r.current, r.cfg, results);
-	if (!ret)
-		ret = sut_new(r.cfg, results_path(results, "server.log"), r.loop, &server_events, &r, &r.sut);
+	sut_init(&r.sut, r.cfg, results_path(results, "server.log"), r.loop, &server_events, &r);
 	if (ret)
 		goto out;
 	start_watchers(&r);
@@ -291,7 +289,7 @@ int ramp_run(struct outcome *oc, struct results *results, char *err, size_t err_
 	stop_watchers(&r);
 out:
 	crew_dismiss(&r.crew);
-	sut_free(r.sut);
+	sut_clear(&r.sut);
 	current_clear(&r.current);
 	return ret;
 }

@@ -2,9 +2,7 @@
 #include "loadgen/ramp/sut.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -18,27 +16,6 @@
 #include "loadgen/ramp/server_proc.h"
 
 #define CONTROL_TIMEOUT_NS (30 * NS_PER_S)	/* for an answer */
-
-struct sut {
-	const struct loadgen_config *cfg;
-	struct ev_loop *loop;
-	const struct sut_events *events;
-	void *arg;
-	char log[PATH_MAX];
-	struct server_proc *proc;	/* NULL with --server */
-	bool told_to_stop, gone;
-	struct addr addrs[RAILS_MAX];
-	const char *names[RAILS_MAX];
-	struct control *control;
-	struct {
-		bool wanted;
-		uint32_t number;
-	} waiting[4];			/* by enum control_what: asked for, not yet sent */
-	enum control_what asked;	/* the question under way */
-	uint32_t number;		/* and the asker's number of it */
-	uint64_t last_report_ns;
-	json_t *baseline;
-};
 
 /* --- the process --- */
 
@@ -83,12 +60,7 @@ static void on_proc_exit(void *arg, int status)
 
 static const struct server_proc_events proc_events = { .on_ready = on_proc_ready, .on_exit = on_proc_exit };
 
-bool sut_is_own(const struct sut *s)
-{
-	return !s->cfg->server;
-}
-
-static void forget(struct sut *s)
+void sut_clear(struct sut *s)
 {
 	sut_disconnect(s);
 	server_proc_free(s->proc);
@@ -103,7 +75,7 @@ int sut_start(struct sut *s, char *err, size_t err_size)
 	char program[PATH_MAX];
 	struct needs_args a;
 
-	forget(s);
+	sut_clear(s);
 	if (path_beside_program("rdma_server", program, sizeof(program))) {
 		snprintf(err, err_size, "the path of rdma_server is too long");
 		return -ENAMETOOLONG;
@@ -134,21 +106,6 @@ bool sut_stop(struct sut *s)
 	s->told_to_stop = true;
 	server_proc_stop(s->proc);
 	return true;
-}
-
-bool sut_is_gone(const struct sut *s)
-{
-	return s->gone;
-}
-
-const struct addr *sut_addrs(const struct sut *s)
-{
-	return s->addrs;
-}
-
-const char *const *sut_names(const struct sut *s)
-{
-	return s->names;
 }
 
 /* --- the control session --- */
@@ -211,18 +168,6 @@ bool sut_is_idle(const struct sut *s)
 	return s->control && !control_is_busy(s->control);
 }
 
-uint64_t sut_last_report_ns(const struct sut *s)
-{
-	return s->last_report_ns;
-}
-
-/* --- its pools --- */
-
-json_t *sut_baseline(const struct sut *s)
-{
-	return s->baseline;
-}
-
 bool sut_is_restored(const struct sut *s, const json_t *now)
 {
 	static const char *const gauges[] = { "clients.connected", "clients.handshakes", "clients.closing",
@@ -244,26 +189,9 @@ bool sut_is_restored(const struct sut *s, const json_t *now)
 	return json_number_at(now, "pools.psns_in_use") == 2 * (resting + held);
 }
 
-int sut_new(const struct loadgen_config *cfg, const char *log, struct ev_loop *loop, const struct sut_events *events,
-	    void *arg, struct sut **out)
+void sut_init(struct sut *s, const struct loadgen_config *cfg, const char *log, struct ev_loop *loop,
+	      const struct sut_events *events, void *arg)
 {
-	struct sut *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return -ENOMEM;
-	s->cfg = cfg;
-	s->loop = loop;
-	s->events = events;
-	s->arg = arg;
+	*s = (struct sut){ .cfg = cfg, .loop = loop, .events = events, .arg = arg };
 	snprintf(s->log, sizeof(s->log), "%s", log);
-	*out = s;
-	return 0;
-}
-
-void sut_free(struct sut *s)
-{
-	if (!s)
-		return;
-	forget(s);
-	free(s);
 }

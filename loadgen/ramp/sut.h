@@ -4,6 +4,7 @@
 #ifndef RAMPART_LOADGEN_SUT_H
 #define RAMPART_LOADGEN_SUT_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +16,8 @@
 #include "common/wire/frame.h"
 #include "loadgen/config/config.h"
 
-struct sut;
+struct control;
+struct server_proc;
 
 struct sut_events {
 	/* Our own server is ready: sut_connect can follow. */
@@ -28,14 +30,34 @@ struct sut_events {
 	void (*on_exit)(void *arg, const char *why);
 };
 
-/* `log` is the path for the stderr of a server of our own. 0 or -ENOMEM. */
-int sut_new(const struct loadgen_config *cfg, const char *log, struct ev_loop *loop, const struct sut_events *events,
-	    void *arg, struct sut **out) __attribute__((warn_unused_result));
-/* Kills a server of our own that still runs. NULL-safe. */
-void sut_free(struct sut *s);
+struct sut {
+	const struct loadgen_config *cfg;
+	struct ev_loop *loop;
+	const struct sut_events *events;
+	void *arg;
+	char log[PATH_MAX];
+	struct server_proc *proc;	/* NULL with --server */
+	bool told_to_stop;
+	bool gone;			/* our own server ended */
+	struct addr addrs[RAILS_MAX];	/* of each rail */
+	const char *names[RAILS_MAX];	/* what the certificate must name there */
+	struct control *control;
+	struct {
+		bool wanted;
+		uint32_t number;
+	} waiting[4];			/* by enum control_what: asked for, not yet sent */
+	enum control_what asked;	/* the question under way */
+	uint32_t number;		/* and the asker's number of it */
+	uint64_t last_report_ns;	/* 0: none came yet */
+	json_t *baseline;		/* the first STATS report, before any client; NULL until it came */
+};
 
-/* True if the server is a process of our own, that is, without --server. */
-bool sut_is_own(const struct sut *s);
+/* `log` is the path for the stderr of a server of our own. */
+void sut_init(struct sut *s, const struct loadgen_config *cfg, const char *log, struct ev_loop *loop,
+	      const struct sut_events *events, void *arg);
+/* Kills a server of our own that still runs, and forgets all. */
+void sut_clear(struct sut *s);
+
 /* Starts a server of our own; or another one after the last has ended, whose session and reports are forgotten. 0 or
  * -errno with a line in `err`. */
 int sut_start(struct sut *s, char *err, size_t err_size) __attribute__((warn_unused_result));
@@ -43,12 +65,6 @@ int sut_start(struct sut *s, char *err, size_t err_size) __attribute__((warn_unu
 int sut_find(struct sut *s, char *err, size_t err_size) __attribute__((warn_unused_result));
 /* Asks a server of our own to end. False if there is none that runs. */
 bool sut_stop(struct sut *s);
-/* True after the server of our own ended. */
-bool sut_is_gone(const struct sut *s);
-
-/* Its address on each rail, and what its certificate must name there: arrays of RAILS_MAX. */
-const struct addr *sut_addrs(const struct sut *s);
-const char *const *sut_names(const struct sut *s);
 
 /* Makes the control session. 0 or -errno with a line in `err`. */
 int sut_connect(struct sut *s, char *err, size_t err_size) __attribute__((warn_unused_result));
@@ -60,11 +76,7 @@ void sut_ask(struct sut *s, enum control_what what, uint32_t number);
 void sut_send_next(struct sut *s);
 /* True if no question is under way, in a session that is there. */
 bool sut_is_idle(const struct sut *s);
-/* When the last report came; 0: none did. */
-uint64_t sut_last_report_ns(const struct sut *s);
 
-/* The first STATS report, before any client; NULL until it came. */
-json_t *sut_baseline(const struct sut *s);
 /* True if the server's pools are as they were before the first client came. QPs and PSNs in quarantine are at rest,
  * not lost. `now` is a STATS report. */
 bool sut_is_restored(const struct sut *s, const json_t *now);
