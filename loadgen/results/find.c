@@ -63,32 +63,24 @@ static const char *break_reason(const struct outcome *oc, const struct capacity_
 	return text;
 }
 
-static json_t *slo_json_of(const struct outcome *oc)
+static json_t *boundary_json(const struct capacity_result *c, const char *reason)
 {
-	struct capacity_result c = capacity_result(&oc->capacity, CAPACITY_SLO);
-	char text[256];
-
-	return json_pack("{s:o, s:o, s:o, s:b, s:b, s:i, s:i, s:s}", "clients", clients_json(c.clients), "low",
-			 clients_json(c.passed), "high", clients_json(c.failed), "at_least", c.at_least, "confirmed",
-			 c.confirmed, "passes", c.seen, "tries", c.tries, "reason", slo_reason(oc, &c, text, sizeof(text)));
-}
-
-static json_t *break_json(const struct outcome *oc)
-{
-	struct capacity_result c = capacity_result(&oc->capacity, CAPACITY_BREAK);
-	json_t *failure = (json_t *)find_breaking(oc);
-	char text[384];
-
-	return json_pack("{s:o, s:o, s:o, s:b, s:b, s:i, s:i, s:O, s:s}", "clients", clients_json(c.clients), "low",
-			 clients_json(c.passed), "high", clients_json(c.failed), "at_least", c.at_least, "confirmed",
-			 c.confirmed, "passes", c.seen, "tries", c.tries, "failure", failure ? failure : json_null(),
-			 "reason", break_reason(oc, &c, text, sizeof(text)));
+	return json_pack("{s:o, s:o, s:o, s:b, s:b, s:i, s:i, s:s}", "clients", clients_json(c->clients), "low",
+			 clients_json(c->passed), "high", clients_json(c->failed), "at_least", c->at_least, "confirmed",
+			 c->confirmed, "passes", c->seen, "tries", c->tries, "reason", reason);
 }
 
 json_t *find_json(const struct outcome *oc)
 {
-	return json_pack("{s:o, s:o, s:o}", "slo_capacity", slo_json_of(oc), "knee", curve_knee_json(oc->steps),
-			 "first_hard_failure", break_json(oc));
+	struct capacity_result slo = capacity_result(&oc->capacity, CAPACITY_SLO);
+	struct capacity_result broke = capacity_result(&oc->capacity, CAPACITY_BREAK);
+	json_t *failure = (json_t *)find_breaking(oc), *hard;
+	char text[384];
+
+	hard = boundary_json(&broke, break_reason(oc, &broke, text, sizeof(text)));
+	json_object_set(hard, "failure", failure ? failure : json_null());
+	return json_pack("{s:o, s:o, s:o}", "slo_capacity", boundary_json(&slo, slo_reason(oc, &slo, text, sizeof(text))),
+			 "knee", curve_knee_json(oc->steps), "first_hard_failure", hard);
 }
 
 void find_add_verdict(struct outcome *oc)

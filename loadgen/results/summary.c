@@ -6,28 +6,46 @@
 
 #include "common/base/json_at.h"
 
-static void cell(FILE *out, const json_t *row, const char *name, int width, int decimals)
+/* The number at `path` in units of `unit`, in a column; "-" where it is not known. */
+static void cell(FILE *out, const json_t *o, const char *path, int width, int decimals, double unit)
 {
-	const json_t *v = json_object_get(row, name);
+	double v = json_number_at(o, path);
 
-	if (json_is_number(v))
-		fprintf(out, " %*.*f", width, decimals, json_number_value(v));
+	if (isfinite(v))
+		fprintf(out, " %*.*f", width, decimals, v / unit);
 	else
 		fprintf(out, " %*s", width, "-");
 }
 
-static void percent_cell(FILE *out, const json_t *row, const char *name, int width)
+/* The same in a text; nothing where it is not known. */
+static void __attribute__((format(printf, 2, 0)))
+figure(FILE *out, const char *format, const json_t *o, const char *path, double unit)
 {
-	const json_t *v = json_object_get(row, name);
+	double v = json_number_at(o, path);
 
-	if (json_is_number(v))
-		fprintf(out, " %*.0f", width, 100 * json_number_value(v));
-	else
-		fprintf(out, " %*s", width, "-");
+	if (isfinite(v))
+		fprintf(out, format, v / unit);
+}
+
+/* Begins a line about a step. */
+static void begin(FILE *out, const json_t *step)
+{
+	figure(out, "%6.0f clients: ", step, "target_clients", 1);
 }
 
 static void print_table(const json_t *rows, FILE *out)
 {
+	static const struct {
+		const char *name;
+		int width, decimals;
+		double unit;
+	} columns[] = {
+		{ "clients", 6, 0, 1 }, { "bytes", 9, 0, 1 }, { "held", 7, 0, 1 }, { "failed", 7, 0, 1 },
+		{ "connect_p50_ms", 9, 2, 1 }, { "connect_p99_ms", 8, 2, 1 }, { "messages_per_s", 9, 0, 1 },
+		{ "mb_per_s", 9, 1, 1 }, { "p50_us", 8, 0, 1 }, { "p95_us", 8, 0, 1 }, { "p99_us", 8, 0, 1 },
+		{ "p99_9_us", 8, 0, 1 }, { "server_cpus", 7, 0, 0.01 }, { "generator_cpus", 10, 0, 0.01 },
+		{ "server_rss_mib", 11, 0, 1 },
+	};
 	bool saturated = false;
 	json_t *row;
 	size_t i;
@@ -39,42 +57,22 @@ static void print_table(const json_t *rows, FILE *out)
 	fprintf(out, "clients     bytes    held  failed       p50      p99    msgs/s      MB/s      p50      p95      p99    p99.9"
 		"  server  generator  server MiB  steady\n");
 	json_array_foreach((json_t *)rows, i, row) {
-		cell(out, row, "clients", 6, 0);
-		cell(out, row, "bytes", 9, 0);
-		cell(out, row, "held", 7, 0);
-		cell(out, row, "failed", 7, 0);
-		cell(out, row, "connect_p50_ms", 9, 2);
-		cell(out, row, "connect_p99_ms", 8, 2);
-		cell(out, row, "messages_per_s", 9, 0);
-		cell(out, row, "mb_per_s", 9, 1);
-		cell(out, row, "p50_us", 8, 0);
-		cell(out, row, "p95_us", 8, 0);
-		cell(out, row, "p99_us", 8, 0);
-		cell(out, row, "p99_9_us", 8, 0);
-		percent_cell(out, row, "server_cpus", 7);
-		percent_cell(out, row, "generator_cpus", 10);
-		cell(out, row, "server_rss_mib", 11, 0);
-		saturated |= json_is_true(json_object_get(row, "generator_saturated"));
-		fprintf(out, "  %s%s\n", json_is_true(json_object_get(row, "steady")) ? "yes" : "no",
-			json_is_true(json_object_get(row, "generator_saturated")) ? " *" : "");
+		bool was = json_is_true(json_object_get(row, "generator_saturated"));
+
+		for (size_t k = 0; k < sizeof(columns) / sizeof(columns[0]); k++)
+			cell(out, row, columns[k].name, columns[k].width, columns[k].decimals, columns[k].unit);
+		fprintf(out, "  %s%s\n", json_is_true(json_object_get(row, "steady")) ? "yes" : "no", was ? " *" : "");
+		saturated |= was;
 	}
 	if (saturated)
 		fprintf(out, "* the generator was saturated: the server can do at least this\n");
 }
 
-static void stage_cell(FILE *out, const json_t *stages, const char *name)
-{
-	const json_t *p50 = json_object_get(json_object_get(stages, name), "p50");
-
-	if (json_is_number(p50))
-		fprintf(out, " %9.3f", json_number_value(p50) / 1e6);
-	else
-		fprintf(out, " %9s", "-");
-}
-
 /* Where the time of a connection goes: medians of the client's stages, then of the server's own. */
 static void print_stages(const json_t *run, FILE *out)
 {
+	static const char *const server[] = { "tls_accept", "psn_generate", "qp_setup", "accept_to_established" };
+	char path[64];
 	json_t *step;
 	size_t i;
 
@@ -83,17 +81,16 @@ static void print_stages(const json_t *run, FILE *out)
 	fprintf(out, "\nstage p50 ms  tcp     tls hs  psn exch      addr     route  qp setup      rdma"
 		"  1st reply | server: tls  psn gen  qp setup  accept\n");
 	json_array_foreach(json_object_get(run, "steps"), i, step) {
-		const json_t *client = json_object_get(step, "connect_ns");
-		const json_t *server = json_object_get(step, "server_stages_ns");
-
-		fprintf(out, "%6lld", json_integer_value(json_object_get(step, "target_clients")));
-		for (int k = 0; k < STAGE_TIMED; k++)
-			stage_cell(out, client, stage_names[k]);
+		figure(out, "%6.0f", step, "target_clients", 1);
+		for (int k = 0; k < STAGE_TIMED; k++) {
+			snprintf(path, sizeof(path), "connect_ns.%s.p50", stage_names[k]);
+			cell(out, step, path, 9, 3, 1e6);
+		}
 		fprintf(out, "  |");
-		stage_cell(out, server, "tls_accept");
-		stage_cell(out, server, "psn_generate");
-		stage_cell(out, server, "qp_setup");
-		stage_cell(out, server, "accept_to_established");
+		for (size_t k = 0; k < sizeof(server) / sizeof(server[0]); k++) {
+			snprintf(path, sizeof(path), "server_stages_ns.%s.p50", server[k]);
+			cell(out, step, path, 9, 3, 1e6);
+		}
 		fprintf(out, "\n");
 	}
 }
@@ -103,31 +100,19 @@ static void print_repetitions(const json_t *run, FILE *out)
 	json_t *o;
 	size_t i;
 
-	json_array_foreach(json_object_get(json_object_get(run, "analysis"), "repetitions"), i, o) {
-		json_t *x = json_object_get(o, "messages_per_s"), *p = json_object_get(o, "p99_us");
-
-		if (!x)
+	json_array_foreach(json_at(run, "analysis.repetitions"), i, o) {
+		if (!json_object_get(o, "messages_per_s"))
 			continue;
-		fprintf(out, "%6lld clients, %lld bytes, median (range): %.0f (%.0f to %.0f) msgs/s",
-			json_integer_value(json_object_get(o, "clients")),
-			json_integer_value(json_object_get(o, "bytes")),
-			json_number_value(json_object_get(x, "median")),
-			json_number_value(json_object_get(x, "min")),
-			json_number_value(json_object_get(x, "max")));
-		if (p)
-			fprintf(out, ", p99 %.0f (%.0f to %.0f) us",
-				json_number_value(json_object_get(p, "median")),
-				json_number_value(json_object_get(p, "min")),
-				json_number_value(json_object_get(p, "max")));
+		figure(out, "%6.0f clients", o, "clients", 1);
+		figure(out, ", %.0f bytes, median (range)", o, "bytes", 1);
+		figure(out, ": %.0f", o, "messages_per_s.median", 1);
+		figure(out, " (%.0f", o, "messages_per_s.min", 1);
+		figure(out, " to %.0f) msgs/s", o, "messages_per_s.max", 1);
+		figure(out, ", p99 %.0f", o, "p99_us.median", 1);
+		figure(out, " (%.0f", o, "p99_us.min", 1);
+		figure(out, " to %.0f) us", o, "p99_us.max", 1);
 		fprintf(out, "\n");
 	}
-}
-
-static double value(const json_t *o, const char *name)
-{
-	const json_t *v = json_object_get(o, name);
-
-	return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
 /* With --phased: what each phase took for each connection. */
@@ -139,46 +124,45 @@ static void print_phases(const json_t *run, FILE *out)
 
 	json_array_foreach(json_object_get(run, "steps"), i, step) {
 		phases = json_object_get(step, "phase_ns_per_connection");
-		if (!json_is_object(phases) || json_object_size(phases) == 0)
+		if (json_object_size(phases) == 0)
 			continue;
 		if (!titled)
 			fprintf(out, "\nphase us/conn tcp     tls hs  psn exch      addr     route  qp setup"
 				"      rdma  1st reply\n");
 		titled = true;
-		fprintf(out, "%6lld", json_integer_value(json_object_get(step, "target_clients")));
-		for (int k = 0; k < STAGE_TIMED; k++) {
-			double ns = value(phases, stage_names[k]);
-
-			if (isfinite(ns))
-				fprintf(out, " %9.1f", ns / 1e3);
-			else
-				fprintf(out, " %9s", "-");
-		}
+		figure(out, "%6.0f", step, "target_clients", 1);
+		for (int k = 0; k < STAGE_TIMED; k++)
+			cell(out, phases, stage_names[k], 9, 1, 1e3);
 		fprintf(out, "\n");
 	}
 }
 
-/* Prints nothing for a figure that is not known. */
-static void __attribute__((format(printf, 2, 0))) figure(FILE *out, const char *format, double v)
+static void print_handshakes(const json_t *step, FILE *out)
 {
-	if (isfinite(v))
-		fprintf(out, format, v);
+	if (json_number_at(step, "handshakes.resumed") > 0) {
+		begin(out, step);
+		figure(out, "TLS sessions resumed %.0f", step, "handshakes.resumed", 1);
+		figure(out, ", full handshakes %.0f\n", step, "handshakes.full", 1);
+	}
+	if (json_number_at(step, "retries") > 0) {
+		begin(out, step);
+		figure(out, "%.0f attempts to connect were repeated\n", step, "retries", 1);
+	}
 }
 
 static void print_churn(const json_t *step, FILE *out)
 {
-	const json_t *c = json_object_get(step, "churn"), *away = json_object_get(c, "away_ns");
+	const json_t *c = json_object_get(step, "churn");
 
 	if (!json_is_object(c))
 		return;
-	fprintf(out, "%6lld clients: %lld left and came back, %lld did not",
-		json_integer_value(json_object_get(step, "target_clients")),
-		json_integer_value(json_object_get(c, "cycles")),
-		json_integer_value(json_object_get(c, "cycles_failed")));
-	figure(out, "; %.0f a second", value(c, "cycles_per_s"));
-	figure(out, "; away p50 %.1f ms", value(away, "p50") / 1e6);
-	figure(out, "; queue pair pool hit rate %.2f %%", 100 * value(c, "qp_pool_hit_ratio"));
-	figure(out, ", recycled after p50 %.2f s", value(json_object_get(c, "qp_recycle_ns"), "p50") / 1e9);
+	begin(out, step);
+	figure(out, "%.0f left and came back", c, "cycles", 1);
+	figure(out, ", %.0f did not", c, "cycles_failed", 1);
+	figure(out, "; %.0f a second", c, "cycles_per_s", 1);
+	figure(out, "; away p50 %.1f ms", c, "away_ns.p50", 1e6);
+	figure(out, "; queue pair pool hit rate %.2f %%", c, "qp_pool_hit_ratio", 0.01);
+	figure(out, ", recycled after p50 %.2f s", c, "qp_recycle_ns.p50", 1e9);
 	fprintf(out, "\n");
 }
 
@@ -188,11 +172,11 @@ static void print_fairness(const json_t *step, FILE *out)
 
 	if (!json_is_object(f))
 		return;
-	fprintf(out, "%6lld clients: %lld active", json_integer_value(json_object_get(step, "target_clients")),
-		json_integer_value(json_object_get(f, "clients")));
-	figure(out, ", Jain's index %.4f", value(f, "jain_index"));
-	figure(out, ", slowest %.1f", value(f, "slowest_msgs_per_s"));
-	figure(out, " and fastest %.1f msgs/s", value(f, "fastest_msgs_per_s"));
+	begin(out, step);
+	figure(out, "%.0f active", f, "clients", 1);
+	figure(out, ", Jain's index %.4f", f, "jain_index", 1);
+	figure(out, ", slowest %.1f", f, "slowest_msgs_per_s", 1);
+	figure(out, " and fastest %.1f msgs/s", f, "fastest_msgs_per_s", 1);
 	fprintf(out, "\n");
 }
 
@@ -201,36 +185,35 @@ static void print_streams(const json_t *step, FILE *out)
 	const char *name;
 	json_t *o;
 
-	json_object_foreach(json_object_get(step, "streams"), name, o)
-		fprintf(out, "%6lld clients: %s %.1f MB/s\n", json_integer_value(json_object_get(step, "target_clients")),
-			name, value(o, "bytes_per_s") / 1e6);
+	json_object_foreach(json_object_get(step, "streams"), name, o) {
+		begin(out, step);
+		fprintf(out, "%s", name);
+		figure(out, " %.1f MB/s\n", o, "bytes_per_s", 1e6);
+	}
 }
 
 /* Rails, if there are several. */
 static void print_rails(const json_t *step, FILE *out)
 {
-	const json_t *r = json_object_get(step, "rails");
-	long long available = json_integer_value(json_object_get(r, "available"));
-	long long dropped = json_integer_value(json_object_get(r, "dropped"));
-
-	if (available < 2)
+	if (!(json_number_at(step, "rails.available") >= 2))
 		return;
-	fprintf(out, "%6lld clients: striped over %lld of %lld rails",
-		json_integer_value(json_object_get(step, "target_clients")),
-		json_integer_value(json_object_get(r, "used")), available);
-	if (dropped)
-		fprintf(out, "; %lld dropped by clients that went on with others", dropped);
+	begin(out, step);
+	figure(out, "striped over %.0f", step, "rails.used", 1);
+	figure(out, " of %.0f rails", step, "rails.available", 1);
+	if (json_number_at(step, "rails.dropped") > 0)
+		figure(out, "; %.0f dropped by clients that went on with others", step, "rails.dropped", 1);
 	fprintf(out, "\n");
 }
 
 static void print_sends(const json_t *run, const json_t *step, FILE *out)
 {
-	double coalesce = value(json_object_get(run, "config"), "coalesce"), sends = value(step, "sends_per_s");
+	double sends = json_number_at(step, "sends_per_s");
 
-	if (coalesce > 1 && sends > 0)
-		fprintf(out, "%6lld clients: %.0f SENDs/s, %.1f messages in each\n",
-			json_integer_value(json_object_get(step, "target_clients")), sends,
-			value(step, "throughput_msgs_per_s") / sends);
+	if (!(json_number_at(run, "config.coalesce") > 1 && sends > 0))
+		return;
+	begin(out, step);
+	figure(out, "%.0f SENDs/s", step, "sends_per_s", 1);
+	figure(out, ", %.1f messages in each\n", step, "throughput_msgs_per_s", sends);
 }
 
 static void print_verified(const json_t *step, FILE *out)
@@ -239,59 +222,27 @@ static void print_verified(const json_t *step, FILE *out)
 
 	if (!json_is_object(v))
 		return;
-	fprintf(out, "%6lld clients: %lld of %lld checked operations corrupt",
-		json_integer_value(json_object_get(step, "target_clients")),
-		json_integer_value(json_object_get(v, "corrupt")), json_integer_value(json_object_get(v, "checked")));
-	figure(out, "; at the server %.0f", value(v, "server_corrupt"));
-	figure(out, " of %.0f", value(v, "server_checked"));
+	begin(out, step);
+	figure(out, "%.0f", v, "corrupt", 1);
+	figure(out, " of %.0f checked operations corrupt", v, "checked", 1);
+	figure(out, "; at the server %.0f", v, "server_corrupt", 1);
+	figure(out, " of %.0f", v, "server_checked", 1);
 	fprintf(out, "\n");
 }
 
-static void print_memory(const json_t *step, FILE *out)
+/* Memory per client, of a step or of the slopes over the steps. */
+static void print_memory(const json_t *memory, FILE *out)
 {
-	const json_t *m = json_object_get(step, "memory");
-	double rss = value(m, "server_rss_bytes_per_client");
-
-	if (!isfinite(rss))
-		return;
-	fprintf(out, "%6lld clients: server resident %.1f KiB a client",
-		json_integer_value(json_object_get(step, "target_clients")), rss / 1024);
-	figure(out, ", pinned %.2f", value(m, "server_pinned_bytes_per_client") / 1024);
-	figure(out, "; kernel of the machine %.1f", value(m, "machine_kernel_bytes_per_client") / 1024);
-	fprintf(out, "\n");
-}
-
-static void print_handshakes(const json_t *step, FILE *out)
-{
-	const json_t *h = json_object_get(step, "handshakes");
-	long long resumed = json_integer_value(json_object_get(h, "resumed"));
-	long long retries = json_integer_value(json_object_get(step, "retries"));
-	long long clients = json_integer_value(json_object_get(step, "target_clients"));
-
-	if (resumed)
-		fprintf(out, "%6lld clients: TLS sessions resumed %lld, full handshakes %lld\n", clients, resumed,
-			json_integer_value(json_object_get(h, "full")));
-	if (retries)
-		fprintf(out, "%6lld clients: %lld attempts to connect were repeated\n", clients, retries);
-}
-
-static void print_slopes(const json_t *run, FILE *out)
-{
-	const json_t *m = json_object_get(json_object_get(run, "analysis"), "memory");
-
-	if (!json_is_object(m))
-		return;
-	fprintf(out, "Memory slope over the steps: server resident %.1f KiB a client",
-		value(m, "server_rss_bytes_per_client") / 1024);
-	figure(out, ", pinned %.2f", value(m, "server_pinned_bytes_per_client") / 1024);
-	figure(out, "; kernel of the machine %.1f", value(m, "machine_kernel_bytes_per_client") / 1024);
+	figure(out, "server resident %.1f KiB a client", memory, "server_rss_bytes_per_client", 1024);
+	figure(out, ", pinned %.2f", memory, "server_pinned_bytes_per_client", 1024);
+	figure(out, "; kernel of the machine %.1f", memory, "machine_kernel_bytes_per_client", 1024);
 	fprintf(out, "\n");
 }
 
 /* True if it was run with more than one size, so that a line must say which it is of. */
 static bool has_sizes(const json_t *run)
 {
-	return json_array_size(json_object_get(json_object_get(run, "config"), "message_sizes")) > 1;
+	return json_array_size(json_at(run, "config.message_sizes")) > 1;
 }
 
 /* Figures that the table has no room for. */
@@ -303,7 +254,7 @@ static void print_details(const json_t *run, FILE *out)
 	fprintf(out, "\n");
 	json_array_foreach(json_object_get(run, "steps"), i, step) {
 		if (has_sizes(run))
-			fprintf(out, "Messages of %lld bytes\n", json_integer_value(json_object_get(step, "message_bytes")));
+			figure(out, "Messages of %.0f bytes\n", step, "message_bytes", 1);
 		print_handshakes(step, out);
 		print_churn(step, out);
 		print_fairness(step, out);
@@ -311,9 +262,15 @@ static void print_details(const json_t *run, FILE *out)
 		print_rails(step, out);
 		print_sends(run, step, out);
 		print_verified(step, out);
-		print_memory(step, out);
+		if (isfinite(json_number_at(step, "memory.server_rss_bytes_per_client"))) {
+			begin(out, step);
+			print_memory(json_object_get(step, "memory"), out);
+		}
 	}
-	print_slopes(run, out);
+	if (json_is_object(json_at(run, "analysis.memory"))) {
+		fprintf(out, "Memory slope over the steps: ");
+		print_memory(json_at(run, "analysis.memory"), out);
+	}
 }
 
 static void print_failures(const json_t *run, FILE *out)
@@ -322,13 +279,11 @@ static void print_failures(const json_t *run, FILE *out)
 	size_t i, k;
 
 	json_array_foreach(json_object_get(run, "steps"), i, step)
-		json_array_foreach(json_object_get(step, "failures"), k, f)
-			fprintf(out, "%6lld clients: %lld failed at %s: %s (%s)\n",
-				json_integer_value(json_object_get(step, "target_clients")),
-				json_integer_value(json_object_get(f, "count")),
-				json_string_value(json_object_get(f, "stage")),
-				json_string_value(json_object_get(f, "code")),
-				json_string_value(json_object_get(f, "meaning")));
+		json_array_foreach(json_object_get(step, "failures"), k, f) {
+			begin(out, step);
+			fprintf(out, "%lld failed at %s: %s (%s)\n", json_integer_value(json_object_get(f, "count")),
+				json_text_at(f, "stage"), json_text_at(f, "code"), json_text_at(f, "meaning"));
+		}
 }
 
 /* What makes figures questionable, in words of run.json; that both sides share a machine is said by
@@ -342,10 +297,11 @@ static void print_validity(const json_t *run, FILE *out)
 		json_array_foreach(json_object_get(step, "validity"), k, flag) {
 			const char *text = json_string_value(flag);
 
-			if (strcmp(text, "not_steady") != 0 && strcmp(text, "generator_saturated") != 0 &&
-			    strcmp(text, "server_and_generator_share_the_machine") != 0)
-				fprintf(out, "%6lld clients: %s\n",
-					json_integer_value(json_object_get(step, "target_clients")), text);
+			if (strcmp(text, "not_steady") == 0 || strcmp(text, "generator_saturated") == 0 ||
+			    strcmp(text, "server_and_generator_share_the_machine") == 0)
+				continue;
+			begin(out, step);
+			fprintf(out, "%s\n", text);
 		}
 }
 
@@ -383,17 +339,14 @@ static void print_verdict(const json_t *run, const char *where, FILE *out)
 
 	fprintf(out, "\nVerdict (%s)\n", where);
 	json_array_foreach(json_object_get(run, "verdict"), i, c) {
-		const char *result = json_string_value(json_object_get(c, "result"));
+		const char *result = json_text_at(c, "result");
 
-		fprintf(out, "  %-5s %6lld clients",
-			strcmp(result, "pass") == 0 ? "PASS" : strcmp(result, "fail") == 0 ? "FAIL" : "?",
-			json_integer_value(json_object_get(c, "clients")));
-		if (has_sizes(run) && json_object_get(c, "message_bytes"))
-			fprintf(out, ", %lld bytes", json_integer_value(json_object_get(c, "message_bytes")));
-		fprintf(out, ": %s %s (required: %s)\n",
-			json_string_value(json_object_get(c, "criterion")),
-			json_string_value(json_object_get(c, "measured")),
-			json_string_value(json_object_get(c, "required")));
+		fprintf(out, "  %-5s", strcmp(result, "pass") == 0 ? "PASS" : strcmp(result, "fail") == 0 ? "FAIL" : "?");
+		figure(out, " %6.0f clients", c, "clients", 1);
+		if (has_sizes(run))
+			figure(out, ", %.0f bytes", c, "message_bytes", 1);
+		fprintf(out, ": %s %s (required: %s)\n", json_text_at(c, "criterion"), json_text_at(c, "measured"),
+			json_text_at(c, "required"));
 	}
 	if (json_array_size(json_object_get(run, "verdict")) == 0)
 		fprintf(out, "  none: no step was completed\n");

@@ -46,7 +46,7 @@ uint64_t trace_lost(const struct trace *t)
 
 static int result(FILE *f)
 {
-	return ferror(f) ? -EIO : 0;
+	return !ferror(f) ? 0 : errno ? -errno : -EIO;
 }
 
 int trace_write_title(FILE *f)
