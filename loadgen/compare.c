@@ -125,8 +125,8 @@ int compare_parse(const struct loadgen_config *base, int argc, char **argv, stru
 	int ret = 0;
 
 	if (split(base->compare, out) || argc > ARGS_MAX) {
-		snprintf(err, err_size, "--compare: '%s' is not allowed; allowed: an option and two to %d values of it, "
-			 "such as inline=off,auto", base->compare, COMPARE_MAX);
+		snprintf(err, err_size, "--compare: '%s' is not allowed; allowed: an option and two to %d values of "
+			 "it, such as inline=off,auto", base->compare, COMPARE_MAX);
 		return -EINVAL;
 	}
 	if (!may_differ(out->key)) {
@@ -198,7 +198,8 @@ static void keep(struct comparison *k, unsigned alternative, const json_t *run)
 		struct compared *p = point_of(k, step);
 
 		if (p)
-			json_array_append_new(json_object_get(p->runs[alternative], "steps"), figures_of(step, k->rounds));
+			json_array_append_new(json_object_get(p->runs[alternative], "steps"),
+					      figures_of(step, k->rounds));
 	}
 }
 
@@ -219,8 +220,8 @@ static bool run_round(struct compare *c, struct comparison *k, int argc, char **
 
 		snprintf(cfg->name_text, sizeof(cfg->name_text), "%u-%u", k->rounds + 1, which + 1);
 		if (!cfg->quiet)
-			fprintf(stderr, "round %u of %llu: --%s %s\n", k->rounds + 1, (unsigned long long)c->rounds, c->key,
-				c->values[which]);
+			fprintf(stderr, "round %u of %llu: --%s %s\n", k->rounds + 1, (unsigned long long)c->rounds,
+				c->key, c->values[which]);
 		*status = run_once(cfg, argc, argv, false, &runs[which]);
 	}
 	for (unsigned i = 0; i < c->n; i++) {
@@ -258,7 +259,8 @@ static json_t *comparison_json(const struct comparison *k)
 			"message_bytes", k->points[n].bytes, "alternatives", alternatives));
 	}
 	return json_pack("{s:i, s:s, s:s, s:i, s:f, s:o}", "schema_version", 2, "option", k->c->key, "baseline",
-			 k->c->values[0], "rounds", (int)k->rounds, "min_effect", BASELINE_MIN_EFFECT, "points", points);
+			 k->c->values[0], "rounds", (int)k->rounds, "min_effect", BASELINE_MIN_EFFECT, "points",
+			 points);
 }
 
 /* "+12.3 % (+10.1 to +15.0)" */
@@ -296,8 +298,8 @@ static void print_row(const json_t *row, const json_t *point, const char *value)
 	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
 		if (strcmp(metric, shown[i].metric) != 0)
 			continue;
-		printf("%7.0f %9.0f  %-12s %-7s", json_number_at(point, "clients"), json_number_at(point, "message_bytes"),
-		       value, shown[i].title);
+		printf("%7.0f %9.0f  %-12s %-7s", json_number_at(point, "clients"),
+		       json_number_at(point, "message_bytes"), value, shown[i].title);
 		print_figure(json_number_at(row, "base.value") / shown[i].unit);
 		print_figure(json_number_at(row, "run.value") / shown[i].unit);
 		print_improvement(json_at(row, "round_ratio"));
@@ -310,8 +312,8 @@ static void print_table(const struct comparison *k, const json_t *o)
 	json_t *point, *alternative, *row;
 	size_t n, i, r;
 
-	printf("--%s: candidates against the baseline %s; medians of %u interleaved rounds, improvements with their range\n",
-	       k->c->key, k->c->values[0], k->rounds);
+	printf("--%s: candidates against the baseline %s; medians of %u interleaved rounds, improvements with their "
+	       "range\n", k->c->key, k->c->values[0], k->rounds);
 	if (k->rounds < BASELINE_ROUNDS)
 		printf("Fewer than %d rounds: no verdict, only a sign that everything runs.\n", BASELINE_ROUNDS);
 	printf("clients     bytes  candidate    figure    baseline  candidate  %-28s  verdict\n", "improvement");

@@ -6,8 +6,8 @@
  * repetitions the interval covers both of theirs. The share of clients held has the interval of a proportion (Wilson's
  * score).
  *
- * Rounds are judged by the ratios of each round, in which both sides met the same machine. The least and the greatest of 5
- * ratios and more are an interval of 93.75 % and more for their median (sign test), whatever their distribution.
+ * Rounds are judged by the ratios of each round, in which both sides met the same machine. The least and the greatest of
+ * 5 ratios and more are an interval of 93.75 % and more for their median (sign test), whatever their distribution.
  */
 #include "loadgen/analysis/baseline.h"
 
@@ -151,7 +151,8 @@ struct rounds {
 };
 
 /* NAN where the point has no step of that round. */
-static double value_in_round(const struct baseline_side *side, const struct point *at, const struct metric *m, double round)
+static double value_in_round(const struct baseline_side *side, const struct point *at, const struct metric *m,
+			     double round)
 {
 	for (size_t i = 0; i < at->n; i++)
 		if (read_amount(at->steps[i], "repetition") == round)
@@ -219,8 +220,8 @@ static void compare_metric(struct comparison *c, const struct point *at_base, co
 	bool apart = run.low > base.high || run.high < base.low;
 
 	if (isfinite(base.value) || isfinite(run.value))
-		add_row(c, at_base, m, &base, &run, NULL, verdict_of(known, apart, m->higher_is_better ? change : -change,
-								     c->options->min_effect));
+		add_row(c, at_base, m, &base, &run, NULL,
+			verdict_of(known, apart, m->higher_is_better ? change : -change, c->options->min_effect));
 }
 
 static void compare_rounds(struct comparison *c, const struct point *at_base, const struct point *at_run,

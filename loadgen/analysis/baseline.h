@@ -45,8 +45,8 @@ struct baseline_options {
  *
  * With `rounds`, base and run are the medians over the rounds with their range, and round_ratio is that of the rounds'
  * ratios, above 1 where the run is better: of run / base, or base / run of a metric whose lower figures are better. The
- * range of BASELINE_ROUNDS ratios and more is the interval: an improvement or a regression needs one without 1 in it. With
- * fewer the verdict is "unknown".
+ * range of BASELINE_ROUNDS ratios and more is the interval: an improvement or a regression needs one without 1 in it.
+ * With fewer the verdict is "unknown".
  *
  * NULL when out of memory. */
 json_t *baseline_compare(const struct baseline_side *base, const struct baseline_side *run,

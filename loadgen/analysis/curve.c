@@ -102,14 +102,15 @@ static void describe(const struct knee *k, double last, char *text, size_t size)
 {
 	switch (k->reason) {
 	case KNEE_THROUGHPUT:
-		snprintf(text, size, "from %.0f to %.0f clients throughput grew by less than 10 %% for twice the clients",
-			 k->clients, k->beyond);
+		snprintf(text, size, "from %.0f to %.0f clients throughput grew by less than 10 %% for twice the "
+			 "clients", k->clients, k->beyond);
 		return;
 	case KNEE_P99:
 		snprintf(text, size, "with %.0f clients p99 was more than twice that of the fewest clients", k->beyond);
 		return;
 	case KNEE_NONE:
-		snprintf(text, size, "throughput grew and p99 held up to %.0f clients, the most that were measured", last);
+		snprintf(text, size, "throughput grew and p99 held up to %.0f clients, the most that were measured",
+			 last);
 		return;
 	case KNEE_FEW_POINTS:
 		snprintf(text, size, "fewer than two numbers of clients were measured");
@@ -144,9 +145,10 @@ json_t *curve_usl_json(const json_t *steps)
 	struct usl_fit f;
 
 	usl_fit(points, curve_usl_points(steps, points), &f);
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:b, s:o, s:o}", "status", usl_status_names[f.status], "lambda",
-			 read_estimate_json(f.lambda), "sigma", read_estimate_json(f.sigma), "kappa", read_estimate_json(f.kappa), "r2",
-			 json_number(f.r2), "points", (json_int_t)f.points, "passes_peak", f.passes_peak, "peak_clients",
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:b, s:o, s:o}", "status", usl_status_names[f.status],
+			 "lambda", read_estimate_json(f.lambda), "sigma", read_estimate_json(f.sigma), "kappa",
+			 read_estimate_json(f.kappa), "r2", json_number(f.r2), "points", (json_int_t)f.points,
+			 "passes_peak", f.passes_peak, "peak_clients",
 			 f.passes_peak ? read_estimate_json(f.peak_clients) : json_null(), "peak_throughput",
 			 f.passes_peak ? read_estimate_json(f.peak_throughput) : json_null());
 }

@@ -218,7 +218,7 @@ struct rule {
 	const char *resource;
 	bool server;			/* or generator */
 	const char *figure, *limit_path, *option;
-	enum sharing sharing;		/* what both ends may share; then one rule counts both, and the generator's is left out */
+	enum sharing sharing;		/* what both ends may share: then the server's rule counts both */
 	bool must_grow;			/* each client has some of it */
 	bool with_kernel;		/* the growth of the kernel's memory counts too */
 	adjust_fn *adjust;		/* NULL: nothing */
@@ -269,18 +269,18 @@ static const struct rule rules[] = {
 	  "ulimit -l (LimitMEMLOCK=) of rdma_server, or fewer --credits", SHARED_NEVER, false, false, add_pinned },
 	{ "memlock", false, "pinned_bytes", "environment.clients.rlimits.memlock.soft",
 	  "ulimit -l of performance_test, or fewer --inflight", SHARED_NEVER, false, false, add_pinned },
-	{ "max_qp", true, "qps", SERVER_DEVICE "max_qp", "a device with a higher max_qp, or another rail", SHARED_DEVICE, true,
-	  false, NULL },
-	{ "max_cq", true, "cqs", SERVER_DEVICE "max_cq", "a device with a higher max_cq, or fewer --credits", SHARED_DEVICE,
-	  false, false, NULL },
-	{ "max_mr", true, "mrs", SERVER_DEVICE "max_mr", "a device with a higher max_mr, or another rail", SHARED_DEVICE, false,
-	  false, NULL },
+	{ "max_qp", true, "qps", SERVER_DEVICE "max_qp", "a device with a higher max_qp, or another rail",
+	  SHARED_DEVICE, true, false, NULL },
+	{ "max_cq", true, "cqs", SERVER_DEVICE "max_cq", "a device with a higher max_cq, or fewer --credits",
+	  SHARED_DEVICE, false, false, NULL },
+	{ "max_mr", true, "mrs", SERVER_DEVICE "max_mr", "a device with a higher max_mr, or another rail",
+	  SHARED_DEVICE, false, false, NULL },
 	{ "max_qp", false, "qps", "environment.clients.rdma_device.limits.max_qp",
 	  "a device with a higher max_qp, or another rail", SHARED_DEVICE, true, false, NULL },
-	{ "memory", true, "rss_bytes", "environment.server.memory_bytes", "memory of the machine", SHARED_MACHINE, true, true,
-	  add_slabs },
-	{ "memory", false, "rss_bytes", "environment.clients.memory_bytes", "memory of the machine", SHARED_MACHINE, true, false,
-	  add_slabs },
+	{ "memory", true, "rss_bytes", "environment.server.memory_bytes", "memory of the machine",
+	  SHARED_MACHINE, true, true, add_slabs },
+	{ "memory", false, "rss_bytes", "environment.clients.memory_bytes", "memory of the machine",
+	  SHARED_MACHINE, true, false, add_slabs },
 };
 
 static void add_rule(struct limits *ls, const struct setup *s, const struct rule *r)
@@ -293,7 +293,8 @@ static void add_rule(struct limits *ls, const struct setup *s, const struct rule
 
 	if (both && !r->server)
 		return;
-	l = limit_of_use(ls, r->resource, both ? "both" : r->server ? "server" : "generator", r->option, &f, r->must_grow);
+	l = limit_of_use(ls, r->resource, both ? "both" : r->server ? "server" : "generator", r->option, &f,
+			 r->must_grow);
 	l.limit = read_amount(ls->run, r->limit_path);
 	if (r->adjust)
 		r->adjust(ls, s, r, &l);

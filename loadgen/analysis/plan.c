@@ -82,7 +82,8 @@ static bool counts(const json_t *step, const void *arg)
 static double cores_of(const json_t *step, const void *arg)
 {
 	const struct plan *p = arg;
-	double own = read_cores(step, "server"), generator = read_cores(step, "generator"), busy = read_cores(step, "machine");
+	double own = read_cores(step, "server"), generator = read_cores(step, "generator");
+	double busy = read_cores(step, "machine");
 	double softirq = read_amount(step, "resources.machine.softirq_s") /
 			 read_amount(step, "resources.machine.window_s");
 	double all;

@@ -2,8 +2,8 @@
  *
  * Written as X = N / (u + b N + c N (N - 1)) with lambda = 1 / (u + b), sigma = b / (u + b), kappa = c / (u + b), the
  * law's limits (0 <= sigma <= 1, kappa >= 0) are those of three numbers that are not negative, and N / X is linear in
- * them. So each step of Gauss-Newton is a linear least-squares problem whose best solution without negative numbers is found
- * by trying which of them are 0: exact, and no starting values are needed. Columns are scaled by their norm, since
+ * them. So each step of Gauss-Newton is a linear least-squares problem whose best solution without negative numbers is
+ * found by trying which of them are 0: exact, and without starting values. Columns are scaled by their norm, since
  * N (N - 1) may be 10^10 times the first.
  */
 #include "loadgen/analysis/usl.h"

@@ -10,7 +10,8 @@
 
 #define USL_POINTS_MAX 512
 
-/* A point with N outside of 1 to 10^9 or X outside of 10^-9 to 10^18 is left out, and so are those beyond USL_POINTS_MAX. */
+/* A point with N outside of 1 to 10^9 or X outside of 10^-9 to 10^18 is left out, and so is one beyond
+ * USL_POINTS_MAX. */
 struct usl_point {
 	double clients;			/* N */
 	double throughput;		/* X */

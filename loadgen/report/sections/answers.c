@@ -1,5 +1,5 @@
-/* The three questions of a reader who has never seen the project: how many clients, what breaks first, what to buy. Each
- * answer says what it rests on, and where it is not known, why. */
+/* The three questions of a reader who has never seen the project: how many clients, what breaks first, what to buy.
+ * Each answer says what it rests on, and where it is not known, why. */
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
@@ -31,8 +31,15 @@ static const char *setting(struct page *p)
 
 /* --- how many --- */
 
-static void how_many(struct page *p, enum doc_tone tone, const char *id, const char *answer, const char *why)
+static void __attribute__((format(printf, 5, 6)))
+how_many(struct page *p, enum doc_tone tone, const char *id, const char *answer, const char *fmt, ...)
 {
+	const char *why;
+	va_list ap;
+
+	va_start(ap, fmt);
+	why = page_vtext(p, fmt, ap);
+	va_end(ap);
 	doc_answer(p->doc, tone, id, "How many clients?", answer,
 		   page_text(p, "%s Measured with %s.", why, setting(p)));
 }
@@ -55,16 +62,15 @@ static bool answer_by_objective(struct page *p)
 			page_text(p, " (%s of %s tries)", page_count(p, c.passes), page_count(p, c.tries)) : "");
 	if (!isfinite(c.high))
 		how_many(p, DOC_GOOD, "clients-met-to-the-end", page_text(p, "At least %s", page_count(p, c.clients)),
-			 page_text(p, "%s, and no more were tried; a larger --clients tries more.", met));
+			 "%s, and no more were tried; a larger --clients tries more.", met);
 	else if (c.at_least)
 		how_many(p, DOC_WARN, "clients-met-then-unknown", page_text(p, "At least %s", page_count(p, c.clients)),
-			 page_text(p, "%s; with %s the load generator was at its own limit, or there were too few samples to "
-				   "tell.", met, page_count(p, c.high)));
+			 "%s; with %s the load generator was at its own limit, or there were too few samples to tell.",
+			 met, page_count(p, c.high));
 	else
 		how_many(p, c.confirmed ? DOC_GOOD : DOC_WARN, c.confirmed ? "clients-met" : "clients-met-unconfirmed",
-			 page_count(p, c.clients),
-			 page_text(p, "%s, with %s it was not%s.", met, page_count(p, c.high),
-				   c.confirmed ? "" : "; that is not confirmed, so read it as a range"));
+			 page_count(p, c.clients), "%s, with %s it was not%s.", met, page_count(p, c.high),
+			 c.confirmed ? "" : "; that is not confirmed, so read it as a range");
 	return true;
 }
 
@@ -86,14 +92,15 @@ static bool answer_objective_missed(struct page *p)
 	if (!json_text_at(p->run, "config.slo") || !found_read(p, "slo_capacity", &c) || !isfinite(c.high))
 		return false;
 	if (has_failed_objective(p->points, c.high))
-		how_many(p, DOC_BAD, "clients-missed", c.high > 1 ? page_text(p, "Fewer than %s", page_count(p, c.high)) : "None",
-			 page_text(p, "Not even %s met %s.", page_clients(p, c.high), objective(p)));
+		how_many(p, DOC_BAD, "clients-missed",
+			 c.high > 1 ? page_text(p, "Fewer than %s", page_count(p, c.high)) : "None",
+			 "Not even %s met %s.", page_clients(p, c.high), objective(p));
 	else
-		how_many(p, DOC_WARN, "clients-undecided", "Not known",
-			 page_text(p, "Nobody can tell whether %s is met: with %s there were too few samples, or the load "
-				   "generator was at its own limit. A longer --duration, or a machine of its own for the load "
-				   "generator, helps. %s held without a failure.", objective(p), page_clients(p, c.high),
-				   isfinite(held) ? page_text(p, "%s were", page_clients(p, held)) : "None was"));
+		how_many(p, DOC_WARN, "clients-undecided", "Not known", "Whether %s is met is not known: with %s there "
+			 "were too few samples, or the load generator was at its own limit. A longer --duration helps, "
+			 "or a separate machine for the load generator. %s held without a failure.", objective(p),
+			 page_clients(p, c.high),
+			 isfinite(held) ? page_text(p, "%s were", page_clients(p, held)) : "None was");
 	return true;
 }
 
@@ -105,8 +112,8 @@ static const char *knee_words(struct page *p)
 	found_knee(p, &c);
 	if (!isfinite(c.clients) || c.at_least)
 		return "";
-	return page_text(p, " Up to about %s clients each gets the best service (the knee): %s", page_count(p, c.clients),
-			 page_sentence(p, c.reason ? c.reason : "more do not pay"));
+	return page_text(p, " Up to about %s clients each gets the best service (the knee): %s",
+			 page_count(p, c.clients), page_sentence(p, c.reason ? c.reason : "more do not pay"));
 }
 
 static void answer_by_clients_held(struct page *p)
@@ -116,28 +123,34 @@ static void answer_by_clients_held(struct page *p)
 
 	if (isfinite(held) && !bad)
 		how_many(p, DOC_PLAIN, "clients-all-held", page_text(p, "At least %s", page_count(p, held)),
-			 page_text(p, "%s were held at once and nothing failed. The run tried no more; --find-capacity "
-				   "does.%s %s", page_clients(p, held), knee_words(p), json_text_at(p->run, "config.slo") ?
-				   "Each message size has an objective of its own: the criteria below say which were met." :
-				   "No objective says how slow is too slow; --slo sets one."));
+			 "%s were held at once and nothing failed. The run tried no more; --find-capacity does.%s %s",
+			 page_clients(p, held), knee_words(p), json_text_at(p->run, "config.slo") ?
+			 "Each message size has its own objective: the criteria below say which were met." :
+			 "No objective says how slow is too slow; --slo sets one.");
 	else if (isfinite(held))
 		how_many(p, DOC_WARN, "clients-between",
-			 page_text(p, "%s to %s", page_count(p, held), page_count(p, bad->clients)),
-			 page_text(p, "All of %s were held, of %s some were lost. --find-capacity searches between them.",
-				   page_clients(p, held), page_count(p, bad->clients)));
+			 page_text(p, "%s to %s", page_count(p, held), page_count(p, bad->clients)), "All of %s were "
+			 "held, of %s some were lost. --find-capacity searches between them.", page_clients(p, held),
+			 page_count(p, bad->clients));
 	else if (bad)
 		how_many(p, DOC_BAD, "clients-fewer", page_text(p, "Fewer than %s", page_count(p, bad->clients)),
-			 page_text(p, "Some of %s were lost, and that was the smallest step. Smaller ones (--steps) show "
-				   "how many can be held.", page_clients(p, bad->clients)));
+			 "Some of %s were lost, and that was the smallest step. Smaller ones (--steps) show how many "
+			 "can be held.", page_clients(p, bad->clients));
 	else
-		doc_answer(p->doc, DOC_WARN, "clients-unknown", "How many clients?", "Not known", "The run had no step.");
+		doc_answer(p->doc, DOC_WARN, "clients-unknown", "How many clients?", "Not known",
+			   "The run had no step.");
 }
 
 /* --- what breaks first --- */
 
-static void breaks(struct page *p, enum doc_tone tone, const char *id, const char *answer, const char *why)
+static void __attribute__((format(printf, 5, 6)))
+breaks(struct page *p, enum doc_tone tone, const char *id, const char *answer, const char *fmt, ...)
 {
-	doc_answer(p->doc, tone, id, "What breaks first?", answer, why);
+	va_list ap;
+
+	va_start(ap, fmt);
+	doc_answer(p->doc, tone, id, "What breaks first?", answer, page_vtext(p, fmt, ap));
+	va_end(ap);
 }
 
 static bool answer_by_failure(struct page *p)
@@ -151,14 +164,14 @@ static bool answer_by_failure(struct page *p)
 	text = json_text_at(c.failure, "text");
 	meaning = json_text_at(c.failure, "meaning");
 	/* "the server's --max-clients" already names the side. */
+	if (meaning && text && strstr(text, meaning))
+		meaning = NULL;
 	breaks(p, DOC_BAD, page_text(p, "breaks-%s", page_json(p, json_at(c.failure, "resource"))),
 	       page_text(p, "%s, at %s", strstr(resource, "server") ? resource : found_limit_words(p, c.failure),
 			 page_clients(p, isfinite(c.clients) ? c.clients : c.high)),
-	       page_text(p, "%s%s%s%s", page_sentence(p, text ? text : "The run does not say more"),
-			 meaning && text && strstr(text, meaning) ? "" : " ",
-			 meaning && text && strstr(text, meaning) ? "" : page_sentence(p, meaning),
-			 c.tries > 0 ? page_text(p, " Seen in %s of %s tries.", page_count(p, c.passes),
-						 page_count(p, c.tries)) : ""));
+	       "%s%s%s%s", page_sentence(p, text ? text : "The run does not say more"), meaning ? " " : "",
+	       page_sentence(p, meaning), c.tries > 0 ? page_text(p, " Seen in %s of %s tries.",
+	       page_count(p, c.passes), page_count(p, c.tries)) : "");
 	return true;
 }
 
@@ -184,10 +197,10 @@ static bool answer_by_lost_clients(struct page *p)
 		return false;
 	held = point_range(bad, "connected_held");
 	breaks(p, DOC_BAD, "breaks-lost-clients",
-	       page_text(p, "%s at %s", code ? code : "Clients were lost", stage ? stage : page_clients(p, bad->clients)),
-	       page_text(p, "Of %s %s were held. %s", page_clients(p, bad->clients),
-			 page_count(p, held.low < bad->clients ? held.low : held.value),
-			 page_sentence(p, json_text_at(failure, "meaning"))));
+	       page_text(p, "%s at %s", code ? code : "Clients lost", stage ? stage : page_clients(p, bad->clients)),
+	       "Of %s %s were held. %s", page_clients(p, bad->clients),
+	       page_count(p, held.low < bad->clients ? held.low : held.value),
+	       page_sentence(p, json_text_at(failure, "meaning")));
 	return true;
 }
 
@@ -238,10 +251,11 @@ static bool answer_by_missed_term(struct page *p)
 	}
 	if (!term)
 		return false;
-	breaks(p, DOC_WARN, "breaks-objective", page_text(p, "The objective %s", page_json(p, json_at(term, "expression"))),
-	       page_text(p, "With %s it was %s: clients get too slow before connections fail.%s%s", page_clients(p, at),
-			 page_in_unit(p, json_number_at(term, "measured"), json_text_at(term, "unit")), cpu_words(p),
-			 next_words(p)));
+	breaks(p, DOC_WARN, "breaks-objective",
+	       page_text(p, "The objective %s", page_json(p, json_at(term, "expression"))), "With %s it was %s: "
+	       "clients get too slow before connections fail.%s%s", page_clients(p, at),
+	       page_in_unit(p, json_number_at(term, "measured"), json_text_at(term, "unit")), cpu_words(p),
+	       next_words(p));
 	return true;
 }
 
@@ -254,15 +268,15 @@ static void answer_nothing_broke(struct page *p)
 	if (!isfinite(held))
 		breaks(p, DOC_WARN, "breaks-no-step", "Not known", "The run had no step.");
 	else if (isfinite(knee.clients) && !knee.at_least)
-		breaks(p, DOC_PLAIN, "breaks-knee", "Speed, not connections",
-		       page_text(p, "Nothing failed up to %s. The knee is at %s: %s%s%s", page_clients(p, held),
-				 page_count(p, knee.clients), page_sentence(p, knee.reason ? knee.reason : "more clients do not pay"),
-				 cpu_words(p), projection_words(p)));
+		breaks(p, DOC_PLAIN, "breaks-knee", "Speed, not connections", "Nothing failed up to %s. The knee is at "
+		       "%s: %s%s%s", page_clients(p, held), page_count(p, knee.clients),
+		       page_sentence(p, knee.reason ? knee.reason : "more clients do not pay"), cpu_words(p),
+		       projection_words(p));
 	else
 		breaks(p, DOC_GOOD, "breaks-nothing", page_text(p, "Nothing up to %s", page_count(p, held)),
-		       page_text(p, "No client failed.%s%s%s", knee.reason ?
-				 page_text(p, " Speed: %s", page_sentence(p, knee.reason)) : "", cpu_words(p),
-				 projection_words(p)));
+		       "No client failed.%s%s%s",
+		       knee.reason ? page_text(p, " Speed: %s", page_sentence(p, knee.reason)) : "", cpu_words(p),
+		       projection_words(p));
 }
 
 /* --- what to buy --- */
@@ -297,10 +311,12 @@ static void answer_what_to_buy(struct page *p)
 			   "No number of clients is known to meet the objective." : "No step held its clients.");
 		return;
 	}
-	here = page_text(p, "This one has %s CPUs and %s;", page_count(p, json_number_at(p->run, "environment.server.cores")),
+	here = page_text(p, "This one has %s CPUs and %s;",
+			 page_count(p, json_number_at(p->run, "environment.server.cores")),
 			 page_bytes(p, json_number_at(p->run, "environment.server.memory_bytes")));
 	all = page_text(p, "together they would use %s CPUs and %s, by the lines through the steps.",
-			page_count(p, json_number_at(row, "cores")), page_bytes(p, json_number_at(row, "memory_bytes")));
+			page_count(p, json_number_at(row, "cores")),
+			page_bytes(p, json_number_at(row, "memory_bytes")));
 	doc_answer(p->doc, DOC_PLAIN, "buy-servers", question,
 		   page_text(p, "%s%s server%s like this one", at_least ? "At most " : "", page_count(p, hosts),
 			     hosts == 1 ? "" : "s"),

@@ -105,19 +105,20 @@ static void say_differences(struct page *p, const struct page_baseline *b)
 
 	if (json_array_size(b->differences) == 0)
 		return;
-	doc_note(p->doc, DOC_WARN, "baseline-unlike", "The two runs differ in what follows, so a change may come from that "
-		 "(--any-environment was given):");
+	doc_note(p->doc, DOC_WARN, "baseline-unlike", "The two runs differ in what follows, so a change may come from "
+		 "that (--any-environment was given):");
 	json_array_foreach(b->differences, i, d)
-		doc_item(p->doc, "baseline-difference", "%s: %s in the baseline, %s here", page_json(p, json_at(d, "field")),
-			 page_json(p, json_at(d, "base")), page_json(p, json_at(d, "run")));
+		doc_item(p->doc, "baseline-difference", "%s: %s in the baseline, %s here",
+			 page_json(p, json_at(d, "field")), page_json(p, json_at(d, "base")),
+			 page_json(p, json_at(d, "run")));
 }
 
 static void table_rows(struct page *p, const struct page_baseline *b)
 {
 	static const char *const order[] = { "regression", "improvement", "same", "unknown" };
-	struct doc_table *t = page_table(p, page_text(p, "baseline_%s", b->label), "Both runs with their 95 % intervals. If the "
-					 "intervals overlap, the figures are the same.", PAGE_POINT, "figure", "baseline#",
-					 "this run#", "change#%", "verdict", NULL);
+	struct doc_table *t = page_table(p, page_text(p, "baseline_%s", b->label), "Both runs with their 95 % "
+					 "intervals. If the intervals overlap, the figures are the same.", PAGE_POINT,
+					 "figure", "baseline#", "this run#", "change#%", "verdict", NULL);
 	const json_t *row;
 	size_t i;
 
@@ -137,16 +138,17 @@ static void show_baseline(struct page *p, const struct page_baseline *b)
 	doc_text(p->doc, page_text(p, "baseline-%s", b->label), "The baseline is the run %s.", source_id(b->source));
 	say_differences(p, b);
 	if (json_array_size(rows) == 0) {
-		doc_text(p->doc, "baseline-nothing-common", "No number of clients is in both runs, so nothing can be compared.");
+		doc_text(p->doc, "baseline-nothing-common", "No number of clients is in both runs, so nothing can be "
+			 "compared.");
 	} else {
 		if (json_is_true(json_at(b->comparison, "regression")))
-			doc_note(p->doc, DOC_BAD, "baseline-worse", "Worse: %zu of %zu figures, by more than %s and beyond the "
-				 "variation within both runs. %zu are better.", worse, json_array_size(rows),
+			doc_note(p->doc, DOC_BAD, "baseline-worse", "Worse: %zu of %zu figures, by more than %s and "
+				 "beyond the variation within both runs. %zu are better.", worse, json_array_size(rows),
 				 page_percent(p, p->min_effect), better);
 		else
-			doc_note(p->doc, better ? DOC_GOOD : DOC_PLAIN, "baseline-no-worse", "No regression: none of %zu figures is "
-				 "worse by more than %s and beyond the variation within both runs. %zu are better.",
-				 json_array_size(rows), page_percent(p, p->min_effect), better);
+			doc_note(p->doc, better ? DOC_GOOD : DOC_PLAIN, "baseline-no-worse", "No regression: none of "
+				 "%zu figures is worse by more than %s and beyond the variation within both runs. %zu "
+				 "are better.", json_array_size(rows), page_percent(p, p->min_effect), better);
 		table_rows(p, b);
 	}
 	say_missing(p, json_at(b->comparison, "missing"));

@@ -90,8 +90,9 @@ static void table_server_stages(struct page *p, const struct bars *bars)
 {
 	static const char *const paths[] = { "server_stages_ns.tls_accept.p50", "server_stages_ns.psn_generate.p50",
 					     "server_stages_ns.qp_setup.p50", "server_stages_ns.accept_to_established.p50" };
-	struct doc_table *t = page_table(p, "server_stages", "The server's own stages, medians, by its clock.", "clients#",
-					 "tls_accept#ms", "psn_generate#ms", "qp_setup#ms", "accept_to_established#ms", NULL);
+	struct doc_table *t = page_table(p, "server_stages", "The server's own stages, medians, by its clock.",
+					 "clients#", "tls_accept#ms", "psn_generate#ms", "qp_setup#ms",
+					 "accept_to_established#ms", NULL);
 
 	for (size_t i = 0; i < bars->n; i++) {
 		doc_row(t, DOC_PLAIN);
@@ -120,11 +121,11 @@ static void say_stages(struct page *p, const struct point *at)
 		}
 	}
 	if (sum > 0)
-		doc_text(p->doc, "stages-longest", "With %s a connection took %s (median), and %s of its stages' time was "
-			 "%s (%s).", page_clients(p, at->clients), page_ns(p, total * 1e6), page_percent(p, most / sum),
-			 stage_names[top], page_ns(p, most * 1e6));
+		doc_text(p->doc, "stages-longest", "With %s a connection took %s (median), and %s of its stages' time "
+			 "was %s (%s).", page_clients(p, at->clients), page_ns(p, total * 1e6),
+			 page_percent(p, most / sum), stage_names[top], page_ns(p, most * 1e6));
 	if (wall > 0)
-		doc_text(p->doc, "connecting-rate", "All %s of them were connected within %s: %s connections a second.",
+		doc_text(p->doc, "connecting-rate", "%s of them were connected within %s: %s connections a second.",
 			 page_count(p, peak), page_ns(p, wall * 1e9), page_count(p, peak / wall));
 }
 
@@ -139,8 +140,8 @@ void section_stages(struct page *p)
 		return;
 	}
 	say_stages(p, bars.v[bars.n - 1]);
-	doc_text(p->doc, NULL, "If a stage's share grows with the clients, connections queue there. Connections that are made at "
-			 "the same time wait for each other, so a stage takes longer than its own work.");
+	doc_text(p->doc, NULL, "If a stage's share grows with the clients, connections queue there. Connections that "
+		 "are made at the same time wait for each other, so a stage takes longer than its own work.");
 	if (bars.n < p->points->n)
 		doc_text(p->doc, "connecting-shown", "%zu of %zu numbers of clients are shown.", bars.n, p->points->n);
 	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
@@ -218,11 +219,11 @@ static void say_times(struct page *p, const struct timeline *l)
 		if (!(l->connects_per_s[fast] >= l->connects_per_s[i]) && isfinite(l->connects_per_s[i]))
 			fast = i;
 	}
-	doc_text(p->doc, "time-most", "The most clients were connected %.1f s after the start: %s. Connections were made fastest at "
-		 "%.1f s: %s a second.", l->t_s[live], page_count(p, l->connected[live]), l->t_s[fast],
+	doc_text(p->doc, "time-most", "The most clients were connected %.1f s after the start: %s. Connections were "
+		 "made fastest at %.1f s: %s a second.", l->t_s[live], page_count(p, l->connected[live]), l->t_s[fast],
 		 page_count(p, l->connects_per_s[fast]));
-	doc_text(p->doc, NULL, "In each rise a step connects its clients; in each fall they leave at the step's end. Where a rise "
-			 "flattens, the server or the load generator cannot make connections faster.");
+	doc_text(p->doc, NULL, "In each rise a step connects its clients; in each fall they leave at the step's end. "
+		 "Where a rise flattens, the server or the load generator cannot make connections faster.");
 }
 
 void section_time(struct page *p)
@@ -237,7 +238,8 @@ void section_time(struct page *p)
 			 "Lines of events.ndjson that were damaged or cut off, and are left out: %zu.",
 			 source_damaged_lines(p->source));
 	if (!source_has_events(p->source)) {
-		doc_text(p->doc, "events-none", "There is no events.ndjson beside run.json, so nothing is known over time.");
+		doc_text(p->doc, "events-none", "There is no events.ndjson beside run.json, so nothing is known over "
+			 "time.");
 		return;
 	}
 	if (n == 0 || !l.t_s || !l.connected || !l.connects_per_s) {

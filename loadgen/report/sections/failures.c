@@ -139,14 +139,15 @@ static void say_failures(struct page *p, const struct kinds *kinds)
 		if (kinds->v[k].count > top->count)
 			top = &kinds->v[k];
 	}
-	doc_text(p->doc, "failures-most", "%s failure%s in all, the first with %s. The most frequent (%s of them) was %s at %s%s%s.",
-		 page_count(p, sum), sum == 1 ? "" : "s", page_clients(p, kinds->v[0].least_clients),
+	doc_text(p->doc, "failures-most", "%s failure%s in all, the first with %s. The most frequent (%s of them) was "
+		 "%s at %s%s%s.", page_count(p, sum), sum == 1 ? "" : "s", page_clients(p, kinds->v[0].least_clients),
 		 page_percent(p, top->count / sum), top->code, top->stage, top->meaning ? ": " : "",
 		 top->meaning ? top->meaning : "");
 	if (kinds->others > 0)
-		doc_text(p->doc, "failures-others", "%s failures of other kinds are only in run.json.", page_count(p, kinds->others));
-	doc_text(p->doc, NULL, "A failed client is counted at the stage that it had reached, with the code of what stopped it. The "
-			 "run goes on with the others.");
+		doc_text(p->doc, "failures-others", "%s failures of other kinds are only in run.json.",
+			 page_count(p, kinds->others));
+	doc_text(p->doc, NULL, "A failed client is counted at the stage that it had reached, with the code of what "
+		 "stopped it. The run goes on with the others.");
 }
 
 void section_failures(struct page *p)
@@ -162,7 +163,8 @@ void section_failures(struct page *p)
 		for (size_t i = 0; i < p->points->n; i++)
 			most = fmax(most, p->points->v[i].clients);
 		if (most > 0)
-			doc_text(p->doc, "failures-none", "No client failed in any step up to %s.", page_clients(p, most));
+			doc_text(p->doc, "failures-none", "No client failed in any step up to %s.",
+				 page_clients(p, most));
 		else
 			doc_text(p->doc, "failures-no-step", "No step was run.");
 	} else {
@@ -175,9 +177,9 @@ void section_failures(struct page *p)
 		const struct point *last = &p->points->v[p->points->n - 1];
 
 		doc_heading(p->doc, "Attempts that were repeated");
-		doc_text(p->doc, "retried-said", "These attempts to connect failed and were made again; a client counts as failed "
-			 "only after its last one. With %s there were %s such attempts.", page_clients(p, last->clients),
-			 page_count(p, count_all_at(last, "retried", &retried)));
+		doc_text(p->doc, "retried-said", "These attempts to connect failed and were made again; a client "
+			 "counts as failed only after its last one. With %s there were %s such attempts.",
+			 page_clients(p, last->clients), page_count(p, count_all_at(last, "retried", &retried)));
 		table_failures(p, &retried, "retried", "retried", "Repeated attempts by number of clients and reason.");
 	}
 }

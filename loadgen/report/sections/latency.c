@@ -179,8 +179,8 @@ static void show_bins(struct page *p, const struct shown *s)
 	page_rule(&c, s->p99, true, false, "p99");
 	page_chart(p, "histogram-chart", page_text(p, "How often each round trip came, %s", s->label), &c,
 		   "Messages by their round trip, with the percentiles marked.");
-	t = page_table(p, "histogram", "Messages by round trip; each row reaches from its figure to that of the next row.",
-		       "from#us", "messages#", "share#%", NULL);
+	t = page_table(p, "histogram", "Messages by round trip; each row reaches from its figure to that of the next "
+		       "row.", "from#us", "messages#", "share#%", NULL);
 	for (size_t i = 0; i < s->n_bins; i++) {
 		doc_row(t, DOC_PLAIN);
 		page_cells(t, "103", s->low[i], s->bins[i], 100 * s->bins[i] / s->count);
@@ -225,13 +225,14 @@ static bool read_capacity(struct page *p, const struct shown *largest, struct sh
 static void say_jitter(struct page *p, const struct shown *s)
 {
 	double jitter = s->p99 / s->p50;
+	const char *tail = jitter >= JITTER_NOTABLE ?
+			   "the tail is far from the median, as when messages now and then wait for something" :
+			   "the tail is close to the median";
 
 	if (isfinite(jitter))
-		doc_text(p->doc, "jitter", "With %s half of the %s round trips took at most %s, 99 %% at most %s, the slowest %s. The "
-			 "jitter ratio p99/p50 is %.2g: %s.", s->label, page_count(p, s->count), page_ns(p, s->p50 * 1e3),
-			 page_ns(p, s->p99 * 1e3), page_ns(p, s->max_us * 1e3), jitter, jitter >= JITTER_NOTABLE ?
-			 "the tail is far from the median, as when messages now and then wait for something" :
-			 "the tail is close to the median");
+		doc_text(p->doc, "jitter", "With %s half of the %s round trips took at most %s, 99 %% at most %s, the "
+			 "slowest %s. The jitter ratio p99/p50 is %.2g: %s.", s->label, page_count(p, s->count),
+			 page_ns(p, s->p50 * 1e3), page_ns(p, s->p99 * 1e3), page_ns(p, s->max_us * 1e3), jitter, tail);
 	else
 		doc_text(p->doc, "jitter-unknown", "With %s there are too few round trips (%s) for a p99.", s->label,
 			 page_count(p, s->count));
@@ -240,14 +241,15 @@ static void say_jitter(struct page *p, const struct shown *s)
 static void say_service(struct page *p, const struct shown *s)
 {
 	if (has_service(s))
-		doc_text(p->doc, "service", "Response time counts from when a message was due, as its user experiences it; service "
-			 "time counts from when it was sent. Where they differ, messages waited to be sent.");
+		doc_text(p->doc, "service", "Response time counts from when a message was due, as its user experiences "
+			 "it; service time counts from when it was sent. Where they differ, messages waited to be "
+			 "sent.");
 	else if (json_is_null(json_at(s->step, "schedule_lag_ns")))
-		doc_text(p->doc, "service-same", "In a closed loop a message is due when it is sent, so response and service time are "
-			 "the same.");
+		doc_text(p->doc, "service-same", "In a closed loop a message is due when it is sent, so response and "
+			 "service time are the same.");
 	else
-		doc_text(p->doc, "service-none", "This run did not keep the distribution of the service time; its percentiles are in "
-			 "run.json.");
+		doc_text(p->doc, "service-none", "This run did not keep the distribution of the service time; its "
+			 "percentiles are in run.json.");
 }
 
 void section_distribution(struct page *p)
@@ -258,8 +260,8 @@ void section_distribution(struct page *p)
 
 	doc_section(p->doc, "distribution", "How round trips are distributed");
 	if (!s || !read_largest(p, bytes, &s[0])) {
-		doc_text(p->doc, "distribution-none", "There is no distribution of round trips: the workload has none, no step "
-			 "was measured, or the .hlog files are not beside run.json.");
+		doc_text(p->doc, "distribution-none", "There is no distribution of round trips: the workload has none, "
+			 "no step was measured, or the .hlog files are not beside run.json.");
 		return;
 	}
 	n += read_capacity(p, &s[0], &s[1]);

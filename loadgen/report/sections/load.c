@@ -26,8 +26,8 @@ static const char *size_label(struct page *p, double bytes, const char *label)
 static void say_sizes_left_out(struct page *p)
 {
 	if (p->points->n_sizes > SIZES_SHOWN)
-		doc_text(p->doc, NULL, "The chart shows the %d smallest of %zu message sizes; the table has all.", SIZES_SHOWN,
-			 p->points->n_sizes);
+		doc_text(p->doc, NULL, "The chart shows the %d smallest of %zu message sizes; the table has all.",
+			 SIZES_SHOWN, p->points->n_sizes);
 }
 
 static void rule_capacities(const struct page *p, struct chart *c)
@@ -169,12 +169,12 @@ static void say_growth(struct page *p, const struct load *l)
 	size_t top = trend_top(v);
 
 	if (v->known < 2)
-		doc_text(p->doc, "throughput-single", "%s did %s messages a second%s. No other number of clients was measured; "
-			 "--steps takes several, which show how throughput grows.", page_clients(p, v->x[v->first]),
-			 page_count(p, v->y[v->first]), page_with_size(p, l->bytes));
+		doc_text(p->doc, "throughput-single", "%s did %s messages a second%s. No other number of clients was "
+			 "measured; --steps takes several, which show how throughput grows.",
+			 page_clients(p, v->x[v->first]), page_count(p, v->y[v->first]), page_with_size(p, l->bytes));
 	else
-		doc_text(p->doc, "throughput-growth", "From %s to %s throughput went from %s to %s messages a second%s: "
-			 "%.2g times as much for %.3g times the clients. The most was %s, with %s.",
+		doc_text(p->doc, "throughput-growth", "From %s to %s throughput went from %s to %s messages a "
+			 "second%s: %.2g times as much for %.3g times the clients. The most was %s, with %s.",
 			 page_count(p, v->x[v->first]), page_clients(p, v->x[v->last]), page_count(p, v->y[v->first]),
 			 page_count(p, v->y[v->last]), page_with_size(p, l->bytes), v->y[v->last] / v->y[v->first],
 			 v->x[v->last] / v->x[v->first], page_count(p, v->y[top]), page_clients(p, v->x[top]));
@@ -184,15 +184,15 @@ static void say_fitted(struct page *p, const struct load *l)
 {
 	const struct usl_fit *f = &l->fit;
 
-	doc_text(p->doc, "fit", "The fitted curve (Universal Scalability Law, R2 %.3f%s) says that one client alone would do "
-		 "%s messages a second, that %s of the work is serial (contention; %s to %s), and that each pair of "
-		 "clients costs %.2g of a client's work (coherence; %.2g to %.2g).",
-		 f->r2, page_with_size(p, l->bytes), page_count(p, f->lambda.value), page_percent(p, f->sigma.value),
+	doc_text(p->doc, "fit", "The fitted curve (Universal Scalability Law, R2 %.3f%s) says that one client alone "
+		 "would do %s messages a second, that %s of the work is serial (contention; %s to %s), and that each "
+		 "pair of clients costs %.2g of a client's work (coherence; %.2g to %.2g).", f->r2,
+		 page_with_size(p, l->bytes), page_count(p, f->lambda.value), page_percent(p, f->sigma.value),
 		 page_percent(p, f->sigma.low), page_percent(p, f->sigma.high), f->kappa.value, f->kappa.low,
 		 f->kappa.high);
 	if (f->passes_peak)
-		doc_text(p->doc, "fit-peak", "By that curve throughput peaks at about %s (%s to %s) with %s messages a second; "
-			 "more clients lower it.", page_clients(p, f->peak_clients.value),
+		doc_text(p->doc, "fit-peak", "By that curve throughput peaks at about %s (%s to %s) with %s messages a "
+			 "second; more clients lower it.", page_clients(p, f->peak_clients.value),
 			 page_count(p, f->peak_clients.low), page_count(p, f->peak_clients.high),
 			 page_count(p, f->peak_throughput.value));
 	else
@@ -207,13 +207,13 @@ static void say_fit(struct page *p, const struct load *l)
 	}
 	switch (l->fit.status) {
 	case USL_FEW_POINTS:
-		doc_text(p->doc, "fit-few", "No curve is fitted%s: the Universal Scalability Law needs at least 4 numbers of "
-			 "clients, and %zu %s measured.", page_with_size(p, l->bytes), l->rate.known,
+		doc_text(p->doc, "fit-few", "No curve is fitted%s: the Universal Scalability Law needs at least 4 "
+			 "numbers of clients, and %zu %s measured.", page_with_size(p, l->bytes), l->rate.known,
 			 l->rate.known == 1 ? "was" : "were");
 		return;
 	case USL_BAD_FIT:
-		doc_text(p->doc, "fit-bad", "The Universal Scalability Law does not fit these points%s, so no curve is drawn.",
-			 page_with_size(p, l->bytes));
+		doc_text(p->doc, "fit-bad", "The Universal Scalability Law does not fit these points%s, so no curve is "
+			 "drawn.", page_with_size(p, l->bytes));
 		return;
 	case USL_FITTED:
 		say_fitted(p, l);
@@ -227,9 +227,10 @@ static void say_open_loop(struct page *p)
 	double each = json_number_at(p->run, "config.rate_per_client_per_s");
 
 	if (rate > 0 || each > 0)
-		doc_note(p->doc, DOC_PLAIN, "open-loop", "This is an open loop: the load generator sent %s messages a second %s, "
-			 "whether or not the server kept up. The curve shows whether it did, not the most it could do.",
-			 page_count(p, rate > 0 ? rate : each), rate > 0 ? "in all" : "for each client");
+		doc_note(p->doc, DOC_PLAIN, "open-loop", "This is an open loop: the load generator sent %s messages a "
+			 "second %s, whether or not the server kept up. The curve shows whether it did, not the most "
+			 "it could do.", page_count(p, rate > 0 ? rate : each),
+			 rate > 0 ? "in all" : "for each client");
 }
 
 static void say_saturation(struct page *p)
@@ -241,8 +242,8 @@ static void say_saturation(struct page *p)
 			if (read_has_flag(p->points->v[i].steps[k], "generator_saturated"))
 				least = fmin(least, p->points->v[i].clients);
 	if (isfinite(least))
-		doc_note(p->doc, DOC_WARN, "generator-limit", "From %s on the load generator itself was at its limit: there the "
-			 "server can do at least what is shown.", page_clients(p, least));
+		doc_note(p->doc, DOC_WARN, "generator-limit", "From %s on the load generator itself was at its limit: "
+			 "there the server can do at least what is shown.", page_clients(p, least));
 }
 
 static size_t known_loads(const struct load *loads, size_t n)
@@ -271,9 +272,10 @@ static void say_not_held(struct page *p)
 	const struct point *bad = found_first_not_held(p->points);
 
 	if (bad)
-		doc_note(p->doc, DOC_WARN, "not-held", "From %s on some clients were lost: the points from there on, in this "
-			 "section and the next ones, are drawn at the clients asked for and measured with fewer. Knee and fit leave "
-			 "out steps that lost more than 1 %%.", page_clients(p, bad->clients));
+		doc_note(p->doc, DOC_WARN, "not-held", "From %s on some clients were lost: the points from there on, "
+			 "in this section and the next ones, are drawn at the clients asked for and measured with "
+			 "fewer. Knee and fit leave out steps that lost more than 1 %%.",
+			 page_clients(p, bad->clients));
 }
 
 void section_throughput(struct page *p)
@@ -297,8 +299,8 @@ void section_throughput(struct page *p)
 			if (is_fitted_size(p, loads[i].bytes))
 				say_fit(p, &loads[i]);
 		}
-	doc_text(p->doc, NULL, "Where the curve rises in a straight line, clients do not slow each other down. Where it "
-			 "flattens, a shared resource is used up. Where it falls, clients cause each other extra work.");
+	doc_text(p->doc, NULL, "Where the curve rises in a straight line, clients do not slow each other down. Where "
+		 "it flattens, a shared resource is used up. Where it falls, clients cause each other extra work.");
 	say_not_held(p);
 	say_open_loop(p);
 	say_saturation(p);
@@ -370,9 +372,9 @@ static void add_latency_row(struct page *p, struct doc_table *t, const struct la
 
 static void table_latency(struct page *p, const struct latency *l, size_t n)
 {
-	struct doc_table *t = page_table(p, "latency", "Round trips (response time). Low and high of p99: the least and the "
-					 "most of several runs, or the 95 % interval of one.", PAGE_POINT, "p50#us",
-					 "p95#us", "p99#us", "p99.9#us", "p99 low#us", "p99 high#us", NULL);
+	struct doc_table *t = page_table(p, "latency", "Round trips (response time). Low and high of p99: the least "
+					 "and the most of several runs, or the 95 % interval of one.", PAGE_POINT,
+					 "p50#us", "p95#us", "p99#us", "p99.9#us", "p99 low#us", "p99 high#us", NULL);
 
 	for (size_t b = 0; b < p->n_baselines; b++)
 		doc_column(t, page_text(p, "p99, baseline %s", p->baselines[b].label), "us", true);
@@ -391,8 +393,8 @@ static void say_latency(struct page *p, const struct latency *l)
 		 page_clients(p, mid->x[mid->first]), page_ns(p, mid->y[mid->first] * 1e3), page_with_size(p, l->bytes),
 		 page_clients(p, mid->x[mid->last]), page_ns(p, mid->y[mid->last] * 1e3));
 	if (high->known > 1)
-		doc_text(p->doc, "latency-p99", "The p99 (1 %% of the round trips are slower) went from %s to %s: %.2g times as "
-			 "long for %.3g times the clients.", page_ns(p, high->y[high->first] * 1e3),
+		doc_text(p->doc, "latency-p99", "The p99 (1 %% of the round trips are slower) went from %s to %s: %.2g "
+			 "times as long for %.3g times the clients.", page_ns(p, high->y[high->first] * 1e3),
 			 page_ns(p, high->y[high->last] * 1e3), high->y[high->last] / high->y[high->first],
 			 high->x[high->last] / high->x[high->first]);
 	else if (high->known == 1)
@@ -405,11 +407,11 @@ static void say_objectives(struct page *p)
 	const char *text = json_text_at(p->run, "config.slo");
 
 	if (text)
-		doc_text(p->doc, "objective", "The objective was %s. Its limits on round trips are the horizontal lines of the "
-			 "chart.", text);
+		doc_text(p->doc, "objective", "The objective was %s. Its limits on round trips are the horizontal "
+			 "lines of the chart.", text);
 	else
-		doc_text(p->doc, "objective-none", "No objective was given. With one, such as --slo 'p99<1ms', the chart shows "
-			 "its limit and each step is judged by it.");
+		doc_text(p->doc, "objective-none", "No objective was given. With one, such as --slo 'p99<1ms', the "
+			 "chart shows its limit and each step is judged by it.");
 }
 
 void section_latency(struct page *p)
@@ -433,8 +435,8 @@ void section_latency(struct page *p)
 	for (size_t i = 0; i < n && i < SIZES_SHOWN; i++)
 		say_latency(p, &l[i]);
 	say_objectives(p);
-	doc_text(p->doc, NULL, "Where a curve rises as steeply as the number of clients, requests queue: each client waits for "
-			 "the others. A percentile with too few samples is left out.");
+	doc_text(p->doc, NULL, "Where a curve rises as steeply as the number of clients, requests queue: each client "
+		 "waits for the others. A percentile with too few samples is left out.");
 	say_sizes_left_out(p);
 	draw_latency(p, l, n);
 	table_latency(p, l, n);

@@ -106,10 +106,12 @@ static void show_command(struct page *p)
 	}
 	doc_code(p->doc, line);
 	if (is_in_vm(p))
-		doc_text(p->doc, "command-in-vm", "This is the command inside the micro-VM. On a machine without an RDMA device, "
-			 "leave out --environment native; performance_test then starts the micro-VM itself.");
-	doc_text(p->doc, "seed", "The seed of the payloads is %s. Times and rates vary from run to run, and more on a shared "
-		 "machine; --repeat 5 gives medians with their range.", page_json(p, json_at(p->run, "config.seed")));
+		doc_text(p->doc, "command-in-vm", "This is the command inside the micro-VM. On a machine without an "
+			 "RDMA device, leave out --environment native; performance_test then starts the micro-VM "
+			 "itself.");
+	doc_text(p->doc, "seed", "The seed of the payloads is %s. Times and rates vary from run to run, and more on a "
+		 "shared machine; --repeat 5 gives medians with their range.",
+		 page_json(p, json_at(p->run, "config.seed")));
 	doc_text(p->doc, NULL, "To make this report again, also with other options:");
 	doc_code(p->doc, page_text(p, "performance_test report %s", page_quoted(p, source_dir(p->source))));
 }

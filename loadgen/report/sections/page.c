@@ -33,20 +33,29 @@ double *page_numbers(struct page *p, size_t n)
 	return v;
 }
 
-const char *page_text(struct page *p, const char *fmt, ...)
+const char *page_vtext(struct page *p, const char *fmt, va_list ap)
 {
-	va_list ap;
+	va_list again;
 	char *text;
 	int n;
 
-	va_start(ap, fmt);
-	n = vsnprintf(NULL, 0, fmt, ap);
-	va_end(ap);
+	va_copy(again, ap);
+	n = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
 	text = n < 0 ? NULL : page_room(p, (size_t)n + 1, 1);
 	if (!text)
 		return "";
-	va_start(ap, fmt);
 	vsnprintf(text, (size_t)n + 1, fmt, ap);
+	return text;
+}
+
+const char *page_text(struct page *p, const char *fmt, ...)
+{
+	const char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = page_vtext(p, fmt, ap);
 	va_end(ap);
 	return text;
 }

@@ -3,6 +3,7 @@
 #ifndef RAMPART_LOADGEN_REPORT_PAGE_H
 #define RAMPART_LOADGEN_REPORT_PAGE_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/queue.h>
@@ -48,6 +49,7 @@ void *page_room(struct page *p, size_t n, size_t size);
 double *page_numbers(struct page *p, size_t n);
 /* A text kept until page_free; "" when memory ran out. */
 const char *page_text(struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *page_vtext(struct page *p, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
 /* Draws a chart at the end of the document. */
 void page_chart(struct page *p, const char *id, const char *title, const struct chart *c, const char *description);

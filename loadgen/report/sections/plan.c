@@ -49,15 +49,15 @@ static void say_plan(struct page *p)
 	double capacity = json_number_at(p->plan, "capacity_clients");
 	bool at_least = json_is_true(json_at(p->plan, "at_least"));
 
-	doc_text(p->doc, "plan-capacity", "A server like this one is planned with %s, %s%s, of which %s is kept free%s.",
-		 page_clients(p, capacity), capacity_words(p->plan),
+	doc_text(p->doc, "plan-capacity", "A server like this one is planned with %s, %s%s, of which %s is kept "
+		 "free%s.", page_clients(p, capacity), capacity_words(p->plan),
 		 at_least ? " (it may hold more: the run tried no more)" : "",
 		 p->headroom > 0 ? page_percent(p, p->headroom) : "nothing",
 		 p->growth > 0 ? page_text(p, "; %s more clients are to come", page_percent(p, p->growth)) : "");
-	doc_text(p->doc, NULL, "Clients that do not fit on one server go to further servers of the same kind; the figures are those "
-			 "of all servers together. Measured: a step of this run. Interpolated: between steps of this run. "
-			 "Extrapolated: along a straight line to the given multiple (x) of the most clients measured; the "
-			 "further, the less certain.");
+	doc_text(p->doc, NULL, "Clients that do not fit on one server go to further servers of the same kind; the "
+		 "figures are those of all servers together. Measured: a step of this run. Interpolated: between steps "
+		 "of this run. Extrapolated: along a straight line to the given multiple (x) of the most clients "
+		 "measured; the further, the less certain.");
 }
 
 void section_plan(struct page *p)
@@ -72,13 +72,13 @@ void section_plan(struct page *p)
 
 	doc_section(p->doc, "plan", "Planning: what a number of clients takes");
 	if (json_array_size(rows) == 0 || !isfinite(json_number_at(p->plan, "capacity_clients"))) {
-		doc_text(p->doc, "plan-none", "Nothing can be planned from this run: no step held its clients to the end of its "
-			 "measured time.");
+		doc_text(p->doc, "plan-none", "Nothing can be planned from this run: no step held its clients to the "
+			 "end of its measured time.");
 		return;
 	}
 	say_plan(p);
-	t = page_table(p, "plan", "For other numbers of clients, headroom and growth: performance_test report with --plan, "
-		       "--headroom, --growth.", "clients#", NULL);
+	t = page_table(p, "plan", "For other numbers of clients, headroom and growth: performance_test report with "
+		       "--plan, --headroom, --growth.", "clients#", NULL);
 	if (p->growth > 0)
 		doc_column(t, "with growth", NULL, true);
 	for (i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)

@@ -1,4 +1,4 @@
-/* What clients cost: CPU, memory, descriptors, queue pairs; the limits of both ends; checks of the measurement itself. */
+/* What clients cost: CPU, memory, descriptors, queue pairs; the limits of both ends; checks of the measurement. */
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
@@ -61,13 +61,13 @@ static void say_cpu(struct page *p, const struct trend *v)
 	size_t i = v[0].last;
 
 	if (v[0].known)
-		doc_text(p->doc, "cpu-used", "With %s the server used %.2f of its machine's %s CPUs, and the generator %.2f.",
-			 page_clients(p, v[0].x[i]), v[0].y[i], page_count(p, cores), v[1].y[i]);
+		doc_text(p->doc, "cpu-used", "With %s the server used %.2f of its machine's %s CPUs, and the generator "
+			 "%.2f.", page_clients(p, v[0].x[i]), v[0].y[i], page_count(p, cores), v[1].y[i]);
 	if (v[0].known && v[2].y[i] / json_number_at(p->run, "environment.clients.cores") > BUSY)
-		doc_note(p->doc, DOC_WARN, "cpu-full", "The generator's machine was busy on %.2f of its CPUs there: it had no CPU "
-			 "time left, and this limits the figures.", v[2].y[i]);
-	doc_text(p->doc, NULL, "The machine's figure includes the work of the kernel that no process is charged with, in which "
-			 "Soft-RoCE does much of its own.");
+		doc_note(p->doc, DOC_WARN, "cpu-full", "The generator's machine was busy on %.2f of its CPUs there: it "
+			 "had no CPU time left, and this limits the figures.", v[2].y[i]);
+	doc_text(p->doc, NULL, "The machine's figure includes the work of the kernel that no process is charged with, "
+		 "in which Soft-RoCE does much of its own.");
 }
 
 static bool show(struct page *p, const struct figures *f, double bytes)
@@ -146,12 +146,12 @@ static void show_slopes(struct page *p, double bytes)
 		doc_text(p->doc, "slopes-none", "Not known: this takes at least two numbers of clients.");
 		return;
 	}
-	doc_text(p->doc, "slopes-said", "By a straight line through the steps, each client more costs the server %s of resident "
-		 "memory and %s queue pair%s; without clients it has %s.", page_bytes(p, rss.slope.value), each,
-		 strcmp(each, "1") == 0 ? "" : "s", page_bytes(p, rss.base.value));
-	t = page_table(p, "slopes", "Straight lines through the steps: what is in use without clients, and what each client "
-		       "adds, with its 95 % interval.", "side", "resource", "without clients#", "each client#", "low#",
-		       "high#", "steps#", NULL);
+	doc_text(p->doc, "slopes-said", "By a straight line through the steps, each client more costs the server %s of "
+		 "resident memory and %s queue pair%s; without clients it has %s.", page_bytes(p, rss.slope.value),
+		 each, strcmp(each, "1") == 0 ? "" : "s", page_bytes(p, rss.base.value));
+	t = page_table(p, "slopes", "Straight lines through the steps: what is in use without clients, and what each "
+		       "client adds, with its 95 % interval.", "side", "resource", "without clients#", "each client#",
+		       "low#", "high#", "steps#", NULL);
 	add_lines(p, t, "server", bytes);
 	add_lines(p, t, "generator", bytes);
 }
@@ -169,8 +169,8 @@ void section_resources(struct page *p)
 	if (any)
 		show_slopes(p, bytes);
 	else
-		doc_text(p->doc, "resources-none", "Nothing is known: both sides are read at the end of a step's measured time, "
-			 "and no step reached it.");
+		doc_text(p->doc, "resources-none", "Nothing is known: both sides are read at the end of a step's "
+			 "measured time, and no step reached it.");
 }
 
 /* --- limits --- */
@@ -215,20 +215,20 @@ void section_limits(struct page *p)
 
 	doc_section(p->doc, "limits", "Limits, and where they end");
 	if (json_array_size(p->limits) == 0) {
-		doc_text(p->doc, "limits-none", "No use of a limit is known: both sides are read at the end of a step's "
-			 "measured time, and no step reached it.");
+		doc_text(p->doc, "limits-none", "No use of a limit is known: both sides are read at the end of a "
+			 "step's measured time, and no step reached it.");
 		return;
 	}
 	if (isfinite(at))
-		doc_text(p->doc, "limits-first", "The first limit to be reached is %s, at about %s by the line through the "
-			 "steps%s.", found_limit_words(p, first), page_clients(p, at),
+		doc_text(p->doc, "limits-first", "The first limit to be reached is %s, at about %s by the line through "
+			 "the steps%s.", found_limit_words(p, first), page_clients(p, at),
 			 json_is_true(json_at(first, "measured")) ? "; this run came close to it" : "");
 	else
 		doc_text(p->doc, "limits-do-not-grow", "As far as the steps show, more clients bring no limit closer.");
-	doc_text(p->doc, NULL, "A projection extends a straight line. It shows which limit to raise first; it does not show that "
-			 "the server would work with that many clients.");
-	t = page_table(p, "limits", "In the order in which they are reached.", "resource", "side", "used#", "limit#", "used#%",
-		       "each client#", "ends at#clients", "known how", "raised with", NULL);
+	doc_text(p->doc, NULL, "A projection extends a straight line. It shows which limit to raise first; it does not "
+		 "show that the server would work with that many clients.");
+	t = page_table(p, "limits", "In the order in which they are reached.", "resource", "side", "used#", "limit#",
+		       "used#%", "each client#", "ends at#clients", "known how", "raised with", NULL);
 	for (i = 0; i < p->points->n; i++)
 		most = fmax(most, p->points->v[i].clients);
 	json_array_foreach(p->limits, i, l)
@@ -252,10 +252,10 @@ static void show_residual(struct page *p, const struct trend *v)
 		worst = fmax(worst, isfinite(far) ? far : 0);
 	}
 	doc_text(p->doc, worst <= RESIDUAL_MAX ? "littles-law-holds" : "littles-law-violated",
-		 "Little's law: the number of messages in flight is throughput times round trip. The measured figures agree "
-		 "within %s at every step%s.", page_percent(p, worst / 100),
-		 worst <= RESIDUAL_MAX ? ", so the clients were there and the arithmetic is right"
-				       : "; where they differ by more than 5 %, do not trust that step's throughput or round trips");
+		 "Little's law: the number of messages in flight is throughput times round trip. The measured figures "
+		 "agree within %s at every step%s.", page_percent(p, worst / 100), worst <= RESIDUAL_MAX ?
+		 ", so the clients were there and the arithmetic is right" :
+		 "; where they differ by more than 5 %, do not trust that step's throughput or round trips");
 	trend_draw(&c, v, "1 - throughput x round trip / in flight");
 	page_rule(&c, RESIDUAL_MAX, false, true, "5 %");
 	page_rule(&c, -RESIDUAL_MAX, false, true, "-5 %");
@@ -272,10 +272,10 @@ static void show_lag(struct page *p, const struct trend *v)
 {
 	size_t i = v[2].last;
 
-	doc_text(p->doc, "lag-said", "In an open loop a message is due at a set time. With %s half of them were sent at most %s "
-		 "late, 99 %% at most %s; %s were sent more than 1 ms late. Late messages are still sent, and their response "
-		 "time counts from when they were due.", page_clients(p, v[2].x[i]), page_ns(p, v[0].y[i] * 1e3),
-		 page_ns(p, v[1].y[i] * 1e3), page_count(p, v[3].y[i]));
+	doc_text(p->doc, "lag-said", "In an open loop a message is due at a set time. With %s half of them were sent "
+		 "at most %s late, 99 %% at most %s; %s were sent more than 1 ms late. Late messages are still sent, "
+		 "and their response time counts from when they were due.", page_clients(p, v[2].x[i]),
+		 page_ns(p, v[0].y[i] * 1e3), page_ns(p, v[1].y[i] * 1e3), page_count(p, v[3].y[i]));
 	figures_show(p, &lag, v);
 }
 
@@ -293,11 +293,12 @@ void section_checks(struct page *p)
 	if (late[2].known)
 		show_lag(p, late);
 	if (!residual.known && !late[2].known)
-		doc_text(p->doc, "checks-none", "Nothing can be checked: no messages were measured, or clients came and went.");
+		doc_text(p->doc, "checks-none", "Nothing can be checked: no messages were measured, or clients came "
+			 "and went.");
 	else if (!residual.known)
-		doc_text(p->doc, "littles-law-none", "Little's law is not checked: it needs a closed loop and clients that "
-			 "stay.");
+		doc_text(p->doc, "littles-law-none", "Little's law is not checked: it needs a closed loop and clients "
+			 "that stay.");
 	else if (!late[2].known)
-		doc_text(p->doc, "lag-none", "In a closed loop no message can be late: the next one is due when the reply to the "
-			 "last one arrives.");
+		doc_text(p->doc, "lag-none", "In a closed loop no message can be late: the next one is due when the "
+			 "reply to the last one arrives.");
 }

@@ -74,15 +74,15 @@ static void add_place_badges(struct page *p)
 			  page_text(p, "The device %s is software (Soft-RoCE or siw): its times and rates are not those of an "
 				    "adapter.", device ? device : ""));
 	if (json_is_true(json_at(env, "is_emulated_cpu")))
-		doc_badge(p->doc, DOC_WARN, "badge-emulated", "emulated CPU",
-			  "Each instruction is emulated, so everything takes many times as long as on hardware. Counts are "
-			  "valid, times and rates are not.");
+		doc_badge(p->doc, DOC_WARN, "badge-emulated", "emulated CPU", "Each instruction is emulated, so "
+			  "everything takes many times as long as on hardware. Counts are valid, times and rates are "
+			  "not.");
 	else if (json_is_true(json_at(env, "is_virtual_machine")))
 		doc_badge(p->doc, DOC_WARN, "badge-virtual", "virtual machine",
 			  "Other guests of the host may have taken CPU time from this run.");
 	if (found_share_machine(p))
-		doc_badge(p->doc, DOC_WARN, "badge-one-machine", "one machine for both",
-			  "Server and load generator shared CPUs and memory. On a machine of its own the server could do more.");
+		doc_badge(p->doc, DOC_WARN, "badge-one-machine", "one machine for both", "Server and load generator "
+			  "shared CPUs and memory. On a machine of its own the server could do more.");
 	if (busy > CPUS_FULL)
 		doc_badge(p->doc, DOC_WARN, "badge-cpus-full", "CPUs full",
 			  page_text(p, "With the most clients the CPUs of %s were %s busy.", found_machine_words(p),
@@ -182,8 +182,8 @@ static void say_limiting_resource(struct page *p)
 	else if (cpu)
 		doc_text(p->doc, "limiting-cpu", "Limiting resource: CPU time. %s", cpu);
 	else if (isfinite(at))
-		doc_text(p->doc, "limiting-projected", "Limiting resource: none was reached. The first would be %s, at about %s.",
-			 found_limit_words(p, first), page_clients(p, at));
+		doc_text(p->doc, "limiting-projected", "Limiting resource: none was reached. The first would be %s, at "
+			 "about %s.", found_limit_words(p, first), page_clients(p, at));
 	else
 		doc_text(p->doc, "limiting-none", "Limiting resource: this run found none.");
 }
@@ -213,10 +213,10 @@ static void add_capacity(struct page *p, struct doc_table *t, const char *name, 
 
 static void table_capacities(struct page *p)
 {
-	struct doc_table *t = page_table(p, "capacities", "The three capacities, each with the most clients that were still good "
-					 "and the fewest that were not. A step is still good if it held 99 % of its clients.",
-					 "capacity", "clients#", "still good#clients", "no longer#clients", "seen#",
-					 "confirmed", "why", NULL);
+	struct doc_table *t = page_table(p, "capacities", "The three capacities, each with the most clients that were "
+					 "still good and the fewest that were not. A step is still good if it held 99 "
+					 "% of its clients.", "capacity", "clients#", "still good#clients",
+					 "no longer#clients", "seen#", "confirmed", "why", NULL);
 	struct found slo, knee, hard;
 	bool known = found_read(p, "slo_capacity", &slo);
 	const struct point *bad = found_first_not_held(p->points);
@@ -304,10 +304,10 @@ static void table_criteria(struct page *p)
 		doc_text(p->doc, "criteria-none", "None was judged: no step was completed.");
 		return;
 	}
-	doc_text(p->doc, "criteria-count", "%zu of %zu criteria were met, %zu failed, %zu could not be judged.", of[OUTCOME_PASS], n,
-		 of[OUTCOME_FAIL], of[OUTCOME_INCONCLUSIVE]);
-	t = page_table(p, "criteria", "If a step ran several times, its worst result.", PAGE_POINT, "criterion", "required",
-		       "measured", "result", "runs passed#", NULL);
+	doc_text(p->doc, "criteria-count", "%zu of %zu criteria were met, %zu failed, %zu could not be judged.",
+		 of[OUTCOME_PASS], n, of[OUTCOME_FAIL], of[OUTCOME_INCONCLUSIVE]);
+	t = page_table(p, "criteria", "If a step ran several times, its worst result.", PAGE_POINT, "criterion",
+		       "required", "measured", "result", "runs passed#", NULL);
 	for (size_t i = 0; i < n; i++)
 		add_criterion(p, t, &v[i]);
 }
