@@ -121,7 +121,7 @@ static bool parse_term(struct slo_term *t, const char *s)
 	snprintf(t->text, sizeof(t->text), "%s", s);
 	if (!parse_metric(t, name) || !parse_limit(t, s + n + 1 + t->or_equal))
 		return false;
-	/* Nobody asks for more errors, or for fewer messages. */
+	/* An objective limits latencies and errors from above, and rates from below. */
 	return t->below == (slo_is_latency(t) || t->subject == SLO_ERRORS);
 }
 

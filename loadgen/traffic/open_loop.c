@@ -12,7 +12,7 @@
 #include "loadgen/traffic/schedule.h"
 #include "loadgen/traffic/traffic.h"
 
-/* Operations begun in one turn of the loop, at most. */
+/* Most clients whose operations begin in one turn of the loop. */
 #define BEGIN_BUDGET 256
 
 struct open_loop {

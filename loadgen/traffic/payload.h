@@ -13,7 +13,7 @@ struct payload;
 /* Size of the text for payloads of up to max_bytes. */
 size_t payload_bytes(size_t max_bytes);
 
-/* For payloads of up to max_bytes, the same for the same seed. The text stands in `memory` of payload_bytes, which
+/* For payloads of up to max_bytes, the same for the same seed. The text is in `memory` of payload_bytes, which
  * stays the caller's; NULL: on the heap. 0 or -ENOMEM. */
 int payload_new(uint64_t seed, size_t max_bytes, void *memory, struct payload **out)
 	__attribute__((warn_unused_result));

@@ -1,4 +1,4 @@
-/* Who is due next. See schedule.h. */
+/* Which client is due next. See schedule.h. */
 #include "loadgen/traffic/schedule.h"
 
 #include <assert.h>

@@ -102,7 +102,7 @@ static bool send_message(struct traffic *t, struct wclient *wc, struct lane *lan
 	const struct part *p = q->posting;
 	struct ep *ep = t->eps[lane - wc->lanes];
 	bool sum = t->cfg->verify && payload;
-	/* Credits come back while there are others to go on with. */
+	/* Half of the credits are asked for early, so that they come back while the others last. */
 	bool ask = last || (q->unasked + 1) * 2 >= t->memory.needs.credits;
 	struct msg_header h = { .type = MSG_DATA, .sequence = (uint64_t)lane_part_index(wc, p) << 1 | last,
 				.flags = (uint8_t)((ask ? MSG_FLAG_ACK : 0) | (sum ? MSG_FLAG_SUM : 0)) };
@@ -147,7 +147,7 @@ static void go_on_with_next(struct lane_queue *q)
 	q->posted = 0;
 }
 
-/* Posts the next chunk of the stream's parts, or adds it to the batch. False: there is none, or no room for it. */
+/* Posts the next chunk of the stream's parts, or adds it to the batch. False: there is no chunk, or no room for it. */
 static bool post_next(struct traffic *t, struct wclient *wc, struct lane *lane, unsigned stream, struct batch *b)
 {
 	const struct lane_plan *plan = &t->plans[stream];
@@ -161,14 +161,14 @@ static bool post_next(struct traffic *t, struct wclient *wc, struct lane *lane, 
 	bytes = q->posting->bytes;
 	all = plan->n * bytes;
 	move = q->posted < all ? plan->moves[q->posted / bytes] : LANE_SEND;
-	/* A message goes behind the requests. */
+	/* The requests are posted first: the message follows them. */
 	if (move == LANE_SEND || move == LANE_PUSH) {
 		post_batch(lane, b);
 		if (!lane->conn || !q->posting)
 			return false;
 	}
 	if (q->posted == all) {
-		/* The message that tells of the requests. */
+		/* The message whose credit ends the part. */
 		if (!send_message(t, wc, lane, stream, 0, 0, true))
 			return false;
 		if (lane->conn)
@@ -183,7 +183,7 @@ static bool post_next(struct traffic *t, struct wclient *wc, struct lane *lane, 
 		posted = send_message(t, wc, lane, stream, done, (uint32_t)bytes, q->posted + bytes == all);
 	else
 		posted = add_request(t, wc, lane, stream, move, done, (uint32_t)bytes, b);
-	/* If the connection broke, its parts are elsewhere. */
+	/* If the connection broke, its parts are on other lanes. */
 	if (!posted || !lane->conn)
 		return posted;
 	q->posted += bytes;
@@ -198,7 +198,7 @@ void lane_advance(struct traffic *t, struct wclient *wc, struct lane *lane)
 	bool more = true;
 
 	b.n = 0;
-	/* A client that leaves ends what it has begun. */
+	/* A client that leaves completes what it has begun. */
 	while (more && (wc->state == WCLIENT_LIVE || wc->state == WCLIENT_LEAVING)) {
 		more = false;
 		for (unsigned i = 0; i < t->workload->streams; i++)

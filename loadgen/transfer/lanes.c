@@ -10,7 +10,7 @@
 #include "loadgen/transfer/lane.h"
 #include "loadgen/transfer/stripe.h"
 
-/* Of the operation's first part; the others follow, one for each rail. */
+/* The index of the operation's first part; the others follow, one for each rail. */
 static uint32_t part_index(const struct traffic *t, unsigned stream, uint64_t number)
 {
 	return lane_slot(t, stream, number) * t->n_rails;

@@ -1,5 +1,5 @@
 /* A client's lanes, for the workloads that move large buffers: its connections, one on each rail, and the parts of
- * operations under way on them. Owning thread: the worker's.
+ * operations in flight on them. Owning thread: the worker's.
  *
  * An operation is striped over the rails that are alive (stripe.h). A part is carried out on one lane, in
  * chunks; the parts of a stream on a lane end in the order in which they began. An operation ends when all of its parts,

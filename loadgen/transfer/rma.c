@@ -21,7 +21,7 @@ struct rma_slot {
 	uint64_t atomic;		/* the old value that an atomic must find */
 };
 
-/* For first messages. */
+/* The only SENDs are first messages. */
 #define SMALL_MESSAGE_BYTES 64
 #define SMALL_CREDITS 2
 
@@ -31,7 +31,7 @@ void rma_needs(const struct loadgen_config *c, struct workload_needs *out)
 
 	out->message_bytes = SMALL_MESSAGE_BYTES;
 	out->credits = SMALL_CREDITS;
-	/* The counter of atomics stands behind the slots, aligned. */
+	/* The counter of atomics follows the slots, aligned. */
 	out->region_bytes = (c->inflight * c->message_bytes + 7) / 8 * 8 + RMA_ATOMIC_BYTES;
 	out->rma_depth = (uint32_t)(c->verify ? 2 * c->inflight : c->inflight);	/* what is written is read back */
 	out->landing_shared = !c->verify;
@@ -59,7 +59,7 @@ static uint64_t counter_offset(const struct wclient *wc)
 	return client_grant(wc->conn)->region_bytes / 8 * 8 - RMA_ATOMIC_BYTES;
 }
 
-/* Where in the region a slot is: in a small one, slots share memory. */
+/* Where in the region a slot is. In a small region, slots share memory. */
 static uint64_t offset_of(const struct traffic *t, const struct wclient *wc, uint32_t slot)
 {
 	uint64_t room = counter_offset(wc) / t->bytes;

@@ -7,7 +7,7 @@
 /* Clients that leave in one turn, at most. */
 #define LEAVE_BUDGET 64
 
-/* When the next of this worker's clients is to leave: its part of the rate is that of the clients. */
+/* When the next client is to leave. The worker's share of the rate is its share of the clients. */
 static uint64_t due_ns(const struct churn *ch)
 {
 	const struct connector *k = ch->connector;

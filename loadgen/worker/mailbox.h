@@ -1,5 +1,5 @@
-/* Orders from the main thread to a worker. None is lost: whoever puts one waits for room, which the worker makes in
- * each turn of its loop.
+/* Orders from the main thread to a worker. None is lost: the main thread waits for room, which the worker makes in the
+ * next turn of its loop.
  */
 #ifndef RAMPART_LOADGEN_MAILBOX_H
 #define RAMPART_LOADGEN_MAILBOX_H
@@ -16,7 +16,7 @@ enum worker_order {
 	ORDER_STAGE,		/* clients that wait before a stage go on, up to the next; fulfilled likewise */
 	ORDER_TRAFFIC,		/* start the workload, unmeasured; fulfilled when every client has sent */
 	ORDER_MEASURE,		/* record operations from here on; fulfilled at once */
-	ORDER_STOP,		/* send no more; fulfilled when nothing is in flight and all who left are back */
+	ORDER_STOP,		/* send no more; fulfilled when nothing is in flight and all clients that left are back */
 	ORDER_ABANDON,		/* clients that still wait for a reply or a connection fail with a timeout */
 	ORDER_DISCONNECT,	/* close all; fulfilled when all are gone */
 	ORDER_QUIT,		/* end the thread */
@@ -56,7 +56,7 @@ void mailbox_release(struct mailbox *m);
 bool mailbox_put(struct mailbox *m, const struct order *o);
 /* Takes all orders, in their sequence. Returns how many. Worker's thread. */
 uint32_t mailbox_take(struct mailbox *m, struct order out[MAILBOX_MAX]);
-/* Nobody takes orders any more: whoever waits for room goes on. Any thread. */
+/* The worker takes no more orders: mailbox_put does not wait any longer. Any thread. */
 void mailbox_close(struct mailbox *m);
 
 #endif

@@ -1,8 +1,8 @@
 /* A worker's thread: composes its parts, carries out orders, and publishes. See worker.h.
  *
  * The parts own what they touch: connector.c says who connects next, clients.c what becomes of connections, churn.c who
- * leaves, traffic.c (loadgen/traffic/) which operations begin and end. They tell nobody when an order is fulfilled: the
- * end of each turn of the loop looks whether it is.
+ * leaves, traffic.c (loadgen/traffic/) which operations begin and end. They do not call the worker when an order is
+ * fulfilled: the end of each turn of the loop looks whether it is.
  */
 #include "loadgen/worker/worker.h"
 
