@@ -1,6 +1,6 @@
 // Runs within the page, so it stands alone: what is wrong with it, by topic, and what is there.
 export function inspect() {
-	const problems = { layout: [], contrast: [], structure: [], drawn: [] };
+	const problems = { layout: [], texts: [], contrast: [], structure: [], drawn: [] };
 	const root = document.documentElement;
 	const all = [...document.body.querySelectorAll("*")];
 	const pixel = Object.assign(document.createElement("canvas"), { width: 1, height: 1 })
@@ -38,6 +38,19 @@ export function inspect() {
 			if (isShown(e) && r.width > 0 && (r.left < box.left - 2 || r.right > box.right + 2 ||
 				r.top < box.top - 2 || r.bottom > box.bottom + 2))
 				problems.layout.push(`${describe(e)} is cut off`);
+		}
+	}
+
+	// Texts of a chart, but those at an angle, whose boxes are larger than they are.
+	function checkTexts() {
+		for (const svg of document.querySelectorAll("svg")) {
+			const texts = [...svg.querySelectorAll("text")].filter((e) => isShown(e) && !e.closest("g[transform]"))
+				.map((e) => ({ e, r: e.getBoundingClientRect() }));
+			for (const [i, a] of texts.entries())
+				for (const b of texts.slice(i + 1))
+					if (Math.min(a.r.right, b.r.right) - Math.max(a.r.left, b.r.left) > 1 &&
+						Math.min(a.r.bottom, b.r.bottom) - Math.max(a.r.top, b.r.top) > 1)
+						problems.texts.push(`${describe(a.e)} and ${describe(b.e)}`);
 		}
 	}
 
@@ -139,6 +152,7 @@ export function inspect() {
 
 	const canvas = canvasColour();
 	checkLayout();
+	checkTexts();
 	checkContrast();
 	checkStructure();
 	checkDrawn();

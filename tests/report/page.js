@@ -89,6 +89,7 @@ async function look(browser, path, view) {
 		problems: {
 			quiet: noise,
 			layout: both("layout"),
+			texts: both("texts"),
 			contrast: both("contrast"),
 			structure: [...both("structure"), ...badLinks(path, opened.links)],
 			drawn: both("drawn"),
@@ -101,6 +102,7 @@ async function look(browser, path, view) {
 const topics = {
 	quiet: "nothing but the file is asked for, nothing is said, no script",
 	layout: "everything has room",
+	texts: "no text of a chart covers another",
 	contrast: "text can be told from its background",
 	structure: "ids, anchors, links, headings and names",
 	drawn: "charts are drawn",
@@ -134,6 +136,7 @@ async function checkPage(browser, folder) {
 const defects = {
 	quiet: '<img src="picture.png"><script>console.log("x")</script>',
 	layout: '<p style="width: 3000px">wide</p>',
+	texts: '<svg width="100" height="100"><text y="20">one</text><text y="22">two</text></svg>',
 	contrast: '<p style="color: #888; background: #777">pale</p>',
 	structure: '<p id="twice"></p><p id="twice"></p><a href="#nowhere">x</a>',
 	drawn: '<figure id="empty"><svg width="100" height="100"></svg></figure>',

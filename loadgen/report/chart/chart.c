@@ -70,7 +70,7 @@ static void put_categories(const struct plot *p)
 
 		if (l->angled)
 			fprintf(p->out, "<g transform=\"rotate(-40 %.1f %.1f)\">", x, l->bottom + 16);
-		put_text(p, "tick", l->angled ? "end" : "middle", x, l->bottom + (l->angled ? 20 : 24),
+		put_text(p, "tick", l->angled ? "end" : "middle", x, l->bottom + (l->angled ? 20 : 30),
 			 p->c->categories[i], CHART_CATEGORY_CHARS);
 		if (l->angled)
 			fputs("</g>", p->out);
@@ -93,7 +93,7 @@ static void put_axes(const struct plot *p)
 		       CHART_LABEL_CHARS;
 
 	for (size_t i = 0; i < l->x.n_ticks; i++)
-		put_text(p, "tick", "middle", chart_scale_place(&l->x, l->x.ticks[i].at), l->bottom + 24,
+		put_text(p, "tick", "middle", chart_scale_place(&l->x, l->x.ticks[i].at), l->bottom + 30,
 			 l->x.ticks[i].label, CHART_LABEL_CHARS);
 	put_side(p, &l->y, "end", l->left - 10);
 	put_side(p, &l->right, "start", l->right_edge + 10);

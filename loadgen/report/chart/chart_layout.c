@@ -197,7 +197,7 @@ static void set_legend(struct chart_layout *l, const struct chart *c)
 
 bool chart_layout_set(struct chart_layout *l, const struct chart *c)
 {
-	double below = CHART_LINE_HEIGHT + 8;
+	double below = CHART_LINE_HEIGHT + 10;
 
 	memset(l, 0, sizeof(*l));
 	if (!set_scales(l, c))
