@@ -104,7 +104,8 @@ static double kernel_growth(const json_t *step)
 	return now < before ? 0 : now - before;
 }
 
-double read_figure(const json_t *step, const struct read_figure *f)
+/* NAN unless all of its parts are known. */
+static double figure_of(const json_t *step, const struct read_figure *f)
 {
 	double v = 0;
 
@@ -124,7 +125,7 @@ void read_use(const json_t *run, const struct read_figure *f, struct read_use *o
 
 	out->most = out->clients = NAN;
 	for (size_t i = 0; i < read_n_steps(run); i++) {
-		double held = read_held(read_step(run, i)), v = read_figure(read_step(run, i), f);
+		double held = read_held(read_step(run, i)), v = figure_of(read_step(run, i), f);
 
 		if (!isfinite(held) || !isfinite(v))
 			continue;

@@ -47,9 +47,6 @@ struct read_figure {
 	double kernel_share;		/* of the growth of the kernel's memory since before the first client, added */
 };
 
-/* NAN unless all of its parts are known. */
-double read_figure(const json_t *step, const struct read_figure *f);
-
 struct read_use {
 	double most;			/* in any step; NAN when none says */
 	double clients;			/* most held in a step that says; NAN likewise */

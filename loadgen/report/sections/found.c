@@ -61,7 +61,8 @@ const json_t *found_missed_term(const struct point *at)
 	return NULL;
 }
 
-bool found_held(const struct point *at)
+/* True if every client of all runs of it was held and none failed. */
+static bool is_held(const struct point *at)
 {
 	for (size_t i = 0; i < at->n; i++)
 		if (!(json_number_at(at->steps[i], "connected_held") >= at->clients) ||
@@ -75,7 +76,7 @@ const struct point *found_first_not_held(const struct points *points)
 	const struct point *first = NULL;
 
 	for (size_t i = 0; i < points->n; i++)
-		if (!found_held(&points->v[i]) && (!first || points->v[i].clients < first->clients))
+		if (!is_held(&points->v[i]) && (!first || points->v[i].clients < first->clients))
 			first = &points->v[i];
 	return first;
 }

@@ -24,8 +24,6 @@ bool found_slow_first(const struct page *p);
 /* The term of the objective that one of its runs missed; NULL: none. */
 const json_t *found_missed_term(const struct point *at);
 
-/* True if every client of all runs of it was held and none failed. */
-bool found_held(const struct point *at);
 /* The most clients below which, and with which, all were held; NAN when there were none. */
 double found_most_held(const struct points *points);
 /* The least number of clients of which not all were held; NULL when there was none. */
