@@ -6,11 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/base/json_at.h"
-#include "common/base/paths.h"
 #include "loadgen/analysis/baseline.h"
 #include "loadgen/analysis/curve.h"
 #include "loadgen/analysis/limits.h"
@@ -160,61 +157,6 @@ typedef int form_fn(const struct doc *d, FILE *out);
 
 static form_fn *const forms[] = { [REPORT_MARKDOWN] = doc_write_markdown, [REPORT_HTML] = doc_write_html };
 
-/* Under another name first, so that a report is never half of one. */
-static int write_file(const struct doc *d, const char *dir, const char *name, form_fn *form, char *err, size_t err_size)
-{
-	char path[PATH_MAX], temporary[PATH_MAX];
-	int ret = -ENAMETOOLONG;
-	FILE *f;
-
-	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path) ||
-	    snprintf(temporary, sizeof(temporary), "%s/%s.tmp", dir, name) >= (int)sizeof(temporary))
-		goto out;
-	f = fopen(temporary, "w");
-	ret = f ? form(d, f) : -errno;
-	if (f && fclose(f) && !ret)
-		ret = -errno;
-	if (!ret && rename(temporary, path))
-		ret = -errno;
-	if (ret && f)
-		unlink(temporary);
-out:
-	if (ret)
-		snprintf(err, err_size, "cannot write %s/%s: %s; name another folder with --output", dir, name,
-			 strerror(-ret));
-	return ret;
-}
-
-static int write_folder(const struct doc *d, const char *dir, const char *name,
-			int (*write)(const struct doc *d, const char *dir), char *err, size_t err_size)
-{
-	char path[PATH_MAX];
-	int ret = -ENAMETOOLONG;
-
-	if (snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path))
-		ret = write(d, path);
-	if (ret)
-		snprintf(err, err_size, "cannot write %s/%s: %s", dir, name, strerror(-ret));
-	return ret;
-}
-
-static int write_files(const struct doc *d, const char *dir, char *err, size_t err_size)
-{
-	int ret = path_make_dirs(dir);
-
-	if (ret) {
-		snprintf(err, err_size, "cannot make %s: %s", dir, strerror(-ret));
-		return ret;
-	}
-	ret = write_file(d, dir, "report.html", doc_write_html, err, err_size);
-	if (!ret)
-		ret = write_file(d, dir, "report.md", doc_write_markdown, err, err_size);
-	if (ret)
-		return ret;
-	ret = write_folder(d, dir, "tables", doc_write_csv, err, err_size);
-	return ret ? ret : write_folder(d, dir, "charts", doc_write_charts, err, err_size);
-}
-
 static void close_page(struct page *p)
 {
 	for (size_t i = 0; i < p->n_baselines; i++) {
@@ -275,7 +217,7 @@ static enum report_result make(const struct report_options *o, FILE *warnings, b
 		result = REPORT_FAILED;
 		goto out;
 	}
-	if (write_files(p.doc, o->output ? o->output : o->dir, err, err_size)) {
+	if (doc_write_files(p.doc, o->output ? o->output : o->dir, err, err_size)) {
 		*unwritten = true;
 		result = REPORT_FAILED;
 		goto out;

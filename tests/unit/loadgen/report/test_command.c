@@ -237,10 +237,10 @@ static void write__a_file_cannot_be_written__error_that_names_it(void **state)
 	static const struct { const char *path, *to, *named; } files[] = {
 		{ D "/report.html.tmp", "/dev/full", "run/report.html" },
 		{ D "/report.md.tmp", "/dev/full", "run/report.md" },
-		{ D "/tables/throughput.csv", "/dev/full", "run/tables" },
-		{ D "/charts/throughput-chart.svg", "/dev/full", "run/charts" },
-		{ D "/tables", "/proc", "run/tables" },
-		{ D "/charts", "/proc", "run/charts" },
+		{ D "/tables/throughput.csv.tmp", "/dev/full", "run/tables/throughput.csv" },
+		{ D "/charts/throughput-chart.svg.tmp", "/dev/full", "run/charts/throughput-chart.svg" },
+		{ D "/tables", "/proc", "run/tables/" },
+		{ D "/charts", "/proc", "run/charts/" },
 	};
 	char err[256];
 

@@ -18,11 +18,27 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
+	static const char *const left[] = { "report.html", "report.md", "tables", "charts" };
+	char path[100];
+	int ret = 0;
+
 	(void)state;
-	return rmdir(dir);
+	for (size_t i = 0; i < N_ELEMENTS(left); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, left[i]);
+		ret |= remove(path);
+	}
+	return ret | rmdir(dir);
 }
 
-/* Reads dir/tables/name and removes it. */
+static void write_files(const struct doc *d)
+{
+	char err[200];
+
+	if (doc_write_files(d, dir, err, sizeof(err)))
+		fail_msg("%s", err);
+}
+
+/* Reads dir/tables/name and removes it; tear_down finds out if there are more. */
 static void expect_file(const char *name, const char *expected)
 {
 	char path[200], text[2000];
@@ -43,10 +59,8 @@ static void csv__tables__one_file_each(void **state)
 {
 	struct doc *d = doc_rig_new();
 	struct doc_table *t;
-	char tables[100];
 
 	(void)state;
-	snprintf(tables, sizeof(tables), "%s/tables", dir);
 	t = doc_table(d, "../steps", "Steps");
 	doc_column(t, "Name", NULL, false);
 	doc_column(t, "Time", "ns", true);
@@ -60,11 +74,9 @@ static void csv__tables__one_file_each(void **state)
 	doc_table(d, "nothing", NULL);
 	t = doc_table(d, "steps", NULL);
 	doc_column(t, "A", NULL, true);
-	assert_int_equal(doc_write_csv(d, tables), 0);
+	write_files(d);
 	expect_file("---steps.csv", "Name,Time (ns)\r\n\"a, \"\"b\"\"\",1234567.89\r\nplain,\r\n,\r\n");
 	expect_file("steps.csv", "A\r\n");
-	/* It was empty but for these. */
-	assert_int_equal(rmdir(tables), 0);
 	doc_free(d);
 }
 
@@ -72,10 +84,8 @@ static void csv__formulas__are_texts(void **state)
 {
 	struct doc *d = doc_rig_new();
 	struct doc_table *t = doc_table(d, "t", NULL);
-	char tables[100];
 
 	(void)state;
-	snprintf(tables, sizeof(tables), "%s/tables", dir);
 	doc_column(t, "A", NULL, false);
 	doc_row(t, DOC_PLAIN);
 	doc_cell(t, "=1+cmd()");
@@ -85,19 +95,20 @@ static void csv__formulas__are_texts(void **state)
 	doc_cell(t, "-1.5 %%");
 	doc_row(t, DOC_PLAIN);
 	doc_number(t, -2, 0);
-	assert_int_equal(doc_write_csv(d, tables), 0);
+	write_files(d);
 	expect_file("t.csv", "A\r\n\"'=1+cmd()\"\r\n\"'-1+cmd()\"\r\n-1.5 %\r\n-2\r\n");
-	assert_int_equal(rmdir(tables), 0);
 	doc_free(d);
 }
 
-static void csv__no_folder_to_be_made__errno(void **state)
+static void files__no_folder_to_be_made__errno(void **state)
 {
 	struct doc *d = doc_rig_new();
+	char err[200];
 
 	(void)state;
 	doc_rig_fill(d);
-	assert_int_equal(doc_write_csv(d, "/dev/null/tables"), -ENOTDIR);
+	assert_int_equal(doc_write_files(d, "/dev/null/run", err, sizeof(err)), -ENOTDIR);
+	assert_non_null(strstr(err, "/dev/null/run/tables"));
 	doc_free(d);
 }
 
@@ -105,16 +116,15 @@ static void charts__those_that_were_drawn__a_picture_each(void **state)
 {
 	static const char svg[] = "<svg class=\"chart\" viewBox=\"0 0 10 10\"><path d=\"M0 0\"/></svg>";
 	struct doc *d = doc_rig_new();
-	char charts[100], path[200], text[20000];
+	char path[200], text[20000];
 	size_t n;
 	FILE *f;
 
 	(void)state;
-	snprintf(charts, sizeof(charts), "%s/charts", dir);
 	doc_chart(d, "drawn", "A <title>", svg, "what it shows");
 	doc_chart(d, "not-drawn", "Another", NULL, "nothing");
-	assert_int_equal(doc_write_charts(d, charts), 0);
-	snprintf(path, sizeof(path), "%s/drawn.svg", charts);
+	write_files(d);
+	snprintf(path, sizeof(path), "%s/charts/drawn.svg", dir);
 	f = fopen(path, "r");
 	assert_non_null(f);
 	n = fread(text, 1, sizeof(text) - 1, f);
@@ -124,8 +134,6 @@ static void charts__those_that_were_drawn__a_picture_each(void **state)
 	assert_non_null(strstr(text, "<title>A &lt;title&gt;</title>"));
 	assert_non_null(strstr(text, "prefers-color-scheme:dark"));
 	assert_int_equal(unlink(path), 0);
-	/* It was empty but for that. */
-	assert_int_equal(rmdir(charts), 0);
 	doc_free(d);
 }
 
@@ -135,7 +143,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(csv__tables__one_file_each, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(csv__formulas__are_texts, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(charts__those_that_were_drawn__a_picture_each, set_up, tear_down),
-		cmocka_unit_test(csv__no_folder_to_be_made__errno),
+		cmocka_unit_test(files__no_folder_to_be_made__errno),
 	};
 
 	return cmocka_run_group_tests_name("report_doc_files", tests, NULL, NULL);
