@@ -363,7 +363,7 @@ static void help_option(const struct opt *o, const char *short_name, FILE *out)
 {
 	bool ranged = o->type != OPT_FLAG && o->type != OPT_STRING;
 	struct wrap w = { .out = out, .indent = HELP_INDENT };
-	char note[ALLOWED_MAX];
+	char note[ALLOWED_MAX] = "";
 	struct text t = { .buf = note, .size = sizeof(note) };
 	int n;
 
