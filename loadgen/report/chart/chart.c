@@ -323,11 +323,12 @@ static void put_legend(const struct plot *p)
 
 	for (size_t i = 0; i < p->c->n_series; i++) {
 		const struct chart_series *s = &p->c->series[i];
-		double x = 2 + (double)(n / (p->l.legend_rows + !n)) * p->l.legend_width;
-		double y = p->l.legend_top + 10 + ((double)(n % (p->l.legend_rows + !n)) + 0.5) * CHART_LINE_HEIGHT;
+		double x, y;
 
 		if (!chart_is_named(&p->l, s))
 			continue;
+		x = 2 + (double)(n / p->l.legend_rows) * p->l.legend_width;
+		y = p->l.legend_top + 10 + ((double)(n % p->l.legend_rows) + 0.5) * CHART_LINE_HEIGHT;
 		put_sample(p, i, x, y);
 		text_begin(p, "word", "start", x + CHART_SAMPLE + 8, y + BASELINE);
 		text_end(p, s->label, CHART_LABEL_CHARS, s->right ? CHART_ON_THE_RIGHT : "");
