@@ -115,31 +115,29 @@ static bool go_on_one(struct connector *k)
 	return true;
 }
 
-/* A client that left comes back, or one goes on with its next rail. */
-static bool return_one(struct connector *k, uint64_t now_ns)
+/* The first client of a list begins, and leaves the list. */
+static bool begin_first(struct connector *k, struct wclient_list *list, uint64_t now_ns)
 {
-	struct wclient *wc = TAILQ_FIRST(&k->returning);
+	struct wclient *wc = TAILQ_FIRST(list);
 
-	if (!wc || !begin(k, wc, now_ns))
+	if (!wc)
 		return false;
-	TAILQ_REMOVE(&k->returning, wc, link);
-	return true;
+	TAILQ_REMOVE(list, wc, link);
+	if (begin(k, wc, now_ns))
+		return true;
+	TAILQ_INSERT_HEAD(list, wc, link);
+	return false;
 }
 
 static bool retry_one(struct connector *k, uint64_t now_ns)
 {
-	struct wclient *wc = TAILQ_FIRST(&k->retry);
+	const struct wclient *wc = TAILQ_FIRST(&k->retry);
 
-	if (!wc)
-		return false;
-	if (wc->retry_at_ns > now_ns) {
+	if (wc && wc->retry_at_ns > now_ns) {
 		come_back_at(k, wc->retry_at_ns, now_ns);
 		return false;
 	}
-	if (!begin(k, wc, now_ns))
-		return false;
-	TAILQ_REMOVE(&k->retry, wc, link);
-	return true;
+	return begin_first(k, &k->retry, now_ns);
 }
 
 static bool start_one(struct connector *k, uint64_t now_ns)
@@ -176,7 +174,7 @@ void connector_more(struct connector *k)
 		uint64_t now = clock_now_ns();
 
 		/* Clients that were told to wait come first: those that come and go could keep them out. */
-		more = go_on_one(k) || retry_one(k, now) || return_one(k, now) || start_one(k, now);
+		more = go_on_one(k) || retry_one(k, now) || begin_first(k, &k->returning, now) || start_one(k, now);
 	}
 	k->beginning = false;
 }
