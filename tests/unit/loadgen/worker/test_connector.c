@@ -1,0 +1,408 @@
+/* Unit tests of loadgen/worker/connector.c and clients.c: who connects next, and what becomes of clients whose connections
+ * fail, park or close. Connections are fakes of this file.
+ */
+#include "tests/unit/helpers/options.h"
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loadgen/worker/clients.h"
+
+#define CLIENTS 40
+
+/* As much of a connection as the connector uses. */
+struct client_conn {
+	struct client_head head;
+	enum stage parked;
+	bool open, closing;
+};
+
+static struct rig {
+	struct worker_stats stats;
+	struct traffic traffic;
+	struct connector connector;
+	struct client_conn conns[4 * CLIENTS];
+	uint32_t made;		/* connections */
+	uint32_t free;		/* that may be made yet */
+	uint32_t went_on;	/* parked connections that were let go */
+	uint32_t back;		/* clients that came back after they had left */
+} rig;
+
+/* --- fakes --- */
+
+struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns, void *user)
+{
+	struct client_conn *c = &rig.conns[rig.made];
+
+	(void)ctx;
+	(void)intended_ns;
+	if (!rig.free)
+		return NULL;
+	assert_in_range(rig.made, 0, N_ELEMENTS(rig.conns) - 1);
+	rig.made++;
+	rig.free--;
+	*c = (struct client_conn){ .head = { .user = user, .grant.credits = 100 }, .parked = STAGE_TIMED, .open = true };
+	return c;
+}
+
+void client_go_on(struct client_conn *c)
+{
+	rig.went_on++;
+	c->parked = STAGE_TIMED;
+}
+
+enum stage client_parked_before(const struct client_conn *c)
+{
+	return c->parked;
+}
+
+void client_close(struct client_conn *c)
+{
+	c->closing = true;
+}
+
+void client_fail(struct client_conn *c, enum fail_kind kind, int code)
+{
+	(void)kind;
+	(void)code;
+	c->closing = true;
+}
+
+void client_get_info(const struct client_conn *c, struct client_info *out)
+{
+	static const uint64_t stages[STAGE_TIMED];
+
+	(void)c;
+	*out = (struct client_info){ .stage_ns = stages };
+}
+
+const struct dev *client_dev(const struct client_ctx *ctx)
+{
+	(void)ctx;
+	return NULL;
+}
+
+void client_use_session(struct client_conn *c, struct tls_session **session)
+{
+	(void)c;
+	(void)session;
+}
+
+void client_use_window(struct client_conn *c, const struct frame_window *window)
+{
+	(void)window;
+	fail_msg("connection %u has a window", (unsigned)(c - rig.conns));
+}
+
+void client_send(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t bytes)
+{
+	(void)h;
+	fail_msg("connection %u sends buffer %u (%u bytes)", (unsigned)(c - rig.conns), buf, bytes);
+}
+
+void client_push(struct client_conn *c, const struct msg_push *push, uint64_t sequence)
+{
+	(void)push;
+	(void)sequence;
+	fail_msg("connection %u asks for a push", (unsigned)(c - rig.conns));
+}
+
+int client_rma(struct client_conn *c, struct rc_rma *ops, uint32_t n)
+{
+	(void)ops;
+	fail_msg("connection %u posts %u requests", (unsigned)(c - rig.conns), n);
+	return 0;
+}
+
+uint32_t client_rma_room(const struct client_conn *c)
+{
+	(void)c;
+	return 0;
+}
+
+bool client_seal(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t offset, uint32_t bytes)
+{
+	(void)h;
+	(void)offset;
+	client_send(c, h, buf, bytes);
+	return false;
+}
+
+void client_post(struct client_conn *c, uint32_t buf, uint32_t bytes, bool asks)
+{
+	(void)asks;
+	client_send(c, NULL, buf, bytes);
+}
+
+void client_ping(struct client_conn *c, uint32_t buf, uint32_t bytes, uint32_t number)
+{
+	(void)number;
+	client_send(c, NULL, buf, bytes);
+}
+
+static void on_back(struct churn *churn, struct wclient *wc)
+{
+	(void)churn;
+	wc->away = false;
+	counter_take(&rig.stats.away);
+	rig.back++;
+}
+
+/* --- the rig --- */
+
+static int tear_down(void **state)
+{
+	(void)state;
+	ev_loop_destroy(rig.connector.loop);
+	traffic_release(&rig.traffic);
+	worker_stats_release(&rig.stats);
+	memset(&rig, 0, sizeof(rig));
+	return 0;
+}
+
+/* A step of CLIENTS clients begins, on one rail, with these options besides. */
+static void begin(const char *arguments, enum stage upto)
+{
+	options_taken(arguments);
+	rig.free = 4 * CLIENTS;
+	rig.traffic = (struct traffic){ .cfg = &options, .workload = options.wl, .stats = &rig.stats, .n_rails = 1,
+					.n_workers = 1, .n_clients = CLIENTS };
+	options.wl->needs(&options, &rig.traffic.memory.needs);
+	assert_int_equal(worker_stats_init(&rig.stats), 0);
+	assert_int_equal(traffic_init(&rig.traffic), 0);
+	rig.connector = (struct connector){ .cfg = &options, .traffic = &rig.traffic, .stats = &rig.stats, .n_rails = 1,
+					    .loop = ev_loop_new(EVFLAG_AUTO), .on_back = on_back };
+	rig.connector.rails[0].connector = &rig.connector;
+	connector_init(&rig.connector);
+	connector_begin_step(&rig.connector, CLIENTS, upto);
+}
+
+static void *rail(void)
+{
+	return &rig.connector.rails[0];
+}
+
+static struct wclient *client_of(uint32_t conn)
+{
+	return client_user(&rig.conns[conn]);
+}
+
+static void goes_live(uint32_t conn)
+{
+	clients_ops.on_live(rail(), &rig.conns[conn]);
+}
+
+static void closes(uint32_t conn, enum fail_kind kind, int code)
+{
+	const struct fail f = { .kind = kind, .stage = STAGE_TLS_HANDSHAKE, .code = code };
+
+	rig.conns[conn].open = false;
+	clients_ops.on_closed(rail(), &rig.conns[conn], &f);
+}
+
+static void parks(uint32_t conn, enum stage stage)
+{
+	assert_false(clients_ops.may_enter(rail(), &rig.conns[conn], stage));
+	rig.conns[conn].parked = stage;
+}
+
+static void all_go_live(void)
+{
+	for (uint32_t i = 0; i < rig.made; i++)
+		if (rig.conns[i].open && client_of(i)->state == WCLIENT_CONNECTING)
+			goes_live(i);
+}
+
+#define assert_counts(connecting_, live_, waiting_, parked_, failed_) \
+	do { \
+		assert_int_equal(counter_get(&rig.stats.connecting), connecting_); \
+		assert_int_equal(counter_get(&rig.stats.live), live_); \
+		assert_int_equal(counter_get(&rig.stats.waiting), waiting_); \
+		assert_int_equal(counter_get(&rig.stats.parked), parked_); \
+		assert_int_equal(counter_get(&rig.stats.failed), failed_); \
+	} while (0)
+
+/* --- who connects --- */
+
+static void start__as_many_as_the_window_takes__more_as_they_go_live(void **state)
+{
+	(void)state;
+	begin("", STAGE_FIRST_REPLY);
+	assert_counts(8, 0, 0, 0, 0);
+	goes_live(0);
+	/* The window has grown by one, and one place is free. */
+	assert_counts(9, 1, 0, 0, 0);
+	assert_false(connector_is_done(&rig.connector));
+	all_go_live();
+	assert_counts(0, CLIENTS, 0, 0, 0);
+	assert_true(connector_is_done(&rig.connector));
+	assert_int_equal(rig.made, CLIENTS);
+}
+
+static void start__no_connection_object_is_free__goes_on_when_there_is(void **state)
+{
+	(void)state;
+	begin("--connect-concurrency 1", STAGE_FIRST_REPLY);
+	rig.free = 0;
+	goes_live(0);
+	assert_counts(0, 1, 0, 0, 0);
+	assert_false(connector_is_done(&rig.connector));
+	rig.free = 1;
+	connector_more(&rig.connector);
+	assert_counts(1, 1, 0, 0, 0);
+}
+
+static void attempt__busy__waits_and_comes_first(void **state)
+{
+	struct wclient *wc;
+
+	(void)state;
+	begin("--connect-concurrency 1", STAGE_FIRST_REPLY);
+	wc = client_of(0);
+	closes(0, FAIL_REFUSED, REFUSE_BUSY);
+	assert_int_equal(wc->state, WCLIENT_WAITING);
+	assert_int_equal(counter_get(&rig.stats.retries), 1);
+	/* Its time has not come: another client goes first. */
+	assert_ptr_equal(client_of(1), &rig.traffic.clients[1]);
+	wc->retry_at_ns = 0;
+	goes_live(1);
+	assert_ptr_equal(client_of(2), wc);
+	assert_int_equal(wc->attempts, 2);
+	goes_live(2);
+	assert_int_equal(wc->state, WCLIENT_LIVE);
+}
+
+static void attempt__refused_for_good__failed_at_once(void **state)
+{
+	(void)state;
+	begin("--connect-concurrency 1", STAGE_FIRST_REPLY);
+	closes(0, FAIL_CERTIFICATE, 1);
+	assert_counts(1, 0, 0, 0, 1);
+	assert_int_equal(rig.traffic.clients[0].state, WCLIENT_NONE);
+	assert_int_equal(fail_table_total(&rig.stats.failures), 1);
+}
+
+/* --- stages --- */
+
+static void parked__all__go_on_in_their_order(void **state)
+{
+	(void)state;
+	begin("--phased --connect-concurrency 100", STAGE_TCP_CONNECT);
+	for (uint32_t i = 0; i < rig.made; i++) {
+		parks(i, STAGE_TLS_HANDSHAKE);
+		connector_more(&rig.connector);
+	}
+	assert_counts(0, 0, 0, CLIENTS, 0);
+	assert_true(connector_is_done(&rig.connector));
+	connector_go_on(&rig.connector, STAGE_TLS_HANDSHAKE);
+	assert_int_equal(rig.went_on, CLIENTS);
+	assert_int_equal(client_of(0)->state, WCLIENT_CONNECTING);
+	/* One that parks again waits for the stage after. */
+	parks(0, STAGE_PSN_EXCHANGE);
+	connector_more(&rig.connector);
+	assert_int_equal(client_of(0)->state, WCLIENT_PARKED);
+	assert_false(connector_is_done(&rig.connector));
+}
+
+static void parked__fails__the_others_go_on_without_it(void **state)
+{
+	(void)state;
+	begin("--phased --connect-concurrency 2", STAGE_TCP_CONNECT);
+	parks(0, STAGE_TLS_HANDSHAKE);
+	parks(1, STAGE_TLS_HANDSHAKE);
+	connector_stop(&rig.connector, CONNECT_HOLD);
+	closes(0, FAIL_CLOSED, 0);
+	assert_int_equal(rig.traffic.clients[0].state, WCLIENT_NONE);
+	assert_int_equal(counter_get(&rig.stats.failed), 1);
+	connector_go_on(&rig.connector, STAGE_TLS_HANDSHAKE);
+	assert_int_equal(client_of(1)->state, WCLIENT_CONNECTING);
+	assert_int_equal(rig.went_on, 1);
+}
+
+/* --- the end --- */
+
+static void leaves__comes_back_on_a_new_connection(void **state)
+{
+	struct wclient *wc;
+
+	(void)state;
+	begin("--churn 1", STAGE_FIRST_REPLY);
+	all_go_live();
+	wc = client_of(0);
+	wc->away = true;
+	counter_add(&rig.stats.away, 1);
+	connector_set_state(&rig.connector, wc, WCLIENT_LEAVING);
+	closes(0, FAIL_NONE, 0);
+	assert_int_equal(wc->state, WCLIENT_CONNECTING);
+	goes_live(CLIENTS);
+	assert_int_equal(rig.back, 1);
+	assert_int_equal(wc->state, WCLIENT_LIVE);
+	/* One that fails while it is away was dropped. */
+	wc = client_of(1);
+	wc->away = true;
+	counter_add(&rig.stats.away, 1);
+	connector_set_state(&rig.connector, wc, WCLIENT_LEAVING);
+	closes(1, FAIL_NONE, 0);
+	closes(CLIENTS + 1, FAIL_CERTIFICATE, 1);
+	assert_int_equal(counter_get(&rig.stats.dropped), 1);
+	assert_int_equal(counter_get(&rig.stats.away), 0);
+	assert_int_equal(wc->state, WCLIENT_NONE);
+}
+
+static void close__clients_that_wait_are_given_up__all_gone(void **state)
+{
+	(void)state;
+	begin("--connect-concurrency 3", STAGE_FIRST_REPLY);
+	goes_live(0);
+	closes(1, FAIL_REFUSED, REFUSE_BUSY);
+	connector_stop(&rig.connector, CONNECT_CLOSE);
+	clients_close(&rig.connector, 0, CLIENTS);
+	assert_int_equal(counter_get(&rig.stats.waiting), 0);
+	assert_int_equal(counter_get(&rig.stats.failed), 1);
+	assert_false(clients_are_gone(&rig.stats));
+	for (uint32_t i = 0; i < rig.made; i++)
+		if (rig.conns[i].open) {
+			assert_true(rig.conns[i].closing);
+			closes(i, FAIL_NONE, 0);
+		}
+	assert_true(clients_are_gone(&rig.stats));
+}
+
+static void abandon__whoever_still_connects_times_out__and_nobody_begins(void **state)
+{
+	uint32_t made;
+
+	(void)state;
+	begin("--connect-concurrency 2", STAGE_FIRST_REPLY);
+	goes_live(0);
+	made = rig.made;
+	clients_abandon(&rig.connector);
+	for (uint32_t i = 1; i < made; i++) {
+		assert_true(rig.conns[i].closing);
+		closes(i, FAIL_TIMEOUT, 0);
+	}
+	assert_false(rig.conns[0].closing);
+	assert_int_equal(rig.made, made);
+	assert_counts(0, 1, 0, 0, made - 1);
+}
+
+#define CONNECTOR_TEST(f) cmocka_unit_test_teardown(f, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CONNECTOR_TEST(start__as_many_as_the_window_takes__more_as_they_go_live),
+		CONNECTOR_TEST(start__no_connection_object_is_free__goes_on_when_there_is),
+		CONNECTOR_TEST(attempt__busy__waits_and_comes_first),
+		CONNECTOR_TEST(attempt__refused_for_good__failed_at_once),
+		CONNECTOR_TEST(parked__all__go_on_in_their_order),
+		CONNECTOR_TEST(parked__fails__the_others_go_on_without_it),
+		CONNECTOR_TEST(leaves__comes_back_on_a_new_connection),
+		CONNECTOR_TEST(close__clients_that_wait_are_given_up__all_gone),
+		CONNECTOR_TEST(abandon__whoever_still_connects_times_out__and_nobody_begins),
+	};
+
+	return cmocka_run_group_tests_name("loadgen_connector", tests, NULL, NULL);
+}
