@@ -137,46 +137,45 @@ static void print_phases(const json_t *run, FILE *out)
 	}
 }
 
-static void print_handshakes(const json_t *step, FILE *out)
+/* Memory of a client, of a step or as the slope over the steps. */
+#define MEMORY(at) \
+	{ "server resident %.1f KiB a client", at ".server_rss_bytes_per_client", 1024 }, \
+	{ ", pinned %.2f", at ".server_pinned_bytes_per_client", 1024 }, \
+	{ "; kernel of the machine %.1f", at ".machine_kernel_bytes_per_client", 1024 }
+
+/* Figures of a step that the table has no room for: a line each, if the number at `path` is above `above`. What is not
+ * known is left out. */
+static const struct line {
+	const char *path;
+	double above;
+	struct { const char *format, *path; double unit; } figures[6];
+} lines[] = {
+	{ "handshakes.resumed", 0, { { "TLS sessions resumed %.0f", "handshakes.resumed", 1 },
+				     { ", full handshakes %.0f", "handshakes.full", 1 } } },
+	{ "retries", 0, { { "%.0f attempts to connect were repeated", "retries", 1 } } },
+	{ "churn.cycles", -1, { { "%.0f left and came back", "churn.cycles", 1 },
+				{ ", %.0f did not", "churn.cycles_failed", 1 },
+				{ "; %.0f a second", "churn.cycles_per_s", 1 },
+				{ "; away p50 %.1f ms", "churn.away_ns.p50", 1e6 },
+				{ "; queue pair pool hit rate %.2f %%", "churn.qp_pool_hit_ratio", 0.01 },
+				{ ", recycled after p50 %.2f s", "churn.qp_recycle_ns.p50", 1e9 } } },
+	{ "fairness.clients", -1, { { "%.0f active", "fairness.clients", 1 },
+				    { ", Jain's index %.4f", "fairness.jain_index", 1 },
+				    { ", slowest %.1f", "fairness.slowest_msgs_per_s", 1 },
+				    { " and fastest %.1f msgs/s", "fairness.fastest_msgs_per_s", 1 } } },
+	{ "rails.available", 1, { { "striped over %.0f", "rails.used", 1 }, { " of %.0f rails", "rails.available", 1 } } },
+	{ "rails.dropped", 0, { { "%.0f rails dropped by clients that went on with others", "rails.dropped", 1 } } },
+	{ "verified.checked", -1, { { "%.0f", "verified.corrupt", 1 },
+				    { " of %.0f checked operations corrupt", "verified.checked", 1 },
+				    { "; at the server %.0f", "verified.server_corrupt", 1 },
+				    { " of %.0f", "verified.server_checked", 1 } } },
+	{ "memory.server_rss_bytes_per_client", -1, { MEMORY("memory") } },
+};
+
+static void print_line(const struct line *l, const json_t *o, FILE *out)
 {
-	if (json_number_at(step, "handshakes.resumed") > 0) {
-		begin(out, step);
-		figure(out, "TLS sessions resumed %.0f", step, "handshakes.resumed", 1);
-		figure(out, ", full handshakes %.0f\n", step, "handshakes.full", 1);
-	}
-	if (json_number_at(step, "retries") > 0) {
-		begin(out, step);
-		figure(out, "%.0f attempts to connect were repeated\n", step, "retries", 1);
-	}
-}
-
-static void print_churn(const json_t *step, FILE *out)
-{
-	const json_t *c = json_object_get(step, "churn");
-
-	if (!json_is_object(c))
-		return;
-	begin(out, step);
-	figure(out, "%.0f left and came back", c, "cycles", 1);
-	figure(out, ", %.0f did not", c, "cycles_failed", 1);
-	figure(out, "; %.0f a second", c, "cycles_per_s", 1);
-	figure(out, "; away p50 %.1f ms", c, "away_ns.p50", 1e6);
-	figure(out, "; queue pair pool hit rate %.2f %%", c, "qp_pool_hit_ratio", 0.01);
-	figure(out, ", recycled after p50 %.2f s", c, "qp_recycle_ns.p50", 1e9);
-	fprintf(out, "\n");
-}
-
-static void print_fairness(const json_t *step, FILE *out)
-{
-	const json_t *f = json_object_get(step, "fairness");
-
-	if (!json_is_object(f))
-		return;
-	begin(out, step);
-	figure(out, "%.0f active", f, "clients", 1);
-	figure(out, ", Jain's index %.4f", f, "jain_index", 1);
-	figure(out, ", slowest %.1f", f, "slowest_msgs_per_s", 1);
-	figure(out, " and fastest %.1f msgs/s", f, "fastest_msgs_per_s", 1);
+	for (size_t i = 0; i < sizeof(l->figures) / sizeof(l->figures[0]) && l->figures[i].format; i++)
+		figure(out, l->figures[i].format, o, l->figures[i].path, l->figures[i].unit);
 	fprintf(out, "\n");
 }
 
@@ -192,19 +191,6 @@ static void print_streams(const json_t *step, FILE *out)
 	}
 }
 
-/* Rails, if there are several. */
-static void print_rails(const json_t *step, FILE *out)
-{
-	if (!(json_number_at(step, "rails.available") >= 2))
-		return;
-	begin(out, step);
-	figure(out, "striped over %.0f", step, "rails.used", 1);
-	figure(out, " of %.0f rails", step, "rails.available", 1);
-	if (json_number_at(step, "rails.dropped") > 0)
-		figure(out, "; %.0f dropped by clients that went on with others", step, "rails.dropped", 1);
-	fprintf(out, "\n");
-}
-
 static void print_sends(const json_t *run, const json_t *step, FILE *out)
 {
 	double sends = json_number_at(step, "sends_per_s");
@@ -216,38 +202,15 @@ static void print_sends(const json_t *run, const json_t *step, FILE *out)
 	figure(out, ", %.1f messages in each\n", step, "throughput_msgs_per_s", sends);
 }
 
-static void print_verified(const json_t *step, FILE *out)
-{
-	const json_t *v = json_object_get(step, "verified");
-
-	if (!json_is_object(v))
-		return;
-	begin(out, step);
-	figure(out, "%.0f", v, "corrupt", 1);
-	figure(out, " of %.0f checked operations corrupt", v, "checked", 1);
-	figure(out, "; at the server %.0f", v, "server_corrupt", 1);
-	figure(out, " of %.0f", v, "server_checked", 1);
-	fprintf(out, "\n");
-}
-
-/* Memory per client, of a step or of the slopes over the steps. */
-static void print_memory(const json_t *memory, FILE *out)
-{
-	figure(out, "server resident %.1f KiB a client", memory, "server_rss_bytes_per_client", 1024);
-	figure(out, ", pinned %.2f", memory, "server_pinned_bytes_per_client", 1024);
-	figure(out, "; kernel of the machine %.1f", memory, "machine_kernel_bytes_per_client", 1024);
-	fprintf(out, "\n");
-}
-
 /* True if it was run with more than one size, so that a line must say which it is of. */
 static bool has_sizes(const json_t *run)
 {
 	return json_array_size(json_at(run, "config.message_sizes")) > 1;
 }
 
-/* Figures that the table has no room for. */
 static void print_details(const json_t *run, FILE *out)
 {
+	static const struct line slopes = { .figures = { MEMORY("analysis.memory") } };
 	json_t *step;
 	size_t i;
 
@@ -255,21 +218,18 @@ static void print_details(const json_t *run, FILE *out)
 	json_array_foreach(json_object_get(run, "steps"), i, step) {
 		if (has_sizes(run))
 			figure(out, "Messages of %.0f bytes\n", step, "message_bytes", 1);
-		print_handshakes(step, out);
-		print_churn(step, out);
-		print_fairness(step, out);
-		print_streams(step, out);
-		print_rails(step, out);
-		print_sends(run, step, out);
-		print_verified(step, out);
-		if (isfinite(json_number_at(step, "memory.server_rss_bytes_per_client"))) {
+		for (size_t k = 0; k < sizeof(lines) / sizeof(lines[0]); k++) {
+			if (!(json_number_at(step, lines[k].path) > lines[k].above))
+				continue;
 			begin(out, step);
-			print_memory(json_object_get(step, "memory"), out);
+			print_line(&lines[k], step, out);
 		}
+		print_streams(step, out);
+		print_sends(run, step, out);
 	}
 	if (json_is_object(json_at(run, "analysis.memory"))) {
 		fprintf(out, "Memory slope over the steps: ");
-		print_memory(json_at(run, "analysis.memory"), out);
+		print_line(&slopes, run, out);
 	}
 }
 
@@ -310,7 +270,7 @@ static void print_capacity(const struct loadgen_config *cfg, const json_t *run, 
 {
 	static const struct {
 		const char *title, *path, *reason;
-	} lines[] = {
+	} rows[] = {
 		{ "SLO capacity", "analysis.capacity.slo_capacity", "reason" },
 		{ "knee", "analysis.capacity.knee", "text" },
 		{ "first hard failure", "analysis.capacity.first_hard_failure", "reason" },
@@ -319,15 +279,15 @@ static void print_capacity(const struct loadgen_config *cfg, const json_t *run, 
 	if (!cfg->find_capacity && cfg->slo.n == 0)
 		return;
 	fprintf(out, "\nCapacity%s%s\n", cfg->slo_text ? ", SLO " : "", cfg->slo_text ? cfg->slo_text : "");
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		const json_t *c = json_at(run, lines[i].path);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const json_t *c = json_at(run, rows[i].path);
 		double clients = json_number_at(c, "clients"), low = json_number_at(c, "low");
 		const char *bound = json_is_true(json_object_get(c, "at_least")) ? "at least " : "";
 		char number[32] = "-";
 
 		if (isfinite(clients) || (bound[0] && isfinite(low)))
 			snprintf(number, sizeof(number), "%s%.0f", bound, isfinite(clients) ? clients : low);
-		fprintf(out, "  %-18s  %-14s  %s%s\n", lines[i].title, number, json_text_at(c, lines[i].reason),
+		fprintf(out, "  %-18s  %-14s  %s%s\n", rows[i].title, number, json_text_at(c, rows[i].reason),
 			json_is_true(json_object_get(c, "confirmed")) ? " (confirmed)" : "");
 	}
 }
