@@ -42,7 +42,6 @@ enum ramp_phase {
 	RAMP_DONE,
 	RAMP_N,
 };
-extern const char *const ramp_phase_names[RAMP_N];
 
 struct ramp {
 	const struct loadgen_config *cfg;
@@ -66,6 +65,9 @@ struct ramp {
 	ev_prepare turn_end;
 };
 
+/* Of the running phase, as events.ndjson and people have it. */
+const char *ramp_phase_name(const struct ramp *r);
+
 /* The only writer of the phase: sets its deadline, and asks and orders what it needs. */
 void ramp_enter(struct ramp *r, enum ramp_phase phase);
 /* Goes on when the running phase has all it waits for. */
@@ -80,7 +82,7 @@ void ramp_begin_step(struct ramp *r);
 void ramp_stop_traffic(struct ramp *r);
 /* Ends the running step early, because the run is to end; its figures so far are kept. */
 void ramp_cut_short(struct ramp *r);
-/* The server cannot say any more whether its pools came back: a step that waits for that ends. */
+/* In RAMP_RESTORE: ends the step. The server's pools did not come back, or it cannot say so any more. */
 void ramp_give_up_restore(struct ramp *r);
 
 #endif

@@ -155,9 +155,9 @@ static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
 	if (is_to_ask(r))
 		sut_ask(&r->sut, CONTROL_STATS, r->phase_number);
 	changing = r->phase == RAMP_CONNECT || r->phase == RAMP_DISCONNECT;
-	current_sample(&r->current, &r->crew, ramp_phase_names[r->phase], changing);
+	current_sample(&r->current, &r->crew, ramp_phase_name(r), changing);
 	if (r->phase < RAMP_DONE)
-		progress_show(&r->progress, r, ramp_phase_names[r->phase]);
+		progress_show(&r->progress, r, ramp_phase_name(r));
 	ev_timer_again(loop, w);
 }
 
