@@ -2,7 +2,9 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
+#include <errno.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,6 +232,7 @@ struct control {
 };
 
 static int n_stats;		/* questions for statistics */
+static int lost_from;		/* this one of them and those after it fail; 0: none */
 static int n_while_measuring;	/* asked or answered while a worker recorded */
 
 static bool records(const struct worker *w)
@@ -274,11 +277,15 @@ static void on_answer(struct ev_loop *l, ev_timer *t, int revents)
 	(void)l;
 	(void)revents;
 	look(c);
+	c->busy = false;
+	if (lost_from && n_stats >= lost_from) {
+		c->on_report(c->arg, NULL, &(struct fail){ .kind = FAIL_ERRNO, .code = ECONNREFUSED }, "");
+		return;
+	}
 	report = json_pack("{s:{s:I, s:i, s:i}, s:{s:i, s:i, s:i, s:i, s:{s:i, s:i}, s:{s:i, s:i}}, s:f}",
 		"clients", "connected", (json_int_t)live, "handshakes", 0, "closing", 0, "pools", "sessions", 0,
 		"regions_in_use", 0, "admitted", 0, "psns_in_use", 0, "qp", "in_use", 0, "quarantined", 0, "buffers",
 		"posted", 9, "free", 9, "uptime_s", (double)clock_now_ns() / 1e9);
-	c->busy = false;
 	c->on_report(c->arg, report, NULL, "");
 	json_decref(report);
 }
@@ -332,7 +339,7 @@ static int set_up(void **state)
 	outcome_init(&oc, &cfg);
 	loop = ev_default_loop(0);
 	on_order = NULL;
-	n_stats = n_while_measuring = 0;
+	n_stats = n_while_measuring = lost_from = 0;
 	memset(workers, 0, sizeof(workers));
 	return 0;
 }
@@ -467,6 +474,56 @@ static void device_fails__in_a_search__one_verdict(void **state)
 	assert_overall_inconclusive();
 }
 
+/* --- other ends of a run --- */
+
+static void ramp__two_steps_twice__all_run_in_order(void **state)
+{
+	static const int clients[] = { 2, 2, 4, 4 };
+
+	(void)state;
+	cfg.steps = (struct opt_list){ .n = 2, .v = { 2, 4 } };
+	cfg.repeat = 2;
+	cfg.duration_ns = 50 * NS_PER_MS;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+	assert_int_equal(json_array_size(oc.steps), N_ELEMENTS(clients));
+	for (size_t i = 0; i < N_ELEMENTS(clients); i++) {
+		const json_t *o = json_array_get(oc.steps, i);
+
+		assert_int_equal(json_number_at(o, "target_clients"), clients[i]);
+		assert_int_equal(json_number_at(o, "repetition"), 1 + i % 2);
+		assert_true(json_is_null(json_at(o, "hard_failure")));
+	}
+}
+
+static void interrupt(struct worker *w, enum worker_order order)
+{
+	if (order == ORDER_MEASURE && w->cfg.index == 1)
+		assert_int_equal(raise(SIGINT), 0);
+}
+
+static void interrupted__while_measuring__step_is_kept_and_not_judged(void **state)
+{
+	(void)state;
+	on_order = interrupt;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_ABORTED);
+	assert_int_equal(json_number_at(step(), "response_ns.count"), 2000);
+	assert_true(json_is_null(json_at(step(), "hard_failure")));
+	assert_int_equal(json_array_size(oc.verdict), 0);
+}
+
+static void server_lost__before_measuring__step_is_kept_without_figures(void **state)
+{
+	(void)state;
+	lost_from = 3;	/* after the baseline and the count of clients */
+	run();
+	assert_int_equal(oc.stop_reason, STOP_SERVER_LOST);
+	assert_string_equal(json_text_at(step(), "hard_failure.reason"), "server_lost");
+	assert_int_equal(json_number_at(step(), "connected_held"), 4);
+	assert_true(json_is_null(json_at(step(), "measured_s")));
+}
+
 #define RAMP_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -477,6 +534,9 @@ int main(void)
 		RAMP_TEST(device_fails__under_all_workers__step_is_kept_once),
 		RAMP_TEST(device_fails__while_connecting__step_is_kept),
 		RAMP_TEST(device_fails__in_a_search__one_verdict),
+		RAMP_TEST(ramp__two_steps_twice__all_run_in_order),
+		RAMP_TEST(interrupted__while_measuring__step_is_kept_and_not_judged),
+		RAMP_TEST(server_lost__before_measuring__step_is_kept_without_figures),
 	};
 
 	return cmocka_run_group_tests_name("loadgen_ramp", tests, NULL, NULL);
