@@ -18,9 +18,11 @@ struct doc_table {
 	TAILQ_ENTRY(doc_table) in_doc;
 };
 
+TAILQ_HEAD(doc_tables, doc_table);
+
 struct doc {
 	json_t *root;		/* {title, lead, blocks; id, name: {each one that is taken: how often}} */
-	TAILQ_HEAD(, doc_table) tables;
+	struct doc_tables tables;
 	json_int_t sections;
 	bool failed;
 };
