@@ -47,6 +47,7 @@ static void hold_port(struct addr *out)
 	assert_int_equal(getsockname(closed_port, (struct sockaddr *)&out->ss, &len), 0);
 }
 
+/* A worker that is not started. */
 static int set_up(void **state)
 {
 	struct worker_config wc = { .cfg = &options, .n_rails = 1, .n_workers = 1, .on_progress = on_progress };
@@ -59,9 +60,17 @@ static int set_up(void **state)
 	wc.client = cli.cfg;
 	wc.rails[0].verify_name = cli.cfg.verify_name;
 	hold_port(&wc.rails[0].server);
-	if (worker_new(&wc, &worker, err, sizeof(err)) || worker_start(worker, err, sizeof(err)))
+	if (worker_new(&wc, &worker, err, sizeof(err)))
 		fail_msg("%s", err);
 	return 0;
+}
+
+static void start(void)
+{
+	char err[400];
+
+	if (worker_start(worker, err, sizeof(err)))
+		fail_msg("%s", err);
 }
 
 static int tear_down(void **state)
@@ -88,6 +97,7 @@ static void connect__nobody_listens__fulfilled_when_all_have_failed(void **state
 	uint64_t n;
 
 	(void)state;
+	start();
 	connect_two();
 	wait_until(worker_is_done(worker));
 	assert_int_equal(counter_get(&st->started), 2);
@@ -104,6 +114,7 @@ static void orders__given_at_once__all_are_carried_out(void **state)
 	const struct worker_stats *st = worker_stats(worker);
 
 	(void)state;
+	start();
 	connect_two();
 	wait_until(worker_is_done(worker));
 	worker_give(worker, ORDER_TRAFFIC, NULL);
@@ -130,7 +141,9 @@ static void device__fails__said_with_its_error_and_name(void **state)
 
 	(void)state;
 	assert_int_equal(worker_failure(worker, NULL), 0);
+	/* The fakes are for one thread at a time: the event waits for the worker. */
 	fake_async_device(IBV_EVENT_DEVICE_FATAL);
+	start();
 	wait_until(worker_failure(worker, NULL));
 	assert_int_equal(worker_failure(worker, &devices), -EIO);
 	assert_string_equal(devices, worker_dev(worker)->name);
