@@ -27,21 +27,21 @@ static const char *const format_names[] = { "markdown", "html", NULL };
 
 static const struct opt options[] = {
 	{ .name = "any-environment", .type = OPT_FLAG, .offset = AT(any_environment),
-	  .help = "Compare with --baseline though environment or configuration differ; the report says how." },
+	  .help = "Compare with --baseline even if environment or configuration differ; the report says how." },
 	{ .name = "baseline", .type = OPT_STRING, .offset = AT(baseline), .metavar = "[LABEL=]DIR,...",
 	  .help = "Folders of up to 4 runs to compare this one with." },
 	{ .name = "format", .type = OPT_CHOICE, .offset = AT(format), .choices = format_names, .metavar = "FORMAT",
-	  .def = "markdown", .help = "What is printed; the files are written in any case." },
+	  .def = "markdown", .help = "What to print; the files are written in any case." },
 	{ .name = "growth", .type = OPT_UINT, .offset = AT(growth), .min = 0, .max = 10000, .metavar = "PERCENT",
-	  .def = "0", .help = "Planning: clients to come, beside those planned for." },
+	  .def = "0", .help = "Planning: further clients to expect, as a share of those planned for." },
 	{ .name = "headroom", .type = OPT_UINT, .offset = AT(headroom), .min = 0, .max = 90, .metavar = "PERCENT",
-	  .def = "30", .help = "Planning: share of a server's capacity that stays free." },
+	  .def = "30", .help = "Planning: share of a server's capacity to keep free." },
 	{ .name = "min-effect", .type = OPT_UINT, .offset = AT(min_effect), .min = 0, .max = 1000, .metavar = "PERCENT",
-	  .def = "5", .help = "A change against a baseline up to this much is none." },
+	  .def = "5", .help = "Changes against a baseline of up to this much count as none." },
 	{ .name = "output", .type = OPT_STRING, .offset = AT(output), .metavar = "DIR", .def = "the run's folder",
 	  .help = "Where report.html, report.md, tables/ and charts/ go." },
 	{ .name = "plan", .type = OPT_LIST, .offset = AT(plan), .min = 1, .max = 1000000000, .metavar = "N,N,...",
-	  .def = "chosen from the run", .help = "Planning: numbers of clients to plan for." },
+	  .def = "chosen from the run", .help = "Planning: the numbers of clients." },
 };
 
 const struct opts_spec report_command_options = {
@@ -51,8 +51,8 @@ const struct opts_spec report_command_options = {
 		   "and charts/*.svg.",
 	.opts = options,
 	.n_opts = sizeof(options) / sizeof(options[0]),
-	.epilog = "Exit status: 0 done, 1 worse than a baseline, 2 usage, 3 no run can be read there, nothing could\n"
-		  "be written, or the baseline is of another environment (and what differs).",
+	.epilog = "Exit status: 0 done, 1 worse than a baseline, 2 usage, 3 no run could be read there, a file could not\n"
+		  "be written, or the baseline is of another environment (the differences are printed).",
 };
 
 /* --- baselines --- */

@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "loadgen/analysis/baseline.h"
-
 #define REPORT_BASELINES_MAX 4
 #define REPORT_HEADROOM 0.3
 

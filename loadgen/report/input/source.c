@@ -162,7 +162,7 @@ static void describe_end(const struct source *s, char *err, size_t err_size)
 			 "%s: the run did not end: no run.json, and nothing can be read in events.ndjson", s->dir);
 	else if (p->stop_reason[0])
 		snprintf(err, err_size,
-			 "%s: no run.json, though the run ended (%s, %s); it could not be written or was taken away",
+			 "%s: no run.json, though the run ended (%s, %s); it could not be written, or was removed",
 			 s->dir, p->stop_reason, step);
 	else
 		snprintf(err, err_size,

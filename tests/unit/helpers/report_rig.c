@@ -12,6 +12,7 @@
 
 #include "common/hist/hist.h"
 #include "common/hist/hist_io.h"
+#include "loadgen/analysis/baseline.h"
 #include "tests/unit/helpers/unit.h"
 
 static char dir[64];
