@@ -61,7 +61,7 @@ static int split(const char *text, struct compare *c)
 	}
 }
 
-/* The option of an alternative as on a command line; NULL for a flag that is off, or a value it does not have. */
+/* The option of an alternative as on a command line; NULL for a flag that is off, or with a `problem`. */
 static char *option_text(struct compare *c, unsigned i, const char **problem)
 {
 	char *end = stpcpy(stpcpy(c->options[i], "--"), c->key);
@@ -145,7 +145,7 @@ int compare_parse(const struct loadgen_config *base, int argc, char **argv, stru
 
 /* --- running --- */
 
-/* What was measured with a number of clients and a size: of each alternative a run whose steps are its rounds. */
+/* A number of clients and a size: for each alternative a run whose steps are its rounds. */
 struct compared {
 	json_int_t clients, bytes;
 	json_t *runs[COMPARE_MAX];
@@ -176,7 +176,7 @@ static struct compared *point_of(struct comparison *k, const json_t *step)
 	return p;
 }
 
-/* What baseline_compare reads of a step; all rounds are kept until the end, and the rest of a step is large. */
+/* The part of a step that baseline_compare reads. All rounds are kept until the end, and a whole step is large. */
 static json_t *figures_of(const json_t *step, unsigned round)
 {
 	static const char *const names[] = { "target_clients", "message_bytes", "connected_held", "throughput_msgs_per_s",
@@ -208,7 +208,7 @@ static bool is_result(enum run_exit status)
 	return status == EXIT_OK || status == EXIT_CRITERION || status == EXIT_INCONCLUSIVE;
 }
 
-/* Each alternative once. False, and a status, if one of them could not be run; then nothing of the round counts. */
+/* Runs each alternative once. False, with a status, if one of them could not run: then the round does not count. */
 static bool run_round(struct compare *c, struct comparison *k, int argc, char **argv, enum run_exit *status)
 {
 	json_t *runs[COMPARE_MAX] = { NULL };

@@ -1,6 +1,5 @@
-/* --compare KEY=A,B[,C]: the same run with one option at different values, interleaved, and a table of what each is
- * worth. Owning thread: main.
- */
+/* --compare KEY=A,B[,C]: the same run with different values of one option, interleaved, and a table of what each value is
+ * worth. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_COMPARE_H
 #define RAMPART_LOADGEN_COMPARE_H
 
@@ -26,9 +25,8 @@ struct compare {
 int compare_parse(const struct loadgen_config *base, int argc, char **argv, struct compare *out, char *err,
 		  size_t err_size) __attribute__((warn_unused_result));
 
-/* Runs all alternatives --repeat times, in turn, the order turned round each time; prints the table, and writes
- * compare.json and each run's run.json into the results folder. The exit
- * status is that of the last run. */
+/* Runs all alternatives in turn, --repeat times, each time in the opposite order. Prints the table, and writes
+ * compare.json and each run's folder into the results folder. The exit status is that of the last run. */
 enum run_exit compare_run(struct compare *c, const struct loadgen_config *base, int argc, char **argv);
 
 #endif

@@ -29,7 +29,7 @@ static int add(json_t *a, const char *field, json_t *base, json_t *run)
 	return json_array_append_new(a, json_pack("{s:s, s:O, s:O}", "field", field, "base", base, "run", run));
 }
 
-/* As numbers where they are: 1 and 1.0 are the same. */
+/* Numbers are compared by value: 1 and 1.0 are the same. */
 static bool is_same(const json_t *base, const json_t *run)
 {
 	if (json_is_number(base) && json_is_number(run))

@@ -7,7 +7,7 @@
 
 #define GROWTH_PER_DOUBLING 1.1
 #define P99_RATIO	    2.0
-/* So that what is exactly at a limit does not cross it by rounding. */
+/* So that a figure exactly at a limit does not cross it by rounding. */
 #define ROUNDING	    1e-9
 
 const char *const knee_reason_names[] = {
@@ -35,7 +35,7 @@ static bool grew(const struct knee_point *from, const struct knee_point *to)
 void knee_find(const struct knee_point *p, size_t n, struct knee *out)
 {
 	const struct knee_point *before = NULL;
-	double least_p99_ns = NAN;	/* of the least number of clients of which it is known */
+	double least_p99_ns = NAN;	/* of the fewest clients whose p99 is known */
 
 	*out = (struct knee){ .reason = KNEE_FEW_POINTS, .clients = NAN, .beyond = NAN };
 	for (size_t i = 0; i < n; i++) {

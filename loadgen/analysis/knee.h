@@ -1,4 +1,4 @@
-/* The knee: where more clients stop buying throughput, or cost latency. Pure. */
+/* The knee: the number beyond which more clients add little throughput, or much latency. Pure. */
 #ifndef RAMPART_LOADGEN_ANALYSIS_KNEE_H
 #define RAMPART_LOADGEN_ANALYSIS_KNEE_H
 
@@ -11,9 +11,9 @@ struct knee_point {
 };
 
 enum knee_reason {
-	KNEE_NONE,			/* not in what was measured: throughput grew and p99 held up to the end */
+	KNEE_NONE,			/* not in what was measured: throughput grew, p99 stayed low */
 	KNEE_THROUGHPUT,		/* grew by less than 10 % for twice the clients */
-	KNEE_P99,			/* more than twice that of the least number of clients */
+	KNEE_P99,			/* more than twice that of the fewest clients */
 	KNEE_FEW_POINTS,		/* fewer than 2 numbers of clients */
 };
 extern const char *const knee_reason_names[];	/* none, throughput, p99, few_points */
@@ -21,7 +21,7 @@ extern const char *const knee_reason_names[];	/* none, throughput, p99, few_poin
 struct knee {
 	enum knee_reason reason;
 	double clients;			/* the last number before it; NAN when there is none */
-	double beyond;			/* the next number measured: the knee lies between both */
+	double beyond;			/* the next number measured: the knee lies between the two */
 };
 
 /* Points in rising order of clients, one for each number. Between neighbours that are not a factor of 2 apart, the

@@ -1,18 +1,17 @@
 /* Limits of both ends. See limits.h.
  *
- * What a limit really binds:
+ * What each limit applies to:
  * - Descriptors do not grow with clients held, since TLS connections are closed once RDMA is live; with --phased
  *   all of a step's are open at once, at both ends, before the reading.
  * - The server's slab and receive queues are sized for --max-clients when it starts (docs/architecture.md, "Pools
- *   and sizes"). They do not grow with the clients held; but who wants more clients must raise that option, and
- *   then they do.
- * - Send completion queues are as many as needed; of one queue only the receive queue's size grows.
- * - Locked memory is counted for each process. With CAP_IPC_LOCK there is no limit; a use above it shows that.
- *   Queues that a NIC's driver locks besides are not in pinned_bytes.
- * - Memory is an upper bound: on Soft-RoCE shared queues are resident and the kernel's at once.
- * - Ports of RDMA connections are the connection manager's, apart from TCP's. Each client also had a TCP port,
- *   which rests for 60 s, so both end at the same number of clients. With several addresses at either end there is
- *   more room.
+ *   and sizes"). They do not grow with the clients held, but more clients need a higher --max-clients, with
+ *   which they do.
+ * - There are as many send completion queues as needed; only the receive queue's one grows in size.
+ * - Locked memory is counted for each process. A use above the limit shows that the process has CAP_IPC_LOCK, and so no
+ *   limit. Queues that a NIC's driver locks are not in pinned_bytes.
+ * - Memory is an upper bound: on Soft-RoCE shared queues count as resident and as the kernel's.
+ * - RDMA connections have ports of the connection manager, separate from TCP's. Each client also had a TCP port, which is
+ *   in TIME_WAIT for 60 s, so both run out at the same number of clients. Several addresses at either end allow more.
  */
 #include "loadgen/analysis/limits.h"
 
@@ -25,9 +24,9 @@
 
 #define LIMITS_MAX 24
 #define BATCH 64.0			/* receive buffers beyond the credits (EP_BATCH) */
-#define SPARES_MAX 4096.0		/* of a shard; up to it there is one for each receive buffer */
+#define SPARES_MAX 4096.0		/* of a shard: one for each receive buffer, up to this number */
 #define MEASURED_SHARE 0.9
-#define NOISE_SHARE 0.05		/* of the use: growth below it must be beyond doubt */
+#define NOISE_SHARE 0.05		/* of the use: growth below it counts only if its interval is above 0 */
 
 struct limit {
 	const char *resource, *side, *option;
@@ -44,10 +43,10 @@ struct limits {
 
 static double projected(const struct limit *l)
 {
-	/* A whole number stays one, whatever rounding did to the line. */
+	/* 1e-6: rounding of the line does not turn a whole number into the one below. */
 	double at = l->per_client > 0 ? floor((l->limit - l->base) / l->per_client + 1e-6) : NAN;
 
-	/* Whatever the line says, what was held can be held. */
+	/* What was held can be held, whatever the line predicts. */
 	if (isfinite(at) && isfinite(l->clients))
 		at = fmax(at, l->clients);
 	return at <= READ_AMOUNT_MAX ? at : NAN;
@@ -61,14 +60,14 @@ static void add(struct limits *ls, const struct limit *l)
 
 /* --- what grows with the clients held --- */
 
-/* What must grow, as each client has some of it, may have a noisy line, but is never said not to. */
+/* A use that must grow, since each client has some of it, may have a noisy line, but is never taken not to grow. */
 static double growth_of(const struct read_use *use, bool must_grow)
 {
 	const struct estimate *slope = &use->line.slope;
 
 	if (must_grow)
 		return slope->value > 0 ? slope->value : NAN;
-	/* It may as well be noise. */
+	/* The growth may be noise. */
 	if (slope->low <= 0 && slope->value * use->clients < NOISE_SHARE * use->most)
 		return 0;
 	return slope->value < 0 ? 0 : slope->value;
@@ -90,7 +89,7 @@ static struct limit limit_of_use(const struct limits *ls, const char *resource, 
 	return l;
 }
 
-/* Of those that connect: one each, whatever the steps before left. */
+/* Ports and clients: one for each client held. */
 static void add_counted(struct limits *ls, const char *resource, const char *side, const char *option, double limit)
 {
 	add(ls, &(struct limit){ .resource = resource, .side = side, .option = option, .used = ls->held, .limit = limit,
@@ -109,11 +108,11 @@ static double port_range(const json_t *run)
 
 /* --- what is sized for --max-clients --- */
 
-/* The server's configuration; NAN throughout unless it explains what the server reported. */
+/* The server's configuration; NAN throughout unless it is consistent with what the server reported. */
 struct setup {
 	double max_clients, threads, credits, depth;	/* depth: receive buffers of a shard, without the batch */
 	double stride;					/* bytes of a buffer */
-	double slab_per_client;				/* bytes of slab a further client of --max-clients takes */
+	double slab_per_client;				/* bytes of slab for each further client of --max-clients */
 };
 
 /* As server/config/limits.c shares them out: even, and six standard deviations of the kernel's spread. */
@@ -149,7 +148,7 @@ static void read_setup(const json_t *run, struct setup *s)
 	s->depth = buffers / (s->threads * rails);
 	s->stride = ceil(read_amount(run, "server_config.message_bytes") / 64) * 64;
 	s->slab_per_client = 0;
-	/* Held down by --srq-depth or the device: then clients get fewer credits, and no queue grows. */
+	/* The queue is capped by --srq-depth or the device: clients get fewer credits, and no queue grows. */
 	if (!(s->depth >= s->credits * clients_of_shard(s->max_clients, s->threads)) || !(s->credits >= 1))
 		s->credits = NAN;
 	else
@@ -158,7 +157,7 @@ static void read_setup(const json_t *run, struct setup *s)
 		s->slab_per_client = 0;
 }
 
-/* A line through what the server was set up for and what fills the queue. */
+/* The line goes from the --max-clients of the run to the number that fills the queue. */
 static void add_queue(struct limits *ls, const struct setup *s, const char *resource, const char *option, double limit)
 {
 	struct limit l = { .resource = resource, .side = "server", .option = option, .used = s->depth + BATCH,
@@ -184,7 +183,7 @@ static void add_queues(struct limits *ls, const struct setup *s)
 		  read_amount(ls->run, "environment.server.rdma_device.limits.max_srq_wr"));
 }
 
-/* Beyond the clients that the slabs are for, each takes `bytes` more. */
+/* Beyond the clients that the slabs are sized for, each client adds `bytes`. */
 static void grow_slab(struct limit *l, double bytes, double sized_for)
 {
 	if (bytes > 0 && isfinite(sized_for) && isfinite(l->per_client) && !(projected(l) <= sized_for)) {
@@ -193,7 +192,7 @@ static void grow_slab(struct limit *l, double bytes, double sized_for)
 	}
 }
 
-/* Bytes of the generator's slabs for a client of --clients, for which they are sized. */
+/* Bytes of the generator's slabs for each client of --clients, for which they are sized. */
 static double generator_slab(const struct limits *ls, double *sized_for)
 {
 	const struct read_figure f = { .name = "pinned_bytes", .generator = true };
@@ -249,7 +248,7 @@ static void add_slabs(const struct limits *ls, const struct setup *s, const stru
 /* More than the limit was pinned: the process may exceed it. */
 static void add_pinned(const struct limits *ls, const struct setup *s, const struct rule *r, struct limit *l)
 {
-	/* One number of clients says nothing about regions, but all about slabs. */
+	/* With one number of clients the growth of regions is not known, but that of slabs is. */
 	if (!isfinite(l->per_client)) {
 		l->base = l->used;
 		l->per_client = 0;
@@ -326,12 +325,12 @@ static void look(struct limits *ls)
 		add_rule(ls, &s, &rules[i]);
 	add_queues(ls, &s);
 	add_counted(ls, "ports", "generator", "net.ipv4.ip_local_port_range, or another address", port_range(ls->run));
-	/* performance_test sets it to what the run needs, so there it says nothing. */
+	/* performance_test sets --max-clients of its own server to what the run needs: that is no limit. */
 	if (!ls->own_server)
 		add_counted(ls, "max_clients", "server", "--max-clients of rdma_server", s.max_clients);
 }
 
-/* In the order of the clients at which they end; those without an end last. Stable, as there are but a few. */
+/* By the clients that reach the limit; limits that are not reached come last. Insertion: stable, and there are few. */
 static void sort(struct limits *ls)
 {
 	for (size_t i = 1; i < ls->n; i++)

@@ -1,19 +1,19 @@
 /* The planning table. See plan.h.
  *
- * What is assumed, and why it is fair:
- * - Several hosts are that many times one host: servers share nothing. A row of several hosts was never measured
- *   as a whole, and is `interpolated` only as long as the run had so many clients on one host.
- * - Throughput is what was measured with so many clients on a host, whatever the loop. In a closed loop a client
- *   gets less the more there are, so nothing is multiplied by clients but below the smallest step, where it is
- *   proportional, and nothing is above the most that was measured.
- * - Cores are those of the step nearest to it: the server's user and system time in its window. On software RDMA
- *   packets are also handled in softirqs, which are charged to no process or to whichever runs. On a machine that
- *   both ends share, half of them are the server's, as each packet is sent by one end and received by the other;
- *   and the server never takes more than the machine was busy beside the generator. On two machines only the
- *   generator's is known, and the server's is taken to be the same.
- * - Memory is resident memory and the growth of the kernel's, which on a shared machine is of both ends: half of
- *   it. On Soft-RoCE queues count in both, so it is an upper bound.
- * - Pinned memory is that of a server set up as the run's was: its slab is for --max-clients, not for those held.
+ * Assumptions, and why they are fair:
+ * - Servers share nothing, so n hosts hold n times the clients of one. A row of several hosts was never measured as a
+ *   whole; it is `interpolated` only up to the clients that the run had on one host.
+ * - Throughput is that of a host with so many clients, in closed and open loops. In a closed loop each client gets less
+ *   the more there are, so throughput is proportional to clients only below the smallest step, and beyond the largest it
+ *   stays as measured there.
+ * - Cores are those of the step with the nearest number of clients: the server's user and system time in its window. On
+ *   software RDMA packets are also handled in softirqs, which are charged to no process or to whichever runs. If both
+ *   ends share a machine, half of the softirqs are the server's, as each packet is sent by one end and received by the
+ *   other, and the server takes at most what the machine was busy beside the generator. On two machines only the
+ *   softirqs of the generator's are known, and the server's are taken to be the same.
+ * - Memory is resident memory and the growth of the kernel's, of which half counts if both ends share the machine. It is
+ *   an upper bound, because on Soft-RoCE queues count in both.
+ * - Pinned memory is that of a server set up as the run's was: its slab is for --max-clients, not for the clients held.
  */
 #include "loadgen/analysis/plan.h"
 
@@ -28,9 +28,9 @@
 #define POINTS_MAX 256u
 #define ROWS_MAX 256u
 #define HEADROOM_MAX 0.9
-#define ROUNDING 1e-6			/* what is as close to a whole number is that number */
-#define ROUND_LEAST 50000.0		/* round numbers go at least up to it */
-#define ROUND_FACTOR 10.0		/* and to so many times the capacity */
+#define ROUNDING 1e-6			/* a figure that close to a whole number is that number */
+#define ROUND_LEAST 50000.0		/* round numbers go at least up to this one */
+#define ROUND_FACTOR 10.0		/* and to this multiple of the capacity */
 
 /* What was measured at a number of clients held. */
 struct measured {
@@ -60,7 +60,7 @@ struct plan {
 
 /* --- what was measured --- */
 
-/* With several sizes the largest: its messages are the fewest. */
+/* Of several sizes the largest: it has the lowest message rate. */
 static double size_of(const json_t *run)
 {
 	double largest = NAN;
@@ -141,7 +141,7 @@ static bool take_capacity(struct plan *p, const char *source, const char *client
 
 	if (!(v >= 1))
 		return false;
-	/* More than was ever held is not for a run to say. */
+	/* A run cannot know of more clients than it held. */
 	p->capacity = fmin(v, most_measured(p));
 	p->source = source;
 	p->at_least = json_is_true(json_at(p->run, at_least));
@@ -155,13 +155,13 @@ static void find_capacity(struct plan *p)
 	if (take_capacity(p, "slo_capacity", "analysis.capacity.slo_capacity.clients",
 			  "analysis.capacity.slo_capacity.at_least"))
 		return;
-	/* None met the objective: nothing to count from. */
+	/* No step met the objective: there is no capacity. */
 	if (json_text_at(p->run, "config.slo") &&
 	    isfinite(json_number_at(p->run, "analysis.capacity.slo_capacity.high"))) {
 		p->capacity = NAN;
 		return;
 	}
-	/* Without an objective it is what did not break; the knee is where clients get slower, not where they end. */
+	/* Without an objective it is the most that did not break. The knee does not count: it is not an end. */
 	if (!json_is_true(json_at(p->run, "analysis.capacity.first_hard_failure.at_least")) &&
 	    take_capacity(p, "first_hard_failure", "analysis.capacity.first_hard_failure.low",
 			  "analysis.capacity.first_hard_failure.at_least"))
@@ -212,7 +212,7 @@ static double cores_at(const struct plan *p, double clients)
 	return cores;
 }
 
-/* Between 0 clients, which send nothing, and the largest step, whose figure holds beyond it too. */
+/* Along straight lines from 0 clients, which send nothing, to the largest step, whose figure also holds beyond it. */
 static double messages_at(const struct plan *p, double clients)
 {
 	struct measured below = { 0 };
@@ -308,7 +308,7 @@ static size_t choose_numbers(const struct plan *p, double *v)
 	return stats_sort(v, n);
 }
 
-/* Those of the options that are numbers of clients; otherwise those of the run. */
+/* The numbers given as options; without any, numbers chosen from the run. */
 static size_t numbers(const struct plan *p, const struct plan_options *o, double *v)
 {
 	size_t n = 0;

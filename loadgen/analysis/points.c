@@ -151,7 +151,7 @@ static void widen_by_intervals(struct estimate *e, const json_t *step)
 {
 	struct estimate mean = read_throughput_mean(step, NULL);
 
-	/* An interval is of the mean of whole intervals, the figure of all of the measured time. */
+	/* The figure covers all of the measured time, the mean only whole intervals: they may differ. */
 	if (mean.low <= e->value && mean.high >= e->value) {
 		e->low = mean.low;
 		e->high = mean.high;
@@ -181,7 +181,7 @@ static const char *percentile_name(double percentile)
 	return NULL;
 }
 
-/* Else its median would be that of other runs than the median of the others. */
+/* Otherwise its median would be that of fewer runs than the other percentiles'. */
 static bool is_in_all_runs(const struct point *p, const char *path)
 {
 	size_t known = 0, measured = 0;

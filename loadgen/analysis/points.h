@@ -25,12 +25,12 @@ struct points {
 
 /* Which steps are looked at, and by which number of clients. */
 struct points_rule {
-	const char *clients;		/* a path in the step; what has no number above 0 there is left out */
+	const char *clients;		/* a path in the step; steps without a number above 0 there are left out */
 	bool (*counts)(const json_t *step, const void *arg);	/* NULL: all */
 	const void *arg;
 };
 
-/* Elements of `steps` that are no step are left out. 0 or -ENOMEM. */
+/* Elements of `steps` that are no steps are left out. 0 or -ENOMEM. */
 int points_by(const json_t *steps, const struct points_rule *rule, struct points **out)
 	__attribute__((warn_unused_result));
 /* All steps of a run by the clients that were asked for. */

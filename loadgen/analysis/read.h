@@ -10,7 +10,7 @@
 
 /* Steps that are looked at; a run has dozens. */
 #define READ_STEPS_MAX 1024u
-/* Whole numbers beyond it are not exact in a double, and no amount of anything here comes near. */
+/* Whole numbers beyond it are not exact in a double; no real amount comes near it. */
 #define READ_AMOUNT_MAX 9007199254740992.0
 
 /* A number from 0 to READ_AMOUNT_MAX; NAN for anything else. */
@@ -28,12 +28,12 @@ bool read_has_flag(const json_t *step, const char *flag);
 /* The server was started by performance_test, so both ends share machine and device. */
 bool read_shares_machine(const json_t *run);
 
-/* CPUs in use while the step was measured: those that a process took (`side` is server or generator), or those that were
- * busy on the generator's machine (machine). NAN where it is not known. */
+/* CPUs in use while the step was measured, by `side`: server and generator are processes, machine is the generator's
+ * machine. NAN: not known. */
 double read_cores(const json_t *step, const char *side);
 
-/* Mean of the messages a second of the step's intervals, READ_INTERVALS_MAX at most. Their number goes to `n`, which may
- * be NULL. */
+/* Mean of the messages a second over the step's intervals, READ_INTERVALS_MAX at most. Their number goes to `n`, unless
+ * that is NULL. */
 #define READ_INTERVALS_MAX 1024u
 struct estimate read_throughput_mean(const json_t *step, size_t *n);
 
@@ -48,12 +48,12 @@ struct read_figure {
 };
 
 struct read_use {
-	double most;			/* in any step; NAN when none says */
-	double clients;			/* most held in a step that says; NAN likewise */
+	double most;			/* in any step; NAN: not known */
+	double clients;			/* most held in a step whose use is known; NAN: not known */
 	struct line line;		/* over clients held */
 };
 
-/* Steps after a larger one are left out of the line, because memory and queue pairs are not given back at once. */
+/* Steps after a larger one are left out of the line, because memory and queue pairs are not released at once. */
 void read_use(const json_t *run, const struct read_figure *f, struct read_use *out);
 
 #endif

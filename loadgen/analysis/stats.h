@@ -1,5 +1,5 @@
-/* The statistics behind intervals, fits and comparisons. Pure; no allocation. All confidence is 95 %, two-sided. Values
- * that are not finite are left out. */
+/* The statistics of intervals, fits and comparisons. Pure; no allocation. All confidence is 95 %, two-sided. Values that
+ * are not finite are left out. */
 #ifndef RAMPART_LOADGEN_ANALYSIS_STATS_H
 #define RAMPART_LOADGEN_ANALYSIS_STATS_H
 
@@ -30,9 +30,9 @@ struct estimate stats_range(double *v, size_t n);
 /* Mean of values drawn independently; NAN interval with fewer than 3. */
 struct estimate stats_mean(const double *v, size_t n);
 
-/* Mean of a series of equally long intervals of one run, which follow upon one another and so resemble their
- * neighbours: the interval is widened by the lag-1 autocorrelation where that is positive (n (1-r)/(1+r) effective
- * values). NAN interval with fewer than 5, or fewer than 2 effective ones. */
+/* Mean over successive, equally long intervals of one run, which resemble their neighbours: the interval is widened by
+ * the lag-1 autocorrelation where that is positive (n (1-r)/(1+r) effective values). NAN interval with fewer than 5, or
+ * fewer than 2 effective ones. */
 struct estimate stats_series_mean(const double *v, size_t n);
 
 /* A percentile (0 to 100, exclusive) of what `h` counted, with the interval of its order statistics (normal

@@ -127,7 +127,7 @@ static bool solve(const struct step *s, unsigned int set, const double right[PAR
 	return true;
 }
 
-/* Of the model linearised at `q`, or where it is NULL of N / X, which needs no start. */
+/* Of the model linearised at `q`; if that is NULL, of N / X, which needs no starting values. */
 static void step_build(const struct data *d, const double *q, struct step *s)
 {
 	memset(s, 0, sizeof(*s));
@@ -178,7 +178,7 @@ static bool step_solve(const struct step *s, double q[PARAMETERS])
 
 /* ---- the fit ---- */
 
-/* From q towards `to`, as far as it gets better. False if it does not, or as good as nothing changes. */
+/* Moves q towards `to` as far as the cost falls. False if it does not fall, or the change is negligible. */
 static bool advance(const struct data *d, const struct step *s, double q[PARAMETERS], const double to[PARAMETERS])
 {
 	double before = cost(d, q), length = 0, size = 0;
@@ -224,7 +224,7 @@ static bool converge(const struct data *d, double q[PARAMETERS])
 
 /* ---- what is said of it ---- */
 
-/* A number whose term is nowhere felt is rounding: it is 0. */
+/* A parameter whose term is negligible at every point is the result of rounding: it is set to 0. */
 static void drop_negligible(const struct data *d, double q[PARAMETERS])
 {
 	double share[PARAMETERS] = { 0 }, row[PARAMETERS];
@@ -286,12 +286,12 @@ static double product(const double a[PARAMETERS], const double m[PARAMETERS][PAR
 	return sum;
 }
 
-/* The delta method, within what the figure can be. */
+/* The interval by the delta method, cut at 0 and `most`. */
 static struct estimate delta(double value, const double slopes[PARAMETERS],
 			     const double covariance[PARAMETERS][PARAMETERS], size_t points, double most)
 {
 	double variance = product(slopes, covariance, slopes);
-	/* Rounding may leave a variance of nothing below 0. */
+	/* Rounding may make a variance of 0 negative. */
 	double half = stats_t95((double)points - PARAMETERS) * sqrt(variance < 0 ? 0 : variance);
 
 	if (!isfinite(half))

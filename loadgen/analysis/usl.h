@@ -20,7 +20,7 @@ struct usl_point {
 
 enum usl_status {
 	USL_FITTED,
-	USL_FEW_POINTS,			/* fewer than 4 different N: three parameters and nothing to judge them by */
+	USL_FEW_POINTS,			/* fewer than 4 different N: three parameters would fit anything */
 	USL_BAD_FIT,			/* no convergence (then nothing is known), or residuals that say it is another
 					 * shape: r2 < 0.8, and on average more than twice the points' errors */
 };

@@ -66,7 +66,7 @@ static int open_baseline(struct page *p, const struct report_baseline *o, char *
 	return 0;
 }
 
-/* Those that are unlike are all named before it is given up. */
+/* All baselines that differ are named before the report is refused. */
 static int open_baselines(struct page *p, const struct report_options *o, FILE *warnings, char *err, size_t err_size)
 {
 	bool unlike = false;
@@ -90,7 +90,7 @@ static int open_baselines(struct page *p, const struct report_options *o, FILE *
 	return -EINVAL;
 }
 
-/* A run that came to an early end and lacks steps that its baseline has is worse, whatever the others say. */
+/* A run that ended early and lacks steps of its baseline is worse, whatever the other steps show. */
 static bool fell_short(const json_t *run, const json_t *comparison)
 {
 	const char *status = json_text_at(run, "run.status");

@@ -22,7 +22,7 @@ struct report_options {
 	struct report_baseline baselines[REPORT_BASELINES_MAX];
 	size_t n_baselines;
 	bool any_environment;		/* compare runs of unlike environments */
-	double min_effect;		/* a change below this share is none */
+	double min_effect;		/* a change of at most this share counts as none */
 	double headroom, growth;	/* as in plan.h */
 	const double *plan;		/* clients to plan for, in rising order; NULL: chosen from the run */
 	size_t n_plan;
@@ -40,8 +40,8 @@ enum report_result {
 enum report_result report_make(const struct report_options *o, FILE *warnings, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
-/* The report of a run that has just ended, into its folder, with the usual headroom. 0, or with a line in `err`: -EIO when
- * one of its files could not be written, -EINVAL when the run cannot be reported on. */
+/* The report of a run that has just ended, into its folder, with the usual headroom. 0, or with a line in `err`: -EIO
+ * if one of its files could not be written, -EINVAL if the run cannot be reported on. */
 int report_write(const char *dir, char *err, size_t err_size) __attribute__((warn_unused_result));
 
 #endif

@@ -16,7 +16,7 @@
 #include "common/base/json_at.h"
 
 #define SCHEMA_VERSION 1
-/* A run of 50,000 clients has some MB: beyond this it is no run.json. */
+/* A run of 50,000 clients takes some MB: a larger file is no run.json. */
 #define RUN_JSON_BYTES_MAX (256 << 20)
 #define EVENT_BYTES_MAX 65536
 /* Some days of samples. */
@@ -113,7 +113,7 @@ static void on_event(struct source *s, json_t *event)
 		json_array_append(s->samples, event);
 }
 
-/* A line that is cut off, is no event or is longer than any. */
+/* Counts a line as damaged if it is cut off, too long, or no event. */
 static void on_line(struct source *s, const char *line, bool whole)
 {
 	json_t *event = whole ? json_loads(line, 0, NULL) : NULL;
@@ -170,7 +170,7 @@ static void describe_end(const struct source *s, char *err, size_t err_size)
 			 step, p->phase[0] ? ", in the phase " : "", p->phase, p->t_s);
 }
 
-/* What stands in the file goes on a terminal. */
+/* Text from the file must not control the terminal. */
 static void make_printable(char *text)
 {
 	for (; *text; text++)
@@ -310,7 +310,7 @@ bool source_has_events(const struct source *s)
 
 /* --- histograms --- */
 
-/* As runs named them that do not say it. */
+/* The names in older runs, whose run.json does not have them. */
 static bool older_name(const struct source *s, const json_t *step, const char *which, char *out, size_t size)
 {
 	double clients = json_number_at(step, "target_clients"), repetition = json_number_at(step, "repetition");

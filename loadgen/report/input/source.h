@@ -11,12 +11,13 @@
 struct hist;
 struct source;
 
-/* 0, or -errno with one line in `err` that names the folder: a run that did not end is told from what is no run. */
+/* 0, or -errno with one line in `err` that names the folder and tells a run that did not end from a folder without
+ * one. */
 int source_open(const char *dir, struct source **out, char *err, size_t err_size) __attribute__((warn_unused_result));
 void source_close(struct source *s);	/* NULL-safe */
 
 const char *source_dir(const struct source *s);
-const char *source_id(const struct source *s);		/* of the run; the folder's name where run.json has none */
+const char *source_id(const struct source *s);		/* of the run; the folder's name if run.json has none */
 const json_t *source_run(const struct source *s);	/* an object */
 
 /* The `sample` events, in their order: an array. */
@@ -25,10 +26,10 @@ size_t source_damaged_lines(const struct source *s);	/* of events.ndjson, skippe
 bool source_has_events(const struct source *s);
 
 /* Name of a histogram of a step (connect, response, service) without extension, into `out`; a plain name within the
- * folder. False where the run has none. Older runs do not say it: theirs follows from clients, repetition and size. */
+ * folder. False if the run has none. In older runs it follows from clients, repetition and size. */
 bool source_histogram_name(const struct source *s, const json_t *step, const char *which, char *out, size_t size);
 
-/* The histogram itself; NULL where it cannot be read. The source's, until the next call. */
+/* The histogram; NULL if it cannot be read. The source owns it; valid until the next call. */
 const struct hist *source_histogram(struct source *s, const json_t *step, const char *which);
 /* The same as a point_hist_fn. */
 const struct hist *source_hist(void *source, const json_t *step, const char *which);

@@ -36,7 +36,7 @@ static const char *figure(struct page *p, const json_t *estimate, const char *un
 	double low = json_number_at(estimate, "low"), high = json_number_at(estimate, "high");
 	const char *value;
 
-	/* The figure's name has it. */
+	/* The figure's name contains the unit. */
 	if (unit && strcmp(unit, "per_s") == 0)
 		unit = NULL;
 	value = page_in_unit(p, json_number_at(estimate, "value"), unit);

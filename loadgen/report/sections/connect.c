@@ -151,7 +151,7 @@ void section_stages(struct page *p)
 
 /* --- over time --- */
 
-/* Points of the chart; of a longer run each stands for several samples. */
+/* Points of the chart; in a longer run each stands for several samples. */
 #define TIMES_MAX 120
 
 struct timeline {

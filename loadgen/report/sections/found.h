@@ -1,4 +1,5 @@
-/* The three capacities of a run, as its analysis has them; of older runs what their steps show. Pure. */
+/* What a run found: its three capacities, the clients held, and words for limits. For older runs, from their steps.
+ * Pure. */
 #ifndef RAMPART_LOADGEN_REPORT_FOUND_H
 #define RAMPART_LOADGEN_REPORT_FOUND_H
 
@@ -15,7 +16,7 @@ struct found {
 /* `which` is slo_capacity, knee or first_hard_failure. False, with nothing known, for runs without a capacity analysis.
  */
 bool found_read(const struct page *p, const char *which, struct found *out);
-/* The knee: of the analysis, or found in the steps of an older run. */
+/* The knee: from the analysis, or from the steps of an older run. */
 void found_knee(const struct page *p, struct found *out);
 
 /* The objective was missed with fewer clients than broke anything. */
@@ -24,25 +25,25 @@ bool found_slow_first(const struct page *p);
 /* The term of the objective that one of its runs missed; NULL: none. */
 const json_t *found_missed_term(const struct point *at);
 
-/* The most clients below which, and with which, all were held; NAN when there were none. */
+/* The most clients up to which every step held all of its clients; NAN: none. */
 double found_most_held(const struct points *points);
-/* The least number of clients of which not all were held; NULL when there was none. */
+/* The fewest clients of which some were lost; NULL: none were. */
 const struct point *found_first_not_held(const struct points *points);
 
 /* Server and generator were on one machine. */
 bool found_share_machine(const struct page *p);
-/* Share of its machine's CPUs that `side` (as in read_cores) used at the most clients that were measured; NAN: not known. */
+/* Share of its machine's CPUs that `side` (as in read_cores) used with the most clients; NAN: not known. */
 double found_cpu_share(const struct page *p, const char *side);
-/* "the machine", or the load generator's, where both have one of their own. */
+/* "the machine" if both share one, else "the load generator's machine". */
 const char *found_machine_words(const struct page *p);
 
-/* "The server used 95 % of its CPUs.", or what the generator's machine did; NULL unless one of them used a larger share than
+/* "The server used 95 % of its CPUs.", or the same of the generator's machine; NULL unless one used a larger share than
  * `busy`. */
 const char *found_cpu_words(struct page *p, double busy);
 
-/* "file descriptors", for a resource of a hard failure or limit; the name itself where there is no word. */
+/* "file descriptors", for the resource of a hard failure or limit; its name if there are no words for it. */
 const char *found_resource_words(const char *resource);
-/* "load generator", for the side that it is of. */
+/* "load generator", for a side. */
 const char *found_side_words(const char *side);
 /* "memory (load generator)", for a limit or hard failure. */
 const char *found_limit_words(struct page *p, const json_t *limit);

@@ -98,7 +98,7 @@ static bool is_known_at(const struct shown *s, size_t n, size_t i)
 	return false;
 }
 
-/* The baseline's step with as many clients and the same size; NULL where it has none. */
+/* The baseline's step with as many clients and the same size; NULL: none. */
 static double *read_baseline(struct page *p, size_t b, const struct shown *s)
 {
 	const struct point *at = points_find(p->baselines[b].points, s->at->clients, s->at->bytes);
@@ -189,7 +189,7 @@ static void show_bins(struct page *p, const struct shown *s)
 
 /* --- the section --- */
 
-/* The last of the runs of the largest number of clients that has a histogram, from `points[i]` down. */
+/* The last run of the most clients that have a histogram. */
 static bool read_largest(struct page *p, double bytes, struct shown *out)
 {
 	const struct point *best = NULL;
@@ -207,7 +207,7 @@ static bool read_largest(struct page *p, double bytes, struct shown *out)
 	return best;
 }
 
-/* Of the capacity, where there is one and it is not the same step. */
+/* The step of the capacity, if there is one and it is another step. */
 static bool read_capacity(struct page *p, const struct shown *largest, struct shown *out)
 {
 	static const char *const which[] = { "slo_capacity", "knee" };

@@ -58,7 +58,7 @@ bool page_failed(const struct page *p);
 void page_free(struct page *p);
 
 /* A table, as doc_table. Each column is "title" of texts or "title#unit" of numbers, with or without a unit; NULL ends
- * them. PAGE_POINT stands for the clients and, where the run had several sizes, the message size. */
+ * them. PAGE_POINT stands for the clients and, if the run had several sizes, the message size. */
 #define PAGE_POINT "@"
 struct doc_table *page_table(struct page *p, const char *name, const char *caption, ...) __attribute__((sentinel));
 /* Begins a row with the cells of PAGE_POINT. */
@@ -66,7 +66,7 @@ void page_row(struct page *p, struct doc_table *t, enum doc_tone tone, double cl
 /* Cells with numbers: each digit of `decimals` is one, a double follows for each. */
 void page_cells(struct doc_table *t, const char *decimals, ...);
 
-/* Adds to a chart that has room; else does nothing. A rule at NAN is none. */
+/* Adds to a chart if it has room. A rule at NAN is not added. */
 void page_series(struct chart *c, struct chart_series s);
 /* A line without points. */
 void page_line(struct chart *c, const char *label, const double *x, const double *y, size_t n);
@@ -77,21 +77,20 @@ const char *page_count(struct page *p, double v);
 const char *page_ns(struct page *p, double ns);
 const char *page_bytes(struct page *p, double bytes);
 const char *page_percent(struct page *p, double ratio);
-/* By the unit of a figure in run.json: ns, ratio, bytes, per_s; a bare number for others. */
+/* By the unit of a figure in run.json: ns, ratio, bytes, per_s; with other units only the number. */
 const char *page_in_unit(struct page *p, double v, const char *unit);
-/* A value as it stands in run.json: a text without quotes, a number, "yes", "none" for null; "unknown" where there is
- * none. */
+/* A value of run.json: a text without quotes, a number, "yes", "none" for null; "unknown" if it is missing. */
 const char *page_json(struct page *p, const json_t *v);
-/* A word for a POSIX shell, quoted where it must be. */
+/* A word for a POSIX shell, quoted if necessary. */
 const char *page_quoted(struct page *p, const char *word);
 /* "100 clients", "1 client" */
 const char *page_clients(struct page *p, double n);
-/* As it is, with a full stop behind it if it has none; "" for NULL. */
+/* The text, with a full stop if it has none; "" for NULL. */
 const char *page_sentence(struct page *p, const char *text);
-/* " with messages of 64 bytes" where the run had several sizes, else "". */
+/* " with messages of 64 bytes" if the run had several sizes, else "". */
 const char *page_with_size(struct page *p, double bytes);
 
-/* The smallest message size, which is said where the run had several; NAN without a step. */
+/* The smallest message size; if the run had several, a statement says that it is shown. NAN without a step. */
 double page_smallest_size(struct page *p);
 
 #endif

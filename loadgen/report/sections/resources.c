@@ -122,7 +122,7 @@ static struct line line_of(const struct page *p, const char *name, bool server)
 	return use.line;
 }
 
-/* The line of CPU time goes through all points: a process gives it back at once, unlike memory and queue pairs. */
+/* The line of CPU time goes through all points: unlike memory and queue pairs, it is released at once. */
 static void add_lines(struct page *p, struct doc_table *t, const char *side, double bytes)
 {
 	struct trend v = trend_cores(p, p->points, bytes, side);

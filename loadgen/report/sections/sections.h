@@ -1,5 +1,5 @@
-/* The sections of the report, each by itself: computed from what the page was given, in words that say what the figures
- * of this run show. Where something was not measured, the section says so instead of showing nothing. */
+/* The sections of the report. Each adds statements, tables and charts that are computed from the page's runs and
+ * analyses. If something was not measured, the section says so. */
 #ifndef RAMPART_LOADGEN_REPORT_SECTIONS_H
 #define RAMPART_LOADGEN_REPORT_SECTIONS_H
 
@@ -19,7 +19,7 @@ void section_plan(struct page *p);
 void section_baselines(struct page *p);
 void section_origin(struct page *p);		/* environment, command, files */
 
-/* The three questions of who has never seen the project; part of the verdict. */
+/* The answers to a newcomer's three questions; part of the verdict. */
 void answers_add(struct page *p);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Clients from one to this many times as many still stand apart on a linear axis. */
+/* Up to this ratio of most to fewest clients, points can be told apart on a linear axis. */
 #define LINEAR_SPAN 16
 
 static struct trend empty_trend(struct page *p, const struct points *points)

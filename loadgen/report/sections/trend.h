@@ -1,5 +1,5 @@
-/* Figures against the number of clients: one array for chart, table and sentence alike; and points side by side as bars.
- * Kept by the page. */
+/* Figures against the number of clients, for charts, tables and statements alike; points side by side as bars. The page
+ * owns their memory. */
 #ifndef RAMPART_LOADGEN_REPORT_TREND_H
 #define RAMPART_LOADGEN_REPORT_TREND_H
 
@@ -22,7 +22,7 @@ struct trend trend_figure(struct page *p, const struct points *points, double by
 /* CPUs in use; `side` as in read_cores. */
 struct trend trend_cores(struct page *p, const struct points *points, double bytes, const char *side);
 
-/* Adds it to the chart, with its ranges where it has any; nothing where no figure is known. */
+/* Adds it to the chart, with its ranges if it has any; adds nothing if no figure is known. */
 void trend_draw(struct chart *c, const struct trend *v, const char *label);
 /* The same in the background. */
 void trend_draw_dim(struct chart *c, const struct trend *v, const char *label);
@@ -30,7 +30,7 @@ void trend_draw_dim(struct chart *c, const struct trend *v, const char *label);
 /* The index of the highest figure; 0 when none is known. */
 size_t trend_top(const struct trend *v);
 
-/* True where clients span so much that a logarithmic axis shows them better. */
+/* True if the numbers of clients span so much that they need a logarithmic axis. */
 bool trend_wants_log(const struct points *points);
 
 /* --- several figures of the steps: a chart and the table of its numbers --- */
@@ -69,7 +69,7 @@ struct bars {
 /* All points, or as many as there is room for, evenly, the first and the last among them. */
 void bars_choose(const struct points *points, struct bars *out);
 
-/* Names the chart's categories after them. */
+/* Names the chart's categories after the points. */
 void bars_name(struct page *p, const struct bars *bars, struct chart *c);
 
 /* Adds a stacked series: n numbers, from `value`. True if one of them is known. */
