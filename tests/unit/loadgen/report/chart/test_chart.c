@@ -232,43 +232,132 @@ static void draw__words__escaped(void **state)
 	free(svg);
 }
 
+/* The numbers in the path of the first part of the SVG that has the colour, up to `max`; returns how many. *begun: how many
+ * lines it consists of. */
+static size_t numbers_of(const char *svg, const char *colour, double *out, size_t max, size_t *begun)
+{
+	const char *at = strstr(svg, colour);
+	size_t n = 0;
+
+	at = at ? strstr(at, " d=\"") : NULL;
+	if (!at)
+		fail_msg("no path of %s in %s", colour, svg);
+	*begun = 0;
+	for (at += 4; *at != '"'; ) {
+		char *end;
+		double v = strtod(at, &end);
+
+		*begun += *at == 'M';
+		if (end == at) {
+			at++;
+			continue;
+		}
+		assert_true(n < max);
+		out[n++] = v;
+		at = end;
+	}
+	return n;
+}
+
+/* To the tenth that coordinates are written with. */
+static void expect_near(double a, double b)
+{
+	if (fabs(a - b) > 0.15)
+		fail_msg("%g is not %g", a, b);
+}
+
 static void draw__log_axis__powers_stand_evenly(void **state)
 {
 	struct chart c = chart_of(CHART_LINE_PLAIN, rising, rising, N);
-	double x[N], y[N];
-	const char *d;
+	double v[2 * N];
+	size_t begun;
 	char *svg;
 
 	(void)state;
 	c.x_log = c.y_log = true;
 	svg = drawn(&c);
-	d = strstr(svg, "stroke=\"var(--c0)\"");
-	assert_non_null(d);
-	d = strstr(d, " d=\"");
-	assert_non_null(d);
-	assert_int_equal(sscanf(d, " d=\"M%lf %lfL%lf %lfL%lf %lfL%lf %lfL%lf %lf", &x[0], &y[0], &x[1], &y[1], &x[2], &y[2],
-				&x[3], &y[3], &x[4], &y[4]), 2 * N);
+	assert_int_equal(numbers_of(svg, "stroke=\"var(--c0)\"", v, 2 * N, &begun), 2 * N);
+	assert_true(v[2] > v[0] && v[3] < v[1]);
 	for (size_t i = 2; i < N; i++) {
-		assert_true(fabs((x[i] - x[i - 1]) - (x[1] - x[0])) < 0.2);
-		assert_true(fabs((y[i] - y[i - 1]) - (y[1] - y[0])) < 0.2);
+		expect_near(v[2 * i] - v[2 * i - 2], v[2] - v[0]);
+		expect_near(v[2 * i + 1] - v[2 * i - 1], v[3] - v[1]);
 	}
-	assert_true(x[1] > x[0] && y[1] < y[0]);
 	free(svg);
 }
 
 static void draw__a_gap__no_line_across_it(void **state)
 {
-	static const double y[N] = { 1, 2, NAN, 4, 5 };
-	struct chart c = chart_of(CHART_LINE_PLAIN, (const double[N]){ 0, 1, 2, 3, 4 }, y, N);
-	char *svg = drawn(&c), *d;
-	size_t begun = 0;
+	static const double x[N] = { 0, 1, 2, 3, 4 }, y[N] = { 1, 2, NAN, 4, 5 };
+	struct chart c = chart_of(CHART_LINE_PLAIN, x, y, N);
+	char *svg = drawn(&c);
+	double v[4 * N];
+	size_t begun;
 
 	(void)state;
-	d = strstr(svg, "stroke=\"var(--c0)\"");
-	assert_non_null(d);
-	for (d = strstr(d, " d=\"") + 4; *d != '"'; d++)
-		begun += *d == 'M';
+	assert_int_equal(numbers_of(svg, "stroke=\"var(--c0)\"", v, 4 * N, &begun), 8);
 	assert_int_equal(begun, 2);
+	free(svg);
+	c.series[0].mark = CHART_BAND;
+	c.series[0].low = c.series[0].high = y;
+	svg = drawn(&c);
+	assert_int_equal(numbers_of(svg, "fill=\"var(--c0)\"", v, 4 * N, &begun), 16);
+	assert_int_equal(begun, 2);
+	free(svg);
+}
+
+static void draw__stack__bars_stand_on_those_before(void **state)
+{
+	static const double x[] = { 0, 1 }, lower[] = { 4, 0 }, upper[] = { 6, 10 };
+	struct chart c = chart_of(CHART_STACK, x, lower, 2);
+	double one[10], other[10];
+	size_t begun;
+	char *svg;
+
+	(void)state;
+	c.categories[0] = "a";
+	c.categories[1] = "b";
+	c.n_categories = 2;
+	c.series[1] = (struct chart_series){ .label = "upper", .mark = CHART_STACK, .x = x, .y = upper, .n = 2 };
+	c.n_series = 2;
+	svg = drawn(&c);
+	/* left, bottom, right, top, left */
+	assert_int_equal(numbers_of(svg, "fill=\"var(--c0)\"", one, 10, &begun), 5);
+	assert_int_equal(numbers_of(svg, "fill=\"var(--c1)\"", other, 10, &begun), 10);
+	expect_near(other[0], one[0]);
+	expect_near(other[2], one[2]);
+	expect_near(other[1], one[3]);
+	expect_near((one[1] - one[3]) / (other[1] - other[3]), 4.0 / 6);
+	/* That of b has the lower one's bottom and the first one's top. */
+	assert_true(other[5] > other[2]);
+	expect_near(other[6], one[1]);
+	expect_near(other[8], other[3]);
+	free(svg);
+}
+
+static void draw__intervals__from_low_to_high(void **state)
+{
+	static const double x[] = { 0, 1 }, y[] = { 5, 5 }, low[] = { 0, NAN }, high[] = { 10, 10 };
+	struct chart c = chart_of(CHART_LINE, x, y, 2);
+	double line[4], v[20];
+	const char *rest;
+	size_t begun;
+	char *svg;
+
+	(void)state;
+	c.series[0].low = low;
+	c.series[0].high = high;
+	svg = drawn(&c);
+	assert_int_equal(numbers_of(svg, "stroke=\"var(--c0)\"", line, 4, &begun), 4);
+	rest = strstr(strstr(svg, "stroke=\"var(--c0)\"") + 1, "stroke=\"var(--c0)\"");
+	/* x, low, 8, -4 0, high, -4 0, 8 */
+	assert_int_equal(numbers_of(rest, "stroke", v, 20, &begun), 18);
+	assert_int_equal(begun, 2);
+	expect_near(v[0] + 4, line[0]);
+	expect_near(v[1] - line[1], line[1] - v[5]);
+	assert_true(v[1] > line[1]);
+	/* Without a lower end it begins at the point. */
+	expect_near(v[10], line[3]);
+	expect_near(v[14], v[5]);
 	free(svg);
 }
 
@@ -341,6 +430,8 @@ int main(void)
 		cmocka_unit_test(draw__words__escaped),
 		cmocka_unit_test(draw__log_axis__powers_stand_evenly),
 		cmocka_unit_test(draw__a_gap__no_line_across_it),
+		cmocka_unit_test(draw__stack__bars_stand_on_those_before),
+		cmocka_unit_test(draw__intervals__from_low_to_high),
 		cmocka_unit_test(draw__rules_side_by_side__labels_in_rows),
 		cmocka_unit_test(draw__several__only_words_differ_and_no_ids),
 	};
