@@ -21,8 +21,10 @@ static bool came_to_nothing(const struct outcome *oc)
 	return json_array_size(oc->verdict) == 0 && oc->stop_reason != STOP_ABORTED;
 }
 
-static enum run_exit exit_status_of(const struct outcome *oc)
+static enum run_exit exit_status_of(const struct outcome *oc, const struct results *results)
 {
+	if (results_are_incomplete(results))
+		return EXIT_ENVIRONMENT;
 	if (oc->stop_reason == STOP_ABORTED)
 		return EXIT_INTERRUPTED;
 	if (came_to_nothing(oc))
@@ -82,14 +84,13 @@ static bool write_report(const char *dir, bool print)
 static enum run_exit finish(struct outcome *oc, struct results *results, int argc, char **argv, bool print, json_t **out)
 {
 	const char *dir = results_dir(results);
-	enum run_exit status = exit_status_of(oc);
+	enum run_exit status;
 	json_t *run;
 
 	print = print && !(oc->cfg->json && strcmp(oc->cfg->json, "-") == 0);
 	results_event(results, "run_end", json_pack("{s:s, s:i}", "stop_reason", stop_reason_names[oc->stop_reason],
-						    "exit_status", status));
-	if (results_are_incomplete(results))
-		status = EXIT_ENVIRONMENT;
+						    "exit_status", exit_status_of(oc, results)));
+	status = exit_status_of(oc, results); /* that event may be what could not be written */
 	run = run_json(oc, results, argc, argv, status);
 	if (!run) {
 		log_error("this machine is out of memory: no run.json");
@@ -101,9 +102,8 @@ static enum run_exit finish(struct outcome *oc, struct results *results, int arg
 		print_summary(oc, dir, run);
 	if (write_json(oc->cfg, results, run)) {
 		status = EXIT_ENVIRONMENT;
-	} else if (oc->cfg->report && json_array_size(oc->steps) > 0) {
-		if (!write_report(dir, print))
-			status = EXIT_ENVIRONMENT;
+	} else if (oc->cfg->report && json_array_size(oc->steps) > 0 && !write_report(dir, print)) {
+		status = EXIT_ENVIRONMENT;
 	}
 	if (out)
 		*out = json_incref(run);
