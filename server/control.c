@@ -40,7 +40,7 @@ struct session {
 struct control {
 	struct server *server;
 	struct ev_loop *loop;
-	TAILQ_HEAD(, session) sessions;
+	TAILQ_HEAD(session_list, session) sessions;
 	bool stopped;
 };
 

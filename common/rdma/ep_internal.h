@@ -33,7 +33,7 @@ struct ep {
 	bool spin, solicited_only;
 	uint32_t sq_depth, inline_bytes, post_list, signal_every;
 	uint32_t holds;
-	STAILQ_HEAD(, ep_deferred) deferred;
+	STAILQ_HEAD(ep_deferred_list, ep_deferred) deferred;
 
 	uint8_t *slab;
 	size_t slab_bytes;

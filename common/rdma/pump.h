@@ -46,7 +46,7 @@ struct pump {
 	bool stop;		/* of the first pump: the loop is to end */
 	bool broken;		/* its device stopped working: its queues are not polled any more */
 	struct pump *first;	/* of the pumps that share the loop: it runs all of them */
-	STAILQ_HEAD(, pump) joined;	/* of the first pump: all pumps of the loop, itself first */
+	STAILQ_HEAD(pump_list, pump) joined;	/* of the first pump: all pumps of the loop, itself first */
 	STAILQ_ENTRY(pump) entry;
 	ev_io cm_io, cq_io;
 	ev_timer more;	/* goes on after a turn that used its budget up */

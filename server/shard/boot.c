@@ -32,7 +32,8 @@ static bool wait_or_end(struct conn *c, enum tls_io_status st)
 
 	if (st != TLS_IO_FAILED)
 		return st == TLS_IO_WAIT;
-	log_debug("shard %u conn %u: TLS: %s", c->shard->index, c->index, tls_io_failure_text(&c->io));
+	if (f->kind != FAIL_CLOSED)
+		log_debug("shard %u conn %u: TLS: %s", c->shard->index, c->index, tls_io_failure_text(&c->io));
 	if (c->state == CONN_ST_REFUSE && f->kind == FAIL_CLOSED)
 		conn_close(c, CLOSE_REFUSED);
 	else

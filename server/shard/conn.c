@@ -190,7 +190,7 @@ static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 	c->window = (struct frame_window){ 0 };
 	c->tags = NULL;
 	rc_init(&c->rc, c->shard->ep, c->shard->qps, on_broken);
-	c->cm_connected = c->drain_overdue = c->region_bound = c->heard = false;
+	c->cm_connected = c->drain_overdue = c->heard = false;
 	c->batch = 0;
 	c->batch_sends = c->owed = 0;
 	c->started_ns = now_ns;

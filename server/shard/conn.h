@@ -72,7 +72,6 @@ struct conn {
 	struct rc rc;
 	bool cm_connected;	/* the CM id must be disconnected before it is destroyed */
 	bool drain_overdue;	/* CLOSING: the first deadline passed; only the device is waited for */
-	bool region_bound;
 	bool heard;		/* something came from the client since the liveness probe last checked */
 	uint64_t batch;		/* the last batch of completions that had SENDs of this client */
 	uint32_t batch_sends;	/* how many it had */
