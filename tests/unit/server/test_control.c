@@ -11,9 +11,11 @@
 #include <jansson.h>
 
 #include "common/base/clock.h"
+#include "common/rdma/async.h"
 #include "common/tls/tls.h"
 #include "server/control.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/helpers/server_rig.h"
 
 static ev_timer *deadline;	/* the last one that was started on the main thread's loop */
@@ -105,6 +107,7 @@ static void control__stats_and_info__reports_of_the_server(void **state)
 
 	(void)state;
 	server_rig_start();
+	fake_async_device(IBV_EVENT_PORT_ACTIVE);
 	peer_go_live(&client, 0);
 	connect_and_handshake(&p);
 	o = ask_json(&p, CONTROL_STATS);
@@ -114,6 +117,7 @@ static void control__stats_and_info__reports_of_the_server(void **state)
 	assert_int_equal(number(o, "clients", NULL, "control"), 1);
 	assert_int_equal(number(o, "events", "closed", "handed_over"), 1);
 	assert_int_equal(number(o, "events", NULL, "granted"), 1);
+	assert_int_equal(number(o, "events", "device", "port_active"), async_count(IBV_EVENT_PORT_ACTIVE));
 	assert_int_equal(number(o, "pools", "qp", "in_use"), 1);
 	assert_int_equal(number(o, "pools", NULL, "psns_in_use"), 2);
 	assert_int_equal(number(o, "pools", NULL, "admitted"), 1);
