@@ -46,7 +46,7 @@ static_assert(sizeof(types) / sizeof(types[0]) == TYPES, "a row per type of even
 
 static struct {
 	pthread_mutex_t lock;
-	TAILQ_HEAD(, async) loops;
+	TAILQ_HEAD(async_list, async) loops;
 	uint64_t counts[TYPES], dropped;
 	uint64_t logged_ns[TYPES], unlogged[TYPES];
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER, .loops = TAILQ_HEAD_INITIALIZER(all.loops) };

@@ -223,8 +223,9 @@ static void spin(struct pump *first)
 {
 	struct pump *p;
 
-	STAILQ_FOREACH(p, &first->joined, entry)
+	STAILQ_FOREACH(p, &first->joined, entry) {
 		p->turn_ns = 0;
+	}
 	for (int i = 0; i < SPINS_PER_LOOK && !first->stop && !look(first); i++)
 		;
 	STAILQ_FOREACH(p, &first->joined, entry)

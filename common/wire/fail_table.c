@@ -84,7 +84,7 @@ static int by_count(const void *a, const void *b)
 
 json_t *fail_table_json(const struct fail_table *t)
 {
-	json_t *rows[FAIL_TABLE_MAX + 1], *out = json_array();
+	json_t *rows[FAIL_TABLE_MAX + 1] = { NULL }, *out = json_array();
 	uint32_t n = rows_of(t), made = 0;
 	char code[96];
 
