@@ -25,12 +25,47 @@ uint64_t report_sum(const struct server *server, size_t offset)
 	return total;
 }
 
-#define SUM(field) ((json_int_t)report_sum(server, offsetof(struct stats, field)))
+/* A number of a report: a counter of all shards and control sessions added up. */
+struct sum {
+	const char *name;
+	size_t offset;	/* in struct stats */
+};
+#define NAMED(name, field) { name, offsetof(struct stats, field) }
+#define SUM(field) NAMED(#field, field)
+
+static const struct sum client_sums[] = {
+	SUM(connected), SUM(handshakes), SUM(closing), NAMED("control", controls), SUM(connected_peak),
+};
+static const struct sum event_sums[] = {
+	SUM(tcp_accepted), SUM(granted), SUM(established), SUM(handshakes_full), SUM(handshakes_resumed), SUM(tickets),
+	SUM(messages_in), SUM(messages_out), SUM(bytes_in), SUM(bytes_out), SUM(messages_checked),
+	SUM(messages_corrupt), SUM(probes), SUM(psn_verified), SUM(psn_conflicts), SUM(receive_shortfalls),
+};
+static const struct sum qp_sums[] = {
+	NAMED("exist", qps), NAMED("free", qps_free), NAMED("in_use", qps_in_use),
+	NAMED("quarantined", qps_quarantined), NAMED("hits", qp_hits), NAMED("misses", qp_misses),
+	NAMED("exhausted", qp_exhausted), NAMED("recycled", qp_recycled),
+};
+static const struct sum buffer_sums[] = {
+	NAMED("posted", bufs_posted), NAMED("free", bufs_free), NAMED("total", bufs_total),
+};
+static const struct sum resource_sums[] = { SUM(qps), SUM(cqs), SUM(mrs), SUM(pinned_bytes) };
+static const struct sum traffic_sums[] = { SUM(bytes_in), SUM(bytes_out), SUM(tls_bytes_in), SUM(tls_bytes_out) };
 
 static void set_int(json_t *o, const char *name, uint64_t v)
 {
 	json_object_set_new(o, name, json_integer((json_int_t)v));
 }
+
+static json_t *sums_json(const struct server *server, const struct sum *sums, size_t n)
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < n; i++)
+		set_int(o, sums[i].name, report_sum(server, sums[i].offset));
+	return o;
+}
+#define SUMS_JSON(server, sums) sums_json(server, sums, sizeof(sums) / sizeof(sums[0]))
 
 static json_t *refusals_json(const struct server *server)
 {
@@ -103,51 +138,44 @@ static json_t *stage_json(const struct server *server, const struct report_mark 
 	return o;
 }
 
-static json_t *kernel_bytes_json(void)
-{
-	uint64_t bytes;
-
-	return res_machine_kernel_bytes(&bytes) ? json_null() : json_integer((json_int_t)bytes);
-}
-
 static json_t *resources_json(const struct server *server)
 {
+	json_t *o = SUMS_JSON(server, resource_sums);
+	uint64_t kernel_bytes, net_bytes = 0;
 	struct res_usage u;
 
 	memset(&u, 0, sizeof(u));
 	if (res_usage_self(&u))
 		log_warn("cannot read this process's resources");
-	return json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
-			 "cpu_user_s", (double)u.cpu_user_ns / 1e9,
-			 "cpu_system_s", (double)u.cpu_system_ns / 1e9,
-			 "rss_bytes", (json_int_t)u.rss_bytes, "fds", (json_int_t)u.fds,
-			 "threads", (json_int_t)u.threads, "qps", SUM(qps), "cqs", SUM(cqs),
-			 "mrs", SUM(mrs), "pinned_bytes", SUM(pinned_bytes),
-			 "net_bytes", SUM(bytes_in) + SUM(bytes_out) + SUM(tls_bytes_in) +
-			 SUM(tls_bytes_out), "machine_kernel_bytes", kernel_bytes_json());
-}
-
-static json_int_t admitted(const struct server *server)
-{
-	json_int_t n = 0;
-
-	for (uint32_t i = 0; i < server->cfg->n_rails; i++)
-		n += atomic_load_explicit(&((struct server *)server)->admitted[i], memory_order_relaxed);
-	return n;
+	json_object_set_new(o, "cpu_user_s", json_real((double)u.cpu_user_ns / 1e9));
+	json_object_set_new(o, "cpu_system_s", json_real((double)u.cpu_system_ns / 1e9));
+	set_int(o, "rss_bytes", u.rss_bytes);
+	set_int(o, "fds", u.fds);
+	set_int(o, "threads", u.threads);
+	for (size_t i = 0; i < sizeof(traffic_sums) / sizeof(traffic_sums[0]); i++)
+		net_bytes += report_sum(server, traffic_sums[i].offset);
+	set_int(o, "net_bytes", net_bytes);
+	if (res_machine_kernel_bytes(&kernel_bytes))
+		json_object_set_new(o, "machine_kernel_bytes", json_null());
+	else
+		set_int(o, "machine_kernel_bytes", kernel_bytes);
+	return o;
 }
 
 static json_t *pools_json(const struct server *server)
 {
-	return json_pack("{s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I},"
-			 " s:I, s:I, s:I, s:I}",
-			 "qp", "exist", SUM(qps), "free", SUM(qps_free), "in_use", SUM(qps_in_use),
-			 "quarantined", SUM(qps_quarantined), "hits", SUM(qp_hits), "misses",
-			 SUM(qp_misses), "exhausted", SUM(qp_exhausted), "recycled", SUM(qp_recycled),
-			 "buffers", "posted", SUM(bufs_posted), "free", SUM(bufs_free), "total",
-			 SUM(bufs_total),
-			 "psns_in_use", (json_int_t)psn_in_use(server->psns),
-			 "sessions", SUM(sessions), "regions_in_use", SUM(regions_in_use),
-			 "admitted", admitted(server));
+	json_t *o = json_object();
+	uint64_t admitted = 0;
+
+	for (uint32_t i = 0; i < server->cfg->n_rails; i++)
+		admitted += atomic_load_explicit(&((struct server *)server)->admitted[i], memory_order_relaxed);
+	json_object_set_new(o, "qp", SUMS_JSON(server, qp_sums));
+	json_object_set_new(o, "buffers", SUMS_JSON(server, buffer_sums));
+	set_int(o, "psns_in_use", psn_in_use(server->psns));
+	set_int(o, "sessions", report_sum(server, offsetof(struct stats, sessions)));
+	set_int(o, "regions_in_use", report_sum(server, offsetof(struct stats, regions_in_use)));
+	set_int(o, "admitted", admitted);
+	return o;
 }
 
 /* How the kernel spread the clients. */
@@ -157,39 +185,43 @@ static json_t *shards_json(const struct server *server)
 
 	for (uint32_t i = 0; i < server->n_shards; i++) {
 		const struct stats *s = &server->shards[i]->stats;
+		json_t *o = json_object();
 
-		json_array_append_new(a, json_pack("{s:I, s:I, s:I}", "connected",
-			(json_int_t)counter_get(&s->connected), "handshakes_full",
-			(json_int_t)counter_get(&s->handshakes_full), "handshakes_resumed",
-			(json_int_t)counter_get(&s->handshakes_resumed)));
+		set_int(o, "connected", counter_get(&s->connected));
+		set_int(o, "handshakes_full", counter_get(&s->handshakes_full));
+		set_int(o, "handshakes_resumed", counter_get(&s->handshakes_resumed));
+		json_array_append_new(a, o);
 	}
 	return a;
 }
 
-json_t *report_stats(const struct server *server, const struct report_mark *mark)
+static json_t *events_json(const struct server *server)
 {
-	json_t *stages = json_object();
+	json_t *o = SUMS_JSON(server, event_sums);
+
+	json_object_set_new(o, "refused", refusals_json(server));
+	json_object_set_new(o, "closed", closed_json(server));
+	json_object_set_new(o, "device", async_json());
+	return o;
+}
+
+static json_t *stages_json(const struct server *server, const struct report_mark *mark)
+{
+	json_t *o = json_object();
 
 	for (int i = 0; i < SS_N; i++)
-		json_object_set_new(stages, server_stage_names[i], stage_json(server, mark, i));
-	return json_pack("{s:i, s:f, s:{s:I, s:I, s:I, s:I, s:I},"
-			 " s:{s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
-			 " s:I, s:I, s:o},"
-			 " s:o, s:o, s:o, s:o, s:o}",
-			 "schema_version", 1,
+		json_object_set_new(o, server_stage_names[i], stage_json(server, mark, i));
+	return o;
+}
+
+json_t *report_stats(const struct server *server, const struct report_mark *mark)
+{
+	return json_pack("{s:i, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema_version", 1,
 			 "uptime_s", (double)(clock_now_ns() - server->started_ns) / 1e9,
-			 "clients", "connected", SUM(connected), "handshakes", SUM(handshakes), "closing",
-			 SUM(closing), "control", SUM(controls), "connected_peak", SUM(connected_peak),
-			 "events", "tcp_accepted", SUM(tcp_accepted), "granted", SUM(granted),
-			 "established", SUM(established), "handshakes_full", SUM(handshakes_full),
-			 "handshakes_resumed", SUM(handshakes_resumed), "tickets", SUM(tickets), "refused", refusals_json(server), "closed",
-			 closed_json(server), "messages_in", SUM(messages_in), "messages_out",
-			 SUM(messages_out), "bytes_in", SUM(bytes_in), "bytes_out", SUM(bytes_out),
-			 "messages_checked", SUM(messages_checked), "messages_corrupt", SUM(messages_corrupt),
-			 "probes", SUM(probes), "psn_verified", SUM(psn_verified), "psn_conflicts",
-			 SUM(psn_conflicts), "receive_shortfalls", SUM(receive_shortfalls), "device", async_json(),
-			 "shards", shards_json(server), "stages_ns", stages, "resources", resources_json(server), "pools",
-			 pools_json(server), "failures", failures_json(server));
+			 "clients", SUMS_JSON(server, client_sums), "events", events_json(server),
+			 "shards", shards_json(server), "stages_ns", stages_json(server, mark),
+			 "resources", resources_json(server), "pools", pools_json(server),
+			 "failures", failures_json(server));
 }
 
 static json_t *rails_json(const struct server *server)
@@ -206,21 +238,26 @@ static json_t *rails_json(const struct server *server)
 json_t *report_info(const struct server *server)
 {
 	const struct server_config *c = server->cfg;
-	json_t *env = res_environment_json();
+	uint32_t shards = server_config_shards(c);
+	json_t *config = json_object(), *env = res_environment_json();
 
+	set_int(config, "threads", c->threads);
+	set_int(config, "max_clients", c->max_clients);
+	set_int(config, "message_bytes", c->message_bytes);
+	set_int(config, "credits", c->credits);
+	set_int(config, "region_bytes", c->region_bytes);
+	set_int(config, "receive_buffers", (uint64_t)c->recv_depth * shards);
+	set_int(config, "max_handshakes", c->max_handshakes * shards);
+	json_object_set_new(config, "poll", json_string(poll_mode_names[c->poll]));
+	json_object_set_new(config, "client_auth", json_boolean(c->client_auth == CLIENT_AUTH_REQUIRE));
+	json_object_set_new(config, "tls_resume", json_boolean(c->tls_resume));
+	json_object_set_new(config, "windows", json_boolean(c->windows));
+	json_object_set_new(config, "probe_interval_s", json_real((double)c->probe_interval_ns / 1e9));
 	if (env)
 		json_object_set_new(env, "rdma_device", dev_json(&server->devices[0]));
-	return json_pack("{s:i, s:o, s:i, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b, s:b, s:b, s:f}, s:o, s:o}",
-			 "schema_version", 1, "build", build_info_json(), "wire_version", FRAME_VERSION,
-			 "config", "threads", (json_int_t)c->threads, "max_clients",
-			 (json_int_t)c->max_clients, "message_bytes", (json_int_t)c->message_bytes,
-			 "credits", (json_int_t)c->credits, "region_bytes", (json_int_t)c->region_bytes,
-			 "receive_buffers", (json_int_t)c->recv_depth * server_config_shards(c), "max_handshakes",
-			 (json_int_t)c->max_handshakes * server_config_shards(c), "poll",
-			 poll_mode_names[c->poll], "client_auth", c->client_auth == CLIENT_AUTH_REQUIRE,
-			 "tls_resume", c->tls_resume, "windows", c->windows,
-			 "probe_interval_s", (double)c->probe_interval_ns / 1e9,
-			 "rails", rails_json(server), "environment", env ? env : json_null());
+	return json_pack("{s:i, s:o, s:i, s:o, s:o, s:o}", "schema_version", 1, "build", build_info_json(),
+			 "wire_version", FRAME_VERSION, "config", config, "rails", rails_json(server),
+			 "environment", env ? env : json_null());
 }
 
 int report_mark_new(const struct server *server, struct report_mark **out)

@@ -180,17 +180,10 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 
 static void on_disconnected(struct conn *c)
 {
-	if (c->state == CONN_ST_CLOSING) {
-		c->cm_connected = false;
-		conn_try_finish(c);
-		return;
-	}
-	/* Also answers the peer's disconnect request. */
+	/* Also answers the peer's disconnect request, unless the server disconnected first. */
 	conn_close(c, CLOSE_PEER_LEFT);
-	if (c->state == CONN_ST_CLOSING) {
-		c->cm_connected = false;
-		conn_try_finish(c);
-	}
+	c->cm_connected = false;
+	conn_try_finish(c);
 }
 
 static void on_failed(struct conn *c, const struct cm_event *e)

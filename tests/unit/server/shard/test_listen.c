@@ -95,6 +95,7 @@ static void accept__connection_aborted__goes_on(void **state)
 
 static void accept__no_tls_object__counted_and_closed(void **state)
 {
+	uint64_t started_ns = clock_now_ns(), next_line_ns = 0;
 	struct peer p;
 	char byte;
 
@@ -108,6 +109,11 @@ static void accept__no_tls_object__counted_and_closed(void **state)
 		assert_int_equal(server_closed(CLOSE_FAILED), i);
 		assert_int_equal(recv(tls_fd(p.tls), &byte, 1, 0), 0);
 		peer_abort(&p);
+		/* One line for all of them. */
+		if (i == 1)
+			next_line_ns = srv.shard->accept_log_ns;
+		assert_true(next_line_ns > started_ns);
+		assert_true(srv.shard->accept_log_ns == next_line_ns || clock_now_ns() - started_ns >= NS_PER_S);
 	}
 	ssl_left = -1;
 	server_assert_all_back();
