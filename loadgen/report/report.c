@@ -109,13 +109,13 @@ static bool fell_short(const json_t *run, const json_t *comparison)
 /* True if one of them says that this run is worse. */
 static bool compare_baselines(struct page *p)
 {
-	struct baseline_side run = { .run = p->run, .hist = source_hist, .arg = p->source };
+	struct baseline_side run = { .run = p->run, .hist = source_histogram, .arg = p->source };
 	const struct baseline_options options = { .min_effect = p->min_effect };
 	bool regression = false;
 
 	for (size_t i = 0; i < p->n_baselines; i++) {
 		struct page_baseline *b = &p->baselines[i];
-		struct baseline_side base = { .run = source_run(b->source), .hist = source_hist, .arg = b->source };
+		struct baseline_side base = { .run = source_run(b->source), .hist = source_histogram, .arg = b->source };
 
 		b->comparison = baseline_compare(&base, &run, &options);
 		p->failed |= !b->comparison;

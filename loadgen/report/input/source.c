@@ -339,9 +339,10 @@ bool source_histogram_name(const struct source *s, const json_t *step, const cha
 	return snprintf(out, size, "%s", name) < (int)size;
 }
 
-const struct hist *source_histogram(struct source *s, const json_t *step, const char *which)
+const struct hist *source_histogram(void *source, const json_t *step, const char *which)
 {
 	char name[NAME_BYTES_MAX], file[NAME_BYTES_MAX + 8];
+	struct source *s = source;
 	FILE *f;
 	int ret;
 
@@ -355,9 +356,4 @@ const struct hist *source_histogram(struct source *s, const json_t *step, const 
 	ret = hist_read_hlog(f, s->hist);
 	fclose(f);
 	return ret ? NULL : s->hist;
-}
-
-const struct hist *source_hist(void *source, const json_t *step, const char *which)
-{
-	return source_histogram(source, step, which);
 }

@@ -29,10 +29,9 @@ bool source_has_events(const struct source *s);
  * folder. False if the run has none. In older runs it follows from clients, repetition and size. */
 bool source_histogram_name(const struct source *s, const json_t *step, const char *which, char *out, size_t size);
 
-/* The histogram; NULL if it cannot be read. The source owns it; valid until the next call. */
-const struct hist *source_histogram(struct source *s, const json_t *step, const char *which);
-/* The same as a point_hist_fn. */
-const struct hist *source_hist(void *source, const json_t *step, const char *which);
+/* The histogram of a step, as a point_hist_fn has it: `source` is the struct source, which owns the histogram. NULL if it
+ * cannot be read; valid until the next call. */
+const struct hist *source_histogram(void *source, const json_t *step, const char *which);
 
 /* True if the folder has a file of that plain name. */
 bool source_has_file(const struct source *s, const char *name);

@@ -9,9 +9,11 @@
 
 #define KINDS_MAX 12
 
-/* What failed, added up over the steps. */
+/* What failed, with its number at each point: all runs of the point added up. */
 struct kind {
 	const char *stage, *code, *meaning;
+	const struct points *points;
+	double *at;			/* by the point's index */
 	double count;
 	double least_clients;		/* of the smallest step that had it */
 };
@@ -22,11 +24,6 @@ struct kinds {
 	double others;			/* failures of kinds beyond */
 };
 
-static bool is_same(const struct kind *k, const char *stage, const char *code)
-{
-	return strcmp(k->stage, stage) == 0 && strcmp(k->code, code) == 0;
-}
-
 static const char *text_or_unknown(const json_t *o, const char *name)
 {
 	const char *text = json_text_at(o, name);
@@ -34,65 +31,51 @@ static const char *text_or_unknown(const json_t *o, const char *name)
 	return text ? text : "unknown";
 }
 
-static void count_failure(struct kinds *k, const json_t *failure, double clients)
+/* NULL: there is no room for another. */
+static struct kind *find_kind(struct page *p, struct kinds *k, const json_t *failure, double clients)
 {
 	const char *stage = text_or_unknown(failure, "stage"), *code = text_or_unknown(failure, "code");
-	double count = json_number_at(failure, "count");
-	size_t i = 0;
 
-	if (!(count > 0))
-		return;
-	while (i < k->n && !is_same(&k->v[i], stage, code))
-		i++;
-	if (i == KINDS_MAX) {
-		k->others += count;
-		return;
-	}
-	if (i == k->n)
-		k->v[k->n++] = (struct kind){ stage, code, json_text_at(failure, "meaning"), 0, clients };
-	k->v[i].count += count;
+	for (size_t i = 0; i < k->n; i++)
+		if (strcmp(k->v[i].stage, stage) == 0 && strcmp(k->v[i].code, code) == 0)
+			return &k->v[i];
+	if (k->n == KINDS_MAX)
+		return NULL;
+	k->v[k->n] = (struct kind){ stage, code, json_text_at(failure, "meaning"), p->points,
+				    page_room(p, p->points->n, sizeof(double)), 0, clients };
+	return k->v[k->n].at ? &k->v[k->n++] : NULL;
 }
 
-static void collect_kinds(const struct points *points, const char *which, struct kinds *out)
+static void count_failure(struct page *p, struct kinds *k, const json_t *failure, size_t i)
+{
+	double count = json_number_at(failure, "count");
+	struct kind *kind = count > 0 ? find_kind(p, k, failure, p->points->v[i].clients) : NULL;
+
+	if (kind) {
+		kind->count += count;
+		kind->at[i] += count;
+	} else if (count > 0) {
+		k->others += count;
+	}
+}
+
+static void collect_kinds(struct page *p, const char *which, struct kinds *out)
 {
 	const json_t *failure;
 	size_t f;
 
 	*out = (struct kinds){ .n = 0 };
-	for (size_t i = 0; i < points->n; i++)
-		for (size_t k = 0; k < points->v[i].n; k++)
-			json_array_foreach(json_at(points->v[i].steps[k], which), f, failure) {
-				count_failure(out, failure, points->v[i].clients);
-			}
-}
-
-/* Failures of a kind at a point, all its runs added up. */
-static double count_at(const struct point *at, const char *which, const struct kind *kind)
-{
-	const json_t *failure;
-	double sum = 0;
-	size_t f;
-
-	for (size_t k = 0; k < at->n; k++)
-		json_array_foreach(json_at(at->steps[k], which), f, failure) {
-			if (is_same(kind, text_or_unknown(failure, "stage"), text_or_unknown(failure, "code")))
-				sum += fmax(json_number_at(failure, "count"), 0);
-		}
-	return sum;
-}
-
-static double count_all_at(const struct point *at, const char *which, const struct kinds *kinds)
-{
-	double sum = 0;
-
-	for (size_t k = 0; k < kinds->n; k++)
-		sum += count_at(at, which, &kinds->v[k]);
-	return sum;
+	for (size_t i = 0; i < p->points->n; i++)
+		for (size_t k = 0; k < p->points->v[i].n; k++)
+			json_array_foreach(json_at(p->points->v[i].steps[k], which), f, failure)
+				count_failure(p, out, failure, i);
 }
 
 static double value_of_kind(const struct point *at, const void *arg)
 {
-	return count_at(at, "failures", arg);
+	const struct kind *kind = arg;
+
+	return kind->at[at - kind->points->v];
 }
 
 static void draw_failures(struct page *p, const struct kinds *kinds)
@@ -109,18 +92,18 @@ static void draw_failures(struct page *p, const struct kinds *kinds)
 		   "One bar for each number of clients, made of the failures of each stage and code.");
 }
 
-static void table_failures(struct page *p, const struct kinds *kinds, const char *which, const char *name,
+static void table_failures(struct page *p, const struct kinds *kinds, enum doc_tone tone, const char *name,
 			   const char *caption)
 {
 	struct doc_table *t = page_table(p, name, caption, "clients#", "stage", "code", "count#", "meaning", NULL);
 
 	for (size_t i = 0; i < p->points->n; i++)
 		for (size_t k = 0; k < kinds->n; k++) {
-			double count = count_at(&p->points->v[i], which, &kinds->v[k]);
+			double count = kinds->v[k].at[i];
 
 			if (!(count > 0))
 				continue;
-			doc_row(t, strcmp(which, "failures") == 0 ? DOC_BAD : DOC_WARN);
+			doc_row(t, tone);
 			doc_number(t, p->points->v[i].clients, 0);
 			doc_cell(t, "%s", kinds->v[k].stage);
 			doc_cell(t, "%s", kinds->v[k].code);
@@ -155,8 +138,8 @@ void section_failures(struct page *p)
 	struct kinds failures, retried;
 
 	doc_section(p->doc, "failures", "Failures");
-	collect_kinds(p->points, "failures", &failures);
-	collect_kinds(p->points, "retried", &retried);
+	collect_kinds(p, "failures", &failures);
+	collect_kinds(p, "retried", &retried);
 	if (failures.n == 0) {
 		double most = 0;
 
@@ -170,16 +153,19 @@ void section_failures(struct page *p)
 	} else {
 		say_failures(p, &failures);
 		draw_failures(p, &failures);
-		table_failures(p, &failures, "failures", "failures",
+		table_failures(p, &failures, DOC_BAD, "failures",
 			       "Failures by number of clients; several runs of a number added up.");
 	}
 	if (retried.n) {
-		const struct point *last = &p->points->v[p->points->n - 1];
+		size_t last = p->points->n - 1;
+		double sum = 0;
 
+		for (size_t k = 0; k < retried.n; k++)
+			sum += retried.v[k].at[last];
 		doc_heading(p->doc, "Attempts that were repeated");
 		doc_text(p->doc, "retried-said", "These attempts to connect failed and were made again; a client "
 			 "counts as failed only after its last one. With %s there were %s such attempts.",
-			 page_clients(p, last->clients), page_count(p, count_all_at(last, "retried", &retried)));
-		table_failures(p, &retried, "retried", "retried", "Repeated attempts by number of clients and reason.");
+			 page_clients(p, p->points->v[last].clients), page_count(p, sum));
+		table_failures(p, &retried, DOC_WARN, "retried", "Repeated attempts by number of clients and reason.");
 	}
 }

@@ -67,7 +67,7 @@ static struct estimate percentile_of(const struct point *at, const void *arg)
 {
 	const struct wanted_percentile *w = arg;
 
-	return point_percentile(at, source_hist, w->source, w->which, w->percentile);
+	return point_percentile(at, source_histogram, w->source, w->which, w->percentile);
 }
 
 struct trend trend_percentile_us(struct page *p, const struct points *points, struct source *source, double bytes,

@@ -137,14 +137,14 @@ static void percentile__one_run__interval_of_its_histogram(void **state)
 	report_rig_file(REPORT_RIG_DIR, "run.json", "{\"schema_version\": 1}");
 	report_rig_histogram(REPORT_RIG_DIR, "h", 1000, 1000);
 	assert_int_equal(source_open(REPORT_RIG_DIR, &s, err, sizeof(err)), 0);
-	e = point_percentile(&p->v[0], source_hist, s, "response", 50);
+	e = point_percentile(&p->v[0], source_histogram, s, "response", 50);
 	assert_float_equal(e.value, 500000, 0);
 	/* Ranks 500 -+ 1.96 sqrt(250). */
 	assert_float_equal(e.low, 469000, 2500);
 	assert_float_equal(e.high, 531000, 2500);
 	/* Too few samples, says the run: no figure, whatever the histogram has. */
-	assert_true(isnan(point_percentile(&p->v[0], source_hist, s, "response", 99).value));
-	assert_true(isnan(point_percentile(&p->v[0], source_hist, s, "response", 42).value));
+	assert_true(isnan(point_percentile(&p->v[0], source_histogram, s, "response", 99).value));
+	assert_true(isnan(point_percentile(&p->v[0], source_histogram, s, "response", 42).value));
 	source_close(s);
 	points_free(p);
 	json_decref(run);
