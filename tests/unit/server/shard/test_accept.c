@@ -267,17 +267,24 @@ static void request__after_the_session_expired__bad_session(void **state)
 	server_assert_all_back();
 }
 
-static void assert_spoilt(void (*spoil)(struct peer *, uint8_t *), enum refuse_code code)
+/* A request that is right but for what `spoil` does to it. */
+struct spoilt {
+	void (*spoil)(struct peer *p, uint8_t *data);
+	enum refuse_code code;
+};
+
+static void spoilt_test(void **state)
 {
+	const struct spoilt *t = *state;
 	struct peer p;
 	uint8_t data[56];
 
 	server_rig_start();
 	peer_get_grant(&p, FRAME_FEATURE_REGION);
 	peer_proof(&p, data);
-	spoil(&p, data);
+	t->spoil(&p, data);
 	peer_request(&p, data);
-	assert_rejected(code);
+	assert_rejected(t->code);
 	/* One try: the session is gone, and all that was granted for it. */
 	assert_int_equal(server_closed(CLOSE_REFUSED), 1);
 	server_assert_all_back();
@@ -292,34 +299,16 @@ static void spoil_hmac(struct peer *p, uint8_t *data)
 	data[51] ^= 0x80;
 }
 
-static void request__one_bit_of_the_hmac_wrong__bad_hmac(void **state)
-{
-	(void)state;
-	assert_spoilt(spoil_hmac, REFUSE_BAD_HMAC);
-}
-
 static void other_qpn(struct peer *p, uint8_t *data)
 {
 	(void)data;
 	p->qpn++;
 }
 
-static void request__proof_for_another_qp__bad_hmac(void **state)
-{
-	(void)state;
-	assert_spoilt(other_qpn, REFUSE_BAD_HMAC);
-}
-
 static void other_port(struct peer *p, uint8_t *data)
 {
 	(void)data;
 	addr_set_port(&p->rdma, 1234);
-}
-
-static void request__proof_for_another_port__bad_hmac(void **state)
-{
-	(void)state;
-	assert_spoilt(other_port, REFUSE_BAD_HMAC);
 }
 
 static void servers_key(struct peer *p, uint8_t *data)
@@ -331,23 +320,11 @@ static void servers_key(struct peer *p, uint8_t *data)
 	p->keys = keys;
 }
 
-static void request__with_the_servers_key__bad_hmac(void **state)
-{
-	(void)state;
-	assert_spoilt(servers_key, REFUSE_BAD_HMAC);
-}
-
 /* The claimed address is another, and the proof is made for it. */
 static void other_claim(struct peer *p, uint8_t *data)
 {
 	assert_int_equal(addr_parse("127.0.0.2", 50000, &p->rdma), 0);
 	peer_proof(p, data);
-}
-
-static void request__from_another_address_than_tls__bad_address(void **state)
-{
-	(void)state;
-	assert_spoilt(other_claim, REFUSE_BAD_ADDRESS);
 }
 
 /* A claim that is not even where packets would go: the path alone proves nothing. */
@@ -357,24 +334,12 @@ static void other_claim_right_path(struct peer *p, uint8_t *data)
 	fake_cm.path_peer = p->local;
 }
 
-static void request__claims_another_address_than_its_path__bad_address(void **state)
-{
-	(void)state;
-	assert_spoilt(other_claim_right_path, REFUSE_BAD_ADDRESS);
-}
-
 /* The claim is right but packets would go elsewhere. */
 static void other_path(struct peer *p, uint8_t *data)
 {
 	(void)p;
 	(void)data;
 	assert_int_equal(addr_parse("10.9.9.9", 0, &fake_cm.path_peer), 0);
-}
-
-static void request__path_leads_elsewhere__bad_address(void **state)
-{
-	(void)state;
-	assert_spoilt(other_path, REFUSE_BAD_ADDRESS);
 }
 
 static void no_ip_path(struct peer *p, uint8_t *data)
@@ -399,38 +364,28 @@ static void request__path_without_an_address__claim_suffices(void **state)
 
 /* ---- failures of our own ---- */
 
-static void fails_in_set_up(const char *call, int err, uint16_t features, enum refuse_code code)
+struct failure {
+	const char *call;
+	int err;
+	uint16_t features;
+	enum refuse_code code;
+};
+
+static void failure_test(void **state)
 {
+	const struct failure *t = *state;
 	struct peer p;
 
 	server_rig_start();
-	peer_get_grant(&p, features);
-	fake_fail_next(call, err);
+	peer_get_grant(&p, t->features);
+	fake_fail_next(t->call, t->err);
 	request(&p);
-	assert_string_equal(fake_failed(), call);
-	assert_int_equal(server_refused(code), 1);
+	assert_string_equal(fake_failed(), t->call);
+	assert_int_equal(server_refused(t->code), 1);
 	assert_int_equal(server_closed(CLOSE_FAILED), 1);
-	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_ERRNO, err), 1);
+	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_ERRNO, t->err), 1);
 	assert_int_equal(fake_cm_calls(FAKE_CM_DISCONNECT), 0);
 	server_assert_all_back();
-}
-
-static void request__accept_fails__rejected_and_all_released(void **state)
-{
-	(void)state;
-	fails_in_set_up("rdma_accept", EINVAL, FRAME_FEATURE_REGION, REFUSE_INTERNAL);
-}
-
-static void request__attributes_fail__rejected_and_all_released(void **state)
-{
-	(void)state;
-	fails_in_set_up("ibv_modify_qp", EIO, 0, REFUSE_INTERNAL);
-}
-
-static void request__bind_fails__rejected_and_all_released(void **state)
-{
-	(void)state;
-	fails_in_set_up("ibv_post_send", ENOMEM, FRAME_FEATURE_REGION, REFUSE_NO_RESOURCES);
 }
 
 static void request__psns_not_as_programmed__protocol_failure(void **state)
@@ -637,46 +592,51 @@ static void event__others__ignored(void **state)
 	assert_int_equal(fail_table_total(&srv.shard->stats.failures), 0);
 }
 
-#define RDMA_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
+#define ACCEPT_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
+#define SPOILT_TEST(name, ...) { name, spoilt_test, server_rig_init, server_rig_stop, &(struct spoilt){ __VA_ARGS__ } }
+#define FAILURE_TEST(name, ...) { name, failure_test, server_rig_init, server_rig_stop, &(struct failure){ __VA_ARGS__ } }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RDMA_TEST(request__right_proof__accepted_with_the_servers),
-		RDMA_TEST(request__right_proof__agreed_psns_in_the_qp),
-		RDMA_TEST(request__with_region__window_bound_before_the_accept),
-		RDMA_TEST(request__reads_asked_for__granted_within_limits),
-		RDMA_TEST(request__device_without_atomics__none_granted),
-		RDMA_TEST(request__path_mtu_option__no_more_than_that),
-		RDMA_TEST(established__after_the_accept__live),
-		RDMA_TEST(request__no_or_foreign_private_data__bad_request),
-		RDMA_TEST(request__reply_kind_or_other_version__bad_request),
-		RDMA_TEST(request__unknown_session__bad_session),
-		RDMA_TEST(request__replayed__second_is_bad_session),
-		RDMA_TEST(request__after_the_session_expired__bad_session),
-		RDMA_TEST(request__one_bit_of_the_hmac_wrong__bad_hmac),
-		RDMA_TEST(request__proof_for_another_qp__bad_hmac),
-		RDMA_TEST(request__proof_for_another_port__bad_hmac),
-		RDMA_TEST(request__with_the_servers_key__bad_hmac),
-		RDMA_TEST(request__from_another_address_than_tls__bad_address),
-		RDMA_TEST(request__claims_another_address_than_its_path__bad_address),
-		RDMA_TEST(request__path_leads_elsewhere__bad_address),
-		RDMA_TEST(request__path_without_an_address__claim_suffices),
-		RDMA_TEST(request__accept_fails__rejected_and_all_released),
-		RDMA_TEST(request__attributes_fail__rejected_and_all_released),
-		RDMA_TEST(request__bind_fails__rejected_and_all_released),
-		RDMA_TEST(request__psns_not_as_programmed__protocol_failure),
-		RDMA_TEST(request__each_call_fails_in_turn__never_a_leak),
-		RDMA_TEST(request__no_qp_left__no_resources),
-		RDMA_TEST(request__reject_fails_too__no_matter),
-		RDMA_TEST(event__rejected_or_unreachable_while_accepting__failed),
-		RDMA_TEST(event__unreachable_on_a_live_one__failed_in_traffic),
-		RDMA_TEST(event__disconnected_before_established__peer_left),
-		RDMA_TEST(event__established_while_closing__stays_closing),
-		RDMA_TEST(event__device_removed__the_shard_stops_as_broken),
-		RDMA_TEST(event__others__ignored),
+		ACCEPT_TEST(request__right_proof__accepted_with_the_servers),
+		ACCEPT_TEST(request__right_proof__agreed_psns_in_the_qp),
+		ACCEPT_TEST(request__with_region__window_bound_before_the_accept),
+		ACCEPT_TEST(request__reads_asked_for__granted_within_limits),
+		ACCEPT_TEST(request__device_without_atomics__none_granted),
+		ACCEPT_TEST(request__path_mtu_option__no_more_than_that),
+		ACCEPT_TEST(established__after_the_accept__live),
+		ACCEPT_TEST(request__no_or_foreign_private_data__bad_request),
+		ACCEPT_TEST(request__reply_kind_or_other_version__bad_request),
+		ACCEPT_TEST(request__unknown_session__bad_session),
+		ACCEPT_TEST(request__replayed__second_is_bad_session),
+		ACCEPT_TEST(request__after_the_session_expired__bad_session),
+		SPOILT_TEST("request__one_bit_of_the_hmac_wrong__bad_hmac", spoil_hmac, REFUSE_BAD_HMAC),
+		SPOILT_TEST("request__proof_for_another_qp__bad_hmac", other_qpn, REFUSE_BAD_HMAC),
+		SPOILT_TEST("request__proof_for_another_port__bad_hmac", other_port, REFUSE_BAD_HMAC),
+		SPOILT_TEST("request__with_the_servers_key__bad_hmac", servers_key, REFUSE_BAD_HMAC),
+		SPOILT_TEST("request__from_another_address_than_tls__bad_address", other_claim, REFUSE_BAD_ADDRESS),
+		SPOILT_TEST("request__claims_another_address_than_its_path__bad_address", other_claim_right_path, REFUSE_BAD_ADDRESS),
+		SPOILT_TEST("request__path_leads_elsewhere__bad_address", other_path, REFUSE_BAD_ADDRESS),
+		ACCEPT_TEST(request__path_without_an_address__claim_suffices),
+		FAILURE_TEST("request__accept_fails__rejected_and_all_released",
+			     "rdma_accept", EINVAL, FRAME_FEATURE_REGION, REFUSE_INTERNAL),
+		FAILURE_TEST("request__attributes_fail__rejected_and_all_released",
+			     "ibv_modify_qp", EIO, 0, REFUSE_INTERNAL),
+		FAILURE_TEST("request__bind_fails__rejected_and_all_released",
+			     "ibv_post_send", ENOMEM, FRAME_FEATURE_REGION, REFUSE_NO_RESOURCES),
+		ACCEPT_TEST(request__psns_not_as_programmed__protocol_failure),
+		ACCEPT_TEST(request__each_call_fails_in_turn__never_a_leak),
+		ACCEPT_TEST(request__no_qp_left__no_resources),
+		ACCEPT_TEST(request__reject_fails_too__no_matter),
+		ACCEPT_TEST(event__rejected_or_unreachable_while_accepting__failed),
+		ACCEPT_TEST(event__unreachable_on_a_live_one__failed_in_traffic),
+		ACCEPT_TEST(event__disconnected_before_established__peer_left),
+		ACCEPT_TEST(event__established_while_closing__stays_closing),
+		ACCEPT_TEST(event__device_removed__the_shard_stops_as_broken),
+		ACCEPT_TEST(event__others__ignored),
 	};
 
-	return cmocka_run_group_tests_name("server_rdma", tests, server_rig_group_setup,
+	return cmocka_run_group_tests_name("server_accept", tests, server_rig_group_setup,
 					   server_rig_group_teardown);
 }

@@ -462,32 +462,32 @@ static void completion__of_an_earlier_life__nothing_happens(void **state)
 	peer_leave(&next);
 }
 
-#define ECHO_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
+#define MESSAGES_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ECHO_TEST(message__any_size__same_bytes_back_as_a_reply),
-		ECHO_TEST(message__not_inline__srq_full_while_the_send_is_out),
-		ECHO_TEST(message__before_established__counts_as_connected),
-		ECHO_TEST(message__credits_at_once__all_echoed_many_times),
-		ECHO_TEST(message__of_several_clients__each_gets_its_own),
-		ECHO_TEST(one_way__asked_for_credit__all_since_the_last_in_one_answer),
-		ECHO_TEST(one_way__checksum__right_and_wrong_ones_counted),
-		ECHO_TEST(tags__right__answers_are_tagged_too),
-		ECHO_TEST(joined__several_sends__messages_counted_and_a_credit_for_each_send),
-		ECHO_TEST(joined__lengths_that_differ__taken),
-		ECHO_TEST(joined__as_many_as_may_be__taken_and_one_more_dropped),
-		ECHO_TEST(joined__with_tags__in_their_order),
-		ECHO_TEST(joined__checksum_of_the_second_wrong__counted_and_answered),
-		ECHO_TEST(ping__any_size__same_bytes_and_number_back),
-		ECHO_TEST(messages__of_one_batch__answered_with_one_doorbell),
-		ECHO_TEST(receive__of_a_queue_pair_nobody_has__buffer_back),
-		ECHO_TEST(close__answers_waiting_for_the_send_queue__dropped_with_it),
-		ECHO_TEST(buffers__none_free__receives_made_up_for_later),
-		ECHO_TEST(completion__of_an_earlier_life__nothing_happens),
+		MESSAGES_TEST(message__any_size__same_bytes_back_as_a_reply),
+		MESSAGES_TEST(message__not_inline__srq_full_while_the_send_is_out),
+		MESSAGES_TEST(message__before_established__counts_as_connected),
+		MESSAGES_TEST(message__credits_at_once__all_echoed_many_times),
+		MESSAGES_TEST(message__of_several_clients__each_gets_its_own),
+		MESSAGES_TEST(one_way__asked_for_credit__all_since_the_last_in_one_answer),
+		MESSAGES_TEST(one_way__checksum__right_and_wrong_ones_counted),
+		MESSAGES_TEST(tags__right__answers_are_tagged_too),
+		MESSAGES_TEST(joined__several_sends__messages_counted_and_a_credit_for_each_send),
+		MESSAGES_TEST(joined__lengths_that_differ__taken),
+		MESSAGES_TEST(joined__as_many_as_may_be__taken_and_one_more_dropped),
+		MESSAGES_TEST(joined__with_tags__in_their_order),
+		MESSAGES_TEST(joined__checksum_of_the_second_wrong__counted_and_answered),
+		MESSAGES_TEST(ping__any_size__same_bytes_and_number_back),
+		MESSAGES_TEST(messages__of_one_batch__answered_with_one_doorbell),
+		MESSAGES_TEST(receive__of_a_queue_pair_nobody_has__buffer_back),
+		MESSAGES_TEST(close__answers_waiting_for_the_send_queue__dropped_with_it),
+		MESSAGES_TEST(buffers__none_free__receives_made_up_for_later),
+		MESSAGES_TEST(completion__of_an_earlier_life__nothing_happens),
 	};
 
-	return cmocka_run_group_tests_name("server_echo", tests, server_rig_group_setup,
+	return cmocka_run_group_tests_name("server_messages", tests, server_rig_group_setup,
 					   server_rig_group_teardown);
 }

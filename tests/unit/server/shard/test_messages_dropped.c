@@ -313,16 +313,16 @@ static void send__completes_with_an_error__dropped_and_buffers_back(void **state
 	peer_assert_dropped(&p, FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR);
 }
 
-#define ECHO_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
+#define MESSAGES_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
 
 int main(void)
 {
 	const struct CMUnitTest others[] = {
-		ECHO_TEST(one_way__more_than_its_credits_unasked__dropped),
-		ECHO_TEST(tags__repeated_message__dropped),
-		ECHO_TEST(joined__more_sends_than_its_credits__dropped),
-		ECHO_TEST(message__without_end_while_none_is_acknowledged__dropped),
-		ECHO_TEST(send__completes_with_an_error__dropped_and_buffers_back),
+		MESSAGES_TEST(one_way__more_than_its_credits_unasked__dropped),
+		MESSAGES_TEST(tags__repeated_message__dropped),
+		MESSAGES_TEST(joined__more_sends_than_its_credits__dropped),
+		MESSAGES_TEST(message__without_end_while_none_is_acknowledged__dropped),
+		MESSAGES_TEST(send__completes_with_an_error__dropped_and_buffers_back),
 	};
 	struct CMUnitTest tests[N_ELEMENTS(drops) + N_ELEMENTS(others)];
 
