@@ -180,7 +180,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 /* The running step ends and is kept, whichever worker it was; if others follow, nothing more happens. */
 static void on_broken(struct ramp *r)
 {
-	const char *devices;
+	const char *devices = "";
 	int error = crew_failure(&r->crew, &devices);
 	char text[sizeof(r->outcome->stop_detail)];
 
