@@ -1,5 +1,5 @@
-/* A document as a page. See doc.h. All text is escaped; only charts are written as they are, since chart.c made
- * them of its own words. */
+/* A document as a page. See doc.h. All text is escaped; only charts are written as they are, since chart.c escaped their
+ * labels. */
 #include "loadgen/report/doc/doc_internal.h"
 
 #include <errno.h>
