@@ -238,12 +238,13 @@ static void print_failures(const json_t *run, FILE *out)
 	json_t *step, *f;
 	size_t i, k;
 
-	json_array_foreach(json_object_get(run, "steps"), i, step)
+	json_array_foreach(json_object_get(run, "steps"), i, step) {
 		json_array_foreach(json_object_get(step, "failures"), k, f) {
 			begin(out, step);
 			fprintf(out, "%lld failed at %s: %s (%s)\n", json_integer_value(json_object_get(f, "count")),
 				json_text_at(f, "stage"), json_text_at(f, "code"), json_text_at(f, "meaning"));
 		}
+	}
 }
 
 /* What makes figures questionable, in words of run.json; that both sides share a machine is said by
@@ -253,7 +254,7 @@ static void print_validity(const json_t *run, FILE *out)
 	json_t *step, *flag;
 	size_t i, k;
 
-	json_array_foreach(json_object_get(run, "steps"), i, step)
+	json_array_foreach(json_object_get(run, "steps"), i, step) {
 		json_array_foreach(json_object_get(step, "validity"), k, flag) {
 			const char *text = json_string_value(flag);
 
@@ -263,6 +264,7 @@ static void print_validity(const json_t *run, FILE *out)
 			begin(out, step);
 			fprintf(out, "%s\n", text);
 		}
+	}
 }
 
 /* Of a search, or of a ramp with an SLO: what the steps say of capacity. */
