@@ -317,10 +317,13 @@ static void print_table(const struct comparison *k, const json_t *o)
 	if (k->rounds < BASELINE_ROUNDS)
 		printf("Fewer than %d rounds: no verdict, only a sign that everything runs.\n", BASELINE_ROUNDS);
 	printf("clients     bytes  candidate    figure    baseline  candidate  %-28s  verdict\n", "improvement");
-	json_array_foreach(json_object_get(o, "points"), n, point)
-		json_array_foreach(json_object_get(point, "alternatives"), i, alternative)
-			json_array_foreach(json_object_get(alternative, "rows"), r, row)
+	json_array_foreach(json_object_get(o, "points"), n, point) {
+		json_array_foreach(json_object_get(point, "alternatives"), i, alternative) {
+			json_array_foreach(json_object_get(alternative, "rows"), r, row) {
 				print_row(row, point, json_text_at(alternative, "value"));
+			}
+		}
+	}
 }
 
 static int show(const struct comparison *k, struct results *results)

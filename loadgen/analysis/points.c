@@ -42,10 +42,11 @@ static size_t collect_steps(const json_t *steps, const struct points_rule *rule,
 	json_t *step;
 	size_t i, n = 0;
 
-	json_array_foreach((json_t *)steps, i, step)
+	json_array_foreach((json_t *)steps, i, step) {
 		if (i < READ_STEPS_MAX && json_number_at(step, rule->clients) > 0 &&
 		    (!rule->counts || rule->counts(step, rule->arg)))
 			out[n++] = step;
+	}
 	sort_steps(out, n, rule);
 	return n;
 }

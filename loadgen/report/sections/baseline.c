@@ -77,8 +77,9 @@ static size_t count_verdicts(const json_t *rows, const char *verdict)
 	const json_t *row;
 	size_t i, n = 0;
 
-	json_array_foreach(rows, i, row)
+	json_array_foreach(rows, i, row) {
 		n += strcmp(verdict_of(row), verdict) == 0;
+	}
 	return n;
 }
 
@@ -107,26 +108,28 @@ static void say_differences(struct page *p, const struct page_baseline *b)
 		return;
 	doc_note(p->doc, DOC_WARN, "baseline-unlike", "The two runs differ in what follows, so a change may come from "
 		 "that (--any-environment was given):");
-	json_array_foreach(b->differences, i, d)
+	json_array_foreach(b->differences, i, d) {
 		doc_item(p->doc, "baseline-difference", "%s: %s in the baseline, %s here",
 			 page_json(p, json_at(d, "field")), page_json(p, json_at(d, "base")),
 			 page_json(p, json_at(d, "run")));
+	}
 }
 
 static void table_rows(struct page *p, const struct page_baseline *b)
 {
 	static const char *const order[] = { "regression", "improvement", "same", "unknown" };
 	struct doc_table *t = page_table(p, page_text(p, "baseline_%s", b->label), "Both runs with their 95 % "
-					 "intervals. If the intervals overlap, the figures are the same.", PAGE_POINT,
-					 "figure", "baseline#", "this run#", "change#%", "verdict", NULL);
+					 "intervals. If the intervals overlap, the figures are the same.", PAGE_POINT
+					 ";figure;baseline#;this run#;change#%;verdict");
 	const json_t *row;
 	size_t i;
 
 	/* What changed comes first. */
 	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
-		json_array_foreach(json_at(b->comparison, "rows"), i, row)
+		json_array_foreach(json_at(b->comparison, "rows"), i, row) {
 			if (strcmp(verdict_of(row), order[k]) == 0)
 				add_row(p, t, row);
+		}
 }
 
 static void show_baseline(struct page *p, const struct page_baseline *b)

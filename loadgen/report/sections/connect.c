@@ -46,7 +46,7 @@ static bool add_stage_series(struct page *p, struct chart *c, const struct bars 
 static void table_stages(struct page *p, const struct bars *bars, const char *name, const char *percentile,
 			 const char *caption)
 {
-	struct doc_table *t = page_table(p, name, caption, PAGE_POINT, NULL);
+	struct doc_table *t = page_table(p, name, caption, PAGE_POINT);
 
 	for (int s = 0; s < STAGE_TIMED; s++)
 		doc_column(t, stage_names[s], "ms", true);
@@ -91,8 +91,7 @@ static void table_server_stages(struct page *p, const struct bars *bars)
 	static const char *const paths[] = { "server_stages_ns.tls_accept.p50", "server_stages_ns.psn_generate.p50",
 					     "server_stages_ns.qp_setup.p50", "server_stages_ns.accept_to_established.p50" };
 	struct doc_table *t = page_table(p, "server_stages", "The server's own stages, medians, by its clock.",
-					 "clients#", "tls_accept#ms", "psn_generate#ms", "qp_setup#ms",
-					 "accept_to_established#ms", NULL);
+					 "clients#;tls_accept#ms;psn_generate#ms;qp_setup#ms;accept_to_established#ms");
 
 	for (size_t i = 0; i < bars->n; i++) {
 		doc_row(t, DOC_PLAIN);
@@ -202,7 +201,7 @@ static void show_times(struct page *p, const struct timeline *l)
 	page_chart(p, "time-chart", "Clients and connections over time", &c,
 		   "Clients connected (left axis) and connections made a second (right axis) from the run's start to "
 		   "its end.");
-	t = page_table(p, "time", "Samples of the run.", "time#s", "clients connected#", "connections made#1/s", NULL);
+	t = page_table(p, "time", "Samples of the run.", "time#s;clients connected#;connections made#1/s");
 	for (size_t i = 0; i < l->n; i++) {
 		doc_row(t, DOC_PLAIN);
 		page_cells(t, "200", l->t_s[i], l->connected[i], l->connects_per_s[i]);

@@ -67,8 +67,9 @@ static void collect_kinds(struct page *p, const char *which, struct kinds *out)
 	*out = (struct kinds){ .n = 0 };
 	for (size_t i = 0; i < p->points->n; i++)
 		for (size_t k = 0; k < p->points->v[i].n; k++)
-			json_array_foreach(json_at(p->points->v[i].steps[k], which), f, failure)
+			json_array_foreach(json_at(p->points->v[i].steps[k], which), f, failure) {
 				count_failure(p, out, failure, i);
+			}
 }
 
 static double value_of_kind(const struct point *at, const void *arg)
@@ -95,7 +96,7 @@ static void draw_failures(struct page *p, const struct kinds *kinds)
 static void table_failures(struct page *p, const struct kinds *kinds, enum doc_tone tone, const char *name,
 			   const char *caption)
 {
-	struct doc_table *t = page_table(p, name, caption, "clients#", "stage", "code", "count#", "meaning", NULL);
+	struct doc_table *t = page_table(p, name, caption, "clients#;stage;code;count#;meaning");
 
 	for (size_t i = 0; i < p->points->n; i++)
 		for (size_t k = 0; k < kinds->n; k++) {

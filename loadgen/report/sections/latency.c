@@ -151,7 +151,7 @@ static void show_spectrum(struct page *p, const struct shown *s, size_t n)
 			.y = curves[k].us, .n = SPECTRUM, .dim = curves[k].dim });
 	page_chart(p, "spectrum-chart", "Percentile spectrum", &c,
 		   "The round trip at each percentile; the rarer, the further apart on the axis.");
-	t = page_table(p, "spectrum", "Percentiles as far as the samples support them.", "percentile#%", NULL);
+	t = page_table(p, "spectrum", "Percentiles as far as the samples support them.", "percentile#%");
 	for (size_t k = 0; k < n_curves; k++)
 		doc_column(t, curves[k].label, "us", true);
 	for (size_t i = 0; i < SPECTRUM; i++) {
@@ -180,7 +180,7 @@ static void show_bins(struct page *p, const struct shown *s)
 	page_chart(p, "histogram-chart", page_text(p, "How often each round trip came, %s", s->label), &c,
 		   "Messages by their round trip, with the percentiles marked.");
 	t = page_table(p, "histogram", "Messages by round trip; each row reaches from its figure to that of the next "
-		       "row.", "from#us", "messages#", "share#%", NULL);
+		       "row.", "from#us;messages#;share#%");
 	for (size_t i = 0; i < s->n_bins; i++) {
 		doc_row(t, DOC_PLAIN);
 		page_cells(t, "103", s->low[i], s->bins[i], 100 * s->bins[i] / s->count);

@@ -147,8 +147,8 @@ static void table_throughput(struct page *p, const struct load *loads, size_t n)
 {
 	struct doc_table *t = page_table(p, "throughput", "Throughput. Several runs of a number of clients: their "
 					 "median, with the least and the most. One run: its figure, with the 95 % "
-					 "interval.", PAGE_POINT, "runs#", "throughput#msgs/s", "low#msgs/s",
-					 "high#msgs/s", "throughput#MB/s", NULL);
+					 "interval.", PAGE_POINT
+					 ";runs#;throughput#msgs/s;low#msgs/s;high#msgs/s;throughput#MB/s");
 	bool with_fit = is_any_fitted(loads, n);
 
 	if (with_fit) {
@@ -373,8 +373,8 @@ static void add_latency_row(struct page *p, struct doc_table *t, const struct la
 static void table_latency(struct page *p, const struct latency *l, size_t n)
 {
 	struct doc_table *t = page_table(p, "latency", "Round trips (response time). Low and high of p99: the least "
-					 "and the most of several runs, or the 95 % interval of one.", PAGE_POINT,
-					 "p50#us", "p95#us", "p99#us", "p99.9#us", "p99 low#us", "p99 high#us", NULL);
+					 "and the most of several runs, or the 95 % interval of one.", PAGE_POINT
+					 ";p50#us;p95#us;p99#us;p99.9#us;p99 low#us;p99 high#us");
 
 	for (size_t b = 0; b < p->n_baselines; b++)
 		doc_column(t, page_text(p, "p99, baseline %s", p->baselines[b].label), "us", true);

@@ -43,7 +43,7 @@ static void table_environment(struct page *p)
 		{ "rlimits.nofile.soft", "open files allowed", false },
 		{ "rlimits.memlock.soft", "locked memory allowed, bytes", false },
 	};
-	struct doc_table *t = page_table(p, "environment", NULL, "what", "server", "generator", NULL);
+	struct doc_table *t = page_table(p, "environment", NULL, "what;server;generator");
 
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
 		doc_row(t, DOC_PLAIN);

@@ -122,16 +122,14 @@ static void add_column(struct page *p, struct doc_table *t, const char *column)
 	}
 }
 
-struct doc_table *page_table(struct page *p, const char *name, const char *caption, ...)
+struct doc_table *page_table(struct page *p, const char *name, const char *caption, const char *columns)
 {
 	struct doc_table *t = doc_table(p->doc, name, caption);
-	const char *column;
-	va_list ap;
 
-	va_start(ap, caption);
-	while ((column = va_arg(ap, const char *)))
-		add_column(p, t, column);
-	va_end(ap);
+	for (size_t n; *columns; columns += n + (columns[n] == ';')) {
+		n = strcspn(columns, ";");
+		add_column(p, t, page_text(p, "%.*s", (int)n, columns));
+	}
 	return t;
 }
 

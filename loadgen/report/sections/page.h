@@ -39,7 +39,7 @@ struct page {
 	double min_effect;
 	struct page_baseline baselines[PAGE_BASELINES_MAX];
 	size_t n_baselines;
-	SLIST_HEAD(, page_memory) memory;
+	SLIST_HEAD(page_memories, page_memory) memory;
 	bool failed;
 };
 
@@ -57,10 +57,10 @@ bool page_failed(const struct page *p);
 /* Frees the memory, not what the page was given. */
 void page_free(struct page *p);
 
-/* A table, as doc_table. Each column is "title" of texts or "title#unit" of numbers, with or without a unit; NULL ends
- * them. PAGE_POINT stands for the clients and, if the run had several sizes, the message size. */
+/* A table, as doc_table. `columns` is "column;column;...": each is "title" of texts or "title#unit" of numbers, with or
+ * without a unit. PAGE_POINT stands for the clients and, if the run had several sizes, the message size. */
 #define PAGE_POINT "@"
-struct doc_table *page_table(struct page *p, const char *name, const char *caption, ...) __attribute__((sentinel));
+struct doc_table *page_table(struct page *p, const char *name, const char *caption, const char *columns);
 /* Begins a row with the cells of PAGE_POINT. */
 void page_row(struct page *p, struct doc_table *t, enum doc_tone tone, double clients, double bytes);
 /* Cells with numbers: each digit of `decimals` is one, a double follows for each. */

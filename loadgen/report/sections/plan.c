@@ -78,7 +78,7 @@ void section_plan(struct page *p)
 	}
 	say_plan(p);
 	t = page_table(p, "plan", "For other numbers of clients, headroom and growth: performance_test report with "
-		       "--plan, --headroom, --growth.", "clients#", NULL);
+		       "--plan, --headroom, --growth.", "clients#");
 	if (p->growth > 0)
 		doc_column(t, "with growth", NULL, true);
 	for (i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)

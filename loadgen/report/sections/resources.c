@@ -150,8 +150,8 @@ static void show_slopes(struct page *p, double bytes)
 		 "resident memory and %s queue pair%s; without clients it has %s.", page_bytes(p, rss.slope.value),
 		 each, strcmp(each, "1") == 0 ? "" : "s", page_bytes(p, rss.base.value));
 	t = page_table(p, "slopes", "Straight lines through the steps: what is in use without clients, and what each "
-		       "client adds, with its 95 % interval.", "side", "resource", "without clients#", "each client#",
-		       "low#", "high#", "steps#", NULL);
+		       "client adds, with its 95 % interval.", "side;resource;without clients#;each "
+		       "client#;low#;high#;steps#");
 	add_lines(p, t, "server", bytes);
 	add_lines(p, t, "generator", bytes);
 }
@@ -227,12 +227,13 @@ void section_limits(struct page *p)
 		doc_text(p->doc, "limits-do-not-grow", "As far as the steps show, more clients bring no limit closer.");
 	doc_text(p->doc, NULL, "A projection extends a straight line. It shows which limit to raise first; it does not "
 		 "show that the server would work with that many clients.");
-	t = page_table(p, "limits", "In the order in which they are reached.", "resource", "side", "used#", "limit#",
-		       "used#%", "each client#", "ends at#clients", "known how", "raised with", NULL);
+	t = page_table(p, "limits", "In the order in which they are reached.",
+		       "resource;side;used#;limit#;used#%;each client#;ends at#clients;known how;raised with");
 	for (i = 0; i < p->points->n; i++)
 		most = fmax(most, p->points->v[i].clients);
-	json_array_foreach(p->limits, i, l)
+	json_array_foreach(p->limits, i, l) {
 		add_limit(p, t, l, most);
+	}
 }
 
 /* --- checks --- */
@@ -261,7 +262,7 @@ static void show_residual(struct page *p, const struct trend *v)
 	page_rule(&c, -RESIDUAL_MAX, false, true, "-5 %");
 	page_chart(p, "littles-law-chart", "Residual of Little's law", &c,
 		   "The residual in per cent for each number of clients, with the bounds of 5 %.");
-	t = page_table(p, "littles_law", NULL, "clients#", "residual#%", NULL);
+	t = page_table(p, "littles_law", NULL, "clients#;residual#%");
 	for (size_t i = 0; i < v->n; i++) {
 		doc_row(t, fabs(v->y[i]) > RESIDUAL_MAX ? DOC_WARN : DOC_PLAIN);
 		page_cells(t, "03", v->x[i], v->y[i]);

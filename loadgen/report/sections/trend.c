@@ -176,7 +176,7 @@ void figures_show(struct page *p, const struct figures *f, const struct trend v[
 		if (!f->v[n].only_in_table)
 			trend_draw(&c, &v[n], f->v[n].label);
 	page_chart(p, page_text(p, "%s-chart", f->id), f->title, &c, f->description);
-	t = page_table(p, f->id, NULL, "clients#", NULL);
+	t = page_table(p, f->id, NULL, "clients#");
 	for (size_t k = 0; k < n; k++)
 		doc_column(t, f->v[k].label, f->v[k].unit, true);
 	for (size_t i = 0; i < v[0].n; i++) {

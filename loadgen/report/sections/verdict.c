@@ -215,8 +215,8 @@ static void table_capacities(struct page *p)
 {
 	struct doc_table *t = page_table(p, "capacities", "The three capacities, each with the most clients that were "
 					 "still good and the fewest that were not. A step is still good if it held 99 "
-					 "% of its clients.", "capacity", "clients#", "still good#clients",
-					 "no longer#clients", "seen#", "confirmed", "why", NULL);
+					 "% of its clients.", "capacity;clients#;still good#clients;no "
+					 "longer#clients;seen#;confirmed;why");
 	struct found slo, knee, hard;
 	bool known = found_read(p, "slo_capacity", &slo);
 	const struct point *bad = found_first_not_held(p->points);
@@ -306,8 +306,8 @@ static void table_criteria(struct page *p)
 	}
 	doc_text(p->doc, "criteria-count", "%zu of %zu criteria were met, %zu failed, %zu could not be judged.",
 		 of[OUTCOME_PASS], n, of[OUTCOME_FAIL], of[OUTCOME_INCONCLUSIVE]);
-	t = page_table(p, "criteria", "If a step ran several times, its worst result.", PAGE_POINT, "criterion",
-		       "required", "measured", "result", "runs passed#", NULL);
+	t = page_table(p, "criteria", "If a step ran several times, its worst result.", PAGE_POINT
+		       ";criterion;required;measured;result;runs passed#");
 	for (size_t i = 0; i < n; i++)
 		add_criterion(p, t, &v[i]);
 }
