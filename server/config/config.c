@@ -23,7 +23,7 @@ static const char *const client_auth_names[] = { "none", "require", NULL };
 static const struct opt options[] = {
 	{ .name = "bind", .type = OPT_STRING, .offset = AT(bind), .metavar = "ADDR,...",
 	  .def = "the RDMA device's", .help = "IP address to serve on; it must belong to an RDMA device. "
-	  "A list, at most 8: one for each device, in the same order." },
+	  "May be a list of up to 8, one for each --device, in the same order." },
 	{ .name = "ca", .type = OPT_STRING, .offset = AT(ca), .metavar = "FILE",
 	  .def = "build/certs/ca.pem", .help = "CA certificate that signs clients' certificates." },
 	{ .name = "cert", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE",
@@ -36,7 +36,7 @@ static const struct opt options[] = {
 	{ .name = "credits", .type = OPT_UINT, .offset = AT(credits), .min = 1, .max = 128,
 	  .metavar = "N", .def = "16", .help = "Most messages that one client may have in flight." },
 	{ .name = "device", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME,...",
-	  .def = "the first active one", .help = "RDMA device. A list, at most 8: serve on each of them, as rails." },
+	  .def = "the first active one", .help = "RDMA device. May be a list of up to 8, each of which is a rail." },
 	{ .name = "drain-timeout", .type = OPT_DURATION, .offset = AT(drain_timeout_ns),
 	  .min = 0, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "5",
 	  .help = "Longest time to wait for the teardown of connections after SIGTERM or SIGINT." },
@@ -67,14 +67,14 @@ static const struct opt options[] = {
 	  .help = "A client silent for this long is probed, and dropped if its host does not answer; 0 never." },
 	{ .name = "rdma-port", .type = OPT_UINT, .offset = AT(rdma_port), .min = 0, .max = 65535,
 	  .metavar = "PORT", .def = "7472",
-	  .help = "RDMA port of the first shard, the others of all rails follow; 0 lets the system choose." },
+	  .help = "RDMA port of the first shard; the others take the ports after it. 0 lets the system choose." },
 	TUNING_OPT_REALTIME(TUNING_AT),
 	{ .name = "region-size", .type = OPT_SIZE, .offset = AT(region_bytes), .min = 0,
 	  .max = FRAME_REGION_BYTES_MAX, .metavar = "BYTES", .def = "4k",
 	  .help = "One-sided memory for each client that asks for it; 0 offers none." },
 	{ .name = "session-timeout", .type = OPT_DURATION, .offset = AT(session_timeout_ns),
 	  .min = 10 * NS_PER_MS, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "30",
-	  .help = "Time a granted session has to make its RDMA connection." },
+	  .help = "Longest time from GRANT until a client has made its RDMA connection." },
 	TUNING_OPT_SIGNAL_EVERY(TUNING_AT),
 	{ .name = "spin", .type = OPT_DURATION, .offset = AT(spin_ns), .min = NS_PER_US,
 	  .max = NS_PER_S, .metavar = "TIME", .def = "50us",
@@ -85,10 +85,10 @@ static const struct opt options[] = {
 	  .help = "Print a line of statistics to stderr this often; 0 never." },
 	{ .name = "threads", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
 	  .metavar = "N", .def = "online CPUs",
-	  .help = "Shards of each rail: threads with loop and resources of their own." },
+	  .help = "Shards of each rail; a shard is a thread with resources of its own." },
 	{ .name = "ticket-rotation", .type = OPT_DURATION, .offset = AT(ticket_rotation_ns), .min = NS_PER_S,
 	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "3600",
-	  .help = "New keys for session tickets this often; a ticket is good for one to two times this." },
+	  .help = "Interval at which the keys of session tickets change; a ticket is valid for one to two of them." },
 	{ .name = "tls-port", .type = OPT_UINT, .offset = AT(tls_port), .min = 0, .max = 65535,
 	  .metavar = "PORT", .def = "7471",
 	  .help = "TCP port of the TLS bootstrap, the same on all rails; 0 lets the system choose." },
@@ -105,11 +105,11 @@ static const struct opt options[] = {
 const struct opts_spec server_options = {
 	.program = "rdma_server",
 	.usage = "[options]",
-	.summary = "Serves RDMA clients that bootstrap over TLS 1.3: echoes their messages and holds a memory\n"
-		   "region for one-sided access by each. Stops on SIGTERM or SIGINT after draining.",
+	.summary = "Serves RDMA clients that bootstrap over TLS 1.3: echoes their messages and gives each one that\n"
+		   "asks a memory region for one-sided access. On SIGTERM or SIGINT it drains and stops.",
 	.opts = options,
 	.n_opts = sizeof(options) / sizeof(options[0]),
-	.epilog = "Exit status: 0 stopped when told to, 1 failed while running, 2 usage, 3 the environment\n"
+	.epilog = "Exit status: 0 stopped by a signal, 1 failed while running, 2 usage, 3 the environment\n"
 		  "cannot run it (the message says what to do).",
 };
 
