@@ -143,19 +143,16 @@ static void add_throughput_row(struct page *p, struct doc_table *t, const struct
 	}
 }
 
+#define COLUMNS PAGE_POINT ";runs#;throughput#msgs/s;low#msgs/s;high#msgs/s;throughput#MB/s"
+
 static void table_throughput(struct page *p, const struct load *loads, size_t n)
 {
+	bool with_fit = is_any_fitted(loads, n);
 	struct doc_table *t = page_table(p, "throughput", "Throughput. Several runs of a number of clients: their "
 					 "median, with the least and the most. One run: its figure, with the 95 % "
-					 "interval.", PAGE_POINT
-					 ";runs#;throughput#msgs/s;low#msgs/s;high#msgs/s;throughput#MB/s");
-	bool with_fit = is_any_fitted(loads, n);
+					 "interval.", with_fit ?
+					 COLUMNS ";fit#msgs/s;fit low#msgs/s;fit high#msgs/s" : COLUMNS);
 
-	if (with_fit) {
-		doc_column(t, "fit", "msgs/s", true);
-		doc_column(t, "fit low", "msgs/s", true);
-		doc_column(t, "fit high", "msgs/s", true);
-	}
 	for (size_t b = 0; b < p->n_baselines; b++)
 		doc_column(t, page_text(p, "baseline %s", p->baselines[b].label), "msgs/s", true);
 	for (size_t i = 0; i < n; i++)

@@ -7,6 +7,8 @@
 #include "common/base/json_at.h"
 
 #define MIB 1048576.0
+#define COLUMNS "servers#;clients each#;CPUs used#;memory#MiB;pinned#MiB;queue pairs#;descriptors#;messages#1/s;" \
+		"known how"
 
 static const char *source_words(struct page *p, const json_t *row)
 {
@@ -62,10 +64,6 @@ static void say_plan(struct page *p)
 
 void section_plan(struct page *p)
 {
-	static const struct { const char *title, *unit; } columns[] = {
-		{ "servers", NULL }, { "clients each", NULL }, { "CPUs used", NULL }, { "memory", "MiB" }, { "pinned", "MiB" },
-		{ "queue pairs", NULL }, { "descriptors", NULL }, { "messages", "1/s" },
-	};
 	const json_t *rows = json_at(p->plan, "rows"), *row;
 	struct doc_table *t;
 	size_t i;
@@ -78,12 +76,8 @@ void section_plan(struct page *p)
 	}
 	say_plan(p);
 	t = page_table(p, "plan", "For other numbers of clients, headroom and growth: performance_test report with "
-		       "--plan, --headroom, --growth.", "clients#");
-	if (p->growth > 0)
-		doc_column(t, "with growth", NULL, true);
-	for (i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-		doc_column(t, columns[i].title, columns[i].unit, true);
-	doc_column(t, "known how", NULL, false);
+		       "--plan, --headroom, --growth.",
+		       p->growth > 0 ? "clients#;with growth#;" COLUMNS : "clients#;" COLUMNS);
 	json_array_foreach(rows, i, row) {
 		add_row(p, t, row);
 	}
