@@ -207,18 +207,15 @@ static bool read_request(struct session *x)
 }
 
 /* Writes what is pending and reads the next request, until the socket or the shards have to be waited for. */
-static void serve(struct session *x)
+static void serve(void *session)
 {
+	struct session *x = session;
+
 	while (x->state == SESSION_SERVED)
 		if (wait_or_end(x, tls_io_write(&x->io)) || !read_request(x))
 			return;
 	if (x->state == SESSION_REFUSED && !wait_or_end(x, tls_io_write(&x->io)) && tls_io_is_bye_answered(&x->io))
 		end(x, CLOSE_REFUSED);
-}
-
-static void on_ready(void *session)
-{
-	serve(session);
 }
 
 static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
@@ -253,7 +250,7 @@ static struct session *session_new(struct control *t, const struct handover *h)
 	x->peer = h->peer;
 	x->what = h->what;
 	x->burst = 1;
-	tls_io_init(&x->io, t->loop, on_ready, x, &st->tls_bytes_in, &st->tls_bytes_out);
+	tls_io_init(&x->io, t->loop, serve, x, &st->tls_bytes_in, &st->tls_bytes_out);
 	tls_io_adopt(&x->io, h->tls);
 	ev_timer_init(&x->deadline, on_deadline, 0., 0.);
 	x->deadline.data = x;

@@ -18,13 +18,6 @@
 #define PSN_DRAWS_MAX 64
 #define HELLOS_MAX 16
 
-static void advance(struct conn *c);
-
-void boot_on_ready(void *conn)
-{
-	advance(conn);
-}
-
 /* True if the caller has to wait for the socket or the connection is over; false to go on. */
 static bool wait_or_end(struct conn *c, enum tls_io_status st)
 {
@@ -50,7 +43,7 @@ void boot_refuse(struct conn *c, enum refuse_code code, const char *text)
 	tls_io_put(&c->io, frame_encode_refuse(code, text, tls_io_frame(&c->io)));
 	c->retry_hello = code == REFUSE_PSN_CONFLICT && c->hellos < HELLOS_MAX;
 	conn_set_state(c, CONN_ST_REFUSE);
-	advance(c);
+	boot_on_ready(c);
 }
 
 /* Credits of a client: what it asks for, at most its equal share of the receive buffers that are left for it and the
@@ -254,7 +247,7 @@ static void on_hello(struct conn *c, uint32_t bytes)
 	memcpy(g.session, c->session, sizeof(g.session));
 	tls_io_put(&c->io, frame_encode_grant(&g, tls_io_frame(&c->io)));
 	conn_set_state(c, CONN_ST_GRANT);
-	advance(c);
+	boot_on_ready(c);
 }
 
 void boot_go_on(struct conn *c)
@@ -362,8 +355,10 @@ static void on_handshake_done(struct conn *c)
 	read_frame(c);
 }
 
-static void advance(struct conn *c)
+void boot_on_ready(void *conn)
 {
+	struct conn *c = conn;
+
 	switch (c->state) {
 	case CONN_ST_TLS_ACCEPT:
 		if (!wait_or_end(c, tls_io_handshake(&c->io)))
