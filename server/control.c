@@ -59,7 +59,7 @@ static void set_state(struct session *x, enum session_state state)
 static void end(struct session *x, enum close_reason reason)
 {
 	struct control *t = x->control;
-	struct stats *st = &t->server->control;
+	struct stats *st = &t->server->control_stats;
 
 	counter_add(&st->closed[reason], 1);
 	counter_set(&st->controls, counter_get(&st->controls) - 1);
@@ -76,7 +76,7 @@ static void fail(struct session *x, enum fail_kind kind, int code)
 	struct fail f = { .stage = STAGE_PSN_EXCHANGE, .kind = kind, .code = code };
 	char text[96], peer[ADDR_TEXT_MAX];
 
-	fail_table_count(&x->control->server->control.failures, &f);
+	fail_table_count(&x->control->server->control_stats.failures, &f);
 	log_debug("control session of %s failed: %s (%s)", addr_text(&x->peer, peer),
 		  fail_code_text(&f, text, sizeof(text)), fail_advice(&f));
 	end(x, CLOSE_FAILED);
@@ -96,7 +96,7 @@ static bool wait_or_end(struct session *x, enum tls_io_status st)
 
 static void refuse(struct session *x, enum refuse_code code, const char *text)
 {
-	counter_add(&x->control->server->control.refused[code], 1);
+	counter_add(&x->control->server->control_stats.refused[code], 1);
 	tls_io_put(&x->io, frame_encode_refuse(code, text, tls_io_frame(&x->io)));
 	set_state(x, SESSION_REFUSED);
 }
@@ -242,7 +242,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 static struct session *session_new(struct control *t, const struct handover *h)
 {
 	struct session *x = calloc(1, sizeof(*x));
-	struct stats *st = &t->server->control;
+	struct stats *st = &t->server->control_stats;
 
 	if (!x)
 		return NULL;
@@ -265,7 +265,7 @@ static void take_over(struct control *t, struct handover *h)
 
 	if (!x) {
 		log_warn("closed a new control session: this machine is out of memory");
-		counter_add(&t->server->control.closed[CLOSE_FAILED], 1);
+		counter_add(&t->server->control_stats.closed[CLOSE_FAILED], 1);
 		tls_free(h->tls);
 		handover_session_ended(&t->server->handovers);
 	} else if (t->stopped) {

@@ -92,7 +92,7 @@ static void on_stats(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct main_loop *m = w->data;
 	uint64_t messages = report_sum(m->server, offsetof(struct stats, messages_in));
-	uint64_t failures = fail_table_total(&m->server->control.failures);
+	uint64_t failures = fail_table_total(&m->server->control_stats.failures);
 
 	(void)revents;
 	for (uint32_t i = 0; i < m->server->n_shards; i++)

@@ -18,7 +18,7 @@
 
 uint64_t report_sum(const struct server *server, size_t offset)
 {
-	uint64_t total = counter_get((const counter *)((const char *)&server->control + offset));
+	uint64_t total = counter_get((const counter *)((const char *)&server->control_stats + offset));
 
 	for (uint32_t i = 0; i < server->n_shards; i++)
 		total += counter_get((const counter *)((const char *)&server->shards[i]->stats + offset));
@@ -96,7 +96,7 @@ static json_t *failures_json(const struct server *server)
 	json_t *o;
 
 	if (all)
-		fail_table_add(all, &server->control.failures);
+		fail_table_add(all, &server->control_stats.failures);
 	for (uint32_t i = 0; all && i < server->n_shards; i++)
 		fail_table_add(all, &server->shards[i]->stats.failures);
 	o = all ? fail_table_json(all) : json_array();

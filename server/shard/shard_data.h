@@ -42,7 +42,7 @@ struct server {
 	uint16_t tls_port;		/* the bound one, the same on all rails */
 	struct handover_queue handovers;
 	_Atomic uint64_t publish_wanted;	/* number of times that the main thread asked for fresh gauges */
-	struct stats control;		/* of control sessions; the main thread's; the only gauge is `controls` */
+	struct stats control_stats;	/* of control sessions; the main thread's; the only gauge is `controls` */
 	/* Shards call it, on their threads, after they handed a control session over, published the gauges that the
 	 * main thread asked for, or ended. */
 	void (*wake_main)(void *arg);

@@ -230,7 +230,7 @@ uint64_t server_refused(enum refuse_code code)
 
 uint64_t server_closed(enum close_reason reason)
 {
-	return counter_get(&srv.shard->stats.closed[reason]) + counter_get(&srv.server.control.closed[reason]);
+	return counter_get(&srv.shard->stats.closed[reason]) + counter_get(&srv.server.control_stats.closed[reason]);
 }
 
 uint32_t server_controls(void)

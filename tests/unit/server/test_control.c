@@ -131,8 +131,8 @@ static void control__stats_and_info__reports_of_the_server(void **state)
 	peer_close(&p);
 	server_until(server_closed(CLOSE_CONTROL_END) == 1);
 	assert_int_equal(server_controls(), 0);
-	assert_true(counter_get(&srv.server.control.tls_bytes_in) >= FRAME_CONTROL_BYTES);
-	assert_true(counter_get(&srv.server.control.tls_bytes_out) > 1000);
+	assert_true(counter_get(&srv.server.control_stats.tls_bytes_in) >= FRAME_CONTROL_BYTES);
+	assert_true(counter_get(&srv.server.control_stats.tls_bytes_out) > 1000);
 }
 
 /* The shard only publishes its gauges, when it is asked to: no JSON is made in its turn. */
@@ -390,7 +390,7 @@ static void control__idle_too_long__ended(void **state)
 	assert_int_equal(server_closed(CLOSE_CONTROL_END), 1);
 	assert_int_equal(server_controls(), 0);
 	assert_int_equal(fail_table_total(&srv.shard->stats.failures), 0);
-	assert_int_equal(fail_table_total(&srv.server.control.failures), 0);
+	assert_int_equal(fail_table_total(&srv.server.control_stats.failures), 0);
 	peer_abort(&p);
 	server_assert_all_back();
 }
@@ -424,7 +424,7 @@ static void control__refused_client_stays__closed_at_its_deadline(void **state)
 	peer_send(&p, buf, FRAME_CONTROL_BYTES);
 	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
 	assert_int_equal(p.refuse.code, REFUSE_BAD_VERSION);
-	assert_int_equal(counter_get(&srv.server.control.refused[REFUSE_BAD_VERSION]), 1);
+	assert_int_equal(counter_get(&srv.server.control_stats.refused[REFUSE_BAD_VERSION]), 1);
 	expire(2);
 	assert_int_equal(server_closed(CLOSE_REFUSED), 1);
 	assert_int_equal(server_controls(), 0);
@@ -482,9 +482,9 @@ static void control__requests_in_advance__sixteen_are_answered(void **state)
 	}
 	assert_int_equal(server_closed(CLOSE_CONTROL_END), 2);
 	assert_int_equal(server_closed(CLOSE_FAILED), 2);
-	assert_int_equal(fail_table_total(&srv.server.control.failures), 2);
-	assert_int_equal(srv.server.control.failures.rows[0].fail.kind, FAIL_PROTOCOL);
-	assert_int_equal(srv.server.control.failures.rows[0].fail.code, PROTO_UNEXPECTED_FRAME);
+	assert_int_equal(fail_table_total(&srv.server.control_stats.failures), 2);
+	assert_int_equal(srv.server.control_stats.failures.rows[0].fail.kind, FAIL_PROTOCOL);
+	assert_int_equal(srv.server.control_stats.failures.rows[0].fail.code, PROTO_UNEXPECTED_FRAME);
 	free(answer);
 }
 
