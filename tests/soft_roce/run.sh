@@ -67,7 +67,7 @@ become() { # NUMBER NAME...
     shift
     scripts=("${@/#/tests/soft_roce/test_}")
     rails=$(cat "${scripts[@]/%/.sh}" | sed -n 's/^# rails: //p')
-    exec scripts/softroce vm --timeout $((limit_s * $#)) --rails "${rails:-1}" --env RAMPART_BIN --env RAMPART_B \
+    exec scripts/softroce vm --timeout $((limit_s * $# + 60)) --rails "${rails:-1}" --env RAMPART_BIN --env RAMPART_B \
         --env RAMPART_TIMES -- tests/soft_roce/run.sh "$own" "$*"
 }
 

@@ -9,9 +9,9 @@
 moves() { # NAME RUN "OPTIONS" [CONDITION...]
     local name=$1 run=$2 options=$3
     shift 3
-    [[ $options == *--duration* ]] || options+=" --duration 0.5"
+    [[ $options == *--duration* ]] || options+=" --duration 0.25"
     # shellcheck disable=SC2086  # options and their values
-    loads "$run" own --server-threads 1 --threads 1 --warmup 0.1 $options
+    loads "$run" own --server-threads 1 --threads 1 --warmup 0.05 $options
     holds "$name" "$run" '[.steps[] | .throughput_msgs_per_s > 0] | all' \
         '[.steps[].verified | .corrupt, .server_corrupt] | unique == [0]' "$@"
 }
@@ -30,12 +30,12 @@ for operation in write read send; do
     checked='[.steps[].verified.checked >= 2] | all'
     [[ $operation != send ]] || checked='[.steps[].verified.server_checked >= 2] | all'
     moves "large by $operation: all as sent" large-$operation \
-        "--workload large --operation $operation --steps 2 --message-size 64k,3000001 --inflight 1 --duration 2" "$checked" \
+        "--workload large --operation $operation --steps 2 --message-size 64k,3000001 --inflight 1 --duration 1" "$checked" \
         'one.message_bytes == 65536' 'two.message_bytes == 3000001' \
         'one.throughput_bytes_per_s / one.throughput_msgs_per_s | round == 65536'
 done
 moves "duplex: both directions, all as sent" duplex \
-    "--workload duplex --steps 2 --message-size 1M --inflight 2 --duration 3" \
+    "--workload duplex --steps 2 --message-size 1M --inflight 2 --duration 1" \
     'one.streams.to_server.bytes_per_s > 0' 'one.streams.from_server.bytes_per_s > 0' \
     '(one.streams | map(.bytes_per_s) | add) - one.throughput_bytes_per_s | fabs < 1' 'one.verified.checked >= 2'
 moves "duplex: small ones, many under way" duplex-small \
@@ -60,7 +60,7 @@ gives "a request larger than the device moves: one line that says so" 3 \
 moves "sizes: one step each, doubled from 1 to 64" sizes "--workload pingpong --steps 1 --message-size 1-64" \
     '[.steps[].message_bytes] == [1, 2, 4, 8, 16, 32, 64]'
 moves "sizes: every size in every repetition" repeated \
-    "--workload echo --steps 2 --message-size 64,100 --repeat 2 --duration 0.2" \
+    "--workload echo --steps 2 --message-size 64,100 --repeat 2" \
     '[.steps[] | [.repetition, .message_bytes]] == [[1, 64], [1, 100], [2, 64], [2, 100]]' \
     '[.analysis.repetitions[] | .bytes, .messages_per_s.runs] == [64, 2, 100, 2]'
 
@@ -68,7 +68,7 @@ moves "sizes: every size in every repetition" repeated \
 
 for arrival in even poisson; do
     moves "open loop, $arrival: the rate that was asked for, and the times apart" open-$arrival \
-        "--workload echo --steps 10 --rate 400 --arrival $arrival --duration 4" \
+        "--workload echo --steps 10 --rate 400 --arrival $arrival --duration 3" \
         'one.throughput_msgs_per_s >= 360' 'one.throughput_msgs_per_s <= 440' 'one.response_ns.count >= 1000' \
         'one.service_ns.count == one.response_ns.count' 'one.schedule_lag_ns.count == one.response_ns.count' \
         'one.response_ns.mean >= one.service_ns.mean'
@@ -109,7 +109,7 @@ moves "--coalesce: clients come and go" joined-churn \
 
 # ---- raw times
 
-moves "--trace: a line for each operation" traced "--workload echo --steps 2,4 --trace $tmp/trace.csv --duration 0.3"
+moves "--trace: a line for each operation" traced "--workload echo --steps 2,4 --trace $tmp/trace.csv"
 is "--trace: as many lines as were measured" "$(($(wc -l <"$tmp/trace.csv") - 1))" \
     "$(jq '[.steps[].response_ns.count] | add' "$tmp/traced.json")"
 is "--trace: nothing ends before it is sent, nor is sent before it is due" \
@@ -121,7 +121,7 @@ n=0
 for setting in "--inline off" "--inline 64" "--post-list 1" "--post-list 64" "--signal-every 1" "--signal-every 16" \
     "--path-mtu 256" "--poll busy" "--poll adaptive --spin 20us" "--cpu-list 0" "--cq-depth 8192" "--srq-depth 1300"; do
     n=$((n + 1))
-    moves "$setting" setting-$n "--workload small --steps 3 --message-size 64,1000 --duration 0.4 $setting"
+    moves "$setting" setting-$n "--workload small --steps 3 --message-size 64,1000 --duration 0.2 $setting"
 done
 moves "--signal-every: writes" signals "--workload write --steps 3 --signal-every 8 --inflight 32"
 moves "messages under way while clients come and go" churning \
