@@ -81,10 +81,12 @@ static bool all_parts_are_done(const struct traffic *t, const struct wclient *wc
 static void check(struct traffic *t, const struct wclient *wc, unsigned stream, uint64_t number)
 {
 	enum lane_move last = t->plans[stream].moves[t->plans[stream].n - 1];
-	const uint8_t *landed = wc->landing + lane_landing_offset(t, lane_slot(t, stream, number));
+	const uint8_t *landed;
 
-	if (t->cfg->verify && (last == LANE_READ || last == LANE_PUSH))
-		traffic_checked(t, memcmp(landed, lane_text(t, wc, stream, number), t->bytes) == 0);
+	if (!t->cfg->verify || (last != LANE_READ && last != LANE_PUSH))
+		return;
+	landed = wc->landing + lane_landing_offset(t, lane_slot(t, stream, number));
+	traffic_checked(t, memcmp(landed, lane_text(t, wc, stream, number), t->bytes) == 0);
 }
 
 /* The first part of the lane's queue is done, and perhaps operations with it. */

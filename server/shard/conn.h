@@ -34,7 +34,7 @@ enum conn_state {
 	CONN_ST_GRANTED,	/* waits for the RDMA request; is in the session table; --session-timeout */
 	CONN_ST_ACCEPTING,	/* accepted; owns CM id and QP; waits for ESTABLISHED; --session-timeout */
 	CONN_ST_LIVE,		/* connected; no deadline, but the liveness probe */
-	CONN_ST_CLOSING,	/* waits for the completions of all work requests and the CM; 3 s, then 10 s at a time */
+	CONN_ST_CLOSING,	/* waits for the completions of all work requests and the CM; 3 s, then 10 s for the device */
 	CONN_ST_DEAD,		/* owns nothing; becomes FREE at the end of the loop's turn */
 	CONN_ST_N,
 };
