@@ -9,9 +9,9 @@
 moves() { # NAME RUN "OPTIONS" [CONDITION...]
     local name=$1 run=$2 options=$3
     shift 3
-    [[ $options == *--duration* ]] || options+=" --duration 0.25"
+    [[ $options == *--duration* ]] || options+=" --duration 0.4"
     # shellcheck disable=SC2086  # options and their values
-    loads "$run" own --server-threads 1 --threads 1 --warmup 0.05 $options
+    loads "$run" own --server-threads 1 --threads 1 --warmup 0.1 $options
     holds "$name" "$run" '[.steps[] | .throughput_msgs_per_s > 0] | all' \
         '[.steps[].verified | .corrupt, .server_corrupt] | unique == [0]' "$@"
 }
@@ -30,12 +30,12 @@ for operation in write read send; do
     checked='[.steps[].verified.checked >= 2] | all'
     [[ $operation != send ]] || checked='[.steps[].verified.server_checked >= 2] | all'
     moves "large by $operation: all as sent" large-$operation \
-        "--workload large --operation $operation --steps 2 --message-size 64k,3000001 --inflight 1 --duration 1" "$checked" \
+        "--workload large --operation $operation --steps 2 --message-size 64k,3000001 --inflight 1 --duration 2" "$checked" \
         'one.message_bytes == 65536' 'two.message_bytes == 3000001' \
         'one.throughput_bytes_per_s / one.throughput_msgs_per_s | round == 65536'
 done
 moves "duplex: both directions, all as sent" duplex \
-    "--workload duplex --steps 2 --message-size 1M --inflight 2 --duration 1" \
+    "--workload duplex --steps 2 --message-size 1M --inflight 2 --duration 2" \
     'one.streams.to_server.bytes_per_s > 0' 'one.streams.from_server.bytes_per_s > 0' \
     '(one.streams | map(.bytes_per_s) | add) - one.throughput_bytes_per_s | fabs < 1' 'one.verified.checked >= 2'
 moves "duplex: small ones, many under way" duplex-small \
@@ -121,7 +121,7 @@ n=0
 for setting in "--inline off" "--inline 64" "--post-list 1" "--post-list 64" "--signal-every 1" "--signal-every 16" \
     "--path-mtu 256" "--poll busy" "--poll adaptive --spin 20us" "--cpu-list 0" "--cq-depth 8192" "--srq-depth 1300"; do
     n=$((n + 1))
-    moves "$setting" setting-$n "--workload small --steps 3 --message-size 64,1000 --duration 0.2 $setting"
+    moves "$setting" setting-$n "--workload small --steps 3 --message-size 64,1000 --duration 0.3 $setting"
 done
 moves "--signal-every: writes" signals "--workload write --steps 3 --signal-every 8 --inflight 32"
 moves "messages under way while clients come and go" churning \

@@ -42,7 +42,7 @@ for rail in 0 1 2 3; do
     before[rail]=$(sent $rail)
 done
 stripes "duplex: none below 16 KiB, so 32 KiB goes by two rails and 48 KiB by three" sizes \
-    "--workload duplex --steps 2 --device $devices --message-size 1,16k,32k,48k,64k,1M --duration 0.5" \
+    "--workload duplex --steps 2 --device $devices --message-size 1,16k,32k,48k,64k,1M --duration 1" \
     '[.steps[].rails | .available, .used] == [4, 1, 4, 1, 4, 2, 4, 3, 4, 4, 4, 4]' \
     '[.steps[].verified.checked >= 4] | all' '[.steps[].psn_verified] | unique == [8]'
 for rail in 0 1 2 3; do
@@ -52,10 +52,10 @@ for operation in write read send; do
     checked='[.steps[].verified.checked >= 2] | all'
     [[ $operation != send ]] || checked='[.steps[].verified.server_checked >= 2] | all'
     stripes "large by $operation: all as sent" large-$operation \
-        "--workload large --operation $operation --steps 2 --device $devices --message-size 64k,3000001 --duration 1" \
+        "--workload large --operation $operation --steps 2 --device $devices --message-size 64k,3000001 --duration 2" \
         '[.steps[].rails.used] == [4, 4]' "$checked"
 done
-stripes "large on one device of several" single "--workload large --steps 2 --device rxe2 --duration 0.5" \
+stripes "large on one device of several" single "--workload large --steps 2 --device rxe2 --duration 1" \
     'one.rails == {available: 1, used: 1, dropped: 0}'
 
 # ---- a rail that fails
