@@ -60,6 +60,20 @@ kill -INT "${pid[waiting]}"
 ends "interrupted before it is connected" waiting 5 130 ''
 kill -CONT "${pid[main]}"
 serves "the server goes on where it was stopped" main
+# The guest's port is nobody else's.
+if [[ ${RAMPART_VM:-} ]]; then
+    ip link set rampart0 down
+    wait_until 10 has_line "${logs[main]}" 'RDMA device rxe0 reports port_err'
+    is "a port that goes down is said once, whatever the number of threads" \
+        "$(grep -c 'reports port_err' "${logs[main]}")" 1
+    ip link set rampart0 up
+    wait_until 10 has_line "${logs[main]}" 'RDMA device rxe0 reports port_active' ||
+        not_ok "a port that comes back is said" "$(cat "${logs[main]}")"
+    counted "and counted" main 'events.device.port_err>=1' 'events.device.port_active>=1'
+    serves "clients are served when the port is back" main
+else
+    skip "a port that goes down is said" "this machine's port may be somebody else's"
+fi
 all_back "after all commands everything is back" main
 old_port=${port[main]}
 start_ping left main --interval 0.05
