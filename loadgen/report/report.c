@@ -58,11 +58,11 @@ static int open_baseline(struct page *p, const struct report_baseline *o, char *
 		return ret;
 	p->n_baselines++;
 	b->label = o->label ? o->label : p->n_baselines > 1 ? page_text(p, "base%zu", p->n_baselines) : "base";
-	if (points_new(source_run(b->source), &b->points)) {
+	if (points_new(b->source->run, &b->points)) {
 		snprintf(err, err_size, "out of memory");
 		return -ENOMEM;
 	}
-	b->differences = baseline_differences(source_run(b->source), p->run);
+	b->differences = baseline_differences(b->source->run, p->run);
 	return 0;
 }
 
@@ -115,7 +115,7 @@ static bool compare_baselines(struct page *p)
 
 	for (size_t i = 0; i < p->n_baselines; i++) {
 		struct page_baseline *b = &p->baselines[i];
-		struct baseline_side base = { .run = source_run(b->source), .hist = source_histogram, .arg = b->source };
+		struct baseline_side base = { .run = b->source->run, .hist = source_histogram, .arg = b->source };
 
 		b->comparison = baseline_compare(&base, &run, &options);
 		p->failed |= !b->comparison;
@@ -134,7 +134,7 @@ static int write_document(struct page *p, char *err, size_t err_size)
 		section_plan,	 section_baselines,  section_origin,
 	};
 	const char *name = json_text_at(p->run, "config.workload");
-	int ret = doc_new(page_text(p, "Capacity report: %s", source_id(p->source)),
+	int ret = doc_new(page_text(p, "Capacity report: %s", p->source->id),
 			  page_text(p,
 				    "What a load test of an RDMA server found: workload %s, started %s. Everything "
 				    "below is computed from the run's own figures.",
@@ -191,7 +191,7 @@ static int open_page(struct page *p, const struct report_options *o, char *err, 
 
 	if (ret)
 		return ret;
-	p->run = source_run(p->source);
+	p->run = p->source->run;
 	p->headroom = o->headroom;
 	p->growth = o->growth;
 	p->min_effect = o->min_effect;

@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
 #include "common/base/utf8.h"
 
@@ -14,15 +13,12 @@
 
 struct doc_table {
 	struct doc *doc;
-	json_t *block, *row;	/* borrowed from the document; row is NULL before the first */
-	TAILQ_ENTRY(doc_table) in_doc;
+	json_t *block, *row;	/* borrowed from the document; NULL: none yet, or memory ran out */
 };
-
-TAILQ_HEAD(doc_tables, doc_table);
 
 struct doc {
 	json_t *root;		/* {title, lead, blocks; id, name: {each one that is taken: how often}} */
-	struct doc_tables tables;
+	struct doc_table table;	/* the one that is being filled */
 	json_int_t sections;
 	bool failed;
 };
@@ -102,7 +98,6 @@ int doc_new(const char *title, const char *lead, struct doc **out)
 
 	if (!d)
 		return -ENOMEM;
-	TAILQ_INIT(&d->tables);
 	d->root = json_pack("{s:[], s:{}, s:{}}", "blocks", "id", "name");
 	put(d, d->root, "title", title, false);
 	put(d, d->root, "lead", lead, false);
@@ -116,15 +111,8 @@ int doc_new(const char *title, const char *lead, struct doc **out)
 
 void doc_free(struct doc *d)
 {
-	struct doc_table *t;
-
-	if (!d)
-		return;
-	while ((t = TAILQ_FIRST(&d->tables))) {
-		TAILQ_REMOVE(&d->tables, t, in_doc);
-		free(t);
-	}
-	json_decref(d->root);
+	if (d)
+		json_decref(d->root);
 	free(d);
 }
 
@@ -220,31 +208,20 @@ void doc_chart(struct doc *d, const char *id, const char *title, const char *svg
 
 struct doc_table *doc_table(struct doc *d, const char *name, const char *caption)
 {
-	struct doc_table *t = calloc(1, sizeof(*t));
-	json_t *o;
+	json_t *o = block(d, DOC_TABLE, DOC_PLAIN, NULL);
 
-	check(d, t);
-	if (!t)
-		return NULL;
-	t->doc = d;
-	TAILQ_INSERT_TAIL(&d->tables, t, in_doc);
-	o = block(d, DOC_TABLE, DOC_PLAIN, NULL);
 	put_name(d, o, "name", name, "table");
 	put(d, o, "title", caption, false);
-	if (o && json_object_set_new(o, "columns", json_array()) == 0 &&
-	    json_object_set_new(o, "rows", json_array()) == 0)
-		t->block = o;
-	check(d, t->block);
-	return t;
+	check(d, json_object_set_new(o, "columns", json_array()) == 0);
+	check(d, json_object_set_new(o, "rows", json_array()) == 0);
+	d->table = (struct doc_table){ .doc = d, .block = o };
+	return &d->table;
 }
 
 void doc_column(struct doc_table *t, const char *title, const char *unit, bool number)
 {
-	json_t *o;
+	json_t *o = json_pack("{s:b}", "number", number);
 
-	if (!t || !t->block)
-		return;
-	o = json_pack("{s:b}", "number", number);
 	put(t->doc, o, "title", title, false);
 	put(t->doc, o, "unit", unit, false);
 	check(t->doc, json_array_append_new(json_object_get(t->block, "columns"), o) == 0);
@@ -252,11 +229,8 @@ void doc_column(struct doc_table *t, const char *title, const char *unit, bool n
 
 void doc_row(struct doc_table *t, enum doc_tone tone)
 {
-	json_t *row;
+	json_t *row = json_pack("{s:i, s:[]}", "tone", (int)tone, "cells");
 
-	if (!t || !t->block)
-		return;
-	row = json_pack("{s:i, s:[]}", "tone", (int)tone, "cells");
 	t->row = row && json_array_append_new(json_object_get(t->block, "rows"), row) == 0 ? row : NULL;
 	check(t->doc, t->row);
 	if (tone != DOC_PLAIN)
@@ -265,56 +239,31 @@ void doc_row(struct doc_table *t, enum doc_tone tone)
 
 static void cell(struct doc_table *t, json_t *value)
 {
-	if (!t->row && t->block)
+	if (!t->row)
 		doc_row(t, DOC_PLAIN);
-	if (t->row)
-		check(t->doc, json_array_append_new(json_object_get(t->row, "cells"), value) == 0);
-	else
-		json_decref(value);
+	check(t->doc, json_array_append_new(json_object_get(t->row, "cells"), value) == 0);
 }
 
 void doc_cell(struct doc_table *t, const char *fmt, ...)
 {
-	char *text, *clean;
+	json_t *o = json_object();
 	va_list ap;
-	int n;
 
-	if (!t)
-		return;
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
+	put_format(t->doc, o, "text", fmt, ap);
 	va_end(ap);
-	clean = n < 0 ? NULL : utf8_clean(text, false);
-	cell(t, clean ? json_string(clean) : NULL);
-	free(clean);
-	if (n >= 0)
-		free(text);
+	cell(t, json_incref(json_object_get(o, "text")));
+	json_decref(o);
 }
 
 void doc_number(struct doc_table *t, double v, int decimals)
 {
-	if (t)
-		cell(t, isfinite(v) ? json_pack("[f, i]", v, decimals) : json_pack("[n, i]", decimals));
+	cell(t, isfinite(v) ? json_pack("[f, i]", v, decimals) : json_pack("[n, i]", decimals));
 }
 
 /* --- reading --- */
 
-const char *doc_title(const struct doc *d)
+const json_t *doc_root(const struct doc *d)
 {
-	return json_string_value(json_object_get(d->root, "title"));
-}
-
-const char *doc_lead(const struct doc *d)
-{
-	return json_string_value(json_object_get(d->root, "lead"));
-}
-
-size_t doc_n_blocks(const struct doc *d)
-{
-	return json_array_size(json_object_get(d->root, "blocks"));
-}
-
-const json_t *doc_block(const struct doc *d, size_t i)
-{
-	return json_array_get(json_object_get(d->root, "blocks"), i);
+	return d->root;
 }

@@ -18,19 +18,33 @@ struct page {
 	bool in_section;
 };
 
-static void escaped(struct page *p, const char *text)
+static const struct { const char *class, *sign, *word; } tones[] = {
+	[DOC_PLAIN] = { "plain", "", "" },
+	[DOC_GOOD] = { "good", "\xe2\x9c\x93", "Good" },
+	[DOC_WARN] = { "warn", "!", "Caution" },
+	[DOC_BAD] = { "bad", "\xe2\x9c\x97", "Problem" },
+};
+
+static void escape(FILE *out, const char *text)
 {
-	xml_write(p->out, text, SIZE_MAX);
+	xml_write(out, text, SIZE_MAX);
 }
 
-/* `before`, the escaped text, `after`; nothing where there is no text. */
-static void wrapped(struct page *p, const char *before, const char *text, const char *after)
+/* Writes `form`; each %s is a text, escaped. */
+static void __attribute__((format(printf, 2, 3))) put(struct page *p, const char *form, ...)
 {
-	if (!*text)
-		return;
-	fputs(before, p->out);
-	escaped(p, text);
-	fputs(after, p->out);
+	va_list ap;
+
+	va_start(ap, form);
+	doc_put(p->out, escape, form, ap);
+	va_end(ap);
+}
+
+/* The same with one text; nothing if that is empty. */
+static void __attribute__((format(printf, 2, 0))) put_any(struct page *p, const char *form, const char *text)
+{
+	if (*text)
+		put(p, form, text);
 }
 
 /* A path as a link to a file below the page's folder: it never becomes a scheme or a query. */
@@ -49,89 +63,71 @@ static void as_path(struct page *p, const char *path)
 	}
 }
 
-static const char *tone_class(enum doc_tone tone)
-{
-	static const char *const classes[] = { "plain", "good", "warn", "bad" };
-
-	return classes[tone];
-}
-
 /* Screen readers read the word instead of the sign. */
 static void sign(struct page *p, enum doc_tone tone, const char *after)
 {
 	if (tone != DOC_PLAIN)
-		fprintf(p->out, "<span class=\"sign\" role=\"img\" aria-label=\"%s\">%s</span>%s",
-			doc_tone_word(tone), doc_tone_sign(tone), after);
+		fprintf(p->out, "<span class=\"sign\" role=\"img\" aria-label=\"%s\">%s</span>%s", tones[tone].word,
+			tones[tone].sign, after);
 }
 
 /* --- blocks; each one ends its line --- */
 
-/* The start tag of a block, with its anchor. */
+/* The start tag of a block, with its anchor. `class` comes before that of its tone; NULL: it has none. */
 static void begin(struct page *p, const json_t *b, const char *tag, const char *class)
 {
 	fprintf(p->out, "<%s", tag);
-	if (doc_has(b, "id"))
-		fprintf(p->out, " id=\"%s\"", doc_str(b, "id"));
+	put_any(p, " id=\"%s\"", doc_str(b, "id"));
 	if (class)
-		fprintf(p->out, " class=\"%s\"", class);
+		fprintf(p->out, " class=\"%s%s\"", class, tones[doc_tone(b)].class);
 	putc('>', p->out);
 }
 
 static void paragraph(struct page *p, const json_t *b, const char *tag)
 {
 	begin(p, b, tag, NULL);
-	escaped(p, doc_str(b, "text"));
-	fprintf(p->out, "</%s>\n", tag);
+	put(p, "%s</", doc_str(b, "text"));
+	put(p, "%s>\n", tag);
 }
 
 static void answer(struct page *p, const json_t *b)
 {
-	static const char *const answer_classes[] = { "answer plain", "answer good", "answer warn", "answer bad" };
-	enum doc_tone tone = doc_tone(b);
-
-	begin(p, b, "div", answer_classes[tone]);
-	wrapped(p, "<p class=\"question\">", doc_str(b, "title"), "</p>");
-	fputs("<p class=\"value\">", p->out);
-	sign(p, tone, "&#160;");
-	wrapped(p, "", doc_str(b, "text"), "");
-	fputs("</p>", p->out);
-	wrapped(p, "<p class=\"detail\">", doc_str(b, "detail"), "</p>");
-	fputs("</div>\n", p->out);
+	begin(p, b, "div", "answer ");
+	put_any(p, "<p class=\"question\">%s</p>", doc_str(b, "title"));
+	put(p, "<p class=\"value\">");
+	sign(p, doc_tone(b), "&#160;");
+	put(p, "%s</p>", doc_str(b, "text"));
+	put_any(p, "<p class=\"detail\">%s</p>", doc_str(b, "detail"));
+	put(p, "</div>\n");
 }
 
 static void badge(struct page *p, const json_t *b)
 {
-	enum doc_tone tone = doc_tone(b);
-
-	begin(p, b, "li", tone_class(tone));
-	fputs("<strong>", p->out);
-	sign(p, tone, "&#160;");
-	wrapped(p, "", doc_str(b, "text"), "");
-	fputs("</strong>", p->out);
-	wrapped(p, " <span>", doc_str(b, "detail"), "</span>");
-	fputs("</li>\n", p->out);
+	begin(p, b, "li", "");
+	put(p, "<strong>");
+	sign(p, doc_tone(b), "&#160;");
+	put(p, "%s</strong>", doc_str(b, "text"));
+	put_any(p, " <span>%s</span>", doc_str(b, "detail"));
+	put(p, "</li>\n");
 }
 
 static void note(struct page *p, const json_t *b)
 {
-	static const char *const note_classes[] = { "note plain", "note good", "note warn", "note bad" };
 	enum doc_tone tone = doc_tone(b);
 
-	begin(p, b, "p", note_classes[tone]);
+	begin(p, b, "p", "note ");
 	if (tone != DOC_PLAIN)
-		fprintf(p->out, "<strong><span aria-hidden=\"true\">%s</span> %s:</strong> ", doc_tone_sign(tone),
-			doc_tone_word(tone));
-	escaped(p, doc_str(b, "text"));
-	fputs("</p>\n", p->out);
+		put(p, "<strong><span aria-hidden=\"true\">%s</span> %s:</strong> ", tones[tone].sign, tones[tone].word);
+	put(p, "%s</p>\n", doc_str(b, "text"));
 }
 
 static void file(struct page *p, const json_t *b)
 {
-	fputs("<li><a href=\"", p->out);
+	put(p, "<li><a href=\"");
 	as_path(p, doc_str(b, "path"));
-	wrapped(p, "\"><code>", doc_str(b, "path"), "</code></a>");
-	wrapped(p, " <span>", doc_str(b, "text"), "</span>");
-	fputs("</li>\n", p->out);
+	put(p, "\"><code>%s</code></a>", doc_str(b, "path"));
+	put_any(p, " <span>%s</span>", doc_str(b, "text"));
+	put(p, "</li>\n");
 }
 
 static void section_end(struct page *p)
@@ -144,34 +140,29 @@ static void section_end(struct page *p)
 static void section(struct page *p, const json_t *b)
 {
 	section_end(p);
-	fprintf(p->out, "<section id=\"%s\" aria-labelledby=\"%s.h\">\n<h2 id=\"%s.h\"><span class=\"no\">%d</span> ",
-		doc_str(b, "id"), doc_str(b, "id"), doc_str(b, "id"),
-		(int)json_integer_value(json_object_get(b, "number")));
-	escaped(p, doc_str(b, "title"));
-	fputs("</h2>\n", p->out);
+	put(p, "<section id=\"%s\" aria-labelledby=\"%s.h\">\n<h2 id=\"%s.h\"><span class=\"no\">", doc_str(b, "id"),
+	    doc_str(b, "id"), doc_str(b, "id"));
+	fprintf(p->out, "%d", (int)json_integer_value(json_object_get(b, "number")));
+	put(p, "</span> %s</h2>\n", doc_str(b, "title"));
 	p->in_section = true;
 }
 
 static void chart(struct page *p, const json_t *b)
 {
-	const char *id = doc_str(b, "id"), *svg = doc_str(b, "svg"), *tag_end = strchr(svg, '>');
+	const char *id = doc_str(b, "id"), *title = doc_str(b, "title"), *detail = doc_str(b, "detail");
+	const char *svg = doc_str(b, "svg"), *tag_end = strchr(svg, '>');
 
-	fprintf(p->out, "<figure id=\"%s\">\n", id);
-	wrapped(p, "<figcaption>", doc_str(b, "title"), "</figcaption>\n");
+	put(p, "<figure id=\"%s\">\n", id);
+	put_any(p, "<figcaption>%s</figcaption>\n", title);
 	if (strncmp(svg, "<svg", 4) != 0 || !tag_end) {
-		fputs("<p class=\"note warn\"><strong><span aria-hidden=\"true\">!</span> This chart has nothing "
-		      "to show.</strong> ", p->out);
-		wrapped(p, "", doc_str(b, "detail"), "");
-		fputs("</p>\n</figure>\n", p->out);
+		put(p, "<p class=\"note warn\"><strong><span aria-hidden=\"true\">!</span> This chart has nothing to "
+		    "show.</strong> %s</p>\n</figure>\n", detail);
 		return;
 	}
-	fprintf(p->out, "<svg role=\"img\" aria-labelledby=\"%s.t %s.d\"%.*s>", id, id, (int)(tag_end - svg - 4),
-		svg + 4);
-	fprintf(p->out, "<title id=\"%s.t\">", id);
-	escaped(p, doc_str(b, "title"));
-	fprintf(p->out, "</title><desc id=\"%s.d\">", id);
-	escaped(p, doc_str(b, "detail"));
-	fprintf(p->out, "</desc>%s</figure>\n", tag_end + 1);
+	put(p, "<svg role=\"img\" aria-labelledby=\"%s.t %s.d\"", id, id);
+	fprintf(p->out, "%.*s>", (int)(tag_end - svg - 4), svg + 4);
+	put(p, "<title id=\"%s.t\">%s</title><desc id=\"%s.d\">%s</desc>", id, title, id, detail);
+	fprintf(p->out, "%s</figure>\n", tag_end + 1);
 }
 
 /* --- tables --- */
@@ -183,9 +174,9 @@ static void table_head(struct page *p, const json_t *b)
 		const json_t *column = doc_column_at(b, i);
 
 		fprintf(p->out, "<th scope=\"col\"%s>", doc_column_is_number(b, i) ? " class=\"n\"" : "");
-		escaped(p, doc_str(column, "title"));
-		wrapped(p, " <span class=\"unit\">", doc_str(column, "unit"), "</span>");
-		fputs("</th>", p->out);
+		put(p, "%s", doc_str(column, "title"));
+		put_any(p, " <span class=\"unit\">%s</span>", doc_str(column, "unit"));
+		put(p, "</th>");
 	}
 	fputs("</tr></thead>\n<tbody>\n", p->out);
 }
@@ -203,15 +194,14 @@ static void table_row(struct page *p, const json_t *b, const json_t *row)
 	enum doc_tone tone = doc_tone(row);
 	char buf[DOC_NUMBER_MAX];
 
-	fprintf(p->out, "<tr class=\"%s\">", tone_class(tone));
+	put(p, "<tr class=\"%s\">", tones[tone].class);
 	for (size_t i = 0; i < doc_n_columns(b); i++) {
 		const char *text = doc_cell_shown(row, i, buf);
 
 		fprintf(p->out, "<%s%s>", i == 0 ? "th scope=\"row\"" : "td", cell_class(b, i, text));
 		if (i == 0)
 			sign(p, tone, "");
-		escaped(p, text);
-		fputs(i == 0 ? "</th>" : "</td>", p->out);
+		put(p, i == 0 ? "%s</th>" : "%s</td>", text);
 	}
 	fputs("</tr>\n", p->out);
 }
@@ -226,11 +216,10 @@ static void table(struct page *p, const json_t *b)
 	if (of_chart)
 		fputs("<details><summary>Numbers</summary>\n", p->out);
 	/* A scrolled element must be reachable by keyboard, and an element that is needs a name. */
-	fputs("<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"", p->out);
-	escaped(p, *title ? title : "Table");
-	fprintf(p->out, "\">\n<table class=\"%s%s\">\n", doc_n_columns(b) > WIDE_COLUMNS ? "wide" : "narrow",
-		json_is_true(json_object_get(b, "toned")) ? " toned" : "");
-	wrapped(p, "<caption>", title, "</caption>\n");
+	put(p, "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"%s\">\n<table class=\"%s%s\">\n",
+	    *title ? title : "Table", doc_n_columns(b) > WIDE_COLUMNS ? "wide" : "narrow",
+	    json_is_true(json_object_get(b, "toned")) ? " toned" : "");
+	put_any(p, "<caption>%s</caption>\n", title);
 	table_head(p, b);
 	for (size_t i = 0; i < doc_n_rows(b); i++)
 		table_row(p, b, doc_row_at(b, i));
@@ -247,13 +236,13 @@ static void one(struct page *p, const json_t *b)
 {
 	switch (doc_kind(b)) {
 	case DOC_SECTION: section(p, b); break;
-	case DOC_HEADING: wrapped(p, "<h3>", doc_str(b, "title"), "</h3>\n"); break;
+	case DOC_HEADING: put_any(p, "<h3>%s</h3>\n", doc_str(b, "title")); break;
 	case DOC_TEXT: paragraph(p, b, "p"); break;
 	case DOC_NOTE: note(p, b); break;
 	case DOC_ITEM: paragraph(p, b, "li"); break;
 	case DOC_BADGE: badge(p, b); break;
 	case DOC_ANSWER: answer(p, b); break;
-	case DOC_CODE: wrapped(p, "<pre tabindex=\"0\"><code>", doc_str(b, "text"), "</code></pre>\n"); break;
+	case DOC_CODE: put_any(p, "<pre tabindex=\"0\"><code>%s</code></pre>\n", doc_str(b, "text")); break;
 	case DOC_FILE: file(p, b); break;
 	case DOC_TABLE: table(p, b); break;
 	case DOC_CHART: chart(p, b); break;
@@ -305,9 +294,7 @@ static void contents(struct page *p)
 		if (!any)
 			fputs("<nav aria-label=\"Contents\"><ol>\n", p->out);
 		any = true;
-		fprintf(p->out, "<li><a href=\"#%s\">", doc_str(b, "id"));
-		escaped(p, doc_str(b, "title"));
-		fputs("</a></li>\n", p->out);
+		put(p, "<li><a href=\"#%s\">%s</a></li>\n", doc_str(b, "id"), doc_str(b, "title"));
 	}
 	if (any)
 		fputs("</ol></nav>\n", p->out);
@@ -315,14 +302,12 @@ static void contents(struct page *p)
 
 static void head(struct page *p)
 {
-	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-	      "<meta http-equiv=\"Content-Security-Policy\" "
-	      "content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
-	      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-	      "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"
-	      "<title>", p->out);
-	escaped(p, doc_title(p->d));
-	fputs("</title>\n<style>\n", p->out);
+	put(p, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	    "<meta http-equiv=\"Content-Security-Policy\" "
+	    "content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
+	    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+	    "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"
+	    "<title>%s</title>\n<style>\n", doc_str(doc_root(p->d), "title"));
 	style_write(p->out);
 	fputs("</style>\n</head>\n<body>\n", p->out);
 }
@@ -333,8 +318,8 @@ int doc_write_html(const struct doc *d, FILE *out)
 
 	head(&p);
 	fputs("<header>\n", out);
-	wrapped(&p, "<h1>", doc_title(d), "</h1>\n");
-	wrapped(&p, "<p>", doc_lead(d) ? doc_lead(d) : "", "</p>\n");
+	put_any(&p, "<h1>%s</h1>\n", doc_str(doc_root(d), "title"));
+	put_any(&p, "<p>%s</p>\n", doc_str(doc_root(d), "lead"));
 	fputs("</header>\n<main>\n<div class=\"intro\">\n", out);
 	blocks(&p, true);
 	fputs("</div>\n", out);

@@ -5,6 +5,7 @@
 
 #include "loadgen/report/doc/doc.h"
 
+#include <stdarg.h>
 #include <stddef.h>
 
 /* A block is a JSON object: its "kind" and "tone", its "id" if it has one, and what is named here; texts, unless said
@@ -25,8 +26,7 @@ enum doc_kind {
 	DOC_END,		/* there is no block */
 };
 
-const char *doc_title(const struct doc *d);
-const char *doc_lead(const struct doc *d);	/* NULL: none */
+const json_t *doc_root(const struct doc *d);	/* title, lead */
 size_t doc_n_blocks(const struct doc *d);
 const json_t *doc_block(const struct doc *d, size_t i);	/* NULL after the last */
 enum doc_kind doc_kind(const json_t *block);		/* of NULL: DOC_END */
@@ -35,9 +35,9 @@ enum doc_tone doc_tone(const json_t *block_or_row);
 const char *doc_str(const json_t *block, const char *key);
 bool doc_has(const json_t *block, const char *key);
 
-/* A tone's character and word, for readers who do not see its colour; "" for DOC_PLAIN. */
-const char *doc_tone_sign(enum doc_tone tone);
-const char *doc_tone_word(enum doc_tone tone);
+/* Writes `form`, as printf does, but each text is written by `escape`: %s is the only conversion. */
+typedef void doc_escape_fn(FILE *out, const char *text);
+void doc_put(FILE *out, doc_escape_fn *escape, const char *form, va_list ap) __attribute__((format(printf, 3, 0)));
 
 size_t doc_n_columns(const json_t *table);
 const json_t *doc_column_at(const json_t *table, size_t column);

@@ -70,13 +70,26 @@ static void line(FILE *out, const char *text)
 	fputs("\n", out);
 }
 
-static void wrapped(FILE *out, const char *before, const char *text, const char *after)
+static void escape(FILE *out, const char *text)
 {
-	if (!*text)
-		return;
-	fputs(before, out);
 	escaped(out, text);
-	fputs(after, out);
+}
+
+/* Writes `form`; each %s is a text, escaped. */
+static void __attribute__((format(printf, 2, 3))) put(FILE *out, const char *form, ...)
+{
+	va_list ap;
+
+	va_start(ap, form);
+	doc_put(out, escape, form, ap);
+	va_end(ap);
+}
+
+/* The same with one text; nothing if that is empty. */
+static void __attribute__((format(printf, 2, 0))) put_any(FILE *out, const char *form, const char *text)
+{
+	if (*text)
+		put(out, form, text);
 }
 
 static void sign(FILE *out, enum doc_tone tone)
@@ -100,21 +113,17 @@ static void badge(FILE *out, const json_t *b)
 {
 	fputs("- ", out);
 	sign(out, doc_tone(b));
-	wrapped(out, "**", doc_str(b, "text"), "**");
-	wrapped(out, " ", doc_str(b, "detail"), "");
+	put_any(out, "**%s**", doc_str(b, "text"));
+	put_any(out, " %s", doc_str(b, "detail"));
 	fputs("\n", out);
 }
 
 static void answer(FILE *out, const json_t *b)
 {
-	fputs("| ", out);
-	escaped(out, doc_str(b, "title"));
-	fputs(" | ", out);
+	put(out, "| %s | ", doc_str(b, "title"));
 	sign(out, doc_tone(b));
-	wrapped(out, "**", doc_str(b, "text"), "**");
-	fputs(" | ", out);
-	escaped(out, doc_str(b, "detail"));
-	fputs(" |\n", out);
+	put_any(out, "**%s**", doc_str(b, "text"));
+	put(out, " | %s |\n", doc_str(b, "detail"));
 }
 
 /* The fence has more backticks than any run of them in the text. */
@@ -139,9 +148,8 @@ static void code(FILE *out, const char *text)
 
 static void file(FILE *out, const json_t *b)
 {
-	fputs("- ", out);
-	escaped(out, doc_str(b, "path"));
-	wrapped(out, ": ", doc_str(b, "text"), "");
+	put(out, "- %s", doc_str(b, "path"));
+	put_any(out, ": %s", doc_str(b, "text"));
 	fputs("\n", out);
 }
 
@@ -233,7 +241,7 @@ static int table(FILE *out, const json_t *b, bool of_chart)
 		xml_write(out, doc_str(b, "title"), SIZE_MAX);
 		fputs("</summary>\n\n", out);
 	} else {
-		wrapped(out, "**", doc_str(b, "title"), "**\n\n");
+		put_any(out, "**%s**\n\n", doc_str(b, "title"));
 	}
 	table_head(out, b, widths);
 	table_rows(out, b, widths);
@@ -249,8 +257,8 @@ static int one(FILE *out, const struct doc *d, size_t i)
 	const json_t *b = doc_block(d, i);
 
 	switch (doc_kind(b)) {
-	case DOC_SECTION: wrapped(out, "## ", doc_str(b, "title"), "\n"); break;
-	case DOC_HEADING: wrapped(out, "### ", doc_str(b, "title"), "\n"); break;
+	case DOC_SECTION: put_any(out, "## %s\n", doc_str(b, "title")); break;
+	case DOC_HEADING: put_any(out, "### %s\n", doc_str(b, "title")); break;
 	case DOC_TEXT: line(out, doc_str(b, "text")); break;
 	case DOC_NOTE: note(out, b); break;
 	case DOC_ITEM:
@@ -263,8 +271,8 @@ static int one(FILE *out, const struct doc *d, size_t i)
 	case DOC_FILE: file(out, b); break;
 	case DOC_TABLE: return table(out, b, doc_table_is_of_chart(d, i));
 	case DOC_CHART:
-		wrapped(out, "**", doc_str(b, "title"), "**\n");
-		wrapped(out, "\n", doc_str(b, "detail"), "\n");
+		put_any(out, "**%s**\n", doc_str(b, "title"));
+		put_any(out, "\n%s\n", doc_str(b, "detail"));
 		break;
 	case DOC_END: break;
 	}
@@ -281,8 +289,8 @@ int doc_write_markdown(const struct doc *d, FILE *out)
 {
 	int ret = 0;
 
-	wrapped(out, "# ", doc_title(d), "\n");
-	wrapped(out, "\n", doc_lead(d) ? doc_lead(d) : "", "\n");
+	put_any(out, "# %s\n", doc_str(doc_root(d), "title"));
+	put_any(out, "\n%s\n", doc_str(doc_root(d), "lead"));
 	for (size_t i = 0; i < doc_n_blocks(d) && !ret; i++) {
 		enum doc_kind kind = doc_kind(doc_block(d, i)), before = i ? doc_kind(doc_block(d, i - 1)) : DOC_END;
 

@@ -6,6 +6,16 @@
 
 #define DASH "\xe2\x80\x93"	/* U+2013 */
 
+size_t doc_n_blocks(const struct doc *d)
+{
+	return json_array_size(json_object_get(doc_root(d), "blocks"));
+}
+
+const json_t *doc_block(const struct doc *d, size_t i)
+{
+	return json_array_get(json_object_get(doc_root(d), "blocks"), i);
+}
+
 enum doc_kind doc_kind(const json_t *block)
 {
 	return block ? (enum doc_kind)json_integer_value(json_object_get(block, "kind")) : DOC_END;
@@ -28,18 +38,13 @@ const char *doc_str(const json_t *block, const char *key)
 	return text ? text : "";
 }
 
-const char *doc_tone_sign(enum doc_tone tone)
+void doc_put(FILE *out, doc_escape_fn *escape, const char *form, va_list ap)
 {
-	static const char *const signs[] = { "", "\xe2\x9c\x93", "!", "\xe2\x9c\x97" };
-
-	return signs[tone];
-}
-
-const char *doc_tone_word(enum doc_tone tone)
-{
-	static const char *const words[] = { "", "Good", "Caution", "Problem" };
-
-	return words[tone];
+	for (const char *end; (end = strstr(form, "%s")); form = end + 2) {
+		fwrite(form, 1, (size_t)(end - form), out);
+		escape(out, va_arg(ap, const char *));
+	}
+	fputs(form, out);
 }
 
 size_t doc_n_columns(const json_t *table)

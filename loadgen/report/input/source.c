@@ -29,16 +29,6 @@ struct progress {
 	char phase[40], stop_reason[40];
 };
 
-struct source {
-	char dir[PATH_MAX];
-	char id[256];
-	json_t *run, *samples;
-	bool has_events;
-	size_t damaged;
-	struct progress progress;
-	struct hist *hist;
-};
-
 /* --- files of the folder --- */
 
 static bool is_plain_name(const char *name)
@@ -99,10 +89,9 @@ static void keep_number(double *to, const json_t *event, const char *name)
 		*to = v;
 }
 
-static void on_event(struct source *s, json_t *event)
+static void on_event(struct source *s, struct progress *p, json_t *event)
 {
 	const char *name = json_text_at(event, "event");
-	struct progress *p = &s->progress;
 
 	keep_number(&p->t_s, event, "t");
 	keep_number(&p->clients, event, "clients");
@@ -114,18 +103,18 @@ static void on_event(struct source *s, json_t *event)
 }
 
 /* Counts a line as damaged if it is cut off, too long, or no event. */
-static void on_line(struct source *s, const char *line, bool whole)
+static void on_line(struct source *s, struct progress *p, const char *line, bool whole)
 {
 	json_t *event = whole ? json_loads(line, 0, NULL) : NULL;
 
 	if (json_text_at(event, "event") && isfinite(json_number_at(event, "t")))
-		on_event(s, event);
+		on_event(s, p, event);
 	else
 		s->damaged++;
 	json_decref(event);
 }
 
-static int read_events(struct source *s)
+static int read_events(struct source *s, struct progress *p)
 {
 	char *line = malloc(EVENT_BYTES_MAX);
 	FILE *f = open_file(s, "events.ndjson", NULL);
@@ -136,7 +125,7 @@ static int read_events(struct source *s)
 		bool ends = strchr(line, '\n') != NULL;
 
 		if (!in_long_line)
-			on_line(s, line, ends);
+			on_line(s, p, line, ends);
 		in_long_line = !ends;
 	}
 	if (f)
@@ -147,9 +136,8 @@ static int read_events(struct source *s)
 
 /* --- run.json --- */
 
-static void describe_end(const struct source *s, char *err, size_t err_size)
+static void describe_end(const struct source *s, const struct progress *p, char *err, size_t err_size)
 {
-	const struct progress *p = &s->progress;
 	char step[128] = "before its first step";
 
 	if (isfinite(p->clients))
@@ -178,7 +166,7 @@ static void make_printable(char *text)
 			*text = '?';
 }
 
-static int read_run(struct source *s, char *err, size_t err_size)
+static int read_run(struct source *s, const struct progress *p, char *err, size_t err_size)
 {
 	json_error_t why;
 	off_t size = 0;
@@ -186,7 +174,7 @@ static int read_run(struct source *s, char *err, size_t err_size)
 	double version;
 
 	if (!f && errno == ENOENT) {
-		describe_end(s, err, err_size);
+		describe_end(s, p, err, err_size);
 		return -ENOENT;
 	}
 	if (!f || size > RUN_JSON_BYTES_MAX) {
@@ -238,6 +226,7 @@ static int check_dir(const struct source *s, char *err, size_t err_size)
 
 int source_open(const char *dir, struct source **out, char *err, size_t err_size)
 {
+	struct progress progress = { .t_s = NAN, .clients = NAN, .connected = NAN };
 	struct source *s = calloc(1, sizeof(*s));
 	int ret = -ENOMEM;
 
@@ -245,18 +234,17 @@ int source_open(const char *dir, struct source **out, char *err, size_t err_size
 		snprintf(err, err_size, "out of memory");
 		goto out;
 	}
-	s->progress = (struct progress){ .t_s = NAN, .clients = NAN, .connected = NAN };
 	errno = 0;
 	snprintf(s->dir, sizeof(s->dir), "%s", dir);
 	ret = check_dir(s, err, err_size);
 	if (ret)
 		goto out;
-	ret = read_events(s);
+	ret = read_events(s, &progress);
 	if (ret) {
 		snprintf(err, err_size, "out of memory");
 		goto out;
 	}
-	ret = read_run(s, err, err_size);
+	ret = read_run(s, &progress, err, err_size);
 	if (ret)
 		goto out;
 	take_id(s);
@@ -276,36 +264,6 @@ void source_close(struct source *s)
 	json_decref(s->samples);
 	json_decref(s->run);
 	free(s);
-}
-
-const char *source_dir(const struct source *s)
-{
-	return s->dir;
-}
-
-const char *source_id(const struct source *s)
-{
-	return s->id;
-}
-
-const json_t *source_run(const struct source *s)
-{
-	return s->run;
-}
-
-const json_t *source_samples(const struct source *s)
-{
-	return s->samples;
-}
-
-size_t source_damaged_lines(const struct source *s)
-{
-	return s->damaged;
-}
-
-bool source_has_events(const struct source *s)
-{
-	return s->has_events;
 }
 
 /* --- histograms --- */

@@ -3,27 +3,29 @@
 #ifndef RAMPART_LOADGEN_REPORT_SOURCE_H
 #define RAMPART_LOADGEN_REPORT_SOURCE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include <jansson.h>
 
 struct hist;
-struct source;
+
+/* Only source_open writes it. */
+struct source {
+	char dir[PATH_MAX];
+	char id[256];			/* of the run; the folder's name if run.json has none */
+	json_t *run;			/* an object */
+	json_t *samples;		/* the `sample` events, in their order: an array */
+	bool has_events;
+	size_t damaged;			/* lines of events.ndjson, skipped; 0 without the file */
+	struct hist *hist;		/* source_histogram() */
+};
 
 /* 0, or -errno with one line in `err` that names the folder and tells a run that did not end from a folder without
  * one. */
 int source_open(const char *dir, struct source **out, char *err, size_t err_size) __attribute__((warn_unused_result));
 void source_close(struct source *s);	/* NULL-safe */
-
-const char *source_dir(const struct source *s);
-const char *source_id(const struct source *s);		/* of the run; the folder's name if run.json has none */
-const json_t *source_run(const struct source *s);	/* an object */
-
-/* The `sample` events, in their order: an array. */
-const json_t *source_samples(const struct source *s);
-size_t source_damaged_lines(const struct source *s);	/* of events.ndjson, skipped; 0 without the file */
-bool source_has_events(const struct source *s);
 
 /* Name of a histogram of a step (connect, response, service) without extension, into `out`; a plain name within the
  * folder. False if the run has none. In older runs it follows from clients, repetition and size. */

@@ -138,7 +138,7 @@ static void show_baseline(struct page *p, const struct page_baseline *b)
 	size_t worse = count_verdicts(rows, "regression"), better = count_verdicts(rows, "improvement");
 
 	doc_heading(p->doc, page_text(p, "Against %s", b->label));
-	doc_text(p->doc, page_text(p, "baseline-%s", b->label), "The baseline is the run %s.", source_id(b->source));
+	doc_text(p->doc, page_text(p, "baseline-%s", b->label), "The baseline is the run %s.", b->source->id);
 	say_differences(p, b);
 	if (json_array_size(rows) == 0) {
 		doc_text(p->doc, "baseline-nothing-common", "No number of clients is in both runs, so nothing can be "
@@ -163,7 +163,7 @@ void section_baselines(struct page *p)
 	if (p->n_baselines == 0) {
 		doc_text(p->doc, "baseline-none", "No baseline was given. To compare this run with an earlier one:");
 		doc_code(p->doc, page_text(p, "performance_test report %s --baseline DIR",
-					   page_quoted(p, source_dir(p->source))));
+					   page_quoted(p, p->source->dir)));
 		return;
 	}
 	for (size_t i = 0; i < p->n_baselines; i++)

@@ -227,16 +227,16 @@ static void say_times(struct page *p, const struct timeline *l)
 
 void section_time(struct page *p)
 {
-	const json_t *samples = source_samples(p->source);
+	const json_t *samples = p->source->samples;
 	size_t n = json_array_size(samples), stride = n / TIMES_MAX + 1;
 	struct timeline l = { page_numbers(p, TIMES_MAX), page_numbers(p, TIMES_MAX), page_numbers(p, TIMES_MAX), 0 };
 
 	doc_section(p->doc, "time", "Over time");
-	if (source_damaged_lines(p->source))
+	if (p->source->damaged)
 		doc_note(p->doc, DOC_WARN, "events-damaged",
 			 "Lines of events.ndjson that were damaged or cut off, and are left out: %zu.",
-			 source_damaged_lines(p->source));
-	if (!source_has_events(p->source)) {
+			 p->source->damaged);
+	if (!p->source->has_events) {
 		doc_text(p->doc, "events-none", "There is no events.ndjson beside run.json, so nothing is known over "
 			 "time.");
 		return;

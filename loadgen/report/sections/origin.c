@@ -113,7 +113,7 @@ static void show_command(struct page *p)
 		 "shared machine; --repeat 5 gives medians with their range.",
 		 page_json(p, json_at(p->run, "config.seed")));
 	doc_text(p->doc, NULL, "To make this report again, also with other options:");
-	doc_code(p->doc, page_text(p, "performance_test report %s", page_quoted(p, source_dir(p->source))));
+	doc_code(p->doc, page_text(p, "performance_test report %s", page_quoted(p, p->source->dir)));
 }
 
 /* --- files --- */
@@ -159,7 +159,7 @@ static void list_files(struct page *p)
 void section_origin(struct page *p)
 {
 	doc_section(p->doc, "origin", "Where this comes from");
-	doc_text(p->doc, "run", "Run %s, from %s to %s.", source_id(p->source),
+	doc_text(p->doc, "run", "Run %s, from %s to %s.", p->source->id,
 		 page_json(p, json_at(p->run, "run.started_at")), page_json(p, json_at(p->run, "run.ended_at")));
 	table_environment(p);
 	say_build(p, "build", "Generator");

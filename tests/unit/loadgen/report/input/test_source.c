@@ -122,8 +122,8 @@ static void events__damaged_or_cut_off__skipped_and_counted(void **state)
 			"\"event\": \"sample\"}\n\n{\"t\": 2, \"event\": \"sample\", \"connected\": 2}\n{\"t\": 3, "
 			"\"event\": \"sample\"");
 	s = opened();
-	assert_int_equal(json_array_size(source_samples(s)), 2);
-	assert_int_equal(source_damaged_lines(s), 5);
+	assert_int_equal(json_array_size(s->samples), 2);
+	assert_int_equal(s->damaged, 5);
 	source_close(s);
 }
 
@@ -138,8 +138,8 @@ static void events__a_line_longer_than_any__skipped_and_counted_once(void **stat
 	report_rig_file(D, "run.json", "{\"schema_version\": 1}");
 	report_rig_file(D, "events.ndjson", text);
 	s = opened();
-	assert_int_equal(json_array_size(source_samples(s)), 1);
-	assert_int_equal(source_damaged_lines(s), 1);
+	assert_int_equal(json_array_size(s->samples), 1);
+	assert_int_equal(s->damaged, 1);
 	source_close(s);
 }
 
@@ -150,11 +150,11 @@ static void id__none_in_run_json__the_folders_name(void **state)
 	(void)state;
 	report_rig_file(D, "run.json", "{\"schema_version\": 1}");
 	s = opened();
-	assert_string_equal(source_id(s), D);
+	assert_string_equal(s->id, D);
 	source_close(s);
 	report_rig_file(D, "run.json", "{\"schema_version\": 1, \"run\": {\"id\": \"x\"}}");
 	s = opened();
-	assert_string_equal(source_id(s), "x");
+	assert_string_equal(s->id, "x");
 	source_close(s);
 }
 
