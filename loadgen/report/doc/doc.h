@@ -47,6 +47,9 @@ void doc_row(struct doc_table *t, enum doc_tone tone);
  * gets it with 9 digits, and NAN as nothing. */
 void doc_cell(struct doc_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void doc_number(struct doc_table *t, double v, int decimals);
+/* Writes the number `plain` to `out`, with commas between thousands. Returns `out`. */
+#define DOC_NUMBER_MAX 64
+const char *doc_with_thousands(const char *plain, char out[DOC_NUMBER_MAX]);
 
 /* A chart: the SVG that chart_draw made (NULL: it has no point, and the report says so), and what it shows in words,
  * for readers who cannot see it. The caller adds a table with its numbers right behind it. */

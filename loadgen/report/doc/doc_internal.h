@@ -47,7 +47,6 @@ void doc_column_title(const json_t *table, size_t column, char *out, size_t size
 size_t doc_n_rows(const json_t *table);
 const json_t *doc_row_at(const json_t *table, size_t row);
 /* A cell as it is shown; "" if the row is too short. A number is written to `buf`. */
-#define DOC_NUMBER_MAX 64
 const char *doc_cell_shown(const json_t *row, size_t column, char buf[DOC_NUMBER_MAX]);
 /* A cell for CSV: numbers with 9 digits. */
 const char *doc_cell_exact(const json_t *row, size_t column, char buf[DOC_NUMBER_MAX]);

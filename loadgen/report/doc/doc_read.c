@@ -87,18 +87,18 @@ static const json_t *cell_at(const json_t *row, size_t column)
 	return json_array_get(json_object_get(row, "cells"), column);
 }
 
-/* Puts commas between thousands. */
-static void with_thousands(const char *plain, char *out, size_t size)
+const char *doc_with_thousands(const char *plain, char out[DOC_NUMBER_MAX])
 {
 	size_t digits, start = *plain == '-', n = 0;
 
 	digits = strspn(plain + start, "0123456789");
-	for (size_t i = 0; plain[i] && n + 2 < size; i++) {
+	for (size_t i = 0; plain[i] && n + 2 < DOC_NUMBER_MAX; i++) {
 		if (i > start && i < start + digits && (start + digits - i) % 3 == 0)
 			out[n++] = ',';
 		out[n++] = plain[i];
 	}
 	out[n] = '\0';
+	return out;
 }
 
 static const char *number_shown(const json_t *cell, char buf[DOC_NUMBER_MAX])
@@ -118,8 +118,7 @@ static const char *number_shown(const json_t *cell, char buf[DOC_NUMBER_MAX])
 		snprintf(plain, sizeof(plain), "%.*f", decimals, v);
 	if (strspn(plain, "-0.") == strlen(plain))
 		snprintf(plain, sizeof(plain), "%.*f", decimals, 0.0);
-	with_thousands(plain, buf, DOC_NUMBER_MAX);
-	return buf;
+	return doc_with_thousands(plain, buf);
 }
 
 const char *doc_cell_shown(const json_t *row, size_t column, char buf[DOC_NUMBER_MAX])

@@ -10,8 +10,7 @@
 
 static const char *metric_words(const json_t *row)
 {
-	static const struct { const char *name, *words;
-	} names[] = {
+	static const struct page_words names[] = {
 		{ "throughput_msgs_per_s", "messages a second" },
 		{ "response_p50_ns", "round trip p50" },
 		{ "response_p95_ns", "round trip p95" },
@@ -23,12 +22,8 @@ static const char *metric_words(const json_t *row)
 		{ "server_cpu_ns_per_message", "server CPU per message" },
 		{ "server_rss_bytes", "server resident memory" },
 	};
-	const char *metric = json_text_at(row, "metric");
 
-	for (size_t i = 0; metric && i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(metric, names[i].name) == 0)
-			return names[i].words;
-	return metric ? metric : "unknown";
+	return page_words(names, sizeof(names) / sizeof(names[0]), json_text_at(row, "metric"), "unknown");
 }
 
 static const char *figure(struct page *p, const json_t *estimate, const char *unit)
@@ -55,9 +50,7 @@ static enum doc_tone tone_of(const char *verdict)
 
 static const char *verdict_of(const json_t *row)
 {
-	const char *verdict = json_text_at(row, "verdict");
-
-	return verdict ? verdict : "unknown";
+	return page_text_at(row, "verdict", "unknown");
 }
 
 static void add_row(struct page *p, struct doc_table *t, const json_t *row)
@@ -65,11 +58,9 @@ static void add_row(struct page *p, struct doc_table *t, const json_t *row)
 	const char *unit = json_text_at(row, "unit"), *verdict = verdict_of(row);
 
 	page_row(p, t, tone_of(verdict), json_number_at(row, "clients"), json_number_at(row, "message_bytes"));
-	doc_cell(t, "%s", metric_words(row));
-	doc_cell(t, "%s", figure(p, json_at(row, "base"), unit));
-	doc_cell(t, "%s", figure(p, json_at(row, "run"), unit));
-	doc_number(t, 100 * json_number_at(row, "change_ratio"), 1);
-	doc_cell(t, "%s", strcmp(verdict, "unknown") == 0 ? "no interval: not known" : verdict);
+	page_cells(t, "sss1s", metric_words(row), figure(p, json_at(row, "base"), unit),
+		   figure(p, json_at(row, "run"), unit), 100 * json_number_at(row, "change_ratio"),
+		   strcmp(verdict, "unknown") == 0 ? "no interval: not known" : verdict);
 }
 
 static size_t count_verdicts(const json_t *rows, const char *verdict)
@@ -89,11 +80,10 @@ static void say_missing(struct page *p, const json_t *missing)
 
 	for (size_t i = 0; i < n && i < MISSING_SHOWN; i++) {
 		const json_t *m = json_array_get(missing, i);
-		const char *in = json_text_at(m, "in");
 
 		doc_item(p->doc, "baseline-missing", "%s%s: not in %s", page_clients(p, json_number_at(m, "clients")),
 			 page_with_size(p, json_number_at(m, "message_bytes")),
-			 in && strcmp(in, "base") == 0 ? "the baseline" : "this run");
+			 strcmp(page_text_at(m, "in", ""), "base") == 0 ? "the baseline" : "this run");
 	}
 	if (n > MISSING_SHOWN)
 		doc_item(p->doc, NULL, "and %zu more", n - MISSING_SHOWN);

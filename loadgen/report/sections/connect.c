@@ -94,8 +94,7 @@ static void table_server_stages(struct page *p, const struct bars *bars)
 					 "clients#;tls_accept#ms;psn_generate#ms;qp_setup#ms;accept_to_established#ms");
 
 	for (size_t i = 0; i < bars->n; i++) {
-		doc_row(t, DOC_PLAIN);
-		doc_number(t, bars->v[i]->clients, 0);
+		page_add(t, DOC_PLAIN, "0", bars->v[i]->clients);
 		for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++)
 			doc_number(t, point_range(bars->v[i], paths[k]).value / 1e6, 3);
 	}
@@ -202,10 +201,8 @@ static void show_times(struct page *p, const struct timeline *l)
 		   "Clients connected (left axis) and connections made a second (right axis) from the run's start to "
 		   "its end.");
 	t = page_table(p, "time", "Samples of the run.", "time#s;clients connected#;connections made#1/s");
-	for (size_t i = 0; i < l->n; i++) {
-		doc_row(t, DOC_PLAIN);
-		page_cells(t, "200", l->t_s[i], l->connected[i], l->connects_per_s[i]);
-	}
+	for (size_t i = 0; i < l->n; i++)
+		page_add(t, DOC_PLAIN, "200", l->t_s[i], l->connected[i], l->connects_per_s[i]);
 }
 
 static void say_times(struct page *p, const struct timeline *l)

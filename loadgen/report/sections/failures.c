@@ -24,17 +24,10 @@ struct kinds {
 	double others;			/* failures of kinds beyond */
 };
 
-static const char *text_or_unknown(const json_t *o, const char *name)
-{
-	const char *text = json_text_at(o, name);
-
-	return text ? text : "unknown";
-}
-
 /* NULL: there is no room for another. */
 static struct kind *find_kind(struct page *p, struct kinds *k, const json_t *failure, double clients)
 {
-	const char *stage = text_or_unknown(failure, "stage"), *code = text_or_unknown(failure, "code");
+	const char *stage = page_text_at(failure, "stage", "unknown"), *code = page_text_at(failure, "code", "unknown");
 
 	for (size_t i = 0; i < k->n; i++)
 		if (strcmp(k->v[i].stage, stage) == 0 && strcmp(k->v[i].code, code) == 0)
@@ -102,14 +95,9 @@ static void table_failures(struct page *p, const struct kinds *kinds, enum doc_t
 		for (size_t k = 0; k < kinds->n; k++) {
 			double count = kinds->v[k].at[i];
 
-			if (!(count > 0))
-				continue;
-			doc_row(t, tone);
-			doc_number(t, p->points->v[i].clients, 0);
-			doc_cell(t, "%s", kinds->v[k].stage);
-			doc_cell(t, "%s", kinds->v[k].code);
-			doc_number(t, count, 0);
-			doc_cell(t, "%s", kinds->v[k].meaning ? kinds->v[k].meaning : "");
+			if (count > 0)
+				page_add(t, tone, "0ss0s", p->points->v[i].clients, kinds->v[k].stage,
+					 kinds->v[k].code, count, kinds->v[k].meaning);
 		}
 }
 

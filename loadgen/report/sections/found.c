@@ -10,7 +10,6 @@
 static void take(const json_t *o, struct found *out)
 {
 	const json_t *failure = json_at(o, "failure");
-	const char *text = json_text_at(o, "text");
 
 	*out = (struct found) {
 		.clients = json_number_at(o, "clients"),
@@ -20,7 +19,7 @@ static void take(const json_t *o, struct found *out)
 		.tries = json_number_at(o, "tries"),
 		.at_least = json_is_true(json_at(o, "at_least")),
 		.confirmed = json_is_true(json_at(o, "confirmed")),
-		.reason = text ? text : json_text_at(o, "reason"),
+		.reason = page_text_at(o, "text", json_text_at(o, "reason")),
 		.failure = json_is_object(failure) ? failure : NULL,
 	};
 }
@@ -53,9 +52,7 @@ const json_t *found_missed_term(const struct point *at)
 
 	for (size_t k = 0; k < at->n; k++)
 		json_array_foreach(json_at(at->steps[k], "slo"), t, term) {
-			const char *result = json_text_at(term, "result");
-
-			if (result && strcmp(result, "fail") == 0)
+			if (strcmp(page_text_at(term, "result", ""), "fail") == 0)
 				return term;
 		}
 	return NULL;
@@ -138,8 +135,7 @@ const char *found_cpu_words(struct page *p, double busy)
 
 const char *found_resource_words(const char *resource)
 {
-	static const struct { const char *name, *words;
-	} names[] = {
+	static const struct page_words names[] = {
 		{ "nofile", "open files (file descriptors)" },
 		{ "memory", "memory" },
 		{ "ports", "network ports" },
@@ -161,19 +157,16 @@ const char *found_resource_words(const char *resource)
 		{ "max_srq_wr", "the size of the shared receive queue" },
 	};
 
-	for (size_t i = 0; resource && i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(names[i].name, resource) == 0)
-			return names[i].words;
-	return resource ? resource : "something unknown";
+	return page_words(names, sizeof(names) / sizeof(names[0]), resource, "something unknown");
 }
 
 const char *found_side_words(const char *side)
 {
-	if (side && strcmp(side, "both") == 0)
-		return "both ends together";
-	if (side && strcmp(side, "generator") == 0)
-		return "load generator";
-	return !side || strcmp(side, "unknown") == 0 ? "side unknown" : side;
+	static const struct page_words names[] = {
+		{ "both", "both ends together" }, { "generator", "load generator" }, { "unknown", "side unknown" },
+	};
+
+	return page_words(names, sizeof(names) / sizeof(names[0]), side, "side unknown");
 }
 
 const char *found_limit_words(struct page *p, const json_t *limit)

@@ -24,7 +24,6 @@ struct shown {
 	double *response, *service;	/* us, by the spectrum; all NAN: there is none */
 	double count, max_us, p50, p90, p95, p99;
 	double low[BINS_MAX + 1], bins[BINS_MAX + 1];	/* us, from there to the next; samples */
-	size_t n_bins;
 };
 
 /* --- reading --- */
@@ -54,7 +53,6 @@ static void read_bins(const struct hist *h, struct shown *s)
 	for (size_t i = 0; i <= BINS_MAX; i++)
 		s->low[i] /= 1e3;
 	s->bins[BINS_MAX] = 0;
-	s->n_bins = BINS_MAX;
 }
 
 /* False where the step has no histogram of round trips. */
@@ -172,7 +170,7 @@ static void show_bins(struct page *p, const struct shown *s)
 	struct doc_table *t;
 
 	page_series(&c, (struct chart_series){ .label = s->label, .mark = CHART_BARS, .x = s->low, .y = s->bins,
-		.n = s->n_bins + 1 });
+		.n = BINS_MAX + 1 });
 	page_rule(&c, s->p50, true, false, "p50");
 	page_rule(&c, s->p90, true, false, "p90");
 	page_rule(&c, s->p95, true, false, "p95");
@@ -181,10 +179,8 @@ static void show_bins(struct page *p, const struct shown *s)
 		   "Messages by their round trip, with the percentiles marked.");
 	t = page_table(p, "histogram", "Messages by round trip; each row reaches from its figure to that of the next "
 		       "row.", "from#us;messages#;share#%");
-	for (size_t i = 0; i < s->n_bins; i++) {
-		doc_row(t, DOC_PLAIN);
-		page_cells(t, "103", s->low[i], s->bins[i], 100 * s->bins[i] / s->count);
-	}
+	for (size_t i = 0; i < BINS_MAX; i++)
+		page_add(t, DOC_PLAIN, "103", s->low[i], s->bins[i], 100 * s->bins[i] / s->count);
 }
 
 /* --- the section --- */

@@ -45,12 +45,9 @@ static void table_environment(struct page *p)
 	};
 	struct doc_table *t = page_table(p, "environment", NULL, "what;server;generator");
 
-	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
-		doc_row(t, DOC_PLAIN);
-		doc_cell(t, "%s", facts[i].words);
-		doc_cell(t, "%s", fact_of(p, "server", &facts[i]));
-		doc_cell(t, "%s", fact_of(p, "clients", &facts[i]));
-	}
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
+		page_add(t, DOC_PLAIN, "sss", facts[i].words, fact_of(p, "server", &facts[i]),
+			 fact_of(p, "clients", &facts[i]));
 }
 
 static void say_build(struct page *p, const char *which, const char *words)

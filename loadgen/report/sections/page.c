@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/json_at.h"
+
 struct page_memory {
 	SLIST_ENTRY(page_memory) entry;
 	double bytes[];			/* aligned for numbers */
@@ -141,13 +143,34 @@ void page_row(struct page *p, struct doc_table *t, enum doc_tone tone, double cl
 		doc_number(t, bytes, 0);
 }
 
-void page_cells(struct doc_table *t, const char *decimals, ...)
+static void add_cells(struct doc_table *t, const char *cells, va_list ap)
+{
+	for (; *cells; cells++)
+		if (*cells == 's') {
+			const char *text = va_arg(ap, const char *);
+
+			doc_cell(t, "%s", text ? text : "");
+		} else {
+			doc_number(t, va_arg(ap, double), *cells - '0');
+		}
+}
+
+void page_add(struct doc_table *t, enum doc_tone tone, const char *cells, ...)
 {
 	va_list ap;
 
-	va_start(ap, decimals);
-	for (; *decimals; decimals++)
-		doc_number(t, va_arg(ap, double), *decimals - '0');
+	doc_row(t, tone);
+	va_start(ap, cells);
+	add_cells(t, cells, ap);
+	va_end(ap);
+}
+
+void page_cells(struct doc_table *t, const char *cells, ...)
+{
+	va_list ap;
+
+	va_start(ap, cells);
+	add_cells(t, cells, ap);
 	va_end(ap);
 }
 
@@ -155,8 +178,7 @@ void page_cells(struct doc_table *t, const char *decimals, ...)
 
 const char *page_count(struct page *p, double v)
 {
-	char digits[32], text[48];
-	size_t n, k = 0, first;
+	char digits[32], text[DOC_NUMBER_MAX];
 
 	if (!isfinite(v))
 		return "unknown";
@@ -164,15 +186,8 @@ const char *page_count(struct page *p, double v)
 		return page_text(p, "%.3g", v);
 	if (fabs(v) < 10 && v != round(v))
 		return page_text(p, "%.2g", v);
-	n = (size_t)snprintf(digits, sizeof(digits), "%.0f", v);
-	first = digits[0] == '-';
-	for (size_t i = 0; i < n; i++) {
-		if (i > first && (n - i) % 3 == 0)
-			text[k++] = ',';
-		text[k++] = digits[i];
-	}
-	text[k] = '\0';
-	return page_text(p, "%s", text);
+	snprintf(digits, sizeof(digits), "%.0f", v);
+	return page_text(p, "%s", doc_with_thousands(digits, text));
 }
 
 struct unit {
@@ -231,6 +246,21 @@ const char *page_in_unit(struct page *p, double v, const char *unit)
 	if (unit && strcmp(unit, "per_s") == 0 && isfinite(v))
 		return page_text(p, "%s a second", page_count(p, v));
 	return page_count(p, v);
+}
+
+const char *page_text_at(const json_t *o, const char *path, const char *otherwise)
+{
+	const char *text = json_text_at(o, path);
+
+	return text ? text : otherwise;
+}
+
+const char *page_words(const struct page_words *v, size_t n, const char *name, const char *otherwise)
+{
+	for (size_t i = 0; name && i < n; i++)
+		if (strcmp(v[i].name, name) == 0)
+			return v[i].words;
+	return name ? name : otherwise;
 }
 
 const char *page_json(struct page *p, const json_t *v)

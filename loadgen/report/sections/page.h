@@ -63,8 +63,10 @@ void page_free(struct page *p);
 struct doc_table *page_table(struct page *p, const char *name, const char *caption, const char *columns);
 /* Begins a row with the cells of PAGE_POINT. */
 void page_row(struct page *p, struct doc_table *t, enum doc_tone tone, double clients, double bytes);
-/* Cells with numbers: each digit of `decimals` is one, a double follows for each. */
-void page_cells(struct doc_table *t, const char *decimals, ...);
+/* Cells, one for each character of `cells`: a digit is a number (double) with as many decimals, 's' a text, which is empty
+ * for NULL. page_add begins a row with them, page_cells goes on with the row. */
+void page_add(struct doc_table *t, enum doc_tone tone, const char *cells, ...);
+void page_cells(struct doc_table *t, const char *cells, ...);
 
 /* Adds to a chart if it has room. A rule at NAN is not added. */
 void page_series(struct chart *c, struct chart_series s);
@@ -79,6 +81,13 @@ const char *page_bytes(struct page *p, double bytes);
 const char *page_percent(struct page *p, double ratio);
 /* By the unit of a figure in run.json: ns, ratio, bytes, per_s; with other units only the number. */
 const char *page_in_unit(struct page *p, double v, const char *unit);
+/* The text at a path of run.json; `otherwise` if there is none. */
+const char *page_text_at(const json_t *o, const char *path, const char *otherwise);
+/* The words for a name, out of n of them; `name` itself if it has none, `otherwise` for NULL. */
+struct page_words {
+	const char *name, *words;
+};
+const char *page_words(const struct page_words *v, size_t n, const char *name, const char *otherwise);
 /* A value of run.json: a text without quotes, a number, "yes", "none" for null; "unknown" if it is missing. */
 const char *page_json(struct page *p, const json_t *v);
 /* A word for a POSIX shell, quoted if necessary. */

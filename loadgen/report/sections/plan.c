@@ -12,36 +12,32 @@
 
 static const char *source_words(struct page *p, const json_t *row)
 {
-	const char *source = json_text_at(row, "source");
+	const char *source = page_text_at(row, "source", "unknown");
 	double beyond = json_number_at(row, "beyond");
 
-	if (isfinite(beyond))
-		return page_text(p, "%s, %.3g x", source ? source : "unknown", beyond);
-	return source ? source : "unknown";
+	return isfinite(beyond) ? page_text(p, "%s, %.3g x", source, beyond) : source;
 }
 
 static void add_row(struct page *p, struct doc_table *t, const json_t *row)
 {
-	const char *source = json_text_at(row, "source");
+	bool beyond = strcmp(page_text_at(row, "source", ""), "extrapolated") == 0;
 
-	doc_row(t, source && strcmp(source, "extrapolated") == 0 ? DOC_WARN : DOC_PLAIN);
-	doc_number(t, json_number_at(row, "clients"), 0);
+	page_add(t, beyond ? DOC_WARN : DOC_PLAIN, "0", json_number_at(row, "clients"));
 	if (p->growth > 0)
 		doc_number(t, json_number_at(row, "with_growth"), 0);
-	page_cells(t, "00212000", json_number_at(row, "hosts"), json_number_at(row, "clients_per_host"),
+	page_cells(t, "00212000s", json_number_at(row, "hosts"), json_number_at(row, "clients_per_host"),
 		   json_number_at(row, "cores"), json_number_at(row, "memory_bytes") / MIB,
 		   json_number_at(row, "pinned_bytes") / MIB, json_number_at(row, "qps"), json_number_at(row, "fds"),
-		   json_number_at(row, "messages_per_s"));
-	doc_cell(t, "%s", source_words(p, row));
+		   json_number_at(row, "messages_per_s"), source_words(p, row));
 }
 
 static const char *capacity_words(const json_t *plan)
 {
-	const char *source = json_text_at(plan, "capacity_source");
+	const char *source = page_text_at(plan, "capacity_source", "");
 
-	if (source && strcmp(source, "slo_capacity") == 0)
+	if (strcmp(source, "slo_capacity") == 0)
 		return "the most clients that met the objective";
-	if (source && strcmp(source, "first_hard_failure") == 0)
+	if (strcmp(source, "first_hard_failure") == 0)
 		return "the most with which nothing failed";
 	return "the most that this run held";
 }

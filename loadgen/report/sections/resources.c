@@ -87,30 +87,23 @@ static bool show(struct page *p, const struct figures *f, double bytes)
 static const struct slope {
 	const char *name, *words;
 	double unit;
-	int decimals;			/* without clients; two more for each client */
+	const char *cells;		/* of its row */
 } slopes[] = {
-	{ "rss_bytes", "resident memory, KiB", 1024, 0 },
-	{ "pinned_bytes", "pinned memory, KiB", 1024, 0 },
-	{ "machine_kernel_bytes", "memory of the machine's kernel, KiB", 1024, 0 },
-	{ "fds", "descriptors", 1, 1 },
-	{ "qps", "queue pairs", 1, 1 },
-	{ "cqs", "completion queues", 1, 1 },
-	{ "mrs", "memory regions", 1, 1 },
+	{ "rss_bytes", "resident memory, KiB", 1024, "ss02220" },
+	{ "pinned_bytes", "pinned memory, KiB", 1024, "ss02220" },
+	{ "machine_kernel_bytes", "memory of the machine's kernel, KiB", 1024, "ss02220" },
+	{ "fds", "descriptors", 1, "ss13330" },
+	{ "qps", "queue pairs", 1, "ss13330" },
+	{ "cqs", "completion queues", 1, "ss13330" },
+	{ "mrs", "memory regions", 1, "ss13330" },
 };
 
 static void add_line(struct doc_table *t, const char *side, const char *words, const struct line *l, double unit,
-		     int decimals)
+		     const char *cells)
 {
-	if (!isfinite(l->slope.value))
-		return;
-	doc_row(t, DOC_PLAIN);
-	doc_cell(t, "%s", side);
-	doc_cell(t, "%s", words);
-	doc_number(t, l->base.value / unit, decimals);
-	doc_number(t, l->slope.value / unit, decimals + 2);
-	doc_number(t, l->slope.low / unit, decimals + 2);
-	doc_number(t, l->slope.high / unit, decimals + 2);
-	doc_number(t, (double)l->n, 0);
+	if (isfinite(l->slope.value))
+		page_add(t, DOC_PLAIN, cells, side, words, l->base.value / unit, l->slope.value / unit,
+			 l->slope.low / unit, l->slope.high / unit, (double)l->n);
 }
 
 static struct line line_of(const struct page *p, const char *name, bool server)
@@ -128,10 +121,10 @@ static void add_lines(struct page *p, struct doc_table *t, const char *side, dou
 	struct trend v = trend_cores(p, p->points, bytes, side);
 	struct line line = stats_line(v.x, v.y, v.n);
 
-	add_line(t, side, "CPUs in use", &line, 1, 2);
+	add_line(t, side, "CPUs in use", &line, 1, "ss24440");
 	for (size_t i = 0; i < sizeof(slopes) / sizeof(slopes[0]); i++) {
 		line = line_of(p, slopes[i].name, strcmp(side, "server") == 0);
-		add_line(t, side, slopes[i].words, &line, slopes[i].unit, slopes[i].decimals);
+		add_line(t, side, slopes[i].words, &line, slopes[i].unit, slopes[i].cells);
 	}
 }
 
@@ -191,19 +184,13 @@ static void add_limit(struct page *p, struct doc_table *t, const json_t *l, doub
 {
 	double used = json_number_at(l, "used"), limit = json_number_at(l, "limit");
 	double at = json_number_at(l, "projected_clients");
-	const char *resource = json_text_at(l, "resource"), *option = json_text_at(l, "option");
+	const char *resource = json_text_at(l, "resource");
 	const char *(*shown)(struct page *, double) = strstr(resource, "mem") || used > 1e9 ? page_bytes : page_count;
 
-	doc_row(t, json_is_true(json_at(l, "measured")) ? DOC_BAD : at < 2 * measured_clients ? DOC_WARN : DOC_PLAIN);
-	doc_cell(t, "%s", resource);
-	doc_cell(t, "%s", found_side_words(json_text_at(l, "side")));
-	doc_cell(t, "%s", shown(p, used));
-	doc_cell(t, "%s", shown(p, limit));
-	doc_number(t, 100 * used / limit, 2);
-	doc_cell(t, "%s", shown(p, json_number_at(l, "per_client")));
-	doc_number(t, at, 0);
-	doc_cell(t, "%s", known_how(l));
-	doc_cell(t, "%s", option);
+	page_add(t, json_is_true(json_at(l, "measured")) ? DOC_BAD : at < 2 * measured_clients ? DOC_WARN : DOC_PLAIN,
+		 "ssss2s0ss", resource, found_side_words(json_text_at(l, "side")), shown(p, used), shown(p, limit),
+		 100 * used / limit, shown(p, json_number_at(l, "per_client")), at, known_how(l),
+		 json_text_at(l, "option"));
 }
 
 void section_limits(struct page *p)
@@ -263,10 +250,8 @@ static void show_residual(struct page *p, const struct trend *v)
 	page_chart(p, "littles-law-chart", "Residual of Little's law", &c,
 		   "The residual in per cent for each number of clients, with the bounds of 5 %.");
 	t = page_table(p, "littles_law", NULL, "clients#;residual#%");
-	for (size_t i = 0; i < v->n; i++) {
-		doc_row(t, fabs(v->y[i]) > RESIDUAL_MAX ? DOC_WARN : DOC_PLAIN);
-		page_cells(t, "03", v->x[i], v->y[i]);
-	}
+	for (size_t i = 0; i < v->n; i++)
+		page_add(t, fabs(v->y[i]) > RESIDUAL_MAX ? DOC_WARN : DOC_PLAIN, "03", v->x[i], v->y[i]);
 }
 
 static void show_lag(struct page *p, const struct trend *v)

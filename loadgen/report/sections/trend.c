@@ -180,8 +180,7 @@ void figures_show(struct page *p, const struct figures *f, const struct trend v[
 	for (size_t k = 0; k < n; k++)
 		doc_column(t, f->v[k].label, f->v[k].unit, true);
 	for (size_t i = 0; i < v[0].n; i++) {
-		doc_row(t, DOC_PLAIN);
-		doc_number(t, v[0].x[i], 0);
+		page_add(t, DOC_PLAIN, "0", v[0].x[i]);
 		for (size_t k = 0; k < n; k++)
 			doc_number(t, v[k].y[i], f->v[k].decimals);
 	}

@@ -95,11 +95,11 @@ enum outcome { OUTCOME_PASS, OUTCOME_INCONCLUSIVE, OUTCOME_FAIL };
 
 static enum outcome outcome_of(const json_t *criterion)
 {
-	const char *result = json_text_at(criterion, "result");
+	const char *result = page_text_at(criterion, "result", "");
 
-	if (result && strcmp(result, "fail") == 0)
+	if (strcmp(result, "fail") == 0)
 		return OUTCOME_FAIL;
-	return result && strcmp(result, "pass") == 0 ? OUTCOME_PASS : OUTCOME_INCONCLUSIVE;
+	return strcmp(result, "pass") == 0 ? OUTCOME_PASS : OUTCOME_INCONCLUSIVE;
 }
 
 static void add_outcome_badge(struct page *p)
@@ -130,7 +130,7 @@ static void add_outcome_badge(struct page *p)
 
 static const char *reason_words(const char *reason)
 {
-	static const struct { const char *reason, *words; } reasons[] = {
+	static const struct page_words reasons[] = {
 		{ "max_reached", "all steps ran" }, { "error_rate", "a step held fewer than 99 % of its clients" },
 		{ "step_timeout", "connecting a step took longer than --step-timeout" },
 		{ "resource_exhausted", "a resource ran out" }, { "aborted", "it was interrupted" },
@@ -138,18 +138,15 @@ static const char *reason_words(const char *reason)
 		{ "generator_saturated", "the load generator was at its own limit" },
 	};
 
-	for (size_t i = 0; reason && i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		if (strcmp(reason, reasons[i].reason) == 0)
-			return reasons[i].words;
-	return reason ? reason : "unknown";
+	return page_words(reasons, sizeof(reasons) / sizeof(reasons[0]), reason, "unknown");
 }
 
 static void say_end(struct page *p)
 {
-	const char *status = json_text_at(p->run, "run.status"), *reason = json_text_at(p->run, "run.stop_reason");
+	const char *status = page_text_at(p->run, "run.status", ""), *reason = json_text_at(p->run, "run.stop_reason");
 	const char *detail = json_text_at(p->run, "run.stop_detail"), *words = reason_words(reason);
 	bool search = json_is_true(json_at(p->run, "config.find_capacity"));
-	bool completed = status && strcmp(status, "completed") == 0;
+	bool completed = strcmp(status, "completed") == 0;
 
 	/* "the server was lost: <detail>." */
 	words = detail && *detail ? page_text(p, "%s: %s", words, page_sentence(p, detail)) : page_sentence(p, words);
@@ -162,7 +159,7 @@ static void say_end(struct page *p)
 		doc_text(p->doc, "end-completed", "The run is complete: %s.", reason_words(reason));
 	else
 		doc_note(p->doc, DOC_WARN, "end-early", "The run %s early: %s",
-			 status && strcmp(status, "aborted") == 0 ? "was interrupted" : "stopped", words);
+			 strcmp(status, "aborted") == 0 ? "was interrupted" : "stopped", words);
 }
 
 /* --- what limits --- */
@@ -200,15 +197,10 @@ static const char *capacity_figure(struct page *p, const struct found *c)
 static void add_capacity(struct page *p, struct doc_table *t, const char *name, const struct found *c,
 			 const char *otherwise)
 {
-	doc_row(t, DOC_PLAIN);
-	doc_cell(t, "%s", name);
-	doc_cell(t, "%s", capacity_figure(p, c));
-	doc_number(t, c->low, 0);
-	doc_number(t, c->high, 0);
-	doc_cell(t, "%s",
-		 c->tries > 0 ? page_text(p, "%s of %s", page_count(p, c->passes), page_count(p, c->tries)) : "–");
-	doc_cell(t, "%s", !isfinite(c->clients) ? "–" : c->confirmed ? "yes" : "no");
-	doc_cell(t, "%s", c->reason && *c->reason ? c->reason : otherwise);
+	page_add(t, DOC_PLAIN, "ss00sss", name, capacity_figure(p, c), c->low, c->high,
+		 c->tries > 0 ? page_text(p, "%s of %s", page_count(p, c->passes), page_count(p, c->tries)) : "–",
+		 !isfinite(c->clients) ? "–" : c->confirmed ? "yes" : "no",
+		 c->reason && *c->reason ? c->reason : otherwise);
 }
 
 static void table_capacities(struct page *p)
@@ -279,16 +271,13 @@ static void add_criterion(struct page *p, struct doc_table *t, const struct crit
 {
 	static const char *const words[] = { "pass", "inconclusive", "fail" };
 	static const enum doc_tone tones[] = { DOC_GOOD, DOC_WARN, DOC_BAD };
-	const char *required = json_text_at(c->worst, "required"), *measured = json_text_at(c->worst, "measured");
 	double clients = json_number_at(c->worst, "clients");
 	enum outcome outcome = outcome_of(c->worst);
 
 	page_row(p, t, tones[outcome], clients > 0 ? clients : NAN, json_number_at(c->worst, "message_bytes"));
-	doc_cell(t, "%s", json_text_at(c->worst, "criterion"));
-	doc_cell(t, "%s", required ? required : "");
-	doc_cell(t, "%s", measured ? measured : "");
-	doc_cell(t, "%s", words[outcome]);
-	doc_cell(t, "%zu of %zu", c->passed, c->runs);
+	page_cells(t, "sssss", json_text_at(c->worst, "criterion"), json_text_at(c->worst, "required"),
+		   json_text_at(c->worst, "measured"), words[outcome],
+		   page_text(p, "%zu of %zu", c->passed, c->runs));
 }
 
 static void table_criteria(struct page *p)
