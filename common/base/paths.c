@@ -43,3 +43,26 @@ int path_make_dirs(const char *path)
 	}
 	return 0;
 }
+
+int path_write(const char *path, path_write_fn *write, const void *arg)
+{
+	char temporary[PATH_MAX];
+	FILE *out;
+	int ret;
+
+	if (snprintf(temporary, sizeof(temporary), "%s.tmp", path) >= (int)sizeof(temporary))
+		return -ENAMETOOLONG;
+	out = fopen(temporary, "we");
+	if (!out)
+		return -errno;
+	ret = write(out, arg);
+	if (ferror(out) && !ret)
+		ret = -EIO;
+	if (fclose(out) && !ret)
+		ret = -errno;
+	if (!ret && rename(temporary, path))
+		ret = -errno;
+	if (ret)
+		unlink(temporary);
+	return ret;
+}

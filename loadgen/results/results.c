@@ -187,23 +187,12 @@ int results_histogram(struct results *r, const char *file, const struct hist *h,
 	return ret;
 }
 
+static int dump(FILE *out, const void *o)
+{
+	return json_dumpf(o, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) || fputc('\n', out) == EOF ? -EIO : 0;
+}
+
 int results_write_json(const char *path, json_t *o)
 {
-	char temporary[PATH_MAX];
-	FILE *f;
-	int ret = 0;
-
-	if (snprintf(temporary, sizeof(temporary), "%s.tmp", path) >= (int)sizeof(temporary))
-		return -ENAMETOOLONG;
-	f = fopen(temporary, "w");
-	if (!f)
-		return -errno;
-	if (json_dumpf(o, f, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) || fputc('\n', f) == EOF)
-		ret = -EIO;
-	ret = close_checked(f, ret);
-	if (!ret && rename(temporary, path))
-		ret = -errno;
-	if (ret)
-		unlink(temporary);
-	return ret;
+	return path_write(path, dump, o);
 }

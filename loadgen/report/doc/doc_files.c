@@ -2,9 +2,8 @@
 #include "loadgen/report/doc/doc_internal.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/paths.h"
 #include "loadgen/report/doc/style.h"
@@ -14,13 +13,11 @@
 
 struct files {
 	const struct doc *d;
+	const json_t *block;		/* that the file is of; NULL: it is of the whole document */
 	const char *dir;
 	char *err;
 	size_t err_size;
 };
-
-/* Writes the document, or the block. 0 or -errno; the caller looks at ferror, too. */
-typedef int write_fn(FILE *out, const struct doc *d, const json_t *block);
 
 /* Would a spreadsheet take the text for a formula? */
 static bool is_formula(const char *text)
@@ -49,11 +46,11 @@ static void field(FILE *out, const char *text, bool number, bool first)
 	putc('"', out);
 }
 
-static int write_table(FILE *out, const struct doc *d, const json_t *b)
+static int write_table(FILE *out, const void *files)
 {
+	const json_t *b = ((const struct files *)files)->block;
 	char title[TITLE_MAX], buf[DOC_NUMBER_MAX];
 
-	(void)d;
 	for (size_t i = 0; i < doc_n_columns(b); i++) {
 		doc_column_title(b, i, title, sizeof(title));
 		field(out, title, false, i == 0);
@@ -71,11 +68,11 @@ static int write_table(FILE *out, const struct doc *d, const json_t *b)
 }
 
 /* A chart alone needs the colours that the page would give it. */
-static int write_chart(FILE *out, const struct doc *d, const json_t *b)
+static int write_chart(FILE *out, const void *files)
 {
+	const json_t *b = ((const struct files *)files)->block;
 	const char *svg = doc_str(b, "svg"), *attributes = svg + strlen("<svg"), *end = strchr(svg, '>');
 
-	(void)d;
 	fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\"%.*s>\n<title>", (int)(end - attributes),
 		attributes);
 	xml_write(out, doc_str(b, "title"), SIZE_MAX);
@@ -87,86 +84,64 @@ static int write_chart(FILE *out, const struct doc *d, const json_t *b)
 	return 0;
 }
 
-static int write_html(FILE *out, const struct doc *d, const json_t *b)
+static int write_html(FILE *out, const void *files)
 {
-	(void)b;
-	return doc_write_html(d, out);
+	return doc_write_html(((const struct files *)files)->d, out);
 }
 
-static int write_markdown(FILE *out, const struct doc *d, const json_t *b)
+static int write_markdown(FILE *out, const void *files)
 {
-	(void)b;
-	return doc_write_markdown(d, out);
+	return doc_write_markdown(((const struct files *)files)->d, out);
 }
 
-/* A file has another name until it is complete, so that a report is never half of one. */
-static int write_complete(const struct files *f, const json_t *b, write_fn *write, const char *path)
-{
-	char temporary[PATH_MAX];
-	FILE *out;
-	int ret;
-
-	if (snprintf(temporary, sizeof(temporary), "%s.tmp", path) >= (int)sizeof(temporary))
-		return -ENAMETOOLONG;
-	out = fopen(temporary, "we");
-	if (!out)
-		return -errno;
-	ret = write(out, f->d, b);
-	if (ferror(out) && !ret)
-		ret = -EIO;
-	if (fclose(out) && !ret)
-		ret = -errno;
-	if (!ret && rename(temporary, path))
-		ret = -errno;
-	if (ret)
-		unlink(temporary);
-	return ret;
-}
-
-static int write_file(const struct files *f, const json_t *b, write_fn *write, const char *folder, const char *name,
+static int write_file(const struct files *f, path_write_fn *write, const char *folder, const char *name,
 		      const char *ending)
 {
-	char path[PATH_MAX];
-	int ret = -ENAMETOOLONG;
+	char *path;
+	int ret;
 
-	if (snprintf(path, sizeof(path), "%s%s/%s%s", f->dir, folder, name, ending) < (int)sizeof(path))
-		ret = write_complete(f, b, write, path);
+	if (asprintf(&path, "%s%s/%s%s", f->dir, folder, name, ending) < 0)
+		return -ENOMEM;
+	ret = path_write(path, write, f);
 	if (ret)
-		snprintf(f->err, f->err_size, "cannot write %s%s/%s%s: %s; name another folder with --output", f->dir,
-			 folder, name, ending, strerror(-ret));
+		snprintf(f->err, f->err_size, "cannot write %s: %s; name another folder with --output", path,
+			 strerror(-ret));
+	free(path);
 	return ret;
 }
 
 static int make_folder(const struct files *f, const char *folder)
 {
-	char path[PATH_MAX];
-	int ret = -ENAMETOOLONG;
+	char *path;
+	int ret;
 
-	if (snprintf(path, sizeof(path), "%s%s", f->dir, folder) < (int)sizeof(path))
-		ret = path_make_dirs(path);
+	if (asprintf(&path, "%s%s", f->dir, folder) < 0)
+		return -ENOMEM;
+	ret = path_make_dirs(path);
 	if (ret)
-		snprintf(f->err, f->err_size, "cannot make %s%s: %s", f->dir, folder, strerror(-ret));
+		snprintf(f->err, f->err_size, "cannot make %s: %s", path, strerror(-ret));
+	free(path);
 	return ret;
 }
 
 int doc_write_files(const struct doc *d, const char *dir, char *err, size_t err_size)
 {
-	const struct files f = { .d = d, .dir = dir, .err = err, .err_size = err_size };
+	struct files f = { .d = d, .dir = dir, .err = err, .err_size = err_size };
 	int ret = make_folder(&f, "/tables");
 
 	if (!ret)
 		ret = make_folder(&f, "/charts");
 	if (!ret)
-		ret = write_file(&f, NULL, write_html, "", "report.html", "");
+		ret = write_file(&f, write_html, "", "report.html", "");
 	if (!ret)
-		ret = write_file(&f, NULL, write_markdown, "", "report.md", "");
+		ret = write_file(&f, write_markdown, "", "report.md", "");
 	for (size_t i = 0; i < doc_n_blocks(d) && !ret; i++) {
-		const json_t *b = doc_block(d, i);
+		const json_t *b = f.block = doc_block(d, i);
 
 		if (doc_kind(b) == DOC_TABLE && doc_n_columns(b))
-			ret = write_file(&f, b, write_table, "/tables", doc_str(b, "name"), ".csv");
+			ret = write_file(&f, write_table, "/tables", doc_str(b, "name"), ".csv");
 		else if (doc_kind(b) == DOC_CHART && doc_has(b, "svg"))
-			ret = write_file(&f, b, write_chart, "/charts", doc_str(b, "id"), ".svg");
+			ret = write_file(&f, write_chart, "/charts", doc_str(b, "id"), ".svg");
 	}
 	return ret;
 }

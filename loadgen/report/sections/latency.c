@@ -108,57 +108,47 @@ static double *read_baseline(struct page *p, size_t b, const struct shown *s)
 	return us;
 }
 
-/* A curve of the chart, which is a column of the table too. */
-struct curve {
-	const char *label;
-	const double *us;
-	bool dim;
-};
-#define CURVES_MAX (4 + PAGE_BASELINES_MAX)
-
-static size_t collect_curves(struct page *p, const struct shown *s, size_t n, struct curve out[CURVES_MAX])
+static void add_curve(struct chart *c, const double *x, const char *label, const double *us, bool dim)
 {
-	size_t k = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		out[k++] = (struct curve){ page_text(p, "response, %s", s[i].label), s[i].response, false };
-		if (has_service(&s[i]))
-			out[k++] = (struct curve){ page_text(p, "service, %s", s[i].label), s[i].service, false };
-	}
-	for (size_t b = 0; b < p->n_baselines; b++) {
-		out[k] = (struct curve){ page_text(p, "response, %s, baseline %s", s[0].label, p->baselines[b].label),
-					 read_baseline(p, b, &s[0]), true };
-		k += out[k].us != NULL;
-	}
-	return k;
+	page_series(c, (struct chart_series){ .label = label, .mark = CHART_LINE_PLAIN, .x = x, .y = us, .n = SPECTRUM,
+		.dim = dim });
 }
 
+static void add_curves(struct page *p, struct chart *c, const double *x, const struct shown *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		add_curve(c, x, page_text(p, "response, %s", s[i].label), s[i].response, false);
+		if (has_service(&s[i]))
+			add_curve(c, x, page_text(p, "service, %s", s[i].label), s[i].service, false);
+	}
+	for (size_t b = 0; b < p->n_baselines; b++)
+		add_curve(c, x, page_text(p, "response, %s, baseline %s", s[0].label, p->baselines[b].label),
+			  read_baseline(p, b, &s[0]), true);
+}
+
+/* Each curve of the chart is a column of the table too. */
 static void show_spectrum(struct page *p, const struct shown *s, size_t n)
 {
 	struct chart c = { .x_label = "percentile", .y_label = "round trip, us", .x_log = true, .y_log = true,
 		.x_percentile = true };
-	struct curve curves[CURVES_MAX];
-	size_t n_curves = collect_curves(p, s, n, curves);
 	double *x = page_numbers(p, SPECTRUM);
 	struct doc_table *t;
 
 	for (size_t i = 0; x && i < SPECTRUM; i++)
 		x[i] = 1 / (1 - spectrum[i] / 100);
-	for (size_t k = 0; k < n_curves; k++)
-		page_series(&c, (struct chart_series){ .label = curves[k].label, .mark = CHART_LINE_PLAIN, .x = x,
-			.y = curves[k].us, .n = SPECTRUM, .dim = curves[k].dim });
+	add_curves(p, &c, x, s, n);
 	page_chart(p, "spectrum-chart", "Percentile spectrum", &c,
 		   "The round trip at each percentile; the rarer, the further apart on the axis.");
 	t = page_table(p, "spectrum", "Percentiles as far as the samples support them.", "percentile#%");
-	for (size_t k = 0; k < n_curves; k++)
-		doc_column(t, curves[k].label, "us", true);
+	for (size_t k = 0; k < c.n_series; k++)
+		doc_column(t, c.series[k].label, "us", true);
 	for (size_t i = 0; i < SPECTRUM; i++) {
 		if (!is_known_at(s, n, i))
 			continue;
 		doc_row(t, DOC_PLAIN);
 		doc_cell(t, "%g", spectrum[i]);
-		for (size_t k = 0; k < n_curves; k++)
-			doc_number(t, curves[k].us ? curves[k].us[i] : NAN, 1);
+		for (size_t k = 0; k < c.n_series; k++)
+			doc_number(t, c.series[k].y[i], 1);
 	}
 }
 

@@ -95,9 +95,9 @@ static void draw_fit(struct page *p, struct chart *c, const struct load *l)
 static void draw_baselines(struct page *p, struct chart *c, double bytes)
 {
 	for (size_t i = 0; i < p->n_baselines; i++) {
-		struct trend v = trend_throughput(p, p->baselines[i].points, bytes);
+		struct trend v = trend_figure(p, p->baselines[i].points, bytes, TREND_THROUGHPUT, 1);
 
-		trend_draw_dim(c, &v, size_label(p, bytes, page_text(p, "baseline %s", p->baselines[i].label)));
+		trend_draw(c, &v, size_label(p, bytes, page_text(p, "baseline %s", p->baselines[i].label)), true);
 	}
 }
 
@@ -106,7 +106,7 @@ static void draw_throughput(struct page *p, const struct load *loads, size_t n)
 	struct chart c = { .x_label = "clients", .y_label = "messages a second", .x_log = trend_wants_log(p->points) };
 
 	for (size_t i = 0; i < n && i < SIZES_SHOWN; i++) {
-		trend_draw(&c, &loads[i].rate, size_label(p, loads[i].bytes, n > 1 ? "" : "measured"));
+		trend_draw(&c, &loads[i].rate, size_label(p, loads[i].bytes, n > 1 ? "" : "measured"), false);
 		draw_fit(p, &c, &loads[i]);
 		draw_baselines(p, &c, loads[i].bytes);
 	}
@@ -283,7 +283,7 @@ void section_throughput(struct page *p)
 	doc_section(p->doc, "throughput", "Throughput against clients");
 	for (size_t i = 0; loads && i < n; i++) {
 		loads[i].bytes = p->points->sizes[i];
-		loads[i].rate = trend_throughput(p, p->points, loads[i].bytes);
+		loads[i].rate = trend_figure(p, p->points, loads[i].bytes, TREND_THROUGHPUT, 1);
 		fit_load(p, &loads[i]);
 	}
 	if (!loads || known_loads(loads, n) == 0) {
@@ -341,12 +341,12 @@ static void draw_latency(struct page *p, const struct latency *l, size_t n)
 	for (size_t i = 0; i < n && i < SIZES_SHOWN; i++)
 		for (size_t k = 0; k < PERCENTILES; k++)
 			if (n == 1 || k == P99)
-				trend_draw(&c, &l[i].us[k], size_label(p, l[i].bytes, percentile_labels[k]));
+				trend_draw(&c, &l[i].us[k], size_label(p, l[i].bytes, percentile_labels[k]), false);
 	for (size_t i = 0; i < p->n_baselines && n == 1; i++) {
-		struct trend v = trend_percentile_us(p, p->baselines[i].points, p->baselines[i].source, l[0].bytes,
-						     "response", 99);
+		struct trend v = trend_response_us(p, p->baselines[i].points, p->baselines[i].source, l[0].bytes,
+						   99);
 
-		trend_draw_dim(&c, &v, page_text(p, "p99, baseline %s", p->baselines[i].label));
+		trend_draw(&c, &v, page_text(p, "p99, baseline %s", p->baselines[i].label), true);
 	}
 	rule_objectives(p, &c);
 	page_chart(p, "latency-chart", "Round trips against clients", &c,
@@ -420,8 +420,7 @@ void section_latency(struct page *p)
 	for (size_t i = 0; l && i < n; i++) {
 		l[i].bytes = p->points->sizes[i];
 		for (size_t k = 0; k < PERCENTILES; k++) {
-			l[i].us[k] =
-				trend_percentile_us(p, p->points, p->source, l[i].bytes, "response", percentiles[k]);
+			l[i].us[k] = trend_response_us(p, p->points, p->source, l[i].bytes, percentiles[k]);
 			known += l[i].us[k].known;
 		}
 	}

@@ -14,9 +14,9 @@
 
 static const struct figures cpu = {
 	"cpu", "CPUs in use", "CPUs in use", "CPUs in use for each number of clients.", false, {
-		{ "server", "CPUs", "server", 0, 2, false },
-		{ "generator", "CPUs", "generator", 0, 2, false },
-		{ "generator's machine", "CPUs", "machine", 0, 2, false },
+		{ "server", "CPUs", TREND_CPUS "server", 1, 2, false },
+		{ "generator", "CPUs", TREND_CPUS "generator", 1, 2, false },
+		{ "generator's machine", "CPUs", TREND_CPUS "machine", 1, 2, false },
 	},
 };
 
@@ -118,7 +118,7 @@ static struct line line_of(const struct page *p, const char *name, bool server)
 /* The line of CPU time goes through all points: unlike memory and queue pairs, it is released at once. */
 static void add_lines(struct page *p, struct doc_table *t, const char *side, double bytes)
 {
-	struct trend v = trend_cores(p, p->points, bytes, side);
+	struct trend v = trend_figure(p, p->points, bytes, page_text(p, TREND_CPUS "%s", side), 1);
 	struct line line = stats_line(v.x, v.y, v.n);
 
 	add_line(t, side, "CPUs in use", &line, 1, "ss24440");
@@ -244,7 +244,7 @@ static void show_residual(struct page *p, const struct trend *v)
 		 "agree within %s at every step%s.", page_percent(p, worst / 100), worst <= RESIDUAL_MAX ?
 		 ", so the clients were there and the arithmetic is right" :
 		 "; where they differ by more than 5 %, do not trust that step's throughput or round trips");
-	trend_draw(&c, v, "1 - throughput x round trip / in flight");
+	trend_draw(&c, v, "1 - throughput x round trip / in flight", false);
 	page_rule(&c, RESIDUAL_MAX, false, true, "5 %");
 	page_rule(&c, -RESIDUAL_MAX, false, true, "-5 %");
 	page_chart(p, "littles-law-chart", "Residual of Little's law", &c,

@@ -2,6 +2,7 @@
 #include "loadgen/report/sections/trend.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Up to this ratio of most to fewest clients, points can be told apart on a linear axis. */
 #define LINEAR_SPAN 16
@@ -14,13 +15,10 @@ static struct trend empty_trend(struct page *p, const struct points *points)
 	return v;
 }
 
-static bool has_room(const struct trend *v)
-{
-	return v->x && v->y && v->low && v->high;
-}
-
 static void add(struct trend *v, double clients, struct estimate e, double scale)
 {
+	if (!v->x || !v->y || !v->low || !v->high)
+		return;
 	v->x[v->n] = clients;
 	v->y[v->n] = e.value * scale;
 	v->low[v->n] = e.low * scale;
@@ -33,69 +31,35 @@ static void add(struct trend *v, double clients, struct estimate e, double scale
 	v->n++;
 }
 
-typedef struct estimate estimate_fn(const struct point *at, const void *arg);
-
-static struct trend trend_of(struct page *p, const struct points *points, double bytes, estimate_fn *estimate,
-			     const void *arg, double scale)
+static struct estimate figure_of(const struct point *at, const char *path)
 {
-	struct trend v = empty_trend(p, points);
+	size_t n = strlen(TREND_CPUS);
 
-	for (size_t i = 0; has_room(&v) && i < points->n; i++)
-		if (points->v[i].bytes == bytes)
-			add(&v, points->v[i].clients, estimate(&points->v[i], arg), scale);
-	return v;
-}
-
-static struct estimate throughput_of(const struct point *at, const void *unused)
-{
-	(void)unused;
-	return point_throughput(at);
-}
-
-struct trend trend_throughput(struct page *p, const struct points *points, double bytes)
-{
-	return trend_of(p, points, bytes, throughput_of, NULL, 1);
-}
-
-struct wanted_percentile {
-	struct source *source;
-	const char *which;
-	double percentile;
-};
-
-static struct estimate percentile_of(const struct point *at, const void *arg)
-{
-	const struct wanted_percentile *w = arg;
-
-	return point_percentile(at, source_histogram, w->source, w->which, w->percentile);
-}
-
-struct trend trend_percentile_us(struct page *p, const struct points *points, struct source *source, double bytes,
-				 const char *which, double percentile)
-{
-	const struct wanted_percentile w = { source, which, percentile };
-
-	return trend_of(p, points, bytes, percentile_of, &w, 1e-3);
-}
-
-static struct estimate figure_of(const struct point *at, const void *path)
-{
-	return point_range(at, path);
+	if (strncmp(path, TREND_CPUS, n) == 0)
+		return point_range_of(at, point_cores, path + n);
+	return strcmp(path, TREND_THROUGHPUT) == 0 ? point_throughput(at) : point_range(at, path);
 }
 
 struct trend trend_figure(struct page *p, const struct points *points, double bytes, const char *path, double scale)
 {
-	return trend_of(p, points, bytes, figure_of, path, scale);
+	struct trend v = empty_trend(p, points);
+
+	for (size_t i = 0; i < points->n; i++)
+		if (points->v[i].bytes == bytes)
+			add(&v, points->v[i].clients, figure_of(&points->v[i], path), scale);
+	return v;
 }
 
-static struct estimate cores_of(const struct point *at, const void *side)
+struct trend trend_response_us(struct page *p, const struct points *points, struct source *source, double bytes,
+			       double percentile)
 {
-	return point_range_of(at, point_cores, side);
-}
+	struct trend v = empty_trend(p, points);
 
-struct trend trend_cores(struct page *p, const struct points *points, double bytes, const char *side)
-{
-	return trend_of(p, points, bytes, cores_of, side, 1);
+	for (size_t i = 0; i < points->n; i++)
+		if (points->v[i].bytes == bytes)
+			add(&v, points->v[i].clients,
+			    point_percentile(&points->v[i], source_histogram, source, "response", percentile), 1e-3);
+	return v;
 }
 
 static bool has_ranges(const struct trend *v)
@@ -106,7 +70,7 @@ static bool has_ranges(const struct trend *v)
 	return false;
 }
 
-static void draw(struct chart *c, const struct trend *v, const char *label, bool dim)
+void trend_draw(struct chart *c, const struct trend *v, const char *label, bool dim)
 {
 	struct chart_series s = { .label = label, .mark = CHART_LINE, .x = v->x, .y = v->y, .n = v->n, .dim = dim };
 
@@ -116,16 +80,6 @@ static void draw(struct chart *c, const struct trend *v, const char *label, bool
 	}
 	if (v->known)
 		page_series(c, s);
-}
-
-void trend_draw(struct chart *c, const struct trend *v, const char *label)
-{
-	draw(c, v, label, false);
-}
-
-void trend_draw_dim(struct chart *c, const struct trend *v, const char *label)
-{
-	draw(c, v, label, true);
 }
 
 size_t trend_top(const struct trend *v)
@@ -156,10 +110,7 @@ size_t figures_read(struct page *p, const struct figures *f, double bytes, struc
 	size_t known = 0;
 
 	for (size_t i = 0; i < FIGURES_MAX && f->v[i].label; i++) {
-		const struct figure *at = &f->v[i];
-
-		out[i] = at->scale > 0 ? trend_figure(p, p->points, bytes, at->path, at->scale)
-				       : trend_cores(p, p->points, bytes, at->path);
+		out[i] = trend_figure(p, p->points, bytes, f->v[i].path, f->v[i].scale);
 		known += out[i].known;
 	}
 	return known;
@@ -174,7 +125,7 @@ void figures_show(struct page *p, const struct figures *f, const struct trend v[
 
 	for (; n < FIGURES_MAX && f->v[n].label; n++)
 		if (!f->v[n].only_in_table)
-			trend_draw(&c, &v[n], f->v[n].label);
+			trend_draw(&c, &v[n], f->v[n].label, false);
 	page_chart(p, page_text(p, "%s-chart", f->id), f->title, &c, f->description);
 	t = page_table(p, f->id, NULL, "clients#");
 	for (size_t k = 0; k < n; k++)

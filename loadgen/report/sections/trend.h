@@ -12,20 +12,19 @@ struct trend {
 	size_t first, last;		/* of those; 0 when there are none */
 };
 
-/* Of all points with messages of `bytes`. */
-struct trend trend_throughput(struct page *p, const struct points *points, double bytes);
-/* In us. `which` is connect, response or service. */
-struct trend trend_percentile_us(struct page *p, const struct points *points, struct source *source, double bytes,
-				 const char *which, double percentile);
-/* The figure at a path of the steps, multiplied by `scale`. */
+/* Of all points with messages of `bytes`: the figure at a path of the steps, multiplied by `scale`. Two paths stand for
+ * more than a number in run.json: throughput has the interval of point_throughput, and TREND_CPUS "server" (or another
+ * side of read_cores) is the CPUs in use. */
+#define TREND_THROUGHPUT "throughput_msgs_per_s"
+#define TREND_CPUS "cpus:"
 struct trend trend_figure(struct page *p, const struct points *points, double bytes, const char *path, double scale);
-/* CPUs in use; `side` as in read_cores. */
-struct trend trend_cores(struct page *p, const struct points *points, double bytes, const char *side);
+/* A percentile of the response time, in us. */
+struct trend trend_response_us(struct page *p, const struct points *points, struct source *source, double bytes,
+			       double percentile);
 
-/* Adds it to the chart, with its ranges if it has any; adds nothing if no figure is known. */
-void trend_draw(struct chart *c, const struct trend *v, const char *label);
-/* The same in the background. */
-void trend_draw_dim(struct chart *c, const struct trend *v, const char *label);
+/* Adds it to the chart, with its ranges if it has any; `dim`: in the background, without ranges. Adds nothing if no
+ * figure is known. */
+void trend_draw(struct chart *c, const struct trend *v, const char *label, bool dim);
 
 /* The index of the highest figure; 0 when none is known. */
 size_t trend_top(const struct trend *v);
@@ -39,8 +38,8 @@ bool trend_wants_log(const struct points *points);
 
 struct figure {
 	const char *label, *unit;
-	const char *path;		/* in a step of run.json; for CPUs in use: server, generator or machine */
-	double scale;			/* of the figure at the path; 0: CPUs in use */
+	const char *path;		/* as of trend_figure */
+	double scale;
 	int decimals;
 	bool only_in_table;
 };
