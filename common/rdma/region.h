@@ -1,12 +1,11 @@
 /* One-sided memory: a region per connection that asks for one, reachable by that connection only.
  *
- * Each region has a memory region of its own, registered by a thread made for that (registrar.h) when it is first
- * wanted, and kept, without remote rights;
- * a type 2 memory window over the whole of it is bound to the connection's QP and carries the remote
- * rights. The window is freed when the connection ends, whatever state its QP is in, which kills its
- * key; the memory is zeroed before the next use, a part at a time. (Windows are not invalidated with a work request:
- * that needs a live QP, and a bound window would pin a dead one.) Owning thread: the endpoint's,
- * for every function here. What can fail returns 0 or a negative error.
+ * Each region has a memory region of its own, without remote rights. A thread made for that (registrar.h) registers it
+ * when it is first wanted, and it is kept. A type 2 memory window over the whole of it is bound to the connection's QP
+ * and carries the remote rights. The window is freed when the connection ends, whatever state its QP is in, which kills
+ * its key; the memory is zeroed before the next use, a part at a time. (Windows are not invalidated with a work request:
+ * that needs a live QP, and a bound window would pin a dead one.) Owning thread: the endpoint's, for every function
+ * here. What can fail returns 0 or a negative error.
  */
 #ifndef RAMPART_COMMON_REGION_H
 #define RAMPART_COMMON_REGION_H
@@ -46,10 +45,11 @@ int region_pool_new(const struct region_config *cfg, struct region_pool **out) _
 /* Waits for a registration that is under way. NULL-safe. */
 void region_pool_free(struct region_pool *p);
 
-/* Whether `waiters` who want a region each, one at least, are to wait for one: has as many registered as they lack.
- * False if region_get is to be asked at once: one is there, or there is nothing to wait for. */
+/* `waiters` connections (1 or more) want a region each. True: they must wait, and a registration is under way for each,
+ * as far as there are regions. False: call region_get at once, because a region is ready or none is on its way. */
 bool region_pool_begin(struct region_pool *p, uint32_t waiters);
-/* Takes what the registrar has done. Those who wait are to ask again, in their order. */
+/* Takes the finished registrations over. Then call region_pool_begin and region_get again for each connection that waits,
+ * the oldest first. */
 void region_pool_collect(struct region_pool *p);
 
 /* Overwrites regions that were given back with zeros, `budget_bytes` at most: the owner of the pool does that when
