@@ -142,10 +142,10 @@ static int make(const struct arguments *a, const char *dir)
 	stats_sort(plan, a->plan.n);
 	if (!a->baseline || (baselines && split_baselines(baselines, &o, err, sizeof(err))))
 		status = (int)report_make(&o, stderr, err, sizeof(err));
-	if (status == EXIT_STATUS_USAGE || status == (int)REPORT_FAILED)
+	if (status >= EXIT_STATUS_USAGE)
 		fprintf(stderr, "performance_test report: %s\n", err);
 	free(baselines);
-	return status;
+	return status == (int)REPORT_UNWRITTEN ? (int)REPORT_FAILED : status;
 }
 
 int report_command(int argc, char **argv)

@@ -98,9 +98,7 @@ static bool fell_short(const json_t *run, const json_t *comparison)
 	size_t i;
 
 	json_array_foreach(json_at(comparison, "missing"), i, missing) {
-		const char *in = json_text_at(missing, "in");
-
-		if (in && strcmp(in, "run") == 0 && status && strcmp(status, "completed") != 0)
+		if (strcmp(page_text_at(missing, "in", ""), "run") == 0 && status && strcmp(status, "completed") != 0)
 			return true;
 	}
 	return false;
@@ -133,12 +131,11 @@ static int write_document(struct page *p, char *err, size_t err_size)
 		section_time,	 section_failures,   section_resources, section_limits, section_checks,
 		section_plan,	 section_baselines,  section_origin,
 	};
-	const char *name = json_text_at(p->run, "config.workload");
 	int ret = doc_new(page_text(p, "Capacity report: %s", p->source->id),
 			  page_text(p,
 				    "What a load test of an RDMA server found: workload %s, started %s. Everything "
 				    "below is computed from the run's own figures.",
-				    name ? name : "unknown", page_json(p, json_at(p->run, "run.started_at"))),
+				    page_text_at(p->run, "config.workload", "unknown"), page_json(p, json_at(p->run, "run.started_at"))),
 			  &p->doc);
 
 	if (ret) {
@@ -152,10 +149,6 @@ static int write_document(struct page *p, char *err, size_t err_size)
 	snprintf(err, err_size, "out of memory");
 	return -ENOMEM;
 }
-
-typedef int form_fn(const struct doc *d, FILE *out);
-
-static form_fn *const forms[] = { [REPORT_MARKDOWN] = doc_write_markdown, [REPORT_HTML] = doc_write_html };
 
 static void close_page(struct page *p)
 {
@@ -202,9 +195,7 @@ static int open_page(struct page *p, const struct report_options *o, char *err, 
 	return ret;
 }
 
-/* `*unwritten`: the report failed because a file could not be written. */
-static enum report_result make(const struct report_options *o, FILE *warnings, bool *unwritten, char *err,
-			       size_t err_size)
+enum report_result report_make(const struct report_options *o, FILE *warnings, char *err, size_t err_size)
 {
 	enum report_result result = REPORT_FAILED;
 	struct page p = { .n_baselines = 0 };
@@ -218,11 +209,8 @@ static enum report_result make(const struct report_options *o, FILE *warnings, b
 		goto out;
 	}
 	if (doc_write_files(p.doc, o->output ? o->output : o->dir, err, err_size)) {
-		*unwritten = true;
-		result = REPORT_FAILED;
-		goto out;
-	}
-	if (o->out && (forms[o->format](p.doc, o->out) || fflush(o->out))) {
+		result = REPORT_UNWRITTEN;
+	} else if (o->out && (o->format == REPORT_HTML ? doc_write_html : doc_write_markdown)(p.doc, o->out)) {
 		snprintf(err, err_size, "cannot write the report to stdout");
 		result = REPORT_FAILED;
 	}
@@ -231,19 +219,10 @@ out:
 	return result;
 }
 
-enum report_result report_make(const struct report_options *o, FILE *warnings, char *err, size_t err_size)
-{
-	bool unwritten = false;
-
-	return make(o, warnings, &unwritten, err, err_size);
-}
-
 int report_write(const char *dir, char *err, size_t err_size)
 {
 	const struct report_options o = { .dir = dir, .headroom = REPORT_HEADROOM, .min_effect = BASELINE_MIN_EFFECT };
-	bool unwritten = false;
+	enum report_result result = report_make(&o, stderr, err, err_size);
 
-	if (make(&o, stderr, &unwritten, err, err_size) != REPORT_FAILED)
-		return 0;
-	return unwritten ? -EIO : -EINVAL;
+	return result == REPORT_UNWRITTEN ? -EIO : result == REPORT_FAILED ? -EINVAL : 0;
 }

@@ -33,7 +33,9 @@ struct report_options {
 enum report_result {
 	REPORT_MADE = 0,
 	REPORT_REGRESSION = 1, /* made; worse than a baseline */
-	REPORT_FAILED = 3, /* no run could be read, nothing written, or unlike environments: `err` says it */
+	/* No report; `err` says why. */
+	REPORT_FAILED = 3, /* no run could be read, or unlike environments */
+	REPORT_UNWRITTEN = 4, /* one of its files could not be written */
 };
 
 /* Makes the report. Warnings, and what keeps runs from being compared, go to `warnings`, a line each. */

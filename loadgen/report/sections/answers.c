@@ -16,14 +16,12 @@
 static const char *setting(struct page *p)
 {
 	const json_t *env = json_at(p->run, "environment.clients");
-	const char *workload = json_text_at(p->run, "config.workload");
 	bool software = json_is_true(json_at(env, "rdma_device.is_software"));
 	bool emulated = json_is_true(json_at(env, "is_emulated_cpu"));
-	bool idle = workload && (strcmp(workload, "idle") == 0 || strcmp(workload, "connect") == 0);
-	const char *size = idle || !p->points->n_sizes ?
+	const char *size = found_only_connects(p) || !p->points->n_sizes ?
 			   "" : page_text(p, ", %s a message", page_bytes(p, p->points->sizes[0]));
 
-	return page_text(p, "workload %s%s%s%s%s", workload ? workload : "unknown", size,
+	return page_text(p, "workload %s%s%s%s%s", page_text_at(p->run, "config.workload", "unknown"), size,
 			 software ? ", over software RDMA" : emulated ? ", over RDMA" : "",
 			 emulated ? " on an emulated CPU" : "",
 			 software || emulated ? ": not hardware figures" : "");

@@ -37,6 +37,13 @@ void found_knee(const struct page *p, struct found *out)
 	take(p->knee, out);
 }
 
+bool found_only_connects(const struct page *p)
+{
+	const char *workload = page_text_at(p->run, "config.workload", "");
+
+	return strcmp(workload, "idle") == 0 || strcmp(workload, "connect") == 0;
+}
+
 bool found_slow_first(const struct page *p)
 {
 	struct found slo, hard;
@@ -87,6 +94,21 @@ double found_most_held(const struct points *points)
 		if (!bad || points->v[i].clients < bad->clients)
 			most = fmax(most, points->v[i].clients);
 	return most;
+}
+
+struct found_flag found_flag(const struct points *points, const char *name)
+{
+	struct found_flag f = { .least = INFINITY };
+
+	for (size_t i = 0; i < points->n; i++)
+		for (size_t k = 0; k < points->v[i].n; k++) {
+			f.of++;
+			if (!read_has_flag(points->v[i].steps[k], name))
+				continue;
+			f.steps++;
+			f.least = fmin(f.least, points->v[i].clients);
+		}
+	return f;
 }
 
 bool found_share_machine(const struct page *p)

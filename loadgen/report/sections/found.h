@@ -19,6 +19,9 @@ bool found_read(const struct page *p, const char *which, struct found *out);
 /* The knee: from the analysis, or from the steps of an older run. */
 void found_knee(const struct page *p, struct found *out);
 
+/* The workload makes and holds connections, and sends nothing. */
+bool found_only_connects(const struct page *p);
+
 /* The objective was missed with fewer clients than broke anything. */
 bool found_slow_first(const struct page *p);
 
@@ -29,6 +32,13 @@ const json_t *found_missed_term(const struct point *at);
 double found_most_held(const struct points *points);
 /* The fewest clients of which some were lost; NULL: none were. */
 const struct point *found_first_not_held(const struct points *points);
+
+/* Steps whose validity has a flag. */
+struct found_flag {
+	size_t steps, of;
+	double least;			/* clients of the smallest such step */
+};
+struct found_flag found_flag(const struct points *points, const char *name);
 
 /* Server and generator were on one machine. */
 bool found_share_machine(const struct page *p);

@@ -232,15 +232,11 @@ static void say_open_loop(struct page *p)
 
 static void say_saturation(struct page *p)
 {
-	double least = INFINITY;
+	struct found_flag flag = found_flag(p->points, "generator_saturated");
 
-	for (size_t i = 0; i < p->points->n; i++)
-		for (size_t k = 0; k < p->points->v[i].n; k++)
-			if (read_has_flag(p->points->v[i].steps[k], "generator_saturated"))
-				least = fmin(least, p->points->v[i].clients);
-	if (isfinite(least))
+	if (flag.steps)
 		doc_note(p->doc, DOC_WARN, "generator-limit", "From %s on the load generator itself was at its limit: "
-			 "there the server can do at least what is shown.", page_clients(p, least));
+			 "there the server can do at least what is shown.", page_clients(p, flag.least));
 }
 
 static size_t known_loads(const struct load *loads, size_t n)
@@ -254,11 +250,9 @@ static size_t known_loads(const struct load *loads, size_t n)
 
 static const char *why_no_messages(const struct page *p)
 {
-	const char *workload = json_text_at(p->run, "config.workload");
-
 	if (p->points->n == 0)
 		return "no step was run";
-	if (workload && (strcmp(workload, "idle") == 0 || strcmp(workload, "connect") == 0))
+	if (found_only_connects(p))
 		return "the workload only makes and holds connections";
 	return "no step reached its measured time";
 }

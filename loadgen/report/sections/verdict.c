@@ -13,26 +13,6 @@
 
 /* --- badges --- */
 
-struct flagged {
-	size_t steps, of;
-	double least;			/* clients of the smallest step that has it */
-};
-
-static struct flagged count_flag(const struct points *points, const char *name)
-{
-	struct flagged f = { .least = INFINITY };
-
-	for (size_t i = 0; i < points->n; i++)
-		for (size_t k = 0; k < points->v[i].n; k++) {
-			f.of++;
-			if (!read_has_flag(points->v[i].steps[k], name))
-				continue;
-			f.steps++;
-			f.least = fmin(f.least, points->v[i].clients);
-		}
-	return f;
-}
-
 static void add_flag_badges(struct page *p)
 {
 	static const struct { const char *flag, *text, *meaning; } flags[] = {
@@ -53,7 +33,7 @@ static void add_flag_badges(struct page *p)
 	};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		struct flagged f = count_flag(p->points, flags[i].flag);
+		struct found_flag f = found_flag(p->points, flags[i].flag);
 
 		if (f.steps)
 			doc_badge(p->doc, DOC_WARN, page_text(p, "badge-%s", flags[i].flag),
