@@ -342,19 +342,17 @@ static void set_peak(struct usl_fit *f, const struct data *d, const double q[PAR
 	f->peak_throughput = delta(x, x_slopes, c, f->points, INFINITY);
 }
 
-/* The different N, counted up to LEAST_N_NUMBERS. */
+/* The different N. */
 static size_t count_numbers(const struct data *d)
 {
-	double seen[LEAST_N_NUMBERS];
 	size_t distinct = 0;
 
 	for (size_t i = 0; i < d->n; i++) {
-		size_t k = 0;
+		size_t first = 0;
 
-		while (k < distinct && seen[k] != d->p[i].clients)
-			k++;
-		if (k == distinct && distinct < LEAST_N_NUMBERS)
-			seen[distinct++] = d->p[i].clients;
+		while (d->p[first].clients != d->p[i].clients)
+			first++;
+		distinct += first == i;
 	}
 	return distinct;
 }

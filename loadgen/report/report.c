@@ -58,10 +58,8 @@ static int open_baseline(struct page *p, const struct report_baseline *o, char *
 		return ret;
 	p->n_baselines++;
 	b->label = o->label ? o->label : p->n_baselines > 1 ? page_text(p, "base%zu", p->n_baselines) : "base";
-	if (points_new(b->source->run, &b->points)) {
-		snprintf(err, err_size, "out of memory");
+	if (points_new(b->source->run, &b->points))
 		return -ENOMEM;
-	}
 	b->differences = baseline_differences(b->source->run, p->run);
 	return 0;
 }
@@ -124,7 +122,7 @@ static bool compare_baselines(struct page *p)
 
 /* --- the document --- */
 
-static int write_document(struct page *p, char *err, size_t err_size)
+static int make_document(struct page *p)
 {
 	static void (*const sections[])(struct page *) = {
 		section_verdict, section_throughput, section_latency,	section_stages, section_distribution,
@@ -138,16 +136,11 @@ static int write_document(struct page *p, char *err, size_t err_size)
 				    page_text_at(p->run, "config.workload", "unknown"), page_json(p, json_at(p->run, "run.started_at"))),
 			  &p->doc);
 
-	if (ret) {
-		snprintf(err, err_size, "out of memory");
+	if (ret)
 		return ret;
-	}
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
 		sections[i](p);
-	if (!page_failed(p))
-		return 0;
-	snprintf(err, err_size, "out of memory");
-	return -ENOMEM;
+	return page_failed(p) ? -ENOMEM : 0;
 }
 
 static void close_page(struct page *p)
@@ -189,22 +182,25 @@ static int open_page(struct page *p, const struct report_options *o, char *err, 
 	p->growth = o->growth;
 	p->min_effect = o->min_effect;
 	p->files_prefix = files_prefix(p, o);
-	ret = points_new(p->run, &p->points);
-	if (ret)
-		snprintf(err, err_size, "out of memory");
-	return ret;
+	return points_new(p->run, &p->points);
 }
 
 enum report_result report_make(const struct report_options *o, FILE *warnings, char *err, size_t err_size)
 {
 	enum report_result result = REPORT_FAILED;
 	struct page p = { .n_baselines = 0 };
+	int ret = open_page(&p, o, err, err_size);
 
-	if (open_page(&p, o, err, err_size) || open_baselines(&p, o, warnings, err, err_size))
-		goto out;
-	analyse(&p, o);
-	result = compare_baselines(&p) ? REPORT_REGRESSION : REPORT_MADE;
-	if (write_document(&p, err, err_size)) {
+	if (!ret)
+		ret = open_baselines(&p, o, warnings, err, err_size);
+	if (!ret) {
+		analyse(&p, o);
+		result = compare_baselines(&p) ? REPORT_REGRESSION : REPORT_MADE;
+		ret = make_document(&p);
+	}
+	if (ret == -ENOMEM)
+		snprintf(err, err_size, "out of memory");
+	if (ret) {
 		result = REPORT_FAILED;
 		goto out;
 	}

@@ -230,27 +230,23 @@ int source_open(const char *dir, struct source **out, char *err, size_t err_size
 	struct source *s = calloc(1, sizeof(*s));
 	int ret = -ENOMEM;
 
-	if (!s || !(s->samples = json_array()) || hist_new(&s->hist)) {
-		snprintf(err, err_size, "out of memory");
+	if (!s || !(s->samples = json_array()) || hist_new(&s->hist))
 		goto out;
-	}
 	errno = 0;
 	snprintf(s->dir, sizeof(s->dir), "%s", dir);
 	ret = check_dir(s, err, err_size);
-	if (ret)
-		goto out;
-	ret = read_events(s, &progress);
-	if (ret) {
-		snprintf(err, err_size, "out of memory");
-		goto out;
-	}
-	ret = read_run(s, &progress, err, err_size);
+	if (!ret)
+		ret = read_events(s, &progress);
+	if (!ret)
+		ret = read_run(s, &progress, err, err_size);
 	if (ret)
 		goto out;
 	take_id(s);
 	*out = s;
 	return 0;
 out:
+	if (ret == -ENOMEM)
+		snprintf(err, err_size, "out of memory");
 	make_printable(err);
 	source_close(s);
 	return ret;

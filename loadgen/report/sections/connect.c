@@ -19,26 +19,17 @@ static double stage_ms(const struct point *at, const char *stage, const char *pe
 	return point_range(at, path).value / 1e6;
 }
 
-struct stage_value {
-	const char *stage, *percentile;
-};
-
-static double value_of_stage(const struct point *at, const void *arg)
-{
-	const struct stage_value *v = arg;
-
-	return stage_ms(at, v->stage, v->percentile);
-}
-
 /* True if there is anything to show. */
 static bool add_stage_series(struct page *p, struct chart *c, const struct bars *bars, const char *percentile)
 {
 	bool any = false;
 
 	for (int s = 0; s < STAGE_TIMED; s++) {
-		struct stage_value v = { stage_names[s], percentile };
+		double *ms = page_numbers(p, bars->n);
 
-		any |= bars_add(p, bars, c, stage_names[s], value_of_stage, &v);
+		for (size_t i = 0; ms && i < bars->n; i++)
+			ms[i] = stage_ms(bars->v[i], stage_names[s], percentile);
+		any |= bars_add(p, bars, c, stage_names[s], ms);
 	}
 	return any;
 }

@@ -12,7 +12,6 @@
 /* What failed, with its number at each point: all runs of the point added up. */
 struct kind {
 	const char *stage, *code, *meaning;
-	const struct points *points;
 	double *at;			/* by the point's index */
 	double count;
 	double least_clients;		/* of the smallest step that had it */
@@ -34,7 +33,7 @@ static struct kind *find_kind(struct page *p, struct kinds *k, const json_t *fai
 			return &k->v[i];
 	if (k->n == KINDS_MAX)
 		return NULL;
-	k->v[k->n] = (struct kind){ stage, code, json_text_at(failure, "meaning"), p->points,
+	k->v[k->n] = (struct kind){ stage, code, json_text_at(failure, "meaning"),
 				    page_room(p, p->points->n, sizeof(double)), 0, clients };
 	return k->v[k->n].at ? &k->v[k->n++] : NULL;
 }
@@ -65,13 +64,6 @@ static void collect_kinds(struct page *p, const char *which, struct kinds *out)
 			}
 }
 
-static double value_of_kind(const struct point *at, const void *arg)
-{
-	const struct kind *kind = arg;
-
-	return kind->at[at - kind->points->v];
-}
-
 static void draw_failures(struct page *p, const struct kinds *kinds)
 {
 	struct chart c = { .x_label = "clients", .y_label = "failures" };
@@ -79,9 +71,13 @@ static void draw_failures(struct page *p, const struct kinds *kinds)
 
 	bars_choose(p->points, &bars);
 	bars_name(p, &bars, &c);
-	for (size_t k = 0; k < kinds->n; k++)
-		bars_add(p, &bars, &c, page_text(p, "%s %s", kinds->v[k].stage, kinds->v[k].code), value_of_kind,
-			 &kinds->v[k]);
+	for (size_t k = 0; k < kinds->n; k++) {
+		double *y = page_numbers(p, bars.n);
+
+		for (size_t i = 0; y && i < bars.n; i++)
+			y[i] = kinds->v[k].at[bars.v[i] - p->points->v];
+		bars_add(p, &bars, &c, page_text(p, "%s %s", kinds->v[k].stage, kinds->v[k].code), y);
+	}
 	page_chart(p, "failures-chart", "Failures by stage and code", &c,
 		   "One bar for each number of clients, made of the failures of each stage and code.");
 }

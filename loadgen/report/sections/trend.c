@@ -162,15 +162,13 @@ void bars_name(struct page *p, const struct bars *bars, struct chart *c)
 	c->n_categories = bars->n;
 }
 
-bool bars_add(struct page *p, const struct bars *bars, struct chart *c, const char *label, bars_value_fn *value,
-	      const void *arg)
+bool bars_add(struct page *p, const struct bars *bars, struct chart *c, const char *label, const double *y)
 {
-	double *x = page_numbers(p, bars->n + 1), *y = page_numbers(p, bars->n + 1);
+	double *x = page_numbers(p, bars->n + 1);
 	bool any = false;
 
 	for (size_t i = 0; x && y && i < bars->n; i++) {
 		x[i] = (double)i;
-		y[i] = value(bars->v[i], arg);
 		any |= isfinite(y[i]);
 	}
 	page_series(c, (struct chart_series){ .label = label, .mark = CHART_STACK, .x = x, .y = y, .n = bars->n });

@@ -71,9 +71,7 @@ void bars_choose(const struct points *points, struct bars *out);
 /* Names the chart's categories after the points. */
 void bars_name(struct page *p, const struct bars *bars, struct chart *c);
 
-/* Adds a stacked series: n numbers, from `value`. True if one of them is known. */
-typedef double bars_value_fn(const struct point *at, const void *arg);
-bool bars_add(struct page *p, const struct bars *bars, struct chart *c, const char *label, bars_value_fn *value,
-	      const void *arg);
+/* Adds a stacked series, a number for each bar, which the chart keeps. True if one of them is known. */
+bool bars_add(struct page *p, const struct bars *bars, struct chart *c, const char *label, const double *y);
 
 #endif
