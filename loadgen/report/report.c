@@ -133,7 +133,8 @@ static int make_document(struct page *p)
 			  page_text(p,
 				    "What a load test of an RDMA server found: workload %s, started %s. Everything "
 				    "below is computed from the run's own figures.",
-				    page_text_at(p->run, "config.workload", "unknown"), page_json(p, json_at(p->run, "run.started_at"))),
+				    page_text_at(p->run, "config.workload", "unknown"),
+				    page_json(p, json_at(p->run, "run.started_at"))),
 			  &p->doc);
 
 	if (ret)

@@ -6,7 +6,6 @@
 
 #include "common/base/json_at.h"
 #include "loadgen/analysis/curve.h"
-#include "loadgen/analysis/read.h"
 #include "loadgen/analysis/usl.h"
 #include "loadgen/report/sections/found.h"
 #include "loadgen/report/sections/trend.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/json_at.h"
-#include "loadgen/analysis/read.h"
 #include "loadgen/report/sections/found.h"
 
 #define BUSY 0.9
