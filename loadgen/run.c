@@ -81,6 +81,20 @@ static bool write_report(const char *dir, bool print)
 	return ret != -EIO;
 }
 
+/* The report is made from run.json, so run.json learns last that the report is not there. */
+static void tell_unwritten(struct results *results, json_t *run)
+{
+	json_t *about = json_object_get(run, "run");
+	const char *path = results_path(results, "run.json");
+	int ret;
+
+	json_object_set_new(about, "files_incomplete", json_true());
+	json_object_set_new(about, "exit_status", json_integer(EXIT_ENVIRONMENT));
+	ret = results_write_json(path, run);
+	if (ret)
+		log_error("cannot write %s: %s", path, strerror(-ret));
+}
+
 static enum run_exit finish(struct outcome *oc, struct results *results, int argc, char **argv, bool print, json_t **out)
 {
 	const char *dir = results_dir(results);
@@ -104,6 +118,7 @@ static enum run_exit finish(struct outcome *oc, struct results *results, int arg
 		status = EXIT_ENVIRONMENT;
 	} else if (oc->cfg->report && json_array_size(oc->steps) > 0 && !write_report(dir, print)) {
 		status = EXIT_ENVIRONMENT;
+		tell_unwritten(results, run);
 	}
 	if (out)
 		*out = json_incref(run);

@@ -4,7 +4,8 @@
  * reader stalls, up to 1,024 lines wait; those beyond are dropped and counted, and the count is logged when the reader
  * goes on. Before log_start and after log_stop the caller writes the line itself.
  *
- * A failure is logged once, where the foreign call failed, with what to do about it.
+ * A failure is logged once, where the foreign call failed, with what to do about it. After an abort or a crash the lines
+ * that still wait are lost.
  */
 #ifndef RAMPART_COMMON_LOG_H
 #define RAMPART_COMMON_LOG_H

@@ -97,7 +97,7 @@ wait_until() { # LIMIT_S COMMAND...
     shift
     until "$@"; do
         ((SECONDS <= end)) || return 1
-        pause 0.05
+        pause 0.1
     done
     return 0
 }

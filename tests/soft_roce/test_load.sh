@@ -111,6 +111,12 @@ load cut own --steps 2 --warmup 0 --duration 0.3 --trace /dev/full
 ends "a file that cannot be written: a line, and exit status 3" cut 60 3 'cannot write /dev/full: No space left'
 holds "a file that cannot be written: run.json says so, and has the step" cut .run.files_incomplete \
     '.run.exit_status == 3' 'one.response_ns.count >= 10'
+# run.json has room below the limit of a file's size, the page has not. Who ignores SIGXFSZ gets an error instead.
+limit=60 gives "a report that cannot be written: a line, and exit status 3" 3 'no report: .*report.html' \
+    bash -c 'trap "" XFSZ; ulimit -f 48; exec "$@"' - "${bin}performance_test" --environment native --quiet \
+    --output "$results" --name page --steps 2 --warmup 0 --duration 0.3
+is "a report that cannot be written: run.json says so" \
+    "$(jq -c '.run | [.files_incomplete, .exit_status]' "$results"/*-page/run.json)" '[true,3]'
 
 # ---- a server of the generator's own ends with it
 
