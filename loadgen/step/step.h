@@ -1,4 +1,5 @@
-/* What one step of the ramp measured. Filled by ramp.c, turned into JSON here, judged in verdict.c. */
+/* What one step of the ramp measured. The ramp sets the fields, step.c adds up what workers counted, step_json.c writes
+ * the JSON. */
 #ifndef RAMPART_LOADGEN_STEP_H
 #define RAMPART_LOADGEN_STEP_H
 
