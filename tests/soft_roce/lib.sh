@@ -122,6 +122,7 @@ start() { # NAME COMMAND...
         finish
     fi
     logs[$name]=$tmp/$name.log
+    rm -f "${logs[$name]}" # what the last one of that name said
     # SIGINT is not to be ignored, as in other background jobs, and wherever this script was started from one.
     env --default-signal=INT "$@" >"${logs[$name]}" 2>&1 &
     pid[$name]=$!

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs the tests over real RDMA connections: on this machine's device if there is an active one, else in micro-VMs with
-# Soft-RoCE, two at a time. A script that wants several devices says so in a line `# rails: N`; usage and
-# softroce_script need none, and run here.
+# Soft-RoCE, two at a time. A script that wants several devices says so in a line `# rails: N`; one that judges figures
+# which another micro-VM's load would change, in a line `# alone`. usage and softroce_script need no device, and run here.
 #
 # Usage: tests/soft_roce/run.sh TOTALS ["SCRIPT..."]...
 #
@@ -17,8 +17,8 @@ if (($# == 0)); then
 fi
 totals=$1
 shift
-# Long ones first, so that both lanes end at about the same time.
-(($# > 0)) || set -- data "churn security load" "capacity connect client psn" stripe softroce_script rails usage
+# After the one that runs alone, long ones first, so that both lanes end at about the same time.
+(($# > 0)) || set -- load data "churn security" "capacity connect client psn" stripe softroce_script rails usage
 limit_s=600
 mkdir -p build "$(dirname "$totals")"
 rm -f "$totals"
@@ -35,7 +35,7 @@ if scripts/softroce status >/dev/null 2>&1; then
 else
     where=vm
 fi
-passed=0 failed=0 skipped=0 here=()
+passed=0 failed=0 skipped=0
 
 add() { # PASSED FAILED SKIPPED
     passed=$((passed + $1))
@@ -66,14 +66,21 @@ run_here() { # NAME
     fi
 }
 
+# True for scripts that need no micro-VM, as there is a device or they use none.
+runs_here() { # NAME
+    [[ $where == native || $1 == usage || $1 == softroce_script ]]
+}
+
 # Becomes a micro-VM that runs this script again, which finds a device there; so a signal reaches it.
 become() { # NUMBER NAME...
     local own=$scratch/$1.totals rails scripts
     shift
+    export RAMPART_INNER=1 # one of several: its tally is not the last word
+    ! runs_here "$1" || exec tests/soft_roce/run.sh "$own" "$*"
     scripts=("${@/#/tests/soft_roce/test_}")
     rails=$(cat "${scripts[@]/%/.sh}" | sed -n 's/^# rails: //p')
     exec scripts/softroce vm --timeout $((limit_s * $# + 60)) --rails "${rails:-1}" --env RAMPART_BIN --env RAMPART_B \
-        --env RAMPART_TIMES -- tests/soft_roce/run.sh "$own" "$*"
+        --env RAMPART_TIMES --env RAMPART_INNER -- tests/soft_roce/run.sh "$own" "$*"
 }
 
 # Shows and counts the jobs that have ended.
@@ -92,33 +99,37 @@ collect() {
     done
 }
 
-# Starts a job as soon as there is room for it.
-start_job() { # NAME...
-    jobs_started=$((jobs_started + 1))
-    while ((${#running[@]} >= 2)); do
+# Collects until at most so many jobs run.
+await_jobs() { # LEFT
+    while ((${#running[@]} > $1)); do
         wait -n
         collect
     done
+}
+
+# Starts a job as soon as there is room for it.
+start_job() { # NAME...
+    local scripts=("${@/#/tests/soft_roce/test_}") alone=
+    ! grep -qs '^# alone' "${scripts[@]/%/.sh}" || alone=1
+    jobs_started=$((jobs_started + 1))
+    await_jobs $((alone ? 0 : 1))
     become $jobs_started "$@" </dev/null >"$scratch/$jobs_started.log" 2>&1 &
     running[$jobs_started]=$!
+    [[ ! $alone ]] || await_jobs 0
 }
 
 jobs_started=0
 for group in "$@"; do
     read -ra names <<<"$group"
-    case $where/${names[0]} in
-    vm/usage | vm/softroce_script) here+=("${names[@]}") ;;
-    vm/*) start_job "${names[@]}" ;;
-    *) here+=("${names[@]}") ;;
-    esac
+    if { [[ $where == native ]] || (($# == 1)); } && runs_here "${names[0]}"; then
+        for name in "${names[@]}"; do
+            run_here "$name"
+        done
+    else
+        start_job "${names[@]}"
+    fi
 done
-for name in "${here[@]}"; do
-    run_here "$name"
-done
-while ((${#running[@]} > 0)); do
-    wait -n
-    collect
-done
-[[ ${RAMPART_VM:-} ]] || echo "Soft-RoCE ($where): $passed passed, $failed failed, $skipped skipped"
+await_jobs 0
+[[ ${RAMPART_INNER:-} ]] || echo "Soft-RoCE ($where): $passed passed, $failed failed, $skipped skipped"
 echo "$passed $failed $skipped" >"$totals"
 ((failed == 0 && passed > 0))

@@ -67,7 +67,7 @@ serves "the server was not harmed" full
 
 # ---- its own server dies
 
-search survivor own --find-capacity --clients 10 --duration 1.5 --slo 'errors<1%'
+search survivor own --find-capacity --clients 10 --duration 3 --slo 'errors<1%'
 measuring() {
     events_of survivor | grep -q '"phase": *"measuring"'
 }

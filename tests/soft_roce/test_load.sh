@@ -1,6 +1,7 @@
 #!/bin/bash
 # performance_test against a server: 10, 100 and 1,000 clients connected at once without a failure; and what
 # becomes of both when one of them is killed or told to stop while they connect and while they send.
+# alone
 # shellcheck disable=SC2317  # what looks unreachable is called by name
 
 . tests/soft_roce/lib.sh
