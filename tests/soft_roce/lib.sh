@@ -372,3 +372,15 @@ holds() { # NAME RUN CONDITION...
     fi
     if [[ ! $why ]]; then ok "$name"; else not_ok "$name" "$why"; fi
 }
+
+# A run with a server of its own, one thread each: all clients held, something moved, nothing corrupt. run.json's
+# first step is held to the conditions, too.
+moves() { # NAME RUN "OPTIONS" [CONDITION...]
+    local name=$1 run=$2 options=$3
+    shift 3
+    [[ $options == *--duration* ]] || options+=" --duration 0.4"
+    # shellcheck disable=SC2086  # options and their values
+    loads "$run" own --server-threads 1 --threads 1 --warmup 0.1 $options
+    holds "$name" "$run" '[.steps[] | .throughput_msgs_per_s > 0] | all' \
+        '[.steps[].verified | .corrupt, .server_corrupt] | unique == [0]' "$@"
+}

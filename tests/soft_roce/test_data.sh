@@ -1,20 +1,8 @@
 #!/bin/bash
-# The workloads of performance_test: each moves data, every byte of it as sent, on one connection and on many; open
-# loop and closed; with each setting of the data path.
+# The workloads of performance_test: each moves data, every byte of it as sent, on one connection and on many, with
+# each setting of the data path. (test_load.sh has the open loop, whose rates are judged.)
 
 . tests/soft_roce/lib.sh
-
-# A run with a server of its own, one thread each: all clients held, something moved, nothing corrupt. run.json's
-# first step is held to the conditions, too.
-moves() { # NAME RUN "OPTIONS" [CONDITION...]
-    local name=$1 run=$2 options=$3
-    shift 3
-    [[ $options == *--duration* ]] || options+=" --duration 0.4"
-    # shellcheck disable=SC2086  # options and their values
-    loads "$run" own --server-threads 1 --threads 1 --warmup 0.1 $options
-    holds "$name" "$run" '[.steps[] | .throughput_msgs_per_s > 0] | all' \
-        '[.steps[].verified | .corrupt, .server_corrupt] | unique == [0]' "$@"
-}
 
 # ---- every workload, every byte checked
 
@@ -63,19 +51,6 @@ moves "sizes: every size in every repetition" repeated \
     "--workload echo --steps 2 --message-size 64,100 --repeat 2" \
     '[.steps[] | [.repetition, .message_bytes]] == [[1, 64], [1, 100], [2, 64], [2, 100]]' \
     '[.analysis.repetitions[] | .bytes, .messages_per_s.runs] == [64, 2, 100, 2]'
-
-# ---- open loop
-
-for arrival in even poisson; do
-    moves "open loop, $arrival: the rate that was asked for, and the times apart" open-$arrival \
-        "--workload echo --steps 10 --rate 400 --arrival $arrival --duration 3" \
-        'one.throughput_msgs_per_s >= 360' 'one.throughput_msgs_per_s <= 440' 'one.response_ns.count >= 1000' \
-        'one.service_ns.count == one.response_ns.count' 'one.schedule_lag_ns.count == one.response_ns.count' \
-        'one.response_ns.mean >= one.service_ns.mean'
-done
-moves "open loop: more than there is room for is late, not lost, and waits in its response time" overload \
-    "--workload echo --steps 2 --rate-per-client 500000 --inflight 4" 'one.sent_late >= 100' \
-    'one.response_ns.p50 > 2 * one.service_ns.p50'
 
 # ---- tags
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# performance_test against a server: 10, 100 and 1,000 clients connected at once without a failure; and what
+# performance_test against a server: 10, 100 and 1,000 clients connected at once without a failure; the open loop; and what
 # becomes of both when one of them is killed or told to stop while they connect and while they send.
 # alone
 # shellcheck disable=SC2317  # what looks unreachable is called by name
@@ -47,6 +47,19 @@ done
 counted "the server saw as many, and read back their PSNs" main events.established=1110 \
     events.psn_verified=1110 events.closed.peer_left=1110 events.closed.failed=0 events.receive_shortfalls=0
 all_back "after the ramp everything is back" main
+
+# ---- open loop
+
+for arrival in even poisson; do
+    moves "open loop, $arrival: the rate that was asked for, and the times apart" open-$arrival \
+        "--workload echo --steps 10 --rate 400 --arrival $arrival --duration 4" \
+        'one.throughput_msgs_per_s >= 360' 'one.throughput_msgs_per_s <= 440' 'one.response_ns.count >= 1000' \
+        'one.service_ns.count == one.response_ns.count' 'one.schedule_lag_ns.count == one.response_ns.count' \
+        'one.response_ns.mean >= one.service_ns.mean'
+done
+moves "open loop: more than there is room for is late, not lost, and waits in its response time" overload \
+    "--workload echo --steps 2 --rate-per-client 500000 --inflight 4" 'one.sent_late >= 100' \
+    'one.response_ns.p50 > 2 * one.service_ns.p50'
 
 # ---- the generator is killed
 
