@@ -17,8 +17,8 @@ if (($# == 0)); then
 fi
 totals=$1
 shift
-# After the one that runs alone, long ones first, so that both lanes end at about the same time.
-(($# > 0)) || set -- load data "churn security" "capacity connect client psn" stripe softroce_script rails usage
+# After those that run alone, long ones first, so that both lanes end at about the same time.
+(($# > 0)) || set -- load softroce_script data "churn security" "capacity connect client psn" stripe rails usage
 limit_s=600
 mkdir -p build "$(dirname "$totals")"
 rm -f "$totals"
