@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs the tests over real RDMA connections: on this machine's device if there is an active one, else in micro-VMs with
-# Soft-RoCE, two at a time. A script that wants several devices says so in a line `# rails: N`; one that judges figures
+# Soft-RoCE, two at a time (RAMPART_LANES=1: one). A script that wants several devices says so in a line `# rails: N`; one that judges figures
 # which another micro-VM's load would change, in a line `# alone`. usage and softroce_script need no device, and run here.
 #
 # Usage: tests/soft_roce/run.sh TOTALS ["SCRIPT..."]...
@@ -20,6 +20,7 @@ shift
 # After those that run alone, long ones first, so that both lanes end at about the same time.
 (($# > 0)) || set -- load softroce_script data "churn security" "capacity connect client psn" stripe rails usage
 limit_s=600
+lanes=${RAMPART_LANES:-2}
 mkdir -p build "$(dirname "$totals")"
 rm -f "$totals"
 # Where a micro-VM can write, too.
@@ -112,7 +113,7 @@ start_job() { # NAME...
     local scripts=("${@/#/tests/soft_roce/test_}") alone=
     ! grep -qs '^# alone' "${scripts[@]/%/.sh}" || alone=1
     jobs_started=$((jobs_started + 1))
-    await_jobs $((alone ? 0 : 1))
+    await_jobs $((alone ? 0 : lanes - 1))
     become $jobs_started "$@" </dev/null >"$scratch/$jobs_started.log" 2>&1 &
     running[$jobs_started]=$!
     [[ ! $alone ]] || await_jobs 0
