@@ -12,9 +12,9 @@ set -uo pipefail
 PATH=$PATH:/usr/sbin:/sbin # rdma(8)
 
 bin=${RAMPART_BIN:-./}
-programs=${RAMPART_B:-build/release}/tests/soft_roce
+programs=${RAMPART_B:-build/release}/tests/adversary
 certs=build/certs
-bad_certs=$programs/certs
+bad_certs=${RAMPART_B:-build/release}/tests/soft_roce/certs
 script=$(basename "$0" .sh)
 
 tmp=$(mktemp -d)

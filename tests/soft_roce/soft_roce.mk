@@ -1,15 +1,15 @@
-# Tests over real RDMA connections (Soft-RoCE or a device). Included by the top Makefile. The hostile programs link
-# rampart's frames and verbs, but nothing of its server.
+# Tests over real RDMA connections (Soft-RoCE or a device). Included by the top Makefile. The programs of
+# tests/adversary/ link rampart's frames and verbs, but nothing of its server.
 
-SOFT_ROCE_PROGRAMS := $(patsubst %,$(B)/tests/soft_roce/%,rogue impostor stats)
+ADVERSARIES := $(patsubst %,$(B)/tests/adversary/%,rogue impostor stats)
 # Where the number of checks passed, failed and skipped goes.
 SOFT_ROCE_TOTALS ?= $(B)/tests/soft_roce/totals
 
-$(eval $(call folder_archive,tests/soft_roce))
-$(SOFT_ROCE_PROGRAMS): %: %.o $(call archives,tests/soft_roce $(CLIENT) $(COMMON))
+$(eval $(call folder_archive,tests/adversary))
+$(ADVERSARIES): %: %.o $(call archives,tests/adversary $(CLIENT) $(COMMON))
 	$(link) $(LDLIBS_ALL)
 
-soft-roce-programs: $(SOFT_ROCE_PROGRAMS)
+soft-roce-programs: $(ADVERSARIES)
 
 # SOFT_ROCE_TESTS: which of tests/soft_roce/test_*.sh, all if there are none.
 check-soft-roce: all soft-roce-programs

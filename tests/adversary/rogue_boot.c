@@ -8,7 +8,7 @@
 #include "common/wire/be.h"
 #include "common/wire/psn.h"
 #include "common/tls/tls.h"
-#include "tests/soft_roce/wire.h"
+#include "tests/adversary/wire.h"
 
 #define WIRES_MAX 1024
 

@@ -1,5 +1,5 @@
 /* TCP and TLS of a raw client, with blocking semantics on non-blocking sockets. See wire.h. */
-#include "tests/soft_roce/wire.h"
+#include "tests/adversary/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* One RDMA connection, step by step. See link.h. */
-#include "tests/soft_roce/link.h"
+#include "tests/adversary/link.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -8,7 +8,7 @@
 
 #include "common/wire/fail.h"
 #include "common/wire/frame.h"
-#include "tests/soft_roce/rogue.h"
+#include "tests/adversary/rogue.h"
 
 struct tls;
 

@@ -6,7 +6,7 @@
 #include "common/wire/msg.h"
 #include "common/wire/psn.h"
 #include "common/tls/tls.h"
-#include "tests/soft_roce/link.h"
+#include "tests/adversary/link.h"
 
 enum spoil {
 	SPOIL_NOTHING,

@@ -5,7 +5,7 @@
 
 #include "common/rdma/qp_pool.h"
 #include "common/tls/tls.h"
-#include "tests/soft_roce/link.h"
+#include "tests/adversary/link.h"
 
 /* ---- session tickets */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/rdma/ep.h"
-#include "tests/soft_roce/link.h"
+#include "tests/adversary/link.h"
 
 #define PATTERN 0x5a
 #define PROBE_BYTES 64u

@@ -18,7 +18,7 @@
 #include "common/wire/psn.h"
 #include "common/base/res.h"
 #include "common/tls/tls.h"
-#include "tests/soft_roce/link.h"
+#include "tests/adversary/link.h"
 
 /* What is wrong in an answer to HELLO. */
 struct bad_answer {

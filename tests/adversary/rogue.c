@@ -5,7 +5,7 @@
  * Modes are in the tables of rogue_boot.c (TLS and frames), rogue_link.c (RDMA connection and messages),
  * rogue_region.c (one-sided memory), rogue_push.c (pushes) and rogue_life.c (tickets, dying, asking for room).
  */
-#include "tests/soft_roce/rogue.h"
+#include "tests/adversary/rogue.h"
 
 #include <signal.h>
 #include <stdarg.h>

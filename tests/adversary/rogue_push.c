@@ -5,7 +5,7 @@
 #include "common/rdma/arena.h"
 #include "common/rdma/ep.h"
 #include "common/wire/msg.h"
-#include "tests/soft_roce/link.h"
+#include "tests/adversary/link.h"
 
 #define PATTERN 0x3c
 #define DATA_BYTES 64u

@@ -12,7 +12,7 @@
 #include "common/wire/auth.h"
 #include "common/rdma/cm.h"
 #include "common/rdma/rc.h"
-#include "tests/soft_roce/wire.h"
+#include "tests/adversary/wire.h"
 
 #define LINK_BUF_BYTES 8192u
 #define LINK_MESSAGES_MAX 250u	/* that can be posted at once */
