@@ -51,6 +51,7 @@ help:
 	@echo "make                   build the three programs"
 	@echo "make check-unit        unit tests; SAN=address,undefined or SAN=thread with sanitizers"
 	@echo "make check-soft-roce   tests over real Soft-RoCE, in a micro-VM where there is no RDMA device"
+	@echo "make check-adversary   attacks that take minutes each, over Soft-RoCE"
 	@echo "make check-bench       tests of what the comparisons read and compute"
 	@echo "make check-report      tests of the report and of what runs leave (Node.js, chromium)"
 	@echo "make check-docs        every option against README.md and docs/options.md"

@@ -17,4 +17,9 @@ check-soft-roce: all soft-roce-programs
 	tests/soft_roce/make-test-certs $(B)/tests/soft_roce/certs
 	RAMPART_BIN=$(or $(BIN),./) RAMPART_B=$(B) tests/soft_roce/run.sh $(SOFT_ROCE_TOTALS) $(SOFT_ROCE_TESTS)
 
-.PHONY: check-soft-roce soft-roce-programs
+# Attacks that take a minute or more each, which `make check` leaves out: tests/soft_roce/test_long_*.sh.
+check-adversary:
+	$(MAKE) --no-print-directory check-soft-roce \
+		SOFT_ROCE_TESTS="$(patsubst tests/soft_roce/test_%.sh,%,$(wildcard tests/soft_roce/test_long_*.sh))"
+
+.PHONY: check-adversary check-soft-roce soft-roce-programs
