@@ -7,6 +7,8 @@
 # what they depend on is worked out.
 base_modules=(virtio_pci virtio_console 9pnet_virtio 9p virtio_rng)
 rdma_modules=(crc32_generic crc32c_generic dummy rdma_rxe rdma_ucm)
+# Of one of several nodes only.
+wire_modules=(virtio_net)
 
 find_programs() {
     local item
@@ -114,6 +116,7 @@ build_initrd() {
     chmod 755 "$work/init" "$work/bin/busybox"
     copy_modules "$work/modules" base "${base_modules[@]}"
     copy_modules "$work/modules" rdma "${rdma_modules[@]}"
+    copy_modules "$work/modules" wire "${wire_modules[@]}"
     # Not compressed: unpacking costs more under emulation than reading does.
     (cd "$work" && find . | cpio --quiet -o -H newc -R 0:0) >"$out.tmp" || die 3 "cpio failed"
     find "$build/softroce" -maxdepth 1 -name 'initrd-*' ! -name '*.tmp' -mmin +1440 -delete

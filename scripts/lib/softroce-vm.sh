@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # One run of the micro-VM of scripts/softroce, seen from the host: job, QEMU, streams, signals, exit status.
 # Sourced by scripts/softroce, which has die and note, parses the options and sets: top, cpus, memory_mib,
-# rails, accel, keep, tty, time_limit_s, extra_append and guest_env; softroce-image.sh sets kernel,
-# kernel_dir and initrd. The guest's side, and the lines that both sides exchange, are in softroce-guest.
+# rails, nodes, node, accel, keep, tty, time_limit_s, extra_append and guest_env; softroce-image.sh sets kernel,
+# kernel_dir and initrd, softroce-nodes.sh wires, node2 and node2_status. The guest's side, and the lines that both sides exchange, are in softroce-guest.
 #
 # Descriptors: 3 the caller's stdin (tty=1: the terminal), 8 to the guest's control port, 9 from it.
 
@@ -61,6 +61,8 @@ write_job() {
             printf 'SOFTROCE_SHARE_%s=%s\n' "$entry" "$(quoted "${shares[entry]}")"
         done
         printf 'SOFTROCE_RAILS=%s\n' "$rails"
+        printf 'SOFTROCE_NODES=%s\n' "$nodes"
+        printf 'SOFTROCE_NODE=%s\n' "$node"
         printf 'SOFTROCE_KERNEL=%s\n' "$(quoted "$kernel_dir")"
         printf 'SOFTROCE_STDIN=%s\n' "$use_stdin"
         printf 'SOFTROCE_TTY=%s\n' "$tty"
@@ -137,6 +139,7 @@ qemu_arguments() {
     for i in "${!shares[@]}"; do
         share "share$i" "${shares[i]}" rw
     done
+    ((nodes == 1)) || wire_arguments
 }
 
 # Runs "$@" out of reach of the terminal's signals, which are the script's to pass on; and it dies with
@@ -162,7 +165,8 @@ start_streams() {
         detached cat <&3 >"$scratch/in" 2>/dev/null &
         in_relay=$!
     fi
-    disown -a
+    # shellcheck disable=SC2086  # an empty one is to vanish
+    disown $out_relay $err_relay $qemu_pid $in_relay
 }
 
 alive() {
@@ -272,9 +276,10 @@ await_end() {
 
 # Everything that was started ends here, whichever way the script does.
 cleanup() {
-    trap '' INT TERM HUP WINCH
+    trap '' INT TERM HUP WINCH USR1 USR2
     # shellcheck disable=SC2086  # empty ones are to vanish
     kill -KILL $qemu_pid $in_relay 2>/dev/null
+    ((node == 2)) || drop_node2
     # Without QEMU the other relays find the end of their file; one whose reader has stopped is left.
     # shellcheck disable=SC2086
     await_end $qemu_pid $in_relay $out_relay $err_relay
@@ -287,10 +292,11 @@ cleanup() {
 }
 
 follow() {
-    local word a b c part line=''
+    local word a b c part line='' status
     while alive "$qemu_pid"; do
         check_limits
         check_readers
+        check_other_node
         # A read that times out in the middle of a line has taken its beginning: keep it.
         if ! IFS= read -r -t 0.25 part <&9; then
             line+=$part
@@ -318,7 +324,10 @@ follow() {
             if ((a == 137)) && grep -q 'Out of memory' "$scratch/console"; then
                 note "the guest ran out of memory and killed the command; see --memory"
             fi
-            exit "$a"
+            # Not 0 if node 2 has failed before.
+            status=$((node2_status == 0 ? a : node2_status))
+            [[ ! $node2 ]] || end_node2
+            exit $((status == 0 ? node2_status : status))
             ;;
         esac
     done
@@ -331,10 +340,14 @@ run_vm() {
     qemu_pid='' out_relay='' err_relay='' in_relay='' saved_terminal=''
     scratch=$(mktemp -d "${TMPDIR:-/tmp}/softroce.XXXXXX") || die 3 "cannot make a scratch directory"
     trap cleanup EXIT
-    trap 'on_signal INT 130' INT
-    trap 'on_signal TERM 143' TERM
-    trap 'on_signal HUP 129' HUP
-    trap on_resize WINCH
+    if ((node == 1)); then
+        trap 'on_signal INT 130' INT
+        trap 'on_signal TERM 143' TERM
+        trap 'on_signal HUP 129' HUP
+        trap on_resize WINCH
+    else
+        trap_node2
+    fi
     mkdir "$scratch/job"
     mkfifo "$scratch"/{ctl.in,ctl.out,out,err,in}
     choose_shares

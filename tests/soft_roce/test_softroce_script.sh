@@ -58,6 +58,7 @@ test_usage() {
     local case_ status
     for case_ in 'vm --cpus 0 true|1 to 64' 'vm --cpus|needs a value' 'vm --memory lots true|8192M' \
         'vm --memory 8 true|8192M' 'vm --rails 0 true|1 to 8' 'vm --rails 9 true|1 to 8' \
+        'vm --nodes 3 true|1 or 2' 'vm --nodes|needs a value' 'vm --node2 true true|--nodes 2' \
         'vm --timeout soon true|1 and more' 'vm --accel fast true|auto, kvm, tcg' \
         'vm --env 1x=2 true|NAME=VALUE' 'vm --nonsense true|--memory' 'vm --tty true|terminal' \
         'up nonsense|--netdev IF' 'down nonsense|no argument' 'sideways|status' '|status'; do
@@ -201,6 +202,82 @@ test_rails() {
     check "--rails 2: jumbo frames on both" is "$(grep -cx 9000 "$work/out")" 2
 }
 
+# Two machines on a wire: packets cross it, netem and a link that is down have their effect.
+test_nodes() {
+    local node
+    mkdir "$work/nodes"
+    cat >"$work/nodes/node.sh" <<'END'
+cd "${0%/*}" || exit 1
+exec >"out.$RAMPART_NODE"
+hostname
+printenv RAMPART_NODE RAMPART_PEER
+cat /sys/class/net/rampart0/mtu
+cat
+rdma link
+if [ "$RAMPART_NODE" = 2 ]; then
+    trap 'echo "told to end"; exit 0' TERM
+    rping -s -a 10.77.0.2 -C 3 &
+    wait $!
+    echo "rping: $?" && touch served
+    while :; do sleep 0.1; done
+fi
+until rping -c -a "$RAMPART_PEER" -C 3; do sleep 0.1; done
+until [ -e served ]; do sleep 0.1; done
+tc qdisc add dev rampart0 root netem loss 100%
+busybox ping -q -c 1 -W 1 rampart-node2 >/dev/null || echo "all is lost"
+tc qdisc del dev rampart0 root
+ip link set rampart0 down
+busybox ping -q -c 1 -W 1 rampart-node2 >/dev/null || echo "the link is down"
+ip link set rampart0 up
+until busybox ping -q -c 1 -W 1 rampart-node2 >/dev/null; do :; done
+echo "the link is up"
+exit 5
+END
+    TMPDIR=$work "$softroce" vm --timeout 100 --nodes 2 --memory 700M --cpus 1 -- sh "$work/nodes/node.sh" <<<"for node 1" 2>"$work/err"
+    check "--nodes 2: the status is node 1's" is $? 5
+    for node in 1 2; do
+        check "--nodes 2: name and environment of node $node" is "$(head -n 4 "$work/nodes/out.$node" | tr '\n' ' ')" \
+            "rampart-node$node $node 10.77.0.$((3 - node)) 9000 "
+        check "--nodes 2: node $node has an active device" grep -q 'rxe0/1 state ACTIVE' "$work/nodes/out.$node"
+    done
+    check "--nodes 2: stdin is node 1's" contains "$work/nodes/out.1" "for node 1"
+    check "--nodes 2: and not node 2's" is "$(grep -c "for node 1" "$work/nodes/out.2")" 0
+    check "--nodes 2: rping over the wire" contains "$work/nodes/out.2" "rping: 0"
+    check "--nodes 2: netem" contains "$work/nodes/out.1" "all is lost"
+    check "--nodes 2: a link goes down" contains "$work/nodes/out.1" "the link is down"
+    check "--nodes 2: and comes back" contains "$work/nodes/out.1" "the link is up"
+    check "--nodes 2: node 2 is told to end after node 1" contains "$work/nodes/out.2" "told to end"
+    check "--nodes 2: nothing is left in the scratch directory" is "$(find "$work" -maxdepth 1 -name 'softroce.*')" ''
+}
+
+# Node 2 fails; then the script is killed: whatever one node does, the other ends too.
+test_nodes_end() {
+    local script ours
+    "$softroce" vm --timeout 80 --nodes 2 --memory 700M --cpus 1 --node2 'sleep 1; exit 9' -- \
+        sh -c 'trap "echo terminated; exit 0" TERM; while :; do sleep 0.1; done' </dev/null >"$work/out" 2>"$work/err"
+    check "--nodes 2: node 2 fails: its status" is $? 9
+    check "--nodes 2: node 2 fails: node 1 is told to end" contains "$work/out" terminated
+    check "--nodes 2: node 2 fails: it is said" contains "$work/err" "node 2 ended with status 9"
+    : >"$work/out"
+    TMPDIR=$work "$softroce" vm --timeout 80 --nodes 2 --memory 700M --cpus 1 --node2 'sleep 1000' -- \
+        sh -c 'echo ready; sleep 1000' </dev/null >"$work/out" 2>"$work/err" &
+    script=$!
+    await 90 grep -q ready "$work/out"
+    ours=$(descendants $script)
+    kill -KILL $script
+    wait $script 2>/dev/null
+    # shellcheck disable=SC2086  # these are words
+    check "--nodes 2: a killed script takes both machines with it" await 10 gone $ours
+}
+
+descendants() { # PID
+    local pid
+    for pid in $(children "$1"); do
+        echo "$pid"
+        descendants "$pid"
+    done
+}
+
 # What runs on behalf of script $1: its children, QEMU among them.
 children() {
     cat "/proc/$1/task/$1/children"
@@ -302,6 +379,8 @@ test_usage
 test_install_deps
 test_one_boot
 test_rails
+test_nodes
+test_nodes_end
 test_streams
 test_endings
 echo "$passed passed, $failed failed, 0 skipped"
