@@ -30,6 +30,7 @@ struct session {
 	enum session_state state;
 	struct tls_io io;
 	struct addr peer;
+	uint32_t seat;			/* of the server's control sessions */
 	ev_timer deadline;
 	enum control_what what;		/* the request that is being answered */
 	uint64_t publish_wanted;	/* SESSION_WAITS: what the shards are to have published */
@@ -67,7 +68,7 @@ static void end(struct session *x, enum close_reason reason)
 	tls_io_close(&x->io);
 	report_mark_free(x->mark);
 	TAILQ_REMOVE(&t->sessions, x, entry);
-	handover_session_ended(&t->server->handovers);
+	handover_session_ended(&t->server->handovers, x->seat);
 	free(x);
 }
 
@@ -248,6 +249,7 @@ static struct session *session_new(struct control *t, const struct handover *h)
 		return NULL;
 	x->control = t;
 	x->peer = h->peer;
+	x->seat = h->seat;
 	x->what = h->what;
 	x->burst = 1;
 	tls_io_init(&x->io, t->loop, serve, x, &st->tls_bytes_in, &st->tls_bytes_out);
@@ -267,7 +269,7 @@ static void take_over(struct control *t, struct handover *h)
 		log_warn("closed a new control session: this machine is out of memory");
 		counter_add(&t->server->control_stats.closed[CLOSE_FAILED], 1);
 		tls_free(h->tls);
-		handover_session_ended(&t->server->handovers);
+		handover_session_ended(&t->server->handovers, h->seat);
 	} else if (t->stopped) {
 		end(x, CLOSE_DRAINING);
 	} else {

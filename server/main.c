@@ -175,6 +175,7 @@ static int start(struct main_loop *m, char *err, size_t err_size)
 
 	server->shards = calloc(n, sizeof(*server->shards));
 	if (!server->shards || psn_registry_new(&server->psns) ||
+	    (server->cfg->max_per_address && peers_new(n * server->cfg->shard_conns, &server->peers)) ||
 	    control_new(server, ev_default_loop(0), &m->control)) {
 		snprintf(err, err_size, "this machine is out of memory");
 		return -ENOMEM;
@@ -246,6 +247,7 @@ static int finish(struct main_loop *m)
 	free(server->shards);
 	registrar_free(server->registrar);
 	psn_registry_free(server->psns);
+	peers_free(server->peers);
 	return ret;
 }
 

@@ -248,6 +248,7 @@ json_t *report_info(const struct server *server)
 	set_int(config, "region_bytes", c->region_bytes);
 	set_int(config, "receive_buffers", (uint64_t)c->recv_depth * shards);
 	set_int(config, "max_handshakes", c->max_handshakes * shards);
+	set_int(config, "max_per_address", c->max_per_address);
 	json_object_set_new(config, "poll", json_string(poll_mode_names[c->poll]));
 	json_object_set_new(config, "client_auth", json_boolean(c->client_auth == CLIENT_AUTH_REQUIRE));
 	json_object_set_new(config, "tls_resume", json_boolean(c->tls_resume));

@@ -96,6 +96,31 @@ bool addr_same_host(const struct addr *a, const struct addr *b)
 	return memcmp(x, y, sizeof(x)) == 0;
 }
 
+static uint64_t get64(const uint8_t *p)
+{
+	uint64_t v = 0;
+
+	for (int i = 0; i < 8; i++)
+		v = v << 8 | p[i];
+	return v;
+}
+
+uint64_t addr_network(const struct addr *a)
+{
+	uint8_t b[16];
+	uint64_t prefix, rest;
+
+	addr_to_bytes(a, b);
+	prefix = get64(b);
+	rest = get64(b + 8);
+	/* fe80::/10 (RFC 4291, 2.5.6). The first 16 bits stay, so that no such address counts as a network elsewhere. */
+	if (prefix >> 54 == 0x3fa)
+		return (prefix & ~(UINT64_MAX >> 16)) | (rest & UINT64_MAX >> 16);
+	if (memcmp(b, v4_mapped_prefix, sizeof(v4_mapped_prefix)) == 0)
+		return rest;	/* 0xffff and the address; as a prefix it is reserved (RFC 4291, 4) */
+	return prefix ? prefix : 1;
+}
+
 bool addr_is_any(const struct addr *a)
 {
 	static const uint8_t any6[16];

@@ -30,6 +30,9 @@ void addr_set_port(struct addr *a, uint16_t port);
 
 /* True if both are one host; ports do not count, and an IPv4-mapped address is the IPv4 address. */
 bool addr_same_host(const struct addr *a, const struct addr *b);
+/* What counts as one peer, whatever its port, as a number that is never 0: an IPv4 address; of an IPv6 address the first
+ * 64 bits, all of which one host can take addresses from. Link-local addresses share these, so each is a peer of its own. */
+uint64_t addr_network(const struct addr *a);
 /* True for 0.0.0.0 and ::. */
 bool addr_is_any(const struct addr *a);
 

@@ -141,6 +141,11 @@ void region_pool_collect(struct region_pool *p)
 	}
 }
 
+void region_pool_forget_failures(struct region_pool *p)
+{
+	p->failed = 0;
+}
+
 static int make_window(struct region_pool *p, uint32_t region)
 {
 	struct slot *s = &p->slots[region];

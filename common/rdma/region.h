@@ -51,6 +51,8 @@ bool region_pool_begin(struct region_pool *p, uint32_t waiters);
 /* Takes the finished registrations over. Then call region_pool_begin and region_get again for each connection that waits,
  * the oldest first. */
 void region_pool_collect(struct region_pool *p);
+/* After these calls: a registration that failed is nobody's any more if the one who waited for it is gone. */
+void region_pool_forget_failures(struct region_pool *p);
 
 /* Overwrites regions that were given back with zeros, `budget_bytes` at most: the owner of the pool does that when
  * there is time. False if there is more to do. NULL-safe. */

@@ -116,6 +116,7 @@ bool needs_are_met(const struct loadgen_config *c, const json_t *info, char *tex
 	double region = json_number_at(info, "config.region_bytes");
 	double bytes = json_number_at(info, "config.message_bytes");
 	double clients = json_number_at(info, "config.max_clients");
+	double of_one_address = json_number_at(info, "config.max_per_address");
 	/* INFO has the sum over all rails. */
 	size_t rails = json_array_size(json_object_get(info, "rails"));
 	double handshakes = json_number_at(info, "config.max_handshakes") / (double)(rails ? rails : 1);
@@ -142,6 +143,9 @@ bool needs_are_met(const struct loadgen_config *c, const json_t *info, char *tex
 	else if (clients < (double)c->steps.v[0])
 		snprintf(text, size, "the first step of %llu clients is more than the server's "
 			 "--max-clients %.0f", (unsigned long long)c->steps.v[0], clients);
+	else if (of_one_address > 0 && of_one_address < (double)c->steps.v[0])
+		snprintf(text, size, "the first step of %llu clients is more than the server's "
+			 "--max-per-address %.0f", (unsigned long long)c->steps.v[0], of_one_address);
 	else if (c->phased && handshakes < all)
 		snprintf(text, size, "--phased has %.0f TLS connections open at once, which is more than "
 			 "the server's --max-handshakes allow (%.0f)", all, handshakes);

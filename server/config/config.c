@@ -54,6 +54,10 @@ static const struct opt options[] = {
 	{ .name = "max-handshakes", .type = OPT_UINT, .offset = AT(max_handshakes), .min = 1, .max = 65536,
 	  .metavar = "N", .def = "512",
 	  .help = "TLS connections, mostly handshakes, that a shard holds at once; more wait in the backlog." },
+	{ .name = "max-per-address", .type = OPT_UINT, .offset = AT(max_per_address), .min = 0, .max = 200000,
+	  .metavar = "N", .def = "0",
+	  .help = "TLS connections, clients and control sessions that one address may have, each; 0: any number, but who "
+	  "has most makes room for others." },
 	{ .name = "message-size", .type = OPT_SIZE, .offset = AT(message_bytes),
 	  .min = FRAME_MESSAGE_BYTES_MIN, .max = FRAME_MESSAGE_BYTES_MAX, .metavar = "BYTES",
 	  .def = "4k", .help = "Largest message, 16-byte header included." },

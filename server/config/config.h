@@ -39,6 +39,7 @@ struct server_config {
 	uint64_t probe_interval_ns;	/* 0: never */
 	uint64_t drain_timeout_ns;
 	uint64_t max_handshakes;	/* per shard */
+	uint64_t max_per_address;	/* TLS connections, clients and control sessions, each; 0: no fixed limit */
 	int tls_resume;		/* 0 off, 1 on */
 	uint64_t ticket_rotation_ns;
 	bool verify;
@@ -61,8 +62,10 @@ struct server_config {
 	char cert_path[PATH_MAX], key_path[PATH_MAX], ca_path[PATH_MAX];
 };
 
-/* Most control sessions of a server at a time, over all shards. */
-#define CONTROL_SESSIONS_MAX 64
+/* Most control sessions of a server at a time, over all shards; those of them that one address can never have all of, since
+ * each goes to an address that has none. */
+#define CONTROL_SESSIONS_MAX 80
+#define CONTROL_SESSIONS_RESERVED 16
 
 enum client_auth { CLIENT_AUTH_NONE, CLIENT_AUTH_REQUIRE };
 
@@ -73,6 +76,12 @@ void server_config_defaults(struct server_config *c);
 /* Checks that depend on more than one option. 0, or -EINVAL with a line in `err`. */
 int server_config_check(struct server_config *c, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
+
+/* Most of each kind that one address may have: --max-per-address. */
+static inline uint32_t server_config_per_address(const struct server_config *c)
+{
+	return c->max_per_address ? (uint32_t)c->max_per_address : UINT32_MAX;
+}
 
 /* Shards of all rails; those of the first rail come first. */
 static inline uint32_t server_config_shards(const struct server_config *c)

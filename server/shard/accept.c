@@ -155,6 +155,7 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 	}
 	c = &s->conns[index];
 	conn_set_state(c, CONN_ST_ACCEPTING);
+	peers_give(s->peers, PEERS_CLIENTS, &c->grant_hold);
 	c->accepted_ns = clock_now_ns();
 	ret = cm_get_path(e->id, &path);
 	if (ret) {

@@ -17,6 +17,7 @@
 
 #define PSN_DRAWS_MAX 64
 #define HELLOS_MAX 16
+#define GRANT_GRACE_NS (500 * NS_PER_MS)	/* for the RDMA request to come, before the session may be taken back */
 
 /* True if the caller has to wait for the socket or the connection is over; false to go on. */
 static bool wait_or_end(struct conn *c, enum tls_io_status st)
@@ -83,10 +84,21 @@ static enum refuse_code take_psns(struct conn *c, uint32_t client_psn, const cha
 	return 0;
 }
 
-/* The refusal for want of room: `busy` while clients are closing in any shard, since there will be room soon. */
-static enum refuse_code no_room(const struct shard *s, const char *full, const char **why)
+/* True if some address has more sessions in this shard, granted and not used, than the client's would have with another
+ * one: the oldest of them can be taken back, soon. */
+static bool has_fewer_grants(const struct conn *c)
 {
-	bool leaving = s->counts[CONN_ST_CLOSING] > 0;
+	struct peers *p = c->shard->peers;
+
+	return peers_count(p, PEERS_CLIENTS, addr_network(&c->peer)) + 1 < peers_most(p, PEERS_CLIENTS);
+}
+
+/* The refusal for want of room: `busy` if there will be room soon, as clients are closing in any shard or sessions can be
+ * taken back. */
+static enum refuse_code no_room(const struct conn *c, const char *full, const char **why)
+{
+	const struct shard *s = c->shard;
+	bool leaving = s->counts[CONN_ST_CLOSING] > 0 || has_fewer_grants(c);
 
 	for (uint32_t i = 0; i < s->server->n_shards && !leaving; i++)
 		leaving = counter_get(&s->server->shards[i]->stats.closing) > 0;
@@ -94,6 +106,7 @@ static enum refuse_code no_room(const struct shard *s, const char *full, const c
 	return leaving ? REFUSE_BUSY : REFUSE_FULL;
 }
 
+/* Counts the client in the rail's admission. False if that is full. */
 static bool admit(struct conn *c)
 {
 	const struct server_config *cfg = c->shard->cfg;
@@ -105,6 +118,51 @@ static bool admit(struct conn *c)
 	}
 	c->admitted = true;
 	return true;
+}
+
+/* Takes credits, which are receive buffers of this shard. */
+static bool take_credits(struct conn *c, uint32_t asked)
+{
+	struct shard *s = c->shard;
+
+	c->credits = credits_for(s, asked);
+	s->credits_granted += c->credits;
+	s->credit_holders += c->credits > 0;
+	return c->credits > 0;
+}
+
+/* Takes a session back that was granted and not used, the oldest one of the address that has most. False: there is none,
+ * or it may still be used. */
+static bool take_grant_back(const struct conn *c)
+{
+	struct conn *oldest;
+
+	if (!has_fewer_grants(c))
+		return false;
+	oldest = (struct conn *)((char *)peers_oldest(c->shard->peers, PEERS_CLIENTS) - offsetof(struct conn, grant_hold));
+	if (clock_now_ns() < oldest->admitted_ns + GRANT_GRACE_NS)
+		return false;
+	conn_close(oldest, CLOSE_CROWDED_OUT);
+	return true;
+}
+
+/* Takes a place among the clients, and credits. 0, or the code to refuse with. */
+static enum refuse_code take_place(struct conn *c, uint32_t depth, const char **why)
+{
+	struct shard *s = c->shard;
+	uint64_t network = addr_network(&c->peer);
+
+	if (s->server->peers && !peers_take(s->server->peers, PEERS_CLIENTS, network, &c->client_share,
+					    server_config_per_address(s->cfg))) {
+		*why = "this address has as many clients as --max-per-address allows";
+		return REFUSE_FULL;
+	}
+	if (!admit(c) && (!take_grant_back(c) || !admit(c)))
+		return no_room(c, "the server's --max-clients are connected", why);
+	if (!take_credits(c, depth) && (!take_grant_back(c) || !take_credits(c, depth)))
+		return no_room(c, "this shard has no receive buffers left", why);
+	c->admitted_ns = clock_now_ns();
+	return peers_take(s->peers, PEERS_CLIENTS, network, &c->grant_hold, UINT32_MAX) ? 0 : REFUSE_INTERNAL;
 }
 
 /* 0, or the code to refuse with. Takes nothing. */
@@ -151,27 +209,25 @@ static bool waits_for_region(struct conn *c, const struct frame_hello *h)
 	return true;
 }
 
-/* Takes all that a grant needs. 0, or the code to refuse with. The connection's end releases what was taken. A PSN
- * conflict, after which the client may try again, takes nothing. */
-static enum refuse_code take_grant(struct conn *c, const struct frame_hello *h,
-				   struct frame_grant *g, const char **why)
+/* Takes all that a grant needs but a region. 0, or the code to refuse with. The connection's end releases what was taken.
+ * A PSN conflict, after which the client may try again, takes nothing. */
+static enum refuse_code take_grant(struct conn *c, const struct frame_hello *h, const char **why)
+{
+	enum refuse_code code = check_hello(c, h, why);
+
+	/* PSNs first: after a conflict the client may send another HELLO, so nothing else may have been taken. */
+	if (!code)
+		code = take_psns(c, h->psn, why);
+	return code ? code : take_place(c, h->queue_depth, why);
+}
+
+/* Takes the region, too, if one is asked for, and says what was taken. 0, or the code to refuse with. */
+static enum refuse_code fill_grant(struct conn *c, const struct frame_hello *h, struct frame_grant *g, const char **why)
 {
 	struct shard *s = c->shard;
 	struct region_grant region = { 0 };
-	enum refuse_code code;
 	int ret;
 
-	/* PSNs first: after a conflict the client may send another HELLO, so nothing else may have been taken. */
-	code = take_psns(c, h->psn, why);
-	if (code)
-		return code;
-	if (!admit(c))
-		return no_room(s, "the server's --max-clients are connected", why);
-	c->credits = credits_for(s, h->queue_depth);
-	if (c->credits == 0)
-		return no_room(s, "this shard has no receive buffers left", why);
-	s->credits_granted += c->credits;
-	s->credit_holders++;
 	ret = h->features & FRAME_FEATURE_REGION ? region_get(s->regions, &c->region, &region) : 0;
 	if (ret) {
 		*why = ret == -EAGAIN ? "one-sided regions are being cleared: try again" : "no one-sided region is left";
@@ -218,18 +274,20 @@ static void on_hello(struct conn *c, uint32_t bytes)
 	struct frame_hello h;
 	struct frame_grant g = { 0 };
 	const char *why = "";
-	enum refuse_code code;
+	enum refuse_code code = 0;
 
 	c->hellos += !c->awaits_region;
 	if (frame_decode_hello(c->io.frame, bytes, &h, &why)) {
 		boot_refuse(c, REFUSE_BAD_REQUEST, why);
 		return;
 	}
-	code = check_hello(c, &h, &why);
+	/* A region is pinned memory: it is registered only for a client that gets all the rest. */
+	if (!c->awaits_region)
+		code = take_grant(c, &h, &why);
 	if (!code && waits_for_region(c, &h))
 		return;
 	if (!code)
-		code = take_grant(c, &h, &g, &why);
+		code = fill_grant(c, &h, &g, &why);
 	if (!code && (derive_keys(c) || ((h.features & FRAME_FEATURE_TAGS) && make_tags(c)))) {
 		why = "the server could not derive keys";
 		code = REFUSE_INTERNAL;
@@ -267,13 +325,13 @@ static void on_control(struct conn *c, uint32_t bytes)
 		boot_refuse(c, REFUSE_BAD_REQUEST, why);
 		return;
 	}
-	ret = handover_put(&s->server->handovers, &c->io, &c->peer, what);
+	ret = handover_put(&s->server->handovers, &c->io, &c->peer, what, server_config_per_address(s->cfg));
 	if (ret == -EBUSY) {
 		boot_refuse(c, REFUSE_BUSY, "too many control sessions");
 	} else if (ret) {
 		boot_refuse(c, REFUSE_INTERNAL, "out of memory");
 	} else {
-		s->tls_open--;
+		conn_uncount_tls(c);
 		conn_close(c, CLOSE_HANDED_OVER);
 		s->server->wake_main(s->server->arg);
 	}

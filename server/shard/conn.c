@@ -184,6 +184,7 @@ static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 	c->retry_hello = c->awaits_region = false;
 	c->hellos = 0;
 	c->peer = *peer;
+	c->admitted_ns = 0;
 	c->admitted = c->has_psns = false;
 	c->credits = 0;
 	c->region = REGION_NONE;
@@ -197,6 +198,30 @@ static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 	c->accepted_ns = 0;
 }
 
+void conn_uncount_tls(struct conn *c)
+{
+	struct shard *s = c->shard;
+
+	peers_give(s->peers, PEERS_TLS, &c->tls_hold);
+	peers_give(s->server->peers, PEERS_TLS, &c->tls_share);
+	s->tls_open--;
+}
+
+/* Counts the TLS connection. False if its address has too many. */
+static bool count_tls(struct conn *c)
+{
+	struct shard *s = c->shard;
+	uint64_t network = addr_network(&c->peer);
+
+	s->tls_open++;
+	if (peers_take(s->peers, PEERS_TLS, network, &c->tls_hold, UINT32_MAX) &&
+	    (!s->server->peers || peers_take(s->server->peers, PEERS_TLS, network, &c->tls_share,
+					     server_config_per_address(s->cfg))))
+		return true;
+	conn_uncount_tls(c);
+	return false;
+}
+
 int conn_new(struct shard *s, int fd, const struct addr *peer, void (*on_ready)(void *conn), struct conn **out)
 {
 	struct conn *c = TAILQ_FIRST(&s->lists[CONN_ST_FREE]);
@@ -207,11 +232,16 @@ int conn_new(struct shard *s, int fd, const struct addr *peer, void (*on_ready)(
 		return -ENOBUFS;
 	}
 	reset(c, clock_now_ns(), peer);
+	if (!count_tls(c)) {
+		close(fd);
+		return -EDQUOT;
+	}
 	tls_io_init(&c->io, s->loop, on_ready, c, &s->stats.tls_bytes_in, &s->stats.tls_bytes_out);
 	ret = tls_io_accept(&c->io, s->tls_ctx, fd);
-	if (ret)
+	if (ret) {
+		conn_uncount_tls(c);
 		return ret;
-	s->tls_open++;
+	}
 	ev_timer_init(&c->deadline, on_deadline, 0., 0.);
 	c->deadline.data = c;
 	conn_set_state(c, CONN_ST_TLS_ACCEPT);
@@ -224,7 +254,7 @@ void conn_close_tls(struct conn *c)
 	if (!tls_io_is_open(&c->io))
 		return;
 	tls_io_close(&c->io);
-	c->shard->tls_open--;
+	conn_uncount_tls(c);
 }
 
 /* Releases what the grant took. PSNs that were programmed into a QP go into quarantine with it. */
@@ -247,6 +277,8 @@ static void release_grant(struct conn *c)
 	if (c->admitted)
 		atomic_fetch_sub_explicit(s->admitted, 1, memory_order_relaxed);
 	c->admitted = false;
+	peers_give(s->peers, PEERS_CLIENTS, &c->grant_hold);
+	peers_give(s->server->peers, PEERS_CLIENTS, &c->client_share);
 	s->credits_granted -= c->credits;
 	s->credit_holders -= c->credits > 0;
 	c->credits = 0;

@@ -20,6 +20,7 @@
 #include "common/wire/fail.h"
 #include "common/wire/frame.h"
 #include "common/rdma/rc.h"
+#include "server/shard/peers.h"
 #include "server/shard/stats.h"
 
 struct msg_tags;
@@ -55,9 +56,13 @@ struct conn {
 	unsigned hellos;
 	bool awaits_region;	/* HELLO: a region is being registered for it; its socket is not watched */
 	struct addr peer;	/* the TLS connection's */
+	/* In the shard's table of addresses: its TLS connection, and its grant until the RDMA request came. */
+	struct peer_hold tls_hold, grant_hold;
+	struct peer_hold tls_share, client_share;	/* in the server's, with --max-per-address */
 
 	/* what was granted */
 	bool admitted;		/* counted in the server's admission */
+	uint64_t admitted_ns;
 	bool has_psns;
 	uint32_t client_psn, server_psn;
 	uint32_t credits;
@@ -82,8 +87,8 @@ struct conn {
 };
 
 /* A connection in CONN_ST_TLS_ACCEPT for the accepted socket, which becomes its own; on_ready(connection) is called
- * when the socket is ready for what TLS waits for. 0; -ENOBUFS when the shard has no free connection object; -ENOMEM.
- * After an error the socket is closed. */
+ * when the socket is ready for what TLS waits for. 0; -ENOBUFS when the shard has no free connection object; -EDQUOT when
+ * the address has --max-per-address TLS connections; -ENOMEM. After an error the socket is closed. */
 int conn_new(struct shard *s, int fd, const struct addr *peer, void (*on_ready)(void *conn), struct conn **out)
 	__attribute__((warn_unused_result));
 
@@ -111,5 +116,7 @@ void conn_abandon(struct conn *c);
 
 /* Closes the TLS side only. */
 void conn_close_tls(struct conn *c);
+/* The TLS connection is somebody else's from now on: it counts no longer. */
+void conn_uncount_tls(struct conn *c);
 
 #endif

@@ -6,20 +6,59 @@
 
 #include "common/tls/tls_io.h"
 
-int handover_put(struct handover_queue *q, struct tls_io *io, const struct addr *peer, enum control_what what)
+#define NO_SEAT CONTROL_SESSIONS_MAX
+
+/* Sessions of that network; with 0, of all. */
+static uint32_t count(const struct handover_queue *q, uint64_t network)
 {
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < CONTROL_SESSIONS_MAX; i++) {
+		uint64_t holder = atomic_load((_Atomic uint64_t *)&q->seats[i]);
+
+		n += holder && (!network || holder == network);
+	}
+	return n;
+}
+
+static uint32_t claim(struct handover_queue *q, uint64_t network)
+{
+	for (uint32_t i = 0; i < CONTROL_SESSIONS_MAX; i++) {
+		uint64_t none = 0;
+
+		if (atomic_compare_exchange_strong(&q->seats[i], &none, network))
+			return i;
+	}
+	return NO_SEAT;
+}
+
+/* A seat for a session of that network, or NO_SEAT. It counts before it is judged: of several shards that claim the last
+ * one at once all may be refused, but never too many get one. */
+static uint32_t sit_down(struct handover_queue *q, uint64_t network, uint32_t most)
+{
+	uint32_t seat = claim(q, network), own = count(q, network);
+
+	if (seat != NO_SEAT && (own > most || (own > 1 && count(q, 0) > CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED))) {
+		handover_session_ended(q, seat);
+		return NO_SEAT;
+	}
+	return seat;
+}
+
+int handover_put(struct handover_queue *q, struct tls_io *io, const struct addr *peer, enum control_what what,
+		 uint32_t most)
+{
+	uint32_t seat = sit_down(q, addr_network(peer), most);
 	struct handover *h;
 
-	if (atomic_fetch_add(&q->sessions, 1) >= CONTROL_SESSIONS_MAX) {
-		atomic_fetch_sub(&q->sessions, 1);
+	if (seat == NO_SEAT)
 		return -EBUSY;
-	}
 	h = malloc(sizeof(*h));
 	if (!h) {
-		atomic_fetch_sub(&q->sessions, 1);
+		handover_session_ended(q, seat);
 		return -ENOMEM;
 	}
-	*h = (struct handover){ .tls = tls_io_release(io), .peer = *peer, .what = what };
+	*h = (struct handover){ .tls = tls_io_release(io), .peer = *peer, .seat = seat, .what = what };
 	h->next = atomic_load_explicit(&q->newest, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&q->newest, &h->next, h, memory_order_release,
 						      memory_order_relaxed))
@@ -41,7 +80,12 @@ struct handover *handover_take(struct handover_queue *q)
 	return oldest;
 }
 
-void handover_session_ended(struct handover_queue *q)
+void handover_session_ended(struct handover_queue *q, uint32_t seat)
 {
-	atomic_fetch_sub(&q->sessions, 1);
+	atomic_store(&q->seats[seat], 0);
+}
+
+uint32_t handover_sessions(const struct handover_queue *q)
+{
+	return count(q, 0);
 }

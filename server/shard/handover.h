@@ -20,21 +20,26 @@ struct handover {
 	struct handover *next;
 	struct tls *tls;
 	struct addr peer;
+	uint32_t seat;			/* for handover_session_ended */
 	enum control_what what;		/* the session's first request */
 };
 
 struct handover_queue {
 	_Atomic(struct handover *) newest;
-	_Atomic uint32_t sessions;	/* in the queue or with the main thread */
+	/* One for each session in the queue or with the main thread: the network (addr_network) of its peer; 0: free. */
+	_Atomic uint64_t seats[CONTROL_SESSIONS_MAX];
 };
 
-/* A shard's thread: takes the connection out of `io`. 0; -EBUSY when there are CONTROL_SESSIONS_MAX sessions;
- * -ENOMEM. After an error the connection is still in `io`. */
-int handover_put(struct handover_queue *q, struct tls_io *io, const struct addr *peer, enum control_what what)
-	__attribute__((warn_unused_result));
+/* A shard's thread: takes the connection out of `io`. One address has at most `most` sessions. The last
+ * CONTROL_SESSIONS_RESERVED of all sessions are for addresses that have none. 0; -EBUSY when no session is left for this
+ * address; -ENOMEM. After an error the connection is still in `io`. */
+int handover_put(struct handover_queue *q, struct tls_io *io, const struct addr *peer, enum control_what what,
+		 uint32_t most) __attribute__((warn_unused_result));
 /* The main thread: all that was put, the oldest first; the caller frees each. NULL: none. */
 struct handover *handover_take(struct handover_queue *q);
-/* The main thread: a session that was taken has ended. */
-void handover_session_ended(struct handover_queue *q);
+/* The main thread: the session that was taken with that seat has ended. */
+void handover_session_ended(struct handover_queue *q, uint32_t seat);
+/* Sessions in the queue or with the main thread. Any thread. */
+uint32_t handover_sessions(const struct handover_queue *q);
 
 #endif

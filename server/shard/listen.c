@@ -6,27 +6,37 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/rdma/cm.h"
 #include "common/base/log.h"
+#include "common/tls/tls.h"
 #include "server/shard/boot.h"
 #include "server/shard/shard_data.h"
 
 #define ACCEPT_BUDGET 64
 #define ACCEPT_RETRY_NS (100 * NS_PER_MS)
+#define ROOM_RETRY_NS (20 * NS_PER_MS)
+/* Where there is no room: a peer that neither said nor was told anything for so long is silent, and so is one whose
+ * bootstrap takes so long although all it said was read. */
+#define SILENT_MS 250
+#define STALLED_NS (2 * NS_PER_S)
+#define SILENT_TRIES 8		/* connections looked at for each client that wants in */
+#define CROWD_LOG_NS (10 * NS_PER_S)
 #define TLS_BACKLOG 4096
 #define RDMA_BACKLOG 1024	/* the kernel's default limit, net.rdma_ucm.max_backlog */
 
-/* True at most once a second: every client that connects may cause a line. */
-static bool may_log(struct shard *s)
+/* True at most once in that time: every client that connects may cause a line. */
+static bool may_log(struct shard *s, uint64_t every_ns)
 {
 	uint64_t now = clock_now_ns();
 
 	if (now < s->accept_log_ns)
 		return false;
-	s->accept_log_ns = now + NS_PER_S;
+	s->accept_log_ns = now + every_ns;
 	return true;
 }
 
@@ -37,26 +47,12 @@ static void count_turned_away(struct shard *s, int err)
 
 	fail_table_count(&s->stats.failures, &f);
 	counter_add(&s->stats.closed[CLOSE_FAILED], 1);
-	if (may_log(s))
+	if (may_log(s, NS_PER_S))
 		log_warn("shard %u: closed a new TCP connection: %s", s->index,
 			 err == ENOBUFS ? "no connection object is free" : strerror(err));
 }
 
-static void accept_one(struct shard *s, int fd, const struct sockaddr_storage *ss)
-{
-	struct conn *c;
-	struct addr peer;
-	int one = 1, ret = addr_from_sockaddr((const struct sockaddr *)ss, &peer);
-
-	counter_add(&s->stats.tcp_accepted, 1);
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (ret)
-		close(fd);
-	else
-		ret = conn_new(s, fd, &peer, boot_on_ready, &c);
-	if (ret)
-		count_turned_away(s, -ret);
-}
+/* ---- room */
 
 /* --max-handshakes bounds descriptors: a TLS connection counts until it is closed, not only during its handshake. */
 static bool has_room(const struct shard *s)
@@ -64,25 +60,156 @@ static bool has_room(const struct shard *s)
 	return s->tls_open < s->cfg->max_handshakes && s->counts[CONN_ST_FREE] > 0;
 }
 
+/* True if it is the peer that a connection of that age waits for, and has waited for long; or the peer has closed it. TCP
+ * counts from the time when the connection was made (tcpi_last_data_recv, Linux), so what waited in the backlog counts. */
+static bool is_silent(int fd, uint64_t age_ns)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	char byte;
+	ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	if (n > 0)
+		return false;
+	if (n == 0 || errno != EAGAIN || age_ns > STALLED_NS)
+		return true;
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+	       MIN(info.tcpi_last_data_recv, info.tcpi_last_data_sent) >= SILENT_MS;
+}
+
+static struct conn *conn_of(struct peer_hold *h)
+{
+	return (struct conn *)((char *)h - offsetof(struct conn, tls_hold));
+}
+
+/* Who makes room: of the address that has most the oldest silent one, among the first few; those that are not silent are
+ * put behind the others. If none of them is and `somebody` must go, the oldest. Else NULL. */
+static struct conn *choose(struct shard *s, bool somebody)
+{
+	struct conn *oldest = conn_of(peers_oldest(s->peers, PEERS_TLS));
+	uint32_t tries = MIN(peers_most(s->peers, PEERS_TLS), SILENT_TRIES);
+	uint64_t now = clock_now_ns();
+
+	while (tries--) {
+		struct conn *c = conn_of(peers_oldest(s->peers, PEERS_TLS));
+
+		if (!c->awaits_region && is_silent(tls_fd(c->io.tls), now - c->started_ns))
+			return c;
+		peers_rejuvenate(PEERS_TLS, &c->tls_hold);
+	}
+	return somebody ? oldest : NULL;
+}
+
+/* A TLS connection of `peer` is closed for being one too many. */
+static void log_crowd(struct shard *s, const struct addr *peer)
+{
+	char text[ADDR_TEXT_MAX];
+
+	if (may_log(s, CROWD_LOG_NS))
+		log_warn("shard %u: closed a TLS connection of %s, which has %u of %u here (--max-handshakes, "
+			 "--max-per-address)", s->index, addr_host_text(peer, text),
+			 peers_count(s->peers, PEERS_TLS, addr_network(peer)), s->tls_open);
+}
+
+/* After the GRANT the server has nothing to say over TLS: the session stays. */
+static void crowd_out(struct conn *c)
+{
+	if (c->state == CONN_ST_GRANTED || c->state == CONN_ST_ACCEPTING)
+		conn_close_tls(c);
+	else
+		conn_close(c, CLOSE_CROWDED_OUT);
+}
+
+enum verdict {
+	LET_IN,
+	TURN_AWAY,	/* close it */
+	LET_WAIT,
+};
+
+/* What becomes of the client that waits. Where there is no room, somebody of the address that has most makes room: who is
+ * silent, or, for an address that has less, the oldest. Among equals those who do something are let alone. */
+static enum verdict judge(struct shard *s)
+{
+	uint64_t network = addr_network(&s->waiting_peer);
+	struct conn *c;
+	bool has_less;
+
+	if (s->server->peers && peers_count(s->server->peers, PEERS_TLS, network) >= server_config_per_address(s->cfg)) {
+		log_crowd(s, &s->waiting_peer);
+		return TURN_AWAY;
+	}
+	if (s->tls_open >= s->cfg->max_handshakes) {
+		has_less = peers_count(s->peers, PEERS_TLS, network) + 1 < peers_most(s->peers, PEERS_TLS);
+		if (!has_less && is_silent(s->waiting_fd, 0))
+			return TURN_AWAY;
+		c = choose(s, has_less);
+		if (!c)
+			return LET_WAIT;
+		log_crowd(s, &c->peer);
+		crowd_out(c);
+	}
+	/* The object of a connection that was crowded out is free at the end of the turn. */
+	return s->counts[CONN_ST_FREE] > 0 ? LET_IN : LET_WAIT;
+}
+
+static int let_in(struct shard *s)
+{
+	struct conn *c;
+	int one = 1, fd = s->waiting_fd;
+
+	s->waiting_fd = -1;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	return conn_new(s, fd, &s->waiting_peer, boot_on_ready, &c);
+}
+
+static void turn_away(struct shard *s)
+{
+	counter_add(&s->stats.closed[CLOSE_CROWDED_OUT], 1);
+	if (s->waiting_fd >= 0)
+		close(s->waiting_fd);
+	s->waiting_fd = -1;
+}
+
+/* False if the client goes on waiting. */
+static bool settle(struct shard *s)
+{
+	enum verdict verdict = judge(s);
+	int ret = verdict == LET_IN ? let_in(s) : 0;
+
+	counter_add(&s->stats.tcp_accepted, verdict != LET_WAIT);
+	if (verdict == TURN_AWAY || ret == -EDQUOT)
+		turn_away(s);
+	else if (ret)
+		count_turned_away(s, -ret);
+	return verdict != LET_WAIT;
+}
+
+/* ---- accepting */
+
 uint64_t listen_idle_ns(const struct shard *s, uint64_t now_ns)
 {
-	if (!s->accept_not_before_ns || !has_room(s))
+	if (!s->accept_paused)
 		return UINT64_MAX;
 	return s->accept_not_before_ns > now_ns ? s->accept_not_before_ns - now_ns : 0;
 }
 
-static void pause_accepting(struct shard *s)
+static void pause_accepting(struct shard *s, uint64_t ns)
 {
 	ev_io_stop(s->loop, &s->listen_io);
 	s->accept_paused = true;
+	s->accept_not_before_ns = clock_now_ns() + ns;
 }
 
 void listen_resume(struct shard *s)
 {
-	if (!s->accept_paused || s->drain_deadline_ns || !has_room(s) ||
-	    (s->accept_not_before_ns && clock_now_ns() < s->accept_not_before_ns))
+	if (!s->accept_paused || s->drain_deadline_ns)
 		return;
-	s->accept_not_before_ns = 0;
+	if (clock_now_ns() < s->accept_not_before_ns && (s->waiting_fd < 0 || !has_room(s)))
+		return;
+	if (s->waiting_fd >= 0 && !settle(s)) {
+		s->accept_not_before_ns = clock_now_ns() + ROOM_RETRY_NS;
+		return;
+	}
 	s->accept_paused = false;
 	ev_io_start(s->loop, &s->listen_io);
 }
@@ -96,9 +223,8 @@ static bool is_shortage(int err)
 
 static void pause_for_shortage(struct shard *s, int err)
 {
-	s->accept_not_before_ns = clock_now_ns() + ACCEPT_RETRY_NS;
-	pause_accepting(s);
-	if (may_log(s))
+	pause_accepting(s, ACCEPT_RETRY_NS);
+	if (may_log(s, NS_PER_S))
 		log_warn("shard %u: cannot accept: %s; %s", s->index, strerror(err),
 			 err == EMFILE || err == ENFILE ? "raise the limit of open files (ulimit -n, fs.file-max)" :
 			 "this machine needs more memory");
@@ -113,19 +239,23 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
 	for (int i = 0; i < ACCEPT_BUDGET; i++) {
 		struct sockaddr_storage ss;
 		socklen_t len = sizeof(ss);
-		int fd;
+		int fd = accept4(s->listen_fd, (struct sockaddr *)&ss, &len, SOCK_NONBLOCK | SOCK_CLOEXEC), ret;
 
-		if (!has_room(s)) {
-			pause_accepting(s);
-			return;
-		}
-		fd = accept4(s->listen_fd, (struct sockaddr *)&ss, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0) {
 			if (is_shortage(errno))
 				pause_for_shortage(s, errno);
 			return;
 		}
-		accept_one(s, fd, &ss);
+		s->waiting_fd = fd;
+		ret = addr_from_sockaddr((const struct sockaddr *)&ss, &s->waiting_peer);
+		if (ret) {
+			close(fd);
+			s->waiting_fd = -1;
+			count_turned_away(s, -ret);
+		} else if (!settle(s)) {
+			pause_accepting(s, ROOM_RETRY_NS);
+			return;
+		}
 	}
 }
 
@@ -227,4 +357,9 @@ void listen_close(struct shard *s)
 	close(s->listen_fd);
 	s->listen_fd = -1;
 	s->accept_paused = false;
+	if (s->waiting_fd >= 0) {
+		close(s->waiting_fd);
+		counter_add(&s->stats.closed[CLOSE_DRAINING], 1);
+	}
+	s->waiting_fd = -1;
 }

@@ -148,6 +148,7 @@ static void on_registered(struct ev_loop *loop, ev_async *w, int revents)
 		if (c->awaits_region)
 			boot_go_on(c);
 	}
+	region_pool_forget_failures(s->regions);
 }
 
 /* Called on the registrar's thread. */
@@ -258,6 +259,8 @@ static int make_tables(struct shard *s)
 	int ret = session_table_new(cfg->shard_conns, &s->sessions);
 
 	if (!ret)
+		ret = peers_new(cfg->shard_conns, &s->peers);
+	if (!ret)
 		ret = auth_mac_new(&s->mac);
 	if (!ret)
 		ret = stats_init(&s->stats);
@@ -303,7 +306,7 @@ int shard_new(struct server *server, uint32_t index, struct shard **out, char *e
 	s->index = index;
 	s->rail = &s->cfg->rails[index / s->cfg->threads];
 	s->admitted = &server->admitted[index / s->cfg->threads];
-	s->listen_fd = -1;
+	s->listen_fd = s->waiting_fd = -1;
 	ret = make_tls(s, err, err_size);
 	if (ret)
 		goto err_free;
@@ -415,6 +418,7 @@ void shard_free(struct shard *s)
 	tls_ctx_free(s->tls_ctx);
 	auth_mac_free(s->mac);
 	session_table_free(s->sessions);
+	peers_free(s->peers);
 	stats_fini(&s->stats);
 	if (s->loop)
 		ev_loop_destroy(s->loop);

@@ -20,6 +20,7 @@
 
 struct cm_channel;
 struct ep;
+struct peers;
 struct psn_registry;
 struct qp_pool;
 struct region_pool;
@@ -34,6 +35,7 @@ struct server {
 	struct psn_registry *psns;
 	struct registrar *registrar;	/* NULL without regions */
 	_Atomic uint32_t admitted[RAILS_MAX];	/* by rail: clients granted or connected, of all its shards */
+	struct peers *peers;		/* TLS connections and clients of all shards by address; NULL without --max-per-address */
 	struct dev devices[RAILS_MAX];	/* of the rails: names and attributes; not open here */
 	const struct ticket_seed *tickets;	/* set while shards are made; NULL: TLS sessions are not resumed */
 	struct shard **shards;
@@ -76,9 +78,12 @@ struct shard {
 	uint64_t housekeeping_due_ns;
 	ev_prepare turn_end;
 	int listen_fd;
-	bool accept_paused;		/* by --max-handshakes, or a shortage of descriptors or memory */
-	uint64_t accept_not_before_ns;	/* after such a shortage; 0: none */
+	bool accept_paused;		/* until accept_not_before_ns */
+	uint64_t accept_not_before_ns;
 	uint64_t accept_log_ns;		/* earliest time of the next log line about clients that were not accepted */
+	int waiting_fd;			/* of a client that was accepted and waits for room; -1: none */
+	struct addr waiting_peer;
+	struct peers *peers;		/* its TLS connections, and its grants without an RDMA connection, by address */
 	uint32_t tls_open;		/* TLS connections, also those that clients have not closed after GRANT or REFUSE */
 	uint64_t drain_deadline_ns;	/* 0: not draining */
 

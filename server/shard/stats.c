@@ -20,6 +20,7 @@ const char *const close_reason_names[CLOSE_N] = {
 	[CLOSE_REFUSED] = "refused",
 	[CLOSE_HANDED_OVER] = "handed_over",
 	[CLOSE_CONTROL_END] = "control_end",
+	[CLOSE_CROWDED_OUT] = "crowded_out",
 	[CLOSE_FAILED] = "failed",
 };
 

@@ -56,13 +56,17 @@ static void turn_when_readable(const struct peer *p, bool our_side)
 
 static int open_socket(struct addr *local)
 {
-	struct addr server = srv.cfg.rails[0].addr;
+	struct addr server = srv.cfg.rails[0].addr, from;
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
 	int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	addr_set_port(&server, srv.server.tls_port);
 	assert_true(fd >= 0);
+	if (srv.peers_from) {
+		assert_int_equal(addr_parse(srv.peers_from, 0, &from), 0);
+		assert_int_equal(bind(fd, (struct sockaddr *)&from.ss, from.len), 0);
+	}
 	assert_int_equal(connect(fd, (struct sockaddr *)&server.ss, server.len), 0);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&ss, &len), 0);
 	assert_int_equal(addr_from_sockaddr((struct sockaddr *)&ss, local), 0);

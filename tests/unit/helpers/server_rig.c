@@ -3,10 +3,15 @@
 
 #include "tests/unit/helpers/unit.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "common/rdma/cm.h"
 #include "common/base/clock.h"
@@ -47,6 +52,17 @@ int __wrap_pthread_join(pthread_t thread, void **value)
 	return 0;
 }
 
+/* The time that passes in a test is not the time that the server is to see. */
+int getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	struct tcp_info info = { .tcpi_last_data_sent = srv.silent_ms, .tcpi_last_data_recv = srv.silent_ms };
+
+	if (level != IPPROTO_TCP || name != TCP_INFO)
+		return (int)syscall(SYS_getsockopt, fd, level, name, value, len);
+	memcpy(value, &info, *len < sizeof(info) ? *len : sizeof(info));
+	return 0;
+}
+
 int server_rig_group_setup(void **state)
 {
 	(void)state;
@@ -84,6 +100,8 @@ int server_rig_init(void **state)
 	srv.main_sleeps = false;
 	srv.peers_resume = srv.peers_certified = srv.registrar_stands = false;
 	srv.offer = NULL;
+	srv.peers_from = NULL;
+	srv.silent_ms = 0;
 	return addr_parse("127.0.0.1", 0, &c->rails[0].addr);
 }
 
@@ -137,6 +155,7 @@ void server_rig_start(void)
 	assert_int_equal(registrar_new(&srv.server.registrar), 0);
 	start_main();
 	if (limits_derive(&srv.cfg, srv.server.devices, err, sizeof(err)) ||
+	    (srv.cfg.max_per_address && peers_new(srv.cfg.shard_conns, &srv.server.peers)) ||
 	    shard_new(&srv.server, 0, &srv.shard, err, sizeof(err)))
 		fail_msg("%s", err);
 	srv.server.tickets = NULL;
@@ -160,6 +179,7 @@ int server_rig_stop(void **state)
 		shard_free(srv.shard);
 		ev_loop_destroy(srv.main_loop);
 		psn_registry_free(srv.server.psns);
+		peers_free(srv.server.peers);
 		registrar_free(srv.server.registrar);
 		srv.shard = NULL;
 	}
@@ -235,7 +255,7 @@ uint64_t server_closed(enum close_reason reason)
 
 uint32_t server_controls(void)
 {
-	return atomic_load(&srv.server.handovers.sessions);
+	return handover_sessions(&srv.server.handovers);
 }
 
 uint64_t server_failed(enum stage stage, enum fail_kind kind, int code)

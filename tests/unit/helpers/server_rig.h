@@ -29,10 +29,12 @@ struct server_rig {
 	bool main_sleeps;
 	ev_timer tick;		/* bounds every wait: 20 ms */
 	uint32_t bufs_posted, bufs_free;	/* when it was started */
+	uint32_t silent_ms;	/* what TCP says of every connection: neither end has sent anything for so long */
 	bool registrar_stands;	/* memory is not registered at the end of a turn, as it is else */
 	/* of peers to come */
 	bool peers_resume;	/* they keep TLS sessions */
 	bool peers_certified;	/* they show a certificate */
+	const char *peers_from;	/* they connect from this address; NULL: 127.0.0.1 */
 	struct tls_session *offer;	/* they offer this one; the test's; NULL: none */
 };
 extern struct server_rig srv;

@@ -431,28 +431,78 @@ static void control__refused_client_stays__closed_at_its_deadline(void **state)
 	peer_abort(&p);
 }
 
-static void control__as_many_sessions_as_there_may_be__refused_as_busy(void **state)
+static void assert_busy(struct peer *p)
 {
 	uint8_t buf[FRAME_CONTROL_BYTES];
+
+	connect_and_handshake(p);
+	peer_send(p, buf, frame_encode_control(CONTROL_STATS, buf));
+	assert_int_equal(peer_answer(p), FRAME_REFUSE);
+	assert_int_equal(p->refuse.code, REFUSE_BUSY);
+	assert_non_null(strstr(p->refuse.text, "control sessions"));
+	peer_close(p);
+}
+
+static void control__as_many_sessions_as_there_may_be__refused_as_busy(void **state)
+{
+	_Atomic uint64_t *seats = srv.server.handovers.seats;
 	struct peer p;
 
 	(void)state;
 	server_rig_start();
-	srv.server.handovers.sessions = CONTROL_SESSIONS_MAX;
-	connect_and_handshake(&p);
-	peer_send(&p, buf, frame_encode_control(CONTROL_STATS, buf));
-	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
-	assert_int_equal(p.refuse.code, REFUSE_BUSY);
-	assert_non_null(strstr(p.refuse.text, "control sessions"));
-	peer_close(&p);
+	for (uint64_t i = 0; i < CONTROL_SESSIONS_MAX; i++)
+		seats[i] = i + 1;	/* an address each */
+	assert_busy(&p);
 	assert_int_equal(server_controls(), CONTROL_SESSIONS_MAX);
-	srv.server.handovers.sessions = CONTROL_SESSIONS_MAX - 1;
+	seats[3] = 0;
 	connect_and_handshake(&p);
 	json_decref(ask_json(&p, CONTROL_STATS));
 	assert_int_equal(server_controls(), CONTROL_SESSIONS_MAX);
 	peer_close(&p);
 	server_until(server_controls() == CONTROL_SESSIONS_MAX - 1);
-	srv.server.handovers.sessions = 0;
+	for (uint64_t i = 0; i < CONTROL_SESSIONS_MAX; i++)
+		seats[i] = 0;
+	server_assert_all_back();
+}
+
+/* Whoever holds all it can keeps nobody else from asking. */
+static void control__one_address_has_all_it_may__another_is_answered(void **state)
+{
+	_Atomic uint64_t *seats = srv.server.handovers.seats;
+	struct peer p;
+	struct addr here;
+
+	(void)state;
+	server_rig_start();
+	assert_int_equal(addr_parse("127.0.0.1", 0, &here), 0);
+	for (int i = 0; i < CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED; i++)
+		seats[i] = addr_network(&here);
+	assert_busy(&p);
+	srv.peers_from = "127.0.0.2";
+	connect_and_handshake(&p);
+	json_decref(ask_json(&p, CONTROL_STATS));
+	peer_close(&p);
+	server_until(server_controls() == CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED);
+	for (int i = 0; i < CONTROL_SESSIONS_MAX; i++)
+		seats[i] = 0;
+	server_assert_all_back();
+}
+
+static void control__limit_of_an_address__holds(void **state)
+{
+	struct peer p[3];
+
+	(void)state;
+	srv.cfg.max_per_address = 2;
+	server_rig_start();
+	for (int i = 0; i < 2; i++) {
+		connect_and_handshake(&p[i]);
+		json_decref(ask_json(&p[i], CONTROL_STATS));
+	}
+	assert_busy(&p[2]);
+	for (int i = 0; i < 2; i++)
+		peer_close(&p[i]);
+	server_until(server_controls() == 0);
 	server_assert_all_back();
 }
 
@@ -539,6 +589,8 @@ int main(void)
 		CONTROL_TEST(control__shard_does_not_publish__answered_after_a_second_or_at_its_end),
 		CONTROL_TEST(control__refused_client_stays__closed_at_its_deadline),
 		CONTROL_TEST(control__as_many_sessions_as_there_may_be__refused_as_busy),
+		CONTROL_TEST(control__one_address_has_all_it_may__another_is_answered),
+		CONTROL_TEST(control__limit_of_an_address__holds),
 		CONTROL_TEST(control__requests_in_advance__sixteen_are_answered),
 		CONTROL_TEST(stop__sessions_in_every_state__closed_with_a_goodbye),
 	};

@@ -148,6 +148,27 @@ static void text__both_families__host_and_port(void **state)
 			    "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535");
 }
 
+static uint64_t network(const char *text)
+{
+	struct addr a = parsed(text, 1), b = parsed(text, 2);
+
+	assert_true(addr_network(&a) == addr_network(&b));
+	return addr_network(&a);
+}
+
+static void network__ipv4_each_and_ipv6_the_first_64_bits(void **state)
+{
+	(void)state;
+	assert_true(network("10.0.0.1") != network("10.0.0.2"));
+	assert_true(network("10.0.0.1") == network("::ffff:10.0.0.1"));
+	assert_true(network("2001:db8:1:2::1") == network("2001:db8:1:2:ffff::9"));
+	assert_true(network("2001:db8:1:2::1") != network("2001:db8:1:3::1"));
+	assert_true(network("fe80::1") != network("fe80::2"));
+	assert_true(network("febf::1") != network("fe80::1"));
+	assert_true(network("::1") != 0);
+	assert_true(network("0.0.0.0") != 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +182,7 @@ int main(void)
 		cmocka_unit_test(same_host__mapped_and_plain__equal_others_not),
 		cmocka_unit_test(is_any__zero_addresses__only_those),
 		cmocka_unit_test(text__both_families__host_and_port),
+		cmocka_unit_test(network__ipv4_each_and_ipv6_the_first_64_bits),
 	};
 
 	return cmocka_run_group_tests_name("addr", tests, NULL, NULL);

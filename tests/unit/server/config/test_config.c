@@ -77,7 +77,7 @@ static void table__defaults_as_options__change_nothing(void **state)
 	before = c;
 	assert_int_equal(
 		parse("--client-auth none --credits 16 --drain-timeout 5 --handshake-timeout 30 "
-		      "--log-level info --max-clients 1024 --max-handshakes 512 --message-size 4k "
+		      "--log-level info --max-clients 1024 --max-handshakes 512 --max-per-address 0 --message-size 4k "
 		      "--poll event --probe-interval 60 --rdma-port 7472 --region-size 4k "
 		      "--session-timeout 30"),
 		OPTS_OK);

@@ -371,6 +371,142 @@ static void hello__no_memory_for_a_region__no_resources(void **state)
 	}
 }
 
+/* ---- one address takes all places */
+
+/* `n` clients got their sessions a second ago, and have not used them. */
+static void get_grants(struct peer *p, int n)
+{
+	for (int i = 0; i < n; i++) {
+		peer_get_grant(&p[i], 0);
+		TAILQ_LAST(&srv.shard->lists[CONN_ST_GRANTED], conn_list)->admitted_ns -= NS_PER_S;
+	}
+}
+
+static int hello_from(struct peer *p, const char *address, uint16_t features)
+{
+	srv.peers_from = address;
+	connect_and_handshake(p);
+	peer_hello(p, features);
+	return peer_answer(p);
+}
+
+static void hello__all_places_granted_and_unused__the_oldest_is_taken_back(void **state)
+{
+	struct peer p[4], same, other[3];
+	uint8_t data[56];
+
+	(void)state;
+	server_rig_start();
+	get_grants(p, 4);
+	/* Its own address has most. */
+	assert_int_equal(hello_from(&same, "127.0.0.1", 0), FRAME_REFUSE);
+	assert_int_equal(same.refuse.code, REFUSE_FULL);
+	peer_close(&same);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(hello_from(&other[i], "127.0.0.2", 0), FRAME_GRANT);
+		peer_close(&other[i]);
+		assert_int_equal(server_closed(CLOSE_CROWDED_OUT), i + 1);
+		assert_int_equal(server_n(CONN_ST_GRANTED), 4);
+	}
+	/* Now each has as much as the other. */
+	assert_int_equal(hello_from(&other[2], "127.0.0.2", 0), FRAME_REFUSE);
+	peer_close(&other[2]);
+	peer_proof(&p[0], data);
+	peer_request(&p[0], data);
+	assert_int_equal(server_refused(REFUSE_BAD_SESSION), 1);
+	peer_proof(&p[3], data);
+	peer_request(&p[3], data);
+	assert_int_equal(server_n(CONN_ST_ACCEPTING), 1);
+}
+
+static void hello__all_places_granted_just_now__busy(void **state)
+{
+	struct peer p[4], other;
+
+	(void)state;
+	server_rig_start();
+	for (int i = 0; i < 4; i++)
+		peer_get_grant(&p[i], 0);
+	/* They may still be on their way, however slow this test is. */
+	TAILQ_FIRST(&srv.shard->lists[CONN_ST_GRANTED])->admitted_ns = clock_now_ns() + 60 * NS_PER_S;
+	assert_int_equal(hello_from(&other, "127.0.0.2", 0), FRAME_REFUSE);
+	assert_int_equal(other.refuse.code, REFUSE_BUSY);
+	peer_close(&other);
+	assert_int_equal(server_closed(CLOSE_CROWDED_OUT), 0);
+	assert_int_equal(server_n(CONN_ST_GRANTED), 4);
+}
+
+static void hello__all_places_live__full(void **state)
+{
+	struct peer p[4], other;
+
+	(void)state;
+	server_rig_start();
+	for (int i = 0; i < 4; i++)
+		peer_go_live(&p[i], 0);
+	assert_int_equal(hello_from(&other, "127.0.0.2", 0), FRAME_REFUSE);
+	assert_int_equal(other.refuse.code, REFUSE_FULL);
+	peer_close(&other);
+	assert_int_equal(server_n(CONN_ST_LIVE), 4);
+}
+
+static void hello__max_per_address__full_for_that_address(void **state)
+{
+	struct peer p[3], other;
+
+	(void)state;
+	srv.cfg.max_per_address = 2;
+	server_rig_start();
+	peer_go_live(&p[0], 0);
+	peer_get_grant(&p[1], 0);
+	assert_int_equal(hello_from(&p[2], "127.0.0.1", 0), FRAME_REFUSE);
+	assert_int_equal(p[2].refuse.code, REFUSE_FULL);
+	assert_non_null(strstr(p[2].refuse.text, "--max-per-address"));
+	peer_close(&p[2]);
+	assert_int_equal(hello_from(&other, "127.0.0.2", 0), FRAME_GRANT);
+	peer_close(&other);
+	/* A place is free again when its client has gone. */
+	conn_close(TAILQ_FIRST(&srv.shard->lists[CONN_ST_GRANTED]), CLOSE_DRAINING);
+	assert_int_equal(hello_from(&p[1], "127.0.0.1", 0), FRAME_GRANT);
+	peer_close(&p[1]);
+}
+
+/* What is registered stays pinned: a HELLO that gets no place is refused before. */
+static void hello__refused__no_region_registered_for_it(void **state)
+{
+	struct peer p[4], other;
+
+	(void)state;
+	server_rig_start();
+	for (int i = 0; i < 4; i++)
+		peer_go_live(&p[i], 0);
+	assert_int_equal(hello_from(&other, "127.0.0.1", FRAME_FEATURE_REGION), FRAME_REFUSE);
+	assert_int_equal(other.refuse.code, REFUSE_FULL);
+	peer_close(&other);
+	server_turns(3);
+	assert_int_equal(fake_mrs(), 1);	/* the slab's */
+}
+
+/* The registration that failed was for somebody who did not wait: the next one's is tried again. */
+static void hello__region_failed_for_one_who_left__the_next_gets_one(void **state)
+{
+	struct peer p, next;
+
+	(void)state;
+	server_rig_start();
+	srv.registrar_stands = true;
+	connect_and_handshake(&p);
+	peer_hello(&p, FRAME_FEATURE_REGION);
+	server_turns(3);
+	server_expire(server_only(CONN_ST_HELLO));
+	fake_fail_next("ibv_reg_mr", ENOMEM);
+	srv.registrar_stands = false;
+	server_turns(3);
+	assert_string_equal(fake_failed(), "ibv_reg_mr");
+	peer_get_grant(&next, FRAME_FEATURE_REGION);
+	peer_abort(&p);
+}
+
 /* Registering takes as long as it takes: until then the HELLO waits and others are served. */
 static void hello__region_not_registered_yet__waits_while_others_are_served(void **state)
 {
@@ -387,8 +523,9 @@ static void hello__region_not_registered_yet__waits_while_others_are_served(void
 	assert_true(c->awaits_region);
 	assert_true(ev_is_active(&c->deadline));
 	assert_int_equal(fake_mrs(), 1);	/* the slab's */
-	assert_int_equal(psn_in_use(srv.server.psns), 0);
-	assert_int_equal(srv.server.admitted[0], 0);
+	/* It has all the rest, so nothing is registered in vain. */
+	assert_int_equal(psn_in_use(srv.server.psns), 2);
+	assert_int_equal(srv.server.admitted[0], 1);
 	peer_go_live(&other, 0);
 	assert_int_equal(c->state, CONN_ST_HELLO);
 	srv.registrar_stands = false;
@@ -547,6 +684,12 @@ int main(void)
 		BOOT_TEST(hello__region_not_offered__unsupported),
 		BOOT_TEST(hello__window__unless_offered_unsupported),
 		BOOT_TEST(hello__no_memory_for_a_region__no_resources),
+		BOOT_TEST(hello__all_places_granted_and_unused__the_oldest_is_taken_back),
+		BOOT_TEST(hello__all_places_granted_just_now__busy),
+		BOOT_TEST(hello__all_places_live__full),
+		BOOT_TEST(hello__max_per_address__full_for_that_address),
+		BOOT_TEST(hello__refused__no_region_registered_for_it),
+		BOOT_TEST(hello__region_failed_for_one_who_left__the_next_gets_one),
 		BOOT_TEST(hello__region_not_registered_yet__waits_while_others_are_served),
 		BOOT_TEST(hello__deadline_while_a_region_is_registered__fails_and_it_is_the_nexts),
 		BOOT_TEST(hello__server_full__refused_until_one_leaves),

@@ -2,6 +2,7 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -20,7 +21,7 @@ static int put(const struct addr *peer)
 	struct tls_io io;
 
 	tls_io_init(&io, loop, NULL, NULL, NULL, NULL);
-	return handover_put(&queue, &io, peer, CONTROL_STATS);
+	return handover_put(&queue, &io, peer, CONTROL_STATS, UINT32_MAX);
 }
 
 static void numbered(struct addr *a, unsigned thread, unsigned n)
@@ -66,41 +67,93 @@ static void handover__several_threads__each_ones_in_order_and_never_too_many(voi
 		for (; h; h = next) {
 			next = h->next;
 			assert_int_equal(addr_port(&h->peer), ++last[thread_of(h)]);
+			handover_session_ended(&queue, h->seat);
 			free(h);
 			n++;
-			handover_session_ended(&queue);
 		}
 		taken += n;
 	}
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	assert_null(handover_take(&queue));
-	assert_int_equal(queue.sessions, 0);
+	assert_int_equal(handover_sessions(&queue), 0);
+}
+
+static void end_all(void)
+{
+	struct handover *next, *h = handover_take(&queue);
+
+	for (; h; h = next) {
+		next = h->next;
+		handover_session_ended(&queue, h->seat);
+		free(h);
+	}
 }
 
 static void handover__limit_reached__refused_until_a_session_ends(void **state)
 {
-	struct handover *next, *h;
-	struct addr a;
+	struct addr a[CONTROL_SESSIONS_MAX + 1];
+	struct handover *h, *rest;
+
+	(void)state;
+	for (unsigned i = 0; i < CONTROL_SESSIONS_MAX + 1; i++) {
+		assert_int_equal(addr_parse("10.0.0.0", 1, &a[i]), 0);
+		((struct sockaddr_in *)&a[i].ss)->sin_addr.s_addr = htonl(0x0a000000 + i);
+	}
+	for (int i = 0; i < CONTROL_SESSIONS_MAX; i++)
+		assert_int_equal(put(&a[i]), 0);
+	assert_int_equal(put(&a[CONTROL_SESSIONS_MAX]), -EBUSY);
+	/* Taken is not ended. */
+	h = handover_take(&queue);
+	assert_int_equal(put(&a[CONTROL_SESSIONS_MAX]), -EBUSY);
+	assert_int_equal(handover_sessions(&queue), CONTROL_SESSIONS_MAX);
+	rest = h->next;
+	handover_session_ended(&queue, h->seat);
+	assert_int_equal(put(&a[CONTROL_SESSIONS_MAX]), 0);
+	assert_int_equal(put(&a[0]), -EBUSY);
+	end_all();
+	free(h);
+	for (; rest; rest = h) {
+		h = rest->next;
+		handover_session_ended(&queue, rest->seat);
+		free(rest);
+	}
+	assert_int_equal(handover_sessions(&queue), 0);
+}
+
+static void handover__one_address_has_all_it_may__others_get_one_each(void **state)
+{
+	struct addr greedy, other;
+
+	(void)state;
+	numbered(&greedy, 1, 1);
+	for (int i = 0; i < CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED; i++)
+		assert_int_equal(put(&greedy), 0);
+	assert_int_equal(put(&greedy), -EBUSY);
+	for (unsigned i = 0; i < CONTROL_SESSIONS_RESERVED / 4; i++) {
+		numbered(&other, 2 + i, 1);
+		assert_int_equal(put(&other), 0);
+		assert_int_equal(put(&other), -EBUSY);
+	}
+	end_all();
+}
+
+static void handover__limit_of_an_address__holds_for_each(void **state)
+{
+	struct addr a, b;
+	struct tls_io io;
 
 	(void)state;
 	numbered(&a, 1, 1);
-	for (int i = 0; i < CONTROL_SESSIONS_MAX; i++)
-		assert_int_equal(put(&a), 0);
-	assert_int_equal(put(&a), -EBUSY);
-	/* Taken is not ended. */
-	h = handover_take(&queue);
-	assert_int_equal(put(&a), -EBUSY);
-	for (; h; h = next) {
-		next = h->next;
-		free(h);
-		handover_session_ended(&queue);
+	numbered(&b, 2, 1);
+	tls_io_init(&io, loop, NULL, NULL, NULL, NULL);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(handover_put(&queue, &io, &a, CONTROL_STATS, 3), 0);
+		assert_int_equal(handover_put(&queue, &io, &b, CONTROL_INFO, 3), 0);
 	}
-	assert_int_equal(put(&a), 0);
-	h = handover_take(&queue);
-	assert_int_equal(h->what, CONTROL_STATS);
-	free(h);
-	handover_session_ended(&queue);
+	assert_int_equal(handover_put(&queue, &io, &a, CONTROL_STATS, 3), -EBUSY);
+	assert_int_equal(handover_sessions(&queue), 6);
+	end_all();
 }
 
 static int set_up(void **state)
@@ -122,6 +175,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(handover__several_threads__each_ones_in_order_and_never_too_many),
 		cmocka_unit_test(handover__limit_reached__refused_until_a_session_ends),
+		cmocka_unit_test(handover__one_address_has_all_it_may__others_get_one_each),
+		cmocka_unit_test(handover__limit_of_an_address__holds_for_each),
 	};
 
 	return cmocka_run_group_tests_name("server_handover", tests, set_up, tear_down);

@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/tls/tls.h"
 #include "server/shard/boot.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/helpers/server_rig.h"
 
 static int accept_errno;	/* with which accept4 fails; 0: it does not */
@@ -146,6 +147,235 @@ static void conn_new__no_object_free__socket_closed(void **state)
 	peer_abort(&p);
 }
 
+/* ---- one address takes all there is */
+
+static uint64_t crowded_out(void)
+{
+	return server_closed(CLOSE_CROWDED_OUT);
+}
+
+static bool is_closed(const struct peer *p)
+{
+	char byte;
+
+	return recv(tls_fd(p->tls), &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+/* `n` connections from the first address, as many as there may be. */
+static void fill(struct peer *p, int n)
+{
+	srv.cfg.max_handshakes = (uint64_t)n;
+	server_rig_start();
+	srv.peers_from = "127.0.0.1";
+	for (int i = 0; i < n; i++)
+		peer_connect(&p[i]);
+	assert_int_equal(srv.shard->tls_open, n);
+}
+
+static void abort_all(struct peer *p, int n)
+{
+	for (int i = 0; i < n; i++)
+		peer_abort(&p[i]);
+	server_until(srv.shard->tls_open == 0);
+	server_assert_all_back();
+}
+
+static void accept__full_of_silent_ones__another_address_gets_in_at_once(void **state)
+{
+	struct peer p[4], other;
+
+	(void)state;
+	fill(p, 4);
+	srv.silent_ms = 250;
+	srv.peers_from = "127.0.0.2";
+	peer_connect(&other);
+	assert_int_equal(crowded_out(), 1);
+	assert_true(is_closed(&p[0]));
+	for (int i = 1; i < 4; i++)
+		assert_false(is_closed(&p[i]));
+	assert_true(peer_handshake(&other));
+	peer_hello(&other, 0);
+	assert_int_equal(peer_answer(&other), FRAME_GRANT);
+	peer_close(&other);
+	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
+	abort_all(p, 4);
+}
+
+/* The server is slow, or the peers say a byte now and then: nobody is silent, but one address has nearly all. */
+static void accept__full_of_busy_ones__the_oldest_of_the_greediest_makes_room(void **state)
+{
+	struct peer p[4], other[3];
+
+	(void)state;
+	fill(p, 4);
+	srv.peers_from = "127.0.0.2";
+	for (int i = 0; i < 3; i++)
+		peer_connect(&other[i]);
+	/* Two each: nobody has less than the third one would have. */
+	assert_int_equal(crowded_out(), 2);
+	assert_true(is_closed(&p[0]) && is_closed(&p[1]));
+	assert_true(srv.shard->accept_paused);
+	assert_int_equal(srv.shard->tls_open, 4);
+	for (int i = 0; i < 3; i++)
+		peer_abort(&other[i]);
+	abort_all(p, 4);
+}
+
+/* One host that makes more connections than there is room for waits, and loses none. */
+static void accept__full_and_more_of_the_same_address__waits(void **state)
+{
+	struct peer p[6];
+
+	(void)state;
+	fill(p, 4);
+	for (int i = 4; i < 6; i++)
+		peer_connect(&p[i]);
+	server_turns(20);
+	assert_true(srv.shard->accept_paused);
+	assert_int_equal(crowded_out(), 0);
+	for (int i = 0; i < 6; i++)
+		assert_false(is_closed(&p[i]));
+	for (int i = 0; i < 6; i++) {
+		assert_true(peer_handshake(&p[i]));
+		peer_abort(&p[i]);
+	}
+	assert_int_equal(crowded_out(), 0);
+	assert_int_equal(counter_get(&srv.shard->stats.tcp_accepted), 6);
+	server_assert_all_back();
+}
+
+static void accept__full_of_silent_ones__of_one_address_the_silent_give_way(void **state)
+{
+	struct peer p[4], silent, busy;
+	static const char hello[] = { 22, 3, 1 };
+
+	(void)state;
+	fill(p, 4);
+	srv.silent_ms = 250;
+	peer_connect(&silent);
+	server_until(crowded_out() == 1);
+	assert_true(is_closed(&silent));
+	/* One that has said something takes the place of one that has not. */
+	srv.silent_ms = 0;
+	peer_connect(&busy);
+	assert_true(srv.shard->accept_paused);
+	assert_int_equal(send(tls_fd(busy.tls), hello, sizeof(hello), 0), sizeof(hello));
+	srv.silent_ms = 250;
+	srv.shard->accept_not_before_ns = 0;
+	server_until(crowded_out() == 2);
+	assert_true(is_closed(&p[0]));
+	assert_false(is_closed(&busy));
+	peer_abort(&silent);
+	peer_abort(&busy);
+	abort_all(p, 4);
+}
+
+/* It has said something that the server has not read yet: it is the server who is slow. */
+static void accept__silent_since_it_was_told_nothing__stays(void **state)
+{
+	static const char hello[] = { 22, 3, 1 };
+	struct peer p[2], other;
+	struct conn *c;
+
+	(void)state;
+	fill(p, 2);
+	c = TAILQ_FIRST(&srv.shard->lists[CONN_ST_TLS_ACCEPT]);
+	tls_io_watch(&c->io, 0);
+	assert_int_equal(send(tls_fd(p[0].tls), hello, sizeof(hello), 0), sizeof(hello));
+	srv.silent_ms = 250;
+	srv.peers_from = "127.0.0.2";
+	peer_connect(&other);
+	assert_int_equal(crowded_out(), 1);
+	assert_false(is_closed(&p[0]));
+	assert_true(is_closed(&p[1]));
+	tls_io_watch(&c->io, EV_READ);
+	peer_abort(&other);
+	abort_all(p, 2);
+}
+
+/* A byte now and then does not keep a handshake alive for ever. */
+static void accept__handshake_takes_too_long__gives_way(void **state)
+{
+	static const char hello[] = { 22, 3, 1 };
+	struct peer p[2], busy;
+	struct conn *c;
+
+	(void)state;
+	fill(p, 2);
+	peer_connect(&busy);
+	assert_int_equal(send(tls_fd(busy.tls), hello, sizeof(hello), 0), sizeof(hello));
+	server_turns(5);
+	assert_int_equal(crowded_out(), 0);
+	c = TAILQ_FIRST(&srv.shard->lists[CONN_ST_TLS_ACCEPT]);
+	c->started_ns -= 3 * NS_PER_S;
+	srv.shard->accept_not_before_ns = 0;
+	server_until(crowded_out() == 1);
+	assert_true(is_closed(&p[0]));
+	peer_abort(&busy);
+	abort_all(p, 2);
+}
+
+/* Its GRANT is written, and it keeps TLS open: the session is as good as before. */
+static void accept__full_of_granted_ones__their_tls_ends_and_the_session_stays(void **state)
+{
+	struct peer p, other;
+	uint8_t data[56];
+
+	(void)state;
+	fill(&p, 1);
+	assert_true(peer_handshake(&p));
+	peer_hello(&p, 0);
+	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	srv.silent_ms = 250;
+	srv.peers_from = "127.0.0.2";
+	peer_connect(&other);
+	server_turns(3);
+	/* Alone it has no more than the other one would have; it is silent, and the other one, too. */
+	assert_true(is_closed(&other));
+	srv.silent_ms = 0;
+	peer_abort(&other);
+	peer_connect(&other);
+	assert_true(srv.shard->accept_paused);
+	assert_int_equal(send(tls_fd(other.tls), "\x16", 1, 0), 1);
+	srv.silent_ms = 250;
+	srv.shard->accept_not_before_ns = 0;
+	server_until(server_n(CONN_ST_TLS_ACCEPT) == 1);
+	assert_int_equal(server_n(CONN_ST_GRANTED), 1);
+	peer_proof(&p, data);
+	peer_request(&p, data);
+	assert_int_equal(server_n(CONN_ST_ACCEPTING), 1);
+	fake_cm_event(p.id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
+	server_turns(2);
+	peer_abort(&other);
+	peer_abort(&p);
+	peer_leave(&p);
+}
+
+static void accept__max_per_address__closed_at_once(void **state)
+{
+	struct peer p[3], other;
+
+	(void)state;
+	srv.cfg.max_per_address = 2;
+	server_rig_start();
+	for (int i = 0; i < 3; i++)
+		peer_connect(&p[i]);
+	assert_int_equal(crowded_out(), 1);
+	assert_true(is_closed(&p[2]));
+	srv.peers_from = "127.0.0.2";
+	peer_connect(&other);
+	assert_true(peer_handshake(&other));
+	peer_abort(&other);
+	peer_abort(&p[0]);
+	srv.peers_from = NULL;
+	peer_abort(&p[2]);
+	peer_connect(&p[2]);
+	assert_true(peer_handshake(&p[2]));
+	peer_abort(&p[1]);
+	peer_abort(&p[2]);
+	server_assert_all_back();
+}
+
 #define LISTEN_TEST(f) cmocka_unit_test_setup_teardown(f, setup, server_rig_stop)
 
 int main(void)
@@ -155,6 +385,14 @@ int main(void)
 		LISTEN_TEST(accept__connection_aborted__goes_on),
 		LISTEN_TEST(accept__no_tls_object__counted_and_closed),
 		LISTEN_TEST(conn_new__no_object_free__socket_closed),
+		LISTEN_TEST(accept__full_of_silent_ones__another_address_gets_in_at_once),
+		LISTEN_TEST(accept__full_of_busy_ones__the_oldest_of_the_greediest_makes_room),
+		LISTEN_TEST(accept__full_and_more_of_the_same_address__waits),
+		LISTEN_TEST(accept__full_of_silent_ones__of_one_address_the_silent_give_way),
+		LISTEN_TEST(accept__silent_since_it_was_told_nothing__stays),
+		LISTEN_TEST(accept__handshake_takes_too_long__gives_way),
+		LISTEN_TEST(accept__full_of_granted_ones__their_tls_ends_and_the_session_stays),
+		LISTEN_TEST(accept__max_per_address__closed_at_once),
 	};
 
 	return cmocka_run_group_tests_name("server_listen", tests, server_rig_group_setup, server_rig_group_teardown);

@@ -1,0 +1,223 @@
+/* A chained hash of addresses, and for each kind a list of the addresses that hold 1, 2, 3 and so on. Counts change by
+ * one, so an address moves to a neighbouring list, and the longest count is known without a search. See peers.h. */
+#include "server/shard/peers.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "common/wire/auth.h"
+
+TAILQ_HEAD(hold_list, peer_hold);
+TAILQ_HEAD(peer_list, peer);
+
+/* What an address holds of a kind. */
+struct share {
+	uint32_t n;
+	struct hold_list holds;		/* the oldest first */
+	TAILQ_ENTRY(peer) rank;		/* among the addresses that hold as many; of those that hold none there is no list */
+};
+
+struct peer {
+	uint64_t network;
+	TAILQ_ENTRY(peer) link;		/* in its chain, or in the free list */
+	struct share shares[PEERS_KIND_N];
+};
+
+struct ranks {
+	struct peer_list *by_count;	/* [n]: addresses that hold n */
+	uint32_t most;			/* the longest n with an address; 0: nothing is held */
+};
+
+struct peers {
+	pthread_mutex_t lock;
+	uint64_t key[2];
+	uint32_t bits;			/* 2^bits chains */
+	struct peer_list *chains, free;
+	struct peer *all;
+	struct ranks ranks[PEERS_KIND_N];
+};
+
+static struct peer_list *lists_new(size_t n)
+{
+	struct peer_list *lists = malloc(n * sizeof(*lists));
+
+	for (size_t i = 0; lists && i < n; i++)
+		TAILQ_INIT(&lists[i]);
+	return lists;
+}
+
+static int make(struct peers *p, uint32_t max)
+{
+	bool all = true;
+
+	while ((UINT32_C(1) << p->bits) < max)
+		p->bits++;
+	p->chains = lists_new((size_t)1 << p->bits);
+	p->all = calloc(max, sizeof(*p->all));
+	for (int k = 0; k < PEERS_KIND_N; k++) {
+		p->ranks[k].by_count = lists_new((size_t)max + 1);
+		all = all && p->ranks[k].by_count;
+	}
+	if (!all || !p->chains || !p->all)
+		return -ENOMEM;
+	TAILQ_INIT(&p->free);
+	for (uint32_t i = 0; i < max; i++) {
+		for (int k = 0; k < PEERS_KIND_N; k++)
+			TAILQ_INIT(&p->all[i].shares[k].holds);
+		TAILQ_INSERT_TAIL(&p->free, &p->all[i], link);
+	}
+	return auth_random(NULL, (uint8_t *)p->key, sizeof(p->key)) ? -EIO : 0;
+}
+
+int peers_new(uint32_t max, struct peers **out)
+{
+	struct peers *p = calloc(1, sizeof(*p));
+	int ret;
+
+	if (!p)
+		return -ENOMEM;
+	pthread_mutex_init(&p->lock, NULL);
+	p->bits = 4;
+	ret = make(p, max);
+	if (ret)
+		peers_free(p);
+	else
+		*out = p;
+	return ret;
+}
+
+void peers_free(struct peers *p)
+{
+	if (!p)
+		return;
+	for (int k = 0; k < PEERS_KIND_N; k++)
+		free(p->ranks[k].by_count);
+	free(p->all);
+	free(p->chains);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+/* Multiply and shift with secret numbers: two addresses share a chain by chance only (Dietzfelbinger et al., 1997). */
+static struct peer_list *chain_of(const struct peers *p, uint64_t network)
+{
+	return &p->chains[(network ^ network >> 32 ^ p->key[0]) * (p->key[1] | 1) >> (64 - p->bits)];
+}
+
+static struct peer *find(const struct peers *p, uint64_t network)
+{
+	struct peer *x;
+
+	TAILQ_FOREACH(x, chain_of(p, network), link)
+		if (x->network == network)
+			return x;
+	return NULL;
+}
+
+/* The entry of the address; a new one if it holds nothing yet. NULL: none is free. */
+static struct peer *enter(struct peers *p, uint64_t network)
+{
+	struct peer *x = find(p, network);
+
+	if (x)
+		return x;
+	x = TAILQ_FIRST(&p->free);
+	if (!x)
+		return NULL;
+	TAILQ_REMOVE(&p->free, x, link);
+	x->network = network;
+	TAILQ_INSERT_TAIL(chain_of(p, network), x, link);
+	return x;
+}
+
+static void leave_if_empty(struct peers *p, struct peer *x)
+{
+	for (int k = 0; k < PEERS_KIND_N; k++)
+		if (x->shares[k].n)
+			return;
+	TAILQ_REMOVE(chain_of(p, x->network), x, link);
+	TAILQ_INSERT_HEAD(&p->free, x, link);
+}
+
+/* Moves the address to the list of those that hold `n`. */
+static void set_rank(struct peers *p, enum peers_kind kind, struct peer *x, uint32_t n)
+{
+	struct ranks *r = &p->ranks[kind];
+	struct share *s = &x->shares[kind];
+
+	if (s->n)
+		TAILQ_REMOVE(&r->by_count[s->n], x, shares[kind].rank);
+	if (n)
+		TAILQ_INSERT_TAIL(&r->by_count[n], x, shares[kind].rank);
+	s->n = n;
+	if (n > r->most)
+		r->most = n;
+	else if (r->most && TAILQ_EMPTY(&r->by_count[r->most]))
+		r->most--;
+}
+
+bool peers_take(struct peers *p, enum peers_kind kind, uint64_t network, struct peer_hold *h, uint32_t most)
+{
+	struct peer *x;
+	bool taken = false;
+
+	pthread_mutex_lock(&p->lock);
+	x = enter(p, network);
+	if (x && x->shares[kind].n < most) {
+		h->peer = x;
+		TAILQ_INSERT_TAIL(&x->shares[kind].holds, h, entry);
+		set_rank(p, kind, x, x->shares[kind].n + 1);
+		taken = true;
+	} else if (x) {
+		leave_if_empty(p, x);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return taken;
+}
+
+void peers_give(struct peers *p, enum peers_kind kind, struct peer_hold *h)
+{
+	struct peer *x = h->peer;
+
+	if (!x)
+		return;
+	pthread_mutex_lock(&p->lock);
+	h->peer = NULL;
+	TAILQ_REMOVE(&x->shares[kind].holds, h, entry);
+	set_rank(p, kind, x, x->shares[kind].n - 1);
+	leave_if_empty(p, x);
+	pthread_mutex_unlock(&p->lock);
+}
+
+uint32_t peers_count(struct peers *p, enum peers_kind kind, uint64_t network)
+{
+	const struct peer *x;
+	uint32_t n;
+
+	pthread_mutex_lock(&p->lock);
+	x = find(p, network);
+	n = x ? x->shares[kind].n : 0;
+	pthread_mutex_unlock(&p->lock);
+	return n;
+}
+
+uint32_t peers_most(const struct peers *p, enum peers_kind kind)
+{
+	return p->ranks[kind].most;
+}
+
+struct peer_hold *peers_oldest(const struct peers *p, enum peers_kind kind)
+{
+	const struct ranks *r = &p->ranks[kind];
+
+	return r->most ? TAILQ_FIRST(&TAILQ_FIRST(&r->by_count[r->most])->shares[kind].holds) : NULL;
+}
+
+void peers_rejuvenate(enum peers_kind kind, struct peer_hold *h)
+{
+	struct hold_list *holds = &h->peer->shares[kind].holds;
+
+	TAILQ_REMOVE(holds, h, entry);
+	TAILQ_INSERT_TAIL(holds, h, entry);
+}
