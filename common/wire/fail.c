@@ -2,10 +2,12 @@
 #include "common/wire/fail.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <infiniband/verbs.h>
+#include <openssl/x509_vfy.h>
 
 #include "common/wire/frame.h"
 
@@ -60,22 +62,92 @@ static const char *alert_name(int code)
 {
 	switch (code) {
 	case 0: return "error";
+	case 10: return "unexpected_message";
+	case 20: return "bad_record_mac";
 	case 40: return "handshake_failure";
 	case 42: return "bad_certificate";
 	case 43: return "unsupported_certificate";
+	case 44: return "certificate_revoked";
 	case 45: return "certificate_expired";
 	case 46: return "certificate_unknown";
+	case 47: return "illegal_parameter";
 	case 48: return "unknown_ca";
+	case 50: return "decode_error";
 	case 51: return "decrypt_error";
 	case 70: return "protocol_version";
+	case 80: return "internal_error";
 	case 116: return "certificate_required";
 	case 120: return "no_application_protocol";
 	default: return NULL;
 	}
 }
 
+/* What a certificate that was made or used by mistake leads to. */
+static bool is_usual_certificate_error(int code)
+{
+	switch (code) {
+	case X509_V_ERR_UNABLE_TO_GET_CRL:
+	case X509_V_ERR_CERT_SIGNATURE_FAILURE:
+	case X509_V_ERR_CERT_NOT_YET_VALID:
+	case X509_V_ERR_CERT_HAS_EXPIRED:
+	case X509_V_ERR_CRL_HAS_EXPIRED:
+	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+	case X509_V_ERR_CERT_REVOKED:
+	case X509_V_ERR_INVALID_PURPOSE:
+	case X509_V_ERR_CERT_UNTRUSTED:
+	case X509_V_ERR_HOSTNAME_MISMATCH:
+	case X509_V_ERR_IP_ADDRESS_MISMATCH:
+	case X509_V_ERR_EE_KEY_TOO_SMALL:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Statuses that the kernel gives are negative (-errno). Of the reasons that a peer gives, those that a kernel sends by
+ * itself (drivers/infiniband/core/cm.c): no resources, timeout, invalid communication id, service id or GID, stale
+ * connection; and 28, that of the peer's program. */
+static bool is_usual_cm_status(int code)
+{
+	return code <= 0 || code == 3 || code == 4 || code == 6 || code == 8 || code == 10 || code == 12 || code == 28;
+}
+
+static bool is_usual(const struct fail *f)
+{
+	switch (f->kind) {
+	case FAIL_TLS: return alert_name(f->code) != NULL;
+	case FAIL_CERTIFICATE: return is_usual_certificate_error(f->code);
+	case FAIL_REFUSED: return strcmp(refuse_code_name((uint32_t)f->code), "unknown") != 0;
+	case FAIL_CM_STATUS: return is_usual_cm_status(f->code);
+	/* These codes are this program's, this machine's or its device's. */
+	case FAIL_NONE:
+	case FAIL_ERRNO:
+	case FAIL_WC_STATUS:
+	case FAIL_TIMEOUT:
+	case FAIL_PROTOCOL:
+	case FAIL_CLOSED:
+	case FAIL_KIND_N:
+		break;
+	}
+	return true;
+}
+
+struct fail fail_row(const struct fail *f)
+{
+	struct fail row = *f;
+
+	if (row.code != FAIL_CODE_OTHER && !is_usual(f))
+		row.code = FAIL_CODE_OTHER;
+	return row;
+}
+
 static const char *put(char *text, size_t size, const char *kind, const char *name, int code)
 {
+	if (code == FAIL_CODE_OTHER)
+		name = "other";
 	if (name)
 		snprintf(text, size, "%s:%s", kind, name);
 	else

@@ -2,6 +2,7 @@
 #ifndef RAMPART_COMMON_FAIL_H
 #define RAMPART_COMMON_FAIL_H
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -56,7 +57,15 @@ struct fail {
 	int code;
 };
 
-/* "errno:ECONNREFUSED", "refused:full", "tls:bad_certificate", "cm:8", "wc:retry_exceeded", "timeout", ...
+/* The code of a kind's failures that share one row of a table (fail_table.h). */
+#define FAIL_CODE_OTHER INT_MIN
+
+/* The failure as tables count it. A code that the peer chooses and that is none of the usual ones becomes
+ * FAIL_CODE_OTHER, so that a peer cannot make more rows than there are usual codes: TLS alerts and refusals without a name,
+ * certificate errors and reject reasons of the CM that well-meant mistakes do not lead to. */
+struct fail fail_row(const struct fail *f);
+
+/* "errno:ECONNREFUSED", "refused:full", "tls:bad_certificate", "tls:other", "cm:8", "wc:retry_exceeded", "timeout", ...
  * Returns `text`. */
 const char *fail_code_text(const struct fail *f, char *text, size_t size);
 

@@ -20,26 +20,29 @@ static void add(struct fail_table *t, const struct fail *f, uint64_t count)
 
 	while (i < n && !same(&t->rows[i].fail, f))
 		i++;
-	if (i == n && n <= FAIL_TABLE_MAX) {
+	if (i == FAIL_TABLE_MAX) {
+		counter_add(&t->overflow, count);
+		return;
+	}
+	if (i == n) {
 		t->rows[i].fail = *f;
-		if (n == FAIL_TABLE_MAX)
-			t->rows[i].fail = (struct fail){ .stage = f->stage, .kind = FAIL_KIND_N };
 		counter_set(&t->rows[i].count, 0);
 		atomic_store_explicit(&t->n, n + 1, memory_order_release);
 	}
-	if (i > FAIL_TABLE_MAX)
-		i = FAIL_TABLE_MAX;
 	counter_add(&t->rows[i].count, count);
 }
 
 void fail_table_count(struct fail_table *t, const struct fail *f)
 {
-	add(t, f, 1);
+	struct fail row = fail_row(f);
+
+	add(t, &row, 1);
 }
 
 void fail_table_reset(struct fail_table *t)
 {
 	atomic_store_explicit(&t->n, 0, memory_order_release);
+	counter_set(&t->overflow, 0);
 }
 
 void fail_table_add(struct fail_table *dst, const struct fail_table *src)
@@ -48,6 +51,7 @@ void fail_table_add(struct fail_table *dst, const struct fail_table *src)
 
 	for (uint32_t i = 0; i < n; i++)
 		add(dst, &src->rows[i].fail, counter_get(&src->rows[i].count));
+	counter_add(&dst->overflow, counter_get(&src->overflow));
 }
 
 bool fail_table_top(const struct fail_table *t, struct fail *out, uint64_t *count)
@@ -66,7 +70,7 @@ bool fail_table_top(const struct fail_table *t, struct fail *out, uint64_t *coun
 
 uint64_t fail_table_total(const struct fail_table *t)
 {
-	uint64_t total = 0;
+	uint64_t total = counter_get(&t->overflow);
 	uint32_t n = rows_of(t);
 
 	for (uint32_t i = 0; i < n; i++)
@@ -82,22 +86,30 @@ static int by_count(const void *a, const void *b)
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
+static json_t *row_json(const char *stage, const char *code, uint64_t count, const char *meaning)
+{
+	return json_pack("{s:s, s:s, s:I, s:s}", "stage", stage, "code", code, "count", (json_int_t)count, "meaning", meaning);
+}
+
 json_t *fail_table_json(const struct fail_table *t)
 {
 	json_t *rows[FAIL_TABLE_MAX + 1] = { NULL }, *out = json_array();
+	uint64_t overflow = counter_get(&t->overflow);
 	uint32_t n = rows_of(t), made = 0;
 	char code[96];
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct fail *f = &t->rows[i].fail;
 
-		rows[made] = json_pack("{s:s, s:s, s:I, s:s}", "stage", stage_names[f->stage], "code",
-				       fail_code_text(f, code, sizeof(code)), "count",
-				       (json_int_t)counter_get(&t->rows[i].count), "meaning",
-				       fail_advice(f));
+		rows[made] = row_json(stage_names[f->stage], fail_code_text(f, code, sizeof(code)),
+				      counter_get(&t->rows[i].count), fail_advice(f));
 		if (rows[made])
 			made++;
 	}
+	if (overflow)
+		rows[made] = row_json("any", "other", overflow,
+				      "more kinds of failures than are told apart");
+	made += rows[made] != NULL;
 	qsort(rows, made, sizeof(rows[0]), by_count);
 	for (uint32_t i = 0; i < made; i++)
 		json_array_append_new(out, rows[i]);

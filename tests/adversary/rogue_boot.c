@@ -1,10 +1,12 @@
 /* Misbehaviour before there is any RDMA: TCP, TLS, bootstrap frames, PSN exchange, control sessions. */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/wire/be.h"
 #include "common/wire/psn.h"
 #include "common/tls/tls.h"
@@ -187,6 +189,35 @@ static int half_a_client_hello(struct rogue *r, const struct mode *m)
 	if (fd >= 0)
 		close(fd);
 	return closed ? answer("closed") : no_answer("the connection stays open");
+}
+
+/* Answers the server's first flight with an alert (RFC 8446, 6), in the clear, and sends no more. */
+static bool alert(const struct rogue *r, const uint8_t *hello, size_t n, uint8_t description)
+{
+	const uint8_t record[] = { 21, 3, 3, 0, 2, 2, description };
+	int fd = wire_tcp(r, NULL);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	bool closed = fd >= 0 && send(fd, hello, n, MSG_NOSIGNAL) == (ssize_t)n &&
+		      poll(&p, 1, (int)(r->timeout_ns / NS_PER_MS)) > 0 &&
+		      send(fd, record, sizeof(record), MSG_NOSIGNAL) > 0 && shutdown(fd, SHUT_WR) == 0 &&
+		      wire_await_close(fd, r->timeout_ns);
+
+	if (fd >= 0)
+		close(fd);
+	return closed;
+}
+
+/* Every alert there can be, each in a handshake of its own with the same ClientHello. */
+static int alerts(struct rogue *r, const struct mode *m)
+{
+	uint8_t buf[2048];
+	ssize_t n = client_hello(r, buf, sizeof(buf));
+	int closed = 0;
+
+	(void)m;
+	for (int i = 0; n > 0 && i < 256; i++)
+		closed += alert(r, buf, (size_t)n, (uint8_t)i);
+	return closed == 256 ? answer("256 handshakes closed") : no_answer("%d of 256 were closed", closed);
 }
 
 static int handshake_only(struct rogue *r, const struct mode *m)
@@ -385,6 +416,7 @@ const struct mode boot_modes[] = {
 	{ "tcp-garbage", .run = plain_garbage },
 	{ "half-client-hello", .run = half_a_client_hello },
 	{ "handshake-only", .run = handshake_only },
+	{ "alerts", .run = alerts },
 	{ "flood", .run = flood },
 	{ "frame-length-0", PATCH(.bytes = 4, .value = 0) },
 	{ "frame-length-7", PATCH(.bytes = 4, .value = 7) },

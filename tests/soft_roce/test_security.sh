@@ -119,6 +119,14 @@ done
 counted "the server counted every refusal the attackers saw: ${terms[*]#events.refused.}" main "${terms[@]}"
 is "refusals of every kind were seen" "${#refusals[@]}" 7
 
+# Of 256 alerts, 0 is the end of the stream, 90 is ignored (user_canceled), and 16 are usual.
+attack main <<'END'
+alerts                  256 handshakes closed
+END
+counted "alerts that a peer makes up share one row" main failures.tls_handshake.tls:other=238 \
+    failures.tls_handshake.tls:unknown_ca=1
+is "a peer cannot fill the table of failures" "$(($(stats main failures | jq length) < 100))" 1
+
 loses_nothing "a client that was there all the time lost nothing" bystander
 # Whom the client trusts.
 ping=("${bin}rdma_client" --tls-port "${port[main]}" --count 1)
@@ -128,7 +136,8 @@ gives "the client refuses a server of another name" 1 'tls_handshake: certificat
     "${ping[@]}" --ca "$certs/ca.pem" --server-name elsewhere.example "$host" ping
 gives "the client takes the name that the certificate has" 0 '0% loss' \
     "${ping[@]}" --ca "$certs/ca.pem" --server-name localhost "$host" ping
-counted "the server counts who did not trust it" main failures.tls_handshake.tls:unknown_ca=1
+counted "the server counts who did not trust it, after all those alerts too" main \
+    failures.tls_handshake.tls:unknown_ca=2
 serves "a new client is served" main
 all_back "after all attacks everything is back" main
 stop_server main

@@ -63,6 +63,10 @@ static void code_text__every_kind__kind_and_name(void **state)
 		{ FAIL_PROTOCOL, 99, "protocol:99" },
 		{ FAIL_CLOSED, 0, "closed_by_peer" },
 		{ FAIL_KIND_N, 5, "unknown:5" },
+		{ FAIL_TLS, FAIL_CODE_OTHER, "tls:other" },
+		{ FAIL_CERTIFICATE, FAIL_CODE_OTHER, "certificate:other" },
+		{ FAIL_REFUSED, FAIL_CODE_OTHER, "refused:other" },
+		{ FAIL_CM_STATUS, FAIL_CODE_OTHER, "cm:other" },
 	};
 	char text[96];
 
@@ -183,7 +187,7 @@ static void table__stage_kind_or_code_differs__own_rows(void **state)
 	count_n(&a, f, 1);
 	f.kind = FAIL_CM_STATUS;
 	count_n(&a, f, 1);
-	f.code = 2;
+	f.code = 8;
 	count_n(&a, f, 1);
 	rows = fail_table_json(&a);
 	assert_int_equal(json_array_size(rows), 4);
@@ -201,20 +205,90 @@ static void table__empty__empty_array(void **state)
 	json_decref(rows);
 }
 
-static void table__more_kinds_than_rows__the_last_takes_the_rest(void **state)
+static struct fail error(int code)
 {
+	return (struct fail){ .stage = STAGE_TCP_CONNECT, .kind = FAIL_ERRNO, .code = code };
+}
+
+static void table__more_kinds_than_rows__a_row_of_no_stage_takes_the_rest(void **state)
+{
+	struct fail top;
+	uint64_t count;
 	json_t *rows;
 
 	(void)state;
 	for (int code = 0; code < FAIL_TABLE_MAX + 50; code++)
-		count_n(&a, refused(1000 + code), 1);
-	count_n(&a, refused(1000), 4);
+		count_n(&a, error(1000 + code), 1);
+	count_n(&a, error(1000), 4);
 	assert_int_equal(fail_table_total(&a), FAIL_TABLE_MAX + 54);
 	rows = fail_table_json(&a);
 	assert_int_equal(json_array_size(rows), FAIL_TABLE_MAX + 1);
 	assert_int_equal(count_of(rows, 0), 50);
-	assert_string_equal(string_of(rows, 0, "code"), "unknown:0");
+	assert_string_equal(string_of(rows, 0, "stage"), "any");
+	assert_string_equal(string_of(rows, 0, "code"), "other");
 	assert_int_equal(count_of(rows, 1), 5);
+	assert_true(fail_table_top(&a, &top, &count));
+	assert_int_equal(top.code, 1000);
+	assert_int_equal(count, 5);
+	json_decref(rows);
+}
+
+/* All codes of the kinds whose codes a peer chooses, at every stage of a connection. */
+static void poison(struct fail_table *t)
+{
+	static const enum fail_kind kinds[] = { FAIL_TLS, FAIL_CERTIFICATE, FAIL_REFUSED, FAIL_CM_STATUS };
+	static const enum stage stages[] = { STAGE_TLS_HANDSHAKE, STAGE_PSN_EXCHANGE, STAGE_RDMA_CONNECT };
+
+	for (size_t s = 0; s < N_ELEMENTS(stages); s++)
+		for (size_t k = 0; k < N_ELEMENTS(kinds); k++)
+			for (int code = 1; code < 65536; code++)
+				count_n(t, (struct fail){ .stage = stages[s], .kind = kinds[k], .code = code }, 1);
+}
+
+static bool has_row(const json_t *rows, const char *stage, const char *code, json_int_t count)
+{
+	for (size_t i = 0; i < json_array_size(rows); i++)
+		if (strcmp(string_of(rows, i, "stage"), stage) == 0 && strcmp(string_of(rows, i, "code"), code) == 0)
+			return count_of(rows, i) == count;
+	return false;
+}
+
+static void table__every_code_a_peer_can_choose__room_for_what_comes_later(void **state)
+{
+	json_t *rows;
+
+	(void)state;
+	poison(&a);
+	assert_int_equal(fail_table_total(&a), 3 * 4 * 65535);
+	assert_true(a.n <= FAIL_TABLE_MAX - 64);
+	assert_int_equal(counter_get(&a.overflow), 0);
+	for (int code = 1; code <= 64; code++)
+		count_n(&a, error(code), 1);
+	fail_table_add(&b, &a);
+	rows = fail_table_json(&b);
+	assert_true(has_row(rows, "tcp_connect", "errno:EPERM", 1));
+	assert_true(has_row(rows, "tls_handshake", "tls:unknown_ca", 1));
+	assert_true(has_row(rows, "tls_handshake", "certificate:10", 1));
+	assert_true(has_row(rows, "rdma_connect", "refused:full", 1));
+	assert_true(has_row(rows, "rdma_connect", "cm:10", 1));
+	assert_false(has_row(rows, "any", "other", 1));
+	json_decref(rows);
+}
+
+static void table__unusual_codes__one_row_of_their_stage_and_kind(void **state)
+{
+	json_t *rows;
+
+	(void)state;
+	for (int alert = 200; alert < 256; alert++)
+		count_n(&a, (struct fail){ .stage = STAGE_TLS_HANDSHAKE, .kind = FAIL_TLS, .code = alert }, 1);
+	count_n(&a, (struct fail){ .stage = STAGE_PSN_EXCHANGE, .kind = FAIL_TLS, .code = 200 }, 2);
+	count_n(&a, refused(999), 3);
+	rows = fail_table_json(&a);
+	assert_int_equal(json_array_size(rows), 3);
+	assert_true(has_row(rows, "tls_handshake", "tls:other", 56));
+	assert_true(has_row(rows, "psn_exchange", "tls:other", 2));
+	assert_true(has_row(rows, "psn_exchange", "refused:other", 3));
 	json_decref(rows);
 }
 
@@ -238,19 +312,20 @@ static void table_add__common_and_new_rows__summed(void **state)
 static void table_add__both_overflowed__total_kept(void **state)
 {
 	(void)state;
-	for (int code = 0; code < 200; code++) {
-		count_n(&a, refused(code), 1);
-		count_n(&b, refused(500 + code), 2);
+	for (int code = 0; code < 2 * FAIL_TABLE_MAX; code++) {
+		count_n(&a, error(code), 1);
+		count_n(&b, error(1000 + code), 2);
 	}
 	fail_table_add(&a, &b);
-	assert_int_equal(fail_table_total(&a), 600);
+	assert_int_equal(fail_table_total(&a), 6 * FAIL_TABLE_MAX);
+	assert_int_equal(counter_get(&a.overflow), 5 * FAIL_TABLE_MAX);
 }
 
 static void table_reset__full__empty_and_usable(void **state)
 {
 	(void)state;
-	for (int code = 0; code < 200; code++)
-		count_n(&a, refused(code), 1);
+	for (int code = 0; code < 2 * FAIL_TABLE_MAX; code++)
+		count_n(&a, error(code), 1);
 	fail_table_reset(&a);
 	assert_int_equal(fail_table_total(&a), 0);
 	count_n(&a, refused(3), 2);
@@ -268,7 +343,9 @@ int main(void)
 		cmocka_unit_test_setup(table__same_failure__one_row, clear),
 		cmocka_unit_test_setup(table__stage_kind_or_code_differs__own_rows, clear),
 		cmocka_unit_test_setup(table__empty__empty_array, clear),
-		cmocka_unit_test_setup(table__more_kinds_than_rows__the_last_takes_the_rest, clear),
+		cmocka_unit_test_setup(table__more_kinds_than_rows__a_row_of_no_stage_takes_the_rest, clear),
+		cmocka_unit_test_setup(table__every_code_a_peer_can_choose__room_for_what_comes_later, clear),
+		cmocka_unit_test_setup(table__unusual_codes__one_row_of_their_stage_and_kind, clear),
 		cmocka_unit_test_setup(table_add__common_and_new_rows__summed, clear),
 		cmocka_unit_test_setup(table_add__both_overflowed__total_kept, clear),
 		cmocka_unit_test_setup(table_reset__full__empty_and_usable, clear),
