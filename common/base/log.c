@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/utf8.h"
+
 #define LINE_BYTES   1024
 #define RING_LINES   1024u	/* a power of two, so that positions may wrap */
 #define STOP_SECONDS 1		/* how long log_stop waits for stderr's reader */
@@ -180,15 +182,16 @@ void log_stop(void)
 static size_t format_line(char line[LINE_BYTES], enum log_level level, const char *fmt, va_list ap)
 {
 	const char *name = level == LOG_LVL_ERROR ? "" : log_level_names[level];
-	int n, m;
+	char text[LINE_BYTES];
+	int n;
 
 	n = snprintf(line, LINE_BYTES, "%s: %s%s", log_program, name, *name ? ": " : "");
 	if (n < 0 || n >= LINE_BYTES - 2)
 		return 0;
-	m = vsnprintf(line + n, LINE_BYTES - (size_t)n - 1, fmt, ap);
-	if (m < 0)
+	if (vsnprintf(text, sizeof(text), fmt, ap) < 0)
 		return 0;
-	n = n + m < LINE_BYTES - 2 ? n + m : LINE_BYTES - 2;
+	/* Some of it may be a peer's. */
+	n += (int)strlen(utf8_show(text, line + n, LINE_BYTES - (size_t)n - 1));
 	line[n] = '\n';
 	return (size_t)n + 1;
 }

@@ -33,7 +33,8 @@ void log_stop(void);
 /* True if lines of this level are logged. Any thread. */
 bool log_enabled(enum log_level level);
 
-/* Logs a line: program, level (none for an error), text. It is cut at 1,023 bytes; `fmt` has no newline. Any thread, but
+/* Logs a line: program, level (none for an error), text. It is cut at 1,023 bytes; `fmt` has no newline. Control characters
+ * are shown (utf8_show), so that a text from a peer cannot make a second line or control the terminal. Any thread, but
  * not in a signal handler, nor in a child between fork and exec: the child has no thread that empties the ring. */
 void log_write(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

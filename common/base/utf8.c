@@ -1,4 +1,4 @@
-/* Makes text of any origin fit for a report. See utf8.h. */
+/* Makes text of any origin fit for a report or a terminal. See utf8.h. */
 #include "common/base/utf8.h"
 
 #include <stdlib.h>
@@ -70,6 +70,56 @@ char *utf8_clean(const char *s, bool lines)
 	}
 	*p = '\0';
 	return out;
+}
+
+#define SHOWN_MAX 8
+
+/* How the character at `s` is shown: text in `out`, its length in *shown. Returns the length of the character. */
+static size_t show_one(const char *s, char out[SHOWN_MAX], size_t *shown)
+{
+	uint32_t c;
+	size_t n = utf8_next(s, &c);
+
+	if (c == REPLACEMENT && n == 1) {
+		c = (unsigned char)*s;
+	} else if (c == REPLACEMENT || !is_unfit(c)) {
+		memcpy(out, s, n);
+		*shown = n;
+		return n;
+	}
+	*shown = (size_t)snprintf(out, SHOWN_MAX, c < 0x100 ? "\\x%02x" : "\\u%04x", c);
+	return n;
+}
+
+const char *utf8_show(const char *s, char *out, size_t size)
+{
+	char one[SHOWN_MAX];
+	size_t at = 0, n;
+
+	while (*s) {
+		s += show_one(s, one, &n);
+		if (at + n >= size)
+			break;
+		memcpy(out + at, one, n);
+		at += n;
+	}
+	out[at] = '\0';
+	return out;
+}
+
+void utf8_print(const char *s, FILE *out)
+{
+	char one[SHOWN_MAX];
+	size_t n;
+
+	while (*s) {
+		if (*s == '\n') {
+			putc(*s++, out);
+			continue;
+		}
+		s += show_one(s, one, &n);
+		fwrite(one, 1, n, out);
+	}
 }
 
 size_t utf8_count(const char *s)

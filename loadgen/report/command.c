@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/build_info.h"
+#include "common/base/utf8.h"
 #include "loadgen/analysis/stats.h"
 #include "loadgen/report/report.h"
 
@@ -121,7 +122,7 @@ static bool split_baselines(char *text, struct report_options *o, char *err, siz
 
 static int make(const struct arguments *a, const char *dir)
 {
-	char *baselines = a->baseline ? strdup(a->baseline) : NULL, err[1024] = "";
+	char *baselines = a->baseline ? strdup(a->baseline) : NULL, err[1024] = "", shown[2048];
 	double plan[OPT_LIST_MAX];
 	struct report_options o = {
 		.dir = dir,
@@ -143,7 +144,7 @@ static int make(const struct arguments *a, const char *dir)
 	if (!a->baseline || (baselines && split_baselines(baselines, &o, err, sizeof(err))))
 		status = (int)report_make(&o, stderr, err, sizeof(err));
 	if (status >= EXIT_STATUS_USAGE)
-		fprintf(stderr, "performance_test report: %s\n", err);
+		fprintf(stderr, "performance_test report: %s\n", utf8_show(err, shown, sizeof(shown)));
 	free(baselines);
 	return status == (int)REPORT_UNWRITTEN ? (int)REPORT_FAILED : status;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/json_at.h"
+#include "common/base/utf8.h"
 #include "loadgen/analysis/baseline.h"
 #include "loadgen/analysis/curve.h"
 #include "loadgen/analysis/limits.h"
@@ -40,12 +41,15 @@ static void analyse(struct page *p, const struct report_options *o)
 
 static void say_differences(const struct page_baseline *b, struct page *p, FILE *warnings)
 {
+	char field[256], base[1024], run[1024];
 	const json_t *d;
 	size_t i;
 
 	json_array_foreach(b->differences, i, d) {
-		fprintf(warnings, "%s: %s: %s there, %s here\n", b->label, page_json(p, json_at(d, "field")),
-			page_json(p, json_at(d, "base")), page_json(p, json_at(d, "run")));
+		utf8_show(page_json(p, json_at(d, "field")), field, sizeof(field));
+		utf8_show(page_json(p, json_at(d, "base")), base, sizeof(base));
+		utf8_show(page_json(p, json_at(d, "run")), run, sizeof(run));
+		fprintf(warnings, "%s: %s: %s there, %s here\n", b->label, field, base, run);
 	}
 }
 
@@ -208,7 +212,7 @@ enum report_result report_make(const struct report_options *o, FILE *warnings, c
 	if (doc_write_files(p.doc, o->output ? o->output : o->dir, err, err_size)) {
 		result = REPORT_UNWRITTEN;
 	} else if (o->out && (o->format == REPORT_HTML ? doc_write_html : doc_write_markdown)(p.doc, o->out)) {
-		snprintf(err, err_size, "cannot write the report to stdout");
+		snprintf(err, err_size, "cannot write the report to stdout: %s", strerror(errno));
 		result = REPORT_FAILED;
 	}
 out:

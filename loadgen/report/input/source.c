@@ -158,14 +158,6 @@ static void describe_end(const struct source *s, const struct progress *p, char 
 			 step, p->phase[0] ? ", in the phase " : "", p->phase, p->t_s);
 }
 
-/* Text from the file must not control the terminal. */
-static void make_printable(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
-}
-
 static int read_run(struct source *s, const struct progress *p, char *err, size_t err_size)
 {
 	json_error_t why;
@@ -247,7 +239,6 @@ int source_open(const char *dir, struct source **out, char *err, size_t err_size
 out:
 	if (ret == -ENOMEM)
 		snprintf(err, err_size, "out of memory");
-	make_printable(err);
 	source_close(s);
 	return ret;
 }

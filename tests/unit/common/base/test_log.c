@@ -125,6 +125,18 @@ static void write__longer_than_a_line__cut_with_its_newline(void **state)
 	assert_null(next_write());
 }
 
+/* What a peer said cannot begin a line of its own, nor control the terminal. */
+static void write__control_characters__shown(void **state)
+{
+	(void)state;
+	log_init("prog", LOG_LVL_INFO);
+	capture();
+	log_error("refused: %s", "no\n\033[2J\xc2\x9b\xff");
+	release();
+	assert_string_equal(next_write(), "prog: refused: no\\x0a\\x1b[2J\\x9b\\xff\n");
+	assert_null(next_write());
+}
+
 /* Every length around the limit: a newline at the end, and nothing lost before it must be. */
 static void write__every_length_up_to_the_limit__whole(void **state)
 {
@@ -324,6 +336,7 @@ int main(void)
 		LOG_TEST(write__below_the_threshold__nothing),
 		LOG_TEST(debug__not_enabled__arguments_not_evaluated),
 		LOG_TEST(write__longer_than_a_line__cut_with_its_newline),
+		LOG_TEST(write__control_characters__shown),
 		LOG_TEST(write__every_length_up_to_the_limit__whole),
 		LOG_TEST(write__program_name_too_long__no_overrun),
 		cmocka_unit_test(start__reader_stalls__no_writer_waits_and_the_dropped_are_counted),

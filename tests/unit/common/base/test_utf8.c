@@ -2,6 +2,7 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/utf8.h"
 
@@ -48,6 +49,63 @@ static void clean__lines__only_where_allowed(void **state)
 	expect("a\n\tb\r", true, "a\n\tb ");
 }
 
+static void expect_shown(const char *text, const char *expected)
+{
+	char out[100], *printed = NULL;
+	size_t size;
+	FILE *f = open_memstream(&printed, &size);
+
+	assert_string_equal(utf8_show(text, out, sizeof(out)), expected);
+	assert_non_null(f);
+	utf8_print(text, f);
+	fclose(f);
+	assert_string_equal(printed, expected);
+	free(printed);
+}
+
+static void show__what_a_terminal_obeys__as_digits(void **state)
+{
+	char out[100];
+
+	(void)state;
+	expect_shown("plain, 5 \xc2\xb5s \xf0\x9f\x98\x80 \xef\xbf\xbd", "plain, 5 \xc2\xb5s \xf0\x9f\x98\x80 \xef\xbf\xbd");
+	expect_shown("a\033[31m\033]0;title\007\r\b\x7f", "a\\x1b[31m\\x1b]0;title\\x07\\x0d\\x08\\x7f");
+	expect_shown("\xc2\x9b" "31m", "\\x9b31m");		/* CSI of C1, in UTF-8 */
+	expect_shown("\x9b" "31m", "\\x9b31m");		/* and as a byte */
+	expect_shown("\xff\xc0\xaf\xed\xa0\x80\xe2\x9c", "\\xff\\xc0\\xaf\\xed\\xa0\\x80\\xe2\\x9c");
+	expect_shown("a\xe2\x80\xae" "b\xe2\x81\xa6" "c\xef\xbf\xbf", "a\\u202eb\\u2066c\\uffff");
+	assert_string_equal(utf8_show("a\nb", out, sizeof(out)), "a\\x0ab");
+}
+
+static void print__lines__stay(void **state)
+{
+	char *printed = NULL;
+	size_t size;
+	FILE *f = open_memstream(&printed, &size);
+
+	(void)state;
+	assert_non_null(f);
+	utf8_print("a\nb\033\n", f);
+	fclose(f);
+	assert_string_equal(printed, "a\nb\\x1b\n");
+	free(printed);
+}
+
+/* Cut before a character that does not fit as a whole. */
+static void show__every_size__terminated_and_no_half(void **state)
+{
+	static const char text[] = "a\033\xc2\xb5z";
+	static const size_t lengths[] = { 0, 0, 1, 1, 1, 1, 5, 5, 7, 8, 8 };
+
+	(void)state;
+	for (size_t size = 1; size < N_ELEMENTS(lengths); size++) {
+		char *out = malloc(size);
+
+		assert_int_equal(strlen(utf8_show(text, out, size)), lengths[size]);
+		free(out);
+	}
+}
+
 static void count__characters__not_bytes(void **state)
 {
 	(void)state;
@@ -62,6 +120,9 @@ int main(void)
 		cmocka_unit_test(clean__invalid_bytes__one_replacement_each),
 		cmocka_unit_test(clean__control_and_direction__replaced),
 		cmocka_unit_test(clean__lines__only_where_allowed),
+		cmocka_unit_test(show__what_a_terminal_obeys__as_digits),
+		cmocka_unit_test(print__lines__stay),
+		cmocka_unit_test(show__every_size__terminated_and_no_half),
 		cmocka_unit_test(count__characters__not_bytes),
 	};
 
