@@ -11,8 +11,10 @@
 
 #include "common/base/json_at.h"
 #include "common/base/log.h"
+#include "common/base/paths.h"
 #include "loadgen/analysis/baseline.h"
 #include "loadgen/results/results.h"
+#include "loadgen/results/space.h"
 #include "loadgen/run.h"
 #include "loadgen/workloads/workloads.h"
 
@@ -328,16 +330,23 @@ static void print_table(const struct comparison *k, const json_t *o)
 
 static int show(const struct comparison *k, struct results *results)
 {
-	const char *path = results_path(results, "compare.json");
 	json_t *o = comparison_json(k);
-	int ret = o ? results_write_json(path, o) : -ENOMEM;
+	int ret = o ? results_json(results, "compare.json", o) : -ENOMEM;
 
 	print_table(k, o);
-	printf("Results: %s\n", results_dir(results));
-	if (ret)
-		log_error("cannot write %s: %s", path, strerror(-ret));
+	printf("Results: %s%s%s\n", results_dir(results), ret ? ", without compare.json: " : "", ret ? path_error(ret) : "");
 	json_decref(o);
 	return ret;
+}
+
+/* What the runs need, together. */
+static uint64_t bytes_needed(const struct compare *c)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < c->n; i++)
+		bytes += c->rounds * space_needed(&c->configs[i]);
+	return bytes;
 }
 
 enum run_exit compare_run(struct compare *c, const struct loadgen_config *base, int argc, char **argv)
@@ -348,11 +357,11 @@ enum run_exit compare_run(struct compare *c, const struct loadgen_config *base, 
 	char name[64], err[512];
 
 	snprintf(name, sizeof(name), "compare-%s", c->key);
-	if (results_new(base->output, base->name ? base->name : name, &results, err, sizeof(err))) {
+	c->rounds = base->repeat > 1 ? base->repeat : BASELINE_ROUNDS;
+	if (results_new(base->output, base->name ? base->name : name, bytes_needed(c), &results, err, sizeof(err))) {
 		log_error("%s", err);
 		return status;
 	}
-	c->rounds = base->repeat > 1 ? base->repeat : BASELINE_ROUNDS;
 	k.points = calloc(k.max_points, sizeof(*k.points));
 	for (unsigned i = 0; i < c->n; i++)
 		c->configs[i].output = results_dir(results);

@@ -7,11 +7,13 @@
 
 #include "common/base/json_at.h"
 #include "common/base/log.h"
+#include "common/base/paths.h"
 #include "loadgen/environment.h"
 #include "loadgen/ramp/ramp.h"
 #include "loadgen/report/report.h"
 #include "loadgen/results/run_json.h"
 #include "loadgen/results/results.h"
+#include "loadgen/results/space.h"
 #include "loadgen/results/summary.h"
 #include "loadgen/judge/verdict.h"
 
@@ -39,45 +41,38 @@ static enum run_exit exit_status_of(const struct outcome *oc, const struct resul
 	return oc->stop_reason == STOP_GENERATOR_FAILED ? EXIT_INCONCLUSIVE : EXIT_OK;
 }
 
-/* run.json, in the folder and where --json says. */
-static int write_json(const struct loadgen_config *cfg, struct results *results, json_t *run)
+/* With --json: run.json where it says; on a terminal, in ASCII. */
+static int write_json(const struct loadgen_config *cfg, const json_t *run)
 {
-	int ret = results_write_json(results_path(results, "run.json"), run), e = 0;
+	int ret;
 
-	if (ret)
-		log_error("cannot write %s: %s", results_path(results, "run.json"), strerror(-ret));
-	if (cfg->json && strcmp(cfg->json, "-") == 0) {
-		if (json_dumpf(run, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) || printf("\n") < 0 ||
-		    fflush(stdout)) {
-			log_error("cannot write run.json to stdout");
-			e = -EIO;
-		}
-	} else if (cfg->json) {
-		e = results_write_json(cfg->json, run);
-		if (e)
-			log_error("cannot write --json %s: %s", cfg->json, strerror(-e));
+	if (!cfg->json)
+		return 0;
+	if (strcmp(cfg->json, "-") != 0) {
+		ret = results_write_json(cfg->json, (json_t *)run);
+		if (ret)
+			log_error("cannot write --json %s: %s", cfg->json, path_error(ret));
+		return ret;
 	}
-	return ret ? ret : e;
-}
-
-static void print_summary(const struct outcome *oc, const char *dir, const json_t *run)
-{
-	char where[256];
-
-	environment_describe(json_at(run, "environment.clients"), where, sizeof(where));
-	summary_print(oc, run, where, dir, stdout);
+	errno = 0;
+	if (json_dumpf(run, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9) | JSON_ENSURE_ASCII) || printf("\n") < 0 ||
+	    fflush(stdout)) {
+		ret = errno ? -errno : -EIO;
+		log_error("cannot write run.json to stdout: %s", strerror(-ret));
+		return ret;
+	}
+	return 0;
 }
 
 /* False if one of its files could not be written. A run that cannot be reported on is no failure of the run. */
-static bool write_report(const char *dir, bool print)
+static bool write_report(const char *dir, bool *made)
 {
 	char err[512];
 	int ret = report_write(dir, err, sizeof(err));
 
+	*made = !ret;
 	if (ret)
 		log_warn("no report: %s", err);
-	else if (print)
-		printf("Report:  %s/report.html\n", dir);
 	return ret != -EIO;
 }
 
@@ -85,19 +80,55 @@ static bool write_report(const char *dir, bool print)
 static void tell_unwritten(struct results *results, json_t *run)
 {
 	json_t *about = json_object_get(run, "run");
-	const char *path = results_path(results, "run.json");
-	int ret;
 
 	json_object_set_new(about, "files_incomplete", json_true());
 	json_object_set_new(about, "exit_status", json_integer(EXIT_ENVIRONMENT));
-	ret = results_write_json(path, run);
-	if (ret)
-		log_error("cannot write %s: %s", path, strerror(-ret));
+	(void)!results_json(results, "run.json", run);
+}
+
+/* The last lines: what is really there. */
+static void say_where(struct results *results, bool unreported, bool made)
+{
+	const char *dir = results_dir(results), *why = path_error(results_error(results));
+	bool left = !results_are_incomplete(results) || results_tidy(results);
+
+	if (!left)
+		printf("Results: none; nothing could be written to %s: %s\n", dir, why);
+	else if (results_are_incomplete(results))
+		printf("Results: incomplete, %s: %s\n", dir, why);
+	else
+		printf("Results: %s%s\n", dir, unreported ? " (without its report)" : "");
+	if (made)
+		printf("Report:  %s/report.html\n", dir);
+}
+
+/* Writes the run's files, and says so if `print`. False if one of them could not be written. */
+static bool write_files(const struct loadgen_config *cfg, struct results *results, json_t *run, bool print)
+{
+	bool made = false, reported = true, ok = !results_json(results, "run.json", run);
+
+	if (write_json(cfg, run))
+		return false;
+	if (ok && cfg->report && json_array_size(json_object_get(run, "steps")) > 0)
+		reported = write_report(results_dir(results), &made);
+	if (!reported)
+		tell_unwritten(results, run);
+	if (print)
+		say_where(results, !reported, made);
+	return ok && reported;
+}
+
+static void print_summary(const struct outcome *oc, const json_t *run)
+{
+	char where[256];
+
+	environment_describe(json_at(run, "environment.clients"), where, sizeof(where));
+	summary_print(oc, run, where, stdout);
+	fflush(stdout);
 }
 
 static enum run_exit finish(struct outcome *oc, struct results *results, int argc, char **argv, bool print, json_t **out)
 {
-	const char *dir = results_dir(results);
 	enum run_exit status;
 	json_t *run;
 
@@ -110,16 +141,14 @@ static enum run_exit finish(struct outcome *oc, struct results *results, int arg
 		log_error("this machine is out of memory: no run.json");
 		return EXIT_ENVIRONMENT;
 	}
-	if (came_to_nothing(oc))
+	if (came_to_nothing(oc)) {
 		log_error("%s", oc->stop_detail);
-	else if (print)
-		print_summary(oc, dir, run);
-	if (write_json(oc->cfg, results, run)) {
-		status = EXIT_ENVIRONMENT;
-	} else if (oc->cfg->report && json_array_size(oc->steps) > 0 && !write_report(dir, print)) {
-		status = EXIT_ENVIRONMENT;
-		tell_unwritten(results, run);
+		print = false;
 	}
+	if (print)
+		print_summary(oc, run);
+	if (!write_files(oc->cfg, results, run, print))
+		status = EXIT_ENVIRONMENT;
 	if (out)
 		*out = json_incref(run);
 	json_decref(run);
@@ -135,7 +164,7 @@ enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, 
 
 	if (out)
 		*out = NULL;
-	if (results_new(cfg->output, cfg->name_text, &results, err, sizeof(err))) {
+	if (results_new(cfg->output, cfg->name_text, space_needed(cfg), &results, err, sizeof(err))) {
 		log_error("%s", err);
 		return status;
 	}

@@ -1,7 +1,8 @@
-/* Paths of files. See paths.h. */
+/* Paths, folders and files. See paths.h. */
 #include "common/base/paths.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,25 +45,180 @@ int path_make_dirs(const char *path)
 	return 0;
 }
 
-int path_write(const char *path, path_write_fn *write, const void *arg)
+const char *path_error(int error)
 {
-	char temporary[PATH_MAX];
-	FILE *out;
-	int ret;
+	return error == -ELOOP ? "a symbolic link is in its place (or in that of its temporary file, .tmp)" : strerror(-error);
+}
 
-	if (snprintf(temporary, sizeof(temporary), "%s.tmp", path) >= (int)sizeof(temporary))
-		return -ENAMETOOLONG;
-	out = fopen(temporary, "we");
-	if (!out)
+/* The kind of what `name` is (S_IFREG and so on), links not followed; 0 if it is not there. */
+static mode_t kind_of(int folder, const char *name)
+{
+	struct stat st;
+
+	return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_mode & S_IFMT : 0;
+}
+
+/* Why `name` could not be opened: the kernel has several errors for a link that it was told not to follow. */
+static int open_error(int folder, const char *name)
+{
+	int error = errno;
+
+	return kind_of(folder, name) == S_IFLNK ? -ELOOP : -error;
+}
+
+int path_open_folder(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int path_make_folder(int folder, const char *name)
+{
+	int fd;
+
+	if (mkdirat(folder, name, 0777) && errno != EEXIST)
 		return -errno;
-	ret = write(out, arg);
-	if (ferror(out) && !ret)
+	fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? open_error(folder, name) : fd;
+}
+
+int path_make_file(int folder, const char *name)
+{
+	int fd = openat(folder, name, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+
+	return fd < 0 ? open_error(folder, name) : fd;
+}
+
+int path_put(int fd, const void *data, size_t bytes)
+{
+	const char *p = data;
+
+	while (bytes) {
+		ssize_t n = write(fd, p, bytes);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		p += n;
+		bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+/* A stream that keeps the error with which it could not be written: stdio and those who write through it (jansson) only
+ * say that there was one. */
+struct sink {
+	int fd, error;
+};
+
+static ssize_t on_stream_write(void *cookie, const char *data, size_t bytes)
+{
+	struct sink *s = cookie;
+
+	if (!s->error)
+		s->error = path_put(s->fd, data, bytes);
+	return s->error ? 0 : (ssize_t)bytes;
+}
+
+static int fill(int fd, path_write_fn *write, const void *arg)
+{
+	struct sink s = { .fd = fd };
+	FILE *out = fopencookie(&s, "w", (cookie_io_functions_t){ .write = on_stream_write });
+	int ret = out ? write(out, arg) : -ENOMEM;
+
+	if (out && fclose(out) && !ret)
 		ret = -EIO;
-	if (fclose(out) && !ret)
+	return s.error ? s.error : ret;
+}
+
+/* The temporary file. One that a run left behind when it was killed is removed first. */
+static int make_temporary(int folder, const char *name)
+{
+	int fd = path_make_file(folder, name);
+
+	if (fd == -EEXIST && kind_of(folder, name) == S_IFREG && unlinkat(folder, name, 0) == 0)
+		fd = path_make_file(folder, name);
+	return fd;
+}
+
+int path_write_in(int folder, const char *name, path_write_fn *write, const void *arg)
+{
+	char temporary[NAME_MAX + 1];
+	int fd, ret;
+
+	if (snprintf(temporary, sizeof(temporary), "%s.tmp", name) >= (int)sizeof(temporary))
+		return -ENAMETOOLONG;
+	if (!*name)
+		return -EISDIR;
+	if (kind_of(folder, name) == S_IFLNK)
+		return -ELOOP;
+	fd = make_temporary(folder, temporary);
+	if (fd < 0)
+		return fd;
+	ret = fill(fd, write, arg);
+	if (close(fd) && !ret)
 		ret = -errno;
-	if (!ret && rename(temporary, path))
+	if (!ret && renameat(folder, temporary, folder, name))
 		ret = -errno;
 	if (ret)
-		unlink(temporary);
+		unlinkat(folder, temporary, 0);
+	return ret;
+}
+
+/* Opens the folder that a file is in, and sets `name` to the file's name in it. */
+static int open_parent(const char *path, const char **name)
+{
+	const char *slash = strrchr(path, '/');
+	char dir[PATH_MAX];
+
+	*name = slash ? slash + 1 : path;
+	if (strlen(path) >= sizeof(dir))
+		return -ENAMETOOLONG;
+	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) + (slash == path) : 1, slash ? path : ".");
+	return path_open_folder(dir);
+}
+
+int path_write(const char *path, path_write_fn *write, const void *arg)
+{
+	const char *name;
+	int folder = open_parent(path, &name), ret;
+
+	if (folder < 0)
+		return folder;
+	ret = path_write_in(folder, name, write, arg);
+	close(folder);
+	return ret;
+}
+
+/* Opens a file to write to, and sets `bytes` to its length. A descriptor or -errno. */
+static int open_to_append(int folder, const char *name, bool anew, off_t *bytes)
+{
+	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (anew ? O_TRUNC : O_APPEND), 0666);
+
+	if (fd < 0)
+		return open_error(folder, name);
+	*bytes = lseek(fd, 0, SEEK_END);
+	return fd;
+}
+
+int path_append(const char *path, bool anew, path_write_fn *write, const void *arg)
+{
+	const char *name;
+	int folder = open_parent(path, &name), fd, ret;
+	off_t before = 0;
+
+	if (folder < 0)
+		return folder;
+	ret = fd = open_to_append(folder, name, anew, &before);
+	if (fd >= 0) {
+		ret = fill(fd, write, arg);
+		if (ret && ftruncate(fd, before) == 0 && before == 0)
+			unlinkat(folder, name, 0);
+		if (close(fd) && !ret)
+			ret = -errno;
+	}
+	close(folder);
 	return ret;
 }

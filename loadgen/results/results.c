@@ -2,11 +2,13 @@
 #include "loadgen/results/results.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,10 +20,11 @@
 struct results {
 	char dir[PATH_MAX - 128];
 	char path[PATH_MAX];
-	FILE *events;
+	int folder, events;	/* descriptors */
+	off_t events_bytes;	/* whole lines that are in it */
 	uint64_t start_ns;
 	double start_unix_s;
-	bool incomplete;
+	int error;		/* of the first file that was lost; 0: none */
 };
 
 const char *results_time_text(char *text, size_t size)
@@ -38,7 +41,7 @@ const char *results_time_text(char *text, size_t size)
 }
 
 /* Makes a folder of its own even if another run started in the same second. */
-static int make_dir(struct results *r, const char *parent, const char *name)
+static int make_dir(struct results *r, int parent, const char *path, const char *name)
 {
 	char date[32];
 	time_t now = time(NULL);
@@ -50,10 +53,10 @@ static int make_dir(struct results *r, const char *parent, const char *name)
 
 		if (i > 1)
 			snprintf(suffix, sizeof(suffix), "-%d", i);
-		if (snprintf(r->dir, sizeof(r->dir), "%s/%s-%s%s", parent, date, name, suffix) >=
+		if (snprintf(r->dir, sizeof(r->dir), "%s/%s-%s%s", path, date, name, suffix) >=
 		    (int)sizeof(r->dir))
 			return -ENAMETOOLONG;
-		if (mkdir(r->dir, 0777) == 0)
+		if (mkdirat(parent, results_id(r), 0777) == 0)
 			return 0;
 		if (errno != EEXIST)
 			return -errno;
@@ -61,24 +64,67 @@ static int make_dir(struct results *r, const char *parent, const char *name)
 	return -EEXIST;
 }
 
-int results_new(const char *parent, const char *name, struct results **out, char *err, size_t err_size)
+/* Opens the folder that was made, and begins its events. */
+static int open_dir(struct results *r, int parent)
+{
+	r->folder = path_make_folder(parent, results_id(r));
+	if (r->folder < 0)
+		return r->folder;
+	r->events = path_make_file(r->folder, "events.ndjson");
+	if (r->events < 0)
+		close(r->folder);
+	return r->events < 0 ? r->events : 0;
+}
+
+/* A file system that does not say its size (some network ones) is taken to have room. */
+static int check_room(int parent, uint64_t bytes_needed, char *why, size_t why_size)
+{
+	struct statvfs fs;
+	double free_bytes;
+
+	if (fstatvfs(parent, &fs) || fs.f_blocks == 0)
+		return 0;
+	free_bytes = (double)fs.f_bavail * (double)fs.f_frsize;
+	if (free_bytes >= (double)bytes_needed)
+		return 0;
+	snprintf(why, why_size, "%.2f MB are free there, and the run's files need about %.2f MB", free_bytes / 1e6,
+		 (double)bytes_needed / 1e6);
+	return -ENOSPC;
+}
+
+static int make(struct results *r, const char *parent, const char *name, uint64_t bytes_needed, char *why,
+		size_t why_size)
+{
+	int ret = path_make_dirs(parent), fd;
+
+	if (ret)
+		return ret;
+	fd = path_open_folder(parent);
+	if (fd < 0)
+		return fd;
+	ret = check_room(fd, bytes_needed, why, why_size);
+	if (!ret)
+		ret = make_dir(r, fd, parent, name);
+	if (!ret) {
+		ret = open_dir(r, fd);
+		if (ret)
+			unlinkat(fd, results_id(r), AT_REMOVEDIR);
+	}
+	close(fd);
+	return ret;
+}
+
+int results_new(const char *parent, const char *name, uint64_t bytes_needed, struct results **out, char *err,
+		size_t err_size)
 {
 	struct results *r = calloc(1, sizeof(*r));
+	char why[160] = "";
 	struct timespec ts;
-	int ret = -ENOMEM;
+	int ret = r ? make(r, parent, name, bytes_needed, why, sizeof(why)) : -ENOMEM;
 
-	if (r)
-		ret = path_make_dirs(parent);
-	if (!ret)
-		ret = make_dir(r, parent, name);
-	if (!ret) {
-		r->events = fopen(results_path(r, "events.ndjson"), "w");
-		if (!r->events)
-			ret = -errno;
-	}
 	if (ret) {
-		snprintf(err, err_size, "cannot make a results folder in %s: %s; name another with --output",
-			 parent, strerror(-ret));
+		snprintf(err, err_size, "cannot make a results folder in %s: %s%s%s; name another with --output", parent,
+			 path_error(ret), why[0] ? ": " : "", why);
 		free(r);
 		return ret;
 	}
@@ -93,7 +139,8 @@ void results_free(struct results *r)
 {
 	if (!r)
 		return;
-	fclose(r->events);
+	close(r->events);
+	close(r->folder);
 	free(r);
 }
 
@@ -120,76 +167,120 @@ double results_elapsed_s(const struct results *r)
 
 void results_lost(struct results *r, const char *path, int error)
 {
-	if (!r->incomplete)
-		log_error("cannot write %s: %s; the run's files are incomplete", path, strerror(-error));
-	r->incomplete = true;
+	if (!r->error)
+		log_error("cannot write %s: %s; the run's files are incomplete", path, path_error(error));
+	if (!r->error)
+		r->error = error;
 }
 
 bool results_are_incomplete(const struct results *r)
 {
-	return r->incomplete;
+	return r->error != 0;
+}
+
+int results_error(const struct results *r)
+{
+	return r->error;
+}
+
+static void remove_empty(const struct results *r, const char *file)
+{
+	struct stat st;
+
+	if (fstatat(r->folder, file, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && st.st_size == 0)
+		unlinkat(r->folder, file, 0);
+}
+
+bool results_tidy(struct results *r)
+{
+	remove_empty(r, "events.ndjson");
+	remove_empty(r, "server.log");
+	return rmdir(r->dir) != 0;
+}
+
+/* A line that does not fit is not left there by half. */
+static int put_event(struct results *r, const json_t *o)
+{
+	char *line = json_dumps(o, JSON_COMPACT);
+	size_t n = line ? strlen(line) : 0;
+	int ret = -ENOMEM;
+
+	if (line) {
+		line[n] = '\n'; /* in the place of the final zero */
+		ret = path_put(r->events, line, n + 1);
+	}
+	if (!ret)
+		r->events_bytes += (off_t)n + 1;
+	else if (ftruncate(r->events, r->events_bytes))
+		ret = -errno;
+	free(line);
+	return ret;
 }
 
 void results_event(struct results *r, const char *name, json_t *fields)
 {
 	json_t *o = json_pack("{s:f, s:s}", "t", results_elapsed_s(r), "event", name);
+	int ret;
 
 	if (fields)
 		json_object_update(o, fields);
 	json_decref(fields);
-	errno = 0;
-	if (json_dumpf(o, r->events, JSON_COMPACT) || fputc('\n', r->events) == EOF || fflush(r->events))
-		results_lost(r, results_path(r, "events.ndjson"), errno ? -errno : -EIO);
+	ret = put_event(r, o);
+	if (ret)
+		results_lost(r, results_path(r, "events.ndjson"), ret);
 	json_decref(o);
 }
 
-static int close_checked(FILE *f, int ret)
+/* A histogram, and when it was recorded. */
+struct recorded {
+	const struct hist *h;
+	double start_unix_s, length_s;
+};
+
+static int write_hgrm(FILE *out, const void *recorded)
 {
-	if (fclose(f) && !ret)
-		ret = -errno;
+	return hist_write_hgrm(((const struct recorded *)recorded)->h, 1000., out);
+}
+
+static int write_hlog(FILE *out, const void *recorded)
+{
+	const struct recorded *rec = recorded;
+	int ret = hist_write_hlog_header(rec->start_unix_s, out);
+
+	return ret ? ret : hist_write_hlog_interval(rec->h, NULL, 0., rec->length_s, out);
+}
+
+/* Writes a file of the folder, or says that it is lost. */
+static int write_file(struct results *r, const char *file, path_write_fn *write, const void *arg)
+{
+	int ret = path_write_in(r->folder, file, write, arg);
+
+	if (ret)
+		results_lost(r, results_path(r, file), ret);
 	return ret;
-}
-
-static int write_hgrm(const char *path, const struct hist *h)
-{
-	FILE *f = fopen(path, "w");
-
-	return f ? close_checked(f, hist_write_hgrm(h, 1000., f)) : -errno;
-}
-
-static int write_hlog(const char *path, const struct hist *h, double start_unix_s, double length_s)
-{
-	FILE *f = fopen(path, "w");
-	int ret;
-
-	if (!f)
-		return -errno;
-	ret = hist_write_hlog_header(start_unix_s, f);
-	if (!ret)
-		ret = hist_write_hlog_interval(h, NULL, 0., length_s, f);
-	return close_checked(f, ret);
 }
 
 int results_histogram(struct results *r, const char *file, const struct hist *h, double start_s,
 		      double length_s)
 {
+	struct recorded rec = { .h = h, .start_unix_s = r->start_unix_s + start_s, .length_s = length_s };
 	char name[96];
 	int ret;
 
 	snprintf(name, sizeof(name), "%s.hgrm", file);
-	ret = write_hgrm(results_path(r, name), h);
-	if (!ret) {
-		snprintf(name, sizeof(name), "%s.hlog", file);
-		ret = write_hlog(results_path(r, name), h, r->start_unix_s + start_s, length_s);
-	}
-	if (ret)
-		results_lost(r, results_path(r, name), ret);
-	return ret;
+	ret = write_file(r, name, write_hgrm, &rec);
+	snprintf(name, sizeof(name), "%s.hlog", file);
+	return ret ? ret : write_file(r, name, write_hlog, &rec);
 }
 
 static int dump(FILE *out, const void *o)
 {
 	return json_dumpf(o, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) || fputc('\n', out) == EOF ? -EIO : 0;
+}
+
+int results_json(struct results *r, const char *file, json_t *o)
+{
+	return write_file(r, file, dump, o);
 }
 
 int results_write_json(const char *path, json_t *o)

@@ -1,10 +1,10 @@
 /* See step_files.h. */
 #include "loadgen/results/step_files.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 #include "common/base/log.h"
+#include "common/base/paths.h"
 #include "common/hist/hist.h"
 #include "loadgen/results/results.h"
 #include "loadgen/step/step.h"
@@ -39,30 +39,45 @@ json_t *step_files_histograms(const struct step_files *f, const struct step *s, 
 			 open_loop ? write_histogram(f, s, "service", s->service, measured) : json_null());
 }
 
+/* What a step adds to the file of --trace. */
+struct traced {
+	const struct step_files *files;
+	const struct step *s;
+	struct worker *const *workers;
+	uint32_t n_workers;
+};
+
+static int write_trace(FILE *out, const void *traced)
+{
+	const struct traced *t = traced;
+	int ret = t->files->traced_steps == 0 ? trace_write_title(out) : 0;
+
+	for (uint32_t i = 0; i < t->n_workers && !ret; i++) {
+		struct trace_step at = { .clients = t->s->target, .repetition = t->s->repetition, .worker = i,
+					 .n_workers = t->n_workers, .bytes = t->s->bytes,
+					 .start_ns = t->files->run_start_ns };
+
+		ret = trace_write(worker_trace(t->workers[i]), &at, out);
+	}
+	return ret;
+}
+
 /* The first step makes the file, and the others add to it. */
 void step_files_trace(struct step_files *f, const struct step *s, struct worker *const *workers, uint32_t n_workers)
 {
+	struct traced traced = { .files = f, .s = s, .workers = workers, .n_workers = n_workers };
 	uint64_t lost = 0;
-	bool first;
-	FILE *out;
 	int ret;
 
 	if (!f->cfg->trace || !s->measured)
 		return;
-	first = f->traced_steps++ == 0;
-	out = fopen(f->cfg->trace, first ? "we" : "ae");
-	ret = !out ? -errno : first ? trace_write_title(out) : 0;
-	for (uint32_t i = 0; i < n_workers && !ret; i++) {
-		struct trace_step at = { .clients = s->target, .repetition = s->repetition, .worker = i,
-					 .n_workers = n_workers, .bytes = s->bytes, .start_ns = f->run_start_ns };
-
-		ret = trace_write(worker_trace(workers[i]), &at, out);
-		lost += trace_lost(worker_trace(workers[i]));
-	}
-	if (out && fclose(out) && !ret)
-		ret = -errno;
+	ret = path_append(f->cfg->trace, f->traced_steps == 0, write_trace, &traced);
 	if (ret)
 		results_lost(f->results, f->cfg->trace, ret);
+	else
+		f->traced_steps++;
+	for (uint32_t i = 0; i < n_workers; i++)
+		lost += trace_lost(worker_trace(workers[i]));
 	if (lost)
 		log_warn("--trace: %llu operations of %u clients are not in the file; raise --trace-max",
 			 (unsigned long long)lost, s->target);

@@ -2,9 +2,11 @@
 #include "loadgen/results/summary.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/json_at.h"
+#include "common/base/utf8.h"
 
 /* The number at `path` in units of `unit`, in a column; "-" where it is not known. */
 static void cell(FILE *out, const json_t *o, const char *path, int width, int decimals, double unit)
@@ -314,7 +316,7 @@ static void print_verdict(const json_t *run, const char *where, FILE *out)
 		fprintf(out, "  none: no step was completed\n");
 }
 
-void summary_print(const struct outcome *oc, const json_t *run, const char *where, const char *dir, FILE *out)
+static void write_summary(const struct outcome *oc, const json_t *run, const char *where, FILE *out)
 {
 	print_table(oc->rows, out);
 	print_stages(run, out);
@@ -325,6 +327,20 @@ void summary_print(const struct outcome *oc, const json_t *run, const char *wher
 	print_validity(run, out);
 	print_capacity(oc->cfg, run, out);
 	print_verdict(run, where, out);
-	fprintf(out, "\nStopped: %s%s%s\nResults: %s\n", stop_reason_names[oc->stop_reason],
-		oc->stop_detail[0] ? ": " : "", oc->stop_detail, dir);
+	fprintf(out, "\nStopped: %s%s%s\n", stop_reason_names[oc->stop_reason], oc->stop_detail[0] ? ": " : "",
+		oc->stop_detail);
+}
+
+void summary_print(const struct outcome *oc, const json_t *run, const char *where, FILE *out)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *memory = open_memstream(&text, &bytes);
+
+	if (!memory)
+		return;
+	write_summary(oc, run, where, memory);
+	if (fclose(memory) == 0)
+		utf8_print(text, out);
+	free(text);
 }

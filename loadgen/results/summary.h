@@ -8,8 +8,8 @@
 
 #include "loadgen/results/outcome.h"
 
-/* Prints the tables of steps, the verdict, and where the results are. `run` is run.json, `where` describes the
- * environment of the verdict, `dir` is the results folder. */
-void summary_print(const struct outcome *oc, const json_t *run, const char *where, const char *dir, FILE *out);
+/* Prints the tables of steps, the verdict, and why the run stopped. `run` is run.json, `where` describes the environment of
+ * the verdict. What a server said is shown as utf8_print does. */
+void summary_print(const struct outcome *oc, const json_t *run, const char *where, FILE *out);
 
 #endif

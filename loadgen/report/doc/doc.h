@@ -60,8 +60,9 @@ int doc_write_html(const struct doc *d, FILE *out) __attribute__((warn_unused_re
 /* GitHub's Markdown, for a pull request or a terminal. A chart is its words and its table. 0, -EIO or -ENOMEM. */
 int doc_write_markdown(const struct doc *d, FILE *out) __attribute__((warn_unused_result));
 /* Writes <dir>/report.html and report.md, each table as <dir>/tables/<name>.csv (RFC 4180, UTF-8, units in the titles), and
- * each chart that has an SVG as <dir>/charts/<id>.svg, which needs no page. Makes the folders. Stops at the first file
- * that cannot be written: -errno, and a line in `err` that names it. */
+ * each chart that has an SVG as <dir>/charts/<id>.svg, which needs no page. Makes the folders. What is made in them
+ * follows no symbolic link (common/base/paths.h). Stops at the first file that cannot be written: -errno, and a line in
+ * `err` that names it. */
 int doc_write_files(const struct doc *d, const char *dir, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 

@@ -2,8 +2,10 @@
 #include "loadgen/report/doc/doc_internal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/paths.h"
 #include "loadgen/report/doc/style.h"
@@ -15,6 +17,7 @@ struct files {
 	const struct doc *d;
 	const json_t *block;		/* that the file is of; NULL: it is of the whole document */
 	const char *dir;
+	int top, tables, charts;	/* folders: `dir` and those in it; -1: not open */
 	char *err;
 	size_t err_size;
 };
@@ -94,54 +97,74 @@ static int write_markdown(FILE *out, const void *files)
 	return doc_write_markdown(((const struct files *)files)->d, out);
 }
 
-static int write_file(const struct files *f, path_write_fn *write, const char *folder, const char *name,
+/* In a folder that is open; `folder` is its path below `dir`. */
+static int write_file(const struct files *f, path_write_fn *write, int in, const char *folder, const char *name,
 		      const char *ending)
 {
-	char *path;
-	int ret;
+	char file[NAME_MAX + 1];
+	int ret = snprintf(file, sizeof(file), "%s%s", name, ending) < (int)sizeof(file) ?
+		  path_write_in(in, file, write, f) : -ENAMETOOLONG;
 
-	if (asprintf(&path, "%s%s/%s%s", f->dir, folder, name, ending) < 0)
-		return -ENOMEM;
-	ret = path_write(path, write, f);
 	if (ret)
-		snprintf(f->err, f->err_size, "cannot write %s: %s; name another folder with --output", path,
-			 strerror(-ret));
-	free(path);
+		snprintf(f->err, f->err_size, "cannot write %s/%s%s: %s; name another folder with --output", f->dir,
+			 folder, file, path_error(ret));
 	return ret;
 }
 
-static int make_folder(const struct files *f, const char *folder)
+static int make_folder(const struct files *f, const char *name, int *out)
 {
-	char *path;
-	int ret;
+	*out = f->top < 0 ? f->top : path_make_folder(f->top, name);
+	if (*out >= 0)
+		return 0;
+	snprintf(f->err, f->err_size, "cannot make %s/%s/: %s; name another folder with --output", f->dir, name,
+		 path_error(*out));
+	return *out;
+}
 
-	if (asprintf(&path, "%s%s", f->dir, folder) < 0)
-		return -ENOMEM;
-	ret = path_make_dirs(path);
-	if (ret)
-		snprintf(f->err, f->err_size, "cannot make %s: %s", path, strerror(-ret));
-	free(path);
+static int open_folders(struct files *f)
+{
+	int ret = path_make_dirs(f->dir);
+
+	f->top = ret ? ret : path_open_folder(f->dir);
+	ret = make_folder(f, "tables", &f->tables);
+	return ret ? ret : make_folder(f, "charts", &f->charts);
+}
+
+static void close_folders(const struct files *f)
+{
+	const int open[] = { f->top, f->tables, f->charts };
+
+	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
+		if (open[i] >= 0)
+			close(open[i]);
+}
+
+static int write_blocks(struct files *f)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < doc_n_blocks(f->d) && !ret; i++) {
+		const json_t *b = f->block = doc_block(f->d, i);
+
+		if (doc_kind(b) == DOC_TABLE && doc_n_columns(b))
+			ret = write_file(f, write_table, f->tables, "tables/", doc_str(b, "name"), ".csv");
+		else if (doc_kind(b) == DOC_CHART && doc_has(b, "svg"))
+			ret = write_file(f, write_chart, f->charts, "charts/", doc_str(b, "id"), ".svg");
+	}
 	return ret;
 }
 
 int doc_write_files(const struct doc *d, const char *dir, char *err, size_t err_size)
 {
-	struct files f = { .d = d, .dir = dir, .err = err, .err_size = err_size };
-	int ret = make_folder(&f, "/tables");
+	struct files f = { .d = d, .dir = dir, .top = -1, .tables = -1, .charts = -1, .err = err, .err_size = err_size };
+	int ret = open_folders(&f);
 
 	if (!ret)
-		ret = make_folder(&f, "/charts");
+		ret = write_file(&f, write_html, f.top, "", "report.html", "");
 	if (!ret)
-		ret = write_file(&f, write_html, "", "report.html", "");
+		ret = write_file(&f, write_markdown, f.top, "", "report.md", "");
 	if (!ret)
-		ret = write_file(&f, write_markdown, "", "report.md", "");
-	for (size_t i = 0; i < doc_n_blocks(d) && !ret; i++) {
-		const json_t *b = f.block = doc_block(d, i);
-
-		if (doc_kind(b) == DOC_TABLE && doc_n_columns(b))
-			ret = write_file(&f, write_table, "/tables", doc_str(b, "name"), ".csv");
-		else if (doc_kind(b) == DOC_CHART && doc_has(b, "svg"))
-			ret = write_file(&f, write_chart, "/charts", doc_str(b, "id"), ".svg");
-	}
+		ret = write_blocks(&f);
+	close_folders(&f);
 	return ret;
 }

@@ -330,7 +330,7 @@ static int set_up(void **state)
 
 	(void)state;
 	strcpy(dir, "/tmp/rampart-test-XXXXXX");
-	if (!mkdtemp(dir) || results_new(dir, "run", &results, err, sizeof(err)))
+	if (!mkdtemp(dir) || results_new(dir, "run", 0, &results, err, sizeof(err)))
 		return -1;
 	cfg = (struct loadgen_config){ .clients = 4, .steps = { .n = 1, .v = { 4 } }, .sizes = { .n = 1, .v = { 64 } },
 		.server = "127.0.0.1", .servers = { .n = 1, .name = { "127.0.0.1" } }, .tls_port = 7471, .threads = WORKERS,

@@ -198,6 +198,19 @@ static void baseline__other_environment__3_and_each_difference(void **state)
 	assert_int_not_equal(access(D "/report.html", F_OK), 0);
 }
 
+/* What stands in a run.json cannot control the terminal. */
+static void baseline__other_environment__control_characters_shown(void **state)
+{
+	(void)state;
+	report_rig_run("base", run);
+	analysis_run_set(run, "environment.server.cpu_model", json_string("B\033]0;x\007\n\xc2\x9b" "31m"));
+	report_rig_run(D, run);
+	expect("run --baseline base", 3, "A there, B\\x1b]0;x\\x07\\x0a\\x9b31m here\n");
+	assert_null(strpbrk(said, "\033\007"));
+	expect("base --baseline run --format markdown --any-environment", 0, "");
+	assert_null(strpbrk(said, "\033\007"));
+}
+
 static void baseline__other_environment_allowed__differences_in_the_report(void **state)
 {
 	(void)state;
@@ -231,36 +244,47 @@ static void write__at_the_end_of_a_run__its_folder(void **state)
 	assert_non_null(strstr(err, "elsewhere"));
 }
 
-/* A full disk, or a folder where nothing can be made, for each file of a report. */
-static void write__a_file_cannot_be_written__error_that_names_it(void **state)
+/* Each name that a report writes to, and its temporary one, as a link that leads elsewhere. */
+static void write__a_link_in_the_place_of_a_file__error_that_names_it(void **state)
 {
 	static const struct { const char *path, *to, *named; } files[] = {
+		{ D "/report.html", "../victim", "run/report.html" },
+		{ D "/report.md", "../victim", "run/report.md" },
+		{ D "/tables/throughput.csv", "../../victim", "run/tables/throughput.csv" },
+		{ D "/charts/throughput-chart.svg", "../../victim", "run/charts/throughput-chart.svg" },
+		{ D "/report.html.tmp", "../victim", "run/report.html" },
+		{ D "/report.md.tmp", "../none", "run/report.md" },
 		{ D "/report.html.tmp", "/dev/full", "run/report.html" },
 		{ D "/report.md.tmp", "/dev/full", "run/report.md" },
 		{ D "/tables/throughput.csv.tmp", "/dev/full", "run/tables/throughput.csv" },
 		{ D "/charts/throughput-chart.svg.tmp", "/dev/full", "run/charts/throughput-chart.svg" },
-		{ D "/tables", "/proc", "run/tables/" },
-		{ D "/charts", "/proc", "run/charts/" },
+		{ D "/tables", "../outside", "run/tables/" },
+		{ D "/charts", "../outside", "run/charts/" },
 	};
 	char err[256];
 
 	(void)state;
+	report_rig_file(".", "victim", "precious");
+	assert_int_equal(mkdir("outside", 0700), 0);
 	for (size_t i = 0; i < N_ELEMENTS(files); i++) {
 		assert_true(mkdir(D "/tables", 0700) == 0 || errno == EEXIST);
 		assert_true(mkdir(D "/charts", 0700) == 0 || errno == EEXIST);
-		if (strcmp(files[i].to, "/proc") == 0)
+		if (strcmp(files[i].to, "../outside") == 0)
 			assert_int_equal(rename(files[i].path, "moved"), 0);
 		else
 			unlink(files[i].path);
 		assert_int_equal(symlink(files[i].to, files[i].path), 0);
 		err[0] = '\0';
 		assert_int_equal(report_write(D, err, sizeof(err)), -EIO);
-		if (!strstr(err, files[i].named))
+		if (!strstr(err, files[i].named) || !strstr(err, "symbolic link"))
 			fail_msg("'%s' is not in '%s'", files[i].named, err);
+		assert_string_equal(report_rig_read(".", "victim"), "precious");
 		unlink(files[i].path);
 		if (access("moved", F_OK) == 0)
 			assert_int_equal(rename("moved", files[i].path), 0);
 	}
+	assert_int_equal(rmdir("outside"), 0); /* it is empty */
+	assert_int_not_equal(access("none", F_OK), 0);
 	assert_int_equal(report_write(D, err, sizeof(err)), 0);
 }
 
@@ -278,10 +302,11 @@ int main(void)
 		TEST(baseline__as_good__0_and_said),
 		TEST(baseline__worse__1_and_by_how_much),
 		TEST(baseline__other_environment__3_and_each_difference),
+		TEST(baseline__other_environment__control_characters_shown),
 		TEST(baseline__other_environment_allowed__differences_in_the_report),
 		TEST(baseline__no_step_in_common__says_so),
 		TEST(write__at_the_end_of_a_run__its_folder),
-		TEST(write__a_file_cannot_be_written__error_that_names_it),
+		TEST(write__a_link_in_the_place_of_a_file__error_that_names_it),
 	};
 
 	return cmocka_run_group_tests_name("report_command", tests, NULL, NULL);

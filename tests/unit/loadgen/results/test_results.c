@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +23,22 @@
 static char dir[64];	/* everything is made below it */
 static char err[PATH_MAX + 200];
 static time_t now;
+
+static ssize_t room = -1;	/* bytes that fit on the disk; -1: any number */
+
+/* In place of libc's: a disk that is full after `room` bytes. */
+ssize_t write(int fd, const void *data, size_t bytes)
+{
+	if (room >= 0 && fd > STDERR_FILENO) {
+		if (room == 0) {
+			errno = ENOSPC;
+			return -1;
+		}
+		bytes = bytes < (size_t)room ? bytes : (size_t)room;
+		room -= (ssize_t)bytes;
+	}
+	return syscall(SYS_write, fd, data, bytes);
+}
 
 /* In place of libc's: two runs in the same second, whatever the machine's speed. */
 time_t time(time_t *out)
@@ -44,6 +61,7 @@ static int set_up(void **state)
 	(void)state;
 	strcpy(dir, "/tmp/rampart-test-XXXXXX");
 	now = SECOND;
+	room = -1;
 	err[0] = '\0';
 	return mkdtemp(dir) ? 0 : -1;
 }
@@ -69,7 +87,7 @@ static struct results *make(const char *name)
 {
 	struct results *r = NULL;
 
-	if (results_new(dir, name, &r, err, sizeof(err)))
+	if (results_new(dir, name, 0, &r, err, sizeof(err)))
 		fail_msg("%s", err);
 	assert_non_null(r);
 	return r;
@@ -114,7 +132,7 @@ static void new__parents_missing__made(void **state)
 	struct stat st;
 
 	(void)state;
-	assert_int_equal(results_new(below("a/b/c"), "run", &r, err, sizeof(err)), 0);
+	assert_int_equal(results_new(below("a/b/c"), "run", 0, &r, err, sizeof(err)), 0);
 	assert_string_equal(results_dir(r), below("a/b/c/" SECOND_TEXT "-run"));
 	assert_string_equal(results_id(r), SECOND_TEXT "-run");
 	assert_int_equal(stat(results_dir(r), &st), 0);
@@ -155,7 +173,7 @@ static void new__no_name_left__refused(void **state)
 		snprintf(name, sizeof(name), i == 1 ? SECOND_TEXT "-run" : SECOND_TEXT "-run-%d", i);
 		assert_int_equal(mkdir(below(name), 0777), 0);
 	}
-	assert_int_equal(results_new(dir, "run", &r, err, sizeof(err)), -EEXIST);
+	assert_int_equal(results_new(dir, "run", 0, &r, err, sizeof(err)), -EEXIST);
 	assert_null(r);
 }
 
@@ -164,7 +182,7 @@ static void assert_new_refuses(const char *parent, int expected)
 	struct results *r = NULL;
 
 	err[0] = '\0';
-	assert_int_equal(results_new(parent, "run", &r, err, sizeof(err)), expected);
+	assert_int_equal(results_new(parent, "run", 0, &r, err, sizeof(err)), expected);
 	assert_null(r);
 	assert_non_null(strstr(err, parent));
 	assert_non_null(strstr(err, strerror(-expected)));
@@ -185,6 +203,19 @@ static void new__bad_parent__a_line(void **state)
 	memset(long_path, 'p', PATH_MAX);
 	assert_new_refuses(long_path, -ENAMETOOLONG);
 	assert_new_refuses("/proc/rampart", -ENOENT);
+}
+
+static void new__no_room__refused_with_the_numbers_and_nothing_made(void **state)
+{
+	struct results *r = NULL;
+
+	(void)state;
+	assert_int_equal(results_new(below("a"), "run", UINT64_MAX, &r, err, sizeof(err)), -ENOSPC);
+	assert_null(r);
+	assert_non_null(strstr(err, strerror(ENOSPC)));
+	assert_non_null(strstr(err, " MB are free there, and the run's files need about 18446744073709.55 MB"));
+	assert_null(strchr(err, '\n'));
+	assert_int_equal(rmdir(below("a")), 0);
 }
 
 static void path__file__in_the_folder(void **state)
@@ -273,6 +304,49 @@ static void event__cannot_be_written__results_are_incomplete(void **state)
 	results_free(r);
 }
 
+/* The lines that fitted are whole. */
+static void event__disk_full__no_half_line(void **state)
+{
+	struct results *r = make("run");
+	size_t whole;
+
+	(void)state;
+	results_event(r, "first", NULL);
+	whole = strlen(read_file(results_path(r, "events.ndjson")));
+	for (room = 0; room < 20; ) {
+		ssize_t fits = room;
+
+		results_event(r, "second", NULL);
+		assert_int_equal(strlen(read_file(results_path(r, "events.ndjson"))), whole);
+		room = fits + 1;
+	}
+	assert_int_equal(results_error(r), -ENOSPC);
+	assert_true(results_tidy(r));
+	assert_true(exists(results_path(r, "events.ndjson")));
+	results_free(r);
+}
+
+static void tidy__nothing_could_be_written__no_folder(void **state)
+{
+	struct results *r = make("run"), *other = make("other");
+	json_t *o = json_object();
+
+	(void)state;
+	room = 0;
+	results_event(r, "first", NULL);
+	assert_int_equal(results_json(r, "run.json", o), -ENOSPC);
+	json_decref(o);
+	write_file(results_path(r, "server.log"), "");
+	room = -1;
+	assert_false(results_tidy(r));
+	assert_false(exists(results_dir(r)));
+	results_free(r);
+	write_file(results_path(other, "server.log"), "text");
+	assert_true(results_tidy(other));
+	assert_true(exists(results_path(other, "server.log")));
+	results_free(other);
+}
+
 static void lost__a_file__results_are_incomplete(void **state)
 {
 	struct results *r = make("run");
@@ -336,6 +410,56 @@ static void histogram__recorded__hlog_of_one_interval(void **state)
 	results_free(r);
 }
 
+static void histogram__disk_full__its_errno_and_no_file(void **state)
+{
+	struct results *r = make("run");
+	struct hist *h = make_hist();
+
+	(void)state;
+	for (room = 0; room < 2000; ) {
+		ssize_t fits = room;
+
+		assert_int_equal(results_histogram(r, "step-1", h, 0, 5), -ENOSPC);
+		assert_false(exists(results_path(r, "step-1.hgrm")));
+		assert_false(exists(results_path(r, "step-1.hgrm.tmp")));
+		assert_false(exists(results_path(r, "step-1.hlog")));
+		assert_false(exists(results_path(r, "step-1.hlog.tmp")));
+		room = fits + 199;
+	}
+	room = -1;
+	assert_int_equal(results_error(r), -ENOSPC);
+	hist_free(h);
+	results_free(r);
+}
+
+/* Each name that a run writes to, and its temporary one, as a link to a file outside. */
+static void files__a_link_in_the_place_of_each__refused_and_not_followed(void **state)
+{
+	static const char *const names[] = { "step-1.hgrm", "step-1.hgrm.tmp", "step-1.hlog", "step-1.hlog.tmp",
+					     "run.json", "run.json.tmp" };
+	struct results *r = make("run");
+	struct hist *h = make_hist();
+	json_t *o = json_object();
+
+	(void)state;
+	write_file(below("victim"), "precious");
+	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+		const char *link = results_path(r, names[i]);
+		bool is_json = strncmp(names[i], "run", 3) == 0;
+
+		unlink(link);
+		assert_int_equal(symlink("../victim", link), 0);
+		assert_int_equal(results_histogram(r, "step-1", h, 0, 5), is_json ? 0 : -ELOOP);
+		assert_int_equal(results_json(r, "run.json", o), is_json ? -ELOOP : 0);
+		assert_string_equal(read_file(below("victim")), "precious");
+		assert_int_equal(unlink(results_path(r, names[i])), 0);
+	}
+	assert_int_equal(results_error(r), -ELOOP);
+	json_decref(o);
+	hist_free(h);
+	results_free(r);
+}
+
 static void histogram__nowhere_to_write__error(void **state)
 {
 	struct results *r = make("run");
@@ -382,12 +506,15 @@ static void write_json__unwritable__error_and_the_old_one_stays(void **state)
 	assert_int_equal(results_write_json(below("missing/run.json"), o), -ENOENT);
 	write_file(below("file"), "");
 	assert_int_equal(results_write_json(below("file/run.json"), o), -ENOTDIR);
-	/* The disk is full. */
 	write_file(below("run.json"), "old");
-	assert_int_equal(symlink("/dev/full", below("run.json.tmp")), 0);
+	room = 3;
 	assert_int_equal(results_write_json(below("run.json"), o), -ENOSPC);
+	room = -1;
 	assert_string_equal(read_file(below("run.json")), "old");
 	assert_false(exists(below("run.json.tmp")));
+	assert_int_equal(symlink("/dev/full", below("run.json.tmp")), 0);
+	assert_int_equal(results_write_json(below("run.json"), o), -ELOOP);
+	assert_string_equal(read_file(below("run.json")), "old");
 	/* It cannot be renamed. */
 	assert_int_equal(mkdir(below("folder"), 0777), 0);
 	assert_int_equal(results_write_json(below("folder"), o), -EISDIR);
@@ -431,14 +558,19 @@ int main(void)
 		RESULTS_TEST(new__same_second__a_folder_each),
 		RESULTS_TEST(new__no_name_left__refused),
 		RESULTS_TEST(new__bad_parent__a_line),
+		RESULTS_TEST(new__no_room__refused_with_the_numbers_and_nothing_made),
 		RESULTS_TEST(path__file__in_the_folder),
 		RESULTS_TEST(event__several__a_json_object_a_line_at_once),
 		RESULTS_TEST(event__fields__taken_over),
 		RESULTS_TEST(event__cannot_be_written__results_are_incomplete),
+		RESULTS_TEST(event__disk_full__no_half_line),
+		RESULTS_TEST(tidy__nothing_could_be_written__no_folder),
 		RESULTS_TEST(lost__a_file__results_are_incomplete),
 		RESULTS_TEST(histogram__recorded__hgrm_in_microseconds),
 		RESULTS_TEST(histogram__recorded__hlog_of_one_interval),
 		RESULTS_TEST(histogram__nowhere_to_write__error),
+		RESULTS_TEST(histogram__disk_full__its_errno_and_no_file),
+		RESULTS_TEST(files__a_link_in_the_place_of_each__refused_and_not_followed),
 		RESULTS_TEST(write_json__new_or_there_already__whole_and_no_temporary),
 		RESULTS_TEST(write_json__unwritable__error_and_the_old_one_stays),
 		RESULTS_TEST(time_text__now__iso_8601_with_milliseconds),

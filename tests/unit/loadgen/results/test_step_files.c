@@ -1,6 +1,7 @@
 /* Unit tests of loadgen/results/step_files.c: names of histograms, the trace, and files that cannot be written. */
 #include "tests/unit/helpers/unit.h"
 
+#include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static int set_up(void **state)
 
 	(void)state;
 	strcpy(dir, "/tmp/rampart-test-XXXXXX");
-	if (!mkdtemp(dir) || results_new(dir, "run", &results, err, sizeof(err)) || step_new(10, 64, 1, &s) ||
+	if (!mkdtemp(dir) || results_new(dir, "run", 0, &results, err, sizeof(err)) || step_new(10, 64, 1, &s) ||
 	    trace_new(4, &trace))
 		return -1;
 	snprintf(trace_file, sizeof(trace_file), "%s/trace.csv", dir);
@@ -86,7 +87,7 @@ static void histograms__written__named(void **state)
 	json_decref(o);
 }
 
-static void histograms__disk_full__null_and_results_are_incomplete(void **state)
+static void histograms__a_link_in_the_way__null_and_results_are_incomplete(void **state)
 {
 	json_t *o;
 
@@ -116,11 +117,21 @@ static void trace__two_steps__one_title(void **state)
 				  "10,64,1,3,0,5,6,7\n10,64,1,3,0,5,6,7\n");
 }
 
+static void trace__a_link__not_followed(void **state)
+{
+	(void)state;
+	assert_int_equal(symlink("victim", trace_file), 0);
+	step_files_trace(&files, s, workers, 1);
+	assert_int_equal(results_error(results), -ELOOP);
+	assert_int_not_equal(access(trace_file, F_OK), 0);
+}
+
 static void trace__disk_full__results_are_incomplete(void **state)
 {
 	(void)state;
 	cfg.trace = "/dev/full";
 	step_files_trace(&files, s, workers, 1);
+	assert_int_equal(results_error(results), -ENOSPC);
 	assert_true(results_are_incomplete(results));
 }
 
@@ -130,8 +141,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FILES_TEST(histograms__written__named),
-		FILES_TEST(histograms__disk_full__null_and_results_are_incomplete),
+		FILES_TEST(histograms__a_link_in_the_way__null_and_results_are_incomplete),
 		FILES_TEST(trace__two_steps__one_title),
+		FILES_TEST(trace__a_link__not_followed),
 		FILES_TEST(trace__disk_full__results_are_incomplete),
 	};
 

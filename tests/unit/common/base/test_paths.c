@@ -1,0 +1,317 @@
+/* Unit tests of common/base/paths.c: files that are made in a folder, links in their way, a disk that is full. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "common/base/paths.h"
+
+static char dir[64];		/* everything is made below it */
+static int folder;		/* dir/in */
+static ssize_t room;		/* bytes that fit on the disk; -1: any number */
+static int full_errno;
+
+/* In place of libc's: a disk that is full after `room` bytes. */
+ssize_t write(int fd, const void *data, size_t bytes)
+{
+	if (room >= 0 && fd > STDERR_FILENO) {
+		if (room == 0) {
+			errno = full_errno;
+			return -1;
+		}
+		bytes = bytes < (size_t)room ? bytes : (size_t)room;
+		room -= (ssize_t)bytes;
+	}
+	return syscall(SYS_write, fd, data, bytes);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	room = -1;
+	close(folder);
+	return chdir("/") || nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void put_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	room = -1;
+	full_errno = ENOSPC;
+	strcpy(dir, "/tmp/rampart-test-XXXXXX");
+	if (!mkdtemp(dir) || chdir(dir) || mkdir("in", 0777) || mkdir("out", 0777))
+		return -1;
+	put_file("out/victim", "precious");
+	folder = path_open_folder("in");
+	return folder < 0;
+}
+
+static const char *text_of(const char *path)
+{
+	static char text[100];
+	FILE *f = fopen(path, "r");
+	size_t n;
+
+	if (!f)
+		return NULL;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = '\0';
+	fclose(f);
+	return text;
+}
+
+static bool exists(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0;
+}
+
+static int write_text(FILE *out, const void *text)
+{
+	fputs(text, out);
+	return 0;	/* path_write_in finds out by itself */
+}
+
+static int write_json(FILE *out, const void *o)
+{
+	return json_dumpf(o, out, JSON_INDENT(1)) ? -EIO : 0;
+}
+
+/* ---- links */
+
+static void write_in__a_link_for_the_file_or_its_temporary__refused(void **state)
+{
+	static const char *const names[] = { "in/f", "in/f.tmp" };
+	static const char *const targets[] = { "../out/victim", "../out/none", "f" };
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+		for (size_t k = 0; k < N_ELEMENTS(targets); k++) {
+			assert_int_equal(symlink(targets[k], names[i]), 0);
+			assert_int_equal(path_write_in(folder, "f", write_text, "new"), -ELOOP);
+			assert_int_equal(path_write("in/f", write_text, "new"), -ELOOP);
+			assert_string_equal(text_of("out/victim"), "precious");
+			assert_false(exists("out/none"));
+			assert_int_equal(unlink(names[i]), 0);
+			assert_false(exists("in/f.tmp"));
+		}
+	}
+	assert_non_null(strstr(path_error(-ELOOP), "symbolic link"));
+	assert_string_equal(path_error(-ENOSPC), strerror(ENOSPC));
+}
+
+static void make_file__anything_there__refused(void **state)
+{
+	int fd;
+
+	(void)state;
+	assert_int_equal(symlink("../out/victim", "in/f"), 0);
+	assert_int_equal(path_make_file(folder, "f"), -ELOOP);
+	assert_int_equal(unlink("in/f"), 0);
+	assert_int_equal(symlink("../out/none", "in/f"), 0);
+	assert_int_equal(path_make_file(folder, "f"), -ELOOP);
+	assert_false(exists("out/none"));
+	put_file("in/g", "");
+	assert_int_equal(path_make_file(folder, "g"), -EEXIST);
+	fd = path_make_file(folder, "h");
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static void make_folder__a_link_to_one__refused(void **state)
+{
+	int fd;
+
+	(void)state;
+	assert_int_equal(symlink("../out", "in/tables"), 0);
+	assert_int_equal(path_make_folder(folder, "tables"), -ELOOP);
+	assert_int_equal(unlink("in/tables"), 0);
+	assert_int_equal(symlink("../out/none", "in/tables"), 0);
+	assert_int_equal(path_make_folder(folder, "tables"), -ELOOP);
+	assert_false(exists("out/none"));
+	assert_int_equal(unlink("in/tables"), 0);
+	put_file("in/tables", "");
+	assert_int_equal(path_make_folder(folder, "tables"), -ENOTDIR);
+	assert_int_equal(unlink("in/tables"), 0);
+	for (int i = 0; i < 2; i++) {
+		fd = path_make_folder(folder, "tables");
+		assert_true(fd >= 0);
+		close(fd);
+	}
+}
+
+static void append__a_link__refused(void **state)
+{
+	(void)state;
+	assert_int_equal(symlink("../out/victim", "in/f"), 0);
+	assert_int_equal(path_append("in/f", true, write_text, "new"), -ELOOP);
+	assert_int_equal(path_append("in/f", false, write_text, "new"), -ELOOP);
+	assert_string_equal(text_of("out/victim"), "precious");
+}
+
+/* A name with two: writing must not reach the other. */
+static void write_in__a_hard_link__replaced_and_the_other_name_keeps_its_text(void **state)
+{
+	(void)state;
+	assert_int_equal(link("out/victim", "in/f"), 0);
+	assert_int_equal(link("out/victim", "in/f.tmp"), 0);
+	assert_int_equal(path_write_in(folder, "f", write_text, "new"), 0);
+	assert_string_equal(text_of("in/f"), "new");
+	assert_string_equal(text_of("out/victim"), "precious");
+	assert_false(exists("in/f.tmp"));
+}
+
+/* The folder was opened once: whatever takes its name later is not written to. */
+static void write_in__folder_exchanged_for_a_link__stays_in_the_old_one(void **state)
+{
+	(void)state;
+	assert_int_equal(rename("in", "moved"), 0);
+	assert_int_equal(symlink("out", "in"), 0);
+	assert_int_equal(path_write_in(folder, "f", write_text, "new"), 0);
+	assert_string_equal(text_of("moved/f"), "new");
+	assert_false(exists("out/f"));
+	assert_int_equal(unlink("in"), 0);
+}
+
+static void write_in__temporary_left_by_a_killed_run__replaced(void **state)
+{
+	(void)state;
+	put_file("in/f.tmp", "half of");
+	assert_int_equal(path_write_in(folder, "f", write_text, "new"), 0);
+	assert_string_equal(text_of("in/f"), "new");
+	assert_false(exists("in/f.tmp"));
+	assert_int_equal(mkdir("in/f.tmp", 0777), 0);
+	assert_int_equal(path_write_in(folder, "f", write_text, "newer"), -EEXIST);
+	assert_int_equal(mkfifo("in/g.tmp", 0666), 0);
+	assert_int_equal(path_write_in(folder, "g", write_text, "new"), -EEXIST);
+}
+
+/* ---- a full disk */
+
+/* For every number of bytes that fit: the error is the disk's, whoever writes, and nothing is left of the file. */
+static void write_in__disk_full__its_errno_and_no_file(void **state)
+{
+	static const char text[] = "some text that is longer than what fits";
+	json_t *o = json_pack("{s:s}", "text", text);
+
+	(void)state;
+	for (int old = 0; old < 2; old++) {
+		for (ssize_t fits = 0; fits < (ssize_t)strlen(text); fits++) {
+			full_errno = fits % 2 ? ENOSPC : EDQUOT;
+			room = fits;
+			assert_int_equal(path_write_in(folder, "f", write_text, text), -full_errno);
+			room = fits;
+			assert_int_equal(path_write_in(folder, "f", write_json, o), -full_errno);
+			room = -1;
+			assert_false(exists("in/f.tmp"));
+			assert_int_equal(exists("in/f"), old);
+		}
+		put_file("in/f", "old");
+	}
+	assert_string_equal(text_of("in/f"), "old");
+	json_decref(o);
+}
+
+static void append__disk_full__as_long_as_before(void **state)
+{
+	(void)state;
+	for (room = 0; room < 4; ) {
+		ssize_t fits = room;
+
+		assert_int_equal(path_append("in/f", true, write_text, "first"), -ENOSPC);
+		assert_false(exists("in/f"));
+		room = fits + 1;
+	}
+	room = -1;
+	assert_int_equal(path_append("in/f", true, write_text, "first"), 0);
+	room = 3;
+	assert_int_equal(path_append("in/f", false, write_text, "second"), -ENOSPC);
+	room = -1;
+	assert_string_equal(text_of("in/f"), "first");
+	assert_int_equal(path_append("in/f", false, write_text, "+"), 0);
+	assert_string_equal(text_of("in/f"), "first+");
+	assert_int_equal(path_append("in/f", true, write_text, "anew"), 0);
+	assert_string_equal(text_of("in/f"), "anew");
+	assert_int_equal(path_append("/dev/full", true, write_text, "x"), -ENOSPC);
+	assert_true(exists("/dev/full"));
+}
+
+static int refuse(FILE *out, const void *arg)
+{
+	(void)out;
+	(void)arg;
+	return -EDOM;
+}
+
+static void write_in__the_writer_fails__its_error_and_no_file(void **state)
+{
+	(void)state;
+	assert_int_equal(path_write_in(folder, "f", refuse, NULL), -EDOM);
+	assert_false(exists("in/f"));
+	assert_false(exists("in/f.tmp"));
+}
+
+static void write__paths__folder_and_name(void **state)
+{
+	char name[300];
+
+	(void)state;
+	assert_int_equal(path_write("f", write_text, "here"), 0);
+	assert_string_equal(text_of("f"), "here");
+	assert_int_equal(path_write("in/f", write_text, "there"), 0);
+	assert_string_equal(text_of("in/f"), "there");
+	assert_int_equal(path_write("none/f", write_text, "x"), -ENOENT);
+	assert_int_equal(path_write("f/g", write_text, "x"), -ENOTDIR);
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_int_equal(path_write(name, write_text, "x"), -ENAMETOOLONG);
+	assert_int_equal(path_write("/", write_text, "x"), -EISDIR);
+}
+
+#define PATHS_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PATHS_TEST(write_in__a_link_for_the_file_or_its_temporary__refused),
+		PATHS_TEST(make_file__anything_there__refused),
+		PATHS_TEST(make_folder__a_link_to_one__refused),
+		PATHS_TEST(append__a_link__refused),
+		PATHS_TEST(write_in__a_hard_link__replaced_and_the_other_name_keeps_its_text),
+		PATHS_TEST(write_in__folder_exchanged_for_a_link__stays_in_the_old_one),
+		PATHS_TEST(write_in__temporary_left_by_a_killed_run__replaced),
+		PATHS_TEST(write_in__disk_full__its_errno_and_no_file),
+		PATHS_TEST(append__disk_full__as_long_as_before),
+		PATHS_TEST(write_in__the_writer_fails__its_error_and_no_file),
+		PATHS_TEST(write__paths__folder_and_name),
+	};
+
+	return cmocka_run_group_tests_name("paths", tests, NULL, NULL);
+}
