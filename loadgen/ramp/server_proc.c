@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/paths.h"
+
 struct server_proc {
 	pid_t pid;
 	bool running;
@@ -127,10 +129,10 @@ static int spawn(struct server_proc *p, char *const *argv, const char *log, char
 	int fds[2], log_fd, ret = 0;
 	pid_t parent = getpid();
 
-	log_fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	log_fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
 	if (log_fd < 0) {
 		ret = -errno;
-		snprintf(err, err_size, "cannot write %s: %s", log, strerror(-ret));
+		snprintf(err, err_size, "cannot write %s: %s", log, path_error(ret));
 		return ret;
 	}
 	if (pipe2(fds, O_CLOEXEC)) {

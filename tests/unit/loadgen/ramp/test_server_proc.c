@@ -318,6 +318,19 @@ static void start__log_not_writable__a_line_and_no_process(void **state)
 	assert_int_equal(errno, ECHILD);
 }
 
+static void start__log_is_a_link__not_followed(void **state)
+{
+	char *argv[] = { (char *)(uintptr_t)"/bin/true", NULL }, link[80];
+
+	(void)state;
+	snprintf(link, sizeof(link), "%s.link", log_path);
+	assert_int_equal(symlink(log_path, link), 0);
+	assert_int_equal(server_proc_start(argv, link, loop, &events, &n_ready, &proc, err, sizeof(err)), -ELOOP);
+	assert_null(proc);
+	assert_non_null(strstr(err, "symbolic link"));
+	assert_int_equal(unlink(link), 0);
+}
+
 /* ---- stopping ---- */
 
 static void stop__running__sigterm_and_its_exit(void **state)
@@ -460,6 +473,7 @@ int main(void)
 		PROC_TEST(exit__output_closed_before__no_busy_loop),
 		PROC_TEST(start__program_missing__exits_with_127),
 		PROC_TEST(start__log_not_writable__a_line_and_no_process),
+		PROC_TEST(start__log_is_a_link__not_followed),
 		PROC_TEST(stop__running__sigterm_and_its_exit),
 		PROC_TEST(free__deaf_to_sigterm__killed_and_reaped),
 		PROC_TEST(parent__dies__server_gets_sigterm),
