@@ -1,6 +1,6 @@
 // Is report.html a page that can be read: from disk alone, narrow and wide, light and dark, on paper, with all its
 // sections and charts? And does this script see it when it is not: defects are put into one page.
-// Usage: page.js FOLDER...; each has a report.html. Screenshots go to $REPORT_SHOTS.
+// Usage: page.js FOLDER...; each has a report.html. With REPORT_SHOTS=DIR it leaves screenshots there, for a person.
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -9,7 +9,7 @@ import { check, nameOf, targets } from "./checks.js";
 import { hostile } from "./damage.js";
 import { inspect } from "./inspect.js";
 
-const shots = resolve(process.env.REPORT_SHOTS ?? "build/report-shots");
+const shots = process.env.REPORT_SHOTS;
 const views = [
 	{ width: 360, height: 740, colorScheme: "light" },
 	{ width: 360, height: 740, colorScheme: "dark" },
@@ -29,9 +29,8 @@ function browserPath() {
 }
 
 // Opens the page and notes what it does that it should not do.
-async function open(browser, path, view) {
-	const { width, height, colorScheme } = view;
-	const context = await browser.newContext({ viewport: { width, height }, colorScheme });
+async function open(browser, path) {
+	const context = await browser.newContext();
 	const page = await context.newPage();
 	const url = pathToFileURL(path).href;
 	const noise = [];
@@ -73,21 +72,26 @@ function* missing(name, found) {
 			yield `no chart '${id}' among ${found.charts}`;
 }
 
-// Everything wrong with a page in one view, by topic.
-async function look(browser, path, view) {
-	const { context, page, noise } = await open(browser, path, view);
-	const closed = await page.evaluate(inspect);
-	const shot = await page.screenshot({ fullPage: true });
+const openDetails = (open) => document.querySelectorAll("details").forEach((d) => (d.open = open));
 
-	await page.evaluate(() => document.querySelectorAll("details").forEach((d) => (d.open = true)));
+// Everything wrong with a page in one view, by topic.
+async function look({ page, noise }, path, view, name) {
+	const { width, height, colorScheme } = view;
+
+	await page.setViewportSize({ width, height });
+	await page.emulateMedia({ colorScheme });
+	await page.evaluate(openDetails, false);
+	const closed = await page.evaluate(inspect);
+	if (shots)
+		await page.screenshot({ fullPage: true, path: join(shots, `${name.replaceAll(" ", "-")}.png`) });
+	await page.evaluate(openDetails, true);
 	const opened = await page.evaluate(inspect);
 	const both = (topic) => [...new Set([...closed.problems[topic], ...opened.problems[topic]])];
 	const pdf = await page.pdf({ printBackground: true });
-	await context.close();
 	return {
-		found: opened, shot,
+		found: opened,
 		problems: {
-			quiet: noise,
+			quiet: noise.splice(0),
 			layout: both("layout"),
 			texts: both("texts"),
 			contrast: both("contrast"),
@@ -117,11 +121,11 @@ async function checkPage(browser, folder) {
 		check(`${name}: there is a page`, ["no report.html"]);
 		return;
 	}
+	const opened = await open(browser, path);
 	for (const view of views) {
 		const label = `${name} ${view.width}x${view.height} ${view.colorScheme}`;
-		const { found, problems, shot } = await look(browser, path, view);
+		const { found, problems } = await look(opened, path, view, label);
 
-		writeFileSync(join(shots, `${label.replaceAll(" ", "-")}.png`), shot);
 		for (const [topic, what] of Object.entries(topics))
 			check(`${label}: ${what}`, problems[topic]);
 		if (view === views[0])
@@ -130,6 +134,7 @@ async function checkPage(browser, folder) {
 			check(`${name}: a text is shown as it is`,
 				found.text.includes(hostile.slice(0, 25)) ? [] : ["not found"]);
 	}
+	await opened.context.close();
 }
 
 // What each defect must be found as.
@@ -150,12 +155,15 @@ async function checkDefects(browser, folder) {
 
 	for (const [topic, defect] of Object.entries(defects)) {
 		writeFileSync(path, html.replace("</body>", `${defect}</body>`));
-		const { problems } = await look(browser, path, views[0]);
+		const opened = await open(browser, path);
+		const { problems } = await look(opened, path, views[0], `defect ${topic}`);
+		await opened.context.close();
 		check(`a page with a defect: ${topic}`, problems[topic].length > 0 ? [] : [`not found: ${defect}`]);
 	}
 }
 
-mkdirSync(shots, { recursive: true });
+if (shots)
+	mkdirSync(shots, { recursive: true });
 const browser = await chromium.launch({
 	executablePath: browserPath(),
 	args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
