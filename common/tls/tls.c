@@ -20,9 +20,13 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "common/base/addr.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/wire/be.h"
 #include "common/wire/frame.h"
 #include "common/tls/ticket_keys.h"
+#include "common/tls/tls_limits.h"
 #include "common/tls/tls_socket.h"
 
 struct tls_ctx {
@@ -33,6 +37,7 @@ struct tls_ctx {
 	struct ticket_ring tickets;
 	EVP_CIPHER *ticket_cipher;	/* fetched once: a fetch per ticket costs more than the cipher */
 	_Atomic size_t n_conns;	/* they may end on other threads */
+	_Atomic uint64_t log_due_ns;	/* earliest time of the next line about a peer that was cut off */
 };
 
 struct tls {
@@ -42,11 +47,13 @@ struct tls {
 	struct fail failure;
 	char text[160];
 	struct tls_socket socket;
+	struct tls_limits limits;
 };
 
 static const unsigned char alpn_protocols[] = FRAME_ALPN;
 #define ALPN_LENGTH (sizeof(alpn_protocols) - 1)
 #define DISCARDS_MAX 8
+#define LOG_PAUSE_NS (10 * NS_PER_S)
 
 static int on_select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_n,
 			  const unsigned char *in, unsigned int in_n, void *arg)
@@ -187,6 +194,24 @@ static int on_new_session(SSL *ssl, SSL_SESSION *session)
 	return 0;
 }
 
+/* SSL_CTX_set_msg_callback(3): is told the header of each record that comes, and after decryption its true type. */
+static void on_record(int is_sent, int version, int content_type, const void *data, size_t n, SSL *ssl, void *arg)
+{
+	struct tls *t = SSL_get_app_data(ssl);
+	const uint8_t *bytes = data;
+
+	(void)version;
+	(void)arg;
+	if (is_sent)
+		return;
+	if (content_type == SSL3_RT_HEADER && n >= SSL3_RT_HEADER_LENGTH)
+		tls_limits_count_record(&t->limits, SSL3_RT_HEADER_LENGTH + be_get16(bytes + 3));
+	else if (content_type == SSL3_RT_INNER_CONTENT_TYPE && n >= 1 && bytes[0] != SSL3_RT_APPLICATION_DATA)
+		tls_limits_count_extra(&t->limits);
+	/* Also before the body of the record whose header has come. */
+	t->socket.paused = tls_limits_turn_is_over(&t->limits);
+}
+
 static int configure(struct tls_ctx *ctx, const struct tls_config *cfg)
 {
 	SSL_CTX *c = ctx->ssl_ctx;
@@ -196,8 +221,11 @@ static int configure(struct tls_ctx *ctx, const struct tls_config *cfg)
 		return -EINVAL;
 	SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
 			 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-	/* One recv takes all that has come, instead of two for each record. */
-	SSL_CTX_set_read_ahead(c, 1);
+	/* A read returns after each record, also after one without data, such as a key update: the next one has to be
+	 * allowed first. OpenSSL must not read ahead for that, so the BIO does (tls_socket.h). */
+	SSL_CTX_clear_mode(c, SSL_MODE_AUTO_RETRY);
+	SSL_CTX_set_read_ahead(c, 0);
+	SSL_CTX_set_msg_callback(c, on_record);
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
 	/* A handshake is mostly hashing and key derivation: SHA-256 costs less of both than SHA-384. */
 	if (SSL_CTX_set_ciphersuites(c, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:"
@@ -412,13 +440,46 @@ static enum tls_status failed_protocol(struct tls *t)
 	return failed(t, FAIL_TLS, alert_of(e), reason ? reason : "protocol error");
 }
 
+static void log_cut_off(struct tls *t)
+{
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
+	uint64_t now = clock_now_ns();
+	char peer[ADDR_TEXT_MAX] = "a peer";
+	struct addr a;
+
+	if (now < t->ctx->log_due_ns)
+		return;
+	t->ctx->log_due_ns = now + LOG_PAUSE_NS;
+	if (!getpeername(t->socket.fd, (struct sockaddr *)&ss, &len) &&
+	    !addr_from_sockaddr((struct sockaddr *)&ss, &a))
+		addr_text(&a, peer);
+	log_warn("TLS: cut %s off: it sent %s; for %u s others like it are only counted", peer, t->text,
+		 (unsigned)(LOG_PAUSE_NS / NS_PER_S));
+}
+
+/* OpenSSL got nothing more to read: the socket is empty, or reading pauses. */
+static enum tls_status end_turn(struct tls *t)
+{
+	const char *excess = tls_limits_excess(&t->limits);
+
+	if (excess) {
+		(void)!failed(t, FAIL_TLS, FAIL_TLS_RECORDS, excess);
+		log_cut_off(t);
+		return TLS_FAILED;
+	}
+	tls_limits_begin_turn(&t->limits);
+	t->socket.paused = false;
+	return t->socket.empty ? TLS_WANT_READ : TLS_MORE;
+}
+
 static enum tls_status status_of(struct tls *t, int ret)
 {
 	int e = errno;
 
 	switch (SSL_get_error(t->ssl, ret)) {
 	case SSL_ERROR_WANT_READ:
-		return TLS_WANT_READ;
+		return end_turn(t);
 	case SSL_ERROR_WANT_WRITE:
 		return TLS_WANT_WRITE;
 	case SSL_ERROR_ZERO_RETURN:
@@ -446,6 +507,7 @@ enum tls_status tls_handshake(struct tls *t)
 	if (alpn_n != ALPN_LENGTH - 1 || memcmp(alpn, alpn_protocols + 1, alpn_n) != 0)
 		return failed(t, FAIL_TLS, SSL_AD_NO_APPLICATION_PROTOCOL,
 			      "the peer did not agree on protocol rampart/1");
+	t->limits.shook_hands = true;
 	return TLS_DONE;
 }
 
@@ -453,8 +515,12 @@ enum tls_status tls_read(struct tls *t, void *buf, size_t n, size_t *got)
 {
 	int ret;
 
-	errno = 0;
-	ret = SSL_read_ex(t->ssl, buf, n, got);
+	/* After a record without data OpenSSL asks to be called again, although the socket may have more. */
+	do {
+		errno = 0;
+		ret = SSL_read_ex(t->ssl, buf, n, got);
+	} while (ret != 1 && SSL_get_error(t->ssl, ret) == SSL_ERROR_WANT_READ && !t->socket.empty &&
+		 !t->socket.paused);
 	return ret == 1 ? TLS_DONE : status_of(t, ret);
 }
 

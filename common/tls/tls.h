@@ -8,6 +8,10 @@
  * tls_flush. A read takes all that the socket has: read until TLS_WANT_READ before waiting for the socket to become
  * readable.
  *
+ * What a peer can make this end do is bounded (tls_limits.h). A connection reads so much in a turn, which ends with
+ * TLS_WANT_READ or TLS_MORE. A peer that sends too much in its handshake, or too many records without application data
+ * after it, is cut off: the call fails with FAIL_TLS_RECORDS, and a line is logged, at most one in 10 s for a context.
+ *
  * tls_io.h drives a connection on an event loop; what needs no loop is called here.
  */
 #ifndef RAMPART_COMMON_TLS_H
@@ -49,6 +53,7 @@ enum tls_status {
 	TLS_DONE,
 	TLS_WANT_READ,	/* call again when the socket is readable */
 	TLS_WANT_WRITE,	/* call again when the socket is writable */
+	TLS_MORE,	/* call again soon, whatever the socket says: the turn is over, and more may have come */
 	TLS_EOF,	/* the peer closed */
 	TLS_FAILED,	/* tls_failure says how */
 };

@@ -10,7 +10,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
+
 static void on_event(struct ev_loop *loop, ev_io *w, int revents)
+{
+	struct tls_io *io = w->data;
+
+	(void)loop;
+	(void)revents;
+	io->on_ready(io->owner);
+}
+
+static void on_again(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct tls_io *io = w->data;
 
@@ -29,6 +40,8 @@ void tls_io_init(struct tls_io *io, struct ev_loop *loop, void (*on_ready)(void 
 	io->bytes_out = bytes_out;
 	ev_io_init(&io->watcher, on_event, -1, 0);
 	io->watcher.data = io;
+	ev_timer_init(&io->again, on_again, 0., 0.);
+	io->again.data = io;
 	io->fd = -1;
 	io->tls = NULL;
 	io->writing = io->said_bye = false;
@@ -39,6 +52,7 @@ void tls_io_init(struct tls_io *io, struct ev_loop *loop, void (*on_ready)(void 
 
 void tls_io_watch(struct tls_io *io, int events)
 {
+	ev_timer_stop(io->loop, &io->again);
 	if (ev_is_active(&io->watcher) && io->watcher.events == events)
 		return;
 	ev_io_stop(io->loop, &io->watcher);
@@ -46,6 +60,14 @@ void tls_io_watch(struct tls_io *io, int events)
 		return;
 	ev_io_set(&io->watcher, io->tls ? tls_fd(io->tls) : io->fd, events);
 	ev_io_start(io->loop, &io->watcher);
+}
+
+/* on_ready is called in the loop's next turn. */
+static void call_again(struct tls_io *io)
+{
+	tls_io_watch(io, 0);
+	ev_timer_set(&io->again, 0., 0.);
+	ev_timer_start(io->loop, &io->again);
 }
 
 /* Empties the buffer for the next frame, and frees the memory of a long one. */
@@ -124,6 +146,18 @@ int tls_io_accept(struct tls_io *io, struct tls_ctx *ctx, int fd)
 	return ret;
 }
 
+enum fail_kind tls_io_abandoned(const struct tls_io *io, uint64_t ns)
+{
+	struct tcp_info info;
+	socklen_t n = sizeof(info);
+
+	if (getsockopt(tls_fd(io->tls), IPPROTO_TCP, TCP_INFO, &info, &n))
+		return FAIL_NONE;
+	if (info.tcpi_state == TCP_CLOSE_WAIT)
+		return FAIL_CLOSED;
+	return info.tcpi_last_data_recv > ns / NS_PER_MS ? FAIL_TIMEOUT : FAIL_NONE;
+}
+
 struct tls *tls_io_release(struct tls_io *io)
 {
 	struct tls *tls = io->tls;
@@ -157,6 +191,9 @@ static enum tls_io_status status_of(struct tls_io *io, enum tls_status st)
 		return TLS_IO_WAIT;
 	case TLS_WANT_WRITE:
 		tls_io_watch(io, EV_WRITE);
+		return TLS_IO_WAIT;
+	case TLS_MORE:
+		call_again(io);
 		return TLS_IO_WAIT;
 	case TLS_EOF:
 		return failed(io, FAIL_CLOSED, 0);

@@ -4,8 +4,9 @@
  * (docs/protocol.md), so one buffer serves both directions: a frame is written whole before the next one is read. What
  * a frame means and what follows it is up to the owner.
  *
- * A function that returns TLS_IO_WAIT has set the watcher. When the socket is ready, the loop calls on_ready, and the
- * owner calls the same function again. Nothing blocks, and on_ready is never called from within a function.
+ * A function that returns TLS_IO_WAIT has set the watcher, or a timer if what it does goes on in the loop's next turn
+ * (TLS_MORE). When the socket is ready, or that turn has come, the loop calls on_ready, and the owner calls the same
+ * function again. Nothing blocks, and on_ready is never called from within a function.
  *
  * Owning thread: the loop's.
  */
@@ -40,6 +41,7 @@ struct tls_io {
 	void *owner;
 	counter *bytes_in, *bytes_out;	/* of frames; NULL: not counted */
 	ev_io watcher;
+	ev_timer again;		/* for the loop's next turn */
 	int fd;			/* until `tls` owns it; else -1 */
 	struct tls *tls;	/* NULL before the handshake and after the close */
 	bool writing;		/* a frame is not written whole yet */
@@ -59,6 +61,9 @@ void tls_io_init(struct tls_io *io, struct ev_loop *loop, void (*on_ready)(void 
 
 /* Closes the socket, without close_notify; see tls_free. May be called twice. It may connect or accept again. */
 void tls_io_close(struct tls_io *io);
+/* Server, before the handshake: FAIL_CLOSED if the client has closed its side; FAIL_TIMEOUT if it has sent nothing for `ns`,
+ * since connections wait in the listener's backlog, and accepted ones for their turn; else FAIL_NONE. */
+enum fail_kind tls_io_abandoned(const struct tls_io *io, uint64_t ns);
 bool tls_io_is_open(const struct tls_io *io);
 
 /* Client: begins to connect, from the address `from` unless it is NULL; on_ready is called when the outcome is known.
@@ -110,7 +115,8 @@ void tls_io_say_bye(struct tls_io *io);
  * True when there is nothing left to wait for: the peer closed, sent more, or is lost. False: ask again in on_ready. */
 bool tls_io_is_bye_answered(struct tls_io *io);
 
-/* Sets the watcher: on_ready is called when the socket is ready for `events` (EV_READ or EV_WRITE); 0: never. */
+/* Sets the watcher: on_ready is called when the socket is ready for `events` (EV_READ or EV_WRITE); 0: never. If one of
+ * the functions above returned TLS_IO_WAIT, it has to be called again afterwards, whatever the socket says. */
 void tls_io_watch(struct tls_io *io, int events);
 
 /* `failure` in words, or ""; valid until the close. */

@@ -1,4 +1,4 @@
-/* A BIO that joins small writes. See tls_socket.h; BIO_meth_new(3) for what the callbacks return. */
+/* A BIO that joins small writes and reads ahead. See tls_socket.h; BIO_meth_new(3) for what the callbacks return. */
 #include "common/tls/tls_socket.h"
 
 #include <errno.h>
@@ -64,28 +64,68 @@ static int on_write(BIO *bio, const char *data, int n)
 	return -1;
 }
 
-static int on_read(BIO *bio, char *data, int n)
+/* Returns how many bytes came, 0 at the peer's end, or -errno. */
+static ssize_t receive(struct tls_socket *s, void *data, size_t n)
 {
-	struct tls_socket *s = BIO_get_data(bio);
 	int unsent = tls_socket_flush(s, false);
 	ssize_t got;
 
+	if (unsent == -EAGAIN)
+		return -EAGAIN;
+	got = recv(s->fd, data, n, 0);
+	/* A socket reports an error once. The send has had it, so the read would report a plain end. */
+	if (got <= 0 && unsent)
+		return unsent;
+	if (got < 0)
+		return may_be_repeated(errno) ? -EAGAIN : -errno;
+	s->at_end = got == 0;
+	return got;
+}
+
+/* Returns as receive, for `n` bytes at most; takes from the socket only when nothing is left of what came before. */
+static ssize_t take(struct tls_socket *s, void *data, size_t n)
+{
+	ssize_t got;
+
+	if (s->ahead_n == 0 && n >= sizeof(s->ahead))
+		return receive(s, data, n);
+	if (s->ahead_n == 0) {
+		got = receive(s, s->ahead, sizeof(s->ahead));
+		if (got <= 0)
+			return got;
+		s->ahead_from = 0;
+		s->ahead_n = (uint32_t)got;
+	}
+	n = n < s->ahead_n ? n : s->ahead_n;
+	memcpy(data, s->ahead + s->ahead_from, n);
+	s->ahead_from += (uint32_t)n;
+	s->ahead_n -= (uint32_t)n;
+	return (ssize_t)n;
+}
+
+static int on_read(BIO *bio, char *data, int n)
+{
+	struct tls_socket *s = BIO_get_data(bio);
+	ssize_t got;
+
 	BIO_clear_retry_flags(bio);
-	if (unsent == -EAGAIN) {
-		BIO_set_retry_write(bio);
+	s->empty = false;
+	if (s->paused) {
+		BIO_set_retry_read(bio);
 		errno = EAGAIN;
 		return -1;
 	}
-	got = recv(s->fd, data, (size_t)n, 0);
-	/* A socket reports an error once. The send has had it, so the read would report a plain end. */
-	if (got <= 0 && unsent) {
-		errno = -unsent;
-		return -1;
-	}
-	if (got < 0 && may_be_repeated(errno))
+	got = take(s, data, (size_t)n);
+	if (got >= 0)
+		return (int)got;
+	if (got == -EAGAIN && s->held_n > 0) {
+		BIO_set_retry_write(bio);
+	} else if (got == -EAGAIN) {
+		s->empty = true;
 		BIO_set_retry_read(bio);
-	s->at_end = got == 0;
-	return (int)got;
+	}
+	errno = (int)-got;
+	return -1;
 }
 
 /* OpenSSL flushes after each flight of a handshake. That is ignored: the flight waits for what follows. */

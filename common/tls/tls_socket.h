@@ -1,5 +1,6 @@
 /* The socket below a TLS connection, as a BIO of OpenSSL that joins small writes: bytes are held back until the
- * connection reads, tls_socket_flush is called, or no more fit.
+ * connection reads, tls_socket_flush is called, or no more fit. It reads ahead: one receive takes what has come, and
+ * OpenSSL gets no more of it than it asks for, which is one record at a time, so that reading can pause after any record.
  *
  * Whoever reads has written all that it has to say until it gets an answer. So the end of a handshake goes out with the
  * first request, and a session ticket with the answer and the close_notify: each is one segment, one wake-up of the
@@ -19,13 +20,20 @@
  * Certificates and reports are longer and need not be joined. */
 #define TLS_SOCKET_HELD_BYTES 2048
 
+/* Enough for a client's side of a handshake. Records that are larger are received where OpenSSL wants them. */
+#define TLS_SOCKET_AHEAD_BYTES 2048
+
 /* Of one connection; embedded in struct tls, so that it needs no memory of its own. */
 struct tls_socket {
 	int fd;
 	int error;	/* errno of the send that failed, after which nothing is sent; 0: none failed */
 	uint32_t held_n;
 	bool at_end;	/* the peer closed its side */
+	bool empty;	/* the last read found nothing: the socket is to be waited for */
+	bool paused;	/* reads return nothing until the connection's owner clears it; then bytes may be in `ahead` */
+	uint32_t ahead_from, ahead_n;
 	uint8_t held[TLS_SOCKET_HELD_BYTES];
+	uint8_t ahead[TLS_SOCKET_AHEAD_BYTES];
 };
 
 /* The type of tls_socket_bio's BIOs, which it has to outlive; BIO_meth_free frees it. NULL: out of memory. */

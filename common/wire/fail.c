@@ -57,7 +57,7 @@ static const char *protocol_name(int code)
 	}
 }
 
-/* TLS alert descriptions, RFC 8446, 6. */
+/* TLS alert descriptions (RFC 8446, 6), and our own. */
 static const char *alert_name(int code)
 {
 	switch (code) {
@@ -78,6 +78,7 @@ static const char *alert_name(int code)
 	case 80: return "internal_error";
 	case 116: return "certificate_required";
 	case 120: return "no_application_protocol";
+	case FAIL_TLS_RECORDS: return "too_many_records";
 	default: return NULL;
 	}
 }
@@ -201,7 +202,10 @@ const char *fail_advice(const struct fail *f)
 		if (f->code == ENOMEM)
 			return "out of memory or locked memory: see ulimit -l and the device's limits";
 		return strerror(f->code);
-	case FAIL_TLS: return "the TLS handshake failed: do both sides use the same CA, TLS 1.3 and protocol rampart/1?";
+	case FAIL_TLS:
+		if (f->code == FAIL_TLS_RECORDS)
+			return "the peer sent more TLS records than there is use for";
+		return "the TLS handshake failed: do both sides use the same CA, TLS 1.3 and protocol rampart/1?";
 	case FAIL_CERTIFICATE: return "the peer's certificate was not accepted: check --ca, its dates and its names";
 	case FAIL_REFUSED: return refused_advice(f->code);
 	case FAIL_CM_STATUS: return "the RDMA connection manager gave up: is the RDMA port reachable, is the server alive?";

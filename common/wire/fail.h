@@ -27,7 +27,7 @@ extern const char *const stage_names[STAGE_N];	/* "tcp_connect", ... */
 enum fail_kind {
 	FAIL_NONE,
 	FAIL_ERRNO,		/* code: errno */
-	FAIL_TLS,		/* code: TLS alert number, or 0 when none was seen */
+	FAIL_TLS,		/* code: TLS alert number, 0 when none was seen, or FAIL_TLS_RECORDS */
 	FAIL_CERTIFICATE,	/* code: X509_V_ERR_* */
 	FAIL_REFUSED,		/* code: enum refuse_code, from a REFUSE frame or a reject */
 	FAIL_CM_STATUS,		/* code: status of a CM event; CM reject reasons are 1 to 33 (IBTA 12.6.7.2) */
@@ -37,6 +37,9 @@ enum fail_kind {
 	FAIL_CLOSED,		/* the peer closed; code: 0 */
 	FAIL_KIND_N,
 };
+
+/* Beyond the alerts, which have 8 bits: the peer sent more TLS records than there is use for. */
+#define FAIL_TLS_RECORDS 256
 
 enum fail_protocol {
 	PROTO_BAD_FRAME = 1,	/* a bootstrap frame that does not decode */

@@ -3,7 +3,8 @@
  * "region-left: wc: remote_access". It uses common/ only, so that no check of the real client is in its way.
  *
  * Modes are in the tables of rogue_boot.c (TLS and frames), rogue_link.c (RDMA connection and messages),
- * rogue_region.c (one-sided memory), rogue_push.c (pushes) and rogue_life.c (tickets, dying, asking for room).
+ * rogue_region.c (one-sided memory), rogue_push.c (pushes), rogue_life.c (tickets, dying, asking for room),
+ * rogue_tls.c (records of TLS) and rogue_flood.c (floods).
  */
 #include "tests/adversary/rogue.h"
 
@@ -54,7 +55,8 @@ static const struct opts_spec spec = {
 	.epilog = "Exit status: 0 got an answer every time, 1 not so, 2 usage, 3 no device or certificate.",
 };
 
-static const struct mode *const tables[] = { boot_modes, link_modes, region_modes, push_modes, life_modes };
+static const struct mode *const tables[] = { boot_modes, link_modes, region_modes, push_modes, life_modes,
+					    tls_modes, flood_modes };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
 static const char *running = "";	/* the mode */

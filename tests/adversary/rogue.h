@@ -41,6 +41,7 @@ int no_answer(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool link_check(struct rogue *r);
 
 /* Tables of modes; a NULL name ends them. */
-extern const struct mode boot_modes[], link_modes[], region_modes[], push_modes[], life_modes[];
+extern const struct mode boot_modes[], link_modes[], region_modes[], push_modes[], life_modes[], tls_modes[],
+	flood_modes[];
 
 #endif

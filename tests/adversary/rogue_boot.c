@@ -157,30 +157,10 @@ static int plain_garbage(struct rogue *r, const struct mode *m)
 	return closed ? answer("closed") : no_answer("the connection stays open");
 }
 
-/* The bytes of a ClientHello, recorded from a handshake over a socket pair. */
-static ssize_t client_hello(struct rogue *r, uint8_t *buf, size_t size)
-{
-	int pair[2];
-	struct tls *t;
-	ssize_t n = -1;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair))
-		return -1;
-	if (tls_new(r->tls_ctx, pair[0], r->host, &t)) {
-		close(pair[0]);
-	} else {
-		if (tls_handshake(t) == TLS_WANT_READ)
-			n = recv(pair[1], buf, size, 0);
-		tls_free(t);
-	}
-	close(pair[1]);
-	return n;
-}
-
 static int half_a_client_hello(struct rogue *r, const struct mode *m)
 {
 	uint8_t buf[2048];
-	ssize_t n = client_hello(r, buf, sizeof(buf));
+	ssize_t n = wire_client_hello(r, buf, sizeof(buf));
 	int fd = n > 1 ? wire_tcp(r, NULL) : -1;
 	bool closed = fd >= 0 && send(fd, buf, (size_t)n / 2, MSG_NOSIGNAL) > 0 &&
 		      wire_await_close(fd, r->timeout_ns);

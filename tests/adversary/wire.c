@@ -55,6 +55,8 @@ static bool go_on(struct wire *w, enum tls_status st, uint64_t deadline_ns, stru
 	switch (st) {
 	case TLS_DONE:
 		return false;
+	case TLS_MORE:
+		return clock_now_ns() < deadline_ns;
 	case TLS_WANT_READ:
 		return wait_for(tls_fd(w->tls), POLLIN, deadline_ns);
 	case TLS_WANT_WRITE:
@@ -81,6 +83,26 @@ bool wire_handshake(struct wire *w, struct reply *out)
 		st = tls_handshake(w->tls);
 	} while (go_on(w, st, deadline_ns, out));
 	return st == TLS_DONE && tls_flush(w->tls) == TLS_DONE;
+}
+
+/* Recorded from a handshake over a socket pair. */
+ssize_t wire_client_hello(struct rogue *r, uint8_t *buf, size_t size)
+{
+	int pair[2];
+	struct tls *t;
+	ssize_t n = -1;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair))
+		return -1;
+	if (tls_new(r->tls_ctx, pair[0], r->host, &t)) {
+		close(pair[0]);
+	} else {
+		if (tls_handshake(t) == TLS_WANT_READ)
+			n = recv(pair[1], buf, size, 0);
+		tls_free(t);
+	}
+	close(pair[1]);
+	return n;
 }
 
 bool wire_open(struct rogue *r, const char *source, struct wire *w, struct reply *out)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "common/wire/fail.h"
 #include "common/wire/frame.h"
@@ -37,6 +38,9 @@ struct reply {
 /* A TCP connection to the server, non-blocking; from the address `source` unless NULL. Its
  * descriptor, or -errno. */
 int wire_tcp(const struct rogue *r, const char *source) __attribute__((warn_unused_result));
+
+/* The bytes of a ClientHello of this client; their number, 0 or -1 if there are none. */
+ssize_t wire_client_hello(struct rogue *r, uint8_t *buf, size_t size);
 
 /* TCP and the TLS handshake. True, or false with the reason in `out`. */
 bool wire_open(struct rogue *r, const char *source, struct wire *w, struct reply *out);

@@ -158,6 +158,8 @@ static bool read_all(struct peer *p, uint8_t *buf, size_t n)
 		case TLS_DONE:
 			have += got;
 			break;
+		case TLS_MORE:
+			break;
 		case TLS_WANT_READ:
 		case TLS_WANT_WRITE:
 			turn_when_readable(p, true);

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/tls/ticket_keys.h"
 #include "common/tls/tls.h"
+#include "common/tls/tls_limits.h"
 #include "tests/unit/helpers/certs.h"
 
 #define ROTATE_NS (10 * NS_PER_S)	/* longer than a test */
@@ -28,6 +30,7 @@ static int group_set_up(void **state)
 {
 	(void)state;
 	signal(SIGPIPE, SIG_IGN);
+	log_init("test", LOG_LVL_ERROR);
 	return certs_make(&certs);
 }
 
@@ -142,13 +145,16 @@ static bool resumes(struct tls_ctx *s, struct tls_ctx *c, struct tls_session *of
 /* A byte from the server, and what it brings along. */
 static void say_something(void)
 {
+	enum tls_status st;
 	uint8_t byte = 0;
 	size_t n = 0;
 
 	assert_int_equal(tls_write(at_server, "x", 1, &n), TLS_DONE);
 	assert_int_equal(n, 1);
 	assert_int_equal(tls_flush(at_server), TLS_DONE);
-	assert_int_equal(tls_read(at_client, &byte, 1, &n), TLS_DONE);
+	while ((st = tls_read(at_client, &byte, 1, &n)) == TLS_MORE)
+		;
+	assert_int_equal(st, TLS_DONE);
 	assert_int_equal(byte, 'x');
 }
 
@@ -636,6 +642,127 @@ static void free__goodbye_said__peer_reads_it_and_what_was_before(void **state)
 	assert_int_equal(tls_read(at_server, &byte, 1, &n), TLS_EOF);
 }
 
+/* ---- what a peer can make this end do ---- */
+
+static void say_bytewise(struct tls *t, int n)
+{
+	size_t put;
+
+	while (n-- > 0)
+		assert_int_equal(tls_write(t, "x", 1, &put), TLS_DONE);
+	assert_int_equal(tls_flush(t), TLS_DONE);
+}
+
+static int count_bytes(struct tls *t, enum tls_status *end)
+{
+	uint8_t byte;
+	size_t got;
+	int n = 0;
+
+	while ((*end = tls_read(t, &byte, 1, &got)) == TLS_DONE)
+		n++;
+	return n;
+}
+
+/* All has come in one segment, so the socket has no more to say. */
+static void read__more_records_than_a_turn_allows__more_then_the_rest(void **state)
+{
+	enum tls_status end;
+
+	(void)state;
+	assert_false(resumes(server, client, NULL));
+	/* Ends the turn of the handshake. */
+	assert_int_equal(count_bytes(at_server, &end), 0);
+	say_bytewise(at_client, 2 * TLS_TURN_RECORDS + 2);
+	assert_int_equal(count_bytes(at_server, &end), TLS_TURN_RECORDS);
+	assert_int_equal(end, TLS_MORE);
+	/* With the record that ended the turn before it. */
+	assert_int_equal(count_bytes(at_server, &end), TLS_TURN_RECORDS + 1);
+	assert_int_equal(end, TLS_MORE);
+	assert_int_equal(count_bytes(at_server, &end), 1);
+	assert_int_equal(end, TLS_WANT_READ);
+}
+
+/* Tickets stand for all records without data; a server can send as many as it likes. */
+static void send_tickets(int n)
+{
+	while (n-- > 0) {
+		size_t put;
+
+		assert_int_equal(tls_send_ticket(at_server), 0);
+		assert_int_equal(tls_write(at_server, "x", 1, &put), TLS_DONE);
+	}
+	assert_int_equal(tls_flush(at_server), TLS_DONE);
+}
+
+static void read__as_many_records_without_data_as_allowed__data_goes_on(void **state)
+{
+	enum tls_status end;
+	int n = 0;
+
+	(void)state;
+	assert_false(resumes(server, client, NULL));
+	send_tickets(TLS_EXTRA_RECORDS);
+	do
+		n += count_bytes(at_client, &end);
+	while (end == TLS_MORE);
+	assert_int_equal(n, TLS_EXTRA_RECORDS);
+	assert_int_equal(end, TLS_WANT_READ);
+}
+
+static void assert_cut_off(struct tls *t, const char *why)
+{
+	struct fail f;
+
+	tls_failure(t, &f);
+	assert_int_equal(f.kind, FAIL_TLS);
+	assert_int_equal(f.code, FAIL_TLS_RECORDS);
+	assert_non_null(strstr(tls_failure_text(t), why));
+}
+
+static void read__more_records_without_data__cut_off_by_name(void **state)
+{
+	enum tls_status end;
+	int n = 0;
+
+	(void)state;
+	assert_false(resumes(server, client, NULL));
+	send_tickets(TLS_EXTRA_RECORDS + 3);
+	do
+		n += count_bytes(at_client, &end);
+	while (end == TLS_MORE);
+	assert_int_equal(end, TLS_FAILED);
+	assert_in_range(n, 1, TLS_EXTRA_RECORDS + 1);
+	assert_cut_off(at_client, "records without data");
+}
+
+/* A ClientHello, each byte of its message in a record of its own. */
+static void handshake__in_tiny_records__a_few_in_a_turn_then_cut_off(void **state)
+{
+	uint8_t hello[2048], tiny[6 * sizeof(hello)];
+	int turns = 0, ours;
+	enum tls_status st;
+	ssize_t n;
+
+	(void)state;
+	connect_pair(server, client, NULL);
+	ours = tls_fd(at_client);
+	assert_int_equal(tls_handshake(at_client), TLS_WANT_READ);
+	n = recv(tls_fd(at_server), hello, sizeof(hello), 0);
+	assert_in_range(n, 100, sizeof(hello));
+	for (ssize_t i = 5; i < n; i++) {
+		memcpy(&tiny[6 * (i - 5)], hello, 3);
+		memcpy(&tiny[6 * (i - 5) + 3], "\0\1", 2);
+		tiny[6 * (i - 5) + 5] = hello[i];
+	}
+	assert_int_equal(send(ours, tiny, (size_t)(6 * (n - 5)), 0), 6 * (n - 5));
+	while ((st = tls_handshake(at_server)) == TLS_MORE)
+		turns++;
+	assert_int_equal(st, TLS_FAILED);
+	assert_in_range(turns, TLS_HANDSHAKE_RECORDS / TLS_TURN_RECORDS - 1, TLS_HANDSHAKE_RECORDS / TLS_TURN_RECORDS);
+	assert_cut_off(at_server, "handshake of more than");
+}
+
 #define TLS_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -669,6 +796,10 @@ int main(void)
 		TLS_TEST(flush__ticket_answer_and_goodbye__one_send),
 		TLS_TEST(read__request_held_and_socket_full__wants_to_write_first),
 		TLS_TEST(free__goodbye_said__peer_reads_it_and_what_was_before),
+		TLS_TEST(read__more_records_than_a_turn_allows__more_then_the_rest),
+		TLS_TEST(read__as_many_records_without_data_as_allowed__data_goes_on),
+		TLS_TEST(read__more_records_without_data__cut_off_by_name),
+		TLS_TEST(handshake__in_tiny_records__a_few_in_a_turn_then_cut_off),
 	};
 
 	return cmocka_run_group_tests_name("tls", tests, group_set_up, group_tear_down);

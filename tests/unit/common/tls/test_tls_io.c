@@ -211,6 +211,25 @@ static void frame__two_at_once__one_after_the_other(void **state)
 	hear(CONTROL_INFO);
 }
 
+/* Nothing more comes from the socket, whose bytes were all read ahead. */
+static void frame__in_more_records_than_a_turn_allows__goes_on_by_itself(void **state)
+{
+	uint8_t request[FRAME_CONTROL_BYTES];
+	size_t n = frame_encode_control(CONTROL_MARK, request), put;
+	struct frame_header h;
+
+	(void)state;
+	connect_pair();
+	shake_hands();
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(tls_write(client.io.tls, &request[i], 1, &put), TLS_DONE);
+	assert_int_equal(tls_io_flush(&client.io), TLS_IO_DONE);
+	assert_int_equal(read_frame(&server, FRAME_FROM_CLIENT_MAX, &h), TLS_IO_WAIT);
+	assert_false(ev_is_active(&server.io.watcher));
+	until(server.ready > 0);
+	hear(CONTROL_MARK);
+}
+
 static void frame__longest_report__in_pieces_through_a_full_socket(void **state)
 {
 	const size_t n = FRAME_REPORT_BYTES_MAX;
@@ -471,6 +490,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IO_TEST(frame__each_way__whole_and_counted),
 		IO_TEST(frame__two_at_once__one_after_the_other),
+		IO_TEST(frame__in_more_records_than_a_turn_allows__goes_on_by_itself),
 		IO_TEST(frame__longest_report__in_pieces_through_a_full_socket),
 		IO_TEST(frame__closed_in_the_middle__memory_given_back),
 		IO_TEST(frame__header_not_allowed__failed_and_an_answer_may_follow),

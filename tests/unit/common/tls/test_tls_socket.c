@@ -261,6 +261,38 @@ static void read__socket_full__waits_to_write_then_reads(void **state)
 	assert_peer_gets("ask");
 }
 
+static void read__more_came_than_is_asked_for__the_rest_without_the_socket(void **state)
+{
+	char words[8] = "";
+
+	(void)state;
+	assert_int_equal(send(peers, "one,two", 7, 0), 7);
+	assert_int_equal(BIO_read(bio, words, 4), 4);
+	assert_string_equal(words, "one,");
+	hang_up_peer();
+	assert_int_equal(BIO_read(bio, words, sizeof(words)), 3);
+	assert_memory_equal(words, "two", 3);
+	assert_false(BIO_eof(bio));
+	assert_int_equal(BIO_read(bio, words, sizeof(words)), 0);
+	assert_true(BIO_eof(bio));
+}
+
+static void read__paused__nothing_until_it_goes_on(void **state)
+{
+	char word[4] = "";
+
+	(void)state;
+	assert_int_equal(send(peers, "one", 3, 0), 3);
+	under_test.paused = true;
+	assert_wants_to_read(BIO_read(bio, word, 3));
+	assert_false(under_test.empty);
+	under_test.paused = false;
+	assert_int_equal(BIO_read(bio, word, 3), 3);
+	assert_string_equal(word, "one");
+	assert_wants_to_read(BIO_read(bio, word, 3));
+	assert_true(under_test.empty);
+}
+
 static void read__peer_gone__its_last_words_then_the_end(void **state)
 {
 	char words[4] = "";
@@ -381,6 +413,8 @@ int main(void)
 		SOCKET_TEST(flush__socket_full__held_on_in_order),
 		SOCKET_TEST(read__something_held__sent_before),
 		SOCKET_TEST(read__socket_full__waits_to_write_then_reads),
+		SOCKET_TEST(read__more_came_than_is_asked_for__the_rest_without_the_socket),
+		SOCKET_TEST(read__paused__nothing_until_it_goes_on),
 		SOCKET_TEST(read__peer_gone__its_last_words_then_the_end),
 		SOCKET_TEST(read__peer_gone_and_something_held__last_words_then_the_error),
 		SOCKET_TEST(read__nothing_to_read_after_a_failed_send__that_error),

@@ -1,0 +1,39 @@
+/* How much a peer may send over a TLS connection: in a turn of the loop, in its handshake, and beside application data.
+ * Pure: it counts and judges; tls.c asks OpenSSL and acts.
+ *
+ * Owning thread: that of the connection.
+ */
+#ifndef RAMPART_COMMON_TLS_LIMITS_H
+#define RAMPART_COMMON_TLS_LIMITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A client's side of a handshake is five records; with certificates about 4 KB. */
+#define TLS_TURN_RECORDS 8
+#define TLS_TURN_BYTES 65536
+#define TLS_HANDSHAKE_RECORDS 64
+#define TLS_HANDSHAKE_BYTES 65536
+/* After the handshake, without application data: key updates (RFC 8446, 4.6.3), tickets, alerts. */
+#define TLS_EXTRA_RECORDS 8
+
+/* Embedded; all zero for a new connection. */
+struct tls_limits {
+	uint32_t turn_records, turn_bytes;	/* since the turn began */
+	uint32_t handshake_records, handshake_bytes;
+	uint32_t extra_records;
+	bool shook_hands;	/* set by the owner */
+};
+
+/* The header of a record of `bytes`, itself included, has come. */
+void tls_limits_count_record(struct tls_limits *l, uint32_t bytes);
+/* A record turned out to have no application data. Nothing during the handshake. */
+void tls_limits_count_extra(struct tls_limits *l);
+/* True if no more is to be read until tls_limits_begin_turn. */
+bool tls_limits_turn_is_over(const struct tls_limits *l);
+void tls_limits_begin_turn(struct tls_limits *l);
+/* What the peer sent too much of, in words that follow "it sent"; NULL: nothing. */
+const char *tls_limits_excess(const struct tls_limits *l);
+
+#endif

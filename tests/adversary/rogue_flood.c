@@ -1,0 +1,250 @@
+/* Floods: much of what costs the server time, while others want to be served. */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/wire/auth.h"
+#include "common/rdma/cm.h"
+#include "common/tls/tls.h"
+#include "tests/adversary/wire.h"
+
+#define OPEN_MAX 128		/* TCP connections that a flood of ClientHellos keeps open */
+#define REQUESTS_OPEN 64	/* CM ids that a flood of REQs has under way */
+#define RESOLVE_MS 5000
+#define CONTROLS 16
+#define QUESTIONS 14		/* that each control session asks at once */
+
+/* "COUNT" or "COUNT@RATE", RATE a second. */
+static void parse_flood(const char *arg, int count, int *n, int *rate)
+{
+	*n = count;
+	*rate = 0;
+	if (arg)
+		(void)!sscanf(arg, "%d@%d", n, rate);
+}
+
+/* Waits until the i-th is due. */
+static void pace(uint64_t began_ns, int i, int rate)
+{
+	uint64_t due_ns = rate > 0 ? began_ns + (uint64_t)i * NS_PER_S / (unsigned)rate : 0, now = clock_now_ns();
+
+	if (due_ns > now)
+		poll(NULL, 0, (int)((due_ns - now) / NS_PER_MS) + 1);
+}
+
+static bool has_answer(int fd)
+{
+	uint8_t byte;
+
+	return recv(fd, &byte, 1, MSG_DONTWAIT) == 1;
+}
+
+/* Sends a recorded ClientHello on ARG (COUNT@RATE) connections, and leaves the server's answers unread. */
+static int client_hellos(struct rogue *r, const struct mode *m)
+{
+	int fds[OPEN_MAX], n, rate, answered = 0;
+	uint64_t began_ns = clock_now_ns();
+	uint8_t hello[2048];
+	ssize_t bytes = wire_client_hello(r, hello, sizeof(hello));
+
+	(void)m;
+	if (bytes <= 0)
+		return no_answer("no ClientHello");
+	memset(fds, -1, sizeof(fds));
+	parse_flood(r->arg, 100, &n, &rate);
+	for (int i = 0; i < n + OPEN_MAX; i++) {
+		int *fd = &fds[i % OPEN_MAX];
+
+		if (*fd >= 0) {
+			answered += has_answer(*fd);
+			close(*fd);
+		}
+		*fd = -1;
+		if (i >= n)
+			continue;
+		pace(began_ns, i, rate);
+		*fd = wire_tcp(r, NULL);
+		if (*fd >= 0)
+			(void)!send(*fd, hello, (size_t)bytes, MSG_NOSIGNAL);
+	}
+	return answered ? answer("%d sent", n) : no_answer("the server answered none of %d", n);
+}
+
+/* ---- CM requests */
+
+struct requests {
+	struct rogue *r;
+	struct cm_channel *cm;
+	struct addr to;
+	uint8_t data[PDATA_PROOF_BYTES];	/* of a session that nobody has */
+	int begun, under_way, rejected, lost;
+};
+
+static void begin_request(struct requests *q)
+{
+	struct rdma_cm_id *id;
+
+	q->begun++;
+	if (cm_id_new(q->cm, NULL, &id)) {
+		q->lost++;
+	} else if (cm_resolve_addr(id, &q->r->dev.addr, &q->to, RESOLVE_MS)) {
+		cm_id_destroy(id);
+		q->lost++;
+	} else {
+		q->under_way++;
+	}
+}
+
+static void end_request(struct requests *q, struct rdma_cm_id *id, bool rejected)
+{
+	cm_id_destroy(id);
+	q->under_way--;
+	q->rejected += rejected;
+	q->lost += !rejected;
+}
+
+/* QP numbers that no queue pair has: nothing is to be connected. */
+static bool send_request(const struct requests *q, struct rdma_cm_id *id)
+{
+	struct cm_conn_param p = { .qpn = 0x800000u + (uint32_t)q->rejected, .private_data = q->data,
+				   .private_bytes = sizeof(q->data) };
+
+	return cm_connect(id, &p) == 0;
+}
+
+static void on_event(struct requests *q, const struct cm_event *e)
+{
+	bool goes_on = true;
+
+	switch (e->type) {
+	case CM_ADDR_RESOLVED:
+		goes_on = cm_resolve_route(e->id, RESOLVE_MS) == 0;
+		break;
+	case CM_ROUTE_RESOLVED:
+		goes_on = send_request(q, e->id);
+		break;
+	case CM_REJECTED:
+		end_request(q, e->id, true);
+		return;
+	case CM_OTHER:
+		return;
+	case CM_ADDR_ERROR:
+	case CM_ROUTE_ERROR:
+	case CM_CONNECT_REQUEST:
+	case CM_CONNECT_RESPONSE:
+	case CM_CONNECT_ERROR:
+	case CM_UNREACHABLE:
+	case CM_ESTABLISHED:
+	case CM_DISCONNECTED:
+	case CM_DEVICE_REMOVED:
+		goes_on = false;
+	}
+	if (!goes_on)
+		end_request(q, e->id, false);
+}
+
+static void run_requests(struct requests *q, int n, int rate)
+{
+	uint64_t began_ns = clock_now_ns(), heard_ns = began_ns;
+	struct cm_event e;
+
+	while ((q->begun < n || q->under_way > 0) && clock_now_ns() - heard_ns < q->r->timeout_ns) {
+		struct pollfd p = { .fd = cm_channel_fd(q->cm), .events = POLLIN };
+
+		for (; q->begun < n && q->under_way < REQUESTS_OPEN; begin_request(q))
+			pace(began_ns, q->begun, rate);
+		if (poll(&p, 1, 100) <= 0)
+			continue;
+		heard_ns = clock_now_ns();
+		while (cm_next_event(q->cm, &e) == 1)
+			on_event(q, &e);
+	}
+}
+
+/* The address that a GRANT names; the session is not used. */
+static bool learn_rdma_address(struct rogue *r, struct addr *out)
+{
+	struct frame_hello h = wire_good_hello();
+	struct reply reply;
+	struct wire w;
+
+	if (wire_open(r, NULL, &w, &reply))
+		wire_hello(&w, &h, &reply);
+	wire_close(&w);
+	*out = reply.grant.rdma;
+	return reply.kind == REPLY_GRANT;
+}
+
+/* Sends ARG (COUNT@RATE) connection requests of sessions that nobody has. */
+static int requests(struct rogue *r, const struct mode *m)
+{
+	struct requests q = { .r = r };
+	struct pdata_proof proof = { 0 };
+	int n, rate;
+
+	(void)m;
+	parse_flood(r->arg, 1000, &n, &rate);
+	pdata_encode_proof(PDATA_REQUEST, &proof, q.data);
+	if (!learn_rdma_address(r, &q.to) || cm_channel_new(&q.cm))
+		return no_answer("no session, or no channel");
+	run_requests(&q, n, rate);
+	if (q.under_way > 0)
+		return no_answer("%d rejected, %d lost, %d without an end", q.rejected, q.lost, q.under_way);
+	cm_channel_free(q.cm);
+	return q.rejected ? answer("%d sent", n) : no_answer("none of %d was rejected", n);
+}
+
+/* ---- control sessions */
+
+static bool ask_at_once(struct wire *w)
+{
+	uint8_t buf[QUESTIONS * FRAME_CONTROL_BYTES];
+	size_t n = 0;
+
+	for (int i = 0; i < QUESTIONS; i++)
+		n += frame_encode_control(CONTROL_STATS, buf + n);
+	return wire_write(w, buf, n);
+}
+
+static bool read_reports(struct wire *w, struct reply *reply)
+{
+	for (int i = 0; i < QUESTIONS; i++) {
+		wire_read(w, reply);
+		if (reply->kind != REPLY_REPORT)
+			return false;
+	}
+	return true;
+}
+
+/* Control sessions that ask for statistics all the time, ARG rounds of QUESTIONS each. */
+static int control_flood(struct rogue *r, const struct mode *m)
+{
+	int rounds = r->arg ? atoi(r->arg) : 1, open = 0;
+	struct wire wires[CONTROLS];
+	struct reply reply;
+	bool good = true;
+
+	(void)m;
+	for (; good && open < CONTROLS; open++)
+		good = wire_open(r, NULL, &wires[open], &reply);
+	for (int i = 0; good && i < rounds; i++) {
+		for (int k = 0; good && k < CONTROLS; k++)
+			good = ask_at_once(&wires[k]);
+		for (int k = 0; good && k < CONTROLS; k++)
+			good = read_reports(&wires[k], &reply);
+	}
+	while (open-- > 0)
+		wire_close(&wires[open]);
+	return good ? answer("%d reports", rounds * CONTROLS * QUESTIONS) : wire_answer(&reply);
+}
+
+const struct mode flood_modes[] = {
+	{ "client-hellos", .run = client_hellos },
+	{ "requests", .run = requests },
+	{ "control-flood", .run = control_flood },
+	{ NULL },
+};

@@ -1,0 +1,127 @@
+/* Misbehaviour in TLS itself, which common/tls/ has no functions for: OpenSSL is called here. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <openssl/ssl.h>
+
+#include "common/base/clock.h"
+#include "common/wire/frame.h"
+#include "tests/adversary/wire.h"
+
+#define KEY_UPDATES 4000
+
+/* A client's side, with a blocking socket. */
+struct raw {
+	SSL_CTX *ctx;
+	SSL *ssl;
+	int fd;
+};
+
+static void raw_close(struct raw *w)
+{
+	SSL_free(w->ssl);
+	SSL_CTX_free(w->ctx);
+	if (w->fd >= 0)
+		close(w->fd);
+}
+
+static bool raw_open(struct rogue *r, struct raw *w)
+{
+	static const unsigned char alpn[] = FRAME_ALPN;
+	struct timeval limit = { .tv_sec = (time_t)(r->timeout_ns / NS_PER_S) + 1 };
+
+	w->ssl = NULL;
+	w->fd = wire_tcp(r, NULL);
+	w->ctx = SSL_CTX_new(TLS_client_method());
+	if (w->fd < 0 || !w->ctx || fcntl(w->fd, F_SETFL, 0) ||
+	    setsockopt(w->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) ||
+	    SSL_CTX_set_alpn_protos(w->ctx, alpn, sizeof(alpn) - 1))
+		return false;
+	w->ssl = SSL_new(w->ctx);
+	return w->ssl && SSL_set_fd(w->ssl, w->fd) == 1 && SSL_connect(w->ssl) == 1;
+}
+
+/* Asks for INFO, so that the server's main thread has the connection, and reads the answer. */
+static bool become_control(struct raw *w)
+{
+	uint8_t buf[FRAME_HEADER_BYTES + FRAME_CONTROL_BYTES];
+	struct frame_header h;
+	size_t n = frame_encode_control(CONTROL_INFO, buf), got;
+
+	if (SSL_write(w->ssl, buf, (int)n) != (int)n)
+		return false;
+	for (size_t have = 0; have < FRAME_HEADER_BYTES; have += got)
+		if (SSL_read_ex(w->ssl, buf + have, FRAME_HEADER_BYTES - have, &got) != 1)
+			return false;
+	if (frame_decode_header(buf, FRAME_REPORT_BYTES_MAX, &h))
+		return false;
+	for (size_t have = FRAME_HEADER_BYTES; have < h.length; have += got)
+		if (SSL_read_ex(w->ssl, buf, h.length - have < sizeof(buf) ? h.length - have : sizeof(buf), &got) != 1)
+			return false;
+	return true;
+}
+
+/* The bytes of `n` key updates, each under the key of the one before. NULL if that fails. */
+static BIO *key_updates(struct raw *w, int n)
+{
+	BIO *out = BIO_new(BIO_s_mem());
+
+	if (!out || !BIO_up_ref(out)) {
+		BIO_free(out);
+		return NULL;
+	}
+	SSL_set0_wbio(w->ssl, out);
+	while (n > 0 && SSL_key_update(w->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 && SSL_do_handshake(w->ssl) == 1)
+		n--;
+	if (n == 0)
+		return out;
+	BIO_free(out);
+	return NULL;
+}
+
+/* Writes for as long as the server takes it, which is until it has cut this client off. */
+static void write_all(int fd, const char *data, size_t n)
+{
+	ssize_t sent;
+
+	while (n > 0 && (sent = send(fd, data, n, MSG_NOSIGNAL)) > 0) {
+		data += sent;
+		n -= (size_t)sent;
+	}
+}
+
+/* Sends ARG key updates in one piece after the handshake. variant: over a control session. */
+static int sends_key_updates(struct rogue *r, const struct mode *m)
+{
+	int n = r->arg ? atoi(r->arg) : KEY_UPDATES;
+	BIO *records = NULL;
+	struct raw w;
+	char *data;
+	long bytes;
+	bool closed;
+
+	if (raw_open(r, &w) && (!m->variant || become_control(&w)))
+		records = key_updates(&w, n);
+	if (!records) {
+		raw_close(&w);
+		return no_answer("no TLS connection");
+	}
+	bytes = BIO_get_mem_data(records, &data);
+	write_all(w.fd, data, (size_t)bytes);
+	closed = wire_await_close(w.fd, r->timeout_ns);
+	BIO_free(records);
+	raw_close(&w);
+	return closed ? answer("closed") : no_answer("the connection stays open");
+}
+
+const struct mode tls_modes[] = {
+	{ "key-updates", .run = sends_key_updates },
+	{ "control-key-updates", .run = sends_key_updates, .variant = 1 },
+	{ NULL },
+};
