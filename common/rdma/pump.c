@@ -10,12 +10,15 @@
 #include "common/rdma/ep.h"
 #include "common/base/log.h"
 
-/* Budgets of one turn of the loop: completions, time, CM events. Time is limited too because a software device carries a
- * request out while it is posted: the next completion is then always there, and a turn would never end. */
+/* Budgets of one turn of the loop: completions and their time, CM events and theirs, the time of on_rest. The time of
+ * completions is limited too because a software device carries a request out while it is posted: the next completion is
+ * then always there, and a turn would never end. */
 #define WC_BUDGET 512
 #define TIME_BUDGET_NS NS_PER_MS
-#define SWEEP_S 0.1
 #define CM_BUDGET 256
+#define CM_BUDGET_NS (2 * NS_PER_MS)
+#define REST_BUDGET_NS (2 * NS_PER_MS)
+#define SWEEP_S 0.1
 /* Polls between two looks at the other descriptors. One look costs as much as a hundred polls. */
 #define SPINS_PER_LOOK 1024
 
@@ -120,9 +123,61 @@ static void on_completions(struct ev_loop *loop, ev_io *w, int revents)
 	process_and_continue(p);
 }
 
+/* Handles the completions that are there, whatever the queues are armed for. */
+static void look_now(struct pump *first)
+{
+	struct pump *p;
+
+	STAILQ_FOREACH(p, &first->joined, entry) {
+		if (p->broken)
+			continue;
+		ep_sweep(p->ep);
+		process_and_continue(p);
+	}
+}
+
+static void on_rest(struct ev_loop *loop, ev_check *w, int revents)
+{
+	struct pump *p = w->data;
+	uint64_t until_ns;
+
+	(void)revents;
+	if (!p->rest_due)
+		return;
+	until_ns = clock_now_ns() + REST_BUDGET_NS;
+	do {
+		look_now(p->first);
+		p->rest_due = !p->first->stop && p->on_rest(p->arg);
+	} while (p->rest_due && clock_now_ns() < until_ns);
+	if (!p->rest_due)
+		ev_idle_stop(loop, &p->awake);
+}
+
+static void on_idle(struct ev_loop *loop, ev_idle *w, int revents)
+{
+	(void)loop;
+	(void)w;
+	(void)revents;
+}
+
+void pump_set_rest(struct pump *p, bool (*rest)(void *arg))
+{
+	p->on_rest = rest;
+	ev_check_start(p->loop, &p->rest);
+}
+
+void pump_rest_is_due(struct pump *p)
+{
+	if (p->rest_due)
+		return;
+	p->rest_due = true;
+	ev_idle_start(p->loop, &p->awake);
+}
+
 static void on_cm_readable(struct ev_loop *loop, ev_io *w, int revents)
 {
 	struct pump *p = w->data;
+	uint64_t until_ns = clock_now_ns() + CM_BUDGET_NS;
 	struct cm_event e;
 	int ret = 0;
 
@@ -133,6 +188,8 @@ static void on_cm_readable(struct ev_loop *loop, ev_io *w, int revents)
 		if (ret <= 0)
 			break;
 		p->on_cm(p->arg, &e);
+		if (clock_now_ns() >= until_ns)
+			break;
 	}
 	if (ret < 0) {
 		log_error("rdma_get_cm_event failed: %s", strerror(-ret));
@@ -179,12 +236,20 @@ void pump_start(struct pump *p, struct ev_loop *loop, struct ep *ep, struct cm_c
 	p->cm_io.data = p;
 	ev_io_start(loop, &p->cm_io);
 	ev_io_init(&p->cq_io, on_completions, ep_fd(ep), EV_READ);
+	ev_set_priority(&p->cq_io, EV_MAXPRI - 1);
 	p->cq_io.data = p;
 	ev_io_start(loop, &p->cq_io);
 	ev_timer_init(&p->more, on_more, 0., 0.);
+	ev_set_priority(&p->more, EV_MAXPRI - 1);
 	p->more.data = p;
 	ev_timer_init(&p->sweep, on_sweep, 0., 0.);
 	p->sweep.data = p;
+	/* The last that is called in a turn. */
+	ev_check_init(&p->rest, on_rest);
+	ev_set_priority(&p->rest, EV_MINPRI);
+	p->rest.data = p;
+	ev_idle_init(&p->awake, on_idle);
+	ev_set_priority(&p->awake, EV_MINPRI);
 	async_start(&p->async, loop, ep, on_device_event, p);
 }
 
@@ -196,6 +261,8 @@ void pump_stop_watchers(struct pump *p)
 	ev_io_stop(p->loop, &p->cq_io);
 	ev_timer_stop(p->loop, &p->more);
 	ev_timer_stop(p->loop, &p->sweep);
+	ev_check_stop(p->loop, &p->rest);
+	ev_idle_stop(p->loop, &p->awake);
 	async_stop(&p->async);
 }
 
@@ -226,7 +293,7 @@ static void spin(struct pump *first)
 	STAILQ_FOREACH(p, &first->joined, entry) {
 		p->turn_ns = 0;
 	}
-	for (int i = 0; i < SPINS_PER_LOOK && !first->stop && !look(first); i++)
+	for (int i = 0; i < SPINS_PER_LOOK && !first->stop && !look(first) && !first->rest_due; i++)
 		;
 	STAILQ_FOREACH(p, &first->joined, entry)
 		if (p->spinning && p->mode == POLL_ADAPTIVE && clock_now_ns() - p->last_busy_ns > p->spin_ns)

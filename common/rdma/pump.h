@@ -1,8 +1,10 @@
 /* Joins an endpoint and a CM channel to a libev loop, and decides when the thread sleeps.
  *
  * event: sleep until the completion channel is readable. busy: never sleep, never arm. adaptive: spin
- * for a bounded time after the last completion, then arm and sleep. CM events are taken before
- * anything else, because a full backlog drops requests silently. Events of the device are watched too: when it or a
+ * for a bounded time after the last completion, then arm and sleep. A turn of the loop begins with CM events, because a
+ * full backlog drops requests silently; then come completions and everything else; what may wait (on_rest) comes last.
+ * Each has a budget of time, so that nobody waits for more than one piece of another's work and these few milliseconds.
+ * Events of the device are watched too: when it or a
  * queue fails, so does the pump. Several can share a loop, one for each device a
  * thread works on. Owning thread: the loop's, for every function here; before the loop
  * runs and after it, whoever sets it up.
@@ -38,6 +40,10 @@ struct pump {
 	/* One of its queue pairs broke (ASYNC_QP_FAILED) or is done with the shared receive queue (ASYNC_QP_LAST_WQE).
 	 * May be NULL. */
 	async_on_event_fn *on_qp_event;
+	/* Does one piece of the work that may wait until completions were handled; false: there is no more. See
+	 * pump_set_rest. */
+	bool (*on_rest)(void *arg);
+	bool rest_due;
 	enum poll_mode mode;
 	uint64_t spin_ns;
 	uint64_t last_busy_ns;
@@ -52,6 +58,8 @@ struct pump {
 	ev_timer more;	/* goes on after a turn that used its budget up */
 	struct async async;	/* the device's events */
 	ev_timer sweep;	/* polls for failed sends whose completions nobody waits for */
+	ev_check rest;	/* the end of a turn, for on_rest */
+	ev_idle awake;	/* while rest_due: the loop does not sleep */
 };
 
 /* Starts the watchers. `ep` must have been made with spin = (mode == POLL_BUSY). on_broken and on_qp_event may be set
@@ -63,6 +71,12 @@ void pump_stop_watchers(struct pump *p);
 
 /* `other`, started on the same loop, is run by pump_run(p) too. Both were just started. */
 void pump_join(struct pump *p, struct pump *other);
+
+/* For work that may wait, such as that of strangers: at the end of each turn, while pump_rest_is_due was called, on_rest(arg)
+ * is called for as long as it returns true and the turn's budget of time lasts. Completions are handled before each piece. */
+void pump_set_rest(struct pump *p, bool (*on_rest)(void *arg));
+/* There is such work, until on_rest returns false. */
+void pump_rest_is_due(struct pump *p);
 
 /* Runs the loop until pump_break, and returns 0. Errors:
  *   -EIO  the device stopped working (pump_fail); where there are several, the last of them

@@ -19,6 +19,8 @@
 #define HELLOS_MAX 16
 #define GRANT_GRACE_NS (500 * NS_PER_MS)	/* for the RDMA request to come, before the session may be taken back */
 
+static void go_on(struct conn *c);
+
 /* True if the caller has to wait for the socket or the connection is over; false to go on. */
 static bool wait_or_end(struct conn *c, enum tls_io_status st)
 {
@@ -44,7 +46,7 @@ void boot_refuse(struct conn *c, enum refuse_code code, const char *text)
 	tls_io_put(&c->io, frame_encode_refuse(code, text, tls_io_frame(&c->io)));
 	c->retry_hello = code == REFUSE_PSN_CONFLICT && c->hellos < HELLOS_MAX;
 	conn_set_state(c, CONN_ST_REFUSE);
-	boot_on_ready(c);
+	go_on(c);
 }
 
 /* Credits of a client: what it asks for, at most its equal share of the receive buffers that are left for it and the
@@ -305,7 +307,7 @@ static void on_hello(struct conn *c, uint32_t bytes)
 	memcpy(g.session, c->session, sizeof(g.session));
 	tls_io_put(&c->io, frame_encode_grant(&g, tls_io_frame(&c->io)));
 	conn_set_state(c, CONN_ST_GRANT);
-	boot_on_ready(c);
+	go_on(c);
 }
 
 void boot_go_on(struct conn *c)
@@ -413,14 +415,24 @@ static void on_handshake_done(struct conn *c)
 	read_frame(c);
 }
 
-void boot_on_ready(void *conn)
+/* A handshake costs the most of all steps: none is begun for a client that has left, or waited for longer than it may. */
+static void shake_hands(struct conn *c)
 {
-	struct conn *c = conn;
+	enum fail_kind why = c->greeted ? FAIL_NONE :
+			     tls_io_abandoned(&c->io, c->shard->cfg->handshake_timeout_ns);
 
+	c->greeted = true;
+	if (why)
+		conn_fail(c, why, 0);
+	else if (!wait_or_end(c, tls_io_handshake(&c->io)))
+		on_handshake_done(c);
+}
+
+static void go_on(struct conn *c)
+{
 	switch (c->state) {
 	case CONN_ST_TLS_ACCEPT:
-		if (!wait_or_end(c, tls_io_handshake(&c->io)))
-			on_handshake_done(c);
+		shake_hands(c);
 		break;
 	case CONN_ST_HELLO:
 		read_frame(c);
@@ -446,4 +458,25 @@ void boot_on_ready(void *conn)
 	case CONN_ST_N:
 		break;
 	}
+}
+
+void boot_on_ready(void *conn)
+{
+	conn_queue(conn);
+}
+
+bool boot_serve_next(void *shard)
+{
+	struct shard *s = shard;
+	struct conn *c = TAILQ_FIRST(&s->ready);
+
+	if (!c)
+		return false;
+	TAILQ_REMOVE(&s->ready, c, ready);
+	c->queued = false;
+	if (c->overdue)
+		conn_end_overdue(c);
+	else
+		go_on(c);
+	return !TAILQ_EMPTY(&s->ready);
 }

@@ -119,6 +119,7 @@ void conn_set_state(struct conn *c, enum conn_state to)
 	c->state = to;
 	s->regions_awaited -= c->awaits_region;
 	c->awaits_region = false;
+	c->overdue = false;
 	restart_deadline(c);
 }
 
@@ -160,18 +161,40 @@ static void give_up_waiting(struct conn *c)
 	}
 }
 
+void conn_queue(struct conn *c)
+{
+	struct shard *s = c->shard;
+
+	if (c->queued) {
+		tls_io_watch(&c->io, 0);
+		return;
+	}
+	c->queued = true;
+	TAILQ_INSERT_TAIL(&s->ready, c, ready);
+	pump_rest_is_due(&s->pump);
+}
+
+void conn_end_overdue(struct conn *c)
+{
+	if (c->state == CONN_ST_REFUSE)
+		conn_close(c, CLOSE_REFUSED);
+	else
+		conn_fail(c, FAIL_TIMEOUT, 0);
+}
+
+/* Many that were opened at once have their deadline at once: they are closed one by one, after data. */
 static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct conn *c = w->data;
 
 	(void)loop;
 	(void)revents;
-	if (c->state == CONN_ST_CLOSING)
+	if (c->state == CONN_ST_CLOSING) {
 		give_up_waiting(c);
-	else if (c->state == CONN_ST_REFUSE)
-		conn_close(c, CLOSE_REFUSED);
-	else
-		conn_fail(c, FAIL_TIMEOUT, 0);
+		return;
+	}
+	c->overdue = true;
+	conn_queue(c);
 }
 
 static void on_broken(struct rc *rc)
@@ -181,7 +204,7 @@ static void on_broken(struct rc *rc)
 
 static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 {
-	c->retry_hello = c->awaits_region = false;
+	c->greeted = c->retry_hello = c->awaits_region = c->overdue = false;
 	c->hellos = 0;
 	c->peer = *peer;
 	c->admitted_ns = 0;
@@ -249,8 +272,16 @@ int conn_new(struct shard *s, int fd, const struct addr *peer, void (*on_ready)(
 	return 0;
 }
 
+static void unqueue(struct conn *c)
+{
+	if (c->queued)
+		TAILQ_REMOVE(&c->shard->ready, c, ready);
+	c->queued = false;
+}
+
 void conn_close_tls(struct conn *c)
 {
+	unqueue(c);
 	if (!tls_io_is_open(&c->io))
 		return;
 	tls_io_close(&c->io);

@@ -49,9 +49,13 @@ struct conn {
 	struct shard *shard;
 	TAILQ_ENTRY(conn) entry;	/* in the list of its state */
 	ev_timer deadline;
+	TAILQ_ENTRY(conn) ready;	/* in the shard's `ready`, if it is queued */
+	bool queued;
+	bool overdue;		/* its deadline has passed */
 
 	/* TLS side */
 	struct tls_io io;
+	bool greeted;		/* its handshake was begun */
 	bool retry_hello;	/* after psn_conflict: the client may say HELLO again */
 	unsigned hellos;
 	bool awaits_region;	/* HELLO: a region is being registered for it; its socket is not watched */
@@ -91,6 +95,12 @@ struct conn {
  * the address has --max-per-address TLS connections; -ENOMEM. After an error the socket is closed. */
 int conn_new(struct shard *s, int fd, const struct addr *peer, void (*on_ready)(void *conn), struct conn **out)
 	__attribute__((warn_unused_result));
+
+/* Queues the connection for boot_serve_next: its socket is ready or its deadline has passed. It may be queued already;
+ * then its socket is not watched until it has had its turn. */
+void conn_queue(struct conn *c);
+/* The deadline of its state has passed, and it has had its turn. */
+void conn_end_overdue(struct conn *c);
 
 /* Moves to a legal next state: its list, its deadline. */
 void conn_set_state(struct conn *c, enum conn_state to);

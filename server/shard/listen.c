@@ -18,6 +18,7 @@
 #include "server/shard/shard_data.h"
 
 #define ACCEPT_BUDGET 64
+#define ACCEPT_BUDGET_NS (2 * NS_PER_MS)
 #define ACCEPT_RETRY_NS (100 * NS_PER_MS)
 #define ROOM_RETRY_NS (20 * NS_PER_MS)
 /* Where there is no room: a peer that neither said nor was told anything for so long is silent, and so is one whose
@@ -233,10 +234,11 @@ static void pause_for_shortage(struct shard *s, int err)
 static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
 {
 	struct shard *s = w->data;
+	uint64_t until_ns = clock_now_ns() + ACCEPT_BUDGET_NS;
 
 	(void)loop;
 	(void)revents;
-	for (int i = 0; i < ACCEPT_BUDGET; i++) {
+	for (int i = 0; i < ACCEPT_BUDGET && clock_now_ns() < until_ns; i++) {
 		struct sockaddr_storage ss;
 		socklen_t len = sizeof(ss);
 		int fd = accept4(s->listen_fd, (struct sockaddr *)&ss, &len, SOCK_NONBLOCK | SOCK_CLOEXEC), ret;

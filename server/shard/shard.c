@@ -171,6 +171,7 @@ static void start_watchers(struct shard *s)
 	pump_start(&s->pump, s->loop, s->ep, s->cm, (enum poll_mode)s->cfg->poll, s->cfg->spin_ns,
 		   accept_on_cm_event, s);
 	s->pump.on_qp_event = accept_on_qp_event;
+	pump_set_rest(&s->pump, boot_serve_next);
 	listen_start(s);
 	start_async(s, &s->drain, on_drain);
 	start_async(s, &s->registered, on_registered);
@@ -273,6 +274,7 @@ static int make_tables(struct shard *s)
 		return -ENOMEM;
 	for (int i = 0; i < CONN_ST_N; i++)
 		TAILQ_INIT(&s->lists[i]);
+	TAILQ_INIT(&s->ready);
 	s->counts[CONN_ST_FREE] = cfg->shard_conns;
 	for (uint32_t i = 0; i < cfg->shard_conns; i++) {
 		s->conns[i].index = i;

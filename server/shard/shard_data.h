@@ -103,6 +103,7 @@ struct shard {
 	struct conn *conns;
 	struct conn_list lists[CONN_ST_N];	/* by state */
 	uint32_t counts[CONN_ST_N];	/* how many are in each */
+	struct conn_list ready;		/* those that boot_serve_next serves, the first come first */
 	struct session_table *sessions;
 	struct psn_pair *resting;	/* by QP slot: PSNs in quarantine with its QP */
 	uint64_t probe_slice;		/* slices of the probe interval that have passed */

@@ -342,6 +342,87 @@ static void run__port_goes_down__goes_on(void **state)
 	assert_int_equal(fake_async_waiting(), 0);
 }
 
+/* ---- what may wait ---- */
+
+static int pieces;		/* left to do */
+static uint32_t messages;	/* that came */
+static uint64_t piece_ns;	/* how long each takes */
+
+static void spend(uint64_t ns)
+{
+	uint64_t until_ns = clock_now_ns() + ns;
+
+	while (clock_now_ns() < until_ns)
+		;
+}
+
+/* While it is done, a message comes. */
+static bool do_piece(void *arg)
+{
+	assert_ptr_equal(arg, &rig);
+	assert_int_equal(rig.n_wcs, messages);
+	spend(piece_ns);
+	deliver(1);
+	messages++;
+	return --pieces > 0;
+}
+
+static void rest__messages_come_meanwhile__handled_before_the_next_piece(void **state)
+{
+	(void)state;
+	start(POLL_EVENT, 0);
+	pump_set_rest(&pump, do_piece);
+	pieces = 20;
+	piece_ns = 0;
+	messages = 0;
+	pump_rest_is_due(&pump);
+	for (int i = 0; i < 20 && pieces > 0; i++)
+		ev_run(loop, EVRUN_NOWAIT);
+	assert_int_equal(pieces, 0);
+	ev_run(loop, EVRUN_NOWAIT);
+	assert_int_equal(rig.n_wcs, 20);
+}
+
+/* Each piece is longer than the budget of a turn; the loop sleeps only when there is none left. */
+static void rest__more_than_a_turn_allows__goes_on_without_sleeping(void **state)
+{
+	(void)state;
+	start(POLL_EVENT, 0);
+	pump_set_rest(&pump, do_piece);
+	pieces = 3;
+	piece_ns = 3 * NS_PER_MS;
+	messages = 0;
+	pump_rest_is_due(&pump);
+	for (int left = 2; left >= 0; left--) {
+		ev_run(loop, EVRUN_ONCE);
+		assert_int_equal(pieces, left);
+	}
+	assert_false(pump.rest_due);
+	assert_false(ev_is_active(&pump.awake));
+}
+
+static void on_slow_cm(void *arg, const struct cm_event *e)
+{
+	on_cm(arg, e);
+	spend(3 * NS_PER_MS);
+}
+
+/* Requests of strangers. A message that comes meanwhile has its turn after the first of them. */
+static void cm__events_take_long__a_few_in_a_turn(void **state)
+{
+	(void)state;
+	start(POLL_EVENT, 0);
+	pump.on_cm = on_slow_cm;
+	for (int i = 0; i < 5; i++)
+		fake_cm_event(id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
+	deliver(1);
+	for (uint32_t i = 1; i <= 5; i++) {
+		ev_run(loop, EVRUN_NOWAIT);
+		assert_int_equal(cm_events, i);
+		assert_int_equal(rig.n_wcs, 1);
+	}
+}
+
 #define PUMP_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -359,6 +440,9 @@ int main(void)
 		PUMP_TEST(run__port_goes_down__goes_on),
 		PUMP_TEST(busy_mode__completions__found_without_an_event),
 		PUMP_TEST(adaptive_mode__quiet__arms_and_sleeps_and_wakes_again),
+		PUMP_TEST(rest__messages_come_meanwhile__handled_before_the_next_piece),
+		PUMP_TEST(rest__more_than_a_turn_allows__goes_on_without_sleeping),
+		PUMP_TEST(cm__events_take_long__a_few_in_a_turn),
 		PUMP_TEST(adaptive_mode__completions_keep_coming__goes_on_spinning),
 	};
 

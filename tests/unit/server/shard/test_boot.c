@@ -663,6 +663,110 @@ static void handshake__client_certificate_required_but_missing__refused(void **s
 	server_assert_all_back();
 }
 
+/* ---- strangers ---- */
+
+#define STRANGERS 14
+
+static int greeted(void)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; i < srv.cfg.shard_conns; i++)
+		n += srv.shard->conns[i].state == CONN_ST_TLS_ACCEPT && srv.shard->conns[i].greeted;
+	return n;
+}
+
+static void begin_handshake(struct peer *p)
+{
+	peer_connect(p);
+	assert_int_equal(tls_handshake(p->tls), TLS_WANT_READ);
+}
+
+/* Handshakes for longer than a turn's budget are waiting: some are done in each turn, none is forgotten. */
+static void handshake__many_at_once__some_in_each_turn(void **state)
+{
+	static struct peer p[STRANGERS];
+	int turns = 0, before;
+
+	(void)state;
+	server_rig_start();
+	for (int i = 0; i < STRANGERS; i++)
+		peer_connect(&p[i]);
+	for (int i = 0; i < STRANGERS; i++)
+		assert_int_equal(tls_handshake(p[i].tls), TLS_WANT_READ);
+	do {
+		before = greeted();
+		server_turn();
+		turns++;
+	} while (greeted() > before);
+	assert_int_equal(greeted(), STRANGERS);
+	assert_in_range(turns, 3, STRANGERS + 1);
+	for (int i = 0; i < STRANGERS; i++)
+		peer_abort(&p[i]);
+	server_until(server_closed(CLOSE_FAILED) == STRANGERS);
+	server_assert_all_back();
+}
+
+/* The answer would be for nobody, and costs a signature. */
+static void handshake__client_has_left__not_begun(void **state)
+{
+	struct peer p;
+	uint8_t byte;
+
+	(void)state;
+	server_rig_start();
+	begin_handshake(&p);
+	assert_int_equal(shutdown(tls_fd(p.tls), SHUT_WR), 0);
+	server_until(server_closed(CLOSE_FAILED) == 1);
+	assert_int_equal(server_failed(STAGE_TLS_HANDSHAKE, FAIL_CLOSED, 0), 1);
+	/* Not even its first flight. */
+	assert_true(recv(tls_fd(p.tls), &byte, 1, 0) <= 0 && errno != EAGAIN);
+	peer_abort(&p);
+	server_assert_all_back();
+}
+
+static void handshake__waited_longer_than_it_may__not_begun(void **state)
+{
+	struct peer p;
+	uint64_t begun_ns;
+
+	(void)state;
+	srv.cfg.handshake_timeout_ns = 10 * NS_PER_MS;
+	server_rig_start();
+	begin_handshake(&p);
+	/* As if it had waited in the backlog: the deadline, which counts from the accept, has not passed. */
+	ev_timer_stop(srv.shard->loop, &server_only(CONN_ST_TLS_ACCEPT)->deadline);
+	begun_ns = clock_now_ns();
+	while (clock_now_ns() - begun_ns < 30 * NS_PER_MS)
+		;
+	server_until(server_closed(CLOSE_FAILED) == 1);
+	assert_int_equal(server_failed(STAGE_TLS_HANDSHAKE, FAIL_TIMEOUT, 0), 1);
+	peer_abort(&p);
+	server_assert_all_back();
+}
+
+/* Nobody needs so many: they are cut off before they have cost much. */
+static void handshake__in_too_many_records__cut_off_by_name(void **state)
+{
+	static const uint8_t header[] = { 22, 3, 1, 0, 1 };
+	/* The first bytes of a ClientHello of 1,000. */
+	uint8_t hello[200] = { 1, 0, 3, 232 }, tiny[6 * sizeof(hello)];
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_connect_pair(&p);
+	for (size_t i = 0; i < sizeof(hello); i++) {
+		memcpy(&tiny[6 * i], header, sizeof(header));
+		tiny[6 * i + 5] = hello[i];
+	}
+	assert_int_equal(send(tls_fd(p.tls), tiny, sizeof(tiny), 0), sizeof(tiny));
+	server_until(server_closed(CLOSE_FAILED) == 1);
+	assert_int_equal(server_failed(STAGE_TLS_HANDSHAKE, FAIL_TLS, FAIL_TLS_RECORDS), 1);
+	peer_abort(&p);
+	server_assert_all_back();
+}
+
 #define BOOT_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
 
 int main(void)
@@ -699,6 +803,10 @@ int main(void)
 		BOOT_TEST(refusal__peer_talks_on__not_heard),
 		BOOT_TEST(handshake__not_tls__failed_as_tls),
 		BOOT_TEST(handshake__client_certificate_required_but_missing__refused),
+		BOOT_TEST(handshake__many_at_once__some_in_each_turn),
+		BOOT_TEST(handshake__client_has_left__not_begun),
+		BOOT_TEST(handshake__waited_longer_than_it_may__not_begun),
+		BOOT_TEST(handshake__in_too_many_records__cut_off_by_name),
 	};
 
 	return cmocka_run_group_tests_name("server_boot", tests, server_rig_group_setup,
