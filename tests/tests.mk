@@ -18,7 +18,7 @@ $(eval $(call unit_part,server,$(SERVER) $(COMMON)))
 $(eval $(call unit_part,loadgen,$(LOADGEN) $(CLIENT) $(COMMON)))
 
 # The shard's loop is driven by the tests that use the rig, not by a thread.
-driven = $(if $(shell grep -l helpers/server_rig.h $(@:$(B)/%=%.c)),-Wl$(comma)--wrap=pthread_create$(comma)--wrap=pthread_join)
+driven = $(if $(shell grep -l helpers/server_rig.h $(@:$(B)/%=%.c)),-Wl$(comma)--wrap=pthread_create$(comma)--wrap=pthread_join$(comma)--wrap=getsockopt)
 
 $(UNIT_BINARIES): %: %.o
 	$(link) $(driven) $(UNIT_LDLIBS)

@@ -191,7 +191,7 @@ static bool alert(const struct rogue *r, const uint8_t *hello, size_t n, uint8_t
 static int alerts(struct rogue *r, const struct mode *m)
 {
 	uint8_t buf[2048];
-	ssize_t n = client_hello(r, buf, sizeof(buf));
+	ssize_t n = wire_client_hello(r, buf, sizeof(buf));
 	int closed = 0;
 
 	(void)m;
