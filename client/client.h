@@ -19,6 +19,7 @@
 #include <ev.h>
 
 #include "common/base/addr.h"
+#include "common/rdma/cm.h"
 #include "common/rdma/dev.h"
 #include "common/rdma/rc.h"
 #include "common/wire/fail.h"
@@ -48,6 +49,7 @@ struct client_config {
 	uint32_t cq_depth;
 	uint32_t srq_depth;		/* messages in flight of all connections, at most; 0: what is needed */
 	enum ibv_mtu path_mtu;		/* at most; 0: the path's */
+	struct cm_retry retry;
 	bool region;			/* ask for a one-sided region */
 	bool message_auth;		/* messages carry tags, which take 16 bytes of each; no pings then */
 	bool resume;			/* ask for TLS session tickets, for client_use_session */
@@ -124,7 +126,9 @@ void client_get_counts(const struct client_ctx *ctx, struct client_counts *out);
 
 /* ---- the life of a connection ---- */
 
-/* Starts to connect. `intended_ns`: when that should have happened; total_ns counts from there. Returns NULL if all
+/* Starts to connect. `intended_ns`: when that should have happened; total_ns counts from there. If one end's connection
+ * manager still has an earlier connection with the queue pair number of the other (a stale one), the connection begins
+ * again from TCP on, with another queue pair, up to 8 times. Returns NULL if all
  * connection objects or queue pairs are taken. One becomes free with an on_closed, or when queue pairs have rested. */
 struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns, void *user);
 
@@ -240,10 +244,11 @@ struct client_info {
 	const char *tls;		/* negotiated version and cipher, once granted */
 	const char *words;		/* why it was refused, or why TLS failed; "": nothing was said */
 	bool resumed;			/* the TLS handshake resumed a session */
+	uint32_t stale;			/* attempts that met a stale queue pair number and were followed by another */
 	uint32_t client_qpn, server_qpn;	/* 0: none */
 	uint32_t client_psn;		/* the server's is in the grant */
 	uint32_t cm_psn;		/* what the CM would have used for the client's, with cfg->cm_psn */
-	const uint64_t *stage_ns;	/* STAGE_TIMED of them; complete once live */
+	const uint64_t *stage_ns;	/* STAGE_TIMED of them, over all attempts; complete once live */
 	uint64_t total_ns;		/* from intended_ns until live, without the time it was parked */
 };
 void client_get_info(const struct client_conn *c, struct client_info *out);

@@ -8,6 +8,8 @@
 #include "common/base/log.h"
 #include "common/wire/msg_tag.h"
 
+#define STALE_MAX 8
+
 #define NAME(state) [CLIENT_ST_##state] = #state
 const char *const client_state_names[] = {
 	NAME(FREE), NAME(TCP_CONNECT), NAME(TLS_HANDSHAKE), NAME(PSN_EXCHANGE), NAME(ADDR_RESOLVE),
@@ -145,8 +147,9 @@ void client_try_finish(struct client_conn *c)
 {
 	if (c->state != CLIENT_ST_CLOSING || !rc_is_drained(&c->rc) || c->cm_connected)
 		return;
-	/* A READ that was cut off stays half done in a QP of rxe even after RESET, so that QP is not used again. */
-	rc_release(&c->rc, clock_now_ns(), !c->ctx->cfg->region);
+	/* A READ that was cut off stays half done in a QP of rxe even after RESET, so that QP is not used again. Nor is one
+	 * whose number the server's host may refuse as stale. */
+	rc_release(&c->rc, clock_now_ns(), !c->ctx->cfg->region && !c->qpn_lingers);
 	auth_wipe(&c->keys);
 	msg_tags_free(c->tags);
 	c->tags = NULL;
@@ -174,8 +177,21 @@ static void begin_close(struct client_conn *c)
 
 void client_close(struct client_conn *c)
 {
+	c->again = false;
 	if (!is_over(c))
 		begin_close(c);
+}
+
+bool client_begin_again(struct client_conn *c)
+{
+	if (c->stale == STALE_MAX)
+		return false;
+	log_info("conn %u: a queue pair number is stale: connecting again with another", c->index);
+	c->stale++;
+	c->again = true;
+	client_stage_done(c, STAGE_RDMA_CONNECT);
+	begin_close(c);
+	return true;
 }
 
 void client_fail(struct client_conn *c, enum fail_kind kind, int code)
@@ -183,9 +199,10 @@ void client_fail(struct client_conn *c, enum fail_kind kind, int code)
 	bool was_live = c->state == CLIENT_ST_LIVE;
 	char text[96];
 
-	if (is_over(c))
+	if (is_over(c) && !c->again)
 		return;
-	c->fail = (struct fail){ .stage = stage_of(c->state), .kind = kind, .code = code };
+	c->fail = (struct fail){ .stage = c->again ? STAGE_RDMA_CONNECT : stage_of(c->state), .kind = kind,
+				 .code = code };
 	log_debug("conn %u failed at %s: %s (%s)", c->index, stage_names[c->fail.stage],
 		  fail_code_text(&c->fail, text, sizeof(text)), fail_advice(&c->fail));
 	if (was_live && c->ctx->ops->on_lost)
@@ -220,6 +237,33 @@ static void on_broken(struct rc *rc)
 		    IBV_WC_LOC_QP_OP_ERR);
 }
 
+static void begin_attempt(struct client_conn *c)
+{
+	struct client_ctx *ctx = c->ctx;
+
+	c->parked = STAGE_TIMED;
+	c->wants_qp = true;
+	ctx->demand++;
+	rc_init(&c->rc, ctx->ep, ctx->qps, on_broken);
+	ev_timer_init(&c->deadline, on_deadline, 0., 0.);
+	c->deadline.data = c;
+	/* The loop's time may be old: before its first turn, or in a callback that connects many clients. */
+	ev_now_update(ctx->loop);
+	client_set_state(c, CLIENT_ST_TCP_CONNECT);
+	ctx->begin[STAGE_TCP_CONNECT](c);
+}
+
+void client_restart(struct client_conn *c)
+{
+	client_stage_done(c, STAGE_RDMA_CONNECT);
+	c->again = c->qpn_lingers = c->resumed = false;
+	c->hellos = 0;
+	c->server_qpn = 0;
+	c->head.in_flight = 0;
+	memset(&c->head.grant, 0, sizeof(c->head.grant));
+	begin_attempt(c);
+}
+
 struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns, void *user)
 {
 	struct client_conn *c = TAILQ_FIRST(&ctx->free);
@@ -237,18 +281,9 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
 	c->ctx = ctx;
 	c->head.user = user;
 	c->head.arg = ctx->arg;
-	c->parked = STAGE_TIMED;
-	c->wants_qp = true;
-	ctx->demand++;
 	c->intended_ns = intended_ns;
 	c->stage_start_ns = clock_now_ns();
-	rc_init(&c->rc, ctx->ep, ctx->qps, on_broken);
-	ev_timer_init(&c->deadline, on_deadline, 0., 0.);
-	c->deadline.data = c;
-	/* The loop's time may be old: before its first turn, or in a callback that connects many clients. */
-	ev_now_update(ctx->loop);
-	client_set_state(c, CLIENT_ST_TCP_CONNECT);
-	ctx->begin[STAGE_TCP_CONNECT](c);
+	begin_attempt(c);
 	return c;
 }
 
@@ -259,7 +294,7 @@ bool client_is_live(const struct client_conn *c)
 
 bool client_is_closing(const struct client_conn *c)
 {
-	return is_over(c);
+	return is_over(c) && !c->again;
 }
 
 enum stage client_parked_before(const struct client_conn *c)
@@ -273,6 +308,7 @@ void client_get_info(const struct client_conn *c, struct client_info *out)
 		.tls = c->tls_text,
 		.words = c->refuse_text,
 		.resumed = c->resumed,
+		.stale = c->stale,
 		.client_qpn = rc_qpn(&c->rc),
 		.server_qpn = c->server_qpn,
 		.client_psn = c->psn,

@@ -19,7 +19,6 @@
 #define QP_BUDGET 32
 #define QP_RESERVE 64u
 #define QPS_RESTING 1024u	/* room for QPs in quarantine, at least: enough for 200 new connections a second */
-#define QUARANTINE_NS (5 * NS_PER_S)	/* TIMEWAIT is about 4 s */
 #define HOUSEKEEPING_S 0.05
 
 static client_begin_fn *const begin_stage[STAGE_TIMED] = {
@@ -44,6 +43,10 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 
 		TAILQ_REMOVE(&ctx->dead, c, link);
 		client_set_state(c, CLIENT_ST_FREE);
+		if (c->again) {
+			client_restart(c);
+			continue;
+		}
 		ctx->ops->on_closed(ctx->arg, c, &c->fail);
 		TAILQ_INSERT_HEAD(&ctx->free, c, link);
 		ctx->n_free++;
@@ -174,7 +177,7 @@ static int make_verbs(struct client_ctx *ctx, char *err, size_t err_size)
 				.cq_depth = cfg->cq_depth, .post_list = cfg->post_list, .signal_every = cfg->signal_every,
 				.recv_depth = (uint32_t)depth, .spin = cfg->poll == POLL_BUSY };
 	struct qp_pool_config qp = { .max = max_qps, .reserve = MIN(cfg->max_conns, QP_RESERVE),
-				     .quarantine_ns = QUARANTINE_NS, .init_port = dev_ethernet_port(&ctx->dev) };
+				     .quarantine_ns = QP_POOL_QUARANTINE_NS, .init_port = dev_ethernet_port(&ctx->dev) };
 	int ret = check_recv_depth(ctx, depth, err, err_size);
 
 	if (ret)

@@ -67,6 +67,9 @@ struct client_conn {
 	uint32_t server_qpn;
 	bool wants_qp;			/* counted in the context's demand */
 	bool cm_connected;		/* a disconnect is owed before the id may go */
+	bool qpn_lingers;		/* the server's CM may hold our QP's number, and would refuse it as stale */
+	bool again;			/* CLOSING, DEAD: another attempt follows, and not on_closed */
+	uint32_t stale;			/* attempts that met a stale QP number and were followed by another */
 
 	struct fail fail;
 	uint64_t intended_ns;		/* when the connect was to start */
@@ -115,6 +118,11 @@ void client_stage_done(struct client_conn *c, enum stage stage);
 /* Continues with `stage`, or parks the connection before it. Nothing of `c` may be touched afterwards. */
 void client_enter(struct client_conn *c, enum stage stage);
 void client_set_live(struct client_conn *c);
+/* The attempt met a stale QP number: when it is torn down another one begins, from TCP on. False: there were as many as there
+ * may be, and nothing was done. */
+bool client_begin_again(struct client_conn *c) __attribute__((warn_unused_result));
+/* The attempt of client_begin_again, on a connection in FREE. */
+void client_restart(struct client_conn *c);
 /* It took its queue pair, or never will. */
 void client_end_demand(struct client_conn *c);
 

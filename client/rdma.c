@@ -97,7 +97,7 @@ void client_rdma_connect(struct client_conn *c)
 {
 	uint8_t data[PDATA_PROOF_BYTES];
 	struct cm_conn_param p = { .private_data = data, .private_bytes = sizeof(data), .qpn = rc_qpn(&c->rc),
-				   .initiator_depth = reads_wanted(c->ctx) };
+				   .initiator_depth = reads_wanted(c->ctx), .retry = c->ctx->cfg->retry };
 	int ret = make_proof(c, data);
 
 	/* The stage has its whole time, also if the connection was parked before it. */
@@ -106,6 +106,8 @@ void client_rdma_connect(struct client_conn *c)
 		ret = cm_connect(c->rc.id, &p);
 	if (ret)
 		fail_errno(c, ret);
+	else
+		c->qpn_lingers = true;
 }
 
 static bool server_proves_itself(struct client_conn *c, const struct cm_event *e)
@@ -144,7 +146,8 @@ static void on_response(struct client_conn *c, const struct cm_event *e)
 	struct cm_qp_param qp = { .rq_psn = c->head.grant.psn, .sq_psn = c->psn,
 				  .remote_write = true,	/* for the server's 0-byte liveness probe */
 				  .own_reads = MIN(e->reads, reads_wanted(c->ctx)),
-				  .path_mtu = c->ctx->cfg->path_mtu, .verify = c->ctx->cfg->verify };
+				  .path_mtu = c->ctx->cfg->path_mtu, .retry = c->ctx->cfg->retry,
+				  .verify = c->ctx->cfg->verify };
 	struct cm_path path;
 	int ret;
 
@@ -179,16 +182,28 @@ static void on_response(struct client_conn *c, const struct cm_event *e)
 		client_enter(c, STAGE_FIRST_REPLY);
 }
 
+/* The server's CM remembers our QP's number, and says so; or ours remembers the server's, and the server says so. */
+static bool is_stale(enum fail_kind kind, int code)
+{
+	return kind == FAIL_CM_STATUS ? code == FAIL_CM_STALE : code == REFUSE_STALE;
+}
+
 static void on_rejected(struct client_conn *c, const struct cm_event *e)
 {
-	uint16_t code;
+	enum fail_kind kind = FAIL_CM_STATUS;
+	int code = e->status;
+	uint16_t refusal;
 
 	c->cm_connected = false;
+	/* Who rejects has no connection any more, unless an earlier one was in the way. */
+	c->qpn_lingers = e->status == FAIL_CM_STALE;
 	if (e->status == CM_REJECT_CONSUMER &&
-	    pdata_decode_reject(e->private_data, e->private_bytes, &code) == 0)
-		client_fail(c, FAIL_REFUSED, code);
-	else
-		client_fail(c, FAIL_CM_STATUS, e->status);
+	    pdata_decode_reject(e->private_data, e->private_bytes, &refusal) == 0) {
+		kind = FAIL_REFUSED;
+		code = refusal;
+	}
+	if (c->state != CLIENT_ST_RDMA_CONNECT || !is_stale(kind, code) || !client_begin_again(c))
+		client_fail(c, kind, code);
 	client_try_finish(c);
 }
 
@@ -227,6 +242,8 @@ void client_on_cm_event(void *arg, const struct cm_event *e)
 		on_rejected(c, e);
 		break;
 	case CM_DISCONNECTED:
+		/* With a status the server did not answer. */
+		c->qpn_lingers = e->status != 0;
 		on_gone(c, FAIL_CLOSED, 0);
 		break;
 	case CM_ADDR_ERROR:

@@ -6,20 +6,19 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include <rdma/rdma_cma.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 
-/* Local ack timeout 4.096 us * 2^14 = 67 ms; with 6 retries a dead peer is noticed in about half a
- * second of traffic on hardware, a few seconds on rxe. 7 would mean for ever on rxe. */
-#define QP_TIMEOUT 14
-#define QP_RETRIES 6
 /* Credits keep receive queues from running dry, so a receiver that is not ready is an accident that
  * passes: wait for it without limit (7), and long enough (18 is 5.12 ms) that thousands of waiting senders
  * do not drown the receiver in retries. A receiver that never becomes ready is caught by the liveness probe. */
 #define QP_RNR_RETRIES 7
 #define QP_MIN_RNR_TIMER 18
+#define TIMEWAIT_EXPONENT_MAX 21	/* 8.6 s */
 
 struct cm_channel {
 	struct rdma_event_channel *ch;
@@ -179,6 +178,32 @@ struct ibv_context *cm_device(const struct rdma_cm_id *id)
 	return id->verbs;
 }
 
+/* TIMEWAIT of a connection, as the exponent n of 4.096 us x 2^n: cm_ack_timeout of the kernel's drivers/infiniband/core/cm.c.
+ * It is the larger of the device's acknowledge delay and twice the packet lifetime, and one more if they are about the
+ * same. */
+static unsigned timewait_exponent(unsigned packet_life_time, unsigned ack_delay)
+{
+	unsigned larger = MAX(packet_life_time + 1, ack_delay), smaller = MIN(packet_life_time + 1, ack_delay);
+
+	return MIN(larger + (smaller + 1 >= larger), TIMEWAIT_EXPONENT_MAX);
+}
+
+/* Each end begins its TIMEWAIT when it learns of the disconnect, the later one up to a TIMEWAIT after the other. */
+uint64_t cm_rest_ns(const struct rdma_cm_id *id, uint8_t ack_delay)
+{
+	uint64_t timewait_ns;
+
+	if (!id || id->route.num_paths < 1)
+		return 0;
+	timewait_ns = UINT64_C(4096) << timewait_exponent(id->route.path_rec->packet_life_time, ack_delay);
+	return 2 * timewait_ns + NS_PER_S;
+}
+
+static uint8_t retries(const struct cm_retry *r)
+{
+	return r->count ? r->count : CM_RETRIES;
+}
+
 static struct rdma_conn_param to_rdma(const struct cm_conn_param *p)
 {
 	struct rdma_conn_param r = {
@@ -187,7 +212,7 @@ static struct rdma_conn_param to_rdma(const struct cm_conn_param *p)
 		.responder_resources = p->responder_resources,
 		.initiator_depth = p->initiator_depth,
 		.flow_control = 1,
-		.retry_count = QP_RETRIES,
+		.retry_count = retries(&p->retry),
 		.rnr_retry_count = QP_RNR_RETRIES,
 		.srq = 1,
 		.qp_num = p->qpn,
@@ -293,8 +318,9 @@ static int to_rtr(struct ibv_qp *qp, const struct cm_path *path, const struct cm
 /* The CM is not asked for the attributes of RTS, because all of them are set here. */
 static int to_rts(struct ibv_qp *qp, const struct cm_qp_param *p)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .sq_psn = p->sq_psn, .timeout = QP_TIMEOUT,
-				    .retry_cnt = QP_RETRIES, .rnr_retry = QP_RNR_RETRIES,
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .sq_psn = p->sq_psn,
+				    .timeout = p->retry.ack_timeout ? p->retry.ack_timeout : CM_ACK_TIMEOUT,
+				    .retry_cnt = retries(&p->retry), .rnr_retry = QP_RNR_RETRIES,
 				    .max_rd_atomic = p->own_reads };
 
 	return -ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |

@@ -48,7 +48,7 @@ struct cm_event {
 	uint32_t private_bytes;
 };
 
-/* Reject reason "consumer reject" (IBTA 12.6.7.2): the private data is the application's. */
+/* Reject reason "consumer reject" (IBTA 12.6.7.2): the private data is the application's. FAIL_CM_STALE is another. */
 #define CM_REJECT_CONSUMER 28
 
 /* A non-blocking channel. Errors:
@@ -101,12 +101,29 @@ int cm_addresses(struct rdma_cm_id *id, struct addr *local, struct addr *peer)
 /* The device an id was resolved to or came in on; NULL before. librdmacm's. */
 struct ibv_context *cm_device(const struct rdma_cm_id *id);
 
+/* How long a queue pair of this connection has to rest before it is used again: until no packet of the connection can
+ * arrive any more, by the packet lifetime that the CM assumes for its path. `ack_delay` is the device's (local_ca_ack_delay).
+ * 18.2 s at most, as the lifetime is the client's claim; 0 if the path is not known. */
+uint64_t cm_rest_ns(const struct rdma_cm_id *id, uint8_t ack_delay);
+
+/* When the device sends again what was not acknowledged, and how often. A peer that answers nothing is given up after
+ * (count + 1) acknowledge timeouts; a device may make one up to four times as long (IBTA 9.7.6.1.3). */
+struct cm_retry {
+	uint8_t ack_timeout;		/* n of 4.096 us x 2^n, 1 to 31; 0: CM_ACK_TIMEOUT */
+	uint8_t count;			/* 1 to 7, which is without end on Soft-RoCE; 0: CM_RETRIES */
+};
+
+/* 268 ms and 6: a peer that is gone is noticed after 1.9 s on Soft-RoCE. */
+#define CM_ACK_TIMEOUT 16
+#define CM_RETRIES 6
+
 struct cm_conn_param {
 	uint32_t qpn;			/* our QP */
 	const void *private_data;
 	uint8_t private_bytes;
 	uint8_t responder_resources;	/* RDMA READs the peer may have outstanding here */
 	uint8_t initiator_depth;	/* and we there */
+	struct cm_retry retry;
 };
 
 /* Active side, after CM_ROUTE_RESOLVED: CM_CONNECT_RESPONSE, CM_REJECTED, CM_UNREACHABLE or CM_CONNECT_ERROR follows. The
@@ -134,6 +151,7 @@ struct cm_qp_param {
 	uint8_t reads;		/* RDMA READs and atomics the peer may have outstanding here, at most */
 	uint8_t own_reads;	/* and we there */
 	enum ibv_mtu path_mtu;	/* at most; 0: the path's */
+	struct cm_retry retry;
 	bool verify;		/* read the PSNs back with ibv_query_qp: -EBADMSG if they differ */
 };
 

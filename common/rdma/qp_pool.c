@@ -2,7 +2,7 @@
  *
  * Lists are chains of indices into the one array of slots, as the map is: half the size of pointers, and a slot's number
  * is what callers hold. Invariant: every slot is on exactly one of: the absent stack, the free stack, the quarantine list
- * (first in, first out), or is in use. The map from QP number to slot holds every QP that exists.
+ * (in the order in which their rests end), or is in use. The map from QP number to slot holds every QP that exists.
  */
 #include "common/rdma/qp_pool.h"
 
@@ -23,7 +23,8 @@ enum slot_state { SLOT_ABSENT, SLOT_FREE, SLOT_IN_USE, SLOT_QUARANTINE };
 
 struct slot {
 	struct ibv_qp *qp;
-	uint64_t rest_until_ns;
+	uint64_t rest_ns;	/* how long it will rest */
+	uint64_t rests_since_ns;
 	uint32_t owner;
 	uint32_t generation;
 	uint32_t cq_index;
@@ -209,6 +210,7 @@ int qp_pool_get(struct qp_pool *p, uint32_t owner, uint32_t *out)
 	p->free = s->next;
 	s->state = SLOT_IN_USE;
 	s->owner = owner;
+	s->rest_ns = p->cfg.quarantine_ns;
 	s->generation++;
 	if (--p->counts.free < p->free_low)
 		p->free_low = p->counts.free;
@@ -218,6 +220,33 @@ int qp_pool_get(struct qp_pool *p, uint32_t owner, uint32_t *out)
 	return 0;
 }
 
+void qp_pool_set_rest(struct qp_pool *p, uint32_t slot, uint64_t rest_ns)
+{
+	assert(slot < p->cfg.max && p->slots[slot].state == SLOT_IN_USE);
+	p->slots[slot].rest_ns = rest_ns;
+}
+
+static uint64_t rest_end_ns(const struct qp_pool *p, uint32_t slot)
+{
+	return p->slots[slot].rests_since_ns + p->slots[slot].rest_ns;
+}
+
+/* Nearly always at the end: the list is gone through only where paths differ. */
+static void put_to_rest(struct qp_pool *p, uint32_t slot)
+{
+	uint64_t end_ns = rest_end_ns(p, slot);
+	uint32_t *link = &p->rest_head;
+
+	if (p->rest_tail != QP_POOL_NONE && rest_end_ns(p, p->rest_tail) <= end_ns)
+		link = &p->slots[p->rest_tail].next;
+	while (*link != QP_POOL_NONE && rest_end_ns(p, *link) <= end_ns)
+		link = &p->slots[*link].next;
+	p->slots[slot].next = *link;
+	if (*link == QP_POOL_NONE)
+		p->rest_tail = slot;
+	*link = slot;
+}
+
 void qp_pool_put(struct qp_pool *p, uint32_t slot, uint64_t now_ns, bool reusable)
 {
 	struct slot *s = &p->slots[slot];
@@ -225,13 +254,8 @@ void qp_pool_put(struct qp_pool *p, uint32_t slot, uint64_t now_ns, bool reusabl
 	assert(slot < p->cfg.max && s->state == SLOT_IN_USE);
 	s->state = SLOT_QUARANTINE;
 	s->reusable = reusable;
-	s->rest_until_ns = now_ns + p->cfg.quarantine_ns;
-	s->next = QP_POOL_NONE;
-	if (p->rest_tail == QP_POOL_NONE)
-		p->rest_head = slot;
-	else
-		p->slots[p->rest_tail].next = slot;
-	p->rest_tail = slot;
+	s->rests_since_ns = now_ns;
+	put_to_rest(p, slot);
 	p->counts.in_use--;
 	p->counts.quarantined++;
 }
@@ -262,7 +286,7 @@ static void end_quarantine(struct qp_pool *p, uint64_t now_ns)
 		destroy_one(p, slot);
 	}
 	if (p->cfg.on_rested)
-		p->cfg.on_rested(p->cfg.arg, slot, now_ns - s->rest_until_ns + p->cfg.quarantine_ns);
+		p->cfg.on_rested(p->cfg.arg, slot, now_ns - s->rests_since_ns);
 }
 
 static uint32_t wanted(const struct qp_pool *p)
@@ -296,8 +320,7 @@ static void destroy_free_one(struct qp_pool *p)
 
 bool qp_pool_maintain(struct qp_pool *p, uint64_t now_ns, unsigned budget)
 {
-	while (budget && p->rest_head != QP_POOL_NONE &&
-	       p->slots[p->rest_head].rest_until_ns <= now_ns) {
+	while (budget && p->rest_head != QP_POOL_NONE && rest_end_ns(p, p->rest_head) <= now_ns) {
 		end_quarantine(p, now_ns);
 		budget--;
 	}
@@ -329,7 +352,7 @@ uint64_t qp_pool_idle_ns(const struct qp_pool *p, uint64_t now_ns)
 	uint64_t at = UINT64_MAX;
 
 	if (p->rest_head != QP_POOL_NONE)
-		at = p->slots[p->rest_head].rest_until_ns;
+		at = rest_end_ns(p, p->rest_head);
 	if (p->counts.free < wanted(p) && p->absent != QP_POOL_NONE && p->retry_at_ns < at)
 		at = p->retry_at_ns;
 	if (p->counts.free > wanted(p) && p->window_end_ns < at)

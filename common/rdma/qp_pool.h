@@ -2,8 +2,8 @@
  * nobody needs them any more.
  *
  * A slot is absent (no QP yet), free (QP in RESET, or INIT where the pool knows the port), in use, or in
- * quarantine: a connection that ended leaves its QP number known to the peer's connection manager for the
- * TIMEWAIT time, so the QP must rest before it is used again. A slot has a generation, which tells completions of its
+ * quarantine: late packets of a connection that ended may arrive for the TIMEWAIT time of its path (cm_rest_ns), so the QP
+ * must rest before it is used again. A slot has a generation, which tells completions of its
  * earlier QPs from those of the one in use. Owning thread: the endpoint's, for every function here.
  * What can fail returns 0 or a negative error; each lists its own.
  */
@@ -15,15 +15,21 @@
 
 #include <infiniband/verbs.h>
 
+#include "common/base/clock.h"
+
 struct ep;
 struct qp_pool;
 
 #define QP_POOL_NONE UINT32_MAX
 
+/* For qp_pool_config.quarantine_ns: what cm_rest_ns gives for the packet lifetime that kernels up to 6.1 assume on Ethernet
+ * (CMA_IBOE_PACKET_LIFETIME, 18), about. */
+#define QP_POOL_QUARANTINE_NS (5 * NS_PER_S)
+
 struct qp_pool_config {
 	uint32_t max;		/* slots, at most WR_SLOT_MAX */
 	uint32_t reserve;	/* free QPs to keep ahead of demand */
-	uint64_t quarantine_ns;	/* how long a QP rests */
+	uint64_t quarantine_ns;	/* how long a QP rests, unless qp_pool_set_rest says otherwise */
 	uint8_t init_port;	/* Ethernet port to program the QPs for ahead of demand; 0: they stay in RESET */
 	/* Told when a slot leaves quarantine, `rested_ns` after qp_pool_put, so that what rested with it (the
 	 * PSNs) may be freed. May be NULL. */
@@ -58,6 +64,9 @@ void qp_pool_free(struct qp_pool *p);
  *   other    what ibv_create_qp, or ibv_modify_qp to INIT, failed with (-ENOMEM: the device has no more)
  */
 int qp_pool_get(struct qp_pool *p, uint32_t owner, uint32_t *slot) __attribute__((warn_unused_result));
+
+/* The QP in use in `slot` is to rest for `rest_ns` when it is given back, instead of quarantine_ns. */
+void qp_pool_set_rest(struct qp_pool *p, uint32_t slot, uint64_t rest_ns);
 
 /* Gives back a drained QP; it goes into quarantine at `now_ns` (clock_now_ns). Not `reusable` destroys it afterwards,
  * as is needed when it may have died with an RDMA READ half done. Only of a slot in use: anything else is a fault in the

@@ -518,9 +518,13 @@ bool rc_is_drained(const struct rc *rc)
 
 void rc_release(struct rc *rc, uint64_t now_ns, bool qp_reusable)
 {
+	uint64_t rest_ns = cm_rest_ns(rc->id, ep_dev(rc->ep)->attr.local_ca_ack_delay);
+
 	free_all_held(rc);
 	/* Entries whose completion was flushed, or that had none, were not retired. */
 	retire(rc, rc->sq_used);
+	if (rest_ns && rc->slot != QP_POOL_NONE)
+		qp_pool_set_rest(rc->pool, rc->slot, rest_ns);
 	cm_id_destroy(rc->id);
 	rc->id = NULL;
 	if (rc->slot != QP_POOL_NONE)

@@ -8,14 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
+
 #define POST_LIST 16
+#define ACK_TIMEOUT_NS (268 * NS_PER_MS)	/* CM_ACK_TIMEOUT, about */
 
 const char *const tuning_mtu_names[] = { "auto", "256", "512", "1024", "2048", "4096", NULL };
+
+static uint64_t ack_timeout_ns(uint8_t exponent)
+{
+	return UINT64_C(4096) << exponent;
+}
 
 void tuning_defaults(struct tuning *t)
 {
 	t->inline_text = "auto";
 	t->post_list = POST_LIST;
+	t->ack_timeout_ns = ACK_TIMEOUT_NS;
+	t->retry_count = CM_RETRIES;
 }
 
 static int complain(char *err, size_t size, const char *option, const char *value, const char *allowed)
@@ -88,10 +98,23 @@ static int check_cpus(struct tuning *t, char *err, size_t err_size)
 	return 0;
 }
 
+static void derive_retry(struct tuning *t)
+{
+	t->retry = (struct cm_retry){ .count = (uint8_t)t->retry_count };
+	while (ack_timeout_ns(t->retry.ack_timeout) < t->ack_timeout_ns)
+		t->retry.ack_timeout++;
+}
+
+uint64_t tuning_ack_timeout_ns(const struct tuning *t)
+{
+	return ack_timeout_ns(t->retry.ack_timeout);
+}
+
 int tuning_check(struct tuning *t, char *err, size_t err_size)
 {
 	int ret = check_inline(t, err, err_size);
 
+	derive_retry(t);
 	return ret ? ret : check_cpus(t, err, err_size);
 }
 

@@ -10,6 +10,8 @@
 
 #include <infiniband/verbs.h>
 
+#include "common/rdma/cm.h"
+
 /* What --inline auto means: a message of this size or less is copied into the send queue. */
 #define TUNING_INLINE_AUTO 220u
 #define TUNING_INLINE_MAX 4096u
@@ -24,8 +26,11 @@ struct tuning {
 	int path_mtu;			/* index in tuning_mtu_names */
 	const char *cpu_list;		/* NULL: threads run where the system puts them */
 	bool realtime;
+	uint64_t ack_timeout_ns;	/* as asked; the device's is the next 4.096 us x 2^n */
+	uint64_t retry_count;
 
 	/* derived by tuning_check */
+	struct cm_retry retry;
 	uint32_t inline_bytes;
 	uint16_t cpus[TUNING_CPUS_MAX];
 	uint32_t n_cpus;
@@ -38,6 +43,9 @@ void tuning_defaults(struct tuning *t);
 /* 0, or -EINVAL with a line in `err` that names the option and what is allowed. */
 int tuning_check(struct tuning *t, char *err, size_t err_size) __attribute__((warn_unused_result));
 
+/* The acknowledge timeout that takes effect. After tuning_check. */
+uint64_t tuning_ack_timeout_ns(const struct tuning *t);
+
 /* 0 for auto. */
 enum ibv_mtu tuning_mtu(const struct tuning *t);
 
@@ -47,6 +55,9 @@ int tuning_start_thread(const struct tuning *t, uint32_t index, pthread_t *out, 
 			char *err, size_t err_size) __attribute__((warn_unused_result));
 
 /* Rows of an option table, in the order of their names; `AT` gives the offset of a field of struct tuning. */
+#define TUNING_OPT_ACK_TIMEOUT(AT) { .name = "ack-timeout", .type = OPT_DURATION, .offset = AT(ack_timeout_ns), \
+	.min = NS_PER_MS, .max = 10 * NS_PER_S, .metavar = "TIME", .def = "268ms", \
+	.help = "Time until what is not acknowledged is sent again, rounded up to 4.096 us times a power of two." }
 #define TUNING_OPT_CPU_LIST(AT) { .name = "cpu-list", .type = OPT_STRING, .offset = AT(cpu_list), \
 	.metavar = "LIST", .help = "CPUs for the threads, one each, in turn: 0,2,4-7." }
 #define TUNING_OPT_CQ_DEPTH(AT) { .name = "cq-depth", .type = OPT_UINT, .offset = AT(cq_depth), .min = 256, \
@@ -63,6 +74,9 @@ int tuning_start_thread(const struct tuning *t, uint32_t index, pthread_t *out, 
 	.help = "Sends of a connection posted with one doorbell, at most; only those that are there anyway." }
 #define TUNING_OPT_REALTIME(AT) { .name = "realtime", .type = OPT_FLAG, .offset = AT(realtime), \
 	.help = "Run the threads with realtime priority (SCHED_FIFO 1)." }
+#define TUNING_OPT_RETRY_COUNT(AT) { .name = "retry-count", .type = OPT_UINT, .offset = AT(retry_count), .min = 1, \
+	.max = 7, .metavar = "N", .def = "6", \
+	.help = "Times that it is sent again before the connection is given up; 7 never ends on Soft-RoCE." }
 #define TUNING_OPT_SIGNAL_EVERY(AT) { .name = "signal-every", .type = OPT_UINT, .offset = AT(signal_every), \
 	.min = 0, .max = 128, .metavar = "N", .def = "0", \
 	.help = "Ask for a completion for every N-th send; 0: for each that holds a buffer or is waited for, else seldom." }

@@ -164,7 +164,7 @@ const char *fail_code_text(const struct fail *f, char *text, size_t size)
 	case FAIL_TLS: return put(text, size, "tls", alert_name(f->code), f->code);
 	case FAIL_CERTIFICATE: return put(text, size, "certificate", NULL, f->code);
 	case FAIL_REFUSED: return put(text, size, "refused", refuse_code_name((uint32_t)f->code), f->code);
-	case FAIL_CM_STATUS: return put(text, size, "cm", NULL, f->code);
+	case FAIL_CM_STATUS: return put(text, size, "cm", f->code == FAIL_CM_STALE ? "stale" : NULL, f->code);
 	case FAIL_WC_STATUS: return put(text, size, "wc", wc_name(f->code), f->code);
 	case FAIL_TIMEOUT: snprintf(text, size, "timeout"); return text;
 	case FAIL_PROTOCOL: return put(text, size, "protocol", protocol_name(f->code), f->code);
@@ -172,6 +172,12 @@ const char *fail_code_text(const struct fail *f, char *text, size_t size)
 	case FAIL_KIND_N: break;
 	}
 	return put(text, size, "unknown", NULL, f->code);
+}
+
+static const char *stale_advice(void)
+{
+	return "one end's connection manager still has an earlier connection with this queue pair number: "
+	       "another attempt gets another number";
 }
 
 static const char *refused_advice(int code)
@@ -186,6 +192,7 @@ static const char *refused_advice(int code)
 	case REFUSE_BAD_ADDRESS: return "the RDMA address is not the one the TLS session came from";
 	case REFUSE_NO_RESOURCES: return "the server has no queue pair or region left: see its log and its device's limits";
 	case REFUSE_INTERNAL: return "the server failed: see its log";
+	case REFUSE_STALE: return stale_advice();
 	default: return "the server refused the request";
 	}
 }
@@ -208,7 +215,10 @@ const char *fail_advice(const struct fail *f)
 		return "the TLS handshake failed: do both sides use the same CA, TLS 1.3 and protocol rampart/1?";
 	case FAIL_CERTIFICATE: return "the peer's certificate was not accepted: check --ca, its dates and its names";
 	case FAIL_REFUSED: return refused_advice(f->code);
-	case FAIL_CM_STATUS: return "the RDMA connection manager gave up: is the RDMA port reachable, is the server alive?";
+	case FAIL_CM_STATUS:
+		if (f->code == FAIL_CM_STALE)
+			return stale_advice();
+		return "the RDMA connection manager gave up: is the RDMA port reachable, is the server alive?";
 	case FAIL_WC_STATUS: return "the RDMA connection broke: the peer is gone or did not answer";
 	case FAIL_TIMEOUT: return "the peer did not answer in time";
 	case FAIL_PROTOCOL: return "the peer does not keep to the protocol";

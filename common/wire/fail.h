@@ -30,7 +30,7 @@ enum fail_kind {
 	FAIL_TLS,		/* code: TLS alert number, 0 when none was seen, or FAIL_TLS_RECORDS */
 	FAIL_CERTIFICATE,	/* code: X509_V_ERR_* */
 	FAIL_REFUSED,		/* code: enum refuse_code, from a REFUSE frame or a reject */
-	FAIL_CM_STATUS,		/* code: status of a CM event; CM reject reasons are 1 to 33 (IBTA 12.6.7.2) */
+	FAIL_CM_STATUS,		/* code: status of a CM event; CM reject reasons are 1 to 33 (IBTA 12.6.7.2), FAIL_CM_STALE is one */
 	FAIL_WC_STATUS,		/* code: enum ibv_wc_status */
 	FAIL_TIMEOUT,		/* code: 0 */
 	FAIL_PROTOCOL,		/* code: enum fail_protocol */
@@ -40,6 +40,10 @@ enum fail_kind {
 
 /* Beyond the alerts, which have 8 bits: the peer sent more TLS records than there is use for. */
 #define FAIL_TLS_RECORDS 256
+
+/* The reject reason "stale connection" (IBTA 12.6.7.2; IB_CM_REJ_STALE_CONN): the connection manager that says it still has
+ * a connection with a queue pair of this number at the other end. */
+#define FAIL_CM_STALE 10
 
 enum fail_protocol {
 	PROTO_BAD_FRAME = 1,	/* a bootstrap frame that does not decode */

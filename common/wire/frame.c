@@ -30,6 +30,7 @@ const char *refuse_code_name(uint32_t code)
 	case REFUSE_BAD_HMAC: return "bad_hmac";
 	case REFUSE_BAD_ADDRESS: return "bad_address";
 	case REFUSE_NO_RESOURCES: return "no_resources";
+	case REFUSE_STALE: return "stale";
 	default: return "unknown";
 	}
 }

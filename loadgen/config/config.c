@@ -31,6 +31,7 @@ const char *const loadgen_workload_names[] = { LOADGEN_WORKLOADS(X) NULL };
 #define TUNING_AT(field) offsetof(struct loadgen_config, tuning.field)
 
 static const struct opt options[] = {
+	TUNING_OPT_ACK_TIMEOUT(TUNING_AT),
 	{ .name = "active", .type = OPT_UINT, .offset = AT(active), .min = 1, .max = CLIENTS_MAX,
 	  .metavar = "K", .def = "all of them", .help = "Clients that send; the others of a step are connected and silent." },
 	{ .name = "arrival", .type = OPT_CHOICE, .offset = AT(arrival), .choices = loadgen_arrival_names, .metavar = "SPACING",
@@ -113,10 +114,14 @@ static const struct opt options[] = {
 	{ .name = "rate-per-client", .type = OPT_UINT, .offset = AT(rate_per_client), .min = 1, .max = 1000000000,
 	  .metavar = "N", .help = "As --rate, but of each client." },
 	TUNING_OPT_REALTIME(TUNING_AT),
+	{ .name = "reconnect", .type = OPT_DURATION, .offset = AT(reconnect_ns), .min = 0, .max = 86400 * NS_PER_S,
+	  .metavar = "SECONDS", .def = "0",
+	  .help = "Clients whose connection is lost connect again, and try so for this long; 0: they are dropped." },
 	{ .name = "repeat", .type = OPT_UINT, .offset = AT(repeat), .min = 1, .max = 100,
 	  .metavar = "N", .def = "1", .help = "Run every step this often; medians and ranges are shown too." },
 	{ .name = "report", .type = OPT_CHOICE, .offset = AT(report), .choices = switch_names, .metavar = "on|off",
 	  .def = "on", .help = "Make report.html, report.md, tables/ and charts/ in the results folder at the end." },
+	TUNING_OPT_RETRY_COUNT(TUNING_AT),
 	{ .name = "seed", .type = OPT_UINT, .offset = AT(seed), .min = 0, .max = UINT32_MAX,
 	  .metavar = "N", .def = "1", .help = "Seed of the message payload; PSNs and keys are never seeded." },
 	{ .name = "server", .type = OPT_STRING, .offset = AT(server), .metavar = "HOST,...",
@@ -281,8 +286,8 @@ static int contradiction(const struct loadgen_config *c, int argc, char **argv, 
 		text = "--rate and --rate-per-client: give one of them";
 	else if (opts_given(s, argc, argv, "arrival") && !loadgen_is_open_loop(c))
 		text = "--arrival: goes with --rate or --rate-per-client";
-	else if (c->n_rails > 1 && (c->phased || c->churn_per_s))
-		text = "--device, --server: several do not go with --phased or --churn";
+	else if (c->n_rails > 1 && (c->phased || c->churn_per_s || c->reconnect_ns))
+		text = "--device, --server: several do not go with --phased, --churn or --reconnect";
 	else if (c->environment == ENVIRONMENT_VM && (c->server || c->device))
 		text = "--environment vm: does not go with --server or --device; the micro-VM has a device "
 		       "of its own and no way out";

@@ -63,6 +63,7 @@ struct loadgen_config {
 	uint64_t active;		/* clients that send; 0: all */
 	uint64_t churn_per_s;		/* clients that leave and come back per second; 0: none */
 	uint64_t cycles;		/* measure until so many clients came back; 0: for duration_ns */
+	uint64_t reconnect_ns;		/* clients that were lost try to come back for so long; 0: they do not */
 	uint64_t threads;
 	uint64_t repeat;
 	uint64_t seed;

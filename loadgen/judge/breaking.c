@@ -122,6 +122,7 @@ static const char *of_refusal(int code)
 	case REFUSE_NO_RESOURCES: return "server_resources";
 	case REFUSE_BUSY: return "queue_pairs";
 	case REFUSE_BAD_SESSION: return "time";		/* the session expired before the client's RDMA request came */
+	case REFUSE_STALE:
 	case REFUSE_DRAINING:
 	case REFUSE_INTERNAL: return "server";
 	default: return "unknown";

@@ -24,7 +24,7 @@ static struct worker_config worker_config_of(const struct loadgen_config *c)
 			    .signal_every = (uint32_t)c->tuning.signal_every,
 			    .cq_depth = (uint32_t)c->tuning.cq_depth, .srq_depth = (uint32_t)c->tuning.srq_depth,
 			    .inline_bytes = c->tuning.inline_bytes, .path_mtu = tuning_mtu(&c->tuning),
-			    .message_auth = c->message_auth, .no_first_message = c->wl->silent, .poll = c->poll, .spin_ns = c->spin_ns,
+			    .retry = c->tuning.retry, .message_auth = c->message_auth, .no_first_message = c->wl->silent, .poll = c->poll, .spin_ns = c->spin_ns,
 			    .max_conns = (uint32_t)((c->clients + c->threads - 1) / c->threads),
 			    .stage_timeout_ns = c->timeout_ns },
 	};

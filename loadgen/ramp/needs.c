@@ -54,6 +54,8 @@ static void add_tuning(struct needs_args *a, const struct loadgen_config *c)
 {
 	const struct tuning *t = &c->tuning;
 
+	add_microseconds(a, "--ack-timeout", t->ack_timeout_ns);
+	add_number(a, "--retry-count", t->retry_count);
 	add_text(a, "--inline", t->inline_text);
 	add_number(a, "--post-list", t->post_list);
 	add_number(a, "--signal-every", t->signal_every);

@@ -21,6 +21,7 @@ static const char *const client_auth_names[] = { "none", "require", NULL };
 #define TUNING_AT(field) offsetof(struct server_config, tuning.field)
 
 static const struct opt options[] = {
+	TUNING_OPT_ACK_TIMEOUT(TUNING_AT),
 	{ .name = "bind", .type = OPT_STRING, .offset = AT(bind), .metavar = "ADDR,...",
 	  .def = "the RDMA device's", .help = "IP address to serve on; it must belong to an RDMA device. "
 	  "May be a list of up to 8, one for each --device, in the same order." },
@@ -76,6 +77,7 @@ static const struct opt options[] = {
 	{ .name = "region-size", .type = OPT_SIZE, .offset = AT(region_bytes), .min = 0,
 	  .max = FRAME_REGION_BYTES_MAX, .metavar = "BYTES", .def = "4k",
 	  .help = "One-sided memory for each client that asks for it; 0 offers none." },
+	TUNING_OPT_RETRY_COUNT(TUNING_AT),
 	{ .name = "session-timeout", .type = OPT_DURATION, .offset = AT(session_timeout_ns),
 	  .min = 10 * NS_PER_MS, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "30",
 	  .help = "Longest time from GRANT until a client has made its RDMA connection." },

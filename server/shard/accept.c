@@ -63,7 +63,7 @@ static int accept_request(struct conn *c, uint32_t client_qpn)
 				  .server_qpn = rc_qpn(&c->rc), .client = &peer, .server = &local };
 	uint8_t data[PDATA_PROOF_BYTES];
 	struct cm_conn_param param = { .qpn = rc_qpn(&c->rc), .private_data = data,
-				       .private_bytes = sizeof(data) };
+				       .private_bytes = sizeof(data), .retry = c->shard->cfg->tuning.retry };
 	int ret = cm_addresses(c->rc.id, &local, &peer);
 
 	memcpy(proof.session, c->session, sizeof(proof.session));
@@ -84,7 +84,8 @@ static int set_up(struct conn *c, const struct cm_event *e, const struct cm_path
 	struct cm_qp_param qp = { .rq_psn = c->client_psn, .sq_psn = c->server_psn,
 				  .remote_write = has_region, .remote_read = has_region,
 				  .remote_atomic = has_region && dev_has_atomics(&s->dev),
-				  .reads = c->reads, .path_mtu = s->cfg->path_mtu, .verify = s->cfg->verify };
+				  .reads = c->reads, .path_mtu = s->cfg->path_mtu, .verify = s->cfg->verify,
+				  .retry = s->cfg->tuning.retry };
 	uint64_t t0 = clock_now_ns();
 	int ret = rc_take_qp(&c->rc, c->index);
 
@@ -150,7 +151,7 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 	/* Taken before anything else is checked: a session is good for one try. */
 	index = session_take(s->sessions, proof.session);
 	if (index == SESSION_NONE) {
-		reject_peer(s, e->id, REFUSE_BAD_SESSION);
+		reject_peer(s, e->id, session_is_stale(s->sessions, proof.session) ? REFUSE_STALE : REFUSE_BAD_SESSION);
 		return;
 	}
 	c = &s->conns[index];
@@ -176,11 +177,13 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 		reject_ours(c, e->id, ret);
 		return;
 	}
-	c->cm_connected = true;
+	c->cm_connected = c->qpn_lingers = true;
 }
 
-static void on_disconnected(struct conn *c)
+/* With a status the peer did not answer: its connection manager may still have the connection. */
+static void on_disconnected(struct conn *c, const struct cm_event *e)
 {
+	c->qpn_lingers = e->status != 0;
 	/* Also answers the peer's disconnect request, unless the server disconnected first. */
 	conn_close(c, CLOSE_PEER_LEFT);
 	c->cm_connected = false;
@@ -189,7 +192,13 @@ static void on_disconnected(struct conn *c)
 
 static void on_failed(struct conn *c, const struct cm_event *e)
 {
+	bool stale = e->type == CM_REJECTED && e->status == FAIL_CM_STALE;
+
 	c->cm_connected = false;
+	/* Who rejects has no connection any more, unless an earlier one was in the way. */
+	c->qpn_lingers = e->type != CM_REJECTED || stale;
+	if (stale && c->state == CONN_ST_ACCEPTING)
+		session_note_stale(c->shard->sessions, c->session);
 	conn_fail(c, FAIL_CM_STATUS, e->status);
 	conn_try_finish(c);
 }
@@ -222,7 +231,7 @@ void accept_on_cm_event(void *arg, const struct cm_event *e)
 		conn_set_live(e->context);
 		break;
 	case CM_DISCONNECTED:
-		on_disconnected(e->context);
+		on_disconnected(e->context, e);
 		break;
 	case CM_REJECTED:
 	case CM_UNREACHABLE:

@@ -214,7 +214,7 @@ static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 	c->window = (struct frame_window){ 0 };
 	c->tags = NULL;
 	rc_init(&c->rc, c->shard->ep, c->shard->qps, on_broken);
-	c->cm_connected = c->drain_overdue = c->heard = false;
+	c->cm_connected = c->qpn_lingers = c->drain_overdue = c->heard = false;
 	c->batch = 0;
 	c->batch_sends = c->owed = 0;
 	c->started_ns = now_ns;
@@ -323,8 +323,9 @@ static void finish(struct conn *c)
 	bool had_region = c->region != REGION_NONE;
 
 	release_grant(c);
-	/* In Soft-RoCE a half-done READ survives RESET: a QP that may have served READs is not used again. */
-	rc_release(&c->rc, clock_now_ns(), !had_region);
+	/* In Soft-RoCE a half-done READ survives RESET: a QP that may have served READs is not used again. Nor is one whose
+	 * number the client's host may refuse as stale, for as long as a process there keeps its CM id. */
+	rc_release(&c->rc, clock_now_ns(), !had_region && !c->qpn_lingers);
 	conn_set_state(c, CONN_ST_DEAD);
 }
 

@@ -80,6 +80,7 @@ struct conn {
 	/* RDMA side */
 	struct rc rc;
 	bool cm_connected;	/* the CM id must be disconnected before it is destroyed */
+	bool qpn_lingers;	/* the client's CM may hold the QP's number, and would refuse it as stale in another connection */
 	bool drain_overdue;	/* CLOSING: the first deadline passed; only the device is waited for */
 	bool heard;		/* something came from the client since the liveness probe last checked */
 	uint64_t batch;		/* the last batch of completions that had SENDs of this client */

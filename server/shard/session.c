@@ -13,11 +13,15 @@ struct entry {
 	uint32_t next;
 };
 
+#define STALE_MAX 64
+
 struct session_table {
 	uint32_t *heads;
 	uint32_t mask;
 	uint32_t count;
 	struct entry *entries;	/* indexed by connection */
+	uint8_t stale[STALE_MAX][FRAME_SESSION_BYTES];	/* ring */
+	uint64_t n_stale;	/* noted so far */
 };
 
 int session_table_new(uint32_t max, struct session_table **out)
@@ -82,6 +86,19 @@ uint32_t session_take(struct session_table *t, const uint8_t id[FRAME_SESSION_BY
 		link = &e->next;
 	}
 	return SESSION_NONE;
+}
+
+void session_note_stale(struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES])
+{
+	memcpy(t->stale[t->n_stale++ % STALE_MAX], id, FRAME_SESSION_BYTES);
+}
+
+bool session_is_stale(const struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES])
+{
+	for (uint64_t i = 0; i < t->n_stale && i < STALE_MAX; i++)
+		if (memcmp(t->stale[i], id, FRAME_SESSION_BYTES) == 0)
+			return true;
+	return false;
 }
 
 uint32_t session_count(const struct session_table *t)

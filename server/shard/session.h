@@ -6,6 +6,7 @@
 #ifndef RAMPART_SERVER_SESSION_H
 #define RAMPART_SERVER_SESSION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/wire/frame.h"
@@ -23,6 +24,11 @@ void session_table_free(struct session_table *t);
 void session_put(struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES], uint32_t conn);
 /* Removes the session and returns its connection, or SESSION_NONE. */
 uint32_t session_take(struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES]);
+/* The session was taken, and its connection failed because the client's connection manager refused the server's queue
+ * pair number as stale. Its request is repeated by the client's kernel, which tells the client nothing: it is to be told why.
+ * The last 64 of these sessions are remembered. */
+void session_note_stale(struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES]);
+bool session_is_stale(const struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES]);
 /* Sessions in the table. */
 uint32_t session_count(const struct session_table *t);
 

@@ -32,7 +32,6 @@
 #define REGION_BUDGET_BYTES (8u << 20)	/* of regions cleared at a time: a few ms */
 #define HOUSEKEEPING_NS (20 * NS_PER_MS)
 #define PUBLISH_S 0.01
-#define QUARANTINE_NS (5 * NS_PER_S)	/* longer than the TIMEWAIT of a peer's connection manager, about 4 s */
 
 static void schedule_housekeeping(struct shard *s);
 
@@ -224,7 +223,7 @@ static int make_verbs(struct shard *s, char *err, size_t err_size)
 				.solicited_only = true };
 	struct qp_pool_config qp = { .max = cfg->shard_qps,
 				     .reserve = cfg->shard_clients < QP_RESERVE ? cfg->shard_clients : QP_RESERVE,
-				     .quarantine_ns = QUARANTINE_NS, .on_rested = on_rested, .arg = s };
+				     .quarantine_ns = QP_POOL_QUARANTINE_NS, .on_rested = on_rested, .arg = s };
 	struct region_config regions = { .max = cfg->shard_clients, .region_bytes = (uint32_t)cfg->region_bytes,
 					 .registrar = s->server->registrar, .on_registered = tell_registered, .arg = s };
 	struct qp_pool_counts counts;

@@ -325,7 +325,7 @@ static void rejected__without_the_servers_words__the_cms_reason(void **state)
 		{ 28, { 0 }, 0 },				/* consumer, no data */
 		{ 28, { 1, 3, 0 }, 3 },				/* too short */
 		{ 28, { 9, 9, 9, 9, 9, 9, 9, 9 }, 8 },		/* not rampart's */
-		{ 10, { 1, 3, 0, 8, 0, 16, 0, 0 }, 8 },		/* not the consumer's reason */
+		{ 9, { 1, 3, 0, 8, 0, 16, 0, 0 }, 8 },		/* not the consumer's reason */
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {

@@ -42,6 +42,47 @@ static const struct fake_modify *programmed(enum ibv_qp_state state)
 
 static const struct cm_qp_param psns = { .rq_psn = 0xabcdef, .sq_psn = 0x123456, .verify = true };
 
+/* As ib_cm computes TIMEWAIT, twice, and a second. */
+static void rest__by_the_paths_packet_lifetime__twice_timewait_and_a_second(void **state)
+{
+	static const struct { uint8_t life, delay; unsigned exponent; } cases[] = {
+		{ 18, 15, 19 }, { 16, 15, 17 }, { 14, 15, 16 }, { 13, 15, 16 }, { 12, 15, 15 }, { 0, 0, 2 }, { 0, 15, 15 },
+		{ 20, 0, 21 }, { 21, 0, 21 }, { 31, 31, 21 },
+	};
+	struct ibv_sa_path_rec rec = { 0 };
+
+	(void)state;
+	assert_int_equal(cm_rest_ns(rig.id, 15), 0);
+	assert_int_equal(cm_rest_ns(NULL, 15), 0);
+	rig.id->route.path_rec = &rec;
+	rig.id->route.num_paths = 1;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		rec.packet_life_time = cases[i].life;
+		assert_int_equal(cm_rest_ns(rig.id, cases[i].delay),
+				 2 * (UINT64_C(4096) << cases[i].exponent) + UINT64_C(1000000000));
+	}
+}
+
+/* What is not given is the default. */
+static void program_qp__retries__as_asked_in_rts(void **state)
+{
+	struct cm_qp_param p = psns;
+	const struct fake_modify *m;
+
+	(void)state;
+	assert_int_equal(cm_program_qp(rig.id, qp, &path, &psns), 0);
+	m = programmed(IBV_QPS_RTS);
+	assert_int_equal(m->attr.timeout, 16);
+	assert_int_equal(m->attr.retry_cnt, 6);
+	reset();
+	p.retry = (struct cm_retry){ .ack_timeout = 18, .count = 3 };
+	assert_int_equal(cm_program_qp(rig.id, qp, &path, &p), 0);
+	m = programmed(IBV_QPS_RTS);
+	assert_int_equal(m->attr.timeout, 18);
+	assert_int_equal(m->attr.retry_cnt, 3);
+	assert_int_equal(m->attr.rnr_retry, 7);
+}
+
 static void program_qp__plain__own_psns_and_timers(void **state)
 {
 	const struct fake_modify *m;
@@ -320,6 +361,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		PROGRAM_TEST(program_qp__plain__own_psns_and_timers),
+		PROGRAM_TEST(program_qp__retries__as_asked_in_rts),
+		PROGRAM_TEST(rest__by_the_paths_packet_lifetime__twice_timewait_and_a_second),
 		PROGRAM_TEST(program_qp__access_flags__only_what_was_granted),
 		PROGRAM_TEST(program_qp__reads_in_flight__never_more_than_offered),
 		PROGRAM_TEST(program_qp__psns_read_back_differently__ebadmsg),

@@ -204,6 +204,40 @@ static void quarantine__several__first_in_first_out(void **state)
 	assert_consistent();
 }
 
+static void quarantine__rests_that_differ__out_in_the_order_of_their_ends(void **state)
+{
+	static const uint64_t rests[] = { 500, 100, 300, 900, 100, 400 };
+	static const uint32_t order[] = { 1, 4, 2, 5, 0, 3 };
+	uint32_t slots[N_ELEMENTS(rests)];
+
+	(void)state;
+	open_pool(N_ELEMENTS(rests), 0);
+	for (uint32_t i = 0; i < N_ELEMENTS(rests); i++) {
+		slots[i] = verbs_rig_take(i);
+		qp_pool_set_rest(rig.qps, slots[i], rests[i]);
+	}
+	for (uint32_t i = 0; i < N_ELEMENTS(rests); i++)
+		qp_pool_put(rig.qps, slots[i], 10 + i, true);
+	assert_int_equal(qp_pool_idle_ns(rig.qps, 0), 111);
+	for (uint32_t i = 0; i < N_ELEMENTS(rests); i++) {
+		uint64_t end = 10 + order[i] + rests[order[i]];
+
+		qp_pool_maintain(rig.qps, end - 1, 8);
+		assert_int_equal(rig.n_rested, i);
+		qp_pool_maintain(rig.qps, end, 8);
+		assert_int_equal(rig.n_rested, i + 1);
+		assert_int_equal(rig.rested[i], slots[order[i]]);
+		assert_int_equal(rig.rested_ns, rests[order[i]]);
+	}
+	/* A rest is of one use. */
+	qp_pool_put(rig.qps, verbs_rig_take(9), 5000, true);
+	qp_pool_maintain(rig.qps, 5000 + QUARANTINE - 1, 8);
+	assert_int_equal(rig.n_rested, N_ELEMENTS(rests));
+	qp_pool_maintain(rig.qps, 5000 + QUARANTINE, 8);
+	assert_int_equal(rig.n_rested, N_ELEMENTS(rests) + 1);
+	assert_consistent();
+}
+
 static void quarantine__not_reusable__destroyed_and_forgotten(void **state)
 {
 	uint32_t slot, qpn;
@@ -453,6 +487,7 @@ int main(void)
 		POOL_TEST(maintain__reserve_larger_than_the_pool__stops_at_max),
 		POOL_TEST(quarantine__before_its_time__rests_then_reset_and_free),
 		POOL_TEST(quarantine__several__first_in_first_out),
+		POOL_TEST(quarantine__rests_that_differ__out_in_the_order_of_their_ends),
 		POOL_TEST(quarantine__not_reusable__destroyed_and_forgotten),
 		POOL_TEST(quarantine__reset_fails__destroyed_instead),
 		POOL_TEST(owner__slot_and_generation__only_the_present_life),

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/rdma/tuning.h"
 
 static struct tuning t;
@@ -85,6 +86,26 @@ static void mtu__names__as_verbs_have_them(void **state)
 	assert_int_equal(t.path_mtu, N_ELEMENTS(mtus));
 }
 
+static void ack_timeout__any__rounded_up_to_the_devices_steps(void **state)
+{
+	static const struct { uint64_t asked; uint8_t exponent; } cases[] = {
+		{ NS_PER_MS, 8 }, { 67 * NS_PER_MS, 14 }, { 67108864, 14 }, { 67108865, 15 }, { 10 * NS_PER_S, 22 },
+	};
+
+	(void)state;
+	assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
+	assert_int_equal(t.retry.ack_timeout, CM_ACK_TIMEOUT);
+	assert_int_equal(t.retry.count, CM_RETRIES);
+	t.retry_count = 3;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		t.ack_timeout_ns = cases[i].asked;
+		assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
+		assert_int_equal(t.retry.ack_timeout, cases[i].exponent);
+		assert_int_equal(tuning_ack_timeout_ns(&t), UINT64_C(4096) << cases[i].exponent);
+		assert_int_equal(t.retry.count, 3);
+	}
+}
+
 static void *tell_cpu(void *arg)
 {
 	*(int *)arg = sched_getcpu();
@@ -133,6 +154,7 @@ int main(void)
 		TUNING_TEST(inline__anything_else__refused_by_name),
 		TUNING_TEST(cpu_list__numbers_and_ranges__in_their_order),
 		TUNING_TEST(cpu_list__bad__refused_by_name),
+		TUNING_TEST(ack_timeout__any__rounded_up_to_the_devices_steps),
 		TUNING_TEST(mtu__names__as_verbs_have_them),
 		TUNING_TEST(thread__list_of_one_cpu__runs_there),
 		TUNING_TEST(thread__cpu_that_is_not_there__einval_and_advice),

@@ -46,6 +46,8 @@ static void code_text__every_kind__kind_and_name(void **state)
 		{ FAIL_REFUSED, REFUSE_BAD_HMAC, "refused:bad_hmac" },
 		{ FAIL_REFUSED, 999, "refused:unknown" },
 		{ FAIL_CM_STATUS, 8, "cm:8" },
+		{ FAIL_CM_STATUS, 10, "cm:stale" },
+		{ FAIL_REFUSED, REFUSE_STALE, "refused:stale" },
 		{ FAIL_CM_STATUS, -110, "cm:-110" },
 		{ FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR, "wc:retry_exceeded" },
 		{ FAIL_WC_STATUS, IBV_WC_WR_FLUSH_ERR, "wc:flushed" },

@@ -497,7 +497,7 @@ static void refuse_code_name__every_number__a_word(void **state)
 		{ 4, "bad_version" }, { 5, "psn_conflict" }, { 6, "draining" },
 		{ 7, "unsupported" }, { 8, "internal" },     { 16, "bad_session" },
 		{ 17, "bad_hmac" },   { 18, "bad_address" }, { 19, "no_resources" },
-		{ 20, "unknown" },
+		{ 20, "stale" },      { 21, "unknown" },
 	};
 	size_t k = 0;
 

@@ -267,6 +267,63 @@ static void request__after_the_session_expired__bad_session(void **state)
 	server_assert_all_back();
 }
 
+/* The client's CM refuses the server's queue pair number. Its kernel then repeats the request, without telling it. */
+static void request__after_its_cm_refused_the_number__stale(void **state)
+{
+	uint8_t data[56];
+	struct peer p;
+	uint32_t qpn;
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&p, 0);
+	peer_proof(&p, data);
+	peer_request(&p, data);
+	qpn = fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num;
+	fake_cm_event(p.id, RDMA_CM_EVENT_REJECTED, FAIL_CM_STALE, 0, NULL, 0);
+	server_until(server_n(CONN_ST_FREE) == srv.cfg.shard_conns);
+	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_CM_STATUS, FAIL_CM_STALE), 1);
+	peer_request(&p, data);
+	peer_request(&p, data);
+	assert_int_equal(server_refused(REFUSE_STALE), 2);
+	assert_int_equal(server_refused(REFUSE_BAD_SESSION), 0);
+	assert_int_equal(fake_cm_calls(FAKE_CM_ACCEPT), 1);
+	server_assert_all_back();
+	assert_null(fake_qp_of(qpn));
+	/* Another session of the same client is served, with another number. */
+	peer_go_live(&p, 0);
+	assert_int_not_equal(p.qp->qp_num, qpn);
+}
+
+/* Only the number of a queue pair whose peer said goodbye is used again. */
+static void disconnect__answered_or_not__number_used_again_or_not(void **state)
+{
+	static const struct { bool answered; int status; bool reused; } cases[] = {
+		{ true, 0, true }, { true, -ETIMEDOUT, false }, { false, 0, false },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct conn *c;
+		struct peer p;
+		uint32_t qpn;
+
+		server_rig_start();
+		peer_go_live(&p, 0);
+		qpn = p.qp->qp_num;
+		c = server_only(CONN_ST_LIVE);
+		conn_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+		if (cases[i].answered)
+			fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, cases[i].status, 0, NULL, 0);
+		else
+			server_expire(c);
+		server_until(server_n(CONN_ST_FREE) == srv.cfg.shard_conns);
+		server_assert_all_back();
+		assert_int_equal(fake_qp_of(qpn) != NULL, cases[i].reused);
+		assert_int_equal(server_rig_stop(state), 0);
+		assert_int_equal(server_rig_init(state), 0);
+	}
+}
+
 /* A request that is right but for what `spoil` does to it. */
 struct spoilt {
 	void (*spoil)(struct peer *p, uint8_t *data);
@@ -611,6 +668,8 @@ int main(void)
 		ACCEPT_TEST(request__unknown_session__bad_session),
 		ACCEPT_TEST(request__replayed__second_is_bad_session),
 		ACCEPT_TEST(request__after_the_session_expired__bad_session),
+		ACCEPT_TEST(request__after_its_cm_refused_the_number__stale),
+		ACCEPT_TEST(disconnect__answered_or_not__number_used_again_or_not),
 		SPOILT_TEST("request__one_bit_of_the_hmac_wrong__bad_hmac", spoil_hmac, REFUSE_BAD_HMAC),
 		SPOILT_TEST("request__proof_for_another_qp__bad_hmac", other_qpn, REFUSE_BAD_HMAC),
 		SPOILT_TEST("request__proof_for_another_port__bad_hmac", other_port, REFUSE_BAD_HMAC),

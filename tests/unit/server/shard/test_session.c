@@ -133,6 +133,17 @@ static void random_ids__put_and_taken_at_random__as_a_plain_array(void **state)
 	}
 }
 
+static void stale__noted__the_last_64_are_known(void **state)
+{
+	assert_false(session_is_stale(*state, id_of(0, 0)));
+	for (uint32_t i = 0; i < 100; i++)
+		session_note_stale(*state, id_of(i, 7));
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(session_is_stale(*state, id_of(i, 7)), i >= 36);
+	assert_false(session_is_stale(*state, id_of(99, 8)));
+	assert_int_equal(session_count(*state), 0);
+}
+
 static void table_of_one__works(void **state)
 {
 	struct session_table *t;
@@ -157,6 +168,7 @@ int main(void)
 		SESSION_TEST(put__every_slot__all_found_in_another_order),
 		SESSION_TEST(put__after_take__the_slot_serves_again),
 		SESSION_TEST(random_ids__put_and_taken_at_random__as_a_plain_array),
+		SESSION_TEST(stale__noted__the_last_64_are_known),
 		cmocka_unit_test(table_of_one__works),
 	};
 
