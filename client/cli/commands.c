@@ -1,4 +1,8 @@
-/* rdma_client's commands: ping, send, write, read, info. See commands.h. */
+/* rdma_client's commands: ping, send, write, read, info. See commands.h.
+ *
+ * With --reconnect a command whose connection is lost goes on with the next one: ping sends the message again whose reply is
+ * missing, the others begin anew.
+ */
 #include "client/cli/commands.h"
 
 #include <errno.h>
@@ -64,6 +68,11 @@ static void await_answer(struct session *s)
 
 static void ping_next(struct session *s)
 {
+	/* Its reply was lost with the connection: the same message again. */
+	if (s->sent > s->received) {
+		s->sent--;
+		s->repeated++;
+	}
 	send_message(s, NULL, (uint32_t)s->cfg->message_bytes);
 	await_answer(s);
 }
@@ -76,8 +85,16 @@ static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 
 	(void)loop;
 	(void)revents;
+	if (!s->conn) {
+		command_connect(s);
+		return;
+	}
 	if (!s->awaiting) {
 		ping_next(s);
+		return;
+	}
+	if (s->cfg->reconnect_ns) {
+		client_fail(s->conn, FAIL_TIMEOUT, 0);
 		return;
 	}
 	log_error("%s: no answer within %.1f s (--timeout)", s->cfg->host, (double)s->cfg->timeout_ns / 1e9);
@@ -112,6 +129,10 @@ static void ping_summary(struct session *s)
 	printf("--- %s RDMA echo statistics ---\n", s->cfg->host);
 	printf("%llu messages sent, %llu replies, %.0f%% loss\n", (unsigned long long)s->sent,
 	       (unsigned long long)s->received, loss);
+	if (s->outages)
+		printf("%llu outages, without a connection for %.1f s (longest %.1f s), %llu messages sent again\n",
+		       (unsigned long long)s->outages, (double)s->outage_sum_ns / 1e9, (double)s->outage_max_ns / 1e9,
+		       (unsigned long long)s->repeated);
 	if (hist_count(h) == 0)
 		return;
 	printf("round trip us: min=%.1f avg=%.1f max=%.1f", us(hist_min(h)), hist_mean(h) / 1e3,
@@ -286,18 +307,28 @@ static void info_text(const struct session *s, const struct frame_grant *g, cons
 	printf(" total=%.0f\n", us(i->total_ns));
 }
 
+static void end_outage(struct session *s)
+{
+	uint64_t outage_ns = backoff_end(&s->backoff, clock_now_ns());
+
+	s->outages++;
+	s->outage_sum_ns += outage_ns;
+	s->outage_max_ns = outage_ns > s->outage_max_ns ? outage_ns : s->outage_max_ns;
+	log_warn("%s: connected again after %.1f s", s->cfg->host, (double)outage_ns / 1e9);
+}
+
 static void on_live(void *arg, struct client_conn *c)
 {
 	struct session *s = arg;
 	struct client_info info;
 
 	client_get_info(c, &info);
-	s->conn = c;
-	ev_init(&s->timer, on_timer);
-	s->timer.data = s;
+	s->awaiting = s->wrote = false;
+	if (s->backoff.lost_ns)
+		end_outage(s);
 	switch (s->cfg->command) {
 	case CMD_PING:
-		if (!s->cfg->quiet)
+		if (!s->cfg->quiet && !s->outages)
 			printf("RDMA echo to %s: %llu bytes of message, connected in %.1f ms\n", s->cfg->host,
 			       (unsigned long long)s->cfg->message_bytes, (double)info.total_ns / 1e6);
 		ping_next(s);
@@ -330,6 +361,39 @@ static void on_message(void *arg, struct client_conn *c, uint64_t sequence, cons
 		send_reply(s, data, bytes);
 }
 
+static void release_buffer(struct session *s)
+{
+	if (s->buf != EP_NO_BUF)
+		ep_buf_put(s->ep, s->buf);
+	s->buf = EP_NO_BUF;
+}
+
+/* True if another attempt follows the connection, or the attempt, that ended with `fail`. */
+static bool try_again(struct session *s, const struct fail *fail)
+{
+	uint64_t now = clock_now_ns(), at;
+	char code[96];
+
+	if (!backoff_next(&s->backoff, fail, s->cfg->reconnect_ns, now, &at))
+		return false;
+	log_warn("%s: failed at %s: %s; connecting again in %.1f s", s->cfg->host, stage_names[fail->stage],
+		 fail_code_text(fail, code, sizeof(code)), (double)(at - now) / 1e9);
+	release_buffer(s);
+	s->conn = NULL;
+	start_timer(s, at - now);
+	return true;
+}
+
+static void on_lost(void *arg, struct client_conn *c, const struct fail *fail)
+{
+	struct session *s = arg;
+
+	(void)c;
+	(void)fail;
+	ev_timer_stop(s->loop, &s->timer);
+	backoff_begin(&s->backoff, clock_now_ns());
+}
+
 static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 {
 	struct session *s = arg;
@@ -338,6 +402,8 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 
 	client_get_info(c, &info);
 	if (fail->kind != FAIL_NONE) {
+		if (try_again(s, fail))
+			return;
 		log_error("%s: failed at %s: %s%s%s (%s)", s->cfg->host, stage_names[fail->stage],
 			  fail_code_text(fail, code, sizeof(code)), info.words[0] ? ": " : "", info.words,
 			  fail_advice(fail));
@@ -345,9 +411,7 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 		if (s->cfg->command == CMD_PING && s->sent)
 			ping_summary(s);
 	}
-	if (s->buf != EP_NO_BUF)
-		ep_buf_put(s->ep, s->buf);
-	s->buf = EP_NO_BUF;
+	release_buffer(s);
 	ev_timer_stop(s->loop, &s->timer);
 	pump_break(client_pump(s->ctx));
 }
@@ -356,11 +420,42 @@ const struct client_ops command_ops = {
 	.on_live = on_live,
 	.on_message = on_message,
 	.on_rma = on_rma,
+	.on_lost = on_lost,
 	.on_closed = on_closed,
 };
 
+void command_connect(struct session *s)
+{
+	static const struct fail no_qp = { .stage = STAGE_TCP_CONNECT, .kind = FAIL_ERRNO, .code = EAGAIN };
+
+	if (!s->timer.data) {
+		ev_init(&s->timer, on_timer);
+		s->timer.data = s;
+	}
+	s->conn = client_connect(s->ctx, clock_now_ns(), NULL);
+	if (s->conn || try_again(s, &no_qp))
+		return;
+	s->exit_status = 1;
+	pump_break(client_pump(s->ctx));
+}
+
+/* Between two attempts to connect. */
+static void interrupt_outage(struct session *s)
+{
+	s->exit_status = 130;
+	if (s->cfg->command == CMD_PING) {
+		ping_summary(s);
+		s->exit_status = s->received ? 0 : 1;
+	}
+	pump_break(client_pump(s->ctx));
+}
+
 void command_interrupt(struct session *s)
 {
+	if (!s->conn) {
+		interrupt_outage(s);
+		return;
+	}
 	if (client_is_closing(s->conn)) {
 		/* Only the server's answer to the close is missing: leave without it. */
 		pump_break(client_pump(s->ctx));

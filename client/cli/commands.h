@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/backoff.h"
 #include "client/client.h"
+#include "common/rdma/tuning.h"
 
 struct hist;
 
@@ -26,6 +28,8 @@ struct command_config {
 	uint64_t message_bytes;
 	uint64_t offset, length;	/* of the region */
 	uint64_t timeout_ns;
+	uint64_t reconnect_ns;	/* a lost connection is tried again for so long; 0: never */
+	struct tuning tuning;	/* --ack-timeout and --retry-count of it */
 	int poll;
 	int log_level;
 	bool verify, quiet, json;
@@ -39,11 +43,13 @@ struct session {
 	const struct client_config *client;
 	struct client_ctx *ctx;
 	struct ep *ep;		/* the context's */
-	struct client_conn *conn;
+	struct client_conn *conn;	/* NULL: the next attempt is waited for */
 	struct ev_loop *loop;
 	ev_signal interrupt, terminate;
-	ev_timer timer;		/* ping: next send; reply deadline */
-	uint64_t sent, received;
+	ev_timer timer;		/* ping: next send; reply deadline; the next attempt to connect */
+	struct backoff backoff;	/* of a lost connection */
+	uint64_t outages, outage_sum_ns, outage_max_ns;	/* those that ended */
+	uint64_t sent, received, repeated;	/* ping: messages; those whose reply was lost with a connection were sent again */
 	uint64_t sent_ns;	/* when the message in flight was sent */
 	struct hist *rtt;
 	uint32_t buf;		/* write, read: the buffer; EP_NO_BUF: none */
@@ -55,6 +61,8 @@ struct session {
 /* Callbacks of the connection; `arg` is the session. */
 extern const struct client_ops command_ops;
 
+/* Connects, for the first time or again. */
+void command_connect(struct session *s);
 void command_interrupt(struct session *s);
 
 #endif

@@ -22,8 +22,10 @@
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 
 #define AT(field) offsetof(struct command_config, field)
+#define TUNING_AT(field) offsetof(struct command_config, tuning.field)
 
 static const struct opt options[] = {
+	TUNING_OPT_ACK_TIMEOUT(TUNING_AT),
 	{ .name = "ca", .type = OPT_STRING, .offset = AT(ca), .metavar = "FILE",
 	  .def = "build/certs/ca.pem", .help = "CA certificate that the server's must be signed by." },
 	{ .name = "cert", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE",
@@ -50,6 +52,10 @@ static const struct opt options[] = {
 	{ .name = "poll", .type = OPT_CHOICE, .offset = AT(poll), .choices = poll_mode_names,
 	  .metavar = "MODE", .def = "event", .help = "How completions are waited for." },
 	{ .name = "quiet", .type = OPT_FLAG, .offset = AT(quiet), .help = "ping: only the summary." },
+	{ .name = "reconnect", .type = OPT_DURATION, .offset = AT(reconnect_ns), .min = 0,
+	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "0",
+	  .help = "Connect again if the connection is lost, and try so for this long; 0 never." },
+	TUNING_OPT_RETRY_COUNT(TUNING_AT),
 	{ .name = "server-name", .type = OPT_STRING, .offset = AT(name), .metavar = "NAME", .def = "HOST",
 	  .help = "Name or address that the server's certificate must have." },
 	{ .name = "timeout", .type = OPT_DURATION, .offset = AT(timeout_ns), .min = 10 * NS_PER_MS,
@@ -120,6 +126,7 @@ static int check(struct command_config *c, int argc, char **argv)
 		{ "message-size", 1 << CMD_PING }, { "length", 1 << CMD_READ }, { "json", 1 << CMD_INFO },
 		{ "offset", 1 << CMD_READ | 1 << CMD_WRITE },
 	};
+	char err[256];
 
 	for (size_t i = 0; i < sizeof(only) / sizeof(only[0]); i++) {
 		if (opts_given(&spec, argc, argv, only[i].option) && !(only[i].commands >> c->command & 1)) {
@@ -130,6 +137,8 @@ static int check(struct command_config *c, int argc, char **argv)
 	}
 	if (!c->cert != !c->key)
 		return usage("--cert and --key: give both or neither");
+	if (tuning_check(&c->tuning, err, sizeof(err)))
+		return usage(err);
 	return EXIT_OK;
 }
 
@@ -181,7 +190,7 @@ static int run(const struct command_config *c, const struct client_config *cc)
 	}
 	s.ep = client_ep(s.ctx);
 	watch_signals(&s);
-	s.conn = client_connect(s.ctx, clock_now_ns(), NULL);
+	command_connect(&s);
 	if (pump_run(client_pump(s.ctx)))
 		s.exit_status = EXIT_FAILED;
 	client_ctx_free(s.ctx);
@@ -197,7 +206,7 @@ static int connect_and_run(struct command_config *c)
 				    .inline_bytes = TUNING_INLINE_AUTO, .max_conns = 1, .poll = c->poll,
 				    .spin_ns = 50 * NS_PER_US,
 				    .verify = c->verify, .cm_psn = true, .stage_timeout_ns = c->timeout_ns,
-				    .message_bytes = buffer_bytes(c),
+				    .retry = c->tuning.retry, .message_bytes = buffer_bytes(c),
 				    .verify_name = c->name ? c->name : c->host };
 
 	cc.region = c->command == CMD_WRITE || c->command == CMD_READ;
@@ -226,6 +235,7 @@ int main(int argc, char **argv)
 	char err[512];
 	int first, status;
 
+	tuning_defaults(&c.tuning);
 	opts_operands_last(&spec, argc, argv);
 	switch (opts_parse(&spec, argc, argv, &c, &first, err, sizeof(err))) {
 	case OPTS_HELP:

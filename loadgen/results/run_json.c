@@ -34,8 +34,8 @@ static json_t *config_json(const struct loadgen_config *c)
 		json_array_append_new(steps, json_integer((json_int_t)c->steps.v[i]));
 	return json_pack("{s:s, s:o, s:s?, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b,"
 			 " s:I, s:b, s:b, s:o, s:I, s:o,"
-			 " s:o, s:o, s:o, s:s, s:s, s:I, s:s, s:{s:i, s:I, s:I, s:I, s:I, s:s, s:s?, s:b}, s:b, s:I,"
-			 " s:I, s:s?, s:b}",
+			 " s:o, s:o, s:o, s:s, s:s, s:I, s:s, s:{s:i, s:I, s:I, s:I, s:I, s:s, s:s?, s:b, s:I, s:I}, s:b, s:I,"
+			 " s:I, s:s?, s:b, s:f}",
 		"workload", loadgen_workload_names[c->workload], "steps", steps, "server", c->server, "duration_s",
 		(double)c->duration_ns / 1e9, "warmup_s", (double)c->warmup_ns / 1e9, "message_bytes",
 		(json_int_t)c->message_bytes, "inflight", (json_int_t)c->inflight, "connect_concurrency",
@@ -52,9 +52,10 @@ static json_t *config_json(const struct loadgen_config *c)
 		(json_int_t)c->chunk_bytes, "mix", c->mix_text, "tuning", "inline_bytes", (int)t->inline_bytes, "post_list",
 		(json_int_t)t->post_list, "signal_every", (json_int_t)t->signal_every, "srq_depth",
 		(json_int_t)t->srq_depth, "cq_depth", (json_int_t)t->cq_depth, "path_mtu",
-		tuning_mtu_names[t->path_mtu], "cpu_list", t->cpu_list, "realtime", t->realtime, "message_auth",
-		c->message_auth, "coalesce", (json_int_t)c->coalesce, "clients", (json_int_t)c->clients, "slo", c->slo_text,
-		"find_capacity", c->find_capacity);
+		tuning_mtu_names[t->path_mtu], "cpu_list", t->cpu_list, "realtime", t->realtime,
+		"ack_timeout_ns", (json_int_t)tuning_ack_timeout_ns(t), "retry_count", (json_int_t)t->retry_count,
+		"message_auth", c->message_auth, "coalesce", (json_int_t)c->coalesce, "clients", (json_int_t)c->clients, "slo", c->slo_text,
+		"find_capacity", c->find_capacity, "reconnect_s", (double)c->reconnect_ns / 1e9);
 }
 
 /* Values of a column in the rows of one number of clients and size. Returns how many. */

@@ -33,6 +33,8 @@ static int make_histograms(struct step *s)
 		ret = hist_new(&s->lag);
 	if (!ret)
 		ret = hist_new(&s->away_ns);
+	if (!ret)
+		ret = hist_new(&s->outage_ns);
 	for (int i = 0; i < STAGE_TIMED && !ret; i++)
 		ret = hist_new(&s->stages[i]);
 	for (int k = 0; k < HANDSHAKE_N && !ret; k++) {
@@ -79,6 +81,7 @@ void step_free(struct step *s)
 	hist_free(s->service);
 	hist_free(s->lag);
 	hist_free(s->away_ns);
+	hist_free(s->outage_ns);
 	json_decref(s->begin.server);
 	json_decref(s->end.server);
 	json_decref(s->baseline);
@@ -146,6 +149,9 @@ static void collect_worker(struct step *s, const struct worker_stats *st)
 	hist_add(s->lag, st->lag);
 	s->late += counter_get(&st->late);
 	hist_add(s->away_ns, st->away_ns);
+	hist_add(s->outage_ns, st->outage_ns);
+	s->outages += counter_get(&st->outages);
+	s->repeated += counter_get(&st->repeated);
 	s->retries += counter_get(&st->retries);
 	s->rails_dropped += counter_get(&st->rails_dropped);
 	fail_table_add(&s->retried, &st->retried);
@@ -197,7 +203,7 @@ double step_littles_residual(const struct step *s, const struct loadgen_config *
 {
 	double population = (double)step_active(s, cfg) * (double)cfg->inflight * cfg->wl->streams;
 
-	if (!s->measured || population <= 0 || cfg->churn_per_s || loadgen_is_open_loop(cfg) || hist_count(s->response) == 0)
+	if (!s->measured || population <= 0 || cfg->churn_per_s || s->outages || loadgen_is_open_loop(cfg) || hist_count(s->response) == 0)
 		return NAN;
 	return 1 - s->messages_per_s * hist_mean(s->response) / 1e9 / population;
 }

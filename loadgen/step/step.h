@@ -46,7 +46,7 @@ struct step {
 	uint64_t connect_wall_ns;	/* from the first start to the last connected */
 	struct hist *stages[STAGE_TIMED], *total;	/* full and resumed handshakes together */
 	struct hist *kind_stages[HANDSHAKE_N][STAGE_TIMED], *kind_total[HANDSHAKE_N];	/* and apart */
-	struct hist *away_ns, *response;
+	struct hist *away_ns, *outage_ns, *response;
 	struct hist *service, *lag;	/* with an open loop */
 	uint64_t late;
 	uint64_t phase_ns[STAGE_TIMED];	/* with --phased: wall time of each phase; 0: not reached */
@@ -54,6 +54,7 @@ struct step {
 	uint64_t rails_dropped;		/* by clients that went on with others */
 	struct fail_table retried;	/* why */
 	uint64_t cycles, cycles_failed;	/* with --churn, while measuring */
+	uint64_t outages, repeated;	/* with --reconnect: lost connections, and operations that began again */
 	struct step_fairness fairness;
 	double measured_s;
 	double messages_per_s, bytes_per_s;

@@ -92,6 +92,8 @@ static json_t *validity(const struct step *s, const struct loadgen_config *cfg)
 		json_array_append_new(a, json_string("littles_law_violated"));
 	if (cfg->churn_per_s)
 		json_array_append_new(a, json_string("clients_come_and_go"));
+	if (s->outages)
+		json_array_append_new(a, json_string("outages"));
 	/* With several rails it counts connections, and there may be several servers. */
 	if (cfg->n_rails < 2 && s->server_connected >= 0 && s->server_connected != (int64_t)s->connected_peak)
 		json_array_append_new(a, json_string("server_counts_differ"));
@@ -143,6 +145,13 @@ static json_t *churn_json(const struct step *s, const struct loadgen_config *cfg
 		"qp_pool_hit_ratio", json_number(hits / (hits + misses)),
 		"qp_pool_exhausted", json_whole(step_server_delta(s, "pools.qp.exhausted")),
 		"qp_recycle_ns", recycle ? recycle : json_null());
+}
+
+static json_t *outages_json(const struct step *s)
+{
+	return json_pack("{s:I, s:I, s:I, s:o}", "lost", (json_int_t)s->outages, "ended",
+			 (json_int_t)hist_count(s->outage_ns), "repeated", (json_int_t)s->repeated, "outage_ns",
+			 latency_json(s->outage_ns));
 }
 
 static json_t *fairness_json(const struct step *s)
@@ -228,6 +237,7 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set_new(o, "retries", json_integer((json_int_t)s->retries));
 	json_object_set_new(o, "retried", fail_table_json(&s->retried));
 	json_object_set_new(o, "churn", cfg->churn_per_s ? churn_json(s, cfg) : json_null());
+	json_object_set_new(o, "outages", cfg->reconnect_ns ? outages_json(s) : json_null());
 	json_object_set_new(o, "active", json_integer(step_active(s, cfg)));
 	json_object_set_new(o, "fairness", fairness_json(s));
 	json_object_set_new(o, "memory", memory_json(s));

@@ -131,8 +131,10 @@ void open_loop_start_client(struct open_loop *o, struct wclient *wc)
 void open_loop_reset(struct open_loop *o)
 {
 	schedule_clear(o->schedule);
-	for (uint32_t i = 0; i < o->traffic->n_clients; i++)
+	for (uint32_t i = 0; i < o->traffic->n_clients; i++) {
 		o->traffic->clients[i].scheduled = false;
+		o->traffic->clients[i].due_ns = 0;
+	}
 	set_timer(o);
 }
 

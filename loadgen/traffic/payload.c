@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "loadgen/traffic/random.h"
+#include "common/base/random.h"
 
 /* A prime above the number of payloads in flight, so that they differ. */
 #define SHIFTS 4099

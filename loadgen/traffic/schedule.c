@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "loadgen/traffic/random.h"
+#include "common/base/random.h"
 
 struct schedule {
 	uint32_t n, max;

@@ -81,13 +81,26 @@ static void refill(struct ep_deferred *d)
 		begin_more(t, wc, now_ns(t));
 }
 
+/* Operations that did not end with the connection that was lost begin again, with their numbers; in the open loop they are
+ * due when they were. */
+static void take_back(struct traffic *t, struct wclient *wc, struct stream *s)
+{
+	counter_add(&t->stats->repeated, s->begun - s->done);
+	if (t->open_loop && s->begun > s->done)
+		wc->due_ns = (double)s->times[s->done % t->cfg->inflight].due_ns;
+	s->begun = s->done;
+}
+
 void traffic_reset(struct wclient *wc)
 {
 	for (unsigned i = 0; i < WORKLOAD_STREAMS_MAX; i++) {
 		struct stream *s = &wc->streams[i];
 
 		wc->traffic->in_flight -= s->begun - s->done;
-		s->begun = s->done = 0;
+		if (wc->backoff.lost_ns)
+			take_back(wc->traffic, wc, s);
+		else
+			s->begun = s->done = 0;
 	}
 }
 
@@ -145,6 +158,21 @@ void traffic_start_client(struct wclient *wc)
 		return;
 	ep_hold(t->ep);
 	if (t->open_loop)
+		open_loop_start_client(t->open_loop, wc);
+	else
+		begin_more(t, wc, clock_now_ns());
+	ep_unhold(t->ep);
+}
+
+void traffic_resume_client(struct wclient *wc)
+{
+	struct traffic *t = wc->traffic;
+
+	if (t->workload->idle || wc->index >= t->active || wc->state != WCLIENT_LIVE)
+		return;
+	ep_hold(t->ep);
+	/* It may have been lost before it began. */
+	if (t->open_loop && !wc->due_ns)
 		open_loop_start_client(t->open_loop, wc);
 	else
 		begin_more(t, wc, clock_now_ns());

@@ -61,7 +61,11 @@ void traffic_measure(struct traffic *t);
 void traffic_stop(struct traffic *t);
 /* Begins what operations may begin, if this client is live and one that sends. */
 void traffic_start_client(struct wclient *wc);
-/* A client's first connection begins or its last one is gone: it has no operations. */
+/* The same of a client that is connected again after its connection was lost: in the open loop it has the operations to begin
+ * that were due meanwhile. */
+void traffic_resume_client(struct wclient *wc);
+/* A client's first connection begins or its last one is gone: it has no operations. Those that a lost connection had in
+ * flight are to begin again. */
 void traffic_reset(struct wclient *wc);
 
 static inline bool traffic_is_idle(const struct wclient *wc)

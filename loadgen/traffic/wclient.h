@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "client/backoff.h"
 #include "common/rdma/ep.h"
 #include "loadgen/traffic/workload.h"
 
@@ -23,7 +24,7 @@ enum wclient_state {
 	WCLIENT_WAITING,	/* waits to begin another attempt or its connection on the next rail */
 	WCLIENT_LIVE,
 	WCLIENT_LEAVING,	/* leaves on purpose: waits for its replies, then for the end of its connection */
-	WCLIENT_LOST,		/* was live and failed; its connections are being torn down */
+	WCLIENT_LOST,		/* was live and failed; its connections are being torn down, and with --reconnect it comes back */
 };
 
 struct stream_times {
@@ -69,8 +70,9 @@ struct wclient {
 	TAILQ_ENTRY(wclient) link;	/* in one of the connector's lists */
 
 	/* churn.c */
-	bool away;			/* left, and is not back yet */
+	bool away;			/* left or was lost, and is not back yet */
 	uint64_t left_ns;
+	struct backoff backoff;		/* with --reconnect: of a connection that was lost */
 };
 
 TAILQ_HEAD(wclient_list, wclient);

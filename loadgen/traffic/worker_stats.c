@@ -3,7 +3,7 @@
 
 #include "common/hist/hist.h"
 
-#define HISTS_MAX (HANDSHAKE_N * (STAGE_TIMED + 1) + 4)
+#define HISTS_MAX (HANDSHAKE_N * (STAGE_TIMED + 1) + 5)
 
 /* Where the histograms are. Returns how many. */
 static size_t hists_of(struct worker_stats *st, struct hist **out[HISTS_MAX])
@@ -16,6 +16,7 @@ static size_t hists_of(struct worker_stats *st, struct hist **out[HISTS_MAX])
 		out[n++] = &st->total[k];
 	}
 	out[n++] = &st->away_ns;
+	out[n++] = &st->outage_ns;
 	out[n++] = &st->response;
 	out[n++] = &st->service;
 	out[n++] = &st->lag;
@@ -48,7 +49,7 @@ void worker_stats_reset(struct worker_stats *st)
 	struct hist **hists[HISTS_MAX];
 	counter *const of_step[] = { &st->started, &st->through, &st->failed, &st->dropped, &st->retries,
 		&st->rails_dropped, &st->messages, &st->messages_measured, &st->measure_start_ns, &st->measure_end_ns,
-		&st->cycles, &st->cycles_failed, &st->psn_verified, &st->checked, &st->corrupt, &st->late,
+		&st->cycles, &st->cycles_failed, &st->outages, &st->repeated, &st->psn_verified, &st->checked, &st->corrupt, &st->late,
 		&st->stream_measured[0], &st->stream_measured[1], &st->sends_measured, &st->fair_n, &st->fair_sum,
 		&st->fair_min, &st->fair_max };
 

@@ -23,7 +23,7 @@ struct worker_stats {
 	counter through;	/* with --phased: clients that completed the present stage */
 	counter waiting;	/* clients that wait for another attempt */
 	counter leaving;	/* clients that leave or were lost, and are not torn down yet */
-	counter away;		/* clients that left on purpose, and are not back yet */
+	counter away;		/* clients that left or were lost, and are not back yet */
 	counter retries;
 	counter rails_dropped;	/* rails that clients lost while others were left to them */
 	counter messages, messages_measured, in_flight;		/* operations of the workload */
@@ -32,6 +32,8 @@ struct worker_stats {
 	counter checked, corrupt;	/* with --verify: operations whose data were compared, and were wrong */
 	counter measure_start_ns, measure_end_ns;
 	counter cycles, cycles_failed;	/* clients that left and came back while measuring, or did not */
+	counter outages;	/* with --reconnect: connections that were lost */
+	counter repeated;	/* operations that were in flight then, and began again */
 	counter bytes_sent, bytes_received;
 	counter psn_verified;
 	counter fulfilled;	/* number of the last order that was fulfilled */
@@ -43,6 +45,7 @@ struct worker_stats {
 	struct hist *stages[HANDSHAKE_N][STAGE_TIMED];
 	struct hist *total[HANDSHAKE_N];	/* from the intended start until live */
 	struct hist *away_ns;	/* from leaving to being connected again, while measuring */
+	struct hist *outage_ns;	/* from losing a connection to being connected again */
 	struct hist *response;	/* of operations while measuring, from when they were due */
 	struct hist *service, *lag;	/* open loop: from when they were sent; and from due to sent */
 	counter late;		/* open loop: operations sent more than 1 ms after they were due */

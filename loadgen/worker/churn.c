@@ -100,14 +100,19 @@ void churn_stop(struct churn *ch)
 void churn_on_back(struct churn *ch, struct wclient *wc)
 {
 	const struct traffic *t = ch->connector->traffic;
+	bool was_lost = wc->backoff.lost_ns;
 
 	wc->away = false;
 	counter_take(&t->stats->away);
-	if (t->measuring) {
+	if (was_lost) {
+		hist_record(t->stats->outage_ns, backoff_end(&wc->backoff, clock_now_ns()));
+	} else if (t->measuring) {
 		counter_add(&t->stats->cycles, 1);
 		hist_record(t->stats->away_ns, clock_now_ns() - wc->left_ns);
 	}
-	if (t->on)
+	if (t->on && was_lost)
+		traffic_resume_client(wc);
+	else if (t->on)
 		traffic_start_client(wc);
 	leave_more(ch);
 }

@@ -26,7 +26,7 @@ void churn_init(struct churn *ch, struct connector *k);
 /* Clients leave from here on, this worker's share of all, until churn_stop. Without --churn nothing happens. */
 void churn_start(struct churn *ch, uint32_t of_all);
 void churn_stop(struct churn *ch);
-/* A client that left is connected again. */
+/* A client that left, or was lost, is connected again. */
 void churn_on_back(struct churn *ch, struct wclient *wc);
 
 #endif

@@ -19,6 +19,16 @@ static bool connect_on_next_rail(struct connector *k, struct wclient *wc)
 	return true;
 }
 
+/* Attempts that met a stale queue pair number, which the client module repeats by itself. */
+static void count_stale(struct connector *k, const struct client_info *info)
+{
+	static const struct fail stale = { .stage = STAGE_RDMA_CONNECT, .kind = FAIL_CM_STATUS, .code = FAIL_CM_STALE };
+
+	counter_add(&k->stats->retries, info->stale);
+	for (uint32_t i = 0; i < info->stale; i++)
+		fail_table_count(&k->stats->retried, &stale);
+}
+
 static void record_stages(struct connector *k, const struct client_conn *c)
 {
 	bool has_reply = !k->traffic->workload->silent;
@@ -31,6 +41,7 @@ static void record_stages(struct connector *k, const struct client_conn *c)
 		if (i != STAGE_FIRST_REPLY || has_reply)
 			hist_record(k->stats->stages[kind][i], info.stage_ns[i]);
 	hist_record(k->stats->total[kind], info.total_ns);
+	count_stale(k, &info);
 }
 
 /* Only the first client of the step to drop the rail is logged: there may be thousands. */
@@ -82,12 +93,35 @@ static void on_live(void *arg, struct client_conn *c)
 	connector_more(k);
 }
 
+/* With --reconnect the client is away until it is back, or is given up. One that was leaving is away already. */
 static void lose(struct connector *k, struct wclient *wc)
 {
-	if (wc->state != WCLIENT_LIVE)
+	bool comes_back = k->cfg->reconnect_ns && !k->abandoned && k->mode != CONNECT_CLOSE;
+
+	if (wc->state != WCLIENT_LIVE && !(wc->state == WCLIENT_LEAVING && comes_back))
 		return;
 	connector_set_state(k, wc, WCLIENT_LOST);
-	counter_add(&k->stats->dropped, 1);
+	if (!comes_back) {
+		counter_add(&k->stats->dropped, 1);
+		return;
+	}
+	backoff_begin(&wc->backoff, clock_now_ns());
+	counter_add(&k->stats->outages, 1);
+	counter_add(&k->stats->away, !wc->away);
+	wc->away = true;
+}
+
+/* True if another attempt follows the lost connection, or the attempt after it, that ended with `fail`. */
+static bool come_back(struct connector *k, struct wclient *wc, const struct fail *fail)
+{
+	uint64_t at_ns;
+
+	if (k->abandoned || k->mode == CONNECT_CLOSE ||
+	    !backoff_next(&wc->backoff, fail, k->cfg->reconnect_ns, clock_now_ns(), &at_ns))
+		return false;
+	fail_table_count(&k->stats->retried, fail);
+	connector_connect_at(k, wc, at_ns);
+	return true;
 }
 
 static void on_lost(void *arg, struct client_conn *c, const struct fail *fail)
@@ -101,9 +135,7 @@ static void on_lost(void *arg, struct client_conn *c, const struct fail *fail)
 	if (wc->conn == c && wc->state == WCLIENT_CONNECTING)
 		return;
 	lanes_lose(wc, rail->index);
-	if (wc->state != WCLIENT_LIVE)
-		return;
-	if (lanes_alive(wc)) {
+	if (wc->state == WCLIENT_LIVE && lanes_alive(wc)) {
 		drop_rail(rail, wc);
 		wc->conn = wc->conn == c ? lanes_conn(wc) : wc->conn;
 		return;
@@ -148,10 +180,11 @@ static bool try_again(struct connector *k, struct wclient *wc, const struct fail
 static void give_up(struct connector *k, struct wclient *wc)
 {
 	if (wc->away) {
-		/* It was held until it left, and does not come back. */
+		/* It was held until it left or was lost, and does not come back. */
 		counter_add(&k->stats->dropped, 1);
-		if (k->traffic->measuring)
+		if (k->traffic->measuring && !wc->backoff.lost_ns)
 			counter_add(&k->stats->cycles_failed, 1);
+		wc->backoff.lost_ns = 0;
 		counter_take(&k->stats->away);
 		wc->away = false;
 	} else {
@@ -175,7 +208,11 @@ static void on_attempt_failed(struct connector *k, struct wclient *wc, const str
 {
 	struct rail *rail = &k->rails[wc->rail];
 
-	if (fail->kind != FAIL_NONE && try_again(k, wc, fail))
+	if (come_back(k, wc, fail)) {
+		counter_add(&k->stats->retries, 1);
+		return;
+	}
+	if (fail->kind != FAIL_NONE && !wc->backoff.lost_ns && try_again(k, wc, fail))
 		return;
 	if (fail->kind != FAIL_NONE) {
 		fail_table_count(&k->stats->failures, fail);
@@ -202,7 +239,7 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 	struct rail *rail = arg;
 	struct connector *k = rail->connector;
 	struct wclient *wc = client_user(c);
-	bool was_attempt = wc->conn == c && (wc->state == WCLIENT_CONNECTING || wc->state == WCLIENT_PARKED);
+	bool was_attempt = wc->conn == c && (wc->state == WCLIENT_CONNECTING || wc->state == WCLIENT_PARKED), last;
 
 	wc->open--;
 	wc->conn = wc->conn == c ? NULL : wc->conn;
@@ -212,11 +249,14 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 	if (was_attempt) {
 		on_attempt_failed(k, wc, fail);
 	} else {
-		if (fail->kind != FAIL_NONE)
-			fail_table_count(&k->stats->failures, fail);
 		/* A client with other connections, or one to come, is still there. */
-		if (wc->open == 0 && wc->state != WCLIENT_WAITING)
-			on_gone(k, wc, fail);
+		last = wc->open == 0 && wc->state != WCLIENT_WAITING;
+		if (!last || !come_back(k, wc, fail)) {
+			if (fail->kind != FAIL_NONE)
+				fail_table_count(&k->stats->failures, fail);
+			if (last)
+				on_gone(k, wc, fail);
+		}
 	}
 	connector_more(k);
 }

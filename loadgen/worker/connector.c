@@ -226,11 +226,31 @@ void connector_connect(struct connector *k, struct wclient *wc, uint32_t rail)
 	TAILQ_INSERT_TAIL(&k->returning, wc, link);
 }
 
+static void retry_at(struct connector *k, struct wclient *wc, uint64_t at_ns)
+{
+	struct wclient *before = TAILQ_LAST(&k->retry, wclient_list);
+
+	while (before && before->retry_at_ns > at_ns)
+		before = TAILQ_PREV(before, wclient_list, link);
+	wc->retry_at_ns = at_ns;
+	connector_set_state(k, wc, WCLIENT_WAITING);
+	if (before)
+		TAILQ_INSERT_AFTER(&k->retry, before, wc, link);
+	else
+		TAILQ_INSERT_HEAD(&k->retry, wc, link);
+}
+
 void connector_retry(struct connector *k, struct wclient *wc)
 {
-	wc->retry_at_ns = clock_now_ns() + RETRY_NS;
-	connector_set_state(k, wc, WCLIENT_WAITING);
-	TAILQ_INSERT_TAIL(&k->retry, wc, link);
+	retry_at(k, wc, clock_now_ns() + RETRY_NS);
+}
+
+void connector_connect_at(struct connector *k, struct wclient *wc, uint64_t at_ns)
+{
+	wc->rail = 0;
+	wc->intended_ns = at_ns;
+	wc->attempts = 0;
+	retry_at(k, wc, at_ns);
 }
 
 bool connector_may_enter(void *arg, struct client_conn *c, enum stage stage)

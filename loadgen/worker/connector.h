@@ -47,7 +47,7 @@ struct connector {
 	struct ev_loop *loop;
 	struct rail rails[RAILS_MAX];
 	uint32_t n_rails;
-	/* A client that left is connected again. */
+	/* A client that left, or was lost, is connected again. */
 	void (*on_back)(struct churn *churn, struct wclient *wc);
 	struct churn *churn;
 
@@ -60,7 +60,7 @@ struct connector {
 	struct pace pace;
 	ev_timer timer;			/* until the next client is due */
 	bool beginning;			/* connector_more is on the stack */
-	struct wclient_list retry;	/* wait to be tried again */
+	struct wclient_list retry;	/* wait to be tried again, the first that is due first */
 	struct wclient_list returning;	/* left and come back, or go on with their next rail, as soon as the pace allows */
 	struct wclient_list parked;
 };
@@ -87,6 +87,8 @@ void connector_reset_client(struct wclient *wc);
 void connector_connect(struct connector *k, struct wclient *wc, uint32_t rail);
 /* The client's attempt is repeated after a while. */
 void connector_retry(struct connector *k, struct wclient *wc);
+/* The client, whose connection was lost, connects again on its first rail at this time. */
+void connector_connect_at(struct connector *k, struct wclient *wc, uint64_t at_ns);
 /* client_ops.may_enter, of a struct rail. */
 bool connector_may_enter(void *rail, struct client_conn *c, enum stage stage);
 

@@ -28,6 +28,7 @@ static void add_flag_badges(struct page *p)
 		  "throughput, round trips and clients contradict each other" },
 		{ "server_counts_differ", "counts differ", "server and generator counted different numbers of clients" },
 		{ "rails_dropped", "rails dropped", "clients went on without some of their connections" },
+		{ "outages", "connections lost", "connections were lost, and clients came back or tried to (--reconnect)" },
 		{ "clients_come_and_go", "clients come and go", "at any time some clients were away (--churn)" },
 	};
 

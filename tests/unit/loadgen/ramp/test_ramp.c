@@ -52,6 +52,7 @@ static void make_histograms(struct worker_stats *st)
 		assert_int_equal(hist_new(&st->total[k]), 0);
 	}
 	assert_int_equal(hist_new(&st->away_ns), 0);
+	assert_int_equal(hist_new(&st->outage_ns), 0);
 	assert_int_equal(hist_new(&st->response), 0);
 	assert_int_equal(hist_new(&st->service), 0);
 	assert_int_equal(hist_new(&st->lag), 0);
@@ -88,6 +89,7 @@ void worker_free(struct worker *w)
 		hist_free(w->stats.total[k]);
 	}
 	hist_free(w->stats.away_ns);
+	hist_free(w->stats.outage_ns);
 	hist_free(w->stats.response);
 	hist_free(w->stats.service);
 	hist_free(w->stats.lag);

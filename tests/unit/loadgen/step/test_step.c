@@ -37,6 +37,7 @@ static void free_worker(struct worker *w)
 		hist_free(w->stats.total[k]);
 	}
 	hist_free(w->stats.away_ns);
+	hist_free(w->stats.outage_ns);
 	hist_free(w->stats.response);
 	hist_free(w->stats.service);
 	hist_free(w->stats.lag);
@@ -54,6 +55,7 @@ static struct worker *make_worker(void)
 		assert_int_equal(hist_new(&w->stats.total[k]), 0);
 	}
 	assert_int_equal(hist_new(&w->stats.away_ns), 0);
+	assert_int_equal(hist_new(&w->stats.outage_ns), 0);
 	assert_int_equal(hist_new(&w->stats.response), 0);
 	assert_int_equal(hist_new(&w->stats.service), 0);
 	assert_int_equal(hist_new(&w->stats.lag), 0);
@@ -526,7 +528,7 @@ static void make_full_step(void)
 static const char *const members[] = {
 	"target_clients", "repetition", "attempted", "connected_peak", "connected_held", "failed", "dropped",
 	"server_connected", "connect_wall_s", "steady", "connect_ns", "connect_full_ns", "connect_resumed_ns",
-	"handshakes", "phase_ns_per_connection", "retries", "retried", "churn", "active", "fairness", "memory",
+	"handshakes", "phase_ns_per_connection", "retries", "retried", "churn", "outages", "active", "fairness", "memory",
 	"server_stages_ns", "response_ns",
 	"service_ns", "schedule_lag_ns", "sent_late", "message_bytes", "streams", "rails", "verified",
 	"measured_s", "throughput_msgs_per_s", "throughput_bytes_per_s", "sends_per_s",

@@ -42,6 +42,7 @@ static int set_up(void **state)
 		assert_int_equal(hist_new(&st->total[k]), 0);
 	}
 	assert_int_equal(hist_new(&st->away_ns), 0);
+	assert_int_equal(hist_new(&st->outage_ns), 0);
 	assert_int_equal(hist_new(&st->response), 0);
 	assert_int_equal(hist_new(&st->service), 0);
 	assert_int_equal(hist_new(&st->lag), 0);
@@ -59,6 +60,7 @@ static int tear_down(void **state)
 		hist_free(st->total[k]);
 	}
 	hist_free(st->away_ns);
+	hist_free(st->outage_ns);
 	hist_free(st->response);
 	hist_free(st->service);
 	hist_free(st->lag);

@@ -1,6 +1,6 @@
-/* A seeded sequence for payloads and schedules; never for keys or packet sequence numbers. Pure. */
-#ifndef RAMPART_LOADGEN_RANDOM_H
-#define RAMPART_LOADGEN_RANDOM_H
+/* A seeded sequence for payloads, schedules and pauses; never for keys or packet sequence numbers. Pure. */
+#ifndef RAMPART_COMMON_RANDOM_H
+#define RAMPART_COMMON_RANDOM_H
 
 #include <stdint.h>
 
