@@ -57,11 +57,12 @@ static uint64_t pause_ns(struct backoff *b)
 
 bool backoff_next(struct backoff *b, const struct fail *fail, uint64_t limit_ns, uint64_t now_ns, uint64_t *at_ns)
 {
-	uint64_t end_ns = b->lost_ns + limit_ns;
+	uint64_t end_ns = b->lost_ns + limit_ns, next_ns;
 
 	if (!b->lost_ns || now_ns >= end_ns || !may_pass(fail))
 		return false;
-	*at_ns = MIN(now_ns + pause_ns(b), end_ns);
+	next_ns = now_ns + pause_ns(b);
+	*at_ns = MIN(next_ns, end_ns);
 	return true;
 }
 

@@ -113,7 +113,8 @@ static bool is_usual_certificate_error(int code)
  * connection; and 28, that of the peer's program. */
 static bool is_usual_cm_status(int code)
 {
-	return code <= 0 || code == 3 || code == 4 || code == 6 || code == 8 || code == 10 || code == 12 || code == 28;
+	return code <= 0 || code == 3 || code == 4 || code == 6 || code == 8 || code == FAIL_CM_STALE || code == 12 ||
+	       code == 28;
 }
 
 static bool is_usual(const struct fail *f)

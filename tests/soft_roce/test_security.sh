@@ -253,6 +253,8 @@ gives "nor with one that is not valid yet" 3 'future.pem is not valid yet' \
 used+=(unique-psns hold dies-in-error dies-without-qp asks-while-full ticket)
 # And for test_strangers.
 used+=(key-updates control-key-updates client-hellos requests control-flood)
+# And for test_stale.
+used+=(keep-ids claim claim-next)
 unused=$(comm -23 <("$programs/rogue" modes | sort) <(printf '%s\n' "${used[@]}" | sort -u))
 is "every attack was made" "$unused" ""
 finish

@@ -272,7 +272,7 @@ static void table__every_code_a_peer_can_choose__room_for_what_comes_later(void 
 	assert_true(has_row(rows, "tls_handshake", "tls:unknown_ca", 1));
 	assert_true(has_row(rows, "tls_handshake", "certificate:10", 1));
 	assert_true(has_row(rows, "rdma_connect", "refused:full", 1));
-	assert_true(has_row(rows, "rdma_connect", "cm:10", 1));
+	assert_true(has_row(rows, "rdma_connect", "cm:stale", 1));
 	assert_false(has_row(rows, "any", "other", 1));
 	json_decref(rows);
 }

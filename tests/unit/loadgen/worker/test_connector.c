@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
+#include "common/hist/hist.h"
+#include "loadgen/traffic/open_loop.h"
+#include "loadgen/worker/churn.h"
 #include "loadgen/worker/clients.h"
 
 #define CLIENTS 40
@@ -388,6 +392,199 @@ static void abandon__whoever_still_connects_times_out__and_nobody_begins(void **
 	assert_counts(0, 1, 0, 0, made - 1);
 }
 
+/* --- lost and back --- */
+
+static struct churn churn;
+
+/* All clients are live; one that is lost comes back to the real churn.c. */
+static void begin_live(const char *arguments)
+{
+	begin(arguments, STAGE_FIRST_REPLY);
+	churn_init(&churn, &rig.connector);
+	rig.connector.on_back = churn_on_back;
+	rig.connector.churn = &churn;
+	all_go_live();
+	assert_counts(0, CLIENTS, 0, 0, 0);
+}
+
+static void is_lost(uint32_t conn)
+{
+	static const struct fail f = { .kind = FAIL_WC_STATUS, .stage = STAGE_TRAFFIC, .code = IBV_WC_RETRY_EXC_ERR };
+
+	clients_ops.on_lost(rail(), &rig.conns[conn], &f);
+	rig.conns[conn].open = false;
+	clients_ops.on_closed(rail(), &rig.conns[conn], &f);
+}
+
+/* As if its pause had passed. */
+static void pause_ends(struct wclient *wc)
+{
+	assert_int_equal(wc->state, WCLIENT_WAITING);
+	wc->retry_at_ns = 0;
+	connector_more(&rig.connector);
+	assert_int_equal(wc->state, WCLIENT_CONNECTING);
+}
+
+#define assert_losses(outages_, away_, dropped_, failures_) \
+	do { \
+		assert_int_equal(counter_get(&rig.stats.outages), outages_); \
+		assert_int_equal(counter_get(&rig.stats.away), away_); \
+		assert_int_equal(counter_get(&rig.stats.dropped), dropped_); \
+		assert_int_equal(fail_table_total(&rig.stats.failures), failures_); \
+	} while (0)
+
+static void lost__without_reconnect__dropped(void **state)
+{
+	(void)state;
+	begin_live("");
+	is_lost(0);
+	assert_losses(0, 0, 1, 1);
+	assert_int_equal(client_of(0)->state, WCLIENT_NONE);
+}
+
+/* What had not ended begins again with its number: each ends once, and none is left out. */
+static void lost__in_the_midst_of_operations__back_with_those_that_had_not_ended(void **state)
+{
+	struct wclient *wc;
+	uint64_t now = clock_now_ns();
+
+	(void)state;
+	begin_live("--reconnect 60 --inflight 4");
+	wc = client_of(0);
+	wc->streams[0].begun = 9;
+	wc->streams[0].done = 6;
+	rig.traffic.in_flight = 3;
+	is_lost(0);
+	assert_losses(1, 1, 0, 0);
+	assert_int_equal(fail_table_total(&rig.stats.retried), 1);
+	assert_int_equal(wc->streams[0].begun, 6);
+	assert_int_equal(wc->streams[0].done, 6);
+	assert_int_equal(rig.traffic.in_flight, 0);
+	assert_int_equal(counter_get(&rig.stats.repeated), 3);
+	assert_true(wc->retry_at_ns >= now + 50 * NS_PER_MS);
+	assert_true(wc->retry_at_ns <= clock_now_ns() + 100 * NS_PER_MS);
+	pause_ends(wc);
+	assert_int_equal(wc->streams[0].begun, 6);
+	goes_live(CLIENTS);
+	assert_losses(1, 0, 0, 0);
+	assert_int_equal(wc->state, WCLIENT_LIVE);
+	assert_int_equal(hist_count(rig.stats.outage_ns), 1);
+	assert_int_equal(hist_count(rig.stats.away_ns), 0);
+	assert_true(wc->backoff.lost_ns == 0);
+	/* The next connection of its own accord begins at 0, as all do. */
+	connector_reset_client(wc);
+	assert_int_equal(wc->streams[0].done, 0);
+}
+
+/* In the open loop the operations stay due when they were. */
+static void lost__open_loop__due_as_before(void **state)
+{
+	struct stream_times times[4] = { { .due_ns = 111 }, { .due_ns = 222 }, { .due_ns = 333 }, { .due_ns = 444 } };
+	struct wclient *wc;
+	char err[200];
+
+	(void)state;
+	begin_live("--reconnect 60 --inflight 4 --rate 100");
+	assert_int_equal(open_loop_new(&rig.traffic, rig.connector.loop, &rig.traffic.open_loop, err, sizeof(err)), 0);
+	wc = client_of(0);
+	memcpy(wc->streams[0].times, times, sizeof(times));
+	wc->streams[0].begun = 8;
+	wc->streams[0].done = 6;
+	wc->due_ns = 555;
+	rig.traffic.in_flight = 2;
+	is_lost(0);
+	assert_true(wc->due_ns == 333);
+	open_loop_free(rig.traffic.open_loop);
+}
+
+static void lost__attempts_fail__longer_pauses_until_the_limit(void **state)
+{
+	struct wclient *wc;
+	uint64_t before = 0;
+
+	(void)state;
+	begin_live("--reconnect 60");
+	wc = client_of(0);
+	is_lost(0);
+	for (uint32_t i = 0; i < 6; i++) {
+		uint64_t pause = wc->retry_at_ns - clock_now_ns();
+
+		assert_true(pause > before / 2);
+		before = pause;
+		pause_ends(wc);
+		closes(CLIENTS + i, FAIL_ERRNO, ECONNREFUSED);
+	}
+	assert_losses(1, 1, 0, 0);
+	assert_int_equal(counter_get(&rig.stats.retries), 6);
+	wc->backoff.lost_ns -= 61 * NS_PER_S;
+	pause_ends(wc);
+	closes(CLIENTS + 6, FAIL_ERRNO, ECONNREFUSED);
+	assert_losses(1, 0, 1, 1);
+	assert_int_equal(wc->state, WCLIENT_NONE);
+	assert_true(wc->backoff.lost_ns == 0);
+}
+
+static void lost__server_is_another_now__dropped_at_once(void **state)
+{
+	struct wclient *wc;
+
+	(void)state;
+	begin_live("--reconnect 60");
+	wc = client_of(0);
+	is_lost(0);
+	pause_ends(wc);
+	closes(CLIENTS, FAIL_CERTIFICATE, 19);
+	assert_losses(1, 0, 1, 1);
+}
+
+/* Those that are due sooner do not wait for the others. */
+static void lost__several__tried_in_the_order_of_their_pauses(void **state)
+{
+	uint64_t last = 0;
+	struct wclient *wc;
+
+	(void)state;
+	begin_live("--reconnect 60");
+	for (uint32_t i = 0; i < 10; i++)
+		is_lost(i);
+	TAILQ_FOREACH(wc, &rig.connector.retry, link) {
+		assert_true(wc->retry_at_ns >= last);
+		last = wc->retry_at_ns;
+	}
+	assert_losses(10, 10, 0, 0);
+}
+
+static void lost__step_ends_before_it_is_back__given_up(void **state)
+{
+	(void)state;
+	begin_live("--reconnect 60");
+	is_lost(0);
+	connector_stop(&rig.connector, CONNECT_CLOSE);
+	clients_close(&rig.connector, 0, CLIENTS);
+	assert_losses(1, 0, 1, 0);
+	is_lost(1);
+	assert_losses(1, 0, 2, 1);
+}
+
+/* One that was leaving is away already, and comes back all the same. */
+static void lost__while_it_leaves__back(void **state)
+{
+	struct wclient *wc;
+
+	(void)state;
+	begin_live("--reconnect 60 --churn 1");
+	wc = client_of(0);
+	wc->away = true;
+	counter_add(&rig.stats.away, 1);
+	connector_set_state(&rig.connector, wc, WCLIENT_LEAVING);
+	is_lost(0);
+	assert_losses(1, 1, 0, 0);
+	pause_ends(wc);
+	goes_live(CLIENTS);
+	assert_losses(1, 0, 0, 0);
+	assert_int_equal(hist_count(rig.stats.outage_ns), 1);
+}
+
 #define CONNECTOR_TEST(f) cmocka_unit_test_teardown(f, tear_down)
 
 int main(void)
@@ -401,6 +598,14 @@ int main(void)
 		CONNECTOR_TEST(parked__fails__the_others_go_on_without_it),
 		CONNECTOR_TEST(leaves__comes_back_on_a_new_connection),
 		CONNECTOR_TEST(close__clients_that_wait_are_given_up__all_gone),
+		CONNECTOR_TEST(lost__without_reconnect__dropped),
+		CONNECTOR_TEST(lost__in_the_midst_of_operations__back_with_those_that_had_not_ended),
+		CONNECTOR_TEST(lost__open_loop__due_as_before),
+		CONNECTOR_TEST(lost__attempts_fail__longer_pauses_until_the_limit),
+		CONNECTOR_TEST(lost__server_is_another_now__dropped_at_once),
+		CONNECTOR_TEST(lost__several__tried_in_the_order_of_their_pauses),
+		CONNECTOR_TEST(lost__step_ends_before_it_is_back__given_up),
+		CONNECTOR_TEST(lost__while_it_leaves__back),
 		CONNECTOR_TEST(abandon__whoever_still_connects_times_out__and_nobody_begins),
 	};
 

@@ -1,0 +1,103 @@
+#!/bin/bash
+# Processes hold queue pair numbers in the connection manager of their host; honest clients of the same host connect all the
+# same, with other numbers. On one machine both ends have the same connection manager: a number that a client claims is held
+# against the server's queue pairs as well as against other clients'.
+
+. tests/soft_roce/lib.sh
+
+start_server main --threads 1 --max-clients 32 --region-size 0
+remember_start main
+use_client main
+rogue=("$programs/rogue" "${tls_options[@]}" "$host" "${port[main]}")
+
+holds_numbers() { # NAME LINE MODE
+    start "$1" "${rogue[@]}" "$3"
+    { wait_until 30 has_line_or_gone "$1" "$2" && ! is_gone "$1"; } || not_ok "'$3' holds numbers" "$(<"${logs[$1]}")"
+}
+lets_go() { # NAME
+    kill -KILL "${pid[$1]}"
+    end_of "$1" 5
+}
+
+# ---- clients that are cut off keep their CM ids and answer no disconnect
+
+holds_numbers keeper '6 cut off' keep-ids=6
+reaches main 30 clients.closing=0 pools.qp.quarantined=0
+for i in 1 2 3 4 5 6 7 8; do
+    # The kernel repeats a request that met a stale number after 6 s.
+    serves "client $i is served while others of its host keep their CM ids" main --timeout 5
+done
+counted "no number that a client may hold was given to another" main failures.rdma_connect.cm:stale=0 \
+    events.refused.bad_session=0
+lets_go keeper
+
+# ---- the client's connection manager holds the number of the server's next queue pair
+
+qpn=$("${rdma_client[@]}" --json "$host" info | jq .server_qpn)
+holds_numbers claimer 'accepted' "claim=$qpn"
+reaches main 30 pools.qp.quarantined=0
+limit=40 gives "a server's number that is held: the client connects again by itself" 0 \
+    'number is stale: connecting again.*0% loss' "${rdma_client[@]}" --log-level info --count 1 "$host" ping
+counted "both sides call it stale" main failures.rdma_connect.cm:stale=1 failures.rdma_connect.refused:stale=1 \
+    events.refused.stale=1 events.refused.bad_session=0
+lets_go claimer
+
+# ---- the server's connection manager holds the number of the client's next queue pair
+
+holds_numbers claimer '[1-9] accepted' claim-next=6
+limit=40 gives "a client's number that is held: the client connects again by itself" 0 \
+    'number is stale: connecting again.*0% loss' "${rdma_client[@]}" --log-level info --count 1 "$host" ping
+lets_go claimer
+
+# ---- a live client's number is claimed: the kernel ends its connection, and it comes back
+
+number_of() { # NAME; of a client's only queue pair
+    rdma -j res show qp | jq ".[] | select(.pid == ${pid[$1]}) | .lqpn" | head -n 1
+}
+start_ping victim main --interval 0.02 --reconnect 30
+holds_numbers claimer 'rejected: CM reason 10' "claim=$(number_of victim)"
+wait_until 20 has_line "${logs[victim]}" 'connected again after' ||
+    not_ok "the client whose number was claimed is back" "$(tail -n 3 "${logs[victim]}")"
+lets_go claimer
+before=$(wc -l <"${logs[victim]}")
+wait_until 20 eval '(($(wc -l <"${logs[victim]}") > before + 10))'
+loses_nothing "the client whose number was claimed goes on where it was" victim
+matches "it says how long it was without a connection" "$(tail -n 4 "${logs[victim]}")" \
+    '1 outages, without a connection for [0-9.]+ s \(longest [0-9.]+ s\), [01] messages sent again'
+is "its messages were answered once each, in order" "$(grep -o 'seq=[0-9]*' "${logs[victim]}" |
+    awk -F= '$2 != ++n { print "after", n - 1, "came", $2; exit }')" ""
+reaches main 60 clients.connected=0 clients.closing=0
+
+# ---- a server that is gone for a while
+
+start_ping patient main --interval 0.02 --reconnect 60
+stop_server main
+wait_until 10 has_line "${logs[patient]}" 'connecting again in' ||
+    not_ok "a client notices that its server stopped" "$(tail -n 3 "${logs[patient]}")"
+server_ports=(--tls-port "${port[main]}" --rdma-port 0)
+start_server again --threads 1 --max-clients 32 --region-size 0
+wait_until 30 has_line "${logs[patient]}" 'connected again after' ||
+    not_ok "the client is back at the new server" "$(tail -n 3 "${logs[patient]}")"
+loses_nothing "a client outlives its server" patient
+
+# ---- performance_test: every connection is cut once, and comes back
+
+server_ports=(--tls-port 0 --rdma-port 0)
+load cut again --steps 4 --threads 1 --inflight 4 --warmup 0.2 --duration 6 --reconnect 30
+wait_until 30 has_line "$results"/*-cut/events.ndjson '"measuring"'
+mapfile -t numbers < <(rdma -j res show qp | jq ".[] | select(.pid == ${pid[cut]}) | .lqpn")
+for i in "${!numbers[@]}"; do
+    start "claimer$i" "$programs/rogue" "${tls_options[@]}" "$host" "${port[again]}" "claim=${numbers[$i]}"
+done
+end_of cut 90
+for i in "${!numbers[@]}"; do
+    kill -KILL "${pid[claimer$i]}"
+    end_of "claimer$i" 5
+done
+holds "connections that were cut come back, and nothing that was acknowledged is lost or wrong" cut \
+    '.run.status == "completed"' 'one.outages.lost >= 4' 'one.outages.ended == one.outages.lost' \
+    'one.outages.outage_ns.count == one.outages.ended' 'one.outages.outage_ns.max < 10e9' 'one.dropped == 0' \
+    'one.connected_held == 4' 'one.verified.corrupt == 0' 'one.verified.server_corrupt == 0' 'one.failures == []' \
+    'one.validity | contains(["outages"])'
+stop_server again
+finish

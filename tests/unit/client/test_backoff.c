@@ -1,0 +1,126 @@
+/* Unit tests of client/backoff.c: pauses between attempts to connect again, and their end. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+
+#include "client/backoff.h"
+#include "common/base/clock.h"
+#include "common/wire/frame.h"
+
+#define T0 (1000 * NS_PER_S)
+#define LIMIT (100 * NS_PER_S)
+
+static const struct fail broken = { .stage = STAGE_TRAFFIC, .kind = FAIL_CLOSED };
+
+static void pauses__one_after_another__double_up_to_ten_seconds_with_jitter(void **state)
+{
+	static const uint64_t most_ms[] = { 100, 200, 400, 800, 1600, 3200, 6400, 10000, 10000, 10000 };
+	struct backoff b = { 0 };
+	uint64_t now = T0, at, same = 0;
+
+	(void)state;
+	backoff_begin(&b, now);
+	for (size_t i = 0; i < N_ELEMENTS(most_ms); i++) {
+		assert_true(backoff_next(&b, &broken, LIMIT, now, &at));
+		assert_in_range(at - now, most_ms[i] * NS_PER_MS / 2, most_ms[i] * NS_PER_MS);
+		same += at - now == most_ms[i] * NS_PER_MS || at - now == most_ms[i] * NS_PER_MS / 2;
+		now = at;
+	}
+	assert_true(same < 3);
+	/* After an outage the next one begins with the shortest. */
+	assert_true(backoff_end(&b, now) == now - T0);
+	assert_true(b.lost_ns == 0);
+	backoff_begin(&b, now);
+	assert_true(backoff_next(&b, &broken, LIMIT, now, &at));
+	assert_true(at - now <= 100 * NS_PER_MS);
+}
+
+/* Clients that are lost together do not come back together. */
+static void pauses__of_many_clients__differ(void **state)
+{
+	struct backoff b[64] = { 0 };
+	uint64_t at[N_ELEMENTS(b)], least = UINT64_MAX, most = 0;
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(b); i++) {
+		backoff_begin(&b[i], T0);
+		assert_true(backoff_next(&b[i], &broken, LIMIT, T0, &at[i]));
+		least = at[i] < least ? at[i] : least;
+		most = at[i] > most ? at[i] : most;
+	}
+	assert_true(most - least > 25 * NS_PER_MS);
+}
+
+static void limit__reached__last_attempt_then_none(void **state)
+{
+	struct backoff b = { 0 };
+	uint64_t now = T0, at = 0, attempts = 0;
+
+	(void)state;
+	backoff_begin(&b, now);
+	while (backoff_next(&b, &broken, LIMIT, now, &at)) {
+		assert_true(at > now && at <= T0 + LIMIT);
+		now = at;
+		attempts++;
+	}
+	assert_true(now == T0 + LIMIT);
+	assert_in_range(attempts, 16, 30);
+}
+
+static void limit__none__never(void **state)
+{
+	struct backoff b = { 0 };
+	uint64_t at;
+
+	(void)state;
+	backoff_begin(&b, T0);
+	assert_false(backoff_next(&b, &broken, 0, T0, &at));
+}
+
+static void never_lost__never(void **state)
+{
+	struct backoff b = { 0 };
+	uint64_t at;
+
+	(void)state;
+	assert_false(backoff_next(&b, &broken, LIMIT, T0, &at));
+}
+
+static void failures__that_stay__are_not_tried_again(void **state)
+{
+	static const struct { enum fail_kind kind; int code; bool again; } cases[] = {
+		{ FAIL_CLOSED, 0, true }, { FAIL_TIMEOUT, 0, true }, { FAIL_WC_STATUS, 12, true },
+		{ FAIL_CM_STATUS, -ETIMEDOUT, true }, { FAIL_CM_STATUS, FAIL_CM_STALE, true },
+		{ FAIL_ERRNO, ECONNREFUSED, true }, { FAIL_ERRNO, EAGAIN, true }, { FAIL_ERRNO, ENODEV, false },
+		{ FAIL_REFUSED, REFUSE_FULL, true }, { FAIL_REFUSED, REFUSE_DRAINING, true },
+		{ FAIL_REFUSED, REFUSE_BUSY, true }, { FAIL_REFUSED, REFUSE_BAD_SESSION, true },
+		{ FAIL_REFUSED, REFUSE_STALE, true }, { FAIL_REFUSED, REFUSE_BAD_VERSION, false },
+		{ FAIL_REFUSED, REFUSE_UNSUPPORTED, false }, { FAIL_REFUSED, REFUSE_BAD_ADDRESS, false },
+		{ FAIL_TLS, 48, false }, { FAIL_CERTIFICATE, 10, false }, { FAIL_PROTOCOL, PROTO_BAD_PROOF, false },
+		{ FAIL_NONE, 0, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct fail f = { .kind = cases[i].kind, .code = cases[i].code };
+		struct backoff b = { 0 };
+		uint64_t at;
+
+		backoff_begin(&b, T0);
+		assert_int_equal(backoff_next(&b, &f, LIMIT, T0, &at), cases[i].again);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pauses__one_after_another__double_up_to_ten_seconds_with_jitter),
+		cmocka_unit_test(pauses__of_many_clients__differ),
+		cmocka_unit_test(limit__reached__last_attempt_then_none),
+		cmocka_unit_test(limit__none__never),
+		cmocka_unit_test(never_lost__never),
+		cmocka_unit_test(failures__that_stay__are_not_tried_again),
+	};
+
+	return cmocka_run_group_tests_name("backoff", tests, NULL, NULL);
+}
