@@ -155,6 +155,12 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 		return;
 	}
 	c = &s->conns[index];
+	/* The request waited here for longer than its session is valid: the client has given up. */
+	if (conn_is_overdue(c)) {
+		reject_peer(s, e->id, REFUSE_BAD_SESSION);
+		conn_end_overdue(c);
+		return;
+	}
 	conn_set_state(c, CONN_ST_ACCEPTING);
 	peers_give(s->peers, PEERS_CLIENTS, &c->grant_hold);
 	c->accepted_ns = clock_now_ns();

@@ -174,6 +174,11 @@ void conn_queue(struct conn *c)
 	pump_rest_is_due(&s->pump);
 }
 
+bool conn_is_overdue(const struct conn *c)
+{
+	return c->overdue || (deadline_of(c, c->state) && !ev_is_active(&c->deadline));
+}
+
 void conn_end_overdue(struct conn *c)
 {
 	if (c->state == CONN_ST_REFUSE)

@@ -100,7 +100,8 @@ int conn_new(struct shard *s, int fd, const struct addr *peer, void (*on_ready)(
 /* Queues the connection for boot_serve_next: its socket is ready or its deadline has passed. It may be queued already;
  * then its socket is not watched until it has had its turn. */
 void conn_queue(struct conn *c);
-/* The deadline of its state has passed, and it has had its turn. */
+/* True if the deadline of its state has passed: it may wait for its turn, or for the timers' after CM events. */
+bool conn_is_overdue(const struct conn *c);
 void conn_end_overdue(struct conn *c);
 
 /* Moves to a legal next state: its list, its deadline. */

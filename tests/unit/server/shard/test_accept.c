@@ -267,6 +267,24 @@ static void request__after_the_session_expired__bad_session(void **state)
 	server_assert_all_back();
 }
 
+/* CM events come before timers: the request is found first, but it waited until its session was over. */
+static void request__expired_while_it_waited__bad_session(void **state)
+{
+	struct peer p;
+	struct conn *c;
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&p, 0);
+	c = server_only(CONN_ST_GRANTED);
+	ev_timer_stop(srv.shard->loop, &c->deadline);
+	ev_feed_event(srv.shard->loop, &c->deadline, EV_TIMER);
+	request(&p);
+	assert_rejected(REFUSE_BAD_SESSION);
+	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_TIMEOUT, 0), 1);
+	server_assert_all_back();
+}
+
 /* The client's CM refuses the server's queue pair number. Its kernel then repeats the request, without telling it. */
 static void request__after_its_cm_refused_the_number__stale(void **state)
 {
@@ -668,6 +686,7 @@ int main(void)
 		ACCEPT_TEST(request__unknown_session__bad_session),
 		ACCEPT_TEST(request__replayed__second_is_bad_session),
 		ACCEPT_TEST(request__after_the_session_expired__bad_session),
+		ACCEPT_TEST(request__expired_while_it_waited__bad_session),
 		ACCEPT_TEST(request__after_its_cm_refused_the_number__stale),
 		ACCEPT_TEST(disconnect__answered_or_not__number_used_again_or_not),
 		SPOILT_TEST("request__one_bit_of_the_hmac_wrong__bad_hmac", spoil_hmac, REFUSE_BAD_HMAC),
