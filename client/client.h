@@ -80,6 +80,9 @@ struct client_ops {
 	void (*on_pushed)(void *arg, struct client_conn *c, uint64_t sequence);
 	/* The oldest `n` requests on the region are done. May be NULL where none are made. */
 	void (*on_rma)(void *arg, struct client_conn *c, uint32_t n);
+	/* The server stops: nothing more may be begun. What is in flight still ends, and then the connection, as FAIL_CLOSED
+	 * with REFUSE_DRAINING. May be NULL where what is begun always waits for what ended. */
+	void (*on_draining)(void *arg, struct client_conn *c);
 	/* A live connection failed; on_closed follows when its teardown is complete. May be NULL. */
 	void (*on_lost)(void *arg, struct client_conn *c, const struct fail *fail);
 	/* The connection is over, and its object free once the call returns. `fail` has the stage it was in, and:
@@ -91,7 +94,7 @@ struct client_ops {
 	 * FAIL_WC_STATUS	a request failed, or could not be posted (IBV_WC_LOC_QP_OP_ERR)
 	 * FAIL_TIMEOUT	the stage took longer than stage_timeout_ns
 	 * FAIL_PROTOCOL	the server broke the protocol; code: enum fail_protocol
-	 * FAIL_CLOSED	the server closed the connection
+	 * FAIL_CLOSED	the server closed the connection; code: REFUSE_DRAINING if it said that it stops
 	 * or what client_fail was given. */
 	void (*on_closed)(void *arg, struct client_conn *c, const struct fail *fail);
 };

@@ -201,6 +201,11 @@ void client_fail(struct client_conn *c, enum fail_kind kind, int code)
 
 	if (is_over(c) && !c->again)
 		return;
+	/* However a connection breaks whose server said goodbye: that is why. */
+	if (c->draining && (kind == FAIL_WC_STATUS || kind == FAIL_CLOSED)) {
+		kind = FAIL_CLOSED;
+		code = REFUSE_DRAINING;
+	}
 	c->fail = (struct fail){ .stage = c->again ? STAGE_RDMA_CONNECT : stage_of(c->state), .kind = kind,
 				 .code = code };
 	log_debug("conn %u failed at %s: %s (%s)", c->index, stage_names[c->fail.stage],
@@ -256,7 +261,8 @@ static void begin_attempt(struct client_conn *c)
 void client_restart(struct client_conn *c)
 {
 	client_stage_done(c, STAGE_RDMA_CONNECT);
-	c->again = c->qpn_lingers = c->resumed = false;
+	c->again = c->qpn_lingers = c->resumed = c->draining = false;
+	c->rma_in_flight = 0;
 	c->hellos = 0;
 	c->server_qpn = 0;
 	c->head.in_flight = 0;

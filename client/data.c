@@ -103,6 +103,7 @@ int client_rma(struct client_conn *c, struct rc_rma *ops, uint32_t n)
 		broken(c);
 		return 0;
 	}
+	c->rma_in_flight += ret ? 0 : n;
 	return ret;
 }
 
@@ -153,6 +154,28 @@ static bool on_pushed(struct client_conn *c, const struct msg_header *h)
 	return true;
 }
 
+/* With the first reply outstanding the user has begun nothing yet. */
+static bool on_goodbye(struct client_conn *c, const struct msg_header *h)
+{
+	const struct client_ops *ops = c->ctx->ops;
+
+	if (h->sequence != REFUSE_DRAINING || c->draining)
+		return false;
+	c->draining = true;
+	if (c->state == CLIENT_ST_FIRST_REPLY)
+		client_fail(c, FAIL_CLOSED, REFUSE_DRAINING);
+	else if (ops->on_draining)
+		ops->on_draining(c->ctx->arg, c);
+	return true;
+}
+
+/* A connection whose server said goodbye ends when nothing is in flight any more. */
+static void end_if_drained(struct client_conn *c)
+{
+	if (c->draining && c->head.in_flight == 0 && c->rma_in_flight == 0)
+		client_fail(c, FAIL_CLOSED, REFUSE_DRAINING);
+}
+
 /* False: a message that no server may send. */
 static bool on_reply(struct client_conn *c, const uint8_t *data, const struct ibv_wc *wc)
 {
@@ -182,6 +205,8 @@ static bool on_reply(struct client_conn *c, const uint8_t *data, const struct ib
 	}
 	if (h.type == MSG_PUSHED)
 		return on_pushed(c, &h);
+	if (h.type == MSG_GOODBYE)
+		return on_goodbye(c, &h);
 	return h.type == MSG_CREDIT && on_credit(c, &h);
 }
 
@@ -195,8 +220,19 @@ static void on_receive(struct client_ctx *ctx, const struct ibv_wc *wc, uint32_t
 			client_fail(c, FAIL_WC_STATUS, (int)wc->status);
 		else if (wc->opcode != IBV_WC_RECV || !on_reply(c, ep_buf(ctx->ep, buf), wc))
 			client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+		end_if_drained(c);
 	}
 	ep_recycle(ctx->ep, buf);
+}
+
+static void on_rma(struct client_conn *c, uint32_t n)
+{
+	const struct client_ops *ops = c->ctx->ops;
+
+	c->rma_in_flight -= n;
+	if (c->state == CLIENT_ST_LIVE && ops->on_rma)
+		ops->on_rma(c->ctx->arg, c, n);
+	end_if_drained(c);
 }
 
 static void on_sent(struct client_ctx *ctx, const struct ibv_wc *wc, const struct wr *w)
@@ -212,8 +248,8 @@ static void on_sent(struct client_ctx *ctx, const struct ibv_wc *wc, const struc
 		client_fail(c, FAIL_WC_STATUS, wc->status ? (int)wc->status : IBV_WC_LOC_QP_OP_ERR);
 	else if (w->type == WR_BEACON)
 		client_try_finish(c);
-	else if (w->type == WR_RMA && w->buf && c->state == CLIENT_ST_LIVE && ctx->ops->on_rma)
-		ctx->ops->on_rma(ctx->arg, c, w->buf);
+	else if (w->type == WR_RMA && w->buf)
+		on_rma(c, w->buf);
 }
 
 void client_on_wc(void *arg, const struct ibv_wc *wc)

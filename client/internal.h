@@ -70,6 +70,8 @@ struct client_conn {
 	bool qpn_lingers;		/* the server's CM may hold our QP's number, and would refuse it as stale */
 	bool again;			/* CLOSING, DEAD: another attempt follows, and not on_closed */
 	uint32_t stale;			/* attempts that met a stale QP number and were followed by another */
+	bool draining;			/* the server said goodbye: it ends when all that is in flight has ended */
+	uint32_t rma_in_flight;		/* requests on the region */
 
 	struct fail fail;
 	uint64_t intended_ns;		/* when the connect was to start */

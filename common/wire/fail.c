@@ -169,7 +169,9 @@ const char *fail_code_text(const struct fail *f, char *text, size_t size)
 	case FAIL_WC_STATUS: return put(text, size, "wc", wc_name(f->code), f->code);
 	case FAIL_TIMEOUT: snprintf(text, size, "timeout"); return text;
 	case FAIL_PROTOCOL: return put(text, size, "protocol", protocol_name(f->code), f->code);
-	case FAIL_CLOSED: snprintf(text, size, "closed_by_peer"); return text;
+	case FAIL_CLOSED:
+		snprintf(text, size, "%s", f->code == REFUSE_DRAINING ? "draining" : "closed_by_peer");
+		return text;
 	case FAIL_KIND_N: break;
 	}
 	return put(text, size, "unknown", NULL, f->code);
@@ -223,7 +225,8 @@ const char *fail_advice(const struct fail *f)
 	case FAIL_WC_STATUS: return "the RDMA connection broke: the peer is gone or did not answer";
 	case FAIL_TIMEOUT: return "the peer did not answer in time";
 	case FAIL_PROTOCOL: return "the peer does not keep to the protocol";
-	case FAIL_CLOSED: return "the peer closed the connection";
+	case FAIL_CLOSED:
+		return f->code == REFUSE_DRAINING ? refused_advice(f->code) : "the peer closed the connection";
 	case FAIL_KIND_N: break;
 	}
 	return "unknown";

@@ -34,7 +34,7 @@ enum fail_kind {
 	FAIL_WC_STATUS,		/* code: enum ibv_wc_status */
 	FAIL_TIMEOUT,		/* code: 0 */
 	FAIL_PROTOCOL,		/* code: enum fail_protocol */
-	FAIL_CLOSED,		/* the peer closed; code: 0 */
+	FAIL_CLOSED,		/* the peer closed; code: enum refuse_code of its goodbye, 0 without one */
 	FAIL_KIND_N,
 };
 
@@ -72,7 +72,7 @@ struct fail {
  * certificate errors and reject reasons of the CM that well-meant mistakes do not lead to. */
 struct fail fail_row(const struct fail *f);
 
-/* "errno:ECONNREFUSED", "refused:full", "tls:bad_certificate", "tls:other", "cm:8", "wc:retry_exceeded", "timeout", ...
+/* "errno:ECONNREFUSED", "refused:full", "tls:bad_certificate", "tls:other", "cm:8", "wc:retry_exceeded", "timeout", "draining", ...
  * Returns `text`. */
 const char *fail_code_text(const struct fail *f, char *text, size_t size);
 

@@ -20,7 +20,7 @@ static int decode(const uint8_t *p, uint32_t left, struct msg_header *out)
 {
 	if (left < MSG_HEADER_BYTES)
 		return -EPROTO;
-	if (p[0] < MSG_ECHO || p[0] > MSG_PUSHED || (p[1] & ~flags_of(p[0])))
+	if (p[0] < MSG_ECHO || p[0] > MSG_GOODBYE || (p[1] & ~flags_of(p[0])))
 		return -EPROTO;
 	out->type = (enum msg_type)p[0];
 	out->flags = p[1];

@@ -29,6 +29,8 @@ enum msg_type {
 	MSG_CREDIT = 4,	/* server to client: header only; credits of all SENDs of DATA handled, the last one's sequence */
 	MSG_PUSH = 5,	/* client to server: WRITE a part of the region to the window (struct msg_push) */
 	MSG_PUSHED = 6,	/* server to client: header only; the data is in the window */
+	MSG_GOODBYE = 7,	/* server to client: header only; it will close, and the sequence is the enum refuse_code that
+				 * says why. What the client sent already is still answered */
 };
 
 enum msg_flag {

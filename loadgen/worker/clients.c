@@ -223,6 +223,19 @@ static void on_attempt_failed(struct connector *k, struct wclient *wc, const str
 		settle(k, wc);
 }
 
+/* The server stops. A client with several connections goes on with the others at once; else it waits for the ends of the
+ * operations that are in flight, and begins no other. */
+static void on_draining(void *arg, struct client_conn *c)
+{
+	struct rail *rail = arg;
+	struct wclient *wc = client_user(c);
+
+	if (wc->lanes)
+		client_fail(c, FAIL_CLOSED, REFUSE_DRAINING);
+	else
+		lose(rail->connector, wc);
+}
+
 /* The last connection of a client that had been live is gone. */
 static void on_gone(struct connector *k, struct wclient *wc, const struct fail *fail)
 {
@@ -327,6 +340,7 @@ const struct client_ops clients_ops = {
 	.on_ping = on_ping,
 	.on_pushed = on_pushed,
 	.on_rma = on_rma,
+	.on_draining = on_draining,
 	.on_lost = on_lost,
 	.on_closed = on_closed,
 };

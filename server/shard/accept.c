@@ -191,7 +191,7 @@ static void on_disconnected(struct conn *c, const struct cm_event *e)
 {
 	c->qpn_lingers = e->status != 0;
 	/* Also answers the peer's disconnect request, unless the server disconnected first. */
-	conn_close(c, CLOSE_PEER_LEFT);
+	conn_close(c, c->told ? CLOSE_DRAINING : CLOSE_PEER_LEFT);
 	c->cm_connected = false;
 	conn_try_finish(c);
 }

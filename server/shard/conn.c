@@ -219,7 +219,7 @@ static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 	c->window = (struct frame_window){ 0 };
 	c->tags = NULL;
 	rc_init(&c->rc, c->shard->ep, c->shard->qps, on_broken);
-	c->cm_connected = c->qpn_lingers = c->drain_overdue = c->heard = false;
+	c->cm_connected = c->qpn_lingers = c->drain_overdue = c->heard = c->told = false;
 	c->batch = 0;
 	c->batch_sends = c->owed = 0;
 	c->started_ns = now_ns;

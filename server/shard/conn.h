@@ -86,6 +86,8 @@ struct conn {
 	uint64_t batch;		/* the last batch of completions that had SENDs of this client */
 	uint32_t batch_sends;	/* how many it had */
 	uint32_t owed;		/* credits of one-way SENDs that were not returned yet */
+	uint64_t owed_sequence;	/* of the last message of those */
+	bool told;		/* a GOODBYE was sent: the server drains */
 
 	uint64_t started_ns;	/* TCP accept */
 	uint64_t accepted_ns;	/* RDMA request verified */

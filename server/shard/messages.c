@@ -9,6 +9,7 @@
 
 #include <errno.h>
 
+#include "common/wire/frame.h"
 #include "common/wire/msg.h"
 #include "common/rdma/region.h"
 #include "server/shard/shard_data.h"
@@ -48,7 +49,8 @@ static bool keeps_to_credits(struct conn *c)
 		c->batch = batch;
 		c->batch_sends = 0;
 	}
-	return ++c->batch_sends <= c->credits && c->rc.waiting_n <= c->credits;
+	/* A GOODBYE may wait beside the replies. */
+	return ++c->batch_sends <= c->credits && c->rc.waiting_n <= c->credits + c->told;
 }
 
 /* The peer broke a rule of the protocol: ends the connection. */
@@ -96,7 +98,9 @@ static void on_one_way(struct conn *c, uint32_t buf, const struct msg_header *h)
 		drop(c, buf, PROTO_CREDITS);
 		return;
 	}
-	if (!(h->flags & MSG_FLAG_ACK)) {
+	c->owed_sequence = h->sequence;
+	/* A client that was told goodbye sends nothing more that could ask for its credits. */
+	if (!(h->flags & MSG_FLAG_ACK) && !c->told) {
 		ep_recycle(c->shard->ep, buf);
 		return;
 	}
@@ -137,6 +141,43 @@ static void on_ping(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
 	if (rc_send_imm(&c->rc, buf, wc->byte_len, wc->imm_data))
 		conn_fail(c, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
 	replace_receive(s);
+}
+
+/* Sends a message of the server's own that is a header alone. False if no buffer is free. */
+static bool send_header(struct conn *c, struct msg_header *h)
+{
+	struct shard *s = c->shard;
+	uint32_t buf = ep_buf_get(s->ep);
+
+	if (buf == EP_NO_BUF)
+		return false;
+	h->flags = c->tags ? MSG_FLAG_TAG : 0;
+	h->length = MSG_HEADER_BYTES + msg_trailer_bytes(h->flags);
+	msg_encode(h, ep_buf(s->ep, buf));
+	if (c->tags && msg_tag_write(c->tags, ep_buf(s->ep, buf), h->length)) {
+		ep_buf_put(s->ep, buf);
+		conn_fail(c, FAIL_ERRNO, EIO);
+		return true;
+	}
+	counter_add(&s->stats.messages_out, 1);
+	counter_add(&s->stats.bytes_out, h->length);
+	if (rc_send(&c->rc, buf, h->length))
+		conn_fail(c, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
+	return true;
+}
+
+bool messages_say_goodbye(struct conn *c)
+{
+	struct msg_header credit = { .type = MSG_CREDIT, .credits = (uint16_t)c->owed, .sequence = c->owed_sequence };
+	struct msg_header goodbye = { .type = MSG_GOODBYE, .sequence = REFUSE_DRAINING };
+
+	if (c->owed && !send_header(c, &credit))
+		return false;
+	c->owed = 0;
+	if (c->state != CONN_ST_LIVE)
+		return true;
+	c->told = send_header(c, &goodbye);
+	return c->told;
 }
 
 static void check_sum(struct conn *c, const uint8_t *data, const struct msg_header *h)

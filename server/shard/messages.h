@@ -3,9 +3,17 @@
 #ifndef RAMPART_SERVER_MESSAGES_H
 #define RAMPART_SERVER_MESSAGES_H
 
+#include <stdbool.h>
+
 #include <infiniband/verbs.h>
+
+struct conn;
 
 /* A completion of the endpoint of `shard` (struct shard). */
 void messages_on_wc(void *shard, const struct ibv_wc *wc);
+
+/* Tells a live client that the server stops, behind all that was answered so far; returns the credits that it is owed.
+ * What it sends from now on is still answered. False if no buffer is free: to be tried again. May end the connection. */
+bool messages_say_goodbye(struct conn *c) __attribute__((warn_unused_result));
 
 #endif

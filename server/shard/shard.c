@@ -32,6 +32,7 @@
 #define REGION_BUDGET_BYTES (8u << 20)	/* of regions cleared at a time: a few ms */
 #define HOUSEKEEPING_NS (20 * NS_PER_MS)
 #define PUBLISH_S 0.01
+#define GOODBYE_BUDGET 256	/* clients that are told goodbye at a time: about 5 ms with Soft-RoCE */
 
 static void schedule_housekeeping(struct shard *s);
 
@@ -84,6 +85,22 @@ static void schedule_housekeeping(struct shard *s)
 	ev_timer_start(s->loop, &s->housekeeping);
 }
 
+/* Tells a portion of the live clients that the server stops. They close when they have their answers. */
+static void say_goodbyes(struct shard *s)
+{
+	struct conn *c, *next;
+	uint32_t n = 0;
+
+	for (c = TAILQ_FIRST(&s->lists[CONN_ST_LIVE]); c && n < GOODBYE_BUDGET; c = next) {
+		next = TAILQ_NEXT(c, entry);
+		if (c->told)
+			continue;
+		if (!messages_say_goodbye(c))
+			return;	/* no buffer: the next time */
+		n++;
+	}
+}
+
 static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct shard *s = w->data;
@@ -92,6 +109,8 @@ static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)revents;
 	qp_pool_maintain(s->qps, clock_now_ns(), QP_BUDGET);
 	s->regions_to_clear = !region_pool_clear(s->regions, REGION_BUDGET_BYTES);
+	if (s->drain_deadline_ns)
+		say_goodbyes(s);
 	if (s->drain_deadline_ns && (clock_now_ns() >= s->drain_deadline_ns ||
 				     s->counts[CONN_ST_FREE] == s->cfg->shard_conns))
 		pump_break(&s->pump);
@@ -116,6 +135,8 @@ static void close_all(struct shard *s, enum conn_state state)
 		conn_close(TAILQ_FIRST(&s->lists[state]), CLOSE_DRAINING);
 }
 
+/* Live clients are told goodbye a little later (on_housekeeping), so that what has arrived is answered before; those whose
+ * connection is being accepted, when they are live. Who has not left at the deadline is cut off. */
 static void on_drain(struct ev_loop *loop, ev_async *w, int revents)
 {
 	struct shard *s = w->data;
@@ -128,7 +149,7 @@ static void on_drain(struct ev_loop *loop, ev_async *w, int revents)
 	listen_close(s);
 	while (TAILQ_FIRST(&s->lists[CONN_ST_HELLO]))
 		boot_refuse(TAILQ_FIRST(&s->lists[CONN_ST_HELLO]), REFUSE_DRAINING, "the server is stopping");
-	for (enum conn_state st = CONN_ST_TLS_ACCEPT; st < CONN_ST_CLOSING; st++)
+	for (enum conn_state st = CONN_ST_TLS_ACCEPT; st < CONN_ST_ACCEPTING; st++)
 		if (st != CONN_ST_REFUSE)	/* the peer has up to 2 s to read its REFUSE */
 			close_all(s, st);
 }

@@ -67,6 +67,13 @@ static void on_rma(void *arg, struct client_conn *c, uint32_t n)
 		cli.on_one_sided(c);
 }
 
+static void on_draining(void *arg, struct client_conn *c)
+{
+	assert_ptr_equal(arg, &cli);
+	(void)c;
+	cli.draining++;
+}
+
 static void on_lost(void *arg, struct client_conn *c, const struct fail *fail)
 {
 	(void)arg;
@@ -97,7 +104,8 @@ static bool may_enter(void *arg, struct client_conn *c, enum stage stage)
 }
 
 static const struct client_ops ops = { .on_live = on_live, .on_message = on_message, .on_pushed = on_pushed,
-				       .on_rma = on_rma, .on_lost = on_lost, .on_closed = on_closed };
+				       .on_rma = on_rma, .on_draining = on_draining, .on_lost = on_lost,
+				       .on_closed = on_closed };
 static const struct client_ops parking_ops = { .may_enter = may_enter, .on_live = on_live,
 					       .on_message = on_message, .on_rma = on_rma,
 					       .on_closed = on_closed };

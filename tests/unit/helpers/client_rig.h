@@ -18,7 +18,7 @@ struct client_rig {
 	uint32_t bufs_free, bufs_posted;	/* when it was started */
 
 	/* what the user was told */
-	int live, messages, pushed, one_sided, lost, closed;
+	int live, messages, pushed, one_sided, draining, lost, closed;
 	uint64_t sequence;
 	uint32_t bytes;
 	struct fail fail;

@@ -64,6 +64,7 @@ static void code_text__every_kind__kind_and_name(void **state)
 		{ FAIL_PROTOCOL, PROTO_NO_DEVICE, "protocol:no_device" },
 		{ FAIL_PROTOCOL, 99, "protocol:99" },
 		{ FAIL_CLOSED, 0, "closed_by_peer" },
+		{ FAIL_CLOSED, REFUSE_DRAINING, "draining" },
 		{ FAIL_KIND_N, 5, "unknown:5" },
 		{ FAIL_TLS, FAIL_CODE_OTHER, "tls:other" },
 		{ FAIL_CERTIFICATE, FAIL_CODE_OTHER, "certificate:other" },

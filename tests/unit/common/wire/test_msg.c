@@ -46,7 +46,7 @@ static void decode__every_type_byte__six_known(void **state)
 	for (int type = 0; type < 256; type++) {
 		p[0] = (uint8_t)type;
 		/* A push has a payload. */
-		assert_int_equal(msg_decode(p, 16, &h), type >= 1 && type <= 6 && type != MSG_PUSH ? 0 : -EPROTO);
+		assert_int_equal(msg_decode(p, 16, &h), type >= 1 && type <= 7 && type != MSG_PUSH ? 0 : -EPROTO);
 	}
 }
 
@@ -57,11 +57,11 @@ static void decode__every_flags_byte__those_of_the_type(void **state)
 					   [MSG_REPLY] = MSG_FLAG_SUM | MSG_FLAG_TAG,
 					   [MSG_DATA] = MSG_FLAG_ACK | MSG_FLAG_SUM | MSG_FLAG_TAG,
 					   [MSG_CREDIT] = MSG_FLAG_TAG, [MSG_PUSH] = MSG_FLAG_TAG,
-					   [MSG_PUSHED] = MSG_FLAG_TAG };
+					   [MSG_PUSHED] = MSG_FLAG_TAG, [MSG_GOODBYE] = MSG_FLAG_TAG };
 	uint8_t p[MSG_HEADER_BYTES + MSG_PUSH_BYTES + MSG_TAG_BYTES];
 
 	(void)state;
-	for (int type = MSG_ECHO; type <= MSG_PUSHED; type++)
+	for (int type = MSG_ECHO; type <= MSG_GOODBYE; type++)
 		for (int flags = 0; flags < 256; flags++) {
 			struct msg_header h = { .type = (enum msg_type)type, .flags = (uint8_t)flags, .length = sizeof(p) };
 

@@ -499,12 +499,14 @@ static void drain__connections_in_every_state__all_closed(void **state)
 	peer_go_live(&live, FRAME_FEATURE_REGION);
 	shard_drain(srv.shard);
 	server_turns(2);
-	assert_int_equal(server_closed(CLOSE_DRAINING), 3);
+	assert_int_equal(server_closed(CLOSE_DRAINING), 2);
+	server_until(server_only(CONN_ST_LIVE)->told);
 	/* Who finished the handshake and waits for a word is told. */
 	assert_int_equal(peer_answer(&hello), FRAME_REFUSE);
 	assert_int_equal(hello.refuse.code, REFUSE_DRAINING);
 	fake_cm_event(live.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
 	server_turns(4);
+	assert_int_equal(server_closed(CLOSE_DRAINING), 3);
 	peer_abort(&handshake);
 	peer_abort(&hello);
 	assert_int_equal(server_n(CONN_ST_FREE), srv.cfg.shard_conns);

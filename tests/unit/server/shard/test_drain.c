@@ -1,0 +1,212 @@
+/* Unit tests of the drain of server/shard/: live clients get what they are owed and a goodbye, and are waited for. */
+#include "tests/unit/helpers/server_messages.h"
+#include "tests/unit/helpers/server_rig.h"
+#include "tests/unit/helpers/unit.h"
+
+#include "common/base/clock.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+
+/* The housekeeping has said goodbyes. */
+static void drain(void)
+{
+	shard_drain(srv.shard);
+	server_turns(2);
+	server_until(server_only(CONN_ST_LIVE)->told);
+}
+
+/* The shard's own thread would end now. */
+static bool is_over(void)
+{
+	return srv.shard->pump.stop;
+}
+
+static void assert_goodbye(uint32_t i)
+{
+	struct msg_header h;
+
+	assert_int_equal(msg_decode(post(i)->head, MSG_HEADER_BYTES, &h), 0);
+	assert_int_equal(h.type, MSG_GOODBYE);
+	assert_int_equal(h.credits, 0);
+	assert_int_equal(h.sequence, REFUSE_DRAINING);
+}
+
+static enum msg_type type_of(uint32_t i)
+{
+	return (enum msg_type)post(i)->head[0];
+}
+
+static void drain__idle_client__told_and_waited_for(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	start_live(&p);
+	drain();
+	assert_int_equal(n_posts(), 1);
+	assert_goodbye(0);
+	server_turns(4);
+	assert_int_equal(fake_cm_calls(FAKE_CM_DISCONNECT), p.disconnects);
+	assert_int_equal(n_posts(), 1);
+	/* It leaves because it was told to. */
+	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+	server_turns(4);
+	assert_int_equal(server_closed(CLOSE_DRAINING), 1);
+	assert_int_equal(server_closed(CLOSE_PEER_LEFT), 0);
+	server_assert_all_back();
+}
+
+/* As many as it has credits for were there when the server was told to stop, and nobody had looked. */
+static void drain__requests_arrived__answered_before_the_goodbye(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	start_live(&p);
+	for (uint32_t i = 0; i < p.grant.credits; i++)
+		assert_true(peer_message(&p, 64));
+	drain();
+	assert_int_equal(n_posts(), p.grant.credits + 1u);
+	for (uint32_t i = 0; i < p.grant.credits; i++)
+		assert_int_equal(type_of(i), MSG_REPLY);
+	assert_goodbye(p.grant.credits);
+	peer_leave(&p);
+}
+
+static void drain__requests_still_arriving__answered(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	start_live(&p);
+	drain();
+	for (uint32_t i = 0; i < p.grant.credits; i++)
+		assert_true(peer_message(&p, 64));
+	server_turns(2);
+	assert_int_equal(n_posts(), p.grant.credits + 1u);
+	assert_int_equal(type_of(p.grant.credits), MSG_REPLY);
+	assert_int_equal(server_n(CONN_ST_LIVE), 1);
+	peer_leave(&p);
+}
+
+/* The client would wait for them, and cannot ask for them any more. */
+static void drain__one_way_messages_owed__credits_come_back(void **state)
+{
+	struct msg_header h;
+	struct peer p;
+
+	(void)state;
+	start_live(&p);
+	assert_true(deliver_data(&p, 7, 0));
+	assert_true(deliver_data(&p, 8, 0));
+	drain();
+	assert_int_equal(n_posts(), 2);
+	assert_int_equal(msg_decode(post(0)->head, MSG_HEADER_BYTES, &h), 0);
+	assert_int_equal(h.type, MSG_CREDIT);
+	assert_int_equal(h.credits, 2);
+	assert_int_equal(h.sequence, 8);
+	assert_goodbye(1);
+	/* One that crossed the goodbye did not ask either. */
+	assert_true(deliver_data(&p, 9, 0));
+	server_turns(2);
+	assert_int_equal(msg_decode(post(2)->head, MSG_HEADER_BYTES, &h), 0);
+	assert_int_equal(h.type, MSG_CREDIT);
+	assert_int_equal(h.credits, 1);
+	assert_int_equal(h.sequence, 9);
+	peer_leave(&p);
+}
+
+static void drain__tagged_client__tagged_goodbye(void **state)
+{
+	struct peer p;
+	struct msg_tags *tags = start_tagged(&p);
+
+	(void)state;
+	drain();
+	assert_int_equal(type_of(0), MSG_GOODBYE);
+	assert_true(msg_tag_check(tags, post(0)->head, MSG_HEADER_BYTES + MSG_TAG_BYTES));
+	msg_tags_free(tags);
+	peer_leave(&p);
+}
+
+static void drain__being_accepted__told_when_live(void **state)
+{
+	uint8_t proof[56];
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&p, 0);
+	peer_proof(&p, proof);
+	peer_request(&p, proof);
+	assert_int_equal(server_n(CONN_ST_ACCEPTING), 1);
+	shard_drain(srv.shard);
+	server_turns(2);
+	assert_int_equal(server_n(CONN_ST_ACCEPTING), 1);
+	fake_cm_event(p.id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
+	server_turns(2);
+	server_until(server_only(CONN_ST_LIVE)->told);
+	peer_leave(&p);
+}
+
+static void drain__no_buffer__told_when_there_is_one(void **state)
+{
+	uint32_t bufs[512], n = 0, buf;
+	struct peer p;
+
+	(void)state;
+	start_live(&p);
+	while ((buf = ep_buf_get(srv.shard->ep)) != EP_NO_BUF) {
+		assert_true(n < N_ELEMENTS(bufs));
+		bufs[n++] = buf;
+	}
+	shard_drain(srv.shard);
+	for (int i = 0; i < 5; i++)
+		server_wait();
+	assert_int_equal(n_posts(), 0);
+	assert_int_equal(server_n(CONN_ST_LIVE), 1);
+	while (n)
+		ep_buf_put(srv.shard->ep, bufs[--n]);
+	server_until(server_only(CONN_ST_LIVE)->told);
+	peer_leave(&p);
+}
+
+/* It goes on as if nothing had been said. */
+static void drain__client_never_stops_sending__cut_off_at_the_deadline(void **state)
+{
+	uint64_t start;
+	struct peer p;
+
+	(void)state;
+	srv.cfg.drain_timeout_ns = 200 * NS_PER_MS;
+	start_live(&p);
+	start = clock_now_ns();
+	shard_drain(srv.shard);
+	server_turns(2);
+	while (!is_over()) {
+		assert_true(clock_now_ns() - start < 5 * NS_PER_S);
+		assert_true(peer_message(&p, 64));
+		server_wait();
+		fake_complete_sends(p.qp, 9, IBV_WC_SUCCESS);
+	}
+	assert_true(clock_now_ns() - start >= 200 * NS_PER_MS);
+	assert_int_equal(server_n(CONN_ST_LIVE), 1);
+}
+
+#define DRAIN_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DRAIN_TEST(drain__idle_client__told_and_waited_for),
+		DRAIN_TEST(drain__requests_arrived__answered_before_the_goodbye),
+		DRAIN_TEST(drain__requests_still_arriving__answered),
+		DRAIN_TEST(drain__one_way_messages_owed__credits_come_back),
+		DRAIN_TEST(drain__tagged_client__tagged_goodbye),
+		DRAIN_TEST(drain__being_accepted__told_when_live),
+		DRAIN_TEST(drain__no_buffer__told_when_there_is_one),
+		DRAIN_TEST(drain__client_never_stops_sending__cut_off_at_the_deadline),
+	};
+
+	return cmocka_run_group_tests_name("server_drain", tests, server_rig_group_setup, server_rig_group_teardown);
+}
