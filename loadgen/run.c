@@ -31,13 +31,13 @@ static enum run_exit exit_status_of(const struct outcome *oc, const struct resul
 		return EXIT_INTERRUPTED;
 	if (came_to_nothing(oc))
 		return EXIT_ENVIRONMENT;
+	if (oc->stop_reason == STOP_SERVER_LOST && !oc->search_done)
+		return EXIT_CRITERION;
 	switch (verdict_overall(oc->verdict)) {
 	case CRITERION_FAIL: return EXIT_CRITERION;
 	case CRITERION_INCONCLUSIVE: return EXIT_INCONCLUSIVE;
 	case CRITERION_PASS: break;
 	}
-	if (oc->stop_reason == STOP_SERVER_LOST && !oc->search_done)
-		return EXIT_CRITERION;
 	return oc->stop_reason == STOP_GENERATOR_FAILED ? EXIT_INCONCLUSIVE : EXIT_OK;
 }
 

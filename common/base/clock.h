@@ -1,4 +1,4 @@
-/* Units of time, and the monotonic clock. */
+/* Units of time, and the monotonic clocks. */
 #ifndef RAMPART_COMMON_CLOCK_H
 #define RAMPART_COMMON_CLOCK_H
 
@@ -9,13 +9,24 @@
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S  UINT64_C(1000000000)
 
-/* Nanoseconds of CLOCK_MONOTONIC; only differences mean something. Any thread; never fails. */
-static inline uint64_t clock_now_ns(void)
+static inline uint64_t clock_read_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+/* Nanoseconds of CLOCK_MONOTONIC; only differences mean something. Any thread; never fails. */
+static inline uint64_t clock_now_ns(void)
+{
+	return clock_read_ns(CLOCK_MONOTONIC);
+}
+
+/* The same of CLOCK_BOOTTIME, which goes on while the machine is suspended. */
+static inline uint64_t clock_boot_ns(void)
+{
+	return clock_read_ns(CLOCK_BOOTTIME);
 }
 
 #endif

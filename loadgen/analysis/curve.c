@@ -11,13 +11,14 @@
 
 #define SPACING 1.5
 
-/* Steps that broke, or that the generator was the limit of, say nothing of the server's curve; those of another message
+/* Steps that broke, that the generator was the limit of, or in which everything stood still for a while, say nothing of the server's curve; those of another message
  * size than the first step's belong to another curve. */
 static bool is_of_curve(const json_t *step, const void *steps)
 {
 	double first = json_number_at(json_array_get(steps, 0), "message_bytes");
 
-	return !read_has_flag(step, "generator_saturated") && !json_is_object(json_object_get(step, "hard_failure")) &&
+	return !read_has_flag(step, "generator_saturated") && !read_has_flag(step, "clock_hole") &&
+	       !read_has_flag(step, "replies_stalled") && !json_is_object(json_object_get(step, "hard_failure")) &&
 	       (!isfinite(first) || json_number_at(step, "message_bytes") == first);
 }
 

@@ -75,32 +75,52 @@ static void add_connect_time(json_t *verdict, const struct step *s, const struct
 
 static bool is_stable(const struct step *s)
 {
-	return s->connected_held == s->target && s->measured && !s->replies_missing && !s->pools_not_restored &&
-	       s->failed == 0 && s->dropped == 0;
+	return s->connected_held == s->target && s->measured && !s->replies_missing && s->failed == 0 && s->dropped == 0;
+}
+
+static const char *pools_words(enum step_pools pools)
+{
+	switch (pools) {
+	case POOLS_RESTORED: return "";
+	case POOLS_NOT_RESTORED: return "; the server's pools did not come back";
+	case POOLS_UNKNOWN: break;
+	}
+	return "; whether the server's pools came back is unknown";
 }
 
 /* Stable, or failed in a way that names stage and code, with the server's pools restored. */
 static void add_stability(json_t *verdict, const struct step *s)
 {
-	char measured[192], code[96];
+	static const enum criterion_result of[] = { [POOLS_UNKNOWN] = CRITERION_INCONCLUSIVE,
+		[POOLS_RESTORED] = CRITERION_PASS, [POOLS_NOT_RESTORED] = CRITERION_FAIL };
+	enum criterion_result result = s->server_ended ? CRITERION_FAIL : of[s->pools];
+	const char *pools = s->server_ended ? "; the server ended" : pools_words(s->pools);
+	char measured[256], code[96];
 	struct fail f;
 	uint64_t most;
-	bool has_failure = fail_table_top(&s->failures, &f, &most);
 
 	if (is_stable(s)) {
-		snprintf(measured, sizeof(measured), "stable: %u held, no failures", s->connected_held);
-		add(verdict, s, "stability", "stable operation or graceful failure", measured, CRITERION_PASS);
-	} else if (has_failure && !s->pools_not_restored) {
-		snprintf(measured, sizeof(measured), "%u of %u held; graceful failure: %s at %s (%llu times)",
-			 s->connected_held, s->target, fail_code_text(&f, code, sizeof(code)),
+		snprintf(measured, sizeof(measured), "stable: %u held, no failures%s", s->connected_held, pools);
+	} else if (fail_table_top(&s->failures, &f, &most)) {
+		snprintf(measured, sizeof(measured), "%u of %u held%s; %s%s at %s (%llu times)", s->connected_held, s->target,
+			 pools, result == CRITERION_PASS ? "graceful failure: " : "", fail_code_text(&f, code, sizeof(code)),
 			 stage_names[f.stage], (unsigned long long)most);
-		add(verdict, s, "stability", "stable operation or graceful failure", measured, CRITERION_PASS);
 	} else {
-		snprintf(measured, sizeof(measured), "%u of %u held%s%s", s->connected_held, s->target,
-			 s->pools_not_restored ? "; the server's pools did not come back" : "",
+		snprintf(measured, sizeof(measured), "%u of %u held%s%s", s->connected_held, s->target, pools,
 			 s->step_timeout ? "; connecting took too long" : "");
-		add(verdict, s, "stability", "stable operation or graceful failure", measured, CRITERION_FAIL);
+		result = CRITERION_FAIL;
 	}
+	add(verdict, s, "stability", "stable operation or graceful failure", measured, result);
+}
+
+static void add_pools(json_t *verdict, const struct step *s)
+{
+	if (s->pools == POOLS_NOT_RESTORED)
+		add(verdict, s, "server's pools after the step", "as at the start", "not restored", CRITERION_FAIL);
+	else if (s->pools == POOLS_UNKNOWN)
+		add(verdict, s, "server's pools after the step", "as at the start",
+		    s->server_ended ? "unknown: the server ended" : "unknown: the server could not be asked",
+		    CRITERION_INCONCLUSIVE);
 }
 
 void verdict_add_integrity(json_t *verdict, const struct step *s)
@@ -116,6 +136,22 @@ void verdict_add_integrity(json_t *verdict, const struct step *s)
 	add(verdict, s, "data", "as sent", measured, corrupt ? CRITERION_FAIL : CRITERION_PASS);
 }
 
+void verdict_add_undisturbed(json_t *verdict, const struct step *s)
+{
+	char measured[96];
+
+	if (step_has_hole(s)) {
+		snprintf(measured, sizeof(measured), "clock_hole: the generator did not run for %.1f s",
+			 (double)s->clock_late_ns / 1e9);
+		add(verdict, s, "measurement", "without holes in the clock", measured, CRITERION_INCONCLUSIVE);
+	}
+	if (step_is_stalled(s)) {
+		snprintf(measured, sizeof(measured), "replies_stalled: no reply came for %.1f s",
+			 (double)s->reply_stall_ns / 1e9);
+		add(verdict, s, "measurement", "without stalls of all replies", measured, CRITERION_INCONCLUSIVE);
+	}
+}
+
 void verdict_add_step(json_t *verdict, const struct step *s)
 {
 	const struct tier *t = tier_of(s->target);
@@ -127,8 +163,9 @@ void verdict_add_step(json_t *verdict, const struct step *s)
 	if (t->connect_ms > 0 && s->target >= CONNECT_CLIENTS_MIN)
 		add_connect_time(verdict, s, t);
 	verdict_add_integrity(verdict, s);
-	if (s->pools_not_restored && t->success_ratio > 0)
-		add(verdict, s, "server's pools after the step", "as at the start", "not restored", CRITERION_FAIL);
+	verdict_add_undisturbed(verdict, s);
+	if (t->success_ratio > 0)
+		add_pools(verdict, s);
 }
 
 void verdict_add_slo(json_t *verdict, const struct slo *slo, const struct step *s)
@@ -140,9 +177,11 @@ void verdict_add_slo(json_t *verdict, const struct slo *slo, const struct step *
 		const struct slo_term *t = &slo->terms[i];
 		double measured;
 		enum slo_result result = slo_judge_term(t, s, &measured);
+		bool disturbed = step_has_hole(s) || step_is_stalled(s);
 		char text[64];
 
-		add(verdict, s, "SLO", t->text, slo_value_text(t, result, measured, text, sizeof(text)), of[result]);
+		add(verdict, s, "SLO", t->text, slo_value_text(t, result, measured, text, sizeof(text)),
+		    disturbed ? CRITERION_INCONCLUSIVE : of[result]);
 	}
 }
 

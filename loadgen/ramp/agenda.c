@@ -28,12 +28,14 @@ void agenda_init(struct agenda *a, const struct outcome *oc)
 		take_probe(a);
 }
 
-/* What was missed because the generator had no more to give does not count against the server; nor does what so few
- * clients cannot tell: more of them will. */
+/* What was missed because the generator had no more to give does not count against the server, nor what was measured while
+ * it, or everything, stood still; nor does what so few clients cannot tell: more of them will. */
 static enum slo_result judge(const struct slo *slo, const struct step *s)
 {
 	enum slo_result result = slo_judge(slo, s);
 
+	if (step_has_hole(s) || step_is_stalled(s))
+		return SLO_INCONCLUSIVE;
 	if (result == SLO_FAIL && s->generator_saturated)
 		return SLO_INCONCLUSIVE;
 	return result == SLO_INCONCLUSIVE && slo_has_samples(slo, s) ? SLO_PASS : result;
@@ -151,9 +153,8 @@ void agenda_add_rest(const struct agenda *a, struct outcome *oc)
 
 	if (oc->cfg->find_capacity)
 		return;
-	for (size_t i = a->step_index; i < steps->n; i++)
-		if (i > a->step_index || (a->repetition == 1 && a->size_index == 0))
-			verdict_add_not_reached(oc->verdict, (uint32_t)steps->v[i]);
+	for (size_t i = a->step_index + 1; i < steps->n; i++)
+		verdict_add_not_reached(oc->verdict, (uint32_t)steps->v[i]);
 }
 
 json_t *agenda_probe_json(const struct agenda *a, const struct loadgen_config *c)

@@ -27,7 +27,8 @@ void agenda_tell(struct agenda *a, struct outcome *oc, const struct step *s, boo
 /* Goes on to the next step. False when there is none: then why is in `oc`, if nothing else has stopped the run. */
 bool agenda_next(struct agenda *a, struct outcome *oc);
 
-/* Adds the steps that a ramp did not come to to the verdict; what a search came to is said when it stops. */
+/* After the last step that ran: adds those that a ramp did not come to to the verdict. What a search came to is said when
+ * it stops. */
 void agenda_add_rest(const struct agenda *a, struct outcome *oc);
 
 /* The running step's `probe` in run.json: null without a search. NULL when out of memory. */

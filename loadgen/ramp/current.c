@@ -41,6 +41,7 @@ int current_begin(struct current *c, uint32_t target, uint64_t bytes, uint32_t r
 		return ret;
 	c->step->baseline = json_incref(baseline);
 	c->begin_s = results_elapsed_s(c->results);
+	pulse_start(&c->pulse, CURRENT_TICK_NS, clock_boot_ns(), 0);
 	results_event(c->results, "step_start", json_pack("{s:i, s:i, s:I}", "clients", target, "repetition", repetition,
 		"message_bytes", (json_int_t)bytes));
 	return 0;
@@ -50,6 +51,12 @@ void current_end(struct current *c)
 {
 	step_free(c->step);
 	c->step = NULL;
+}
+
+void current_beat(struct current *c)
+{
+	pulse_beat(&c->pulse, clock_boot_ns(), 0, 0);
+	c->step->clock_late_ns = c->pulse.late_ns;
 }
 
 void current_order(const struct current *c, struct crew *crew, enum worker_order order)

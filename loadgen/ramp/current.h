@@ -12,9 +12,12 @@
 #include "loadgen/config/config.h"
 #include "loadgen/ramp/crew.h"
 #include "loadgen/step/step.h"
+#include "loadgen/worker/pulse.h"
 
 struct hist;
 struct results;
+
+#define CURRENT_TICK_NS (250 * NS_PER_MS)	/* the main thread's beats are no further apart */
 
 struct current {
 	const struct loadgen_config *cfg;
@@ -22,12 +25,14 @@ struct current {
 	struct step *step;		/* NULL between two steps */
 	double begin_s;			/* since the results folder was made */
 	uint64_t connect_start_ns;
+	uint32_t reconnects;		/* of the control session, when the server's stages were marked */
 	enum stage upto;		/* last stage connections may enter now */
 	uint64_t barrier_ns;		/* when the running stage was allowed to begin */
 	uint64_t last_cycles, last_cycle_ns;	/* progress of --cycles */
 	struct hist *now, *before, *interval;	/* for the figures of an interval */
 	uint64_t last_interval_ns, last_messages;
 	uint64_t last_sample_ns;
+	struct pulse pulse;		/* of the main thread */
 };
 
 /* 0 or -ENOMEM. */
@@ -40,6 +45,9 @@ int current_begin(struct current *c, uint32_t target, uint64_t bytes, uint32_t r
 	__attribute__((warn_unused_result));
 /* Ends the step and frees it. */
 void current_end(struct current *c);
+
+/* The main thread runs: to be called every CURRENT_TICK_NS from current_begin on, until no operation is in flight. */
+void current_beat(struct current *c);
 
 /* Gives every worker the order, with its share of the step's clients. */
 void current_order(const struct current *c, struct crew *crew, enum worker_order order);

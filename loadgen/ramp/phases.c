@@ -35,11 +35,18 @@ const char *ramp_phase_name(const struct ramp *r)
 	return phases[r->phase].name;
 }
 
+void ramp_beat(struct ramp *r)
+{
+	if (r->current.step && r->phase >= RAMP_MARK && r->phase <= RAMP_DRAIN)
+		current_beat(&r->current);
+}
+
 void ramp_enter(struct ramp *r, enum ramp_phase phase)
 {
 	const struct phase *p = &phases[phase];
 	uint64_t timeout = p->timeout_ns ? p->timeout_ns(r) : p->timeout_s * NS_PER_S;
 
+	ramp_beat(r); /* a deadline may come before the tick */
 	if (r->phase != phase)
 		results_event(r->results, "phase", json_pack("{s:s}", "phase", p->name));
 	ev_timer_stop(r->loop, &r->deadline);
@@ -136,17 +143,18 @@ static void end_step(struct ramp *r)
 	/* A search goes on when its own server ended, with another one. */
 	restart = r->cfg->find_capacity && !r->cfg->server && oc->stop_reason == STOP_SERVER_LOST &&
 		  r->restarts++ < RESTARTS_MAX;
-	if (restart)
-		oc->stopping = false;
-	agenda_next(&r->agenda, oc);
-	if (oc->stopping) {
+	if (oc->stopping && !restart) {
 		agenda_add_rest(&r->agenda, oc);
 		ramp_enter(r, RAMP_STOP);
-	} else if (restart) {
-		restart_server(r);
-	} else {
-		ramp_begin_step(r);
+		return;
 	}
+	oc->stopping = false;
+	if (!agenda_next(&r->agenda, oc))
+		ramp_enter(r, RAMP_STOP);
+	else if (restart)
+		restart_server(r);
+	else
+		ramp_begin_step(r);
 }
 
 /* --- server, info, mark --- */
@@ -170,6 +178,7 @@ static void begin_mark(struct ramp *r)
 
 static void advance_mark(struct ramp *r)
 {
+	r->current.reconnects = r->sut.reconnects;
 	if (r->report_arrived)
 		ramp_enter(r, r->outcome->stopping ? RAMP_DISCONNECT : RAMP_CONNECT);
 }
@@ -294,6 +303,7 @@ static void begin_drain(struct ramp *r)
 static void on_drain_stats(struct ramp *r, json_t *report)
 {
 	set_report(&r->current.step->end.server, report);
+	r->current.step->mark_lost = r->current.reconnects != r->sut.reconnects;
 	r->report_arrived = true;
 	advance_drain(r);
 }
@@ -320,9 +330,9 @@ static void advance_disconnect(struct ramp *r)
 		ramp_enter(r, RAMP_RESTORE);
 		return;
 	}
-	/* A server that is gone cannot say whether its pools came back. One whose clients vanished with their device does not
-	 * know yet that they are gone: its pools are not judged. */
-	s->pools_not_restored = r->sut.gone;
+	/* A server that is gone cannot say whether its pools came back, nor can one whose clients vanished with their device:
+	 * it does not know yet that they are gone. */
+	s->server_ended = r->sut.gone;
 	end_step(r);
 }
 
@@ -351,15 +361,30 @@ static uint64_t restore_timeout_ns(const struct ramp *r)
 
 static void on_restore_stats(struct ramp *r, json_t *report)
 {
-	set_report(&r->current.step->after, report);
-	if (sut_is_restored(&r->sut, report))
+	struct step *s = r->current.step;
+
+	set_report(&s->after, report);
+	if (!s->end.server)
+		s->mark_lost = r->current.reconnects != r->sut.reconnects;
+	s->pools = sut_is_restored(&r->sut, report) ? POOLS_RESTORED : POOLS_NOT_RESTORED;
+	if (s->pools == POOLS_RESTORED)
 		end_step(r); /* else asked again at the next tick */
 }
 
 void ramp_give_up_restore(struct ramp *r)
 {
-	r->current.step->pools_not_restored = true;
+	r->current.step->pools = POOLS_UNKNOWN;
+	r->current.step->server_ended = r->sut.gone;
 	end_step(r);
+}
+
+static void on_restore_late(struct ramp *r)
+{
+	/* What was missing in the last report is missing, unless the server does not answer any more. */
+	if (r->sut.failing_since_ns)
+		ramp_give_up_restore(r);
+	else
+		end_step(r);
 }
 
 static void begin_stop(struct ramp *r)
@@ -405,7 +430,7 @@ static const struct phase phases[RAMP_N] = {
 	[RAMP_DISCONNECT] = { .name = "disconnecting", .timeout_s = 120, .begin = begin_disconnect,
 			      .advance = advance_disconnect, .on_deadline = on_disconnect_late },
 	[RAMP_RESTORE] = { .name = "checking pools", .timeout_ns = restore_timeout_ns, .begin = ask_stats,
-			   .on_stats = on_restore_stats, .on_deadline = ramp_give_up_restore },
+			   .on_stats = on_restore_stats, .on_deadline = on_restore_late },
 	[RAMP_STOP] = { .name = "stopping server", .timeout_s = 20, .begin = begin_stop, .on_deadline = on_stop_late },
 	[RAMP_DONE] = { .name = "done", .begin = begin_done },
 };

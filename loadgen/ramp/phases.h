@@ -70,6 +70,8 @@ const char *ramp_phase_name(const struct ramp *r);
 
 /* The only writer of the phase: sets its deadline, and asks and orders what it needs. */
 void ramp_enter(struct ramp *r, enum ramp_phase phase);
+/* The main thread runs: to be called at every tick. */
+void ramp_beat(struct ramp *r);
 /* Goes on when the running phase has all it waits for. */
 void ramp_advance(struct ramp *r);
 /* A phase's deadline passed. */
@@ -82,7 +84,7 @@ void ramp_begin_step(struct ramp *r);
 void ramp_stop_traffic(struct ramp *r);
 /* Ends the running step early, because the run is to end; its figures so far are kept. */
 void ramp_cut_short(struct ramp *r);
-/* In RAMP_RESTORE: ends the step. The server's pools did not come back, or it cannot say so any more. */
+/* In RAMP_RESTORE: ends the step. The server cannot say any more whether its pools came back. */
 void ramp_give_up_restore(struct ramp *r);
 
 #endif

@@ -13,7 +13,6 @@
 #include "loadgen/ramp/phases.h"
 #include "loadgen/results/results.h"
 
-#define TICK_S 0.25
 /* Long phases ask now and then, because the server closes a silent control session after 600 s. Not more often, because the
  * measured time is to be without questions. */
 #define KEEPALIVE_NS (480 * NS_PER_S)
@@ -37,6 +36,7 @@ static void on_report(void *arg, enum control_what what, uint32_t number, json_t
 {
 	struct ramp *r = arg;
 
+	r->outcome->control_reconnects = r->sut.reconnects;
 	if (what == CONTROL_INFO) {
 		on_info(r, report);
 	} else if (r->phase == RAMP_INFO) {
@@ -148,6 +148,7 @@ static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
 	bool changing;
 
 	(void)revents;
+	ramp_beat(r);
 	if (r->phase == RAMP_MEASURE)
 		current_interval(&r->current, &r->crew);
 	if (r->phase >= RAMP_WARMUP && r->phase <= RAMP_MEASURE && nothing_left_to_measure(r))
@@ -229,7 +230,7 @@ static void start_watchers(struct ramp *r)
 {
 	ev_init(&r->deadline, on_deadline);
 	r->deadline.data = r;
-	ev_timer_init(&r->tick, on_tick, TICK_S, TICK_S);
+	ev_timer_init(&r->tick, on_tick, (double)CURRENT_TICK_NS / 1e9, (double)CURRENT_TICK_NS / 1e9);
 	r->tick.data = r;
 	ev_timer_start(r->loop, &r->tick);
 	ev_async_init(&r->fulfilled, on_fulfilled);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/wait.h>
 
 #include "client/control.h"
@@ -16,6 +17,12 @@
 #include "loadgen/ramp/server_proc.h"
 
 #define CONTROL_TIMEOUT_NS (30 * NS_PER_S)	/* for an answer */
+/* A session that broke is made again for so long. If nobody listens, the server has most likely ended: less long. */
+#define PATIENCE_NS (30 * NS_PER_S)
+#define PATIENCE_REFUSED_NS (2 * NS_PER_S)
+/* Between two tries, doubled with each up to the latter; the first follows at once. */
+#define RETRY_NS (100 * NS_PER_MS)
+#define RETRY_MAX_NS (2 * NS_PER_S)
 
 /* --- the process --- */
 
@@ -43,12 +50,17 @@ static bool read_last_line(const struct sut *s, char *text, size_t size)
 	return text[0];
 }
 
+static void repeat_in(struct sut *s, uint64_t ns);
+
 static void on_proc_exit(void *arg, int status)
 {
 	struct sut *s = arg;
 	char text[256];
 
 	s->gone = true;
+	/* There is nothing to wait for. */
+	if (ev_is_active(&s->retry))
+		repeat_in(s, 0);
 	if (WIFSIGNALED(status))
 		snprintf(text, sizeof(text), "the server was killed by signal %d", WTERMSIG(status));
 	else if (!read_last_line(s, text, sizeof(text)))
@@ -110,18 +122,85 @@ bool sut_stop(struct sut *s)
 
 /* --- the control session --- */
 
+/* What a session may die of while the server is well. */
+static bool may_pass(const struct fail *f)
+{
+	return f->kind == FAIL_ERRNO || f->kind == FAIL_TLS || f->kind == FAIL_TIMEOUT || f->kind == FAIL_CLOSED ||
+	       (f->kind == FAIL_REFUSED && f->code == REFUSE_BUSY);
+}
+
+static void repeat_in(struct sut *s, uint64_t ns)
+{
+	ev_timer_stop(s->loop, &s->retry);
+	ev_now_update(s->loop);
+	ev_timer_set(&s->retry, (double)ns / 1e9, 0.);
+	ev_timer_start(s->loop, &s->retry);
+}
+
+/* True if the question that failed is asked again, in a new session. A server that never answered is not there. */
+static bool try_again(struct sut *s, const struct fail *f)
+{
+	bool refused = f->kind == FAIL_ERRNO && f->code == ECONNREFUSED;
+	uint64_t now = clock_now_ns();
+	char code[96];
+
+	if (s->gone || !s->last_report_ns || !may_pass(f))
+		return false;
+	if (!s->failing_since_ns) {
+		log_warn("the control session broke at %s: %s; making it again", stage_names[f->stage],
+			 fail_code_text(f, code, sizeof(code)));
+		s->failing_since_ns = now;
+		s->tries = 0;
+	}
+	if (now - s->failing_since_ns >= (refused ? PATIENCE_REFUSED_NS : PATIENCE_NS))
+		return false;
+	/* If another of its kind was asked meanwhile, that one is asked instead. */
+	if (!s->waiting[s->asked].wanted)
+		s->waiting[s->asked].number = s->number;
+	s->waiting[s->asked].wanted = true;
+	repeat_in(s, s->tries ? MIN(RETRY_NS << MIN(s->tries - 1, 10), RETRY_MAX_NS) : 0);
+	s->tries++;
+	return true;
+}
+
+static void on_retry(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	(void)loop;
+	(void)revents;
+	sut_send_next(w->data);
+}
+
+/* Every question but INFO is answered with the server's uptime. False if it is not the server that answered before. */
+static bool is_same_server(struct sut *s, const json_t *report)
+{
+	double uptime_s = json_number_at(report, "uptime_s");
+	bool same = s->asked == CONTROL_INFO || !(uptime_s < s->uptime_s);
+
+	if (s->asked != CONTROL_INFO)
+		s->uptime_s = uptime_s;
+	return same;
+}
+
 static void on_answer(void *arg, json_t *report, const struct fail *fail, const char *text)
 {
 	struct sut *s = arg;
 	char code[96], why[256];
 
+	if (!report && try_again(s, fail))
+		return;
 	if (!report) {
 		snprintf(why, sizeof(why), "control session failed at %s: %s%s%s (%s)", stage_names[fail->stage],
 			 fail_code_text(fail, code, sizeof(code)), text[0] ? ": " : "", text, fail_advice(fail));
 		s->events->on_lost(s->arg, why);
 		return;
 	}
+	s->reconnects += s->failing_since_ns > 0;
+	s->failing_since_ns = 0;
 	s->last_report_ns = clock_now_ns();
+	if (!is_same_server(s, report)) {
+		s->events->on_lost(s->arg, "the server ended, and another one answers in its place");
+		return;
+	}
 	if (s->asked == CONTROL_STATS && !s->baseline)
 		s->baseline = json_incref(report);
 	s->events->on_report(s->arg, s->asked, s->number, report);
@@ -138,9 +217,12 @@ int sut_connect(struct sut *s, char *err, size_t err_size)
 
 void sut_disconnect(struct sut *s)
 {
+	ev_timer_stop(s->loop, &s->retry);
 	control_free(s->control);
 	s->control = NULL;
 	memset(s->waiting, 0, sizeof(s->waiting));
+	s->last_report_ns = s->failing_since_ns = 0;
+	s->uptime_s = 0;
 }
 
 void sut_send_next(struct sut *s)
@@ -165,7 +247,7 @@ void sut_ask(struct sut *s, enum control_what what, uint32_t number)
 
 bool sut_is_idle(const struct sut *s)
 {
-	return s->control && !control_is_busy(s->control);
+	return s->control && !control_is_busy(s->control) && !ev_is_active(&s->retry);
 }
 
 bool sut_is_restored(const struct sut *s, const json_t *now)
@@ -193,5 +275,7 @@ void sut_init(struct sut *s, const struct loadgen_config *cfg, const char *log, 
 	      const struct sut_events *events, void *arg)
 {
 	*s = (struct sut){ .cfg = cfg, .loop = loop, .events = events, .arg = arg };
+	ev_timer_init(&s->retry, on_retry, 0., 0.);
+	s->retry.data = s;
 	snprintf(s->log, sizeof(s->log), "%s", log);
 }

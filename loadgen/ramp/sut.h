@@ -24,7 +24,7 @@ struct sut_events {
 	void (*on_ready)(void *arg);
 	/* A report, borrowed, with the number that sut_ask was given. */
 	void (*on_report)(void *arg, enum control_what what, uint32_t number, json_t *report);
-	/* The control session failed; the next question opens a new one. */
+	/* The server cannot be asked any more: what was asked is not answered. */
 	void (*on_lost)(void *arg, const char *why);
 	/* Our own server ended, also after sut_stop. */
 	void (*on_exit)(void *arg, const char *why);
@@ -49,6 +49,11 @@ struct sut {
 	enum control_what asked;	/* the question under way */
 	uint32_t number;		/* and the asker's number of it */
 	uint64_t last_report_ns;	/* 0: none came yet */
+	double uptime_s;		/* the server's, in its last STATS report */
+	ev_timer retry;			/* until the question is repeated */
+	uint64_t failing_since_ns;	/* when the control session broke; 0: it works */
+	uint32_t tries;			/* since then */
+	uint32_t reconnects;		/* sessions that broke and were made again */
 	json_t *baseline;		/* the first STATS report, before any client; NULL until it came */
 };
 
@@ -74,7 +79,7 @@ void sut_disconnect(struct sut *s);
 void sut_ask(struct sut *s, enum control_what what, uint32_t number);
 /* Sends a question that waits. To be called at the end of each turn of the loop. */
 void sut_send_next(struct sut *s);
-/* True if no question is under way, in a session that is there. */
+/* True if no question is under way, or waits to be repeated, in a session that is there or can be made. */
 bool sut_is_idle(const struct sut *s);
 
 /* True if the server's pools are as they were before the first client came. QPs and PSNs in quarantine are at rest,

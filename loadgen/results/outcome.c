@@ -78,6 +78,7 @@ static void add_verdict(struct outcome *o, const struct step *s)
 	if (o->cfg->find_capacity) {
 		/* A search provokes failures, so the usual criteria do not apply; data must be right all the same. */
 		verdict_add_integrity(o->verdict, s);
+		verdict_add_undisturbed(o->verdict, s);
 		return;
 	}
 	if (s->generator_failed) {

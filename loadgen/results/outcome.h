@@ -26,6 +26,7 @@ struct outcome {
 	bool stopping;			/* no further step begins */
 	enum stop_reason stop_reason;
 	char stop_detail[256];
+	uint32_t control_reconnects;	/* control sessions that broke and were made again */
 };
 
 void outcome_init(struct outcome *o, const struct loadgen_config *cfg);

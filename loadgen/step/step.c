@@ -5,12 +5,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "common/base/clock.h"
 #include "common/hist/hist.h"
 #include "common/base/json_at.h"
 #include "common/rdma/pump.h"
 #include "loadgen/analysis/stats.h"
+#include "loadgen/worker/pulse.h"
 #include "loadgen/worker/worker.h"
 #include "loadgen/traffic/workload.h"
 
@@ -20,6 +22,8 @@
 #define STEADY_P99 0.50
 #define STEADY_INTERVALS_MIN 5
 #define SATURATED_CPUS 0.95
+
+const char *const step_pools_names[] = { "unknown", "restored", "not_restored" };
 
 static int make_histograms(struct step *s)
 {
@@ -162,6 +166,8 @@ static void collect_worker(struct step *s, const struct worker_stats *st)
 	s->failed += (uint32_t)counter_get(&st->failed);
 	s->dropped += (uint32_t)counter_get(&st->dropped);
 	s->psn_verified += counter_get(&st->psn_verified);
+	s->clock_late_ns = MAX(s->clock_late_ns, counter_get(&st->clock_late_ns));
+	s->reply_stall_ns = MAX(s->reply_stall_ns, counter_get(&st->reply_stall_ns));
 	s->checked += counter_get(&st->checked);
 	s->corrupt += counter_get(&st->corrupt);
 	fail_table_add(&s->failures, &st->failures);
@@ -185,11 +191,22 @@ void step_collect(struct step *s, struct worker *const *workers, uint32_t n_work
 
 	for (uint32_t i = 0; i < n_workers; i++)
 		collect_worker(s, worker_stats(workers[i]));
+	s->connected_held = MIN(s->connected_held, s->target - MIN(s->failed + s->dropped, s->target));
 	s->steady = s->measured && (cfg->wl->idle || is_steady(s));
 	for (uint32_t i = 0; i < n_workers && s->measured && window_s > 0 && cfg->poll == POLL_EVENT; i++)
 		if ((double)(s->end.worker_cpu_ns[i] - s->begin.worker_cpu_ns[i]) / 1e9 / window_s >
 		    SATURATED_CPUS)
 			s->generator_saturated = true;
+}
+
+bool step_has_hole(const struct step *s)
+{
+	return s->clock_late_ns > PULSE_HOLE_NS;
+}
+
+bool step_is_stalled(const struct step *s)
+{
+	return s->reply_stall_ns > MAX(STEP_STALL_NS, STEP_STALL_MEDIANS * hist_percentile(s->response, 50));
 }
 
 uint32_t step_active(const struct step *s, const struct loadgen_config *cfg)

@@ -17,6 +17,14 @@
 
 struct hist;
 
+/* The server's pools after the step, against what they were before the run's first client. */
+enum step_pools {
+	POOLS_UNKNOWN,			/* the server could not be asked, or its clients vanished without a word to it */
+	POOLS_RESTORED,
+	POOLS_NOT_RESTORED,		/* something was missing to the end */
+};
+extern const char *const step_pools_names[];	/* unknown, restored, not_restored */
+
 #define STEP_INTERVALS_MAX 256
 #define STEP_WORKERS_MAX 256	/* --threads, at most */
 
@@ -41,7 +49,8 @@ struct step {
 	uint32_t target;
 	uint64_t bytes;			/* of a message or other operation */
 	uint32_t repetition;		/* from 1 */
-	uint32_t attempted, connected_peak /* when connecting ended */, connected_held, failed, dropped;
+	uint32_t attempted, connected_peak /* when connecting ended */, failed, dropped;
+	uint32_t connected_held;	/* when traffic was stopped, and not lost since (step_collect) */
 	int64_t server_connected;	/* by the server's own count once all were up; -1 unknown */
 	uint64_t connect_wall_ns;	/* from the first start to the last connected */
 	struct hist *stages[STAGE_TIMED], *total;	/* full and resumed handshakes together */
@@ -68,7 +77,11 @@ struct step {
 	bool step_timeout;		/* connecting took too long */
 	bool replies_missing;		/* replies were missing 15 s after the measured time */
 	bool generator_failed;		/* the device failed under a worker */
-	bool pools_not_restored;	/* the server's, to what they were at the start */
+	uint64_t clock_late_ns;		/* the latest beat of a thread of the generator: loadgen/worker/pulse.h */
+	uint64_t reply_stall_ns;	/* the longest time in which a worker had operations in flight and none ended */
+	bool server_ended;		/* a server of our own: its process */
+	bool mark_lost;			/* the session that the server's stages were marked for: they are not the step's */
+	enum step_pools pools;
 	uint64_t psn_verified;
 	struct step_moment begin, end;	/* of the measured phase */
 	json_t *baseline;		/* server's report before the first client of the run */
@@ -86,6 +99,14 @@ void step_free(struct step *s);	/* NULL-safe */
 /* Adds up what the workers published, at the end of the step. */
 void step_collect(struct step *s, struct worker *const *workers, uint32_t n_workers,
 		  const struct loadgen_config *cfg);
+
+/* The generator, or its machine, did not run for a while: the figures say nothing of the server. */
+bool step_has_hole(const struct step *s);
+/* For a while nobody got a reply: longer than STEP_STALL_NS, and than STEP_STALL_MEDIANS times the median response, since
+ * large operations take long. Percentiles do not show it in a closed loop, where nothing is sent meanwhile. */
+#define STEP_STALL_NS NS_PER_S
+#define STEP_STALL_MEDIANS 10
+bool step_is_stalled(const struct step *s);
 
 /* Clients of the step that send. */
 uint32_t step_active(const struct step *s, const struct loadgen_config *cfg);

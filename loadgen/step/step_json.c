@@ -84,8 +84,14 @@ static json_t *validity(const struct step *s, const struct loadgen_config *cfg)
 		json_array_append_new(a, json_string("step_timeout"));
 	if (s->replies_missing)
 		json_array_append_new(a, json_string("replies_missing"));
-	if (s->pools_not_restored)
+	if (step_has_hole(s))
+		json_array_append_new(a, json_string("clock_hole"));
+	if (step_is_stalled(s))
+		json_array_append_new(a, json_string("replies_stalled"));
+	if (s->pools == POOLS_NOT_RESTORED)
 		json_array_append_new(a, json_string("server_pools_not_restored"));
+	if (s->pools == POOLS_UNKNOWN)
+		json_array_append_new(a, json_string("server_pools_unknown"));
 	if (!s->measured)
 		json_array_append_new(a, json_string("not_measured"));
 	if (fabs(step_littles_residual(s, cfg)) > 0.05)
@@ -135,7 +141,7 @@ static json_t *phases_json(const struct step *s)
 static json_t *churn_json(const struct step *s, const struct loadgen_config *cfg)
 {
 	double hits = step_server_delta(s, "pools.qp.hits"), misses = step_server_delta(s, "pools.qp.misses");
-	json_t *recycle = json_object_get(json_object_get(s->end.server, "stages_ns"), "qp_recycle");
+	json_t *recycle = s->mark_lost ? NULL : json_at(s->end.server, "stages_ns.qp_recycle");
 
 	return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:O}",
 		"rate_target_per_s", (json_int_t)cfg->churn_per_s, "cycles", (json_int_t)s->cycles,
@@ -219,7 +225,8 @@ static json_t *intervals_json(const struct step *s)
 json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 		  struct worker *const *workers, uint32_t n_workers)
 {
-	json_t *stages = json_object_get(s->end.server ? s->end.server : s->after, "stages_ns");
+	json_t *stages = s->mark_lost ? NULL :
+			 json_object_get(s->end.server ? s->end.server : s->after, "stages_ns");
 	json_t *o = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:b}",
 		"target_clients", s->target, "repetition", s->repetition, "attempted", s->attempted,
 		"connected_peak", s->connected_peak, "connected_held", s->connected_held, "failed", s->failed,
@@ -261,6 +268,9 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set_new(o, "psn_verified", json_integer((json_int_t)s->psn_verified));
 	json_object_set(o, "server_before", s->baseline ? s->baseline : json_null());
 	json_object_set(o, "server_after", s->after ? s->after : json_null());
+	json_object_set_new(o, "clock_late_ns", json_integer((json_int_t)s->clock_late_ns));
+	json_object_set_new(o, "reply_stall_ns", json_integer((json_int_t)s->reply_stall_ns));
+	json_object_set_new(o, "server_pools", json_string(step_pools_names[s->pools]));
 	json_object_set_new(o, "failures", fail_table_json(&s->failures));
 	json_object_set_new(o, "littles_law_residual", json_number(step_littles_residual(s, cfg)));
 	json_object_set_new(o, "validity", validity(s, cfg));

@@ -49,6 +49,7 @@ void worker_stats_reset(struct worker_stats *st)
 	struct hist **hists[HISTS_MAX];
 	counter *const of_step[] = { &st->started, &st->through, &st->failed, &st->dropped, &st->retries,
 		&st->rails_dropped, &st->messages, &st->messages_measured, &st->measure_start_ns, &st->measure_end_ns,
+		&st->clock_late_ns, &st->reply_stall_ns,
 		&st->cycles, &st->cycles_failed, &st->outages, &st->repeated, &st->psn_verified, &st->checked, &st->corrupt, &st->late,
 		&st->stream_measured[0], &st->stream_measured[1], &st->sends_measured, &st->fair_n, &st->fair_sum,
 		&st->fair_min, &st->fair_max };

@@ -31,6 +31,7 @@ struct worker_stats {
 	counter sends_measured;		/* SENDs that carried them, where several messages may share one */
 	counter checked, corrupt;	/* with --verify: operations whose data were compared, and were wrong */
 	counter measure_start_ns, measure_end_ns;
+	counter clock_late_ns, reply_stall_ns;	/* from measuring on, until nothing is in flight: loadgen/worker/pulse.h */
 	counter cycles, cycles_failed;	/* clients that left and came back while measuring, or did not */
 	counter outages;	/* with --reconnect: connections that were lost */
 	counter repeated;	/* operations that were in flight then, and began again */

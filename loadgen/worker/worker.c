@@ -26,8 +26,10 @@
 #include "loadgen/worker/churn.h"
 #include "loadgen/worker/clients.h"
 #include "loadgen/worker/connector.h"
+#include "loadgen/worker/pulse.h"
 
 #define PUBLISH_S 0.01
+#define BEAT_NS (100 * NS_PER_MS)
 #define START_CHUNK 256u	/* clients that start sending in one turn of the loop */
 #define CLOSE_CHUNK 64u		/* clients that are closed in one turn */
 
@@ -51,6 +53,9 @@ struct worker {
 	uint32_t of_all;		/* clients of all workers in this step */
 	uint32_t cursor;		/* the client that starts sending, or is closed, next */
 	ev_timer chunk;			/* until the next portion of them */
+
+	struct pulse pulse;		/* from measuring on, until no operation is in flight */
+	ev_timer beat;
 
 	ev_timer publish_timer;
 	ev_prepare turn_end;
@@ -102,6 +107,38 @@ static void on_publish(struct ev_loop *loop, ev_timer *t, int revents)
 	(void)loop;
 	(void)revents;
 	w->publish_due = true;	/* at the turn's end */
+}
+
+/* --- the pulse --- */
+
+static void beat(struct worker *w)
+{
+	pulse_beat(&w->pulse, clock_boot_ns(), counter_get(&w->stats.messages), w->traffic.in_flight);
+	counter_set(&w->stats.clock_late_ns, w->pulse.late_ns);
+	counter_set(&w->stats.reply_stall_ns, w->pulse.stall_ns);
+}
+
+static void on_beat(struct ev_loop *loop, ev_timer *t, int revents)
+{
+	(void)revents;
+	beat(t->data);
+	ev_timer_again(loop, t);
+}
+
+static void start_pulse(struct worker *w)
+{
+	pulse_start(&w->pulse, BEAT_NS, clock_boot_ns(), counter_get(&w->stats.messages));
+	ev_now_update(w->loop);
+	ev_timer_again(w->loop, &w->beat);
+}
+
+static void stop_pulse(struct worker *w)
+{
+	if (!pulse_is_on(&w->pulse))
+		return;
+	beat(w);
+	pulse_stop(&w->pulse);
+	ev_timer_stop(w->loop, &w->beat);
 }
 
 /* --- orders --- */
@@ -161,6 +198,7 @@ static void execute(struct worker *w, const struct order *o)
 		break;
 	case ORDER_MEASURE:
 		traffic_measure(&w->traffic);
+		start_pulse(w);
 		break;
 	case ORDER_STOP:
 		traffic_stop(&w->traffic);
@@ -168,9 +206,11 @@ static void execute(struct worker *w, const struct order *o)
 		w->cfg.on_progress(w->cfg.arg);	/* the measured time has ended */
 		break;
 	case ORDER_ABANDON:
+		stop_pulse(w);
 		clients_abandon(&w->connector);
 		break;
 	case ORDER_DISCONNECT:
+		stop_pulse(w);
 		w->traffic.on = false;
 		churn_stop(&w->churn);
 		connector_stop(&w->connector, CONNECT_CLOSE);
@@ -222,6 +262,8 @@ static bool is_fulfilled(const struct worker *w)
 /* Publishes first: the main thread reads these counters when the order is fulfilled. */
 static void fulfil(struct worker *w)
 {
+	if (w->current.what == ORDER_STOP)
+		stop_pulse(w);
 	publish(w);
 	w->current.what = ORDER_NONE;
 	counter_set(&w->stats.fulfilled, w->current.number);
@@ -255,6 +297,8 @@ static void start_watchers(struct worker *w)
 	ev_async_start(w->loop, &w->wake);
 	ev_timer_init(&w->chunk, on_chunk, 0., 0.);
 	w->chunk.data = w;
+	ev_timer_init(&w->beat, on_beat, 0., (double)BEAT_NS / 1e9);
+	w->beat.data = w;
 	ev_timer_init(&w->publish_timer, on_publish, 0., 0.);
 	w->publish_timer.data = w;
 	ev_prepare_init(&w->turn_end, on_turn_end);

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/hist/hist.h"
 #include "loadgen/judge/verdict.h"
+#include "loadgen/worker/pulse.h"
 #include "loadgen/worker/worker.h"
 
 const struct worker_stats *worker_stats(const struct worker *w)
@@ -36,6 +37,7 @@ static void begin(uint32_t target, uint64_t connect_ns)
 	verdict = json_array();
 	s->attempted = s->connected_peak = s->connected_held = target;
 	s->measured = true;
+	s->pools = POOLS_RESTORED;
 	for (uint32_t i = 0; i < target; i++)
 		hist_record(s->total, connect_ns);
 }
@@ -285,7 +287,7 @@ static void stability__unexplained__fails(void **state)
 		case 0: s->connected_held--; break;
 		case 1: s->measured = false; break;
 		case 2: s->replies_missing = true; break;
-		case 3: s->pools_not_restored = true; break;
+		case 3: s->pools = POOLS_NOT_RESTORED; break;
 		case 4: s->failed = 1; break;
 		case 5: s->dropped = 1; break;
 		}
@@ -318,10 +320,100 @@ static void stability__failures_named_but_leaked__fails(void **state)
 	begin(10000, 1000);
 	s->connected_held = 8000;
 	s->failed = 2000;
-	s->pools_not_restored = true;
+	s->pools = POOLS_NOT_RESTORED;
 	count_failures(STAGE_RDMA_CONNECT, FAIL_ERRNO, ENOMEM, 2000);
 	assert_string_equal(result_of(STABLE), "fail");
 	assert_measured(STABLE, "8000 of 10000 held; the server's pools did not come back");
+}
+
+#define POOLS "server's pools after the step"
+
+/* A verdict says what is known: pools that nobody could ask for did not stay away, nor did they come back. */
+static void pools__not_restored_or_unknown__fail_or_inconclusive(void **state)
+{
+	(void)state;
+	begin(100, 1000);
+	s->pools = POOLS_NOT_RESTORED;
+	assert_string_equal(result_of(POOLS), "fail");
+	assert_measured(POOLS, "not restored");
+	s->pools = POOLS_UNKNOWN;
+	assert_string_equal(result_of(POOLS), "inconclusive");
+	assert_measured(POOLS, "unknown: the server could not be asked");
+	s->server_ended = true;
+	assert_string_equal(result_of(POOLS), "inconclusive");
+	assert_measured(POOLS, "unknown: the server ended");
+}
+
+static void stability__pools_unknown__inconclusive_unless_the_server_ended(void **state)
+{
+	(void)state;
+	begin(5000, 1000);
+	s->pools = POOLS_UNKNOWN;
+	assert_string_equal(result_of(STABLE), "inconclusive");
+	assert_measured(STABLE, "stable: 5000 held, no failures; whether the server's pools came back is unknown");
+	s->connected_held = 4000;
+	s->dropped = 1000;
+	count_failures(STAGE_TRAFFIC, FAIL_CLOSED, 0, 1000);
+	assert_string_equal(result_of(STABLE), "inconclusive");
+	s->server_ended = true;
+	assert_string_equal(result_of(STABLE), "fail");
+	assert_measured(STABLE, "4000 of 5000 held; the server ended; closed_by_peer at traffic (1000 times)");
+}
+
+#define MEASUREMENT "measurement"
+
+static void measurement__nothing_stood_still__no_criterion(void **state)
+{
+	size_t n;
+
+	(void)state;
+	begin(100, 1000);
+	judge();
+	n = json_array_size(verdict);
+	s->clock_late_ns = PULSE_HOLE_NS;
+	s->reply_stall_ns = STEP_STALL_NS;
+	judge();
+	assert_int_equal(json_array_size(verdict), n);
+}
+
+static void measurement__generator_stood_still__inconclusive_by_name(void **state)
+{
+	(void)state;
+	begin(100, 1000);
+	s->clock_late_ns = 97 * NS_PER_S;
+	assert_string_equal(result_of(MEASUREMENT), "inconclusive");
+	assert_measured(MEASUREMENT, "clock_hole: the generator did not run for 97.0 s");
+	assert_int_equal(verdict_overall(verdict), CRITERION_INCONCLUSIVE);
+}
+
+static void measurement__replies_stalled__inconclusive_by_name(void **state)
+{
+	(void)state;
+	begin(100, 1000);
+	hist_record_n(s->response, 63 * NS_PER_MS, 100000);
+	s->reply_stall_ns = 113 * NS_PER_S;
+	assert_string_equal(result_of(MEASUREMENT), "inconclusive");
+	assert_measured(MEASUREMENT, "replies_stalled: no reply came for 113.0 s");
+	/* Operations that take long end seldom. */
+	hist_reset(s->response);
+	hist_record_n(s->response, 20 * NS_PER_S, 50);
+	assert_false(step_is_stalled(s));
+}
+
+static void slo__met_while_everything_stood_still__inconclusive(void **state)
+{
+	struct slo slo;
+	char err[200];
+
+	(void)state;
+	begin(100, 1000);
+	hist_record_n(s->response, 63 * NS_PER_MS, 100000);
+	assert_int_equal(slo_parse("p99<1s", &slo, err, sizeof(err)), 0);
+	s->reply_stall_ns = 113 * NS_PER_S;
+	json_decref(verdict);
+	verdict = json_array();
+	verdict_add_slo(verdict, &slo, s);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(verdict, 0), "result")), "inconclusive");
 }
 
 static void add_results(int pass, int inconclusive, int failed)
@@ -388,6 +480,12 @@ int main(void)
 		VERDICT_TEST(stability__unexplained__fails),
 		VERDICT_TEST(stability__failures_named_and_pools_back__graceful),
 		VERDICT_TEST(stability__failures_named_but_leaked__fails),
+		VERDICT_TEST(pools__not_restored_or_unknown__fail_or_inconclusive),
+		VERDICT_TEST(stability__pools_unknown__inconclusive_unless_the_server_ended),
+		VERDICT_TEST(measurement__nothing_stood_still__no_criterion),
+		VERDICT_TEST(measurement__generator_stood_still__inconclusive_by_name),
+		VERDICT_TEST(measurement__replies_stalled__inconclusive_by_name),
+		VERDICT_TEST(slo__met_while_everything_stood_still__inconclusive),
 		VERDICT_TEST(overall__worst_of_all__whatever_the_order),
 		VERDICT_TEST(overall__several_steps__appended_and_combined),
 	};

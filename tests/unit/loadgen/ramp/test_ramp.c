@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "client/control.h"
 #include "common/base/clock.h"
 #include "common/base/json_at.h"
 #include "common/hist/hist.h"
 #include "common/rdma/dev.h"
+#include "loadgen/judge/verdict.h"
 #include "loadgen/ramp/ramp.h"
 #include "loadgen/results/results.h"
 #include "loadgen/worker/worker.h"
@@ -235,6 +237,9 @@ struct control {
 
 static int n_stats;		/* questions for statistics */
 static int lost_from;		/* this one of them and those after it fail; 0: none */
+static int lost_to;		/* up to this one; 0: for ever */
+static struct fail loss;	/* how they fail */
+static double restarted_s;	/* when the server's process began */
 static int n_while_measuring;	/* asked or answered while a worker recorded */
 
 static bool records(const struct worker *w)
@@ -280,14 +285,14 @@ static void on_answer(struct ev_loop *l, ev_timer *t, int revents)
 	(void)revents;
 	look(c);
 	c->busy = false;
-	if (lost_from && n_stats >= lost_from) {
-		c->on_report(c->arg, NULL, &(struct fail){ .kind = FAIL_ERRNO, .code = ECONNREFUSED }, "");
+	if (lost_from && n_stats >= lost_from && (!lost_to || n_stats <= lost_to)) {
+		c->on_report(c->arg, NULL, &loss, "");
 		return;
 	}
 	report = json_pack("{s:{s:I, s:i, s:i}, s:{s:i, s:i, s:i, s:i, s:{s:i, s:i}, s:{s:i, s:i}}, s:f}",
 		"clients", "connected", (json_int_t)live, "handshakes", 0, "closing", 0, "pools", "sessions", 0,
 		"regions_in_use", 0, "admitted", 0, "psns_in_use", 0, "qp", "in_use", 0, "quarantined", 0, "buffers",
-		"posted", 9, "free", 9, "uptime_s", (double)clock_now_ns() / 1e9);
+		"posted", 9, "free", 9, "uptime_s", (double)clock_now_ns() / 1e9 - restarted_s);
 	c->on_report(c->arg, report, NULL, "");
 	json_decref(report);
 }
@@ -341,7 +346,9 @@ static int set_up(void **state)
 	outcome_init(&oc, &cfg);
 	loop = ev_default_loop(0);
 	on_order = NULL;
-	n_stats = n_while_measuring = lost_from = 0;
+	n_stats = n_while_measuring = lost_from = lost_to = 0;
+	loss = (struct fail){ .kind = FAIL_ERRNO, .code = ECONNREFUSED };
+	restarted_s = 0;
 	memset(workers, 0, sizeof(workers));
 	return 0;
 }
@@ -526,6 +533,153 @@ static void server_lost__before_measuring__step_is_kept_without_figures(void **s
 	assert_true(json_is_null(json_at(step(), "measured_s")));
 }
 
+/* The search was not over, whatever its last step would have made of it. */
+static void server_lost__in_a_search__search_is_not_done(void **state)
+{
+	(void)state;
+	cfg.find_capacity = true;
+	lost_from = 3;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_SERVER_LOST);
+	assert_false(oc.search_done);
+}
+
+static void server_lost__first_of_two_steps__second_not_reached(void **state)
+{
+	json_t *last;
+
+	(void)state;
+	cfg.steps = (struct opt_list){ .n = 2, .v = { 2, 4 } };
+	lost_from = 3;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_SERVER_LOST);
+	last = json_array_get(oc.verdict, json_array_size(oc.verdict) - 1);
+	assert_int_equal(json_number_at(last, "clients"), 4);
+	assert_string_equal(json_text_at(last, "measured"), "not reached");
+}
+
+/* --- the control session --- */
+
+static void control_session__breaks_and_comes_back__run_goes_on(void **state)
+{
+	static const struct fail losses[] = {
+		{ STAGE_PSN_EXCHANGE, FAIL_ERRNO, ECONNRESET }, { STAGE_PSN_EXCHANGE, FAIL_CLOSED, 0 },
+		{ STAGE_PSN_EXCHANGE, FAIL_TIMEOUT, 0 }, { STAGE_PSN_EXCHANGE, FAIL_REFUSED, REFUSE_BUSY },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(losses); i++) {
+		loss = losses[i];
+		lost_from = 3;
+		lost_to = 4;
+		run();
+		assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+		assert_int_equal(oc.control_reconnects, 1);
+		assert_int_equal(json_number_at(step(), "connected_held"), 4);
+		assert_string_equal(json_text_at(step(), "server_pools"), "restored");
+		assert_true(json_number_at(step(), "measured_s") >= 0.25);
+		assert_int_equal(n_while_measuring, 0);
+		tear_down(state);
+		set_up(state);
+	}
+}
+
+static void control_session__refused_for_good__not_asked_again(void **state)
+{
+	(void)state;
+	loss = (struct fail){ STAGE_TLS_HANDSHAKE, FAIL_CERTIFICATE, 10 };
+	lost_from = lost_to = 3;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_SERVER_LOST);
+	assert_non_null(strstr(oc.stop_detail, "certificate:10"));
+}
+
+static void lose_from_now(struct worker *w, enum worker_order order)
+{
+	if (order == ORDER_DISCONNECT && w->cfg.index == 1)
+		lost_from = n_stats + 1;
+}
+
+/* The server was well when it was asked last: nobody knows of its pools, and nobody says that it failed. */
+static void control_session__lost_before_the_pools_are_checked__unknown(void **state)
+{
+	json_t *c;
+	size_t i;
+
+	(void)state;
+	on_order = lose_from_now;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_SERVER_LOST);
+	assert_string_equal(json_text_at(step(), "server_pools"), "unknown");
+	json_array_foreach(oc.verdict, i, c) {
+		assert_string_not_equal(json_text_at(c, "result"), "fail");
+		if (strcmp(json_text_at(c, "criterion"), "server's pools after the step") == 0)
+			assert_string_equal(json_text_at(c, "measured"), "unknown: the server could not be asked");
+	}
+}
+
+static void restart_server(struct worker *w, enum worker_order order)
+{
+	if (order != ORDER_TRAFFIC || w->cfg.index)
+		return;
+	lost_from = lost_to = n_stats + 1;
+	restarted_s = (double)clock_now_ns() / 1e9;
+}
+
+static void control_session__another_server_answers__lost(void **state)
+{
+	(void)state;
+	on_order = restart_server;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_SERVER_LOST);
+	assert_non_null(strstr(oc.stop_detail, "another one answers in its place"));
+}
+
+/* --- time that is missing --- */
+
+static void assert_flag(const char *name)
+{
+	json_t *flag;
+	size_t i;
+
+	json_array_foreach(json_at(step(), "validity"), i, flag)
+		if (strcmp(json_string_value(flag), name) == 0)
+			return;
+	fail_msg("no flag %s", name);
+}
+
+/* This thread stands still, as if it were stopped. */
+static void freeze(struct worker *w, enum worker_order order)
+{
+	if (order == ORDER_MEASURE && w->cfg.index == 1)
+		nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+}
+
+static void frozen__while_measuring__hole_is_named_and_nothing_passes_for_sure(void **state)
+{
+	(void)state;
+	on_order = freeze;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+	assert_flag("clock_hole");
+	assert_true(json_number_at(step(), "clock_late_ns") > 0.6e9);
+	assert_int_equal(verdict_overall(oc.verdict), CRITERION_INCONCLUSIVE);
+}
+
+static void stall(struct worker *w, enum worker_order order)
+{
+	if (order == ORDER_STOP)
+		counter_set(&w->stats.reply_stall_ns, 113 * NS_PER_S);
+}
+
+static void server_frozen__replies_stall__named_and_nothing_passes_for_sure(void **state)
+{
+	(void)state;
+	on_order = stall;
+	run();
+	assert_flag("replies_stalled");
+	assert_int_equal(verdict_overall(oc.verdict), CRITERION_INCONCLUSIVE);
+}
+
 #define RAMP_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -539,6 +693,14 @@ int main(void)
 		RAMP_TEST(ramp__two_steps_twice__all_run_in_order),
 		RAMP_TEST(interrupted__while_measuring__step_is_kept_and_not_judged),
 		RAMP_TEST(server_lost__before_measuring__step_is_kept_without_figures),
+		RAMP_TEST(server_lost__in_a_search__search_is_not_done),
+		RAMP_TEST(server_lost__first_of_two_steps__second_not_reached),
+		RAMP_TEST(control_session__breaks_and_comes_back__run_goes_on),
+		RAMP_TEST(control_session__refused_for_good__not_asked_again),
+		RAMP_TEST(control_session__lost_before_the_pools_are_checked__unknown),
+		RAMP_TEST(control_session__another_server_answers__lost),
+		RAMP_TEST(frozen__while_measuring__hole_is_named_and_nothing_passes_for_sure),
+		RAMP_TEST(server_frozen__replies_stall__named_and_nothing_passes_for_sure),
 	};
 
 	return cmocka_run_group_tests_name("loadgen_ramp", tests, NULL, NULL);

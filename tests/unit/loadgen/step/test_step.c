@@ -10,6 +10,7 @@
 #include "common/hist/hist.h"
 #include "common/base/json_at.h"
 #include "loadgen/step/step.h"
+#include "loadgen/worker/pulse.h"
 #include "loadgen/worker/worker.h"
 
 #define WORKERS 2
@@ -71,7 +72,10 @@ static int set_up(void **state)
 	cfg.server = "host";
 	for (int i = 0; i < WORKERS; i++)
 		workers[i] = make_worker();
-	return step_new(10, 100, 3, &s);
+	if (step_new(10, 100, 3, &s))
+		return -1;
+	s->pools = POOLS_RESTORED;
+	return 0;
 }
 
 static int tear_down(void **state)
@@ -162,6 +166,34 @@ static void collect__two_workers__sums(void **state)
 }
 
 /* Workers start and stop a little apart: each has its own window. */
+/* Replies that were missing: their clients were connected when traffic was stopped, and failed then. */
+static void collect__clients_lost_after_the_traffic__not_held(void **state)
+{
+	(void)state;
+	s->connected_held = 10;
+	counter_set(&workers[0]->stats.dropped, 3);
+	counter_set(&workers[1]->stats.failed, 1);
+	collect();
+	assert_int_equal(s->connected_held, 6);
+	counter_set(&workers[1]->stats.dropped, 8);
+	collect();
+	assert_int_equal(s->connected_held, 0);
+}
+
+static void collect__beats_of_workers_and_main__the_worst(void **state)
+{
+	(void)state;
+	s->clock_late_ns = 5;
+	counter_set(&workers[0]->stats.clock_late_ns, 7);
+	counter_set(&workers[1]->stats.reply_stall_ns, 9);
+	collect();
+	assert_int_equal(s->clock_late_ns, 7);
+	assert_int_equal(s->reply_stall_ns, 9);
+	s->clock_late_ns = 8;
+	collect();
+	assert_int_equal(s->clock_late_ns, 8);
+}
+
 static void collect__windows_apart__rates_of_each_added(void **state)
 {
 	(void)state;
@@ -532,7 +564,8 @@ static const char *const members[] = {
 	"server_stages_ns", "response_ns",
 	"service_ns", "schedule_lag_ns", "sent_late", "message_bytes", "streams", "rails", "verified",
 	"measured_s", "throughput_msgs_per_s", "throughput_bytes_per_s", "sends_per_s",
-	"intervals", "resources", "psn_verified", "server_before", "server_after", "failures", "littles_law_residual", "validity",
+	"intervals", "resources", "psn_verified", "server_before", "server_after", "server_pools",
+	"clock_late_ns", "reply_stall_ns", "failures", "littles_law_residual", "validity",
 };
 
 static const char *const side_members[] = {
@@ -708,6 +741,18 @@ static void json__out_of_descriptors_at_the_end__no_cpu_figure(void **state)
 	json_decref(o);
 }
 
+static void json__mark_lost__server_stages_unknown(void **state)
+{
+	json_t *o;
+
+	(void)state;
+	make_full_step();
+	s->mark_lost = true;
+	o = to_json();
+	assert_null_at(o, "server_stages_ns");
+	json_decref(o);
+}
+
 static void json__interval_without_p99__null(void **state)
 {
 	json_t *o;
@@ -760,9 +805,17 @@ static void validity__each_reason__its_flag(void **state)
 	s->replies_missing = true;
 	assert_validity("replies_missing");
 	s->replies_missing = false;
-	s->pools_not_restored = true;
+	s->clock_late_ns = PULSE_HOLE_NS + 1;
+	assert_validity("clock_hole");
+	s->clock_late_ns = PULSE_HOLE_NS;
+	s->reply_stall_ns = STEP_STALL_NS + 1;
+	assert_validity("replies_stalled");
+	s->reply_stall_ns = STEP_STALL_NS;
+	s->pools = POOLS_NOT_RESTORED;
 	assert_validity("server_pools_not_restored");
-	s->pools_not_restored = false;
+	s->pools = POOLS_UNKNOWN;
+	assert_validity("server_pools_unknown");
+	s->pools = POOLS_RESTORED;
 	cfg.server = NULL;
 	assert_validity("server_and_generator_share_the_machine");
 }
@@ -811,6 +864,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STEP_TEST(step_new__nothing_yet__empty_and_unknown),
 		STEP_TEST(collect__two_workers__sums),
+		STEP_TEST(collect__clients_lost_after_the_traffic__not_held),
+		STEP_TEST(collect__beats_of_workers_and_main__the_worst),
+		STEP_TEST(json__mark_lost__server_stages_unknown),
 		STEP_TEST(collect__windows_apart__rates_of_each_added),
 		STEP_TEST(collect__no_window_or_an_open_one__not_measured),
 		STEP_TEST(collect__busiest_worker__saturated_above_95_percent),

@@ -1,0 +1,109 @@
+/* Unit tests of loadgen/worker/pulse.c. */
+#include "tests/unit/helpers/unit.h"
+
+#include "loadgen/worker/pulse.h"
+
+#define BEAT (100 * NS_PER_MS)
+
+static struct pulse p;
+static uint64_t now;
+
+static void start(void)
+{
+	now = 7 * NS_PER_S;
+	pulse_start(&p, BEAT, now, 40);
+}
+
+static void beat_after(uint64_t ns, uint64_t ended, uint64_t in_flight)
+{
+	now += ns;
+	pulse_beat(&p, now, ended, in_flight);
+}
+
+static void beats__in_time_and_busy__nothing_found(void **state)
+{
+	(void)state;
+	start();
+	for (uint64_t i = 1; i <= 100; i++)
+		beat_after(i % 3 ? BEAT : BEAT / 2, 40 + i, 8);
+	assert_int_equal(p.late_ns, 0);
+	assert_int_equal(p.stall_ns, 0);
+}
+
+static void beat__late__the_latest_is_kept(void **state)
+{
+	(void)state;
+	start();
+	beat_after(BEAT + 30 * NS_PER_MS, 41, 1);
+	beat_after(97 * NS_PER_S, 42, 1);
+	beat_after(BEAT + 50 * NS_PER_MS, 43, 1);
+	assert_int_equal(p.late_ns, 97 * NS_PER_S - BEAT);
+	assert_int_equal(p.stall_ns, 0);
+}
+
+static void replies__none_for_a_while__the_longest_while_is_kept(void **state)
+{
+	(void)state;
+	start();
+	for (int i = 0; i < 30; i++)
+		beat_after(BEAT, 40, 4);
+	assert_int_equal(p.stall_ns, 30 * BEAT);
+	beat_after(BEAT, 41, 4);
+	for (int i = 0; i < 10; i++)
+		beat_after(BEAT, 41, 4);
+	assert_int_equal(p.stall_ns, 30 * BEAT);
+	assert_int_equal(p.late_ns, 0);
+}
+
+static void replies__none_expected__no_stall(void **state)
+{
+	(void)state;
+	start();
+	for (int i = 0; i < 30; i++)
+		beat_after(BEAT, 40, 0);
+	assert_int_equal(p.stall_ns, 0);
+	/* It counts from when the operation may have begun. */
+	beat_after(BEAT, 40, 1);
+	assert_int_equal(p.stall_ns, BEAT);
+}
+
+/* Who sleeps cannot say that nothing came. */
+static void hole__while_operations_are_in_flight__no_stall_of_the_server(void **state)
+{
+	(void)state;
+	start();
+	beat_after(BEAT, 41, 1);
+	beat_after(60 * NS_PER_S, 41, 1);
+	assert_int_equal(p.stall_ns, 0);
+	beat_after(BEAT, 41, 1);
+	assert_int_equal(p.stall_ns, BEAT);
+	assert_int_equal(p.late_ns, 60 * NS_PER_S - BEAT);
+}
+
+static void stopped__beats__nothing_until_it_is_started_again(void **state)
+{
+	(void)state;
+	start();
+	beat_after(BEAT + NS_PER_S, 41, 1);
+	pulse_stop(&p);
+	assert_false(pulse_is_on(&p));
+	beat_after(50 * NS_PER_S, 41, 1);
+	assert_int_equal(p.late_ns, NS_PER_S);
+	start();
+	assert_true(pulse_is_on(&p));
+	assert_int_equal(p.late_ns, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(beats__in_time_and_busy__nothing_found),
+		cmocka_unit_test(beat__late__the_latest_is_kept),
+		cmocka_unit_test(replies__none_for_a_while__the_longest_while_is_kept),
+		cmocka_unit_test(replies__none_expected__no_stall),
+		cmocka_unit_test(hole__while_operations_are_in_flight__no_stall_of_the_server),
+		cmocka_unit_test(stopped__beats__nothing_until_it_is_started_again),
+	};
+
+	return cmocka_run_group_tests_name("loadgen_pulse", tests, NULL, NULL);
+}
