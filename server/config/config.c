@@ -40,7 +40,7 @@ static const struct opt options[] = {
 	  .def = "the first active one", .help = "RDMA device. May be a list of up to 8, each of which is a rail." },
 	{ .name = "drain-timeout", .type = OPT_DURATION, .offset = AT(drain_timeout_ns),
 	  .min = 0, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "5",
-	  .help = "Longest time to wait for the teardown of connections after SIGTERM or SIGINT." },
+	  .help = "Longest time for clients to get their answers and leave after SIGTERM or SIGINT." },
 	{ .name = "handshake-timeout", .type = OPT_DURATION, .offset = AT(handshake_timeout_ns),
 	  .min = 10 * NS_PER_MS, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "30",
 	  .help = "Longest time for a TLS handshake, and again for the request after it." },

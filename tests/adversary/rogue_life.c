@@ -1,9 +1,11 @@
-/* Clients that come back with a session ticket, that vanish without a message, and that wait for room. */
+/* Clients that come back with a session ticket, that vanish without a message, that wait for room, and that a server leaves
+ * which is told to stop. */
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "common/rdma/qp_pool.h"
+#include "common/wire/msg.h"
 #include "common/tls/tls.h"
 #include "tests/adversary/link.h"
 
@@ -109,10 +111,92 @@ static int asks_while_full(struct rogue *r, const struct mode *m)
 	return wire_answer(&reply);
 }
 
+/* ---- a server that is told to stop */
+
+static bool heard_goodbye(const struct link *l)
+{
+	return l->last[0] == MSG_GOODBYE;
+}
+
+static bool is_acknowledged(const struct link *l)
+{
+	return l->sends_done >= 1u + l->grant.credits;
+}
+
+static bool is_answered(const struct link *l)
+{
+	return l->received == (uint32_t)l->grant.credits + heard_goodbye(l) || link_has_ended(l);
+}
+
+static bool heard_goodbye_or_ended(const struct link *l)
+{
+	return heard_goodbye(l) || link_has_ended(l);
+}
+
+/* Connects with as many credits as it can get, and waits for SIGUSR1. */
+static bool get_ready(struct rogue *r, struct link *l)
+{
+	sigset_t signals;
+	int signum;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	if (sigprocmask(SIG_BLOCK, &signals, NULL) || link_new(r, l)) {
+		no_answer("no verbs resources");
+		return false;
+	}
+	l->hello.queue_depth = LINK_MESSAGES_MAX;
+	if (!link_connect(l, &l->hello) || !link_works(l))
+		return false;
+	l->received = 0;
+	answer("connected");
+	return sigwait(&signals, &signum) == 0;
+}
+
+/* Sends an echo for each of its credits, says when the server's device has acknowledged all of them, and counts the
+ * replies. */
+static int outstanding(struct rogue *r, const struct mode *m)
+{
+	struct link l;
+
+	(void)m;
+	if (!get_ready(r, &l))
+		return ROGUE_NO_ANSWER;
+	for (uint32_t i = 0; i < l.grant.credits; i++)
+		if (!link_echo(&l, 64))
+			return no_answer("echo %u could not be posted", i);
+	if (!link_wait(&l, is_acknowledged))
+		return no_answer("%u of %u were acknowledged", l.sends_done, l.grant.credits);
+	answer("%u acknowledged", l.grant.credits);
+	link_wait(&l, is_answered);
+	link_wait(&l, heard_goodbye_or_ended);
+	answer("%u answered, %s", l.received - heard_goodbye(&l), heard_goodbye(&l) ? "goodbye" : "no goodbye");
+	link_disconnect(&l);
+	link_free(&l);
+	return ROGUE_ANSWERED;
+}
+
+/* Sends echoes one by one, whatever it is told, until the server ends the connection. */
+static int never_stops(struct rogue *r, const struct mode *m)
+{
+	bool told = false;
+	struct link l;
+
+	(void)m;
+	if (!get_ready(r, &l))
+		return ROGUE_NO_ANSWER;
+	while (link_works(&l) || heard_goodbye(&l))
+		told |= heard_goodbye(&l);
+	answer("%s", told ? "was told goodbye" : "was told nothing");
+	return link_answer(&l);
+}
+
 const struct mode life_modes[] = {
 	{ "ticket", .run = ticket },
 	{ "dies-in-error", .run = dies, .variant = DEATH_IN_ERROR },
 	{ "dies-without-qp", .run = dies, .variant = DEATH_WITHOUT_QP },
 	{ "asks-while-full", .run = asks_while_full },
+	{ "outstanding", .run = outstanding },
+	{ "never-stops", .run = never_stops },
 	{ NULL },
 };

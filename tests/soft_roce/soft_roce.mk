@@ -1,7 +1,7 @@
 # Tests over real RDMA connections (Soft-RoCE or a device). Included by the top Makefile. The programs of
 # tests/adversary/ link rampart's frames and verbs, but nothing of its server.
 
-ADVERSARIES := $(patsubst %,$(B)/tests/adversary/%,rogue impostor stats)
+ADVERSARIES := $(patsubst %,$(B)/tests/adversary/%,rogue impostor relay stats)
 # Where the number of checks passed, failed and skipped goes.
 SOFT_ROCE_TOTALS ?= $(B)/tests/soft_roce/totals
 

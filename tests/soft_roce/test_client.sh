@@ -78,7 +78,7 @@ all_back "after all commands everything is back" main
 old_port=${port[main]}
 start_ping left main --interval 0.05
 stop_server main
-ends "a ping whose server drains says so" left 10 1 'traffic: closed_by_peer.*--- .* replies'
+ends "a ping whose server drains says so" left 10 1 'traffic: draining.*--- .* replies'
 gives "nobody listens" 1 'tcp_connect: errno:ECONNREFUSED.*is the server running' "${rdma_client[@]}" "$host" ping
 gives "no such host" 1 'nosuch.invalid: .*; give a name or address' \
     "${bin}rdma_client" "${tls_options[@]}" nosuch.invalid ping

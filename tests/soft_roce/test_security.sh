@@ -255,6 +255,8 @@ used+=(unique-psns hold dies-in-error dies-without-qp asks-while-full ticket)
 used+=(key-updates control-key-updates client-hellos requests control-flood)
 # And for test_stale.
 used+=(keep-ids claim claim-next)
+# And for test_breaks.
+used+=(outstanding never-stops)
 unused=$(comm -23 <("$programs/rogue" modes | sort) <(printf '%s\n' "${used[@]}" | sort -u))
 is "every attack was made" "$unused" ""
 finish

@@ -1,0 +1,90 @@
+#!/bin/bash
+# What breaks off in the middle: a server that is told to stop with requests outstanding, the control session of a
+# measurement, and time itself, when the generator or the server stands still.
+
+. tests/soft_roce/lib.sh
+
+# ---- a server is told to stop
+
+start_server late --threads 1 --max-clients 4 --credits 128
+start outstanding "$programs/rogue" "${tls_options[@]}" "$host" "${port[late]}" outstanding
+wait_until 20 has_line "${logs[outstanding]}" connected || not_ok "128 credits" "$(<"${logs[outstanding]}")"
+# Its device goes on while it stands still.
+kill -STOP "${pid[late]}"
+kill -USR1 "${pid[outstanding]}"
+wait_until 20 has_line "${logs[outstanding]}" '128 acknowledged' || not_ok "128 echoes" "$(<"${logs[outstanding]}")"
+kill -TERM "${pid[late]}"
+kill -CONT "${pid[late]}"
+ends "SIGTERM: every echo that was acknowledged is answered, then comes a goodbye" outstanding 20 0 \
+    '128 answered, goodbye'
+ends "SIGTERM: the server ends when its clients have left" late 4 0 stopped
+
+start_server patient --threads 1 --max-clients 4 --drain-timeout 1
+start endless "$programs/rogue" "${tls_options[@]}" "$host" "${port[patient]}" never-stops
+wait_until 20 has_line "${logs[endless]}" connected || not_ok "the endless one" "$(<"${logs[endless]}")"
+kill -USR1 "${pid[endless]}"
+kill -TERM "${pid[patient]}"
+ends "SIGTERM: a client that never stops is cut off at the deadline" patient 6 0 stopped
+ends "SIGTERM: it was told" endless 20 0 'was told goodbye'
+
+# ---- the control session of a measurement breaks
+
+measures() { # NAME; its clients send, and are measured
+    grep -qs '"measuring"' "$results"/*-"$1"/events.ndjson || is_gone "$1"
+}
+
+start_server main --threads 2 --max-clients 100 --session-timeout 10
+start relay "$programs/relay" "$host" "${port[main]}"
+wait_until 10 has_line "${logs[relay]}" 'port [0-9]+' || not_ok "the relay starts" "$(<"${logs[relay]}")"
+port[relay]=$(sed -n 's/relay: port //p' "${logs[relay]}")
+
+load cut relay --steps 20 --warmup 0 --duration 2.5
+wait_until 60 measures cut || not_ok "run 'cut' measures" "$(<"${logs[cut]}")"
+kill -USR1 "${pid[relay]}"
+wait_until 10 has_line "${logs[relay]}" '^relay: 1 cut' || not_ok "a RST" "$(<"${logs[relay]}")"
+end_of cut 60
+matches "RST on the control session: the run ends by itself" "$status" '^[014]$'
+holds "RST on the control session: it is made again, and the run knows all" cut \
+    '.run.status == "completed"' '.run.stop_reason == "max_reached"' '.run.control_reconnects == 1' \
+    'one.server_pools == "restored"' 'one.connected_held == 20' '[one | .failed, .dropped] == [0, 0]' \
+    'one.failures == []' 'one.resources.server.window_s > 0' 'one.server_stages_ns == null' \
+    '[.verdict[] | select(.result != "pass") | .criterion] - ["connection time p50"] == []'
+
+load lost relay --steps 20 --warmup 0 --duration 2.5
+wait_until 60 measures lost || not_ok "run 'lost' measures" "$(<"${logs[lost]}")"
+kill -KILL "${pid[relay]}"
+end_of relay 5
+end_of lost 60
+is "nobody listens any more: the server is lost" "$status $(jq -r .run.stop_reason "$tmp/lost.json")" '1 server_lost'
+holds "nobody listens any more: what is not known is called so" lost 'one.server_pools == "unknown"' \
+    'one.connected_held == 20' '[one | .failed, .dropped] == [0, 0]' \
+    '[.verdict[] | select(.result == "fail") | .criterion] - ["connection time p50"] == []' \
+    '[.verdict[] | select(.criterion == "server'"'"'s pools after the step") | .result] == ["inconclusive"]'
+
+# ---- something stands still
+
+stands_still() { # RUN PID SECONDS; the process stops in the middle of the measured time
+    wait_until 60 measures "$1" || not_ok "run '$1' measures" "$(<"${logs[$1]}")"
+    pause 0.5
+    kill -STOP "$2"
+    pause "$3"
+    kill -CONT "$2"
+    end_of "$1" 60
+}
+
+report=on load asleep main --steps 10 --warmup 0 --duration 2
+stands_still asleep "${pid[asleep]}" 1.5
+holds "SIGSTOP of the generator: named, and nothing passes for sure" asleep '.run.status == "completed"' \
+    '[one.validity[] | select(. == "clock_hole")] == ["clock_hole"]' 'one.clock_late_ns > 1e9' \
+    '[.verdict[] | select(.criterion == "measurement") | .result] | unique == ["inconclusive"]' \
+    '.run.exit_status | . == 1 or . == 4'
+matches "SIGSTOP of the generator: said on the screen" "$(<"${logs[asleep]}")" \
+    'measurement clock_hole: the generator did not run for [0-9.]+ s'
+matches "SIGSTOP of the generator: said in the report" "$(cat "$results"/*-asleep/report.md)" 'the generator stood still'
+
+load stalled main --steps 10 --warmup 0 --duration 4
+stands_still stalled "${pid[main]}" 2
+holds "SIGSTOP of the server: named, and in the highest latency" stalled '.run.status == "completed"' \
+    '[one.validity[] | select(. == "replies_stalled")] == ["replies_stalled"]' 'one.reply_stall_ns > 1e9' \
+    'one.response_ns.max > 1e9' '[.verdict[] | select(.criterion == "measurement") | .result] == ["inconclusive"]'
+finish
