@@ -21,9 +21,11 @@ OPT ?= $(if $(SAN),-O1,-O2) -g
 # good without it too: that is how tests use them.
 LTO ?= $(if $(SAN),,-flto=auto)
 WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wswitch-enum $(if $(CI),-Werror)
+# What UBSan finds ends the program, so that a test fails.
+RECOVER := $(if $(findstring undefined,$(SAN)),-fno-sanitize-recover=undefined)
 # libev's watchers are cast between types that share their first members.
 CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE $(OPT) -fno-strict-aliasing $(WARN) \
-	$(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) -I. -pthread $(CFLAGS)
+	$(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer $(RECOVER)) -I. -pthread $(CFLAGS)
 LDLIBS_ALL := -lrdmacm -libverbs -lssl -lcrypto -lev -ljansson -lz -lm -pthread $(LDFLAGS)
 
 # A folder of sources is a static archive, build/<flavour>/<folder>/lib.a: a new file needs no list. What a program may
@@ -52,6 +54,7 @@ help:
 	@echo "make check-unit        unit tests; SAN=address,undefined or SAN=thread with sanitizers"
 	@echo "make check-soft-roce   tests over real Soft-RoCE, in a micro-VM where there is no RDMA device"
 	@echo "make check-adversary   attacks that take minutes each, over Soft-RoCE"
+	@echo "make fuzz SECONDS=60   fuzzing of what comes from peers and files, 60 s in all (clang)"
 	@echo "make check-bench       tests of what the comparisons read and compute"
 	@echo "make check-report      tests of the report and of what runs leave (Node.js, chromium)"
 	@echo "make check-docs        every option against README.md and docs/options.md"
@@ -106,7 +109,7 @@ install: all
 	install $(PROGRAMS) $(DESTDIR)$(prefix)/bin
 
 clean:
-	rm -rf build/release build/address-undefined build/thread build/certs build/report-tests build/report-shots $(PROGRAMS)
+	rm -rf build/release build/address-undefined build/thread build/fuzz build/certs build/report-tests build/report-shots $(PROGRAMS)
 	rm -rf tests/report/node_modules
 
 $(call objects,$(FOLDERS)): LTO_OBJECT = $(if $(LTO),$(LTO) -ffat-lto-objects)
@@ -137,7 +140,7 @@ $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(LTO_OBJECT) $(BUILD_DEFS) -MMD -MP -c -o $@ $<
 
-include tests/tests.mk tests/soft_roce/soft_roce.mk tests/bench/bench.mk
+include tests/tests.mk tests/soft_roce/soft_roce.mk tests/bench/bench.mk tests/fuzz/fuzz.mk
 
 -include $(wildcard $(patsubst %,$(B)/%/*.d,$(FOLDERS)))
 .PHONY: all help deps certs run check check-quick check-docs check-report lint install clean

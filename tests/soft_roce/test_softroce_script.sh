@@ -360,11 +360,11 @@ test_install_deps() {
     if [[ ! /usr/sbin -ef /usr/bin ]]; then
         PATH=$work/bin scripts/install-deps --check --tests >"$work/out" 2>&1
         check "install-deps --check --tests: something is missing" is $? 1
-        for name in nodejs npm chromium; do
+        for name in nodejs npm chromium clang; do
             check "install-deps --check --tests: $name" grep -qx $name "$work/out"
         done
         PATH=$work/bin scripts/install-deps --check >"$work/out" 2>&1
-        check "install-deps --check: not what only tests need" is "$(grep -cxE 'nodejs|npm|chromium' "$work/out")" 0
+        check "install-deps --check: not what only tests need" is "$(grep -cxE 'nodejs|npm|chromium|clang' "$work/out")" 0
     fi
     for case_ in '--nonsense' '--check nonsense' '--kernel' '--check --kernel x' '--kernel x --check'; do
         # shellcheck disable=SC2086  # these are words
