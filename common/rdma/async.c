@@ -36,7 +36,7 @@ static const struct {
 	[IBV_EVENT_PKEY_CHANGE] = { "pkey_change", LOG_LVL_INFO },
 	[IBV_EVENT_SM_CHANGE] = { "sm_change", LOG_LVL_INFO },
 	[IBV_EVENT_SRQ_ERR] = { "srq_err", LOG_LVL_ERROR },
-	[IBV_EVENT_SRQ_LIMIT_REACHED] = { "srq_limit_reached", LOG_LVL_INFO },
+	[IBV_EVENT_SRQ_LIMIT_REACHED] = { "srq_limit_reached", LOG_LVL_DEBUG },
 	[IBV_EVENT_QP_LAST_WQE_REACHED] = { "qp_last_wqe_reached", LOG_LVL_DEBUG },
 	[IBV_EVENT_CLIENT_REREGISTER] = { "client_reregister", LOG_LVL_INFO },
 	[IBV_EVENT_GID_CHANGE] = { "gid_change", LOG_LVL_INFO },
@@ -68,6 +68,9 @@ static const struct ibv_comp_channel *judge(const struct ibv_async_event *e, str
 	case IBV_EVENT_SRQ_ERR:
 		out->action = ASYNC_EP_FAILED;
 		return e->element.srq->srq_context;
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		out->action = ASYNC_SRQ_LOW;
+		return e->element.srq->srq_context;
 	case IBV_EVENT_QP_FATAL:
 		qp = e->element.qp;
 		out->action = ASYNC_QP_FAILED;
@@ -89,7 +92,6 @@ static const struct ibv_comp_channel *judge(const struct ibv_async_event *e, str
 		break;
 	case IBV_EVENT_PORT_ERR:	/* connections whose packets are lost end by their retry counts */
 	case IBV_EVENT_PORT_ACTIVE:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:	/* no limit is set: the SRQ is refilled after each batch */
 	case IBV_EVENT_COMM_EST:	/* the first receive counts as established */
 	case IBV_EVENT_SQ_DRAINED:
 	case IBV_EVENT_PATH_MIG:	/* alternate paths are not used */

@@ -26,6 +26,7 @@ enum async_action {
 	ASYNC_NOTED,		/* counted and logged, nothing to do */
 	ASYNC_EP_FAILED,	/* the device, a completion queue or the shared receive queue: nothing completes any more */
 	ASYNC_QP_FAILED,	/* the queue pair is in ERR */
+	ASYNC_SRQ_LOW,		/* the shared receive queue has fewer receives than its limit; not told again before ep_watch_srq */
 	ASYNC_QP_LAST_WQE,	/* the queue pair, in ERR, takes nothing more from the shared receive queue */
 };
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "common/base/log.h"
 #include "common/rdma/ep_internal.h"
@@ -30,7 +31,7 @@ int ep_arm(struct ep *ep, struct ep_cq *q)
 int ep_flush_repost(struct ep *ep)
 {
 	struct ibv_recv_wr *bad = NULL;
-	uint32_t n = ep->n_repost;
+	uint32_t n = ep->n_repost, posted = n;
 	int ret;
 
 	if (n == 0)
@@ -40,12 +41,37 @@ int ep_flush_repost(struct ep *ep)
 	if (n < REPOST_BATCH)
 		ep->repost_wr[n - 1].next = &ep->repost_wr[n];
 	ep->n_repost = 0;
-	if (ret) {
-		log_error("ibv_post_srq_recv failed: %s", strerror(ret));
-		return -ret;
-	}
-	ep->n_posted += n;
-	return 0;
+	if (ret)
+		posted = (uint32_t)(bad - ep->repost_wr);
+	ep->n_posted += posted;
+	ep->n_short += n - posted;
+	for (uint32_t i = posted; i < n; i++)
+		ep_buf_put(ep, wr_unpack(ep->repost_wr[i].wr_id).buf);
+	return -ret;
+}
+
+/* ep_flush_repost, but an error that may pass is none: make_up tries again. */
+static int refill(struct ep *ep)
+{
+	int ret;
+
+	if (ep->n_repost == 0)
+		return 0;
+	ret = ep_flush_repost(ep);
+	if (!ret)
+		retry_worked(&ep->reposts);
+	return ret && !retry_again(&ep->reposts, "ibv_post_srq_recv", -ret) ? -EIO : 0;
+}
+
+/* Gives the SRQ what it is short of, as far as buffers are free, up to what is posted at a time. */
+static int make_up(struct ep *ep)
+{
+	uint32_t n = MIN(MIN(ep->n_short, ep->n_free), REPOST_BATCH - 1 - ep->n_repost);
+
+	ep->n_short -= n;
+	while (n--)
+		ep_recycle(ep, ep_buf_get(ep));
+	return refill(ep);
 }
 
 void ep_ack(struct ep_cq *q)
@@ -115,6 +141,11 @@ uint64_t ep_sends_out(const struct ep *ep)
 	return ep->sends_out;
 }
 
+bool ep_needs_sweep(const struct ep *ep)
+{
+	return ep->sends_out || ep->n_short || (ep->solicited_only && !ep->limit_armed);
+}
+
 void ep_sweep(struct ep *ep)
 {
 	for (uint32_t i = 0; i < ep->n_cqs; i++)
@@ -129,17 +160,42 @@ void ep_set_spin(struct ep *ep, bool spin)
 			log_error("ibv_req_notify_cq failed on %s", ep->dev->name);
 }
 
-static int poll_cq(struct ep *ep, struct ep_cq *q, int max)
+void ep_watch_srq(struct ep *ep)
 {
-	struct ibv_wc wc[EP_BATCH];
-	int n = ibv_poll_cq(q->cq, max < (int)EP_BATCH ? max : (int)EP_BATCH, wc);
+	struct ibv_srq_attr attr = { .srq_limit = SRQ_LIMIT };
+	int ret;
 
-	if (n < 0) {
+	if (!ep->solicited_only || ep->limit_armed || ep->spin)
+		return;
+	ret = ibv_modify_srq(ep->srq, &attr, IBV_SRQ_LIMIT);
+	ep->limit_armed = ret == 0;
+	if (!ret)
+		return;
+	log_warn("%s does not tell when receives run out (ibv_modify_srq: %s): each message wakes its thread", ep->dev->name,
+		 strerror(ret));
+	ep->n_armed -= ep->cqs[0].armed;
+	ep->solicited_only = ep->cqs[0].armed = false;
+	if (ep_arm(ep, &ep->cqs[0]))
+		log_error("ibv_req_notify_cq failed on %s", ep->dev->name);
+}
+
+void ep_srq_is_low(struct ep *ep)
+{
+	ep->limit_armed = false;
+	ep->cqs[0].poll = true;
+}
+
+static int poll_cq(struct ep *ep, struct ep_cq *q, int max, struct ibv_wc *wc)
+{
+	int n = ibv_poll_cq(q->cq, max, wc);
+
+	if (n < 0)
 		log_error("ibv_poll_cq failed on %s", ep->dev->name);
-		return -EIO;
-	}
-	if (n == 0)
-		return 0;
+	return n < 0 ? -EIO : n;
+}
+
+static int dispatch(struct ep *ep, struct ep_cq *q, const struct ibv_wc *wc, int n)
+{
 	ep->batch++;
 	ep_hold(ep);
 	for (int i = 0; i < n; i++) {
@@ -150,7 +206,46 @@ static int poll_cq(struct ep *ep, struct ep_cq *q, int max)
 		ep->on_wc(ep->arg, &wc[i]);
 	}
 	ep_unhold(ep);
-	return ep_flush_repost(ep) ? -EIO : n;
+	return refill(ep) ? -EIO : n;
+}
+
+/* Takes receives from their queue before any of them is handled: a batch, or all. */
+static int look(struct ep *ep, struct ep_cq *q)
+{
+	int n;
+
+	ep->seen_at = ep->seen_n = 0;
+	do {
+		n = poll_cq(ep, q, EP_BATCH, ep->seen + ep->seen_n);
+		if (n < 0)
+			return n;
+		ep->seen_n += (uint32_t)n;
+	} while (n == EP_BATCH && ep->seen_n + EP_BATCH <= ep->seen_max);
+	ep->look++;
+	return 0;
+}
+
+static int process_receives(struct ep *ep, struct ep_cq *q, int max)
+{
+	const struct ibv_wc *wc;
+	int n, ret = 0;
+
+	if (ep->seen_at == ep->seen_n)
+		ret = look(ep, q);
+	n = (int)MIN((uint32_t)max, ep->seen_n - ep->seen_at);
+	if (ret || n == 0)
+		return ret;
+	wc = &ep->seen[ep->seen_at];
+	ep->seen_at += (uint32_t)n;
+	return dispatch(ep, q, wc, n);
+}
+
+static int process_sends(struct ep *ep, struct ep_cq *q, int max)
+{
+	struct ibv_wc wc[EP_BATCH];
+	int n = poll_cq(ep, q, max, wc);
+
+	return n > 0 ? dispatch(ep, q, wc, n) : n;
 }
 
 /* A spinning thread polls queues in which nothing is awaited only now and then, because each poll delays a message. */
@@ -162,13 +257,16 @@ static bool is_to_be_polled(const struct ep *ep, const struct ep_cq *q)
 int ep_process(struct ep *ep, int max)
 {
 	ep->rounds++;
+	max = MIN(max, (int)EP_BATCH);
+	if (ep->n_short && make_up(ep))
+		return -EIO;
 	for (uint32_t i = 0; i < ep->n_cqs; i++) {
 		struct ep_cq *q = &ep->cqs[ep->next_cq];
 		int n = 0;
 
 		ep->next_cq = ep->next_cq + 1 < ep->n_cqs ? ep->next_cq + 1 : 0;
 		if (is_to_be_polled(ep, q))
-			n = poll_cq(ep, q, max);
+			n = is_receive(ep, q) ? process_receives(ep, q, max) : process_sends(ep, q, max);
 		if (n)
 			return n;
 		q->poll = false;
@@ -179,6 +277,11 @@ int ep_process(struct ep *ep, int max)
 uint64_t ep_batch(const struct ep *ep)
 {
 	return ep->batch;
+}
+
+uint64_t ep_look(const struct ep *ep)
+{
+	return ep->look;
 }
 
 void ep_hold(struct ep *ep)
@@ -256,7 +359,18 @@ void ep_recycle(struct ep *ep, uint32_t buf)
 	ep->repost_wr[i].wr_id = wr_pack(&w);
 	ep->repost_sge[i].addr = (uintptr_t)ep_buf(ep, buf);
 	if (ep->n_repost == REPOST_BATCH)
-		(void)!ep_flush_repost(ep); /* logged there; the shortfall shows in bufs_posted */
+		(void)!refill(ep); /* logged there; the shortfall shows in bufs_short */
+}
+
+bool ep_replace(struct ep *ep)
+{
+	uint32_t buf = ep_buf_get(ep);
+
+	if (buf == EP_NO_BUF)
+		ep->n_short++;
+	else
+		ep_recycle(ep, buf);
+	return buf != EP_NO_BUF;
 }
 
 uint32_t ep_inline_bytes(const struct ep *ep)
@@ -294,6 +408,7 @@ void ep_get_counts(const struct ep *ep, struct ep_counts *out)
 	out->bufs_posted = ep->n_posted;
 	out->bufs_free = ep->n_free;
 	out->bufs_total = ep->n_bufs;
+	out->bufs_short = ep->n_short;
 	out->pinned_bytes = ep->slab_bytes;
 	out->cqs = ep->n_cqs;
 	out->mrs = 1;

@@ -91,12 +91,15 @@ struct ep_config {
 	/* Receives raise an event only if they failed or their sender asked for one (solicited events, IBTA 9.2.3). All others
 	 * are polled with the next event. */
 	bool solicited_only;
+	/* All receives that are there are taken before the first of them is handled (ep_look), not a batch of them. */
+	bool look_at_all;
 };
 
 struct ep_counts {
 	uint32_t bufs_posted;	/* in the SRQ */
 	uint32_t bufs_free;
 	uint32_t bufs_total;
+	uint32_t bufs_short;	/* that the SRQ should have and has not */
 	uint64_t pinned_bytes;
 	uint32_t cqs;
 	uint32_t mrs;
@@ -132,25 +135,36 @@ int ep_take_events(struct ep *ep) __attribute__((warn_unused_result));
  * ep_sweep. A negative n takes back requests that could not be posted. */
 void ep_await(struct ep *ep, const struct ibv_qp *qp, int n);
 
-/* Counts send queue entries that were posted (n > 0) or retired (n < 0). While some are out, a request may fail without
- * raising an event, so ep_sweep is to be called now and then. */
+/* Counts send queue entries that were posted (n > 0) or retired (n < 0). */
 void ep_count_sends(struct ep *ep, int n);
 uint64_t ep_sends_out(const struct ep *ep);
+/* True if ep_sweep is to be called now and then while the thread sleeps: a send that is out may fail without raising an
+ * event, the SRQ is short of receives, or its limit is not armed. */
+bool ep_needs_sweep(const struct ep *ep);
 /* Marks all queues to be polled. */
 void ep_sweep(struct ep *ep);
+
+/* With solicited_only: has the device tell (ASYNC_SRQ_LOW) when unsolicited messages have nearly emptied the SRQ, once; the
+ * caller polls afterwards (ep_sweep). On a device that cannot tell, all receives raise events from then on. Called before
+ * the thread first sleeps, and after each such event a while later, so that events are rare. */
+void ep_watch_srq(struct ep *ep);
+/* The device has told so: the receive queue is to be polled. */
+void ep_srq_is_low(struct ep *ep);
 
 /* Turns spinning on or off at run time: off arms every queue and marks it to be polled. */
 void ep_set_spin(struct ep *ep, bool spin);
 
 /* Polls the queues in turn, dispatches the first completions found, `max` (EP_BATCH at most), and refills the SRQ.
  * Returns how many; 0: all were found empty. Errors:
- *   -EIO  a queue cannot be polled, or the SRQ not refilled: the endpoint is broken
+ *   -EIO  a queue cannot be polled, or the SRQ could not be refilled for some time: the endpoint is broken
  */
 int ep_process(struct ep *ep, int max) __attribute__((warn_unused_result));
 
-/* Number of the batch being dispatched: all completions of a batch were there before any of them was
- * answered, so a peer that keeps to its credits has at most that many receives in one. */
+/* Number of the batch being dispatched, which was polled at one time. */
 uint64_t ep_batch(const struct ep *ep);
+/* Number of the look at the receive queue, from 1, that found the receives being dispatched: all of them were there before
+ * any of them was answered. With look_at_all these are all that were there. */
+uint64_t ep_look(const struct ep *ep);
 
 /* Work that is deferred to the end of a batch of completions, or of an ep_hold, so that one doorbell serves all messages
  * of the batch. Embedded in the object that has such work, which must live until it was run. */
@@ -197,6 +211,9 @@ struct ep_buf_link *ep_buf_link(const struct ep *ep, uint32_t buf);
 
 /* Gives a buffer to the SRQ at the end of the current batch. */
 void ep_recycle(struct ep *ep, uint32_t buf);
+/* Gives a free buffer to the SRQ, for one that goes out as an answer. False if none is free: then ep_process makes up for it
+ * when one is. */
+bool ep_replace(struct ep *ep);
 
 uint32_t ep_inline_bytes(const struct ep *ep);
 struct ibv_pd *ep_pd(const struct ep *ep);

@@ -2,10 +2,14 @@
 #ifndef RAMPART_COMMON_EP_INTERNAL_H
 #define RAMPART_COMMON_EP_INTERNAL_H
 
+#include "common/base/retry.h"
 #include "common/rdma/ep.h"
 
 #define REPOST_BATCH 128
 #define SEND_CQS_MAX 64
+/* The SRQ's limit: with fewer receives than this the device raises an event. Peers that keep to their credits leave EP_BATCH
+ * receives to a thread that sleeps, so the event means that one does not; half of them are left for the others. */
+#define SRQ_LIMIT (EP_BATCH / 2)
 
 struct ep_cq {
 	struct ibv_cq *cq;
@@ -29,8 +33,9 @@ struct ep {
 	uint64_t sends_out;
 	uint32_t rounds;	/* of polling */
 	uint32_t next_cq;
-	uint64_t batch;
+	uint64_t batch, look;
 	bool spin, solicited_only;
+	bool limit_armed;	/* the SRQ raises an event at SRQ_LIMIT */
 	uint32_t sq_depth, inline_bytes, post_list, signal_every;
 	uint32_t holds;
 	STAILQ_HEAD(ep_deferred_list, ep_deferred) deferred;
@@ -39,9 +44,15 @@ struct ep {
 	size_t slab_bytes;
 	uint32_t buf_bytes;
 	uint32_t n_bufs, n_free, n_posted;
+	uint32_t n_short;	/* receives that the SRQ is short of */
 	uint32_t *free_bufs;	/* stack */
 	struct ep_buf_link *links;
 
+	/* What the last look at the receive queue found: `seen_n` completions, handled up to `seen_at`. */
+	struct ibv_wc *seen;
+	uint32_t seen_max, seen_n, seen_at;
+
+	struct retry reposts;
 	uint32_t n_repost;
 	struct ibv_recv_wr repost_wr[REPOST_BATCH];
 	struct ibv_sge repost_sge[REPOST_BATCH];
@@ -50,7 +61,8 @@ struct ep {
 /* Arms the queue if something is awaited in it; it is polled afterwards, for what came before raises no event. Errors: of
  * ibv_req_notify_cq. */
 int ep_arm(struct ep *ep, struct ep_cq *q) __attribute__((warn_unused_result));
-/* Gives the SRQ what ep_recycle collected. Errors: of ibv_post_srq_recv, logged; those buffers are lost to the SRQ. */
+/* Gives the SRQ what ep_recycle collected. Errors: of ibv_post_srq_recv; buffers that it did not take are free then, and the
+ * SRQ is short of them until ep_process makes up for it. */
 int ep_flush_repost(struct ep *ep) __attribute__((warn_unused_result));
 /* Acks the events that were taken: destroying the queue waits for that. */
 void ep_ack(struct ep_cq *q);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/param.h>
 
 #include "common/rdma/ep_internal.h"
 
@@ -66,6 +67,16 @@ static int make_cqs(struct ep *ep, const struct ep_config *cfg, char *err, size_
 		return complain(err, err_size, -ret, "completion queues",
 				"the device's max_cq and max_cqe limit them: use fewer clients or credits");
 	return 0;
+}
+
+/* What a look at the receive queue finds: as much as the queue holds, or a batch. */
+static int make_seen(struct ep *ep, const struct ep_config *cfg, char *err, size_t err_size)
+{
+	uint32_t most = cfg->look_at_all ? cfg->recv_depth + EP_BATCH : EP_BATCH;
+
+	ep->seen_max = roundup(most, EP_BATCH);
+	ep->seen = calloc(ep->seen_max, sizeof(*ep->seen));
+	return ep->seen ? 0 : complain(err, err_size, ENOMEM, "an endpoint", "this machine is out of memory");
 }
 
 static int make_slab(struct ep *ep, const struct ep_config *cfg, char *err, size_t err_size)
@@ -150,6 +161,8 @@ int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep
 	}
 	ret = make_cqs(ep, cfg, err, err_size);
 	if (!ret)
+		ret = make_seen(ep, cfg, err, err_size);
+	if (!ret)
 		ret = make_slab(ep, cfg, err, err_size);
 	if (!ret)
 		ret = make_srq(ep, cfg, err, err_size);
@@ -181,6 +194,7 @@ void ep_free(struct ep *ep)
 		munmap(ep->slab, ep->slab_bytes);
 	free(ep->free_bufs);
 	free(ep->links);
+	free(ep->seen);
 	if (ep->pd)
 		ibv_dealloc_pd(ep->pd);
 	free(ep);

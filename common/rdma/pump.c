@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "common/base/clock.h"
 #include "common/rdma/cm.h"
@@ -15,6 +16,9 @@
  * then always there, and a turn would never end. */
 #define WC_BUDGET 512
 #define TIME_BUDGET_NS NS_PER_MS
+/* Between two tries to take a CM event while memory is short. */
+#define CM_AGAIN_NS_MIN (10 * NS_PER_MS)
+#define CM_AGAIN_NS_MAX NS_PER_S
 #define CM_BUDGET 256
 #define CM_BUDGET_NS (2 * NS_PER_MS)
 #define REST_BUDGET_NS (2 * NS_PER_MS)
@@ -93,6 +97,8 @@ static void on_sweep(struct ev_loop *loop, ev_timer *w, int revents)
 
 	(void)loop;
 	(void)revents;
+	/* Before the polls: an SRQ that was emptied until then tells of nothing. */
+	ep_watch_srq(p->ep);
 	ep_sweep(p->ep);
 	process_and_continue(p);
 }
@@ -174,6 +180,30 @@ void pump_rest_is_due(struct pump *p)
 	ev_idle_start(p->loop, &p->awake);
 }
 
+/* No event was taken. The descriptor stays readable, so it is left alone until the next try. */
+static void on_cm_failed(struct pump *p, int err)
+{
+	uint64_t ns;
+
+	ev_io_stop(p->loop, &p->cm_io);
+	if (!retry_again(&p->cm_reads, "rdma_get_cm_event", err)) {
+		pump_fail(p);
+		return;
+	}
+	/* As long again as it has been failing. */
+	ns = MIN(MAX(retry_failing_ns(&p->cm_reads), CM_AGAIN_NS_MIN), CM_AGAIN_NS_MAX);
+	ev_timer_set(&p->cm_again, (double)ns / 1e9, 0.);
+	ev_timer_start(p->loop, &p->cm_again);
+}
+
+static void on_cm_again(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct pump *p = w->data;
+
+	(void)revents;
+	ev_io_start(loop, &p->cm_io);
+}
+
 static void on_cm_readable(struct ev_loop *loop, ev_io *w, int revents)
 {
 	struct pump *p = w->data;
@@ -191,11 +221,10 @@ static void on_cm_readable(struct ev_loop *loop, ev_io *w, int revents)
 		if (clock_now_ns() >= until_ns)
 			break;
 	}
-	if (ret < 0) {
-		log_error("rdma_get_cm_event failed: %s", strerror(-ret));
-		ev_io_stop(p->loop, &p->cm_io);
-		pump_fail(p);
-	}
+	if (ret < 0)
+		on_cm_failed(p, -ret);
+	else
+		retry_worked(&p->cm_reads);
 }
 
 static void on_device_event(void *arg, const struct async_event *e)
@@ -205,6 +234,11 @@ static void on_device_event(void *arg, const struct async_event *e)
 	switch (e->action) {
 	case ASYNC_EP_FAILED:
 		pump_fail(p);
+		break;
+	case ASYNC_SRQ_LOW:
+		ep_srq_is_low(p->ep);
+		if (!p->broken)
+			process_and_continue(p);
 		break;
 	case ASYNC_QP_FAILED:
 	case ASYNC_QP_LAST_WQE:
@@ -239,6 +273,8 @@ void pump_start(struct pump *p, struct ev_loop *loop, struct ep *ep, struct cm_c
 	ev_set_priority(&p->cq_io, EV_MAXPRI - 1);
 	p->cq_io.data = p;
 	ev_io_start(loop, &p->cq_io);
+	ev_timer_init(&p->cm_again, on_cm_again, 0., 0.);
+	p->cm_again.data = p;
 	ev_timer_init(&p->more, on_more, 0., 0.);
 	ev_set_priority(&p->more, EV_MAXPRI - 1);
 	p->more.data = p;
@@ -251,6 +287,7 @@ void pump_start(struct pump *p, struct ev_loop *loop, struct ep *ep, struct cm_c
 	ev_idle_init(&p->awake, on_idle);
 	ev_set_priority(&p->awake, EV_MINPRI);
 	async_start(&p->async, loop, ep, on_device_event, p);
+	ep_watch_srq(ep);
 }
 
 void pump_stop_watchers(struct pump *p)
@@ -259,6 +296,7 @@ void pump_stop_watchers(struct pump *p)
 		return;
 	ev_io_stop(p->loop, &p->cm_io);
 	ev_io_stop(p->loop, &p->cq_io);
+	ev_timer_stop(p->loop, &p->cm_again);
 	ev_timer_stop(p->loop, &p->more);
 	ev_timer_stop(p->loop, &p->sweep);
 	ev_check_stop(p->loop, &p->rest);
@@ -322,13 +360,13 @@ static bool one_spins(const struct pump *first)
 	return false;
 }
 
-/* Starts the sweep of every pump that sleeps with the loop and has sends out. */
+/* Starts the sweep of every pump that sleeps with the loop and needs it. */
 static void start_sweeps(struct pump *first)
 {
 	struct pump *p;
 
 	STAILQ_FOREACH(p, &first->joined, entry)
-		if (!p->spinning && !p->broken && ep_sends_out(p->ep) && !ev_is_active(&p->sweep))
+		if (!p->spinning && !p->broken && ep_needs_sweep(p->ep) && !ev_is_active(&p->sweep))
 			start_sweep(p);
 }
 

@@ -18,6 +18,7 @@
 
 #include <ev.h>
 
+#include "common/base/retry.h"
 #include "common/rdma/async.h"
 
 struct cm_channel;
@@ -48,6 +49,8 @@ struct pump {
 	uint64_t spin_ns;
 	uint64_t last_busy_ns;
 	bool spinning;
+	struct retry cm_reads;	/* of CM events */
+	ev_timer cm_again;	/* goes on after one that failed */
 	uint64_t turn_ns;	/* when the first completions of the turn came; 0: none came yet */
 	bool stop;		/* of the first pump: the loop is to end */
 	bool broken;		/* its device stopped working: its queues are not polled any more */
@@ -57,7 +60,7 @@ struct pump {
 	ev_io cm_io, cq_io;
 	ev_timer more;	/* goes on after a turn that used its budget up */
 	struct async async;	/* the device's events */
-	ev_timer sweep;	/* polls for failed sends whose completions nobody waits for */
+	ev_timer sweep;	/* polls for what raises no event, while ep_needs_sweep */
 	ev_check rest;	/* the end of a turn, for on_rest */
 	ev_idle awake;	/* while rest_due: the loop does not sleep */
 };

@@ -52,6 +52,7 @@ static const char *protocol_name(int code)
 	case PROTO_PSN_MISMATCH: return "psn_mismatch";
 	case PROTO_NO_DEVICE: return "no_device";
 	case PROTO_BAD_TAG: return "bad_tag";
+	case PROTO_NOT_RECEIVING: return "not_receiving";
 	case PROTO_REGION: return "region_too_small";
 	default: return NULL;
 	}

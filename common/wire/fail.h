@@ -55,6 +55,7 @@ enum fail_protocol {
 	PROTO_PSN_MISMATCH,	/* ibv_query_qp shows other PSNs than were agreed */
 	PROTO_NO_DEVICE,	/* the address is not reached through the RDMA device in use */
 	PROTO_BAD_TAG,		/* a message without a tag, or with a wrong one */
+	PROTO_NOT_RECEIVING,	/* the peer sends, but does not receive what is sent to it */
 	PROTO_REGION,		/* the granted region has no room for what is to be done in it */
 };
 

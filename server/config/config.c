@@ -69,7 +69,8 @@ static const struct opt options[] = {
 	TUNING_OPT_POST_LIST(TUNING_AT),
 	{ .name = "probe-interval", .type = OPT_DURATION, .offset = AT(probe_interval_ns), .min = 0,
 	  .max = 3600 * NS_PER_S, .metavar = "SECONDS", .def = "60",
-	  .help = "A client silent for this long is probed, and dropped if its host does not answer; 0 never." },
+	  .help = "A client silent for this long, or that acknowledged nothing for twice as long, is probed, and "
+		  "dropped if its host does not answer; 0 never." },
 	{ .name = "rdma-port", .type = OPT_UINT, .offset = AT(rdma_port), .min = 0, .max = 65535,
 	  .metavar = "PORT", .def = "7472",
 	  .help = "RDMA port of the first shard; the others take the ports after it. 0 lets the system choose." },

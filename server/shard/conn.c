@@ -132,7 +132,7 @@ void conn_set_live(struct conn *c)
 		return;
 	hist_record(s->stats.stages[SS_ACCEPT_TO_ESTABLISHED], clock_now_ns() - c->accepted_ns);
 	counter_add(&s->stats.established, 1);
-	c->heard = true;
+	c->heard = c->acked = true;
 	/* The client has used its GRANT: nothing is left to say over TLS. */
 	conn_close_tls(c);
 	conn_set_state(c, CONN_ST_LIVE);
@@ -219,9 +219,10 @@ static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 	c->window = (struct frame_window){ 0 };
 	c->tags = NULL;
 	rc_init(&c->rc, c->shard->ep, c->shard->qps, on_broken);
-	c->cm_connected = c->qpn_lingers = c->drain_overdue = c->heard = c->told = false;
-	c->batch = 0;
-	c->batch_sends = c->owed = 0;
+	c->cm_connected = c->qpn_lingers = c->drain_overdue = c->told = false;
+	c->heard = c->acked = c->doubted = false;
+	c->look = 0;
+	c->in_flight = c->owed = 0;
 	c->started_ns = now_ns;
 	c->accepted_ns = 0;
 }

@@ -82,9 +82,12 @@ struct conn {
 	bool cm_connected;	/* the CM id must be disconnected before it is destroyed */
 	bool qpn_lingers;	/* the client's CM may hold the QP's number, and would refuse it as stale in another connection */
 	bool drain_overdue;	/* CLOSING: the first deadline passed; only the device is waited for */
-	bool heard;		/* something came from the client since the liveness probe last checked */
-	uint64_t batch;		/* the last batch of completions that had SENDs of this client */
-	uint32_t batch_sends;	/* how many it had */
+	/* Since the liveness probe last checked: */
+	bool heard;		/* a message came from the client */
+	bool acked;		/* the client's device acknowledged something that was sent to it */
+	bool doubted;		/* at the last check: it had acknowledged nothing of what was sent to it */
+	uint64_t look;		/* the last look at the receive queue that found SENDs of this client */
+	uint32_t in_flight;	/* its SENDs that were not answered before that, and those of them that were seen since */
 	uint32_t owed;		/* credits of one-way SENDs that were not returned yet */
 	uint64_t owed_sequence;	/* of the last message of those */
 	bool told;		/* a GOODBYE was sent: the server drains */

@@ -14,43 +14,26 @@
 #include "common/rdma/region.h"
 #include "server/shard/shard_data.h"
 
-/* Puts a free buffer into the receive queue, for the one that an answer is sent from. Without a free one the queue
- * stays one receive short until a send completes. */
+/* Puts a free buffer into the receive queue, for the one that an answer is sent from. */
 static void replace_receive(struct shard *s)
 {
-	uint32_t buf = ep_buf_get(s->ep);
-
-	if (buf == EP_NO_BUF) {
-		s->receive_shortfall++;
+	if (!ep_replace(s->ep))
 		counter_add(&s->stats.receive_shortfalls, 1);
-		return;
-	}
-	ep_recycle(s->ep, buf);
 }
 
-static void make_up_shortfall(struct shard *s)
-{
-	while (s->receive_shortfall) {
-		uint32_t buf = ep_buf_get(s->ep);
-
-		if (buf == EP_NO_BUF)
-			return;
-		s->receive_shortfall--;
-		ep_recycle(s->ep, buf);
-	}
-}
-
-/* False when one batch of completions has more SENDs of a client than its credits: they were all in flight at once. */
+/* False when more SENDs of a client are in flight than its credits. A look finds all SENDs that have come, before any of
+ * them is answered. At that time those were in flight too whose credits are owed, and those whose answers wait for an
+ * entry of the send queue. */
 static bool keeps_to_credits(struct conn *c)
 {
-	uint64_t batch = ep_batch(c->shard->ep);
+	uint64_t look = ep_look(c->shard->ep);
 
-	if (c->batch != batch) {
-		c->batch = batch;
-		c->batch_sends = 0;
+	if (c->look != look) {
+		c->look = look;
+		c->in_flight = c->owed + c->rc.waiting_n;
 	}
-	/* A GOODBYE may wait beside the replies. */
-	return ++c->batch_sends <= c->credits && c->rc.waiting_n <= c->credits + c->told;
+	/* A GOODBYE may wait beside the answers. */
+	return ++c->in_flight <= c->credits + c->told;
 }
 
 /* The peer broke a rule of the protocol: ends the connection. */
@@ -94,10 +77,7 @@ static void on_one_way(struct conn *c, uint32_t buf, const struct msg_header *h)
 	struct msg_header credit = { .type = MSG_CREDIT, .flags = flags, .sequence = h->sequence,
 				     .length = MSG_HEADER_BYTES + msg_trailer_bytes(flags) };
 
-	if (++c->owed > c->credits) {
-		drop(c, buf, PROTO_CREDITS);
-		return;
-	}
+	c->owed++;
 	c->owed_sequence = h->sequence;
 	/* A client that was told goodbye sends nothing more that could ask for its credits. */
 	if (!(h->flags & MSG_FLAG_ACK) && !c->told) {
@@ -297,13 +277,12 @@ static void on_sent(struct shard *s, const struct ibv_wc *wc, const struct wr *w
 	if (owner == QP_POOL_NONE)
 		return;
 	c = &s->conns[owner];
-	if (w->type == WR_PROBE && wc->status == IBV_WC_SUCCESS)
-		c->heard = true;
+	if (wc->status == IBV_WC_SUCCESS)
+		c->acked = true;
 	if (rc_on_send_wc(&c->rc, wc, w))
 		conn_fail(c, FAIL_WC_STATUS, wc->status ? (int)wc->status : IBV_WC_LOC_QP_OP_ERR);
 	else if (w->type == WR_BEACON)
 		conn_try_finish(c);
-	make_up_shortfall(s);
 }
 
 void messages_on_wc(void *arg, const struct ibv_wc *wc)

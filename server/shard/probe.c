@@ -9,20 +9,37 @@
 #define SLICES 64		/* parts of the probe interval; in each, a part of the connections is checked */
 #define SLICE_NS_MIN (10 * NS_PER_MS)
 
-/* Sends an RDMA WRITE of 0 bytes to a client that was silent for an interval: it fails when the host is gone. */
+/* Something was sent to the client, and in this interval its device acknowledged nothing. An answer need not have a
+ * completion of its own, so that is ordinary for one interval, but not for two in a row. */
+static bool is_doubtful(const struct conn *c)
+{
+	return !c->acked && c->rc.sq_used > 0;
+}
+
+/* The last probe, and with it all that was sent before, has not completed in a whole interval. */
+static void give_up(struct conn *c)
+{
+	if (c->heard)
+		conn_fail(c, FAIL_PROTOCOL, PROTO_NOT_RECEIVING);
+	else
+		conn_fail(c, FAIL_TIMEOUT, 0);
+}
+
+/* Sends an RDMA WRITE of 0 bytes to a client that was silent for an interval, or acknowledged nothing for two: it fails when
+ * the host is gone, and does not complete before the answers that the client does not receive. */
 static void probe_one(struct shard *s, struct conn *c)
 {
 	if (c->state != CONN_ST_LIVE)
 		return;
-	if (c->heard) {
-		c->heard = false;
-		return;
-	}
-	/* An error means that the last probe has not completed in a whole interval. */
-	if (rc_probe(&c->rc))
-		conn_fail(c, FAIL_TIMEOUT, 0);
-	else
+	if (!c->acked && (!c->heard || (is_doubtful(c) && c->doubted))) {
+		if (rc_probe(&c->rc)) {
+			give_up(c);
+			return;
+		}
 		counter_add(&s->stats.probes, 1);
+	}
+	c->doubted = is_doubtful(c);
+	c->heard = c->acked = false;
 }
 
 static uint64_t probe_slice_ns(const struct server_config *cfg)

@@ -241,7 +241,7 @@ static int make_verbs(struct shard *s, char *err, size_t err_size)
 				.post_list = (uint32_t)cfg->tuning.post_list,
 				.signal_every = (uint32_t)cfg->tuning.signal_every,
 				.cq_depth = (uint32_t)cfg->tuning.cq_depth, .spin = cfg->poll == POLL_BUSY,
-				.solicited_only = true };
+				.solicited_only = true, .look_at_all = true };
 	struct qp_pool_config qp = { .max = cfg->shard_qps,
 				     .reserve = cfg->shard_clients < QP_RESERVE ? cfg->shard_clients : QP_RESERVE,
 				     .quarantine_ns = QP_POOL_QUARANTINE_NS, .on_rested = on_rested, .arg = s };

@@ -110,7 +110,6 @@ struct shard {
 	uint32_t probe_next;		/* index of the connection that the liveness probe checks next */
 	uint32_t credits_granted;
 	uint32_t credit_holders;	/* connections with credits, closing ones included */
-	uint32_t receive_shortfall;	/* receives that the SRQ is short of, for want of free buffers */
 	struct stats stats;
 };
 

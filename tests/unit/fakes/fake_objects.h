@@ -39,6 +39,7 @@ struct fake_srq {
 	struct ibv_srq srq;
 	struct fake_recv *recvs;	/* ring of max entries */
 	uint32_t head, n, max, qps;
+	uint32_t limit;		/* with fewer receives it raises an event; 0: it does not */
 };
 
 struct fake_send {

@@ -343,6 +343,11 @@ static bool receive(struct ibv_qp *qp, const void *data, uint32_t bytes, struct 
 	wc.wr_id = s->recvs[s->head].wr_id;
 	s->head = (s->head + 1) % s->max;
 	s->n--;
+	/* As on rxe, one-shot, and when a receive is taken. */
+	if (s->limit && s->n < s->limit) {
+		s->limit = 0;
+		fake_async_srq(IBV_EVENT_SRQ_LIMIT_REACHED);
+	}
 	fake_push_wc(qp->recv_cq, &wc);
 	return true;
 }
@@ -350,6 +355,18 @@ static bool receive(struct ibv_qp *qp, const void *data, uint32_t bytes, struct 
 bool fake_deliver(struct ibv_qp *qp, const void *data, uint32_t bytes)
 {
 	return receive(qp, data, bytes, (struct ibv_wc){ .status = IBV_WC_SUCCESS });
+}
+
+bool fake_deliver_unsolicited(struct ibv_qp *qp, const void *data, uint32_t bytes)
+{
+	struct fake_cq *q = (struct fake_cq *)qp->recv_cq;
+	bool armed = q->armed, delivered;
+
+	q->armed = armed && !q->solicited_only;
+	delivered = fake_deliver(qp, data, bytes);
+	if (q->solicited_only)
+		q->armed = armed;
+	return delivered;
 }
 
 bool fake_deliver_imm(struct ibv_qp *qp, const void *data, uint32_t bytes, uint32_t imm)
@@ -376,6 +393,11 @@ uint32_t fake_srq_posted(void)
 uint32_t fake_srq_posts(void)
 {
 	return n_srq_posts;
+}
+
+uint32_t fake_srq_limit(void)
+{
+	return the_srq->limit;
 }
 
 uint64_t fake_srq_wr_id(uint32_t i)

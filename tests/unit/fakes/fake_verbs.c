@@ -381,6 +381,20 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 	return &s->srq;
 }
 
+int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
+{
+	struct fake_srq *s = (struct fake_srq *)srq;
+	int e = fake_fails("ibv_modify_srq");
+
+	if (mask != IBV_SRQ_LIMIT)
+		fake_violation("ibv_modify_srq with mask 0x%x", mask);
+	if (!e && attr->srq_limit > s->max)
+		e = EINVAL;
+	if (!e)
+		s->limit = attr->srq_limit;
+	return e;
+}
+
 int ibv_destroy_srq(struct ibv_srq *srq)
 {
 	struct fake_srq *s = (struct fake_srq *)srq;

@@ -76,6 +76,8 @@ uint32_t fake_qps(void);
 uint32_t fake_complete_sends(struct ibv_qp *qp, uint32_t n, enum ibv_wc_status status);
 /* Lets a message arrive. False if the SRQ is empty (receiver not ready). */
 bool fake_deliver(struct ibv_qp *qp, const void *data, uint32_t bytes);
+/* The same without the solicited event bit. */
+bool fake_deliver_unsolicited(struct ibv_qp *qp, const void *data, uint32_t bytes);
 /* The same with immediate data. */
 bool fake_deliver_imm(struct ibv_qp *qp, const void *data, uint32_t bytes, uint32_t imm);
 /* A receive that fails. */
@@ -95,6 +97,7 @@ uint32_t fake_async_waiting(void);
 
 uint32_t fake_srq_posted(void);			/* receives waiting in all SRQs */
 uint32_t fake_srq_posts(void);			/* calls of ibv_post_srq_recv since the reset */
+uint32_t fake_srq_limit(void);			/* of the only SRQ; 0: none is armed */
 uint64_t fake_srq_wr_id(uint32_t i);		/* of the i-th waiting one */
 uint32_t fake_cqs(void);
 struct ibv_cq *fake_cq(uint32_t i);		/* in order of creation */

@@ -215,7 +215,7 @@ void peer_abort(struct peer *p)
 void peer_hello(struct peer *p, uint16_t features)
 {
 	struct frame_hello h = {
-		.message_bytes = 64, .queue_depth = 4, .features = features, .psn = p->psn
+		.message_bytes = 64, .queue_depth = srv.peers_depth, .features = features, .psn = p->psn
 	};
 	uint8_t buf[FRAME_HELLO_BYTES];
 

@@ -104,6 +104,7 @@ int server_rig_init(void **state)
 	srv.shard = NULL;
 	srv.main_sleeps = false;
 	srv.peers_resume = srv.peers_certified = srv.registrar_stands = false;
+	srv.peers_depth = 4;
 	srv.offer = NULL;
 	srv.peers_from = NULL;
 	srv.silent_ms = 0;
@@ -291,7 +292,7 @@ void server_assert_all_back(void)
 	assert_int_equal(srv.server.admitted[0], 0);
 	assert_int_equal(s->credits_granted, 0);
 	assert_int_equal(s->credit_holders, 0);
-	assert_int_equal(s->receive_shortfall, 0);
+	assert_int_equal(e.bufs_short, 0);
 	assert_int_equal(session_count(s->sessions), 0);
 	assert_int_equal(region_in_use(s->regions), 0);
 	assert_int_equal(e.bufs_posted, srv.bufs_posted);

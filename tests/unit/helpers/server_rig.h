@@ -35,6 +35,7 @@ struct server_rig {
 	bool peers_resume;	/* they keep TLS sessions */
 	bool peers_certified;	/* they show a certificate */
 	const char *peers_from;	/* they connect from this address; NULL: 127.0.0.1 */
+	uint16_t peers_depth;	/* SENDs that they want to have in flight */
 	struct tls_session *offer;	/* they offer this one; the test's; NULL: none */
 };
 extern struct server_rig srv;

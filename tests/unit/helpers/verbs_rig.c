@@ -64,6 +64,7 @@ static void collect(void *arg, const struct ibv_wc *wc)
 
 	assert_true(r->n_wcs < VERBS_RIG_WCS_MAX);
 	r->batches[r->n_wcs] = ep_batch(r->ep);
+	r->looks[r->n_wcs] = ep_look(r->ep);
 	r->wcs[r->n_wcs++] = *wc;
 	if (r->on_wc)
 		r->on_wc(r, wc);

@@ -24,6 +24,7 @@ struct verbs_rig {
 	struct rdma_cm_id *id;
 	struct ibv_wc wcs[VERBS_RIG_WCS_MAX];	/* what the endpoint dispatched */
 	uint64_t batches[VERBS_RIG_WCS_MAX];	/* and in which batch */
+	uint64_t looks[VERBS_RIG_WCS_MAX];	/* and ep_look at that time */
 	uint32_t n_wcs;
 	uint32_t rested[64], n_rested;	/* slots that left quarantine, and how many have */
 	uint64_t rested_ns;		/* after how long the last one did */

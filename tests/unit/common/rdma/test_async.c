@@ -131,7 +131,7 @@ static const struct {
 	{ IBV_EVENT_PKEY_CHANGE, "pkey_change", ASYNC_NOTED, 0, { 0, 0 } },
 	{ IBV_EVENT_SM_CHANGE, "sm_change", ASYNC_NOTED, 0, { 0, 0 } },
 	{ IBV_EVENT_SRQ_ERR, "srq_err", ASYNC_EP_FAILED, 0, { 0, 1 } },
-	{ IBV_EVENT_SRQ_LIMIT_REACHED, "srq_limit_reached", ASYNC_NOTED, 0, { 0, 0 } },
+	{ IBV_EVENT_SRQ_LIMIT_REACHED, "srq_limit_reached", ASYNC_SRQ_LOW, 0, { 0, 1 } },
 	{ IBV_EVENT_QP_LAST_WQE_REACHED, "qp_last_wqe_reached", ASYNC_QP_LAST_WQE, 0, { 1, 0 } },
 	{ IBV_EVENT_CLIENT_REREGISTER, "client_reregister", ASYNC_NOTED, 0, { 0, 0 } },
 	{ IBV_EVENT_GID_CHANGE, "gid_change", ASYNC_NOTED, 0, { 0, 0 } },

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/rdma/ep_internal.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/helpers/verbs_rig.h"
@@ -424,9 +425,79 @@ static void process__post_of_receives_fails__error_and_a_shortfall(void **state)
 	open_ep();
 	rig.on_wc = recycle;
 	deliver(3);
-	fake_fail_next("ibv_post_srq_recv", ENOMEM);
+	fake_fail_next("ibv_post_srq_recv", EINVAL);
 	assert_int_equal(ep_process(rig.ep, 64), -EIO);
 	assert_int_equal(verbs_rig_counts().bufs_posted, POSTED - 3);
+}
+
+static void process__receives_cannot_be_posted_for_want_of_memory__tried_again(void **state)
+{
+	(void)state;
+	open_ep();
+	rig.on_wc = recycle;
+	for (int round = 0; round < 3; round++) {
+		deliver(3);
+		assert_int_equal(ep_take_events(rig.ep), 0);
+		fake_fail_next("ibv_post_srq_recv", ENOMEM);
+		assert_int_equal(ep_process(rig.ep, 64), 3);
+		assert_int_equal(verbs_rig_counts().bufs_posted, POSTED - 3);
+		assert_int_equal(verbs_rig_counts().bufs_short, 3);
+		assert_true(ep_needs_sweep(rig.ep));
+		assert_int_equal(ep_process(rig.ep, 64), 0);
+		assert_int_equal(fake_srq_posted(), POSTED);
+		assert_int_equal(verbs_rig_counts().bufs_posted, POSTED);
+		assert_int_equal(verbs_rig_counts().bufs_short, 0);
+		assert_int_equal(verbs_rig_counts().bufs_free, 16);
+		assert_false(ep_needs_sweep(rig.ep));
+	}
+}
+
+static void process__receives_cannot_be_posted_for_long__error(void **state)
+{
+	(void)state;
+	open_ep();
+	rig.on_wc = recycle;
+	deliver(3);
+	fake_fail_next("ibv_post_srq_recv", ENOMEM);
+	assert_int_equal(ep_process(rig.ep, 64), 3);
+	/* What works in between does not count as a success of this. */
+	fake_push_wc(fake_cq(1), &(struct ibv_wc){ .wr_id = (uint64_t)WR_PROBE << 60 });
+	fake_fail_next("ibv_post_srq_recv", ENOMEM);
+	ep_sweep(rig.ep);
+	assert_int_equal(ep_process(rig.ep, 64), 1);
+	rig.ep->reposts.since_ns -= RETRY_FOR_NS;
+	fake_fail_next("ibv_post_srq_recv", ENOMEM);
+	assert_int_equal(ep_process(rig.ep, 64), -EIO);
+}
+
+/* More than a batch: what waits for its turn was there before any of it was answered. */
+static void look__at_all__one_number_for_all_that_was_there(void **state)
+{
+	static const bool all[] = { true, false };
+
+	(void)state;
+	for (size_t c = 0; c < N_ELEMENTS(all); c++) {
+		rig.cfg.recv_depth = 300;
+		rig.cfg.look_at_all = all[c];
+		open_ep();
+		rig.on_wc = recycle;
+		deliver(300);
+		assert_int_equal(ep_process(rig.ep, 64), 64);
+		/* Only a look takes messages from the queue, so this one is of the next. */
+		deliver(1);
+		verbs_rig_process();
+		assert_int_equal(rig.n_wcs, 301);
+		assert_true(rig.looks[0] > 0);
+		for (uint32_t i = 1; i < 301; i++) {
+			bool same = all[c] ? i != 300 : i % 64 != 0;
+
+			assert_int_equal(rig.looks[i] == rig.looks[i - 1], same);
+		}
+		assert_int_equal(fake_srq_posted(), 300 + EP_BATCH);
+		tear_down(state);
+		set_up(state);
+	}
+	open_ep();
 }
 
 static void process__poll_fails__eio(void **state)
@@ -511,6 +582,58 @@ static void solicited_only__for_receives__other_queues_tell_of_all(void **state)
 	assert_true(fake_cq_armed(fake_cq(0)) && fake_cq_armed(fake_cq(1)));
 	assert_true(fake_cq_solicited_only(fake_cq(0)));
 	assert_false(fake_cq_solicited_only(fake_cq(1)));
+}
+
+/* Unsolicited messages raise no event of their queue. */
+static void solicited_only__receives_run_low__told_once_until_watched_again(void **state)
+{
+	(void)state;
+	rig.cfg.solicited_only = true;
+	open_quiet_ep();
+	rig.on_wc = recycle;
+	assert_true(ep_needs_sweep(rig.ep));
+	ep_watch_srq(rig.ep);
+	assert_false(ep_needs_sweep(rig.ep));
+	for (int round = 0; round < 3; round++) {
+		assert_int_equal(fake_srq_limit(), SRQ_LIMIT);
+		while (fake_srq_posted() > SRQ_LIMIT)
+			assert_true(fake_deliver_unsolicited(qp, "x", 1));
+		assert_int_equal(fake_async_waiting(), round);
+		assert_true(fake_deliver_unsolicited(qp, "x", 1));
+		assert_int_equal(fake_async_waiting(), round + 1);
+		assert_false(readable(ep_fd(rig.ep)));
+		verbs_rig_process();
+		assert_int_equal(fake_srq_posted(), SRQ_LIMIT - 1);
+		ep_srq_is_low(rig.ep);
+		verbs_rig_process();
+		assert_int_equal(fake_srq_posted(), POSTED);
+		assert_int_equal(fake_srq_limit(), 0);
+		assert_true(ep_needs_sweep(rig.ep));
+		ep_watch_srq(rig.ep);
+		assert_false(ep_needs_sweep(rig.ep));
+	}
+}
+
+static void solicited_only__device_cannot_tell__every_message_wakes(void **state)
+{
+	(void)state;
+	rig.cfg.solicited_only = true;
+	open_quiet_ep();
+	fake_fail_next("ibv_modify_srq", EOPNOTSUPP);
+	ep_watch_srq(rig.ep);
+	verbs_rig_process();
+	rig.on_wc = recycle;
+	for (uint32_t i = 1; i <= 3; i++) {
+		assert_false(ep_needs_sweep(rig.ep));
+		assert_false(fake_cq_solicited_only(fake_cq(0)));
+		assert_true(fake_cq_armed(fake_cq(0)));
+		assert_true(fake_deliver_unsolicited(qp, "x", 1));
+		assert_true(readable(ep_fd(rig.ep)));
+		assert_int_equal(ep_take_events(rig.ep), 0);
+		assert_false(readable(ep_fd(rig.ep)));
+		verbs_rig_process();
+		assert_int_equal(rig.n_wcs, i);
+	}
 }
 
 static void spin__on__never_armed_and_always_polled(void **state)
@@ -696,6 +819,11 @@ int main(void)
 		EP_TEST(events__quiet_queues__not_polled),
 		EP_TEST(events__channel_or_arming_fails__its_errno),
 		EP_TEST(solicited_only__for_receives__other_queues_tell_of_all),
+		EP_TEST(solicited_only__receives_run_low__told_once_until_watched_again),
+		EP_TEST(solicited_only__device_cannot_tell__every_message_wakes),
+		EP_TEST(process__receives_cannot_be_posted_for_want_of_memory__tried_again),
+		EP_TEST(process__receives_cannot_be_posted_for_long__error),
+		EP_TEST(look__at_all__one_number_for_all_that_was_there),
 		EP_TEST(spin__on__never_armed_and_always_polled),
 		EP_TEST(spin__turned_off__armed_and_what_waits_is_polled),
 		EP_TEST(await__completion_to_come__armed_until_it_came),

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/rdma/cm.h"
 #include "common/base/log.h"
+#include "common/rdma/ep_internal.h"
 #include "common/rdma/pump.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
@@ -145,6 +146,70 @@ static void run__either_channel_fails__broken(void **state)
 	fake_cm_event(id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
 	fake_fail_next("rdma_get_cm_event", EIO);
 	assert_int_equal(pump_run(&pump), -EIO);
+}
+
+static void cm_events__memory_is_short__taken_when_it_is_not(void **state)
+{
+	(void)state;
+	start(POLL_EVENT, 0);
+	fake_cm_event(id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
+	for (int i = 0; i < 3; i++) {
+		fake_fail_next("rdma_get_cm_event", ENOMEM);
+		ev_run(loop, EVRUN_NOWAIT);
+		assert_int_equal(cm_events, 0);
+		assert_false(pump.broken);
+		/* Its descriptor is readable all the time, and must not keep the loop turning. */
+		assert_false(ev_is_active(&pump.cm_io));
+		assert_true(ev_is_active(&pump.cm_again));
+		ev_timer_stop(loop, &pump.cm_again);
+		ev_invoke(loop, &pump.cm_again, EV_TIMER);
+	}
+	ev_run(loop, EVRUN_NOWAIT);
+	assert_int_equal(cm_events, 1);
+	assert_int_equal(pump.cm_reads.since_ns, 0);
+}
+
+static void cm_events__memory_is_short_for_long__broken(void **state)
+{
+	(void)state;
+	start(POLL_EVENT, 0);
+	log_init("test", LOG_LVL_ERROR);
+	fake_cm_event(id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
+	fake_fail_next("rdma_get_cm_event", ENOMEM);
+	ev_run(loop, EVRUN_NOWAIT);
+	assert_false(pump.broken);
+	pump.cm_reads.since_ns -= RETRY_FOR_NS;
+	ev_timer_stop(loop, &pump.cm_again);
+	ev_invoke(loop, &pump.cm_again, EV_TIMER);
+	fake_fail_next("rdma_get_cm_event", ENOMEM);
+	assert_int_equal(pump_run(&pump), -EIO);
+}
+
+/* A thread that sleeps is not woken by unsolicited messages, but by the SRQ's limit. */
+static void event_mode__unsolicited_messages_empty_the_srq__all_taken(void **state)
+{
+	(void)state;
+	rig.cfg.solicited_only = true;
+	start(POLL_EVENT, 0);
+	ev_run(loop, EVRUN_NOWAIT);
+	for (int round = 1; round <= 3; round++) {
+		while (fake_srq_posted() > SRQ_LIMIT)
+			assert_true(fake_deliver_unsolicited(qp, "x", 1));
+		ev_run(loop, EVRUN_NOWAIT);
+		assert_int_equal(fake_srq_posted(), SRQ_LIMIT);
+		while (fake_deliver_unsolicited(qp, "x", 1))
+			;
+		for (int i = 0; i < 10 && fake_srq_posted() < 1200 + EP_BATCH; i++)
+			ev_run(loop, EVRUN_NOWAIT);
+		assert_int_equal(fake_srq_posted(), 1200 + EP_BATCH);
+		assert_int_equal(rig.n_wcs, round * (1200 + EP_BATCH));
+		/* The limit is armed again later, so that its events are rare. */
+		assert_int_equal(fake_srq_limit(), 0);
+		assert_true(ep_needs_sweep(rig.ep));
+		ev_invoke(loop, &pump.sweep, EV_TIMER);
+		assert_int_equal(fake_srq_limit(), SRQ_LIMIT);
+		assert_false(ep_needs_sweep(rig.ep));
+	}
 }
 
 static void on_gone(void *arg)
@@ -431,6 +496,9 @@ int main(void)
 		PUMP_TEST(event_mode__completions__taken_when_readable),
 		PUMP_TEST(event_mode__more_than_the_budget__goes_on_in_later_turns),
 		PUMP_TEST(event_mode__both_readable__cm_events_first),
+		PUMP_TEST(cm_events__memory_is_short__taken_when_it_is_not),
+		PUMP_TEST(cm_events__memory_is_short_for_long__broken),
+		PUMP_TEST(event_mode__unsolicited_messages_empty_the_srq__all_taken),
 		PUMP_TEST(run__broken_out_of__returns_zero),
 		PUMP_TEST(run__poll_fails__broken),
 		PUMP_TEST(joined__one_breaks__the_other_goes_on),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/helpers/server_messages.h"
 #include "tests/unit/helpers/server_rig.h"
 
@@ -231,6 +232,96 @@ static void drop_test(void **state)
 
 /* ---- dropped after a while */
 
+/* With as many credits as several batches of completions have room for. */
+static void credits__more_than_a_batch__kept_to_and_exceeded(void **state)
+{
+	const uint32_t credits = 2 * EP_BATCH + 2;
+	struct peer p;
+
+	(void)state;
+	srv.cfg.credits = credits;
+	srv.peers_depth = credits;
+	start_live(&p);
+	assert_int_equal(p.grant.credits, credits);
+	for (uint32_t round = 1; round <= 3; round++) {
+		for (uint32_t i = 0; i < credits; i++)
+			assert_true(peer_message(&p, 64));
+		server_turns(4);
+		assert_int_equal(counter_get(&srv.shard->stats.messages_in), round * credits);
+		server_only(CONN_ST_LIVE);
+		fake_complete_sends(p.qp, credits, IBV_WC_SUCCESS);
+		server_turns(2);
+	}
+	for (uint32_t i = 0; i < credits + 1; i++)
+		assert_true(peer_message(&p, 64));
+	server_turns(4);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 4 * credits);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+}
+
+/* Credits that are owed for one-way messages are taken, whatever comes next. */
+static void credits__owed_and_an_echo_more__dropped(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	start_live(&p);
+	for (uint64_t i = 0; i < 4; i++) {
+		assert_true(deliver_data(&p, i, i == 1 ? MSG_FLAG_ACK : 0));
+		server_turn();
+	}
+	/* Two came back. */
+	assert_true(peer_message(&p, 64));
+	assert_true(peer_message(&p, 64));
+	server_turns(2);
+	server_only(CONN_ST_LIVE);
+	for (uint64_t i = 0; i < 2; i++)
+		assert_true(deliver_data(&p, i, 0));
+	server_turns(2);
+	server_only(CONN_ST_LIVE);
+	assert_true(peer_message(&p, 64));
+	server_turns(2);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 8);
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+}
+
+static bool deliver_unsolicited(struct peer *p)
+{
+	struct msg_header h = { .type = MSG_DATA, .length = MSG_HEADER_BYTES };
+	uint8_t data[MSG_HEADER_BYTES];
+
+	msg_encode(&h, data);
+	return fake_deliver_unsolicited(p->qp, data, sizeof(data));
+}
+
+/* Only the SRQ's limit wakes the shard. The client that exceeded its credits ends, the other is served. */
+static void credits__unsolicited_until_receives_run_out__offender_dropped(void **state)
+{
+	struct peer p, honest;
+
+	(void)state;
+	start_live(&p);
+	peer_go_live(&honest, 0);
+	server_turns(3);
+	for (int i = 0; i < 4; i++)
+		assert_true(deliver_unsolicited(&p));
+	server_turns(3);
+	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 0);
+	while (deliver_unsolicited(&p))
+		;
+	server_turns(4);
+	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, PROTO_CREDITS), 1);
+	assert_int_equal(fake_srq_posted(), srv.bufs_posted);
+	fake_posts_forget();
+	for (int i = 0; i < 4; i++)
+		assert_true(peer_message(&honest, 64));
+	server_turns(2);
+	assert_int_equal(n_posts(), 4);
+	assert_ptr_equal(server_only(CONN_ST_LIVE), honest.id->context);
+	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+	peer_leave(&honest);
+}
+
 static void one_way__more_than_its_credits_unasked__dropped(void **state)
 {
 	struct peer p;
@@ -318,6 +409,9 @@ static void send__completes_with_an_error__dropped_and_buffers_back(void **state
 int main(void)
 {
 	const struct CMUnitTest others[] = {
+		MESSAGES_TEST(credits__more_than_a_batch__kept_to_and_exceeded),
+		MESSAGES_TEST(credits__owed_and_an_echo_more__dropped),
+		MESSAGES_TEST(credits__unsolicited_until_receives_run_out__offender_dropped),
 		MESSAGES_TEST(one_way__more_than_its_credits_unasked__dropped),
 		MESSAGES_TEST(tags__repeated_message__dropped),
 		MESSAGES_TEST(joined__more_sends_than_its_credits__dropped),

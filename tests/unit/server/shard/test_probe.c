@@ -73,7 +73,7 @@ static void probe__silent_client__written_to_and_dropped_if_nothing_comes(void *
 		assert_int_equal(n, i + 1);
 		fake_complete_sends(p.qp, 1, IBV_WC_SUCCESS);
 		server_turn();
-		assert_true(c->heard);
+		assert_true(c->acked);
 	}
 	probe_interval();
 	probe_interval();
@@ -117,6 +117,51 @@ static void probe__client_that_talks__left_alone(void **state)
 		probe_interval();
 	}
 	assert_int_equal(probes(), 0);
+	leave(&p);
+	server_assert_all_back();
+}
+
+/* It sends, but its device takes nothing: its own messages are no sign that it does. */
+static void probe__client_that_sends_and_does_not_receive__dropped(void **state)
+{
+	struct peer p;
+	int intervals = 0;
+
+	(void)state;
+	start_without_probe();
+	peer_go_live(&p, 0);
+	for (; intervals < 10 && server_n(CONN_ST_LIVE); intervals++) {
+		assert_true(peer_message(&p, 64));
+		server_turns(2);
+		probe_interval();
+	}
+	/* The interval it went live in, two of doubt, that of the probe. */
+	assert_in_range(intervals, 3, 4);
+	assert_int_equal(probes(), 1);
+	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, PROTO_NOT_RECEIVING), 1);
+	leave(&p);
+	server_assert_all_back();
+}
+
+/* One that talks so seldom that its answers have no completion of their own is asked now and then, and stays. */
+static void probe__client_that_talks_seldom__stays(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	srv.cfg.credits = srv.peers_depth = 64;
+	srv.cfg.tuning.inline_bytes = 220;
+	start_without_probe();
+	peer_go_live(&p, 0);
+	for (int i = 0; i < 20; i++) {
+		assert_true(peer_message(&p, 64));
+		server_turns(2);
+		probe_interval();
+		fake_complete_sends(p.qp, 2, IBV_WC_SUCCESS);
+		server_turns(2);
+	}
+	server_only(CONN_ST_LIVE);
+	assert_in_range(probes(), 1, 10);
 	leave(&p);
 	server_assert_all_back();
 }
@@ -259,6 +304,8 @@ int main(void)
 		PROBE_TEST(probe__silent_client__written_to_and_dropped_if_nothing_comes),
 		PROBE_TEST(probe__still_under_way_after_an_interval__dropped),
 		PROBE_TEST(probe__client_that_talks__left_alone),
+		PROBE_TEST(probe__client_that_sends_and_does_not_receive__dropped),
+		PROBE_TEST(probe__client_that_talks_seldom__stays),
 		PROBE_TEST(probe__several_clients__each_once_in_an_interval),
 		PROBE_TEST(probe__any_number_of_objects__each_once_in_an_interval),
 		PROBE_TEST(probe__not_connected_or_closing__left_alone),
