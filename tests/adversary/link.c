@@ -16,7 +16,7 @@
 
 #define RESOLVE_MS 5000
 #define RECV_DEPTH 64
-#define SPARE_BUFS (LINK_MESSAGES_MAX + 6)
+#define SPARE_BUFS 6
 
 static void on_wc(void *arg, const struct ibv_wc *wc)
 {
@@ -31,7 +31,8 @@ static void on_wc(void *arg, const struct ibv_wc *wc)
 			l->received_bytes = wc->byte_len;
 			memcpy(l->last, ep_buf(l->ep, w.buf), n);
 		}
-		ep_recycle(l->ep, w.buf);
+		if (!l->hoards)
+			ep_recycle(l->ep, w.buf);
 		return;
 	}
 	(void)!rc_on_send_wc(&l->rc, wc, &w);
@@ -45,9 +46,14 @@ static void on_wc(void *arg, const struct ibv_wc *wc)
 
 int link_new(struct rogue *r, struct link *l)
 {
-	struct ep_config ep = { .dev = &r->dev, .max_qps = 1, .sq_depth = LINK_MESSAGES_MAX + 2,
-				.recv_depth = RECV_DEPTH, .spare_bufs = SPARE_BUFS,
-				.buf_bytes = LINK_BUF_BYTES, .spin = true };
+	return link_new_sized(r, l, LINK_MESSAGES_MAX, LINK_BUF_BYTES);
+}
+
+int link_new_sized(struct rogue *r, struct link *l, uint32_t messages, uint32_t buf_bytes)
+{
+	struct ep_config ep = { .dev = &r->dev, .max_qps = 1, .sq_depth = messages + 2,
+				.recv_depth = RECV_DEPTH, .spare_bufs = messages + SPARE_BUFS,
+				.buf_bytes = buf_bytes, .spin = true };
 	struct qp_pool_config qp = { .max = 1, .reserve = 0 };
 	char err[256];
 	int ret;
@@ -55,6 +61,7 @@ int link_new(struct rogue *r, struct link *l)
 	memset(l, 0, sizeof(*l));
 	l->r = r;
 	l->hello = wire_good_hello();
+	l->rnr_retries = 6;
 	ret = ep_new(&ep, on_wc, l, &l->ep, err, sizeof(err));
 	if (!ret)
 		ret = qp_pool_new(l->ep, &qp, &l->pool);
@@ -181,7 +188,8 @@ bool link_program(struct link *l)
 		attr.sq_psn = l->sq_psn;
 		attr.min_rnr_timer = 12;
 		attr.timeout = 14;
-		attr.retry_cnt = attr.rnr_retry = 6;
+		attr.retry_cnt = 6;
+		attr.rnr_retry = l->rnr_retries;
 		attr.max_rd_atomic = 1;
 		if (ibv_modify_qp(l->rc.qp, &attr, mask))
 			return false;
@@ -222,7 +230,7 @@ bool link_send(struct link *l, const void *data, uint32_t bytes)
 {
 	uint32_t buf = ep_buf_get(l->ep);
 
-	if (buf == EP_NO_BUF || bytes > LINK_BUF_BYTES)
+	if (buf == EP_NO_BUF || bytes > ep_buf_bytes(l->ep))
 		return false;
 	memcpy(ep_buf(l->ep, buf), data, bytes);
 	return rc_send(&l->rc, buf, bytes) == 0;

@@ -30,6 +30,8 @@ struct link {
 	struct rc rc;
 	uint32_t sq_psn;		/* to program; the HELLO's unless changed */
 	uint32_t claimed_qpn;		/* what the request says; 0: the truth */
+	uint8_t rnr_retries;		/* to program; 7: without end */
+	bool hoards;			/* receives that were used are not posted again */
 	uint32_t server_qpn;
 	/* what happened */
 	struct cm_event event;		/* the last one not asked for */
@@ -42,6 +44,9 @@ struct link {
 
 /* Makes the verbs resources. On failure nothing is held. 0 or -errno. */
 int link_new(struct rogue *r, struct link *l) __attribute__((warn_unused_result));
+/* The same with other sizes than LINK_MESSAGES_MAX and LINK_BUF_BYTES. */
+int link_new_sized(struct rogue *r, struct link *l, uint32_t messages, uint32_t buf_bytes)
+	__attribute__((warn_unused_result));
 /* Ends whatever there is, without a word to the server. */
 void link_free(struct link *l);
 

@@ -4,7 +4,8 @@
  *
  * Modes are in the tables of rogue_boot.c (TLS and frames), rogue_link.c (RDMA connection and messages),
  * rogue_region.c (one-sided memory), rogue_push.c (pushes), rogue_life.c (tickets, dying, asking for room),
- * rogue_tls.c (records of TLS), rogue_flood.c (floods) and rogue_stale.c (holding queue pair numbers).
+ * rogue_tls.c (records of TLS), rogue_flood.c (floods), rogue_stale.c (holding queue pair numbers) and rogue_credits.c
+ * (more messages than credits, together or for long).
  */
 #include "tests/adversary/rogue.h"
 
@@ -56,7 +57,7 @@ static const struct opts_spec spec = {
 };
 
 static const struct mode *const tables[] = { boot_modes, link_modes, region_modes, push_modes, life_modes,
-					    tls_modes, flood_modes, stale_modes };
+					    tls_modes, flood_modes, stale_modes, credit_modes };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
 static const char *running = "";	/* the mode */

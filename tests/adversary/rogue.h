@@ -42,6 +42,6 @@ bool link_check(struct rogue *r);
 
 /* Tables of modes; a NULL name ends them. */
 extern const struct mode boot_modes[], link_modes[], region_modes[], push_modes[], life_modes[], tls_modes[],
-	flood_modes[], stale_modes[];
+	flood_modes[], stale_modes[], credit_modes[];
 
 #endif

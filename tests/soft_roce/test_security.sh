@@ -257,6 +257,8 @@ used+=(key-updates control-key-updates client-hellos requests control-flood)
 used+=(keep-ids claim claim-next)
 # And for test_breaks.
 used+=(outstanding never-stops)
+# And for test_credits.
+used+=(unsolicited-flood echo-flood never-receives)
 unused=$(comm -23 <("$programs/rogue" modes | sort) <(printf '%s\n' "${used[@]}" | sort -u))
 is "every attack was made" "$unused" ""
 finish
