@@ -149,9 +149,11 @@ static void on_response(struct client_conn *c, const struct cm_event *e)
 				  .path_mtu = c->ctx->cfg->path_mtu, .retry = c->ctx->cfg->retry,
 				  .verify = c->ctx->cfg->verify };
 	struct cm_path path;
+	bool proven = server_proves_itself(c, e);
 	int ret;
 
-	if (!server_proves_itself(c, e)) {
+	auth_wipe(&c->keys);
+	if (!proven) {
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_PROOF);
 		return;
 	}

@@ -167,7 +167,8 @@ struct cm_path {
 int cm_get_path(struct rdma_cm_id *id, struct cm_path *out) __attribute__((warn_unused_result));
 
 /* The IP address to which packets of this path will really go: its destination GID. Errors:
- *   -EAFNOSUPPORT  the link has no IP GIDs (InfiniBand)
+ *   -EAFNOSUPPORT  the path has no GID, or it holds no IP address of the family of the connection's addresses. So it is on
+ *                  InfiniBand; on Ethernet such a path leads elsewhere than the peer claims.
  */
 int cm_path_peer(struct rdma_cm_id *id, const struct cm_path *path, struct addr *out)
 	__attribute__((warn_unused_result));

@@ -67,6 +67,7 @@ int auth_hmac(struct auth_mac *m, const uint8_t key[AUTH_KEY_BYTES], const struc
 {
 	struct auth_mac *made = NULL;
 	uint8_t text[BINDING_BYTES];
+	static const uint8_t no_key[AUTH_KEY_BYTES];
 	size_t n;
 	int ret = m ? 0 : auth_mac_new(&made);
 
@@ -75,6 +76,9 @@ int auth_hmac(struct auth_mac *m, const uint8_t key[AUTH_KEY_BYTES], const struc
 	if (!ret && (EVP_MAC_init(m->ctx, key, AUTH_KEY_BYTES, NULL) != 1 ||
 		     EVP_MAC_update(m->ctx, text, sizeof(text)) != 1 ||
 		     EVP_MAC_final(m->ctx, out, &n, AUTH_HMAC_BYTES) != 1))
+		ret = -ENOMEM;
+	/* The context keeps its key until it gets another. */
+	if (!ret && EVP_MAC_init(m->ctx, no_key, sizeof(no_key), NULL) != 1)
 		ret = -ENOMEM;
 	auth_mac_free(made);
 	return ret;

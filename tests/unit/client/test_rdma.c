@@ -193,6 +193,19 @@ static void response__right_proof__agreed_psns_and_first_message(void **state)
 	assert_int_equal(cli.live, 0);
 }
 
+/* They prove nothing more. */
+static void response__proof_checked__keys_wiped(void **state)
+{
+	static const struct auth_keys none;
+	struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
+
+	(void)state;
+	assert_memory_not_equal(&c->keys, &none, sizeof(none));
+	client_trigger(c, CLIENT_ST_RDMA_CONNECT);
+	assert_int_equal(c->state, CLIENT_ST_FIRST_REPLY);
+	assert_memory_equal(&c->keys, &none, sizeof(none));
+}
+
 static void assert_bad_proof(struct client_conn *c, const uint8_t *data, uint8_t bytes)
 {
 	script_response(c, data, bytes);
@@ -648,6 +661,7 @@ int main(void)
 		RDMA_TEST(event__not_of_this_state__ignored),
 		RDMA_TEST(connect__route_resolved__request_with_proof),
 		RDMA_TEST(response__right_proof__agreed_psns_and_first_message),
+		RDMA_TEST(response__proof_checked__keys_wiped),
 		RDMA_TEST(response__any_part_of_the_proof_wrong__bad_proof),
 		RDMA_TEST(response__proof_for_another_qp__bad_proof),
 		RDMA_TEST(response__our_own_proof__bad_proof),

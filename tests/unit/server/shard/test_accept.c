@@ -176,6 +176,27 @@ static void request__path_mtu_option__no_more_than_that(void **state)
 	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.path_mtu, IBV_MTU_256);
 }
 
+/* They prove nothing more, so a leak of the server's memory later on does not give them away. */
+static void request__accepted__proof_keys_wiped(void **state)
+{
+	static const struct auth_keys none;
+	struct conn *c;
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&p, 0);
+	c = server_only(CONN_ST_GRANTED);
+	assert_memory_equal(&c->keys, &p.keys, sizeof(none));
+	request(&p);
+	c = server_only(CONN_ST_ACCEPTING);
+	assert_memory_equal(&c->keys, &none, sizeof(none));
+	fake_cm_event(p.id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
+	server_turns(2);
+	c = server_only(CONN_ST_LIVE);
+	assert_memory_equal(&c->keys, &none, sizeof(none));
+}
+
 static void established__after_the_accept__live(void **state)
 {
 	struct peer p;
@@ -424,12 +445,21 @@ static void no_ip_path(struct peer *p, uint8_t *data)
 	fake_cm.global_route = false;
 }
 
+/* A GID that every RoCE port has besides those of its IP addresses. */
+static void link_local_path(struct peer *p, uint8_t *data)
+{
+	(void)p;
+	(void)data;
+	assert_int_equal(addr_parse("fe80::1", 0, &fake_cm.path_peer), 0);
+}
+
 /* InfiniBand has no IP GIDs; the claim is all there is. */
 static void request__path_without_an_address__claim_suffices(void **state)
 {
 	struct peer p;
 
 	(void)state;
+	fake_device.port.link_layer = IBV_LINK_LAYER_INFINIBAND;
 	server_rig_start();
 	no_ip_path(NULL, NULL);
 	peer_get_grant(&p, 0);
@@ -680,6 +710,7 @@ int main(void)
 		ACCEPT_TEST(request__reads_asked_for__granted_within_limits),
 		ACCEPT_TEST(request__device_without_atomics__none_granted),
 		ACCEPT_TEST(request__path_mtu_option__no_more_than_that),
+		ACCEPT_TEST(request__accepted__proof_keys_wiped),
 		ACCEPT_TEST(established__after_the_accept__live),
 		ACCEPT_TEST(request__no_or_foreign_private_data__bad_request),
 		ACCEPT_TEST(request__reply_kind_or_other_version__bad_request),
@@ -696,6 +727,8 @@ int main(void)
 		SPOILT_TEST("request__from_another_address_than_tls__bad_address", other_claim, REFUSE_BAD_ADDRESS),
 		SPOILT_TEST("request__claims_another_address_than_its_path__bad_address", other_claim_right_path, REFUSE_BAD_ADDRESS),
 		SPOILT_TEST("request__path_leads_elsewhere__bad_address", other_path, REFUSE_BAD_ADDRESS),
+		SPOILT_TEST("request__ethernet_path_without_a_gid__bad_address", no_ip_path, REFUSE_BAD_ADDRESS),
+		SPOILT_TEST("request__ethernet_path_to_a_gid_without_ipv4__bad_address", link_local_path, REFUSE_BAD_ADDRESS),
 		ACCEPT_TEST(request__path_without_an_address__claim_suffices),
 		FAILURE_TEST("request__accept_fails__rejected_and_all_released",
 			     "rdma_accept", EINVAL, FRAME_FEATURE_REGION, REFUSE_INTERNAL),
