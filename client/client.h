@@ -36,7 +36,7 @@ struct tls_session;
 struct client_config {
 	struct addr server;		/* of the TLS bootstrap */
 	const char *verify_name;	/* name or IP address the server's certificate must have */
-	const char *ca_file, *cert_file, *key_file;	/* the latter two may be NULL */
+	const char *ca_file, *cert_file, *key_file, *crl_file;	/* all but the first may be NULL */
 	const char *device;		/* NULL: whichever reaches the server */
 	uint32_t message_bytes;		/* largest message to send, or messages with one client_post */
 	uint32_t buffer_bytes;		/* size of a buffer: at least message_bytes; more for large one-sided requests */

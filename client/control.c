@@ -141,7 +141,7 @@ int control_new(const struct control_config *cfg, struct ev_loop *loop, control_
 		void *arg, struct control **out, char *err, size_t err_size)
 {
 	struct tls_config tls = { .server = false, .ca_file = cfg->ca_file, .cert_file = cfg->cert_file,
-				  .key_file = cfg->key_file };
+				  .key_file = cfg->key_file, .crl_file = cfg->crl_file };
 	struct control *c = calloc(1, sizeof(*c));
 	int ret;
 

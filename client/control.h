@@ -19,7 +19,7 @@ struct control;
 struct control_config {
 	struct addr server;
 	const char *verify_name;
-	const char *ca_file, *cert_file, *key_file;
+	const char *ca_file, *cert_file, *key_file, *crl_file;	/* all but the first may be NULL */
 	uint64_t timeout_ns;	/* for connecting, and for each request */
 };
 

@@ -210,7 +210,7 @@ int client_ctx_new(const struct client_config *cfg, const struct client_ops *ops
 {
 	struct tls_config tls = { .server = false, .cert_file = cfg->cert_file,
 				  .key_file = cfg->key_file, .ca_file = cfg->ca_file,
-				  .resume = cfg->resume };
+				  .crl_file = cfg->crl_file, .resume = cfg->resume };
 	struct client_ctx *ctx = calloc(1, sizeof(*ctx));
 	int ret = -ENOMEM;
 

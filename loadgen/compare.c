@@ -22,8 +22,8 @@
 
 /* Options that say what is run, where, and where it is written: the same for all alternatives. */
 static const char *const same_for_all[] = {
-	"ca", "cert", "clients", "compare", "environment", "json", "key", "log-level", "message-size", "name", "output",
-	"quiet", "repeat", "server", "server-name", "steps", "tls-port", "trace",
+	"ca", "cert", "clients", "compare", "crl", "environment", "json", "key", "log-level", "message-size", "name",
+	"output", "quiet", "repeat", "server", "server-name", "steps", "tls-port", "trace",
 };
 
 /* --- what is compared --- */

@@ -14,7 +14,7 @@
 #include "common/base/paths.h"
 
 #define ARGS_MAX 256
-#define SHARES_MAX 3
+#define SHARES_MAX 5
 
 struct vm_args {
 	char *v[ARGS_MAX];
@@ -79,6 +79,7 @@ static void add_shares(struct vm_args *a, const struct loadgen_config *c)
 	add_share_of_file(a, c->json);
 	add_share_of_file(a, c->trace);
 	add_share_of_file(a, c->ca);
+	add_share_of_file(a, c->crl);
 }
 
 static int enter_vm(const struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)

@@ -157,7 +157,7 @@ static bool all_have_published(const struct session *x)
 	return true;
 }
 
-/* INFO never changes. All else shows the server after the request came. */
+/* INFO has nothing of the shards. All else shows the server after the request came. */
 static void begin_answer(struct session *x)
 {
 	struct server *server = x->control->server;

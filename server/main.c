@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <ev.h>
 
@@ -12,7 +15,7 @@
 #include "common/base/log.h"
 #include "common/rdma/registrar.h"
 #include "common/wire/psn.h"
-#include "common/tls/ticket_keys.h"
+#include "server/certificates.h"
 #include "server/config/config.h"
 #include "server/config/limits.h"
 #include "server/control.h"
@@ -26,6 +29,7 @@ struct main_loop {
 	ev_signal term, interrupt;
 	ev_async wake;		/* wake_main was called */
 	struct control *control;
+	struct certificates *certificates;
 	bool failed[RAILS_MAX];	/* rails that were given up */
 	uint32_t n_failed;
 	ev_timer stats;
@@ -149,21 +153,19 @@ static int prepare(struct server_config *cfg, struct dev devices[RAILS_MAX], cha
 }
 
 /* Each shard derives the keys of session tickets by itself, from a seed that is wiped afterwards. */
-static int make_shards(struct server *server, char *err, size_t err_size)
+static int make_shards(struct main_loop *m, char *err, size_t err_size)
 {
-	const struct server_config *cfg = server->cfg;
-	struct ticket_seed seed;
-	int ret = ticket_seed_new(server->started_ns, cfg->ticket_rotation_ns, &seed);
+	struct server *server = m->server;
+	int ret = certificates_begin(m->certificates, err, err_size);
 
-	snprintf(err, err_size, "no random numbers for the keys of session tickets");
-	server->tickets = cfg->tls_resume ? &seed : NULL;
-	for (uint32_t i = 0; i < server_config_shards(cfg) && !ret; i++) {
+	for (uint32_t i = 0; i < server_config_shards(server->cfg) && !ret; i++) {
 		ret = shard_new(server, i, &server->shards[i], err, err_size);
 		if (!ret)
 			server->n_shards++;
 	}
-	server->tickets = NULL;
-	ticket_seed_wipe(&seed);
+	certificates_end(m->certificates);
+	if (!ret)
+		certificates_start(m->certificates);
 	return ret;
 }
 
@@ -176,6 +178,7 @@ static int start(struct main_loop *m, char *err, size_t err_size)
 	server->shards = calloc(n, sizeof(*server->shards));
 	if (!server->shards || psn_registry_new(&server->psns) ||
 	    (server->cfg->max_per_address && peers_new(n * server->cfg->shard_conns, &server->peers)) ||
+	    certificates_new(server, ev_default_loop(0), &m->certificates) ||
 	    control_new(server, ev_default_loop(0), &m->control)) {
 		snprintf(err, err_size, "this machine is out of memory");
 		return -ENOMEM;
@@ -186,7 +189,7 @@ static int start(struct main_loop *m, char *err, size_t err_size)
 			 strerror(-ret));
 		return ret;
 	}
-	ret = make_shards(server, err, err_size);
+	ret = make_shards(m, err, err_size);
 	if (ret)
 		return ret;
 	for (uint32_t i = 0; i < n; i++) {
@@ -242,6 +245,7 @@ static int finish(struct main_loop *m)
 			ret = status;
 	}
 	control_free(m->control);
+	certificates_free(m->certificates);
 	for (uint32_t i = 0; i < server->n_shards; i++)
 		shard_free(server->shards[i]);
 	free(server->shards);
@@ -297,6 +301,19 @@ static int serve(struct server_config *cfg)
 	return ret ? EXIT_FAILED : EXIT_OK;
 }
 
+/* Private keys and ticket keys are in memory from the start to the end: nothing of it goes to a file, nor to another
+ * process of the same user (prctl(2), PR_SET_DUMPABLE; ptrace(2)). */
+static void protect_memory(const struct server_config *cfg)
+{
+	const struct rlimit none = { 0, 0 };
+
+	if (!cfg->core_dumps && (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) || setrlimit(RLIMIT_CORE, &none)))
+		log_warn("cannot switch core dumps off: %s", strerror(errno));
+	if (geteuid() == 0)
+		log_warn("running as root, which is not needed: use a user that may open /dev/infiniband and lock enough "
+			 "memory (ulimit -l)");
+}
+
 int main(int argc, char **argv)
 {
 	struct server_config cfg;
@@ -328,6 +345,7 @@ int main(int argc, char **argv)
 	log_init("rdma_server", (enum log_level)cfg.log_level);
 	signal(SIGPIPE, SIG_IGN);
 	log_start();
+	protect_memory(&cfg);
 	status = serve(&cfg);
 	log_stop();
 	return status;

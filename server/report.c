@@ -15,6 +15,7 @@
 #include "common/rdma/async.h"
 #include "common/wire/psn.h"
 #include "common/base/res.h"
+#include "server/certificates.h"
 
 uint64_t report_sum(const struct server *server, size_t offset)
 {
@@ -216,11 +217,12 @@ static json_t *stages_json(const struct server *server, const struct report_mark
 
 json_t *report_stats(const struct server *server, const struct report_mark *mark)
 {
-	return json_pack("{s:i, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema_version", 1,
+	return json_pack("{s:i, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema_version", 1,
 			 "uptime_s", (double)(clock_now_ns() - server->started_ns) / 1e9,
 			 "clients", SUMS_JSON(server, client_sums), "events", events_json(server),
 			 "shards", shards_json(server), "stages_ns", stages_json(server, mark),
 			 "resources", resources_json(server), "pools", pools_json(server),
+			 "certificates", certificates_json(server->certificates),
 			 "failures", failures_json(server));
 }
 
@@ -254,8 +256,10 @@ json_t *report_info(const struct server *server)
 	json_object_set_new(config, "tls_resume", json_boolean(c->tls_resume));
 	json_object_set_new(config, "windows", json_boolean(c->windows));
 	json_object_set_new(config, "probe_interval_s", json_real((double)c->probe_interval_ns / 1e9));
-	if (env)
+	if (env) {
 		json_object_set_new(env, "rdma_device", dev_json(&server->devices[0]));
+		json_object_set_new(env, "certificate_expires_at", certificates_expiry_json(server->certificates));
+	}
 	return json_pack("{s:i, s:o, s:i, s:o, s:o, s:o}", "schema_version", 1, "build", build_info_json(),
 			 "wire_version", FRAME_VERSION, "config", config, "rails", rails_json(server),
 			 "environment", env ? env : json_null());

@@ -20,7 +20,7 @@ extern const char *const command_names[];	/* in the order of the enum, NULL-term
 struct command_config {
 	const char *host;	/* as given */
 	const char *name;	/* server name to verify; NULL: host */
-	const char *ca, *cert, *key;
+	const char *ca, *cert, *key, *crl;
 	const char *device;
 	uint64_t port;
 	uint64_t count;		/* ping: 0 is until interrupted */

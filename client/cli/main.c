@@ -32,6 +32,8 @@ static const struct opt options[] = {
 	  .help = "Certificate to show to a server that asks for one." },
 	{ .name = "count", .type = OPT_UINT, .offset = AT(count), .min = 0, .max = UINT32_MAX,
 	  .metavar = "N", .def = "0", .help = "ping: messages to send; 0: until interrupted." },
+	{ .name = "crl", .type = OPT_STRING, .offset = AT(crl), .metavar = "FILE",
+	  .help = "Revocation lists of all CAs of the server's certificate." },
 	{ .name = "device", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME",
 	  .def = "the one that reaches the server", .help = "RDMA device." },
 	{ .name = "interval", .type = OPT_DURATION, .offset = AT(interval_ns), .min = 0,
@@ -202,7 +204,7 @@ static int connect_and_run(struct command_config *c)
 {
 	char ca[PATH_MAX], err[512];
 	struct client_config cc = { .cert_file = c->cert, .key_file = c->key, .ca_file = c->ca,
-				    .device = c->device, .depth = 1, .rma_depth = 1, .reads = 1,
+				    .crl_file = c->crl, .device = c->device, .depth = 1, .rma_depth = 1, .reads = 1,
 				    .inline_bytes = TUNING_INLINE_AUTO, .max_conns = 1, .poll = c->poll,
 				    .spin_ns = 50 * NS_PER_US,
 				    .verify = c->verify, .cm_psn = true, .stage_timeout_ns = c->timeout_ns,

@@ -1,7 +1,8 @@
-/* TLS 1.3 on non-blocking sockets. The only file that calls OpenSSL's SSL_* functions.
+/* TLS 1.3 on non-blocking sockets: contexts (tls_ctx.c) and connections (tls.c), the only files that call OpenSSL's SSL_*
+ * functions.
  *
- * Each thread makes a tls_ctx of its own, so that threads share no locks. A context outlives its connections, and they
- * belong to its thread until their handshake is done; then one may be given to another thread.
+ * Each thread has a tls_ctx of its own, so that threads share no locks. Connections belong to its thread until their
+ * handshake is done; then one may be given to another thread. A context is there until its last connection has ended.
  *
  * Small writes are held back, to be sent together with what follows (tls_socket.h). They go out at the latest when a
  * read or a handshake returns TLS_WANT_READ, and when the connection is freed; before waiting for anything else, call
@@ -25,6 +26,7 @@
 
 struct ticket_seed;
 struct tls_ctx;
+struct tls_files;
 struct tls;
 /* What a client needs to resume a session. Whoever holds it frees it. */
 struct tls_session;
@@ -34,7 +36,14 @@ struct tls_config {
 	const char *cert_file;	/* PEM chain; NULL for a client without one */
 	const char *key_file;
 	const char *ca_file;	/* PEM: the CAs to trust */
+	/* PEM: revocation lists, one of each CA in a peer's chain, or the peer is refused; NULL: none are asked for. */
+	const char *crl_file;
+	/* The same files, read before; NULL: tls_ctx_new reads those named above. */
+	const struct tls_files *files;
 	bool require_peer_cert;	/* server: refuse clients without a certificate from ca_file */
+	/* Server that requires certificates: the names of which one must stand in a client's (tls_names.h); NULL: any. Not
+	 * copied. The handshake does not look at it; see tls_peer_is_allowed. */
+	const char *allow_names;
 	/* Server: sessions may be resumed, with tickets sealed by keys from this seed; NULL: never. */
 	const struct ticket_seed *tickets;
 	bool resume;		/* client: keep the sessions that servers send tickets for */
@@ -42,12 +51,30 @@ struct tls_config {
 
 /* Loads and checks the files. Returns 0, or with a line in `err` that names the file and what to do:
  * -ENOENT, -EACCES	a file is not there, or may not be read
- * -EKEYEXPIRED	the certificate has expired, or is not valid yet
+ * -EKEYEXPIRED	the certificate has expired, or is not valid yet, or the revocation list is out of date
  * -EINVAL	a file is not PEM, the key is not the certificate's, or OpenSSL cannot do TLS 1.3
- * -ENOMEM	out of memory */
+ * -ENOMEM	out of memory
+ * or what tls_files_read returns */
 int tls_ctx_new(const struct tls_config *cfg, struct tls_ctx **out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
-void tls_ctx_free(struct tls_ctx *ctx);	/* NULL-safe; after its last connection */
+
+/* Its thread's end of it: no new connections. Those it has go on, but get no tickets, and its ticket keys are wiped; with
+ * the last of them the private key is freed. NULL-safe. */
+void tls_ctx_free(struct tls_ctx *ctx);
+
+/* In seconds since 1970; INT64_MAX: there is none. */
+struct tls_dates {
+	int64_t cert_expires_at;	/* the first of the certificates in cert_file */
+	int64_t crl_expires_at;		/* the first of the lists in crl_file */
+};
+void tls_ctx_dates(const struct tls_ctx *ctx, struct tls_dates *out);
+/* True if the certificate is one of scripts/make-certs, whose CA's key lies about. */
+bool tls_ctx_is_development(const struct tls_ctx *ctx);
+
+/* Server: brings the ticket keys to the epoch of `now_ns`, and wipes those that no ticket is opened with any more. A
+ * context that makes or opens a ticket does it by itself. Returns the time until the next step; UINT64_MAX: there are no
+ * tickets. */
+uint64_t tls_ctx_step_tickets(struct tls_ctx *ctx, uint64_t now_ns);
 
 enum tls_status {
 	TLS_DONE,
@@ -75,12 +102,16 @@ enum tls_status tls_handshake(struct tls *t) __attribute__((warn_unused_result))
 /* True if the handshake resumed a session: no certificates were exchanged. After the handshake. */
 bool tls_is_resumed(const struct tls *t);
 
+/* Server, after the handshake: true if the peer's certificate has a name that the context allows. Also of a resumed
+ * session, which stands for a certificate. */
+bool tls_peer_is_allowed(const struct tls *t);
+
 /* Server, after the handshake: sends a session ticket ahead of the next bytes written (RFC 8446, 4.6.1). 0, -ENOTSUP in
  * a context without tickets, or -EIO. */
 int tls_send_ticket(struct tls *t) __attribute__((warn_unused_result));
 
-/* Client, before the first tls_handshake: offers to resume `s`, which stays the caller's. The server may
- * choose a full handshake all the same. */
+/* Client, before the first tls_handshake: offers to resume `s`, which stays the caller's, unless the server's certificate
+ * of then has expired. The server may choose a full handshake all the same. */
 void tls_offer_session(struct tls *t, struct tls_session *s);
 /* Client: the session of the newest ticket that came; the caller frees it. NULL: none came. */
 struct tls_session *tls_take_session(struct tls *t);

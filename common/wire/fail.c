@@ -197,6 +197,7 @@ static const char *refused_advice(int code)
 	case REFUSE_NO_RESOURCES: return "the server has no queue pair or region left: see its log and its device's limits";
 	case REFUSE_INTERNAL: return "the server failed: see its log";
 	case REFUSE_STALE: return stale_advice();
+	case REFUSE_NOT_ALLOWED: return "the client's certificate has no name in the server's --allow-names";
 	default: return "the server refused the request";
 	}
 }

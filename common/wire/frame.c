@@ -26,6 +26,7 @@ const char *refuse_code_name(uint32_t code)
 	case REFUSE_DRAINING: return "draining";
 	case REFUSE_UNSUPPORTED: return "unsupported";
 	case REFUSE_INTERNAL: return "internal";
+	case REFUSE_NOT_ALLOWED: return "not_allowed";
 	case REFUSE_BAD_SESSION: return "bad_session";
 	case REFUSE_BAD_HMAC: return "bad_hmac";
 	case REFUSE_BAD_ADDRESS: return "bad_address";

@@ -62,6 +62,7 @@ enum refuse_code {
 	REFUSE_DRAINING = 6,		/* the server is stopping */
 	REFUSE_UNSUPPORTED = 7,		/* a feature or size this server does not offer */
 	REFUSE_INTERNAL = 8,		/* the server failed; its log says how */
+	REFUSE_NOT_ALLOWED = 9,		/* the client's certificate has no name that may connect */
 	/* The following travel in the private data of an RDMA connection reject (REFUSE_BUSY may, too);
 	 * REFUSE_NO_RESOURCES also in a REFUSE frame. An expired session is a REFUSE_BAD_SESSION. */
 	REFUSE_BAD_SESSION = 16,	/* unknown, used or expired session id */

@@ -65,6 +65,8 @@ static const struct opt options[] = {
 	  .help = "Further attempts of a client that timed out, was refused as `busy`, or whose connection the server closed." },
 	TUNING_OPT_CPU_LIST(TUNING_AT),
 	TUNING_OPT_CQ_DEPTH(TUNING_AT),
+	{ .name = "crl", .type = OPT_STRING, .offset = AT(crl), .metavar = "FILE",
+	  .help = "Revocation lists of all CAs of the server's certificate." },
 	{ .name = "cycles", .type = OPT_UINT, .offset = AT(cycles), .min = 1, .max = 1000000000,
 	  .metavar = "N", .help = "With --churn: measure until clients came back N times, instead of --duration." },
 	{ .name = "device", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME,...",

@@ -42,7 +42,7 @@ struct loadgen_config {
 	uint64_t tls_port;
 	const char *server_name;
 	uint64_t server_threads;	/* 0: the server's default */
-	const char *ca, *cert, *key;
+	const char *ca, *cert, *key, *crl;
 	const char *device;		/* one for each rail, or NULL */
 	int environment;		/* enum environment */
 	uint64_t duration_ns, warmup_ns;

@@ -19,7 +19,7 @@ static struct worker_config worker_config_of(const struct loadgen_config *c)
 		.n_workers = (uint32_t)c->threads,
 		.n_rails = c->n_rails,
 		.client = { .ca_file = c->ca_path, .cert_file = c->cert, .key_file = c->key,
-			    .verify = c->verify, .resume = c->tls_resume,
+			    .crl_file = c->crl, .verify = c->verify, .resume = c->tls_resume,
 			    .post_list = (uint32_t)c->tuning.post_list,
 			    .signal_every = (uint32_t)c->tuning.signal_every,
 			    .cq_depth = (uint32_t)c->tuning.cq_depth, .srq_depth = (uint32_t)c->tuning.srq_depth,

@@ -210,7 +210,8 @@ int sut_connect(struct sut *s, char *err, size_t err_size)
 {
 	struct control_config control = { .server = s->addrs[0], .verify_name = s->names[0],
 					  .ca_file = s->cfg->ca_path, .cert_file = s->cfg->cert,
-					  .key_file = s->cfg->key, .timeout_ns = CONTROL_TIMEOUT_NS };
+					  .key_file = s->cfg->key, .crl_file = s->cfg->crl,
+					  .timeout_ns = CONTROL_TIMEOUT_NS };
 
 	return control_new(&control, s->loop, on_answer, s, &s->control, err, err_size);
 }

@@ -13,6 +13,7 @@
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/rdma/pump.h"
+#include "common/tls/tls_names.h"
 
 static const char *const off_on_names[] = { "off", "on", NULL };
 static const char *const client_auth_names[] = { "none", "require", NULL };
@@ -22,6 +23,9 @@ static const char *const client_auth_names[] = { "none", "require", NULL };
 
 static const struct opt options[] = {
 	TUNING_OPT_ACK_TIMEOUT(TUNING_AT),
+	{ .name = "allow-names", .type = OPT_STRING, .offset = AT(allow_names), .metavar = "NAME,...",
+	  .def = "all", .help = "With --client-auth require: DNS names (which may begin with *.), IP addresses and URIs of "
+	  "which a client's certificate must have one." },
 	{ .name = "bind", .type = OPT_STRING, .offset = AT(bind), .metavar = "ADDR,...",
 	  .def = "the RDMA device's", .help = "IP address to serve on; it must belong to an RDMA device. "
 	  "May be a list of up to 8, one for each --device, in the same order." },
@@ -32,10 +36,15 @@ static const struct opt options[] = {
 	{ .name = "client-auth", .type = OPT_CHOICE, .offset = AT(client_auth),
 	  .choices = client_auth_names, .metavar = "MODE", .def = "none",
 	  .help = "Whether clients must show a certificate signed by --ca." },
+	{ .name = "core-dumps", .type = OPT_CHOICE, .offset = AT(core_dumps), .choices = off_on_names,
+	  .metavar = "on|off", .def = "off",
+	  .help = "Whether a crash may leave a core file, which has keys in it, and debuggers may attach." },
 	TUNING_OPT_CPU_LIST(TUNING_AT),
 	TUNING_OPT_CQ_DEPTH(TUNING_AT),
 	{ .name = "credits", .type = OPT_UINT, .offset = AT(credits), .min = 1, .max = 128,
 	  .metavar = "N", .def = "16", .help = "Most messages that one client may have in flight." },
+	{ .name = "crl", .type = OPT_STRING, .offset = AT(crl), .metavar = "FILE",
+	  .help = "With --client-auth require: revocation lists of all CAs of clients' certificates." },
 	{ .name = "device", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME,...",
 	  .def = "the first active one", .help = "RDMA device. May be a list of up to 8, each of which is a rail." },
 	{ .name = "drain-timeout", .type = OPT_DURATION, .offset = AT(drain_timeout_ns),
@@ -209,6 +218,17 @@ static int check_ports(const struct server_config *c, char *err, size_t err_size
 	return -EINVAL;
 }
 
+/* What is asked of clients' certificates. */
+static int check_clients(const struct server_config *c, char *err, size_t err_size)
+{
+	if ((c->allow_names || c->crl) && c->client_auth != CLIENT_AUTH_REQUIRE) {
+		snprintf(err, err_size, "--%s needs --client-auth require: else clients show no certificate",
+			 c->allow_names ? "allow-names" : "crl");
+		return -EINVAL;
+	}
+	return tls_names_check("allow-names", c->allow_names, err, err_size);
+}
+
 int server_config_check(struct server_config *c, char *err, size_t err_size)
 {
 	int ret = check_rails(c, err, err_size);
@@ -227,5 +247,7 @@ int server_config_check(struct server_config *c, char *err, size_t err_size)
 		snprintf(err, err_size, "--cert, --key, --ca: a path is too long");
 		return -EINVAL;
 	}
+	if (check_clients(c, err, err_size))
+		return -EINVAL;
 	return tuning_check(&c->tuning, err, err_size);
 }

@@ -343,6 +343,8 @@ static void on_frame(struct conn *c, const struct frame_header *h)
 {
 	if (h->version != FRAME_VERSION)
 		boot_refuse(c, REFUSE_BAD_VERSION, "this server speaks wire version 1");
+	else if (!tls_peer_is_allowed(c->io.tls))
+		boot_refuse(c, REFUSE_NOT_ALLOWED, "this client's certificate has no name in the server's --allow-names");
 	else if (h->type == FRAME_CONTROL)
 		on_control(c, h->length);
 	else if (h->type == FRAME_HELLO)

@@ -179,6 +179,39 @@ static void tell_registered(void *arg)
 	ev_async_send(s->loop, &s->registered);
 }
 
+/* A step that comes a little early finds that there is some time left. */
+static void step_tickets(struct shard *s)
+{
+	uint64_t rest_ns = tls_ctx_step_tickets(s->tls_ctx, clock_now_ns());
+
+	ev_timer_stop(s->loop, &s->ticket_step);
+	if (rest_ns == UINT64_MAX)
+		return;
+	ev_timer_set(&s->ticket_step, (double)(rest_ns + NS_PER_MS) / 1e9, 0.);
+	ev_timer_start(s->loop, &s->ticket_step);
+}
+
+static void on_ticket_step(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	(void)loop;
+	(void)revents;
+	step_tickets(w->data);
+}
+
+static void on_tls_offer(struct ev_loop *loop, ev_async *w, int revents)
+{
+	struct shard *s = w->data;
+	struct tls_ctx *ctx = atomic_exchange(&s->tls_offered, NULL);
+
+	(void)loop;
+	(void)revents;
+	if (!ctx)
+		return;
+	tls_ctx_free(s->tls_ctx);
+	s->tls_ctx = ctx;
+	step_tickets(s);
+}
+
 static void start_async(struct shard *s, ev_async *w, void (*cb)(struct ev_loop *, ev_async *, int))
 {
 	ev_async_init(w, cb);
@@ -196,6 +229,10 @@ static void start_watchers(struct shard *s)
 	start_async(s, &s->drain, on_drain);
 	start_async(s, &s->registered, on_registered);
 	start_async(s, &s->publish_now, on_publish_now);
+	start_async(s, &s->tls_offer, on_tls_offer);
+	ev_timer_init(&s->ticket_step, on_ticket_step, 0., 0.);
+	s->ticket_step.data = s;
+	step_tickets(s);
 	ev_timer_init(&s->housekeeping, on_housekeeping, 0., 0.);
 	s->housekeeping.data = s;
 	probe_start(s);
@@ -304,15 +341,16 @@ static int make_tables(struct shard *s)
 	return 0;
 }
 
-static int make_tls(struct shard *s, char *err, size_t err_size)
+int shard_make_tls(const struct server *server, struct tls_ctx **out, char *err, size_t err_size)
 {
-	const struct server_config *cfg = s->cfg;
+	const struct server_config *cfg = server->cfg;
 	bool auth = cfg->client_auth == CLIENT_AUTH_REQUIRE;
 	struct tls_config tls = { .server = true, .cert_file = cfg->cert_path, .key_file = cfg->key_path,
-				  .ca_file = auth ? cfg->ca_path : NULL, .require_peer_cert = auth,
-				  .tickets = s->server->tickets };
+				  .ca_file = auth ? cfg->ca_path : NULL, .crl_file = cfg->crl,
+				  .files = server->tls_files, .require_peer_cert = auth,
+				  .allow_names = cfg->allow_names, .tickets = server->tickets };
 
-	return tls_ctx_new(&tls, &s->tls_ctx, err, err_size);
+	return tls_ctx_new(&tls, out, err, err_size);
 }
 
 int shard_new(struct server *server, uint32_t index, struct shard **out, char *err, size_t err_size)
@@ -329,7 +367,7 @@ int shard_new(struct server *server, uint32_t index, struct shard **out, char *e
 	s->rail = &s->cfg->rails[index / s->cfg->threads];
 	s->admitted = &server->admitted[index / s->cfg->threads];
 	s->listen_fd = s->waiting_fd = -1;
-	ret = make_tls(s, err, err_size);
+	ret = shard_make_tls(server, &s->tls_ctx, err, err_size);
 	if (ret)
 		goto err_free;
 	snprintf(err, err_size, "this machine is out of memory");
@@ -362,6 +400,13 @@ int shard_start(struct shard *s, char *err, size_t err_size)
 void shard_drain(struct shard *s)
 {
 	ev_async_send(s->loop, &s->drain);
+}
+
+void shard_offer_tls(struct shard *s, struct tls_ctx *ctx)
+{
+	/* Nothing but the shard's taking it uses a context that is offered: one that was not taken yet can go. */
+	tls_ctx_free(atomic_exchange(&s->tls_offered, ctx));
+	ev_async_send(s->loop, &s->tls_offer);
 }
 
 void shard_ask_publish(struct shard *s)
@@ -438,6 +483,7 @@ void shard_free(struct shard *s)
 		return;
 	shard_release(s);
 	tls_ctx_free(s->tls_ctx);
+	tls_ctx_free(s->tls_offered);
 	auth_mac_free(s->mac);
 	session_table_free(s->sessions);
 	peers_free(s->peers);

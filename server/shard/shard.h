@@ -12,6 +12,14 @@
 
 #include "server/shard/shard_data.h"
 
+/* A TLS context of the server's certificates, as its options say, with ticket keys from server->tickets. Main thread. As
+ * tls_ctx_new. */
+int shard_make_tls(const struct server *server, struct tls_ctx **out, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
+/* Any thread: connections that the shard accepts from now on use `ctx`, which becomes its own; it takes it between two
+ * events. Those that have begun go on with the one before, which ends with the last of them. */
+void shard_offer_tls(struct shard *s, struct tls_ctx *ctx);
+
 /* Makes a shard's resources and binds its sockets, in the calling thread. If the system is to choose the TLS port,
  * the first shard of all decides it. 0 or -errno, with a line in `err`. */
 int shard_new(struct server *server, uint32_t index, struct shard **out, char *err, size_t err_size)

@@ -26,8 +26,10 @@ struct qp_pool;
 struct region_pool;
 struct registrar;
 struct session_table;
+struct certificates;
 struct ticket_seed;
 struct tls_ctx;
+struct tls_files;
 
 /* What shards share. */
 struct server {
@@ -37,7 +39,10 @@ struct server {
 	_Atomic uint32_t admitted[RAILS_MAX];	/* by rail: clients granted or connected, of all its shards */
 	struct peers *peers;		/* TLS connections and clients of all shards by address; NULL without --max-per-address */
 	struct dev devices[RAILS_MAX];	/* of the rails: names and attributes; not open here */
-	const struct ticket_seed *tickets;	/* set while shards are made; NULL: TLS sessions are not resumed */
+	/* Set while TLS contexts are made, which happens on the main thread. */
+	const struct ticket_seed *tickets;	/* NULL: TLS sessions are not resumed */
+	const struct tls_files *tls_files;	/* NULL: the files that the options name are read */
+	struct certificates *certificates;	/* the main thread's; NULL: there is none */
 	struct shard **shards;
 	uint32_t n_shards;
 	uint64_t started_ns;
@@ -98,6 +103,9 @@ struct shard {
 	struct rdma_cm_id *listener;
 	struct addr rdma_addr;
 	struct tls_ctx *tls_ctx;
+	_Atomic(struct tls_ctx *) tls_offered;	/* takes its place; NULL: none */
+	ev_async tls_offer;		/* shard_offer_tls was called */
+	ev_timer ticket_step;		/* the next step of the ticket keys */
 	struct auth_mac *mac;
 
 	struct conn *conns;

@@ -43,11 +43,14 @@ static void table_environment(struct page *p)
 		{ "rlimits.nofile.soft", "open files allowed", false },
 		{ "rlimits.memlock.soft", "locked memory allowed, bytes", false },
 	};
+	static const struct fact expiry = { "certificate_expires_at", NULL, false };
 	struct doc_table *t = page_table(p, "environment", NULL, "what;server;generator");
 
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
 		page_add(t, DOC_PLAIN, "sss", facts[i].words, fact_of(p, "server", &facts[i]),
 			 fact_of(p, "clients", &facts[i]));
+	if (json_at(p->run, "environment.server.certificate_expires_at"))
+		page_add(t, DOC_PLAIN, "sss", "certificate expires", fact_of(p, "server", &expiry), "n/a");
 }
 
 static void say_build(struct page *p, const char *which, const char *words)

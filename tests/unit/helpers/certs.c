@@ -1,8 +1,10 @@
 /* Certificates for a test run: a CA and what it signs, P-256, valid for an hour. See certs.h. */
 #include "tests/unit/helpers/certs.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <openssl/ec.h>
@@ -12,6 +14,10 @@
 struct made {
 	X509 *cert;
 	EVP_PKEY *key;
+};
+
+struct certs_cas {
+	struct made own, other;
 };
 
 static int add_extension(X509 *cert, X509 *issuer, int nid, const char *value)
@@ -31,7 +37,7 @@ static int add_extension(X509 *cert, X509 *issuer, int nid, const char *value)
 }
 
 /* Signed by `ca`, or by itself. */
-static int make(const char *name, const struct made *ca, const char *san, struct made *out)
+static int make_for(const char *name, const struct made *ca, const char *san, int valid_s, struct made *out)
 {
 	static long serial = 1;
 	X509_NAME *subject;
@@ -44,7 +50,7 @@ static int make(const char *name, const struct made *ca, const char *san, struct
 	X509_set_version(out->cert, X509_VERSION_3);
 	ASN1_INTEGER_set(X509_get_serialNumber(out->cert), serial++);
 	X509_gmtime_adj(X509_getm_notBefore(out->cert), -60);
-	X509_gmtime_adj(X509_getm_notAfter(out->cert), 3600);
+	X509_gmtime_adj(X509_getm_notAfter(out->cert), valid_s);
 	X509_set_pubkey(out->cert, out->key);
 	X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1,
 				   0);
@@ -55,6 +61,11 @@ static int make(const char *name, const struct made *ca, const char *san, struct
 	if (san && add_extension(out->cert, ca->cert, NID_subject_alt_name, san))
 		return -1;
 	return X509_sign(out->cert, ca ? ca->key : out->key, EVP_sha256()) > 0 ? 0 : -1;
+}
+
+static int make(const char *name, const struct made *ca, const char *san, struct made *out)
+{
+	return make_for(name, ca, san, 3600, out);
 }
 
 static int write_pem(const char *path, X509 *cert, EVP_PKEY *key)
@@ -78,29 +89,31 @@ static void drop(struct made *m)
 int certs_make(struct certs *c)
 {
 	const char *tmp = getenv("TMPDIR");
-	struct made ca = { 0 }, other = { 0 }, server = { 0 }, client = { 0 };
+	struct made server = { 0 }, client = { 0 };
+	struct made *ca, *other;
 	int ret = -1;
 
-	if (snprintf(c->dir, sizeof(c->dir), "%s/rampart-unit-XXXXXX", tmp ? tmp : "/tmp") >=
+	c->cas = calloc(1, sizeof(*c->cas));
+	if (!c->cas || snprintf(c->dir, sizeof(c->dir), "%s/rampart-unit-XXXXXX", tmp ? tmp : "/tmp") >=
 	    (int)sizeof(c->dir) || !mkdtemp(c->dir))
 		return -1;
+	ca = &c->cas->own;
+	other = &c->cas->other;
 	snprintf(c->ca, sizeof(c->ca), "%s/ca.pem", c->dir);
 	snprintf(c->server_cert, sizeof(c->server_cert), "%s/server.pem", c->dir);
 	snprintf(c->server_key, sizeof(c->server_key), "%s/server.key", c->dir);
 	snprintf(c->client_cert, sizeof(c->client_cert), "%s/client.pem", c->dir);
 	snprintf(c->client_key, sizeof(c->client_key), "%s/client.key", c->dir);
 	snprintf(c->other_ca, sizeof(c->other_ca), "%s/other.pem", c->dir);
-	if (!make("unit test CA", NULL, NULL, &ca) && !make("another CA", NULL, NULL, &other) &&
-	    !make("server", &ca, "IP:127.0.0.1,DNS:localhost", &server) &&
-	    !make("client", &ca, NULL, &client) && !write_pem(c->ca, ca.cert, NULL) &&
-	    !write_pem(c->other_ca, other.cert, NULL) &&
+	if (!make("unit test CA", NULL, NULL, ca) && !make("another CA", NULL, NULL, other) &&
+	    !make("server", ca, "IP:127.0.0.1,DNS:localhost", &server) &&
+	    !make("client", ca, NULL, &client) && !write_pem(c->ca, ca->cert, NULL) &&
+	    !write_pem(c->other_ca, other->cert, NULL) &&
 	    !write_pem(c->server_cert, server.cert, NULL) &&
 	    !write_pem(c->server_key, NULL, server.key) &&
 	    !write_pem(c->client_cert, client.cert, NULL) &&
 	    !write_pem(c->client_key, NULL, client.key))
 		ret = 0;
-	drop(&ca);
-	drop(&other);
 	drop(&server);
 	drop(&client);
 	return ret;
@@ -108,11 +121,82 @@ int certs_make(struct certs *c)
 
 void certs_remove(const struct certs *c)
 {
-	unlink(c->ca);
-	unlink(c->server_cert);
-	unlink(c->server_key);
-	unlink(c->client_cert);
-	unlink(c->client_key);
-	unlink(c->other_ca);
+	DIR *dir = opendir(c->dir);
+	const struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		unlinkat(dirfd(dir), e->d_name, 0);
+	if (dir)
+		closedir(dir);
 	rmdir(c->dir);
+	drop(&c->cas->own);
+	drop(&c->cas->other);
+	free(c->cas);
+}
+
+int certs_issue(const struct certs *c, const struct certs_wish *w, struct certs_pair *out)
+{
+	const struct made *ca = w->by_other_ca ? &c->cas->other : &c->cas->own;
+	struct made m = { 0 };
+	int ret = -1;
+
+	snprintf(out->cert, sizeof(out->cert), "%s/%s.pem", c->dir, w->name);
+	snprintf(out->key, sizeof(out->key), "%s/%s.key", c->dir, w->name);
+	if (!make_for(w->name, ca, w->san, w->valid_s, &m) && !write_pem(out->cert, m.cert, NULL) &&
+	    !write_pem(out->key, NULL, m.key))
+		ret = 0;
+	drop(&m);
+	return ret;
+}
+
+/* Adds the certificate in the file to the list. */
+static int add_revoked(X509_CRL *crl, const char *path, const ASN1_TIME *when)
+{
+	FILE *f = fopen(path, "r");
+	X509 *x = f ? PEM_read_X509(f, NULL, NULL, NULL) : NULL;
+	X509_REVOKED *r = X509_REVOKED_new();
+	int ret = -1;
+
+	if (f)
+		fclose(f);
+	if (x && r && X509_REVOKED_set_serialNumber(r, X509_get_serialNumber(x)) == 1 &&
+	    X509_REVOKED_set_revocationDate(r, (ASN1_TIME *)when) == 1 && X509_CRL_add0_revoked(crl, r) == 1) {
+		r = NULL;
+		ret = 0;
+	}
+	X509_REVOKED_free(r);
+	X509_free(x);
+	return ret;
+}
+
+int certs_list(const struct certs *c, const char *revoked, int valid_s, char path[CERTS_PATH_MAX])
+{
+	const struct made *ca = &c->cas->own;
+	X509_CRL *crl = X509_CRL_new();
+	ASN1_TIME *last = ASN1_TIME_adj(NULL, time(NULL), 0, -60), *next = ASN1_TIME_adj(NULL, time(NULL), 0, valid_s);
+	FILE *f = NULL;
+	int ret = -1;
+
+	snprintf(path, CERTS_PATH_MAX, "%s/crl.pem", c->dir);
+	if (crl && last && next && X509_CRL_set_version(crl, X509_CRL_VERSION_2) == 1 &&
+	    X509_CRL_set_issuer_name(crl, X509_get_subject_name(ca->cert)) == 1 &&
+	    X509_CRL_set1_lastUpdate(crl, last) == 1 && X509_CRL_set1_nextUpdate(crl, next) == 1 &&
+	    (!revoked || !add_revoked(crl, revoked, last)) && X509_CRL_sort(crl) == 1 &&
+	    X509_CRL_sign(crl, ca->key, EVP_sha256()) > 0)
+		f = fopen(path, "w");
+	if (f && PEM_write_X509_CRL(f, crl) == 1)
+		ret = 0;
+	if (f && fclose(f))
+		ret = -1;
+	ASN1_TIME_free(last);
+	ASN1_TIME_free(next);
+	X509_CRL_free(crl);
+	return ret;
+}
+
+int certs_spoil(const char *path)
+{
+	FILE *f = fopen(path, "w");
+
+	return f && fputs("not PEM\n", f) >= 0 && fclose(f) == 0 ? 0 : -1;
 }

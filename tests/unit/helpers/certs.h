@@ -2,7 +2,11 @@
 #ifndef RAMPART_TESTS_UNIT_CERTS_H
 #define RAMPART_TESTS_UNIT_CERTS_H
 
+#include <stdbool.h>
+
 #define CERTS_PATH_MAX 160
+
+struct certs_cas;
 
 struct certs {
 	char dir[CERTS_PATH_MAX - 32];
@@ -11,10 +15,31 @@ struct certs {
 		server_key[CERTS_PATH_MAX]; /* for 127.0.0.1 and localhost */
 	char client_cert[CERTS_PATH_MAX], client_key[CERTS_PATH_MAX];
 	char other_ca[CERTS_PATH_MAX];		/* signed none of them */
+	struct certs_cas *cas;			/* to sign more with */
 };
 
-/* 0, or -1 when OpenSSL or the file system failed. */
+/* 0, or -1 when OpenSSL or the file system failed. So it is with those below. */
 int certs_make(struct certs *out);
-void certs_remove(const struct certs *c);
+void certs_remove(const struct certs *c);	/* with all files in the folder */
+
+struct certs_pair {
+	char cert[CERTS_PATH_MAX], key[CERTS_PATH_MAX];
+};
+
+/* Makes dir/NAME.pem and .key, or replaces them. */
+struct certs_wish {
+	const char *name;
+	const char *san;	/* as in openssl.cnf; NULL: none */
+	int valid_s;		/* from now; it began a minute ago */
+	bool by_other_ca;
+};
+int certs_issue(const struct certs *c, const struct certs_wish *w, struct certs_pair *out);
+
+/* Makes dir/crl.pem, or replaces it: a list of the CA that has the certificate in the file `revoked`, or nothing (NULL),
+ * with its next update in `valid_s`. */
+int certs_list(const struct certs *c, const char *revoked, int valid_s, char path[CERTS_PATH_MAX]);
+
+/* Spoils a file: "not PEM". */
+int certs_spoil(const char *path);
 
 #endif

@@ -176,6 +176,25 @@ static void ring__two_epochs_on__holds_nothing_of_the_old_key(void **state)
 	}
 }
 
+/* A ring that nobody seals or opens with: the clock alone takes old keys from it. */
+static void step__time_passes__old_keys_gone_and_the_next_step_known(void **state)
+{
+	struct ticket_key old = sealing_key(&a, START);
+	const uint8_t *bytes = (const uint8_t *)&a;
+
+	(void)state;
+	assert_int_equal(ticket_ring_step(&a, 0), START + EPOCH);
+	assert_int_equal(ticket_ring_step(&a, START), EPOCH);
+	assert_int_equal(ticket_ring_step(&a, START + EPOCH - 1), 1);
+	assert_int_equal(a.epoch, 0);
+	assert_int_equal(ticket_ring_step(&a, START + EPOCH), EPOCH);
+	assert_int_equal(a.epoch, 1);
+	assert_int_equal(ticket_ring_step(&a, START + 2 * EPOCH + 400), EPOCH - 400);
+	assert_int_equal(a.epoch, 2);
+	for (size_t i = 0; i + TICKET_NAME_BYTES <= sizeof(a); i++)
+		assert_memory_not_equal(bytes + i, old.cipher, TICKET_NAME_BYTES);
+}
+
 /* More epochs than one call takes: the keys still come, and in the end those of the other ring. */
 static void ring__slept_for_ages__catches_up_with_the_others(void **state)
 {
@@ -220,6 +239,7 @@ int main(void)
 		RING_TEST(rings__of_two_seeds__nothing_in_common),
 		RING_TEST(open__name_of_nobody__null),
 		RING_TEST(ring__two_epochs_on__holds_nothing_of_the_old_key),
+		RING_TEST(step__time_passes__old_keys_gone_and_the_next_step_known),
 		RING_TEST(ring__slept_for_ages__catches_up_with_the_others),
 		RING_TEST(wipe__seed_and_ring__zeros),
 	};

@@ -495,9 +495,10 @@ static void refuse_code_name__every_number__a_word(void **state)
 	} known[] = {
 		{ 1, "busy" },        { 2, "full" },         { 3, "bad_request" },
 		{ 4, "bad_version" }, { 5, "psn_conflict" }, { 6, "draining" },
-		{ 7, "unsupported" }, { 8, "internal" },     { 16, "bad_session" },
-		{ 17, "bad_hmac" },   { 18, "bad_address" }, { 19, "no_resources" },
-		{ 20, "stale" },      { 21, "unknown" },
+		{ 7, "unsupported" }, { 8, "internal" },     { 9, "not_allowed" },
+		{ 16, "bad_session" }, { 17, "bad_hmac" },   { 18, "bad_address" },
+		{ 19, "no_resources" }, { 20, "stale" },
+		{ 21, "unknown" },
 	};
 	size_t k = 0;
 

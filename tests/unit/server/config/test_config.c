@@ -67,6 +67,15 @@ static void table__all_options__sorted_and_explained(void **state)
 	}
 }
 
+static void check__what_is_asked_of_clients__only_of_those_with_certificates(void **state)
+{
+	(void)state;
+	assert_check_refuses("--crl /tmp/crl.pem", "--crl needs --client-auth require");
+	assert_check_refuses("--allow-names a.b", "--allow-names needs --client-auth require");
+	assert_check_refuses("--client-auth require --allow-names a..b,*", "--allow-names: '*' is not allowed");
+	assert_check_takes("--client-auth require --crl /tmp/crl.pem --allow-names *.a.b,10.0.0.1");
+}
+
 /* The default shown in --help, when it is a value, is the default used. */
 static void table__defaults_as_options__change_nothing(void **state)
 {
@@ -272,6 +281,7 @@ int main(void)
 		cmocka_unit_test_setup(check__devices_and_addresses__as_many_of_each, set_up),
 		cmocka_unit_test_setup(check__rdma_ports_of_several_rails__count_together, set_up),
 		cmocka_unit_test_setup(check__cert_without_key__refused, set_up),
+		cmocka_unit_test_setup(check__what_is_asked_of_clients__only_of_those_with_certificates, set_up),
 		cmocka_unit_test_setup(check__path_too_long__refused, set_up),
 	};
 

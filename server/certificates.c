@@ -1,0 +1,227 @@
+/* Certificates of the server. See certificates.h. */
+#include "server/certificates.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/tls/ticket_keys.h"
+#include "common/tls/tls.h"
+#include "common/tls/tls_files.h"
+#include "server/shard/shard.h"
+
+#define DAY_S 86400
+#define WARN_BEFORE_S (14 * DAY_S)
+#define TIME_TEXT_BYTES 24
+
+struct certificates {
+	struct server *server;
+	struct ev_loop *loop;
+	ev_signal hangup;
+	ev_timer daily;
+	struct tls_files files;		/* read while contexts are made */
+	struct ticket_seed seed;	/* the same */
+	struct tls_dates dates;		/* of the contexts in use */
+	bool is_development;
+	uint64_t reloads, failed_reloads;
+};
+
+int certificates_new(struct server *server, struct ev_loop *loop, struct certificates **out)
+{
+	const struct server_config *cfg = server->cfg;
+	struct certificates *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->server = server;
+	c->loop = loop;
+	c->dates = (struct tls_dates){ INT64_MAX, INT64_MAX };
+	c->files.path[TLS_FILE_CERT] = cfg->cert_path;
+	c->files.path[TLS_FILE_KEY] = cfg->key_path;
+	c->files.path[TLS_FILE_CA] = cfg->client_auth == CLIENT_AUTH_REQUIRE ? cfg->ca_path : NULL;
+	c->files.path[TLS_FILE_CRL] = cfg->crl;
+	server->certificates = c;
+	*out = c;
+	return 0;
+}
+
+void certificates_free(struct certificates *c)
+{
+	if (!c)
+		return;
+	certificates_end(c);
+	ev_signal_stop(c->loop, &c->hangup);
+	ev_timer_stop(c->loop, &c->daily);
+	c->server->certificates = NULL;
+	free(c);
+}
+
+int certificates_begin(struct certificates *c, char *err, size_t err_size)
+{
+	struct server *server = c->server;
+	int ret = tls_files_read(&c->files, err, err_size);
+
+	if (ret)
+		return ret;
+	ret = ticket_seed_new(clock_now_ns(), server->cfg->ticket_rotation_ns, &c->seed);
+	if (ret)
+		snprintf(err, err_size, "no random numbers for the keys of session tickets");
+	server->tls_files = &c->files;
+	server->tickets = server->cfg->tls_resume ? &c->seed : NULL;
+	return ret;
+}
+
+void certificates_end(struct certificates *c)
+{
+	c->server->tls_files = NULL;
+	c->server->tickets = NULL;
+	tls_files_wipe(&c->files);
+	ticket_seed_wipe(&c->seed);
+}
+
+/* ---- warnings */
+
+/* "2027-02-25T10:00:00Z". Returns `text`. */
+static const char *time_text(int64_t seconds, char text[TIME_TEXT_BYTES])
+{
+	time_t t = (time_t)seconds;
+	struct tm tm;
+
+	if (!gmtime_r(&t, &tm) || !strftime(text, TIME_TEXT_BYTES, "%Y-%m-%dT%H:%M:%SZ", &tm))
+		snprintf(text, TIME_TEXT_BYTES, "?");
+	return text;
+}
+
+static void warn_of_expiry(const struct certificates *c)
+{
+	int64_t now = (int64_t)time(NULL), left = c->dates.cert_expires_at - now;
+	const char *cert = c->files.path[TLS_FILE_CERT], *crl = c->files.path[TLS_FILE_CRL];
+	char text[TIME_TEXT_BYTES], days[32] = "less than a day";
+
+	if (left >= DAY_S)
+		snprintf(days, sizeof(days), "%lld days", (long long)(left / DAY_S));
+	if (left <= 0)
+		log_warn("certificate %s has expired (%s), so that no client trusts this server: renew it and send SIGHUP",
+			 cert, time_text(c->dates.cert_expires_at, text));
+	else if (left <= WARN_BEFORE_S)
+		log_warn("certificate %s expires in %s (%s): renew it and send SIGHUP", cert, days,
+			 time_text(c->dates.cert_expires_at, text));
+	if (c->dates.crl_expires_at <= now)
+		log_warn("revocation list %s is out of date since %s, so that every client is refused: get a new one and "
+			 "send SIGHUP", crl, time_text(c->dates.crl_expires_at, text));
+}
+
+static void warn_of_key(const struct certificates *c)
+{
+	const char *key = c->files.path[TLS_FILE_KEY];
+	struct stat st;
+
+	if (stat(key, &st) == 0 && (st.st_mode & (S_IRGRP | S_IROTH)))
+		log_warn("private key %s can be read by its group or by others: chmod 600 it", key);
+}
+
+static void warn_of_all(const struct certificates *c)
+{
+	warn_of_expiry(c);
+	warn_of_key(c);
+	if (c->is_development)
+		log_warn("certificate %s is of the development CA, whose key lies beside it: make your own for anything but "
+			 "tests", c->files.path[TLS_FILE_CERT]);
+}
+
+static void on_daily(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	(void)loop;
+	(void)revents;
+	warn_of_expiry(w->data);
+}
+
+/* ---- start and reload */
+
+static void note(struct certificates *c, const struct tls_ctx *ctx)
+{
+	tls_ctx_dates(ctx, &c->dates);
+	c->is_development = tls_ctx_is_development(ctx);
+	warn_of_all(c);
+}
+
+static void on_hangup(struct ev_loop *loop, ev_signal *w, int revents)
+{
+	(void)loop;
+	(void)revents;
+	certificates_reload(w->data);
+}
+
+void certificates_start(struct certificates *c)
+{
+	note(c, c->server->shards[0]->tls_ctx);
+	ev_signal_init(&c->hangup, on_hangup, SIGHUP);
+	c->hangup.data = c;
+	ev_signal_start(c->loop, &c->hangup);
+	ev_timer_init(&c->daily, on_daily, DAY_S, DAY_S);
+	c->daily.data = c;
+	ev_timer_start(c->loop, &c->daily);
+}
+
+static int make_all(struct certificates *c, struct tls_ctx **made, char *err, size_t err_size)
+{
+	int ret = certificates_begin(c, err, err_size);
+
+	for (uint32_t i = 0; i < c->server->n_shards && !ret; i++)
+		ret = shard_make_tls(c->server, &made[i], err, err_size);
+	certificates_end(c);
+	return ret;
+}
+
+bool certificates_reload(struct certificates *c)
+{
+	uint32_t n = c->server->n_shards;
+	struct tls_ctx **made = calloc(n, sizeof(*made));
+	char err[512] = "this machine is out of memory", until[TIME_TEXT_BYTES];
+	int ret = made ? make_all(c, made, err, sizeof(err)) : -ENOMEM;
+
+	if (ret) {
+		c->failed_reloads++;
+		log_error("SIGHUP: %s; the server goes on with what it has", err);
+	} else {
+		c->reloads++;
+		note(c, made[0]);
+		log_info("SIGHUP: certificates were read again; the server's expires at %s",
+			 time_text(c->dates.cert_expires_at, until));
+	}
+	for (uint32_t i = 0; made && i < n; i++) {
+		if (ret)
+			tls_ctx_free(made[i]);
+		else
+			shard_offer_tls(c->server->shards[i], made[i]);
+	}
+	free(made);
+	return ret == 0;
+}
+
+/* ---- reports */
+
+static json_t *time_json(int64_t seconds)
+{
+	char text[TIME_TEXT_BYTES];
+
+	return seconds == INT64_MAX ? json_null() : json_string(time_text(seconds, text));
+}
+
+json_t *certificates_expiry_json(const struct certificates *c)
+{
+	return time_json(c ? c->dates.cert_expires_at : INT64_MAX);
+}
+
+json_t *certificates_json(const struct certificates *c)
+{
+	return json_pack("{s:o, s:o, s:I, s:I}", "certificate_expires_at", certificates_expiry_json(c),
+			 "crl_expires_at", time_json(c ? c->dates.crl_expires_at : INT64_MAX), "reloads",
+			 (json_int_t)(c ? c->reloads : 0), "failed_reloads", (json_int_t)(c ? c->failed_reloads : 0));
+}

@@ -1,0 +1,563 @@
+/* Unit tests of common/tls/tls_ctx.c and tls_files.c: files that cannot be used, revocation lists, how long a ticket is
+ * good, and what is left of a context that was freed. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <openssl/pem.h>
+
+#include "common/base/clock.h"
+#include "common/tls/tls_files.h"
+#include "common/tls/tls_internal.h"
+#include "tests/unit/helpers/certs.h"
+
+#define ROTATE_NS (3600 * NS_PER_S)
+#define TURNS_MAX 100
+
+static struct certs certs;
+static struct certs_pair client;	/* what the client shows */
+static struct ticket_seed seed;
+static struct tls_ctx *at_server, *at_client;
+static struct tls *server_end, *client_end;
+static char err[400], crl[CERTS_PATH_MAX];
+
+static int group_set_up(void **state)
+{
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	return certs_make(&certs) || ticket_seed_new(clock_now_ns(), ROTATE_NS, &seed) ? -1 : 0;
+}
+
+static int group_tear_down(void **state)
+{
+	(void)state;
+	certs_remove(&certs);
+	return 0;
+}
+
+static struct tls_config server_config(void)
+{
+	return (struct tls_config){ .server = true, .cert_file = certs.server_cert, .key_file = certs.server_key,
+				    .ca_file = certs.ca, .require_peer_cert = true, .tickets = &seed };
+}
+
+static struct tls_config client_config(void)
+{
+	return (struct tls_config){ .ca_file = certs.ca, .cert_file = client.cert, .key_file = client.key,
+				    .resume = true };
+}
+
+static struct tls_ctx *make(struct tls_config cfg)
+{
+	struct tls_ctx *ctx;
+
+	if (tls_ctx_new(&cfg, &ctx, err, sizeof(err)))
+		fail_msg("%s", err);
+	return ctx;
+}
+
+static void hang_up(void)
+{
+	tls_free(server_end);
+	tls_free(client_end);
+	server_end = client_end = NULL;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	hang_up();
+	tls_ctx_free(at_server);
+	tls_ctx_free(at_client);
+	at_server = at_client = NULL;
+	return 0;
+}
+
+static void issue_client(const char *san, int valid_s)
+{
+	struct certs_wish wish = { .name = "issued", .san = san, .valid_s = valid_s };
+
+	assert_int_equal(certs_issue(&certs, &wish, &client), 0);
+}
+
+/* TLS_DONE: both ends are; else what the server says. */
+static enum tls_status handshake(struct tls_session *offer)
+{
+	enum tls_status there = TLS_WANT_READ, here = TLS_WANT_READ;
+	int fds[2];
+
+	hang_up();
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(tls_new(at_server, fds[0], NULL, &server_end), 0);
+	assert_int_equal(tls_new(at_client, fds[1], "127.0.0.1", &client_end), 0);
+	if (offer)
+		tls_offer_session(client_end, offer);
+	for (int i = 0; i < TURNS_MAX && there != TLS_FAILED && (there != TLS_DONE || here != TLS_DONE); i++) {
+		if (here != TLS_DONE)
+			here = tls_handshake(client_end);
+		if (here == TLS_FAILED)
+			return here;
+		(void)!tls_flush(client_end);
+		if (there != TLS_DONE)
+			there = tls_handshake(server_end);
+	}
+	return there;
+}
+
+static void assert_certificate_error(const struct tls *t, int code)
+{
+	struct fail f;
+
+	tls_failure(t, &f);
+	assert_int_equal(f.kind, FAIL_CERTIFICATE);
+	assert_int_equal(f.code, code);
+}
+
+/* A read may end with each record. */
+static void read_byte(uint8_t *byte)
+{
+	enum tls_status st = TLS_MORE;
+	size_t n;
+
+	for (int i = 0; i < TURNS_MAX && st != TLS_DONE; i++)
+		st = tls_read(client_end, byte, 1, &n);
+	assert_int_equal(st, TLS_DONE);
+}
+
+/* Over the present connection. */
+static struct tls_session *take_ticket(void)
+{
+	struct tls_session *s;
+	uint8_t byte;
+	size_t n;
+
+	assert_int_equal(tls_send_ticket(server_end), 0);
+	assert_int_equal(tls_write(server_end, "x", 1, &n), TLS_DONE);
+	assert_int_equal(tls_flush(server_end), TLS_DONE);
+	read_byte(&byte);
+	s = tls_take_session(client_end);
+	assert_non_null(s);
+	return s;
+}
+
+/* ---- files */
+
+static void assert_refused(struct tls_config cfg, int ret, const char *words)
+{
+	struct tls_ctx *ctx = NULL;
+
+	assert_int_equal(tls_ctx_new(&cfg, &ctx, err, sizeof(err)), ret);
+	assert_null(ctx);
+	if (!strstr(err, words))
+		fail_msg("'%s' does not say '%s'", err, words);
+	assert_null(strchr(err, '\n'));
+}
+
+static void files__missing_or_broken__one_line_with_the_name(void **state)
+{
+	struct tls_config cfg;
+	char bad[CERTS_PATH_MAX], empty[CERTS_PATH_MAX];
+	FILE *f;
+
+	(void)state;
+	snprintf(bad, sizeof(bad), "%.120s/bad.pem", certs.dir);
+	snprintf(empty, sizeof(empty), "%.120s/empty.pem", certs.dir);
+	assert_int_equal(certs_spoil(bad), 0);
+	f = fopen(empty, "w");
+	assert_int_equal(fclose(f), 0);
+	for (int i = 0; i < 2; i++) {
+		const char *file = i ? empty : bad;
+
+		cfg = server_config();
+		cfg.cert_file = file;
+		assert_refused(cfg, -EINVAL, "certificate ");
+		cfg = server_config();
+		cfg.key_file = file;
+		assert_refused(cfg, -EINVAL, "private key ");
+		cfg = server_config();
+		cfg.ca_file = file;
+		assert_refused(cfg, -EINVAL, "CA certificate ");
+		cfg = server_config();
+		cfg.crl_file = file;
+		assert_refused(cfg, -EINVAL, "revocation list ");
+	}
+	cfg = server_config();
+	cfg.crl_file = "/nonexistent/crl.pem";
+	assert_refused(cfg, -ENOENT, "revocation list /nonexistent/crl.pem does not exist");
+	cfg.crl_file = certs.dir;
+	assert_refused(cfg, -EISDIR, "cannot be read");
+	/* A certificate is no list, and a list is no CA. */
+	cfg.crl_file = certs.ca;
+	assert_refused(cfg, -EINVAL, "it has none");
+	cfg = server_config();
+	cfg.key_file = certs.client_key;
+	assert_refused(cfg, -EINVAL, "does not belong to certificate");
+}
+
+/* What is behind the certificate belongs to the chain; if it is cut short, nobody could verify the rest. */
+static void files__chain_cut_short__refused(void **state)
+{
+	struct tls_config cfg = server_config();
+	char path[CERTS_PATH_MAX], line[200];
+	FILE *in = fopen(certs.server_cert, "r"), *out;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%.120s/cut.pem", certs.dir);
+	out = fopen(path, "w");
+	while (fgets(line, sizeof(line), in))
+		fputs(line, out);
+	fputs("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n", out);
+	fclose(in);
+	fclose(out);
+	cfg.cert_file = path;
+	assert_refused(cfg, -EINVAL, "certificate ");
+}
+
+/* Nobody is asked: a server that reads it again at SIGHUP would stand still. */
+static void files__key_with_a_passphrase__refused(void **state)
+{
+	struct tls_config cfg = server_config();
+	char path[CERTS_PATH_MAX];
+	FILE *in = fopen(certs.server_key, "r"), *out;
+	EVP_PKEY *key = PEM_read_PrivateKey(in, NULL, NULL, NULL);
+
+	(void)state;
+	snprintf(path, sizeof(path), "%.120s/locked.key", certs.dir);
+	out = fopen(path, "w");
+	assert_int_equal(PEM_write_PrivateKey(out, key, EVP_aes_128_cbc(), (const unsigned char *)"secret", 6, NULL,
+					      NULL), 1);
+	fclose(in);
+	fclose(out);
+	EVP_PKEY_free(key);
+	cfg.key_file = path;
+	assert_refused(cfg, -EINVAL, "has a passphrase");
+}
+
+/* The files were replaced since they were read. */
+static void files__read_before__those_bytes_count(void **state)
+{
+	struct certs_wish wish = { .name = "moving", .san = "IP:127.0.0.1", .valid_s = 60 };
+	struct tls_config cfg = server_config();
+	struct tls_files files = { .path = { [TLS_FILE_CA] = certs.ca } };
+	struct certs_pair pair;
+	uint8_t *key;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(certs_issue(&certs, &wish, &pair), 0);
+	files.path[TLS_FILE_CERT] = pair.cert;
+	files.path[TLS_FILE_KEY] = pair.key;
+	assert_int_equal(tls_files_read(&files, err, sizeof(err)), 0);
+	assert_int_equal(certs_spoil(pair.cert), 0);
+	assert_int_equal(certs_spoil(pair.key), 0);
+	cfg.files = &files;
+	for (int i = 0; i < 3; i++)
+		tls_ctx_free(make(cfg));
+	key = files.pem[TLS_FILE_KEY];
+	n = files.bytes[TLS_FILE_KEY];
+	assert_non_null(key);
+	assert_true(n > 100);
+	tls_files_wipe(&files);
+	tls_files_wipe(&files);
+	assert_null(files.pem[TLS_FILE_KEY]);
+	assert_int_equal(files.bytes[TLS_FILE_KEY], 0);
+}
+
+/* ---- revocation lists */
+
+static void list__client_not_in_it__accepted(void **state)
+{
+	struct tls_config cfg = server_config();
+
+	(void)state;
+	issue_client(NULL, 60);
+	assert_int_equal(certs_list(&certs, NULL, 60, crl), 0);
+	cfg.crl_file = crl;
+	at_server = make(cfg);
+	at_client = make(client_config());
+	assert_int_equal(handshake(NULL), TLS_DONE);
+}
+
+static void list__client_revoked__refused(void **state)
+{
+	struct tls_config cfg = server_config();
+
+	(void)state;
+	issue_client(NULL, 60);
+	assert_int_equal(certs_list(&certs, client.cert, 60, crl), 0);
+	at_client = make(client_config());
+	/* Nobody looks without a list. */
+	at_server = make(cfg);
+	assert_int_equal(handshake(NULL), TLS_DONE);
+	hang_up();
+	tls_ctx_free(at_server);
+	cfg.crl_file = crl;
+	at_server = make(cfg);
+	assert_int_equal(handshake(NULL), TLS_FAILED);
+	assert_certificate_error(server_end, X509_V_ERR_CERT_REVOKED);
+}
+
+static void list__server_revoked__refused_by_the_client(void **state)
+{
+	struct tls_config cfg;
+
+	(void)state;
+	issue_client(NULL, 60);
+	assert_int_equal(certs_list(&certs, certs.server_cert, 60, crl), 0);
+	cfg = client_config();
+	cfg.crl_file = crl;
+	at_server = make(server_config());
+	at_client = make(cfg);
+	assert_int_equal(handshake(NULL), TLS_FAILED);
+	assert_certificate_error(client_end, X509_V_ERR_CERT_REVOKED);
+}
+
+/* Of another CA than the client's: there is nothing that says that it is not revoked. */
+static void list__of_another_ca__refused(void **state)
+{
+	struct certs_wish wish = { .name = "issued", .valid_s = 60, .by_other_ca = true };
+	struct tls_config cfg = server_config();
+
+	(void)state;
+	assert_int_equal(certs_issue(&certs, &wish, &client), 0);
+	assert_int_equal(certs_list(&certs, NULL, 60, crl), 0);
+	cfg.ca_file = certs.other_ca;
+	cfg.crl_file = crl;
+	at_server = make(cfg);
+	at_client = make(client_config());
+	assert_int_equal(handshake(NULL), TLS_FAILED);
+	assert_certificate_error(server_end, X509_V_ERR_UNABLE_TO_GET_CRL);
+}
+
+static void list__out_of_date__not_taken(void **state)
+{
+	struct tls_config cfg = server_config();
+
+	(void)state;
+	assert_int_equal(certs_list(&certs, NULL, -1, crl), 0);
+	cfg.crl_file = crl;
+	assert_refused(cfg, -EKEYEXPIRED, "is out of date");
+}
+
+static void dates__of_certificate_and_list__known(void **state)
+{
+	struct certs_wish wish = { .name = "short", .san = "IP:127.0.0.1", .valid_s = 1000 };
+	struct tls_config cfg = server_config();
+	struct certs_pair pair;
+	struct tls_dates dates;
+	int64_t now = (int64_t)time(NULL);
+
+	(void)state;
+	at_server = make(cfg);
+	tls_ctx_dates(at_server, &dates);
+	assert_true(dates.cert_expires_at >= now + 3500 && dates.cert_expires_at <= now + 3601);
+	assert_true(dates.crl_expires_at == INT64_MAX);
+	tls_ctx_free(at_server);
+	assert_int_equal(certs_issue(&certs, &wish, &pair), 0);
+	assert_int_equal(certs_list(&certs, NULL, 500, crl), 0);
+	cfg.cert_file = pair.cert;
+	cfg.key_file = pair.key;
+	cfg.crl_file = crl;
+	at_server = make(cfg);
+	tls_ctx_dates(at_server, &dates);
+	assert_true(dates.cert_expires_at >= now + 1000 && dates.cert_expires_at <= now + 1002);
+	assert_true(dates.crl_expires_at >= now + 500 && dates.crl_expires_at <= now + 502);
+	assert_false(tls_ctx_is_development(at_server));
+	at_client = make((struct tls_config){ .ca_file = certs.ca });
+	tls_ctx_dates(at_client, &dates);
+	assert_true(dates.cert_expires_at == INT64_MAX);
+}
+
+/* ---- names */
+
+static void names__of_the_client__looked_at_in_full_and_resumed_handshakes(void **state)
+{
+	struct tls_config cfg = server_config();
+	struct tls_session *session;
+
+	(void)state;
+	issue_client("DNS:app.example.org", 60);
+	cfg.allow_names = "*.example.org";
+	at_server = make(cfg);
+	at_client = make(client_config());
+	assert_int_equal(handshake(NULL), TLS_DONE);
+	assert_true(tls_peer_is_allowed(server_end));
+	session = take_ticket();
+	assert_int_equal(handshake(session), TLS_DONE);
+	assert_true(tls_is_resumed(server_end));
+	assert_true(tls_peer_is_allowed(server_end));
+	hang_up();
+	tls_ctx_free(at_server);
+	cfg.allow_names = "other.org";
+	at_server = make(cfg);
+	/* The same seed: only the name stands in the way. */
+	assert_int_equal(handshake(session), TLS_DONE);
+	assert_true(tls_is_resumed(server_end));
+	assert_false(tls_peer_is_allowed(server_end));
+	tls_session_free(session);
+}
+
+/* ---- tickets end with what they stand for */
+
+static void await(time_t second)
+{
+	while (time(NULL) <= second)
+		usleep(20000);
+}
+
+static void ticket__clients_certificate_expired__not_resumed_and_refused(void **state)
+{
+	struct tls_session *first, *second;
+	time_t end;
+
+	(void)state;
+	at_server = make(server_config());
+	issue_client(NULL, 2);
+	end = time(NULL) + 2;
+	at_client = make(client_config());
+	assert_int_equal(handshake(NULL), TLS_DONE);
+	first = take_ticket();
+	assert_int_equal(handshake(first), TLS_DONE);
+	assert_true(tls_is_resumed(server_end));
+	/* One that came with a resumed connection. */
+	second = take_ticket();
+	await(end);
+	assert_int_equal(handshake(first), TLS_FAILED);
+	assert_certificate_error(server_end, X509_V_ERR_CERT_HAS_EXPIRED);
+	assert_int_equal(handshake(second), TLS_FAILED);
+	assert_certificate_error(server_end, X509_V_ERR_CERT_HAS_EXPIRED);
+	tls_session_free(first);
+	tls_session_free(second);
+}
+
+static void session__servers_certificate_expired__not_offered_and_refused(void **state)
+{
+	struct certs_wish wish = { .name = "brief", .san = "IP:127.0.0.1", .valid_s = 2 };
+	struct tls_config cfg = server_config();
+	struct tls_session *session;
+	struct certs_pair pair;
+	time_t end;
+
+	(void)state;
+	issue_client(NULL, 60);
+	assert_int_equal(certs_issue(&certs, &wish, &pair), 0);
+	end = time(NULL) + 2;
+	cfg.cert_file = pair.cert;
+	cfg.key_file = pair.key;
+	at_server = make(cfg);
+	at_client = make(client_config());
+	assert_int_equal(handshake(NULL), TLS_DONE);
+	session = take_ticket();
+	await(end);
+	assert_int_equal(handshake(session), TLS_FAILED);
+	assert_certificate_error(client_end, X509_V_ERR_CERT_HAS_EXPIRED);
+	tls_session_free(session);
+}
+
+/* ---- the end of a context */
+
+static void free__connections_are_left__they_go_on_without_ticket_keys(void **state)
+{
+	static const struct ticket_ring none;
+	struct tls_ctx *old;
+	uint8_t byte = 0;
+	size_t n;
+
+	(void)state;
+	issue_client(NULL, 60);
+	at_server = make(server_config());
+	at_client = make(client_config());
+	assert_int_equal(handshake(NULL), TLS_DONE);
+	old = at_server;
+	assert_memory_not_equal(&old->tickets, &none, sizeof(none));
+	tls_ctx_free(at_server);
+	at_server = NULL;
+	assert_memory_equal(&old->tickets, &none, sizeof(none));
+	assert_int_equal(old->refs, 1);
+	assert_int_equal(tls_send_ticket(server_end), -ENOTSUP);
+	assert_int_equal(tls_write(server_end, "y", 1, &n), TLS_DONE);
+	assert_int_equal(tls_flush(server_end), TLS_DONE);
+	read_byte(&byte);
+	assert_int_equal(byte, 'y');
+	/* The last connection takes the context with it; leaks are looked for at exit. */
+}
+
+/* In the middle of a handshake that offers a ticket: its keys are gone, so it is a full one. */
+static void free__handshake_under_way__full(void **state)
+{
+	enum tls_status there = TLS_WANT_READ, here = TLS_WANT_READ;
+	struct tls_session *session;
+	int fds[2];
+
+	(void)state;
+	issue_client(NULL, 60);
+	at_server = make(server_config());
+	at_client = make(client_config());
+	assert_int_equal(handshake(NULL), TLS_DONE);
+	session = take_ticket();
+	hang_up();
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(tls_new(at_server, fds[0], NULL, &server_end), 0);
+	assert_int_equal(tls_new(at_client, fds[1], "127.0.0.1", &client_end), 0);
+	tls_offer_session(client_end, session);
+	tls_ctx_free(at_server);
+	at_server = NULL;
+	for (int i = 0; i < TURNS_MAX && (there != TLS_DONE || here != TLS_DONE); i++) {
+		if (here != TLS_DONE)
+			here = tls_handshake(client_end);
+		(void)!tls_flush(client_end);
+		if (there != TLS_DONE)
+			there = tls_handshake(server_end);
+		assert_int_not_equal(there, TLS_FAILED);
+	}
+	assert_false(tls_is_resumed(server_end));
+	tls_session_free(session);
+}
+
+static void step__tickets_or_none__time_until_the_next(void **state)
+{
+	struct tls_config cfg = server_config();
+	uint64_t start = seed.start_ns;
+
+	(void)state;
+	at_server = make(cfg);
+	assert_int_equal(tls_ctx_step_tickets(at_server, start), ROTATE_NS);
+	assert_int_equal(tls_ctx_step_tickets(at_server, start + ROTATE_NS + 7), ROTATE_NS - 7);
+	assert_int_equal(at_server->tickets.epoch, 1);
+	tls_ctx_free(at_server);
+	cfg.tickets = NULL;
+	at_server = make(cfg);
+	assert_true(tls_ctx_step_tickets(at_server, start) == UINT64_MAX);
+}
+
+#define CTX_TEST(f) cmocka_unit_test_teardown(f, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CTX_TEST(files__missing_or_broken__one_line_with_the_name),
+		CTX_TEST(files__chain_cut_short__refused),
+		CTX_TEST(files__key_with_a_passphrase__refused),
+		CTX_TEST(files__read_before__those_bytes_count),
+		CTX_TEST(list__client_not_in_it__accepted),
+		CTX_TEST(list__client_revoked__refused),
+		CTX_TEST(list__server_revoked__refused_by_the_client),
+		CTX_TEST(list__of_another_ca__refused),
+		CTX_TEST(list__out_of_date__not_taken),
+		CTX_TEST(dates__of_certificate_and_list__known),
+		CTX_TEST(names__of_the_client__looked_at_in_full_and_resumed_handshakes),
+		CTX_TEST(ticket__clients_certificate_expired__not_resumed_and_refused),
+		CTX_TEST(session__servers_certificate_expired__not_offered_and_refused),
+		CTX_TEST(free__connections_are_left__they_go_on_without_ticket_keys),
+		CTX_TEST(free__handshake_under_way__full),
+		CTX_TEST(step__tickets_or_none__time_until_the_next),
+	};
+
+	return cmocka_run_group_tests_name("tls_ctx", tests, group_set_up, group_tear_down);
+}

@@ -1,0 +1,500 @@
+/* Unit tests of server/certificates.c and what a shard does with its TLS context: certificates replaced while clients are there, files
+ * that cannot be used, sessions that end, warnings, and ticket keys of a shard to which nobody comes. */
+#include "tests/unit/helpers/unit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <openssl/x509_vfy.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/tls/tls_internal.h"
+#include "server/certificates.h"
+#include "server/report.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/helpers/server_rig.h"
+
+static struct certs good;	/* as they were made */
+static struct certificates *certificates;
+static struct certs_pair served;	/* the server's, to be replaced */
+static int saved_stderr = -1;
+static char log_path[CERTS_PATH_MAX + 16];
+
+static int issue_server(const char *san, int valid_s, bool by_other_ca)
+{
+	struct certs_wish wish = { .name = "served", .san = san, .valid_s = valid_s, .by_other_ca = by_other_ca };
+
+	return certs_issue(&good, &wish, &served);
+}
+
+static int set_up(void **state)
+{
+	int ret = server_rig_init(state);
+
+	good = srv.certs;
+	srv.peers_resume = true;
+	if (ret || issue_server("IP:127.0.0.1", 60 * 86400, false))
+		return -1;
+	snprintf(srv.cfg.cert_path, sizeof(srv.cfg.cert_path), "%s", served.cert);
+	snprintf(srv.cfg.key_path, sizeof(srv.cfg.key_path), "%s", served.key);
+	snprintf(log_path, sizeof(log_path), "%s/log", good.dir);
+	return chmod(served.key, 0600);
+}
+
+static void stop_log(void)
+{
+	if (saved_stderr < 0)
+		return;
+	dup2(saved_stderr, STDERR_FILENO);
+	close(saved_stderr);
+	saved_stderr = -1;
+	log_init("server", LOG_LVL_ERROR);
+}
+
+static int tear_down(void **state)
+{
+	stop_log();
+	certificates_free(certificates);
+	certificates = NULL;
+	tls_session_free(srv.offer);
+	srv.certs = good;
+	return server_rig_stop(state);
+}
+
+/* What is logged from now on is read with logged(). */
+static void watch_log(void)
+{
+	int fd = open(log_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	if (saved_stderr < 0)
+		saved_stderr = dup(STDERR_FILENO);
+	assert_true(saved_stderr >= 0);
+	assert_true(dup2(fd, STDERR_FILENO) >= 0);
+	close(fd);
+	log_init("server", LOG_LVL_INFO);
+}
+
+/* Returns the number of lines, and all of them in `text`. */
+static int logged(char *text, size_t size)
+{
+	int fd = open(log_path, O_RDONLY | O_CLOEXEC), lines = 0;
+	ssize_t n = read(fd, text, size - 1);
+
+	close(fd);
+	assert_true(n >= 0);
+	text[n] = '\0';
+	for (const char *p = text; (p = strchr(p, '\n')); p++)
+		lines++;
+	return lines;
+}
+
+static void start(void)
+{
+	server_rig_start();
+	assert_int_equal(certificates_new(&srv.server, srv.main_loop, &certificates), 0);
+	certificates_start(certificates);
+}
+
+static bool reload(void)
+{
+	bool done = certificates_reload(certificates);
+
+	server_turns(2);
+	return done;
+}
+
+static bool handshake(struct peer *p)
+{
+	peer_connect(p);
+	return peer_handshake(p);
+}
+
+/* Up to the GRANT, and the session of later peers is the one that came. */
+static void get_ticket(void)
+{
+	struct peer p;
+
+	assert_true(handshake(&p));
+	peer_hello(&p, FRAME_FEATURE_TICKET);
+	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	tls_session_free(srv.offer);
+	srv.offer = tls_take_session(p.tls);
+	assert_non_null(srv.offer);
+	peer_close(&p);
+}
+
+static bool resumes(void)
+{
+	struct peer p;
+	bool resumed;
+
+	assert_true(handshake(&p));
+	resumed = tls_is_resumed(p.tls);
+	peer_close(&p);
+	return resumed;
+}
+
+static int64_t number_at(const char *name)
+{
+	json_t *o = certificates_json(certificates);
+	int64_t n = json_integer_value(json_object_get(o, name));
+
+	json_decref(o);
+	return n;
+}
+
+/* ---- SIGHUP */
+
+static void reload__new_certificate__new_clients_see_it_old_ones_live_on(void **state)
+{
+	struct peer live, half, next;
+	const struct tls_ctx *before;
+
+	(void)state;
+	start();
+	before = srv.shard->tls_ctx;
+	peer_go_live(&live, 0);
+	assert_true(handshake(&half));
+	/* Of another CA, as a client sees it. */
+	assert_int_equal(issue_server("IP:127.0.0.1", 1000, true), 0);
+	raise(SIGHUP);
+	server_turns(3);
+	assert_int_equal(number_at("reloads"), 1);
+	assert_ptr_not_equal(srv.shard->tls_ctx, before);
+	assert_false(handshake(&next));
+	peer_abort(&next);
+	memcpy(srv.certs.ca, good.other_ca, sizeof(srv.certs.ca));
+	assert_true(handshake(&next));
+	peer_close(&next);
+	/* One that was in its bootstrap comes to its end with the old one. */
+	peer_hello(&half, 0);
+	assert_int_equal(peer_answer(&half), FRAME_GRANT);
+	peer_close(&half);
+	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
+	assert_true(peer_message(&live, 64));
+	server_turns(2);
+	server_only(CONN_ST_LIVE);
+	peer_leave(&live);
+}
+
+static void assert_reload_fails(const char *words)
+{
+	const struct tls_ctx *before = srv.shard->tls_ctx;
+	int64_t failed = number_at("failed_reloads");
+	struct peer p;
+	char text[2000];
+
+	watch_log();
+	assert_false(reload());
+	assert_int_equal(logged(text, sizeof(text)), 1);
+	stop_log();
+	if (!strstr(text, words) || !strstr(text, "SIGHUP: ") || !strstr(text, "goes on with what it has"))
+		fail_msg("'%s' does not say '%s'", text, words);
+	assert_int_equal(number_at("failed_reloads"), failed + 1);
+	assert_int_equal(number_at("reloads"), 0);
+	assert_ptr_equal(srv.shard->tls_ctx, before);
+	assert_true(handshake(&p));
+	peer_close(&p);
+	/* Nothing of it stays in memory. */
+	assert_null(srv.server.tls_files);
+	assert_null(srv.server.tickets);
+}
+
+static void reload__a_file_is_broken__one_line_and_the_old_ones_stay(void **state)
+{
+	struct certs_wish wish = { .name = "served", .san = "IP:127.0.0.1", .valid_s = -1 };
+	char ca[CERTS_PATH_MAX];
+
+	(void)state;
+	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
+	srv.peers_certified = true;
+	snprintf(ca, sizeof(ca), "%.120s/cas.pem", good.dir);
+	assert_int_equal(link(good.ca, ca), 0);
+	snprintf(srv.cfg.ca_path, sizeof(srv.cfg.ca_path), "%s", ca);
+	start();
+	get_ticket();
+	assert_int_equal(certs_spoil(served.key), 0);
+	assert_reload_fails("private key ");
+	assert_int_equal(certs_spoil(served.cert), 0);
+	assert_reload_fails("certificate ");
+	assert_int_equal(unlink(served.cert), 0);
+	assert_reload_fails("does not exist");
+	assert_int_equal(certs_issue(&good, &wish, &served), 0);
+	assert_reload_fails("has expired");
+	assert_int_equal(issue_server("IP:127.0.0.1", 60 * 86400, false), 0);
+	assert_int_equal(unlink(ca), 0);
+	assert_int_equal(certs_spoil(ca), 0);
+	assert_reload_fails("CA certificate ");
+	/* Tickets too. */
+	assert_true(resumes());
+	assert_int_equal(unlink(ca), 0);
+	assert_int_equal(link(good.ca, ca), 0);
+	assert_true(reload());
+	assert_int_equal(unlink(ca), 0);
+}
+
+/* A shard that has not had its turn yet is offered another one. */
+static void reload__twice_before_a_turn__the_newest_counts(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	start();
+	assert_int_equal(issue_server("IP:127.0.0.1", 1000, true), 0);
+	assert_true(certificates_reload(certificates));
+	assert_int_equal(issue_server("IP:127.0.0.1", 1000, false), 0);
+	assert_true(certificates_reload(certificates));
+	server_turns(2);
+	assert_true(handshake(&p));
+	peer_close(&p);
+	/* And one that nobody takes any more is freed with the shard. */
+	assert_true(certificates_reload(certificates));
+}
+
+/* ---- sessions of before */
+
+static void reload__tickets_of_before__full_handshake(void **state)
+{
+	(void)state;
+	start();
+	get_ticket();
+	assert_true(resumes());
+	assert_true(reload());
+	assert_false(resumes());
+	get_ticket();
+	assert_true(resumes());
+}
+
+/* Who is in the list by now gets in neither with a certificate nor with the ticket that stands for it. */
+static void reload__client_revoked__neither_certificate_nor_ticket_serves(void **state)
+{
+	static char crl[CERTS_PATH_MAX];
+	struct peer p;
+
+	(void)state;
+	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
+	srv.cfg.crl = crl;
+	srv.peers_certified = true;
+	assert_int_equal(certs_list(&good, NULL, 1000, crl), 0);
+	start();
+	get_ticket();
+	assert_true(resumes());
+	assert_int_equal(certs_list(&good, good.client_cert, 1000, crl), 0);
+	assert_true(resumes());	/* not read yet */
+	assert_true(reload());
+	for (int i = 0; i < 2; i++) {
+		peer_connect(&p);
+		(void)!peer_handshake(&p);
+		peer_hello(&p, 0);
+		assert_int_equal(peer_answer(&p), 0);
+		peer_abort(&p);
+		assert_int_equal(server_failed(STAGE_TLS_HANDSHAKE, FAIL_CERTIFICATE, X509_V_ERR_CERT_REVOKED), i + 1);
+		tls_session_free(srv.offer);
+		srv.offer = NULL;
+	}
+	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
+	server_assert_all_back();
+}
+
+/* ---- names */
+
+static void show(const char *san)
+{
+	struct certs_wish wish = { .name = "shown", .san = san, .valid_s = 1000 };
+	struct certs_pair pair;
+
+	assert_int_equal(certs_issue(&good, &wish, &pair), 0);
+	memcpy(srv.certs.client_cert, pair.cert, sizeof(pair.cert));
+	memcpy(srv.certs.client_key, pair.key, sizeof(pair.key));
+}
+
+static void names__not_in_the_list__refused_and_counted_clients_and_control(void **state)
+{
+	uint8_t buf[FRAME_CONTROL_BYTES];
+	struct peer p;
+
+	(void)state;
+	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
+	srv.cfg.allow_names = "*.example.org,10.1.2.3";
+	srv.peers_certified = true;
+	start();
+	show("DNS:app.example.org");
+	get_ticket();
+	assert_true(resumes());
+	show("DNS:app.example.net");
+	tls_session_free(srv.offer);
+	srv.offer = NULL;
+	assert_true(handshake(&p));
+	peer_hello(&p, FRAME_FEATURE_TICKET);
+	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	assert_int_equal(p.refuse.code, REFUSE_NOT_ALLOWED);
+	assert_null(tls_take_session(p.tls));
+	peer_close(&p);
+	assert_true(handshake(&p));
+	peer_send(&p, buf, frame_encode_control(CONTROL_STATS, buf));
+	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	assert_int_equal(p.refuse.code, REFUSE_NOT_ALLOWED);
+	peer_close(&p);
+	assert_int_equal(server_controls(), 0);
+	assert_int_equal(server_refused(REFUSE_NOT_ALLOWED), 2);
+	conn_close(TAILQ_FIRST(&srv.shard->lists[CONN_ST_GRANTED]), CLOSE_DRAINING);
+	server_assert_all_back();
+}
+
+/* ---- warnings */
+
+static void assert_start_says(const char *words)
+{
+	char text[2000];
+
+	watch_log();
+	start();
+	logged(text, sizeof(text));
+	stop_log();
+	if (words ? !strstr(text, words) : *text != '\0')
+		fail_msg("'%s' is not '%s'", text, words ? words : "");
+}
+
+static void start__all_is_well__nothing_said(void **state)
+{
+	(void)state;
+	assert_start_says(NULL);
+}
+
+static void start__expires_within_14_days__said_and_in_the_reports(void **state)
+{
+	json_t *info, *stats;
+	char text[40];
+	time_t end;
+	struct tm tm;
+
+	(void)state;
+	assert_int_equal(issue_server("IP:127.0.0.1", 13 * 86400 + 100, false), 0);
+	assert_int_equal(chmod(served.key, 0600), 0);
+	end = time(NULL) + 13 * 86400 + 100;
+	assert_start_says("expires in 13 days");
+	assert_non_null(gmtime_r(&end, &tm));
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M", &tm);
+	info = report_info(&srv.server);
+	stats = report_stats(&srv.server, NULL);
+	assert_memory_equal(json_string_value(json_object_get(json_object_get(info, "environment"),
+							      "certificate_expires_at")), text, 15);
+	assert_memory_equal(json_string_value(json_object_get(json_object_get(stats, "certificates"),
+							      "certificate_expires_at")), text, 15);
+	json_decref(info);
+	json_decref(stats);
+}
+
+static void start__key_open_to_others__said(void **state)
+{
+	(void)state;
+	assert_int_equal(chmod(served.key, 0640), 0);
+	assert_start_says("can be read by its group or by others: chmod 600");
+}
+
+static void reload__what_is_wrong_with_the_new_one__said(void **state)
+{
+	char text[2000];
+
+	(void)state;
+	start();
+	assert_int_equal(issue_server("IP:127.0.0.1", 7200, false), 0);
+	assert_int_equal(chmod(served.key, 0604), 0);
+	watch_log();
+	assert_true(reload());
+	assert_int_equal(logged(text, sizeof(text)), 3);
+	stop_log();
+	assert_non_null(strstr(text, "expires in less than a day"));
+	assert_non_null(strstr(text, "chmod 600"));
+	assert_non_null(strstr(text, "certificates were read again"));
+}
+
+/* ---- ticket keys */
+
+static struct ticket_ring *ring(void)
+{
+	return &srv.shard->tls_ctx->tickets;
+}
+
+static bool holds(const void *part, size_t n)
+{
+	const uint8_t *bytes = (const uint8_t *)ring();
+
+	for (size_t i = 0; i + n <= sizeof(*ring()); i++)
+		if (memcmp(bytes + i, part, n) == 0)
+			return true;
+	return false;
+}
+
+/* A ticket was sealed, and then nobody came: its key leaves memory in time all the same. */
+static void tickets__shard_is_idle__old_keys_gone_after_two_rotations(void **state)
+{
+	struct ticket_key key;
+	uint64_t begun;
+	uint32_t wakes = 0;
+
+	(void)state;
+	srv.cfg.ticket_rotation_ns = 200 * NS_PER_MS;
+	server_rig_start();
+	ev_timer_stop(srv.shard->loop, &srv.tick);
+	key = ring()->current;
+	begun = ring()->start_ns;
+	while (clock_now_ns() < begun + 2 * srv.cfg.ticket_rotation_ns + 100 * NS_PER_MS && ring()->epoch < 2) {
+		ev_run(srv.shard->loop, EVRUN_ONCE);
+		wakes++;
+	}
+	assert_int_equal(ring()->epoch, 2);
+	assert_false(holds(key.cipher, sizeof(key.cipher)));
+	assert_false(holds(key.mac, sizeof(key.mac)));
+	/* A step and the gauges that follow each turn: the shard slept in between. */
+	assert_true(wakes <= 10);
+}
+
+static void tickets__context_replaced__the_new_ones_keys_are_stepped(void **state)
+{
+	(void)state;
+	srv.cfg.ticket_rotation_ns = 100 * NS_PER_MS;
+	start();
+	assert_true(reload());
+	server_until(ring()->epoch >= 2);
+}
+
+static void tickets__switched_off__no_timer(void **state)
+{
+	(void)state;
+	srv.cfg.tls_resume = 0;
+	server_rig_start();
+	assert_false(ev_is_active(&srv.shard->ticket_step));
+}
+
+#define CERT_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CERT_TEST(reload__new_certificate__new_clients_see_it_old_ones_live_on),
+		CERT_TEST(reload__a_file_is_broken__one_line_and_the_old_ones_stay),
+		CERT_TEST(reload__twice_before_a_turn__the_newest_counts),
+		CERT_TEST(reload__tickets_of_before__full_handshake),
+		CERT_TEST(reload__client_revoked__neither_certificate_nor_ticket_serves),
+		CERT_TEST(names__not_in_the_list__refused_and_counted_clients_and_control),
+		CERT_TEST(start__all_is_well__nothing_said),
+		CERT_TEST(start__expires_within_14_days__said_and_in_the_reports),
+		CERT_TEST(start__key_open_to_others__said),
+		CERT_TEST(reload__what_is_wrong_with_the_new_one__said),
+		CERT_TEST(tickets__shard_is_idle__old_keys_gone_after_two_rotations),
+		CERT_TEST(tickets__context_replaced__the_new_ones_keys_are_stepped),
+		CERT_TEST(tickets__switched_off__no_timer),
+	};
+
+	return cmocka_run_group_tests_name("server_certificates", tests, server_rig_group_setup,
+					   server_rig_group_teardown);
+}
