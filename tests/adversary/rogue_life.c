@@ -30,29 +30,54 @@ static bool take_ticket(struct rogue *r, struct tls_session **ticket)
 	return false;
 }
 
-/* Takes a ticket from the server and offers it to the server at port ARG of the same host, or to the same server. */
-static int ticket(struct rogue *r, const struct mode *m)
+static int use_ticket(struct rogue *r)
 {
-	struct rogue again = *r;
 	struct frame_hello h = wire_good_hello();
 	struct reply reply;
 	struct wire w;
 	bool resumed;
+
+	if (wire_open(r, NULL, &w, &reply))
+		wire_hello(&w, &h, &reply);
+	resumed = reply.kind == REPLY_GRANT && tls_is_resumed(w.tls);
+	wire_close(&w);
+	if (reply.kind != REPLY_GRANT)
+		return wire_answer(&reply);
+	return answer("%s ticket, %s handshake, granted", r->session ? "a" : "no", resumed ? "resumed" : "full");
+}
+
+/* Takes a ticket from the server and offers it to the server at port ARG of the same host, or to the same server. */
+static int ticket(struct rogue *r, const struct mode *m)
+{
+	struct rogue again = *r;
+	int status;
 
 	(void)m;
 	if (!take_ticket(r, &again.session))
 		return ROGUE_NO_ANSWER;
 	if (r->arg)
 		addr_set_port(&again.server, (uint16_t)atoi(r->arg));
-	if (wire_open(&again, NULL, &w, &reply))
-		wire_hello(&w, &h, &reply);
-	resumed = reply.kind == REPLY_GRANT && tls_is_resumed(w.tls);
-	wire_close(&w);
-	if (reply.kind != REPLY_GRANT)
-		return wire_answer(&reply);
-	answer("%s ticket, %s handshake, granted", again.session ? "a" : "no", resumed ? "resumed" : "full");
+	status = use_ticket(&again);
 	tls_session_free(again.session);
-	return ROGUE_ANSWERED;
+	return status;
+}
+
+/* Takes a ticket, and offers it when SIGUSR1 comes. */
+static int old_ticket(struct rogue *r, const struct mode *m)
+{
+	struct rogue again = *r;
+	sigset_t signals;
+	int signum, status;
+
+	(void)m;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	if (sigprocmask(SIG_BLOCK, &signals, NULL) || !take_ticket(r, &again.session))
+		return ROGUE_NO_ANSWER;
+	answer("waiting");
+	status = sigwait(&signals, &signum) ? no_answer("no signal") : use_ticket(&again);
+	tls_session_free(again.session);
+	return status;
 }
 
 /* ---- dying */
@@ -193,6 +218,7 @@ static int never_stops(struct rogue *r, const struct mode *m)
 
 const struct mode life_modes[] = {
 	{ "ticket", .run = ticket },
+	{ "old-ticket", .run = old_ticket },
 	{ "dies-in-error", .run = dies, .variant = DEATH_IN_ERROR },
 	{ "dies-without-qp", .run = dies, .variant = DEATH_WITHOUT_QP },
 	{ "asks-while-full", .run = asks_while_full },

@@ -1,0 +1,118 @@
+#!/bin/bash
+# Certificates of a server that runs: renewed at SIGHUP under clients that stay, broken files, a revocation list, names
+# that may connect, tickets that end with the certificates they stand for, warnings, and what protects keys in memory.
+
+. tests/soft_roce/lib.sh
+
+tls_options=(--ca "$certs/ca.pem" --cert "$bad_certs/named-client.pem" --key "$bad_certs/named-client.key")
+files=$tmp/files
+mkdir "$files"
+
+install_files() { # SERVER_CERTIFICATE CA LIST
+    cp "$1.pem" "$files/server.pem"
+    cp "$1.key" "$files/server.key"
+    cp "$2.pem" "$files/ca.pem"
+    cp "$3.crl" "$files/list.crl"
+}
+
+reload() { # RELOADS FAILED_RELOADS, in all
+    kill -HUP "${pid[main]}"
+    wait_until 10 reloads_are "$@" || not_ok "SIGHUP is followed" "$(tail -n 3 "${logs[main]}")"
+}
+
+# By the log, since not everybody may ask for statistics.
+reloads_are() { # RELOADS FAILED_RELOADS
+    [[ $(grep -c 'SIGHUP: certificates were read again' "${logs[main]}") == "$1" &&
+        $(grep -c 'goes on with what it has' "${logs[main]}") == "$2" ]]
+}
+
+ping() { # OPTIONS...; sets the command
+    command=("${bin}rdma_client" --tls-port "${port[main]}" --count 1 "$@" "$host" ping)
+}
+
+install_files "$certs/server" "$certs/ca" "$bad_certs/none"
+server_files=(--cert "$files/server.pem" --key "$files/server.key" --ca "$files/ca.pem" --crl "$files/list.crl")
+start_server main --threads 2 --max-clients 64 --client-auth require --allow-names 'other.example.org,*.example.org'
+remember_start main
+start_ping bystander main --interval 0.02
+matches "the development CA is warned of" "$(<"${logs[main]}")" 'server.pem is of the development CA'
+if ((EUID == 0)); then
+    matches "root is warned of" "$(<"${logs[main]}")" 'warn: running as root'
+fi
+
+# ---- names
+
+serves "a client with an allowed name is served" main
+ping --ca "$certs/ca.pem" --cert "$certs/client.pem" --key "$certs/client.key"
+gives "one without is refused by name" 1 'not_allowed' "${command[@]}"
+counted "and counted" main events.refused.not_allowed=1
+gives "so is its control session" 3 'not_allowed' "$programs/stats" --ca "$certs/ca.pem" --cert "$certs/client.pem" \
+    --key "$certs/client.key" "$host" "${port[main]}" uptime_s
+
+# ---- renewal
+
+install_files "$bad_certs/soon" "$certs/ca" "$bad_certs/none"
+chmod 644 "$files/server.key"
+reload 1 0
+matches "a certificate that expires soon is warned of" "$(<"${logs[main]}")" 'server.pem expires in 5 days'
+matches "and a key that others can read" "$(<"${logs[main]}")" 'server.key can be read by its group or by others'
+counted "the report says when" main certificates.reloads=1 certificates.failed_reloads=0
+matches "with its date" "$(stats main certificates.certificate_expires_at)" "^\"?$(date -ud '+5 days 1 hour' +%Y-%m-%dT)"
+serves "a client is served" main
+
+echo junk >"$files/server.pem"
+reload 1 1
+serves "after a broken file the old certificate is served" main
+install_files "$certs/server" "$certs/ca" "$bad_certs/none"
+cp "$bad_certs/soon.key" "$files/server.key"
+reload 1 2
+serves "nor is half of a pair taken" main
+
+install_files "$bad_certs/other-server" "$certs/ca" "$bad_certs/none"
+reload 2 2
+ping "${tls_options[@]}"
+gives "a certificate of another CA is shown from now on" 1 'tls_handshake: certificate:' "${command[@]}"
+ping --ca "$bad_certs/other-ca.pem" "${tls_options[@]:2}"
+gives "and accepted by who trusts that" 0 '0% loss' "${command[@]}"
+install_files "$certs/server" "$certs/ca" "$bad_certs/none"
+reload 3 2
+
+# ---- what a session stands for
+
+holds_ticket() { # NAME; one that waits for SIGUSR1 to use it
+    start "$1" "$programs/rogue" "${tls_options[@]}" "$host" "${port[main]}" old-ticket
+    wait_until 20 has_line_or_gone "$1" 'waiting' || not_ok "rogue '$1' takes a ticket" "$(<"${logs[$1]}")"
+}
+
+holds_ticket early
+kill -USR1 "${pid[early]}"
+ends "a ticket is good while nothing changed" early 20 0 'a ticket, resumed handshake, granted'
+holds_ticket late
+reload 4 2
+kill -USR1 "${pid[late]}"
+ends "a ticket of before the renewal is not" late 20 0 'a ticket, full handshake, granted'
+
+# ---- a client is revoked
+
+holds_ticket revoked
+cp "$bad_certs/named.crl" "$files/list.crl"
+serves "a list that was not read yet changes nothing" main
+reload 5 2
+kill -USR1 "${pid[revoked]}"
+ends "nor does its ticket serve a revoked client" revoked 20 0 'tls: .*certificate revoked'
+ping "${tls_options[@]}"
+gives "a revoked client is refused" 1 'tls:certificate_revoked' "${command[@]}"
+loses_nothing "a client that was there all the time lost nothing" bystander
+cp "$bad_certs/none.crl" "$files/list.crl"
+reload 6 2
+serves "with the old list it is served again" main
+ping --crl "$bad_certs/named.crl" "${tls_options[@]}"
+gives "a client with a list takes a server that is not in it" 0 '0% loss' "${command[@]}"
+all_back "everything is back" main
+
+# ---- memory
+
+matches "no core file, no debugger" "$(grep 'core file' "/proc/${pid[main]}/limits")" ' 0 +0 '
+is "its memory is root's alone" "$(stat -c %U "/proc/${pid[main]}/mem")" root
+stop_server main
+finish
