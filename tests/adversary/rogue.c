@@ -4,8 +4,8 @@
  *
  * Modes are in the tables of rogue_boot.c (TLS and frames), rogue_link.c (RDMA connection and messages),
  * rogue_region.c (one-sided memory), rogue_push.c (pushes), rogue_life.c (tickets, dying, asking for room),
- * rogue_tls.c (records of TLS), rogue_flood.c (floods), rogue_stale.c (holding queue pair numbers) and rogue_credits.c
- * (more messages than credits, together or for long).
+ * rogue_tls.c (records of TLS), rogue_flood.c (floods), rogue_stale.c (holding queue pair numbers), rogue_credits.c
+ * (more messages than credits, together or for long) and rogue_crowd.c (taking all there is).
  */
 #include "tests/adversary/rogue.h"
 
@@ -24,7 +24,7 @@
 enum { EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 
 struct settings {
-	const char *ca, *cert, *key;
+	const char *ca, *cert, *key, *source;
 	uint64_t timeout_ns;
 	int log_level;
 	bool check;
@@ -43,6 +43,8 @@ static const struct opt options[] = {
 	  .help = "Private key of --cert." },
 	{ .name = "log-level", .type = OPT_CHOICE, .offset = AT(log_level), .choices = log_level_names,
 	  .metavar = "LEVEL", .def = "error", .help = "What to log to stderr." },
+	{ .name = "source", .type = OPT_STRING, .offset = AT(source), .metavar = "ADDR",
+	  .def = "the device's", .help = "Address that TLS connections come from." },
 	{ .name = "timeout", .type = OPT_DURATION, .offset = AT(timeout_ns), .min = 10 * NS_PER_MS,
 	  .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "10", .help = "Longest time for every wait." },
 };
@@ -57,7 +59,7 @@ static const struct opts_spec spec = {
 };
 
 static const struct mode *const tables[] = { boot_modes, link_modes, region_modes, push_modes, life_modes,
-					    tls_modes, flood_modes, stale_modes, credit_modes };
+					    tls_modes, flood_modes, stale_modes, credit_modes, crowd_modes };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
 static const char *running = "";	/* the mode */
@@ -181,11 +183,16 @@ int main(int argc, char **argv)
 		fprintf(stderr, "rogue: HOST (an IP address), PORT and at least one MODE are needed\n");
 		return EXIT_USAGE;
 	}
+	if (set.source && addr_parse(set.source, 0, &r.source)) {
+		fprintf(stderr, "rogue: --source: '%s' is not an IP address\n", set.source);
+		return EXIT_USAGE;
+	}
 	r.host = argv[first];
 	r.timeout_ns = set.timeout_ns;
 	log_init("rogue", (enum log_level)set.log_level);
 	signal(SIGPIPE, SIG_IGN);
 	res_raise_memlock();
+	res_raise_nofile();
 	status = prepare(&r, &set);
 	if (!status)
 		status = run_all(&r, set.check, argc - first - 2, argv + first + 2);

@@ -15,6 +15,7 @@ struct tls_session;
 struct rogue {
 	struct addr server;	/* of the TLS bootstrap */
 	const char *host;	/* whom the certificate must name */
+	struct addr source;	/* of TLS connections; len 0: the device's address */
 	const char *arg;	/* the mode's; NULL if none was given */
 	uint64_t timeout_ns;	/* for every wait */
 	struct tls_ctx *tls_ctx;
@@ -42,6 +43,6 @@ bool link_check(struct rogue *r);
 
 /* Tables of modes; a NULL name ends them. */
 extern const struct mode boot_modes[], link_modes[], region_modes[], push_modes[], life_modes[], tls_modes[],
-	flood_modes[], stale_modes[], credit_modes[];
+	flood_modes[], stale_modes[], credit_modes[], crowd_modes[];
 
 #endif

@@ -28,7 +28,7 @@ int wire_tcp(const struct rogue *r, const char *source)
 {
 	struct timeval limit = { .tv_sec = (time_t)(r->timeout_ns / NS_PER_S) + 1 };
 	int fd = socket(r->server.ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct addr from = r->dev.addr;
+	struct addr from = r->source.len ? r->source : r->dev.addr;
 	int ret = 0;
 
 	if (fd < 0)

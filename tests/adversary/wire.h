@@ -35,8 +35,8 @@ struct reply {
 	char text[160];
 };
 
-/* A TCP connection to the server, non-blocking; from the address `source` unless NULL. Its
- * descriptor, or -errno. */
+/* A TCP connection to the server, non-blocking; from the address `source`, or --source if that is NULL. Its descriptor, or
+ * -errno. */
 int wire_tcp(const struct rogue *r, const char *source) __attribute__((warn_unused_result));
 
 /* The bytes of a ClientHello of this client; their number, 0 or -1 if there are none. */

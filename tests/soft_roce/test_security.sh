@@ -263,6 +263,8 @@ used+=(keep-ids claim claim-next)
 used+=(outstanding never-stops)
 # And for test_credits.
 used+=(unsolicited-flood echo-flood never-receives)
+# And for test_crowd.
+used+=(crowd-silent crowd-half crowd-drip crowd-grants)
 unused=$(comm -23 <("$programs/rogue" modes | sort) <(printf '%s\n' "${used[@]}" | sort -u))
 is "every attack was made" "$unused" ""
 finish

@@ -1,0 +1,137 @@
+/* One host that takes all there is of something and keeps it until it is killed: connections that say nothing or too little,
+ * and sessions that it does not use. What the server takes away it opens again. */
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/tls/tls.h"
+#include "tests/adversary/wire.h"
+
+#define TICK_NS (100 * NS_PER_MS)
+#define REOPENED_A_TICK 64
+
+enum crowd_how {
+	CROWD_SILENT,	/* sends nothing */
+	CROWD_HALF,	/* sends half a ClientHello */
+	CROWD_DRIP,	/* sends a ClientHello, a byte each tick */
+};
+
+struct crowd {
+	struct rogue *r;
+	enum crowd_how how;
+	struct pollfd *fds;
+	size_t *sent;		/* bytes of the hello, of each */
+	int n, open;
+	uint8_t hello[2048];
+	size_t hello_bytes;
+};
+
+static void send_upto(struct crowd *c, int i, size_t upto)
+{
+	if (upto > c->sent[i] && send(c->fds[i].fd, c->hello + c->sent[i], upto - c->sent[i], MSG_NOSIGNAL) > 0)
+		c->sent[i] = upto;
+}
+
+static void open_one(struct crowd *c, int i)
+{
+	c->fds[i] = (struct pollfd){ .fd = wire_tcp(c->r, NULL), .events = POLLIN };
+	c->sent[i] = 0;
+	if (c->fds[i].fd < 0)
+		return;
+	c->open++;
+	if (c->how == CROWD_HALF)
+		send_upto(c, i, c->hello_bytes / 2);
+}
+
+/* True if the server has closed it. */
+static bool is_over(struct pollfd *p)
+{
+	uint8_t buf[256];
+
+	return p->revents && recv(p->fd, buf, sizeof(buf), MSG_DONTWAIT) <= 0;
+}
+
+static void tick(struct crowd *c)
+{
+	int reopened = 0;
+
+	poll(c->fds, (nfds_t)c->n, 0);
+	for (int i = 0; i < c->n; i++) {
+		if (c->fds[i].fd >= 0 && is_over(&c->fds[i])) {
+			close(c->fds[i].fd);
+			c->fds[i].fd = -1;
+			c->open--;
+		}
+		if (c->fds[i].fd < 0 && reopened++ < REOPENED_A_TICK)
+			open_one(c, i);
+		if (c->fds[i].fd >= 0 && c->how == CROWD_DRIP && c->sent[i] + 1 < c->hello_bytes)
+			send_upto(c, i, c->sent[i] + 1);
+	}
+}
+
+static void sleep_until(uint64_t at_ns)
+{
+	uint64_t now = clock_now_ns();
+
+	if (at_ns > now)
+		poll(NULL, 0, (int)((at_ns - now) / NS_PER_MS));
+}
+
+/* Keeps ARG connections open. */
+static int crowd(struct rogue *r, const struct mode *m)
+{
+	struct crowd c = { .r = r, .how = (enum crowd_how)m->variant, .n = r->arg ? atoi(r->arg) : 64 };
+	ssize_t bytes = c.how == CROWD_SILENT ? 0 : wire_client_hello(r, c.hello, sizeof(c.hello));
+
+	c.fds = calloc((size_t)(c.n > 0 ? c.n : 1), sizeof(*c.fds));
+	c.sent = calloc((size_t)(c.n > 0 ? c.n : 1), sizeof(*c.sent));
+	if (bytes < 0 || !c.fds || !c.sent)
+		return no_answer("no ClientHello, or no memory");
+	c.hello_bytes = (size_t)bytes;
+	for (int i = 0; i < c.n; i++)
+		open_one(&c, i);
+	answer("%d of %d connections", c.open, c.n);
+	for (uint64_t at = clock_now_ns();; at += TICK_NS) {
+		tick(&c);
+		sleep_until(at + TICK_NS);
+	}
+	return ROGUE_ANSWERED;
+}
+
+static enum reply_kind ask(struct rogue *r)
+{
+	struct frame_hello h = wire_good_hello();
+	struct reply reply;
+	struct wire w;
+
+	if (wire_open(r, NULL, &w, &reply))
+		wire_hello(&w, &h, &reply);
+	wire_close(&w);
+	return reply.kind;
+}
+
+/* Takes as many sessions as it gets, uses none, and goes on asking. */
+static int crowd_grants(struct rogue *r, const struct mode *m)
+{
+	int granted = 0;
+
+	(void)m;
+	while (ask(r) == REPLY_GRANT)
+		granted++;
+	answer("%d granted", granted);
+	for (uint64_t at = clock_now_ns();; at += TICK_NS) {
+		(void)!ask(r);
+		sleep_until(at + TICK_NS);
+	}
+	return ROGUE_ANSWERED;
+}
+
+const struct mode crowd_modes[] = {
+	{ "crowd-silent", .run = crowd, .variant = CROWD_SILENT },
+	{ "crowd-half", .run = crowd, .variant = CROWD_HALF },
+	{ "crowd-drip", .run = crowd, .variant = CROWD_DRIP },
+	{ "crowd-grants", .run = crowd_grants },
+	{ NULL },
+};

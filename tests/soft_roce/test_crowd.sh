@@ -1,0 +1,81 @@
+#!/bin/bash
+# One address takes all there is (connections, sessions, control sessions): seven clients of another address get in all the
+# same, and promptly.
+
+. tests/soft_roce/lib.sh
+
+greedy=10.77.0.2 # the attacker's, beside the one that the clients and the server have
+
+# Seven clients at once, a message each: how many got in, and the slowest one's time, in $in and $slowest_ms.
+seven() { # SERVER
+    local i
+    in=0 slowest_ms=0
+    for i in {1..7}; do
+        start honest$i bash -c 'begun=$(date +%s%N); "$@" && echo "took $((($(date +%s%N) - begun) / 1000000)) ms"' _ \
+            "${bin}rdma_client" "${tls_options[@]}" --tls-port "${port[$1]}" --count 1 "$host" ping
+    done
+    for i in {1..7}; do
+        end_of honest$i 60
+        if ((status == 0)) && [[ $(<"${logs[honest$i]}") =~ took\ ([0-9]+)\ ms ]]; then
+            in=$((in + 1))
+            ((BASH_REMATCH[1] <= slowest_ms)) || slowest_ms=${BASH_REMATCH[1]}
+        fi
+    done
+}
+
+# What the attacker does meanwhile; seven clients then get in, $most_ms later than without it at most.
+crowded() { # SERVER MODE SAYS
+    local text
+    start greedy "$programs/rogue" "${tls_options[@]}" --source $greedy "$host" "${port[$1]}" "$2"
+    wait_until 60 has_line_or_gone greedy "$3" || not_ok "$2 begins" "$(<"${logs[greedy]}")"
+    seven "$1"
+    text="$in of 7 clients get in, the slowest after $slowest_ms ms"
+    if ((in == 7 && slowest_ms <= alone_ms + most_ms)); then
+        ok "$2 from one address, $text (alone $alone_ms ms)"
+    else
+        not_ok "$2 from one address" "$text; alone $alone_ms ms"
+    fi
+    kill -KILL "${pid[greedy]}"
+    end_of greedy 10
+}
+
+start_server main --threads 2 --max-clients 64 --handshake-timeout 30 --session-timeout 30
+interface=$(ip -o addr show to "$host" | awk '{ print $2; exit }')
+if [[ $host != 10.77.0.1 ]] || ! ip addr add $greedy/32 dev "$interface" 2>/dev/null; then
+    skip "one address takes all there is" "a second address ($greedy beside 10.77.0.1) needs the micro-VM"
+    stop_server main
+    finish
+fi
+remember_start main
+seven main
+is "seven clients get in when nobody else is there" $in 7
+alone_ms=$slowest_ms
+# Half a second is what it takes until a silent connection counts as silent, and an unused session as unused; the rest is for
+# a slow machine.
+most_ms=${RAMPART_CROWD_MS:-3000}
+
+crowded main crowd-silent=1100 '1100 connections'
+crowded main crowd-silent=4000 '4000 connections'
+crowded main crowd-half=1100 '1100 connections'
+crowded main crowd-drip=1100 '1100 connections'
+crowded main crowd-grants 'granted'
+counted "what made room is counted" main 'events.closed.crowded_out>=100' events.refused.full
+
+start greedy "$programs/rogue" "${tls_options[@]}" --source $greedy "$host" "${port[main]}" hold-controls=70
+wait_until 60 has_line_or_gone greedy 'reports' || not_ok "hold-controls begins" "$(<"${logs[greedy]}")"
+matches "one address gets 64 control sessions" "$(<"${logs[greedy]}")" '64 reports, 6 times refused: busy, 0 unanswered'
+gives "control sessions: another address is answered" 0 '^[0-9.]+$' "$programs/stats" "${tls_options[@]}" "$host" \
+    "${port[main]}" uptime_s
+kill -KILL "${pid[greedy]}"
+end_of greedy 10
+all_back "everything is back" main
+stop_server main
+
+start_server strict --threads 2 --max-clients 64 --max-per-address 3
+start three "$programs/rogue" "${tls_options[@]}" --source $greedy "$host" "${port[strict]}" unique-psns=5
+end_of three 20
+matches "--max-per-address: the fourth session of an address is refused" "$(<"${logs[three]}")" \
+    'refused: full: this address has as many clients as --max-per-address allows'
+serves "--max-per-address: another address is served" strict
+stop_server strict
+finish
