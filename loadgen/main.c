@@ -66,6 +66,16 @@ static int check_environment(const struct loadgen_config *cfg)
 	return EXIT_OK;
 }
 
+/* Figures that nobody got are no success. */
+static int with_stdout(int status)
+{
+	errno = 0;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	log_error("cannot write to stdout: %s", errno ? strerror(errno) : "something of it was lost");
+	return EXIT_ENVIRONMENT;
+}
+
 int main(int argc, char **argv)
 {
 	static struct compare compare;
@@ -109,6 +119,7 @@ int main(int argc, char **argv)
 	status = check_environment(&cfg);
 	if (!status)
 		status = cfg.compare ? compare_run(&compare, &cfg, argc, argv) : run_once(&cfg, argc, argv, true, NULL);
+	status = with_stdout(status);
 	log_stop();
 	return status;
 }

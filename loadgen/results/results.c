@@ -64,16 +64,36 @@ static int make_dir(struct results *r, int parent, const char *path, const char 
 	return -EEXIST;
 }
 
+/* Makes events.ndjson, and tries whether anything can be written to it: a quota may be used up on a disk that has room. */
+static int begin_events(struct results *r)
+{
+	int ret;
+
+	r->events = path_make_file(r->folder, "events.ndjson");
+	if (r->events < 0)
+		return r->events;
+	ret = path_put(r->events, "\n", 1);
+	if (ftruncate(r->events, 0) && !ret)
+		ret = -errno;
+	if (ret) {
+		unlinkat(r->folder, "events.ndjson", 0);
+		close(r->events);
+	}
+	return ret;
+}
+
 /* Opens the folder that was made, and begins its events. */
 static int open_dir(struct results *r, int parent)
 {
+	int ret;
+
 	r->folder = path_make_folder(parent, results_id(r));
 	if (r->folder < 0)
 		return r->folder;
-	r->events = path_make_file(r->folder, "events.ndjson");
-	if (r->events < 0)
+	ret = begin_events(r);
+	if (ret)
 		close(r->folder);
-	return r->events < 0 ? r->events : 0;
+	return ret;
 }
 
 /* A file system that does not say its size (some network ones) is taken to have room. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "loadgen/report/command.h"
@@ -15,6 +16,22 @@
 
 #define D REPORT_RIG_DIR
 #define ARGS_MAX 16
+
+static ssize_t room = -1;	/* bytes that fit on the disk; -1: any number */
+
+/* In place of libc's: a disk that is full after `room` bytes. */
+ssize_t write(int fd, const void *data, size_t bytes)
+{
+	if (room >= 0 && fd > STDERR_FILENO) {
+		if (room == 0) {
+			errno = ENOSPC;
+			return -1;
+		}
+		bytes = bytes < (size_t)room ? bytes : (size_t)room;
+		room -= (ssize_t)bytes;
+	}
+	return syscall(SYS_write, fd, data, bytes);
+}
 
 static char said[1 << 20];	/* stdout and stderr of the last command */
 static json_t *run;
@@ -288,6 +305,25 @@ static void write__a_link_in_the_place_of_a_file__error_that_names_it(void **sta
 	assert_int_equal(report_write(D, err, sizeof(err)), 0);
 }
 
+/* For disks that are full after so many bytes: the reason is said, and no file is left by half. */
+static void write__disk_full__its_error_and_no_half_file(void **state)
+{
+	char err[256];
+	ssize_t fits = 0;
+	int ret;
+
+	(void)state;
+	do {
+		room = fits;
+		ret = report_write(D, err, sizeof(err));
+		room = -1;
+		assert_true(ret == 0 || (ret == -EIO && strstr(err, strerror(ENOSPC))));
+		assert_int_equal(system("test -z \"$(find " D " -name '*.tmp' -o -type f -size 0)\""), 0);
+		fits += 4999;
+	} while (ret);
+	assert_true(fits > 40000);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -307,6 +343,7 @@ int main(void)
 		TEST(baseline__no_step_in_common__says_so),
 		TEST(write__at_the_end_of_a_run__its_folder),
 		TEST(write__a_link_in_the_place_of_a_file__error_that_names_it),
+		TEST(write__disk_full__its_error_and_no_half_file),
 	};
 
 	return cmocka_run_group_tests_name("report_command", tests, NULL, NULL);

@@ -218,6 +218,17 @@ static void new__no_room__refused_with_the_numbers_and_nothing_made(void **state
 	assert_int_equal(rmdir(below("a")), 0);
 }
 
+/* As with a quota that is used up: the file system says that there is room. */
+static void new__nothing_can_be_written__refused_and_nothing_left(void **state)
+{
+	(void)state;
+	room = 0;
+	assert_new_refuses(dir, -ENOSPC);
+	room = -1;
+	assert_int_equal(rmdir(dir), 0);
+	assert_int_equal(mkdir(dir, 0777), 0);
+}
+
 static void path__file__in_the_folder(void **state)
 {
 	struct results *r = make("run");
@@ -559,6 +570,7 @@ int main(void)
 		RESULTS_TEST(new__no_name_left__refused),
 		RESULTS_TEST(new__bad_parent__a_line),
 		RESULTS_TEST(new__no_room__refused_with_the_numbers_and_nothing_made),
+		RESULTS_TEST(new__nothing_can_be_written__refused_and_nothing_left),
 		RESULTS_TEST(path__file__in_the_folder),
 		RESULTS_TEST(event__several__a_json_object_a_line_at_once),
 		RESULTS_TEST(event__fields__taken_over),
