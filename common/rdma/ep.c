@@ -22,7 +22,7 @@ int ep_arm(struct ep *ep, struct ep_cq *q)
 	q->poll = true;
 	if (q->armed || (!q->awaited && !is_receive(ep, q)))
 		return 0;
-	ret = -ibv_req_notify_cq(q->cq, is_receive(ep, q) && ep->solicited_only);
+	ret = -ibv_req_notify_cq(q->cq, is_receive(ep, q) && ep->solicited_only && !ep->srq_low);
 	q->armed = ret == 0;
 	ep->n_armed += q->armed;
 	return ret;
@@ -160,6 +160,17 @@ void ep_set_spin(struct ep *ep, bool spin)
 			log_error("ibv_req_notify_cq failed on %s", ep->dev->name);
 }
 
+/* For all receives, after it was armed for solicited ones. */
+static void arm_receives_again(struct ep *ep)
+{
+	struct ep_cq *q = &ep->cqs[0];
+
+	ep->n_armed -= q->armed;
+	q->armed = false;
+	if (ep_arm(ep, q))
+		log_error("ibv_req_notify_cq failed on %s", ep->dev->name);
+}
+
 void ep_watch_srq(struct ep *ep)
 {
 	struct ibv_srq_attr attr = { .srq_limit = SRQ_LIMIT };
@@ -169,20 +180,22 @@ void ep_watch_srq(struct ep *ep)
 		return;
 	ret = ibv_modify_srq(ep->srq, &attr, IBV_SRQ_LIMIT);
 	ep->limit_armed = ret == 0;
+	ep->srq_low = false;
 	if (!ret)
 		return;
 	log_warn("%s does not tell when receives run out (ibv_modify_srq: %s): each message wakes its thread", ep->dev->name,
 		 strerror(ret));
-	ep->n_armed -= ep->cqs[0].armed;
-	ep->solicited_only = ep->cqs[0].armed = false;
-	if (ep_arm(ep, &ep->cqs[0]))
-		log_error("ibv_req_notify_cq failed on %s", ep->dev->name);
+	ep->solicited_only = false;
+	arm_receives_again(ep);
 }
 
 void ep_srq_is_low(struct ep *ep)
 {
 	ep->limit_armed = false;
+	ep->srq_low = true;
 	ep->cqs[0].poll = true;
+	if (!ep->spin)
+		arm_receives_again(ep);
 }
 
 static int poll_cq(struct ep *ep, struct ep_cq *q, int max, struct ibv_wc *wc)

@@ -146,9 +146,9 @@ void ep_sweep(struct ep *ep);
 
 /* With solicited_only: has the device tell (ASYNC_SRQ_LOW) when unsolicited messages have nearly emptied the SRQ, once; the
  * caller polls afterwards (ep_sweep). On a device that cannot tell, all receives raise events from then on. Called before
- * the thread first sleeps, and after each such event a while later, so that events are rare. */
+ * the thread first sleeps, and after each such event a while later, so that these events are rare. */
 void ep_watch_srq(struct ep *ep);
-/* The device has told so: the receive queue is to be polled. */
+/* The device has told so: the receive queue is to be polled, and all receives raise events until ep_watch_srq. */
 void ep_srq_is_low(struct ep *ep);
 
 /* Turns spinning on or off at run time: off arms every queue and marks it to be polled. */

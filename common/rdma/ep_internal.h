@@ -36,6 +36,7 @@ struct ep {
 	uint64_t batch, look;
 	bool spin, solicited_only;
 	bool limit_armed;	/* the SRQ raises an event at SRQ_LIMIT */
+	bool srq_low;		/* it has raised one since it was armed: all receives raise events */
 	uint32_t sq_depth, inline_bytes, post_list, signal_every;
 	uint32_t holds;
 	STAILQ_HEAD(ep_deferred_list, ep_deferred) deferred;
