@@ -1,0 +1,149 @@
+/* Unit tests of a shard whose places one address has taken, in real time and over real TCP: seven clients of another address
+ * come and are to get their GRANTs promptly. */
+#include "tests/unit/helpers/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/res.h"
+#include "tests/unit/helpers/server_rig.h"
+
+#define HONEST 7
+#define GREEDY "127.0.0.2"
+/* A quarter of a second is what it takes until a connection counts as silent; the rest is for a slow machine. */
+#define PROMPT_NS (5 * NS_PER_S)
+
+/* The first bytes of a ClientHello's record (RFC 8446, 5.1). */
+static const uint8_t hello_begin[] = { 22, 3, 1, 1, 0, 1, 0 };
+
+static int setup(void **state)
+{
+	int ret = server_rig_init(state);
+
+	res_raise_nofile();
+	srv.tcp_is_true = true;
+	srv.cfg.max_handshakes = 512;
+	srv.cfg.max_clients = 64;
+	return ret;
+}
+
+/* `n` connections that send `bytes` of a ClientHello and nothing more. */
+static int *crowd(int n, size_t bytes)
+{
+	int *fds = calloc((size_t)n, sizeof(*fds));
+	struct addr server = srv.cfg.rails[0].addr, from;
+
+	assert_non_null(fds);
+	addr_set_port(&server, srv.server.tls_port);
+	assert_int_equal(addr_parse(GREEDY, 0, &from), 0);
+	for (int i = 0; i < n; i++) {
+		fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		assert_int_equal(bind(fds[i], (struct sockaddr *)&from.ss, from.len), 0);
+		assert_int_equal(connect(fds[i], (struct sockaddr *)&server.ss, server.len), 0);
+		if (bytes)
+			assert_int_equal(send(fds[i], hello_begin, bytes, 0), bytes);
+	}
+	server_turn();
+	return fds;
+}
+
+static void disperse(int *fds, int n)
+{
+	for (int i = 0; i < n; i++)
+		close(fds[i]);
+	free(fds);
+	server_until(srv.shard->tls_open == 0);
+}
+
+/* The longest that one of them waited. */
+static uint64_t seven_get_in(void)
+{
+	struct peer p[HONEST];
+	uint64_t longest_ns = 0;
+
+	for (int i = 0; i < HONEST; i++) {
+		uint64_t begun_ns = clock_now_ns();
+
+		peer_connect(&p[i]);
+		assert_true(peer_handshake(&p[i]));
+		peer_hello(&p[i], 0);
+		if (peer_answer(&p[i]) != FRAME_GRANT)
+			fail_msg("refused: %s", p[i].refuse.text);
+		longest_ns = MAX(longest_ns, clock_now_ns() - begun_ns);
+		peer_close(&p[i]);
+	}
+	return longest_ns;
+}
+
+static void assert_prompt(const char *what, int n)
+{
+	uint64_t ns = seven_get_in();
+
+	print_message("%d %s: %d clients get in, the slowest in %.0f ms\n", n, what, HONEST, (double)ns / 1e6);
+	assert_true(ns < PROMPT_NS);
+}
+
+static void crowded_by(const char *what, int n, size_t bytes)
+{
+	int *fds;
+
+	server_rig_start();
+	fds = crowd(n, bytes);
+	assert_prompt(what, n);
+	disperse(fds, n);
+}
+
+static void crowd__1100_silent_connections__others_get_in(void **state)
+{
+	(void)state;
+	crowded_by("silent connections", 1100, 0);
+}
+
+static void crowd__4000_silent_connections__others_get_in(void **state)
+{
+	(void)state;
+	crowded_by("silent connections", 4000, 0);
+}
+
+static void crowd__1100_half_handshakes__others_get_in(void **state)
+{
+	(void)state;
+	crowded_by("half handshakes", 1100, sizeof(hello_begin));
+}
+
+/* All 64 places are granted to one address, which uses none of them. */
+static void crowd__unused_sessions__others_get_in(void **state)
+{
+	struct peer p;
+	struct conn *c;
+
+	(void)state;
+	server_rig_start();
+	srv.peers_from = GREEDY;
+	for (int i = 0; i < 64; i++)
+		peer_get_grant(&p, 0);
+	srv.peers_from = NULL;
+	/* A second ago. */
+	TAILQ_FOREACH(c, &srv.shard->lists[CONN_ST_GRANTED], entry)
+		c->admitted_ns -= NS_PER_S;
+	assert_prompt("unused sessions", 64);
+}
+
+#define CROWD_TEST(f) cmocka_unit_test_setup_teardown(f, setup, server_rig_stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CROWD_TEST(crowd__1100_silent_connections__others_get_in),
+		CROWD_TEST(crowd__4000_silent_connections__others_get_in),
+		CROWD_TEST(crowd__1100_half_handshakes__others_get_in),
+		CROWD_TEST(crowd__unused_sessions__others_get_in),
+	};
+
+	return cmocka_run_group_tests_name("server_crowd", tests, server_rig_group_setup, server_rig_group_teardown);
+}
