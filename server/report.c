@@ -256,6 +256,8 @@ json_t *report_info(const struct server *server)
 	json_object_set_new(config, "tls_resume", json_boolean(c->tls_resume));
 	json_object_set_new(config, "windows", json_boolean(c->windows));
 	json_object_set_new(config, "probe_interval_s", json_real((double)c->probe_interval_ns / 1e9));
+	json_object_set_new(config, "ack_timeout_ns", json_integer((json_int_t)tuning_ack_timeout_ns(&c->tuning)));
+	json_object_set_new(config, "retry_count", json_integer((json_int_t)c->tuning.retry_count));
 	if (env) {
 		json_object_set_new(env, "rdma_device", dev_json(&server->devices[0]));
 		json_object_set_new(env, "certificate_expires_at", certificates_expiry_json(server->certificates));

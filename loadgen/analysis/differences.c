@@ -19,7 +19,7 @@ static const char *const same[] = {
 	"config.rate_per_s", "config.rate_per_client_per_s", "config.arrival", "config.operation",
 	"config.chunk_bytes", "config.mix", "config.active", "config.verify", "config.message_auth",
 	"config.threads", "config.churn_per_s", "config.cycles", "config.connect_concurrency",
-	"config.connect_rate", "config.phased", "config.tls_resume",
+	"config.connect_rate", "config.phased", "config.tls_resume", "config.reconnect_s",
 	"server_config.threads", "server_config.poll",
 };
 

@@ -282,6 +282,8 @@ static void control__info__how_sessions_windows_and_probes_are_set(void **state)
 
 		srv.cfg.tls_resume = srv.cfg.windows = i;
 		srv.cfg.probe_interval_ns = (uint64_t)i * 2500 * NS_PER_MS;
+		srv.cfg.tuning.retry.ack_timeout = (uint8_t)(8 + i);
+		srv.cfg.tuning.retry_count = 1 + (uint64_t)i;
 		server_rig_start();
 		connect_and_handshake(&p);
 		o = ask_json(&p, CONTROL_INFO);
@@ -292,6 +294,8 @@ static void control__info__how_sessions_windows_and_probes_are_set(void **state)
 		assert_int_equal(json_is_true(json_object_get(config, "windows")), i);
 		assert_true(json_is_real(json_object_get(config, "probe_interval_s")));
 		assert_true(json_real_value(json_object_get(config, "probe_interval_s")) == 2.5 * i);
+		assert_int_equal(json_integer_value(json_object_get(config, "ack_timeout_ns")), 4096 << (8 + i));
+		assert_int_equal(json_integer_value(json_object_get(config, "retry_count")), 1 + i);
 		json_decref(o);
 		peer_close(&p);
 		server_rig_stop(state);
