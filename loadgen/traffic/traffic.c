@@ -85,7 +85,8 @@ static void refill(struct ep_deferred *d)
  * due when they were. */
 static void take_back(struct traffic *t, struct wclient *wc, struct stream *s)
 {
-	counter_add(&t->stats->repeated, s->begun - s->done);
+	if (t->on)
+		counter_add(&t->stats->repeated, s->begun - s->done);
 	if (t->open_loop && s->begun > s->done)
 		wc->due_ns = (double)s->times[s->done % t->cfg->inflight].due_ns;
 	s->begun = s->done;

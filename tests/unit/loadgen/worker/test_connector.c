@@ -454,7 +454,9 @@ static void lost__in_the_midst_of_operations__back_with_those_that_had_not_ended
 	wc->streams[0].begun = 9;
 	wc->streams[0].done = 6;
 	rig.traffic.in_flight = 3;
+	rig.traffic.on = true;
 	is_lost(0);
+	rig.traffic.on = false;
 	assert_losses(1, 1, 0, 0);
 	assert_int_equal(fail_table_total(&rig.stats.retried), 1);
 	assert_int_equal(wc->streams[0].begun, 6);
