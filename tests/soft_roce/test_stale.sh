@@ -51,11 +51,15 @@ lets_go claimer
 
 # ---- a live client's number is claimed: the kernel ends its connection, and it comes back
 
-number_of() { # NAME; of a client's only queue pair
-    rdma -j res show qp | jq ".[] | select(.pid == ${pid[$1]}) | .lqpn" | head -n 1
+numbers_of() { # NAME; of a process's connected queue pairs
+    local number thread
+    # What rdma calls a pid is the thread that made the queue pair.
+    while read -r number thread; do
+        [[ ! -e /proc/${pid[$1]}/task/$thread ]] || echo "$number"
+    done < <(rdma -j res show qp | jq -r '.[] | select(.state == "RTS") | "\(.lqpn) \(.pid)"')
 }
 start_ping victim main --interval 0.02 --reconnect 30
-holds_numbers claimer 'rejected: CM reason 10' "claim=$(number_of victim)"
+holds_numbers claimer 'rejected: CM reason 10' "claim=$(numbers_of victim)"
 wait_until 20 has_line "${logs[victim]}" 'connected again after' ||
     not_ok "the client whose number was claimed is back" "$(tail -n 3 "${logs[victim]}")"
 lets_go claimer
@@ -85,7 +89,8 @@ loses_nothing "a client outlives its server" patient
 server_ports=(--tls-port 0 --rdma-port 0)
 load cut again --steps 4 --threads 1 --inflight 4 --warmup 0.2 --duration 6 --reconnect 30
 wait_until 30 has_line "$results"/*-cut/events.ndjson '"measuring"'
-mapfile -t numbers < <(rdma -j res show qp | jq ".[] | select(.pid == ${pid[cut]}) | .lqpn")
+mapfile -t numbers < <(numbers_of cut)
+is "all its connections are found" "${#numbers[@]}" 4
 for i in "${!numbers[@]}"; do
     start "claimer$i" "$programs/rogue" "${tls_options[@]}" "$host" "${port[again]}" "claim=${numbers[$i]}"
 done
