@@ -12,6 +12,7 @@
 #include "loadgen/step/step.h"
 
 #define KNEE_PROBES_MAX 6
+#define DISTURBED_MAX 2	/* a disturbed probe is made again so often */
 
 static void take_probe(struct agenda *a)
 {
@@ -28,13 +29,18 @@ void agenda_init(struct agenda *a, const struct outcome *oc)
 		take_probe(a);
 }
 
+static bool is_disturbed(const struct step *s)
+{
+	return step_has_hole(s) || step_is_stalled(s);
+}
+
 /* What was missed because the generator had no more to give does not count against the server, nor what was measured while
  * it, or everything, stood still; nor does what so few clients cannot tell: more of them will. */
 static enum slo_result judge(const struct slo *slo, const struct step *s)
 {
 	enum slo_result result = slo_judge(slo, s);
 
-	if (step_has_hole(s) || step_is_stalled(s))
+	if (is_disturbed(s))
 		return SLO_INCONCLUSIVE;
 	if (result == SLO_FAIL && s->generator_saturated)
 		return SLO_INCONCLUSIVE;
@@ -49,6 +55,12 @@ void agenda_tell(struct agenda *a, struct outcome *oc, const struct step *s, boo
 	}
 	a->probe.slo = judge(&oc->cfg->slo, s);
 	a->probe.broke = broke;
+	/* The search does not get to know of it, and asks for the same once more. */
+	if (is_disturbed(s) && !broke && a->disturbed < DISTURBED_MAX) {
+		a->disturbed++;
+		return;
+	}
+	a->disturbed = 0;
 	/* Several sizes are several servers' worth of capacity: none of them is the one. What is measured for the knee does
 	 * not reopen a search that is done. */
 	if (oc->cfg->sizes.n == 1 && a->probe.of != CAPACITY_N)
@@ -99,8 +111,7 @@ static bool next_of_knee(struct agenda *a, const json_t *steps)
 	clients = times_measured(steps, k.clients) < 2 ? k.clients : k.beyond;
 	if (times_measured(steps, clients) >= 2)
 		return false;
-	a->probe = (struct capacity_probe){ .clients = (uint32_t)clients, .of = CAPACITY_N, .purpose = CAPACITY_CONFIRM,
-					    .repetition = times_measured(steps, clients) + 1 };
+	a->probe = (struct capacity_probe){ .clients = (uint32_t)clients, .of = CAPACITY_N, .purpose = CAPACITY_CONFIRM };
 	a->knee_probes++;
 	return true;
 }
@@ -110,6 +121,8 @@ static bool next_of_search(struct agenda *a, const struct outcome *oc)
 	a->step_index++;
 	if (!capacity_next(&oc->capacity, &a->probe) && !next_of_knee(a, oc->steps))
 		return false;
+	/* A disturbed probe is made again, and was not told: its repetitions count all the same, as files are named after them. */
+	a->probe.repetition = times_measured(oc->steps, a->probe.clients) + 1;
 	take_probe(a);
 	return true;
 }

@@ -16,6 +16,7 @@ struct agenda {
 	uint32_t step_index, size_index, repetition;	/* which one that is */
 	struct capacity_probe probe;		/* with --find-capacity: the next or running one */
 	uint32_t knee_probes;			/* made for the knee */
+	uint32_t disturbed;			/* probes in a row that told nothing, because everything stood still for a while */
 };
 
 /* Before the first step. */

@@ -665,6 +665,36 @@ static void frozen__while_measuring__hole_is_named_and_nothing_passes_for_sure(v
 	assert_int_equal(verdict_overall(oc.verdict), CRITERION_INCONCLUSIVE);
 }
 
+static int freezes;
+
+static void freeze_some(struct worker *w, enum worker_order order)
+{
+	if (order == ORDER_MEASURE && w->cfg.index == 1 && freezes && freezes--)
+		nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+}
+
+/* The second measurement of the same clients counts, and has a number of its own. */
+static void frozen__in_a_search__probe_is_made_again(void **state)
+{
+	(void)state;
+	cfg.find_capacity = true;
+	cfg.duration_ns = 50 * NS_PER_MS;
+	outcome_clear(&oc);
+	outcome_init(&oc, &cfg);
+	freezes = 1;
+	on_order = freeze_some;
+	run();
+	assert_true(oc.search_done);
+	assert_true(json_array_size(oc.steps) >= 2);
+	for (size_t i = 0; i < json_array_size(oc.steps); i++) {
+		const json_t *o = json_array_get(oc.steps, i);
+
+		assert_int_equal(json_number_at(o, "target_clients"), 4);
+		assert_int_equal(json_number_at(o, "repetition"), i + 1);
+	}
+	assert_true(json_number_at(json_array_get(oc.steps, 0), "clock_late_ns") > 0.6e9);
+}
+
 static void stall(struct worker *w, enum worker_order order)
 {
 	if (order == ORDER_STOP)
@@ -700,6 +730,7 @@ int main(void)
 		RAMP_TEST(control_session__lost_before_the_pools_are_checked__unknown),
 		RAMP_TEST(control_session__another_server_answers__lost),
 		RAMP_TEST(frozen__while_measuring__hole_is_named_and_nothing_passes_for_sure),
+		RAMP_TEST(frozen__in_a_search__probe_is_made_again),
 		RAMP_TEST(server_frozen__replies_stall__named_and_nothing_passes_for_sure),
 	};
 
