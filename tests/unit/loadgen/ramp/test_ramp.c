@@ -481,6 +481,7 @@ static void device_fails__in_a_search__one_verdict(void **state)
 	assert_string_equal(json_text_at(step(), "hard_failure.reason"), "generator_failed");
 	assert_int_equal(json_array_size(oc.verdict), 1);
 	assert_overall_inconclusive();
+	assert_false(oc.search_done);
 }
 
 /* --- other ends of a run --- */

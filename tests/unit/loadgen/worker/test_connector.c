@@ -442,6 +442,43 @@ static void lost__without_reconnect__dropped(void **state)
 	assert_int_equal(client_of(0)->state, WCLIENT_NONE);
 }
 
+static void ends_drained(uint32_t conn)
+{
+	static const struct fail f = { .kind = FAIL_CLOSED, .stage = STAGE_TRAFFIC, .code = REFUSE_DRAINING };
+
+	clients_ops.on_lost(rail(), &rig.conns[conn], &f);
+	rig.conns[conn].open = false;
+	clients_ops.on_closed(rail(), &rig.conns[conn], &f);
+}
+
+/* The client module ends the connection when all that is in flight has ended. */
+static void draining__client_is_lost_but_not_cut_off(void **state)
+{
+	(void)state;
+	begin_live("");
+	clients_ops.on_draining(rail(), &rig.conns[0]);
+	assert_false(rig.conns[0].closing);
+	assert_int_equal(client_of(0)->state, WCLIENT_LOST);
+	assert_losses(0, 0, 1, 0);
+	ends_drained(0);
+	assert_losses(0, 0, 1, 1);
+	assert_int_equal(client_of(0)->state, WCLIENT_NONE);
+}
+
+static void draining__with_reconnect__comes_back(void **state)
+{
+	(void)state;
+	begin_live("--reconnect 60");
+	clients_ops.on_draining(rail(), &rig.conns[0]);
+	assert_losses(1, 1, 0, 0);
+	ends_drained(0);
+	assert_losses(1, 1, 0, 0);
+	pause_ends(client_of(0));
+	goes_live(CLIENTS);
+	assert_losses(1, 0, 0, 0);
+	assert_int_equal(client_of(0)->state, WCLIENT_LIVE);
+}
+
 /* What had not ended begins again with its number: each ends once, and none is left out. */
 static void lost__in_the_midst_of_operations__back_with_those_that_had_not_ended(void **state)
 {
@@ -601,6 +638,8 @@ int main(void)
 		CONNECTOR_TEST(leaves__comes_back_on_a_new_connection),
 		CONNECTOR_TEST(close__clients_that_wait_are_given_up__all_gone),
 		CONNECTOR_TEST(lost__without_reconnect__dropped),
+		CONNECTOR_TEST(draining__client_is_lost_but_not_cut_off),
+		CONNECTOR_TEST(draining__with_reconnect__comes_back),
 		CONNECTOR_TEST(lost__in_the_midst_of_operations__back_with_those_that_had_not_ended),
 		CONNECTOR_TEST(lost__open_loop__due_as_before),
 		CONNECTOR_TEST(lost__attempts_fail__longer_pauses_until_the_limit),
