@@ -470,15 +470,18 @@ void boot_on_ready(void *conn)
 bool boot_serve_next(void *shard)
 {
 	struct shard *s = shard;
-	struct conn *c = TAILQ_FIRST(&s->ready);
+	struct conn *c = TAILQ_FIRST(&s->ready[s->crowd_is_next]);
 
 	if (!c)
+		c = TAILQ_FIRST(&s->ready[!s->crowd_is_next]);
+	if (!c)
 		return false;
-	TAILQ_REMOVE(&s->ready, c, ready);
+	s->crowd_is_next = !c->crowd;
+	TAILQ_REMOVE(&s->ready[c->crowd], c, ready);
 	c->queued = false;
 	if (c->overdue)
 		conn_end_overdue(c);
 	else
 		go_on(c);
-	return !TAILQ_EMPTY(&s->ready);
+	return !TAILQ_EMPTY(&s->ready[0]) || !TAILQ_EMPTY(&s->ready[1]);
 }

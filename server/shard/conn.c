@@ -170,7 +170,8 @@ void conn_queue(struct conn *c)
 		return;
 	}
 	c->queued = true;
-	TAILQ_INSERT_TAIL(&s->ready, c, ready);
+	c->crowd = peers_has_most(s->peers, PEERS_TLS, &c->tls_hold);
+	TAILQ_INSERT_TAIL(&s->ready[c->crowd], c, ready);
 	pump_rest_is_due(&s->pump);
 }
 
@@ -281,7 +282,7 @@ int conn_new(struct shard *s, int fd, const struct addr *peer, void (*on_ready)(
 static void unqueue(struct conn *c)
 {
 	if (c->queued)
-		TAILQ_REMOVE(&c->shard->ready, c, ready);
+		TAILQ_REMOVE(&c->shard->ready[c->crowd], c, ready);
 	c->queued = false;
 }
 

@@ -50,6 +50,7 @@ struct conn {
 	TAILQ_ENTRY(conn) entry;	/* in the list of its state */
 	ev_timer deadline;
 	TAILQ_ENTRY(conn) ready;	/* in the shard's `ready`, if it is queued */
+	bool crowd;		/* in which of the two */
 	bool queued;
 	bool overdue;		/* its deadline has passed */
 

@@ -207,6 +207,11 @@ uint32_t peers_most(const struct peers *p, enum peers_kind kind)
 	return p->ranks[kind].most;
 }
 
+bool peers_has_most(const struct peers *p, enum peers_kind kind, const struct peer_hold *h)
+{
+	return h->peer && h->peer->shares[kind].n == p->ranks[kind].most;
+}
+
 struct peer_hold *peers_oldest(const struct peers *p, enum peers_kind kind)
 {
 	const struct ranks *r = &p->ranks[kind];

@@ -45,6 +45,8 @@ void peers_give(struct peers *p, enum peers_kind kind, struct peer_hold *h);
 uint32_t peers_count(struct peers *p, enum peers_kind kind, uint64_t network);
 /* The most that any address holds. */
 uint32_t peers_most(const struct peers *p, enum peers_kind kind);
+/* True if no other address holds more than that of `h`, which is counted. */
+bool peers_has_most(const struct peers *p, enum peers_kind kind, const struct peer_hold *h);
 /* The oldest one of an address that holds most. NULL if nothing is counted. */
 struct peer_hold *peers_oldest(const struct peers *p, enum peers_kind kind);
 /* Makes a counted one the youngest of its address. */

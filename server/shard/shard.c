@@ -331,7 +331,8 @@ static int make_tables(struct shard *s)
 		return -ENOMEM;
 	for (int i = 0; i < CONN_ST_N; i++)
 		TAILQ_INIT(&s->lists[i]);
-	TAILQ_INIT(&s->ready);
+	TAILQ_INIT(&s->ready[0]);
+	TAILQ_INIT(&s->ready[1]);
 	s->counts[CONN_ST_FREE] = cfg->shard_conns;
 	for (uint32_t i = 0; i < cfg->shard_conns; i++) {
 		s->conns[i].index = i;

@@ -111,7 +111,10 @@ struct shard {
 	struct conn *conns;
 	struct conn_list lists[CONN_ST_N];	/* by state */
 	uint32_t counts[CONN_ST_N];	/* how many are in each */
-	struct conn_list ready;		/* those that boot_serve_next serves, the first come first */
+	/* Those that boot_serve_next serves, one of each in turn, the first come first: [1] of the address that has most TLS
+	 * connections, [0] of others. */
+	struct conn_list ready[2];
+	bool crowd_is_next;
 	struct session_table *sessions;
 	struct psn_pair *resting;	/* by QP slot: PSNs in quarantine with its QP */
 	uint64_t probe_slice;		/* slices of the probe interval that have passed */

@@ -351,6 +351,33 @@ static void accept__full_of_granted_ones__their_tls_ends_and_the_session_stays(v
 	peer_leave(&p);
 }
 
+/* Whose socket is ready is served in turn with the crowd, not after all of it. */
+static void ready__many_of_one_address__another_is_served_in_turn(void **state)
+{
+	struct peer p[4], other;
+	struct conn *c, *others;
+
+	(void)state;
+	srv.cfg.max_handshakes = 5;
+	server_rig_start();
+	for (int i = 0; i < 4; i++)
+		peer_connect(&p[i]);
+	srv.peers_from = "127.0.0.2";
+	peer_connect(&other);
+	TAILQ_FOREACH(c, &srv.shard->lists[CONN_ST_TLS_ACCEPT], entry)
+		conn_queue(c);
+	others = TAILQ_LAST(&srv.shard->lists[CONN_ST_TLS_ACCEPT], conn_list);
+	assert_int_equal(addr_port(&others->peer), addr_port(&other.local));
+	assert_true(boot_serve_next(srv.shard));
+	assert_true(boot_serve_next(srv.shard));
+	assert_false(others->queued);
+	assert_true(boot_serve_next(srv.shard));
+	assert_true(boot_serve_next(srv.shard));
+	assert_false(boot_serve_next(srv.shard));
+	peer_abort(&other);
+	abort_all(p, 4);
+}
+
 static void accept__max_per_address__closed_at_once(void **state)
 {
 	struct peer p[3], other;
@@ -392,6 +419,7 @@ int main(void)
 		LISTEN_TEST(accept__silent_since_it_was_told_nothing__stays),
 		LISTEN_TEST(accept__handshake_takes_too_long__gives_way),
 		LISTEN_TEST(accept__full_of_granted_ones__their_tls_ends_and_the_session_stays),
+		LISTEN_TEST(ready__many_of_one_address__another_is_served_in_turn),
 		LISTEN_TEST(accept__max_per_address__closed_at_once),
 	};
 

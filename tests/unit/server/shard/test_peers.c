@@ -56,6 +56,9 @@ static void oldest__several_addresses__of_the_one_that_has_most(void **state)
 	take(1, &holds[3]);
 	take(1, &holds[4]);
 	assert_int_equal(peers_most(peers, PEERS_TLS), 3);
+	assert_true(peers_has_most(peers, PEERS_TLS, &holds[0]));
+	assert_false(peers_has_most(peers, PEERS_TLS, &holds[1]));
+	assert_false(peers_has_most(peers, PEERS_TLS, &holds[9]));
 	assert_ptr_equal(peers_oldest(peers, PEERS_TLS), &holds[0]);
 	give(&holds[0]);
 	give(&holds[3]);
