@@ -6,13 +6,13 @@
 
 . tests/soft_roce/lib.sh
 
-rounds=${RAMPART_ROUNDS:-3}
+rounds=2
 interval_ms=4
-quiet_s=1
+quiet_s=0.8
 declare -A times=()
 
 # Attacks, and how much of each in a round.
-attacks=(key-updates=1500 control-key-updates=1500 client-hellos=200@100 requests=500 control-flood=2)
+attacks=(key-updates=1000 control-key-updates=1000 client-hellos=150@100 requests=400 control-flood=1)
 
 start_server main --threads 1 --max-clients 64
 remember_start main
