@@ -23,8 +23,14 @@ LTO ?= $(if $(SAN),,-flto=auto)
 WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wswitch-enum $(if $(CI),-Werror)
 # What UBSan finds ends the program, so that a test fails.
 RECOVER := $(if $(findstring undefined,$(SAN)),-fno-sanitize-recover=undefined)
+# What makes a mistake in memory harder to use (docs/security.md, "Hardened programs"), as far as this compiler and
+# architecture have it. Sanitizers have checks of their own.
+usable = $(shell for flag in $(1); do $(CC) -Werror $$flag -fsyntax-only -x c /dev/null 2>/dev/null && echo $$flag; done)
+HARDEN := $(if $(SAN),,-fPIE $(if $(filter -O1 -O2 -O3 -Os,$(OPT)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3) \
+	$(call usable,-fstack-protector-strong -fstack-clash-protection -fcf-protection -mbranch-protection=standard))
+HARDEN_LINK := $(if $(SAN),,-pie -Wl,-z,relro,-z,now)
 # libev's watchers are cast between types that share their first members.
-CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE $(OPT) -fno-strict-aliasing $(WARN) \
+CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE $(OPT) $(HARDEN) -fno-strict-aliasing $(WARN) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer $(RECOVER)) -I. -pthread $(CFLAGS)
 LDLIBS_ALL := -lrdmacm -libverbs -lssl -lcrypto -lev -ljansson -lz -lm -pthread $(LDFLAGS)
 
@@ -38,7 +44,7 @@ FOLDERS := $(COMMON) $(SERVER) $(CLIENT) client/cli $(LOADGEN)
 objects = $(patsubst %.c,$(B)/%.o,$(wildcard $(1:%=%/*.c)))
 archives = $(1:%=$(B)/%/lib.a)
 # Archives need one another in no particular order.
-link = $(CC) $(CFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
+link = $(CC) $(CFLAGS_ALL) $(HARDEN_LINK) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
 PROGRAMS := $(BIN)rdma_server $(BIN)rdma_client $(BIN)performance_test
 
 prefix ?= /usr/local
@@ -136,11 +142,17 @@ $(B)/commit-$(COMMIT):
 	@rm -f $(B)/commit-*
 	@touch $@
 
-$(B)/%.o: %.c
+# All is built again when these flags change.
+$(B)/flags: always
+	@mkdir -p $(@D)
+	@echo '$(OPT) $(HARDEN)' | cmp -s - $@ || echo '$(OPT) $(HARDEN)' >$@
+always:
+
+$(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(LTO_OBJECT) $(BUILD_DEFS) -MMD -MP -c -o $@ $<
 
 include tests/tests.mk tests/soft_roce/soft_roce.mk tests/bench/bench.mk tests/fuzz/fuzz.mk
 
 -include $(wildcard $(patsubst %,$(B)/%/*.d,$(FOLDERS)))
-.PHONY: all help deps certs run check check-quick check-docs check-report lint install clean
+.PHONY: all always help deps certs run check check-quick check-docs check-report lint install clean
