@@ -482,7 +482,7 @@ static void control__one_address_has_all_it_may__another_is_answered(void **stat
 	for (int i = 0; i < CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED; i++)
 		seats[i] = addr_network(&here);
 	assert_busy(&p);
-	srv.peers_from = "127.0.0.2";
+	srv.peers_from = "127.0.0.12";
 	connect_and_handshake(&p);
 	json_decref(ask_json(&p, CONTROL_STATS));
 	peer_close(&p);

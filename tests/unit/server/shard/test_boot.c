@@ -403,13 +403,13 @@ static void hello__all_places_granted_and_unused__the_oldest_is_taken_back(void 
 	assert_int_equal(same.refuse.code, REFUSE_FULL);
 	peer_close(&same);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(hello_from(&other[i], "127.0.0.2", 0), FRAME_GRANT);
+		assert_int_equal(hello_from(&other[i], "127.0.0.12", 0), FRAME_GRANT);
 		peer_close(&other[i]);
 		assert_int_equal(server_closed(CLOSE_CROWDED_OUT), i + 1);
 		assert_int_equal(server_n(CONN_ST_GRANTED), 4);
 	}
 	/* Now each has as much as the other. */
-	assert_int_equal(hello_from(&other[2], "127.0.0.2", 0), FRAME_REFUSE);
+	assert_int_equal(hello_from(&other[2], "127.0.0.12", 0), FRAME_REFUSE);
 	peer_close(&other[2]);
 	peer_proof(&p[0], data);
 	peer_request(&p[0], data);
@@ -429,7 +429,7 @@ static void hello__all_places_granted_just_now__busy(void **state)
 		peer_get_grant(&p[i], 0);
 	/* They may still be on their way, however slow this test is. */
 	TAILQ_FIRST(&srv.shard->lists[CONN_ST_GRANTED])->admitted_ns = clock_now_ns() + 60 * NS_PER_S;
-	assert_int_equal(hello_from(&other, "127.0.0.2", 0), FRAME_REFUSE);
+	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_REFUSE);
 	assert_int_equal(other.refuse.code, REFUSE_BUSY);
 	peer_close(&other);
 	assert_int_equal(server_closed(CLOSE_CROWDED_OUT), 0);
@@ -444,7 +444,7 @@ static void hello__all_places_live__full(void **state)
 	server_rig_start();
 	for (int i = 0; i < 4; i++)
 		peer_go_live(&p[i], 0);
-	assert_int_equal(hello_from(&other, "127.0.0.2", 0), FRAME_REFUSE);
+	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_REFUSE);
 	assert_int_equal(other.refuse.code, REFUSE_FULL);
 	peer_close(&other);
 	assert_int_equal(server_n(CONN_ST_LIVE), 4);
@@ -463,7 +463,7 @@ static void hello__max_per_address__full_for_that_address(void **state)
 	assert_int_equal(p[2].refuse.code, REFUSE_FULL);
 	assert_non_null(strstr(p[2].refuse.text, "--max-per-address"));
 	peer_close(&p[2]);
-	assert_int_equal(hello_from(&other, "127.0.0.2", 0), FRAME_GRANT);
+	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_GRANT);
 	peer_close(&other);
 	/* A place is free again when its client has gone. */
 	conn_close(TAILQ_FIRST(&srv.shard->lists[CONN_ST_GRANTED]), CLOSE_DRAINING);

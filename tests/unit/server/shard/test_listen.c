@@ -187,7 +187,7 @@ static void accept__full_of_silent_ones__another_address_gets_in_at_once(void **
 	(void)state;
 	fill(p, 4);
 	srv.silent_ms = 250;
-	srv.peers_from = "127.0.0.2";
+	srv.peers_from = "127.0.0.12";
 	peer_connect(&other);
 	assert_int_equal(crowded_out(), 1);
 	assert_true(is_closed(&p[0]));
@@ -208,7 +208,7 @@ static void accept__full_of_busy_ones__the_oldest_of_the_greediest_makes_room(vo
 
 	(void)state;
 	fill(p, 4);
-	srv.peers_from = "127.0.0.2";
+	srv.peers_from = "127.0.0.12";
 	for (int i = 0; i < 3; i++)
 		peer_connect(&other[i]);
 	/* Two each: nobody has less than the third one would have. */
@@ -283,7 +283,7 @@ static void accept__silent_since_it_was_told_nothing__stays(void **state)
 	tls_io_watch(&c->io, 0);
 	assert_int_equal(send(tls_fd(p[0].tls), hello, sizeof(hello), 0), sizeof(hello));
 	srv.silent_ms = 250;
-	srv.peers_from = "127.0.0.2";
+	srv.peers_from = "127.0.0.12";
 	peer_connect(&other);
 	assert_int_equal(crowded_out(), 1);
 	assert_false(is_closed(&p[0]));
@@ -327,7 +327,7 @@ static void accept__full_of_granted_ones__their_tls_ends_and_the_session_stays(v
 	peer_hello(&p, 0);
 	assert_int_equal(peer_answer(&p), FRAME_GRANT);
 	srv.silent_ms = 250;
-	srv.peers_from = "127.0.0.2";
+	srv.peers_from = "127.0.0.12";
 	peer_connect(&other);
 	server_turns(3);
 	/* Alone it has no more than the other one would have; it is silent, and the other one, too. */
@@ -362,7 +362,7 @@ static void ready__many_of_one_address__another_is_served_in_turn(void **state)
 	server_rig_start();
 	for (int i = 0; i < 4; i++)
 		peer_connect(&p[i]);
-	srv.peers_from = "127.0.0.2";
+	srv.peers_from = "127.0.0.12";
 	peer_connect(&other);
 	TAILQ_FOREACH(c, &srv.shard->lists[CONN_ST_TLS_ACCEPT], entry)
 		conn_queue(c);
@@ -389,7 +389,7 @@ static void accept__max_per_address__closed_at_once(void **state)
 		peer_connect(&p[i]);
 	assert_int_equal(crowded_out(), 1);
 	assert_true(is_closed(&p[2]));
-	srv.peers_from = "127.0.0.2";
+	srv.peers_from = "127.0.0.12";
 	peer_connect(&other);
 	assert_true(peer_handshake(&other));
 	peer_abort(&other);
