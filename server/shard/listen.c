@@ -23,7 +23,7 @@
 #define ROOM_RETRY_NS (20 * NS_PER_MS)
 /* Where there is no room: a peer that neither said nor was told anything for so long is silent, and so is one whose
  * bootstrap takes so long although all it said was read. */
-#define SILENT_MS 250
+#define SILENT_MS 500
 #define STALLED_NS (2 * NS_PER_S)
 #define SILENT_TRIES 8		/* connections looked at for each client that wants in */
 #define CROWD_LOG_NS (10 * NS_PER_S)

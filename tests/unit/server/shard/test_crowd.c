@@ -15,7 +15,7 @@
 
 #define HONEST 7
 #define GREEDY "127.0.0.12"
-/* A quarter of a second is what it takes until a connection counts as silent; the rest is for a slow machine. */
+/* Half a second is what it takes until a connection counts as silent; the rest is for a slow machine. */
 #define PROMPT_NS (5 * NS_PER_S)
 
 /* The first bytes of a ClientHello's record (RFC 8446, 5.1). */

@@ -186,7 +186,7 @@ static void accept__full_of_silent_ones__another_address_gets_in_at_once(void **
 
 	(void)state;
 	fill(p, 4);
-	srv.silent_ms = 250;
+	srv.silent_ms = 500;
 	srv.peers_from = "127.0.0.12";
 	peer_connect(&other);
 	assert_int_equal(crowded_out(), 1);
@@ -251,7 +251,7 @@ static void accept__full_of_silent_ones__of_one_address_the_silent_give_way(void
 
 	(void)state;
 	fill(p, 4);
-	srv.silent_ms = 250;
+	srv.silent_ms = 500;
 	peer_connect(&silent);
 	server_until(crowded_out() == 1);
 	assert_true(is_closed(&silent));
@@ -260,7 +260,7 @@ static void accept__full_of_silent_ones__of_one_address_the_silent_give_way(void
 	peer_connect(&busy);
 	assert_true(srv.shard->accept_paused);
 	assert_int_equal(send(tls_fd(busy.tls), hello, sizeof(hello), 0), sizeof(hello));
-	srv.silent_ms = 250;
+	srv.silent_ms = 500;
 	srv.shard->accept_not_before_ns = 0;
 	server_until(crowded_out() == 2);
 	assert_true(is_closed(&p[0]));
@@ -282,7 +282,7 @@ static void accept__silent_since_it_was_told_nothing__stays(void **state)
 	c = TAILQ_FIRST(&srv.shard->lists[CONN_ST_TLS_ACCEPT]);
 	tls_io_watch(&c->io, 0);
 	assert_int_equal(send(tls_fd(p[0].tls), hello, sizeof(hello), 0), sizeof(hello));
-	srv.silent_ms = 250;
+	srv.silent_ms = 500;
 	srv.peers_from = "127.0.0.12";
 	peer_connect(&other);
 	assert_int_equal(crowded_out(), 1);
@@ -326,7 +326,7 @@ static void accept__full_of_granted_ones__their_tls_ends_and_the_session_stays(v
 	assert_true(peer_handshake(&p));
 	peer_hello(&p, 0);
 	assert_int_equal(peer_answer(&p), FRAME_GRANT);
-	srv.silent_ms = 250;
+	srv.silent_ms = 500;
 	srv.peers_from = "127.0.0.12";
 	peer_connect(&other);
 	server_turns(3);
@@ -337,7 +337,7 @@ static void accept__full_of_granted_ones__their_tls_ends_and_the_session_stays(v
 	peer_connect(&other);
 	assert_true(srv.shard->accept_paused);
 	assert_int_equal(send(tls_fd(other.tls), "\x16", 1, 0), 1);
-	srv.silent_ms = 250;
+	srv.silent_ms = 500;
 	srv.shard->accept_not_before_ns = 0;
 	server_until(server_n(CONN_ST_TLS_ACCEPT) == 1);
 	assert_int_equal(server_n(CONN_ST_GRANTED), 1);
