@@ -86,21 +86,62 @@ static enum refuse_code take_psns(struct conn *c, uint32_t client_psn, const cha
 	return 0;
 }
 
-/* True if some address has more sessions in this shard, granted and not used, than the client's would have with another
- * one: the oldest of them can be taken back, soon. */
-static bool has_fewer_grants(const struct conn *c)
+/* True if some address has more sessions in this shard, granted and not used, than `network` would have with another one:
+ * the oldest of them can be taken back, soon. */
+static bool has_fewer_grants(const struct shard *s, uint64_t network)
 {
-	struct peers *p = c->shard->peers;
-
-	return peers_count(p, PEERS_CLIENTS, addr_network(&c->peer)) + 1 < peers_most(p, PEERS_CLIENTS);
+	return peers_count(s->peers, PEERS_CLIENTS, network) + 1 < peers_most(s->peers, PEERS_CLIENTS);
 }
 
-/* The refusal for want of room: `busy` if there will be room soon, as clients are closing in any shard or sessions can be
- * taken back. */
-static enum refuse_code no_room(const struct conn *c, const char *full, const char **why)
+/* Takes a session back that was granted and not used, the oldest one of the address that has most. False: there is none
+ * for `network`, or it may still be used. */
+static bool take_grant_back(const struct shard *s, uint64_t network)
 {
-	const struct shard *s = c->shard;
-	bool leaving = s->counts[CONN_ST_CLOSING] > 0 || has_fewer_grants(c);
+	struct conn *oldest;
+
+	if (!has_fewer_grants(s, network))
+		return false;
+	oldest = (struct conn *)((char *)peers_oldest(s->peers, PEERS_CLIENTS) - offsetof(struct conn, grant_hold));
+	if (clock_now_ns() < oldest->admitted_ns + GRANT_GRACE_NS)
+		return false;
+	conn_close(oldest, CLOSE_CROWDED_OUT);
+	return true;
+}
+
+void boot_on_relieve(struct ev_loop *loop, ev_async *w, int revents)
+{
+	struct shard *s = w->data;
+	uint64_t network = atomic_exchange(&s->relieve_for, 0);
+
+	(void)loop;
+	(void)revents;
+	if (network)
+		(void)!take_grant_back(s, network);
+}
+
+/* The rail's admission is full, and this shard has nothing to take back: others may. True if one was asked. */
+static bool ask_other_shards(const struct shard *s, uint64_t network)
+{
+	uint32_t n = (uint32_t)s->cfg->threads, first = s->index - s->index % n;
+	bool asked = false;
+
+	for (uint32_t i = first; i < first + n; i++) {
+		struct shard *other = s->server->shards[i];
+
+		if (other == s || counter_get(&other->stats.sessions) < 2)
+			continue;
+		atomic_store(&other->relieve_for, network);
+		ev_async_send(other->loop, &other->relieve);
+		asked = true;
+	}
+	return asked;
+}
+
+/* The refusal for want of room: `busy` if there will be room `soon`, as clients are closing in any shard or sessions can be
+ * taken back. */
+static enum refuse_code no_room(const struct shard *s, bool soon, const char *full, const char **why)
+{
+	bool leaving = soon || s->counts[CONN_ST_CLOSING] > 0;
 
 	for (uint32_t i = 0; i < s->server->n_shards && !leaving; i++)
 		leaving = counter_get(&s->server->shards[i]->stats.closing) > 0;
@@ -133,21 +174,6 @@ static bool take_credits(struct conn *c, uint32_t asked)
 	return c->credits > 0;
 }
 
-/* Takes a session back that was granted and not used, the oldest one of the address that has most. False: there is none,
- * or it may still be used. */
-static bool take_grant_back(const struct conn *c)
-{
-	struct conn *oldest;
-
-	if (!has_fewer_grants(c))
-		return false;
-	oldest = (struct conn *)((char *)peers_oldest(c->shard->peers, PEERS_CLIENTS) - offsetof(struct conn, grant_hold));
-	if (clock_now_ns() < oldest->admitted_ns + GRANT_GRACE_NS)
-		return false;
-	conn_close(oldest, CLOSE_CROWDED_OUT);
-	return true;
-}
-
 /* Takes a place among the clients, and credits. 0, or the code to refuse with. */
 static enum refuse_code take_place(struct conn *c, uint32_t depth, const char **why)
 {
@@ -159,10 +185,11 @@ static enum refuse_code take_place(struct conn *c, uint32_t depth, const char **
 		*why = "this address has as many clients as --max-per-address allows";
 		return REFUSE_FULL;
 	}
-	if (!admit(c) && (!take_grant_back(c) || !admit(c)))
-		return no_room(c, "the server's --max-clients are connected", why);
-	if (!take_credits(c, depth) && (!take_grant_back(c) || !take_credits(c, depth)))
-		return no_room(c, "this shard has no receive buffers left", why);
+	if (!admit(c) && (!take_grant_back(s, network) || !admit(c)))
+		return no_room(s, has_fewer_grants(s, network) || ask_other_shards(s, network),
+			       "the server's --max-clients are connected", why);
+	if (!take_credits(c, depth) && (!take_grant_back(s, network) || !take_credits(c, depth)))
+		return no_room(s, has_fewer_grants(s, network), "this shard has no receive buffers left", why);
 	c->admitted_ns = clock_now_ns();
 	return peers_take(s->peers, PEERS_CLIENTS, network, &c->grant_hold, UINT32_MAX) ? 0 : REFUSE_INTERNAL;
 }

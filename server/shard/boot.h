@@ -10,6 +10,8 @@
 
 #include <stdbool.h>
 
+#include <ev.h>
+
 #include "common/wire/frame.h"
 
 struct conn;
@@ -19,6 +21,9 @@ void boot_on_ready(void *conn);
 /* For pump_set_rest: goes on with the bootstrap of the connection that was queued first, or ends it if its deadline has
  * passed. False: no more is queued. */
 bool boot_serve_next(void *shard);
+/* Another shard has set relieve_for, as the rail is full: takes one of this shard's unused sessions back, if there is one
+ * that makes room for that client. */
+void boot_on_relieve(struct ev_loop *loop, ev_async *w, int revents);
 /* Sends a REFUSE; the connection then waits for the peer to close. */
 void boot_refuse(struct conn *c, enum refuse_code code, const char *text);
 /* Handles the HELLO of a connection that awaits a region again: one was registered, or could not be. */

@@ -229,6 +229,7 @@ static void start_watchers(struct shard *s)
 	start_async(s, &s->drain, on_drain);
 	start_async(s, &s->registered, on_registered);
 	start_async(s, &s->publish_now, on_publish_now);
+	start_async(s, &s->relieve, boot_on_relieve);
 	start_async(s, &s->tls_offer, on_tls_offer);
 	ev_timer_init(&s->ticket_step, on_ticket_step, 0., 0.);
 	s->ticket_step.data = s;

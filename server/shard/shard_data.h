@@ -77,6 +77,8 @@ struct shard {
 	ev_io listen_io;
 	ev_async drain;			/* shard_drain was called */
 	ev_async publish_now;		/* shard_ask_publish was called */
+	ev_async relieve;		/* relieve_for was set, by another shard */
+	_Atomic uint64_t relieve_for;	/* a client of that network (addr_network) wants one of the places; 0: nobody */
 	_Atomic uint64_t published;	/* the server's publish_wanted of the last publish_now */
 	ev_timer housekeeping, probe, publish_timer;
 	bool publish_due;

@@ -21,7 +21,7 @@ struct server_rig {
 	struct certs certs;
 	struct server_config cfg;
 	struct server server;
-	struct shard *shard, *shards[1];
+	struct shard *shard, *shards[2];
 	/* The main thread's side, which has a turn after each of the shard's, unless `main_sleeps`. */
 	struct ev_loop *main_loop;
 	struct control *control;

@@ -419,6 +419,60 @@ static void hello__all_places_granted_and_unused__the_oldest_is_taken_back(void 
 	assert_int_equal(server_n(CONN_ST_ACCEPTING), 1);
 }
 
+/* The client is in a shard of the same rail that has nothing to give. */
+static void relieve__asked_by_another_shard__gives_to_who_has_less(void **state)
+{
+	struct peer p[3];
+	struct addr same, other;
+
+	(void)state;
+	server_rig_start();
+	get_grants(p, 3);
+	assert_int_equal(addr_parse("127.0.0.1", 0, &same), 0);
+	assert_int_equal(addr_parse("127.0.0.12", 0, &other), 0);
+	srv.shard->relieve_for = addr_network(&same);
+	ev_async_send(srv.shard->loop, &srv.shard->relieve);
+	server_turns(2);
+	assert_int_equal(server_n(CONN_ST_GRANTED), 3);
+	srv.shard->relieve_for = addr_network(&other);
+	ev_async_send(srv.shard->loop, &srv.shard->relieve);
+	ev_async_send(srv.shard->loop, &srv.shard->relieve);
+	server_turns(2);
+	assert_int_equal(server_n(CONN_ST_GRANTED), 2);
+	assert_int_equal(server_closed(CLOSE_CROWDED_OUT), 1);
+	assert_int_equal(srv.server.admitted[0], 2);
+}
+
+/* Two shards, of which the other one has the sessions. */
+static void hello__full_by_sessions_of_another_shard__busy_and_that_one_is_asked(void **state)
+{
+	struct shard idle = { .relieve_for = 0 };
+	struct peer p[4], other;
+
+	(void)state;
+	server_rig_start();
+	for (int i = 0; i < 4; i++)
+		peer_go_live(&p[i], 0);
+	idle.loop = ev_loop_new(EVFLAG_AUTO);
+	assert_non_null(idle.loop);
+	counter_set(&idle.stats.sessions, 2);
+	srv.cfg.threads = 2;
+	srv.shards[1] = &idle;
+	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_REFUSE);
+	assert_int_equal(other.refuse.code, REFUSE_BUSY);
+	assert_true(idle.relieve_for != 0);
+	peer_close(&other);
+	/* With one there is nothing to share. */
+	idle.relieve_for = 0;
+	counter_set(&idle.stats.sessions, 1);
+	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_REFUSE);
+	assert_int_equal(other.refuse.code, REFUSE_FULL);
+	assert_true(idle.relieve_for == 0);
+	peer_close(&other);
+	srv.cfg.threads = 1;
+	ev_loop_destroy(idle.loop);
+}
+
 static void hello__all_places_granted_just_now__busy(void **state)
 {
 	struct peer p[4], other;
@@ -784,6 +838,8 @@ int main(void)
 		BOOT_TEST(hello__window__unless_offered_unsupported),
 		BOOT_TEST(hello__no_memory_for_a_region__no_resources),
 		BOOT_TEST(hello__all_places_granted_and_unused__the_oldest_is_taken_back),
+		BOOT_TEST(relieve__asked_by_another_shard__gives_to_who_has_less),
+		BOOT_TEST(hello__full_by_sessions_of_another_shard__busy_and_that_one_is_asked),
 		BOOT_TEST(hello__all_places_granted_just_now__busy),
 		BOOT_TEST(hello__all_places_live__full),
 		BOOT_TEST(hello__max_per_address__full_for_that_address),
