@@ -58,6 +58,7 @@ help:
 	@echo "make check-quick       unit tests, options, structure, 10 and 100 clients and the refusals in a micro-VM: 90 s"
 	@echo "make                   build the three programs"
 	@echo "make check-unit        unit tests; SAN=address,undefined or SAN=thread with sanitizers"
+	@echo "make check-valgrind    some of the unit tests under valgrind, which sees memory that was never written"
 	@echo "make check-soft-roce   tests over real Soft-RoCE, in a micro-VM where there is no RDMA device"
 	@echo "make check-adversary   attacks that take minutes each, over Soft-RoCE"
 	@echo "make fuzz SECONDS=60   fuzzing of what comes from peers and files, 60 s in all (clang)"
@@ -68,7 +69,7 @@ help:
 	@echo "make bench-data        compares latency, message rate, bandwidth and CPU time with perftest"
 	@echo "make certs             development CA and certificates in build/certs"
 	@echo "make deps              install the packages that are missing"
-	@echo "make lint              the structure of docs/architecture.md, and cppcheck over the sources"
+	@echo "make lint              the structure of docs/architecture.md, cppcheck and clang-tidy over the sources"
 	@echo "make install           into \$$(DESTDIR)\$$(prefix)/bin, by default $(prefix)/bin"
 	@echo "make clean             remove build/ (but not the kernel package) and the programs"
 
@@ -105,10 +106,17 @@ check-report: all
 # cppcheck follows no system header; it needs these for their loop macros.
 LINT_MACROS = $(shell printf '\043include <%s>\n' sys/queue.h jansson.h | $(CC) -M -E -x c - | tr ' ' '\n' | \
 	grep -E '/(sys/queue|jansson)\.h$$')
+# What clang-tidy's parser needs of the compiler's options; .clang-tidy has the checks. It counts on stderr what it left out.
+TIDY_FLAGS = -std=gnu11 -D_GNU_SOURCE -fno-strict-aliasing -I. -DBUILD_COMMIT='""' -DBUILD_FLAGS='""'
 lint: all
+	@for p in cppcheck clang-tidy; do \
+		command -v $$p >/dev/null || { echo "make lint: $$p is missing: install package $$p"; exit 3; }; \
+	done
 	scripts/check-structure $(B)
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --error-exitcode=1 \
-		$(LINT_MACROS:%=--include=%) --suppress=missingIncludeSystem -I. common server client loadgen
+		$(LINT_MACROS:%=--include=%) --suppress=missingIncludeSystem -I. common server client loadgen tests/fuzz
+	find common server client loadgen -name '*.c' | xargs -P $$(nproc) -n 8 sh -c \
+		'clang-tidy --quiet "$$@" -- $(subst ','\'',$(TIDY_FLAGS)) 2>>$(B)/clang-tidy.log' clang-tidy
 
 install: all
 	install -d $(DESTDIR)$(prefix)/bin

@@ -66,7 +66,7 @@ static json_t *sums_json(const struct server *server, const struct sum *sums, si
 		set_int(o, sums[i].name, report_sum(server, sums[i].offset));
 	return o;
 }
-#define SUMS_JSON(server, sums) sums_json(server, sums, sizeof(sums) / sizeof(sums[0]))
+#define SUMS_JSON(server, sums) sums_json(server, sums, sizeof(sums) / sizeof((sums)[0]))
 
 static json_t *refusals_json(const struct server *server)
 {

@@ -110,7 +110,7 @@ static int decode_base64(struct hlog_reader *r, const char *text)
 	size_t padding = strspn(text + digits, "=");
 	size_t len = digits + padding;
 
-	if (strcmp(text + len, "\n") || !digits || padding > 2 || len % 4)
+	if (strcmp(text + len, "\n") != 0 || !digits || padding > 2 || len % 4)
 		return -EINVAL;
 	if (EVP_DecodeBlock(r->packed, (const unsigned char *)text, (int)len) < 0)
 		return -EINVAL;
@@ -221,7 +221,7 @@ static int read_intervals(struct hlog_reader *r, FILE *in, struct hist *out)
 	err = read_line(r, in);
 	if (err < 0)
 		return err;
-	if (!err || strcmp(r->line, HLOG_VERSION))
+	if (!err || strcmp(r->line, HLOG_VERSION) != 0)
 		return -EINVAL;
 	while ((err = read_line(r, in)) > 0) {
 		if (r->line[0] == '#' || r->line[0] == '"')

@@ -168,7 +168,7 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int revents)
 
 	(void)revents;
 	pthread_mutex_lock(&all.lock);
-	while ((ret = ibv_get_async_event(dev->ctx, &e)) == 0) {
+	while (ibv_get_async_event(dev->ctx, &e) == 0) {
 		dispatch(dev, &e);
 		ibv_ack_async_event(&e);
 	}
