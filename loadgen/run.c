@@ -86,12 +86,14 @@ static void tell_unwritten(struct results *results, json_t *run)
 	(void)!results_json(results, "run.json", run);
 }
 
-/* The last lines: what is really there. */
-static void say_where(struct results *results, bool unreported, bool made)
+/* The last lines, if `print`: what is really there. */
+static void say_where(struct results *results, bool unreported, bool made, bool print)
 {
 	const char *dir = results_dir(results), *why = path_error(results_error(results));
 	bool left = !results_are_incomplete(results) || results_tidy(results);
 
+	if (!print)
+		return;
 	if (!left)
 		printf("Results: none; nothing could be written to %s: %s\n", dir, why);
 	else if (results_are_incomplete(results))
@@ -113,8 +115,7 @@ static bool write_files(const struct loadgen_config *cfg, struct results *result
 		reported = write_report(results_dir(results), &made);
 	if (!reported)
 		tell_unwritten(results, run);
-	if (print)
-		say_where(results, !reported, made);
+	say_where(results, !reported, made, print);
 	return ok && reported;
 }
 

@@ -37,5 +37,10 @@ matches "a disk that fills up: the last line does not claim results" "$(tail -n 
     '^Results: incomplete, [^ ]*: No space left on device$'
 is "a disk that fills up: no file is empty or half" "$(find "$disk" -type f '(' -size 0 -o -name '*.tmp' ')')" ""
 is "a disk that fills up: no error of another name" "$(grep -c 'Input/output' "${logs[full]}")" 0
+
+rm -r "$disk"/*
+gives "figures that stdout does not take: exit status 3" 3 \
+    '^performance_test: cannot write to stdout: No space left on device$' \
+    bash -c 'exec "$@" >/dev/full' - "${run[@]}" --name mute --steps 2 --duration 0.3
 umount "$disk"
 finish

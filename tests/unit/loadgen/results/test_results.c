@@ -163,6 +163,20 @@ static void new__same_second__a_folder_each(void **state)
 	results_free(other);
 }
 
+static void new__a_link_has_its_name__another_and_nothing_made_there(void **state)
+{
+	struct results *r;
+
+	(void)state;
+	assert_int_equal(mkdir(below("outside"), 0777), 0);
+	assert_int_equal(symlink("outside", below(SECOND_TEXT "-run")), 0);
+	r = make("run");
+	assert_string_equal(results_id(r), SECOND_TEXT "-run-2");
+	results_event(r, "first", NULL);
+	assert_int_equal(rmdir(below("outside")), 0);
+	results_free(r);
+}
+
 static void new__no_name_left__refused(void **state)
 {
 	struct results *r = NULL;
@@ -567,6 +581,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RESULTS_TEST(new__parents_missing__made),
 		RESULTS_TEST(new__same_second__a_folder_each),
+		RESULTS_TEST(new__a_link_has_its_name__another_and_nothing_made_there),
 		RESULTS_TEST(new__no_name_left__refused),
 		RESULTS_TEST(new__bad_parent__a_line),
 		RESULTS_TEST(new__no_room__refused_with_the_numbers_and_nothing_made),
