@@ -29,4 +29,10 @@ static inline uint64_t clock_boot_ns(void)
 	return clock_read_ns(CLOCK_BOOTTIME);
 }
 
+/* CPU time of the calling thread. */
+static inline uint64_t clock_busy_ns(void)
+{
+	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 #endif

@@ -33,15 +33,23 @@ void current_clear(struct current *c)
 	hist_free(c->interval);
 }
 
+/* The main thread has no operations. */
+static struct pulse_moment this_moment(void)
+{
+	return (struct pulse_moment){ .now_ns = clock_boot_ns(), .busy_ns = clock_busy_ns() };
+}
+
 int current_begin(struct current *c, uint32_t target, uint64_t bytes, uint32_t repetition, json_t *baseline)
 {
 	int ret = step_new(target, bytes, repetition, &c->step);
+	struct pulse_moment now;
 
 	if (ret)
 		return ret;
 	c->step->baseline = json_incref(baseline);
 	c->begin_s = results_elapsed_s(c->results);
-	pulse_start(&c->pulse, CURRENT_TICK_NS, clock_boot_ns(), 0);
+	now = this_moment();
+	pulse_start(&c->pulse, CURRENT_TICK_NS, &now);
 	results_event(c->results, "step_start", json_pack("{s:i, s:i, s:I}", "clients", target, "repetition", repetition,
 		"message_bytes", (json_int_t)bytes));
 	return 0;
@@ -55,7 +63,9 @@ void current_end(struct current *c)
 
 void current_beat(struct current *c)
 {
-	pulse_beat(&c->pulse, clock_boot_ns(), 0, 0);
+	struct pulse_moment now = this_moment();
+
+	pulse_beat(&c->pulse, &now);
 	c->step->clock_late_ns = c->pulse.late_ns;
 }
 

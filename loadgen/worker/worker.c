@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
-#include <time.h>
 
 #include "common/base/clock.h"
 #include "common/rdma/arena.h"
@@ -72,7 +71,6 @@ static void publish(struct worker *w)
 	const struct memory *m = &w->traffic.memory;
 	struct worker_stats *st = &w->stats;
 	uint64_t qps = 0, cqs = 0, mrs = 0, pinned = 0, missing = 0, sent = 0, received = 0;
-	struct timespec ts;
 
 	for (uint32_t i = 0; i < w->connector.n_rails; i++) {
 		struct client_counts c;
@@ -88,8 +86,7 @@ static void publish(struct worker *w)
 		sent += c.bytes_sent;
 		received += c.bytes_received;
 	}
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	counter_set(&st->cpu_ns, (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec);
+	counter_set(&st->cpu_ns, clock_busy_ns());
 	counter_set(&st->in_flight, w->traffic.in_flight);
 	counter_set(&st->qps, qps);
 	counter_set(&st->cqs, cqs);
@@ -111,9 +108,17 @@ static void on_publish(struct ev_loop *loop, ev_timer *t, int revents)
 
 /* --- the pulse --- */
 
+static struct pulse_moment this_moment(const struct worker *w)
+{
+	return (struct pulse_moment){ .now_ns = clock_boot_ns(), .busy_ns = clock_busy_ns(),
+				      .ended = counter_get(&w->stats.messages), .in_flight = w->traffic.in_flight };
+}
+
 static void beat(struct worker *w)
 {
-	pulse_beat(&w->pulse, clock_boot_ns(), counter_get(&w->stats.messages), w->traffic.in_flight);
+	struct pulse_moment now = this_moment(w);
+
+	pulse_beat(&w->pulse, &now);
 	counter_set(&w->stats.clock_late_ns, w->pulse.late_ns);
 	counter_set(&w->stats.reply_stall_ns, w->pulse.stall_ns);
 }
@@ -127,7 +132,9 @@ static void on_beat(struct ev_loop *loop, ev_timer *t, int revents)
 
 static void start_pulse(struct worker *w)
 {
-	pulse_start(&w->pulse, BEAT_NS, clock_boot_ns(), counter_get(&w->stats.messages));
+	struct pulse_moment now = this_moment(w);
+
+	pulse_start(&w->pulse, BEAT_NS, &now);
 	ev_now_update(w->loop);
 	ev_timer_again(w->loop, &w->beat);
 }

@@ -6,18 +6,19 @@
 #define BEAT (100 * NS_PER_MS)
 
 static struct pulse p;
-static uint64_t now;
+static uint64_t now, busy;
 
 static void start(void)
 {
 	now = 7 * NS_PER_S;
-	pulse_start(&p, BEAT, now, 40);
+	busy = 3 * NS_PER_S;
+	pulse_start(&p, BEAT, &(struct pulse_moment){ now, busy, 40, 0 });
 }
 
 static void beat_after(uint64_t ns, uint64_t ended, uint64_t in_flight)
 {
 	now += ns;
-	pulse_beat(&p, now, ended, in_flight);
+	pulse_beat(&p, &(struct pulse_moment){ now, busy, ended, in_flight });
 }
 
 static void beats__in_time_and_busy__nothing_found(void **state)
@@ -39,6 +40,19 @@ static void beat__late__the_latest_is_kept(void **state)
 	beat_after(BEAT + 50 * NS_PER_MS, 43, 1);
 	assert_int_equal(p.late_ns, 97 * NS_PER_S - BEAT);
 	assert_int_equal(p.stall_ns, 0);
+}
+
+/* A thread that has much to do is late, and was there all the time. */
+static void beat__late_and_busy__no_hole(void **state)
+{
+	(void)state;
+	start();
+	busy += 3 * NS_PER_S;
+	beat_after(BEAT + 3 * NS_PER_S, 41, 1);
+	assert_int_equal(p.late_ns, 0);
+	busy += NS_PER_S;
+	beat_after(BEAT + 5 * NS_PER_S, 42, 1);
+	assert_int_equal(p.late_ns, 4 * NS_PER_S);
 }
 
 static void replies__none_for_a_while__the_longest_while_is_kept(void **state)
@@ -99,6 +113,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(beats__in_time_and_busy__nothing_found),
 		cmocka_unit_test(beat__late__the_latest_is_kept),
+		cmocka_unit_test(beat__late_and_busy__no_hole),
 		cmocka_unit_test(replies__none_for_a_while__the_longest_while_is_kept),
 		cmocka_unit_test(replies__none_expected__no_stall),
 		cmocka_unit_test(hole__while_operations_are_in_flight__no_stall_of_the_server),
