@@ -72,7 +72,7 @@ stands_still() { # RUN PID SECONDS; the process stops in the middle of the measu
     end_of "$1" 60
 }
 
-report=on load asleep main --steps 10 --warmup 0 --duration 2
+report=on load asleep main --steps 10 --warmup 0 --duration 3
 stands_still asleep "${pid[asleep]}" 2
 holds "SIGSTOP of the generator: named, and nothing passes for sure" asleep '.run.status == "completed"' \
     '[one.validity[] | select(. == "clock_hole")] == ["clock_hole"]' 'one.clock_late_ns > 1e9' \
@@ -82,7 +82,7 @@ matches "SIGSTOP of the generator: said on the screen" "$(<"${logs[asleep]}")" \
     'measurement clock_hole: the generator did not run for [0-9.]+ s'
 matches "SIGSTOP of the generator: said in the report" "$(cat "$results"/*-asleep/report.md)" 'the generator stood still'
 
-load stalled main --steps 10 --warmup 0 --duration 4
+load stalled main --steps 10 --warmup 0 --duration 5
 stands_still stalled "${pid[main]}" 2
 holds "SIGSTOP of the server: named, and in the highest latency" stalled '.run.status == "completed"' \
     '[one.validity[] | select(. == "replies_stalled")] == ["replies_stalled"]' 'one.reply_stall_ns > 1e9' \
