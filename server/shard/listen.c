@@ -21,10 +21,10 @@
 #define ACCEPT_BUDGET_NS (2 * NS_PER_MS)
 #define ACCEPT_RETRY_NS (100 * NS_PER_MS)
 #define ROOM_RETRY_NS (20 * NS_PER_MS)
-/* Where there is no room: a peer that neither said nor was told anything for so long is silent, and so is one whose
- * bootstrap takes so long although all it said was read. */
+/* Where there is no room: a peer that neither said nor was told anything for so long is silent, and so is one that says
+ * something and gives the server nothing to answer for so long. */
 #define SILENT_MS 500
-#define STALLED_NS (2 * NS_PER_S)
+#define STALLED_MS 1000
 #define SILENT_TRIES 8		/* connections looked at for each client that wants in */
 #define CROWD_LOG_NS (10 * NS_PER_S)
 #define TLS_BACKLOG 4096
@@ -61,9 +61,9 @@ static bool has_room(const struct shard *s)
 	return s->tls_open < s->cfg->max_handshakes && s->counts[CONN_ST_FREE] > 0;
 }
 
-/* True if it is the peer that a connection of that age waits for, and has waited for long; or the peer has closed it. TCP
- * counts from the time when the connection was made (tcpi_last_data_recv, Linux), so what waited in the backlog counts. */
-static bool is_silent(int fd, uint64_t age_ns)
+/* True if it is the peer that is waited for, and has been for long; or the peer has closed the connection. TCP counts from
+ * the time when the connection was made (Linux), so what waited in the backlog counts. */
+static bool is_silent(int fd)
 {
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
@@ -72,10 +72,17 @@ static bool is_silent(int fd, uint64_t age_ns)
 
 	if (n > 0)
 		return false;
-	if (n == 0 || errno != EAGAIN || age_ns > STALLED_NS)
+	if (n == 0 || errno != EAGAIN)
 		return true;
 	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
-	       MIN(info.tcpi_last_data_recv, info.tcpi_last_data_sent) >= SILENT_MS;
+	       (MIN(info.tcpi_last_data_recv, info.tcpi_last_data_sent) >= SILENT_MS ||
+		info.tcpi_last_data_sent >= STALLED_MS);
+}
+
+/* What is queued or waits for a region waits for the server. */
+static bool is_conn_silent(const struct conn *c)
+{
+	return !c->queued && !c->awaits_region && is_silent(tls_fd(c->io.tls));
 }
 
 static struct conn *conn_of(struct peer_hold *h)
@@ -89,12 +96,11 @@ static struct conn *choose(struct shard *s, bool somebody)
 {
 	struct conn *oldest = conn_of(peers_oldest(s->peers, PEERS_TLS));
 	uint32_t tries = MIN(peers_most(s->peers, PEERS_TLS), SILENT_TRIES);
-	uint64_t now = clock_now_ns();
 
 	while (tries--) {
 		struct conn *c = conn_of(peers_oldest(s->peers, PEERS_TLS));
 
-		if (!c->awaits_region && is_silent(tls_fd(c->io.tls), now - c->started_ns))
+		if (is_conn_silent(c))
 			return c;
 		peers_rejuvenate(PEERS_TLS, &c->tls_hold);
 	}
@@ -141,8 +147,10 @@ static enum verdict judge(struct shard *s)
 	}
 	if (s->tls_open >= s->cfg->max_handshakes) {
 		has_less = peers_count(s->peers, PEERS_TLS, network) + 1 < peers_most(s->peers, PEERS_TLS);
-		if (!has_less && is_silent(s->waiting_fd, 0))
+		if (!has_less && is_silent(s->waiting_fd)) {
+			log_crowd(s, &s->waiting_peer);
 			return TURN_AWAY;
+		}
 		c = choose(s, has_less);
 		if (!c)
 			return LET_WAIT;

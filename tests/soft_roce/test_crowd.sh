@@ -57,7 +57,7 @@ most_ms=${RAMPART_CROWD_MS:-3000}
 crowded main crowd-silent=1100 '1100 connections'
 crowded main crowd-silent=4000 '4000 connections'
 crowded main crowd-half=1100 '1100 connections'
-crowded main crowd-drip=1100 '1100 connections'
+crowded main crowd-drip=4000 '4000 connections'
 crowded main crowd-grants 'granted'
 counted "what made room is counted" main 'events.closed.crowded_out>=100' events.refused.full
 

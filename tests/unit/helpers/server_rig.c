@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -63,8 +64,10 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 		return __real_getsockopt(fd, level, name, value, len);
 	/* Fails on a socket pair, which has no state. */
 	(void)!__real_getsockopt(fd, level, name, &info, &n);
-	if (!srv.tcp_is_true)
-		info.tcpi_last_data_sent = info.tcpi_last_data_recv = srv.silent_ms;
+	if (!srv.tcp_is_true) {
+		info.tcpi_last_data_recv = srv.silent_ms;
+		info.tcpi_last_data_sent = MAX(srv.silent_ms, srv.untold_ms);
+	}
 	memcpy(value, &info, *len < sizeof(info) ? *len : sizeof(info));
 	return 0;
 }
@@ -108,7 +111,7 @@ int server_rig_init(void **state)
 	srv.peers_depth = 4;
 	srv.offer = NULL;
 	srv.peers_from = NULL;
-	srv.silent_ms = 0;
+	srv.silent_ms = srv.untold_ms = 0;
 	srv.tcp_is_true = false;
 	return addr_parse("127.0.0.1", 0, &c->rails[0].addr);
 }

@@ -30,6 +30,7 @@ struct server_rig {
 	ev_timer tick;		/* bounds every wait: 20 ms */
 	uint32_t bufs_posted, bufs_free;	/* when it was started */
 	uint32_t silent_ms;	/* what TCP says of every connection: neither end has sent anything for so long */
+	uint32_t untold_ms;	/* the server has not, if that is longer */
 	bool tcp_is_true;	/* it says what is true instead */
 	bool registrar_stands;	/* memory is not registered at the end of a turn, as it is else */
 	/* of peers to come */
