@@ -223,14 +223,14 @@ static void on_attempt_failed(struct connector *k, struct wclient *wc, const str
 		settle(k, wc);
 }
 
-/* The server stops. A client with several connections goes on with the others at once; else it waits for the ends of the
- * operations that are in flight, and begins no other. */
+/* The server stops. A client that has other connections goes on with those at once; else it waits for the answers to what
+ * is in flight, and sends nothing more. */
 static void on_draining(void *arg, struct client_conn *c)
 {
 	struct rail *rail = arg;
 	struct wclient *wc = client_user(c);
 
-	if (wc->lanes)
+	if (lanes_alive(wc) > 1)
 		client_fail(c, FAIL_CLOSED, REFUSE_DRAINING);
 	else
 		lose(rail->connector, wc);
