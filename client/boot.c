@@ -125,7 +125,7 @@ static void on_refuse(struct client_conn *c, size_t n)
 
 static void exchange(struct client_conn *c)
 {
-	struct frame_header h;
+	struct frame_header h = { 0 };
 
 	if (wait_or_end(c, tls_io_write(&c->io)) ||
 	    wait_or_end(c, tls_io_read_header(&c->io, TLS_IO_FRAME_BYTES, &h)))

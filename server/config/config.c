@@ -122,7 +122,8 @@ const struct opts_spec server_options = {
 	.program = "rdma_server",
 	.usage = "[options]",
 	.summary = "Serves RDMA clients that bootstrap over TLS 1.3: echoes their messages and gives each one that\n"
-		   "asks a memory region for one-sided access. On SIGTERM or SIGINT it drains and stops.",
+		   "asks a memory region for one-sided access. On SIGTERM or SIGINT it drains and stops;\n"
+		   "on SIGHUP it reads its certificates again.",
 	.opts = options,
 	.n_opts = sizeof(options) / sizeof(options[0]),
 	.epilog = "Exit status: 0 stopped by a signal, 1 failed while running, 2 usage, 3 the environment\n"

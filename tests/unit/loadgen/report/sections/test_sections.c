@@ -198,6 +198,14 @@ static void verdict__criteria_of_repetitions__the_worst_and_how_many_passed(void
 	report_rig_expect(run, "badge-fail", NULL);
 }
 
+/* When the server's certificate ends, for who runs the same again later. */
+static void environment__servers_certificate__its_end(void **state)
+{
+	(void)state;
+	set("environment.server.certificate_expires_at", json_string("2027-02-25T10:00:00Z"));
+	report_rig_expect_row(run, "environment", "certificate expires,2027-02-25T10:00:00Z,n/a");
+}
+
 static void verdict__aborted__said(void **state)
 {
 	(void)state;
@@ -451,6 +459,7 @@ int main(void)
 		TEST(verdict__badges__what_to_know_before_reading),
 		TEST(verdict__criteria_of_repetitions__the_worst_and_how_many_passed),
 		TEST(verdict__aborted__said),
+		TEST(environment__servers_certificate__its_end),
 		TEST(throughput__of_three_steps__growth_in_words_and_no_fit),
 		TEST(throughput__that_passes_a_peak__peak_in_words),
 		TEST(throughput__repetitions__median_with_range),
