@@ -102,8 +102,10 @@ wait_until() { # LIMIT_S COMMAND...
     return 0
 }
 
+# A process that has exited and was not waited for is gone, too: bash does not always hear of it at once.
 is_gone() { # NAME
-    ! kill -0 "${pid[$1]}" 2>/dev/null
+    local line
+    ! read -r line 2>/dev/null <"/proc/${pid[$1]}/stat" || [[ ${line##*) } == Z* ]]
 }
 
 has_line() { # FILE EXTENDED_REGEX
@@ -135,6 +137,8 @@ end_of() { # NAME LIMIT_S
         wait "${pid[$1]}" 2>/dev/null
         status=$?
     else
+        # Where it hangs: the state of each of its threads, and the kernel's function that it is in.
+        (cd "/proc/${pid[$1]}/task" && grep -H . ./*/stat ./*/wchan ./*/stack) >>"${logs[$1]}" 2>/dev/null
         kill -9 "${pid[$1]}"
         wait "${pid[$1]}" 2>/dev/null
         status=124
@@ -373,14 +377,15 @@ holds() { # NAME RUN CONDITION...
     if [[ ! $why ]]; then ok "$name"; else not_ok "$name" "$why"; fi
 }
 
-# A run with a server of its own, one thread each: all clients held, something moved, nothing corrupt. run.json's
-# first step is held to the conditions, too.
+# A run of one thread: all clients held, something moved, nothing corrupt, and the conditions hold. The server is the one
+# named by $at, with one thread too; without $at, which takes twice as long, the run's own.
 moves() { # NAME RUN "OPTIONS" [CONDITION...]
     local name=$1 run=$2 options=$3
     shift 3
     [[ $options == *--duration* ]] || options+=" --duration 0.4"
+    [[ ${at:-} ]] || options+=" --server-threads 1"
     # shellcheck disable=SC2086  # options and their values
-    loads "$run" own --server-threads 1 --threads 1 --warmup 0.1 $options
+    loads "$run" "${at:-own}" --threads 1 --warmup 0.1 $options
     holds "$name" "$run" '[.steps[] | .throughput_msgs_per_s > 0] | all' \
         '[.steps[].verified | .corrupt, .server_corrupt] | unique == [0]' "$@"
 }

@@ -4,8 +4,12 @@
 
 . tests/soft_roce/lib.sh
 
+# For the runs that are not about what a run asks of its own server.
+start_server data --threads 1 --max-clients 32 --credits 64 --message-size 64k --region-size 16M --windows on --verify
+
 # ---- every workload, every byte checked
 
+at=data
 for workload in echo pingpong small write read atomic mixed; do
     checked='[.steps[].verified.checked >= 20] | all'
     [[ $workload != small ]] || checked='[.steps[].verified.server_checked >= 20] | all'
@@ -13,6 +17,7 @@ for workload in echo pingpong small write read atomic mixed; do
 done
 moves "mixed: with atomics" mixture "--workload mixed --steps 4 --mix 3:2:1 --message-size 4k" \
     'one.verified.checked >= 20'
+at=
 
 for operation in write read send; do
     checked='[.steps[].verified.checked >= 2] | all'
@@ -22,6 +27,7 @@ for operation in write read send; do
         'one.message_bytes == 65536' 'two.message_bytes == 3000001' \
         'one.throughput_bytes_per_s / one.throughput_msgs_per_s | round == 65536'
 done
+at=data
 moves "duplex: both directions, all as sent" duplex \
     "--workload duplex --steps 2 --message-size 1M --inflight 2 --duration 2" \
     'one.streams.to_server.bytes_per_s > 0' 'one.streams.from_server.bytes_per_s > 0' \
@@ -31,6 +37,7 @@ moves "duplex: small ones, many under way" duplex-small \
     '[.steps[].streams.from_server.bytes_per_s > 0] | all'
 moves "duplex: while clients come and go" duplex-churning \
     "--workload duplex --steps 4 --message-size 64k --churn 5 --duration 2" 'one.churn.cycles_failed == 0'
+at=
 start_server shut --threads 1 --max-clients 4 --region-size 64k
 gives "duplex: a server that writes to no windows: one line that says so" 3 \
     "^performance_test: the workload has the server write to its clients' memory.* --windows off\$" \
@@ -45,6 +52,7 @@ gives "a request larger than the device moves: one line that says so" 3 \
 
 # ---- sizes
 
+at=data
 moves "sizes: one step each, doubled from 1 to 64" sizes "--workload pingpong --steps 1 --message-size 1-64" \
     '[.steps[].message_bytes] == [1, 2, 4, 8, 16, 32, 64]'
 moves "sizes: every size in every repetition" repeated \
@@ -60,6 +68,7 @@ moves "--message-auth: one-way" tagged-small "--workload small --steps 3 --messa
 
 # ---- several messages in a SEND
 
+at=
 # Of N joined messages each is checked; a SEND holds N, but where what ended was not a multiple.
 joined='[.steps[] | .verified.server_checked >= 20, .sends_per_s < .throughput_msgs_per_s / 8] | all'
 moves "--coalesce: 1 client and 20, all as sent" joined \
@@ -84,20 +93,23 @@ moves "--coalesce: clients come and go" joined-churn \
 
 # ---- raw times
 
+at=data
 moves "--trace: a line for each operation" traced "--workload echo --steps 2,4 --trace $tmp/trace.csv"
 is "--trace: as many lines as were measured" "$(($(wc -l <"$tmp/trace.csv") - 1))" \
     "$(jq '[.steps[].response_ns.count] | add' "$tmp/traced.json")"
 is "--trace: nothing ends before it is sent, nor is sent before it is due" \
     "$(tail -n +2 "$tmp/trace.csv" | awk -F, 'NF != 8 || $6 > $7 || $7 > $8' | wc -l)" 0
 
-# ---- settings
+# ---- settings, of both sides
 
+at=
 n=0
 for setting in "--inline off" "--inline 64" "--post-list 1" "--post-list 64" "--signal-every 1" "--signal-every 16" \
     "--path-mtu 256" "--poll busy" "--poll adaptive --spin 20us" "--cpu-list 0" "--cq-depth 8192" "--srq-depth 1300"; do
     n=$((n + 1))
     moves "$setting" setting-$n "--workload small --steps 3 --message-size 64,1000 --duration 0.3 $setting"
 done
+at=data
 moves "--signal-every: writes" signals "--workload write --steps 3 --signal-every 8 --inflight 32"
 moves "messages under way while clients come and go" churning \
     "--workload echo --steps 10 --churn 10 --inflight 8 --duration 2" 'one.churn.cycles_failed == 0' \
