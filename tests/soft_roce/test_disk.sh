@@ -30,15 +30,15 @@ wait_until 60 has_begun full || not_ok "the run begins" "$(<"${logs[full]}")"
 head -c 8m /dev/zero >"$disk/filler" 2>/dev/null
 ends "a disk that fills up: exit status 3 and the reason" full 60 3 \
     'cannot write [^ ]*: No space left on device; the run.s files are incomplete'
-said=$(<"${logs[full]}")
-matches "a disk that fills up: the table has both steps" "$said" \
+text=$(<"${logs[full]}")
+matches "a disk that fills up: the table has both steps" "$text" \
     $'clients     bytes .*\n      2        64 .*\n      4        64 .*Verdict'
 matches "a disk that fills up: the last line does not claim results" "$(tail -n 1 "${logs[full]}")" \
     '^Results: incomplete, [^ ]*: No space left on device$'
 is "a disk that fills up: no file is empty or half" "$(find "$disk" -type f '(' -size 0 -o -name '*.tmp' ')')" ""
 is "a disk that fills up: no error of another name" "$(grep -c 'Input/output' "${logs[full]}")" 0
 
-rm -r "$disk"/*
+rm -r "${disk:?}"/*
 gives "figures that stdout does not take: exit status 3" 3 \
     '^performance_test: cannot write to stdout: No space left on device$' \
     bash -c 'exec "$@" >/dev/full' - "${run[@]}" --name mute --steps 2 --duration 0.3
