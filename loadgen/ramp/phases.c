@@ -5,9 +5,12 @@
  */
 #include "loadgen/ramp/phases.h"
 
+#include <math.h>
+
 #include "common/base/clock.h"
 #include "common/base/json_at.h"
 #include "common/base/log.h"
+#include "loadgen/analysis/read.h"
 #include "loadgen/ramp/needs.h"
 #include "loadgen/ramp/record.h"
 #include "loadgen/results/find.h"
@@ -232,8 +235,9 @@ static void advance_count(struct ramp *r)
 static void on_count_stats(struct ramp *r, json_t *report)
 {
 	struct step *s = r->current.step;
+	double connected = read_amount(report, "clients.connected");
 
-	s->server_connected = (int64_t)json_number_at(report, "clients.connected");
+	s->server_connected = isnan(connected) ? -1 : (int64_t)connected;
 	set_report(&s->held, report);
 	/* A client without a first message is connected a moment before the server is told so. */
 	r->report_arrived = s->server_connected >= (int64_t)s->connected_peak ||
