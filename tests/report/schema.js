@@ -14,6 +14,8 @@ const optional = [
 	/^steps\.\d+\.(started_s|ended_s|histograms|slo|probe|hard_failure)$/,
 	/^steps\.\d+\.phase_ns_per_connection\.\w+$/,
 	/^steps\.\d+\.server_(before|after)\.events\.refused\.\w+$/,
+	/^steps\.\d+\.server_(before|after)\.certificates$/,
+	/^environment\.server\.certificate_expires_at$/,
 	/^analysis\.(capacity|usl|limits)$/,
 	/^analysis\.repetitions\.\d+\.(connect_p50_ms|messages_per_s|mb_per_s|p50_us|p99_us)$/,
 	/^verdict\.\d+\.message_bytes$/,	// of a step that was not reached and of a capacity; see `wrong`
