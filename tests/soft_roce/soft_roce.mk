@@ -9,6 +9,8 @@ $(eval $(call folder_archive,tests/adversary))
 $(ADVERSARIES): %: %.o $(call archives,tests/adversary $(CLIENT) $(COMMON))
 	$(link) $(LDLIBS_ALL)
 
+-include $(wildcard $(B)/tests/adversary/*.d)
+
 soft-roce-programs: $(ADVERSARIES)
 
 # SOFT_ROCE_TESTS: which of tests/soft_roce/test_*.sh, all if there are none.
