@@ -3,12 +3,15 @@
 
 #include <assert.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/msg_tag.h"
 
 #define STALE_MAX 8
+/* A server whose connection failed may be gone: it is not waited for as long as one that is told goodbye. */
+#define CLOSE_FAILED_NS (3 * NS_PER_S)
 
 #define NAME(state) [CLIENT_ST_##state] = #state
 const char *const client_state_names[] = {
@@ -57,6 +60,13 @@ static enum stage stage_of(enum client_state state)
 	return STAGE_DISCONNECT;
 }
 
+static uint64_t deadline_ns(const struct client_conn *c)
+{
+	uint64_t stage_ns = c->ctx->cfg->stage_timeout_ns;
+
+	return c->state == CLIENT_ST_CLOSING && c->fail.kind != FAIL_NONE ? MIN(stage_ns, CLOSE_FAILED_NS) : stage_ns;
+}
+
 void client_restart_deadline(struct client_conn *c)
 {
 	struct client_ctx *ctx = c->ctx;
@@ -64,7 +74,7 @@ void client_restart_deadline(struct client_conn *c)
 	ev_timer_stop(ctx->loop, &c->deadline);
 	if (c->state == CLIENT_ST_FREE || c->state == CLIENT_ST_LIVE || c->state == CLIENT_ST_DEAD)
 		return;
-	ev_timer_set(&c->deadline, (double)ctx->cfg->stage_timeout_ns / 1e9, 0.);
+	ev_timer_set(&c->deadline, (double)deadline_ns(c) / 1e9, 0.);
 	ev_timer_start(ctx->loop, &c->deadline);
 }
 

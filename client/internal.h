@@ -20,7 +20,7 @@ struct cm_event;
 struct msg_tags;
 struct qp_pool;
 
-/* All but FREE, LIVE and DEAD end after stage_timeout_ns, unless parked. */
+/* All but FREE, LIVE and DEAD end after stage_timeout_ns, unless parked; CLOSING after a failure sooner. */
 enum client_state {
 	CLIENT_ST_FREE,			/* owns nothing */
 	CLIENT_ST_TCP_CONNECT,		/* waits for the TCP connection; owns the socket */

@@ -396,6 +396,22 @@ static void ctx_new__as_many_buffers_as_can_be_numbered__clamped_or_refused(void
 	}
 }
 
+/* Told goodbye, the server has the stage's time to answer; one whose connection failed may be gone. */
+static void close__after_a_failure__server_has_three_seconds(void **state)
+{
+	struct client_conn *c = client_at(CLIENT_ST_LIVE);
+
+	client_close(c);
+	assert_true(ev_timer_remaining(cli.loop, &c->deadline) > 20);
+	client_finish_disconnect(c);
+	client_rig_again(state);
+	c = client_at(CLIENT_ST_LIVE);
+	client_fail(c, FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR);
+	assert_true(ev_timer_remaining(cli.loop, &c->deadline) <= 3);
+	client_expire(c);
+	client_assert_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR);
+}
+
 #define CLIENT_TEST(f) cmocka_unit_test_setup_teardown(f, client_rig_init, client_rig_stop)
 
 int main(void)
@@ -421,6 +437,7 @@ int main(void)
 		CLIENT_TEST(ctx_new__every_library_call_fails_in_turn__all_released_and_explained),
 		CLIENT_TEST(ctx_new__cannot_work__says_why),
 		CLIENT_TEST(ctx_new__as_many_buffers_as_can_be_numbered__clamped_or_refused),
+		CLIENT_TEST(close__after_a_failure__server_has_three_seconds),
 	};
 
 	return cmocka_run_group_tests_name("client_conn", tests, client_rig_group_setup,
