@@ -32,7 +32,8 @@ ping() { # OPTIONS...; sets the command
 
 install_files "$certs/server" "$certs/ca" "$bad_certs/none"
 server_files=(--cert "$files/server.pem" --key "$files/server.key" --ca "$files/ca.pem" --crl "$files/list.crl")
-start_server main --threads 2 --max-clients 64 --client-auth require --allow-names 'other.example.org,*.example.org'
+start_server main --threads 2 --max-clients 64 --session-timeout 2 --client-auth require \
+    --allow-names 'other.example.org,*.example.org'
 remember_start main
 start_ping bystander main --interval 0.02
 matches "the development CA is warned of" "$(<"${logs[main]}")" 'server.pem is of the development CA'
