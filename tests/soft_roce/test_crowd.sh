@@ -23,14 +23,14 @@ seven() { # SERVER
     done
 }
 
-# What the attacker does meanwhile; seven clients then get in, $most_ms later than without it at most.
+# What the attacker does meanwhile; seven clients then get in, at most $late_ms after twice the time that they took alone.
 crowded() { # SERVER MODE SAYS
     local text
     start greedy "$programs/rogue" "${tls_options[@]}" --source $greedy "$host" "${port[$1]}" "$2"
     wait_until 60 has_line_or_gone greedy "$3" || not_ok "$2 begins" "$(<"${logs[greedy]}")"
     seven "$1"
     text="$in of 7 clients get in, the slowest after $slowest_ms ms"
-    if ((in == 7 && slowest_ms <= alone_ms + most_ms)); then
+    if ((in == 7 && slowest_ms <= 2 * alone_ms + late_ms)); then
         ok "$2 from one address, $text (alone $alone_ms ms)"
     else
         not_ok "$2 from one address" "$text; alone $alone_ms ms"
@@ -50,14 +50,12 @@ remember_start main
 seven main
 is "seven clients get in when nobody else is there" $in 7
 alone_ms=$slowest_ms
-# Half a second is what it takes until a silent connection counts as silent, and an unused session as unused; the rest is for
-# a slow machine.
-most_ms=${RAMPART_CROWD_MS:-3000}
+# A second is what it takes at most until a connection counts as silent; the rest is for a slow machine.
+late_ms=3000
 
-crowded main crowd-silent=1100 '1100 connections'
 crowded main crowd-silent=4000 '4000 connections'
 crowded main crowd-half=1100 '1100 connections'
-crowded main crowd-drip=4000 '4000 connections'
+crowded main crowd-drip=1100 '1100 connections'
 crowded main crowd-grants 'granted'
 counted "what made room is counted" main 'events.closed.crowded_out>=100' events.refused.full
 
