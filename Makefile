@@ -54,13 +54,13 @@ all: $(PROGRAMS)
 
 help:
 	@echo "make run               set up what is missing, build, ramp 10 and 100 clients (CLIENTS=N for more)"
-	@echo "make check             set up what is missing, then every test"
+	@echo "make check             set up what is missing, then the tests, but for check-adversary"
 	@echo "make check-quick       unit tests, options, structure, 10 and 100 clients and the refusals in a micro-VM: 90 s"
 	@echo "make                   build the three programs"
 	@echo "make check-unit        unit tests; SAN=address,undefined or SAN=thread with sanitizers"
 	@echo "make check-valgrind    some of the unit tests under valgrind, which sees memory that was never written"
 	@echo "make check-soft-roce   tests over real Soft-RoCE, in a micro-VM where there is no RDMA device"
-	@echo "make check-adversary   attacks that take minutes each, over Soft-RoCE"
+	@echo "make check-adversary   attacks and failures over Soft-RoCE that make check leaves out"
 	@echo "make fuzz SECONDS=60   fuzzing of what comes from peers and files, 60 s in all (clang)"
 	@echo "make check-bench       tests of what the comparisons read and compute"
 	@echo "make check-report      tests of the report and of what runs leave (Node.js, chromium)"

@@ -18,7 +18,7 @@ fi
 totals=$1
 shift
 # After those that run alone, long ones first, so that both lanes end at about the same time.
-(($# > 0)) || set -- load strangers softroce_script data "churn security certificates" "capacity connect client psn credits disk" "stale crowd" stripe rails breaks usage
+(($# > 0)) || set -- load softroce_script data "churn security" "capacity connect client psn" stripe rails usage
 limit_s=600
 lanes=${RAMPART_LANES:-2}
 mkdir -p build "$(dirname "$totals")"
