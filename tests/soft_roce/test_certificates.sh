@@ -21,6 +21,7 @@ reload() { # RELOADS FAILED_RELOADS, in all
 }
 
 # By the log, since not everybody may ask for statistics.
+# shellcheck disable=SC2317  # wait_until calls it
 reloads_are() { # RELOADS FAILED_RELOADS
     [[ $(grep -c 'SIGHUP: certificates were read again' "${logs[main]}") == "$1" &&
         $(grep -c 'goes on with what it has' "${logs[main]}") == "$2" ]]
