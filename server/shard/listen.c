@@ -61,22 +61,33 @@ static bool has_room(const struct shard *s)
 	return s->tls_open < s->cfg->max_handshakes && s->counts[CONN_ST_FREE] > 0;
 }
 
-/* True if it is the peer that is waited for, and has been for long; or the peer has closed the connection. TCP counts from
- * the time when the connection was made (Linux), so what waited in the backlog counts. */
-static bool is_silent(int fd)
+/* True if the peer has closed the connection and there is nothing left to read. */
+static bool is_over(int fd)
+{
+	char byte;
+	ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return n == 0 || (n < 0 && errno != EAGAIN);
+}
+
+/* True if it is the peer that is waited for, and has been for long. TCP counts from the time when the connection was made
+ * (Linux), so what waited in the backlog counts. */
+static bool is_waited_for(int fd)
 {
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
 	char byte;
-	ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
-	if (n > 0)
+	if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
 		return false;
-	if (n == 0 || errno != EAGAIN)
-		return true;
 	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
 	       (MIN(info.tcpi_last_data_recv, info.tcpi_last_data_sent) >= SILENT_MS ||
 		info.tcpi_last_data_sent >= STALLED_MS);
+}
+
+static bool is_silent(int fd)
+{
+	return is_over(fd) || is_waited_for(fd);
 }
 
 /* What is queued or waits for a region waits for the server. */
@@ -118,13 +129,18 @@ static void log_crowd(struct shard *s, const struct addr *peer)
 			 peers_count(s->peers, PEERS_TLS, addr_network(peer)), s->tls_open);
 }
 
-/* After the GRANT the server has nothing to say over TLS: the session stays. */
+/* After the GRANT the server has nothing to say over TLS: the session stays. A client that left by itself makes room,
+ * too, but was not crowded out. */
 static void crowd_out(struct conn *c)
 {
-	if (c->state == CONN_ST_GRANTED || c->state == CONN_ST_ACCEPTING)
+	if (c->state == CONN_ST_GRANTED || c->state == CONN_ST_ACCEPTING) {
 		conn_close_tls(c);
-	else
+	} else if (is_over(tls_fd(c->io.tls))) {
+		conn_fail(c, FAIL_CLOSED, 0);
+	} else {
+		log_crowd(c->shard, &c->peer);
 		conn_close(c, CLOSE_CROWDED_OUT);
+	}
 }
 
 enum verdict {
@@ -154,7 +170,6 @@ static enum verdict judge(struct shard *s)
 		c = choose(s, has_less);
 		if (!c)
 			return LET_WAIT;
-		log_crowd(s, &c->peer);
 		crowd_out(c);
 	}
 	/* The object of a connection that was crowded out is free at the end of the turn. */
