@@ -54,7 +54,8 @@ stop_server narrow
 
 # ---- dead peers, and silent ones
 
-start_server probed --threads 2 --max-clients 32 --probe-interval 1
+# The retries end before the next probe would be due, so it is they that say why.
+start_server probed --threads 2 --max-clients 32 --probe-interval 1 --ack-timeout 67ms
 remember_start probed
 load silent probed --workload connect --steps 10 --warmup 0 --duration 3600
 reaches probed 60 clients.connected=10
