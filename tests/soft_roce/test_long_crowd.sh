@@ -33,7 +33,7 @@ percentile() { # KIND PERCENT
 
 start_server main --threads 2 --max-clients 64
 interface=$(ip -o addr show to "$host" | awk '{ print $2; exit }')
-if [[ $host != 10.77.0.1 ]] || ! ip addr add $greedy/32 dev "$interface" 2>/dev/null; then
+if [[ $host != 10.77.0.1 ]] || ! { ip addr add $greedy/32 dev "$interface" 2>/dev/null || [[ $(ip -o addr show to $greedy) ]]; }; then
     skip "one address tries everything" "a second address ($greedy beside 10.77.0.1) needs the micro-VM"
     stop_server main
     finish
