@@ -19,13 +19,24 @@ choose_node2_command() {
     fi
 }
 
-# A socket in the file system, so that no port is taken and no other user can join.
+# A socket in the file system, so that no port is taken and no other user can join. Descriptor 7 is QEMU's monitor.
 wire_arguments() {
     local rail role=off
     ((node == 2)) || role=on
+    mkfifo "$scratch"/monitor.{in,out}
+    exec 7<>"$scratch/monitor.in"
+    qemu+=(-chardev "pipe,id=monitor,path=${scratch//,/,,}/monitor" -mon "chardev=monitor,mode=readline")
     for ((rail = 0; rail < rails; rail++)); do
         qemu+=(-netdev "stream,id=wire$rail,server=$role,addr.type=unix,addr.path=${wires//,/,,}/$rail"
             -device "virtio-net-pci,netdev=wire$rail,mac=52:54:00:77:0$rail:0$node,romfile=")
+    done
+}
+
+set_cables() { # on|off
+    local rail
+    [[ $1 == on || $1 == off ]] || return 0
+    for ((rail = 0; nodes > 1 && rail < rails; rail++)); do
+        echo "set_link wire$rail $1" >&7
     done
 }
 

@@ -4,7 +4,8 @@
 # rails, nodes, node, accel, keep, tty, time_limit_s, extra_append and guest_env; softroce-image.sh sets kernel,
 # kernel_dir and initrd, softroce-nodes.sh wires, node2 and node2_status. The guest's side, and the lines that both sides exchange, are in softroce-guest.
 #
-# Descriptors: 3 the caller's stdin (tty=1: the terminal), 8 to the guest's control port, 9 from it.
+# Descriptors: 3 the caller's stdin (tty=1: the terminal), 7 to QEMU's monitor (softroce-nodes.sh), 8 to the guest's
+# control port, 9 from it.
 
 # shellcheck disable=SC2154,SC2054  # set elsewhere, see above; commas are QEMU's
 
@@ -145,7 +146,7 @@ qemu_arguments() {
 # Runs "$@" out of reach of the terminal's signals, which are the script's to pass on; and it dies with
 # the script, even one that is killed.
 detached() {
-    exec setsid setpriv --pdeathsig KILL "$@" 3<&- 8>&- 9>&-
+    exec setsid setpriv --pdeathsig KILL "$@" 3<&- 7>&- 8>&- 9>&-
 }
 
 # Not QEMU but cat has the caller's descriptors, since QEMU would make them non-blocking. What cat has
@@ -314,6 +315,7 @@ follow() {
             ((!tty)) || { saved_terminal=$(stty -g <&3) && stty raw -echo <&3; }
             ;;
         ack) ack_deadline_s=0 ;;
+        cable) set_cables "$a" ;;
         fail)
             note "$a $b $c"
             exit 3
