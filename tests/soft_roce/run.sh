@@ -1,7 +1,8 @@
 #!/bin/bash
 # Runs the tests over real RDMA connections: on this machine's device if there is an active one, else in micro-VMs with
 # Soft-RoCE, two at a time (RAMPART_LANES=1: one). A script that wants several devices says so in a line `# rails: N`; one that judges figures
-# which another micro-VM's load would change, in a line `# alone`. usage and softroce_script need no device, and run here.
+# which another micro-VM's load would change, in a line `# alone`; one that wants two machines on a wire (tests/nodes/), in a
+# line `# nodes: 2`. usage and softroce_script need no device, and run here.
 #
 # Usage: tests/soft_roce/run.sh TOTALS ["SCRIPT..."]...
 #
@@ -44,12 +45,29 @@ add() { # PASSED FAILED SKIPPED
     skipped=$((skipped + $3))
 }
 
+path_of() { # NAME
+    local path=tests/soft_roce/test_$1.sh
+    [[ -e $path ]] || path=tests/nodes/test_$1.sh
+    printf '%s\n' "$path"
+}
+
+# What scripts want, as they say it in a line `# WHAT` or `# WHAT: VALUE`: prints the value. False if none says it.
+wants() { # WHAT NAME...
+    local what=$1 name paths=()
+    shift
+    for name in "$@"; do
+        paths+=("$(path_of "$name")")
+    done
+    sed -n "s/^# $what\(: \|\$\)//p" "${paths[@]}" 2>/dev/null
+    grep -qs "^# $what" "${paths[@]}"
+}
+
 # Runs a script here and adds up the tally in its last line; every other end is a failure.
 run_here() { # NAME
     local regex='^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$' log=$scratch/$1.log status
     echo "== $1"
     # In the background, because a signal waits for what is in the foreground.
-    timeout -k 5 $limit_s "tests/soft_roce/test_$1.sh" </dev/null >"$log" 2>&1 &
+    timeout -k 5 $limit_s "$(path_of "$1")" </dev/null >"$log" 2>&1 &
     running[here]=$!
     wait "${running[here]}"
     status=$?
@@ -67,20 +85,25 @@ run_here() { # NAME
     fi
 }
 
-# True for scripts that need no micro-VM, as there is a device or they use none.
+# True for scripts that need no micro-VM, as there is a device or they use none, or we are one of their machines.
 runs_here() { # NAME
-    [[ $where == native || $1 == usage || $1 == softroce_script ]]
+    [[ $1 == usage || $1 == softroce_script ]] ||
+        { [[ $where == native ]] && { [[ ${RAMPART_NODE:-} ]] || ! wants nodes "$1" >/dev/null; }; }
 }
 
 # Becomes a micro-VM that runs this script again, which finds a device there; so a signal reaches it.
 become() { # NUMBER NAME...
-    local own=$scratch/$1.totals rails scripts
+    local own=$scratch/$1.totals rails nodes=()
+    export RAMPART_EXCHANGE=$PWD/$scratch/$1.exchange
     shift
     export RAMPART_INNER=1 # one of several: its tally is not the last word
     ! runs_here "$1" || exec tests/soft_roce/run.sh "$own" "$*"
-    scripts=("${@/#/tests/soft_roce/test_}")
-    rails=$(cat "${scripts[@]/%/.sh}" | sed -n 's/^# rails: //p')
-    exec scripts/softroce vm --timeout $((limit_s * $# + 60)) --rails "${rails:-1}" --env RAMPART_BIN --env RAMPART_B \
+    rails=$(wants rails "$@")
+    if wants nodes "$@" >/dev/null; then
+        mkdir "$RAMPART_EXCHANGE"
+        nodes=(--nodes 2 --node2 'exec tests/nodes/lib.sh' --env RAMPART_EXCHANGE)
+    fi
+    exec scripts/softroce vm --timeout $((limit_s * $# + 60)) --rails "${rails:-1}" "${nodes[@]}" --env RAMPART_BIN --env RAMPART_B \
         --env RAMPART_TIMES --env RAMPART_INNER -- tests/soft_roce/run.sh "$own" "$*"
 }
 
@@ -110,8 +133,8 @@ await_jobs() { # LEFT
 
 # Starts a job as soon as there is room for it.
 start_job() { # NAME...
-    local scripts=("${@/#/tests/soft_roce/test_}") alone=
-    ! grep -qs '^# alone' "${scripts[@]/%/.sh}" || alone=1
+    local alone=
+    ! wants alone "$@" >/dev/null || alone=1
     jobs_started=$((jobs_started + 1))
     await_jobs $((alone ? 0 : lanes - 1))
     become $jobs_started "$@" </dev/null >"$scratch/$jobs_started.log" 2>&1 &

@@ -21,7 +21,7 @@ check-soft-roce: all soft-roce-programs
 
 # Attacks and failures that `make check` leaves out, for they take ten minutes and more. Scripts in quotes share a
 # micro-VM.
-LONG_TESTS := $(patsubst tests/soft_roce/test_%.sh,%,$(wildcard tests/soft_roce/test_long_*.sh))
+LONG_TESTS := $(patsubst test_%.sh,%,$(notdir $(wildcard tests/*/test_long_*.sh)))
 check-adversary:
 	@scripts/install-deps --tests
 	$(MAKE) --no-print-directory check-soft-roce \
