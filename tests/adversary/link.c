@@ -46,13 +46,13 @@ static void on_wc(void *arg, const struct ibv_wc *wc)
 
 int link_new(struct rogue *r, struct link *l)
 {
-	return link_new_sized(r, l, LINK_MESSAGES_MAX, LINK_BUF_BYTES);
+	return link_new_sized(r, l, LINK_MESSAGES_MAX, RECV_DEPTH, LINK_BUF_BYTES);
 }
 
-int link_new_sized(struct rogue *r, struct link *l, uint32_t messages, uint32_t buf_bytes)
+int link_new_sized(struct rogue *r, struct link *l, uint32_t messages, uint32_t receives, uint32_t buf_bytes)
 {
 	struct ep_config ep = { .dev = &r->dev, .max_qps = 1, .sq_depth = messages + 2,
-				.recv_depth = RECV_DEPTH, .spare_bufs = messages + SPARE_BUFS,
+				.recv_depth = receives, .spare_bufs = messages + SPARE_BUFS,
 				.buf_bytes = buf_bytes, .spin = true };
 	struct qp_pool_config qp = { .max = 1, .reserve = 0 };
 	char err[256];

@@ -44,8 +44,8 @@ struct link {
 
 /* Makes the verbs resources. On failure nothing is held. 0 or -errno. */
 int link_new(struct rogue *r, struct link *l) __attribute__((warn_unused_result));
-/* The same with other sizes than LINK_MESSAGES_MAX and LINK_BUF_BYTES. */
-int link_new_sized(struct rogue *r, struct link *l, uint32_t messages, uint32_t buf_bytes)
+/* The same with other sizes: messages that can be posted at once, replies that it has receives for, bytes of each. */
+int link_new_sized(struct rogue *r, struct link *l, uint32_t messages, uint32_t receives, uint32_t buf_bytes)
 	__attribute__((warn_unused_result));
 /* Ends whatever there is, without a word to the server. */
 void link_free(struct link *l);

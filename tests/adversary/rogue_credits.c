@@ -8,7 +8,7 @@
 #include "tests/adversary/link.h"
 
 #define MESSAGE_BYTES 64u
-#define SEND_EVERY_NS (50 * NS_PER_MS)
+#define SEND_EVERY_NS (200 * NS_PER_MS)
 
 /* A crowd of clients, each of which has more messages in flight than its credits. */
 struct crowd {
@@ -54,23 +54,31 @@ static bool all_sent(const struct link *l)
 	return link_has_ended(l) || l->rc.held_head == EP_NO_BUF;
 }
 
-static bool join_crowd(struct rogue *r, struct link *l, const struct crowd *crowd, uint32_t *sent)
+static bool join_crowd(struct rogue *r, struct link *l, const struct crowd *crowd)
 {
 	struct frame_hello h = wire_good_hello();
 
-	if (link_new_sized(r, l, in_flight_max(crowd), MESSAGE_BYTES))
+	if (link_new_sized(r, l, in_flight_max(crowd), in_flight_max(crowd), MESSAGE_BYTES))
 		return false;
 	h.queue_depth = crowd->depth;
 	l->rnr_retries = 7;
 	if (!link_connect(l, &h))
 		return false;
-	if (l->grant.credits != crowd->depth)
-		return no_answer("%u credits were granted", l->grant.credits) == ROGUE_ANSWERED;
-	send_more(l, crowd, sent);
-	/* One after the other: what the first ones sent has come before the next one connects. */
-	if (crowd->unsolicited)
-		link_wait(l, all_sent);
-	return true;
+	if (l->grant.credits == crowd->depth)
+		return true;
+	no_answer("%u credits were granted", l->grant.credits);
+	return false;
+}
+
+/* When all are connected, for whoever connects wakes the server. Unsolicited ones come in turn, until the server has no
+ * receives for them. */
+static void begin(struct link *links, unsigned n, const struct crowd *crowd, uint32_t *sent)
+{
+	for (unsigned i = 0; i < n; i++) {
+		send_more(&links[i], crowd, &sent[i]);
+		if (crowd->unsolicited && !link_wait(&links[i], all_sent))
+			return;
+	}
 }
 
 /* Goes on until the server has ended all of them, or the time limit. Returns how many it has ended. */
@@ -102,9 +110,10 @@ static int crowd_in(struct rogue *r, const struct mode *m)
 	struct link *links = calloc(n, sizeof(*links));
 	uint32_t *sent = calloc(n, sizeof(*sent));
 
-	while (links && sent && connected < n && join_crowd(r, &links[connected], crowd, &sent[connected]))
+	while (links && sent && connected < n && join_crowd(r, &links[connected], crowd))
 		connected++;
 	if (connected == n && n) {
+		begin(links, n, crowd, sent);
 		answer("%u clients, %u messages each", n, in_flight_max(crowd));
 		ended = go_on(links, n, crowd, sent, r->timeout_ns);
 	}

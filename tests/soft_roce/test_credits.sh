@@ -37,6 +37,7 @@ serves "a client that comes afterwards is served" many
 
 start deaf "$programs/rogue" "${tls_options[@]}" --timeout 20 "$host" "${port[many]}" never-receives
 ends "a client that sends and does not receive is disconnected" deaf 30 0 'never-receives: disconnected$'
+counted "for that reason" many failures.traffic.protocol:not_receiving=1
 loses_nothing "the client that was there all along lost nothing" bystander
 all_back "everything is back" many
 stop_server many
