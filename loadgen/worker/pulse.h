@@ -11,7 +11,7 @@
 #include "common/base/clock.h"
 
 /* A beat that is later than this, without the time in which the thread ran, is a hole. On two emulated CPUs that a server
- * shares, beats are 0.14 s late with 1,000 clients, and 0.7 s, most of it busy, while clients leave and come back. */
+ * shares, beats are 0.2 s late with 1,000 clients, and 0.7 s, busy or not, while clients leave and come back. */
 #define PULSE_HOLE_NS NS_PER_S
 
 struct pulse {
