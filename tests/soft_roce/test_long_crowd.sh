@@ -8,7 +8,7 @@
 
 greedy=10.77.0.2 # the attacker's, beside the one that the clients and the server have
 seconds=${RAMPART_CROWD_S:-60}
-attacks=(crowd-silent=1100 crowd-half=500 crowd-drip=200 crowd-grants hold-controls=70)
+attacks=(crowd-grants hold-controls=70 crowd-silent=1100 crowd-half=500 crowd-drip=200)
 
 # Clients one after the other for so long, a message each; the time of each, in ms, goes to $tmp/KIND.
 clients_come() { # SECONDS KIND
@@ -43,8 +43,6 @@ clients_come 10 alone
 is "every client gets in when nobody else is there" $in $came
 for attack in "${attacks[@]}"; do
     start "$attack" "$programs/rogue" "${tls_options[@]}" --source $greedy "$host" "${port[main]}" "$attack"
-done
-for attack in "${attacks[@]}"; do
     wait_until 60 has_line "${logs[$attack]}" '(connections|granted|reports)' || not_ok "$attack begins" "$(<"${logs[$attack]}")"
 done
 clients_come "$seconds" crowded
