@@ -33,11 +33,11 @@ start_peer_server() { # NAME OPTIONS...
     [[ ${port[$name]} ]] || { not_ok "server '$name' on node 2" "$text" && finish; }
 }
 
-# netem on what a node sends: rules as of tc-netem(8); none ends it.
+# netem on what a node sends: rules as of tc-netem(8); none ends it. Its own queue must not lose packets, too.
 netem_on() { # on_peer|eval RULE...
     local run=$1
     shift
-    $run "tc qdisc del dev rampart0 root 2>/dev/null; [ -z '$*' ] || tc qdisc add dev rampart0 root netem $*"
+    $run "tc qdisc del dev rampart0 root 2>/dev/null; [ -z '$*' ] || tc qdisc add dev rampart0 root netem limit 100000 $*"
 }
 
 # The same on both, so on requests and replies alike.
