@@ -1,5 +1,6 @@
 /* A run's folder: run.json and, after a zero byte, events.ndjson. If there is a second zero byte, a baseline's run.json
  * follows. The report is made in all its forms, and has no control characters. */
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,14 +13,14 @@ static FILE *nowhere;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	/* In memory, where there is such a place: a report has dozens of files. */
-	char shm[] = "/dev/shm/rampart-fuzz-XXXXXX", tmp[] = "/tmp/rampart-fuzz-XXXXXX";
-	const char *dir = mkdtemp(shm) ? shm : mkdtemp(tmp);
+	static char dir[PATH_MAX];
+	const char *tmp = getenv("TMPDIR");
 
 	(void)argc;
 	(void)argv;
+	snprintf(dir, sizeof(dir), "%s/rampart-fuzz-XXXXXX", tmp ? tmp : "/tmp");
 	nowhere = fopen("/dev/null", "w");
-	return nowhere && dir && chdir(dir) == 0 && mkdir("run", 0700) == 0 && mkdir("base", 0700) == 0 &&
+	return nowhere && mkdtemp(dir) && chdir(dir) == 0 && mkdir("run", 0700) == 0 && mkdir("base", 0700) == 0 &&
 	       mkdir("out", 0700) == 0 ? 0 : -1;
 }
 
