@@ -22,7 +22,7 @@ void backoff_begin(struct backoff *b, uint64_t now_ns)
 static bool refusal_may_pass(int code)
 {
 	return code != REFUSE_BAD_REQUEST && code != REFUSE_BAD_VERSION && code != REFUSE_UNSUPPORTED &&
-	       code != REFUSE_BAD_HMAC && code != REFUSE_BAD_ADDRESS;
+	       code != REFUSE_BAD_HMAC && code != REFUSE_BAD_ADDRESS && code != REFUSE_NOT_ALLOWED;
 }
 
 static bool may_pass(const struct fail *f)

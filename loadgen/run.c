@@ -31,7 +31,8 @@ static enum run_exit exit_status_of(const struct outcome *oc, const struct resul
 		return EXIT_INTERRUPTED;
 	if (came_to_nothing(oc))
 		return EXIT_ENVIRONMENT;
-	if (oc->stop_reason == STOP_SERVER_LOST && !oc->search_done)
+	/* What a search did not find out is in its verdict. */
+	if (oc->stop_reason == STOP_SERVER_LOST && !oc->cfg->find_capacity)
 		return EXIT_CRITERION;
 	switch (verdict_overall(oc->verdict)) {
 	case CRITERION_FAIL: return EXIT_CRITERION;
@@ -107,16 +108,14 @@ static void say_where(struct results *results, bool unreported, bool made, bool 
 /* Writes the run's files, and says so if `print`. False if one of them could not be written. */
 static bool write_files(const struct loadgen_config *cfg, struct results *results, json_t *run, bool print)
 {
-	bool made = false, reported = true, ok = !results_json(results, "run.json", run);
+	bool made = false, reported = true, ok = !results_json(results, "run.json", run), copied = !write_json(cfg, run);
 
-	if (write_json(cfg, run))
-		return false;
 	if (ok && cfg->report && json_array_size(json_object_get(run, "steps")) > 0)
 		reported = write_report(results_dir(results), &made);
-	if (!reported)
+	if (!reported || !copied)
 		tell_unwritten(results, run);
 	say_where(results, !reported, made, print);
-	return ok && reported;
+	return ok && reported && copied;
 }
 
 static void print_summary(const struct outcome *oc, const json_t *run)

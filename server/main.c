@@ -269,6 +269,10 @@ static void wait_for_signal(struct main_loop *m)
 		m->stats.data = m;
 		ev_timer_start(loop, &m->stats);
 	}
+	/* Only once it serves: a server that cannot start says why, in one line. */
+	if (geteuid() == 0)
+		log_warn("running as root, which is not needed: use a user that may open /dev/infiniband and lock enough "
+			 "memory (ulimit -l)");
 	print_ready(m->server);
 	ev_run(loop, 0);
 }
@@ -309,9 +313,6 @@ static void protect_memory(const struct server_config *cfg)
 
 	if (!cfg->core_dumps && (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) || setrlimit(RLIMIT_CORE, &none)))
 		log_warn("cannot switch core dumps off: %s", strerror(errno));
-	if (geteuid() == 0)
-		log_warn("running as root, which is not needed: use a user that may open /dev/infiniband and lock enough "
-			 "memory (ulimit -l)");
 }
 
 int main(int argc, char **argv)

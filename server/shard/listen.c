@@ -30,14 +30,14 @@
 #define TLS_BACKLOG 4096
 #define RDMA_BACKLOG 1024	/* the kernel's default limit, net.rdma_ucm.max_backlog */
 
-/* True at most once in that time: every client that connects may cause a line. */
-static bool may_log(struct shard *s, uint64_t every_ns)
+/* True at most once in that time: every client that connects may cause a line. `next_ns` is when the next one may be. */
+static bool may_log(uint64_t *next_ns, uint64_t every_ns)
 {
 	uint64_t now = clock_now_ns();
 
-	if (now < s->accept_log_ns)
+	if (now < *next_ns)
 		return false;
-	s->accept_log_ns = now + every_ns;
+	*next_ns = now + every_ns;
 	return true;
 }
 
@@ -48,7 +48,7 @@ static void count_turned_away(struct shard *s, int err)
 
 	fail_table_count(&s->stats.failures, &f);
 	counter_add(&s->stats.closed[CLOSE_FAILED], 1);
-	if (may_log(s, NS_PER_S))
+	if (may_log(&s->accept_log_ns, NS_PER_S))
 		log_warn("shard %u: closed a new TCP connection: %s", s->index,
 			 err == ENOBUFS ? "no connection object is free" : strerror(err));
 }
@@ -123,7 +123,7 @@ static void log_crowd(struct shard *s, const struct addr *peer)
 {
 	char text[ADDR_TEXT_MAX];
 
-	if (may_log(s, CROWD_LOG_NS))
+	if (may_log(&s->crowd_log_ns, CROWD_LOG_NS))
 		log_warn("shard %u: closed a TLS connection of %s, which has %u of %u here (--max-handshakes, "
 			 "--max-per-address)", s->index, addr_host_text(peer, text),
 			 peers_count(s->peers, PEERS_TLS, addr_network(peer)), s->tls_open);
@@ -248,7 +248,7 @@ static bool is_shortage(int err)
 static void pause_for_shortage(struct shard *s, int err)
 {
 	pause_accepting(s, ACCEPT_RETRY_NS);
-	if (may_log(s, NS_PER_S))
+	if (may_log(&s->accept_log_ns, NS_PER_S))
 		log_warn("shard %u: cannot accept: %s; %s", s->index, strerror(err),
 			 err == EMFILE || err == ENFILE ? "raise the limit of open files (ulimit -n, fs.file-max)" :
 			 "this machine needs more memory");

@@ -88,6 +88,7 @@ struct shard {
 	bool accept_paused;		/* until accept_not_before_ns */
 	uint64_t accept_not_before_ns;
 	uint64_t accept_log_ns;		/* earliest time of the next log line about clients that were not accepted */
+	uint64_t crowd_log_ns;		/* and about an address that has too many connections */
 	int waiting_fd;			/* of a client that was accepted and waits for room; -1: none */
 	struct addr waiting_peer;
 	struct peers *peers;		/* its TLS connections, and its grants without an RDMA connection, by address */

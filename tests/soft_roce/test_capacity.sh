@@ -68,11 +68,12 @@ serves "the server was not harmed" full
 # ---- its own server dies
 
 search survivor own --find-capacity --clients 10 --duration 3 --slo 'errors<1%'
-measuring() {
-    events_of survivor | grep -q '"phase": *"measuring"'
+in_phase() { # NAME
+    events_of survivor | grep -q "\"phase\": *\"$1\""
 }
-wait_until 60 measuring || not_ok "the search measures" "$(cat "${logs[survivor]}")"
+wait_until 60 in_phase connecting || not_ok "the search connects" "$(cat "${logs[survivor]}")"
 pgrep -P "${pid[survivor]}" -x rdma_server >"$tmp/child"
+wait_until 60 in_phase measuring || not_ok "the search measures" "$(cat "${logs[survivor]}")"
 kill -KILL "$(<"$tmp/child")"
 ends "a search whose server is killed goes on with another" survivor 180 0 'SLO capacity +at least 10'
 run_says "the probe that lost it is told as what broke" survivor steps.0.connected_held=0
