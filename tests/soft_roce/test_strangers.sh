@@ -11,7 +11,7 @@ quiet_s=0.8
 attacks=(key-updates=1000 control-key-updates=1000 client-hellos=150@100 requests=400 control-flood=1)
 cut_off=0
 
-start_server main --threads 1 --max-clients 64
+start_server main --threads 1 --max-clients 64 --session-timeout 2
 remember_start main
 start_ping bystander main --interval 0.00$interval_ms
 
