@@ -93,18 +93,20 @@ runs_here() { # NAME
 
 # Becomes a micro-VM that runs this script again, which finds a device there; so a signal reaches it.
 become() { # NUMBER NAME...
-    local own=$scratch/$1.totals rails nodes=()
+    local own=$scratch/$1.totals rails nodes=() cpus=(--cpus 1)
     export RAMPART_EXCHANGE=$PWD/$scratch/$1.exchange
     shift
     export RAMPART_INNER=1 # one of several: its tally is not the last word
     ! runs_here "$1" || exec tests/soft_roce/run.sh "$own" "$*"
+    # Emulation spends as much time on two processors that wake each other as on what they compute.
+    ! wants alone "$@" >/dev/null || cpus=()
     rails=$(wants rails "$@")
     if wants nodes "$@" >/dev/null; then
         mkdir "$RAMPART_EXCHANGE"
         nodes=(--nodes 2 --node2 'exec tests/nodes/lib.sh' --env RAMPART_EXCHANGE)
     fi
-    exec scripts/softroce vm --timeout $((limit_s * $# + 60)) --rails "${rails:-1}" "${nodes[@]}" --env RAMPART_BIN --env RAMPART_B \
-        --env RAMPART_TIMES --env RAMPART_INNER -- tests/soft_roce/run.sh "$own" "$*"
+    exec scripts/softroce vm --timeout $((limit_s * $# + 60)) --rails "${rails:-1}" "${cpus[@]}" "${nodes[@]}" \
+        --env RAMPART_BIN --env RAMPART_B --env RAMPART_TIMES --env RAMPART_INNER -- tests/soft_roce/run.sh "$own" "$*"
 }
 
 # Shows and counts the jobs that have ended.

@@ -67,7 +67,7 @@ serves "the server was not harmed" full
 
 # ---- its own server dies
 
-search survivor own --find-capacity --clients 10 --duration 3 --slo 'errors<1%'
+search survivor own --find-capacity --clients 10 --duration 6 --slo 'errors<1%'
 in_phase() { # NAME
     events_of survivor | grep -q "\"phase\": *\"$1\""
 }
