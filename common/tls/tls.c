@@ -22,7 +22,6 @@
 #include "common/tls/tls_internal.h"
 #include "common/tls/tls_names.h"
 
-static const unsigned char alpn_protocols[] = FRAME_ALPN;
 #define DISCARDS_MAX 8
 #define LOG_PAUSE_NS (10 * NS_PER_S)
 
@@ -248,7 +247,7 @@ enum tls_status tls_handshake(struct tls *t)
 	if (ret != 1)
 		return status_of(t, ret);
 	SSL_get0_alpn_selected(t->ssl, &alpn, &alpn_n);
-	if (alpn_n != TLS_ALPN_BYTES - 1 || memcmp(alpn, alpn_protocols + 1, alpn_n) != 0)
+	if (alpn_n != TLS_ALPN_BYTES - 1 || memcmp(alpn, &FRAME_ALPN[1], alpn_n) != 0)
 		return failed(t, FAIL_TLS, SSL_AD_NO_APPLICATION_PROTOCOL,
 			      "the peer did not agree on protocol rampart/1");
 	t->limits.shook_hands = true;

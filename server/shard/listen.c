@@ -61,33 +61,31 @@ static bool has_room(const struct shard *s)
 	return s->tls_open < s->cfg->max_handshakes && s->counts[CONN_ST_FREE] > 0;
 }
 
-/* True if the peer has closed the connection and there is nothing left to read. */
-static bool is_over(int fd)
+/* 1: there is something to read. 0: there is not. -ENOTCONN: nor will there be, as the peer closed the connection or it
+ * broke. */
+static int peek(int fd)
 {
 	char byte;
 	ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
-	return n == 0 || (n < 0 && errno != EAGAIN);
+	if (n > 0)
+		return 1;
+	return n < 0 && errno == EAGAIN ? 0 : -ENOTCONN;
 }
 
-/* True if it is the peer that is waited for, and has been for long. TCP counts from the time when the connection was made
- * (Linux), so what waited in the backlog counts. */
-static bool is_waited_for(int fd)
+/* True if it is the peer that is waited for, and has been for long; or the connection is over. TCP counts from the time
+ * when the connection was made (Linux), so what waited in the backlog counts. */
+static bool is_silent(int fd)
 {
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
-	char byte;
+	int ret = peek(fd);
 
-	if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
-		return false;
+	if (ret)
+		return ret < 0;
 	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
 	       (MIN(info.tcpi_last_data_recv, info.tcpi_last_data_sent) >= SILENT_MS ||
 		info.tcpi_last_data_sent >= STALLED_MS);
-}
-
-static bool is_silent(int fd)
-{
-	return is_over(fd) || is_waited_for(fd);
 }
 
 /* What is queued or waits for a region waits for the server. */
@@ -135,7 +133,7 @@ static void crowd_out(struct conn *c)
 {
 	if (c->state == CONN_ST_GRANTED || c->state == CONN_ST_ACCEPTING) {
 		conn_close_tls(c);
-	} else if (is_over(tls_fd(c->io.tls))) {
+	} else if (peek(tls_fd(c->io.tls)) < 0) {
 		conn_fail(c, FAIL_CLOSED, 0);
 	} else {
 		log_crowd(c->shard, &c->peer);
