@@ -8,32 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
 #include "common/base/paths.h"
+#include "tests/unit/helpers/full_disk.h"
 
 static char dir[64];		/* everything is made below it */
 static int folder;		/* dir/in */
-static ssize_t room;		/* bytes that fit on the disk; -1: any number */
-static int full_errno;
-
-/* In place of libc's: a disk that is full after `room` bytes. */
-ssize_t write(int fd, const void *data, size_t bytes)
-{
-	if (room >= 0 && fd > STDERR_FILENO) {
-		if (room == 0) {
-			errno = full_errno;
-			return -1;
-		}
-		bytes = bytes < (size_t)room ? bytes : (size_t)room;
-		room -= (ssize_t)bytes;
-	}
-	return syscall(SYS_write, fd, data, bytes);
-}
-
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	(void)st;
@@ -45,7 +28,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 static int tear_down(void **state)
 {
 	(void)state;
-	room = -1;
+	disk_room = -1;
 	close(folder);
 	return chdir("/") || nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
@@ -62,8 +45,8 @@ static void put_file(const char *path, const char *text)
 static int set_up(void **state)
 {
 	(void)state;
-	room = -1;
-	full_errno = ENOSPC;
+	disk_room = -1;
+	disk_full_errno = ENOSPC;
 	strcpy(dir, "/tmp/rampart-test-XXXXXX");
 	if (!mkdtemp(dir) || chdir(dir) || mkdir("in", 0777) || mkdir("out", 0777))
 		return -1;
@@ -224,12 +207,12 @@ static void write_in__disk_full__its_errno_and_no_file(void **state)
 	(void)state;
 	for (int old = 0; old < 2; old++) {
 		for (ssize_t fits = 0; fits < (ssize_t)strlen(text); fits++) {
-			full_errno = fits % 2 ? ENOSPC : EDQUOT;
-			room = fits;
-			assert_int_equal(path_write_in(folder, "f", write_text, text), -full_errno);
-			room = fits;
-			assert_int_equal(path_write_in(folder, "f", write_json, o), -full_errno);
-			room = -1;
+			disk_full_errno = fits % 2 ? ENOSPC : EDQUOT;
+			disk_room = fits;
+			assert_int_equal(path_write_in(folder, "f", write_text, text), -disk_full_errno);
+			disk_room = fits;
+			assert_int_equal(path_write_in(folder, "f", write_json, o), -disk_full_errno);
+			disk_room = -1;
 			assert_false(exists("in/f.tmp"));
 			assert_int_equal(exists("in/f"), old);
 		}
@@ -242,18 +225,18 @@ static void write_in__disk_full__its_errno_and_no_file(void **state)
 static void append__disk_full__as_long_as_before(void **state)
 {
 	(void)state;
-	for (room = 0; room < 4; ) {
-		ssize_t fits = room;
+	for (disk_room = 0; disk_room < 4; ) {
+		ssize_t fits = disk_room;
 
 		assert_int_equal(path_append("in/f", true, write_text, "first"), -ENOSPC);
 		assert_false(exists("in/f"));
-		room = fits + 1;
+		disk_room = fits + 1;
 	}
-	room = -1;
+	disk_room = -1;
 	assert_int_equal(path_append("in/f", true, write_text, "first"), 0);
-	room = 3;
+	disk_room = 3;
 	assert_int_equal(path_append("in/f", false, write_text, "second"), -ENOSPC);
-	room = -1;
+	disk_room = -1;
 	assert_string_equal(text_of("in/f"), "first");
 	assert_int_equal(path_append("in/f", false, write_text, "+"), 0);
 	assert_string_equal(text_of("in/f"), "first+");

@@ -7,31 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "loadgen/report/command.h"
 #include "tests/unit/helpers/analysis_run.h"
 #include "tests/unit/helpers/report_rig.h"
+#include "tests/unit/helpers/full_disk.h"
 
 #define D REPORT_RIG_DIR
 #define ARGS_MAX 16
-
-static ssize_t room = -1;	/* bytes that fit on the disk; -1: any number */
-
-/* In place of libc's: a disk that is full after `room` bytes. */
-ssize_t write(int fd, const void *data, size_t bytes)
-{
-	if (room >= 0 && fd > STDERR_FILENO) {
-		if (room == 0) {
-			errno = ENOSPC;
-			return -1;
-		}
-		bytes = bytes < (size_t)room ? bytes : (size_t)room;
-		room -= (ssize_t)bytes;
-	}
-	return syscall(SYS_write, fd, data, bytes);
-}
 
 static char said[1 << 20];	/* stdout and stderr of the last command */
 static json_t *run;
@@ -314,9 +298,9 @@ static void write__disk_full__its_error_and_no_half_file(void **state)
 
 	(void)state;
 	do {
-		room = fits;
+		disk_room = fits;
 		ret = report_write(D, err, sizeof(err));
-		room = -1;
+		disk_room = -1;
 		assert_true(ret == 0 || (ret == -EIO && strstr(err, strerror(ENOSPC))));
 		assert_int_equal(system("test -z \"$(find " D " -name '*.tmp' -o -type f -size 0)\""), 0);
 		fits += 4999;

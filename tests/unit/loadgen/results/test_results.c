@@ -10,12 +10,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/hist/hist.h"
 #include "loadgen/results/results.h"
+#include "tests/unit/helpers/full_disk.h"
 
 #define SECOND	    1750000000
 #define SECOND_TEXT "20250615T150640Z"
@@ -23,22 +23,6 @@
 static char dir[64];	/* everything is made below it */
 static char err[PATH_MAX + 200];
 static time_t now;
-
-static ssize_t room = -1;	/* bytes that fit on the disk; -1: any number */
-
-/* In place of libc's: a disk that is full after `room` bytes. */
-ssize_t write(int fd, const void *data, size_t bytes)
-{
-	if (room >= 0 && fd > STDERR_FILENO) {
-		if (room == 0) {
-			errno = ENOSPC;
-			return -1;
-		}
-		bytes = bytes < (size_t)room ? bytes : (size_t)room;
-		room -= (ssize_t)bytes;
-	}
-	return syscall(SYS_write, fd, data, bytes);
-}
 
 /* In place of libc's: two runs in the same second, whatever the machine's speed. */
 time_t time(time_t *out)
@@ -61,7 +45,7 @@ static int set_up(void **state)
 	(void)state;
 	strcpy(dir, "/tmp/rampart-test-XXXXXX");
 	now = SECOND;
-	room = -1;
+	disk_room = -1;
 	err[0] = '\0';
 	return mkdtemp(dir) ? 0 : -1;
 }
@@ -236,9 +220,9 @@ static void new__no_room__refused_with_the_numbers_and_nothing_made(void **state
 static void new__nothing_can_be_written__refused_and_nothing_left(void **state)
 {
 	(void)state;
-	room = 0;
+	disk_room = 0;
 	assert_new_refuses(dir, -ENOSPC);
-	room = -1;
+	disk_room = -1;
 	assert_int_equal(rmdir(dir), 0);
 	assert_int_equal(mkdir(dir, 0777), 0);
 }
@@ -338,12 +322,12 @@ static void event__disk_full__no_half_line(void **state)
 	(void)state;
 	results_event(r, "first", NULL);
 	whole = strlen(read_file(results_path(r, "events.ndjson")));
-	for (room = 0; room < 20; ) {
-		ssize_t fits = room;
+	for (disk_room = 0; disk_room < 20; ) {
+		ssize_t fits = disk_room;
 
 		results_event(r, "second", NULL);
 		assert_int_equal(strlen(read_file(results_path(r, "events.ndjson"))), whole);
-		room = fits + 1;
+		disk_room = fits + 1;
 	}
 	assert_int_equal(results_error(r), -ENOSPC);
 	assert_true(results_tidy(r));
@@ -357,12 +341,12 @@ static void tidy__nothing_could_be_written__no_folder(void **state)
 	json_t *o = json_object();
 
 	(void)state;
-	room = 0;
+	disk_room = 0;
 	results_event(r, "first", NULL);
 	assert_int_equal(results_json(r, "run.json", o), -ENOSPC);
 	json_decref(o);
 	write_file(results_path(r, "server.log"), "");
-	room = -1;
+	disk_room = -1;
 	assert_false(results_tidy(r));
 	assert_false(exists(results_dir(r)));
 	results_free(r);
@@ -441,17 +425,17 @@ static void histogram__disk_full__its_errno_and_no_file(void **state)
 	struct hist *h = make_hist();
 
 	(void)state;
-	for (room = 0; room < 2000; ) {
-		ssize_t fits = room;
+	for (disk_room = 0; disk_room < 2000; ) {
+		ssize_t fits = disk_room;
 
 		assert_int_equal(results_histogram(r, "step-1", h, 0, 5), -ENOSPC);
 		assert_false(exists(results_path(r, "step-1.hgrm")));
 		assert_false(exists(results_path(r, "step-1.hgrm.tmp")));
 		assert_false(exists(results_path(r, "step-1.hlog")));
 		assert_false(exists(results_path(r, "step-1.hlog.tmp")));
-		room = fits + 199;
+		disk_room = fits + 199;
 	}
-	room = -1;
+	disk_room = -1;
 	assert_int_equal(results_error(r), -ENOSPC);
 	hist_free(h);
 	results_free(r);
@@ -532,9 +516,9 @@ static void write_json__unwritable__error_and_the_old_one_stays(void **state)
 	write_file(below("file"), "");
 	assert_int_equal(results_write_json(below("file/run.json"), o), -ENOTDIR);
 	write_file(below("run.json"), "old");
-	room = 3;
+	disk_room = 3;
 	assert_int_equal(results_write_json(below("run.json"), o), -ENOSPC);
-	room = -1;
+	disk_room = -1;
 	assert_string_equal(read_file(below("run.json")), "old");
 	assert_false(exists(below("run.json.tmp")));
 	assert_int_equal(symlink("/dev/full", below("run.json.tmp")), 0);
