@@ -217,8 +217,9 @@ static json_t *stages_json(const struct server *server, const struct report_mark
 
 json_t *report_stats(const struct server *server, const struct report_mark *mark)
 {
-	return json_pack("{s:i, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema_version", 1,
+	return json_pack("{s:i, s:f, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema_version", 1,
 			 "uptime_s", (double)(clock_now_ns() - server->started_ns) / 1e9,
+			 "started_ns", (json_int_t)server->started_ns,
 			 "clients", SUMS_JSON(server, client_sums), "events", events_json(server),
 			 "shards", shards_json(server), "stages_ns", stages_json(server, mark),
 			 "resources", resources_json(server), "pools", pools_json(server),

@@ -26,6 +26,7 @@ struct current {
 	double begin_s;			/* since the results folder was made */
 	uint64_t connect_start_ns;
 	uint32_t reconnects;		/* of the control session, when the server's stages were marked */
+	uint32_t restarts;		/* of the server, when its counters were read before the measured time */
 	enum stage upto;		/* last stage connections may enter now */
 	uint64_t barrier_ns;		/* when the running stage was allowed to begin */
 	uint64_t last_cycles, last_cycle_ns;	/* progress of --cycles */

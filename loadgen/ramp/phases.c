@@ -266,6 +266,7 @@ static uint64_t warmup_timeout_ns(const struct ramp *r)
 static void on_begin_stats(struct ramp *r, json_t *report)
 {
 	set_report(&r->current.step->begin.server, report);
+	r->current.restarts = r->sut.restarts;
 	ramp_enter(r, RAMP_MEASURE);
 }
 
@@ -307,6 +308,9 @@ static void begin_drain(struct ramp *r)
 static void on_drain_stats(struct ramp *r, json_t *report)
 {
 	set_report(&r->current.step->end.server, report);
+	/* Counters of two servers have no difference. */
+	if (r->current.restarts != r->sut.restarts)
+		set_report(&r->current.step->begin.server, NULL);
 	r->current.step->mark_lost = r->current.reconnects != r->sut.reconnects;
 	r->report_arrived = true;
 	advance_drain(r);
@@ -370,7 +374,9 @@ static void on_restore_stats(struct ramp *r, json_t *report)
 	set_report(&s->after, report);
 	if (!s->end.server)
 		s->mark_lost = r->current.reconnects != r->sut.reconnects;
-	s->pools = sut_is_restored(&r->sut, report) ? POOLS_RESTORED : POOLS_NOT_RESTORED;
+	/* What another server's pools were like without clients was never seen. */
+	s->pools = sut_is_restored(&r->sut, report) ? POOLS_RESTORED :
+		   r->sut.restarts ? POOLS_UNKNOWN : POOLS_NOT_RESTORED;
 	if (s->pools == POOLS_RESTORED)
 		end_step(r); /* else asked again at the next tick */
 }

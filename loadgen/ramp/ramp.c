@@ -37,6 +37,7 @@ static void on_report(void *arg, enum control_what what, uint32_t number, json_t
 	struct ramp *r = arg;
 
 	r->outcome->control_reconnects = r->sut.reconnects;
+	r->outcome->server_restarts = r->sut.restarts;
 	if (what == CONTROL_INFO) {
 		on_info(r, report);
 	} else if (r->phase == RAMP_INFO) {

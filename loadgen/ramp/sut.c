@@ -2,6 +2,7 @@
 #include "loadgen/ramp/sut.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/param.h>
@@ -17,7 +18,8 @@
 #include "loadgen/ramp/server_proc.h"
 
 #define CONTROL_TIMEOUT_NS (30 * NS_PER_S)	/* for an answer */
-/* A session that broke is made again for so long. If nobody listens, the server has most likely ended: less long. */
+/* A session that broke is made again for so long. If nobody listens, the server has most likely ended: less long. Clients that
+ * are to come back (--reconnect) are waited for at least as long as they try. */
 #define PATIENCE_NS (30 * NS_PER_S)
 #define PATIENCE_REFUSED_NS (2 * NS_PER_S)
 /* Between two tries, doubled with each up to the latter; the first follows at once. */
@@ -152,7 +154,7 @@ static bool try_again(struct sut *s, const struct fail *f)
 		s->failing_since_ns = now;
 		s->tries = 0;
 	}
-	if (now - s->failing_since_ns >= (refused ? PATIENCE_REFUSED_NS : PATIENCE_NS))
+	if (now - s->failing_since_ns >= MAX(refused ? PATIENCE_REFUSED_NS : PATIENCE_NS, s->cfg->reconnect_ns))
 		return false;
 	/* If another of its kind was asked meanwhile, that one is asked instead. */
 	if (!s->waiting[s->asked].wanted)
@@ -170,15 +172,28 @@ static void on_retry(struct ev_loop *loop, ev_timer *w, int revents)
 	sut_send_next(w->data);
 }
 
-/* Every question but INFO is answered with the server's uptime. False if it is not the server that answered before. */
+/* False if the report comes from another server than the last one. INFO does not say which. */
 static bool is_same_server(struct sut *s, const json_t *report)
 {
-	double uptime_s = json_number_at(report, "uptime_s");
-	bool same = s->asked == CONTROL_INFO || !(uptime_s < s->uptime_s);
+	double began_ns = json_number_at(report, "started_ns");
+	bool same;
 
-	if (s->asked != CONTROL_INFO)
-		s->uptime_s = uptime_s;
+	if (isnan(began_ns))
+		return true;
+	same = s->server_began_ns == 0 || began_ns == s->server_began_ns;
+	s->server_began_ns = began_ns;
 	return same;
+}
+
+/* Another server has taken the place of the one that ended. False if that ends the run: without --reconnect all clients
+ * are lost. */
+static bool go_on_with_another(struct sut *s)
+{
+	if (!s->cfg->reconnect_ns)
+		return false;
+	log_warn("the server ended, and another one answers in its place: the run goes on with that one (--reconnect)");
+	s->restarts++;
+	return true;
 }
 
 static void on_answer(void *arg, json_t *report, const struct fail *fail, const char *text)
@@ -197,7 +212,7 @@ static void on_answer(void *arg, json_t *report, const struct fail *fail, const 
 	s->reconnects += s->failing_since_ns > 0;
 	s->failing_since_ns = 0;
 	s->last_report_ns = clock_now_ns();
-	if (!is_same_server(s, report)) {
+	if (!is_same_server(s, report) && !go_on_with_another(s)) {
 		s->events->on_lost(s->arg, "the server ended, and another one answers in its place");
 		return;
 	}
@@ -223,7 +238,7 @@ void sut_disconnect(struct sut *s)
 	s->control = NULL;
 	memset(s->waiting, 0, sizeof(s->waiting));
 	s->last_report_ns = s->failing_since_ns = 0;
-	s->uptime_s = 0;
+	s->server_began_ns = 0;
 }
 
 void sut_send_next(struct sut *s)

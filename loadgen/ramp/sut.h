@@ -49,11 +49,12 @@ struct sut {
 	enum control_what asked;	/* the question under way */
 	uint32_t number;		/* and the asker's number of it */
 	uint64_t last_report_ns;	/* 0: none came yet */
-	double uptime_s;		/* the server's, in its last STATS report */
+	double server_began_ns;		/* `started_ns` of its last report; 0: none came yet */
 	ev_timer retry;			/* until the question is repeated */
 	uint64_t failing_since_ns;	/* when the control session broke; 0: it works */
 	uint32_t tries;			/* since then */
 	uint32_t reconnects;		/* sessions that broke and were made again */
+	uint32_t restarts;		/* with --reconnect: servers that answered in the place of one that had ended */
 	json_t *baseline;		/* the first STATS report, before any client; NULL until it came */
 };
 

@@ -19,7 +19,7 @@ void outcome_init(struct outcome *o, const struct loadgen_config *cfg)
 	o->verdict = json_array();
 	o->rows = json_array();
 	capacity_init(&o->capacity, cfg->slo.n > 0, (uint32_t)cfg->steps.v[0], (uint32_t)cfg->clients);
-	results_time_text(o->started_at, sizeof(o->started_at));
+	results_time_text(NULL, o->started_at, sizeof(o->started_at));
 }
 
 void outcome_clear(struct outcome *o)

@@ -27,6 +27,7 @@ struct outcome {
 	enum stop_reason stop_reason;
 	char stop_detail[256];
 	uint32_t control_reconnects;	/* control sessions that broke and were made again */
+	uint32_t server_restarts;	/* servers that answered in the place of one that had ended */
 };
 
 void outcome_init(struct outcome *o, const struct loadgen_config *cfg);

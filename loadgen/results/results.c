@@ -27,16 +27,24 @@ struct results {
 	int error;		/* of the first file that was lost; 0: none */
 };
 
-const char *results_time_text(char *text, size_t size)
+static double clock_unix_s(void)
 {
 	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+const char *results_time_text(const struct results *r, char *text, size_t size)
+{
+	double unix_s = r ? r->start_unix_s + results_elapsed_s(r) : clock_unix_s();
+	time_t whole = (time_t)unix_s;
 	struct tm tm;
 	char date[32];
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	gmtime_r(&ts.tv_sec, &tm);
+	gmtime_r(&whole, &tm);
 	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text, size, "%s.%03ldZ", date, ts.tv_nsec / 1000000);
+	snprintf(text, size, "%s.%03dZ", date, (int)((unix_s - (double)whole) * 1000));
 	return text;
 }
 
@@ -139,7 +147,6 @@ int results_new(const char *parent, const char *name, uint64_t bytes_needed, str
 {
 	struct results *r = calloc(1, sizeof(*r));
 	char why[160] = "";
-	struct timespec ts;
 	int ret = r ? make(r, parent, name, bytes_needed, why, sizeof(why)) : -ENOMEM;
 
 	if (ret) {
@@ -148,8 +155,7 @@ int results_new(const char *parent, const char *name, uint64_t bytes_needed, str
 		free(r);
 		return ret;
 	}
-	clock_gettime(CLOCK_REALTIME, &ts);
-	r->start_unix_s = (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+	r->start_unix_s = clock_unix_s();
 	r->start_ns = clock_now_ns();
 	*out = r;
 	return 0;

@@ -53,7 +53,8 @@ int results_json(struct results *r, const char *file, json_t *o) __attribute__((
 /* Writes a JSON file elsewhere (path_write). 0 or -errno. */
 int results_write_json(const char *path, json_t *o) __attribute__((warn_unused_result));
 
-/* ISO 8601 UTC of now, milliseconds, into `text`. */
-const char *results_time_text(char *text, size_t size);
+/* ISO 8601 UTC with milliseconds, into `text`: when the folder was made and what has passed since, whatever the machine's
+ * clock was set to meanwhile; the clock's time if `r` is NULL. */
+const char *results_time_text(const struct results *r, char *text, size_t size);
 
 #endif

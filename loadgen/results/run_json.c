@@ -122,14 +122,14 @@ json_t *run_json(const struct outcome *oc, const struct results *results, int ar
 	bool done = oc->search_done || oc->stop_reason == STOP_MAX_REACHED;
 	json_t *server_build = json_object_get(oc->server_info, "build");
 	json_t *server_config = json_object_get(oc->server_info, "config");
-	json_t *run = json_pack("{s:i, s:{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:o, s:i, s:o},"
+	json_t *run = json_pack("{s:i, s:{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:o, s:i, s:i, s:o},"
 			 " s:o, s:O, s:O, s:o, s:o, s:O, s:O, s:{s:o, s:o, s:o, s:o}}",
 		"schema_version", 1, "run", "id", results_id(results), "started_at", oc->started_at,
-		"ended_at", results_time_text(ended, sizeof(ended)), "status",
+		"ended_at", results_time_text(results, ended, sizeof(ended)), "status",
 		done ? "completed" : oc->stop_reason == STOP_ABORTED ? "aborted" : "stopped",
 		"stop_reason", stop_reason_names[oc->stop_reason], "stop_detail", oc->stop_detail,
 		"exit_status", exit_status, "files_incomplete", results_are_incomplete(results), "device_events", async_json(),
-		"control_reconnects", oc->control_reconnects,
+		"control_reconnects", oc->control_reconnects, "server_restarts", oc->server_restarts,
 		"argv", argv_json(argc, argv),
 		"build", build_info_json(), "server_build", server_build ? server_build : json_null(),
 		"server_config", server_config ? server_config : json_null(), "environment",

@@ -289,10 +289,11 @@ static void on_answer(struct ev_loop *l, ev_timer *t, int revents)
 		c->on_report(c->arg, NULL, &loss, "");
 		return;
 	}
-	report = json_pack("{s:{s:I, s:i, s:i}, s:{s:i, s:i, s:i, s:i, s:{s:i, s:i}, s:{s:i, s:i}}, s:f}",
+	report = json_pack("{s:{s:I, s:i, s:i}, s:{s:i, s:i, s:i, s:i, s:{s:i, s:i}, s:{s:i, s:i}}, s:f, s:f}",
 		"clients", "connected", (json_int_t)live, "handshakes", 0, "closing", 0, "pools", "sessions", 0,
 		"regions_in_use", 0, "admitted", 0, "psns_in_use", 0, "qp", "in_use", 0, "quarantined", 0, "buffers",
-		"posted", 9, "free", 9, "uptime_s", (double)clock_now_ns() / 1e9 - restarted_s);
+		"posted", 9, "free", 9, "uptime_s", (double)clock_now_ns() / 1e9 - restarted_s, "started_ns",
+		restarted_s * 1e9);
 	c->on_report(c->arg, report, NULL, "");
 	json_decref(report);
 }
@@ -348,7 +349,7 @@ static int set_up(void **state)
 	on_order = NULL;
 	n_stats = n_while_measuring = lost_from = lost_to = 0;
 	loss = (struct fail){ .kind = FAIL_ERRNO, .code = ECONNREFUSED };
-	restarted_s = 0;
+	restarted_s = 1;
 	memset(workers, 0, sizeof(workers));
 	return 0;
 }
@@ -635,6 +636,49 @@ static void control_session__another_server_answers__lost(void **state)
 	assert_non_null(strstr(oc.stop_detail, "another one answers in its place"));
 }
 
+static void restart_while_measuring(struct worker *w, enum worker_order order)
+{
+	if (order == ORDER_MEASURE && w->cfg.index == 1)
+		restarted_s = (double)clock_now_ns() / 1e9;
+}
+
+/* The other server was asked late: it has been up for longer than the first one had been when it was asked last. */
+static void control_session__another_server_answers_late__lost(void **state)
+{
+	(void)state;
+	restarted_s = (double)clock_now_ns() / 1e9;
+	on_order = restart_while_measuring;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_SERVER_LOST);
+}
+
+/* Clients are back; of the two servers' counters no figure is made. */
+static void control_session__another_server_with_reconnect__run_goes_on(void **state)
+{
+	(void)state;
+	cfg.reconnect_ns = 30 * NS_PER_S;
+	on_order = restart_while_measuring;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+	assert_int_equal(oc.server_restarts, 1);
+	assert_int_equal(json_number_at(step(), "connected_held"), 4);
+	assert_true(json_is_null(json_at(step(), "resources.server.window_s")));
+	assert_true(json_number_at(step(), "measured_s") >= 0.25);
+	assert_string_equal(json_text_at(step(), "server_pools"), "restored");
+}
+
+/* Nobody listens for longer than a run without --reconnect would wait. */
+static void control_session__server_away_with_reconnect__waited_for(void **state)
+{
+	(void)state;
+	cfg.reconnect_ns = 30 * NS_PER_S;
+	lost_from = 3;
+	lost_to = 10;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+	assert_int_equal(oc.control_reconnects, 1);
+}
+
 /* --- time that is missing --- */
 
 static void assert_flag(const char *name)
@@ -730,6 +774,9 @@ int main(void)
 		RAMP_TEST(control_session__refused_for_good__not_asked_again),
 		RAMP_TEST(control_session__lost_before_the_pools_are_checked__unknown),
 		RAMP_TEST(control_session__another_server_answers__lost),
+		RAMP_TEST(control_session__another_server_answers_late__lost),
+		RAMP_TEST(control_session__another_server_with_reconnect__run_goes_on),
+		RAMP_TEST(control_session__server_away_with_reconnect__waited_for),
 		RAMP_TEST(frozen__while_measuring__hole_is_named_and_nothing_passes_for_sure),
 		RAMP_TEST(frozen__in_a_search__probe_is_made_again),
 		RAMP_TEST(server_frozen__replies_stall__named_and_nothing_passes_for_sure),

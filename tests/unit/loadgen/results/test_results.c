@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -535,6 +536,36 @@ static void write_json__unwritable__error_and_the_old_one_stays(void **state)
 
 /* ---- time ---- */
 
+static time_t clock_set_by_s;
+
+/* In the place of libc's. */
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	long ret = syscall(SYS_clock_gettime, clock, ts);
+
+	if (clock == CLOCK_REALTIME)
+		ts->tv_sec += clock_set_by_s;
+	return (int)ret;
+}
+
+static void time_text__clock_is_set_during_the_run__goes_on_from_the_start(void **state)
+{
+	struct results *r = make("run");
+	char before[40], after[40];
+
+	(void)state;
+	results_time_text(r, before, sizeof(before));
+	for (int i = -1; i <= 1; i += 2) {
+		clock_set_by_s = 3600 * i;
+		results_time_text(r, after, sizeof(after));
+		clock_set_by_s = 0;
+		assert_true(strcmp(after, before) >= 0);
+		/* The same hour, or the next if it ends just then. */
+		assert_true(strncmp(after, before, 13) == 0 || strncmp(after + 14, "00:", 3) == 0);
+	}
+	results_free(r);
+}
+
 static void time_text__now__iso_8601_with_milliseconds(void **state)
 {
 	struct timespec before, after;
@@ -545,7 +576,7 @@ static void time_text__now__iso_8601_with_milliseconds(void **state)
 
 	(void)state;
 	clock_gettime(CLOCK_REALTIME, &before);
-	assert_ptr_equal(results_time_text(text, sizeof(text)), text);
+	assert_ptr_equal(results_time_text(NULL, text, sizeof(text)), text);
 	clock_gettime(CLOCK_REALTIME, &after);
 	assert_int_equal(sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
 				&tm.tm_hour, &tm.tm_min, &tm.tm_sec, &ms, &n), 7);
@@ -584,6 +615,7 @@ int main(void)
 		RESULTS_TEST(files__a_link_in_the_place_of_each__refused_and_not_followed),
 		RESULTS_TEST(write_json__new_or_there_already__whole_and_no_temporary),
 		RESULTS_TEST(write_json__unwritable__error_and_the_old_one_stays),
+		RESULTS_TEST(time_text__clock_is_set_during_the_run__goes_on_from_the_start),
 		RESULTS_TEST(time_text__now__iso_8601_with_milliseconds),
 	};
 
