@@ -1,4 +1,5 @@
-/* What tls_ctx.c and tls.c share: the two halves of tls.h. */
+/* What the files share that make up tls.h: contexts (tls_ctx.c), what is loaded into them (tls_load.c, tls_lists.c), their
+ * tickets (tls_tickets.c), and connections (tls.c). */
 #ifndef RAMPART_COMMON_TLS_INTERNAL_H
 #define RAMPART_COMMON_TLS_INTERNAL_H
 
@@ -11,9 +12,12 @@
 
 #include "common/tls/ticket_keys.h"
 #include "common/tls/tls.h"
+#include "common/tls/tls_files.h"
 #include "common/tls/tls_limits.h"
 #include "common/tls/tls_socket.h"
 #include "common/wire/frame.h"
+
+struct tls_lists;
 
 struct tls_ctx {
 	SSL_CTX *ssl_ctx;
@@ -23,10 +27,11 @@ struct tls_ctx {
 	struct ticket_ring tickets;
 	EVP_CIPHER *ticket_cipher;	/* fetched once: a fetch per ticket costs more than the cipher */
 	const char *allow_names;	/* NULL: all */
+	struct tls_lists *lists;	/* NULL: none are asked for */
 	struct tls_dates dates;
 	bool is_development;
 	_Atomic uint64_t log_due_ns;	/* earliest time of the next line about a peer that was cut off */
-	_Atomic size_t refs;		/* the owner's and one for each connection: those may end on other threads */
+	_Atomic size_t refs;		/* the owner's, its holders' and one for each connection: those may end on other threads */
 };
 
 struct tls {
@@ -41,10 +46,36 @@ struct tls {
 
 #define TLS_ALPN_BYTES (sizeof(FRAME_ALPN) - 1)
 
-/* Drops a reference; the last one frees. */
-void tls_ctx_put(struct tls_ctx *ctx);
+/* ---- tls_load.c */
 
-/* How long all certificates of this chain are valid, in seconds since 1970; INT64_MAX for none. */
+/* Fill ctx->ssl_ctx from the files, those that are there. As tls_ctx_new. */
+int tls_load_cas(struct tls_ctx *ctx, const struct tls_files *f, char *err, size_t size)
+	__attribute__((warn_unused_result));
+int tls_load_own(struct tls_ctx *ctx, const struct tls_files *f, char *err, size_t size)
+	__attribute__((warn_unused_result));
+
+/* All that a file has of certificates and lists; the caller frees it. NULL: it is not usable. */
+STACK_OF(X509_INFO) *tls_load_infos(const struct tls_files *f, enum tls_file which);
+/* Says so, with OpenSSL's reason. Returns -EINVAL. */
+int tls_load_not_usable(const struct tls_files *f, enum tls_file which, char *err, size_t size);
+
+/* In seconds since 1970; INT64_MAX for none. */
+int64_t tls_seconds_of(const ASN1_TIME *t);
+/* How long all certificates of this chain are valid; INT64_MAX for none. */
 int64_t tls_chain_expires_at(STACK_OF(X509) *chain);
+
+/* ---- tls_lists.c */
+
+/* Loads the revocation lists of f into ctx, if it has any: after tls_load_cas. A list is taken if a CA has signed it that
+ * was loaded. That is verified here, for good: a handshake looks only whether the list is of the certificate's CA and up to
+ * date, and for the certificate in it, which takes no longer with a long list. As tls_ctx_new. */
+int tls_lists_load(struct tls_ctx *ctx, const struct tls_files *f, char *err, size_t size)
+	__attribute__((warn_unused_result));
+void tls_lists_free(struct tls_lists *l);	/* after the SSL_CTX; NULL-safe */
+
+/* ---- tls_tickets.c */
+
+/* Server: tickets as cfg says. 0, -ENOMEM or -EINVAL. */
+int tls_configure_tickets(struct tls_ctx *ctx, const struct tls_config *cfg) __attribute__((warn_unused_result));
 
 #endif

@@ -169,11 +169,43 @@ static int add_revoked(X509_CRL *crl, const char *path, const ASN1_TIME *when)
 	return ret;
 }
 
-int certs_list(const struct certs *c, const char *revoked, int valid_s, char path[CERTS_PATH_MAX])
+/* As many entries as are asked for, with serial numbers that no certificate has. */
+static int add_strangers(X509_CRL *crl, uint32_t n, const ASN1_TIME *when)
 {
-	const struct made *ca = &c->cas->own;
+	X509_REVOKED *r;
+
+	for (uint32_t i = 0; i < n; i++) {
+		ASN1_INTEGER *serial = ASN1_INTEGER_new();
+		bool ok = serial && ASN1_INTEGER_set_uint64(serial, (UINT64_C(1) << 62) + i);
+
+		r = X509_REVOKED_new();
+		ok = ok && r && X509_REVOKED_set_serialNumber(r, serial) == 1 &&
+		     X509_REVOKED_set_revocationDate(r, (ASN1_TIME *)when) == 1 && X509_CRL_add0_revoked(crl, r) == 1;
+		ASN1_INTEGER_free(serial);
+		if (!ok) {
+			X509_REVOKED_free(r);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* `only` as in openssl.cnf. */
+static int add_scope(X509_CRL *crl, const char *only)
+{
+	X509_EXTENSION *e = X509V3_EXT_conf_nid(NULL, NULL, NID_issuing_distribution_point, only);
+	int ret = e && X509_CRL_add_ext(crl, e, -1) == 1 ? 0 : -1;
+
+	X509_EXTENSION_free(e);
+	return ret;
+}
+
+int certs_list_as(const struct certs *c, const struct certs_list_wish *w, char path[CERTS_PATH_MAX])
+{
+	const struct made *ca = &c->cas->own, *signer = w->forged ? &c->cas->other : ca;
 	X509_CRL *crl = X509_CRL_new();
-	ASN1_TIME *last = ASN1_TIME_adj(NULL, time(NULL), 0, -60), *next = ASN1_TIME_adj(NULL, time(NULL), 0, valid_s);
+	ASN1_TIME *last = ASN1_TIME_adj(NULL, time(NULL), 0, -60);
+	ASN1_TIME *next = ASN1_TIME_adj(NULL, time(NULL), 0, w->valid_s);
 	FILE *f = NULL;
 	int ret = -1;
 
@@ -181,8 +213,9 @@ int certs_list(const struct certs *c, const char *revoked, int valid_s, char pat
 	if (crl && last && next && X509_CRL_set_version(crl, X509_CRL_VERSION_2) == 1 &&
 	    X509_CRL_set_issuer_name(crl, X509_get_subject_name(ca->cert)) == 1 &&
 	    X509_CRL_set1_lastUpdate(crl, last) == 1 && X509_CRL_set1_nextUpdate(crl, next) == 1 &&
-	    (!revoked || !add_revoked(crl, revoked, last)) && X509_CRL_sort(crl) == 1 &&
-	    X509_CRL_sign(crl, ca->key, EVP_sha256()) > 0)
+	    (!w->revoked || !add_revoked(crl, w->revoked, last)) && !add_strangers(crl, w->strangers, last) &&
+	    (!w->only || !add_scope(crl, w->only)) && X509_CRL_sort(crl) == 1 &&
+	    X509_CRL_sign(crl, signer->key, EVP_sha256()) > 0)
 		f = fopen(path, "w");
 	if (f && PEM_write_X509_CRL(f, crl) == 1)
 		ret = 0;
@@ -192,6 +225,13 @@ int certs_list(const struct certs *c, const char *revoked, int valid_s, char pat
 	ASN1_TIME_free(next);
 	X509_CRL_free(crl);
 	return ret;
+}
+
+int certs_list(const struct certs *c, const char *revoked, int valid_s, char path[CERTS_PATH_MAX])
+{
+	const struct certs_list_wish wish = { .revoked = revoked, .valid_s = valid_s };
+
+	return certs_list_as(c, &wish, path);
 }
 
 int certs_spoil(const char *path)

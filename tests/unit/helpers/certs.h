@@ -3,6 +3,7 @@
 #define RAMPART_TESTS_UNIT_CERTS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #define CERTS_PATH_MAX 160
 
@@ -38,6 +39,15 @@ int certs_issue(const struct certs *c, const struct certs_wish *w, struct certs_
 /* Makes dir/crl.pem, or replaces it: a list of the CA that has the certificate in the file `revoked`, or nothing (NULL),
  * with its next update in `valid_s`. */
 int certs_list(const struct certs *c, const char *revoked, int valid_s, char path[CERTS_PATH_MAX]);
+
+struct certs_list_wish {
+	const char *revoked;
+	int valid_s;
+	uint32_t strangers;	/* this many entries more, of certificates that nobody has */
+	const char *only;	/* for which certificates: "onlyuser:TRUE", "onlyCA:TRUE"; NULL: for all */
+	bool forged;		/* signed by the other CA in the name of the first */
+};
+int certs_list_as(const struct certs *c, const struct certs_list_wish *w, char path[CERTS_PATH_MAX]);
 
 /* Spoils a file: "not PEM". */
 int certs_spoil(const char *path);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -144,6 +145,12 @@ static struct tls_session *take_ticket(void)
 	s = tls_take_session(client_end);
 	assert_non_null(s);
 	return s;
+}
+
+static void await(time_t second)
+{
+	while (time(NULL) <= second)
+		usleep(20000);
 }
 
 /* ---- files */
@@ -333,6 +340,7 @@ static void list__of_another_ca__refused(void **state)
 	at_client = make(client_config());
 	assert_int_equal(handshake(NULL), TLS_FAILED);
 	assert_certificate_error(server_end, X509_V_ERR_UNABLE_TO_GET_CRL);
+	assert_int_equal(tls_ctx_unused_lists(at_server), 1);
 }
 
 static void list__out_of_date__not_taken(void **state)
@@ -343,6 +351,108 @@ static void list__out_of_date__not_taken(void **state)
 	assert_int_equal(certs_list(&certs, NULL, -1, crl), 0);
 	cfg.crl_file = crl;
 	assert_refused(cfg, -EKEYEXPIRED, "is out of date");
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* The processor's time for the shortest of several handshakes, of both ends. */
+static uint64_t handshake_ns(void)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int i = 0; i < 10; i++) {
+		uint64_t start = cpu_ns();
+
+		assert_int_equal(handshake(NULL), TLS_DONE);
+		best = MIN(best, cpu_ns() - start);
+	}
+	return best;
+}
+
+/* Its signature is verified once, when it is loaded, and not by each handshake. */
+static void list__of_100_000__a_handshake_costs_no_more_than_with_an_empty_one(void **state)
+{
+	struct certs_list_wish wish = { .valid_s = 60, .strangers = 100000 };
+	struct tls_config cfg = server_config();
+	uint64_t with_empty, with_long;
+
+	(void)state;
+	issue_client(NULL, 60);
+	at_client = make(client_config());
+	assert_int_equal(certs_list(&certs, NULL, 60, crl), 0);
+	cfg.crl_file = crl;
+	at_server = make(cfg);
+	with_empty = handshake_ns();
+	hang_up();
+	tls_ctx_free(at_server);
+	at_server = NULL;
+	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
+	at_server = make(cfg);
+	with_long = handshake_ns();
+	print_message("a handshake: %llu us, with a list of 100,000: %llu us\n", (unsigned long long)with_empty / 1000,
+		      (unsigned long long)with_long / 1000);
+	assert_true(with_long < 2 * with_empty);
+	hang_up();
+	tls_ctx_free(at_server);
+	at_server = NULL;
+	/* Who stands in it is found. */
+	wish.revoked = client.cert;
+	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
+	at_server = make(cfg);
+	assert_int_equal(handshake(NULL), TLS_FAILED);
+	assert_certificate_error(server_end, X509_V_ERR_CERT_REVOKED);
+}
+
+/* In the name of the CA, with another's signature. */
+static void list__not_signed_by_its_ca__not_taken(void **state)
+{
+	struct certs_list_wish wish = { .valid_s = 60, .forged = true };
+	struct tls_config cfg = server_config();
+
+	(void)state;
+	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
+	cfg.crl_file = crl;
+	assert_refused(cfg, -EINVAL, "the signature is not that of its CA /CN=unit test CA");
+}
+
+static void list__out_of_date_since_it_was_loaded__refused(void **state)
+{
+	struct tls_config cfg = server_config();
+	time_t end;
+
+	(void)state;
+	issue_client(NULL, 60);
+	assert_int_equal(certs_list(&certs, NULL, 2, crl), 0);
+	end = time(NULL) + 2;
+	cfg.crl_file = crl;
+	at_server = make(cfg);
+	at_client = make(client_config());
+	assert_int_equal(handshake(NULL), TLS_DONE);
+	await(end);
+	assert_int_equal(handshake(NULL), TLS_FAILED);
+	assert_certificate_error(server_end, X509_V_ERR_CRL_HAS_EXPIRED);
+}
+
+/* Of the client's CA, but it says nothing about clients. */
+static void list__for_other_certificates_of_its_ca__refused(void **state)
+{
+	struct certs_list_wish wish = { .valid_s = 60, .only = "onlyCA:TRUE" };
+	struct tls_config cfg = server_config();
+
+	(void)state;
+	issue_client(NULL, 60);
+	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
+	cfg.crl_file = crl;
+	at_server = make(cfg);
+	at_client = make(client_config());
+	assert_int_equal(handshake(NULL), TLS_FAILED);
+	assert_certificate_error(server_end, X509_V_ERR_DIFFERENT_CRL_SCOPE);
 }
 
 static void dates__of_certificate_and_list__known(void **state)
@@ -404,12 +514,6 @@ static void names__of_the_client__looked_at_in_full_and_resumed_handshakes(void 
 }
 
 /* ---- tickets end with what they stand for */
-
-static void await(time_t second)
-{
-	while (time(NULL) <= second)
-		usleep(20000);
-}
 
 static void ticket__clients_certificate_expired__not_resumed_and_refused(void **state)
 {
@@ -550,6 +654,10 @@ int main(void)
 		CTX_TEST(list__server_revoked__refused_by_the_client),
 		CTX_TEST(list__of_another_ca__refused),
 		CTX_TEST(list__out_of_date__not_taken),
+		CTX_TEST(list__of_100_000__a_handshake_costs_no_more_than_with_an_empty_one),
+		CTX_TEST(list__not_signed_by_its_ca__not_taken),
+		CTX_TEST(list__out_of_date_since_it_was_loaded__refused),
+		CTX_TEST(list__for_other_certificates_of_its_ca__refused),
 		CTX_TEST(dates__of_certificate_and_list__known),
 		CTX_TEST(names__of_the_client__looked_at_in_full_and_resumed_handshakes),
 		CTX_TEST(ticket__clients_certificate_expired__not_resumed_and_refused),

@@ -1,0 +1,235 @@
+/* Revocation lists of a TLS context. See tls_internal.h.
+ *
+ * OpenSSL verifies the signature of a list whenever it checks a certificate against it, which hashes the whole list: 2 ms
+ * for 100,000 entries, for each certificate of the peer's chain and of its own. So its check of the list is replaced
+ * (X509_STORE_set_check_crl(3)) by one that knows which key has signed it. All else stays OpenSSL's: which list is
+ * a certificate's, what its extensions mean, and whether the certificate stands in it.
+ *
+ * A list with an issuing distribution point (RFC 5280, 5.2.5) is for some of the CA's certificates only. Which, only
+ * OpenSSL's own check knows: those lists are checked by it, signature included.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/param.h>
+#include <time.h>
+
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+
+#include "common/tls/tls_files.h"
+#include "common/tls/tls_internal.h"
+
+struct list {
+	X509_CRL *crl;
+	EVP_PKEY *signed_by;
+	bool is_of_some;	/* of the CA's certificates */
+};
+
+struct tls_lists {
+	X509_STORE_CTX_check_crl_fn openssl_check;
+	uint32_t unused;	/* that no CA here has signed */
+	uint32_t n;
+	struct list lists[];
+};
+
+/* Where a store keeps its tls_lists (X509_STORE_get_ex_new_index(3)); the same for all. */
+static int store_index;
+static pthread_once_t store_index_once = PTHREAD_ONCE_INIT;
+
+static void make_store_index(void)
+{
+	store_index = X509_STORE_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+}
+
+/* ---- in a handshake */
+
+static const struct list *find(const struct tls_lists *l, const X509_CRL *crl)
+{
+	for (uint32_t i = 0; i < l->n; i++)
+		if (l->lists[i].crl == crl)
+			return &l->lists[i];
+	return NULL;
+}
+
+/* X509_V_OK, or why the list says nothing about a certificate of `issuer`. */
+static int judge(const struct list *it, X509 *issuer)
+{
+	const ASN1_TIME *next;
+
+	if (!it || !issuer || EVP_PKEY_eq(it->signed_by, X509_get0_pubkey(issuer)) != 1)
+		return X509_V_ERR_CRL_SIGNATURE_FAILURE;
+	if (!(X509_get_key_usage(issuer) & KU_CRL_SIGN))
+		return X509_V_ERR_KEYUSAGE_NO_CRL_SIGN;
+	/* 0 is a time that cannot be read. */
+	if (X509_cmp_current_time(X509_CRL_get0_lastUpdate(it->crl)) >= 0)
+		return X509_V_ERR_CRL_NOT_YET_VALID;
+	next = X509_CRL_get0_nextUpdate(it->crl);
+	return next && X509_cmp_current_time(next) <= 0 ? X509_V_ERR_CRL_HAS_EXPIRED : X509_V_OK;
+}
+
+/* Takes the place of OpenSSL's check of the list that it has found for a certificate: 1, or 0 and an error is set. */
+static int on_check(X509_STORE_CTX *v, X509_CRL *crl)
+{
+	const struct tls_lists *l = X509_STORE_get_ex_data(X509_STORE_CTX_get0_store(v), store_index);
+	const struct list *it = find(l, crl);
+	int why;
+
+	if (it && it->is_of_some)
+		return l->openssl_check(v, crl);
+	why = judge(it, X509_STORE_CTX_get0_current_issuer(v));
+	if (why != X509_V_OK)
+		X509_STORE_CTX_set_error(v, why);
+	return why == X509_V_OK;
+}
+
+/* ---- at load */
+
+/* As OpenSSL decides it. */
+static bool is_of(const X509_CRL *crl, X509 *ca)
+{
+	AUTHORITY_KEYID *id = X509_CRL_get_ext_d2i(crl, NID_authority_key_identifier, NULL, NULL);
+	bool is = X509_NAME_cmp(X509_get_subject_name(ca), X509_CRL_get_issuer(crl)) == 0 &&
+		  X509_check_akid(ca, id) == X509_V_OK;
+
+	AUTHORITY_KEYID_free(id);
+	return is;
+}
+
+/* The key of a CA in the store that has signed the list. NULL: none has; *forged says that one should have. */
+static EVP_PKEY *find_signer(X509_STORE *store, X509_CRL *crl, bool *forged)
+{
+	STACK_OF(X509_OBJECT) *objects = X509_STORE_get0_objects(store);
+
+	*forged = false;
+	for (int i = 0; i < sk_X509_OBJECT_num(objects); i++) {
+		X509 *ca = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(objects, i));
+
+		if (!ca || !is_of(crl, ca))
+			continue;
+		if (X509_CRL_verify(crl, X509_get0_pubkey(ca)) == 1)
+			return X509_get0_pubkey(ca);
+		*forged = true;
+	}
+	return NULL;
+}
+
+/* OpenSSL sorts the entries when it looks one up for the first time. */
+static void sort_entries(X509_CRL *crl)
+{
+	ASN1_INTEGER *any = ASN1_INTEGER_new();
+	X509_REVOKED *found;
+
+	if (any)
+		(void)X509_CRL_get0_by_serial(crl, &found, any);
+	ASN1_INTEGER_free(any);
+}
+
+static int not_signed(const struct tls_files *f, X509_CRL *crl, char *err, size_t size)
+{
+	char name[120];
+
+	ERR_clear_error();
+	X509_NAME_oneline(X509_CRL_get_issuer(crl), name, sizeof(name));
+	snprintf(err, size, "revocation list %s: the signature is not that of its CA %s, as %s has it; get a new one from the "
+		 "CA", f->path[TLS_FILE_CRL], name, f->path[TLS_FILE_CA]);
+	return -EINVAL;
+}
+
+static int take(struct tls_ctx *ctx, const struct tls_files *f, X509_CRL *crl, char *err, size_t size)
+{
+	X509_STORE *store = SSL_CTX_get_cert_store(ctx->ssl_ctx);
+	struct list *it = &ctx->lists->lists[ctx->lists->n];
+	bool forged;
+
+	it->signed_by = find_signer(store, crl, &forged);
+	if (!it->signed_by) {
+		ctx->lists->unused++;
+		return forged ? not_signed(f, crl, err, size) : 0;
+	}
+	sort_entries(crl);
+	if (X509_STORE_add_crl(store, crl) != 1 || X509_CRL_up_ref(crl) != 1)
+		return tls_load_not_usable(f, TLS_FILE_CRL, err, size);
+	it->crl = crl;
+	it->is_of_some = X509_CRL_get_ext_by_NID(crl, NID_issuing_distribution_point, -1) >= 0;
+	EVP_PKEY_up_ref(it->signed_by);
+	ctx->lists->n++;
+	ctx->dates.crl_expires_at = MIN(ctx->dates.crl_expires_at, tls_seconds_of(X509_CRL_get0_nextUpdate(crl)));
+	return 0;
+}
+
+static struct tls_lists *new_lists(size_t max)
+{
+	struct tls_lists *l = calloc(1, sizeof(*l) + max * sizeof(l->lists[0]));
+	X509_STORE_CTX *v = X509_STORE_CTX_new();
+
+	if (l && v && X509_STORE_CTX_init(v, NULL, NULL, NULL) == 1) {
+		l->openssl_check = X509_STORE_CTX_get_check_crl(v);
+	} else {
+		free(l);
+		l = NULL;
+	}
+	X509_STORE_CTX_free(v);
+	return l;
+}
+
+static int take_all(struct tls_ctx *ctx, const struct tls_files *f, const STACK_OF(X509_INFO) *infos, char *err,
+		    size_t size)
+{
+	int ret = 0, n = 0;
+
+	ctx->lists = new_lists((size_t)sk_X509_INFO_num(infos));
+	if (!ctx->lists)
+		return -ENOMEM;
+	for (int i = 0; i < sk_X509_INFO_num(infos) && !ret; i++) {
+		X509_CRL *crl = sk_X509_INFO_value(infos, i)->crl;
+
+		n += crl != NULL;
+		if (crl)
+			ret = take(ctx, f, crl, err, size);
+	}
+	return ret || n ? ret : tls_load_not_usable(f, TLS_FILE_CRL, err, size);
+}
+
+int tls_lists_load(struct tls_ctx *ctx, const struct tls_files *f, char *err, size_t size)
+{
+	X509_STORE *store = SSL_CTX_get_cert_store(ctx->ssl_ctx);
+	STACK_OF(X509_INFO) *infos;
+	int ret;
+
+	if (!f->pem[TLS_FILE_CRL])
+		return 0;
+	infos = tls_load_infos(f, TLS_FILE_CRL);
+	if (!infos)
+		return tls_load_not_usable(f, TLS_FILE_CRL, err, size);
+	ret = take_all(ctx, f, infos, err, size);
+	sk_X509_INFO_pop_free(infos, X509_INFO_free);
+	if (ret)
+		return ret;
+	pthread_once(&store_index_once, make_store_index);
+	if (X509_STORE_set_ex_data(store, store_index, ctx->lists) != 1)
+		return -ENOMEM;
+	/* Every certificate of a chain must have a list of its issuer, and not stand in it. */
+	X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
+	X509_STORE_set_check_crl(store, on_check);
+	if (ctx->dates.crl_expires_at > (int64_t)time(NULL))
+		return 0;
+	snprintf(err, size, "revocation list %s is out of date, so that every peer would be refused; get a new one "
+		 "from the CA", f->path[TLS_FILE_CRL]);
+	return -EKEYEXPIRED;
+}
+
+void tls_lists_free(struct tls_lists *l)
+{
+	for (uint32_t i = 0; l && i < l->n; i++) {
+		X509_CRL_free(l->lists[i].crl);
+		EVP_PKEY_free(l->lists[i].signed_by);
+	}
+	free(l);
+}
+
+uint32_t tls_ctx_unused_lists(const struct tls_ctx *ctx)
+{
+	return ctx->lists ? ctx->lists->unused : 0;
+}
