@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/param.h>
+#include <sys/queue.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -17,14 +19,26 @@
 #include "server/shard/shard.h"
 
 #define DAY_S 86400
-#define WARN_BEFORE_S (14 * DAY_S)
+#define WARN_OF_CERT_S (14 * DAY_S)
+#define WARN_OF_LIST_S DAY_S		/* lists live for days, and are replaced without anybody's doing */
+#define CLOCK_STEP_S 0.1		/* time(2) may be behind the clock of the loop, but not by so much */
 #define TIME_TEXT_BYTES 24
+#define REAP_S 1.
+
+/* A context that was given to a shard. */
+struct held {
+	struct tls_ctx *ctx;
+	SLIST_ENTRY(held) entry;
+};
 
 struct certificates {
 	struct server *server;
 	struct ev_loop *loop;
 	ev_signal hangup;
-	ev_timer daily;
+	ev_periodic expiry;		/* the next warning of what expires */
+	ev_timer reap;			/* runs while there are contexts that were replaced */
+	SLIST_HEAD(, held) held;	/* so that this thread frees them, and no shard */
+	uint32_t n_held;
 	struct tls_files files;		/* read while contexts are made */
 	struct ticket_seed seed;	/* the same */
 	struct tls_dates dates;		/* of the contexts in use */
@@ -42,6 +56,7 @@ int certificates_new(struct server *server, struct ev_loop *loop, struct certifi
 	c->server = server;
 	c->loop = loop;
 	c->dates = (struct tls_dates){ INT64_MAX, INT64_MAX };
+	SLIST_INIT(&c->held);
 	c->files.path[TLS_FILE_CERT] = cfg->cert_path;
 	c->files.path[TLS_FILE_KEY] = cfg->key_path;
 	c->files.path[TLS_FILE_CA] = cfg->client_auth == CLIENT_AUTH_REQUIRE ? cfg->ca_path : NULL;
@@ -51,13 +66,56 @@ int certificates_new(struct server *server, struct ev_loop *loop, struct certifi
 	return 0;
 }
 
+/* ---- contexts that were replaced */
+
+/* Without memory for it, the shard frees the context. */
+static void hold(struct certificates *c, struct tls_ctx *ctx)
+{
+	struct held *h = malloc(sizeof(*h));
+
+	if (!h)
+		return;
+	tls_ctx_hold(ctx);
+	h->ctx = ctx;
+	SLIST_INSERT_HEAD(&c->held, h, entry);
+	c->n_held++;
+}
+
+/* Those that nobody else uses, or all. */
+static void let_go(struct certificates *c, bool all)
+{
+	struct held *h, *next;
+
+	for (h = SLIST_FIRST(&c->held); h; h = next) {
+		next = SLIST_NEXT(h, entry);
+		if (!all && !tls_ctx_is_last(h->ctx))
+			continue;
+		SLIST_REMOVE(&c->held, h, held, entry);
+		tls_ctx_put(h->ctx);
+		free(h);
+		c->n_held--;
+	}
+}
+
+static void on_reap(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct certificates *c = w->data;
+
+	(void)revents;
+	let_go(c, false);
+	if (c->n_held <= c->server->n_shards)
+		ev_timer_stop(loop, w);
+}
+
 void certificates_free(struct certificates *c)
 {
 	if (!c)
 		return;
 	certificates_end(c);
 	ev_signal_stop(c->loop, &c->hangup);
-	ev_timer_stop(c->loop, &c->daily);
+	ev_periodic_stop(c->loop, &c->expiry);
+	ev_timer_stop(c->loop, &c->reap);
+	let_go(c, true);
 	c->server->certificates = NULL;
 	free(c);
 }
@@ -98,23 +156,38 @@ static const char *time_text(int64_t seconds, char text[TIME_TEXT_BYTES])
 	return text;
 }
 
-static void warn_of_expiry(const struct certificates *c)
+struct mortal {
+	const char *name, *file;
+	int64_t expires_at, warn_before_s;
+	const char *effect;	/* of its end */
+};
+
+static void warn_of_end(const struct mortal *m)
 {
-	int64_t now = (int64_t)time(NULL), left = c->dates.cert_expires_at - now;
-	const char *cert = c->files.path[TLS_FILE_CERT], *crl = c->files.path[TLS_FILE_CRL];
+	int64_t left = m->expires_at - (int64_t)time(NULL);
 	char text[TIME_TEXT_BYTES], days[32] = "less than a day";
 
+	if (left > m->warn_before_s)
+		return;
 	if (left >= DAY_S)
 		snprintf(days, sizeof(days), "%lld days", (long long)(left / DAY_S));
 	if (left <= 0)
-		log_warn("certificate %s has expired (%s), so that no client trusts this server: renew it and send SIGHUP",
-			 cert, time_text(c->dates.cert_expires_at, text));
-	else if (left <= WARN_BEFORE_S)
-		log_warn("certificate %s expires in %s (%s): renew it and send SIGHUP", cert, days,
-			 time_text(c->dates.cert_expires_at, text));
-	if (c->dates.crl_expires_at <= now)
-		log_warn("revocation list %s is out of date since %s, so that every client is refused: get a new one and "
-			 "send SIGHUP", crl, time_text(c->dates.crl_expires_at, text));
+		log_warn("%s %s has expired (%s), so that %s: renew it and send SIGHUP", m->name, m->file,
+			 time_text(m->expires_at, text), m->effect);
+	else
+		log_warn("%s %s expires in %s (%s): renew it and send SIGHUP", m->name, m->file, days,
+			 time_text(m->expires_at, text));
+}
+
+static void warn_of_expiry(const struct certificates *c)
+{
+	const struct mortal cert = { "certificate", c->files.path[TLS_FILE_CERT], c->dates.cert_expires_at, WARN_OF_CERT_S,
+				     "no client trusts this server" };
+	const struct mortal list = { "revocation list", c->files.path[TLS_FILE_CRL], c->dates.crl_expires_at,
+				     WARN_OF_LIST_S, "every client is refused" };
+
+	warn_of_end(&cert);
+	warn_of_end(&list);
 }
 
 static void warn_of_key(const struct certificates *c)
@@ -126,6 +199,14 @@ static void warn_of_key(const struct certificates *c)
 		log_warn("private key %s can be read by its group or by others: chmod 600 it", key);
 }
 
+static void warn_of_unused_lists(const struct certificates *c, uint32_t n)
+{
+	if (n)
+		log_warn("revocation list %s: %u of its lists are not used, because their CAs are not in %s: add the certificates "
+			 "of those CAs, or clients that they certified are refused", c->files.path[TLS_FILE_CRL], n,
+			 c->files.path[TLS_FILE_CA]);
+}
+
 static void warn_of_all(const struct certificates *c)
 {
 	warn_of_expiry(c);
@@ -135,11 +216,32 @@ static void warn_of_all(const struct certificates *c)
 			 "tests", c->files.path[TLS_FILE_CERT]);
 }
 
-static void on_daily(struct ev_loop *loop, ev_timer *w, int revents)
+/* When one of them ends or is to be warned of, in a day at most. */
+static int64_t next_warning_at(const struct tls_dates *d, int64_t now)
+{
+	const int64_t at[] = { d->cert_expires_at - WARN_OF_CERT_S, d->cert_expires_at, d->crl_expires_at - WARN_OF_LIST_S,
+			       d->crl_expires_at };
+	int64_t next = now + DAY_S;
+
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
+		if (at[i] > now)
+			next = MIN(next, at[i]);
+	return next;
+}
+
+static void await_expiry(struct certificates *c)
+{
+	ev_periodic_stop(c->loop, &c->expiry);
+	ev_periodic_set(&c->expiry, (double)next_warning_at(&c->dates, (int64_t)time(NULL)) + CLOCK_STEP_S, 0., NULL);
+	ev_periodic_start(c->loop, &c->expiry);
+}
+
+static void on_expiry(struct ev_loop *loop, ev_periodic *w, int revents)
 {
 	(void)loop;
 	(void)revents;
 	warn_of_expiry(w->data);
+	await_expiry(w->data);
 }
 
 /* ---- start and reload */
@@ -149,6 +251,8 @@ static void note(struct certificates *c, const struct tls_ctx *ctx)
 	tls_ctx_dates(ctx, &c->dates);
 	c->is_development = tls_ctx_is_development(ctx);
 	warn_of_all(c);
+	warn_of_unused_lists(c, tls_ctx_unused_lists(ctx));
+	await_expiry(c);
 }
 
 static void on_hangup(struct ev_loop *loop, ev_signal *w, int revents)
@@ -160,13 +264,15 @@ static void on_hangup(struct ev_loop *loop, ev_signal *w, int revents)
 
 void certificates_start(struct certificates *c)
 {
+	ev_periodic_init(&c->expiry, on_expiry, 0., 0., NULL);
+	ev_timer_init(&c->reap, on_reap, REAP_S, REAP_S);
+	c->expiry.data = c->reap.data = c;
+	for (uint32_t i = 0; i < c->server->n_shards; i++)
+		hold(c, c->server->shards[i]->tls_ctx);
 	note(c, c->server->shards[0]->tls_ctx);
 	ev_signal_init(&c->hangup, on_hangup, SIGHUP);
 	c->hangup.data = c;
 	ev_signal_start(c->loop, &c->hangup);
-	ev_timer_init(&c->daily, on_daily, DAY_S, DAY_S);
-	c->daily.data = c;
-	ev_timer_start(c->loop, &c->daily);
 }
 
 static int make_all(struct certificates *c, struct tls_ctx **made, char *err, size_t err_size)
@@ -196,11 +302,14 @@ bool certificates_reload(struct certificates *c)
 			 time_text(c->dates.cert_expires_at, until));
 	}
 	for (uint32_t i = 0; made && i < n; i++) {
-		if (ret)
+		if (ret) {
 			tls_ctx_free(made[i]);
-		else
-			shard_offer_tls(c->server->shards[i], made[i]);
+			continue;
+		}
+		hold(c, made[i]);
+		shard_offer_tls(c->server->shards[i], made[i]);
 	}
+	ev_timer_start(c->loop, &c->reap);
 	free(made);
 	return ret == 0;
 }

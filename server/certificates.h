@@ -1,6 +1,8 @@
 /* The server's certificate, key, CA and revocation list: read at start and again when SIGHUP comes, for all shards at once
  * or for none.
  *
+ * Contexts that were replaced are freed here, a second after their last connection at the latest, and by no shard.
+ *
  * Each reading begins session tickets anew, so that nobody resumes a session that the new CA or list would not let begin.
  * Main thread.
  */
@@ -27,7 +29,7 @@ int certificates_begin(struct certificates *c, char *err, size_t err_size) __att
 void certificates_end(struct certificates *c);
 
 /* The shards are made, with contexts of what was read, and do not run yet: notes how long it is good, warns of what is
- * wrong with it, and from now on reads it again at SIGHUP and warns once a day of what expires. */
+ * wrong with it, and from now on reads it again at SIGHUP and warns of what expires, once a day and at its end. */
 void certificates_start(struct certificates *c);
 
 /* As SIGHUP does: offers new contexts to all shards, or logs a line and leaves all as it is. True if it did. */

@@ -103,6 +103,14 @@ static void start(void)
 	certificates_start(certificates);
 }
 
+/* For what a timer of the main thread does. */
+#define main_until(condition) \
+	do { \
+		for (uint64_t end_ = clock_now_ns() + 60 * NS_PER_S; !(condition) && clock_now_ns() < end_;) \
+			server_wait(); \
+		assert_true(condition); \
+	} while (0)
+
 static bool reload(void)
 {
 	bool done = certificates_reload(certificates);
@@ -257,6 +265,37 @@ static void reload__twice_before_a_turn__the_newest_counts(void **state)
 	peer_close(&p);
 	/* And one that nobody takes any more is freed with the shard. */
 	assert_true(certificates_reload(certificates));
+}
+
+static void on_ssl_ctx_freed(void *parent, void *ptr, CRYPTO_EX_DATA *ad, int index, long argl, void *argp)
+{
+	(void)parent;
+	(void)ad;
+	(void)index;
+	(void)argl;
+	(void)argp;
+	if (ptr)
+		*(bool *)ptr = true;
+}
+
+/* A long revocation list takes long to free: the main thread does it. */
+static void reload__nobody_uses_the_old_context__the_main_thread_frees_it(void **state)
+{
+	int index = CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL_CTX, 0, NULL, NULL, NULL, on_ssl_ctx_freed);
+	bool freed = false;
+	struct peer p;
+
+	(void)state;
+	start();
+	assert_int_equal(SSL_CTX_set_ex_data(srv.shard->tls_ctx->ssl_ctx, index, &freed), 1);
+	assert_true(handshake(&p));
+	assert_true(reload());
+	peer_close(&p);
+	server_until(srv.shard->tls_open == 0);
+	for (int i = 0; i < 20; i++)
+		ev_run(srv.shard->loop, EVRUN_NOWAIT);
+	assert_false(freed);
+	main_until(freed);
 }
 
 /* ---- sessions of before */
@@ -417,6 +456,38 @@ static void reload__what_is_wrong_with_the_new_one__said(void **state)
 	assert_non_null(strstr(text, "certificates were read again"));
 }
 
+/* Also when it comes within a day of the last time that was looked. */
+static void expiry__its_moment_comes__said_then(void **state)
+{
+	static char crl[CERTS_PATH_MAX];
+	char text[2000];
+
+	(void)state;
+	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
+	srv.cfg.crl = crl;
+	assert_int_equal(certs_list(&good, NULL, 3, crl), 0);
+	start();
+	watch_log();
+	main_until(logged(text, sizeof(text)) > 0);
+	assert_int_equal(logged(text, sizeof(text)), 1);
+	stop_log();
+	assert_non_null(strstr(text, "revocation list "));
+	assert_non_null(strstr(text, "has expired"));
+	assert_non_null(strstr(text, "every client is refused"));
+}
+
+static void start__list_of_a_ca_that_is_not_there__said(void **state)
+{
+	static char crl[CERTS_PATH_MAX];
+
+	(void)state;
+	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
+	srv.cfg.crl = crl;
+	assert_int_equal(certs_list(&good, NULL, 3 * 86400, crl), 0);
+	snprintf(srv.cfg.ca_path, sizeof(srv.cfg.ca_path), "%s", good.other_ca);
+	assert_start_says("1 of its lists are not used, because their CAs are not in ");
+}
+
 /* ---- ticket keys */
 
 static struct ticket_ring *ring(void)
@@ -483,6 +554,7 @@ int main(void)
 		CERT_TEST(reload__new_certificate__new_clients_see_it_old_ones_live_on),
 		CERT_TEST(reload__a_file_is_broken__one_line_and_the_old_ones_stay),
 		CERT_TEST(reload__twice_before_a_turn__the_newest_counts),
+		CERT_TEST(reload__nobody_uses_the_old_context__the_main_thread_frees_it),
 		CERT_TEST(reload__tickets_of_before__full_handshake),
 		CERT_TEST(reload__client_revoked__neither_certificate_nor_ticket_serves),
 		CERT_TEST(names__not_in_the_list__refused_and_counted_clients_and_control),
@@ -490,6 +562,8 @@ int main(void)
 		CERT_TEST(start__expires_within_14_days__said_and_in_the_reports),
 		CERT_TEST(start__key_open_to_others__said),
 		CERT_TEST(reload__what_is_wrong_with_the_new_one__said),
+		CERT_TEST(expiry__its_moment_comes__said_then),
+		CERT_TEST(start__list_of_a_ca_that_is_not_there__said),
 		CERT_TEST(tickets__shard_is_idle__old_keys_gone_after_two_rotations),
 		CERT_TEST(tickets__context_replaced__the_new_ones_keys_are_stepped),
 		CERT_TEST(tickets__switched_off__no_timer),
