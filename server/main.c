@@ -177,7 +177,7 @@ static int start(struct main_loop *m, char *err, size_t err_size)
 
 	server->shards = calloc(n, sizeof(*server->shards));
 	if (!server->shards || psn_registry_new(&server->psns) ||
-	    (server->cfg->max_per_address && peers_new(n * server->cfg->shard_conns, &server->peers)) ||
+	    (server->cfg->max_per_address && peers_new(n * server_config_addresses(server->cfg), &server->peers)) ||
 	    certificates_new(server, ev_default_loop(0), &m->certificates) ||
 	    control_new(server, ev_default_loop(0), &m->control)) {
 		snprintf(err, err_size, "this machine is out of memory");

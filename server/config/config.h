@@ -56,6 +56,7 @@ struct server_config {
 	/* derived by limits_derive; the same on all rails */
 	uint32_t shard_clients;		/* clients one shard can hold */
 	uint32_t shard_conns;		/* connection objects of a shard: clients and handshakes */
+	uint32_t shard_waiting;		/* sockets of a shard that were accepted and wait for room, at most */
 	uint32_t shard_qps;
 	uint32_t recv_depth;		/* receive buffers of a shard */
 	uint32_t spare_bufs;
@@ -84,6 +85,12 @@ int server_config_check(struct server_config *c, char *err, size_t err_size)
 static inline uint32_t server_config_per_address(const struct server_config *c)
 {
 	return c->max_per_address ? (uint32_t)c->max_per_address : UINT32_MAX;
+}
+
+/* Most addresses that a shard can have to do with at a time. One more than the limit waits until it is known who goes. */
+static inline uint32_t server_config_addresses(const struct server_config *c)
+{
+	return c->shard_conns + c->shard_waiting + 1;
 }
 
 /* Shards of all rails; those of the first rail come first. */

@@ -20,6 +20,10 @@
 #define FDS_BASE 64
 #define FDS_PER_SHARD 16
 #define SPARES_MAX 4096
+/* Sockets that wait for room in a shard: as many as it may have clients, so that all of them can come at once from one
+ * address, and more for clients that come and go; fewer where descriptors are scarce, but some. */
+#define WAITING_WANTED 4096u
+#define WAITING_LEAST 64u
 /* Queue pairs that may be in quarantine, at least: enough for 400 clients a second that come and go in a shard. */
 #define QPS_RESTING 2048u
 #define QPS_SPARE 64u
@@ -101,10 +105,11 @@ static int check_memory(const struct server_config *c, char *err, size_t size)
 	return 0;
 }
 
-static int check_descriptors(const struct server_config *c, char *err, size_t size)
+/* What the limit leaves is for sockets that wait. */
+static int share_descriptors(struct server_config *c, char *err, size_t size)
 {
 	uint64_t shards = server_config_shards(c);
-	uint64_t fds = FDS_BASE + CONTROL_SESSIONS_MAX + shards * (FDS_PER_SHARD + c->max_handshakes);
+	uint64_t fds = FDS_BASE + CONTROL_SESSIONS_MAX + shards * (FDS_PER_SHARD + c->max_handshakes + WAITING_LEAST + 1);
 	uint64_t have_fds = res_raise_nofile();
 
 	if (have_fds < fds) {
@@ -115,6 +120,7 @@ static int check_descriptors(const struct server_config *c, char *err, size_t si
 			 (unsigned long long)c->max_handshakes, (unsigned long long)fds);
 		return -ENOSPC;
 	}
+	c->shard_waiting = (uint32_t)MIN(MAX(c->shard_clients, WAITING_WANTED), WAITING_LEAST + (have_fds - fds) / shards);
 	return 0;
 }
 
@@ -152,6 +158,6 @@ int limits_derive(struct server_config *c, const struct dev *devs, char *err, si
 	for (uint32_t i = 0; i < c->n_rails && !ret; i++)
 		ret = check_device(c, &devs[i], err, err_size);
 	if (!ret)
-		ret = check_descriptors(c, err, err_size);
+		ret = share_descriptors(c, err, err_size);
 	return ret ? ret : check_memory(c, err, err_size);
 }

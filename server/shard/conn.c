@@ -71,6 +71,17 @@ static uint64_t deadline_of(const struct conn *c, enum conn_state state)
 	return 0;
 }
 
+/* Further HELLOs, after psn_conflict, have what the first one left. Above 0 even if that is nothing. */
+static uint64_t time_left(const struct conn *c)
+{
+	uint64_t ns = deadline_of(c, c->state), spent_ns;
+
+	if (c->state != CONN_ST_HELLO)
+		return ns;
+	spent_ns = clock_now_ns() - c->asked_ns;
+	return spent_ns < ns ? ns - spent_ns : 1;
+}
+
 static enum stage stage_of(enum conn_state state)
 {
 	switch (state) {
@@ -96,7 +107,7 @@ static enum stage stage_of(enum conn_state state)
 
 static void restart_deadline(struct conn *c)
 {
-	uint64_t deadline_ns = deadline_of(c, c->state);
+	uint64_t deadline_ns = time_left(c);
 
 	ev_timer_stop(c->shard->loop, &c->deadline);
 	if (deadline_ns) {

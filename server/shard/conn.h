@@ -29,7 +29,7 @@ struct shard;
 enum conn_state {
 	CONN_ST_FREE,		/* in the shard's free list; owns nothing */
 	CONN_ST_TLS_ACCEPT,	/* waits for the TLS handshake; owns the TLS session; --handshake-timeout */
-	CONN_ST_HELLO,		/* waits for the first frame; --handshake-timeout */
+	CONN_ST_HELLO,		/* waits for the first frame; --handshake-timeout, for all HELLOs of a client together */
 	CONN_ST_REFUSE,		/* writes a REFUSE, then waits for the peer to close; 2 s */
 	CONN_ST_GRANT,		/* writes the GRANT; owns PSNs, credits, admission; --handshake-timeout */
 	CONN_ST_GRANTED,	/* waits for the RDMA request; is in the session table; --session-timeout */
@@ -59,6 +59,7 @@ struct conn {
 	bool greeted;		/* its handshake was begun */
 	bool retry_hello;	/* after psn_conflict: the client may say HELLO again */
 	unsigned hellos;
+	uint64_t asked_ns;	/* since then it is waited for a HELLO that can be granted */
 	bool awaits_region;	/* HELLO: a region is being registered for it; its socket is not watched */
 	struct addr peer;	/* the TLS connection's */
 	/* In the shard's table of addresses: its TLS connection, and its grant until the RDMA request came. */

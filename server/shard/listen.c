@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 #include <sys/socket.h>
@@ -26,6 +27,7 @@
 #define SILENT_MS 500
 #define STALLED_MS 1000
 #define SILENT_TRIES 8		/* connections looked at for each client that wants in */
+#define PROGRESS_NS (2 * NS_PER_S)	/* an address gets on if one of its handshakes or GRANTs was so lately */
 #define CROWD_LOG_NS (10 * NS_PER_S)
 #define TLS_BACKLOG 4096
 #define RDMA_BACKLOG 1024	/* the kernel's default limit, net.rdma_ucm.max_backlog */
@@ -54,6 +56,27 @@ static void count_turned_away(struct shard *s, int err)
 }
 
 /* ---- room */
+
+/* A socket that was accepted and waits. */
+struct waiting {
+	int fd;
+	struct addr peer;
+	struct peer_hold hold;		/* in the shard's table of addresses, PEERS_WAITING */
+	struct peer_hold share;		/* in the server's, as if it were a TLS connection already */
+	TAILQ_ENTRY(waiting) entry;	/* in the list of free ones */
+};
+
+struct waiting *listen_make_waiting(struct shard *s)
+{
+	/* One more than may wait: the newcomer before it is known who goes. */
+	uint32_t n = s->cfg->shard_waiting + 1;
+	struct waiting *all = calloc(n, sizeof(*all));
+
+	TAILQ_INIT(&s->waiting_free);
+	for (uint32_t i = 0; all && i < n; i++)
+		TAILQ_INSERT_TAIL(&s->waiting_free, &all[i], entry);
+	return all;
+}
 
 /* --max-handshakes bounds descriptors: a TLS connection counts until it is closed, not only during its handshake. */
 static bool has_room(const struct shard *s)
@@ -88,10 +111,25 @@ static bool is_silent(int fd)
 		info.tcpi_last_data_sent >= STALLED_MS);
 }
 
+/* A host that makes thousands of connections has no time for each: those that are silent are no sign of bad faith as long as
+ * others of its address get on. */
+static bool gets_on(const struct shard *s, const struct addr *peer)
+{
+	uint64_t progress_ns = peers_progress_ns(s->peers, addr_network(peer));
+
+	return progress_ns && clock_now_ns() < progress_ns + PROGRESS_NS;
+}
+
 /* What is queued or waits for a region waits for the server. */
 static bool is_conn_silent(const struct conn *c)
 {
 	return !c->queued && !c->awaits_region && is_silent(tls_fd(c->io.tls));
+}
+
+/* True for a silent one that can go though the address of who wants in has no less: nothing is lost with it. */
+static bool is_spare(const struct conn *c)
+{
+	return c->state == CONN_ST_GRANTED || c->state == CONN_ST_ACCEPTING || !gets_on(c->shard, &c->peer);
 }
 
 static struct conn *conn_of(struct peer_hold *h)
@@ -99,44 +137,51 @@ static struct conn *conn_of(struct peer_hold *h)
 	return (struct conn *)((char *)h - offsetof(struct conn, tls_hold));
 }
 
-/* Who makes room: of the address that has most the oldest silent one, among the first few; those that are not silent are
- * put behind the others. If none of them is and `somebody` must go, the oldest. Else NULL. */
+static struct waiting *waiting_of(struct peer_hold *h)
+{
+	return h ? (struct waiting *)((char *)h - offsetof(struct waiting, hold)) : NULL;
+}
+
+/* Who makes room: of the addresses that have most the oldest silent one, among the first few of each in turn; those that
+ * are not silent are put behind the others. If none of them is and `somebody` must go, the oldest. Else NULL. */
 static struct conn *choose(struct shard *s, bool somebody)
 {
-	struct conn *oldest = conn_of(peers_oldest(s->peers, PEERS_TLS));
-	uint32_t tries = MIN(peers_most(s->peers, PEERS_TLS), SILENT_TRIES);
+	struct conn *oldest = conn_of(peers_oldest(s->peers, PEERS_TLS)), *c = oldest;
 
-	while (tries--) {
-		struct conn *c = conn_of(peers_oldest(s->peers, PEERS_TLS));
-
-		if (is_conn_silent(c))
+	for (int tries = SILENT_TRIES; tries > 0; tries--) {
+		if (is_conn_silent(c) && (somebody || is_spare(c)))
 			return c;
-		peers_rejuvenate(PEERS_TLS, &c->tls_hold);
+		peers_rejuvenate(s->peers, PEERS_TLS, &c->tls_hold);
+		c = conn_of(peers_oldest(s->peers, PEERS_TLS));
+		if (c == oldest)
+			break;
 	}
 	return somebody ? oldest : NULL;
 }
 
-/* A TLS connection of `peer` is closed for being one too many. */
-static void log_crowd(struct shard *s, const struct addr *peer)
+/* A connection of `peer` is closed for being one too many of the `n` that it has, where there are `all`. */
+static void log_crowd(struct shard *s, const struct addr *peer, uint32_t n, uint64_t all, const char *where)
 {
 	char text[ADDR_TEXT_MAX];
 
 	if (may_log(&s->crowd_log_ns, CROWD_LOG_NS))
-		log_warn("shard %u: closed a TLS connection of %s, which has %u of %u here (--max-handshakes, "
-			 "--max-per-address)", s->index, addr_host_text(peer, text),
-			 peers_count(s->peers, PEERS_TLS, addr_network(peer)), s->tls_open);
+		log_warn("shard %u: closed a TCP connection of %s, which has %u of %llu %s", s->index,
+			 addr_host_text(peer, text), n, (unsigned long long)all, where);
 }
 
 /* After the GRANT the server has nothing to say over TLS: the session stays. A client that left by itself makes room,
  * too, but was not crowded out. */
 static void crowd_out(struct conn *c)
 {
+	struct shard *s = c->shard;
+
 	if (c->state == CONN_ST_GRANTED || c->state == CONN_ST_ACCEPTING) {
 		conn_close_tls(c);
 	} else if (peek(tls_fd(c->io.tls)) < 0) {
 		conn_fail(c, FAIL_CLOSED, 0);
 	} else {
-		log_crowd(c->shard, &c->peer);
+		log_crowd(s, &c->peer, peers_count(s->peers, PEERS_TLS, addr_network(&c->peer)), s->tls_open,
+			  "TLS connections of this shard (--max-handshakes)");
 		conn_close(c, CLOSE_CROWDED_OUT);
 	}
 }
@@ -147,24 +192,20 @@ enum verdict {
 	LET_WAIT,
 };
 
-/* What becomes of the client that waits. Where there is no room, somebody of the address that has most makes room: who is
- * silent, or, for an address that has less, the oldest. Among equals those who do something are let alone. */
-static enum verdict judge(struct shard *s)
+/* What becomes of the one whose turn it is. Where there is no room, somebody of an address that has most makes room: who is
+ * silent, or, for an address that has less, the oldest. Among equals those who do something are let alone. `look`: sockets
+ * may be looked at even if the address has no less. */
+static enum verdict judge(struct shard *s, const struct waiting *w, bool look)
 {
-	uint64_t network = addr_network(&s->waiting_peer);
-	struct conn *c;
 	bool has_less;
+	struct conn *c;
 
-	if (s->server->peers && peers_count(s->server->peers, PEERS_TLS, network) >= server_config_per_address(s->cfg)) {
-		log_crowd(s, &s->waiting_peer);
-		return TURN_AWAY;
-	}
 	if (s->tls_open >= s->cfg->max_handshakes) {
-		has_less = peers_count(s->peers, PEERS_TLS, network) + 1 < peers_most(s->peers, PEERS_TLS);
-		if (!has_less && is_silent(s->waiting_fd)) {
-			log_crowd(s, &s->waiting_peer);
+		has_less = peers_count(s->peers, PEERS_TLS, addr_network(&w->peer)) + 1 < peers_most(s->peers, PEERS_TLS);
+		if (!has_less && !look)
+			return LET_WAIT;
+		if (has_less ? peek(w->fd) < 0 : is_silent(w->fd) && !gets_on(s, &w->peer))
 			return TURN_AWAY;
-		}
 		c = choose(s, has_less);
 		if (!c)
 			return LET_WAIT;
@@ -174,45 +215,129 @@ static enum verdict judge(struct shard *s)
 	return s->counts[CONN_ST_FREE] > 0 ? LET_IN : LET_WAIT;
 }
 
-static int let_in(struct shard *s)
+/* It waits no longer. The socket is the caller's. */
+static int stop_waiting(struct shard *s, struct waiting *w)
 {
-	struct conn *c;
-	int one = 1, fd = s->waiting_fd;
-
-	s->waiting_fd = -1;
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	return conn_new(s, fd, &s->waiting_peer, boot_on_ready, &c);
+	peers_give(s->peers, PEERS_WAITING, &w->hold);
+	peers_give(s->server->peers, PEERS_TLS, &w->share);
+	TAILQ_INSERT_HEAD(&s->waiting_free, w, entry);
+	s->n_waiting--;
+	return w->fd;
 }
 
-static void turn_away(struct shard *s)
+static void count_crowded_out(struct shard *s)
 {
+	counter_add(&s->stats.tcp_accepted, 1);
 	counter_add(&s->stats.closed[CLOSE_CROWDED_OUT], 1);
-	if (s->waiting_fd >= 0)
-		close(s->waiting_fd);
-	s->waiting_fd = -1;
 }
 
-/* False if the client goes on waiting. */
-static bool settle(struct shard *s)
+/* Who left while it waited was not crowded out. */
+static void turn_away(struct shard *s, struct waiting *w)
 {
-	enum verdict verdict = judge(s);
-	int ret = verdict == LET_IN ? let_in(s) : 0;
+	struct fail left = { .stage = STAGE_TLS_HANDSHAKE, .kind = FAIL_CLOSED };
 
-	counter_add(&s->stats.tcp_accepted, verdict != LET_WAIT);
-	if (verdict == TURN_AWAY || ret == -EDQUOT)
-		turn_away(s);
-	else if (ret)
+	if (peek(w->fd) < 0) {
+		fail_table_count(&s->stats.failures, &left);
+		counter_add(&s->stats.tcp_accepted, 1);
+		counter_add(&s->stats.closed[CLOSE_FAILED], 1);
+	} else {
+		log_crowd(s, &w->peer, peers_count(s->peers, PEERS_WAITING, addr_network(&w->peer)), s->n_waiting,
+			  "that wait for room in this shard (--max-handshakes)");
+		count_crowded_out(s);
+	}
+	close(stop_waiting(s, w));
+}
+
+static void let_in(struct shard *s, struct waiting *w)
+{
+	struct addr peer = w->peer;
+	int one = 1, fd = stop_waiting(s, w), ret;
+	struct conn *c;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	ret = conn_new(s, fd, &peer, boot_on_ready, &c);
+	if (ret == -EDQUOT) {
+		count_crowded_out(s);
+		return;
+	}
+	counter_add(&s->stats.tcp_accepted, 1);
+	if (ret)
 		count_turned_away(s, -ret);
-	return verdict != LET_WAIT;
+}
+
+/* Judges who waits, one after the other, until somebody has to go on waiting. */
+static void settle(struct shard *s)
+{
+	uint64_t now = clock_now_ns(), until_ns = now + ACCEPT_BUDGET_NS;
+	bool look = now >= s->look_not_before_ns;
+
+	for (int i = 0; s->n_waiting && i < ACCEPT_BUDGET && clock_now_ns() < until_ns; i++) {
+		struct waiting *w = waiting_of(peers_next(s->peers));
+
+		switch (judge(s, w, look)) {
+		case LET_IN:
+			let_in(s, w);
+			break;
+		case TURN_AWAY:
+			turn_away(s, w);
+			break;
+		case LET_WAIT:
+			if (look)
+				s->look_not_before_ns = now + ROOM_RETRY_NS;
+			return;
+		}
+	}
+}
+
+/* False, and the socket is closed, if its address has --max-per-address. */
+static bool begin_waiting(struct shard *s, int fd, const struct addr *peer)
+{
+	struct waiting *w = TAILQ_FIRST(&s->waiting_free);
+	uint64_t network = addr_network(peer);
+	uint32_t most = server_config_per_address(s->cfg);
+
+	if ((s->server->peers && !peers_take(s->server->peers, PEERS_TLS, network, &w->share, most)) ||
+	    !peers_take(s->peers, PEERS_WAITING, network, &w->hold, UINT32_MAX)) {
+		peers_give(s->server->peers, PEERS_TLS, &w->share);
+		log_crowd(s, peer, most, most, "TLS connections that an address may have on all shards (--max-per-address)");
+		count_crowded_out(s);
+		close(fd);
+		return false;
+	}
+	TAILQ_REMOVE(&s->waiting_free, w, entry);
+	w->fd = fd;
+	w->peer = *peer;
+	s->n_waiting++;
+	return true;
+}
+
+/* Takes an accepted socket, which is closed, a connection, or waiting afterwards. */
+static void receive(struct shard *s, int fd, const struct sockaddr_storage *from)
+{
+	struct addr peer;
+	int ret = addr_from_sockaddr((const struct sockaddr *)from, &peer);
+
+	if (ret) {
+		close(fd);
+		count_turned_away(s, -ret);
+	} else if (begin_waiting(s, fd, &peer)) {
+		settle(s);
+		if (s->n_waiting > s->cfg->shard_waiting)
+			turn_away(s, waiting_of(peers_youngest(s->peers, PEERS_WAITING)));
+	}
 }
 
 /* ---- accepting */
 
 uint64_t listen_idle_ns(const struct shard *s, uint64_t now_ns)
 {
-	if (!s->accept_paused)
+	uint64_t at_ns = s->accept_paused ? s->accept_not_before_ns : UINT64_MAX;
+
+	if (s->n_waiting)
+		at_ns = MIN(at_ns, s->look_not_before_ns);
+	if (at_ns == UINT64_MAX)
 		return UINT64_MAX;
-	return s->accept_not_before_ns > now_ns ? s->accept_not_before_ns - now_ns : 0;
+	return at_ns > now_ns ? at_ns - now_ns : 0;
 }
 
 static void pause_accepting(struct shard *s, uint64_t ns)
@@ -224,14 +349,12 @@ static void pause_accepting(struct shard *s, uint64_t ns)
 
 void listen_resume(struct shard *s)
 {
-	if (!s->accept_paused || s->drain_deadline_ns)
+	if (s->drain_deadline_ns)
 		return;
-	if (clock_now_ns() < s->accept_not_before_ns && (s->waiting_fd < 0 || !has_room(s)))
+	if (s->n_waiting && (has_room(s) || clock_now_ns() >= s->look_not_before_ns))
+		settle(s);
+	if (!s->accept_paused || clock_now_ns() < s->accept_not_before_ns)
 		return;
-	if (s->waiting_fd >= 0 && !settle(s)) {
-		s->accept_not_before_ns = clock_now_ns() + ROOM_RETRY_NS;
-		return;
-	}
 	s->accept_paused = false;
 	ev_io_start(s->loop, &s->listen_io);
 }
@@ -262,23 +385,14 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
 	for (int i = 0; i < ACCEPT_BUDGET && clock_now_ns() < until_ns; i++) {
 		struct sockaddr_storage ss;
 		socklen_t len = sizeof(ss);
-		int fd = accept4(s->listen_fd, (struct sockaddr *)&ss, &len, SOCK_NONBLOCK | SOCK_CLOEXEC), ret;
+		int fd = accept4(s->listen_fd, (struct sockaddr *)&ss, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd < 0) {
 			if (is_shortage(errno))
 				pause_for_shortage(s, errno);
 			return;
 		}
-		s->waiting_fd = fd;
-		ret = addr_from_sockaddr((const struct sockaddr *)&ss, &s->waiting_peer);
-		if (ret) {
-			close(fd);
-			s->waiting_fd = -1;
-			count_turned_away(s, -ret);
-		} else if (!settle(s)) {
-			pause_accepting(s, ROOM_RETRY_NS);
-			return;
-		}
+		receive(s, fd, &ss);
 	}
 }
 
@@ -380,9 +494,7 @@ void listen_close(struct shard *s)
 	close(s->listen_fd);
 	s->listen_fd = -1;
 	s->accept_paused = false;
-	if (s->waiting_fd >= 0) {
-		close(s->waiting_fd);
-		counter_add(&s->stats.closed[CLOSE_DRAINING], 1);
-	}
-	s->waiting_fd = -1;
+	/* They do not count as accepted: to their peers it is as if they had waited in the backlog. */
+	while (s->n_waiting)
+		close(stop_waiting(s, waiting_of(peers_next(s->peers))));
 }

@@ -1,5 +1,6 @@
 /* A chained hash of addresses, and for each kind a list of the addresses that hold 1, 2, 3 and so on. Counts change by
- * one, so an address moves to a neighbouring list, and the longest count is known without a search. See peers.h. */
+ * one, so an address moves to a neighbouring list, and the longest count is known without a search. Addresses of which
+ * somebody waits are in such lists too, by their TLS connections. See peers.h. */
 #include "server/shard/peers.h"
 
 #include <errno.h>
@@ -20,7 +21,9 @@ struct share {
 
 struct peer {
 	uint64_t network;
+	uint64_t progress_ns;
 	TAILQ_ENTRY(peer) link;		/* in its chain, or in the free list */
+	TAILQ_ENTRY(peer) turn;		/* if something of it waits */
 	struct share shares[PEERS_KIND_N];
 };
 
@@ -36,6 +39,8 @@ struct peers {
 	struct peer_list *chains, free;
 	struct peer *all;
 	struct ranks ranks[PEERS_KIND_N];
+	struct peer_list *turns;	/* [n]: addresses of which something waits, and that hold n PEERS_TLS */
+	uint32_t least;			/* no list of `turns` before this one has an address */
 };
 
 static struct peer_list *lists_new(size_t n)
@@ -59,7 +64,8 @@ static int make(struct peers *p, uint32_t max)
 		p->ranks[k].by_count = lists_new((size_t)max + 1);
 		all = all && p->ranks[k].by_count;
 	}
-	if (!all || !p->chains || !p->all)
+	p->turns = lists_new((size_t)max + 1);
+	if (!all || !p->chains || !p->all || !p->turns)
 		return -ENOMEM;
 	TAILQ_INIT(&p->free);
 	for (uint32_t i = 0; i < max; i++) {
@@ -93,6 +99,7 @@ void peers_free(struct peers *p)
 		return;
 	for (int k = 0; k < PEERS_KIND_N; k++)
 		free(p->ranks[k].by_count);
+	free(p->turns);
 	free(p->all);
 	free(p->chains);
 	pthread_mutex_destroy(&p->lock);
@@ -127,6 +134,7 @@ static struct peer *enter(struct peers *p, uint64_t network)
 		return NULL;
 	TAILQ_REMOVE(&p->free, x, link);
 	x->network = network;
+	x->progress_ns = 0;
 	TAILQ_INSERT_TAIL(chain_of(p, network), x, link);
 	return x;
 }
@@ -140,17 +148,39 @@ static void leave_if_empty(struct peers *p, struct peer *x)
 	TAILQ_INSERT_HEAD(&p->free, x, link);
 }
 
+static void leave_turns(struct peers *p, struct peer *x)
+{
+	if (x->shares[PEERS_WAITING].n)
+		TAILQ_REMOVE(&p->turns[x->shares[PEERS_TLS].n], x, turn);
+}
+
+static void enter_turns(struct peers *p, struct peer *x)
+{
+	uint32_t n = x->shares[PEERS_TLS].n;
+
+	if (!x->shares[PEERS_WAITING].n)
+		return;
+	TAILQ_INSERT_TAIL(&p->turns[n], x, turn);
+	if (n < p->least)
+		p->least = n;
+}
+
 /* Moves the address to the list of those that hold `n`. */
 static void set_rank(struct peers *p, enum peers_kind kind, struct peer *x, uint32_t n)
 {
 	struct ranks *r = &p->ranks[kind];
 	struct share *s = &x->shares[kind];
+	bool turns = kind == PEERS_TLS || (kind == PEERS_WAITING && !n != !s->n);
 
+	if (turns)
+		leave_turns(p, x);
 	if (s->n)
 		TAILQ_REMOVE(&r->by_count[s->n], x, shares[kind].rank);
 	if (n)
 		TAILQ_INSERT_TAIL(&r->by_count[n], x, shares[kind].rank);
 	s->n = n;
+	if (turns)
+		enter_turns(p, x);
 	if (n > r->most)
 		r->most = n;
 	else if (r->most && TAILQ_EMPTY(&r->by_count[r->most]))
@@ -219,10 +249,42 @@ struct peer_hold *peers_oldest(const struct peers *p, enum peers_kind kind)
 	return r->most ? TAILQ_FIRST(&TAILQ_FIRST(&r->by_count[r->most])->shares[kind].holds) : NULL;
 }
 
-void peers_rejuvenate(enum peers_kind kind, struct peer_hold *h)
+struct peer_hold *peers_youngest(const struct peers *p, enum peers_kind kind)
 {
-	struct hold_list *holds = &h->peer->shares[kind].holds;
+	const struct ranks *r = &p->ranks[kind];
 
-	TAILQ_REMOVE(holds, h, entry);
-	TAILQ_INSERT_TAIL(holds, h, entry);
+	return r->most ? TAILQ_LAST(&TAILQ_LAST(&r->by_count[r->most], peer_list)->shares[kind].holds, hold_list) : NULL;
+}
+
+void peers_rejuvenate(struct peers *p, enum peers_kind kind, struct peer_hold *h)
+{
+	struct peer *x = h->peer;
+	struct share *s = &x->shares[kind];
+
+	TAILQ_REMOVE(&s->holds, h, entry);
+	TAILQ_INSERT_TAIL(&s->holds, h, entry);
+	TAILQ_REMOVE(&p->ranks[kind].by_count[s->n], x, shares[kind].rank);
+	TAILQ_INSERT_TAIL(&p->ranks[kind].by_count[s->n], x, shares[kind].rank);
+}
+
+struct peer_hold *peers_next(struct peers *p)
+{
+	if (!p->ranks[PEERS_WAITING].most)
+		return NULL;
+	while (TAILQ_EMPTY(&p->turns[p->least]))
+		p->least++;
+	return TAILQ_FIRST(&TAILQ_FIRST(&p->turns[p->least])->shares[PEERS_WAITING].holds);
+}
+
+void peers_note_progress(struct peer_hold *h, uint64_t now_ns)
+{
+	if (h->peer)
+		h->peer->progress_ns = now_ns;
+}
+
+uint64_t peers_progress_ns(struct peers *p, uint64_t network)
+{
+	const struct peer *x = find(p, network);
+
+	return x ? x->progress_ns : 0;
 }

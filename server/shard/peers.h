@@ -2,7 +2,7 @@
  *
  * An address is an IPv4 address or an IPv6 /64 (addr_network). An entry of the table exists while its address holds
  * something, and all memory is allocated at the start, so no peer decides how much there is. Everything takes constant
- * time. The hash is keyed with random numbers, so that peers cannot choose addresses that share a chain.
+ * time; only peers_next may look at as many lists as an address can have TLS connections. The hash is keyed with random numbers, so that peers cannot choose addresses that share a chain.
  *
  * A shard has a table of its own connections. With --max-per-address the server has one more for all shards: any thread
  * calls peers_take, peers_give and peers_count. The other functions are for the thread that owns the table.
@@ -21,6 +21,7 @@ struct peers;
 enum peers_kind {
 	PEERS_TLS,	/* TLS connections that are open */
 	PEERS_CLIENTS,	/* in a shard's table: grants without an RDMA connection; in the server's: all admitted clients */
+	PEERS_WAITING,	/* in a shard's table: sockets that were accepted and wait for room (listen.c) */
 	PEERS_KIND_N,
 };
 
@@ -49,7 +50,19 @@ uint32_t peers_most(const struct peers *p, enum peers_kind kind);
 bool peers_has_most(const struct peers *p, enum peers_kind kind, const struct peer_hold *h);
 /* The oldest one of an address that holds most. NULL if nothing is counted. */
 struct peer_hold *peers_oldest(const struct peers *p, enum peers_kind kind);
-/* Makes a counted one the youngest of its address. */
-void peers_rejuvenate(enum peers_kind kind, struct peer_hold *h);
+/* The youngest one of the address that holds most; of those that hold as many, of the one that came last. NULL if nothing
+ * is counted. */
+struct peer_hold *peers_youngest(const struct peers *p, enum peers_kind kind);
+/* Makes a counted one the youngest of its address, and puts that address behind those that hold as many: peers_oldest
+ * then looks at another one. */
+void peers_rejuvenate(struct peers *p, enum peers_kind kind, struct peer_hold *h);
+
+/* Whose turn it is: the oldest PEERS_WAITING of an address that has the fewest PEERS_TLS. NULL if none waits. */
+struct peer_hold *peers_next(struct peers *p);
+
+/* Something of the address of `h`, which is counted, got on. */
+void peers_note_progress(struct peer_hold *h, uint64_t now_ns);
+/* When that was; 0: never since the address holds something. */
+uint64_t peers_progress_ns(struct peers *p, uint64_t network);
 
 #endif

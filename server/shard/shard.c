@@ -318,7 +318,7 @@ static int make_tables(struct shard *s)
 	int ret = session_table_new(cfg->shard_conns, &s->sessions);
 
 	if (!ret)
-		ret = peers_new(cfg->shard_conns, &s->peers);
+		ret = peers_new(server_config_addresses(cfg), &s->peers);
 	if (!ret)
 		ret = auth_mac_new(&s->mac);
 	if (!ret)
@@ -327,8 +327,9 @@ static int make_tables(struct shard *s)
 		return ret;
 	s->conns = calloc(cfg->shard_conns, sizeof(*s->conns));
 	s->resting = calloc(cfg->shard_qps, sizeof(*s->resting));
+	s->waiting = listen_make_waiting(s);
 	s->loop = ev_loop_new(EVFLAG_AUTO);
-	if (!s->conns || !s->resting || !s->loop)
+	if (!s->conns || !s->resting || !s->waiting || !s->loop)
 		return -ENOMEM;
 	for (int i = 0; i < CONN_ST_N; i++)
 		TAILQ_INIT(&s->lists[i]);
@@ -368,7 +369,7 @@ int shard_new(struct server *server, uint32_t index, struct shard **out, char *e
 	s->index = index;
 	s->rail = &s->cfg->rails[index / s->cfg->threads];
 	s->admitted = &server->admitted[index / s->cfg->threads];
-	s->listen_fd = s->waiting_fd = -1;
+	s->listen_fd = -1;
 	ret = shard_make_tls(server, &s->tls_ctx, err, err_size);
 	if (ret)
 		goto err_free;
@@ -492,6 +493,7 @@ void shard_free(struct shard *s)
 	stats_fini(&s->stats);
 	if (s->loop)
 		ev_loop_destroy(s->loop);
+	free(s->waiting);
 	free(s->resting);
 	free(s->conns);
 	free(s);

@@ -56,6 +56,8 @@ struct server {
 	void *arg;
 };
 
+TAILQ_HEAD(waiting_list, waiting);
+
 struct psn_pair {
 	uint32_t client, server;
 	bool used;
@@ -85,13 +87,15 @@ struct shard {
 	uint64_t housekeeping_due_ns;
 	ev_prepare turn_end;
 	int listen_fd;
-	bool accept_paused;		/* until accept_not_before_ns */
+	bool accept_paused;		/* for want of descriptors or memory, until accept_not_before_ns */
 	uint64_t accept_not_before_ns;
 	uint64_t accept_log_ns;		/* earliest time of the next log line about clients that were not accepted */
 	uint64_t crowd_log_ns;		/* and about an address that has too many connections */
-	int waiting_fd;			/* of a client that was accepted and waits for room; -1: none */
-	struct addr waiting_peer;
-	struct peers *peers;		/* its TLS connections, and its grants without an RDMA connection, by address */
+	struct waiting *waiting;	/* listen.c: room for the sockets that were accepted and wait */
+	struct waiting_list waiting_free;
+	uint32_t n_waiting;
+	uint64_t look_not_before_ns;	/* earliest time to look again which connections could make room for them */
+	struct peers *peers;		/* by address: its TLS connections, grants without an RDMA connection, waiting sockets */
 	uint32_t tls_open;		/* TLS connections, also those that clients have not closed after GRANT or REFUSE */
 	uint64_t drain_deadline_ns;	/* 0: not draining */
 

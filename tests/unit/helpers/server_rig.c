@@ -166,7 +166,7 @@ void server_rig_start(void)
 	assert_int_equal(registrar_new(&srv.server.registrar), 0);
 	start_main();
 	if (limits_derive(&srv.cfg, srv.server.devices, err, sizeof(err)) ||
-	    (srv.cfg.max_per_address && peers_new(srv.cfg.shard_conns, &srv.server.peers)) ||
+	    (srv.cfg.max_per_address && peers_new(server_config_addresses(&srv.cfg), &srv.server.peers)) ||
 	    shard_new(&srv.server, 0, &srv.shard, err, sizeof(err)))
 		fail_msg("%s", err);
 	srv.server.tickets = NULL;

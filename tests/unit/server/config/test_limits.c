@@ -236,6 +236,19 @@ static void derive__too_few_descriptors__refused_one_below_the_need(void **state
 	assert_refused("ulimit -n", "raise it");
 	nofile = n;
 	derive();
+	/* What there is beyond that is for sockets that wait, in two shards. */
+	assert_in_range(cfg.shard_waiting, 1, 100);
+	n = cfg.shard_waiting;
+	nofile += 20;
+	derive();
+	assert_int_equal(cfg.shard_waiting, n + 10);
+	nofile = UINT64_MAX;
+	derive();
+	assert_int_equal(cfg.shard_waiting, 4096);
+	cfg.max_clients = 10000;
+	cfg.credits = 4;
+	derive();
+	assert_int_equal(cfg.shard_waiting, cfg.shard_clients);
 }
 
 static void derive__too_little_lockable_memory__refused_one_below_the_need(void **state)

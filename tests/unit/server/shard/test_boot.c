@@ -196,6 +196,32 @@ static void hello__psn_in_use__conflict_then_granted_on_the_same_session(void **
 	server_assert_all_back();
 }
 
+/* They have one --handshake-timeout together. */
+static void hello__conflicts_for_long__the_deadline_of_the_first_one_holds(void **state)
+{
+	struct conn *c;
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	connect_and_handshake(&p);
+	assert_true(psn_reserve(srv.server.psns, p.psn));
+	c = server_only(CONN_ST_HELLO);
+	c->asked_ns -= srv.cfg.handshake_timeout_ns - 5 * NS_PER_S;
+	peer_hello(&p, 0);
+	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	assert_int_equal(c->state, CONN_ST_HELLO);
+	assert_true(ev_timer_remaining(srv.shard->loop, &c->deadline) <= 5.);
+	c->asked_ns -= 5 * NS_PER_S;
+	peer_hello(&p, 0);
+	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	server_until(server_n(CONN_ST_FREE) == srv.cfg.shard_conns);
+	assert_int_equal(server_failed(STAGE_PSN_EXCHANGE, FAIL_TIMEOUT, 0), 1);
+	peer_abort(&p);
+	psn_release(srv.server.psns, p.psn);
+	server_assert_all_back();
+}
+
 static void hello__conflict_without_end__closed_after_sixteen(void **state)
 {
 	struct peer p;
@@ -827,6 +853,7 @@ int main(void)
 		BOOT_TEST(hello__fewer_messages_wanted__fewer_credits),
 		BOOT_TEST(hello__few_receive_buffers__shared_fairly),
 		BOOT_TEST(hello__psn_in_use__conflict_then_granted_on_the_same_session),
+		BOOT_TEST(hello__conflicts_for_long__the_deadline_of_the_first_one_holds),
 		BOOT_TEST(hello__conflict_without_end__closed_after_sixteen),
 		BOOT_TEST(hello__psn_of_a_quarantined_connection__conflict),
 		BOOT_TEST(hello__every_bad_field__bad_request_that_names_it),

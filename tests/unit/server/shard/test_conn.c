@@ -522,11 +522,11 @@ static void accept__too_many_handshakes__waits_until_one_ends(void **state)
 	server_rig_start();
 	for (int i = 0; i < 5; i++)
 		peer_connect(&p[i]);
-	server_until(srv.shard->accept_paused);
+	server_until(srv.shard->n_waiting == 2);
 	assert_int_equal(server_n(CONN_ST_TLS_ACCEPT), 3);
 	peer_abort(&p[0]);
 	server_until(server_n(CONN_ST_TLS_ACCEPT) == 3);
-	server_until(srv.shard->accept_paused);
+	server_until(srv.shard->n_waiting == 1);
 	assert_int_equal(counter_get(&srv.shard->stats.tcp_accepted), 4);
 	/* A grant does not make room yet, the end of its TLS connection does: it holds a
 	 * descriptor. */

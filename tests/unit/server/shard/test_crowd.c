@@ -136,6 +136,37 @@ static void crowd__unused_sessions__others_get_in(void **state)
 	assert_prompt("unused sessions", 64);
 }
 
+/* Connections that are never silent: each asks again and again for a PSN that is in use. More of the same address wait, and
+ * have sent something. */
+static void crowd__busy_with_a_psn_in_use__others_get_in(void **state)
+{
+	enum { BUSY = 8, WAITING = 3 };
+	struct peer owner, busy[BUSY];
+	int *fds;
+
+	(void)state;
+	srv.cfg.max_handshakes = BUSY;
+	server_rig_start();
+	srv.peers_from = GREEDY;
+	peer_get_grant(&owner, 0);
+	server_until(srv.shard->tls_open == 0);
+	for (int i = 0; i < BUSY; i++) {
+		peer_connect(&busy[i]);
+		assert_true(peer_handshake(&busy[i]));
+		busy[i].psn = owner.psn;
+		peer_hello(&busy[i], 0);
+		assert_int_equal(peer_answer(&busy[i]), FRAME_REFUSE);
+	}
+	fds = crowd(WAITING, sizeof(hello_begin));
+	server_until(srv.shard->n_waiting == WAITING);
+	srv.peers_from = NULL;
+	assert_prompt("that are busy", BUSY);
+	assert_int_equal(server_refused(REFUSE_PSN_CONFLICT), BUSY);
+	for (int i = 0; i < BUSY; i++)
+		peer_abort(&busy[i]);
+	disperse(fds, WAITING);
+}
+
 #define CROWD_TEST(f) cmocka_unit_test_setup_teardown(f, setup, server_rig_stop)
 
 int main(void)
@@ -144,6 +175,7 @@ int main(void)
 		CROWD_TEST(crowd__1100_silent_connections__others_get_in),
 		CROWD_TEST(crowd__4000_silent_connections__others_get_in),
 		CROWD_TEST(crowd__1100_half_handshakes__others_get_in),
+		CROWD_TEST(crowd__busy_with_a_psn_in_use__others_get_in),
 		CROWD_TEST(crowd__unused_sessions__others_get_in),
 	};
 

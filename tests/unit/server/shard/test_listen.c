@@ -214,11 +214,136 @@ static void accept__full_of_busy_ones__the_oldest_of_the_greediest_makes_room(vo
 	/* Two each: nobody has less than the third one would have. */
 	assert_int_equal(crowded_out(), 2);
 	assert_true(is_closed(&p[0]) && is_closed(&p[1]));
-	assert_true(srv.shard->accept_paused);
+	assert_int_equal(srv.shard->n_waiting, 1);
 	assert_int_equal(srv.shard->tls_open, 4);
 	for (int i = 0; i < 3; i++)
 		peer_abort(&other[i]);
 	abort_all(p, 4);
+}
+
+/* None of its connections can be taken for silent, and more of its own wait. */
+static void accept__full_of_busy_ones_and_more_wait__another_address_gets_in_at_once(void **state)
+{
+	struct peer p[7], other;
+
+	(void)state;
+	fill(p, 4);
+	for (int i = 4; i < 7; i++)
+		peer_connect(&p[i]);
+	assert_int_equal(srv.shard->n_waiting, 3);
+	srv.peers_from = "127.0.0.12";
+	peer_connect(&other);
+	assert_int_equal(crowded_out(), 1);
+	assert_true(is_closed(&p[0]));
+	assert_int_equal(srv.shard->n_waiting, 3);
+	assert_true(peer_handshake(&other));
+	peer_abort(&other);
+	abort_all(p, 7);
+}
+
+/* Two addresses have as many, and others of the first one wait, as many as may. */
+static void accept__list_full__the_youngest_of_the_address_that_has_most_there_goes(void **state)
+{
+	struct peer a[5], b, c;
+
+	(void)state;
+	fill(a, 2);
+	srv.cfg.shard_waiting = 3;
+	peer_abort(&a[1]);
+	server_until(srv.shard->tls_open == 1);
+	srv.peers_from = "127.0.0.12";
+	peer_connect(&b);
+	assert_int_equal(srv.shard->tls_open, 2);
+	srv.peers_from = "127.0.0.1";
+	for (int i = 2; i < 5; i++)
+		peer_connect(&a[i]);
+	assert_int_equal(srv.shard->n_waiting, 3);
+	assert_int_equal(crowded_out(), 0);
+	srv.peers_from = "127.0.0.13";
+	peer_connect(&c);
+	assert_int_equal(srv.shard->n_waiting, 3);
+	assert_int_equal(crowded_out(), 1);
+	assert_true(is_closed(&a[4]));
+	/* Who has least is next, though others came before. */
+	peer_abort(&b);
+	server_until(srv.shard->n_waiting == 2);
+	assert_true(peer_handshake(&c));
+	assert_false(is_closed(&a[2]) || is_closed(&a[3]));
+	peer_abort(&c);
+	for (int i = 2; i < 5; i++)
+		peer_abort(&a[i]);
+	abort_all(a, 1);
+}
+
+static void make_deaf(struct peer *p)
+{
+	static const char hello[] = { 22, 3, 1 };
+	struct conn *c;
+
+	TAILQ_FOREACH(c, &srv.shard->lists[CONN_ST_TLS_ACCEPT], entry)
+		if (addr_port(&c->peer) == addr_port(&p->local))
+			tls_io_watch(&c->io, 0);
+	assert_int_equal(send(tls_fd(p->tls), hello, sizeof(hello), 0), sizeof(hello));
+}
+
+/* Of two addresses that have as many, those of the first are busy (something that they sent is not read yet). */
+static void accept__full_of_two_addresses__the_silent_one_of_either_makes_room(void **state)
+{
+	struct peer a[4], b[2], other;
+
+	(void)state;
+	fill(a, 4);
+	srv.peers_from = "127.0.0.12";
+	peer_abort(&a[2]);
+	peer_abort(&a[3]);
+	for (int i = 0; i < 2; i++)
+		peer_connect(&b[i]);
+	server_until(srv.shard->tls_open == 4 && server_n(CONN_ST_TLS_ACCEPT) == 4);
+	make_deaf(&a[0]);
+	make_deaf(&a[1]);
+	srv.silent_ms = 500;
+	srv.peers_from = "127.0.0.13";
+	peer_connect(&other);
+	assert_int_equal(crowded_out(), 1);
+	assert_true(is_closed(&b[0]));
+	assert_false(is_closed(&a[0]) || is_closed(&a[1]) || is_closed(&b[1]));
+	server_turns(2);
+	for (uint32_t i = 0; i < srv.cfg.shard_conns; i++)
+		if (srv.shard->conns[i].state == CONN_ST_TLS_ACCEPT)
+			tls_io_watch(&srv.shard->conns[i].io, EV_READ);
+	peer_abort(&other);
+	peer_abort(&b[0]);
+	peer_abort(&b[1]);
+	abort_all(a, 2);
+}
+
+/* A storm of one host, which gets to each of its connections now and then: it loses none. */
+static void accept__full_of_silent_ones_of_an_address_that_gets_on__all_wait(void **state)
+{
+	struct peer p[6], other;
+
+	(void)state;
+	fill(p, 4);
+	assert_true(peer_handshake(&p[3]));
+	srv.silent_ms = 700;
+	for (int i = 4; i < 6; i++)
+		peer_connect(&p[i]);
+	make_deaf(&p[5]);
+	srv.shard->look_not_before_ns = 0;
+	server_turns(3);
+	assert_int_equal(srv.shard->n_waiting, 2);
+	assert_int_equal(crowded_out(), 0);
+	/* Another address that wants in has nothing to do with that. */
+	srv.peers_from = "127.0.0.12";
+	peer_connect(&other);
+	assert_int_equal(crowded_out(), 1);
+	/* As if nothing of it had got on for long. */
+	peers_note_progress(&server_only(CONN_ST_HELLO)->tls_hold, 1);
+	srv.shard->look_not_before_ns = 0;
+	server_until(crowded_out() > 1);
+	srv.silent_ms = 0;
+	peer_abort(&other);
+	abort_all(p, 6);
 }
 
 /* One host that makes more connections than there is room for waits, and loses none. */
@@ -231,7 +356,7 @@ static void accept__full_and_more_of_the_same_address__waits(void **state)
 	for (int i = 4; i < 6; i++)
 		peer_connect(&p[i]);
 	server_turns(20);
-	assert_true(srv.shard->accept_paused);
+	assert_int_equal(srv.shard->n_waiting, 2);
 	assert_int_equal(crowded_out(), 0);
 	for (int i = 0; i < 6; i++)
 		assert_false(is_closed(&p[i]));
@@ -258,10 +383,10 @@ static void accept__full_of_silent_ones__of_one_address_the_silent_give_way(void
 	/* One that has said something takes the place of one that has not. */
 	srv.silent_ms = 0;
 	peer_connect(&busy);
-	assert_true(srv.shard->accept_paused);
+	assert_int_equal(srv.shard->n_waiting, 1);
 	assert_int_equal(send(tls_fd(busy.tls), hello, sizeof(hello), 0), sizeof(hello));
 	srv.silent_ms = 500;
-	srv.shard->accept_not_before_ns = 0;
+	srv.shard->look_not_before_ns = 0;
 	server_until(crowded_out() == 2);
 	assert_true(is_closed(&p[0]));
 	assert_false(is_closed(&busy));
@@ -306,7 +431,7 @@ static void accept__nothing_to_answer_for_long__gives_way(void **state)
 	server_turns(5);
 	assert_int_equal(crowded_out(), 0);
 	srv.untold_ms = 1000;
-	srv.shard->accept_not_before_ns = 0;
+	srv.shard->look_not_before_ns = 0;
 	server_until(crowded_out() == 1);
 	assert_true(is_closed(&p[0]));
 	peer_abort(&busy);
@@ -333,10 +458,10 @@ static void accept__full_of_granted_ones__their_tls_ends_and_the_session_stays(v
 	srv.silent_ms = 0;
 	peer_abort(&other);
 	peer_connect(&other);
-	assert_true(srv.shard->accept_paused);
+	assert_int_equal(srv.shard->n_waiting, 1);
 	assert_int_equal(send(tls_fd(other.tls), "\x16", 1, 0), 1);
 	srv.silent_ms = 500;
-	srv.shard->accept_not_before_ns = 0;
+	srv.shard->look_not_before_ns = 0;
 	server_until(server_n(CONN_ST_TLS_ACCEPT) == 1);
 	assert_int_equal(server_n(CONN_ST_GRANTED), 1);
 	peer_proof(&p, data);
@@ -401,6 +526,28 @@ static void accept__max_per_address__closed_at_once(void **state)
 	server_assert_all_back();
 }
 
+/* What waits for room counts. */
+static void accept__max_per_address_and_no_room__closed_at_once(void **state)
+{
+	struct peer p[3];
+
+	(void)state;
+	srv.cfg.max_handshakes = 1;
+	srv.cfg.max_per_address = 2;
+	server_rig_start();
+	for (int i = 0; i < 3; i++)
+		peer_connect(&p[i]);
+	assert_int_equal(srv.shard->n_waiting, 1);
+	assert_int_equal(crowded_out(), 1);
+	assert_true(is_closed(&p[2]));
+	peer_abort(&p[0]);
+	server_until(srv.shard->n_waiting == 0);
+	assert_true(peer_handshake(&p[1]));
+	peer_abort(&p[1]);
+	peer_abort(&p[2]);
+	server_assert_all_back();
+}
+
 #define LISTEN_TEST(f) cmocka_unit_test_setup_teardown(f, setup, server_rig_stop)
 
 int main(void)
@@ -412,6 +559,10 @@ int main(void)
 		LISTEN_TEST(conn_new__no_object_free__socket_closed),
 		LISTEN_TEST(accept__full_of_silent_ones__another_address_gets_in_at_once),
 		LISTEN_TEST(accept__full_of_busy_ones__the_oldest_of_the_greediest_makes_room),
+		LISTEN_TEST(accept__full_of_busy_ones_and_more_wait__another_address_gets_in_at_once),
+		LISTEN_TEST(accept__list_full__the_youngest_of_the_address_that_has_most_there_goes),
+		LISTEN_TEST(accept__full_of_two_addresses__the_silent_one_of_either_makes_room),
+		LISTEN_TEST(accept__full_of_silent_ones_of_an_address_that_gets_on__all_wait),
 		LISTEN_TEST(accept__full_and_more_of_the_same_address__waits),
 		LISTEN_TEST(accept__full_of_silent_ones__of_one_address_the_silent_give_way),
 		LISTEN_TEST(accept__silent_since_it_was_told_nothing__stays),
@@ -419,6 +570,7 @@ int main(void)
 		LISTEN_TEST(accept__full_of_granted_ones__their_tls_ends_and_the_session_stays),
 		LISTEN_TEST(ready__many_of_one_address__another_is_served_in_turn),
 		LISTEN_TEST(accept__max_per_address__closed_at_once),
+		LISTEN_TEST(accept__max_per_address_and_no_room__closed_at_once),
 	};
 
 	return cmocka_run_group_tests_name("server_listen", tests, server_rig_group_setup, server_rig_group_teardown);

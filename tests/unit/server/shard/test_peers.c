@@ -72,11 +72,79 @@ static void rejuvenate__the_oldest__comes_last(void **state)
 	(void)state;
 	for (int i = 0; i < 3; i++)
 		take(9, &holds[i]);
-	peers_rejuvenate(PEERS_TLS, &holds[0]);
+	peers_rejuvenate(peers, PEERS_TLS, &holds[0]);
 	for (int i = 1; i <= 3; i++) {
 		assert_ptr_equal(peers_oldest(peers, PEERS_TLS), &holds[i % 3]);
 		give(&holds[i % 3]);
 	}
+}
+
+static void wait_for(uint64_t network, struct peer_hold *h)
+{
+	assert_true(peers_take(peers, PEERS_WAITING, network, h, UINT32_MAX));
+}
+
+static void rejuvenate__two_have_most__the_other_ones_turn(void **state)
+{
+	static const int in_turn[] = { 0, 2, 1, 3 };
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		take(1 + (uint64_t)i / 2, &holds[i]);
+	for (int i = 0; i < 8; i++) {
+		struct peer_hold *h = peers_oldest(peers, PEERS_TLS);
+
+		assert_ptr_equal(h, &holds[in_turn[i % 4]]);
+		peers_rejuvenate(peers, PEERS_TLS, h);
+	}
+	assert_ptr_equal(peers_youngest(peers, PEERS_TLS), &holds[3]);
+}
+
+static void next__several_wait__of_the_address_that_has_least(void **state)
+{
+	(void)state;
+	assert_null(peers_next(peers));
+	assert_null(peers_youngest(peers, PEERS_WAITING));
+	take(1, &holds[0]);
+	take(1, &holds[1]);
+	take(2, &holds[2]);
+	wait_for(1, &holds[10]);
+	wait_for(1, &holds[11]);
+	assert_ptr_equal(peers_next(peers), &holds[10]);
+	wait_for(2, &holds[12]);
+	assert_ptr_equal(peers_next(peers), &holds[12]);
+	wait_for(3, &holds[13]);
+	assert_ptr_equal(peers_next(peers), &holds[13]);
+	assert_ptr_equal(peers_youngest(peers, PEERS_WAITING), &holds[11]);
+	peers_give(peers, PEERS_WAITING, &holds[13]);
+	/* It has as many now as the other one that waits, and came to that later. */
+	take(2, &holds[3]);
+	assert_ptr_equal(peers_next(peers), &holds[10]);
+	take(1, &holds[4]);
+	assert_ptr_equal(peers_next(peers), &holds[12]);
+	give(&holds[4]);
+	give(&holds[0]);
+	assert_ptr_equal(peers_next(peers), &holds[10]);
+	for (int i = 10; i < 13; i++)
+		peers_give(peers, PEERS_WAITING, &holds[i]);
+	assert_null(peers_next(peers));
+}
+
+static void progress__noted__until_the_address_holds_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(peers_progress_ns(peers, 1), 0);
+	peers_note_progress(&holds[0], 4);
+	take(1, &holds[0]);
+	assert_int_equal(peers_progress_ns(peers, 1), 0);
+	peers_note_progress(&holds[0], 5);
+	take(1, &holds[1]);
+	assert_int_equal(peers_progress_ns(peers, 1), 5);
+	assert_int_equal(peers_progress_ns(peers, 2), 0);
+	give(&holds[0]);
+	give(&holds[1]);
+	take(1, &holds[0]);
+	assert_int_equal(peers_progress_ns(peers, 1), 0);
 }
 
 static void take__limit__holds_for_the_address_and_kind(void **state)
@@ -178,6 +246,9 @@ int main(void)
 		PEERS_TEST(take__nobody_there__nothing_held),
 		PEERS_TEST(oldest__several_addresses__of_the_one_that_has_most),
 		PEERS_TEST(rejuvenate__the_oldest__comes_last),
+		PEERS_TEST(rejuvenate__two_have_most__the_other_ones_turn),
+		PEERS_TEST(next__several_wait__of_the_address_that_has_least),
+		PEERS_TEST(progress__noted__until_the_address_holds_nothing),
 		PEERS_TEST(take__limit__holds_for_the_address_and_kind),
 		PEERS_TEST(take__each_from_another_address__room_for_all_again),
 		PEERS_TEST(take_and_give__at_random__as_counted),

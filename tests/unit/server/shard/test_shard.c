@@ -388,7 +388,7 @@ static void release__clients_in_every_state__nothing_of_them_is_held(void **stat
 	drop(&control);
 }
 
-static void release__accepting_was_paused__stays_closed(void **state)
+static void release__a_client_waits__its_socket_is_closed_and_not_counted(void **state)
 {
 	struct peer p[SLICES];
 	int n = 0;
@@ -396,11 +396,15 @@ static void release__accepting_was_paused__stays_closed(void **state)
 	(void)state;
 	srv.cfg.max_handshakes = 2;
 	server_rig_start();
-	while (!srv.shard->accept_paused && n < 4)
+	while (!srv.shard->n_waiting && n < 4)
 		peer_connect(&p[n++]);
-	assert_true(srv.shard->accept_paused);
+	assert_int_equal(srv.shard->n_waiting, 1);
 	shard_release(srv.shard);
 	assert_false(ev_is_active(&srv.shard->listen_io));
+	assert_int_equal(srv.shard->n_waiting, 0);
+	/* The client that waited was not accepted. */
+	assert_int_equal(server_closed(CLOSE_DRAINING), 2);
+	assert_int_equal(counter_get(&srv.shard->stats.tcp_accepted), 2);
 	while (n--)
 		drop(&p[n]);
 }
@@ -577,7 +581,7 @@ int main(void)
 		SHARD_TEST(rails__port_taken_on_the_second__said),
 		SHARD_TEST(rails__second_names_another_device__refused),
 		SHARD_TEST(release__clients_in_every_state__nothing_of_them_is_held),
-		SHARD_TEST(release__accepting_was_paused__stays_closed),
+		SHARD_TEST(release__a_client_waits__its_socket_is_closed_and_not_counted),
 		SHARD_TEST(hello__queue_pairs_rest_or_are_promised__busy_until_they_have_rested),
 		SHARD_TEST(hello__promise_given_up__the_next_may_have_it),
 		SHARD_TEST(hello__promised_in_an_unwritten_grant__busy),
