@@ -26,7 +26,7 @@ enum close_reason {
 	CLOSE_REFUSED,		/* refused during the bootstrap */
 	CLOSE_HANDED_OVER,	/* a control session: the main thread has it */
 	CLOSE_CONTROL_END,	/* a control session ended */
-	CLOSE_CROWDED_OUT,	/* made room for another address, or its address had --max-per-address already */
+	CLOSE_CROWDED_OUT,	/* made room for another one, was too many of those that wait, or above --max-per-address */
 	CLOSE_FAILED,		/* see failures */
 	CLOSE_N,
 };

@@ -1,6 +1,8 @@
-/* One host that takes all there is of something and keeps it until it is killed: connections that say nothing or too little,
- * and sessions that it does not use. What the server takes away it opens again. */
+/* One host that takes all there is of something and keeps it until it is killed: connections that say nothing, too little, or
+ * the same again and again, and sessions that it does not use. What the server takes away it opens again. */
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +13,7 @@
 
 #define TICK_NS (100 * NS_PER_MS)
 #define REOPENED_A_TICK 64
+#define CONFLICTS_MAX 15	/* of a connection: the next one would be the last */
 
 enum crowd_how {
 	CROWD_SILENT,	/* sends nothing */
@@ -128,10 +131,57 @@ static int crowd_grants(struct rogue *r, const struct mode *m)
 	return ROGUE_ANSWERED;
 }
 
+/* Connections that each ask for the same PSN. */
+struct busy {
+	struct rogue *r;
+	struct frame_hello hello;
+	_Atomic int conflicts;
+};
+
+static void *keep_busy(void *arg)
+{
+	struct busy *b = arg;
+	struct reply reply;
+	struct wire w;
+
+	for (;;) {
+		if (wire_open(b->r, NULL, &w, &reply))
+			wire_hello(&w, &b->hello, &reply);
+		for (int i = 0; i < CONFLICTS_MAX && reply.kind == REPLY_REFUSE; i++) {
+			atomic_fetch_add(&b->conflicts, 1);
+			poll(NULL, 0, 2 * TICK_NS / NS_PER_MS);
+			wire_hello(&w, &b->hello, &reply);
+		}
+		wire_close(&w);
+		poll(NULL, 0, TICK_NS / NS_PER_MS);
+	}
+	return NULL;
+}
+
+/* Keeps ARG connections open, as far as the server lets them in, each of which asks for a PSN that is in use. */
+static int crowd_busy(struct rogue *r, const struct mode *m)
+{
+	struct busy b = { .r = r, .hello = wire_good_hello() };
+	int n = r->arg ? atoi(r->arg) : 16;
+	pthread_t thread;
+
+	(void)m;
+	for (int i = 0; i < n; i++)
+		if (pthread_create(&thread, NULL, keep_busy, &b))
+			return no_answer("no thread");
+	while (atomic_load(&b.conflicts) < n)
+		poll(NULL, 0, TICK_NS / NS_PER_MS);
+	answer("%d connections, %d times psn_conflict", n, atomic_load(&b.conflicts));
+	for (;;)
+		pause();
+	return ROGUE_ANSWERED;
+}
+
 const struct mode crowd_modes[] = {
 	{ "crowd-silent", .run = crowd, .variant = CROWD_SILENT },
 	{ "crowd-half", .run = crowd, .variant = CROWD_HALF },
 	{ "crowd-drip", .run = crowd, .variant = CROWD_DRIP },
 	{ "crowd-grants", .run = crowd_grants },
+	{ "crowd-busy", .run = crowd_busy },
 	{ NULL },
 };

@@ -69,6 +69,13 @@ end_of greedy 10
 all_back "everything is back" main
 stop_server main
 
+# All places, and more that wait.
+start_server few --threads 1 --max-handshakes 8 --max-clients 64
+seven few
+alone_ms=$slowest_ms
+crowded few crowd-busy=24 'psn_conflict'
+stop_server few
+
 start_server strict --threads 2 --max-clients 64 --max-per-address 3
 start three "$programs/rogue" "${tls_options[@]}" --source $greedy "$host" "${port[strict]}" unique-psns=5
 end_of three 20

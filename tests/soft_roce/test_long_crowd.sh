@@ -1,14 +1,15 @@
 #!/bin/bash
 # One address tries everything at once for a minute: connections that are silent, half or slow, sessions that it does not use,
-# control sessions, and handshakes as fast as it can. Clients of another address come one after the other meanwhile: all of
-# them get in.
+# PSNs in use asked for again and again, control sessions, and handshakes as fast as it can. Clients of another address come
+# one after the other meanwhile: all of them get in.
 # alone
 
 . tests/soft_roce/lib.sh
 
 greedy=10.77.0.2 # the attacker's, beside the one that the clients and the server have
 seconds=${RAMPART_CROWD_S:-60}
-attacks=(crowd-grants hold-controls=70 crowd-silent=1100 crowd-half=500 crowd-drip=200)
+attacks=(crowd-grants hold-controls=70 crowd-silent=1100 crowd-half=500 crowd-drip=200
+    crowd-busy=24)
 
 # Clients one after the other for so long, a message each; the time of each, in ms, goes to $tmp/KIND.
 clients_come() { # SECONDS KIND

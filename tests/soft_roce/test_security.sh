@@ -264,7 +264,7 @@ used+=(outstanding never-stops)
 # And for test_credits.
 used+=(unsolicited-flood echo-flood never-receives)
 # And for test_crowd.
-used+=(crowd-silent crowd-half crowd-drip crowd-grants)
+used+=(crowd-silent crowd-half crowd-drip crowd-grants crowd-busy)
 unused=$(comm -23 <("$programs/rogue" modes | sort) <(printf '%s\n' "${used[@]}" | sort -u))
 is "every attack was made" "$unused" ""
 finish
