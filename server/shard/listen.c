@@ -142,18 +142,20 @@ static struct waiting *waiting_of(struct peer_hold *h)
 	return h ? (struct waiting *)((char *)h - offsetof(struct waiting, hold)) : NULL;
 }
 
-/* Who makes room: of the addresses that have most the oldest silent one, among the first few of each in turn; those that
- * are not silent are put behind the others. If none of them is and `somebody` must go, the oldest. Else NULL. */
+/* Who makes room: the first silent one among a few of the addresses that have most, of each in turn; those that are not
+ * silent are put behind the others. If none of them is and `somebody` must go, the oldest of these few. Else NULL. */
 static struct conn *choose(struct shard *s, bool somebody)
 {
-	struct conn *oldest = conn_of(peers_oldest(s->peers, PEERS_TLS)), *c = oldest;
+	struct conn *first = conn_of(peers_oldest(s->peers, PEERS_TLS)), *c = first, *oldest = first;
 
 	for (int tries = SILENT_TRIES; tries > 0; tries--) {
 		if (is_conn_silent(c) && (somebody || is_spare(c)))
 			return c;
+		if (c->started_ns < oldest->started_ns)
+			oldest = c;
 		peers_rejuvenate(s->peers, PEERS_TLS, &c->tls_hold);
 		c = conn_of(peers_oldest(s->peers, PEERS_TLS));
-		if (c == oldest)
+		if (c == first)
 			break;
 	}
 	return somebody ? oldest : NULL;

@@ -241,6 +241,24 @@ static void accept__full_of_busy_ones_and_more_wait__another_address_gets_in_at_
 	abort_all(p, 7);
 }
 
+/* They were looked at because one of their own waited, which does not make them younger. */
+static void accept__full_of_busy_ones_that_were_looked_at__the_oldest_makes_room(void **state)
+{
+	struct peer p[11], other;
+
+	(void)state;
+	fill(p, 10);
+	peer_connect(&p[10]);
+	server_turns(3);
+	assert_int_equal(srv.shard->n_waiting, 1);
+	srv.peers_from = "127.0.0.12";
+	peer_connect(&other);
+	assert_int_equal(crowded_out(), 1);
+	assert_true(is_closed(&p[0]));
+	peer_abort(&other);
+	abort_all(p, 11);
+}
+
 /* Two addresses have as many, and others of the first one wait, as many as may. */
 static void accept__list_full__the_youngest_of_the_address_that_has_most_there_goes(void **state)
 {
@@ -560,6 +578,7 @@ int main(void)
 		LISTEN_TEST(accept__full_of_silent_ones__another_address_gets_in_at_once),
 		LISTEN_TEST(accept__full_of_busy_ones__the_oldest_of_the_greediest_makes_room),
 		LISTEN_TEST(accept__full_of_busy_ones_and_more_wait__another_address_gets_in_at_once),
+		LISTEN_TEST(accept__full_of_busy_ones_that_were_looked_at__the_oldest_makes_room),
 		LISTEN_TEST(accept__list_full__the_youngest_of_the_address_that_has_most_there_goes),
 		LISTEN_TEST(accept__full_of_two_addresses__the_silent_one_of_either_makes_room),
 		LISTEN_TEST(accept__full_of_silent_ones_of_an_address_that_gets_on__all_wait),
