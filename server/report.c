@@ -11,7 +11,6 @@
 #include "common/base/clock.h"
 #include "common/hist/hist.h"
 #include "common/hist/latency_json.h"
-#include "common/base/log.h"
 #include "common/rdma/async.h"
 #include "common/wire/psn.h"
 #include "common/base/res.h"
@@ -139,27 +138,29 @@ static json_t *stage_json(const struct server *server, const struct report_mark 
 	return o;
 }
 
+static json_t *int_or_null(bool known, uint64_t v)
+{
+	return known ? json_integer((json_int_t)v) : json_null();
+}
+
 static json_t *resources_json(const struct server *server)
 {
 	json_t *o = SUMS_JSON(server, resource_sums);
-	uint64_t kernel_bytes, net_bytes = 0;
-	struct res_usage u;
+	uint64_t kernel_bytes = 0, net_bytes = 0;
+	struct res_usage u = { 0 };
+	/* Reading takes a descriptor, and they may be used up. */
+	bool known = res_usage_self(&u) == 0;
 
-	memset(&u, 0, sizeof(u));
-	if (res_usage_self(&u))
-		log_warn("cannot read this process's resources");
-	json_object_set_new(o, "cpu_user_s", json_real((double)u.cpu_user_ns / 1e9));
-	json_object_set_new(o, "cpu_system_s", json_real((double)u.cpu_system_ns / 1e9));
-	set_int(o, "rss_bytes", u.rss_bytes);
-	set_int(o, "fds", u.fds);
-	set_int(o, "threads", u.threads);
+	json_object_set_new(o, "cpu_user_s", known ? json_real((double)u.cpu_user_ns / 1e9) : json_null());
+	json_object_set_new(o, "cpu_system_s", known ? json_real((double)u.cpu_system_ns / 1e9) : json_null());
+	json_object_set_new(o, "rss_bytes", int_or_null(known, u.rss_bytes));
+	json_object_set_new(o, "fds", int_or_null(known, u.fds));
+	json_object_set_new(o, "threads", int_or_null(known, u.threads));
 	for (size_t i = 0; i < sizeof(traffic_sums) / sizeof(traffic_sums[0]); i++)
 		net_bytes += report_sum(server, traffic_sums[i].offset);
 	set_int(o, "net_bytes", net_bytes);
-	if (res_machine_kernel_bytes(&kernel_bytes))
-		json_object_set_new(o, "machine_kernel_bytes", json_null());
-	else
-		set_int(o, "machine_kernel_bytes", kernel_bytes);
+	known = res_machine_kernel_bytes(&kernel_bytes) == 0;
+	json_object_set_new(o, "machine_kernel_bytes", int_or_null(known, kernel_bytes));
 	return o;
 }
 

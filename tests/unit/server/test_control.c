@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <jansson.h>
@@ -133,6 +134,30 @@ static void control__stats_and_info__reports_of_the_server(void **state)
 	assert_int_equal(server_controls(), 0);
 	assert_true(counter_get(&srv.server.control_stats.tls_bytes_in) >= FRAME_CONTROL_BYTES);
 	assert_true(counter_get(&srv.server.control_stats.tls_bytes_out) > 1000);
+}
+
+/* What is read from /proc takes a descriptor. */
+static void control__stats_without_a_descriptor_left__null_for_what_cannot_be_read(void **state)
+{
+	static const char *const from_proc[] = { "cpu_user_s", "rss_bytes", "fds", "threads", "machine_kernel_bytes" };
+	struct rlimit old, none;
+	struct peer p;
+	json_t *o;
+
+	(void)state;
+	server_rig_start();
+	connect_and_handshake(&p);
+	json_decref(ask_json(&p, CONTROL_INFO));
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = (struct rlimit){ 0, old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	o = ask_json(&p, CONTROL_STATS);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	for (size_t i = 0; i < N_ELEMENTS(from_proc); i++)
+		assert_true(json_is_null(json_object_get(json_object_get(o, "resources"), from_proc[i])));
+	assert_true(number(o, "resources", NULL, "qps") > 0);
+	json_decref(o);
+	peer_close(&p);
 }
 
 /* The shard only publishes its gauges, when it is asked to: no JSON is made in its turn. */
@@ -589,6 +614,7 @@ int main(void)
 		CONTROL_TEST(control__bad_request_or_a_hello__refused),
 		CONTROL_TEST(control__idle_too_long__ended),
 		CONTROL_TEST(control__server_full__answers),
+		CONTROL_TEST(control__stats_without_a_descriptor_left__null_for_what_cannot_be_read),
 		CONTROL_TEST(control__stats__nothing_of_it_on_the_shard),
 		CONTROL_TEST(control__shard_does_not_publish__answered_after_a_second_or_at_its_end),
 		CONTROL_TEST(control__refused_client_stays__closed_at_its_deadline),
