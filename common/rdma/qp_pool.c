@@ -1,8 +1,9 @@
 /* Pool of queue pairs. See qp_pool.h.
  *
  * Lists are chains of indices into the one array of slots, as the map is: half the size of pointers, and a slot's number
- * is what callers hold. Invariant: every slot is on exactly one of: the absent stack, the free stack, the quarantine list
- * (in the order in which their rests end), or is in use. The map from QP number to slot holds every QP that exists.
+ * is what callers hold. Invariant: every slot is on exactly one of: the absent stack, the free stack, the heap of those in
+ * quarantine, or is in use. Rests may be of any length, for each path has its own; so a heap has them, the one that ends
+ * first at its top, and a slot is put in or taken out in log n steps (one, where all rests are of one length). The map from QP number to slot holds every QP that exists.
  */
 #include "common/rdma/qp_pool.h"
 
@@ -28,7 +29,7 @@ struct slot {
 	uint32_t owner;
 	uint32_t generation;
 	uint32_t cq_index;
-	uint32_t next;		/* in its list */
+	uint32_t next;		/* in its stack */
 	enum slot_state state;
 	bool reusable;
 };
@@ -37,7 +38,8 @@ struct qp_pool {
 	struct ep *ep;
 	struct qp_pool_config cfg;
 	struct slot *slots;
-	uint32_t absent, free, rest_head, rest_tail;	/* list heads */
+	uint32_t absent, free;	/* tops of stacks */
+	uint32_t *resting;	/* binary heap of counts.quarantined slots, by the end of their rests */
 	uint32_t *map;		/* open addressing, slot or QP_POOL_NONE */
 	uint32_t map_mask;
 	struct qp_pool_counts counts;
@@ -93,6 +95,14 @@ static void map_remove(struct qp_pool *p, uint32_t qpn)
 	p->map[hole] = QP_POOL_NONE;
 }
 
+static void free_tables(struct qp_pool *p)
+{
+	free(p->slots);
+	free(p->map);
+	free(p->resting);
+	free(p);
+}
+
 int qp_pool_new(struct ep *ep, const struct qp_pool_config *cfg, struct qp_pool **out)
 {
 	struct qp_pool *p = calloc(1, sizeof(*p));
@@ -105,10 +115,9 @@ int qp_pool_new(struct ep *ep, const struct qp_pool_config *cfg, struct qp_pool 
 		map_size *= 2;
 	p->slots = calloc(cfg->max, sizeof(*p->slots));
 	p->map = malloc(map_size * sizeof(*p->map));
-	if (!p->slots || !p->map) {
-		free(p->slots);
-		free(p->map);
-		free(p);
+	p->resting = calloc(cfg->max, sizeof(*p->resting));
+	if (!p->slots || !p->map || !p->resting) {
+		free_tables(p);
 		return -ENOMEM;
 	}
 	memset(p->map, 0xff, map_size * sizeof(*p->map));
@@ -117,7 +126,7 @@ int qp_pool_new(struct ep *ep, const struct qp_pool_config *cfg, struct qp_pool 
 	p->cfg = *cfg;
 	for (uint32_t i = 0; i < cfg->max; i++)
 		p->slots[i].next = i + 1 < cfg->max ? i + 1 : QP_POOL_NONE;
-	p->free = p->rest_head = p->rest_tail = QP_POOL_NONE;
+	p->free = QP_POOL_NONE;
 	*out = p;
 	return 0;
 }
@@ -129,9 +138,7 @@ void qp_pool_free(struct qp_pool *p)
 	for (uint32_t i = 0; i < p->cfg.max; i++)
 		if (p->slots[i].qp)
 			ep_qp_destroy(p->ep, p->slots[i].qp, p->slots[i].cq_index);
-	free(p->slots);
-	free(p->map);
-	free(p);
+	free_tables(p);
 }
 
 /* Moves the QP to INIT before its connection is known. On Ethernet links that needs no more than the port, because the
@@ -231,20 +238,39 @@ static uint64_t rest_end_ns(const struct qp_pool *p, uint32_t slot)
 	return p->slots[slot].rests_since_ns + p->slots[slot].rest_ns;
 }
 
-/* Nearly always at the end: the list is gone through only where paths differ. */
 static void put_to_rest(struct qp_pool *p, uint32_t slot)
 {
 	uint64_t end_ns = rest_end_ns(p, slot);
-	uint32_t *link = &p->rest_head;
+	uint32_t i = p->counts.quarantined++;
 
-	if (p->rest_tail != QP_POOL_NONE && rest_end_ns(p, p->rest_tail) <= end_ns)
-		link = &p->slots[p->rest_tail].next;
-	while (*link != QP_POOL_NONE && rest_end_ns(p, *link) <= end_ns)
-		link = &p->slots[*link].next;
-	p->slots[slot].next = *link;
-	if (*link == QP_POOL_NONE)
-		p->rest_tail = slot;
-	*link = slot;
+	while (i > 0 && rest_end_ns(p, p->resting[(i - 1) / 2]) > end_ns) {
+		p->resting[i] = p->resting[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	p->resting[i] = slot;
+}
+
+/* Takes out the slot whose rest ends first. */
+static uint32_t take_from_rest(struct qp_pool *p)
+{
+	uint32_t n = --p->counts.quarantined, first = p->resting[0], last = p->resting[n], i = 0;
+	uint64_t end_ns = rest_end_ns(p, last);
+
+	for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
+		if (child + 1 < n && rest_end_ns(p, p->resting[child + 1]) < rest_end_ns(p, p->resting[child]))
+			child++;
+		if (rest_end_ns(p, p->resting[child]) >= end_ns)
+			break;
+		p->resting[i] = p->resting[child];
+	}
+	p->resting[i] = last;
+	return first;
+}
+
+/* UINT64_MAX: none rests. */
+static uint64_t first_rest_end_ns(const struct qp_pool *p)
+{
+	return p->counts.quarantined ? rest_end_ns(p, p->resting[0]) : UINT64_MAX;
 }
 
 void qp_pool_put(struct qp_pool *p, uint32_t slot, uint64_t now_ns, bool reusable)
@@ -257,7 +283,6 @@ void qp_pool_put(struct qp_pool *p, uint32_t slot, uint64_t now_ns, bool reusabl
 	s->rests_since_ns = now_ns;
 	put_to_rest(p, slot);
 	p->counts.in_use--;
-	p->counts.quarantined++;
 }
 
 static bool make_usable_again(struct qp_pool *p, struct slot *s)
@@ -269,13 +294,9 @@ static bool make_usable_again(struct qp_pool *p, struct slot *s)
 
 static void end_quarantine(struct qp_pool *p, uint64_t now_ns)
 {
-	uint32_t slot = p->rest_head;
+	uint32_t slot = take_from_rest(p);
 	struct slot *s = &p->slots[slot];
 
-	p->rest_head = s->next;
-	if (p->rest_head == QP_POOL_NONE)
-		p->rest_tail = QP_POOL_NONE;
-	p->counts.quarantined--;
 	if (make_usable_again(p, s)) {
 		s->state = SLOT_FREE;
 		s->next = p->free;
@@ -320,7 +341,7 @@ static void destroy_free_one(struct qp_pool *p)
 
 bool qp_pool_maintain(struct qp_pool *p, uint64_t now_ns, unsigned budget)
 {
-	while (budget && p->rest_head != QP_POOL_NONE && rest_end_ns(p, p->rest_head) <= now_ns) {
+	while (budget && first_rest_end_ns(p) <= now_ns) {
 		end_quarantine(p, now_ns);
 		budget--;
 	}
@@ -349,10 +370,8 @@ void qp_pool_expect(struct qp_pool *p, uint32_t demand)
 
 uint64_t qp_pool_idle_ns(const struct qp_pool *p, uint64_t now_ns)
 {
-	uint64_t at = UINT64_MAX;
+	uint64_t at = first_rest_end_ns(p);
 
-	if (p->rest_head != QP_POOL_NONE)
-		at = rest_end_ns(p, p->rest_head);
 	if (p->counts.free < wanted(p) && p->absent != QP_POOL_NONE && p->retry_at_ns < at)
 		at = p->retry_at_ns;
 	if (p->counts.free > wanted(p) && p->window_end_ns < at)

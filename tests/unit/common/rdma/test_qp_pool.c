@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
+#include <time.h>
 
 #include "common/base/log.h"
 #include "tests/unit/fakes/fake_core.h"
@@ -235,6 +237,65 @@ static void quarantine__rests_that_differ__out_in_the_order_of_their_ends(void *
 	assert_int_equal(rig.n_rested, N_ELEMENTS(rests));
 	qp_pool_maintain(rig.qps, 5000 + QUARANTINE, 8);
 	assert_int_equal(rig.n_rested, N_ELEMENTS(rests) + 1);
+	assert_consistent();
+}
+
+#define MANY 10000u
+
+static int by_end(const void *a, const void *b)
+{
+	return *(const uint64_t *)a < *(const uint64_t *)b ? -1 : *(const uint64_t *)a > *(const uint64_t *)b;
+}
+
+/* All are taken and given back: those with an even number rest for `even_ns`. Returns the processor's time of the giving
+ * back alone. */
+static uint64_t rest_many(uint64_t now_ns, uint64_t even_ns, uint64_t odd_ns)
+{
+	static uint32_t slots[MANY];
+	struct timespec a, b;
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		slots[i] = verbs_rig_take(i);
+		qp_pool_set_rest(rig.qps, slots[i], i % 2 ? odd_ns : even_ns);
+	}
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+	for (uint32_t i = 0; i < MANY; i++)
+		qp_pool_put(rig.qps, slots[i], now_ns + i, true);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+	return (uint64_t)(b.tv_sec - a.tv_sec) * NS_PER_S + (uint64_t)b.tv_nsec - (uint64_t)a.tv_nsec;
+}
+
+/* A pool of 10,000 that rest for two lengths: giving one back takes about as long as with one length. */
+static void quarantine__10_000_of_two_lengths__no_list_is_walked(void **state)
+{
+	static uint64_t ends[MANY];
+	uint64_t one = UINT64_MAX, two = UINT64_MAX, start = 0;
+
+	(void)state;
+	open_pool(MANY, 0);
+	for (int i = 0; i < 3; i++, start += 200000) {
+		uint64_t took_ns = rest_many(start, 50000, 50000);
+
+		one = MIN(one, took_ns);
+		qp_pool_maintain(rig.qps, start + 100000, 2 * MANY);
+		took_ns = rest_many(start + 100000, 90000, 20000);
+		two = MIN(two, took_ns);
+		qp_pool_maintain(rig.qps, start + 200000, 2 * MANY);
+	}
+	print_message("10,000 given back: %llu us, of two lengths %llu us\n", (unsigned long long)one / 1000,
+		      (unsigned long long)two / 1000);
+	assert_true(two < 30 * one);
+	/* Nobody comes out before its time. */
+	for (uint32_t i = 0; i < MANY; i++)
+		ends[i] = start + i + (i % 2 ? 20000 : 90000);
+	qsort(ends, MANY, sizeof(ends[0]), by_end);
+	rest_many(start, 90000, 20000);
+	for (uint32_t i = 0; i < MANY; i += 97) {
+		qp_pool_maintain(rig.qps, ends[i] - 1, 2 * MANY);
+		assert_true(verbs_rig_pool_counts().quarantined >= MANY - i);
+		qp_pool_maintain(rig.qps, ends[i], 2 * MANY);
+		assert_true(verbs_rig_pool_counts().quarantined < MANY - i);
+	}
 	assert_consistent();
 }
 
@@ -488,6 +549,7 @@ int main(void)
 		POOL_TEST(quarantine__before_its_time__rests_then_reset_and_free),
 		POOL_TEST(quarantine__several__first_in_first_out),
 		POOL_TEST(quarantine__rests_that_differ__out_in_the_order_of_their_ends),
+		POOL_TEST(quarantine__10_000_of_two_lengths__no_list_is_walked),
 		POOL_TEST(quarantine__not_reusable__destroyed_and_forgotten),
 		POOL_TEST(quarantine__reset_fails__destroyed_instead),
 		POOL_TEST(owner__slot_and_generation__only_the_present_life),
