@@ -13,7 +13,7 @@ define unit_part
 $(filter $(B)/tests/unit/$(1)/%,$(UNIT_BINARIES)): $(call archives,$(UNIT_HELPERS) $(2))
 endef
 $(eval $(call unit_part,common,$(COMMON)))
-$(eval $(call unit_part,client,$(CLIENT) $(COMMON)))
+$(eval $(call unit_part,client,client/cli $(CLIENT) $(COMMON)))
 $(eval $(call unit_part,server,$(SERVER) $(COMMON)))
 $(eval $(call unit_part,loadgen,$(LOADGEN) $(CLIENT) $(COMMON)))
 

@@ -2,7 +2,6 @@
  * that cannot be used, sessions that end, warnings, and ticket keys of a shard to which nobody comes. */
 #include "tests/unit/helpers/unit.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,19 +12,17 @@
 #include <openssl/x509_vfy.h>
 
 #include "common/base/clock.h"
-#include "common/base/log.h"
 #include "common/tls/tls_internal.h"
 #include "server/certificates.h"
 #include "server/report.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/helpers/log_watch.h"
 #include "tests/unit/helpers/server_rig.h"
 
 static struct certs good;	/* as they were made */
 static struct certificates *certificates;
 static struct certs_pair served;	/* the server's, to be replaced */
-static int saved_stderr = -1;
-static char log_path[CERTS_PATH_MAX + 16];
 
 static int issue_server(const char *san, int valid_s, bool by_other_ca)
 {
@@ -44,56 +41,17 @@ static int set_up(void **state)
 		return -1;
 	snprintf(srv.cfg.cert_path, sizeof(srv.cfg.cert_path), "%s", served.cert);
 	snprintf(srv.cfg.key_path, sizeof(srv.cfg.key_path), "%s", served.key);
-	snprintf(log_path, sizeof(log_path), "%s/log", good.dir);
 	return chmod(served.key, 0600);
-}
-
-static void stop_log(void)
-{
-	if (saved_stderr < 0)
-		return;
-	dup2(saved_stderr, STDERR_FILENO);
-	close(saved_stderr);
-	saved_stderr = -1;
-	log_init("server", LOG_LVL_ERROR);
 }
 
 static int tear_down(void **state)
 {
-	stop_log();
+	log_watch_end();
 	certificates_free(certificates);
 	certificates = NULL;
 	tls_session_free(srv.offer);
 	srv.certs = good;
 	return server_rig_stop(state);
-}
-
-/* What is logged from now on is read with logged(). */
-static void watch_log(void)
-{
-	int fd = open(log_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-	assert_true(fd >= 0);
-	if (saved_stderr < 0)
-		saved_stderr = dup(STDERR_FILENO);
-	assert_true(saved_stderr >= 0);
-	assert_true(dup2(fd, STDERR_FILENO) >= 0);
-	close(fd);
-	log_init("server", LOG_LVL_INFO);
-}
-
-/* Returns the number of lines, and all of them in `text`. */
-static int logged(char *text, size_t size)
-{
-	int fd = open(log_path, O_RDONLY | O_CLOEXEC), lines = 0;
-	ssize_t n = read(fd, text, size - 1);
-
-	close(fd);
-	assert_true(n >= 0);
-	text[n] = '\0';
-	for (const char *p = text; (p = strchr(p, '\n')); p++)
-		lines++;
-	return lines;
 }
 
 static void start(void)
@@ -200,10 +158,10 @@ static void assert_reload_fails(const char *words)
 	struct peer p;
 	char text[2000];
 
-	watch_log();
+	log_watch_begin("server");
 	assert_false(reload());
-	assert_int_equal(logged(text, sizeof(text)), 1);
-	stop_log();
+	assert_int_equal(log_watch_read(text, sizeof(text)), 1);
+	log_watch_end();
 	if (!strstr(text, words) || !strstr(text, "SIGHUP: ") || !strstr(text, "goes on with what it has"))
 		fail_msg("'%s' does not say '%s'", text, words);
 	assert_int_equal(number_at("failed_reloads"), failed + 1);
@@ -394,10 +352,10 @@ static void assert_start_says(const char *words)
 {
 	char text[2000];
 
-	watch_log();
+	log_watch_begin("server");
 	start();
-	logged(text, sizeof(text));
-	stop_log();
+	log_watch_read(text, sizeof(text));
+	log_watch_end();
 	if (words ? !strstr(text, words) : *text != '\0')
 		fail_msg("'%s' is not '%s'", text, words ? words : "");
 }
@@ -447,10 +405,10 @@ static void reload__what_is_wrong_with_the_new_one__said(void **state)
 	start();
 	assert_int_equal(issue_server("IP:127.0.0.1", 7200, false), 0);
 	assert_int_equal(chmod(served.key, 0604), 0);
-	watch_log();
+	log_watch_begin("server");
 	assert_true(reload());
-	assert_int_equal(logged(text, sizeof(text)), 3);
-	stop_log();
+	assert_int_equal(log_watch_read(text, sizeof(text)), 3);
+	log_watch_end();
 	assert_non_null(strstr(text, "expires in less than a day"));
 	assert_non_null(strstr(text, "chmod 600"));
 	assert_non_null(strstr(text, "certificates were read again"));
@@ -467,10 +425,10 @@ static void expiry__its_moment_comes__said_then(void **state)
 	srv.cfg.crl = crl;
 	assert_int_equal(certs_list(&good, NULL, 3, crl), 0);
 	start();
-	watch_log();
-	main_until(logged(text, sizeof(text)) > 0);
-	assert_int_equal(logged(text, sizeof(text)), 1);
-	stop_log();
+	log_watch_begin("server");
+	main_until(log_watch_read(text, sizeof(text)) > 0);
+	assert_int_equal(log_watch_read(text, sizeof(text)), 1);
+	log_watch_end();
 	assert_non_null(strstr(text, "revocation list "));
 	assert_non_null(strstr(text, "has expired"));
 	assert_non_null(strstr(text, "every client is refused"));

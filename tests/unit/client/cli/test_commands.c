@@ -1,0 +1,85 @@
+/* Unit tests of client/cli/commands.c: what rdma_client says when it cannot connect. */
+#include "tests/unit/helpers/unit.h"
+
+#include <string.h>
+
+#include "client/cli/commands.h"
+#include "common/base/clock.h"
+#include "common/rdma/ep.h"
+#include "common/rdma/qp_pool.h"
+#include "tests/unit/helpers/client_rig.h"
+#include "tests/unit/helpers/log_watch.h"
+
+static struct command_config cfg;
+static struct session session;
+
+static int set_up(void **state)
+{
+	if (client_rig_init(state))
+		return -1;
+	client_rig_start();
+	cfg = (struct command_config){ .host = "server.example", .command = CMD_SEND, .text = "x" };
+	session = (struct session){ .cfg = &cfg, .client = &cli.cfg, .ctx = cli.ctx, .loop = cli.loop,
+				    .ep = client_ep(cli.ctx), .buf = EP_NO_BUF };
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	log_watch_end();
+	return client_rig_stop(state);
+}
+
+static void take_all_qps(void)
+{
+	uint32_t slot;
+
+	while (qp_pool_available(cli.ctx->qps))
+		assert_int_equal(qp_pool_get(cli.ctx->qps, 0, &slot), 0);
+}
+
+static void assert_one_line(const char *words)
+{
+	char text[1000];
+
+	assert_int_equal(log_watch_read(text, sizeof(text)), 1);
+	log_watch_end();
+	if (!strstr(text, "client: server.example: ") || !strstr(text, words))
+		fail_msg("'%s' does not say '%s'", text, words);
+}
+
+static void connect__no_queue_pair__one_line_and_status_1(void **state)
+{
+	(void)state;
+	take_all_qps();
+	log_watch_begin("client");
+	command_connect(&session);
+	assert_null(session.conn);
+	assert_int_equal(session.exit_status, 1);
+	assert_one_line("no queue pair is free");
+}
+
+/* The time of --reconnect is over while the queue pairs of the connections before still rest. */
+static void reconnect__no_queue_pair_until_its_time_is_over__one_line_and_status_1(void **state)
+{
+	(void)state;
+	take_all_qps();
+	cfg.reconnect_ns = NS_PER_S;
+	backoff_begin(&session.backoff, clock_now_ns() - 2 * NS_PER_S);
+	log_watch_begin("client");
+	command_connect(&session);
+	assert_int_equal(session.exit_status, 1);
+	assert_one_line("no queue pair is free");
+}
+
+#define COMMAND_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		COMMAND_TEST(connect__no_queue_pair__one_line_and_status_1),
+		COMMAND_TEST(reconnect__no_queue_pair_until_its_time_is_over__one_line_and_status_1),
+	};
+
+	return cmocka_run_group_tests_name("commands", tests, client_rig_group_setup, client_rig_group_teardown);
+}
