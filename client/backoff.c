@@ -55,15 +55,20 @@ static uint64_t pause_ns(struct backoff *b)
 	return most / 2 + random_next(&b->random) % (most / 2 + 1);
 }
 
-bool backoff_next(struct backoff *b, const struct fail *fail, uint64_t limit_ns, uint64_t now_ns, uint64_t *at_ns)
+bool backoff_wait(struct backoff *b, uint64_t limit_ns, uint64_t now_ns, uint64_t *at_ns)
 {
 	uint64_t end_ns = b->lost_ns + limit_ns, next_ns;
 
-	if (!b->lost_ns || now_ns >= end_ns || !may_pass(fail))
+	if (!b->lost_ns || now_ns >= end_ns)
 		return false;
 	next_ns = now_ns + pause_ns(b);
 	*at_ns = MIN(next_ns, end_ns);
 	return true;
+}
+
+bool backoff_next(struct backoff *b, const struct fail *fail, uint64_t limit_ns, uint64_t now_ns, uint64_t *at_ns)
+{
+	return may_pass(fail) && backoff_wait(b, limit_ns, now_ns, at_ns);
 }
 
 uint64_t backoff_end(struct backoff *b, uint64_t now_ns)

@@ -25,6 +25,9 @@ void backoff_begin(struct backoff *b, uint64_t now_ns);
  * with the limit. */
 bool backoff_next(struct backoff *b, const struct fail *fail, uint64_t limit_ns, uint64_t now_ns, uint64_t *at_ns);
 
+/* The same for who knows that another attempt may end otherwise. */
+bool backoff_wait(struct backoff *b, uint64_t limit_ns, uint64_t now_ns, uint64_t *at_ns);
+
 /* It is connected again. Returns how long it was not. */
 uint64_t backoff_end(struct backoff *b, uint64_t now_ns);
 

@@ -391,7 +391,7 @@ void ramp_give_up_restore(struct ramp *r)
 static void on_restore_late(struct ramp *r)
 {
 	/* What was missing in the last report is missing, unless the server does not answer any more. */
-	if (r->sut.failing_since_ns)
+	if (r->sut.backoff.lost_ns)
 		ramp_give_up_restore(r);
 	else
 		end_step(r);

@@ -22,9 +22,8 @@
  * are to come back (--reconnect) are waited for at least as long as they try. */
 #define PATIENCE_NS (30 * NS_PER_S)
 #define PATIENCE_REFUSED_NS (2 * NS_PER_S)
-/* Between two tries, doubled with each up to the latter; the first follows at once. */
-#define RETRY_NS (100 * NS_PER_MS)
-#define RETRY_MAX_NS (2 * NS_PER_S)
+/* Between two tries at most (client/backoff.h); the first follows at once. A step waits for its reports. */
+#define PAUSE_MAX_NS (2 * NS_PER_S)
 
 /* --- the process --- */
 
@@ -143,25 +142,24 @@ static void repeat_in(struct sut *s, uint64_t ns)
 static bool try_again(struct sut *s, const struct fail *f)
 {
 	bool refused = f->kind == FAIL_ERRNO && f->code == ECONNREFUSED;
-	uint64_t now = clock_now_ns();
+	uint64_t patience_ns = MAX(refused ? PATIENCE_REFUSED_NS : PATIENCE_NS, s->cfg->reconnect_ns);
+	uint64_t now = clock_now_ns(), at = now;
 	char code[96];
 
 	if (s->gone || !s->last_report_ns || !may_pass(f))
 		return false;
-	if (!s->failing_since_ns) {
+	if (!s->backoff.lost_ns) {
 		log_warn("the control session broke at %s: %s; making it again", stage_names[f->stage],
 			 fail_code_text(f, code, sizeof(code)));
-		s->failing_since_ns = now;
-		s->tries = 0;
-	}
-	if (now - s->failing_since_ns >= MAX(refused ? PATIENCE_REFUSED_NS : PATIENCE_NS, s->cfg->reconnect_ns))
+		backoff_begin(&s->backoff, now);
+	} else if (!backoff_wait(&s->backoff, patience_ns, now, &at)) {
 		return false;
+	}
 	/* If another of its kind was asked meanwhile, that one is asked instead. */
 	if (!s->waiting[s->asked].wanted)
 		s->waiting[s->asked].number = s->number;
 	s->waiting[s->asked].wanted = true;
-	repeat_in(s, s->tries ? MIN(RETRY_NS << MIN(s->tries - 1, 10), RETRY_MAX_NS) : 0);
-	s->tries++;
+	repeat_in(s, MIN(at - now, PAUSE_MAX_NS));
 	return true;
 }
 
@@ -209,8 +207,8 @@ static void on_answer(void *arg, json_t *report, const struct fail *fail, const 
 		s->events->on_lost(s->arg, why);
 		return;
 	}
-	s->reconnects += s->failing_since_ns > 0;
-	s->failing_since_ns = 0;
+	s->reconnects += s->backoff.lost_ns > 0;
+	s->backoff.lost_ns = 0;
 	s->last_report_ns = clock_now_ns();
 	if (!is_same_server(s, report) && !go_on_with_another(s)) {
 		s->events->on_lost(s->arg, "the server ended, and another one answers in its place");
@@ -237,7 +235,7 @@ void sut_disconnect(struct sut *s)
 	control_free(s->control);
 	s->control = NULL;
 	memset(s->waiting, 0, sizeof(s->waiting));
-	s->last_report_ns = s->failing_since_ns = 0;
+	s->last_report_ns = s->backoff.lost_ns = 0;
 	s->server_began_ns = 0;
 }
 

@@ -12,6 +12,7 @@
 #include <ev.h>
 #include <jansson.h>
 
+#include "client/backoff.h"
 #include "common/base/addr.h"
 #include "common/wire/frame.h"
 #include "loadgen/config/config.h"
@@ -51,8 +52,7 @@ struct sut {
 	uint64_t last_report_ns;	/* 0: none came yet */
 	double server_began_ns;		/* `started_ns` of its last report; 0: none came yet */
 	ev_timer retry;			/* until the question is repeated */
-	uint64_t failing_since_ns;	/* when the control session broke; 0: it works */
-	uint32_t tries;			/* since then */
+	struct backoff backoff;		/* of a control session that broke */
 	uint32_t reconnects;		/* sessions that broke and were made again */
 	uint32_t restarts;		/* with --reconnect: servers that answered in the place of one that had ended */
 	json_t *baseline;		/* the first STATS report, before any client; NULL until it came */

@@ -77,6 +77,25 @@ static void limit__none__never(void **state)
 	assert_false(backoff_next(&b, &broken, 0, T0, &at));
 }
 
+/* Its caller decides what may pass. */
+static void wait__whatever_failed__same_pauses_and_the_same_limit(void **state)
+{
+	static const struct fail tls = { .stage = STAGE_TLS_HANDSHAKE, .kind = FAIL_TLS };
+	struct backoff a = { 0 }, b;
+	uint64_t now = T0, at_a, at_b;
+
+	(void)state;
+	backoff_begin(&a, now);
+	b = a;
+	assert_false(backoff_next(&a, &tls, LIMIT, now, &at_a));
+	while (backoff_next(&a, &broken, LIMIT, now, &at_a)) {
+		assert_true(backoff_wait(&b, LIMIT, now, &at_b));
+		assert_true(at_a == at_b);
+		now = at_a;
+	}
+	assert_false(backoff_wait(&b, LIMIT, now, &at_b));
+}
+
 static void never_lost__never(void **state)
 {
 	struct backoff b = { 0 };
@@ -118,6 +137,7 @@ int main(void)
 		cmocka_unit_test(pauses__of_many_clients__differ),
 		cmocka_unit_test(limit__reached__last_attempt_then_none),
 		cmocka_unit_test(limit__none__never),
+		cmocka_unit_test(wait__whatever_failed__same_pauses_and_the_same_limit),
 		cmocka_unit_test(never_lost__never),
 		cmocka_unit_test(failures__that_stay__are_not_tried_again),
 	};
