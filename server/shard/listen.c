@@ -195,19 +195,21 @@ enum verdict {
 };
 
 /* What becomes of the one whose turn it is. Where there is no room, somebody of an address that has most makes room: who is
- * silent, or, for an address that has less, the oldest. Among equals those who do something are let alone. `look`: sockets
- * may be looked at even if the address has no less. */
-static enum verdict judge(struct shard *s, const struct waiting *w, bool look)
+ * silent, or, for an address that has less, the oldest. Among equals those who do something are let alone, and of the silent
+ * ones one makes room at a time: an address that opens many must not cost the processor's time of all of them. */
+static enum verdict judge(struct shard *s, const struct waiting *w, uint64_t now)
 {
 	bool has_less;
 	struct conn *c;
 
 	if (s->tls_open >= s->cfg->max_handshakes) {
 		has_less = peers_count(s->peers, PEERS_TLS, addr_network(&w->peer)) + 1 < peers_most(s->peers, PEERS_TLS);
-		if (!has_less && !look)
+		if (!has_less && now < s->look_not_before_ns)
 			return LET_WAIT;
 		if (has_less ? peek(w->fd) < 0 : is_silent(w->fd) && !gets_on(s, &w->peer))
 			return TURN_AWAY;
+		if (!has_less)
+			s->look_not_before_ns = now + ROOM_RETRY_NS;
 		c = choose(s, has_less);
 		if (!c)
 			return LET_WAIT;
@@ -271,12 +273,11 @@ static void let_in(struct shard *s, struct waiting *w)
 static void settle(struct shard *s)
 {
 	uint64_t now = clock_now_ns(), until_ns = now + ACCEPT_BUDGET_NS;
-	bool look = now >= s->look_not_before_ns;
 
 	for (int i = 0; s->n_waiting && i < ACCEPT_BUDGET && clock_now_ns() < until_ns; i++) {
 		struct waiting *w = waiting_of(peers_next(s->peers));
 
-		switch (judge(s, w, look)) {
+		switch (judge(s, w, now)) {
 		case LET_IN:
 			let_in(s, w);
 			break;
@@ -284,8 +285,6 @@ static void settle(struct shard *s)
 			turn_away(s, w);
 			break;
 		case LET_WAIT:
-			if (look)
-				s->look_not_before_ns = now + ROOM_RETRY_NS;
 			return;
 		}
 	}
