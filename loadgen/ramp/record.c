@@ -43,6 +43,16 @@ static json_t *describe_step(const struct ramp *r)
 	return o;
 }
 
+static void collect(struct ramp *r)
+{
+	const struct crew *crew = &r->crew;
+
+	step_collect(r->current.step, crew->workers, crew->n, r->cfg);
+	for (uint32_t i = 0; i < crew->n; i++)
+		if (worker_failure(crew->workers[i], NULL))
+			step_count_gone(r->current.step, worker_stats(crew->workers[i]));
+}
+
 void record_step(struct ramp *r)
 {
 	struct step *s = r->current.step;
@@ -50,7 +60,7 @@ void record_step(struct ramp *r)
 
 	/* If no client was told to connect, the workers still hold the figures of the step before. */
 	if (s->started)
-		step_collect(s, r->crew.workers, r->crew.n, r->cfg);
+		collect(r);
 	broke = judge_step(r->outcome, s);
 	/* A failure of the generator says nothing about the server's capacity. */
 	if (s->started && !outcome_is_aborted(r->outcome) && !s->generator_failed)

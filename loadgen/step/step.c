@@ -199,6 +199,27 @@ void step_collect(struct step *s, struct worker *const *workers, uint32_t n_work
 			s->generator_saturated = true;
 }
 
+static void count_failures(struct step *s, enum stage stage, int err, uint64_t n)
+{
+	struct fail f = { .stage = stage, .kind = FAIL_ERRNO, .code = err };
+
+	while (n--)
+		fail_table_count(&s->failures, &f);
+}
+
+void step_count_gone(struct step *s, const struct worker_stats *st)
+{
+	uint64_t held = counter_get(&st->live) + counter_get(&st->away);
+	uint64_t known = held + counter_get(&st->failed) + counter_get(&st->dropped), started = counter_get(&st->started);
+
+	s->dropped += (uint32_t)held;
+	count_failures(s, STAGE_TRAFFIC, ENODEV, held);
+	if (started > known) {
+		s->failed += (uint32_t)(started - known);
+		count_failures(s, STAGE_RDMA_CONNECT, ENODEV, started - known);
+	}
+}
+
 bool step_has_hole(const struct step *s)
 {
 	return s->clock_late_ns > PULSE_HOLE_NS;

@@ -99,6 +99,9 @@ void step_free(struct step *s);	/* NULL-safe */
 /* Adds up what the workers published, at the end of the step. */
 void step_collect(struct step *s, struct worker *const *workers, uint32_t n_workers,
 		  const struct loadgen_config *cfg);
+/* After that, for each worker whose device failed: its clients that were connected or on their way went with the device, and
+ * nobody was left there to count them. `st` is what the worker published. */
+void step_count_gone(struct step *s, const struct worker_stats *st);
 
 /* The generator, or its machine, did not run for a while: the figures say nothing of the server. */
 bool step_has_hole(const struct step *s);

@@ -409,6 +409,19 @@ static void measure__server_reports__before_and_after_it_only(void **state)
 
 /* --- a device that fails --- */
 
+/* With a device: counted, with what became of them. */
+static void assert_clients_went(int dropped, int failed)
+{
+	const json_t *failures = json_at(step(), "failures");
+	const json_t *first = json_array_get(failures, 0);
+
+	assert_int_equal(json_number_at(step(), "dropped"), dropped);
+	assert_int_equal(json_number_at(step(), "failed"), failed);
+	assert_string_equal(json_text_at(first, "stage"), dropped ? "traffic" : "rdma_connect");
+	assert_string_equal(json_text_at(first, "code"), "errno:ENODEV");
+	assert_int_equal(json_number_at(first, "count"), dropped + failed);
+}
+
 static void break_while_measuring(struct worker *w, enum worker_order order)
 {
 	if (order == ORDER_MEASURE && w->cfg.index == 1)
@@ -430,6 +443,7 @@ static void device_fails__while_measuring__step_is_kept_with_its_figures(void **
 	assert_true(json_number_at(step(), "measured_s") >= 0.09);
 	/* Those of the worker that still works. */
 	assert_int_equal(json_number_at(step(), "connected_held"), 2);
+	assert_clients_went(2, 0);
 	assert_overall_inconclusive();
 }
 
@@ -447,6 +461,7 @@ static void device_fails__under_all_workers__step_is_kept_once(void **state)
 	assert_int_equal(oc.stop_reason, STOP_GENERATOR_FAILED);
 	assert_string_equal(json_text_at(step(), "hard_failure.reason"), "generator_failed");
 	assert_int_equal(json_number_at(step(), "connected_held"), 0);
+	assert_clients_went(4, 0);
 	assert_int_equal(json_number_at(step(), "response_ns.count"), 2000);
 	assert_overall_inconclusive();
 }
@@ -456,6 +471,7 @@ static void break_while_connecting(struct worker *w, enum worker_order order)
 	if (order != ORDER_CONNECT || w->cfg.index != 0)
 		return;
 	counter_set(&w->stats.fulfilled, w->given - 1); /* not yet */
+	counter_set(&w->stats.live, 0);
 	break_in(w, 0.01);
 }
 
@@ -467,6 +483,7 @@ static void device_fails__while_connecting__step_is_kept(void **state)
 	assert_int_equal(oc.stop_reason, STOP_GENERATOR_FAILED);
 	assert_string_equal(json_text_at(step(), "hard_failure.reason"), "generator_failed");
 	assert_int_equal(json_number_at(step(), "connected_peak"), 2);
+	assert_clients_went(0, 2);
 	assert_true(json_is_null(json_at(step(), "measured_s")));
 	assert_overall_inconclusive();
 }
