@@ -27,6 +27,8 @@
 #define SILENT_MS 500
 #define STALLED_MS 1000
 #define SILENT_TRIES 8		/* connections looked at for each client that wants in */
+#define CUT_EVERY_NS (20 * NS_PER_MS)	/* busy connections closed for others: so often, */
+#define CUTS_IN_A_ROW 16		/* or so many at once after a while without any */
 #define PROGRESS_NS (2 * NS_PER_S)	/* an address gets on if one of its handshakes or GRANTs was so lately */
 #define CROWD_LOG_NS (10 * NS_PER_S)
 #define TLS_BACKLOG 4096
@@ -142,8 +144,21 @@ static struct waiting *waiting_of(struct peer_hold *h)
 	return h ? (struct waiting *)((char *)h - offsetof(struct waiting, hold)) : NULL;
 }
 
+/* Closing a busy one for another address costs its client what it has done so far. Somebody who connects and leaves again
+ * and again is not to keep a host that makes many connections from all of them. */
+static bool may_cut(struct shard *s)
+{
+	uint64_t now = clock_now_ns(), from_ns = MAX(s->cut_from_ns, now - CUTS_IN_A_ROW * CUT_EVERY_NS);
+
+	if (from_ns + CUT_EVERY_NS > now)
+		return false;
+	s->cut_from_ns = from_ns + CUT_EVERY_NS;
+	return true;
+}
+
 /* Who makes room: the first silent one among a few of the addresses that have most, of each in turn; those that are not
- * silent are put behind the others. If none of them is and `somebody` must go, the oldest of these few. Else NULL. */
+ * silent are put behind the others. If none of them is and `somebody` must go, the oldest of these few, if one may be cut.
+ * Else NULL. */
 static struct conn *choose(struct shard *s, bool somebody)
 {
 	struct conn *first = conn_of(peers_oldest(s->peers, PEERS_TLS)), *c = first, *oldest = first;
@@ -158,7 +173,7 @@ static struct conn *choose(struct shard *s, bool somebody)
 		if (c == first)
 			break;
 	}
-	return somebody ? oldest : NULL;
+	return somebody && may_cut(s) ? oldest : NULL;
 }
 
 /* A connection of `peer` is closed for being one too many of the `n` that it has, where there are `all`. */

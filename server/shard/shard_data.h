@@ -94,6 +94,7 @@ struct shard {
 	struct waiting *waiting;	/* listen.c: room for the sockets that were accepted and wait */
 	struct waiting_list waiting_free;
 	uint32_t n_waiting;
+	uint64_t cut_from_ns;		/* listen.c: what is left of the budget of busy connections closed for others */
 	uint64_t look_not_before_ns;	/* earliest time to look again which connections could make room for them */
 	struct peers *peers;		/* by address: its TLS connections, grants without an RDMA connection, waiting sockets */
 	uint32_t tls_open;		/* TLS connections, also those that clients have not closed after GRANT or REFUSE */

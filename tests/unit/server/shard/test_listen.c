@@ -241,6 +241,36 @@ static void accept__full_of_busy_ones_and_more_wait__another_address_gets_in_at_
 	abort_all(p, 7);
 }
 
+/* Each time it gets in, a busy one goes, and one of those that wait takes the place that it leaves. */
+static void accept__another_address_comes_and_goes__few_busy_ones_are_cut(void **state)
+{
+	enum { PLACES = 4, ALL = 34, ROUNDS = 30 };
+	struct peer p[ALL], other;
+	uint64_t begun_ns, most;
+
+	(void)state;
+	fill(p, PLACES);
+	for (int i = PLACES; i < ALL; i++)
+		peer_connect(&p[i]);
+	begun_ns = clock_now_ns();
+	srv.peers_from = "127.0.0.12";
+	for (int i = 0; i < ROUNDS; i++) {
+		peer_connect(&other);
+		peer_abort(&other);
+		server_turns(2);
+	}
+	/* 16 at once and then 50 a second. */
+	most = 17 + (clock_now_ns() - begun_ns) / (20 * NS_PER_MS);
+	assert_in_range(crowded_out(), 1, most);
+	/* That is enough for who stays. */
+	peer_connect(&other);
+	assert_true(peer_handshake(&other));
+	peer_abort(&other);
+	for (int i = PLACES; i < ALL; i++)
+		peer_abort(&p[i]);
+	abort_all(p, PLACES);
+}
+
 /* They were looked at because one of their own waited, which does not make them younger. */
 static void accept__full_of_busy_ones_that_were_looked_at__the_oldest_makes_room(void **state)
 {
@@ -578,6 +608,7 @@ int main(void)
 		LISTEN_TEST(accept__full_of_silent_ones__another_address_gets_in_at_once),
 		LISTEN_TEST(accept__full_of_busy_ones__the_oldest_of_the_greediest_makes_room),
 		LISTEN_TEST(accept__full_of_busy_ones_and_more_wait__another_address_gets_in_at_once),
+		LISTEN_TEST(accept__another_address_comes_and_goes__few_busy_ones_are_cut),
 		LISTEN_TEST(accept__full_of_busy_ones_that_were_looked_at__the_oldest_makes_room),
 		LISTEN_TEST(accept__list_full__the_youngest_of_the_address_that_has_most_there_goes),
 		LISTEN_TEST(accept__full_of_two_addresses__the_silent_one_of_either_makes_room),
