@@ -13,7 +13,8 @@
 
 /* Budgets of one turn of the loop: completions and their time, CM events and theirs, the time of on_rest. The time of
  * completions is limited too because a software device carries a request out while it is posted: the next completion is
- * then always there, and a turn would never end. */
+ * then always there, and a turn would never end. All watchers of a turn share the budget of completions: with one each,
+ * a few large requests would keep the loop from its other descriptors for seconds. */
 #define WC_BUDGET 512
 #define TIME_BUDGET_NS NS_PER_MS
 /* Between two tries to take a CM event while memory is short. */
@@ -56,8 +57,6 @@ void pump_fail(struct pump *p)
 /* True if the turn's budget is used up, and there may be more. */
 static bool process(struct pump *p)
 {
-	int done = 0;
-
 	for (;;) {
 		int n = ep_process(p->ep, EP_BATCH);
 		uint64_t now;
@@ -69,16 +68,27 @@ static bool process(struct pump *p)
 		now = clock_now_ns();
 		p->last_busy_ns = now;
 		p->turn_ns = p->turn_ns ? p->turn_ns : now;
-		done += n;
-		if (now - p->turn_ns >= TIME_BUDGET_NS || done >= WC_BUDGET)
+		p->turn_wcs += (uint32_t)n;
+		if (now - p->turn_ns >= TIME_BUDGET_NS || p->turn_wcs >= WC_BUDGET)
 			return true;
 	}
 }
 
+static void begin_turn(struct pump *p, uint64_t now_ns)
+{
+	p->turn = ev_iteration(p->loop);
+	p->turn_ns = now_ns;
+	p->turn_wcs = 0;
+	p->used_up = false;
+}
+
 static void process_and_continue(struct pump *p)
 {
-	p->turn_ns = 0;
-	if (process(p) && !p->spinning && !ev_is_active(&p->more)) {
+	if (p->turn != ev_iteration(p->loop))
+		begin_turn(p, clock_now_ns());
+	if (!p->used_up)
+		p->used_up = process(p);
+	if (p->used_up && !p->spinning && !ev_is_active(&p->more)) {
 		ev_timer_set(&p->more, 0., 0.);
 		ev_timer_start(p->loop, &p->more);
 	}
@@ -138,6 +148,7 @@ static void look_now(struct pump *first)
 		if (p->broken)
 			continue;
 		ep_sweep(p->ep);
+		begin_turn(p, 0); /* each piece of on_rest may take long */
 		process_and_continue(p);
 	}
 }
@@ -328,9 +339,8 @@ static void spin(struct pump *first)
 {
 	struct pump *p;
 
-	STAILQ_FOREACH(p, &first->joined, entry) {
-		p->turn_ns = 0;
-	}
+	STAILQ_FOREACH(p, &first->joined, entry)
+		begin_turn(p, 0);
 	for (int i = 0; i < SPINS_PER_LOOK && !first->stop && !look(first) && !first->rest_due; i++)
 		;
 	STAILQ_FOREACH(p, &first->joined, entry)

@@ -51,7 +51,10 @@ struct pump {
 	bool spinning;
 	struct retry cm_reads;	/* of CM events */
 	ev_timer cm_again;	/* goes on after one that failed */
-	uint64_t turn_ns;	/* when the first completions of the turn came; 0: none came yet */
+	unsigned turn;		/* iteration of the loop that turn_ns, turn_wcs and used_up belong to */
+	uint64_t turn_ns;	/* when the turn began; 0: with its first completions */
+	uint32_t turn_wcs;	/* completions handled in the turn */
+	bool used_up;		/* the turn's budget; there may be more */
 	bool stop;		/* of the first pump: the loop is to end */
 	bool broken;		/* its device stopped working: its queues are not polled any more */
 	struct pump *first;	/* of the pumps that share the loop: it runs all of them */

@@ -167,6 +167,9 @@ static void collect_worker(struct step *s, const struct worker_stats *st)
 	s->dropped += (uint32_t)counter_get(&st->dropped);
 	s->psn_verified += counter_get(&st->psn_verified);
 	s->clock_late_ns = MAX(s->clock_late_ns, counter_get(&st->clock_late_ns));
+	/* It measured less than the step was given. */
+	if (s->begin.now_ns && t0 > s->begin.now_ns)
+		s->clock_late_ns = MAX(s->clock_late_ns, t0 - s->begin.now_ns);
 	s->reply_stall_ns = MAX(s->reply_stall_ns, counter_get(&st->reply_stall_ns));
 	s->checked += counter_get(&st->checked);
 	s->corrupt += counter_get(&st->corrupt);

@@ -77,7 +77,8 @@ struct step {
 	bool step_timeout;		/* connecting took too long */
 	bool replies_missing;		/* replies were missing 15 s after the measured time */
 	bool generator_failed;		/* the device failed under a worker */
-	uint64_t clock_late_ns;		/* the latest beat of a thread of the generator: loadgen/worker/pulse.h */
+	uint64_t clock_late_ns;		/* the latest beat of a thread of the generator (loadgen/worker/pulse.h), or begin
+					 * of a worker's measuring */
 	uint64_t reply_stall_ns;	/* the longest time in which a worker had operations in flight and none ended */
 	bool server_ended;		/* a server of our own: its process */
 	bool mark_lost;			/* the session that the server's stages were marked for: they are not the step's */

@@ -300,6 +300,7 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *p, int revents)
 static void start_watchers(struct worker *w)
 {
 	ev_async_init(&w->wake, on_wake);
+	ev_set_priority(&w->wake, EV_MAXPRI);	/* completions may take long, and an order says what they count for */
 	w->wake.data = w;
 	ev_async_start(w->loop, &w->wake);
 	ev_timer_init(&w->chunk, on_chunk, 0., 0.);

@@ -480,6 +480,31 @@ static void on_slow_cm(void *arg, const struct cm_event *e)
 }
 
 /* Requests of strangers. A message that comes meanwhile has its turn after the first of them. */
+/* A software device carries a request out while it is posted, which takes long for a large one. */
+static void on_slow_wc(struct verbs_rig *r, const struct ibv_wc *wc)
+{
+	on_wc(r, wc);
+	spend(2 * NS_PER_MS);
+	deliver(1);
+}
+
+/* Completions, their event, the sweep and what was left over: together they have one budget. */
+static void event_mode__completions_take_long__one_batch_in_a_turn(void **state)
+{
+	(void)state;
+	start(POLL_EVENT, 0);
+	rig.on_wc = on_slow_wc;
+	deliver(1);
+	for (uint32_t i = 1; i <= 20; i++) {
+		ev_timer_stop(loop, &pump.sweep);
+		ev_timer_set(&pump.sweep, 0., 0.);
+		ev_timer_start(loop, &pump.sweep);
+		ev_run(loop, EVRUN_NOWAIT);
+		assert_in_range(rig.n_wcs, i - 1, i);
+	}
+	assert_in_range(rig.n_wcs, 18, 20);
+}
+
 static void cm__events_take_long__a_few_in_a_turn(void **state)
 {
 	(void)state;
@@ -502,6 +527,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		PUMP_TEST(event_mode__completions__taken_when_readable),
 		PUMP_TEST(event_mode__more_than_the_budget__goes_on_in_later_turns),
+		PUMP_TEST(event_mode__completions_take_long__one_batch_in_a_turn),
 		PUMP_TEST(event_mode__both_readable__cm_events_first),
 		PUMP_TEST(cm_events__memory_is_short__taken_when_it_is_not),
 		PUMP_TEST(cm_events__memory_is_short_for_long__broken),

@@ -98,8 +98,8 @@ static void measured(int worker, double seconds, uint64_t messages)
 {
 	struct worker_stats *st = &workers[worker]->stats;
 
-	counter_set(&st->measure_start_ns, 5 * NS_PER_S);
-	counter_set(&st->measure_end_ns, 5 * NS_PER_S + (uint64_t)(seconds * 1e9));
+	counter_set(&st->measure_start_ns, NS_PER_S);
+	counter_set(&st->measure_end_ns, NS_PER_S + (uint64_t)(seconds * 1e9));
 	counter_set(&st->messages_measured, messages);
 }
 
@@ -165,7 +165,6 @@ static void collect__two_workers__sums(void **state)
 	assert_int_equal(s->failures.n, 2);
 }
 
-/* Workers start and stop a little apart: each has its own window. */
 /* Replies that were missing: their clients were connected when traffic was stopped, and failed then. */
 static void collect__clients_lost_after_the_traffic__not_held(void **state)
 {
@@ -194,6 +193,17 @@ static void collect__beats_of_workers_and_main__the_worst(void **state)
 	assert_int_equal(s->clock_late_ns, 8);
 }
 
+static void collect__worker_begins_to_measure_late__late_by_that(void **state)
+{
+	(void)state;
+	measured(0, 2, 4000);
+	s->begin.now_ns = NS_PER_S - 30;
+	s->clock_late_ns = 20;
+	collect();
+	assert_int_equal(s->clock_late_ns, 30);
+}
+
+/* Workers start and stop a little apart: each has its own window. */
 static void collect__windows_apart__rates_of_each_added(void **state)
 {
 	(void)state;
@@ -867,6 +877,7 @@ int main(void)
 		STEP_TEST(collect__clients_lost_after_the_traffic__not_held),
 		STEP_TEST(collect__beats_of_workers_and_main__the_worst),
 		STEP_TEST(json__mark_lost__server_stages_unknown),
+		STEP_TEST(collect__worker_begins_to_measure_late__late_by_that),
 		STEP_TEST(collect__windows_apart__rates_of_each_added),
 		STEP_TEST(collect__no_window_or_an_open_one__not_measured),
 		STEP_TEST(collect__busiest_worker__saturated_above_95_percent),
