@@ -4,7 +4,7 @@
 
 UNIT_SOURCES := $(wildcard $(addprefix tests/unit/,*/test_*.c */*/test_*.c */*/*/test_*.c))
 UNIT_BINARIES := $(UNIT_SOURCES:%.c=$(B)/%)
-UNIT_HELPERS := tests/unit/helpers tests/unit/fakes
+UNIT_HELPERS := tests/unit/helpers tests/unit/files tests/unit/fakes
 UNIT_LDLIBS := -lcmocka $(filter-out -lrdmacm -libverbs,$(LDLIBS_ALL))
 $(foreach f,$(UNIT_HELPERS),$(eval $(call folder_archive,$(f))))
 

@@ -51,16 +51,21 @@ struct impostor {
 	uint32_t own_psn;
 };
 
+static void print_line(const char *fmt, va_list ap)
+{
+	vprintf(fmt, ap);
+	printf("\n");
+	fflush(stdout);
+}
+
 /* link_answer and wire_answer print what follows the mode's name. */
 int answer(const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	vprintf(fmt, ap);
+	print_line(fmt, ap);
 	va_end(ap);
-	printf("\n");
-	fflush(stdout);
 	return ROGUE_ANSWERED;
 }
 
@@ -69,10 +74,8 @@ int no_answer(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vprintf(fmt, ap);
+	print_line(fmt, ap);
 	va_end(ap);
-	printf("\n");
-	fflush(stdout);
 	return ROGUE_NO_ANSWER;
 }
 

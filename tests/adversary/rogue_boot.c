@@ -106,8 +106,7 @@ static int goes_on_after_grant(struct rogue *r, const struct mode *m)
 	struct reply reply;
 	struct wire w;
 
-	if (wire_open(r, NULL, &w, &reply))
-		wire_hello(&w, &h, &reply);
+	wire_open_hello(r, &h, &w, &reply);
 	if (reply.kind == REPLY_GRANT) {
 		(void)!wire_write(&w, buf, patched_frame(&p, buf));
 		wire_read(&w, &reply);
@@ -124,8 +123,7 @@ static int vanish(struct rogue *r, const struct mode *m)
 	struct wire w;
 
 	(void)m;
-	if (wire_open(r, NULL, &w, &reply))
-		wire_hello(&w, &h, &reply);
+	wire_open_hello(r, &h, &w, &reply);
 	/* Closes without close_notify. */
 	tls_free(w.tls);
 	return wire_answer(&reply);
@@ -133,42 +131,38 @@ static int vanish(struct rogue *r, const struct mode *m)
 
 /* ---- below TLS */
 
-static int silence(struct rogue *r, const struct mode *m)
+/* Sends these bytes, if any, and no more. */
+static int send_below_tls(const struct rogue *r, const void *data, size_t n)
 {
 	int fd = wire_tcp(r, NULL);
-	bool closed = fd >= 0 && wire_await_close(fd, r->timeout_ns);
+	bool closed = fd >= 0 && (n == 0 || send(fd, data, n, MSG_NOSIGNAL) > 0) && wire_await_close(fd, r->timeout_ns);
 
-	(void)m;
 	if (fd >= 0)
 		close(fd);
 	return closed ? answer("closed") : no_answer("the connection stays open");
 }
 
+static int silence(struct rogue *r, const struct mode *m)
+{
+	(void)m;
+	return send_below_tls(r, NULL, 0);
+}
+
 static int plain_garbage(struct rogue *r, const struct mode *m)
 {
 	static const char text[] = "GET / HTTP/1.1\r\nHost: rampart\r\n\r\n";
-	int fd = wire_tcp(r, NULL);
-	bool closed = fd >= 0 && send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL) > 0 &&
-		      wire_await_close(fd, r->timeout_ns);
 
 	(void)m;
-	if (fd >= 0)
-		close(fd);
-	return closed ? answer("closed") : no_answer("the connection stays open");
+	return send_below_tls(r, text, sizeof(text) - 1);
 }
 
 static int half_a_client_hello(struct rogue *r, const struct mode *m)
 {
 	uint8_t buf[2048];
 	ssize_t n = wire_client_hello(r, buf, sizeof(buf));
-	int fd = n > 1 ? wire_tcp(r, NULL) : -1;
-	bool closed = fd >= 0 && send(fd, buf, (size_t)n / 2, MSG_NOSIGNAL) > 0 &&
-		      wire_await_close(fd, r->timeout_ns);
 
 	(void)m;
-	if (fd >= 0)
-		close(fd);
-	return closed ? answer("closed") : no_answer("the connection stays open");
+	return n > 1 ? send_below_tls(r, buf, (size_t)n / 2) : no_answer("no ClientHello");
 }
 
 /* Answers the server's first flight with an alert (RFC 8446, 6), in the clear, and sends no more. */
@@ -300,11 +294,8 @@ static int unique_psns(struct rogue *r, const struct mode *m)
 	for (; granted < n && granted < WIRES_MAX; granted++) {
 		struct frame_hello h = wire_good_hello();
 		struct reply reply;
-		struct wire w;
 
-		if (wire_open(r, NULL, &w, &reply))
-			wire_hello(&w, &h, &reply);
-		wire_close(&w);
+		wire_ask(r, &h, &reply);
 		if (reply.kind != REPLY_GRANT)
 			return wire_answer(&reply);
 		psns[2 * granted] = h.psn;

@@ -107,11 +107,8 @@ static enum reply_kind ask(struct rogue *r)
 {
 	struct frame_hello h = wire_good_hello();
 	struct reply reply;
-	struct wire w;
 
-	if (wire_open(r, NULL, &w, &reply))
-		wire_hello(&w, &h, &reply);
-	wire_close(&w);
+	wire_ask(r, &h, &reply);
 	return reply.kind;
 }
 
@@ -145,8 +142,7 @@ static void *keep_busy(void *arg)
 	struct wire w;
 
 	for (;;) {
-		if (wire_open(b->r, NULL, &w, &reply))
-			wire_hello(&w, &b->hello, &reply);
+		wire_open_hello(b->r, &b->hello, &w, &reply);
 		for (int i = 0; i < CONFLICTS_MAX && reply.kind == REPLY_REFUSE; i++) {
 			atomic_fetch_add(&b->conflicts, 1);
 			poll(NULL, 0, 2 * TICK_NS / NS_PER_MS);

@@ -170,11 +170,8 @@ static bool learn_rdma_address(struct rogue *r, struct addr *out)
 {
 	struct frame_hello h = wire_good_hello();
 	struct reply reply;
-	struct wire w;
 
-	if (wire_open(r, NULL, &w, &reply))
-		wire_hello(&w, &h, &reply);
-	wire_close(&w);
+	wire_ask(r, &h, &reply);
 	*out = reply.grant.rdma;
 	return reply.kind == REPLY_GRANT;
 }

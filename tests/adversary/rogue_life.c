@@ -19,8 +19,7 @@ static bool take_ticket(struct rogue *r, struct tls_session **ticket)
 	struct wire w;
 
 	h.features = FRAME_FEATURE_TICKET;
-	if (wire_open(r, NULL, &w, &reply))
-		wire_hello(&w, &h, &reply);
+	wire_open_hello(r, &h, &w, &reply);
 	if (reply.kind == REPLY_GRANT)
 		*ticket = tls_take_session(w.tls);
 	wire_close(&w);
@@ -37,8 +36,7 @@ static int use_ticket(struct rogue *r)
 	struct wire w;
 	bool resumed;
 
-	if (wire_open(r, NULL, &w, &reply))
-		wire_hello(&w, &h, &reply);
+	wire_open_hello(r, &h, &w, &reply);
 	resumed = reply.kind == REPLY_GRANT && tls_is_resumed(w.tls);
 	wire_close(&w);
 	if (reply.kind != REPLY_GRANT)
@@ -125,13 +123,10 @@ static int asks_while_full(struct rogue *r, const struct mode *m)
 {
 	struct frame_hello h = wire_good_hello();
 	struct reply reply;
-	struct wire w;
 
 	(void)m;
 	do {
-		if (wire_open(r, NULL, &w, &reply))
-			wire_hello(&w, &h, &reply);
-		wire_close(&w);
+		wire_ask(r, &h, &reply);
 	} while (reply.kind == REPLY_REFUSE && reply.refuse.code == REFUSE_FULL);
 	return wire_answer(&reply);
 }

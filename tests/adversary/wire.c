@@ -216,6 +216,20 @@ void wire_hello(struct wire *w, const struct frame_hello *h, struct reply *out)
 		wire_read(w, out);
 }
 
+void wire_open_hello(struct rogue *r, const struct frame_hello *h, struct wire *w, struct reply *out)
+{
+	if (wire_open(r, NULL, w, out))
+		wire_hello(w, h, out);
+}
+
+void wire_ask(struct rogue *r, const struct frame_hello *h, struct reply *out)
+{
+	struct wire w;
+
+	wire_open_hello(r, h, &w, out);
+	wire_close(&w);
+}
+
 int wire_answer(const struct reply *reply)
 {
 	switch (reply->kind) {

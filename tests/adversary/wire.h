@@ -60,6 +60,11 @@ void wire_read(struct wire *w, struct reply *out);
 /* Sends a HELLO; the reply is in `out`. */
 void wire_hello(struct wire *w, const struct frame_hello *h, struct reply *out);
 
+/* wire_open, and then wire_hello. */
+void wire_open_hello(struct rogue *r, const struct frame_hello *h, struct wire *w, struct reply *out);
+/* The same on a connection of its own, which is closed then: a session that is granted is not used. */
+void wire_ask(struct rogue *r, const struct frame_hello *h, struct reply *out);
+
 /* Says what came: "granted", "refused: bad_request: ...", "closed", "tls: ...". A mode's status. */
 int wire_answer(const struct reply *reply);
 

@@ -1,7 +1,6 @@
 /* Certificates for a test run: a CA and what it signs, P-256, valid for an hour. See certs.h. */
 #include "tests/unit/helpers/certs.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -88,14 +87,12 @@ static void drop(struct made *m)
 
 int certs_make(struct certs *c)
 {
-	const char *tmp = getenv("TMPDIR");
 	struct made server = { 0 }, client = { 0 };
 	struct made *ca, *other;
 	int ret = -1;
 
 	c->cas = calloc(1, sizeof(*c->cas));
-	if (!c->cas || snprintf(c->dir, sizeof(c->dir), "%s/rampart-unit-XXXXXX", tmp ? tmp : "/tmp") >=
-	    (int)sizeof(c->dir) || !mkdtemp(c->dir))
+	if (!c->cas || scratch_make(c->dir))
 		return -1;
 	ca = &c->cas->own;
 	other = &c->cas->other;
@@ -121,14 +118,7 @@ int certs_make(struct certs *c)
 
 void certs_remove(const struct certs *c)
 {
-	DIR *dir = opendir(c->dir);
-	const struct dirent *e;
-
-	while (dir && (e = readdir(dir)))
-		unlinkat(dirfd(dir), e->d_name, 0);
-	if (dir)
-		closedir(dir);
-	rmdir(c->dir);
+	(void)!scratch_remove(c->dir);
 	drop(&c->cas->own);
 	drop(&c->cas->other);
 	free(c->cas);

@@ -1,16 +1,18 @@
-/* Certificates made for one test run, in a folder of their own below $TMPDIR or /tmp. */
+/* Certificates made for one test run, in a folder of their own (scratch.h). */
 #ifndef RAMPART_TESTS_UNIT_CERTS_H
 #define RAMPART_TESTS_UNIT_CERTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tests/unit/files/scratch.h"
+
 #define CERTS_PATH_MAX 160
 
 struct certs_cas;
 
 struct certs {
-	char dir[CERTS_PATH_MAX - 32];
+	char dir[SCRATCH_MAX];
 	char ca[CERTS_PATH_MAX];		/* signs the next two */
 	char server_cert[CERTS_PATH_MAX],
 		server_key[CERTS_PATH_MAX]; /* for 127.0.0.1 and localhost */

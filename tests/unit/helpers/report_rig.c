@@ -2,7 +2,6 @@
 #include "tests/unit/helpers/report_rig.h"
 
 #include <ctype.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,29 +12,21 @@
 #include "common/hist/hist.h"
 #include "common/hist/hist_io.h"
 #include "loadgen/analysis/baseline.h"
+#include "tests/unit/files/scratch.h"
 #include "tests/unit/helpers/unit.h"
 
-static char dir[64];
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
+static char dir[SCRATCH_MAX];
 
 int report_rig_set_up(void **state)
 {
 	(void)state;
-	strcpy(dir, "/tmp/rampart-test-XXXXXX");
-	return mkdtemp(dir) && chdir(dir) == 0 && mkdir(REPORT_RIG_DIR, 0700) == 0 ? 0 : -1;
+	return scratch_make(dir) == 0 && chdir(dir) == 0 && mkdir(REPORT_RIG_DIR, 0700) == 0 ? 0 : -1;
 }
 
 int report_rig_tear_down(void **state)
 {
 	(void)state;
-	return chdir("/") || nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS) ? -1 : 0;
+	return chdir("/") || scratch_remove(dir) ? -1 : 0;
 }
 
 static FILE *open_in(const char *folder, const char *name)

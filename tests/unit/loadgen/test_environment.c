@@ -15,9 +15,10 @@
 #include "common/rdma/dev.h"
 #include "common/base/paths.h"
 #include "loadgen/environment.h"
+#include "tests/unit/files/scratch.h"
 
 static int devices;	/* of this machine */
-static char dir[64];	/* of the program */
+static char dir[SCRATCH_MAX];	/* of the program */
 static struct loadgen_config c;
 static char err[PATH_MAX + 400];
 
@@ -55,8 +56,7 @@ static int set_up(void **state)
 	c.output = dir;
 	err[0] = '\0';
 	unsetenv("RAMPART_VM");
-	strcpy(dir, "/tmp/rampart-test-XXXXXX");
-	if (!mkdtemp(dir))
+	if (scratch_make(dir))
 		return -1;
 	return mkdir(below("scripts"), 0777);
 }
@@ -64,11 +64,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	unlink(below("out"));
-	unlink(below("errors"));
-	unlink(below("scripts/softroce"));
-	rmdir(below("scripts"));
-	return rmdir(dir);
+	return scratch_remove(dir);
 }
 
 /* ---- describing ---- */

@@ -8,7 +8,7 @@
 #include "common/rdma/ep.h"
 #include "common/rdma/qp_pool.h"
 #include "tests/unit/helpers/client_rig.h"
-#include "tests/unit/helpers/log_watch.h"
+#include "tests/unit/files/log_watch.h"
 
 static struct command_config cfg;
 static struct session session;

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,24 +12,17 @@
 #include <jansson.h>
 
 #include "common/base/paths.h"
+#include "tests/unit/files/scratch.h"
 #include "tests/unit/helpers/full_disk.h"
 
-static char dir[64];		/* everything is made below it */
+static char dir[SCRATCH_MAX];		/* everything is made below it */
 static int folder;		/* dir/in */
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
 	(void)state;
 	disk_room = -1;
 	close(folder);
-	return chdir("/") || nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return chdir("/") || scratch_remove(dir);
 }
 
 static void put_file(const char *path, const char *text)
@@ -47,8 +39,7 @@ static int set_up(void **state)
 	(void)state;
 	disk_room = -1;
 	disk_full_errno = ENOSPC;
-	strcpy(dir, "/tmp/rampart-test-XXXXXX");
-	if (!mkdtemp(dir) || chdir(dir) || mkdir("in", 0777) || mkdir("out", 0777))
+	if (scratch_make(dir) || chdir(dir) || mkdir("in", 0777) || mkdir("out", 0777))
 		return -1;
 	put_file("out/victim", "precious");
 	folder = path_open_folder("in");

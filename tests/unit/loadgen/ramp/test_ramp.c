@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <errno.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,12 +19,13 @@
 #include "loadgen/results/results.h"
 #include "loadgen/worker/worker.h"
 #include "loadgen/traffic/workload.h"
+#include "tests/unit/files/scratch.h"
 
 #define WORKERS 2
 #define ANSWER_S 0.02		/* the server takes this for a report */
 #define DRAIN_S 0.02		/* and a worker for what is in flight */
 
-static char dir[64];
+static char dir[SCRATCH_MAX];
 static struct results *results;
 static struct outcome oc;
 static struct loadgen_config cfg;
@@ -324,21 +324,12 @@ static void needs_nothing(const struct loadgen_config *c, struct workload_needs 
 
 static const struct workload some_workload = { .streams = 1, .needs = needs_nothing };
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static int set_up(void **state)
 {
 	char err[512];
 
 	(void)state;
-	strcpy(dir, "/tmp/rampart-test-XXXXXX");
-	if (!mkdtemp(dir) || results_new(dir, "run", 0, &results, err, sizeof(err)))
+	if (scratch_make(dir) || results_new(dir, "run", 0, &results, err, sizeof(err)))
 		return -1;
 	cfg = (struct loadgen_config){ .clients = 4, .steps = { .n = 1, .v = { 4 } }, .sizes = { .n = 1, .v = { 64 } },
 		.server = "127.0.0.1", .servers = { .n = 1, .name = { "127.0.0.1" } }, .tls_port = 7471, .threads = WORKERS,
@@ -359,7 +350,7 @@ static int tear_down(void **state)
 	(void)state;
 	outcome_clear(&oc);
 	results_free(results);
-	return nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return scratch_remove(dir);
 }
 
 static void run(void)

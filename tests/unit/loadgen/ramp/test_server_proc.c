@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "loadgen/ramp/server_proc.h"
+#include "tests/unit/files/scratch.h"
 
 #define PATIENCE_S 30.
 #define READY	   "echo 'rdma_server ready: tls=10.77.0.1:7471 rdma_ports=7472,7473'\n"
@@ -24,7 +25,7 @@ static int n_ready, n_exit, n_kills, exit_status;
 static struct addr ready_addr[RAILS_MAX];
 static uint32_t n_addrs;
 static bool free_on_exit, impatient;
-static char log_path[64];
+static char dir[SCRATCH_MAX], log_path[SCRATCH_MAX + 8];
 static char err[400];
 
 /* In place of libc's, to see whom it would hit: a pid that was reaped may be somebody else's by now. */
@@ -58,25 +59,22 @@ static const struct server_proc_events events = { .on_ready = on_ready, .on_exit
 
 static int set_up(void **state)
 {
-	int fd;
-
 	(void)state;
 	loop = ev_default_loop(0);
 	n_ready = n_exit = n_kills = exit_status = 0;
 	free_on_exit = false;
 	proc = NULL;
-	strcpy(log_path, "/tmp/rampart-test-XXXXXX");
-	fd = mkstemp(log_path);
-	if (fd >= 0)
-		close(fd);
-	return !loop || fd < 0;
+	if (!loop || scratch_make(dir))
+		return -1;
+	snprintf(log_path, sizeof(log_path), "%s/log", dir);
+	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
 	server_proc_free(proc);
-	return unlink(log_path);
+	return scratch_remove(dir);
 }
 
 static void start(const char *script)
@@ -320,7 +318,7 @@ static void start__log_not_writable__a_line_and_no_process(void **state)
 
 static void start__log_is_a_link__not_followed(void **state)
 {
-	char *argv[] = { (char *)(uintptr_t)"/bin/true", NULL }, link[80];
+	char *argv[] = { (char *)(uintptr_t)"/bin/true", NULL }, link[sizeof(log_path) + 8];
 
 	(void)state;
 	snprintf(link, sizeof(link), "%s.link", log_path);

@@ -2,7 +2,6 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,12 +15,13 @@
 
 #include "common/hist/hist.h"
 #include "loadgen/results/results.h"
+#include "tests/unit/files/scratch.h"
 #include "tests/unit/helpers/full_disk.h"
 
 #define SECOND	    1750000000
 #define SECOND_TEXT "20250615T150640Z"
 
-static char dir[64];	/* everything is made below it */
+static char dir[SCRATCH_MAX];	/* everything is made below it */
 static char err[PATH_MAX + 200];
 static time_t now;
 
@@ -33,28 +33,19 @@ time_t time(time_t *out)
 	return now;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static int set_up(void **state)
 {
 	(void)state;
-	strcpy(dir, "/tmp/rampart-test-XXXXXX");
 	now = SECOND;
 	disk_room = -1;
 	err[0] = '\0';
-	return mkdtemp(dir) ? 0 : -1;
+	return scratch_make(dir);
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	return nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return scratch_remove(dir);
 }
 
 /* Path of a file below `dir`; valid until the fourth next call. */

@@ -2,7 +2,6 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +15,9 @@
 #include "loadgen/step/step.h"
 #include "loadgen/traffic/trace.h"
 #include "loadgen/worker/worker.h"
+#include "tests/unit/files/scratch.h"
 
-static char dir[64], trace_file[96];
+static char dir[SCRATCH_MAX], trace_file[SCRATCH_MAX + 32];
 static struct results *results;
 static struct step *s;
 static struct trace *trace;
@@ -38,21 +38,12 @@ const struct worker_stats *worker_stats(const struct worker *w)
 	return NULL;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static int set_up(void **state)
 {
 	char err[512];
 
 	(void)state;
-	strcpy(dir, "/tmp/rampart-test-XXXXXX");
-	if (!mkdtemp(dir) || results_new(dir, "run", 0, &results, err, sizeof(err)) || step_new(10, 64, 1, &s) ||
+	if (scratch_make(dir) || results_new(dir, "run", 0, &results, err, sizeof(err)) || step_new(10, 64, 1, &s) ||
 	    trace_new(4, &trace))
 		return -1;
 	snprintf(trace_file, sizeof(trace_file), "%s/trace.csv", dir);
@@ -71,7 +62,7 @@ static int tear_down(void **state)
 	trace_free(trace);
 	step_free(s);
 	results_free(results);
-	return nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return scratch_remove(dir);
 }
 
 static void histograms__written__named(void **state)

@@ -567,6 +567,15 @@ static void hello__refused__no_region_registered_for_it(void **state)
 	assert_int_equal(fake_mrs(), 1);	/* the slab's */
 }
 
+/* Its HELLO waits for a region until srv.registrar_stands is false. */
+static void wait_for_region(struct peer *p)
+{
+	srv.registrar_stands = true;
+	connect_and_handshake(p);
+	peer_hello(p, FRAME_FEATURE_REGION);
+	server_turns(3);
+}
+
 /* The registration that failed was for somebody who did not wait: the next one's is tried again. */
 static void hello__region_failed_for_one_who_left__the_next_gets_one(void **state)
 {
@@ -574,10 +583,7 @@ static void hello__region_failed_for_one_who_left__the_next_gets_one(void **stat
 
 	(void)state;
 	server_rig_start();
-	srv.registrar_stands = true;
-	connect_and_handshake(&p);
-	peer_hello(&p, FRAME_FEATURE_REGION);
-	server_turns(3);
+	wait_for_region(&p);
 	server_expire(server_only(CONN_ST_HELLO));
 	fake_fail_next("ibv_reg_mr", ENOMEM);
 	srv.registrar_stands = false;
@@ -595,10 +601,7 @@ static void hello__region_not_registered_yet__waits_while_others_are_served(void
 
 	(void)state;
 	server_rig_start();
-	srv.registrar_stands = true;
-	connect_and_handshake(&p);
-	peer_hello(&p, FRAME_FEATURE_REGION);
-	server_turns(3);
+	wait_for_region(&p);
 	c = server_only(CONN_ST_HELLO);
 	assert_true(c->awaits_region);
 	assert_true(ev_is_active(&c->deadline));
@@ -621,10 +624,7 @@ static void hello__deadline_while_a_region_is_registered__fails_and_it_is_the_ne
 
 	(void)state;
 	server_rig_start();
-	srv.registrar_stands = true;
-	connect_and_handshake(&p);
-	peer_hello(&p, FRAME_FEATURE_REGION);
-	server_turns(3);
+	wait_for_region(&p);
 	server_expire(server_only(CONN_ST_HELLO));
 	assert_int_equal(server_failed(STAGE_PSN_EXCHANGE, FAIL_TIMEOUT, 0), 1);
 	assert_int_equal(srv.shard->regions_awaited, 0);

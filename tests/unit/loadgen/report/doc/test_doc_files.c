@@ -1,25 +1,26 @@
 /* Unit tests of loadgen/report/doc/doc_files.c. */
 #include "tests/unit/helpers/doc_rig.h"
 
+#include "tests/unit/files/scratch.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static char dir[64];
+static char dir[SCRATCH_MAX];
 
 static int set_up(void **state)
 {
 	(void)state;
-	strcpy(dir, "/tmp/rampart-test-XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
+	return scratch_make(dir);
 }
 
 static int tear_down(void **state)
 {
 	static const char *const left[] = { "report.html", "report.md", "tables", "charts" };
-	char path[100];
+	char path[SCRATCH_MAX + 32];
 	int ret = 0;
 
 	(void)state;

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
-#include "tests/unit/helpers/log_watch.h"
+#include "tests/unit/files/log_watch.h"
 
 static int watched = -1, saved_stderr = -1;
 static const char *watched_program;

@@ -1,0 +1,31 @@
+/* A folder for the files of one test. See scratch.h. */
+#include "tests/unit/files/scratch.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+int scratch_make(char dir[SCRATCH_MAX])
+{
+	const char *tmp = getenv("TMPDIR");
+
+	if (snprintf(dir, SCRATCH_MAX, "%s/rampart-unit-XXXXXX", tmp ? tmp : "/tmp") >= SCRATCH_MAX) {
+		fprintf(stderr, "TMPDIR is too long: %s\n", tmp);
+		return -1;
+	}
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+int scratch_remove(const char *dir)
+{
+	return nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS) ? -1 : 0;
+}

@@ -1,0 +1,12 @@
+/* A folder for the files of one test, below $TMPDIR (run-unit gives each run one of its own) or /tmp. */
+#ifndef RAMPART_TESTS_UNIT_SCRATCH_H
+#define RAMPART_TESTS_UNIT_SCRATCH_H
+
+#define SCRATCH_MAX 128
+
+/* 0, or -1 when there is none. */
+int scratch_make(char dir[SCRATCH_MAX]);
+/* With all that is in it. 0, or -1 when something is left. */
+int scratch_remove(const char *dir);
+
+#endif
