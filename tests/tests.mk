@@ -16,6 +16,7 @@ $(eval $(call unit_part,common,$(COMMON)))
 $(eval $(call unit_part,client,client/cli $(CLIENT) $(COMMON)))
 $(eval $(call unit_part,server,$(SERVER) $(COMMON)))
 $(eval $(call unit_part,loadgen,$(LOADGEN) $(CLIENT) $(COMMON)))
+$(eval $(call unit_part,both,$(SERVER) $(LOADGEN) $(CLIENT) $(COMMON)))
 
 # The shard's loop is driven by the tests that use the rig, not by a thread.
 driven = $(if $(shell grep -l helpers/server_rig.h $(@:$(B)/%=%.c)),-Wl$(comma)--wrap=pthread_create$(comma)--wrap=pthread_join$(comma)--wrap=getsockopt)
@@ -26,7 +27,7 @@ $(UNIT_BINARIES): %: %.o
 unit-tests: $(UNIT_BINARIES)
 
 check-unit: $(UNIT_BINARIES)
-	TALLY=$(B)/unit.tally tests/unit/run-unit $^
+	TSAN_OPTIONS=suppressions=tests/unit/tsan.supp TALLY=$(B)/unit.tally tests/unit/run-unit $^
 
 # What decodes bytes and what talks TLS: memory that was never written is seen by no sanitizer that gcc has.
 VALGRIND_UNITS := $(filter $(addprefix $(B)/tests/unit/,common/wire/% common/hist/test_hist_read common/hist/test_hist_io \

@@ -53,9 +53,14 @@ void fake_async_cq(struct ibv_cq *cq)
 	push(&(struct ibv_async_event){ .element.cq = cq, .event_type = IBV_EVENT_CQ_ERR });
 }
 
+void fake_async_of_srq(struct ibv_srq *srq, enum ibv_event_type type)
+{
+	push(&(struct ibv_async_event){ .element.srq = srq, .event_type = type });
+}
+
 void fake_async_srq(enum ibv_event_type type)
 {
-	push(&(struct ibv_async_event){ .element.srq = fake_srq(), .event_type = type });
+	fake_async_of_srq(fake_srq(), type);
 }
 
 void fake_async_device(enum ibv_event_type type)
@@ -101,6 +106,7 @@ void fake_async_forget(const struct ibv_qp *qp)
 
 int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *event)
 {
+	FAKE_GUARD;
 	uint64_t one;
 
 	if (n_events == 0 && end_err) {
@@ -120,6 +126,7 @@ int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *event)
 
 void ibv_ack_async_event(struct ibv_async_event *event)
 {
+	FAKE_GUARD;
 	unacked--;
 	if (is_of_qp(event->event_type))
 		((struct fake_qp *)event->element.qp)->events--;

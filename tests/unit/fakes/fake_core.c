@@ -3,6 +3,7 @@
 
 #include "tests/unit/helpers/unit.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,19 @@ static struct {
 	const char *kind;
 	int n;
 } kinds[KINDS_MAX];
+
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+int fake_lock(void)
+{
+	return pthread_mutex_lock(&lock);
+}
+
+void fake_unlock(const int *guard)
+{
+	(void)guard;
+	pthread_mutex_unlock(&lock);
+}
 
 void fake_reset(void)
 {

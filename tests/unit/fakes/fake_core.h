@@ -1,7 +1,7 @@
 /* What the fakes of libibverbs and librdmacm share: making a call fail, and noticing misuse.
  *
- * Linked instead of the libraries. One thread at a time. A test calls fake_reset first and fake_check
- * last.
+ * Linked instead of the libraries, whose functions any thread may call: they take one lock. What a test calls itself
+ * (fake_...) is for one thread at a time. A test calls fake_reset first and fake_check last.
  */
 #ifndef RAMPART_TESTS_UNIT_FAKE_CORE_H
 #define RAMPART_TESTS_UNIT_FAKE_CORE_H
@@ -21,6 +21,11 @@ const char *fake_failed(void);
 void fake_check(void);
 /* Objects that exist now, of both libraries. */
 unsigned fake_objects(void);
+
+/* For the fakes: holds the lock to the end of the function. It may be held already. */
+#define FAKE_GUARD __attribute__((cleanup(fake_unlock), unused)) int fake_guard_ = fake_lock()
+int fake_lock(void);
+void fake_unlock(const int *guard);
 
 /* For the fakes: the errno this call of `name` is to fail with, or 0. */
 int fake_fails(const char *name);

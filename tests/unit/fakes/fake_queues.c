@@ -6,6 +6,7 @@
 
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_objects.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
 
 #define POSTS_MAX 65536
@@ -59,6 +60,7 @@ void fake_push_wc(struct ibv_cq *cq, const struct ibv_wc *wc)
 
 static int poll_cq(struct ibv_cq *cq, int max, struct ibv_wc *wc)
 {
+	FAKE_GUARD;
 	struct fake_cq *q = (struct fake_cq *)cq;
 	int n = 0;
 
@@ -76,6 +78,7 @@ static int poll_cq(struct ibv_cq *cq, int max, struct ibv_wc *wc)
 /* As on rxe, one-shot: what waits already raises no event. */
 static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
+	FAKE_GUARD;
 	int e = fake_fails("ibv_req_notify_cq");
 
 	((struct fake_cq *)cq)->armed = e == 0;
@@ -85,6 +88,7 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
+	FAKE_GUARD;
 	struct fake_channel *c = (struct fake_channel *)channel;
 	int e = fake_fails("ibv_get_cq_event");
 	uint64_t one;
@@ -104,6 +108,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void 
 
 void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int n)
 {
+	FAKE_GUARD;
 	struct fake_cq *q = (struct fake_cq *)cq;
 
 	q->acked += n;
@@ -207,11 +212,14 @@ static int post_one(struct fake_qp *q, const struct ibv_send_wr *wr)
 		fake_flush(q);
 	else if (wr->opcode == IBV_WR_BIND_MW)
 		bind_window(q, wr);
+	if (fake_cm.wire && q->state == IBV_QPS_RTS)
+		fake_wire_send(q, wr);
 	return 0;
 }
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
+	FAKE_GUARD;
 	doorbells++;
 	for (; wr; wr = wr->next) {
 		int e = post_one((struct fake_qp *)qp, wr);
@@ -307,6 +315,7 @@ uint32_t fake_doorbells(void)
 
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
+	FAKE_GUARD;
 	struct fake_srq *s = (struct fake_srq *)srq;
 	int e = fake_fails("ibv_post_srq_recv");
 
@@ -346,7 +355,7 @@ static bool receive(struct ibv_qp *qp, const void *data, uint32_t bytes, struct 
 	/* As on rxe, one-shot, and when a receive is taken. */
 	if (s->limit && s->n < s->limit) {
 		s->limit = 0;
-		fake_async_srq(IBV_EVENT_SRQ_LIMIT_REACHED);
+		fake_async_of_srq(&s->srq, IBV_EVENT_SRQ_LIMIT_REACHED);
 	}
 	fake_push_wc(qp->recv_cq, &wc);
 	return true;
@@ -357,16 +366,34 @@ bool fake_deliver(struct ibv_qp *qp, const void *data, uint32_t bytes)
 	return receive(qp, data, bytes, (struct ibv_wc){ .status = IBV_WC_SUCCESS });
 }
 
-bool fake_deliver_unsolicited(struct ibv_qp *qp, const void *data, uint32_t bytes)
+static bool receive_unsolicited(struct ibv_qp *qp, const void *data, uint32_t bytes, struct ibv_wc wc)
 {
 	struct fake_cq *q = (struct fake_cq *)qp->recv_cq;
 	bool armed = q->armed, delivered;
 
 	q->armed = armed && !q->solicited_only;
-	delivered = fake_deliver(qp, data, bytes);
+	delivered = receive(qp, data, bytes, wc);
 	if (q->solicited_only)
 		q->armed = armed;
 	return delivered;
+}
+
+bool fake_deliver_unsolicited(struct ibv_qp *qp, const void *data, uint32_t bytes)
+{
+	return receive_unsolicited(qp, data, bytes, (struct ibv_wc){ .status = IBV_WC_SUCCESS });
+}
+
+bool fake_arrive(struct ibv_qp *qp, const struct ibv_send_wr *wr)
+{
+	struct ibv_wc wc = { .status = IBV_WC_SUCCESS };
+	const struct ibv_sge *sge = wr->num_sge ? wr->sg_list : &(const struct ibv_sge){ 0 };
+
+	if (wr->opcode == IBV_WR_SEND_WITH_IMM) {
+		wc.wc_flags = IBV_WC_WITH_IMM;
+		wc.imm_data = wr->imm_data;
+	}
+	return (wr->send_flags & IBV_SEND_SOLICITED ? receive : receive_unsolicited)(
+		qp, (const void *)(uintptr_t)sge->addr, sge->length, wc);
 }
 
 bool fake_deliver_imm(struct ibv_qp *qp, const void *data, uint32_t bytes, uint32_t imm)

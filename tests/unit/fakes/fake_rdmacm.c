@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_objects.h"
 #include "tests/unit/fakes/fake_verbs.h"
 
 #define CALLS_MAX 4096
@@ -23,12 +24,6 @@ struct fake_event_channel {
 	struct rdma_event_channel ch;
 	struct fake_event *first, **last;
 	uint32_t ids;
-};
-
-struct fake_id {
-	struct rdma_cm_id id;
-	uint32_t unacked;	/* events taken that count against this id */
-	struct fake_id *next;
 };
 
 struct fake_cm fake_cm;
@@ -98,6 +93,7 @@ uint32_t fake_cm_calls(enum fake_cm_op op)
 
 struct rdma_event_channel *rdma_create_event_channel(void)
 {
+	FAKE_GUARD;
 	struct fake_event_channel *c;
 
 	if (outcome("rdma_create_event_channel"))
@@ -117,6 +113,7 @@ static void free_event(struct fake_event *e)
 
 void rdma_destroy_event_channel(struct rdma_event_channel *ch)
 {
+	FAKE_GUARD;
 	struct fake_event_channel *c = (struct fake_event_channel *)ch;
 
 	if (c->ids)
@@ -207,6 +204,7 @@ static struct fake_id *charged(const struct rdma_cm_event *e)
 
 int rdma_get_cm_event(struct rdma_event_channel *ch, struct rdma_cm_event **event)
 {
+	FAKE_GUARD;
 	struct fake_event_channel *c = (struct fake_event_channel *)ch;
 	struct fake_event *e = c->first;
 	uint64_t one;
@@ -223,6 +221,7 @@ int rdma_get_cm_event(struct rdma_event_channel *ch, struct rdma_cm_event **even
 
 int rdma_ack_cm_event(struct rdma_cm_event *event)
 {
+	FAKE_GUARD;
 	struct fake_event *e = (struct fake_event *)event;
 
 	charged(event)->unacked--;
@@ -244,6 +243,7 @@ uint32_t fake_cm_acked(void)
 int rdma_create_id(struct rdma_event_channel *ch, struct rdma_cm_id **id, void *context,
 		   enum rdma_port_space ps)
 {
+	FAKE_GUARD;
 	if (outcome("rdma_create_id"))
 		return -1;
 	*id = &new_id(ch, context)->id;
@@ -276,10 +276,12 @@ static void drop_events(struct rdma_cm_id *id)
 
 int rdma_destroy_id(struct rdma_cm_id *id)
 {
+	FAKE_GUARD;
 	struct fake_id *i = (struct fake_id *)id, **link = &ids;
 
 	if (i->unacked)
 		fake_violation("rdma_destroy_id would wait for %u events", i->unacked);
+	fake_wire_destroy(i);
 	drop_events(id);
 	while (*link && *link != i)
 		link = &(*link)->next;
@@ -295,6 +297,11 @@ int rdma_destroy_id(struct rdma_cm_id *id)
 	return 0;
 }
 
+struct fake_id *fake_first_id(void)
+{
+	return ids;
+}
+
 struct rdma_cm_id *fake_cm_id(uint32_t n)
 {
 	for (struct fake_id *i = ids; i; i = i->next)
@@ -305,6 +312,7 @@ struct rdma_cm_id *fake_cm_id(uint32_t n)
 
 uint32_t fake_cm_ids(void)
 {
+	FAKE_GUARD;
 	uint32_t n = 0;
 
 	while (fake_cm_id(n))
@@ -327,6 +335,7 @@ static void bind_to(struct rdma_cm_id *id, const struct sockaddr *sa)
 
 int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *sa)
 {
+	FAKE_GUARD;
 	if (outcome("rdma_bind_addr"))
 		return -1;
 	bind_to(id, sa);
@@ -335,9 +344,11 @@ int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *sa)
 
 int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
+	FAKE_GUARD;
 	if (outcome("rdma_listen"))
 		return -1;
 	note(FAKE_CM_LISTEN, id)->number = backlog;
+	((struct fake_id *)id)->listens = true;
 	return 0;
 }
 
@@ -349,6 +360,7 @@ __be16 rdma_get_src_port(struct rdma_cm_id *id)
 int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst,
 		      int timeout_ms)
 {
+	FAKE_GUARD;
 	struct fake_cm_call *c;
 
 	if (outcome("rdma_resolve_addr"))
@@ -363,56 +375,76 @@ int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockad
 	}
 	id->route.addr.dst_storage = c->dst.ss;
 	id->verbs = fake_cm.resolves_to;
+	if (fake_cm.wire)
+		fake_cm_event(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0, 0, NULL, 0);
 	return 0;
 }
 
 int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 {
+	FAKE_GUARD;
 	if (outcome("rdma_resolve_route"))
 		return -1;
 	note(FAKE_CM_RESOLVE_ROUTE, id)->number = timeout_ms;
+	if (fake_cm.wire)
+		fake_cm_event(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0, 0, NULL, 0);
 	return 0;
 }
 
 int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
+	FAKE_GUARD;
 	if (outcome("rdma_connect"))
 		return -1;
 	note_param(note(FAKE_CM_CONNECT, id), param);
+	if (fake_cm.wire)
+		fake_wire_connect((struct fake_id *)id, param);
 	return 0;
 }
 
 int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
+	FAKE_GUARD;
 	if (outcome("rdma_accept"))
 		return -1;
 	note_param(note(FAKE_CM_ACCEPT, id), param);
+	if (fake_cm.wire)
+		fake_wire_accept((struct fake_id *)id, param);
 	return 0;
 }
 
 int rdma_establish(struct rdma_cm_id *id)
 {
+	FAKE_GUARD;
 	if (outcome("rdma_establish"))
 		return -1;
 	note(FAKE_CM_ESTABLISH, id);
+	if (fake_cm.wire)
+		fake_wire_establish((struct fake_id *)id);
 	return 0;
 }
 
 int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t bytes)
 {
+	FAKE_GUARD;
 	struct rdma_conn_param p = { .private_data = data, .private_data_len = bytes };
 
 	if (outcome("rdma_reject"))
 		return -1;
 	note_param(note(FAKE_CM_REJECT, id), &p);
+	if (fake_cm.wire)
+		fake_wire_reject((struct fake_id *)id, &p);
 	return 0;
 }
 
 int rdma_disconnect(struct rdma_cm_id *id)
 {
+	FAKE_GUARD;
 	if (outcome("rdma_disconnect"))
 		return -1;
 	note(FAKE_CM_DISCONNECT, id);
+	if (fake_cm.wire)
+		fake_wire_disconnect((struct fake_id *)id);
 	return 0;
 }
 
@@ -430,6 +462,7 @@ static void path_gid(const struct rdma_cm_id *id, uint8_t gid[16])
 /* As the kernel does it: generous access rights, the CM's own PSNs, long timers. */
 int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
+	FAKE_GUARD;
 	enum ibv_qp_state state = attr->qp_state;
 
 	if (outcome("rdma_init_qp_attr"))
@@ -470,6 +503,7 @@ int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask
 
 struct ibv_context **rdma_get_devices(int *n)
 {
+	FAKE_GUARD;
 	struct ibv_context **list;
 
 	if (outcome("rdma_get_devices"))
@@ -484,6 +518,7 @@ struct ibv_context **rdma_get_devices(int *n)
 
 void rdma_free_devices(struct ibv_context **list)
 {
+	FAKE_GUARD;
 	free(list);
 	fake_count("device lists", -1);
 }

@@ -20,6 +20,9 @@ struct fake_cm {
 	bool global_route;		/* the path has a GRH, as RoCE always does [true] */
 	struct addr path_peer;		/* destination GID; len 0: the id's peer address [len 0] */
 	int devices;			/* that rdma_get_devices shows [1] */
+	/* Connections lead to listeners in this process, and what is sent over them arrives: events come by themselves
+	 * [false] */
+	bool wire;
 };
 extern struct fake_cm fake_cm;
 

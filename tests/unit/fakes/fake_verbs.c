@@ -129,6 +129,7 @@ const char *ibv_get_device_name(struct ibv_device *d)
 
 int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
 {
+	FAKE_GUARD;
 	(void)ctx;
 	*attr = fake_device.attr;
 	return fake_fails("ibv_query_device");
@@ -136,6 +137,7 @@ int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
 
 int ibv_query_port(struct ibv_context *ctx, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
+	FAKE_GUARD;
 	(void)ctx;
 	if (port != 1)
 		return EINVAL;
@@ -146,6 +148,7 @@ int ibv_query_port(struct ibv_context *ctx, uint8_t port, struct _compat_ibv_por
 ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *entries, size_t max,
 			     uint32_t flags, size_t entry_size)
 {
+	FAKE_GUARD;
 	size_t n = fake_device.n_gids < max ? fake_device.n_gids : max;
 
 	(void)ctx;
@@ -158,6 +161,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *entr
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *ctx)
 {
+	FAKE_GUARD;
 	struct fake_pd *p = make("ibv_alloc_pd", "protection domains", sizeof(*p));
 
 	if (!p)
@@ -168,6 +172,7 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *ctx)
 
 int ibv_dealloc_pd(struct ibv_pd *pd)
 {
+	FAKE_GUARD;
 	struct fake_pd *p = (struct fake_pd *)pd;
 
 	if (p->users) {
@@ -180,6 +185,7 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
+	FAKE_GUARD;
 	struct fake_mr *m = make("ibv_reg_mr", "memory regions", sizeof(*m));
 
 	mr_thread = pthread_self();
@@ -205,6 +211,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
+	FAKE_GUARD;
 	struct fake_mr *m = (struct fake_mr *)mr;
 
 	if (m->windows) {
@@ -219,6 +226,7 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 
 static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
+	FAKE_GUARD;
 	struct fake_mw *w = make("ibv_alloc_mw", "memory windows", sizeof(*w));
 
 	if (!w)
@@ -235,6 +243,7 @@ static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 static int dealloc_mw(struct ibv_mw *mw)
 {
+	FAKE_GUARD;
 	struct fake_mw *w = (struct fake_mw *)mw;
 	int e = fake_fails("ibv_dealloc_mw");
 
@@ -262,11 +271,13 @@ pthread_t fake_mr_thread(void)
 
 uint32_t fake_mrs(void)
 {
+	FAKE_GUARD;
 	return n_mrs;
 }
 
 uint32_t fake_mws(void)
 {
+	FAKE_GUARD;
 	return n_mws;
 }
 
@@ -279,6 +290,7 @@ uint32_t fake_mw_last_rkey(void)
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ctx)
 {
+	FAKE_GUARD;
 	struct fake_channel *c = make("ibv_create_comp_channel", "completion channels", sizeof(*c));
 
 	if (!c)
@@ -290,6 +302,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ctx)
 
 int ibv_destroy_comp_channel(struct ibv_comp_channel *ch)
 {
+	FAKE_GUARD;
 	struct fake_channel *c = (struct fake_channel *)ch;
 
 	if (c->cqs) {
@@ -305,6 +318,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *ch)
 struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *cq_context,
 			     struct ibv_comp_channel *channel, int comp_vector)
 {
+	FAKE_GUARD;
 	struct fake_cq *q;
 
 	(void)comp_vector;
@@ -328,6 +342,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *cq_context,
 
 int ibv_destroy_cq(struct ibv_cq *cq)
 {
+	FAKE_GUARD;
 	struct fake_cq *q = (struct fake_cq *)cq;
 	uint32_t i = 0;
 
@@ -362,6 +377,7 @@ struct ibv_cq *fake_cq(uint32_t i)
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
+	FAKE_GUARD;
 	struct fake_srq *s;
 
 	if (attr->attr.max_wr < 1 || attr->attr.max_wr > (uint32_t)fake_device.attr.max_srq_wr) {
@@ -383,6 +399,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 
 int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
+	FAKE_GUARD;
 	struct fake_srq *s = (struct fake_srq *)srq;
 	int e = fake_fails("ibv_modify_srq");
 
@@ -397,6 +414,7 @@ int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 
 int ibv_destroy_srq(struct ibv_srq *srq)
 {
+	FAKE_GUARD;
 	struct fake_srq *s = (struct fake_srq *)srq;
 
 	if (s->qps) {
@@ -419,6 +437,7 @@ static uint32_t new_qpn(void)
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
+	FAKE_GUARD;
 	struct fake_qp *q;
 
 	if (attr->cap.max_inline_data > fake_device.inline_max ||
@@ -451,6 +470,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
+	FAKE_GUARD;
 	struct fake_qp *q = (struct fake_qp *)qp, **link = &qps;
 
 	if (q->windows)
@@ -514,6 +534,7 @@ static void take_attr(struct fake_qp *q, const struct ibv_qp_attr *attr, int mas
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
+	FAKE_GUARD;
 	struct fake_qp *q = (struct fake_qp *)qp;
 	int e = fake_fails("ibv_modify_qp");
 
@@ -533,14 +554,17 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 		modifies[n_modifies++] = (struct fake_modify){ qp->qp_num, mask, *attr };
 	if (q->state == IBV_QPS_ERR)
 		fake_flush(q);
-	if (q->state == IBV_QPS_RESET)
+	if (q->state == IBV_QPS_RESET) {
 		fake_forget_sends(q);
+		q->remote = 0;
+	}
 	return 0;
 }
 
 int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		 struct ibv_qp_init_attr *init)
 {
+	FAKE_GUARD;
 	struct fake_qp *q = (struct fake_qp *)qp;
 	int e = fake_fails("ibv_query_qp");
 
@@ -594,5 +618,6 @@ const struct ibv_qp_cap *fake_qp_cap(const struct ibv_qp *qp)
 
 uint32_t fake_qps(void)
 {
+	FAKE_GUARD;
 	return n_qps;
 }
