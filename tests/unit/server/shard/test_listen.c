@@ -394,6 +394,29 @@ static void accept__full_of_silent_ones_of_an_address_that_gets_on__all_wait(voi
 	abort_all(p, 6);
 }
 
+/* One host comes with ten times as many as there is room for, and has no time for any of them but one. */
+static void accept__storm_of_one_address__all_get_their_turn(void **state)
+{
+	enum { PLACES = 4, ALL = 40 };
+	struct peer p[ALL];
+
+	(void)state;
+	fill(p, PLACES);
+	assert_true(peer_handshake(&p[0]));
+	srv.silent_ms = 600;
+	for (int i = PLACES; i < ALL; i++)
+		peer_connect(&p[i]);
+	assert_int_equal(srv.shard->n_waiting, ALL - PLACES);
+	for (int i = 0; i < ALL; i++) {
+		srv.shard->look_not_before_ns = 0;
+		assert_true(i == 0 || peer_handshake(&p[i]));
+		peer_abort(&p[i]);
+	}
+	assert_int_equal(crowded_out(), 0);
+	assert_int_equal(counter_get(&srv.shard->stats.tcp_accepted), ALL);
+	server_assert_all_back();
+}
+
 /* One host that makes more connections than there is room for waits, and loses none. */
 static void accept__full_and_more_of_the_same_address__waits(void **state)
 {
@@ -613,6 +636,7 @@ int main(void)
 		LISTEN_TEST(accept__list_full__the_youngest_of_the_address_that_has_most_there_goes),
 		LISTEN_TEST(accept__full_of_two_addresses__the_silent_one_of_either_makes_room),
 		LISTEN_TEST(accept__full_of_silent_ones_of_an_address_that_gets_on__all_wait),
+		LISTEN_TEST(accept__storm_of_one_address__all_get_their_turn),
 		LISTEN_TEST(accept__full_and_more_of_the_same_address__waits),
 		LISTEN_TEST(accept__full_of_silent_ones__of_one_address_the_silent_give_way),
 		LISTEN_TEST(accept__silent_since_it_was_told_nothing__stays),
