@@ -5,7 +5,8 @@
  * Modes are in the tables of rogue_boot.c (TLS and frames), rogue_link.c (RDMA connection and messages),
  * rogue_region.c (one-sided memory), rogue_push.c (pushes), rogue_life.c (tickets, dying, asking for room),
  * rogue_tls.c (records of TLS), rogue_flood.c (floods), rogue_stale.c (holding queue pair numbers), rogue_credits.c
- * (more messages than credits, together or for long) and rogue_crowd.c (taking all there is).
+ * (more messages than credits, together or for long), rogue_crowd.c (taking all there is) and rogue_packets.c (forged
+ * packets).
  */
 #include "tests/adversary/rogue.h"
 
@@ -59,7 +60,8 @@ static const struct opts_spec spec = {
 };
 
 static const struct mode *const tables[] = { boot_modes, link_modes, region_modes, push_modes, life_modes,
-					    tls_modes, flood_modes, stale_modes, credit_modes, crowd_modes };
+					    tls_modes, flood_modes, stale_modes, credit_modes, crowd_modes,
+					    packet_modes };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
 static const char *running = "";	/* the mode */

@@ -43,6 +43,7 @@ bool link_check(struct rogue *r);
 
 /* Tables of modes; a NULL name ends them. */
 extern const struct mode boot_modes[], link_modes[], region_modes[], push_modes[], life_modes[], tls_modes[],
-	flood_modes[], stale_modes[], credit_modes[], crowd_modes[];
+	flood_modes[], stale_modes[], credit_modes[], crowd_modes[],
+	packet_modes[];
 
 #endif

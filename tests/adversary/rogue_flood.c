@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -56,6 +57,7 @@ static int client_hellos(struct rogue *r, const struct mode *m)
 		return no_answer("no ClientHello");
 	memset(fds, -1, sizeof(fds));
 	parse_flood(r->arg, 100, &n, &rate);
+	answer("begun");
 	for (int i = 0; i < n + OPEN_MAX; i++) {
 		int *fd = &fds[i % OPEN_MAX];
 
@@ -79,8 +81,7 @@ static int client_hellos(struct rogue *r, const struct mode *m)
 struct requests {
 	struct rogue *r;
 	struct cm_channel *cm;
-	struct addr to;
-	uint8_t data[PDATA_PROOF_BYTES];	/* of a session that nobody has */
+	struct addr from, to;
 	int begun, under_way, rejected, lost;
 };
 
@@ -91,7 +92,7 @@ static void begin_request(struct requests *q)
 	q->begun++;
 	if (cm_id_new(q->cm, NULL, &id)) {
 		q->lost++;
-	} else if (cm_resolve_addr(id, &q->r->dev.addr, &q->to, RESOLVE_MS)) {
+	} else if (cm_resolve_addr(id, &q->from, &q->to, RESOLVE_MS)) {
 		cm_id_destroy(id);
 		q->lost++;
 	} else {
@@ -107,12 +108,17 @@ static void end_request(struct requests *q, struct rdma_cm_id *id, bool rejected
 	q->lost += !rejected;
 }
 
-/* QP numbers that no queue pair has: nothing is to be connected. */
+/* Guesses a session and a proof. QP numbers that no queue pair has: nothing is to be connected. */
 static bool send_request(const struct requests *q, struct rdma_cm_id *id)
 {
-	struct cm_conn_param p = { .qpn = 0x800000u + (uint32_t)q->rejected, .private_data = q->data,
-				   .private_bytes = sizeof(q->data) };
+	struct pdata_proof proof;
+	uint8_t data[PDATA_PROOF_BYTES];
+	struct cm_conn_param p = { .qpn = 0x800000u + (uint32_t)q->rejected, .private_data = data,
+				   .private_bytes = sizeof(data) };
 
+	if (getrandom(&proof, sizeof(proof), 0) != sizeof(proof))
+		return false;
+	pdata_encode_proof(PDATA_REQUEST, &proof, data);
 	return cm_connect(id, &p) == 0;
 }
 
@@ -179,20 +185,19 @@ static bool learn_rdma_address(struct rogue *r, struct addr *out)
 /* Sends ARG (COUNT@RATE) connection requests of sessions that nobody has. */
 static int requests(struct rogue *r, const struct mode *m)
 {
-	struct requests q = { .r = r };
-	struct pdata_proof proof = { 0 };
+	struct requests q = { .r = r, .from = r->source.len ? r->source : r->dev.addr };
 	int n, rate;
 
 	(void)m;
 	parse_flood(r->arg, 1000, &n, &rate);
-	pdata_encode_proof(PDATA_REQUEST, &proof, q.data);
 	if (!learn_rdma_address(r, &q.to) || cm_channel_new(&q.cm))
 		return no_answer("no session, or no channel");
+	answer("begun");
 	run_requests(&q, n, rate);
 	if (q.under_way > 0)
 		return no_answer("%d rejected, %d lost, %d without an end", q.rejected, q.lost, q.under_way);
 	cm_channel_free(q.cm);
-	return q.rejected ? answer("%d sent", n) : no_answer("none of %d was rejected", n);
+	return q.rejected ? answer("%d rejected, %d lost", q.rejected, q.lost) : no_answer("none of %d was rejected", n);
 }
 
 /* ---- control sessions */

@@ -398,6 +398,31 @@ static int do_credits(struct link *l, const struct mode *m)
 	return link_answer(l);
 }
 
+static bool send_with_immediate(struct link *l, uint32_t bytes)
+{
+	uint32_t buf = ep_buf_get(l->ep);
+
+	return buf != EP_NO_BUF && rc_send_imm(&l->rc, buf, bytes, 7) == 0;
+}
+
+/* Messages with immediate data. variant: one that is longer than was granted; else as many at once as can be posted, with a
+ * single credit. */
+static int do_immediates(struct link *l, const struct mode *m)
+{
+	uint32_t n = m->variant ? 1 : LINK_MESSAGES_MAX;
+
+	if (!link_connect(l, &l->hello) || !link_works(l))
+		return ROGUE_NO_ANSWER;
+	l->received = 0;
+	for (uint32_t i = 0; i < n; i++)
+		if (!send_with_immediate(l, m->variant ? l->grant.message_bytes + 1 : 64))
+			return no_answer("message %u could not be posted", i);
+	link_wait(l, m->variant ? replied : link_has_ended);
+	if (l->wc_status != IBV_WC_SUCCESS && link_wait(l, has_event))
+		return answer("wc: %s, disconnected", link_wc_name(l->wc_status));
+	return link_answer(l);
+}
+
 /* Connects, sends one message and stays until it is killed or disconnected. */
 static int do_hold(struct link *l, const struct mode *m)
 {
@@ -425,6 +450,7 @@ MODE(wrong_psn, do_wrong_psn)
 MODE(resting_psn, do_resting_psn)
 MODE(message, do_message)
 MODE(credits, do_credits)
+MODE(immediates, do_immediates)
 MODE(hold, do_hold)
 
 const struct mode link_modes[] = {
@@ -464,6 +490,8 @@ const struct mode link_modes[] = {
 	{ "joined-asking", .run = message, .variant = M_JOINED_ASKING },
 	{ "joined-many", .run = message, .variant = M_JOINED_MANY },
 	{ "credits", .run = credits },
+	{ "immediate-credits", .run = immediates },
+	{ "immediate-beyond-grant", .run = immediates, .variant = 1 },
 	{ "hold", .run = hold },
 	{ NULL },
 };

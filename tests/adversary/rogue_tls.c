@@ -31,7 +31,8 @@ static void raw_close(struct raw *w)
 		close(w->fd);
 }
 
-static bool raw_open(struct rogue *r, struct raw *w)
+/* Up to the handshake. */
+static bool raw_begin(struct rogue *r, struct raw *w)
 {
 	static const unsigned char alpn[] = FRAME_ALPN;
 	struct timeval limit = { .tv_sec = (time_t)(r->timeout_ns / NS_PER_S) + 1 };
@@ -44,27 +45,39 @@ static bool raw_open(struct rogue *r, struct raw *w)
 	    SSL_CTX_set_alpn_protos(w->ctx, alpn, sizeof(alpn) - 1))
 		return false;
 	w->ssl = SSL_new(w->ctx);
-	return w->ssl && SSL_set_fd(w->ssl, w->fd) == 1 && SSL_connect(w->ssl) == 1;
+	return w->ssl && SSL_set_fd(w->ssl, w->fd) == 1;
+}
+
+static bool raw_open(struct rogue *r, struct raw *w)
+{
+	return raw_begin(r, w) && SSL_connect(w->ssl) == 1;
+}
+
+/* Reads a frame and keeps its header. */
+static bool read_frame(struct raw *w, struct frame_header *h)
+{
+	uint8_t buf[FRAME_HEADER_BYTES];
+	size_t got;
+
+	for (size_t have = 0; have < FRAME_HEADER_BYTES; have += got)
+		if (SSL_read_ex(w->ssl, buf + have, FRAME_HEADER_BYTES - have, &got) != 1)
+			return false;
+	if (frame_decode_header(buf, FRAME_REPORT_BYTES_MAX, h))
+		return false;
+	for (size_t have = FRAME_HEADER_BYTES; have < h->length; have += got)
+		if (SSL_read_ex(w->ssl, buf, h->length - have < sizeof(buf) ? h->length - have : sizeof(buf), &got) != 1)
+			return false;
+	return true;
 }
 
 /* Asks for INFO, so that the server's main thread has the connection, and reads the answer. */
 static bool become_control(struct raw *w)
 {
-	uint8_t buf[FRAME_HEADER_BYTES + FRAME_CONTROL_BYTES];
+	uint8_t buf[FRAME_CONTROL_BYTES];
 	struct frame_header h;
-	size_t n = frame_encode_control(CONTROL_INFO, buf), got;
+	size_t n = frame_encode_control(CONTROL_INFO, buf);
 
-	if (SSL_write(w->ssl, buf, (int)n) != (int)n)
-		return false;
-	for (size_t have = 0; have < FRAME_HEADER_BYTES; have += got)
-		if (SSL_read_ex(w->ssl, buf + have, FRAME_HEADER_BYTES - have, &got) != 1)
-			return false;
-	if (frame_decode_header(buf, FRAME_REPORT_BYTES_MAX, &h))
-		return false;
-	for (size_t have = FRAME_HEADER_BYTES; have < h.length; have += got)
-		if (SSL_read_ex(w->ssl, buf, h.length - have < sizeof(buf) ? h.length - have : sizeof(buf), &got) != 1)
-			return false;
-	return true;
+	return SSL_write(w->ssl, buf, (int)n) == (int)n && read_frame(w, &h);
 }
 
 /* The bytes of `n` key updates, each under the key of the one before. NULL if that fails. */
@@ -120,7 +133,58 @@ static int sends_key_updates(struct rogue *r, const struct mode *m)
 	return closed ? answer("closed") : no_answer("the connection stays open");
 }
 
+/* Takes a ticket and says in it that early data is welcome, for the server does not. */
+static SSL_SESSION *take_session(struct rogue *r)
+{
+	struct frame_hello hello = wire_good_hello();
+	uint8_t buf[FRAME_HELLO_BYTES];
+	struct frame_header h;
+	SSL_SESSION *session = NULL;
+	struct raw w;
+	size_t n;
+
+	hello.features = FRAME_FEATURE_TICKET;
+	n = frame_encode_hello(&hello, buf);
+	if (raw_open(r, &w) && SSL_write(w.ssl, buf, (int)n) == (int)n && read_frame(&w, &h) && h.type == FRAME_GRANT) {
+		session = SSL_get1_session(w.ssl);
+		SSL_shutdown(w.ssl);	/* without it the session counts as broken */
+	}
+	raw_close(&w);
+	if (session && SSL_SESSION_is_resumable(session) && SSL_SESSION_set_max_early_data(session, 1000) == 1)
+		return session;
+	SSL_SESSION_free(session);
+	return NULL;
+}
+
+/* Sends its HELLO as early data (0-RTT), which anybody could replay. */
+static int early_data(struct rogue *r, const struct mode *m)
+{
+	SSL_SESSION *session = take_session(r);
+	struct frame_hello hello = wire_good_hello();
+	uint8_t buf[FRAME_HELLO_BYTES];
+	struct frame_header h;
+	struct raw w;
+	size_t n = frame_encode_hello(&hello, buf);
+	int status = ROGUE_NO_ANSWER;
+
+	(void)m;
+	if (!session)
+		return no_answer("no ticket");
+	if (raw_begin(r, &w) && SSL_set_session(w.ssl, session) == 1 && SSL_write_early_data(w.ssl, buf, n, &n) == 1) {
+		if (SSL_connect(w.ssl) == 1 && SSL_get_early_data_status(w.ssl) == SSL_EARLY_DATA_ACCEPTED)
+			status = answer("accepted%s", read_frame(&w, &h) && h.type == FRAME_GRANT ? ", granted" : "");
+		else
+			status = answer("refused");
+	} else {
+		status = no_answer("no early data could be sent");
+	}
+	raw_close(&w);
+	SSL_SESSION_free(session);
+	return status;
+}
+
 const struct mode tls_modes[] = {
+	{ "early-data", .run = early_data },
 	{ "key-updates", .run = sends_key_updates },
 	{ "control-key-updates", .run = sends_key_updates, .variant = 1 },
 	{ NULL },

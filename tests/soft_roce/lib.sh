@@ -275,6 +275,35 @@ start_ping() { # NAME SERVER OPTIONS...
         not_ok "ping '$name' starts" "$(cat "${logs[$name]}")"
 }
 
+# ---- what a client that is connected feels: the round trips of the ping 'bystander'
+
+# Starts it; it sends every 4 ms.
+start_bystander() { # SERVER
+    start_ping bystander "$1" --interval 0.004
+}
+
+# The lines that it has printed so far.
+bystander_at() {
+    wc -l <"${logs[bystander]}"
+}
+
+# Adds the round trips, in us, of the lines after the first FROM to $tmp/KIND. After one that took long the messages count
+# that were not sent meanwhile: each would have waited for the rest of it.
+collect() { # FROM KIND
+    tail -n "+$(($1 + 1))" "${logs[bystander]}" | sed -n 's/.* time=\([0-9.]*\) us$/\1/p' |
+        awk '{ for (t = $1; t > 0; t -= 4000) printf "%.0f\n", t }' >>"$tmp/$2"
+}
+
+# Of the numbers in $tmp/KIND.
+percentile() { # KIND PERCENT
+    sort -n "$tmp/$1" | awk -v p="$2" '{ v[NR] = $1 } END { i = int(NR * p / 100 + 0.999999); print int(v[i < 1 ? 1 : i]) }'
+}
+
+tail_of() { # KIND UNIT
+    printf '%s p50 %d, p99 %d, max %d %s of %d' "$1" "$(percentile "$1" 50)" "$(percentile "$1" 99)" \
+        "$(percentile "$1" 100)" "$2" "$(wc -l <"$tmp/$1")"
+}
+
 # ---- hostile clients
 
 # Refusals and rejections that rogues saw, by code; and the modes that were run.

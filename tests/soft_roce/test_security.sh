@@ -98,9 +98,11 @@ joined-echo             disconnected
 joined-asking           disconnected
 joined-many             disconnected
 credits                 disconnected
+immediate-credits       disconnected
+immediate-beyond-grant  wc: remote_(operation|invalid_request), disconnected
 END
 counted "what is wrong with messages is counted" main failures.traffic.protocol:bad_message=12 \
-    failures.traffic.protocol:credits_exceeded=1 failures.traffic.wc:local_qp_operation=2
+    failures.traffic.protocol:credits_exceeded=2 failures.traffic.wc:local_qp_operation=3
 
 ends "attack slow ones" slow 40 0 "^tcp-silence: closed
 half-client-hello: closed
@@ -170,6 +172,9 @@ region-write-other      wc: remote_access, the owner's data is safe
 region-atomic-other     wc: remote_access, the owner's data is safe
 region-read-without     wc: remote_(access|invalid_request), the owner's data is safe
 region-write-without    wc: remote_(access|invalid_request), the owner's data is safe
+region-immediate-other  wc: remote_access, the owner's data is safe
+region-immediate-without wc: remote_(access|invalid_request), the owner's data is safe
+region-guess=4          4 of 4 refused: remote_access
 region-left             wc: remote_access
 region-zeroed           the same memory, all zero
 message-beyond-grant    (wc: remote_(operation|invalid_request), )?disconnected
@@ -188,8 +193,8 @@ push-without-window     disconnected
 push-cut                disconnected
 push-credits            disconnected
 END
-counted "what is wrong with pushes is counted" auth 'failures.traffic.protocol:bad_message>=8' \
-    failures.traffic.protocol:credits_exceeded=1 failures.traffic.wc:remote_access=2
+counted "what is wrong with pushes and immediate data is counted" auth 'failures.traffic.protocol:bad_message>=8' \
+    failures.traffic.protocol:credits_exceeded=1 failures.traffic.wc:remote_access=3
 
 anonymous=(--ca "$certs/ca.pem")
 ping=("${bin}rdma_client" --tls-port "${port[auth]}" --count 1)
@@ -211,7 +216,12 @@ openssl_client() { # OPTIONS...
 }
 matches "client certificate: an expired one is refused" "$(openssl_client -alpn rampart/1 -ign_eof \
     -cert "$bad_certs/old-client.pem" -key "$bad_certs/old-client.key")" 'alert certificate expired'
-matches "TLS 1.2 is refused" "$(openssl_client -tls1_2 -alpn rampart/1)" 'alert protocol version'
+for version in tls1 tls1_1 tls1_2; do
+    matches "$version is refused" "$(openssl_client -$version -cipher DEFAULT@SECLEVEL=0 -alpn rampart/1)" \
+        'alert protocol version'
+done
+matches "who has no group in common is refused" "$(openssl_client -groups ffdhe3072 -alpn rampart/1)" \
+    'alert handshake failure'
 matches "another ALPN protocol is refused" "$(openssl_client -alpn h2)" 'alert no application protocol'
 openssl_client -ign_eof -cert "$certs/client.pem" -key "$certs/client.key" >"$tmp/no-alpn"
 counted "failed handshakes are counted by what was wrong" auth failures.tls_handshake.certificate:10=1 \
@@ -263,8 +273,10 @@ used+=(keep-ids claim claim-next)
 used+=(outstanding never-stops)
 # And for test_credits.
 used+=(unsolicited-flood echo-flood never-receives)
-# And for test_crowd.
-used+=(crowd-silent crowd-half crowd-drip crowd-grants crowd-busy)
+# And for test_crowd and test_long_crowd.
+used+=(crowd-silent crowd-half crowd-drip crowd-grants crowd-busy readers)
+# And for tests/nodes/test_long_packets.
+used+=(packets-guess packets-guess-write packets-exact packets-exact-write early-data region-immediate)
 unused=$(comm -23 <("$programs/rogue" modes | sort) <(printf '%s\n' "${used[@]}" | sort -u))
 is "every attack was made" "$unused" ""
 finish

@@ -6,33 +6,17 @@
 
 . tests/soft_roce/lib.sh
 
-interval_ms=4
 quiet_s=0.8
 attacks=(key-updates=1000 control-key-updates=1000 client-hellos=150@100 requests=400 control-flood=1)
 cut_off=0
 
 start_server main --threads 1 --max-clients 64 --session-timeout 2
 remember_start main
-start_ping bystander main --interval 0.00$interval_ms
-
-lines() {
-    wc -l <"${logs[bystander]}"
-}
-
-# Adds the round trips, in us, of the lines after the first FROM to $tmp/KIND. After one that took long the messages count
-# that were not sent meanwhile: each would have waited for the rest of it.
-collect() { # FROM KIND
-    tail -n "+$(($1 + 1))" "${logs[bystander]}" | sed -n 's/.* time=\([0-9.]*\) us$/\1/p' |
-        awk -v step=$((interval_ms * 1000)) '{ for (t = $1; t > 0; t -= step) print t }' >>"$tmp/$2"
-}
-
-percentile() { # KIND PERCENT
-    sort -n "$tmp/$1" | awk -v p="$2" '{ v[NR] = $1 } END { i = int(NR * p / 100 + 0.999999); print int(v[i < 1 ? 1 : i]) }'
-}
+start_bystander main
 
 quiet_time() {
     local from
-    from=$(lines)
+    from=$(bystander_at)
     pause $quiet_s
     collect "$from" quiet
 }
@@ -40,7 +24,7 @@ quiet_time() {
 # Its round trips are in $tmp/ATTACK afterwards.
 under() { # ATTACK
     local from
-    from=$(lines)
+    from=$(bystander_at)
     rm -f "$tmp/$1"
     start attacker "$programs/rogue" "${tls_options[@]}" "$host" "${port[main]}" "$1"
     end_of attacker 60
@@ -58,8 +42,7 @@ for try in 1 2 3; do
     failed_ones=()
     for attack in "${attacks[@]}"; do
         p99=$(percentile "$attack" 99)
-        text="p50 $(percentile "$attack" 50) us, p99 $p99 us, max $(percentile "$attack" 100) us of $(wc -l <"$tmp/$attack")"
-        text+="; quiet p50 $(percentile quiet 50) us, p99 $quiet us, max $(percentile quiet 100) us of $(wc -l <"$tmp/quiet")"
+        text="$(tail_of "$attack" us); $(tail_of quiet us)"
         if ((p99 <= 2 * quiet)); then
             ok "$attack: p99 within twice that of quiet times: $text"
         elif ((try < 3)); then
