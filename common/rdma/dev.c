@@ -77,9 +77,9 @@ int dev_local_addr(const char *name, struct addr *out, char *err, size_t err_siz
 	else if (name && !named)
 		snprintf(err, err_size, "--device %s: no such RDMA device; `ibv_devices` lists them", name);
 	else
-		snprintf(err, err_size, "%s%s has no active port with an IP address; bring its interface "
+		snprintf(err, err_size, "%s%s: no active port with an IP address; bring its interface "
 			 "up (`ibv_devinfo`, `ip addr`) or name an address with --bind",
-			 name ? "RDMA device " : "no RDMA device", name ? name : "");
+			 name ? "RDMA device " : "the RDMA devices", name ? name : " here");
 	return -ENODEV;
 }
 
