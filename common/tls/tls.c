@@ -48,7 +48,8 @@ int tls_new(struct tls_ctx *ctx, int fd, const char *verify_name, struct tls **o
 	if (!socket)
 		goto err_ssl;
 	SSL_set_bio(t->ssl, socket, socket);
-	SSL_set_app_data(t->ssl, t);
+	if (SSL_set_app_data(t->ssl, t) != 1)
+		goto err_ssl;
 	if (ctx->server) {
 		SSL_set_accept_state(t->ssl);
 	} else {

@@ -100,7 +100,8 @@ int tls_configure_tickets(struct tls_ctx *ctx, const struct tls_config *cfg)
 		return -ENOMEM;
 	ctx->has_tickets = true;
 	SSL_CTX_set_timeout(c, (long)(2 * cfg->tickets->rotate_ns / NS_PER_S));
-	SSL_CTX_set_app_data(c, ctx);
+	if (SSL_CTX_set_app_data(c, ctx) != 1)
+		return -ENOMEM;
 	return SSL_CTX_set_session_ticket_cb(c, on_ticket_made, on_ticket_read, NULL) == 1 &&
 	       SSL_CTX_set_tlsext_ticket_key_evp_cb(c, on_ticket_key) == 1 ? 0 : -EINVAL;
 }
