@@ -110,19 +110,24 @@ void client_rdma_connect(struct client_conn *c)
 		c->qpn_lingers = true;
 }
 
-static bool server_proves_itself(struct client_conn *c, const struct cm_event *e)
+/* 0; -EBADMSG if the server has not proven that it is the one of the TLS session; or another errno, negated. */
+static int check_proof(struct client_conn *c, const struct cm_event *e)
 {
 	struct addr local, peer;
 	struct pdata_proof proof;
 	struct auth_binding b = { .session = c->head.grant.session, .client_qpn = rc_qpn(&c->rc),
 				  .server_qpn = e->qpn, .client = &local, .server = &peer };
 	uint8_t expected[AUTH_HMAC_BYTES];
+	int ret;
 
-	return pdata_decode_proof(PDATA_REPLY, e->private_data, e->private_bytes, &proof) == 0 &&
-	       memcmp(proof.session, c->head.grant.session, sizeof(proof.session)) == 0 &&
-	       cm_addresses(c->rc.id, &local, &peer) == 0 &&
-	       auth_hmac(c->ctx->mac, c->keys.server, &b, expected) == 0 &&
-	       auth_compare(expected, proof.hmac) == 0;
+	if (pdata_decode_proof(PDATA_REPLY, e->private_data, e->private_bytes, &proof) ||
+	    memcmp(proof.session, c->head.grant.session, sizeof(proof.session)) != 0 ||
+	    cm_addresses(c->rc.id, &local, &peer))
+		return -EBADMSG;
+	ret = auth_hmac(c->ctx->mac, c->keys.server, &b, expected);
+	if (ret)
+		return ret;
+	return auth_compare(expected, proof.hmac) ? -EBADMSG : 0;
 }
 
 /* The reply to this message shows that both directions work. */
@@ -149,11 +154,14 @@ static void on_response(struct client_conn *c, const struct cm_event *e)
 				  .path_mtu = c->ctx->cfg->path_mtu, .retry = c->ctx->cfg->retry,
 				  .verify = c->ctx->cfg->verify };
 	struct cm_path path;
-	bool proven = server_proves_itself(c, e);
-	int ret;
+	int ret = check_proof(c, e);
 
 	auth_wipe(&c->keys);
-	if (!proven) {
+	if (ret && ret != -EBADMSG) {
+		fail_errno(c, ret);
+		return;
+	}
+	if (ret) {
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_PROOF);
 		return;
 	}
