@@ -9,6 +9,7 @@
 
 #include "common/base/build_info.h"
 #include "common/rdma/dev.h"
+#include "common/base/json_at.h"
 #include "common/base/log.h"
 #include "common/base/res.h"
 #include "loadgen/config/config.h"
@@ -83,6 +84,7 @@ int main(int argc, char **argv)
 	char err[512];
 	int first, status;
 
+	json_memory_watch();
 	if (argc > 1 && strcmp(argv[1], "report") == 0)
 		return report_command(argc - 1, argv + 1);
 	loadgen_config_defaults(&cfg);

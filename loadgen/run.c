@@ -77,13 +77,18 @@ static bool write_report(const char *dir, bool *made)
 	return ret != -EIO;
 }
 
-/* The report is made from run.json, so run.json learns last that the report is not there. */
-static void tell_unwritten(struct results *results, json_t *run)
+static void note_unwritten(json_t *run)
 {
 	json_t *about = json_object_get(run, "run");
 
 	json_object_set_new(about, "files_incomplete", json_true());
 	json_object_set_new(about, "exit_status", json_integer(EXIT_ENVIRONMENT));
+}
+
+/* The report is made from run.json, so run.json learns last that the report is not there. */
+static void tell_unwritten(struct results *results, json_t *run)
+{
+	note_unwritten(run);
 	(void)!results_json(results, "run.json", run);
 }
 
@@ -140,6 +145,11 @@ static enum run_exit finish(struct outcome *oc, struct results *results, int arg
 	if (!run) {
 		log_error("this machine is out of memory: no run.json");
 		return EXIT_ENVIRONMENT;
+	}
+	if (json_memory_was_short()) {
+		results_lost(results, "run.json", -ENOMEM);
+		note_unwritten(run);
+		status = EXIT_ENVIRONMENT;
 	}
 	if (came_to_nothing(oc)) {
 		log_error("%s", oc->stop_detail);

@@ -6,6 +6,7 @@
 #include <sys/queue.h>
 
 #include "common/base/clock.h"
+#include "common/base/json_at.h"
 #include "common/base/log.h"
 #include "common/tls/tls_io.h"
 #include "server/report.h"
@@ -128,6 +129,7 @@ static int put_answer(struct session *x)
 	json_t *o;
 	int ret = 0;
 
+	(void)json_memory_was_short();
 	if (x->what == CONTROL_MARK) {
 		report_mark_free(x->mark);
 		ret = report_mark_new(server, &x->mark);
@@ -135,7 +137,8 @@ static int put_answer(struct session *x)
 	if (ret)
 		return ret;
 	o = x->what == CONTROL_INFO ? report_info(server) : report_stats(server, x->mark);
-	ret = o ? put_report(x, o) : -ENOMEM;
+	/* A report with members missing would say wrong things. */
+	ret = o && !json_memory_was_short() ? put_report(x, o) : -ENOMEM;
 	json_decref(o);
 	return ret;
 }
@@ -143,8 +146,10 @@ static int put_answer(struct session *x)
 static void answer(struct session *x)
 {
 	set_state(x, SESSION_SERVED);
-	if (put_answer(x))
+	if (put_answer(x)) {
+		log_warn("cannot make a report: this machine is out of memory");
 		refuse(x, REFUSE_INTERNAL, "out of memory");
+	}
 }
 
 static bool all_have_published(const struct session *x)

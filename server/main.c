@@ -12,6 +12,7 @@
 
 #include "common/base/build_info.h"
 #include "common/base/clock.h"
+#include "common/base/json_at.h"
 #include "common/base/log.h"
 #include "common/rdma/registrar.h"
 #include "common/wire/psn.h"
@@ -343,6 +344,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "rdma_server: %s\n", err);
 		return EXIT_USAGE;
 	}
+	json_memory_watch();
 	log_init("rdma_server", (enum log_level)cfg.log_level);
 	signal(SIGPIPE, SIG_IGN);
 	log_start();

@@ -2,7 +2,30 @@
 #include "common/base/json_at.h"
 
 #include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+
+static atomic_bool memory_was_short;
+
+static void *get_memory(size_t n)
+{
+	void *p = malloc(n);
+
+	if (!p)
+		atomic_store_explicit(&memory_was_short, true, memory_order_relaxed);
+	return p;
+}
+
+void json_memory_watch(void)
+{
+	json_set_alloc_funcs(get_memory, free);
+}
+
+bool json_memory_was_short(void)
+{
+	return atomic_exchange_explicit(&memory_was_short, false, memory_order_relaxed);
+}
 
 json_t *json_at(const json_t *o, const char *path)
 {

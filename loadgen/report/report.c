@@ -203,6 +203,8 @@ enum report_result report_make(const struct report_options *o, FILE *warnings, c
 		result = compare_baselines(&p) ? REPORT_REGRESSION : REPORT_MADE;
 		ret = make_document(&p);
 	}
+	if (!ret && json_memory_was_short())
+		ret = -ENOMEM;
 	if (ret == -ENOMEM)
 		snprintf(err, err_size, "out of memory");
 	if (ret) {

@@ -54,8 +54,10 @@ static enum refuse_code check_proof(const struct conn *c, const struct cm_event 
 
 	if (cm_addresses(e->id, &local, &peer) || !address_matches(c, e->id, path, &peer))
 		return REFUSE_BAD_ADDRESS;
-	if (auth_hmac(c->shard->mac, c->keys.client, &b, expected))
+	if (auth_hmac(c->shard->mac, c->keys.client, &b, expected)) {
+		log_warn("cannot check the proof of a client: OpenSSL's HMAC failed");
 		return REFUSE_INTERNAL;
+	}
 	return auth_compare(expected, proof->hmac) ? REFUSE_BAD_HMAC : 0;
 }
 

@@ -41,8 +41,10 @@ void boot_refuse(struct conn *c, enum refuse_code code, const char *text)
 {
 	if (code < STATS_REFUSE_MAX)
 		counter_add(&c->shard->stats.refused[code], 1);
-	log_debug("shard %u conn %u: refused: %s (%s)", c->shard->index, c->index,
-		  refuse_code_name(code), text);
+	if (code == REFUSE_INTERNAL)
+		log_warn("shard %u: cannot serve a client: %s", c->shard->index, text);
+	else
+		log_debug("shard %u conn %u: refused: %s (%s)", c->shard->index, c->index, refuse_code_name(code), text);
 	tls_io_put(&c->io, frame_encode_refuse(code, text, tls_io_frame(&c->io)));
 	c->retry_hello = code == REFUSE_PSN_CONFLICT && c->hellos < HELLOS_MAX;
 	conn_set_state(c, CONN_ST_REFUSE);
