@@ -13,6 +13,7 @@
 
 #define KINDS_MAX 16
 
+int (*fake_fault)(const char *name);
 static unsigned calls_left;
 static int call_err;
 static const char *next_name, *failed;
@@ -76,7 +77,7 @@ int fake_fails(const char *name)
 		failed = name;
 		return call_err;
 	}
-	return 0;
+	return fake_fault ? fake_fault(name) : 0;
 }
 
 void fake_violation(const char *fmt, ...)
@@ -110,6 +111,13 @@ unsigned fake_objects(void)
 	for (size_t i = 0; i < KINDS_MAX; i++)
 		n += kinds[i].n;
 	return (unsigned)n;
+}
+
+void fake_note_left(void)
+{
+	for (size_t i = 0; i < KINDS_MAX; i++)
+		if (kinds[i].n)
+			fake_violation("%d of %s left", kinds[i].n, kinds[i].kind);
 }
 
 void fake_check(void)

@@ -21,6 +21,10 @@ const char *fake_failed(void);
 void fake_check(void);
 /* Objects that exist now, of both libraries. */
 unsigned fake_objects(void);
+/* Notes each kind of object of which some are left as a broken rule. */
+void fake_note_left(void);
+/* Asked at every fallible call, if it is not NULL: the errno it is to fail with, or 0. */
+extern int (*fake_fault)(const char *name);
 
 /* For the fakes: holds the lock to the end of the function. It may be held already. */
 #define FAKE_GUARD __attribute__((cleanup(fake_unlock), unused)) int fake_guard_ = fake_lock()

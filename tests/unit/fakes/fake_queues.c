@@ -11,6 +11,7 @@
 
 #define POSTS_MAX 65536
 
+void (*fake_posted)(struct ibv_qp *qp, const struct ibv_send_wr *wr);
 static struct fake_post posts[POSTS_MAX];
 static uint32_t n_posts, n_srq_posts, doorbells;
 static struct fake_srq *the_srq;
@@ -214,6 +215,8 @@ static int post_one(struct fake_qp *q, const struct ibv_send_wr *wr)
 		bind_window(q, wr);
 	if (fake_cm.wire && q->state == IBV_QPS_RTS)
 		fake_wire_send(q, wr);
+	if (fake_posted && q->state == IBV_QPS_RTS)
+		fake_posted(&q->qp, wr);
 	return 0;
 }
 

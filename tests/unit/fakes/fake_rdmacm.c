@@ -27,6 +27,7 @@ struct fake_event_channel {
 };
 
 struct fake_cm fake_cm;
+void (*fake_cm_called)(const struct fake_cm_call *call);
 static struct fake_id *ids;
 static struct fake_cm_call calls[CALLS_MAX];
 static uint32_t n_calls, counts[FAKE_CM_OPS], n_acked;
@@ -68,12 +69,19 @@ static struct fake_cm_call *note(enum fake_cm_op op, struct rdma_cm_id *id)
 	return c;
 }
 
-static void note_param(struct fake_cm_call *c, const struct rdma_conn_param *p)
+static void tell(const struct fake_cm_call *c)
+{
+	if (fake_cm_called)
+		fake_cm_called(c);
+}
+
+static struct fake_cm_call *note_param(struct fake_cm_call *c, const struct rdma_conn_param *p)
 {
 	c->param = *p;
 	if (p->private_data_len)
 		memcpy(c->private_data, p->private_data, p->private_data_len);
 	c->param.private_data = c->private_data;
+	return c;
 }
 
 const struct fake_cm_call *fake_cm_last(enum fake_cm_op op)
@@ -279,6 +287,7 @@ int rdma_destroy_id(struct rdma_cm_id *id)
 	FAKE_GUARD;
 	struct fake_id *i = (struct fake_id *)id, **link = &ids;
 
+	tell(&(struct fake_cm_call){ .op = FAKE_CM_DESTROY, .id = id });
 	if (i->unacked)
 		fake_violation("rdma_destroy_id would wait for %u events", i->unacked);
 	fake_wire_destroy(i);
@@ -349,6 +358,7 @@ int rdma_listen(struct rdma_cm_id *id, int backlog)
 		return -1;
 	note(FAKE_CM_LISTEN, id)->number = backlog;
 	((struct fake_id *)id)->listens = true;
+	tell(fake_cm_last(FAKE_CM_LISTEN));
 	return 0;
 }
 
@@ -375,6 +385,7 @@ int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockad
 	}
 	id->route.addr.dst_storage = c->dst.ss;
 	id->verbs = fake_cm.resolves_to;
+	tell(c);
 	if (fake_cm.wire)
 		fake_cm_event(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0, 0, NULL, 0);
 	return 0;
@@ -386,6 +397,7 @@ int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 	if (outcome("rdma_resolve_route"))
 		return -1;
 	note(FAKE_CM_RESOLVE_ROUTE, id)->number = timeout_ms;
+	tell(fake_cm_last(FAKE_CM_RESOLVE_ROUTE));
 	if (fake_cm.wire)
 		fake_cm_event(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0, 0, NULL, 0);
 	return 0;
@@ -396,7 +408,7 @@ int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 	FAKE_GUARD;
 	if (outcome("rdma_connect"))
 		return -1;
-	note_param(note(FAKE_CM_CONNECT, id), param);
+	tell(note_param(note(FAKE_CM_CONNECT, id), param));
 	if (fake_cm.wire)
 		fake_wire_connect((struct fake_id *)id, param);
 	return 0;
@@ -407,7 +419,7 @@ int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 	FAKE_GUARD;
 	if (outcome("rdma_accept"))
 		return -1;
-	note_param(note(FAKE_CM_ACCEPT, id), param);
+	tell(note_param(note(FAKE_CM_ACCEPT, id), param));
 	if (fake_cm.wire)
 		fake_wire_accept((struct fake_id *)id, param);
 	return 0;
@@ -418,7 +430,7 @@ int rdma_establish(struct rdma_cm_id *id)
 	FAKE_GUARD;
 	if (outcome("rdma_establish"))
 		return -1;
-	note(FAKE_CM_ESTABLISH, id);
+	tell(note(FAKE_CM_ESTABLISH, id));
 	if (fake_cm.wire)
 		fake_wire_establish((struct fake_id *)id);
 	return 0;
@@ -431,7 +443,7 @@ int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t bytes)
 
 	if (outcome("rdma_reject"))
 		return -1;
-	note_param(note(FAKE_CM_REJECT, id), &p);
+	tell(note_param(note(FAKE_CM_REJECT, id), &p));
 	if (fake_cm.wire)
 		fake_wire_reject((struct fake_id *)id, &p);
 	return 0;
@@ -442,7 +454,7 @@ int rdma_disconnect(struct rdma_cm_id *id)
 	FAKE_GUARD;
 	if (outcome("rdma_disconnect"))
 		return -1;
-	note(FAKE_CM_DISCONNECT, id);
+	tell(note(FAKE_CM_DISCONNECT, id));
 	if (fake_cm.wire)
 		fake_wire_disconnect((struct fake_id *)id);
 	return 0;

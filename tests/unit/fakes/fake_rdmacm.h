@@ -37,6 +37,7 @@ enum fake_cm_op {
 	FAKE_CM_RESOLVE_ADDR,
 	FAKE_CM_RESOLVE_ROUTE,
 	FAKE_CM_LISTEN,
+	FAKE_CM_DESTROY,	/* not recorded */
 	FAKE_CM_OPS
 };
 
@@ -64,5 +65,8 @@ void fake_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type type, int stat
 struct rdma_cm_id *fake_cm_request(struct rdma_cm_id *listener, const struct addr *peer,
 				   uint32_t qpn, const void *data, uint8_t bytes);
 uint32_t fake_cm_acked(void);
+
+/* Told of every call that succeeded, if it is not NULL. */
+extern void (*fake_cm_called)(const struct fake_cm_call *call);
 
 #endif

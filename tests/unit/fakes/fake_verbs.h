@@ -53,6 +53,8 @@ struct fake_post {
 };
 const struct fake_post *fake_posts(uint32_t *n);
 void fake_posts_forget(void);
+/* Told of every request that a queue pair in RTS took, if it is not NULL. */
+extern void (*fake_posted)(struct ibv_qp *qp, const struct ibv_send_wr *wr);
 uint32_t fake_doorbells(void);	/* calls of ibv_post_send since then */
 
 /* Every successful ibv_modify_qp, in order. */

@@ -1,0 +1,33 @@
+# The sweep of faults, included by the top Makefile: the three programs on fake devices (tests/faults/wire.c), in which
+# one call is made to fail (tests/faults/inject.c), run by tests/faults/sweep.
+#
+#   make check-faults            with a build of its own, SAN=address,undefined
+#   make check-faults SAMPLE=30  one of 30 calls, chosen by a seed that is printed
+
+F := $(B)/tests/faults
+SAMPLE ?= 1
+FAULT_PROGRAMS := $(addprefix $(F)/,rdma_server rdma_client performance_test)
+FAULT_WRAPS = $(shell sed -n 's/^WRAP.[A-Z_]*, [^,]*, \([a-zA-Z0-9_]*\),.*/-Wl,--wrap=\1/p' tests/faults/inject.c)
+
+# A library, so that what it calls itself is not made to fail.
+$(F)/lib/%.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -fPIC -MMD -MP -c -o $@ $<
+$(F)/libfakes.so: $(patsubst %.c,$(F)/lib/%.o,$(wildcard tests/unit/fakes/*.c) common/base/addr.c tests/faults/wire.c)
+	$(CC) $(CFLAGS_ALL) -shared -o $@ $^ -lcmocka -pthread
+
+$(F)/rdma_server: $(B)/server/main.o $(call archives,$(SERVER) $(COMMON))
+$(F)/rdma_client: $(B)/client/cli/main.o $(call archives,client/cli $(CLIENT) $(COMMON))
+$(F)/performance_test: $(B)/loadgen/main.o $(call archives,$(LOADGEN) $(CLIENT) $(COMMON))
+$(FAULT_PROGRAMS): $(F)/inject.o $(F)/libfakes.so
+	$(link) $(FAULT_WRAPS) -L$(F) -lfakes -Wl,-rpath,'$$ORIGIN' $(filter-out -lrdmacm -libverbs,$(LDLIBS_ALL))
+
+fault-programs: $(FAULT_PROGRAMS)
+
+check-faults:
+	@$(MAKE) --no-print-directory -s SAN=address,undefined LTO= fault-programs
+	@scripts/make-certs
+	@TALLY=build/faults.tally tests/faults/sweep --sample $(SAMPLE) build/address-undefined/tests/faults
+
+-include $(wildcard $(F)/*.d $(F)/lib/*/*/*.d $(F)/lib/*/*/*/*.d)
+.PHONY: fault-programs check-faults

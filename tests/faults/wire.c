@@ -1,0 +1,460 @@
+/* A wire between the fake devices of several processes: packets over local sockets. It makes a library of the fakes that
+ * takes the place of libibverbs and librdmacm in whole programs.
+ *
+ * A thread takes what comes in and hands it to the fakes, as a test would, with their lock held.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/base/addr.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
+
+#define LINKS_MAX 256
+#define SENDS_MAX 1024u
+#define DATA_MAX (128 * 1024)
+#define REJ_NO_LISTENER 8	/* as the InfiniBand CM numbers its reasons */
+#define REJ_BY_CONSUMER 28
+
+enum packet_type { REQ, REP, RTU, REJ, DREQ, DREP, SEND, WRITE, READ, NOTHING, ACK, NAK };
+
+struct packet {
+	enum packet_type type;
+	uint32_t qpn;
+	uint32_t imm, rkey, bytes, has_imm, solicited;
+	uint64_t addr;
+	struct addr from;
+	uint8_t private_data[196], data[];
+};
+
+struct sent {
+	enum ibv_wr_opcode opcode;
+	void *to;	/* READ */
+};
+
+/* A connection, or a listener. */
+struct link {
+	TAILQ_ENTRY(link) entry;
+	struct rdma_cm_id *id;		/* NULL: a connection that has sent no REQ yet */
+	struct rdma_cm_id *listener;	/* of those */
+	bool listens, established, told_end, asked_end, hung_up;
+	int fd;
+	struct ibv_qp *qp;
+	struct sent sends[SENDS_MAX];	/* not acknowledged yet */
+	uint32_t head, n;
+	struct packet *held;		/* came, and found no receive */
+};
+
+static TAILQ_HEAD(, link) links = TAILQ_HEAD_INITIALIZER(links);
+static int wake[2];
+static pthread_t thread;
+static bool stop;
+
+static void wake_thread(void)
+{
+	(void)!write(wake[1], "", 1);
+}
+
+static struct link *link_new(struct rdma_cm_id *id, int fd)
+{
+	struct link *l = calloc(1, sizeof(*l));
+
+	l->id = id;
+	l->fd = fd;
+	TAILQ_INSERT_TAIL(&links, l, entry);
+	wake_thread();
+	return l;
+}
+
+static struct link *link_of(const struct rdma_cm_id *id)
+{
+	struct link *l;
+
+	TAILQ_FOREACH(l, &links, entry)
+		if (l->id == id)
+			break;
+	return l;
+}
+
+static void link_free(struct link *l)
+{
+	TAILQ_REMOVE(&links, l, entry);
+	close(l->fd);
+	free(l->held);
+	free(l);
+}
+
+/* FAKE_NET keeps the networks of tests that run at the same time apart. */
+static socklen_t name_of(uint16_t port, struct sockaddr_un *out)
+{
+	const char *net = getenv("FAKE_NET");
+
+	memset(out, 0, sizeof(*out));
+	out->sun_family = AF_UNIX;
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			   (size_t)snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "rampart-%s-%u", net ? net : "", port));
+}
+
+static void put(struct link *l, struct packet *p, const void *data)
+{
+	struct iovec parts[2] = { { p, offsetof(struct packet, data) }, { (void *)(uintptr_t)data, data ? p->bytes : 0 } };
+	struct msghdr m = { .msg_iov = parts, .msg_iovlen = 2 };
+
+	if (sendmsg(l->fd, &m, MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
+		fake_violation("the wire of the fakes: %s", strerror(errno));
+}
+
+static void put_type(struct link *l, enum packet_type type)
+{
+	put(l, &(struct packet){ .type = type }, NULL);
+}
+
+static void put_cm(struct link *l, enum packet_type type, const struct fake_cm_call *c)
+{
+	struct packet p = { .type = type, .qpn = c->param.qp_num };
+
+	memcpy(p.private_data, c->private_data, c->param.private_data_len);
+	if (l->id)
+		(void)!addr_from_sockaddr(rdma_get_local_addr(l->id), &p.from);
+	if (type == REQ || type == REP)
+		l->qp = fake_qp_of(p.qpn);
+	put(l, &p, NULL);
+}
+
+/* ---- calls of the program */
+
+static void start_connect(const struct fake_cm_call *c)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un name;
+	struct addr peer;
+
+	if (addr_from_sockaddr(rdma_get_peer_addr(c->id), &peer) ||
+	    connect(fd, (struct sockaddr *)&name, name_of(addr_port(&peer), &name))) {
+		close(fd);
+		fake_cm_event(c->id, RDMA_CM_EVENT_REJECTED, REJ_NO_LISTENER, 0, NULL, 0);
+		return;
+	}
+	put_cm(link_new(c->id, fd), REQ, c);
+}
+
+static void start_listen(struct rdma_cm_id *id)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un name;
+
+	if (bind(fd, (struct sockaddr *)&name, name_of(be16toh(rdma_get_src_port(id)), &name)) || listen(fd, 64))
+		fake_violation("the wire of the fakes cannot listen: %s", strerror(errno));
+	link_new(id, fd)->listens = true;
+}
+
+static void end_link(struct link *l)
+{
+	if (l->told_end)
+		return;
+	l->told_end = true;
+	fake_cm_event(l->id, l->established ? RDMA_CM_EVENT_DISCONNECTED : RDMA_CM_EVENT_REJECTED, 0, 0, NULL, 0);
+}
+
+static void disconnect(struct link *l)
+{
+	put_type(l, l->told_end ? DREP : DREQ);
+	l->asked_end = true;
+}
+
+static void on_call(const struct fake_cm_call *c)
+{
+	struct link *l = link_of(c->id);
+	struct sockaddr_storage *from = &c->id->route.addr.src_storage;
+
+	switch ((int)c->op) {
+	case FAKE_CM_RESOLVE_ADDR:
+		if (from->ss_family == AF_UNSPEC) {
+			struct addr a;
+
+			if (!addr_parse("127.0.0.1", fake_cm.next_port++, &a))
+				*from = a.ss;
+		}
+		fake_cm_event(c->id, RDMA_CM_EVENT_ADDR_RESOLVED, 0, 0, NULL, 0);
+		return;
+	case FAKE_CM_RESOLVE_ROUTE:
+		fake_cm_event(c->id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0, 0, NULL, 0);
+		return;
+	case FAKE_CM_LISTEN:
+		start_listen(c->id);
+		return;
+	case FAKE_CM_CONNECT:
+		start_connect(c);
+		return;
+	default:
+		break;
+	}
+	if (!l)
+		return;
+	switch ((int)c->op) {
+	case FAKE_CM_ACCEPT:
+		put_cm(l, REP, c);
+		break;
+	case FAKE_CM_ESTABLISH:
+		l->established = true;
+		put_cm(l, RTU, c);
+		break;
+	case FAKE_CM_REJECT:
+		l->told_end = true;
+		put_cm(l, REJ, c);
+		break;
+	case FAKE_CM_DISCONNECT:
+		disconnect(l);
+		break;
+	case FAKE_CM_DESTROY:
+		link_free(l);
+		wake_thread();
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_posted(struct ibv_qp *qp, const struct ibv_send_wr *wr)
+{
+	const struct ibv_sge *sge = wr->num_sge ? wr->sg_list : NULL;
+	struct packet p = { .type = SEND, .imm = wr->imm_data, .has_imm = wr->opcode == IBV_WR_SEND_WITH_IMM,
+			    .solicited = wr->send_flags & IBV_SEND_SOLICITED, .addr = wr->wr.rdma.remote_addr,
+			    .bytes = sge ? sge->length : 0 };
+	void *data = sge ? (void *)(uintptr_t)sge->addr : NULL;
+	struct link *l;
+
+	TAILQ_FOREACH(l, &links, entry)
+		if (l->qp == qp)
+			break;
+	fake_posts_forget();
+	if (!l)
+		return;
+	if (wr->opcode == IBV_WR_RDMA_WRITE || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+		p.type = WRITE;
+	else if (wr->opcode == IBV_WR_RDMA_READ)
+		p.type = READ;
+	else if (wr->opcode == IBV_WR_BIND_MW || wr->opcode == IBV_WR_LOCAL_INV)
+		p = (struct packet){ .type = NOTHING };
+	if (l->n == SENDS_MAX || p.bytes > DATA_MAX)
+		fake_violation("too much for the wire of the fakes: %u requests, %u bytes", l->n, p.bytes);
+	l->sends[(l->head + l->n++) % SENDS_MAX] = (struct sent){ wr->opcode, data };
+	put(l, &p, p.type == READ ? NULL : data);
+}
+
+/* ---- packets of the peer */
+
+static bool takes_requests(const struct link *l)
+{
+	enum ibv_qp_state st = l->qp ? fake_qp_state(l->qp) : IBV_QPS_RESET;
+
+	return st == IBV_QPS_RTR || st == IBV_QPS_RTS;
+}
+
+/* False if it has to wait for a receive. */
+static bool take_send(struct link *l, const struct packet *p)
+{
+	if (p->has_imm)
+		return fake_deliver_imm(l->qp, p->data, p->bytes, p->imm);
+	return p->solicited ? fake_deliver(l->qp, p->data, p->bytes) : fake_deliver_unsolicited(l->qp, p->data, p->bytes);
+}
+
+static bool take_request(struct link *l, const struct packet *p)
+{
+	struct packet answer = { .type = takes_requests(l) ? ACK : NAK };
+	void *at = (void *)(uintptr_t)p->addr;
+
+	if (answer.type == ACK && p->type == SEND && !take_send(l, p))
+		return false;
+	if (answer.type == ACK && p->type == WRITE)
+		memcpy(at, p->data, p->bytes);
+	if (answer.type == ACK && p->type == READ)
+		answer.bytes = p->bytes;
+	put(l, &answer, answer.bytes ? at : NULL);
+	return true;
+}
+
+static void complete(struct link *l, enum ibv_wc_status status, const struct packet *p)
+{
+	struct sent *s = &l->sends[l->head];
+
+	if (!l->n)
+		return;
+	l->head = (l->head + 1) % SENDS_MAX;
+	l->n--;
+	if (!l->qp || !fake_qp_outstanding(l->qp))
+		return;	/* flushed since */
+	if (p && p->bytes)
+		memcpy(s->to, p->data, p->bytes);
+	fake_complete_sends(l->qp, 1, status);
+	if (status != IBV_WC_SUCCESS)
+		l->n = 0;
+}
+
+static void on_req(struct link *l, const struct packet *p)
+{
+	if (!link_of(l->listener)) {
+		link_free(l);
+		return;
+	}
+	l->id = fake_cm_request(l->listener, &p->from, p->qpn, p->private_data, 56);
+}
+
+/* False if it has to wait. */
+static bool on_packet(struct link *l, const struct packet *p)
+{
+	switch (p->type) {
+	case REQ:
+		on_req(l, p);
+		break;
+	case REP:
+		fake_cm_event(l->id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, p->qpn, p->private_data, 196);
+		break;
+	case RTU:
+		l->established = true;
+		fake_cm_event(l->id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
+		break;
+	case REJ:
+		l->told_end = true;
+		fake_cm_event(l->id, RDMA_CM_EVENT_REJECTED, REJ_BY_CONSUMER, 0, p->private_data, 148);
+		break;
+	case DREQ:
+	case DREP:
+		if (l->asked_end && p->type == DREQ)
+			put_type(l, DREP);
+		end_link(l);
+		break;
+	case SEND:
+	case WRITE:
+	case READ:
+	case NOTHING:
+		return take_request(l, p);
+	case ACK:
+		complete(l, IBV_WC_SUCCESS, p);
+		break;
+	case NAK:
+		complete(l, IBV_WC_RETRY_EXC_ERR, NULL);
+		break;
+	}
+	return true;
+}
+
+static void on_hang_up(struct link *l)
+{
+	if (!l->id) {
+		link_free(l);
+		return;
+	}
+	complete(l, IBV_WC_RETRY_EXC_ERR, NULL);
+	end_link(l);
+	l->hung_up = true;
+}
+
+static void accept_one(struct link *listener)
+{
+	int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd >= 0)
+		link_new(NULL, fd)->listener = listener->id;
+}
+
+static void serve(struct link *l)
+{
+	struct packet *p = l->held;
+	ssize_t n;
+
+	if (l->listens) {
+		accept_one(l);
+		return;
+	}
+	l->held = NULL;
+	if (!p) {
+		p = malloc(sizeof(*p) + DATA_MAX);
+		n = recv(l->fd, p, sizeof(*p) + DATA_MAX, MSG_DONTWAIT);
+		if (n <= 0) {
+			free(p);
+			if (n == 0 || errno != EAGAIN)
+				on_hang_up(l);
+			return;
+		}
+	}
+	if (on_packet(l, p))
+		free(p);
+	else
+		l->held = p;
+}
+
+static void *run(void *arg)
+{
+	struct pollfd fds[LINKS_MAX + 1] = { { .fd = wake[0], .events = POLLIN } };
+	struct link *of[LINKS_MAX + 1], *l;
+	nfds_t n;
+
+	while (!stop) {
+		int timeout_ms = -1;
+
+		fake_lock();
+		n = 1;
+		TAILQ_FOREACH(l, &links, entry)
+			if (l->held) {
+				timeout_ms = 1;
+			} else if (!l->hung_up) {
+				if (n > LINKS_MAX)
+					break;
+				of[n] = l;
+				fds[n++] = (struct pollfd){ .fd = l->fd, .events = POLLIN };
+			}
+		fake_unlock(NULL);
+		poll(fds, n, timeout_ms);
+		fake_lock();
+		if (fds[0].revents)
+			(void)!read(wake[0], &(char[64]){ 0 }, 64);
+		for (nfds_t i = 1; i < n; i++) {
+			TAILQ_FOREACH(l, &links, entry)
+				if (l == of[i] && fds[i].revents && l->fd == fds[i].fd)
+					break;
+			if (l)
+				serve(l);
+		}
+		for (l = TAILQ_FIRST(&links); l; l = TAILQ_NEXT(l, entry))
+			if (l->held)
+				serve(l);
+		fake_unlock(NULL);
+	}
+	return arg;
+}
+
+static void __attribute__((constructor)) start(void)
+{
+	sigset_t all, before;
+
+	fake_reset();
+	fake_cm_called = on_call;
+	fake_posted = on_posted;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (pipe2(wake, O_CLOEXEC) || pthread_create(&thread, NULL, run, NULL))
+		abort();
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Threads that a program ended may still hold the lock only if it did not end them: then nothing can be said. */
+static void __attribute__((destructor)) end(void)
+{
+	stop = true;
+	wake_thread();
+	pthread_join(thread, NULL);
+	fake_note_left();
+}
