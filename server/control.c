@@ -148,7 +148,7 @@ static void answer(struct session *x)
 	set_state(x, SESSION_SERVED);
 	if (put_answer(x)) {
 		log_warn("cannot make a report: this machine is out of memory");
-		refuse(x, REFUSE_INTERNAL, "out of memory");
+		refuse(x, REFUSE_NO_RESOURCES, "out of memory");
 	}
 }
 

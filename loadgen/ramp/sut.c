@@ -127,7 +127,7 @@ bool sut_stop(struct sut *s)
 static bool may_pass(const struct fail *f)
 {
 	return f->kind == FAIL_ERRNO || f->kind == FAIL_TLS || f->kind == FAIL_TIMEOUT || f->kind == FAIL_CLOSED ||
-	       (f->kind == FAIL_REFUSED && f->code == REFUSE_BUSY);
+	       (f->kind == FAIL_REFUSED && (f->code == REFUSE_BUSY || f->code == REFUSE_NO_RESOURCES));
 }
 
 static void repeat_in(struct sut *s, uint64_t ns)

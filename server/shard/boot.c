@@ -360,7 +360,7 @@ static void on_control(struct conn *c, uint32_t bytes)
 	if (ret == -EBUSY) {
 		boot_refuse(c, REFUSE_BUSY, "too many control sessions");
 	} else if (ret) {
-		boot_refuse(c, REFUSE_INTERNAL, "out of memory");
+		boot_refuse(c, REFUSE_NO_RESOURCES, "out of memory");
 	} else {
 		conn_uncount_tls(c);
 		conn_close(c, CLOSE_HANDED_OVER);

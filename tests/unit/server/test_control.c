@@ -21,6 +21,7 @@
 
 static ev_timer *deadline;	/* the last one that was started on the main thread's loop */
 static unsigned dumps;		/* texts made of JSON */
+static bool no_memory;		/* none can be made */
 
 void ev_timer_start(struct ev_loop *loop, ev_timer *w) EV_NOEXCEPT
 {
@@ -38,7 +39,7 @@ size_t json_dumpb(const json_t *o, char *buf, size_t size, size_t flags)
 
 	*(void **)&real = dlsym(RTLD_NEXT, "json_dumpb");
 	dumps++;
-	return real(o, buf, size, flags);
+	return no_memory ? 0 : real(o, buf, size, flags);
 }
 
 /* As if the main thread's only deadline had passed; it was set to `s` seconds. */
@@ -157,6 +158,25 @@ static void control__stats_without_a_descriptor_left__null_for_what_cannot_be_re
 		assert_true(json_is_null(json_object_get(json_object_get(o, "resources"), from_proc[i])));
 	assert_true(number(o, "resources", NULL, "qps") > 0);
 	json_decref(o);
+	peer_close(&p);
+}
+
+static void control__no_memory_for_a_report__refused_and_the_next_is_answered(void **state)
+{
+	uint8_t answer[FRAME_REFUSE_BYTES_MAX];
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	connect_and_handshake(&p);
+	no_memory = true;
+	ask(&p, CONTROL_INFO, answer);
+	no_memory = false;
+	assert_int_equal(answer[5], FRAME_REFUSE);
+	assert_int_equal(counter_get(&srv.server.control_stats.refused[REFUSE_NO_RESOURCES]), 1);
+	peer_close(&p);
+	connect_and_handshake(&p);
+	json_decref(ask_json(&p, CONTROL_INFO));
 	peer_close(&p);
 }
 
@@ -615,6 +635,7 @@ int main(void)
 		CONTROL_TEST(control__idle_too_long__ended),
 		CONTROL_TEST(control__server_full__answers),
 		CONTROL_TEST(control__stats_without_a_descriptor_left__null_for_what_cannot_be_read),
+		CONTROL_TEST(control__no_memory_for_a_report__refused_and_the_next_is_answered),
 		CONTROL_TEST(control__stats__nothing_of_it_on_the_shard),
 		CONTROL_TEST(control__shard_does_not_publish__answered_after_a_second_or_at_its_end),
 		CONTROL_TEST(control__refused_client_stays__closed_at_its_deadline),

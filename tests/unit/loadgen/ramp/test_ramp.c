@@ -575,6 +575,7 @@ static void control_session__breaks_and_comes_back__run_goes_on(void **state)
 	static const struct fail losses[] = {
 		{ STAGE_PSN_EXCHANGE, FAIL_ERRNO, ECONNRESET }, { STAGE_PSN_EXCHANGE, FAIL_CLOSED, 0 },
 		{ STAGE_PSN_EXCHANGE, FAIL_TIMEOUT, 0 }, { STAGE_PSN_EXCHANGE, FAIL_REFUSED, REFUSE_BUSY },
+		{ STAGE_PSN_EXCHANGE, FAIL_REFUSED, REFUSE_NO_RESOURCES },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(losses); i++) {
