@@ -75,7 +75,7 @@ matches() { # NAME GOT EXTENDED_REGEX
 gives() { # NAME STATUS EXTENDED_REGEX COMMAND...
     local name=$1 wanted=$2 regex=$3 status
     shift 3
-    output=$(timeout -k 2 "${limit:-20}" "$@" 2>&1)
+    output=$(timeout -k 2 "${limit:-60}" "$@" 2>&1)
     status=$?
     if ((status != wanted)); then
         not_ok "$name" "exit status $status, not $wanted: $output"
@@ -183,7 +183,7 @@ start_server() { # NAME OPTIONS...
     local name=$1 line
     shift
     start "$name" "${bin}rdma_server" "${server_ports[@]}" "${server_files[@]}" "$@"
-    if ! wait_until 30 has_line_or_gone "$name" '^rdma_server ready:' || is_gone "$name"; then
+    if ! wait_until 60 has_line_or_gone "$name" '^rdma_server ready:' || is_gone "$name"; then
         not_ok "server '$name' becomes ready" "$(cat "${logs[$name]}")"
         finish
     fi
@@ -214,7 +214,7 @@ stats() { # SERVER [OPTIONS...] TERM...
 counted() { # NAME SERVER TERM...
     local name=$1 server=$2 text
     shift 2
-    if text=$(stats "$server" --wait "${limit:-10}" "$@" 2>&1); then
+    if text=$(stats "$server" --wait "${limit:-30}" "$@" 2>&1); then
         ok "$name"
     else
         not_ok "$name" "$text"
@@ -239,7 +239,7 @@ remember_start() { # SERVER
 all_back() { # NAME SERVER
     local terms
     read -ra terms <<<"${start_values[$2]}"
-    limit=${limit:-20} counted "$1" "$2" "${terms[@]}" clients.connected=0 clients.handshakes=0 clients.closing=0 \
+    limit=${limit:-60} counted "$1" "$2" "${terms[@]}" clients.connected=0 clients.handshakes=0 clients.closing=0 \
         pools.qp.in_use=0 pools.qp.quarantined=0 pools.psns_in_use=0 pools.sessions=0 \
         pools.regions_in_use=0 pools.admitted=0
 }
@@ -247,7 +247,7 @@ all_back() { # NAME SERVER
 # SIGTERM: the server must end with status 0, soon.
 stop_server() { # NAME
     kill -TERM "${pid[$1]}"
-    ends "server '$1' stops in order when told to" "$1" 20 0 'stopped'
+    ends "server '$1' stops in order when told to" "$1" 60 0 'stopped'
 }
 
 # ---- clients
@@ -271,7 +271,7 @@ start_ping() { # NAME SERVER OPTIONS...
     local name=$1 server=$2
     shift 2
     start "$name" "${bin}rdma_client" "${tls_options[@]}" --tls-port "${port[$server]}" "$@" "$host" ping
-    { wait_until 20 has_line_or_gone "$name" 'seq=1 ' && ! is_gone "$name"; } ||
+    { wait_until 60 has_line_or_gone "$name" 'seq=1 ' && ! is_gone "$name"; } ||
         not_ok "ping '$name' starts" "$(cat "${logs[$name]}")"
 }
 
