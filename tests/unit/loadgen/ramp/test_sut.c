@@ -34,7 +34,7 @@ static void pools__as_at_the_start_or_not__told_apart(void **state)
 	static const struct loadgen_config held = { 0 }, churn = { .churn_per_s = 10 }, find = { .find_capacity = true };
 	static const struct pools start = { .exist = 32, .posted = 9 };
 	static const struct pools rests = { .resting = 3, .exist = 35, .psns = 6, .posted = 9 };
-	static const struct {
+	const struct {
 		const char *what;
 		const struct loadgen_config *cfg;
 		struct pools before, after;
