@@ -1,6 +1,7 @@
 # Coverage-guided fuzzing with clang's libFuzzer, included by the top Makefile: each fuzz_*.c here is a program.
 #
-#   make fuzz SECONDS=n    runs all of them, n seconds of all processors in all (tests/fuzz/run)
+#   make fuzz SECONDS=n      runs all of them, n seconds of all processors in all (tests/fuzz/run)
+#   make check-sanitizers    the unit tests with the sanitizers of the same build, which then is compiled once
 
 SECONDS ?= 60
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
@@ -15,11 +16,15 @@ $(FUZZ_BINARIES): %: %.o $(B)/tests/fuzz/json_mutate.o
 
 fuzz-targets: $(FUZZ_BINARIES)
 
+FUZZ_MAKE = @tests/fuzz/run --check && $(MAKE) --no-print-directory -s FLAVOUR=fuzz LTO= SAN=$(FUZZ_SAN) \
+	CC="$(filter %ccache ccache,$(CC)) clang" CFLAGS="$(CFLAGS) -fno-sanitize-recover=all"
+
 fuzz:
-	@tests/fuzz/run --check
-	@$(MAKE) --no-print-directory -s FLAVOUR=fuzz CC="$(filter %ccache ccache,$(CC)) clang" LTO= SAN=$(FUZZ_SAN) \
-		CFLAGS="$(CFLAGS) -fno-sanitize-recover=all" fuzz-targets
+	$(FUZZ_MAKE) fuzz-targets
 	@tests/fuzz/run $(SECONDS)
 
+check-sanitizers:
+	$(FUZZ_MAKE) check-unit
+
 -include $(FUZZ_SOURCES:%.c=$(B)/%.d) $(B)/tests/fuzz/json_mutate.d
-.PHONY: fuzz fuzz-targets
+.PHONY: check-sanitizers fuzz fuzz-targets
