@@ -420,7 +420,7 @@ static void finish_grant(struct conn *c)
 {
 	session_put(c->shard->sessions, c->session, c->index);
 	counter_add(&c->shard->stats.granted, 1);
-	peers_note_progress(&c->tls_hold, clock_now_ns());
+	peers_note_progress(c->shard->peers, addr_network(&c->peer), clock_now_ns());
 	conn_set_state(c, CONN_ST_GRANTED);
 	await_peer_close(c);
 }
@@ -443,7 +443,7 @@ static void on_handshake_done(struct conn *c)
 
 	hist_record(st->stages[resumed ? SS_TLS_ACCEPT_RESUMED : SS_TLS_ACCEPT], clock_now_ns() - c->started_ns);
 	counter_add(resumed ? &st->handshakes_resumed : &st->handshakes_full, 1);
-	peers_note_progress(&c->tls_hold, clock_now_ns());
+	peers_note_progress(c->shard->peers, addr_network(&c->peer), clock_now_ns());
 	c->asked_ns = clock_now_ns();
 	conn_set_state(c, CONN_ST_HELLO);
 	read_frame(c);

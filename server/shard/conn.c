@@ -143,6 +143,7 @@ void conn_set_live(struct conn *c)
 		return;
 	hist_record(s->stats.stages[SS_ACCEPT_TO_ESTABLISHED], clock_now_ns() - c->accepted_ns);
 	counter_add(&s->stats.established, 1);
+	peers_note_progress(s->peers, addr_network(&c->peer), clock_now_ns());
 	c->heard = c->acked = true;
 	/* The client has used its GRANT: nothing is left to say over TLS. */
 	conn_close_tls(c);

@@ -276,10 +276,12 @@ struct peer_hold *peers_next(struct peers *p)
 	return TAILQ_FIRST(&TAILQ_FIRST(&p->turns[p->least])->shares[PEERS_WAITING].holds);
 }
 
-void peers_note_progress(struct peer_hold *h, uint64_t now_ns)
+void peers_note_progress(struct peers *p, uint64_t network, uint64_t now_ns)
 {
-	if (h->peer)
-		h->peer->progress_ns = now_ns;
+	struct peer *x = find(p, network);
+
+	if (x)
+		x->progress_ns = now_ns;
 }
 
 uint64_t peers_progress_ns(struct peers *p, uint64_t network)

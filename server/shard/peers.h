@@ -60,8 +60,8 @@ void peers_rejuvenate(struct peers *p, enum peers_kind kind, struct peer_hold *h
 /* Whose turn it is: the oldest PEERS_WAITING of an address that has the fewest PEERS_TLS. NULL if none waits. */
 struct peer_hold *peers_next(struct peers *p);
 
-/* Something of the address of `h`, which is counted, got on. */
-void peers_note_progress(struct peer_hold *h, uint64_t now_ns);
+/* Something of the address got on. Nothing if the address holds nothing. */
+void peers_note_progress(struct peers *p, uint64_t network, uint64_t now_ns);
 /* When that was; 0: never since the address holds something. */
 uint64_t peers_progress_ns(struct peers *p, uint64_t network);
 

@@ -386,7 +386,7 @@ static void accept__full_of_silent_ones_of_an_address_that_gets_on__all_wait(voi
 	peer_connect(&other);
 	assert_int_equal(crowded_out(), 1);
 	/* As if nothing of it had got on for long. */
-	peers_note_progress(&server_only(CONN_ST_HELLO)->tls_hold, 1);
+	peers_note_progress(srv.shard->peers, addr_network(&server_only(CONN_ST_HELLO)->peer), 1);
 	srv.shard->look_not_before_ns = 0;
 	server_until(crowded_out() > 1);
 	srv.silent_ms = 0;

@@ -134,10 +134,10 @@ static void progress__noted__until_the_address_holds_nothing(void **state)
 {
 	(void)state;
 	assert_int_equal(peers_progress_ns(peers, 1), 0);
-	peers_note_progress(&holds[0], 4);
+	peers_note_progress(peers, 1, 4);
 	take(1, &holds[0]);
 	assert_int_equal(peers_progress_ns(peers, 1), 0);
-	peers_note_progress(&holds[0], 5);
+	peers_note_progress(peers, 1, 5);
 	take(1, &holds[1]);
 	assert_int_equal(peers_progress_ns(peers, 1), 5);
 	assert_int_equal(peers_progress_ns(peers, 2), 0);
