@@ -283,17 +283,19 @@ static void __attribute__((constructor)) begin(void)
 {
 	const char *fault = getenv("FAULT"), *program = getenv("FAULT_PROGRAM");
 
-	counts = program && strcmp(program, program_invocation_short_name) == 0;
 	for (int i = 0; fault && i < KINDS; i++)
 		if (strncmp(fault, names[i], strlen(names[i])) == 0 && fault[strlen(names[i])] == ':') {
 			wanted = (enum kind)i;
 			wanted_k = (unsigned)atoi(fault + strlen(names[i]) + 1);
 		}
-	if (!counts)
+	if (!program || strcmp(program, program_invocation_short_name) != 0)
 		return;
+	/* OpenSSL leaks by itself what its initialisation has made when that fails. */
+	CRYPTO_set_mem_functions(openssl_malloc, openssl_realloc, openssl_free);
+	OPENSSL_init_ssl(0, NULL);
 	if (wanted == KINDS && getenv("FAULT_NOTES"))
 		places = __real_mmap(NULL, PLACES * sizeof(*places), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	fake_fault = device_fault;
-	CRYPTO_set_mem_functions(openssl_malloc, openssl_realloc, openssl_free);
 	atexit(at_end);
+	counts = true;
 }

@@ -180,6 +180,8 @@ static int read_run(struct source *s, const struct progress *p, char *err, size_
 	}
 	s->run = json_loadf(f, 0, &why);
 	fclose(f);
+	if (!s->run && json_memory_was_short())
+		return -ENOMEM;
 	if (!json_is_object(s->run)) {
 		snprintf(err, err_size, "%s/run.json: damaged: line %d: %s", s->dir, s->run ? 1 : why.line,
 			 s->run ? "not an object" : why.text);

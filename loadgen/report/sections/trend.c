@@ -133,7 +133,7 @@ void figures_show(struct page *p, const struct figures *f, const struct trend v[
 	for (size_t i = 0; i < v[0].n; i++) {
 		page_add(t, DOC_PLAIN, "0", v[0].x[i]);
 		for (size_t k = 0; k < n; k++)
-			doc_number(t, v[k].y[i], f->v[k].decimals);
+			doc_number(t, i < v[k].n ? v[k].y[i] : NAN, f->v[k].decimals); /* none if memory ran out */
 	}
 }
 
