@@ -69,6 +69,18 @@ static int open_baseline(struct page *p, const struct report_baseline *o, char *
 }
 
 /* All baselines that differ are named before the report is refused. */
+static void say_unread(const struct source *s, FILE *warnings)
+{
+	char path[PATH_MAX + NAME_MAX + 2], shown[4096];
+
+	if (!s->unread_errno)
+		return;
+	snprintf(path, sizeof(path), "%s/%s", s->dir, s->unread);
+	fprintf(warnings, "performance_test report: %s cannot be read: %s; the report lacks what is in it\n",
+		utf8_show(path, shown, sizeof(shown)),
+		s->unread_errno == EINVAL ? "it is damaged, or no file" : strerror(s->unread_errno));
+}
+
 static int open_baselines(struct page *p, const struct report_options *o, FILE *warnings, char *err, size_t err_size)
 {
 	bool unlike = false;
@@ -202,6 +214,9 @@ enum report_result report_make(const struct report_options *o, FILE *warnings, c
 		analyse(&p, o);
 		result = compare_baselines(&p) ? REPORT_REGRESSION : REPORT_MADE;
 		ret = make_document(&p);
+		say_unread(p.source, warnings);
+		for (size_t i = 0; i < p.n_baselines; i++)
+			say_unread(p.baselines[i].source, warnings);
 	}
 	if (!ret && json_memory_was_short())
 		ret = -ENOMEM;

@@ -53,15 +53,26 @@ static FILE *open_file(const struct source *s, const char *name, off_t *size)
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
+	errno = 0;
 	f = fstat(fd, &st) || !S_ISREG(st.st_mode) ? NULL : fdopen(fd, "r");
 	if (!f) {
+		int why = errno ? errno : EINVAL;
+
 		close(fd);
-		errno = EINVAL;
+		errno = why;
 		return NULL;
 	}
 	if (size)
 		*size = st.st_size;
 	return f;
+}
+
+static void note_unread(struct source *s, const char *name, int why)
+{
+	if (s->unread_errno || why == ENOENT)
+		return;
+	snprintf(s->unread, sizeof(s->unread), "%s", name);
+	s->unread_errno = why;
 }
 
 bool source_has_file(const struct source *s, const char *name)
@@ -121,6 +132,8 @@ static int read_events(struct source *s, struct progress *p)
 	bool in_long_line = false;
 
 	s->has_events = f != NULL;
+	if (!f)
+		note_unread(s, "events.ndjson", errno);
 	while (line && f && fgets(line, EVENT_BYTES_MAX, f)) {
 		bool ends = strchr(line, '\n') != NULL;
 
@@ -128,6 +141,8 @@ static int read_events(struct source *s, struct progress *p)
 			on_line(s, p, line, ends);
 		in_long_line = !ends;
 	}
+	if (f && ferror(f))
+		note_unread(s, "events.ndjson", EIO);
 	if (f)
 		fclose(f);
 	free(line);
@@ -297,10 +312,14 @@ const struct hist *source_histogram(void *source, const json_t *step, const char
 		return NULL;
 	snprintf(file, sizeof(file), "%s.hlog", name);
 	f = open_file(s, file, NULL);
-	if (!f)
+	if (!f) {
+		note_unread(s, file, errno);
 		return NULL;
+	}
 	hist_reset(s->hist);
 	ret = hist_read_hlog(f, s->hist);
 	fclose(f);
+	if (ret)
+		note_unread(s, file, -ret);
 	return ret ? NULL : s->hist;
 }

@@ -11,7 +11,7 @@
 
 struct hist;
 
-/* Only source_open writes it. */
+/* Only the functions below write it. */
 struct source {
 	char dir[PATH_MAX];
 	char id[256];			/* of the run; the folder's name if run.json has none */
@@ -20,6 +20,9 @@ struct source {
 	bool has_events;
 	size_t damaged;			/* lines of events.ndjson, skipped; 0 without the file */
 	struct hist *hist;		/* source_histogram() */
+	/* The first file that is there and could not be read, but for run.json, and why; 0 if there is none. */
+	char unread[NAME_MAX + 1];
+	int unread_errno;
 };
 
 /* 0, or -errno with one line in `err` that names the folder and tells a run that did not end from a folder without

@@ -2,6 +2,7 @@
  */
 #include "tests/unit/helpers/unit.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -193,7 +194,10 @@ static void histogram__of_a_step__read(void **state)
 	assert_non_null(h);
 	assert_int_equal(hist_count(h), 1000);
 	assert_null(source_histogram(s, step, "service"));
+	assert_int_equal(s->unread_errno, 0);
 	assert_null(source_histogram(s, step, "connect"));
+	assert_int_equal(s->unread_errno, EINVAL);
+	assert_string_equal(s->unread, "damaged.hlog");
 	assert_int_equal(hist_count(source_histogram(s, step, "response")), 1000);
 	source_close(s);
 	json_decref(step);
