@@ -668,10 +668,15 @@ static void hello__several_rails__full_when_its_own_is(void **state)
 /* The shard alone: its rail failed, and the server serves on. */
 static void hello__shard_drains__draining(void **state)
 {
+	uint8_t buf[FRAME_HELLO_BYTES];
+	struct peer p;
+
 	(void)state;
 	server_rig_start();
+	connect_and_handshake(&p);
+	/* Before the connection is there the loop of a shard that drains would end, as nobody is left. */
 	srv.shard->drain_deadline_ns = UINT64_MAX;
-	refused_hello(64, 4, 0, 1, REFUSE_DRAINING, "stopping");
+	assert_refused(&p, buf, encode_hello(buf, 64, 4, 0, 1), REFUSE_DRAINING, "stopping");
 	server_assert_all_back();
 }
 
