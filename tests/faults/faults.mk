@@ -1,5 +1,5 @@
 # The sweep of faults, included by the top Makefile: the three programs on fake devices (tests/faults/wire.c), in which
-# one call is made to fail (tests/faults/inject.c), run by tests/faults/sweep.
+# one call is made to fail (tests/faults/inject.c), run by tests/faults/sweep; and tests/faults/threads.
 #
 #   make check-faults            with a build of its own, SAN=address,undefined
 #   make check-faults SAMPLE=30  one of 30 calls, chosen by a seed that is printed
@@ -29,5 +29,11 @@ check-faults:
 	@scripts/make-certs
 	@TALLY=build/faults.tally tests/faults/sweep --sample $(SAMPLE) build/address-undefined/tests/faults
 
+# All threads of the three programs, under ThreadSanitizer.
+check-threads:
+	@$(MAKE) --no-print-directory -s SAN=thread LTO= fault-programs build/thread/tests/adversary/stats
+	@scripts/make-certs
+	@RAMPART_B=build/thread tests/faults/threads build/thread/tests/faults
+
 -include $(wildcard $(F)/*.d $(F)/lib/*/*/*.d $(F)/lib/*/*/*/*.d)
-.PHONY: fault-programs check-faults
+.PHONY: fault-programs check-faults check-threads

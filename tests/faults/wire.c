@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +61,7 @@ struct link {
 static TAILQ_HEAD(, link) links = TAILQ_HEAD_INITIALIZER(links);
 static int wake[2];
 static pthread_t thread;
-static bool stop;
+static atomic_bool stop;
 
 static void wake_thread(void)
 {
