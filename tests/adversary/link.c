@@ -39,7 +39,7 @@ static void on_wc(void *arg, const struct ibv_wc *wc)
 	if (wc->status != IBV_WC_SUCCESS && w.type != WR_BEACON && l->wc_status == IBV_WC_SUCCESS)
 		l->wc_status = wc->status;
 	if (w.type == WR_RMA)
-		l->one_sided_done++;
+		l->one_sided_done = true;
 	else if (w.type == WR_SEND)
 		l->sends_done += w.covers;
 }
@@ -62,7 +62,6 @@ int link_new_sized(struct rogue *r, struct link *l, uint32_t messages, uint32_t 
 	l->r = r;
 	l->hello = wire_good_hello();
 	l->rnr_retries = 6;
-	l->reads = 1;
 	ret = ep_new(&ep, on_wc, l, &l->ep, err, sizeof(err));
 	if (!ret)
 		ret = qp_pool_new(l->ep, &qp, &l->pool);
@@ -172,7 +171,7 @@ bool link_request(struct link *l, const void *data, uint8_t bytes)
 	return cm_connect(l->rc.id, &p) == 0 && link_wait(l, has_event);
 }
 
-/* As cm_program_qp does, but with as many READs outstanding as `reads` says, whatever the server offers. */
+/* As cm_program_qp does, but with one RDMA READ outstanding even if the server offers none. */
 bool link_program(struct link *l)
 {
 	static const enum ibv_qp_state states[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
@@ -191,7 +190,7 @@ bool link_program(struct link *l)
 		attr.timeout = 14;
 		attr.retry_cnt = 6;
 		attr.rnr_retry = l->rnr_retries;
-		attr.max_rd_atomic = l->reads;
+		attr.max_rd_atomic = 1;
 		if (ibv_modify_qp(l->rc.qp, &attr, mask))
 			return false;
 	}
@@ -264,7 +263,7 @@ bool link_works(struct link *l)
 
 static bool request_is_done(const struct link *l)
 {
-	return l->one_sided_done > 0;
+	return l->one_sided_done;
 }
 
 int link_one_sided(struct link *l, enum ibv_wr_opcode opcode, void *data, uint32_t bytes, uint64_t addr,
@@ -279,7 +278,7 @@ int link_one_sided(struct link *l, enum ibv_wr_opcode opcode, void *data, uint32
 		return LINK_NO_WC;
 	op.local = ep_buf(l->ep, buf);
 	memcpy(ep_buf(l->ep, buf), data, bytes);
-	l->one_sided_done = 0;
+	l->one_sided_done = false;
 	if (!rc_rma(&l->rc, &op, 1) && link_wait(l, request_is_done))
 		status = l->wc_status;
 	if (opcode == IBV_WR_RDMA_READ)

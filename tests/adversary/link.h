@@ -31,7 +31,6 @@ struct link {
 	uint32_t sq_psn;		/* to program; the HELLO's unless changed */
 	uint32_t claimed_qpn;		/* what the request says; 0: the truth */
 	uint8_t rnr_retries;		/* to program; 7: without end */
-	uint8_t reads;			/* READs and atomics that the device may have outstanding */
 	bool hoards;			/* receives that were used are not posted again */
 	uint32_t server_qpn;
 	/* what happened */
@@ -39,7 +38,7 @@ struct link {
 	bool has_event;
 	enum ibv_wc_status wc_status;	/* of the first completion that failed */
 	uint32_t sends_done, received, received_bytes;
-	uint32_t one_sided_done;	/* requests */
+	bool one_sided_done;
 	uint8_t last[64];		/* beginning of the last message received */
 };
 

@@ -82,7 +82,7 @@ struct requests {
 	struct rogue *r;
 	struct cm_channel *cm;
 	struct addr from, to;
-	int begun, under_way, rejected, lost;
+	int begun, sent, under_way, rejected, lost;
 };
 
 static void begin_request(struct requests *q)
@@ -108,12 +108,13 @@ static void end_request(struct requests *q, struct rdma_cm_id *id, bool rejected
 	q->lost += !rejected;
 }
 
-/* Guesses a session and a proof. QP numbers that no queue pair has: nothing is to be connected. */
-static bool send_request(const struct requests *q, struct rdma_cm_id *id)
+/* Guesses a session and a proof. QP numbers that no queue pair has, for nothing is to be connected, and each once, for the
+ * server's kernel refuses what it knows. */
+static bool send_request(struct requests *q, struct rdma_cm_id *id)
 {
 	struct pdata_proof proof;
 	uint8_t data[PDATA_PROOF_BYTES];
-	struct cm_conn_param p = { .qpn = 0x800000u + (uint32_t)q->rejected, .private_data = data,
+	struct cm_conn_param p = { .qpn = 0x800000u + (uint32_t)q->sent++, .private_data = data,
 				   .private_bytes = sizeof(data) };
 
 	if (getrandom(&proof, sizeof(proof), 0) != sizeof(proof))
@@ -182,15 +183,19 @@ static bool learn_rdma_address(struct rogue *r, struct addr *out)
 	return reply.kind == REPLY_GRANT;
 }
 
-/* Sends ARG (COUNT@RATE) connection requests of sessions that nobody has. */
+/* Sends ARG (COUNT@RATE, or COUNT@RATE:PORT if the port is known) connection requests of sessions that nobody has. */
 static int requests(struct rogue *r, const struct mode *m)
 {
 	struct requests q = { .r = r, .from = r->source.len ? r->source : r->dev.addr };
+	const char *port = r->arg ? strchr(r->arg, ':') : NULL;
 	int n, rate;
 
 	(void)m;
 	parse_flood(r->arg, 1000, &n, &rate);
-	if (!learn_rdma_address(r, &q.to) || cm_channel_new(&q.cm))
+	q.to = r->server;
+	if (port)
+		addr_set_port(&q.to, (uint16_t)atoi(port + 1));
+	if ((!port && !learn_rdma_address(r, &q.to)) || cm_channel_new(&q.cm))
 		return no_answer("no session, or no channel");
 	answer("begun");
 	run_requests(&q, n, rate);

@@ -2,10 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/param.h>
 
-#include "common/base/clock.h"
-#include "common/rdma/arena.h"
 #include "common/rdma/ep.h"
 #include "tests/adversary/link.h"
 
@@ -153,69 +150,6 @@ static int guess_keys(struct rogue *r, const struct mode *m)
 	return answer("%d of %d refused: remote_access", refused, n);
 }
 
-/* ---- much at once */
-
-struct reader {
-	struct link l;
-	struct arena *to;
-	uint32_t asked;
-};
-
-static bool open_reader(struct rogue *r, struct reader *x, uint32_t at_once)
-{
-	struct frame_hello h = hello_with_region();
-	char err[256];
-
-	if (link_new_sized(r, &x->l, at_once, 1, PROBE_BYTES))
-		return false;
-	x->l.reads = (uint8_t)MIN(at_once, (uint32_t)r->dev.attr.max_qp_init_rd_atom);
-	return link_connect(&x->l, &h) &&
-	       arena_new(x->l.ep, MIN(x->l.grant.region_bytes, r->dev.port.max_msg_sz), false, &x->to, err, sizeof(err)) == 0;
-}
-
-static void read_more(struct reader *x, uint32_t at_once)
-{
-	struct link *l = &x->l;
-	struct rc_rma op = { .opcode = IBV_WR_RDMA_READ, .local = arena_at(x->to, 0), .lkey = arena_lkey(x->to, 0),
-			     .bytes = (uint32_t)arena_bytes(x->to), .remote_addr = l->grant.region_addr,
-			     .rkey = l->grant.region_rkey, .signal = true };
-
-	while (!link_has_ended(l) && x->asked - l->one_sided_done < at_once && rc_rma(&l->rc, &op, 1) == 0)
-		x->asked++;
-}
-
-/* ARG: CLIENTS@REQUESTS. Clients that READ as much of their regions as one request can, that many at once, until the time limit;
- * they asked the server for one at a time. */
-static int readers(struct rogue *r, const struct mode *m)
-{
-	struct rogue look = *r;
-	uint64_t deadline_ns, bytes = 0;
-	unsigned n = 6, at_once = 8, open = 0, left = 0;
-	struct reader *all;
-
-	(void)m;
-	if (r->arg)
-		(void)!sscanf(r->arg, "%u@%u", &n, &at_once);
-	all = calloc(n, sizeof(*all));
-	while (all && open < n && open_reader(r, &all[open], at_once))
-		open++;
-	look.timeout_ns = NS_PER_MS;
-	deadline_ns = clock_now_ns() + r->timeout_ns;
-	for (unsigned i = 0; open == n && clock_now_ns() < deadline_ns; i = (i + 1) % n) {
-		all[i].l.r = &look;
-		read_more(&all[i], at_once);
-		link_wait(&all[i].l, link_has_ended);
-	}
-	for (unsigned i = 0; i < open; i++) {
-		bytes += (uint64_t)all[i].l.one_sided_done * arena_bytes(all[i].to);
-		left += !link_has_ended(&all[i].l);
-		arena_free(all[i].to);
-		link_free(&all[i].l);
-	}
-	return open == n ? answer("%u of %u are left, %u MiB were read", left, n, (unsigned)(bytes >> 20)) :
-			   no_answer("%u of %u connected", open, n);
-}
-
 /* ---- regions that are left */
 
 /* The owner has written and left. Another connection reads with the old key. */
@@ -294,7 +228,6 @@ const struct mode region_modes[] = {
 	{ "region-immediate-other", .run = intrude, .variant = IBV_WR_RDMA_WRITE_WITH_IMM },
 	{ "region-immediate-without", .run = intrude, .variant = IBV_WR_RDMA_WRITE_WITH_IMM | 0x100 },
 	{ "region-guess", .run = guess_keys },
-	{ "readers", .run = readers },
 	{ "region-left", .run = left },
 	{ "region-zeroed", .run = zeroed },
 	{ NULL },

@@ -165,19 +165,18 @@ static int early_data(struct rogue *r, const struct mode *m)
 	struct frame_header h;
 	struct raw w;
 	size_t n = frame_encode_hello(&hello, buf);
-	int status = ROGUE_NO_ANSWER;
+	int status;
 
 	(void)m;
 	if (!session)
 		return no_answer("no ticket");
-	if (raw_begin(r, &w) && SSL_set_session(w.ssl, session) == 1 && SSL_write_early_data(w.ssl, buf, n, &n) == 1) {
-		if (SSL_connect(w.ssl) == 1 && SSL_get_early_data_status(w.ssl) == SSL_EARLY_DATA_ACCEPTED)
-			status = answer("accepted%s", read_frame(&w, &h) && h.type == FRAME_GRANT ? ", granted" : "");
-		else
-			status = answer("refused");
-	} else {
-		status = no_answer("no early data could be sent");
-	}
+	if (!raw_begin(r, &w) || SSL_set_session(w.ssl, session) != 1 ||
+	    SSL_write_early_data(w.ssl, buf, n, &n) != 1 || SSL_connect(w.ssl) != 1)
+		status = no_answer("no handshake with early data");
+	else if (SSL_get_early_data_status(w.ssl) == SSL_EARLY_DATA_REJECTED)
+		status = answer("refused");
+	else
+		status = answer("taken%s", read_frame(&w, &h) && h.type == FRAME_GRANT ? ", granted" : "");
 	raw_close(&w);
 	SSL_SESSION_free(session);
 	return status;

@@ -39,6 +39,7 @@ hello-reserved          refused: bad_request: HELLO reserved: must be 0
 hello-window-alone      refused: bad_request: HELLO window: size must be 1 to 2\^31, with a region; all 0 without the feature
 hello-window-unasked    refused: bad_request: HELLO window: size must be 1 to 2\^31, with a region; all 0 without the feature
 hello-window-empty      refused: bad_request: HELLO window: size must be 1 to 2\^31, with a region; all 0 without the feature
+early-data              refused
 hello-truncated         (closed|tls: tlsv1 alert decode error)
 hello-byte-by-byte      granted
 hello-after-grant       closed
@@ -172,6 +173,7 @@ region-write-other      wc: remote_access, the owner's data is safe
 region-atomic-other     wc: remote_access, the owner's data is safe
 region-read-without     wc: remote_(access|invalid_request), the owner's data is safe
 region-write-without    wc: remote_(access|invalid_request), the owner's data is safe
+region-immediate        disconnected
 region-immediate-other  wc: remote_access, the owner's data is safe
 region-immediate-without wc: remote_(access|invalid_request), the owner's data is safe
 region-guess=4          4 of 4 refused: remote_access
@@ -193,7 +195,7 @@ push-without-window     disconnected
 push-cut                disconnected
 push-credits            disconnected
 END
-counted "what is wrong with pushes and immediate data is counted" auth 'failures.traffic.protocol:bad_message>=8' \
+counted "what is wrong with pushes and immediate data is counted" auth 'failures.traffic.protocol:bad_message>=9' \
     failures.traffic.protocol:credits_exceeded=1 failures.traffic.wc:remote_access=3
 
 anonymous=(--ca "$certs/ca.pem")
@@ -273,10 +275,10 @@ used+=(keep-ids claim claim-next)
 used+=(outstanding never-stops)
 # And for test_credits.
 used+=(unsolicited-flood echo-flood never-receives)
-# And for test_crowd and test_long_crowd.
-used+=(crowd-silent crowd-half crowd-drip crowd-grants crowd-busy readers)
+# And for test_crowd.
+used+=(crowd-silent crowd-half crowd-drip crowd-grants crowd-busy)
 # And for tests/nodes/test_long_packets.
-used+=(packets-guess packets-guess-write packets-exact packets-exact-write early-data region-immediate)
+used+=(packets-guess packets-guess-write packets-exact packets-exact-write)
 unused=$(comm -23 <("$programs/rogue" modes | sort) <(printf '%s\n' "${used[@]}" | sort -u))
 is "every attack was made" "$unused" ""
 finish
