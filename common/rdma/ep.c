@@ -50,8 +50,9 @@ int ep_flush_repost(struct ep *ep)
 	return -ret;
 }
 
-/* ep_flush_repost, but an error that may pass is none: make_up tries again. */
-static int refill(struct ep *ep)
+/* ep_flush_repost, but an error that may pass is none: make_up tries again. Not inlined, because ep_recycle, which is called
+ * for each message, would save registers for it. */
+static __attribute__((noinline)) int refill(struct ep *ep)
 {
 	int ret;
 

@@ -264,7 +264,8 @@ static void on_receive(struct shard *s, const struct ibv_wc *wc, uint32_t buf)
 		return;
 	}
 	/* A message may arrive before the ESTABLISHED event. */
-	conn_set_live(c);
+	if (c->state == CONN_ST_ACCEPTING)
+		conn_set_live(c);
 	on_messages(c, buf, wc);
 }
 
