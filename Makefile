@@ -153,10 +153,12 @@ $(B)/commit-$(COMMIT):
 	@rm -f $(B)/commit-*
 	@touch $@
 
-# All is built again when these flags change.
+# All is built again when these flags change. Objects made for LTO are good without it; made without it, the programs would
+# have none.
+FLAGS = $(OPT) $(HARDEN) LTO=$(LTO)
 $(B)/flags: always
 	@mkdir -p $(@D)
-	@echo '$(OPT) $(HARDEN)' | cmp -s - $@ || echo '$(OPT) $(HARDEN)' >$@
+	@case "$$(cat $@ 2>/dev/null)" in '$(FLAGS)'*) ;; *) echo '$(FLAGS)' >$@ ;; esac
 always:
 
 $(B)/%.o: %.c $(B)/flags
