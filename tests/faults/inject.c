@@ -282,6 +282,7 @@ static void at_end(void)
 static void __attribute__((constructor)) begin(void)
 {
 	const char *fault = getenv("FAULT"), *program = getenv("FAULT_PROGRAM");
+	unsigned char byte;
 
 	for (int i = 0; fault && i < KINDS; i++)
 		if (strncmp(fault, names[i], strlen(names[i])) == 0 && fault[strlen(names[i])] == ':') {
@@ -290,9 +291,10 @@ static void __attribute__((constructor)) begin(void)
 		}
 	if (!program || strcmp(program, program_invocation_short_name) != 0)
 		return;
-	/* OpenSSL leaks by itself what its initialisation has made when that fails. */
+	/* OpenSSL leaks by itself what its initialisation, and that of its random numbers, has made when they fail. */
 	CRYPTO_set_mem_functions(openssl_malloc, openssl_realloc, openssl_free);
 	OPENSSL_init_ssl(0, NULL);
+	(void)!__real_RAND_bytes(&byte, 1);
 	if (wanted == KINDS && getenv("FAULT_NOTES"))
 		places = __real_mmap(NULL, PLACES * sizeof(*places), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	fake_fault = device_fault;
