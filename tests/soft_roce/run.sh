@@ -2,7 +2,7 @@
 # Runs the tests over real RDMA connections: on this machine's device if there is an active one, else in micro-VMs with
 # Soft-RoCE, two at a time (RAMPART_LANES=1: one). A script that wants several devices says so in a line `# rails: N`; one that judges figures
 # which another micro-VM's load would change, in a line `# alone`; one that wants two machines on a wire (tests/nodes/), in a
-# line `# nodes: 2`. usage and softroce_script need no device, and run here.
+# line `# nodes: 2`; one that takes more than 10 minutes, in a line `# limit: SECONDS`. usage and softroce_script need no device, and run here.
 #
 # Usage: tests/soft_roce/run.sh TOTALS ["SCRIPT..."]...
 #
@@ -46,9 +46,8 @@ add() { # PASSED FAILED SKIPPED
 }
 
 path_of() { # NAME
-    local path=tests/soft_roce/test_$1.sh
-    [[ -e $path ]] || path=tests/nodes/test_$1.sh
-    printf '%s\n' "$path"
+    local paths=(tests/*/"test_$1.sh")
+    printf '%s\n' "${paths[0]}"
 }
 
 # What scripts want, as they say it in a line `# WHAT` or `# WHAT: VALUE`: prints the value. False if none says it.
@@ -62,12 +61,22 @@ wants() { # WHAT NAME...
     grep -qs "^# $what" "${paths[@]}"
 }
 
+# Longest time for all of them together, in seconds.
+limit_of() { # NAME...
+    local name own sum=0
+    for name in "$@"; do
+        own=$(wants limit "$name")
+        sum=$((sum + ${own:-$limit_s}))
+    done
+    echo $sum
+}
+
 # Runs a script here and adds up the tally in its last line; every other end is a failure.
 run_here() { # NAME
     local regex='^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$' log=$scratch/$1.log status
     echo "== $1"
     # In the background, because a signal waits for what is in the foreground.
-    timeout -k 5 $limit_s "$(path_of "$1")" </dev/null >"$log" 2>&1 &
+    timeout -k 5 "$(limit_of "$1")" "$(path_of "$1")" </dev/null >"$log" 2>&1 &
     running[here]=$!
     wait "${running[here]}"
     status=$?
@@ -105,7 +114,7 @@ become() { # NUMBER NAME...
         mkdir "$RAMPART_EXCHANGE"
         nodes=(--nodes 2 --node2 'exec tests/nodes/lib.sh' --env RAMPART_EXCHANGE)
     fi
-    exec scripts/softroce vm --timeout $((limit_s * $# + 60)) --rails "${rails:-1}" "${cpus[@]}" "${nodes[@]}" \
+    exec scripts/softroce vm --timeout $(($(limit_of "$@") + 60)) --rails "${rails:-1}" "${cpus[@]}" "${nodes[@]}" \
         --env RAMPART_BIN --env RAMPART_B --env RAMPART_TIMES --env RAMPART_INNER -- tests/soft_roce/run.sh "$own" "$*"
 }
 
