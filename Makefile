@@ -64,6 +64,7 @@ help:
 	@echo "make check-adversary   attacks and failures over Soft-RoCE that make check leaves out"
 	@echo "make check-faults      one call after the other fails in the programs, on fake devices, with sanitizers"
 	@echo "make check-threads     the programs' threads on fake devices, with ThreadSanitizer: 1 min"
+	@echo "make soak MINUTES=60   one server under random load and attacks, from a seed (SEED=n)"
 	@echo "make fuzz SECONDS=60   fuzzing of what comes from peers and files, 60 s in all (clang)"
 	@echo "make check-bench       tests of what the comparisons read and compute"
 	@echo "make check-report      tests of the report and of what runs leave (Node.js, chromium)"

@@ -1,8 +1,12 @@
-/* Misbehaviour with one-sided memory: out of bounds, with wrong keys, in regions of other clients. */
+/* Misbehaviour with one-sided memory: out of bounds, with wrong keys, in regions of other clients; and a client whose region
+ * shows what others do to it. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "common/base/clock.h"
 #include "common/rdma/ep.h"
 #include "tests/adversary/link.h"
 
@@ -206,6 +210,63 @@ static int zeroed(struct rogue *r, const struct mode *m)
 	return answer("%s memory, %s", before ? "other" : "the same", done ? "all zero" : "NOT ZERO");
 }
 
+/* ---- a canary */
+
+#define CANARY_LOOKS_NS (200 * (long)NS_PER_MS)
+
+/* Of the pattern: no byte is as its neighbours, no page as the next. */
+static uint8_t canary_byte(uint32_t at)
+{
+	return (uint8_t)(at * 31 + (at >> 8) * 7 + 1);
+}
+
+/* Writes the pattern over the whole region, or reads it all and counts bytes that differ. False if a request failed. */
+static bool canary_pass(struct link *l, enum ibv_wr_opcode opcode, uint32_t *differ)
+{
+	static uint8_t data[LINK_BUF_BYTES];
+	uint32_t bytes = l->grant.region_bytes;
+
+	for (uint32_t at = 0, n; at < bytes; at += n) {
+		n = bytes - at < sizeof(data) ? bytes - at : (uint32_t)sizeof(data);
+		for (uint32_t i = 0; i < n; i++)
+			data[i] = canary_byte(at + i);
+		if (link_one_sided(l, opcode, data, n, l->grant.region_addr + at, l->grant.region_rkey) != IBV_WC_SUCCESS)
+			return false;
+		for (uint32_t i = 0; i < n; i++)
+			*differ += data[i] != canary_byte(at + i);
+	}
+	return true;
+}
+
+/* Fills its region, which is nobody else's, and reads it again and again until SIGUSR1 comes. */
+static int canary(struct rogue *r, const struct mode *m)
+{
+	const struct timespec pause = { .tv_nsec = CANARY_LOOKS_NS };
+	uint32_t differ = 0, looks = 0;
+	sigset_t signals;
+	struct link l;
+	bool goes_on;
+
+	(void)m;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	if (sigprocmask(SIG_BLOCK, &signals, NULL) || !open_region(r, &l))
+		return no_answer("no region");
+	goes_on = canary_pass(&l, IBV_WR_RDMA_WRITE, &differ);
+	answer("%u bytes", l.grant.region_bytes);
+	while (goes_on && sigtimedwait(&signals, NULL, &pause) < 0) {
+		goes_on = canary_pass(&l, IBV_WR_RDMA_READ, &differ);
+		looks++;
+	}
+	if (goes_on)
+		answer("%u looks, %u bytes differ", looks, differ);
+	else
+		no_answer("a request failed after %u looks", looks);
+	link_disconnect(&l);
+	link_free(&l);
+	return goes_on && !differ ? ROGUE_ANSWERED : ROGUE_NO_ANSWER;
+}
+
 const struct mode region_modes[] = {
 	{ "region-own", .run = own, .variant = 0 },
 	{ "region-read-over-end", .run = own, .variant = 1 },
@@ -230,5 +291,6 @@ const struct mode region_modes[] = {
 	{ "region-guess", .run = guess_keys },
 	{ "region-left", .run = left },
 	{ "region-zeroed", .run = zeroed },
+	{ "canary", .run = canary },
 	{ NULL },
 };

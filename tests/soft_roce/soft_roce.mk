@@ -27,4 +27,11 @@ check-adversary:
 	$(MAKE) --no-print-directory check-soft-roce \
 		SOFT_ROCE_TESTS='strangers "credits crowd certificates disk" stale breaks $(LONG_TESTS)'
 
-.PHONY: check-adversary check-soft-roce soft-roce-programs
+# One server under load and attack for so long; the actions follow from a seed, which is printed.
+MINUTES ?= 60
+soak: all soft-roce-programs
+	scripts/make-certs
+	@vm=; scripts/softroce status >/dev/null 2>&1 || vm='scripts/softroce vm --env RAMPART_BIN --env RAMPART_B --'; \
+	RAMPART_BIN=$(or $(BIN),./) RAMPART_B=$(B) $$vm tests/soak/test_soak.sh $(MINUTES) $(SEED)
+
+.PHONY: check-adversary check-soft-roce soak soft-roce-programs

@@ -279,6 +279,8 @@ used+=(unsolicited-flood echo-flood never-receives)
 used+=(crowd-silent crowd-half crowd-drip crowd-grants crowd-busy)
 # And for tests/nodes/test_long_packets.
 used+=(packets-guess packets-guess-write packets-exact packets-exact-write)
+# And for tests/soak.
+used+=(canary)
 unused=$(comm -23 <("$programs/rogue" modes | sort) <(printf '%s\n' "${used[@]}" | sort -u))
 is "every attack was made" "$unused" ""
 finish
