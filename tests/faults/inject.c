@@ -58,15 +58,16 @@ static struct place {
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool inside;
 
+static int notes = -1;
+
 static void note(const char *what, const char *name, unsigned n)
 {
-	static int fd = -1;
 	const char *path = getenv("FAULT_NOTES");
 
-	if (path && fd < 0)
-		fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (path && notes < 0)
+		notes = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (path)
-		dprintf(fd, "%s %s %u\n", what, name, n);
+		dprintf(notes, "%s %s %u\n", what, name, n);
 }
 
 static void add_place(enum kind kind, unsigned k)
@@ -251,6 +252,7 @@ static int device_fault(const char *name)
 	return getenv("FAULT_ERRNO") ? atoi(getenv("FAULT_ERRNO")) : ENOMEM;
 }
 
+/* Open ones but for the notes'. */
 static unsigned descriptors(void)
 {
 	unsigned n = 0;
@@ -260,7 +262,7 @@ static unsigned descriptors(void)
 		n++;
 	if (d)
 		closedir(d);
-	return n;
+	return n - (notes >= 0);
 }
 
 static void at_end(void)
