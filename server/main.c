@@ -21,6 +21,7 @@
 #include "server/config/limits.h"
 #include "server/control.h"
 #include "server/report.h"
+#include "server/sandbox.h"
 #include "server/shard/shard.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
@@ -191,14 +192,19 @@ static int start(struct main_loop *m, char *err, size_t err_size)
 		return ret;
 	}
 	ret = make_shards(m, err, err_size);
-	if (ret)
-		return ret;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n && !ret; i++)
 		ret = shard_start(server->shards[i], err, err_size);
-		if (ret)
-			return ret;
-	}
-	return 0;
+	return ret;
+}
+
+/* After everything that needs more than the filter allows. */
+static int enter_sandbox(const struct server_config *cfg, char *err, size_t err_size)
+{
+	int ret = cfg->seccomp ? sandbox_enter() : 0;
+
+	if (ret)
+		snprintf(err, err_size, "--seccomp on: no filter for system calls can be set here: %s", strerror(-ret));
+	return ret;
 }
 
 static void print_ready(const struct server *server)
@@ -292,6 +298,8 @@ static int serve(struct server_config *cfg)
 	server.arg = &m;
 	if (!ret)
 		ret = start(&m, err, sizeof(err));
+	if (!ret)
+		ret = enter_sandbox(cfg, err, sizeof(err));
 	if (ret) {
 		log_error("%s", err);
 		stop(&m);

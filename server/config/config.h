@@ -29,6 +29,7 @@ struct server_config {
 	const char *crl;	/* NULL: no list */
 	const char *allow_names;	/* tls_names.h; NULL: all */
 	int core_dumps;		/* 0 off, 1 on */
+	int seccomp;		/* 0 off, 1 on */
 	uint64_t message_bytes;
 	uint64_t credits;	/* per client, at most */
 	uint64_t region_bytes;	/* 0: no one-sided regions */

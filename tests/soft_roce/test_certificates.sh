@@ -34,13 +34,18 @@ ping() { # OPTIONS...; sets the command
 install_files "$certs/server" "$certs/ca" "$bad_certs/none"
 server_files=(--cert "$files/server.pem" --key "$files/server.key" --ca "$files/ca.pem" --crl "$files/list.crl")
 start_server main --threads 2 --max-clients 64 --session-timeout 2 --client-auth require \
-    --allow-names 'other.example.org,*.example.org'
+    --allow-names 'other.example.org,*.example.org' --seccomp on
 remember_start main
 start_ping bystander main --interval 0.02
 matches "the development CA is warned of" "$(<"${logs[main]}")" 'server.pem is of the development CA'
 if ((EUID == 0)); then
     matches "root is warned of" "$(<"${logs[main]}")" 'warn: running as root'
 fi
+
+# Everything below is behind the filter for system calls, registration included.
+is "all threads are behind the filter" "$(sed -n 's/^Seccomp:[[:space:]]*//p' "/proc/${pid[main]}"/task/*/status | sort -u)" 2
+gives "a region is registered and written" 0 'bytes written at offset 0' "${bin}rdma_client" "${tls_options[@]}" \
+    --tls-port "${port[main]}" "$host" write hello
 
 # ---- names
 

@@ -1,0 +1,146 @@
+/* Unit tests of server/sandbox.c, each in a process of its own: what is refused, and what goes on. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "server/sandbox.h"
+
+#define NO_FILTER_HERE 101
+
+/* What `what` returns, in a process that called `before` and went behind the filter then. */
+static int behind_it(int (*before)(void), int (*what)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		int ret = before && before() ? -EIO : sandbox_enter();
+
+		_exit(ret == -ENOTSUP ? NO_FILTER_HERE : ret ? 100 : what());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == NO_FILTER_HERE)
+		skip();
+	return WEXITSTATUS(status);
+}
+
+/* 0 if the call was refused, or the number of the one that was not. */
+static int refused(long ret, int number)
+{
+	return ret == -1 && errno == EPERM ? 0 : number;
+}
+
+static int call_what_is_not_needed(void)
+{
+	char *const argv[] = { (char *)(uintptr_t)"/bin/true", NULL };
+	struct rlimit limit = { 100, 100 };
+	int n = refused(execve("/bin/true", argv, argv + 1), 1);
+
+	n = n ? n : refused(syscall(SYS_execveat, AT_FDCWD, "/bin/true", argv, argv + 1, 0), 2);
+	n = n ? n : refused(syscall(SYS_clone, 0, 0, 0, 0, 0), 3);
+	n = n ? n : refused(ptrace(PTRACE_TRACEME, 0, 0, 0), 4);
+	n = n ? n : refused(syscall(SYS_process_vm_readv, getpid(), NULL, 0, NULL, 0, 0), 5);
+	n = n ? n : refused(socket(AF_INET, SOCK_STREAM, 0), 6);
+	n = n ? n : refused(unlink("/nonexistent"), 7);
+	n = n ? n : refused(kill(getppid(), 0), 8);
+	n = n ? n : refused(setrlimit(RLIMIT_NOFILE, &limit), 9);
+	return n;
+}
+
+static void calls__that_no_server_needs__refused(void **state)
+{
+	(void)state;
+	assert_int_equal(behind_it(NULL, call_what_is_not_needed), 0);
+}
+
+static int use_arguments_that_are_not_needed(void)
+{
+	static const int flags[] = { O_WRONLY, O_RDWR, O_RDONLY | O_CREAT, O_RDONLY | O_TRUNC, O_WRONLY | O_APPEND };
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (int i = 0; i < (int)N_ELEMENTS(flags); i++)
+		if (refused(open("/dev/null", flags[i], 0600), 1))
+			return 1 + i;
+	if (page == MAP_FAILED || refused(mprotect(page, 4096, PROT_READ | PROT_EXEC), 1))
+		return 10;
+	if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+		return 11;
+	return munmap(page, 4096) ? 12 : 0;
+}
+
+static void arguments__that_write_or_execute__refused(void **state)
+{
+	(void)state;
+	assert_int_equal(behind_it(NULL, use_arguments_that_are_not_needed), 0);
+}
+
+static int read_a_file(void)
+{
+	struct rlimit limit;
+	uint8_t byte;
+	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, &byte, 1) != 1 || close(fd))
+		return 1;
+	return getrlimit(RLIMIT_NOFILE, &limit) ? 2 : 0;
+}
+
+static void files__read__as_before(void **state)
+{
+	(void)state;
+	assert_int_equal(behind_it(NULL, read_a_file), 0);
+}
+
+static sem_t go;
+static pthread_t thread;
+static int from_thread = 50;
+
+static void *call_from_thread(void *arg)
+{
+	(void)arg;
+	sem_wait(&go);
+	from_thread = call_what_is_not_needed();
+	return NULL;
+}
+
+static int start_thread(void)
+{
+	return sem_init(&go, 0, 0) || pthread_create(&thread, NULL, call_from_thread, NULL);
+}
+
+static int let_thread_call(void)
+{
+	sem_post(&go);
+	pthread_join(thread, NULL);
+	return from_thread;
+}
+
+static void threads__that_run_already__behind_it_too(void **state)
+{
+	(void)state;
+	assert_int_equal(behind_it(start_thread, let_thread_call), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(calls__that_no_server_needs__refused),
+		cmocka_unit_test(arguments__that_write_or_execute__refused),
+		cmocka_unit_test(files__read__as_before),
+		cmocka_unit_test(threads__that_run_already__behind_it_too),
+	};
+
+	return cmocka_run_group_tests_name("sandbox", tests, NULL, NULL);
+}
