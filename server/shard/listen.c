@@ -228,6 +228,8 @@ static enum verdict judge(struct shard *s, const struct waiting *w, uint64_t now
 		if (!has_less)
 			s->look_not_before_ns = now + ROOM_RETRY_NS;
 		c = choose(s, has_less);
+		if (!c && has_less)
+			s->look_not_before_ns = s->cut_from_ns + CUT_EVERY_NS;
 		if (!c)
 			return LET_WAIT;
 		crowd_out(c);

@@ -17,6 +17,7 @@
 
 static int accept_errno;	/* with which accept4 fails; 0: it does not */
 static unsigned accepts;
+static unsigned peeks;	/* looks at a connection: whether its peer has said something */
 static int ssl_left;	/* TLS objects that OpenSSL has memory for; below 0: any number */
 
 int accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
@@ -27,6 +28,12 @@ int accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 		return -1;
 	}
 	return (int)syscall(SYS_accept4, fd, addr, len, flags);
+}
+
+ssize_t recv(int fd, void *to, size_t bytes, int flags)
+{
+	peeks += (flags & MSG_PEEK) != 0;
+	return syscall(SYS_recvfrom, fd, to, bytes, flags, NULL, NULL);
 }
 
 SSL *SSL_new(SSL_CTX *ctx)
@@ -269,6 +276,30 @@ static void accept__another_address_comes_and_goes__few_busy_ones_are_cut(void *
 	for (int i = PLACES; i < ALL; i++)
 		peer_abort(&p[i]);
 	abort_all(p, PLACES);
+}
+
+/* Until one may, who wants in costs no turn anything. */
+static void accept__no_busy_one_may_be_cut_yet__nobody_is_looked_at(void **state)
+{
+	struct peer p[4], other;
+
+	(void)state;
+	fill(p, 4);
+	srv.shard->cut_from_ns = clock_now_ns() + 60 * NS_PER_S;
+	srv.peers_from = "127.0.0.12";
+	peer_connect(&other);
+	assert_int_equal(srv.shard->n_waiting, 1);
+	peeks = 0;
+	server_turns(20);
+	assert_int_equal(peeks, 0);
+	assert_int_equal(crowded_out(), 0);
+	/* As if the time had come. */
+	srv.shard->cut_from_ns = srv.shard->look_not_before_ns = 0;
+	server_until(crowded_out() == 1);
+	assert_true(is_closed(&p[0]));
+	assert_true(peer_handshake(&other));
+	peer_abort(&other);
+	abort_all(p, 4);
 }
 
 /* They were looked at because one of their own waited, which does not make them younger. */
@@ -632,6 +663,7 @@ int main(void)
 		LISTEN_TEST(accept__full_of_busy_ones__the_oldest_of_the_greediest_makes_room),
 		LISTEN_TEST(accept__full_of_busy_ones_and_more_wait__another_address_gets_in_at_once),
 		LISTEN_TEST(accept__another_address_comes_and_goes__few_busy_ones_are_cut),
+		LISTEN_TEST(accept__no_busy_one_may_be_cut_yet__nobody_is_looked_at),
 		LISTEN_TEST(accept__full_of_busy_ones_that_were_looked_at__the_oldest_makes_room),
 		LISTEN_TEST(accept__list_full__the_youngest_of_the_address_that_has_most_there_goes),
 		LISTEN_TEST(accept__full_of_two_addresses__the_silent_one_of_either_makes_room),
