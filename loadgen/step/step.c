@@ -214,13 +214,14 @@ void step_count_gone(struct step *s, const struct worker_stats *st)
 {
 	uint64_t held = counter_get(&st->live) + counter_get(&st->away);
 	uint64_t known = held + counter_get(&st->failed) + counter_get(&st->dropped), started = counter_get(&st->started);
+	/* What is not known may have left in order; and who is on its way may be away, and so among the known. */
+	uint64_t unknown = started - MIN(known, started);
+	uint64_t coming = MIN(unknown, counter_get(&st->connecting) + counter_get(&st->parked) + counter_get(&st->waiting));
 
 	s->dropped += (uint32_t)held;
 	count_failures(s, STAGE_TRAFFIC, ENODEV, held);
-	if (started > known) {
-		s->failed += (uint32_t)(started - known);
-		count_failures(s, STAGE_RDMA_CONNECT, ENODEV, started - known);
-	}
+	s->failed += (uint32_t)coming;
+	count_failures(s, STAGE_RDMA_CONNECT, ENODEV, coming);
 }
 
 bool step_has_hole(const struct step *s)

@@ -382,6 +382,7 @@ static void run(const char *arguments, uint32_t clients, uint64_t bytes)
 	run_step(clients, bytes);
 	kill(getpid(), SIGHUP);
 	run_step(clients, bytes);
+	wait_for_reload();
 	crew_dismiss(&crew);
 	for (size_t i = 0; i < N_ELEMENTS(askers); i++) {
 		askers[i].ends = true;

@@ -462,6 +462,7 @@ static void break_while_connecting(struct worker *w, enum worker_order order)
 	if (order != ORDER_CONNECT || w->cfg.index != 0)
 		return;
 	counter_set(&w->stats.fulfilled, w->given - 1); /* not yet */
+	counter_set(&w->stats.connecting, counter_get(&w->stats.live));
 	counter_set(&w->stats.live, 0);
 	break_in(w, 0.01);
 }

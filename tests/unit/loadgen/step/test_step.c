@@ -179,6 +179,37 @@ static void collect__clients_lost_after_the_traffic__not_held(void **state)
 	assert_int_equal(s->connected_held, 0);
 }
 
+/* How many clients of a worker whose device failed were dropped, and how many failed. */
+static void assert_gone(struct worker_stats st, uint32_t dropped, uint32_t failed)
+{
+	s->dropped = s->failed = 0;
+	fail_table_reset(&s->failures);
+	step_count_gone(s, &st);
+	assert_int_equal(s->dropped, dropped);
+	assert_int_equal(s->failed, failed);
+	assert_int_equal(fail_table_total(&s->failures), dropped + failed);
+}
+
+static void count_gone__while_connecting__those_on_their_way_failed(void **state)
+{
+	(void)state;
+	assert_gone((struct worker_stats){ .started = 10, .live = 3, .failed = 1, .connecting = 4, .parked = 1, .waiting = 1 }, 3, 6);
+}
+
+/* Sixteen had left in order. */
+static void count_gone__while_disconnecting__only_those_still_there(void **state)
+{
+	(void)state;
+	assert_gone((struct worker_stats){ .started = 20, .live = 3, .leaving = 1 }, 3, 0);
+	assert_gone((struct worker_stats){ .started = 20 }, 0, 0);
+}
+
+static void count_gone__one_comes_back__counted_once(void **state)
+{
+	(void)state;
+	assert_gone((struct worker_stats){ .started = 10, .live = 8, .away = 2, .waiting = 1, .connecting = 1 }, 10, 0);
+}
+
 static void collect__beats_of_workers_and_main__the_worst(void **state)
 {
 	(void)state;
@@ -875,6 +906,9 @@ int main(void)
 		STEP_TEST(step_new__nothing_yet__empty_and_unknown),
 		STEP_TEST(collect__two_workers__sums),
 		STEP_TEST(collect__clients_lost_after_the_traffic__not_held),
+		STEP_TEST(count_gone__while_connecting__those_on_their_way_failed),
+		STEP_TEST(count_gone__while_disconnecting__only_those_still_there),
+		STEP_TEST(count_gone__one_comes_back__counted_once),
 		STEP_TEST(collect__beats_of_workers_and_main__the_worst),
 		STEP_TEST(json__mark_lost__server_stages_unknown),
 		STEP_TEST(collect__worker_begins_to_measure_late__late_by_that),
