@@ -20,6 +20,7 @@
 #include <ev.h>
 
 #include "common/base/clock.h"
+#include "common/base/json_at.h"
 #include "common/base/log.h"
 #include "common/rdma/registrar.h"
 #include "common/tls/tls.h"
@@ -184,6 +185,7 @@ struct asker {
 	pthread_t thread;
 	atomic_bool ends;
 	unsigned reports;
+	atomic_uint reloads;	/* how often the server has read its certificates again, as its last report says */
 };
 
 /* Waits as `st` says. False: it is over. */
@@ -208,15 +210,21 @@ static bool read_all(struct tls *t, uint8_t *buf, size_t n)
 	return true;
 }
 
-static bool ask(struct tls *t)
+static bool ask(struct asker *a, struct tls *t)
 {
 	static _Thread_local uint8_t buf[FRAME_REPORT_BYTES_MAX];
 	struct frame_header h;
+	json_t *report;
 	size_t put;
 
-	return tls_write(t, buf, frame_encode_control(CONTROL_STATS, buf), &put) == TLS_DONE &&
-	       read_all(t, buf, FRAME_HEADER_BYTES) && frame_decode_header(buf, FRAME_REPORT_BYTES_MAX, &h) == 0 &&
-	       h.type == FRAME_REPORT && read_all(t, buf + FRAME_HEADER_BYTES, h.length - FRAME_HEADER_BYTES);
+	if (tls_write(t, buf, frame_encode_control(CONTROL_STATS, buf), &put) != TLS_DONE ||
+	    !read_all(t, buf, FRAME_HEADER_BYTES) || frame_decode_header(buf, FRAME_REPORT_BYTES_MAX, &h) ||
+	    h.type != FRAME_REPORT || !read_all(t, buf + FRAME_HEADER_BYTES, h.length - FRAME_HEADER_BYTES))
+		return false;
+	report = json_loadb((const char *)buf + FRAME_HEADER_BYTES, h.length - FRAME_HEADER_BYTES, 0, NULL);
+	a->reloads = (unsigned)json_number_at(report, "certificates.reloads");
+	json_decref(report);
+	return true;
 }
 
 static struct tls *open_control(struct tls_ctx *ctx)
@@ -250,7 +258,7 @@ static void *ask_all_the_time(void *arg)
 		struct tls *t = open_control(ctx);
 
 		for (int i = 0; i < 2; i++)
-			a->reports += ask(t);
+			a->reports += ask(a, t);
 		tls_close_notify(t);
 		tls_free(t);
 	}
@@ -349,6 +357,38 @@ static void run_step(uint32_t clients, uint64_t bytes)
 
 /* ---- tests */
 
+static void wait_for_a_reload(const struct asker *a)
+{
+	uint64_t end = clock_now_ns() + WAIT_S * NS_PER_S;
+
+	while (a->reloads == 0 && clock_now_ns() < end)
+		let_run(10);
+	assert_int_equal(a->reloads, 1);
+}
+
+/* Clients whose connection is over because the server said that it stops. */
+static uint64_t told(void)
+{
+	uint64_t all = 0, n;
+	struct fail f;
+
+	for (uint32_t i = 0; i < crew.n; i++)
+		if (fail_table_top(&worker_stats(crew.workers[i])->failures, &f, &n) && f.kind == FAIL_CLOSED &&
+		    f.code == REFUSE_DRAINING)
+			all += n;
+	return all;
+}
+
+static void wait_for_goodbyes(uint32_t clients)
+{
+	uint64_t end = clock_now_ns() + WAIT_S * NS_PER_S;
+
+	while (told() < clients && clock_now_ns() < end)
+		let_run(10);
+	assert_int_equal(told(), clients);
+	assert_int_equal(crew_live(&crew), 0);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -382,7 +422,7 @@ static void run(const char *arguments, uint32_t clients, uint64_t bytes)
 	run_step(clients, bytes);
 	kill(getpid(), SIGHUP);
 	run_step(clients, bytes);
-	wait_for_reload();
+	wait_for_a_reload(&askers[0]);
 	crew_dismiss(&crew);
 	for (size_t i = 0; i < N_ELEMENTS(askers); i++) {
 		askers[i].ends = true;
@@ -427,6 +467,7 @@ static void drain__while_clients_send__all_told(void **state)
 	order(ORDER_CONNECT, &task);
 	order(ORDER_TRAFFIC, &task);
 	drain_server();
+	wait_for_goodbyes(12);
 	order(ORDER_STOP, &task);
 	order(ORDER_DISCONNECT, &task);
 	crew_dismiss(&crew);
