@@ -16,7 +16,7 @@ struct made {
 };
 
 struct certs_cas {
-	struct made own, other;
+	struct made own, other, third;
 };
 
 static int add_extension(X509 *cert, X509 *issuer, int nid, const char *value)
@@ -35,8 +35,8 @@ static int add_extension(X509 *cert, X509 *issuer, int nid, const char *value)
 	return ret;
 }
 
-/* Signed by `ca`, or by itself. */
-static int make_for(const char *name, const struct made *ca, const char *san, int valid_s, struct made *out)
+/* All but extensions and signature; issued by `ca`, or by itself. */
+static int begin(const char *name, const struct made *ca, int valid_s, struct made *out)
 {
 	static long serial = 1;
 	X509_NAME *subject;
@@ -54,12 +54,29 @@ static int make_for(const char *name, const struct made *ca, const char *san, in
 	X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1,
 				   0);
 	X509_set_issuer_name(out->cert, ca ? X509_get_subject_name(ca->cert) : subject);
-	if (add_extension(out->cert, ca ? ca->cert : out->cert, NID_basic_constraints,
-			  ca ? "critical,CA:FALSE" : "critical,CA:TRUE"))
+	return ca ? add_extension(out->cert, ca->cert, NID_authority_key_identifier, "keyid:always") : 0;
+}
+
+/* Signed by `above`, or by itself. */
+static int make_ca(const struct certs_ca_wish *w, const struct made *above, struct made *out)
+{
+	if (begin(w->name, above, 3600, out) ||
+	    add_extension(out->cert, NULL, NID_basic_constraints, "critical,CA:TRUE") ||
+	    add_extension(out->cert, NULL, NID_subject_key_identifier, "hash"))
+		return -1;
+	if (w->usage && add_extension(out->cert, NULL, NID_key_usage, w->usage))
+		return -1;
+	return X509_sign(out->cert, above ? above->key : out->key, EVP_sha256()) > 0 ? 0 : -1;
+}
+
+static int make_for(const char *name, const struct made *ca, const char *san, int valid_s, struct made *out)
+{
+	if (begin(name, ca, valid_s, out) ||
+	    add_extension(out->cert, ca->cert, NID_basic_constraints, "critical,CA:FALSE"))
 		return -1;
 	if (san && add_extension(out->cert, ca->cert, NID_subject_alt_name, san))
 		return -1;
-	return X509_sign(out->cert, ca ? ca->key : out->key, EVP_sha256()) > 0 ? 0 : -1;
+	return X509_sign(out->cert, ca->key, EVP_sha256()) > 0 ? 0 : -1;
 }
 
 static int make(const char *name, const struct made *ca, const char *san, struct made *out)
@@ -67,9 +84,9 @@ static int make(const char *name, const struct made *ca, const char *san, struct
 	return make_for(name, ca, san, 3600, out);
 }
 
-static int write_pem(const char *path, X509 *cert, EVP_PKEY *key)
+static int put_pem(const char *path, const char *mode, X509 *cert, EVP_PKEY *key)
 {
-	FILE *f = fopen(path, "w");
+	FILE *f = fopen(path, mode);
 	int ok;
 
 	if (!f)
@@ -77,6 +94,11 @@ static int write_pem(const char *path, X509 *cert, EVP_PKEY *key)
 	ok = cert ? PEM_write_X509(f, cert)
 		  : PEM_write_PrivateKey(f, key, NULL, NULL, 0, NULL, NULL);
 	return fclose(f) == 0 && ok == 1 ? 0 : -1;
+}
+
+static int write_pem(const char *path, X509 *cert, EVP_PKEY *key)
+{
+	return put_pem(path, "w", cert, key);
 }
 
 static void drop(struct made *m)
@@ -87,6 +109,7 @@ static void drop(struct made *m)
 
 int certs_make(struct certs *c)
 {
+	const struct certs_ca_wish first = { .name = "unit test CA" }, second = { .name = "another CA" };
 	struct made server = { 0 }, client = { 0 };
 	struct made *ca, *other;
 	int ret = -1;
@@ -102,7 +125,7 @@ int certs_make(struct certs *c)
 	snprintf(c->client_cert, sizeof(c->client_cert), "%s/client.pem", c->dir);
 	snprintf(c->client_key, sizeof(c->client_key), "%s/client.key", c->dir);
 	snprintf(c->other_ca, sizeof(c->other_ca), "%s/other.pem", c->dir);
-	if (!make("unit test CA", NULL, NULL, ca) && !make("another CA", NULL, NULL, other) &&
+	if (!make_ca(&first, NULL, ca) && !make_ca(&second, NULL, other) &&
 	    !make("server", ca, "IP:127.0.0.1,DNS:localhost", &server) &&
 	    !make("client", ca, NULL, &client) && !write_pem(c->ca, ca->cert, NULL) &&
 	    !write_pem(c->other_ca, other->cert, NULL) &&
@@ -121,19 +144,31 @@ void certs_remove(const struct certs *c)
 	(void)!scratch_remove(c->dir);
 	drop(&c->cas->own);
 	drop(&c->cas->other);
+	drop(&c->cas->third);
 	free(c->cas);
+}
+
+int certs_make_third(const struct certs *c, const struct certs_ca_wish *w, char path[CERTS_PATH_MAX])
+{
+	struct made *third = &c->cas->third;
+
+	drop(third);
+	*third = (struct made){ 0 };
+	snprintf(path, CERTS_PATH_MAX, "%s/third.pem", c->dir);
+	return make_ca(w, w->below ? &c->cas->own : NULL, third) ? -1 : write_pem(path, third->cert, NULL);
 }
 
 int certs_issue(const struct certs *c, const struct certs_wish *w, struct certs_pair *out)
 {
-	const struct made *ca = w->by_other_ca ? &c->cas->other : &c->cas->own;
+	const struct made *ca = w->by_other_ca ? &c->cas->other :
+				w->by_third_ca ? &c->cas->third : &c->cas->own;
 	struct made m = { 0 };
 	int ret = -1;
 
 	snprintf(out->cert, sizeof(out->cert), "%s/%s.pem", c->dir, w->name);
 	snprintf(out->key, sizeof(out->key), "%s/%s.key", c->dir, w->name);
 	if (!make_for(w->name, ca, w->san, w->valid_s, &m) && !write_pem(out->cert, m.cert, NULL) &&
-	    !write_pem(out->key, NULL, m.key))
+	    (!w->by_third_ca || !put_pem(out->cert, "a", ca->cert, NULL)) && !write_pem(out->key, NULL, m.key))
 		ret = 0;
 	drop(&m);
 	return ret;
@@ -190,11 +225,21 @@ static int add_scope(X509_CRL *crl, const char *only)
 	return ret;
 }
 
+static int mark_as_delta(X509_CRL *crl)
+{
+	ASN1_INTEGER *base = ASN1_INTEGER_new();
+	int ret = base && ASN1_INTEGER_set(base, 1) == 1 && X509_CRL_add1_ext_i2d(crl, NID_delta_crl, base, 1, 0) == 1 ?
+		  0 : -1;
+
+	ASN1_INTEGER_free(base);
+	return ret;
+}
+
 int certs_list_as(const struct certs *c, const struct certs_list_wish *w, char path[CERTS_PATH_MAX])
 {
-	const struct made *ca = &c->cas->own, *signer = w->forged ? &c->cas->other : ca;
+	const struct made *ca = w->of_third ? &c->cas->third : &c->cas->own, *signer = w->forged ? &c->cas->other : ca;
 	X509_CRL *crl = X509_CRL_new();
-	ASN1_TIME *last = ASN1_TIME_adj(NULL, time(NULL), 0, -60);
+	ASN1_TIME *last = ASN1_TIME_adj(NULL, time(NULL), 0, w->early ? 100 : -60);
 	ASN1_TIME *next = ASN1_TIME_adj(NULL, time(NULL), 0, w->valid_s);
 	FILE *f = NULL;
 	int ret = -1;
@@ -204,9 +249,9 @@ int certs_list_as(const struct certs *c, const struct certs_list_wish *w, char p
 	    X509_CRL_set_issuer_name(crl, X509_get_subject_name(ca->cert)) == 1 &&
 	    X509_CRL_set1_lastUpdate(crl, last) == 1 && X509_CRL_set1_nextUpdate(crl, next) == 1 &&
 	    (!w->revoked || !add_revoked(crl, w->revoked, last)) && !add_strangers(crl, w->strangers, last) &&
-	    (!w->only || !add_scope(crl, w->only)) && X509_CRL_sort(crl) == 1 &&
+	    (!w->only || !add_scope(crl, w->only)) && (!w->delta || !mark_as_delta(crl)) && X509_CRL_sort(crl) == 1 &&
 	    X509_CRL_sign(crl, signer->key, EVP_sha256()) > 0)
-		f = fopen(path, "w");
+		f = fopen(path, w->append ? "a" : "w");
 	if (f && PEM_write_X509_CRL(f, crl) == 1)
 		ret = 0;
 	if (f && fclose(f))

@@ -35,8 +35,17 @@ struct certs_wish {
 	const char *san;	/* as in openssl.cnf; NULL: none */
 	int valid_s;		/* from now; it began a minute ago */
 	bool by_other_ca;
+	bool by_third_ca;	/* whose certificate follows in the file */
 };
 int certs_issue(const struct certs *c, const struct certs_wish *w, struct certs_pair *out);
+
+/* Makes dir/third.pem, one more CA, or replaces it. */
+struct certs_ca_wish {
+	const char *name;
+	const char *usage;	/* its key usage, as in openssl.cnf; NULL: any */
+	bool below;		/* `ca` has signed it; else it is a root */
+};
+int certs_make_third(const struct certs *c, const struct certs_ca_wish *w, char path[CERTS_PATH_MAX]);
 
 /* Makes dir/crl.pem, or replaces it: a list of the CA that has the certificate in the file `revoked`, or nothing (NULL),
  * with its next update in `valid_s`. */
@@ -47,7 +56,11 @@ struct certs_list_wish {
 	int valid_s;
 	uint32_t strangers;	/* this many entries more, of certificates that nobody has */
 	const char *only;	/* for which certificates: "onlyuser:TRUE", "onlyCA:TRUE"; NULL: for all */
-	bool forged;		/* signed by the other CA in the name of the first */
+	bool of_third;		/* of the third CA, not the first */
+	bool forged;		/* signed by the other CA in its name */
+	bool early;		/* begins in 100 s */
+	bool delta;		/* what has changed since another */
+	bool append;		/* to dir/crl.pem */
 };
 int certs_list_as(const struct certs *c, const struct certs_list_wish *w, char path[CERTS_PATH_MAX]);
 
