@@ -122,8 +122,9 @@ void tls_offer_session(struct tls *t, struct tls_session *s)
 	SSL_SESSION *copy = SSL_SESSION_dup((SSL_SESSION *)s);
 	X509 *server = copy ? SSL_SESSION_get0_peer(copy) : NULL;
 
-	/* It would not be verified again: a session ends with the certificate that it stands for. */
-	if (server && X509_cmp_current_time(X509_get0_notAfter(server)) < 0) {
+	/* It would not be verified again: a session ends with the certificate that it stands for, and with the revocation
+	 * lists. */
+	if ((server && X509_cmp_current_time(X509_get0_notAfter(server)) < 0) || tls_lists_expired(t->ctx)) {
 		SSL_SESSION_free(copy);
 		return;
 	}

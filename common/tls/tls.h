@@ -123,7 +123,7 @@ bool tls_peer_is_allowed(const struct tls *t);
 int tls_send_ticket(struct tls *t) __attribute__((warn_unused_result));
 
 /* Client, before the first tls_handshake: offers to resume `s`, which stays the caller's, unless the server's certificate
- * of then has expired. The server may choose a full handshake all the same. */
+ * of then has expired, or a revocation list is out of date. The server may choose a full handshake all the same. */
 void tls_offer_session(struct tls *t, struct tls_session *s);
 /* Client: the session of the newest ticket that came; the caller frees it. NULL: none came. */
 struct tls_session *tls_take_session(struct tls *t);

@@ -71,6 +71,8 @@ int64_t tls_chain_expires_at(STACK_OF(X509) *chain);
  * date, and for the certificate in it, which takes no longer with a long list. As tls_ctx_new. */
 int tls_lists_load(struct tls_ctx *ctx, const struct tls_files *f, char *err, size_t size)
 	__attribute__((warn_unused_result));
+/* True if one of the lists is out of date. */
+bool tls_lists_expired(const struct tls_ctx *ctx);
 void tls_lists_free(struct tls_lists *l);	/* after the SSL_CTX; NULL-safe */
 
 /* ---- tls_tickets.c */

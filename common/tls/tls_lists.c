@@ -213,11 +213,16 @@ int tls_lists_load(struct tls_ctx *ctx, const struct tls_files *f, char *err, si
 	/* Every certificate of a chain must have a list of its issuer, and not stand in it. */
 	X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
 	X509_STORE_set_check_crl(store, on_check);
-	if (ctx->dates.crl_expires_at > (int64_t)time(NULL))
+	if (!tls_lists_expired(ctx))
 		return 0;
 	snprintf(err, size, "revocation list %s is out of date, so that every peer would be refused; get a new one "
 		 "from the CA", f->path[TLS_FILE_CRL]);
 	return -EKEYEXPIRED;
+}
+
+bool tls_lists_expired(const struct tls_ctx *ctx)
+{
+	return ctx->dates.crl_expires_at <= (int64_t)time(NULL);
 }
 
 void tls_lists_free(struct tls_lists *l)

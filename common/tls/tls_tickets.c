@@ -1,5 +1,5 @@
 /* Session tickets of a server's TLS context: sealed with keys of ticket_keys.h, and worth no more than the certificates
- * that they stand for. See tls_internal.h.
+ * that they stand for and the revocation lists that were looked at. See tls_internal.h.
  */
 #include <errno.h>
 #include <string.h>
@@ -65,19 +65,20 @@ static bool has_expired(SSL_SESSION *session)
 	return expires_at <= (int64_t)time(NULL);
 }
 
-/* A ticket whose certificates have expired is ignored: the handshake is a full one, which says so. */
+/* A ticket whose certificates have expired is ignored: the handshake is a full one, which says so. So is every ticket while
+ * a revocation list is out of date. */
 static SSL_TICKET_RETURN on_ticket_read(SSL *ssl, SSL_SESSION *session, const unsigned char *name, size_t name_n,
 					SSL_TICKET_STATUS status, void *arg)
 {
-	(void)ssl;
+	const struct tls_ctx *ctx = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+
 	(void)name;
 	(void)name_n;
 	(void)arg;
-	if (status == SSL_TICKET_SUCCESS && !has_expired(session))
-		return SSL_TICKET_RETURN_USE;
-	if (status == SSL_TICKET_SUCCESS_RENEW && !has_expired(session))
-		return SSL_TICKET_RETURN_USE_RENEW;
-	return SSL_TICKET_RETURN_IGNORE;
+	if ((status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) || has_expired(session) ||
+	    tls_lists_expired(ctx))
+		return SSL_TICKET_RETURN_IGNORE;
+	return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
 /* OpenSSL sends no tickets by itself; tls_send_ticket does. A session without a ticket cannot be resumed. */
