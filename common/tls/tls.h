@@ -53,8 +53,8 @@ struct tls_config {
 /* Loads and checks the files. Returns 0, or with a line in `err` that names the file and what to do:
  * -ENOENT, -EACCES	a file is not there, or may not be read
  * -EKEYEXPIRED	the certificate has expired, or is not valid yet, or the revocation list is out of date
- * -EINVAL	a file is not PEM, the key is not the certificate's, a list is not signed by its CA, or OpenSSL cannot do
- *		TLS 1.3
+ * -EINVAL	a file is not PEM, the key is not the certificate's, a list is not signed by its CA or a delta list, or
+ *		OpenSSL cannot do TLS 1.3
  * -ENOMEM	out of memory
  * or what tls_files_read returns */
 int tls_ctx_new(const struct tls_config *cfg, struct tls_ctx **out, char *err, size_t err_size)

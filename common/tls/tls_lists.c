@@ -137,6 +137,19 @@ static int not_signed(const struct tls_files *f, X509_CRL *crl, char *err, size_
 	return -EINVAL;
 }
 
+/* RFC 5280, 5.2.4: it has only what has changed since another list. */
+static int refuse_delta(const struct tls_files *f, const X509_CRL *crl, char *err, size_t size)
+{
+	char name[120];
+
+	if (X509_CRL_get_ext_by_NID(crl, NID_delta_crl, -1) < 0)
+		return 0;
+	X509_NAME_oneline(X509_CRL_get_issuer(crl), name, sizeof(name));
+	snprintf(err, size, "revocation list %s: that of CA %s is a delta list, which has only what has changed since another; "
+		 "get the whole list from the CA", f->path[TLS_FILE_CRL], name);
+	return -EINVAL;
+}
+
 static int take(struct tls_ctx *ctx, const struct tls_files *f, X509_CRL *crl, char *err, size_t size)
 {
 	X509_STORE *store = SSL_CTX_get_cert_store(ctx->ssl_ctx);
@@ -187,6 +200,8 @@ static int take_all(struct tls_ctx *ctx, const struct tls_files *f, const STACK_
 
 		n += crl != NULL;
 		if (crl)
+			ret = refuse_delta(f, crl, err, size);
+		if (crl && !ret)
 			ret = take(ctx, f, crl, err, size);
 	}
 	return ret || n ? ret : tls_load_not_usable(f, TLS_FILE_CRL, err, size);
