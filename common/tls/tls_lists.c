@@ -101,18 +101,21 @@ static bool is_of(const X509_CRL *crl, X509 *ca)
 static EVP_PKEY *find_signer(X509_STORE *store, X509_CRL *crl, bool *forged)
 {
 	STACK_OF(X509_OBJECT) *objects = X509_STORE_get0_objects(store);
+	EVP_PKEY *signer = NULL;
 
 	*forged = false;
-	for (int i = 0; i < sk_X509_OBJECT_num(objects); i++) {
+	for (int i = 0; i < sk_X509_OBJECT_num(objects) && !signer; i++) {
 		X509 *ca = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(objects, i));
 
 		if (!ca || !is_of(crl, ca))
 			continue;
 		if (X509_CRL_verify(crl, X509_get0_pubkey(ca)) == 1)
-			return X509_get0_pubkey(ca);
-		*forged = true;
+			signer = X509_get0_pubkey(ca);
+		*forged = !signer;
 	}
-	return NULL;
+	/* Of the CAs of that name that have not signed it. A connection would take the error for its own. */
+	ERR_clear_error();
+	return signer;
 }
 
 /* OpenSSL sorts the entries when it looks one up for the first time. */
@@ -130,7 +133,6 @@ static int not_signed(const struct tls_files *f, X509_CRL *crl, char *err, size_
 {
 	char name[120];
 
-	ERR_clear_error();
 	X509_NAME_oneline(X509_CRL_get_issuer(crl), name, sizeof(name));
 	snprintf(err, size, "revocation list %s: the signature is not that of its CA %s, as %s has it; get a new one from the "
 		 "CA", f->path[TLS_FILE_CRL], name, f->path[TLS_FILE_CA]);
