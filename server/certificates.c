@@ -199,12 +199,12 @@ static void warn_of_key(const struct certificates *c)
 		log_warn("private key %s can be read by its group or by others: chmod 600 it", key);
 }
 
-static void warn_of_unused_lists(const struct certificates *c, uint32_t n)
+static void warn_of_foreign_lists(const struct certificates *c, uint32_t n)
 {
 	if (n)
-		log_warn("revocation list %s: %u of its lists are not used, because their CAs are not in %s: add the certificates "
-			 "of those CAs, or clients that they certified are refused", c->files.path[TLS_FILE_CRL], n,
-			 c->files.path[TLS_FILE_CA]);
+		log_warn("revocation list %s: the CAs of %u of its lists are not in %s: such a list counts only for clients that "
+			 "send the CA's certificate, and a long one makes their handshakes longer: add the certificates of those CAs",
+			 c->files.path[TLS_FILE_CRL], n, c->files.path[TLS_FILE_CA]);
 }
 
 static void warn_of_all(const struct certificates *c)
@@ -251,7 +251,7 @@ static void note(struct certificates *c, const struct tls_ctx *ctx)
 	tls_ctx_dates(ctx, &c->dates);
 	c->is_development = tls_ctx_is_development(ctx);
 	warn_of_all(c);
-	warn_of_unused_lists(c, tls_ctx_unused_lists(ctx));
+	warn_of_foreign_lists(c, tls_ctx_foreign_lists(ctx));
 	await_expiry(c);
 }
 

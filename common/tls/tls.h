@@ -36,8 +36,8 @@ struct tls_config {
 	const char *cert_file;	/* PEM chain; NULL for a client without one */
 	const char *key_file;
 	const char *ca_file;	/* PEM: the CAs to trust */
-	/* PEM: revocation lists, one of each CA in a peer's chain, or the peer is refused; NULL: none are asked for. Those
-	 * of CAs that are not in ca_file are not used. */
+	/* PEM: revocation lists, one of each CA in a peer's chain, or the peer is refused; NULL: none are asked for. The
+	 * signatures of those whose CA is not in ca_file are verified in each handshake, which a long list makes longer. */
 	const char *crl_file;
 	/* The same files, read before; NULL: tls_ctx_new reads those named above. */
 	const struct tls_files *files;
@@ -79,7 +79,7 @@ struct tls_dates {
 };
 void tls_ctx_dates(const struct tls_ctx *ctx, struct tls_dates *out);
 /* How many lists in crl_file are of CAs that are not in ca_file. */
-uint32_t tls_ctx_unused_lists(const struct tls_ctx *ctx);
+uint32_t tls_ctx_foreign_lists(const struct tls_ctx *ctx);
 /* True if the certificate is one of scripts/make-certs, whose CA's key lies about. */
 bool tls_ctx_is_development(const struct tls_ctx *ctx);
 

@@ -66,9 +66,9 @@ int64_t tls_chain_expires_at(STACK_OF(X509) *chain);
 
 /* ---- tls_lists.c */
 
-/* Loads the revocation lists of f into ctx, if it has any: after tls_load_cas. A list is taken if a CA has signed it that
- * was loaded. That is verified here, for good: a handshake looks only whether the list is of the certificate's CA and up to
- * date, and for the certificate in it, which takes no longer with a long list. As tls_ctx_new. */
+/* Loads the revocation lists of f into ctx, if it has any: after tls_load_cas. If a CA has signed a list that was loaded,
+ * that is verified here, for good: a handshake looks only whether the list is of the certificate's CA and up to date, and
+ * for the certificate in it, which takes no longer with a long list. As tls_ctx_new. */
 int tls_lists_load(struct tls_ctx *ctx, const struct tls_files *f, char *err, size_t size)
 	__attribute__((warn_unused_result));
 /* True if one of the lists is out of date. */

@@ -6,7 +6,8 @@
  * a certificate's, what its extensions mean, and whether the certificate stands in it.
  *
  * A list with an issuing distribution point (RFC 5280, 5.2.5) is for some of the CA's certificates only. Which, only
- * OpenSSL's own check knows: those lists are checked by it, signature included.
+ * OpenSSL's own check knows: those lists are checked by it, signature included. So are lists of CAs that were not loaded:
+ * peers may send the certificates of those between them and a root.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -23,13 +24,13 @@
 
 struct list {
 	X509_CRL *crl;
-	EVP_PKEY *signed_by;
-	bool is_of_some;	/* of the CA's certificates */
+	EVP_PKEY *signed_by;	/* NULL: by a CA that was not loaded */
+	bool by_openssl;	/* is checked, in each handshake */
 };
 
 struct tls_lists {
 	X509_STORE_CTX_check_crl_fn openssl_check;
-	uint32_t unused;	/* that no CA here has signed */
+	uint32_t foreign;	/* of CAs that were not loaded */
 	uint32_t n;
 	struct list lists[];
 };
@@ -76,7 +77,7 @@ static int on_check(X509_STORE_CTX *v, X509_CRL *crl)
 	const struct list *it = find(l, crl);
 	int why;
 
-	if (it && it->is_of_some)
+	if (it && it->by_openssl)
 		return l->openssl_check(v, crl);
 	why = judge(it, X509_STORE_CTX_get0_current_issuer(v));
 	if (why != X509_V_OK)
@@ -159,16 +160,17 @@ static int take(struct tls_ctx *ctx, const struct tls_files *f, X509_CRL *crl, c
 	bool forged;
 
 	it->signed_by = find_signer(store, crl, &forged);
-	if (!it->signed_by) {
-		ctx->lists->unused++;
-		return forged ? not_signed(f, crl, err, size) : 0;
-	}
+	if (forged)
+		return not_signed(f, crl, err, size);
 	sort_entries(crl);
 	if (X509_STORE_add_crl(store, crl) != 1 || X509_CRL_up_ref(crl) != 1)
 		return tls_load_not_usable(f, TLS_FILE_CRL, err, size);
 	it->crl = crl;
-	it->is_of_some = X509_CRL_get_ext_by_NID(crl, NID_issuing_distribution_point, -1) >= 0;
-	EVP_PKEY_up_ref(it->signed_by);
+	it->by_openssl = !it->signed_by || X509_CRL_get_ext_by_NID(crl, NID_issuing_distribution_point, -1) >= 0;
+	if (it->signed_by)
+		EVP_PKEY_up_ref(it->signed_by);
+	else
+		ctx->lists->foreign++;
 	ctx->lists->n++;
 	ctx->dates.crl_expires_at = MIN(ctx->dates.crl_expires_at, tls_seconds_of(X509_CRL_get0_nextUpdate(crl)));
 	return 0;
@@ -232,8 +234,8 @@ int tls_lists_load(struct tls_ctx *ctx, const struct tls_files *f, char *err, si
 	X509_STORE_set_check_crl(store, on_check);
 	if (!tls_lists_expired(ctx))
 		return 0;
-	snprintf(err, size, "revocation list %s is out of date, so that every peer would be refused; get a new one "
-		 "from the CA", f->path[TLS_FILE_CRL]);
+	snprintf(err, size, "revocation list %s is out of date, so that peers would be refused; get a new one from the "
+		 "CA", f->path[TLS_FILE_CRL]);
 	return -EKEYEXPIRED;
 }
 
@@ -251,7 +253,7 @@ void tls_lists_free(struct tls_lists *l)
 	free(l);
 }
 
-uint32_t tls_ctx_unused_lists(const struct tls_ctx *ctx)
+uint32_t tls_ctx_foreign_lists(const struct tls_ctx *ctx)
 {
-	return ctx->lists ? ctx->lists->unused : 0;
+	return ctx->lists ? ctx->lists->foreign : 0;
 }

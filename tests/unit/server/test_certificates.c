@@ -443,7 +443,7 @@ static void start__list_of_a_ca_that_is_not_there__said(void **state)
 	srv.cfg.crl = crl;
 	assert_int_equal(certs_list(&good, NULL, 3 * 86400, crl), 0);
 	snprintf(srv.cfg.ca_path, sizeof(srv.cfg.ca_path), "%s", good.other_ca);
-	assert_start_says("1 of its lists are not used, because their CAs are not in ");
+	assert_start_says("the CAs of 1 of its lists are not in ");
 }
 
 /* ---- ticket keys */

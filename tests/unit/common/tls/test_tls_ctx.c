@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <openssl/err.h>
 #include <openssl/pem.h>
 
 #include "common/base/clock.h"
@@ -347,7 +348,7 @@ static void list__of_another_ca__refused(void **state)
 	at_client = make(client_config());
 	assert_int_equal(handshake(NULL), TLS_FAILED);
 	assert_certificate_error(server_end, X509_V_ERR_UNABLE_TO_GET_CRL);
-	assert_int_equal(tls_ctx_unused_lists(at_server), 1);
+	assert_int_equal(tls_ctx_foreign_lists(at_server), 1);
 }
 
 static void list__out_of_date__not_taken(void **state)
@@ -458,6 +459,207 @@ static void list__for_other_certificates_of_its_ca__refused(void **state)
 	at_client = make(client_config());
 	assert_int_equal(handshake(NULL), TLS_FAILED);
 	assert_certificate_error(server_end, X509_V_ERR_DIFFERENT_CRL_SCOPE);
+}
+
+/* Says only what has changed since another list: who stands in that one would not be found. */
+static void list__delta__not_taken(void **state)
+{
+	struct certs_list_wish whole = { .revoked = certs.client_cert, .valid_s = 60 };
+	struct certs_list_wish delta = { .valid_s = 60, .delta = true, .append = true };
+	struct tls_config cfg = server_config();
+
+	(void)state;
+	assert_int_equal(certs_list_as(&certs, &whole, crl), 0);
+	assert_int_equal(certs_list_as(&certs, &delta, crl), 0);
+	cfg.crl_file = crl;
+	assert_refused(cfg, -EINVAL, "is a delta list");
+}
+
+static void list__not_yet_valid__refused(void **state)
+{
+	struct certs_list_wish wish = { .valid_s = 1000, .early = true };
+	struct tls_config cfg = server_config();
+
+	(void)state;
+	issue_client(NULL, 1000);
+	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
+	cfg.crl_file = crl;
+	at_server = make(cfg);
+	at_client = make(client_config());
+	assert_int_equal(handshake(NULL), TLS_FAILED);
+	assert_certificate_error(server_end, X509_V_ERR_CRL_NOT_YET_VALID);
+	ahead_s = 101;
+	assert_int_equal(handshake(NULL), TLS_DONE);
+}
+
+/* The client is of a third CA, and shows that CA's certificate. */
+static void issue_by_third(const struct certs_ca_wish *w, char path[CERTS_PATH_MAX])
+{
+	struct certs_wish wish = { .name = "issued", .valid_s = 1000, .by_third_ca = true };
+
+	assert_int_equal(certs_make_third(&certs, w, path), 0);
+	assert_int_equal(certs_issue(&certs, &wish, &client), 0);
+}
+
+static void list__its_ca_may_not_sign_lists__refused(void **state)
+{
+	struct certs_ca_wish ca = { .name = "no lists", .usage = "critical,keyCertSign" };
+	struct certs_list_wish wish = { .valid_s = 60, .of_third = true };
+	struct certs_wish server = { .name = "of third", .san = "IP:127.0.0.1", .valid_s = 60, .by_third_ca = true };
+	struct tls_config at_s = server_config(), at_c;
+	struct certs_pair pair;
+	char third[CERTS_PATH_MAX];
+
+	(void)state;
+	issue_by_third(&ca, third);
+	assert_int_equal(certs_issue(&certs, &server, &pair), 0);
+	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
+	at_s.ca_file = third;
+	at_s.cert_file = pair.cert;
+	at_s.key_file = pair.key;
+	at_c = client_config();
+	at_c.ca_file = third;
+	at_client = make(at_c);
+	at_server = make(at_s);
+	assert_int_equal(handshake(NULL), TLS_DONE);
+	hang_up();
+	tls_ctx_free(at_server);
+	at_s.crl_file = crl;
+	at_server = make(at_s);
+	assert_int_equal(handshake(NULL), TLS_FAILED);
+	assert_certificate_error(server_end, X509_V_ERR_KEYUSAGE_NO_CRL_SIGN);
+}
+
+/* Both files, one after the other. */
+static void join(const char *a, const char *b, char path[CERTS_PATH_MAX])
+{
+	const char *parts[] = { a, b };
+	char line[200];
+	FILE *out;
+
+	snprintf(path, CERTS_PATH_MAX, "%.120s/joined.pem", certs.dir);
+	out = fopen(path, "w");
+	for (int i = 0; i < 2; i++) {
+		FILE *in = fopen(parts[i], "r");
+
+		while (fgets(line, sizeof(line), in))
+			fputs(line, out);
+		fclose(in);
+	}
+	assert_int_equal(fclose(out), 0);
+}
+
+/* Two CAs have the same name: the list of one says nothing about the clients of the other. */
+static void list__of_a_ca_of_the_same_name__refused(void **state)
+{
+	struct certs_ca_wish twin = { .name = "unit test CA" };
+	struct tls_config cfg = server_config();
+	char third[CERTS_PATH_MAX], both[CERTS_PATH_MAX];
+
+	(void)state;
+	issue_by_third(&twin, third);
+	assert_int_equal(certs_list(&certs, NULL, 60, crl), 0);
+	join(certs.ca, third, both);
+	cfg.ca_file = both;
+	at_client = make(client_config());
+	at_server = make(cfg);
+	assert_int_equal(handshake(NULL), TLS_DONE);
+	hang_up();
+	tls_ctx_free(at_server);
+	cfg.crl_file = crl;
+	at_server = make(cfg);
+	assert_int_equal(handshake(NULL), TLS_FAILED);
+	assert_certificate_error(server_end, X509_V_ERR_CRL_SIGNATURE_FAILURE);
+}
+
+/* The first that is tried has not signed the list: that is no error, of this context or of any connection. */
+static void list__of_the_second_ca_of_that_name__no_error_is_left(void **state)
+{
+	struct certs_ca_wish twin = { .name = "unit test CA" };
+	struct tls_config cfg;
+	char third[CERTS_PATH_MAX], both[CERTS_PATH_MAX];
+	struct tls_ctx *other;
+	uint8_t byte;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(certs_make_third(&certs, &twin, third), 0);
+	issue_client(NULL, 60);
+	assert_int_equal(certs_list(&certs, NULL, 60, crl), 0);
+	join(third, certs.ca, both);
+	at_server = make(server_config());
+	at_client = make(client_config());
+	assert_int_equal(handshake(NULL), TLS_DONE);
+	cfg = (struct tls_config){ .ca_file = both, .crl_file = crl };
+	other = make(cfg);
+	tls_ctx_free(other);
+	assert_int_equal(tls_read(server_end, &byte, 1, &n), TLS_WANT_READ);
+	assert_int_equal(ERR_peek_error(), 0);
+}
+
+/* ---- intermediate CAs, of which peers send the certificate */
+
+/* A client below an intermediate CA, which is not in ca_file, at a server with the root's list and the intermediate's. */
+static enum tls_status handshake_below(const char *by_root, struct certs_list_wish wish)
+{
+	struct tls_config cfg = server_config();
+
+	wish.of_third = wish.append = true;
+	assert_int_equal(certs_list(&certs, by_root, 60, crl), 0);
+	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
+	cfg.crl_file = crl;
+	hang_up();
+	tls_ctx_free(at_server);
+	at_server = make(cfg);
+	assert_int_equal(tls_ctx_foreign_lists(at_server), 1);
+	if (!at_client)
+		at_client = make(client_config());
+	return handshake(NULL);
+}
+
+static void list__of_an_intermediate__used(void **state)
+{
+	struct certs_ca_wish ca = { .name = "intermediate", .below = true };
+	char third[CERTS_PATH_MAX];
+
+	(void)state;
+	issue_by_third(&ca, third);
+	assert_int_equal(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 60 }), TLS_DONE);
+	assert_int_equal(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 60, .revoked = client.cert }),
+			 TLS_FAILED);
+	assert_certificate_error(server_end, X509_V_ERR_CERT_REVOKED);
+	assert_int_equal(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 60, .forged = true }), TLS_FAILED);
+	assert_certificate_error(server_end, X509_V_ERR_CRL_SIGNATURE_FAILURE);
+	assert_int_equal(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 200, .early = true }), TLS_FAILED);
+	assert_certificate_error(server_end, X509_V_ERR_CRL_NOT_YET_VALID);
+}
+
+static void list__intermediate_revoked__refused(void **state)
+{
+	struct certs_ca_wish ca = { .name = "intermediate", .below = true };
+	char third[CERTS_PATH_MAX];
+
+	(void)state;
+	issue_by_third(&ca, third);
+	assert_int_equal(handshake_below(third, (struct certs_list_wish){ .valid_s = 60 }), TLS_FAILED);
+	assert_certificate_error(server_end, X509_V_ERR_CERT_REVOKED);
+}
+
+/* Its end counts as that of the others. */
+static void list__of_an_intermediate__out_of_date__no_ticket_resumes(void **state)
+{
+	struct certs_ca_wish ca = { .name = "intermediate", .below = true };
+	struct tls_session *session;
+	char third[CERTS_PATH_MAX];
+
+	(void)state;
+	issue_by_third(&ca, third);
+	assert_int_equal(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 30 }), TLS_DONE);
+	session = take_ticket();
+	ahead_s = 31;
+	assert_int_equal(handshake(session), TLS_FAILED);
+	assert_certificate_error(server_end, X509_V_ERR_CRL_HAS_EXPIRED);
+	tls_session_free(session);
 }
 
 static void dates__of_certificate_and_list__known(void **state)
@@ -708,6 +910,14 @@ int main(void)
 		CTX_TEST(list__not_signed_by_its_ca__not_taken),
 		CTX_TEST(list__out_of_date_since_it_was_loaded__refused),
 		CTX_TEST(list__for_other_certificates_of_its_ca__refused),
+		CTX_TEST(list__delta__not_taken),
+		CTX_TEST(list__not_yet_valid__refused),
+		CTX_TEST(list__its_ca_may_not_sign_lists__refused),
+		CTX_TEST(list__of_a_ca_of_the_same_name__refused),
+		CTX_TEST(list__of_the_second_ca_of_that_name__no_error_is_left),
+		CTX_TEST(list__of_an_intermediate__used),
+		CTX_TEST(list__intermediate_revoked__refused),
+		CTX_TEST(list__of_an_intermediate__out_of_date__no_ticket_resumes),
 		CTX_TEST(dates__of_certificate_and_list__known),
 		CTX_TEST(names__of_the_client__looked_at_in_full_and_resumed_handshakes),
 		CTX_TEST(ticket__clients_certificate_expired__not_resumed_and_refused),
