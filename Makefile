@@ -54,7 +54,7 @@ all: $(PROGRAMS)
 
 help:
 	@echo "make run               set up what is missing, build, ramp 10 and 100 clients (CLIENTS=N for more)"
-	@echo "make check             set up what is missing, then the tests, but for check-adversary"
+	@echo "make check             set up what is missing, then the tests, but for those that take long"
 	@echo "make check-quick       unit tests, options, structure, 10 and 100 clients and the refusals in a micro-VM: 90 s"
 	@echo "make                   build the three programs"
 	@echo "make check-unit        unit tests; SAN=thread with a sanitizer"
@@ -62,6 +62,7 @@ help:
 	@echo "make check-valgrind    some of the unit tests under valgrind, which sees memory that was never written"
 	@echo "make check-soft-roce   tests over real Soft-RoCE, in a micro-VM where there is no RDMA device"
 	@echo "make check-adversary   attacks and failures over Soft-RoCE that make check leaves out"
+	@echo "make check-processes   kills, stops, limits, clocks and devices that go, over Soft-RoCE: half an hour"
 	@echo "make check-faults      one call after the other fails in the programs, on fake devices, with sanitizers"
 	@echo "make check-threads     the programs' threads on fake devices, with ThreadSanitizer: 1 min"
 	@echo "make soak MINUTES=60   one server under random load and attacks, from a seed (SEED=n)"

@@ -21,11 +21,16 @@ check-soft-roce: all soft-roce-programs
 
 # Attacks and failures that `make check` leaves out, for they take ten minutes and more. Scripts in quotes share a
 # micro-VM.
-LONG_TESTS := $(patsubst test_%.sh,%,$(notdir $(wildcard tests/*/test_long_*.sh)))
+long_tests = $(patsubst test_%.sh,%,$(notdir $(wildcard $(1:%=%/test_long_*.sh))))
 check-adversary:
 	@scripts/install-deps --tests
-	$(MAKE) --no-print-directory check-soft-roce \
-		SOFT_ROCE_TESTS='strangers "credits crowd certificates disk" stale breaks $(LONG_TESTS)'
+	$(MAKE) --no-print-directory check-soft-roce SOFT_ROCE_TESTS='strangers "credits crowd certificates disk" stale breaks \
+		$(call long_tests,tests/soft_roce tests/nodes)'
+
+# Kills, stops, limits, clocks and devices that go: half an hour.
+check-processes:
+	@scripts/install-deps --tests
+	$(MAKE) --no-print-directory check-soft-roce SOFT_ROCE_TESTS='$(call long_tests,tests/processes)'
 
 # One server under load and attack for so long; the actions follow from a seed, which is printed.
 MINUTES ?= 60
@@ -34,4 +39,4 @@ soak: all soft-roce-programs
 	@vm=; scripts/softroce status >/dev/null 2>&1 || vm='scripts/softroce vm --env RAMPART_BIN --env RAMPART_B --'; \
 	RAMPART_BIN=$(or $(BIN),./) RAMPART_B=$(B) $$vm tests/soak/test_soak.sh $(MINUTES) $(SEED)
 
-.PHONY: check-adversary check-soft-roce soak soft-roce-programs
+.PHONY: check-adversary check-processes check-soft-roce soak soft-roce-programs
