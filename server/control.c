@@ -44,6 +44,7 @@ struct control {
 	struct ev_loop *loop;
 	TAILQ_HEAD(session_list, session) sessions;
 	bool stopped;
+	uint64_t memory_log_ns;		/* earliest time of the next line about a report that could not be made */
 };
 
 static void set_state(struct session *x, enum session_state state)
@@ -147,7 +148,8 @@ static void answer(struct session *x)
 {
 	set_state(x, SESSION_SERVED);
 	if (put_answer(x)) {
-		log_warn("cannot make a report: this machine is out of memory");
+		if (log_is_due(&x->control->memory_log_ns, NS_PER_S))
+			log_warn("cannot make a report: this machine is out of memory");
 		refuse(x, REFUSE_NO_RESOURCES, "out of memory");
 	}
 }

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/utf8.h"
 
 #define LINE_BYTES   1024
@@ -54,6 +55,16 @@ void log_init(const char *program, enum log_level level)
 bool log_enabled(enum log_level level)
 {
 	return level <= log_threshold;
+}
+
+bool log_is_due(uint64_t *next_ns, uint64_t every_ns)
+{
+	uint64_t now = clock_now_ns();
+
+	if (now < *next_ns)
+		return false;
+	*next_ns = now + every_ns;
+	return true;
 }
 
 /* What cannot be written is lost: there is no other place to say so. */

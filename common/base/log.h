@@ -11,6 +11,7 @@
 #define RAMPART_COMMON_LOG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum log_level { LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_DEBUG };
 
@@ -37,6 +38,9 @@ bool log_enabled(enum log_level level);
  * are shown (utf8_show), so that a text from a peer cannot make a second line or control the terminal. Any thread, but
  * not in a signal handler, nor in a child between fork and exec: the child has no thread that empties the ring. */
 void log_write(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* True at most once in that time: for lines that every client may cause. `*next_ns` is when the next one may be, 0 at first. */
+bool log_is_due(uint64_t *next_ns, uint64_t every_ns);
 
 #define log_error(...) log_write(LOG_LVL_ERROR, __VA_ARGS__)
 #define log_warn(...)  log_write(LOG_LVL_WARN, __VA_ARGS__)

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "common/rdma/ep.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/rdma/rc.h"
 #include "common/rdma/registrar.h"
@@ -32,6 +33,7 @@ struct region_pool {
 	uint32_t registering;
 	uint32_t failed;		/* registrations that failed and that region_get has not reported yet */
 	int failed_err;			/* negative errno of the last one */
+	uint64_t log_ns;		/* earliest time of the next log line about a region that cannot be had */
 	struct registrar_user user;
 	uint32_t cleared_bytes;	/* of the first dirty one */
 	struct slot *slots;
@@ -133,8 +135,9 @@ void region_pool_collect(struct region_pool *p)
 			push(p, &p->clean, region);
 			continue;
 		}
-		log_error("cannot register a one-sided region of %u bytes: %s; the locked memory limit (ulimit -l) and the "
-			  "device's max_mr bound them", p->region_bytes, strerror(job->err));
+		if (log_is_due(&p->log_ns, NS_PER_S))
+			log_error("cannot register a one-sided region of %u bytes: %s; the locked memory limit (ulimit -l) and "
+				  "the device's max_mr bound them", p->region_bytes, strerror(job->err));
 		p->failed++;
 		p->failed_err = -job->err;
 		push(p, &p->fresh, region);
@@ -154,8 +157,9 @@ static int make_window(struct region_pool *p, uint32_t region)
 	s->mw = ibv_alloc_mw(ep_pd(p->ep), IBV_MW_TYPE_2);
 	if (!s->mw) {
 		ret = -errno;
-		log_error("cannot make the memory window of a one-sided region: %s; the device's max_mw bounds them",
-			  strerror(-ret));
+		if (log_is_due(&p->log_ns, NS_PER_S))
+			log_error("cannot make the memory window of a one-sided region: %s; the device's max_mw bounds them",
+				  strerror(-ret));
 		return ret;
 	}
 	s->rkey = ibv_inc_rkey(s->mw->rkey);

@@ -194,7 +194,7 @@ static const char *refused_advice(int code)
 	case REFUSE_BAD_SESSION: return "the session id is unknown, used or expired";
 	case REFUSE_BAD_HMAC: return "the RDMA request did not come from the owner of the TLS session";
 	case REFUSE_BAD_ADDRESS: return "the RDMA address is not the one the TLS session came from";
-	case REFUSE_NO_RESOURCES: return "the server has no queue pair or region left: see its log and its device's limits";
+	case REFUSE_NO_RESOURCES: return "the server has no queue pair, region or memory left: see its log and its device's limits";
 	case REFUSE_INTERNAL: return "the server failed: see its log";
 	case REFUSE_STALE: return stale_advice();
 	case REFUSE_NOT_ALLOWED: return "the client's certificate has no name in the server's --allow-names";

@@ -68,7 +68,7 @@ enum refuse_code {
 	REFUSE_BAD_SESSION = 16,	/* unknown, used or expired session id */
 	REFUSE_BAD_HMAC = 17,		/* the request is not from the session's owner */
 	REFUSE_BAD_ADDRESS = 18,	/* not the address the TLS session came from */
-	REFUSE_NO_RESOURCES = 19,	/* no queue pair or region to be had */
+	REFUSE_NO_RESOURCES = 19,	/* no queue pair, region or memory to be had */
 	REFUSE_STALE = 20,		/* the client's connection manager refused the server's queue pair number as stale */
 };
 

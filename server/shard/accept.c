@@ -55,7 +55,8 @@ static enum refuse_code check_proof(const struct conn *c, const struct cm_event 
 	if (cm_addresses(e->id, &local, &peer) || !address_matches(c, e->id, path, &peer))
 		return REFUSE_BAD_ADDRESS;
 	if (auth_hmac(c->shard->mac, c->keys.client, &b, expected)) {
-		log_warn("cannot check the proof of a client: OpenSSL's HMAC failed");
+		if (log_is_due(&c->shard->failed_log_ns, NS_PER_S))
+			log_warn("cannot check the proof of a client: OpenSSL's HMAC failed");
 		return REFUSE_INTERNAL;
 	}
 	return auth_compare(expected, proof->hmac) ? REFUSE_BAD_HMAC : 0;
@@ -124,7 +125,7 @@ static void reject_ours(struct conn *c, struct rdma_cm_id *id, int ret)
 	c->rc.id = NULL;
 	reject(c->shard, id, ret == -EAGAIN ? REFUSE_BUSY : ret == -ENOMEM || ret == -ENOSPC ?
 	       REFUSE_NO_RESOURCES : REFUSE_INTERNAL);
-	if (ret != -EAGAIN)
+	if (ret != -EAGAIN && log_is_due(&c->shard->failed_log_ns, NS_PER_S))
 		log_warn("cannot accept a client: %s", strerror(-ret));
 	conn_fail(c, ret == -EBADMSG ? FAIL_PROTOCOL : FAIL_ERRNO, ret == -EBADMSG ? PROTO_PSN_MISMATCH : -ret);
 }

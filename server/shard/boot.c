@@ -37,12 +37,19 @@ static bool wait_or_end(struct conn *c, enum tls_io_status st)
 	return true;
 }
 
+/* For what was not logged where it failed. */
+static void log_failure(struct shard *s, const char *text)
+{
+	if (log_is_due(&s->failed_log_ns, NS_PER_S))
+		log_warn("shard %u: cannot serve a client: %s", s->index, text);
+}
+
 void boot_refuse(struct conn *c, enum refuse_code code, const char *text)
 {
 	if (code < STATS_REFUSE_MAX)
 		counter_add(&c->shard->stats.refused[code], 1);
 	if (code == REFUSE_INTERNAL)
-		log_warn("shard %u: cannot serve a client: %s", c->shard->index, text);
+		log_failure(c->shard, text);
 	else
 		log_debug("shard %u conn %u: refused: %s (%s)", c->shard->index, c->index, refuse_code_name(code), text);
 	tls_io_put(&c->io, frame_encode_refuse(code, text, tls_io_frame(&c->io)));
@@ -360,6 +367,7 @@ static void on_control(struct conn *c, uint32_t bytes)
 	if (ret == -EBUSY) {
 		boot_refuse(c, REFUSE_BUSY, "too many control sessions");
 	} else if (ret) {
+		log_failure(s, "this machine is out of memory");
 		boot_refuse(c, REFUSE_NO_RESOURCES, "out of memory");
 	} else {
 		conn_uncount_tls(c);

@@ -36,17 +36,6 @@
 #define TLS_BACKLOG 4096
 #define RDMA_BACKLOG 1024	/* the kernel's default limit, net.rdma_ucm.max_backlog */
 
-/* True at most once in that time: every client that connects may cause a line. `next_ns` is when the next one may be. */
-static bool may_log(uint64_t *next_ns, uint64_t every_ns)
-{
-	uint64_t now = clock_now_ns();
-
-	if (now < *next_ns)
-		return false;
-	*next_ns = now + every_ns;
-	return true;
-}
-
 /* The socket was accepted and closed, for want of memory. */
 static void count_turned_away(struct shard *s, int err)
 {
@@ -54,7 +43,7 @@ static void count_turned_away(struct shard *s, int err)
 
 	fail_table_count(&s->stats.failures, &f);
 	counter_add(&s->stats.closed[CLOSE_FAILED], 1);
-	if (may_log(&s->accept_log_ns, NS_PER_S))
+	if (log_is_due(&s->accept_log_ns, NS_PER_S))
 		log_warn("shard %u: closed a new TCP connection: %s", s->index,
 			 err == ENOBUFS ? "no connection object is free" : strerror(err));
 }
@@ -183,7 +172,7 @@ static void log_crowd(struct shard *s, const struct addr *peer, uint32_t n, uint
 {
 	char text[ADDR_TEXT_MAX];
 
-	if (may_log(&s->crowd_log_ns, CROWD_LOG_NS))
+	if (log_is_due(&s->crowd_log_ns, CROWD_LOG_NS))
 		log_warn("shard %u: closed a TCP connection of %s, which has %u of %llu %s", s->index,
 			 addr_host_text(peer, text), n, (unsigned long long)all, where);
 }
@@ -389,7 +378,7 @@ static bool is_shortage(int err)
 static void pause_for_shortage(struct shard *s, int err)
 {
 	pause_accepting(s, ACCEPT_RETRY_NS);
-	if (may_log(&s->accept_log_ns, NS_PER_S))
+	if (log_is_due(&s->accept_log_ns, NS_PER_S))
 		log_warn("shard %u: cannot accept: %s; %s", s->index, strerror(err),
 			 err == EMFILE || err == ENFILE ? "raise the limit of open files (ulimit -n, fs.file-max)" :
 			 "this machine needs more memory");

@@ -90,6 +90,7 @@ struct shard {
 	bool accept_paused;		/* for want of descriptors or memory, until accept_not_before_ns */
 	uint64_t accept_not_before_ns;
 	uint64_t accept_log_ns;		/* earliest time of the next log line about clients that were not accepted */
+	uint64_t failed_log_ns;		/* and about clients that the server failed to serve */
 	uint64_t crowd_log_ns;		/* and about an address that has too many connections */
 	struct waiting *waiting;	/* listen.c: room for the sockets that were accepted and wait */
 	struct waiting_list waiting_free;

@@ -3,6 +3,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
 
 #include "common/rdma/cm.h"
 #include "common/hist/hist.h"
@@ -493,6 +498,37 @@ static void failure_test(void **state)
 	server_assert_all_back();
 }
 
+/* Lines that are logged while as many clients as there is room for are rejected, one after the other. */
+static void request__memory_is_short__a_line_a_second(void **state)
+{
+	uint64_t begun_ns = clock_now_ns(), lines = 0;
+	int file = memfd_create("log", 0), saved = dup(STDERR_FILENO);
+	char text[4096];
+	ssize_t n;
+
+	(void)state;
+	server_rig_start();
+	log_init("server", LOG_LVL_WARN);
+	dup2(file, STDERR_FILENO);
+	for (int i = 0; i < 8; i++) {
+		struct peer p;
+
+		peer_get_grant(&p, FRAME_FEATURE_REGION);
+		fake_fail_next("rdma_accept", ENOMEM);
+		request(&p);
+	}
+	dup2(saved, STDERR_FILENO);
+	log_init("server", LOG_LVL_ERROR);
+	assert_int_equal(server_refused(REFUSE_NO_RESOURCES), 8);
+	n = pread(file, text, sizeof(text), 0);
+	for (ssize_t i = 0; i < n; i++)
+		lines += text[i] == '\n';
+	assert_in_range(lines, 1, 1 + (clock_now_ns() - begun_ns) / NS_PER_S);
+	close(file);
+	close(saved);
+	server_assert_all_back();
+}
+
 static void request__psns_not_as_programmed__protocol_failure(void **state)
 {
 	struct peer p;
@@ -736,6 +772,7 @@ int main(void)
 			     "ibv_modify_qp", EIO, 0, REFUSE_INTERNAL),
 		FAILURE_TEST("request__bind_fails__rejected_and_all_released",
 			     "ibv_post_send", ENOMEM, FRAME_FEATURE_REGION, REFUSE_NO_RESOURCES),
+		ACCEPT_TEST(request__memory_is_short__a_line_a_second),
 		ACCEPT_TEST(request__psns_not_as_programmed__protocol_failure),
 		ACCEPT_TEST(request__each_call_fails_in_turn__never_a_leak),
 		ACCEPT_TEST(request__no_qp_left__no_resources),
