@@ -1,7 +1,7 @@
 # The sweep of faults, included by the top Makefile: the three programs on fake devices (tests/faults/wire.c), in which
 # one call is made to fail (tests/faults/inject.c), run by tests/faults/sweep; and tests/faults/threads.
 #
-#   make check-faults            with a build of its own, SAN=address,undefined
+#   make check-faults            with the build of make check-sanitizers (tests/fuzz/fuzz.mk)
 #   make check-faults SAMPLE=30  one of 30 calls, chosen by a seed that is printed
 
 F := $(B)/tests/faults
@@ -25,9 +25,9 @@ $(FAULT_PROGRAMS): $(F)/inject.o $(F)/libfakes.so
 fault-programs: $(FAULT_PROGRAMS)
 
 check-faults:
-	@$(MAKE) --no-print-directory -s SAN=address,undefined LTO= fault-programs
+	$(FUZZ_MAKE) fault-programs
 	@scripts/make-certs
-	@TALLY=build/faults.tally tests/faults/sweep --sample $(SAMPLE) build/address-undefined/tests/faults
+	@TALLY=build/faults.tally tests/faults/sweep --sample $(SAMPLE) build/fuzz/tests/faults
 
 # All threads of the three programs, under ThreadSanitizer.
 check-threads:

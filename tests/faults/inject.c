@@ -3,8 +3,8 @@
  *
  * FAULT=KIND:K makes the K-th call of that kind fail, in the program that FAULT_PROGRAM names, with the error that is
  * the usual one of that call. FAULT_NOTES names a file: it gets "failed FUNCTION" when that happens, and at the end
- * "calls KIND N" for each kind and
- * "descriptors open N"; without FAULT also "first KIND K" and "last KIND K" for each place that calls come from. With FAULT_TRACE the place is shown on stderr.
+ * "calls KIND N" for each kind and "descriptors open N"; without FAULT also "first KIND K" and "last KIND K" for each place
+ * that calls come from. With FAULT_TRACE the place is shown on stderr.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,8 @@
 # Coverage-guided fuzzing with clang's libFuzzer, included by the top Makefile: each fuzz_*.c here is a program.
 #
 #   make fuzz SECONDS=n      runs all of them, n seconds of all processors in all (tests/fuzz/run)
-#   make check-sanitizers    the unit tests with the sanitizers of the same build, which then is compiled once
+#   make check-sanitizers    the unit tests with the sanitizers of the same build, which then is compiled once, for
+#                            make check-faults (tests/faults/faults.mk), too
 
 SECONDS ?= 60
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
@@ -16,7 +17,7 @@ $(FUZZ_BINARIES): %: %.o $(B)/tests/fuzz/json_mutate.o
 
 fuzz-targets: $(FUZZ_BINARIES)
 
-FUZZ_MAKE = @tests/fuzz/run --check && $(MAKE) --no-print-directory -s FLAVOUR=fuzz LTO= SAN=$(FUZZ_SAN) \
+FUZZ_MAKE = +@tests/fuzz/run --check && $(MAKE) --no-print-directory -s FLAVOUR=fuzz LTO= SAN=$(FUZZ_SAN) \
 	CC="$(filter %ccache ccache,$(CC)) clang" CFLAGS="$(CFLAGS) -fno-sanitize-recover=all"
 
 fuzz:
