@@ -3,7 +3,8 @@
  * Lists are chains of indices into the one array of slots, as the map is: half the size of pointers, and a slot's number
  * is what callers hold. Invariant: every slot is on exactly one of: the absent stack, the free stack, the heap of those in
  * quarantine, or is in use. Rests may be of any length, for each path has its own; so a heap has them, the one that ends
- * first at its top, and a slot is put in or taken out in log n steps (one, where all rests are of one length). The map from QP number to slot holds every QP that exists.
+ * first at its top, and a slot is put in or taken out in log n steps (put in in one, where all rests are of one length).
+ * The map from QP number to slot holds every QP that exists.
  */
 #include "common/rdma/qp_pool.h"
 

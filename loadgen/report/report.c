@@ -68,7 +68,6 @@ static int open_baseline(struct page *p, const struct report_baseline *o, char *
 	return 0;
 }
 
-/* All baselines that differ are named before the report is refused. */
 static void say_unread(const struct source *s, FILE *warnings)
 {
 	char path[PATH_MAX + NAME_MAX + 2], shown[4096];
@@ -81,6 +80,7 @@ static void say_unread(const struct source *s, FILE *warnings)
 		s->unread_errno == EINVAL ? "it is damaged, or no file" : strerror(s->unread_errno));
 }
 
+/* All baselines that differ are named before the report is refused. */
 static int open_baselines(struct page *p, const struct report_options *o, FILE *warnings, char *err, size_t err_size)
 {
 	bool unlike = false;

@@ -2,7 +2,8 @@
  *
  * An address is an IPv4 address or an IPv6 /64 (addr_network). An entry of the table exists while its address holds
  * something, and all memory is allocated at the start, so no peer decides how much there is. Everything takes constant
- * time; only peers_next may look at as many lists as an address can have TLS connections. The hash is keyed with random numbers, so that peers cannot choose addresses that share a chain.
+ * time; only peers_next may look at as many lists as an address can have TLS connections. The hash is keyed with random
+ * numbers, so that peers cannot choose addresses that share a chain.
  *
  * A shard has a table of its own connections. With --max-per-address the server has one more for all shards: any thread
  * calls peers_take, peers_give and peers_count. The other functions are for the thread that owns the table.

@@ -479,7 +479,6 @@ static void on_slow_cm(void *arg, const struct cm_event *e)
 	spend(3 * NS_PER_MS);
 }
 
-/* Requests of strangers. A message that comes meanwhile has its turn after the first of them. */
 /* A software device carries a request out while it is posted, which takes long for a large one. */
 static void on_slow_wc(struct verbs_rig *r, const struct ibv_wc *wc)
 {
