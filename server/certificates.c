@@ -28,6 +28,7 @@
 /* A context that was given to a shard. */
 struct held {
 	struct tls_ctx *ctx;
+	bool is_replaced;	/* the shard has been offered a newer one */
 	SLIST_ENTRY(held) entry;
 };
 
@@ -38,7 +39,6 @@ struct certificates {
 	ev_periodic expiry;		/* the next warning of what expires */
 	ev_timer reap;			/* runs while there are contexts that were replaced */
 	SLIST_HEAD(, held) held;	/* so that this thread frees them, and no shard */
-	uint32_t n_held;
 	struct tls_files files;		/* read while contexts are made */
 	struct ticket_seed seed;	/* the same */
 	struct tls_dates dates;		/* of the contexts in use */
@@ -77,24 +77,27 @@ static void hold(struct certificates *c, struct tls_ctx *ctx)
 		return;
 	tls_ctx_hold(ctx);
 	h->ctx = ctx;
+	h->is_replaced = false;
 	SLIST_INSERT_HEAD(&c->held, h, entry);
-	c->n_held++;
 }
 
-/* Those that nobody else uses, or all. */
-static void let_go(struct certificates *c, bool all)
+/* Those that nobody else uses, or all. Returns true if one is left that was replaced. */
+static bool let_go(struct certificates *c, bool all)
 {
 	struct held *h, *next;
+	bool are_left = false;
 
 	for (h = SLIST_FIRST(&c->held); h; h = next) {
 		next = SLIST_NEXT(h, entry);
-		if (!all && !tls_ctx_is_last(h->ctx))
+		if (!all && !tls_ctx_is_last(h->ctx)) {
+			are_left |= h->is_replaced;
 			continue;
+		}
 		SLIST_REMOVE(&c->held, h, held, entry);
 		tls_ctx_put(h->ctx);
 		free(h);
-		c->n_held--;
 	}
+	return are_left;
 }
 
 static void on_reap(struct ev_loop *loop, ev_timer *w, int revents)
@@ -102,8 +105,7 @@ static void on_reap(struct ev_loop *loop, ev_timer *w, int revents)
 	struct certificates *c = w->data;
 
 	(void)revents;
-	let_go(c, false);
-	if (c->n_held <= c->server->n_shards)
+	if (!let_go(c, false))
 		ev_timer_stop(loop, w);
 }
 
@@ -115,7 +117,7 @@ void certificates_free(struct certificates *c)
 	ev_signal_stop(c->loop, &c->hangup);
 	ev_periodic_stop(c->loop, &c->expiry);
 	ev_timer_stop(c->loop, &c->reap);
-	let_go(c, true);
+	(void)let_go(c, true);
 	c->server->certificates = NULL;
 	free(c);
 }
@@ -275,6 +277,20 @@ void certificates_start(struct certificates *c)
 	ev_signal_start(c->loop, &c->hangup);
 }
 
+/* The shards' contexts, which they use until they take these. */
+static void replace_all(struct certificates *c, struct tls_ctx *const *made)
+{
+	struct held *h;
+
+	SLIST_FOREACH(h, &c->held, entry)
+		h->is_replaced = true;
+	for (uint32_t i = 0; i < c->server->n_shards; i++) {
+		hold(c, made[i]);
+		shard_offer_tls(c->server->shards[i], made[i]);
+	}
+	ev_timer_start(c->loop, &c->reap);
+}
+
 static int make_all(struct certificates *c, struct tls_ctx **made, char *err, size_t err_size)
 {
 	int ret = certificates_begin(c, err, err_size);
@@ -301,15 +317,10 @@ bool certificates_reload(struct certificates *c)
 		log_info("SIGHUP: certificates were read again; the server's expires at %s",
 			 time_text(c->dates.cert_expires_at, until));
 	}
-	for (uint32_t i = 0; made && i < n; i++) {
-		if (ret) {
-			tls_ctx_free(made[i]);
-			continue;
-		}
-		hold(c, made[i]);
-		shard_offer_tls(c->server->shards[i], made[i]);
-	}
-	ev_timer_start(c->loop, &c->reap);
+	if (!ret)
+		replace_all(c, made);
+	for (uint32_t i = 0; ret && made && i < n; i++)
+		tls_ctx_free(made[i]);
 	free(made);
 	return ret == 0;
 }

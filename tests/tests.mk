@@ -21,8 +21,11 @@ $(eval $(call unit_part,both,$(SERVER) $(LOADGEN) $(CLIENT) $(COMMON)))
 # The shard's loop is driven by the tests that use the rig, not by a thread.
 driven = $(if $(shell grep -l helpers/server_rig.h $(@:$(B)/%=%.c)),-Wl$(comma)--wrap=pthread_create$(comma)--wrap=pthread_join$(comma)--wrap=getsockopt)
 
+# Tests in which memory runs out have a malloc of their own.
+short_of_memory = $(if $(shell grep -l __wrap_malloc $(@:$(B)/%=%.c)),-Wl$(comma)--wrap=malloc)
+
 $(UNIT_BINARIES): %: %.o
-	$(link) $(driven) $(UNIT_LDLIBS)
+	$(link) $(driven) $(short_of_memory) $(UNIT_LDLIBS)
 
 unit-tests: $(UNIT_BINARIES)
 

@@ -23,6 +23,31 @@
 static struct certs good;	/* as they were made */
 static struct certificates *certificates;
 static struct certs_pair served;	/* the server's, to be replaced */
+static bool memory_is_out;
+static uint32_t mallocs_failed;
+static time_t ahead_s;	/* of the machine's clock, for whoever asks with time(2) */
+
+void *__real_malloc(size_t n);
+void *__wrap_malloc(size_t n);
+
+void *__wrap_malloc(size_t n)
+{
+	if (!memory_is_out)
+		return __real_malloc(n);
+	mallocs_failed++;
+	return NULL;
+}
+
+/* In place of libc's: what expires is not waited for. libev asks for the time in another way. */
+time_t time(time_t *out)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	if (out)
+		*out = t.tv_sec + ahead_s;
+	return t.tv_sec + ahead_s;
+}
 
 static int issue_server(const char *san, int valid_s, bool by_other_ca)
 {
@@ -47,6 +72,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	log_watch_end();
+	memory_is_out = false;
+	ahead_s = 0;
 	certificates_free(certificates);
 	certificates = NULL;
 	tls_session_free(srv.offer);
@@ -256,6 +283,30 @@ static void reload__nobody_uses_the_old_context__the_main_thread_frees_it(void *
 	main_until(freed);
 }
 
+/* The main thread holds the old context, and not the new one. */
+static void reload__no_memory_to_hold_the_new_context__the_old_one_is_freed_in_time(void **state)
+{
+	int index = CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL_CTX, 0, NULL, NULL, NULL, on_ssl_ctx_freed);
+	bool freed = false;
+	uint64_t begun;
+	struct peer p;
+
+	(void)state;
+	start();
+	assert_int_equal(SSL_CTX_set_ex_data(srv.shard->tls_ctx->ssl_ctx, index, &freed), 1);
+	assert_true(handshake(&p));
+	memory_is_out = true;
+	assert_true(certificates_reload(certificates));
+	memory_is_out = false;
+	assert_int_equal(mallocs_failed, 1);
+	/* The main thread looks once while the old one is in use, and finds as many as there are shards. */
+	begun = clock_now_ns();
+	main_until(clock_now_ns() > begun + 1100 * NS_PER_MS);
+	assert_false(freed);
+	peer_close(&p);
+	main_until(freed);
+}
+
 /* ---- sessions of before */
 
 static void reload__tickets_of_before__full_handshake(void **state)
@@ -423,9 +474,12 @@ static void expiry__its_moment_comes__said_then(void **state)
 	(void)state;
 	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
 	srv.cfg.crl = crl;
-	assert_int_equal(certs_list(&good, NULL, 3, crl), 0);
+	/* The list is loaded in the past, and its moment lies between then and this second. */
+	ahead_s = -50;
+	assert_int_equal(certs_list(&good, NULL, 40, crl), 0);
 	start();
 	log_watch_begin("server");
+	ahead_s = 0;
 	main_until(log_watch_read(text, sizeof(text)) > 0);
 	assert_int_equal(log_watch_read(text, sizeof(text)), 1);
 	log_watch_end();
@@ -513,6 +567,7 @@ int main(void)
 		CERT_TEST(reload__a_file_is_broken__one_line_and_the_old_ones_stay),
 		CERT_TEST(reload__twice_before_a_turn__the_newest_counts),
 		CERT_TEST(reload__nobody_uses_the_old_context__the_main_thread_frees_it),
+		CERT_TEST(reload__no_memory_to_hold_the_new_context__the_old_one_is_freed_in_time),
 		CERT_TEST(reload__tickets_of_before__full_handshake),
 		CERT_TEST(reload__client_revoked__neither_certificate_nor_ticket_serves),
 		CERT_TEST(names__not_in_the_list__refused_and_counted_clients_and_control),
