@@ -8,14 +8,10 @@
 . tests/soft_roce/lib.sh
 . tests/nodes/lib.sh
 
-measures() { # NAME; its clients send, and are measured
-    grep -qs '"measuring"' "$results"/*-"$1"/events.ndjson || is_gone "$1"
-}
-
 # A run of 20 clients against the server on node 2.
 start_run() { # NAME OPTIONS...
     load "$1" main --steps 20 --threads 1 --warmup 0 --duration 30 --message-size 1024 "${@:2}"
-    wait_until 120 measures "$1" || not_ok "run '$1' measures" "$(<"${logs[$1]}")"
+    begins_measuring "$1"
     pause 1
 }
 

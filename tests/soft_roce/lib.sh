@@ -370,6 +370,14 @@ load() { # NAME SERVER|own OPTIONS...
     wait_until 60 has_begun "$name" || not_ok "run '$name' begins" "$(<"${logs[$name]}")"
 }
 
+measures() { # NAME; the run's clients send, and are measured, or it has ended
+    grep -qs '"measuring"' "$results"/*-"$1"/events.ndjson || is_gone "$1"
+}
+
+begins_measuring() { # NAME
+    wait_until 120 measures "$1" || not_ok "run '$1' measures" "$(<"${logs[$1]}")"
+}
+
 # Runs performance_test to its end, within $limit seconds. Without KVM no connection takes less than a
 # millisecond: that criterion may fail, or be inconclusive where clients are few; nothing else.
 loads() { # NAME SERVER|own OPTIONS...

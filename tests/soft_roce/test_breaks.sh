@@ -29,17 +29,13 @@ ends "SIGTERM: it was told" endless 20 0 'was told goodbye'
 
 # ---- the control session of a measurement breaks
 
-measures() { # NAME; its clients send, and are measured
-    grep -qs '"measuring"' "$results"/*-"$1"/events.ndjson || is_gone "$1"
-}
-
 start_server main --threads 2 --max-clients 100 --session-timeout 10
 start relay "$programs/relay" "$host" "${port[main]}"
 wait_until 10 has_line "${logs[relay]}" 'port [0-9]+' || not_ok "the relay starts" "$(<"${logs[relay]}")"
 port[relay]=$(sed -n 's/relay: port //p' "${logs[relay]}")
 
 load cut relay --steps 20 --warmup 0 --duration 2.5
-wait_until 60 measures cut || not_ok "run 'cut' measures" "$(<"${logs[cut]}")"
+begins_measuring cut
 kill -USR1 "${pid[relay]}"
 wait_until 10 has_line "${logs[relay]}" '^relay: 1 cut' || not_ok "a RST" "$(<"${logs[relay]}")"
 end_of cut 60
@@ -51,7 +47,7 @@ holds "RST on the control session: it is made again, and the run knows all" cut 
     '[.verdict[] | select(.result != "pass") | .criterion] - ["connection time p50"] == []'
 
 load lost relay --steps 20 --warmup 0 --duration 2.5
-wait_until 60 measures lost || not_ok "run 'lost' measures" "$(<"${logs[lost]}")"
+begins_measuring lost
 kill -KILL "${pid[relay]}"
 end_of relay 5
 end_of lost 60
@@ -64,7 +60,7 @@ holds "nobody listens any more: what is not known is called so" lost 'one.server
 # ---- something stands still
 
 stands_still() { # RUN PID SECONDS; the process stops in the middle of the measured time
-    wait_until 60 measures "$1" || not_ok "run '$1' measures" "$(<"${logs[$1]}")"
+    begins_measuring "$1"
     pause 0.5
     kill -STOP "$2"
     pause "$3"
