@@ -74,6 +74,10 @@ uint64_t server_closed(enum close_reason reason);
 uint32_t server_controls(void);
 /* Count of the failure in the shard's table. */
 uint64_t server_failed(enum stage stage, enum fail_kind kind, int code);
+/* From here on what is logged, warnings too, is not shown but kept. */
+void server_log_keep(void);
+/* Ends that. Fails unless it is a line, or one for each second that passed. */
+void server_log_assert_a_line_a_second(void);
 /* Every connection free, every pool as after the start; quarantines are ended first. */
 void server_assert_all_back(void);
 

@@ -17,6 +17,16 @@
 #include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/helpers/server_rig.h"
 
+static bool no_handover;	/* there is no memory for a control session on its way to the main thread */
+
+void *__real_malloc(size_t n);
+void *__wrap_malloc(size_t n);
+
+void *__wrap_malloc(size_t n)
+{
+	return no_handover && n == sizeof(struct handover) ? NULL : __real_malloc(n);
+}
+
 static void connect_and_handshake(struct peer *p)
 {
 	peer_connect(p);
@@ -395,6 +405,27 @@ static void hello__no_memory_for_a_region__no_resources(void **state)
 		refused_hello(64, 4, FRAME_FEATURE_REGION, 1, REFUSE_NO_RESOURCES, "region");
 		server_assert_all_back();
 	}
+}
+
+/* The REFUSE names the server's log. */
+static void control__no_memory__no_resources_and_a_line_a_second(void **state)
+{
+	uint8_t buf[FRAME_FROM_CLIENT_MAX];
+	size_t n = frame_encode_control(CONTROL_STATS, buf);
+
+	(void)state;
+	server_rig_start();
+	server_log_keep();
+	no_handover = true;
+	for (int i = 0; i < 5; i++) {
+		struct peer p;
+
+		connect_and_handshake(&p);
+		assert_refused(&p, buf, n, REFUSE_NO_RESOURCES, "memory");
+	}
+	no_handover = false;
+	server_log_assert_a_line_a_second();
+	server_assert_all_back();
 }
 
 /* ---- one address takes all places */
@@ -871,6 +902,7 @@ int main(void)
 		BOOT_TEST(hello__region_not_offered__unsupported),
 		BOOT_TEST(hello__window__unless_offered_unsupported),
 		BOOT_TEST(hello__no_memory_for_a_region__no_resources),
+		BOOT_TEST(control__no_memory__no_resources_and_a_line_a_second),
 		BOOT_TEST(hello__all_places_granted_and_unused__the_oldest_is_taken_back),
 		BOOT_TEST(relieve__asked_by_another_shard__gives_to_who_has_less),
 		BOOT_TEST(hello__full_by_sessions_of_another_shard__busy_and_that_one_is_asked),
