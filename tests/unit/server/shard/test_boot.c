@@ -407,7 +407,7 @@ static void hello__no_memory_for_a_region__no_resources(void **state)
 	}
 }
 
-/* The REFUSE names the server's log. */
+/* The client's advice is to see the server's log, so there is a line in it. */
 static void control__no_memory__no_resources_and_a_line_a_second(void **state)
 {
 	uint8_t buf[FRAME_FROM_CLIENT_MAX];
