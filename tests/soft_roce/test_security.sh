@@ -195,8 +195,9 @@ push-without-window     disconnected
 push-cut                disconnected
 push-credits            disconnected
 END
+# The two pushes that are refused; immediate data with a wrong key, too, unless the attacker's goodbye is read first.
 counted "what is wrong with pushes and immediate data is counted" auth 'failures.traffic.protocol:bad_message>=9' \
-    failures.traffic.protocol:credits_exceeded=1 failures.traffic.wc:remote_access=3
+    failures.traffic.protocol:credits_exceeded=1 'failures.traffic.wc:remote_access>=2'
 
 anonymous=(--ca "$certs/ca.pem")
 ping=("${bin}rdma_client" --tls-port "${port[auth]}" --count 1)
