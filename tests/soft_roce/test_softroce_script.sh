@@ -1,7 +1,6 @@
 #!/bin/bash
 # Tests scripts/softroce: what goes into the micro-VM and what comes out of it, and how it ends.
 # Boots it several times, some at once; about half a minute on an idle machine.
-# alone
 # shellcheck disable=SC2016  # much here is for the guest to expand
 set -uo pipefail
 # Job control, since what a script puts in the background without it ignores SIGINT.
