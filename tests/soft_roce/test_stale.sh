@@ -90,12 +90,16 @@ loses_nothing "a client outlives its server" patient
 # ---- performance_test: every connection is cut once, and comes back
 
 server_ports=(--tls-port 0 --rdma-port 0)
-load cut again --steps 4 --threads 1 --inflight 4 --warmup 0.2 --duration 6 --reconnect 30
+load cut again --steps 4 --threads 1 --inflight 4 --warmup 0.2 --duration 15 --reconnect 30
 wait_until 30 has_line "$results"/*-cut/events.ndjson '"measuring"'
 mapfile -t numbers < <(numbers_of cut)
 is "all its connections are found" "${#numbers[@]}" 4
 for i in "${!numbers[@]}"; do
     start "claimer$i" "$programs/rogue" "${tls_options[@]}" "$host" "${port[again]}" "claim=${numbers[$i]}"
+done
+for i in "${!numbers[@]}"; do
+    wait_until 30 has_line_or_gone "claimer$i" 'rejected: CM reason 10' ||
+        not_ok "claim $i cuts a connection" "$(<"${logs[claimer$i]}")"
 done
 end_of cut 90
 for i in "${!numbers[@]}"; do
