@@ -4,6 +4,7 @@
 # sessions, key updates, ClientHellos and connection requests; before that 10,000 connection requests that guess sessions. Then
 # six clients READ as much as they can of their regions. All clients get in, and the bystander loses nothing.
 # alone
+# limit: 1200
 
 . tests/soft_roce/lib.sh
 
