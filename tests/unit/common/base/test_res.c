@@ -47,11 +47,10 @@ static uint64_t clock_ns(clockid_t clock)
 static void burn(uint64_t ns)
 {
 	uint64_t start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	volatile uint64_t x = 0;
 
 	while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start < ns)
-		for (int i = 0; i < 100000; i++)
-			x += (uint64_t)i;
+		for (volatile int i = 0; i < 100000; i++)
+			;
 }
 
 /* ---- usage ---- */
