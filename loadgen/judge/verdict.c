@@ -96,7 +96,7 @@ static void add_stability(json_t *verdict, const struct step *s)
 	enum criterion_result result = s->server_ended ? CRITERION_FAIL : of[s->pools];
 	const char *pools = s->server_ended ? "; the server ended" : pools_words(s->pools);
 	char measured[256], code[96];
-	struct fail f;
+	struct fail f = { 0 };
 	uint64_t most;
 
 	if (is_stable(s)) {
