@@ -448,11 +448,12 @@ static void on_handshake_done(struct conn *c)
 {
 	struct stats *st = &c->shard->stats;
 	bool resumed = tls_is_resumed(c->io.tls);
+	uint64_t now = clock_now_ns();
 
-	hist_record(st->stages[resumed ? SS_TLS_ACCEPT_RESUMED : SS_TLS_ACCEPT], clock_now_ns() - c->started_ns);
+	hist_record(st->stages[resumed ? SS_TLS_ACCEPT_RESUMED : SS_TLS_ACCEPT], now - c->started_ns);
 	counter_add(resumed ? &st->handshakes_resumed : &st->handshakes_full, 1);
-	peers_note_progress(c->shard->peers, addr_network(&c->peer), clock_now_ns());
-	c->asked_ns = clock_now_ns();
+	peers_note_progress(c->shard->peers, addr_network(&c->peer), now);
+	c->asked_ns = now;
 	conn_set_state(c, CONN_ST_HELLO);
 	read_frame(c);
 }

@@ -217,10 +217,11 @@ static enum verdict judge(struct shard *s, const struct waiting *w, uint64_t now
 		if (!has_less)
 			s->look_not_before_ns = now + ROOM_RETRY_NS;
 		c = choose(s, has_less);
-		if (!c && has_less)
-			s->look_not_before_ns = s->cut_from_ns + CUT_EVERY_NS;
-		if (!c)
+		if (!c) {
+			if (has_less)
+				s->look_not_before_ns = s->cut_from_ns + CUT_EVERY_NS;
 			return LET_WAIT;
+		}
 		crowd_out(c);
 	}
 	/* The object of a connection that was crowded out is free at the end of the turn. */
