@@ -25,11 +25,11 @@ limit=60 counted "the server holds what they need and no more" main "${settled[@
 
 # ---- 100 that are killed
 
-# A generator whose clients pass each stage together, so that the server's counters say which they are in.
+# A generator of 100 clients.
 start_victim() { # NAME OPTIONS...
     local name=$1
     shift
-    load "$name" main --steps 100 --threads 1 --warmup 0 --duration 1h --connect-concurrency 100 "$@"
+    load "$name" main --steps 100 --threads 1 --warmup 0 --duration 1h "$@"
 }
 
 kill_victim() { # NAME
@@ -99,17 +99,19 @@ dies_in() { # PHASE COUNTER BY UPTO NEXT_COUNTER OPTIONS...
         $(grown "$before" "$after" "$next") == 0))" 1
 }
 
+# With --phased the clients pass each stage together, so the server's counters say which they are in. All make their TLS
+# handshakes at once; the other two stages are short, so few clients are in them at a time and the rest waits before them.
 # A generator's control session makes a handshake, too, and so does each look at the counters.
-dies_in tls-handshakes handshakes_full 30 10000 granted --phased
-dies_in psn-exchange granted 1 99 established --phased
-dies_in rdma-connect established 1 99 messages_corrupt --phased
+dies_in tls-handshakes handshakes_full 30 10000 granted --phased --connect-concurrency 100
+dies_in psn-exchange granted 1 99 established --phased --connect-concurrency 2
+dies_in rdma-connect established 1 99 messages_corrupt --phased --connect-concurrency 2
 
 # Live, with all their messages in flight.
 dies_live() {
     local before after begun messages
     before=$(report)
     messages=$(jq .events.messages_in <<<"$before")
-    start_victim live --inflight 8
+    start_victim live --connect-concurrency 100 --inflight 8
     reaches main 120 clients.connected=$((all + 100)) "events.messages_in>=$((messages + 5000))"
     kill_victim live
     begun=$SECONDS
@@ -125,7 +127,7 @@ dies_leaving() {
     local before after begun try last=
     for try in 1 2 3 4 5; do
         before=$(report)
-        start_victim "leaving-$try"
+        start_victim "leaving-$try" --connect-concurrency 100
         reaches main 120 clients.connected=$((all + 100))
         watch "clients.connected<=$((all + 99))" $((survivors + 1))
         kill -INT "${pid[leaving-$try]}"
@@ -158,7 +160,7 @@ limit=60 all_back "when all have left everything is back" main
 
 # ---- clients that are killed while the server stops
 
-start_victim last --inflight 8
+start_victim last --connect-concurrency 100 --inflight 8
 reaches main 120 clients.connected=100
 load told main --steps 100 --threads 1 --warmup 0 --duration 1h
 reaches main 120 clients.connected=200
