@@ -72,10 +72,10 @@ holds "returns: every client is back, and the outage is measured" returns 'one.c
 
 start_cut pulled 15
 echo off >/run/softroce/cable
-wait_until 10 has_port DOWN || not_ok "pulled: the port is down" "$(rdma link)"
+wait_until 60 has_port DOWN || not_ok "pulled: the port is down" "$(rdma link)"
 pause 3
 echo on >/run/softroce/cable
-wait_until 10 has_port ACTIVE || not_ok "pulled: the port is up again" "$(rdma link)"
+wait_until 60 has_port ACTIVE || not_ok "pulled: the port is up again" "$(rdma link)"
 end_cut pulled
 
 # The server's cable: its port goes down, and the clients' does not.

@@ -8,11 +8,11 @@
 
 start_server late --threads 1 --max-clients 4 --credits 128
 start outstanding "$programs/rogue" "${tls_options[@]}" "$host" "${port[late]}" outstanding
-wait_until 20 has_line "${logs[outstanding]}" connected || not_ok "128 credits" "$(<"${logs[outstanding]}")"
+wait_until 60 has_line "${logs[outstanding]}" connected || not_ok "128 credits" "$(<"${logs[outstanding]}")"
 # Its device goes on while it stands still.
 kill -STOP "${pid[late]}"
 kill -USR1 "${pid[outstanding]}"
-wait_until 20 has_line "${logs[outstanding]}" '128 acknowledged' || not_ok "128 echoes" "$(<"${logs[outstanding]}")"
+wait_until 60 has_line "${logs[outstanding]}" '128 acknowledged' || not_ok "128 echoes" "$(<"${logs[outstanding]}")"
 kill -TERM "${pid[late]}"
 kill -CONT "${pid[late]}"
 ends "SIGTERM: every echo that was acknowledged is answered, then comes a goodbye" outstanding 20 0 \
@@ -21,7 +21,7 @@ ends "SIGTERM: the server ends when its clients have left" late 4 0 stopped
 
 start_server patient --threads 1 --max-clients 4 --drain-timeout 1
 start endless "$programs/rogue" "${tls_options[@]}" "$host" "${port[patient]}" never-stops
-wait_until 20 has_line "${logs[endless]}" connected || not_ok "the endless one" "$(<"${logs[endless]}")"
+wait_until 60 has_line "${logs[endless]}" connected || not_ok "the endless one" "$(<"${logs[endless]}")"
 kill -USR1 "${pid[endless]}"
 kill -TERM "${pid[patient]}"
 ends "SIGTERM: a client that never stops is cut off at the deadline" patient 6 0 stopped
@@ -31,13 +31,13 @@ ends "SIGTERM: it was told" endless 20 0 'was told goodbye'
 
 start_server main --threads 2 --max-clients 100 --session-timeout 10
 start relay "$programs/relay" "$host" "${port[main]}"
-wait_until 10 has_line "${logs[relay]}" 'port [0-9]+' || not_ok "the relay starts" "$(<"${logs[relay]}")"
+wait_until 60 has_line "${logs[relay]}" 'port [0-9]+' || not_ok "the relay starts" "$(<"${logs[relay]}")"
 port[relay]=$(sed -n 's/relay: port //p' "${logs[relay]}")
 
 load cut relay --steps 20 --warmup 0 --duration 2.5
 begins_measuring cut
 kill -USR1 "${pid[relay]}"
-wait_until 10 has_line "${logs[relay]}" '^relay: 1 cut' || not_ok "a RST" "$(<"${logs[relay]}")"
+wait_until 60 has_line "${logs[relay]}" '^relay: 1 cut' || not_ok "a RST" "$(<"${logs[relay]}")"
 end_of cut 60
 matches "RST on the control session: the run ends by itself" "$status" '^[014]$'
 holds "RST on the control session: it is made again, and the run knows all" cut \

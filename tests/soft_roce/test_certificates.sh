@@ -17,7 +17,7 @@ install_files() { # SERVER_CERTIFICATE CA LIST
 
 reload() { # RELOADS FAILED_RELOADS, in all
     kill -HUP "${pid[main]}"
-    wait_until 10 reloads_are "$@" || not_ok "SIGHUP is followed" "$(tail -n 3 "${logs[main]}")"
+    wait_until 60 reloads_are "$@" || not_ok "SIGHUP is followed" "$(tail -n 3 "${logs[main]}")"
 }
 
 # By the log, since not everybody may ask for statistics.
@@ -88,7 +88,7 @@ reload 3 2
 
 holds_ticket() { # NAME; one that waits for SIGUSR1 to use it
     start "$1" "$programs/rogue" "${tls_options[@]}" "$host" "${port[main]}" old-ticket
-    wait_until 20 has_line_or_gone "$1" 'waiting' || not_ok "rogue '$1' takes a ticket" "$(<"${logs[$1]}")"
+    wait_until 60 has_line_or_gone "$1" 'waiting' || not_ok "rogue '$1' takes a ticket" "$(<"${logs[$1]}")"
 }
 
 holds_ticket early
@@ -133,7 +133,7 @@ if [[ ${RAMPART_VM:-} ]] && ((EUID == 0)); then
         shift
         start "$name" setpriv --reuid 65534 --regid 65534 --clear-groups "${bin}rdma_server" "${server_ports[@]}" \
             "${server_files[@]:0:4}" --threads 1 --max-clients 8 "$@"
-        wait_until 30 has_line_or_gone "$name" '^rdma_server ready:' || not_ok "'$name' becomes ready" "$(<"${logs[$name]}")"
+        wait_until 60 has_line_or_gone "$name" '^rdma_server ready:' || not_ok "'$name' becomes ready" "$(<"${logs[$name]}")"
     }
     user_runs closed
     matches "the server runs without root" "$(<"${logs[closed]}")" 'rdma_server ready:'

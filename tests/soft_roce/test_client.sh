@@ -55,7 +55,7 @@ kill -STOP "${pid[main]}"
 gives "a server that does not answer: the time limit names the stage" 1 'tls_handshake: timeout' \
     "${rdma_client[@]}" --timeout 0.5 "$host" ping
 start waiting "${rdma_client[@]}" --timeout 60 --log-level debug "$host" ping
-wait_until 10 has_line "${logs[waiting]}" 'TCP_CONNECT -> TLS_HANDSHAKE' || not_ok "the client waits" "it does not"
+wait_until 60 has_line "${logs[waiting]}" 'TCP_CONNECT -> TLS_HANDSHAKE' || not_ok "the client waits" "it does not"
 kill -INT "${pid[waiting]}"
 ends "interrupted before it is connected" waiting 5 130 ''
 kill -CONT "${pid[main]}"
@@ -63,11 +63,11 @@ serves "the server goes on where it was stopped" main
 # The guest's port is nobody else's.
 if [[ ${RAMPART_VM:-} ]]; then
     ip link set rampart0 down
-    wait_until 10 has_line "${logs[main]}" 'RDMA device rxe0 reports port_err'
+    wait_until 60 has_line "${logs[main]}" 'RDMA device rxe0 reports port_err'
     is "a port that goes down is said once, whatever the number of threads" \
         "$(grep -c 'reports port_err' "${logs[main]}")" 1
     ip link set rampart0 up
-    wait_until 10 has_line "${logs[main]}" 'RDMA device rxe0 reports port_active' ||
+    wait_until 60 has_line "${logs[main]}" 'RDMA device rxe0 reports port_active' ||
         not_ok "a port that comes back is said" "$(cat "${logs[main]}")"
     counted "and counted" main 'events.device.port_err>=1' 'events.device.port_active>=1'
     serves "clients are served when the port is back" main
@@ -100,13 +100,13 @@ gives "the RDMA port is taken" 3 'another program has this port: choose another 
     "${bin}rdma_server" "${server_files[@]}" --threads 1 --tls-port 0 --rdma-port "${rdma_ports[small]}"
 kill -INT "${pid[holder]}"
 end_of holder 10
-reaches small 10 pools.admitted=0
+reaches small 60 pools.admitted=0
 serves "room again once the client left" small
 # A client that is stopped does not answer the server's goodbye.
 start_ping frozen small --interval 0.05
 kill -STOP "${pid[frozen]}"
 kill -TERM "${pid[small]}"
-wait_until 5 has_line "${logs[small]}" 'draining'
+wait_until 60 has_line "${logs[small]}" 'draining'
 gives "a client that comes while the server drains" 1 '(tcp_connect: errno:ECONNREFUSED|refused:draining)' \
     "${rdma_client[@]}" --timeout 8 "$host" ping
 ends "--drain-timeout bounds the draining" small 8 0 'stopped'
@@ -154,7 +154,7 @@ reply-sequence      reply 2 is not what was sent
 reply-payload       reply 1 is not what was sent
 END
 start impostor "$programs/impostor" "$host" "$certs/server.pem" "$certs/server.key" "${modes[@]}"
-wait_until 20 has_line_or_gone impostor '^impostor ready'
+wait_until 60 has_line_or_gone impostor '^impostor ready'
 [[ $(<"${logs[impostor]}") =~ ready:\ ([0-9]+) ]] || not_ok "the impostor starts" "$(<"${logs[impostor]}")"
 port[impostor]=${BASH_REMATCH[1]:-1}
 for i in "${!modes[@]}"; do

@@ -8,7 +8,7 @@
 start_server asleep --threads 1 --max-clients 64 --credits 16
 remember_start asleep
 start flood "$programs/rogue" "${tls_options[@]}" --timeout 20 "$host" "${port[asleep]}" unsolicited-flood
-wait_until 30 has_line_or_gone flood 'messages each' || not_ok "the flood starts" "$(<"${logs[flood]}")"
+wait_until 60 has_line_or_gone flood 'messages each' || not_ok "the flood starts" "$(<"${logs[flood]}")"
 serves "the first client that comes to a drained shard is served" asleep
 ends "those who drained the shard are disconnected, all of them" flood 30 0 'unsolicited-flood: 40 clients, 40 messages each
 unsolicited-flood: 40 disconnected$'

@@ -86,7 +86,7 @@ serves "kill -9 while sending: the server serves" main
 load interrupted main --steps 20 --warmup 0 --duration 60
 reaches main 60 clients.connected=20
 mapfile -t seen < <(stats main events.messages_in)
-reaches main 30 "events.messages_in>=$((seen[0] + 2000))"
+reaches main 60 "events.messages_in>=$((seen[0] + 2000))"
 kill -INT "${pid[interrupted]}"
 ends "SIGINT: the generator drains and ends with 130, soon" interrupted 20 130 'interrupted: draining, results are kept'
 run_says "SIGINT: what was measured is kept, and no client failed" interrupted run.exit_status=130 \
@@ -100,7 +100,7 @@ all_back "SIGINT: everything is back" main
 load bereft main --steps 20 --warmup 0 --duration 8
 reaches main 60 clients.connected=20
 mapfile -t seen < <(stats main events.messages_in)
-reaches main 30 "events.messages_in>=$((seen[0] + 2000))"
+reaches main 60 "events.messages_in>=$((seen[0] + 2000))"
 stop_server main
 end_of bereft 60
 is "SIGTERM of the server: the generator ends with 1, a criterion failed" "$status" 1
@@ -138,14 +138,14 @@ load own own --steps 10 --warmup 0 --duration 60
 server_of() {
     pgrep -P "${pid[own]}" -x rdma_server >"$tmp/child"
 }
-wait_until 30 server_of
+wait_until 60 server_of
 child=$(<"$tmp/child")
 kill -KILL "${pid[own]}"
 end_of own 5
 child_is_gone() {
     ! kill -0 "$child" 2>/dev/null
 }
-if [[ $child ]] && wait_until 20 child_is_gone; then
+if [[ $child ]] && wait_until 60 child_is_gone; then
     ok "a killed generator takes its own server with it"
 else
     not_ok "a killed generator takes its own server with it" "server '$child' is still there"

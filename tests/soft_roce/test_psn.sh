@@ -19,9 +19,9 @@ for ((i = 0; i < held; i++)); do
 done
 start raw "$programs/rogue" "${tls_options[@]}" "$host" "${port[main]}" hold
 for ((i = 0; i < held; i++)); do
-    wait_until 20 has_line_or_gone "held$i" 'seq=1 '
+    wait_until 60 has_line_or_gone "held$i" 'seq=1 '
 done
-wait_until 20 has_line_or_gone raw 'connected'
+wait_until 60 has_line_or_gone raw 'connected'
 counted "$held clients and a raw one are connected, their PSNs read back by the server" main \
     clients.connected=$((held + 1)) events.psn_verified=$((held + 1)) pools.psns_in_use=$((2 * held + 2))
 

@@ -28,10 +28,11 @@ all_back "after the refusals everything is back" main
 start_server small --threads 1 --max-clients 1 --drain-timeout 2 --probe-interval 1
 rogue=("$programs/rogue" "${tls_options[@]}" --timeout 60 "$host" "${port[small]}")
 start only "${rogue[@]}" dies-in-error
-wait_until 30 has_line_or_gone only 'connected$'
+wait_until 60 has_line_or_gone only 'connected$'
+start asks "${rogue[@]}" asks-while-full
+reaches small 60 'events.refused.full>=1'
 kill -USR1 "${pid[only]}"
-limit=60 gives "the server is full, then busy" 0 \
-    '^asks-while-full: refused: busy: clients are still leaving: try again$' "${rogue[@]}" asks-while-full
+ends "the server is full, then busy" asks 60 0 '^asks-while-full: refused: busy: clients are still leaving: try again$'
 counted "both refusals are counted" small 'events.refused.full>=1' events.refused.busy=1
 kill -KILL "${pid[only]}"
 end_of only 5
@@ -40,7 +41,7 @@ start_ping holder small --interval 0.05
 use_client small
 kill -STOP "${pid[holder]}"
 kill -TERM "${pid[small]}"
-wait_until 5 has_line "${logs[small]}" 'draining'
+wait_until 60 has_line "${logs[small]}" 'draining'
 gives "the server is draining" 1 '(tcp_connect: errno:ECONNREFUSED|refused:draining)' \
     "${rdma_client[@]}" --timeout 8 "$host" ping
 ends "--drain-timeout bounds the draining" small 8 0 'stopped'

@@ -233,12 +233,12 @@ counted "failed handshakes are counted by what was wrong" auth failures.tls_hand
 # ---- floods: more connections than there is room for, while others want to be served
 
 start flood "$programs/rogue" "${tls_options[@]}" "$host" "${port[auth]}" flood=20
-wait_until 20 has_line "${logs[flood]}" '20 connections' || not_ok "the flood starts" "$(cat "${logs[flood]}")"
+wait_until 60 has_line "${logs[flood]}" '20 connections' || not_ok "the flood starts" "$(cat "${logs[flood]}")"
 serves "a client is served although silent connections fill --max-handshakes" auth --timeout 20
 ends "the flood's connections are closed" flood 40 0 'closed'
 
 start controls "$programs/rogue" "${tls_options[@]}" "$host" "${port[auth]}" hold-controls=100
-wait_until 30 has_line "${logs[controls]}" 'reports' || not_ok "the control flood starts" "$(cat "${logs[controls]}")"
+wait_until 60 has_line "${logs[controls]}" 'reports' || not_ok "the control flood starts" "$(cat "${logs[controls]}")"
 used+=(hold-controls)
 matches "control sessions beyond the limit are refused" "$(<"${logs[controls]}")" \
     '64 reports, 36 times refused: busy, 0 unanswered'
