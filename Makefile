@@ -32,7 +32,7 @@ HARDEN_LINK := $(if $(SAN),,-pie -Wl,-z,relro,-z,now)
 # libev's watchers are cast between types that share their first members.
 CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE $(OPT) $(HARDEN) -fno-strict-aliasing $(WARN) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer $(RECOVER)) -I. -pthread $(CFLAGS)
-LDLIBS_ALL := -Wl,--as-needed -lrdmacm -libverbs -lssl -lcrypto -lev -ljansson -lseccomp -lz -lm -pthread $(LDFLAGS)
+LDLIBS_ALL := -Wl,--as-needed -lrdmacm -libverbs -lssl -lcrypto -lev -ljansson -lcurl -lseccomp -lz -lm -pthread $(LDFLAGS)
 
 # A folder of sources is a static archive, build/<flavour>/<folder>/lib.a: a new file needs no list. What a program may
 # use follows from which archives it links, and `make lint` checks it for each folder.
@@ -62,20 +62,26 @@ help:
 	@echo "make check-valgrind    some of the unit tests under valgrind, which sees memory that was never written"
 	@echo "make check-soft-roce   tests over real Soft-RoCE, in a micro-VM where there is no RDMA device"
 	@echo "make check-adversary   attacks and failures over Soft-RoCE that make check leaves out"
+	@echo "make check-hosts       every way to run on several load hosts, and 50 losses at random: an hour"
 	@echo "make check-processes   kills, stops, limits, clocks and devices that go, over Soft-RoCE: half an hour"
 	@echo "make check-faults      one call after the other fails in the programs, on fake devices, with sanitizers"
 	@echo "make check-threads     the programs' threads on fake devices, with ThreadSanitizer: 1 min"
 	@echo "make soak MINUTES=60   one server under random load and attacks, from a seed (SEED=n)"
+	@echo "make ten-thousand      records a ramp to 10,000 clients in results/ten-thousand: a quarter of an hour, 8 GiB;"
+	@echo "                       make check-ten-thousand only looks whether all of them are held"
 	@echo "make fuzz SECONDS=60   fuzzing of what comes from peers and files, 60 s in all (clang)"
+	@echo "make check-cluster     tests of what joins several hosts, on an etcd of this machine: 15 s"
 	@echo "make check-bench       tests of what the comparisons read and compute"
 	@echo "make check-report      tests of the report and of what runs leave (Node.js, chromium)"
 	@echo "make check-docs        every option against README.md and docs/options.md"
+	@echo "make check-launchers   a run on several hosts, started by ssh, Slurm and mpirun; a server in a container (docs/launchers.md)"
+	@echo "make check-deploy      the manifests of deploy/kubernetes against the schemas of Kubernetes' API (Node.js)"
 	@echo "make bench-connect     compares making connections with cmtime and bare OpenSSL (docs/bench.md)"
 	@echo "make bench-data        compares latency, message rate, bandwidth and CPU time with perftest"
 	@echo "make certs             development CA and certificates in build/certs"
 	@echo "make deps              install the packages that are missing"
 	@echo "make lint              the structure of docs/architecture.md, cppcheck and clang-tidy over the sources"
-	@echo "make install           into \$$(DESTDIR)\$$(prefix)/bin, by default $(prefix)/bin"
+	@echo "make install           into \$$(DESTDIR)\$$(prefix)/bin, by default $(prefix)/bin; suites into share/rampart"
 	@echo "make clean             remove build/ (but not the kernel package) and the programs"
 
 deps:
@@ -84,13 +90,12 @@ deps:
 certs:
 	@scripts/make-certs
 
-# The packages come first: nothing can be compiled without them. 1 is "a criterion failed", which the
-# verdict explains and which emulated CPUs do honestly; the run itself went well.
+# The packages come first: nothing can be compiled without them.
 run:
 	@scripts/install-deps
 	@$(MAKE) --no-print-directory -s all
 	@scripts/make-certs
-	@./performance_test --clients $(CLIENTS) $(ARGS); status=$$?; [ $$status -eq 1 ] || exit $$status
+	@./performance_test --clients $(CLIENTS) $(ARGS)
 
 check:
 	@scripts/install-deps --tests
@@ -107,6 +112,13 @@ check-docs: all
 
 check-report: all
 	@RAMPART_BIN=$(or $(BIN),./) tests/report/run build/report.tally
+
+check-deploy:
+	@tests/deploy/run build/deploy.tally
+
+ten-thousand check-ten-thousand: all
+	@scripts/make-certs
+	tests/report/record $(if $(filter check-%,$@),--check) ten_thousand
 
 # cppcheck follows no system header; it needs these for their loop macros.
 LINT_MACROS = $(shell printf '\043include <%s>\n' sys/queue.h jansson.h | $(CC) -M -E -x c - | tr ' ' '\n' | \
@@ -126,10 +138,12 @@ lint: all
 install: all
 	install -d $(DESTDIR)$(prefix)/bin
 	install $(PROGRAMS) $(DESTDIR)$(prefix)/bin
+	install -d $(DESTDIR)$(prefix)/share/rampart/suites
+	install -m 644 docs/suites/*.json $(DESTDIR)$(prefix)/share/rampart/suites
 
 clean:
 	rm -rf build/release build/address-undefined build/thread build/fuzz build/certs build/report-tests build/report-shots $(PROGRAMS)
-	rm -rf tests/report/node_modules
+	rm -rf tests/report/node_modules tests/deploy/node_modules build/deploy-check build/launchers
 
 $(call objects,$(FOLDERS)): LTO_OBJECT = $(if $(LTO),$(LTO) -ffat-lto-objects)
 
@@ -167,7 +181,8 @@ $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(LTO_OBJECT) $(BUILD_DEFS) -MMD -MP -c -o $@ $<
 
-include tests/tests.mk tests/soft_roce/soft_roce.mk tests/bench/bench.mk tests/fuzz/fuzz.mk tests/faults/faults.mk
+include tests/tests.mk tests/soft_roce/soft_roce.mk tests/bench/bench.mk tests/fuzz/fuzz.mk tests/faults/faults.mk tests/cluster/cluster.mk
 
 -include $(wildcard $(patsubst %,$(B)/%/*.d,$(FOLDERS)))
-.PHONY: all always help deps certs run check check-quick check-docs check-report lint install clean
+.PHONY: all always help deps certs run check check-quick check-deploy check-docs check-report check-ten-thousand lint install clean \
+	ten-thousand

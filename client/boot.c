@@ -27,6 +27,8 @@ static uint16_t needed_features(const struct client_conn *c)
 {
 	return (uint16_t)((c->ctx->cfg->region ? FRAME_FEATURE_REGION : 0) |
 			  (c->window.bytes ? FRAME_FEATURE_WINDOW : 0) |
+			  (c->ctx->cfg->write_imm ? FRAME_FEATURE_WRITE_IMM : 0) |
+			  (c->ctx->cfg->all_credits ? FRAME_FEATURE_ALL_CREDITS : 0) |
 			  (c->ctx->cfg->message_auth ? FRAME_FEATURE_TAGS : 0));
 }
 
@@ -37,7 +39,9 @@ static int prepare_hello(struct client_conn *c)
 				 .queue_depth = (uint16_t)c->ctx->cfg->depth,
 				 .features = (uint16_t)(needed_features(c) |
 							(c->ctx->cfg->resume ? FRAME_FEATURE_TICKET : 0)),
+				 .region_bytes = c->ctx->cfg->region ? c->ctx->cfg->region_bytes : 0,
 				 .window = c->window };
+	uint64_t start_ns = clock_now_ns();
 	uint8_t b[3];
 
 	if (auth_random(NULL, b, sizeof(b)))
@@ -46,6 +50,7 @@ static int prepare_hello(struct client_conn *c)
 	h.psn = c->psn;
 	tls_io_put(&c->io, frame_encode_hello(&h, tls_io_frame(&c->io)));
 	c->hellos++;
+	c->psn_generate_ns += clock_now_ns() - start_ns;
 	return 0;
 }
 
@@ -71,14 +76,22 @@ static int make_tags(struct client_conn *c)
 	return ret ? ret : msg_tags_new(keys, true, &c->tags);
 }
 
+/* A server that cannot grant what HELLO asks for has to refuse. */
+static bool grant_serves(const struct client_conn *c, const struct frame_grant *g)
+{
+	const struct client_config *cfg = c->ctx->cfg;
+
+	return g->message_bytes >= cfg->message_bytes && (!cfg->all_credits || g->credits >= cfg->depth) &&
+	       (!cfg->region || g->region_bytes >= cfg->region_bytes) &&
+	       (g->features & needed_features(c)) == needed_features(c);
+}
+
 static void on_grant(struct client_conn *c, size_t n)
 {
 	const uint8_t *session = c->head.grant.session;
 	const char *why = "";
 
-	if (frame_decode_grant(c->io.frame, n, &c->head.grant, &why) ||
-	    c->head.grant.message_bytes < c->ctx->cfg->message_bytes ||
-	    (c->head.grant.features & needed_features(c)) != needed_features(c)) {
+	if (frame_decode_grant(c->io.frame, n, &c->head.grant, &why) || !grant_serves(c, &c->head.grant)) {
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_FRAME);
 		return;
 	}

@@ -27,6 +27,7 @@
 
 struct client_conn;
 struct client_ctx;
+struct effective;
 struct ep;
 struct msg_header;
 struct msg_push;
@@ -50,7 +51,11 @@ struct client_config {
 	uint32_t srq_depth;		/* messages in flight of all connections, at most; 0: what is needed */
 	enum ibv_mtu path_mtu;		/* at most; 0: the path's */
 	struct cm_retry retry;
+	struct cm_fabric fabric;
+	bool all_credits;		/* `depth` is needed: a server that grants less is refused, and refuses */
 	bool region;			/* ask for a one-sided region */
+	uint32_t region_bytes;		/* the smallest that serves; 0: any */
+	bool write_imm;			/* ask that client_rma may WRITE with immediate data; with `region`, without message_auth */
 	bool message_auth;		/* messages carry tags, which take 16 bytes of each; no pings then */
 	bool resume;			/* ask for TLS session tickets, for client_use_session */
 	bool no_first_message;		/* live as soon as connected, without waiting for a reply */
@@ -101,6 +106,10 @@ struct client_ops {
 
 /* ---- context ---- */
 
+struct sizes_client;
+/* What the endpoint of a context is sized for (common/sizes/sizes.h). */
+struct sizes_client client_sizes_wanted(const struct client_config *cfg);
+
 /* Opens the device that reaches cfg->server and makes every resource for cfg->max_conns connections.
  * cfg must outlive the context. Returns 0, or with a line in `err` that says what to do:
  * -ENOENT, -EACCES, -EKEYEXPIRED, -EINVAL	a TLS file cannot be used (tls_ctx_new)
@@ -123,6 +132,7 @@ const struct dev *client_dev(const struct client_ctx *ctx);
 
 struct client_counts {
 	uint64_t bytes_sent, bytes_received;	/* payload of RDMA, and frames of the bootstrap */
+	uint64_t one_sided_bytes;		/* of both: what the server takes no part in */
 	uint32_t qps;				/* queue pairs that exist */
 };
 void client_get_counts(const struct client_ctx *ctx, struct client_counts *out);
@@ -183,8 +193,10 @@ void client_ping(struct client_conn *c, uint32_t buf, uint32_t bytes, uint32_t n
 void client_push(struct client_conn *c, const struct msg_push *push, uint64_t sequence);
 
 /* Starts requests on the region, in order; remote_addr is the offset in it, and key and address are filled in
- * here. Returns 0, also if the connection broke and has failed when this returns, or with none started:
- * -EAGAIN	client_rma_room is less than n
+ * here. A WRITE with immediate data (cfg->write_imm) takes a credit, which comes back as that of a one-way message
+ * (on_credit) with `imm` as its sequence, once the server has received the data. Returns 0, also if the connection broke
+ * and has failed when this returns, or with none started:
+ * -EAGAIN	client_rma_room is less than n, or there are too few credits
  * -EINVAL	a request is not inside the region, or there is none
  * -ENOTCONN	the connection is not live */
 int client_rma(struct client_conn *c, struct rc_rma *ops, uint32_t n) __attribute__((warn_unused_result));
@@ -252,8 +264,11 @@ struct client_info {
 	uint32_t client_psn;		/* the server's is in the grant */
 	uint32_t cm_psn;		/* what the CM would have used for the client's, with cfg->cm_psn */
 	const uint64_t *stage_ns;	/* STAGE_TIMED of them, over all attempts; complete once live */
+	uint64_t psn_generate_ns;	/* drawing the PSN and filling in HELLO, a part of psn_exchange */
 	uint64_t total_ns;		/* from intended_ns until live, without the time it was parked */
 };
+/* Publishes what the device says of a live connection's queue pair (effective_look), a system call. False: it is not live. */
+bool client_look(const struct client_conn *c, struct effective *out);
 void client_get_info(const struct client_conn *c, struct client_info *out);
 
 #endif

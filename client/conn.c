@@ -6,6 +6,7 @@
 #include <sys/param.h>
 
 #include "common/base/clock.h"
+#include "common/effective/effective.h"
 #include "common/base/log.h"
 #include "common/wire/msg_tag.h"
 
@@ -318,6 +319,11 @@ enum stage client_parked_before(const struct client_conn *c)
 	return c->parked;
 }
 
+bool client_look(const struct client_conn *c, struct effective *out)
+{
+	return effective_look(out, c->state == CLIENT_ST_LIVE ? c->rc.qp : NULL, c->head.grant.credits);
+}
+
 void client_get_info(const struct client_conn *c, struct client_info *out)
 {
 	*out = (struct client_info){
@@ -330,6 +336,7 @@ void client_get_info(const struct client_conn *c, struct client_info *out)
 		.client_psn = c->psn,
 		.cm_psn = c->cm_psn,
 		.stage_ns = c->stage_ns,
+		.psn_generate_ns = c->psn_generate_ns,
 		.total_ns = c->total_ns,
 	};
 }

@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/tls/tls_io.h"
+
+/* A server may send twice as many samples as were asked for, and so many more, since clocks differ and networks wait. */
+#define SAMPLES_SPARE 16
 
 enum control_state { CT_IDLE, CT_CONNECTING, CT_HANDSHAKE, CT_EXCHANGE };
 
@@ -17,10 +21,11 @@ struct control {
 	void *arg;
 	struct tls_ctx *tls_ctx;
 	struct tls_io io;	/* stays open between requests */
-	enum control_what what;	/* asked for by the request that is under way */
+	struct frame_control request;	/* the one that is under way */
 	int start_errno;	/* of a connect that failed at once; reported by the deadline's watcher */
 	ev_timer deadline;
 	enum control_state state;
+	uint64_t watch_ns, samples;	/* since when it watches, and how many came */
 };
 
 static void disconnect(struct control *c)
@@ -50,6 +55,27 @@ static bool wait_or_end(struct control *c, enum tls_io_status st)
 	return st != TLS_IO_DONE;
 }
 
+static void start_deadline(struct control *c, double s)
+{
+	ev_timer_stop(c->loop, &c->deadline);
+	ev_timer_set(&c->deadline, s, 0.);
+	ev_timer_start(c->loop, &c->deadline);
+}
+
+/* Time for an answer; of a session that watches, for the next sample. */
+static double sample_s(const struct control *c)
+{
+	return (double)c->cfg.timeout_ns / 1e9 + c->request.interval_ms / 1e3;
+}
+
+/* Samples are written to a file: what a server sends is bounded by what was asked for. */
+static bool is_flooded(struct control *c)
+{
+	uint64_t due = (clock_now_ns() - c->watch_ns) / (c->request.interval_ms * NS_PER_MS);
+
+	return ++c->samples > 2 * due + SAMPLES_SPARE;
+}
+
 static void on_answer(struct control *c, const struct frame_header *h)
 {
 	const uint8_t *frame = c->io.frame;
@@ -67,10 +93,21 @@ static void on_answer(struct control *c, const struct frame_header *h)
 		fail(c, FAIL_PROTOCOL, PROTO_BAD_FRAME, "");
 		return;
 	}
-	c->state = CT_IDLE;
-	ev_timer_stop(c->loop, &c->deadline);
-	/* An idle session is not watched: the next request finds out if the server has closed it. */
-	tls_io_watch(&c->io, 0);
+	if (c->request.what == CONTROL_WATCH && is_flooded(c)) {
+		json_decref(report);
+		fail(c, FAIL_PROTOCOL, PROTO_UNEXPECTED_FRAME, "");
+		return;
+	}
+	if (c->request.what == CONTROL_WATCH) {
+		start_deadline(c, sample_s(c));
+		/* The next turn of the loop looks for another sample, which may be there already. */
+		tls_io_watch(&c->io, EV_WRITE);
+	} else {
+		c->state = CT_IDLE;
+		ev_timer_stop(c->loop, &c->deadline);
+		/* An idle session is not watched: the next request finds out if the server has closed it. */
+		tls_io_watch(&c->io, 0);
+	}
 	c->on_report(c->arg, report, NULL, "");
 	json_decref(report);
 }
@@ -90,8 +127,11 @@ static void exchange(struct control *c)
 
 static void begin_exchange(struct control *c)
 {
+	uint8_t *frame = tls_io_frame(&c->io);
+
 	c->state = CT_EXCHANGE;
-	tls_io_put(&c->io, frame_encode_control(c->what, tls_io_frame(&c->io)));
+	tls_io_put(&c->io, c->request.what == CONTROL_WATCH ? frame_encode_watch(c->request.interval_ms, frame) :
+			   frame_encode_control(c->request.what, frame));
 }
 
 static void handshake(struct control *c)
@@ -175,13 +215,10 @@ void control_free(struct control *c)
 	free(c);
 }
 
-bool control_request(struct control *c, enum control_what what)
+static void start(struct control *c)
 {
-	double deadline_s = (double)c->cfg.timeout_ns / 1e9;
+	double deadline_s = sample_s(c);
 
-	if (c->state != CT_IDLE)
-		return false;
-	c->what = what;
 	if (c->io.tls) {
 		begin_exchange(c);
 		tls_io_watch(&c->io, EV_WRITE);
@@ -192,8 +229,26 @@ bool control_request(struct control *c, enum control_what what)
 		if (c->start_errno)
 			deadline_s = 0.;
 	}
-	ev_timer_set(&c->deadline, deadline_s, 0.);
-	ev_timer_start(c->loop, &c->deadline);
+	start_deadline(c, deadline_s);
+}
+
+bool control_request(struct control *c, enum control_what what)
+{
+	if (c->state != CT_IDLE)
+		return false;
+	c->request = (struct frame_control){ .what = what };
+	start(c);
+	return true;
+}
+
+bool control_watch(struct control *c, uint16_t interval_ms)
+{
+	if (c->state != CT_IDLE || c->io.tls)
+		return false;
+	c->request = (struct frame_control){ .what = CONTROL_WATCH, .interval_ms = interval_ms };
+	c->watch_ns = clock_now_ns();
+	c->samples = 0;
+	start(c);
 	return true;
 }
 

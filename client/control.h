@@ -1,4 +1,5 @@
-/* A control session with a server: asks for reports, which come as JSON over TLS. One request at a time; nothing blocks.
+/* A control session with a server: asks for reports, or watches, and reports come as JSON over TLS. One request at a
+ * time; nothing blocks.
  * Owning thread: the one that runs the loop calls everything, and is called back on. */
 #ifndef RAMPART_CLIENT_CONTROL_H
 #define RAMPART_CLIENT_CONTROL_H
@@ -29,7 +30,7 @@ struct control_config {
  * FAIL_TLS, FAIL_CERTIFICATE	the handshake failed; `text` says how
  * FAIL_REFUSED	the server refused; `text` has its words
  * FAIL_TIMEOUT	no answer within timeout_ns
- * FAIL_PROTOCOL	the answer is no report
+ * FAIL_PROTOCOL	the answer is no report, or samples come much faster than was asked for
  * FAIL_CLOSED	the server closed the session, perhaps before the request */
 typedef void control_on_report_fn(void *arg, json_t *report, const struct fail *fail, const char *text);
 
@@ -43,6 +44,11 @@ void control_free(struct control *c);
 
 /* False if a request is under way. on_report is called later, never from here. May be called from on_report. */
 bool control_request(struct control *c, enum control_what what) __attribute__((warn_unused_result));
+/* Has the server send samples of its resources, one at each interval (FRAME_WATCH_MS_MIN to _MAX) and the first one at
+ * once: on_report is called with each, until a failure (see above; FAIL_TIMEOUT: no sample within the interval and
+ * timeout_ns) or control_free. Such a session takes no request. False if a request is under way, or the session had
+ * one before. */
+bool control_watch(struct control *c, uint16_t interval_ms) __attribute__((warn_unused_result));
 bool control_is_busy(const struct control *c);
 
 #endif

@@ -12,13 +12,11 @@
 #include "common/base/log.h"
 #include "common/wire/msg_tag.h"
 #include "common/rdma/qp_pool.h"
+#include "common/rdma/tuning.h"
+#include "common/sizes/sizes.h"
 #include "common/tls/tls.h"
 
-#define SPARE_BUFS 64
-#define INLINE_SPARES_MAX 4096u	/* an inline message keeps its buffer only while the send queue is full */
 #define QP_BUDGET 32
-#define QP_RESERVE 64u
-#define QPS_RESTING 1024u	/* room for QPs in quarantine, at least: enough for 200 new connections a second */
 #define HOUSEKEEPING_S 0.05
 
 static client_begin_fn *const begin_stage[STAGE_TIMED] = {
@@ -123,26 +121,30 @@ static int open_device(struct client_ctx *ctx, char *err, size_t err_size)
 			 strerror(-ret));
 		return ret;
 	}
-	return dev_open(&local, ctx->cfg->device, &ctx->dev, err, err_size);
+	ret = dev_open(&local, ctx->cfg->device, &ctx->dev, err, err_size);
+	if (!ret)
+		ret = dev_fit_fabric(&ctx->dev, &ctx->cfg->fabric, err, err_size);
+	return ret;
 }
 
-/* Receives that a context may have at most, for the messages in flight of all its connections together. */
-static uint64_t max_recv_depth(const struct client_ctx *ctx)
+struct sizes_client client_sizes_wanted(const struct client_config *cfg)
 {
-	const struct client_config *cfg = ctx->cfg;
-	uint64_t n = MIN((uint64_t)ctx->dev.attr.max_srq_wr, (uint64_t)ctx->dev.attr.max_cqe);
+	/* A device may grant less inline data than is asked for, but for what is asked for by default. */
+	uint32_t inline_bytes = MIN(cfg->inline_bytes, TUNING_INLINE_AUTO);
 
-	if (cfg->cq_depth)
-		n = MIN(n, cfg->cq_depth);
-	n = MIN(n, (uint64_t)EP_NO_BUF - SPARE_BUFS);
-	n = n > EP_BATCH ? n - EP_BATCH : 0;
-	return cfg->srq_depth ? MIN(n, cfg->srq_depth) : n;
+	return (struct sizes_client){ .max_conns = cfg->max_conns, .depth = cfg->depth, .rma_depth = cfg->rma_depth,
+				      .srq_depth = cfg->srq_depth, .all_inline = cfg->message_bytes <= inline_bytes };
 }
 
-static int check_recv_depth(const struct client_ctx *ctx, uint64_t depth, char *err, size_t err_size)
+static int check_recv_depth(const struct client_ctx *ctx, const struct sizes_client *wanted, uint64_t depth, char *err,
+			    size_t err_size)
 {
 	const struct client_config *cfg = ctx->cfg;
-	uint64_t max = max_recv_depth(ctx);
+	const struct ibv_device_attr *attr = &ctx->dev.attr;
+	const struct sizes_device d = { .max_cqe = cfg->cq_depth ? MIN(cfg->cq_depth, (uint64_t)attr->max_cqe)
+								 : (uint64_t)attr->max_cqe,
+					.max_srq_wr = (uint64_t)attr->max_srq_wr };
+	uint64_t max = sizes_client_depth_max(wanted, &d);
 
 	if (depth <= max)
 		return 0;
@@ -153,36 +155,25 @@ static int check_recv_depth(const struct client_ctx *ctx, uint64_t depth, char *
 	return -ENOSPC;
 }
 
-/* Buffers to send from, as many as can be numbered beside the receives. A message that does not go inline keeps its
- * buffer until it is acknowledged: each connection may have a send queue full of them, and as many waiting as it has
- * credits. */
-static uint32_t spare_bufs(const struct client_config *cfg, const struct ep_config *ep)
-{
-	uint64_t room = EP_NO_BUF - EP_BATCH - ep->recv_depth;
-	uint64_t wanted = cfg->message_bytes > ep->inline_bytes ?
-			  (uint64_t)cfg->max_conns * (ep->sq_depth + cfg->depth) :
-			  MIN(ep->recv_depth, INLINE_SPARES_MAX);
-
-	return (uint32_t)MIN(SPARE_BUFS + wanted, room);
-}
-
 static int make_verbs(struct client_ctx *ctx, char *err, size_t err_size)
 {
 	const struct client_config *cfg = ctx->cfg;
-	uint64_t depth = (uint64_t)cfg->max_conns * cfg->depth;
+	const struct sizes_client wanted = client_sizes_wanted(cfg);
 	uint32_t largest = MAX(cfg->message_bytes, cfg->region ? cfg->buffer_bytes : 0);
-	uint32_t max_qps = MIN(cfg->max_conns + MAX(cfg->max_conns, QPS_RESTING) + QP_RESERVE, WR_SLOT_MAX);
-	struct ep_config ep = { .dev = &ctx->dev, .max_qps = max_qps, .sq_depth = rc_sq_depth(cfg->depth + cfg->rma_depth),
-				.inline_bytes = MIN(largest, cfg->inline_bytes), .buf_bytes = cfg->buffer_bytes,
-				.cq_depth = cfg->cq_depth, .post_list = cfg->post_list, .signal_every = cfg->signal_every,
-				.recv_depth = (uint32_t)depth, .spin = cfg->poll == POLL_BUSY };
-	struct qp_pool_config qp = { .max = max_qps, .reserve = MIN(cfg->max_conns, QP_RESERVE),
-				     .quarantine_ns = QP_POOL_QUARANTINE_NS, .init_port = dev_ethernet_port(&ctx->dev) };
-	int ret = check_recv_depth(ctx, depth, err, err_size);
+	struct sizes s;
+	int ret = check_recv_depth(ctx, &wanted, (uint64_t)cfg->max_conns * cfg->depth, err, err_size);
 
 	if (ret)
 		return ret;
-	ep.spare_bufs = spare_bufs(cfg, &ep);
+	sizes_of_client(&wanted, &s);
+	const struct ep_config ep = { .dev = &ctx->dev, .max_qps = s.qps, .sq_depth = s.sq_depth,
+				      .inline_bytes = MIN(largest, cfg->inline_bytes), .buf_bytes = cfg->buffer_bytes,
+				      .cq_depth = cfg->cq_depth, .post_list = cfg->post_list,
+				      .signal_every = cfg->signal_every, .recv_depth = s.recv_depth,
+				      .spare_bufs = s.spare_bufs, .spin = cfg->poll == POLL_BUSY };
+	const struct qp_pool_config qp = { .max = s.qps, .reserve = s.qp_reserve, .quarantine_ns = QP_POOL_QUARANTINE_NS,
+					   .init_port = dev_ethernet_port(&ctx->dev) };
+
 	ret = ep_new(&ep, client_on_wc, ctx, &ctx->ep, err, err_size);
 	if (ret)
 		return ret;
@@ -304,5 +295,6 @@ void client_get_counts(const struct client_ctx *ctx, struct client_counts *out)
 	qp_pool_get_counts(ctx->qps, &q);
 	out->bytes_sent = ctx->bytes_sent + counter_get(&ctx->tls_bytes_out);
 	out->bytes_received = ctx->bytes_received + counter_get(&ctx->tls_bytes_in);
+	out->one_sided_bytes = ctx->one_sided_bytes;
 	out->qps = q.qps;
 }

@@ -81,29 +81,57 @@ static bool is_inside(const struct frame_grant *g, uint64_t offset, uint32_t byt
 	return (g->features & FRAME_FEATURE_REGION) && offset <= g->region_bytes && bytes <= g->region_bytes - offset;
 }
 
+static bool takes_credit(const struct rc_rma *op)
+{
+	return op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+static void count_rma(struct client_ctx *ctx, const struct rc_rma *op)
+{
+	if (op->opcode == IBV_WR_RDMA_WRITE || takes_credit(op))
+		ctx->bytes_sent += op->bytes;
+	else
+		ctx->bytes_received += op->bytes;
+	ctx->one_sided_bytes += op->bytes;
+}
+
+/* Completes a request: its offset becomes an address. */
+static void complete(struct client_conn *c, struct rc_rma *op)
+{
+	const struct frame_grant *g = &c->head.grant;
+
+	op->remote_addr += g->region_addr;
+	op->rkey = g->region_rkey;
+	op->imm = htonl(op->imm);
+}
+
 int client_rma(struct client_conn *c, struct rc_rma *ops, uint32_t n)
 {
 	const struct frame_grant *g = &c->head.grant;
+	uint32_t credits = 0;
 	int ret;
 
 	if (c->state != CLIENT_ST_LIVE)
 		return -ENOTCONN;
 	for (uint32_t i = 0; i < n; i++) {
-		if (!is_inside(g, ops[i].remote_addr, ops[i].bytes))
+		credits += takes_credit(&ops[i]);
+		if (!is_inside(g, ops[i].remote_addr, ops[i].bytes) ||
+		    (takes_credit(&ops[i]) && !(g->features & FRAME_FEATURE_WRITE_IMM)))
 			return -EINVAL;
-		ops[i].remote_addr += g->region_addr;
-		ops[i].rkey = g->region_rkey;
-		if (ops[i].opcode == IBV_WR_RDMA_WRITE)
-			c->ctx->bytes_sent += ops[i].bytes;
-		else
-			c->ctx->bytes_received += ops[i].bytes;
 	}
+	if (c->head.in_flight + credits > g->credits)
+		return -EAGAIN;
+	for (uint32_t i = 0; i < n; i++)
+		complete(c, &ops[i]);
 	ret = rc_rma(&c->rc, ops, n);
+	for (uint32_t i = 0; i < n && !ret; i++)
+		count_rma(c->ctx, &ops[i]);
 	if (ret && ret != -EAGAIN) {
 		broken(c);
 		return 0;
 	}
 	c->rma_in_flight += ret ? 0 : n;
+	c->head.in_flight += ret ? 0 : credits;
 	return ret;
 }
 

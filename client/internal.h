@@ -78,6 +78,7 @@ struct client_conn {
 	uint64_t parked_ns;		/* time spent parked; not part of total_ns */
 	uint64_t stage_start_ns;
 	uint64_t stage_ns[STAGE_TIMED];	/* complete once live */
+	uint64_t psn_generate_ns;	/* a part of the stage psn_exchange */
 	uint64_t total_ns;
 };
 
@@ -104,6 +105,7 @@ struct client_ctx {
 	bool gone;			/* its device failed while others work: every connection fails */
 	uint32_t demand;		/* connections that will take a queue pair when they get so far */
 	uint64_t bytes_sent, bytes_received;	/* payload of RDMA */
+	uint64_t one_sided_bytes;		/* of both, that of requests on the region */
 	counter tls_bytes_in, tls_bytes_out;
 };
 

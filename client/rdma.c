@@ -22,11 +22,17 @@ static unsigned timeout_ms(const struct client_conn *c)
 
 void client_rdma_start(struct client_conn *c)
 {
+	const struct cm_fabric *fabric = &c->ctx->cfg->fabric;
+	struct addr server = c->head.grant.rdma;
 	int ret = cm_id_new(c->ctx->cm, c, &c->rc.id);
 
 	client_set_state(c, CLIENT_ST_ADDR_RESOLVE);
+	if (!ret && fabric->has_traffic_class)
+		ret = cm_set_traffic_class(c->rc.id, fabric->traffic_class);
+	/* GRANT has no scope; the server is where its TLS address is. */
+	addr_set_scope(&server, addr_scope(&c->ctx->cfg->server));
 	if (!ret)
-		ret = cm_resolve_addr(c->rc.id, &c->ctx->dev.addr, &c->head.grant.rdma, timeout_ms(c));
+		ret = cm_resolve_addr(c->rc.id, &c->ctx->dev.addr, &server, timeout_ms(c));
 	if (ret)
 		fail_errno(c, ret);
 }
@@ -146,13 +152,23 @@ void client_rdma_first_message(struct client_conn *c)
 	client_send(c, &h, buf, MSG_HEADER_BYTES + (c->tags ? MSG_TAG_BYTES : 0));
 }
 
+/* For calls on an id whose server has answered. rdmacm says EINVAL if the server has ended the connection since then: the CM's
+ * event about that has not been read yet (ib_cm_init_qp_attr and cma_accept of the kernel's drivers/infiniband/core). */
+static void fail_answered(struct client_conn *c, int ret)
+{
+	if (ret == -EINVAL)
+		client_fail(c, FAIL_CLOSED, 0);
+	else
+		fail_errno(c, ret);
+}
+
 static void on_response(struct client_conn *c, const struct cm_event *e)
 {
 	struct cm_qp_param qp = { .rq_psn = c->head.grant.psn, .sq_psn = c->psn,
 				  .remote_write = true,	/* for the server's 0-byte liveness probe */
 				  .own_reads = MIN(e->reads, reads_wanted(c->ctx)),
 				  .path_mtu = c->ctx->cfg->path_mtu, .retry = c->ctx->cfg->retry,
-				  .verify = c->ctx->cfg->verify };
+				  .fabric = c->ctx->cfg->fabric, .verify = c->ctx->cfg->verify };
 	struct cm_path path;
 	int ret = check_proof(c, e);
 
@@ -168,19 +184,25 @@ static void on_response(struct client_conn *c, const struct cm_event *e)
 	c->server_qpn = e->qpn;
 	client_stage_done(c, STAGE_RDMA_CONNECT);
 	ret = cm_get_path(c->rc.id, &path);
-	if (!ret)
-		ret = cm_program_qp(c->rc.id, c->rc.qp, &path, &qp);
+	if (ret) {
+		fail_answered(c, ret);
+		return;
+	}
+	ret = cm_program_qp(c->rc.id, c->rc.qp, &path, &qp);
 	if (!ret && c->ctx->cfg->cm_psn)
 		ret = cm_own_psn(c->rc.id, &c->cm_psn);
 	client_stage_done(c, STAGE_QP_SETUP);
-	if (!ret)
-		ret = cm_establish(c->rc.id);
 	if (ret == -EBADMSG) {
 		client_fail(c, FAIL_PROTOCOL, PROTO_PSN_MISMATCH);
 		return;
 	}
 	if (ret) {
 		fail_errno(c, ret);
+		return;
+	}
+	ret = cm_establish(c->rc.id);
+	if (ret) {
+		fail_answered(c, ret);
 		return;
 	}
 	/* From here on the CM needs a disconnect; before, destroying the id rejects the server's reply. */

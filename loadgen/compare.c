@@ -1,4 +1,4 @@
-/* Comparing values of an option. See compare.h and docs/results.md, "Comparisons". */
+/* Comparing settings. See compare.h and docs/results.md, "Comparisons". */
 #include "loadgen/compare.h"
 
 #include <errno.h>
@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include <jansson.h>
 
@@ -13,167 +14,46 @@
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "loadgen/analysis/baseline.h"
+#include "loadgen/analysis/offered.h"
+#include "loadgen/analysis/untaken.h"
+#include "loadgen/report/suite_report.h"
+#include "loadgen/ramp/team.h"
 #include "loadgen/results/results.h"
 #include "loadgen/results/space.h"
 #include "loadgen/run.h"
-#include "loadgen/workloads/workloads.h"
-
-#define ARGS_MAX 256
-
-/* Options that say what is run, where, and where it is written: the same for all alternatives. */
-static const char *const same_for_all[] = {
-	"ca", "cert", "clients", "compare", "crl", "environment", "json", "key", "log-level", "message-size", "name",
-	"output", "quiet", "repeat", "server", "server-name", "steps", "tls-port", "trace",
-};
-
-/* --- what is compared --- */
-
-static const struct opt *option_of(const char *name)
-{
-	for (size_t i = 0; i < loadgen_options.n_opts; i++)
-		if (strcmp(loadgen_options.opts[i].name, name) == 0)
-			return &loadgen_options.opts[i];
-	return NULL;
-}
-
-static bool may_differ(const char *name)
-{
-	for (size_t i = 0; i < sizeof(same_for_all) / sizeof(same_for_all[0]); i++)
-		if (strcmp(same_for_all[i], name) == 0)
-			return false;
-	return option_of(name) != NULL;
-}
-
-static int split(const char *text, struct compare *c)
-{
-	size_t n = strcspn(text, "=");
-
-	if (!text[n] || n >= sizeof(c->key))
-		return -EINVAL;
-	memcpy(c->key, text, n);
-	c->key[n] = '\0';
-	for (text += n + 1, c->n = 0; ; text += n + 1) {
-		n = strcspn(text, ",");
-		if (n == 0 || n >= sizeof(c->values[0]) || c->n == COMPARE_MAX)
-			return -EINVAL;
-		memcpy(c->values[c->n], text, n);
-		c->values[c->n++][n] = '\0';
-		if (!text[n])
-			return c->n < 2 ? -EINVAL : 0;
-	}
-}
-
-/* The option of an alternative as on a command line; NULL for a flag that is off, or with a `problem`. */
-static char *option_text(struct compare *c, unsigned i, const char **problem)
-{
-	char *end = stpcpy(stpcpy(c->options[i], "--"), c->key);
-
-	*problem = NULL;
-	if (option_of(c->key)->type != OPT_FLAG) {
-		stpcpy(stpcpy(end, "="), c->values[i]);
-		return c->options[i];
-	}
-	if (strcmp(c->values[i], "on") == 0)
-		return c->options[i];
-	if (strcmp(c->values[i], "off") != 0)
-		*problem = "a flag is on or off";
-	return NULL;
-}
-
-/* The command line without --compare, and with `option` unless NULL. Returns its length. */
-static int make_args(char *option, int argc, char **argv, char **out)
-{
-	int n = 0;
-
-	for (int i = 0; i < argc; i++) {
-		if (strcmp(argv[i], "--compare") == 0)
-			i++;
-		else if (strncmp(argv[i], "--compare=", 10) != 0)
-			out[n++] = argv[i];
-	}
-	if (option)
-		out[n++] = option;
-	out[n] = NULL;
-	return n;
-}
-
-static int parse_alternative(struct compare *c, unsigned i, int argc, char **argv, char *err, size_t err_size)
-{
-	char *args[ARGS_MAX + 2], *option, why[400];
-	struct loadgen_config *cfg = &c->configs[i];
-	const char *problem;
-	int n, first;
-
-	option = option_text(c, i, &problem);
-	if (problem) {
-		snprintf(err, err_size, "--compare: %s=%s: %s", c->key, c->values[i], problem);
-		return -EINVAL;
-	}
-	n = make_args(option, argc, argv, args);
-	loadgen_config_defaults(cfg);
-	if (opts_parse(&loadgen_options, n, args, cfg, &first, why, sizeof(why)) != OPTS_OK ||
-	    loadgen_config_check(cfg, n, args, why, sizeof(why)) ||
-	    workloads_apply(cfg, n, args, why, sizeof(why))) {
-		snprintf(err, err_size, "--compare: %s", why);
-		return -EINVAL;
-	}
-	cfg->repeat = 1;
-	return 0;
-}
-
-int compare_parse(const struct loadgen_config *base, int argc, char **argv, struct compare *out, char *err,
-		  size_t err_size)
-{
-	int ret = 0;
-
-	if (split(base->compare, out) || argc > ARGS_MAX) {
-		snprintf(err, err_size, "--compare: '%s' is not allowed; allowed: an option and two to %d values of "
-			 "it, such as inline=off,auto", base->compare, COMPARE_MAX);
-		return -EINVAL;
-	}
-	if (!may_differ(out->key)) {
-		snprintf(err, err_size, "--compare: %s cannot be compared; allowed: options of the workload, of pacing "
-			 "and of the data path", out->key);
-		return -EINVAL;
-	}
-	if (opts_given(&loadgen_options, argc, argv, out->key)) {
-		snprintf(err, err_size, "--compare and --%s: give one of them", out->key);
-		return -EINVAL;
-	}
-	for (unsigned i = 0; i < out->n && !ret; i++)
-		ret = parse_alternative(out, i, argc, argv, err, err_size);
-	return ret;
-}
 
 /* --- running --- */
 
 /* A number of clients and a size: for each alternative a run whose steps are its rounds. */
 struct compared {
 	json_int_t clients, bytes;
-	json_t *runs[COMPARE_MAX];
+	double rate;			/* of a sweep; else 0 */
+	json_t *runs[COMPARE_ALTERNATIVES_MAX];
 };
 
 struct comparison {
-	const struct compare *c;
+	struct alternatives *a;
 	unsigned rounds;		/* complete ones */
+	json_t *not_taken[COMPARE_ALTERNATIVES_MAX];	/* settings that did not take effect in an alternative; NULL: none ran yet */
 	struct compared *points;
 	size_t n_points, max_points;
 };
 
-static struct compared *point_of(struct comparison *k, const json_t *step)
+static struct compared *point_of(struct comparison *k, const json_t *step, bool swept)
 {
+	double rate = swept ? json_number_at(step, "offered_per_s") : 0;
 	json_int_t clients = json_integer_value(json_object_get(step, "target_clients"));
 	json_int_t bytes = json_integer_value(json_object_get(step, "message_bytes"));
 	struct compared *p;
 
 	for (size_t i = 0; i < k->n_points; i++)
-		if (k->points[i].clients == clients && k->points[i].bytes == bytes)
+		if (k->points[i].clients == clients && k->points[i].bytes == bytes && k->points[i].rate == rate)
 			return &k->points[i];
 	if (k->n_points == k->max_points)
 		return NULL;
 	p = &k->points[k->n_points++];
-	*p = (struct compared){ .clients = clients, .bytes = bytes };
-	for (unsigned i = 0; i < k->c->n; i++)
+	*p = (struct compared){ .clients = clients, .bytes = bytes, .rate = rate };
+	for (unsigned i = 0; i < k->a->n; i++)
 		p->runs[i] = json_pack("{s:[]}", "steps");
 	return p;
 }
@@ -182,7 +62,7 @@ static struct compared *point_of(struct comparison *k, const json_t *step)
 static json_t *figures_of(const json_t *step, unsigned round)
 {
 	static const char *const names[] = { "target_clients", "message_bytes", "connected_held", "throughput_msgs_per_s",
-					     "response_ns", "connect_ns", "resources" };
+					     "throughput_bytes_per_s", "response_ns", "connect_ns", "resources" };
 	json_t *o = json_pack("{s:i}", "repetition", (int)round + 1);
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -193,11 +73,16 @@ static json_t *figures_of(const json_t *step, unsigned round)
 
 static void keep(struct comparison *k, unsigned alternative, const json_t *run)
 {
+	bool swept = json_array_size(json_at(run, "config.rates_per_s")) > 1;
 	json_t *step;
 	size_t i;
 
+	/* Those of the first round: the next ones are the same, or the machine changed. */
+	if (!k->not_taken[alternative])
+		k->not_taken[alternative] = json_incref(json_at(run, "analysis.not_taken"));
+
 	json_array_foreach(json_object_get(run, "steps"), i, step) {
-		struct compared *p = point_of(k, step);
+		struct compared *p = point_of(k, step, swept);
 
 		if (p)
 			json_array_append_new(json_object_get(p->runs[alternative], "steps"),
@@ -205,33 +90,34 @@ static void keep(struct comparison *k, unsigned alternative, const json_t *run)
 	}
 }
 
-static bool is_result(enum run_exit status)
+/* A run without one of its load hosts is none to compare. */
+static bool is_result(const struct comparison *k, enum run_exit status)
 {
-	return status == EXIT_OK || status == EXIT_CRITERION || status == EXIT_INCONCLUSIVE;
+	return (status == EXIT_OK || status == EXIT_CRITERION || status == EXIT_INCONCLUSIVE) && !team_is_over(k->a->v[0].cfg.team);
 }
 
 /* Runs each alternative once. False, with a status, if one of them could not run: then the round does not count. */
-static bool run_round(struct compare *c, struct comparison *k, int argc, char **argv, enum run_exit *status)
+static bool run_round(struct comparison *k, int argc, char **argv, enum run_exit *status)
 {
-	json_t *runs[COMPARE_MAX] = { NULL };
-	unsigned done = 0;
+	json_t *runs[COMPARE_ALTERNATIVES_MAX] = { NULL };
+	unsigned done = 0, n = k->a->n;
 
-	for (; done < c->n && (done == 0 || is_result(*status)); done++) {
-		unsigned which = k->rounds % 2 ? c->n - 1 - done : done;
-		struct loadgen_config *cfg = &c->configs[which];
+	for (; done < n && (done == 0 || is_result(k, *status)); done++) {
+		unsigned which = k->rounds % 2 ? n - 1 - done : done;
+		struct loadgen_config *cfg = &k->a->v[which].cfg;
 
 		snprintf(cfg->name_text, sizeof(cfg->name_text), "%u-%u", k->rounds + 1, which + 1);
 		if (!cfg->quiet)
-			fprintf(stderr, "round %u of %llu: --%s %s\n", k->rounds + 1, (unsigned long long)c->rounds,
-				c->key, c->values[which]);
+			fprintf(stderr, "round %u of %llu: %s\n", k->rounds + 1, (unsigned long long)k->a->rounds,
+				k->a->v[which].name);
 		*status = run_once(cfg, argc, argv, false, &runs[which]);
 	}
-	for (unsigned i = 0; i < c->n; i++) {
-		if (done == c->n && is_result(*status))
+	for (unsigned i = 0; i < n; i++) {
+		if (done == n && is_result(k, *status))
 			keep(k, i, runs[i]);
 		json_decref(runs[i]);
 	}
-	return done == c->n && is_result(*status);
+	return done == n && is_result(k, *status);
 }
 
 /* --- what came of it --- */
@@ -247,22 +133,101 @@ static json_t *rows_of(const struct compared *p, unsigned alternative)
 	return rows;
 }
 
-static json_t *comparison_json(const struct comparison *k)
+static json_t *alternatives_json(const struct comparison *k)
 {
-	json_t *points = json_array();
+	const struct alternatives *a = k->a;
+	json_t *all = json_array();
+
+	for (unsigned i = 0; i < a->n; i++)
+		json_array_append_new(all, json_pack("{s:s, s:O, s:O?}", "name", a->v[i].name, "options", a->v[i].options,
+						     "not_taken", k->not_taken[i]));
+	return all;
+}
+
+/* The p99 of one of the sides ("base", "run") in a point's rows of a candidate. */
+static double p99_of(const json_t *point, unsigned candidate, const char *side)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(json_array_get(json_object_get(point, "candidates"), candidate), "rows"), i, row) {
+		if (strcmp(json_text_at(row, "metric"), "response_p99_ns") == 0)
+			return json_number_at(json_object_get(row, side), "value");
+	}
+	return NAN;
+}
+
+/* The curves of a candidate and of the baseline over the rates of a sweep, at the clients and size of `first`. */
+static size_t curves_of(const json_t *points, const json_t *first, unsigned candidate, struct offered_point base[OFFERED_MAX],
+			struct offered_point run[OFFERED_MAX])
+{
+	json_t *point;
+	size_t i, n = 0;
+
+	json_array_foreach((json_t *)points, i, point) {
+		double rate = json_number_at(point, "offered_per_s");
+
+		if (n == OFFERED_MAX || !isfinite(rate) || json_number_at(point, "clients") != json_number_at(first, "clients") ||
+		    json_number_at(point, "message_bytes") != json_number_at(first, "message_bytes"))
+			continue;
+		base[n] = (struct offered_point){ .per_s = rate, .p99_ns = p99_of(point, candidate, "base") };
+		run[n++] = (struct offered_point){ .per_s = rate, .p99_ns = p99_of(point, candidate, "run") };
+	}
+	return n;
+}
+
+static bool is_first_of_curve(const json_t *points, size_t at)
+{
+	const json_t *point = json_array_get(points, at);
+
+	for (size_t i = 0; i < at; i++)
+		if (json_number_at(json_array_get(points, i), "clients") == json_number_at(point, "clients") &&
+		    json_number_at(json_array_get(points, i), "message_bytes") == json_number_at(point, "message_bytes"))
+			return false;
+	return isfinite(json_number_at(point, "offered_per_s"));
+}
+
+static void add_crossovers(json_t *to, const json_t *points, const json_t *first, const char *name, unsigned candidate)
+{
+	struct offered_point base[OFFERED_MAX], run[OFFERED_MAX];
+	struct offered_crossing at[OFFERED_CROSSINGS_MAX];
+	size_t n = curves_of(points, first, candidate, base, run), crossings = offered_crossings(base, n, run, n, at);
+
+	for (size_t i = 0; i < crossings; i++)
+		json_array_append_new(to, json_pack("{s:O, s:O, s:s, s:f, s:b}", "clients", json_object_get(first, "clients"),
+			"message_bytes", json_object_get(first, "message_bytes"), "name", name, "offered_per_s", at[i].per_s,
+			"faster_beyond", at[i].faster_beyond));
+}
+
+/* Where the p99 curves of candidates cross the baseline's, in a sweep of rates. */
+static json_t *crossovers_json(const struct comparison *k, const json_t *points)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < json_array_size(points); i++)
+		for (unsigned c = 1; c < k->a->n && is_first_of_curve(points, i); c++)
+			add_crossovers(all, points, json_array_get(points, i), k->a->v[c].name, c - 1);
+	return all;
+}
+
+static json_t *comparison_json(const struct comparison *k, const char *id)
+{
+	json_t *points = json_array(), *crossovers;
 
 	for (size_t n = 0; n < k->n_points; n++) {
-		json_t *alternatives = json_array();
+		json_t *candidates = json_array();
 
-		for (unsigned i = 1; i < k->c->n; i++)
-			json_array_append_new(alternatives, json_pack("{s:s, s:o}", "value", k->c->values[i], "rows",
-								      rows_of(&k->points[n], i)));
-		json_array_append_new(points, json_pack("{s:I, s:I, s:o}", "clients", k->points[n].clients,
-			"message_bytes", k->points[n].bytes, "alternatives", alternatives));
+		for (unsigned i = 1; i < k->a->n; i++)
+			json_array_append_new(candidates, json_pack("{s:s, s:o}", "name", k->a->v[i].name, "rows",
+								    rows_of(&k->points[n], i)));
+		json_array_append_new(points, json_pack("{s:I, s:I, s:o, s:o}", "clients", k->points[n].clients,
+			"message_bytes", k->points[n].bytes, "offered_per_s",
+			json_number(k->points[n].rate > 0 ? k->points[n].rate : NAN), "candidates", candidates));
 	}
-	return json_pack("{s:i, s:s, s:s, s:i, s:f, s:o}", "schema_version", 2, "option", k->c->key, "baseline",
-			 k->c->values[0], "rounds", (int)k->rounds, "min_effect", BASELINE_MIN_EFFECT, "points",
-			 points);
+	crossovers = crossovers_json(k, points);
+	return json_pack("{s:i, s:s, s:s, s:o, s:s, s:i, s:f, s:o, s:o}", "schema_version", 3, "id", id, "compared", k->a->title,
+			 "alternatives", alternatives_json(k), "baseline", k->a->v[0].name, "rounds", (int)k->rounds,
+			 "min_effect", BASELINE_MIN_EFFECT, "points", points, "crossovers", crossovers);
 }
 
 /* "+12.3 % (+10.1 to +15.0)" */
@@ -282,7 +247,7 @@ static void print_improvement(const json_t *ratio)
 static void print_figure(double v)
 {
 	if (isfinite(v))
-		printf(" %10.0f", v);
+		printf(" %10.*f", v < 1 ? 5 : v < 100 ? 2 : 0, v);
 	else
 		printf(" %10s", "-");
 }
@@ -291,17 +256,25 @@ static void print_figure(double v)
 static const struct shown {
 	const char *metric, *title;
 	double unit;
-} shown[] = { { "throughput_msgs_per_s", "msgs/s", 1 }, { "response_p50_ns", "p50 us", 1e3 } };
+} shown[] = {
+	{ "throughput_msgs_per_s", "messages/s", 1 },
+	{ "throughput_bytes_per_s", "GB/s", 1e9 },
+	{ "response_p50_ns", "p50 us", 1e3 },
+	{ "response_p95_ns", "p95 us", 1e3 },
+	{ "response_p99_ns", "p99 us", 1e3 },
+	{ "response_p99_9_ns", "p99.9 us", 1e3 },
+	{ "server_cpu_ns_per_message", "server CPU us/op", 1e3 },
+	{ "generator_cpu_ns_per_message", "generator CPU us/op", 1e3 },
+};
 
-static void print_row(const json_t *row, const json_t *point, const char *value)
+static void print_row(const json_t *row)
 {
 	const char *metric = json_text_at(row, "metric");
 
 	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
 		if (strcmp(metric, shown[i].metric) != 0)
 			continue;
-		printf("%7.0f %9.0f  %-12s %-7s", json_number_at(point, "clients"),
-		       json_number_at(point, "message_bytes"), value, shown[i].title);
+		printf("  %-20s", shown[i].title);
 		print_figure(json_number_at(row, "base.value") / shown[i].unit);
 		print_figure(json_number_at(row, "run.value") / shown[i].unit);
 		print_improvement(json_at(row, "round_ratio"));
@@ -309,70 +282,134 @@ static void print_row(const json_t *row, const json_t *point, const char *value)
 	}
 }
 
-static void print_table(const struct comparison *k, const json_t *o)
+/* An alternative that did not run as it was meant to is no comparison of what its name says. */
+static void print_untaken(const json_t *o)
 {
-	json_t *point, *alternative, *row;
-	size_t n, i, r;
+	json_t *alternative, *e;
+	char text[256];
+	size_t i, n;
 
-	printf("--%s: candidates against the baseline %s; medians of %u interleaved rounds, improvements with their "
-	       "range\n", k->c->key, k->c->values[0], k->rounds);
-	if (k->rounds < BASELINE_ROUNDS)
-		printf("Fewer than %d rounds: no verdict, only a sign that everything runs.\n", BASELINE_ROUNDS);
-	printf("clients     bytes  candidate    figure    baseline  candidate  %-28s  verdict\n", "improvement");
-	json_array_foreach(json_object_get(o, "points"), n, point) {
-		json_array_foreach(json_object_get(point, "alternatives"), i, alternative) {
-			json_array_foreach(json_object_get(alternative, "rows"), r, row) {
-				print_row(row, point, json_text_at(alternative, "value"));
-			}
+	json_array_foreach(json_object_get(o, "alternatives"), i, alternative) {
+		json_array_foreach(json_object_get(alternative, "not_taken"), n, e) {
+			printf("Not as asked, %s: %s\n", json_text_at(alternative, "name"),
+			       untaken_text(e, text, sizeof(text)));
 		}
 	}
 }
 
-static int show(const struct comparison *k, struct results *results)
+static void print_crossovers(const json_t *o)
 {
-	json_t *o = comparison_json(k);
+	json_t *c;
+	size_t i;
+
+	json_array_foreach(json_object_get(o, "crossovers"), i, c) {
+		printf("%.0f clients, %.0f bytes: at about %.0f/s offered, p99 of %s crosses the baseline's; beyond it, it is %s\n",
+		       json_number_at(c, "clients"), json_number_at(c, "message_bytes"), json_number_at(c, "offered_per_s"),
+		       json_text_at(c, "name"), json_is_true(json_object_get(c, "faster_beyond")) ? "lower" : "higher");
+	}
+}
+
+static void print_table(const json_t *o)
+{
+	json_t *point, *candidate, *row;
+	size_t n, i, r;
+
+	printf("Candidates against the baseline %s: medians of %.0f interleaved rounds, improvements with their range\n",
+	       json_text_at(o, "baseline"), json_number_at(o, "rounds"));
+	if (json_number_at(o, "rounds") < BASELINE_ROUNDS)
+		printf("Fewer than %d rounds: no verdict, only a sign that everything runs.\n", BASELINE_ROUNDS);
+	printf("  figure                  baseline  candidate  %-28s  verdict\n", "improvement");
+	json_array_foreach(json_object_get(o, "points"), n, point) {
+		json_array_foreach(json_object_get(point, "candidates"), i, candidate) {
+			printf("%.0f clients, %.0f bytes", json_number_at(point, "clients"),
+			       json_number_at(point, "message_bytes"));
+			if (isfinite(json_number_at(point, "offered_per_s")))
+				printf(", %.0f/s offered", json_number_at(point, "offered_per_s"));
+			printf(": %s\n", json_text_at(candidate, "name"));
+			json_array_foreach(json_object_get(candidate, "rows"), r, row) {
+				print_row(row);
+			}
+		}
+	}
+	print_untaken(o);
+	print_crossovers(o);
+}
+
+/* The table, and the report if it is to. False if a file could not be written. */
+static bool show(const json_t *o, struct results *results, bool report)
+{
+	char err[512];
+	int ret = report ? suite_report_write(results_dir(results), err, sizeof(err)) : 0;
+
+	print_table(o);
+	printf("Results: %s\n", results_dir(results));
+	if (ret)
+		log_error("no report: %s", err);
+	else if (report)
+		printf("Report:  %s/report.html\n", results_dir(results));
+	return !ret;
+}
+
+/* Leaves compare.json, in `out` or shown: of several hosts by the leader. */
+static enum run_exit finish(const struct comparison *k, struct results *results, enum run_exit status,
+			    const struct loadgen_config *base, json_t **out)
+{
+	json_t *o = comparison_json(k, results_id(results));
 	int ret = o ? results_json(results, "compare.json", o) : -ENOMEM;
 
-	print_table(k, o);
-	printf("Results: %s%s%s\n", results_dir(results), ret ? ", without compare.json: " : "", ret ? path_error(ret) : "");
+	if (ret)
+		log_error("no compare.json: %s", path_error(ret));
+	else if (!out && base->rank == 0 && !show(o, results, base->report))
+		status = EXIT_ENVIRONMENT;
+	if (out)
+		*out = json_incref(o);
 	json_decref(o);
-	return ret;
+	return ret ? EXIT_ENVIRONMENT : status;
 }
 
 /* What the runs need, together. */
-static uint64_t bytes_needed(const struct compare *c)
+static uint64_t bytes_needed(const struct alternatives *a)
 {
 	uint64_t bytes = 0;
 
-	for (unsigned i = 0; i < c->n; i++)
-		bytes += c->rounds * space_needed(&c->configs[i]);
+	for (unsigned i = 0; i < a->n; i++)
+		bytes += a->rounds * space_needed(&a->v[i].cfg);
 	return bytes;
 }
 
-enum run_exit compare_run(struct compare *c, const struct loadgen_config *base, int argc, char **argv)
+static void free_points(struct comparison *k)
 {
-	struct comparison k = { .c = c, .max_points = base->steps.n * base->sizes.n };
+	for (size_t n = 0; n < k->n_points; n++)
+		for (unsigned i = 0; i < k->a->n; i++)
+			json_decref(k->points[n].runs[i]);
+	for (unsigned i = 0; i < k->a->n; i++)
+		json_decref(k->not_taken[i]);
+	free(k->points);
+}
+
+enum run_exit compare_run(struct alternatives *a, const struct loadgen_config *base, int argc, char **argv, json_t **out)
+{
+	struct comparison k = { .a = a, .max_points = base->steps.n * base->sizes.n * MAX(base->rates.n, 1) };
 	enum run_exit status = EXIT_ENVIRONMENT;
 	struct results *results;
-	char name[64], err[512];
+	char name[16 + sizeof(a->title)], err[512];
 
-	snprintf(name, sizeof(name), "compare-%s", c->key);
-	c->rounds = base->repeat > 1 ? base->repeat : BASELINE_ROUNDS;
-	if (results_new(base->output, base->name ? base->name : name, bytes_needed(c), &results, err, sizeof(err))) {
+	if (out)
+		*out = NULL;
+	snprintf(name, sizeof(name), "compare-%s", a->title);
+	if (results_new(base->output, base->name ? base->name : name, bytes_needed(a), &results, err, sizeof(err))) {
 		log_error("%s", err);
 		return status;
 	}
 	k.points = calloc(k.max_points, sizeof(*k.points));
-	for (unsigned i = 0; i < c->n; i++)
-		c->configs[i].output = results_dir(results);
-	while (k.points && k.rounds < c->rounds && run_round(c, &k, argc, argv, &status))
+	for (unsigned i = 0; i < a->n; i++)
+		a->v[i].cfg.output = results_dir(results);
+	while (k.points && k.rounds < a->rounds && run_round(&k, argc, argv, &status))
 		k.rounds++;
-	if (k.rounds && show(&k, results))
-		status = EXIT_ENVIRONMENT;
-	for (size_t n = 0; n < k.n_points; n++)
-		for (unsigned i = 0; i < c->n; i++)
-			json_decref(k.points[n].runs[i]);
-	free(k.points);
+	if (k.rounds)
+		status = finish(&k, results, status, base, out);
+	free_points(&k);
+	(void)results_tidy(results); /* a comparison has no events of its own */
 	results_free(results);
 	return status;
 }

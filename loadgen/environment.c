@@ -10,17 +10,18 @@
 
 #include <jansson.h>
 
-#include "common/rdma/dev.h"
 #include "common/base/paths.h"
+#include "common/rdma/dev.h"
 
 #define ARGS_MAX 256
-#define SHARES_MAX 5
+#define SHARES_MAX 6
 
 struct vm_args {
 	char *v[ARGS_MAX];
 	int n;
 	char shares[SHARES_MAX][PATH_MAX];
 	int n_shares;
+	char rails[16];
 };
 
 /* NULL: the script's default, which depends on the machine. */
@@ -80,6 +81,7 @@ static void add_shares(struct vm_args *a, const struct loadgen_config *c)
 	add_share_of_file(a, c->trace);
 	add_share_of_file(a, c->ca);
 	add_share_of_file(a, c->crl);
+	add_share_of_file(a, c->suite);
 }
 
 static int enter_vm(const struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
@@ -103,9 +105,16 @@ static int enter_vm(const struct loadgen_config *c, int argc, char **argv, char 
 		add(&a, "--memory");
 		add(&a, memory_for(c->clients));
 	}
+	if (c->vm_rails > 1) {
+		snprintf(a.rails, sizeof(a.rails), "%u", c->vm_rails);
+		add(&a, "--rails");
+		add(&a, a.rails);
+	}
 	add_shares(&a, c);
 	add(&a, "--");
 	add(&a, self);
+	if (c->plan)
+		add(&a, "plan");
 	add(&a, "--environment");
 	add(&a, "native");
 	a.n = copy_args(argc, argv, a.v, a.n);
@@ -117,7 +126,7 @@ static int enter_vm(const struct loadgen_config *c, int argc, char **argv, char 
 
 int environment_enter(const struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
 {
-	if (c->environment == ENVIRONMENT_NATIVE || c->server || c->device)
+	if (c->environment == ENVIRONMENT_NATIVE || c->server || c->device || loadgen_has_hosts(c))
 		return 0;
 	if (c->environment == ENVIRONMENT_AUTO) {
 		/* A micro-VM in the micro-VM would not find a device either. */

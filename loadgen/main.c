@@ -1,71 +1,25 @@
 /* performance_test: options, where to run, the run, what it leaves. */
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
-#include <unistd.h>
 
 #include "common/base/build_info.h"
-#include "common/rdma/dev.h"
 #include "common/base/json_at.h"
 #include "common/base/log.h"
-#include "common/base/res.h"
 #include "loadgen/config/config.h"
 #include "loadgen/environment.h"
 #include "loadgen/compare.h"
+#include "loadgen/estimate/command.h"
+#include "loadgen/fleet.h"
+#include "loadgen/preflight.h"
 #include "loadgen/report/command.h"
 #include "loadgen/run.h"
+#include "loadgen/suite.h"
 #include "loadgen/workloads/workloads.h"
-
-/* The folder, since the file itself is made under another name and renamed. */
-static bool can_write(const char *file)
-{
-	char dir[PATH_MAX];
-	char *slash;
-
-	snprintf(dir, sizeof(dir), "%s", file);
-	slash = strrchr(dir, '/');
-	if (!slash)
-		return access(".", W_OK) == 0;
-	slash[slash == dir] = '\0';
-	return access(dir, W_OK) == 0;
-}
-
-/* Descriptors and a device: what can be known before anything is started. */
-static int check_environment(const struct loadgen_config *cfg)
-{
-	/* With --phased every client of a step has its TLS connection open at once. */
-	uint64_t open = cfg->phased ? cfg->clients : MIN(cfg->connect_concurrency, cfg->clients);
-	uint64_t fds = open + 128, have = res_raise_nofile();
-	struct addr any;
-	char err[512];
-
-	res_raise_memlock();
-	if (cfg->json && strcmp(cfg->json, "-") != 0 && !can_write(cfg->json)) {
-		log_error("--json %s: %s; name a file in a folder that exists and may be written", cfg->json,
-			  strerror(errno));
-		return EXIT_ENVIRONMENT;
-	}
-	if (cfg->trace && !can_write(cfg->trace)) {
-		log_error("--trace %s: %s; name a file in a folder that exists and may be written", cfg->trace,
-			  strerror(errno));
-		return EXIT_ENVIRONMENT;
-	}
-	if (have < fds) {
-		log_error("the limit of open files (ulimit -n) is %llu, %s needs %llu; raise it",
-			  (unsigned long long)have, cfg->phased ? "--phased" : "--connect-concurrency",
-			  (unsigned long long)fds);
-		return EXIT_ENVIRONMENT;
-	}
-	for (uint32_t i = 0; i < cfg->n_rails; i++)
-		if (dev_local_addr(cfg->devices.n ? cfg->devices.name[i] : NULL, &any, err, sizeof(err))) {
-			log_error("%s", err);
-			return EXIT_ENVIRONMENT;
-		}
-	return EXIT_OK;
-}
 
 /* Figures that nobody got are no success. */
 static int with_stdout(int status)
@@ -77,50 +31,168 @@ static int with_stdout(int status)
 	return EXIT_ENVIRONMENT;
 }
 
+/* What a command line asks for. */
+struct task {
+	struct loadgen_config cfg;
+	struct alternatives alternatives;
+	struct suite *suite;
+};
+
+static int complain(const struct opts_spec *spec, const char *text)
+{
+	fprintf(stderr, "%s: %s\n", spec->program, text);
+	return EXIT_USAGE;
+}
+
+/* What each of several servers needs depends on how many clients it gets. */
+static bool plans_several(const struct loadgen_config *cfg, char *err, size_t err_size)
+{
+	if (!cfg->plan || loadgen_n_targets(cfg) < 2)
+		return false;
+	snprintf(err, err_size, "--targets: plan one server at a time, with --server and the clients that it is to get");
+	return true;
+}
+
+/* Options checked against each other, and what else they name read. */
+static int check_options(struct task *t, int argc, char **argv, char *err, size_t err_size)
+{
+	struct loadgen_config *cfg = &t->cfg;
+	bool compares = alternatives_are_asked_for(cfg);
+
+	if (cfg->plan && loadgen_has_hosts(cfg)) {
+		snprintf(err, err_size, "--lead, --join, --cluster: plan one load host, with its share of --clients");
+		return -EINVAL;
+	}
+	if (cfg->plan && (compares || cfg->suite)) {
+		snprintf(err, err_size, "--compare, --compare-set, --suite: plan one run, without them");
+		return -EINVAL;
+	}
+	if (loadgen_config_check(cfg, argc, argv, err, err_size) ||
+	    plans_several(cfg, err, err_size) ||
+	    (cfg->suite ? suite_read(cfg->suite, argc, argv, &t->suite, err, err_size) :
+			  workloads_apply(cfg, argc, argv, err, err_size)))
+		return -EINVAL;
+	return compares ? alternatives_parse(cfg, argc, argv, &t->alternatives, err, err_size) : 0;
+}
+
+/* Fills in *t. False: the program ends with *status. */
+static bool take_options(const struct opts_spec *spec, int argc, char **argv, struct task *t, int *status)
+{
+	char err[512];
+	int first;
+
+	*status = EXIT_OK;
+	switch (opts_parse(spec, argc, argv, &t->cfg, &first, err, sizeof(err))) {
+	case OPTS_HELP:
+		opts_print_help(spec, stdout);
+		return false;
+	case OPTS_VERSION:
+		printf("performance_test %s\n", build_info_text());
+		return false;
+	case OPTS_ERROR:
+		*status = complain(spec, err);
+		return false;
+	case OPTS_OK:
+		break;
+	}
+	if (first < argc)
+		snprintf(err, sizeof(err), "%.300s: no operands are taken (see --help)", argv[first]);
+	if (first < argc || check_options(t, argc, argv, err, sizeof(err)))
+		*status = complain(spec, err);
+	return *status == EXIT_OK;
+}
+
+static int run(struct task *t, int argc, char **argv)
+{
+	if (preflight_check(&t->cfg))
+		return EXIT_ENVIRONMENT;
+	return t->suite ? suite_run(t->suite, &t->cfg, argc, argv) :
+	       t->alternatives.n ? compare_run(&t->alternatives, &t->cfg, argc, argv, NULL) :
+				   run_once(&t->cfg, argc, argv, true, NULL);
+}
+
+/* Every run of the task is one of the fleet's. */
+static void apply(struct fleet *f, struct task *t)
+{
+	fleet_apply(f, &t->cfg);
+	for (unsigned i = 0; i < t->alternatives.n; i++)
+		fleet_apply(f, &t->alternatives.v[i].cfg);
+	for (unsigned i = 0; t->suite && i < t->suite->n; i++) {
+		struct suite_entry *e = &t->suite->entries[i];
+
+		fleet_apply(f, &e->cfg);
+		for (unsigned k = 0; k < e->alternatives.n; k++)
+			fleet_apply(f, &e->alternatives.v[k].cfg);
+	}
+}
+
+/* A member's options are the leader's, and its own. */
+static bool take_over(struct fleet *f, struct task *t, int *status)
+{
+	if (!f->argv)
+		return true;
+	alternatives_free(&t->alternatives);
+	suite_free(t->suite);
+	*t = (struct task){ .suite = NULL };
+	loadgen_config_defaults(&t->cfg);
+	return take_options(&loadgen_options, f->argc, f->argv, t, status);
+}
+
+static int run_with_hosts(struct task *t, int argc, char **argv)
+{
+	const char *why = NULL;
+	struct fleet f;
+	char err[512];
+	int status = EXIT_ENVIRONMENT, ret = fleet_meet(&f, &loadgen_options, &t->cfg, argc, argv, err, sizeof(err));
+
+	if (ret) {
+		log_error("%s", err);
+		why = "it does not understand the leader's options";
+	} else if (!take_over(&f, t, &status)) {
+		why = "it does not take the leader's options";
+	} else if (!fleet_allows(&t->cfg, err, sizeof(err))) {
+		log_error("%s", err);
+		why = err;
+		status = EXIT_ENVIRONMENT;
+	} else {
+		apply(&f, t);
+		status = run(t, f.argv ? f.argc : argc, f.argv ? f.argv : argv);
+		why = status == EXIT_INTERRUPTED ? "it was interrupted" : status == EXIT_ENVIRONMENT ? "it could not run" : NULL;
+	}
+	fleet_part(&f, why);
+	return ret == -ECANCELED ? EXIT_INTERRUPTED : status;
+}
+
 int main(int argc, char **argv)
 {
-	static struct compare compare;
-	struct loadgen_config cfg;
+	bool plan = argc > 1 && strcmp(argv[1], "plan") == 0;
+	struct task t = { .suite = NULL };
 	char err[512];
-	int first, status;
+	int status;
 
 	json_memory_watch();
 	if (argc > 1 && strcmp(argv[1], "report") == 0)
 		return report_command(argc - 1, argv + 1);
-	loadgen_config_defaults(&cfg);
-	switch (opts_parse(&loadgen_options, argc, argv, &cfg, &first, err, sizeof(err))) {
-	case OPTS_HELP:
-		opts_print_help(&loadgen_options, stdout);
-		return EXIT_OK;
-	case OPTS_VERSION:
-		printf("performance_test %s\n", build_info_text());
-		return EXIT_OK;
-	case OPTS_ERROR:
-		fprintf(stderr, "performance_test: %s\n", err);
-		return EXIT_USAGE;
-	case OPTS_OK:
-		break;
-	}
-	if (first < argc) {
-		fprintf(stderr, "performance_test: %s: no operands are taken (see --help)\n", argv[first]);
-		return EXIT_USAGE;
-	}
-	if (loadgen_config_check(&cfg, argc, argv, err, sizeof(err)) ||
-	    workloads_apply(&cfg, argc, argv, err, sizeof(err)) ||
-	    (cfg.compare && compare_parse(&cfg, argc, argv, &compare, err, sizeof(err)))) {
-		fprintf(stderr, "performance_test: %s\n", err);
-		return EXIT_USAGE;
-	}
-	log_init("performance_test", (enum log_level)cfg.log_level);
-	if (environment_enter(&cfg, argc, argv, err, sizeof(err))) {
+	argc -= plan;
+	argv += plan;
+	loadgen_config_defaults(&t.cfg);
+	t.cfg.plan = plan;
+	if (!take_options(plan ? &loadgen_plan_options : &loadgen_options, argc, argv, &t, &status))
+		return status;
+	for (unsigned i = 0; i < t.alternatives.n; i++)
+		t.cfg.vm_rails = MAX(t.cfg.vm_rails, t.alternatives.v[i].cfg.n_rails);
+	if (t.suite)
+		t.cfg.vm_rails = suite_rails(t.suite);
+	log_init("performance_test", (enum log_level)t.cfg.log_level);
+	if (environment_enter(&t.cfg, argc, argv, err, sizeof(err))) {
 		log_error("%s", err);
 		return EXIT_ENVIRONMENT;
 	}
 	signal(SIGPIPE, SIG_IGN);
 	log_start();
-	status = check_environment(&cfg);
-	if (!status)
-		status = cfg.compare ? compare_run(&compare, &cfg, argc, argv) : run_once(&cfg, argc, argv, true, NULL);
+	status = plan ? estimate_command(&t.cfg) : loadgen_has_hosts(&t.cfg) ? run_with_hosts(&t, argc, argv) : run(&t, argc, argv);
+	alternatives_free(&t.alternatives);
+	suite_free(t.suite);
 	status = with_stdout(status);
 	log_stop();
 	return status;

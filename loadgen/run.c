@@ -11,11 +11,19 @@
 #include "loadgen/environment.h"
 #include "loadgen/ramp/ramp.h"
 #include "loadgen/report/report.h"
+#include "loadgen/ramp/team.h"
+#include "loadgen/results/host_files.h"
+#include "loadgen/results/load_hosts.h"
 #include "loadgen/results/run_json.h"
 #include "loadgen/results/results.h"
 #include "loadgen/results/space.h"
 #include "loadgen/results/summary.h"
 #include "loadgen/judge/verdict.h"
+
+/* So long the other hosts' files are waited for. */
+#define FILES_TIMEOUT_NS (60 * NS_PER_S)
+/* And until they know how the run ended. */
+#define BYE_TIMEOUT_NS (10 * NS_PER_S)
 
 /* The run ended before a step could be judged. */
 static bool came_to_nothing(const struct outcome *oc)
@@ -29,15 +37,18 @@ static enum run_exit exit_status_of(const struct outcome *oc, const struct resul
 		return EXIT_ENVIRONMENT;
 	if (oc->stop_reason == STOP_ABORTED)
 		return EXIT_INTERRUPTED;
+	if (oc->stop_reason == STOP_HOST_LOST)
+		return EXIT_CRITERION;
 	if (came_to_nothing(oc))
 		return EXIT_ENVIRONMENT;
 	/* What a search did not find out is in its verdict. */
-	if (oc->stop_reason == STOP_SERVER_LOST && !oc->cfg->find_capacity)
+	if (oc->stop_reason == STOP_SERVER_LOST && !loadgen_is_search(oc->cfg))
 		return EXIT_CRITERION;
 	switch (verdict_overall(oc->verdict)) {
 	case CRITERION_FAIL: return EXIT_CRITERION;
 	case CRITERION_INCONCLUSIVE: return EXIT_INCONCLUSIVE;
-	case CRITERION_PASS: break;
+	case CRITERION_PASS:
+	case CRITERION_NOT_JUDGED: break;
 	}
 	return oc->stop_reason == STOP_GENERATOR_FAILED ? EXIT_INCONCLUSIVE : EXIT_OK;
 }
@@ -165,6 +176,53 @@ static enum run_exit finish(struct outcome *oc, struct results *results, int arg
 	return status;
 }
 
+/* --- several hosts --- */
+
+/* The other hosts' files, before the report is made. */
+static void take_files(const struct loadgen_config *cfg, struct results *results, struct load_hosts *hosts)
+{
+	struct team *t = cfg->team;
+
+	if (!t || t->rank != 0 || t->out)
+		return;
+	team_arrive(t, 0, "files", NULL);
+	team_gather(t, 0, "files", FILES_TIMEOUT_NS);
+	for (uint32_t i = 1; i < t->n; i++) {
+		const json_t *note = team_note(t, 0, "files", i);
+
+		if (note && host_files_write(results, i, team_host_name(t, i), note))
+			load_hosts_files(hosts, i, json_text_at(note, "folder"));
+	}
+	team_forget(t, 0, "files");
+}
+
+/* All hosts end as the leader does: this one's exit status, and theirs. */
+static enum run_exit agree(const struct loadgen_config *cfg, struct results *results, enum run_exit status, const char *why)
+{
+	struct team *t = cfg->team;
+	json_t *what;
+	double exit;
+
+	if (!t || t->out)
+		return t && status == EXIT_OK ? EXIT_CRITERION : status;
+	if (t->rank == 0) {
+		team_go(t, 0, "exit", json_pack("{s:i, s:s, s:s}", "status", (int)status, "reason", stop_reason_names[STOP_HOST_LOST],
+						"detail", why), 0);
+		/* An etcd of our own ends with this program: the others are to know before. */
+		team_arrive(t, 0, "bye", NULL);
+		team_gather(t, 0, "bye", BYE_TIMEOUT_NS);
+		return status;
+	}
+	if (status == EXIT_INTERRUPTED || *why)
+		return status;
+	team_arrive(t, 0, "files", host_files_read(results));
+	what = team_wait(t, 0, "exit");
+	if (what)
+		team_arrive(t, 0, "bye", NULL);
+	exit = json_number_at(what, "status");
+	return what && exit >= 0 && exit <= EXIT_INTERRUPTED ? (enum run_exit)exit : EXIT_CRITERION;
+}
+
 enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, bool print, json_t **out)
 {
 	struct results *results;
@@ -176,13 +234,18 @@ enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, 
 		*out = NULL;
 	if (results_new(cfg->output, cfg->name_text, space_needed(cfg), &results, err, sizeof(err))) {
 		log_error("%s", err);
+		team_quit(cfg->team, "it cannot make its folder of results");
 		return status;
 	}
 	outcome_init(&oc, cfg);
-	if (ramp_run(&oc, results, err, sizeof(err)))
+	if (ramp_run(&oc, results, err, sizeof(err))) {
 		log_error("%s", err);
-	else
-		status = finish(&oc, results, argc, argv, print, out);
+	} else {
+		err[0] = '\0';
+		take_files(cfg, results, oc.hosts);
+		status = finish(&oc, results, argc, argv, print && cfg->rank == 0, out);
+	}
+	status = agree(cfg, results, status, err);
 	outcome_clear(&oc);
 	results_free(results);
 	return status;

@@ -10,18 +10,22 @@
 #include "common/base/log.h"
 #include "common/tls/tls_io.h"
 #include "server/report.h"
+#include "server/samples.h"
 #include "server/shard/handover.h"
 #include "server/shard/shard.h"
 
 #define IDLE_S 600.
 #define REFUSE_S 2.
 #define PUBLISH_S 1.
+/* A watcher that does not read a sample for so long is gone. */
+#define WATCH_S 120.
 /* Requests that may have come before their predecessors' answers were read. */
 #define BURST_MAX 16
 
 enum session_state {
 	SESSION_SERVED,		/* reads a request or writes an answer; IDLE_S after the last request */
 	SESSION_WAITS,		/* for the shards to publish; PUBLISH_S */
+	SESSION_WATCHES,	/* writes a sample at each interval; WATCH_S after the last one that was written */
 	SESSION_REFUSED,	/* writes a REFUSE, then waits for the client to close; REFUSE_S */
 };
 
@@ -33,10 +37,12 @@ struct session {
 	struct addr peer;
 	uint32_t seat;			/* of the server's control sessions */
 	ev_timer deadline;
-	enum control_what what;		/* the request that is being answered */
+	struct frame_control request;	/* the one that is being answered */
 	uint64_t publish_wanted;	/* SESSION_WAITS: what the shards are to have published */
 	unsigned burst;			/* requests found waiting, one after the other */
 	struct report_mark *mark;	/* NULL before the first MARK */
+	ev_timer sample;		/* SESSION_WATCHES: the next one is due */
+	uint64_t skipped;		/* samples that were due before the client had read the one before */
 };
 
 struct control {
@@ -44,13 +50,15 @@ struct control {
 	struct ev_loop *loop;
 	TAILQ_HEAD(session_list, session) sessions;
 	bool stopped;
+	struct samples samples;
 	uint64_t memory_log_ns;		/* earliest time of the next line about a report that could not be made */
 };
 
 static void set_state(struct session *x, enum session_state state)
 {
 	static const double deadlines_s[] = {
-		[SESSION_SERVED] = IDLE_S, [SESSION_WAITS] = PUBLISH_S, [SESSION_REFUSED] = REFUSE_S,
+		[SESSION_SERVED] = IDLE_S, [SESSION_WAITS] = PUBLISH_S, [SESSION_WATCHES] = WATCH_S,
+		[SESSION_REFUSED] = REFUSE_S,
 	};
 
 	x->state = state;
@@ -66,6 +74,9 @@ static void end(struct session *x, enum close_reason reason)
 
 	counter_add(&st->closed[reason], 1);
 	counter_set(&st->controls, counter_get(&st->controls) - 1);
+	if (x->state == SESSION_WATCHES)
+		samples_end(&t->samples);
+	ev_timer_stop(t->loop, &x->sample);
 	ev_timer_stop(t->loop, &x->deadline);
 	tls_io_close(&x->io);
 	report_mark_free(x->mark);
@@ -97,11 +108,17 @@ static bool wait_or_end(struct session *x, enum tls_io_status st)
 	return true;
 }
 
-static void refuse(struct session *x, enum refuse_code code, const char *text)
+/* With a frame of `bytes` bytes. */
+static void send_refusal(struct session *x, enum refuse_code code, size_t bytes)
 {
 	counter_add(&x->control->server->control_stats.refused[code], 1);
-	tls_io_put(&x->io, frame_encode_refuse(code, text, tls_io_frame(&x->io)));
+	tls_io_put(&x->io, bytes);
 	set_state(x, SESSION_REFUSED);
+}
+
+static void refuse(struct session *x, enum refuse_code code, const char *text)
+{
+	send_refusal(x, code, frame_encode_refuse(code, text, tls_io_frame(&x->io)));
 }
 
 /* Header and text in one heap block, which is freed when it is written. 0 or -ENOMEM. */
@@ -131,13 +148,13 @@ static int put_answer(struct session *x)
 	int ret = 0;
 
 	(void)json_memory_was_short();
-	if (x->what == CONTROL_MARK) {
+	if (x->request.what == CONTROL_MARK) {
 		report_mark_free(x->mark);
 		ret = report_mark_new(server, &x->mark);
 	}
 	if (ret)
 		return ret;
-	o = x->what == CONTROL_INFO ? report_info(server) : report_stats(server, x->mark);
+	o = x->request.what == CONTROL_INFO ? report_info(server) : report_stats(server, x->mark);
 	/* A report with members missing would say wrong things. */
 	ret = o && !json_memory_was_short() ? put_report(x, o) : -ENOMEM;
 	json_decref(o);
@@ -164,12 +181,67 @@ static bool all_have_published(const struct session *x)
 	return true;
 }
 
-/* INFO has nothing of the shards. All else shows the server after the request came. */
+/* ---- watching ---- */
+
+/* A sample is due. A client that has not read the last one yet gets none, so that what waits for it does not grow. */
+static void put_sample(struct session *x)
+{
+	json_t *o = x->io.writing ? NULL : samples_take(&x->control->samples);
+
+	if (!o || json_object_set_new(o, "skipped", json_integer((json_int_t)x->skipped)) || put_report(x, o))
+		x->skipped++;
+}
+
+/* Writes what is pending. Nothing but its end may come from the client. */
+static void serve_watcher(struct session *x)
+{
+	bool was_writing = x->io.writing;
+	struct frame_header h;
+	enum tls_io_status st;
+
+	if (wait_or_end(x, tls_io_write(&x->io)))
+		return;
+	if (was_writing)
+		set_state(x, SESSION_WATCHES);
+	st = tls_io_read_header(&x->io, FRAME_FROM_CLIENT_MAX, &h);
+	if (st == TLS_IO_DONE || x->io.done)
+		fail(x, FAIL_PROTOCOL, PROTO_UNEXPECTED_FRAME);
+	else
+		(void)wait_or_end(x, st);
+}
+
+static void on_sample(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct session *x = w->data;
+
+	(void)loop;
+	(void)revents;
+	put_sample(x);
+	serve_watcher(x);
+}
+
+static void begin_watch(struct session *x)
+{
+	samples_begin(&x->control->samples);
+	ev_now_update(x->control->loop);
+	x->sample.repeat = x->request.interval_ms / 1e3;
+	ev_timer_again(x->control->loop, &x->sample);
+	set_state(x, SESSION_WATCHES);
+	put_sample(x);
+}
+
+/* ---- requests ---- */
+
+/* INFO has nothing of the shards. All else but WATCH shows the server after the request came. */
 static void begin_answer(struct session *x)
 {
 	struct server *server = x->control->server;
 
-	if (x->what == CONTROL_INFO) {
+	if (x->request.what == CONTROL_WATCH) {
+		begin_watch(x);
+		return;
+	}
+	if (x->request.what == CONTROL_INFO) {
 		answer(x);
 		return;
 	}
@@ -204,10 +276,10 @@ static bool read_request(struct session *x)
 		return false;
 	}
 	if (h.version != FRAME_VERSION)
-		refuse(x, REFUSE_BAD_VERSION, "this server speaks wire version 1");
+		send_refusal(x, REFUSE_BAD_VERSION, frame_encode_bad_version(h.version, tls_io_frame(&x->io)));
 	else if (h.type != FRAME_CONTROL)
 		refuse(x, REFUSE_BAD_REQUEST, "unexpected frame: a control session takes only CONTROL");
-	else if (frame_decode_control(x->io.frame, h.length, &x->what, &why))
+	else if (frame_decode_control(x->io.frame, h.length, &x->request, &why))
 		refuse(x, REFUSE_BAD_REQUEST, why);
 	else
 		begin_answer(x);
@@ -222,7 +294,9 @@ static void serve(void *session)
 	while (x->state == SESSION_SERVED)
 		if (wait_or_end(x, tls_io_write(&x->io)) || !read_request(x))
 			return;
-	if (x->state == SESSION_REFUSED && !wait_or_end(x, tls_io_write(&x->io)) && tls_io_is_bye_answered(&x->io))
+	if (x->state == SESSION_WATCHES)
+		serve_watcher(x);
+	else if (x->state == SESSION_REFUSED && !wait_or_end(x, tls_io_write(&x->io)) && tls_io_is_bye_answered(&x->io))
 		end(x, CLOSE_REFUSED);
 }
 
@@ -241,6 +315,9 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 		answer(x);
 		serve(x);
 		break;
+	case SESSION_WATCHES:
+		fail(x, FAIL_TIMEOUT, 0);
+		break;
 	case SESSION_REFUSED:
 		end(x, CLOSE_REFUSED);
 		break;
@@ -257,12 +334,14 @@ static struct session *session_new(struct control *t, const struct handover *h)
 	x->control = t;
 	x->peer = h->peer;
 	x->seat = h->seat;
-	x->what = h->what;
+	x->request = h->request;
 	x->burst = 1;
 	tls_io_init(&x->io, t->loop, serve, x, &st->tls_bytes_in, &st->tls_bytes_out);
 	tls_io_adopt(&x->io, h->tls);
 	ev_timer_init(&x->deadline, on_deadline, 0., 0.);
 	x->deadline.data = x;
+	ev_timer_init(&x->sample, on_sample, 0., 0.);
+	x->sample.data = x;
 	TAILQ_INSERT_TAIL(&t->sessions, x, entry);
 	counter_set(&st->controls, counter_get(&st->controls) + 1);
 	return x;
@@ -318,6 +397,7 @@ int control_new(struct server *server, struct ev_loop *loop, struct control **ou
 		return -ENOMEM;
 	t->server = server;
 	t->loop = loop;
+	t->samples.server = server;
 	TAILQ_INIT(&t->sessions);
 	*out = t;
 	return 0;

@@ -14,6 +14,8 @@
 #include "common/base/clock.h"
 #include "common/base/json_at.h"
 #include "common/base/log.h"
+#include "common/host/place.h"
+#include "common/port/port.h"
 #include "common/rdma/registrar.h"
 #include "common/wire/psn.h"
 #include "server/certificates.h"
@@ -113,6 +115,38 @@ static void on_stats(struct ev_loop *loop, ev_timer *w, int revents)
 	ev_timer_again(loop, w);
 }
 
+/* With --gid-index the rail is where that entry is; an address that was named must be it. */
+static int fit_rail(const struct server_config *cfg, struct server_rail *rail, struct dev *dev, char *err, size_t err_size)
+{
+	char gid[ADDR_TEXT_MAX], named[ADDR_TEXT_MAX];
+	int ret = dev_fit_fabric(dev, &cfg->tuning.fabric, err, err_size);
+
+	if (!ret && cfg->bind && !addr_same_host(&dev->addr, &rail->addr)) {
+		snprintf(err, err_size, "--gid-index: entry %u of device %s is %s, and --bind is %s; give one of them",
+			 cfg->tuning.fabric.gid_index, dev->name, addr_host_text(&dev->addr, gid),
+			 addr_host_text(&rail->addr, named));
+		ret = -EINVAL;
+	}
+	if (ret)
+		dev_close(dev);
+	else
+		rail->addr = dev->addr;
+	return ret;
+}
+
+/* One line if --numa auto does nothing for the device. */
+static void say_unplaced(const struct dev *dev)
+{
+	int node = dev_numa_node(dev);
+	cpu_set_t beside;
+
+	if (node == PLACE_NO_NODE)
+		log_info("--numa auto: device %s has no NUMA node, so its threads may run on any CPU", dev->name);
+	else if (!place_cpus_beside(PLACE_SYS, node, &beside))
+		log_info("--numa auto: this process may run on no CPU of NUMA node %d, where device %s is, so its "
+			 "threads run on others", node, dev->name);
+}
+
 /* Finds and opens the device of rail `i`, which must differ from those of the rails before it. */
 static int open_rail(struct server_config *cfg, uint32_t i, struct dev *devs, char *err, size_t err_size)
 {
@@ -122,6 +156,8 @@ static int open_rail(struct server_config *cfg, uint32_t i, struct dev *devs, ch
 
 	if (!ret)
 		ret = dev_open(&rail->addr, device, &devs[i], err, err_size);
+	if (!ret)
+		ret = fit_rail(cfg, rail, &devs[i], err, err_size);
 	for (uint32_t j = 0; j < i && !ret; j++)
 		if (strcmp(devs[j].name, devs[i].name) == 0) {
 			snprintf(err, err_size, "--bind: two addresses are of one device, %s; each rail needs its own",
@@ -129,6 +165,8 @@ static int open_rail(struct server_config *cfg, uint32_t i, struct dev *devs, ch
 			dev_close(&devs[i]);
 			ret = -EINVAL;
 		}
+	if (!ret && cfg->tuning.numa == TUNING_NUMA_AUTO)
+		say_unplaced(&devs[i]);
 	return ret;
 }
 
@@ -150,6 +188,22 @@ static int prepare(struct server_config *cfg, struct dev devices[RAILS_MAX], cha
 		devices[i].ctx = NULL;
 		devices[i].anchor = NULL;
 		dev_close(&devs[i]);
+	}
+	return ret;
+}
+
+/* Before the sandbox, and before clients take descriptors. */
+static int open_ports(struct server *server)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; i < server->cfg->n_rails && !ret; i++) {
+		const struct dev *d = &server->devices[i];
+		const struct port_id id = { .device = d->name, .number = d->port_num, .addr = d->addr,
+					    .software = dev_is_software(d) };
+
+		ret = port_open("/sys", &id, &server->ports[i]);
+		server->n_ports += !ret;
 	}
 	return ret;
 }
@@ -181,7 +235,7 @@ static int start(struct main_loop *m, char *err, size_t err_size)
 	if (!server->shards || psn_registry_new(&server->psns) ||
 	    (server->cfg->max_per_address && peers_new(n * server_config_addresses(server->cfg), &server->peers)) ||
 	    certificates_new(server, ev_default_loop(0), &m->certificates) ||
-	    control_new(server, ev_default_loop(0), &m->control)) {
+	    control_new(server, ev_default_loop(0), &m->control) || open_ports(server)) {
 		snprintf(err, err_size, "this machine is out of memory");
 		return -ENOMEM;
 	}
@@ -259,6 +313,8 @@ static int finish(struct main_loop *m)
 	registrar_free(server->registrar);
 	psn_registry_free(server->psns);
 	peers_free(server->peers);
+	for (uint32_t i = 0; i < server->n_ports; i++)
+		port_close(server->ports[i]);
 	return ret;
 }
 

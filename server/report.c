@@ -11,9 +11,10 @@
 #include "common/base/clock.h"
 #include "common/hist/hist.h"
 #include "common/hist/latency_json.h"
+#include "common/port/port.h"
 #include "common/rdma/async.h"
 #include "common/wire/psn.h"
-#include "common/base/res.h"
+#include "common/host/res.h"
 #include "server/certificates.h"
 
 uint64_t report_sum(const struct server *server, size_t offset)
@@ -146,21 +147,27 @@ static json_t *int_or_null(bool known, uint64_t v)
 static json_t *resources_json(const struct server *server)
 {
 	json_t *o = SUMS_JSON(server, resource_sums);
-	uint64_t kernel_bytes = 0, net_bytes = 0;
+	uint64_t kernel_bytes = 0, available_bytes = 0, net_bytes = 0, heap_bytes = 0;
 	struct res_usage u = { 0 };
 	/* Reading takes a descriptor, and they may be used up. */
 	bool known = res_usage_self(&u) == 0;
 
 	json_object_set_new(o, "cpu_user_s", known ? json_real((double)u.cpu_user_ns / 1e9) : json_null());
 	json_object_set_new(o, "cpu_system_s", known ? json_real((double)u.cpu_system_ns / 1e9) : json_null());
+	json_object_set_new(o, "switches_voluntary", int_or_null(known, u.switches_voluntary));
+	json_object_set_new(o, "switches_involuntary", int_or_null(known, u.switches_involuntary));
 	json_object_set_new(o, "rss_bytes", int_or_null(known, u.rss_bytes));
 	json_object_set_new(o, "fds", int_or_null(known, u.fds));
 	json_object_set_new(o, "threads", int_or_null(known, u.threads));
+	known = res_heap_bytes(&heap_bytes) == 0;
+	json_object_set_new(o, "heap_bytes", int_or_null(known, heap_bytes));
 	for (size_t i = 0; i < sizeof(traffic_sums) / sizeof(traffic_sums[0]); i++)
 		net_bytes += report_sum(server, traffic_sums[i].offset);
 	set_int(o, "net_bytes", net_bytes);
 	known = res_machine_kernel_bytes(&kernel_bytes) == 0;
 	json_object_set_new(o, "machine_kernel_bytes", int_or_null(known, kernel_bytes));
+	known = res_machine_available_bytes(&available_bytes) == 0;
+	json_object_set_new(o, "machine_available_bytes", int_or_null(known, available_bytes));
 	return o;
 }
 
@@ -207,6 +214,21 @@ static json_t *events_json(const struct server *server)
 	return o;
 }
 
+/* What took effect, of all shards and of each. */
+static json_t *effective_json(const struct server *server)
+{
+	struct ep_work sum = { 0 };
+	json_t *threads = json_array(), *o;
+
+	for (uint32_t i = 0; i < server->n_shards; i++) {
+		effective_add_work(&server->shards[i]->stats.effective, &sum);
+		json_array_append_new(threads, effective_thread_json(&server->shards[i]->stats.effective));
+	}
+	o = effective_work_json(&sum);
+	json_object_set_new(o, "threads", threads);
+	return o;
+}
+
 static json_t *stages_json(const struct server *server, const struct report_mark *mark)
 {
 	json_t *o = json_object();
@@ -218,14 +240,15 @@ static json_t *stages_json(const struct server *server, const struct report_mark
 
 json_t *report_stats(const struct server *server, const struct report_mark *mark)
 {
-	return json_pack("{s:i, s:f, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema_version", 1,
+	return json_pack("{s:i, s:f, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema_version", 1,
 			 "uptime_s", (double)(clock_now_ns() - server->started_ns) / 1e9,
 			 "started_ns", (json_int_t)server->started_ns,
 			 "clients", SUMS_JSON(server, client_sums), "events", events_json(server),
 			 "shards", shards_json(server), "stages_ns", stages_json(server, mark),
-			 "resources", resources_json(server), "pools", pools_json(server),
+			 "resources", resources_json(server), "network",
+			 port_read_all(server->ports, server->n_ports), "pools", pools_json(server),
 			 "certificates", certificates_json(server->certificates),
-			 "failures", failures_json(server));
+			 "effective", effective_json(server), "failures", failures_json(server));
 }
 
 static json_t *rails_json(const struct server *server)
@@ -260,7 +283,9 @@ json_t *report_info(const struct server *server)
 	json_object_set_new(config, "probe_interval_s", json_real((double)c->probe_interval_ns / 1e9));
 	json_object_set_new(config, "ack_timeout_ns", json_integer((json_int_t)tuning_ack_timeout_ns(&c->tuning)));
 	json_object_set_new(config, "retry_count", json_integer((json_int_t)c->tuning.retry_count));
+	json_object_set_new(config, "tuning", tuning_json(&c->tuning));
 	if (env) {
+		effective_describe(env);
 		json_object_set_new(env, "rdma_device", dev_json(&server->devices[0]));
 		json_object_set_new(env, "certificate_expires_at", certificates_expiry_json(server->certificates));
 	}

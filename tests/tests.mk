@@ -34,7 +34,7 @@ check-unit: $(UNIT_BINARIES)
 
 # What decodes bytes and what talks TLS: memory that was never written is seen by no sanitizer that gcc has.
 VALGRIND_UNITS := $(filter $(addprefix $(B)/tests/unit/,common/wire/% common/hist/test_hist_read common/hist/test_hist_io \
-	common/tls/% client/test_boot server/shard/test_boot server/shard/test_accept server/test_control),$(UNIT_BINARIES))
+	common/tls/% client/test_boot server/shard/test_boot server/shard/test_grant server/shard/test_accept server/test_control),$(UNIT_BINARIES))
 check-valgrind: $(VALGRIND_UNITS)
 	TALLY=$(B)/valgrind.tally LIMIT_S=600 tests/unit/run-unit --under \
 		"valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite" $^

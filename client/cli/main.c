@@ -15,7 +15,7 @@
 #include "common/wire/msg.h"
 #include "common/base/opts.h"
 #include "common/base/paths.h"
-#include "common/base/res.h"
+#include "common/host/res.h"
 #include "common/rdma/pump.h"
 #include "common/rdma/tuning.h"
 
@@ -36,6 +36,8 @@ static const struct opt options[] = {
 	  .help = "Revocation lists of all CAs of the server's certificate." },
 	{ .name = "device", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME",
 	  .def = "the one that reaches the server", .help = "RDMA device." },
+	TUNING_OPT_DSCP(TUNING_AT),
+	TUNING_OPT_GID_INDEX(TUNING_AT),
 	{ .name = "interval", .type = OPT_DURATION, .offset = AT(interval_ns), .min = 0,
 	  .max = 3600 * NS_PER_S, .metavar = "SECONDS", .def = "1",
 	  .help = "ping: time between a reply and the next message." },
@@ -58,13 +60,17 @@ static const struct opt options[] = {
 	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "0",
 	  .help = "Connect again if the connection is lost, and try so for this long; 0 never." },
 	TUNING_OPT_RETRY_COUNT(TUNING_AT),
+	TUNING_OPT_RNR_RETRY(TUNING_AT),
+	TUNING_OPT_RNR_TIMER(TUNING_AT),
 	{ .name = "server-name", .type = OPT_STRING, .offset = AT(name), .metavar = "NAME", .def = "HOST",
 	  .help = "Name or address that the server's certificate must have." },
+	TUNING_OPT_SERVICE_LEVEL(TUNING_AT),
 	{ .name = "timeout", .type = OPT_DURATION, .offset = AT(timeout_ns), .min = 10 * NS_PER_MS,
 	  .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "10",
 	  .help = "Longest time for each stage of connecting, and for a reply." },
 	{ .name = "tls-port", .type = OPT_UINT, .offset = AT(port), .min = 1, .max = 65535,
 	  .metavar = "PORT", .def = "7471", .help = "The server's TCP port." },
+	TUNING_OPT_TRAFFIC_CLASS(TUNING_AT),
 	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
 	  .help = "Read the packet sequence numbers back from the device and compare." },
 };
@@ -208,7 +214,7 @@ static int connect_and_run(struct command_config *c)
 				    .inline_bytes = TUNING_INLINE_AUTO, .max_conns = 1, .poll = c->poll,
 				    .spin_ns = 50 * NS_PER_US,
 				    .verify = c->verify, .cm_psn = true, .stage_timeout_ns = c->timeout_ns,
-				    .retry = c->tuning.retry, .message_bytes = buffer_bytes(c),
+				    .retry = c->tuning.retry, .fabric = c->tuning.fabric, .message_bytes = buffer_bytes(c),
 				    .verify_name = c->name ? c->name : c->host };
 
 	cc.region = c->command == CMD_WRITE || c->command == CMD_READ;

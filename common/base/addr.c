@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const uint8_t v4_mapped_prefix[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
@@ -31,10 +32,45 @@ static void addr_set6(struct addr *out, const void *in6, uint16_t port)
 	out->len = sizeof(*sin6);
 }
 
+/* "fe80::1%2" in two parts: the address in `host`, the index of its interface in *scope. False if there is no such index. */
+static bool split_scope(const char *text, char host[INET6_ADDRSTRLEN], uint32_t *scope)
+{
+	size_t n = strcspn(text, "%");
+	unsigned long index = 0;
+	char *end;
+
+	if (n >= INET6_ADDRSTRLEN || text[n + 1] < '1' || text[n + 1] > '9')
+		return false;
+	memcpy(host, text, n);
+	host[n] = '\0';
+	index = strtoul(text + n + 1, &end, 10);
+	*scope = (uint32_t)index;
+	return !*end && index <= INT32_MAX;
+}
+
+static int parse_scoped(const char *text, uint16_t port, struct addr *out)
+{
+	char host[INET6_ADDRSTRLEN];
+	uint8_t bytes[16];
+	uint32_t scope;
+	struct addr a;
+
+	if (!split_scope(text, host, &scope) || inet_pton(AF_INET6, host, bytes) != 1)
+		return -EINVAL;
+	addr_set6(&a, bytes, port);
+	addr_set_scope(&a, scope);
+	if (addr_scope(&a) != scope)
+		return -EINVAL;
+	*out = a;
+	return 0;
+}
+
 int addr_parse(const char *text, uint16_t port, struct addr *out)
 {
 	uint8_t bytes[16];
 
+	if (strchr(text, '%'))
+		return parse_scoped(text, port, out);
 	if (inet_pton(AF_INET, text, bytes) == 1)
 		addr_set4(out, bytes, port);
 	else if (inet_pton(AF_INET6, text, bytes) == 1)
@@ -85,6 +121,25 @@ void addr_set_port(struct addr *a, uint16_t port)
 		((struct sockaddr_in *)&a->ss)->sin_port = htons(port);
 	else
 		((struct sockaddr_in6 *)&a->ss)->sin6_port = htons(port);
+}
+
+/* fe80::/10 (RFC 4291, 2.5.6) */
+static bool is_link_local(const struct addr *a)
+{
+	const uint8_t *raw = ((const struct sockaddr_in6 *)&a->ss)->sin6_addr.s6_addr;
+
+	return a->ss.ss_family == AF_INET6 && raw[0] == 0xfe && (raw[1] & 0xc0) == 0x80;
+}
+
+uint32_t addr_scope(const struct addr *a)
+{
+	return is_link_local(a) ? ((const struct sockaddr_in6 *)&a->ss)->sin6_scope_id : 0;
+}
+
+void addr_set_scope(struct addr *a, uint32_t scope)
+{
+	if (is_link_local(a))
+		((struct sockaddr_in6 *)&a->ss)->sin6_scope_id = scope;
 }
 
 bool addr_same_host(const struct addr *a, const struct addr *b)
@@ -142,6 +197,8 @@ const char *addr_host_text(const struct addr *a, char text[ADDR_TEXT_MAX])
 		in = &((const struct sockaddr_in6 *)&a->ss)->sin6_addr;
 	if (!inet_ntop(a->ss.ss_family, in, text, ADDR_TEXT_MAX))
 		snprintf(text, ADDR_TEXT_MAX, "?");
+	if (addr_scope(a))
+		snprintf(text + strlen(text), ADDR_TEXT_MAX - strlen(text), "%%%u", addr_scope(a));
 	return text;
 }
 
@@ -153,6 +210,6 @@ const char *addr_text(const struct addr *a, char text[ADDR_TEXT_MAX])
 	if (a->ss.ss_family == AF_INET)
 		snprintf(text, ADDR_TEXT_MAX, "%.45s:%u", host, addr_port(a));
 	else
-		snprintf(text, ADDR_TEXT_MAX, "[%.45s]:%u", host, addr_port(a));
+		snprintf(text, ADDR_TEXT_MAX, "[%.54s]:%u", host, addr_port(a));
 	return text;
 }

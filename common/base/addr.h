@@ -14,7 +14,8 @@ struct addr {
 
 #define ADDR_TEXT_MAX 64	/* room for any address as text, with its port and the final zero */
 
-/* Reads a numeric IPv4 or IPv6 address; names are not resolved. Returns 0, or -EINVAL and leaves *out alone. */
+/* Reads a numeric IPv4 or IPv6 address, a link-local one with the index of its interface ("fe80::1%2"); names are not
+ * resolved. Returns 0, or -EINVAL and leaves *out alone. */
 int addr_parse(const char *text, uint16_t port, struct addr *out) __attribute__((warn_unused_result));
 
 /* Copies an AF_INET or AF_INET6 socket address. Returns 0, or -EAFNOSUPPORT and leaves *out alone. */
@@ -28,6 +29,11 @@ void addr_to_bytes(const struct addr *a, uint8_t out[16]);
 uint16_t addr_port(const struct addr *a);
 void addr_set_port(struct addr *a, uint16_t port);
 
+/* The interface (its index) that a link-local IPv6 address is of; 0: none, and for all other addresses. */
+uint32_t addr_scope(const struct addr *a);
+/* Sets it, of a link-local IPv6 address; others stay as they are. */
+void addr_set_scope(struct addr *a, uint32_t scope);
+
 /* True if both are one host; ports do not count, and an IPv4-mapped address is the IPv4 address. */
 bool addr_same_host(const struct addr *a, const struct addr *b);
 /* What counts as one peer, whatever its port, as a number that is never 0: an IPv4 address; of an IPv6 address the first
@@ -36,9 +42,10 @@ uint64_t addr_network(const struct addr *a);
 /* True for 0.0.0.0 and ::. */
 bool addr_is_any(const struct addr *a);
 
-/* Writes the address to `text`, which is returned: "10.0.0.1" or "fe80::1". */
+/* Writes the address to `text`, which is returned: "10.0.0.1" or "2001:db8::1"; of a link-local one with its interface
+ * "fe80::1%2". */
 const char *addr_host_text(const struct addr *a, char text[ADDR_TEXT_MAX]);
-/* The same with the port: "10.0.0.1:7471" or "[fe80::1]:7471". */
+/* The same with the port: "10.0.0.1:7471" or "[2001:db8::1]:7471". */
 const char *addr_text(const struct addr *a, char text[ADDR_TEXT_MAX]);
 
 #endif

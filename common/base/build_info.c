@@ -18,6 +18,11 @@ const char *build_info_text(void)
 	return RAMPART_VERSION " (commit " BUILD_COMMIT ", gcc " __VERSION__ ")";
 }
 
+const char *build_info_openssl(void)
+{
+	return OpenSSL_version(OPENSSL_VERSION);
+}
+
 json_t *build_info_json(void)
 {
 	size_t n = strlen(BUILD_COMMIT);
@@ -27,6 +32,6 @@ json_t *build_info_json(void)
 	return json_pack("{s:s, s:s%, s:b, s:s, s:s, s:{s:s, s:s, s:s, s:s}}",
 			 "version", RAMPART_VERSION, "git_commit", BUILD_COMMIT, dirty ? n - 6 : n,
 			 "dirty", dirty, "compiler", "gcc " __VERSION__, "flags", BUILD_FLAGS, "libraries",
-			 "openssl", OpenSSL_version(OPENSSL_VERSION), "jansson", jansson_version_str(), "zlib",
+			 "openssl", build_info_openssl(), "jansson", jansson_version_str(), "zlib",
 			 zlibVersion(), "libev", LIBEV_VERSION);
 }

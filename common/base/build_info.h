@@ -7,6 +7,9 @@
 /* Version, commit and compiler, such as "0.1.0 (commit abc1234, gcc 12.2.0)". The text is static. */
 const char *build_info_text(void);
 
+/* OpenSSL's version, of the library that is loaded. The text is static. */
+const char *build_info_openssl(void);
+
 /* The object `build` of run.json: {version, git_commit, dirty, compiler, flags, libraries{openssl, jansson, zlib,
  * libev}}. The caller owns the reference; NULL if memory runs out. */
 json_t *build_info_json(void) __attribute__((warn_unused_result));

@@ -25,7 +25,7 @@ const char *json_text_at(const json_t *o, const char *path);
 
 /* A new real number; null for NAN and infinity, which JSON does not have. NULL if memory runs out. */
 json_t *json_number(double v);
-/* A new whole number, `v` rounded; null for NAN and infinity. NULL if memory runs out. */
+/* A new whole number, `v` rounded; null for NAN and for what 64 bits do not hold. NULL if memory runs out. */
 json_t *json_whole(double v);
 
 #endif

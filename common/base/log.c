@@ -170,6 +170,8 @@ void log_start(void)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = pthread_create(&ring.writer, NULL, run_writer, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!ret)
+		pthread_setname_np(ring.writer, "log");
 	if (ret)
 		log_warn("no thread for the log (%s): a slow reader of stderr will hold up this program", strerror(ret));
 	atomic_store(&ring.running, !ret);

@@ -113,6 +113,9 @@ static void text_add_allowed(struct text *t, const struct opt *o)
 	case OPT_STRING:
 		text_add(t, "any text that is not empty");
 		break;
+	case OPT_TEXTS:
+		text_add(t, "any text that is not empty; the option at most %d times", OPT_TEXTS_MAX);
+		break;
 	case OPT_CHOICE:
 		for (size_t i = 0; o->choices[i]; i++)
 			text_add(t, "%s%s", i == 0 ? "" : o->choices[i + 1] ? ", " : " or ",
@@ -293,7 +296,7 @@ enum opts_result opts_parse(const struct opts_spec *spec, int argc, char **argv,
 			return OPTS_HELP;
 		if (w.opt == &version_opt)
 			return OPTS_VERSION;
-		if (seen[w.opt - spec->opts]) {
+		if (seen[w.opt - spec->opts] && w.opt->type != OPT_TEXTS) {
 			text_add(&e, "--%s: given twice; allowed: once", w.opt->name);
 			return OPTS_ERROR;
 		}
@@ -361,7 +364,7 @@ static void wrap_add(struct wrap *w, const char *s)
 
 static void help_option(const struct opt *o, const char *short_name, FILE *out)
 {
-	bool ranged = o->type != OPT_FLAG && o->type != OPT_STRING;
+	bool ranged = o->type != OPT_FLAG && o->type != OPT_STRING && o->type != OPT_TEXTS;
 	struct wrap w = { .out = out, .indent = HELP_INDENT };
 	char note[ALLOWED_MAX] = "";
 	struct text t = { .buf = note, .size = sizeof(note) };

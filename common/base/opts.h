@@ -20,12 +20,20 @@ enum opt_type {
 	OPT_CHOICE,	/* one of `choices`; stores the int index of the choice */
 	OPT_LIST,	/* comma-separated whole numbers, each in min..max; stores a struct opt_list */
 	OPT_SIZES,	/* comma-separated sizes as in OPT_SIZE; A-B is A doubled up to B; stores a struct opt_list */
+	OPT_TEXTS,	/* as OPT_STRING, but the option may be given OPT_TEXTS_MAX times; stores a struct opt_texts */
 };
 
 #define OPT_LIST_MAX 64
 
 struct opt_list {
 	uint64_t v[OPT_LIST_MAX];
+	size_t n;
+};
+
+#define OPT_TEXTS_MAX 8
+
+struct opt_texts {
+	const char *v[OPT_TEXTS_MAX];	/* in their order; they point into argv */
 	size_t n;
 };
 
@@ -58,7 +66,7 @@ enum opts_result {
 
 /* Reads argv[1..] into `config`, which holds the defaults on entry. Both --name VALUE and --name=VALUE are options; names
  * are not abbreviated. Options end at `--` and at the first operand. --help (-h) and --version (-V) need no entry in the
- * table. OPTS_ERROR: an option that is unknown, is given twice, or has no value or a bad one; `config` holds what came
+ * table. OPTS_ERROR: an option that is unknown, is given too often, or has no value or a bad one; `config` holds what came
  * before it, and `err`, of `err_size` bytes, one line without program name or newline, such as
  *   --clients: 0 is not allowed; allowed: 1 to 100000
  *   --polll: unknown option; did you mean --poll? (see --help)

@@ -169,6 +169,14 @@ static const char *parse_choice(const struct opt *o, const char *s, int *index)
 	return not_allowed;
 }
 
+static const char *add_text(struct opt_texts *texts, const char *s)
+{
+	if (texts->n == OPT_TEXTS_MAX)
+		return "is one too many";
+	texts->v[texts->n++] = s;
+	return NULL;
+}
+
 const char *opts_store_value(const struct opt *o, const char *s, void *config)
 {
 	void *to = (char *)config + o->offset;
@@ -190,6 +198,9 @@ const char *opts_store_value(const struct opt *o, const char *s, void *config)
 		break;
 	case OPT_STRING:
 		*(const char **)to = s;
+		break;
+	case OPT_TEXTS:
+		problem = add_text(to, s);
 		break;
 	case OPT_CHOICE:
 		problem = parse_choice(o, s, &index);

@@ -23,10 +23,16 @@ struct tally {
 
 int hist_new(struct hist **out)
 {
-	struct hist *h = calloc(1, sizeof(*h));
+	struct hist *h = malloc(sizeof(*h));
 
 	if (!h)
 		return -ENOMEM;
+	/* Writes to each page, so that no value that is counted later waits for the kernel to give one. */
+	for (size_t i = 0; i < HIST_CELLS; i++)
+		counter_set(&h->cell[i], 0);
+	counter_set(&h->count, 0);
+	counter_set(&h->sum, 0);
+	counter_set(&h->max, 0);
 	counter_set(&h->min, UINT64_MAX);
 	*out = h;
 	return 0;

@@ -15,6 +15,9 @@ struct hist;
 /* The highest value that is kept to 3 digits, about 137 s. Larger ones count in the last cell; the maximum is exact. */
 #define HIST_MAX_TRACKABLE_NS ((UINT64_C(1) << 37) - 1)
 
+/* What a histogram takes, all of it resident as soon as it is made. */
+#define HIST_BYTES ((28u * 1024 + 4) * 8)
+
 /* Makes an empty histogram, which the caller owns. Returns 0 or -ENOMEM. */
 int hist_new(struct hist **out) __attribute__((warn_unused_result));
 /* `h` may be NULL. */

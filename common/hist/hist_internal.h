@@ -35,6 +35,8 @@ struct hist {
 	counter cell[HIST_CELLS];
 };
 
+static_assert(sizeof(struct hist) == HIST_BYTES, "what a histogram takes");
+
 /* The cell that counts the value; values beyond the range belong to the last one. */
 static inline size_t hist_index(uint64_t value)
 {

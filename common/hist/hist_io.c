@@ -162,6 +162,29 @@ static int encode(const struct hist *h, struct encoded *e)
 	return 0;
 }
 
+/* ---- one string ---- */
+
+static json_t *pack_number(uint64_t v)
+{
+	return json_integer(v < INT64_MAX ? (json_int_t)v : INT64_MAX);
+}
+
+json_t *hist_pack(const struct hist *h)
+{
+	struct encoded *e;
+	json_t *o = NULL;
+
+	if (!hist_count(h))
+		return json_null();
+	e = malloc(sizeof(*e));
+	if (e && !encode(h, e))
+		o = json_pack("{s:o, s:o, s:o, s:o, s:s}", "count", pack_number(hist_count(h)), "sum",
+			      pack_number(counter_get(&h->sum)), "min", pack_number(hist_min(h)), "max",
+			      pack_number(hist_max(h)), "cells", e->base64);
+	free(e);
+	return o;
+}
+
 /* ---- interval log ---- */
 
 int hist_write_hlog_header(double start_unix_s, FILE *out)

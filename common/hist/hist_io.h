@@ -1,4 +1,5 @@
-/* Histograms in HdrHistogram's file formats: percentile text (.hgrm) and compressed interval log (.hlog, V2).
+/* Histograms in HdrHistogram's file formats: percentile text (.hgrm) and compressed interval log (.hlog, V2); and as one
+ * string, for another process.
  *
  * The caller owns the streams and histograms. Any thread, on a histogram that nobody records into meanwhile: a snapshot
  * by hist_add. Writers flush the stream, so that a full disk is an error of the call that met it.
@@ -8,6 +9,8 @@
 
 #include <stdint.h>
 #include <stdio.h>
+
+#include <jansson.h>
 
 struct hist;
 
@@ -30,5 +33,12 @@ int hist_write_hlog_interval(const struct hist *h, const char *tag, double start
  * which is rounded to a microsecond. Returns 0, or an error and leaves `out` empty: -EINVAL for what such a log cannot
  * have, also a line that is cut off or no interval at all; -ENOMEM; -EIO. */
 int hist_read_hlog(FILE *in, struct hist *out) __attribute__((warn_unused_result));
+
+/* The whole histogram, exact: {count, sum, min, max, cells}, where cells is what an interval of the log above has, compressed
+ * and in base64. Null if it is empty. The caller owns it; NULL when out of memory. */
+json_t *hist_pack(const struct hist *h) __attribute__((warn_unused_result));
+/* What hist_pack made, of any origin: sets `out`, whose writer the caller is. 0, or an error and leaves `out` empty: -EINVAL
+ * for what hist_pack does not make of any histogram, as cells that the other figures do not fit; -ENOMEM. */
+int hist_unpack(const json_t *packed, struct hist *out) __attribute__((warn_unused_result));
 
 #endif

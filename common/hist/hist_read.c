@@ -1,6 +1,6 @@
-/* Reads back the interval logs that hist_io.c writes.
+/* Reads back the interval logs and the packed histograms that hist_io.c writes.
  *
- * Purpose: the sum of a log's intervals, whatever the origin of the log. Not here: logs of other layouts, opening files,
+ * Purpose: the sum of a log's intervals, and a histogram that another process packed, whatever their origin. Not here: logs of other layouts, opening files,
  * single intervals.
  * Threads: any, on a histogram of the caller's own.
  * Invariants: what was read is checked before it is used; the cost of a line is bounded.
@@ -102,15 +102,15 @@ static int decode_compressed(struct hlog_reader *r, size_t len)
 	return get_cells(r->plain + V2_HEADER_BYTES, r->plain + plain_len, r->cells);
 }
 
-/* Decodes the rest of the line into r->packed. The text is checked first, because OpenSSL accepts padding and spaces in
+/* Decodes `text`, which ends with `end`, into r->packed. The text is checked first, because OpenSSL accepts padding and spaces in
  * the wrong places. Returns the number of bytes, or -EINVAL. */
-static int decode_base64(struct hlog_reader *r, const char *text)
+static int decode_base64(struct hlog_reader *r, const char *text, const char *end)
 {
 	size_t digits = strspn(text, BASE64_DIGITS);
 	size_t padding = strspn(text + digits, "=");
 	size_t len = digits + padding;
 
-	if (strcmp(text + len, "\n") != 0 || !digits || padding > 2 || len % 4)
+	if (strcmp(text + len, end) != 0 || len > BASE64_MAX_BYTES || !digits || padding > 2 || len % 4)
 		return -EINVAL;
 	if (EVP_DecodeBlock(r->packed, (const unsigned char *)text, (int)len) < 0)
 		return -EINVAL;
@@ -196,7 +196,7 @@ static int read_interval(struct hlog_reader *r, struct hist *out)
 	}
 	if (!get_field(&p, &start_s) || !get_field(&p, &length_s) || !get_field(&p, &max_ms))
 		return -EINVAL;
-	n = decode_base64(r, p);
+	n = decode_base64(r, p, "\n");
 	if (n >= 0)
 		n = decode_compressed(r, (size_t)n);
 	return n < 0 ? n : add_interval(r, max_ms * 1e6, out);
@@ -245,6 +245,87 @@ int hist_read_hlog(FILE *in, struct hist *out)
 		err = read_intervals(r, in, out);
 	if (err)
 		hist_reset(out);
+	free(r);
+	return err;
+}
+
+/* ---- packed histograms ---- */
+
+/* What stands beside the cells, and is exact. */
+struct facts {
+	uint64_t count, sum, min, max;
+};
+
+static bool get_fact(const json_t *packed, const char *name, uint64_t *out)
+{
+	const json_t *v = json_object_get(packed, name);
+
+	*out = (uint64_t)json_integer_value(v);
+	return json_is_integer(v) && json_integer_value(v) >= 0;
+}
+
+/* The last cell also has what is beyond its highest value. */
+static uint64_t greatest_of(size_t cell)
+{
+	return cell == HIST_CELLS - 1 ? INT64_MAX : hist_cell_high(cell);
+}
+
+/* Whether samples with these facts can be in these cells. */
+static bool cells_fit(const uint64_t cells[HIST_CELLS], const struct facts *f)
+{
+	size_t first = HIST_CELLS, last = 0;
+	unsigned __int128 low = 0, high = 0;
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < HIST_CELLS; i++) {
+		if (!cells[i])
+			continue;
+		if (cells[i] > INT64_MAX - count)
+			return false;
+		first = first < i ? first : i;
+		last = i;
+		count += cells[i];
+		low += (unsigned __int128)cells[i] * hist_cell_low(i);
+		high += (unsigned __int128)cells[i] * greatest_of(i);
+	}
+	return count > 0 && count == f->count && f->min <= f->max && f->min >= hist_cell_low(first) &&
+	       f->min <= greatest_of(first) && f->max >= hist_cell_low(last) && f->max <= greatest_of(last) &&
+	       (low <= f->sum || f->sum == INT64_MAX) && f->sum <= high;
+}
+
+static int unpack(struct hlog_reader *r, const json_t *packed, struct hist *out)
+{
+	const char *text = json_string_value(json_object_get(packed, "cells"));
+	struct facts f;
+	int n;
+
+	if (!text || !get_fact(packed, "count", &f.count) || !get_fact(packed, "sum", &f.sum) ||
+	    !get_fact(packed, "min", &f.min) || !get_fact(packed, "max", &f.max))
+		return -EINVAL;
+	n = decode_base64(r, text, "");
+	if (n >= 0)
+		n = decode_compressed(r, (size_t)n);
+	if (n < 0 || !cells_fit(r->cells, &f))
+		return n < 0 ? n : -EINVAL;
+	for (size_t i = 0; i < HIST_CELLS; i++)
+		counter_set(&out->cell[i], r->cells[i]);
+	counter_set(&out->count, f.count);
+	counter_set(&out->sum, f.sum);
+	counter_set(&out->min, f.min);
+	counter_set(&out->max, f.max);
+	return 0;
+}
+
+int hist_unpack(const json_t *packed, struct hist *out)
+{
+	struct hlog_reader *r;
+	int err;
+
+	hist_reset(out);
+	if (json_is_null(packed))
+		return 0;
+	r = malloc(sizeof(*r));
+	err = r ? unpack(r, packed, out) : -ENOMEM;
 	free(r);
 	return err;
 }

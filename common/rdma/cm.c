@@ -13,11 +13,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
-/* Credits keep receive queues from running dry, so a receiver that is not ready is an accident that
- * passes: wait for it without limit (7), and long enough (18 is 5.12 ms) that thousands of waiting senders
- * do not drown the receiver in retries. A receiver that never becomes ready is caught by the liveness probe. */
-#define QP_RNR_RETRIES 7
-#define QP_MIN_RNR_TIMER 18
 #define TIMEWAIT_EXPONENT_MAX 21	/* 8.6 s */
 
 struct cm_channel {
@@ -150,6 +145,11 @@ void cm_id_set_context(struct rdma_cm_id *id, void *context)
 	id->context = context;
 }
 
+int cm_set_traffic_class(struct rdma_cm_id *id, uint8_t traffic_class)
+{
+	return rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &traffic_class, sizeof(traffic_class)) ? -errno : 0;
+}
+
 int cm_resolve_addr(struct rdma_cm_id *id, const struct addr *local, const struct addr *peer,
 		    unsigned timeout_ms)
 {
@@ -204,6 +204,16 @@ static uint8_t retries(const struct cm_retry *r)
 	return r->count ? r->count : CM_RETRIES;
 }
 
+static uint8_t rnr_retries(const struct cm_retry *r)
+{
+	return r->rnr_count_plus_1 ? r->rnr_count_plus_1 - 1 : CM_RNR_RETRIES;
+}
+
+static uint8_t rnr_timer(const struct cm_retry *r)
+{
+	return r->rnr_timer_plus_1 ? r->rnr_timer_plus_1 - 1 : CM_RNR_TIMER;
+}
+
 static struct rdma_conn_param to_rdma(const struct cm_conn_param *p)
 {
 	struct rdma_conn_param r = {
@@ -213,7 +223,7 @@ static struct rdma_conn_param to_rdma(const struct cm_conn_param *p)
 		.initiator_depth = p->initiator_depth,
 		.flow_control = 1,
 		.retry_count = retries(&p->retry),
-		.rnr_retry_count = QP_RNR_RETRIES,
+		.rnr_retry_count = rnr_retries(&p->retry),
 		.srq = 1,
 		.qp_num = p->qpn,
 	};
@@ -294,17 +304,30 @@ static int to_init(struct rdma_cm_id *id, struct ibv_qp *qp)
 	return -ibv_modify_qp(qp, &attr, mask | IBV_QP_ACCESS_FLAGS);
 }
 
+static void choose_path(struct ibv_ah_attr *ah, const struct cm_fabric *f)
+{
+	if (f->has_service_level)
+		ah->sl = f->service_level;
+	if (!ah->is_global)
+		return;
+	if (f->has_traffic_class)
+		ah->grh.traffic_class = f->traffic_class;
+	if (f->has_gid_index)
+		ah->grh.sgid_index = f->gid_index;
+}
+
 static int to_rtr(struct ibv_qp *qp, const struct cm_path *path, const struct cm_qp_param *p)
 {
 	struct ibv_qp_attr attr = path->rtr;
 
 	attr.rq_psn = p->rq_psn;
-	attr.min_rnr_timer = QP_MIN_RNR_TIMER;
+	attr.min_rnr_timer = rnr_timer(&p->retry);
 	/* What the request asked for is the peer's claim: never more than we offer. */
 	if (attr.max_dest_rd_atomic > p->reads)
 		attr.max_dest_rd_atomic = p->reads;
 	if (p->path_mtu && attr.path_mtu > p->path_mtu)
 		attr.path_mtu = p->path_mtu;
+	choose_path(&attr.ah_attr, &p->fabric);
 	attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE;
 	if (p->remote_write)
 		attr.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
@@ -320,7 +343,7 @@ static int to_rts(struct ibv_qp *qp, const struct cm_qp_param *p)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .sq_psn = p->sq_psn,
 				    .timeout = p->retry.ack_timeout ? p->retry.ack_timeout : CM_ACK_TIMEOUT,
-				    .retry_cnt = retries(&p->retry), .rnr_retry = QP_RNR_RETRIES,
+				    .retry_cnt = retries(&p->retry), .rnr_retry = rnr_retries(&p->retry),
 				    .max_rd_atomic = p->own_reads };
 
 	return -ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
@@ -354,6 +377,37 @@ int cm_program_qp(struct rdma_cm_id *id, struct ibv_qp *qp, const struct cm_path
 	if (!ret && p->verify)
 		ret = verify_psns(qp, p);
 	return ret;
+}
+
+uint64_t cm_rnr_timer_ns(uint8_t code)
+{
+	static const uint32_t hundredths_of_ms[32] = {
+		65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072,
+		4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+	};
+
+	return hundredths_of_ms[code & 31] * (NS_PER_MS / 100);
+}
+
+int cm_read_qp(struct ibv_qp *qp, struct cm_qp_values *out)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	int ret = ibv_query_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+			       IBV_QP_RNR_RETRY | IBV_QP_MIN_RNR_TIMER, &init);
+
+	if (ret)
+		return -ret;
+	*out = (struct cm_qp_values){
+		.path_mtu_bytes = attr.path_mtu ? (uint16_t)(128u << attr.path_mtu) : 0,
+		.ack_timeout = attr.timeout, .retry_count = attr.retry_cnt, .rnr_retry = attr.rnr_retry,
+		.rnr_timer = attr.min_rnr_timer, .service_level = attr.ah_attr.sl,
+	};
+	if (attr.ah_attr.is_global) {
+		out->traffic_class = attr.ah_attr.grh.traffic_class;
+		out->gid_index = attr.ah_attr.grh.sgid_index;
+	}
+	return 0;
 }
 
 int cm_own_psn(struct rdma_cm_id *id, uint32_t *out)

@@ -82,6 +82,10 @@ int cm_id_new(struct cm_channel *c, void *context, struct rdma_cm_id **out)
 void cm_id_destroy(struct rdma_cm_id *id);
 void cm_id_set_context(struct rdma_cm_id *id, void *context);
 
+/* Before the route is resolved: the traffic class of what the id sends, the CM's packets too; the peer is told
+ * (RDMA_OPTION_ID_TOS, rdma_set_option(3)). Errors: of rdma_set_option. */
+int cm_set_traffic_class(struct rdma_cm_id *id, uint8_t traffic_class) __attribute__((warn_unused_result));
+
 /* Begins to look for the device that leads from `local` (NULL: any address) to `peer`, for `timeout_ms` at most;
  * CM_ADDR_RESOLVED or CM_ADDR_ERROR follows. Errors, after which neither does:
  *   -EADDRNOTAVAIL  `local` is not this machine's
@@ -111,11 +115,26 @@ uint64_t cm_rest_ns(const struct rdma_cm_id *id, uint8_t ack_delay);
 struct cm_retry {
 	uint8_t ack_timeout;		/* n of 4.096 us x 2^n, 1 to 31; 0: CM_ACK_TIMEOUT */
 	uint8_t count;			/* 1 to 7, which is without end on Soft-RoCE; 0: CM_RETRIES */
+	uint8_t rnr_count_plus_1;	/* of retries to a receiver that is not ready, 0 to 7 (without end); 0: CM_RNR_RETRIES */
+	uint8_t rnr_timer_plus_1;	/* code of the time that it asks senders to wait, 0 to 31; 0: CM_RNR_TIMER */
+};
+
+/* What of a connection's path its user chose. All zero: it stays as the CM has it. */
+struct cm_fabric {
+	bool has_traffic_class, has_service_level, has_gid_index;
+	uint8_t traffic_class;		/* DSCP and ECN bits of an IP packet */
+	uint8_t service_level;		/* on Ethernet the priority, 0 to 7 */
+	uint8_t gid_index;		/* of the local port's table: address and kind of packets (RoCE v1 or v2) */
 };
 
 /* 268 ms and 6: a peer that is gone is noticed after 1.9 s on Soft-RoCE. */
 #define CM_ACK_TIMEOUT 16
 #define CM_RETRIES 6
+/* Credits keep receive queues from running dry, so a receiver that is not ready is an accident that
+ * passes: wait for it without limit (7), and long enough (18 is 5.12 ms) that thousands of waiting senders
+ * do not drown the receiver in retries. A receiver that never becomes ready is caught by the liveness probe. */
+#define CM_RNR_RETRIES 7
+#define CM_RNR_TIMER 18
 
 struct cm_conn_param {
 	uint32_t qpn;			/* our QP */
@@ -152,6 +171,7 @@ struct cm_qp_param {
 	uint8_t own_reads;	/* and we there */
 	enum ibv_mtu path_mtu;	/* at most; 0: the path's */
 	struct cm_retry retry;
+	struct cm_fabric fabric;
 	bool verify;		/* read the PSNs back with ibv_query_qp: -EBADMSG if they differ */
 };
 
@@ -180,6 +200,24 @@ int cm_path_peer(struct rdma_cm_id *id, const struct cm_path *path, struct addr 
  */
 int cm_program_qp(struct rdma_cm_id *id, struct ibv_qp *qp, const struct cm_path *path,
 		  const struct cm_qp_param *p) __attribute__((warn_unused_result));
+
+/* What a queue pair really has, as the device says. */
+struct cm_qp_values {
+	uint16_t path_mtu_bytes;	/* 0: not connected */
+	uint8_t ack_timeout;		/* n of 4.096 us x 2^n; 0: without end */
+	uint8_t retry_count;
+	uint8_t rnr_retry;		/* 7: without end */
+	uint8_t rnr_timer;		/* code of IBTA table 45 */
+	uint8_t traffic_class;		/* 0 without a global route */
+	uint8_t service_level;		/* priority on Ethernet */
+	uint8_t gid_index;
+};
+
+/* What a code of the receiver-not-ready timer means (IBTA 9.7.5.2.8, table 45). Only the low 5 bits count. */
+uint64_t cm_rnr_timer_ns(uint8_t code);
+
+/* A system call. Errors: of ibv_query_qp. */
+int cm_read_qp(struct ibv_qp *qp, struct cm_qp_values *out) __attribute__((warn_unused_result));
 
 /* The send PSN the CM would have used, for people and tests. Errors: of rdma_init_qp_attr. */
 int cm_own_psn(struct rdma_cm_id *id, uint32_t *out) __attribute__((warn_unused_result));

@@ -8,6 +8,9 @@
 
 #include <rdma/rdma_cma.h>
 
+#include "common/host/place.h"
+#include "common/rdma/cm.h"
+
 #define GIDS_MAX 256
 
 int dev_count(void)
@@ -19,6 +22,19 @@ int dev_count(void)
 		return 0;
 	rdma_free_devices(list);
 	return n;
+}
+
+int dev_name(unsigned i, char *out, size_t size)
+{
+	int n = 0;
+	struct ibv_context **list = rdma_get_devices(&n);
+	bool found = list && i < (unsigned)n;
+
+	if (found)
+		snprintf(out, size, "%s", ibv_get_device_name(list[i]->device));
+	if (list)
+		rdma_free_devices(list);
+	return found ? 0 : -ENODEV;
 }
 
 static bool is_link_local(const union ibv_gid *gid)
@@ -215,6 +231,60 @@ void dev_close(struct dev *d)
 	memset(d, 0, sizeof(*d));
 }
 
+static bool gid_at(const struct dev *d, uint32_t index, struct ibv_gid_entry *out)
+{
+	struct ibv_gid_entry gids[GIDS_MAX];
+	ssize_t n = ibv_query_gid_table(d->ctx, gids, GIDS_MAX, 0);
+
+	for (ssize_t i = 0; i < n; i++)
+		if (gids[i].gid_index == index && gids[i].port_num == d->port_num) {
+			*out = gids[i];
+			return true;
+		}
+	return false;
+}
+
+int dev_use_gid(struct dev *d, uint32_t index, char *err, size_t err_size)
+{
+	char name[IBV_SYSFS_NAME_MAX], text[ADDR_TEXT_MAX], other[ADDR_TEXT_MAX];
+	struct ibv_gid_entry gid;
+	struct addr a;
+
+	if (!dev_ethernet_port(d)) {
+		snprintf(err, err_size, "--gid-index: the link of device %s is InfiniBand, whose GIDs are no addresses; leave "
+			 "it out", d->name);
+		return -EAFNOSUPPORT;
+	}
+	if (!gid_at(d, index, &gid)) {
+		snprintf(err, err_size, "--gid-index: device %s has no entry %u; /sys/class/infiniband/%s/ports/%u/gids has those "
+			 "that there are", d->name, index, d->name, d->port_num);
+		return -EINVAL;
+	}
+	addr_from_bytes(gid.gid.raw, 0, &a);
+	addr_set_scope(&a, gid.ndev_ifindex);
+	if (addr_same_host(&a, &d->addr))
+		return 0;
+	if (a.ss.ss_family != d->addr.ss.ss_family) {
+		snprintf(err, err_size, "--gid-index: entry %u of device %s is %s, which does not reach peers of %s; name an entry "
+			 "of that family, or another address", index, d->name, addr_host_text(&a, text),
+			 addr_host_text(&d->addr, other));
+		return -EINVAL;
+	}
+	memcpy(name, d->name, sizeof(name));
+	dev_close(d);
+	return dev_open(&a, name, d, err, err_size);
+}
+
+int dev_fit_fabric(struct dev *d, const struct cm_fabric *f, char *err, size_t err_size)
+{
+	if (f->has_service_level && f->service_level > 7 && dev_ethernet_port(d)) {
+		snprintf(err, err_size, "--service-level: %u is not allowed on device %s, whose link is Ethernet; allowed: 0 to 7",
+			 f->service_level, d->name);
+		return -EINVAL;
+	}
+	return f->has_gid_index ? dev_use_gid(d, f->gid_index, err, err_size) : 0;
+}
+
 uint8_t dev_ethernet_port(const struct dev *d)
 {
 	return d->port.link_layer == IBV_LINK_LAYER_ETHERNET ? d->port_num : 0;
@@ -228,14 +298,37 @@ bool dev_is_software(const struct dev *d)
 	return strcmp(driver, "rdma_rxe") == 0 || strcmp(driver, "siw") == 0;
 }
 
+int dev_numa_node(const struct dev *d)
+{
+	return place_node_of_rdma(PLACE_SYS, d->name);
+}
+
+/* Drivers of the kernel's own have none. */
+static json_t *driver_version(const char *driver)
+{
+	char path[IBV_SYSFS_PATH_MAX], text[64] = "";
+	json_t *version = NULL;
+	FILE *f;
+
+	snprintf(path, sizeof(path), PLACE_SYS "/module/%s/version", driver);
+	f = fopen(path, "re");
+	if (f && fgets(text, sizeof(text), f))
+		version = json_stringn(text, strcspn(text, "\n"));
+	if (f)
+		fclose(f);
+	return version ? version : json_null();
+}
+
 json_t *dev_json(const struct dev *d)
 {
 	char driver[64], text[ADDR_TEXT_MAX];
+	int node = dev_numa_node(d);
 
 	driver_name(d, driver, sizeof(driver));
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:b,"
+	return json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:i, s:i, s:b,"
 			 " s:{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}}",
-			 "name", d->name, "driver", driver, "firmware", d->attr.fw_ver,
+			 "name", d->name, "driver", driver, "driver_version", driver_version(driver),
+			 "numa_node", node == PLACE_NO_NODE ? json_null() : json_integer(node), "firmware", d->attr.fw_ver,
 			 "link", d->port.link_layer == IBV_LINK_LAYER_ETHERNET ? "ethernet" : "infiniband",
 			 "address", addr_host_text(&d->addr, text),
 			 "path_mtu_bytes", 128 << d->port.active_mtu,

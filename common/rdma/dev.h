@@ -15,6 +15,7 @@
 
 #include "common/base/addr.h"
 
+struct cm_fabric;
 struct rdma_cm_id;
 
 struct dev {
@@ -32,6 +33,9 @@ struct dev {
 
 /* Number of RDMA devices of this machine; 0 also when librdmacm finds none it can use. */
 int dev_count(void);
+
+/* Name of the `i`-th device, from 0, into `out`. Any thread. 0, or -ENODEV if there are fewer. */
+int dev_name(unsigned i, char *out, size_t size) __attribute__((warn_unused_result));
 
 /* An IP address of the device `name` (NULL: of the first device with an active port and an address
  * in its GID table, IPv4 preferred). Any thread. Errors, with a line in `err` that says what to do:
@@ -52,14 +56,31 @@ int dev_source_addr(const struct addr *peer, struct addr *out) __attribute__((wa
  */
 int dev_open(const struct addr *local, const char *name, struct dev *out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
+/* Of an open device: if entry `index` of its port's GID table has another address than it was opened with, it is opened again
+ * with that. Errors, with a line in `err` that names --gid-index; the device may be closed then:
+ *   -EINVAL        there is no such entry, or it holds no IP address of the family of the device's address
+ *   -EAFNOSUPPORT  the link is no Ethernet, so GIDs are no addresses
+ *   other          of dev_open */
+int dev_use_gid(struct dev *d, uint32_t index, char *err, size_t err_size) __attribute__((warn_unused_result));
+/* Of an open device: whether it can have what was chosen of a path, its GID index with dev_use_gid. Errors, with a line in
+ * `err` that names the option and what is allowed; the device may be closed then:
+ *   -EINVAL  a service level above 7 on Ethernet
+ *   other    of dev_use_gid */
+int dev_fit_fabric(struct dev *d, const struct cm_fabric *f, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
 void dev_close(struct dev *d);	/* also of one that is not open: all zero */
 
 /* The port's number if its link is Ethernet (RoCE), else 0. */
 uint8_t dev_ethernet_port(const struct dev *d);
 
+/* The NUMA node that the device, or a software device's interface, is at; PLACE_NO_NODE (common/host/place.h): none is
+ * known. */
+int dev_numa_node(const struct dev *d);
+
 bool dev_is_software(const struct dev *d);	/* rdma_rxe or siw */
 
-/* Name, driver, firmware, link, MTU and limits for run.json. NULL when out of memory. */
+/* Name, driver with its version (null: the kernel's own), firmware, link, MTU, NUMA node (null: none) and limits for
+ * run.json. NULL when out of memory. */
 json_t *dev_json(const struct dev *d);
 
 /* True if the device does RDMA atomics. */

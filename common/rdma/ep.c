@@ -9,6 +9,7 @@
 #include "common/rdma/ep_internal.h"
 
 #define UNAWAITED_ROUNDS 16
+#define INLINE_LEAST 64u	/* less is not worth a try */
 
 static bool is_receive(const struct ep *ep, const struct ep_cq *q)
 {
@@ -142,6 +143,18 @@ uint64_t ep_sends_out(const struct ep *ep)
 	return ep->sends_out;
 }
 
+void ep_count_doorbell(struct ep *ep, uint32_t requests, uint32_t signalled)
+{
+	ep->work.doorbells++;
+	ep->work.requests += requests;
+	ep->work.signalled += signalled;
+}
+
+void ep_get_work(const struct ep *ep, struct ep_work *out)
+{
+	*out = ep->work;
+}
+
 bool ep_needs_sweep(const struct ep *ep)
 {
 	return ep->sends_out || ep->n_short || (ep->solicited_only && !ep->limit_armed);
@@ -203,9 +216,14 @@ static int poll_cq(struct ep *ep, struct ep_cq *q, int max, struct ibv_wc *wc)
 {
 	int n = ibv_poll_cq(q->cq, max, wc);
 
-	if (n < 0)
+	ep->work.polls++;
+	if (n < 0) {
 		log_error("ibv_poll_cq failed on %s", ep->dev->name);
-	return n < 0 ? -EIO : n;
+		return -EIO;
+	}
+	ep->work.empty_polls += n == 0;
+	ep->work.completions += (uint32_t)n;
+	return n;
 }
 
 static int dispatch(struct ep *ep, struct ep_cq *q, const struct ibv_wc *wc, int n)
@@ -392,6 +410,16 @@ uint32_t ep_inline_bytes(const struct ep *ep)
 	return ep->inline_bytes;
 }
 
+uint32_t ep_inline_wanted(const struct ep *ep)
+{
+	return ep->inline_wanted;
+}
+
+uint32_t ep_inline_granted(const struct ep *ep)
+{
+	return ep->inline_granted;
+}
+
 struct ibv_pd *ep_pd(const struct ep *ep)
 {
 	return ep->pd;
@@ -428,6 +456,23 @@ void ep_get_counts(const struct ep *ep, struct ep_counts *out)
 	out->mrs = 1;
 }
 
+/* The next size to ask for after one that was refused: a power of two, or none at all. */
+static uint32_t less_inline(uint32_t bytes)
+{
+	uint32_t less = 1;
+
+	while (less * 2 < bytes)
+		less *= 2;
+	return less < INLINE_LEAST ? 0 : less;
+}
+
+/* The device has granted a queue pair so many bytes. */
+static void note_inline(struct ep *ep, uint32_t granted)
+{
+	ep->inline_granted = MIN(ep->inline_granted, granted);
+	ep->inline_bytes = MIN(ep->inline_bytes, granted);
+}
+
 int ep_qp_create(struct ep *ep, struct ibv_qp **out, uint32_t *cq_index)
 {
 	struct ibv_qp_init_attr attr = {
@@ -445,13 +490,16 @@ int ep_qp_create(struct ep *ep, struct ibv_qp **out, uint32_t *cq_index)
 		return -ENOSPC;
 	attr.send_cq = ep->cqs[i].cq;
 	*out = ibv_create_qp(ep->pd, &attr);
-	if (!*out && errno == EINVAL && ep->inline_bytes) {
-		/* The device takes no inline data of this size: go without for all. */
-		ep->inline_bytes = attr.cap.max_inline_data = 0;
+	/* The size is one cause of EINVAL; if there is another, none helps, and all the same go without for all. */
+	while (!*out && errno == EINVAL && ep->inline_bytes) {
+		ep->inline_bytes = less_inline(ep->inline_bytes);
+		attr.cap = (struct ibv_qp_cap){ .max_send_wr = ep->sq_depth, .max_send_sge = 1,
+						.max_inline_data = ep->inline_bytes };
 		*out = ibv_create_qp(ep->pd, &attr);
 	}
 	if (!*out)
 		return -errno;
+	note_inline(ep, attr.cap.max_inline_data);
 	ep->cqs[i].room--;
 	*cq_index = i;
 	return 0;

@@ -105,6 +105,16 @@ struct ep_counts {
 	uint32_t mrs;
 };
 
+/* What an endpoint has done since it was made. */
+struct ep_work {
+	uint64_t requests;	/* that the device took into send queues */
+	uint64_t doorbells;	/* calls of ibv_post_send that they went out with */
+	uint64_t signalled;	/* requests that were to have a completion, whatever becomes of them */
+	uint64_t polls;		/* calls of ibv_poll_cq */
+	uint64_t empty_polls;	/* of these, those that found nothing */
+	uint64_t completions;
+};
+
 /* Called for each completion, in the order polled. */
 typedef void ep_on_wc_fn(void *arg, const struct ibv_wc *wc);
 
@@ -138,6 +148,9 @@ void ep_await(struct ep *ep, const struct ibv_qp *qp, int n);
 /* Counts send queue entries that were posted (n > 0) or retired (n < 0). */
 void ep_count_sends(struct ep *ep, int n);
 uint64_t ep_sends_out(const struct ep *ep);
+/* Counts requests that went out with one doorbell, and those of them that are signalled. */
+void ep_count_doorbell(struct ep *ep, uint32_t requests, uint32_t signalled);
+void ep_get_work(const struct ep *ep, struct ep_work *out);
 /* True if ep_sweep is to be called now and then while the thread sleeps: a send that is out may fail without raising an
  * event, the SRQ is short of receives, or its limit is not armed. */
 bool ep_needs_sweep(const struct ep *ep);
@@ -215,7 +228,12 @@ void ep_recycle(struct ep *ep, uint32_t buf);
  * when one is. */
 bool ep_replace(struct ep *ep);
 
+/* Largest message that is copied into the send queue: what was wanted, or less if the device grants less. */
 uint32_t ep_inline_bytes(const struct ep *ep);
+/* What was wanted, and what the device has granted all queue pairs so far (it may be more than was wanted); UINT32_MAX:
+ * there was none yet. */
+uint32_t ep_inline_wanted(const struct ep *ep);
+uint32_t ep_inline_granted(const struct ep *ep);
 struct ibv_pd *ep_pd(const struct ep *ep);
 const struct dev *ep_dev(const struct ep *ep);
 uint32_t ep_sq_depth(const struct ep *ep);
@@ -223,8 +241,8 @@ uint32_t ep_post_list(const struct ep *ep);
 uint32_t ep_signal_every(const struct ep *ep);
 void ep_get_counts(const struct ep *ep, struct ep_counts *out);
 
-/* For the QP pool: creates a QP on this endpoint's queues, in RESET; *cq_index is given back with ep_qp_destroy. A device
- * that takes no inline data of the wanted size is used without from then on. Errors:
+/* For the QP pool: creates a QP on this endpoint's queues, in RESET; *cq_index is given back with ep_qp_destroy. If the
+ * device refuses inline data of the wanted size, the largest power of two that it takes is used from then on, or none. Errors:
  *   -ENOSPC  every send CQ has its QPs (ep_config's max_qps)
  *   other    what ibv_create_qp failed with (-ENOMEM: the device has no more)
  */

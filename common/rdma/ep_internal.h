@@ -31,6 +31,7 @@ struct ep {
 	struct ep_cq cqs[1 + SEND_CQS_MAX];	/* [0] receives */
 	uint32_t n_cqs, n_armed;
 	uint64_t sends_out;
+	struct ep_work work;
 	uint32_t rounds;	/* of polling */
 	uint32_t next_cq;
 	uint64_t batch, look;
@@ -38,6 +39,7 @@ struct ep {
 	bool limit_armed;	/* the SRQ raises an event at SRQ_LIMIT */
 	bool srq_low;		/* it has raised one since it was armed: all receives raise events */
 	uint32_t sq_depth, inline_bytes, post_list, signal_every;
+	uint32_t inline_wanted, inline_granted;
 	uint32_t holds;
 	STAILQ_HEAD(ep_deferred_list, ep_deferred) deferred;
 

@@ -145,7 +145,8 @@ int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep
 	ep->spin = cfg->spin;
 	ep->solicited_only = cfg->solicited_only;
 	ep->sq_depth = cfg->sq_depth;
-	ep->inline_bytes = cfg->inline_bytes;
+	ep->inline_bytes = ep->inline_wanted = cfg->inline_bytes;
+	ep->inline_granted = UINT32_MAX;
 	ep->post_list = cfg->post_list ? cfg->post_list : 1;
 	ep->signal_every = cfg->signal_every;
 	STAILQ_INIT(&ep->deferred);

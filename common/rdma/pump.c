@@ -61,10 +61,12 @@ static bool process(struct pump *p)
 		int n = ep_process(p->ep, EP_BATCH);
 		uint64_t now;
 
+		p->counts.polls++;
 		if (n < 0)
 			pump_fail(p);
 		if (n <= 0)
 			return false;
+		p->counts.completions += (uint64_t)n;
 		now = clock_now_ns();
 		p->last_busy_ns = now;
 		p->turn_ns = p->turn_ns ? p->turn_ns : now;
@@ -386,7 +388,12 @@ int pump_run(struct pump *p)
 		if (one_spins(p))
 			spin(p);
 		start_sweeps(p);
-		ev_run(p->loop, one_spins(p) ? EVRUN_NOWAIT : EVRUN_ONCE);
+		if (one_spins(p)) {
+			ev_run(p->loop, EVRUN_NOWAIT);
+			continue;
+		}
+		p->counts.wakeups++;
+		ev_run(p->loop, EVRUN_ONCE);
 	}
 	return all_are_broken(p) ? -EIO : 0;
 }

@@ -30,6 +30,13 @@ extern const char *const poll_mode_names[];	/* in the order of the enum, NULL-te
 
 typedef void pump_on_cm_fn(void *arg, const struct cm_event *e);
 
+/* Since pump_start. */
+struct pump_counts {
+	uint64_t completions;
+	uint64_t polls;		/* of the endpoint's completion queues, also those that found nothing */
+	uint64_t wakeups;	/* of the first pump: turns of the loop that may have slept */
+};
+
 struct pump {
 	struct ev_loop *loop;
 	struct ep *ep;
@@ -54,6 +61,7 @@ struct pump {
 	unsigned turn;		/* iteration of the loop that turn_ns, turn_wcs and used_up belong to */
 	uint64_t turn_ns;	/* when the turn began; 0: with its first completions */
 	uint32_t turn_wcs;	/* completions handled in the turn */
+	struct pump_counts counts;
 	bool used_up;		/* the turn's budget; there may be more */
 	bool stop;		/* of the first pump: the loop is to end */
 	bool broken;		/* its device stopped working: its queues are not polled any more */

@@ -20,6 +20,7 @@ struct chain {
 	struct ibv_sge sge[EP_POST_LIST_MAX];
 	uint32_t bufs[EP_POST_LIST_MAX];	/* the buffer of each message; EP_NO_BUF for a WRITE in front of one */
 	uint32_t n;
+	uint32_t signalled;
 	int awaited;			/* completions somebody waits for */
 };
 
@@ -76,16 +77,19 @@ static void unawait(struct rc *rc, const struct ibv_send_wr *wr)
 			ep_await(rc->ep, rc->qp, -1);
 }
 
-/* Posts a chain with `awaited` completions that somebody waits for. */
-static int post(struct rc *rc, struct ibv_send_wr *wr, int awaited, struct ibv_send_wr **bad)
+/* Posts `n` requests in a chain: so many are signalled, and of so many completions somebody waits for. */
+static int post(struct rc *rc, struct ibv_send_wr *wr, uint32_t n, uint32_t signalled, int awaited,
+		struct ibv_send_wr **bad)
 {
 	int ret;
 
 	if (awaited)
 		ep_await(rc->ep, rc->qp, awaited);
 	ret = ibv_post_send(rc->qp, wr, bad);
-	if (!ret)
+	if (!ret) {
+		ep_count_doorbell(rc->ep, n, signalled);
 		return 0;
+	}
 	log_warn("ibv_post_send on QP 0x%x failed: %s", rc->qp->qp_num, strerror(ret));
 	unawait(rc, *bad);
 	return -ret;
@@ -235,6 +239,7 @@ static void chain_message(struct rc *rc, struct chain *ch, uint32_t buf, uint32_
 			 (link->unsolicited ? 0u : IBV_SEND_SOLICITED);
 	if (signalled)
 		rc->unsignalled = 0;
+	ch->signalled += signalled;
 	ch->awaited += awaited;
 }
 
@@ -270,10 +275,11 @@ static int post_messages(struct rc *rc)
 	int ret;
 
 	ch.n = 0;
+	ch.signalled = 0;
 	ch.awaited = 0;
 	while (rc->waiting_head != EP_NO_BUF && ch.n + entries_of_first(rc) <= max)
 		chain_message(rc, &ch, take_waiting(rc), &last_held);
-	ret = post(rc, ch.wr, ch.awaited, &bad);
+	ret = post(rc, ch.wr, ch.n, ch.signalled, ch.awaited, &bad);
 	account_for_messages(rc, &ch, ret ? (uint32_t)(bad - ch.wr) : ch.n);
 	return ret;
 }
@@ -349,7 +355,7 @@ static int post_special(struct rc *rc, struct ibv_send_wr *wr)
 	if (rc->special_busy)
 		return -EBUSY;
 	wr->send_flags |= IBV_SEND_SIGNALED;
-	ret = post(rc, wr, 1, &bad);
+	ret = post(rc, wr, 1, 1, 1, &bad);
 	rc->special_busy = ret == 0;
 	return ret;
 }
@@ -400,7 +406,8 @@ static void set_target(struct ibv_send_wr *wr, const struct rc_rma *op)
 static void chain_rma(struct rc *rc, struct chain *ch, const struct rc_rma *op)
 {
 	struct ibv_send_wr *wr = next_of_chain(ch);
-	bool is_inline = op->opcode == IBV_WR_RDMA_WRITE && op->bytes <= ep_inline_bytes(rc->ep), signalled;
+	bool tells = op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM, signalled;
+	bool is_inline = (op->opcode == IBV_WR_RDMA_WRITE || tells) && op->bytes <= ep_inline_bytes(rc->ep);
 
 	rc->unsignalled++;
 	rc->rma_unsignalled++;
@@ -408,9 +415,13 @@ static void chain_rma(struct rc *rc, struct chain *ch, const struct rc_rma *op)
 	*wr->sg_list = (struct ibv_sge){ .addr = (uintptr_t)op->local, .length = op->bytes, .lkey = op->lkey };
 	wr->opcode = op->opcode;
 	set_target(wr, op);
+	if (tells)
+		wr->imm_data = op->imm;
 	wr->wr_id = make_id(rc, WR_RMA, signalled ? rc->rma_unsignalled : 0, signalled ? rc->unsignalled : 0, signalled);
+	ch->signalled += signalled;
 	ch->awaited += signalled;
-	wr->send_flags = (is_inline ? IBV_SEND_INLINE : 0u) | (signalled ? IBV_SEND_SIGNALED : 0u);
+	wr->send_flags = (is_inline ? IBV_SEND_INLINE : 0u) | (signalled ? IBV_SEND_SIGNALED : 0u) |
+			 (tells ? IBV_SEND_SOLICITED : 0u);
 	if (signalled)
 		rc->unsignalled = rc->rma_unsignalled = 0;
 }
@@ -430,10 +441,11 @@ int rc_rma(struct rc *rc, const struct rc_rma *ops, uint32_t n)
 		uint32_t k = MIN(n, ep_post_list(rc->ep));
 
 		ch.n = 0;
+		ch.signalled = 0;
 		ch.awaited = 0;
 		for (uint32_t i = 0; i < k; i++)
 			chain_rma(rc, &ch, &ops[i]);
-		ret = post(rc, ch.wr, ch.awaited, &bad);
+		ret = post(rc, ch.wr, ch.n, ch.signalled, ch.awaited, &bad);
 		count_posted(rc, ret ? (uint32_t)(bad - ch.wr) : k);
 		ops += k;
 		n -= k;
@@ -487,7 +499,7 @@ void rc_drain(struct rc *rc)
 	ret = ibv_modify_qp(rc->qp, &attr, IBV_QP_STATE);
 	wr.wr_id = make_id(rc, WR_BEACON, EP_NO_BUF, 0, true);
 	if (!ret)
-		ret = -post(rc, &wr, 1, &bad);
+		ret = -post(rc, &wr, 1, 1, 1, &bad);
 	if (ret) {
 		/* A QP still in RESET or INIT takes no sends and has nothing outstanding. */
 		log_debug("QP 0x%x needs no drain: %s", rc->qp->qp_num, strerror(ret));

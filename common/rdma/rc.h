@@ -103,13 +103,14 @@ int rc_bind_window(struct rc *rc, struct ibv_mw *mw, const struct ibv_mw_bind_in
 
 /* A request on the peer's memory. */
 struct rc_rma {
-	enum ibv_wr_opcode opcode;	/* RDMA_WRITE, RDMA_READ, ATOMIC_FETCH_AND_ADD, ATOMIC_CMP_AND_SWP */
+	enum ibv_wr_opcode opcode;	/* RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ, ATOMIC_FETCH_AND_ADD, ATOMIC_CMP_AND_SWP */
 	void *local;			/* registered memory: source, destination, or where the old value goes */
 	uint32_t lkey;
 	uint32_t bytes;			/* 8 for atomics */
 	uint64_t remote_addr;
 	uint32_t rkey;
 	uint64_t operand;		/* atomics: what is added, or swapped in */
+	uint32_t imm;			/* WRITE_WITH_IMM: 4 bytes, sent as they are in memory, that take a receive of the peer */
 	uint64_t compare;		/* compare and swap: if this is the old value */
 	bool signal;			/* ask for a completion; an unsignalled request is retired by a later one's */
 };

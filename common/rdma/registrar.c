@@ -71,6 +71,7 @@ int registrar_new(struct registrar **out)
 		free(r);
 		return -ret;
 	}
+	pthread_setname_np(r->thread, "registrar");
 	*out = r;
 	return 0;
 }

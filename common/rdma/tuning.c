@@ -9,11 +9,14 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/host/cpu_list.h"
 
 #define POST_LIST 16
 #define ACK_TIMEOUT_NS (268 * NS_PER_MS)	/* CM_ACK_TIMEOUT, about */
 
 const char *const tuning_mtu_names[] = { "auto", "256", "512", "1024", "2048", "4096", NULL };
+
+const char *const tuning_numa_names[] = { "off", "auto", NULL };
 
 static uint64_t ack_timeout_ns(uint8_t exponent)
 {
@@ -26,6 +29,9 @@ void tuning_defaults(struct tuning *t)
 	t->post_list = POST_LIST;
 	t->ack_timeout_ns = ACK_TIMEOUT_NS;
 	t->retry_count = CM_RETRIES;
+	t->rnr_retry = CM_RNR_RETRIES;
+	t->rnr_timer_ns = cm_rnr_timer_ns(CM_RNR_TIMER);
+	t->traffic_class = t->dscp = t->service_level = t->gid_index = TUNING_NOT_SET;
 }
 
 static int complain(char *err, size_t size, const char *option, const char *value, const char *allowed)
@@ -52,50 +58,32 @@ static int check_inline(struct tuning *t, char *err, size_t err_size)
 	return 0;
 }
 
-/* Reads the number of a CPU at *p and moves *p behind it. False if there is none, or it is too large. */
-static bool take_cpu(const char **p, unsigned long *cpu)
+int tuning_read_cpus(const char *option, const char *text, uint16_t cpus[TUNING_CPUS_MAX], uint32_t *n, char *err,
+		     size_t err_size)
 {
-	char *end;
-
-	if (**p < '0' || **p > '9')
-		return false;
-	*cpu = strtoul(*p, &end, 10);
-	*p = end;
-	return *cpu < CPU_SETSIZE;
-}
-
-static bool take_range(struct tuning *t, const char **p)
-{
-	unsigned long first, last;
-
-	if (!take_cpu(p, &first))
-		return false;
-	last = first;
-	if (**p == '-') {
-		++*p;
-		if (!take_cpu(p, &last) || last < first)
-			return false;
-	}
-	for (; first <= last; first++) {
-		if (t->n_cpus == TUNING_CPUS_MAX)
-			return false;
-		t->cpus[t->n_cpus++] = (uint16_t)first;
-	}
-	return true;
+	if (!cpu_list_parse(text, cpus, TUNING_CPUS_MAX, n))
+		return 0;
+	return complain(err, err_size, option, text, "numbers and ranges of CPUs, comma-separated, such as 0,2,4-7");
 }
 
 static int check_cpus(struct tuning *t, char *err, size_t err_size)
 {
-	const char *p = t->cpu_list;
-
 	t->n_cpus = 0;
-	while (p) {
-		if (!take_range(t, &p) || (*p && *p != ','))
-			return complain(err, err_size, "cpu-list", t->cpu_list,
-					"numbers and ranges of CPUs, comma-separated, such as 0,2,4-7");
-		p = *p ? p + 1 : NULL;
+	if (t->cpu_list && t->numa != TUNING_NUMA_OFF) {
+		snprintf(err, err_size, "--cpu-list and --numa auto: give one of them");
+		return -EINVAL;
 	}
-	return 0;
+	return t->cpu_list ? tuning_read_cpus("cpu-list", t->cpu_list, t->cpus, &t->n_cpus, err, err_size) : 0;
+}
+
+/* The code of the shortest time that is no shorter. Code 0 is the longest time, and behind it they rise. */
+static uint8_t rnr_code(uint64_t ns)
+{
+	uint8_t code = 1;
+
+	while (code < 32 && cm_rnr_timer_ns(code) < ns)
+		code++;
+	return code & 31;
 }
 
 static void derive_retry(struct tuning *t)
@@ -103,6 +91,25 @@ static void derive_retry(struct tuning *t)
 	t->retry = (struct cm_retry){ .count = (uint8_t)t->retry_count };
 	while (ack_timeout_ns(t->retry.ack_timeout) < t->ack_timeout_ns)
 		t->retry.ack_timeout++;
+	t->retry.rnr_count_plus_1 = (uint8_t)(t->rnr_retry + 1);
+	t->retry.rnr_timer_plus_1 = rnr_code(t->rnr_timer_ns) + 1;
+}
+
+/* DSCP is the upper 6 bits of the traffic class (RFC 2474, 3). */
+static int derive_fabric(struct tuning *t, char *err, size_t err_size)
+{
+	uint64_t traffic_class = t->dscp != TUNING_NOT_SET ? t->dscp << 2 : t->traffic_class;
+
+	if (t->dscp != TUNING_NOT_SET && t->traffic_class != TUNING_NOT_SET) {
+		snprintf(err, err_size, "--dscp and --traffic-class: give one of them");
+		return -EINVAL;
+	}
+	t->fabric = (struct cm_fabric){
+		.has_traffic_class = traffic_class != TUNING_NOT_SET, .traffic_class = (uint8_t)traffic_class,
+		.has_service_level = t->service_level != TUNING_NOT_SET, .service_level = (uint8_t)t->service_level,
+		.has_gid_index = t->gid_index != TUNING_NOT_SET, .gid_index = (uint8_t)t->gid_index,
+	};
+	return 0;
 }
 
 uint64_t tuning_ack_timeout_ns(const struct tuning *t)
@@ -115,6 +122,8 @@ int tuning_check(struct tuning *t, char *err, size_t err_size)
 	int ret = check_inline(t, err, err_size);
 
 	derive_retry(t);
+	if (!ret)
+		ret = derive_fabric(t, err, err_size);
 	return ret ? ret : check_cpus(t, err, err_size);
 }
 
@@ -123,6 +132,27 @@ enum ibv_mtu tuning_mtu(const struct tuning *t)
 	static const enum ibv_mtu mtus[] = { 0, IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048, IBV_MTU_4096 };
 
 	return mtus[t->path_mtu];
+}
+
+static json_t *if_set(bool is_set, uint8_t value)
+{
+	return is_set ? json_integer(value) : json_null();
+}
+
+json_t *tuning_json(const struct tuning *t)
+{
+	const struct cm_fabric *f = &t->fabric;
+
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:s?, s:s, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
+		"inline_bytes", (json_int_t)t->inline_bytes,
+		"post_list", (json_int_t)t->post_list, "signal_every", (json_int_t)t->signal_every, "srq_depth",
+		(json_int_t)t->srq_depth, "cq_depth", (json_int_t)t->cq_depth, "path_mtu", tuning_mtu_names[t->path_mtu],
+		"cpu_list", t->cpu_list, "numa", tuning_numa_names[t->numa], "realtime", t->realtime,
+		"ack_timeout_ns", (json_int_t)tuning_ack_timeout_ns(t),
+		"retry_count", (json_int_t)t->retry_count, "rnr_retry", (json_int_t)t->rnr_retry, "rnr_timer_ns",
+		(json_int_t)cm_rnr_timer_ns(rnr_code(t->rnr_timer_ns)), "traffic_class",
+		if_set(f->has_traffic_class, f->traffic_class), "service_level",
+		if_set(f->has_service_level, f->service_level), "gid_index", if_set(f->has_gid_index, f->gid_index));
 }
 
 static int set_cpu(pthread_attr_t *attr, unsigned cpu)
@@ -153,9 +183,10 @@ static const char *advice(const struct tuning *t, int ret)
 	return "see the limits of processes and memory (ulimit -a)";
 }
 
-int tuning_start_thread(const struct tuning *t, uint32_t index, pthread_t *out, void *(*run)(void *), void *arg,
-			char *err, size_t err_size)
+int tuning_start_thread(const struct tuning *t, const char *role, uint32_t index, const cpu_set_t *beside,
+			pthread_t *out, void *(*run)(void *), void *arg, char *err, size_t err_size)
 {
+	char name[16];
 	pthread_attr_t attr;
 	int ret = pthread_attr_init(&attr);
 
@@ -163,11 +194,16 @@ int tuning_start_thread(const struct tuning *t, uint32_t index, pthread_t *out, 
 		return -ret;
 	if (t->n_cpus)
 		ret = set_cpu(&attr, t->cpus[index % t->n_cpus]);
+	else if (t->numa != TUNING_NUMA_OFF && beside)
+		ret = pthread_attr_setaffinity_np(&attr, sizeof(*beside), beside);
 	if (!ret && t->realtime)
 		ret = set_realtime(&attr);
 	if (!ret)
 		ret = pthread_create(out, &attr, run, arg);
 	pthread_attr_destroy(&attr);
+	snprintf(name, sizeof(name), "%s %u", role, index);
+	if (!ret)
+		pthread_setname_np(*out, name);
 	if (ret)
 		snprintf(err, err_size, "cannot start a thread: %s; %s", strerror(ret), advice(t, ret));
 	return -ret;

@@ -238,20 +238,31 @@ static enum tls_status status_of(struct tls *t, int ret)
 	}
 }
 
-enum tls_status tls_handshake(struct tls *t)
+/* `name` has a length in front. */
+static bool has_agreed_on(const struct tls *t, const char *name)
 {
 	const unsigned char *alpn;
-	unsigned int alpn_n;
+	unsigned int n;
+
+	SSL_get0_alpn_selected(t->ssl, &alpn, &n);
+	return n == (unsigned char)name[0] && memcmp(alpn, &name[1], n) == 0;
+}
+
+enum tls_status tls_handshake(struct tls *t)
+{
+	bool before;
 	int ret;
 
 	errno = 0;
 	ret = SSL_do_handshake(t->ssl);
 	if (ret != 1)
 		return status_of(t, ret);
-	SSL_get0_alpn_selected(t->ssl, &alpn, &alpn_n);
-	if (alpn_n != TLS_ALPN_BYTES - 1 || memcmp(alpn, &FRAME_ALPN[1], alpn_n) != 0)
-		return failed(t, FAIL_TLS, SSL_AD_NO_APPLICATION_PROTOCOL,
-			      "the peer did not agree on protocol rampart/1");
+	before = has_agreed_on(t, FRAME_ALPN_BEFORE);
+	if (before && !SSL_is_server(t->ssl))
+		return failed(t, FAIL_TLS, FAIL_TLS_ALPN, "the server speaks wire version 1, this client 2: "
+			      "both need programs of the same version");
+	if (!before && !has_agreed_on(t, FRAME_ALPN))
+		return failed(t, FAIL_TLS, FAIL_TLS_ALPN, "the peer did not agree on protocol rampart/2");
 	t->limits.shook_hands = true;
 	return TLS_DONE;
 }

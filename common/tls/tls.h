@@ -108,7 +108,8 @@ void tls_free(struct tls *t);
 
 int tls_fd(const struct tls *t);
 
-/* Drives the handshake. TLS_DONE also means that ALPN agreed on rampart/1. */
+/* Drives the handshake. TLS_DONE also means that ALPN agreed on rampart/2; at a server, on that or on rampart/1, whose first
+ * frame is refused with its version. */
 enum tls_status tls_handshake(struct tls *t) __attribute__((warn_unused_result));
 
 /* True if the handshake resumed a session: no certificates were exchanged. After the handshake. */

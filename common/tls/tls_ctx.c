@@ -12,14 +12,16 @@
 #include "common/wire/be.h"
 #include "common/wire/frame.h"
 
-static const unsigned char alpn_protocols[] = FRAME_ALPN;
+/* The name of the version before lets each end say which version the other one speaks. */
+static const unsigned char alpn_protocols[] = FRAME_ALPN FRAME_ALPN_BEFORE;
+#define ALPN_BYTES (sizeof(alpn_protocols) - 1)
 
 static int on_select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_n,
 			  const unsigned char *in, unsigned int in_n, void *arg)
 {
 	(void)ssl;
 	(void)arg;
-	if (SSL_select_next_proto((unsigned char **)out, out_n, alpn_protocols, TLS_ALPN_BYTES, in,
+	if (SSL_select_next_proto((unsigned char **)out, out_n, alpn_protocols, ALPN_BYTES, in,
 				  in_n) != OPENSSL_NPN_NEGOTIATED)
 		return SSL_TLSEXT_ERR_ALERT_FATAL;
 	return SSL_TLSEXT_ERR_OK;
@@ -88,7 +90,7 @@ static int configure(struct tls_ctx *ctx, const struct tls_config *cfg)
 	}
 	SSL_CTX_set_verify(c, SSL_VERIFY_PEER, NULL);
 	/* 0 is success here, unlike elsewhere in this API. */
-	return SSL_CTX_set_alpn_protos(c, alpn_protocols, TLS_ALPN_BYTES) ? -EINVAL : 0;
+	return SSL_CTX_set_alpn_protos(c, alpn_protocols, ALPN_BYTES) ? -EINVAL : 0;
 }
 
 static int load(struct tls_ctx *ctx, const struct tls_files *f, char *err, size_t size)

@@ -44,8 +44,6 @@ struct tls {
 	struct tls_limits limits;
 };
 
-#define TLS_ALPN_BYTES (sizeof(FRAME_ALPN) - 1)
-
 /* ---- tls_load.c */
 
 /* Fill ctx->ssl_ctx from the files, those that are there. As tls_ctx_new. */

@@ -17,11 +17,11 @@
 #define AUTH_HMAC_BYTES 32
 
 /* Exporter labels, one key per direction; the session id is the exporter's context. */
-#define AUTH_LABEL_CLIENT "EXPORTER-rampart-1-client"
-#define AUTH_LABEL_SERVER "EXPORTER-rampart-1-server"
+#define AUTH_LABEL_CLIENT "EXPORTER-rampart-2-client"
+#define AUTH_LABEL_SERVER "EXPORTER-rampart-2-server"
 
 /* Keys of message tags (msg_tag.h): the client's, then the server's; the context is the same. */
-#define AUTH_LABEL_MESSAGES "EXPORTER-rampart-1-messages"
+#define AUTH_LABEL_MESSAGES "EXPORTER-rampart-2-messages"
 
 struct auth_keys {
 	uint8_t client[AUTH_KEY_BYTES];	/* the client proves itself with it in the REQ */

@@ -78,7 +78,7 @@ static const char *alert_name(int code)
 	case 70: return "protocol_version";
 	case 80: return "internal_error";
 	case 116: return "certificate_required";
-	case 120: return "no_application_protocol";
+	case FAIL_TLS_ALPN: return "no_application_protocol";
 	case FAIL_TLS_RECORDS: return "too_many_records";
 	default: return NULL;
 	}
@@ -190,11 +190,11 @@ static const char *refused_advice(int code)
 	case REFUSE_BUSY: return "the server has too much going on: try again later";
 	case REFUSE_FULL: return "the server is full: raise its --max-clients";
 	case REFUSE_DRAINING: return "the server is stopping";
-	case REFUSE_UNSUPPORTED: return "the server does not offer this size or feature: see its --message-size and --region-size";
+	case REFUSE_UNSUPPORTED: return "the client needs more than the server allows: see its --credits, --message-size, --region-size and --windows";
 	case REFUSE_BAD_SESSION: return "the session id is unknown, used or expired";
 	case REFUSE_BAD_HMAC: return "the RDMA request did not come from the owner of the TLS session";
 	case REFUSE_BAD_ADDRESS: return "the RDMA address is not the one the TLS session came from";
-	case REFUSE_NO_RESOURCES: return "the server has no queue pair, region or memory left: see its log and its device's limits";
+	case REFUSE_NO_RESOURCES: return "the server has no queue pair, region, receive buffer or memory left: see its log and its device's limits";
 	case REFUSE_INTERNAL: return "the server failed: see its log";
 	case REFUSE_STALE: return stale_advice();
 	case REFUSE_NOT_ALLOWED: return "the client's certificate has no name in the server's --allow-names";
@@ -217,7 +217,9 @@ const char *fail_advice(const struct fail *f)
 	case FAIL_TLS:
 		if (f->code == FAIL_TLS_RECORDS)
 			return "the peer sent more TLS records than there is use for";
-		return "the TLS handshake failed: do both sides use the same CA, TLS 1.3 and protocol rampart/1?";
+		if (f->code == FAIL_TLS_ALPN)
+			return "the other end is another version of rampart, which does not speak rampart/2, or another service";
+		return "the TLS handshake failed: do both sides use the same CA, TLS 1.3 and protocol rampart/2?";
 	case FAIL_CERTIFICATE: return "the peer's certificate was not accepted: check --ca, its dates and its names";
 	case FAIL_REFUSED: return refused_advice(f->code);
 	case FAIL_CM_STATUS:

@@ -38,6 +38,9 @@ enum fail_kind {
 	FAIL_KIND_N,
 };
 
+/* The alert no_application_protocol (RFC 7301). */
+#define FAIL_TLS_ALPN 120
+
 /* Beyond the alerts, which have 8 bits: the peer sent more TLS records than there is use for. */
 #define FAIL_TLS_RECORDS 256
 

@@ -68,6 +68,17 @@ bool fail_table_top(const struct fail_table *t, struct fail *out, uint64_t *coun
 	return *count > 0;
 }
 
+uint64_t fail_table_sum(const struct fail_table *t, bool (*counts)(const struct fail *f))
+{
+	uint64_t sum = 0;
+	uint32_t n = rows_of(t);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (counts(&t->rows[i].fail))
+			sum += counter_get(&t->rows[i].count);
+	return sum;
+}
+
 uint64_t fail_table_total(const struct fail_table *t)
 {
 	uint64_t total = counter_get(&t->overflow);

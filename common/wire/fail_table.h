@@ -34,6 +34,8 @@ void fail_table_add(struct fail_table *dst, const struct fail_table *src);
 /* The most frequent failure that has a row; false when there is none. */
 bool fail_table_top(const struct fail_table *t, struct fail *out, uint64_t *count);
 uint64_t fail_table_total(const struct fail_table *t);
+/* Those rows' failures for which `counts` is true. */
+uint64_t fail_table_sum(const struct fail_table *t, bool (*counts)(const struct fail *f));
 
 /* [{stage, code, count, meaning}], largest count first; what found no row is of stage "any", code "other". NULL when out of memory. */
 json_t *fail_table_json(const struct fail_table *t);

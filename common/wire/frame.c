@@ -2,6 +2,7 @@
 #include "common/wire/frame.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/wire/be.h"
@@ -43,7 +44,7 @@ size_t frame_encode_hello(const struct frame_hello *h, uint8_t *buf)
 	be_put16(buf + 12, h->queue_depth);
 	be_put16(buf + 14, h->features);
 	be_put32(buf + 16, h->psn);
-	be_put32(buf + 20, 0);
+	be_put32(buf + 20, h->region_bytes);
 	be_put64(buf + 24, h->window.addr);
 	be_put32(buf + 32, h->window.bytes);
 	be_put32(buf + 36, h->window.rkey);
@@ -80,12 +81,34 @@ size_t frame_encode_refuse(uint16_t code, const char *text, uint8_t *buf)
 	return FRAME_HEADER_BYTES + 4 + n;
 }
 
-size_t frame_encode_control(enum control_what what, uint8_t *buf)
+size_t frame_encode_bad_version(uint8_t theirs, uint8_t *buf)
+{
+	char text[FRAME_REFUSE_TEXT_MAX + 1];
+	size_t n;
+
+	snprintf(text, sizeof(text), "the server speaks wire version %d, the client %u: both need programs of the same version",
+		 FRAME_VERSION, theirs);
+	n = frame_encode_refuse(REFUSE_BAD_VERSION, text, buf);
+	buf[4] = theirs;
+	return n;
+}
+
+static size_t encode_control(enum control_what what, uint16_t interval_ms, uint8_t *buf)
 {
 	put_header(buf, FRAME_CONTROL_BYTES, FRAME_CONTROL);
 	be_put16(buf + 8, (uint16_t)what);
-	be_put16(buf + 10, 0);
+	be_put16(buf + 10, interval_ms);
 	return FRAME_CONTROL_BYTES;
+}
+
+size_t frame_encode_control(enum control_what what, uint8_t *buf)
+{
+	return encode_control(what, 0, buf);
+}
+
+size_t frame_encode_watch(uint16_t interval_ms, uint8_t *buf)
+{
+	return encode_control(CONTROL_WATCH, interval_ms, buf);
 }
 
 size_t frame_encode_report_header(uint32_t json_bytes, uint8_t *buf)
@@ -123,6 +146,15 @@ static bool hello_window_is_valid(const struct frame_hello *h)
 	return (h->features & FRAME_FEATURE_REGION) && memory_is_valid(h->window.addr, h->window.bytes);
 }
 
+/* A write with immediate data needs memory to write to, and has no place for a tag. */
+static bool features_are_valid(uint16_t features)
+{
+	if (features & ~FRAME_FEATURES_KNOWN)
+		return false;
+	return !(features & FRAME_FEATURE_WRITE_IMM) ||
+	       ((features & FRAME_FEATURE_REGION) && !(features & FRAME_FEATURE_TAGS));
+}
+
 int frame_decode_hello(const uint8_t *buf, size_t n, struct frame_hello *out, const char **why)
 {
 	if (n != FRAME_HELLO_BYTES)
@@ -131,6 +163,7 @@ int frame_decode_hello(const uint8_t *buf, size_t n, struct frame_hello *out, co
 	out->queue_depth = be_get16(buf + 12);
 	out->features = be_get16(buf + 14);
 	out->psn = be_get32(buf + 16);
+	out->region_bytes = be_get32(buf + 20);
 	out->window.addr = be_get64(buf + 24);
 	out->window.bytes = be_get32(buf + 32);
 	out->window.rkey = be_get32(buf + 36);
@@ -138,14 +171,14 @@ int frame_decode_hello(const uint8_t *buf, size_t n, struct frame_hello *out, co
 		return bad(why, "HELLO message size: must be 16 to 1048576");
 	if (out->queue_depth < 1 || out->queue_depth > FRAME_QUEUE_DEPTH_MAX)
 		return bad(why, "HELLO queue depth: must be 1 to 1024");
-	if (out->features & ~FRAME_FEATURES_KNOWN)
-		return bad(why, "HELLO features: only bits 0 to 3 are known");
+	if (!features_are_valid(out->features))
+		return bad(why, "HELLO features: bits 0 to 5 are known; bit 4 goes with bit 0 and without bit 2");
 	if (out->psn > PSN_MASK)
 		return bad(why, "HELLO psn: must be below 2^24");
-	if (be_get32(buf + 20) != 0)
-		return bad(why, "HELLO reserved: must be 0");
 	if (!hello_window_is_valid(out))
 		return bad(why, "HELLO window: size must be 1 to 2^31, with a region; all 0 without the feature");
+	if (out->region_bytes > (out->features & FRAME_FEATURE_REGION ? FRAME_REGION_BYTES_MAX : 0))
+		return bad(why, "HELLO region size: must be 0 to 2^31; 0 without the feature");
 	return 0;
 }
 
@@ -176,8 +209,8 @@ int frame_decode_grant(const uint8_t *buf, size_t n, struct frame_grant *out, co
 		return bad(why, "GRANT message size: must be 16 to 1048576");
 	if (out->credits < 1 || out->credits > FRAME_QUEUE_DEPTH_MAX)
 		return bad(why, "GRANT credits: must be 1 to 1024");
-	if (out->features & ~FRAME_FEATURES_KNOWN)
-		return bad(why, "GRANT features: only bits 0 to 3 are known");
+	if (!features_are_valid(out->features))
+		return bad(why, "GRANT features: bits 0 to 5 are known; bit 4 goes with bit 0 and without bit 2");
 	if (addr_port(&out->rdma) == 0 || addr_is_any(&out->rdma))
 		return bad(why, "GRANT RDMA address: must be an address and a port");
 	if (!grant_region_is_valid(out))
@@ -206,15 +239,18 @@ int frame_decode_refuse(const uint8_t *buf, size_t n, struct frame_refuse *out, 
 	return 0;
 }
 
-int frame_decode_control(const uint8_t *buf, size_t n, enum control_what *out, const char **why)
+int frame_decode_control(const uint8_t *buf, size_t n, struct frame_control *out, const char **why)
 {
-	uint16_t what;
+	uint16_t what, interval_ms;
 
 	if (n != FRAME_CONTROL_BYTES)
 		return bad(why, "CONTROL length: must be 12");
 	what = be_get16(buf + 8);
-	if (what < CONTROL_STATS || what > CONTROL_MARK || be_get16(buf + 10) != 0)
-		return bad(why, "CONTROL request: must be 1 to 3");
-	*out = (enum control_what)what;
+	interval_ms = be_get16(buf + 10);
+	if (what < CONTROL_STATS || what > CONTROL_WATCH)
+		return bad(why, "CONTROL request: must be 1 to 4");
+	if (what == CONTROL_WATCH ? interval_ms < FRAME_WATCH_MS_MIN || interval_ms > FRAME_WATCH_MS_MAX : interval_ms != 0)
+		return bad(why, "CONTROL interval: must be 100 to 60000 ms with WATCH, else 0");
+	*out = (struct frame_control){ .what = (enum control_what)what, .interval_ms = interval_ms };
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* Bootstrap frames, wire version 1, exchanged inside TLS (docs/protocol.md, "Bootstrap frames").
+/* Bootstrap frames, wire version 2, exchanged inside TLS (docs/protocol.md, "Bootstrap frames").
  *
  * Every frame starts with an 8-byte header: u32 length of the whole frame, u8 version, u8 type,
  * u16 zero. All fields are big-endian. Encoding writes a complete frame; decoding checks every
@@ -13,13 +13,16 @@
 
 #include "common/base/addr.h"
 
-#define FRAME_VERSION 1
+#define FRAME_VERSION 2
 #define FRAME_HEADER_BYTES 8
 #define FRAME_SESSION_BYTES 16
 #define FRAME_REFUSE_TEXT_MAX 160
 
 /* Application protocol name in TLS (RFC 7301), length-prefixed as OpenSSL takes it. */
-#define FRAME_ALPN "\x09rampart/1"
+#define FRAME_ALPN "\x09rampart/2"
+/* That of the version before. Both ends know it only to tell each other apart: nothing else of that version is spoken
+ * (docs/protocol.md, "Versions"). */
+#define FRAME_ALPN_BEFORE "\x09rampart/1"
 
 enum frame_type {
 	FRAME_HELLO = 1,	/* client: asks for a connection */
@@ -48,9 +51,12 @@ enum frame_feature {
 	FRAME_FEATURE_TICKET = 1 << 1,	/* a TLS session ticket with the GRANT; an offer, which a server may ignore */
 	FRAME_FEATURE_TAGS = 1 << 2,	/* every message carries a tag (msg_tag.h) */
 	FRAME_FEATURE_WINDOW = 1 << 3,	/* the server WRITEs from the region to the client's window, when asked to */
+	FRAME_FEATURE_WRITE_IMM = 1 << 4,	/* a WRITE with immediate data is a one-way message that asks for its credit */
+	FRAME_FEATURE_ALL_CREDITS = 1 << 5,	/* the client needs all of queue_depth: it cannot work with less */
 };
 #define FRAME_FEATURES_KNOWN \
-	(FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET | FRAME_FEATURE_TAGS | FRAME_FEATURE_WINDOW)
+	(FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET | FRAME_FEATURE_TAGS | FRAME_FEATURE_WINDOW | \
+	 FRAME_FEATURE_WRITE_IMM | FRAME_FEATURE_ALL_CREDITS)
 
 /* Why a server refuses. The numbers are those on the wire; refuse_code_name has the names. */
 enum refuse_code {
@@ -68,7 +74,7 @@ enum refuse_code {
 	REFUSE_BAD_SESSION = 16,	/* unknown, used or expired session id */
 	REFUSE_BAD_HMAC = 17,		/* the request is not from the session's owner */
 	REFUSE_BAD_ADDRESS = 18,	/* not the address the TLS session came from */
-	REFUSE_NO_RESOURCES = 19,	/* no queue pair, region or memory to be had */
+	REFUSE_NO_RESOURCES = 19,	/* no queue pair, region, receive buffer or memory to be had */
 	REFUSE_STALE = 20,		/* the client's connection manager refused the server's queue pair number as stale */
 };
 
@@ -93,6 +99,7 @@ struct frame_hello {
 	uint16_t queue_depth;	/* messages it wants to have in flight */
 	uint16_t features;
 	uint32_t psn;		/* of the client's send queue */
+	uint32_t region_bytes;	/* the smallest region that serves it; 0: any, or none is asked for */
 	struct frame_window window;	/* all 0 without FRAME_FEATURE_WINDOW */
 };
 
@@ -118,13 +125,27 @@ enum control_what {
 	CONTROL_STATS = 1,	/* statistics snapshot */
 	CONTROL_INFO = 2,	/* version, limits, environment */
 	CONTROL_MARK = 3,	/* start a new interval for this session's stage histograms; answers as STATS */
+	CONTROL_WATCH = 4,	/* samples of the server's resources, one after the other, until the session ends */
+};
+
+/* Between two samples. */
+#define FRAME_WATCH_MS_MIN 100u
+#define FRAME_WATCH_MS_MAX 60000u
+
+struct frame_control {
+	enum control_what what;
+	uint16_t interval_ms;	/* of CONTROL_WATCH; else 0 */
 };
 
 /* Encoders write a whole frame into buf, which holds at least the type's size, and return that size. */
 size_t frame_encode_hello(const struct frame_hello *h, uint8_t *buf);
 size_t frame_encode_grant(const struct frame_grant *g, uint8_t *buf);
 size_t frame_encode_refuse(uint16_t code, const char *text, uint8_t *buf);
-size_t frame_encode_control(enum control_what what, uint8_t *buf);
+/* A REFUSE `bad_version` that names both versions, in the version of the frame that it answers: REFUSE has one layout in all
+ * versions, and a client reads only its own. */
+size_t frame_encode_bad_version(uint8_t theirs, uint8_t *buf);
+size_t frame_encode_control(enum control_what what, uint8_t *buf);	/* not CONTROL_WATCH */
+size_t frame_encode_watch(uint16_t interval_ms, uint8_t *buf);
 /* Only the header; `json_bytes` bytes of text follow it. */
 size_t frame_encode_report_header(uint32_t json_bytes, uint8_t *buf);
 
@@ -141,7 +162,7 @@ int frame_decode_grant(const uint8_t *buf, size_t n, struct frame_grant *out, co
 	__attribute__((warn_unused_result));
 int frame_decode_refuse(const uint8_t *buf, size_t n, struct frame_refuse *out, const char **why)
 	__attribute__((warn_unused_result));
-int frame_decode_control(const uint8_t *buf, size_t n, enum control_what *out, const char **why)
+int frame_decode_control(const uint8_t *buf, size_t n, struct frame_control *out, const char **why)
 	__attribute__((warn_unused_result));
 
 #endif

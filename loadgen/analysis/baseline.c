@@ -34,6 +34,7 @@ struct metric {
 	double percentile;
 	metric_fn *of_step;
 	bool higher_is_better;
+	bool only_rounds;		/* two runs of one workload have it in another figure already, or on other machines */
 };
 
 static const struct estimate unknown = { NAN, NAN, NAN };
@@ -87,10 +88,11 @@ static struct estimate held_ratio(const struct baseline_side *side, const json_t
 	return (struct estimate){ p, fmax(fmin(middle - half, p), 0), fmin(fmax(middle + half, p), 1) };
 }
 
+/* `which` is the side whose CPU time it is. */
 static struct estimate cpu_of_message(const struct baseline_side *side, const json_t *step, const struct metric *m)
 {
 	(void)side;
-	return value_alone(read_cores(step, "server") * 1e9 / read_amount(step, m->path));
+	return value_alone(read_cores(step, m->which) * 1e9 / read_amount(step, m->path));
 }
 
 static struct estimate gauge(const struct baseline_side *side, const json_t *step, const struct metric *m)
@@ -100,16 +102,18 @@ static struct estimate gauge(const struct baseline_side *side, const json_t *ste
 }
 
 static const struct metric metrics[] = {
-	{ "throughput_msgs_per_s", "per_s", "throughput_msgs_per_s", NULL, 0, throughput, true },
-	{ "response_p50_ns", "ns", "response_ns.p50", "response", 50, percentile, false },
-	{ "response_p95_ns", "ns", "response_ns.p95", "response", 95, percentile, false },
-	{ "response_p99_ns", "ns", "response_ns.p99", "response", 99, percentile, false },
-	{ "response_p99_9_ns", "ns", "response_ns.p99_9", "response", 99.9, percentile, false },
-	{ "connect_p50_ns", "ns", "connect_ns.total.p50", "connect", 50, percentile, false },
-	{ "connect_p99_ns", "ns", "connect_ns.total.p99", "connect", 99, percentile, false },
-	{ "held_ratio", "ratio", "connected_held", NULL, 0, held_ratio, true },
-	{ "server_cpu_ns_per_message", "ns", "throughput_msgs_per_s", NULL, 0, cpu_of_message, false },
-	{ "server_rss_bytes", "bytes", "resources.server.rss_bytes", NULL, 0, gauge, false },
+	{ "throughput_msgs_per_s", "per_s", "throughput_msgs_per_s", NULL, 0, throughput, true, false },
+	{ "response_p50_ns", "ns", "response_ns.p50", "response", 50, percentile, false, false },
+	{ "response_p95_ns", "ns", "response_ns.p95", "response", 95, percentile, false, false },
+	{ "response_p99_ns", "ns", "response_ns.p99", "response", 99, percentile, false, false },
+	{ "response_p99_9_ns", "ns", "response_ns.p99_9", "response", 99.9, percentile, false, false },
+	{ "connect_p50_ns", "ns", "connect_ns.total.p50", "connect", 50, percentile, false, false },
+	{ "connect_p99_ns", "ns", "connect_ns.total.p99", "connect", 99, percentile, false, false },
+	{ "held_ratio", "ratio", "connected_held", NULL, 0, held_ratio, true, false },
+	{ "server_cpu_ns_per_message", "ns", "throughput_msgs_per_s", "server", 0, cpu_of_message, false, false },
+	{ "server_rss_bytes", "bytes", "resources.server.rss_bytes", NULL, 0, gauge, false, false },
+	{ "throughput_bytes_per_s", "bytes_per_s", "throughput_bytes_per_s", NULL, 0, gauge, true, true },
+	{ "generator_cpu_ns_per_message", "ns", "throughput_msgs_per_s", "generator", 0, cpu_of_message, false, true },
 };
 
 /* --- over the repetitions --- */
@@ -251,7 +255,8 @@ static void compare(struct comparison *c, const struct points *base, const struc
 		const struct point *at = points_find(run, base->v[i].clients, base->v[i].bytes);
 
 		for (size_t k = 0; at && k < sizeof(metrics) / sizeof(metrics[0]); k++)
-			(c->options->rounds ? compare_rounds : compare_metric)(c, &base->v[i], at, &metrics[k]);
+			if (c->options->rounds || !metrics[k].only_rounds)
+				(c->options->rounds ? compare_rounds : compare_metric)(c, &base->v[i], at, &metrics[k]);
 	}
 	add_missing(c, base, run, "run");
 	add_missing(c, run, base, "base");
@@ -262,11 +267,13 @@ json_t *baseline_compare(const struct baseline_side *base, const struct baseline
 {
 	struct comparison c = { .base = base, .run = run, .options = options };
 	struct points *of_base = NULL, *of_run = NULL;
+	/* Of two sweeps, the steps at the rate that both kept up with. */
+	double rate = fmin(points_main_rate(json_at(base->run, "steps")), points_main_rate(json_at(run->run, "steps")));
 	json_t *o = NULL;
 
 	c.rows = json_array();
 	c.missing = json_array();
-	c.failed = !c.rows || !c.missing || points_new(base->run, &of_base) || points_new(run->run, &of_run);
+	c.failed = !c.rows || !c.missing || points_at(base->run, rate, &of_base) || points_at(run->run, rate, &of_run);
 	if (!c.failed)
 		compare(&c, of_base, of_run);
 	if (!c.failed)

@@ -36,8 +36,8 @@ struct baseline_options {
  * verdict ("regression", "improvement", "same", "unknown")}], missing: [{clients, message_bytes, in ("base", "run"): the
  * run that lacks it}]}. A step is matched by clients and size (null where older runs do not say it). Metrics, in this
  * order: throughput_msgs_per_s, response_p50_ns, response_p95_ns, response_p99_ns, response_p99_9_ns, connect_p50_ns,
- * connect_p99_ns, held_ratio, server_cpu_ns_per_message, server_rss_bytes. A metric that neither run has gets no row.
- * Units: per_s, ns, ratio, bytes.
+ * connect_p99_ns, held_ratio, server_cpu_ns_per_message, server_rss_bytes, and with `rounds` throughput_bytes_per_s,
+ * generator_cpu_ns_per_message. A metric that neither run has gets no row. Units: per_s, ns, ratio, bytes, bytes_per_s.
  *
  * The interval is that of the repetitions (3 and more), else of the intervals of one run (throughput), the order
  * statistics of its histogram (percentiles) or the proportion (held ratio). Without an interval the verdict is "unknown".

@@ -11,15 +11,27 @@
 
 #define SPACING 1.5
 
+/* Which steps the curve is of: a size, and of a sweep a rate; NAN: any. */
+struct curve_rule {
+	double bytes, rate;
+};
+
 /* Steps that broke, that the generator was the limit of, or in which everything stood still for a while, say nothing of the server's curve; those of another message
  * size than the first step's belong to another curve. */
-static bool is_of_curve(const json_t *step, const void *steps)
+static bool is_of_curve(const json_t *step, const void *curve)
 {
-	double first = json_number_at(json_array_get(steps, 0), "message_bytes");
+	const struct curve_rule *c = curve;
 
 	return !read_has_flag(step, "generator_saturated") && !read_has_flag(step, "clock_hole") &&
 	       !read_has_flag(step, "replies_stalled") && !json_is_object(json_object_get(step, "hard_failure")) &&
-	       (!isfinite(first) || json_number_at(step, "message_bytes") == first);
+	       (!isfinite(c->bytes) || json_number_at(step, "message_bytes") == c->bytes) &&
+	       (!isfinite(c->rate) || json_number_at(step, "offered_per_s") == c->rate);
+}
+
+static struct curve_rule rule_of(const json_t *steps)
+{
+	return (struct curve_rule){ .bytes = json_number_at(json_array_get(steps, 0), "message_bytes"),
+				    .rate = points_main_rate(steps) };
 }
 
 /* Of a search only the doublings: the numbers between them are too close to tell apart from noise. */
@@ -37,7 +49,8 @@ static bool is_knee_point(const struct point *at)
 
 static struct points *points_of(const json_t *steps)
 {
-	const struct points_rule rule = { .clients = "target_clients", .counts = is_of_curve, .arg = steps };
+	const struct curve_rule curve = rule_of(steps);
+	const struct points_rule rule = { .clients = "target_clients", .counts = is_of_curve, .arg = &curve };
 	struct points *p;
 
 	return points_by(steps, &rule, &p) ? NULL : p;
@@ -77,13 +90,14 @@ static double error_of(const json_t *step)
 
 size_t curve_usl_points(const json_t *steps, struct usl_point *out)
 {
+	const struct curve_rule curve = rule_of(steps);
 	json_t *step;
 	size_t i, n = 0;
 
 	json_array_foreach((json_t *)steps, i, step) {
 		double clients = json_number_at(step, "active"), throughput = json_number_at(step, "throughput_msgs_per_s");
 
-		if (n == CURVE_POINTS_MAX || !(clients > 0) || !(throughput > 0) || !is_of_curve(step, steps))
+		if (n == CURVE_POINTS_MAX || !(clients > 0) || !(throughput > 0) || !is_of_curve(step, &curve))
 			continue;
 		out[n++] = (struct usl_point){ clients, throughput, error_of(step) };
 	}
@@ -129,6 +143,8 @@ json_t *curve_knee_json(const json_t *steps)
 	char text[160];
 	struct knee k;
 
+	if (!points)
+		return NULL;
 	knee_find(v, n, &k);
 	describe(&k, last, text, sizeof(text));
 	found = k.reason == KNEE_THROUGHPUT || k.reason == KNEE_P99;

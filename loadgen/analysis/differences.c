@@ -65,12 +65,27 @@ static int compare_environment(json_t *a, const json_t *base, const json_t *run,
 	return ret ? ret : compare_memory(a, base, run, field);
 }
 
-/* Where the server was does not matter, but whether both ends shared a machine does. */
+/* Of two arrays that are not of the same length; NULL is none. */
+static int add_sizes(json_t *a, const char *field, const json_t *base, const json_t *run)
+{
+	json_t *x = json_integer((json_int_t)json_array_size(base)), *y = json_integer((json_int_t)json_array_size(run));
+	int ret = add(a, field, x, y);
+
+	json_decref(x);
+	json_decref(y);
+	return ret;
+}
+
+/* Where the server was does not matter, but whether both ends shared a machine does, and how many there were. */
 static int compare_server(json_t *a, const json_t *base, const json_t *run)
 {
 	json_t *x = json_at(base, "config.server"), *y = json_at(run, "config.server");
 
-	return x && y && json_is_null(x) != json_is_null(y) ? add(a, "config.server", x, y) : 0;
+	if (x && y && json_is_null(x) != json_is_null(y))
+		return add(a, "config.server", x, y);
+	x = json_at(base, "servers");
+	y = json_at(run, "servers");
+	return json_array_size(x) != json_array_size(y) ? add_sizes(a, "servers", x, y) : 0;
 }
 
 /* Only steps of workloads that stripe say it. */

@@ -10,6 +10,7 @@
  * - Locked memory is counted for each process. A use above the limit shows that the process has CAP_IPC_LOCK, and so no
  *   limit. Queues that a NIC's driver locks are not in pinned_bytes.
  * - Memory is an upper bound: on Soft-RoCE shared queues count as resident and as the kernel's.
+ * - The network is that of the busiest port, in its busier direction. Rails have lines of one rate.
  * - RDMA connections have ports of the connection manager, separate from TCP's. Each client also had a TCP port, which is
  *   in TIME_WAIT for 60 s, so both run out at the same number of clients. Several addresses at either end allow more.
  */
@@ -17,6 +18,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/json_at.h"
@@ -38,7 +40,7 @@ struct limits {
 	struct limit v[LIMITS_MAX];
 	size_t n;
 	double held;			/* most clients in any step; NAN if there were none */
-	bool own_server, shared_device, shares_machine, phased;
+	bool own_server, shared_device, shares_machine, phased, many_hosts;
 };
 
 static double projected(const struct limit *l)
@@ -290,13 +292,48 @@ static void add_rule(struct limits *ls, const struct setup *s, const struct rule
 				       .kernel_share = r->with_kernel };
 	struct limit l;
 
-	if (both && !r->server)
+	/* What several hosts used is their sum, and their limits are apart: each host's own figures are in `hosts`. */
+	if ((both || ls->many_hosts) && !r->server)
 		return;
 	l = limit_of_use(ls, r->resource, both ? "both" : r->server ? "server" : "generator", r->option, &f,
 			 r->must_grow);
 	l.limit = read_amount(ls->run, r->limit_path);
 	if (r->adjust)
 		r->adjust(ls, s, r, &l);
+	add(ls, &l);
+}
+
+/* --- the network --- */
+
+/* Bytes a second that a port of the side can carry, by the last step that knows it; NAN: not known. */
+static double line_of(const json_t *run, const char *side)
+{
+	double line = NAN;
+	char path[64];
+
+	snprintf(path, sizeof(path), "network.%s", side);
+	for (size_t i = 0; i < read_n_steps(run); i++) {
+		const json_t *o = json_at(read_step(run, i), path);
+		double now = read_amount(o, "line_bits_per_s") / 8 / (double)json_array_size(json_object_get(o, "ports"));
+
+		line = isfinite(now) ? now : line;
+	}
+	return line;
+}
+
+static void add_network(struct limits *ls, const char *side)
+{
+	double line = line_of(ls->run, side);
+	char path[64];
+	struct read_figure f = { .path = path };
+	struct limit l;
+
+	snprintf(path, sizeof(path), "network.%s.used_ratio", side);
+	l = limit_of_use(ls, "network", side, "a faster link, or another rail", &f, false);
+	l.limit = line;
+	l.used *= line;
+	l.base *= line;
+	l.per_client *= line;
 	add(ls, &l);
 }
 
@@ -319,12 +356,17 @@ static void look(struct limits *ls)
 	ls->own_server = !json_text_at(ls->run, "config.server");
 	ls->shares_machine = read_shares_machine(ls->run);
 	ls->shared_device = is_shared_device(ls);
+	ls->many_hosts = json_array_size(json_object_get(ls->run, "hosts")) > 1;
 	ls->phased = json_is_true(json_at(ls->run, "config.phased"));
 	read_setup(ls->run, &s);
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		add_rule(ls, &s, &rules[i]);
 	add_queues(ls, &s);
-	add_counted(ls, "ports", "generator", "net.ipv4.ip_local_port_range, or another address", port_range(ls->run));
+	add_network(ls, "server");
+	if (!ls->many_hosts) {
+		add_counted(ls, "ports", "generator", "net.ipv4.ip_local_port_range, or another address", port_range(ls->run));
+		add_network(ls, "generator");
+	}
 	/* performance_test sets --max-clients of its own server to what the run needs: that is no limit. */
 	if (!ls->own_server)
 		add_counted(ls, "max_clients", "server", "--max-clients of rdma_server", s.max_clients);

@@ -2,7 +2,7 @@
 #include "loadgen/analysis/memory.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <sys/param.h>
 
 #include "common/base/json_at.h"
 #include "loadgen/analysis/read.h"
@@ -10,18 +10,14 @@
 /* Slope of the straight line through (clients held, the figure); NAN when it is not determined. */
 static double slope(const json_t *steps, const char *path)
 {
-	size_t i, n = 0, most = json_array_size(steps);
-	double *x = calloc(2 * most + 1, sizeof(*x)), *y = x ? x + most : NULL, slope = NAN;
-	json_t *step;
+	double x[READ_STEPS_MAX], y[READ_STEPS_MAX];
+	size_t n = MIN(json_array_size(steps), (size_t)READ_STEPS_MAX);
 
-	json_array_foreach((json_t *)(x ? steps : NULL), i, step) {
-		x[n] = read_held(step);
-		y[n++] = json_number_at(step, path);
+	for (size_t i = 0; i < n; i++) {
+		x[i] = read_held(json_array_get(steps, i));
+		y[i] = json_number_at(json_array_get(steps, i), path);
 	}
-	if (x)
-		slope = stats_line(x, y, n).slope.value;
-	free(x);
-	return slope;
+	return stats_line(x, y, n).slope.value;
 }
 
 json_t *memory_analysis(const json_t *steps)

@@ -92,9 +92,47 @@ int points_by(const json_t *steps, const struct points_rule *rule, struct points
 	return 0;
 }
 
+static bool is_same_point(const json_t *a, const json_t *b)
+{
+	return json_number_at(a, "target_clients") == json_number_at(b, "target_clients") && bytes_of(a) == bytes_of(b);
+}
+
+double points_main_rate(const json_t *steps)
+{
+	const json_t *first = json_array_get(steps, 0), *step;
+	double highest = NAN, lowest = json_number_at(first, "offered_per_s");
+	bool swept = false;
+	size_t i;
+
+	json_array_foreach((json_t *)steps, i, step) {
+		double rate = json_number_at(step, "offered_per_s");
+
+		if (!isfinite(rate) || i >= READ_STEPS_MAX)
+			break;
+		swept |= is_same_point(first, step) && rate != json_number_at(first, "offered_per_s");
+		lowest = fmin(lowest, rate);
+		if (read_is_measured(step) && !read_has_flag(step, "behind_schedule"))
+			highest = fmax(highest, rate); /* a NAN does not count */
+	}
+	return !swept ? NAN : isfinite(highest) ? highest : lowest;
+}
+
+static bool is_offered(const json_t *step, const void *per_s)
+{
+	return json_number_at(step, "offered_per_s") == *(const double *)per_s;
+}
+
+int points_at(const json_t *run, double per_s, struct points **out)
+{
+	const struct points_rule rule = { .clients = "target_clients", .counts = isfinite(per_s) ? is_offered : NULL,
+					  .arg = &per_s };
+
+	return points_by(json_at(run, "steps"), &rule, out);
+}
+
 int points_new(const json_t *run, struct points **out)
 {
-	return points_by(json_at(run, "steps"), &(struct points_rule){ .clients = "target_clients" }, out);
+	return points_at(run, points_main_rate(json_at(run, "steps")), out);
 }
 
 void points_free(struct points *p)
@@ -116,20 +154,16 @@ const struct point *points_find(const struct points *p, double clients, double b
 
 struct estimate point_range_of(const struct point *p, point_figure_fn *figure, const void *arg)
 {
-	struct estimate e = { NAN, NAN, NAN };
-	double *v = calloc(p->n + 1, sizeof(*v));
+	double v[READ_STEPS_MAX];	/* points_by takes no more steps */
 	size_t n = 0;
 
-	for (size_t i = 0; v && i < p->n; i++) {
+	for (size_t i = 0; i < p->n; i++) {
 		double x = figure(p->steps[i], arg);
 
 		if (isfinite(x))
 			v[n++] = x;
 	}
-	if (v)
-		e = stats_range(v, n);
-	free(v);
-	return e;
+	return stats_range(v, n);
 }
 
 static double figure_at(const json_t *step, const void *path)

@@ -58,6 +58,55 @@ bool read_shares_machine(const json_t *run)
 	return false;
 }
 
+const char *read_host_name(const json_t *hosts, uint32_t rank, char text[READ_NAMES_MAX])
+{
+	const char *name = json_text_at(json_array_get(hosts, rank), "name");
+
+	if (name && *name)
+		snprintf(text, READ_NAMES_MAX, "%s", name);
+	else
+		snprintf(text, READ_NAMES_MAX, "host %u", rank);
+	return text;
+}
+
+const char *read_saturated_hosts(const json_t *hosts, const json_t *step, char text[READ_NAMES_MAX])
+{
+	const json_t *ranks = json_object_get(step, "saturated_hosts");
+	size_t used = 0, n = json_array_size(ranks);
+	char name[READ_NAMES_MAX];
+
+	text[0] = '\0';
+	for (size_t i = 0; i < n && json_array_size(hosts) > 1; i++) {
+		json_int_t rank = json_integer_value(json_array_get(ranks, i));
+
+		if (rank < 0 || rank >= (json_int_t)json_array_size(hosts))
+			continue;
+		read_host_name(hosts, (uint32_t)rank, name);
+		/* With many hosts the first ones do. */
+		if (used + strlen(name) + 24 > READ_NAMES_MAX) {
+			snprintf(text + used, READ_NAMES_MAX - used, " and %zu more", n - i);
+			break;
+		}
+		used += (size_t)snprintf(text + used, READ_NAMES_MAX - used, "%s%s", used ? ", " : "", name);
+	}
+	return text;
+}
+
+const char *read_hosts_at_limit(const json_t *hosts, const json_t *steps, double clients, char text[READ_NAMES_MAX])
+{
+	const json_t *least = NULL;
+
+	for (size_t i = 0; i < json_array_size(steps); i++) {
+		const json_t *step = json_array_get(steps, i);
+		double n = read_amount(step, "target_clients");
+
+		if (n >= clients && json_array_size(json_object_get(step, "saturated_hosts")) &&
+		    !(least && read_amount(least, "target_clients") <= n))
+			least = step;
+	}
+	return read_saturated_hosts(hosts, least, text);
+}
+
 double read_cores(const json_t *step, const char *side)
 {
 	const json_t *r = json_object_get(json_object_get(step, "resources"), side);
@@ -109,6 +158,8 @@ static double figure_of(const json_t *step, const struct read_figure *f)
 {
 	double v = 0;
 
+	if (f->path)
+		return read_amount(step, f->path);
 	if (f->server)
 		v += gauge(step, "server", f->name);
 	if (f->generator)

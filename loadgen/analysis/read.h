@@ -28,6 +28,14 @@ bool read_has_flag(const json_t *step, const char *flag);
 /* The server was started by performance_test, so both ends share machine and device. */
 bool read_shares_machine(const json_t *run);
 
+/* Of a run on several hosts, `hosts` of run.json: the name of the host of a rank; or "host RANK" in `text`. */
+#define READ_NAMES_MAX 256
+const char *read_host_name(const json_t *hosts, uint32_t rank, char text[READ_NAMES_MAX]);
+/* Those whose generator had no more to give in the step: "load2, load5". "" if there are none, or a single host made the run. */
+const char *read_saturated_hosts(const json_t *hosts, const json_t *step, char text[READ_NAMES_MAX]);
+/* The same of the smallest step of no fewer than `clients` in which there are any. */
+const char *read_hosts_at_limit(const json_t *hosts, const json_t *steps, double clients, char text[READ_NAMES_MAX]);
+
 /* CPUs in use while the step was measured, by `side`: server and generator are processes, machine is the generator's
  * machine. NAN: not known. */
 double read_cores(const json_t *step, const char *side);
@@ -45,6 +53,7 @@ struct read_figure {
 	const char *name;		/* such as "qps" */
 	bool server, generator;
 	double kernel_share;		/* of the growth of the kernel's memory since before the first client, added */
+	const char *path;		/* not NULL: instead of all these, the figure at a path of the step */
 };
 
 struct read_use {

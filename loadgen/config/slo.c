@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-
-#define ALLOWED "allowed: [STAGE_]pN, mean or max < TIME (such as p99<500us, connect_p99<100ms), errors<PERCENT%%, " \
-	"msgs_per_s, bytes_per_s or connects_per_s > NUMBER"
+#define ALLOWED "allowed: [STAGE_]pN, mean or max < TIME (such as p99<500us, connect_p99<100ms), cpu_per_op<TIME, " \
+	"errors, timeouts, retries or refusals < PERCENT%%, jitter<NUMBER, msgs_per_s, bytes_per_s or connects_per_s > NUMBER"
 
 static const struct {
 	const char *name;
 	enum slo_subject subject;
-} rates[] = {
-	{ "errors", SLO_ERRORS }, { "msgs_per_s", SLO_MSGS_RATE }, { "bytes_per_s", SLO_BYTES_RATE },
+} plain[] = {
+	{ "errors", SLO_ERRORS }, { "timeouts", SLO_TIMEOUTS }, { "retries", SLO_RETRIES }, { "refusals", SLO_REFUSALS },
+	{ "jitter", SLO_JITTER }, { "cpu_per_op", SLO_CPU_PER_OP }, { "msgs_per_s", SLO_MSGS_RATE }, { "bytes_per_s", SLO_BYTES_RATE },
 	{ "connects_per_s", SLO_CONNECTS_RATE },
 };
 
@@ -25,6 +25,7 @@ static const struct {
 	enum slo_subject subject;
 } subjects[] = {
 	{ "response", SLO_RESPONSE }, { "service", SLO_SERVICE }, { "lag", SLO_LAG }, { "connect", SLO_CONNECT },
+	{ "psn_generate", SLO_PSN_GENERATE },
 };
 
 /* p50, p99.9, mean, max. */
@@ -61,9 +62,9 @@ static bool parse_metric(struct slo_term *t, const char *name)
 {
 	const char *last = strrchr(name, '_');
 
-	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
-		if (strcmp(name, rates[i].name) == 0) {
-			t->subject = rates[i].subject;
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+		if (strcmp(name, plain[i].name) == 0) {
+			t->subject = plain[i].subject;
 			snprintf(t->metric, sizeof(t->metric), "%s", name);
 			return true;
 		}
@@ -79,10 +80,12 @@ static bool parse_metric(struct slo_term *t, const char *name)
 /* What a unit multiplies the number with; 0: the subject has no such unit. */
 static double factor_of(const struct slo_term *t, const char *unit)
 {
-	if (slo_is_latency(t))
+	if (slo_is_time(t))
 		return strcmp(unit, "ns") == 0 ? 1 : strcmp(unit, "us") == 0 ? 1e3 :
 		       strcmp(unit, "ms") == 0 ? 1e6 : strcmp(unit, "s") == 0 ? 1e9 : 0;
-	if (t->subject == SLO_ERRORS)
+	if (t->subject == SLO_JITTER)
+		return *unit == '\0' ? 1 : 0;
+	if (slo_is_share(t))
 		return strcmp(unit, "%") == 0 ? 0.01 : *unit == '\0' ? 1 : 0;
 	return *unit == '\0' ? 1 : strcmp(unit, "k") == 0 ? 1e3 : strcmp(unit, "M") == 0 ? 1e6 :
 	       strcmp(unit, "G") == 0 ? 1e9 : 0;
@@ -101,7 +104,7 @@ static bool parse_limit(struct slo_term *t, const char *s)
 	t->limit = v * factor_of(t, end);
 	if (factor_of(t, end) <= 0 || !isfinite(t->limit))
 		return false;
-	if (t->subject == SLO_ERRORS)
+	if (slo_is_share(t))
 		return t->limit <= 1 && (t->limit > 0 || t->or_equal);
 	return t->limit > 0;
 }
@@ -121,8 +124,8 @@ static bool parse_term(struct slo_term *t, const char *s)
 	snprintf(t->text, sizeof(t->text), "%s", s);
 	if (!parse_metric(t, name) || !parse_limit(t, s + n + 1 + t->or_equal))
 		return false;
-	/* An objective limits latencies and errors from above, and rates from below. */
-	return t->below == (slo_is_latency(t) || t->subject == SLO_ERRORS);
+	/* An objective limits rates from below, and all else from above. */
+	return t->below != slo_is_rate(t);
 }
 
 int slo_parse(const char *text, struct slo *out, char *err, size_t err_size)

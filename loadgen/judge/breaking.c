@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include <infiniband/verbs.h>
 
@@ -21,6 +22,9 @@ const char *const stop_reason_names[] = {
 	[STOP_SERVER_LOST] = "server_lost",
 	[STOP_GENERATOR_FAILED] = "generator_failed",
 	[STOP_GENERATOR_SATURATED] = "generator_saturated",
+	[STOP_MEMORY_FLOOR] = "memory_floor",
+	[STOP_CPU_FLOOR] = "cpu_floor",
+	[STOP_HOST_LOST] = "host_lost",
 };
 static_assert(sizeof(stop_reason_names) / sizeof(stop_reason_names[0]) == STOP_N, "a name per reason");
 
@@ -75,6 +79,12 @@ static const struct fail *shortage(const struct step *s)
 	return found;
 }
 
+/* Clients that can be held: a ramp that goes on after the loss of a host does not end because that host's are missing. */
+static uint64_t expected(const struct step *s)
+{
+	return s->hosts.host_lost ? MIN(s->hosts.clients, s->target) : s->target;
+}
+
 enum stop_reason stop_judge_step(const struct step *s, char *text, size_t size)
 {
 	const struct fail *f = shortage(s);
@@ -82,7 +92,7 @@ enum stop_reason stop_judge_step(const struct step *s, char *text, size_t size)
 	uint64_t count;
 
 	text[0] = '\0';
-	if (s->connected_held * 100.0 >= s->target * 99.0 && !s->step_timeout)
+	if (s->connected_held * 100.0 >= (double)expected(s) * 99.0 && !s->step_timeout)
 		return STOP_NOT;
 	if (f) {
 		describe_failure(s, f, is_server_shortage(f) ? " (server)" : " (generator)", text, size);
@@ -207,11 +217,18 @@ void breaking_of(const struct step *s, enum stop_reason reason, const char *deta
 	if (reason == STOP_SERVER_LOST) {
 		out->resource = "server";
 		out->side = "server";
+	} else if (reason == STOP_HOST_LOST) {
+		out->resource = "host";
+		out->side = "generator";
 	} else if (reason == STOP_GENERATOR_FAILED) {
 		out->resource = "device";
 		out->side = "generator";
+	} else if (s->floor != FLOOR_NONE) {
+		out->resource = s->floor == FLOOR_MEMORY ? "memory" : "cpu";
+		out->side = s->floor_of_server ? "server" : "generator";
 	}
-	if (reason == STOP_SERVER_LOST || reason == STOP_GENERATOR_FAILED || !out->has_failure)
+	/* Clients that were let go at a floor failed by it, not by their failures. */
+	if (reason == STOP_SERVER_LOST || reason == STOP_HOST_LOST || reason == STOP_GENERATOR_FAILED || s->floor != FLOOR_NONE || !out->has_failure)
 		snprintf(out->text, sizeof(out->text), "%u clients: %u held; %s", s->target, s->connected_held,
 			 detail[0] ? detail : stop_reason_names[reason]);
 	else

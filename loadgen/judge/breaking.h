@@ -21,6 +21,9 @@ enum stop_reason {
 	STOP_SERVER_LOST,
 	STOP_GENERATOR_FAILED,
 	STOP_GENERATOR_SATURATED,	/* a search for capacity went as far as the generator could */
+	STOP_MEMORY_FLOOR,	/* a machine had less memory left than --memory-floor */
+	STOP_CPU_FLOOR,		/* or less idle CPU than --cpu-floor */
+	STOP_HOST_LOST,		/* another load host of the run is gone */
 	STOP_N,
 };
 extern const char *const stop_reason_names[STOP_N];
@@ -33,7 +36,7 @@ enum stop_reason stop_reason_of(const char *name);
 enum stop_reason stop_judge_step(const struct step *s, char *text, size_t size);
 
 struct breaking {
-	enum stop_reason reason;	/* error_rate, step_timeout, resource_exhausted, server_lost, generator_failed */
+	enum stop_reason reason;	/* error_rate, step_timeout, resource_exhausted, server_lost, generator_failed, a floor */
 	const char *resource;		/* nofile, memory, ports, ...: docs/capacity.md */
 	const char *side;		/* server, generator, network, unknown */
 	bool has_failure;

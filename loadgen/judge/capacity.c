@@ -177,7 +177,7 @@ static bool next_for(const struct capacity *c, enum capacity_boundary of, struct
 bool capacity_next(const struct capacity *c, struct capacity_probe *out)
 {
 	memset(out, 0, sizeof(*out));
-	if (!(c->has_slo && next_for(c, CAPACITY_SLO, out)) && !next_for(c, CAPACITY_BREAK, out))
+	if (!(c->has_slo && next_for(c, CAPACITY_SLO, out)) && (c->only_slo || !next_for(c, CAPACITY_BREAK, out)))
 		return false;
 	out->repetition = 1 + tries(tally_at(c, CAPACITY_BREAK, out->clients));
 	return true;

@@ -4,6 +4,8 @@
  * (slo_capacity), and the least with which something breaks (first_hard_failure). For each the clients are doubled until
  * the boundary is passed, the gap is halved to 5 %, the result is repeated until it was seen twice in at most three
  * probes, and its neighbours are probed too. What several probes at one number say is decided by the majority.
+ *
+ * A search for a rate (--find-rate) is one for slo_capacity alone, with operations a second in the place of clients.
  */
 #ifndef RAMPART_LOADGEN_CAPACITY_H
 #define RAMPART_LOADGEN_CAPACITY_H
@@ -44,6 +46,7 @@ struct capacity_probe {
 
 struct capacity {
 	bool has_slo;
+	bool only_slo;			/* nothing is looked for that breaks; set after capacity_init */
 	uint32_t start, max;		/* the first number probed, and the most */
 	struct capacity_row {
 		uint32_t clients;

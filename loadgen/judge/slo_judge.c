@@ -6,6 +6,7 @@
 
 #include "common/base/json_at.h"
 #include "common/hist/hist.h"
+#include "loadgen/step/rates.h"
 #include "loadgen/step/step.h"
 
 /* A step with too few samples fails a percentile only if a step that meets it would show as many samples beyond the
@@ -16,7 +17,7 @@ const char *const slo_result_names[] = { "pass", "fail", "inconclusive" };
 
 static const char *unit_of(const struct slo_term *t)
 {
-	return slo_is_latency(t) ? "ns" : t->subject == SLO_ERRORS ? "ratio" : "per_s";
+	return slo_is_time(t) ? "ns" : slo_is_rate(t) ? "per_s" : "ratio";
 }
 
 static const struct hist *hist_of(const struct slo_term *t, const struct step *s)
@@ -27,8 +28,14 @@ static const struct hist *hist_of(const struct slo_term *t, const struct step *s
 	case SLO_SERVICE: return hist_count(s->service) ? s->service : s->response;
 	case SLO_LAG: return s->lag;
 	case SLO_CONNECT: return s->total;
+	case SLO_PSN_GENERATE: return s->psn_generate;
 	case SLO_STAGE: return s->stages[t->stage];
+	case SLO_CPU_PER_OP:
 	case SLO_ERRORS:
+	case SLO_TIMEOUTS:
+	case SLO_RETRIES:
+	case SLO_REFUSALS:
+	case SLO_JITTER:
 	case SLO_MSGS_RATE:
 	case SLO_BYTES_RATE:
 	case SLO_CONNECTS_RATE: break;
@@ -48,9 +55,23 @@ static double latency_of(const struct slo_term *t, const struct hist *h)
 	return hist_supports(h, t->percentile) ? (double)hist_percentile(h, t->percentile) : NAN;
 }
 
+static double jitter_of(const struct hist *h)
+{
+	double p50 = (double)hist_percentile(h, 50);
+
+	return hist_supports(h, 99) && p50 > 0 ? (double)hist_percentile(h, 99) / p50 : NAN;
+}
+
 static double measure(const struct slo_term *t, const struct step *s)
 {
+	struct rates r = rates_of(s);
+
 	switch (t->subject) {
+	case SLO_CPU_PER_OP: return step_cpu_per_op_ns(s, SIDE_SERVER);
+	case SLO_TIMEOUTS: return rates_ratio(&r, r.timeouts);
+	case SLO_RETRIES: return rates_ratio(&r, r.retries);
+	case SLO_REFUSALS: return rates_ratio(&r, r.refusals);
+	case SLO_JITTER: return jitter_of(s->response);
 	case SLO_ERRORS: return s->target ? (double)(s->failed + s->dropped) / s->target : NAN;
 	case SLO_MSGS_RATE: return s->measured ? s->messages_per_s : NAN;
 	case SLO_BYTES_RATE: return s->measured ? s->bytes_per_s : NAN;
@@ -60,6 +81,7 @@ static double measure(const struct slo_term *t, const struct step *s)
 	case SLO_SERVICE:
 	case SLO_LAG:
 	case SLO_CONNECT:
+	case SLO_PSN_GENERATE:
 	case SLO_STAGE: break;
 	}
 	return latency_of(t, hist_of(t, s));
@@ -145,12 +167,16 @@ json_t *slo_json(const struct slo *slo, const struct step *s)
 
 const char *slo_value_text(const struct slo_term *t, enum slo_result result, double v, char *text, size_t size)
 {
-	if (!isfinite(v))
+	if (!isfinite(v) && !slo_is_latency(t))
+		snprintf(text, size, "unknown");
+	else if (!isfinite(v))
 		snprintf(text, size, "%s", result == SLO_PASS ? "all within, too few for a percentile" :
 			 result == SLO_FAIL ? "too many beyond, for so few" : "unknown: too few samples");
-	else if (t->subject == SLO_ERRORS)
+	else if (slo_is_share(t))
 		snprintf(text, size, "%.3g %%", 100 * v);
-	else if (!slo_is_latency(t))
+	else if (t->subject == SLO_JITTER)
+		snprintf(text, size, "%.3g", v);
+	else if (slo_is_rate(t))
 		snprintf(text, size, "%.0f a second", v);
 	else if (v < 1e6)
 		snprintf(text, size, "%.4g us", v / 1e3);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "common/base/json_at.h"
 #include "loadgen/analysis/curve.h"
@@ -14,9 +15,13 @@
 #define KNEE_PROBES_MAX 6
 #define DISTURBED_MAX 2	/* a disturbed probe is made again so often */
 
-static void take_probe(struct agenda *a)
+/* A search for a rate has rates in the place of numbers of clients. */
+static void take_probe(struct agenda *a, const struct loadgen_config *c)
 {
-	a->target = a->probe.clients;
+	if (c->find_rate)
+		a->rate = a->probe.clients;
+	else
+		a->target = a->probe.clients;
 	a->repetition = a->probe.repetition;
 }
 
@@ -25,8 +30,9 @@ void agenda_init(struct agenda *a, const struct outcome *oc)
 	memset(a, 0, sizeof(*a));
 	a->repetition = 1;
 	a->target = (uint32_t)oc->cfg->steps.v[0];
-	if (oc->cfg->find_capacity && capacity_next(&oc->capacity, &a->probe))
-		take_probe(a);
+	a->rate = oc->cfg->rates.n ? oc->cfg->rates.v[0] : 0;
+	if (loadgen_is_search(oc->cfg) && capacity_next(&oc->capacity, &a->probe))
+		take_probe(a, oc->cfg);
 }
 
 static bool is_disturbed(const struct step *s)
@@ -35,13 +41,16 @@ static bool is_disturbed(const struct step *s)
 }
 
 /* What was missed because the generator had no more to give does not count against the server, nor what was measured while
- * it, or everything, stood still; nor does what so few clients cannot tell: more of them will. */
-static enum slo_result judge(const struct slo *slo, const struct step *s)
+ * it, or everything, stood still; nor does what so few clients cannot tell: more of them will. A rate that is not achieved
+ * is not met. */
+static enum slo_result judge(const struct slo *slo, const struct step *s, bool find_rate)
 {
 	enum slo_result result = slo_judge(slo, s);
 
 	if (is_disturbed(s))
 		return SLO_INCONCLUSIVE;
+	if (find_rate && result != SLO_FAIL && step_is_behind(s))
+		result = SLO_FAIL;
 	if (result == SLO_FAIL && s->generator_saturated)
 		return SLO_INCONCLUSIVE;
 	return result == SLO_INCONCLUSIVE && slo_has_samples(slo, s) ? SLO_PASS : result;
@@ -49,11 +58,11 @@ static enum slo_result judge(const struct slo *slo, const struct step *s)
 
 void agenda_tell(struct agenda *a, struct outcome *oc, const struct step *s, bool broke)
 {
-	if (!oc->cfg->find_capacity) {
+	if (!loadgen_is_search(oc->cfg)) {
 		memset(&a->probe, 0, sizeof(a->probe));
 		a->probe.clients = s->target;
 	}
-	a->probe.slo = judge(&oc->cfg->slo, s);
+	a->probe.slo = judge(&oc->cfg->slo, s, oc->cfg->find_rate);
 	a->probe.broke = broke;
 	/* The search does not get to know of it, and asks for the same once more. */
 	if (is_disturbed(s) && !broke && a->disturbed < DISTURBED_MAX) {
@@ -61,37 +70,43 @@ void agenda_tell(struct agenda *a, struct outcome *oc, const struct step *s, boo
 		return;
 	}
 	a->disturbed = 0;
-	/* Several sizes are several servers' worth of capacity: none of them is the one. What is measured for the knee does
-	 * not reopen a search that is done. */
-	if (oc->cfg->sizes.n == 1 && a->probe.of != CAPACITY_N)
+	/* Several sizes are several servers' worth of capacity: none of them is the one, nor is what steps of several rates
+	 * hold. What is measured for the knee does not reopen a search that is done. */
+	if (oc->cfg->sizes.n == 1 && (oc->cfg->find_rate || !loadgen_is_swept(oc->cfg)) && a->probe.of != CAPACITY_N)
 		capacity_tell(&oc->capacity, &a->probe);
 }
 
-/* Every size, every repetition, every number of clients; the sizes change fastest, so that what changes in time
- * meets all of them alike. */
+/* Every size, every rate, every repetition, every number of clients; the sizes change fastest, so that what changes in
+ * time meets all of them alike. */
 static bool next_of_ramp(struct agenda *a, const struct loadgen_config *c)
 {
 	if (++a->size_index == c->sizes.n) {
 		a->size_index = 0;
+		a->rate_index++;
+	}
+	if (a->rate_index == MAX(c->rates.n, 1)) {
+		a->rate_index = 0;
 		if (a->repetition++ == c->repeat) {
 			a->repetition = 1;
 			a->step_index++;
 		}
 	}
+	a->rate = c->rates.n ? c->rates.v[a->rate_index] : 0;
 	if (a->step_index == c->steps.n)
 		return false;
 	a->target = (uint32_t)c->steps.v[a->step_index];
 	return true;
 }
 
-static uint32_t times_measured(const json_t *steps, double clients)
+/* Steps that have this number at `path`. */
+static uint32_t times_measured(const json_t *steps, const char *path, double number)
 {
 	uint32_t n = 0;
 	json_t *step;
 	size_t i;
 
 	json_array_foreach((json_t *)steps, i, step)
-		n += json_number_at(step, "target_clients") == clients;
+		n += json_number_at(step, path) == number;
 	return n;
 }
 
@@ -108,8 +123,8 @@ static bool next_of_knee(struct agenda *a, const json_t *steps)
 	knee_find(points, curve_knee_points(steps, points), &k);
 	if (k.reason != KNEE_THROUGHPUT && k.reason != KNEE_P99)
 		return false;
-	clients = times_measured(steps, k.clients) < 2 ? k.clients : k.beyond;
-	if (times_measured(steps, clients) >= 2)
+	clients = times_measured(steps, "target_clients", k.clients) < 2 ? k.clients : k.beyond;
+	if (times_measured(steps, "target_clients", clients) >= 2)
 		return false;
 	a->probe = (struct capacity_probe){ .clients = (uint32_t)clients, .of = CAPACITY_N, .purpose = CAPACITY_CONFIRM };
 	a->knee_probes++;
@@ -119,11 +134,12 @@ static bool next_of_knee(struct agenda *a, const json_t *steps)
 static bool next_of_search(struct agenda *a, const struct outcome *oc)
 {
 	a->step_index++;
-	if (!capacity_next(&oc->capacity, &a->probe) && !next_of_knee(a, oc->steps))
+	if (!capacity_next(&oc->capacity, &a->probe) && (oc->cfg->find_rate || !next_of_knee(a, oc->steps)))
 		return false;
 	/* A disturbed probe is made again, and was not told: its repetitions count all the same, as files are named after them. */
-	a->probe.repetition = times_measured(oc->steps, a->probe.clients) + 1;
-	take_probe(a);
+	a->probe.repetition = times_measured(oc->steps, oc->cfg->find_rate ? "offered_per_s" : "target_clients",
+					     a->probe.clients) + 1;
+	take_probe(a, oc->cfg);
 	return true;
 }
 
@@ -132,14 +148,18 @@ static void end_search(struct outcome *oc)
 {
 	struct capacity_result slo = capacity_result(&oc->capacity, CAPACITY_SLO);
 	const json_t *broke = find_breaking(oc);
-	char text[256];
+	const char *what = oc->cfg->find_rate ? "operations a second" : "clients";
+	char text[256], hosts[200];
 
 	oc->search_done = true;
 	if (broke) {
 		outcome_stop(oc, stop_reason_of(json_text_at(broke, "reason")), json_text_at(broke, "text"));
+	} else if (slo.inconclusive && *find_hosts_at_limit(oc, slo.failed, hosts, sizeof(hosts))) {
+		snprintf(text, sizeof(text), "%u %s: %s", slo.failed, what, hosts);
+		outcome_stop(oc, STOP_GENERATOR_SATURATED, text);
 	} else if (slo.inconclusive) {
-		snprintf(text, sizeof(text), "%u clients: the SLO was missed while the generator had no more to give, or "
-			 "too few samples were taken to tell", slo.failed);
+		snprintf(text, sizeof(text), "%u %s: the SLO was missed while the generator had no more to give, or "
+			 "too few samples were taken to tell", slo.failed, what);
 		outcome_stop(oc, STOP_GENERATOR_SATURATED, text);
 	} else {
 		outcome_stop(oc, STOP_MAX_REACHED, "");
@@ -148,7 +168,7 @@ static void end_search(struct outcome *oc)
 
 bool agenda_next(struct agenda *a, struct outcome *oc)
 {
-	if (!oc->cfg->find_capacity) {
+	if (!loadgen_is_search(oc->cfg)) {
 		if (next_of_ramp(a, oc->cfg))
 			return true;
 		outcome_stop(oc, STOP_MAX_REACHED, "");
@@ -160,11 +180,17 @@ bool agenda_next(struct agenda *a, struct outcome *oc)
 	return false;
 }
 
+bool agenda_is_last(const struct agenda *a, const struct loadgen_config *c)
+{
+	return !loadgen_is_search(c) && a->rate_index + 1 >= c->rates.n && a->size_index + 1 == c->sizes.n && a->repetition == c->repeat &&
+	       a->step_index + 1 == c->steps.n;
+}
+
 void agenda_add_rest(const struct agenda *a, struct outcome *oc)
 {
 	const struct opt_list *steps = &oc->cfg->steps;
 
-	if (oc->cfg->find_capacity)
+	if (loadgen_is_search(oc->cfg))
 		return;
 	for (size_t i = a->step_index + 1; i < steps->n; i++)
 		verdict_add_not_reached(oc->verdict, (uint32_t)steps->v[i]);
@@ -172,9 +198,9 @@ void agenda_add_rest(const struct agenda *a, struct outcome *oc)
 
 json_t *agenda_probe_json(const struct agenda *a, const struct loadgen_config *c)
 {
-	if (!c->find_capacity)
+	if (!loadgen_is_search(c))
 		return json_null();
 	return json_pack("{s:s, s:s, s:s?, s:b}", "purpose", capacity_purpose_names[a->probe.purpose], "of",
-			 a->probe.of == CAPACITY_N ? "knee" : capacity_boundary_names[a->probe.of], "slo",
+			 c->find_rate ? "slo_rate" : a->probe.of == CAPACITY_N ? "knee" : capacity_boundary_names[a->probe.of], "slo",
 			 c->slo.n ? slo_result_names[a->probe.slo] : NULL, "hard_failure", a->probe.broke);
 }

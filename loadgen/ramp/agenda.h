@@ -13,7 +13,8 @@ struct step;
 
 struct agenda {
 	uint32_t target;			/* clients of the next step */
-	uint32_t step_index, size_index, repetition;	/* which one that is */
+	uint64_t rate;				/* and its offered rate; 0: no --rate */
+	uint32_t step_index, size_index, rate_index, repetition;	/* which one that is */
 	struct capacity_probe probe;		/* with --find-capacity: the next or running one */
 	uint32_t knee_probes;			/* made for the knee */
 	uint32_t disturbed;			/* probes in a row that told nothing, because everything stood still for a while */
@@ -27,6 +28,9 @@ void agenda_tell(struct agenda *a, struct outcome *oc, const struct step *s, boo
 
 /* Goes on to the next step. False when there is none: then why is in `oc`, if nothing else has stopped the run. */
 bool agenda_next(struct agenda *a, struct outcome *oc);
+
+/* True if the running step is the last of a ramp; what a search ends with is not known before. */
+bool agenda_is_last(const struct agenda *a, const struct loadgen_config *c);
 
 /* After the last step that ran: adds those that a ramp did not come to to the verdict. What a search came to is said when
  * it stops. */

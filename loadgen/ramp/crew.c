@@ -4,64 +4,141 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
 
+#include "common/base/log.h"
 #include "common/hist/hist.h"
+#include "common/port/port.h"
 #include "common/rdma/dev.h"
+#include "loadgen/config/deal.h"
 #include "loadgen/traffic/workload.h"
 
 #define READS 16		/* READs and atomics a connection may have outstanding, as far as both devices allow */
 
-static struct worker_config worker_config_of(const struct loadgen_config *c)
+void crew_client_config(const struct loadgen_config *c, struct client_config *out)
 {
+	uint64_t workers = c->threads * c->hosts;
 	struct workload_needs needs = { 0 };
-	struct worker_config wc = {
-		.cfg = c,
-		.n_workers = (uint32_t)c->threads,
-		.n_rails = c->n_rails,
-		.client = { .ca_file = c->ca_path, .cert_file = c->cert, .key_file = c->key,
-			    .crl_file = c->crl, .verify = c->verify, .resume = c->tls_resume,
-			    .post_list = (uint32_t)c->tuning.post_list,
-			    .signal_every = (uint32_t)c->tuning.signal_every,
-			    .cq_depth = (uint32_t)c->tuning.cq_depth, .srq_depth = (uint32_t)c->tuning.srq_depth,
-			    .inline_bytes = c->tuning.inline_bytes, .path_mtu = tuning_mtu(&c->tuning),
-			    .retry = c->tuning.retry, .message_auth = c->message_auth, .no_first_message = c->wl->silent, .poll = c->poll, .spin_ns = c->spin_ns,
-			    .max_conns = (uint32_t)((c->clients + c->threads - 1) / c->threads),
-			    .stage_timeout_ns = c->timeout_ns },
-	};
 
 	c->wl->needs(c, &needs);
-	wc.client.message_bytes = wc.client.buffer_bytes = needs.message_bytes;
-	wc.client.depth = needs.credits;
-	wc.client.region = needs.region_bytes > 0;
-	wc.client.rma_depth = needs.rma_depth;
-	wc.client.reads = READS;
-	return wc;
+	*out = (struct client_config){
+		.ca_file = c->ca_path, .cert_file = c->cert, .key_file = c->key, .crl_file = c->crl,
+		.verify = c->verify, .resume = c->tls_resume,
+		.message_bytes = needs.message_bytes, .buffer_bytes = needs.message_bytes,
+		.depth = needs.credits, .all_credits = true,
+		.region = needs.region_bytes > 0, .region_bytes = (uint32_t)needs.region_bytes,
+		.write_imm = needs.write_imm, .rma_depth = needs.rma_depth, .reads = READS,
+		.post_list = (uint32_t)c->tuning.post_list, .signal_every = (uint32_t)c->tuning.signal_every,
+		.cq_depth = (uint32_t)c->tuning.cq_depth, .srq_depth = (uint32_t)c->tuning.srq_depth,
+		.inline_bytes = c->tuning.inline_bytes, .path_mtu = tuning_mtu(&c->tuning),
+		.retry = c->tuning.retry, .fabric = c->tuning.fabric, .message_auth = c->message_auth, .no_first_message = c->wl->silent,
+		.poll = c->poll, .spin_ns = c->spin_ns,
+		.max_conns = (uint32_t)((c->clients + workers - 1) / workers),
+		.stage_timeout_ns = c->timeout_ns,
+	};
 }
 
-int crew_start(struct crew *c, const struct loadgen_config *cfg, const struct addr *server,
-	       const char *const *verify_name, void (*on_progress)(void *arg), void *arg, char *err, size_t err_size)
+/* The route to an address of this machine starts at that address (dev_source_addr). */
+static bool is_here(const struct addr *server)
 {
-	struct worker_config wc = worker_config_of(cfg);
+	struct addr source;
+
+	return dev_source_addr(server, &source) == 0 && addr_same_host(server, &source);
+}
+
+static bool is_among(const struct dev *d, const struct dev *const *opened, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (strcmp(opened[i]->name, d->name) == 0 && opened[i]->port_num == d->port_num)
+			return true;
+	return false;
+}
+
+/* Workers of one server have the same devices; those of different servers may share them. */
+static int open_ports(struct crew *c, uint32_t n_rails)
+{
+	const struct dev *opened[CREW_PORTS_MAX];
 	int ret = 0;
 
-	wc.on_progress = on_progress;
-	wc.arg = arg;
-	for (uint32_t i = 0; i < cfg->n_rails; i++)
-		wc.rails[i] = (struct worker_rail){ server[i], verify_name[i],
-						    cfg->devices.n ? cfg->devices.name[i] : NULL };
-	c->workers = calloc(wc.n_workers, sizeof(*c->workers));
-	if (!c->workers) {
-		snprintf(err, err_size, "this machine is out of memory");
-		return -ENOMEM;
+	for (uint32_t i = 0; i < c->n_targets * n_rails && !ret; i++) {
+		const struct dev *d = worker_dev(c->workers[i / n_rails], i % n_rails);
+		const struct port_id id = { .device = d->name, .number = d->port_num, .addr = d->addr,
+					    .software = dev_is_software(d) };
+
+		if (is_among(d, opened, c->n_ports))
+			continue;
+		opened[c->n_ports] = d;
+		ret = port_open("/sys", &id, &c->ports[c->n_ports]);
+		c->n_ports += !ret;
 	}
-	for (; c->n < wc.n_workers && !ret; c->n += !ret) {
-		wc.index = c->n;
-		ret = worker_new(&wc, &c->workers[c->n], err, err_size);
+	return ret;
+}
+
+/* The most clients that a worker of this server gets. With --deal first its server may have room for all. */
+static uint32_t most_clients(const struct loadgen_config *cfg, uint32_t n_targets, uint32_t target)
+{
+	uint32_t n = deal_share((uint32_t)cfg->threads, n_targets, target) * (uint32_t)cfg->hosts, dealt[TARGETS_MAX], most;
+	uint64_t room[TARGETS_MAX];
+
+	for (uint32_t i = 0; i < n_targets; i++)
+		room[i] = cfg->clients;
+	deal_clients((uint32_t)cfg->clients, n_targets, (enum deal)cfg->deal, cfg->seed, room, dealt);
+	most = cfg->deal == DEAL_FIRST ? (uint32_t)cfg->clients : dealt[target];
+	return MAX((most + n - 1) / n, 1);
+}
+
+static void aim(struct worker_config *wc, const struct sut_place *at)
+{
+	for (uint32_t i = 0; i < wc->n_rails; i++)
+		wc->rails[i] = (struct worker_rail){ at->addrs[i], at->names[i],
+						     wc->cfg->devices.n ? wc->cfg->devices.name[i] : NULL };
+}
+
+static int start_workers(struct crew *c, struct worker_config *wc, const struct sut_place *targets, char *err, size_t err_size)
+{
+	int ret = 0;
+
+	for (; c->n < wc->cfg->threads && !ret; c->n += !ret) {
+		wc->index = c->n * c->hosts + c->host;
+		wc->client.max_conns = most_clients(wc->cfg, c->n_targets, c->n % c->n_targets);
+		aim(wc, &targets[c->n % c->n_targets]);
+		ret = worker_new(wc, &c->workers[c->n], err, err_size);
 		if (ret)
 			break;
 		ret = worker_start(c->workers[c->n], err, err_size);
 		if (ret)
 			worker_free(c->workers[c->n]);
+	}
+	return ret;
+}
+
+int crew_start(struct crew *c, const struct loadgen_config *cfg, const struct sut_place *targets, uint32_t n_targets,
+	       void (*on_progress)(void *arg), void *arg, char *err, size_t err_size)
+{
+	struct worker_config wc = { .cfg = cfg, .n_workers = (uint32_t)(cfg->threads * cfg->hosts), .n_rails = cfg->n_rails,
+				    .on_progress = on_progress, .arg = arg };
+	int ret;
+
+	if (cfg->threads_asked)
+		log_warn("--threads %llu: %llu run, one for each of --targets", (unsigned long long)cfg->threads_asked,
+			 (unsigned long long)cfg->threads);
+	crew_client_config(cfg, &wc.client);
+	c->n_targets = n_targets;
+	c->host = cfg->rank;
+	c->hosts = (uint32_t)cfg->hosts;
+	c->workers = calloc(cfg->threads, sizeof(*c->workers));
+	if (!c->workers) {
+		snprintf(err, err_size, "this machine is out of memory");
+		return -ENOMEM;
+	}
+	ret = start_workers(c, &wc, targets, err, err_size);
+	for (uint32_t t = 0; t < n_targets; t++)
+		for (uint32_t i = 0; i < cfg->n_rails; i++)
+			c->loopback |= is_here(&targets[t].addrs[i]);
+	if (!ret && open_ports(c, cfg->n_rails)) {
+		snprintf(err, err_size, "this machine is out of memory");
+		ret = -ENOMEM;
 	}
 	return ret;
 }
@@ -81,25 +158,49 @@ void crew_dismiss(struct crew *c)
 	free(c->workers);
 	c->workers = NULL;
 	c->n = 0;
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		port_close(c->ports[i]);
+	c->n_ports = 0;
+}
+
+json_t *crew_network(const struct crew *c)
+{
+	return port_read_all(c->ports, c->n_ports);
 }
 
 json_t *crew_device(const struct crew *c)
 {
-	return dev_json(worker_dev(c->workers[0]));
+	return dev_json(worker_dev(c->workers[0], 0));
 }
 
-static uint32_t share_of(uint32_t total, uint32_t n, uint32_t i)
+/* A part of `total`, which this worker's server gets. The workers of all hosts that serve it are numbered host by host, first each
+ * host's first, so that none has more than one client more than another; the host that is the first is another for each server. */
+static uint32_t share_of(const struct crew *c, uint32_t i, const uint32_t *totals)
 {
-	return total / n + (i < total % n);
+	uint32_t target = i % c->n_targets, n = deal_share(c->n, c->n_targets, target), at = i / c->n_targets;
+
+	return deal_share(totals[target], n * c->hosts, at * c->hosts + (c->host + target) % c->hosts);
 }
 
-void crew_order(struct crew *c, enum worker_order order, const struct worker_task *whole)
+void crew_share(const struct crew *c, const uint32_t *of_target, uint32_t *share)
 {
+	memset(share, 0, c->n_targets * sizeof(*share));
+	for (uint32_t i = 0; i < c->n; i++)
+		share[i % c->n_targets] += share_of(c, i, of_target);
+}
+
+void crew_order(struct crew *c, enum worker_order order, const struct worker_task *whole, const uint32_t *of_target)
+{
+	const uint32_t all[TARGETS_MAX] = { whole->clients };
+	const uint32_t *clients = of_target ? of_target : all;
+	uint32_t active[TARGETS_MAX];
+
+	deal_part(whole->active, c->n_targets, clients, active);
 	for (uint32_t i = 0; i < c->n; i++) {
 		struct worker_task task = *whole;
 
-		task.clients = share_of(whole->clients, c->n, i);
-		task.active = share_of(whole->active, c->n, i);
+		task.clients = share_of(c, i, clients);
+		task.active = share_of(c, i, active);
 		task.active_of_all = whole->active;
 		task.of_all = whole->clients;
 		worker_give(c->workers[i], order, &task);
@@ -122,6 +223,21 @@ bool crew_has_measured(const struct crew *c)
 	return true;
 }
 
+uint64_t crew_iterations(const struct crew *c)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < c->n; i++)
+		if (!worker_failure(c->workers[i], NULL))
+			least = MIN(least, counter_get(&worker_stats(c->workers[i])->iterations));
+	return least;
+}
+
+static uint64_t value_at(const struct worker *w, size_t offset)
+{
+	return counter_get((const counter *)((const char *)worker_stats(w) + offset));
+}
+
 /* Sums a counter over all workers, or over those whose device works. */
 static uint64_t sum(const struct crew *c, size_t offset, bool broken_too)
 {
@@ -129,8 +245,28 @@ static uint64_t sum(const struct crew *c, size_t offset, bool broken_too)
 
 	for (uint32_t i = 0; i < c->n; i++)
 		if (broken_too || !worker_failure(c->workers[i], NULL))
-			total += counter_get((const counter *)((const char *)worker_stats(c->workers[i]) + offset));
+			total += value_at(c->workers[i], offset);
 	return total;
+}
+
+static uint32_t sum_of_target(const struct crew *c, uint32_t target, size_t offset)
+{
+	uint64_t total = 0;
+
+	for (uint32_t i = target; i < c->n; i += c->n_targets)
+		if (!worker_failure(c->workers[i], NULL))
+			total += value_at(c->workers[i], offset);
+	return (uint32_t)total;
+}
+
+uint32_t crew_live_of(const struct crew *c, uint32_t target)
+{
+	return sum_of_target(c, target, offsetof(struct worker_stats, live));
+}
+
+uint32_t crew_away_of(const struct crew *c, uint32_t target)
+{
+	return sum_of_target(c, target, offsetof(struct worker_stats, away));
 }
 
 uint32_t crew_live(const struct crew *c)

@@ -6,11 +6,13 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/hist/hist.h"
+#include "common/host/place.h"
+#include "loadgen/config/deal.h"
 #include "loadgen/results/results.h"
 #include "loadgen/traffic/workload.h"
 
-/* With --cycles: the measurement ends when no client came back for so long. */
-#define CYCLE_PATIENCE_NS (60 * NS_PER_S)
+/* With --cycles: the measurement ends when no client came back for so long; with --iterations, when nothing moved. */
+#define PATIENCE_NS (60 * NS_PER_S)
 
 int current_init(struct current *c, const struct loadgen_config *cfg, struct results *results)
 {
@@ -39,15 +41,70 @@ static struct pulse_moment this_moment(void)
 	return (struct pulse_moment){ .now_ns = clock_boot_ns(), .busy_ns = clock_busy_ns() };
 }
 
-int current_begin(struct current *c, uint32_t target, uint64_t bytes, uint32_t repetition, json_t *baseline)
+void current_deal(struct current *c, uint32_t total, const struct suts *suts, json_t *const infos[TARGETS_MAX])
 {
-	int ret = step_new(target, bytes, repetition, &c->step);
-	struct pulse_moment now;
+	uint64_t room[TARGETS_MAX];
 
-	if (ret)
+	suts_room(suts, infos, room);
+	deal_clients(total, suts->n, (enum deal)c->cfg->deal, c->cfg->seed, room, c->dealt);
+}
+
+/* One server has no figures of its own. */
+static int make_targets(struct current *c, const struct suts *suts, const uint32_t *share)
+{
+	int ret = suts->n == 1 ? 0 : step_make_targets(c->step, suts->n, share);
+
+	for (uint32_t i = 0; i < suts->n && suts->n > 1 && !ret; i++)
+		step_keep_report(c->step, i, STEP_REPORT_BASELINE, suts_baseline_of(suts, i));
+	return ret;
+}
+
+/* Of all hosts. */
+static uint32_t senders_of(const struct current *c)
+{
+	if (c->cfg->wl->idle)
+		return 0;
+	return c->cfg->active && c->cfg->active < c->total ? (uint32_t)c->cfg->active : c->total;
+}
+
+/* As the workers' orders share them out. */
+static void set_senders(struct current *c, const struct crew *crew, uint32_t n_targets)
+{
+	uint32_t active[TARGETS_MAX], share[TARGETS_MAX];
+
+	c->step->senders_of_all = senders_of(c);
+	c->step->senders = 0;
+	deal_part(c->step->senders_of_all, n_targets, c->dealt, active);
+	crew_share(crew, active, share);
+	for (uint32_t i = 0; i < n_targets; i++)
+		c->step->senders += share[i];
+}
+
+int current_begin(struct current *c, const struct crew *crew, uint64_t bytes, uint32_t repetition, const struct suts *suts)
+{
+	uint32_t share[TARGETS_MAX], target = 0;
+	struct pulse_moment now;
+	int ret;
+
+	crew_share(crew, c->dealt, share);
+	c->total = 0;
+	for (uint32_t i = 0; i < suts->n; i++) {
+		c->total += c->dealt[i];
+		target += share[i];
+	}
+	ret = step_new(target, bytes, repetition, &c->step);
+	if (!ret)
+		ret = make_targets(c, suts, share);
+	if (ret) {
+		current_end(c);
 		return ret;
-	c->step->baseline = json_incref(baseline);
+	}
+	c->step->of_all = c->total;
+	c->step->cpus = place_n_allowed();
+	set_senders(c, crew, suts->n);
+	c->step->baseline = suts_baseline(suts);
 	c->begin_s = results_elapsed_s(c->results);
+	c->last_moved_ns = 0;
 	now = this_moment();
 	pulse_start(&c->pulse, CURRENT_TICK_NS, &now);
 	results_event(c->results, "step_start", json_pack("{s:i, s:i, s:I}", "clients", target, "repetition", repetition,
@@ -71,26 +128,26 @@ void current_beat(struct current *c)
 
 void current_order(const struct current *c, struct crew *crew, enum worker_order order)
 {
-	uint32_t target = c->step->target;
-	uint32_t active = c->cfg->wl->idle ? 0 :
-			  c->cfg->active && c->cfg->active < target ? (uint32_t)c->cfg->active : target;
-	struct worker_task whole = { .clients = target, .active = active, .bytes = c->step->bytes, .upto = c->upto };
+	struct worker_task whole = { .clients = c->total, .active = senders_of(c), .bytes = c->step->bytes, .upto = c->upto,
+				     .rate = c->step->rate };
 
-	crew_order(crew, order, &whole);
+	crew_order(crew, order, &whole, c->dealt);
 }
 
 /* --- connecting --- */
 
-static enum stage last_stage(const struct current *c)
+enum stage current_last_stage(const struct loadgen_config *cfg)
 {
-	return c->cfg->wl->silent ? STAGE_RDMA_CONNECT : STAGE_FIRST_REPLY;
+	return cfg->wl->silent ? STAGE_RDMA_CONNECT : STAGE_FIRST_REPLY;
 }
 
 void current_connect(struct current *c, struct crew *crew)
 {
 	c->connect_start_ns = c->barrier_ns = clock_now_ns();
 	c->step->started = true;
-	c->upto = c->cfg->phased ? STAGE_TCP_CONNECT : last_stage(c);
+	c->step->loopback = crew->loopback;
+	c->step->network_marked = crew_network(crew);
+	c->upto = c->cfg->phased ? STAGE_TCP_CONNECT : current_last_stage(c->cfg);
 	current_order(c, crew, ORDER_CONNECT);
 }
 
@@ -100,7 +157,7 @@ bool current_next_stage(struct current *c, struct crew *crew, bool go_on)
 
 	if (c->cfg->phased)
 		c->step->phase_ns[c->upto] = now - c->barrier_ns;
-	if (c->upto == last_stage(c) || !go_on)
+	if (c->upto == current_last_stage(c->cfg) || !go_on)
 		return false;
 	c->upto++;
 	c->barrier_ns = now;
@@ -111,7 +168,34 @@ bool current_next_stage(struct current *c, struct crew *crew, bool go_on)
 void current_connected(struct current *c, const struct crew *crew)
 {
 	c->step->connect_wall_ns = clock_now_ns() - c->connect_start_ns;
-	c->step->connected_peak = c->step->connected_held = crew_live(crew);
+	current_hold(c, crew, false);
+	c->step->connected_peak = c->step->connected_held;
+	for (uint32_t i = 0; i < c->step->n_targets; i++)
+		c->step->targets[i].connected_peak = c->step->targets[i].connected_held;
+	json_decref(c->step->network_connected);
+	c->step->network_connected = crew_network(crew);
+}
+
+void current_hold(struct current *c, const struct crew *crew, bool away_too)
+{
+	c->step->connected_held = crew_live(crew) + (away_too ? crew_away(crew) : 0);
+	for (uint32_t i = 0; i < c->step->n_targets; i++)
+		c->step->targets[i].connected_held = crew_live_of(crew, i) + (away_too ? crew_away_of(crew, i) : 0);
+}
+
+bool current_lost_all_of_one(const struct current *c, const struct crew *crew)
+{
+	for (uint32_t i = 0; i < c->step->n_targets; i++)
+		if (c->step->targets[i].connected_peak && crew_live_of(crew, i) + crew_away_of(crew, i) == 0)
+			return true;
+	return false;
+}
+
+void current_leave(struct current *c, struct crew *crew)
+{
+	if (c->step->started)
+		c->step->span_ns = clock_now_ns() - c->connect_start_ns;
+	current_order(c, crew, ORDER_DISCONNECT);
 }
 
 /* --- measuring --- */
@@ -121,7 +205,13 @@ static void take_moment(const struct crew *crew, struct step_moment *m)
 	m->now_ns = clock_now_ns();
 	if (res_usage_self(&m->generator) || res_machine_cpu(&m->machine))
 		log_warn("cannot read this process's resources");
-	m->net_bytes = CREW_SUM(crew, bytes_sent) + CREW_SUM(crew, bytes_received);
+	m->payload_bytes = CREW_SUM(crew, bytes_sent) + CREW_SUM(crew, bytes_received);
+	m->one_sided_bytes = CREW_SUM(crew, one_sided_bytes);
+	json_decref(m->network);
+	m->network = crew_network(crew);
+	m->work = (struct ep_work){ 0 };
+	for (uint32_t i = 0; i < crew->n; i++)
+		effective_add_work(&worker_stats(crew->workers[i])->effective, &m->work);
 	for (uint32_t i = 0; i < crew->n; i++)
 		m->worker_cpu_ns[i] = counter_get(&worker_stats(crew->workers[i])->cpu_ns);
 }
@@ -192,7 +282,19 @@ bool current_cycles_are_done(struct current *c, const struct crew *crew)
 		c->last_cycles = cycles;
 		c->last_cycle_ns = now;
 	}
-	return c->cfg->cycles && (cycles >= c->cfg->cycles || now - c->last_cycle_ns > CYCLE_PATIENCE_NS);
+	return c->cfg->cycles && (cycles * c->total >= c->cfg->cycles * c->step->target || now - c->last_cycle_ns > PATIENCE_NS);
+}
+
+bool current_is_stuck(struct current *c, const struct crew *crew)
+{
+	uint64_t now = clock_now_ns();
+	uint64_t moved = CREW_SUM(crew, messages) + CREW_SUM(crew, bytes_sent) + CREW_SUM(crew, bytes_received);
+
+	if (moved != c->last_moved || !c->last_moved_ns) {
+		c->last_moved = moved;
+		c->last_moved_ns = now;
+	}
+	return now - c->last_moved_ns > PATIENCE_NS;
 }
 
 void current_sample(struct current *c, const struct crew *crew, const char *phase, bool changing)

@@ -11,6 +11,7 @@
 
 #include "loadgen/config/config.h"
 #include "loadgen/ramp/crew.h"
+#include "loadgen/sut/suts.h"
 #include "loadgen/step/step.h"
 #include "loadgen/worker/pulse.h"
 
@@ -23,6 +24,8 @@ struct current {
 	const struct loadgen_config *cfg;
 	struct results *results;	/* gets the events */
 	struct step *step;		/* NULL between two steps */
+	uint32_t total;			/* clients of all hosts in it */
+	uint32_t dealt[TARGETS_MAX];	/* and how many of them each server gets */
 	double begin_s;			/* since the results folder was made */
 	uint64_t connect_start_ns;
 	uint32_t reconnects;		/* of the control session, when the server's stages were marked */
@@ -30,6 +33,7 @@ struct current {
 	enum stage upto;		/* last stage connections may enter now */
 	uint64_t barrier_ns;		/* when the running stage was allowed to begin */
 	uint64_t last_cycles, last_cycle_ns;	/* progress of --cycles */
+	uint64_t last_moved, last_moved_ns;	/* progress of --iterations: messages and bytes */
 	struct hist *now, *before, *interval;	/* for the figures of an interval */
 	uint64_t last_interval_ns, last_messages;
 	uint64_t last_sample_ns;
@@ -41,8 +45,10 @@ int current_init(struct current *c, const struct loadgen_config *cfg, struct res
 	__attribute__((warn_unused_result));
 void current_clear(struct current *c);
 
-/* Begins a step. `baseline` is the server's report before the run's first client. 0 or -ENOMEM. */
-int current_begin(struct current *c, uint32_t target, uint64_t bytes, uint32_t repetition, json_t *baseline)
+/* Deals the clients of all hosts to the servers, which said `infos` of themselves. */
+void current_deal(struct current *c, uint32_t total, const struct suts *suts, json_t *const infos[TARGETS_MAX]);
+/* Begins a step, with this host's share of the clients that were dealt. 0 or -ENOMEM. */
+int current_begin(struct current *c, const struct crew *crew, uint64_t bytes, uint32_t repetition, const struct suts *suts)
 	__attribute__((warn_unused_result));
 /* Ends the step and frees it. */
 void current_end(struct current *c);
@@ -53,12 +59,22 @@ void current_beat(struct current *c);
 /* Gives every worker the order, with its share of the step's clients. */
 void current_order(const struct current *c, struct crew *crew, enum worker_order order);
 
+/* The last stage of connecting. */
+enum stage current_last_stage(const struct loadgen_config *cfg);
 /* Has the clients connect; with --phased, up to the first barrier. */
 void current_connect(struct current *c, struct crew *crew);
 /* With --phased: all are at the barrier, and enter the next stage if `go_on`. False when there is no further one. */
 bool current_next_stage(struct current *c, struct crew *crew, bool go_on);
 /* Connecting is over: keeps how long it took, and how many are connected. */
 void current_connected(struct current *c, const struct crew *crew);
+
+/* Keeps how many clients are connected; with those that left on purpose and are not back yet if `away_too`. */
+void current_hold(struct current *c, const struct crew *crew, bool away_too);
+/* True if a server that had clients when connecting ended has none left. */
+bool current_lost_all_of_one(const struct current *c, const struct crew *crew);
+
+/* All clients are told to leave. */
+void current_leave(struct current *c, struct crew *crew);
 
 /* The measured time begins, or ends: keeps what the generator has used until then. The server's reports are asked for
  * by phases.c. */
@@ -68,8 +84,11 @@ void current_measured(struct current *c, const struct crew *crew);
 uint64_t current_interval_ns(const struct current *c);
 /* Ends an interval of the measured time if its time is over. */
 void current_interval(struct current *c, const struct crew *crew);
-/* With --cycles: true if as many clients came back as were asked for, or none has for 60 s. */
+/* With --cycles: true if as many clients came back as were asked for (this host's share), or none has for 60 s. */
 bool current_cycles_are_done(struct current *c, const struct crew *crew);
+
+/* With --iterations: true if nothing was transferred for 60 s. To be asked at every tick while there is traffic. */
+bool current_is_stuck(struct current *c, const struct crew *crew);
 
 /* How many clients there are and how far they came, into events.ndjson: at every call if that is `changing`, else once a
  * second. `phase` is its name. */

@@ -11,10 +11,12 @@
 #include "common/base/json_at.h"
 #include "common/base/log.h"
 #include "loadgen/analysis/read.h"
-#include "loadgen/ramp/needs.h"
+#include "loadgen/sut/needs.h"
 #include "loadgen/ramp/record.h"
+#include "loadgen/ramp/team.h"
 #include "loadgen/results/find.h"
 #include "loadgen/results/results.h"
+#include "loadgen/step/floor.h"
 
 /* A search starts its server again so many times, then it ends. */
 #define RESTARTS_MAX 8
@@ -27,7 +29,8 @@ struct phase {
 	uint64_t (*timeout_ns)(const struct ramp *r);
 	void (*begin)(struct ramp *r);	/* asks and orders what the phase needs */
 	void (*advance)(struct ramp *r);	/* goes on when all that it waits for is there */
-	void (*on_stats)(struct ramp *r, json_t *report);
+	void (*on_stats)(struct ramp *r, json_t *report);	/* of all servers, added up */
+	enum step_report keeps;		/* as what each server's report is kept in the step */
 	void (*on_deadline)(struct ramp *r);
 	enum ramp_phase late;		/* entered at the deadline if there is no on_deadline */
 };
@@ -40,8 +43,16 @@ const char *ramp_phase_name(const struct ramp *r)
 
 void ramp_beat(struct ramp *r)
 {
-	if (r->current.step && r->phase >= RAMP_MARK && r->phase <= RAMP_DRAIN)
+	bool counted = r->gate == GATE_COUNTED;
+
+	if (r->current.step && ((r->phase >= RAMP_MARK && r->phase <= RAMP_DRAIN) || (r->phase == RAMP_GATE && !counted)))
 		current_beat(&r->current);
+}
+
+static void note_phase(struct ramp *r, const char *name)
+{
+	results_event(r->results, "phase", json_pack("{s:s}", "phase", name));
+	series_phase(r->outcome->series, results_elapsed_s(r->results), name);
 }
 
 void ramp_enter(struct ramp *r, enum ramp_phase phase)
@@ -51,7 +62,7 @@ void ramp_enter(struct ramp *r, enum ramp_phase phase)
 
 	ramp_beat(r); /* a deadline may come before the tick */
 	if (r->phase != phase)
-		results_event(r->results, "phase", json_pack("{s:s}", "phase", p->name));
+		note_phase(r, p->name);
 	ev_timer_stop(r->loop, &r->deadline);
 	ev_now_update(r->loop);
 	if (timeout) {
@@ -70,6 +81,12 @@ void ramp_advance(struct ramp *r)
 {
 	if (phases[r->phase].advance)
 		phases[r->phase].advance(r);
+}
+
+void ramp_keep_report(struct ramp *r, uint32_t target, json_t *report)
+{
+	if (r->current.step && phases[r->phase].keeps)
+		step_keep_report(r->current.step, target, phases[r->phase].keeps, report);
 }
 
 void ramp_on_stats(struct ramp *r, json_t *report)
@@ -91,7 +108,7 @@ void ramp_on_deadline(struct ramp *r)
 static void ask(struct ramp *r, enum control_what what)
 {
 	r->report_asked = true;
-	sut_ask(&r->sut, what, r->phase_number);
+	suts_ask(&r->suts, what, r->phase_number);
 }
 
 static void ask_stats(struct ramp *r)
@@ -107,16 +124,42 @@ static void set_report(json_t **to, json_t *report)
 
 /* --- steps --- */
 
+static void stop_without_memory(struct ramp *r)
+{
+	outcome_stop(r->outcome, STOP_GENERATOR_FAILED, "this machine is out of memory");
+	log_error("%s: the run ends", r->outcome->stop_detail);
+}
+
+static bool prepare_step(struct ramp *r, uint64_t bytes, uint32_t repetition, uint64_t rate)
+{
+	if (current_begin(&r->current, &r->crew, bytes, repetition, &r->suts)) {
+		stop_without_memory(r);
+		ramp_enter(r, RAMP_STOP);
+		return false;
+	}
+	r->current.step->rate = rate;
+	r->measured_arrived = r->measured_all = r->measured_released = false;
+	series_begin_step(r->outcome->series);
+	return true;
+}
+
 void ramp_begin_step(struct ramp *r)
 {
 	const struct agenda *a = &r->agenda;
 
-	if (current_begin(&r->current, a->target, r->cfg->sizes.v[a->size_index], a->repetition, r->sut.baseline)) {
-		outcome_stop(r->outcome, STOP_GENERATOR_FAILED, "this machine is out of memory");
-		ramp_enter(r, RAMP_STOP);
+	current_deal(&r->current, a->target, &r->suts, r->outcome->server_infos);
+	if (!prepare_step(r, r->cfg->sizes.v[a->size_index], a->repetition, a->rate))
 		return;
-	}
+	gates_announce(r);
 	ramp_enter(r, RAMP_MARK);
+}
+
+static bool makes_follow_up(const struct ramp *r)
+{
+	const struct step *s = r->current.step;
+
+	return r->cfg->floor && !loadgen_is_search(r->cfg) && s->started && !r->outcome->stopping &&
+	       !suts_are_gone(&r->suts) && !s->generator_failed && (!step_is_stable(s) || agenda_is_last(&r->agenda, r->cfg));
 }
 
 /* Our server ended: starts another one for the next step. Workers for it are made when it is ready. */
@@ -124,29 +167,40 @@ static void restart_server(struct ramp *r)
 {
 	char err[256];
 
+	watching_forget_servers(&r->watching);
 	crew_dismiss(&r->crew);
 	json_decref(r->outcome->generator_dev);
 	r->outcome->generator_dev = NULL;
+	json_decref(r->outcome->generator_place);
+	r->outcome->generator_place = NULL;
 	progress_clear(&r->progress);
 	log_warn("%s: starting another one for the next step", r->outcome->stop_detail);
 	ramp_enter(r, RAMP_SERVER);
-	if (sut_start(&r->sut, err, sizeof(err))) {
+	if (suts_start(&r->suts, err, sizeof(err))) {
 		outcome_stop(r->outcome, STOP_SERVER_LOST, err);
 		ramp_enter(r, RAMP_STOP);
 	}
 }
 
+/* A search goes on with fewer clients after a machine came to a floor. */
+static bool goes_on_below_floor(const struct ramp *r)
+{
+	enum stop_reason why = r->outcome->stop_reason;
+
+	return r->cfg->find_capacity && (why == STOP_MEMORY_FLOOR || why == STOP_CPU_FLOOR);
+}
+
 /* Records the step; begins the next or ends the run. */
-static void end_step(struct ramp *r)
+static void conclude_step(struct ramp *r)
 {
 	struct outcome *oc = r->outcome;
 	bool restart;
 
 	record_step(r);
 	/* A search goes on when its own server ended, with another one. */
-	restart = r->cfg->find_capacity && !r->cfg->server && oc->stop_reason == STOP_SERVER_LOST &&
+	restart = oc->stopping && loadgen_is_search(r->cfg) && !r->cfg->server && oc->stop_reason == STOP_SERVER_LOST &&
 		  r->restarts++ < RESTARTS_MAX;
-	if (oc->stopping && !restart) {
+	if (oc->stopping && !restart && !goes_on_below_floor(r)) {
 		agenda_add_rest(&r->agenda, oc);
 		ramp_enter(r, RAMP_STOP);
 		return;
@@ -158,6 +212,81 @@ static void end_step(struct ramp *r)
 		restart_server(r);
 	else
 		ramp_begin_step(r);
+}
+
+/* All of the step's clients are gone. */
+static void end_step(struct ramp *r)
+{
+	if (makes_follow_up(r))
+		ramp_enter(r, RAMP_FOLLOW_UP);
+	else
+		conclude_step(r);
+}
+
+/* --- one at a time --- */
+
+void ramp_begin(struct ramp *r)
+{
+	if (r->cfg->floor && !loadgen_is_search(r->cfg))
+		ramp_enter(r, RAMP_FLOOR);
+	else
+		ramp_begin_step(r);
+}
+
+static void begin_alone(struct ramp *r)
+{
+	if (!alone_begin(&r->alone, r->cfg, &r->crew))
+		return;
+	stop_without_memory(r);
+	if (r->current.step)
+		conclude_step(r);
+	else
+		ramp_enter(r, RAMP_STOP);
+}
+
+static void keep_floor(json_t **to, const struct alone *a)
+{
+	json_decref(*to);
+	*to = floor_json(a->floor);
+}
+
+static void advance_floor(struct ramp *r)
+{
+	if (!alone_advance(&r->alone, r->cfg, &r->crew))
+		return;
+	keep_floor(&r->outcome->floor_before, &r->alone);
+	if (r->outcome->stopping)
+		ramp_enter(r, RAMP_STOP);
+	else
+		ramp_begin_step(r);
+}
+
+static void advance_follow_up(struct ramp *r)
+{
+	struct step *s = r->current.step;
+
+	if (!alone_advance(&r->alone, r->cfg, &r->crew))
+		return;
+	s->follow_up.tried = floor_tried(r->alone.floor);
+	s->follow_up.connected = floor_connected(r->alone.floor);
+	keep_floor(&r->outcome->floor_after, &r->alone);
+	conclude_step(r);
+}
+
+/* First the client that does not connect is given up, then the run, since it does not leave either. */
+static void on_alone_late(struct ramp *r)
+{
+	if (!r->alone.leaving) {
+		alone_cut(&r->alone, &r->crew);
+		ev_timer_set(&r->deadline, 120., 0.);
+		ev_timer_start(r->loop, &r->deadline);
+		return;
+	}
+	outcome_stop(r->outcome, STOP_GENERATOR_FAILED, "a client did not disconnect within 120 s");
+	if (r->current.step)
+		conclude_step(r);
+	else
+		ramp_enter(r, RAMP_STOP);
 }
 
 /* --- server, info, mark --- */
@@ -179,11 +308,28 @@ static void begin_mark(struct ramp *r)
 	ask(r, CONTROL_MARK);
 }
 
+void ramp_on_mark(struct ramp *r, json_t *report)
+{
+	if (r->current.step)
+		set_report(&r->current.step->marked, report);
+	r->report_arrived = true;
+	ramp_advance(r);
+}
+
 static void advance_mark(struct ramp *r)
 {
-	r->current.reconnects = r->sut.reconnects;
-	if (r->report_arrived)
-		ramp_enter(r, r->outcome->stopping ? RAMP_DISCONNECT : RAMP_CONNECT);
+	r->current.reconnects = suts_reconnects(&r->suts);
+	if (!r->report_arrived)
+		return;
+	if (r->outcome->stopping)
+		ramp_enter(r, RAMP_DISCONNECT);
+	else
+		gates_arrive(r, GATE_READY);
+}
+
+static void on_mark_late(struct ramp *r)
+{
+	gates_arrive(r, GATE_READY);
 }
 
 /* --- connect, count --- */
@@ -209,7 +355,10 @@ static void advance_connect(struct ramp *r)
 	current_connected(&r->current, &r->crew);
 	results_event(r->results, "connected", json_pack("{s:i, s:I, s:I}", "clients", s->target,
 		"connected", (json_int_t)s->connected_peak, "failed", (json_int_t)CREW_SUM(&r->crew, failed)));
-	ramp_enter(r, r->outcome->stopping ? RAMP_DISCONNECT : RAMP_COUNT);
+	if (r->outcome->stopping)
+		ramp_enter(r, RAMP_DISCONNECT);
+	else
+		gates_arrive(r, GATE_CONNECTED);
 }
 
 /* Clients that still wait for something fail with a timeout. */
@@ -229,7 +378,12 @@ static void on_connect_late(struct ramp *r)
 static void advance_count(struct ramp *r)
 {
 	if (r->report_arrived)
-		ramp_enter(r, r->current.step->connected_peak && !r->outcome->stopping ? RAMP_START : RAMP_DISCONNECT);
+		gates_release(r, GATE_CONNECTED);
+}
+
+static void on_count_late(struct ramp *r)
+{
+	gates_release(r, GATE_CONNECTED);
 }
 
 static void on_count_stats(struct ramp *r, json_t *report)
@@ -240,7 +394,7 @@ static void on_count_stats(struct ramp *r, json_t *report)
 	s->server_connected = isnan(connected) ? -1 : (int64_t)connected;
 	set_report(&s->held, report);
 	/* A client without a first message is connected a moment before the server is told so. */
-	r->report_arrived = s->server_connected >= (int64_t)s->connected_peak ||
+	r->report_arrived = s->server_connected >= (int64_t)gates_connected(r) ||
 			    clock_now_ns() - r->phase_start_ns > COUNT_PATIENCE_NS;
 	advance_count(r); /* else asked again at the next tick */
 }
@@ -260,19 +414,43 @@ static void advance_start(struct ramp *r)
 
 static uint64_t warmup_timeout_ns(const struct ramp *r)
 {
-	return r->cfg->warmup_ns + 1;
+	return r->cfg->iterations ? 0 : r->cfg->warmup_ns + 1;
+}
+
+static void advance_warmup(struct ramp *r)
+{
+	if (r->cfg->iterations && crew_iterations(&r->crew) >= r->cfg->warmup_iterations)
+		gates_arrive(r, GATE_WARM);
+}
+
+static void on_warm(struct ramp *r)
+{
+	gates_arrive(r, GATE_WARM);
+}
+
+static void on_begin_late(struct ramp *r)
+{
+	gates_release(r, GATE_WARM);
 }
 
 static void on_begin_stats(struct ramp *r, json_t *report)
 {
 	set_report(&r->current.step->begin.server, report);
-	r->current.restarts = r->sut.restarts;
-	ramp_enter(r, RAMP_MEASURE);
+	r->current.restarts = suts_restarts(&r->suts);
+	gates_release(r, GATE_WARM);
 }
 
 static uint64_t measure_timeout_ns(const struct ramp *r)
 {
-	return r->cfg->cycles ? 0 : r->cfg->duration_ns;
+	return r->cfg->cycles || r->cfg->iterations ? 0 : r->cfg->duration_ns;
+}
+
+static void advance_measure(struct ramp *r)
+{
+	const struct loadgen_config *c = r->cfg;
+
+	if (c->iterations && crew_iterations(&r->crew) >= c->warmup_iterations + c->iterations)
+		ramp_enter(r, RAMP_DRAIN);
 }
 
 static void begin_measure(struct ramp *r)
@@ -288,20 +466,39 @@ static void advance_drain(struct ramp *r)
 {
 	struct step *s = r->current.step;
 
-	if (!r->report_asked && (!s->begin.now_ns || crew_has_measured(&r->crew)))
-		ask_stats(r);
-	if (!crew_is_done(&r->crew) || !r->report_arrived)
+	if (!r->measured_arrived && (!s->begin.now_ns || crew_has_measured(&r->crew))) {
+		r->measured_arrived = true;
+		gates_arrive(r, GATE_MEASURED);
+	}
+	if (r->phase != RAMP_DRAIN || !crew_is_done(&r->crew) || !r->report_arrived)
 		return;
 	/* Clients that left on purpose are back by now, or lost. */
-	s->connected_held = crew_live(&r->crew);
+	current_hold(&r->current, &r->crew, false);
 	ramp_enter(r, RAMP_DISCONNECT);
+}
+
+static void ask_measured(struct ramp *r)
+{
+	r->measured_all = true;
+	if (r->phase == RAMP_DRAIN)
+		ask_stats(r);
+	else
+		gates_release(r, GATE_MEASURED); /* this host has cut the step short */
+}
+
+static void leave_measured(struct ramp *r)
+{
+	if (r->phase != RAMP_DRAIN)
+		return;
+	r->report_arrived = true;
+	advance_drain(r);
 }
 
 static void begin_drain(struct ramp *r)
 {
 	current_measured(&r->current, &r->crew);
 	current_order(&r->current, &r->crew, ORDER_STOP);
-	r->current.step->connected_held = crew_live(&r->crew) + crew_away(&r->crew);
+	current_hold(&r->current, &r->crew, true);
 	advance_drain(r);
 }
 
@@ -309,51 +506,70 @@ static void on_drain_stats(struct ramp *r, json_t *report)
 {
 	set_report(&r->current.step->end.server, report);
 	/* Counters of two servers have no difference. */
-	if (r->current.restarts != r->sut.restarts)
+	if (r->current.restarts != suts_restarts(&r->suts))
 		set_report(&r->current.step->begin.server, NULL);
-	r->current.step->mark_lost = r->current.reconnects != r->sut.reconnects;
-	r->report_arrived = true;
-	advance_drain(r);
+	r->current.step->mark_lost = r->current.reconnects != suts_reconnects(&r->suts);
+	gates_release(r, GATE_MEASURED);
 }
 
 static void on_drain_late(struct ramp *r)
 {
 	if (crew_is_done(&r->crew)) {
-		ramp_enter(r, RAMP_DISCONNECT);
+		/* The other hosts may take longer, and the leader waits for them before it asks. */
+		if (!r->team || r->report_asked)
+			ramp_enter(r, RAMP_DISCONNECT);
 		return;
 	}
 	r->current.step->replies_missing = true;
 	/* Clients that are away do not come back any more. */
-	r->current.step->connected_held = crew_live(&r->crew);
+	current_hold(&r->current, &r->crew, false);
 	abandon(r);
+}
+
+/* A member has done its part of the step. */
+static void hand_in(struct ramp *r)
+{
+	record_collect(r);
+	gates_arrive(r, GATE_COUNTED);
+	if (team_leads(r->team))
+		return;
+	record_step(r);
+	ramp_enter(r, RAMP_AWAIT);
 }
 
 static void advance_disconnect(struct ramp *r)
 {
-	struct step *s = r->current.step;
+	if (crew_is_done(&r->crew))
+		hand_in(r);
+}
 
-	if (!crew_is_done(&r->crew))
-		return;
-	if (!r->sut.gone && !s->generator_failed) {
+static void all_counted(struct ramp *r)
+{
+	struct step *s;
+
+	record_merge(r);
+	s = r->current.step;
+	if (!suts_are_gone(&r->suts) && !s->generator_failed && !s->hosts.host_lost) {
 		ramp_enter(r, RAMP_RESTORE);
 		return;
 	}
-	/* A server that is gone cannot say whether its pools came back, nor can one whose clients vanished with their device:
+	/* A server that is gone cannot say whether its pools came back, nor can one whose clients vanished with their device or host:
 	 * it does not know yet that they are gone. */
-	s->server_ended = r->sut.gone;
+	s->server_ended = suts_are_gone(&r->suts);
 	end_step(r);
 }
 
 static void begin_disconnect(struct ramp *r)
 {
-	current_order(&r->current, &r->crew, ORDER_DISCONNECT);
+	gates_leave(r);
+	current_leave(&r->current, &r->crew);
 	advance_disconnect(r); /* workers whose device failed fulfil nothing */
 }
 
 static void on_disconnect_late(struct ramp *r)
 {
 	outcome_stop(r->outcome, STOP_GENERATOR_FAILED, "clients did not disconnect within 120 s");
-	ramp_enter(r, RAMP_RESTORE);
+	hand_in(r);
 }
 
 /* --- restore, stop --- */
@@ -367,31 +583,46 @@ static uint64_t restore_timeout_ns(const struct ramp *r)
 	return (r->cfg->churn_per_s ? 90 : 40) * NS_PER_S;
 }
 
+/* Of all servers: restored if they all are. */
+static void judge_pools(struct ramp *r)
+{
+	struct step *s = r->current.step;
+
+	s->pools = POOLS_RESTORED;
+	for (uint32_t i = 0; i < r->suts.n; i++) {
+		enum step_pools one = suts_pools(&r->suts, i);
+
+		if (s->n_targets)
+			s->targets[i].pools = one;
+		if (one != POOLS_RESTORED && s->pools != POOLS_NOT_RESTORED)
+			s->pools = one;
+	}
+}
+
 static void on_restore_stats(struct ramp *r, json_t *report)
 {
 	struct step *s = r->current.step;
 
 	set_report(&s->after, report);
 	if (!s->end.server)
-		s->mark_lost = r->current.reconnects != r->sut.reconnects;
-	/* What another server's pools were like without clients was never seen. */
-	s->pools = sut_is_restored(&r->sut, report) ? POOLS_RESTORED :
-		   r->sut.restarts ? POOLS_UNKNOWN : POOLS_NOT_RESTORED;
+		s->mark_lost = r->current.reconnects != suts_reconnects(&r->suts);
+	judge_pools(r);
 	if (s->pools == POOLS_RESTORED)
 		end_step(r); /* else asked again at the next tick */
 }
 
 void ramp_give_up_restore(struct ramp *r)
 {
+	judge_pools(r);
 	r->current.step->pools = POOLS_UNKNOWN;
-	r->current.step->server_ended = r->sut.gone;
+	r->current.step->server_ended = suts_are_gone(&r->suts);
 	end_step(r);
 }
 
 static void on_restore_late(struct ramp *r)
 {
 	/* What was missing in the last report is missing, unless the server does not answer any more. */
-	if (r->sut.backoff.lost_ns)
+	if (suts_are_waiting(&r->suts))
 		ramp_give_up_restore(r);
 	else
 		end_step(r);
@@ -399,11 +630,13 @@ static void on_restore_late(struct ramp *r)
 
 static void begin_stop(struct ramp *r)
 {
-	if (r->cfg->find_capacity && json_array_size(r->outcome->steps) > 0)
+	if (loadgen_is_search(r->cfg) && json_array_size(r->outcome->steps) > 0)
 		find_add_verdict(r->outcome);
+	gates_tell_end(r);
+	watching_forget_servers(&r->watching);
 	crew_quit(&r->crew);
-	sut_disconnect(&r->sut);
-	if (!sut_stop(&r->sut))
+	suts_disconnect(&r->suts);
+	if (!suts_stop(&r->suts))
 		ramp_enter(r, RAMP_DONE);
 }
 
@@ -422,25 +655,32 @@ static void begin_done(struct ramp *r)
 static const struct phase phases[RAMP_N] = {
 	[RAMP_SERVER] = { .name = "starting server", .timeout_s = 60, .on_deadline = on_server_late },
 	[RAMP_INFO] = { .name = "asking server", .timeout_s = 60, .on_deadline = on_info_late },
+	[RAMP_FLOOR] = { .name = "connecting alone", .timeout_s = 60, .begin = begin_alone, .advance = advance_floor,
+			 .on_deadline = on_alone_late },
 	[RAMP_MARK] = { .name = "marking", .timeout_s = 60, .begin = begin_mark, .advance = advance_mark,
-			.late = RAMP_CONNECT },
+			.keeps = STEP_REPORT_MARKED, .on_deadline = on_mark_late },
 	[RAMP_CONNECT] = { .name = "connecting", .timeout_ns = connect_timeout_ns, .begin = begin_connect,
 			   .advance = advance_connect, .on_deadline = on_connect_late },
 	[RAMP_COUNT] = { .name = "counting", .timeout_s = 60, .begin = ask_stats, .on_stats = on_count_stats,
-			 .advance = advance_count, .late = RAMP_START },
+			 .advance = advance_count, .keeps = STEP_REPORT_HELD, .on_deadline = on_count_late },
 	[RAMP_START] = { .name = "starting traffic", .timeout_s = 60, .begin = begin_start, .advance = advance_start,
 			 .late = RAMP_DRAIN },
-	[RAMP_WARMUP] = { .name = "warming up", .timeout_ns = warmup_timeout_ns, .late = RAMP_BEGIN },
+	[RAMP_WARMUP] = { .name = "warming up", .timeout_ns = warmup_timeout_ns, .begin = advance_warmup,
+			  .advance = advance_warmup, .on_deadline = on_warm },
 	[RAMP_BEGIN] = { .name = "reading counters", .timeout_s = 60, .begin = ask_stats, .on_stats = on_begin_stats,
-			 .late = RAMP_MEASURE },
+			 .keeps = STEP_REPORT_BEGIN, .on_deadline = on_begin_late },
 	[RAMP_MEASURE] = { .name = "measuring", .timeout_ns = measure_timeout_ns, .begin = begin_measure,
-			   .late = RAMP_DRAIN },
+			   .advance = advance_measure, .late = RAMP_DRAIN },
 	[RAMP_DRAIN] = { .name = "draining", .timeout_s = 15, .begin = begin_drain, .on_stats = on_drain_stats,
-			 .advance = advance_drain, .on_deadline = on_drain_late },
+			 .advance = advance_drain, .keeps = STEP_REPORT_END, .on_deadline = on_drain_late },
 	[RAMP_DISCONNECT] = { .name = "disconnecting", .timeout_s = 120, .begin = begin_disconnect,
 			      .advance = advance_disconnect, .on_deadline = on_disconnect_late },
 	[RAMP_RESTORE] = { .name = "checking pools", .timeout_ns = restore_timeout_ns, .begin = ask_stats,
-			   .on_stats = on_restore_stats, .on_deadline = on_restore_late },
+			   .on_stats = on_restore_stats, .keeps = STEP_REPORT_AFTER, .on_deadline = on_restore_late },
+	[RAMP_FOLLOW_UP] = { .name = "connecting alone", .timeout_s = 60, .begin = begin_alone,
+			     .advance = advance_follow_up, .on_deadline = on_alone_late },
+	[RAMP_GATE] = { .name = "waiting for hosts" },
+	[RAMP_AWAIT] = { .name = "waiting for the leader", .begin = gates_await },
 	[RAMP_STOP] = { .name = "stopping server", .timeout_s = 20, .begin = begin_stop, .on_deadline = on_stop_late },
 	[RAMP_DONE] = { .name = "done", .begin = begin_done },
 };
@@ -449,7 +689,7 @@ static const struct phase phases[RAMP_N] = {
 
 void ramp_stop_traffic(struct ramp *r)
 {
-	if (r->phase >= RAMP_START && r->phase <= RAMP_MEASURE)
+	if ((r->phase >= RAMP_START && r->phase <= RAMP_MEASURE) || (r->phase == RAMP_GATE && r->gate == GATE_WARM))
 		ramp_enter(r, RAMP_DRAIN);
 }
 
@@ -457,10 +697,17 @@ void ramp_cut_short(struct ramp *r)
 {
 	if (r->phase == RAMP_CONNECT)
 		current_connected(&r->current, &r->crew);
-	if (r->phase <= RAMP_INFO)
+	if (r->phase == RAMP_FLOOR || r->phase == RAMP_FOLLOW_UP)
+		alone_cut(&r->alone, &r->crew);
+	else if (r->phase <= RAMP_INFO)
 		ramp_enter(r, RAMP_STOP);
-	else if (r->phase <= RAMP_COUNT)
+	else if (r->phase <= RAMP_COUNT || (r->phase == RAMP_GATE && r->gate <= GATE_CONNECTED))
 		ramp_enter(r, RAMP_DISCONNECT);
 	else
 		ramp_stop_traffic(r);
 }
+
+const struct ramp_moves ramp_moves = {
+	.enter = ramp_enter, .cut_short = ramp_cut_short, .phase_name = ramp_phase_name, .prepare_step = prepare_step,
+	.ask_measured = ask_measured, .all_counted = all_counted, .leave_measured = leave_measured,
+};

@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/hist/hist.h"
 #include "loadgen/ramp/phases.h"
+#include "loadgen/ramp/team.h"
 #include "loadgen/traffic/workload.h"
 
 #define PLAIN_INTERVAL_NS (5 * NS_PER_S)
@@ -22,8 +23,10 @@ static void traffic_text(const struct ramp *r, char *text, size_t size)
 	text[0] = '\0';
 	if (r->phase != RAMP_MEASURE || i == 0 || r->cfg->wl->idle)
 		return;
-	snprintf(text, size, ", %.0f msgs/s, p50 %.0f us", s->intervals[i - 1].messages_per_s,
-		 (double)hist_percentile(r->current.interval, 50) / 1e3);
+	snprintf(text, size, ", %.0f msgs/s", s->intervals[i - 1].messages_per_s);
+	if (s->intervals[i - 1].messages_per_s > 0)
+		snprintf(text + strlen(text), size - strlen(text), ", p50 %.0f us",
+			 (double)hist_percentile(r->current.interval, 50) / 1e3);
 	if (s->intervals[i - 1].p99_ns > 0)
 		snprintf(text + strlen(text), size - strlen(text), ", p99 %.0f us",
 			 s->intervals[i - 1].p99_ns / 1e3);
@@ -43,19 +46,17 @@ static void connect_text(const struct ramp *r, char *text, size_t size)
 		snprintf(text, size, ", %llu came back", (unsigned long long)CREW_SUM(&r->crew, cycles));
 }
 
+/* Between the newest two samples of each side. */
 static void cpu_text(const struct ramp *r, char *text, size_t size)
 {
-	struct step_moment now;
-	double span_s;
+	double server = series_cpus(r->outcome->series, SIDE_SERVER);
+	double generator = series_cpus(r->outcome->series, SIDE_GENERATOR);
 
 	text[0] = '\0';
-	if (r->phase != RAMP_MEASURE || res_usage_self(&now.generator))
-		return;
-	span_s = (double)(clock_now_ns() - r->current.step->begin.now_ns) / 1e9;
-	if (span_s > 0.5)
-		snprintf(text, size, ", generator CPU %.0f %%", 100. / span_s * (double)(
-			 now.generator.cpu_user_ns + now.generator.cpu_system_ns -
-			 r->current.step->begin.generator.cpu_user_ns - r->current.step->begin.generator.cpu_system_ns) / 1e9);
+	if (isfinite(server) && isfinite(generator))
+		snprintf(text, size, ", CPU %.0f %% server, %.0f %% generator", 100 * server, 100 * generator);
+	else if (isfinite(generator))
+		snprintf(text, size, ", CPU %.0f %% generator", 100 * generator);
 }
 
 static void remaining_text(const struct ramp *r, char *text, size_t size)
@@ -65,17 +66,34 @@ static void remaining_text(const struct ramp *r, char *text, size_t size)
 	double left_s = ((double)total - (double)(clock_now_ns() - r->phase_start_ns)) / 1e9;
 
 	text[0] = '\0';
-	if (total && left_s > 0)
+	if (total && left_s > 0 && !r->cfg->iterations)
 		snprintf(text, size, ", %.0f s left", ceil(left_s));
 }
 
 /* How many probes a search will make is not known. */
 static void step_text(const struct ramp *r, char *text, size_t size)
 {
-	if (r->cfg->find_capacity)
+	if (!team_leads(r->team))
+		snprintf(text, size, "step %u", r->step_number);
+	else if (loadgen_is_search(r->cfg))
 		snprintf(text, size, "probe %u", r->agenda.step_index + 1);
 	else
 		snprintf(text, size, "step %u/%zu", r->agenda.step_index + 1, r->cfg->steps.n);
+	if (loadgen_is_swept(r->cfg))
+		snprintf(text + strlen(text), size - strlen(text), ", %llu/s offered", (unsigned long long)r->current.step->rate);
+}
+
+/* Of a run on several hosts: what all of them have together. */
+static void hosts_text(const struct ramp *r, const char *step, char *line, size_t size)
+{
+	struct team_live all;
+
+	team_total(r->team, &all);
+	snprintf(line, size, "%u of %u hosts: %s, %u clients: %s: %llu connecting, %llu connected, %llu failed", all.hosts,
+		 r->team->n, step, r->current.total, all.phase, (unsigned long long)all.connecting,
+		 (unsigned long long)all.connected, (unsigned long long)all.failed);
+	if (all.messages_per_s > 0)
+		snprintf(line + strlen(line), size - strlen(line), ", %.0f msgs/s", all.messages_per_s);
 }
 
 /* A line that wraps could not be rewritten. */
@@ -89,7 +107,7 @@ static int terminal_columns(void)
 void progress_show(struct progress *p, const struct ramp *r, const char *phase)
 {
 	bool terminal = isatty(STDERR_FILENO);
-	char step[32], traffic[96], connects[48], cpu[48], left[32], line[400];
+	char step[64], traffic[96], connects[48], cpu[64], left[32], line[400];
 	uint64_t now = clock_now_ns();
 
 	if (p->quiet || (!terminal && now - p->last_ns < PLAIN_INTERVAL_NS))
@@ -103,6 +121,10 @@ void progress_show(struct progress *p, const struct ramp *r, const char *phase)
 		cpu_text(r, cpu, sizeof(cpu));
 		remaining_text(r, left, sizeof(left));
 		step_text(r, step, sizeof(step));
+	}
+	if (r->current.step && r->team) {
+		hosts_text(r, step, line, sizeof(line));
+	} else if (r->current.step) {
 		snprintf(line, sizeof(line), "%s, %u clients: %s: %llu connecting, %llu connected, "
 			 "%llu failed%s%s%s%s", step, r->current.step->target,
 			 phase, (unsigned long long)CREW_SUM(&r->crew, connecting),

@@ -9,8 +9,16 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "loadgen/ramp/needs.h"
+#include "common/base/json_at.h"
+#include "common/base/log.h"
+#include "common/host/res.h"
+#include "common/effective/effective.h"
+#include "loadgen/config/deal.h"
+#include "loadgen/sut/needs.h"
 #include "loadgen/ramp/phases.h"
+#include "loadgen/cluster/cluster.h"
+#include "loadgen/ramp/team.h"
+#include "loadgen/results/load_hosts.h"
 #include "loadgen/results/results.h"
 
 /* Long phases ask now and then, because the server closes a silent control session after 600 s. Not more often, because the
@@ -19,37 +27,88 @@
 
 /* --- the server --- */
 
-/* The run stops before the first client connects if the server cannot give what the workload needs. */
-static void on_info(struct ramp *r, json_t *info)
+/* The servers' pools are read when all are watched, so that the sessions that watch are not being made meanwhile, nor
+ * counted with the clients that connect. */
+static void on_watched(void *arg)
 {
-	char text[224];
+	struct ramp *r = arg;
 
-	json_decref(r->outcome->server_info);
-	r->outcome->server_info = json_incref(info);
-	if (needs_are_met(r->cfg, info, text, sizeof(text)))
+	if (r->phase == RAMP_INFO)
+		suts_ask(&r->suts, CONTROL_STATS, r->phase_number);
+}
+
+static void watch_servers(struct ramp *r)
+{
+	struct control_config servers[TARGETS_MAX];
+
+	for (uint32_t i = 0; i < r->suts.n; i++)
+		servers[i] = sut_control_config(&r->suts.one[i].sut);
+	watching_servers(&r->watching, servers, r->suts.n, on_watched, r);
+}
+
+/* The run stops before the first client connects if a server cannot give what the workload needs for its share. */
+static bool servers_suffice(struct ramp *r, char *text, size_t size)
+{
+	uint32_t first[TARGETS_MAX], most[TARGETS_MAX];
+	const struct loadgen_config *c = r->cfg;
+	uint64_t room[TARGETS_MAX];
+
+	suts_room(&r->suts, r->outcome->server_infos, room);
+	deal_clients((uint32_t)c->steps.v[0], r->suts.n, (enum deal)c->deal, c->seed, room, first);
+	deal_clients((uint32_t)c->clients, r->suts.n, (enum deal)c->deal, c->seed, room, most);
+	for (uint32_t i = 0; i < r->suts.n; i++) {
+		const char *name = suts_name(&r->suts, i);
+		int used = snprintf(text, size, "%s%s", name, *name ? ": " : "");
+
+		if (!needs_are_met(c, r->outcome->server_infos[i], first[i], most[i], text + used, size - (size_t)used))
+			return false;
+	}
+	return true;
+}
+
+static void on_infos(struct ramp *r)
+{
+	char text[TARGET_NAME_BYTES + 224];
+
+	r->floors.same_machine = !r->cfg->server || r->crew.loopback;
+	if (servers_suffice(r, text, sizeof(text))) {
+		gates_tell_infos(r);
+		watch_servers(r);
 		return;
+	}
 	outcome_stop(r->outcome, STOP_ERROR_RATE, text);
 	ramp_enter(r, RAMP_STOP);
 }
 
-static void on_report(void *arg, enum control_what what, uint32_t number, json_t *report)
+static void on_report(void *arg, uint32_t target, enum control_what what, uint32_t number, json_t *report)
 {
 	struct ramp *r = arg;
 
-	r->outcome->control_reconnects = r->sut.reconnects;
-	r->outcome->server_restarts = r->sut.restarts;
+	r->outcome->control_reconnects = suts_reconnects(&r->suts);
+	r->outcome->server_restarts = suts_restarts(&r->suts);
 	if (what == CONTROL_INFO) {
-		on_info(r, report);
-	} else if (r->phase == RAMP_INFO) {
-		ramp_begin_step(r);
-	} else if (number != r->phase_number) {
-		return; /* no answer to what this phase wants to know */
-	} else if (what == CONTROL_MARK) {
-		r->report_arrived = true;
-		ramp_advance(r);
-	} else {
-		ramp_on_stats(r, report);
+		json_decref(r->outcome->server_infos[target]);
+		r->outcome->server_infos[target] = json_incref(report);
+		floors_set_memory(&r->floors, floors_server(target), json_number_at(report, "environment.memory_bytes"));
+	} else if (number == r->phase_number) {
+		ramp_keep_report(r, target, report);
 	}
+}
+
+static void on_reports(void *arg, enum control_what what, uint32_t number, json_t *sum)
+{
+	struct ramp *r = arg;
+
+	if (what == CONTROL_INFO)
+		on_infos(r);
+	else if (r->phase == RAMP_INFO)
+		ramp_begin(r);
+	else if (number != r->phase_number)
+		return; /* no answer to what this phase wants to know */
+	else if (what == CONTROL_MARK)
+		ramp_on_mark(r, sum);
+	else
+		ramp_on_stats(r, sum);
 }
 
 static void on_lost(void *arg, const char *why)
@@ -60,10 +119,14 @@ static void on_lost(void *arg, const char *why)
 	r->report_arrived = true;
 	if (r->phase <= RAMP_INFO)
 		ramp_enter(r, RAMP_STOP);
+	else if (r->phase == RAMP_FLOOR || r->phase == RAMP_FOLLOW_UP)
+		ramp_cut_short(r);
 	else if (r->phase == RAMP_RESTORE)
 		ramp_give_up_restore(r);
 	else if (r->phase >= RAMP_WARMUP && r->phase <= RAMP_MEASURE)
 		ramp_stop_traffic(r);
+	else if (r->phase == RAMP_GATE)
+		ramp_cut_short(r);
 	else
 		ramp_advance(r);
 }
@@ -76,19 +139,28 @@ static void wake_main(void *arg)
 	ev_async_send(r->loop, &r->fulfilled);
 }
 
-/* Makes the control session and the workers, and asks who the server is. */
+/* Makes the control sessions and the workers, and asks who the servers are. Of several hosts only the leader asks. */
 static int meet_server(struct ramp *r, char *err, size_t err_size)
 {
-	int ret = sut_connect(&r->sut, err, err_size);
+	struct sut_place targets[TARGETS_MAX];
+	int ret = team_leads(r->team) ? suts_connect(&r->suts, err, err_size) : 0;
 
+	suts_places(&r->suts, targets);
 	if (!ret)
-		ret = crew_start(&r->crew, r->cfg, r->sut.addrs, r->sut.names, wake_main, r, err, err_size);
+		ret = crew_start(&r->crew, r->cfg, targets, r->suts.n, wake_main, r, err, err_size);
 	if (ret)
 		return ret;
 	r->outcome->generator_dev = crew_device(&r->crew);
+	/* The workers' memory is there. */
+	r->outcome->generator_place = json_object();
+	effective_describe(r->outcome->generator_place);
+	gates_meet(r);
+	if (!team_leads(r->team)) {
+		ramp_enter(r, RAMP_AWAIT);
+		return 0;
+	}
 	ramp_enter(r, RAMP_INFO);
-	sut_ask(&r->sut, CONTROL_INFO, r->phase_number);
-	sut_ask(&r->sut, CONTROL_STATS, r->phase_number);
+	suts_ask(&r->suts, CONTROL_INFO, r->phase_number);
 	return 0;
 }
 
@@ -112,15 +184,18 @@ static void on_server_exit(void *arg, const char *why)
 		return;
 	}
 	outcome_stop(r->outcome, STOP_SERVER_LOST, why);
-	if (!r->current.step)
+	if (r->phase == RAMP_FLOOR || r->phase == RAMP_FOLLOW_UP)
+		ramp_cut_short(r);
+	else if (!r->current.step)
 		ramp_enter(r, RAMP_STOP);
 	else
 		ramp_stop_traffic(r);
 }
 
-static const struct sut_events server_events = {
+static const struct suts_events server_events = {
 	.on_ready = on_server_ready,
 	.on_report = on_report,
+	.on_reports = on_reports,
 	.on_lost = on_lost,
 	.on_exit = on_server_exit,
 };
@@ -129,18 +204,20 @@ static const struct sut_events server_events = {
 
 static bool nothing_left_to_measure(struct ramp *r)
 {
-	if (CREW_SUM(&r->crew, live) + CREW_SUM(&r->crew, away) == 0)
+	if (CREW_SUM(&r->crew, live) + CREW_SUM(&r->crew, away) == 0 || current_lost_all_of_one(&r->current, &r->crew))
 		return true;
+	if (r->cfg->iterations)
+		return current_is_stuck(&r->current, &r->crew);
 	return r->phase == RAMP_MEASURE && current_cycles_are_done(&r->current, &r->crew);
 }
 
 /* RAMP_DRAIN asks by itself: once, when no worker records any more. */
 static bool is_to_ask(const struct ramp *r)
 {
-	if (!sut_is_idle(&r->sut) || r->phase == RAMP_DRAIN)
+	if (!suts_are_idle(&r->suts) || r->phase == RAMP_DRAIN)
 		return false;
 	return r->phase == RAMP_RESTORE || r->phase == RAMP_COUNT ||
-	       clock_now_ns() - r->sut.last_report_ns > KEEPALIVE_NS;
+	       clock_now_ns() - suts_last_report_ns(&r->suts) > KEEPALIVE_NS;
 }
 
 static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
@@ -155,9 +232,10 @@ static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
 	if (r->phase >= RAMP_WARMUP && r->phase <= RAMP_MEASURE && nothing_left_to_measure(r))
 		ramp_stop_traffic(r);
 	if (is_to_ask(r))
-		sut_ask(&r->sut, CONTROL_STATS, r->phase_number);
+		suts_ask(&r->suts, CONTROL_STATS, r->phase_number);
 	changing = r->phase == RAMP_CONNECT || r->phase == RAMP_DISCONNECT;
 	current_sample(&r->current, &r->crew, ramp_phase_name(r), changing);
+	gates_tick(r);
 	if (r->phase < RAMP_DONE)
 		progress_show(&r->progress, r, ramp_phase_name(r));
 	ev_timer_again(loop, w);
@@ -169,7 +247,7 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 
 	(void)loop;
 	(void)revents;
-	sut_send_next(&r->sut);
+	suts_send_next(&r->suts);
 }
 
 static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
@@ -190,6 +268,31 @@ static void on_broken(struct ramp *r)
 	outcome_stop(r->outcome, STOP_GENERATOR_FAILED, text);
 	if (r->current.step && r->phase < RAMP_RESTORE)
 		r->current.step->generator_failed = true;
+	ramp_cut_short(r);
+}
+
+/* Before a machine dies of the run, the running step ends, is kept, and is the last. */
+static void on_sample(void *arg, enum series_side side, uint32_t target, const struct sample *sample)
+{
+	struct ramp *r = arg;
+	bool of_server = side == SIDE_SERVER;
+	const char *name = of_server ? suts_name(&r->suts, target) : "";
+	char text[sizeof(r->outcome->stop_detail)], which[TARGET_NAME_BYTES + sizeof(text) + 2];
+	enum stop_reason why;
+
+	if ((r->phase > RAMP_MEASURE && r->phase != RAMP_GATE) || r->outcome->stopping)
+		return;
+	why = floors_judge(&r->floors, of_server ? floors_server(target) : FLOORS_GENERATOR, sample, text, sizeof(text));
+	if (why == STOP_NOT)
+		return;
+	snprintf(which, sizeof(which), "%s%s%s", name, *name ? ": " : "", text);
+	progress_clear(&r->progress);
+	log_warn("%s: stopping, results are kept", which);
+	outcome_stop(r->outcome, why, which);
+	if (r->current.step) {
+		r->current.step->floor = why == STOP_MEMORY_FLOOR ? FLOOR_MEMORY : FLOOR_CPU;
+		r->current.step->floor_of_server = of_server;
+	}
 	ramp_cut_short(r);
 }
 
@@ -222,13 +325,17 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
 	outcome_stop(r->outcome, STOP_ABORTED, w->signum == SIGINT ? "interrupted" : "terminated");
 	progress_clear(&r->progress);
 	fprintf(stderr, "performance_test: %s: draining, results are kept\n", r->outcome->stop_detail);
-	ramp_cut_short(r);
+	if (r->phase == RAMP_AWAIT)
+		ramp_enter(r, RAMP_STOP);
+	else
+		ramp_cut_short(r);
 }
 
 /* --- start and end --- */
 
 static void start_watchers(struct ramp *r)
 {
+	ev_timer_init(&r->gate_at, NULL, 0., 0.);
 	ev_init(&r->deadline, on_deadline);
 	r->deadline.data = r;
 	ev_timer_init(&r->tick, on_tick, (double)CURRENT_TICK_NS / 1e9, (double)CURRENT_TICK_NS / 1e9);
@@ -256,42 +363,70 @@ static void stop_watchers(struct ramp *r)
 	ev_signal_stop(r->loop, &r->interrupt);
 	ev_signal_stop(r->loop, &r->terminate);
 	ev_prepare_stop(r->loop, &r->turn_end);
+	ev_timer_stop(r->loop, &r->gate_at);
 }
 
 static int start(struct ramp *r, char *err, size_t err_size)
 {
 	if (!r->cfg->server) {
 		ramp_enter(r, RAMP_SERVER);
-		return sut_start(&r->sut, err, err_size);
+		return suts_start(&r->suts, err, err_size);
 	}
-	if (sut_find(&r->sut, err, err_size))
+	if (suts_find(&r->suts, err, err_size))
 		return -EHOSTUNREACH;
 	return meet_server(r, err, err_size);
+}
+
+/* The leader of several hosts knows what each said of itself. */
+static int begin_with_hosts(struct ramp *r)
+{
+	int ret = r->team && team_leads(r->team) ? load_hosts_new(r->team->n, &r->outcome->hosts) : 0;
+
+	for (uint32_t i = 0; r->outcome->hosts && i < r->team->n; i++)
+		load_hosts_about(r->outcome->hosts, i, cluster_about(r->team->cluster, i));
+	if (r->team && !ret)
+		team_begin_run(r->team, &gates_events, r);
+	return ret;
 }
 
 int ramp_run(struct outcome *oc, struct results *results, char *err, size_t err_size)
 {
 	struct ramp r = { .cfg = oc->cfg, .results = results, .outcome = oc, .loop = ev_default_loop(0),
-			  .phase = RAMP_N, .progress.quiet = oc->cfg->quiet };
+			  .phase = RAMP_N, .progress.quiet = oc->cfg->quiet, .team = oc->cfg->team, .moves = &ramp_moves };
 	int ret;
 
 	r.files = (struct step_files){ .cfg = r.cfg, .results = results, .run_start_ns = clock_now_ns() };
 	agenda_init(&r.agenda, oc);
 	snprintf(err, err_size, "this machine is out of memory");
 	ret = current_init(&r.current, r.cfg, results);
-	sut_init(&r.sut, r.cfg, results_path(results, "server.log"), r.loop, &server_events, &r);
+	if (!ret)
+		ret = series_new(&oc->series);
+	suts_init(&r.suts, r.cfg, results_path(results, "server.log"), r.loop, &server_events, &r);
+	if (ret)
+		goto out;
+	ret = begin_with_hosts(&r);
 	if (ret)
 		goto out;
 	start_watchers(&r);
-	ret = start(&r, err, err_size);
+	ret = watching_start(&r.watching, r.cfg, r.loop, results, oc->series, &r.crew);
+	floors_init(&r.floors, r.cfg->memory_floor_percent, r.cfg->cpu_floor_percent, !r.cfg->server);
+	floors_set_memory(&r.floors, FLOORS_GENERATOR, (double)res_machine_memory_bytes());
+	r.watching.on_sample = on_sample;
+	r.watching.sample_arg = &r;
+	if (!ret)
+		ret = start(&r, err, err_size);
 	if (!ret) {
 		ev_run(r.loop, 0);
 		progress_clear(&r.progress);
 	}
+	if (r.team)
+		team_end_run(r.team);
+	watching_stop(&r.watching);
 	stop_watchers(&r);
 out:
 	crew_dismiss(&r.crew);
-	sut_clear(&r.sut);
+	alone_clear(&r.alone);
+	suts_clear(&r.suts);
 	current_clear(&r.current);
 	return ret;
 }

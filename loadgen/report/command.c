@@ -10,6 +10,7 @@
 #include "common/base/utf8.h"
 #include "loadgen/analysis/stats.h"
 #include "loadgen/report/report.h"
+#include "loadgen/report/suite_report.h"
 
 #define EXIT_STATUS_USAGE 2
 #define LABEL_MAX 32
@@ -120,6 +121,17 @@ static bool split_baselines(char *text, struct report_options *o, char *err, siz
 
 /* --- the rest --- */
 
+/* What a suite or a comparison has not: an option that is passed over would pass for one that found nothing. */
+static int make_suite(const struct arguments *a, const struct report_options *o, char *err, size_t err_size)
+{
+	if (a->baseline || a->plan.n) {
+		snprintf(err, err_size, "%s: a suite or a comparison has none; name the folder of one of its runs",
+			 a->baseline ? "--baseline" : "--plan");
+		return EXIT_STATUS_USAGE;
+	}
+	return suite_report_make(o, err, err_size) ? (int)REPORT_FAILED : (int)REPORT_MADE;
+}
+
 static int make(const struct arguments *a, const char *dir)
 {
 	char *baselines = a->baseline ? strdup(a->baseline) : NULL, err[1024] = "", shown[2048];
@@ -141,7 +153,9 @@ static int make(const struct arguments *a, const char *dir)
 	for (size_t i = 0; i < a->plan.n; i++)
 		plan[i] = (double)a->plan.v[i];
 	stats_sort(plan, a->plan.n);
-	if (!a->baseline || (baselines && split_baselines(baselines, &o, err, sizeof(err))))
+	if (suite_report_is_for(dir))
+		status = make_suite(a, &o, err, sizeof(err));
+	else if (!a->baseline || (baselines && split_baselines(baselines, &o, err, sizeof(err))))
 		status = (int)report_make(&o, stderr, err, sizeof(err));
 	if (status >= EXIT_STATUS_USAGE)
 		fprintf(stderr, "performance_test report: %s\n", utf8_show(err, shown, sizeof(shown)));

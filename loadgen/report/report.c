@@ -35,6 +35,7 @@ static void analyse(struct page *p, const struct report_options *o)
 	twice = 2 * json_number_at(p->plan, "capacity_clients");
 	if (isfinite(twice))
 		p->plan_for_twice = plan_of(p, &twice, 1, 0);
+	p->failed |= !p->knee || !p->limits || !p->plan || (isfinite(twice) && !p->plan_for_twice);
 }
 
 /* --- baselines --- */
@@ -141,9 +142,10 @@ static bool compare_baselines(struct page *p)
 static int make_document(struct page *p)
 {
 	static void (*const sections[])(struct page *) = {
-		section_verdict, section_throughput, section_latency,	section_stages, section_distribution,
-		section_time,	 section_failures,   section_resources, section_limits, section_checks,
-		section_plan,	 section_baselines,  section_origin,
+		section_verdict, section_throughput, section_latency, section_offered, section_stages, section_distribution,
+		section_time,	 section_failures,   section_hosts,	section_resources, section_servers,   section_machines,
+		section_network, section_limits,     section_checks,	section_plan,	   section_baselines, section_effective,
+		section_origin,
 	};
 	int ret = doc_new(page_text(p, "Capacity report: %s", p->source->id),
 			  page_text(p,

@@ -6,9 +6,14 @@
 #include <string.h>
 
 #include "common/base/json_at.h"
+#include "common/base/log.h"
+#include "common/host/res.h"
 #include "common/hist/hist.h"
+#include "loadgen/analysis/untaken.h"
 #include "loadgen/judge/verdict.h"
+#include "loadgen/results/load_hosts.h"
 #include "loadgen/results/results.h"
+#include "loadgen/step/series.h"
 #include "loadgen/step/step.h"
 
 void outcome_init(struct outcome *o, const struct loadgen_config *cfg)
@@ -17,18 +22,30 @@ void outcome_init(struct outcome *o, const struct loadgen_config *cfg)
 	o->cfg = cfg;
 	o->steps = json_array();
 	o->verdict = json_array();
+	o->not_taken = json_array();
 	o->rows = json_array();
-	capacity_init(&o->capacity, cfg->slo.n > 0, (uint32_t)cfg->steps.v[0], (uint32_t)cfg->clients);
+	if (cfg->find_rate)
+		capacity_init(&o->capacity, true, (uint32_t)cfg->rates.v[0], (uint32_t)cfg->rates.v[1]);
+	else
+		capacity_init(&o->capacity, cfg->slo.n > 0, (uint32_t)cfg->steps.v[0], (uint32_t)cfg->clients);
+	o->capacity.only_slo = cfg->find_rate;
 	results_time_text(NULL, o->started_at, sizeof(o->started_at));
 }
 
 void outcome_clear(struct outcome *o)
 {
-	json_decref(o->server_info);
+	for (uint32_t i = 0; i < TARGETS_MAX; i++)
+		json_decref(o->server_infos[i]);
 	json_decref(o->generator_dev);
+	json_decref(o->generator_place);
 	json_decref(o->steps);
 	json_decref(o->verdict);
+	json_decref(o->not_taken);
 	json_decref(o->rows);
+	series_free(o->series);
+	load_hosts_free(o->hosts);
+	json_decref(o->floor_before);
+	json_decref(o->floor_after);
 	memset(o, 0, sizeof(*o));
 }
 
@@ -55,13 +72,16 @@ static json_t *row_of(const struct step *s)
 {
 	bool has = hist_count(s->response) > 0;
 
-	return json_pack("{s:i, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
+	return json_pack("{s:i, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
 		"clients", s->target, "bytes", (json_int_t)s->bytes, "repetition", s->repetition, "held", s->connected_held, "failed",
 		s->failed + s->dropped,
 		"connect_p50_ms", json_number(hist_count(s->total) ? ms(s->total, 50) : NAN),
 		"connect_p99_ms", json_number(hist_supports(s->total, 99) ? ms(s->total, 99) : NAN),
 		"messages_per_s", json_number(has ? s->messages_per_s : NAN),
 		"mb_per_s", json_number(has ? s->bytes_per_s / 1e6 : NAN),
+		"gbit_per_s", json_number(has ? s->bytes_per_s * 8 / 1e9 : NAN),
+		"min_us", json_number(has ? (double)hist_min(s->response) / 1e3 : NAN),
+		"mean_us", json_number(has ? hist_mean(s->response) / 1e3 : NAN),
 		"p50_us", json_number(has ? ms(s->response, 50) * 1e3 : NAN),
 		"p95_us", json_number(hist_supports(s->response, 95) ? ms(s->response, 95) * 1e3 : NAN),
 		"p99_us", json_number(hist_supports(s->response, 99) ? ms(s->response, 99) * 1e3 : NAN),
@@ -71,26 +91,76 @@ static json_t *row_of(const struct step *s)
 		"steady", s->steady, "generator_saturated", s->generator_saturated);
 }
 
+/* The most clients that an earlier step of fewer than `target` held wholly; 0: none. */
+static uint32_t whole_before(const json_t *steps, uint32_t target)
+{
+	double most = 0;
+	json_t *step;
+	size_t i;
+
+	json_array_foreach((json_t *)steps, i, step) {
+		double clients = json_number_at(step, "target_clients");
+
+		if (clients < target && clients > most && json_number_at(step, "connected_held") == clients)
+			most = clients;
+	}
+	return (uint32_t)most;
+}
+
+static struct verdict_terms terms_of(const struct outcome *o, const struct step *s)
+{
+	json_t *clients = o->cfg->judge == JUDGE_ALL ? NULL : res_environment_json();
+	struct verdict_terms t = { .whole_before = whole_before(o->steps, s->target) };
+
+	if (clients) {
+		json_object_set(clients, "rdma_device", o->generator_dev);
+		for (uint32_t i = 0; i < loadgen_n_targets(o->cfg) && !t.excuse; i++)
+			t.excuse = verdict_excuse(json_object_get(o->server_infos[i], "environment"), clients);
+	}
+	json_decref(clients);
+	return t;
+}
+
 static void add_verdict(struct outcome *o, const struct step *s)
 {
+	char fewest[TARGET_NAME_BYTES + 64], slowest[TARGET_NAME_BYTES + 64];
+	struct verdict_terms terms;
+
 	if (!s->started || outcome_is_aborted(o))
 		return;
-	if (o->cfg->find_capacity) {
+	if (loadgen_is_search(o->cfg)) {
 		/* A search provokes failures, so the usual criteria do not apply; data must be right all the same. */
 		verdict_add_integrity(o->verdict, s);
 		verdict_add_undisturbed(o->verdict, s);
 		return;
 	}
-	if (s->generator_failed) {
+	if (s->generator_failed || s->floor != FLOOR_NONE) {
 		verdict_add_not_judged(o->verdict, s, o->stop_detail);
 		return;
 	}
-	verdict_add_step(o->verdict, s);
+	terms = terms_of(o, s);
+	terms.fewest = step_fewest_text(s, o->cfg, fewest, sizeof(fewest));
+	terms.slowest = step_slowest_text(s, o->cfg, slowest, sizeof(slowest));
+	verdict_add_step(o->verdict, s, &terms);
 	verdict_add_slo(o->verdict, &o->cfg->slo, s);
+}
+
+static void warn_of_untaken(struct outcome *o, const json_t *step)
+{
+	json_t *tuning = tuning_json(&o->cfg->tuning);
+	size_t n = 0;
+	char text[256];
+
+	for (uint32_t i = 0; i < loadgen_n_targets(o->cfg); i++)
+		n += untaken_add(o->not_taken, tuning, json_at(o->server_infos[i], "config.tuning"), step);
+	for (size_t i = json_array_size(o->not_taken) - n; i < json_array_size(o->not_taken); i++)
+		log_warn("%s", untaken_text(json_array_get(o->not_taken, i), text, sizeof(text)));
+	json_decref(tuning);
 }
 
 void outcome_add_step(struct outcome *o, const struct step *s, json_t *element)
 {
+	warn_of_untaken(o, element);
 	json_array_append_new(o->steps, element);
 	json_array_append_new(o->rows, row_of(s));
 	add_verdict(o, s);

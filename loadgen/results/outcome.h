@@ -12,14 +12,21 @@
 #include "loadgen/judge/capacity.h"
 #include "loadgen/judge/breaking.h"
 
+struct load_hosts;
+struct series;
 struct step;
 
 struct outcome {
 	const struct loadgen_config *cfg;
 	char started_at[40];
-	json_t *server_info;		/* the server's INFO; NULL until it came */
+	json_t *server_infos[TARGETS_MAX];	/* INFO of each server; NULL until it came */
 	json_t *generator_dev;		/* the RDMA device the workers use; NULL until they were made */
+	json_t *generator_place;	/* effective_describe of its machine, with the workers' memory; NULL likewise */
+	json_t *not_taken;		/* settings that did not take effect (loadgen/analysis/untaken.h); each was warned of */
 	json_t *steps, *verdict;	/* of run.json */
+	struct load_hosts *hosts;		/* of a run on several; NULL: this is the only one. Freed with the rest */
+	struct series *series;		/* what both machines used; NULL until the run begins */
+	json_t *floor_before, *floor_after;	/* of run.json; NULL until they were measured */
 	json_t *rows;			/* of the summary's table: one object a step */
 	struct capacity capacity;	/* what the steps say of it */
 	bool search_done;		/* a search for capacity came to its end */
@@ -39,7 +46,8 @@ void outcome_stop(struct outcome *o, enum stop_reason reason, const char *detail
 /* True after a signal. */
 bool outcome_is_aborted(const struct outcome *o);
 
-/* Keeps a step: its element of run.json (taken over), its row of the table, and its criteria in the verdict. */
+/* Keeps a step: its element of run.json (taken over), its row of the table, and its criteria in the verdict.
+ * Warns of settings that did not take effect in it, each once in a run. */
 void outcome_add_step(struct outcome *o, const struct step *s, json_t *element);
 
 #endif

@@ -16,15 +16,19 @@ struct span {
 	double start_s, length_s;
 };
 
-/* step-CCCCC-R-connect, or with several sizes step-CCCCC-R-64B-connect. The name, or null. */
+/* step-CCCCC-R-connect, or with several sizes step-CCCCC-R-64B-connect, with several rates step-CCCCC-R-1000ps-connect.
+ * The name, or null. */
 static json_t *write_histogram(const struct step_files *f, const struct step *s, const char *what, const struct hist *h,
 			       struct span span)
 {
-	char name[64], size[32] = "";
+	char name[96], size[32] = "", rate[32] = "";
 
 	if (f->cfg->sizes.n > 1)
 		snprintf(size, sizeof(size), "%lluB-", (unsigned long long)s->bytes);
-	snprintf(name, sizeof(name), "step-%05u-%u-%s%s", s->target, s->repetition, size, what);
+	if (loadgen_is_swept(f->cfg))
+		snprintf(rate, sizeof(rate), "%llups-", (unsigned long long)s->rate);
+	/* A host's shares of two steps may be the same. */
+	snprintf(name, sizeof(name), "step-%05u-%u-%s%s%s", s->of_all ? s->of_all : s->target, s->repetition, size, rate, what);
 	return results_histogram(f->results, name, h, span.start_s, span.length_s) ? json_null() : json_string(name);
 }
 

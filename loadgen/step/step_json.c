@@ -1,10 +1,14 @@
 /* What one step measured, as JSON: docs/results.md. See step.h. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/hist/hist.h"
 #include "common/base/json_at.h"
 #include "common/hist/latency_json.h"
+#include "loadgen/step/network.h"
+#include "loadgen/step/connect_json.h"
+#include "loadgen/step/rates.h"
 #include "loadgen/step/step.h"
 #include "loadgen/transfer/stripe.h"
 
@@ -13,23 +17,41 @@ static bool has_messages(const struct step *s, const struct loadgen_config *cfg)
 	return s->measured && !cfg->wl->idle;
 }
 
-static json_t *server_resources(const struct step *s)
+/* What both sides have alike. Takes `o`. */
+static json_t *with_work(json_t *o, const struct step *s, enum series_side side)
 {
-	static const char *const gauges[] = { "rss_bytes", "fds", "threads", "qps", "cqs", "mrs", "pinned_bytes",
-		"machine_kernel_bytes" };
-	json_t *o = json_object();
-	char path[64];
+	json_object_set_new(o, "switches_voluntary", json_whole(step_switches(s, side, true)));
+	json_object_set_new(o, "switches_involuntary", json_whole(step_switches(s, side, false)));
+	json_object_set_new(o, "cpu_ns_per_op", json_number(step_cpu_per_op_ns(s, side)));
+	json_object_set_new(o, "switches_per_op", json_number(step_switches_per_op(s, side)));
+	json_object_set_new(o, "peak", series_peak_json(&s->peak[side]));
+	return o;
+}
 
-	json_object_set_new(o, "cpu_user_s", json_number(step_server_delta(s, "resources.cpu_user_s")));
-	json_object_set_new(o, "cpu_system_s", json_number(step_server_delta(s, "resources.cpu_system_s")));
-	json_object_set_new(o, "window_s", json_number(step_server_delta(s, "uptime_s")));
-	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++) {
-		snprintf(path, sizeof(path), "resources.%s", gauges[i]);
-		json_object_set_new(o, gauges[i], json_whole(json_number_at(s->end.server, path)));
-	}
-	json_object_set_new(o, "net_bytes", json_whole(step_server_delta(s, "resources.net_bytes")));
-	json_object_set_new(o, "net_bytes_per_s", json_number(step_server_delta(s, "resources.net_bytes") /
-							 step_server_delta(s, "uptime_s")));
+/* What the side's ports sent and received, by its object of `network`. */
+static void add_net_bytes(json_t *o, const json_t *network)
+{
+	double bytes = json_number_at(network, "bytes_out") + json_number_at(network, "bytes_in");
+
+	json_object_set_new(o, "net_bytes", json_whole(bytes));
+	json_object_set_new(o, "net_bytes_per_s", json_number(bytes / json_number_at(network, "window_s")));
+}
+
+/* The server takes no part in what clients READ and WRITE: the generator has counted that. */
+static double server_payload(const struct step *s)
+{
+	double one_sided = s->measured ? (double)(s->end.one_sided_bytes - s->begin.one_sided_bytes) : NAN;
+
+	return step_server_delta(s, "resources.net_bytes") + one_sided;
+}
+
+static json_t *server_resources(const struct step *s, const json_t *network)
+{
+	json_t *o = step_server_resources(s->begin.server, s->end.server);
+
+	json_object_set_new(o, "cpus", json_number(step_server_cpus(s)));
+	json_object_set_new(o, "payload_bytes", json_whole(server_payload(s)));
+	add_net_bytes(o, network);
 	return o;
 }
 
@@ -38,28 +60,22 @@ static json_t *gauge(const struct step *s, uint64_t v)
 	return step_has_usage(&s->end) ? json_integer((json_int_t)v) : json_null();
 }
 
-static json_t *generator_resources(const struct step *s, struct worker *const *workers, uint32_t n)
+static json_t *generator_resources(const struct step *s, const json_t *network)
 {
 	const struct res_usage *a = &s->begin.generator, *b = &s->end.generator;
-	uint64_t qps = 0, cqs = 0, mrs = 0, pinned = 0;
-	double bytes = s->measured ? (double)(s->end.net_bytes - s->begin.net_bytes) : NAN;
+	double bytes = s->measured ? (double)(s->end.payload_bytes - s->begin.payload_bytes) : NAN;
 	bool known = step_has_usage(&s->begin) && step_has_usage(&s->end);
+	json_t *o;
 
-	for (uint32_t i = 0; i < n; i++) {
-		const struct worker_stats *st = worker_stats(workers[i]);
-
-		qps += counter_get(&st->qps);
-		cqs += counter_get(&st->cqs);
-		mrs += counter_get(&st->mrs);
-		pinned += counter_get(&st->pinned_bytes);
-	}
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:o}",
+	o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o}",
 			 "cpu_user_s", json_number(step_span_s(known, a->cpu_user_ns, b->cpu_user_ns)),
 			 "cpu_system_s", json_number(step_span_s(known, a->cpu_system_ns, b->cpu_system_ns)),
 			 "window_s", json_number(step_window_s(s)), "rss_bytes", gauge(s, b->rss_bytes), "fds",
-			 gauge(s, b->fds), "threads", gauge(s, b->threads), "qps", (json_int_t)qps,
-			 "cqs", (json_int_t)cqs, "mrs", (json_int_t)mrs, "pinned_bytes", (json_int_t)pinned,
-			 "net_bytes", json_whole(bytes), "net_bytes_per_s", json_number(bytes / step_window_s(s)));
+			 gauge(s, b->fds), "threads", gauge(s, b->threads), "qps", (json_int_t)s->qps,
+			 "cqs", (json_int_t)s->cqs, "mrs", (json_int_t)s->mrs, "pinned_bytes", (json_int_t)s->pinned_bytes,
+			 "payload_bytes", json_whole(bytes));
+	add_net_bytes(o, network);
+	return o;
 }
 
 static json_t *machine_resources(const struct step *s)
@@ -82,6 +98,8 @@ static json_t *validity(const struct step *s, const struct loadgen_config *cfg)
 		json_array_append_new(a, json_string("generator_saturated"));
 	if (s->step_timeout)
 		json_array_append_new(a, json_string("step_timeout"));
+	if (s->floor != FLOOR_NONE)
+		json_array_append_new(a, json_string(s->floor == FLOOR_MEMORY ? "memory_floor" : "cpu_floor"));
 	if (s->replies_missing)
 		json_array_append_new(a, json_string("replies_missing"));
 	if (step_has_hole(s))
@@ -94,7 +112,7 @@ static json_t *validity(const struct step *s, const struct loadgen_config *cfg)
 		json_array_append_new(a, json_string("server_pools_unknown"));
 	if (!s->measured)
 		json_array_append_new(a, json_string("not_measured"));
-	if (fabs(step_littles_residual(s, cfg)) > 0.05)
+	if (fabs(step_littles_residual(s, cfg)) > STEP_LITTLE_RESIDUAL)
 		json_array_append_new(a, json_string("littles_law_violated"));
 	if (cfg->churn_per_s)
 		json_array_append_new(a, json_string("clients_come_and_go"));
@@ -103,27 +121,25 @@ static json_t *validity(const struct step *s, const struct loadgen_config *cfg)
 	/* With several rails it counts connections, and there may be several servers. */
 	if (cfg->n_rails < 2 && s->server_connected >= 0 && s->server_connected != (int64_t)s->connected_peak)
 		json_array_append_new(a, json_string("server_counts_differ"));
+	if (step_is_behind(s))
+		json_array_append_new(a, json_string("behind_schedule"));
+	if (step_lacks_iterations(s, cfg))
+		json_array_append_new(a, json_string("iterations_missing"));
 	if (s->rails_dropped)
 		json_array_append_new(a, json_string("rails_dropped"));
+	if (s->hosts.start_skew_ns > s->hosts.max_skew_ns && s->hosts.max_skew_ns)
+		json_array_append_new(a, json_string("skew"));
+	if (s->hosts.host_lost)
+		json_array_append_new(a, json_string("host_lost_continued"));
 	if (!cfg->server)
 		json_array_append_new(a, json_string("server_and_generator_share_the_machine"));
 	return a;
 }
 
-static json_t *connect_json(struct hist *const *stages, const struct hist *total)
-{
-	json_t *o = json_object();
-
-	for (int i = 0; i < STAGE_TIMED; i++)
-		json_object_set_new(o, stage_names[i], latency_json(stages[i]));
-	json_object_set_new(o, "total", latency_json(total));
-	return o;
-}
-
 /* By kind of TLS handshake; null for a kind that did not happen. */
 static json_t *kind_json(const struct step *s, enum handshake_kind kind)
 {
-	return hist_count(s->kind_total[kind]) ? connect_json(s->kind_stages[kind], s->kind_total[kind]) : json_null();
+	return hist_count(s->kind_total[kind]) ? connect_json(s->kind_stages[kind], s->kind_total[kind], NULL) : json_null();
 }
 
 /* Wall time of each phase over the connections attempted in it. */
@@ -141,7 +157,7 @@ static json_t *phases_json(const struct step *s)
 static json_t *churn_json(const struct step *s, const struct loadgen_config *cfg)
 {
 	double hits = step_server_delta(s, "pools.qp.hits"), misses = step_server_delta(s, "pools.qp.misses");
-	json_t *recycle = s->mark_lost ? NULL : json_at(s->end.server, "stages_ns.qp_recycle");
+	json_t *recycle = s->mark_lost || s->n_targets ? NULL : json_at(s->end.server, "stages_ns.qp_recycle");
 
 	return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:O}",
 		"rate_target_per_s", (json_int_t)cfg->churn_per_s, "cycles", (json_int_t)s->cycles,
@@ -160,15 +176,21 @@ static json_t *outages_json(const struct step *s)
 			 latency_json(s->outage_ns));
 }
 
-static json_t *fairness_json(const struct step *s)
+static json_t *fairness_json(const struct step *s, const struct step_fairness *f)
 {
-	const struct step_fairness *f = &s->fairness;
-
 	if (f->clients == 0 || s->measured_s <= 0)
 		return json_null();
 	return json_pack("{s:I, s:o, s:o, s:o}", "clients", (json_int_t)f->clients, "jain_index",
-			 json_number(step_jain(s)), "slowest_msgs_per_s", json_number((double)f->min / s->measured_s),
+			 json_number(step_jain(f)), "slowest_msgs_per_s", json_number((double)f->min / s->measured_s),
 			 "fastest_msgs_per_s", json_number((double)f->max / s->measured_s));
+}
+
+static json_t *kind_figures(const struct step *s, const struct workload *wl, unsigned kind)
+{
+	double bytes = wl->kind_bytes[kind] ? wl->kind_bytes[kind] : (double)s->bytes;
+
+	return json_pack("{s:f, s:f, s:o}", "msgs_per_s", s->kind_per_s[kind], "bytes_per_s", s->kind_per_s[kind] * bytes,
+			 "response_ns", latency_json(s->kind_response[kind]));
 }
 
 /* Each direction of a workload that has two; null for the others. */
@@ -180,9 +202,48 @@ static json_t *streams_json(const struct step *s, const struct loadgen_config *c
 	if (wl->streams < 2 || !s->measured)
 		return json_null();
 	o = json_object();
-	for (unsigned i = 0; i < wl->streams; i++)
-		json_object_set_new(o, wl->stream_names[i], json_pack("{s:f, s:f}", "msgs_per_s", s->stream_per_s[i],
-			"bytes_per_s", s->stream_per_s[i] * (double)s->bytes));
+	for (unsigned i = 0; i < wl->streams; i++) {
+		json_t *stream = kind_figures(s, wl, i);
+
+		json_object_set_new(stream, "fairness", fairness_json(s, &s->stream_fairness[i]));
+		json_object_set_new(stream, "head_of_line_ratio", json_number(step_head_of_line(s, i)));
+		json_object_set_new(o, wl->kind_names[i], stream);
+	}
+	return o;
+}
+
+/* Each kind of operation of a workload whose stream has several; null for the others. */
+static json_t *kinds_json(const struct step *s, const struct loadgen_config *cfg)
+{
+	const struct workload *wl = cfg->wl;
+	json_t *o;
+
+	if (!wl->kind_of || !s->measured)
+		return json_null();
+	o = json_object();
+	for (unsigned i = 0; i < WORKLOAD_KINDS_MAX && wl->kind_names[i]; i++)
+		json_object_set_new(o, wl->kind_names[i], kind_figures(s, wl, i));
+	return o;
+}
+
+/* Half of each time of the round trip. In the open loop that is no way: the round trip counts from when it was due. */
+static json_t *one_way_json(const struct step *s, const struct loadgen_config *cfg)
+{
+	json_t *o, *v;
+	const char *key;
+	void *next;
+
+	if (!cfg->wl->round_trip || !s->measured || loadgen_is_open_loop(cfg))
+		return json_null();
+	o = latency_json(s->response);
+	json_object_foreach_safe(o, next, key, v) {
+		if (strcmp(key, "count") == 0 || strcmp(key, "jitter") == 0)
+			continue;
+		if (json_is_integer(v))
+			json_integer_set(v, json_integer_value(v) / 2);
+		else if (json_is_real(v))
+			json_real_set(v, json_real_value(v) / 2);
+	}
 	return o;
 }
 
@@ -222,11 +283,73 @@ static json_t *intervals_json(const struct step *s)
 	return a;
 }
 
+/* The generator's side; of several hosts their sum. */
+static json_t *generator_network(const struct step *s, bool connecting)
+{
+	if (s->hosts.n)
+		return json_incref(connecting ? s->hosts.connecting : s->hosts.network);
+	return connecting ? network_side_json(s->network_marked, s->network_connected, s->loopback) :
+	       network_side_json(s->begin.network, s->end.network, s->loopback);
+}
+
+/* What a report says of the server's ports. Those of several servers do not add: two of them may be on one machine. */
+static const json_t *ports_in(const struct step *s, const json_t *report)
+{
+	return s->n_targets ? NULL : json_at(report, "network");
+}
+
+static json_t *network_json(const struct step *s)
+{
+	return json_pack("{s:o, s:o, s:{s:o, s:o}}", "server", network_side_json(ports_in(s, s->begin.server),
+			 ports_in(s, s->end.server), s->loopback), "generator", generator_network(s, false),
+			 "connecting", "server",
+			 network_side_json(ports_in(s, s->marked), ports_in(s, s->held), s->loopback),
+			 "generator", generator_network(s, true));
+}
+
+static json_t *messages_total_json(const struct step *s)
+{
+	return json_pack("{s:I, s:o}", "generator", (json_int_t)s->messages_all, "server",
+			 json_whole(step_server_messages(s)));
+}
+
+/* Of several hosts: which of them had no more to give, and how far apart they began. */
+static void add_hosts(json_t *o, const struct step *s)
+{
+	json_t *saturated = json_array();
+
+	for (uint32_t i = 0; i < STEP_HOSTS_MAX; i++)
+		if (s->hosts.saturated[i / 8] & 1 << i % 8)
+			json_array_append_new(saturated, json_integer(i));
+	json_object_set_new(o, "saturated_hosts", saturated);
+	json_object_set_new(o, "hosts_skew", s->hosts.max_skew_ns ?
+		json_pack("{s:I, s:I}", "start_skew_ns", (json_int_t)s->hosts.start_skew_ns, "limit_ns",
+			  (json_int_t)s->hosts.max_skew_ns) : json_null());
+}
+
+/* What steadiness is judged by; null without messages. */
+static json_t *drift_json(const struct step *s)
+{
+	if (s->n_intervals == 0)
+		return json_null();
+	return json_pack("{s:i, s:o, s:o}", "intervals", (int)s->n_intervals, "throughput_ratio",
+			 json_number(step_drift(s, false)), "p99_ratio", json_number(step_drift(s, true)));
+}
+
+static json_t *follow_up_json(const struct step *s)
+{
+	if (s->follow_up.tried == 0)
+		return json_null();
+	return json_pack("{s:i, s:i}", "tried", (int)s->follow_up.tried, "connected", (int)s->follow_up.connected);
+}
+
 json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 		  struct worker *const *workers, uint32_t n_workers)
 {
-	json_t *stages = s->mark_lost ? NULL :
+	/* Percentiles of several servers do not add: each has its own. */
+	json_t *stages = s->mark_lost || s->n_targets ? NULL :
 			 json_object_get(s->end.server ? s->end.server : s->after, "stages_ns");
+	json_t *network = network_json(s);
 	json_t *o = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:b}",
 		"target_clients", s->target, "repetition", s->repetition, "attempted", s->attempted,
 		"connected_peak", s->connected_peak, "connected_held", s->connected_held, "failed", s->failed,
@@ -234,7 +357,9 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 		s->server_connected < 0 ? json_null() : json_integer(s->server_connected),
 		"connect_wall_s", (double)s->connect_wall_ns / 1e9, "steady", s->steady);
 
-	json_object_set_new(o, "connect_ns", connect_json(s->stages, s->total));
+	json_object_set_new(o, "drift", drift_json(s));
+	json_object_set_new(o, "connect_ns", connect_json(s->stages, s->total, s->psn_generate));
+	json_object_set_new(o, "connect_longest", connect_longest_json(s->stages, s->total));
 	json_object_set_new(o, "connect_full_ns", kind_json(s, HANDSHAKE_FULL));
 	json_object_set_new(o, "connect_resumed_ns", kind_json(s, HANDSHAKE_RESUMED));
 	json_object_set_new(o, "handshakes", json_pack("{s:I, s:I}",
@@ -243,13 +368,16 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set_new(o, "phase_ns_per_connection", cfg->phased ? phases_json(s) : json_null());
 	json_object_set_new(o, "retries", json_integer((json_int_t)s->retries));
 	json_object_set_new(o, "retried", fail_table_json(&s->retried));
+	json_object_set_new(o, "rates", rates_json(s));
 	json_object_set_new(o, "churn", cfg->churn_per_s ? churn_json(s, cfg) : json_null());
 	json_object_set_new(o, "outages", cfg->reconnect_ns ? outages_json(s) : json_null());
 	json_object_set_new(o, "active", json_integer(step_active(s, cfg)));
-	json_object_set_new(o, "fairness", fairness_json(s));
+	json_object_set_new(o, "fairness", fairness_json(s, &s->fairness));
 	json_object_set_new(o, "memory", memory_json(s));
 	json_object_set(o, "server_stages_ns", stages ? stages : json_null());
 	json_object_set_new(o, "response_ns", latency_json(s->response));
+	json_object_set_new(o, "offered_per_s", json_number(s->offered_per_s > 0 ? s->offered_per_s : NAN));
+	json_object_set_new(o, "one_way_ns", one_way_json(s, cfg));
 	/* Closed loop: a message is due when it is sent, so both are the same measurement. */
 	json_object_set_new(o, "service_ns", latency_json(loadgen_is_open_loop(cfg) ? s->service : s->response));
 	json_object_set_new(o, "schedule_lag_ns", loadgen_is_open_loop(cfg) ? latency_json(s->lag) : json_null());
@@ -260,19 +388,31 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set_new(o, "sends_per_s", json_number(has_messages(s, cfg) && cfg->wl->joins ? s->sends_per_s : NAN));
 	json_object_set_new(o, "message_bytes", json_integer((json_int_t)s->bytes));
 	json_object_set_new(o, "streams", streams_json(s, cfg));
+	json_object_set_new(o, "kinds", kinds_json(s, cfg));
 	json_object_set_new(o, "rails", rails_json(s, cfg));
 	json_object_set_new(o, "verified", verified_json(s, cfg));
 	json_object_set_new(o, "intervals", intervals_json(s));
-	json_object_set_new(o, "resources", json_pack("{s:o, s:o, s:o}", "server", server_resources(s),
-		"generator", generator_resources(s, workers, n_workers), "machine", machine_resources(s)));
+	json_object_set_new(o, "resources", json_pack("{s:o, s:o, s:o}", "server",
+		with_work(server_resources(s, json_object_get(network, "server")), s, SIDE_SERVER), "generator",
+		with_work(generator_resources(s, json_object_get(network, "generator")), s, SIDE_GENERATOR),
+		"machine", machine_resources(s)));
+	json_object_set_new(o, "network", network);
+	json_object_set_new(o, "effective", step_effective_json(s, workers, n_workers));
+	json_object_set_new(o, "messages_total", messages_total_json(s));
 	json_object_set_new(o, "psn_verified", json_integer((json_int_t)s->psn_verified));
-	json_object_set(o, "server_before", s->baseline ? s->baseline : json_null());
-	json_object_set(o, "server_after", s->after ? s->after : json_null());
+	/* Of several servers, each has its own. */
+	json_object_set(o, "server_before", s->baseline && !s->n_targets ? s->baseline : json_null());
+	json_object_set(o, "server_after", s->after && !s->n_targets ? s->after : json_null());
 	json_object_set_new(o, "clock_late_ns", json_integer((json_int_t)s->clock_late_ns));
 	json_object_set_new(o, "reply_stall_ns", json_integer((json_int_t)s->reply_stall_ns));
 	json_object_set_new(o, "server_pools", json_string(step_pools_names[s->pools]));
+	json_object_set_new(o, "follow_up", follow_up_json(s));
+	if (s->n_targets)
+		json_object_set_new(o, "servers", step_targets_json(s, cfg));
 	json_object_set_new(o, "failures", fail_table_json(&s->failures));
 	json_object_set_new(o, "littles_law_residual", json_number(step_littles_residual(s, cfg)));
 	json_object_set_new(o, "validity", validity(s, cfg));
+	if (s->hosts.n)
+		add_hosts(o, s);
 	return o;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -30,7 +31,7 @@ static double period_ns(const struct traffic *t)
 
 	if (c->rate_per_client)
 		return 1e9 / (double)c->rate_per_client;
-	return 1e9 * (double)t->active_of_all / (double)c->rate;
+	return 1e9 * (double)t->active_of_all / (double)t->rate;
 }
 
 static double until_next_ns(struct open_loop *o)
@@ -55,12 +56,19 @@ static void set_timer(struct open_loop *o)
 	timerfd_settime(o->due_fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
+/* Compared in whole ns: from 2^53 on, after 104 days, the double of a moment may be later than the moment. */
+static bool is_due(const struct wclient *wc, uint64_t now)
+{
+	return (uint64_t)wc->due_ns <= now;
+}
+
 /* Counts the operations that are due and may begin, and notes when each was due. */
 static uint32_t take_due(struct open_loop *o, struct wclient *wc, uint64_t now)
 {
 	uint64_t inflight = o->traffic->cfg->inflight, next = wc->streams[0].begun;
+	uint64_t end = MIN(wc->streams[0].done + inflight, o->traffic->allowed);
 
-	for (; wc->due_ns <= (double)now && next - wc->streams[0].done < inflight; next++) {
+	for (; is_due(wc, now) && next < end; next++) {
 		wc->streams[0].times[next % inflight].due_ns = (uint64_t)wc->due_ns;
 		wc->due_ns += until_next_ns(o);
 	}
@@ -76,7 +84,8 @@ void open_loop_begin(struct open_loop *o, struct wclient *wc)
 	if (n)
 		o->traffic->workload->start(o->traffic, wc, 0, n);
 	/* A client with something due waits for one of its operations to end. */
-	if (!wc->scheduled && wc->state == WCLIENT_LIVE && wc->due_ns > (double)now) {
+	if (!wc->scheduled && wc->state == WCLIENT_LIVE && !is_due(wc, now) &&
+	    wc->streams[0].begun < o->traffic->allowed) {
 		schedule_add(o->schedule, wc->due_ns, wc->index);
 		wc->scheduled = true;
 		if (schedule_first(o->schedule)->client == wc->index && !o->beginning)
@@ -119,13 +128,18 @@ static void on_due(struct ev_loop *loop, ev_io *io, int revents)
 void open_loop_start_client(struct open_loop *o, struct wclient *wc)
 {
 	const struct traffic *t = o->traffic;
-	uint64_t index = (uint64_t)wc->index * t->n_workers + t->worker;
-	double share = (double)index / (double)(t->active_of_all ? t->active_of_all : 1);
+	double turn = (double)wc->index + (double)t->worker / (double)t->n_workers;
+	double share = turn / (double)(t->active ? t->active : 1);
 
-	/* Clients with an even schedule take turns. */
+	/* Clients with an even schedule take turns, and so do those of different workers. */
 	wc->due_ns = (double)clock_now_ns() +
 		     (t->cfg->arrival == ARRIVAL_POISSON ? until_next_ns(o) : share * period_ns(t));
 	open_loop_begin(o, wc);
+}
+
+bool open_loop_is_empty(const struct open_loop *o)
+{
+	return schedule_count(o->schedule) == 0;
 }
 
 void open_loop_reset(struct open_loop *o)

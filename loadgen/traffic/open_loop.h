@@ -7,6 +7,7 @@
 #ifndef RAMPART_LOADGEN_OPEN_LOOP_H
 #define RAMPART_LOADGEN_OPEN_LOOP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <ev.h>
@@ -24,6 +25,8 @@ void open_loop_free(struct open_loop *o);	/* after the loop's end; NULL-safe */
 void open_loop_reset(struct open_loop *o);
 /* The client's schedule begins. */
 void open_loop_start_client(struct open_loop *o, struct wclient *wc);
+/* No client has an operation to begin later; one with operations in flight may have. */
+bool open_loop_is_empty(const struct open_loop *o);
 /* Begins what is due, as far as --inflight allows. */
 void open_loop_begin(struct open_loop *o, struct wclient *wc);
 

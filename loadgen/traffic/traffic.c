@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/param.h>
 
 #include "client/client.h"
 #include "common/base/clock.h"
@@ -56,7 +57,7 @@ void traffic_begin(struct traffic *t, struct wclient *wc, unsigned stream)
 /* In the closed loop an operation is due when the one before it ended, though others may be begun first. */
 static void begin_more(struct traffic *t, struct wclient *wc, uint64_t due_ns)
 {
-	uint32_t inflight = (uint32_t)t->cfg->inflight;
+	uint64_t inflight = t->cfg->inflight;
 
 	if (t->open_loop) {
 		open_loop_begin(t->open_loop, wc);
@@ -64,10 +65,11 @@ static void begin_more(struct traffic *t, struct wclient *wc, uint64_t due_ns)
 	}
 	t->begin_ns = due_ns;
 	for (unsigned i = 0; i < t->workload->streams && wc->state == WCLIENT_LIVE; i++) {
-		uint32_t under_way = (uint32_t)(wc->streams[i].begun - wc->streams[i].done);
+		const struct stream *s = &wc->streams[i];
+		uint64_t room = inflight - (s->begun - s->done), n = MIN(room, t->allowed - s->begun);
 
-		if (under_way < inflight)
-			t->workload->start(t, wc, i, inflight - under_way);
+		if (n)
+			t->workload->start(t, wc, i, (uint32_t)n);
 	}
 }
 
@@ -113,6 +115,27 @@ static void record_open_loop(struct traffic *t, const struct stream_times *at, u
 		counter_add(&t->stats->late, 1);
 }
 
+static void record_kind(struct traffic *t, unsigned stream, uint64_t number, uint64_t response_ns)
+{
+	const struct workload *wl = t->workload;
+	struct worker_kind *kind;
+
+	if (!wl->kind_names[0])
+		return;
+	kind = &t->stats->kinds[wl->kind_of ? wl->kind_of(t->cfg, number) : stream];
+	hist_record(kind->response, response_ns);
+	counter_add(&kind->measured, 1);
+}
+
+/* Until the operation before it ended, an operation waited behind it: those of a stream are carried out in their order. */
+static void record_wait(struct worker_stream *to, struct stream *s, uint64_t due_ns, uint64_t now)
+{
+	counter_add(&to->took_ns, now - due_ns);
+	if (s->last_end_ns > due_ns)
+		counter_add(&to->waited_ns, s->last_end_ns - due_ns);
+	s->last_end_ns = now;
+}
+
 static void record(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n, uint64_t now)
 {
 	struct stream *s = &wc->streams[stream];
@@ -121,15 +144,17 @@ static void record(struct traffic *t, struct wclient *wc, unsigned stream, uint3
 		const struct stream_times *at = &s->times[i % t->cfg->inflight];
 
 		hist_record(t->stats->response, now - at->due_ns);
+		record_kind(t, stream, i, now - at->due_ns);
+		record_wait(&t->stats->streams[stream], s, at->due_ns, now);
 		if (t->open_loop)
 			record_open_loop(t, at, now);
 		if (t->trace)
 			trace_add(t->trace, &(struct trace_record){ .due_ns = at->due_ns, .sent_ns = at->sent_ns, .end_ns = now,
 				  .client = wc->index, .operation = (uint32_t)i });
 	}
+	t->last_end_ns = now;
 	s->measured += n;
 	counter_add(&t->stats->messages_measured, n);
-	counter_add(&t->stats->stream_measured[stream], n);
 }
 
 void traffic_end(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n)
@@ -180,37 +205,41 @@ void traffic_resume_client(struct wclient *wc)
 	ep_unhold(t->ep);
 }
 
-/* Operations of each active client that is live, for fairness between them. */
-static void publish_fairness(struct traffic *t)
+/* Operations of each active client that is live, of the streams from `first` to `last`, for fairness between clients. */
+static void publish_fairness(struct traffic *t, unsigned first, unsigned last, struct worker_fairness *out)
 {
-	struct worker_stats *st = t->stats;
 	uint64_t n = 0, sum = 0, min = UINT64_MAX, max = 0;
 	double squares = 0;
 
 	for (uint32_t i = 0; i < t->active; i++) {
-		uint64_t x = t->clients[i].streams[0].measured + t->clients[i].streams[1].measured;
+		uint64_t x = 0;
 
 		if (t->clients[i].state != WCLIENT_LIVE)
 			continue;
+		for (unsigned k = first; k <= last; k++)
+			x += t->clients[i].streams[k].measured;
 		n++;
 		sum += x;
 		squares += (double)x * (double)x;
-		min = x < min ? x : min;
-		max = x > max ? x : max;
+		min = MIN(min, x);
+		max = MAX(max, x);
 	}
-	counter_set(&st->fair_n, n);
-	counter_set(&st->fair_sum, sum);
-	atomic_store(&st->fair_squares, squares);
-	counter_set(&st->fair_min, n ? min : 0);
-	counter_set(&st->fair_max, max);
+	counter_set(&out->n, n);
+	counter_set(&out->sum, sum);
+	atomic_store(&out->squares, squares);
+	counter_set(&out->min, n ? min : 0);
+	counter_set(&out->max, max);
 }
 
-void traffic_begin_step(struct traffic *t, uint64_t bytes, uint32_t active, uint32_t active_of_all)
+void traffic_begin_step(struct traffic *t, uint64_t bytes, uint32_t active, uint32_t active_of_all, uint64_t rate)
 {
 	t->bytes = bytes;
+	t->rate = rate;
 	t->active = active;
 	t->active_of_all = active_of_all;
 	t->on = t->measuring = false;
+	t->allowed = t->cfg->iterations ? t->cfg->warmup_iterations : UINT64_MAX;
+	t->last_end_ns = 0;
 	if (t->open_loop)
 		open_loop_reset(t->open_loop);
 	if (t->trace)
@@ -221,16 +250,31 @@ void traffic_measure(struct traffic *t)
 {
 	for (uint32_t i = 0; i < t->n_clients; i++)
 		for (unsigned k = 0; k < WORKLOAD_STREAMS_MAX; k++)
-			t->clients[i].streams[k].measured = 0;
+			t->clients[i].streams[k].measured = t->clients[i].streams[k].last_end_ns = 0;
+	if (t->cfg->iterations)
+		t->allowed = t->cfg->warmup_iterations + t->cfg->iterations;
 	counter_set(&t->stats->measure_start_ns, clock_now_ns());
 	t->measuring = true;
+}
+
+bool traffic_is_through(const struct traffic *t)
+{
+	return t->in_flight == 0 && (!t->open_loop || open_loop_is_empty(t->open_loop));
+}
+
+/* With --iterations the measured time ends with the last operation, not when the main thread has noticed. */
+static uint64_t measure_end_ns(const struct traffic *t)
+{
+	return t->cfg->iterations && t->last_end_ns ? t->last_end_ns : clock_now_ns();
 }
 
 void traffic_stop(struct traffic *t)
 {
 	if (t->measuring) {
-		counter_set(&t->stats->measure_end_ns, clock_now_ns());
-		publish_fairness(t);
+		counter_set(&t->stats->measure_end_ns, measure_end_ns(t));
+		publish_fairness(t, 0, WORKLOAD_STREAMS_MAX - 1, &t->stats->fair);
+		for (unsigned k = 0; k < WORKLOAD_STREAMS_MAX; k++)
+			publish_fairness(t, k, k, &t->stats->streams[k].fair);
 	}
 	t->on = t->measuring = false;
 }

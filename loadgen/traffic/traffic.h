@@ -40,10 +40,13 @@ struct traffic {
 
 	/* In this step: */
 	uint64_t bytes;			/* of an operation */
+	uint64_t rate;			/* operations a second of all clients; 0: no --rate */
 	uint32_t active;		/* the first so many clients send */
 	uint32_t active_of_all;		/* clients of all workers that send */
 	bool on;			/* operations begin */
 	bool measuring;
+	uint64_t allowed;		/* so many operations of each stream of a client may begin in the step */
+	uint64_t last_end_ns;		/* when the last measured operation ended; 0: none has */
 	uint64_t begin_ns;		/* when the operations begin that the workload is told to start */
 	uint64_t in_flight;
 	uint64_t batch, batch_ns;	/* the last batch of completions that was timed, and its time */
@@ -54,9 +57,12 @@ int traffic_init(struct traffic *t) __attribute__((warn_unused_result));
 void traffic_release(struct traffic *t);
 
 /* A step begins, without operations. */
-void traffic_begin_step(struct traffic *t, uint64_t bytes, uint32_t active, uint32_t active_of_all);
-/* Operations are recorded from here on. */
+void traffic_begin_step(struct traffic *t, uint64_t bytes, uint32_t active, uint32_t active_of_all, uint64_t rate);
+/* Operations are recorded from here on. With --iterations none is in flight, and those that are measured may begin: the
+ * clients are to be started again. */
 void traffic_measure(struct traffic *t);
+/* With --iterations: all operations that may begin have ended, those of clients that are gone excepted. */
+bool traffic_is_through(const struct traffic *t);
 /* No operation begins any more, and none is recorded. */
 void traffic_stop(struct traffic *t);
 /* Begins what operations may begin, if this client is live and one that sends. */

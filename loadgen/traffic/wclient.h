@@ -35,6 +35,7 @@ struct stream_times {
 struct stream {
 	uint64_t begun, done;
 	uint64_t measured;		/* ended while measuring */
+	uint64_t last_end_ns;		/* when the last of those ended */
 	struct stream_times *times;	/* ring of --inflight */
 };
 

@@ -3,10 +3,8 @@
 
 #include "common/hist/hist.h"
 
-#define HISTS_MAX (HANDSHAKE_N * (STAGE_TIMED + 1) + 5)
-
 /* Where the histograms are. Returns how many. */
-static size_t hists_of(struct worker_stats *st, struct hist **out[HISTS_MAX])
+static size_t hists_of(struct worker_stats *st, struct hist **out[WORKER_HISTS])
 {
 	size_t n = 0;
 
@@ -15,6 +13,9 @@ static size_t hists_of(struct worker_stats *st, struct hist **out[HISTS_MAX])
 			out[n++] = &st->stages[k][i];
 		out[n++] = &st->total[k];
 	}
+	for (int k = 0; k < WORKLOAD_KINDS_MAX; k++)
+		out[n++] = &st->kinds[k].response;
+	out[n++] = &st->psn_generate;
 	out[n++] = &st->away_ns;
 	out[n++] = &st->outage_ns;
 	out[n++] = &st->response;
@@ -25,7 +26,7 @@ static size_t hists_of(struct worker_stats *st, struct hist **out[HISTS_MAX])
 
 int worker_stats_init(struct worker_stats *st)
 {
-	struct hist **hists[HISTS_MAX];
+	struct hist **hists[WORKER_HISTS];
 	size_t n = hists_of(st, hists);
 	int ret = 0;
 
@@ -38,25 +39,40 @@ int worker_stats_init(struct worker_stats *st)
 
 void worker_stats_release(struct worker_stats *st)
 {
-	struct hist **hists[HISTS_MAX];
+	struct hist **hists[WORKER_HISTS];
 
 	for (size_t i = hists_of(st, hists); i--;)
 		hist_free(*hists[i]);
 }
 
+static void reset_fairness(struct worker_fairness *f)
+{
+	counter_set(&f->n, 0);
+	counter_set(&f->sum, 0);
+	counter_set(&f->min, 0);
+	counter_set(&f->max, 0);
+	atomic_store(&f->squares, 0);
+}
+
 void worker_stats_reset(struct worker_stats *st)
 {
-	struct hist **hists[HISTS_MAX];
+	struct hist **hists[WORKER_HISTS];
 	counter *const of_step[] = { &st->started, &st->through, &st->failed, &st->dropped, &st->retries,
 		&st->rails_dropped, &st->messages, &st->messages_measured, &st->measure_start_ns, &st->measure_end_ns,
-		&st->clock_late_ns, &st->reply_stall_ns,
+		&st->iterations, &st->clock_late_ns, &st->reply_stall_ns,
 		&st->cycles, &st->cycles_failed, &st->outages, &st->repeated, &st->psn_verified, &st->checked, &st->corrupt, &st->late,
-		&st->stream_measured[0], &st->stream_measured[1], &st->sends_measured, &st->fair_n, &st->fair_sum,
-		&st->fair_min, &st->fair_max };
+		&st->sends_measured };
 
 	for (size_t i = 0; i < sizeof(of_step) / sizeof(of_step[0]); i++)
 		counter_set(of_step[i], 0);
-	atomic_store(&st->fair_squares, 0);
+	for (int k = 0; k < WORKLOAD_KINDS_MAX; k++)
+		counter_set(&st->kinds[k].measured, 0);
+	for (int k = 0; k < WORKLOAD_STREAMS_MAX; k++) {
+		counter_set(&st->streams[k].took_ns, 0);
+		counter_set(&st->streams[k].waited_ns, 0);
+		reset_fairness(&st->streams[k].fair);
+	}
+	reset_fairness(&st->fair);
 	fail_table_reset(&st->failures);
 	fail_table_reset(&st->retried);
 	for (size_t i = hists_of(st, hists); i--;)

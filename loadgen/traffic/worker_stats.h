@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "common/base/counter.h"
+#include "common/effective/effective.h"
 #include "common/wire/fail.h"
 #include "common/wire/fail_table.h"
 #include "loadgen/traffic/workload.h"
@@ -16,6 +17,28 @@ struct hist;
 
 /* Full and resumed TLS handshakes are kept apart. */
 enum handshake_kind { HANDSHAKE_FULL, HANDSHAKE_RESUMED, HANDSHAKE_N };
+
+/* Histograms in struct worker_stats. */
+#define WORKER_HISTS (HANDSHAKE_N * (STAGE_TIMED + 1) + WORKLOAD_KINDS_MAX + 6)
+
+/* Operations of each active client while measuring: number of clients, sum, sum of squares, extremes. */
+struct worker_fairness {
+	counter n, sum, min, max;
+	_Atomic double squares;
+};
+
+/* Measured operations of a kind (struct workload), from when they were due. */
+struct worker_kind {
+	counter measured;
+	struct hist *response;
+};
+
+/* Measured operations of a stream: their time, and the part of it in which an earlier one of the same client and stream had
+ * not ended. */
+struct worker_stream {
+	counter took_ns, waited_ns;
+	struct worker_fairness fair;
+};
 
 struct worker_stats {
 	counter started, connecting, live, failed, dropped;	/* clients */
@@ -27,29 +50,33 @@ struct worker_stats {
 	counter retries;
 	counter rails_dropped;	/* rails that clients lost while others were left to them */
 	counter messages, messages_measured, in_flight;		/* operations of the workload */
-	counter stream_measured[WORKLOAD_STREAMS_MAX];		/* of messages_measured, those of each stream */
+	struct worker_kind kinds[WORKLOAD_KINDS_MAX];		/* where the workload has kinds */
+	struct worker_stream streams[WORKLOAD_STREAMS_MAX];	/* where it has several streams */
 	counter sends_measured;		/* SENDs that carried them, where several messages may share one */
 	counter checked, corrupt;	/* with --verify: operations whose data were compared, and were wrong */
 	counter measure_start_ns, measure_end_ns;
+	counter iterations;	/* with --iterations: each client has ended so many operations, if it is not gone */
 	counter clock_late_ns, reply_stall_ns;	/* from measuring on, until nothing is in flight: loadgen/worker/pulse.h */
 	counter cycles, cycles_failed;	/* clients that left and came back while measuring, or did not */
 	counter outages;	/* with --reconnect: connections that were lost */
 	counter repeated;	/* operations that were in flight then, and began again */
 	counter bytes_sent, bytes_received;
+	counter one_sided_bytes;	/* of both, that of READs, WRITEs and atomics */
 	counter psn_verified;
 	counter fulfilled;	/* number of the last order that was fulfilled */
 	counter cpu_ns;		/* of the thread */
 	counter qps, cqs, mrs, pinned_bytes, bufs_missing;
-	/* operations of each active client while measuring: number of clients, sum, sum of squares, extremes */
-	counter fair_n, fair_sum, fair_min, fair_max;
-	_Atomic double fair_squares;
+	counter completions, polls, wakeups;	/* since the worker began: struct pump_counts of its rails added up */
+	struct worker_fairness fair;
 	struct hist *stages[HANDSHAKE_N][STAGE_TIMED];
+	struct hist *psn_generate;	/* a part of the stage psn_exchange */
 	struct hist *total[HANDSHAKE_N];	/* from the intended start until live */
 	struct hist *away_ns;	/* from leaving to being connected again, while measuring */
 	struct hist *outage_ns;	/* from losing a connection to being connected again */
 	struct hist *response;	/* of operations while measuring, from when they were due */
 	struct hist *service, *lag;	/* open loop: from when they were sent; and from due to sent */
 	counter late;		/* open loop: operations sent more than 1 ms after they were due */
+	struct effective effective;	/* published with the rest; what a queue pair has, when connecting is over */
 	struct fail_table failures, retried;
 };
 

@@ -19,6 +19,7 @@ struct traffic;
 struct wclient;
 
 #define WORKLOAD_STREAMS_MAX 2
+#define WORKLOAD_KINDS_MAX 3
 #define WORKLOAD_OPTIONS_MAX 2
 
 /* What a workload needs of the server and of a client context. */
@@ -29,6 +30,7 @@ struct workload_needs {
 	uint32_t rma_depth;		/* requests on the region in flight */
 	size_t landing_bytes;		/* registered memory that each client reads into */
 	bool landing_shared;		/* one landing memory for all clients, because nobody compares what is read */
+	bool write_imm;			/* some WRITEs have immediate data */
 	bool window;			/* the server WRITEs to the landing memory */
 };
 
@@ -48,6 +50,9 @@ struct lane_plan {
 	/* A one-way message follows the moves, and its credit ends the part: the server has received all that was
 	 * written. Else the part ends with its last request, the last message's credit, or the answer to its PUSH. */
 	bool tell;
+	/* The last request of the first move, a WRITE, has immediate data. The part ends with its credit and with its last
+	 * request, whichever comes later. */
+	bool imm;
 };
 
 struct workload {
@@ -57,7 +62,12 @@ struct workload {
 	bool idle;			/* has no operations */
 	bool chunks;			/* moves its operations in chunks of --chunk */
 	uint8_t streams;		/* kinds of operations that a client has in flight apart from each other; 0: idle */
-	const char *stream_names[WORKLOAD_STREAMS_MAX];	/* where there are two */
+	/* Kinds of operations that have figures of their own; none: all are alike. An operation is of the kind that kind_of
+	 * says, by its number, or of its stream's. */
+	const char *kind_names[WORKLOAD_KINDS_MAX];
+	unsigned (*kind_of)(const struct loadgen_config *c, uint64_t number);
+	uint32_t kind_bytes[WORKLOAD_KINDS_MAX];	/* of an operation of the kind; 0: the run's size */
+	bool round_trip;		/* an operation is a message and another of the same size that comes back */
 	const char *options[WORKLOAD_OPTIONS_MAX];	/* names of options that only this workload takes */
 	uint64_t bytes_min, bytes_max, bytes_default;	/* of an operation */
 	uint32_t inflight_default;

@@ -30,7 +30,6 @@ struct part *lane_take_first(struct lane *lane, unsigned stream)
 	struct part *p = TAILQ_FIRST(&q->parts);
 
 	TAILQ_REMOVE(&q->parts, p, link);
-	q->ended = 0;
 	return p;
 }
 
@@ -78,11 +77,18 @@ static bool add_request(struct traffic *t, struct wclient *wc, struct lane *lane
 	const struct part *p = q->posting;
 	uint32_t rail = (uint32_t)(lane - wc->lanes), slot = lane_slot(t, stream, p->number);
 	uint64_t at = p->offset + done;
+	bool tells = plan->imm && move == LANE_WRITE && done + bytes == p->bytes;
 	struct rc_rma op = { .opcode = move == LANE_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, .bytes = bytes,
 			     .remote_addr = place_of(t, lane->conn, slot) + at, .signal = true };
 
+	if (tells) {
+		op.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+		op.imm = lane_part_index(wc, p) << 1 | 1;
+	}
+
 	/* One more than this request, for the message that follows the last one. */
-	if (client_rma_room(lane->conn) < b->n + 2 || lane->order_in - lane->order_out == LANE_ORDER_MAX)
+	if (client_rma_room(lane->conn) < b->n + 2 || lane->order_in - lane->order_out == LANE_ORDER_MAX ||
+	    (tells && client_in_flight(lane->conn) >= t->memory.needs.credits))
 		return false;
 	op.local = (move == LANE_READ ? wc->landing + lane_landing_offset(t, slot) : lane_text(t, wc, stream, p->number)) + at;
 	op.lkey = arena_lkey(move == LANE_READ ? t->memory.landing : t->memory.texts, rail);
@@ -90,7 +96,8 @@ static bool add_request(struct traffic *t, struct wclient *wc, struct lane *lane
 	lane->order[lane->order_in % LANE_ORDER_MAX].stream = ends_with_request(plan) ? (uint8_t)stream : LANE_NO_STREAM;
 	lane->order[lane->order_in++ % LANE_ORDER_MAX].bytes = bytes;
 	b->ops[b->n++] = op;
-	if (b->n == POST_MAX)
+	/* The next one that takes a credit is to see that this one has. */
+	if (tells || b->n == POST_MAX)
 		post_batch(lane, b);
 	return true;
 }

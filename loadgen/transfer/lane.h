@@ -27,7 +27,8 @@ struct lane_queue {
 	TAILQ_HEAD(, part) parts;
 	struct part *posting;		/* the first that is not completely posted; NULL: none */
 	uint64_t posted;		/* bytes of its moves */
-	uint64_t ended;			/* bytes of the requests that ended of the first part */
+	uint64_t ended;			/* bytes of the requests that ended, from the first part on */
+	uint32_t told;			/* parts whose WRITE with immediate data the server has answered, and that have not ended */
 	uint32_t unasked;		/* messages since the last one that asked for its credit */
 };
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "common/rdma/arena.h"
 #include "common/wire/frame.h"
@@ -92,8 +93,10 @@ static void check(struct traffic *t, const struct wclient *wc, unsigned stream, 
 /* The first part of the lane's queue is done, and perhaps operations with it. */
 static void end_first(struct traffic *t, struct wclient *wc, struct lane *lane, unsigned stream)
 {
+	struct lane_queue *q = &lane->queues[stream];
 	struct stream *s = &wc->streams[stream];
 
+	q->ended -= MIN(q->ended, t->plans[stream].n * TAILQ_FIRST(&q->parts)->bytes);
 	lane_take_first(lane, stream)->done = true;
 	while (s->done < s->begun && all_parts_are_done(t, wc, stream, s->done)) {
 		check(t, wc, stream, s->done);
@@ -109,12 +112,51 @@ static bool is_first(const struct wclient *wc, const struct lane_queue *q, uint6
 	return p && lane_part_index(wc, p) == index;
 }
 
+/* With immediate data: ends parts that the server has answered and whose requests have ended. */
+static void end_told(struct traffic *t, struct wclient *wc, struct lane *lane, unsigned stream)
+{
+	struct lane_queue *q = &lane->queues[stream];
+
+	while (lane->conn && q->told && q->ended >= t->plans[stream].n * TAILQ_FIRST(&q->parts)->bytes) {
+		q->told--;
+		end_first(t, wc, lane, stream);
+	}
+}
+
+/* True if the server may answer a WRITE with immediate data of the part with this index: that of the first part that it has
+ * not answered was posted. */
+static bool is_next_told(const struct wclient *wc, const struct lane_queue *q, uint64_t index)
+{
+	const struct part *p = TAILQ_FIRST(&q->parts);
+
+	for (uint32_t i = 0; i < q->told && p && p != q->posting; i++)
+		p = TAILQ_NEXT(p, link);
+	return p && lane_part_index(wc, p) == index && (p != q->posting || q->posted >= p->bytes);
+}
+
+static void on_told(struct traffic *t, struct wclient *wc, struct lane *lane, uint64_t sequence)
+{
+	struct lane_queue *q = &lane->queues[0];
+
+	if (!is_next_told(wc, q, sequence >> 1) || !(sequence & 1)) {
+		client_fail(lane->conn, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
+		return;
+	}
+	q->told++;
+	end_told(t, wc, lane, 0);
+	lane_advance(t, wc, lane);
+}
+
 void lanes_on_credit(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence)
 {
 	struct lane *lane = &wc->lanes[rail];
 	const struct lane_queue *q = &lane->queues[0];	/* only workloads of one stream send messages */
 
 	(void)credits;
+	if (t->plans[0].imm) {
+		on_told(t, wc, lane, sequence);
+		return;
+	}
 	if (!is_first(wc, q, sequence >> 1) || ((sequence & 1) && !lane_first_is_posted(q))) {
 		client_fail(lane->conn, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
 		return;
@@ -151,7 +193,9 @@ void lanes_on_rma(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t
 			continue;
 		q = &lane->queues[stream];
 		q->ended += bytes;
-		if (q->ended == t->plans[stream].n * TAILQ_FIRST(&q->parts)->bytes)
+		if (t->plans[stream].imm)
+			end_told(t, wc, lane, stream);
+		else if (q->ended == t->plans[stream].n * TAILQ_FIRST(&q->parts)->bytes)
 			end_first(t, wc, lane, stream);
 	}
 	lane_advance(t, wc, lane);

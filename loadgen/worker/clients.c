@@ -40,6 +40,7 @@ static void record_stages(struct connector *k, const struct client_conn *c)
 	for (int i = 0; i < STAGE_TIMED; i++)
 		if (i != STAGE_FIRST_REPLY || has_reply)
 			hist_record(k->stats->stages[kind][i], info.stage_ns[i]);
+	hist_record(k->stats->psn_generate, info.psn_generate_ns);
 	hist_record(k->stats->total[kind], info.total_ns);
 	count_stale(k, &info);
 }
@@ -77,11 +78,6 @@ static void on_live(void *arg, struct client_conn *c)
 	struct connector *k = rail->connector;
 	struct wclient *wc = client_user(c);
 
-	if (client_grant(c)->credits < k->traffic->memory.needs.credits) {
-		/* The server grants fewer credits than it announced: the workload would not be the one asked for. */
-		client_fail(c, FAIL_PROTOCOL, PROTO_CREDITS);
-		return;
-	}
 	lanes_add(wc, rail->index, c);
 	rail->works = true;
 	pace_on_success(&k->pace);
@@ -203,6 +199,19 @@ static void settle(struct connector *k, struct wclient *wc)
 		give_up(k, wc);
 }
 
+/* The server's words say which of its options stands in the way of what the workload needs. */
+static void tell_refusal(struct rail *rail, const struct wclient *wc, const struct client_conn *c, const struct fail *fail)
+{
+	struct client_info info;
+
+	if (fail->kind != FAIL_REFUSED || (fail->code != REFUSE_UNSUPPORTED && fail->code != REFUSE_NO_RESOURCES) ||
+	    rail->told_refusal)
+		return;
+	client_get_info(c, &info);
+	rail->told_refusal = true;
+	log_warn("the server refuses client %u: %s: %s", wc->index, refuse_code_name((uint32_t)fail->code), info.words);
+}
+
 /* An attempt is over without a connection. */
 static void on_attempt_failed(struct connector *k, struct wclient *wc, const struct fail *fail)
 {
@@ -260,6 +269,7 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 	if (wc->open == 0)
 		connector_reset_client(wc);
 	if (was_attempt) {
+		tell_refusal(rail, wc, c, fail);
 		on_attempt_failed(k, wc, fail);
 	} else {
 		/* A client with other connections, or one to come, is still there. */

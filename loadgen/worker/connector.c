@@ -1,6 +1,8 @@
 /* Which client connects next. See connector.h. */
 #include "loadgen/worker/connector.h"
 
+#include <sys/param.h>
+
 #include "common/base/clock.h"
 #include "common/tls/tls.h"
 #include "loadgen/transfer/lanes.h"
@@ -46,14 +48,15 @@ static uint32_t first_rail(const struct connector *k)
 	return i < k->n_rails ? i : 0;
 }
 
-/* When the i-th connection of this worker should start; 0: as soon as one may. */
+/* When the i-th connection of this worker should start; 0: as soon as one may. Of all that start, one in of_all / target is
+ * this worker's. */
 static uint64_t intended_start(const struct connector *k, uint64_t i)
 {
 	uint64_t rate = k->cfg->connect_rate;
 
 	if (!rate)
 		return 0;
-	return k->start_ns + (i * k->traffic->n_workers + k->traffic->worker) * NS_PER_S / rate;
+	return k->start_ns + (i * k->of_all / k->target + k->traffic->worker) * NS_PER_S / rate;
 }
 
 static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
@@ -92,7 +95,7 @@ static bool begin(struct connector *k, struct wclient *wc, uint64_t now_ns)
 	if (wc->open++ == 0)
 		connector_reset_client(wc);
 	wc->conn = c;
-	if (k->cfg->tls_resume)
+	if (k->cfg->tls_resume && !k->alone)
 		client_use_session(c, &wc->session);
 	lanes_use_window(wc, wc->rail, c);
 	wc->begun_ns = now_ns;
@@ -187,18 +190,20 @@ bool connector_is_done(const struct connector *k)
 	       (k->mode != CONNECT_START || counter_get(&st->started) == k->target);
 }
 
-void connector_begin_step(struct connector *k, uint32_t clients, enum stage upto)
+void connector_begin_step(struct connector *k, uint32_t clients, uint32_t of_all, enum stage upto, bool alone)
 {
-	uint32_t n_workers = k->traffic->n_workers;
+	uint64_t window = of_all ? (k->cfg->connect_concurrency * clients + of_all - 1) / of_all : 0;
 
 	for (uint32_t i = 0; i < k->n_rails; i++)
-		k->rails[i].told = k->rails[i].works = k->rails[i].dark = false;
+		k->rails[i].told = k->rails[i].told_refusal = k->rails[i].works = k->rails[i].dark = false;
 	k->mode = CONNECT_START;
+	k->alone = alone;
 	k->abandoned = false;
 	k->target = clients;
+	k->of_all = of_all;
 	k->upto = upto;
 	k->start_ns = clock_now_ns();
-	pace_init(&k->pace, (uint32_t)((k->cfg->connect_concurrency + n_workers - 1) / n_workers));
+	pace_init(&k->pace, (uint32_t)MAX(window, 1));
 	connector_more(k);
 }
 

@@ -26,6 +26,7 @@ struct rail {
 	struct client_ctx *ctx;
 	/* In this step: */
 	bool told;			/* a client that dropped it was logged */
+	bool told_refusal;		/* and the server's words to one that needs more than it has */
 	bool works;			/* a client has connected on it */
 	bool dark;			/* one has waited in vain, and none has connected: no other client tries */
 	struct fail fail;		/* the last failure on it */
@@ -53,8 +54,9 @@ struct connector {
 
 	/* In this step: */
 	enum connect_mode mode;
+	bool alone;			/* outside the steps: no TLS session is resumed or kept */
 	bool abandoned;			/* clients go on with the connections that they have */
-	uint32_t target;		/* clients of the step */
+	uint32_t target, of_all;	/* clients of the step, and those of all workers */
 	enum stage upto;		/* the last stage that a connection may enter */
 	uint64_t start_ns;
 	struct pace pace;
@@ -70,8 +72,8 @@ void connector_init(struct connector *k);
 /* Frees the TLS sessions of the clients. */
 void connector_release(struct connector *k);
 
-/* A step begins: `clients` connect, up to a stage. */
-void connector_begin_step(struct connector *k, uint32_t clients, enum stage upto);
+/* A step begins, or what is `alone`: `clients` connect, up to a stage. */
+void connector_begin_step(struct connector *k, uint32_t clients, uint32_t of_all, enum stage upto, bool alone);
 /* Parked clients go on, up to the next stage. */
 void connector_go_on(struct connector *k, enum stage upto);
 /* True when every client that was to connect, or to go on, is there or has failed. */

@@ -15,7 +15,8 @@ enum worker_order {
 	ORDER_CONNECT,		/* make connections, up to a stage; fulfilled when each is there or has failed */
 	ORDER_STAGE,		/* clients that wait before a stage go on, up to the next; fulfilled likewise */
 	ORDER_TRAFFIC,		/* start the workload, unmeasured; fulfilled when every client has sent */
-	ORDER_MEASURE,		/* record operations from here on; fulfilled at once */
+	ORDER_MEASURE,		/* record operations from here on; fulfilled at once, or with --iterations when every client has
+				 * begun the measured ones */
 	ORDER_STOP,		/* send no more; fulfilled when nothing is in flight and all clients that left are back */
 	ORDER_ABANDON,		/* clients that still wait for a reply or a connection fail with a timeout */
 	ORDER_DISCONNECT,	/* close all; fulfilled when all are gone */
@@ -29,6 +30,8 @@ struct worker_task {
 	uint32_t active_of_all;	/* and of those of all workers */
 	uint32_t of_all;	/* and the clients of all workers in this step */
 	uint64_t bytes;		/* of an operation */
+	uint64_t rate;		/* operations a second of all clients; 0: no --rate */
+	bool alone;		/* ORDER_CONNECT: outside the steps; no TLS session is resumed or kept */
 	enum stage upto;	/* ORDER_CONNECT, ORDER_STAGE: the last stage to enter */
 };
 

@@ -37,12 +37,12 @@ void pace_on_congestion(struct pace *p, uint64_t begun_ns, uint64_t now_ns)
 		p->window = 1;
 }
 
-/* A server whose handshake deadline expires closes the connection without a reason. */
+/* A server closes the connection without a reason when its deadline for the handshake, or for the RDMA connection, expires. */
 static bool is_hung_up(const struct fail *f)
 {
-	bool bootstrap = f->stage == STAGE_TLS_HANDSHAKE || f->stage == STAGE_PSN_EXCHANGE;
+	bool waits = f->stage == STAGE_TLS_HANDSHAKE || f->stage == STAGE_PSN_EXCHANGE || f->stage == STAGE_RDMA_CONNECT;
 
-	return bootstrap && (f->kind == FAIL_CLOSED || f->code == ECONNRESET || f->code == EPIPE);
+	return waits && (f->kind == FAIL_CLOSED || f->code == ECONNRESET || f->code == EPIPE);
 }
 
 /* EAGAIN: all queue pairs of the client are in quarantine. ETIMEDOUT of the CM arrives as a status. REFUSE_BAD_SESSION: the

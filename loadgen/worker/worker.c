@@ -15,7 +15,9 @@
 #include <sys/param.h>
 
 #include "common/base/clock.h"
+#include "common/host/place.h"
 #include "common/rdma/arena.h"
+#include "common/rdma/dev.h"
 #include "common/rdma/ep.h"
 #include "common/rdma/pump.h"
 #include "loadgen/traffic/open_loop.h"
@@ -70,11 +72,14 @@ static void publish(struct worker *w)
 {
 	const struct memory *m = &w->traffic.memory;
 	struct worker_stats *st = &w->stats;
-	uint64_t qps = 0, cqs = 0, mrs = 0, pinned = 0, missing = 0, sent = 0, received = 0;
+	uint64_t qps = 0, cqs = 0, mrs = 0, pinned = 0, missing = 0, sent = 0, received = 0, one_sided = 0;
+	struct pump_counts pumps = { 0 };
 
 	for (uint32_t i = 0; i < w->connector.n_rails; i++) {
 		struct client_counts c;
 		struct ep_counts e;
+
+		const struct pump_counts *p = &client_pump(w->connector.rails[i].ctx)->counts;
 
 		client_get_counts(w->connector.rails[i].ctx, &c);
 		ep_get_counts(w->traffic.eps[i], &e);
@@ -85,7 +90,12 @@ static void publish(struct worker *w)
 		missing += e.bufs_total - e.bufs_posted - e.bufs_free;
 		sent += c.bytes_sent;
 		received += c.bytes_received;
+		one_sided += c.one_sided_bytes;
+		pumps.completions += p->completions;
+		pumps.polls += p->polls;
+		pumps.wakeups += p->wakeups;
 	}
+	effective_count(&st->effective, w->traffic.eps, w->connector.n_rails);
 	counter_set(&st->cpu_ns, clock_busy_ns());
 	counter_set(&st->in_flight, w->traffic.in_flight);
 	counter_set(&st->qps, qps);
@@ -95,6 +105,10 @@ static void publish(struct worker *w)
 	counter_set(&st->bufs_missing, missing);
 	counter_set(&st->bytes_sent, sent);
 	counter_set(&st->bytes_received, received);
+	counter_set(&st->one_sided_bytes, one_sided);
+	counter_set(&st->completions, pumps.completions);
+	counter_set(&st->polls, pumps.polls);
+	counter_set(&st->wakeups, pumps.wakeups);
 }
 
 static void on_publish(struct ev_loop *loop, ev_timer *t, int revents)
@@ -150,10 +164,10 @@ static void stop_pulse(struct worker *w)
 
 /* --- orders --- */
 
-/* ORDER_TRAFFIC and ORDER_DISCONNECT are carried out in portions, between which the loop turns. */
+/* Orders to start or to close clients are carried out in portions, between which the loop turns. */
 static void next_portion(struct worker *w)
 {
-	bool starts = w->current.what == ORDER_TRAFFIC;
+	bool starts = w->current.what != ORDER_DISCONNECT;
 	uint32_t target = w->connector.target, end = MIN(w->cursor + (starts ? START_CHUNK : CLOSE_CHUNK), target);
 
 	if (!starts)
@@ -165,7 +179,7 @@ static void next_portion(struct worker *w)
 		ev_timer_stop(w->loop, &w->chunk);
 		ev_timer_set(&w->chunk, 0., 0.);
 		ev_timer_start(w->loop, &w->chunk);
-	} else if (starts) {
+	} else if (w->current.what == ORDER_TRAFFIC) {
 		churn_start(&w->churn, w->of_all);
 	}
 }
@@ -176,7 +190,7 @@ static void on_chunk(struct ev_loop *loop, ev_timer *t, int revents)
 
 	(void)loop;
 	(void)revents;
-	if (w->current.what == ORDER_TRAFFIC || w->current.what == ORDER_DISCONNECT)
+	if (w->current.what == ORDER_TRAFFIC || w->current.what == ORDER_MEASURE || w->current.what == ORDER_DISCONNECT)
 		next_portion(w);
 }
 
@@ -184,8 +198,8 @@ static void begin_step(struct worker *w, const struct worker_task *task)
 {
 	worker_stats_reset(&w->stats);
 	w->of_all = task->of_all;
-	traffic_begin_step(&w->traffic, task->bytes, task->active, task->active_of_all);
-	connector_begin_step(&w->connector, task->clients, task->upto);
+	traffic_begin_step(&w->traffic, task->bytes, task->active, task->active_of_all, task->rate);
+	connector_begin_step(&w->connector, task->clients, task->of_all, task->upto, task->alone);
 }
 
 static void execute(struct worker *w, const struct order *o)
@@ -206,6 +220,8 @@ static void execute(struct worker *w, const struct order *o)
 	case ORDER_MEASURE:
 		traffic_measure(&w->traffic);
 		start_pulse(w);
+		if (w->cfg.cfg->iterations)
+			next_portion(w);
 		break;
 	case ORDER_STOP:
 		traffic_stop(&w->traffic);
@@ -257,6 +273,7 @@ static bool is_fulfilled(const struct worker *w)
 	case ORDER_DISCONNECT:
 		return w->cursor == w->connector.target && clients_are_gone(&w->stats);
 	case ORDER_MEASURE:
+		return !w->cfg.cfg->iterations || w->cursor == w->connector.target;
 	case ORDER_ABANDON:
 		return true;
 	case ORDER_QUIT:
@@ -266,14 +283,40 @@ static bool is_fulfilled(const struct worker *w)
 	return false;
 }
 
+/* Between connecting and traffic, what the first client that is connected got. One that has just lost its connection, and
+ * whose loss was not handled yet, says nothing. */
+static void look_at_connection(struct worker *w)
+{
+	const struct wclient *wc = w->traffic.clients, *end = wc + w->connector.target;
+
+	while (wc < end && !(wc->state == WCLIENT_LIVE && wc->conn && client_look(wc->conn, &w->stats.effective)))
+		wc++;
+	if (wc == end)
+		(void)effective_look(&w->stats.effective, NULL, 0);
+}
+
 /* Publishes first: the main thread reads these counters when the order is fulfilled. */
 static void fulfil(struct worker *w)
 {
 	if (w->current.what == ORDER_STOP)
 		stop_pulse(w);
+	if (w->current.what == ORDER_CONNECT || w->current.what == ORDER_STAGE)
+		look_at_connection(w);
 	publish(w);
 	w->current.what = ORDER_NONE;
 	counter_set(&w->stats.fulfilled, w->current.number);
+	w->cfg.on_progress(w->cfg.arg);
+}
+
+/* With --iterations: the main thread is told when all operations that may begin have ended. */
+static void tell_iterations(struct worker *w)
+{
+	const struct traffic *t = &w->traffic;
+
+	if (!t->cfg->iterations || !t->on || w->cursor != w->connector.target || counter_get(&w->stats.away) ||
+	    counter_get(&w->stats.iterations) == t->allowed || !traffic_is_through(t))
+		return;
+	counter_set(&w->stats.iterations, t->allowed);
 	w->cfg.on_progress(w->cfg.arg);
 }
 
@@ -286,6 +329,7 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *p, int revents)
 	connector_more(&w->connector);
 	if (is_fulfilled(w))
 		fulfil(w);
+	tell_iterations(w);
 	if (w->publish_due) {
 		publish(w);
 		w->publish_due = false;
@@ -439,8 +483,10 @@ int worker_new(const struct worker_config *cfg, struct worker **out, char *err, 
 static void *run(void *arg)
 {
 	struct worker *w = arg;
-	int ret = pump_run(client_pump(w->connector.rails[0].ctx));
+	int ret;
 
+	effective_begin(&w->stats.effective);
+	ret = pump_run(client_pump(w->connector.rails[0].ctx));
 	mailbox_close(&w->mailbox);
 	if (ret) {
 		atomic_store(&w->failure, ret);
@@ -451,8 +497,12 @@ static void *run(void *arg)
 
 int worker_start(struct worker *w, char *err, size_t err_size)
 {
-	int ret = tuning_start_thread(&w->cfg.cfg->tuning, w->cfg.index, &w->thread, run, w, err, err_size);
+	int ret, node = dev_numa_node(worker_dev(w, w->cfg.index % w->cfg.n_rails));
+	cpu_set_t beside;
 
+	effective_set_device(&w->stats.effective, node);
+	ret = tuning_start_thread(&w->cfg.cfg->tuning, "worker", w->cfg.index,
+				  place_cpus_beside(PLACE_SYS, node, &beside), &w->thread, run, w, err, err_size);
 	w->running = ret == 0;
 	return ret;
 }
@@ -512,7 +562,7 @@ const struct trace *worker_trace(const struct worker *w)
 	return w->traffic.trace;
 }
 
-const struct dev *worker_dev(const struct worker *w)
+const struct dev *worker_dev(const struct worker *w, uint32_t rail)
 {
-	return client_dev(w->connector.rails[0].ctx);
+	return client_dev(w->connector.rails[rail].ctx);
 }

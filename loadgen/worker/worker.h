@@ -53,7 +53,7 @@ bool worker_is_done(const struct worker *w);
 int worker_failure(const struct worker *w, const char **devices);
 
 const struct worker_stats *worker_stats(const struct worker *w);
-const struct dev *worker_dev(const struct worker *w);
+const struct dev *worker_dev(const struct worker *w, uint32_t rail);
 /* Main thread, when the worker has stopped: the raw times of the step; NULL without --trace. */
 const struct trace *worker_trace(const struct worker *w);
 

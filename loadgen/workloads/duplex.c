@@ -16,9 +16,9 @@ static void plan(const struct loadgen_config *c, unsigned stream, struct lane_pl
 	enum lane_move last = stream == FROM_SERVER ? LANE_PUSH : LANE_READ;
 
 	if (c->verify)
-		*out = (struct lane_plan){ 2, { LANE_WRITE, last }, false };
+		*out = (struct lane_plan){ .n = 2, .moves = { LANE_WRITE, last } };
 	else
-		*out = (struct lane_plan){ 1, { stream == FROM_SERVER ? LANE_PUSH : LANE_WRITE }, false };
+		*out = (struct lane_plan){ .n = 1, .moves = { stream == FROM_SERVER ? LANE_PUSH : LANE_WRITE } };
 }
 
 static void needs(const struct loadgen_config *c, struct workload_needs *out)
@@ -32,7 +32,7 @@ static void needs(const struct loadgen_config *c, struct workload_needs *out)
 
 const struct workload workload_duplex = {
 	.streams = 2,
-	.stream_names = { [TO_SERVER] = "to_server", [FROM_SERVER] = "from_server" },
+	.kind_names = { [TO_SERVER] = "to_server", [FROM_SERVER] = "from_server" },
 	.bytes_min = 1,
 	.bytes_max = 1u << 30,
 	.bytes_default = 4u << 20,

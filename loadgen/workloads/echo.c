@@ -37,6 +37,7 @@ static void on_reply(struct traffic *t, struct wclient *wc, uint64_t sequence, c
 const struct workload workload_echo = {
 	.tags = true,
 	.streams = 1,
+	.round_trip = true,
 	.bytes_min = FRAME_MESSAGE_BYTES_MIN,
 	.bytes_max = FRAME_MESSAGE_BYTES_MAX,
 	.bytes_default = 64,

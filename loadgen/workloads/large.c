@@ -1,9 +1,10 @@
-/* `large`: one-way transfers of large buffers in chunks (--chunk), by RDMA WRITE, SEND or READ (--operation), striped
- * over the rails.
+/* `large`: one-way transfers of large buffers in chunks (--chunk), by RDMA WRITE, with immediate data or without, SEND or
+ * READ (--operation), striped over the rails.
  *
  * A transfer ends when the data has arrived, not when it is posted. A one-way message follows the last WRITE on a
  * connection; requests of a connection are carried out in order, so its credit comes back after the data has arrived. The
- * last SEND asks for its credit itself. A READ is complete when its completion arrives.
+ * last SEND asks for its credit itself, and so does the last WRITE if it has immediate data. A READ is complete when its
+ * completion arrives.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,13 +26,14 @@ static void plan(const struct loadgen_config *c, unsigned stream, struct lane_pl
 {
 	(void)stream;
 	if (c->operation == OPERATION_SEND)
-		*out = (struct lane_plan){ 1, { LANE_SEND }, false };
+		*out = (struct lane_plan){ .n = 1, .moves = { LANE_SEND } };
 	else if (c->verify)
-		*out = (struct lane_plan){ 2, { LANE_WRITE, LANE_READ }, false };
-	else if (c->operation == OPERATION_WRITE)
-		*out = (struct lane_plan){ 1, { LANE_WRITE }, true };
+		*out = (struct lane_plan){ .n = 2, .moves = { LANE_WRITE, LANE_READ } };
+	else if (c->operation == OPERATION_READ)
+		*out = (struct lane_plan){ .n = 1, .moves = { LANE_READ } };
 	else
-		*out = (struct lane_plan){ 1, { LANE_READ }, false };
+		*out = (struct lane_plan){ .n = 1, .moves = { LANE_WRITE }, .tell = c->operation == OPERATION_WRITE };
+	out->imm = c->operation == OPERATION_WRITE_IMM;
 }
 
 static void needs(const struct loadgen_config *c, struct workload_needs *out)
@@ -47,7 +49,8 @@ static void needs(const struct loadgen_config *c, struct workload_needs *out)
 	/* Operations for which the region has no room share places. */
 	out->region_bytes = MIN(out->region_bytes, FRAME_REGION_BYTES_MAX);
 	out->rma_depth = CHUNKS_MAX;
-	if (c->operation == OPERATION_WRITE && !c->verify)
+	out->write_imm = c->operation == OPERATION_WRITE_IMM;
+	if (c->operation != OPERATION_READ && !c->verify)
 		out->landing_bytes = 0;
 }
 

@@ -6,16 +6,25 @@
 #include "loadgen/transfer/rma.h"
 #include "loadgen/workloads/workloads.h"
 
+enum { WRITES, READS, ATOMICS };
+
 /* Multiples of the golden ratio spread the kinds evenly over any number of operations. */
-static enum ibv_wr_opcode kind_of(const struct loadgen_config *c, uint64_t number)
+static unsigned kind_of(const struct loadgen_config *c, uint64_t number)
 {
 	const struct mix *m = &c->mix;
 	uint64_t at = number * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 
 	at = at * (m->writes + m->reads + m->atomics) >> 32;
 	if (at < m->writes)
-		return IBV_WR_RDMA_WRITE;
-	return at < m->writes + m->reads ? IBV_WR_RDMA_READ : IBV_WR_ATOMIC_FETCH_AND_ADD;
+		return WRITES;
+	return at < m->writes + m->reads ? READS : ATOMICS;
+}
+
+static enum ibv_wr_opcode request_of(const struct loadgen_config *c, uint64_t number)
+{
+	static const enum ibv_wr_opcode requests[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD };
+
+	return requests[kind_of(c, number)];
 }
 
 static int prepare(struct loadgen_config *c, char *err, size_t err_size)
@@ -49,7 +58,10 @@ const struct workload workload_mixed = {
 	.options = { "mix" },
 	.prepare = prepare,
 	.needs = needs,
-	.rma_of = kind_of,
+	.kind_names = { [WRITES] = "write", [READS] = "read", [ATOMICS] = "atomic" },
+	.kind_of = kind_of,
+	.kind_bytes = { [ATOMICS] = RMA_ATOMIC_BYTES },
+	.rma_of = request_of,
 	.start = rma_start,
 	.on_rma = rma_on_done,
 };

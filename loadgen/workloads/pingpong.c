@@ -32,6 +32,7 @@ static void on_ping(struct traffic *t, struct wclient *wc, uint32_t number, cons
 
 const struct workload workload_pingpong = {
 	.streams = 1,
+	.round_trip = true,
 	.bytes_min = 1,
 	.bytes_max = FRAME_MESSAGE_BYTES_MAX,
 	.bytes_default = 64,

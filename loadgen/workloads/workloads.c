@@ -39,6 +39,8 @@ static const char *contradiction(const struct loadgen_config *c)
 
 	if (c->active && wl->idle)
 		return "--active: does not go with this --workload, whose clients send nothing";
+	if (c->iterations && wl->idle)
+		return "--iterations: does not go with this --workload, whose clients send nothing";
 	if (loadgen_is_open_loop(c) && wl->streams != 1)
 		return "--rate: does not go with this --workload";
 	if (c->message_auth && !wl->tags)

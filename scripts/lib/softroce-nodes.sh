@@ -1,34 +1,59 @@
 # shellcheck shell=bash
-# Two micro-VMs on one wire (scripts/softroce vm --nodes 2). Node 1 is the script's own machine, with the caller's
-# streams and signals. Node 2 is a child of the script that runs a machine of its own in the same way
-# (softroce-vm.sh); the two exchange signals only:
-#   SIGUSR1 to node 2: its command gets SIGTERM      SIGUSR2 to node 2: end at once
-# Sourced by scripts/softroce, which sets nodes, node, node2_command, command and rails.
+# Several micro-VMs on one wire (scripts/softroce vm --nodes N). Node 1 is the script's own machine, with the caller's
+# streams and signals. Each other node is a child of the script that runs a machine of its own in the same way
+# (softroce-vm.sh). The wire is a process of its own, too. Parent and children exchange signals
+#   SIGUSR1 to a child: its command gets SIGTERM      SIGUSR2: end at once
+# and files in the folder `wires`: RAIL.NODE, a socket of the wire; reached.NODE, once that node reaches all the others.
+# Sourced by scripts/softroce, which sets nodes, node, on_command, netem, command and rails.
 # shellcheck disable=SC2154,SC2034,SC2054  # those; what softroce-vm.sh reads; commas are QEMU's
 
-wires='' node2='' node2_status=0 node2_limit_s=10
+# children and prefixers: process ids by node. others_status: of the first other node that failed.
+wires='' hub='' others_status=0 others_limit_s=10
+children=() prefixers=()
 
-# Without COMMAND node 1 has a shell, and node 2 is just there.
-choose_node2_command() {
-    if [[ $node2_command ]]; then
-        node2_argv=(sh -c "$node2_command")
-    elif ((${#command[@]} > 0)); then
-        node2_argv=("${command[@]}")
-    else
-        node2_argv=(sleep infinity)
-    fi
+# What each node runs. Without COMMAND node 1 has a shell, and the others are just there.
+choose_commands() {
+    others_command=("${command[@]}")
+    ((${#command[@]} > 0)) || others_command=(sleep infinity)
+    [[ ! ${on_command[1]:-} ]] || command=(sh -c "${on_command[1]}")
 }
 
-# A socket in the file system, so that no port is taken and no other user can join. Descriptor 7 is QEMU's monitor.
+# ---- the wire
+
+# For each rail a hub: what one node sends, all others receive. A QEMU without a machine is this hub, so that no node's
+# end or load takes the wire from the others. A stream of each node's goes to a socket in the file system, so that no port
+# is taken, no other user can join, and what one side cannot take yet the other keeps.
+start_wires() {
+    local rail n
+    qemu=(qemu-system-x86_64 -name rampart-wire -machine none -nodefaults -no-user-config -display none)
+    for ((rail = 0; rail < rails; rail++)); do
+        for ((n = 1; n <= nodes; n++)); do
+            qemu+=(-netdev "stream,id=port$rail.$n,server=on,addr.type=unix,addr.path=${wires//,/,,}/$rail.$n"
+                -netdev "hubport,id=hub$rail.$n,hubid=$rail,netdev=port$rail.$n")
+        done
+    done
+    detached "${qemu[@]}" </dev/null >"$wires/log" 2>&1 &
+    hub=$!
+    disown
+    until [[ -S $wires/$((rails - 1)).$nodes ]]; do
+        alive "$hub" || die 3 "QEMU failed: $(tail -n 1 "$wires/log")"
+        sleep 0.01
+    done
+}
+
+mac_of() { # RAIL NODE
+    printf '52:54:00:77:%02x:%02x' "$1" "$2"
+}
+
+# Descriptor 7 is QEMU's monitor.
 wire_arguments() {
-    local rail role=off
-    ((node == 2)) || role=on
+    local rail
     mkfifo "$scratch"/monitor.{in,out}
     exec 7<>"$scratch/monitor.in"
     qemu+=(-chardev "pipe,id=monitor,path=${scratch//,/,,}/monitor" -mon "chardev=monitor,mode=readline")
     for ((rail = 0; rail < rails; rail++)); do
-        qemu+=(-netdev "stream,id=wire$rail,server=$role,addr.type=unix,addr.path=${wires//,/,,}/$rail"
-            -device "virtio-net-pci,netdev=wire$rail,mac=52:54:00:77:0$rail:0$node,romfile=")
+        qemu+=(-netdev "stream,id=wire$rail,server=off,addr.type=unix,addr.path=${wires//,/,,}/$rail.$node"
+            -device "virtio-net-pci,netdev=wire$rail,mac=$(mac_of $rail "$node"),romfile=")
     done
 }
 
@@ -40,79 +65,116 @@ set_cables() { # on|off
     done
 }
 
-start_node2() {
+# ---- the other nodes
+
+start_nodes() {
+    local n pipe
     qemu-system-x86_64 -netdev help 2>/dev/null | grep -qx stream ||
-        die 3 "this QEMU has no network sockets in the file system: --nodes 2 needs QEMU 7.2 or newer"
+        die 3 "this QEMU has no network sockets in the file system: --nodes needs QEMU 7.2 or newer"
     wires=$(mktemp -d "${TMPDIR:-/tmp}/softroce.XXXXXX") || die 3 "cannot make a scratch directory"
-    run_node2 </dev/null &
-    node2=$!
+    trap drop_nodes EXIT
+    start_wires
+    for ((n = 2; n <= nodes; n++)); do
+        exec {pipe}> >(detached sed -u "s/^/node $n: /" >&2)
+        prefixers[n]=$!
+        run_node "$n" </dev/null >&"$pipe" 2>&1 {pipe}>&- &
+        children[n]=$!
+        exec {pipe}>&-
+    done
 }
 
 # In a process of its own, which $$ still calls by the name of node 1's.
-run_node2() {
-    node=2 stage=boot me="$me: node 2" tty=0 use_stdin=0 time_limit_s=0
+run_node() { # NODE
+    node=$1 stage=boot tty=0 use_stdin=0 time_limit_s=0 children=()
     exec 3</dev/null
-    trap_node2
-    # Node 1's QEMU makes the wires.
-    until [[ -S $wires/$((rails - 1)) ]]; do
-        check_other_node
-        sleep 0.05
-    done
+    trap_node
+    [[ ! ${on_command[node]:-} ]] || others_command=(sh -c "${on_command[node]}")
     collect_environment
-    run_vm "${node2_argv[@]}"
+    run_vm "${others_command[@]}"
 }
 
 # What the caller's terminal or timeout(1) send to the whole process group is node 1's to hear of.
-trap_node2() {
+trap_node() {
     trap : INT TERM HUP
     trap 'on_signal TERM 143' USR1
     trap 'exit 143' USR2
 }
 
-# Node 1: if node 2 has failed, its status counts, and the command here is told to end. Node 2: ends without node 1.
-check_other_node() {
-    if ((node == 2)); then
+# The guest reaches all others: its command may start when all of them say so.
+on_reached() {
+    stage=reached
+    : >"$wires/reached.$node"
+}
+
+all_reached() {
+    local files=("$wires"/reached.*)
+    ((${#files[@]} == nodes))
+}
+
+# Looked at between the guest's lines.
+check_nodes() {
+    ((nodes > 1)) || return 0
+    if [[ $stage == reached ]] && all_reached; then
+        stage=go
+        echo go >&8
+    fi
+    if ((node > 1)); then
+        # The script was killed, and could not end this node.
         alive $$ || { rm -rf "$wires" && exit 143; }
-    elif [[ $node2 ]] && ! alive "$node2"; then
-        wait "$node2"
-        node2_status=$?
-        node2=''
-        ((node2_status != 0)) || return 0
-        note "node 2 ended with status $node2_status"
-        # Unless the caller has told it already.
-        [[ $stage == started && $signal_at_ms != 0 ]] || on_signal TERM "$node2_status"
+    else
+        alive "$hub" || { note "the wire failed: $(tail -n 1 "$wires/log")" && exit 125; }
+        check_children
     fi
 }
 
-# Node 1's command has ended: node 2's is told to. Sets node2_status.
-end_node2() {
-    local end=$((SECONDS + node2_limit_s))
-    kill -USR1 "$node2" 2>/dev/null
-    while alive "$node2"; do
-        if ((SECONDS >= end)); then
-            note "node 2's command did not end within $node2_limit_s s of SIGTERM; its micro-VM was killed"
-            node2_status=124
-            return
-        fi
+# If another node has failed, its status counts, and node 1's command is told to end.
+check_children() {
+    local n
+    for n in "${!children[@]}"; do
+        alive "${children[n]}" || reap_child "$n"
+    done
+    # Unless the caller has told it already.
+    ((others_status == 0)) || [[ $stage == started && $signal_at_ms != 0 ]] || on_signal TERM $others_status
+}
+
+# A node that has ended. One that was told to end may end of it.
+reap_child() { # NODE [told]
+    local status
+    wait "${children[$1]}"
+    status=$?
+    unset "children[$1]"
+    ((status != 0)) && [[ $status != 143 || ${2:-} != told ]] || return 0
+    note "node $1 ended with status $status"
+    ((others_status != 0)) || others_status=$status
+}
+
+# Node 1's command has ended: those of the others are told to.
+end_nodes() {
+    local end=$((SECONDS + others_limit_s)) n
+    kill -USR1 "${children[@]}" 2>/dev/null
+    while ((${#children[@]} > 0)); do
+        for n in "${!children[@]}"; do
+            if ! alive "${children[n]}"; then
+                reap_child "$n" told
+            elif ((SECONDS >= end)); then
+                note "node $n's command did not end within $others_limit_s s of SIGTERM; its micro-VM was killed"
+                ((others_status != 0)) || others_status=124
+            fi
+        done
+        ((SECONDS < end)) || return
         check_limits
         sleep 0.05
     done
-    wait "$node2"
-    node2_status=$?
-    node2=''
-    if ((node2_status == 143)); then
-        node2_status=0
-    elif ((node2_status != 0)); then
-        note "node 2 ended with status $node2_status"
-    fi
 }
 
 # At the end of node 1's script.
-drop_node2() {
-    if [[ $node2 ]]; then
-        kill -USR2 "$node2" 2>/dev/null
-        await_end "$node2"
-        ! kill -KILL "$node2" 2>/dev/null || wait "$node2" 2>/dev/null
+drop_nodes() {
+    if ((${#children[@]} > 0)); then
+        kill -USR2 "${children[@]}" 2>/dev/null
+        await_end "${children[@]}"
+        ! kill -KILL "${children[@]}" 2>/dev/null || wait "${children[@]}" 2>/dev/null
     fi
+    [[ ! $hub ]] || kill -KILL "$hub" 2>/dev/null
+    await_end "${prefixers[@]}"
     [[ ! $wires ]] || rm -rf "$wires"
 }

@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 # One run of the micro-VM of scripts/softroce, seen from the host: job, QEMU, streams, signals, exit status.
 # Sourced by scripts/softroce, which has die and note, parses the options and sets: top, cpus, memory_mib,
-# rails, nodes, node, accel, keep, tty, time_limit_s, extra_append and guest_env; softroce-image.sh sets kernel,
-# kernel_dir and initrd, softroce-nodes.sh wires, node2 and node2_status. The guest's side, and the lines that both sides exchange, are in softroce-guest.
+# rails, nodes, node, netem, accel, keep, tty, time_limit_s, extra_append and guest_env; softroce-image.sh sets kernel,
+# kernel_dir and initrd, softroce-nodes.sh children and others_status. The guest's side, and the lines that both sides
+# exchange, are in softroce-guest.
 #
 # Descriptors: 3 the caller's stdin (tty=1: the terminal), 7 to QEMU's monitor (softroce-nodes.sh), 8 to the guest's
 # control port, 9 from it.
@@ -64,6 +65,7 @@ write_job() {
         printf 'SOFTROCE_RAILS=%s\n' "$rails"
         printf 'SOFTROCE_NODES=%s\n' "$nodes"
         printf 'SOFTROCE_NODE=%s\n' "$node"
+        printf 'SOFTROCE_NETEM=%s\n' "$(quoted "${netem[node]:-${netem[0]:-}}")"
         printf 'SOFTROCE_KERNEL=%s\n' "$(quoted "$kernel_dir")"
         printf 'SOFTROCE_STDIN=%s\n' "$use_stdin"
         printf 'SOFTROCE_TTY=%s\n' "$tty"
@@ -254,6 +256,9 @@ explain_end() {
     if [[ $panic ]]; then
         console_tail
         note "the guest's kernel failed: $panic"
+    elif ((node > 1)) && [[ $stage == started ]]; then
+        note "the micro-VM is gone, as if its power had failed; the other nodes go on"
+        exit 0
     elif [[ -s $scratch/console ]]; then
         console_tail
         note "the micro-VM ended by itself"
@@ -280,7 +285,7 @@ cleanup() {
     trap '' INT TERM HUP WINCH USR1 USR2
     # shellcheck disable=SC2086  # empty ones are to vanish
     kill -KILL $qemu_pid $in_relay 2>/dev/null
-    ((node == 2)) || drop_node2
+    ((node > 1)) || drop_nodes
     # Without QEMU the other relays find the end of their file; one whose reader has stopped is left.
     # shellcheck disable=SC2086
     await_end $qemu_pid $in_relay $out_relay $err_relay
@@ -297,7 +302,7 @@ follow() {
     while alive "$qemu_pid"; do
         check_limits
         check_readers
-        check_other_node
+        check_nodes
         # A read that times out in the middle of a line has taken its beginning: keep it.
         if ! IFS= read -r -t 0.25 part <&9; then
             line+=$part
@@ -310,6 +315,7 @@ follow() {
             stage=ready
             echo "time $EPOCHREALTIME" >&8
             ;;
+        reached) on_reached ;;
         started)
             stage=started
             ((!tty)) || { saved_terminal=$(stty -g <&3) && stty raw -echo <&3; }
@@ -326,10 +332,10 @@ follow() {
             if ((a == 137)) && grep -q 'Out of memory' "$scratch/console"; then
                 note "the guest ran out of memory and killed the command; see --memory"
             fi
-            # Not 0 if node 2 has failed before.
-            status=$((node2_status == 0 ? a : node2_status))
-            [[ ! $node2 ]] || end_node2
-            exit $((status == 0 ? node2_status : status))
+            # Not 0 if another node has failed before.
+            status=$((others_status == 0 ? a : others_status))
+            ((${#children[@]} == 0)) || end_nodes
+            exit $((status == 0 ? others_status : status))
             ;;
         esac
     done
@@ -348,7 +354,7 @@ run_vm() {
         trap 'on_signal HUP 129' HUP
         trap on_resize WINCH
     else
-        trap_node2
+        trap_node
     fi
     mkdir "$scratch/job"
     mkfifo "$scratch"/{ctl.in,ctl.out,out,err,in}

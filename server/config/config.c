@@ -1,7 +1,8 @@
-/* rdma_server's option table. No I/O. */
+/* rdma_server's option table. No I/O, but for an interface's index. */
 #include "server/config/config.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/param.h>
@@ -50,6 +51,8 @@ static const struct opt options[] = {
 	{ .name = "drain-timeout", .type = OPT_DURATION, .offset = AT(drain_timeout_ns),
 	  .min = 0, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "5",
 	  .help = "Longest time for clients to get their answers and leave after SIGTERM or SIGINT." },
+	TUNING_OPT_DSCP(TUNING_AT),
+	TUNING_OPT_GID_INDEX(TUNING_AT),
 	{ .name = "handshake-timeout", .type = OPT_DURATION, .offset = AT(handshake_timeout_ns),
 	  .min = 10 * NS_PER_MS, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "30",
 	  .help = "Longest time for a TLS handshake, and again for the request after it." },
@@ -71,6 +74,7 @@ static const struct opt options[] = {
 	{ .name = "message-size", .type = OPT_SIZE, .offset = AT(message_bytes),
 	  .min = FRAME_MESSAGE_BYTES_MIN, .max = FRAME_MESSAGE_BYTES_MAX, .metavar = "BYTES",
 	  .def = "4k", .help = "Largest message, 16-byte header included." },
+	TUNING_OPT_NUMA(TUNING_AT),
 	TUNING_OPT_PATH_MTU(TUNING_AT),
 	{ .name = "poll", .type = OPT_CHOICE, .offset = AT(poll), .choices = poll_mode_names,
 	  .metavar = "MODE", .def = "event",
@@ -88,9 +92,12 @@ static const struct opt options[] = {
 	  .max = FRAME_REGION_BYTES_MAX, .metavar = "BYTES", .def = "4k",
 	  .help = "One-sided memory for each client that asks for it; 0 offers none." },
 	TUNING_OPT_RETRY_COUNT(TUNING_AT),
+	TUNING_OPT_RNR_RETRY(TUNING_AT),
+	TUNING_OPT_RNR_TIMER(TUNING_AT),
 	{ .name = "seccomp", .type = OPT_CHOICE, .offset = AT(seccomp), .choices = off_on_names,
 	  .metavar = "on|off", .def = "off",
 	  .help = "Whether system calls that a serving server does not need are refused to it." },
+	TUNING_OPT_SERVICE_LEVEL(TUNING_AT),
 	{ .name = "session-timeout", .type = OPT_DURATION, .offset = AT(session_timeout_ns),
 	  .min = 10 * NS_PER_MS, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "30",
 	  .help = "Longest time from GRANT until a client has made its RDMA connection." },
@@ -114,6 +121,7 @@ static const struct opt options[] = {
 	{ .name = "tls-resume", .type = OPT_CHOICE, .offset = AT(tls_resume), .choices = off_on_names,
 	  .metavar = "on|off", .def = "on",
 	  .help = "Whether clients that ask for it get session tickets and may resume with them." },
+	TUNING_OPT_TRAFFIC_CLASS(TUNING_AT),
 	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
 	  .help = "Read the packet sequence numbers of every connection back from the device and compare them." },
 	{ .name = "windows", .type = OPT_CHOICE, .offset = AT(windows), .choices = off_on_names,
@@ -165,12 +173,25 @@ static int file_or_default(const char *given, const char *relative, char out[PAT
 	return snprintf(out, PATH_MAX, "%s", given) >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
+/* An interface's name behind a link-local address as its index, which is all that addr_parse knows. */
+static const char *with_interface(const char *text, char *out, size_t size)
+{
+	const char *name = strchr(text, '%');
+	unsigned index = name ? if_nametoindex(name + 1) : 0;
+
+	if (!index)
+		return text;
+	snprintf(out, size, "%.*s%%%u", (int)(name - text), text, index);
+	return out;
+}
+
 /* Parses the address of rail `i`, which must differ from those of the rails before it. */
 static int take_addr(struct server_config *c, uint32_t i, const char *text, char *err, size_t err_size)
 {
 	struct addr *a = &c->rails[i].addr;
+	char with_index[RAIL_NAME_BYTES + 16];
 
-	if (addr_parse(text, 0, a)) {
+	if (addr_parse(with_interface(text, with_index, sizeof(with_index)), 0, a)) {
 		snprintf(err, err_size, "--bind: '%s' is not an IPv4 or IPv6 address", text);
 		return -EINVAL;
 	}

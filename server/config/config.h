@@ -10,6 +10,7 @@
 #include "common/base/opts.h"
 #include "common/base/rails.h"
 #include "common/rdma/tuning.h"
+#include "common/sizes/sizes.h"
 
 /* A device and the address that clients reach it at. */
 struct server_rail {
@@ -69,7 +70,7 @@ struct server_config {
 
 /* Most control sessions of a server at a time, over all shards; those of them that one address can never have all of, since
  * each goes to an address that has none. */
-#define CONTROL_SESSIONS_MAX 80
+#define CONTROL_SESSIONS_MAX SIZES_CONTROL_SESSIONS_MAX
 #define CONTROL_SESSIONS_RESERVED 16
 
 enum client_auth { CLIENT_AUTH_NONE, CLIENT_AUTH_REQUIRE };

@@ -10,7 +10,7 @@
 #include "common/hist/hist.h"
 #include "common/base/log.h"
 #include "common/rdma/region.h"
-#include "server/shard/session.h"
+#include "server/tables/session.h"
 #include "server/shard/shard_data.h"
 
 #define READS_MAX 16
@@ -92,7 +92,7 @@ static int set_up(struct conn *c, const struct cm_event *e, const struct cm_path
 				  .remote_write = has_region, .remote_read = has_region,
 				  .remote_atomic = has_region && dev_has_atomics(&s->dev),
 				  .reads = c->reads, .path_mtu = s->cfg->path_mtu, .verify = s->cfg->verify,
-				  .retry = s->cfg->tuning.retry };
+				  .retry = s->cfg->tuning.retry, .fabric = s->cfg->tuning.fabric };
 	uint64_t t0 = clock_now_ns();
 	int ret = rc_take_qp(&c->rc, c->index);
 

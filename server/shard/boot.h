@@ -1,4 +1,4 @@
-/* The bootstrap of a client inside TLS: handshake, HELLO, GRANT or REFUSE. docs/protocol.md.
+/* The bootstrap of a client inside TLS: handshake, HELLO, GRANT or REFUSE. docs/protocol.md. What a grant takes: grant.h.
  *
  * Strangers' work comes after clients' data: a connection whose socket is ready waits in the shard's queue, and each turn
  * of the loop serves some of them, one step each, at its end (pump.h).
@@ -10,8 +10,6 @@
 
 #include <stdbool.h>
 
-#include <ev.h>
-
 #include "common/wire/frame.h"
 
 struct conn;
@@ -21,9 +19,6 @@ void boot_on_ready(void *conn);
 /* For pump_set_rest: goes on with the bootstrap of the connection that was queued first, or ends it if its deadline has
  * passed. False: no more is queued. */
 bool boot_serve_next(void *shard);
-/* Another shard has set relieve_for, as the rail is full: takes one of this shard's unused sessions back, if there is one
- * that makes room for that client. */
-void boot_on_relieve(struct ev_loop *loop, ev_async *w, int revents);
 /* Sends a REFUSE; the connection then waits for the peer to close. */
 void boot_refuse(struct conn *c, enum refuse_code code, const char *text);
 /* Handles the HELLO of a connection that awaits a region again: one was registered, or could not be. */

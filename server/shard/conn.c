@@ -13,7 +13,7 @@
 #include "common/wire/psn.h"
 #include "common/wire/msg_tag.h"
 #include "common/rdma/region.h"
-#include "server/shard/session.h"
+#include "server/tables/session.h"
 #include "server/shard/shard_data.h"
 
 #define REFUSE_TIMEOUT_NS (2 * NS_PER_S)

@@ -20,7 +20,7 @@
 #include "common/wire/fail.h"
 #include "common/wire/frame.h"
 #include "common/rdma/rc.h"
-#include "server/shard/peers.h"
+#include "server/tables/peers.h"
 #include "server/shard/stats.h"
 
 struct msg_tags;
@@ -74,6 +74,7 @@ struct conn {
 	uint32_t credits;
 	uint32_t region;	/* REGION_NONE: none */
 	struct frame_window window;	/* the client's; 0 bytes: none */
+	bool write_imm;		/* its WRITEs with immediate data are messages */
 	uint8_t reads;		/* READs and atomics that the client may have outstanding */
 	uint8_t session[FRAME_SESSION_BYTES];
 	struct auth_keys keys;

@@ -4,7 +4,7 @@
 #include "common/rdma/ep.h"
 #include "common/rdma/qp_pool.h"
 #include "common/rdma/region.h"
-#include "server/shard/session.h"
+#include "server/tables/session.h"
 #include "server/shard/shard_data.h"
 
 /* Clients from the TCP accept to GRANT or REFUSE. */
@@ -41,6 +41,17 @@ void gauges_publish(struct shard *s)
 	counter_set(&st->mrs, e.mrs + region_mrs(s->regions));
 	counter_set(&st->pinned_bytes, e.pinned_bytes + region_pinned_bytes(s->regions));
 	counter_set(&st->regions_in_use, region_in_use(s->regions));
+	counter_set(&st->completions, s->pump.counts.completions);
+	counter_set(&st->polls, s->pump.counts.polls);
+	counter_set(&st->wakeups, s->pump.counts.wakeups);
+	effective_count(&st->effective, &s->ep, 1);
+}
+
+void gauges_look(struct shard *s)
+{
+	const struct conn *c = TAILQ_FIRST(&s->lists[CONN_ST_LIVE]);
+
+	effective_look(&s->stats.effective, c ? c->rc.qp : NULL, c ? c->credits : 0);
 }
 
 void gauges_clear(struct shard *s)

@@ -7,6 +7,8 @@ struct shard;
 
 /* Sets the gauges. */
 void gauges_publish(struct shard *s);
+/* Asks the device what a live connection's queue pair has (stats.effective): a system call, and so only on demand. */
+void gauges_look(struct shard *s);
 /* Sets the gauges to 0, for a shard that has released everything. Counters of events keep their values. */
 void gauges_clear(struct shard *s);
 

@@ -45,8 +45,8 @@ static uint32_t sit_down(struct handover_queue *q, uint64_t network, uint32_t mo
 	return seat;
 }
 
-int handover_put(struct handover_queue *q, struct tls_io *io, const struct addr *peer, enum control_what what,
-		 uint32_t most)
+int handover_put(struct handover_queue *q, struct tls_io *io, const struct addr *peer,
+		 const struct frame_control *request, uint32_t most)
 {
 	uint32_t seat = sit_down(q, addr_network(peer), most);
 	struct handover *h;
@@ -58,7 +58,7 @@ int handover_put(struct handover_queue *q, struct tls_io *io, const struct addr 
 		handover_session_ended(q, seat);
 		return -ENOMEM;
 	}
-	*h = (struct handover){ .tls = tls_io_release(io), .peer = *peer, .seat = seat, .what = what };
+	*h = (struct handover){ .tls = tls_io_release(io), .peer = *peer, .seat = seat, .request = *request };
 	h->next = atomic_load_explicit(&q->newest, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&q->newest, &h->next, h, memory_order_release,
 						      memory_order_relaxed))

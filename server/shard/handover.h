@@ -21,7 +21,7 @@ struct handover {
 	struct tls *tls;
 	struct addr peer;
 	uint32_t seat;			/* for handover_session_ended */
-	enum control_what what;		/* the session's first request */
+	struct frame_control request;	/* the session's first one */
 };
 
 struct handover_queue {
@@ -33,8 +33,8 @@ struct handover_queue {
 /* A shard's thread: takes the connection out of `io`. One address has at most `most` sessions. The last
  * CONTROL_SESSIONS_RESERVED of all sessions are for addresses that have none. 0; -EBUSY when no session is left for this
  * address; -ENOMEM. After an error the connection is still in `io`. */
-int handover_put(struct handover_queue *q, struct tls_io *io, const struct addr *peer, enum control_what what,
-		 uint32_t most) __attribute__((warn_unused_result));
+int handover_put(struct handover_queue *q, struct tls_io *io, const struct addr *peer,
+		 const struct frame_control *request, uint32_t most) __attribute__((warn_unused_result));
 /* The main thread: all that was put, the oldest first; the caller frees each. NULL: none. */
 struct handover *handover_take(struct handover_queue *q);
 /* The main thread: the session that was taken with that seat has ended. */

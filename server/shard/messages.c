@@ -7,6 +7,7 @@
  */
 #include "server/shard/messages.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 
 #include "common/wire/frame.h"
@@ -244,6 +245,21 @@ static void on_messages(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
 		on_one_way(c, buf, &last);
 }
 
+/* A WRITE with immediate data took a receive, like a SEND, and left the buffer's old contents there. It is a one-way message
+ * that asks for its credit; the immediate data are its sequence. */
+static void on_written(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
+{
+	const struct msg_header h = { .type = MSG_DATA, .flags = MSG_FLAG_ACK, .sequence = ntohl(wc->imm_data) };
+
+	if (!keeps_to_credits(c)) {
+		drop(c, buf, PROTO_CREDITS);
+		return;
+	}
+	counter_add(&c->shard->stats.messages_in, 1);
+	c->heard = true;
+	on_one_way(c, buf, &h);
+}
+
 static void on_receive(struct shard *s, const struct ibv_wc *wc, uint32_t buf)
 {
 	uint32_t owner = qp_pool_owner_of_qpn(s->qps, wc->qp_num);
@@ -258,15 +274,17 @@ static void on_receive(struct shard *s, const struct ibv_wc *wc, uint32_t buf)
 		conn_fail(c, FAIL_WC_STATUS, (int)wc->status);
 		return;
 	}
-	if (wc->opcode != IBV_WC_RECV) {
-		/* A WRITE with immediate data consumes a receive buffer and leaves its old contents there. */
+	if (wc->opcode != IBV_WC_RECV && !(wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM && c->write_imm)) {
 		drop(c, buf, PROTO_BAD_MESSAGE);
 		return;
 	}
 	/* A message may arrive before the ESTABLISHED event. */
 	if (c->state == CONN_ST_ACCEPTING)
 		conn_set_live(c);
-	on_messages(c, buf, wc);
+	if (wc->opcode == IBV_WC_RECV)
+		on_messages(c, buf, wc);
+	else
+		on_written(c, buf, wc);
 }
 
 static void on_sent(struct shard *s, const struct ibv_wc *wc, const struct wr *w)

@@ -12,23 +12,25 @@
 #include <sys/param.h>
 
 #include "common/base/clock.h"
+#include "common/host/place.h"
 #include "common/rdma/cm.h"
 #include "common/rdma/ep.h"
 #include "common/hist/hist.h"
 #include "common/base/log.h"
 #include "common/wire/psn.h"
 #include "common/rdma/region.h"
+#include "common/sizes/sizes.h"
 #include "common/tls/tls.h"
 #include "server/shard/accept.h"
 #include "server/shard/boot.h"
+#include "server/shard/grant.h"
 #include "server/shard/gauges.h"
 #include "server/shard/listen.h"
 #include "server/shard/messages.h"
 #include "server/shard/probe.h"
-#include "server/shard/session.h"
+#include "server/tables/session.h"
 
 #define QP_BUDGET 32		/* queue pairs made or recycled at a time: about 10 ms with Soft-RoCE */
-#define QP_RESERVE 256u
 #define REGION_BUDGET_BYTES (8u << 20)	/* of regions cleared at a time: a few ms */
 #define HOUSEKEEPING_NS (20 * NS_PER_MS)
 #define PUBLISH_S 0.01
@@ -125,6 +127,7 @@ static void on_publish_now(struct ev_loop *loop, ev_async *w, int revents)
 	(void)loop;
 	(void)revents;
 	gauges_publish(s);
+	gauges_look(s);
 	atomic_store_explicit(&s->published, wanted, memory_order_release);
 	s->server->wake_main(s->server->arg);
 }
@@ -229,7 +232,7 @@ static void start_watchers(struct shard *s)
 	start_async(s, &s->drain, on_drain);
 	start_async(s, &s->registered, on_registered);
 	start_async(s, &s->publish_now, on_publish_now);
-	start_async(s, &s->relieve, boot_on_relieve);
+	start_async(s, &s->relieve, grant_on_relieve);
 	start_async(s, &s->tls_offer, on_tls_offer);
 	ev_timer_init(&s->ticket_step, on_ticket_step, 0., 0.);
 	s->ticket_step.data = s;
@@ -248,6 +251,7 @@ static void *run(void *arg)
 {
 	struct shard *s = arg;
 
+	effective_begin(&s->stats.effective);
 	s->exit_status = pump_run(&s->pump);
 	/* The server may run on with its other rails, and removing a device waits until everybody has closed it. */
 	shard_release(s);
@@ -281,7 +285,7 @@ static int make_verbs(struct shard *s, char *err, size_t err_size)
 				.cq_depth = (uint32_t)cfg->tuning.cq_depth, .spin = cfg->poll == POLL_BUSY,
 				.solicited_only = true, .look_at_all = true };
 	struct qp_pool_config qp = { .max = cfg->shard_qps,
-				     .reserve = cfg->shard_clients < QP_RESERVE ? cfg->shard_clients : QP_RESERVE,
+				     .reserve = MIN(cfg->shard_clients, SIZES_SHARD_RESERVE),
 				     .quarantine_ns = QP_POOL_QUARANTINE_NS, .on_rested = on_rested, .arg = s };
 	struct region_config regions = { .max = cfg->shard_clients, .region_bytes = (uint32_t)cfg->region_bytes,
 					 .registrar = s->server->registrar, .on_registered = tell_registered, .arg = s };
@@ -391,11 +395,14 @@ err_free:
 
 int shard_start(struct shard *s, char *err, size_t err_size)
 {
-	int ret;
+	int ret, node = dev_numa_node(&s->dev);
+	cpu_set_t beside;
 
 	start_watchers(s);
 	gauges_publish(s);
-	ret = tuning_start_thread(&s->cfg->tuning, s->index, &s->thread, run, s, err, err_size);
+	effective_set_device(&s->stats.effective, node);
+	ret = tuning_start_thread(&s->cfg->tuning, "shard", s->index,
+				  place_cpus_beside(PLACE_SYS, node, &beside), &s->thread, run, s, err, err_size);
 	s->running = ret == 0;
 	return ret;
 }

@@ -39,6 +39,8 @@ struct server {
 	_Atomic uint32_t admitted[RAILS_MAX];	/* by rail: clients granted or connected, of all its shards */
 	struct peers *peers;		/* TLS connections and clients of all shards by address; NULL without --max-per-address */
 	struct dev devices[RAILS_MAX];	/* of the rails: names and attributes; not open here */
+	struct port *ports[RAILS_MAX];	/* their counters; the main thread reads them */
+	uint32_t n_ports;
 	/* Set while TLS contexts are made, which happens on the main thread. */
 	const struct ticket_seed *tickets;	/* NULL: TLS sessions are not resumed */
 	const struct tls_files *tls_files;	/* NULL: the files that the options name are read */
@@ -91,6 +93,7 @@ struct shard {
 	uint64_t accept_not_before_ns;
 	uint64_t accept_log_ns;		/* earliest time of the next log line about clients that were not accepted */
 	uint64_t failed_log_ns;		/* and about clients that the server failed to serve */
+	char refusal[FRAME_REFUSE_TEXT_MAX + 1];	/* words of the last one that names numbers */
 	uint64_t crowd_log_ns;		/* and about an address that has too many connections */
 	struct waiting *waiting;	/* listen.c: room for the sockets that were accepted and wait */
 	struct waiting_list waiting_free;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "common/base/counter.h"
+#include "common/effective/effective.h"
 #include "common/wire/fail_table.h"
 
 struct hist;
@@ -47,6 +48,8 @@ struct stats {
 	counter handshakes, sessions, connected, connected_peak, closing, controls;
 	counter qps, qps_free, qps_in_use, qps_quarantined, qp_hits, qp_misses, qp_exhausted, qp_recycled;
 	counter bufs_posted, bufs_free, bufs_total, pinned_bytes, cqs, mrs, regions_in_use;
+	struct effective effective;	/* published with the gauges; what a queue pair has, when the main thread asks */
+	counter completions, polls, wakeups;	/* since the start: struct pump_counts */
 	struct fail_table failures;
 	struct hist *stages[SS_N];
 };

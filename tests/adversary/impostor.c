@@ -16,7 +16,7 @@
 #include "common/base/log.h"
 #include "common/wire/msg.h"
 #include "common/wire/psn.h"
-#include "common/base/res.h"
+#include "common/host/res.h"
 #include "common/tls/tls.h"
 #include "tests/adversary/link.h"
 
@@ -33,7 +33,7 @@ static const struct bad_answer answers[] = {
 	{ "grant-message", FRAME_GRANT, 28, 4, 63 },
 	{ "grant-port", FRAME_GRANT, 52, 2, 0 },
 	{ "frame-length", FRAME_GRANT, 0, 4, UINT32_MAX },
-	{ "frame-version", FRAME_GRANT, 4, 1, 2 },
+	{ "frame-version", FRAME_GRANT, 4, 1, 3 },
 	{ "frame-type", FRAME_GRANT, 5, 1, FRAME_HELLO },
 	{ "refuse-escape", FRAME_REFUSE, 12, 1, 0x1b },
 	{ "refuse-code", FRAME_REFUSE, 8, 2, 999 },

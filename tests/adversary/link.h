@@ -14,7 +14,7 @@
 #include "common/rdma/rc.h"
 #include "tests/adversary/wire.h"
 
-#define LINK_BUF_BYTES 8192u
+#define LINK_BUF_BYTES 20480u	/* more than the largest message of any server that is attacked */
 #define LINK_MESSAGES_MAX 250u	/* that can be posted at once */
 
 struct link {

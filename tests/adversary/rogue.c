@@ -19,7 +19,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/opts.h"
-#include "common/base/res.h"
+#include "common/host/res.h"
 #include "common/tls/tls.h"
 
 enum { EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };

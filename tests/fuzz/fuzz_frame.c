@@ -50,14 +50,16 @@ static void refuse(const uint8_t *frame, size_t n)
 static void control(const uint8_t *frame, size_t n)
 {
 	uint8_t again[FRAME_CONTROL_BYTES];
-	enum control_what what;
+	struct frame_control request;
 	const char *why = NULL;
 
-	if (frame_decode_control(frame, n, &what, &why)) {
+	if (frame_decode_control(frame, n, &request, &why)) {
 		assert(why);
 		return;
 	}
-	assert(frame_encode_control(what, again) == n);
+	assert((request.what == CONTROL_WATCH ? frame_encode_watch(request.interval_ms, again) :
+		frame_encode_control(request.what, again)) == n);
+	assert(memcmp(frame + FRAME_HEADER_BYTES, again + FRAME_HEADER_BYTES, n - FRAME_HEADER_BYTES) == 0);
 }
 
 static void decode(const uint8_t *frame, size_t n)

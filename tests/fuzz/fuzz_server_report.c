@@ -2,8 +2,8 @@
 #include <jansson.h>
 
 #include "loadgen/config/config.h"
-#include "loadgen/ramp/needs.h"
-#include "loadgen/ramp/sut.h"
+#include "loadgen/sut/needs.h"
+#include "loadgen/sut/sut.h"
 #include "loadgen/step/step.h"
 #include "loadgen/workloads/workloads.h"
 #include "tests/fuzz/input.h"
@@ -45,7 +45,7 @@ static void use(json_t *before, json_t *in, json_t *after)
 	struct step *s;
 	json_t *o;
 
-	if (!needs_are_met(&cfg, in, text, sizeof(text)))
+	if (!needs_are_met(&cfg, in, cfg.steps.v[0], cfg.clients, text, sizeof(text)))
 		assert(text[0]);
 	(void)sut_is_restored(&sut, after);
 	assert(step_new(10, 64, 1, &s) == 0);

@@ -1,23 +1,30 @@
 #!/bin/bash
-# Two machines on a wire, for scripts that say so in a line `# nodes: 2` (tests/soft_roce/run.sh). The script runs on
-# node 1, after tests/soft_roce/lib.sh and this file; node 2 runs this file, which carries out what on_peer says. The two talk through files in a folder that
-# both see (RAMPART_EXCHANGE), so that the wire may be cut.
+# Several machines on a wire, for scripts that say so in a line `# nodes: N` (tests/soft_roce/run.sh). The script runs on
+# node 1, after tests/soft_roce/lib.sh and this file; the others run this file, which carries out what on_node says. They talk
+# through files in a folder that all see (RAMPART_EXCHANGE), so that the wire may be cut.
 # shellcheck disable=SC2154  # those of soft_roce/lib.sh
 
 exchange=${RAMPART_EXCHANGE:?run it with tests/soft_roce/run.sh}
 
-# Runs a command line on node 2, in one shell for all of them, which has the functions of soft_roce/lib.sh; its output, and its
-# status. Within $limit seconds.
-on_peer() { # WORDS...
-    local n=1 at status
-    while [[ -e $exchange/$n.command ]]; do
+# Hands a command line to a node, which carries them out in turn, in one shell for all of them that has the functions of
+# soft_roce/lib.sh. Sets $at: what its answer's files are called by.
+tell_node() { # NODE WORDS...
+    local node=$1 n=1
+    shift
+    while [[ -e $exchange/$node.$n.command ]]; do
         n=$((n + 1))
     done
-    at=$exchange/$n
+    at=$exchange/$node.$n
     printf '%s\n' "$*" >"$at.tmp"
     mv "$at.tmp" "$at.command"
+}
+
+# The same, and waits for its end, within $limit seconds; its output, and its status.
+on_node() { # NODE WORDS...
+    local at status
+    tell_node "$@"
     if ! wait_until "${limit:-60}" test -e "$at.status"; then
-        not_ok "node 2 carries out '$*'" "no answer"
+        not_ok "node $1 carries out '${*:2}'" "no answer"
         finish
     fi
     cat "$at.output"
@@ -25,12 +32,17 @@ on_peer() { # WORDS...
     return "$status"
 }
 
+# Where there are two.
+on_peer() { # WORDS...
+    on_node 2 "$@"
+}
+
 # What start_server does, on node 2: afterwards $host and ${port[NAME]} are those of node 2's server.
 start_peer_server() { # NAME OPTIONS...
     local name=$1 text
     text=$(on_peer "start_server $* >&2; echo \"\$host \${port[$name]}\"")
     read -r host "port[$name]" < <(tail -n 1 <<<"$text")
-    [[ ${port[$name]} ]] || { not_ok "server '$name' on node 2" "$text" && finish; }
+    [[ ${port[$name]} =~ ^[0-9]+$ ]] || { not_ok "server '$name' on node 2" "$text" && finish; }
 }
 
 # netem on what a node sends: rules as of tc-netem(8); none ends it. Its own queue must not lose packets, too.
@@ -64,12 +76,58 @@ is_honest() { # NAME RUN [CONDITION...]
         "retries \(.retries), failures \([.failures[] | "\(.count) \(.code)"] | join(", "))"' "$tmp/$run.json"
 }
 
+# ---- what is on the wire, for this node and, by on_peer, for node 2
+
+# tcpdump writes the heads of all packets of this node's end to $tmp/wire.pcap, until end_capture.
+start_capture() {
+    start capture tcpdump -Z root -i rampart0 -s 96 -B 32768 -w "$tmp/wire.pcap"
+    wait_until 30 has_line "${logs[capture]}" 'listening on'
+}
+
+# tcpdump has read what the kernel has for it; it forgets the rest when it is told to end. SIGUSR1 makes it say.
+capture_has_all() {
+    local line
+    kill -USR1 "${pid[capture]}"
+    line=$(grep ' packets received by filter' "${logs[capture]}" | tail -n 1)
+    [[ $line =~ ([0-9]+)\ packets\ captured,\ ([0-9]+)\ packets\ received ]] && ((BASH_REMATCH[1] == BASH_REMATCH[2]))
+}
+
+# Fails if packets were missed.
+end_capture() {
+    wait_until 60 capture_has_all || { cat "${logs[capture]}" && return 1; }
+    kill -INT "${pid[capture]}"
+    end_of capture 60
+    has_line "${logs[capture]}" '^0 packets dropped by kernel' || { cat "${logs[capture]}" && false; }
+}
+
+# "BYTES_OUT BYTES_IN RDMA_PACKETS_OUT RDMA_PACKETS_IN" of the capture from BEGIN to END, as date(1) takes them.
+on_wire() { # BEGIN END
+    local mac begin end
+    mac=$(</sys/class/net/rampart0/address)
+    begin=$(date -d "$1" +%s.%N) end=$(date -d "$2" +%s.%N)
+    # Port 4791 is RoCE's (IBTA annex 17).
+    tcpdump -nn -tt -e -q -r "$tmp/wire.pcap" 2>/dev/null | awk -v mac="$mac" -v begin="$begin" -v end="$end" '
+        $1 + 0 >= begin + 0 && $1 + 0 < end + 0 && match($0, /length [0-9]+:/) {
+            bytes = substr($0, RSTART + 7, RLENGTH - 8)
+            way = $2 == mac ? 0 : 1
+            all[way] += bytes
+            rdma[way] += / > [0-9.]+\.4791: /
+        }
+        END { printf "%d %d %d %d\n", all[0], all[1], rdma[0], rdma[1] }'
+}
+
+# "BYTES_OUT BYTES_IN PACKETS_OUT PACKETS_IN": bytes of the interface, packets of the RDMA device.
+device_says() {
+    local net=/sys/class/net/rampart0/statistics rdma=(/sys/class/infiniband/*/ports/1/hw_counters)
+    echo "$(<$net/tx_bytes) $(<$net/rx_bytes) $(<"${rdma[0]}/sent_pkts") $(<"${rdma[0]}/rcvd_pkts")"
+}
+
 [[ ${BASH_SOURCE[0]} == "$0" ]] || return 0
-# Node 2.
+# The other nodes.
 . tests/soft_roce/lib.sh
 server_ports+=(--bind "10.77.0.$RAMPART_NODE")
 for ((n = 1; ; n++)); do
-    at=$exchange/$n
+    at=$exchange/$RAMPART_NODE.$n
     until [[ -e $at.command ]]; do
         pause 0.1
     done

@@ -38,7 +38,8 @@ kill_victim() { # NAME
 }
 
 # Waits for a condition on the server's counters in a session that is made beforehand, because handshakes of others would
-# hold up a new one. OTHERS: control sessions that are there without it.
+# hold up a new one. OTHERS: control sessions that are there without it, two of each
+# generator.
 watch() { # CONDITION OTHERS
     start watch "$programs/stats" "${tls_options[@]}" --wait 180 "$host" "${port[main]}" "$1"
     reaches main 60 "clients.control>=$(($2 + 2))"
@@ -84,7 +85,7 @@ dies_in() { # PHASE COUNTER BY UPTO NEXT_COUNTER OPTIONS...
     for try in 1 2 3 4 5; do
         before=$(report)
         n=$(jq ".events.$counter" <<<"$before")
-        watch "events.$counter>=$((n + by))" $survivors
+        watch "events.$counter>=$((n + by))" $((2 * survivors))
         start_victim "$phase-$try" "$@"
         has_come "$phase"
         kill_victim "$phase-$try"
@@ -129,7 +130,7 @@ dies_leaving() {
         before=$(report)
         start_victim "leaving-$try" --connect-concurrency 100
         reaches main 120 clients.connected=$((all + 100))
-        watch "clients.connected<=$((all + 99))" $((survivors + 1))
+        watch "clients.connected<=$((all + 99))" $((2 * (survivors + 1)))
         kill -INT "${pid[leaving-$try]}"
         has_come leaving
         kill_victim "leaving-$try"

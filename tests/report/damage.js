@@ -110,7 +110,7 @@ export const refused = {
 		symlinkSync("nowhere", join(folder, "run.json"));
 	},
 	"missing": (folder) => rmSync(join(folder, "run.json")),
-	"a version to come": edited((r) => void (r.schema_version = 2)),
+	"a version to come": edited((r) => void (r.schema_version = 3)),
 	"a version that is none": edited((r) => void (r.schema_version = "1")),
 };
 

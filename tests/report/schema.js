@@ -1,25 +1,46 @@
-// Is every run.json as docs/run.schema.json says, and does the schema find mistakes? Each run is damaged in every
-// place: a field left out, a field nobody knows, a value of another type.
+// Is every run.json as docs/run.schema.json says, every suite.json and its comparisons as theirs do, and do the schemas find
+// mistakes? Each file is damaged in every place: a field left out, a field nobody knows, a value of another type.
 // Usage: schema.js FOLDER...
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import Ajv2020 from "ajv/dist/2020.js";
 import { check, nameOf, readRun, targets } from "./checks.js";
 
-const schema = JSON.parse(readFileSync(new URL("../../docs/run.schema.json", import.meta.url), "utf8"));
-const validate = new Ajv2020({ strictTypes: false }).compile(schema);
+const schemas = new Ajv2020({ strictTypes: false, strictRequired: false });
+for (const name of ["run", "compare", "suite", "suite-results"]) {
+	const file = `${name}.schema.json`;
+	schemas.addSchema(JSON.parse(readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8")), file);
+}
+const validate = schemas.getSchema("run.schema.json");
 
 // Fields that may be missing: what older runs lack, and what there is only where it happened.
 const optional = [
-	/^config\.(slo|find_capacity|clients)$/,
+	/^config\.(slo|find_capacity|clients|judge|floor|iterations|warmup_iterations|rates_per_s|find_rate)$/,
 	/^steps\.\d+\.(started_s|ended_s|histograms|slo|probe|hard_failure)$/,
+	/^floor$/,
+	/^hosts$/,
+	/^steps\.\d+\.(messages_total|saturated_hosts|hosts_skew)$/,
+	/^steps\.\d+\.(drift|rates|follow_up|connect_longest)$/,
+	/^(steps\.\d+|floor\.(before|after))\.connect_ns\.psn_generate$/,
+	/^verdict\.\d+\.(measured_ns|limit_ns|longest_stage|longest_stage_ns|longest_stage_ratio)$/,
 	/^steps\.\d+\.phase_ns_per_connection\.\w+$/,
 	/^steps\.\d+\.server_(before|after)\.events\.refused\.\w+$/,
 	/^steps\.\d+\.server_(before|after)\.certificates$/,
+	/^steps\.\d+\.(one_way_ns|kinds|offered_per_s)$/,
+	/^steps\.\d+\.(streams|kinds)\.\w+\.(response_ns|fairness|head_of_line_ratio)$/,
+	/^steps\.\d+\.network$/,
+	/^steps\.\d+\.network\.connecting$/,
+	/^steps\.\d+\.network\.[\w.]+\.ports\.\d+\.(netdev_)?counters\.[\w.-]+$/,
+	/^steps\.\d+\.server_(before|after)\.network$/,
+	/^steps\.\d+\.server_(before|after)\.network\.ports\.\d+\.(netdev_)?counters\.[\w.-]+$/,
+	/^steps\.\d+\.resources\.(server|generator)\.payload_bytes$/,
 	/^environment\.server\.certificate_expires_at$/,
-	/^analysis\.(capacity|usl|limits)$/,
+	/^analysis\.(capacity|usl|limits|offered_load)$/,
 	/^analysis\.repetitions\.\d+\.(connect_p50_ms|messages_per_s|mb_per_s|p50_us|p99_us)$/,
 	/^verdict\.\d+\.message_bytes$/,	// of a step that was not reached and of a capacity; see `wrong`
 ];
+// Options of a suite's entry or an alternative: any of them, with a value of several types.
+const options = /(^|\.)options\.[\w-]+(\.\d+)?$/;
 // A sysctl may be a text too.
 const texts = /\.sysctls\.|\.cpu_list$/;
 
@@ -38,8 +59,13 @@ function* places(o, path = []) {
 }
 
 // The damage that can be done in a place: [what, value], undefined to leave it out.
-function* damages(o, key, path) {
-	if (!Array.isArray(o) && !optional.some((regex) => regex.test(path)))
+function* damages(o, key, place, mayLack) {
+	// What a host says of a step is an element of steps, too.
+	const path = place.replace(/^hosts\.\d+\.steps\.\d+\.own\./, "steps.0.");
+
+	if (options.test(path))
+		return;
+	if (!Array.isArray(o) && !mayLack.some((regex) => regex.test(path)))
 		yield ["left out", undefined];
 	yield ["of another type", isObject(o[key]) ? "alien" : { alien: 1 }];
 	if (isObject(o[key]))
@@ -48,13 +74,13 @@ function* damages(o, key, path) {
 		yield ["as a text", String(o[key])];
 }
 
-function refusesDamage(name, run) {
+function refusesDamage(name, run, validate, mayLack) {
 	const accepted = [];
 	let n = 0;
 
 	for (const [o, key, path] of places(run)) {
 		const before = o[key];
-		for (const [what, value] of damages(o, key, path)) {
+		for (const [what, value] of damages(o, key, path, mayLack)) {
 			if (value === undefined)
 				delete o[key];
 			else
@@ -73,7 +99,7 @@ function refusesDamage(name, run) {
 
 // Values of the right type that are wrong all the same.
 const wrong = [
-	["a version to come", (r) => (r.schema_version = 2)],
+	["a version to come", (r) => (r.schema_version = 3)],
 	["a stop reason", (r) => (r.run.stop_reason = "bored")],
 	["a status that its stop reason denies",
 		(r) => (r.run.status = r.run.status === "aborted" ? "completed" : "aborted")],
@@ -154,7 +180,7 @@ function withAdditions(run) {
 	return run;
 }
 
-function refuses(name, run, list) {
+function refuses(name, run, list, validate) {
 	const accepted = list.filter(([, damage]) => {
 		const copy = structuredClone(run);
 		damage(copy);
@@ -164,19 +190,87 @@ function refuses(name, run, list) {
 	check(`${name}: schema finds ${list.length} wrong values`, accepted.map(([what]) => what));
 }
 
-function isValid(name, run) {
+function isValid(name, run, validate) {
 	validate(run);
 	check(name, (validate.errors ?? []).map((e) => `${e.instancePath} ${e.message} ${JSON.stringify(e.params)}`));
 }
 
-for (const folder of targets()) {
+const folders = targets().filter((folder) => existsSync(join(folder, "run.json")));
+for (const folder of folders) {
 	const run = readRun(folder);
-	isValid(`${nameOf(folder)}: run.json is as its schema says`, run);
-	refusesDamage(nameOf(folder), run);
+	isValid(`${nameOf(folder)}: run.json is as its schema says`, run, validate);
+	refusesDamage(nameOf(folder), run, validate, optional);
 	if (run.steps.length > 0 && run.verdict.length > 0)
-		refuses(nameOf(folder), run, wrong);
+		refuses(nameOf(folder), run, wrong, validate);
 }
-const run = withAdditions(readRun(targets()[0]));
-isValid("additions: as the schema says", run);
-refusesDamage("additions", run);
-refuses("additions", run, wrongAdditions);
+const run = withAdditions(readRun(folders[0]));
+isValid("additions: as the schema says", run, validate);
+refusesDamage("additions", run, validate, optional);
+refuses("additions", run, wrongAdditions, validate);
+
+// What came of suites, and their comparisons.
+const validateResults = schemas.getSchema("suite-results.schema.json");
+const validateComparison = schemas.getSchema("compare.schema.json");
+const wrongResults = [
+	["an object for an option", (s) => (s.entries[0].options.clients = {})],
+	["a version to come", (s) => (s.schema_version = 2)],
+	["an end before the last entry", (s) => (s.status = "tired")],
+	["an entry that ran and left nothing", (s) => delete s.entries[0].steps],
+	["an entry that is a run and a comparison", (s) => (s.entries[0].comparison = comparisonOf(s))],
+	["a path for a folder", (s) => (s.entries[0].folder = "../x")],
+	["the server before the first", (s) => (s.entries[0].server = 0)],
+	["a flag", (s) => s.entries[0].steps[0].validity.push("lucky")],
+];
+const wrongComparisons = [
+	["an object for an option", (c) => (c.alternatives[0].options.inline = {})],
+	["an older version", (c) => (c.schema_version = 2)],
+	["nothing to compare with", (c) => (c.alternatives.length = 1)],
+	["no rounds", (c) => (c.rounds = 0)],
+	["a metric", (c) => (c.points[0].candidates[0].rows[0].metric = "beauty")],
+	["a verdict", (c) => (c.points[0].candidates[0].rows[0].verdict = "better")],
+	["a crossing at no rate", (c) => (c.crossovers[0].offered_per_s = null)],
+];
+const crossing = { clients: 1, message_bytes: 64, name: "x", offered_per_s: 1.5, faster_beyond: true };
+const optionalInResults = [
+	/^entries\.\d+\.server(_reason)?$/,	// the server: of an entry that could not run
+	/\.environment\.(cpu_governor|numa_nodes|huge_pages|libraries|rdma_device\.(driver_version|numa_node))$/, // of older runs
+	/not_taken$/,
+];
+
+function comparisonOf(suite) {
+	return suite.entries.find((e) => e.comparison).comparison;
+}
+
+for (const folder of targets().filter((f) => existsSync(join(f, "suite.json")))) {
+	const suite = JSON.parse(readFileSync(join(folder, "suite.json"), "utf8"));
+	const comparison = structuredClone(comparisonOf(suite));
+
+	isValid(`${nameOf(folder)}: suite.json is as its schema says`, suite, validateResults);
+	comparison.crossovers.push(crossing);
+	isValid(`${nameOf(folder)}: compare.json is as its schema says`, comparison, validateComparison);
+	refusesDamage(`${nameOf(folder)}: suite.json`, suite, validateResults, optionalInResults);
+	refusesDamage(`${nameOf(folder)}: compare.json`, comparison, validateComparison, optionalInResults);
+	refuses(`${nameOf(folder)}: suite.json`, suite, wrongResults, validateResults);
+	refuses(`${nameOf(folder)}: compare.json`, comparison, wrongComparisons, validateComparison);
+}
+
+// Suites as they are written: those that are shipped are right, and the schema finds mistakes in each.
+const validateSuite = schemas.getSchema("suite.schema.json");
+const wrongSuites = [
+	["a version to come", (s) => (s.schema_version = 2)],
+	["no name", (s) => delete s.name],
+	["a path for a name", (s) => (s.entries[0].name = "../x")],
+	["no entries", (s) => (s.entries = [])],
+	["an entry without options", (s) => delete s.entries[0].options],
+	["a member nobody knows", (s) => (s.entries[0].alien = 1)],
+	["an option of the command line", (s) => (s.entries[0].options.output = "/etc")],
+	["an object for a value", (s) => (s.entries[0].options.clients = {})],
+	["a list of nothing", (s) => (s.entries[0].options.clients = [])],
+];
+
+for (const name of ["fabric", "messages", "arrays", "connections"]) {
+	const suite = JSON.parse(readFileSync(new URL(`../../docs/suites/${name}.json`, import.meta.url), "utf8"));
+
+	isValid(`suite ${name}: as its schema says`, suite, validateSuite);
+	refuses(`suite ${name}`, suite, wrongSuites, validateSuite);
+}

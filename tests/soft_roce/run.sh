@@ -1,8 +1,9 @@
 #!/bin/bash
 # Runs the tests over real RDMA connections: on this machine's device if there is an active one, else in micro-VMs with
 # Soft-RoCE, two at a time (RAMPART_LANES=1: one). A script that wants several devices says so in a line `# rails: N`; one that judges figures
-# which another micro-VM's load would change, in a line `# alone`; one that wants two machines on a wire (tests/nodes/), in a
-# line `# nodes: 2`; one that takes more than 10 minutes, in a line `# limit: SECONDS`. usage and softroce_script need no device, and run here.
+# which another micro-VM's load would change, in a line `# alone`; one that wants several machines on a wire (tests/nodes/), in a
+# line `# nodes: N`; one that takes more than 10 minutes, in a line `# limit: SECONDS`. usage, softroce_script and those that
+# say so in a line `# here` need no device, and run here.
 #
 # Usage: tests/soft_roce/run.sh TOTALS ["SCRIPT..."]...
 #
@@ -96,13 +97,13 @@ run_here() { # NAME
 
 # True for scripts that need no micro-VM, as there is a device or they use none, or we are one of their machines.
 runs_here() { # NAME
-    [[ $1 == usage || $1 == softroce_script ]] ||
+    [[ $1 == usage || $1 == softroce_script ]] || wants here "$1" >/dev/null ||
         { [[ $where == native ]] && { [[ ${RAMPART_NODE:-} ]] || ! wants nodes "$1" >/dev/null; }; }
 }
 
 # Becomes a micro-VM that runs this script again, which finds a device there; so a signal reaches it.
 become() { # NUMBER NAME...
-    local own=$scratch/$1.totals rails nodes=() cpus=(--cpus 1)
+    local own=$scratch/$1.totals rails n nodes=() cpus=(--cpus 1)
     export RAMPART_EXCHANGE=$PWD/$scratch/$1.exchange
     shift
     export RAMPART_INNER=1 # one of several: its tally is not the last word
@@ -112,7 +113,11 @@ become() { # NUMBER NAME...
     rails=$(wants rails "$@")
     if wants nodes "$@" >/dev/null; then
         mkdir "$RAMPART_EXCHANGE"
-        nodes=(--nodes 2 --node2 'exec tests/nodes/lib.sh' --env RAMPART_EXCHANGE)
+        n=$(wants nodes "$@")
+        nodes=(--nodes "$n" --env RAMPART_EXCHANGE)
+        for ((; n > 1; n--)); do
+            nodes+=(--on "$n" 'exec tests/nodes/lib.sh')
+        done
     fi
     exec scripts/softroce vm --timeout $(($(limit_of "$@") + 60)) --rails "${rails:-1}" "${cpus[@]}" "${nodes[@]}" \
         --env RAMPART_BIN --env RAMPART_B --env RAMPART_TIMES --env RAMPART_INNER -- tests/soft_roce/run.sh "$own" "$*"

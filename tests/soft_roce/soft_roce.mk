@@ -24,13 +24,26 @@ check-soft-roce: all soft-roce-programs
 long_tests = $(patsubst test_%.sh,%,$(notdir $(wildcard $(1:%=%/test_long_*.sh))))
 check-adversary:
 	@scripts/install-deps --tests
-	$(MAKE) --no-print-directory check-soft-roce SOFT_ROCE_TESTS='strangers "credits crowd certificates disk" stale breaks \
+	$(MAKE) --no-print-directory check-soft-roce SOFT_ROCE_TESTS='hosts strangers "credits crowd certificates disk" stale breaks \
 		$(call long_tests,tests/soft_roce tests/nodes)'
+
+# Every way to run on several load hosts, and 50 losses at random (docs/cluster.md): an hour, and nothing beside it, for a
+# lease is short.
+check-hosts:
+	@scripts/install-deps --tests
+	$(MAKE) --no-print-directory check-soft-roce RAMPART_LANES=1 SOFT_ROCE_TESTS='$(call long_tests,tests/hosts)'
 
 # Kills, stops, limits, clocks and devices that go: half an hour.
 check-processes:
 	@scripts/install-deps --tests
 	$(MAKE) --no-print-directory check-soft-roce SOFT_ROCE_TESTS='$(call long_tests,tests/processes)'
+
+# Launchers of a run on several hosts (docs/launchers.md), on this machine; and a server in a container in a micro-VM, whose
+# image is made first.
+check-launchers: $(B)/tests/cluster/joiner
+	@scripts/install-deps --launchers
+	tests/launchers/make-image build/launchers
+	$(MAKE) --no-print-directory check-soft-roce SOFT_ROCE_TESTS='"ssh mpirun slurm" container'
 
 # One server under load and attack for so long; the actions follow from a seed, which is printed.
 MINUTES ?= 60
@@ -39,4 +52,4 @@ soak: all soft-roce-programs
 	@vm=; scripts/softroce status >/dev/null 2>&1 || vm='scripts/softroce vm --env RAMPART_BIN --env RAMPART_B --'; \
 	RAMPART_BIN=$(or $(BIN),./) RAMPART_B=$(B) $$vm tests/soak/test_soak.sh $(MINUTES) $(SEED)
 
-.PHONY: check-adversary check-processes check-soft-roce soak soft-roce-programs
+.PHONY: check-adversary check-hosts check-launchers check-processes check-soft-roce soak soft-roce-programs

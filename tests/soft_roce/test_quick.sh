@@ -13,8 +13,8 @@ is "the run ends with its report" "$(cd "$results"/*-ramp && ls report.html repo
 
 attack main <<'END'
 frame-length-0          refused: bad_request: frame length: must be 8 to 40, reserved 0
-frame-version-2         refused: bad_version: this server speaks wire version 1
-hello-message-1m        refused: unsupported: the message size is above this server's --message-size
+frame-version-1         refused: bad_version: the server speaks wire version 2, the client 1: .*
+hello-message-1m        refused: unsupported: --message-size 4096: the client needs 1048576
 psn-conflict            refused: psn_conflict, refused: psn_conflict, granted
 request-wrong-session   rejected: bad_session
 request-wrong-hmac      rejected: bad_hmac

@@ -21,8 +21,8 @@ frame-length-41         refused: bad_request: frame length: must be 8 to 40, res
 frame-length-4g         refused: bad_request: frame length: must be 8 to 40, reserved 0
 frame-reserved          refused: bad_request: frame length: must be 8 to 40, reserved 0
 frame-garbage           refused: bad_request: frame length: must be 8 to 40, reserved 0
-frame-version-0         refused: bad_version: this server speaks wire version 1
-frame-version-2         refused: bad_version: this server speaks wire version 1
+frame-version-0         refused: bad_version: the server speaks wire version 2, the client 0: .*
+frame-version-1         refused: bad_version: the server speaks wire version 2, the client 1: .*
 frame-type-0            refused: bad_request: unexpected frame: send HELLO or CONTROL
 frame-type-grant        refused: bad_request: unexpected frame: send HELLO or CONTROL
 frame-type-report       refused: bad_request: unexpected frame: send HELLO or CONTROL
@@ -30,12 +30,12 @@ frame-type-255          refused: bad_request: unexpected frame: send HELLO or CO
 hello-length-20         refused: bad_request: HELLO length: must be 40
 hello-message-15        refused: bad_request: HELLO message size: must be 16 to 1048576
 hello-message-1m1       refused: bad_request: HELLO message size: must be 16 to 1048576
-hello-message-1m        refused: unsupported: the message size is above this server's --message-size
+hello-message-1m        refused: unsupported: --message-size 4096: the client needs 1048576
 hello-depth-0           refused: bad_request: HELLO queue depth: must be 1 to 1024
 hello-depth-1025        refused: bad_request: HELLO queue depth: must be 1 to 1024
-hello-features          refused: bad_request: HELLO features: only bits 0 to 3 are known
+hello-features          refused: bad_request: HELLO features: bits 0 to 5 are known.*
 hello-psn               refused: bad_request: HELLO psn: must be below 2\^24
-hello-reserved          refused: bad_request: HELLO reserved: must be 0
+hello-region-unasked    refused: bad_request: HELLO region size: must be 0 to 2\^31; 0 without the feature
 hello-window-alone      refused: bad_request: HELLO window: size must be 1 to 2\^31, with a region; all 0 without the feature
 hello-window-unasked    refused: bad_request: HELLO window: size must be 1 to 2\^31, with a region; all 0 without the feature
 hello-window-empty      refused: bad_request: HELLO window: size must be 1 to 2\^31, with a region; all 0 without the feature
@@ -49,13 +49,15 @@ psn-conflict            refused: psn_conflict, refused: psn_conflict, granted
 endless-conflict        closed after 16 times psn_conflict
 resting-psn             refused: psn_conflict: this PSN is in use: draw another
 control-length-10       refused: bad_request: CONTROL length: must be 12
-control-0               refused: bad_request: CONTROL request: must be 1 to 3
-control-4               refused: bad_request: CONTROL request: must be 1 to 3
-control-reserved        refused: bad_request: CONTROL request: must be 1 to 3
+control-0               refused: bad_request: CONTROL request: must be 1 to 4
+control-5               refused: bad_request: CONTROL request: must be 1 to 4
+control-reserved        refused: bad_request: CONTROL interval: must be 100 to 60000 ms with WATCH, else 0
+watch-0                 refused: bad_request: CONTROL interval: must be 100 to 60000 ms with WATCH, else 0
+watch-65535             refused: bad_request: CONTROL interval: must be 100 to 60000 ms with WATCH, else 0
 control-pipelined=100   closed after 16 reports
 control-pipelined=10    done after 10 reports
 hello-in-control        refused: bad_request: unexpected frame: a control session takes only CONTROL
-push-own                refused: unsupported: this server does not write to clients' windows \(--windows off\)
+push-own                refused: unsupported: --windows off: the client needs the server to write to its memory
 END
 
 attack main <<END
@@ -167,7 +169,7 @@ region-key-of-next      wc: remote_access
 region-read-too-much    wc: remote_access
 region-atomic           wc: success
 region-atomic-at-end    wc: remote_access
-region-atomic-unaligned (wc: remote_(access|invalid_request)|no answer: no completion)
+region-atomic-unaligned (wc: remote_(access|invalid_request)|no completion)
 region-read-other       wc: remote_access, the owner's data is safe
 region-write-other      wc: remote_access, the owner's data is safe
 region-atomic-other     wc: remote_access, the owner's data is safe
@@ -217,18 +219,38 @@ gives "client certificate: a control session needs one too" 3 'certificate_requi
 openssl_client() { # OPTIONS...
     timeout 10 openssl s_client -connect "$host:${port[auth]}" -CAfile "$certs/ca.pem" "$@" </dev/null 2>&1
 }
-matches "client certificate: an expired one is refused" "$(openssl_client -alpn rampart/1 -ign_eof \
+matches "client certificate: an expired one is refused" "$(openssl_client -alpn rampart/2 -ign_eof \
     -cert "$bad_certs/old-client.pem" -key "$bad_certs/old-client.key")" 'alert certificate expired'
 for version in tls1 tls1_1 tls1_2; do
-    matches "$version is refused" "$(openssl_client -$version -cipher DEFAULT@SECLEVEL=0 -alpn rampart/1)" \
+    matches "$version is refused" "$(openssl_client -$version -cipher DEFAULT@SECLEVEL=0 -alpn rampart/2)" \
         'alert protocol version'
 done
-matches "who has no group in common is refused" "$(openssl_client -groups ffdhe3072 -alpn rampart/1)" \
+matches "who has no group in common is refused" "$(openssl_client -groups ffdhe3072 -alpn rampart/2)" \
     'alert handshake failure'
 matches "another ALPN protocol is refused" "$(openssl_client -alpn h2)" 'alert no application protocol'
 openssl_client -ign_eof -cert "$certs/client.pem" -key "$certs/client.key" >"$tmp/no-alpn"
 counted "failed handshakes are counted by what was wrong" auth failures.tls_handshake.certificate:10=1 \
     'failures.tls_handshake.tls:no_application_protocol=1'
+
+# ---- programs of the version before, which are OpenSSL's here: each end says which version the other one speaks
+
+# Its HELLO: 40 bytes, version 1, messages of 64 bytes, depth 4, PSN 0x123456.
+printf '\0\0\0\x28\x01\x01\0\0\0\0\0\x40\0\x04\0\0\0\x12\x34\x56\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' >"$tmp/hello-1"
+matches "a client of wire version 1 is refused in its own version, with words that name both" \
+    "$(timeout 60 openssl s_client -quiet -connect "$host:${port[auth]}" -CAfile "$certs/ca.pem" -alpn rampart/1 \
+        -cert "$certs/client.pem" -key "$certs/client.key" <"$tmp/hello-1" 2>/dev/null | od -An -v -c | tr -d ' \n')" \
+    '001003.*004.*theserverspeakswireversion2,theclient1:bothneedprogramsofthesameversion'
+start before openssl s_server -rev -accept "$host:0" -naccept 2 -alpn rampart/1 -tls1_3 -cert "$certs/server.pem" -key "$certs/server.key"
+wait_until 60 has_line "${logs[before]}" '^ACCEPT' || not_ok "a server of wire version 1" "$(cat "${logs[before]}")"
+port[before]=$(sed -n 's/^ACCEPT.*://p' "${logs[before]}")
+gives "rdma_client says that a server speaks wire version 1" 1 \
+    'tls_handshake: tls:no_application_protocol.*the server speaks wire version 1, this client 2: both need programs' \
+    "${bin}rdma_client" "${tls_options[@]}" --tls-port "${port[before]}" "$host" ping
+gives "performance_test says so before any client connects" 3 \
+    'tls_handshake: tls:no_application_protocol: the server speaks wire version 1, this client 2' \
+    "${bin}performance_test" "${tls_options[@]}" --output "$results" --name before --server "$host" \
+    --tls-port "${port[before]}" --steps 2 --quiet
+end_of before 5
 
 # ---- floods: more connections than there is room for, while others want to be served
 

@@ -57,7 +57,9 @@ test_usage() {
     local case_ status
     for case_ in 'vm --cpus 0 true|1 to 64' 'vm --cpus|needs a value' 'vm --memory lots true|8192M' \
         'vm --memory 8 true|8192M' 'vm --rails 0 true|1 to 8' 'vm --rails 9 true|1 to 8' \
-        'vm --nodes 3 true|1 or 2' 'vm --nodes|needs a value' 'vm --node2 true true|--nodes 2' \
+        'vm --nodes 17 true|1 to 16' 'vm --nodes|needs a value' 'vm --on 2 true true|--nodes 2' \
+        'vm --nodes 3 --on 4 true true|1 to 3' 'vm --on two true true|1 to 16' 'vm --on 2|a node and a command' \
+        'vm --nodes 2 --netem lossy true|tc-netem(8)' 'vm --nodes 2 --netem 3: true|tc-netem(8)' \
         'vm --timeout soon true|1 and more' 'vm --accel fast true|auto, kvm, tcg' \
         'vm --env 1x=2 true|NAME=VALUE' 'vm --nonsense true|--memory' 'vm --tty true|terminal' \
         'up nonsense|--netdev IF' 'down nonsense|no argument' 'sideways|status' '|status'; do
@@ -68,6 +70,9 @@ test_usage() {
         check "usage: '${case_%%|*}' says what is allowed" contains "$work/err" "${case_#*|}"
         check "usage: '${case_%%|*}' takes one line" is "$(wc -l <"$work/err")" 1
     done
+    "$softroce" vm --nodes 2 --netem '3:loss 1%' true </dev/null 2>"$work/err"
+    check "--netem for a node that is not there: status" is $? 2
+    check "--netem for a node that is not there: message" contains "$work/err" "1 to 2"
     "$softroce" vm --memory 9000G true </dev/null 2>"$work/err"
     check "more memory than there is: status" is $? 3
     check "more memory than there is: message" contains "$work/err" "not enough memory"
@@ -207,12 +212,14 @@ test_nodes() {
     mkdir "$work/nodes"
     cat >"$work/nodes/node.sh" <<'END'
 cd "${0%/*}" || exit 1
+echo "said by $RAMPART_NODE"
 exec >"out.$RAMPART_NODE"
 hostname
-printenv RAMPART_NODE RAMPART_PEER
+printenv RAMPART_NODE RAMPART_NODES RAMPART_PEER
 cat /sys/class/net/rampart0/mtu
 cat
 rdma link
+tc qdisc show dev rampart0
 if [ "$RAMPART_NODE" = 2 ]; then
     trap 'echo "told to end"; exit 0' TERM
     rping -s -a 10.77.0.2 -C 3 &
@@ -233,13 +240,19 @@ until rdma link | grep -q 'state ACTIVE' && busybox ping -q -c 1 -W 1 rampart-no
 echo "the cable is back"
 exit 5
 END
-    TMPDIR=$work "$softroce" vm --timeout 100 --nodes 2 --memory 700M --cpus 1 -- sh "$work/nodes/node.sh" <<<"for node 1" 2>"$work/err"
+    TMPDIR=$work "$softroce" vm --timeout 100 --nodes 2 --netem '2:delay 1ms' --memory 700M --cpus 1 -- sh "$work/nodes/node.sh" \
+        <<<"for node 1" >"$work/out" 2>"$work/err"
     check "--nodes 2: the status is node 1's" is $? 5
     for node in 1 2; do
-        check "--nodes 2: name and environment of node $node" is "$(head -n 4 "$work/nodes/out.$node" | tr '\n' ' ')" \
-            "rampart-node$node $node 10.77.0.$((3 - node)) 9000 "
+        check "--nodes 2: name and environment of node $node" is "$(head -n 5 "$work/nodes/out.$node" | tr '\n' ' ')" \
+            "rampart-node$node $node 2 10.77.0.$((3 - node)) 9000 "
         check "--nodes 2: node $node has an active device" grep -q 'rxe0/1 state ACTIVE' "$work/nodes/out.$node"
     done
+    check "--nodes 2: stdout is node 1's" is "$(<"$work/out")" "said by 1"
+    check "--nodes 2: what node 2 says is on stderr, with its name" is "$(grep -x 'node 2: said by 2' "$work/err")" \
+        "node 2: said by 2"
+    check "--netem 2:...: node 2 has it" contains "$work/nodes/out.2" "netem"
+    check "--netem 2:...: node 1 has not" is "$(grep -c netem "$work/nodes/out.1")" 0
     check "--nodes 2: stdin is node 1's" contains "$work/nodes/out.1" "for node 1"
     check "--nodes 2: and not node 2's" is "$(grep -c "for node 1" "$work/nodes/out.2")" 0
     check "--nodes 2: rping over the wire" contains "$work/nodes/out.2" "rping: 0"
@@ -250,16 +263,22 @@ END
     check "--nodes 2: nothing is left in the scratch directory" is "$(find "$work" -maxdepth 1 -name 'softroce.*')" ''
 }
 
-# Node 2 fails; then the script is killed: whatever one node does, the other ends too.
+# Node 3 loses its power, which ends no other; then node 2 fails; then the script is killed: both end all.
 test_nodes_end() {
     local script ours
-    "$softroce" vm --timeout 80 --nodes 2 --memory 700M --cpus 1 --node2 'sleep 1; exit 9' -- \
-        sh -c 'trap "echo terminated; exit 0" TERM; while :; do sleep 0.1; done' </dev/null >"$work/out" 2>"$work/err"
-    check "--nodes 2: node 2 fails: its status" is $? 9
-    check "--nodes 2: node 2 fails: node 1 is told to end" contains "$work/out" terminated
-    check "--nodes 2: node 2 fails: it is said" contains "$work/err" "node 2 ended with status 9"
+    "$softroce" vm --timeout 120 --nodes 3 --memory 600M \
+        --on 1 'trap "echo terminated; exit 0" TERM; while :; do sleep 0.1; done' \
+        --on 2 'while busybox ping -q -c 1 -W 1 rampart-node3 >/dev/null; do sleep 0.1; done
+            busybox ping -q -c 1 -W 5 rampart-node1 >/dev/null && exit 9' \
+        -- sh -c 'echo b >/proc/sysrq-trigger' </dev/null >"$work/out" 2>"$work/err"
+    check "--nodes 3: node 2 fails: its status" is $? 9
+    check "--nodes 3: node 2 fails: node 1 is told to end" contains "$work/out" terminated
+    check "--nodes 3: node 2 fails: it is said" contains "$work/err" "node 2 ended with status 9"
+    check "--nodes 3: node 3 has lost its power: it is said" contains "$work/err" \
+        "node 3: softroce: the micro-VM is gone, as if its power had failed"
+    check "--nodes 3: node 3 has lost its power: no failure" is "$(grep -c 'node 3 ended with' "$work/err")" 0
     : >"$work/out"
-    TMPDIR=$work "$softroce" vm --timeout 80 --nodes 2 --memory 700M --cpus 1 --node2 'sleep 1000' -- \
+    TMPDIR=$work "$softroce" vm --timeout 80 --nodes 2 --memory 700M --cpus 1 --on 2 'sleep 1000' -- \
         sh -c 'echo ready; sleep 1000' </dev/null >"$work/out" 2>"$work/err" &
     script=$!
     await 90 grep -q ready "$work/out"
@@ -267,7 +286,7 @@ test_nodes_end() {
     kill -KILL $script
     wait $script 2>/dev/null
     # shellcheck disable=SC2086  # these are words
-    check "--nodes 2: a killed script takes both machines with it" await 10 gone $ours
+    check "--nodes 2: a killed script takes both machines and the wire with it" await 10 gone $ours
 }
 
 descendants() { # PID

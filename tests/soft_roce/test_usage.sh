@@ -54,10 +54,15 @@ wrong '--mix: goes with --workload mixed' performance_test --mix 1:2:3
 wrong '--rate and --rate-per-client: give one of them' performance_test --rate 1 --rate-per-client 1
 wrong "--inline: 'on' is not allowed; allowed: auto, off" performance_test --inline on
 wrong "--cpu-list: '1-' is not allowed" rdma_server --cpu-list 1-
+wrong "--server-cpu-list: '1-' is not allowed" performance_test --server-cpu-list 1-
+wrong '--cpu-list and --numa auto: give one of them' rdma_server --cpu-list 1 --numa auto
 wrong "--compare: 'inline' is not allowed" performance_test --compare inline
 wrong '--compare: clients cannot be compared' performance_test --compare clients=1,2
 wrong "--compare: --inline: 'x' is not allowed" performance_test --compare inline=off,x
 wrong '--compare and --inline: give one of them' performance_test --compare inline=off,auto --inline off
+wrong '--compare-set: give it two to 8 times' performance_test --compare-set a:inline=off
+wrong '--compare: 64 combinations in 5 rounds are too many runs; allowed: 64 combinations and 200 runs' performance_test \
+    --compare post-list=1,2,3,4,5,6,7,8 --compare signal-every=0,1,2,3,4,5,6,7
 wrong '--compare: does not go with --json' performance_test --compare inline=off,auto --json -
 wrong '--trace-max: goes with --trace' performance_test --trace-max 5
 wrong '--cycles: goes with --churn' performance_test --cycles 10
@@ -93,4 +98,37 @@ if [[ ! -e /sys/class/infiniband ]] || [[ ! $(ls /sys/class/infiniband) ]]; then
     gives "no RDMA device: performance_test says what to do" 3 "$no_device" \
         "${bin}performance_test" --environment native --output "$tmp/results"
 fi
+
+# ---- scripts/check, which is told to end while tests run on both sides of it
+
+mkdir -p "$tmp/tree/scripts"
+cp scripts/check "$tmp/tree/scripts"
+cat >"$tmp/tree/Makefile" <<'END'
+# A test like any other: a shell that waits for what it started.
+check-soft-roce check-bench:
+	@sleep 600 & echo $$$$ $$! >$@.tmp && mv $@.tmp $@.pids; wait
+.DEFAULT:
+	@:
+END
+
+# shellcheck disable=SC2317  # wait_until calls it
+# True if no process that a target of that Makefile started is left.
+ended() { # TARGET
+    local pids
+    read -ra pids <"$tmp/tree/$1.pids" && ! kill -0 "${pids[0]}" 2>/dev/null && ! kill -0 "${pids[1]}" 2>/dev/null
+}
+
+start check "$tmp/tree/scripts/check"
+for target in check-soft-roce check-bench; do
+    wait_until 60 test -e "$tmp/tree/$target.pids" || not_ok "scripts/check runs $target" "$(<"${logs[check]}")"
+done
+kill -TERM "${pid[check]}"
+ends "scripts/check: SIGTERM ends it" check 60 143 '== Soft-RoCE'
+for target in check-soft-roce check-bench; do
+    if wait_until 10 ended $target; then
+        ok "scripts/check: SIGTERM ends $target, too"
+    else
+        not_ok "scripts/check: SIGTERM ends $target, too" "processes $(<"$tmp/tree/$target.pids") are left"
+    fi
+done
 finish

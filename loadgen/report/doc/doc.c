@@ -194,6 +194,14 @@ void doc_file(struct doc *d, const char *path, const char *what)
 	put(d, o, "text", what, false);
 }
 
+void doc_link(struct doc *d, const char *id, const char *text)
+{
+	json_t *o = block(d, DOC_FILE, DOC_PLAIN, NULL);
+
+	put(d, o, "to", id, false);
+	put(d, o, "text", text, false);
+}
+
 void doc_chart(struct doc *d, const char *id, const char *title, const char *svg, const char *description)
 {
 	json_t *o = block(d, DOC_CHART, DOC_PLAIN, NULL);
@@ -254,6 +262,15 @@ void doc_cell(struct doc_table *t, const char *fmt, ...)
 	va_end(ap);
 	cell(t, json_incref(json_object_get(o, "text")));
 	json_decref(o);
+}
+
+void doc_cell_link(struct doc_table *t, const char *id, const char *text)
+{
+	json_t *o = json_object();
+
+	put(t->doc, o, "text", text, false);
+	put(t->doc, o, "to", id, false);
+	cell(t, o);
 }
 
 void doc_number(struct doc_table *t, double v, int decimals)

@@ -38,6 +38,9 @@ void doc_answer(struct doc *d, enum doc_tone tone, const char *id, const char *q
 void doc_code(struct doc *d, const char *text);		/* as it is, such as a command; may have several lines */
 void doc_file(struct doc *d, const char *path, const char *what);	/* a link to a file beside the report */
 
+/* Among files: a link to the section with that `id`. */
+void doc_link(struct doc *d, const char *id, const char *text);
+
 /* A table; `name` is that of its CSV file. Fill it before anything else is added. The caption may be NULL. */
 struct doc_table *doc_table(struct doc *d, const char *name, const char *caption);
 /* A column: its title, and its unit or NULL. Numbers are aligned to the right. All columns come before the first row. */
@@ -47,6 +50,8 @@ void doc_row(struct doc_table *t, enum doc_tone tone);
  * gets it with 9 digits, and NAN as nothing. */
 void doc_cell(struct doc_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void doc_number(struct doc_table *t, double v, int decimals);
+/* A text that leads to the section with that `id`. */
+void doc_cell_link(struct doc_table *t, const char *id, const char *text);
 /* Writes the number `plain` to `out`, with commas between thousands. Returns `out`. */
 #define DOC_NUMBER_MAX 64
 const char *doc_with_thousands(const char *plain, char out[DOC_NUMBER_MAX]);

@@ -123,6 +123,10 @@ static void note(struct page *p, const json_t *b)
 
 static void file(struct page *p, const json_t *b)
 {
+	if (doc_has(b, "to")) {
+		put(p, "<li><a href=\"#%s\">%s</a></li>\n", doc_str(b, "to"), doc_str(b, "text"));
+		return;
+	}
 	put(p, "<li><a href=\"");
 	as_path(p, doc_str(b, "path"));
 	put(p, "\"><code>%s</code></a>", doc_str(b, "path"));
@@ -201,7 +205,10 @@ static void table_row(struct page *p, const json_t *b, const json_t *row)
 		fprintf(p->out, "<%s%s>", i == 0 ? "th scope=\"row\"" : "td", cell_class(b, i, text));
 		if (i == 0)
 			sign(p, tone, "");
-		put(p, i == 0 ? "%s</th>" : "%s</td>", text);
+		put_any(p, "<a href=\"#%s\">", doc_cell_to(row, i));
+		put(p, "%s", text);
+		fputs(*doc_cell_to(row, i) ? "</a>" : "", p->out);
+		fputs(i == 0 ? "</th>" : "</td>", p->out);
 	}
 	fputs("</tr>\n", p->out);
 }

@@ -19,9 +19,9 @@ enum doc_kind {
 	DOC_BADGE,		/* text, detail */
 	DOC_ANSWER,		/* title, text, detail */
 	DOC_CODE,		/* text, with newlines and tabs */
-	DOC_FILE,		/* path, text */
+	DOC_FILE,		/* path, text; or to (a section's id), text */
 	DOC_TABLE,		/* name, title, toned (bool), columns: [{title, unit, number (bool)}],
-				 * rows: [{tone, cells: [text, or [number or null, decimals]]}] */
+				 * rows: [{tone, cells: [text, or [number or null, decimals], or {text, to: a section's id}]}] */
 	DOC_CHART,		/* id, title, svg, detail */
 	DOC_END,		/* there is no block */
 };
@@ -48,6 +48,8 @@ size_t doc_n_rows(const json_t *table);
 const json_t *doc_row_at(const json_t *table, size_t row);
 /* A cell as it is shown; "" if the row is too short. A number is written to `buf`. */
 const char *doc_cell_shown(const json_t *row, size_t column, char buf[DOC_NUMBER_MAX]);
+/* The id of the section that a cell leads to, "" if to none. */
+const char *doc_cell_to(const json_t *row, size_t column);
 /* A cell for CSV: numbers with 9 digits. */
 const char *doc_cell_exact(const json_t *row, size_t column, char buf[DOC_NUMBER_MAX]);
 

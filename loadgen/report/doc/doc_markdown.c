@@ -146,8 +146,11 @@ static void code(FILE *out, const char *text)
 	}
 }
 
+/* Links within the document are the page's alone. */
 static void file(FILE *out, const json_t *b)
 {
+	if (doc_has(b, "to"))
+		return;
 	put(out, "- %s", doc_str(b, "path"));
 	put_any(out, ": %s", doc_str(b, "text"));
 	fputs("\n", out);

@@ -127,7 +127,12 @@ const char *doc_cell_shown(const json_t *row, size_t column, char buf[DOC_NUMBER
 
 	if (json_is_array(cell))
 		return number_shown(cell, buf);
-	return json_is_string(cell) ? json_string_value(cell) : "";
+	return json_is_object(cell) ? doc_str(cell, "text") : json_is_string(cell) ? json_string_value(cell) : "";
+}
+
+const char *doc_cell_to(const json_t *row, size_t column)
+{
+	return doc_str(cell_at(row, column), "to");
 }
 
 const char *doc_cell_exact(const json_t *row, size_t column, char buf[DOC_NUMBER_MAX])
@@ -135,7 +140,7 @@ const char *doc_cell_exact(const json_t *row, size_t column, char buf[DOC_NUMBER
 	const json_t *cell = cell_at(row, column);
 
 	if (!json_is_array(cell))
-		return json_is_string(cell) ? json_string_value(cell) : "";
+		return doc_cell_shown(row, column, buf);
 	if (json_is_null(json_array_get(cell, 0)))
 		return "";
 	snprintf(buf, DOC_NUMBER_MAX, "%.9g", json_real_value(json_array_get(cell, 0)));

@@ -15,7 +15,9 @@
 #include "common/hist/hist_io.h"
 #include "common/base/json_at.h"
 
-#define SCHEMA_VERSION 1
+/* schema_version of run.json: the newest, and the oldest that can be read. What an older run has not is null. */
+#define SCHEMA_VERSION 2
+#define SCHEMA_VERSION_OLDEST 1
 /* A run of 50,000 clients takes some MB: a larger file is no run.json. */
 #define RUN_JSON_BYTES_MAX (256 << 20)
 #define EVENT_BYTES_MAX 65536
@@ -82,6 +84,15 @@ bool source_has_file(const struct source *s, const char *name)
 	if (f)
 		fclose(f);
 	return f != NULL;
+}
+
+bool source_is_of_suite(const struct source *s)
+{
+	char path[PATH_MAX + 16];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/../suite.json", s->dir);
+	return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /* --- events --- */
@@ -203,10 +214,13 @@ static int read_run(struct source *s, const struct progress *p, char *err, size_
 		return -EINVAL;
 	}
 	version = json_number_at(s->run, "schema_version");
-	if (version == SCHEMA_VERSION)
+	if (version >= SCHEMA_VERSION_OLDEST && version <= SCHEMA_VERSION && version == floor(version))
 		return 0;
-	snprintf(err, err_size, isfinite(version) ? "%s/run.json: schema_version is %g, this program reads %d" :
-		 "%s/run.json: no schema_version: not of a run", s->dir, version, SCHEMA_VERSION);
+	if (isfinite(version))
+		snprintf(err, err_size, "%s/run.json: schema_version is %g, this program reads %d to %d", s->dir, version,
+			 SCHEMA_VERSION_OLDEST, SCHEMA_VERSION);
+	else
+		snprintf(err, err_size, "%s/run.json: no schema_version: not of a run", s->dir);
 	return -EINVAL;
 }
 

@@ -38,6 +38,9 @@ bool source_histogram_name(const struct source *s, const json_t *step, const cha
  * cannot be read; valid until the next call. */
 const struct hist *source_histogram(void *source, const json_t *step, const char *which);
 
+/* True if the run is an entry of a suite: the folder that its own is in has suite.json. */
+bool source_is_of_suite(const struct source *s);
+
 /* True if the folder has a file of that plain name. */
 bool source_has_file(const struct source *s, const char *name);
 

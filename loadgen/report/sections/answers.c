@@ -61,6 +61,10 @@ static bool answer_by_objective(struct page *p)
 	if (!isfinite(c.high))
 		how_many(p, DOC_GOOD, "clients-met-to-the-end", page_text(p, "At least %s", page_count(p, c.clients)),
 			 "%s, and no more were tried; a larger --clients tries more.", met);
+	else if (c.at_least && *found_hosts_at_limit(p, c.clients))
+		how_many(p, DOC_WARN, "clients-met-add-hosts", "Add hosts",
+			 "%s; with %s the load hosts were at their own limit (%s), so the server's is not known.", met,
+			 page_count(p, c.high), found_hosts_at_limit(p, c.clients));
 	else if (c.at_least)
 		how_many(p, DOC_WARN, "clients-met-then-unknown", page_text(p, "At least %s", page_count(p, c.clients)),
 			 "%s; with %s the load generator was at its own limit, or there were too few samples to tell.",
@@ -119,7 +123,11 @@ static void answer_by_clients_held(struct page *p)
 	double held = found_most_held(p->points);
 	const struct point *bad = found_first_not_held(p->points);
 
-	if (isfinite(held) && !bad)
+	if (isfinite(held) && !bad && *found_hosts_at_limit(p, held))
+		how_many(p, DOC_WARN, "clients-held-add-hosts", "Add hosts", "%s were held at once and nothing failed, but load "
+			 "hosts were at their own limit (%s), so the server's is not known.", page_clients(p, held),
+			 found_hosts_at_limit(p, held));
+	else if (isfinite(held) && !bad)
 		how_many(p, DOC_PLAIN, "clients-all-held", page_text(p, "At least %s", page_count(p, held)),
 			 "%s were held at once and nothing failed. The run tried no more; --find-capacity does.%s %s",
 			 page_clients(p, held), knee_words(p), json_text_at(p->run, "config.slo") ?

@@ -105,6 +105,19 @@ static void say_differences(struct page *p, const struct page_baseline *b)
 	}
 }
 
+/* A run in which a setting did not take effect is no run with that setting. */
+static void say_untaken(struct page *p, const struct page_baseline *b)
+{
+	const json_t *there = json_at(b->source->run, "analysis.not_taken"), *here = json_at(p->run, "analysis.not_taken");
+
+	if (json_array_size(there) + json_array_size(here) == 0)
+		return;
+	doc_note(p->doc, DOC_WARN, "baseline-not-taken", "Not all settings took effect (%zu in the baseline, %zu here):",
+		 json_array_size(there), json_array_size(here));
+	effective_say_untaken(p, b->source->run, "baseline-not-taken-there");
+	effective_say_untaken(p, p->run, "baseline-not-taken-here");
+}
+
 static void table_rows(struct page *p, const struct page_baseline *b)
 {
 	static const char *const order[] = { "regression", "improvement", "same", "unknown" };
@@ -130,6 +143,7 @@ static void show_baseline(struct page *p, const struct page_baseline *b)
 	doc_heading(p->doc, page_text(p, "Against %s", b->label));
 	doc_text(p->doc, page_text(p, "baseline-%s", b->label), "The baseline is the run %s.", b->source->id);
 	say_differences(p, b);
+	say_untaken(p, b);
 	if (json_array_size(rows) == 0) {
 		doc_text(p->doc, "baseline-nothing-common", "No number of clients is in both runs, so nothing can be "
 			 "compared.");

@@ -42,12 +42,43 @@ static void table_stages(struct page *p, const struct bars *bars, const char *na
 	for (int s = 0; s < STAGE_TIMED; s++)
 		doc_column(t, stage_names[s], "ms", true);
 	doc_column(t, "total", "ms", true);
+	doc_column(t, "psn_generate", "ms", true);
 	for (size_t i = 0; i < bars->n; i++) {
 		page_row(p, t, DOC_PLAIN, bars->v[i]->clients, bars->v[i]->bytes);
 		for (int s = 0; s < STAGE_TIMED; s++)
 			doc_number(t, stage_ms(bars->v[i], stage_names[s], percentile), 3);
 		doc_number(t, stage_ms(bars->v[i], "total", percentile), 3);
+		doc_number(t, stage_ms(bars->v[i], "psn_generate", percentile), 3);
 	}
+}
+
+/* --- one at a time --- */
+
+static void add_alone(struct doc_table *t, const char *when, const json_t *floor)
+{
+	page_add(t, DOC_PLAIN, "s00333s3", when, json_number_at(floor, "tried"), json_number_at(floor, "connected"),
+		 json_number_at(floor, "connect_ns.total.min") / 1e6, json_number_at(floor, "connect_ns.total.p50") / 1e6,
+		 json_number_at(floor, "connect_ns.total.max") / 1e6, json_text_at(floor, "longest.p50.stage"),
+		 json_number_at(floor, "longest.p50.ns") / 1e6);
+}
+
+/* What a connection takes that waits for no other, beside what it takes among `at`. */
+static void show_alone(struct page *p, const struct point *at)
+{
+	const json_t *before = json_at(p->run, "floor.before"), *after = json_at(p->run, "floor.after");
+	double alone_ns = json_number_at(before, "connect_ns.total.p50"), total_ns = stage_ms(at, "total", "p50") * 1e6;
+	struct doc_table *t;
+
+	if (!json_is_object(before))
+		return;
+	if (isfinite(alone_ns) && isfinite(total_ns))
+		doc_text(p->doc, "alone-said", "One at a time, on the idle server, a connection took %s (median), and among %s "
+			 "%.1f times as long.", page_ns(p, alone_ns), page_clients(p, at->clients), total_ns / alone_ns);
+	t = page_table(p, "alone", "Clients that connected one at a time, before the first step and after the last.",
+		       "when;tried#clients;connected#clients;least#ms;median#ms;most#ms;longest stage;its median#ms");
+	add_alone(t, "before the first step", before);
+	if (json_is_object(after))
+		add_alone(t, "after the last step", after);
 }
 
 /* A percentile of all stages: as bars and as a table. */
@@ -55,7 +86,7 @@ static const struct shown_percentile {
 	const char *percentile, *table, *chart, *title, *y_label, *caption, *id_none, *none;
 } shown[] = {
 	{ "p50", "stages", "stages-chart", "Connection stages, medians", "median of each stage, ms",
-	  "Medians of the stages. They do not add up exactly to the median of the whole.",
+	  "Medians of the stages. They do not add up exactly to the median of the whole. psn_generate is a part of psn_exchange.",
 	  "stages-p50-none", "The medians are not known: they need 5 connections in a step." },
 	{ "p99", "stages_p99", "stages-p99-chart", "Connection stages, p99", "p99 of each stage, ms",
 	  "The p99 of the stages. A connection that is slow in one stage is rarely slow in all, so their sum is above the "
@@ -136,6 +167,7 @@ void section_stages(struct page *p)
 	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
 		show_stages(p, &bars, &shown[i]);
 	table_server_stages(p, &bars);
+	show_alone(p, bars.v[bars.n - 1]);
 }
 
 /* --- over time --- */

@@ -111,6 +111,14 @@ struct found_flag found_flag(const struct points *points, const char *name)
 	return f;
 }
 
+const char *found_hosts_at_limit(struct page *p, double clients)
+{
+	char names[READ_NAMES_MAX];
+
+	return page_text(p, "%s", read_hosts_at_limit(json_object_get(p->run, "hosts"), json_object_get(p->run, "steps"),
+						      clients, names));
+}
+
 bool found_share_machine(const struct page *p)
 {
 	const char *server = json_text_at(p->run, "environment.server.hostname");
@@ -168,6 +176,7 @@ const char *found_resource_words(const char *resource)
 		{ "time", "the time to connect" },
 		{ "server", "the server itself" },
 		{ "device", "the RDMA device" },
+		{ "cpu", "idle CPU" },
 		{ "receive_buffers", "receive buffers" },
 		{ "queue_pairs", "queue pairs" },
 		{ "peer", "the other end" },
@@ -175,6 +184,7 @@ const char *found_resource_words(const char *resource)
 		{ "max_qp", "queue pairs of the device" },
 		{ "max_cq", "completion queues of the device" },
 		{ "max_mr", "memory regions of the device" },
+		{ "network", "the network's line, bytes a second" },
 		{ "cqe", "the size of a completion queue" },
 		{ "max_srq_wr", "the size of the shared receive queue" },
 	};

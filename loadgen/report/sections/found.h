@@ -40,6 +40,10 @@ struct found_flag {
 };
 struct found_flag found_flag(const struct points *points, const char *name);
 
+/* The load hosts that had no more to give, of a run on several, in the smallest such step of `clients` at least: "load2,
+ * load5"; "" if there were none. Kept until page_free. */
+const char *found_hosts_at_limit(struct page *p, double clients);
+
 /* Server and generator were on one machine. */
 bool found_share_machine(const struct page *p);
 /* Share of its machine's CPUs that `side` (as in read_cores) used with the most clients; NAN: not known. */

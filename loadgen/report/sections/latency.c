@@ -1,4 +1,5 @@
-/* How round trips are distributed: percentile spectrum and histogram. */
+/* How round trips are distributed: percentile spectrum and histogram; and figures of a part of the operations: each direction,
+ * each kind, and half of a round trip. */
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
@@ -259,4 +260,96 @@ void section_distribution(struct page *p)
 			 p->points->n_sizes);
 	show_spectrum(p, s, n);
 	show_bins(p, &s[0]);
+}
+
+/* --- one way, by direction, by kind --- */
+
+/* Names of the parts in run.json, and in words. */
+static const struct {
+	const char *path, *words;
+} parts[] = {
+	{ "streams.to_server", "to the server" }, { "streams.from_server", "from the server" },
+	{ "kinds.write", "write" }, { "kinds.read", "read" }, { "kinds.atomic", "atomic" },
+};
+#define PARTS (sizeof(parts) / sizeof(parts[0]))
+
+static double figure(struct page *p, const struct point *at, const char *part, const char *path)
+{
+	return point_range(at, page_text(p, "%s.%s", part, path)).value;
+}
+
+static bool has_part(const struct point *at, const char *path)
+{
+	for (size_t i = 0; i < at->n; i++)
+		if (json_is_object(json_at(at->steps[i], path)))
+			return true;
+	return false;
+}
+
+static void add_part(struct page *p, struct doc_table *t, const struct point *at, size_t i)
+{
+	const char *path = parts[i].path;
+
+	page_row(p, t, DOC_PLAIN, at->clients, at->bytes);
+	page_cells(t, "s011113", parts[i].words, figure(p, at, path, "msgs_per_s"), figure(p, at, path, "bytes_per_s") / 1e6,
+		   figure(p, at, path, "response_ns.p50") / 1e3, figure(p, at, path, "response_ns.p95") / 1e3,
+		   figure(p, at, path, "response_ns.p99") / 1e3, figure(p, at, path, "fairness.jain_index"));
+	page_cells(t, "1", 100 * figure(p, at, path, "head_of_line_ratio"));
+}
+
+static bool has_parts(const struct page *p)
+{
+	for (size_t i = 0; i < p->points->n; i++)
+		for (size_t k = 0; k < PARTS; k++)
+			if (has_part(&p->points->v[i], parts[k].path))
+				return true;
+	return false;
+}
+
+static void show_parts(struct page *p)
+{
+	struct doc_table *t;
+
+	if (!has_parts(p))
+		return;
+	doc_heading(p->doc, "By direction or kind");
+	doc_text(p->doc, "parts", "Operations of a client end in the order in which they began, so one waits for those before it. "
+		 "The share of the time spent behind earlier operations of the same direction is that of head-of-line "
+		 "blocking; with one operation in flight there is none. Jain's index is 1 if all clients got the same.");
+	t = page_table(p, "parts", "Operations by direction or kind.", PAGE_POINT
+		       ";operations;rate#operations/s;throughput#MB/s;p50#us;p95#us;p99#us;Jain's index#;behind earlier ones#%");
+	for (size_t i = 0; i < p->points->n; i++)
+		for (size_t k = 0; k < PARTS; k++)
+			if (has_part(&p->points->v[i], parts[k].path))
+				add_part(p, t, &p->points->v[i], k);
+}
+
+static void show_one_way(struct page *p)
+{
+	static const char *const figures[] = { "min", "mean", "p50", "p95", "p99", "p99_9" };
+	struct doc_table *t = NULL;
+
+	for (size_t i = 0; i < p->points->n; i++) {
+		const struct point *at = &p->points->v[i];
+
+		if (!has_part(at, "one_way_ns"))
+			continue;
+		if (!t) {
+			doc_heading(p->doc, "One way");
+			doc_text(p->doc, "one-way", "A message takes about half of its round trip one way. These are the round trips above, "
+				 "divided by two, to compare with tools that print half of a round trip, such as ib_send_lat; nothing "
+				 "was measured one way.");
+			t = page_table(p, "one_way", "Half of the round trip.", PAGE_POINT
+				       ";min#us;mean#us;p50#us;p95#us;p99#us;p99.9#us");
+		}
+		page_row(p, t, DOC_PLAIN, at->clients, at->bytes);
+		for (size_t k = 0; k < sizeof(figures) / sizeof(figures[0]); k++)
+			doc_number(t, figure(p, at, "one_way_ns", figures[k]) / 1e3, 2);
+	}
+}
+
+void parts_add(struct page *p)
+{
+	show_one_way(p);
+	show_parts(p);
 }

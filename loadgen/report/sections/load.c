@@ -170,10 +170,10 @@ static void say_growth(struct page *p, const struct load *l)
 			 page_clients(p, v->x[v->first]), page_count(p, v->y[v->first]), page_with_size(p, l->bytes));
 	else
 		doc_text(p->doc, "throughput-growth", "From %s to %s throughput went from %s to %s messages a "
-			 "second%s: %.2g times as much for %.3g times the clients. The most was %s, with %s.",
+			 "second%s: %.2g times as much for %s times the clients. The most was %s, with %s.",
 			 page_count(p, v->x[v->first]), page_clients(p, v->x[v->last]), page_count(p, v->y[v->first]),
 			 page_count(p, v->y[v->last]), page_with_size(p, l->bytes), v->y[v->last] / v->y[v->first],
-			 v->x[v->last] / v->x[v->first], page_count(p, v->y[top]), page_clients(p, v->x[top]));
+			 page_count(p, v->x[v->last] / v->x[v->first]), page_count(p, v->y[top]), page_clients(p, v->x[top]));
 }
 
 static void say_fitted(struct page *p, const struct load *l)
@@ -232,8 +232,12 @@ static void say_open_loop(struct page *p)
 static void say_saturation(struct page *p)
 {
 	struct found_flag flag = found_flag(p->points, "generator_saturated");
+	const char *hosts = found_hosts_at_limit(p, 0);
 
-	if (flag.steps)
+	if (*hosts)
+		doc_note(p->doc, DOC_WARN, "hosts-limit", "From %s on load hosts were at their limit (%s): there the server can "
+			 "do at least what is shown. Add hosts to see what it can.", page_clients(p, flag.least), hosts);
+	else if (flag.steps)
 		doc_note(p->doc, DOC_WARN, "generator-limit", "From %s on the load generator itself was at its limit: "
 			 "there the server can do at least what is shown.", page_clients(p, flag.least));
 }
@@ -279,7 +283,8 @@ void section_throughput(struct page *p)
 		loads[i].rate = trend_figure(p, p->points, loads[i].bytes, TREND_THROUGHPUT, 1);
 		fit_load(p, &loads[i]);
 	}
-	if (!loads || known_loads(loads, n) == 0) {
+	/* Without memory some figures are missing, and there will be no report. */
+	if (!loads || page_failed(p) || known_loads(loads, n) == 0) {
 		doc_text(p->doc, "throughput-none", "No messages were measured: %s.", why_no_messages(p));
 		return;
 	}
@@ -384,9 +389,9 @@ static void say_latency(struct page *p, const struct latency *l)
 		 page_clients(p, mid->x[mid->last]), page_ns(p, mid->y[mid->last] * 1e3));
 	if (high->known > 1)
 		doc_text(p->doc, "latency-p99", "The p99 (1 %% of the round trips are slower) went from %s to %s: %.2g "
-			 "times as long for %.3g times the clients.", page_ns(p, high->y[high->first] * 1e3),
+			 "times as long for %s times the clients.", page_ns(p, high->y[high->first] * 1e3),
 			 page_ns(p, high->y[high->last] * 1e3), high->y[high->last] / high->y[high->first],
-			 high->x[high->last] / high->x[high->first]);
+			 page_count(p, high->x[high->last] / high->x[high->first]));
 	else if (high->known == 1)
 		doc_text(p->doc, "latency-p99-single", "The p99 (1 %% of the round trips are slower) was %s with %s.",
 			 page_ns(p, high->y[high->first] * 1e3), page_clients(p, high->x[high->first]));
@@ -417,7 +422,7 @@ void section_latency(struct page *p)
 			known += l[i].us[k].known;
 		}
 	}
-	if (known == 0) {
+	if (known == 0 || page_failed(p)) {
 		doc_text(p->doc, "latency-none", "No round trips were measured: %s.", why_no_messages(p));
 		return;
 	}
@@ -429,4 +434,5 @@ void section_latency(struct page *p)
 	say_sizes_left_out(p);
 	draw_latency(p, l, n);
 	table_latency(p, l, n);
+	parts_add(p);
 }

@@ -36,7 +36,15 @@ static void table_environment(struct page *p)
 		{ "accelerator", "accelerator", false },
 		{ "rdma_device.name", "RDMA device", false },
 		{ "rdma_device.driver", "driver", false },
+		{ "rdma_device.driver_version", "driver version (none: the kernel's)", false },
 		{ "rdma_device.firmware", "firmware", false },
+		{ "rdma_device.numa_node", "NUMA node of the device", false },
+		{ "numa_nodes", "NUMA nodes", false },
+		{ "cpu_governor", "CPU frequency governor", false },
+		{ "huge_pages.transparent", "transparent huge pages", false },
+		{ "huge_pages.used_bytes", "memory in huge pages", true },
+		{ "libraries.rdma_core", "rdma-core", false },
+		{ "libraries.openssl", "OpenSSL", false },
 		{ "rdma_device.link", "link", false },
 		{ "rdma_device.path_mtu_bytes", "path MTU, bytes", false },
 		{ "rdma_device.is_software", "software device", false },
@@ -124,6 +132,13 @@ static void add_file(struct page *p, const char *name, const char *what)
 		doc_file(p->doc, page_text(p, "%s%s", p->files_prefix, name), what);
 }
 
+/* The suite's report is written after those of its runs. */
+static void add_suite(struct page *p)
+{
+	if (source_is_of_suite(p->source))
+		doc_file(p->doc, page_text(p, "%s../report.html", p->files_prefix), "the report of the suite that this run is of");
+}
+
 static size_t add_histograms(struct page *p, const json_t *step)
 {
 	static const char *const which[] = { "connect", "response", "service" };
@@ -146,6 +161,7 @@ static void list_files(struct page *p)
 	size_t n = 0;
 
 	doc_heading(p->doc, "Raw files");
+	add_suite(p);
 	add_file(p, "run.json", "everything that was measured");
 	add_file(p, "events.ndjson", "what happened, one object a line");
 	add_file(p, "server.log", "what the server said");

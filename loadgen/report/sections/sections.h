@@ -8,16 +8,27 @@
 void section_verdict(struct page *p);		/* the answers, capacities, criteria */
 void section_throughput(struct page *p);
 void section_latency(struct page *p);
+void section_offered(struct page *p);		/* of a sweep of rates; nothing of other runs */
 void section_stages(struct page *p);		/* of connecting */
 void section_distribution(struct page *p);
 void section_time(struct page *p);
 void section_failures(struct page *p);
 void section_resources(struct page *p);
+void section_servers(struct page *p);		/* of several servers; nothing of other runs */
+void section_machines(struct page *p);		/* samples of both ends over time */
+void section_hosts(struct page *p);		/* of a run on several load hosts; nothing of other runs */
+void section_network(struct page *p);
 void section_limits(struct page *p);
 void section_checks(struct page *p);		/* Little's law, schedule lag */
 void section_plan(struct page *p);
+void section_effective(struct page *p);		/* what really ran */
+/* Items for the settings that did not take effect in a run. Returns how many. */
+size_t effective_say_untaken(struct page *p, const json_t *run, const char *id);
 void section_baselines(struct page *p);
 void section_origin(struct page *p);		/* environment, command, files */
+
+/* One way, by direction, by kind; part of the section on latency. */
+void parts_add(struct page *p);
 
 /* The answers to a newcomer's three questions; part of the verdict. */
 void answers_add(struct page *p);

@@ -113,7 +113,10 @@ size_t figures_read(struct page *p, const struct figures *f, double bytes, struc
 		out[i] = trend_figure(p, p->points, bytes, f->v[i].path, f->v[i].scale);
 		known += out[i].known;
 	}
-	return known;
+	if (!page_failed(p))
+		return known;
+	memset(out, 0, FIGURES_MAX * sizeof(*out));
+	return 0;
 }
 
 void figures_show(struct page *p, const struct figures *f, const struct trend v[FIGURES_MAX])

@@ -51,7 +51,7 @@ struct figures {
 	struct figure v[FIGURES_MAX];	/* up to the first without a label */
 };
 
-/* Their trends, into `out`; returns how many of all their points are known. */
+/* Their trends, into `out`; returns how many of all their points are known. Out of memory: none is. */
 size_t figures_read(struct page *p, const struct figures *f, double bytes, struct trend out[FIGURES_MAX]);
 void figures_show(struct page *p, const struct figures *f, const struct trend v[FIGURES_MAX]);
 

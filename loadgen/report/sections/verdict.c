@@ -21,7 +21,11 @@ static void add_flag_badges(struct page *p)
 		  "throughput or latency was still changing while it was measured; a longer --duration or --warmup helps" },
 		{ "not_measured", "not measured", "the step did not reach its measured time" },
 		{ "step_timeout", "connecting timed out", "clients were not connected within --step-timeout" },
+		{ "memory_floor", "cut short", "a machine had less memory left than --memory-floor" },
+		{ "cpu_floor", "cut short", "a machine had less idle CPU than --cpu-floor" },
 		{ "replies_missing", "replies missing", "messages were not answered within 15 s" },
+		{ "behind_schedule", "behind schedule", "fewer operations ended than were due, by more than 5 %" },
+		{ "iterations_missing", "iterations missing", "clients made fewer operations than --iterations" },
 		{ "clock_hole", "the generator stood still",
 		  "the generator or its machine did not run for a while, so the figures say nothing of the server" },
 		{ "replies_stalled", "replies stalled",
@@ -34,18 +38,22 @@ static void add_flag_badges(struct page *p)
 		  "throughput, round trips and clients contradict each other" },
 		{ "server_counts_differ", "counts differ", "server and generator counted different numbers of clients" },
 		{ "rails_dropped", "rails dropped", "clients went on without some of their connections" },
+		{ "skew", "hosts began apart", "the load hosts began to measure further apart than --max-skew" },
+		{ "host_lost_continued", "host lost", "it went on without a load host that was lost" },
 		{ "outages", "connections lost", "connections were lost, and clients came back or tried to (--reconnect)" },
 		{ "clients_come_and_go", "clients come and go", "at any time some clients were away (--churn)" },
 	};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		struct found_flag f = found_flag(p->points, flags[i].flag);
+		const char *hosts = strcmp(flags[i].flag, "generator_saturated") == 0 ? found_hosts_at_limit(p, 0) : "";
 
 		if (f.steps)
 			doc_badge(p->doc, DOC_WARN, page_text(p, "badge-%s", flags[i].flag),
 				  page_text(p, "%s (%zu of %zu)", flags[i].text, f.steps, f.of),
-				  page_text(p, "In %zu of %zu steps, the smallest with %s: %s.", f.steps, f.of,
-					    page_clients(p, f.least), flags[i].meaning));
+				  page_text(p, "In %zu of %zu steps, the smallest with %s: %s.%s", f.steps, f.of,
+					    page_clients(p, f.least), flags[i].meaning, *hosts ?
+					    page_text(p, " Add hosts: %s had no more to give.", hosts) : ""));
 	}
 }
 
@@ -77,7 +85,7 @@ static void add_place_badges(struct page *p)
 
 /* --- the result --- */
 
-enum outcome { OUTCOME_PASS, OUTCOME_INCONCLUSIVE, OUTCOME_FAIL };
+enum outcome { OUTCOME_NOT_JUDGED, OUTCOME_PASS, OUTCOME_INCONCLUSIVE, OUTCOME_FAIL, OUTCOME_N };
 
 static enum outcome outcome_of(const json_t *criterion)
 {
@@ -85,20 +93,29 @@ static enum outcome outcome_of(const json_t *criterion)
 
 	if (strcmp(result, "fail") == 0)
 		return OUTCOME_FAIL;
+	if (strcmp(result, "not_judged") == 0)
+		return OUTCOME_NOT_JUDGED;
 	return strcmp(result, "pass") == 0 ? OUTCOME_PASS : OUTCOME_INCONCLUSIVE;
+}
+
+static bool is_search(const struct page *p)
+{
+	return json_is_true(json_at(p->run, "config.find_capacity")) || json_is_true(json_at(p->run, "config.find_rate"));
 }
 
 static void add_outcome_badge(struct page *p)
 {
 	static const struct { enum doc_tone tone; const char *id, *text, *meaning; } badges[] = {
-		[OUTCOME_PASS] = { DOC_GOOD, "badge-pass", "all criteria met", "Each criterion below was met." },
+		[OUTCOME_NOT_JUDGED] = { DOC_WARN, "badge-not-judged", "not judged", "No criterion was judged." },
+		[OUTCOME_PASS] = { DOC_GOOD, "badge-pass", "all criteria met",
+				   "Each criterion below that was judged was met." },
 		[OUTCOME_INCONCLUSIVE] = { DOC_WARN, "badge-inconclusive", "inconclusive",
 					   "Some criteria could not be judged." },
 		[OUTCOME_FAIL] = { DOC_BAD, "badge-fail", "a criterion failed",
 				   "The table of criteria says which, and what was measured." },
 	};
-	enum outcome worst = OUTCOME_PASS;
-	bool judged = false, search = json_is_true(json_at(p->run, "config.find_capacity"));
+	enum outcome worst = OUTCOME_NOT_JUDGED;
+	bool judged = false, search = is_search(p);
 	const json_t *c;
 	size_t i;
 
@@ -122,6 +139,9 @@ static const char *reason_words(const char *reason)
 		{ "resource_exhausted", "a resource ran out" }, { "aborted", "it was interrupted" },
 		{ "server_lost", "the server was lost" }, { "generator_failed", "the load generator failed" },
 		{ "generator_saturated", "the load generator was at its own limit" },
+		{ "memory_floor", "a machine was about to run out of memory" },
+		{ "cpu_floor", "a machine had no CPU left" },
+		{ "host_lost", "a load host was lost" },
 	};
 
 	return page_words(reasons, sizeof(reasons) / sizeof(reasons[0]), reason, "unknown");
@@ -131,16 +151,17 @@ static void say_end(struct page *p)
 {
 	const char *status = page_text_at(p->run, "run.status", ""), *reason = json_text_at(p->run, "run.stop_reason");
 	const char *detail = json_text_at(p->run, "run.stop_detail"), *words = reason_words(reason);
-	bool search = json_is_true(json_at(p->run, "config.find_capacity"));
+	const char *for_what = json_is_true(json_at(p->run, "config.find_rate")) ? "a rate" : "the capacity";
+	bool search = is_search(p);
 	bool completed = strcmp(status, "completed") == 0;
 
 	/* "the server was lost: <detail>." */
 	words = detail && *detail ? page_text(p, "%s: %s", words, page_sentence(p, detail)) : page_sentence(p, words);
 	if (search && completed)
-		doc_text(p->doc, "end-found", "The search for the capacity is complete.%s%s",
+		doc_text(p->doc, "end-found", "The search for %s is complete.%s%s", for_what,
 			 detail && *detail ? " What broke: " : "", page_sentence(p, detail));
 	else if (search && reason && strcmp(reason, "aborted") != 0)
-		doc_text(p->doc, "end-search", "The search for the capacity ended: %s", words);
+		doc_text(p->doc, "end-search", "The search for %s ended: %s", for_what, words);
 	else if (completed)
 		doc_text(p->doc, "end-completed", "The run is complete: %s.", reason_words(reason));
 	else
@@ -173,6 +194,9 @@ static void say_limiting_resource(struct page *p)
 
 static const char *capacity_figure(struct page *p, const struct found *c)
 {
+	/* More hosts would tell the number. */
+	if (c->at_least && *found_hosts_at_limit(p, isfinite(c->clients) ? c->clients : c->low))
+		return "add hosts";
 	if (isfinite(c->clients))
 		return page_text(p, "%s%s", c->at_least ? "at least " : "", page_count(p, c->clients));
 	if (c->at_least && isfinite(c->low))
@@ -255,21 +279,21 @@ static size_t collect_criteria(const json_t *run, struct criterion *v)
 
 static void add_criterion(struct page *p, struct doc_table *t, const struct criterion *c)
 {
-	static const char *const words[] = { "pass", "inconclusive", "fail" };
-	static const enum doc_tone tones[] = { DOC_GOOD, DOC_WARN, DOC_BAD };
+	static const char *const words[] = { "not judged", "pass", "inconclusive", "fail" };
+	static const enum doc_tone tones[] = { DOC_PLAIN, DOC_GOOD, DOC_WARN, DOC_BAD };
 	double clients = json_number_at(c->worst, "clients");
 	enum outcome outcome = outcome_of(c->worst);
 
 	page_row(p, t, tones[outcome], clients > 0 ? clients : NAN, json_number_at(c->worst, "message_bytes"));
 	page_cells(t, "sssss", json_text_at(c->worst, "criterion"), json_text_at(c->worst, "required"),
 		   json_text_at(c->worst, "measured"), words[outcome],
-		   page_text(p, "%zu of %zu", c->passed, c->runs));
+		   outcome == OUTCOME_NOT_JUDGED ? "–" : page_text(p, "%zu of %zu", c->passed, c->runs));
 }
 
 static void table_criteria(struct page *p)
 {
 	struct criterion *v = page_room(p, CRITERIA_MAX, sizeof(*v));
-	size_t n = v ? collect_criteria(p->run, v) : 0, of[3] = { 0 };
+	size_t n = v ? collect_criteria(p->run, v) : 0, of[OUTCOME_N] = { 0 };
 	struct doc_table *t;
 
 	doc_heading(p->doc, "Success criteria");
@@ -281,6 +305,9 @@ static void table_criteria(struct page *p)
 	}
 	doc_text(p->doc, "criteria-count", "%zu of %zu criteria were met, %zu failed, %zu could not be judged.",
 		 of[OUTCOME_PASS], n, of[OUTCOME_FAIL], of[OUTCOME_INCONCLUSIVE]);
+	if (of[OUTCOME_NOT_JUDGED])
+		doc_text(p->doc, "criteria-not-judged", "%zu of %zu were not judged, because times that are measured here say "
+			 "nothing of hardware.", of[OUTCOME_NOT_JUDGED], n);
 	t = page_table(p, "criteria", "If a step ran several times, its worst result.", PAGE_POINT
 		       ";criterion;required;measured;result;runs passed#");
 	for (size_t i = 0; i < n; i++)

@@ -22,6 +22,7 @@
 #include "common/base/clock.h"
 #include "common/base/json_at.h"
 #include "common/base/log.h"
+#include "common/hist/hist.h"
 #include "common/rdma/registrar.h"
 #include "common/tls/tls.h"
 #include "common/wire/fail_table.h"
@@ -95,7 +96,7 @@ static void configure_server(void)
 	c->max_clients = 64;
 	c->credits = 16;
 	c->message_bytes = 1024;
-	c->region_bytes = 4096;
+	c->region_bytes = 256 << 10;
 	c->max_handshakes = 64;
 	c->windows = true;
 	c->verify = true;
@@ -289,7 +290,7 @@ static void wait_for_crew(void)
 
 static void order(enum worker_order what, const struct worker_task *task)
 {
-	crew_order(&crew, what, task);
+	crew_order(&crew, what, task, NULL);
 	wait_for_crew();
 }
 
@@ -300,15 +301,14 @@ static void let_run(unsigned ms)
 
 static void start_generator(const char *arguments)
 {
-	const char *name = "127.0.0.1";
-	struct addr server = srv.cfg.rails[0].addr;
+	struct sut_place server = { .addrs = { srv.cfg.rails[0].addr }, .names = { "127.0.0.1" } };
 	char err[400];
 
 	options_taken(arguments);
 	snprintf(options.ca_path, sizeof(options.ca_path), "%s", certs.ca);
-	addr_set_port(&server, srv.server.tls_port);
+	addr_set_port(&server.addrs[0], srv.server.tls_port);
 	memset(&crew, 0, sizeof(crew));
-	if (crew_start(&crew, &options, &server, &name, on_progress, NULL, err, sizeof(err)))
+	if (crew_start(&crew, &options, &server, 1, on_progress, NULL, err, sizeof(err)))
 		fail_msg("%s", err);
 }
 
@@ -353,6 +353,74 @@ static void run_step(uint32_t clients, uint64_t bytes)
 	assert_nothing_failed();
 	assert_int_equal(crew_sum(&crew, offsetof(struct worker_stats, dropped)), 0);
 	assert_int_equal(crew_sum(&crew, offsetof(struct worker_stats, corrupt)), 0);
+}
+
+/* With --iterations: until each client has ended so many operations. */
+static void wait_for_iterations(uint64_t n)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += WAIT_S;
+	while (crew_iterations(&crew) < n)
+		assert_int_equal(sem_timedwait(&progress, &end), 0);
+}
+
+/* Of a worker: its kinds add up, and nobody waited behind others longer than --inflight allows. */
+static void assert_parts(const struct worker_stats *st)
+{
+	uint64_t of_kinds = 0, inflight = options.inflight;
+
+	for (int k = 0; k < WORKLOAD_KINDS_MAX; k++) {
+		assert_int_equal(hist_count(st->kinds[k].response), counter_get(&st->kinds[k].measured));
+		of_kinds += counter_get(&st->kinds[k].measured);
+	}
+	assert_int_equal(of_kinds, options.wl->kind_names[0] ? counter_get(&st->messages_measured) : 0);
+	for (int k = 0; k < options.wl->streams; k++) {
+		const struct worker_stream *s = &st->streams[k];
+
+		assert_true(counter_get(&s->took_ns) > 0);
+		assert_true(counter_get(&s->waited_ns) * inflight <= counter_get(&s->took_ns) * (inflight - 1));
+		assert_int_equal(counter_get(&s->fair.min), 50);
+		assert_int_equal(counter_get(&s->fair.max), 50);
+		assert_int_equal(counter_get(&s->fair.n) * 50, counter_get(&s->fair.sum));
+		if (options.wl->streams > 1)
+			assert_int_equal(counter_get(&st->kinds[k].measured), counter_get(&s->fair.sum));
+	}
+}
+
+/* 5 operations of each client and stream that are not measured, and 50 that are. The crew has several steps. */
+static void run_iterations(const char *arguments, uint32_t clients, uint64_t bytes)
+{
+	struct worker_task task = { .clients = clients, .active = clients, .bytes = bytes, .upto = STAGE_FIRST_REPLY };
+	uint64_t streams;
+
+	start_generator(arguments);
+	task.rate = options.rates.v[0];
+	streams = options.wl->streams;
+	for (int steps = 0; steps < 2; steps++) {
+		order(ORDER_CONNECT, &task);
+		assert_int_equal(crew_live(&crew), clients);
+		order(ORDER_TRAFFIC, &task);
+		wait_for_iterations(5);
+		assert_int_equal(CREW_SUM(&crew, messages), 5 * streams * clients);
+		assert_int_equal(CREW_SUM(&crew, messages_measured), 0);
+		order(ORDER_MEASURE, &task);
+		wait_for_iterations(55);
+		assert_int_equal(CREW_SUM(&crew, messages), 55 * streams * clients);
+		assert_int_equal(CREW_SUM(&crew, messages_measured), 50 * streams * clients);
+		/* The measured time ended with the last of them. */
+		let_run(20);
+		order(ORDER_STOP, &task);
+		for (uint32_t i = 0; i < crew.n; i++)
+			assert_parts(worker_stats(crew.workers[i]));
+		for (uint32_t i = 0; i < crew.n; i++)
+			assert_true(clock_now_ns() - counter_get(&worker_stats(crew.workers[i])->measure_end_ns) > 20 * NS_PER_MS);
+		order(ORDER_DISCONNECT, &task);
+		assert_nothing_failed();
+		assert_int_equal(CREW_SUM(&crew, corrupt), 0);
+	}
+	crew_dismiss(&crew);
 }
 
 /* ---- tests */
@@ -458,6 +526,20 @@ static void duplex__pushes__every_byte_as_sent(void **state)
 	run("--clients 6 --threads 2 --workload duplex --message-size 1000 --verify", 6, 1000);
 }
 
+static void iterations__any_workload__so_many_of_each_client(void **state)
+{
+	(void)state;
+	run_iterations("--clients 5 --threads 2 --workload echo --inflight 3 --verify --iterations 50", 5, 64);
+	run_iterations("--clients 5 --threads 2 --workload small --inflight 16 --iterations 50", 5, 64);
+	run_iterations("--clients 4 --threads 2 --workload mixed --mix 1:1:1 --verify --iterations 50", 4, 64);
+	run_iterations("--clients 4 --threads 2 --workload duplex --message-size 100 --iterations 50", 4, 100);
+	run_iterations("--clients 4 --threads 2 --workload large --operation write-imm --inflight 2 --message-size 100000 "
+		       "--chunk 16k --iterations 50", 4, 100000);
+	run_iterations("--clients 4 --threads 2 --workload large --operation write-imm --verify --message-size 100000 "
+		       "--chunk 16k --iterations 50", 4, 100000);
+	run_iterations("--clients 4 --threads 2 --workload pingpong --rate 4000 --iterations 50", 4, 64);
+}
+
 static void drain__while_clients_send__all_told(void **state)
 {
 	struct worker_task task = { .clients = 12, .active = 12, .bytes = 64, .upto = STAGE_FIRST_REPLY };
@@ -497,6 +579,7 @@ int main(void)
 		TEST(one_way__while_clients_come_and_go__all_counted),
 		TEST(mixed__reads_writes_and_atomics__every_byte_as_written),
 		TEST(duplex__pushes__every_byte_as_sent),
+		TEST(iterations__any_workload__so_many_of_each_client),
 		TEST(drain__while_clients_send__all_told),
 	};
 

@@ -138,6 +138,17 @@ static void hello__no_region_wanted__no_feature(void **state)
 	assert_int_equal(cli.hello.features, 0);
 }
 
+static void hello__needs_credits_and_a_region__said(void **state)
+{
+	(void)state;
+	cli.cfg.all_credits = true;
+	cli.cfg.region_bytes = 4096;
+	client_at(CLIENT_ST_PSN_EXCHANGE);
+	assert_int_equal(cli.hello.features, FRAME_FEATURE_REGION | FRAME_FEATURE_ALL_CREDITS);
+	assert_int_equal(cli.hello.queue_depth, 4);
+	assert_int_equal(cli.hello.region_bytes, 4096);
+}
+
 static void send_refuse(enum refuse_code code, const char *text)
 {
 	uint8_t buf[FRAME_REFUSE_BYTES_MAX];
@@ -263,9 +274,9 @@ static void grant__fields_out_of_range__bad_frame(void **state)
 static void frame__bad_header__bad_frame(void **state)
 {
 	static const uint8_t headers[][8] = {
-		{ 0, 0, 0, 7, 1, 2, 0, 0 },  { 0, 0, 0, 0, 1, 2, 0, 0 },
-		{ 0, 0, 1, 0, 1, 2, 0, 0 },  { 255, 255, 255, 255, 1, 2, 0, 0 },
-		{ 0, 0, 0, 80, 2, 2, 0, 0 }, { 0, 0, 0, 80, 1, 2, 0, 1 },
+		{ 0, 0, 0, 7, 2, 2, 0, 0 },  { 0, 0, 0, 0, 2, 2, 0, 0 },
+		{ 0, 0, 1, 0, 2, 2, 0, 0 },  { 255, 255, 255, 255, 2, 2, 0, 0 },
+		{ 0, 0, 0, 80, 1, 2, 0, 0 }, { 0, 0, 0, 80, 2, 2, 0, 1 },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(headers); i++) {
@@ -280,7 +291,7 @@ static void frame__of_another_type__unexpected(void **state)
 	static const uint8_t types[] = { 0, FRAME_HELLO, FRAME_CONTROL, FRAME_REPORT, 200 };
 
 	for (size_t i = 0; i < N_ELEMENTS(types); i++) {
-		uint8_t header[8] = { 0, 0, 0, 8, 1, types[i] };
+		uint8_t header[8] = { 0, 0, 0, 8, 2, types[i] };
 
 		client_at(CLIENT_ST_PSN_EXCHANGE);
 		bad_answer(header, 8, PROTO_UNEXPECTED_FRAME);
@@ -312,6 +323,22 @@ static void answer__server_hangs_up__closed_by_peer(void **state)
 	}
 }
 
+/* A server that cannot grant what is needed has to refuse. */
+static void grant__less_than_needed__bad_frame(void **state)
+{
+	for (int region = 0; region < 2; region++) {
+		uint8_t buf[FRAME_GRANT_BYTES];
+
+		client_at(CLIENT_ST_PSN_EXCHANGE);
+		cli.cfg.all_credits = !region;
+		cli.cfg.region_bytes = region ? 8192 : 0;
+		script_default_grant();
+		cli.grant.credits = 3;
+		bad_answer(buf, frame_encode_grant(&cli.grant, buf), PROTO_BAD_FRAME);
+		client_rig_again(state);
+	}
+}
+
 /* More than was asked for must not be used: receive buffers are sized for what was asked. */
 static void grant__more_credits_than_asked_for__only_those_used(void **state)
 {
@@ -339,6 +366,7 @@ int main(void)
 		BOOT_TEST(tls__server_speaks_something_else__tls_failure),
 		BOOT_TEST(hello__as_configured),
 		BOOT_TEST(hello__no_region_wanted__no_feature),
+		BOOT_TEST(hello__needs_credits_and_a_region__said),
 		BOOT_TEST(refuse__every_code__failure_with_its_words),
 		BOOT_TEST(refuse__psn_conflict__draws_again_until_granted),
 		BOOT_TEST(refuse__psn_conflict_without_end__gives_up_after_eight),
@@ -349,6 +377,7 @@ int main(void)
 		BOOT_TEST(frame__of_another_type__unexpected),
 		BOOT_TEST(refuse__malformed__bad_frame),
 		BOOT_TEST(answer__server_hangs_up__closed_by_peer),
+		BOOT_TEST(grant__less_than_needed__bad_frame),
 		BOOT_TEST(grant__more_credits_than_asked_for__only_those_used),
 	};
 

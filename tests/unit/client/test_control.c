@@ -54,11 +54,13 @@ static int tear_down(void **state)
 	return client_rig_stop(state);
 }
 
+static uint32_t interval_ms;	/* of the last request */
+
 /* Turns of the loop and steps of the server's handshake until the server has the request. */
 static enum control_what serve_request(void)
 {
 	uint8_t buf[FRAME_CONTROL_BYTES];
-	enum control_what what;
+	struct frame_control request;
 	const char *why = "";
 	size_t have = 0;
 
@@ -70,8 +72,9 @@ static enum control_what serve_request(void)
 			have += got;
 	}
 	assert_int_equal(have, sizeof(buf));
-	assert_int_equal(frame_decode_control(buf, have, &what, &why), 0);
-	return what;
+	assert_int_equal(frame_decode_control(buf, have, &request, &why), 0);
+	interval_ms = request.interval_ms;
+	return request.what;
 }
 
 static enum control_what first_request(enum control_what what)
@@ -180,19 +183,89 @@ static void request__refused__code_and_words(void **state)
 	assert_string_equal(words, "out of memory");
 }
 
+static int control_with(const char *ca, uint64_t timeout_ns)
+{
+	struct control_config cfg = { .server = cli.cfg.server,
+				      .verify_name = "127.0.0.1",
+				      .ca_file = ca,
+				      .timeout_ns = timeout_ns };
+	char err[300] = "";
+	int ret;
+
+	control_free(control);
+	control = NULL;
+	ret = control_new(&cfg, cli.loop, on_report, &control, &control, err, sizeof(err));
+	if (ret)
+		assert_non_null(strstr(err, ca));
+	return ret;
+}
+
+static void watch__samples_come__told_of_each_until_the_end(void **state)
+{
+	(void)state;
+	assert_true(control_watch(control, 250));
+	assert_false(control_watch(control, 250));
+	assert_false(control_request(control, CONTROL_STATS));
+	client_turn();
+	script_accept();
+	assert_int_equal(serve_request(), CONTROL_WATCH);
+	assert_int_equal(interval_ms, 250);
+	/* Two at once, and one more. */
+	send_report("{\"n\": 1}");
+	send_report("{\"n\": 2}");
+	until_told(2);
+	assert_int_equal(value, 2);
+	assert_true(control_is_busy(control));
+	send_report("{\"n\": 3}");
+	until_told(3);
+	assert_int_equal(value, 3);
+	tls_close_notify(cli.tls);
+	script_hang_up();
+	until_told(4);
+	assert_failed(STAGE_PSN_EXCHANGE, FAIL_CLOSED, 0);
+}
+
+static void watch__too_many_samples__cut_off(void **state)
+{
+	(void)state;
+	assert_true(control_watch(control, 60000));
+	client_turn();
+	script_accept();
+	assert_int_equal(serve_request(), CONTROL_WATCH);
+	for (int i = 1; i <= 17; i++)
+		send_report("{\"n\": 1}");
+	until_told(17);
+	assert_failed(STAGE_PSN_EXCHANGE, FAIL_PROTOCOL, PROTO_UNEXPECTED_FRAME);
+}
+
+static void watch__no_sample_comes__timeout(void **state)
+{
+	(void)state;
+	assert_int_equal(control_with(cli.certs.ca, 300 * NS_PER_MS), 0);
+	assert_true(control_watch(control, 250));
+	client_turn();
+	script_accept();
+	assert_int_equal(serve_request(), CONTROL_WATCH);
+	send_report("{\"n\": 1}");
+	until_told(1);
+	while (reports == 1)
+		client_wait();
+	assert_failed(STAGE_PSN_EXCHANGE, FAIL_TIMEOUT, 0);
+}
+
 static void request__bad_answers__bad_frame(void **state)
 {
 	static const struct {
 		uint8_t bytes[16];
 		size_t n;
 	} cases[] = {
-		{ { 0, 0, 0, 7, 1, 5, 0, 0 }, 8 },
-		{ { 0, 0, 0, 12, 2, 5, 0, 0, '{', '}', ' ', ' ' }, 12 },
-		{ { 0, 0, 0, 10, 1, 2, 0, 0, '{', '}' }, 10 },
-		{ { 0, 0, 0, 10, 1, 5, 0, 0, '{', ']' }, 10 },
-		{ { 0, 0, 0, 8, 1, 5, 0, 0 }, 8 },
-		{ { 1, 0, 0, 0, 1, 5, 0, 0 }, 8 },
-		{ { 0, 0, 0, 10, 1, 3, 0, 0, 0, 1 }, 10 },
+		{ { 0, 0, 0, 7, 2, 5, 0, 0 }, 8 },
+		{ { 0, 0, 0, 12, 1, 5, 0, 0, '{', '}', ' ', ' ' }, 12 },
+		{ { 0, 0, 0, 10, 2, 2, 0, 0, '{', '}' }, 10 },
+		{ { 0, 0, 0, 10, 2, 5, 0, 0, '{', ']' }, 10 },
+		{ { 0, 0, 0, 8, 2, 5, 0, 0 }, 8 },
+		{ { 1, 0, 0, 0, 2, 5, 0, 0 }, 8 },
+		{ { 0, 0, 0, 10, 2, 3, 0, 0, 0, 1 }, 10 },
 	};
 
 	(void)state;
@@ -228,23 +301,6 @@ static void request__nobody_listens__refused(void **state)
 	until_told(1);
 	cli.listen_fd = dup(0);
 	assert_failed(STAGE_TCP_CONNECT, FAIL_ERRNO, ECONNREFUSED);
-}
-
-static int control_with(const char *ca, uint64_t timeout_ns)
-{
-	struct control_config cfg = { .server = cli.cfg.server,
-				      .verify_name = "127.0.0.1",
-				      .ca_file = ca,
-				      .timeout_ns = timeout_ns };
-	char err[300] = "";
-	int ret;
-
-	control_free(control);
-	control = NULL;
-	ret = control_new(&cfg, cli.loop, on_report, &control, &control, err, sizeof(err));
-	if (ret)
-		assert_non_null(strstr(err, ca));
-	return ret;
 }
 
 static void request__no_answer__timeout(void **state)
@@ -290,6 +346,9 @@ int main(void)
 		CONTROL_TEST(request__one_under_way__refused),
 		CONTROL_TEST(request__from_within_the_callback__next_answer),
 		CONTROL_TEST(request__large_report_in_pieces__whole),
+		CONTROL_TEST(watch__samples_come__told_of_each_until_the_end),
+		CONTROL_TEST(watch__too_many_samples__cut_off),
+		CONTROL_TEST(watch__no_sample_comes__timeout),
 		CONTROL_TEST(request__refused__code_and_words),
 		CONTROL_TEST(request__bad_answers__bad_frame),
 		CONTROL_TEST(request__server_hangs_up__failed_then_a_new_session),

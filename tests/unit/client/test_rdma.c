@@ -165,6 +165,24 @@ static void connect__route_resolved__request_with_proof(void **state)
 	assert_memory_equal(proof.hmac, expected, sizeof(expected));
 }
 
+/* The CM tells the server, whose answers then have it too. */
+static void connect__traffic_class__told_before_the_address_is_resolved(void **state)
+{
+	(void)state;
+	cli.cfg.fabric = (struct cm_fabric){ .has_traffic_class = true, .traffic_class = 0xb8 };
+	client_at(CLIENT_ST_RDMA_CONNECT);
+	assert_int_equal(fake_cm_calls(FAKE_CM_SET_TOS), 1);
+	assert_int_equal(fake_cm_last(FAKE_CM_SET_TOS)->number, 0xb8);
+	cli.cfg.fabric = (struct cm_fabric){ 0 };
+}
+
+static void connect__no_traffic_class__left_as_it_is(void **state)
+{
+	(void)state;
+	client_at(CLIENT_ST_RDMA_CONNECT);
+	assert_int_equal(fake_cm_calls(FAKE_CM_SET_TOS), 0);
+}
+
 static void response__right_proof__agreed_psns_and_first_message(void **state)
 {
 	struct client_conn *c;
@@ -310,6 +328,29 @@ static void response__each_call_fails_in_turn__failed_and_released(void **state)
 	}
 	/* The path, RTR, RTS, the query, the CM's own PSN, established, and the first message. */
 	assert_int_equal(k, 8);
+}
+
+/* The server's answer has come, and before it is acted on the server ends the connection: rdmacm does not know the id's state
+ * any more. That is the server's doing, and another attempt may follow. */
+static void connect__server_gone_before_its_answer_is_taken__closed_by_peer(void **state)
+{
+	static const char *const calls[] = { "rdma_init_qp_attr", "rdma_establish" };
+
+	for (size_t i = 0; i < N_ELEMENTS(calls); i++) {
+		struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
+		uint8_t data[196];
+		struct cm_event e;
+
+		script_proof(c, data);
+		fake_cm_event(c->rc.id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, cli.server_qpn, data, sizeof(data));
+		assert_int_equal(cm_next_event(cli.ctx->cm, &e), 1);
+		fake_fail_next(calls[i], EINVAL);
+		client_on_cm_event(cli.ctx, &e);
+		assert_int_equal(c->state, CLIENT_ST_CLOSING);
+		gave_up();
+		client_assert_failed(STAGE_RDMA_CONNECT, FAIL_CLOSED, 0);
+		client_rig_again(state);
+	}
 }
 
 /* ---- rejections ---- */
@@ -602,9 +643,11 @@ static void push__no_buffer_or_cannot_be_posted__failed(void **state)
 static void one_sided__within_the_region__posted_there(void **state)
 {
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
+	struct client_counts before, after;
 	uint32_t buf;
 
 	(void)state;
+	client_get_counts(cli.ctx, &before);
 	buf = ep_buf_get(cli.ctx->ep);
 	assert_int_equal(client_rig_rma(c, IBV_WR_RDMA_WRITE, buf, 96, 4000), 0);
 	assert_int_equal(last_post()->opcode, IBV_WR_RDMA_WRITE);
@@ -614,6 +657,9 @@ static void one_sided__within_the_region__posted_there(void **state)
 	fake_complete_sends(c->rc.qp, 9, IBV_WC_SUCCESS);
 	client_turn();
 	assert_int_equal(cli.one_sided, 1);
+	client_get_counts(cli.ctx, &after);
+	assert_int_equal(after.one_sided_bytes - before.one_sided_bytes, 96);
+	assert_int_equal(after.bytes_sent - before.bytes_sent, 96);
 	assert_int_equal(client_rig_rma(c, IBV_WR_RDMA_READ, buf, 0, 4096), 0);
 	ep_buf_put(cli.ctx->ep, buf);
 }
@@ -660,6 +706,8 @@ int main(void)
 		RDMA_TEST(resolve__through_another_device__no_device),
 		RDMA_TEST(event__not_of_this_state__ignored),
 		RDMA_TEST(connect__route_resolved__request_with_proof),
+		RDMA_TEST(connect__traffic_class__told_before_the_address_is_resolved),
+		RDMA_TEST(connect__no_traffic_class__left_as_it_is),
 		RDMA_TEST(response__right_proof__agreed_psns_and_first_message),
 		RDMA_TEST(response__proof_checked__keys_wiped),
 		RDMA_TEST(response__any_part_of_the_proof_wrong__bad_proof),
@@ -668,6 +716,7 @@ int main(void)
 		RDMA_TEST(response__no_private_data__bad_proof),
 		RDMA_TEST(response__psns_not_as_programmed__mismatch),
 		RDMA_TEST(response__each_call_fails_in_turn__failed_and_released),
+		RDMA_TEST(connect__server_gone_before_its_answer_is_taken__closed_by_peer),
 		RDMA_TEST(rejected__by_the_server__its_code),
 		RDMA_TEST(rejected__without_the_servers_words__the_cms_reason),
 		RDMA_TEST(disconnected__by_the_server__closed_by_peer),

@@ -342,14 +342,16 @@ static bool receive(struct ibv_qp *qp, const void *data, uint32_t bytes, struct 
 {
 	struct fake_srq *s = (struct fake_srq *)qp->srq;
 
-	wc.opcode = IBV_WC_RECV;
+	/* A WRITE leaves the receive's buffer as it is. */
+	if (wc.opcode != IBV_WC_RECV_RDMA_WITH_IMM)
+		wc.opcode = IBV_WC_RECV;
 	wc.qp_num = qp->qp_num;
 	wc.byte_len = bytes;
 	if (s->n == 0)
 		return false;
-	if (bytes > s->recvs[s->head].length) {
+	if (wc.opcode == IBV_WC_RECV && bytes > s->recvs[s->head].length) {
 		wc.status = IBV_WC_LOC_LEN_ERR;
-	} else if (bytes) {
+	} else if (wc.opcode == IBV_WC_RECV && bytes) {
 		memcpy((void *)(uintptr_t)s->recvs[s->head].addr, data, bytes);
 	}
 	wc.wr_id = s->recvs[s->head].wr_id;
@@ -391,10 +393,12 @@ bool fake_arrive(struct ibv_qp *qp, const struct ibv_send_wr *wr)
 	struct ibv_wc wc = { .status = IBV_WC_SUCCESS };
 	const struct ibv_sge *sge = wr->num_sge ? wr->sg_list : &(const struct ibv_sge){ 0 };
 
-	if (wr->opcode == IBV_WR_SEND_WITH_IMM) {
+	if (wr->opcode == IBV_WR_SEND_WITH_IMM || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
 		wc.wc_flags = IBV_WC_WITH_IMM;
 		wc.imm_data = wr->imm_data;
 	}
+	if (wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+		wc.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
 	return (wr->send_flags & IBV_SEND_SOLICITED ? receive : receive_unsolicited)(
 		qp, (const void *)(uintptr_t)sge->addr, sge->length, wc);
 }
@@ -403,6 +407,12 @@ bool fake_deliver_imm(struct ibv_qp *qp, const void *data, uint32_t bytes, uint3
 {
 	return receive(qp, data, bytes, (struct ibv_wc){ .status = IBV_WC_SUCCESS, .wc_flags = IBV_WC_WITH_IMM,
 							 .imm_data = imm });
+}
+
+bool fake_deliver_write_imm(struct ibv_qp *qp, uint32_t bytes, uint32_t imm)
+{
+	return receive(qp, NULL, bytes, (struct ibv_wc){ .status = IBV_WC_SUCCESS, .opcode = IBV_WC_RECV_RDMA_WITH_IMM,
+							 .wc_flags = IBV_WC_WITH_IMM, .imm_data = imm });
 }
 
 bool fake_deliver_error(struct ibv_qp *qp, enum ibv_wc_status status)

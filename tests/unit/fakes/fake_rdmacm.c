@@ -436,6 +436,23 @@ int rdma_establish(struct rdma_cm_id *id)
 	return 0;
 }
 
+int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval, size_t optlen)
+{
+	FAKE_GUARD;
+	struct fake_cm_call *c;
+
+	if (outcome("rdma_set_option"))
+		return -1;
+	if (level != RDMA_OPTION_ID || optname != RDMA_OPTION_ID_TOS || optlen != 1) {
+		errno = ENOSYS;
+		return -1;
+	}
+	c = note(FAKE_CM_SET_TOS, id);
+	c->number = *(uint8_t *)optval;
+	tell(c);
+	return 0;
+}
+
 int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t bytes)
 {
 	FAKE_GUARD;

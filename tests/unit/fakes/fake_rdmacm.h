@@ -37,6 +37,7 @@ enum fake_cm_op {
 	FAKE_CM_RESOLVE_ADDR,
 	FAKE_CM_RESOLVE_ROUTE,
 	FAKE_CM_LISTEN,
+	FAKE_CM_SET_TOS,
 	FAKE_CM_DESTROY,	/* not recorded */
 	FAKE_CM_OPS
 };
@@ -48,7 +49,7 @@ struct fake_cm_call {
 	struct rdma_conn_param param;
 	uint8_t private_data[256];
 	struct addr src, dst;		/* resolve */
-	int number;			/* backlog, or timeout in ms */
+	int number;			/* backlog, timeout in ms, or traffic class */
 };
 /* The last call of this kind, or NULL; and how many there were. */
 const struct fake_cm_call *fake_cm_last(enum fake_cm_op op);

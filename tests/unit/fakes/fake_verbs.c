@@ -530,6 +530,18 @@ static void take_attr(struct fake_qp *q, const struct ibv_qp_attr *attr, int mas
 		q->attr.sq_psn = attr->sq_psn;
 	if (mask & IBV_QP_RQ_PSN)
 		q->attr.rq_psn = attr->rq_psn;
+	if (mask & IBV_QP_AV)
+		q->attr.ah_attr = attr->ah_attr;
+	if (mask & IBV_QP_PATH_MTU)
+		q->attr.path_mtu = attr->path_mtu;
+	if (mask & IBV_QP_MIN_RNR_TIMER)
+		q->attr.min_rnr_timer = attr->min_rnr_timer;
+	if (mask & IBV_QP_TIMEOUT)
+		q->attr.timeout = attr->timeout;
+	if (mask & IBV_QP_RETRY_CNT)
+		q->attr.retry_cnt = attr->retry_cnt;
+	if (mask & IBV_QP_RNR_RETRY)
+		q->attr.rnr_retry = attr->rnr_retry;
 }
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)

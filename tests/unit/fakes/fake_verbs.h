@@ -82,6 +82,8 @@ bool fake_deliver(struct ibv_qp *qp, const void *data, uint32_t bytes);
 bool fake_deliver_unsolicited(struct ibv_qp *qp, const void *data, uint32_t bytes);
 /* The same with immediate data. */
 bool fake_deliver_imm(struct ibv_qp *qp, const void *data, uint32_t bytes, uint32_t imm);
+/* A receive that is taken by a WRITE with immediate data; the memory that it went to is not looked at. */
+bool fake_deliver_write_imm(struct ibv_qp *qp, uint32_t bytes, uint32_t imm);
 /* A receive that fails. */
 bool fake_deliver_error(struct ibv_qp *qp, enum ibv_wc_status status);
 /* Any completion. */

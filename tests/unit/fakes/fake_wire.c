@@ -124,13 +124,14 @@ static bool carry_out(struct fake_qp *to, const struct ibv_send_wr *wr)
 		return true;
 	if (!to || (to->state != IBV_QPS_RTR && to->state != IBV_QPS_RTS))
 		return false;
-	if (wr->opcode == IBV_WR_RDMA_WRITE && bytes)
+	if ((wr->opcode == IBV_WR_RDMA_WRITE || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) && bytes)
 		memcpy((void *)(uintptr_t)wr->wr.rdma.remote_addr, local, bytes);
 	else if (wr->opcode == IBV_WR_RDMA_READ && bytes)
 		memcpy(local, (const void *)(uintptr_t)wr->wr.rdma.remote_addr, bytes);
 	else if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
 		add((uint64_t *)(uintptr_t)wr->wr.atomic.remote_addr, wr->wr.atomic.compare_add, local);
-	else if ((wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM) && !fake_arrive(&to->qp, wr))
+	if ((wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) &&
+	    !fake_arrive(&to->qp, wr))
 		fake_violation("no receive for a send to QP 0x%x", to->qp.qp_num);
 	return true;
 }

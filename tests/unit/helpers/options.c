@@ -13,7 +13,7 @@
 struct loadgen_config options;
 char options_err[400];
 
-static char line[2000];
+static char line[8000];
 static char *args[ARGS_MAX];
 static int n_args;
 

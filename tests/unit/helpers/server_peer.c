@@ -87,6 +87,7 @@ static void start_peer(struct peer *p, int fd)
 		cfg.key_file = srv.certs.client_key;
 	}
 	p->psn = p->qpn = next++;
+	p->version = FRAME_VERSION;
 	if (tls_ctx_new(&cfg, &p->ctx, err, sizeof(err)))
 		fail_msg("%s", err);
 	assert_int_equal(tls_new(p->ctx, fd, "127.0.0.1", &p->tls), 0);
@@ -181,7 +182,7 @@ uint32_t peer_read_frame(struct peer *p, uint8_t *buf)
 	if (!read_all(p, buf, FRAME_HEADER_BYTES))
 		return 0;
 	assert_int_equal(frame_decode_header(buf, FRAME_REPORT_BYTES_MAX, &h), 0);
-	assert_int_equal(h.version, FRAME_VERSION);
+	assert_int_equal(h.version, p->version);
 	return read_all(p, buf + FRAME_HEADER_BYTES, h.length - FRAME_HEADER_BYTES) ? h.length : 0;
 }
 
@@ -338,4 +339,43 @@ void peer_assert_dropped(struct peer *p, enum fail_kind kind, int code)
 	assert_int_equal(server_failed(STAGE_TRAFFIC, kind, code), 1);
 	assert_int_equal(fake_cm_calls(FAKE_CM_DISCONNECT), p->disconnects + 1);
 	peer_leave(p);
+}
+
+void peer_shake_hands(struct peer *p)
+{
+	peer_connect(p);
+	assert_true(peer_handshake(p));
+}
+
+size_t peer_encode_hello(uint8_t *buf, uint32_t message, uint16_t depth, uint16_t features, uint32_t psn)
+{
+	struct frame_hello h = {
+		.message_bytes = message, .queue_depth = depth, .features = features, .psn = psn
+	};
+
+	return frame_encode_hello(&h, buf);
+}
+
+void peer_assert_refused(struct peer *p, const void *frame, size_t n, enum refuse_code code, const char *word)
+{
+	uint64_t before = server_refused(code);
+
+	peer_send(p, frame, n);
+	assert_int_equal(peer_answer(p), FRAME_REFUSE);
+	assert_int_equal(p->refuse.code, code);
+	if (!strstr(p->refuse.text, word))
+		fail_msg("'%s' does not say '%s'", p->refuse.text, word);
+	assert_int_equal(server_refused(code), before + 1);
+	assert_int_equal(peer_answer(p), 0);
+	peer_close(p);
+}
+
+void peer_refused_hello(uint32_t message, uint16_t depth, uint16_t features, uint32_t psn, enum refuse_code code,
+			const char *word)
+{
+	uint8_t buf[FRAME_HELLO_BYTES];
+	struct peer p;
+
+	peer_shake_hands(&p);
+	peer_assert_refused(&p, buf, peer_encode_hello(buf, message, depth, features, psn), code, word);
 }

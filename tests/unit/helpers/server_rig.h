@@ -87,6 +87,7 @@ struct peer {
 	struct addr local;		/* of the TLS connection */
 	struct addr rdma;		/* claimed source of the RDMA connection */
 	uint32_t psn, qpn;
+	uint8_t version;		/* of the frames that it expects; FRAME_VERSION unless a test says otherwise */
 	struct frame_grant grant;
 	struct frame_refuse refuse;
 	struct auth_keys keys;
@@ -102,7 +103,15 @@ void peer_connect(struct peer *p);
 void peer_connect_pair(struct peer *p);
 /* TLS handshake without a client certificate. True if it was completed on this side. */
 bool peer_handshake(struct peer *p);
+/* Both: connects, and the handshake succeeds. */
+void peer_shake_hands(struct peer *p);
 void peer_send(struct peer *p, const void *bytes, size_t n);
+/* Sends the frame and expects a refusal whose words contain `word`, after which the server says goodbye. */
+void peer_assert_refused(struct peer *p, const void *frame, size_t n, enum refuse_code code, const char *word);
+size_t peer_encode_hello(uint8_t *buf, uint32_t message, uint16_t depth, uint16_t features, uint32_t psn);
+/* A peer that connects and whose HELLO is refused so. */
+void peer_refused_hello(uint32_t message, uint16_t depth, uint16_t features, uint32_t psn, enum refuse_code code,
+			const char *word);
 /* The next frame into `buf` (room for FRAME_REPORT_BYTES_MAX): its length, or 0 when the server
  * closed. */
 uint32_t peer_read_frame(struct peer *p, uint8_t *buf);

@@ -1,4 +1,4 @@
-/* Unit tests of loadgen/compare.c: what --compare makes of a command line, and of its runs. */
+/* Unit tests of loadgen/alternatives.c and compare.c: what --compare makes of a command line, and of its runs. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -12,11 +12,11 @@
 #include "loadgen/workloads/workloads.h"
 #include "tests/unit/helpers/report_rig.h"
 
-#define ARGS_MAX 16
+#define ARGS_MAX 24
 
 static struct loadgen_config base;
-static struct compare compare;
-static char line[256], err[512];
+static struct alternatives a;
+static char line[512], err[512];
 static char *args[ARGS_MAX];
 static int n_args;
 
@@ -34,7 +34,7 @@ static void give(const char *arguments)
 	}
 	args[n_args] = NULL;
 	err[0] = '\0';
-	memset(&compare, 0, sizeof(compare));
+	alternatives_free(&a);
 	loadgen_config_defaults(&base);
 	if (opts_parse(&loadgen_options, n_args, args, &base, &first, err, sizeof(err)) != OPTS_OK ||
 	    loadgen_config_check(&base, n_args, args, err, sizeof(err)) ||
@@ -45,7 +45,7 @@ static void give(const char *arguments)
 static int parse(const char *arguments)
 {
 	give(arguments);
-	return compare_parse(&base, n_args, args, &compare, err, sizeof(err));
+	return alternatives_parse(&base, n_args, args, &a, err, sizeof(err));
 }
 
 static void assert_refused(const char *arguments, const char *beginning)
@@ -59,15 +59,15 @@ static void compare__values__a_configuration_each(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("--steps 3 --compare inline=off,auto,512 --message-size 64,128"), 0);
-	assert_string_equal(compare.key, "inline");
-	assert_int_equal(compare.n, 3);
-	assert_int_equal(compare.configs[0].tuning.inline_bytes, 0);
-	assert_int_equal(compare.configs[1].tuning.inline_bytes, TUNING_INLINE_AUTO);
-	assert_int_equal(compare.configs[2].tuning.inline_bytes, 512);
+	assert_string_equal(a.title, "inline");
+	assert_int_equal(a.n, 3);
+	assert_int_equal(a.v[0].cfg.tuning.inline_bytes, 0);
+	assert_int_equal(a.v[1].cfg.tuning.inline_bytes, TUNING_INLINE_AUTO);
+	assert_int_equal(a.v[2].cfg.tuning.inline_bytes, 512);
 	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(compare.configs[i].steps.v[0], 3);
-		assert_int_equal(compare.configs[i].sizes.n, 2);
-		assert_int_equal(compare.configs[i].repeat, 1);
+		assert_int_equal(a.v[i].cfg.steps.v[0], 3);
+		assert_int_equal(a.v[i].cfg.sizes.n, 2);
+		assert_int_equal(a.v[i].cfg.repeat, 1);
 	}
 }
 
@@ -75,17 +75,17 @@ static void compare__equals_sign_and_other_options__taken(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("--compare=poll=event,busy --steps=2 --repeat 7"), 0);
-	assert_int_equal(compare.n, 2);
-	assert_int_not_equal(compare.configs[0].poll, compare.configs[1].poll);
-	assert_int_equal(compare.configs[1].repeat, 1);
+	assert_int_equal(a.n, 2);
+	assert_int_not_equal(a.v[0].cfg.poll, a.v[1].cfg.poll);
+	assert_int_equal(a.v[1].cfg.repeat, 1);
 }
 
 static void compare__flag__off_and_on(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("--compare message-auth=off,on"), 0);
-	assert_false(compare.configs[0].message_auth);
-	assert_true(compare.configs[1].message_auth);
+	assert_false(a.v[0].cfg.message_auth);
+	assert_true(a.v[1].cfg.message_auth);
 	assert_refused("--compare message-auth=off,yes", "--compare: message-auth=yes: ");
 }
 
@@ -93,8 +93,8 @@ static void compare__coalesce__with_small_only(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("--workload small --compare coalesce=1,16"), 0);
-	assert_int_equal(compare.configs[0].coalesce, 1);
-	assert_int_equal(compare.configs[1].coalesce, 16);
+	assert_int_equal(a.v[0].cfg.coalesce, 1);
+	assert_int_equal(a.v[1].cfg.coalesce, 16);
 	assert_refused("--compare coalesce=1,16", "--compare: --coalesce: goes with");
 }
 
@@ -102,8 +102,8 @@ static void compare__workloads__each_with_its_own_defaults(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("--compare workload=echo,small"), 0);
-	assert_int_equal(compare.configs[0].inflight, 1);
-	assert_int_equal(compare.configs[1].inflight, 64);
+	assert_int_equal(a.v[0].cfg.inflight, 1);
+	assert_int_equal(a.v[1].cfg.inflight, 64);
 }
 
 static void compare__bad__refused_with_what_is_wrong(void **state)
@@ -114,6 +114,7 @@ static void compare__bad__refused_with_what_is_wrong(void **state)
 	assert_refused("--compare inline=off,,auto", "--compare: 'inline=off,,auto' is not allowed");
 	assert_refused("--compare inline=off,", "--compare: 'inline=off,' is not allowed");
 	assert_refused("--compare post-list=1,2,3,4,5,6,7,8,9", "--compare: 'post-list=1,2");
+	assert_refused("--compare device=a,\x1b[2J", "--compare: 'device=a,");
 	assert_refused("--compare nothing=1,2", "--compare: nothing cannot be compared");
 	assert_refused("--compare clients=1,2", "--compare: clients cannot be compared");
 	assert_refused("--compare compare=1,2", "--compare: compare cannot be compared");
@@ -122,6 +123,71 @@ static void compare__bad__refused_with_what_is_wrong(void **state)
 	assert_refused("--post-list 2 --compare post-list=1,16", "--compare and --post-list: give one of them");
 	/* Bad only together with the rest. */
 	assert_refused("--message-size 16 --compare workload=echo,atomic", "--compare: --message-size: 16 is not allowed");
+}
+
+static void compare__several_keys__all_combinations(void **state)
+{
+	static const char *const names[] = { "inline=off,post-list=1", "inline=off,post-list=16", "inline=auto,post-list=1",
+					     "inline=auto,post-list=16" };
+
+	(void)state;
+	assert_int_equal(parse("--compare inline=off,auto --steps 3 --compare=post-list=1,16"), 0);
+	assert_int_equal(a.n, 4);
+	assert_string_equal(a.title, "inline-post-list");
+	for (unsigned i = 0; i < a.n; i++) {
+		assert_string_equal(a.v[i].name, names[i]);
+		assert_int_equal(a.v[i].cfg.tuning.inline_bytes, i < 2 ? 0 : TUNING_INLINE_AUTO);
+		assert_int_equal(a.v[i].cfg.tuning.post_list, i % 2 ? 16 : 1);
+	}
+	assert_string_equal(json_text_at(a.v[3].options, "post-list"), "16");
+	assert_refused("--compare inline=off,auto --compare inline=64,128", "--compare: inline is set twice");
+	/* 8 x 8 x 2 combinations; 4 x 100 runs. */
+	assert_refused("--compare post-list=1,2,3,4,5,6,7,8 --compare coalesce=1,2,3,4,5,6,7,8 --compare inline=off,auto "
+		       "--workload small", "--compare: 128 combinations in 5 rounds are too many runs; allowed: 64");
+	assert_refused("--compare post-list=1,2 --compare inline=off,auto --repeat 100",
+		       "--compare: 4 combinations in 100 rounds are too many runs");
+	assert_int_equal(parse("--compare post-list=1,2 --repeat 100"), 0);
+}
+
+static void compare__sets__several_options_at_once(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("--compare-set none:inline=off,post-list=1 --compare-set all:inline=auto,post-list=16,poll=busy "
+			       "--compare-set as-it-is"), 0);
+	assert_int_equal(a.n, 3);
+	assert_string_equal(a.title, "sets");
+	assert_string_equal(a.v[0].name, "none");
+	assert_int_equal(a.v[0].cfg.tuning.post_list, 1);
+	assert_string_equal(a.v[1].name, "all");
+	assert_int_equal(a.v[1].cfg.tuning.post_list, 16);
+	assert_int_not_equal(a.v[0].cfg.poll, a.v[1].cfg.poll);
+	assert_int_equal(a.v[2].n_args, 0);
+	/* Each set with each value of a key. */
+	assert_int_equal(parse("--compare-set a:inline=off --compare-set b:inline=auto --compare poll=event,busy"), 0);
+	assert_int_equal(a.n, 4);
+	assert_string_equal(a.v[1].name, "poll=event,b");
+	assert_string_equal(a.title, "poll-sets");
+	assert_refused("--compare-set a:inline=off", "--compare-set: give it two to 8 times");
+	assert_refused("--compare-set a:inline=off --compare-set a:inline=auto", "--compare-set: a is given twice");
+	assert_refused("--compare-set a:inline=off,inline=auto --compare-set b:", "--compare-set: inline is set twice");
+	assert_refused("--compare-set a:inline --compare-set b:inline=off", "--compare-set: 'a:inline' is not allowed");
+	assert_refused("--compare-set a/b:inline=off --compare-set b:inline=off", "--compare-set: 'a/b:inline=off' is not");
+	assert_refused("--compare-set :inline=off --compare-set b:inline=off", "--compare-set: ':inline=off' is not");
+	assert_refused("--compare-set a:clients=1 --compare-set b:inline=off", "--compare-set: clients cannot be compared");
+	assert_refused("--compare-set a:post-list=65 --compare-set b:", "--compare-set: --post-list: 65 is not allowed");
+	assert_refused("--compare-set a:inline=off --compare-set b: --compare inline=off,auto", "--compare-set: inline is set");
+}
+
+static void compare__list_as_a_value__plus_is_a_comma(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("--workload large --compare device=rxe0,rxe0+rxe1"), 0);
+	assert_int_equal(a.v[0].cfg.n_rails, 1);
+	assert_int_equal(a.v[1].cfg.n_rails, 2);
+	assert_string_equal(a.v[1].cfg.devices.name[1], "rxe1");
+	assert_string_equal(a.v[1].name, "rxe0+rxe1");
+	assert_string_equal(json_text_at(a.v[1].options, "device"), "rxe0,rxe1");
+	assert_refused("--compare device=rxe0,rxe0+rxe1", "--compare: --device, --server: several go with --workload");
 }
 
 /* --- runs --- */
@@ -143,8 +209,10 @@ enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, 
 	strcat(strcat(ran, cfg->name_text), " ");
 	if (++n_runs == failing_run)
 		return EXIT_ENVIRONMENT;
-	*out = json_pack("{s:[{s:i, s:i, s:f, s:{s:f}}]}", "steps", "target_clients", 10, "message_bytes", 64,
-			 "throughput_msgs_per_s", per_s, "response_ns", "p50", 1e9 / per_s);
+	*out = json_pack("{s:[{s:i, s:i, s:f, s:f, s:{s:f}, s:{s:{s:f, s:f, s:f}}}]}", "steps", "target_clients", 10,
+			 "message_bytes", 64, "throughput_msgs_per_s", per_s, "throughput_bytes_per_s", 64 * per_s,
+			 "response_ns", "p50", 1e9 / per_s, "resources", "generator", "cpu_user_s", 0.5, "cpu_system_s", 0.5,
+			 "window_s", 2.);
 	return alternative == 2 ? EXIT_CRITERION : EXIT_OK;
 }
 
@@ -153,7 +221,7 @@ static enum run_exit run_comparison(const char *arguments)
 	ran[0] = '\0';
 	n_runs = 0;
 	assert_int_equal(parse(arguments), 0);
-	return compare_run(&compare, &base, n_args, args);
+	return compare_run(&a, &base, n_args, args, NULL);
 }
 
 static json_t *read_comparison(void)
@@ -170,31 +238,54 @@ static json_t *read_comparison(void)
 	closedir(dir);
 	o = json_load_file(path, 0, NULL);
 	assert_non_null(o);
+	strcpy(strrchr(path, '/'), "/report.html");
+	assert_int_equal(access(path, R_OK), 0);
 	return o;
+}
+
+static const json_t *row_of(const json_t *rows, const char *metric)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row) {
+		if (strcmp(json_text_at(row, "metric"), metric) == 0)
+			return row;
+	}
+	fail_msg("no row of %s", metric);
+	return NULL;
 }
 
 static void run__rounds__in_turn_and_judged_by_their_ratios(void **state)
 {
-	json_t *o, *point, *row;
+	json_t *o, *point;
+	const json_t *row;
 
 	(void)state;
 	failing_run = 0;
 	assert_int_equal(run_comparison("--compare inline=off,auto --quiet --output results"), EXIT_CRITERION);
 	assert_string_equal(ran, "1-1 1-2 2-2 2-1 3-1 3-2 4-2 4-1 5-1 5-2 ");
 	o = read_comparison();
+	assert_float_equal(json_number_at(o, "schema_version"), 3, 0);
 	assert_string_equal(json_text_at(o, "baseline"), "off");
+	assert_string_equal(json_text_at(json_array_get(json_at(o, "alternatives"), 1), "options.inline"), "auto");
 	assert_float_equal(json_number_at(o, "rounds"), 5, 0);
 	point = json_array_get(json_at(o, "points"), 0);
 	assert_float_equal(json_number_at(point, "clients"), 10, 0);
 	assert_float_equal(json_number_at(point, "message_bytes"), 64, 0);
-	assert_string_equal(json_text_at(json_array_get(json_at(point, "alternatives"), 0), "value"), "auto");
-	row = json_array_get(json_at(json_array_get(json_at(point, "alternatives"), 0), "rows"), 0);
+	assert_string_equal(json_text_at(json_array_get(json_at(point, "candidates"), 0), "name"), "auto");
+	row = json_array_get(json_at(json_array_get(json_at(point, "candidates"), 0), "rows"), 0);
 	assert_string_equal(json_text_at(row, "metric"), "throughput_msgs_per_s");
 	assert_string_equal(json_text_at(row, "verdict"), "improvement");
 	assert_float_equal(json_number_at(row, "base.value"), 1000. / 3, 1e-6);
 	assert_float_equal(json_number_at(row, "run.low"), 400, 1e-6);
 	assert_float_equal(json_number_at(row, "round_ratio.low"), 2, 1e-6);
 	assert_float_equal(json_number_at(row, "round_ratio.high"), 2, 1e-6);
+	row = row_of(json_at(json_array_get(json_at(point, "candidates"), 0), "rows"), "throughput_bytes_per_s");
+	assert_float_equal(json_number_at(row, "run.low"), 400 * 64, 1e-6);
+	row = row_of(json_at(json_array_get(json_at(point, "candidates"), 0), "rows"), "generator_cpu_ns_per_message");
+	assert_float_equal(json_number_at(row, "base.low"), 0.5e9 / 1000, 1e-3);
+	assert_float_equal(json_number_at(row, "round_ratio.value"), 2, 1e-6);
 	json_decref(o);
 }
 
@@ -209,7 +300,7 @@ static void run__a_run_that_cannot_be__its_round_does_not_count(void **state)
 	o = read_comparison();
 	assert_float_equal(json_number_at(o, "rounds"), 1, 0);
 	assert_string_equal(json_text_at(json_array_get(json_at(json_array_get(json_at(json_array_get(json_at(o, "points"), 0),
-		"alternatives"), 0), "rows"), 0), "verdict"), "unknown");
+		"candidates"), 0), "rows"), 0), "verdict"), "unknown");
 	json_decref(o);
 }
 
@@ -222,6 +313,9 @@ int main(void)
 		cmocka_unit_test(compare__coalesce__with_small_only),
 		cmocka_unit_test(compare__workloads__each_with_its_own_defaults),
 		cmocka_unit_test(compare__bad__refused_with_what_is_wrong),
+		cmocka_unit_test(compare__several_keys__all_combinations),
+		cmocka_unit_test(compare__sets__several_options_at_once),
+		cmocka_unit_test(compare__list_as_a_value__plus_is_a_comma),
 		cmocka_unit_test_setup_teardown(run__rounds__in_turn_and_judged_by_their_ratios, report_rig_set_up,
 						report_rig_tear_down),
 		cmocka_unit_test_setup_teardown(run__a_run_that_cannot_be__its_round_does_not_count, report_rig_set_up,

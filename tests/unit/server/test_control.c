@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/sysinfo.h>
 
 #include <jansson.h>
 
@@ -105,6 +106,7 @@ static json_int_t number(const json_t *o, const char *outer, const char *inner, 
 static void control__stats_and_info__reports_of_the_server(void **state)
 {
 	struct peer client, p;
+	struct sysinfo machine;
 	json_t *o;
 
 	(void)state;
@@ -124,11 +126,14 @@ static void control__stats_and_info__reports_of_the_server(void **state)
 	assert_int_equal(number(o, "pools", NULL, "psns_in_use"), 2);
 	assert_int_equal(number(o, "pools", NULL, "admitted"), 1);
 	assert_int_equal(number(o, "stages_ns", "tls_accept", "count"), 2);
+	assert_int_equal(sysinfo(&machine), 0);
+	assert_in_range(number(o, "resources", NULL, "machine_available_bytes"), 1, machine.totalram * machine.mem_unit);
+	assert_true(json_is_array(json_object_get(o, "failures")));
 	json_decref(o);
 	o = ask_json(&p, CONTROL_INFO);
 	assert_int_equal(number(o, "config", NULL, "max_clients"), 4);
 	assert_int_equal(number(o, "config", NULL, "max_handshakes"), 16);
-	assert_int_equal(json_integer_value(json_object_get(o, "wire_version")), 1);
+	assert_int_equal(json_integer_value(json_object_get(o, "wire_version")), 2);
 	json_decref(o);
 	peer_close(&p);
 	server_until(server_closed(CLOSE_CONTROL_END) == 1);
@@ -140,7 +145,8 @@ static void control__stats_and_info__reports_of_the_server(void **state)
 /* What is read from /proc takes a descriptor. */
 static void control__stats_without_a_descriptor_left__null_for_what_cannot_be_read(void **state)
 {
-	static const char *const from_proc[] = { "cpu_user_s", "rss_bytes", "fds", "threads", "machine_kernel_bytes" };
+	static const char *const from_proc[] = { "cpu_user_s", "rss_bytes", "fds", "threads", "machine_kernel_bytes",
+		"machine_available_bytes" };
 	struct rlimit old, none;
 	struct peer p;
 	json_t *o;
@@ -414,7 +420,7 @@ static void control__bad_request_or_a_hello__refused(void **state)
 	server_rig_start();
 	connect_and_handshake(&p);
 	frame_encode_control(CONTROL_STATS, buf);
-	buf[9] = 4;
+	buf[9] = 5;
 	assert_refused(&p, buf, FRAME_CONTROL_BYTES, "CONTROL request");
 	connect_and_handshake(&p);
 	json_decref(ask_json(&p, CONTROL_STATS));
@@ -469,10 +475,11 @@ static void control__refused_client_stays__closed_at_its_deadline(void **state)
 	connect_and_handshake(&p);
 	json_decref(ask_json(&p, CONTROL_INFO));
 	frame_encode_control(CONTROL_STATS, buf);
-	buf[4] = 2;
+	buf[4] = p.version = 1;
 	peer_send(&p, buf, FRAME_CONTROL_BYTES);
 	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
 	assert_int_equal(p.refuse.code, REFUSE_BAD_VERSION);
+	assert_non_null(strstr(p.refuse.text, "the server speaks wire version 2, the client 1:"));
 	assert_int_equal(counter_get(&srv.server.control_stats.refused[REFUSE_BAD_VERSION]), 1);
 	expire(2);
 	assert_int_equal(server_closed(CLOSE_REFUSED), 1);
@@ -524,7 +531,7 @@ static void control__one_address_has_all_it_may__another_is_answered(void **stat
 	(void)state;
 	server_rig_start();
 	assert_int_equal(addr_parse("127.0.0.1", 0, &here), 0);
-	for (int i = 0; i < CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED; i++)
+	for (uint32_t i = 0; i < CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED; i++)
 		seats[i] = addr_network(&here);
 	assert_busy(&p);
 	srv.peers_from = "127.0.0.12";
@@ -532,7 +539,7 @@ static void control__one_address_has_all_it_may__another_is_answered(void **stat
 	json_decref(ask_json(&p, CONTROL_STATS));
 	peer_close(&p);
 	server_until(server_controls() == CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED);
-	for (int i = 0; i < CONTROL_SESSIONS_MAX; i++)
+	for (uint32_t i = 0; i < CONTROL_SESSIONS_MAX; i++)
 		seats[i] = 0;
 	server_assert_all_back();
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/mman.h>
@@ -13,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/host/place.h"
+#include "common/host/sample.h"
 #include "server/sandbox.h"
 
 /* What `what` returns, in a process that called `before` and went behind the filter then. */
@@ -99,6 +102,47 @@ static void files__read__as_before(void **state)
 	assert_int_equal(behind_it(NULL, read_a_file), 0);
 }
 
+static struct sample first_sample;
+static json_t *first_thread;
+
+static int describe(struct sample *sample, json_t **thread_of)
+{
+	struct sampler *sampler;
+
+	if (sampler_new("/proc", &sampler))
+		return -ENOMEM;
+	sampler_take(sampler, sample);
+	sampler_free(sampler);
+	*thread_of = place_thread_json(PLACE_SYS, (pid_t)syscall(SYS_gettid), 0);
+	return *thread_of ? 0 : -ENOMEM;
+}
+
+static int describe_before(void)
+{
+	return describe(&first_sample, &first_thread);
+}
+
+/* 0 if a sample and the description of a thread know what they knew before; else 1 + the figure, 70 or 80. */
+static int describe_again(void)
+{
+	struct sample now;
+	json_t *thread_of;
+
+	if (describe(&now, &thread_of))
+		return 80;
+	for (int i = 0; i < SAMPLE_N; i++)
+		if (isnan(now.v[i]) && !isnan(first_sample.v[i]))
+			return 1 + i;
+	return json_equal(thread_of, first_thread) && now.n_threads == first_sample.n_threads ? 0 : 70;
+}
+
+/* What sessions get that watch, and STATS. */
+static void samples__and_threads__as_before(void **state)
+{
+	(void)state;
+	assert_int_equal(behind_it(describe_before, describe_again), 0);
+}
+
 static sem_t go;
 static pthread_t thread;
 static int from_thread = 50;
@@ -135,6 +179,7 @@ int main(void)
 		cmocka_unit_test(calls__that_no_server_needs__refused),
 		cmocka_unit_test(arguments__that_write_or_execute__refused),
 		cmocka_unit_test(files__read__as_before),
+		cmocka_unit_test(samples__and_threads__as_before),
 		cmocka_unit_test(threads__that_run_already__behind_it_too),
 	};
 

@@ -169,6 +169,30 @@ static void network__ipv4_each_and_ipv6_the_first_64_bits(void **state)
 	assert_true(network("0.0.0.0") != 0);
 }
 
+static void scope__link_local__read_and_shown(void **state)
+{
+	static const char *const bad[] = { "fe80::1%", "fe80::1%0", "fe80::1%x", "fe80::1%2x", "fe80::1%99999999999",
+					   "2001:db8::1%2", "10.0.0.1%2", "%2" };
+	char text[ADDR_TEXT_MAX];
+	struct addr a, b;
+
+	(void)state;
+	assert_int_equal(addr_parse("fe80::1%2", 7471, &a), 0);
+	assert_int_equal(addr_scope(&a), 2);
+	assert_string_equal(addr_host_text(&a, text), "fe80::1%2");
+	assert_string_equal(addr_text(&a, text), "[fe80::1%2]:7471");
+	/* The same host, whichever interface leads to it. */
+	assert_int_equal(addr_parse("fe80::1", 0, &b), 0);
+	assert_int_equal(addr_scope(&b), 0);
+	assert_true(addr_same_host(&a, &b));
+	assert_int_equal(addr_parse("10.0.0.1", 0, &b), 0);
+	addr_set_scope(&b, 2);
+	assert_int_equal(addr_scope(&b), 0);
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
+		if (addr_parse(bad[i], 0, &b) != -EINVAL)
+			fail_msg("'%s' was taken", bad[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +206,7 @@ int main(void)
 		cmocka_unit_test(same_host__mapped_and_plain__equal_others_not),
 		cmocka_unit_test(is_any__zero_addresses__only_those),
 		cmocka_unit_test(text__both_families__host_and_port),
+		cmocka_unit_test(scope__link_local__read_and_shown),
 		cmocka_unit_test(network__ipv4_each_and_ipv6_the_first_64_bits),
 	};
 

@@ -14,6 +14,7 @@ struct config {
 	uint64_t any, clients, duration, size;
 	const char *name;
 	struct opt_list steps, sizes;
+	struct opt_texts tags;
 	int mode;
 	bool verbose;
 };
@@ -41,6 +42,8 @@ static const struct opt table[] = {
 	  .max = 2 << 20, .metavar = "BYTES,...", .help = "Which sizes." },
 	{ .name = "steps", .type = OPT_LIST, .offset = offsetof(struct config, steps), .min = 1,
 	  .max = 500, .metavar = "N,...", .help = "Which steps." },
+	{ .name = "tag", .type = OPT_TEXTS, .offset = offsetof(struct config, tags),
+	  .metavar = "TEXT", .help = "A tag; any number of times." },
 	{ .name = "verbose", .type = OPT_FLAG, .offset = offsetof(struct config, verbose),
 	  .help = "Say more." },
 };
@@ -466,6 +469,19 @@ static void option__twice__refused(void **state)
 	assert_refused("--verbose --verbose", "--verbose: given twice; allowed: once");
 }
 
+static void texts__several_times__in_their_order(void **state)
+{
+	(void)state;
+	assert_parses("--tag a --clients 5 --tag=b,c --tag a");
+	assert_int_equal(p.config.tags.n, 3);
+	assert_string_equal(p.config.tags.v[0], "a");
+	assert_string_equal(p.config.tags.v[1], "b,c");
+	assert_string_equal(p.config.tags.v[2], "a");
+	assert_refused("--tag a --tag=", "--tag: empty value; allowed: any text that is not empty; the option at most 8 times");
+	assert_refused("--tag=1 --tag=2 --tag=3 --tag=4 --tag=5 --tag=6 --tag=7 --tag=8 --tag=9",
+		       "--tag: 9 is one too many; allowed: any text that is not empty; the option at most 8 times");
+}
+
 static void assert_suggests(const char *argument, const char *name)
 {
 	char message[128];
@@ -585,6 +601,7 @@ static void opts_print_help__whole_table__as_documented(void **state)
 		"                              B; at most 64)\n"
 		"  --steps N,...               Which steps. (1 to 500 each, "
 		"comma-separated, at most 64)\n"
+		"  --tag TEXT                  A tag; any number of times.\n"
 		"  --verbose                   Say more.\n"
 		"  -h, --help                  Print this text and exit.\n"
 		"  -V, --version               Print the version and exit.\n"
@@ -627,6 +644,7 @@ int main(void)
 		cmocka_unit_test(value__missing__refused),
 		cmocka_unit_test(flag__with_a_value__refused),
 		cmocka_unit_test(option__twice__refused),
+		cmocka_unit_test(texts__several_times__in_their_order),
 		cmocka_unit_test(option__unknown_but_near__suggested),
 		cmocka_unit_test(option__unknown__refused),
 		cmocka_unit_test(error__hostile_text__one_short_line),

@@ -83,6 +83,47 @@ static void program_qp__retries__as_asked_in_rts(void **state)
 	assert_int_equal(m->attr.rnr_retry, 7);
 }
 
+static void program_qp__receiver_not_ready__as_asked(void **state)
+{
+	struct cm_qp_param p = psns;
+
+	(void)state;
+	assert_int_equal(cm_program_qp(rig.id, qp, &path, &psns), 0);
+	assert_int_equal(programmed(IBV_QPS_RTS)->attr.rnr_retry, CM_RNR_RETRIES);
+	assert_int_equal(programmed(IBV_QPS_RTR)->attr.min_rnr_timer, CM_RNR_TIMER);
+	reset();
+	/* No retry at all, and the longest time, whose code is 0. */
+	p.retry = (struct cm_retry){ .rnr_count_plus_1 = 1, .rnr_timer_plus_1 = 1 };
+	assert_int_equal(cm_program_qp(rig.id, qp, &path, &p), 0);
+	assert_int_equal(programmed(IBV_QPS_RTS)->attr.rnr_retry, 0);
+	assert_int_equal(programmed(IBV_QPS_RTR)->attr.min_rnr_timer, 0);
+}
+
+static void program_qp__path_chosen__only_what_was(void **state)
+{
+	struct cm_qp_param p = psns;
+	struct ibv_ah_attr of_path = path.rtr.ah_attr;
+	const struct ibv_ah_attr *ah;
+
+	(void)state;
+	assert_int_equal(cm_program_qp(rig.id, qp, &path, &psns), 0);
+	assert_memory_equal(&programmed(IBV_QPS_RTR)->attr.ah_attr, &of_path, sizeof(of_path));
+	reset();
+	p.fabric = (struct cm_fabric){ .has_traffic_class = true, .traffic_class = 0xb8 };
+	assert_int_equal(cm_program_qp(rig.id, qp, &path, &p), 0);
+	ah = &programmed(IBV_QPS_RTR)->attr.ah_attr;
+	assert_int_equal(ah->grh.traffic_class, 0xb8);
+	assert_int_equal(ah->grh.sgid_index, of_path.grh.sgid_index);
+	assert_int_equal(ah->sl, of_path.sl);
+	reset();
+	p.fabric = (struct cm_fabric){ .has_service_level = true, .service_level = 5, .has_gid_index = true, .gid_index = 3 };
+	assert_int_equal(cm_program_qp(rig.id, qp, &path, &p), 0);
+	ah = &programmed(IBV_QPS_RTR)->attr.ah_attr;
+	assert_int_equal(ah->grh.traffic_class, of_path.grh.traffic_class);
+	assert_int_equal(ah->grh.sgid_index, 3);
+	assert_int_equal(ah->sl, 5);
+}
+
 static void program_qp__plain__own_psns_and_timers(void **state)
 {
 	const struct fake_modify *m;
@@ -361,6 +402,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		PROGRAM_TEST(program_qp__plain__own_psns_and_timers),
+		PROGRAM_TEST(program_qp__receiver_not_ready__as_asked),
+		PROGRAM_TEST(program_qp__path_chosen__only_what_was),
 		PROGRAM_TEST(program_qp__retries__as_asked_in_rts),
 		PROGRAM_TEST(rest__by_the_paths_packet_lifetime__twice_timewait_and_a_second),
 		PROGRAM_TEST(program_qp__access_flags__only_what_was_granted),

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/rdma/cm.h"
 #include "common/rdma/dev.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
@@ -42,6 +43,8 @@ static void set_gids(const char *const *texts, const enum ibv_gid_type *types, u
 		struct addr a = parsed(texts[i], 0);
 
 		fake_device.gids[i].gid_type = types[i];
+		fake_device.gids[i].gid_index = i;
+		fake_device.gids[i].port_num = 1;
 		addr_to_bytes(&a, fake_device.gids[i].gid.raw);
 	}
 }
@@ -219,6 +222,64 @@ static void json__open_device__name_link_and_limits(void **state)
 	dev_close(&d);
 }
 
+/* The device at 127.0.0.1, opened for a user who chose this of the path. */
+static int fit(const struct cm_fabric *f, struct dev *d)
+{
+	struct addr local = parsed("127.0.0.1", 0);
+
+	assert_int_equal(dev_open(&local, NULL, d, err, sizeof(err)), 0);
+	return dev_fit_fabric(d, f, err, sizeof(err));
+}
+
+static void fit__gid_index__address_of_that_entry(void **state)
+{
+	static const char *const texts[] = { "fe80::1", "127.0.0.1", "127.0.0.2" };
+	static const enum ibv_gid_type types[] = { IBV_GID_TYPE_ROCE_V2, IBV_GID_TYPE_ROCE_V1, IBV_GID_TYPE_ROCE_V2 };
+	static const char *const addresses[] = { NULL, "127.0.0.1", "127.0.0.2" };
+	char text[ADDR_TEXT_MAX];
+	struct dev d;
+
+	(void)state;
+	set_gids(texts, types, 3);
+	for (uint8_t i = 1; i < 3; i++) {
+		const struct cm_fabric f = { .has_gid_index = true, .gid_index = i };
+
+		assert_int_equal(fit(&f, &d), 0);
+		assert_string_equal(addr_host_text(&d.addr, text), addresses[i]);
+		dev_close(&d);
+	}
+}
+
+static void fit__what_does_not__one_line_that_names_the_option(void **state)
+{
+	static const char *const texts[] = { "fe80::1", "127.0.0.1" };
+	static const enum ibv_gid_type types[] = { IBV_GID_TYPE_ROCE_V2, IBV_GID_TYPE_ROCE_V2 };
+	static const struct {
+		struct cm_fabric f;
+		uint8_t link;
+		int ret;
+		const char *words;
+	} cases[] = {
+		{ { .has_gid_index = true, .gid_index = 9 }, IBV_LINK_LAYER_ETHERNET, -EINVAL, "--gid-index: device fake0 has no entry 9" },
+		{ { .has_gid_index = true }, IBV_LINK_LAYER_ETHERNET, -EINVAL, "--gid-index: entry 0 of device fake0 is fe80::1" },
+		{ { .has_gid_index = true }, IBV_LINK_LAYER_INFINIBAND, -EAFNOSUPPORT, "--gid-index: the link of device fake0 is InfiniBand" },
+		{ { .has_service_level = true, .service_level = 8 }, IBV_LINK_LAYER_ETHERNET, -EINVAL, "allowed: 0 to 7" },
+		{ { .has_service_level = true, .service_level = 8 }, IBV_LINK_LAYER_INFINIBAND, 0, "" },
+		{ { .has_service_level = true, .service_level = 7 }, IBV_LINK_LAYER_ETHERNET, 0, "" },
+	};
+	struct dev d;
+
+	(void)state;
+	set_gids(texts, types, 2);
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		fake_device.port.link_layer = cases[i].link;
+		err[0] = '\0';
+		assert_int_equal(fit(&cases[i].f, &d), cases[i].ret);
+		assert_non_null(strstr(err, cases[i].words));
+		dev_close(&d);
+	}
+}
+
 #define DEV_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -233,6 +294,8 @@ int main(void)
 		DEV_TEST(ethernet_port__link_layers__its_number_or_zero),
 		DEV_TEST(open__each_way_to_fail__released_and_explained),
 		DEV_TEST(json__open_device__name_link_and_limits),
+		DEV_TEST(fit__gid_index__address_of_that_entry),
+		DEV_TEST(fit__what_does_not__one_line_that_names_the_option),
 	};
 
 	return cmocka_run_group_tests_name("dev", tests, NULL, NULL);

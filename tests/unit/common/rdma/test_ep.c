@@ -222,6 +222,24 @@ static void qp_create__too_much_inline__goes_without_for_all(void **state)
 	assert_int_equal(ep_qp_create(rig.ep, &own, &cq), -EINVAL);
 }
 
+static void qp_create__more_inline_than_the_device_takes__its_power_of_two(void **state)
+{
+	struct ibv_qp *own;
+	uint32_t cq;
+
+	(void)state;
+	rig.cfg.inline_bytes = 3000;
+	verbs_rig_open_ep();
+	assert_int_equal(ep_inline_granted(rig.ep), UINT32_MAX);
+	assert_int_equal(ep_qp_create(rig.ep, &own, &cq), 0);
+	assert_int_equal(ep_inline_wanted(rig.ep), 3000);
+	assert_int_equal(ep_inline_granted(rig.ep), 512);
+	assert_int_equal(ep_inline_bytes(rig.ep), 512);
+	assert_int_equal(fake_qp_cap(own)->max_inline_data, 512);
+	assert_int_equal(fake_qp_cap(own)->max_send_wr, 8);
+	ep_qp_destroy(rig.ep, own, cq);
+}
+
 /* ---- buffers ---- */
 
 static void buf_get__until_none__distinct_and_apart(void **state)
@@ -814,6 +832,7 @@ int main(void)
 		EP_TEST(qp_create__beyond_max_qps__enospc_until_one_is_destroyed),
 		EP_TEST(new__more_send_queues_than_can_be_kept__refused),
 		EP_TEST(qp_create__too_much_inline__goes_without_for_all),
+		EP_TEST(qp_create__more_inline_than_the_device_takes__its_power_of_two),
 		EP_TEST(buf_get__until_none__distinct_and_apart),
 		EP_TEST(wr__any_fields__packed_and_back),
 		EP_TEST(wr__fields_beyond_their_bits__each_cut),

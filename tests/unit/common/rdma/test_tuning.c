@@ -106,6 +106,54 @@ static void ack_timeout__any__rounded_up_to_the_devices_steps(void **state)
 	}
 }
 
+static void rnr_timer__any__rounded_up_to_the_devices_times(void **state)
+{
+	static const struct { uint64_t asked; uint8_t code; } cases[] = {
+		{ 10000, 1 }, { 10001, 2 }, { 5120000, 18 }, { 5 * NS_PER_MS, 18 }, { 491520000, 31 }, { 491520001, 0 },
+		{ 655360000, 0 },
+	};
+
+	(void)state;
+	assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
+	assert_int_equal(t.retry.rnr_timer_plus_1 - 1, CM_RNR_TIMER);
+	assert_int_equal(t.retry.rnr_count_plus_1 - 1, CM_RNR_RETRIES);
+	t.rnr_retry = 0;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		t.rnr_timer_ns = cases[i].asked;
+		assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
+		assert_int_equal(t.retry.rnr_timer_plus_1 - 1, cases[i].code);
+		assert_true(cm_rnr_timer_ns(cases[i].code) >= cases[i].asked);
+		assert_int_equal(t.retry.rnr_count_plus_1, 1);
+	}
+}
+
+static void fabric__dscp__four_times_as_traffic_class(void **state)
+{
+	json_t *o;
+
+	(void)state;
+	assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
+	assert_false(t.fabric.has_traffic_class || t.fabric.has_service_level || t.fabric.has_gid_index);
+	o = tuning_json(&t);
+	assert_true(json_is_null(json_object_get(o, "traffic_class")));
+	assert_true(json_is_null(json_object_get(o, "gid_index")));
+	json_decref(o);
+	t.dscp = 46;
+	t.service_level = 0;
+	t.gid_index = 3;
+	assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
+	assert_true(t.fabric.has_traffic_class && t.fabric.has_service_level && t.fabric.has_gid_index);
+	assert_int_equal(t.fabric.traffic_class, 184);
+	o = tuning_json(&t);
+	assert_int_equal(json_integer_value(json_object_get(o, "traffic_class")), 184);
+	assert_int_equal(json_integer_value(json_object_get(o, "service_level")), 0);
+	assert_int_equal(json_integer_value(json_object_get(o, "gid_index")), 3);
+	json_decref(o);
+	t.traffic_class = 184;
+	assert_int_equal(tuning_check(&t, err, sizeof(err)), -EINVAL);
+	assert_string_equal(err, "--dscp and --traffic-class: give one of them");
+}
+
 static void *tell_cpu(void *arg)
 {
 	*(int *)arg = sched_getcpu();
@@ -127,7 +175,8 @@ static void thread__list_of_one_cpu__runs_there(void **state)
 	t.cpu_list = text;
 	assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
 	for (uint32_t i = 0; i < 3; i++) {
-		assert_int_equal(tuning_start_thread(&t, i, &thread, tell_cpu, &ran, err, sizeof(err)), 0);
+		assert_int_equal(tuning_start_thread(&t, "test", i, NULL, &thread, tell_cpu, &ran, err, sizeof(err)),
+				 0);
 		pthread_join(thread, NULL);
 		assert_int_equal(ran, cpu);
 	}
@@ -141,8 +190,51 @@ static void thread__cpu_that_is_not_there__einval_and_advice(void **state)
 	(void)state;
 	t.cpu_list = "1023";
 	assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
-	assert_int_equal(tuning_start_thread(&t, 0, &thread, tell_cpu, &ran, err, sizeof(err)), -EINVAL);
+	assert_int_equal(tuning_start_thread(&t, "test", 0, NULL, &thread, tell_cpu, &ran, err, sizeof(err)), -EINVAL);
 	assert_non_null(strstr(err, "--cpu-list"));
+}
+
+static void *tell_cpus(void *arg)
+{
+	return (void *)(intptr_t)sched_getaffinity(0, sizeof(cpu_set_t), arg);
+}
+
+static void thread_gets(const cpu_set_t *beside, const cpu_set_t *expected)
+{
+	pthread_t thread;
+	cpu_set_t got;
+
+	CPU_ZERO(&got);
+	assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
+	assert_int_equal(tuning_start_thread(&t, "test", 1, beside, &thread, tell_cpus, &got, err, sizeof(err)), 0);
+	pthread_join(thread, NULL);
+	assert_true(CPU_EQUAL(&got, expected));
+}
+
+static void thread__numa__cpus_beside_the_device_if_any_and_if_asked(void **state)
+{
+	cpu_set_t all, one;
+	int cpu = 0;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	thread_gets(&one, &all);
+	t.numa = TUNING_NUMA_AUTO;
+	thread_gets(&one, &one);
+	thread_gets(NULL, &all);
+}
+
+static void numa__with_a_list__refused(void **state)
+{
+	(void)state;
+	t.numa = TUNING_NUMA_AUTO;
+	t.cpu_list = "0";
+	assert_int_equal(tuning_check(&t, err, sizeof(err)), -EINVAL);
+	assert_string_equal(err, "--cpu-list and --numa auto: give one of them");
 }
 
 #define TUNING_TEST(f) cmocka_unit_test_setup(f, setup)
@@ -156,8 +248,12 @@ int main(void)
 		TUNING_TEST(cpu_list__bad__refused_by_name),
 		TUNING_TEST(ack_timeout__any__rounded_up_to_the_devices_steps),
 		TUNING_TEST(mtu__names__as_verbs_have_them),
+		TUNING_TEST(rnr_timer__any__rounded_up_to_the_devices_times),
+		TUNING_TEST(fabric__dscp__four_times_as_traffic_class),
 		TUNING_TEST(thread__list_of_one_cpu__runs_there),
 		TUNING_TEST(thread__cpu_that_is_not_there__einval_and_advice),
+		TUNING_TEST(thread__numa__cpus_beside_the_device_if_any_and_if_asked),
+		TUNING_TEST(numa__with_a_list__refused),
 	};
 
 	return cmocka_run_group_tests_name("tuning", tests, NULL, NULL);

@@ -12,7 +12,9 @@
 #include "common/base/log.h"
 #include "common/tls/ticket_keys.h"
 #include "common/tls/tls.h"
+#include "common/tls/tls_internal.h"
 #include "common/tls/tls_limits.h"
+#include "common/wire/frame.h"
 #include "tests/unit/helpers/certs.h"
 
 #define ROTATE_NS (10 * NS_PER_S)	/* longer than a test */
@@ -763,6 +765,81 @@ static void handshake__in_tiny_records__a_few_in_a_turn_then_cut_off(void **stat
 	assert_cut_off(at_server, "handshake of more than");
 }
 
+/* ---- wire versions ---- */
+
+/* Until both ends are done or have failed. */
+static void try_handshake(enum tls_status *here, enum tls_status *there)
+{
+	*here = *there = TLS_WANT_READ;
+	for (int i = 0; i < TURNS_MAX; i++) {
+		if (*here == TLS_WANT_READ)
+			*here = tls_handshake(at_client);
+		(void)!tls_flush(at_client);
+		if (*there == TLS_WANT_READ)
+			*there = tls_handshake(at_server);
+		(void)!tls_flush(at_server);
+	}
+}
+
+static int select_version_before(SSL *ssl, const unsigned char **out, unsigned char *out_n, const unsigned char *in,
+				 unsigned in_n, void *arg)
+{
+	static const unsigned char ours[] = FRAME_ALPN_BEFORE;
+
+	(void)ssl;
+	(void)arg;
+	return SSL_select_next_proto((unsigned char **)out, out_n, ours, sizeof(ours) - 1, in, in_n) ==
+	       OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+static void handshake__server_of_the_version_before__client_names_both(void **state)
+{
+	enum tls_status here, there;
+	struct fail f;
+
+	(void)state;
+	SSL_CTX_set_alpn_select_cb(server->ssl_ctx, select_version_before, NULL);
+	connect_pair(server, client, NULL);
+	try_handshake(&here, &there);
+	assert_int_equal(here, TLS_FAILED);
+	tls_failure(at_client, &f);
+	assert_int_equal(f.kind, FAIL_TLS);
+	assert_int_equal(f.code, FAIL_TLS_ALPN);
+	assert_string_equal(tls_failure_text(at_client), "the server speaks wire version 1, this client 2: both need programs "
+			    "of the same version");
+}
+
+/* Its first frame is refused with words that name both (test_boot.c). */
+static void handshake__client_of_the_version_before__server_hears_it_out(void **state)
+{
+	static const unsigned char theirs[] = FRAME_ALPN_BEFORE;
+	enum tls_status here, there;
+
+	(void)state;
+	assert_int_equal(SSL_CTX_set_alpn_protos(client->ssl_ctx, theirs, sizeof(theirs) - 1), 0);
+	connect_pair(server, client, NULL);
+	try_handshake(&here, &there);
+	assert_int_equal(there, TLS_DONE);
+}
+
+static void handshake__no_version_in_common__alert_at_the_client(void **state)
+{
+	static const unsigned char theirs[] = "\x09rampart/9";
+	enum tls_status here, there;
+	struct fail f = { .stage = STAGE_TLS_HANDSHAKE };
+
+	(void)state;
+	assert_int_equal(SSL_CTX_set_alpn_protos(client->ssl_ctx, theirs, sizeof(theirs) - 1), 0);
+	connect_pair(server, client, NULL);
+	try_handshake(&here, &there);
+	assert_int_equal(here, TLS_FAILED);
+	assert_int_equal(there, TLS_FAILED);
+	tls_failure(at_client, &f);
+	assert_int_equal(f.kind, FAIL_TLS);
+	assert_int_equal(f.code, FAIL_TLS_ALPN);
+	assert_non_null(strstr(fail_advice(&f), "another version of rampart"));
+}
+
 #define TLS_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -791,6 +868,9 @@ int main(void)
 		TLS_TEST(export__full_and_resumed__agreed_and_never_the_same),
 		TLS_TEST(export__one_ticket_resumed_twice__agreed_and_different),
 		TLS_TEST(describe__resumed__version_and_cipher),
+		TLS_TEST(handshake__server_of_the_version_before__client_names_both),
+		TLS_TEST(handshake__client_of_the_version_before__server_hears_it_out),
+		TLS_TEST(handshake__no_version_in_common__alert_at_the_client),
 		TLS_TEST(flush__handshake_done_and_nothing_to_read__server_done_too),
 		TLS_TEST(read__request_behind_the_handshake__both_arrive),
 		TLS_TEST(flush__ticket_answer_and_goodbye__one_send),

@@ -154,13 +154,13 @@ static void ask(enum control_what what)
 static void hear(enum control_what what)
 {
 	struct frame_header h;
-	enum control_what got;
+	struct frame_control got;
 	const char *why = "";
 
 	assert_int_equal(finish(&server, read_frame(&server, FRAME_FROM_CLIENT_MAX, &h)), TLS_IO_DONE);
 	assert_int_equal(h.type, FRAME_CONTROL);
 	assert_int_equal(frame_decode_control(server.io.frame, h.length, &got, &why), 0);
-	assert_int_equal(got, what);
+	assert_int_equal(got.what, what);
 }
 
 static void assert_failed(const struct end *e, enum fail_kind kind, int code)

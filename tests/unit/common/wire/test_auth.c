@@ -163,7 +163,7 @@ static void make_proof(struct pdata_proof *p)
 
 static void proof_encode__request_and_reply__exact_bytes(void **state)
 {
-	uint8_t expected[PDATA_PROOF_BYTES] = { 1, 1, 0, 52 }, out[PDATA_PROOF_BYTES];
+	uint8_t expected[PDATA_PROOF_BYTES] = { 2, 1, 0, 52 }, out[PDATA_PROOF_BYTES];
 	struct pdata_proof p;
 
 	(void)state;
@@ -230,7 +230,7 @@ static void proof_decode__any_prefix_bit_wrong__refused(void **state)
 
 static void reject__any_code__exact_bytes_and_back(void **state)
 {
-	static const uint8_t expected[PDATA_REJECT_BYTES] = { 1, 3, 0, 8, 0x12, 0x34, 0, 0 };
+	static const uint8_t expected[PDATA_REJECT_BYTES] = { 2, 3, 0, 8, 0x12, 0x34, 0, 0 };
 	uint8_t buf[148] = { 0 };
 	uint16_t code = 0;
 

@@ -10,14 +10,15 @@
 #include "common/wire/frame.h"
 
 static const uint8_t hello_bytes[FRAME_HELLO_BYTES] = {
-	0, 0, 0, 40, 1, 1, 0, 0,  0, 0, 0x10, 0,  0, 16,  0, 9,  0, 0xab, 0xcd, 0xef,  0, 0, 0, 0,
+	0, 0, 0, 40, 2, 1, 0, 0,  0, 0, 0x10, 0,  0, 16,  0, 9,  0, 0xab, 0xcd, 0xef,  0, 1, 0x86, 0xa0,
 	0, 0, 0x7e, 0x21, 0x32, 0x43, 0x50, 0,  0, 0, 0x20, 0,  0xca, 0xfe, 0xba, 0xbe,
 };
 static const struct frame_hello hello = { .message_bytes = 4096, .queue_depth = 16, .features = 9, .psn = 0xabcdef,
+					  .region_bytes = 100000,
 					  .window = { UINT64_C(0x7e2132435000), 8192, 0xcafebabe } };
 
 static const uint8_t grant_bytes[FRAME_GRANT_BYTES] = {
-	0, 0, 0, 80, 1, 2, 0, 0,
+	0, 0, 0, 80, 2, 2, 0, 0,
 	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
 	0, 0x12, 0x34, 0x56,  0, 0, 0x20, 0,  0, 16,  0, 1,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3,
@@ -57,6 +58,7 @@ static void hello__vector__exact_both_ways(void **state)
 	assert_int_equal(h.queue_depth, hello.queue_depth);
 	assert_int_equal(h.features, hello.features);
 	assert_int_equal(h.psn, hello.psn);
+	assert_int_equal(h.region_bytes, hello.region_bytes);
 	assert_true(h.window.addr == hello.window.addr);
 	assert_int_equal(h.window.bytes, hello.window.bytes);
 	assert_int_equal(h.window.rkey, hello.window.rkey);
@@ -103,7 +105,7 @@ static void grant__ipv6__survives(void **state)
 static void refuse__vector__exact_both_ways(void **state)
 {
 	static const uint8_t expected[] = {
-		0, 0, 0, 16, 1, 3, 0, 0, 0, 2, 0, 4, 'f', 'u', 'l', 'l'
+		0, 0, 0, 16, 2, 3, 0, 0, 0, 2, 0, 4, 'f', 'u', 'l', 'l'
 	};
 	uint8_t out[FRAME_REFUSE_BYTES_MAX];
 	struct frame_refuse r;
@@ -147,11 +149,11 @@ static void refuse__control_characters__made_harmless(void **state)
 	assert_string_equal(r.text, "a?[2J??~ b");
 }
 
-static void control__every_request__exact_and_three_known(void **state)
+static void control__every_request__exact_and_four_known(void **state)
 {
-	uint8_t expected[FRAME_CONTROL_BYTES] = { 0, 0, 0, 12, 1, 4, 0, 0, 0, 3, 0, 0 };
+	uint8_t expected[FRAME_CONTROL_BYTES] = { 0, 0, 0, 12, FRAME_VERSION, 4, 0, 0, 0, 3, 0, 0 };
 	uint8_t out[FRAME_CONTROL_BYTES];
-	enum control_what what;
+	struct frame_control request;
 	const char *why;
 
 	(void)state;
@@ -159,19 +161,41 @@ static void control__every_request__exact_and_three_known(void **state)
 	assert_memory_equal(out, expected, sizeof(out));
 	for (uint32_t v = 0; v <= UINT16_MAX; v++) {
 		be_put16(out + 8, (uint16_t)v);
-		assert_int_equal(frame_decode_control(out, sizeof(out), &what, &why),
-				 v >= 1 && v <= 3 ? 0 : -EPROTO);
-		if (v >= 1 && v <= 3)
-			assert_int_equal(what, v);
+		be_put16(out + 10, v == CONTROL_WATCH ? 1000 : 0);
+		assert_int_equal(frame_decode_control(out, sizeof(out), &request, &why),
+				 v >= 1 && v <= 4 ? 0 : -EPROTO);
+		if (v >= 1 && v <= 4)
+			assert_int_equal(request.what, v);
 	}
 	be_put16(out + 8, 1);
-	out[11] = 1;
-	assert_int_equal(frame_decode_control(out, sizeof(out), &what, &why), -EPROTO);
+	be_put16(out + 10, 1);
+	assert_int_equal(frame_decode_control(out, sizeof(out), &request, &why), -EPROTO);
+}
+
+static void control__every_interval_of_watch__100_to_60000(void **state)
+{
+	uint8_t expected[FRAME_CONTROL_BYTES] = { 0, 0, 0, 12, FRAME_VERSION, 4, 0, 0, 0, 4, 0x03, 0xe8 };
+	uint8_t out[FRAME_CONTROL_BYTES];
+	struct frame_control request;
+	const char *why;
+
+	(void)state;
+	assert_int_equal(frame_encode_watch(1000, out), sizeof(out));
+	assert_memory_equal(out, expected, sizeof(out));
+	for (uint32_t ms = 0; ms <= UINT16_MAX; ms++) {
+		(void)frame_encode_watch((uint16_t)ms, out);
+		assert_int_equal(frame_decode_control(out, sizeof(out), &request, &why),
+				 ms >= 100 && ms <= 60000 ? 0 : -EPROTO);
+		if (ms >= 100 && ms <= 60000)
+			assert_int_equal(request.interval_ms, ms);
+		else
+			assert_non_null(strstr(why, "100 to 60000"));
+	}
 }
 
 static void report_header__length__exact(void **state)
 {
-	static const uint8_t expected[] = { 0, 0, 0, 0x6c, 1, 5, 0, 0 };
+	static const uint8_t expected[] = { 0, 0, 0, 0x6c, 2, 5, 0, 0 };
 	uint8_t out[FRAME_HEADER_BYTES];
 
 	(void)state;
@@ -245,6 +269,8 @@ static void hello__every_field_at_its_bounds__range_checked(void **state)
 		{ 14, 2, 15, true, "" },
 		{ 14, 2, 16, false, "HELLO features" },
 		{ 14, 2, 31, false, "HELLO features" },
+		{ 14, 2, 0x2f, true, "" },
+		{ 14, 2, 0x40, false, "HELLO features" },
 		{ 14, 2, 0x8000, false, "HELLO features" },
 		/* A window is of a region. */
 		{ 14, 2, 8, false, "HELLO window" },
@@ -256,7 +282,9 @@ static void hello__every_field_at_its_bounds__range_checked(void **state)
 		{ 16, 4, 0xffffff, true, "" },
 		{ 16, 4, 0x1000000, false, "HELLO psn" },
 		{ 16, 4, UINT32_MAX, false, "HELLO psn" },
-		{ 20, 4, 1, false, "HELLO reserved" },
+		{ 20, 4, 0, true, "" },
+		{ 20, 4, 1u << 31, true, "" },
+		{ 20, 4, (1u << 31) + 1, false, "HELLO region size" },
 		{ 32, 4, 0, false, "HELLO window" },
 		{ 32, 4, 1, true, "" },
 		{ 32, 4, 1u << 31, true, "" },
@@ -278,6 +306,39 @@ static void hello__every_field_at_its_bounds__range_checked(void **state)
 	}
 }
 
+static void hello__writes_with_immediate_data__with_a_region_and_without_tags(void **state)
+{
+	static const struct { uint16_t features; bool good; } cases[] = {
+		{ FRAME_FEATURE_WRITE_IMM, false }, { FRAME_FEATURE_WRITE_IMM | FRAME_FEATURE_REGION, true },
+		{ FRAME_FEATURE_WRITE_IMM | FRAME_FEATURE_REGION | FRAME_FEATURE_TAGS, false },
+		{ FRAME_FEATURE_WRITE_IMM | FRAME_FEATURE_REGION | FRAME_FEATURE_ALL_CREDITS, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct frame_hello h = { .message_bytes = 64, .queue_depth = 1, .features = cases[i].features }, d;
+		uint8_t buf[FRAME_HELLO_BYTES];
+		const char *why = "";
+
+		assert_int_equal(frame_decode_hello(buf, frame_encode_hello(&h, buf), &d, &why), cases[i].good ? 0 : -EPROTO);
+		if (!cases[i].good)
+			assert_non_null(strstr(why, "HELLO features"));
+	}
+}
+
+static void hello__size_of_a_region_that_is_not_asked_for__refused(void **state)
+{
+	struct frame_hello h = { .message_bytes = 64, .queue_depth = 1, .region_bytes = 1 }, d;
+	uint8_t buf[FRAME_HELLO_BYTES];
+	const char *why = "";
+
+	(void)state;
+	assert_int_equal(frame_decode_hello(buf, frame_encode_hello(&h, buf), &d, &why), -EPROTO);
+	assert_non_null(strstr(why, "HELLO region size"));
+	h.features = FRAME_FEATURE_REGION;
+	assert_int_equal(frame_decode_hello(buf, frame_encode_hello(&h, buf), &d, &why), 0);
+}
+
 static void grant__every_field_at_its_bounds__range_checked(void **state)
 {
 	static const struct field_case cases[] = {
@@ -294,6 +355,7 @@ static void grant__every_field_at_its_bounds__range_checked(void **state)
 		{ 34, 2, 7, true, "" },
 		{ 34, 2, 15, true, "" },
 		{ 34, 2, 16, false, "GRANT features" },
+		{ 34, 2, 0x2f, true, "" },
 		{ 34, 2, 0x8001, false, "GRANT features" },
 		{ 34, 2, 0, false, "GRANT region" },
 		{ 52, 2, 0, false, "GRANT RDMA address" },
@@ -356,7 +418,7 @@ static void hello__no_window_and_all_zero__taken(void **state)
 
 	(void)state;
 	memcpy(buf, hello_bytes, sizeof(buf));
-	memset(buf + 24, 0, 16);
+	memset(buf + 20, 0, 20);
 	for (uint16_t features = 0; features < 8; features++) {
 		be_put16(buf + 14, features);
 		assert_int_equal(frame_decode_hello(buf, sizeof(buf), &h, &why), 0);
@@ -398,7 +460,7 @@ static void decoders__every_wrong_length__refused(void **state)
 		struct frame_hello h;
 		struct frame_grant g;
 		struct frame_refuse r;
-		enum control_what what;
+		struct frame_control request;
 
 		memcpy(exact, grant_bytes, n < sizeof(grant_bytes) ? n : sizeof(grant_bytes));
 		assert_int_equal(frame_decode_grant(exact, n, &g, &why), n == 80 ? 0 : -EPROTO);
@@ -406,7 +468,7 @@ static void decoders__every_wrong_length__refused(void **state)
 		assert_int_equal(frame_decode_hello(exact, n, &h, &why), n == 40 ? 0 : -EPROTO);
 		if (n >= 12)
 			be_put32(exact + 8, 1 << 16);
-		assert_int_equal(frame_decode_control(exact, n, &what, &why),
+		assert_int_equal(frame_decode_control(exact, n, &request, &why),
 				 n == 12 ? 0 : -EPROTO);
 		if (n >= 12)
 			be_put32(exact + 8, 100);
@@ -469,7 +531,7 @@ static void decoders__random_bytes__no_crash(void **state)
 		struct frame_hello h;
 		struct frame_grant g;
 		struct frame_refuse r;
-		enum control_what what;
+		struct frame_control request;
 		const char *why;
 
 		for (size_t j = 0; j < n; j++)
@@ -480,7 +542,7 @@ static void decoders__random_bytes__no_crash(void **state)
 			assert_in_range(head.length, FRAME_HEADER_BYTES, 200);
 		(void)!frame_decode_hello(buf, n, &h, &why);
 		(void)!frame_decode_grant(buf, n, &g, &why);
-		(void)!frame_decode_control(buf, n, &what, &why);
+		(void)!frame_decode_control(buf, n, &request, &why);
 		if (frame_decode_refuse(buf, n, &r, &why) == 0)
 			assert_int_equal(strnlen(r.text, sizeof(r.text)), n - 12);
 		free(buf);
@@ -521,10 +583,13 @@ int main(void)
 		cmocka_unit_test(refuse__vector__exact_both_ways),
 		cmocka_unit_test(refuse__long_text__cut_to_the_limit),
 		cmocka_unit_test(refuse__control_characters__made_harmless),
-		cmocka_unit_test(control__every_request__exact_and_three_known),
+		cmocka_unit_test(control__every_request__exact_and_four_known),
+		cmocka_unit_test(control__every_interval_of_watch__100_to_60000),
 		cmocka_unit_test(report_header__length__exact),
 		cmocka_unit_test(header__lengths_and_reserved__checked),
 		cmocka_unit_test(hello__every_field_at_its_bounds__range_checked),
+		cmocka_unit_test(hello__writes_with_immediate_data__with_a_region_and_without_tags),
+		cmocka_unit_test(hello__size_of_a_region_that_is_not_asked_for__refused),
 		cmocka_unit_test(grant__every_field_at_its_bounds__range_checked),
 		cmocka_unit_test(hello__window_that_wraps_around__refused),
 		cmocka_unit_test(hello__no_window_and_all_zero__taken),

@@ -102,6 +102,41 @@ static void limits__phased__a_descriptor_for_each_client(void **state)
 	json_decref(all);
 }
 
+static void set_network(json_t *run, size_t k, const char *side, double used)
+{
+	json_t *step = analysis_run_step(run, k), *o = json_object_get(step, "network");
+
+	if (!o) {
+		o = json_object();
+		json_object_set_new(step, "network", o);
+	}
+	json_object_set_new(o, side, json_pack("{s:f, s:f, s:[{},{}]}", "used_ratio", used, "line_bits_per_s", 200e9, "ports"));
+}
+
+static void limits__network__the_busiest_ports_line(void **state)
+{
+	json_t *all, *l;
+
+	set_network(*state, 0, "server", 0.01);
+	set_network(*state, 1, "server", 0.05);
+	set_network(*state, 2, "server", 0.10);
+	l = limit(*state, "network", "server", &all);
+	/* Two ports of 100 Gbit/s. */
+	assert_number(l, "limit", 12.5e9);
+	assert_number(l, "used", 1.25e9);
+	assert_number(l, "per_client", 12.5e6);
+	assert_number(l, "projected_clients", 1000);
+	assert_null(analysis_run_find(all, "resource", "network", "generator"));
+	json_decref(all);
+	/* Without a line there is no limit. */
+	json_object_set_new(json_at(analysis_run_step(*state, 0), "network.server"), "line_bits_per_s", json_null());
+	json_object_set_new(json_at(analysis_run_step(*state, 1), "network.server"), "line_bits_per_s", json_null());
+	json_object_set_new(json_at(analysis_run_step(*state, 2), "network.server"), "line_bits_per_s", json_string("x"));
+	all = limits_analysis(*state);
+	assert_null(analysis_run_find(all, "resource", "network", "server"));
+	json_decref(all);
+}
+
 static void limits__growth_within_noise__no_projection(void **state)
 {
 	json_t *all, *l;
@@ -300,6 +335,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(limits__machines_apart__each_its_own, make, drop),
 		cmocka_unit_test_setup_teardown(limits__descriptors_do_not_grow__no_projection, make, drop),
 		cmocka_unit_test_setup_teardown(limits__phased__a_descriptor_for_each_client, make, drop),
+		cmocka_unit_test_setup_teardown(limits__network__the_busiest_ports_line, make, drop),
 		cmocka_unit_test_setup_teardown(limits__growth_within_noise__no_projection, make, drop),
 		cmocka_unit_test_setup_teardown(limits__noisy_memory__still_grows, make, drop),
 		cmocka_unit_test_setup_teardown(limits__memory_that_shrank__not_known, make, drop),

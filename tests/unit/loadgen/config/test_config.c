@@ -140,9 +140,77 @@ static void check__contradictions__a_line_each(void **state)
 	options_refused("--server-name localhost", "--server-name: ");
 	options_refused("--server host --server-threads 2", "--server-threads: ");
 	options_refused("--cert a.pem", "--cert and --key: ");
+	options_refused("--iterations 10 --duration 1", "--iterations: does not go with");
+	options_refused("--iterations 10 --warmup 1", "--iterations: does not go with");
+	options_refused("--iterations 10 --churn 1", "--iterations: does not go with");
+	options_refused("--iterations 10 --workload idle", "--iterations: does not go with");
+	options_refused("--warmup-iterations 1", "--warmup-iterations: goes with");
 	options_refused("--key a.key", "--cert and --key: ");
 	options_refused("--environment vm --server host", "--environment vm: ");
 	options_refused("--environment=vm --device rxe0", "--environment vm: ");
+}
+
+static void rate__range__geometric_steps(void **state)
+{
+	(void)state;
+	options_taken("--rate 500");
+	assert_int_equal(options.rates.n, 1);
+	assert_int_equal(options.rates.v[0], 500);
+	assert_int_equal(options.steps.n, 2);
+	options_taken("--rate 1000-128000");
+	assert_int_equal(options.rates.n, 8);
+	for (size_t i = 0; i < 8; i++)
+		assert_int_equal(options.rates.v[i], 1000 << i);
+	/* A sweep is of one number of clients, if no others are given. */
+	assert_int_equal(options.steps.n, 1);
+	assert_int_equal(options.steps.v[0], 100);
+	options_taken("--rate 10-1000:3 --steps 1,2");
+	assert_int_equal(options.rates.n, 3);
+	assert_int_equal(options.rates.v[1], 100);
+	assert_int_equal(options.steps.n, 2);
+	/* Steps that round to the same are one. */
+	options_taken("--rate 1-3:20");
+	assert_int_equal(options.rates.n, 3);
+	options_taken("--find-rate --slo p99<1ms");
+	assert_int_equal(options.rates.v[0], 1000);
+	assert_int_equal(options.rates.v[1], 1000000000);
+	options_taken("--find-rate --slo p99<1ms --rate 50-90000 --clients 7");
+	assert_int_equal(options.rates.n, 2);
+	assert_int_equal(options.steps.v[0], 7);
+}
+
+static void rate__not_a_rate_or_range__refused(void **state)
+{
+	static const char *const bad[] = { "0", "1000000001", "5-5", "9-5", "1-", "-5", "a", "1k", "1-9:1", "1-9:65", "1-9:", "1:8",
+					   "1-1000000001", "1-9:8x", "1-9-12", "99999999999999999999" };
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
+		snprintf(text, sizeof(text), "--rate=%s", bad[i]);
+		options_refused(text, "--rate: '");
+	}
+	options_refused("--find-rate", "--find-rate: give with");
+	options_refused("--find-rate --slo p99<1ms --rate 9", "--find-rate: goes with --rate A-B");
+	options_refused("--find-rate --slo p99<1ms --steps 1,2", "--find-rate: goes with one");
+	options_refused("--find-rate --slo p99<1ms --repeat 2", "--find-rate: does not go");
+	options_refused("--find-capacity --rate 1-9", "--find-capacity: goes with one");
+	options_refused("--rate 1-9 --rate-per-client 2", "--rate and --rate-per-client: ");
+}
+
+static void iterations__warm_up__a_tenth_or_as_given(void **state)
+{
+	static const struct { const char *arguments; uint64_t warmup, measured; } rows[] = {
+		{ "--iterations 1000", 100, 1000 }, { "--iterations 3", 1, 3 }, { "--iterations 3 --warmup-iterations 0", 0, 3 },
+		{ "--iterations 1 --warmup-iterations 20", 20, 1 }, { "", 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		options_taken(rows[i].arguments);
+		assert_int_equal(options.warmup_iterations, rows[i].warmup);
+		assert_int_equal(options.iterations, rows[i].measured);
+	}
 }
 
 static void check__what_goes_together__taken(void **state)
@@ -212,11 +280,11 @@ static void check__ca__beside_the_program_or_as_given(void **state)
 static void parse__out_of_range__the_range_named(void **state)
 {
 	(void)state;
-	options_parser_refuses("--clients 0", "--clients: 0 is not allowed; allowed: 1 to 100000");
-	options_parser_refuses("--clients 100001", "--clients: 100001 is not allowed; allowed: 1 to 100000");
-	options_parser_refuses("--clients ten", "--clients: ten is not a whole number; allowed: 1 to 100000");
+	options_parser_refuses("--clients 0", "--clients: 0 is not allowed; allowed: 1 to 1000000");
+	options_parser_refuses("--clients 1000001", "--clients: 1000001 is not allowed; allowed: 1 to 1000000");
+	options_parser_refuses("--clients ten", "--clients: ten is not a whole number; allowed: 1 to 1000000");
 	options_parser_refuses("--connect-concurrency 0",
-			     "--connect-concurrency: 0 is not allowed; allowed: 1 to 100000");
+			     "--connect-concurrency: 0 is not allowed; allowed: 1 to 1000000");
 	options_parser_refuses("--inflight 129", "--inflight: 129 is not allowed; allowed: 1 to 128");
 	options_parser_refuses("--repeat 0", "--repeat: 0 is not allowed; allowed: 1 to 100");
 	options_parser_refuses("--tls-port 65536", "--tls-port: 65536 is not allowed; allowed: 1 to 65535");
@@ -264,6 +332,42 @@ static void check__open_loop__what_does_not_go_with_it(void **state)
 	options_refused("--arrival even", "--arrival: ");
 	options_refused("--inline 5000", "--inline: '5000'");
 	options_refused("--cpu-list x", "--cpu-list: 'x'");
+	options_refused("--server-cpu-list 1-", "--server-cpu-list: '1-'");
+	options_refused("--server host --server-cpu-list 1", "--server-cpu-list: does not go with --server");
+	options_refused("--cpu-list 1 --numa auto", "--cpu-list and --numa auto: ");
+	options_parser_refuses("--numa on", "--numa: on is not allowed; allowed: off or auto");
+}
+
+/* --cpu-list of a server of our own. */
+static const char *server_cpus(const char *arguments)
+{
+	options_taken(arguments);
+	return options.server_cpus;
+}
+
+static void cpus__server_of_our_own__goes_on_after_the_workers(void **state)
+{
+	(void)state;
+	assert_string_equal(server_cpus("--threads 2"), "");
+	assert_string_equal(server_cpus("--threads 2 --cpu-list 0-3"), "2-3,0-1");
+	assert_string_equal(server_cpus("--threads 2 --cpu-list 7"), "7");
+	assert_string_equal(server_cpus("--threads 5 --cpu-list 9,3,5"), "5,9,3");
+	assert_string_equal(server_cpus("--threads 4 --cpu-list 0,1,0,1,2-3,8"), "2-3,8,0-1,0-1");
+	/* There are no more workers than clients. */
+	assert_string_equal(server_cpus("--steps 1 --threads 8 --cpu-list 0-2"), "1-2,0");
+	assert_string_equal(server_cpus("--threads 2 --cpu-list 0-3 --server-cpu-list 6,4-5"), "6,4-5");
+	assert_string_equal(server_cpus("--numa auto --server-cpu-list 1"), "1");
+}
+
+/* The longest list fits. */
+static void cpus__most__all_handed_on(void **state)
+{
+	char text[6000] = "--threads 1 --cpu-list 0";
+
+	(void)state;
+	for (int i = 1; i < TUNING_CPUS_MAX; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), ",%d", i % 2 ? 1023 : 1021);
+	assert_int_equal(strlen(server_cpus(text)), strlen("0") + 5 * (TUNING_CPUS_MAX - 1));
 }
 
 static void parse__steps__each_in_range_and_not_too_many(void **state)
@@ -278,10 +382,10 @@ static void parse__steps__each_in_range_and_not_too_many(void **state)
 	strcat(text, ",1");
 	assert_int_equal(options_parse(text), OPTS_ERROR);
 	assert_int_equal(options_parse("--steps 10,0"), OPTS_ERROR);
-	assert_int_equal(options_parse("--steps 10,100001"), OPTS_ERROR);
+	assert_int_equal(options_parse("--steps 10,1000001"), OPTS_ERROR);
 	assert_int_equal(options_parse("--steps 10,"), OPTS_ERROR);
 	assert_int_equal(options_parse("--steps 10;20"), OPTS_ERROR);
-	assert_non_null(strstr(options_err, "1 to 100000 each, comma-separated"));
+	assert_non_null(strstr(options_err, "1 to 1000000 each, comma-separated"));
 }
 
 static void parse__choices__the_enums_order(void **state)
@@ -311,6 +415,9 @@ int main(void)
 		cmocka_unit_test_setup(threads__more_than_clients__as_many_as_clients, options_reset),
 		cmocka_unit_test_setup(rails__by_device_or_server__as_many_as_are_named, options_reset),
 		cmocka_unit_test_setup(check__contradictions__a_line_each, options_reset),
+		cmocka_unit_test_setup(rate__range__geometric_steps, options_reset),
+		cmocka_unit_test_setup(rate__not_a_rate_or_range__refused, options_reset),
+		cmocka_unit_test_setup(iterations__warm_up__a_tenth_or_as_given, options_reset),
 		cmocka_unit_test_setup(check__what_goes_together__taken, options_reset),
 		cmocka_unit_test_setup(check__name__no_path_and_no_blank, options_reset),
 		cmocka_unit_test_setup(check__name__at_most_64_characters, options_reset),
@@ -319,6 +426,8 @@ int main(void)
 		cmocka_unit_test_setup(parse__at_the_ends_of_the_range__taken, options_reset),
 		cmocka_unit_test_setup(parse__message_size__in_range, options_reset),
 		cmocka_unit_test_setup(check__open_loop__what_does_not_go_with_it, options_reset),
+		cmocka_unit_test_setup(cpus__server_of_our_own__goes_on_after_the_workers, options_reset),
+		cmocka_unit_test_setup(cpus__most__all_handed_on, options_reset),
 		cmocka_unit_test_setup(parse__steps__each_in_range_and_not_too_many, options_reset),
 		cmocka_unit_test_setup(parse__choices__the_enums_order, options_reset),
 	};

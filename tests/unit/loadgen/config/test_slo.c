@@ -36,6 +36,12 @@ static void parse__each_kind_of_term__metric_and_limit(void **state)
 		{ "first_reply_mean<5ms", "first_reply_mean", SLO_STAGE, 5e6 },
 		{ "errors<0.1%", "errors", SLO_ERRORS, 0.001 },
 		{ "errors<=0", "errors", SLO_ERRORS, 0 },
+		{ "timeouts<0.1%", "timeouts", SLO_TIMEOUTS, 0.001 },
+		{ "retries<=0.05", "retries", SLO_RETRIES, 0.05 },
+		{ "refusals<=0", "refusals", SLO_REFUSALS, 0 },
+		{ "jitter<4.5", "jitter", SLO_JITTER, 4.5 },
+		{ "cpu_per_op<20us", "cpu_per_op", SLO_CPU_PER_OP, 20e3 },
+		{ "psn_generate_p99<1ms", "psn_generate_p99", SLO_PSN_GENERATE, 1e6 },
 		{ "msgs_per_s>10k", "msgs_per_s", SLO_MSGS_RATE, 10e3 },
 		{ "bytes_per_s>=1.5G", "bytes_per_s", SLO_BYTES_RATE, 1.5e9 },
 		{ "connects_per_s>100", "connects_per_s", SLO_CONNECTS_RATE, 100 },
@@ -68,7 +74,8 @@ static void parse__anything_else__one_line_that_names_it(void **state)
 	static const char *const bad[] = { "", ",", "p99<1ms,", ",p99<1ms", "p99", "p99<", "<1ms", "p99=1ms", "p99>1ms", "p99<1",
 		"p99<1m", "p99<-1ms", "p99<1e400s", "p99<nanms", "p99<0ms", "p100<1ms", "p0<1ms", "p<1ms", "pp<1ms", "p9x<1ms",
 		"p99<0x10us", "p99<1ms ms", "errors>1%", "errors<200%", "errors<1ms", "errors<0", "errors<0%", "msgs_per_s<100", "msgs_per_s>0",
-		"msgs_per_s>1x", "nothing_p99<1ms", "connect<1ms", "connect_<1ms", "_p99<1ms", "p99<<1ms", "p99<=<1ms",
+		"msgs_per_s>1x", "timeouts>1%", "retries<2", "refusals<1ms", "jitter<2us", "jitter>2", "jitter<0", "jitter<2%",
+		"cpu_per_op<20", "cpu_per_op>20us", "response_jitter<2", "nothing_p99<1ms", "connect<1ms", "connect_<1ms", "_p99<1ms", "p99<<1ms", "p99<=<1ms",
 		"p1e1<1ms", "p99<1ms;errors<1%", "traffic_p99<1ms",
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa<1ms" };
 

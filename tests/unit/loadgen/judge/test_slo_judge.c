@@ -5,7 +5,10 @@
 
 #include "common/base/clock.h"
 #include "common/hist/hist.h"
+#include "common/base/json_at.h"
+#include "common/wire/frame.h"
 #include "loadgen/judge/slo_judge.h"
+#include "loadgen/step/rates.h"
 #include "loadgen/step/step.h"
 
 static struct slo slo;
@@ -89,6 +92,73 @@ static void judge__errors__failed_and_dropped_of_all_clients(void **state)
 	assert_true(fabs(measured - 0.002) < 1e-12);
 }
 
+static void count(struct fail_table *t, enum fail_kind kind, int n)
+{
+	const struct fail f = { .stage = STAGE_TLS_HANDSHAKE, .kind = kind, .code = kind == FAIL_REFUSED ? REFUSE_FULL : 0 };
+
+	while (n--)
+		fail_table_count(t, &f);
+}
+
+/* 1000 connections were made, 6 attempts repeated and 4 clients failed: 1010 attempts. */
+static void judge__timeouts_retries_refusals__of_all_attempts(void **state)
+{
+	struct rates r;
+	double measured;
+	json_t *o;
+
+	(void)state;
+	s->retries = 6;
+	s->span_ns = 5 * NS_PER_S;
+	count(&s->retried, FAIL_TIMEOUT, 5);
+	count(&s->retried, FAIL_REFUSED, 1);
+	count(&s->failures, FAIL_TIMEOUT, 1);
+	count(&s->failures, FAIL_REFUSED, 3);
+	r = rates_of(s);
+	assert_int_equal(r.attempts, 1010);
+	assert_int_equal(r.timeouts, 6);
+	assert_int_equal(r.refusals, 4);
+	assert_int_equal(slo_judge_term(parsed("timeouts<0.59%"), s, &measured), SLO_FAIL);
+	assert_true(fabs(measured - 6. / 1010) < 1e-12);
+	assert_int_equal(judged("timeouts<0.6%"), SLO_PASS);
+	assert_int_equal(judged("retries<0.6%"), SLO_PASS);
+	assert_int_equal(judged("refusals<0.39%"), SLO_FAIL);
+	assert_int_equal(judged("refusals<0.4%"), SLO_PASS);
+	o = rates_json(s);
+	assert_float_equal(json_number_at(o, "timeouts.per_s"), 1.2, 1e-9);
+	assert_float_equal(json_number_at(o, "refusals.per_attempt_ratio"), 4. / 1010, 1e-9);
+	json_decref(o);
+	/* Without an attempt nothing is known. */
+	hist_reset(s->total);
+	fail_table_reset(&s->failures);
+	s->retries = 0;
+	assert_int_equal(judged("retries<=0"), SLO_INCONCLUSIVE);
+}
+
+/* 1 to 1000 us: p99 is 1.98 times p50. */
+static void judge__jitter__p99_over_p50(void **state)
+{
+	(void)state;
+	assert_int_equal(judged("jitter<1.9"), SLO_FAIL);
+	assert_int_equal(judged("jitter<2.1"), SLO_PASS);
+	hist_reset(s->response);
+	hist_record_n(s->response, 1000, 298);
+	assert_int_equal(judged("jitter<2.1"), SLO_INCONCLUSIVE);
+}
+
+/* 5000 messages a second, for which the server took 1.5 s of CPU time in 10 s: 30 us each. */
+static void judge__cpu_per_op__of_the_server(void **state)
+{
+	(void)state;
+	assert_int_equal(judged("cpu_per_op<1s"), SLO_INCONCLUSIVE);
+	s->begin.server = json_pack("{s:f, s:{s:f, s:f}}", "uptime_s", 100., "resources", "cpu_user_s", 7., "cpu_system_s", 3.);
+	s->end.server = json_pack("{s:f, s:{s:f, s:f}}", "uptime_s", 110., "resources", "cpu_user_s", 8., "cpu_system_s", 3.5);
+	assert_int_equal(judged("cpu_per_op<29us"), SLO_FAIL);
+	assert_int_equal(judged("cpu_per_op<31us"), SLO_PASS);
+	s->messages_per_s = 0;
+	assert_int_equal(judged("cpu_per_op<31us"), SLO_INCONCLUSIVE);
+}
+
 static void judge__too_few_samples__inconclusive_but_errors_count(void **state)
 {
 	(void)state;
@@ -139,6 +209,10 @@ static void value_text__by_its_unit(void **state)
 	assert_string_equal(slo_value_text(parsed("p99<1s"), SLO_PASS, 1.25e6, text, sizeof(text)), "1.25 ms");
 	assert_string_equal(slo_value_text(parsed("p99<1s"), SLO_PASS, 990e3, text, sizeof(text)), "990 us");
 	assert_string_equal(slo_value_text(parsed("errors<1%"), SLO_PASS, 0.003, text, sizeof(text)), "0.3 %");
+	assert_string_equal(slo_value_text(parsed("refusals<1%"), SLO_PASS, 0.003, text, sizeof(text)), "0.3 %");
+	assert_string_equal(slo_value_text(parsed("jitter<3"), SLO_PASS, 2.5, text, sizeof(text)), "2.5");
+	assert_string_equal(slo_value_text(parsed("cpu_per_op<1ms"), SLO_PASS, 30e3, text, sizeof(text)), "30 us");
+	assert_string_equal(slo_value_text(parsed("cpu_per_op<1ms"), SLO_INCONCLUSIVE, NAN, text, sizeof(text)), "unknown");
 	assert_string_equal(slo_value_text(parsed("msgs_per_s>1"), SLO_PASS, 12000, text, sizeof(text)), "12000 a second");
 	assert_string_equal(slo_value_text(parsed("p99<1s"), SLO_INCONCLUSIVE, NAN, text, sizeof(text)),
 			    "unknown: too few samples");
@@ -151,6 +225,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(judge__at_its_limit__passes_below_and_fails_above, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(judge__errors__failed_and_dropped_of_all_clients, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(judge__timeouts_retries_refusals__of_all_attempts, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(judge__jitter__p99_over_p50, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(judge__cpu_per_op__of_the_server, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(judge__too_few_samples__inconclusive_but_errors_count, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(json__terms_with_unit_and_result, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(value_text__by_its_unit, set_up, tear_down),

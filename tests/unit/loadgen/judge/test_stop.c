@@ -46,6 +46,17 @@ static enum stop_reason judge(uint32_t held)
 	return stop_judge_step(s, text, sizeof(text));
 }
 
+static void judge__host_lost_and_the_others_held_theirs__goes_on(void **state)
+{
+	(void)state;
+	s->hosts.host_lost = true;
+	s->hosts.clients = s->target / 2;
+	assert_int_equal(judge(s->target / 2), STOP_NOT);
+	assert_int_equal(judge(s->target / 2 - s->target / 100 - 1), STOP_ERROR_RATE);
+	s->hosts.host_lost = false;
+	assert_int_equal(judge(s->target / 2), STOP_ERROR_RATE);
+}
+
 static void names__every_reason__its_own(void **state)
 {
 	(void)state;
@@ -121,6 +132,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STOP_TEST(names__every_reason__its_own),
 		STOP_TEST(judge__one_percent_lost__goes_on),
+		STOP_TEST(judge__host_lost_and_the_others_held_theirs__goes_on),
 		STOP_TEST(judge__more_lost__most_frequent_failure_named),
 		STOP_TEST(judge__lost_without_a_failure__still_stops),
 		STOP_TEST(judge__step_timeout__stops_even_if_enough_are_held),

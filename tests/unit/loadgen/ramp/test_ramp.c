@@ -1,212 +1,5 @@
-/* Unit tests of loadgen/ramp: a whole run, with the workers and the server's control session played by the test. */
-#include "tests/unit/helpers/unit.h"
-
-#include <errno.h>
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include "client/control.h"
-#include "common/base/clock.h"
-#include "common/base/json_at.h"
-#include "common/hist/hist.h"
-#include "common/rdma/dev.h"
-#include "loadgen/judge/verdict.h"
-#include "loadgen/ramp/ramp.h"
-#include "loadgen/results/results.h"
-#include "loadgen/worker/worker.h"
-#include "loadgen/traffic/workload.h"
-#include "tests/unit/files/scratch.h"
-
-#define WORKERS 2
-#define ANSWER_S 0.02		/* the server takes this for a report */
-#define DRAIN_S 0.02		/* and a worker for what is in flight */
-
-static char dir[SCRATCH_MAX];
-static struct results *results;
-static struct outcome oc;
-static struct loadgen_config cfg;
-static struct ev_loop *loop;
-
-/* What the test does when a worker is given an order; NULL: nothing. */
-static void (*on_order)(struct worker *w, enum worker_order order);
-
-/* --- workers --- */
-
-struct worker {
-	struct worker_config cfg;
-	struct worker_stats stats;
-	uint64_t given;
-	bool broken;
-	ev_timer stopping, breaking;
-};
-
-static struct worker *workers[WORKERS];
-
-static void make_histograms(struct worker_stats *st)
-{
-	for (int k = 0; k < HANDSHAKE_N; k++) {
-		for (int i = 0; i < STAGE_TIMED; i++)
-			assert_int_equal(hist_new(&st->stages[k][i]), 0);
-		assert_int_equal(hist_new(&st->total[k]), 0);
-	}
-	assert_int_equal(hist_new(&st->away_ns), 0);
-	assert_int_equal(hist_new(&st->outage_ns), 0);
-	assert_int_equal(hist_new(&st->response), 0);
-	assert_int_equal(hist_new(&st->service), 0);
-	assert_int_equal(hist_new(&st->lag), 0);
-}
-
-int worker_new(const struct worker_config *c, struct worker **out, char *err, size_t err_size)
-{
-	struct worker *w = calloc(1, sizeof(*w));
-
-	(void)err;
-	(void)err_size;
-	assert_non_null(w);
-	w->cfg = *c;
-	ev_init(&w->stopping, NULL);
-	ev_init(&w->breaking, NULL);
-	make_histograms(&w->stats);
-	workers[c->index] = *out = w;
-	return 0;
-}
-
-int worker_start(struct worker *w, char *err, size_t err_size)
-{
-	(void)w;
-	(void)err;
-	(void)err_size;
-	return 0;
-}
-
-void worker_free(struct worker *w)
-{
-	for (int k = 0; k < HANDSHAKE_N; k++) {
-		for (int i = 0; i < STAGE_TIMED; i++)
-			hist_free(w->stats.stages[k][i]);
-		hist_free(w->stats.total[k]);
-	}
-	hist_free(w->stats.away_ns);
-	hist_free(w->stats.outage_ns);
-	hist_free(w->stats.response);
-	hist_free(w->stats.service);
-	hist_free(w->stats.lag);
-	ev_timer_stop(loop, &w->stopping);
-	ev_timer_stop(loop, &w->breaking);
-	free(w);
-}
-
-static void fulfil(struct worker *w)
-{
-	counter_set(&w->stats.fulfilled, w->given);
-	w->cfg.on_progress(w->cfg.arg);
-}
-
-typedef void on_timer_fn(struct ev_loop *l, ev_timer *t, int revents);
-
-static void call_in(double delay_s, ev_timer *t, on_timer_fn *f, void *data)
-{
-	ev_timer_init(t, f, delay_s, 0.);
-	t->data = data;
-	ev_timer_start(loop, t);
-}
-
-static void on_drained(struct ev_loop *l, ev_timer *t, int revents)
-{
-	(void)l;
-	(void)revents;
-	fulfil(t->data);
-}
-
-static void on_stopped(struct ev_loop *l, ev_timer *t, int revents)
-{
-	struct worker *w = t->data;
-
-	(void)l;
-	(void)revents;
-	counter_set(&w->stats.measure_end_ns, clock_now_ns());
-	w->cfg.on_progress(w->cfg.arg);
-	call_in(DRAIN_S, &w->stopping, on_drained, w);
-}
-
-static void obey(struct worker *w, enum worker_order order, const struct worker_task *task)
-{
-	switch (order) {
-	case ORDER_CONNECT:
-		counter_set(&w->stats.started, task->clients);
-		counter_set(&w->stats.live, task->clients);
-		counter_set(&w->stats.measure_start_ns, 0);
-		counter_set(&w->stats.measure_end_ns, 0);
-		break;
-	case ORDER_MEASURE:
-		counter_set(&w->stats.measure_start_ns, clock_now_ns());
-		counter_set(&w->stats.messages_measured, 1000);
-		hist_record_n(w->stats.response, 50000, 1000);
-		break;
-	case ORDER_STOP:
-		/* One worker after the other, as threads do. */
-		call_in(DRAIN_S * (w->cfg.index + 1), &w->stopping, on_stopped, w);
-		return;
-	case ORDER_DISCONNECT:
-		counter_set(&w->stats.live, 0);
-		break;
-	case ORDER_NONE:
-	case ORDER_STAGE:
-	case ORDER_TRAFFIC:
-	case ORDER_ABANDON:
-	case ORDER_QUIT:
-		break;
-	}
-	fulfil(w);
-}
-
-void worker_give(struct worker *w, enum worker_order order, const struct worker_task *task)
-{
-	w->given++;
-	if (!w->broken)
-		obey(w, order, task);
-	if (on_order)
-		on_order(w, order);
-}
-
-bool worker_is_done(const struct worker *w)
-{
-	return counter_get(&w->stats.fulfilled) == w->given;
-}
-
-int worker_failure(const struct worker *w, const char **devices)
-{
-	if (devices)
-		*devices = "fake0";
-	return w->broken ? -EIO : 0;
-}
-
-const struct worker_stats *worker_stats(const struct worker *w)
-{
-	return &w->stats;
-}
-
-const struct dev *worker_dev(const struct worker *w)
-{
-	(void)w;
-	return NULL;
-}
-
-json_t *dev_json(const struct dev *d)
-{
-	(void)d;
-	return json_null();
-}
-
-const struct trace *worker_trace(const struct worker *w)
-{
-	fail_msg("asks for the trace of %p", (const void *)w);
-	return NULL;
-}
+/* Unit tests of loadgen/ramp: a whole run, on one host. */
+#include "tests/unit/loadgen/ramp/played_run.h"
 
 static void on_break(struct ev_loop *l, ev_timer *t, int revents)
 {
@@ -225,147 +18,20 @@ static void break_in(struct worker *w, double s)
 	call_in(s, &w->breaking, on_break, w);
 }
 
-/* --- the server --- */
-
-struct control {
-	control_on_report_fn *on_report;
-	void *arg;
-	bool busy;
-	enum control_what what;
-	ev_timer answer;
-};
-
-static int n_stats;		/* questions for statistics */
-static int lost_from;		/* this one of them and those after it fail; 0: none */
-static int lost_to;		/* up to this one; 0: for ever */
-static struct fail loss;	/* how they fail */
-static double restarted_s;	/* when the server's process began */
-static int n_while_measuring;	/* asked or answered while a worker recorded */
-
-static bool records(const struct worker *w)
+static bool flagged(const json_t *of, const char *name)
 {
-	return w && counter_get(&w->stats.measure_start_ns) && !counter_get(&w->stats.measure_end_ns) && !w->broken;
+	json_t *flag;
+	size_t i;
+
+	json_array_foreach(json_at(of, "validity"), i, flag)
+		if (strcmp(json_string_value(flag), name) == 0)
+			return true;
+	return false;
 }
 
-static void look(const struct control *c)
+static bool has_flag(const char *name)
 {
-	if (c->what == CONTROL_STATS && (records(workers[0]) || records(workers[1])))
-		n_while_measuring++;
-}
-
-int control_new(const struct control_config *c, struct ev_loop *l, control_on_report_fn *on_report, void *arg,
-		struct control **out, char *err, size_t err_size)
-{
-	(void)c;
-	(void)l;
-	(void)err;
-	(void)err_size;
-	*out = calloc(1, sizeof(**out));
-	assert_non_null(*out);
-	(*out)->on_report = on_report;
-	(*out)->arg = arg;
-	ev_init(&(*out)->answer, NULL);
-	return 0;
-}
-
-void control_free(struct control *c)
-{
-	if (c)
-		ev_timer_stop(loop, &c->answer);
-	free(c);
-}
-
-static void on_answer(struct ev_loop *l, ev_timer *t, int revents)
-{
-	struct control *c = t->data;
-	uint64_t live = workers[0] ? counter_get(&workers[0]->stats.live) + counter_get(&workers[1]->stats.live) : 0;
-	json_t *report;
-
-	(void)l;
-	(void)revents;
-	look(c);
-	c->busy = false;
-	if (lost_from && n_stats >= lost_from && (!lost_to || n_stats <= lost_to)) {
-		c->on_report(c->arg, NULL, &loss, "");
-		return;
-	}
-	report = json_pack("{s:{s:I, s:i, s:i}, s:{s:i, s:i, s:i, s:i, s:{s:i, s:i}, s:{s:i, s:i}}, s:f, s:f}",
-		"clients", "connected", (json_int_t)live, "handshakes", 0, "closing", 0, "pools", "sessions", 0,
-		"regions_in_use", 0, "admitted", 0, "psns_in_use", 0, "qp", "in_use", 0, "quarantined", 0, "buffers",
-		"posted", 9, "free", 9, "uptime_s", (double)clock_now_ns() / 1e9 - restarted_s, "started_ns",
-		restarted_s * 1e9);
-	c->on_report(c->arg, report, NULL, "");
-	json_decref(report);
-}
-
-bool control_request(struct control *c, enum control_what what)
-{
-	assert_false(c->busy);
-	c->busy = true;
-	c->what = what;
-	n_stats += what == CONTROL_STATS;
-	look(c);
-	call_in(ANSWER_S, &c->answer, on_answer, c);
-	return true;
-}
-
-bool control_is_busy(const struct control *c)
-{
-	return c->busy;
-}
-
-/* --- fixture --- */
-
-static void needs_nothing(const struct loadgen_config *c, struct workload_needs *out)
-{
-	(void)c;
-	(void)out;
-}
-
-static const struct workload some_workload = { .streams = 1, .needs = needs_nothing };
-
-static int set_up(void **state)
-{
-	char err[512];
-
-	(void)state;
-	if (scratch_make(dir) || results_new(dir, "run", 0, &results, err, sizeof(err)))
-		return -1;
-	cfg = (struct loadgen_config){ .clients = 4, .steps = { .n = 1, .v = { 4 } }, .sizes = { .n = 1, .v = { 64 } },
-		.server = "127.0.0.1", .servers = { .n = 1, .name = { "127.0.0.1" } }, .tls_port = 7471, .threads = WORKERS,
-		.repeat = 1, .n_rails = 1, .duration_ns = 300 * NS_PER_MS, .warmup_ns = 10 * NS_PER_MS, .inflight = 1,
-		.message_bytes = 64, .quiet = true, .wl = &some_workload };
-	outcome_init(&oc, &cfg);
-	loop = ev_default_loop(0);
-	on_order = NULL;
-	n_stats = n_while_measuring = lost_from = lost_to = 0;
-	loss = (struct fail){ .kind = FAIL_ERRNO, .code = ECONNREFUSED };
-	restarted_s = 1;
-	memset(workers, 0, sizeof(workers));
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	outcome_clear(&oc);
-	results_free(results);
-	return scratch_remove(dir);
-}
-
-static void run(void)
-{
-	char err[512] = "";
-
-	if (ramp_run(&oc, results, err, sizeof(err)))
-		fail_msg("%s", err);
-}
-
-/* The only step. */
-static const json_t *step(void)
-{
-	assert_int_equal(json_array_size(oc.steps), 1);
-	return json_array_get(oc.steps, 0);
+	return flagged(step(), name);
 }
 
 static void assert_overall_inconclusive(void)
@@ -396,6 +62,242 @@ static void measure__server_reports__before_and_after_it_only(void **state)
 	measured = json_number_at(step(), "measured_s");
 	assert_true(measured >= 0.25);
 	assert_true(window >= measured);
+}
+
+/* --- --iterations --- */
+
+static void on_iterated(struct ev_loop *l, ev_timer *t, int revents)
+{
+	struct worker *w = t->data;
+	bool measured = records(w);
+
+	(void)l;
+	(void)revents;
+	counter_set(&w->stats.iterations, cfg.warmup_iterations + (measured ? cfg.iterations : 0));
+	w->cfg.on_progress(w->cfg.arg);
+}
+
+/* One worker is slower than the other. */
+static void iterate(struct worker *w, enum worker_order order)
+{
+	if (order != ORDER_TRAFFIC && order != ORDER_MEASURE)
+		return;
+	ev_timer_stop(loop, &w->breaking);
+	call_in(0.05 * (w->cfg.index + 1), &w->breaking, on_iterated, w);
+}
+
+static void iterations__the_slower_worker_is_done__the_step_ends(void **state)
+{
+	(void)state;
+	/* Neither of these times is waited for. */
+	cfg.duration_ns = cfg.warmup_ns = 600 * NS_PER_S;
+	cfg.iterations = 500;
+	cfg.warmup_iterations = 50;
+	on_order = iterate;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+	assert_int_equal(n_while_measuring, 0);
+	assert_true(json_number_at(step(), "measured_s") >= 0.09);
+	assert_true(json_number_at(step(), "measured_s") < 5);
+	assert_true(json_is_null(json_at(step(), "littles_law_residual")));
+	assert_int_equal(json_number_at(step(), "response_ns.count"), 4 * 500);
+	assert_false(has_flag("iterations_missing"));
+}
+
+static void iterations__fewer_than_asked_for__flagged(void **state)
+{
+	(void)state;
+	cfg.iterations = 501;
+	on_order = iterate;
+	run();
+	assert_true(has_flag("iterations_missing"));
+}
+
+/* --- offered rates --- */
+
+static const struct workload messages_workload = { .streams = 1, .needs = needs_nothing };
+
+static void rates__a_sweep__a_step_each(void **state)
+{
+	json_t *o;
+
+	(void)state;
+	cfg.wl = &messages_workload;
+	cfg.rates = (struct opt_list){ .n = 3, .v = { 10000, 20000, 80000 } };
+	most_served = 30000;
+	run();
+	assert_int_equal(json_array_size(oc.steps), 3);
+	for (size_t i = 0; i < 3; i++) {
+		o = json_array_get(oc.steps, i);
+		assert_int_equal(json_number_at(o, "offered_per_s"), cfg.rates.v[i]);
+		assert_int_equal(json_number_at(o, "repetition"), 1);
+	}
+	assert_true(flagged(json_array_get(oc.steps, 2), "behind_schedule"));
+	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+}
+
+/* The server does 40,000 a second: a rate that is not achieved is not met, whatever the latency. */
+static void find_rate__server_has_a_limit__found_within_a_twentieth(void **state)
+{
+	struct capacity_result r;
+
+	(void)state;
+	cfg.wl = &messages_workload;
+	cfg.find_rate = true;
+	cfg.duration_ns = 300 * NS_PER_MS;
+	cfg.rates = (struct opt_list){ .n = 2, .v = { 20000, 80000 } };
+	cfg.slo_text = "p50<1ms";
+	assert_int_equal(slo_parse(cfg.slo_text, &cfg.slo, (char[99]){ "" }, 99), 0);
+	outcome_clear(&oc);
+	outcome_init(&oc, &cfg);
+	most_served = 40000;
+	run();
+	assert_true(oc.search_done);
+	r = capacity_result(&oc.capacity, CAPACITY_SLO);
+	assert_in_range(r.clients, 35000, 45000);
+	assert_string_equal(json_text_at(json_array_get(oc.verdict, json_array_size(oc.verdict) - 1), "criterion"), "rate");
+}
+
+/* --- clients that connect alone --- */
+
+/* Steps have more clients. */
+static void connect_alone(struct worker *w, enum worker_order order)
+{
+	const struct fail f = { .stage = STAGE_TCP_CONNECT, .kind = FAIL_ERRNO, .code = ECONNREFUSED };
+
+	if (order != ORDER_CONNECT || w->cfg.index != 0)
+		return;
+	hist_reset(w->stats.total[HANDSHAKE_FULL]);
+	fail_table_reset(&w->stats.failures);
+	counter_set(&w->stats.failed, 0);
+	if (counter_get(&w->stats.started) != 1)
+		return;
+	n_alone++;
+	if (alone_fails_from && n_alone >= alone_fails_from) {
+		counter_set(&w->stats.live, 0);
+		counter_set(&w->stats.failed, 1);
+		fail_table_count(&w->stats.failures, &f);
+	} else {
+		hist_record(w->stats.total[HANDSHAKE_FULL], n_alone * NS_PER_MS);
+	}
+}
+
+static void floor__two_steps__before_the_first_and_after_the_last(void **state)
+{
+	const json_t *first, *second;
+
+	(void)state;
+	cfg.floor = 3;
+	cfg.steps = (struct opt_list){ .n = 2, .v = { 4, 6 } };
+	on_order = connect_alone;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+	assert_int_equal(n_alone, 6);
+	assert_int_equal(json_number_at(oc.floor_before, "tried"), 3);
+	assert_int_equal(json_number_at(oc.floor_before, "connected"), 3);
+	assert_int_equal(json_number_at(oc.floor_before, "connect_ns.total.max"), 3 * NS_PER_MS);
+	assert_int_equal(json_number_at(oc.floor_after, "connected"), 3);
+	assert_int_equal(json_number_at(oc.floor_after, "connect_ns.total.min"), 4 * NS_PER_MS);
+	first = json_array_get(oc.steps, 0);
+	second = json_array_get(oc.steps, 1);
+	assert_true(json_is_null(json_at(first, "follow_up")));
+	assert_int_equal(json_number_at(second, "follow_up.tried"), 3);
+	assert_int_equal(json_number_at(second, "follow_up.connected"), 3);
+	/* They are in no figure of the step. */
+	assert_int_equal(json_number_at(second, "attempted"), 6);
+	assert_int_equal(json_number_at(second, "connect_ns.total.count"), 0);
+	assert_int_equal(json_number_at(second, "connected_held"), 6);
+}
+
+static void lose_one(struct worker *w, enum worker_order order)
+{
+	const struct fail f = { .stage = STAGE_PSN_EXCHANGE, .kind = FAIL_REFUSED, .code = REFUSE_FULL };
+
+	connect_alone(w, order);
+	if (order != ORDER_CONNECT || counter_get(&w->stats.started) != 2 || w->cfg.index != 0)
+		return;
+	counter_set(&w->stats.live, 1);
+	counter_set(&w->stats.failed, 1);
+	fail_table_count(&w->stats.failures, &f);
+}
+
+/* The run ends with a step that loses a quarter; others are seen to connect all the same. */
+static void follow_up__step_not_held__right_after_it(void **state)
+{
+	(void)state;
+	cfg.floor = 3;
+	cfg.steps = (struct opt_list){ .n = 2, .v = { 4, 6 } };
+	on_order = lose_one;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_ERROR_RATE);
+	assert_int_equal(json_number_at(step(), "connected_held"), 3);
+	assert_int_equal(json_number_at(step(), "failed"), 1);
+	assert_int_equal(json_number_at(step(), "rates.refusals.count"), 1);
+	assert_int_equal(json_number_at(step(), "follow_up.connected"), 3);
+	assert_int_equal(n_alone, 6);
+}
+
+static void follow_up__one_fails__is_the_last(void **state)
+{
+	(void)state;
+	cfg.floor = 3;
+	alone_fails_from = 5;
+	on_order = lose_one;
+	run();
+	assert_int_equal(json_number_at(step(), "follow_up.tried"), 2);
+	assert_int_equal(json_number_at(step(), "follow_up.connected"), 1);
+	assert_int_equal(json_array_size(json_at(oc.floor_after, "failures")), 1);
+}
+
+static void floor__none_connects__run_goes_on(void **state)
+{
+	(void)state;
+	cfg.floor = 3;
+	alone_fails_from = 1;
+	on_order = connect_alone;
+	run();
+	assert_int_equal(json_number_at(oc.floor_before, "tried"), 1);
+	assert_int_equal(json_number_at(oc.floor_before, "connected"), 0);
+	assert_int_equal(json_number_at(step(), "connected_held"), 4);
+}
+
+static void interrupt_alone(struct worker *w, enum worker_order order)
+{
+	connect_alone(w, order);
+	if (n_alone == 2 && order == ORDER_CONNECT && w->cfg.index == 0) {
+		counter_set(&w->stats.fulfilled, w->given - 1); /* not connected yet */
+		raise(SIGINT);
+	}
+}
+
+static void floor__interrupted__run_ends_without_a_step(void **state)
+{
+	(void)state;
+	cfg.floor = 3;
+	on_order = interrupt_alone;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_ABORTED);
+	assert_int_equal(json_array_size(oc.steps), 0);
+	assert_int_equal(n_alone, 2);
+}
+
+static void break_alone(struct worker *w, enum worker_order order)
+{
+	connect_alone(w, order);
+	if (n_alone != 2 || order != ORDER_CONNECT || w->cfg.index != 0)
+		return;
+	counter_set(&w->stats.fulfilled, w->given - 1); /* not connected yet */
+	break_in(w, 0.01);
+}
+
+static void floor__device_fails__run_ends_without_a_step(void **state)
+{
+	(void)state;
+	cfg.floor = 3;
+	on_order = break_alone;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_GENERATOR_FAILED);
+	assert_int_equal(json_array_size(oc.steps), 0);
 }
 
 /* --- a device that fails --- */
@@ -544,6 +446,138 @@ static void server_lost__before_measuring__step_is_kept_without_figures(void **s
 	assert_true(json_is_null(json_at(step(), "measured_s")));
 }
 
+/* --- several servers --- */
+
+static const json_t *server(size_t i)
+{
+	assert_int_equal(json_array_size(json_at(step(), "servers")), 2);
+	return json_array_get(json_at(step(), "servers"), i);
+}
+
+static void use_two_servers(enum deal deal, uint32_t clients)
+{
+	char err[256];
+
+	assert_int_equal(targets_parse("127.0.0.1,127.0.0.1:7472", 7471, &cfg.targets, err, sizeof(err)), 0);
+	cfg.server = "127.0.0.1,127.0.0.1:7472";
+	cfg.deal = (int)deal;
+	cfg.clients = cfg.steps.v[0] = clients;
+	cfg.wl = &messages_workload;
+}
+
+static double sum_of(const char *path)
+{
+	return json_number_at(server(0), path) + json_number_at(server(1), path);
+}
+
+/* Each server has a worker, whose clients it counts. */
+static void targets__two__each_has_its_own_figures_and_they_add_up(void **state)
+{
+	static const char *const adds[] = { "connected_peak", "connected_held", "attempted", "failed", "dropped", "server_connected",
+		"response_ns.count" };
+
+	(void)state;
+	use_two_servers(DEAL_ROUND_ROBIN, 5);
+	run();
+	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+	assert_int_equal(json_number_at(server(0), "clients"), 3);
+	assert_int_equal(json_number_at(server(1), "clients"), 2);
+	assert_int_equal(json_number_at(server(0), "server_connected"), 3);
+	assert_int_equal(json_number_at(server(1), "server_connected"), 2);
+	assert_string_equal(json_text_at(server(1), "target"), "127.0.0.1:7472");
+	for (size_t i = 0; i < N_ELEMENTS(adds); i++)
+		assert_true(sum_of(adds[i]) == json_number_at(step(), adds[i]));
+	assert_true(fabs(sum_of("throughput_msgs_per_s") / json_number_at(step(), "throughput_msgs_per_s") - 1) < 1e-9);
+	assert_int_equal(json_number_at(step(), "response_ns.count"), 2000);
+	assert_int_equal(json_number_at(step(), "server_connected"), 5);
+	assert_string_equal(json_text_at(step(), "server_pools"), "restored");
+	assert_string_equal(json_text_at(server(0), "server_pools"), "restored");
+	assert_true(json_is_null(json_at(step(), "server_after")));
+	assert_true(json_is_object(json_at(server(1), "server_after")));
+	assert_int_equal(n_while_measuring, 0);
+}
+
+static void targets__first_has_little_room__the_rest_goes_to_the_next(void **state)
+{
+	(void)state;
+	use_two_servers(DEAL_FIRST, 5);
+	max_clients = 4;
+	run();
+	assert_int_equal(json_number_at(server(0), "clients"), 4);
+	assert_int_equal(json_number_at(server(1), "clients"), 1);
+	assert_int_equal(json_number_at(server(1), "server_connected"), 1);
+	assert_int_equal(json_number_at(step(), "connected_held"), 5);
+}
+
+static void targets__one_has_no_room_for_its_share__refused_by_name(void **state)
+{
+	(void)state;
+	use_two_servers(DEAL_ROUND_ROBIN, 10);
+	max_clients = 4;
+	run();
+	assert_int_equal(json_array_size(oc.steps), 0);
+	assert_non_null(strstr(oc.stop_detail, "127.0.0.1: the first step of 5 clients is more than the server's --max-clients 4"));
+}
+
+/* Of the answers at the measurement's end the one of the server that is there is kept. */
+static void targets__one_is_lost__the_step_ends_and_names_it(void **state)
+{
+	(void)state;
+	use_two_servers(DEAL_ROUND_ROBIN, 4);
+	lost_server = 1;
+	lost_from = 7;	/* after two answers to each of three questions */
+	run();
+	assert_int_equal(oc.stop_reason, STOP_SERVER_LOST);
+	assert_ptr_equal(strstr(oc.stop_detail, "127.0.0.1:7472: "), oc.stop_detail);
+	assert_string_equal(json_text_at(step(), "hard_failure.reason"), "server_lost");
+	assert_true(json_is_null(json_at(step(), "resources.server.window_s")));
+	assert_true(json_number_at(server(0), "resources.window_s") > 0);
+	assert_true(json_is_null(json_at(server(1), "resources.window_s")));
+	assert_string_equal(json_text_at(step(), "server_pools"), "unknown");
+}
+
+static void drop_all_of_the_second(struct worker *w, enum worker_order order)
+{
+	if (order == ORDER_MEASURE && w->cfg.index == 1) {
+		counter_set(&w->stats.dropped, counter_get(&w->stats.live));
+		counter_set(&w->stats.live, 0);
+	}
+}
+
+static void targets__all_clients_of_one_are_dropped__measuring_ends_and_the_verdict_names_it(void **state)
+{
+	const json_t *success = NULL, *c;
+	uint64_t begin_ns = clock_now_ns();
+	size_t i;
+
+	(void)state;
+	use_two_servers(DEAL_ROUND_ROBIN, 4);
+	cfg.duration_ns = 60 * NS_PER_S;
+	on_order = drop_all_of_the_second;
+	run();
+	assert_true(clock_now_ns() - begin_ns < 50 * NS_PER_S);
+	assert_int_equal(json_number_at(server(0), "connected_held"), 2);
+	assert_int_equal(json_number_at(server(1), "connected_held"), 0);
+	assert_int_equal(json_number_at(server(1), "dropped"), 2);
+	json_array_foreach(oc.verdict, i, c) {
+		if (strcmp(json_text_at(c, "criterion"), "success rate") == 0)
+			success = c;
+	}
+	assert_non_null(strstr(json_text_at(success, "measured"), "fewest at 127.0.0.1:7472: 0 of 2"));
+}
+
+static void targets__watched__peaks_are_each_servers_own(void **state)
+{
+	(void)state;
+	use_two_servers(DEAL_ROUND_ROBIN, 4);
+	cfg.sample_interval_ns = 100 * NS_PER_MS;
+	run();
+	assert_int_equal(watches, 2);
+	assert_true(json_number_at(server(0), "resources.peak.samples") >= 1);
+	assert_true(json_number_at(server(1), "resources.peak.samples") >= 1);
+	assert_true(json_is_null(json_at(step(), "resources.server.peak")));
+}
+
 /* The search was not over, whatever its last step would have made of it. */
 static void server_lost__in_a_search__search_is_not_done(void **state)
 {
@@ -553,6 +587,33 @@ static void server_lost__in_a_search__search_is_not_done(void **state)
 	run();
 	assert_int_equal(oc.stop_reason, STOP_SERVER_LOST);
 	assert_false(oc.search_done);
+}
+
+static void kill_the_first_server(struct worker *w, enum worker_order order)
+{
+	if (order != ORDER_MEASURE || w->cfg.index != 1 || n_servers != 1)
+		return;
+	process->status = SIGKILL;
+	server_proc_stop(process);
+}
+
+/* The probes after the one that it ended in have the same server. */
+static void server_of_our_own__ends_once_in_a_search__one_other_is_started(void **state)
+{
+	(void)state;
+	outcome_clear(&oc);
+	cfg.find_capacity = true;
+	cfg.server = NULL;
+	cfg.servers.n = 0;
+	cfg.steps.v[0] = 1;
+	cfg.duration_ns = 50 * NS_PER_MS;
+	outcome_init(&oc, &cfg);
+	on_order = kill_the_first_server;
+	run();
+	assert_int_equal(n_servers, 2);
+	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+	assert_true(oc.search_done);
+	assert_in_range(json_array_size(oc.steps), 3, 20);
 }
 
 static void server_lost__first_of_two_steps__second_not_reached(void **state)
@@ -590,6 +651,30 @@ static void control_session__breaks_and_comes_back__run_goes_on(void **state)
 		assert_string_equal(json_text_at(step(), "server_pools"), "restored");
 		assert_true(json_number_at(step(), "measured_s") >= 0.25);
 		assert_int_equal(n_while_measuring, 0);
+		tear_down(state);
+		set_up(state);
+	}
+}
+
+/* In its first probe or a later one: what was asked is asked again, and the search comes to its end. */
+static void control_session__breaks_in_a_search__search_goes_on(void **state)
+{
+	for (int at = 3; at <= 8; at += 5) {
+		outcome_clear(&oc);
+		cfg.find_capacity = true;
+		cfg.steps.v[0] = 1;
+		cfg.duration_ns = 50 * NS_PER_MS;
+		outcome_init(&oc, &cfg);
+		loss = (struct fail){ STAGE_PSN_EXCHANGE, FAIL_ERRNO, ECONNRESET };
+		lost_from = at;
+		lost_to = at + 1;
+		run();
+		assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+		assert_true(oc.search_done);
+		assert_int_equal(oc.control_reconnects, 1);
+		assert_in_range(json_array_size(oc.steps), 2, 20);
+		for (size_t i = 0; i < json_array_size(oc.steps); i++)
+			assert_string_equal(json_text_at(json_array_get(oc.steps, i), "server_pools"), "restored");
 		tear_down(state);
 		set_up(state);
 	}
@@ -675,6 +760,31 @@ static void control_session__another_server_with_reconnect__run_goes_on(void **s
 	assert_true(json_is_null(json_at(step(), "resources.server.window_s")));
 	assert_true(json_number_at(step(), "measured_s") >= 0.25);
 	assert_string_equal(json_text_at(step(), "server_pools"), "restored");
+}
+
+static void restart_once(struct worker *w, enum worker_order order)
+{
+	if (restarted_s == 1)
+		restart_while_measuring(w, order);
+}
+
+/* What the pools of the other server are like without clients is seen when the step's clients are gone: that is the next
+ * step's baseline. */
+static void control_session__another_server_with_reconnect__its_pools_are_judged_from_then_on(void **state)
+{
+	(void)state;
+	cfg.reconnect_ns = 30 * NS_PER_S;
+	cfg.steps = (struct opt_list){ .n = 2, .v = { 2, 4 } };
+	on_order = restart_once;
+	run();
+	assert_int_equal(oc.server_restarts, 1);
+	assert_int_equal(json_array_size(oc.steps), 2);
+	for (size_t i = 0; i < 2; i++) {
+		const json_t *o = json_array_get(oc.steps, i);
+
+		assert_true(json_number_at(o, "server_before.started_ns") == (i ? restarted_s * 1e9 : 1e9));
+		assert_string_equal(json_text_at(o, "server_pools"), "restored");
+	}
 }
 
 /* Nobody listens for longer than a run without --reconnect would wait. */
@@ -765,12 +875,133 @@ static void server_frozen__replies_stall__named_and_nothing_passes_for_sure(void
 	assert_int_equal(verdict_overall(oc.verdict), CRITERION_INCONCLUSIVE);
 }
 
+/* --- resources --- */
+
+static double peak(const char *side, const char *name)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "resources.%s.peak.%s", side, name);
+	return json_number_at(step(), path);
+}
+
+static void resources__both_sides__peaks_of_the_step_and_the_series(void **state)
+{
+	json_t *o, *server, *names;
+
+	(void)state;
+	cfg.sample_interval_ns = 100 * NS_PER_MS;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+	assert_int_equal(watches, 1);
+	assert_int_equal(n_while_measuring, 0);
+	assert_true(peak("server", "samples") >= 2);
+	assert_true(peak("server", "fds") >= 21);
+	assert_true(fabs(peak("server", "cpus") - 0.1) < 1e-6);
+	assert_true(isnan(peak("server", "rss_bytes")));
+	assert_true(peak("generator", "samples") >= 2);
+	assert_true(peak("generator", "fds") > 3);
+	assert_int_equal(peak("generator", "clients_connected"), 4);
+	o = series_json(oc.series, 0.1);
+	server = json_at(o, "server");
+	assert_int_equal(json_number_at(server, "samples"), json_array_size(json_at(server, "fds")));
+	assert_true(json_number_value(json_array_get(json_at(server, "cpu_user_s"), 0)) == 0);
+	assert_true(fabs(json_number_value(json_array_get(json_at(server, "cpu_user_s"), 2)) - 0.02) < 1e-9);
+	assert_true(json_is_null(json_array_get(json_at(server, "rss_bytes"), 0)));
+	assert_true(json_array_size(json_at(o, "generator.t_s")) >= 4);
+	names = json_at(o, "phases.name");
+	assert_string_equal(json_string_value(json_array_get(names, 0)), "asking server");
+	assert_int_equal(json_array_size(names), json_array_size(json_at(o, "phases.t_s")));
+	json_decref(o);
+}
+
+static void resources__none_wanted__nobody_watches(void **state)
+{
+	json_t *o;
+
+	(void)state;
+	run();
+	assert_int_equal(watches, 0);
+	assert_true(json_is_null(json_at(step(), "resources.server.peak")));
+	o = series_json(oc.series, 0);
+	assert_true(json_is_null(json_at(o, "server")));
+	assert_true(json_is_null(json_at(o, "generator")));
+	json_decref(o);
+}
+
+/* The run goes on, and the server is watched again after a while. */
+static void resources__server_cannot_be_watched__run_goes_on(void **state)
+{
+	(void)state;
+	cfg.sample_interval_ns = 100 * NS_PER_MS;
+	cfg.duration_ns = 2500 * NS_PER_MS;
+	watch_lost_after = 0;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+	assert_int_equal(watches, 2);
+	assert_true(json_is_null(json_at(step(), "resources.server.peak")));
+	assert_true(peak("generator", "samples") >= 2);
+}
+
+/* The step is kept with its figures until then; the ones after it are not begun. */
+static void floor__server_short_of_memory_while_measuring__step_is_cut_short(void **state)
+{
+	(void)state;
+	cfg.sample_interval_ns = 100 * NS_PER_MS;
+	cfg.duration_ns = 60 * NS_PER_S;
+	cfg.memory_floor_percent = 5;
+	cfg.steps = (struct opt_list){ .n = 2, .v = { 4, 4 } };
+	short_from = 5;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_MEMORY_FLOOR);
+	assert_string_equal(oc.stop_detail, "the machine of server and generator has 1.0 % of its memory left, 1 of 100 MiB: "
+			    "less than --memory-floor 5 %");
+	assert_int_equal(json_array_size(oc.steps), 1);
+	assert_string_equal(json_text_at(step(), "hard_failure.reason"), "memory_floor");
+	assert_string_equal(json_text_at(step(), "hard_failure.resource"), "memory");
+	assert_string_equal(json_text_at(step(), "hard_failure.side"), "server");
+	assert_int_equal(json_number_at(step(), "connected_peak"), 4);
+	assert_int_equal(verdict_overall(oc.verdict), CRITERION_INCONCLUSIVE);
+}
+
+/* Nobody is connected where less is left already. */
+static void floor__short_before_the_first_client__nobody_connects(void **state)
+{
+	(void)state;
+	cfg.sample_interval_ns = 100 * NS_PER_MS;
+	cfg.memory_floor_percent = 5;
+	short_from = 1;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_MEMORY_FLOOR);
+	for (size_t i = 0; i < json_array_size(oc.steps); i++)
+		assert_string_equal(json_text_at(json_array_get(oc.steps, i), "hard_failure.reason"), "memory_floor");
+}
+
+static void floor__off__goes_on(void **state)
+{
+	(void)state;
+	cfg.sample_interval_ns = 100 * NS_PER_MS;
+	short_from = 1;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+}
+
 #define RAMP_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RAMP_TEST(measure__server_reports__before_and_after_it_only),
+		RAMP_TEST(iterations__the_slower_worker_is_done__the_step_ends),
+		RAMP_TEST(iterations__fewer_than_asked_for__flagged),
+		RAMP_TEST(rates__a_sweep__a_step_each),
+		RAMP_TEST(find_rate__server_has_a_limit__found_within_a_twentieth),
+		RAMP_TEST(floor__two_steps__before_the_first_and_after_the_last),
+		RAMP_TEST(follow_up__step_not_held__right_after_it),
+		RAMP_TEST(follow_up__one_fails__is_the_last),
+		RAMP_TEST(floor__none_connects__run_goes_on),
+		RAMP_TEST(floor__interrupted__run_ends_without_a_step),
+		RAMP_TEST(floor__device_fails__run_ends_without_a_step),
 		RAMP_TEST(device_fails__while_measuring__step_is_kept_with_its_figures),
 		RAMP_TEST(device_fails__under_all_workers__step_is_kept_once),
 		RAMP_TEST(device_fails__while_connecting__step_is_kept),
@@ -778,17 +1009,32 @@ int main(void)
 		RAMP_TEST(ramp__two_steps_twice__all_run_in_order),
 		RAMP_TEST(interrupted__while_measuring__step_is_kept_and_not_judged),
 		RAMP_TEST(server_lost__before_measuring__step_is_kept_without_figures),
+		RAMP_TEST(targets__two__each_has_its_own_figures_and_they_add_up),
+		RAMP_TEST(targets__first_has_little_room__the_rest_goes_to_the_next),
+		RAMP_TEST(targets__one_has_no_room_for_its_share__refused_by_name),
+		RAMP_TEST(targets__one_is_lost__the_step_ends_and_names_it),
+		RAMP_TEST(targets__all_clients_of_one_are_dropped__measuring_ends_and_the_verdict_names_it),
+		RAMP_TEST(targets__watched__peaks_are_each_servers_own),
 		RAMP_TEST(server_lost__in_a_search__search_is_not_done),
+		RAMP_TEST(server_of_our_own__ends_once_in_a_search__one_other_is_started),
 		RAMP_TEST(server_lost__first_of_two_steps__second_not_reached),
 		RAMP_TEST(control_session__breaks_and_comes_back__run_goes_on),
+		RAMP_TEST(control_session__breaks_in_a_search__search_goes_on),
 		RAMP_TEST(control_session__refused_for_good__not_asked_again),
 		RAMP_TEST(control_session__lost_before_the_pools_are_checked__unknown),
 		RAMP_TEST(control_session__another_server_answers__lost),
 		RAMP_TEST(control_session__another_server_answers_late__lost),
 		RAMP_TEST(control_session__another_server_with_reconnect__run_goes_on),
+		RAMP_TEST(control_session__another_server_with_reconnect__its_pools_are_judged_from_then_on),
 		RAMP_TEST(control_session__server_away_with_reconnect__waited_for),
 		RAMP_TEST(frozen__while_measuring__hole_is_named_and_nothing_passes_for_sure),
 		RAMP_TEST(frozen__in_a_search__probe_is_made_again),
+		RAMP_TEST(floor__server_short_of_memory_while_measuring__step_is_cut_short),
+		RAMP_TEST(floor__short_before_the_first_client__nobody_connects),
+		RAMP_TEST(floor__off__goes_on),
+		RAMP_TEST(resources__both_sides__peaks_of_the_step_and_the_series),
+		RAMP_TEST(resources__none_wanted__nobody_watches),
+		RAMP_TEST(resources__server_cannot_be_watched__run_goes_on),
 		RAMP_TEST(server_frozen__replies_stall__named_and_nothing_passes_for_sure),
 	};
 

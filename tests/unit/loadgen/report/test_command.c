@@ -137,6 +137,21 @@ static void command__no_run_or_nowhere_to_write__3(void **state)
 	expect("run", 3, "damaged");
 }
 
+static void command__a_suite__no_option_is_passed_over(void **state)
+{
+	FILE *f;
+
+	(void)state;
+	assert_int_equal(mkdir("suite", 0700), 0);
+	f = fopen("suite/suite.json", "w");
+	assert_non_null(f);
+	fprintf(f, "{\"schema_version\": 1, \"id\": \"s\", \"entries\": []}");
+	fclose(f);
+	expect("suite", 0, "# Suite report: s");
+	expect("suite --baseline " D, 2, "--baseline: a suite or a comparison has none");
+	expect("suite --plan 10", 2, "--plan: a suite or a comparison has none");
+}
+
 static void command__plan__those_rows_in_rising_order(void **state)
 {
 	const char *rows, *a, *b;
@@ -318,6 +333,7 @@ int main(void)
 		TEST(command__a_run__report_and_its_files),
 		TEST(command__output__files_there_and_links_to_the_run),
 		TEST(command__no_run_or_nowhere_to_write__3),
+		TEST(command__a_suite__no_option_is_passed_over),
 		TEST(command__plan__those_rows_in_rising_order),
 		TEST(baseline__as_good__0_and_said),
 		TEST(baseline__worse__1_and_by_how_much),

@@ -42,6 +42,7 @@ static void free_worker(struct worker *w)
 	hist_free(w->stats.response);
 	hist_free(w->stats.service);
 	hist_free(w->stats.lag);
+	hist_free(w->stats.psn_generate);
 	free(w);
 }
 
@@ -60,6 +61,7 @@ static struct worker *make_worker(void)
 	assert_int_equal(hist_new(&w->stats.response), 0);
 	assert_int_equal(hist_new(&w->stats.service), 0);
 	assert_int_equal(hist_new(&w->stats.lag), 0);
+	assert_int_equal(hist_new(&w->stats.psn_generate), 0);
 	return w;
 }
 
@@ -184,7 +186,7 @@ static void assert_gone(struct worker_stats st, uint32_t dropped, uint32_t faile
 {
 	s->dropped = s->failed = 0;
 	fail_table_reset(&s->failures);
-	step_count_gone(s, &st);
+	step_count_gone(s, 0, &st);
 	assert_int_equal(s->dropped, dropped);
 	assert_int_equal(s->failed, failed);
 	assert_int_equal(fail_table_total(&s->failures), dropped + failed);
@@ -291,6 +293,23 @@ static void collect__busiest_worker__saturated_above_95_percent(void **state)
 /* ---- Little's law ---- */
 
 /* 10 clients x 4 in flight, 1 ms and 3 ms: 40 / 2 ms is 20,000 a second. */
+/* Two threads on one CPU get half of it each. */
+static void collect__threads_share_a_cpu__saturated_when_it_is_used_up(void **state)
+{
+	(void)state;
+	measured(0, 10, 1);
+	s->begin.now_ns = 3 * NS_PER_S;
+	s->end.now_ns = 13 * NS_PER_S;
+	for (int i = 0; i < 2; i++)
+		s->end.worker_cpu_ns[i] = 4800 * NS_PER_MS;
+	for (uint32_t cpus = 0; cpus < 3; cpus++) {
+		s->generator_saturated = false;
+		s->cpus = cpus;
+		collect();
+		assert_int_equal(s->generator_saturated, cpus == 1);
+	}
+}
+
 static void residual__constructed__exact(void **state)
 {
 	(void)state;
@@ -305,7 +324,7 @@ static void residual__constructed__exact(void **state)
 	s->messages_per_s = 30000;
 	assert_float_equal(step_littles_residual(s, &cfg), -0.5, 1e-9);
 	s->messages_per_s = 20000;
-	s->connected_held = 20;	/* half of the clients are not really there */
+	s->connected_held = s->senders = 20;	/* half of the clients are not really there */
 	assert_float_equal(step_littles_residual(s, &cfg), 0.5, 1e-9);
 	cfg.inflight = 2;
 	assert_float_equal(step_littles_residual(s, &cfg), 0, 1e-9);
@@ -427,10 +446,18 @@ static void steady__intervals_without_p99__left_out(void **state)
 
 static json_t *server_report(double uptime_s, double cpu_s, int net_bytes)
 {
-	return json_pack("{s:f, s:{s:f, s:f, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}, s:{s:i}}",
+	return json_pack("{s:f, s:{s:f, s:f, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}, s:{s:i}}",
 			 "uptime_s", uptime_s, "resources", "cpu_user_s", cpu_s, "cpu_system_s", 3 * cpu_s,
+			 "switches_voluntary", net_bytes / 10, "switches_involuntary", net_bytes / 1000,
 			 "net_bytes", net_bytes, "rss_bytes", 5000000, "fds", 40, "threads", 3, "qps", 10, "cqs", 2,
 			 "mrs", 1, "pinned_bytes", 4096, "stages_ns", "tls_accept", 77);
+}
+
+/* Of the ports: a device that has sent as many bytes as it received. */
+static json_t *network_reading(int s_of_clock, int bytes)
+{
+	return json_pack("{s:I, s:[{s:s, s:i, s:{s:i, s:i}}]}", "read_ns", (json_int_t)s_of_clock * 1000000000, "ports",
+			 "device", "dev0", "port", 1, "counters", "tx_bytes", bytes, "rx_bytes", bytes);
 }
 
 static void report_number__paths__found_or_nan(void **state)
@@ -584,14 +611,22 @@ static void make_full_step(void)
 	s->connect_wall_ns = 250 * NS_PER_MS;
 	s->begin.now_ns = NS_PER_S;
 	s->end.now_ns = 6 * NS_PER_S;
-	s->begin.generator = (struct res_usage){ NS_PER_S, NS_PER_S, 1000, 9, 3, 0 };
-	s->end.generator = (struct res_usage){ 2 * NS_PER_S, 4 * NS_PER_S, 2000, 19, 4, 0 };
+	s->begin.generator = (struct res_usage){ NS_PER_S, NS_PER_S, 70, 7, 1000, 9, 3, 0 };
+	s->end.generator = (struct res_usage){ 2 * NS_PER_S, 4 * NS_PER_S, 170, 17, 2000, 19, 4, 0 };
 	s->begin.machine = (struct res_machine_cpu){ NS_PER_S, NS_PER_S, NS_PER_S };
 	s->end.machine = (struct res_machine_cpu){ 7 * NS_PER_S, 4 * NS_PER_S, 5 * NS_PER_S };
-	s->begin.net_bytes = 5000;
-	s->end.net_bytes = 20005000;
+	s->begin.payload_bytes = 5000;
+	s->end.payload_bytes = 20005000;
+	s->begin.one_sided_bytes = 100;
+	s->end.one_sided_bytes = 700;
+	s->network_marked = network_reading(1, 0);
+	s->network_connected = network_reading(3, 4000);
+	s->begin.network = network_reading(1, 0);
+	s->end.network = network_reading(5, 80000000);
 	s->begin.server = server_report(100, 10, 1000);
 	s->end.server = server_report(105, 12.5, 6000);
+	json_object_set_new(s->begin.server, "network", network_reading(10, 1000));
+	json_object_set_new(s->end.server, "network", network_reading(15, 6000));
 	s->after = server_report(110, 13, 7000);
 	for (int i = 0; i < 10; i++)
 		add_interval(20000, 2100000);
@@ -601,22 +636,26 @@ static void make_full_step(void)
 static const char *const members[] = {
 	"target_clients", "repetition", "attempted", "connected_peak", "connected_held", "failed", "dropped",
 	"server_connected", "connect_wall_s", "steady", "connect_ns", "connect_full_ns", "connect_resumed_ns",
+	"connect_longest", "drift", "rates", "follow_up",
 	"handshakes", "phase_ns_per_connection", "retries", "retried", "churn", "outages", "active", "fairness", "memory",
 	"server_stages_ns", "response_ns",
-	"service_ns", "schedule_lag_ns", "sent_late", "message_bytes", "streams", "rails", "verified",
+	"service_ns", "schedule_lag_ns", "sent_late", "offered_per_s", "message_bytes", "streams", "kinds", "one_way_ns", "rails", "verified",
 	"measured_s", "throughput_msgs_per_s", "throughput_bytes_per_s", "sends_per_s",
-	"intervals", "resources", "psn_verified", "server_before", "server_after", "server_pools",
+	"intervals", "resources", "network", "effective", "messages_total", "psn_verified", "server_before", "server_after",
+	"server_pools",
 	"clock_late_ns", "reply_stall_ns", "failures", "littles_law_residual", "validity",
 };
 
 static const char *const side_members[] = {
 	"cpu_user_s", "cpu_system_s", "window_s", "rss_bytes", "fds", "threads", "qps", "cqs", "mrs",
-	"pinned_bytes", "net_bytes", "net_bytes_per_s",
+	"pinned_bytes", "payload_bytes", "net_bytes", "net_bytes_per_s", "switches_voluntary", "switches_involuntary",
+	"cpu_ns_per_op", "switches_per_op", "peak",
 };
 
 static const char *const server_members[] = {
 	"cpu_user_s", "cpu_system_s", "window_s", "rss_bytes", "fds", "threads", "qps", "cqs", "mrs",
-	"pinned_bytes", "machine_kernel_bytes", "net_bytes", "net_bytes_per_s",
+	"pinned_bytes", "machine_kernel_bytes", "payload_bytes", "net_bytes", "net_bytes_per_s", "switches_voluntary",
+	"switches_involuntary", "cpu_ns_per_op", "switches_per_op", "cpus", "peak",
 };
 
 static void assert_members(const json_t *o, const char *const *names, size_t n)
@@ -641,7 +680,8 @@ static void json__any_step__exactly_the_documented_members(void **state)
 		assert_members(at(o, "resources.server"), server_members, N_ELEMENTS(server_members));
 		assert_members(at(o, "resources.generator"), side_members, N_ELEMENTS(side_members));
 		assert_int_equal(json_object_size(at(o, "resources")), 3);
-		assert_int_equal(json_object_size(at(o, "connect_ns")), STAGE_TIMED + 1);
+		assert_int_equal(json_object_size(at(o, "connect_ns")), STAGE_TIMED + 2);
+		assert_true(json_is_object(at(o, "connect_ns.psn_generate")));
 		for (int i = 0; i < STAGE_TIMED; i++)
 			assert_true(json_is_object(json_object_get(at(o, "connect_ns"), stage_names[i])));
 		json_decref(o);
@@ -660,14 +700,22 @@ static void json__full_step__the_right_figures(void **state)
 		{ "throughput_bytes_per_s", 2000000 }, { "littles_law_residual", 0 },
 		{ "resources.server.cpu_user_s", 2.5 }, { "resources.server.cpu_system_s", 7.5 },
 		{ "resources.server.window_s", 5 }, { "resources.server.rss_bytes", 5000000 },
-		{ "resources.server.qps", 10 }, { "resources.server.net_bytes", 5000 },
-		{ "resources.server.net_bytes_per_s", 1000 }, { "resources.generator.cpu_user_s", 1 },
+		{ "resources.server.qps", 10 }, { "resources.server.payload_bytes", 5600 },
+		{ "resources.server.net_bytes", 10000 }, { "network.server.bytes_in", 5000 },
+		{ "resources.server.net_bytes_per_s", 2000 }, { "resources.generator.cpu_user_s", 1 },
 		{ "resources.generator.cpu_system_s", 3 }, { "resources.generator.window_s", 5 },
 		{ "resources.generator.rss_bytes", 2000 }, { "resources.generator.fds", 19 },
 		{ "resources.generator.threads", 4 }, { "resources.generator.qps", 10 },
 		{ "resources.generator.cqs", 2 }, { "resources.generator.mrs", 4 },
-		{ "resources.generator.pinned_bytes", 8192 }, { "resources.generator.net_bytes", 20000000 },
-		{ "resources.generator.net_bytes_per_s", 4000000 }, { "resources.machine.busy_s", 6 },
+		{ "resources.server.switches_voluntary", 500 }, { "resources.server.switches_involuntary", 5 },
+		/* 2 CPUs, or 0.8, over 20,000 operations a second. */
+		{ "resources.server.cpu_ns_per_op", 100000 }, { "resources.server.switches_per_op", 101. / 20000 },
+		{ "resources.generator.switches_voluntary", 100 }, { "resources.generator.switches_involuntary", 10 },
+		{ "resources.generator.cpu_ns_per_op", 40000 }, { "resources.generator.switches_per_op", 22. / 20000 },
+		{ "resources.generator.pinned_bytes", 8192 }, { "resources.generator.payload_bytes", 20000000 },
+		{ "resources.generator.net_bytes", 160000000 }, { "network.generator.window_s", 4 },
+		{ "network.connecting.generator.bytes_out", 4000 },
+		{ "resources.generator.net_bytes_per_s", 40000000 }, { "resources.machine.busy_s", 6 },
 		{ "resources.machine.softirq_s", 3 }, { "resources.machine.idle_s", 4 },
 		{ "server_stages_ns.tls_accept", 77 }, { "server_after.uptime_s", 110 },
 	};
@@ -696,9 +744,12 @@ static void json__not_measured__null_and_not_zero(void **state)
 		"littles_law_residual", "measured_s", "throughput_msgs_per_s", "throughput_bytes_per_s",
 		"schedule_lag_ns", "server_connected", "server_stages_ns", "server_after", "response_ns.p50",
 		"response_ns.mean", "connect_ns.total.p50", "resources.server.cpu_user_s",
-		"resources.server.rss_bytes", "resources.server.net_bytes", "resources.server.net_bytes_per_s",
+		"resources.server.rss_bytes", "resources.server.net_bytes", "network.server", "network.generator",
+		"resources.server.payload_bytes", "resources.generator.payload_bytes", "resources.server.net_bytes_per_s",
 		"resources.server.window_s", "resources.generator.cpu_user_s", "resources.generator.cpu_system_s",
 		"resources.generator.rss_bytes", "resources.generator.net_bytes", "resources.generator.window_s",
+		"resources.server.cpu_ns_per_op", "resources.generator.cpu_ns_per_op", "resources.server.switches_per_op",
+		"resources.generator.switches_voluntary", "resources.server.peak", "resources.generator.peak",
 		"resources.generator.net_bytes_per_s", "resources.machine.busy_s", "resources.machine.window_s",
 	};
 	json_t *o = to_json();
@@ -741,6 +792,118 @@ static void json__sends__only_of_a_workload_that_joins(void **state)
 	assert_number_at(o, "sends_per_s", 100);
 	assert_number_at(o, "throughput_msgs_per_s", 1000);
 	json_decref(o);
+}
+
+/* Round trips of 1 us and of 2,001 ns, and a half of each. */
+static void json__round_trips__half_of_each_beside_them(void **state)
+{
+	static const struct workload bounced = { .streams = 1, .round_trip = true };
+	json_t *o;
+
+	(void)state;
+	cfg.wl = &bounced;
+	record(workers[0]->stats.response, 1000, 500);
+	record(workers[1]->stats.response, 2001, 500);
+	measured(0, 5, 500);
+	collect();
+	o = to_json();
+	assert_number_at(o, "response_ns.min", 1000);
+	assert_number_at(o, "one_way_ns.min", 500);
+	assert_number_at(o, "one_way_ns.mean", 750.25);
+	assert_number_at(o, "one_way_ns.max", 1000);
+	assert_number_at(o, "one_way_ns.count", 1000);
+	json_decref(o);
+	cfg.rate_per_client = 100;
+	o = to_json();
+	assert_null_at(o, "one_way_ns");
+	json_decref(o);
+}
+
+static unsigned odd_or_even(const struct loadgen_config *c, uint64_t number)
+{
+	(void)c;
+	return number % 2;
+}
+
+static void make_kinds(void)
+{
+	for (int i = 0; i < WORKERS; i++)
+		for (int k = 0; k < WORKLOAD_KINDS_MAX; k++)
+			assert_int_equal(hist_new(&workers[i]->stats.kinds[k].response), 0);
+}
+
+static void free_kinds(void)
+{
+	for (int i = 0; i < WORKERS; i++)
+		for (int k = 0; k < WORKLOAD_KINDS_MAX; k++)
+			hist_free(workers[i]->stats.kinds[k].response);
+}
+
+static void json__kinds__rate_and_latency_of_each(void **state)
+{
+	static const struct workload two_kinds = { .streams = 1, .kind_names = { "write", "atomic" }, .kind_of = odd_or_even,
+						   .kind_bytes = { 0, 8 } };
+	json_t *o;
+
+	(void)state;
+	cfg.wl = &two_kinds;
+	make_kinds();
+	for (int i = 0; i < WORKERS; i++) {
+		measured(i, 2, 600);
+		counter_set(&workers[i]->stats.kinds[0].measured, 400);
+		counter_set(&workers[i]->stats.kinds[1].measured, 200);
+		record(workers[i]->stats.kinds[0].response, 1000, 400);
+		record(workers[i]->stats.kinds[1].response, 3000, 200);
+	}
+	collect();
+	o = to_json();
+	assert_int_equal(json_object_size(at(o, "kinds")), 2);
+	assert_number_at(o, "kinds.write.msgs_per_s", 400);
+	assert_number_at(o, "kinds.write.bytes_per_s", 40000);
+	assert_number_at(o, "kinds.write.response_ns.p99", 1000);
+	assert_number_at(o, "kinds.atomic.msgs_per_s", 200);
+	assert_number_at(o, "kinds.atomic.bytes_per_s", 1600);
+	assert_number_at(o, "kinds.atomic.response_ns.min", 3000);
+	assert_null_at(o, "streams");
+	json_decref(o);
+	free_kinds();
+}
+
+static void json__two_directions__each_with_its_fairness_and_head_of_line(void **state)
+{
+	static const struct workload both_ways = { .streams = 2, .kind_names = { "to_server", "from_server" } };
+	json_t *o;
+
+	(void)state;
+	cfg.wl = &both_ways;
+	make_kinds();
+	for (int i = 0; i < WORKERS; i++) {
+		struct worker_stats *st = &workers[i]->stats;
+
+		measured(i, 5, 30);
+		counter_set(&st->kinds[1].measured, 20);
+		record(st->kinds[1].response, 5000, 20);
+		/* A client of the first worker got 5, one of the second 15. */
+		counter_set(&st->streams[1].fair.n, 1);
+		counter_set(&st->streams[1].fair.sum, i ? 15 : 5);
+		counter_set(&st->streams[1].fair.min, i ? 15 : 5);
+		counter_set(&st->streams[1].fair.max, i ? 15 : 5);
+		atomic_store(&st->streams[1].fair.squares, i ? 225 : 25);
+		counter_set(&st->streams[1].took_ns, 1000);
+		counter_set(&st->streams[1].waited_ns, i ? 500 : 100);
+	}
+	collect();
+	o = to_json();
+	assert_number_at(o, "streams.from_server.msgs_per_s", 8);
+	assert_number_at(o, "streams.from_server.response_ns.count", 40);
+	assert_number_at(o, "streams.from_server.fairness.jain_index", 400. / 500);
+	assert_number_at(o, "streams.from_server.fairness.fastest_msgs_per_s", 3);
+	assert_number_at(o, "streams.from_server.head_of_line_ratio", 0.3);
+	assert_null_at(o, "streams.to_server.head_of_line_ratio");
+	assert_null_at(o, "streams.to_server.fairness");
+	assert_null_at(o, "kinds");
+	json_decref(o);
+	free_kinds();
 }
 
 static void json__server_gone_or_asked_twice_at_once__nulls(void **state)
@@ -915,6 +1078,7 @@ int main(void)
 		STEP_TEST(collect__windows_apart__rates_of_each_added),
 		STEP_TEST(collect__no_window_or_an_open_one__not_measured),
 		STEP_TEST(collect__busiest_worker__saturated_above_95_percent),
+		STEP_TEST(collect__threads_share_a_cpu__saturated_when_it_is_used_up),
 		STEP_TEST(residual__constructed__exact),
 		STEP_TEST(residual__nothing_to_compare__nan),
 		STEP_TEST(steady__flat__yes),
@@ -933,6 +1097,9 @@ int main(void)
 		STEP_TEST(json__not_measured__null_and_not_zero),
 		STEP_TEST(json__nothing_sent_while_measured__residual_null_rate_zero),
 		STEP_TEST(json__sends__only_of_a_workload_that_joins),
+		STEP_TEST(json__round_trips__half_of_each_beside_them),
+		STEP_TEST(json__kinds__rate_and_latency_of_each),
+		STEP_TEST(json__two_directions__each_with_its_fairness_and_head_of_line),
 		STEP_TEST(json__server_gone_or_asked_twice_at_once__nulls),
 		STEP_TEST(json__out_of_descriptors_at_the_end__no_cpu_figure),
 		STEP_TEST(json__interval_without_p99__null),

@@ -46,6 +46,7 @@ static int set_up(void **state)
 	assert_int_equal(hist_new(&st->response), 0);
 	assert_int_equal(hist_new(&st->service), 0);
 	assert_int_equal(hist_new(&st->lag), 0);
+	assert_int_equal(hist_new(&st->psn_generate), 0);
 	return step_new(10, 64, 1, &s);
 }
 
@@ -64,6 +65,7 @@ static int tear_down(void **state)
 	hist_free(st->response);
 	hist_free(st->service);
 	hist_free(st->lag);
+	hist_free(st->psn_generate);
 	free(worker);
 	step_free(s);
 	return 0;
@@ -81,11 +83,11 @@ static void share(const uint64_t *replies, size_t n)
 		min = replies[i] < min ? replies[i] : min;
 		max = replies[i] > max ? replies[i] : max;
 	}
-	counter_set(&st->fair_n, n);
-	counter_set(&st->fair_sum, sum);
-	atomic_store(&st->fair_squares, (double)squares);
-	counter_set(&st->fair_min, min);
-	counter_set(&st->fair_max, max);
+	counter_set(&st->fair.n, n);
+	counter_set(&st->fair.sum, sum);
+	atomic_store(&st->fair.squares, (double)squares);
+	counter_set(&st->fair.min, min);
+	counter_set(&st->fair.max, max);
 }
 
 static void collect(void)
@@ -103,7 +105,7 @@ static void jain__all_alike__one(void **state)
 	(void)state;
 	share((uint64_t[]){ 5, 5, 5, 5 }, 4);
 	collect();
-	assert_float_equal(step_jain(s), 1, 1e-12);
+	assert_float_equal(step_jain(&s->fairness), 1, 1e-12);
 }
 
 static void jain__one_has_all__one_over_n(void **state)
@@ -111,7 +113,7 @@ static void jain__one_has_all__one_over_n(void **state)
 	(void)state;
 	share((uint64_t[]){ 0, 0, 8, 0 }, 4);
 	collect();
-	assert_float_equal(step_jain(s), 0.25, 1e-12);
+	assert_float_equal(step_jain(&s->fairness), 0.25, 1e-12);
 	assert_int_equal(s->fairness.min, 0);
 	assert_int_equal(s->fairness.max, 8);
 }
@@ -124,7 +126,7 @@ static void jain__over_two_workers__as_over_one(void **state)
 	collect();
 	share((uint64_t[]){ 3 }, 1);
 	collect();
-	assert_float_equal(step_jain(s), 36.0 / 42, 1e-12);
+	assert_float_equal(step_jain(&s->fairness), 36.0 / 42, 1e-12);
 	assert_int_equal(s->fairness.min, 1);
 	assert_int_equal(s->fairness.max, 3);
 	assert_int_equal(s->fairness.clients, 3);
@@ -133,23 +135,38 @@ static void jain__over_two_workers__as_over_one(void **state)
 static void jain__nothing_to_share__nan(void **state)
 {
 	(void)state;
-	assert_true(isnan(step_jain(s)));
+	assert_true(isnan(step_jain(&s->fairness)));
 	share((uint64_t[]){ 0, 0 }, 2);
 	collect();
-	assert_true(isnan(step_jain(s)));
+	assert_true(isnan(step_jain(&s->fairness)));
 }
 
 static void active__some_of_those_held__that_many(void **state)
 {
 	(void)state;
 	s->connected_held = 10;
+	s->senders = 10;
 	assert_int_equal(step_active(s, &cfg), 10);
-	cfg.active = 3;
+	s->senders = 3;
 	assert_int_equal(step_active(s, &cfg), 3);
 	s->connected_held = 2;
 	assert_int_equal(step_active(s, &cfg), 2);
 	cfg.wl = &silence;
 	assert_int_equal(step_active(s, &cfg), 0);
+}
+
+/* Of 300 a second, which 11 clients of all hosts begin, the six here begin 6 in 11. */
+static void offered__rate_of_all_hosts__share_of_those_here(void **state)
+{
+	(void)state;
+	s->rate = 300;
+	s->senders = 6;
+	s->senders_of_all = 11;
+	collect();
+	assert_float_equal(s->offered_per_s, 300. * 6 / 11, 1e-9);
+	s->senders = s->senders_of_all;
+	collect();
+	assert_float_equal(s->offered_per_s, 300, 0);
 }
 
 static void residual__some_active__their_population(void **state)
@@ -160,10 +177,10 @@ static void residual__some_active__their_population(void **state)
 	s->messages_per_s = 4;
 	for (int i = 0; i < 8; i++)
 		hist_record(s->response, NS_PER_S / 2);
-	cfg.active = 2;
+	s->senders = 2;
 	/* 2 clients, 4 a second, half a second each. */
 	assert_float_equal(step_littles_residual(s, &cfg), 0, 1e-3);
-	cfg.active = 0;
+	s->senders = 10;
 	assert_float_equal(step_littles_residual(s, &cfg), 0.8, 1e-3);
 	cfg.churn_per_s = 1;
 	assert_true(isnan(step_littles_residual(s, &cfg)));
@@ -287,6 +304,7 @@ int main(void)
 		SHARE_TEST(jain__over_two_workers__as_over_one),
 		SHARE_TEST(jain__nothing_to_share__nan),
 		SHARE_TEST(active__some_of_those_held__that_many),
+		SHARE_TEST(offered__rate_of_all_hosts__share_of_those_here),
 		SHARE_TEST(residual__some_active__their_population),
 		SHARE_TEST(memory__held_clients__shares_and_growth),
 		SHARE_TEST(json__both_kinds_of_handshake__apart_and_together),

@@ -16,7 +16,7 @@
 
 /* What was posted on a connection. */
 struct posted {
-	enum { POSTED_WRITE, POSTED_READ, POSTED_SEND, POSTED_PUSH } what;
+	enum { POSTED_WRITE, POSTED_READ, POSTED_SEND, POSTED_PUSH, POSTED_IMM } what;
 	uint64_t at, bytes;	/* in the region */
 	uint64_t sequence;
 	bool asks;
@@ -85,9 +85,13 @@ int client_rma(struct client_conn *c, struct rc_rma *ops, uint32_t n)
 		return 0;
 	}
 	rig.doorbells++;
-	for (; n--; ops++)
-		note(c, (struct posted){ .what = ops->opcode == IBV_WR_RDMA_READ ? POSTED_READ : POSTED_WRITE,
-					 .at = ops->remote_addr, .bytes = ops->bytes });
+	for (; n--; ops++) {
+		bool tells = ops->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+
+		c->head.in_flight += tells;
+		note(c, (struct posted){ .what = ops->opcode == IBV_WR_RDMA_READ ? POSTED_READ : tells ? POSTED_IMM : POSTED_WRITE,
+					 .at = ops->remote_addr, .bytes = ops->bytes, .sequence = tells ? ops->imm : 0 });
+	}
 	return 0;
 }
 
@@ -223,12 +227,14 @@ static void begin(uint32_t rails, uint8_t streams, uint64_t bytes, struct lane_p
 	}
 }
 
-static const struct lane_plan writes_and_tells = { 1, { LANE_WRITE }, true };
-static const struct lane_plan writes = { 1, { LANE_WRITE }, false };
-static const struct lane_plan reads = { 1, { LANE_READ }, false };
-static const struct lane_plan writes_and_reads = { 2, { LANE_WRITE, LANE_READ }, false };
-static const struct lane_plan sends = { 1, { LANE_SEND }, false };
-static const struct lane_plan pushes = { 1, { LANE_PUSH }, false };
+static const struct lane_plan writes_and_tells = { .n = 1, .moves = { LANE_WRITE }, .tell = true };
+static const struct lane_plan writes = { .n = 1, .moves = { LANE_WRITE } };
+static const struct lane_plan reads = { .n = 1, .moves = { LANE_READ } };
+static const struct lane_plan writes_and_reads = { .n = 2, .moves = { LANE_WRITE, LANE_READ } };
+static const struct lane_plan sends = { .n = 1, .moves = { LANE_SEND } };
+static const struct lane_plan pushes = { .n = 1, .moves = { LANE_PUSH } };
+static const struct lane_plan writes_with_imm = { .n = 1, .moves = { LANE_WRITE }, .imm = true };
+static const struct lane_plan writes_with_imm_and_reads = { .n = 2, .moves = { LANE_WRITE, LANE_READ }, .imm = true };
 static const struct lane_plan none;
 
 static void start(unsigned stream, uint32_t n)
@@ -288,6 +294,92 @@ static void write__told__ends_with_the_credit_and_not_before(void **state)
 	credit_comes(0, at(0, 3)->sequence);
 	assert_int_equal(rig.ended[0], 1);
 	assert_int_equal(rig.failed, 0);
+}
+
+/* The answer of the server and the completion of the last request come in either order. */
+static void write_imm__ends_with_the_credit_and_the_last_request(void **state)
+{
+	(void)state;
+	begin(1, 1, 40000, writes_with_imm, none);
+	start(0, 2);
+	assert_int_equal(rig.n[0], 6);
+	assert_posted(0, 1, POSTED_WRITE, 16384, 16384);
+	assert_posted(0, 2, POSTED_IMM, 32768, 7232);
+	assert_posted(0, 5, POSTED_IMM, 40000 + 32768, 7232);
+	requests_end(0, 3);
+	assert_int_equal(rig.ended[0], 0);
+	credit_comes(0, at(0, 2)->sequence);
+	assert_int_equal(rig.ended[0], 1);
+	credit_comes(0, at(0, 5)->sequence);
+	assert_int_equal(rig.ended[0], 1);
+	requests_end(0, 3);
+	assert_int_equal(rig.ended[0], 2);
+	assert_int_equal(rig.failed, 0);
+}
+
+/* All answers before any completion, and all completions before the next operations' answers. */
+static void write_imm__answers_overtake_completions__each_operation_ends_once(void **state)
+{
+	(void)state;
+	begin(1, 1, 10000, writes_with_imm, none);
+	start(0, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		credit_comes(0, at(0, i)->sequence);
+	assert_int_equal(rig.ended[0], 0);
+	requests_end(0, 1);
+	assert_int_equal(rig.ended[0], 1);
+	requests_end(0, 2);
+	assert_int_equal(rig.ended[0], 3);
+	start(0, 2);
+	requests_end(0, 2);
+	assert_int_equal(rig.ended[0], 3);
+	credit_comes(0, at(0, 3)->sequence);
+	credit_comes(0, at(0, 4)->sequence);
+	assert_int_equal(rig.ended[0], 5);
+	assert_int_equal(rig.failed, 0);
+}
+
+static void write_imm__no_credit_left__waits_for_one(void **state)
+{
+	(void)state;
+	begin(1, 1, 10000, writes_with_imm, none);
+	rig.traffic.memory.needs.credits = 2;
+	start(0, 4);
+	assert_int_equal(rig.n[0], 2);
+	requests_end(0, 1);
+	assert_int_equal(rig.n[0], 2);
+	credit_comes(0, at(0, 0)->sequence);
+	assert_int_equal(rig.n[0], 3);
+}
+
+static void write_imm__verified__read_back_before_it_ends(void **state)
+{
+	(void)state;
+	begin(1, 1, 10000, writes_with_imm_and_reads, none);
+	rig.cfg.verify = true;
+	start(0, 1);
+	assert_posted(0, 0, POSTED_IMM, 0, 10000);
+	assert_posted(0, 1, POSTED_READ, 0, 10000);
+	credit_comes(0, at(0, 0)->sequence);
+	requests_end(0, 1);
+	assert_int_equal(rig.ended[0], 0);
+	requests_end(0, 1);
+	assert_int_equal(rig.ended[0], 1);
+	assert_int_equal(rig.checked, 1);
+}
+
+static void write_imm__answer_to_another_or_twice__ends_the_connection(void **state)
+{
+	(void)state;
+	begin(1, 1, 10000, writes_with_imm, none);
+	start(0, 2);
+	credit_comes(0, at(0, 1)->sequence);
+	assert_int_equal(rig.failed, 1);
+	begin(1, 1, 10000, writes_with_imm, none);
+	start(0, 1);
+	credit_comes(0, at(0, 0)->sequence);
+	credit_comes(0, at(0, 0)->sequence);
+	assert_int_equal(rig.failed, 1);
 }
 
 static void read__ends_with_its_last_request(void **state)
@@ -515,6 +607,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LANES_TEST(write__told__ends_with_the_credit_and_not_before),
+		LANES_TEST(write_imm__ends_with_the_credit_and_the_last_request),
+		LANES_TEST(write_imm__answers_overtake_completions__each_operation_ends_once),
+		LANES_TEST(write_imm__no_credit_left__waits_for_one),
+		LANES_TEST(write_imm__verified__read_back_before_it_ends),
+		LANES_TEST(write_imm__answer_to_another_or_twice__ends_the_connection),
 		LANES_TEST(read__ends_with_its_last_request),
 		LANES_TEST(send__asks_now_and_then__ends_with_the_last_ones_credit),
 		LANES_TEST(verify__written_read_back_and_compared),

@@ -79,7 +79,7 @@ void client_get_info(const struct client_conn *c, struct client_info *out)
 	static const uint64_t stages[STAGE_TIMED];
 
 	(void)c;
-	*out = (struct client_info){ .stage_ns = stages };
+	*out = (struct client_info){ .stage_ns = stages, .words = "" };
 }
 
 const struct dev *client_dev(const struct client_ctx *ctx)
@@ -180,7 +180,7 @@ static void begin(const char *arguments, enum stage upto)
 					    .loop = ev_loop_new(EVFLAG_AUTO), .on_back = on_back };
 	rig.connector.rails[0].connector = &rig.connector;
 	connector_init(&rig.connector);
-	connector_begin_step(&rig.connector, CLIENTS, upto);
+	connector_begin_step(&rig.connector, CLIENTS, CLIENTS, upto, false);
 }
 
 static void *rail(void)

@@ -146,7 +146,7 @@ static void device__fails__said_with_its_error_and_name(void **state)
 	start();
 	wait_until(worker_failure(worker, NULL));
 	assert_int_equal(worker_failure(worker, &devices), -EIO);
-	assert_string_equal(devices, worker_dev(worker)->name);
+	assert_string_equal(devices, worker_dev(worker, 0)->name);
 	for (int i = 0; i < 3 * MAILBOX_MAX; i++)
 		worker_give(worker, ORDER_STOP, NULL);
 	assert_false(worker_is_done(worker));

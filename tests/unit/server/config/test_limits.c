@@ -1,5 +1,5 @@
 /* Unit tests of server/config/limits.c: what is derived for a shard, and every refusal. The process's
- * limits are the test's: it defines the functions of common/base/res.c that limits.c asks. */
+ * limits are the test's: it defines the functions of common/host/res.c that limits.c asks. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "common/rdma/dev.h"
 #include "common/rdma/ep.h"
 #include "common/rdma/rc.h"
-#include "common/base/res.h"
+#include "common/host/res.h"
 #include "server/config/limits.h"
 
 static uint64_t nofile, memlock, memory;

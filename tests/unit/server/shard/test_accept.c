@@ -9,7 +9,7 @@
 #include "common/wire/psn.h"
 #include "common/rdma/region.h"
 #include "server/shard/accept.h"
-#include "server/shard/session.h"
+#include "server/tables/session.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
@@ -239,7 +239,7 @@ static void request__reply_kind_or_other_version__bad_request(void **state)
 	peer_get_grant(&p, 0);
 	for (int i = 0; i < 2; i++) {
 		peer_proof(&p, data);
-		data[i] = 2;
+		data[i] = (uint8_t)(1 + i);	/* version 1, a reply */
 		peer_request(&p, data);
 	}
 	assert_int_equal(server_refused(REFUSE_BAD_REQUEST), 2);

@@ -1,8 +1,9 @@
-/* Unit tests of server/shard/boot.c: what a client may say inside TLS, what it gets, and every
- * refusal. */
+/* Unit tests of server/shard/boot.c: what a client may say inside TLS, what it is answered, and how that ends. What it gets:
+ * test_grant.c. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,7 +12,7 @@
 #include "common/base/clock.h"
 #include "common/wire/psn.h"
 #include "common/rdma/region.h"
-#include "common/tls/tls.h"
+#include "common/tls/tls_internal.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
@@ -27,48 +28,6 @@ void *__wrap_malloc(size_t n)
 	return no_handover && n == sizeof(struct handover) ? NULL : __real_malloc(n);
 }
 
-static void connect_and_handshake(struct peer *p)
-{
-	peer_connect(p);
-	assert_true(peer_handshake(p));
-}
-
-static size_t encode_hello(uint8_t *buf, uint32_t message, uint16_t depth, uint16_t features,
-			   uint32_t psn)
-{
-	struct frame_hello h = {
-		.message_bytes = message, .queue_depth = depth, .features = features, .psn = psn
-	};
-
-	return frame_encode_hello(&h, buf);
-}
-
-/* Sends the frame and expects a refusal, after which the server says goodbye. */
-static void assert_refused(struct peer *p, const void *frame, size_t n, enum refuse_code code,
-			   const char *word)
-{
-	uint64_t before = server_refused(code);
-
-	peer_send(p, frame, n);
-	assert_int_equal(peer_answer(p), FRAME_REFUSE);
-	assert_int_equal(p->refuse.code, code);
-	if (!strstr(p->refuse.text, word))
-		fail_msg("'%s' does not say '%s'", p->refuse.text, word);
-	assert_int_equal(server_refused(code), before + 1);
-	assert_int_equal(peer_answer(p), 0);
-	peer_close(p);
-}
-
-static void refused_hello(uint32_t message, uint16_t depth, uint16_t features, uint32_t psn,
-			  enum refuse_code code, const char *word)
-{
-	uint8_t buf[FRAME_HELLO_BYTES];
-	struct peer p;
-
-	connect_and_handshake(&p);
-	assert_refused(&p, buf, encode_hello(buf, message, depth, features, psn), code, word);
-}
-
 /* ---- granting ---- */
 
 static void hello__usual__grant_says_what_was_taken(void **state)
@@ -78,7 +37,7 @@ static void hello__usual__grant_says_what_was_taken(void **state)
 
 	(void)state;
 	server_rig_start();
-	connect_and_handshake(&p);
+	peer_shake_hands(&p);
 	peer_hello(&p, FRAME_FEATURE_REGION);
 	assert_int_equal(peer_answer(&p), FRAME_GRANT);
 	c = server_only(CONN_ST_GRANTED);
@@ -130,8 +89,8 @@ static void hello__in_pieces__granted_all_the_same(void **state)
 
 	(void)state;
 	server_rig_start();
-	connect_and_handshake(&p);
-	n = encode_hello(buf, 64, 4, 0, p.psn);
+	peer_shake_hands(&p);
+	n = peer_encode_hello(buf, 64, 4, 0, p.psn);
 	for (size_t i = 0; i < n; i++) {
 		assert_int_equal(server_n(CONN_ST_HELLO), 1);
 		peer_send(&p, buf + i, 1);
@@ -147,37 +106,17 @@ static void hello__fewer_messages_wanted__fewer_credits(void **state)
 
 	(void)state;
 	server_rig_start();
-	connect_and_handshake(&p);
-	peer_send(&p, buf, encode_hello(buf, 64, 2, 0, p.psn));
+	peer_shake_hands(&p);
+	peer_send(&p, buf, peer_encode_hello(buf, 64, 2, 0, p.psn));
 	assert_int_equal(peer_answer(&p), FRAME_GRANT);
 	assert_int_equal(p.grant.credits, 2);
 	peer_close(&p);
-	connect_and_handshake(&p);
-	peer_send(&p, buf, encode_hello(buf, 64, 1000, 0, p.psn));
+	peer_shake_hands(&p);
+	peer_send(&p, buf, peer_encode_hello(buf, 64, 1000, 0, p.psn));
 	assert_int_equal(peer_answer(&p), FRAME_GRANT);
 	assert_int_equal(p.grant.credits, 4);
 	peer_close(&p);
 	assert_int_equal(srv.shard->credits_granted, 6);
-}
-
-/* Fewer receive buffers than clients times credits: each that may still come gets at least one. */
-static void hello__few_receive_buffers__shared_fairly(void **state)
-{
-	static const uint32_t expected[] = { 2, 2, 2, 3 };
-	uint32_t sum = 0;
-
-	(void)state;
-	fake_device.attr.max_srq_wr = 64 + 9;
-	server_rig_start();
-	assert_int_equal(srv.cfg.recv_depth, 9);
-	for (size_t i = 0; i < N_ELEMENTS(expected); i++) {
-		struct peer p;
-
-		peer_get_grant(&p, 0);
-		assert_int_equal(p.grant.credits, expected[i]);
-		sum += p.grant.credits;
-	}
-	assert_true(sum <= srv.cfg.recv_depth);
 }
 
 /* ---- PSN conflicts ---- */
@@ -188,7 +127,7 @@ static void hello__psn_in_use__conflict_then_granted_on_the_same_session(void **
 
 	(void)state;
 	server_rig_start();
-	connect_and_handshake(&p);
+	peer_shake_hands(&p);
 	assert_true(psn_reserve(srv.server.psns, p.psn));
 	for (int i = 0; i < 3; i++) {
 		peer_hello(&p, 0);
@@ -214,7 +153,7 @@ static void hello__conflicts_for_long__the_deadline_of_the_first_one_holds(void 
 
 	(void)state;
 	server_rig_start();
-	connect_and_handshake(&p);
+	peer_shake_hands(&p);
 	assert_true(psn_reserve(srv.server.psns, p.psn));
 	c = server_only(CONN_ST_HELLO);
 	c->asked_ns -= srv.cfg.handshake_timeout_ns - 5 * NS_PER_S;
@@ -239,7 +178,7 @@ static void hello__conflict_without_end__closed_after_sixteen(void **state)
 
 	(void)state;
 	server_rig_start();
-	connect_and_handshake(&p);
+	peer_shake_hands(&p);
 	assert_true(psn_reserve(srv.server.psns, p.psn));
 	for (; refusals < 30 && server_n(CONN_ST_HELLO); refusals++) {
 		peer_hello(&p, 0);
@@ -262,7 +201,7 @@ static void hello__psn_of_a_quarantined_connection__conflict(void **state)
 	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
 	server_turns(4);
 	assert_int_equal(server_n(CONN_ST_LIVE), 0);
-	connect_and_handshake(&again);
+	peer_shake_hands(&again);
 	again.psn = p.psn;
 	peer_hello(&again, 0);
 	assert_int_equal(peer_answer(&again), FRAME_REFUSE);
@@ -280,13 +219,13 @@ static void hello__every_bad_field__bad_request_that_names_it(void **state)
 {
 	(void)state;
 	server_rig_start();
-	refused_hello(15, 4, 0, 1, REFUSE_BAD_REQUEST, "message size");
-	refused_hello((1 << 20) + 1, 4, 0, 1, REFUSE_BAD_REQUEST, "message size");
-	refused_hello(64, 0, 0, 1, REFUSE_BAD_REQUEST, "queue depth");
-	refused_hello(64, 1025, 0, 1, REFUSE_BAD_REQUEST, "queue depth");
-	refused_hello(64, 4, 16, 1, REFUSE_BAD_REQUEST, "features");
-	refused_hello(64, 4, FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW, 1, REFUSE_BAD_REQUEST, "window");
-	refused_hello(64, 4, 0, 1 << 24, REFUSE_BAD_REQUEST, "psn");
+	peer_refused_hello(15, 4, 0, 1, REFUSE_BAD_REQUEST, "message size");
+	peer_refused_hello((1 << 20) + 1, 4, 0, 1, REFUSE_BAD_REQUEST, "message size");
+	peer_refused_hello(64, 0, 0, 1, REFUSE_BAD_REQUEST, "queue depth");
+	peer_refused_hello(64, 1025, 0, 1, REFUSE_BAD_REQUEST, "queue depth");
+	peer_refused_hello(64, 4, 16, 1, REFUSE_BAD_REQUEST, "features");
+	peer_refused_hello(64, 4, FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW, 1, REFUSE_BAD_REQUEST, "window");
+	peer_refused_hello(64, 4, 0, 1 << 24, REFUSE_BAD_REQUEST, "psn");
 	assert_int_equal(server_closed(CLOSE_REFUSED), 7);
 	server_assert_all_back();
 }
@@ -303,11 +242,11 @@ static void frame__bad_length_or_reserved__refused(void **state)
 		uint8_t buf[FRAME_HELLO_BYTES];
 		struct peer p;
 
-		connect_and_handshake(&p);
-		encode_hello(buf, 64, 4, 0, p.psn);
+		peer_shake_hands(&p);
+		peer_encode_hello(buf, 64, 4, 0, p.psn);
 		be_put32(buf, cases[i].length);
 		be_put16(buf + 6, cases[i].reserved);
-		assert_refused(&p, buf, FRAME_HEADER_BYTES, REFUSE_BAD_REQUEST, "frame length");
+		peer_assert_refused(&p, buf, FRAME_HEADER_BYTES, REFUSE_BAD_REQUEST, "frame length");
 	}
 	server_assert_all_back();
 }
@@ -320,91 +259,61 @@ static void frame__shorter_hello_or_wrong_type__refused(void **state)
 
 	(void)state;
 	server_rig_start();
-	connect_and_handshake(&p);
-	encode_hello(buf, 64, 4, 0, p.psn);
+	peer_shake_hands(&p);
+	peer_encode_hello(buf, 64, 4, 0, p.psn);
 	be_put32(buf, 20);
-	assert_refused(&p, buf, 20, REFUSE_BAD_REQUEST, "HELLO length");
+	peer_assert_refused(&p, buf, 20, REFUSE_BAD_REQUEST, "HELLO length");
 	for (size_t i = 0; i < N_ELEMENTS(types); i++) {
-		connect_and_handshake(&p);
-		encode_hello(buf, 64, 4, 0, p.psn);
+		peer_shake_hands(&p);
+		peer_encode_hello(buf, 64, 4, 0, p.psn);
 		buf[5] = types[i];
-		assert_refused(&p, buf, sizeof(buf), REFUSE_BAD_REQUEST, "unexpected frame");
+		peer_assert_refused(&p, buf, sizeof(buf), REFUSE_BAD_REQUEST, "unexpected frame");
 	}
 	server_assert_all_back();
 }
 
 static void frame__other_wire_version__bad_version(void **state)
 {
-	static const uint8_t versions[] = { 0, 2, 255 };
+	static const uint8_t versions[] = { 0, 1, 3, 255 };
 	uint8_t buf[FRAME_HELLO_BYTES];
+	char words[80];
 
 	(void)state;
 	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(versions); i++) {
 		struct peer p;
 
-		connect_and_handshake(&p);
-		encode_hello(buf, 64, 4, 0, p.psn);
-		buf[4] = versions[i];
-		assert_refused(&p, buf, sizeof(buf), REFUSE_BAD_VERSION, "wire version 1");
+		peer_shake_hands(&p);
+		peer_encode_hello(buf, 64, 4, 0, p.psn);
+		buf[4] = p.version = versions[i];
+		snprintf(words, sizeof(words), "the server speaks wire version 2, the client %u:", versions[i]);
+		peer_assert_refused(&p, buf, sizeof(buf), REFUSE_BAD_VERSION, words);
 	}
 	server_assert_all_back();
 }
 
-static void hello__larger_than_the_server_takes__unsupported(void **state)
+/* All of its way: it knows no other ALPN name, and reads no frame of another version. Its HELLO has a reserved field where
+ * region_bytes is. */
+static void client_of_the_version_before__hello__refused_in_its_version(void **state)
 {
-	(void)state;
-	server_rig_start();
-	refused_hello(1025, 4, 0, 1, REFUSE_UNSUPPORTED, "--message-size");
-	server_assert_all_back();
-}
-
-static void hello__region_not_offered__unsupported(void **state)
-{
-	(void)state;
-	srv.cfg.region_bytes = 0;
-	server_rig_start();
-	refused_hello(64, 4, FRAME_FEATURE_REGION, 1, REFUSE_UNSUPPORTED, "--region-size");
-	server_assert_all_back();
-}
-
-static void hello__window__unless_offered_unsupported(void **state)
-{
+	static const unsigned char alpn[] = FRAME_ALPN_BEFORE;
+	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
 	(void)state;
-	for (int offered = 0; offered < 2; offered++) {
-		srv.cfg.windows = offered;
-		server_rig_start();
-		connect_and_handshake(&p);
-		peer_hello(&p, FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW);
-		assert_int_equal(peer_answer(&p), offered ? FRAME_GRANT : FRAME_REFUSE);
-		peer_close(&p);
-		if (offered)
-			break;
-		assert_int_equal(p.refuse.code, REFUSE_UNSUPPORTED);
-		assert_non_null(strstr(p.refuse.text, "--windows off"));
-		server_assert_all_back();
-		server_rig_stop(state);
-		assert_int_equal(server_rig_init(state), 0);
-	}
-	assert_int_equal(p.grant.features, FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW);
-	assert_true(server_only(CONN_ST_GRANTED)->window.addr == PEER_WINDOW_ADDR);
-	assert_int_equal(server_only(CONN_ST_GRANTED)->window.bytes, PEER_WINDOW_BYTES);
-	assert_int_equal(server_only(CONN_ST_GRANTED)->window.rkey, PEER_WINDOW_RKEY);
-}
-
-static void hello__no_memory_for_a_region__no_resources(void **state)
-{
-	static const char *const calls[] = { "ibv_reg_mr", "ibv_alloc_mw" };
-
-	(void)state;
 	server_rig_start();
-	for (size_t i = 0; i < N_ELEMENTS(calls); i++) {
-		fake_fail_next(calls[i], ENOMEM);
-		refused_hello(64, 4, FRAME_FEATURE_REGION, 1, REFUSE_NO_RESOURCES, "region");
-		server_assert_all_back();
-	}
+	peer_connect_pair(&p);
+	assert_int_equal(SSL_set_alpn_protos(p.tls->ssl, alpn, sizeof(alpn) - 1), 0);
+	/* Our own client gives up here, with the handshake done: what follows is as the older one does it. */
+	assert_false(peer_handshake(&p));
+	assert_int_equal(tls_flush(p.tls), TLS_DONE);
+	server_turns(2);
+	assert_int_equal(server_n(CONN_ST_HELLO), 1);
+	peer_encode_hello(buf, 64, 4, 0, p.psn);
+	buf[4] = p.version = 1;
+	peer_assert_refused(&p, buf, sizeof(buf), REFUSE_BAD_VERSION, "the server speaks wire version 2, the client 1: both need "
+		       "programs of the same version");
+	server_assert_all_back();
 }
 
 /* The client's advice is to see the server's log, so there is a line in it. */
@@ -420,294 +329,11 @@ static void control__no_memory__no_resources_and_a_line_a_second(void **state)
 	for (int i = 0; i < 5; i++) {
 		struct peer p;
 
-		connect_and_handshake(&p);
-		assert_refused(&p, buf, n, REFUSE_NO_RESOURCES, "memory");
+		peer_shake_hands(&p);
+		peer_assert_refused(&p, buf, n, REFUSE_NO_RESOURCES, "memory");
 	}
 	no_handover = false;
 	server_log_assert_a_line_a_second();
-	server_assert_all_back();
-}
-
-/* ---- one address takes all places */
-
-/* `n` clients got their sessions a second ago, and have not used them. */
-static void get_grants(struct peer *p, int n)
-{
-	for (int i = 0; i < n; i++) {
-		peer_get_grant(&p[i], 0);
-		TAILQ_LAST(&srv.shard->lists[CONN_ST_GRANTED], conn_list)->admitted_ns -= NS_PER_S;
-	}
-}
-
-static int hello_from(struct peer *p, const char *address, uint16_t features)
-{
-	srv.peers_from = address;
-	connect_and_handshake(p);
-	peer_hello(p, features);
-	return peer_answer(p);
-}
-
-static void hello__all_places_granted_and_unused__the_oldest_is_taken_back(void **state)
-{
-	struct peer p[4], same, other[3];
-	uint8_t data[56];
-
-	(void)state;
-	server_rig_start();
-	get_grants(p, 4);
-	/* Its own address has most. */
-	assert_int_equal(hello_from(&same, "127.0.0.1", 0), FRAME_REFUSE);
-	assert_int_equal(same.refuse.code, REFUSE_FULL);
-	peer_close(&same);
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(hello_from(&other[i], "127.0.0.12", 0), FRAME_GRANT);
-		peer_close(&other[i]);
-		assert_int_equal(server_closed(CLOSE_CROWDED_OUT), i + 1);
-		assert_int_equal(server_n(CONN_ST_GRANTED), 4);
-	}
-	/* Now each has as much as the other. */
-	assert_int_equal(hello_from(&other[2], "127.0.0.12", 0), FRAME_REFUSE);
-	peer_close(&other[2]);
-	peer_proof(&p[0], data);
-	peer_request(&p[0], data);
-	assert_int_equal(server_refused(REFUSE_BAD_SESSION), 1);
-	peer_proof(&p[3], data);
-	peer_request(&p[3], data);
-	assert_int_equal(server_n(CONN_ST_ACCEPTING), 1);
-}
-
-/* The client is in a shard of the same rail that has nothing to give. */
-static void relieve__asked_by_another_shard__gives_to_who_has_less(void **state)
-{
-	struct peer p[3];
-	struct addr same, other;
-
-	(void)state;
-	server_rig_start();
-	get_grants(p, 3);
-	assert_int_equal(addr_parse("127.0.0.1", 0, &same), 0);
-	assert_int_equal(addr_parse("127.0.0.12", 0, &other), 0);
-	srv.shard->relieve_for = addr_network(&same);
-	ev_async_send(srv.shard->loop, &srv.shard->relieve);
-	server_turns(2);
-	assert_int_equal(server_n(CONN_ST_GRANTED), 3);
-	srv.shard->relieve_for = addr_network(&other);
-	ev_async_send(srv.shard->loop, &srv.shard->relieve);
-	ev_async_send(srv.shard->loop, &srv.shard->relieve);
-	server_turns(2);
-	assert_int_equal(server_n(CONN_ST_GRANTED), 2);
-	assert_int_equal(server_closed(CLOSE_CROWDED_OUT), 1);
-	assert_int_equal(srv.server.admitted[0], 2);
-}
-
-/* Two shards, of which the other one has the sessions. */
-static void hello__full_by_sessions_of_another_shard__busy_and_that_one_is_asked(void **state)
-{
-	struct shard idle = { .relieve_for = 0 };
-	struct peer p[4], other;
-
-	(void)state;
-	server_rig_start();
-	for (int i = 0; i < 4; i++)
-		peer_go_live(&p[i], 0);
-	idle.loop = ev_loop_new(EVFLAG_AUTO);
-	assert_non_null(idle.loop);
-	counter_set(&idle.stats.sessions, 2);
-	srv.cfg.threads = 2;
-	srv.shards[1] = &idle;
-	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_REFUSE);
-	assert_int_equal(other.refuse.code, REFUSE_BUSY);
-	assert_true(idle.relieve_for != 0);
-	peer_close(&other);
-	/* With one there is nothing to share. */
-	idle.relieve_for = 0;
-	counter_set(&idle.stats.sessions, 1);
-	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_REFUSE);
-	assert_int_equal(other.refuse.code, REFUSE_FULL);
-	assert_true(idle.relieve_for == 0);
-	peer_close(&other);
-	srv.cfg.threads = 1;
-	ev_loop_destroy(idle.loop);
-}
-
-static void hello__all_places_granted_just_now__busy(void **state)
-{
-	struct peer p[4], other;
-
-	(void)state;
-	server_rig_start();
-	for (int i = 0; i < 4; i++)
-		peer_get_grant(&p[i], 0);
-	/* They may still be on their way, however slow this test is. */
-	TAILQ_FIRST(&srv.shard->lists[CONN_ST_GRANTED])->admitted_ns = clock_now_ns() + 60 * NS_PER_S;
-	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_REFUSE);
-	assert_int_equal(other.refuse.code, REFUSE_BUSY);
-	peer_close(&other);
-	assert_int_equal(server_closed(CLOSE_CROWDED_OUT), 0);
-	assert_int_equal(server_n(CONN_ST_GRANTED), 4);
-}
-
-static void hello__all_places_live__full(void **state)
-{
-	struct peer p[4], other;
-
-	(void)state;
-	server_rig_start();
-	for (int i = 0; i < 4; i++)
-		peer_go_live(&p[i], 0);
-	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_REFUSE);
-	assert_int_equal(other.refuse.code, REFUSE_FULL);
-	peer_close(&other);
-	assert_int_equal(server_n(CONN_ST_LIVE), 4);
-}
-
-static void hello__max_per_address__full_for_that_address(void **state)
-{
-	struct peer p[3], other;
-
-	(void)state;
-	srv.cfg.max_per_address = 2;
-	server_rig_start();
-	peer_go_live(&p[0], 0);
-	peer_get_grant(&p[1], 0);
-	assert_int_equal(hello_from(&p[2], "127.0.0.1", 0), FRAME_REFUSE);
-	assert_int_equal(p[2].refuse.code, REFUSE_FULL);
-	assert_non_null(strstr(p[2].refuse.text, "--max-per-address"));
-	peer_close(&p[2]);
-	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_GRANT);
-	peer_close(&other);
-	/* A place is free again when its client has gone. */
-	conn_close(TAILQ_FIRST(&srv.shard->lists[CONN_ST_GRANTED]), CLOSE_DRAINING);
-	assert_int_equal(hello_from(&p[1], "127.0.0.1", 0), FRAME_GRANT);
-	peer_close(&p[1]);
-}
-
-/* What is registered stays pinned: a HELLO that gets no place is refused before. */
-static void hello__refused__no_region_registered_for_it(void **state)
-{
-	struct peer p[4], other;
-
-	(void)state;
-	server_rig_start();
-	for (int i = 0; i < 4; i++)
-		peer_go_live(&p[i], 0);
-	assert_int_equal(hello_from(&other, "127.0.0.1", FRAME_FEATURE_REGION), FRAME_REFUSE);
-	assert_int_equal(other.refuse.code, REFUSE_FULL);
-	peer_close(&other);
-	server_turns(3);
-	assert_int_equal(fake_mrs(), 1);	/* the slab's */
-}
-
-/* Its HELLO waits for a region until srv.registrar_stands is false. */
-static void wait_for_region(struct peer *p)
-{
-	srv.registrar_stands = true;
-	connect_and_handshake(p);
-	peer_hello(p, FRAME_FEATURE_REGION);
-	server_turns(3);
-}
-
-/* The registration that failed was for somebody who did not wait: the next one's is tried again. */
-static void hello__region_failed_for_one_who_left__the_next_gets_one(void **state)
-{
-	struct peer p, next;
-
-	(void)state;
-	server_rig_start();
-	wait_for_region(&p);
-	server_expire(server_only(CONN_ST_HELLO));
-	fake_fail_next("ibv_reg_mr", ENOMEM);
-	srv.registrar_stands = false;
-	server_turns(3);
-	assert_string_equal(fake_failed(), "ibv_reg_mr");
-	peer_get_grant(&next, FRAME_FEATURE_REGION);
-	peer_abort(&p);
-}
-
-/* Registering takes as long as it takes: until then the HELLO waits and others are served. */
-static void hello__region_not_registered_yet__waits_while_others_are_served(void **state)
-{
-	struct peer p, other;
-	struct conn *c;
-
-	(void)state;
-	server_rig_start();
-	wait_for_region(&p);
-	c = server_only(CONN_ST_HELLO);
-	assert_true(c->awaits_region);
-	assert_true(ev_is_active(&c->deadline));
-	assert_int_equal(fake_mrs(), 1);	/* the slab's */
-	/* It has all the rest, so nothing is registered in vain. */
-	assert_int_equal(psn_in_use(srv.server.psns), 2);
-	assert_int_equal(srv.server.admitted[0], 1);
-	peer_go_live(&other, 0);
-	assert_int_equal(c->state, CONN_ST_HELLO);
-	srv.registrar_stands = false;
-	assert_int_equal(peer_answer(&p), FRAME_GRANT);
-	assert_int_equal(p.grant.region_bytes, 4096);
-	assert_int_equal(srv.shard->regions_awaited, 0);
-	peer_close(&p);
-}
-
-static void hello__deadline_while_a_region_is_registered__fails_and_it_is_the_nexts(void **state)
-{
-	struct peer p, next;
-
-	(void)state;
-	server_rig_start();
-	wait_for_region(&p);
-	server_expire(server_only(CONN_ST_HELLO));
-	assert_int_equal(server_failed(STAGE_PSN_EXCHANGE, FAIL_TIMEOUT, 0), 1);
-	assert_int_equal(srv.shard->regions_awaited, 0);
-	srv.registrar_stands = false;
-	server_turns(3);
-	peer_get_grant(&next, FRAME_FEATURE_REGION);
-	assert_int_equal(fake_mrs(), 2);
-	peer_abort(&p);
-}
-
-static void hello__server_full__refused_until_one_leaves(void **state)
-{
-	struct peer p[4], late;
-
-	(void)state;
-	server_rig_start();
-	for (int i = 0; i < 4; i++)
-		peer_go_live(&p[i], 0);
-	refused_hello(64, 4, 0, 1, REFUSE_FULL, "--max-clients");
-	fake_cm_event(p[0].id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(4);
-	peer_go_live(&late, 0);
-	assert_int_equal(server_n(CONN_ST_LIVE), 4);
-}
-
-/* --max-clients is for each rail, whatever the others hold. */
-static void hello__several_rails__full_when_its_own_is(void **state)
-{
-	struct peer p;
-
-	(void)state;
-	srv.cfg.n_rails = 3;
-	server_rig_start();
-	srv.server.admitted[1] = srv.server.admitted[2] = 4;
-	srv.server.admitted[0] = 3;
-	peer_go_live(&p, 0);
-	refused_hello(64, 4, 0, 1, REFUSE_FULL, "--max-clients");
-	srv.server.admitted[0] = 1;
-}
-
-/* The shard alone: its rail failed, and the server serves on. */
-static void hello__shard_drains__draining(void **state)
-{
-	uint8_t buf[FRAME_HELLO_BYTES];
-	struct peer p;
-
-	(void)state;
-	server_rig_start();
-	connect_and_handshake(&p);
-	/* Before the connection is there the loop of a shard that drains would end, as nobody is left. */
-	srv.shard->drain_deadline_ns = UINT64_MAX;
-	assert_refused(&p, buf, encode_hello(buf, 64, 4, 0, 1), REFUSE_DRAINING, "stopping");
 	server_assert_all_back();
 }
 
@@ -718,8 +344,8 @@ static void refusal__peer_does_not_close__closed_at_its_deadline(void **state)
 
 	(void)state;
 	server_rig_start();
-	connect_and_handshake(&p);
-	peer_send(&p, buf, encode_hello(buf, 1025, 4, 0, p.psn));
+	peer_shake_hands(&p);
+	peer_send(&p, buf, peer_encode_hello(buf, 1025, 4, 0, p.psn));
 	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
 	server_expire(server_only(CONN_ST_REFUSE));
 	assert_int_equal(server_closed(CLOSE_REFUSED), 1);
@@ -735,8 +361,8 @@ static void refusal__peer_talks_on__not_heard(void **state)
 
 	(void)state;
 	server_rig_start();
-	connect_and_handshake(&p);
-	peer_send(&p, buf, encode_hello(buf, 1025, 4, 0, p.psn));
+	peer_shake_hands(&p);
+	peer_send(&p, buf, peer_encode_hello(buf, 1025, 4, 0, p.psn));
 	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
 	peer_hello(&p, 0);
 	server_until(server_n(CONN_ST_FREE) == srv.cfg.shard_conns);
@@ -880,6 +506,7 @@ static void handshake__in_too_many_records__cut_off_by_name(void **state)
 	server_assert_all_back();
 }
 
+
 #define BOOT_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
 
 int main(void)
@@ -889,7 +516,6 @@ int main(void)
 		BOOT_TEST(hello__two_clients__nothing_in_common),
 		BOOT_TEST(hello__in_pieces__granted_all_the_same),
 		BOOT_TEST(hello__fewer_messages_wanted__fewer_credits),
-		BOOT_TEST(hello__few_receive_buffers__shared_fairly),
 		BOOT_TEST(hello__psn_in_use__conflict_then_granted_on_the_same_session),
 		BOOT_TEST(hello__conflicts_for_long__the_deadline_of_the_first_one_holds),
 		BOOT_TEST(hello__conflict_without_end__closed_after_sixteen),
@@ -898,24 +524,8 @@ int main(void)
 		BOOT_TEST(frame__bad_length_or_reserved__refused),
 		BOOT_TEST(frame__shorter_hello_or_wrong_type__refused),
 		BOOT_TEST(frame__other_wire_version__bad_version),
-		BOOT_TEST(hello__larger_than_the_server_takes__unsupported),
-		BOOT_TEST(hello__region_not_offered__unsupported),
-		BOOT_TEST(hello__window__unless_offered_unsupported),
-		BOOT_TEST(hello__no_memory_for_a_region__no_resources),
+		BOOT_TEST(client_of_the_version_before__hello__refused_in_its_version),
 		BOOT_TEST(control__no_memory__no_resources_and_a_line_a_second),
-		BOOT_TEST(hello__all_places_granted_and_unused__the_oldest_is_taken_back),
-		BOOT_TEST(relieve__asked_by_another_shard__gives_to_who_has_less),
-		BOOT_TEST(hello__full_by_sessions_of_another_shard__busy_and_that_one_is_asked),
-		BOOT_TEST(hello__all_places_granted_just_now__busy),
-		BOOT_TEST(hello__all_places_live__full),
-		BOOT_TEST(hello__max_per_address__full_for_that_address),
-		BOOT_TEST(hello__refused__no_region_registered_for_it),
-		BOOT_TEST(hello__region_failed_for_one_who_left__the_next_gets_one),
-		BOOT_TEST(hello__region_not_registered_yet__waits_while_others_are_served),
-		BOOT_TEST(hello__deadline_while_a_region_is_registered__fails_and_it_is_the_nexts),
-		BOOT_TEST(hello__server_full__refused_until_one_leaves),
-		BOOT_TEST(hello__several_rails__full_when_its_own_is),
-		BOOT_TEST(hello__shard_drains__draining),
 		BOOT_TEST(refusal__peer_does_not_close__closed_at_its_deadline),
 		BOOT_TEST(refusal__peer_talks_on__not_heard),
 		BOOT_TEST(handshake__not_tls__failed_as_tls),

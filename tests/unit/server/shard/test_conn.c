@@ -10,7 +10,7 @@
 #include "common/rdma/registrar.h"
 #include "common/tls/tls.h"
 #include "server/config/limits.h"
-#include "server/shard/session.h"
+#include "server/tables/session.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"

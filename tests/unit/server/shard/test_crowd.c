@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/res.h"
+#include "common/host/res.h"
 #include "tests/unit/helpers/server_rig.h"
 
 #define HONEST 7

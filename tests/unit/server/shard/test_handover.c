@@ -12,6 +12,7 @@
 #define THREADS 4
 #define ROUNDS 5000
 
+static const struct frame_control stats = { .what = CONTROL_STATS }, info = { .what = CONTROL_INFO };
 static struct handover_queue queue;
 static struct ev_loop *loop;
 
@@ -21,7 +22,7 @@ static int put(const struct addr *peer)
 	struct tls_io io;
 
 	tls_io_init(&io, loop, NULL, NULL, NULL, NULL);
-	return handover_put(&queue, &io, peer, CONTROL_STATS, UINT32_MAX);
+	return handover_put(&queue, &io, peer, &stats, UINT32_MAX);
 }
 
 static void numbered(struct addr *a, unsigned thread, unsigned n)
@@ -100,7 +101,7 @@ static void handover__limit_reached__refused_until_a_session_ends(void **state)
 		assert_int_equal(addr_parse("10.0.0.0", 1, &a[i]), 0);
 		((struct sockaddr_in *)&a[i].ss)->sin_addr.s_addr = htonl(0x0a000000 + i);
 	}
-	for (int i = 0; i < CONTROL_SESSIONS_MAX; i++)
+	for (uint32_t i = 0; i < CONTROL_SESSIONS_MAX; i++)
 		assert_int_equal(put(&a[i]), 0);
 	assert_int_equal(put(&a[CONTROL_SESSIONS_MAX]), -EBUSY);
 	/* Taken is not ended. */
@@ -127,7 +128,7 @@ static void handover__one_address_has_all_it_may__others_get_one_each(void **sta
 
 	(void)state;
 	numbered(&greedy, 1, 1);
-	for (int i = 0; i < CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED; i++)
+	for (uint32_t i = 0; i < CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED; i++)
 		assert_int_equal(put(&greedy), 0);
 	assert_int_equal(put(&greedy), -EBUSY);
 	for (unsigned i = 0; i < CONTROL_SESSIONS_RESERVED / 4; i++) {
@@ -148,10 +149,10 @@ static void handover__limit_of_an_address__holds_for_each(void **state)
 	numbered(&b, 2, 1);
 	tls_io_init(&io, loop, NULL, NULL, NULL, NULL);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(handover_put(&queue, &io, &a, CONTROL_STATS, 3), 0);
-		assert_int_equal(handover_put(&queue, &io, &b, CONTROL_INFO, 3), 0);
+		assert_int_equal(handover_put(&queue, &io, &a, &stats, 3), 0);
+		assert_int_equal(handover_put(&queue, &io, &b, &info, 3), 0);
 	}
-	assert_int_equal(handover_put(&queue, &io, &a, CONTROL_STATS, 3), -EBUSY);
+	assert_int_equal(handover_put(&queue, &io, &a, &stats, 3), -EBUSY);
 	assert_int_equal(handover_sessions(&queue), 6);
 	end_all();
 }

@@ -1,6 +1,7 @@
 /* Unit tests of server/shard/messages.c: messages answered, buffers accounted for. */
 #include "tests/unit/helpers/unit.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
@@ -349,6 +350,83 @@ static void ping__any_size__same_bytes_and_number_back(void **state)
 	peer_leave(&p);
 }
 
+/* ---- WRITEs with immediate data ---- */
+
+#define WRITES_IMM (FRAME_FEATURE_REGION | FRAME_FEATURE_WRITE_IMM)
+
+static void write_imm__asked_for__its_credit_comes_back_with_the_number(void **state)
+{
+	struct msg_header h;
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&p, WRITES_IMM);
+	fake_posts_forget();
+	for (uint32_t i = 0; i < 20; i++) {
+		/* Larger than any receive buffer: it went to the region. */
+		assert_true(fake_deliver_write_imm(p.qp, 1 << 20, htonl(1000 + i)));
+		server_turn();
+		assert_int_equal(n_posts(), i + 1);
+		assert_int_equal(msg_decode(post(i)->head, post(i)->length, &h), 0);
+		assert_int_equal(h.type, MSG_CREDIT);
+		assert_int_equal(h.credits, 1);
+		assert_int_equal(h.sequence, 1000 + i);
+		fake_complete_sends(p.qp, 1, IBV_WC_SUCCESS);
+		server_turn();
+	}
+	assert_counted(20, 0, 0);
+	peer_leave(&p);
+}
+
+static void write_imm__behind_one_way_messages__their_credits_too(void **state)
+{
+	struct msg_header h;
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&p, WRITES_IMM);
+	fake_posts_forget();
+	assert_true(deliver_data(&p, 1, 0));
+	assert_true(deliver_data(&p, 2, 0));
+	assert_true(fake_deliver_write_imm(p.qp, 64, htonl(3)));
+	server_turns(2);
+	assert_int_equal(n_posts(), 1);
+	assert_int_equal(msg_decode(post(0)->head, post(0)->length, &h), 0);
+	assert_int_equal(h.credits, 3);
+	assert_int_equal(h.sequence, 3);
+	fake_complete_sends(p.qp, 1, IBV_WC_SUCCESS);
+	server_turn();
+	peer_leave(&p);
+}
+
+static void write_imm__not_asked_for__dropped(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&p, FRAME_FEATURE_REGION);
+	assert_true(fake_deliver_write_imm(p.qp, 64, htonl(1)));
+	server_turn();
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+}
+
+/* As with SENDs: one more than the credits, at one look. */
+static void write_imm__beyond_the_credits__dropped(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_go_live(&p, WRITES_IMM);
+	for (uint32_t i = 0; i <= p.grant.credits; i++)
+		assert_true(fake_deliver_write_imm(p.qp, 64, htonl(i)));
+	server_turn();
+	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+}
+
 static void messages__of_one_batch__answered_with_one_doorbell(void **state)
 {
 	struct peer p;
@@ -481,6 +559,10 @@ int main(void)
 		MESSAGES_TEST(joined__with_tags__in_their_order),
 		MESSAGES_TEST(joined__checksum_of_the_second_wrong__counted_and_answered),
 		MESSAGES_TEST(ping__any_size__same_bytes_and_number_back),
+		MESSAGES_TEST(write_imm__asked_for__its_credit_comes_back_with_the_number),
+		MESSAGES_TEST(write_imm__behind_one_way_messages__their_credits_too),
+		MESSAGES_TEST(write_imm__not_asked_for__dropped),
+		MESSAGES_TEST(write_imm__beyond_the_credits__dropped),
 		MESSAGES_TEST(messages__of_one_batch__answered_with_one_doorbell),
 		MESSAGES_TEST(receive__of_a_queue_pair_nobody_has__buffer_back),
 		MESSAGES_TEST(close__answers_waiting_for_the_send_queue__dropped_with_it),

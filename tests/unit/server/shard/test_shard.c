@@ -14,7 +14,7 @@
 #include "common/wire/psn.h"
 #include "common/rdma/qp_pool.h"
 #include "common/tls/tls.h"
-#include "server/shard/session.h"
+#include "server/tables/session.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"

@@ -88,7 +88,7 @@ static void open__damaged_run_json__one_line_that_says_where(void **state)
 		{ "[1]", "not an object" },
 		{ "{}", "no schema_version" },
 		{ "{\"schema_version\": \"1\"}", "no schema_version" },
-		{ "{\"schema_version\": 2}", "schema_version is 2, this program reads 1" },
+		{ "{\"schema_version\": 3}", "schema_version is 3, this program reads 1 to 2" },
 		{ "{\"schema_version\": 1, \"steps\": [1e999]}", "damaged" },
 		{ "{\"a\": \"\x1b[31m\n\"}", "damaged" },
 	};

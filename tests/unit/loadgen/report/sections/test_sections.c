@@ -182,6 +182,27 @@ static void verdict__badges__what_to_know_before_reading(void **state)
 	report_rig_expect(run, "generator-limit", "50", NULL);
 }
 
+/* Of several load hosts, those that had no more to give are named, and the page says "add hosts" where it cannot give a
+ * number. */
+static void hosts__one_saturated__named_with_add_hosts(void **state)
+{
+	(void)state;
+	set("hosts", json_pack("[{s:s, s:[]}, {s:s, s:[{s:i, s:i, s:{s:f, s:f}}], s:{s:f, s:s}}]", "name", "load1", "steps",
+			       "name", "load2", "steps", "step", 2, "share", 7, "own", "throughput_msgs_per_s", 70., "connected_held",
+			       7., "lost", "at_s", 9.5, "why", "its lease ended"));
+	report_rig_expect(run, "hosts-not-saturated", NULL);
+	for (size_t k = 0; k < 3; k++) {
+		set_in_step(k, "saturated_hosts", json_pack("[i]", 1));
+		set_in_step(k, "validity", json_pack("[s]", "generator_saturated"));
+	}
+	report_rig_expect(run, "hosts-saturated", "load2", "add hosts", NULL);
+	report_rig_expect(run, "hosts-limit", "load2", "Add hosts", NULL);
+	report_rig_expect(run, "hosts-lost-1", "load2", "9.5", "its lease ended", NULL);
+	report_rig_expect(run, "hosts-no-spread", NULL);
+	report_rig_expect(run, "badge-generator_saturated", "load2", NULL);
+	report_rig_expect(run, "clients-held-add-hosts", "Add hosts", "load2", NULL);
+}
+
 static void verdict__criteria_of_repetitions__the_worst_and_how_many_passed(void **state)
 {
 	json_t *v = json_array();
@@ -361,6 +382,46 @@ static void resources__steps_on_a_line__its_slope(void **state)
 	report_rig_expect(run, "cpu-used", "100", "0.80", "2", "0.80", NULL);
 }
 
+static json_t *network_side(bool loopback, int retransmits)
+{
+	json_t *port = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:f, s:f}", "device", "dev0", "netdev", "eth0",
+				 "bytes_source", "netdev", "bytes_out", 30000000, "bytes_in", 20000000, "packets_out", 3000,
+				 "packets_in", 2000, "retransmits", retransmits, "line_bits_per_s", 25e9, "used_ratio", 0.0096);
+
+	return json_pack("{s:b, s:s, s:i, s:f, s:f, s:f, s:[o]}", "loopback", loopback, "bytes_source",
+			 loopback ? "loopback" : "netdev", "retransmits", retransmits, "bytes_out_per_s", 30e6, "bytes_in_per_s",
+			 20e6, "used_ratio", 0.0096, "ports", port);
+}
+
+static void network__of_a_wire__rates_faults_and_ports(void **state)
+{
+	(void)state;
+	report_rig_expect(run, "network-none", NULL);
+	set_in_step(2, "network", json_pack("{s:o, s:n}", "server", network_side(false, 0), "generator"));
+	report_rig_expect(run, "network-said", "100", "30.00 MB", "20.00 MB", "1.0 %", NULL);
+	report_rig_look(D, "network-shared", NULL);
+	report_rig_look(D, "network-clean", NULL);
+	assert_true(report_rig_has_row(D, "network", "100,server,dev0,eth0,netdev,30,20,3000,2000,0"));
+	set_in_step(2, "network", json_pack("{s:o, s:o}", "server", network_side(false, 7), "generator", network_side(false, 5)));
+	report_rig_expect(run, "network-faults", "12", NULL);
+	/* One device on one machine: its counters once. */
+	set_in_step(2, "network", json_pack("{s:o, s:o}", "server", network_side(true, 7), "generator", network_side(true, 7)));
+	report_rig_expect(run, "network-faults", "7", NULL);
+	report_rig_look(D, "network-loopback", NULL);
+}
+
+static void network__damaged__no_crash(void **state)
+{
+	static const char *const texts[] = { "7", "[]", "{\"server\": 5}", "{\"server\": {\"ports\": 5}}",
+		"{\"server\": {\"ports\": [5, {}, {\"device\": 3, \"bytes_out\": \"x\", \"retransmits\": -1}], \"used_ratio\": {}}}" };
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
+		set_in_step(2, "network", json_loads(texts[i], JSON_DECODE_ANY, NULL));
+		report_rig_make(run);
+	}
+}
+
 static void limits__of_a_run__first_to_end(void **state)
 {
 	(void)state;
@@ -399,6 +460,56 @@ static void origin__argv__quoted_for_a_shell(void **state)
 	report_rig_make(run);
 	assert_non_null(strstr(report_rig_read(D, "report.md"), "\nperformance_test --slo 'p99<1ms' 'it'\\''s'\n"));
 	assert_non_null(strstr(report_rig_read(D, "report.md"), "\nperformance_test report run\n"));
+}
+
+/* --- a sweep of offered rates --- */
+
+/* The three steps become those of one number of clients, at 1,000, 2,000 and 4,000 operations a second. */
+static void make_sweep(const double p99_us[3], const double achieved[3])
+{
+	for (size_t k = 0; k < 3; k++) {
+		set_in_step(k, "target_clients", json_integer(10));
+		set_in_step(k, "offered_per_s", json_real((double)(1000 << k)));
+		set_in_step(k, "throughput_msgs_per_s", json_real(achieved[k]));
+		set_in_step(k, "response_ns", json_pack("{s:f, s:f}", "p50", 250 * p99_us[k], "p99", 1e3 * p99_us[k]));
+		set_in_step(k, "validity", achieved[k] < 950 << k ? json_pack("[s]", "behind_schedule") : json_array());
+	}
+}
+
+static void offered__one_rate__no_chapter(void **state)
+{
+	(void)state;
+	report_rig_expect_none(run, "offered-knee");
+}
+
+static void offered__sweep__knee_and_marks(void **state)
+{
+	(void)state;
+	make_sweep((double[]){ 10, 12, 14 }, (double[]){ 1000, 2000, 2050 });
+	report_rig_expect(run, "offered-knee", "10", "2000", "4000", NULL);
+	report_rig_look(D, "offered-behind", "4,000", NULL);
+	assert_true(report_rig_has_row(D, "offered", "1000,1000,2.5,,10,,,"));
+	assert_true(report_rig_has_row(D, "offered", "2000,2000,3,,12,,,knee"));
+	assert_true(report_rig_has_row(D, "offered", "4000,2050,3.5,,14,,,behind schedule"));
+}
+
+/* The baseline has 14 us throughout; this run's 7 us become 28 between 1,000 and 4,000, so they meet at 2,000. */
+static void offered__baseline__crossing(void **state)
+{
+	const struct report_baseline base = { .dir = "base" };
+	struct report_options o = { .dir = D, .headroom = REPORT_HEADROOM, .min_effect = 0.05, .baselines = { base },
+				    .n_baselines = 1, .any_environment = true };
+	FILE *sink = fopen("/dev/null", "w");
+	char err[256];
+
+	(void)state;
+	make_sweep((double[]){ 14, 14, 14 }, (double[]){ 1000, 2000, 4000 });
+	report_rig_run("base", run);
+	make_sweep((double[]){ 7, 14, 28 }, (double[]){ 1000, 2000, 4000 });
+	report_rig_run(D, run);
+	assert_int_not_equal(report_make(&o, sink, err, sizeof(err)), REPORT_FAILED);
+	report_rig_look(D, "offered-crossing", "2,000", NULL);
+	fclose(sink);
 }
 
 static void baseline__none__how_to_give_one(void **state)
@@ -457,6 +568,7 @@ int main(void)
 		TEST(what_breaks__nothing__the_first_limit_by_projection),
 		TEST(what_to_buy__twice_the_capacity__hosts_with_headroom),
 		TEST(verdict__badges__what_to_know_before_reading),
+		TEST(hosts__one_saturated__named_with_add_hosts),
 		TEST(verdict__criteria_of_repetitions__the_worst_and_how_many_passed),
 		TEST(verdict__aborted__said),
 		TEST(environment__servers_certificate__its_end),
@@ -475,11 +587,16 @@ int main(void)
 		TEST(failures__none__up_to_where),
 		TEST(failures__of_several_kinds__the_most_frequent_in_words),
 		TEST(resources__steps_on_a_line__its_slope),
+		TEST(network__of_a_wire__rates_faults_and_ports),
+		TEST(network__damaged__no_crash),
 		TEST(limits__of_a_run__first_to_end),
 		TEST(checks__residual__within_or_beyond),
 		TEST(checks__open_loop__schedule),
 		TEST(plan__rows__measured_or_extrapolated),
 		TEST(origin__argv__quoted_for_a_shell),
+		TEST(offered__one_rate__no_chapter),
+		TEST(offered__sweep__knee_and_marks),
+		TEST(offered__baseline__crossing),
 		TEST(baseline__none__how_to_give_one),
 		TEST(report__run_without_steps__made_and_says_so),
 		TEST(report__texts_that_are_markup__shown_as_they_are),

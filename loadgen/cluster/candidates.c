@@ -1,0 +1,182 @@
+#include "loadgen/cluster/candidates.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/json_at.h"
+#include "common/base/utf8.h"
+
+/* ---- Entries */
+
+json_t *members_entry(const struct cluster_config *cfg, json_t *about)
+{
+	return json_pack("{s:i, s:b, s:b, s:i, s:o}", "hosts", (int)cfg->hosts, "leads", cfg->leads, "joins", cfg->joins,
+			 "lease_s", (int)((cfg->lease_ns + NS_PER_S - 1) / NS_PER_S), "about", about);
+}
+
+json_t *members_entry_put_out(const char *why)
+{
+	return json_pack("{s:s, s:b}", "left", why, "put_out", 1);
+}
+
+json_t *members_entry_left(const char *why)
+{
+	return json_pack("{s:s?}", "left", why);
+}
+
+bool entry_is_true(const json_t *entry, const char *name)
+{
+	return json_is_true(json_object_get(entry, name));
+}
+
+uint32_t entry_hosts(const json_t *entry)
+{
+	json_int_t n = json_integer_value(json_object_get(entry, "hosts"));
+
+	return n >= 1 && n <= CLUSTER_HOSTS_MAX ? (uint32_t)n : 0;
+}
+
+static bool is_entry(const json_t *entry)
+{
+	return json_is_object(json_object_get(entry, "about")) && json_text_at(entry, "about.name");
+}
+
+void entry_show_name(const json_t *entry, char name[HOST_NAME_BYTES])
+{
+	const char *said = json_text_at(entry, "about.name");
+
+	utf8_show(said && *said ? said : "?", name, HOST_NAME_BYTES);
+}
+
+bool host_id_is_good(const char *text)
+{
+	return strlen(text) == MEMBERS_ID_LEN && strspn(text, "0123456789abcdef") == MEMBERS_ID_LEN;
+}
+
+/* ---- Candidates */
+
+struct candidate *candidates_find(const struct candidates *all, const char *id)
+{
+	for (uint32_t i = 0; i < all->count; i++)
+		if (!strcmp(all->of[i]->id, id))
+			return all->of[i];
+	return NULL;
+}
+
+static void free_candidate(struct candidate *c)
+{
+	json_decref(c->entry);
+	free(c);
+}
+
+void candidates_remove(struct candidates *all, const char *id)
+{
+	for (uint32_t i = 0; i < all->count; i++) {
+		if (strcmp(all->of[i]->id, id))
+			continue;
+		free_candidate(all->of[i]);
+		all->count--;
+		memmove(&all->of[i], &all->of[i + 1], (all->count - i) * sizeof(*all->of));
+		return;
+	}
+}
+
+void candidates_add(struct candidates *all, const char *id, const json_t *entry, int64_t created)
+{
+	struct candidate *c = all->count < MEMBERS_CANDIDATES_MAX ? calloc(1, sizeof(*c)) : NULL;
+	uint32_t at = all->count;
+
+	if (!c)
+		return;
+	memcpy(c->id, id, sizeof(c->id));
+	c->created = created;
+	c->entry = is_entry(entry) ? json_incref((json_t *)entry) : NULL;
+	c->here = json_object_del(all->early, id) == 0;
+	while (at && all->of[at - 1]->created > created)
+		at--;
+	memmove(&all->of[at + 1], &all->of[at], (all->count - at) * sizeof(*all->of));
+	all->of[at] = c;
+	all->count++;
+}
+
+bool candidates_here(struct candidates *all, const char *id)
+{
+	struct candidate *c = candidates_find(all, id);
+
+	if (c)
+		c->here = true;
+	else if (json_object_size(all->early) < MEMBERS_CANDIDATES_MAX)
+		json_object_set_new(all->early, id, json_true());
+	return c != NULL;
+}
+
+struct candidate *candidates_find_leader(const struct candidates *all)
+{
+	struct candidate *first = NULL;
+
+	for (uint32_t i = 0; i < all->count; i++) {
+		struct candidate *c = all->of[i];
+
+		if (!c->entry || c->refused || entry_is_true(c->entry, "joins") || !entry_hosts(c->entry))
+			continue;
+		if (entry_is_true(c->entry, "leads"))
+			return c;
+		if (!first)
+			first = c;
+	}
+	return first;
+}
+
+bool candidate_may_join(const struct candidate *leader, const struct candidate *c, cluster_check_fn *check, void *arg,
+			char why[MEMBERS_TEXT_MAX])
+{
+	uint32_t wants = entry_hosts(c->entry), has = entry_hosts(leader->entry);
+	char name[HOST_NAME_BYTES];
+
+	entry_show_name(leader->entry, name);
+	if (!c->entry) {
+		snprintf(why, MEMBERS_TEXT_MAX, "what it wrote into its key is no entry of a host");
+		return false;
+	}
+	if (entry_is_true(c->entry, "leads")) {
+		snprintf(why, MEMBERS_TEXT_MAX, "host %s leads this run already; if it crashed, its key is gone within its lease", name);
+		return false;
+	}
+	if (wants && wants != has) {
+		snprintf(why, MEMBERS_TEXT_MAX, "it wants a run of %u hosts (--hosts); that of %s, which leads, has %u", wants, name, has);
+		return false;
+	}
+	why[0] = 0;
+	if (check && !check(arg, json_object_get(leader->entry, "about"), json_object_get(c->entry, "about"), why, MEMBERS_TEXT_MAX)) {
+		if (!why[0])
+			snprintf(why, MEMBERS_TEXT_MAX, "host %s, which leads, does not admit it", name);
+		return false;
+	}
+	return true;
+}
+
+int candidates_init(struct candidates *all)
+{
+	all->of = calloc(MEMBERS_CANDIDATES_MAX, sizeof(struct candidate *));
+	all->early = json_object();
+	if (all->of && all->early)
+		return 0;
+	free(all->of);
+	json_decref(all->early);
+	return -ENOMEM;
+}
+
+void candidates_clear(struct candidates *all)
+{
+	while (all->count)
+		free_candidate(all->of[--all->count]);
+}
+
+void candidates_free(struct candidates *all)
+{
+	candidates_clear(all);
+	json_decref(all->early);
+	free(all->of);
+}

@@ -1,0 +1,194 @@
+#include "loadgen/cluster/cluster.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "common/base/clock.h"
+#include "loadgen/cluster/cluster_clock.h"
+#include "loadgen/cluster/cluster_core.h"
+#include "loadgen/cluster/cluster_members.h"
+
+#define LEAVE_NS	(2 * NS_PER_S)
+
+/* ---- The bus */
+
+static void on_bus_out(void *arg, const char *why)
+{
+	struct cluster *c = arg;
+
+	cluster_be_out(c, c->joined ? -ECONNRESET : -EIO, why);
+}
+
+/* Transactions and watches that were asked for begin by themselves. */
+static void on_bus_ready(void *arg)
+{
+	(void)arg;
+}
+
+static const struct bus_events bus_events = { .on_ready = on_bus_ready, .on_out = on_bus_out };
+
+/* ---- Joining */
+
+static void on_waiting(struct ev_loop *loop, struct ev_timer *w, int revents)
+{
+	struct cluster *c = w->data;
+	const char *trouble = bus_trouble(c->bus);
+	char text[MEMBERS_TEXT_MAX], why[MEMBERS_TEXT_MAX];
+
+	(void)loop;
+	(void)revents;
+	snprintf(why, sizeof(why), "the run did not begin within %.0f s: %.400s", (double)c->cfg.join_timeout_ns / NS_PER_S,
+		 trouble ? trouble : members_waiting(c->members, text));
+	cluster_be_out(c, -ETIMEDOUT, why);
+}
+
+static int random_hex(char *out, size_t digits)
+{
+	unsigned char bytes[32];
+
+	if (getrandom(bytes, digits / 2, 0) != (ssize_t)(digits / 2))
+		return -EIO;
+	for (size_t i = 0; i < digits / 2; i++)
+		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
+}
+
+static void free_cluster(struct cluster *c)
+{
+	if (c->freed)
+		*c->freed = true;
+	ev_timer_stop(c->loop, &c->waiting);
+	cluster_core_free(c);
+	cluster_clock_free(c);
+	json_decref(c->entry);
+	members_free(c->members);
+	barriers_free(c->barriers);
+	free(c);
+}
+
+static int make_cluster(const struct cluster_config *cfg, struct ev_loop *loop, json_t *about, cluster_check_fn *check, void *arg,
+			struct cluster **out)
+{
+	struct members_config of = { .check = check, .check_arg = arg };
+	struct cluster *c = calloc(1, sizeof(*c));
+	char uuid[MEMBERS_ID_LEN + 1];
+
+	if (!c) {
+		json_decref(about);
+		return -ENOMEM;
+	}
+	c->cfg = *cfg;
+	c->loop = loop;
+	cluster_core_init(c);
+	cluster_clock_init(c);
+	ev_timer_init(&c->waiting, on_waiting, (double)cfg->join_timeout_ns / NS_PER_S, 0.);
+	c->waiting.data = c;
+	c->entry = members_entry(cfg, about);
+	of.id = c->id;
+	of.uuid = uuid;
+	if (!c->entry || random_hex(c->id, MEMBERS_ID_LEN) || random_hex(uuid, MEMBERS_ID_LEN) || members_new(&of, &c->members)) {
+		free_cluster(c);
+		return -ENOMEM;
+	}
+	snprintf(c->hosts_key, sizeof(c->hosts_key), "members/host/%s", c->id);
+	*out = c;
+	return 0;
+}
+
+/* Runs the loop until this host has a rank, or is out. */
+static int wait_for_seal(struct cluster *c, char *err, size_t err_size)
+{
+	c->joining = true;
+	ev_now_update(c->loop);
+	ev_timer_start(c->loop, &c->waiting);
+	ev_run(c->loop, 0);
+	ev_timer_stop(c->loop, &c->waiting);
+	c->joining = false;
+	if (c->out) {
+		snprintf(err, err_size, "%s", c->why);
+		return c->error;
+	}
+	if (!c->joined) {
+		snprintf(err, err_size, "stopped before the run began");
+		return -ECANCELED;
+	}
+	return 0;
+}
+
+int cluster_join(const struct cluster_config *cfg, struct ev_loop *loop, json_t *about, cluster_check_fn *check, void *arg,
+		 struct cluster **out, char *err, size_t err_size)
+{
+	struct bus_config bus = { .url = cfg->url, .ca = cfg->ca, .cert = cfg->cert, .key = cfg->key, .lease_ns = cfg->lease_ns };
+	struct cluster *c;
+	int rc;
+
+	if (cfg->hosts > CLUSTER_HOSTS_MAX || (!cfg->hosts && !cfg->joins) || (cfg->leads && cfg->joins)) {
+		snprintf(err, err_size, "a run has 1 to %d hosts, and a host cannot both lead and only join", CLUSTER_HOSTS_MAX);
+		json_decref(about);
+		return -EINVAL;
+	}
+	rc = make_cluster(cfg, loop, about, check, arg, &c);
+	if (rc) {
+		snprintf(err, err_size, "memory ran out, or the kernel gives no random numbers");
+		return rc;
+	}
+	rc = bus_open(&bus, loop, &bus_events, c, &c->bus, err, err_size);
+	if (rc) {
+		free_cluster(c);
+		return rc;
+	}
+	cluster_members_watch(c);
+	rc = wait_for_seal(c, err, err_size);
+	if (rc) {
+		c->out = true;	/* what fails in bus_close is nobody's affair */
+		bus_close(c->bus, rc == -EIO ? 0 : LEAVE_NS);
+		free_cluster(c);
+		return rc;
+	}
+	*out = c;
+	return 0;
+}
+
+/* ---- Leaving */
+
+static void on_left(void *arg, const struct bus_result *result)
+{
+	struct cluster *c = arg;
+
+	(void)result;
+	c->left = true;
+}
+
+/* Tells the others why, and waits for the store to have that and what was written before it. */
+static void say_goodbye(struct cluster *c, const char *why)
+{
+	ev_tstamp end = ev_time() + (double)LEAVE_NS / NS_PER_S;
+
+	c->listening = false;
+	ev_timer_stop(c->loop, &c->tell);
+	cluster_write_json(c, c->hosts_key, members_entry_left(why), ENTRY_TEXT_MAX, on_left);
+	while (!c->left && !c->out && ev_time() < end) {
+		ev_timer_stop(c->loop, &c->stale);
+		ev_timer_set(&c->stale, end - ev_time() > 0 ? end - ev_time() : 0, 0.);
+		ev_now_update(c->loop);
+		ev_timer_start(c->loop, &c->stale);
+		ev_run(c->loop, EVRUN_ONCE);
+	}
+}
+
+void cluster_leave(struct cluster *c, const char *why)
+{
+	uint64_t begun = clock_now_ns(), spent;
+
+	if (!c)
+		return;
+	if (!c->out)
+		say_goodbye(c, why);
+	spent = clock_now_ns() - begun;
+	c->out = true;
+	bus_close(c->bus, spent < LEAVE_NS ? LEAVE_NS - spent : 0);
+	free_cluster(c);
+}

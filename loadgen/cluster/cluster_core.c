@@ -1,0 +1,268 @@
+#include "loadgen/cluster/cluster_core.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "loadgen/cluster/value.h"
+
+#define STALE_S		1.0		/* for the watch to say why a guard did not hold */
+
+/* ---- Reporting */
+
+struct told *cluster_tell(struct cluster *c, enum tell what, const char *text)
+{
+	struct told *t = calloc(1, sizeof(*t));
+
+	if (!t) {
+		log_error("out of memory: an event of the run on several hosts is not reported");
+		return NULL;
+	}
+	t->what = what;
+	snprintf(t->text, sizeof(t->text), "%s", text);
+	STAILQ_INSERT_TAIL(&c->told, t, next);
+	if (c->listening && !ev_is_active(&c->tell))
+		ev_timer_start(c->loop, &c->tell);
+	return t;
+}
+
+static void free_told(struct told *t)
+{
+	json_decref(t->json);
+	free(t);
+}
+
+static void report(struct cluster *c, const struct told *t)
+{
+	const struct cluster_events *e = &c->events;
+
+	switch (t->what) {
+	case TELL_ALL:
+		if (e->on_all)
+			e->on_all(c->arg, t->text);
+		break;
+	case TELL_GO:
+		if (e->on_go)
+			e->on_go(c->arg, t->text, t->json, t->at_ns);
+		break;
+	case TELL_LOST:
+		if (e->on_lost)
+			e->on_lost(c->arg, t->rank, t->text);
+		break;
+	case TELL_OUT:
+		if (e->on_out)
+			e->on_out(c->arg, t->text);
+		break;
+	case TELL_SAID:
+		if (e->on_said)
+			e->on_said(c->arg, t->rank, t->json);
+		break;
+	}
+}
+
+static void on_tell(struct ev_loop *loop, struct ev_timer *w, int revents)
+{
+	struct cluster *c = w->data;
+	struct told *t;
+	bool freed = false;
+
+	(void)loop;
+	(void)revents;
+	while ((t = STAILQ_FIRST(&c->told))) {
+		STAILQ_REMOVE_HEAD(&c->told, next);
+		c->freed = &freed;
+		report(c, t);
+		free_told(t);
+		if (freed)
+			return;
+		c->freed = NULL;
+	}
+}
+
+void cluster_listen(struct cluster *c, const struct cluster_events *events, void *arg)
+{
+	c->events = *events;
+	c->arg = arg;
+	c->listening = true;
+	if (!STAILQ_EMPTY(&c->told) && !ev_is_active(&c->tell))
+		ev_timer_start(c->loop, &c->tell);
+}
+
+/* ---- Being out */
+
+void cluster_end(struct cluster *c, int error, const char *why)
+{
+	c->out = true;
+	c->error = error;
+	snprintf(c->why, sizeof(c->why), "%s", why);
+	if (c->joining)
+		ev_break(c->loop, EVBREAK_ONE);
+	else
+		cluster_tell(c, TELL_OUT, why);
+}
+
+void cluster_be_out(struct cluster *c, int error, const char *why)
+{
+	if (c->out)
+		return;
+	members_on_out(c->members, error, why);
+	cluster_end(c, error, why);
+}
+
+/* ---- Writing */
+
+void cluster_on_written(void *arg, const struct bus_result *result)
+{
+	struct cluster *c = arg;
+
+	if (c->out || result->status == BUS_DONE)
+		return;
+	if (result->status == BUS_FAILED)
+		cluster_be_out(c, -EIO, result->why ? result->why : "the store refuses a write");
+	else if (!ev_is_active(&c->stale))
+		ev_timer_start(c->loop, &c->stale);
+}
+
+static void on_stale(struct ev_loop *loop, struct ev_timer *w, int revents)
+{
+	(void)loop;
+	(void)revents;
+	cluster_be_out(w->data, -ECONNRESET, "this host is in the run no more: its key or the run's is gone");
+}
+
+void cluster_write_key(struct cluster *c, const struct bus_write *w, bus_done_fn *done)
+{
+	struct bus_guard guards[] = {
+		{ .kind = BUS_CREATED, .key = "members/sealed", .revision = members_epoch(c->members) },
+		{ .kind = BUS_CREATED, .key = c->hosts_key, .revision = members_created(c->members) },
+	};
+	int rc;
+
+	if (c->out)
+		return;
+	rc = bus_transact(c->bus, guards, 2, w, 1, done, c);
+	/* -ECANCELED: the bus is out, and is about to say why. */
+	if (rc && rc != -ECANCELED) {
+		char why[128];
+
+		snprintf(why, sizeof(why), "a message to the other hosts (%zu bytes) cannot be sent: %s", w->bytes, strerror(-rc));
+		cluster_be_out(c, rc, why);
+	}
+}
+
+void cluster_write_json(struct cluster *c, const char *key, json_t *document, size_t text_max, bus_done_fn *done)
+{
+	struct bus_write w = { .kind = BUS_PUT_LEASED, .key = key };
+	void *value = document ? value_pack(document, text_max, &w.bytes) : NULL;
+
+	w.value = value;
+	json_decref(document);
+	if (value)
+		cluster_write_key(c, &w, done);
+	else
+		cluster_be_out(c, -ENOMEM, "a message to the other hosts is too long, or memory ran out");
+	free(value);
+}
+
+void cluster_run_key(const struct cluster *c, char key[BUS_KEY_MAX + 1], const char *fmt, ...)
+{
+	int n = snprintf(key, BUS_KEY_MAX + 1, "%s/", members_uuid(c->members));
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(key + n, (size_t)(BUS_KEY_MAX + 1 - n), fmt, ap);
+	va_end(ap);
+}
+
+bool cluster_read_number(const char **text, uint32_t max, uint32_t *out)
+{
+	const char *p = *text;
+	uint64_t n = 0;
+
+	for (; *p >= '0' && *p <= '9' && n <= max; p++)
+		n = n * 10 + (uint64_t)(*p - '0');
+	if (p == *text || n > max)
+		return false;
+	*text = p;
+	*out = (uint32_t)n;
+	return true;
+}
+
+/* ---- Watching */
+
+void cluster_on_nothing_gone(void *arg, const char *key, int64_t revision)
+{
+	(void)arg;
+	(void)key;
+	(void)revision;
+}
+
+void cluster_watch(struct cluster *c, const char *prefix, const struct bus_watch_events *events, struct bus_watch **out)
+{
+	if (bus_watch_start(c->bus, prefix, events, c, out))
+		cluster_be_out(c, -ENOMEM, "the store cannot be watched: memory is short");
+}
+
+/* ---- Life */
+
+void cluster_core_init(struct cluster *c)
+{
+	STAILQ_INIT(&c->told);
+	ev_timer_init(&c->tell, on_tell, 0., 0.);
+	ev_timer_init(&c->stale, on_stale, STALE_S, 0.);
+	c->tell.data = c->stale.data = c;
+}
+
+void cluster_core_free(struct cluster *c)
+{
+	struct told *t;
+
+	ev_timer_stop(c->loop, &c->tell);
+	ev_timer_stop(c->loop, &c->stale);
+	while ((t = STAILQ_FIRST(&c->told))) {
+		STAILQ_REMOVE_HEAD(&c->told, next);
+		free_told(t);
+	}
+	json_decref(c->say_next);
+}
+
+/* ---- State */
+
+uint32_t cluster_rank(const struct cluster *c)
+{
+	return members_rank(c->members);
+}
+
+uint32_t cluster_hosts(const struct cluster *c)
+{
+	return members_hosts(c->members);
+}
+
+bool cluster_is_leader(const struct cluster *c)
+{
+	return !members_rank(c->members);
+}
+
+uint64_t cluster_epoch(const struct cluster *c)
+{
+	return (uint64_t)members_epoch(c->members);
+}
+
+const char *cluster_uuid(const struct cluster *c)
+{
+	return members_uuid(c->members);
+}
+
+const json_t *cluster_about(const struct cluster *c, uint32_t rank)
+{
+	return members_about(c->members, rank);
+}
+
+bool cluster_is_lost(const struct cluster *c, uint32_t rank)
+{
+	return members_is_lost(c->members, rank);
+}

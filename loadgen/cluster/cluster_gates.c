@@ -1,0 +1,273 @@
+#include "loadgen/cluster/cluster_gates.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "loadgen/cluster/value.h"
+
+#define PART_BYTES	(512 * 1024)	/* a longer note is split over several keys */
+#define GO_IN_MAX_NS	(3600 * NS_PER_S)
+
+/* ---- Leader: who has arrived */
+
+static bool waits_for(void *arg, uint32_t rank)
+{
+	const struct cluster *c = arg;
+
+	return !members_is_absent(c->members, rank) || (members_is_lost(c->members, rank) && !c->cfg.go_on_after_loss);
+}
+
+void cluster_look_at_barriers(struct cluster *c)
+{
+	const char *name;
+
+	while (c->barriers && (name = barriers_next_full(c->barriers, waits_for, c)))
+		cluster_tell(c, TELL_ALL, name);
+	while (c->barriers && (name = barriers_next_old(c->barriers)))
+		cluster_forget(c, name);
+}
+
+/* One line for each host: one that repeats itself does not fill the log. */
+static void complain(struct cluster *c, uint32_t rank, const char *what)
+{
+	bool known = rank < cluster_hosts(c);
+	bool *done = &c->complained[known ? rank : CLUSTER_HOSTS_MAX];
+
+	if (*done)
+		return;
+	*done = true;
+	if (known)
+		log_warn("host %s (rank %u): %s; more of it that cannot be used is left out silently", members_name(c->members, rank), rank, what);
+	else
+		log_warn("a key of the run names a host that it does not have, or no barrier; more of them are left out silently");
+}
+
+/* Leader: goes on without a host, and takes its key, so that nothing that it writes takes place. */
+static void put_out(struct cluster *c, uint32_t rank, const char *why)
+{
+	char key[96];
+
+	if (!rank) {
+		cluster_be_out(c, -EOVERFLOW, why);
+		return;
+	}
+	if (members_is_absent(c->members, rank))
+		return;
+	snprintf(key, sizeof(key), "members/host/%s", members_id(c->members, rank));
+	cluster_write_json(c, key, members_entry_put_out(why), ENTRY_TEXT_MAX, cluster_on_written);
+	cluster_write_key(c, &(struct bus_write){ .kind = BUS_DELETE, .key = key }, cluster_on_written);
+	members_put_out(c->members, rank, why);
+}
+
+static void judge(struct cluster *c, uint32_t rank, int rc)
+{
+	char why[160];
+
+	switch (rc) {
+	case 0:
+		break;
+	case -EDQUOT:
+		snprintf(why, sizeof(why), "it is at more than %d barriers that the run has not passed", BARRIERS_OF_HOST_MAX);
+		put_out(c, rank, why);
+		break;
+	case -EFBIG:
+		snprintf(why, sizeof(why), "its notes take more than %u MiB of the leader's memory", BARRIERS_HOST_BYTES >> 20);
+		put_out(c, rank, why);
+		break;
+	case -ENOSPC:
+		snprintf(why, sizeof(why), "its note is left out: those of all hosts take %u MiB of memory, which is the limit", BARRIERS_BYTES >> 20);
+		complain(c, rank, why);
+		break;
+	default:
+		snprintf(why, sizeof(why), "its note is not usable: %s", strerror(-rc));
+		complain(c, rank, why);
+		break;
+	}
+}
+
+/* Reads "NAME.RANK" of a member, or "NAME.RANK.PART" if there is a `part`. False, with a line, if it is not that. */
+static bool split_key(struct cluster *c, const char *rest, char name[BARRIER_NAME_MAX + 1], uint32_t *rank, uint32_t *part)
+{
+	const char *dot = strchr(rest, '.'), *at = dot ? dot + 1 : "";
+	size_t n = dot ? (size_t)(dot - rest) : 0;
+	bool good = n && n <= BARRIER_NAME_MAX && cluster_read_number(&at, cluster_hosts(c) - 1, rank) && *rank;
+
+	if (good && part)
+		good = *at++ == '.' && cluster_read_number(&at, BARRIER_PARTS_MAX - 1, part);
+	if (good && !*at) {
+		memcpy(name, rest, n);
+		name[n] = 0;
+		return !members_is_put_out(c->members, *rank);
+	}
+	complain(c, UINT32_MAX, NULL);
+	return false;
+}
+
+/* "+N": the note has N parts; no JSON and nothing compressed begins so. More than any note has if N is none. */
+static uint32_t parts_of(const struct bus_entry *e)
+{
+	const char *text = e->value;
+	uint32_t parts;
+
+	if (*text++ != '+')
+		return 0;
+	return cluster_read_number(&text, BARRIER_PARTS_MAX, &parts) && !*text && parts ? parts : UINT32_MAX;
+}
+
+void cluster_on_arrival(struct cluster *c, const char *rest, const struct bus_entry *e)
+{
+	char name[BARRIER_NAME_MAX + 1];
+	bool has_note = !(e->bytes && *(const char *)e->value == '-');
+	uint32_t rank;
+
+	if (!split_key(c, rest, name, &rank, NULL))
+		return;
+	judge(c, rank, barriers_arrive(c->barriers, name, rank, parts_of(e), e->value, has_note ? e->bytes : 0));
+	cluster_look_at_barriers(c);
+}
+
+void cluster_on_part(struct cluster *c, const char *rest, const struct bus_entry *e)
+{
+	char name[BARRIER_NAME_MAX + 1];
+	uint32_t rank, part;
+
+	if (!split_key(c, rest, name, &rank, &part))
+		return;
+	judge(c, rank, barriers_part(c->barriers, name, rank, part, e->value, e->bytes));
+	cluster_look_at_barriers(c);
+}
+
+/* ---- Arriving */
+
+/* Writes a note that is too long for one value in parts, in front of the arrival. Returns their number. */
+static uint32_t write_parts(struct cluster *c, const char *barrier, const char *value, size_t bytes)
+{
+	char key[BUS_KEY_MAX + 1];
+	uint32_t parts = 0;
+
+	for (size_t at = 0; at < bytes; at += PART_BYTES, parts++) {
+		struct bus_write w = { .kind = BUS_PUT_LEASED, .key = key, .value = value + at };
+
+		w.bytes = bytes - at < PART_BYTES ? bytes - at : PART_BYTES;
+		cluster_run_key(c, key, "up/part/%s.%u.%u", barrier, cluster_rank(c), parts);
+		cluster_write_key(c, &w, cluster_on_written);
+	}
+	return parts;
+}
+
+static void arrive_member(struct cluster *c, const char *barrier, const void *value, size_t bytes)
+{
+	char key[BUS_KEY_MAX + 1], text[16];
+	struct bus_write w = { .kind = BUS_PUT_LEASED, .key = key, .value = value, .bytes = bytes };
+
+	if (bytes > PART_BYTES) {
+		snprintf(text, sizeof(text), "+%u", write_parts(c, barrier, value, bytes));
+		w.value = text;
+		w.bytes = strlen(text);
+	} else if (!bytes) {
+		w.value = "-";
+		w.bytes = 1;
+	}
+	cluster_run_key(c, key, "up/at/%s.%u", barrier, cluster_rank(c));
+	cluster_write_key(c, &w, cluster_on_written);
+}
+
+void cluster_arrive(struct cluster *c, const char *barrier, json_t *note)
+{
+	size_t bytes = 0;
+	void *value = note ? value_pack(note, CLUSTER_NOTE_MAX, &bytes) : NULL;
+
+	if (c->out) {
+		;
+	} else if ((note && !value) || !barrier_name_is_good(barrier)) {
+		cluster_be_out(c, -EINVAL, "a note for the leader is too long or its barrier has a bad name, or memory ran out");
+	} else if (!cluster_is_leader(c)) {
+		arrive_member(c, barrier, value, bytes);
+	} else {
+		judge(c, 0, barriers_arrive(c->barriers, barrier, 0, 0, value, bytes));
+		cluster_look_at_barriers(c);
+	}
+	json_decref(note);
+	free(value);
+}
+
+const json_t *cluster_note(const struct cluster *c, const char *barrier, uint32_t rank)
+{
+	return c->barriers ? barriers_note(c->barriers, barrier, rank) : NULL;
+}
+
+void cluster_forget(struct cluster *c, const char *barrier)
+{
+	char key[BUS_KEY_MAX + 1], rest[BARRIER_NAME_MAX + 16], name[BARRIER_NAME_MAX + 1];
+
+	if (!c->barriers || !barrier_name_is_good(barrier))
+		return;
+	snprintf(name, sizeof(name), "%s", barrier);
+	barriers_forget(c->barriers, barrier);	/* `barrier` may be its name */
+	for (int i = 0; i < 2; i++) {
+		snprintf(rest, sizeof(rest), i ? "up/part/%s." : "up/at/%s.", name);
+		cluster_run_key(c, key, "%s", rest);
+		cluster_write_key(c, &(struct bus_write){ .kind = BUS_DELETE_BELOW, .key = key }, cluster_on_written);
+	}
+	/* Who watches gets the go all the same: changes come in their order. */
+	cluster_run_key(c, key, "down/go/%s", name);
+	cluster_write_key(c, &(struct bus_write){ .kind = BUS_DELETE, .key = key }, cluster_on_written);
+}
+
+/* ---- Going on */
+
+void cluster_go(struct cluster *c, const char *barrier, json_t *what, uint64_t in_ns)
+{
+	uint64_t at_ns = in_ns ? clock_now_ns() + in_ns : 0;
+	char key[BUS_KEY_MAX + 1];
+	struct told *t;
+
+	if (c->out || !barrier_name_is_good(barrier)) {
+		json_decref(what);
+		return;
+	}
+	t = cluster_tell(c, TELL_GO, barrier);
+	if (t) {
+		t->json = json_incref(what);
+		t->at_ns = at_ns;
+	}
+	cluster_run_key(c, key, "down/go/%s", barrier);
+	cluster_write_json(c, key, json_pack("{s:o?, s:I, s:I}", "what", what, "at_ns", (json_int_t)at_ns, "in_ns", (json_int_t)in_ns),
+		   CLUSTER_NOTE_MAX, cluster_on_written);
+}
+
+/* When to go on, by this host's clock. Without an offset, or with a moment that cannot be: so long from now as was said. */
+static uint64_t when(const struct cluster *c, json_int_t at_ns, json_int_t in_ns)
+{
+	uint64_t latest = clock_now_ns() + (uint64_t)in_ns;
+	int64_t at;
+
+	if (in_ns <= 0 || in_ns > (json_int_t)GO_IN_MAX_NS)
+		return 0;
+	if (c->error_ns == UINT64_MAX || at_ns < 0 || at_ns > (json_int_t)CLUSTER_CLOCK_MAX_NS)
+		return latest;
+	at = at_ns - c->offset_ns;
+	if (at < 0)
+		return latest;
+	return (uint64_t)at < latest + c->error_ns ? (uint64_t)at : latest;
+}
+
+void cluster_on_go(struct cluster *c, const char *barrier, const struct bus_entry *e)
+{
+	size_t memory;
+	json_t *go = value_unpack_within(e->value, e->bytes, CLUSTER_NOTE_MAX, BARRIERS_HOST_BYTES, &memory);
+	struct told *t = json_is_object(go) && barrier_name_is_good(barrier) ? cluster_tell(c, TELL_GO, barrier) : NULL;
+	json_t *what = json_object_get(go, "what");
+
+	if (t) {
+		t->json = json_is_null(what) ? NULL : json_incref(what);
+		t->at_ns = when(c, json_integer_value(json_object_get(go, "at_ns")), json_integer_value(json_object_get(go, "in_ns")));
+	} else {
+		log_warn("what the leader let go is not readable");
+	}
+	json_decref(go);
+}

@@ -1,0 +1,367 @@
+/* This host's lease in etcd, on a thread of its own. See etcd_lease.h.
+ *
+ * The lease counts from the moment when the request that got or refreshed it was sent, so it ends here before it ends in etcd.
+ * An answer that comes after that end does not revive it: others may have been told. */
+#include "loadgen/cluster/etcd/etcd_lease.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "loadgen/cluster/etcd/etcd_json.h"
+
+#define PAUSE_MIN_NS (50 * NS_PER_MS)
+#define PAUSE_MAX_NS NS_PER_S
+#define CALL_MIN_NS (100 * NS_PER_MS)
+
+struct etcd_lease {
+	const struct etcd_target *target;
+	char password[256];
+	uint64_t lease_ns, wait_ns;
+	void (*changed)(void *arg);
+	void *arg;
+	pthread_t thread;
+	struct etcd_line *line;
+	uint64_t pause_ns;		/* thread: before the next try */
+	uint64_t granted_ns;		/* thread: for how long etcd gave it */
+	atomic_bool out;
+	atomic_uint_fast64_t end_ns;	/* CLOCK_BOOTTIME; 0: no lease yet */
+	pthread_mutex_t lock;		/* what follows */
+	pthread_cond_t wake;
+	bool stop, login_wanted;
+	struct etcd_lease_state state;
+};
+
+bool etcd_lease_is_out(struct etcd_lease *l)
+{
+	uint64_t end_ns = atomic_load(&l->end_ns);
+
+	if (end_ns && clock_boot_ns() >= end_ns)
+		atomic_store(&l->out, true);
+	return atomic_load(&l->out);
+}
+
+void etcd_lease_read(struct etcd_lease *l, struct etcd_lease_state *out)
+{
+	pthread_mutex_lock(&l->lock);
+	*out = l->state;
+	pthread_mutex_unlock(&l->lock);
+}
+
+void etcd_lease_login(struct etcd_lease *l, uint64_t seen)
+{
+	pthread_mutex_lock(&l->lock);
+	if (l->state.login == seen) {
+		l->login_wanted = true;
+		pthread_cond_signal(&l->wake);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+void etcd_lease_give_up(struct etcd_lease *l, const char *why)
+{
+	atomic_store(&l->out, true);
+	pthread_mutex_lock(&l->lock);
+	if (!l->state.out)
+		snprintf(l->state.why, sizeof(l->state.why), "%s", why);
+	l->state.out = true;
+	pthread_cond_signal(&l->wake);
+	pthread_mutex_unlock(&l->lock);
+	l->changed(l->arg);
+}
+
+/* Why etcd does not answer, or "" when it does again: published, and logged when that changes. */
+static void set_trouble(struct etcd_lease *l, const char *why)
+{
+	bool was, differs;
+
+	pthread_mutex_lock(&l->lock);
+	was = l->state.why[0];
+	differs = !l->state.out && strcmp(l->state.why, why) != 0;
+	if (differs)
+		snprintf(l->state.why, sizeof(l->state.why), "%s", why);
+	pthread_mutex_unlock(&l->lock);
+	if (!differs)
+		return;
+	if (*why && !was)
+		log_warn("%s; trying again", why);
+	else if (!*why)
+		log_info("etcd at %s answers", l->target->name);
+	l->changed(l->arg);
+}
+
+static bool stops(struct etcd_lease *l)
+{
+	bool stop;
+
+	pthread_mutex_lock(&l->lock);
+	stop = l->stop || l->state.out;
+	pthread_mutex_unlock(&l->lock);
+	return stop;
+}
+
+/* Waits so long, or until there is something else to do. */
+static void rest(struct etcd_lease *l, uint64_t ns)
+{
+	uint64_t until = clock_now_ns() + ns;
+	struct timespec ts = { (time_t)(until / NS_PER_S), (long)(until % NS_PER_S) };
+
+	pthread_mutex_lock(&l->lock);
+	while (!l->stop && !l->state.out && !l->login_wanted && clock_now_ns() < until)
+		pthread_cond_timedwait(&l->wake, &l->lock, &ts);
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void rest_before_retry(struct etcd_lease *l)
+{
+	uint64_t until = clock_now_ns() + l->pause_ns;
+	struct timespec ts = { (time_t)(until / NS_PER_S), (long)(until % NS_PER_S) };
+
+	l->pause_ns = 2 * l->pause_ns < PAUSE_MAX_NS ? 2 * l->pause_ns : PAUSE_MAX_NS;
+	pthread_mutex_lock(&l->lock);
+	while (!l->stop && !l->state.out && clock_now_ns() < until)
+		pthread_cond_timedwait(&l->wake, &l->lock, &ts);
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* Out if the lease's time is over. */
+static bool check_time(struct etcd_lease *l)
+{
+	char why[ETCD_WHY_MAX], trouble[ETCD_WHY_MAX];
+
+	if (!atomic_load(&l->end_ns) || !etcd_lease_is_out(l))
+		return !stops(l);
+	pthread_mutex_lock(&l->lock);
+	memcpy(trouble, l->state.why, sizeof(trouble));
+	pthread_mutex_unlock(&l->lock);
+	snprintf(why, sizeof(why), "this host did not refresh its lease in etcd within %.1f s: %.*s",
+		 (double)l->granted_ns / (double)NS_PER_S, ETCD_WHY_MAX - 100,
+		 *trouble ? trouble : "it was stopped or suspended, or had no processor time");
+	etcd_lease_give_up(l, why);
+	return false;
+}
+
+/* One request. True: `a` is ETCD_OK. False: to be tried again, after a pause that this function has made, unless `stops`. */
+static bool ask(struct etcd_lease *l, const char *path, json_t *body, struct etcd_answer *a)
+{
+	uint64_t end_ns = atomic_load(&l->end_ns), now_ns = clock_boot_ns(), limit_ns = l->lease_ns / 3;
+	const char *token = strcmp(path, "auth/authenticate") == 0 ? "" : l->state.token;
+
+	/* Only this thread writes the token. */
+	if (end_ns && now_ns + limit_ns > end_ns)
+		limit_ns = end_ns > now_ns + CALL_MIN_NS ? end_ns - now_ns : CALL_MIN_NS;
+	etcd_line_call(l->line, path, body, token, limit_ns, a);
+	if (!check_time(l))
+		return false;
+	switch (a->outcome) {
+	case ETCD_OK:
+		set_trouble(l, "");
+		l->pause_ns = PAUSE_MIN_NS;
+		return true;
+	case ETCD_LOGIN:
+		if (l->password[0]) {
+			pthread_mutex_lock(&l->lock);
+			l->login_wanted = true;
+			pthread_mutex_unlock(&l->lock);
+			rest_before_retry(l);
+			return false;
+		}
+		/* fall through */
+	case ETCD_NO:
+	case ETCD_NONSENSE:
+		etcd_lease_give_up(l, a->why);
+		return false;
+	case ETCD_AWAY:
+		set_trouble(l, a->why);
+		rest_before_retry(l);
+		return false;
+	}
+	return false;
+}
+
+static void log_in(struct etcd_lease *l)
+{
+	struct etcd_answer a;
+	const char *token;
+
+	if (!ask(l, "auth/authenticate", json_pack("{s:s, s:s}", "name", "rampart", "password", l->password), &a))
+		return;
+	token = json_string_value(json_object_get(a.body, "token"));
+	if (!token || !*token || strlen(token) >= ETCD_TOKEN_MAX || strpbrk(token, "\r\n")) {
+		etcd_answer_nonsense(l->target, "a login without a usable token", &a);
+		etcd_lease_give_up(l, a.why);
+		return;
+	}
+	pthread_mutex_lock(&l->lock);
+	snprintf(l->state.token, sizeof(l->state.token), "%s", token);
+	l->state.login++;
+	l->login_wanted = false;
+	pthread_mutex_unlock(&l->lock);
+	l->changed(l->arg);
+}
+
+/* A lease's time that begins with `sent_ns`. */
+static void count_from(struct etcd_lease *l, uint64_t sent_ns, int64_t ttl_s)
+{
+	l->granted_ns = (uint64_t)ttl_s * NS_PER_S;
+	atomic_store(&l->end_ns, sent_ns + l->granted_ns);
+}
+
+static void get_lease(struct etcd_lease *l)
+{
+	int64_t ttl_s = (int64_t)((l->lease_ns + NS_PER_S - 1) / NS_PER_S), id;
+	uint64_t sent_ns = clock_boot_ns();
+	struct etcd_answer a;
+
+	if (!ask(l, "lease/grant", json_pack("{s:o}", "TTL", etcd_int(ttl_s)), &a))
+		return;
+	if (!etcd_read_int(a.body, "ID", &id) || !etcd_read_int(a.body, "TTL", &ttl_s) || id <= 0 || ttl_s < 1 ||
+	    ttl_s > 86400) {
+		etcd_answer_nonsense(l->target, "a lease without an ID or a time", &a);
+		etcd_lease_give_up(l, a.why);
+		return;
+	}
+	count_from(l, sent_ns, ttl_s);
+	pthread_mutex_lock(&l->lock);
+	l->state.id = id;
+	pthread_mutex_unlock(&l->lock);
+	l->changed(l->arg);
+}
+
+/* False: to be tried again. */
+static bool refresh(struct etcd_lease *l)
+{
+	uint64_t sent_ns = clock_boot_ns();
+	struct etcd_answer a;
+	const json_t *result;
+	int64_t ttl_s, id;
+
+	if (!ask(l, "lease/keepalive", json_pack("{s:o}", "ID", etcd_int(l->state.id)), &a))
+		return false;
+	result = json_object_get(a.body, "result");
+	if (!json_is_object(result) || !etcd_read_int(result, "ID", &id) || !etcd_read_int(result, "TTL", &ttl_s) ||
+	    id != l->state.id || ttl_s > 86400) {
+		etcd_answer_nonsense(l->target, "a refreshed lease that is another one, or without a time", &a);
+		etcd_lease_give_up(l, a.why);
+		return false;
+	}
+	if (ttl_s <= 0) {
+		etcd_lease_give_up(l, "etcd let this host's lease go: it was not refreshed in time, or was revoked");
+		return false;
+	}
+	count_from(l, sent_ns, ttl_s);
+	return true;
+}
+
+static void give_back(struct etcd_lease *l)
+{
+	struct etcd_answer a;
+
+	if (atomic_load(&l->out) || !l->state.id || !l->wait_ns)
+		return;
+	etcd_line_hang_up(l->line, false);
+	etcd_line_call(l->line, "lease/revoke", json_pack("{s:o}", "ID", etcd_int(l->state.id)), l->state.token, l->wait_ns,
+		       &a);
+	if (a.outcome != ETCD_OK)
+		log_debug("this host's lease ends by itself: %s", a.why);
+}
+
+static bool wants_login(struct etcd_lease *l)
+{
+	bool wanted;
+
+	pthread_mutex_lock(&l->lock);
+	wanted = l->login_wanted;
+	pthread_mutex_unlock(&l->lock);
+	return wanted;
+}
+
+static void *run(void *arg)
+{
+	struct etcd_lease *l = arg;
+
+	while (check_time(l)) {
+		if (wants_login(l))
+			log_in(l);
+		else if (!l->state.id)
+			get_lease(l);
+		else if (refresh(l))
+			rest(l, l->granted_ns / 3);
+	}
+	give_back(l);
+	return NULL;
+}
+
+static int start_thread(struct etcd_lease *l)
+{
+	sigset_t all, before;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&l->thread, NULL, run, l);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -ret;
+}
+
+static void destroy(struct etcd_lease *l)
+{
+	etcd_line_free(l->line);
+	pthread_cond_destroy(&l->wake);
+	pthread_mutex_destroy(&l->lock);
+	explicit_bzero(l->password, sizeof(l->password));
+	free(l);
+}
+
+int etcd_lease_start(const struct etcd_target *t, const char *password, uint64_t lease_ns, void (*changed)(void *arg), void *arg,
+		     struct etcd_lease **out)
+{
+	struct etcd_lease *l = calloc(1, sizeof(*l));
+	pthread_condattr_t attributes;
+	int ret;
+
+	if (!l)
+		return -ENOMEM;
+	l->target = t;
+	snprintf(l->password, sizeof(l->password), "%s", password);
+	l->login_wanted = *password;
+	l->lease_ns = lease_ns;
+	l->pause_ns = PAUSE_MIN_NS;
+	l->changed = changed;
+	l->arg = arg;
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&l->wake, &attributes);
+	pthread_condattr_destroy(&attributes);
+	ret = etcd_line_new(t, &l->line);
+	if (ret == 0)
+		ret = start_thread(l);
+	if (ret) {
+		destroy(l);
+		return ret;
+	}
+	*out = l;
+	return 0;
+}
+
+void etcd_lease_stop(struct etcd_lease *l, uint64_t wait_ns)
+{
+	if (!l)
+		return;
+	pthread_mutex_lock(&l->lock);
+	l->stop = true;
+	l->wait_ns = wait_ns;
+	pthread_cond_signal(&l->wake);
+	/* Before the thread can know of `stop`: it is not to hang up on the revocation. */
+	etcd_line_hang_up(l->line, true);
+	pthread_mutex_unlock(&l->lock);
+	pthread_join(l->thread, NULL);
+	destroy(l);
+}

@@ -1,0 +1,139 @@
+#include "loadgen/cluster/value.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <zlib.h>
+
+#define COMPRESSED	'z'	/* no JSON text begins with it */
+#define WORTH_BYTES	256	/* shorter texts are left as they are */
+#define INFLATE_AT_ONCE	(64 * 1024)
+/* What jansson allocates for each, with malloc's rounding; arrays and tables are up to twice as large as what is in them. */
+#define OBJECT_BYTES	256
+#define ARRAY_BYTES	192
+#define ELEMENT_BYTES	112
+#define MEMBER_BYTES	160
+
+/* Compresses `text` into *out; false if that is not shorter, or memory is short. */
+static bool deflate_text(const char *text, size_t size, unsigned char **out, size_t *bytes)
+{
+	uLongf packed = compressBound(size);
+	unsigned char *buf = malloc(packed + 1);
+
+	if (!buf)
+		return false;
+	buf[0] = COMPRESSED;
+	if (compress2(buf + 1, &packed, (const Bytef *)text, size, Z_BEST_SPEED) != Z_OK || packed + 1 >= size) {
+		free(buf);
+		return false;
+	}
+	*out = buf;
+	*bytes = packed + 1;
+	return true;
+}
+
+void *value_pack(const json_t *document, size_t text_max, size_t *bytes)
+{
+	char *text = json_dumps(document, JSON_COMPACT | JSON_ENCODE_ANY);
+	size_t size = text ? strlen(text) : 0;
+	unsigned char *packed;
+
+	if (!text || size > text_max) {
+		free(text);
+		return NULL;
+	}
+	if (size >= WORTH_BYTES && deflate_text(text, size, &packed, bytes)) {
+		free(text);
+		return packed;
+	}
+	*bytes = size;
+	return text;
+}
+
+/* Inflates until the stream's end into *text, which grows as there is something to put into it. */
+static bool inflate_all(z_stream *z, size_t text_max, char **text, size_t *size)
+{
+	int rc;
+
+	do {
+		char *grown;
+
+		if (*size > text_max)
+			return false;
+		grown = realloc(*text, *size + INFLATE_AT_ONCE);
+		if (!grown)
+			return false;
+		*text = grown;
+		z->next_out = (Bytef *)grown + *size;
+		z->avail_out = INFLATE_AT_ONCE;
+		rc = inflate(z, Z_NO_FLUSH);
+		*size += INFLATE_AT_ONCE - z->avail_out;
+	} while (rc == Z_OK);
+	return rc == Z_STREAM_END && *size <= text_max;
+}
+
+static json_t *parse(const char *text, size_t size)
+{
+	return json_loadb(text, size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+}
+
+/* Counts what begins a value outside of strings, before any of them is made. */
+static size_t weigh(const char *text, size_t size)
+{
+	size_t memory = size + ELEMENT_BYTES;
+	bool in_string = false;
+
+	for (size_t i = 0; i < size; i++) {
+		if (in_string && text[i] == '\\')
+			i++;
+		else if (text[i] == '"')
+			in_string = !in_string;
+		else if (in_string)
+			continue;
+		else if (text[i] == '{')
+			memory += OBJECT_BYTES;
+		else if (text[i] == '[')
+			memory += ARRAY_BYTES;
+		else if (text[i] == ',')
+			memory += ELEMENT_BYTES;
+		else if (text[i] == ':')
+			memory += MEMBER_BYTES;
+	}
+	return memory;
+}
+
+static json_t *parse_within(const char *text, size_t size, size_t memory_max, size_t *memory)
+{
+	*memory = weigh(text, size);
+	return *memory > memory_max ? NULL : parse(text, size);
+}
+
+json_t *value_unpack(const void *value, size_t bytes, size_t text_max)
+{
+	size_t memory;
+
+	return value_unpack_within(value, bytes, text_max, SIZE_MAX, &memory);
+}
+
+json_t *value_unpack_within(const void *value, size_t bytes, size_t text_max, size_t memory_max, size_t *memory)
+{
+	z_stream z = { .next_in = (Bytef *)value + 1, .avail_in = bytes ? (uInt)(bytes - 1) : 0 };
+	json_t *document = NULL;
+	char *text = NULL;
+	size_t size = 0;
+
+	*memory = 0;
+	if (!bytes)
+		return NULL;
+	if (*(const char *)value != COMPRESSED)
+		return bytes > text_max ? NULL : parse_within(value, bytes, memory_max, memory);
+	if (inflateInit(&z) != Z_OK)
+		return NULL;
+	if (inflate_all(&z, text_max, &text, &size))
+		document = parse_within(text, size, memory_max, memory);
+	inflateEnd(&z);
+	free(text);
+	return document;
+}

@@ -1,0 +1,94 @@
+/* Lists of servers. See targets.h. No I/O. */
+#include "loadgen/config/targets.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHOWN_MAX 64	/* bytes of what was typed that an error repeats */
+
+/* The digits of a port up to the end. False: they are none. */
+static bool parse_port(const char *text, uint16_t *out)
+{
+	unsigned long port;
+
+	if (!*text || strlen(text) > 5 || strspn(text, "0123456789") != strlen(text))
+		return false;
+	port = strtoul(text, NULL, 10);
+	*out = (uint16_t)port;
+	return port >= 1 && port <= UINT16_MAX;
+}
+
+/* Takes HOST and PORT of t->name apart. NULL, or what is wrong with it (static). */
+static const char *take_apart(struct target *t)
+{
+	const char *host = t->name, *colon = strchr(host, ':'), *end, *port = NULL;
+
+	if (*host == '[') {
+		end = strchr(++host, ']');
+		if (!end || (end[1] && end[1] != ':'))
+			return "has a bracket that is not closed";
+		port = end[1] ? end + 2 : NULL;
+	} else {
+		/* An IPv6 address has two colons and more. */
+		if (colon && strchr(colon + 1, ':'))
+			colon = NULL;
+		end = colon ? colon : host + strlen(host);
+		port = colon ? colon + 1 : NULL;
+	}
+	if (end == host)
+		return "has an empty name";
+	if ((size_t)(end - host) >= sizeof(t->host))
+		return "has a name that is too long";
+	memcpy(t->host, host, (size_t)(end - host));
+	t->host[end - host] = '\0';
+	return port && !parse_port(port, &t->port) ? "has a port that is none" : NULL;
+}
+
+static bool has(const struct targets *targets, const struct target *t)
+{
+	for (uint32_t i = 0; i < targets->n; i++)
+		if (targets->v[i].port == t->port && strcmp(targets->v[i].host, t->host) == 0)
+			return true;
+	return false;
+}
+
+static const char *append(struct targets *targets, const char *name, size_t len, uint16_t port)
+{
+	struct target t = { .port = port };
+	const char *problem;
+
+	if (len >= sizeof(t.name))
+		return "has a name that is too long";
+	if (targets->n == TARGETS_MAX)
+		return "has too many servers";
+	memcpy(t.name, name, len);
+	problem = take_apart(&t);
+	if (problem)
+		return problem;
+	if (has(targets, &t))
+		return "has a server twice";
+	targets->v[targets->n++] = t;
+	return NULL;
+}
+
+int targets_parse(const char *list, uint16_t port, struct targets *out, char *err, size_t err_size)
+{
+	const char *problem = NULL, *p = list;
+
+	memset(out, 0, sizeof(*out));
+	while (p && !problem) {
+		size_t len = strcspn(p, ",");
+
+		problem = append(out, p, len, port);
+		p = p[len] ? p + len + 1 : NULL;
+	}
+	if (!problem)
+		return 0;
+	snprintf(err, err_size, "--targets: '%.*s%s' %s; allowed: 1 to %d different servers, comma-separated, each HOST or "
+		 "HOST:PORT, an IPv6 address as [ADDRESS]:PORT", SHOWN_MAX, list, strlen(list) > SHOWN_MAX ? "..." : "",
+		 problem, TARGETS_MAX);
+	return -EINVAL;
+}

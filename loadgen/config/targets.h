@@ -1,0 +1,30 @@
+/* The servers of a run, given as a comma-separated list (--targets). Pure; any thread. */
+#ifndef RAMPART_LOADGEN_TARGETS_H
+#define RAMPART_LOADGEN_TARGETS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/rails.h"
+
+#define TARGETS_MAX 16
+#define TARGET_NAME_BYTES (RAIL_NAME_BYTES + 8)	/* [HOST]:PORT */
+
+struct target {
+	char name[TARGET_NAME_BYTES];	/* as it was given */
+	char host[RAIL_NAME_BYTES];	/* a name or an address, without brackets */
+	uint16_t port;			/* of its TLS listener */
+};
+
+struct targets {
+	struct target v[TARGETS_MAX];
+	uint32_t n;
+};
+
+/* Splits the value of --targets: 1 to TARGETS_MAX servers, each HOST or HOST:PORT, an IPv6 address with a port in brackets, no
+ * two of one HOST and PORT. `port` is of those without one. 0, or -EINVAL with a line in `err` that says what is
+ * allowed; `out` is no use then. */
+int targets_parse(const char *list, uint16_t port, struct targets *out, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
+
+#endif

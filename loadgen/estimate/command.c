@@ -1,0 +1,230 @@
+/* `performance_test plan`. See command.h. */
+#include "loadgen/estimate/command.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "common/base/json_at.h"
+#include "common/base/log.h"
+#include "common/base/paths.h"
+#include "loadgen/estimate/advice.h"
+#include "loadgen/estimate/estimate.h"
+#include "loadgen/estimate/hosts.h"
+#include "loadgen/results/results.h"
+
+#define FITS 0
+#define TOO_MANY 1
+#define UNKNOWN 3
+
+struct plan {
+	const struct loadgen_config *cfg;
+	struct hosts hosts;
+	struct estimate_in in;
+	struct estimate_row rows[ESTIMATE_ROWS_MAX];
+	size_t n, first;	/* first: the row that gives out first; n: none */
+	int status;
+};
+
+/* --- what it comes to --- */
+
+/* Some of it could not be known. */
+static bool is_unknown(const struct estimate_row *r)
+{
+	return isnan(r->needed) || isnan(r->limit);
+}
+
+static int status_of(const struct plan *p)
+{
+	int status = FITS;
+
+	for (size_t i = 0; i < p->n; i++) {
+		if (!estimate_fits(&p->rows[i]))
+			return TOO_MANY;
+		if (is_unknown(&p->rows[i]))
+			status = UNKNOWN;
+	}
+	return status;
+}
+
+/* --- in words --- */
+
+static bool is_bytes(enum estimate_resource r)
+{
+	return r >= ESTIMATE_pinned_bytes;
+}
+
+static const char *const titles[ESTIMATE_N] = {
+	[ESTIMATE_max_clients] = "clients (--max-clients)",
+	[ESTIMATE_max_per_address] = "clients of an address",
+	[ESTIMATE_handshakes] = "TLS connections of a shard",
+	[ESTIMATE_qps] = "queue pairs",
+	[ESTIMATE_cqs] = "completion queues",
+	[ESTIMATE_mrs] = "memory regions",
+	[ESTIMATE_mws] = "memory windows",
+	[ESTIMATE_sq_entries] = "entries of a send queue",
+	[ESTIMATE_cq_entries] = "entries of a completion queue",
+	[ESTIMATE_receives] = "entries of a receive queue",
+	[ESTIMATE_fds] = "descriptors, at the peak",
+	[ESTIMATE_fds_at_start] = "descriptors, checked at start",
+	[ESTIMATE_ports] = "local ports",
+	[ESTIMATE_threads] = "threads",
+	[ESTIMATE_pinned_bytes] = "registered memory",
+	[ESTIMATE_pinned_at_start_bytes] = "registered memory, checked at start",
+	[ESTIMATE_rss_bytes] = "resident memory",
+	[ESTIMATE_kernel_bytes] = "memory of the kernel, all",
+	[ESTIMATE_memory_bytes] = "memory of the machine",
+};
+
+static const char *amount(enum estimate_resource r, double v, char text[static 32])
+{
+	if (isnan(v))
+		snprintf(text, 32, "?");
+	else if (isinf(v))
+		snprintf(text, 32, "-");
+	else if (is_bytes(r) && v < 1048576)
+		snprintf(text, 32, "%.1f KiB", v / 1024);
+	else if (is_bytes(r))
+		snprintf(text, 32, "%.1f MiB", v / 1048576);
+	else
+		snprintf(text, 32, "%.0f", v);
+	return text;
+}
+
+static void print_row(const struct estimate_row *r)
+{
+	char needed[32], limit[32], share[32] = "-", clients[32] = "-";
+
+	if (isfinite(r->limit) && r->limit > 0 && isfinite(r->needed))
+		snprintf(share, sizeof(share), "%.1f %%", 100 * r->needed / r->limit);
+	if (isfinite(r->clients))
+		snprintf(clients, sizeof(clients), "%.0f", r->clients);
+	printf("%-36s %-10s %12s %14s %9s %10s  %s\n", titles[r->resource], estimate_side_names[r->side],
+	       amount(r->resource, r->needed, needed), amount(r->resource, r->limit, limit), share, clients,
+	       is_unknown(r) ? "unknown" : isinf(r->limit) ? "" : estimate_fits(r) ? "fits" : "SHORT");
+}
+
+static void print_server(const struct plan *p)
+{
+	const struct estimate_server *s = &p->in.server;
+
+	if (s->own)
+		printf("Server: started by performance_test with");
+	else
+		printf("Server: %s, running with", p->cfg->server);
+	printf(" --threads %llu --max-clients %llu --credits %llu --message-size %llu --region-size %llu\n",
+	       (unsigned long long)s->threads, (unsigned long long)s->max_clients, (unsigned long long)s->credits,
+	       (unsigned long long)s->message_bytes, (unsigned long long)s->region_bytes);
+	if (p->in.server_host.driver == MEMORY_OTHER || p->in.generator_host.driver == MEMORY_OTHER)
+		printf("Memory: what the queues of this RDMA driver take is not known; its figures are rough.\n");
+}
+
+static void print_end(const struct plan *p)
+{
+	char text[256];
+
+	for (size_t i = 0; i < p->n; i++)
+		if (!estimate_fits(&p->rows[i]))
+			printf("Short: %s (%s); set: %s\n", titles[p->rows[i].resource],
+			       estimate_side_names[p->rows[i].side],
+			       advice_text(&p->in, &p->rows[i], text, sizeof(text)));
+	if (p->first < p->n && isfinite(p->rows[p->first].clients))
+		printf("Gives out first: %s (%s), beyond %.0f clients%s%s\n", titles[p->rows[p->first].resource],
+		       estimate_side_names[p->rows[p->first].side], p->rows[p->first].clients,
+		       p->status == TOO_MANY ? "" : "; set: ",
+		       p->status == TOO_MANY ? "" : advice_text(&p->in, &p->rows[p->first], text, sizeof(text)));
+	printf("%llu clients %s\n", (unsigned long long)p->in.clients,
+	       p->status == FITS ? "fit." : p->status == TOO_MANY ? "do not fit." :
+	       "may fit: of some resources it is unknown how much there is.");
+}
+
+static void print_plan(const struct plan *p)
+{
+	printf("What %llu clients of --workload %s need:\n", (unsigned long long)p->in.clients,
+	       loadgen_workload_names[p->cfg->workload]);
+	print_server(p);
+	printf("\n%-36s %-10s %12s %14s %9s %10s\n", "resource", "host", "needed", "there is", "share", "enough for");
+	for (size_t i = 0; i < p->n; i++)
+		print_row(&p->rows[i]);
+	printf("\n");
+	print_end(p);
+}
+
+/* --- as JSON --- */
+
+static json_t *row_json(const struct plan *p, const struct estimate_row *r)
+{
+	char set[256];
+
+	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "resource", estimate_resource_names[r->resource], "side",
+			 estimate_side_names[r->side], "needed", json_whole(r->needed), "limit", json_whole(r->limit),
+			 "fits", is_unknown(r) ? json_null() : json_boolean(estimate_fits(r)), "clients",
+			 json_whole(r->clients), "set", json_string(advice_text(&p->in, r, set, sizeof(set))));
+}
+
+static json_t *plan_json(const struct plan *p)
+{
+	const struct estimate_server *s = &p->in.server;
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < p->n; i++)
+		json_array_append_new(rows, row_json(p, &p->rows[i]));
+	return json_pack("{s:i, s:I, s:s, s:o, s:b, s:o, s:{s:b, s:I, s:I, s:I, s:I, s:I}, s:o}", "schema_version", 1,
+			 "clients", (json_int_t)p->in.clients, "workload", loadgen_workload_names[p->cfg->workload],
+			 "fits", p->status == UNKNOWN ? json_null() : json_boolean(p->status == FITS),
+			 "driver_is_known", p->in.server_host.driver != MEMORY_OTHER &&
+					    p->in.generator_host.driver != MEMORY_OTHER,
+			 "first", p->first < p->n ? row_json(p, &p->rows[p->first]) : json_null(),
+			 "server", "own", s->own, "threads", (json_int_t)s->threads,
+			 "max_clients", (json_int_t)s->max_clients, "credits", (json_int_t)s->credits,
+			 "message_bytes", (json_int_t)s->message_bytes, "region_bytes", (json_int_t)s->region_bytes,
+			 "rows", rows);
+}
+
+/* 0, or a negative error that was logged. */
+static int write_plan(const struct plan *p)
+{
+	const char *file = p->cfg->json;
+	json_t *o = file ? plan_json(p) : NULL;
+	int ret = 0;
+
+	if (file && !o) {
+		log_error("this machine is out of memory: no plan as JSON");
+		return -ENOMEM;
+	}
+	if (file && strcmp(file, "-") != 0) {
+		ret = results_write_json(file, o);
+		if (ret)
+			log_error("cannot write --json %s: %s", file, path_error(ret));
+	} else if (file) {
+		json_dumpf(o, stdout, JSON_INDENT(1) | JSON_ENSURE_ASCII);
+		printf("\n");
+	}
+	json_decref(o);
+	if (!file || strcmp(file, "-") != 0)
+		print_plan(p);
+	return ret;
+}
+
+int estimate_command(const struct loadgen_config *cfg)
+{
+	struct plan p = { .cfg = cfg };
+	char err[512];
+
+	if (hosts_look(cfg, &p.hosts, err, sizeof(err))) {
+		log_error("%s", err);
+		return UNKNOWN;
+	}
+	hosts_fill(&p.hosts, cfg->clients, &p.in);
+	p.n = estimate_rows(&p.in, p.rows);
+	estimate_reach(hosts_fill, &p.hosts, p.rows, p.n);
+	p.first = estimate_first(p.rows, p.n);
+	p.status = status_of(&p);
+	if (write_plan(&p))
+		p.status = UNKNOWN;
+	hosts_free(&p.hosts);
+	return p.status;
+}

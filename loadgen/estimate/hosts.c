@@ -1,0 +1,370 @@
+/* Both hosts before a run. See hosts.h. */
+#include "loadgen/estimate/hosts.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include <ev.h>
+
+#include "client/client.h"
+#include "client/control.h"
+#include "client/resolve.h"
+#include "common/base/clock.h"
+#include "common/base/json_at.h"
+#include "common/host/res.h"
+#include "common/host/sample.h"
+#include "common/port/port.h"
+#include "common/rdma/dev.h"
+#include "loadgen/ramp/crew.h"
+#include "loadgen/sut/needs.h"
+#include "loadgen/traffic/payload.h"
+#include "loadgen/traffic/workload.h"
+
+#define SETTING_MAX 4294967295.	/* no setting of a server is larger */
+#define THREADS_MAX 256		/* --threads of rdma_server */
+#define CREDITS_MAX 128		/* --credits */
+#define CONTROL_TIMEOUT_NS (30 * NS_PER_S)
+
+/* --- a host as JSON --- */
+
+/* null is no limit; what is not there is not known. */
+static double limit_at(const json_t *o, const char *path)
+{
+	const json_t *v = json_at(o, path);
+
+	return json_is_null(v) ? INFINITY : json_number_at(o, path);
+}
+
+static double port_range(const json_t *environment)
+{
+	/* The name has dots, which a path cannot have. */
+	const json_t *range = json_object_get(json_at(environment, "sysctls"), "net.ipv4.ip_local_port_range");
+	double low = json_number_value(json_array_get(range, 0)), high = json_number_value(json_array_get(range, 1));
+
+	return low >= 1 && high >= low && high <= 65535 ? high - low + 1 : NAN;
+}
+
+void hosts_read(const json_t *environment, struct estimate_host *out)
+{
+	const json_t *limits = json_at(environment, "rdma_device.limits");
+
+	*out = (struct estimate_host){
+		.driver = memory_driver_of(json_text_at(environment, "rdma_device.driver")),
+		.max_qp = json_number_at(limits, "max_qp"),
+		.max_qp_wr = json_number_at(limits, "max_qp_wr"),
+		.max_cq = json_number_at(limits, "max_cq"),
+		.max_cqe = json_number_at(limits, "max_cqe"),
+		.max_mr = json_number_at(limits, "max_mr"),
+		.max_mw = json_number_at(limits, "max_mw"),
+		.max_srq_wr = json_number_at(limits, "max_srq_wr"),
+		.nofile = limit_at(environment, "rlimits.nofile.soft"),
+		.memlock = limit_at(environment, "rlimits.memlock.soft"),
+		.memory_bytes = json_number_at(environment, "memory_bytes"),
+		.available_bytes = NAN,
+		.kernel_bytes = NAN,
+		.ports = port_range(environment),
+		.ports_resting = 0,
+	};
+}
+
+/* --- this machine --- */
+
+static double open_files(void)
+{
+	struct res_usage u;
+
+	return res_usage_self(&u) ? NAN : (double)u.fds;
+}
+
+/* How many files a process opens to watch the port: as both programs do. */
+static double port_files(const struct dev *d)
+{
+	const struct port_id id = { .device = d->name, .number = d->port_num, .addr = d->addr,
+				    .software = dev_is_software(d) };
+	double before = open_files(), after;
+	struct port *port;
+
+	if (port_open("/sys", &id, &port))
+		return NAN;
+	after = open_files();
+	port_close(port);
+	return after - before;
+}
+
+static int describe_device(const struct addr *local, const char *name, json_t **out, double *files, char *err,
+			   size_t err_size)
+{
+	struct dev dev;
+	int ret = dev_open(local, name, &dev, err, err_size);
+
+	if (ret)
+		return ret;
+	*out = dev_json(&dev);
+	*files = port_files(&dev);
+	dev_close(&dev);
+	return 0;
+}
+
+/* The address that clients connect from: of the device, or on the way to the server. */
+static int local_address(const struct loadgen_config *cfg, const struct addr *server, struct addr *out, char *err,
+			 size_t err_size)
+{
+	const char *device = cfg->devices.n ? cfg->devices.name[0] : NULL;
+	int ret;
+
+	if (!cfg->server)
+		return dev_local_addr(device, out, err, err_size);
+	ret = dev_source_addr(server, out);
+	if (ret)
+		snprintf(err, err_size, "no route to --server %s: %s", cfg->servers.name[0], strerror(-ret));
+	return ret;
+}
+
+/* Memory that is free now, and how many files a sample takes beside one for each thread. */
+static void take_sample(struct estimate_host *h, bool run_samples)
+{
+	double before = open_files();
+	struct sampler *sampler;
+	struct sample now;
+
+	if (sampler_new("/proc", &sampler))
+		return;
+	sampler_take(sampler, &now);
+	if (run_samples)
+		h->sampler_fds = open_files() - before - now.v[SAMPLE_THREADS];
+	h->available_bytes = now.v[SAMPLE_AVAILABLE_BYTES];
+	sampler_free(sampler);
+}
+
+static void measure_own(struct estimate_host *h, bool run_samples)
+{
+	uint64_t kernel, sockets, nofile = res_raise_nofile(), memlock = res_raise_memlock();
+
+	h->nofile = nofile == UINT64_MAX ? INFINITY : (double)nofile;
+	h->memlock = memlock == UINT64_MAX ? INFINITY : (double)memlock;
+	take_sample(h, run_samples);
+	h->kernel_bytes = res_machine_kernel_bytes(&kernel) ? NAN : (double)kernel;
+	h->ports_resting = res_tcp_sockets(&sockets) ? 0 : (double)sockets;
+}
+
+static int look_here(struct hosts *h, const struct addr *server, char *err, size_t err_size)
+{
+	const struct loadgen_config *cfg = h->cfg;
+	json_t *device = NULL;
+	struct addr local;
+	double files;
+	int ret = local_address(cfg, server, &local, err, err_size);
+
+	if (!ret)
+		ret = describe_device(&local, cfg->devices.n ? cfg->devices.name[0] : NULL, &device, &files, err,
+				      err_size);
+	if (ret)
+		return ret;
+	h->same_machine = !cfg->server || addr_same_host(&local, server);
+	/* After the limits are raised, as the programs raise them. */
+	res_raise_nofile();
+	res_raise_memlock();
+	h->generator = res_environment_json();
+	if (!h->generator || json_object_set_new(h->generator, "rdma_device", device)) {
+		snprintf(err, err_size, "this machine is out of memory");
+		return -ENOMEM;
+	}
+	hosts_read(h->generator, &h->generator_host);
+	measure_own(&h->generator_host, cfg->sample_interval_ns > 0);
+	h->generator_host.port_fds = files;
+	return 0;
+}
+
+/* --- the server --- */
+
+struct question {
+	struct hosts *hosts;
+	struct ev_loop *loop;
+	struct control *control;
+	enum control_what asked;
+	char *err;
+	size_t err_size;
+	int ret;
+};
+
+static void on_answer(void *arg, json_t *report, const struct fail *fail, const char *text)
+{
+	struct question *q = arg;
+	char code[96];
+
+	if (!report) {
+		snprintf(q->err, q->err_size, "the server could not be asked: %s: %s%s%s (%s)", stage_names[fail->stage],
+			 fail_code_text(fail, code, sizeof(code)), text[0] ? ": " : "", text, fail_advice(fail));
+		q->ret = -ENOTCONN;
+		ev_break(q->loop, EVBREAK_ALL);
+		return;
+	}
+	*(q->asked == CONTROL_INFO ? &q->hosts->info : &q->hosts->stats) = json_incref(report);
+	if (q->asked == CONTROL_INFO) {
+		q->asked = CONTROL_STATS;
+		if (control_request(q->control, CONTROL_STATS))
+			return;
+	}
+	ev_break(q->loop, EVBREAK_ALL);
+}
+
+static int ask(struct hosts *h, const struct addr *server, char *err, size_t err_size)
+{
+	const struct loadgen_config *c = h->cfg;
+	const struct control_config control = { .server = *server,
+						.verify_name = c->server_name ? c->server_name : c->servers.name[0],
+						.ca_file = c->ca_path, .cert_file = c->cert, .key_file = c->key,
+						.crl_file = c->crl, .timeout_ns = CONTROL_TIMEOUT_NS };
+	struct question q = { .hosts = h, .loop = ev_loop_new(EVFLAG_AUTO), .asked = CONTROL_INFO,
+			      .err = err, .err_size = err_size };
+
+	snprintf(err, err_size, "this machine is out of memory");
+	if (!q.loop)
+		return -ENOMEM;
+	q.ret = control_new(&control, q.loop, on_answer, &q, &q.control, err, err_size);
+	if (!q.ret && control_request(q.control, CONTROL_INFO))
+		ev_run(q.loop, 0);
+	control_free(q.control);
+	ev_loop_destroy(q.loop);
+	if (!q.ret && !h->stats) {
+		snprintf(err, err_size, "the server did not answer");
+		q.ret = -ENOTCONN;
+	}
+	return q.ret;
+}
+
+static void read_server(struct hosts *h)
+{
+	h->server = json_incref(json_at(h->info, "environment"));
+	hosts_read(h->server, &h->server_host);
+	/* It has checked and pinned what it was started for; what clients add is in its settings. */
+	h->server_host.memlock = INFINITY;
+	h->server_host.kernel_bytes = json_number_at(h->stats, "resources.machine_kernel_bytes");
+	h->server_host.available_bytes = h->same_machine ? h->generator_host.available_bytes :
+					 json_number_at(h->stats, "resources.machine_available_bytes");
+}
+
+int hosts_look(const struct loadgen_config *cfg, struct hosts *out, char *err, size_t err_size)
+{
+	struct hosts h = { .cfg = cfg };
+	struct addr server = { 0 };
+	int ret = 0;
+
+	if (cfg->server)
+		ret = resolve_host(cfg->servers.name[0], (uint16_t)cfg->tls_port, &server, err, err_size);
+	if (!ret)
+		ret = look_here(&h, &server, err, err_size);
+	if (!ret && cfg->server) {
+		ret = ask(&h, &server, err, err_size);
+		if (!ret)
+			read_server(&h);
+	} else if (!ret) {
+		h.server = json_incref(h.generator);
+		h.server_host = h.generator_host;
+	}
+	if (ret) {
+		hosts_free(&h);
+		return ret;
+	}
+	*out = h;
+	return 0;
+}
+
+void hosts_free(struct hosts *h)
+{
+	json_decref(h->generator);
+	json_decref(h->server);
+	json_decref(h->info);
+	json_decref(h->stats);
+}
+
+/* --- what would be run --- */
+
+/* A setting that a server told: it is no larger than SETTING_MAX, whatever it says. */
+static uint64_t whole(const json_t *o, const char *path, uint64_t otherwise)
+{
+	double v = json_number_at(o, path);
+
+	return v >= 0 ? (uint64_t)fmin(v, SETTING_MAX) : otherwise;
+}
+
+static void server_that_runs(const struct hosts *h, struct estimate_server *s)
+{
+	const json_t *config = json_at(h->info, "config"), *now = json_at(h->stats, "resources");
+	uint64_t rails = MAX(json_array_size(json_at(h->info, "rails")), 1), threads = MIN(MAX(whole(config, "threads", 1), 1), THREADS_MAX);
+
+	*s = (struct estimate_server){
+		.rails = MIN(rails, h->cfg->n_rails), .threads = threads,
+		.max_clients = whole(config, "max_clients", 0),
+		.credits = MIN(MAX(whole(config, "credits", 1), 1), CREDITS_MAX),
+		.message_bytes = whole(config, "message_bytes", 0),
+		.region_bytes = whole(config, "region_bytes", 0),
+		.inline_bytes = MIN(whole(config, "message_bytes", 0), whole(config, "tuning.inline_bytes", TUNING_INLINE_AUTO)),
+		.srq_depth = whole(config, "tuning.srq_depth", 0), .cq_depth = whole(config, "tuning.cq_depth", 0),
+		/* INFO has the sums over all shards. */
+		.max_handshakes = whole(config, "max_handshakes", 0) / (rails * threads),
+		.max_per_address = whole(config, "max_per_address", 0),
+		.receive_buffers = json_number_at(config, "receive_buffers") / (double)(rails * threads),
+		.windows = json_is_true(json_at(config, "windows")),
+		.clients = json_number_at(h->stats, "pools.admitted"),
+		.fds = json_number_at(now, "fds"),
+		.process_threads = json_number_at(now, "threads"),
+		.rss_bytes = json_number_at(now, "rss_bytes"),
+		.pinned_bytes = json_number_at(now, "pinned_bytes"),
+		.qps = json_number_at(now, "qps"), .cqs = json_number_at(now, "cqs"), .mrs = json_number_at(now, "mrs"),
+	};
+}
+
+static void server_of_our_own(const struct loadgen_config *c, struct estimate_server *s)
+{
+	struct needs_server needs;
+
+	needs_of_server(c, &needs);
+	*s = (struct estimate_server){
+		.own = true, .rails = c->n_rails, .threads = needs.threads, .max_clients = needs.max_clients,
+		.credits = needs.credits, .message_bytes = needs.message_bytes, .region_bytes = needs.region_bytes,
+		.inline_bytes = MIN(needs.message_bytes, c->tuning.inline_bytes), .max_handshakes = needs.max_handshakes,
+		.srq_depth = c->tuning.srq_depth, .cq_depth = c->tuning.cq_depth, .windows = needs.windows,
+		.receive_buffers = NAN, .clients = 0, .fds = NAN, .process_threads = NAN, .rss_bytes = NAN,
+		.pinned_bytes = NAN, .qps = NAN, .cqs = NAN, .mrs = NAN,
+	};
+}
+
+static void generator_of(const struct loadgen_config *c, struct estimate_generator *g)
+{
+	struct workload_needs needs = { 0 };
+	struct client_config client;
+
+	c->wl->needs(c, &needs);
+	crew_client_config(c, &client);
+	*g = (struct estimate_generator){
+		.rails = c->n_rails, .workers = c->threads, .client = client_sizes_wanted(&client),
+		.cq_depth = client.cq_depth, .buffer_bytes = client.buffer_bytes,
+		.inline_bytes = MIN(client.region ? MAX(client.message_bytes, client.buffer_bytes) : client.message_bytes,
+				    client.inline_bytes),
+		.region_bytes = (double)needs.region_bytes, .landing_bytes = (double)needs.landing_bytes,
+		.landing_shared = needs.landing_shared,
+		.text_bytes = needs.region_bytes ? (double)payload_bytes(c->message_bytes) : 0,
+		.connecting = c->connect_concurrency, .phased = c->phased, .resting_per_s = (double)c->churn_per_s, .alone = loadgen_is_search(c) ? 0 : c->floor,
+	};
+}
+
+void hosts_fill(void *arg, uint64_t clients, struct estimate_in *out)
+{
+	const struct hosts *h = arg;
+	struct loadgen_config c = *h->cfg;
+
+	c.clients = clients;
+	c.threads = MIN(c.threads, clients);
+	*out = (struct estimate_in){ .clients = clients, .same_machine = h->same_machine,
+				     .server_host = h->server_host, .generator_host = h->generator_host };
+	generator_of(&c, &out->generator);
+	out->generator.memory_floor_ratio = (double)c.memory_floor_percent / 100;
+	if (h->info)
+		server_that_runs(h, &out->server);
+	else
+		server_of_our_own(&c, &out->server);
+}

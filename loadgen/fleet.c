@@ -1,0 +1,242 @@
+/* See fleet.h. */
+#include "loadgen/fleet.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/build_info.h"
+#include "common/base/json_at.h"
+#include "common/base/log.h"
+#include "client/resolve.h"
+#include "common/base/addr.h"
+#include "common/host/res.h"
+#include "common/rdma/dev.h"
+#include "loadgen/cluster/etcd/bus_url.h"
+#include "loadgen/cluster/cluster.h"
+#include "loadgen/cluster/etcd/etcd_proc.h"
+#include "loadgen/results/run_json.h"
+#include "loadgen/shared_options.h"
+
+/* --- what a host says of itself, and how the leader sees it --- */
+
+/* The options that this host was given, and those that others need to have the same configuration. */
+static json_t *options_json(const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv, bool whole)
+{
+	json_t *a = shared_options(spec, argc, argv);
+	char number[32];
+
+	if (!a || !whole)
+		return a;
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)cfg->threads);
+	if (!opts_given(spec, argc, argv, "threads"))
+		json_array_append_new(a, json_pack("[s, s]", "threads", number));
+	return a;
+}
+
+static json_t *about_json(const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv)
+{
+	char name[256] = "";
+	json_t *build = build_info_json(), *environment = res_environment_json();
+
+	if (gethostname(name, sizeof(name) - 1))
+		snprintf(name, sizeof(name), "host");
+	return json_pack("{s:s, s:b, s:b, s:o, s:o, s:i, s:o, s:o}", "name", name, "joins", cfg->join != NULL, "has_etcd", (int)cfg->lead,
+			 "build", build, "environment", environment, "schema_version", 2, "options", options_json(spec, cfg, argc, argv, false),
+			 "resolved", options_json(spec, cfg, argc, argv, true));
+}
+
+static bool same_text(const json_t *leader, const json_t *member, const char *path, const char *what, char *why, size_t size)
+{
+	const char *a = json_text_at(leader, path), *b = json_text_at(member, path);
+
+	if (a && b && strcmp(a, b) == 0)
+		return true;
+	snprintf(why, size, "%s is %.64s there and %.64s at the leader", what, b ? b : "unknown", a ? a : "unknown");
+	return false;
+}
+
+static bool check(void *arg, const json_t *leader, const json_t *member, char *why, size_t size)
+{
+	bool all = !json_is_true(json_object_get(member, "joins"));
+
+	(void)arg;
+	if (json_number_at(leader, "schema_version") != json_number_at(member, "schema_version")) {
+		snprintf(why, size, "the version of run.json differs from the leader's");
+		return false;
+	}
+	return same_text(leader, member, "build.version", "rampart's version", why, size) &&
+	       same_text(leader, member, "build.git_commit", "rampart's commit", why, size) &&
+	       shared_options_agree(json_object_get(leader, "options"), json_object_get(member, "options"), all, why, size);
+}
+
+/* --- meeting --- */
+
+static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
+{
+	(void)w;
+	(void)revents;
+	ev_break(loop, EVBREAK_ALL);
+}
+
+/* Servers of the run, one after the other; NULL: no more. */
+static const char *server_at(const struct loadgen_config *cfg, uint32_t i)
+{
+	if (cfg->targets.n > 1)
+		return i < cfg->targets.n ? cfg->targets.v[i].host : NULL;
+	return i < cfg->servers.n ? cfg->servers.name[i] : NULL;
+}
+
+/* This host's address towards the first server, by which the others reach it, too. 0 or -errno with a line in `err`. */
+static int own_address(const struct loadgen_config *cfg, char text[ADDR_TEXT_MAX], char *err, size_t err_size)
+{
+	struct addr server, source;
+	const char *name = server_at(cfg, 0);
+	int ret = resolve_host(name ? name : "", (uint16_t)cfg->tls_port, &server, err, err_size);
+
+	if (ret)
+		return ret;
+	ret = dev_source_addr(&server, &source);
+	if (ret)
+		snprintf(err, err_size, "%.64s: no route to it: %s", name, strerror(-ret));
+	else
+		addr_host_text(&source, text);
+	return ret;
+}
+
+/* The line for the other hosts. Their leases begin before they know of the leader's options. */
+static void print_command(const struct loadgen_config *cfg, const json_t *options, const char *url)
+{
+	/* Figures may go to stdout, and they are to be alone there. */
+	FILE *out = cfg->json && strcmp(cfg->json, "-") == 0 ? stderr : stdout;
+	json_t *o;
+	size_t i;
+
+	fprintf(out, "On %s: performance_test ", cfg->hosts == 2 ? "the other host" : "each of the other hosts");
+	json_array_foreach((json_t *)options, i, o) {
+		if (strcmp(json_string_value(json_array_get(o, 0)), "lease") == 0)
+			fprintf(out, "--lease %s ", json_string_value(json_array_get(o, 1)));
+	}
+	fprintf(out, "--join '%s'\n", url);
+	fflush(out);
+}
+
+static int start_etcd(struct fleet *f, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv,
+		      char *err, size_t err_size)
+{
+	char host[ADDR_TEXT_MAX], run[BUS_RUN_MAX + 1], log[] = "/dev/null";
+	struct etcd_proc_config c = { .host = host, .run = run, .log = log, .ca = cfg->etcd_ca, .cert = cfg->etcd_cert,
+				      .key = cfg->etcd_key };
+	int ret = own_address(cfg, host, err, err_size);
+	json_t *options;
+
+	snprintf(run, sizeof(run), "%.60s", cfg->name_text);
+	if (!ret)
+		ret = etcd_proc_start(&c, &f->etcd, err, err_size);
+	if (ret)
+		return ret;
+	options = shared_options(spec, argc, argv);
+	print_command(cfg, options, etcd_proc_url(f->etcd));
+	json_decref(options);
+	return 0;
+}
+
+static int join(struct fleet *f, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv,
+		struct cluster **cluster, char *err, size_t err_size)
+{
+	struct cluster_config c = { .url = f->url,
+		.hosts = cfg->join ? 0 : (uint32_t)cfg->hosts, .ca = cfg->etcd_ca, .cert = cfg->etcd_cert, .key = cfg->etcd_key,
+		.lease_ns = cfg->lease_ns, .join_timeout_ns = cfg->join_timeout_ns, .leads = cfg->lead, .joins = cfg->join != NULL,
+		/* Whether the run goes on after a loss is for the ramp to say; what the others counted is wanted in any case. */
+		.go_on_after_loss = true };
+	struct ev_loop *loop = ev_default_loop(0);
+	ev_signal interrupt, terminate;
+	int ret;
+
+	ev_signal_init(&interrupt, on_signal, SIGINT);
+	ev_signal_init(&terminate, on_signal, SIGTERM);
+	ev_signal_start(loop, &interrupt);
+	ev_signal_start(loop, &terminate);
+	ret = cluster_join(&c, loop, about_json(spec, cfg, argc, argv), check, f, cluster, err, err_size);
+	ev_signal_stop(loop, &interrupt);
+	ev_signal_stop(loop, &terminate);
+	return ret;
+}
+
+int fleet_meet(struct fleet *f, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv, char *err,
+	       size_t err_size)
+{
+	struct cluster *cluster;
+	int ret;
+
+	*f = (struct fleet){ .own_argc = argc };
+	if (cfg->lead && start_etcd(f, spec, cfg, argc, argv, err, err_size))
+		return -ENOENT;
+	snprintf(f->url, sizeof(f->url), "%s", cfg->lead ? etcd_proc_local_url(f->etcd) : cfg->join ? cfg->join : cfg->cluster);
+	/* Neither ps nor run.json is to show the token. */
+	for (int i = 1; i < argc; i++)
+		bus_url_redact(argv[i]);
+	ret = join(f, spec, cfg, argc, argv, &cluster, err, err_size);
+	if (ret) {
+		etcd_proc_free(f->etcd);
+		f->etcd = NULL;
+		return ret;
+	}
+	if (team_init(&f->team, cluster, ev_default_loop(0))) {
+		cluster_leave(cluster, "it is out of memory");
+		snprintf(err, err_size, "this machine is out of memory");
+		return -ENOMEM;
+	}
+	f->team.go_on_after_loss = cfg->on_host_loss == HOST_LOSS_CONTINUE;
+	f->team.max_skew_ns = cfg->max_skew_ns;
+	log_info("%u hosts are there; this one has rank %u", f->team.n, f->team.rank);
+	if (f->team.rank == 0)
+		return 0;
+	f->argv = shared_options_join(spec, argc, argv, json_object_get(cluster_about(cluster, 0), "resolved"), &f->argc, err, err_size);
+	return f->argv ? 0 : -EINVAL;
+}
+
+void fleet_apply(struct fleet *f, struct loadgen_config *cfg)
+{
+	cfg->team = &f->team;
+	cfg->hosts = f->team.n;
+	cfg->rank = f->team.rank;
+	if (f->team.rank != 0)
+		cfg->report = 0;
+}
+
+bool fleet_allows(const struct loadgen_config *cfg, char *err, size_t err_size)
+{
+	struct rail_names allowed;
+	const char *name;
+	bool found = false;
+
+	if (!cfg->allow_server)
+		return true;
+	if (rails_split("allow-server", cfg->allow_server, &allowed, err, err_size))
+		return false;
+	for (uint32_t i = 0; (name = server_at(cfg, i)); i++) {
+		found = false;
+		for (uint32_t k = 0; k < allowed.n; k++)
+			found |= strcmp(allowed.name[k], name) == 0;
+		if (!found) {
+			snprintf(err, err_size, "the leader's run loads %.64s, which --allow-server does not allow", name);
+			return false;
+		}
+	}
+	return found;
+}
+
+void fleet_part(struct fleet *f, const char *why)
+{
+	team_clear(&f->team, why);
+	etcd_proc_free(f->etcd);
+	f->etcd = NULL;
+	for (int i = f->own_argc; i < f->argc; i++)
+		free(f->argv[i]);
+	free(f->argv);
+	f->argv = NULL;
+}

@@ -1,0 +1,38 @@
+/* The load hosts of this command (--lead, --join, --cluster): they meet before anything is run, and part when all is done.
+ * Owning thread: main. */
+#ifndef RAMPART_LOADGEN_FLEET_H
+#define RAMPART_LOADGEN_FLEET_H
+
+#include <stddef.h>
+
+#include "common/base/opts.h"
+#include "loadgen/cluster/etcd/bus_url.h"
+#include "loadgen/config/config.h"
+#include "loadgen/ramp/team.h"
+
+struct etcd_proc;
+
+struct fleet {
+	struct team team;
+	struct etcd_proc *etcd;		/* our own, with --lead */
+	char url[BUS_URL_MAX];		/* of the etcd, with the token */
+	char **argv;			/* a member's: its own and the leader's options; NULL: as they were given */
+	int argc, own_argc;
+};
+
+/* Meets the others: waits until as many as --hosts are there, and has each checked against this one if this is the leader.
+ * Blocks. Returns 0, or -errno with a line in `err`; -ECANCELED after SIGINT or SIGTERM. With f->argv a member's command line
+ * to be read in the place of the one that was given. */
+int fleet_meet(struct fleet *f, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv, char *err,
+	       size_t err_size) __attribute__((warn_unused_result));
+
+/* Makes a configuration one of this fleet's. */
+void fleet_apply(struct fleet *f, struct loadgen_config *cfg);
+
+/* False with a line in `err` if this host may not load the servers that the leader names (--allow-server). */
+bool fleet_allows(const struct loadgen_config *cfg, char *err, size_t err_size);
+
+/* Parts; `why` as in cluster_leave. An empty fleet is allowed. */
+void fleet_part(struct fleet *f, const char *why);
+
+#endif

@@ -1,0 +1,446 @@
+/* See gates.h. */
+#include "loadgen/ramp/gates.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "common/base/clock.h"
+#include "common/base/json_at.h"
+#include "common/base/log.h"
+#include "loadgen/judge/breaking.h"
+#include "loadgen/ramp/phases.h"
+#include "loadgen/ramp/record.h"
+#include "loadgen/ramp/team.h"
+#include "loadgen/results/load_hosts.h"
+#include "loadgen/results/results.h"
+
+#define RUN_STEP 0	/* the "step" of what belongs to the run as a whole */
+
+static const struct {
+	const char *name;
+	bool at_one_moment;
+} gates[GATE_N] = {
+	[GATE_READY] = { "ready", true },
+	[GATE_CONNECTED] = { "connected", false },
+	[GATE_WARM] = { "warm", true },
+	[GATE_MEASURED] = { "measured", false },
+	[GATE_COUNTED] = { "counted", false },
+};
+
+static enum gate gate_of(const char *name)
+{
+	enum gate g = GATE_READY;
+
+	while (g < GATE_N && strcmp(gates[g].name, name) != 0)
+		g++;
+	return g;
+}
+
+static const char *text_at(const json_t *o, const char *name)
+{
+	const char *text = json_text_at(o, name);
+
+	return text ? text : "";
+}
+
+/* False when this host has only itself to wait for. */
+static bool has_others(const struct ramp *r)
+{
+	return r->team && !r->team->out;
+}
+
+/* --- the leader's part --- */
+
+/* A number of the notes, of all hosts. */
+static double sum_of_notes(const struct ramp *r, enum gate g, const char *field)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < r->team->n; i++) {
+		double v = json_number_at(team_note(r->team, r->step_number, gates[g].name, i), field);
+
+		sum += v > 0 && v <= UINT32_MAX ? v : 0;
+	}
+	return sum;
+}
+
+uint32_t gates_connected(const struct ramp *r)
+{
+	if (!has_others(r))
+		return r->current.step->connected_peak;
+	return (uint32_t)MIN(sum_of_notes(r, GATE_CONNECTED, "connected"), (double)UINT32_MAX);
+}
+
+/* All are there. */
+static void lead(struct ramp *r, enum gate g)
+{
+	switch (g) {
+	case GATE_READY: gates_release(r, g); break;
+	case GATE_CONNECTED: r->moves->enter(r, RAMP_COUNT); break;
+	case GATE_WARM: r->moves->enter(r, RAMP_BEGIN); break;
+	case GATE_MEASURED: r->moves->ask_measured(r); break;
+	case GATE_COUNTED: r->moves->all_counted(r); break;
+	case GATE_N: break;
+	}
+}
+
+/* --- going on --- */
+
+static void go_on(struct ramp *r, enum gate g, bool traffic)
+{
+	switch (g) {
+	case GATE_READY: r->moves->enter(r, RAMP_CONNECT); break;
+	case GATE_CONNECTED: r->moves->enter(r, traffic ? RAMP_START : RAMP_DISCONNECT); break;
+	case GATE_WARM: r->moves->enter(r, RAMP_MEASURE); break;
+	case GATE_MEASURED: r->moves->leave_measured(r); break;
+	case GATE_COUNTED:
+	case GATE_N: break;
+	}
+}
+
+void gates_release(struct ramp *r, enum gate g)
+{
+	bool traffic = g != GATE_CONNECTED || (gates_connected(r) > 0 && !r->outcome->stopping);
+
+	if (!has_others(r)) {
+		go_on(r, g, traffic);
+		return;
+	}
+	/* Nobody waits in a phase of its own for GATE_MEASURED, and this host may be at the next gate already. */
+	r->measured_released |= g == GATE_MEASURED;
+	if (g != GATE_MEASURED) {
+		r->gate = g;
+		r->moves->enter(r, RAMP_GATE);
+	}
+	team_go(r->team, r->step_number, gates[g].name, json_pack("{s:b}", "traffic", traffic),
+		gates[g].at_one_moment ? TEAM_LEAD_NS : 0);
+}
+
+static json_t *note_of(const struct ramp *r, enum gate g)
+{
+	if (g == GATE_CONNECTED)
+		return json_pack("{s:I}", "connected", (json_int_t)r->current.step->connected_peak);
+	return g == GATE_COUNTED ? record_hand_in(r) : NULL;
+}
+
+void gates_arrive(struct ramp *r, enum gate g)
+{
+	if (!has_others(r)) {
+		if (team_leads(r->team))
+			lead(r, g);
+		else
+			go_on(r, g, false);
+		return;
+	}
+	r->gate = g;
+	if (g != GATE_MEASURED)
+		r->moves->enter(r, RAMP_GATE);
+	if (g == GATE_READY)
+		team_compare_clocks(r->team, r->step_number, gates[g].name);
+	else
+		team_arrive(r->team, r->step_number, gates[g].name, note_of(r, g));
+}
+
+void gates_leave(struct ramp *r)
+{
+	if (!has_others(r))
+		return;
+	if (!r->measured_arrived) {
+		r->measured_arrived = true;
+		team_arrive(r->team, r->step_number, gates[GATE_MEASURED].name, NULL);
+	}
+	if (r->measured_all && !r->measured_released)
+		gates_release(r, GATE_MEASURED);
+}
+
+/* --- steps --- */
+
+void gates_announce(struct ramp *r)
+{
+	const struct step *s = r->current.step;
+	json_t *dealt;
+
+	r->step_number++;
+	r->cut_told = false;
+	if (!has_others(r))
+		return;
+	dealt = json_array();
+	for (uint32_t i = 0; i < r->suts.n; i++)
+		json_array_append_new(dealt, json_integer((json_int_t)r->current.dealt[i]));
+	team_go(r->team, r->step_number, "step", json_pack("{s:o, s:I, s:I, s:I}", "clients", dealt, "bytes", (json_int_t)s->bytes,
+		"repetition", (json_int_t)s->repetition, "rate", (json_int_t)s->rate), 0);
+}
+
+/* How many clients each server gets. False: that cannot be. */
+static bool read_dealt(const struct ramp *r, const json_t *clients, uint32_t *dealt)
+{
+	double total = 0;
+
+	if (json_array_size(clients) != r->suts.n)
+		return false;
+	for (uint32_t i = 0; i < r->suts.n; i++) {
+		json_int_t n = json_integer_value(json_array_get(clients, i));
+
+		if (n < 0 || n > (json_int_t)r->cfg->clients)
+			return false;
+		dealt[i] = (uint32_t)n;
+		total += (double)n;
+	}
+	return total >= 1 && total <= (double)r->cfg->clients;
+}
+
+/* A member's: what the leader announced, checked. */
+static void begin_announced(struct ramp *r, const json_t *what)
+{
+	double bytes = json_number_at(what, "bytes");
+	double repetition = json_number_at(what, "repetition"), rate = json_number_at(what, "rate");
+
+	r->step_number++;
+	r->cut_told = false;
+	if (!(read_dealt(r, json_object_get(what, "clients"), r->current.dealt) && bytes >= 1 && bytes <= (double)r->cfg->message_bytes &&
+	      repetition >= 1 && repetition <= UINT32_MAX && rate >= 0 && rate <= 1e9)) {
+		outcome_stop(r->outcome, STOP_HOST_LOST, "the leader announced a step that cannot be");
+		r->moves->enter(r, RAMP_STOP);
+		return;
+	}
+	r->outcome->stopping = false;
+	if (r->moves->prepare_step(r, (uint64_t)bytes, (uint32_t)repetition, (uint64_t)rate))
+		gates_arrive(r, GATE_READY);
+}
+
+/* The leader's run is over, or the next step is there. */
+static bool look_for_step(struct ramp *r)
+{
+	json_t *over = team_gone(r->team, RUN_STEP, "end"), *end = over ? over : team_gone(r->team, RUN_STEP, "exit"), *step = team_gone(r->team, r->step_number + 1, "step");
+
+	if (step) {
+		begin_announced(r, step);
+	} else if (end) {
+		r->outcome->stopping = false;
+		outcome_stop(r->outcome, stop_reason_of(json_text_at(end, "reason")), text_at(end, "detail"));
+		r->moves->enter(r, RAMP_STOP);
+	}
+	return step || end;
+}
+
+
+/* --- the run --- */
+
+void gates_meet(struct ramp *r)
+{
+	if (has_others(r))
+		team_arrive(r->team, RUN_STEP, "met", json_pack("{s:O}", "rdma_device", r->outcome->generator_dev));
+}
+
+/* Leader, when all have met: hosts whose devices are of another kind do not measure the same. */
+static void compare_fabrics(struct ramp *r)
+{
+	static const char *const kinds[] = { "rdma_device.link", "rdma_device.is_software", "rdma_device.path_mtu_bytes" };
+	static const char *const words[] = { "link", "software device", "path MTU" };
+	const json_t *mine = team_note(r->team, RUN_STEP, "met", 0);
+	char why[256];
+
+	for (uint32_t i = 1; i < r->team->n; i++) {
+		const json_t *theirs = team_note(r->team, RUN_STEP, "met", i);
+
+		for (size_t k = 0; theirs && k < sizeof(kinds) / sizeof(kinds[0]) && !r->outcome->stopping; k++) {
+			const json_t *a = json_at(mine, kinds[k]), *b = json_at(theirs, kinds[k]);
+
+			if (a == b || json_equal(a, b))
+				continue;
+			snprintf(why, sizeof(why), "host %u (%.64s): its fabric differs from the leader's: %s", i,
+				 team_host_name(r->team, i), words[k]);
+			outcome_stop(r->outcome, STOP_HOST_LOST, why);
+			r->moves->cut_short(r);
+		}
+	}
+	team_forget(r->team, RUN_STEP, "met");
+}
+
+void gates_tell_infos(struct ramp *r)
+{
+	json_t *infos;
+
+	if (!has_others(r))
+		return;
+	infos = json_array();
+	for (uint32_t i = 0; i < r->suts.n; i++)
+		json_array_append(infos, r->outcome->server_infos[i]);
+	team_go(r->team, RUN_STEP, "info", json_pack("{s:o}", "servers", infos), 0);
+}
+
+void gates_await(struct ramp *r)
+{
+	json_t *info = team_gone(r->team, RUN_STEP, "info");
+
+	if (!has_others(r) || outcome_is_aborted(r->outcome)) {
+		r->moves->enter(r, RAMP_STOP);
+		return;
+	}
+	for (uint32_t i = 0; info && i < r->suts.n && !r->outcome->server_infos[i]; i++)
+		r->outcome->server_infos[i] = json_incref(json_array_get(json_object_get(info, "servers"), i));
+	look_for_step(r);
+}
+
+void gates_tell_end(struct ramp *r)
+{
+	if (has_others(r) && team_leads(r->team))
+		team_go(r->team, RUN_STEP, "end", json_pack("{s:s, s:s}", "reason", stop_reason_names[r->outcome->stop_reason],
+							    "detail", r->outcome->stop_detail), 0);
+}
+
+/* --- how it goes --- */
+
+static void my_live(const struct ramp *r, struct team_live *l)
+{
+	const struct step *s = r->current.step;
+
+	*l = (struct team_live){ .connecting = CREW_SUM(&r->crew, connecting), .connected = CREW_SUM(&r->crew, live),
+				 .failed = CREW_SUM(&r->crew, failed) + CREW_SUM(&r->crew, dropped) };
+	snprintf(l->phase, sizeof(l->phase), "%s", r->moves->phase_name(r));
+	if (r->phase == RAMP_MEASURE && s->n_intervals)
+		l->messages_per_s = s->intervals[s->n_intervals - 1].messages_per_s;
+	if (!s || !s->started)
+		l->connecting = l->connected = l->failed = 0;
+}
+
+/* Why this host wants the step to end; NULL: it does not. */
+static const char *wish_of(const struct ramp *r)
+{
+	return r->outcome->stopping ? r->outcome->stop_detail : NULL;
+}
+
+void gates_tick(struct ramp *r)
+{
+	struct team_live mine;
+
+	if (!r->team)
+		return;
+	my_live(r, &mine);
+	if (!team_leads(r->team)) {
+		team_tell(r->team, &mine, wish_of(r));
+		return;
+	}
+	if (has_others(r) && r->outcome->stopping && r->current.step && !r->cut_told) {
+		r->cut_told = true;
+		team_go(r->team, r->step_number, "cut", json_pack("{s:s, s:s}", "reason",
+			stop_reason_names[r->outcome->stop_reason], "detail", r->outcome->stop_detail), 0);
+	}
+	team_tell(r->team, &mine, NULL);
+}
+
+/* --- events --- */
+
+static void on_gate_at(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct ramp *r = w->data;
+
+	(void)loop;
+	(void)revents;
+	/* A step that was cut short is in another phase. */
+	if (r->phase == RAMP_GATE || r->phase == RAMP_DRAIN)
+		go_on(r, r->gate, r->gate_traffic);
+}
+
+static void go_at(struct ramp *r, uint64_t at_ns)
+{
+	uint64_t now = clock_now_ns();
+
+	if (at_ns <= now) {
+		go_on(r, r->gate, r->gate_traffic);
+		return;
+	}
+	ev_timer_stop(r->loop, &r->gate_at);
+	ev_now_update(r->loop);
+	ev_timer_init(&r->gate_at, on_gate_at, (double)(at_ns - now) / 1e9, 0.);
+	r->gate_at.data = r;
+	ev_timer_start(r->loop, &r->gate_at);
+}
+
+static void on_all(void *arg, uint32_t step, const char *name)
+{
+	struct ramp *r = arg;
+	enum gate g = gate_of(name);
+
+	/* After a cut a host skips gates. */
+	if (step == RUN_STEP && strcmp(name, "met") == 0)
+		compare_fabrics(r);
+	if (step != r->step_number || !r->current.step)
+		return;
+	if (g == GATE_MEASURED)
+		r->moves->ask_measured(r);
+	else if (g < GATE_N && r->gate == g && r->phase == RAMP_GATE)
+		lead(r, g);
+}
+
+static void on_cut(struct ramp *r, const json_t *what)
+{
+	if (team_leads(r->team) || r->outcome->stopping)
+		return;
+	outcome_stop(r->outcome, stop_reason_of(json_text_at(what, "reason")), text_at(what, "detail"));
+	r->moves->cut_short(r);
+}
+
+static void on_go(void *arg, uint32_t step, const char *name, json_t *what, uint64_t at_ns)
+{
+	struct ramp *r = arg;
+	enum gate g = gate_of(name);
+
+	if (r->phase == RAMP_AWAIT) {
+		gates_await(r);
+	} else if (step == r->step_number && strcmp(name, "cut") == 0) {
+		on_cut(r, what);
+	} else if (step == r->step_number && g < GATE_N && r->gate == g && (r->phase == RAMP_GATE || r->phase == RAMP_DRAIN)) {
+		r->gate_traffic = json_is_true(json_object_get(what, "traffic"));
+		go_at(r, at_ns);
+	}
+}
+
+static void on_wish(void *arg, uint32_t rank, const char *why)
+{
+	struct ramp *r = arg;
+
+	(void)rank;
+	if (r->outcome->stopping)
+		return;
+	outcome_stop(r->outcome, STOP_HOST_LOST, why);
+	r->moves->cut_short(r);
+}
+
+static void on_lost(void *arg, uint32_t rank, const char *why)
+{
+	struct ramp *r = arg;
+
+	if (team_leads(r->team))
+		load_hosts_lost(r->outcome->hosts, rank, results_elapsed_s(r->results), why);
+	if (r->team->go_on_after_loss || r->outcome->stopping)
+		return;
+	outcome_stop(r->outcome, STOP_HOST_LOST, why);
+	r->moves->cut_short(r);
+}
+
+/* From here on nobody is waited for. */
+static void on_out(void *arg, const char *why)
+{
+	struct ramp *r = arg;
+
+	if (!outcome_is_aborted(r->outcome)) {
+		r->outcome->stopping = false;
+		outcome_stop(r->outcome, STOP_HOST_LOST, why);
+	}
+	if (r->phase == RAMP_GATE && r->gate == GATE_COUNTED)
+		lead(r, GATE_COUNTED);
+	else if (r->phase == RAMP_AWAIT)
+		r->moves->enter(r, RAMP_STOP);
+	else if (r->phase == RAMP_DRAIN && team_leads(r->team) && r->measured_arrived && !r->report_asked)
+		r->moves->ask_measured(r);
+	else if (r->phase == RAMP_DRAIN && !team_leads(r->team))
+		r->moves->leave_measured(r);
+	else if (r->phase < RAMP_STOP)
+		r->moves->cut_short(r);
+}
+
+const struct team_events gates_events = {
+	.on_all = on_all, .on_go = on_go, .on_wish = on_wish, .on_lost = on_lost, .on_out = on_out,
+};

@@ -1,0 +1,300 @@
+/* See team.h. */
+#include "loadgen/ramp/team.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "common/base/clock.h"
+#include "common/base/json_at.h"
+#include "common/base/log.h"
+#include "loadgen/cluster/cluster.h"
+
+#define NAME_SIZE 96
+/* Of each host: words of progress are not to be what keeps etcd busy. */
+#define TELL_HOST_NS (10 * NS_PER_MS)
+
+static void whole_name(const struct team *t, uint32_t step, const char *name, char *out)
+{
+	snprintf(out, NAME_SIZE, "r%u/s%u/%s", t->run, step, name);
+}
+
+/* False for a name that is not of the running run. */
+static bool part_name(const struct team *t, const char *whole, uint32_t *step, const char **name)
+{
+	unsigned run;
+	int n = 0;
+
+	if (sscanf(whole, "r%u/s%u/%n", &run, step, &n) != 2 || n == 0 || run != t->run)
+		return false;
+	*name = whole + n;
+	return true;
+}
+
+/* --- what comes from the cluster --- */
+
+static void on_all(void *arg, const char *barrier)
+{
+	struct team *t = arg;
+	const char *name;
+	uint32_t step;
+
+	snprintf(t->gathered, sizeof(t->gathered), "%s", barrier);
+	if (t->events && part_name(t, barrier, &step, &name))
+		t->events->on_all(t->arg, step, name);
+	else if (!t->events)
+		ev_break(t->loop, EVBREAK_ALL); /* team_gather looks */
+}
+
+static void on_go(void *arg, const char *barrier, json_t *what, uint64_t at_ns)
+{
+	struct team *t = arg;
+	const char *name;
+	uint32_t step;
+
+	json_object_set_new(t->gone, barrier, what ? json_incref(what) : json_object());
+	if (t->events && part_name(t, barrier, &step, &name))
+		t->events->on_go(t->arg, step, name, what, at_ns);
+	else if (!t->events)
+		ev_break(t->loop, EVBREAK_ALL); /* team_wait looks */
+}
+
+static void on_lost(void *arg, uint32_t rank, const char *why)
+{
+	struct team *t = arg;
+
+	log_warn("%s", why);
+	t->n_lost++;
+	if (rank < TEAM_HOSTS_MAX)
+		t->live[rank] = (struct team_live){ 0 };
+	if (t->events)
+		t->events->on_lost(t->arg, rank, why);
+}
+
+static void on_out(void *arg, const char *why)
+{
+	struct team *t = arg;
+
+	t->out = true;
+	/* An etcd that is the leader's own ends with it. */
+	if (t->rank != 0 && json_is_true(json_object_get(cluster_about(t->cluster, 0), "has_etcd")))
+		snprintf(t->why_out, sizeof(t->why_out), "%s; that etcd is run by the leader, host %s (rank 0)", why, team_host_name(t, 0));
+	else
+		snprintf(t->why_out, sizeof(t->why_out), "%s", why);
+	log_warn("%s", t->why_out);
+	if (t->events)
+		t->events->on_out(t->arg, t->why_out);
+	else
+		ev_break(t->loop, EVBREAK_ALL);
+}
+
+static uint64_t count_at(const json_t *o, const char *path)
+{
+	double v = json_number_at(o, path);
+
+	return v >= 0 && v < 1e18 ? (uint64_t)v : 0;
+}
+
+static void read_live(const json_t *o, struct team_live *l)
+{
+	double per_s = json_number_at(o, "messages_per_s");
+	const char *phase = json_text_at(o, "phase");
+
+	l->hosts = (uint32_t)MIN(count_at(o, "hosts"), TEAM_HOSTS_MAX);
+	l->connecting = count_at(o, "connecting");
+	l->connected = count_at(o, "connected");
+	l->failed = count_at(o, "failed");
+	l->messages_per_s = per_s >= 0 && per_s < 1e15 ? per_s : 0;
+	snprintf(l->phase, sizeof(l->phase), "%s", phase ? phase : "");
+}
+
+static void on_said(void *arg, uint32_t rank, json_t *what)
+{
+	struct team *t = arg;
+	const char *wish = json_text_at(what, "wish");
+	char why[256];
+
+	if (rank >= TEAM_HOSTS_MAX)
+		return;
+	read_live(what, &t->live[rank]);
+	if (t->rank != 0 || !wish || t->wished[rank] || !t->events)
+		return;
+	t->wished[rank] = true;
+	snprintf(why, sizeof(why), "host %u (%.64s): %.150s", rank, team_host_name(t, rank), wish);
+	t->events->on_wish(t->arg, rank, why);
+}
+
+static const struct cluster_events cluster_events = {
+	.on_all = on_all, .on_go = on_go, .on_lost = on_lost, .on_out = on_out, .on_said = on_said,
+};
+
+/* --- start and end --- */
+
+int team_init(struct team *t, struct cluster *cluster, struct ev_loop *loop)
+{
+	*t = (struct team){ .cluster = cluster, .loop = loop, .rank = cluster_rank(cluster), .n = cluster_hosts(cluster) };
+	t->gone = json_object();
+	if (!t->gone)
+		return -ENOMEM;
+	cluster_listen(cluster, &cluster_events, t);
+	return 0;
+}
+
+void team_clear(struct team *t, const char *why)
+{
+	if (!t)
+		return;
+	if (t->cluster)
+		cluster_leave(t->cluster, why);
+	t->cluster = NULL;
+	json_decref(t->gone);
+	t->gone = NULL;
+}
+
+void team_quit(struct team *t, const char *why)
+{
+	if (!t || t->out)
+		return;
+	t->out = true;
+	cluster_leave(t->cluster, why);
+	t->cluster = NULL;
+}
+
+void team_begin_run(struct team *t, const struct team_events *events, void *arg)
+{
+	t->run++;
+	memset(t->wished, 0, sizeof(t->wished));
+	memset(t->live, 0, sizeof(t->live));
+	t->events = events;
+	t->arg = arg;
+}
+
+void team_end_run(struct team *t)
+{
+	t->events = NULL;
+}
+
+/* --- barriers --- */
+
+void team_arrive(struct team *t, uint32_t step, const char *name, json_t *note)
+{
+	char whole[NAME_SIZE];
+
+	whole_name(t, step, name, whole);
+	cluster_arrive(t->cluster, whole, note);
+}
+
+const json_t *team_note(const struct team *t, uint32_t step, const char *name, uint32_t rank)
+{
+	char whole[NAME_SIZE];
+
+	whole_name(t, step, name, whole);
+	return cluster_note(t->cluster, whole, rank);
+}
+
+void team_forget(struct team *t, uint32_t step, const char *name)
+{
+	char whole[NAME_SIZE];
+
+	whole_name(t, step, name, whole);
+	cluster_forget(t->cluster, whole);
+}
+
+void team_compare_clocks(struct team *t, uint32_t step, const char *name)
+{
+	char whole[NAME_SIZE];
+
+	whole_name(t, step, name, whole);
+	cluster_measure_clock(t->cluster, whole);
+}
+
+void team_go(struct team *t, uint32_t step, const char *name, json_t *what, uint64_t in_ns)
+{
+	char whole[NAME_SIZE];
+
+	whole_name(t, step, name, whole);
+	cluster_go(t->cluster, whole, what, in_ns);
+}
+
+json_t *team_gone(const struct team *t, uint32_t step, const char *name)
+{
+	char whole[NAME_SIZE];
+
+	whole_name(t, step, name, whole);
+	return json_object_get(t->gone, whole);
+}
+
+json_t *team_wait(struct team *t, uint32_t step, const char *name)
+{
+	while (!t->out && !team_gone(t, step, name))
+		ev_run(t->loop, 0);
+	return team_gone(t, step, name);
+}
+
+static void on_late(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	(void)w;
+	(void)revents;
+	ev_break(loop, EVBREAK_ALL);
+}
+
+void team_gather(struct team *t, uint32_t step, const char *name, uint64_t timeout_ns)
+{
+	char whole[NAME_SIZE];
+	ev_timer late;
+
+	whole_name(t, step, name, whole);
+	ev_now_update(t->loop);
+	ev_timer_init(&late, on_late, (double)timeout_ns / 1e9, 0.);
+	ev_timer_start(t->loop, &late);
+	while (!t->out && ev_is_active(&late) && strcmp(t->gathered, whole) != 0)
+		ev_run(t->loop, 0);
+	ev_timer_stop(t->loop, &late);
+}
+
+/* --- how it goes --- */
+
+void team_total(const struct team *t, struct team_live *out)
+{
+	*out = t->live[0];
+	if (t->rank != 0)
+		return;
+	out->hosts = t->live[0].hosts;
+	for (uint32_t i = 1; i < t->n; i++) {
+		out->hosts += t->live[i].hosts;
+		out->connecting += t->live[i].connecting;
+		out->connected += t->live[i].connected;
+		out->failed += t->live[i].failed;
+		out->messages_per_s += t->live[i].messages_per_s;
+	}
+}
+
+void team_tell(struct team *t, const struct team_live *mine, const char *wish)
+{
+	struct team_live l = *mine;
+
+	l.hosts = 1;
+	if (t->rank == 0) {
+		t->live[0] = l;
+		team_total(t, &l);
+	}
+	if (t->out || (!wish && clock_now_ns() < t->tell_at_ns))
+		return;
+	t->tell_at_ns = clock_now_ns() + MAX(NS_PER_S, t->n * TELL_HOST_NS);
+	cluster_say(t->cluster, json_pack("{s:i, s:s, s:I, s:I, s:I, s:f, s:s*}", "hosts", (int)l.hosts, "phase", l.phase,
+		"connecting", (json_int_t)l.connecting, "connected", (json_int_t)l.connected, "failed", (json_int_t)l.failed,
+		"messages_per_s", l.messages_per_s, "wish", wish));
+}
+
+int64_t team_clock(const struct team *t, uint64_t now_ns)
+{
+	return (int64_t)now_ns + cluster_clock_offset_ns(t->cluster);
+}
+
+const char *team_host_name(const struct team *t, uint32_t rank)
+{
+	const char *name = json_text_at(cluster_about(t->cluster, rank), "name");
+
+	return name ? name : "";
+}

@@ -1,0 +1,156 @@
+/* What really ran: settings as the device and the threads had them, and what their doorbells and polls carried. */
+#include "loadgen/report/sections/sections.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/base/json_at.h"
+#include "loadgen/analysis/untaken.h"
+
+#define VALUES_MAX 12
+
+static const char *const sides[] = { "server", "generator" };
+
+/* --- settings that did not take effect --- */
+
+size_t effective_say_untaken(struct page *p, const json_t *run, const char *id)
+{
+	const json_t *e;
+	char text[256];
+	size_t i;
+
+	json_array_foreach(json_at(run, "analysis.not_taken"), i, e) {
+		doc_item(p->doc, id, "%s", untaken_text(e, text, sizeof(text)));
+	}
+	return json_array_size(json_at(run, "analysis.not_taken"));
+}
+
+static void say_untaken(struct page *p)
+{
+	if (!json_is_array(json_at(p->run, "analysis.not_taken"))) {
+		doc_text(p->doc, "effective-unknown", "The run does not say which settings took effect.");
+		return;
+	}
+	if (json_array_size(json_at(p->run, "analysis.not_taken")) == 0) {
+		doc_text(p->doc, "effective-all-taken", "Every setting that can be checked took effect as it was asked for.");
+		return;
+	}
+	doc_note(p->doc, DOC_WARN, "effective-not-taken", "These settings did not take effect as they were asked for:");
+	effective_say_untaken(p, p->run, "effective-not-taken-one");
+}
+
+/* --- what each thread had --- */
+
+struct fact {
+	const char *path, *words;
+	double unit;			/* of a number: divided by it; 0: shown as it is */
+};
+
+static const struct fact facts[] = {
+	{ "inline_wanted_bytes", "copied into the send queue: bytes asked for", 0 },
+	{ "inline_granted_bytes", "copied into the send queue: bytes granted", 0 },
+	{ "credits", "credits of a client", 0 },
+	{ "qp.path_mtu_bytes", "path MTU of a queue pair, bytes", 0 },
+	{ "qp.ack_timeout_ns", "acknowledge timeout, ms", 1e6 },
+	{ "qp.retry_count", "retries", 0 },
+	{ "qp.rnr_retry", "retries when a receiver is not ready (7: no end)", 0 },
+	{ "qp.rnr_timer_ns", "time between them, ms", 1e6 },
+	{ "qp.traffic_class", "traffic class", 0 },
+	{ "qp.service_level", "service level", 0 },
+	{ "qp.gid_index", "index of the GID", 0 },
+	{ "cpu", "CPUs that threads ran on last", 0 },
+	{ "cpus", "CPUs that threads may run on", 0 },
+	{ "numa_node", "NUMA nodes of the CPUs that they ran on last", 0 },
+	{ "device_numa_node", "NUMA nodes of their devices", 0 },
+	{ "realtime", "realtime priority", 0 },
+};
+
+static const char *value_of(struct page *p, const json_t *v, double unit)
+{
+	return unit > 0 && json_is_number(v) ? page_text(p, "%.6g", json_number_value(v) / unit) : page_json(p, v);
+}
+
+/* The values of all threads, each once. */
+static const char *of_threads(struct page *p, const json_t *threads, const struct fact *f)
+{
+	const char *seen[VALUES_MAX], *all = "";
+	size_t n = 0, i, k;
+	const json_t *t;
+
+	json_array_foreach(threads, i, t) {
+		const char *text = value_of(p, json_at(t, f->path), f->unit);
+
+		for (k = 0; k < n && strcmp(seen[k], text) != 0; k++)
+			;
+		if (k < n || n == VALUES_MAX)
+			continue;
+		seen[n++] = text;
+		all = page_text(p, "%s%s%s", all, *all ? ", " : "", text);
+	}
+	return n == VALUES_MAX ? page_text(p, "%s, ...", all) : n ? all : "unknown";
+}
+
+static const json_t *threads_of(const json_t *step, const char *side)
+{
+	return json_at(json_at(json_at(step, "effective"), side), "threads");
+}
+
+static void table_threads(struct page *p, const json_t *step)
+{
+	struct doc_table *t = page_table(p, "effective", page_text(p, "With %s, from ibv_query_qp of one connection of each "
+					 "thread, sched_getaffinity and sched_getcpu",
+					 page_clients(p, json_number_at(step, "target_clients"))), "what;server;generator");
+
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
+		page_add(t, DOC_PLAIN, "sss", facts[i].words, of_threads(p, threads_of(step, "server"), &facts[i]),
+			 of_threads(p, threads_of(step, "generator"), &facts[i]));
+}
+
+/* --- what doorbells and polls carried --- */
+
+static void add_work(struct page *p, struct doc_table *t, const json_t *step, const char *side)
+{
+	const json_t *e = json_at(json_at(step, "effective"), side);
+	double polls = json_number_at(e, "polls");
+
+	page_row(p, t, DOC_PLAIN, json_number_at(step, "target_clients"), json_number_at(step, "message_bytes"));
+	page_cells(t, "s02120", side, json_number_at(e, "doorbells"), json_number_at(e, "requests_per_doorbell"),
+		   100 * json_number_at(e, "signalled_ratio"), json_number_at(e, "completions_per_poll"),
+		   100 * json_number_at(e, "empty_polls") / polls);
+}
+
+static void table_work(struct page *p)
+{
+	struct doc_table *t = page_table(p, "effective_work", "Of the measured time; completions a poll are those of polls that "
+					 "found some", PAGE_POINT ";side;doorbells#;requests a doorbell#;with completion#%;"
+					 "completions a poll#;polls that found nothing#%");
+
+	for (size_t i = 0; i < p->points->n; i++)
+		for (size_t k = 0; k < p->points->v[i].n; k++)
+			for (size_t s = 0; s < 2; s++)
+				add_work(p, t, p->points->v[i].steps[k], sides[s]);
+}
+
+/* The last step whose threads said something. */
+static const json_t *last_step(const struct page *p)
+{
+	const json_t *steps = json_at(p->run, "steps");
+
+	for (size_t i = json_array_size(steps); i--;)
+		if (json_array_size(threads_of(json_array_get(steps, i), "generator")) ||
+		    json_array_size(threads_of(json_array_get(steps, i), "server")))
+			return json_array_get(steps, i);
+	return NULL;
+}
+
+void section_effective(struct page *p)
+{
+	const json_t *step = last_step(p);
+
+	doc_section(p->doc, "effective", "What really ran");
+	say_untaken(p);
+	if (!step)
+		return;
+	table_threads(p, step);
+	table_work(p);
+}

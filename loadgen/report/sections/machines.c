@@ -1,0 +1,334 @@
+/* What the machines did while the run went on: CPU, memory, descriptors and clients of both ends against time, with
+ * the steps and their phases marked; peaks of the steps beside the figures at rest; CPU time and context switches an
+ * operation. */
+#include "loadgen/report/sections/sections.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/base/json_at.h"
+#include "loadgen/analysis/read.h"
+#include "loadgen/report/sections/trend.h"
+
+#define MIB 1048576.
+#define ROWS_MAX 200		/* of a side, in charts and tables; run.json has more */
+#define SAMPLES_MAX 65536	/* a longer array is damaged */
+
+static const char *const sides[] = { "server", "generator" };
+#define SIDES (sizeof(sides) / sizeof(sides[0]))
+
+/* Samples of a side, evenly chosen. */
+struct samples {
+	const char *side;
+	const json_t *o;
+	size_t at[ROWS_MAX];		/* their places in the arrays */
+	size_t n;
+	double *t_s;
+};
+
+static double value(const json_t *o, const char *name, size_t i)
+{
+	const json_t *v = json_array_get(json_object_get(o, name), i);
+
+	return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+/* What was added a second between two samples; NAN where it is less, as of another process. */
+static double rate(const struct samples *s, const char *name, size_t i)
+{
+	double span_s, more;
+
+	if (i == 0)
+		return NAN;
+	span_s = value(s->o, "clock_s", s->at[i]) - value(s->o, "clock_s", s->at[i - 1]);
+	more = value(s->o, name, s->at[i]) - value(s->o, name, s->at[i - 1]);
+	return span_s > 0 && more >= 0 ? more / span_s : NAN;
+}
+
+static bool read_samples(struct page *p, const char *side, struct samples *out)
+{
+	const json_t *o = json_object_get(json_object_get(p->run, "resources_series"), side);
+	size_t all = json_array_size(json_object_get(o, "t_s")), n;
+
+	*out = (struct samples){ .side = side, .o = o };
+	if (all == 0 || all > SAMPLES_MAX)
+		return false;
+	n = all < ROWS_MAX ? all : ROWS_MAX;
+	out->t_s = page_numbers(p, n);
+	if (!out->t_s)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		out->at[i] = n > 1 ? i * (all - 1) / (n - 1) : 0;
+		out->t_s[i] = value(o, "t_s", out->at[i]);
+	}
+	out->n = n;
+	return true;
+}
+
+/* --- what is marked --- */
+
+/* A phase that is worth a mark where there is room for three in a step. */
+static const char *short_phase(const char *name)
+{
+	static const struct page_words words[] = {
+		{ "connecting", "connect" }, { "measuring", "measure" }, { "disconnecting", "leave" },
+	};
+
+	return page_words(words, sizeof(words) / sizeof(words[0]), name, NULL);
+}
+
+static void mark_phases(struct chart *c, const json_t *phases)
+{
+	const json_t *names = json_object_get(phases, "name"), *name;
+	size_t i;
+
+	json_array_foreach((json_t *)names, i, name) {
+		const char *text = json_string_value(name), *words = text ? short_phase(text) : NULL;
+
+		if (words && words != text)
+			page_rule(c, value(phases, "t_s", i), true, false, words);
+	}
+}
+
+/* The begins of steps, as many as there is room for; of few steps their phases. */
+static void mark(struct page *p, struct chart *c)
+{
+	const json_t *steps = json_object_get(p->run, "steps");
+	size_t n = json_array_size(steps), marks = n < CHART_RULES_MAX ? n : CHART_RULES_MAX;
+
+	if (3 * n <= CHART_RULES_MAX) {
+		mark_phases(c, json_at(p->run, "resources_series.phases"));
+		return;
+	}
+	for (size_t i = 0; i < marks; i++) {
+		const json_t *step = json_array_get(steps, marks > 1 ? i * (n - 1) / (marks - 1) : 0);
+
+		page_rule(c, json_number_at(step, "started_s"), true, false,
+			  page_count(p, json_number_at(step, "target_clients")));
+	}
+}
+
+/* --- charts --- */
+
+struct curve {
+	const char *label, *name;
+	double unit;
+	bool is_rate, right;
+};
+
+static void draw(struct page *p, struct chart *c, const struct samples *s, const struct curve *v, bool name_side)
+{
+	double *y = page_numbers(p, s->n);
+	bool known = false;
+
+	for (size_t i = 0; y && i < s->n; i++) {
+		y[i] = (v->is_rate ? rate(s, v->name, i) : value(s->o, v->name, s->at[i])) / v->unit;
+		known |= isfinite(y[i]);
+	}
+	if (known)
+		page_series(c, (struct chart_series){ .label = name_side ? page_text(p, "%s %s", s->side, v->label) : v->label,
+						      .mark = CHART_LINE_PLAIN, .x = s->t_s, .y = y, .n = s->n,
+						      .right = v->right });
+}
+
+static void show_cpu(struct page *p, const struct samples *s)
+{
+	static const struct curve curves[] = {
+		{ "user", "machine_user_s", 1, true, false },
+		{ "system", "machine_system_s", 1, true, false },
+		{ "softirq", "machine_softirq_s", 1, true, false },
+		{ "idle", "machine_idle_s", 1, true, false },
+		{ "its own process: user", "cpu_user_s", 1, true, false },
+		{ "its own process: system", "cpu_system_s", 1, true, false },
+	};
+	struct chart c = { .x_label = "seconds since the run began", .y_label = "CPUs" };
+
+	for (size_t i = 0; i < sizeof(curves) / sizeof(curves[0]); i++)
+		draw(p, &c, s, &curves[i], false);
+	mark(p, &c);
+	page_chart(p, page_text(p, "machines-cpu-%s", s->side), page_text(p, "CPUs of the %s's machine", s->side), &c,
+		   page_text(p, "CPUs of the %s's machine in user, system, softirq and idle time, and those of its process, "
+			     "against time.", s->side));
+}
+
+static void show_both(struct page *p, const struct samples *s, const char *id, const char *title, const char *y_label,
+		      const struct curve *curves, size_t n)
+{
+	struct chart c = { .x_label = "seconds since the run began", .y_label = y_label, .right_label = "clients" };
+
+	for (size_t k = 0; k < SIDES; k++)
+		for (size_t i = 0; i < n; i++)
+			if (s[k].n)
+				draw(p, &c, &s[k], &curves[i], true);
+	mark(p, &c);
+	page_chart(p, id, title, &c, page_text(p, "%s of both ends against time, and the clients connected.", title));
+}
+
+static void show_charts(struct page *p, const struct samples *s)
+{
+	static const struct curve memory[] = {
+		{ "resident", "rss_bytes", MIB, false, false }, { "pinned", "pinned_bytes", MIB, false, false },
+		{ "clients", "clients_connected", 1, false, true },
+	};
+	static const struct curve counts[] = {
+		{ "descriptors", "fds", 1, false, false }, { "queue pairs", "qps", 1, false, false },
+		{ "clients", "clients_connected", 1, false, true },
+	};
+
+	for (size_t k = 0; k < SIDES; k++)
+		if (s[k].n)
+			show_cpu(p, &s[k]);
+	show_both(p, s, "machines-memory", "Memory over time", "MiB", memory, sizeof(memory) / sizeof(memory[0]));
+	show_both(p, s, "machines-counts", "Descriptors and queue pairs over time", "in use", counts,
+		  sizeof(counts) / sizeof(counts[0]));
+}
+
+/* --- tables --- */
+
+/* The phase that ran at a time. */
+static const char *phase_at(const json_t *phases, double t_s)
+{
+	const json_t *names = json_object_get(phases, "name");
+	const char *name = NULL;
+
+	for (size_t i = 0; i < json_array_size(names) && value(phases, "t_s", i) <= t_s; i++)
+		name = json_string_value(json_array_get(names, i));
+	return name;
+}
+
+static void add_samples(struct page *p, struct doc_table *t, const struct samples *s)
+{
+	static const char *const cpus[] = { "cpu_user_s", "cpu_system_s", "machine_user_s", "machine_system_s",
+		"machine_softirq_s", "machine_steal_s", "machine_idle_s" };
+	static const char *const bytes[] = { "rss_bytes", "pinned_bytes", "machine_available_bytes", "machine_slab_bytes" };
+	static const char *const gauges[] = { "machine_runnable", "fds", "threads", "clients_connected", "clients_connecting",
+		"qps", "cqs", "mrs" };
+	static const char *const rates[] = { "switches_voluntary", "switches_involuntary", "completions", "polls", "wakeups" };
+	const json_t *phases = json_at(p->run, "resources_series.phases");
+
+	for (size_t i = 0; i < s->n; i++) {
+		page_add(t, DOC_PLAIN, "s2s", s->side, s->t_s[i], phase_at(phases, s->t_s[i]));
+		for (size_t k = 0; k < sizeof(cpus) / sizeof(cpus[0]); k++)
+			page_cells(t, "2", rate(s, cpus[k], i));
+		page_cells(t, "0", 100 * value(s->o, "busiest_core_ratio", s->at[i]));
+		for (size_t k = 0; k < sizeof(bytes) / sizeof(bytes[0]); k++)
+			page_cells(t, "1", value(s->o, bytes[k], s->at[i]) / MIB);
+		for (size_t k = 0; k < sizeof(gauges) / sizeof(gauges[0]); k++)
+			page_cells(t, "0", value(s->o, gauges[k], s->at[i]));
+		for (size_t k = 0; k < sizeof(rates) / sizeof(rates[0]); k++)
+			page_cells(t, "0", rate(s, rates[k], i));
+	}
+}
+
+static void show_samples(struct page *p, const struct samples *s)
+{
+	struct doc_table *t = page_table(p, "resources", "Samples of both ends; rates since the row before.",
+		"side;time#s;phase;process user#CPUs;process system#CPUs;machine user#CPUs;machine system#CPUs;softirq#CPUs;"
+		"steal#CPUs;idle#CPUs;busiest core#%;resident#MiB;pinned#MiB;available#MiB;slab#MiB;runnable#;descriptors#;"
+		"threads#;clients#;connecting#;QPs#;CQs#;MRs#;voluntary switches#1/s;involuntary switches#1/s;completions#1/s;"
+		"polls#1/s;wake-ups#1/s");
+
+	for (size_t k = 0; k < SIDES; k++)
+		add_samples(p, t, &s[k]);
+}
+
+/* What was added over all samples; NAN if none knows it. Where it is less than before, another process took the place of one
+ * that had ended: what that had used by then is not known, and not counted. */
+static double added(const json_t *a)
+{
+	double sum = 0, last = 0;
+	bool known = false;
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach((json_t *)a, i, v) {
+		if (!json_is_number(v))
+			continue;
+		sum += fmax(json_number_value(v) - last, 0);
+		last = json_number_value(v);
+		known = true;
+	}
+	return known ? sum : NAN;
+}
+
+static void show_threads(struct page *p, const struct samples *s)
+{
+	struct doc_table *t = page_table(p, "threads", "CPU time of each thread, from the first sample to the last that has it.",
+					 "side;thread;user#s;system#s");
+	json_t *thread;
+	size_t i;
+
+	for (size_t k = 0; k < SIDES; k++)
+		json_array_foreach(json_object_get(s[k].o, "by_thread"), i, thread) {
+			page_add(t, DOC_PLAIN, "ss22", s[k].side, page_text_at(thread, "name", "unknown"),
+				 added(json_object_get(thread, "cpu_user_s")), added(json_object_get(thread, "cpu_system_s")));
+		}
+}
+
+/* Of the last run of each number of clients. */
+static void add_peak(struct page *p, struct doc_table *t, const struct point *point, const char *side)
+{
+	const json_t *r = json_object_get(json_at(point->n ? point->steps[point->n - 1] : NULL, "resources"), side);
+	const json_t *peak = json_object_get(r, "peak");
+
+	page_row(p, t, DOC_PLAIN, point->clients, point->bytes);
+	page_cells(t, "s2000011", side, read_amount(peak, "cpus"), 100 * read_amount(peak, "machine_busy_ratio"),
+		   100 * read_amount(peak, "busiest_core_ratio"), read_amount(peak, "fds"), read_amount(r, "fds"),
+		   read_amount(peak, "rss_bytes") / MIB, read_amount(r, "rss_bytes") / MIB);
+	page_cells(t, "1000022", read_amount(peak, "machine_available_least_bytes") / MIB, read_amount(peak, "threads"),
+		   read_amount(peak, "machine_runnable"), read_amount(r, "switches_voluntary"),
+		   read_amount(r, "switches_involuntary"), read_amount(r, "cpu_ns_per_op") / 1e3,
+		   read_amount(r, "switches_per_op"));
+}
+
+static void show_peaks(struct page *p)
+{
+	struct doc_table *t = page_table(p, "peaks", "Peaks from a step's begin to its end beside what was in use at the end "
+		"of its measured time, of the last run of each number of clients. Context switches and CPU time are of the measured time.",
+		PAGE_POINT ";side;CPU peak#CPUs;machine busy peak#%;busiest core peak#%;descriptors peak#;descriptors#;"
+		"resident peak#MiB;resident#MiB;available least#MiB;threads peak#;runnable peak#;voluntary switches#;"
+		"involuntary switches#;CPU per operation#us;switches per operation#");
+
+	for (size_t i = 0; i < p->points->n; i++)
+		for (size_t k = 0; k < SIDES; k++)
+			add_peak(p, t, &p->points->v[i], sides[k]);
+}
+
+/* --- statements --- */
+
+static void say_peak(struct page *p)
+{
+	const struct point *most = p->points->n ? &p->points->v[p->points->n - 1] : NULL;
+	const json_t *r = most && most->n ? json_at(most->steps[most->n - 1], "resources.server") : NULL;
+	double fds = read_amount(r, "peak.fds"), at_rest = read_amount(r, "fds"), cpus = read_amount(r, "peak.cpus");
+	double available = read_amount(r, "peak.machine_available_least_bytes");
+
+	if (isfinite(fds) && isfinite(at_rest))
+		doc_text(p->doc, "machines-peak", "With %s the server had up to %s descriptors, and %s at the end of the measured "
+			 "time.%s%s", page_clients(p, most->clients), page_count(p, fds), page_count(p, at_rest),
+			 isfinite(cpus) ? page_text(p, " Its process used up to %.2f CPUs.", cpus) : "",
+			 isfinite(available) ? page_text(p, " Its machine had at least %s of memory available.",
+							 page_bytes(p, available)) : "");
+}
+
+void section_machines(struct page *p)
+{
+	struct samples s[SIDES];
+	bool any = false;
+
+	doc_section(p->doc, "machines", "What the machines did");
+	for (size_t k = 0; k < SIDES; k++)
+		any |= read_samples(p, sides[k], &s[k]);
+	if (!any) {
+		doc_text(p->doc, "machines-none", "Nothing is known: the run took no samples (--sample-interval).");
+		return;
+	}
+	doc_text(p->doc, "machines-said", "Each side was sampled every %.3g s, from before the first connection until after the "
+		 "last one had left. Where both ends share a machine, its figures are the same twice.",
+		 json_number_at(p->run, "resources_series.interval_s"));
+	say_peak(p);
+	show_charts(p, s);
+	show_samples(p, s);
+	show_peaks(p);
+	show_threads(p, s);
+}

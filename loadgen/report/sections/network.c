@@ -1,0 +1,164 @@
+/* What the network of both ends carried, by the device's counters: bytes against clients, and every port of the last run of
+ * each number of clients. */
+#include "loadgen/report/sections/sections.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/base/json_at.h"
+#include "loadgen/report/sections/trend.h"
+
+#define MB 1e-6
+
+static const char *const sides[] = { "server", "generator" };
+
+static const struct figures rates = {
+	"network_rates", "Network", "MB/s", "What the ports of both ends sent and received, for each number of clients.", false, {
+		{ "server sent", "MB/s", "network.server.bytes_out_per_s", MB, 2, false },
+		{ "server received", "MB/s", "network.server.bytes_in_per_s", MB, 2, false },
+		{ "generator sent", "MB/s", "network.generator.bytes_out_per_s", MB, 2, false },
+		{ "generator received", "MB/s", "network.generator.bytes_in_per_s", MB, 2, false },
+		{ "server's line used", "%", "network.server.used_ratio", 100, 2, true },
+		{ "generator's line used", "%", "network.generator.used_ratio", 100, 2, true },
+	},
+};
+
+/* What a network without faults does not have. */
+static const struct {
+	const char *name, *words;
+} faults[] = {
+	{ "retransmits", "sent again" }, { "retries_exceeded", "given up" },
+	{ "rnr_naks_sent", "not ready, sent" }, { "rnr_naks_received", "not ready, received" },
+	{ "out_of_sequence", "out of sequence" }, { "duplicate_requests", "twice" },
+	{ "ecn_marked", "congestion marks" }, { "cnps_sent", "congestion notified, sent" },
+	{ "cnps_received", "congestion notified, received" },
+};
+#define FAULTS (sizeof(faults) / sizeof(faults[0]))
+
+static const json_t *side_of(const json_t *step, const char *side)
+{
+	return json_object_get(json_object_get(step, "network"), side);
+}
+
+/* The last run of a point. */
+static const json_t *last_step(const struct point *point)
+{
+	return point->n ? point->steps[point->n - 1] : NULL;
+}
+
+static void add_port(struct page *p, struct doc_table *t, const struct point *point, const char *side, const json_t *o)
+{
+	double bad = 0;
+
+	for (size_t i = 0; i < FAULTS; i++)
+		bad += read_amount(o, faults[i].name) > 0;
+	page_row(p, t, bad > 0 ? DOC_WARN : DOC_PLAIN, point->clients, point->bytes);
+	page_cells(t, "ssss2200", side, page_text_at(o, "device", "unknown"), page_text_at(o, "netdev", ""),
+		   page_text_at(o, "bytes_source", "unknown"), read_amount(o, "bytes_out") * MB, read_amount(o, "bytes_in") * MB,
+		   read_amount(o, "packets_out"), read_amount(o, "packets_in"));
+	for (size_t i = 0; i < FAULTS; i++)
+		page_cells(t, "0", read_amount(o, faults[i].name));
+	page_cells(t, "12", read_amount(o, "line_bits_per_s") / 1e9, read_amount(o, "used_ratio") * 100);
+}
+
+static void show_ports(struct page *p)
+{
+	struct doc_table *t = page_table(p, "network", "Each port in the measured time, of the last run of each number of clients.",
+					 PAGE_POINT ";side;device;interface;bytes by;sent#MB;received#MB;packets sent#;packets received#");
+
+	for (size_t i = 0; i < FAULTS; i++)
+		doc_column(t, faults[i].words, NULL, true);
+	doc_column(t, "line", "Gbit/s", true);
+	doc_column(t, "used", "%", true);
+	for (size_t i = 0; i < p->points->n; i++)
+		for (size_t k = 0; k < sizeof(sides) / sizeof(sides[0]); k++) {
+			const json_t *ports = json_object_get(side_of(last_step(&p->points->v[i]), sides[k]), "ports"), *o;
+			size_t n;
+
+			json_array_foreach(ports, n, o) {
+				add_port(p, t, &p->points->v[i], sides[k], o);
+			}
+		}
+}
+
+/* --- statements --- */
+
+/* How many sides of steps there are, how many of them without a wire, and how many with bytes of an interface. */
+struct known {
+	size_t sides, loopback, netdev;
+	double faults[FAULTS];
+};
+
+static void look(const struct page *p, struct known *out)
+{
+	*out = (struct known){ 0 };
+	for (size_t i = 0; i < read_n_steps(p->run); i++)
+		for (size_t k = 0; k < sizeof(sides) / sizeof(sides[0]); k++) {
+			const json_t *o = side_of(read_step(p->run, i), sides[k]);
+			bool loopback = json_is_true(json_object_get(o, "loopback"));
+
+			out->sides += json_is_object(o);
+			out->loopback += loopback;
+			out->netdev += strcmp(page_text_at(o, "bytes_source", ""), "netdev") == 0;
+			/* Both ends have one device, whose counters are in both sides. */
+			for (size_t f = 0; f < FAULTS && !(loopback && k > 0); f++)
+				out->faults[f] += fmax(read_amount(o, faults[f].name), 0);
+		}
+}
+
+static void say_faults(struct page *p, const struct known *known)
+{
+	const char *text = "";
+
+	for (size_t f = 0; f < FAULTS; f++)
+		if (known->faults[f] > 0)
+			text = page_text(p, "%s%s%s: %s", text, *text ? "; " : "", faults[f].words,
+					 page_count(p, known->faults[f]));
+	if (*text)
+		doc_note(p->doc, DOC_WARN, "network-faults", "The devices counted what a network without faults does not have "
+			 "(%s): packets were lost or came in the wrong order, a receiver had no buffer, or the path was "
+			 "congested. This costs latency.", text);
+	else
+		doc_text(p->doc, "network-clean", "No device counted anything sent again, out of sequence, or for which a receiver "
+			 "was not ready, as far as it counts these.");
+}
+
+static void show_rates(struct page *p, double bytes)
+{
+	struct trend v[FIGURES_MAX];
+	size_t i;
+
+	figures_read(p, &rates, bytes, v);
+	if (!v[0].known)
+		return;
+	i = trend_top(&v[0]);
+	if (isfinite(v[0].y[i]) && isfinite(v[1].y[i]))
+		doc_text(p->doc, "network-said", "With %s the server's ports sent %.2f MB and received %.2f MB a second%s.",
+			 page_clients(p, v[0].x[i]), v[0].y[i], v[1].y[i], isfinite(v[4].y[i]) ?
+			 page_text(p, ", %s of what its line can carry", page_percent(p, v[4].y[i] / 100)) : "");
+	figures_show(p, &rates, v);
+}
+
+void section_network(struct page *p)
+{
+	struct known known;
+	double bytes;
+
+	doc_section(p->doc, "network", "The network");
+	look(p, &known);
+	if (!known.sides) {
+		doc_text(p->doc, "network-none", "Not known: the counters of the RDMA devices were not read.");
+		return;
+	}
+	bytes = page_smallest_size(p);
+	if (known.loopback)
+		doc_text(p->doc, "network-loopback", "Server and generator are on one machine, so RDMA between them does not reach a "
+			 "wire: which bytes a network would carry is not known. Packets are those of both ends, if the device "
+			 "counts them.");
+	if (known.netdev)
+		doc_text(p->doc, "network-shared", "The RDMA device counts no bytes. Those shown are its network interface's, with "
+			 "all else that goes over it, such as TLS connections.");
+	show_rates(p, bytes);
+	say_faults(p, &known);
+	show_ports(p);
+}

@@ -1,0 +1,596 @@
+/* The sections of a report on a suite. See suite.h. */
+#include "loadgen/report/sections/suite.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/base/json_at.h"
+
+#define STEPS_MAX 512u
+#define CANDIDATES_MAX 16u
+#define SUMMARY "summary"
+
+/* --- figures of steps --- */
+
+static const struct column {
+	const char *title, *name;
+	double unit;
+	int decimals;
+} columns[] = {
+	{ "clients#", "clients", 1, 0 },
+	{ "size#bytes", "message_bytes", 1, 0 },
+	{ "connecting p50#ms", "connect_p50_ns", 1e6, 2 },
+	{ "connecting p99#ms", "connect_p99_ns", 1e6, 2 },
+	{ "full handshake p50#ms", "connect_full_p50_ns", 1e6, 2 },
+	{ "resumed p50#ms", "connect_resumed_p50_ns", 1e6, 2 },
+	{ "messages#1/s", "messages_per_s", 1, 0 },
+	{ "bandwidth#GB/s", "bytes_per_s", 1e9, 5 },
+	{ "to the server#GB/s", "to_server_bytes_per_s", 1e9, 5 },
+	{ "from the server#GB/s", "from_server_bytes_per_s", 1e9, 5 },
+	{ "mean#us", "response_mean_ns", 1e3, 1 },
+	{ "p50#us", "response_p50_ns", 1e3, 1 },
+	{ "one way (half of it)#us", "one_way_p50_ns", 1e3, 1 },
+	{ "p95#us", "response_p95_ns", 1e3, 1 },
+	{ "p99#us", "response_p99_ns", 1e3, 1 },
+	{ "p99.9#us", "response_p99_9_ns", 1e3, 1 },
+	{ "jitter, p99/p50#", "jitter_ratio", 1, 2 },
+	{ "came back#1/s", "churn_cycles_per_s", 1, 1 },
+	{ "away p50#ms", "churn_away_p50_ns", 1e6, 2 },
+	{ "server CPU#us/op", "server_cpu_ns_per_operation", 1e3, 1 },
+	{ "generator CPU#us/op", "generator_cpu_ns_per_operation", 1e3, 1 },
+};
+
+#define COLUMNS_N (sizeof(columns) / sizeof(columns[0]))
+
+static bool is_known(const json_t *steps, const char *name)
+{
+	const json_t *step;
+	size_t i;
+
+	json_array_foreach(steps, i, step) {
+		if (isfinite(json_number_at(step, name)))
+			return true;
+	}
+	return false;
+}
+
+/* A column for each figure that a step has. */
+static void show_steps(struct page *p, const char *id, const json_t *steps)
+{
+	const json_t *step;
+	struct doc_table *t;
+	const char *titles = "";
+	size_t i;
+
+	for (size_t k = 0; k < COLUMNS_N; k++)
+		if (is_known(steps, columns[k].name))
+			titles = page_text(p, "%s%s%s", titles, *titles ? ";" : "", columns[k].title);
+	if (!*titles)
+		return;
+	t = page_table(p, page_text(p, "%s_steps", id), "What was measured.", titles);
+	json_array_foreach(steps, i, step) {
+		if (i == STEPS_MAX)
+			break;
+		doc_row(t, DOC_PLAIN);
+		for (size_t k = 0; k < COLUMNS_N; k++)
+			if (is_known(steps, columns[k].name))
+				doc_number(t, json_number_at(step, columns[k].name) / columns[k].unit, columns[k].decimals);
+	}
+}
+
+static size_t count_distinct(const json_t *steps, const char *name)
+{
+	const json_t *step;
+	double last = NAN;
+	size_t i, n = 0;
+
+	json_array_foreach(steps, i, step) {
+		double v = json_number_at(step, name);
+
+		n += isfinite(v) && v != last;
+		last = v;
+	}
+	return n;
+}
+
+static void add_line(struct page *p, struct chart *c, const json_t *steps, const char *x_name, const char *name, double unit,
+		     const char *label, bool right)
+{
+	size_t n = json_array_size(steps) < STEPS_MAX ? json_array_size(steps) : STEPS_MAX;
+	double *x = page_numbers(p, n), *y = page_numbers(p, n);
+
+	if (!x || !y || !is_known(steps, name))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		x[i] = json_number_at(json_array_get(steps, i), x_name);
+		y[i] = json_number_at(json_array_get(steps, i), name) / unit;
+	}
+	page_series(c, (struct chart_series){ .label = label, .mark = CHART_LINE, .x = x, .y = y, .n = n, .right = right });
+}
+
+/* Times, and bandwidth, against the sizes, or against the clients if there is one size. */
+static void draw_steps(struct page *p, const char *id, const json_t *steps)
+{
+	bool by_size = count_distinct(steps, "message_bytes") > 1;
+	const char *x = by_size ? "message_bytes" : "clients";
+	bool answers = is_known(steps, "response_p50_ns");
+	struct chart c = { .x_label = by_size ? "size, bytes" : "clients", .x_log = true, .y_log = true,
+			   .y_label = answers ? "time of an operation, us" : "time to connect, ms" };
+
+	if (!by_size && count_distinct(steps, "clients") < 2)
+		return;
+	if (answers) {
+		add_line(p, &c, steps, x, "response_p50_ns", 1e3, "p50", false);
+		add_line(p, &c, steps, x, "response_p99_ns", 1e3, "p99", false);
+		add_line(p, &c, steps, x, "response_p99_9_ns", 1e3, "p99.9", false);
+		page_chart(p, page_text(p, "%s-times", id), "Time of an operation", &c,
+			   "Percentiles of the time of an operation; the table has the numbers.");
+		c.n_series = 0;
+		c.y_label = "bandwidth, GB/s";
+		add_line(p, &c, steps, x, "bytes_per_s", 1e9, "bandwidth", false);
+		if (c.n_series)
+			page_chart(p, page_text(p, "%s-bandwidth", id), "Bandwidth", &c,
+				   "Bytes a second; the table has the numbers.");
+		return;
+	}
+	add_line(p, &c, steps, x, "connect_p50_ns", 1e6, "p50", false);
+	add_line(p, &c, steps, x, "connect_p99_ns", 1e6, "p99", false);
+	page_chart(p, page_text(p, "%s-times", id), "Time to connect", &c,
+		   "Percentiles of the time to connect; the table has the numbers.");
+}
+
+/* --- comparisons --- */
+
+static const struct shown {
+	const char *metric, *title;
+} shown[] = {
+	{ "throughput_msgs_per_s", "messages/s" }, { "throughput_bytes_per_s", "bandwidth" }, { "response_p50_ns", "p50" },
+	{ "response_p95_ns", "p95" }, { "response_p99_ns", "p99" }, { "response_p99_9_ns", "p99.9" },
+	{ "server_cpu_ns_per_message", "server CPU an operation" },
+	{ "generator_cpu_ns_per_message", "generator CPU an operation" },
+};
+
+static enum doc_tone tone_of(const char *verdict)
+{
+	if (strcmp(verdict, "regression") == 0)
+		return DOC_BAD;
+	return strcmp(verdict, "improvement") == 0 ? DOC_GOOD : DOC_PLAIN;
+}
+
+static const char *in_unit(struct page *p, const json_t *row, const char *path)
+{
+	const char *unit = page_text_at(row, "unit", "");
+	double v = json_number_at(row, path);
+
+	if (strcmp(unit, "bytes_per_s") == 0)
+		return isfinite(v) ? page_text(p, "%.5g GB/s", v / 1e9) : "unknown";
+	return page_in_unit(p, v, unit);
+}
+
+static const char *improvement(struct page *p, const json_t *row)
+{
+	double v = json_number_at(row, "round_ratio.value"), low = json_number_at(row, "round_ratio.low");
+	double high = json_number_at(row, "round_ratio.high");
+
+	if (!isfinite(v))
+		return "unknown";
+	if (!isfinite(low) || !isfinite(high))
+		return page_text(p, "%+.1f %%", 100 * (v - 1));
+	return page_text(p, "%+.1f %% (%+.1f to %+.1f)", 100 * (v - 1), 100 * (low - 1), 100 * (high - 1));
+}
+
+static void add_rows(struct page *p, struct doc_table *t, const json_t *point, const json_t *candidate)
+{
+	const json_t *row;
+	size_t i;
+
+	for (size_t k = 0; k < sizeof(shown) / sizeof(shown[0]); k++)
+		json_array_foreach(json_at(candidate, "rows"), i, row) {
+			const char *verdict = page_text_at(row, "verdict", "unknown");
+
+			if (strcmp(page_text_at(row, "metric", ""), shown[k].metric) != 0)
+				continue;
+			page_add(t, tone_of(verdict), "00ssssss", json_number_at(point, "clients"),
+				 json_number_at(point, "message_bytes"), page_text_at(candidate, "name", "unknown"), shown[k].title,
+				 in_unit(p, row, "base.value"), in_unit(p, row, "run.value"), improvement(p, row), verdict);
+		}
+}
+
+static void show_comparison(struct page *p, const char *id, const json_t *comparison)
+{
+	const json_t *point, *candidate;
+	struct doc_table *t;
+	size_t i, k;
+
+	doc_text(p->doc, NULL, "The baseline is %s. Figures are medians over %s rounds in which all took turns; an improvement "
+		 "above 0 is better, whatever the figure, and has the range of the rounds.",
+		 page_text_at(comparison, "baseline", "unknown"), page_count(p, json_number_at(comparison, "rounds")));
+	t = page_table(p, page_text(p, "%s_comparison", id), "Candidates against the baseline.",
+		       "clients#;size#bytes;candidate;figure;baseline;candidate's;improvement;verdict");
+	json_array_foreach(json_object_get(comparison, "points"), i, point) {
+		if (i == STEPS_MAX)
+			break;
+		json_array_foreach(json_object_get(point, "candidates"), k, candidate) {
+			if (k < CANDIDATES_MAX * 4)
+				add_rows(p, t, point, candidate);
+		}
+	}
+}
+
+/* Improvement in messages a second, in per cent, against size: where settings cross over. */
+static void draw_comparison(struct page *p, const char *id, const json_t *comparison)
+{
+	const json_t *points = json_object_get(comparison, "points"), *row;
+	size_t n = json_array_size(points) < STEPS_MAX ? json_array_size(points) : STEPS_MAX, r;
+	size_t candidates = json_array_size(json_at(json_array_get(points, 0), "candidates"));
+	struct chart c = { .x_label = "size, bytes", .x_log = true, .y_label = "messages/s, % more than the baseline" };
+
+	for (size_t k = 0; n > 1 && k < candidates && k < CANDIDATES_MAX; k++) {
+		double *v = page_numbers(p, 4 * n);
+
+		if (!v)
+			return;
+		for (size_t i = 0; i < n; i++) {
+			const json_t *at = json_array_get(points, i), *o = json_array_get(json_object_get(at, "candidates"), k);
+
+			v[i] = json_number_at(at, "message_bytes");
+			json_array_foreach(json_object_get(o, "rows"), r, row) {
+				if (strcmp(page_text_at(row, "metric", ""), "throughput_msgs_per_s") != 0)
+					continue;
+				v[n + i] = 100 * (json_number_at(row, "round_ratio.value") - 1);
+				v[2 * n + i] = 100 * (json_number_at(row, "round_ratio.low") - 1);
+				v[3 * n + i] = 100 * (json_number_at(row, "round_ratio.high") - 1);
+			}
+		}
+		page_series(&c, (struct chart_series){ .mark = CHART_LINE, .x = v, .y = v + n, .low = v + 2 * n, .high = v + 3 * n,
+			.n = n, .label = page_text_at(json_array_get(json_at(json_array_get(points, 0), "candidates"), k), "name",
+						      "unknown") });
+	}
+	if (!c.n_series)
+		return;
+	page_rule(&c, 0, false, false, page_text_at(comparison, "baseline", "baseline"));
+	page_chart(p, page_text(p, "%s-change", id), "Messages a second against the baseline", &c,
+		   "By how much each candidate is better, with the range of the rounds; the table has the numbers.");
+}
+
+static void count_verdicts(const json_t *comparison, size_t *better, size_t *worse, size_t *all)
+{
+	const json_t *point, *candidate, *row;
+	size_t i, k, r;
+
+	*better = *worse = *all = 0;
+	json_array_foreach(json_object_get(comparison, "points"), i, point)
+		json_array_foreach(json_object_get(point, "candidates"), k, candidate)
+			json_array_foreach(json_object_get(candidate, "rows"), r, row) {
+				const char *verdict = page_text_at(row, "verdict", "unknown");
+
+				*better += strcmp(verdict, "improvement") == 0;
+				*worse += strcmp(verdict, "regression") == 0;
+				++*all;
+			}
+}
+
+/* --- a chapter --- */
+
+static const char *result_of(struct page *p, const json_t *entry)
+{
+	double status = json_number_at(entry, "exit_status");
+	const char *what = page_text_at(entry, "status", "unknown");
+
+	if (strcmp(what, "ran") != 0)
+		return what;
+	if (status == 0 || status == 1 || status == 4)
+		return status == 0 ? "all criteria met" : status == 1 ? "a criterion failed" : "inconclusive";
+	return page_text(p, "exit status %s", page_count(p, status));
+}
+
+static enum doc_tone tone_of_entry(const json_t *entry)
+{
+	double status = json_number_at(entry, "exit_status");
+
+	return status == 0 ? DOC_GOOD : status == 4 || status == 1 ? DOC_WARN : DOC_BAD;
+}
+
+/* The step of an entry whose figure is the greatest; NULL if none has it. */
+static const json_t *greatest(const json_t *steps, const char *name)
+{
+	const json_t *best = NULL, *step;
+	size_t i;
+
+	json_array_foreach(steps, i, step) {
+		if (isfinite(json_number_at(step, name)) &&
+		    (!best || json_number_at(step, name) > json_number_at(best, name)))
+			best = step;
+	}
+	return best;
+}
+
+static const char *time_at(struct page *p, const json_t *step, const char *name)
+{
+	return page_ns(p, json_number_at(step, name));
+}
+
+/* The smallest size that has nine tenths of the most bandwidth. */
+static double size_of_most(const json_t *steps, double most)
+{
+	const json_t *step;
+	double size = NAN;
+	size_t i;
+
+	json_array_foreach(steps, i, step) {
+		if (json_number_at(step, "bytes_per_s") >= 0.9 * most)
+			size = fmin(size, json_number_at(step, "message_bytes"));
+	}
+	return size;
+}
+
+static void answer_comparison(struct page *p, const json_t *comparison)
+{
+	size_t better, worse, all;
+
+	count_verdicts(comparison, &better, &worse, &all);
+	doc_answer(p->doc, DOC_PLAIN, NULL, page_text(p, "Against %s", page_text_at(comparison, "baseline", "the baseline")),
+		   page_text(p, "%zu better, %zu worse", better, worse),
+		   page_text(p, "of %zu figures, over all sizes and candidates.", all));
+}
+
+static void answer_operations(struct page *p, const json_t *steps)
+{
+	const json_t *first = json_array_get(steps, 0), *fast = greatest(steps, "bytes_per_s");
+	double most = json_number_at(fast, "bytes_per_s");
+
+	doc_answer(p->doc, DOC_PLAIN, NULL,
+		   page_text(p, "An operation of %s by %s, p50", page_bytes(p, json_number_at(first, "message_bytes")),
+			     page_clients(p, json_number_at(first, "clients"))), time_at(p, first, "response_p50_ns"),
+		   page_text(p, "p99 %s, p99.9 %s.", time_at(p, first, "response_p99_ns"),
+			     time_at(p, first, "response_p99_9_ns")));
+	if (count_distinct(steps, "message_bytes") > 1 && fast)
+		doc_answer(p->doc, DOC_PLAIN, NULL, "The most bandwidth", page_text(p, "%.4g GB/s", most / 1e9),
+			   page_text(p, "with operations of %s; nine tenths of it from %s on.",
+				     page_bytes(p, json_number_at(fast, "message_bytes")),
+				     page_bytes(p, size_of_most(steps, most))));
+}
+
+static void answer_connecting(struct page *p, const json_t *step)
+{
+	doc_answer(p->doc, DOC_PLAIN, NULL, page_text(p, "Connecting, %s, p50", page_clients(p, json_number_at(step, "clients"))),
+		   time_at(p, step, "connect_p50_ns"), page_text(p, "p99 %s.", time_at(p, step, "connect_p99_ns")));
+}
+
+static void answer_resumed(struct page *p, const json_t *step)
+{
+	doc_answer(p->doc, DOC_PLAIN, NULL, "Connecting with a resumed session, p50", time_at(p, step, "connect_resumed_p50_ns"),
+		   page_text(p, "%s.", page_clients(p, json_number_at(step, "clients"))));
+}
+
+static void answer_churn(struct page *p, const json_t *step)
+{
+	doc_answer(p->doc, DOC_PLAIN, NULL, "Away, p50", time_at(p, step, "churn_away_p50_ns"),
+		   page_text(p, "%s a second came back.", page_count(p, json_number_at(step, "churn_cycles_per_s"))));
+}
+
+/* The question, and the figures that are the first to look at. */
+static void answer(struct page *p, const json_t *entry)
+{
+	const json_t *steps = json_object_get(entry, "steps"), *comparison = json_object_get(entry, "comparison");
+	const char *question = page_text_at(entry, "question", "");
+
+	if (*question)
+		doc_text(p->doc, NULL, "%s", question);
+	if (comparison)
+		answer_comparison(p, comparison);
+	if (greatest(steps, "churn_away_p50_ns"))
+		answer_churn(p, greatest(steps, "churn_away_p50_ns"));
+	if (is_known(steps, "response_p50_ns"))
+		answer_operations(p, steps);
+	else if (greatest(steps, "connect_p50_ns"))
+		answer_connecting(p, greatest(steps, "connect_p50_ns"));
+	if (greatest(steps, "connect_resumed_p50_ns"))
+		answer_resumed(p, greatest(steps, "connect_resumed_p50_ns"));
+}
+
+static const char *command_of(struct page *p, const json_t *options)
+{
+	const char *text = "performance_test", *name;
+	json_t *v, *item;
+	size_t i;
+
+	json_object_foreach((json_t *)options, name, v) {
+		if (json_is_false(v))
+			continue;
+		if (json_is_array(v) && strncmp(name, "compare", 7) == 0) {
+			json_array_foreach(v, i, item) {
+				text = page_text(p, "%s --%s %s", text, name, page_quoted(p, page_json(p, item)));
+			}
+			continue;
+		}
+		text = page_text(p, json_is_true(v) ? "%s --%s%.0s" : "%s --%s %s", text, name,
+				 page_quoted(p, page_json(p, v)));
+	}
+	return text;
+}
+
+static void say_server(struct page *p, const json_t *entry)
+{
+	const char *why = json_text_at(entry, "server_reason");
+	double number = json_number_at(entry, "server");
+
+	if (isfinite(number) && why)
+		doc_text(p->doc, NULL, "Server %s of the suite, %s.", page_count(p, number), why);
+	else if (isfinite(number))
+		doc_text(p->doc, NULL, "Server %s of the suite.", page_count(p, number));
+	else if (why)
+		doc_text(p->doc, NULL, "Server: %s.", why);
+}
+
+static void say_verdict(struct page *p, const json_t *entry)
+{
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(entry, "verdict"), i, v) {
+		if (i < CANDIDATES_MAX)
+			doc_item(p->doc, NULL, "%s, %s: %s, %s (required: %s)", page_text_at(v, "result", "unknown"),
+				 page_clients(p, json_number_at(v, "clients")), page_text_at(v, "criterion", "unknown"),
+				 page_text_at(v, "measured", "unknown"), page_text_at(v, "required", "unknown"));
+	}
+}
+
+/* A name of the suite's folder: nothing that leads out of it. */
+static bool is_plain(const char *folder)
+{
+	return folder && *folder && *folder != '.' && !strchr(folder, '/');
+}
+
+static void add_links(struct page *p, const json_t *entry, const json_t *next)
+{
+	const char *folder = json_text_at(entry, "folder"), *id = json_text_at(next, "id");
+
+	if (is_plain(folder) && json_object_get(entry, "comparison"))
+		doc_file(p->doc, page_text(p, "%s/compare.json", folder), "all figures of the comparison");
+	else if (is_plain(folder))
+		doc_file(p->doc, page_text(p, "%s/report.html", folder), "the full report of this run");
+	if (id)
+		doc_link(p->doc, id, page_text(p, "Next: %s", page_text_at(next, "title", id)));
+	doc_link(p->doc, SUMMARY, "Summary");
+}
+
+void section_suite_entry(struct page *p, const json_t *entry, const json_t *next)
+{
+	const char *id = page_text_at(entry, "id", "entry"), *note = json_text_at(entry, "note");
+	const char *detail = page_text_at(entry, "stop_detail", "");
+	const json_t *steps = json_object_get(entry, "steps"), *comparison = json_object_get(entry, "comparison");
+
+	doc_section(p->doc, id, page_text_at(entry, "title", id));
+	answer(p, entry);
+	doc_badge(p->doc, tone_of_entry(entry), NULL, result_of(p, entry), "");
+	if (note)
+		doc_note(p->doc, DOC_WARN, NULL, "%s", note);
+	if (*detail)
+		doc_note(p->doc, DOC_WARN, NULL, "Stopped: %s", detail);
+	say_verdict(p, entry);
+	if (comparison) {
+		draw_comparison(p, id, comparison);
+		show_comparison(p, id, comparison);
+	} else if (json_array_size(steps)) {
+		draw_steps(p, id, steps);
+		show_steps(p, id, steps);
+	}
+	say_server(p, entry);
+	doc_code(p->doc, command_of(p, json_object_get(entry, "options")));
+	add_links(p, entry, next);
+}
+
+void section_comparison(struct page *p, const json_t *comparison, const char *path)
+{
+	const json_t *o, *options;
+	size_t i;
+
+	doc_section(p->doc, "comparison", "Candidates against the baseline");
+	answer_comparison(p, comparison);
+	draw_comparison(p, "comparison", comparison);
+	show_comparison(p, "comparison", comparison);
+	doc_section(p->doc, "alternatives", "What was compared");
+	json_array_foreach(json_object_get(comparison, "alternatives"), i, o) {
+		options = json_object_get(o, "options");
+		doc_item(p->doc, NULL, "%s%s: %s", page_text_at(o, "name", "unknown"), i ? "" : " (the baseline)",
+			 json_object_size(options) ? page_json(p, options) : "nothing is set");
+	}
+	doc_file(p->doc, path, "all figures");
+}
+
+/* --- the summary --- */
+
+static void say_environment(struct page *p, const json_t *suite)
+{
+	const json_t *entry, *environment = NULL;
+	size_t i;
+
+	json_array_foreach(json_object_get(suite, "entries"), i, entry) {
+		if (!environment)
+			environment = json_object_get(entry, "environment");
+	}
+	if (json_is_true(json_at(environment, "is_emulated_cpu")))
+		doc_note(p->doc, DOC_WARN, "environment", "Measured on an emulated CPU and software RDMA: not hardware figures.");
+	else if (json_is_true(json_at(environment, "rdma_device.is_software")))
+		doc_note(p->doc, DOC_WARN, "environment", "Measured on software RDMA: not hardware figures.");
+}
+
+static void add_summary_row(struct doc_table *t, struct page *p, const json_t *entry, const json_t *step)
+{
+	const char *id = page_text_at(entry, "id", "entry");
+
+	doc_row(t, tone_of_entry(entry));
+	doc_cell_link(t, id, id);
+	page_cells(t, "0020511121s", json_number_at(step, "clients"), json_number_at(step, "message_bytes"),
+		   json_number_at(step, "connect_p50_ns") / 1e6, json_number_at(step, "messages_per_s"),
+		   json_number_at(step, "bytes_per_s") / 1e9, json_number_at(step, "response_p50_ns") / 1e3,
+		   json_number_at(step, "response_p99_ns") / 1e3, json_number_at(step, "response_p99_9_ns") / 1e3,
+		   json_number_at(step, "jitter_ratio"), json_number_at(step, "server_cpu_ns_per_operation") / 1e3,
+		   result_of(p, entry));
+}
+
+static void show_runs(struct page *p, const json_t *entries)
+{
+	struct doc_table *t = page_table(p, "summary", "Runs", "entry;clients#;size#bytes;connecting p50#ms;messages#1/s;"
+					 "bandwidth#GB/s;p50#us;p99#us;p99.9#us;jitter#;server CPU#us/op;result");
+	const json_t *entry, *step;
+	size_t i, k;
+
+	json_array_foreach(entries, i, entry) {
+		if (json_object_get(entry, "comparison"))
+			continue;
+		json_array_foreach(json_object_get(entry, "steps"), k, step) {
+			if (k < STEPS_MAX)
+				add_summary_row(t, p, entry, step);
+		}
+		if (json_array_size(json_object_get(entry, "steps")) == 0)
+			add_summary_row(t, p, entry, NULL);
+	}
+}
+
+static void show_comparisons(struct page *p, const json_t *entries)
+{
+	struct doc_table *t = NULL;
+	const json_t *entry;
+	size_t i, better, worse, all;
+
+	json_array_foreach(entries, i, entry) {
+		const json_t *comparison = json_object_get(entry, "comparison");
+
+		if (!comparison)
+			continue;
+		if (!t)
+			t = page_table(p, "comparisons", "Comparisons",
+				       "entry;compared;baseline;rounds#;figures#;better#;worse#");
+		count_verdicts(comparison, &better, &worse, &all);
+		doc_row(t, tone_of_entry(entry));
+		doc_cell_link(t, page_text_at(entry, "id", "entry"), page_text_at(entry, "id", "entry"));
+		page_cells(t, "ss0000", page_text_at(comparison, "compared", "unknown"),
+			   page_text_at(comparison, "baseline", "unknown"), json_number_at(comparison, "rounds"), (double)all,
+			   (double)better, (double)worse);
+	}
+}
+
+void section_suite_summary(struct page *p, const json_t *suite)
+{
+	const json_t *entries = json_object_get(suite, "entries"), *entry;
+	size_t i, ran = 0, failed = 0, skipped = 0;
+
+	json_array_foreach(entries, i, entry) {
+		const char *status = page_text_at(entry, "status", "unknown");
+
+		ran += strcmp(status, "ran") == 0;
+		skipped += strcmp(status, "skipped") == 0;
+		failed += strcmp(status, "failed") == 0;
+	}
+	doc_section(p->doc, SUMMARY, "Summary");
+	doc_badge(p->doc, DOC_PLAIN, NULL, page_text(p, "%zu ran", ran), "");
+	if (failed)
+		doc_badge(p->doc, DOC_BAD, NULL, page_text(p, "%zu did not run", failed), "");
+	if (skipped)
+		doc_badge(p->doc, DOC_WARN, NULL, page_text(p, "%zu skipped", skipped), "");
+	say_environment(p, suite);
+	show_runs(p, entries);
+	show_comparisons(p, entries);
+}

@@ -1,0 +1,15 @@
+/* The sections of a report on a suite, made from suite.json. */
+#ifndef RAMPART_LOADGEN_REPORT_SUITE_H
+#define RAMPART_LOADGEN_REPORT_SUITE_H
+
+#include "loadgen/report/sections/page.h"
+
+/* All entries in tables that lead to their chapters. */
+void section_suite_summary(struct page *p, const json_t *suite);
+/* The chapter of an entry; `next` is the entry behind it, or NULL. */
+void section_suite_entry(struct page *p, const json_t *entry, const json_t *next);
+
+/* All of a comparison alone, whose folder has compare.json; `path` leads from the report to that. */
+void section_comparison(struct page *p, const json_t *comparison, const char *path);
+
+#endif

@@ -1,0 +1,136 @@
+/* The report on a suite or comparison. See suite_report.h. suite.json and compare.json may be damaged or hostile. */
+#include "loadgen/report/suite_report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/json_at.h"
+#include "loadgen/report/sections/suite.h"
+
+static FILE *open_file(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	FILE *f;
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return NULL;
+	}
+	/* A FIFO must not block. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return NULL;
+	f = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
+	if (!f) {
+		close(fd);
+		errno = EINVAL;
+	}
+	return f;
+}
+
+static bool has_file(const char *dir, const char *name)
+{
+	FILE *f = open_file(dir, name);
+
+	if (f)
+		fclose(f);
+	return f != NULL;
+}
+
+bool suite_report_is_for(const char *dir)
+{
+	return !has_file(dir, "run.json") && (has_file(dir, "suite.json") || has_file(dir, "compare.json"));
+}
+
+static int read_file(const char *dir, const char *name, int version, json_t **out, char *err, size_t err_size)
+{
+	FILE *f = open_file(dir, name);
+	json_error_t e;
+
+	if (!f) {
+		snprintf(err, err_size, "%s/%s: %s", dir, name, strerror(errno));
+		return -ENOENT;
+	}
+	*out = json_loadf(f, JSON_REJECT_DUPLICATES, &e);
+	fclose(f);
+	if (json_number_at(*out, "schema_version") == version)
+		return 0;
+	snprintf(err, err_size, "%s/%s: ", dir, name);
+	if (*out)
+		snprintf(err + strlen(err), err_size - strlen(err), "its schema_version is not %d", version);
+	else
+		snprintf(err + strlen(err), err_size - strlen(err), "%s", e.text);
+	json_decref(*out);
+	*out = NULL;
+	return -EINVAL;
+}
+
+/* Of a comparison. */
+static int make_comparison(struct page *p, const json_t *comparison)
+{
+	int ret = doc_new(page_text(p, "Comparison: %s", page_text_at(comparison, "id", "unknown")),
+			       page_text(p, "The same run with different settings, in turns: %s.",
+					 page_text_at(comparison, "compared", "unknown")), &p->doc);
+
+	if (ret)
+		return ret;
+	section_comparison(p, comparison, "compare.json");
+	return page_failed(p) || json_memory_was_short() ? -ENOMEM : 0;
+}
+
+static int make_document(struct page *p, const json_t *suite)
+{
+	const json_t *entries = json_object_get(suite, "entries"), *entry;
+	size_t i;
+	int ret = doc_new(page_text(p, "Suite report: %s", page_text_at(suite, "id", "unknown")),
+			  page_text(p, "%s. Started %s, ended %s, %s.", page_text_at(suite, "title", "A suite"),
+				    page_text_at(suite, "started_at", "at an unknown time"),
+				    page_text_at(suite, "ended_at", "at an unknown time"),
+				    page_text_at(suite, "status", "of unknown status")), &p->doc);
+
+	if (ret)
+		return ret;
+	section_suite_summary(p, suite);
+	json_array_foreach(entries, i, entry) {
+		section_suite_entry(p, entry, json_array_get(entries, i + 1));
+	}
+	return page_failed(p) || json_memory_was_short() ? -ENOMEM : 0;
+}
+
+int suite_report_make(const struct report_options *o, char *err, size_t err_size)
+{
+	struct page p = { .n_baselines = 0 };
+	bool is_suite = has_file(o->dir, "suite.json");
+	json_t *read = NULL;
+	int ret = is_suite ? read_file(o->dir, "suite.json", 1, &read, err, err_size) :
+			     read_file(o->dir, "compare.json", 3, &read, err, err_size);
+
+	if (!ret) {
+		ret = (is_suite ? make_document : make_comparison)(&p, read);
+		if (ret)
+			snprintf(err, err_size, "out of memory");
+	}
+	if (!ret)
+		ret = doc_write_files(p.doc, o->output ? o->output : o->dir, err, err_size);
+	if (!ret && o->out && (o->format == REPORT_HTML ? doc_write_html : doc_write_markdown)(p.doc, o->out)) {
+		ret = -EIO;
+		snprintf(err, err_size, "cannot write the report to stdout");
+	}
+	json_decref(read);
+	doc_free(p.doc);
+	page_free(&p);
+	return ret;
+}
+
+int suite_report_write(const char *dir, char *err, size_t err_size)
+{
+	const struct report_options o = { .dir = dir };
+
+	return suite_report_make(&o, err, err_size);
+}

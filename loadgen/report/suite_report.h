@@ -1,0 +1,21 @@
+/* The report on several runs: report.html, report.md, tables/ and charts/ of a folder with suite.json, a chapter for each
+ * entry, or with compare.json. Owning thread: main. */
+#ifndef RAMPART_LOADGEN_REPORT_SUITE_REPORT_H
+#define RAMPART_LOADGEN_REPORT_SUITE_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "loadgen/report/report.h"
+
+/* True if the folder is that of a suite or of a comparison, and not that of a run. */
+bool suite_report_is_for(const char *dir);
+
+/* Makes the report into the folder, or into o->output; o->out gets it in o->format. 0, or -errno with a line in `err`. */
+int suite_report_make(const struct report_options *o, char *err, size_t err_size) __attribute__((warn_unused_result));
+
+/* The report of a suite or comparison that has just ended, into its folder. As suite_report_make. */
+int suite_report_write(const char *dir, char *err, size_t err_size) __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,21 @@
+/* Files of a run's other load hosts, as they come to the leader: hosts/RANK-NAME/ in its results folder.
+ * Owning thread: main. */
+#ifndef RAMPART_LOADGEN_HOST_FILES_H
+#define RAMPART_LOADGEN_HOST_FILES_H
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+struct results;
+
+/* The texts of this host's results folder: {folder, files: {NAME: TEXT}, left: [NAME]}. `left` are those that stay here: together the
+ * others have HOST_FILES_MAX bytes at most, the small ones first. NULL when out of memory. */
+#define HOST_FILES_MAX (8 << 20)
+json_t *host_files_read(const struct results *r);
+
+/* Writes what the host of this rank handed in; it may be anything. What cannot be written is lost (results_lost). Returns how
+ * many files were written. */
+uint32_t host_files_write(struct results *r, uint32_t rank, const char *host, const json_t *files);
+
+#endif

@@ -1,0 +1,30 @@
+/* Connection times: the stage that takes the most of them, and their JSON in run.json. Pure. */
+#ifndef RAMPART_LOADGEN_CONNECT_JSON_H
+#define RAMPART_LOADGEN_CONNECT_JSON_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "common/wire/fail.h"
+
+struct hist;
+
+/* The stage in which connections spent the most time. */
+struct longest {
+	enum stage stage;		/* STAGE_TIMED: none of them, but before the attempt that succeeded */
+	double ns;			/* there, at the percentile; of STAGE_TIMED the mean */
+	double share;			/* of the whole time at the percentile, or of its mean */
+};
+
+/* Of the latencies of stages and of whole connections, at a percentile; 100 is the maximum. False without a sample. */
+bool connect_longest(struct hist *const *stages, const struct hist *total, double percentile, struct longest *out);
+/* The stage's name; for STAGE_TIMED "waiting". */
+const char *connect_longest_name(const struct longest *l);
+
+/* `connect_ns`: a latency object for each stage and the total; `psn_generate` is left out if it is NULL. */
+json_t *connect_json(struct hist *const *stages, const struct hist *total, const struct hist *psn_generate);
+/* {p50, p99}: each {stage, ns, ratio}, or null with too few samples. */
+json_t *connect_longest_json(struct hist *const *stages, const struct hist *total);
+
+#endif

@@ -1,0 +1,18 @@
+/* What a suite came to, as suite.json has it (docs/suites.md) and as the summary on the terminal. Owning thread: main. */
+#ifndef RAMPART_LOADGEN_SUITE_RESULTS_H
+#define RAMPART_LOADGEN_SUITE_RESULTS_H
+
+#include <stdio.h>
+
+#include <jansson.h>
+
+/* Adds to the entry `o` what a run says: folder, stop, environment, steps, and what of its verdict is no pass. `run` is
+ * run.json, or NULL: then nothing is added. */
+void suite_results_of_run(json_t *o, const json_t *run);
+/* The same of a comparison; `comparison` is compare.json. */
+void suite_results_of_comparison(json_t *o, json_t *comparison);
+
+/* A line for each step, and for each candidate of a comparison. */
+void suite_results_print(const json_t *suite, FILE *out);
+
+#endif

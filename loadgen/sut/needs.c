@@ -1,0 +1,294 @@
+/* What a run needs of its server. See needs.h. */
+#include "loadgen/sut/needs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/json_at.h"
+#include "common/base/log.h"
+#include "common/host/res.h"
+#include "common/rdma/pump.h"
+#include "loadgen/traffic/workload.h"
+
+#define SESSION_TIMEOUT_S 30
+#define HANDSHAKES_MAX 65536
+#define HANDSHAKES_SPARE 64
+
+static void add_text(struct needs_args *a, const char *option, const char *value)
+{
+	a->v[a->n++] = (char *)option;
+	a->v[a->n++] = (char *)value;
+	a->v[a->n] = NULL;
+}
+
+static void add_number(struct needs_args *a, const char *option, unsigned long long value)
+{
+	snprintf(a->numbers[a->n], NEEDS_NUMBER_MAX, "%llu", value);
+	add_text(a, option, a->numbers[a->n]);
+}
+
+static void add_microseconds(struct needs_args *a, const char *option, uint64_t ns)
+{
+	snprintf(a->numbers[a->n], NEEDS_NUMBER_MAX, "%lluus", (unsigned long long)(ns / NS_PER_US));
+	add_text(a, option, a->numbers[a->n]);
+}
+
+/* Shards of a rail: as many as rdma_server makes. */
+static uint64_t shards_of(const struct loadgen_config *c)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return c->server_threads ? c->server_threads : cpus > 0 ? (uint64_t)cpus : 1;
+}
+
+/* With --phased all clients of a step are in one stage at once, so the server holds a TLS session for each of them
+ * until the last has come. The kernel spreads them over the shards by hash. */
+static uint64_t phased_handshakes(const struct loadgen_config *c)
+{
+	double share = (double)c->clients / (double)shards_of(c);
+	uint64_t most = MIN(c->clients + HANDSHAKES_SPARE, HANDSHAKES_MAX);
+
+	return MIN((uint64_t)(share + 6 * sqrt(share)) + HANDSHAKES_SPARE, most);
+}
+
+/* The server gets the generator's settings of the data path. */
+static void add_tuning(struct needs_args *a, const struct loadgen_config *c)
+{
+	const struct tuning *t = &c->tuning;
+
+	add_microseconds(a, "--ack-timeout", t->ack_timeout_ns);
+	add_number(a, "--retry-count", t->retry_count);
+	add_number(a, "--rnr-retry", t->rnr_retry);
+	add_microseconds(a, "--rnr-timer", t->rnr_timer_ns);
+	if (t->fabric.has_traffic_class)
+		add_number(a, "--traffic-class", t->fabric.traffic_class);
+	if (t->fabric.has_service_level)
+		add_number(a, "--service-level", t->fabric.service_level);
+	if (t->fabric.has_gid_index)
+		add_number(a, "--gid-index", t->fabric.gid_index);
+	add_text(a, "--inline", t->inline_text);
+	add_number(a, "--post-list", t->post_list);
+	add_number(a, "--signal-every", t->signal_every);
+	add_text(a, "--path-mtu", tuning_mtu_names[t->path_mtu]);
+	if (t->srq_depth)
+		add_number(a, "--srq-depth", t->srq_depth);
+	if (t->cq_depth)
+		add_number(a, "--cq-depth", t->cq_depth);
+	if (c->server_cpus[0])
+		add_text(a, "--cpu-list", c->server_cpus);
+	else
+		add_text(a, "--numa", tuning_numa_names[t->numa]);
+	if (t->realtime)
+		a->v[a->n++] = (char *)"--realtime";
+}
+
+/* Clients that leave are still counted while the next ones come; with churn, that may be all of them. The server refuses to
+ * start without memory for the regions of all: those of clients that are leaving may take a quarter of this machine's. */
+static uint64_t spare_clients(const struct loadgen_config *c, uint64_t region_bytes)
+{
+	uint64_t spare = (c->churn_per_s ? c->clients : c->clients / 10) + 16;
+	uint64_t room = res_machine_memory_bytes() / 4 / MAX(region_bytes * c->n_rails, 1);
+
+	return MIN(spare, MAX(room, 1));
+}
+
+void needs_of_server(const struct loadgen_config *c, struct needs_server *out)
+{
+	struct workload_needs needs = { 0 };
+
+	c->wl->needs(c, &needs);
+	*out = (struct needs_server){
+		.max_clients = MIN(c->clients + spare_clients(c, needs.region_bytes), NEEDS_CLIENTS_MAX),
+		.credits = needs.credits,
+		.message_bytes = needs.message_bytes,
+		.region_bytes = needs.region_bytes,
+		.max_handshakes = c->phased ? phased_handshakes(c) : NEEDS_HANDSHAKES_DEFAULT,
+		.threads = shards_of(c),
+		.windows = needs.window,
+	};
+}
+
+void needs_args(const struct loadgen_config *c, char *program, struct needs_args *a)
+{
+	struct needs_server needs;
+
+	needs_of_server(c, &needs);
+	a->n = 0;
+	a->v[a->n++] = program;
+	add_number(a, "--tls-port", 0);
+	add_number(a, "--rdma-port", 0);
+	add_number(a, "--max-clients", needs.max_clients);
+	add_number(a, "--credits", needs.credits);
+	add_number(a, "--message-size", needs.message_bytes);
+	add_number(a, "--region-size", needs.region_bytes);
+	/* Sessions of clients that gave up must expire before the deadline of the check of the pools. */
+	add_number(a, "--session-timeout", c->phased ? NEEDS_PHASED_TIMEOUT_S : SESSION_TIMEOUT_S);
+	add_text(a, "--tls-resume", c->tls_resume ? "on" : "off");
+	if (needs.windows)
+		add_text(a, "--windows", "on");
+	if (c->phased) {
+		add_number(a, "--max-handshakes", needs.max_handshakes);
+		add_number(a, "--handshake-timeout", NEEDS_PHASED_TIMEOUT_S);
+	}
+	add_text(a, "--poll", poll_mode_names[c->poll]);
+	add_microseconds(a, "--spin", c->spin_ns);
+	add_tuning(a, c);
+	add_text(a, "--log-level", log_level_names[c->log_level]);
+	if (c->server_threads)
+		add_number(a, "--threads", c->server_threads);
+	if (c->device)
+		add_text(a, "--device", c->device);
+	if (c->verify)
+		a->v[a->n++] = (char *)"--verify";
+	a->v[a->n] = NULL;
+}
+
+bool needs_are_met(const struct loadgen_config *c, const json_t *info, uint64_t first, uint64_t most, char *text, size_t size)
+{
+	struct workload_needs needs = { 0 };
+	double credits = json_number_at(info, "config.credits");
+	double region = json_number_at(info, "config.region_bytes");
+	double bytes = json_number_at(info, "config.message_bytes");
+	double clients = json_number_at(info, "config.max_clients");
+	double of_one_address = json_number_at(info, "config.max_per_address");
+	/* INFO has the sum over all rails. */
+	size_t rails = json_array_size(json_object_get(info, "rails"));
+	double handshakes = json_number_at(info, "config.max_handshakes") / (double)(rails ? rails : 1);
+	double buffers = json_number_at(info, "config.receive_buffers") / (double)(rails ? rails : 1);
+	const json_t *config = json_object_get(info, "config");
+	bool resumes = json_is_true(json_object_get(config, "tls_resume"));
+	bool windows = json_is_true(json_object_get(config, "windows"));
+	double shards = json_number_at(info, "config.threads"), all = (double)most;
+	double all_at_once = shards > 1 ? all + 6 * sqrt(all * shards) : all;
+
+	text[0] = '\0';
+	c->wl->needs(c, &needs);
+	if (credits < (double)needs.credits)
+		snprintf(text, size, "%u %s in flight (--inflight) are more than the server's --credits %.0f",
+			 needs.credits, c->coalesce > 1 ? "SENDs" : "messages", credits);
+	else if (bytes < (double)needs.message_bytes)
+		snprintf(text, size, "%s of %u bytes are more than the server's --message-size %.0f",
+			 c->coalesce > 1 ? "SENDs (--coalesce)" : "messages", needs.message_bytes, bytes);
+	else if (region < (double)needs.region_bytes)
+		snprintf(text, size, "the workload needs a region of %llu bytes, more than the server's "
+			 "--region-size %.0f", (unsigned long long)needs.region_bytes, region);
+	else if (needs.window && !windows)
+		snprintf(text, size, "the workload has the server write to its clients' memory, which it does "
+			 "not do with its --windows off");
+	else if (clients < (double)first)
+		snprintf(text, size, "the first step of %llu clients is more than the server's "
+			 "--max-clients %.0f", (unsigned long long)first, clients);
+	else if (of_one_address > 0 && of_one_address < (double)first)
+		snprintf(text, size, "the first step of %llu clients is more than the server's "
+			 "--max-per-address %.0f", (unsigned long long)first, of_one_address);
+	/* A server has fewer than --credits for each of its clients where its device, or an option, allows no more. */
+	else if (buffers < (double)first * needs.credits)
+		snprintf(text, size, "the first step of %llu clients with %u in flight each needs more receive buffers than "
+			 "the server's %.0f (its --srq-depth, --cq-depth and --threads)", (unsigned long long)first,
+			 needs.credits, buffers);
+	else if (c->phased && handshakes < all)
+		snprintf(text, size, "--phased has %.0f TLS connections open at once, which is more than "
+			 "the server's --max-handshakes allow (%.0f)", all, handshakes);
+	else if (c->phased && handshakes < all_at_once)
+		snprintf(text, size, "--phased has %.0f TLS connections open at once, which spread over the "
+			 "server's shards by hash: its --max-handshakes must allow %.0f, and allow %.0f", all,
+			 ceil(all_at_once), handshakes);
+	else if (c->tls_resume && !resumes)
+		snprintf(text, size, "--tls-resume: the server has --tls-resume off");
+	return !text[0];
+}
+
+/* --- a server for several runs --- */
+
+/* The sizes of a server; a larger one serves, too. */
+static const char *const sizes[] = { "--max-clients", "--credits", "--message-size", "--region-size" };
+
+static int find_option(const struct needs_args *a, const char *option)
+{
+	for (int i = 1; i < a->n; i++)
+		if (strcmp(a->v[i], option) == 0)
+			return i;
+	return 0;
+}
+
+static const char *value_at(const struct needs_args *a, int i)
+{
+	return i && i + 1 < a->n && strncmp(a->v[i + 1], "--", 2) != 0 ? a->v[i + 1] : "";
+}
+
+static bool is_size(const char *option)
+{
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		if (strcmp(option, sizes[i]) == 0)
+			return true;
+	return false;
+}
+
+/* What only adds to what a server does for those that ask for it. */
+static bool is_service(const char *option)
+{
+	return strcmp(option, "--windows") == 0 || strcmp(option, "--tls-resume") == 0;
+}
+
+/* An option of `b` that `a` does not have, or with another value; NULL: none. */
+static const char *difference(const struct needs_args *a, const struct needs_args *b)
+{
+	for (int i = 1; i < b->n; i++)
+		if (strncmp(b->v[i], "--", 2) == 0 && !is_size(b->v[i]) && !is_service(b->v[i]) &&
+		    (!find_option(a, b->v[i]) || strcmp(value_at(a, find_option(a, b->v[i])), value_at(b, i)) != 0))
+			return b->v[i];
+	return NULL;
+}
+
+static double size_of(const struct needs_args *a, const char *option)
+{
+	return strtod(value_at(a, find_option(a, option)), NULL);
+}
+
+/* Memory of a server: regions and receive buffers. */
+static double memory_of(double clients, double region, double credits, double message)
+{
+	return clients * (region + credits * message);
+}
+
+static bool fits(const struct needs_args *a, const struct needs_args *b, uint64_t memory_bytes)
+{
+	double both[4], of_a[4], of_b[4], larger;
+
+	for (size_t i = 0; i < 4; i++) {
+		of_a[i] = size_of(a, sizes[i]);
+		of_b[i] = size_of(b, sizes[i]);
+		both[i] = MAX(of_a[i], of_b[i]);
+	}
+	larger = MAX(memory_of(of_a[0], of_a[3], of_a[1], of_a[2]), memory_of(of_b[0], of_b[3], of_b[1], of_b[2]));
+	return memory_of(both[0], both[3], both[1], both[2]) <= MAX(larger, (double)memory_bytes / 4);
+}
+
+const char *needs_join(struct needs_args *a, const struct needs_args *b, uint64_t memory_bytes)
+{
+	const char *apart = difference(a, b);
+
+	if (!apart)
+		apart = difference(b, a);
+	if (apart || !fits(a, b, memory_bytes))
+		return apart ? apart : "memory";
+	for (int i = 1; i < b->n; i++) {
+		int at = find_option(a, b->v[i]);
+
+		if (is_size(b->v[i]) && at && size_of(b, b->v[i]) > size_of(a, b->v[i])) {
+			snprintf(a->numbers[at], NEEDS_NUMBER_MAX, "%s", value_at(b, i));
+			a->v[at + 1] = a->numbers[at];
+		} else if (is_service(b->v[i]) && strcmp(value_at(b, i), "on") == 0) {
+			if (at)
+				a->v[at + 1] = b->v[i + 1];
+			else
+				add_text(a, b->v[i], b->v[i + 1]);
+		}
+	}
+	return NULL;
+}

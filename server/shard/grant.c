@@ -1,0 +1,279 @@
+/* What a grant takes. See grant.h. */
+#include "server/shard/grant.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/param.h>
+
+#include "common/base/clock.h"
+#include "common/hist/hist.h"
+#include "common/rdma/qp_pool.h"
+#include "common/rdma/region.h"
+#include "common/wire/auth.h"
+#include "common/wire/psn.h"
+#include "server/shard/shard_data.h"
+#include "server/tables/peers.h"
+#include "server/tables/session.h"
+
+#define PSN_DRAWS_MAX 64
+#define GRANT_GRACE_NS (500 * NS_PER_MS)	/* for the RDMA request to come, before the session may be taken back */
+
+/* Words with numbers. The shard keeps them until the refusal that they belong to is encoded. */
+static const char *words(struct shard *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static const char *words(struct shard *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(s->refusal, sizeof(s->refusal), fmt, ap);
+	va_end(ap);
+	return s->refusal;
+}
+
+/* Credits of a client: what it asks for, at most its equal share of the receive buffers that are left for it and the
+ * clients that may still come. One that needs all that it asks for gets more than that, if each of the others is left half
+ * of what it would have if all had the same; else it gets none. */
+static uint32_t credits_for(const struct shard *s, const struct frame_hello *h)
+{
+	uint32_t left = s->cfg->recv_depth - s->credits_granted;
+	uint32_t served = s->credit_holders;
+	uint32_t to_come = served < s->cfg->shard_clients ? s->cfg->shard_clients - served : 1;
+	uint32_t asked = (uint32_t)MIN(h->queue_depth, s->cfg->credits);
+	uint64_t keep = (uint64_t)(to_come - 1) * MAX(s->cfg->recv_depth / s->cfg->shard_clients / 2, 1);
+
+	if (!(h->features & FRAME_FEATURE_ALL_CREDITS))
+		return MIN(asked, left / to_come);
+	return asked <= left / to_come || keep + asked <= left ? asked : 0;
+}
+
+static enum refuse_code take_psns(struct conn *c, uint32_t client_psn, const char **why)
+{
+	struct shard *s = c->shard;
+	uint64_t t0 = clock_now_ns();
+	int ret;
+
+	if (!psn_reserve(s->server->psns, client_psn)) {
+		counter_add(&s->stats.psn_conflicts, 1);
+		*why = "this PSN is in use: draw another";
+		return REFUSE_PSN_CONFLICT;
+	}
+	ret = psn_draw(s->server->psns, auth_random, NULL, PSN_DRAWS_MAX, &c->server_psn);
+	if (ret) {
+		psn_release(s->server->psns, client_psn);
+		*why = "the server found no free packet sequence number";
+		return ret == -EAGAIN ? REFUSE_BUSY : REFUSE_INTERNAL;
+	}
+	c->client_psn = client_psn;
+	c->has_psns = true;
+	hist_record(s->stats.stages[SS_PSN_GENERATE], clock_now_ns() - t0);
+	return 0;
+}
+
+/* True if some address has more sessions in this shard, granted and not used, than `network` would have with another one:
+ * the oldest of them can be taken back, soon. */
+static bool has_fewer_grants(const struct shard *s, uint64_t network)
+{
+	return peers_count(s->peers, PEERS_CLIENTS, network) + 1 < peers_most(s->peers, PEERS_CLIENTS);
+}
+
+/* Takes a session back that was granted and not used, the oldest one of the address that has most. False: there is none
+ * for `network`, or it may still be used. */
+static bool take_grant_back(const struct shard *s, uint64_t network)
+{
+	struct conn *oldest;
+
+	if (!has_fewer_grants(s, network))
+		return false;
+	oldest = (struct conn *)((char *)peers_oldest(s->peers, PEERS_CLIENTS) - offsetof(struct conn, grant_hold));
+	if (clock_now_ns() < oldest->admitted_ns + GRANT_GRACE_NS)
+		return false;
+	conn_close(oldest, CLOSE_CROWDED_OUT);
+	return true;
+}
+
+void grant_on_relieve(struct ev_loop *loop, ev_async *w, int revents)
+{
+	struct shard *s = w->data;
+	uint64_t network = atomic_exchange(&s->relieve_for, 0);
+
+	(void)loop;
+	(void)revents;
+	if (network)
+		(void)!take_grant_back(s, network);
+}
+
+/* The rail's admission is full, and this shard has nothing to take back: others may. True if one was asked. */
+static bool ask_other_shards(const struct shard *s, uint64_t network)
+{
+	uint32_t n = (uint32_t)s->cfg->threads, first = s->index - s->index % n;
+	bool asked = false;
+
+	for (uint32_t i = first; i < first + n; i++) {
+		struct shard *other = s->server->shards[i];
+
+		if (other == s || counter_get(&other->stats.sessions) < 2)
+			continue;
+		atomic_store(&other->relieve_for, network);
+		ev_async_send(other->loop, &other->relieve);
+		asked = true;
+	}
+	return asked;
+}
+
+/* The refusal for want of room: `busy` if there will be room `soon`, as clients are closing in any shard or sessions can be
+ * taken back. */
+static enum refuse_code no_room(const struct shard *s, bool soon, enum refuse_code code, const char *full, const char **why)
+{
+	bool leaving = soon || s->counts[CONN_ST_CLOSING] > 0;
+
+	for (uint32_t i = 0; i < s->server->n_shards && !leaving; i++)
+		leaving = counter_get(&s->server->shards[i]->stats.closing) > 0;
+	*why = leaving ? "clients are still leaving: try again" : full;
+	return leaving ? REFUSE_BUSY : code;
+}
+
+/* Counts the client in the rail's admission. False if that is full. */
+static bool admit(struct conn *c)
+{
+	const struct server_config *cfg = c->shard->cfg;
+	_Atomic uint32_t *admitted = c->shard->admitted;
+
+	if (atomic_fetch_add_explicit(admitted, 1, memory_order_relaxed) >= cfg->max_clients) {
+		atomic_fetch_sub_explicit(admitted, 1, memory_order_relaxed);
+		return false;
+	}
+	c->admitted = true;
+	return true;
+}
+
+/* Takes credits, which are receive buffers of this shard. */
+static bool take_credits(struct conn *c, const struct frame_hello *h)
+{
+	struct shard *s = c->shard;
+
+	c->credits = credits_for(s, h);
+	s->credits_granted += c->credits;
+	s->credit_holders += c->credits > 0;
+	return c->credits > 0;
+}
+
+static enum refuse_code no_credits(struct shard *s, const struct frame_hello *h, bool soon, const char **why)
+{
+	if (!(h->features & FRAME_FEATURE_ALL_CREDITS))
+		return no_room(s, soon, REFUSE_FULL, "this shard has no receive buffers left", why);
+	return no_room(s, soon, REFUSE_NO_RESOURCES,
+		       words(s, "%u receive buffers (--srq-depth, --cq-depth, --threads) for up to %u clients: this one needs %u, "
+			     "too many to leave the others theirs", s->cfg->recv_depth, s->cfg->shard_clients, h->queue_depth), why);
+}
+
+/* Takes a place among the clients, and credits. 0, or the code to refuse with. */
+static enum refuse_code take_place(struct conn *c, const struct frame_hello *h, const char **why)
+{
+	struct shard *s = c->shard;
+	uint64_t network = addr_network(&c->peer);
+
+	if (s->server->peers && !peers_take(s->server->peers, PEERS_CLIENTS, network, &c->client_share,
+					    server_config_per_address(s->cfg))) {
+		*why = "this address has as many clients as --max-per-address allows";
+		return REFUSE_FULL;
+	}
+	if (!admit(c) && (!take_grant_back(s, network) || !admit(c)))
+		return no_room(s, has_fewer_grants(s, network) || ask_other_shards(s, network),
+			       REFUSE_FULL, "the server's --max-clients are connected", why);
+	if (!take_credits(c, h) && (!take_grant_back(s, network) || !take_credits(c, h)))
+		return no_credits(s, h, has_fewer_grants(s, network), why);
+	c->admitted_ns = clock_now_ns();
+	return peers_take(s->peers, PEERS_CLIENTS, network, &c->grant_hold, UINT32_MAX) ? 0 : REFUSE_INTERNAL;
+}
+
+/* NULL if the options allow what the client needs; else the one that does not, with both numbers. */
+static const char *missing_option(struct shard *s, const struct frame_hello *h)
+{
+	const struct server_config *cfg = s->cfg;
+
+	if (h->message_bytes > cfg->message_bytes)
+		return words(s, "--message-size %" PRIu64 ": the client needs %u", cfg->message_bytes, h->message_bytes);
+	if ((h->features & FRAME_FEATURE_ALL_CREDITS) && h->queue_depth > cfg->credits)
+		return words(s, "--credits %" PRIu64 ": the client needs %u", cfg->credits, h->queue_depth);
+	if ((h->features & FRAME_FEATURE_REGION) && !s->regions)
+		return words(s, "--region-size 0: the client needs a region of %u", MAX(h->region_bytes, 1));
+	if (h->region_bytes > cfg->region_bytes)
+		return words(s, "--region-size %" PRIu64 ": the client needs %u", cfg->region_bytes, h->region_bytes);
+	if ((h->features & FRAME_FEATURE_WINDOW) && !cfg->windows)
+		return "--windows off: the client needs the server to write to its memory";
+	return NULL;
+}
+
+/* 0, or the code to refuse with. Takes nothing. */
+static enum refuse_code check_hello(const struct conn *c, const struct frame_hello *h, const char **why)
+{
+	struct shard *s = c->shard;
+	const char *option;
+
+	if (s->drain_deadline_ns) {
+		*why = "the server is stopping";
+		return REFUSE_DRAINING;
+	}
+	option = missing_option(s, h);
+	if (option) {
+		*why = option;
+		return REFUSE_UNSUPPORTED;
+	}
+	/* Each session that was granted and has not connected yet will take one of the available queue pairs. */
+	if (qp_pool_available(s->qps) <= session_count(s->sessions) + s->counts[CONN_ST_GRANT]) {
+		*why = "all queue pairs are in use or rest after use: try again in a few seconds";
+		return REFUSE_BUSY;
+	}
+	return 0;
+}
+
+bool grant_waits_for_region(struct conn *c, const struct frame_hello *h)
+{
+	struct shard *s = c->shard;
+
+	if (!(h->features & FRAME_FEATURE_REGION) ||
+	    !region_pool_begin(s->regions, s->regions_awaited + !c->awaits_region))
+		return false;
+	s->regions_awaited += !c->awaits_region;
+	c->awaits_region = true;
+	tls_io_watch(&c->io, 0);
+	return true;
+}
+
+enum refuse_code grant_take(struct conn *c, const struct frame_hello *h, const char **why)
+{
+	enum refuse_code code = check_hello(c, h, why);
+
+	/* PSNs first: after a conflict the client may send another HELLO, so nothing else may have been taken. */
+	if (!code)
+		code = take_psns(c, h->psn, why);
+	return code ? code : take_place(c, h, why);
+}
+
+enum refuse_code grant_fill(struct conn *c, const struct frame_hello *h, struct frame_grant *g, const char **why)
+{
+	struct shard *s = c->shard;
+	struct region_grant region = { 0 };
+	int ret;
+
+	ret = h->features & FRAME_FEATURE_REGION ? region_get(s->regions, &c->region, &region) : 0;
+	if (ret) {
+		*why = ret == -EAGAIN ? "one-sided regions are being cleared: try again" : "no one-sided region is left";
+		return ret == -EAGAIN ? REFUSE_BUSY : REFUSE_NO_RESOURCES;
+	}
+	*g = (struct frame_grant){
+		.psn = c->server_psn,
+		.message_bytes = (uint32_t)s->cfg->message_bytes,
+		.credits = (uint16_t)c->credits,
+		.features = h->features & (uint16_t)(s->cfg->tls_resume ? FRAME_FEATURES_KNOWN :
+						     FRAME_FEATURES_KNOWN & ~FRAME_FEATURE_TICKET),
+		.rdma = s->rdma_addr,
+		.expires_ms = (uint32_t)(s->cfg->session_timeout_ns / NS_PER_MS),
+		.region_addr = region.addr,
+		.region_bytes = region.bytes,
+		.region_rkey = region.rkey,
+	};
+	return 0;
+}

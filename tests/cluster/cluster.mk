@@ -1,0 +1,23 @@
+# Tests of loadgen/cluster against a real etcd of this machine, included by the top Makefile: each test_*.c here is a program.
+
+CLUSTER_SOURCES := $(wildcard tests/cluster/test_*.c)
+CLUSTER_BINARIES := $(CLUSTER_SOURCES:%.c=$(B)/%)
+
+$(CLUSTER_BINARIES): %: %.o $(call archives,tests/unit/helpers tests/unit/files loadgen/cluster loadgen/cluster/etcd $(COMMON))
+	$(link) -lcmocka $(LDLIBS_ALL)
+
+cluster-tests: $(CLUSTER_BINARIES)
+
+# test_etcd forks while the thread of a lease runs.
+check-cluster: $(CLUSTER_BINARIES)
+	TSAN_OPTIONS=die_after_fork=0 TALLY=$(B)/cluster.tally tests/unit/run-unit $^
+
+-include $(CLUSTER_SOURCES:%.c=$(B)/%.d)
+.PHONY: cluster-tests check-cluster
+
+# A host of a run without load, whose clock a test may shift: test_joiners runs many of them.
+$(B)/tests/cluster/joiner: $(B)/tests/cluster/joiner.o $(call archives,loadgen/cluster loadgen/cluster/etcd $(COMMON))
+	$(link) -Wl,--wrap=clock_gettime -Wl,--wrap=pthread_cond_timedwait $(LDLIBS_ALL)
+
+$(B)/tests/cluster/test_joiners: | $(B)/tests/cluster/joiner
+-include $(B)/tests/cluster/joiner.d

@@ -1,0 +1,600 @@
+/* The bus against a real etcd: what it promises across restarts, compactions, stops and refusals. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <curl/curl.h>
+#include <ev.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "loadgen/cluster/etcd/bus.h"
+#include "loadgen/cluster/etcd/bus_url.h"
+#include "loadgen/cluster/etcd/etcd_http.h"
+#include "loadgen/cluster/etcd/etcd_json.h"
+#include "loadgen/cluster/etcd/etcd_proc.h"
+#include "tests/unit/helpers/certs.h"
+
+#define WAIT_NS (60 * NS_PER_S)
+
+static struct ev_loop *loop;
+static char folder[64];
+
+/* ---- an etcd without a password, which a test starts, kills and starts again */
+
+static struct {
+	pid_t pid;
+	char port[8], data[96], client[64];
+	struct etcd_target target;
+	struct etcd_line *line;
+} etcd;
+
+static void etcd_begin(const char *option, const char *value)
+{
+	struct etcd_answer a;
+
+	etcd.pid = fork();
+	if (etcd.pid == 0) {
+		assert_int_equal(chdir(folder), 0);
+		assert_non_null(freopen("etcd.log", "a", stderr));
+		execlp("etcd", "etcd", "--name", "r", "--data-dir", etcd.data, "--listen-client-urls", etcd.client,
+		       "--advertise-client-urls", etcd.client, "--listen-peer-urls", "unix://peer:0",
+		       "--initial-advertise-peer-urls", "unix://peer:0", "--initial-cluster", "r=unix://peer:0",
+		       "--heartbeat-interval", "50", "--election-timeout", "250", "--log-level", "error", option, value, NULL);
+		_exit(127);
+	}
+	for (uint64_t end = clock_now_ns() + WAIT_NS; clock_now_ns() < end; usleep(10000)) {
+		etcd_line_call(etcd.line, "kv/range", json_pack("{s:s}", "key", "AA=="), "", NS_PER_S, &a);
+		if (a.outcome != ETCD_AWAY)		/* ETCD_NO: it wants a password */
+			return;
+		assert_int_equal(waitpid(etcd.pid, NULL, WNOHANG), 0);
+	}
+	fail_msg("etcd does not answer: %s", a.why);
+}
+
+static void etcd_end(int signal)
+{
+	if (etcd.pid > 0) {
+		kill(etcd.pid, signal);
+		waitpid(etcd.pid, NULL, 0);
+	}
+	etcd.pid = 0;
+}
+
+/* A request that the bus does not make. */
+static int64_t etcd_ask(const char *path, json_t *body)
+{
+	struct etcd_answer a;
+	int64_t revision;
+
+	etcd_line_call(etcd.line, path, body, "", 10 * NS_PER_S, &a);
+	assert_string_equal(a.why, "");
+	assert_true(etcd_read_int(json_object_get(a.body, "header"), "revision", &revision));
+	return revision;
+}
+
+static int64_t etcd_put(const char *key, const char *value)
+{
+	return etcd_ask("kv/put", json_pack("{s:o, s:o}", "key", etcd_key("/rampart/r/", key), "value",
+					    etcd_bytes(value, strlen(value))));
+}
+
+static int make_etcd(void **state)
+{
+	static int runs;
+
+	(void)state;
+	snprintf(etcd.data, sizeof(etcd.data), "%s/data.%d", folder, runs++);
+	snprintf(etcd.client, sizeof(etcd.client), "http://127.0.0.1:%s", etcd.port);
+	snprintf(etcd.target.name, sizeof(etcd.target.name), "127.0.0.1:%s", etcd.port);
+	snprintf(etcd.target.base, sizeof(etcd.target.base), "%s/v3/", etcd.client);
+	etcd.target.patience_ns = 5 * NS_PER_S;
+	assert_int_equal(etcd_line_new(&etcd.target, &etcd.line), 0);
+	return 0;
+}
+
+static int end_etcd(void **state)
+{
+	(void)state;
+	etcd_end(SIGKILL);
+	etcd_line_free(etcd.line);
+	return 0;
+}
+
+/* ---- a host */
+
+struct host {
+	struct bus *bus;
+	bool ready, caught_up;
+	char out[512];
+	size_t done, refused, failed;
+	bool in_order;
+	int64_t revision;
+	char why[512];
+	char seen[20000];		/* "+key=value " or "-key " for each change */
+};
+
+static void on_ready(void *arg) { ((struct host *)arg)->ready = true; }
+static void on_out(void *arg, const char *why) { snprintf(((struct host *)arg)->out, 512, "%s", why); }
+static const struct bus_events host_events = { on_ready, on_out };
+
+static void on_entry(void *arg, const struct bus_entry *e)
+{
+	struct host *h = arg;
+	size_t n = strlen(h->seen);
+
+	assert_true(e->written >= e->created && e->created > 0);
+	snprintf(h->seen + n, sizeof(h->seen) - n, "+%s=%.20s ", e->key, (const char *)e->value);
+}
+
+static void on_gone(void *arg, const char *key, int64_t revision)
+{
+	struct host *h = arg;
+	size_t n = strlen(h->seen);
+
+	assert_true(revision > 0);
+	snprintf(h->seen + n, sizeof(h->seen) - n, "-%s ", key);
+}
+
+static void on_caught_up(void *arg, int64_t revision) { ((struct host *)arg)->caught_up = revision > 0; }
+static const struct bus_watch_events watch_events = { on_entry, on_gone, on_caught_up };
+
+static void on_done(void *arg, const struct bus_result *r)
+{
+	struct host *h = arg;
+
+	h->done += r->status == BUS_DONE;
+	h->refused += r->status == BUS_REFUSED;
+	h->failed += r->status == BUS_FAILED;
+	h->in_order = r->status != BUS_DONE || r->revision >= h->revision;
+	h->revision = r->status == BUS_DONE ? r->revision : h->revision;
+	snprintf(h->why, sizeof(h->why), "%s", r->why ? r->why : "");
+}
+
+#define RUN_UNTIL(condition) do { \
+	ev_timer tick; \
+	uint64_t end_ = clock_now_ns() + WAIT_NS; \
+	ev_timer_init(&tick, on_tick, 0.01, 0.01); \
+	ev_timer_start(loop, &tick); \
+	while (!(condition) && clock_now_ns() < end_) \
+		ev_run(loop, EVRUN_ONCE); \
+	ev_timer_stop(loop, &tick); \
+	assert_true(condition); \
+} while (0)
+
+static void on_tick(struct ev_loop *l, ev_timer *w, int revents)
+{
+	(void)l;
+	(void)w;
+	(void)revents;
+}
+
+static void host_open_at(struct host *h, const char *url, uint64_t lease_s)
+{
+	struct bus_config c = { .url = url, .lease_ns = lease_s * NS_PER_S };
+	char err[512];
+
+	memset(h, 0, sizeof(*h));
+	if (bus_open(&c, loop, &host_events, h, &h->bus, err, sizeof(err)))
+		fail_msg("%s", err);
+}
+
+static void host_open(struct host *h, uint64_t lease_s)
+{
+	char url[64];
+
+	snprintf(url, sizeof(url), "etcd://127.0.0.1:%s/r", etcd.port);
+	host_open_at(h, url, lease_s);
+	RUN_UNTIL(h->ready);
+}
+
+static void put(struct host *h, enum bus_write_kind kind, const char *key, const char *value)
+{
+	struct bus_write w = { kind, key, value, strlen(value) };
+
+	assert_int_equal(bus_transact(h->bus, NULL, 0, &w, 1, on_done, h), 0);
+}
+
+static void put_if(struct host *h, enum bus_guard_kind kind, const char *guarded, int64_t revision, const char *key)
+{
+	struct bus_guard g = { kind, guarded, revision };
+	struct bus_write w = { BUS_PUT_LEASED, key, "v", 1 };
+
+	assert_int_equal(bus_transact(h->bus, &g, 1, &w, 1, on_done, h), 0);
+}
+
+static void watch(struct host *h, const char *prefix)
+{
+	struct bus_watch *w;
+
+	h->caught_up = false;
+	assert_int_equal(bus_watch_start(h->bus, prefix, &watch_events, h, &w), 0);
+	RUN_UNTIL(h->caught_up);
+}
+
+/* ---- tests */
+
+static void transactions__guards__each_kind_holds_and_refuses(void **state)
+{
+	struct host h;
+	int64_t created;
+
+	(void)state;
+	etcd_begin("--max-txn-ops", "128");
+	host_open(&h, 5);
+	put_if(&h, BUS_ABSENT, "a", 0, "a");
+	RUN_UNTIL(h.done == 1);
+	created = h.revision;
+	put_if(&h, BUS_ABSENT, "a", 0, "b");
+	put_if(&h, BUS_CREATED, "a", created, "c");
+	put_if(&h, BUS_CREATED, "a", created + 1, "d");
+	put_if(&h, BUS_WRITTEN, "a", created, "a");
+	RUN_UNTIL(h.done + h.refused == 5);
+	assert_int_equal(h.done, 3);
+	assert_int_equal(h.refused, 2);
+	put_if(&h, BUS_WRITTEN, "a", created, "e");
+	put_if(&h, BUS_NONE_SINCE, "a", created, "f");
+	put_if(&h, BUS_NONE_SINCE, "a", h.revision, "g");
+	RUN_UNTIL(h.done + h.refused == 8);
+	assert_int_equal(h.done, 4);
+	watch(&h, "a");
+	watch(&h, "g");
+	assert_string_equal(h.seen, "+a=v +g=v ");
+	put(&h, BUS_DELETE_BELOW, "a", "");
+	RUN_UNTIL(strstr(h.seen, "-a "));
+	bus_close(h.bus, NS_PER_S);
+	/* The lease is revoked: what it held is gone. */
+	host_open(&h, 5);
+	put_if(&h, BUS_ABSENT, "g", 0, "h");
+	RUN_UNTIL(h.done == 1);
+	bus_close(h.bus, NS_PER_S);
+}
+
+static void transactions__hundred_at_once__all_take_place_in_order(void **state)
+{
+	struct host h;
+	char key[16], value[16];
+	const char *at;
+	uint64_t begun_ns;
+
+	(void)state;
+	etcd_begin("--max-txn-ops", "128");
+	host_open(&h, 5);
+	watch(&h, "n/");
+	begun_ns = clock_now_ns();
+	for (int i = 0; i < 100; i++) {
+		snprintf(key, sizeof(key), "n/%d", i % 90);
+		snprintf(value, sizeof(value), "%d", i);
+		put(&h, BUS_PUT, key, value);
+	}
+	RUN_UNTIL(h.done == 100);
+	print_message("100 puts at once: %.1f ms\n", (double)(clock_now_ns() - begun_ns) / 1e6);
+	assert_true(h.in_order);
+	RUN_UNTIL(strstr(h.seen, "=99 "));
+	at = h.seen;
+	for (int i = 0; i < 100; i++) {
+		char expected[40];
+
+		snprintf(expected, sizeof(expected), "+n/%d=%d ", i % 90, i);
+		assert_memory_equal(at, expected, strlen(expected));
+		at += strlen(expected);
+	}
+	assert_string_equal(at, "");
+	bus_close(h.bus, NS_PER_S);
+}
+
+static void etcd_restarts__within_the_lease__nothing_is_lost_or_seen_twice(void **state)
+{
+	struct host h;
+
+	(void)state;
+	etcd_begin("--max-txn-ops", "128");
+	host_open(&h, 10);
+	watch(&h, "k/");
+	put(&h, BUS_PUT_LEASED, "k/1", "1");
+	RUN_UNTIL(strstr(h.seen, "k/1"));
+	/* It dies with requests under way: whether they took place is for the bus to find out. */
+	for (int i = 2; i < 20; i++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "k/%d", i);
+		put_if(&h, BUS_ABSENT, key, 0, key);
+		ev_run(loop, EVRUN_NOWAIT);
+	}
+	etcd_end(SIGKILL);
+	put_if(&h, BUS_CREATED, "k/1", 1, "k/never");
+	RUN_UNTIL(bus_trouble(h.bus));
+	etcd_begin("--max-txn-ops", "128");
+	RUN_UNTIL(h.done == 19 && h.refused == 1 && strstr(h.seen, "k/19="));
+	for (int i = 1; i < 20; i++) {
+		char entry[16], *first;
+
+		snprintf(entry, sizeof(entry), "+k/%d=", i);
+		first = strstr(h.seen, entry);
+		assert_non_null(first);
+		assert_null(strstr(first + 1, entry));
+	}
+	assert_null(strchr(h.seen, '-'));
+	assert_false(bus_is_out(h.bus));
+	assert_string_equal(h.out, "");
+	bus_close(h.bus, NS_PER_S);
+}
+
+static void etcd_restarts__with_passwords__this_host_logs_in_again(void **state)
+{
+	static const char *const users[] = { "root", "rampart" };
+	char url[64];
+	struct host h;
+
+	(void)state;
+	etcd_begin("--bcrypt-cost", "4");
+	for (size_t i = 0; i < 2; i++) {
+		etcd_ask("auth/user/add", json_pack("{s:s, s:s}", "name", users[i], "password", "pw"));
+		etcd_ask("auth/user/grant", json_pack("{s:s, s:s}", "user", users[i], "role", "root"));
+	}
+	etcd_ask("auth/enable", json_object());
+	snprintf(url, sizeof(url), "etcd://127.0.0.1:%s/r?token=pw", etcd.port);
+	host_open_at(&h, url, 10);
+	watch(&h, "k/");
+	put(&h, BUS_PUT_LEASED, "k/1", "1");
+	RUN_UNTIL(strstr(h.seen, "k/1"));
+	/* What etcd gave for the password does not outlive it. */
+	etcd_end(SIGKILL);
+	put(&h, BUS_PUT_LEASED, "k/2", "2");
+	RUN_UNTIL(bus_trouble(h.bus));
+	etcd_begin("--bcrypt-cost", "4");
+	RUN_UNTIL(h.done == 2 && strstr(h.seen, "k/2"));
+	assert_string_equal(h.seen, "+k/1=1 +k/2=2 ");
+	assert_string_equal(h.out, "");
+	bus_close(h.bus, NS_PER_S);
+}
+
+static void compaction__while_away__the_difference_is_delivered(void **state)
+{
+	struct host h;
+	int64_t revision;
+
+	(void)state;
+	etcd_begin("--max-txn-ops", "128");
+	etcd_put("k/same", "1");
+	etcd_put("k/gone", "1");
+	etcd_put("k/new", "1");
+	host_open(&h, 10);
+	watch(&h, "k/");
+	assert_string_equal(h.seen, "+k/gone=1 +k/new=1 +k/same=1 ");
+	etcd_end(SIGTERM);
+	h.seen[0] = '\0';
+	/* This host does not run its loop while etcd is back, and so sees nothing of it. */
+	etcd_begin("--max-txn-ops", "128");
+	etcd_put("k/new", "2");
+	etcd_put("k/new", "3");
+	etcd_ask("kv/deleterange", json_pack("{s:o}", "key", etcd_key("/rampart/r/", "k/gone")));
+	revision = etcd_put("k/other", "4");
+	etcd_ask("kv/compaction", json_pack("{s:I}", "revision", (json_int_t)revision));
+	RUN_UNTIL(strstr(h.seen, "-k/gone"));
+	assert_string_equal(h.seen, "+k/new=3 +k/other=4 -k/gone ");
+	bus_close(h.bus, NS_PER_S);
+}
+
+/* Another process, which is stopped for longer than its lease: it is out by its own clock, at once. */
+static void lease__process_stopped_for_longer__it_is_out_and_writes_nothing(void **state)
+{
+	struct host h;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	etcd_begin("--max-txn-ops", "128");
+	host_open(&h, 10);
+	pid = fork();
+	if (pid == 0) {
+		struct host other;
+
+		ev_loop_fork(loop);
+		host_open(&other, 2);
+		put(&other, BUS_PUT_LEASED, "members/other", "1");
+		RUN_UNTIL(other.done == 1);
+		raise(SIGSTOP);
+		if (!bus_is_out(other.bus))
+			_exit(1);
+		put_if(&other, BUS_CREATED, "members/other", other.revision, "late");
+		RUN_UNTIL(other.out[0]);
+		_exit(other.failed == 1 && strstr(other.out, "did not refresh its lease") ? 0 : 2);
+	}
+	waitpid(pid, &status, WUNTRACED);
+	assert_true(WIFSTOPPED(status));
+	watch(&h, "members/");
+	assert_string_equal(h.seen, "+members/other=1 ");
+	RUN_UNTIL(strstr(h.seen, "-members/other "));
+	kill(pid, SIGCONT);
+	waitpid(pid, &status, 0);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	put_if(&h, BUS_ABSENT, "late", 0, "not-late");
+	RUN_UNTIL(h.done == 1);
+	bus_close(h.bus, NS_PER_S);
+}
+
+static void lease__etcd_away_for_longer__this_host_is_out_within_it(void **state)
+{
+	struct host h;
+	uint64_t begun_ns;
+
+	(void)state;
+	etcd_begin("--max-txn-ops", "128");
+	host_open(&h, 2);
+	etcd_end(SIGKILL);
+	begun_ns = clock_now_ns();
+	RUN_UNTIL(h.out[0]);
+	assert_true(clock_now_ns() - begun_ns < 4 * NS_PER_S);
+	assert_non_null(strstr(h.out, "does not answer"));
+	assert_int_equal(bus_transact(h.bus, NULL, 0, NULL, 0, on_done, &h), -ECANCELED);
+	bus_close(h.bus, NS_PER_S);
+}
+
+static void database__full__the_transaction_says_so(void **state)
+{
+	static char value[512 * 1024];
+	struct bus_write w = { BUS_PUT, "big", value, sizeof(value) };
+	struct host h;
+
+	(void)state;
+	etcd_begin("--quota-backend-bytes", "2000000");
+	host_open(&h, 5);
+	memset(value, 'x', sizeof(value));
+	while (!h.failed) {
+		size_t n = h.done;
+
+		assert_true(n < 20);
+		assert_int_equal(bus_transact(h.bus, NULL, 0, &w, 1, on_done, &h), 0);
+		RUN_UNTIL(h.done + h.failed > n);
+	}
+	assert_non_null(strstr(h.why, "full database"));
+	assert_non_null(strstr(h.why, "mvcc: database space exceeded"));
+	assert_false(bus_is_out(h.bus));
+	bus_close(h.bus, NS_PER_S);
+}
+
+static void etcd_proc__token__lets_in_who_has_it_and_nobody_else(void **state)
+{
+	char log[128], err[512], url[BUS_URL_MAX], public[BUS_URL_MAX], *token;
+	struct etcd_proc_config c = { .host = "127.0.0.1", .run = "r", .log = log };
+	struct etcd_proc *p;
+	struct host h, other;
+	struct bus_url parsed;
+	uint64_t begun_ns = clock_now_ns();
+
+	(void)state;
+	snprintf(log, sizeof(log), "%s/lead.log", folder);
+	if (etcd_proc_start(&c, &p, err, sizeof(err)))
+		fail_msg("%s", err);
+	print_message("etcd for a run serves after %.0f ms\n", (double)(clock_now_ns() - begun_ns) / 1e6);
+	host_open_at(&h, etcd_proc_url(p), 5);
+	watch(&h, "k");
+	put(&h, BUS_PUT_LEASED, "k", "secret");
+	RUN_UNTIL(strstr(h.seen, "k=secret"));
+	assert_int_equal(bus_url_parse(etcd_proc_url(p), &parsed, err, sizeof(err)), 0);
+	assert_int_equal(strlen(parsed.token), 22);
+
+	bus_url_public(&parsed, public);
+	assert_null(strstr(public, parsed.token));
+	host_open_at(&other, public, 5);
+	put(&other, BUS_PUT, "k", "other");
+	RUN_UNTIL(other.out[0]);
+	assert_non_null(strstr(other.out, "wants a user and a password"));
+	assert_int_equal(other.failed, 1);
+	bus_close(other.bus, NS_PER_S);
+
+	snprintf(url, sizeof(url), "%s", etcd_proc_url(p));
+	token = strstr(url, "token=") + 6;
+	*token = *token == 'A' ? 'B' : 'A';
+	host_open_at(&other, url, 5);
+	RUN_UNTIL(other.out[0]);
+	assert_non_null(strstr(other.out, "refuses the token"));
+	assert_null(strstr(other.out, token));
+	bus_close(other.bus, NS_PER_S);
+
+	assert_string_equal(h.seen, "+k=secret ");
+	bus_close(h.bus, NS_PER_S);
+	etcd_proc_free(p);
+}
+
+static void open_with(struct host *h, const char *url, const char *ca, const char *cert, const char *key)
+{
+	struct bus_config c = { .url = url, .ca = ca, .cert = cert, .key = key, .lease_ns = 5 * NS_PER_S };
+	char err[512];
+
+	memset(h, 0, sizeof(*h));
+	if (bus_open(&c, loop, &host_events, h, &h->bus, err, sizeof(err)))
+		fail_msg("%s", err);
+}
+
+static void etcd_proc__tls__wants_a_certificate_and_the_token(void **state)
+{
+	char log[128], err[1024], public[BUS_URL_MAX];
+	struct bus_url url;
+	struct etcd_proc *p;
+	struct certs certs;
+	struct host h;
+
+	(void)state;
+	assert_int_equal(certs_make(&certs), 0);
+	snprintf(log, sizeof(log), "%s/tls.log", folder);
+	if (etcd_proc_start(&(struct etcd_proc_config){ .host = "127.0.0.1", .run = "r", .log = log, .ca = certs.ca,
+			    .cert = certs.server_cert, .key = certs.server_key }, &p, err, sizeof(err)))
+		fail_msg("%s", err);
+	assert_memory_equal(etcd_proc_url(p), "etcds://", 8);
+	open_with(&h, etcd_proc_url(p), certs.ca, certs.client_cert, certs.client_key);
+	watch(&h, "k");
+	put(&h, BUS_PUT_LEASED, "k", "v");
+	RUN_UNTIL(strstr(h.seen, "k=v"));
+	bus_close(h.bus, NS_PER_S);
+
+	/* No certificate; an etcd whose certificate another CA signed; no token. */
+	open_with(&h, etcd_proc_url(p), certs.ca, NULL, NULL);
+	RUN_UNTIL(bus_trouble(h.bus));
+	assert_false(h.ready);
+	bus_close(h.bus, NS_PER_S);
+	open_with(&h, etcd_proc_url(p), certs.other_ca, certs.client_cert, certs.client_key);
+	RUN_UNTIL(h.out[0]);
+	assert_non_null(strstr(h.out, "cannot be reached over TLS"));
+	bus_close(h.bus, NS_PER_S);
+	assert_int_equal(bus_url_parse(etcd_proc_url(p), &url, err, sizeof(err)), 0);
+	open_with(&h, bus_url_public(&url, public), certs.ca, certs.client_cert, certs.client_key);
+	put(&h, BUS_PUT, "k", "v");
+	RUN_UNTIL(h.out[0]);
+	assert_non_null(strstr(h.out, "wants a user and a password"));
+	bus_close(h.bus, NS_PER_S);
+	etcd_proc_free(p);
+	certs_remove(&certs);
+}
+
+/* The folder; the port of etcds without a password, below those that systems give by themselves. */
+static int choose_port(void **state)
+{
+	struct ev_loop *l = ev_default_loop(EVFLAG_AUTO);
+
+	(void)state;
+	loop = l;
+	log_init("test_etcd", LOG_LVL_ERROR);
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	snprintf(folder, sizeof(folder), "/tmp/rampart-test-etcd.XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	snprintf(etcd.port, sizeof(etcd.port), "%d", 20000 + getpid() % 10000);
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
+}
+
+#define WITH_ETCD(test) cmocka_unit_test_setup_teardown(test, make_etcd, end_etcd)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_ETCD(transactions__guards__each_kind_holds_and_refuses),
+		WITH_ETCD(transactions__hundred_at_once__all_take_place_in_order),
+		WITH_ETCD(etcd_restarts__within_the_lease__nothing_is_lost_or_seen_twice),
+		WITH_ETCD(etcd_restarts__with_passwords__this_host_logs_in_again),
+		WITH_ETCD(compaction__while_away__the_difference_is_delivered),
+		WITH_ETCD(lease__process_stopped_for_longer__it_is_out_and_writes_nothing),
+		WITH_ETCD(lease__etcd_away_for_longer__this_host_is_out_within_it),
+		WITH_ETCD(database__full__the_transaction_says_so),
+		cmocka_unit_test(etcd_proc__token__lets_in_who_has_it_and_nobody_else),
+		cmocka_unit_test(etcd_proc__tls__wants_a_certificate_and_the_token),
+	};
+
+	return cmocka_run_group_tests(tests, choose_port, remove_folder);
+}

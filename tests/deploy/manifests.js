@@ -1,0 +1,145 @@
+// The manifests of deploy/kubernetes against the schemas of Kubernetes' API, as package kubernetes-models has them: its
+// validators know types, formats and what is required; its TypeScript interfaces know every field, so that the compiler
+// names a field that does not exist. Then what no schema says: that the manifests fit each other.
+//
+// Usage: node tests/deploy/manifests.js SCRATCH    (from the top folder)
+
+import { createRequire } from "node:module";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { parseAllDocuments } from "yaml";
+import ts from "typescript";
+
+const folder = "deploy/kubernetes";
+const scratch = process.argv[2];
+const require = createRequire(import.meta.url);
+let bad = 0;
+
+function check(name, wrong) {
+	if (wrong.length)
+		bad++;
+	console.log(wrong.length ? `not ok - ${name}: ${wrong.join("; ")}` : `ok - ${name}`);
+}
+
+// YAML 1.1 is what Kubernetes reads: 0440 is octal there.
+function read(file) {
+	return parseAllDocuments(readFileSync(`${folder}/${file}`, "utf8"), { version: "1.1" }).map((document) => {
+		if (document.errors.length)
+			throw new Error(`${file}: ${document.errors[0].message}`);
+		return { file, ...document.toJS() };
+	});
+}
+
+function model(object) {
+	return `kubernetes-models/${object.apiVersion}/${object.kind}`;
+}
+
+// What the validator says of it: one text each.
+function invalid({ file, ...object }) {
+	const Model = require(model(object))[object.kind];
+	try {
+		new Model(object).validate();
+		return [];
+	} catch (error) {
+		return [error.message];
+	}
+}
+
+// What the compiler says of each object: fields that do not exist, above all.
+function unknown(objects) {
+	const lines = objects.map(({ file, ...object }, i) =>
+		`import { I${object.kind} as I${i} } from "${model(object)}"; ` +
+		`export const object${i}: I${i} = ${JSON.stringify(object)};`);
+	const source = `${scratch}/manifests.ts`;
+	mkdirSync(scratch, { recursive: true });
+	writeFileSync(source, lines.join("\n") + "\n");
+	const program = ts.createProgram([source], {
+		noEmit: true, strict: true, types: [], skipLibCheck: true, module: ts.ModuleKind.CommonJS, target: ts.ScriptTarget.ES2020,
+		moduleResolution: ts.ModuleResolutionKind.Node10, baseUrl: process.cwd(),
+		paths: { "*": ["tests/deploy/node_modules/*"] },
+	});
+	const found = objects.map(() => []);
+	for (const { file, start, messageText } of ts.getPreEmitDiagnostics(program)) {
+		const line = file ? file.getLineAndCharacterOfPosition(start).line : 0;
+		found[line].push(ts.flattenDiagnosticMessageText(messageText, " "));
+	}
+	return found;
+}
+
+// What is wrong with each of them.
+function judge(objects) {
+	const fields = unknown(objects);
+	return objects.map((object, i) => [...invalid(object), ...fields[i]]);
+}
+
+// A copy with one thing changed: `path` of keys, and the value there (undefined: removed).
+function damaged(object, path, value) {
+	const copy = structuredClone(object);
+	const last = path.pop();
+	const place = path.reduce((at, key) => at[key], copy);
+	if (value === undefined)
+		delete place[last];
+	else
+		place[last] = value;
+	return copy;
+}
+
+const files = readdirSync(folder).filter((name) => name.endsWith(".yaml") && name !== "kustomization.yaml");
+const objects = files.flatMap(read);
+const [kustomization] = read("kustomization.yaml");
+check("kustomization.yaml names every manifest", [...files, ...kustomization.resources]
+	.filter((name) => !files.includes(name) || !kustomization.resources.includes(name)));
+
+const find = (kind) => objects.find((object) => object.kind === kind);
+const job = find("Job"), server = find("Deployment");
+const container = ["spec", "template", "spec", "containers", 0];
+const damage = [
+	["a field that does not exist", damaged(job, [...container, "resorces"], {})],
+	["a field of another object", damaged(job, ["spec", "replicas"], 3)],
+	["a number as text", damaged(job, ["spec", "completions"], "3")],
+	["a field that is missing", damaged(server, ["spec", "selector"], undefined)],
+	["a word that is not allowed", damaged(server, [...container, "securityContext", "capabilities"], "ALL")],
+];
+const judged = judge([...objects, ...damage.map(([, object]) => object)]);
+objects.forEach((object, i) => check(`${object.file}: ${object.kind} ${object.metadata.name}`, judged[i]));
+damage.forEach(([what], i) => check(`refused: ${what}`, judged[objects.length + i].length ? [] : ["accepted"]));
+
+const option = (command, name) => command[command.indexOf(name) + 1];
+const pods = objects.filter((object) => object.spec.template).map((object) => ({
+	name: object.metadata.name, labels: object.spec.template.metadata.labels, spec: object.spec.template.spec,
+	selector: object.spec.selector?.matchLabels,
+}));
+const { completions, parallelism } = job.spec;
+const load = job.spec.template.spec.containers[0];
+check("the Job's completions, parallelism and --hosts are one number",
+	new Set([completions, parallelism, Number(option(load.command, "--hosts"))]).size === 1 ? [] : [load.command.join(" ")]);
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+check("each Service has a pod", objects.filter((object) => object.kind === "Service")
+	.filter((service) => !pods.some((pod) => same(pod.labels, service.spec.selector))).map((service) => service.metadata.name));
+check("selectors are their pods' labels", pods.filter((pod) => pod.selector && !same(pod.selector, pod.labels))
+	.map((pod) => pod.name));
+check("what load hosts connect to are Services", [
+	option(load.command, "--server"), new URL(option(load.command, "--cluster").replace("etcd:", "http:")).hostname,
+].filter((name) => !objects.some((object) => object.kind === "Service" && object.metadata.name === name)));
+const rdma = pods.filter((pod) => pod.spec.hostNetwork)
+	.map((pod) => Object.entries(pod.spec.containers[0].resources.limits).filter(([name]) => name.startsWith("rdma/")));
+check("server and load hosts ask for the same RDMA device", rdma.length === 2 && rdma[0].length && same(...rdma) ? [] :
+	[JSON.stringify(rdma)]);
+for (const { name, spec } of pods) {
+	const [{ command, env = [], volumeMounts, securityContext }] = spec.containers;
+	const texts = command.join(" ");
+	const missing = [...texts.matchAll(/\$\((\w+)\)/g)].map((match) => match[1])
+		.filter((variable) => !env.some((entry) => entry.name === variable));
+	check(`${name}: variables of its command are set`, missing);
+	check(`${name}: its volumes are there`, volumeMounts.map((mount) => mount.name)
+		.filter((volume) => !spec.volumes.some((entry) => entry.name === volume)));
+	check(`${name}: not root, and no more rights than that`, spec.securityContext.runAsNonRoot &&
+		securityContext.allowPrivilegeEscalation === false && securityContext.capabilities.drop.includes("ALL") ? [] :
+		["see securityContext"]);
+	// etcd has options of its own.
+	const known = readFileSync("docs/options.md", "utf8");
+	check(`${name}: options of its command are documented`, command[0] === "etcd" ? [] :
+		command.filter((word) => /^--[a-z]/.test(word)).filter((word) => !known.includes(`\`${word}`)));
+}
+check("the image can be built from what it copies", [...readFileSync("deploy/Containerfile", "utf8")
+	.matchAll(/^COPY (?!--from)(\S+)/gm)].map((match) => match[1]).filter((path) => !existsSync(path)));
+process.exit(bad ? 1 : 0);

@@ -1,0 +1,23 @@
+/* Suites: a file of --suite, with a command line that replaces some of its options. What is refused is refused with one line. */
+#include <stdio.h>
+
+#include "loadgen/suite_plan.h"
+#include "tests/fuzz/input.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	static char program[] = "performance_test", suite[] = "--suite=x", duration[] = "--duration=2";
+	char *argv[] = { program, suite, duration, NULL };
+	struct suite *s = calloc(1, sizeof(*s));
+	char *text = input_text(data, n), err[1024] = "";
+
+	assert(s);
+	/* With an odd length without --duration. */
+	if (suite_add(s, text, n, n % 2 ? 2 : 3, argv, err, sizeof(err)))
+		assert(err[0] && !strchr(err, '\n'));
+	else
+		assert(s->n >= 1 && s->n <= SUITE_ENTRIES_MAX);
+	suite_free(s);
+	free(text);
+	return 0;
+}

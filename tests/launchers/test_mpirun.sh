@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# mpirun starts the three hosts of a run, and nothing more: they do not use MPI.
+# here
+
+# shellcheck source=tests/launchers/lib.sh
+. "$(dirname "$0")/lib.sh"
+needs mpirun
+
+# More processes than this machine may have CPUs; as root it refuses to run if nothing else is said.
+launcher=(mpirun --oversubscribe -n 3)
+((EUID != 0)) || launcher+=(--allow-run-as-root)
+
+prepare mpirun
+start mpirun "${launcher[@]}" "${command[@]}"
+launched mpirun
+
+# mpirun ends all ranks when one ends with a failure, before the others could say anything of it.
+prepare killed --barriers 0 --lease-s 5
+start killed "${launcher[@]}" "${command[@]}"
+kill_one killed
+ends "a host that is killed ends all, by mpirun" killed 60 137 'signal 9'
+start one_fails "${launcher[@]}" bash -c '((OMPI_COMM_WORLD_RANK == 1)) && exit 3; exec sleep 600'
+ends "one rank's exit status ends the others, and is mpirun's" one_fails 60 3 'non-zero'
+finish

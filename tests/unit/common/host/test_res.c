@@ -1,0 +1,474 @@
+/* Unit tests of common/host/res.c: does the figure move when the thing it counts is done? */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/host/res.h"
+
+#define MIB		 (UINT64_C(1) << 20)
+#define NS_PER_S	 UINT64_C(1000000000)
+#define EXTRA_FDS	 7
+#define EXTRA_THREADS	 3
+#define TOUCHED_BYTES	 (64 * MIB)
+#define LOCKED_BYTES	 (1 * MIB)
+#define BURN_NS		 60000000
+#define TICK_NS		 (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK))
+
+static struct res_usage usage_now(void)
+{
+	struct res_usage u;
+
+	memset(&u, 0xa5, sizeof(u));
+	assert_int_equal(res_usage_self(&u), 0);
+	return u;
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	assert_int_equal(clock_gettime(clock, &t), 0);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* Computes for that much CPU time of this process. */
+static void burn(uint64_t ns)
+{
+	uint64_t start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+
+	while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start < ns)
+		for (volatile int i = 0; i < 100000; i++)
+			;
+}
+
+/* ---- usage ---- */
+
+static void usage_cpu__after_computing__as_the_process_clock(void **state)
+{
+	struct res_usage before = usage_now(), after;
+	uint64_t clock = clock_ns(CLOCK_PROCESS_CPUTIME_ID), spent;
+
+	(void)state;
+	burn(BURN_NS);
+	after = usage_now();
+	clock = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - clock;
+	assert_true(after.cpu_user_ns >= before.cpu_user_ns);
+	assert_true(after.cpu_system_ns >= before.cpu_system_ns);
+	spent = after.cpu_user_ns - before.cpu_user_ns + after.cpu_system_ns - before.cpu_system_ns;
+	assert_in_range(spent, clock / 2, clock + 2 * TICK_NS);
+}
+
+static void heap__allocated_and_freed__counted(void **state)
+{
+	uint64_t before, with, after;
+	void *p;
+
+	(void)state;
+	assert_int_equal(res_heap_bytes(&before), 0);
+	p = malloc(LOCKED_BYTES);
+	assert_non_null(p);
+	assert_int_equal(res_heap_bytes(&with), 0);
+	free(p);
+	assert_int_equal(res_heap_bytes(&after), 0);
+	if (with == before && after == before) {
+		print_message("skipped: a sanitizer allocates instead of the C library\n");
+		skip();
+	}
+	assert_in_range(with - before, LOCKED_BYTES, LOCKED_BYTES + 8192);
+	assert_int_equal(after, before);
+}
+
+static void usage_fds__opened_and_closed__counted(void **state)
+{
+	uint64_t before = usage_now().fds;
+	int fds[EXTRA_FDS];
+
+	(void)state;
+	for (int i = 0; i < EXTRA_FDS; i++) {
+		fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		assert_true(fds[i] >= 0);
+	}
+	assert_int_equal(usage_now().fds, before + EXTRA_FDS);
+	for (int i = 0; i < EXTRA_FDS; i++)
+		close(fds[i]);
+	assert_int_equal(usage_now().fds, before);
+}
+
+/* Against a count of another kind: which of the low descriptors are open. */
+static void usage_fds__now__all_open_descriptors(void **state)
+{
+	uint64_t open_fds = 0;
+
+	(void)state;
+	for (int fd = 0; fd < 1024; fd++)
+		open_fds += fcntl(fd, F_GETFD) >= 0;
+	assert_int_equal(usage_now().fds, open_fds);
+}
+
+static void *wait_twice(void *barrier)
+{
+	pthread_barrier_wait(barrier);
+	pthread_barrier_wait(barrier);
+	return NULL;
+}
+
+static void usage_threads__three_more__counted(void **state)
+{
+	pthread_t threads[1 + EXTRA_THREADS];
+	pthread_barrier_t barrier;
+	uint64_t before;
+
+	(void)state;
+	assert_int_equal(pthread_barrier_init(&barrier, NULL, 2 + EXTRA_THREADS), 0);
+	/* Measured after the first, because ThreadSanitizer adds a thread of its own to that. */
+	assert_int_equal(pthread_create(&threads[0], NULL, wait_twice, &barrier), 0);
+	before = usage_now().threads;
+	for (int i = 1; i <= EXTRA_THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, wait_twice, &barrier), 0);
+	pthread_barrier_wait(&barrier);
+	assert_int_equal(usage_now().threads, before + EXTRA_THREADS);
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i <= EXTRA_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&barrier);
+}
+
+static char *map_bytes(size_t size)
+{
+	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+static void usage_rss__memory_touched__grows_by_it(void **state)
+{
+	uint64_t before = usage_now().rss_bytes, after;
+	char *p = map_bytes(TOUCHED_BYTES);
+
+	(void)state;
+	memset(p, 1, TOUCHED_BYTES);
+	after = usage_now().rss_bytes;
+	assert_int_equal(munmap(p, TOUCHED_BYTES), 0);
+	/* Slack below: the kernel batches its counters per CPU. Above: a sanitizer's shadow. */
+	assert_in_range(after - before, TOUCHED_BYTES * 3 / 4, TOUCHED_BYTES * 8);
+	assert_in_range(usage_now().rss_bytes, 0, after - TOUCHED_BYTES / 2);
+}
+
+static void usage_pinned__memory_locked__exactly_counted(void **state)
+{
+	uint64_t before = usage_now().pinned_bytes;
+	char *p = map_bytes(LOCKED_BYTES);
+
+	(void)state;
+	if (syscall(SYS_mlock, p, LOCKED_BYTES)) {	/* ASan makes nothing of mlock() */
+		munmap(p, LOCKED_BYTES);
+		print_message("skipped: locking 1 MiB is refused; raise `ulimit -l`\n");
+		skip();
+	}
+	assert_int_equal(usage_now().pinned_bytes, before + LOCKED_BYTES);
+	assert_int_equal(munmap(p, LOCKED_BYTES), 0);
+	assert_int_equal(usage_now().pinned_bytes, before);
+}
+
+static void usage__no_descriptor_left__error_and_no_result(void **state)
+{
+	struct res_usage u = { .fds = 12345 };
+	struct rlimit old, none;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(res_usage_self(&u), -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_int_equal(u.fds, 12345);
+}
+
+/* ---- the machine's CPU ---- */
+
+static void machine_cpu__one_cpu_computing__busy_grows_sum_is_the_time(void **state)
+{
+	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+	struct res_machine_cpu before, after;
+	uint64_t start, elapsed, busy, idle;
+
+	(void)state;
+	start = clock_ns(CLOCK_MONOTONIC);
+	assert_int_equal(res_machine_cpu(&before), 0);
+	burn(10 * BURN_NS);
+	assert_int_equal(res_machine_cpu(&after), 0);
+	elapsed = clock_ns(CLOCK_MONOTONIC) - start;
+	busy = after.busy_ns - before.busy_ns;
+	idle = after.idle_ns - before.idle_ns;
+	assert_true(busy >= 5 * BURN_NS);
+	assert_in_range(busy + idle, elapsed * cpus * 3 / 4, elapsed * cpus * 5 / 4 + 8 * TICK_NS);
+	assert_true(after.softirq_ns >= before.softirq_ns);
+	assert_true(after.softirq_ns <= after.busy_ns);
+}
+
+/* ---- limits ---- */
+
+/* Runs `check` where lowered limits do not matter to the other tests. */
+static void in_child(bool (*check)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(check() ? 0 : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static bool set_soft(int resource, rlim_t soft)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit))
+		return false;
+	limit.rlim_cur = soft;
+	return setrlimit(resource, &limit) == 0;
+}
+
+static bool nofile_is_raised(void)
+{
+	struct rlimit limit;
+
+	return set_soft(RLIMIT_NOFILE, 64) && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	       limit.rlim_cur == 64 && res_raise_nofile() == limit.rlim_max &&
+	       getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur == limit.rlim_max;
+}
+
+static void raise_nofile__lowered_soft_limit__back_at_the_hard_one(void **state)
+{
+	(void)state;
+	in_child(nofile_is_raised);
+}
+
+static bool memlock_is_raised(void)
+{
+	struct rlimit limit;
+	uint64_t raised;
+
+	if (!set_soft(RLIMIT_MEMLOCK, 4096))
+		return false;
+	raised = res_raise_memlock();
+	return getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur == limit.rlim_max &&
+	       (raised == limit.rlim_max || raised == UINT64_MAX);
+}
+
+static void raise_memlock__lowered_soft_limit__back_at_the_hard_one(void **state)
+{
+	(void)state;
+	in_child(memlock_is_raised);
+}
+
+/* Without the capability the limit itself counts; root's is dropped by becoming nobody. */
+static bool memlock_counts_for_nobody(void)
+{
+	struct rlimit limit = { .rlim_cur = 4096, .rlim_max = 65536 };
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || (geteuid() == 0 && setuid(65534)))
+		return false;
+	return res_raise_memlock() == 65536;
+}
+
+static void raise_memlock__without_the_capability__the_limit(void **state)
+{
+	(void)state;
+	in_child(memlock_counts_for_nobody);
+}
+
+/* ---- environment ---- */
+
+static const json_t *member(const json_t *object, const char *name)
+{
+	const json_t *value = json_object_get(object, name);
+
+	if (!value)
+		fail_msg("%s is missing", name);
+	return value;
+}
+
+static void environment__now__agrees_with_the_system(void **state)
+{
+	json_t *env = res_environment_json();
+	struct utsname uts;
+
+	(void)state;
+	assert_non_null(env);
+	assert_int_equal(uname(&uts), 0);
+	assert_string_equal(json_string_value(member(env, "kernel")), uts.release);
+	assert_string_equal(json_string_value(member(env, "hostname")), uts.nodename);
+	assert_int_equal(json_integer_value(member(env, "cores")), sysconf(_SC_NPROCESSORS_ONLN));
+	assert_int_equal(json_integer_value(member(env, "memory_bytes")),
+			 sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
+	assert_true(json_is_string(member(env, "cpu_model")) ||
+		    json_is_null(member(env, "cpu_model")));
+	assert_true(json_is_boolean(member(env, "is_virtual_machine")));
+	json_decref(env);
+}
+
+static void assert_limit(const json_t *env, const char *name, int resource)
+{
+	const json_t *j = member(member(env, "rlimits"), name);
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(resource, &limit), 0);
+	if (limit.rlim_cur == RLIM_INFINITY)
+		assert_true(json_is_null(member(j, "soft")));
+	else
+		assert_int_equal(json_integer_value(member(j, "soft")), limit.rlim_cur);
+	if (limit.rlim_max == RLIM_INFINITY)
+		assert_true(json_is_null(member(j, "hard")));
+	else
+		assert_int_equal(json_integer_value(member(j, "hard")), limit.rlim_max);
+}
+
+static void environment_rlimits__lowered_soft_limit__shown(void **state)
+{
+	struct rlimit old;
+	json_t *env;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_true(set_soft(RLIMIT_NOFILE, 99));
+	env = res_environment_json();
+	assert_non_null(env);
+	assert_limit(env, "nofile", RLIMIT_NOFILE);
+	assert_limit(env, "memlock", RLIMIT_MEMLOCK);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	json_decref(env);
+}
+
+/* The last test: it leaves the limit raised. */
+static void environment_rlimits__unlimited__null(void **state)
+{
+	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	const json_t *memlock;
+	json_t *env;
+
+	(void)state;
+	if (setrlimit(RLIMIT_MEMLOCK, &unlimited)) {
+		print_message("skipped: raising `ulimit -l` needs CAP_SYS_RESOURCE\n");
+		skip();
+	}
+	env = res_environment_json();
+	assert_non_null(env);
+	memlock = member(member(env, "rlimits"), "memlock");
+	assert_true(json_is_null(member(memlock, "soft")));
+	assert_true(json_is_null(member(memlock, "hard")));
+	assert_true(res_raise_memlock() == UINT64_MAX);
+	json_decref(env);
+}
+
+static void environment_sysctls__numbers_pairs_and_absent__by_kind(void **state)
+{
+	json_t *env = res_environment_json();
+	const json_t *sysctls, *range;
+	long long low, high, somaxconn;
+	FILE *f;
+
+	(void)state;
+	assert_non_null(env);
+	sysctls = member(env, "sysctls");
+	f = fopen("/proc/sys/net/core/somaxconn", "r");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lld", &somaxconn), 1);
+	fclose(f);
+	assert_int_equal(json_integer_value(member(sysctls, "net.core.somaxconn")), somaxconn);
+
+	range = member(sysctls, "net.ipv4.ip_local_port_range");
+	f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "r");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lld %lld", &low, &high), 2);
+	fclose(f);
+	assert_int_equal(json_array_size(range), 2);
+	assert_int_equal(json_integer_value(json_array_get(range, 0)), low);
+	assert_int_equal(json_integer_value(json_array_get(range, 1)), high);
+
+	if (access("/proc/sys/net/rdma_ucm/max_backlog", F_OK))
+		assert_true(json_is_null(member(sysctls, "net.rdma_ucm.max_backlog")));
+	else
+		assert_true(json_is_integer(member(sysctls, "net.rdma_ucm.max_backlog")));
+	json_decref(env);
+}
+
+static void assert_accelerator(const char *told, const char *expected, bool emulated)
+{
+	json_t *env;
+
+	assert_int_equal(setenv("RAMPART_ACCELERATOR", told, 1), 0);
+	env = res_environment_json();
+	assert_int_equal(unsetenv("RAMPART_ACCELERATOR"), 0);
+	assert_non_null(env);
+	assert_string_equal(json_string_value(member(env, "accelerator")), expected);
+	assert_true(json_boolean_value(member(env, "is_virtual_machine")));
+	assert_int_equal(json_boolean_value(member(env, "is_emulated_cpu")), emulated);
+	json_decref(env);
+}
+
+static void environment_accelerator__told__believed(void **state)
+{
+	(void)state;
+	assert_accelerator("tcg", "tcg", true);
+	assert_accelerator("kvm", "kvm", false);
+}
+
+static void environment_accelerator__nonsense__as_if_not_told(void **state)
+{
+	json_t *untold, *nonsense;
+
+	(void)state;
+	unsetenv("RAMPART_ACCELERATOR");
+	untold = res_environment_json();
+	assert_int_equal(setenv("RAMPART_ACCELERATOR", "warp", 1), 0);
+	nonsense = res_environment_json();
+	unsetenv("RAMPART_ACCELERATOR");
+	assert_true(json_equal(member(untold, "accelerator"), member(nonsense, "accelerator")));
+	assert_int_equal(json_is_string(member(untold, "hypervisor")),
+			 json_boolean_value(member(untold, "is_virtual_machine")));
+	json_decref(untold);
+	json_decref(nonsense);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(heap__allocated_and_freed__counted),
+		cmocka_unit_test(usage_cpu__after_computing__as_the_process_clock),
+		cmocka_unit_test(usage_fds__opened_and_closed__counted),
+		cmocka_unit_test(usage_fds__now__all_open_descriptors),
+		cmocka_unit_test(usage_threads__three_more__counted),
+		cmocka_unit_test(usage_rss__memory_touched__grows_by_it),
+		cmocka_unit_test(usage_pinned__memory_locked__exactly_counted),
+		cmocka_unit_test(usage__no_descriptor_left__error_and_no_result),
+		cmocka_unit_test(machine_cpu__one_cpu_computing__busy_grows_sum_is_the_time),
+		cmocka_unit_test(raise_nofile__lowered_soft_limit__back_at_the_hard_one),
+		cmocka_unit_test(raise_memlock__lowered_soft_limit__back_at_the_hard_one),
+		cmocka_unit_test(raise_memlock__without_the_capability__the_limit),
+		cmocka_unit_test(environment__now__agrees_with_the_system),
+		cmocka_unit_test(environment_rlimits__lowered_soft_limit__shown),
+		cmocka_unit_test(environment_sysctls__numbers_pairs_and_absent__by_kind),
+		cmocka_unit_test(environment_accelerator__told__believed),
+		cmocka_unit_test(environment_accelerator__nonsense__as_if_not_told),
+		cmocka_unit_test(environment_rlimits__unlimited__null),
+	};
+
+	return cmocka_run_group_tests_name("res", tests, NULL, NULL);
+}

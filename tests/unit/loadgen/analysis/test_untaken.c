@@ -1,0 +1,184 @@
+/* Unit tests of loadgen/analysis/untaken.c: settings that did not take effect are found, and no others. */
+#include "tests/unit/helpers/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/json_at.h"
+#include "loadgen/analysis/untaken.h"
+
+static json_t *list;
+
+static int setup(void **state)
+{
+	(void)state;
+	list = json_array();
+	return !list;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	json_decref(list);
+	return 0;
+}
+
+static json_t *read(const char *text)
+{
+	json_t *o = json_loads(text, 0, NULL);
+
+	assert_non_null(o);
+	return o;
+}
+
+#define ASKED "{'path_mtu': '%s', 'cpu_list': %s, 'realtime': %s, 'ack_timeout_ns': 268435456, 'retry_count': %d}"
+#define THREAD "{'cpus': '%s', 'realtime': %s, 'inline_wanted_bytes': 1024, 'inline_granted_bytes': %d, " \
+	       "'qp': {'path_mtu_bytes': %d, 'ack_timeout_ns': 268435456, 'retry_count': 6}}"
+
+static json_t *made(const char *format, ...)
+{
+	char text[2048];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	for (char *p = text; (p = strchr(p, '\'')); p++)
+		*p = '"';
+	return read(text);
+}
+
+static json_t *step_of(json_t *generator_thread)
+{
+	return json_pack("{s:{s:n, s:{s:[o]}}}", "effective", "server", "generator", "threads", generator_thread);
+}
+
+static bool has(const char *setting, const char *asked, const char *got)
+{
+	const json_t *e;
+	size_t i;
+
+	json_array_foreach(list, i, e) {
+		if (strcmp(json_text_at(e, "setting"), setting) == 0)
+			return strcmp(json_text_at(e, "asked"), asked) == 0 && strcmp(json_text_at(e, "got"), got) == 0;
+	}
+	return false;
+}
+
+static void all_taken__nothing(void **state)
+{
+	json_t *tuning = made(ASKED, "auto", "'0-1'", "false", 6), *step = step_of(made(THREAD, "0", "false", 1024, 1024));
+
+	(void)state;
+	assert_int_equal(untaken_add(list, tuning, NULL, step), 0);
+	assert_int_equal(json_array_size(list), 0);
+	json_decref(tuning);
+	json_decref(step);
+}
+
+static void none_taken__each_once(void **state)
+{
+	json_t *tuning = made(ASKED, "4096", "'1'", "true", 3), *step = step_of(made(THREAD, "0-1", "false", 512, 1024));
+	char text[256];
+
+	(void)state;
+	assert_int_equal(untaken_add(list, tuning, NULL, step), 5);
+	assert_true(has("--inline", "1024 bytes", "512 bytes"));
+	assert_true(has("--path-mtu", "4096 bytes", "1024 bytes"));
+	assert_true(has("--cpu-list", "CPU 1 for thread 0", "CPUs 0-1"));
+	assert_true(has("--realtime", "realtime priority", "normal priority"));
+	assert_true(has("--retry-count", "3", "6"));
+	/* In the next step they are known. */
+	assert_int_equal(untaken_add(list, tuning, NULL, step), 0);
+	assert_int_equal(json_array_size(list), 5);
+	assert_string_equal(untaken_text(json_array_get(list, 0), text, sizeof(text)),
+			    "--inline: 1024 bytes were asked for, the generator got 512 bytes");
+	json_decref(tuning);
+	json_decref(step);
+}
+
+/* What is said of a thread on node `of_thread` with a device at `of_device` (JSON). */
+static size_t of_nodes(const char *numa, const char *of_thread, const char *of_device)
+{
+	json_t *tuning = made("{'numa': '%s'}", numa);
+	json_t *step = step_of(made("{'cpus': '0-3', 'numa_node': %s, 'device_numa_node': %s}", of_thread, of_device));
+	size_t n = untaken_add(list, tuning, NULL, step);
+
+	json_decref(tuning);
+	json_decref(step);
+	return n;
+}
+
+static void numa__thread_beside_its_device_or_not_asked__nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(of_nodes("auto", "1", "1"), 0);
+	assert_int_equal(of_nodes("auto", "null", "1"), 0);
+	assert_int_equal(of_nodes("off", "0", "1"), 0);
+	assert_int_equal(of_nodes("off", "0", "null"), 0);
+}
+
+static void numa__elsewhere__said(void **state)
+{
+	(void)state;
+	assert_int_equal(of_nodes("auto", "0", "1"), 1);
+	assert_true(has("--numa", "CPUs beside the device", "CPUs 0-3"));
+}
+
+static void numa__device_without_a_node__said(void **state)
+{
+	(void)state;
+	assert_int_equal(of_nodes("auto", "0", "null"), 1);
+	assert_true(has("--numa", "CPUs beside the device", "any CPU: the device's NUMA node is not known"));
+}
+
+static void server__its_own_settings_count(void **state)
+{
+	json_t *step = json_pack("{s:{s:{s:[o]}, s:{s:[]}}}", "effective", "server", "threads",
+				 made(THREAD, "0", "false", 1024, 1024), "generator", "threads");
+	json_t *low = made(ASKED, "1024", "null", "false", 6), *high = made(ASKED, "2048", "null", "false", 6);
+
+	(void)state;
+	assert_int_equal(untaken_add(list, high, low, step), 0);
+	assert_int_equal(untaken_add(list, low, high, step), 1);
+	assert_string_equal(json_text_at(json_array_get(list, 0), "side"), "server");
+	json_decref(low);
+	json_decref(high);
+	json_decref(step);
+}
+
+static void not_known_or_damaged__nothing(void **state)
+{
+	static const char *const steps[] = {
+		"{}", "{\"effective\": 1}",
+		("{\"effective\": {\"generator\": {\"threads\": [null, 3, {\"qp\": null}, "
+		 "{\"cpus\": 5, \"realtime\": \"no\", \"qp\": {\"path_mtu_bytes\": \"x\"}}]}, \"server\": null}}"),
+	};
+	json_t *tuning = made(ASKED, "4096", "'1'", "true", 3);
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(steps); i++) {
+		json_t *step = read(steps[i]);
+
+		assert_int_equal(untaken_add(list, tuning, tuning, step), 0);
+		json_decref(step);
+	}
+	json_decref(tuning);
+}
+
+#define UNTAKEN_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNTAKEN_TEST(all_taken__nothing),
+		UNTAKEN_TEST(none_taken__each_once),
+		UNTAKEN_TEST(numa__thread_beside_its_device_or_not_asked__nothing),
+		UNTAKEN_TEST(numa__elsewhere__said),
+		UNTAKEN_TEST(numa__device_without_a_node__said),
+		UNTAKEN_TEST(server__its_own_settings_count),
+		UNTAKEN_TEST(not_known_or_damaged__nothing),
+	};
+
+	return cmocka_run_group_tests_name("untaken", tests, NULL, NULL);
+}

@@ -1,0 +1,262 @@
+/* The bus against what calls itself etcd and is none: garbled, cut, endless, of wrong types. Each ends as one sentence, or is
+ * tried again. A thread of the test serves HTTP on the loopback address. */
+#include "tests/unit/helpers/unit.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <ev.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "loadgen/cluster/etcd/bus.h"
+
+#define GRANT "{\"header\":{},\"ID\":\"77\",\"TTL\":\"5\"}"
+#define ALIVE "{\"result\":{\"ID\":\"77\",\"TTL\":\"5\"}}"
+#define EMPTY "{\"header\":{\"revision\":\"5\"}}"
+#define CREATED "{\"result\":{\"created\":true}}\n"
+#define HUGE_BYTES (40 * 1024 * 1024)
+
+enum how { PLAIN, CHUNKED, CUT, HUGE_ANSWER, NO_HTTP, CLOSED };
+
+struct scene {
+	const char *path;		/* whose answer is not as etcd's */
+	enum how how;
+	int status;
+	const char *body;
+	const char *out;		/* expected in on_out's sentence; NULL: the bus tries again */
+};
+
+static struct {
+	int listener;
+	pthread_t thread;
+	char url[64];
+	_Atomic(const struct scene *) scene;
+	atomic_uint asked;		/* how often the answer was the scene's */
+} server;
+
+static void put_text(int fd, const char *text, size_t n)
+{
+	while (n > 0) {
+		ssize_t done = send(fd, text, n, MSG_NOSIGNAL);
+
+		if (done <= 0)
+			return;
+		text += done;
+		n -= (size_t)done;
+	}
+}
+
+static void put_body(int fd, enum how how, int status, const char *body)
+{
+	char head[256];
+	size_t n = strlen(body);
+
+	if (how == CLOSED)
+		return;
+	if (how == NO_HTTP) {
+		put_text(fd, body, n);
+		return;
+	}
+	if (how == CHUNKED)
+		snprintf(head, sizeof(head), "HTTP/1.1 %d x\r\nTransfer-Encoding: chunked\r\n\r\n%zx\r\n", status, n);
+	else
+		snprintf(head, sizeof(head), "HTTP/1.1 %d x\r\nContent-Length: %zu\r\n\r\n", status,
+			 how == HUGE_ANSWER ? HUGE_BYTES : n + (how == CUT));
+	put_text(fd, head, strlen(head));
+	put_text(fd, body, n);
+	if (how == CHUNKED)
+		put_text(fd, "\r\n0\r\n\r\n", 7);
+	for (size_t i = 0; how == HUGE_ANSWER && i < HUGE_BYTES / 1024; i++) {
+		char spaces[1024];
+
+		memset(spaces, ' ', sizeof(spaces));
+		put_text(fd, spaces, sizeof(spaces));
+	}
+}
+
+/* One request of one connection. */
+static void serve(int fd)
+{
+	char request[16384] = "";
+	size_t n = 0;
+	const char *length, *body;
+	const struct scene *s = atomic_load(&server.scene);
+
+	for (;;) {
+		ssize_t got = recv(fd, request + n, sizeof(request) - 1 - n, 0);
+
+		if (got <= 0)
+			return;
+		n += (size_t)got;
+		request[n] = '\0';
+		body = strstr(request, "\r\n\r\n");
+		length = strstr(request, "Content-Length: ");
+		if (body && length && strlen(body + 4) >= strtoul(length + 16, NULL, 10))
+			break;
+	}
+	if (strncmp(request + strlen("POST /v3/"), s->path, strlen(s->path)) == 0) {
+		atomic_fetch_add(&server.asked, 1);
+		put_body(fd, s->how, s->status, s->body);
+	} else if (strstr(request, "/v3/lease/grant ")) {
+		put_body(fd, PLAIN, 200, GRANT);
+	} else if (strstr(request, "/v3/lease/keepalive ")) {
+		put_body(fd, PLAIN, 200, ALIVE);
+	} else if (strstr(request, "/v3/watch ")) {
+		put_body(fd, CHUNKED, 200, CREATED);
+	} else {
+		put_body(fd, PLAIN, 200, EMPTY);
+	}
+}
+
+static void *run(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	while ((fd = accept(server.listener, NULL, NULL)) >= 0) {
+		serve(fd);
+		shutdown(fd, SHUT_RDWR);
+		close(fd);
+	}
+	return NULL;
+}
+
+struct host {
+	char out[600];
+	size_t failed, done;
+};
+
+static void on_ready(void *arg) { (void)arg; }
+static void on_out(void *arg, const char *why) { snprintf(((struct host *)arg)->out, 600, "%s", why); }
+static void on_entry(void *arg, const struct bus_entry *e) { (void)arg; (void)e; }
+static void on_gone(void *arg, const char *key, int64_t revision) { (void)arg; (void)key; (void)revision; }
+static void on_tick(struct ev_loop *l, ev_timer *w, int revents) { (void)l; (void)w; (void)revents; }
+
+static void on_done(void *arg, const struct bus_result *r)
+{
+	((struct host *)arg)->failed += r->status == BUS_FAILED;
+	((struct host *)arg)->done += r->status == BUS_DONE;
+}
+
+static const struct bus_events host_events = { on_ready, on_out };
+static const struct bus_watch_events watch_events = { on_entry, on_gone, NULL };
+
+static void play(const struct scene *s)
+{
+	struct bus_config c = { .url = server.url, .lease_ns = 5 * NS_PER_S };
+	struct bus_write w = { BUS_PUT, "k", "v", 1 };
+	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+	struct bus_watch *watch;
+	struct host h = { .out = "" };
+	struct bus *bus;
+	uint64_t end_ns = clock_now_ns() + 60 * NS_PER_S;
+	ev_timer tick;
+	char err[512];
+
+	atomic_store(&server.scene, s);
+	atomic_store(&server.asked, 0);
+	assert_int_equal(bus_open(&c, loop, &host_events, &h, &bus, err, sizeof(err)), 0);
+	assert_int_equal(bus_watch_start(bus, "k", &watch_events, &h, &watch), 0);
+	if (strcmp(s->path, "kv/txn") == 0)
+		assert_int_equal(bus_transact(bus, NULL, 0, &w, 1, on_done, &h), 0);
+	ev_timer_init(&tick, on_tick, 0.005, 0.005);
+	ev_timer_start(loop, &tick);
+	while (!h.out[0] && clock_now_ns() < end_ns && (s->out || atomic_load(&server.asked) < 3))
+		ev_run(loop, EVRUN_ONCE);
+	ev_timer_stop(loop, &tick);
+	if (s->out && !strstr(h.out, s->out))
+		fail_msg("%s, %.60s: '%s' does not say '%s'", s->path, s->body, h.out, s->out);
+	if (!s->out) {
+		assert_string_equal(h.out, "");
+		assert_true(atomic_load(&server.asked) >= 3);
+	}
+	assert_null(strchr(h.out, '\n'));
+	assert_int_equal(h.done, 0);
+	bus_close(bus, 0);
+	ev_loop_destroy(loop);
+}
+
+#define NOT_ETCD "answers what etcd's v3 gateway does not"
+
+static void answers__hostile__one_sentence_or_tried_again(void **state)
+{
+	static const struct scene scenes[] = {
+		{ "lease/grant", PLAIN, 200, "hello", NOT_ETCD },
+		{ "lease/grant", PLAIN, 404, "404 page not found", NOT_ETCD },
+		{ "lease/grant", PLAIN, 200, "[1]", NOT_ETCD },
+		{ "lease/grant", PLAIN, 200, "{}", NOT_ETCD },
+		{ "lease/grant", PLAIN, 200, "{\"ID\":\"x\",\"TTL\":\"5\"}", NOT_ETCD },
+		{ "lease/grant", PLAIN, 200, "{\"ID\":\"5\",\"TTL\":\"9223372036854775807\"}", NOT_ETCD },
+		{ "lease/grant", HUGE_ANSWER, 200, "{", NOT_ETCD },
+		{ "lease/grant", NO_HTTP, 0, "SSH-2.0-x\r\n", NOT_ETCD },
+		{ "lease/grant", PLAIN, 200, "{\"error\":\"\\u001b[31mno\\nway\",\"code\":3}", "refuses: \\x1b[31mno\\x0away" },
+		{ "lease/grant", CLOSED, 0, "", NULL },
+		{ "lease/grant", CUT, 200, GRANT, NULL },
+		{ "lease/grant", PLAIN, 503, "busy", NULL },
+		{ "lease/keepalive", PLAIN, 200, "{\"result\":{\"ID\":\"78\",\"TTL\":\"5\"}}", NOT_ETCD },
+		{ "lease/keepalive", PLAIN, 200, "{\"result\":{\"ID\":\"77\"}}", "let this host's lease go" },
+		{ "kv/range", CHUNKED, 200, "{\"header\":{\"revision\":\"5\"},\"kvs\":[{}]}", NOT_ETCD },
+		{ "kv/range", CHUNKED, 200, "{\"header\":{\"revision\":\"5\"},\"kvs\":{\"a\":1}}", NOT_ETCD },
+		{ "kv/range", PLAIN, 200, "{\"header\":{\"revision\":-5}}", NOT_ETCD },
+		{ "kv/range", PLAIN, 200, "{\"kvs\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}", NOT_ETCD },
+		{ "kv/range", HUGE_ANSWER, 200, "{", NOT_ETCD },
+		{ "kv/txn", PLAIN, 200, "{\"succeeded\":true}", NOT_ETCD },
+		{ "kv/txn", PLAIN, 200, "{\"succeeded\":true,\"header\":{\"revision\":\"6\"},\"responses\":[{},{}]}", NOT_ETCD },
+		{ "kv/txn", PLAIN, 200, "{\"responses\":[{\"response_range\":{\"kvs\":[{\"version\":\"9\"}]}}]}", NOT_ETCD },
+		{ "kv/txn", PLAIN, 200, "{\"responses\":[{\"response_range\":{}}]}", "let this host's lease go" },
+		{ "kv/txn", CUT, 200, "{\"succeeded\":true", NULL },
+		{ "watch", CHUNKED, 200, "{\"result\":[]}\n", NOT_ETCD },
+		{ "watch", CHUNKED, 200, "garbage\n", NOT_ETCD },
+		{ "watch", CHUNKED, 200, "{\"result\":{\"events\":[{\"kv\":{\"key\":\"eA==\"}}]}}\n", NOT_ETCD },
+		{ "watch", HUGE_ANSWER, 200, "{", NOT_ETCD },
+		{ "watch", CHUNKED, 200, "{\"result\":{\"canceled\":true,\"cancel_reason\":\"PermissionDenied\"}}\n", "does not let" },
+		{ "watch", CHUNKED, 200, "{\"result\":{\"canceled\":true,\"compact_revision\":\"9\"}}\n", NULL },
+		{ "watch", PLAIN, 200, "{\"result\":{}}", NULL },
+		{ "watch", CUT, 200, "{\"result\":{\"created\":true}}\n", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(scenes); i++)
+		play(&scenes[i]);
+}
+
+static int open_server(void **state)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t n = sizeof(a);
+
+	(void)state;
+	log_init("test_bus_hostile", LOG_LVL_ERROR);
+	server.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(server.listener, (struct sockaddr *)&a, n), 0);
+	assert_int_equal(listen(server.listener, 16), 0);
+	assert_int_equal(getsockname(server.listener, (struct sockaddr *)&a, &n), 0);
+	snprintf(server.url, sizeof(server.url), "etcd://127.0.0.1:%u/r", ntohs(a.sin_port));
+	return pthread_create(&server.thread, NULL, run, NULL);
+}
+
+static int close_server(void **state)
+{
+	(void)state;
+	shutdown(server.listener, SHUT_RDWR);
+	pthread_join(server.thread, NULL);
+	close(server.listener);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers__hostile__one_sentence_or_tried_again),
+	};
+
+	return cmocka_run_group_tests(tests, open_server, close_server);
+}

@@ -1,0 +1,720 @@
+/* One host of a run on a bus that is a table in this program, which plays the other hosts too: the clock, words, barriers and hosts that
+ * do not keep to the rules. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "loadgen/cluster/cluster.h"
+#include "loadgen/cluster/etcd/bus.h"
+#include "loadgen/cluster/value.h"
+
+#define OTHER_1	"00000000000000000000000000000001"
+#define OTHER_2	"00000000000000000000000000000002"
+#define UUID	"0123456789abcdef0123456789abcdef"
+
+/* ---- The bus */
+
+struct key {
+	char name[BUS_KEY_MAX + 1];
+	char *value;		/* NULL: it is not there */
+	size_t bytes;
+	int64_t created;
+};
+
+struct watch {
+	const char *prefix;
+	const struct bus_watch_events *events;
+	void *arg;
+};
+
+enum happening { KEY_IS, KEY_GONE, CAUGHT_UP, WRITTEN };
+
+struct event {
+	enum happening what;
+	struct watch *watch;
+	struct bus_entry entry;
+	bus_done_fn *done;
+	void *arg;
+	enum bus_status status;
+};
+
+static struct key keys[2048];
+static struct watch watches[8];
+static struct event events[16384];
+static unsigned n_keys, n_watches, n_events, next_event, n_writes;
+static int64_t revision;
+static struct ev_timer deliver;
+static struct ev_loop *loop;
+static void (*others)(const char *key, const char *value, size_t bytes);	/* see what this host writes */
+
+static struct key *find(const char *name)
+{
+	for (unsigned i = 0; i < n_keys; i++)
+		if (!strcmp(keys[i].name, name))
+			return &keys[i];
+	return NULL;
+}
+
+static bool is_there(const char *name)
+{
+	return find(name) && find(name)->value;
+}
+
+static struct event *add_event(enum happening what)
+{
+	assert_true(n_events < N_ELEMENTS(events));
+	events[n_events] = (struct event){ .what = what };
+	if (!ev_is_active(&deliver))
+		ev_timer_start(loop, &deliver);
+	return &events[n_events++];
+}
+
+static void tell_watch(struct watch *w, const struct key *k)
+{
+	struct event *e = add_event(k->value ? KEY_IS : KEY_GONE);
+	char *copy = calloc(1, k->bytes + 1);
+
+	if (k->value)
+		memcpy(copy, k->value, k->bytes);
+	e->watch = w;
+	e->entry = (struct bus_entry){ .key = strdup(k->name), .value = copy, .bytes = k->bytes, .created = k->created, .written = revision };
+}
+
+static void change(const char *name, const void *value, size_t bytes)
+{
+	struct key *k = find(name);
+
+	if (!k) {
+		assert_true(n_keys < N_ELEMENTS(keys));
+		k = &keys[n_keys++];
+		snprintf(k->name, sizeof(k->name), "%s", name);
+	}
+	revision++;
+	if (!k->value)
+		k->created = revision;
+	free(k->value);
+	k->value = value ? malloc(bytes + 1) : NULL;
+	k->bytes = value ? bytes : 0;
+	if (value)
+		memcpy(k->value, value, bytes);
+	for (unsigned i = 0; i < n_watches; i++)
+		if (!strncmp(name, watches[i].prefix, strlen(watches[i].prefix)))
+			tell_watch(&watches[i], k);
+}
+
+static void put_text(const char *name, const char *text)
+{
+	change(name, text, strlen(text));
+}
+
+static void put_json(const char *name, json_t *document)
+{
+	char *text = json_dumps(document, JSON_ENCODE_ANY);
+
+	put_text(name, text);
+	free(text);
+	json_decref(document);
+}
+
+static void on_deliver(struct ev_loop *l, struct ev_timer *w, int revents)
+{
+	(void)l;
+	(void)w;
+	(void)revents;
+	while (next_event < n_events) {
+		struct event e = events[next_event++];
+
+		if (e.what == KEY_IS)
+			e.watch->events->on_entry(e.watch->arg, &e.entry);
+		else if (e.what == KEY_GONE)
+			e.watch->events->on_gone(e.watch->arg, e.entry.key, revision);
+		else if (e.what == WRITTEN && e.done)
+			e.done(e.arg, &(struct bus_result){ .status = e.status, .revision = revision });
+		else if (e.what == CAUGHT_UP && e.watch->events->on_caught_up)
+			e.watch->events->on_caught_up(e.watch->arg, revision);
+		free((char *)e.entry.key);
+		free((char *)e.entry.value);
+	}
+	next_event = n_events = 0;
+}
+
+int bus_open(const struct bus_config *cfg, struct ev_loop *l, const struct bus_events *ev, void *arg, struct bus **out, char *err,
+	     size_t err_size)
+{
+	(void)cfg;
+	(void)l;
+	(void)ev;
+	(void)arg;
+	(void)err;
+	(void)err_size;
+	*out = NULL;
+	return 0;
+}
+
+void bus_close(struct bus *b, uint64_t wait_ns)
+{
+	(void)b;
+	(void)wait_ns;
+}
+
+const char *bus_trouble(const struct bus *b)
+{
+	(void)b;
+	return NULL;
+}
+
+static bool holds(const struct bus_guard *g)
+{
+	return g->kind == BUS_ABSENT ? !is_there(g->key) : is_there(g->key) && find(g->key)->created == g->revision;
+}
+
+static void write_one(const struct bus_write *w)
+{
+	n_writes++;
+	if (w->kind == BUS_DELETE_BELOW) {
+		for (unsigned i = 0; i < n_keys; i++)
+			if (keys[i].value && !strncmp(keys[i].name, w->key, strlen(w->key)))
+				change(keys[i].name, NULL, 0);
+		return;
+	}
+	assert_true(w->kind == BUS_PUT_LEASED || w->kind == BUS_DELETE);
+	if (w->kind == BUS_PUT_LEASED || is_there(w->key))
+		change(w->key, w->kind == BUS_PUT_LEASED ? w->value : NULL, w->bytes);
+}
+
+int bus_transact(struct bus *b, const struct bus_guard *guards, size_t n, const struct bus_write *w, size_t writes, bus_done_fn *done,
+		 void *arg)
+{
+	bool all = true;
+	struct event *e;
+
+	(void)b;
+	assert_int_equal(writes, 1);
+	for (size_t i = 0; i < n; i++)
+		all = all && holds(&guards[i]);
+	if (all)
+		write_one(w);
+	e = add_event(WRITTEN);
+	e->done = done;
+	e->arg = arg;
+	e->status = all ? BUS_DONE : BUS_REFUSED;
+	if (all && others && w->kind == BUS_PUT_LEASED)
+		others(w->key, w->value, w->bytes);
+	return 0;
+}
+
+int bus_watch_start(struct bus *b, const char *prefix, const struct bus_watch_events *ev, void *arg, struct bus_watch **out)
+{
+	struct watch *w = &watches[n_watches++];
+
+	(void)b;
+	*w = (struct watch){ .prefix = strdup(prefix), .events = ev, .arg = arg };
+	for (unsigned i = 0; i < n_keys; i++)
+		if (keys[i].value && !strncmp(keys[i].name, prefix, strlen(prefix)))
+			tell_watch(w, &keys[i]);
+	add_event(CAUGHT_UP)->watch = w;
+	*out = NULL;
+	return 0;
+}
+
+/* ---- The host under test */
+
+static struct cluster *cluster;
+static char id[33], uuid[33], told[8192];	/* told: what its caller heard, a line each */
+static uint64_t told_at_ns;
+
+static void note_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static void note_line(const char *fmt, ...)
+{
+	size_t n = strlen(told);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(told + n, sizeof(told) - n, fmt, ap);
+	va_end(ap);
+}
+
+static void on_all(void *arg, const char *barrier)
+{
+	(void)arg;
+	note_line("all %s\n", barrier);
+}
+
+static void on_go(void *arg, const char *barrier, json_t *what, uint64_t at_ns)
+{
+	(void)arg;
+	(void)what;
+	note_line("go %s\n", barrier);
+	told_at_ns = at_ns;
+}
+
+static void on_lost(void *arg, uint32_t rank, const char *why)
+{
+	(void)arg;
+	note_line("lost %u %s\n", rank, why);
+}
+
+static void on_out(void *arg, const char *why)
+{
+	(void)arg;
+	note_line("out %s\n", why);
+}
+
+static void on_said(void *arg, uint32_t rank, json_t *what)
+{
+	(void)arg;
+	note_line("said %u %lld\n", rank, (long long)json_integer_value(what));
+}
+
+static const struct cluster_events cluster_events = { .on_all = on_all, .on_go = on_go, .on_lost = on_lost, .on_out = on_out,
+						      .on_said = on_said };
+
+static void run(void)
+{
+	while (ev_is_active(&deliver) || next_event < n_events)
+		ev_run(loop, EVRUN_ONCE);
+	ev_run(loop, EVRUN_NOWAIT);
+}
+
+static void put_entry(const char *host, const char *name, bool leads)
+{
+	struct cluster_config cfg = { .hosts = 3, .leads = leads, .joins = !leads };
+	char key[64];
+
+	snprintf(key, sizeof(key), "members/host/%s", host);
+	put_json(key, json_pack("{s:i, s:b, s:b, s:i, s:{s:s}}", "hosts", (int)cfg.hosts, "leads", leads, "joins", !leads, "lease_s", 10,
+				"about", "name", name));
+}
+
+static json_t *sealed_host(const char *host)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "members/host/%s", host);
+	return json_pack("{s:s, s:I, s:s}", "id", host, "created", (json_int_t)find(key)->created, "name", host == id ? "me" : "other");
+}
+
+/* What two members do while this host joins as the leader. */
+static void two_members(const char *key, const char *value, size_t bytes)
+{
+	char here[128];
+
+	(void)value;
+	(void)bytes;
+	if (strncmp(key, "members/host/", 13) != 0)
+		return;
+	others = NULL;
+	snprintf(id, sizeof(id), "%s", key + 13);
+	put_entry(OTHER_1, "bob", false);
+	put_entry(OTHER_2, "eve", false);
+	snprintf(here, sizeof(here), "here/%.32s/" OTHER_1, id);
+	put_text(here, "true");
+	snprintf(here, sizeof(here), "here/%.32s/" OTHER_2, id);
+	put_text(here, "true");
+}
+
+/* What a leader does while this host joins as a member: it has rank 1. */
+static void a_leader(const char *key, const char *value, size_t bytes)
+{
+	(void)value;
+	(void)bytes;
+	if (!strncmp(key, "members/host/", 13))
+		snprintf(id, sizeof(id), "%s", key + 13);
+	if (strncmp(key, "here/" OTHER_1 "/", 38) != 0)
+		return;
+	others = NULL;
+	put_json("members/sealed", json_pack("{s:s, s:i, s:[o, o]}", "uuid", UUID, "lease_s", 10, "hosts", sealed_host(OTHER_1),
+					     sealed_host(id)));
+}
+
+static void begin(bool leads, bool go_on)
+{
+	struct cluster_config cfg = { .url = "", .hosts = leads ? 3 : 0, .leads = leads, .joins = !leads, .lease_ns = 10 * NS_PER_S,
+				      .join_timeout_ns = 60 * NS_PER_S, .go_on_after_loss = go_on };
+	char err[512] = "";
+
+	n_keys = n_watches = n_events = next_event = n_writes = 0;
+	revision = 100;
+	told[0] = 0;
+	loop = ev_loop_new(0);
+	ev_timer_init(&deliver, on_deliver, 0., 0.);
+	others = leads ? two_members : a_leader;
+	if (!leads)
+		put_entry(OTHER_1, "leader", true);
+	if (cluster_join(&cfg, loop, json_pack("{s:s}", "name", "me"), NULL, NULL, &cluster, err, sizeof(err)))
+		fail_msg("%s", err);
+	assert_int_equal(cluster_rank(cluster), leads ? 0 : 1);
+	assert_int_equal(cluster_hosts(cluster), leads ? 3 : 2);
+	snprintf(uuid, sizeof(uuid), "%s", cluster_uuid(cluster));
+	cluster_listen(cluster, &cluster_events, NULL);
+	run();
+}
+
+static void end(void)
+{
+	others = NULL;
+	cluster_leave(cluster, NULL);
+	on_deliver(loop, &deliver, 0);
+	for (unsigned i = 0; i < n_keys; i++)
+		free(keys[i].value);
+	for (unsigned i = 0; i < n_watches; i++)
+		free((char *)watches[i].prefix);
+	memset(keys, 0, sizeof(keys));
+	ev_timer_stop(loop, &deliver);
+	ev_loop_destroy(loop);
+}
+
+/* A key below the run's UUID. */
+static const char *of_run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static const char *of_run(const char *fmt, ...)
+{
+	static char key[BUS_KEY_MAX + 1];
+	size_t n = (size_t)snprintf(key, sizeof(key), "%s/", uuid);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(key + n, sizeof(key) - n, fmt, ap);
+	va_end(ap);
+	return key;
+}
+
+static void hear(const char *line)
+{
+	run();
+	assert_string_equal(told, line);
+	told[0] = 0;
+}
+
+/* ---- The clock of a member */
+
+#define AHEAD_NS	(5000 * (int64_t)NS_PER_S)
+
+static unsigned asked;
+static bool lies;
+
+static void answer(json_int_t n, int64_t t2, int64_t t3)
+{
+	put_json(of_run("to/1.clock"), json_pack("{s:I, s:I, s:I}", "n", n, "t2", (json_int_t)t2, "t3", (json_int_t)t3));
+}
+
+static void a_clock(const char *key, const char *value, size_t bytes)
+{
+	json_t *question;
+	json_int_t n;
+	int64_t now = (int64_t)clock_now_ns() + AHEAD_NS;
+
+	if (strcmp(key, of_run("up/clock/1")) != 0)
+		return;
+	asked++;
+	question = value_unpack(value, bytes, 1000);
+	n = json_integer_value(json_object_get(question, "n"));
+	json_decref(question);
+	if (lies) {
+		put_text(of_run("to/1.clock"), "{");
+		put_text(of_run("to/1.clock"), "[]");
+		put_text(of_run("to/1.clock"), "{\"n\":\"1\"}");
+		answer(n + 1, now, now);
+		answer(n, -1, now);
+		answer(n, now, now - 1);
+		answer(n, INT64_MIN, INT64_MAX);
+		answer(n, INT64_MAX, INT64_MAX);
+		answer(n, 0, INT64_MAX);
+		answer(n, now - (int64_t)NS_PER_S * 1000, now);
+	}
+	answer(n, now, now);
+}
+
+static void clock__leader_5000_s_ahead__found_within_the_error(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		lies = i == 1;
+		begin(false, false);
+		assert_int_equal(cluster_clock_offset_ns(cluster), 0);
+		assert_true(cluster_clock_error_ns(cluster) == UINT64_MAX);
+		asked = 0;
+		others = a_clock;
+		cluster_measure_clock(cluster, "clock");
+		run();
+		assert_int_equal(asked, 8);
+		assert_true(is_there(of_run("up/at/clock.1")));
+		assert_true(cluster_clock_error_ns(cluster) < 60 * NS_PER_S);
+		assert_true(llabs(cluster_clock_offset_ns(cluster) - AHEAD_NS) <= (int64_t)cluster_clock_error_ns(cluster) + 1);
+		end();
+	}
+}
+
+static void go__moments__by_this_hosts_clock_and_never_later_than_said(void **state)
+{
+	int64_t in_ns = 10 * (int64_t)NS_PER_S, leader;
+	static const struct {
+		json_int_t at_ns, in_ns;
+		bool at_once;
+	} cases[] = { { 0, 0, true }, { INT64_MAX, 0, true }, { INT64_MAX, -1, true }, { 5, INT64_MAX, true }, { 5, INT64_MIN, true },
+		      { INT64_MAX, 10 * NS_PER_S, false }, { INT64_MIN, 10 * NS_PER_S, false }, { INT64_MAX / 4 + 1, 10 * NS_PER_S, false },
+		      { -1, 10 * NS_PER_S, false }, { 1, 10 * NS_PER_S, false } };
+	uint64_t before;
+
+	(void)state;
+	begin(false, false);
+	others = a_clock;
+	lies = false;
+	cluster_measure_clock(cluster, "clock");
+	run();
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		before = clock_now_ns();
+		put_json(of_run("down/go/x"), json_pack("{s:I, s:I}", "at_ns", cases[i].at_ns, "in_ns", cases[i].in_ns));
+		hear("go x\n");
+		if (cases[i].at_once)
+			assert_int_equal(told_at_ns, 0);
+		else
+			assert_true(told_at_ns >= before + (uint64_t)in_ns && told_at_ns <= clock_now_ns() + (uint64_t)in_ns);
+	}
+	leader = (int64_t)clock_now_ns() + AHEAD_NS + in_ns;
+	put_json(of_run("down/go/x"), json_pack("{s:I, s:I}", "at_ns", (json_int_t)leader, "in_ns", (json_int_t)in_ns));
+	hear("go x\n");
+	assert_int_equal(told_at_ns, leader - cluster_clock_offset_ns(cluster));
+	/* No barrier, and nothing to read. */
+	put_text(of_run("down/go/X"), "{}");
+	put_text(of_run("down/go/"), "{}");
+	put_text(of_run("down/go/x"), "[");
+	put_text(of_run("down/other"), "{}");
+	hear("");
+	end();
+}
+
+/* ---- The clock of the leader */
+
+static void ask(unsigned rank, int n)
+{
+	put_json(of_run("up/clock/%u", rank), json_pack("{s:i}", "n", n));
+	run();
+}
+
+static int answered(unsigned rank)
+{
+	struct key *k = find(of_run("to/%u.clock", rank));
+	json_t *answer_of = k && k->value ? value_unpack(k->value, k->bytes, 1000) : NULL;
+	int n = (int)json_integer_value(json_object_get(answer_of, "n"));
+
+	json_decref(answer_of);
+	return n;
+}
+
+static void clock__two_ask_at_once__one_after_the_other(void **state)
+{
+	(void)state;
+	begin(true, false);
+	assert_int_equal(cluster_clock_error_ns(cluster), 0);
+	ask(1, 11);
+	assert_int_equal(answered(1), 11);
+	ask(2, 21);
+	assert_int_equal(answered(2), 0);
+	for (int i = 12; i <= 18; i++) {
+		assert_int_equal(answered(2), 0);
+		ask(1, i);
+		assert_int_equal(answered(1), i);
+	}
+	assert_int_equal(answered(2), 21);
+	ask(2, 22);
+	assert_int_equal(answered(2), 22);
+	/* One that asks without end does not keep the turn. */
+	for (int i = 30; i < 60; i++)
+		ask(2, i);
+	ask(1, 99);
+	for (int i = 60; i < 70; i++)
+		ask(2, i);
+	assert_int_equal(answered(1), 99);
+	/* Nobody. */
+	put_text(of_run("up/clock/0"), "{\"n\":1}");
+	put_text(of_run("up/clock/3"), "{\"n\":1}");
+	put_text(of_run("up/clock/1x"), "{\"n\":1}");
+	put_text(of_run("up/clock/1"), "{\"n\":0.5}");
+	hear("");
+	assert_false(is_there(of_run("to/0.clock")) || is_there(of_run("to/3.clock")));
+	end();
+}
+
+/* ---- Words */
+
+static void say__three_before_the_first_is_written__first_and_last(void **state)
+{
+	unsigned before;
+	struct key *k;
+
+	(void)state;
+	for (int leads = 0; leads < 2; leads++) {
+		begin(leads, false);
+		before = n_writes;
+		for (int i = 1; i <= 3; i++)
+			cluster_say(cluster, json_integer(i));
+		assert_int_equal(n_writes - before, 1);
+		run();
+		assert_int_equal(n_writes - before, 2);
+		k = find(of_run(leads ? "down/say" : "up/say/1"));
+		assert_non_null(k);
+		assert_true(k->bytes == 1 && k->value[0] == '3');
+		end();
+	}
+}
+
+static void said__of_whom__by_strict_numbers(void **state)
+{
+	static const char *const nobody[] = { "0", "3", "1x", "", "-1", "+1", " 1", "4294967297", "99999999999999999999", "1/2", "0x1" };
+
+	(void)state;
+	begin(true, false);
+	for (size_t i = 0; i < N_ELEMENTS(nobody); i++)
+		put_text(of_run("up/say/%s", nobody[i]), "7");
+	put_text(of_run("up/say/1"), "{");
+	hear("");
+	put_text(of_run("up/say/1"), "7");
+	put_text(of_run("up/say/2"), "8");
+	hear("said 1 7\nsaid 2 8\n");
+	end();
+	begin(false, false);
+	put_text(of_run("down/say"), "9");
+	hear("said 0 9\n");
+	end();
+}
+
+/* ---- Barriers */
+
+static void barrier__notes_and_go__leader(void **state)
+{
+	(void)state;
+	begin(true, false);
+	put_text(of_run("up/at/a.1"), "-");
+	put_text(of_run("up/part/a.2.1"), "2]");
+	put_text(of_run("up/at/a.2"), "+2");
+	cluster_arrive(cluster, "a", json_integer(5));
+	hear("");
+	put_text(of_run("up/part/a.2.0"), "[1,");
+	hear("all a\n");
+	assert_int_equal(json_integer_value(cluster_note(cluster, "a", 0)), 5);
+	assert_null(cluster_note(cluster, "a", 1));
+	assert_int_equal(json_array_size(cluster_note(cluster, "a", 2)), 2);
+	cluster_go(cluster, "a", NULL, 0);
+	hear("go a\n");
+	assert_true(is_there(of_run("down/go/a")));
+	cluster_forget(cluster, "a");
+	assert_false(is_there(of_run("up/at/a.1")) || is_there(of_run("up/part/a.2.0")) || is_there(of_run("down/go/a")));
+	assert_null(cluster_note(cluster, "a", 2));
+	end();
+}
+
+/* More steps than a table of barriers would have room for; the caller forgets none. */
+static void barrier__300_never_forgotten__no_end_of_room(void **state)
+{
+	unsigned there = 0;
+	char expected[64];
+
+	(void)state;
+	begin(true, false);
+	for (unsigned i = 0; i < 300; i++) {
+		put_text(of_run("up/at/s%u.1", i), "-");
+		put_text(of_run("up/at/s%u.2", i), "-");
+		snprintf(expected, sizeof(expected), "s%u", i);
+		cluster_arrive(cluster, expected, NULL);
+		cluster_go(cluster, expected, NULL, 0);
+		snprintf(expected, sizeof(expected), "go s%u\nall s%u\n", i, i);
+		run();
+		assert_true(strstr(told, "all ") && strstr(told, "go "));
+		told[0] = 0;
+	}
+	for (unsigned i = 0; i < n_keys; i++)
+		there += keys[i].value && strstr(keys[i].name, "/s") != NULL;
+	assert_true(there <= 3 * 17);
+	end();
+}
+
+static void hostile__keys__no_arrival(void **state)
+{
+	static const char *const rests[] = { "at/x", "at/", "at/.1", "at/x.", "at/x.0", "at/x.3", "at/x.-1", "at/x.+1", "at/x.1z", "at/x.1.1",
+		"at/X.1", "at/x.4294967297", "at/x.99999999999999999999", "part/x.1", "part/x.1.", "part/x.1.32", "part/x.1.-1", "part/x.1.1.1",
+		"part/", "", "at", "other/x.1" };
+
+	(void)state;
+	begin(true, false);
+	for (size_t i = 0; i < N_ELEMENTS(rests); i++)
+		put_text(of_run("up/%s", rests[i]), "-");
+	cluster_arrive(cluster, "x", NULL);
+	put_text(of_run("up/at/x.1"), "+33");	/* a note that cannot be: it arrives without */
+	hear("");
+	put_text(of_run("up/at/x.2"), "+-1");
+	hear("all x\n");
+	assert_null(cluster_note(cluster, "x", 1));
+	assert_null(cluster_note(cluster, "x", 2));
+	end();
+}
+
+/* Barriers that nobody announced: that host is named, its key is taken, and what it writes later does not count. */
+static void hostile__names_that_never_end__put_out_and_named(void **state)
+{
+	(void)state;
+	begin(true, true);
+	for (unsigned i = 0; i < 500; i++)
+		put_text(of_run("up/at/bogus-%u.2", i), "-");
+	hear("lost 2 host eve (rank 2) is put out of the run: it is at more than 32 barriers that the run has not passed\n");
+	assert_true(cluster_is_lost(cluster, 2));
+	assert_false(is_there("members/host/" OTHER_2));
+	assert_true(is_there("members/host/" OTHER_1));
+	put_text(of_run("up/say/2"), "7");
+	put_text(of_run("up/at/a.1"), "-");
+	cluster_arrive(cluster, "a", NULL);
+	hear("all a\n");
+	end();
+}
+
+static void hostile__notes_that_take_too_much__put_out_and_named(void **state)
+{
+	size_t part = 1 << 20;
+	char *value = calloc(1, part);
+
+	(void)state;
+	begin(true, true);
+	for (unsigned i = 0; i < 120; i++)
+		change(of_run("up/part/b%u.1.%u", i / 32, i % 32), value, part);
+	free(value);
+	hear("lost 1 host bob (rank 1) is put out of the run: its notes take more than 96 MiB of the leader's memory\n");
+	assert_false(is_there("members/host/" OTHER_1));
+	end();
+}
+
+static void put_out__member__told_why(void **state)
+{
+	char key[64];
+
+	(void)state;
+	begin(false, false);
+	snprintf(key, sizeof(key), "members/host/%s", id);
+	put_text(key, "{\"left\":\"its notes take too much\",\"put_out\":true}");
+	change(key, NULL, 0);
+	hear("out the run's leader puts this host out: its notes take too much\n");
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(clock__leader_5000_s_ahead__found_within_the_error),
+		cmocka_unit_test(go__moments__by_this_hosts_clock_and_never_later_than_said),
+		cmocka_unit_test(clock__two_ask_at_once__one_after_the_other),
+		cmocka_unit_test(say__three_before_the_first_is_written__first_and_last),
+		cmocka_unit_test(said__of_whom__by_strict_numbers),
+		cmocka_unit_test(barrier__notes_and_go__leader),
+		cmocka_unit_test(barrier__300_never_forgotten__no_end_of_room),
+		cmocka_unit_test(hostile__keys__no_arrival),
+		cmocka_unit_test(hostile__names_that_never_end__put_out_and_named),
+		cmocka_unit_test(hostile__notes_that_take_too_much__put_out_and_named),
+		cmocka_unit_test(put_out__member__told_why),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,150 @@
+/* JSON as values of the store: what is packed comes back, and what is read may be anything. */
+#include "tests/unit/helpers/unit.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <zlib.h>
+
+#include "loadgen/cluster/value.h"
+
+static json_t *long_document(size_t n)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(all, json_sprintf("text %zu", i % 10));
+	return all;
+}
+
+static void pack__short_and_long__comes_back(void **state)
+{
+	static const size_t lengths[] = { 0, 1, 20, 100, 20000 };
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(lengths); i++) {
+		json_t *before = long_document(lengths[i]), *after;
+		size_t bytes;
+		char *value = value_pack(before, 1 << 20, &bytes);
+
+		assert_non_null(value);
+		assert_int_equal(value[0] == 'z', lengths[i] >= 100);
+		after = value_unpack(value, bytes, 1 << 20);
+		assert_true(json_equal(before, after));
+		json_decref(before);
+		json_decref(after);
+		free(value);
+	}
+}
+
+/* What this program does not pack, zlib's own compress() does. */
+static char *deflated(const char *text, size_t size, size_t *bytes)
+{
+	uLongf packed = compressBound(size);
+	char *value = malloc(packed + 1);
+
+	value[0] = 'z';
+	assert_int_equal(compress((Bytef *)value + 1, &packed, (const Bytef *)text, size), Z_OK);
+	*bytes = packed + 1;
+	return value;
+}
+
+static void unpack__limits_of_text__exact(void **state)
+{
+	char text[1001], *value;
+	json_t *plain_string;
+	size_t bytes;
+
+	(void)state;
+	memset(text, ' ', 1000);
+	memcpy(text, "[1]", 3);
+	for (size_t size = 999; size <= 1000; size++) {
+		json_t *plain = value_unpack(text, size, 999), *packed;
+
+		value = deflated(text, size, &bytes);
+		packed = value_unpack(value, bytes, 999);
+		assert_int_equal(plain != NULL, size == 999);
+		assert_int_equal(packed != NULL, size == 999);
+		json_decref(plain);
+		json_decref(packed);
+		free(value);
+	}
+	plain_string = json_string("1234567890");
+	assert_null(value_pack(plain_string, 11, &bytes));
+	json_decref(plain_string);
+}
+
+static void unpack__bomb__stops_at_the_limit(void **state)
+{
+	size_t size = 64 << 20, bytes;
+	char *text = malloc(size), *value;
+
+	(void)state;
+	memset(text, ' ', size);
+	value = deflated(text, size, &bytes);
+	free(text);
+	assert_true(bytes < 100000);
+	assert_null(value_unpack(value, bytes, 1 << 20));
+	free(value);
+}
+
+static void unpack__nonsense_and_each_cut__none(void **state)
+{
+	static const char *const texts[] = { "", "z", "zz", "{", "[1,]", "{\"a\":1,\"a\":2}", "1e999", "99999999999999999999", "[1]x", "\xff" };
+	char text[400], *value;
+	size_t bytes;
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(texts); i++)
+		assert_null(value_unpack(texts[i], strlen(texts[i]), 1000));
+	memset(text, '1', sizeof(text));
+	text[0] = text[399] = '"';
+	value = deflated(text, sizeof(text), &bytes);
+	for (size_t cut = 0; cut < bytes; cut++)
+		assert_null(value_unpack(value, cut, 1000));
+	free(value);
+}
+
+/* Few bytes of text can be many of memory: the estimate is never below what malloc counts. */
+static void unpack_within__dense_texts__estimate_is_not_too_low(void **state)
+{
+	static const char *const units[] = { "{}", "[]", "0", "\"\"", "{\"a\":0}", "[[]]", "{\"a\":{\"b\":{}}}", "\"a\\\",{[:\"" };
+	enum { N = 20000 };
+
+	(void)state;
+	for (size_t u = 0; u < N_ELEMENTS(units); u++) {
+		size_t unit = strlen(units[u]), size = 0, memory, taken;
+		char *text = malloc(N * (unit + 1) + 2);
+		json_t *all;
+
+		for (size_t i = 0; i < N; i++) {
+			text[size++] = i ? ',' : '[';
+			memcpy(text + size, units[u], unit);
+			size += unit;
+		}
+		text[size++] = ']';
+		taken = mallinfo2().uordblks + mallinfo2().hblkhd;
+		all = value_unpack_within(text, size, size, SIZE_MAX, &memory);
+		taken = mallinfo2().uordblks + mallinfo2().hblkhd - taken;
+		assert_int_equal(json_array_size(all), N);
+		if (taken > memory)
+			fail_msg("%s: %zu bytes each, estimated %zu", units[u], taken / N, memory / N);
+		json_decref(all);
+		assert_null(value_unpack_within(text, size, size, memory - 1, &memory));
+		free(text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pack__short_and_long__comes_back),
+		cmocka_unit_test(unpack__limits_of_text__exact),
+		cmocka_unit_test(unpack__bomb__stops_at_the_limit),
+		cmocka_unit_test(unpack__nonsense_and_each_cut__none),
+		cmocka_unit_test(unpack_within__dense_texts__estimate_is_not_too_low),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

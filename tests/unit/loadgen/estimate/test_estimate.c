@@ -1,0 +1,296 @@
+/* Unit tests of loadgen/estimate/estimate.c and advice.c: what clients need, what is short, what gives out first, and how
+ * far each resource goes. */
+#include "tests/unit/helpers/unit.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "common/hist/hist.h"
+#include "loadgen/estimate/advice.h"
+#include "loadgen/estimate/estimate.h"
+#include "loadgen/traffic/worker_stats.h"
+
+#define GIB 1073741824.0
+
+static struct estimate_in base;
+static struct estimate_row rows[ESTIMATE_ROWS_MAX];
+static size_t n;
+
+/* Soft-RoCE on one machine, a server of performance_test's own, --workload echo. */
+static int set_up(void **state)
+{
+	const struct estimate_host host = {
+		.driver = MEMORY_RXE, .max_qp = 1048560, .max_qp_wr = 1048576, .max_cq = 1048576, .max_cqe = 32767,
+		.max_mr = 524287, .max_mw = 524287, .max_srq_wr = 1048576, .nofile = 4096, .memlock = INFINITY,
+		.memory_bytes = 16 * GIB, .available_bytes = 15 * GIB, .kernel_bytes = 0.1 * GIB, .ports = 28232,
+	};
+
+	(void)state;
+	base = (struct estimate_in){
+		.clients = 100, .same_machine = true, .server_host = host, .generator_host = host,
+		.server = { .own = true, .rails = 1, .threads = 2, .credits = 1, .message_bytes = 64, .inline_bytes = 64,
+			    .max_handshakes = 512, .receive_buffers = NAN },
+		.generator = { .rails = 1, .workers = 2, .client = { .depth = 1, .all_inline = true }, .buffer_bytes = 64,
+			       .inline_bytes = 64, .connecting = 32 },
+	};
+	return 0;
+}
+
+/* As hosts_fill does it for a server of our own. */
+static void fill(void *arg, uint64_t clients, struct estimate_in *out)
+{
+	(void)arg;
+	*out = base;
+	out->clients = clients;
+	if (out->server.own)
+		out->server.max_clients = clients + clients / 10 + 16;
+	out->generator.client.max_conns = (uint32_t)(clients + 1) / 2;
+}
+
+static struct estimate_in look(uint64_t clients)
+{
+	struct estimate_in in;
+
+	fill(NULL, clients, &in);
+	n = estimate_rows(&in, rows);
+	assert_true(n <= N_ELEMENTS(rows));
+	return in;
+}
+
+static struct estimate_row *row(enum estimate_resource r, enum estimate_side side)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].resource == r && rows[i].side == side)
+			return &rows[i];
+	fail_msg("no row for %s of %s", estimate_resource_names[r], estimate_side_names[side]);
+	return NULL;
+}
+
+static double needed(enum estimate_resource r, enum estimate_side side)
+{
+	return row(r, side)->needed;
+}
+
+/* A run of 100 clients had these (docs/capacity.md). */
+static void rows__hundred_clients__as_a_run_had(void **state)
+{
+	(void)state;
+	look(100);
+	assert_true(needed(ESTIMATE_qps, ESTIMATE_SERVER) == 322);
+	assert_true(needed(ESTIMATE_qps, ESTIMATE_GENERATOR) == 200);
+	assert_true(needed(ESTIMATE_qps, ESTIMATE_BOTH) == 522);
+	assert_true(needed(ESTIMATE_cqs, ESTIMATE_SERVER) == 4);
+	assert_true(needed(ESTIMATE_mrs, ESTIMATE_SERVER) == 2);
+	assert_true(needed(ESTIMATE_threads, ESTIMATE_GENERATOR) == 4);
+	assert_true(needed(ESTIMATE_pinned_bytes, ESTIMATE_SERVER) == 44800);
+	assert_true(needed(ESTIMATE_pinned_bytes, ESTIMATE_GENERATOR) == 29184);
+	for (size_t i = 0; i < n; i++)
+		assert_true(estimate_fits(&rows[i]));
+}
+
+static void rows__any_number__grow_and_keep_their_places(void **state)
+{
+	struct estimate_row before[ESTIMATE_ROWS_MAX];
+	size_t n_before;
+
+	(void)state;
+	look(10);
+	for (uint64_t clients = 20; clients <= 100000; clients *= 2) {
+		memcpy(before, rows, sizeof(rows));
+		n_before = n;
+		look(clients);
+		assert_int_equal(n, n_before);
+		for (size_t i = 0; i < n; i++) {
+			assert_int_equal(rows[i].resource, before[i].resource);
+			assert_int_equal(rows[i].side, before[i].side);
+			assert_true(rows[i].needed >= before[i].needed);
+		}
+	}
+}
+
+static void reach__each_row__the_last_number_that_fits(void **state)
+{
+	(void)state;
+	look(100);
+	estimate_reach(fill, NULL, rows, n);
+	for (size_t i = 0; i < n; i++) {
+		double reach = rows[i].clients;
+		struct estimate_row r = rows[i];
+
+		if (!isfinite(reach))
+			continue;
+		look((uint64_t)reach);
+		assert_true(estimate_fits(&rows[i]));
+		look((uint64_t)reach + 1);
+		assert_false(estimate_fits(&rows[i]));
+		look(100);
+		estimate_reach(fill, NULL, rows, n);
+		assert_true(rows[i].clients == r.clients);
+	}
+	/* The control session has one. */
+	assert_true(row(ESTIMATE_ports, ESTIMATE_GENERATOR)->clients == 28231);
+}
+
+/* Clients that connect alone before and after have left, but their queue pairs and ports rest. */
+static void alone__rest_when_they_left(void **state)
+{
+	double server, generator, ports;
+
+	(void)state;
+	look(100);
+	server = needed(ESTIMATE_qps, ESTIMATE_SERVER);
+	generator = needed(ESTIMATE_qps, ESTIMATE_GENERATOR);
+	ports = needed(ESTIMATE_ports, ESTIMATE_GENERATOR);
+	base.generator.alone = 5;
+	look(100);
+	assert_true(needed(ESTIMATE_qps, ESTIMATE_SERVER) == server + 10);
+	assert_true(needed(ESTIMATE_qps, ESTIMATE_GENERATOR) == generator + 10);
+	assert_true(needed(ESTIMATE_ports, ESTIMATE_GENERATOR) == ports + 10);
+}
+
+/* A thread has histograms and tables of its own. */
+static void rss__grows_with_threads(void **state)
+{
+	double server, generator;
+
+	(void)state;
+	look(100);
+	server = needed(ESTIMATE_rss_bytes, ESTIMATE_SERVER);
+	generator = needed(ESTIMATE_rss_bytes, ESTIMATE_GENERATOR);
+	base.server.threads = base.generator.workers = 1;
+	look(100);
+	assert_true(server - needed(ESTIMATE_rss_bytes, ESTIMATE_SERVER) > 6 * HIST_BYTES);
+	assert_true(generator - needed(ESTIMATE_rss_bytes, ESTIMATE_GENERATOR) > WORKER_HISTS * HIST_BYTES);
+}
+
+static void first__fewest_clients(void **state)
+{
+	(void)state;
+	look(100);
+	estimate_reach(fill, NULL, rows, n);
+	assert_int_equal(rows[estimate_first(rows, n)].resource, ESTIMATE_ports);
+	base.server_host.available_bytes = 1 * GIB;
+	look(100);
+	estimate_reach(fill, NULL, rows, n);
+	assert_int_equal(rows[estimate_first(rows, n)].resource, ESTIMATE_memory_bytes);
+}
+
+static void floor__memory_that_stays_free__is_not_there(void **state)
+{
+	double without;
+
+	(void)state;
+	look(100);
+	without = row(ESTIMATE_memory_bytes, ESTIMATE_BOTH)->limit;
+	base.generator.memory_floor_ratio = 0.05;
+	look(100);
+	assert_true(fabs(without - row(ESTIMATE_memory_bytes, ESTIMATE_BOTH)->limit - 0.05 * 16 * GIB) < 1);
+}
+
+static void short_of__descriptors__says_what_to_set(void **state)
+{
+	struct estimate_in in;
+	char text[256];
+
+	(void)state;
+	base.server_host.nofile = base.generator_host.nofile = 1024;
+	in = look(100);
+	assert_false(estimate_fits(row(ESTIMATE_fds_at_start, ESTIMATE_SERVER)));
+	/* What rdma_server says of itself with 2 threads and 512 handshakes each. */
+	assert_string_equal(advice_text(&in, row(ESTIMATE_fds_at_start, ESTIMATE_SERVER), text, sizeof(text)),
+			    "ulimit -Hn 1426");
+	assert_true(estimate_fits(row(ESTIMATE_fds_at_start, ESTIMATE_GENERATOR)));
+}
+
+static void short_of__every_resource__has_an_advice(void **state)
+{
+	struct estimate_in in;
+	char text[256];
+
+	(void)state;
+	base.server.max_per_address = 1;
+	in = look(100);
+	for (size_t i = 0; i < n; i++) {
+		/* What has no limit of its own is part of the machine's memory, or of nothing. */
+		if (rows[i].resource == ESTIMATE_threads || rows[i].resource == ESTIMATE_rss_bytes ||
+		    rows[i].resource == ESTIMATE_kernel_bytes)
+			continue;
+		rows[i].limit = rows[i].needed / 2;
+		assert_string_not_equal(advice_text(&in, &rows[i], text, sizeof(text)), "");
+	}
+}
+
+/* A server that runs has what its reports say, and room for those it was started for. */
+static void running__what_it_has_and_what_comes(void **state)
+{
+	(void)state;
+	base.same_machine = false;
+	base.server = (struct estimate_server){
+		.own = false, .rails = 1, .threads = 2, .max_clients = 1024, .credits = 16, .message_bytes = 4096,
+		.max_handshakes = 512, .receive_buffers = 11000, .inline_bytes = 220, .clients = 24, .fds = 30,
+		.process_threads = 5, .rss_bytes = 200e6, .pinned_bytes = 100e6, .qps = 536, .cqs = 6, .mrs = 2,
+	};
+	base.generator.memory_floor_ratio = 0;
+	look(100);
+	assert_true(row(ESTIMATE_max_clients, ESTIMATE_SERVER)->limit == 1000);
+	assert_true(needed(ESTIMATE_qps, ESTIMATE_SERVER) == 100 + 24 + 512);
+	assert_true(needed(ESTIMATE_fds, ESTIMATE_SERVER) == 62);
+	assert_true(needed(ESTIMATE_pinned_bytes, ESTIMATE_SERVER) == 100e6);
+	assert_true(needed(ESTIMATE_rss_bytes, ESTIMATE_SERVER) > 200e6);
+	/* Only what comes is taken from the memory that is left. */
+	assert_true(needed(ESTIMATE_memory_bytes, ESTIMATE_SERVER) < 100e6);
+	look(1001);
+	assert_false(estimate_fits(row(ESTIMATE_max_clients, ESTIMATE_SERVER)));
+}
+
+/* What a server says of itself may be anything. */
+static void running__nonsense__no_crash(void **state)
+{
+	static const double values[] = { NAN, INFINITY, -1, 0, 1, 63, 1e300 };
+
+	(void)state;
+	base.same_machine = false;
+	base.server.own = false;
+	for (size_t i = 0; i < N_ELEMENTS(values); i++) {
+		base.server_host.max_qp = base.server_host.max_cqe = base.server_host.max_srq_wr = values[i];
+		base.server.receive_buffers = base.server.rss_bytes = base.server.clients = values[i];
+		look(100);
+		estimate_reach(fill, NULL, rows, n);
+		assert_true(estimate_first(rows, n) <= n);
+	}
+}
+
+static void unknown__fits_no_verdict(void **state)
+{
+	(void)state;
+	base.same_machine = false;
+	base.server_host.available_bytes = NAN;
+	look(100);
+	estimate_reach(fill, NULL, rows, n);
+	assert_true(isnan(row(ESTIMATE_memory_bytes, ESTIMATE_SERVER)->limit));
+	assert_true(isnan(row(ESTIMATE_memory_bytes, ESTIMATE_SERVER)->clients));
+	assert_true(estimate_first(rows, n) < n);
+}
+
+#define ESTIMATE_TEST(t) cmocka_unit_test_setup(t, set_up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ESTIMATE_TEST(rows__hundred_clients__as_a_run_had),
+		ESTIMATE_TEST(rows__any_number__grow_and_keep_their_places),
+		ESTIMATE_TEST(reach__each_row__the_last_number_that_fits),
+		ESTIMATE_TEST(alone__rest_when_they_left),
+		ESTIMATE_TEST(rss__grows_with_threads),
+		ESTIMATE_TEST(first__fewest_clients),
+		ESTIMATE_TEST(floor__memory_that_stays_free__is_not_there),
+		ESTIMATE_TEST(short_of__descriptors__says_what_to_set),
+		ESTIMATE_TEST(short_of__every_resource__has_an_advice),
+		ESTIMATE_TEST(running__what_it_has_and_what_comes),
+		ESTIMATE_TEST(running__nonsense__no_crash),
+		ESTIMATE_TEST(unknown__fits_no_verdict),
+	};
+
+	return cmocka_run_group_tests_name("loadgen_estimate", tests, NULL, NULL);
+}

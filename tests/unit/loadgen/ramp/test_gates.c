@@ -1,0 +1,357 @@
+/* Unit tests of loadgen/ramp on several hosts: this host's run, with the other hosts played by the test. */
+#include "tests/unit/loadgen/ramp/played_run.h"
+
+#include "loadgen/cluster/cluster.h"
+#include "loadgen/ramp/team.h"
+
+#define HOSTS 3
+#define NEWS_S 0.01		/* what one host does the others know so much later */
+#define LOG_MAX 64
+
+/* --- the cluster --- */
+
+struct cluster {
+	uint32_t rank;
+	struct cluster_events events;
+	void *arg;
+};
+
+struct news {
+	ev_timer timer;
+	char barrier[96];
+	json_t *what;
+	uint64_t in_ns;
+	bool is_go;
+};
+
+static struct cluster fake;
+static struct team team;
+static struct news news[LOG_MAX];
+static unsigned n_news;
+static char arrived[LOG_MAX][96], gone[LOG_MAX][96];	/* by this host */
+static unsigned n_arrived, n_gone;
+static json_t *own_notes;		/* of this host, by barrier */
+static json_t *last_said;
+static const char *lost_at;		/* when this host arrives there, host 2 is lost */
+static const char *never_at;		/* the others never arrive there */
+/* Member: what the leader does when this host has arrived. NULL: lets the barrier go. */
+static void (*leader)(const char *barrier);
+
+static void on_news(struct ev_loop *l, ev_timer *t, int revents)
+{
+	struct news *n = t->data;
+
+	(void)l;
+	(void)revents;
+	if (n->is_go)
+		fake.events.on_go(fake.arg, n->barrier, n->what, n->in_ns ? clock_now_ns() + n->in_ns : 0);
+	else
+		fake.events.on_all(fake.arg, n->barrier);
+}
+
+static void tell(const char *barrier, json_t *what, uint64_t in_ns, bool is_go)
+{
+	struct news *n = &news[n_news++];
+
+	assert_true(n_news < LOG_MAX);
+	snprintf(n->barrier, sizeof(n->barrier), "%s", barrier);
+	n->what = what;
+	n->in_ns = in_ns;
+	n->is_go = is_go;
+	call_in(NEWS_S, &n->timer, on_news, n);
+}
+
+static void on_loss(struct ev_loop *l, ev_timer *t, int revents)
+{
+	(void)l;
+	(void)t;
+	(void)revents;
+	fake.events.on_lost(fake.arg, 2, "host 2 (c) is lost");
+}
+
+void cluster_arrive(struct cluster *c, const char *barrier, json_t *note)
+{
+	static ev_timer losing;
+
+	assert_true(n_arrived < LOG_MAX);
+	snprintf(arrived[n_arrived++], sizeof(arrived[0]), "%s", barrier);
+	if (note)
+		json_object_set_new(own_notes, barrier, note);
+	if (lost_at && strstr(barrier, lost_at))
+		call_in(NEWS_S, &losing, on_loss, NULL);
+	else if (c->rank == 0 && !(never_at && strstr(barrier, never_at)))
+		tell(barrier, NULL, 0, false);
+	else if (c->rank != 0 && leader)
+		leader(barrier);
+	else if (c->rank != 0 && !strstr(barrier, "counted"))
+		tell(barrier, json_pack("{s:b}", "traffic", true), 0, true);
+}
+
+void cluster_measure_clock(struct cluster *c, const char *barrier)
+{
+	cluster_arrive(c, barrier, NULL);
+}
+
+void cluster_go(struct cluster *c, const char *barrier, json_t *what, uint64_t in_ns)
+{
+	assert_int_equal(c->rank, 0);
+	assert_true(n_gone < LOG_MAX);
+	snprintf(gone[n_gone++], sizeof(gone[0]), "%s", barrier);
+	tell(barrier, what, in_ns, true);
+}
+
+/* Every host did what this one did. */
+const json_t *cluster_note(const struct cluster *c, const char *barrier, uint32_t rank)
+{
+	(void)c;
+	return rank == 2 && lost_at ? NULL : json_object_get(own_notes, barrier);
+}
+
+void cluster_forget(struct cluster *c, const char *barrier)
+{
+	(void)c;
+	(void)barrier;
+}
+
+void cluster_say(struct cluster *c, json_t *what)
+{
+	(void)c;
+	json_decref(last_said);
+	last_said = what;
+}
+
+void cluster_listen(struct cluster *c, const struct cluster_events *events, void *arg)
+{
+	c->events = *events;
+	c->arg = arg;
+}
+
+uint32_t cluster_rank(const struct cluster *c)
+{
+	return c->rank;
+}
+
+uint32_t cluster_hosts(const struct cluster *c)
+{
+	(void)c;
+	return HOSTS;
+}
+
+const json_t *cluster_about(const struct cluster *c, uint32_t rank)
+{
+	(void)c;
+	(void)rank;
+	return NULL;
+}
+
+int64_t cluster_clock_offset_ns(const struct cluster *c)
+{
+	(void)c;
+	return 0;
+}
+
+uint64_t cluster_clock_error_ns(const struct cluster *c)
+{
+	(void)c;
+	return 1000;
+}
+
+void cluster_leave(struct cluster *c, const char *why)
+{
+	(void)c;
+	(void)why;
+}
+
+/* --- fixture --- */
+
+static int set_up_hosts(void **state, uint32_t rank)
+{
+	if (set_up(state))
+		return -1;
+	fake = (struct cluster){ .rank = rank };
+	n_news = n_arrived = n_gone = 0;
+	own_notes = json_object();
+	last_said = NULL;
+	lost_at = never_at = NULL;
+	leader = NULL;
+	cfg.hosts = HOSTS;
+	cfg.rank = rank;
+	cfg.clients = 12;
+	cfg.steps.v[0] = 12;
+	cfg.team = &team;
+	return team_init(&team, &fake, loop);
+}
+
+static int set_up_leader(void **state)
+{
+	return set_up_hosts(state, 0);
+}
+
+static int set_up_member(void **state)
+{
+	return set_up_hosts(state, 1);
+}
+
+static int tear_down_hosts(void **state)
+{
+	for (unsigned i = 0; i < n_news; i++) {
+		ev_timer_stop(loop, &news[i].timer);
+		json_decref(news[i].what);
+	}
+	team_clear(&team, NULL);
+	json_decref(own_notes);
+	json_decref(last_said);
+	return tear_down(state);
+}
+
+static void assert_names(char (*names)[96], unsigned n, const char *const *want, unsigned n_want)
+{
+	for (unsigned i = 0; i < n && i < n_want; i++)
+		assert_string_equal(names[i], want[i]);
+	assert_int_equal(n, n_want);
+}
+
+#define ASSERT_NAMES(names, n, ...) \
+	assert_names(names, n, (const char *const[]){ __VA_ARGS__ }, \
+		     sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
+
+/* --- the leader --- */
+
+static void leader__one_step__gates_in_order_and_hosts_added_up(void **state)
+{
+	(void)state;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+	ASSERT_NAMES(arrived, n_arrived, "r1/s0/met", "r1/s1/ready", "r1/s1/connected", "r1/s1/warm", "r1/s1/measured", "r1/s1/counted");
+	ASSERT_NAMES(gone, n_gone, "r1/s0/info", "r1/s1/step", "r1/s1/ready", "r1/s1/connected", "r1/s1/warm", "r1/s1/measured",
+		     "r1/s0/end");
+	assert_int_equal(json_number_at(step(), "target_clients"), 12);
+	assert_int_equal(json_number_at(step(), "connected_held"), 12);
+	/* This host's workers have 2 clients each, and 1,000 messages. */
+	assert_int_equal(told_clients, 2);
+	assert_int_equal(json_number_at(step(), "response_ns.count"), 2000 * HOSTS);
+}
+
+static void leader__host_is_lost_while_connecting__named_and_the_run_ends(void **state)
+{
+	(void)state;
+	cfg.steps.n = 2;
+	cfg.steps.v[1] = 12;
+	lost_at = "/connected";
+	run();
+	assert_int_equal(oc.stop_reason, STOP_HOST_LOST);
+	assert_string_equal(oc.stop_detail, "host 2 (c) is lost");
+	assert_int_equal(json_array_size(oc.steps), 1);
+}
+
+#define LEADER_TEST(f) cmocka_unit_test_setup_teardown(f, set_up_leader, tear_down_hosts)
+
+/* --- a member --- */
+
+static int steps_left;
+
+static void announce(unsigned number)
+{
+	char name[96];
+
+	snprintf(name, sizeof(name), "r1/s%u/step", number);
+	tell(name, json_pack("{s:[i], s:i, s:i, s:i}", "clients", 12, "bytes", 64, "repetition", 1, "rate", 0), 0, true);
+}
+
+static void lead_steps(const char *barrier)
+{
+	static unsigned number;
+
+	if (!strstr(barrier, "counted")) {
+		tell(barrier, json_pack("{s:b}", "traffic", true), 0, true);
+		return;
+	}
+	number = (unsigned)atoi(strchr(barrier, 's') + 1);
+	if (--steps_left > 0)
+		announce(number + 1);
+	else
+		tell("r1/s0/end", json_pack("{s:s, s:s}", "reason", "max_reached", "detail", ""), 0, true);
+}
+
+static void begin_as_member(void)
+{
+	leader = lead_steps;
+	tell("r1/s0/info", json_pack("{s:[{}]}", "servers"), 0, true);
+	announce(1);
+}
+
+static void member__two_steps__hands_in_both_and_asks_no_server(void **state)
+{
+	(void)state;
+	steps_left = 2;
+	begin_as_member();
+	run();
+	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+	assert_int_equal(n_stats, 0);
+	ASSERT_NAMES(arrived, n_arrived, "r1/s0/met", "r1/s1/ready", "r1/s1/connected", "r1/s1/warm", "r1/s1/measured", "r1/s1/counted",
+		     "r1/s2/ready", "r1/s2/connected", "r1/s2/warm", "r1/s2/measured", "r1/s2/counted");
+	assert_int_equal(json_number_at(json_object_get(own_notes, "r1/s1/connected"), "connected"), 4);
+}
+
+static void member__leader_cuts_the_step_short__leaves_and_waits_for_the_end(void **state)
+{
+	(void)state;
+	steps_left = 1;
+	cfg.duration_ns = 600 * NS_PER_S;
+	begin_as_member();
+	tell("r1/s1/cut", json_pack("{s:s, s:s}", "reason", "server_lost", "detail", "gone"), 0, true);
+	news[n_news - 1].timer.repeat = 0;
+	ev_timer_stop(loop, &news[n_news - 1].timer);
+	call_in(0.4, &news[n_news - 1].timer, on_news, &news[n_news - 1]);
+	run();
+	assert_string_equal(arrived[n_arrived - 1], "r1/s1/counted");
+	assert_string_equal(arrived[n_arrived - 2], "r1/s1/measured");
+}
+
+static void out_soon(struct ev_loop *l, ev_timer *t, int revents)
+{
+	(void)l;
+	(void)t;
+	(void)revents;
+	fake.events.on_out(fake.arg, "the leader (a) is lost");
+}
+
+static void member__leader_is_lost__ends_with_what_it_has(void **state)
+{
+	ev_timer out;
+
+	(void)state;
+	steps_left = 1;
+	begin_as_member();
+	call_in(0.15, &out, out_soon, NULL);
+	cfg.duration_ns = 2 * NS_PER_S;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_HOST_LOST);
+	assert_string_equal(oc.stop_detail, "the leader (a) is lost");
+}
+
+static void member__step_that_cannot_be__refused(void **state)
+{
+	(void)state;
+	tell("r1/s0/info", json_object(), 0, true);
+	tell("r1/s1/step", json_pack("{s:[i], s:i, s:i, s:i}", "clients", 13, "bytes", 64, "repetition", 1, "rate", 0), 0, true);
+	run();
+	assert_int_equal(oc.stop_reason, STOP_HOST_LOST);
+	assert_int_equal(json_array_size(oc.steps), 0);
+}
+
+#define MEMBER_TEST(f) cmocka_unit_test_setup_teardown(f, set_up_member, tear_down_hosts)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LEADER_TEST(leader__one_step__gates_in_order_and_hosts_added_up),
+		LEADER_TEST(leader__host_is_lost_while_connecting__named_and_the_run_ends),
+		MEMBER_TEST(member__two_steps__hands_in_both_and_asks_no_server),
+		MEMBER_TEST(member__leader_cuts_the_step_short__leaves_and_waits_for_the_end),
+		MEMBER_TEST(member__leader_is_lost__ends_with_what_it_has),
+		MEMBER_TEST(member__step_that_cannot_be__refused),
+	};
+
+	return cmocka_run_group_tests_name("loadgen_gates", tests, NULL, NULL);
+}

@@ -1,0 +1,470 @@
+/* Unit tests of server/shard/grant.c: what a client gets, when it has to wait, and what it is refused for want of. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/rdma/region.h"
+#include "common/wire/psn.h"
+#include "tests/unit/fakes/fake_core.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/helpers/server_rig.h"
+
+/* Fewer receive buffers than clients times credits: each that may still come gets at least one. */
+static void hello__few_receive_buffers__shared_fairly(void **state)
+{
+	static const uint32_t expected[] = { 2, 2, 2, 3 };
+	uint32_t sum = 0;
+
+	(void)state;
+	fake_device.attr.max_srq_wr = 64 + 9;
+	server_rig_start();
+	assert_int_equal(srv.cfg.recv_depth, 9);
+	for (size_t i = 0; i < N_ELEMENTS(expected); i++) {
+		struct peer p;
+
+		peer_get_grant(&p, 0);
+		assert_int_equal(p.grant.credits, expected[i]);
+		sum += p.grant.credits;
+	}
+	assert_true(sum <= srv.cfg.recv_depth);
+}
+
+/* A client that needs more than its share gets it as long as each that may still come is left one of the two that it would
+ * have; who does not need all that it asks for gets its share. */
+static void hello__needs_all_its_credits__all_or_a_refusal(void **state)
+{
+	static const struct {
+		uint16_t features, credits;	/* 0: refused */
+	} cases[] = {
+		{ FRAME_FEATURE_ALL_CREDITS, 4 },
+		{ FRAME_FEATURE_ALL_CREDITS, 0 },
+		{ 0, 1 },
+		{ FRAME_FEATURE_ALL_CREDITS, 0 },
+		{ 0, 2 },
+		{ 0, 2 },
+	};
+
+	(void)state;
+	fake_device.attr.max_srq_wr = 64 + 9;
+	server_rig_start();
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		uint8_t buf[FRAME_HELLO_BYTES];
+		struct peer p;
+
+		peer_shake_hands(&p);
+		if (!cases[i].credits) {
+			peer_assert_refused(&p, buf, peer_encode_hello(buf, 64, 4, cases[i].features, p.psn), REFUSE_NO_RESOURCES,
+				       "9 receive buffers (--srq-depth, --cq-depth, --threads) for up to 4 clients: this one needs 4");
+			continue;
+		}
+		peer_hello(&p, cases[i].features);
+		assert_int_equal(peer_answer(&p), FRAME_GRANT);
+		assert_int_equal(p.grant.credits, cases[i].credits);
+		assert_int_equal(p.grant.features, cases[i].features);
+		peer_close(&p);
+	}
+	assert_int_equal(srv.shard->credits_granted, 9);
+}
+
+static void hello__needs_more_credits_than_any_client_gets__unsupported_with_both_numbers(void **state)
+{
+	(void)state;
+	server_rig_start();
+	peer_refused_hello(64, 5, FRAME_FEATURE_ALL_CREDITS, 1, REFUSE_UNSUPPORTED, "--credits 4: the client needs 5");
+	server_assert_all_back();
+}
+
+static void hello__needs_a_region__of_that_size_or_a_refusal(void **state)
+{
+	struct frame_hello h = { .message_bytes = 64, .queue_depth = 4, .features = FRAME_FEATURE_REGION };
+	uint8_t buf[FRAME_HELLO_BYTES];
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_shake_hands(&p);
+	h.psn = p.psn;
+	h.region_bytes = 4097;
+	peer_assert_refused(&p, buf, frame_encode_hello(&h, buf), REFUSE_UNSUPPORTED, "--region-size 4096: the client needs 4097");
+	peer_shake_hands(&p);
+	h.psn = p.psn;
+	h.region_bytes = 4096;
+	peer_send(&p, buf, frame_encode_hello(&h, buf));
+	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	assert_int_equal(p.grant.region_bytes, 4096);
+	peer_close(&p);
+}
+
+static void hello__larger_than_the_server_takes__unsupported(void **state)
+{
+	(void)state;
+	server_rig_start();
+	peer_refused_hello(1025, 4, 0, 1, REFUSE_UNSUPPORTED, "--message-size 1024: the client needs 1025");
+	server_assert_all_back();
+}
+
+static void hello__region_not_offered__unsupported(void **state)
+{
+	(void)state;
+	srv.cfg.region_bytes = 0;
+	server_rig_start();
+	peer_refused_hello(64, 4, FRAME_FEATURE_REGION, 1, REFUSE_UNSUPPORTED,
+		      "--region-size 0: the client needs a region");
+	server_assert_all_back();
+}
+
+static void hello__window__unless_offered_unsupported(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	for (int offered = 0; offered < 2; offered++) {
+		srv.cfg.windows = offered;
+		server_rig_start();
+		peer_shake_hands(&p);
+		peer_hello(&p, FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW);
+		assert_int_equal(peer_answer(&p), offered ? FRAME_GRANT : FRAME_REFUSE);
+		peer_close(&p);
+		if (offered)
+			break;
+		assert_int_equal(p.refuse.code, REFUSE_UNSUPPORTED);
+		assert_non_null(strstr(p.refuse.text, "--windows off"));
+		server_assert_all_back();
+		server_rig_stop(state);
+		assert_int_equal(server_rig_init(state), 0);
+	}
+	assert_int_equal(p.grant.features, FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW);
+	assert_true(server_only(CONN_ST_GRANTED)->window.addr == PEER_WINDOW_ADDR);
+	assert_int_equal(server_only(CONN_ST_GRANTED)->window.bytes, PEER_WINDOW_BYTES);
+	assert_int_equal(server_only(CONN_ST_GRANTED)->window.rkey, PEER_WINDOW_RKEY);
+}
+
+static void hello__no_memory_for_a_region__no_resources(void **state)
+{
+	static const char *const calls[] = { "ibv_reg_mr", "ibv_alloc_mw" };
+
+	(void)state;
+	server_rig_start();
+	for (size_t i = 0; i < N_ELEMENTS(calls); i++) {
+		fake_fail_next(calls[i], ENOMEM);
+		peer_refused_hello(64, 4, FRAME_FEATURE_REGION, 1, REFUSE_NO_RESOURCES, "region");
+		server_assert_all_back();
+	}
+}
+
+/* ---- one address takes all places */
+
+/* `n` clients got their sessions a second ago, and have not used them. */
+static void get_grants(struct peer *p, int n)
+{
+	for (int i = 0; i < n; i++) {
+		peer_get_grant(&p[i], 0);
+		TAILQ_LAST(&srv.shard->lists[CONN_ST_GRANTED], conn_list)->admitted_ns -= NS_PER_S;
+	}
+}
+
+static int hello_from(struct peer *p, const char *address, uint16_t features)
+{
+	srv.peers_from = address;
+	peer_shake_hands(p);
+	peer_hello(p, features);
+	return peer_answer(p);
+}
+
+static void hello__all_places_granted_and_unused__the_oldest_is_taken_back(void **state)
+{
+	struct peer p[4], same, other[3];
+	uint8_t data[56];
+
+	(void)state;
+	server_rig_start();
+	get_grants(p, 4);
+	/* Its own address has most. */
+	assert_int_equal(hello_from(&same, "127.0.0.1", 0), FRAME_REFUSE);
+	assert_int_equal(same.refuse.code, REFUSE_FULL);
+	peer_close(&same);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(hello_from(&other[i], "127.0.0.12", 0), FRAME_GRANT);
+		peer_close(&other[i]);
+		assert_int_equal(server_closed(CLOSE_CROWDED_OUT), i + 1);
+		assert_int_equal(server_n(CONN_ST_GRANTED), 4);
+	}
+	/* Now each has as much as the other. */
+	assert_int_equal(hello_from(&other[2], "127.0.0.12", 0), FRAME_REFUSE);
+	peer_close(&other[2]);
+	peer_proof(&p[0], data);
+	peer_request(&p[0], data);
+	assert_int_equal(server_refused(REFUSE_BAD_SESSION), 1);
+	peer_proof(&p[3], data);
+	peer_request(&p[3], data);
+	assert_int_equal(server_n(CONN_ST_ACCEPTING), 1);
+}
+
+/* The client is in a shard of the same rail that has nothing to give. */
+static void relieve__asked_by_another_shard__gives_to_who_has_less(void **state)
+{
+	struct peer p[3];
+	struct addr same, other;
+
+	(void)state;
+	server_rig_start();
+	get_grants(p, 3);
+	assert_int_equal(addr_parse("127.0.0.1", 0, &same), 0);
+	assert_int_equal(addr_parse("127.0.0.12", 0, &other), 0);
+	srv.shard->relieve_for = addr_network(&same);
+	ev_async_send(srv.shard->loop, &srv.shard->relieve);
+	server_turns(2);
+	assert_int_equal(server_n(CONN_ST_GRANTED), 3);
+	srv.shard->relieve_for = addr_network(&other);
+	ev_async_send(srv.shard->loop, &srv.shard->relieve);
+	ev_async_send(srv.shard->loop, &srv.shard->relieve);
+	server_turns(2);
+	assert_int_equal(server_n(CONN_ST_GRANTED), 2);
+	assert_int_equal(server_closed(CLOSE_CROWDED_OUT), 1);
+	assert_int_equal(srv.server.admitted[0], 2);
+}
+
+/* Two shards, of which the other one has the sessions. */
+static void hello__full_by_sessions_of_another_shard__busy_and_that_one_is_asked(void **state)
+{
+	struct shard idle = { .relieve_for = 0 };
+	struct peer p[4], other;
+
+	(void)state;
+	server_rig_start();
+	for (int i = 0; i < 4; i++)
+		peer_go_live(&p[i], 0);
+	idle.loop = ev_loop_new(EVFLAG_AUTO);
+	assert_non_null(idle.loop);
+	counter_set(&idle.stats.sessions, 2);
+	srv.cfg.threads = 2;
+	srv.shards[1] = &idle;
+	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_REFUSE);
+	assert_int_equal(other.refuse.code, REFUSE_BUSY);
+	assert_true(idle.relieve_for != 0);
+	peer_close(&other);
+	/* With one there is nothing to share. */
+	idle.relieve_for = 0;
+	counter_set(&idle.stats.sessions, 1);
+	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_REFUSE);
+	assert_int_equal(other.refuse.code, REFUSE_FULL);
+	assert_true(idle.relieve_for == 0);
+	peer_close(&other);
+	srv.cfg.threads = 1;
+	ev_loop_destroy(idle.loop);
+}
+
+static void hello__all_places_granted_just_now__busy(void **state)
+{
+	struct peer p[4], other;
+
+	(void)state;
+	server_rig_start();
+	for (int i = 0; i < 4; i++)
+		peer_get_grant(&p[i], 0);
+	/* They may still be on their way, however slow this test is. */
+	TAILQ_FIRST(&srv.shard->lists[CONN_ST_GRANTED])->admitted_ns = clock_now_ns() + 60 * NS_PER_S;
+	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_REFUSE);
+	assert_int_equal(other.refuse.code, REFUSE_BUSY);
+	peer_close(&other);
+	assert_int_equal(server_closed(CLOSE_CROWDED_OUT), 0);
+	assert_int_equal(server_n(CONN_ST_GRANTED), 4);
+}
+
+static void hello__all_places_live__full(void **state)
+{
+	struct peer p[4], other;
+
+	(void)state;
+	server_rig_start();
+	for (int i = 0; i < 4; i++)
+		peer_go_live(&p[i], 0);
+	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_REFUSE);
+	assert_int_equal(other.refuse.code, REFUSE_FULL);
+	peer_close(&other);
+	assert_int_equal(server_n(CONN_ST_LIVE), 4);
+}
+
+static void hello__max_per_address__full_for_that_address(void **state)
+{
+	struct peer p[3], other;
+
+	(void)state;
+	srv.cfg.max_per_address = 2;
+	server_rig_start();
+	peer_go_live(&p[0], 0);
+	peer_get_grant(&p[1], 0);
+	assert_int_equal(hello_from(&p[2], "127.0.0.1", 0), FRAME_REFUSE);
+	assert_int_equal(p[2].refuse.code, REFUSE_FULL);
+	assert_non_null(strstr(p[2].refuse.text, "--max-per-address"));
+	peer_close(&p[2]);
+	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_GRANT);
+	peer_close(&other);
+	/* A place is free again when its client has gone. */
+	conn_close(TAILQ_FIRST(&srv.shard->lists[CONN_ST_GRANTED]), CLOSE_DRAINING);
+	assert_int_equal(hello_from(&p[1], "127.0.0.1", 0), FRAME_GRANT);
+	peer_close(&p[1]);
+}
+
+/* What is registered stays pinned: a HELLO that gets no place is refused before. */
+static void hello__refused__no_region_registered_for_it(void **state)
+{
+	struct peer p[4], other;
+
+	(void)state;
+	server_rig_start();
+	for (int i = 0; i < 4; i++)
+		peer_go_live(&p[i], 0);
+	assert_int_equal(hello_from(&other, "127.0.0.1", FRAME_FEATURE_REGION), FRAME_REFUSE);
+	assert_int_equal(other.refuse.code, REFUSE_FULL);
+	peer_close(&other);
+	server_turns(3);
+	assert_int_equal(fake_mrs(), 1);	/* the slab's */
+}
+
+/* Its HELLO waits for a region until srv.registrar_stands is false. */
+static void wait_for_region(struct peer *p)
+{
+	srv.registrar_stands = true;
+	peer_shake_hands(p);
+	peer_hello(p, FRAME_FEATURE_REGION);
+	server_turns(3);
+}
+
+/* The registration that failed was for somebody who did not wait: the next one's is tried again. */
+static void hello__region_failed_for_one_who_left__the_next_gets_one(void **state)
+{
+	struct peer p, next;
+
+	(void)state;
+	server_rig_start();
+	wait_for_region(&p);
+	server_expire(server_only(CONN_ST_HELLO));
+	fake_fail_next("ibv_reg_mr", ENOMEM);
+	srv.registrar_stands = false;
+	server_turns(3);
+	assert_string_equal(fake_failed(), "ibv_reg_mr");
+	peer_get_grant(&next, FRAME_FEATURE_REGION);
+	peer_abort(&p);
+}
+
+/* Registering takes as long as it takes: until then the HELLO waits and others are served. */
+static void hello__region_not_registered_yet__waits_while_others_are_served(void **state)
+{
+	struct peer p, other;
+	struct conn *c;
+
+	(void)state;
+	server_rig_start();
+	wait_for_region(&p);
+	c = server_only(CONN_ST_HELLO);
+	assert_true(c->awaits_region);
+	assert_true(ev_is_active(&c->deadline));
+	assert_int_equal(fake_mrs(), 1);	/* the slab's */
+	/* It has all the rest, so nothing is registered in vain. */
+	assert_int_equal(psn_in_use(srv.server.psns), 2);
+	assert_int_equal(srv.server.admitted[0], 1);
+	peer_go_live(&other, 0);
+	assert_int_equal(c->state, CONN_ST_HELLO);
+	srv.registrar_stands = false;
+	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	assert_int_equal(p.grant.region_bytes, 4096);
+	assert_int_equal(srv.shard->regions_awaited, 0);
+	peer_close(&p);
+}
+
+static void hello__deadline_while_a_region_is_registered__fails_and_it_is_the_nexts(void **state)
+{
+	struct peer p, next;
+
+	(void)state;
+	server_rig_start();
+	wait_for_region(&p);
+	server_expire(server_only(CONN_ST_HELLO));
+	assert_int_equal(server_failed(STAGE_PSN_EXCHANGE, FAIL_TIMEOUT, 0), 1);
+	assert_int_equal(srv.shard->regions_awaited, 0);
+	srv.registrar_stands = false;
+	server_turns(3);
+	peer_get_grant(&next, FRAME_FEATURE_REGION);
+	assert_int_equal(fake_mrs(), 2);
+	peer_abort(&p);
+}
+
+static void hello__server_full__refused_until_one_leaves(void **state)
+{
+	struct peer p[4], late;
+
+	(void)state;
+	server_rig_start();
+	for (int i = 0; i < 4; i++)
+		peer_go_live(&p[i], 0);
+	peer_refused_hello(64, 4, 0, 1, REFUSE_FULL, "--max-clients");
+	fake_cm_event(p[0].id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+	server_turns(4);
+	peer_go_live(&late, 0);
+	assert_int_equal(server_n(CONN_ST_LIVE), 4);
+}
+
+/* --max-clients is for each rail, whatever the others hold. */
+static void hello__several_rails__full_when_its_own_is(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	srv.cfg.n_rails = 3;
+	server_rig_start();
+	srv.server.admitted[1] = srv.server.admitted[2] = 4;
+	srv.server.admitted[0] = 3;
+	peer_go_live(&p, 0);
+	peer_refused_hello(64, 4, 0, 1, REFUSE_FULL, "--max-clients");
+	srv.server.admitted[0] = 1;
+}
+
+/* The shard alone: its rail failed, and the server serves on. */
+static void hello__shard_drains__draining(void **state)
+{
+	uint8_t buf[FRAME_HELLO_BYTES];
+	struct peer p;
+
+	(void)state;
+	server_rig_start();
+	peer_shake_hands(&p);
+	/* Before the connection is there the loop of a shard that drains would end, as nobody is left. */
+	srv.shard->drain_deadline_ns = UINT64_MAX;
+	peer_assert_refused(&p, buf, peer_encode_hello(buf, 64, 4, 0, 1), REFUSE_DRAINING, "stopping");
+	server_assert_all_back();
+}
+
+#define GRANT_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		GRANT_TEST(hello__few_receive_buffers__shared_fairly),
+		GRANT_TEST(hello__needs_all_its_credits__all_or_a_refusal),
+		GRANT_TEST(hello__needs_more_credits_than_any_client_gets__unsupported_with_both_numbers),
+		GRANT_TEST(hello__needs_a_region__of_that_size_or_a_refusal),
+		GRANT_TEST(hello__larger_than_the_server_takes__unsupported),
+		GRANT_TEST(hello__region_not_offered__unsupported),
+		GRANT_TEST(hello__window__unless_offered_unsupported),
+		GRANT_TEST(hello__no_memory_for_a_region__no_resources),
+		GRANT_TEST(hello__all_places_granted_and_unused__the_oldest_is_taken_back),
+		GRANT_TEST(relieve__asked_by_another_shard__gives_to_who_has_less),
+		GRANT_TEST(hello__full_by_sessions_of_another_shard__busy_and_that_one_is_asked),
+		GRANT_TEST(hello__all_places_granted_just_now__busy),
+		GRANT_TEST(hello__all_places_live__full),
+		GRANT_TEST(hello__max_per_address__full_for_that_address),
+		GRANT_TEST(hello__refused__no_region_registered_for_it),
+		GRANT_TEST(hello__region_failed_for_one_who_left__the_next_gets_one),
+		GRANT_TEST(hello__region_not_registered_yet__waits_while_others_are_served),
+		GRANT_TEST(hello__deadline_while_a_region_is_registered__fails_and_it_is_the_nexts),
+		GRANT_TEST(hello__server_full__refused_until_one_leaves),
+		GRANT_TEST(hello__several_rails__full_when_its_own_is),
+		GRANT_TEST(hello__shard_drains__draining),
+	};
+
+	return cmocka_run_group_tests_name("server_grant", tests, server_rig_group_setup, server_rig_group_teardown);
+}
