@@ -96,12 +96,22 @@ static void fail(struct session *x, enum fail_kind kind, int code)
 	end(x, CLOSE_FAILED);
 }
 
+/* A client that ends its session closes a socket which may hold a sample that it did not read. Its kernel then answers with
+ * RST (RFC 2525, 2.17), and the goodbye in front of that is lost. */
+static bool has_left(const struct session *x)
+{
+	const struct fail *f = &x->io.failure;
+
+	return f->kind == FAIL_CLOSED || (x->state == SESSION_WATCHES && f->kind == FAIL_ERRNO &&
+					  (f->code == ECONNRESET || f->code == EPIPE));
+}
+
 /* True if the caller has to wait for the socket or the session is over; false to go on. */
 static bool wait_or_end(struct session *x, enum tls_io_status st)
 {
 	if (st != TLS_IO_FAILED)
 		return st == TLS_IO_WAIT;
-	if (x->io.failure.kind == FAIL_CLOSED)
+	if (has_left(x))
 		end(x, x->state == SESSION_REFUSED ? CLOSE_REFUSED : CLOSE_CONTROL_END);
 	else
 		fail(x, x->io.failure.kind, x->io.failure.code);

@@ -217,7 +217,7 @@ counted() { # NAME SERVER TERM...
     if text=$(stats "$server" --wait "${limit:-30}" "$@" 2>&1); then
         ok "$name"
     else
-        not_ok "$name" "$text"
+        not_ok "$name" "$text; failures: $(stats "$server" failures 2>&1 | tr -d ' \n')"
     fi
 }
 

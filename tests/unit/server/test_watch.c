@@ -223,6 +223,25 @@ static void watch__many__each_its_samples_and_reports_are_still_answered(void **
 	server_assert_all_back();
 }
 
+/* A client's kernel answers with RST when it closes a socket that holds a sample which was not read. */
+static void watch__ends_with_a_sample_unread__no_failure(void **state)
+{
+	struct peer p;
+	uint8_t byte;
+
+	(void)state;
+	server_rig_start();
+	watch(&p, 100);
+	json_decref(next(&p));
+	while (recv(tls_fd(p.tls), &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
+		server_wait();
+	peer_close(&p);
+	server_until(server_controls() == 0);
+	assert_int_equal(server_closed(CLOSE_CONTROL_END), 1);
+	assert_int_equal(server_closed(CLOSE_FAILED), 0);
+	server_assert_all_back();
+}
+
 /* Reads one sample, and nothing after it: the server's socket is full. */
 static void watch_and_stop_reading(struct peer *p)
 {
@@ -339,6 +358,7 @@ int main(void)
 		WATCH_TEST(watch__another_request_or_a_part_of_one__cut_off),
 		WATCH_TEST(watch__after_stats__samples),
 		WATCH_TEST(watch__many__each_its_samples_and_reports_are_still_answered),
+		WATCH_TEST(watch__ends_with_a_sample_unread__no_failure),
 		WATCH_TEST(watch__never_reads__samples_skipped_and_counted),
 		WATCH_TEST(watch__does_not_read_for_120_s__cut_off_as_a_timeout),
 		WATCH_TEST(watch__reads_for_longer_than_120_s__stays),
