@@ -29,10 +29,22 @@ static uint16_t needed_features(const struct client_conn *c)
 			  (c->window.bytes ? FRAME_FEATURE_WINDOW : 0) |
 			  (c->ctx->cfg->write_imm ? FRAME_FEATURE_WRITE_IMM : 0) |
 			  (c->ctx->cfg->all_credits ? FRAME_FEATURE_ALL_CREDITS : 0) |
-			  (c->ctx->cfg->message_auth ? FRAME_FEATURE_TAGS : 0));
+			  (c->ctx->cfg->message_auth ? FRAME_FEATURE_TAGS : 0) |
+			  (c->ctx->cfg->transport == TRANSPORT_TCP ? FRAME_FEATURE_TCP : 0) |
+			  (c->ctx->cfg->transport == TRANSPORT_TLS ? FRAME_FEATURE_TLS : 0));
 }
 
-/* Draws a PSN. The server refuses one that is in use, and another is drawn. */
+/* The server refuses a PSN that is in use, and another is drawn. */
+static int draw_psn(struct client_conn *c)
+{
+	uint8_t b[3];
+
+	if (auth_random(NULL, b, sizeof(b)))
+		return -EIO;
+	c->psn = (uint32_t)b[0] << 16 | (uint32_t)b[1] << 8 | b[2];
+	return 0;
+}
+
 static int prepare_hello(struct client_conn *c)
 {
 	struct frame_hello h = { .message_bytes = c->ctx->cfg->message_bytes,
@@ -42,11 +54,9 @@ static int prepare_hello(struct client_conn *c)
 				 .region_bytes = c->ctx->cfg->region ? c->ctx->cfg->region_bytes : 0,
 				 .window = c->window };
 	uint64_t start_ns = clock_now_ns();
-	uint8_t b[3];
 
-	if (auth_random(NULL, b, sizeof(b)))
+	if (link_is_rdma(&c->link) && draw_psn(c))
 		return -EIO;
-	c->psn = (uint32_t)b[0] << 16 | (uint32_t)b[1] << 8 | b[2];
 	h.psn = c->psn;
 	tls_io_put(&c->io, frame_encode_hello(&h, tls_io_frame(&c->io)));
 	c->hellos++;
@@ -111,10 +121,14 @@ static void on_grant(struct client_conn *c, size_t n)
 	}
 	tls_describe(c->io.tls, c->tls_text, sizeof(c->tls_text));
 	keep_session(c);
+	client_stage_done(c, STAGE_PSN_EXCHANGE);
+	if (c->link.transport == TRANSPORT_TLS) {
+		client_socket_go_over_tls(c);
+		return;
+	}
 	tls_io_say_bye(&c->io);
 	tls_io_close(&c->io);
-	client_stage_done(c, STAGE_PSN_EXCHANGE);
-	client_enter(c, STAGE_ADDR_RESOLVE);
+	client_enter(c, link_is_rdma(&c->link) ? STAGE_ADDR_RESOLVE : STAGE_SOCKET_CONNECT);
 }
 
 static void exchange(struct client_conn *c);
@@ -217,7 +231,8 @@ void client_boot_start(struct client_conn *c)
 
 	tls_io_init(&c->io, c->ctx->loop, on_tls_ready, c, &c->ctx->tls_bytes_in, &c->ctx->tls_bytes_out);
 	/* From the device's address: the server demands that TLS and RDMA come from the same one. */
-	ret = c->ctx->gone ? -ENODEV : tls_io_connect(&c->io, &c->ctx->cfg->server, &c->ctx->dev.addr);
+	ret = c->ctx->gone ? -ENODEV : tls_io_connect(&c->io, &c->ctx->cfg->server,
+						      link_is_rdma(&c->link) ? &c->ctx->dev.addr : NULL);
 	if (ret)
 		client_fail(c, FAIL_ERRNO, -ret);
 }

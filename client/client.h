@@ -24,6 +24,7 @@
 #include "common/rdma/rc.h"
 #include "common/wire/fail.h"
 #include "common/wire/frame.h"
+#include "common/wire/transport.h"
 
 struct client_conn;
 struct client_ctx;
@@ -36,6 +37,7 @@ struct tls_session;
 
 struct client_config {
 	struct addr server;		/* of the TLS bootstrap */
+	enum transport transport;	/* of messages; but for RDMA no device is opened, and there are no regions */
 	const char *verify_name;	/* name or IP address the server's certificate must have */
 	const char *ca_file, *cert_file, *key_file, *crl_file;	/* all but the first may be NULL */
 	const char *device;		/* NULL: whichever reaches the server */
@@ -110,7 +112,7 @@ struct sizes_client;
 /* What the endpoint of a context is sized for (common/sizes/sizes.h). */
 struct sizes_client client_sizes_wanted(const struct client_config *cfg);
 
-/* Opens the device that reaches cfg->server and makes every resource for cfg->max_conns connections.
+/* Opens the device that reaches cfg->server, for RDMA, and makes every resource for cfg->max_conns connections.
  * cfg must outlive the context. Returns 0, or with a line in `err` that says what to do:
  * -ENOENT, -EACCES, -EKEYEXPIRED, -EINVAL	a TLS file cannot be used (tls_ctx_new)
  * -ENODEV	no RDMA device reaches the server, or it is not cfg->device
@@ -125,7 +127,7 @@ int client_ctx_new(const struct client_config *cfg, const struct client_ops *ops
 void client_ctx_free(struct client_ctx *ctx);
 
 /* Parts of the context: the endpoint, which has the buffers to send from; the pump, which runs the loop (pump_run,
- * pump_break, pump_join); the device. Valid until client_ctx_free. */
+ * pump_break, pump_join); the device, which without RDMA has no name. Valid until client_ctx_free. */
 struct ep *client_ep(const struct client_ctx *ctx);
 struct pump *client_pump(struct client_ctx *ctx);
 const struct dev *client_dev(const struct client_ctx *ctx);

@@ -16,7 +16,8 @@
 
 #define NAME(state) [CLIENT_ST_##state] = #state
 const char *const client_state_names[] = {
-	NAME(FREE), NAME(TCP_CONNECT), NAME(TLS_HANDSHAKE), NAME(PSN_EXCHANGE), NAME(ADDR_RESOLVE),
+	NAME(FREE), NAME(TCP_CONNECT), NAME(TLS_HANDSHAKE), NAME(PSN_EXCHANGE), NAME(SOCKET_CONNECT),
+	NAME(ADDR_RESOLVE),
 	NAME(ROUTE_RESOLVE), NAME(RDMA_CONNECT), NAME(FIRST_REPLY), NAME(LIVE), NAME(CLOSING), NAME(DEAD),
 };
 static_assert(sizeof(client_state_names) / sizeof(client_state_names[0]) == CLIENT_ST_N,
@@ -27,7 +28,8 @@ static const uint32_t legal_edges[CLIENT_ST_N] = {
 	[CLIENT_ST_FREE] = TO(TCP_CONNECT),
 	[CLIENT_ST_TCP_CONNECT] = TO(TLS_HANDSHAKE) | TO(CLOSING),
 	[CLIENT_ST_TLS_HANDSHAKE] = TO(PSN_EXCHANGE) | TO(CLOSING),
-	[CLIENT_ST_PSN_EXCHANGE] = TO(ADDR_RESOLVE) | TO(CLOSING),
+	[CLIENT_ST_PSN_EXCHANGE] = TO(ADDR_RESOLVE) | TO(SOCKET_CONNECT) | TO(FIRST_REPLY) | TO(LIVE) | TO(CLOSING),
+	[CLIENT_ST_SOCKET_CONNECT] = TO(FIRST_REPLY) | TO(LIVE) | TO(CLOSING),
 	[CLIENT_ST_ADDR_RESOLVE] = TO(ROUTE_RESOLVE) | TO(CLOSING),
 	[CLIENT_ST_ROUTE_RESOLVE] = TO(RDMA_CONNECT) | TO(CLOSING),
 	[CLIENT_ST_RDMA_CONNECT] = TO(FIRST_REPLY) | TO(LIVE) | TO(CLOSING),
@@ -49,6 +51,7 @@ static enum stage stage_of(enum client_state state)
 	case CLIENT_ST_TCP_CONNECT: return STAGE_TCP_CONNECT;
 	case CLIENT_ST_TLS_HANDSHAKE: return STAGE_TLS_HANDSHAKE;
 	case CLIENT_ST_PSN_EXCHANGE: return STAGE_PSN_EXCHANGE;
+	case CLIENT_ST_SOCKET_CONNECT: return STAGE_SOCKET_CONNECT;
 	case CLIENT_ST_ADDR_RESOLVE: return STAGE_ADDR_RESOLVE;
 	case CLIENT_ST_ROUTE_RESOLVE: return STAGE_ROUTE_RESOLVE;
 	case CLIENT_ST_RDMA_CONNECT: return STAGE_RDMA_CONNECT;
@@ -156,16 +159,17 @@ void client_use_window(struct client_conn *c, const struct frame_window *window)
 
 void client_try_finish(struct client_conn *c)
 {
-	if (c->state != CLIENT_ST_CLOSING || !rc_is_drained(&c->rc) || c->cm_connected)
+	if (c->state != CLIENT_ST_CLOSING || !rc_is_drained(&c->link.rc) || c->cm_connected || c->awaits_close)
 		return;
 	/* A READ that was cut off stays half done in a QP of rxe even after RESET, so that QP is not used again. Nor is one
 	 * whose number the server's host may refuse as stale. */
-	rc_release(&c->rc, clock_now_ns(), !c->ctx->cfg->region && !c->qpn_lingers);
+	rc_release(&c->link.rc, clock_now_ns(), !c->ctx->cfg->region && !c->qpn_lingers);
+	sock_close(&c->link.sock);
 	auth_wipe(&c->keys);
 	msg_tags_free(c->tags);
 	c->tags = NULL;
 	client_set_state(c, CLIENT_ST_DEAD);
-	TAILQ_INSERT_HEAD(&c->ctx->dead, c, link);
+	TAILQ_INSERT_HEAD(&c->ctx->dead, c, entry);
 }
 
 void client_end_demand(struct client_conn *c)
@@ -177,12 +181,18 @@ void client_end_demand(struct client_conn *c)
 
 static void begin_close(struct client_conn *c)
 {
+	struct sock *s = &c->link.sock;
+
+	c->awaits_close = c->state == CLIENT_ST_LIVE && c->fail.kind == FAIL_NONE && sock_is_open(s);
 	client_end_demand(c);
 	client_set_state(c, CLIENT_ST_CLOSING);
+	/* The server is to close first, so that it is its port that stays in TIME_WAIT. */
+	if (c->awaits_close && !sock_say_bye(s))
+		c->awaits_close = false;
 	tls_io_close(&c->io);
-	if (c->cm_connected && cm_disconnect(c->rc.id))
+	if (c->cm_connected && cm_disconnect(c->link.rc.id))
 		c->cm_connected = false;
-	rc_drain(&c->rc);
+	rc_drain(&c->link.rc);
 	client_try_finish(c);
 }
 
@@ -237,7 +247,8 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 		return;
 	}
 	if (!c->cm_connected)
-		rc_abandon(&c->rc);
+		rc_abandon(&c->link.rc);
+	c->awaits_close = false;
 	/* The server did not answer the disconnect; our own requests are flushed without it. */
 	c->cm_connected = false;
 	client_try_finish(c);
@@ -249,7 +260,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 
 static void on_broken(struct rc *rc)
 {
-	client_fail((struct client_conn *)((char *)rc - offsetof(struct client_conn, rc)), FAIL_WC_STATUS,
+	client_fail((struct client_conn *)((char *)rc - offsetof(struct client_conn, link.rc)), FAIL_WC_STATUS,
 		    IBV_WC_LOC_QP_OP_ERR);
 }
 
@@ -260,7 +271,10 @@ static void begin_attempt(struct client_conn *c)
 	c->parked = STAGE_TIMED;
 	c->wants_qp = true;
 	ctx->demand++;
-	rc_init(&c->rc, ctx->ep, ctx->qps, on_broken);
+	c->link.transport = ctx->cfg->transport;
+	c->link.ep = ctx->ep;
+	rc_init(&c->link.rc, ctx->ep, ctx->qps, on_broken);
+	sock_init(&c->link.sock, ctx->socks);
 	ev_timer_init(&c->deadline, on_deadline, 0., 0.);
 	c->deadline.data = c;
 	/* The loop's time may be old: before its first turn, or in a callback that connects many clients. */
@@ -287,9 +301,9 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
 	uint32_t index;
 
 	/* A connection that finds no queue pair later would have asked for its session in vain. */
-	if (!c || (!ctx->gone && qp_pool_available(ctx->qps) <= ctx->demand))
+	if (!c || (ctx->qps && !ctx->gone && qp_pool_available(ctx->qps) <= ctx->demand))
 		return NULL;
-	TAILQ_REMOVE(&ctx->free, c, link);
+	TAILQ_REMOVE(&ctx->free, c, entry);
 	ctx->n_free--;
 	index = c->index;
 	memset(c, 0, sizeof(*c));
@@ -321,7 +335,7 @@ enum stage client_parked_before(const struct client_conn *c)
 
 bool client_look(const struct client_conn *c, struct effective *out)
 {
-	return effective_look(out, c->state == CLIENT_ST_LIVE ? c->rc.qp : NULL, c->head.grant.credits);
+	return effective_look(out, c->state == CLIENT_ST_LIVE ? c->link.rc.qp : NULL, c->head.grant.credits);
 }
 
 void client_get_info(const struct client_conn *c, struct client_info *out)
@@ -331,7 +345,7 @@ void client_get_info(const struct client_conn *c, struct client_info *out)
 		.words = c->refuse_text,
 		.resumed = c->resumed,
 		.stale = c->stale,
-		.client_qpn = rc_qpn(&c->rc),
+		.client_qpn = rc_qpn(&c->link.rc),
 		.server_qpn = c->server_qpn,
 		.client_psn = c->psn,
 		.cm_psn = c->cm_psn,

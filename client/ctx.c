@@ -23,6 +23,7 @@ static client_begin_fn *const begin_stage[STAGE_TIMED] = {
 	[STAGE_TCP_CONNECT] = client_boot_start,
 	[STAGE_TLS_HANDSHAKE] = client_boot_handshake,
 	[STAGE_PSN_EXCHANGE] = client_boot_exchange,
+	[STAGE_SOCKET_CONNECT] = client_socket_start,
 	[STAGE_ADDR_RESOLVE] = client_rdma_start,
 	[STAGE_ROUTE_RESOLVE] = client_rdma_resolve_route,
 	[STAGE_QP_SETUP] = client_rdma_take_qp,
@@ -39,14 +40,14 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 	while (!TAILQ_EMPTY(&ctx->dead)) {
 		struct client_conn *c = TAILQ_FIRST(&ctx->dead);
 
-		TAILQ_REMOVE(&ctx->dead, c, link);
+		TAILQ_REMOVE(&ctx->dead, c, entry);
 		client_set_state(c, CLIENT_ST_FREE);
 		if (c->again) {
 			client_restart(c);
 			continue;
 		}
 		ctx->ops->on_closed(ctx->arg, c, &c->fail);
-		TAILQ_INSERT_HEAD(&ctx->free, c, link);
+		TAILQ_INSERT_HEAD(&ctx->free, c, entry);
 		ctx->n_free++;
 	}
 }
@@ -74,7 +75,7 @@ static void on_broken(void *arg)
 		if (c->state == CLIENT_ST_FREE || c->state == CLIENT_ST_DEAD)
 			continue;
 		client_fail(c, FAIL_ERRNO, ENODEV);
-		rc_abandon(&c->rc);
+		rc_abandon(&c->link.rc);
 		c->cm_connected = false;
 		client_try_finish(c);
 	}
@@ -90,7 +91,7 @@ static void on_qp_event(void *arg, const struct async_event *e)
 		return;
 	c = &ctx->conns[owner];
 	if (e->action == ASYNC_QP_LAST_WQE)
-		rc_on_last_wqe(&c->rc);
+		rc_on_last_wqe(&c->link.rc);
 	else
 		client_fail(c, FAIL_WC_STATUS, (int)e->status);
 	client_try_finish(c);
@@ -107,7 +108,8 @@ static void start_watchers(struct client_ctx *ctx)
 	ev_prepare_start(ctx->loop, &ctx->turn_end);
 	ev_timer_init(&ctx->housekeeping, on_housekeeping, HOUSEKEEPING_S, HOUSEKEEPING_S);
 	ctx->housekeeping.data = ctx;
-	ev_timer_start(ctx->loop, &ctx->housekeeping);
+	if (ctx->qps)
+		ev_timer_start(ctx->loop, &ctx->housekeeping);
 }
 
 static int open_device(struct client_ctx *ctx, char *err, size_t err_size)
@@ -181,6 +183,33 @@ static int make_verbs(struct client_ctx *ctx, char *err, size_t err_size)
 	return qp_pool_new(ctx->ep, &qp, &ctx->qps);
 }
 
+/* Each connection has as many buffers as it may have messages in flight, for messages and for replies, and one of each beside:
+ * for a record that has come in part, and a BYE. */
+static int make_sockets(struct client_ctx *ctx, char *err, size_t err_size)
+{
+	const struct client_config *cfg = ctx->cfg;
+	uint64_t wanted = (uint64_t)cfg->max_conns * (cfg->depth + 1);
+	uint32_t n = (uint32_t)MIN(wanted, (EP_NO_BUF - EP_BATCH) / 2);
+	const struct ep_config ep = { .recv_depth = n, .spare_bufs = n, .buf_bytes = cfg->buffer_bytes };
+	int ret = ep_new(&ep, NULL, NULL, &ctx->ep, err, err_size);
+
+	return ret ? ret : sock_ctx_new(ctx->loop, ctx->ep, &client_sock_user, &ctx->socks);
+}
+
+static int make_rdma(struct client_ctx *ctx, char *err, size_t err_size)
+{
+	int ret = open_device(ctx, err, err_size);
+
+	if (!ret)
+		ret = make_verbs(ctx, err, err_size);
+	if (ret)
+		return ret;
+	ret = cm_channel_new(&ctx->cm);
+	if (ret)
+		snprintf(err, err_size, "cannot open the RDMA connection manager: %s", strerror(-ret));
+	return ret;
+}
+
 static int make_conns(struct client_ctx *ctx)
 {
 	uint32_t n = ctx->cfg->max_conns;
@@ -190,7 +219,7 @@ static int make_conns(struct client_ctx *ctx)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		ctx->conns[i].index = i;
-		TAILQ_INSERT_TAIL(&ctx->free, &ctx->conns[i], link);
+		TAILQ_INSERT_TAIL(&ctx->free, &ctx->conns[i], entry);
 	}
 	ctx->n_free = n;
 	return 0;
@@ -221,14 +250,7 @@ int client_ctx_new(const struct client_config *cfg, const struct client_ops *ops
 	if (!ret)
 		ret = tls_ctx_new(&tls, &ctx->tls_ctx, err, err_size);
 	if (!ret)
-		ret = open_device(ctx, err, err_size);
-	if (!ret)
-		ret = make_verbs(ctx, err, err_size);
-	if (!ret) {
-		ret = cm_channel_new(&ctx->cm);
-		if (ret)
-			snprintf(err, err_size, "cannot open the RDMA connection manager: %s", strerror(-ret));
-	}
+		ret = cfg->transport == TRANSPORT_RDMA ? make_rdma(ctx, err, err_size) : make_sockets(ctx, err, err_size);
 	if (ret) {
 		client_ctx_free(ctx);
 		return ret;
@@ -247,7 +269,8 @@ static void abandon_conns(struct client_ctx *ctx)
 			continue;
 		client_close(c);
 		ev_timer_stop(ctx->loop, &c->deadline);
-		cm_id_destroy(c->rc.id);
+		cm_id_destroy(c->link.rc.id);
+		sock_close(&c->link.sock);
 		auth_wipe(&c->keys);
 		msg_tags_free(c->tags);
 	}
@@ -264,6 +287,7 @@ void client_ctx_free(struct client_ctx *ctx)
 		ev_timer_stop(ctx->loop, &ctx->housekeeping);
 	}
 	qp_pool_free(ctx->qps);
+	sock_ctx_free(ctx->socks);
 	ep_free(ctx->ep);
 	cm_channel_free(ctx->cm);
 	dev_close(&ctx->dev);
@@ -290,9 +314,10 @@ const struct dev *client_dev(const struct client_ctx *ctx)
 
 void client_get_counts(const struct client_ctx *ctx, struct client_counts *out)
 {
-	struct qp_pool_counts q;
+	struct qp_pool_counts q = { 0 };
 
-	qp_pool_get_counts(ctx->qps, &q);
+	if (ctx->qps)
+		qp_pool_get_counts(ctx->qps, &q);
 	out->bytes_sent = ctx->bytes_sent + counter_get(&ctx->tls_bytes_out);
 	out->bytes_received = ctx->bytes_received + counter_get(&ctx->tls_bytes_in);
 	out->one_sided_bytes = ctx->one_sided_bytes;

@@ -45,7 +45,7 @@ bool client_seal(struct client_conn *c, const struct msg_header *h, uint32_t buf
 void client_post(struct client_conn *c, uint32_t buf, uint32_t bytes, bool asks)
 {
 	count_out(c, bytes);
-	if (asks ? rc_send(&c->rc, buf, bytes) : rc_send_unsolicited(&c->rc, buf, bytes))
+	if (asks ? link_send(&c->link, buf, bytes) : link_send_unsolicited(&c->link, buf, bytes))
 		broken(c);
 }
 
@@ -58,7 +58,7 @@ void client_send(struct client_conn *c, const struct msg_header *h, uint32_t buf
 void client_ping(struct client_conn *c, uint32_t buf, uint32_t bytes, uint32_t number)
 {
 	count_out(c, bytes);
-	if (rc_send_imm(&c->rc, buf, bytes, htonl(number)))
+	if (link_send_imm(&c->link, buf, bytes, htonl(number)))
 		broken(c);
 }
 
@@ -123,7 +123,7 @@ int client_rma(struct client_conn *c, struct rc_rma *ops, uint32_t n)
 		return -EAGAIN;
 	for (uint32_t i = 0; i < n; i++)
 		complete(c, &ops[i]);
-	ret = rc_rma(&c->rc, ops, n);
+	ret = rc_rma(&c->link.rc, ops, n);
 	for (uint32_t i = 0; i < n && !ret; i++)
 		count_rma(c->ctx, &ops[i]);
 	if (ret && ret != -EAGAIN) {
@@ -137,7 +137,7 @@ int client_rma(struct client_conn *c, struct rc_rma *ops, uint32_t n)
 
 uint32_t client_rma_room(const struct client_conn *c)
 {
-	return rc_room(&c->rc);
+	return rc_room(&c->link.rc);
 }
 
 static void on_first_reply(struct client_conn *c)
@@ -205,30 +205,30 @@ static void end_if_drained(struct client_conn *c)
 }
 
 /* False: a message that no server may send. */
-static bool on_reply(struct client_conn *c, const uint8_t *data, const struct ibv_wc *wc)
+static bool on_reply(struct client_conn *c, const uint8_t *data, const struct link_arrival *a)
 {
 	const struct client_ops *ops = c->ctx->ops;
 	struct msg_header h;
 
-	if (wc->wc_flags & IBV_WC_WITH_IMM) {
-		if (c->state != CLIENT_ST_LIVE || !ops->on_ping || !take_back(c, 1, wc->byte_len))
+	if (a->has_imm) {
+		if (c->state != CLIENT_ST_LIVE || !ops->on_ping || !take_back(c, 1, a->bytes))
 			return false;
-		ops->on_ping(c->ctx->arg, c, ntohl(wc->imm_data), data, wc->byte_len);
+		ops->on_ping(c->ctx->arg, c, ntohl(a->imm), data, a->bytes);
 		return true;
 	}
-	if (msg_decode(data, wc->byte_len, &h))
+	if (msg_decode(data, a->bytes, &h))
 		return false;
 	if (!tag_is_right(c, data, &h)) {
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_TAG);
 		return true;
 	}
 	if (h.type == MSG_REPLY) {
-		if (!take_back(c, 1, wc->byte_len))
+		if (!take_back(c, 1, a->bytes))
 			return false;
 		if (c->state == CLIENT_ST_FIRST_REPLY)
 			on_first_reply(c);
 		else
-			ops->on_message(c->ctx->arg, c, h.sequence, data, wc->byte_len);
+			ops->on_message(c->ctx->arg, c, h.sequence, data, a->bytes);
 		return true;
 	}
 	if (h.type == MSG_PUSHED)
@@ -238,17 +238,41 @@ static bool on_reply(struct client_conn *c, const uint8_t *data, const struct ib
 	return h.type == MSG_CREDIT && on_credit(c, &h);
 }
 
+static bool takes_messages(const struct client_conn *c)
+{
+	return c->state == CLIENT_ST_FIRST_REPLY || c->state == CLIENT_ST_LIVE;
+}
+
+static void on_arrival(struct client_conn *c, uint32_t buf, const struct link_arrival *a)
+{
+	if (!on_reply(c, ep_buf(c->link.ep, buf), a))
+		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+	end_if_drained(c);
+}
+
+void client_on_record(struct client_conn *c, uint32_t buf, const struct record *r)
+{
+	if (takes_messages(c) && (r->kind == RECORD_MESSAGES || r->kind == RECORD_PING))
+		on_arrival(c, buf, &(struct link_arrival){ .bytes = r->bytes, .imm = r->imm,
+							   .has_imm = r->kind == RECORD_PING });
+	else
+		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_FRAME);
+	ep_buf_put(c->link.ep, buf);
+}
+
 static void on_receive(struct client_ctx *ctx, const struct ibv_wc *wc, uint32_t buf)
 {
 	uint32_t owner = qp_pool_owner_of_qpn(ctx->qps, wc->qp_num);
 	struct client_conn *c = owner == QP_POOL_NONE ? NULL : &ctx->conns[owner];
 
-	if (c && (c->state == CLIENT_ST_FIRST_REPLY || c->state == CLIENT_ST_LIVE)) {
+	if (c && takes_messages(c)) {
 		if (wc->status != IBV_WC_SUCCESS)
 			client_fail(c, FAIL_WC_STATUS, (int)wc->status);
-		else if (wc->opcode != IBV_WC_RECV || !on_reply(c, ep_buf(ctx->ep, buf), wc))
+		else if (wc->opcode != IBV_WC_RECV)
 			client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
-		end_if_drained(c);
+		else
+			on_arrival(c, buf, &(struct link_arrival){ .bytes = wc->byte_len, .imm = wc->imm_data,
+								   .has_imm = wc->wc_flags & IBV_WC_WITH_IMM });
 	}
 	ep_recycle(ctx->ep, buf);
 }
@@ -272,7 +296,7 @@ static void on_sent(struct client_ctx *ctx, const struct ibv_wc *wc, const struc
 	if (owner == QP_POOL_NONE)
 		return;
 	c = &ctx->conns[owner];
-	if (rc_on_send_wc(&c->rc, wc, w))
+	if (rc_on_send_wc(&c->link.rc, wc, w))
 		client_fail(c, FAIL_WC_STATUS, wc->status ? (int)wc->status : IBV_WC_LOC_QP_OP_ERR);
 	else if (w->type == WR_BEACON)
 		client_try_finish(c);

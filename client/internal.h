@@ -11,6 +11,7 @@
 
 #include "client/client.h"
 #include "common/base/counter.h"
+#include "common/sock/link.h"
 #include "common/rdma/pump.h"
 #include "common/tls/tls_io.h"
 #include "common/wire/auth.h"
@@ -33,6 +34,7 @@ enum client_state {
 	CLIENT_ST_LIVE,			/* no deadline: the user's */
 	CLIENT_ST_CLOSING,		/* waits for flushes and the CM */
 	CLIENT_ST_DEAD,			/* released; freed when the loop's turn ends */
+	CLIENT_ST_SOCKET_CONNECT,	/* over TCP, between PSN_EXCHANGE and FIRST_REPLY: the connection and the proofs */
 	CLIENT_ST_N,
 };
 extern const char *const client_state_names[CLIENT_ST_N];
@@ -47,9 +49,9 @@ struct client_conn {
 	enum client_state state;
 	uint32_t index;			/* 0 .. max_conns - 1; owner number in the QP pool */
 	struct msg_tags *tags;		/* NULL: messages carry none */
-	struct rc rc;
+	struct link link;
 
-	TAILQ_ENTRY(client_conn) link;	/* FREE: in ctx->free; DEAD: in ctx->dead */
+	TAILQ_ENTRY(client_conn) entry;	/* FREE: in ctx->free; DEAD: in ctx->dead */
 	ev_timer deadline;
 	enum stage parked;		/* the stage it waits to enter; STAGE_TIMED: none */
 
@@ -66,6 +68,7 @@ struct client_conn {
 	uint32_t cm_psn;		/* what the CM would have used for ours, if it was asked */
 	uint32_t server_qpn;
 	bool wants_qp;			/* counted in the context's demand */
+	bool awaits_close;		/* CLOSING: it said BYE over a socket, and the server has not closed yet */
 	bool cm_connected;		/* a disconnect is owed before the id may go */
 	bool qpn_lingers;		/* the server's CM may hold our QP's number, and would refuse it as stale */
 	bool again;			/* CLOSING, DEAD: another attempt follows, and not on_closed */
@@ -95,6 +98,7 @@ struct client_ctx {
 	ev_timer housekeeping;
 	struct dev dev;
 	struct ep *ep;
+	struct sock_ctx *socks;		/* NULL with RDMA */
 	struct qp_pool *qps;
 	struct cm_channel *cm;
 	struct tls_ctx *tls_ctx;
@@ -138,7 +142,14 @@ client_begin_fn client_rdma_start, client_rdma_resolve_route, client_rdma_take_q
 	client_rdma_first_message;
 void client_on_cm_event(void *ctx, const struct cm_event *e);
 
+/* socket.c */
+extern const struct sock_user client_sock_user;
+client_begin_fn client_socket_start;
+/* The TLS connection of the bootstrap, which has its GRANT, becomes the one of the messages. */
+void client_socket_go_over_tls(struct client_conn *c);
+
 /* data.c */
+void client_on_record(struct client_conn *c, uint32_t buf, const struct record *r);
 void client_on_wc(void *ctx, const struct ibv_wc *wc);
 
 #endif

@@ -24,15 +24,15 @@ void client_rdma_start(struct client_conn *c)
 {
 	const struct cm_fabric *fabric = &c->ctx->cfg->fabric;
 	struct addr server = c->head.grant.rdma;
-	int ret = cm_id_new(c->ctx->cm, c, &c->rc.id);
+	int ret = cm_id_new(c->ctx->cm, c, &c->link.rc.id);
 
 	client_set_state(c, CLIENT_ST_ADDR_RESOLVE);
 	if (!ret && fabric->has_traffic_class)
-		ret = cm_set_traffic_class(c->rc.id, fabric->traffic_class);
+		ret = cm_set_traffic_class(c->link.rc.id, fabric->traffic_class);
 	/* GRANT has no scope; the server is where its TLS address is. */
 	addr_set_scope(&server, addr_scope(&c->ctx->cfg->server));
 	if (!ret)
-		ret = cm_resolve_addr(c->rc.id, &c->ctx->dev.addr, &server, timeout_ms(c));
+		ret = cm_resolve_addr(c->link.rc.id, &c->ctx->dev.addr, &server, timeout_ms(c));
 	if (ret)
 		fail_errno(c, ret);
 }
@@ -40,7 +40,7 @@ void client_rdma_start(struct client_conn *c)
 static void on_addr_resolved(struct client_conn *c)
 {
 	client_stage_done(c, STAGE_ADDR_RESOLVE);
-	if (cm_device(c->rc.id) != c->ctx->dev.ctx) {
+	if (cm_device(c->link.rc.id) != c->ctx->dev.ctx) {
 		client_fail(c, FAIL_PROTOCOL, PROTO_NO_DEVICE);
 		return;
 	}
@@ -52,7 +52,7 @@ void client_rdma_resolve_route(struct client_conn *c)
 	int ret;
 
 	client_set_state(c, CLIENT_ST_ROUTE_RESOLVE);
-	ret = cm_resolve_route(c->rc.id, timeout_ms(c));
+	ret = cm_resolve_route(c->link.rc.id, timeout_ms(c));
 	if (ret)
 		fail_errno(c, ret);
 }
@@ -61,9 +61,9 @@ static int make_proof(struct client_conn *c, uint8_t data[PDATA_PROOF_BYTES])
 {
 	struct addr local, peer;
 	struct pdata_proof proof;
-	struct auth_binding b = { .session = c->head.grant.session, .client_qpn = rc_qpn(&c->rc),
+	struct auth_binding b = { .session = c->head.grant.session, .client_qpn = rc_qpn(&c->link.rc),
 				  .client = &local, .server = &peer };
-	int ret = cm_addresses(c->rc.id, &local, &peer);
+	int ret = cm_addresses(c->link.rc.id, &local, &peer);
 
 	memcpy(proof.session, c->head.grant.session, sizeof(proof.session));
 	if (!ret)
@@ -85,7 +85,7 @@ void client_rdma_take_qp(struct client_conn *c)
 
 	client_set_state(c, CLIENT_ST_RDMA_CONNECT);
 	client_end_demand(c);
-	ret = rc_take_qp(&c->rc, c->index);
+	ret = rc_take_qp(&c->link.rc, c->index);
 	if (ret) {
 		fail_errno(c, ret);
 		return;
@@ -102,14 +102,14 @@ static uint8_t reads_wanted(const struct client_ctx *ctx)
 void client_rdma_connect(struct client_conn *c)
 {
 	uint8_t data[PDATA_PROOF_BYTES];
-	struct cm_conn_param p = { .private_data = data, .private_bytes = sizeof(data), .qpn = rc_qpn(&c->rc),
+	struct cm_conn_param p = { .private_data = data, .private_bytes = sizeof(data), .qpn = rc_qpn(&c->link.rc),
 				   .initiator_depth = reads_wanted(c->ctx), .retry = c->ctx->cfg->retry };
 	int ret = make_proof(c, data);
 
 	/* The stage has its whole time, also if the connection was parked before it. */
 	client_restart_deadline(c);
 	if (!ret)
-		ret = cm_connect(c->rc.id, &p);
+		ret = cm_connect(c->link.rc.id, &p);
 	if (ret)
 		fail_errno(c, ret);
 	else
@@ -121,14 +121,14 @@ static int check_proof(struct client_conn *c, const struct cm_event *e)
 {
 	struct addr local, peer;
 	struct pdata_proof proof;
-	struct auth_binding b = { .session = c->head.grant.session, .client_qpn = rc_qpn(&c->rc),
+	struct auth_binding b = { .session = c->head.grant.session, .client_qpn = rc_qpn(&c->link.rc),
 				  .server_qpn = e->qpn, .client = &local, .server = &peer };
 	uint8_t expected[AUTH_HMAC_BYTES];
 	int ret;
 
 	if (pdata_decode_proof(PDATA_REPLY, e->private_data, e->private_bytes, &proof) ||
 	    memcmp(proof.session, c->head.grant.session, sizeof(proof.session)) != 0 ||
-	    cm_addresses(c->rc.id, &local, &peer))
+	    cm_addresses(c->link.rc.id, &local, &peer))
 		return -EBADMSG;
 	ret = auth_hmac(c->ctx->mac, c->keys.server, &b, expected);
 	if (ret)
@@ -183,14 +183,14 @@ static void on_response(struct client_conn *c, const struct cm_event *e)
 	}
 	c->server_qpn = e->qpn;
 	client_stage_done(c, STAGE_RDMA_CONNECT);
-	ret = cm_get_path(c->rc.id, &path);
+	ret = cm_get_path(c->link.rc.id, &path);
 	if (ret) {
 		fail_answered(c, ret);
 		return;
 	}
-	ret = cm_program_qp(c->rc.id, c->rc.qp, &path, &qp);
+	ret = cm_program_qp(c->link.rc.id, c->link.rc.qp, &path, &qp);
 	if (!ret && c->ctx->cfg->cm_psn)
-		ret = cm_own_psn(c->rc.id, &c->cm_psn);
+		ret = cm_own_psn(c->link.rc.id, &c->cm_psn);
 	client_stage_done(c, STAGE_QP_SETUP);
 	if (ret == -EBADMSG) {
 		client_fail(c, FAIL_PROTOCOL, PROTO_PSN_MISMATCH);
@@ -200,7 +200,7 @@ static void on_response(struct client_conn *c, const struct cm_event *e)
 		fail_errno(c, ret);
 		return;
 	}
-	ret = cm_establish(c->rc.id);
+	ret = cm_establish(c->link.rc.id);
 	if (ret) {
 		fail_answered(c, ret);
 		return;

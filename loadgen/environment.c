@@ -126,7 +126,8 @@ static int enter_vm(const struct loadgen_config *c, int argc, char **argv, char 
 
 int environment_enter(const struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
 {
-	if (c->environment == ENVIRONMENT_NATIVE || c->server || c->device || loadgen_has_hosts(c))
+	/* Sockets are everywhere. */
+	if (c->transport != TRANSPORT_RDMA || c->environment == ENVIRONMENT_NATIVE || c->server || c->device || loadgen_has_hosts(c))
 		return 0;
 	if (c->environment == ENVIRONMENT_AUTO) {
 		/* A micro-VM in the micro-VM would not find a device either. */
@@ -144,11 +145,16 @@ const char *environment_describe(const json_t *environment, char *text, size_t s
 	const char *accel = json_string_value(json_object_get(environment, "accelerator"));
 	const char *name = json_string_value(json_object_get(dev, "name"));
 	bool software = json_is_true(json_object_get(dev, "is_software"));
+	size_t used;
 	bool vm = json_is_true(json_object_get(environment, "is_virtual_machine"));
 	bool emulated = json_is_true(json_object_get(environment, "is_emulated_cpu"));
 
-	snprintf(text, size, "%s device %s%s%s%s", software ? "software RDMA" : "RDMA",
-		 name ? name : "?", vm ? ", in a virtual machine" : "",
+	if (json_is_null(dev))
+		snprintf(text, size, "no RDMA device in use");
+	else
+		snprintf(text, size, "%s device %s", software ? "software RDMA" : "RDMA", name ? name : "?");
+	used = strlen(text);
+	snprintf(text + used, size - used, "%s%s%s", vm ? ", in a virtual machine" : "",
 		 emulated ? ", CPU emulated in software (" : "",
 		 emulated ? (accel ? accel : "tcg") : "");
 	if (emulated)

@@ -30,7 +30,7 @@ int preflight_check(const struct loadgen_config *cfg)
 {
 	/* With --phased every client of a step has its TLS connection open at once. */
 	uint64_t open = cfg->phased ? cfg->clients : MIN(cfg->connect_concurrency, cfg->clients);
-	uint64_t fds = open + 128, have = res_raise_nofile();
+	uint64_t fds = open + 128 + (cfg->transport == TRANSPORT_RDMA ? 0 : cfg->clients), have = res_raise_nofile();
 	struct addr any;
 	char err[512];
 
@@ -47,11 +47,12 @@ int preflight_check(const struct loadgen_config *cfg)
 	}
 	if (have < fds) {
 		log_error("the limit of open files (ulimit -n) is %llu, %s needs %llu; raise it",
-			  (unsigned long long)have, cfg->phased ? "--phased" : "--connect-concurrency",
+			  (unsigned long long)have, cfg->transport != TRANSPORT_RDMA ? "--clients" :
+			  cfg->phased ? "--phased" : "--connect-concurrency",
 			  (unsigned long long)fds);
 		return -ENOENT;
 	}
-	for (uint32_t i = 0; i < cfg->n_rails; i++)
+	for (uint32_t i = 0; i < cfg->n_rails && cfg->transport == TRANSPORT_RDMA; i++)
 		if (dev_local_addr(cfg->devices.n ? cfg->devices.name[i] : NULL, &any, err, sizeof(err))) {
 			log_error("%s", err);
 			return -ENOENT;

@@ -170,6 +170,14 @@ static int open_rail(struct server_config *cfg, uint32_t i, struct dev *devs, ch
 	return ret;
 }
 
+static int prepare_without_rdma(struct server_config *cfg, char *err, size_t err_size)
+{
+	for (uint32_t i = 0; i < cfg->n_rails; i++)
+		if (!cfg->rails[i].addr.len && addr_parse("0.0.0.0", 0, &cfg->rails[i].addr))
+			return -EINVAL;
+	return limits_derive(cfg, NULL, err, err_size);
+}
+
 /* Finds addresses and devices, and derives the sizes: everything that must be known before a shard is made. */
 static int prepare(struct server_config *cfg, struct dev devices[RAILS_MAX], char *err, size_t err_size)
 {
@@ -177,6 +185,8 @@ static int prepare(struct server_config *cfg, struct dev devices[RAILS_MAX], cha
 	uint32_t n = 0;
 	int ret = 0;
 
+	if (!server_config_serves(cfg, TRANSPORT_RDMA))
+		return prepare_without_rdma(cfg, err, err_size);
 	while (n < cfg->n_rails && !ret) {
 		ret = open_rail(cfg, n, devs, err, err_size);
 		n += !ret;
@@ -197,7 +207,7 @@ static int open_ports(struct server *server)
 {
 	int ret = 0;
 
-	for (uint32_t i = 0; i < server->cfg->n_rails && !ret; i++) {
+	for (uint32_t i = 0; i < server->cfg->n_rails && !ret && *server->devices[i].name; i++) {
 		const struct dev *d = &server->devices[i];
 		const struct port_id id = { .device = d->name, .number = d->port_num, .addr = d->addr,
 					    .software = dev_is_software(d) };
@@ -278,7 +288,7 @@ static void print_ready(const struct server *server)
 		printf("%s%u", i ? "," : "", addr_port(&server->shards[i]->rdma_addr));
 	printf(" device=");
 	for (uint32_t i = 0; i < cfg->n_rails; i++)
-		printf("%s%s", i ? "," : "", server->devices[i].name);
+		printf("%s%s", i ? "," : "", *server->devices[i].name ? server->devices[i].name : "none");
 	printf(" shards=%u max_clients=%llu\n", server->n_shards, (unsigned long long)cfg->max_clients);
 	fflush(stdout);
 }

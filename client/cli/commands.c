@@ -272,33 +272,50 @@ static json_t *stages_json(const struct client_info *i)
 	return o;
 }
 
+static const char *const only_rdma[] = { "rdma_address", "client_qpn", "server_qpn", "client_psn", "server_psn", "cm_psn",
+					   "psn_verified", "device", NULL };
+
 static void info_json(const struct session *s, const struct frame_grant *g, const struct client_info *i)
 {
 	char tls[ADDR_TEXT_MAX], rdma[ADDR_TEXT_MAX];
-	json_t *o = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o}",
-		"tls_address", addr_text(&s->client->server, tls), "tls", i->tls,
+	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o}",
+		"transport", transport_names[s->client->transport], "tls_address", addr_text(&s->client->server, tls), "tls", i->tls,
 		"rdma_address", addr_text(&g->rdma, rdma), "message_bytes", g->message_bytes,
 		"credits", g->credits, "region_bytes", g->region_bytes,
 		"client_qpn", i->client_qpn, "server_qpn", i->server_qpn, "client_psn", i->client_psn,
 		"server_psn", g->psn, "cm_psn", i->cm_psn, "psn_verified", s->client->verify,
 		"device", dev_json(client_dev(s->ctx)), "stages_ns", stages_json(i));
 
+	/* What there is not, instead of zeros. */
+	for (const char *const *name = only_rdma; *name && s->client->transport != TRANSPORT_RDMA; name++)
+		json_object_set_new(o, *name, json_null());
 	json_dumpf(o, stdout, JSON_INDENT(2));
 	printf("\n");
 	json_decref(o);
 }
 
-static void info_text(const struct session *s, const struct frame_grant *g, const struct client_info *i)
+static void rdma_text(const struct session *s, const struct frame_grant *g, const struct client_info *i)
 {
 	const struct dev *d = client_dev(s->ctx);
 	char a[ADDR_TEXT_MAX];
 
-	printf("server       %s (%s)\n", addr_text(&s->client->server, a), i->tls);
 	printf("rdma         %s, QP 0x%06x here, 0x%06x there\n", addr_text(&g->rdma, a), i->client_qpn, i->server_qpn);
 	printf("device       %s%s, path MTU %d\n", d->name, dev_is_software(d) ? " (software)" : "",
 	       128 << d->port.active_mtu);
 	printf("psn          0x%06x to the server, 0x%06x from it, both %s (the CM's own would have been 0x%06x)\n",
 	       i->client_psn, g->psn, s->client->verify ? "read back from the device" : "programmed", i->cm_psn);
+}
+
+static void info_text(const struct session *s, const struct frame_grant *g, const struct client_info *i)
+{
+	char a[ADDR_TEXT_MAX];
+
+	printf("server       %s (%s)\n", addr_text(&s->client->server, a), i->tls);
+	if (s->client->transport == TRANSPORT_RDMA)
+		rdma_text(s, g, i);
+	else
+		printf("%-12s %s, without packet sequence numbers: TCP has its own\n", transport_names[s->client->transport],
+		       addr_text(&g->rdma, a));
 	printf("granted      messages of %u bytes, %u in flight, region of %u bytes (info asks for 1 in flight, no region)\n",
 	       g->message_bytes, g->credits, g->region_bytes);
 	printf("stages (us) ");

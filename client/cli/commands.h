@@ -30,6 +30,7 @@ struct command_config {
 	uint64_t timeout_ns;
 	uint64_t reconnect_ns;	/* a lost connection is tried again for so long; 0: never */
 	struct tuning tuning;	/* --ack-timeout and --retry-count of it */
+	int transport;			/* enum transport */
 	int poll;
 	int log_level;
 	bool verify, quiet, json;

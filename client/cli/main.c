@@ -71,6 +71,9 @@ static const struct opt options[] = {
 	{ .name = "tls-port", .type = OPT_UINT, .offset = AT(port), .min = 1, .max = 65535,
 	  .metavar = "PORT", .def = "7471", .help = "The server's TCP port." },
 	TUNING_OPT_TRAFFIC_CLASS(TUNING_AT),
+	{ .name = "transport", .type = OPT_CHOICE, .offset = AT(transport), .choices = transport_names, .metavar = "NAME",
+	  .def = "rdma", .help = "How messages go once the server has granted the connection: over RDMA, a TCP connection, or "
+	  "the TLS connection that is there." },
 	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
 	  .help = "Read the packet sequence numbers back from the device and compare." },
 };
@@ -143,6 +146,11 @@ static int check(struct command_config *c, int argc, char **argv)
 			return EXIT_USAGE;
 		}
 	}
+	if (c->transport != TRANSPORT_RDMA && (c->command == CMD_WRITE || c->command == CMD_READ)) {
+		fprintf(stderr, "rdma_client: --transport %s has no one-sided region; %s needs rdma\n",
+			transport_names[c->transport], command_names[c->command]);
+		return EXIT_USAGE;
+	}
 	if (!c->cert != !c->key)
 		return usage("--cert and --key: give both or neither");
 	if (tuning_check(&c->tuning, err, sizeof(err)))
@@ -213,7 +221,7 @@ static int connect_and_run(struct command_config *c)
 				    .crl_file = c->crl, .device = c->device, .depth = 1, .rma_depth = 1, .reads = 1,
 				    .inline_bytes = TUNING_INLINE_AUTO, .max_conns = 1, .poll = c->poll,
 				    .spin_ns = 50 * NS_PER_US,
-				    .verify = c->verify, .cm_psn = true, .stage_timeout_ns = c->timeout_ns,
+				    .verify = c->verify, .cm_psn = true, .transport = (enum transport)c->transport, .stage_timeout_ns = c->timeout_ns,
 				    .retry = c->tuning.retry, .fabric = c->tuning.fabric, .message_bytes = buffer_bytes(c),
 				    .verify_name = c->name ? c->name : c->host };
 

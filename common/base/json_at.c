@@ -64,5 +64,5 @@ json_t *json_number(double v)
 
 json_t *json_whole(double v)
 {
-	return v >= -0x1p63 && v < 0x1p63 ? json_integer((json_int_t)llround(v)) : json_null();
+	return v >= -9223372036854775808. && v < 9223372036854775808. ? json_integer((json_int_t)llround(v)) : json_null();
 }

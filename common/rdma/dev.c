@@ -300,7 +300,7 @@ bool dev_is_software(const struct dev *d)
 
 int dev_numa_node(const struct dev *d)
 {
-	return place_node_of_rdma(PLACE_SYS, d->name);
+	return !*d->name ? PLACE_NO_NODE : place_node_of_rdma(PLACE_SYS, d->name);
 }
 
 /* Drivers of the kernel's own have none. */
@@ -322,8 +322,11 @@ static json_t *driver_version(const char *driver)
 json_t *dev_json(const struct dev *d)
 {
 	char driver[64], text[ADDR_TEXT_MAX];
-	int node = dev_numa_node(d);
+	int node;
 
+	if (!*d->name)
+		return json_null();
+	node = dev_numa_node(d);
 	driver_name(d, driver, sizeof(driver));
 	return json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:i, s:i, s:b,"
 			 " s:{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}}",

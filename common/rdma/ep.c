@@ -85,7 +85,7 @@ void ep_ack(struct ep_cq *q)
 
 int ep_fd(const struct ep *ep)
 {
-	return ep->channel->fd;
+	return ep->channel ? ep->channel->fd : -1;
 }
 
 struct ibv_comp_channel *ep_channel(const struct ep *ep)
@@ -311,6 +311,11 @@ uint64_t ep_batch(const struct ep *ep)
 	return ep->batch;
 }
 
+void ep_next_batch(struct ep *ep)
+{
+	ep->batch++;
+}
+
 uint64_t ep_look(const struct ep *ep)
 {
 	return ep->look;
@@ -386,8 +391,13 @@ uint32_t ep_lkey(const struct ep *ep)
 void ep_recycle(struct ep *ep, uint32_t buf)
 {
 	struct wr w = { .type = WR_RECV, .buf = buf };
-	uint32_t i = ep->n_repost++;
+	uint32_t i;
 
+	if (!ep->srq) {
+		ep_buf_put(ep, buf);
+		return;
+	}
+	i = ep->n_repost++;
 	ep->repost_wr[i].wr_id = wr_pack(&w);
 	ep->repost_sge[i].addr = (uintptr_t)ep_buf(ep, buf);
 	if (ep->n_repost == REPOST_BATCH)
@@ -396,8 +406,11 @@ void ep_recycle(struct ep *ep, uint32_t buf)
 
 bool ep_replace(struct ep *ep)
 {
-	uint32_t buf = ep_buf_get(ep);
+	uint32_t buf;
 
+	if (!ep->srq)
+		return true;
+	buf = ep_buf_get(ep);
 	if (buf == EP_NO_BUF)
 		ep->n_short++;
 	else
@@ -451,9 +464,9 @@ void ep_get_counts(const struct ep *ep, struct ep_counts *out)
 	out->bufs_free = ep->n_free;
 	out->bufs_total = ep->n_bufs;
 	out->bufs_short = ep->n_short;
-	out->pinned_bytes = ep->slab_bytes;
+	out->pinned_bytes = ep->mr ? ep->slab_bytes : 0;
 	out->cqs = ep->n_cqs;
-	out->mrs = 1;
+	out->mrs = ep->mr != NULL;
 }
 
 /* The next size to ask for after one that was refused: a power of two, or none at all. */

@@ -77,6 +77,8 @@ static inline struct wr wr_unpack(uint64_t id)
 }
 
 struct ep_config {
+	/* NULL: buffers and deferred work alone, for connections over sockets: all buffers are free at first, and of what follows
+	 * only recv_depth, spare_bufs and buf_bytes count. */
 	const struct dev *dev;
 	uint32_t max_qps;	/* queue pairs that may exist at once */
 	uint32_t sq_depth;	/* send queue entries of each */
@@ -130,7 +132,7 @@ int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep
 /* All QPs, and all else that was made on ep_pd, must be gone. NULL-safe. */
 void ep_free(struct ep *ep);
 
-/* Descriptor that is readable when a completion waits; meaningless when spinning. */
+/* Descriptor that is readable when a completion waits; meaningless when spinning; -1 without a device. */
 int ep_fd(const struct ep *ep);
 /* The completion channel of all its queues: which endpoint a queue or queue pair belongs to. */
 struct ibv_comp_channel *ep_channel(const struct ep *ep);
@@ -173,8 +175,9 @@ void ep_set_spin(struct ep *ep, bool spin);
  */
 int ep_process(struct ep *ep, int max) __attribute__((warn_unused_result));
 
-/* Number of the batch being dispatched, which was polled at one time. */
+/* Number of the batch being dispatched, which was polled at one time, or read at one time from a socket (ep_next_batch). */
 uint64_t ep_batch(const struct ep *ep);
+void ep_next_batch(struct ep *ep);
 /* Number of the look at the receive queue, from 1, that found the receives being dispatched: all of them were there before
  * any of them was answered. With look_at_all these are all that were there. */
 uint64_t ep_look(const struct ep *ep);
@@ -218,13 +221,14 @@ struct ep_buf_link {
 	uint32_t imm;		/* immediate data, if has_imm */
 	bool has_imm;
 	bool unsolicited;	/* the peer need not be woken for it */
+	uint8_t record;		/* over a socket: enum record_kind */
 	struct ep_write write;
 };
 struct ep_buf_link *ep_buf_link(const struct ep *ep, uint32_t buf);
 
-/* Gives a buffer to the SRQ at the end of the current batch. */
+/* Gives a buffer to the SRQ at the end of the current batch; without a device it is free. */
 void ep_recycle(struct ep *ep, uint32_t buf);
-/* Gives a free buffer to the SRQ, for one that goes out as an answer. False if none is free: then ep_process makes up for it
+/* Gives a free buffer to the SRQ, if there is one, for one that goes out as an answer. False if none is free: then ep_process makes up for it
  * when one is. */
 bool ep_replace(struct ep *ep);
 

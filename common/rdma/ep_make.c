@@ -94,15 +94,17 @@ static int make_slab(struct ep *ep, const struct ep_config *cfg, char *err, size
 		return complain(err, err_size, errno, "message buffers",
 				"use fewer clients, credits or smaller messages");
 	}
+	for (uint32_t i = 0; i < ep->n_bufs; i++)
+		ep->free_bufs[i] = ep->n_bufs - 1 - i;
+	ep->n_free = ep->n_bufs;
+	if (!ep->dev)
+		return 0;
 	/* No remote access: peers reach only the one-sided regions. */
 	ep->mr = ibv_reg_mr(ep->pd, ep->slab, ep->slab_bytes, IBV_ACCESS_LOCAL_WRITE);
 	if (!ep->mr)
 		return complain(err, err_size, errno, "the message slab's memory region",
 				"raise the locked memory limit (ulimit -l, LimitMEMLOCK=) or use fewer "
 				"clients, credits or smaller messages");
-	for (uint32_t i = 0; i < ep->n_bufs; i++)
-		ep->free_bufs[i] = ep->n_bufs - 1 - i;
-	ep->n_free = ep->n_bufs;
 	return 0;
 }
 
@@ -131,6 +133,20 @@ static int make_srq(struct ep *ep, const struct ep_config *cfg, char *err, size_
 	return 0;
 }
 
+static int make_queues(struct ep *ep, const struct ep_config *cfg, char *err, size_t err_size)
+{
+	int ret;
+
+	ep->pd = ibv_alloc_pd(ep->dev->ctx);
+	if (!ep->pd)
+		return complain(err, err_size, errno, "a protection domain", "the device's max_pd limits them");
+	ret = make_channel(ep);
+	if (ret)
+		return complain(err, err_size, -ret, "a completion channel", "raise the nofile limit (ulimit -n)");
+	ret = make_cqs(ep, cfg, err, err_size);
+	return ret ? ret : make_seen(ep, cfg, err, err_size);
+}
+
 int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep **out, char *err,
 	   size_t err_size)
 {
@@ -150,31 +166,17 @@ int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep
 	ep->post_list = cfg->post_list ? cfg->post_list : 1;
 	ep->signal_every = cfg->signal_every;
 	STAILQ_INIT(&ep->deferred);
-	ep->pd = ibv_alloc_pd(ep->dev->ctx);
-	if (!ep->pd) {
-		ret = complain(err, err_size, errno, "a protection domain", "the device's max_pd limits them");
-		goto err_free;
-	}
-	ret = make_channel(ep);
-	if (ret) {
-		complain(err, err_size, -ret, "a completion channel", "raise the nofile limit (ulimit -n)");
-		goto err_free;
-	}
-	ret = make_cqs(ep, cfg, err, err_size);
-	if (!ret)
-		ret = make_seen(ep, cfg, err, err_size);
+	ret = ep->dev ? make_queues(ep, cfg, err, err_size) : 0;
 	if (!ret)
 		ret = make_slab(ep, cfg, err, err_size);
-	if (!ret)
+	if (!ret && ep->dev)
 		ret = make_srq(ep, cfg, err, err_size);
-	if (ret)
-		goto err_free;
+	if (ret) {
+		ep_free(ep);
+		return ret;
+	}
 	*out = ep;
 	return 0;
-
-err_free:
-	ep_free(ep);
-	return ret;
 }
 
 void ep_free(struct ep *ep)

@@ -278,14 +278,16 @@ void pump_start(struct pump *p, struct ev_loop *loop, struct ep *ep, struct cm_c
 	p->spinning = mode == POLL_BUSY;
 	p->on_cm = on_cm;
 	p->arg = arg;
-	ev_io_init(&p->cm_io, on_cm_readable, cm_channel_fd(cm), EV_READ);
+	ev_io_init(&p->cm_io, on_cm_readable, cm ? cm_channel_fd(cm) : -1, EV_READ);
 	ev_set_priority(&p->cm_io, EV_MAXPRI);
 	p->cm_io.data = p;
-	ev_io_start(loop, &p->cm_io);
+	if (cm)
+		ev_io_start(loop, &p->cm_io);
 	ev_io_init(&p->cq_io, on_completions, ep_fd(ep), EV_READ);
 	ev_set_priority(&p->cq_io, EV_MAXPRI - 1);
 	p->cq_io.data = p;
-	ev_io_start(loop, &p->cq_io);
+	if (ep_dev(ep))
+		ev_io_start(loop, &p->cq_io);
 	ev_timer_init(&p->cm_again, on_cm_again, 0., 0.);
 	p->cm_again.data = p;
 	ev_timer_init(&p->more, on_more, 0., 0.);
@@ -299,6 +301,8 @@ void pump_start(struct pump *p, struct ev_loop *loop, struct ep *ep, struct cm_c
 	p->rest.data = p;
 	ev_idle_init(&p->awake, on_idle);
 	ev_set_priority(&p->awake, EV_MINPRI);
+	if (!ep_dev(ep))
+		return;
 	async_start(&p->async, loop, ep, on_device_event, p);
 	ep_watch_srq(ep);
 }
@@ -314,7 +318,8 @@ void pump_stop_watchers(struct pump *p)
 	ev_timer_stop(p->loop, &p->sweep);
 	ev_check_stop(p->loop, &p->rest);
 	ev_idle_stop(p->loop, &p->awake);
-	async_stop(&p->async);
+	if (ep_dev(p->ep))
+		async_stop(&p->async);
 }
 
 /* Polls once for every pump that spins. True if one of them used its budget up. */

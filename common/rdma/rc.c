@@ -530,8 +530,11 @@ bool rc_is_drained(const struct rc *rc)
 
 void rc_release(struct rc *rc, uint64_t now_ns, bool qp_reusable)
 {
-	uint64_t rest_ns = cm_rest_ns(rc->id, ep_dev(rc->ep)->attr.local_ca_ack_delay);
+	uint64_t rest_ns;
 
+	if (!rc->id && rc->slot == QP_POOL_NONE)
+		return;
+	rest_ns = cm_rest_ns(rc->id, ep_dev(rc->ep)->attr.local_ca_ack_delay);
 	free_all_held(rc);
 	/* Entries whose completion was flushed, or that had none, were not retired. */
 	retire(rc, rc->sq_used);

@@ -147,7 +147,7 @@ void rc_abandon(struct rc *rc);
 /* True if there is no QP or it is drained. */
 bool rc_is_drained(const struct rc *rc);
 
-/* Frees the buffers that were held, destroys the CM id and gives the drained QP, if there is one, back to the pool, at
+/* Nothing if there is neither an id nor a QP. Frees the buffers that were held, destroys the CM id and gives the drained QP, if there is one, back to the pool, at
  * the time `now_ns` of clock_now_ns; it rests for as long as the CM id's path asks (cm_rest_ns). Without `qp_reusable` it is destroyed after its rest (qp_pool_put). */
 void rc_release(struct rc *rc, uint64_t now_ns, bool qp_reusable);
 

@@ -124,6 +124,15 @@ int tls_io_connected(const struct tls_io *io)
 	return getsockopt(io->fd, SOL_SOCKET, SO_ERROR, &e, &len) ? -errno : -e;
 }
 
+int tls_io_take_socket(struct tls_io *io)
+{
+	int fd = io->fd;
+
+	tls_io_watch(io, 0);
+	io->fd = -1;
+	return fd;
+}
+
 int tls_io_start(struct tls_io *io, struct tls_ctx *ctx, const char *verify_name)
 {
 	int ret = tls_new(ctx, io->fd, verify_name, &io->tls);

@@ -72,6 +72,8 @@ int tls_io_connect(struct tls_io *io, const struct addr *to, const struct addr *
 	__attribute__((warn_unused_result));
 /* Client: 0 if the connection is made, or the -errno with which it failed. */
 int tls_io_connected(const struct tls_io *io) __attribute__((warn_unused_result));
+/* Client, once connected: gives the socket away. This end is closed afterwards. */
+int tls_io_take_socket(struct tls_io *io);
 /* Client, once connected: ready for tls_io_handshake. 0 or -ENOMEM. */
 int tls_io_start(struct tls_io *io, struct tls_ctx *ctx, const char *verify_name)
 	__attribute__((warn_unused_result));

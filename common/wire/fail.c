@@ -15,6 +15,7 @@ const char *const stage_names[STAGE_N] = {
 	[STAGE_TCP_CONNECT] = "tcp_connect",
 	[STAGE_TLS_HANDSHAKE] = "tls_handshake",
 	[STAGE_PSN_EXCHANGE] = "psn_exchange",
+	[STAGE_SOCKET_CONNECT] = "socket_connect",
 	[STAGE_ADDR_RESOLVE] = "addr_resolve",
 	[STAGE_ROUTE_RESOLVE] = "route_resolve",
 	[STAGE_QP_SETUP] = "qp_setup",

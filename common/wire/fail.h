@@ -6,11 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Stages of a client's life, in order; the first eight are timed (STAGE_TIMED). */
+/* Stages of a client's life, in order; the first nine are timed (STAGE_TIMED). */
 enum stage {
 	STAGE_TCP_CONNECT,
 	STAGE_TLS_HANDSHAKE,
 	STAGE_PSN_EXCHANGE,
+	STAGE_SOCKET_CONNECT,	/* over TCP; the next four are those of RDMA */
 	STAGE_ADDR_RESOLVE,
 	STAGE_ROUTE_RESOLVE,
 	STAGE_QP_SETUP,

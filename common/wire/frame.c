@@ -149,10 +149,27 @@ static bool hello_window_is_valid(const struct frame_hello *h)
 /* A write with immediate data needs memory to write to, and has no place for a tag. */
 static bool features_are_valid(uint16_t features)
 {
+	const uint16_t one_sided = FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW | FRAME_FEATURE_WRITE_IMM;
+
 	if (features & ~FRAME_FEATURES_KNOWN)
+		return false;
+	if ((features & FRAME_FEATURES_SOCKET) &&
+	    ((features & FRAME_FEATURES_SOCKET) == FRAME_FEATURES_SOCKET || (features & one_sided)))
 		return false;
 	return !(features & FRAME_FEATURE_WRITE_IMM) ||
 	       ((features & FRAME_FEATURE_REGION) && !(features & FRAME_FEATURE_TAGS));
+}
+
+enum transport frame_transport(uint16_t features)
+{
+	if (features & FRAME_FEATURE_TCP)
+		return TRANSPORT_TCP;
+	return features & FRAME_FEATURE_TLS ? TRANSPORT_TLS : TRANSPORT_RDMA;
+}
+
+static bool psn_is_valid(uint32_t psn, uint16_t features)
+{
+	return features & FRAME_FEATURES_SOCKET ? psn == 0 : psn <= PSN_MASK;
 }
 
 int frame_decode_hello(const uint8_t *buf, size_t n, struct frame_hello *out, const char **why)
@@ -172,9 +189,9 @@ int frame_decode_hello(const uint8_t *buf, size_t n, struct frame_hello *out, co
 	if (out->queue_depth < 1 || out->queue_depth > FRAME_QUEUE_DEPTH_MAX)
 		return bad(why, "HELLO queue depth: must be 1 to 1024");
 	if (!features_are_valid(out->features))
-		return bad(why, "HELLO features: bits 0 to 5 are known; bit 4 goes with bit 0 and without bit 2");
-	if (out->psn > PSN_MASK)
-		return bad(why, "HELLO psn: must be below 2^24");
+		return bad(why, "HELLO features: bits 0 to 7 are known; bit 4 goes with bit 0 and without bit 2; one of bits 6 and 7, without 0, 3, 4");
+	if (!psn_is_valid(out->psn, out->features))
+		return bad(why, "HELLO psn: must be below 2^24, and 0 without RDMA");
 	if (!hello_window_is_valid(out))
 		return bad(why, "HELLO window: size must be 1 to 2^31, with a region; all 0 without the feature");
 	if (out->region_bytes > (out->features & FRAME_FEATURE_REGION ? FRAME_REGION_BYTES_MAX : 0))
@@ -203,16 +220,16 @@ int frame_decode_grant(const uint8_t *buf, size_t n, struct frame_grant *out, co
 	out->region_addr = be_get64(buf + 60);
 	out->region_bytes = be_get32(buf + 68);
 	out->region_rkey = be_get32(buf + 72);
-	if (out->psn > PSN_MASK)
-		return bad(why, "GRANT psn: must be below 2^24");
 	if (out->message_bytes < FRAME_MESSAGE_BYTES_MIN || out->message_bytes > FRAME_MESSAGE_BYTES_MAX)
 		return bad(why, "GRANT message size: must be 16 to 1048576");
 	if (out->credits < 1 || out->credits > FRAME_QUEUE_DEPTH_MAX)
 		return bad(why, "GRANT credits: must be 1 to 1024");
 	if (!features_are_valid(out->features))
-		return bad(why, "GRANT features: bits 0 to 5 are known; bit 4 goes with bit 0 and without bit 2");
+		return bad(why, "GRANT features: bits 0 to 7 are known; bit 4 goes with bit 0 and without bit 2; one of bits 6 and 7, without 0, 3, 4");
+	if (!psn_is_valid(out->psn, out->features))
+		return bad(why, "GRANT psn: must be below 2^24, and 0 without RDMA");
 	if (addr_port(&out->rdma) == 0 || addr_is_any(&out->rdma))
-		return bad(why, "GRANT RDMA address: must be an address and a port");
+		return bad(why, "GRANT address: must be an address and a port");
 	if (!grant_region_is_valid(out))
 		return bad(why, "GRANT region: size must be 1 to 2^31, all 0 without the feature");
 	if (be_get16(buf + 54) != 0 || be_get32(buf + 76) != 0)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "common/base/addr.h"
+#include "common/wire/transport.h"
 
 #define FRAME_VERSION 2
 #define FRAME_HEADER_BYTES 8
@@ -53,10 +54,14 @@ enum frame_feature {
 	FRAME_FEATURE_WINDOW = 1 << 3,	/* the server WRITEs from the region to the client's window, when asked to */
 	FRAME_FEATURE_WRITE_IMM = 1 << 4,	/* a WRITE with immediate data is a one-way message that asks for its credit */
 	FRAME_FEATURE_ALL_CREDITS = 1 << 5,	/* the client needs all of queue_depth: it cannot work with less */
+	/* Messages go over a socket, one of these two, and not over RDMA: without PSNs, region or window. */
+	FRAME_FEATURE_TCP = 1 << 6,	/* a TCP connection to GRANT's address */
+	FRAME_FEATURE_TLS = 1 << 7,	/* this TLS connection */
 };
+#define FRAME_FEATURES_SOCKET (FRAME_FEATURE_TCP | FRAME_FEATURE_TLS)
 #define FRAME_FEATURES_KNOWN \
 	(FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET | FRAME_FEATURE_TAGS | FRAME_FEATURE_WINDOW | \
-	 FRAME_FEATURE_WRITE_IMM | FRAME_FEATURE_ALL_CREDITS)
+	 FRAME_FEATURE_WRITE_IMM | FRAME_FEATURE_ALL_CREDITS | FRAME_FEATURES_SOCKET)
 
 /* Why a server refuses. The numbers are those on the wire; refuse_code_name has the names. */
 enum refuse_code {
@@ -81,6 +86,9 @@ enum refuse_code {
 /* "busy", "full", ...; "unknown" for a number that is none of them. */
 const char *refuse_code_name(uint32_t code);
 
+/* The transport that features ask for; they are valid. */
+enum transport frame_transport(uint16_t features);
+
 struct frame_header {
 	uint32_t length;	/* of the whole frame */
 	uint8_t version;
@@ -98,18 +106,18 @@ struct frame_hello {
 	uint32_t message_bytes;	/* largest message the client wants to send */
 	uint16_t queue_depth;	/* messages it wants to have in flight */
 	uint16_t features;
-	uint32_t psn;		/* of the client's send queue */
+	uint32_t psn;		/* of the client's send queue; 0 without RDMA */
 	uint32_t region_bytes;	/* the smallest region that serves it; 0: any, or none is asked for */
 	struct frame_window window;	/* all 0 without FRAME_FEATURE_WINDOW */
 };
 
 struct frame_grant {
 	uint8_t session[FRAME_SESSION_BYTES];
-	uint32_t psn;		/* of the server's send queue */
+	uint32_t psn;		/* of the server's send queue; 0 without RDMA */
 	uint32_t message_bytes;	/* largest message, at least what was asked */
 	uint16_t credits;	/* messages the client may have in flight */
 	uint16_t features;
-	struct addr rdma;	/* where to make the RDMA connection */
+	struct addr rdma;	/* where to make the RDMA connection, or the TCP connection; with FRAME_FEATURE_TLS where this one goes to */
 	uint32_t expires_ms;	/* time left to connect */
 	uint64_t region_addr;	/* one-sided region; all 0 without FRAME_FEATURE_REGION */
 	uint32_t region_bytes;

@@ -237,6 +237,8 @@ static const struct opt options[] = {
 	{ .name = "trace-max", .type = OPT_UINT, .offset = AT(trace_max), .min = 1, .max = 1000000000,
 	  .metavar = "N", .def = "1000000", .help = "Most operations of a step that each worker keeps for --trace." },
 	TUNING_OPT_TRAFFIC_CLASS(TUNING_AT),
+	{ .name = "transport", .type = OPT_CHOICE, .offset = AT(transport), .choices = transport_names, .metavar = "NAME",
+	  .def = "rdma", .help = "How messages go: over RDMA, over a TCP connection, or over the TLS connection of the bootstrap." },
 	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
 	  .help = "Check every payload byte, and every PSN against what the device holds." },
 	{ .name = "warmup", .type = OPT_DURATION, .offset = AT(warmup_ns), .min = 0,
@@ -476,6 +478,8 @@ static int contradiction(const struct loadgen_config *c, int argc, char **argv, 
 		text = "--rate and --rate-per-client: give one of them";
 	else if (opts_given(s, argc, argv, "arrival") && !loadgen_is_open_loop(c))
 		text = "--arrival: goes with --rate or --rate-per-client";
+	else if (c->transport != TRANSPORT_RDMA && (c->device || c->n_rails > 1 || c->environment == ENVIRONMENT_VM))
+		text = "--transport tcp, tls: do not go with --device, several servers' addresses or --environment vm, which are of RDMA";
 	else if (c->n_rails > 1 && (c->phased || c->churn_per_s || c->reconnect_ns))
 		text = "--device, --server: several do not go with --phased, --churn or --reconnect";
 	else if (c->environment == ENVIRONMENT_VM && (c->server || c->device))

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/wire/transport.h"
 #include "common/base/opts.h"
 #include "common/base/rails.h"
 #include "common/rdma/tuning.h"
@@ -77,6 +78,7 @@ struct loadgen_config {
 	uint64_t connect_retries;
 	bool phased;			/* a barrier between the stages of connecting */
 	bool tls_resume;
+	int transport;			/* enum transport */
 	int workload;			/* index in LOADGEN_WORKLOADS */
 	uint64_t active;		/* clients that send; 0: all */
 	uint64_t churn_per_s;		/* clients that leave and come back per second; 0: none */

@@ -32,7 +32,7 @@
 /* Of a shard, and of a worker on a rail: loop, TLS context, stack. Histograms and tables come on top. */
 #define SHARD_BYTES (0.1 * MIB)
 #define WORKER_BYTES (0.1 * MIB)
-#define SHARD_HISTS 6.0		/* stages of server/shard/stats.h */
+#define SHARD_HISTS 6.0		/* stages of server/tables/stats.h */
 /* A step's (loadgen/step/step.c), those of clients that connect alone (floor.c), and of intervals (loadgen/ramp/current.c). */
 #define STEP_HISTS (7.0 + WORKLOAD_KINDS_MAX + STAGE_TIMED + HANDSHAKE_N * (STAGE_TIMED + 1))
 #define ALONE_HISTS (2.0 + STAGE_TIMED)

@@ -23,6 +23,7 @@ void crew_client_config(const struct loadgen_config *c, struct client_config *ou
 
 	c->wl->needs(c, &needs);
 	*out = (struct client_config){
+		.transport = (enum transport)c->transport,
 		.ca_file = c->ca_path, .cert_file = c->cert, .key_file = c->key, .crl_file = c->crl,
 		.verify = c->verify, .resume = c->tls_resume,
 		.message_bytes = needs.message_bytes, .buffer_bytes = needs.message_bytes,
@@ -66,7 +67,8 @@ static int open_ports(struct crew *c, uint32_t n_rails)
 		const struct port_id id = { .device = d->name, .number = d->port_num, .addr = d->addr,
 					    .software = dev_is_software(d) };
 
-		if (is_among(d, opened, c->n_ports))
+		/* Without RDMA there is no device. */
+		if (!*d->name || is_among(d, opened, c->n_ports))
 			continue;
 		opened[c->n_ports] = d;
 		ret = port_open("/sys", &id, &c->ports[c->n_ports]);

@@ -84,7 +84,7 @@ static void print_stages(const json_t *run, FILE *out)
 
 	if (json_array_size(json_object_get(run, "steps")) == 0)
 		return;
-	fprintf(out, "\nstage p50 ms  tcp     tls hs  psn exch      addr     route  qp setup      rdma"
+	fprintf(out, "\nstage p50 ms  tcp     tls hs  psn exch    socket      addr     route  qp setup      rdma"
 		"  1st reply | psn gen | server: tls  psn gen  qp setup  accept\n");
 	json_array_foreach(json_object_get(run, "steps"), i, step) {
 		figure(out, "%6.0f", step, "target_clients", 1);
@@ -259,7 +259,7 @@ static void print_phases(const json_t *run, FILE *out)
 		if (json_object_size(phases) == 0)
 			continue;
 		if (!titled)
-			fprintf(out, "\nphase us/conn tcp     tls hs  psn exch      addr     route  qp setup"
+			fprintf(out, "\nphase us/conn tcp     tls hs  psn exch    socket      addr     route  qp setup"
 				"      rdma  1st reply\n");
 		titled = true;
 		figure(out, "%6.0f", step, "target_clients", 1);

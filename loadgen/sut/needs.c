@@ -122,6 +122,10 @@ void needs_args(const struct loadgen_config *c, char *program, struct needs_args
 	a->v[a->n++] = program;
 	add_number(a, "--tls-port", 0);
 	add_number(a, "--rdma-port", 0);
+	add_text(a, "--transports", transport_names[c->transport]);
+	/* It is for this machine alone. */
+	if (c->transport != TRANSPORT_RDMA)
+		add_text(a, "--bind", "127.0.0.1");
 	add_number(a, "--max-clients", needs.max_clients);
 	add_number(a, "--credits", needs.credits);
 	add_number(a, "--message-size", needs.message_bytes);

@@ -68,12 +68,20 @@ static int check_sizes(const struct loadgen_config *c, char *err, size_t err_siz
 	return 0;
 }
 
+static const char two_sided[] = "echo, pingpong, small, large with --operation send, connect, idle";
+
 /* What the operations in flight need must fit a SEND and a region. */
 static int check_needs(const struct loadgen_config *c, char *err, size_t err_size)
 {
 	struct workload_needs needs = { 0 };
 
 	c->wl->needs(c, &needs);
+	if (c->transport != TRANSPORT_RDMA && needs.region_bytes) {
+		snprintf(err, err_size, "--transport %s: --workload %s%s reads and writes the server's memory, which only rdma can; "
+			 "allowed: %s", transport_names[c->transport], loadgen_workload_names[c->workload],
+			 c->wl->chunks ? " as it is set" : "", two_sided);
+		return -EINVAL;
+	}
 	if (needs.message_bytes > FRAME_MESSAGE_BYTES_MAX) {
 		snprintf(err, err_size, "--coalesce: %llu messages of %llu bytes are too large for one SEND; allowed: 1 to %llu",
 			 (unsigned long long)c->coalesce, (unsigned long long)c->message_bytes,

@@ -122,6 +122,9 @@ static const struct opt options[] = {
 	  .metavar = "on|off", .def = "on",
 	  .help = "Whether clients that ask for it get session tickets and may resume with them." },
 	TUNING_OPT_TRAFFIC_CLASS(TUNING_AT),
+	{ .name = "transports", .type = OPT_STRING, .offset = AT(transports), .metavar = "NAME,...", .def = "rdma,tcp,tls",
+	  .help = "How clients may send messages after the bootstrap: over RDMA, over TCP (ports numbered as --rdma-port), and "
+	  "over the TLS connection of the bootstrap." },
 	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
 	  .help = "Read the packet sequence numbers of every connection back from the device and compare them." },
 	{ .name = "windows", .type = OPT_CHOICE, .offset = AT(windows), .choices = off_on_names,
@@ -163,6 +166,7 @@ void server_config_defaults(struct server_config *c)
 	c->drain_timeout_ns = 5 * NS_PER_S;
 	c->max_handshakes = 512;
 	c->n_rails = 1;
+	c->transport_mask = TRANSPORTS_ALL;
 	tuning_defaults(&c->tuning);
 }
 
@@ -196,7 +200,8 @@ static int take_addr(struct server_config *c, uint32_t i, const char *text, char
 		return -EINVAL;
 	}
 	if (addr_is_any(a)) {
-		snprintf(err, err_size, "--bind: %s is not allowed; RDMA needs the address of one device", text);
+		snprintf(err, err_size, "--bind: %s is not allowed; RDMA needs the address of one device%s", text,
+			 server_config_serves(c, TRANSPORT_RDMA) ? "" : ", and without it all addresses are served by default");
 		return -EINVAL;
 	}
 	for (uint32_t j = 0; j < i; j++)
@@ -254,10 +259,28 @@ static int check_clients(const struct server_config *c, char *err, size_t err_si
 	return tls_names_check("allow-names", c->allow_names, err, err_size);
 }
 
+/* Without RDMA the server needs no device, and has no memory to give. */
+static int check_without_rdma(struct server_config *c, char *err, size_t err_size)
+{
+	if (server_config_serves(c, TRANSPORT_RDMA))
+		return 0;
+	if (c->device) {
+		snprintf(err, err_size, "--device: does not go with --transports %s, which has no rdma", c->transports);
+		return -EINVAL;
+	}
+	c->region_bytes = 0;
+	c->windows = 0;
+	return 0;
+}
+
 int server_config_check(struct server_config *c, char *err, size_t err_size)
 {
-	int ret = check_rails(c, err, err_size);
+	int ret = c->transports ? transports_parse("transports", c->transports, &c->transport_mask, err, err_size) : 0;
 
+	if (!ret)
+		ret = check_without_rdma(c, err, err_size);
+	if (!ret)
+		ret = check_rails(c, err, err_size);
 	if (!ret)
 		ret = check_ports(c, err, err_size);
 	if (ret)

@@ -11,6 +11,7 @@
 #include "common/base/rails.h"
 #include "common/rdma/tuning.h"
 #include "common/sizes/sizes.h"
+#include "common/wire/transport.h"
 
 /* A device and the address that clients reach it at. */
 struct server_rail {
@@ -36,6 +37,7 @@ struct server_config {
 	uint64_t region_bytes;	/* 0: no one-sided regions */
 	int poll;		/* enum poll_mode */
 	uint64_t spin_ns;
+	const char *transports;	/* list of names; NULL: all */
 	const char *device;	/* list of names; NULL: those that have the addresses, or the first active one */
 	int log_level;
 	uint64_t stats_interval_ns;	/* 0: none */
@@ -52,6 +54,7 @@ struct server_config {
 	struct tuning tuning;
 
 	/* derived by server_config_check */
+	uint32_t transport_mask;	/* 1 << enum transport: those that are served */
 	struct server_rail rails[RAILS_MAX];
 	uint32_t n_rails;
 
@@ -92,7 +95,18 @@ static inline uint32_t server_config_per_address(const struct server_config *c)
 /* Most addresses that a shard can have to do with at a time. One more than the limit waits until it is known who goes. */
 static inline uint32_t server_config_addresses(const struct server_config *c)
 {
-	return c->shard_conns + c->shard_waiting + 1;
+	return c->shard_conns + c->shard_waiting + 1 + (uint32_t)c->max_handshakes;
+}
+
+static inline bool server_config_serves(const struct server_config *c, enum transport t)
+{
+	return c->transport_mask >> t & 1;
+}
+
+/* True if some clients may come over a socket. */
+static inline bool server_config_serves_sockets(const struct server_config *c)
+{
+	return server_config_serves(c, TRANSPORT_TCP) || server_config_serves(c, TRANSPORT_TLS);
 }
 
 /* Shards of all rails; those of the first rail come first. */

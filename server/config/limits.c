@@ -102,7 +102,7 @@ static struct sizes_device least(const struct server_config *c, const struct dev
 {
 	struct sizes_device all = { UINT64_MAX, UINT64_MAX, UINT64_MAX };
 
-	for (uint32_t i = 0; i < c->n_rails; i++) {
+	for (uint32_t i = 0; i < c->n_rails && devs; i++) {
 		struct sizes_device d = limits_of(c, &devs[i]);
 
 		all.max_qp = MIN(all.max_qp, d.max_qp);
@@ -129,9 +129,9 @@ int limits_derive(struct server_config *c, const struct dev *devs, char *err, si
 	c->shard_qps = s.qps;
 	c->inline_bytes = (uint32_t)MIN(c->message_bytes, c->tuning.inline_bytes);
 	c->path_mtu = tuning_mtu(&c->tuning);
-	for (uint32_t i = 0; i < c->n_rails && !ret; i++)
+	for (uint32_t i = 0; i < c->n_rails && !ret && devs; i++)
 		ret = check_device(c, &devs[i], &s, err, err_size);
 	if (!ret)
 		ret = share_descriptors(c, err, err_size);
-	return ret ? ret : check_memory(c, &s, err, err_size);
+	return ret || !devs ? ret : check_memory(c, &s, err, err_size);
 }

@@ -67,11 +67,11 @@ static int accept_request(struct conn *c, uint32_t client_qpn)
 	struct addr local, peer;
 	struct pdata_proof proof;
 	struct auth_binding b = { .session = c->session, .client_qpn = client_qpn,
-				  .server_qpn = rc_qpn(&c->rc), .client = &peer, .server = &local };
+				  .server_qpn = rc_qpn(&c->link.rc), .client = &peer, .server = &local };
 	uint8_t data[PDATA_PROOF_BYTES];
-	struct cm_conn_param param = { .qpn = rc_qpn(&c->rc), .private_data = data,
+	struct cm_conn_param param = { .qpn = rc_qpn(&c->link.rc), .private_data = data,
 				       .private_bytes = sizeof(data), .retry = c->shard->cfg->tuning.retry };
-	int ret = cm_addresses(c->rc.id, &local, &peer);
+	int ret = cm_addresses(c->link.rc.id, &local, &peer);
 
 	memcpy(proof.session, c->session, sizeof(proof.session));
 	if (!ret)
@@ -80,7 +80,7 @@ static int accept_request(struct conn *c, uint32_t client_qpn)
 		return ret;
 	pdata_encode_proof(PDATA_REPLY, &proof, data);
 	param.responder_resources = c->reads;
-	return cm_accept(c->rc.id, &param);
+	return cm_accept(c->link.rc.id, &param);
 }
 
 /* Takes and programs a QP and accepts. 0 or -errno. */
@@ -94,11 +94,11 @@ static int set_up(struct conn *c, const struct cm_event *e, const struct cm_path
 				  .reads = c->reads, .path_mtu = s->cfg->path_mtu, .verify = s->cfg->verify,
 				  .retry = s->cfg->tuning.retry, .fabric = s->cfg->tuning.fabric };
 	uint64_t t0 = clock_now_ns();
-	int ret = rc_take_qp(&c->rc, c->index);
+	int ret = rc_take_qp(&c->link.rc, c->index);
 
-	c->rc.may_write = c->window.bytes > 0;
+	c->link.rc.may_write = c->window.bytes > 0;
 	if (!ret)
-		ret = cm_program_qp(e->id, c->rc.qp, path, &qp);
+		ret = cm_program_qp(e->id, c->link.rc.qp, path, &qp);
 	if (ret)
 		return ret;
 	if (qp.verify)
@@ -106,7 +106,7 @@ static int set_up(struct conn *c, const struct cm_event *e, const struct cm_path
 	hist_record(s->stats.stages[SS_QP_SETUP], clock_now_ns() - t0);
 	/* Bind before the accept: the key then works as soon as the client knows that it is connected. */
 	if (has_region)
-		ret = region_bind(s->regions, c->region, &c->rc);
+		ret = region_bind(s->regions, c->region, &c->link.rc);
 	return ret ? ret : accept_request(c, e->qpn);
 }
 
@@ -122,7 +122,7 @@ static void reject_peer(struct shard *s, struct rdma_cm_id *id, enum refuse_code
 /* The server cannot accept: -EAGAIN means that a queue pair may be free soon, after its quarantine. */
 static void reject_ours(struct conn *c, struct rdma_cm_id *id, int ret)
 {
-	c->rc.id = NULL;
+	c->link.rc.id = NULL;
 	reject(c->shard, id, ret == -EAGAIN ? REFUSE_BUSY : ret == -ENOMEM || ret == -ENOSPC ?
 	       REFUSE_NO_RESOURCES : REFUSE_INTERNAL);
 	if (ret != -EAGAIN && log_is_due(&c->shard->failed_log_ns, NS_PER_S))
@@ -183,7 +183,7 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 		return;
 	}
 	c->reads = reads_for(c, e->reads);
-	c->rc.id = e->id;
+	c->link.rc.id = e->id;
 	cm_id_set_context(e->id, c);
 	ret = set_up(c, e, &path);
 	if (ret) {
@@ -228,7 +228,7 @@ void accept_on_qp_event(void *arg, const struct async_event *e)
 		return;
 	c = &s->conns[owner];
 	if (e->action == ASYNC_QP_LAST_WQE)
-		rc_on_last_wqe(&c->rc);
+		rc_on_last_wqe(&c->link.rc);
 	else
 		conn_fail(c, FAIL_WC_STATUS, (int)e->status);
 	conn_try_finish(c);

@@ -11,6 +11,7 @@
 #include "common/tls/tls.h"
 #include "server/shard/grant.h"
 #include "server/shard/handover.h"
+#include "server/shard/socket.h"
 #include "server/tables/session.h"
 #include "server/shard/shard_data.h"
 
@@ -121,6 +122,9 @@ static void on_hello(struct conn *c, uint32_t bytes)
 		return;
 	}
 	c->window = h.window;
+	c->link.transport = frame_transport(h.features);
+	if (!link_is_rdma(&c->link))
+		c->link.ep = c->shard->sock_ep;
 	c->write_imm = h.features & FRAME_FEATURE_WRITE_IMM;
 	/* If this fails, the client's next handshake is a full one. */
 	if ((g.features & FRAME_FEATURE_TICKET) && tls_send_ticket(c->io.tls) == 0)
@@ -202,21 +206,26 @@ static void await_peer_close(struct conn *c)
 		conn_close_tls(c);
 }
 
-/* The GRANT is the last frame, so TLS's goodbye goes with it. True when the socket has taken both. */
+/* The GRANT is the last frame, so TLS's goodbye goes with it, unless messages follow. True when the socket has taken both. */
 static bool write_grant(struct conn *c)
 {
 	if (wait_or_end(c, tls_io_write(&c->io)))
 		return false;
-	tls_io_say_bye(&c->io);
+	if (c->link.transport != TRANSPORT_TLS)
+		tls_io_say_bye(&c->io);
 	return !wait_or_end(c, tls_io_flush(&c->io));
 }
 
 static void finish_grant(struct conn *c)
 {
-	session_put(c->shard->sessions, c->session, c->index);
 	counter_add(&c->shard->stats.granted, 1);
 	peers_note_progress(c->shard->peers, addr_network(&c->peer), clock_now_ns());
 	conn_set_state(c, CONN_ST_GRANTED);
+	if (c->link.transport == TRANSPORT_TLS) {
+		socket_go_over_tls(c);
+		return;
+	}
+	session_put(c->shard->sessions, c->session, c->index);
 	await_peer_close(c);
 }
 

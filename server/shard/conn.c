@@ -82,14 +82,14 @@ static uint64_t time_left(const struct conn *c)
 	return spent_ns < ns ? ns - spent_ns : 1;
 }
 
-static enum stage stage_of(enum conn_state state)
+static enum stage stage_of(const struct conn *c)
 {
-	switch (state) {
+	switch (c->state) {
 	case CONN_ST_TLS_ACCEPT:
 		return STAGE_TLS_HANDSHAKE;
 	case CONN_ST_GRANTED:
 	case CONN_ST_ACCEPTING:
-		return STAGE_RDMA_CONNECT;
+		return link_is_rdma(&c->link) ? STAGE_RDMA_CONNECT : STAGE_SOCKET_CONNECT;
 	case CONN_ST_LIVE:
 		return STAGE_TRAFFIC;
 	case CONN_ST_CLOSING:
@@ -162,7 +162,7 @@ static void give_up_waiting(struct conn *c)
 	log_debug("shard %u conn %u: %s did not finish the close", c->shard->index, c->index,
 		  c->drain_overdue ? "the device" : "the peer");
 	if (c->drain_overdue)
-		rc_abandon(&c->rc);
+		rc_abandon(&c->link.rc);
 	c->drain_overdue = true;
 	c->cm_connected = false;
 	conn_close_tls(c);
@@ -217,7 +217,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 
 static void on_broken(struct rc *rc)
 {
-	conn_fail((struct conn *)((char *)rc - offsetof(struct conn, rc)), FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
+	conn_fail((struct conn *)((char *)rc - offsetof(struct conn, link.rc)), FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
 }
 
 static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
@@ -231,7 +231,10 @@ static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 	c->region = REGION_NONE;
 	c->window = (struct frame_window){ 0 };
 	c->tags = NULL;
-	rc_init(&c->rc, c->shard->ep, c->shard->qps, on_broken);
+	c->link.transport = TRANSPORT_RDMA;
+	c->link.ep = c->shard->ep;
+	rc_init(&c->link.rc, c->shard->ep, c->shard->qps, on_broken);
+	sock_init(&c->link.sock, c->shard->socks);
 	c->cm_connected = c->qpn_lingers = c->drain_overdue = c->told = false;
 	c->heard = c->acked = c->doubted = false;
 	c->look = 0;
@@ -317,8 +320,8 @@ static void release_grant(struct conn *c)
 		s->regions_to_clear = true;
 	}
 	c->region = REGION_NONE;
-	if (c->has_psns && c->rc.slot != QP_POOL_NONE) {
-		s->resting[c->rc.slot] = (struct psn_pair){ c->client_psn, c->server_psn, true };
+	if (c->has_psns && c->link.rc.slot != QP_POOL_NONE) {
+		s->resting[c->link.rc.slot] = (struct psn_pair){ c->client_psn, c->server_psn, true };
 	} else if (c->has_psns) {
 		psn_release(s->server->psns, c->client_psn);
 		psn_release(s->server->psns, c->server_psn);
@@ -344,13 +347,13 @@ static void finish(struct conn *c)
 	release_grant(c);
 	/* In Soft-RoCE a half-done READ survives RESET: a QP that may have served READs is not used again. Nor is one whose
 	 * number the client's host may refuse as stale, for as long as a process there keeps its CM id. */
-	rc_release(&c->rc, clock_now_ns(), !had_region && !c->qpn_lingers);
+	rc_release(&c->link.rc, clock_now_ns(), !had_region && !c->qpn_lingers);
 	conn_set_state(c, CONN_ST_DEAD);
 }
 
 void conn_try_finish(struct conn *c)
 {
-	if (c->state != CONN_ST_CLOSING || !rc_is_drained(&c->rc) || c->cm_connected || tls_io_is_open(&c->io))
+	if (c->state != CONN_ST_CLOSING || !rc_is_drained(&c->link.rc) || c->cm_connected || tls_io_is_open(&c->io))
 		return;
 	finish(c);
 }
@@ -376,9 +379,10 @@ static void begin_close(struct conn *c, enum close_reason reason)
 		session_take(s->sessions, c->session);
 	conn_set_state(c, CONN_ST_CLOSING);
 	conn_close_tls(c);
-	if (c->cm_connected && cm_disconnect(c->rc.id))
+	if (c->cm_connected && cm_disconnect(c->link.rc.id))
 		c->cm_connected = false;
-	rc_drain(&c->rc);
+	rc_drain(&c->link.rc);
+	sock_close(&c->link.sock);
 	conn_try_finish(c);
 }
 
@@ -391,7 +395,7 @@ void conn_close(struct conn *c, enum close_reason reason)
 
 void conn_fail(struct conn *c, enum fail_kind kind, int code)
 {
-	struct fail f = { .stage = stage_of(c->state), .kind = kind, .code = code };
+	struct fail f = { .stage = stage_of(c), .kind = kind, .code = code };
 	char text[96], peer[ADDR_TEXT_MAX];
 
 	if (c->state == CONN_ST_CLOSING || c->state == CONN_ST_DEAD || c->state == CONN_ST_FREE)

@@ -19,9 +19,9 @@
 #include "common/wire/auth.h"
 #include "common/wire/fail.h"
 #include "common/wire/frame.h"
-#include "common/rdma/rc.h"
+#include "common/sock/link.h"
 #include "server/tables/peers.h"
-#include "server/shard/stats.h"
+#include "server/tables/stats.h"
 
 struct msg_tags;
 struct shard;
@@ -80,8 +80,8 @@ struct conn {
 	struct auth_keys keys;
 	struct msg_tags *tags;	/* NULL: messages have no tags */
 
-	/* RDMA side */
-	struct rc rc;
+	/* The connection that was granted */
+	struct link link;
 	bool cm_connected;	/* the CM id must be disconnected before it is destroyed */
 	bool qpn_lingers;	/* the client's CM may hold the QP's number, and would refuse it as stale in another connection */
 	bool drain_overdue;	/* CLOSING: the first deadline passed; only the device is waited for */

@@ -17,11 +17,13 @@ static uint32_t handshakes(const struct shard *s)
 void gauges_publish(struct shard *s)
 {
 	struct stats *st = &s->stats;
-	struct qp_pool_counts q;
+	struct ep *ep = s->ep ? s->ep : s->sock_ep;
+	struct qp_pool_counts q = { 0 };
 	struct ep_counts e;
 
-	qp_pool_get_counts(s->qps, &q);
-	ep_get_counts(s->ep, &e);
+	if (s->qps)
+		qp_pool_get_counts(s->qps, &q);
+	ep_get_counts(ep, &e);
 	counter_set(&st->handshakes, handshakes(s));
 	counter_set(&st->sessions, session_count(s->sessions));
 	counter_set(&st->connected, s->counts[CONN_ST_LIVE]);
@@ -44,14 +46,14 @@ void gauges_publish(struct shard *s)
 	counter_set(&st->completions, s->pump.counts.completions);
 	counter_set(&st->polls, s->pump.counts.polls);
 	counter_set(&st->wakeups, s->pump.counts.wakeups);
-	effective_count(&st->effective, &s->ep, 1);
+	effective_count(&st->effective, &ep, 1);
 }
 
 void gauges_look(struct shard *s)
 {
 	const struct conn *c = TAILQ_FIRST(&s->lists[CONN_ST_LIVE]);
 
-	effective_look(&s->stats.effective, c ? c->rc.qp : NULL, c ? c->credits : 0);
+	effective_look(&s->stats.effective, c ? c->link.rc.qp : NULL, c ? c->credits : 0);
 }
 
 void gauges_clear(struct shard *s)

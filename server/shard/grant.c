@@ -210,11 +210,16 @@ static const char *missing_option(struct shard *s, const struct frame_hello *h)
 static enum refuse_code check_hello(const struct conn *c, const struct frame_hello *h, const char **why)
 {
 	struct shard *s = c->shard;
+	enum transport transport = frame_transport(h->features);
 	const char *option;
 
 	if (s->drain_deadline_ns) {
 		*why = "the server is stopping";
 		return REFUSE_DRAINING;
+	}
+	if (!server_config_serves(s->cfg, transport)) {
+		*why = words(s, "--transports of the server leaves %s out", transport_names[transport]);
+		return REFUSE_UNSUPPORTED;
 	}
 	option = missing_option(s, h);
 	if (option) {
@@ -222,7 +227,7 @@ static enum refuse_code check_hello(const struct conn *c, const struct frame_hel
 		return REFUSE_UNSUPPORTED;
 	}
 	/* Each session that was granted and has not connected yet will take one of the available queue pairs. */
-	if (qp_pool_available(s->qps) <= session_count(s->sessions) + s->counts[CONN_ST_GRANT]) {
+	if (transport == TRANSPORT_RDMA && qp_pool_available(s->qps) <= session_count(s->sessions) + s->counts[CONN_ST_GRANT]) {
 		*why = "all queue pairs are in use or rest after use: try again in a few seconds";
 		return REFUSE_BUSY;
 	}
@@ -247,9 +252,27 @@ enum refuse_code grant_take(struct conn *c, const struct frame_hello *h, const c
 	enum refuse_code code = check_hello(c, h, why);
 
 	/* PSNs first: after a conflict the client may send another HELLO, so nothing else may have been taken. */
-	if (!code)
+	if (!code && frame_transport(h->features) == TRANSPORT_RDMA)
 		code = take_psns(c, h->psn, why);
 	return code ? code : take_place(c, h, why);
+}
+
+/* Where the client is to connect to, or has connected to. */
+static struct addr address_for(const struct conn *c, enum transport t)
+{
+	const struct shard *s = c->shard;
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	struct addr a = s->rail->addr;
+
+	if (t == TRANSPORT_RDMA)
+		return s->rdma_addr;
+	/* A server without RDMA may serve all addresses of its machine. */
+	if (getsockname(tls_fd(c->io.tls), (struct sockaddr *)&ss, &len) == 0 &&
+	    addr_from_sockaddr((struct sockaddr *)&ss, &a))
+		return s->rail->addr;
+	addr_set_port(&a, t == TRANSPORT_TCP ? s->tcp_port : s->server->tls_port);
+	return a;
 }
 
 enum refuse_code grant_fill(struct conn *c, const struct frame_hello *h, struct frame_grant *g, const char **why)
@@ -264,12 +287,12 @@ enum refuse_code grant_fill(struct conn *c, const struct frame_hello *h, struct 
 		return ret == -EAGAIN ? REFUSE_BUSY : REFUSE_NO_RESOURCES;
 	}
 	*g = (struct frame_grant){
-		.psn = c->server_psn,
+		.psn = c->has_psns ? c->server_psn : 0,
 		.message_bytes = (uint32_t)s->cfg->message_bytes,
 		.credits = (uint16_t)c->credits,
 		.features = h->features & (uint16_t)(s->cfg->tls_resume ? FRAME_FEATURES_KNOWN :
 						     FRAME_FEATURES_KNOWN & ~FRAME_FEATURE_TICKET),
-		.rdma = s->rdma_addr,
+		.rdma = address_for(c, frame_transport(h->features)),
 		.expires_ms = (uint32_t)(s->cfg->session_timeout_ns / NS_PER_MS),
 		.region_addr = region.addr,
 		.region_bytes = region.bytes,

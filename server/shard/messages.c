@@ -1,6 +1,6 @@
 /* The data path. See messages.h.
  *
- * A SEND brings one message, or several one-way messages. Each header is checked. The answer goes out of the buffer
+ * A SEND, or a record from a socket, brings one message, or several one-way messages. Each header is checked. The answer goes out of the buffer
  * that the request came in: an echo, the credit for one-way messages, or the answer to a push, behind the data that
  * is pushed. Another buffer takes its place in the shared receive queue at the end of the batch. Nothing is
  * allocated, registered or copied.
@@ -10,16 +10,17 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
+#include "common/sock/link.h"
 #include "common/wire/frame.h"
 #include "common/wire/msg.h"
 #include "common/rdma/region.h"
 #include "server/shard/shard_data.h"
 
 /* Puts a free buffer into the receive queue, for the one that an answer is sent from. */
-static void replace_receive(struct shard *s)
+static void replace_receive(struct conn *c)
 {
-	if (!ep_replace(s->ep))
-		counter_add(&s->stats.receive_shortfalls, 1);
+	if (!ep_replace(c->link.ep))
+		counter_add(&c->shard->stats.receive_shortfalls, 1);
 }
 
 /* False when more SENDs of a client are in flight than its credits. A look finds all SENDs that have come, before any of
@@ -27,11 +28,11 @@ static void replace_receive(struct shard *s)
  * entry of the send queue. */
 static bool keeps_to_credits(struct conn *c)
 {
-	uint64_t look = ep_look(c->shard->ep);
+	uint64_t look = link_look(&c->link);
 
 	if (c->look != look) {
 		c->look = look;
-		c->in_flight = c->owed + c->rc.waiting_n;
+		c->in_flight = c->owed + link_waiting(&c->link);
 	}
 	/* A GOODBYE may wait beside the answers. */
 	return ++c->in_flight <= c->credits + c->told;
@@ -40,7 +41,7 @@ static bool keeps_to_credits(struct conn *c)
 /* The peer broke a rule of the protocol: ends the connection. */
 static void drop(struct conn *c, uint32_t buf, int code)
 {
-	ep_recycle(c->shard->ep, buf);
+	ep_recycle(c->link.ep, buf);
 	conn_fail(c, FAIL_PROTOCOL, code);
 }
 
@@ -50,24 +51,24 @@ static void answer(struct conn *c, const struct ep_write *write, uint32_t buf, u
 	struct shard *s = c->shard;
 	int ret;
 
-	if (c->tags && msg_tag_write(c->tags, ep_buf(s->ep, buf), bytes)) {
-		ep_recycle(s->ep, buf);
+	if (c->tags && msg_tag_write(c->tags, ep_buf(c->link.ep, buf), bytes)) {
+		ep_recycle(c->link.ep, buf);
 		conn_fail(c, FAIL_ERRNO, EIO);
 		return;
 	}
 	counter_add(&s->stats.messages_out, 1);
 	counter_add(&s->stats.bytes_out, bytes + (write ? write->bytes : 0));
-	ret = write ? rc_write_send(&c->rc, write, buf, bytes) : rc_send(&c->rc, buf, bytes);
+	ret = write ? rc_write_send(&c->link.rc, write, buf, bytes) : link_send(&c->link, buf, bytes);
 	if (ret)
 		conn_fail(c, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
-	replace_receive(s);
+	replace_receive(c);
 }
 
 static void on_echo(struct conn *c, uint32_t buf, struct msg_header *h)
 {
 	h->type = MSG_REPLY;
 	h->credits = 1;
-	msg_encode(h, ep_buf(c->shard->ep, buf));
+	msg_encode(h, ep_buf(c->link.ep, buf));
 	answer(c, NULL, buf, h->length);
 }
 
@@ -82,12 +83,12 @@ static void on_one_way(struct conn *c, uint32_t buf, const struct msg_header *h)
 	c->owed_sequence = h->sequence;
 	/* A client that was told goodbye sends nothing more that could ask for its credits. */
 	if (!(h->flags & MSG_FLAG_ACK) && !c->told) {
-		ep_recycle(c->shard->ep, buf);
+		ep_recycle(c->link.ep, buf);
 		return;
 	}
 	credit.credits = (uint16_t)c->owed;
 	c->owed = 0;
-	msg_encode(&credit, ep_buf(c->shard->ep, buf));
+	msg_encode(&credit, ep_buf(c->link.ep, buf));
 	answer(c, NULL, buf, credit.length);
 }
 
@@ -113,36 +114,37 @@ static void on_push(struct conn *c, uint32_t buf, const struct msg_header *h)
 }
 
 /* A ping has no header: its bytes and immediate data go back unchanged. */
-static void on_ping(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
+static void on_ping(struct conn *c, uint32_t buf, const struct link_arrival *a)
 {
 	struct shard *s = c->shard;
 
 	counter_add(&s->stats.messages_out, 1);
-	counter_add(&s->stats.bytes_out, wc->byte_len);
-	if (rc_send_imm(&c->rc, buf, wc->byte_len, wc->imm_data))
+	counter_add(&s->stats.bytes_out, a->bytes);
+	if (link_send_imm(&c->link, buf, a->bytes, a->imm))
 		conn_fail(c, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
-	replace_receive(s);
+	replace_receive(c);
 }
 
 /* Sends a message of the server's own that is a header alone. False if no buffer is free. */
 static bool send_header(struct conn *c, struct msg_header *h)
 {
 	struct shard *s = c->shard;
-	uint32_t buf = ep_buf_get(s->ep);
+	struct ep *ep = c->link.ep;
+	uint32_t buf = ep_buf_get(ep);
 
 	if (buf == EP_NO_BUF)
 		return false;
 	h->flags = c->tags ? MSG_FLAG_TAG : 0;
 	h->length = MSG_HEADER_BYTES + msg_trailer_bytes(h->flags);
-	msg_encode(h, ep_buf(s->ep, buf));
-	if (c->tags && msg_tag_write(c->tags, ep_buf(s->ep, buf), h->length)) {
-		ep_buf_put(s->ep, buf);
+	msg_encode(h, ep_buf(ep, buf));
+	if (c->tags && msg_tag_write(c->tags, ep_buf(ep, buf), h->length)) {
+		ep_buf_put(ep, buf);
 		conn_fail(c, FAIL_ERRNO, EIO);
 		return true;
 	}
 	counter_add(&s->stats.messages_out, 1);
 	counter_add(&s->stats.bytes_out, h->length);
-	if (rc_send(&c->rc, buf, h->length))
+	if (link_send(&c->link, buf, h->length))
 		conn_fail(c, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
 	return true;
 }
@@ -206,23 +208,23 @@ static int check_messages(struct conn *c, const uint8_t *data, uint32_t received
 	return n;
 }
 
-/* Checks what a completion brought; returns as check_messages does. */
-static int check(struct conn *c, const uint8_t *data, const struct ibv_wc *wc, struct msg_header *last)
+/* Checks what has come; returns as check_messages does. */
+static int check(struct conn *c, const uint8_t *data, const struct link_arrival *a, struct msg_header *last)
 {
-	/* Receive buffers are rounded up, so the device accepts a little more than was granted. */
-	if (wc->byte_len > c->shard->cfg->message_bytes)
+	/* Receive buffers are rounded up, so a little more than was granted fits. */
+	if (a->bytes > c->shard->cfg->message_bytes)
 		return -PROTO_BAD_MESSAGE;
 	/* A ping has no place for a tag. */
-	if (wc->wc_flags & IBV_WC_WITH_IMM)
+	if (a->has_imm)
 		return c->tags ? -PROTO_BAD_TAG : 1;
-	return check_messages(c, data, wc->byte_len, last);
+	return check_messages(c, data, a->bytes, last);
 }
 
-static void on_messages(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
+static void on_messages(struct conn *c, uint32_t buf, const struct link_arrival *a)
 {
 	struct shard *s = c->shard;
 	struct msg_header last = { 0 };
-	int n = check(c, ep_buf(s->ep, buf), wc, &last);
+	int n = check(c, ep_buf(c->link.ep, buf), a, &last);
 
 	if (n < 0) {
 		drop(c, buf, -n);
@@ -233,10 +235,10 @@ static void on_messages(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
 		return;
 	}
 	counter_add(&s->stats.messages_in, (uint64_t)n);
-	counter_add(&s->stats.bytes_in, wc->byte_len);
+	counter_add(&s->stats.bytes_in, a->bytes);
 	c->heard = true;
-	if (wc->wc_flags & IBV_WC_WITH_IMM)
-		on_ping(c, buf, wc);
+	if (a->has_imm)
+		on_ping(c, buf, a);
 	else if (last.type == MSG_ECHO)
 		on_echo(c, buf, &last);
 	else if (last.type == MSG_PUSH)
@@ -282,7 +284,8 @@ static void on_receive(struct shard *s, const struct ibv_wc *wc, uint32_t buf)
 	if (c->state == CONN_ST_ACCEPTING)
 		conn_set_live(c);
 	if (wc->opcode == IBV_WC_RECV)
-		on_messages(c, buf, wc);
+		on_messages(c, buf, &(struct link_arrival){ .bytes = wc->byte_len, .imm = wc->imm_data,
+							    .has_imm = wc->wc_flags & IBV_WC_WITH_IMM });
 	else
 		on_written(c, buf, wc);
 }
@@ -298,7 +301,7 @@ static void on_sent(struct shard *s, const struct ibv_wc *wc, const struct wr *w
 	c = &s->conns[owner];
 	if (wc->status == IBV_WC_SUCCESS)
 		c->acked = true;
-	if (rc_on_send_wc(&c->rc, wc, w))
+	if (rc_on_send_wc(&c->link.rc, wc, w))
 		conn_fail(c, FAIL_WC_STATUS, wc->status ? (int)wc->status : IBV_WC_LOC_QP_OP_ERR);
 	else if (w->type == WR_BEACON)
 		conn_try_finish(c);
@@ -313,4 +316,15 @@ void messages_on_wc(void *arg, const struct ibv_wc *wc)
 		on_receive(s, wc, w.buf);
 	else
 		on_sent(s, wc, &w);
+}
+
+void messages_on_record(struct conn *c, uint32_t buf, const struct record *r)
+{
+	if (c->state != CONN_ST_LIVE)
+		ep_recycle(c->link.ep, buf);
+	else if (r->kind != RECORD_MESSAGES && r->kind != RECORD_PING)
+		drop(c, buf, PROTO_BAD_FRAME);
+	else
+		on_messages(c, buf, &(struct link_arrival){ .bytes = r->bytes, .imm = r->imm,
+							    .has_imm = r->kind == RECORD_PING });
 }

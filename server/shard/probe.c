@@ -13,7 +13,7 @@
  * completion of its own, so that is ordinary for one interval, but not for two in a row. */
 static bool is_doubtful(const struct conn *c)
 {
-	return !c->acked && c->rc.sq_used > 0;
+	return !c->acked && c->link.rc.sq_used > 0;
 }
 
 /* The last probe, and with it all that was sent before, has not completed in a whole interval. */
@@ -25,14 +25,14 @@ static void give_up(struct conn *c)
 		conn_fail(c, FAIL_TIMEOUT, 0);
 }
 
-/* Sends an RDMA WRITE of 0 bytes to a client that was silent for an interval, or acknowledged nothing for two: it fails when
+/* Over sockets the kernel probes (sock.h). Sends an RDMA WRITE of 0 bytes to a client that was silent for an interval, or acknowledged nothing for two: it fails when
  * the host is gone, and does not complete before the answers that the client does not receive. */
 static void probe_one(struct shard *s, struct conn *c)
 {
-	if (c->state != CONN_ST_LIVE)
+	if (c->state != CONN_ST_LIVE || !link_is_rdma(&c->link))
 		return;
 	if (!c->acked && (!c->heard || (is_doubtful(c) && c->doubted))) {
-		if (rc_probe(&c->rc)) {
+		if (rc_probe(&c->link.rc)) {
 			give_up(c);
 			return;
 		}

@@ -22,12 +22,14 @@
 #include "common/sizes/sizes.h"
 #include "common/tls/tls.h"
 #include "server/shard/accept.h"
+#include "server/shard/arrive.h"
 #include "server/shard/boot.h"
 #include "server/shard/grant.h"
 #include "server/shard/gauges.h"
 #include "server/shard/listen.h"
 #include "server/shard/messages.h"
 #include "server/shard/probe.h"
+#include "server/shard/socket.h"
 #include "server/tables/session.h"
 
 #define QP_BUDGET 32		/* queue pairs made or recycled at a time: about 10 ms with Soft-RoCE */
@@ -73,8 +75,9 @@ static void schedule_housekeeping(struct shard *s)
 {
 	uint64_t now = clock_now_ns(), idle_ns, due_ns;
 
-	qp_pool_expect(s->qps, session_count(s->sessions));
-	idle_ns = s->drain_deadline_ns || s->regions_to_clear ? 0 : qp_pool_idle_ns(s->qps, now);
+	if (s->qps)
+		qp_pool_expect(s->qps, session_count(s->sessions));
+	idle_ns = s->drain_deadline_ns || s->regions_to_clear ? 0 : s->qps ? qp_pool_idle_ns(s->qps, now) : UINT64_MAX;
 	idle_ns = MIN(idle_ns, listen_idle_ns(s, now));
 	if (idle_ns == UINT64_MAX)
 		return;
@@ -109,7 +112,8 @@ static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
 
 	(void)loop;
 	(void)revents;
-	qp_pool_maintain(s->qps, clock_now_ns(), QP_BUDGET);
+	if (s->qps)
+		qp_pool_maintain(s->qps, clock_now_ns(), QP_BUDGET);
 	s->regions_to_clear = !region_pool_clear(s->regions, REGION_BUDGET_BYTES);
 	if (s->drain_deadline_ns)
 		say_goodbyes(s);
@@ -150,6 +154,7 @@ static void on_drain(struct ev_loop *loop, ev_async *w, int revents)
 		return;
 	s->drain_deadline_ns = clock_now_ns() + s->cfg->drain_timeout_ns + 1;
 	listen_close(s);
+	arrive_close(s);
 	while (TAILQ_FIRST(&s->lists[CONN_ST_HELLO]))
 		boot_refuse(TAILQ_FIRST(&s->lists[CONN_ST_HELLO]), REFUSE_DRAINING, "the server is stopping");
 	for (enum conn_state st = CONN_ST_TLS_ACCEPT; st < CONN_ST_ACCEPTING; st++)
@@ -224,11 +229,12 @@ static void start_async(struct shard *s, ev_async *w, void (*cb)(struct ev_loop 
 
 static void start_watchers(struct shard *s)
 {
-	pump_start(&s->pump, s->loop, s->ep, s->cm, (enum poll_mode)s->cfg->poll, s->cfg->spin_ns,
+	pump_start(&s->pump, s->loop, s->ep ? s->ep : s->sock_ep, s->cm, (enum poll_mode)s->cfg->poll, s->cfg->spin_ns,
 		   accept_on_cm_event, s);
 	s->pump.on_qp_event = accept_on_qp_event;
 	pump_set_rest(&s->pump, boot_serve_next);
 	listen_start(s);
+	arrive_start(s);
 	start_async(s, &s->drain, on_drain);
 	start_async(s, &s->registered, on_registered);
 	start_async(s, &s->publish_now, on_publish_now);
@@ -379,10 +385,14 @@ int shard_new(struct server *server, uint32_t index, struct shard **out, char *e
 		goto err_free;
 	snprintf(err, err_size, "this machine is out of memory");
 	ret = make_tables(s);
-	if (!ret)
+	if (!ret && server_config_serves(s->cfg, TRANSPORT_RDMA))
 		ret = make_verbs(s, err, err_size);
+	if (!ret && server_config_serves_sockets(s->cfg))
+		ret = socket_make(s, err, err_size);
 	if (!ret)
 		ret = listen_open(s, err, err_size);
+	if (!ret && server_config_serves(s->cfg, TRANSPORT_TCP))
+		ret = arrive_open(s, err, err_size);
 	if (ret)
 		goto err_free;
 	*out = s;
@@ -467,7 +477,8 @@ static void abandon_conns(struct shard *s)
 void shard_release(struct shard *s)
 {
 	listen_close(s);
-	if (s->qps) {
+	arrive_close(s);
+	if (s->qps || s->sock_ep) {
 		gauges_publish(s);
 		abandon_conns(s);
 		release_resting(s);
@@ -477,6 +488,7 @@ void shard_release(struct shard *s)
 	qp_pool_free(s->qps);
 	region_pool_free(s->regions);
 	ep_free(s->ep);
+	socket_release(s);
 	cm_channel_free(s->cm);
 	dev_close(&s->dev);
 	s->listener = NULL;
@@ -500,6 +512,7 @@ void shard_free(struct shard *s)
 	stats_fini(&s->stats);
 	if (s->loop)
 		ev_loop_destroy(s->loop);
+	arrive_free(s);
 	free(s->waiting);
 	free(s->resting);
 	free(s->conns);

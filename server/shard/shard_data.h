@@ -16,7 +16,7 @@
 #include "server/config/config.h"
 #include "server/shard/conn.h"
 #include "server/shard/handover.h"
-#include "server/shard/stats.h"
+#include "server/tables/stats.h"
 
 struct cm_channel;
 struct ep;
@@ -26,8 +26,10 @@ struct qp_pool;
 struct region_pool;
 struct registrar;
 struct session_table;
+struct arrivals;
 struct certificates;
 struct ticket_seed;
+struct sock_ctx;
 struct tls_ctx;
 struct tls_files;
 
@@ -106,6 +108,10 @@ struct shard {
 
 	struct dev dev;
 	struct ep *ep;
+	struct ep *sock_ep;		/* of clients over sockets: no device */
+	struct sock_ctx *socks;
+	struct arrivals *arrivals;	/* NULL: none come over TCP */
+	uint16_t tcp_port;
 	struct qp_pool *qps;
 	struct region_pool *regions;
 	bool regions_to_clear;

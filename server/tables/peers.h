@@ -23,6 +23,7 @@ enum peers_kind {
 	PEERS_TLS,	/* TLS connections that are open */
 	PEERS_CLIENTS,	/* in a shard's table: grants without an RDMA connection; in the server's: all admitted clients */
 	PEERS_WAITING,	/* in a shard's table: sockets that were accepted and wait for room (listen.c) */
+	PEERS_ARRIVING,	/* in a shard's table: TCP connections that have not shown yet whose they are (arrive.c) */
 	PEERS_KIND_N,
 };
 

@@ -14,7 +14,7 @@ static void goodbye(struct client_conn *c, uint64_t reason)
 	uint8_t data[MSG_HEADER_BYTES];
 
 	msg_encode(&h, data);
-	assert_true(fake_deliver(c->rc.qp, data, sizeof(data)));
+	assert_true(fake_deliver(c->link.rc.qp, data, sizeof(data)));
 	client_turn();
 }
 
@@ -50,7 +50,7 @@ static void goodbye__messages_in_flight__answers_come_first(void **state)
 		assert_true(script_reply(c, 64, i));
 	}
 	assert_int_equal(cli.messages, 3);
-	fake_complete_sends(c->rc.qp, 9, IBV_WC_SUCCESS);
+	fake_complete_sends(c->link.rc.qp, 9, IBV_WC_SUCCESS);
 	assert_drained(c, STAGE_TRAFFIC);
 }
 
@@ -63,7 +63,7 @@ static void goodbye__request_on_the_region_in_flight__is_done_first(void **state
 	assert_int_equal(client_rig_rma(c, IBV_WR_RDMA_READ, buf, 64, 0), 0);
 	goodbye(c, REFUSE_DRAINING);
 	assert_int_equal(c->state, CLIENT_ST_LIVE);
-	fake_complete_sends(c->rc.qp, 9, IBV_WC_SUCCESS);
+	fake_complete_sends(c->link.rc.qp, 9, IBV_WC_SUCCESS);
 	client_turn();
 	assert_int_equal(cli.one_sided, 1);
 	ep_buf_put(cli.ctx->ep, buf);
@@ -88,14 +88,14 @@ static void goodbye__then_cut_off__named_after_the_goodbye(void **state)
 	for (int broken = 0; broken < 2; broken++) {
 		struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
-		fake_complete_sends(c->rc.qp, 9, IBV_WC_SUCCESS); /* of the first message */
+		fake_complete_sends(c->link.rc.qp, 9, IBV_WC_SUCCESS); /* of the first message */
 		client_turn();
 		client_rig_send(c, 300, 1);
 		goodbye(c, REFUSE_DRAINING);
 		if (broken)
-			fake_complete_sends(c->rc.qp, 1, IBV_WC_RETRY_EXC_ERR);
+			fake_complete_sends(c->link.rc.qp, 1, IBV_WC_RETRY_EXC_ERR);
 		else
-			fake_cm_event(c->rc.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+			fake_cm_event(c->link.rc.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
 		client_turn();
 		client_finish_disconnect(c);
 		client_assert_failed(STAGE_TRAFFIC, FAIL_CLOSED, REFUSE_DRAINING);

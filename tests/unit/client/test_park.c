@@ -309,7 +309,7 @@ static void server_leaves__parked_before_the_first_message__closed(void **state)
 	struct client_conn *c = parked_at(6);
 
 	(void)state;
-	fake_cm_event(c->rc.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+	fake_cm_event(c->link.rc.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
 	client_assert_failed(STAGE_RDMA_CONNECT, FAIL_CLOSED, 0);
 }
 
@@ -458,7 +458,7 @@ static void no_first_message__messages_later__as_always(void **state)
 	assert_int_equal(cli.messages, 1);
 	assert_int_equal(cli.sequence, 7);
 	assert_int_equal(cli.live, 1);
-	fake_complete_sends(c->rc.qp, 1, IBV_WC_SUCCESS);
+	fake_complete_sends(c->link.rc.qp, 1, IBV_WC_SUCCESS);
 	client_close(c);
 	client_finish_disconnect(c);
 	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);

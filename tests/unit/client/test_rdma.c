@@ -16,7 +16,7 @@
 
 static void event(struct client_conn *c, enum rdma_cm_event_type type, int status)
 {
-	fake_cm_event(c->rc.id, type, status, 0, NULL, 0);
+	fake_cm_event(c->link.rc.id, type, status, 0, NULL, 0);
 	client_turn();
 }
 
@@ -150,7 +150,7 @@ static void connect__route_resolved__request_with_proof(void **state)
 
 	(void)state;
 	r = fake_cm_last(FAKE_CM_CONNECT);
-	assert_int_equal(r->param.qp_num, rc_qpn(&c->rc));
+	assert_int_equal(r->param.qp_num, rc_qpn(&c->link.rc));
 	assert_true(r->param.private_data_len <= 56);
 	assert_int_equal(r->param.initiator_depth, 1);
 	assert_int_equal(r->param.responder_resources, 0);
@@ -158,8 +158,8 @@ static void connect__route_resolved__request_with_proof(void **state)
 					    r->param.private_data_len, &proof),
 			 0);
 	assert_memory_equal(proof.session, cli.grant.session, FRAME_SESSION_BYTES);
-	assert_int_equal(cm_addresses(c->rc.id, &local, &peer), 0);
-	b = (struct auth_binding){ .session = cli.grant.session, .client_qpn = rc_qpn(&c->rc),
+	assert_int_equal(cm_addresses(c->link.rc.id, &local, &peer), 0);
+	b = (struct auth_binding){ .session = cli.grant.session, .client_qpn = rc_qpn(&c->link.rc),
 				   .client = &local, .server = &peer };
 	assert_int_equal(auth_hmac(NULL, cli.keys.client, &b, expected), 0);
 	assert_memory_equal(proof.hmac, expected, sizeof(expected));
@@ -192,7 +192,7 @@ static void response__right_proof__agreed_psns_and_first_message(void **state)
 	(void)state;
 	cli.cfg.cm_psn = true;
 	c = client_at(CLIENT_ST_FIRST_REPLY);
-	qpn = rc_qpn(&c->rc);
+	qpn = rc_qpn(&c->link.rc);
 	assert_int_equal(fake_cm_calls(FAKE_CM_ESTABLISH), 1);
 	assert_int_equal(c->server_qpn, cli.server_qpn);
 	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.rq_psn, cli.grant.psn);
@@ -303,7 +303,7 @@ static void response__each_call_fails_in_turn__failed_and_released(void **state)
 		cli.cfg.cm_psn = true;
 		c = client_at(CLIENT_ST_RDMA_CONNECT);
 		script_proof(c, data);
-		fake_cm_event(c->rc.id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, cli.server_qpn, data,
+		fake_cm_event(c->link.rc.id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, cli.server_qpn, data,
 			      sizeof(data));
 		assert_int_equal(cm_next_event(cli.ctx->cm, &e), 1);
 		fake_fail_at(k, EPERM);
@@ -342,7 +342,7 @@ static void connect__server_gone_before_its_answer_is_taken__closed_by_peer(void
 		struct cm_event e;
 
 		script_proof(c, data);
-		fake_cm_event(c->rc.id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, cli.server_qpn, data, sizeof(data));
+		fake_cm_event(c->link.rc.id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, cli.server_qpn, data, sizeof(data));
 		assert_int_equal(cm_next_event(cli.ctx->cm, &e), 1);
 		fake_fail_next(calls[i], EINVAL);
 		client_on_cm_event(cli.ctx, &e);
@@ -365,7 +365,7 @@ static void rejected__by_the_server__its_code(void **state)
 		uint8_t data[148] = { 0 };
 
 		pdata_encode_reject(codes[i], data);
-		fake_cm_event(c->rc.id, RDMA_CM_EVENT_REJECTED, CM_REJECT_CONSUMER, 0, data,
+		fake_cm_event(c->link.rc.id, RDMA_CM_EVENT_REJECTED, CM_REJECT_CONSUMER, 0, data,
 			      sizeof(data));
 		client_assert_failed(STAGE_RDMA_CONNECT, FAIL_REFUSED, codes[i]);
 		client_rig_again(state);
@@ -385,7 +385,7 @@ static void rejected__without_the_servers_words__the_cms_reason(void **state)
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
 
-		fake_cm_event(c->rc.id, RDMA_CM_EVENT_REJECTED, cases[i].reason, 0, cases[i].data,
+		fake_cm_event(c->link.rc.id, RDMA_CM_EVENT_REJECTED, cases[i].reason, 0, cases[i].data,
 			      cases[i].bytes);
 		client_assert_failed(STAGE_RDMA_CONNECT, FAIL_CM_STATUS, cases[i].reason);
 		client_rig_again(state);
@@ -429,7 +429,7 @@ static void messages__sent_and_answered__told_with_sequence_and_size(void **stat
 		assert_int_equal(h.type, MSG_ECHO);
 		assert_true(h.sequence == i * UINT64_C(0x100000001));
 		assert_int_equal(c->head.in_flight, 1);
-		fake_complete_sends(c->rc.qp, 2, IBV_WC_SUCCESS);
+		fake_complete_sends(c->link.rc.qp, 2, IBV_WC_SUCCESS);
 		assert_true(script_reply(c, 300, i * UINT64_C(0x100000001)));
 		assert_int_equal(cli.messages, i);
 		assert_true(cli.sequence == i * UINT64_C(0x100000001));
@@ -520,7 +520,7 @@ static void reply__bad_header__bad_message(void **state)
 
 		client_rig_send(c, 64, 1);
 		msg_encode(&headers[i], data);
-		assert_true(fake_deliver(c->rc.qp, data, sizeof(data)));
+		assert_true(fake_deliver(c->link.rc.qp, data, sizeof(data)));
 		client_turn();
 		assert_bad_reply(c);
 		client_rig_again(state);
@@ -533,10 +533,10 @@ static void completions__with_an_error__failed_with_its_status(void **state)
 
 	(void)state;
 	client_rig_send(c, 300, 1);
-	fake_complete_sends(c->rc.qp, 9, IBV_WC_SUCCESS);
+	fake_complete_sends(c->link.rc.qp, 9, IBV_WC_SUCCESS);
 	client_turn();
 	client_rig_send(c, 300, 2);
-	fake_complete_sends(c->rc.qp, 1, IBV_WC_RETRY_EXC_ERR);
+	fake_complete_sends(c->link.rc.qp, 1, IBV_WC_RETRY_EXC_ERR);
 	client_turn();
 	disconnected(c);
 	client_assert_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR);
@@ -547,7 +547,7 @@ static void receive__with_an_error__failed_with_its_status(void **state)
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
 	(void)state;
-	assert_true(fake_deliver_error(c->rc.qp, IBV_WC_LOC_LEN_ERR));
+	assert_true(fake_deliver_error(c->link.rc.qp, IBV_WC_LOC_LEN_ERR));
 	client_turn();
 	disconnected(c);
 	client_assert_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_LOC_LEN_ERR);
@@ -580,7 +580,7 @@ static bool answer(struct client_conn *c, const struct msg_header *h)
 	bool ok;
 
 	msg_encode(h, data);
-	ok = fake_deliver(c->rc.qp, data, h->length);
+	ok = fake_deliver(c->link.rc.qp, data, h->length);
 	client_turn();
 	return ok;
 }
@@ -654,7 +654,7 @@ static void one_sided__within_the_region__posted_there(void **state)
 	assert_true(last_post()->remote_addr == cli.grant.region_addr + 4000);
 	assert_int_equal(last_post()->rkey, cli.grant.region_rkey);
 	assert_int_equal(last_post()->length, 96);
-	fake_complete_sends(c->rc.qp, 9, IBV_WC_SUCCESS);
+	fake_complete_sends(c->link.rc.qp, 9, IBV_WC_SUCCESS);
 	client_turn();
 	assert_int_equal(cli.one_sided, 1);
 	client_get_counts(cli.ctx, &after);

@@ -34,7 +34,7 @@ static void end(struct client_conn *c)
 {
 	client_close(c);
 	if (c->cm_connected)
-		fake_cm_event(c->rc.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+		fake_cm_event(c->link.rc.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
 	client_until(cli.closed);
 	assert_int_equal(cli.fail.kind, FAIL_NONE);
 	client_assert_all_back();

@@ -16,7 +16,7 @@
 /* The server's kernel knows the client's number. */
 static void reject_by_the_cm(struct client_conn *c)
 {
-	fake_cm_event(c->rc.id, RDMA_CM_EVENT_REJECTED, FAIL_CM_STALE, 0, NULL, 0);
+	fake_cm_event(c->link.rc.id, RDMA_CM_EVENT_REJECTED, FAIL_CM_STALE, 0, NULL, 0);
 }
 
 /* The client's kernel knows the server's number, and the server says so. */
@@ -25,7 +25,7 @@ static void reject_by_the_server(struct client_conn *c)
 	uint8_t data[148] = { 0 };
 
 	pdata_encode_reject(REFUSE_STALE, data);
-	fake_cm_event(c->rc.id, RDMA_CM_EVENT_REJECTED, CM_REJECT_CONSUMER, 0, data, sizeof(data));
+	fake_cm_event(c->link.rc.id, RDMA_CM_EVENT_REJECTED, CM_REJECT_CONSUMER, 0, data, sizeof(data));
 }
 
 static void (*const rejects[])(struct client_conn *c) = { reject_by_the_cm, reject_by_the_server };
@@ -44,7 +44,7 @@ static void stale__rejected__live_with_another_queue_pair(void **state)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rejects); i++) {
 		struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
-		uint32_t qpn = rc_qpn(&c->rc), psn = c->psn;
+		uint32_t qpn = rc_qpn(&c->link.rc), psn = c->psn;
 		struct client_info info;
 
 		rejects[i](c);
@@ -94,7 +94,7 @@ static void stale__own_number__destroyed_after_its_rest(void **state)
 
 	cli.cfg.region = false;
 	c = client_at(CLIENT_ST_RDMA_CONNECT);
-	qpn = rc_qpn(&c->rc);
+	qpn = rc_qpn(&c->link.rc);
 	reject_by_the_cm(c);
 	begins_again(c);
 	assert_non_null(fake_qp_of(qpn));
@@ -104,8 +104,8 @@ static void stale__own_number__destroyed_after_its_rest(void **state)
 	client_rig_again(state);
 	cli.cfg.region = false;
 	c = client_at(CLIENT_ST_RDMA_CONNECT);
-	qpn = rc_qpn(&c->rc);
-	fake_cm_event(c->rc.id, RDMA_CM_EVENT_REJECTED, 8, 0, NULL, 0);
+	qpn = rc_qpn(&c->link.rc);
+	fake_cm_event(c->link.rc.id, RDMA_CM_EVENT_REJECTED, 8, 0, NULL, 0);
 	client_assert_failed(STAGE_RDMA_CONNECT, FAIL_CM_STATUS, 8);
 	assert_non_null(fake_qp_of(qpn));
 }
@@ -119,7 +119,7 @@ static void close__unanswered__number_is_not_used_again(void **state)
 	(void)state;
 	cli.cfg.region = false;
 	c = client_at(CLIENT_ST_LIVE);
-	qpn = rc_qpn(&c->rc);
+	qpn = rc_qpn(&c->link.rc);
 	client_close(c);
 	client_expire(c);
 	client_until(cli.closed);
@@ -163,7 +163,7 @@ static void stale__server_gone_then__its_failure(void **state)
 	reject_by_the_cm(c);
 	begins_again(c);
 	client_drive(c, CLIENT_ST_ROUTE_RESOLVE);
-	fake_cm_event(c->rc.id, RDMA_CM_EVENT_ROUTE_ERROR, -ETIMEDOUT, 0, NULL, 0);
+	fake_cm_event(c->link.rc.id, RDMA_CM_EVENT_ROUTE_ERROR, -ETIMEDOUT, 0, NULL, 0);
 	client_assert_failed(STAGE_ROUTE_RESOLVE, FAIL_CM_STATUS, -ETIMEDOUT);
 }
 

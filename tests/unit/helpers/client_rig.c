@@ -225,7 +225,7 @@ void client_expire(struct client_conn *c)
 void client_finish_disconnect(struct client_conn *c)
 {
 	if (c->state == CLIENT_ST_CLOSING && c->cm_connected)
-		fake_cm_event(c->rc.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+		fake_cm_event(c->link.rc.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
 	client_until(cli.closed > 0);
 }
 
@@ -378,20 +378,20 @@ void script_hang_up(void)
 void script_proof(struct client_conn *c, uint8_t data[196])
 {
 	struct addr local, peer;
-	struct auth_binding b = { .session = cli.grant.session, .client_qpn = rc_qpn(&c->rc),
+	struct auth_binding b = { .session = cli.grant.session, .client_qpn = rc_qpn(&c->link.rc),
 				  .server_qpn = cli.server_qpn, .client = &local, .server = &peer };
 	struct pdata_proof proof;
 
 	memset(data, 0, 196);
 	memcpy(proof.session, cli.grant.session, sizeof(proof.session));
-	assert_int_equal(cm_addresses(c->rc.id, &local, &peer), 0);
+	assert_int_equal(cm_addresses(c->link.rc.id, &local, &peer), 0);
 	assert_int_equal(auth_hmac(NULL, cli.keys.server, &b, proof.hmac), 0);
 	pdata_encode_proof(PDATA_REPLY, &proof, data);
 }
 
 void script_response(struct client_conn *c, const uint8_t *data, uint8_t bytes)
 {
-	fake_cm_event(c->rc.id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, cli.server_qpn, data, bytes);
+	fake_cm_event(c->link.rc.id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, cli.server_qpn, data, bytes);
 	client_turn();
 }
 
@@ -404,7 +404,7 @@ bool script_reply(struct client_conn *c, uint32_t bytes, uint64_t sequence)
 	bool ok;
 
 	msg_encode(&h, data);
-	ok = fake_deliver(c->rc.qp, data, bytes);
+	ok = fake_deliver(c->link.rc.qp, data, bytes);
 	client_turn();
 	return ok;
 }
@@ -426,11 +426,11 @@ void client_trigger(struct client_conn *c, enum client_state state)
 		script_grant();
 		break;
 	case CLIENT_ST_ADDR_RESOLVE:
-		fake_cm_event(c->rc.id, RDMA_CM_EVENT_ADDR_RESOLVED, 0, 0, NULL, 0);
+		fake_cm_event(c->link.rc.id, RDMA_CM_EVENT_ADDR_RESOLVED, 0, 0, NULL, 0);
 		client_turn();
 		break;
 	case CLIENT_ST_ROUTE_RESOLVE:
-		fake_cm_event(c->rc.id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0, 0, NULL, 0);
+		fake_cm_event(c->link.rc.id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0, 0, NULL, 0);
 		client_turn();
 		break;
 	case CLIENT_ST_RDMA_CONNECT:

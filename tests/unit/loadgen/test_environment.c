@@ -126,10 +126,10 @@ static void describe__kvm__virtual_machine_but_no_emulation(void **state)
 			 "RDMA device mlx5_1, in a virtual machine");
 }
 
-static void describe__no_device__question_mark(void **state)
+static void describe__no_device_or_unknown__said(void **state)
 {
 	(void)state;
-	assert_described(json_pack("{s:n, s:b}", "rdma_device", "is_virtual_machine", 0), "RDMA device ?");
+	assert_described(json_pack("{s:n, s:b}", "rdma_device", "is_virtual_machine", 0), "no RDMA device in use");
 	assert_described(json_object(), "RDMA device ?");
 }
 
@@ -334,7 +334,7 @@ int main(void)
 		ENVIRONMENT_TEST(describe__rxe_native__no_hardware_figures),
 		ENVIRONMENT_TEST(describe__rxe_in_tcg_vm__emulated_cpu_named),
 		ENVIRONMENT_TEST(describe__kvm__virtual_machine_but_no_emulation),
-		ENVIRONMENT_TEST(describe__no_device__question_mark),
+		ENVIRONMENT_TEST(describe__no_device_or_unknown__said),
 		ENVIRONMENT_TEST(enter__native_or_device_or_server__stays),
 		ENVIRONMENT_TEST(enter__no_script__a_line_that_helps),
 		ENVIRONMENT_TEST(enter__vm__same_command_run_natively_there),

@@ -296,7 +296,7 @@ static void deadline__flushes_never_come__freed_and_qp_destroyed(void **state)
 	server_rig_start();
 	peer_go_live(&p, 0);
 	c = server_only(CONN_ST_LIVE);
-	qpn = c->rc.qp->qp_num;
+	qpn = c->link.rc.qp->qp_num;
 	fake_device.swallows_flushes = true;
 	conn_close(c, CLOSE_DRAINING);
 	server_turns(3);

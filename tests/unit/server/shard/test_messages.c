@@ -474,7 +474,7 @@ static void close__answers_waiting_for_the_send_queue__dropped_with_it(void **st
 		assert_true(peer_message(&p, 800));
 		server_turn();
 	}
-	assert_true(server_only(CONN_ST_LIVE)->rc.waiting_n > 0);
+	assert_true(server_only(CONN_ST_LIVE)->link.rc.waiting_n > 0);
 	peer_leave(&p);
 }
 
@@ -520,20 +520,20 @@ static void completion__of_an_earlier_life__nothing_happens(void **state)
 	(void)state;
 	start_live(&p);
 	c = server_only(CONN_ST_LIVE);
-	w.qp_slot = c->rc.slot;
-	w.generation = c->rc.generation;
+	w.qp_slot = c->link.rc.slot;
+	w.generation = c->link.rc.generation;
 	/* The one that just rested is the next to be taken, if no others are made meanwhile. */
 	fake_device.attr.max_qp = (int)fake_qps();
 	peer_leave(&p);
 	peer_go_live(&next, 0);
 	c = server_only(CONN_ST_LIVE);
-	assert_int_equal(c->rc.slot, w.qp_slot);
+	assert_int_equal(c->link.rc.slot, w.qp_slot);
 	w.buf = ep_buf_get(srv.shard->ep);
 	wc.wr_id = wr_pack(&w);
 	fake_push_wc(next.qp->send_cq, &wc);
 	server_turns(2);
 	assert_int_equal(c->state, CONN_ST_LIVE);
-	assert_int_equal(c->rc.sq_used, 0);
+	assert_int_equal(c->link.rc.sq_used, 0);
 	/* The end of that life freed its buffers; this one is somebody else's by now. */
 	assert_int_equal(counts().bufs_free, srv.bufs_free - 1);
 	ep_buf_put(srv.shard->ep, w.buf);

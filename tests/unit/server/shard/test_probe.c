@@ -201,7 +201,7 @@ static void probe__several_clients__each_once_in_an_interval(void **state)
 	probe_interval();
 	assert_int_equal(probes(), 4);
 	for (conn = TAILQ_FIRST(&srv.shard->lists[CONN_ST_LIVE]); conn; conn = TAILQ_NEXT(conn, entry))
-		assert_true(conn->rc.special_busy);
+		assert_true(conn->link.rc.special_busy);
 }
 
 /* However many connection objects there are. */

@@ -1,5 +1,5 @@
 /* Statistics of a shard. See stats.h. */
-#include "server/shard/stats.h"
+#include "server/tables/stats.h"
 
 #include <string.h>
 

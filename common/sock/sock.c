@@ -1,0 +1,497 @@
+/* One end of a connection over a stream socket. See sock.h. */
+#include "common/sock/sock.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/tls/tls.h"
+
+/* Small records are read many at a time, through memory of the thread; the rest of a record that is larger than this is read
+ * where it is to be. */
+#define SCRATCH_BYTES (64u << 10)
+#define DIRECT_BYTES (8u << 10)
+/* Of one connection in a turn of the loop. */
+#define READ_BUDGET_BYTES (256u << 10)
+/* Records that go out with one system call, and bytes that go into one TLS record (RFC 8446, 5.1). */
+#define JOINED_MAX 32u
+#define TLS_RECORD_BYTES (16u << 10)
+
+struct sock_ctx {
+	struct ev_loop *loop;
+	struct ep *ep;
+	const struct sock_user *user;
+	uint8_t in[SCRATCH_BYTES];
+	uint8_t out[TLS_RECORD_BYTES];
+};
+
+int sock_ctx_new(struct ev_loop *loop, struct ep *ep, const struct sock_user *user, struct sock_ctx **out)
+{
+	struct sock_ctx *ctx = calloc(1, sizeof(*ctx));
+
+	if (!ctx)
+		return -ENOMEM;
+	ctx->loop = loop;
+	ctx->ep = ep;
+	ctx->user = user;
+	*out = ctx;
+	return 0;
+}
+
+void sock_ctx_free(struct sock_ctx *ctx)
+{
+	free(ctx);
+}
+
+bool sock_is_open(const struct sock *s)
+{
+	return s->fd >= 0;
+}
+
+static void end(struct sock *s, enum fail_kind kind, int code)
+{
+	s->ctx->user->on_end(s, kind, code);
+}
+
+/* A process that has ended with something unread is gone like one that has read all. */
+static void end_errno(struct sock *s, int e)
+{
+	if (e == ECONNRESET || e == EPIPE)
+		end(s, FAIL_CLOSED, 0);
+	else if (e == ETIMEDOUT || e == EHOSTUNREACH || e == ENETUNREACH)
+		end(s, FAIL_TIMEOUT, 0);
+	else
+		end(s, FAIL_ERRNO, e);
+}
+
+static void watch(struct sock *s)
+{
+	int events = EV_READ | (s->blocked || s->reads_when_writable ? EV_WRITE : 0);
+
+	if (ev_is_active(&s->io) && s->io.events == events)
+		return;
+	ev_io_stop(s->ctx->loop, &s->io);
+	ev_io_set(&s->io, s->fd, events);
+	ev_io_start(s->ctx->loop, &s->io);
+}
+
+static void read_again(struct sock *s)
+{
+	ev_timer_stop(s->ctx->loop, &s->again);
+	ev_timer_set(&s->again, 0., 0.);
+	ev_timer_start(s->ctx->loop, &s->again);
+}
+
+/* What a TLS call that is not done has to wait for. False: it failed, and the connection may be closed. */
+static bool wait_for(struct sock *s, enum tls_status st, bool reading)
+{
+	struct fail f;
+
+	switch (st) {
+	case TLS_DONE:
+	case TLS_WANT_READ:
+		return true;
+	case TLS_WANT_WRITE:
+		s->blocked |= !reading;
+		s->reads_when_writable |= reading;
+		return true;
+	case TLS_MORE:
+		read_again(s);
+		return true;
+	case TLS_EOF:
+		end(s, FAIL_CLOSED, 0);
+		return false;
+	case TLS_FAILED:
+		break;
+	}
+	tls_failure(s->tls, &f);
+	if (f.kind == FAIL_ERRNO)
+		end_errno(s, f.code);
+	else
+		end(s, f.kind, f.code);
+	return false;
+}
+
+/* ---- sending */
+
+static struct ep_buf_link *link_of(const struct sock *s, uint32_t buf)
+{
+	return ep_buf_link(s->ctx->ep, buf);
+}
+
+static void header_of(const struct ep_buf_link *l, uint8_t out[RECORD_HEADER_BYTES])
+{
+	const struct record r = { .kind = (enum record_kind)l->record, .bytes = l->length, .imm = l->imm };
+
+	record_encode(&r, out);
+}
+
+static void drop_first(struct sock *s)
+{
+	uint32_t buf = s->first;
+
+	s->first = link_of(s, buf)->next;
+	if (s->first == EP_NO_BUF)
+		s->last = EP_NO_BUF;
+	s->waiting_n--;
+	ep_buf_put(s->ctx->ep, buf);
+}
+
+/* The kernel has a copy of the next `n` bytes. */
+static void advance(struct sock *s, size_t n)
+{
+	size_t sent = s->sent + n;
+
+	while (s->first != EP_NO_BUF && sent >= RECORD_HEADER_BYTES + link_of(s, s->first)->length) {
+		sent -= RECORD_HEADER_BYTES + link_of(s, s->first)->length;
+		drop_first(s);
+	}
+	s->sent = (uint32_t)sent;
+}
+
+/* Bytes from `at` on of what is `n` bytes long, if there are any. */
+static void add_part(struct iovec *v, int *n_v, uint8_t *data, size_t n, size_t *at)
+{
+	size_t skip = MIN(*at, n);
+
+	*at -= skip;
+	if (skip < n)
+		v[(*n_v)++] = (struct iovec){ data + skip, n - skip };
+}
+
+/* Returns how many bytes went out, 0 if the socket takes none now, or -1: the connection has ended. */
+static ssize_t write_plain(struct sock *s)
+{
+	uint8_t headers[JOINED_MAX][RECORD_HEADER_BYTES];
+	struct iovec v[2 * JOINED_MAX];
+	struct msghdr m = { .msg_iov = v };
+	uint32_t buf = s->first;
+	size_t at = s->sent;
+	int n = 0;
+	ssize_t sent;
+
+	for (uint32_t i = 0; i < JOINED_MAX && buf != EP_NO_BUF; i++) {
+		const struct ep_buf_link *l = link_of(s, buf);
+
+		header_of(l, headers[i]);
+		add_part(v, &n, headers[i], RECORD_HEADER_BYTES, &at);
+		add_part(v, &n, ep_buf(s->ctx->ep, buf), l->length, &at);
+		buf = l->next;
+	}
+	m.msg_iovlen = (size_t)n;
+	sent = sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (sent >= 0)
+		return sent;
+	if (errno == EAGAIN || errno == EINTR) {
+		s->blocked = true;
+		return 0;
+	}
+	end_errno(s, errno);
+	return -1;
+}
+
+static size_t append(uint8_t *out, size_t n, const uint8_t *data, size_t bytes, size_t *at)
+{
+	size_t skip = MIN(*at, bytes), take = MIN(bytes - skip, TLS_RECORD_BYTES - n);
+
+	*at -= skip;
+	memcpy(out + n, data + skip, take);
+	return n + take;
+}
+
+/* As write_plain. Encrypting copies anyway: records are joined in front of it. */
+static ssize_t write_tls(struct sock *s)
+{
+	uint8_t *out = s->ctx->out, header[RECORD_HEADER_BYTES];
+	size_t at = s->sent, n = 0, put;
+	enum tls_status st;
+
+	for (uint32_t buf = s->first; buf != EP_NO_BUF && n < TLS_RECORD_BYTES; buf = link_of(s, buf)->next) {
+		const struct ep_buf_link *l = link_of(s, buf);
+
+		header_of(l, header);
+		n = append(out, n, header, sizeof(header), &at);
+		n = append(out, n, ep_buf(s->ctx->ep, buf), l->length, &at);
+	}
+	st = tls_write(s->tls, out, n, &put);
+	if (st == TLS_DONE)
+		return (ssize_t)put;
+	return wait_for(s, st, false) ? 0 : -1;
+}
+
+/* Sends what waits, as much as the socket takes. */
+static void flush(struct sock *s)
+{
+	s->blocked = false;
+	while (s->first != EP_NO_BUF && !s->blocked) {
+		ssize_t n = s->tls ? write_tls(s) : write_plain(s);
+
+		if (n < 0)
+			return;
+		advance(s, (size_t)n);
+	}
+	/* TLS holds small writes back. */
+	if (s->tls && !s->blocked && !wait_for(s, tls_flush(s->tls), false))
+		return;
+	watch(s);
+}
+
+static void run_deferred(struct ep_deferred *d)
+{
+	struct sock *s = (struct sock *)((char *)d - offsetof(struct sock, deferred));
+
+	if (sock_is_open(s) && !s->blocked)
+		flush(s);
+}
+
+void sock_send(struct sock *s, uint32_t buf, const struct record *r)
+{
+	struct ep *ep = s->ctx->ep;
+	struct ep_buf_link *l = link_of(s, buf);
+
+	if (!sock_is_open(s)) {
+		ep_buf_put(ep, buf);
+		return;
+	}
+	*l = (struct ep_buf_link){ .next = EP_NO_BUF, .length = r->bytes, .imm = r->imm, .record = (uint8_t)r->kind };
+	if (s->last == EP_NO_BUF)
+		s->first = buf;
+	else
+		link_of(s, s->last)->next = buf;
+	s->last = buf;
+	s->waiting_n++;
+	ep_hold(ep);
+	ep_defer(ep, &s->deferred);
+	ep_unhold(ep);
+}
+
+bool sock_say_bye(struct sock *s)
+{
+	uint32_t buf = ep_buf_get(s->ctx->ep);
+
+	if (buf == EP_NO_BUF)
+		return false;
+	sock_send(s, buf, &(struct record){ .kind = RECORD_BYE });
+	return true;
+}
+
+/* ---- receiving */
+
+/* Returns how many bytes came, 0 if there are none now, or -1: the connection has ended. */
+static ssize_t read_some(struct sock *s, uint8_t *data, size_t n)
+{
+	enum tls_status st;
+	ssize_t ret;
+	size_t got;
+
+	if (s->tls) {
+		st = tls_read(s->tls, data, n, &got);
+		if (st == TLS_DONE)
+			return (ssize_t)got;
+		return wait_for(s, st, true) ? 0 : -1;
+	}
+	ret = recv(s->fd, data, n, MSG_DONTWAIT);
+	if (ret > 0 || (ret < 0 && (errno == EAGAIN || errno == EINTR)))
+		return MAX(ret, 0);
+	if (ret == 0)
+		end(s, FAIL_CLOSED, 0);
+	else
+		end_errno(s, errno);
+	return -1;
+}
+
+/* The whole record is there. */
+static void deliver(struct sock *s)
+{
+	uint32_t buf = s->buf;
+
+	s->buf = EP_NO_BUF;
+	s->header_n = s->got = 0;
+	if (s->record.kind != RECORD_BYE) {
+		s->ctx->user->on_record(s, buf, &s->record);
+		return;
+	}
+	ep_buf_put(s->ctx->ep, buf);
+	s->ctx->user->on_bye(s);
+}
+
+/* False: the record is not allowed, or has no buffer, and the connection may be closed. */
+static bool begin_record(struct sock *s)
+{
+	struct ep *ep = s->ctx->ep;
+
+	if (record_decode(s->header, ep_buf_bytes(ep), &s->record)) {
+		end(s, FAIL_PROTOCOL, PROTO_BAD_FRAME);
+		return false;
+	}
+	s->buf = ep_buf_get(ep);
+	if (s->buf != EP_NO_BUF)
+		return true;
+	end(s, FAIL_ERRNO, ENOBUFS);
+	return false;
+}
+
+static void consume(struct sock *s, const uint8_t *data, size_t n)
+{
+	while (n > 0 && sock_is_open(s)) {
+		size_t take;
+
+		if (s->buf == EP_NO_BUF) {
+			take = MIN(n, RECORD_HEADER_BYTES - s->header_n);
+			memcpy(s->header + s->header_n, data, take);
+			s->header_n += (uint32_t)take;
+			if (s->header_n == RECORD_HEADER_BYTES && !begin_record(s))
+				return;
+		} else {
+			take = MIN(n, s->record.bytes - s->got);
+			memcpy(ep_buf(s->ctx->ep, s->buf) + s->got, data, take);
+			s->got += (uint32_t)take;
+		}
+		data += take;
+		n -= take;
+		if (s->buf != EP_NO_BUF && s->got == s->record.bytes)
+			deliver(s);
+	}
+}
+
+/* Reads once. Returns as read_some; also 0 if it is known that nothing more is there. */
+static ssize_t read_once(struct sock *s)
+{
+	bool direct = s->buf != EP_NO_BUF && s->record.bytes - s->got >= DIRECT_BYTES;
+	size_t wanted = direct ? s->record.bytes - s->got : SCRATCH_BYTES;
+	ssize_t n = read_some(s, direct ? ep_buf(s->ctx->ep, s->buf) + s->got : s->ctx->in, wanted);
+
+	if (n <= 0)
+		return n;
+	ep_next_batch(s->ctx->ep);
+	s->look = ep_batch(s->ctx->ep);
+	if (!direct) {
+		consume(s, s->ctx->in, (size_t)n);
+	} else {
+		s->got += (uint32_t)n;
+		if (s->got == s->record.bytes)
+			deliver(s);
+	}
+	if (!sock_is_open(s))
+		return -1;
+	return s->tls || (size_t)n == wanted ? n : 0;
+}
+
+static void receive(struct sock *s)
+{
+	struct ep *ep = s->ctx->ep;
+	size_t total = 0;
+	ssize_t n = 1;
+
+	s->reads_when_writable = false;
+	ep_hold(ep);
+	while (n > 0 && total < READ_BUDGET_BYTES) {
+		n = read_once(s);
+		total += n > 0 ? (size_t)n : 0;
+	}
+	/* What TLS has read already raises no event. */
+	if (n > 0 && s->tls)
+		read_again(s);
+	if (n >= 0)
+		watch(s);
+	ep_unhold(ep);
+}
+
+static void on_io(struct ev_loop *loop, ev_io *w, int revents)
+{
+	struct sock *s = w->data;
+
+	(void)loop;
+	if (revents & EV_WRITE)
+		flush(s);
+	if (sock_is_open(s) && ((revents & EV_READ) || s->reads_when_writable))
+		receive(s);
+}
+
+static void on_again(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	(void)loop;
+	(void)revents;
+	receive(w->data);
+}
+
+/* ---- open and closed */
+
+void sock_init(struct sock *s, struct sock_ctx *ctx)
+{
+	*s = (struct sock){ .ctx = ctx, .fd = -1, .first = EP_NO_BUF, .last = EP_NO_BUF, .buf = EP_NO_BUF,
+			    .deferred = { .run = run_deferred } };
+}
+
+static void set_option(int fd, int level, int name, int value)
+{
+	setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+/* TCP probes a peer that is silent, and gives up one that acknowledges nothing (tcp(7)). */
+static void set_probes(int fd, uint64_t probe_ns)
+{
+	int s = (int)MAX(probe_ns / NS_PER_S, 1);
+
+	if (!probe_ns)
+		return;
+	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, s);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, s);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 2);
+	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)MIN(3 * probe_ns / NS_PER_MS, (uint64_t)INT32_MAX));
+}
+
+static void begin(struct sock *s, uint64_t probe_ns)
+{
+	set_option(s->fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_probes(s->fd, probe_ns);
+	ev_io_init(&s->io, on_io, s->fd, EV_READ);
+	s->io.data = s;
+	ev_timer_init(&s->again, on_again, 0., 0.);
+	s->again.data = s;
+	watch(s);
+}
+
+void sock_open_plain(struct sock *s, int fd, uint64_t probe_ns)
+{
+	s->fd = fd;
+	begin(s, probe_ns);
+}
+
+void sock_open_tls(struct sock *s, struct tls *tls, uint64_t probe_ns)
+{
+	s->tls = tls;
+	s->fd = tls_fd(tls);
+	begin(s, probe_ns);
+	read_again(s);
+}
+
+void sock_close(struct sock *s)
+{
+	struct ep *ep;
+
+	if (!sock_is_open(s))
+		return;
+	ep = s->ctx->ep;
+	ev_io_stop(s->ctx->loop, &s->io);
+	ev_timer_stop(s->ctx->loop, &s->again);
+	while (s->first != EP_NO_BUF)
+		drop_first(s);
+	if (s->buf != EP_NO_BUF)
+		ep_buf_put(ep, s->buf);
+	s->buf = EP_NO_BUF;
+	if (s->tls)
+		tls_free(s->tls);
+	else
+		close(s->fd);
+	s->tls = NULL;
+	s->fd = -1;
+}

@@ -1,0 +1,140 @@
+/* Clients that come over a socket. See socket.h. */
+#include "server/shard/socket.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/param.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/sock/sock.h"
+#include "common/tls/tls_io.h"
+#include "server/shard/messages.h"
+#include "server/shard/shard_data.h"
+#include "server/tables/session.h"
+
+static struct conn *conn_of(struct sock *s)
+{
+	return (struct conn *)((char *)s - offsetof(struct conn, link.sock));
+}
+
+static void on_record(struct sock *s, uint32_t buf, const struct record *r)
+{
+	messages_on_record(conn_of(s), buf, r);
+}
+
+static void on_left(struct conn *c)
+{
+	conn_close(c, c->told ? CLOSE_DRAINING : CLOSE_PEER_LEFT);
+}
+
+static void on_bye(struct sock *s)
+{
+	on_left(conn_of(s));
+}
+
+/* A client that ends without a BYE has left all the same: so it is with RDMA, where its kernel says goodbye. */
+static void on_end(struct sock *s, enum fail_kind kind, int code)
+{
+	if (kind == FAIL_CLOSED)
+		on_left(conn_of(s));
+	else
+		conn_fail(conn_of(s), kind, code);
+}
+
+static const struct sock_user user = { .on_record = on_record, .on_bye = on_bye, .on_end = on_end };
+
+/* Whatever clients do, each holds as many buffers as it has credits, one more for a record that has come in part, and one for
+ * a GOODBYE. They take memory only when they are used. */
+int socket_make(struct shard *s, char *err, size_t err_size)
+{
+	const struct server_config *cfg = s->cfg;
+	struct ep_config ep = { .recv_depth = cfg->recv_depth,
+				.spare_bufs = MIN(2 * cfg->shard_clients, EP_NO_BUF - EP_BATCH - cfg->recv_depth),
+				.buf_bytes = (uint32_t)cfg->message_bytes };
+	int ret = ep_new(&ep, NULL, NULL, &s->sock_ep, err, err_size);
+
+	if (!ret)
+		ret = sock_ctx_new(s->loop, s->sock_ep, &user, &s->socks);
+	return ret;
+}
+
+void socket_release(struct shard *s)
+{
+	sock_ctx_free(s->socks);
+	ep_free(s->sock_ep);
+	s->socks = NULL;
+	s->sock_ep = NULL;
+}
+
+static void begin(struct conn *c)
+{
+	struct shard *s = c->shard;
+
+	conn_set_state(c, CONN_ST_ACCEPTING);
+	peers_give(s->peers, PEERS_CLIENTS, &c->grant_hold);
+	c->accepted_ns = clock_now_ns();
+	auth_wipe(&c->keys);
+}
+
+void socket_go_over_tls(struct conn *c)
+{
+	struct tls *tls = tls_io_release(&c->io);
+
+	conn_uncount_tls(c);
+	begin(c);
+	sock_open_tls(&c->link.sock, tls, c->shard->cfg->probe_interval_ns);
+	conn_set_live(c);
+}
+
+/* Sends the server's proof. The socket is new, so it takes all of it. */
+static int answer(const struct conn *c, int fd, const struct auth_binding *b)
+{
+	uint8_t out[RECORD_HEADER_BYTES + PDATA_PROOF_BYTES];
+	struct pdata_proof proof;
+	int ret = auth_hmac(c->shard->mac, c->keys.server, b, proof.hmac);
+
+	if (ret)
+		return ret;
+	memcpy(proof.session, c->session, sizeof(proof.session));
+	record_encode(&(struct record){ .kind = RECORD_PROOF, .bytes = PDATA_PROOF_BYTES }, out);
+	pdata_encode_proof(PDATA_REPLY, &proof, out + RECORD_HEADER_BYTES);
+	return send(fd, out, sizeof(out), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(out) ? 0 : -EPIPE;
+}
+
+enum refuse_code socket_take(struct shard *s, int fd, const struct pdata_proof *proof, const struct addr *peer,
+			     const struct addr *local)
+{
+	struct auth_binding b = { .session = proof->session, .client = peer, .server = local };
+	uint8_t expected[AUTH_HMAC_BYTES];
+	uint32_t index;
+	struct conn *c;
+
+	/* Taken before anything else is checked: a session is good for one try. */
+	index = session_take(s->sessions, proof->session);
+	if (index == SESSION_NONE)
+		return REFUSE_BAD_SESSION;
+	c = &s->conns[index];
+	if (conn_is_overdue(c)) {
+		conn_end_overdue(c);
+		return REFUSE_BAD_SESSION;
+	}
+	if (c->link.transport != TRANSPORT_TCP || !addr_same_host(peer, &c->peer)) {
+		conn_close(c, CLOSE_REFUSED);
+		return c->link.transport == TRANSPORT_TCP ? REFUSE_BAD_ADDRESS : REFUSE_BAD_SESSION;
+	}
+	if (auth_hmac(s->mac, c->keys.client, &b, expected) || auth_compare(expected, proof->hmac)) {
+		conn_close(c, CLOSE_REFUSED);
+		return REFUSE_BAD_HMAC;
+	}
+	if (answer(c, fd, &b)) {
+		conn_fail(c, FAIL_CLOSED, 0);
+		return REFUSE_INTERNAL;
+	}
+	begin(c);
+	sock_open_plain(&c->link.sock, fd, s->cfg->probe_interval_ns);
+	conn_set_live(c);
+	return 0;
+}
