@@ -25,6 +25,28 @@ const char *const stage_names[STAGE_N] = {
 	[STAGE_DISCONNECT] = "disconnect",
 };
 
+bool stage_applies(enum stage s, enum transport t)
+{
+	switch (s) {
+	case STAGE_SOCKET_CONNECT:
+		return t == TRANSPORT_TCP;
+	case STAGE_ADDR_RESOLVE:
+	case STAGE_ROUTE_RESOLVE:
+	case STAGE_QP_SETUP:
+	case STAGE_RDMA_CONNECT:
+		return t == TRANSPORT_RDMA;
+	case STAGE_TCP_CONNECT:
+	case STAGE_TLS_HANDSHAKE:
+	case STAGE_PSN_EXCHANGE:
+	case STAGE_FIRST_REPLY:
+	case STAGE_TRAFFIC:
+	case STAGE_DISCONNECT:
+	case STAGE_N:
+		break;
+	}
+	return true;
+}
+
 static const char *wc_name(int status)
 {
 	switch (status) {

@@ -3,8 +3,11 @@
 #define RAMPART_COMMON_FAIL_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "common/wire/transport.h"
 
 /* Stages of a client's life, in order; the first nine are timed (STAGE_TIMED). */
 enum stage {
@@ -24,6 +27,9 @@ enum stage {
 };
 
 extern const char *const stage_names[STAGE_N];	/* "tcp_connect", ... */
+
+/* True if connections with that transport go through the stage. */
+bool stage_applies(enum stage s, enum transport t);
 
 enum fail_kind {
 	FAIL_NONE,

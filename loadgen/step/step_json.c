@@ -399,7 +399,8 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set_new(o, "network", network);
 	json_object_set_new(o, "effective", step_effective_json(s, workers, n_workers));
 	json_object_set_new(o, "messages_total", messages_total_json(s));
-	json_object_set_new(o, "psn_verified", json_integer((json_int_t)s->psn_verified));
+	json_object_set_new(o, "psn_verified", cfg->transport == TRANSPORT_RDMA ? json_integer((json_int_t)s->psn_verified) :
+			    json_null());
 	/* Of several servers, each has its own. */
 	json_object_set(o, "server_before", s->baseline && !s->n_targets ? s->baseline : json_null());
 	json_object_set(o, "server_after", s->after && !s->n_targets ? s->after : json_null());

@@ -17,11 +17,12 @@ const validate = schemas.getSchema("run.schema.json");
 const optional = [
 	/^config\.(slo|find_capacity|clients|judge|floor|iterations|warmup_iterations|rates_per_s|find_rate)$/,
 	/^steps\.\d+\.(started_s|ended_s|histograms|slo|probe|hard_failure)$/,
+	/^config\.transport$/,
 	/^floor$/,
 	/^hosts$/,
 	/^steps\.\d+\.(messages_total|saturated_hosts|hosts_skew)$/,
 	/^steps\.\d+\.(drift|rates|follow_up|connect_longest)$/,
-	/^(steps\.\d+|floor\.(before|after))\.connect_ns\.psn_generate$/,
+	/^(steps\.\d+|floor\.(before|after))\.connect_ns\.(psn_generate|socket_connect)$/,
 	/^verdict\.\d+\.(measured_ns|limit_ns|longest_stage|longest_stage_ns|longest_stage_ratio)$/,
 	/^steps\.\d+\.phase_ns_per_connection\.\w+$/,
 	/^steps\.\d+\.server_(before|after)\.events\.refused\.\w+$/,

@@ -22,6 +22,7 @@ static const char *setting(struct page *p)
 			   "" : page_text(p, ", %s a message", page_bytes(p, p->points->sizes[0]));
 
 	return page_text(p, "workload %s%s%s%s%s", page_text_at(p->run, "config.workload", "unknown"), size,
+			 found_socket(p) ? page_text(p, ", over %s", found_socket(p)) :
 			 software ? ", over software RDMA" : emulated ? ", over RDMA" : "",
 			 emulated ? " on an emulated CPU" : "",
 			 software || emulated ? ": not hardware figures" : "");

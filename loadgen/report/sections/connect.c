@@ -7,6 +7,7 @@
 
 #include "common/wire/fail.h"
 #include "common/base/json_at.h"
+#include "loadgen/report/sections/found.h"
 #include "loadgen/report/sections/trend.h"
 
 /* --- stages --- */
@@ -40,13 +41,15 @@ static void table_stages(struct page *p, const struct bars *bars, const char *na
 	struct doc_table *t = page_table(p, name, caption, PAGE_POINT);
 
 	for (int s = 0; s < STAGE_TIMED; s++)
-		doc_column(t, stage_names[s], "ms", true);
+		if (stage_applies((enum stage)s, found_transport(p)))
+			doc_column(t, stage_names[s], "ms", true);
 	doc_column(t, "total", "ms", true);
 	doc_column(t, "psn_generate", "ms", true);
 	for (size_t i = 0; i < bars->n; i++) {
 		page_row(p, t, DOC_PLAIN, bars->v[i]->clients, bars->v[i]->bytes);
 		for (int s = 0; s < STAGE_TIMED; s++)
-			doc_number(t, stage_ms(bars->v[i], stage_names[s], percentile), 3);
+			if (stage_applies((enum stage)s, found_transport(p)))
+				doc_number(t, stage_ms(bars->v[i], stage_names[s], percentile), 3);
 		doc_number(t, stage_ms(bars->v[i], "total", percentile), 3);
 		doc_number(t, stage_ms(bars->v[i], "psn_generate", percentile), 3);
 	}

@@ -44,6 +44,20 @@ bool found_only_connects(const struct page *p)
 	return strcmp(workload, "idle") == 0 || strcmp(workload, "connect") == 0;
 }
 
+enum transport found_transport(const struct page *p)
+{
+	const char *name = page_text_at(p->run, "config.transport", "");
+
+	return strcmp(name, "tcp") == 0 ? TRANSPORT_TCP : strcmp(name, "tls") == 0 ? TRANSPORT_TLS : TRANSPORT_RDMA;
+}
+
+const char *found_socket(const struct page *p)
+{
+	static const char *const names[] = { [TRANSPORT_RDMA] = NULL, [TRANSPORT_TCP] = "TCP", [TRANSPORT_TLS] = "TLS" };
+
+	return names[found_transport(p)];
+}
+
 bool found_slow_first(const struct page *p)
 {
 	struct found slo, hard;

@@ -3,6 +3,7 @@
 #ifndef RAMPART_LOADGEN_REPORT_FOUND_H
 #define RAMPART_LOADGEN_REPORT_FOUND_H
 
+#include "common/wire/transport.h"
 #include "loadgen/report/sections/page.h"
 
 struct found {
@@ -21,6 +22,10 @@ void found_knee(const struct page *p, struct found *out);
 
 /* The workload makes and holds connections, and sends nothing. */
 bool found_only_connects(const struct page *p);
+/* That of the run; RDMA of all runs that do not say it. */
+enum transport found_transport(const struct page *p);
+/* "TCP" or "TLS" if the messages went over a socket; NULL: over RDMA. */
+const char *found_socket(const struct page *p);
 
 /* The objective was missed with fewer clients than broke anything. */
 bool found_slow_first(const struct page *p);

@@ -63,6 +63,10 @@ static void add_place_badges(struct page *p)
 	const char *device = json_text_at(env, "rdma_device.name");
 	double busy = found_cpu_share(p, "machine");
 
+	if (found_socket(p))
+		doc_badge(p->doc, DOC_WARN, "badge-transport", page_text(p, "over %s", found_socket(p)),
+			  "Messages went over the kernel's sockets, not over RDMA. Packet sequence numbers of queue pairs do not "
+			  "apply.");
 	if (json_is_true(json_at(env, "rdma_device.is_software")))
 		doc_badge(p->doc, DOC_WARN, "badge-software", "software RDMA",
 			  page_text(p, "The device %s is software (Soft-RoCE or siw): its times and rates are not those of an "
