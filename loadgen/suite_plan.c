@@ -23,7 +23,8 @@
 #define SHIPPED_IN "docs/suites"
 #define INSTALLED_IN "../share/rampart/suites"
 
-static const char *const shipped[] = { "fabric", "messages", "arrays", "connections" };
+static const char *const shipped[] = { "fabric", "messages", "arrays", "connections", "transports" };
+#define OF_ALL 4u	/* the first ones of them: the last one takes longer than all others together */
 
 /* Options that say where a suite runs and where it is written: they are given on the command line, for all entries. */
 static const char *const not_of_entries[] = {
@@ -496,8 +497,8 @@ int suite_read(const char *what, int argc, char **argv, struct suite **out, char
 		return add_shipped(s, what, argc, argv, err, err_size);
 	if (strcmp(what, "all") != 0)
 		return refuse(err, err_size, "--suite: '%.64s' is not allowed; allowed: a file (with a slash, or NAME.json), "
-			      "fabric, messages, arrays, connections or all", what);
-	for (size_t i = 0; i < sizeof(shipped) / sizeof(shipped[0]) && !ret; i++)
+			      "fabric, messages, arrays, connections, transports or all", what);
+	for (size_t i = 0; i < OF_ALL && !ret; i++)
 		ret = add_shipped(s, shipped[i], argc, argv, err, err_size);
 	snprintf(s->name, sizeof(s->name), "all");
 	s->title = "All suites";

@@ -219,7 +219,7 @@ static const struct opt options[] = {
 	{ .name = "steps", .type = OPT_LIST, .offset = AT(steps), .min = 1, .max = CLIENTS_MAX,
 	  .metavar = "N,N,...", .help = "Numbers of clients to run, instead of the ramp of --clients." },
 	{ .name = "suite", .type = OPT_STRING, .offset = AT(suite), .metavar = "FILE|NAME|all",
-	  .help = "Run a suite, several runs with one report: a file, or fabric, messages, arrays, connections or all of these "
+	  .help = "Run a suite, several runs with one report: a file, or fabric, messages, arrays, connections, all of these or transports "
 	  "(docs/suites.md). Other options apply to all of its runs." },
 	{ .name = "targets", .type = OPT_STRING, .offset = AT(targets_text), .metavar = "HOST[:PORT],...",
 	  .help = "Servers to load at once, instead of --server; clients are dealt to them (--deal), each by threads of its own." },
