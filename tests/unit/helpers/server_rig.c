@@ -98,6 +98,8 @@ int server_rig_init(void **state)
 	server_config_defaults(c);
 	c->threads = 1;
 	c->tls_port = 0;
+	/* Over TCP only where a test says so, with a port that is free. */
+	c->transport_mask = 1u << TRANSPORT_RDMA | 1u << TRANSPORT_TLS;
 	c->max_clients = 4;
 	c->credits = 4;
 	c->message_bytes = 1024;

@@ -1,0 +1,550 @@
+/* Unit tests of server/shard/socket.c and arrive.c: clients over TLS and TCP from their GRANT to their end, and TCP connections
+ * that show nothing, or something wrong. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/rdma/ep.h"
+#include "common/tls/tls.h"
+#include "common/wire/msg.h"
+#include "common/wire/record.h"
+#include "server/shard/arrive.h"
+#include "tests/unit/helpers/server_rig.h"
+
+#define PROOF_BYTES (RECORD_HEADER_BYTES + PDATA_PROOF_BYTES)
+
+static void start(void)
+{
+	srv.cfg.transport_mask = TRANSPORTS_ALL;
+	srv.cfg.rdma_port = 0;
+	server_rig_start();
+}
+
+static void assert_buffers_back(void)
+{
+	struct ep_counts c;
+
+	ep_get_counts(srv.shard->sock_ep, &c);
+	assert_int_equal(c.bufs_free, c.bufs_total);
+}
+
+static void get_grant(struct peer *p, uint16_t features)
+{
+	peer_shake_hands(p);
+	p->psn = 0;
+	peer_hello(p, features);
+	if (peer_answer(p) != FRAME_GRANT)
+		fail_msg("refused: %s", p->refuse.text);
+	assert_int_equal(p->grant.psn, 0);
+	assert_int_equal(p->grant.features, features);
+}
+
+/* ---- a peer's TCP connection */
+
+static int dial(const struct peer *p)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(connect(fd, (const struct sockaddr *)&p->grant.rdma.ss, p->grant.rdma.len), 0);
+	server_turn();
+	return fd;
+}
+
+static size_t proof_of(const struct peer *p, int fd, uint8_t out[PROOF_BYTES])
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	struct addr local;
+	struct auth_binding b = { .session = p->grant.session, .client = &local, .server = &p->grant.rdma };
+	struct pdata_proof proof;
+
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&ss, &len), 0);
+	assert_int_equal(addr_from_sockaddr((struct sockaddr *)&ss, &local), 0);
+	memcpy(proof.session, p->grant.session, sizeof(proof.session));
+	assert_int_equal(auth_hmac(NULL, p->keys.client, &b, proof.hmac), 0);
+	record_encode(&(struct record){ .kind = RECORD_PROOF, .bytes = PDATA_PROOF_BYTES }, out);
+	pdata_encode_proof(PDATA_REQUEST, &proof, out + RECORD_HEADER_BYTES);
+	return PROOF_BYTES;
+}
+
+static void give(int fd, const void *data, size_t n)
+{
+	assert_int_equal(send(fd, data, n, MSG_NOSIGNAL), n);
+	server_turns(2);
+}
+
+/* Up to `n` bytes; fewer if the server closes. */
+static size_t take(int fd, uint8_t *out, size_t n)
+{
+	size_t have = 0;
+
+	for (int i = 0; i < 1000 && have < n; i++) {
+		ssize_t got = recv(fd, out + have, n - have, MSG_DONTWAIT);
+
+		if (got == 0 || (got < 0 && errno != EAGAIN))
+			break;
+		have += got > 0 ? (size_t)got : 0;
+		server_turn();
+	}
+	return have;
+}
+
+static void assert_rejected(int fd, enum refuse_code code)
+{
+	uint8_t bytes[PROOF_BYTES];
+	struct record r;
+	uint16_t said;
+
+	assert_int_equal(take(fd, bytes, sizeof(bytes)), RECORD_HEADER_BYTES + PDATA_REJECT_BYTES);
+	assert_int_equal(record_decode(bytes, 64, &r), 0);
+	assert_int_equal(r.kind, RECORD_REJECT);
+	assert_int_equal(pdata_decode_reject(bytes + RECORD_HEADER_BYTES, PDATA_REJECT_BYTES, &said), 0);
+	assert_int_equal(said, code);
+	assert_int_equal(server_refused(code), 1);
+	assert_int_equal(server_failed(STAGE_SOCKET_CONNECT, FAIL_REFUSED, (int)code), 1);
+	close(fd);
+	server_turns(2);
+}
+
+static int go_live(struct peer *p)
+{
+	uint8_t bytes[PROOF_BYTES], expected[AUTH_HMAC_BYTES];
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	struct addr local;
+	struct auth_binding b = { .session = p->grant.session, .client = &local, .server = &p->grant.rdma };
+	struct pdata_proof proof;
+	int fd;
+
+	get_grant(p, FRAME_FEATURE_TCP);
+	peer_close(p);
+	fd = dial(p);
+	give(fd, bytes, proof_of(p, fd, bytes));
+	assert_int_equal(take(fd, bytes, sizeof(bytes)), sizeof(bytes));
+	assert_int_equal(pdata_decode_proof(PDATA_REPLY, bytes + RECORD_HEADER_BYTES, PDATA_PROOF_BYTES, &proof), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&ss, &len), 0);
+	assert_int_equal(addr_from_sockaddr((struct sockaddr *)&ss, &local), 0);
+	assert_int_equal(auth_hmac(NULL, p->keys.server, &b, expected), 0);
+	assert_memory_equal(proof.hmac, expected, sizeof(expected));
+	assert_int_equal(server_n(CONN_ST_LIVE), 1);
+	return fd;
+}
+
+/* A record that holds an ECHO of `bytes`. */
+static size_t echo_record(uint8_t *out, uint32_t bytes, uint64_t sequence)
+{
+	const struct msg_header h = { .type = MSG_ECHO, .length = bytes, .sequence = sequence };
+
+	record_encode(&(struct record){ .kind = RECORD_MESSAGES, .bytes = bytes }, out);
+	memset(out + RECORD_HEADER_BYTES, 0x5a, bytes);
+	msg_encode(&h, out + RECORD_HEADER_BYTES);
+	return RECORD_HEADER_BYTES + bytes;
+}
+
+static void assert_reply(const uint8_t *record, uint32_t bytes, uint64_t sequence)
+{
+	struct msg_header h;
+	struct record r;
+
+	assert_int_equal(record_decode(record, 1024, &r), 0);
+	assert_int_equal(r.kind, RECORD_MESSAGES);
+	assert_int_equal(r.bytes, bytes);
+	assert_int_equal(msg_decode(record + RECORD_HEADER_BYTES, bytes, &h), 0);
+	assert_int_equal(h.type, MSG_REPLY);
+	assert_int_equal(h.credits, 1);
+	assert_int_equal(h.sequence, sequence);
+}
+
+static void assert_left(enum close_reason reason)
+{
+	server_until(server_n(CONN_ST_LIVE) == 0);
+	server_turns(2);
+	assert_int_equal(server_closed(reason), 1);
+	assert_buffers_back();
+	server_assert_all_back();
+}
+
+/* ---- over TCP */
+
+static void tcp__proof_and_echoes__live_until_bye(void **state)
+{
+	uint8_t out[4 * 128], in[4 * 128];
+	struct peer p;
+	size_t n = 0;
+	int fd;
+
+	(void)state;
+	start();
+	fd = go_live(&p);
+	/* As many as it has credits, at once. */
+	for (uint64_t i = 0; i < 4; i++)
+		n += echo_record(out + n, 64, i + 1);
+	give(fd, out, n);
+	assert_int_equal(take(fd, in, n), n);
+	for (uint64_t i = 0; i < 4; i++)
+		assert_reply(in + i * (RECORD_HEADER_BYTES + 64), 64, i + 1);
+	record_encode(&(struct record){ .kind = RECORD_BYE }, out);
+	give(fd, out, RECORD_HEADER_BYTES);
+	assert_int_equal(take(fd, in, 1), 0); /* the server closes first */
+	assert_left(CLOSE_PEER_LEFT);
+	close(fd);
+}
+
+static void tcp__ends_without_bye__left(void **state)
+{
+	struct linger none = { .l_onoff = 1 };
+	struct peer p;
+
+	(void)state;
+	start();
+	close(go_live(&p));
+	assert_left(CLOSE_PEER_LEFT);
+	server_rig_stop(state);
+	server_rig_init(state);
+	start();
+	setsockopt(go_live(&p), SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+	/* The last descriptor that was opened is the peer's. */
+	for (int fd = 3; fd < 1024; fd++) {
+		struct sockaddr_in a;
+		socklen_t len = sizeof(a);
+
+		if (!getpeername(fd, (struct sockaddr *)&a, &len) && a.sin_family == AF_INET &&
+		    ntohs(a.sin_port) == srv.shard->tcp_port)
+			close(fd);
+	}
+	assert_left(CLOSE_PEER_LEFT);
+}
+
+static void tcp__proof_in_parts__live(void **state)
+{
+	uint8_t bytes[PROOF_BYTES];
+	struct peer p;
+	int fd;
+
+	(void)state;
+	start();
+	get_grant(&p, FRAME_FEATURE_TCP);
+	peer_close(&p);
+	fd = dial(&p);
+	(void)proof_of(&p, fd, bytes);
+	for (size_t i = 0; i < sizeof(bytes); i++) {
+		assert_int_equal(server_n(CONN_ST_LIVE), 0);
+		give(fd, bytes + i, 1);
+	}
+	server_until(server_n(CONN_ST_LIVE) == 1);
+	close(fd);
+	assert_left(CLOSE_PEER_LEFT);
+}
+
+static void tcp__what_is_wrong_with_the_proof__rejected_with_a_code(void **state)
+{
+	static const struct { size_t flip; enum refuse_code code; bool session_stays; } cases[] = {
+		{ RECORD_HEADER_BYTES + 4, REFUSE_BAD_SESSION, true },
+		{ PROOF_BYTES - 1, REFUSE_BAD_HMAC, false },
+		{ 4, REFUSE_BAD_REQUEST, true },			/* the record's kind */
+		{ RECORD_HEADER_BYTES, REFUSE_BAD_REQUEST, true },	/* the version */
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		uint8_t bytes[PROOF_BYTES];
+		struct peer p;
+		int fd;
+
+		if (i)
+			server_rig_init(state);
+		start();
+		get_grant(&p, FRAME_FEATURE_TCP);
+		peer_close(&p);
+		fd = dial(&p);
+		(void)proof_of(&p, fd, bytes);
+		bytes[cases[i].flip] ^= 0x40;
+		give(fd, bytes, sizeof(bytes));
+		assert_rejected(fd, cases[i].code);
+		assert_int_equal(server_n(CONN_ST_GRANTED), cases[i].session_stays);
+		if (cases[i].session_stays)
+			server_expire(server_only(CONN_ST_GRANTED));
+		server_assert_all_back();
+		if (i + 1 < N_ELEMENTS(cases))
+			server_rig_stop(state);
+	}
+}
+
+static void tcp__session_used_twice__the_second_is_rejected(void **state)
+{
+	uint8_t bytes[PROOF_BYTES];
+	struct peer p;
+	int fd, again;
+
+	(void)state;
+	start();
+	fd = go_live(&p);
+	again = dial(&p);
+	give(again, bytes, proof_of(&p, again, bytes));
+	assert_rejected(again, REFUSE_BAD_SESSION);
+	assert_int_equal(server_n(CONN_ST_LIVE), 1);
+	close(fd);
+	assert_left(CLOSE_PEER_LEFT);
+}
+
+static void tcp__session_of_an_rdma_client__rejected(void **state)
+{
+	uint8_t bytes[PROOF_BYTES];
+	struct peer p, q;
+	int fd;
+
+	(void)state;
+	start();
+	peer_get_grant(&p, 0);
+	get_grant(&q, FRAME_FEATURE_TCP);
+	peer_close(&q);
+	p.grant.rdma = q.grant.rdma;
+	fd = dial(&p);
+	give(fd, bytes, proof_of(&p, fd, bytes));
+	assert_rejected(fd, REFUSE_BAD_SESSION);
+	server_expire(server_only(CONN_ST_GRANTED));
+	server_assert_all_back();
+}
+
+static void tcp__another_address_than_tls__rejected(void **state)
+{
+	uint8_t bytes[PROOF_BYTES];
+	struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1) };
+	struct peer p;
+	int fd;
+
+	(void)state;
+	start();
+	get_grant(&p, FRAME_FEATURE_TCP);
+	peer_close(&p);
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&p.grant.rdma.ss, p.grant.rdma.len), 0);
+	server_turn();
+	give(fd, bytes, proof_of(&p, fd, bytes));
+	assert_rejected(fd, REFUSE_BAD_ADDRESS);
+	server_assert_all_back();
+}
+
+static void tcp__shows_nothing_or_leaves__counted_and_closed(void **state)
+{
+	struct peer p;
+	uint8_t byte = 0;
+	int silent, left;
+
+	(void)state;
+	srv.cfg.handshake_timeout_ns = 50 * NS_PER_MS;
+	start();
+	get_grant(&p, FRAME_FEATURE_TCP);
+	peer_close(&p);
+	left = dial(&p);
+	give(left, &byte, 1);
+	close(left);
+	server_until(server_failed(STAGE_SOCKET_CONNECT, FAIL_CLOSED, 0) == 1);
+	silent = dial(&p);
+	server_until(server_failed(STAGE_SOCKET_CONNECT, FAIL_TIMEOUT, 0) == 1);
+	assert_int_equal(take(silent, &byte, 1), 0);
+	close(silent);
+	server_expire(server_only(CONN_ST_GRANTED));
+	server_assert_all_back();
+}
+
+/* max_handshakes is 16: the seventeenth takes the place of the oldest, which was silent for longest. */
+static void tcp__more_arrivals_than_room__the_oldest_goes(void **state)
+{
+	uint8_t bytes[PROOF_BYTES], byte;
+	struct peer p;
+	int fds[17];
+
+	(void)state;
+	start();
+	get_grant(&p, FRAME_FEATURE_TCP);
+	peer_close(&p);
+	for (size_t i = 0; i < N_ELEMENTS(fds); i++) {
+		fds[i] = dial(&p);
+		server_turns(2);
+	}
+	assert_int_equal(server_closed(CLOSE_CROWDED_OUT), 1);
+	assert_int_equal(recv(fds[0], &byte, 1, MSG_DONTWAIT), 0);
+	assert_int_equal(recv(fds[1], &byte, 1, MSG_DONTWAIT), -1);
+	give(fds[16], bytes, proof_of(&p, fds[16], bytes));
+	server_until(server_n(CONN_ST_LIVE) == 1);
+	/* Those that are left are closed with the shard. */
+	arrive_close(srv.shard);
+	assert_int_equal(take(fds[1], &byte, 1), 0);
+	for (size_t i = 0; i < N_ELEMENTS(fds); i++)
+		close(fds[i]);
+	assert_left(CLOSE_PEER_LEFT);
+}
+
+static void tcp__more_than_its_credits__dropped(void **state)
+{
+	uint8_t out[5 * 128];
+	struct peer p;
+	size_t n = 0;
+	int fd;
+
+	(void)state;
+	start();
+	fd = go_live(&p);
+	for (uint64_t i = 0; i < 5; i++)
+		n += echo_record(out + n, 64, i);
+	give(fd, out, n);
+	server_until(server_n(CONN_ST_LIVE) == 0);
+	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, PROTO_CREDITS), 1);
+	assert_left(CLOSE_FAILED);
+	close(fd);
+}
+
+static void tcp__records_that_are_not_allowed__dropped(void **state)
+{
+	static const struct { struct record r; int code; } cases[] = {
+		{ { RECORD_MESSAGES, 1025, 0 }, PROTO_BAD_FRAME }, { { RECORD_PROOF, 0, 0 }, PROTO_BAD_FRAME },
+		{ { RECORD_REJECT, 0, 0 }, PROTO_BAD_FRAME }, { { RECORD_MESSAGES, 0, 0 }, PROTO_BAD_MESSAGE },
+		{ { RECORD_MESSAGES, 1, 0 }, PROTO_BAD_MESSAGE },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		uint8_t out[RECORD_HEADER_BYTES + 1] = { 0 };
+		struct peer p;
+		int fd;
+
+		if (i)
+			server_rig_init(state);
+		start();
+		fd = go_live(&p);
+		record_encode(&cases[i].r, out);
+		give(fd, out, RECORD_HEADER_BYTES + (cases[i].r.bytes == 1));
+		server_until(server_n(CONN_ST_LIVE) == 0);
+		assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, cases[i].code), 1);
+		assert_left(CLOSE_FAILED);
+		close(fd);
+		if (i + 1 < N_ELEMENTS(cases))
+			server_rig_stop(state);
+	}
+}
+
+/* ---- over TLS */
+
+static void give_over_tls(struct peer *p, const uint8_t *data, size_t n)
+{
+	size_t put;
+
+	assert_int_equal(tls_write(p->tls, data, n, &put), TLS_DONE);
+	assert_int_equal(put, n);
+	assert_int_equal(tls_flush(p->tls), TLS_DONE);
+	server_turns(3);
+}
+
+static size_t take_over_tls(struct peer *p, uint8_t *out, size_t n)
+{
+	size_t have = 0, got;
+
+	for (int i = 0; i < 1000 && have < n; i++) {
+		enum tls_status st = tls_read(p->tls, out + have, n - have, &got);
+
+		if (st == TLS_EOF || st == TLS_FAILED)
+			break;
+		have += st == TLS_DONE ? got : 0;
+		server_turn();
+	}
+	return have;
+}
+
+static void tls__goes_on_after_the_grant__echoes_until_bye(void **state)
+{
+	uint8_t out[128], in[128];
+	struct peer p;
+	size_t n;
+
+	(void)state;
+	start();
+	get_grant(&p, FRAME_FEATURE_TLS);
+	server_until(server_n(CONN_ST_LIVE) == 1);
+	for (uint64_t i = 1; i <= 20; i++) {
+		n = echo_record(out, 100, i);
+		give_over_tls(&p, out, n);
+		assert_int_equal(take_over_tls(&p, in, n), n);
+		assert_reply(in, 100, i);
+	}
+	record_encode(&(struct record){ .kind = RECORD_BYE }, out);
+	give_over_tls(&p, out, RECORD_HEADER_BYTES);
+	assert_int_equal(take_over_tls(&p, in, 1), 0);
+	peer_abort(&p);
+	assert_left(CLOSE_PEER_LEFT);
+}
+
+/* The first record may come with the HELLO's last bytes, ahead of the GRANT. */
+static void tls__records_before_the_grant_was_read__answered(void **state)
+{
+	uint8_t hello[FRAME_HELLO_BYTES], both[FRAME_HELLO_BYTES + 128], in[128];
+	struct peer p;
+	size_t n;
+
+	(void)state;
+	start();
+	peer_shake_hands(&p);
+	memcpy(both, hello, peer_encode_hello(hello, 64, 4, FRAME_FEATURE_TLS, 0));
+	n = echo_record(both + FRAME_HELLO_BYTES, 64, 9);
+	peer_send(&p, both, FRAME_HELLO_BYTES + n);
+	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	assert_int_equal(take_over_tls(&p, in, n), n);
+	assert_reply(in, 64, 9);
+	peer_close(&p);
+	assert_left(CLOSE_PEER_LEFT);
+}
+
+static void tls__kept_open_beside_handshakes__counts_no_longer_as_one(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	start();
+	get_grant(&p, FRAME_FEATURE_TLS);
+	server_until(server_n(CONN_ST_LIVE) == 1);
+	assert_int_equal(srv.shard->tls_open, 0);
+	peer_abort(&p);
+	assert_left(CLOSE_PEER_LEFT);
+}
+
+/* ---- which are served */
+
+static void transports__not_served__refused_with_the_option(void **state)
+{
+	(void)state;
+	srv.cfg.transport_mask = 1u << TRANSPORT_RDMA;
+	server_rig_start();
+	peer_refused_hello(64, 4, FRAME_FEATURE_TCP, 0, REFUSE_UNSUPPORTED, "--transports of the server leaves tcp out");
+	peer_refused_hello(64, 4, FRAME_FEATURE_TLS, 0, REFUSE_UNSUPPORTED, "--transports of the server leaves tls out");
+	assert_null(srv.shard->sock_ep);
+	server_assert_all_back();
+}
+
+#define SOCKET_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SOCKET_TEST(tcp__proof_and_echoes__live_until_bye),
+		SOCKET_TEST(tcp__ends_without_bye__left),
+		SOCKET_TEST(tcp__proof_in_parts__live),
+		SOCKET_TEST(tcp__what_is_wrong_with_the_proof__rejected_with_a_code),
+		SOCKET_TEST(tcp__session_used_twice__the_second_is_rejected),
+		SOCKET_TEST(tcp__session_of_an_rdma_client__rejected),
+		SOCKET_TEST(tcp__another_address_than_tls__rejected),
+		SOCKET_TEST(tcp__shows_nothing_or_leaves__counted_and_closed),
+		SOCKET_TEST(tcp__more_arrivals_than_room__the_oldest_goes),
+		SOCKET_TEST(tcp__more_than_its_credits__dropped),
+		SOCKET_TEST(tcp__records_that_are_not_allowed__dropped),
+		SOCKET_TEST(tls__goes_on_after_the_grant__echoes_until_bye),
+		SOCKET_TEST(tls__records_before_the_grant_was_read__answered),
+		SOCKET_TEST(tls__kept_open_beside_handshakes__counts_no_longer_as_one),
+		SOCKET_TEST(transports__not_served__refused_with_the_option),
+	};
+
+	return cmocka_run_group_tests_name("server_socket", tests, server_rig_group_setup, server_rig_group_teardown);
+}
