@@ -138,7 +138,10 @@ void current_order(const struct current *c, struct crew *crew, enum worker_order
 
 enum stage current_last_stage(const struct loadgen_config *cfg)
 {
-	return cfg->wl->silent ? STAGE_RDMA_CONNECT : STAGE_FIRST_REPLY;
+	static const enum stage silent[] = { [TRANSPORT_RDMA] = STAGE_RDMA_CONNECT, [TRANSPORT_TCP] = STAGE_SOCKET_CONNECT,
+					     [TRANSPORT_TLS] = STAGE_PSN_EXCHANGE };
+
+	return cfg->wl->silent ? silent[cfg->transport] : STAGE_FIRST_REPLY;
 }
 
 void current_connect(struct current *c, struct crew *crew)
@@ -159,7 +162,9 @@ bool current_next_stage(struct current *c, struct crew *crew, bool go_on)
 		c->step->phase_ns[c->upto] = now - c->barrier_ns;
 	if (c->upto == current_last_stage(c->cfg) || !go_on)
 		return false;
-	c->upto++;
+	do
+		c->upto++;
+	while (!stage_applies(c->upto, (enum transport)c->cfg->transport));
 	c->barrier_ns = now;
 	current_order(c, crew, ORDER_STAGE);
 	return true;
