@@ -1,6 +1,7 @@
 /* Bootstrap frames: what a decoder takes, the encoder writes, and is decoded again as the same. */
 #include "common/wire/be.h"
 #include "common/wire/frame.h"
+#include "common/wire/record.h"
 #include "tests/fuzz/input.h"
 
 static void hello(const uint8_t *frame, size_t n)
@@ -62,8 +63,22 @@ static void control(const uint8_t *frame, size_t n)
 	assert(memcmp(frame + FRAME_HEADER_BYTES, again + FRAME_HEADER_BYTES, n - FRAME_HEADER_BYTES) == 0);
 }
 
+/* The header of a record on a socket. */
+static void record(const uint8_t *bytes, size_t n)
+{
+	uint8_t again[RECORD_HEADER_BYTES];
+	struct record r;
+
+	if (n < sizeof(again) || record_decode(bytes, FRAME_MESSAGE_BYTES_MAX, &r))
+		return;
+	assert(r.bytes <= FRAME_MESSAGE_BYTES_MAX);
+	record_encode(&r, again);
+	assert(memcmp(bytes, again, sizeof(again)) == 0);
+}
+
 static void decode(const uint8_t *frame, size_t n)
 {
+	record(frame, n);
 	hello(frame, n);
 	grant(frame, n);
 	refuse(frame, n);

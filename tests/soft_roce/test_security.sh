@@ -33,8 +33,8 @@ hello-message-1m1       refused: bad_request: HELLO message size: must be 16 to 
 hello-message-1m        refused: unsupported: --message-size 4096: the client needs 1048576
 hello-depth-0           refused: bad_request: HELLO queue depth: must be 1 to 1024
 hello-depth-1025        refused: bad_request: HELLO queue depth: must be 1 to 1024
-hello-features          refused: bad_request: HELLO features: bits 0 to 5 are known.*
-hello-psn               refused: bad_request: HELLO psn: must be below 2\^24
+hello-features          refused: bad_request: HELLO features: bits 0 to 7 are known.*
+hello-psn               refused: bad_request: HELLO psn: must be below 2\^24.*
 hello-region-unasked    refused: bad_request: HELLO region size: must be 0 to 2\^31; 0 without the feature
 hello-window-alone      refused: bad_request: HELLO window: size must be 1 to 2\^31, with a region; all 0 without the feature
 hello-window-unasked    refused: bad_request: HELLO window: size must be 1 to 2\^31, with a region; all 0 without the feature
