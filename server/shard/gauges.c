@@ -19,11 +19,13 @@ void gauges_publish(struct shard *s)
 	struct stats *st = &s->stats;
 	struct ep *ep = s->ep ? s->ep : s->sock_ep;
 	struct qp_pool_counts q = { 0 };
-	struct ep_counts e;
+	struct ep_counts e, beside = { 0 };
 
 	if (s->qps)
 		qp_pool_get_counts(s->qps, &q);
 	ep_get_counts(ep, &e);
+	if (s->ep && s->sock_ep)
+		ep_get_counts(s->sock_ep, &beside);
 	counter_set(&st->handshakes, handshakes(s));
 	counter_set(&st->sessions, session_count(s->sessions));
 	counter_set(&st->connected, s->counts[CONN_ST_LIVE]);
@@ -37,8 +39,8 @@ void gauges_publish(struct shard *s)
 	counter_set(&st->qp_exhausted, q.exhausted);
 	counter_set(&st->qp_recycled, q.recycled);
 	counter_set(&st->bufs_posted, e.bufs_posted);
-	counter_set(&st->bufs_free, e.bufs_free);
-	counter_set(&st->bufs_total, e.bufs_total);
+	counter_set(&st->bufs_free, e.bufs_free + beside.bufs_free);
+	counter_set(&st->bufs_total, e.bufs_total + beside.bufs_total);
 	counter_set(&st->cqs, e.cqs);
 	counter_set(&st->mrs, e.mrs + region_mrs(s->regions));
 	counter_set(&st->pinned_bytes, e.pinned_bytes + region_pinned_bytes(s->regions));
