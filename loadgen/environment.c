@@ -126,6 +126,8 @@ static int enter_vm(const struct loadgen_config *c, int argc, char **argv, char 
 
 int environment_enter(const struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
 {
+	if (c->fell_back)
+		fprintf(stderr, "performance_test: NO RDMA DEVICE on this machine: messages go over TCP (--transport auto)\n");
 	/* Sockets are everywhere. */
 	if (c->transport != TRANSPORT_RDMA || c->environment == ENVIRONMENT_NATIVE || c->server || c->device || loadgen_has_hosts(c))
 		return 0;

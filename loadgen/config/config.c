@@ -15,6 +15,7 @@
 #include "common/wire/frame.h"
 #include "common/wire/msg.h"
 #include "common/base/paths.h"
+#include "common/rdma/dev.h"
 #include "common/rdma/ep.h"
 #include "common/rdma/pump.h"
 #include "loadgen/config/deal.h"
@@ -30,6 +31,9 @@
 static const char *const environment_names[] = { "auto", "native", "vm", NULL };
 static const char *const host_loss_names[] = { "stop", "continue", NULL };
 static const char *const switch_names[] = { "off", "on", NULL };
+/* In the order of enum transport. */
+#define TRANSPORT_AUTO TRANSPORT_N
+static const char *const transport_choices[] = { "rdma", "tcp", "tls", "auto", NULL };
 static const uint64_t default_steps[] = { 10, 100, 500, 1000, 5000, 10000 };
 
 const char *const loadgen_judge_names[] = { "auto", "all", NULL };
@@ -237,8 +241,9 @@ static const struct opt options[] = {
 	{ .name = "trace-max", .type = OPT_UINT, .offset = AT(trace_max), .min = 1, .max = 1000000000,
 	  .metavar = "N", .def = "1000000", .help = "Most operations of a step that each worker keeps for --trace." },
 	TUNING_OPT_TRAFFIC_CLASS(TUNING_AT),
-	{ .name = "transport", .type = OPT_CHOICE, .offset = AT(transport), .choices = transport_names, .metavar = "NAME",
-	  .def = "rdma", .help = "How messages go: over RDMA, over a TCP connection, or over the TLS connection of the bootstrap." },
+	{ .name = "transport", .type = OPT_CHOICE, .offset = AT(transport), .choices = transport_choices, .metavar = "NAME",
+	  .def = "rdma", .help = "How messages go: over RDMA, a TCP connection, the TLS connection of the bootstrap; auto takes "
+	  "TCP where there is no RDMA device, and says so." },
 	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
 	  .help = "Check every payload byte, and every PSN against what the device holds." },
 	{ .name = "warmup", .type = OPT_DURATION, .offset = AT(warmup_ns), .min = 0,
@@ -478,6 +483,8 @@ static int contradiction(const struct loadgen_config *c, int argc, char **argv, 
 		text = "--rate and --rate-per-client: give one of them";
 	else if (opts_given(s, argc, argv, "arrival") && !loadgen_is_open_loop(c))
 		text = "--arrival: goes with --rate or --rate-per-client";
+	else if (c->fell_back && loadgen_has_hosts(c))
+		text = "--transport auto: does not go with several hosts, which have to use the same; give it by name";
 	else if (c->transport != TRANSPORT_RDMA && (c->device || c->n_rails > 1 || c->environment == ENVIRONMENT_VM))
 		text = "--transport tcp, tls: do not go with --device, several servers' addresses or --environment vm, which are of RDMA";
 	else if (c->n_rails > 1 && (c->phased || c->churn_per_s || c->reconnect_ns))
@@ -585,6 +592,15 @@ static int split_rails(struct loadgen_config *c, char *err, size_t err_size)
 	return ret;
 }
 
+/* Nothing falls back that was not told to. */
+static void choose_transport(struct loadgen_config *c)
+{
+	if (c->transport != TRANSPORT_AUTO)
+		return;
+	c->fell_back = dev_count() == 0;
+	c->transport = c->fell_back ? TRANSPORT_TCP : TRANSPORT_RDMA;
+}
+
 /* A worker serves one server. */
 static void choose_threads(struct loadgen_config *c)
 {
@@ -599,6 +615,7 @@ int loadgen_config_check(struct loadgen_config *c, int argc, char **argv, char *
 {
 	int ret;
 
+	choose_transport(c);
 	ret = split_targets(c, err, err_size);
 	if (!ret)
 		ret = split_rails(c, err, err_size);

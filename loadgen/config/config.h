@@ -78,7 +78,7 @@ struct loadgen_config {
 	uint64_t connect_retries;
 	bool phased;			/* a barrier between the stages of connecting */
 	bool tls_resume;
-	int transport;			/* enum transport */
+	int transport;			/* enum transport, once the options are checked */
 	int workload;			/* index in LOADGEN_WORKLOADS */
 	uint64_t active;		/* clients that send; 0: all */
 	uint64_t churn_per_s;		/* clients that leave and come back per second; 0: none */
@@ -119,6 +119,7 @@ struct loadgen_config {
 	struct tuning tuning;
 
 	/* derived by loadgen_config_check */
+	bool fell_back;			/* --transport auto found no RDMA device: it is TCP */
 	uint32_t n_rails;		/* 1 and more */
 	struct rail_names servers, devices;	/* none, or n_rails each; servers: of the only server */
 	struct targets targets;		/* n 0 or 1: there is one server, of `servers` or our own */

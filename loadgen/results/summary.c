@@ -557,8 +557,9 @@ static void print_verdict(const json_t *run, const char *where, FILE *out)
 static void write_summary(const struct outcome *oc, const json_t *run, const char *where, FILE *out)
 {
 	if (oc->cfg->transport != TRANSPORT_RDMA)
-		fprintf(out, "Messages over %s, not over RDMA: packet sequence numbers do not apply.\n",
-			transport_names[oc->cfg->transport]);
+		fprintf(out, "Messages over %s, not over RDMA%s: packet sequence numbers do not apply.\n",
+			transport_names[oc->cfg->transport],
+			oc->cfg->fell_back ? " (--transport auto: this machine has no RDMA device)" : "");
 	print_table(oc->rows, json_array_size(json_object_get(run, "hosts")), out);
 	print_connecting(run, out);
 	print_stages(run, out);

@@ -17,7 +17,7 @@ const validate = schemas.getSchema("run.schema.json");
 const optional = [
 	/^config\.(slo|find_capacity|clients|judge|floor|iterations|warmup_iterations|rates_per_s|find_rate)$/,
 	/^steps\.\d+\.(started_s|ended_s|histograms|slo|probe|hard_failure)$/,
-	/^config\.transport$/,
+	/^config\.(transport|transport_fell_back)$/,
 	/^floor$/,
 	/^hosts$/,
 	/^steps\.\d+\.(messages_total|saturated_hosts|hosts_skew)$/,

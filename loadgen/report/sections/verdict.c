@@ -65,6 +65,8 @@ static void add_place_badges(struct page *p)
 
 	if (found_socket(p))
 		doc_badge(p->doc, DOC_WARN, "badge-transport", page_text(p, "over %s", found_socket(p)),
+			  json_is_true(json_at(p->run, "config.transport_fell_back")) ?
+			  "--transport auto found no RDMA device on the generator's machine: messages went over TCP, not over RDMA." :
 			  "Messages went over the kernel's sockets, not over RDMA. Packet sequence numbers of queue pairs do not "
 			  "apply.");
 	if (json_is_true(json_at(env, "rdma_device.is_software")))

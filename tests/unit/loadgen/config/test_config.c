@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/rdma/pump.h"
 #include "common/wire/frame.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
 
 static void assert_steps(const uint64_t *steps, size_t n)
 {
@@ -124,6 +125,51 @@ static void rails__by_device_or_server__as_many_as_are_named(void **state)
 	assert_string_equal(options.servers.name[1], "h2");
 	options_taken("--workload large --server h1,h2 --device a,b");
 	assert_int_equal(options.n_rails, 2);
+}
+
+static void transport__auto__rdma_where_there_is_a_device(void **state)
+{
+	(void)state;
+	options_taken("");
+	assert_int_equal(options.transport, TRANSPORT_RDMA);
+	fake_cm.devices = 1;
+	options_taken("--transport auto");
+	assert_int_equal(options.transport, TRANSPORT_RDMA);
+	assert_false(options.fell_back);
+	fake_cm.devices = 0;
+	options_taken("--transport auto");
+	assert_int_equal(options.transport, TRANSPORT_TCP);
+	assert_true(options.fell_back);
+	/* Told by name, nothing falls back. */
+	options_taken("--transport rdma");
+	assert_int_equal(options.transport, TRANSPORT_RDMA);
+	options_refused("--transport auto --hosts 2 --lead --server x", "--transport auto: does not go with several hosts");
+	fake_cm.devices = 1;
+}
+
+static void transport__sockets__no_region_and_no_device(void **state)
+{
+	static const char *const two_sided[] = { "echo", "pingpong", "small", "connect", "idle", "large --operation send" };
+	static const char *const one_sided[] = { "write", "read", "atomic", "mixed", "duplex", "large" };
+	char text[128];
+
+	(void)state;
+	for (int t = TRANSPORT_TCP; t < TRANSPORT_N; t++) {
+		for (size_t i = 0; i < N_ELEMENTS(two_sided); i++) {
+			snprintf(text, sizeof(text), "--transport %s --workload %s", transport_names[t], two_sided[i]);
+			options_taken(text);
+			assert_int_equal(options.transport, t);
+		}
+		for (size_t i = 0; i < N_ELEMENTS(one_sided); i++) {
+			char said[64];
+
+			snprintf(text, sizeof(text), "--transport %s --workload %s", transport_names[t], one_sided[i]);
+			snprintf(said, sizeof(said), "--transport %s: --workload ", transport_names[t]);
+			options_refused(text, said);
+		}
+		snprintf(text, sizeof(text), "--transport %s --device a", transport_names[t]);
+		options_refused(text, "--transport tcp, tls: do not go with --device");
+	}
 }
 
 static void check__contradictions__a_line_each(void **state)
@@ -430,6 +476,8 @@ int main(void)
 		cmocka_unit_test_setup(cpus__most__all_handed_on, options_reset),
 		cmocka_unit_test_setup(parse__steps__each_in_range_and_not_too_many, options_reset),
 		cmocka_unit_test_setup(parse__choices__the_enums_order, options_reset),
+		cmocka_unit_test_setup(transport__auto__rdma_where_there_is_a_device, options_reset),
+		cmocka_unit_test_setup(transport__sockets__no_region_and_no_device, options_reset),
 	};
 
 	return cmocka_run_group_tests_name("loadgen_config", tests, NULL, NULL);
