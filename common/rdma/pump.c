@@ -318,8 +318,7 @@ void pump_stop_watchers(struct pump *p)
 	ev_timer_stop(p->loop, &p->sweep);
 	ev_check_stop(p->loop, &p->rest);
 	ev_idle_stop(p->loop, &p->awake);
-	if (ep_dev(p->ep))
-		async_stop(&p->async);
+	async_stop(&p->async);
 }
 
 /* Polls once for every pump that spins. True if one of them used its budget up. */
