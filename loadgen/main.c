@@ -13,6 +13,7 @@
 #include "loadgen/config/config.h"
 #include "loadgen/environment.h"
 #include "loadgen/compare.h"
+#include "loadgen/doctor/command.h"
 #include "loadgen/estimate/command.h"
 #include "loadgen/fleet.h"
 #include "loadgen/preflight.h"
@@ -177,6 +178,8 @@ int main(int argc, char **argv)
 	json_memory_watch();
 	if (argc > 1 && strcmp(argv[1], "report") == 0)
 		return report_command(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "doctor") == 0)
+		return doctor_command(argc - 1, argv + 1);
 	argc -= plan;
 	argv += plan;
 	loadgen_config_defaults(&t.cfg);

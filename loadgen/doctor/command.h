@@ -1,0 +1,8 @@
+/* `performance_test doctor`: its command line. Owning thread: main. */
+#ifndef RAMPART_LOADGEN_DOCTOR_COMMAND_H
+#define RAMPART_LOADGEN_DOCTOR_COMMAND_H
+
+/* argv[0] is "doctor". Returns an exit status: 0 nothing is wrong, 1 something is, 2 usage, 3 it could not be checked. */
+int doctor_command(int argc, char **argv);
+
+#endif
