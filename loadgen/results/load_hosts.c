@@ -7,6 +7,7 @@
 #include <sys/param.h>
 
 #include "common/base/json_at.h"
+#include "common/base/utf8.h"
 
 struct host {
 	json_t *o;			/* its element of run.json */
@@ -114,8 +115,12 @@ void load_hosts_files(struct load_hosts *h, uint32_t rank, const char *folder)
 
 void load_hosts_lost(struct load_hosts *h, uint32_t rank, double at_s, const char *why)
 {
+	char text[512];
+
+	/* As in outcome_stop. */
 	if (rank < h->n && json_is_null(json_object_get(h->v[rank].o, "lost")))
-		json_object_set_new(h->v[rank].o, "lost", json_pack("{s:f, s:s}", "at_s", at_s, "why", why));
+		json_object_set_new(h->v[rank].o, "lost", json_pack("{s:f, s:s}", "at_s", at_s, "why",
+								    utf8_show(why, text, sizeof(text))));
 }
 
 /* --- steps --- */

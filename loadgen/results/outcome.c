@@ -7,6 +7,7 @@
 
 #include "common/base/json_at.h"
 #include "common/base/log.h"
+#include "common/base/utf8.h"
 #include "common/host/res.h"
 #include "common/hist/hist.h"
 #include "loadgen/analysis/untaken.h"
@@ -55,7 +56,8 @@ void outcome_stop(struct outcome *o, enum stop_reason reason, const char *detail
 		return;
 	o->stopping = true;
 	o->stop_reason = reason;
-	snprintf(o->stop_detail, sizeof(o->stop_detail), "%s", detail);
+	/* Words of another host may be in it, cut in the middle of a character: JSON takes no such text. */
+	utf8_show(detail, o->stop_detail, sizeof(o->stop_detail));
 }
 
 bool outcome_is_aborted(const struct outcome *o)

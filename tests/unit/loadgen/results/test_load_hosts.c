@@ -50,6 +50,8 @@ static void about__known_and_unknown__only_what_is_understood(void **state)
 	load_hosts_clock(h, 1, -5, 3);
 	load_hosts_lost(h, 2, 1.5, "first");
 	load_hosts_lost(h, 2, 2.5, "second");
+	/* A name that was cut in the middle of a character. */
+	load_hosts_lost(h, 0, 3.5, "host g\xc3");
 	a = load_hosts_json(h);
 	assert_int_equal(json_array_size(a), 3);
 	assert_string_equal(json_text_at(json_array_get(a, 1), "about.kernel"), "6.1");
@@ -59,7 +61,8 @@ static void about__known_and_unknown__only_what_is_understood(void **state)
 	assert_true(json_is_true(json_at(json_array_get(a, 1), "about.rdma_device.is_software")));
 	assert_true(json_number_at(json_array_get(a, 1), "clock.offset_ns") == -5);
 	assert_string_equal(json_text_at(json_array_get(a, 2), "lost.why"), "first");
-	assert_true(json_is_null(json_at(json_array_get(a, 0), "lost")));
+	assert_string_equal(json_text_at(json_array_get(a, 0), "lost.why"), "host g\\xc3");
+	assert_true(json_is_null(json_at(json_array_get(a, 1), "lost")));
 	json_decref(a);
 	json_decref(about);
 }
