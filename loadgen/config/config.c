@@ -144,7 +144,7 @@ static const struct opt options[] = {
 	{ .name = "lead", .type = OPT_FLAG, .offset = AT(lead),
 	  .help = "Start an etcd for this run, print the command for the other hosts, and lead them." },
 	{ .name = "lease", .type = OPT_DURATION, .offset = AT(lease_ns), .min = 2 * NS_PER_S, .max = 600 * NS_PER_S,
-	  .metavar = "SECONDS", .def = "5", .help = "A host that is not heard of for so long is lost to the run." },
+	  .metavar = "SECONDS", .def = "10", .help = "A host that is not heard of for so long is lost to the run." },
 	{ .name = "log-level", .type = OPT_CHOICE, .offset = AT(log_level), .choices = log_level_names,
 	  .metavar = "LEVEL", .def = "warn", .help = "What to log to stderr." },
 	{ .name = "max-skew", .type = OPT_DURATION, .offset = AT(max_skew_ns), .min = NS_PER_MS, .max = 60 * NS_PER_S,
@@ -291,7 +291,7 @@ void loadgen_config_defaults(struct loadgen_config *c)
 	memset(c, 0, sizeof(*c));
 	c->clients = 100;
 	c->hosts = 1;
-	c->lease_ns = 5 * NS_PER_S;
+	c->lease_ns = 10 * NS_PER_S;
 	c->join_timeout_ns = 300 * NS_PER_S;
 	c->max_skew_ns = 100 * NS_PER_MS;
 	c->memory_floor_percent = 5;
@@ -441,6 +441,8 @@ static int contradiction(const struct loadgen_config *c, int argc, char **argv, 
 		text = "--lead, --join, --cluster: give one of them";
 	else if (c->hosts > 1 && !loadgen_has_hosts(c))
 		text = "--hosts: goes with --lead or --cluster, which say how the hosts meet";
+	else if (c->lead && c->hosts < 2)
+		text = "--lead: give with --hosts how many load hosts the run has, 2 to 1024";
 	else if ((c->lead || c->cluster) && !c->server && !c->plan)
 		text = "--lead, --cluster: give with --server what all hosts load";
 	else if (c->allow_server && !c->join)

@@ -143,6 +143,7 @@ static void transport__auto__rdma_where_there_is_a_device(void **state)
 	/* Told by name, nothing falls back. */
 	options_taken("--transport rdma");
 	assert_int_equal(options.transport, TRANSPORT_RDMA);
+	options_refused("--lead --server x", "--lead: give with --hosts how many load hosts");
 	options_refused("--transport auto --hosts 2 --lead --server x", "--transport auto: does not go with several hosts");
 	fake_cm.devices = 1;
 }
