@@ -88,8 +88,8 @@ static void check_gids(struct look *l)
 			     g.text);
 		return;
 	}
-	f = findings_add(l->out, "gid", FINDING_WRONG,
-			 "Programs that are given no address take an IPv4 address, and link-local ones reach no other network.",
+	f = findings_add(l->out, "gid", g.ipv6 ? FINDING_NOTE : FINDING_WRONG, g.ipv6 ?
+			 "Peers without IPv6 cannot connect." : "Link-local addresses reach no other network.",
 			 "%s port %s: no IPv4 address among its GIDs (%u IPv6, %u link-local)", l->device, l->port, g.ipv6, g.local);
 	if (l->netdev[0])
 		finding_mend(f, "ip address add 10.77.0.1/16 dev %s", l->netdev);

@@ -118,6 +118,11 @@ static void devices__no_ipv4__mend_adds_an_address(void **state)
 	put(PORT "/gids/1", "0000:0000:0000:0000:0000:0000:0000:0000\n");
 	look();
 	mended_by("gid", "ip address add 10.77.0.1/16 dev eth0");
+	/* With a global IPv6 address others with IPv6 can come. */
+	put(PORT "/gids/1", "2001:0db8:0000:0000:0000:0000:0000:0001\n");
+	look();
+	assert_null(finding_of("gid", FINDING_WRONG));
+	assert_non_null(finding_of("gid", FINDING_NOTE));
 }
 
 static void devices__small_mtu__mend_sets_it(void **state)
