@@ -3,15 +3,23 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "client/internal.h"
+#include "common/base/clock.h"
 #include "common/tls/tls_io.h"
 
 static struct client_conn *conn_of(struct sock *s)
 {
 	return (struct client_conn *)((char *)s - offsetof(struct client_conn, link.sock));
+}
+
+/* A server whose host does not answer for as long as a stage may take is gone. */
+static uint64_t probe_ns(const struct client_conn *c)
+{
+	return MAX(c->ctx->cfg->stage_timeout_ns / 3, NS_PER_S);
 }
 
 /* The server needs nothing of the first message to know that the connection works. */
@@ -28,7 +36,7 @@ static void go_on(struct client_conn *c)
 void client_socket_go_over_tls(struct client_conn *c)
 {
 	auth_wipe(&c->keys);
-	sock_open_tls(&c->link.sock, tls_io_release(&c->io), 0);
+	sock_open_tls(&c->link.sock, tls_io_release(&c->io), probe_ns(c));
 	go_on(c);
 }
 
@@ -89,7 +97,7 @@ static void on_connected(void *owner)
 		client_fail(c, FAIL_ERRNO, -ret);
 		return;
 	}
-	sock_open_plain(&c->link.sock, tls_io_take_socket(&c->io), 0);
+	sock_open_plain(&c->link.sock, tls_io_take_socket(&c->io), probe_ns(c));
 	send_proof(c);
 }
 

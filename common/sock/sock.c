@@ -96,14 +96,18 @@ static bool wait_for(struct sock *s, enum tls_status st, bool reading)
 
 	switch (st) {
 	case TLS_DONE:
-	case TLS_WANT_READ:
 		return true;
 	case TLS_WANT_WRITE:
-		s->blocked |= !reading;
 		s->reads_when_writable |= reading;
+		s->blocked |= !reading;
 		return true;
 	case TLS_MORE:
 		read_again(s);
+		s->blocked |= !reading;
+		return true;
+	case TLS_WANT_READ:
+		/* TLS 1.3 never has to read before it writes; if it had, it is asked again, and not in this turn. */
+		s->blocked |= !reading;
 		return true;
 	case TLS_EOF:
 		end(s, FAIL_CLOSED, 0);
