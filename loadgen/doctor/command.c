@@ -2,30 +2,53 @@
 #include "loadgen/doctor/command.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
 #include <string.h>
 
 #include "common/base/build_info.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/opts.h"
+#include "common/base/paths.h"
 #include "loadgen/doctor/devices.h"
 #include "loadgen/doctor/process.h"
+#include "loadgen/doctor/server.h"
 
 #define EXIT_STATUS_USAGE 2
 #define EXIT_STATUS_UNCHECKED 3
 
 struct arguments {
 	bool json;
+	struct server_way way;
 };
 
+#define AT(field) offsetof(struct arguments, field)
+
 static const struct opt options[] = {
-	{ .name = "json", .type = OPT_FLAG, .offset = offsetof(struct arguments, json),
-	  .help = "Print the findings as JSON." },
+	{ .name = "ca", .type = OPT_STRING, .offset = AT(way.ca), .metavar = "FILE", .def = "build/certs/ca.pem",
+	  .help = "With --server: CA certificate that the server's must be signed with." },
+	{ .name = "cert", .type = OPT_STRING, .offset = AT(way.cert), .metavar = "FILE",
+	  .help = "Certificate to show to a server that asks for one." },
+	{ .name = "device", .type = OPT_STRING, .offset = AT(way.device), .metavar = "NAME", .def = "the one that reaches the server",
+	  .help = "With --server: RDMA device." },
+	{ .name = "json", .type = OPT_FLAG, .offset = AT(json), .help = "Print the findings as JSON." },
+	{ .name = "key", .type = OPT_STRING, .offset = AT(way.key), .metavar = "FILE", .help = "Private key of --cert." },
+	{ .name = "ping", .type = OPT_DURATION, .offset = AT(way.ping_ns), .min = NS_PER_MS, .max = 3600 * NS_PER_S,
+	  .metavar = "SECONDS", .def = "3", .help = "With --server: how long it is pinged over each transport." },
+	{ .name = "server", .type = OPT_STRING, .offset = AT(way.host), .metavar = "HOST",
+	  .help = "A rampart server: checks the way to it, too." },
+	{ .name = "server-name", .type = OPT_STRING, .offset = AT(way.name), .metavar = "NAME", .def = "HOST",
+	  .help = "Name or address the server's certificate must be for." },
+	{ .name = "tls-port", .type = OPT_UINT, .offset = AT(way.port), .min = 1, .max = 65535, .metavar = "PORT", .def = "7471",
+	  .help = "TCP port of --server." },
 };
 
 static const struct opts_spec spec = {
 	.program = "performance_test doctor",
 	.usage = "[options]",
-	.summary = "Checks whether this machine is ready for RDMA. Of what is wrong it says why that matters, and the\n"
-		   "command that mends it.",
+	.summary = "Checks whether this machine is ready for RDMA, and with --server the way to a server. Of what is wrong\n"
+		   "it says why that matters, and the command that mends it.",
 	.opts = options,
 	.n_opts = sizeof(options) / sizeof(options[0]),
 	.epilog = "Exit status: 0 nothing is wrong, 1 something is, 2 usage, 3 something could not be checked.",
@@ -47,7 +70,7 @@ static int print_json(const struct findings *f)
 	return ret;
 }
 
-static int look(bool json)
+static int look(const struct arguments *a)
 {
 	static struct findings f;	/* too large for a stack */
 	struct process_limits limits;
@@ -59,8 +82,10 @@ static int look(bool json)
 		findings_add(&f, "limits", FINDING_UNKNOWN, NULL, "limits cannot be read: %s", strerror(-ret));
 	else
 		process_check(&limits, &f);
+	if (a->way.host)
+		server_check(&a->way, &f);
 	ret = 0;
-	if (json)
+	if (a->json)
 		ret = print_json(&f);
 	else
 		findings_print(&f, stdout);
@@ -73,8 +98,8 @@ static int look(bool json)
 
 int doctor_command(int argc, char **argv)
 {
-	struct arguments a = { .json = false };
-	char err[512];
+	struct arguments a = { .way = { .port = 7471, .ping_ns = 3 * NS_PER_S } };
+	char err[512], ca[PATH_MAX];
 	int first;
 
 	switch (opts_parse(&spec, argc, argv, &a, &first, err, sizeof(err))) {
@@ -89,5 +114,16 @@ int doctor_command(int argc, char **argv)
 	case OPTS_OK:
 		break;
 	}
-	return first < argc ? usage("no operands are taken (see --help)") : look(a.json);
+	if (first < argc)
+		return usage("no operands are taken (see --help)");
+	if (!a.way.cert != !a.way.key)
+		return usage("--cert and --key: give both or neither");
+	if (!a.way.ca) {
+		if (path_beside_program("build/certs/ca.pem", ca, sizeof(ca)))
+			return usage("--ca: the default path is too long");
+		a.way.ca = ca;
+	}
+	log_init("performance_test doctor", LOG_LVL_ERROR);
+	signal(SIGPIPE, SIG_IGN);
+	return look(&a);
 }

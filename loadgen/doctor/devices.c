@@ -34,19 +34,22 @@ static void take_netdev(void *arg, const char *name)
 	if (l->netdev[0] || strlen(name) >= sizeof(l->netdev) ||
 	    tree_line(l->root, type, sizeof(type), "/sys/class/net/%s/type", name) || strcmp(type, "1") != 0)
 		return;
-	if (tree_line(l->root, state, sizeof(state), "/sys/class/net/%s/operstate", name) == 0 && strcmp(state, "up") == 0)
+	/* An interface that cannot tell whether it has a carrier says "unknown" when it is up. */
+	if (tree_line(l->root, state, sizeof(state), "/sys/class/net/%s/operstate", name) == 0 &&
+	    (strcmp(state, "up") == 0 || strcmp(state, "unknown") == 0))
 		memcpy(l->netdev, name, strlen(name) + 1);
 }
 
 static void say_no_device(struct look *l)
 {
-	struct finding *f = findings_add(l->out, "device", FINDING_WRONG, why_device, "this machine has no RDMA device");
+	struct finding *f;
 
 	tree_each(l->root, "/sys/class/net", take_netdev, l);
+	f = findings_add(l->out, "device", FINDING_WRONG, why_device, "this machine has no RDMA device%s", l->netdev[0] ? "" :
+			 ", and no Ethernet interface that is up to make a software one on; `scripts/softroce vm` boots a "
+			 "micro-VM that has one");
 	if (l->netdev[0])
 		finding_mend(f, "modprobe rdma_rxe; rdma link add rxe0 type rxe netdev %s", l->netdev);
-	else
-		finding_mend(f, "scripts/softroce vm");
 }
 
 /* --- a port --- */

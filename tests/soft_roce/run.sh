@@ -20,7 +20,7 @@ fi
 totals=$1
 shift
 # After those that run alone, long ones first, so that both lanes end at about the same time.
-(($# > 0)) || set -- load "capacity connect client psn" "churn security" "data transports" softroce_script stripe rails usage
+(($# > 0)) || set -- load "capacity connect client psn" "churn security" "data transports doctor" softroce_script stripe rails usage
 limit_s=600
 lanes=${RAMPART_LANES:-2}
 mkdir -p build "$(dirname "$totals")"

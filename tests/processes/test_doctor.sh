@@ -1,0 +1,98 @@
+#!/bin/bash
+# performance_test doctor in seven situations: what is wrong with the machine is found, and the command that doctor says, pasted
+# into a shell, mends it.
+# shellcheck disable=SC2016,SC2317  # some is for another shell to expand, some is called by name
+
+. tests/soft_roce/lib.sh
+
+# As another user, who has no capabilities; doctor's last answer is in $tmp/found.json.
+nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all)
+doctor() { # [COMMAND...]: in front of it
+    "$@" "${bin}performance_test" doctor --json >"$tmp/found.json" 2>&1
+}
+of() { # CHECK FIELD: of all findings of that kind, a line each
+    jq -r --arg check "$1" ".findings[] | select(.check == \$check) | .$2" "$tmp/found.json"
+}
+is_mended() { # CHECK STATUS [COMMAND...]
+    doctor "${@:3}"
+    jq -e . "$tmp/found.json" >/dev/null && [[ $(of "$1" status) != *"$2"* ]]
+}
+
+# Doctor says STATUS of CHECK, and WHAT; the mends are pasted into a shell of root's; then it says so no more.
+mends() { # NAME CHECK STATUS WHAT [COMMAND...]
+    local name=$1 check=$2 mend
+    doctor "${@:5}"
+    if [[ $(of "$check" status) != *"$3"* || ! $(of "$check" what) =~ $4 ]]; then
+        not_ok "$name: found" "$(<"$tmp/found.json")"
+        return
+    fi
+    ok "$name: found"
+    while read -r mend; do
+        output=$(bash -c "$mend" 2>&1) || not_ok "$name: '$mend' succeeds" "$output"
+    done < <(of "$check" mend | grep -v '^null$')
+    if wait_until 20 is_mended "$check" "$3" "${@:5}"; then ok "$name: mended"; else not_ok "$name: mended" "$mend: $(<"$tmp/found.json")"; fi
+}
+
+ulimit -l unlimited
+netdev=$(</sys/class/infiniband/*/ports/1/gid_attrs/ndevs/0)
+device=$(basename /sys/class/infiniband/*)
+mtu=$(<"/sys/class/net/$netdev/mtu")
+
+doctor
+is "rxe up: nothing is wrong" "$(jq -c '[.findings[] | select(.status == "wrong" or .status == "unknown")]' "$tmp/found.json")" '[]'
+gives "rxe up: a line for each check, and status 0" 0 'fine .*'"$device"' port 1' "${bin}performance_test" doctor
+
+# ---- the way to a server
+
+start_server main --threads 1 --session-timeout 2
+way=(--server "$host" --ping 0.3)
+both=("${way[@]}" --tls-port "${port[main]}")
+gives "a server: TLS, the path and a ping over each transport are fine" 0 \
+    'fine +ping-rdma .* none lost.*fine +path-mtu .*fine +tls .*TLSv1.3.*fine +ping-tcp .* none lost.*fine +ping-tls .* none lost' \
+    "${bin}performance_test" doctor "${both[@]}" --ca "$certs/ca.pem"
+gives "a CA that did not sign its certificate" 1 'wrong +tls .*certificate' \
+    "${bin}performance_test" doctor "${both[@]}" --ca "$bad_certs/other-ca.pem"
+start_server only --threads 1 --transports rdma
+gives "a server of one transport: the others are notes" 0 'fine +ping-rdma.*note +ping-tcp .*unsupported.*note +ping-tls .*unsupported' \
+    "${bin}performance_test" doctor "${way[@]}" --tls-port "${port[only]}" --ca "$certs/ca.pem"
+stop_server only
+stop_server main
+gives "nobody listens" 1 'wrong +tls .*ECONNREFUSED.*wrong +ping-tcp .*ECONNREFUSED' \
+    "${bin}performance_test" doctor "${both[@]}" --ca "$certs/ca.pem"
+
+# ---- this machine
+
+ip link set "$netdev" down
+gives "rxe down: status 1" 1 'wrong .*'"$device"' port 1' "${bin}performance_test" doctor
+mends "rxe down" link wrong 'port 1'
+ip link set "$netdev" mtu 1280
+mends "wrong MTU" mtu wrong '1280'
+ip link set "$netdev" mtu "$mtu"
+
+mapfile -t addresses < <(ip -4 -o address show dev "$netdev" | awk '{ print $4 }')
+ip -4 address flush dev "$netdev"
+ip -6 address add 2001:db8::1/64 dev "$netdev" nodad
+mends "IPv6 only" gid note 'no IPv4 address'
+ip -6 address flush dev "$netdev" scope global
+ip -4 address flush dev "$netdev"
+mends "link-local only" gid wrong 'no IPv4 address'
+ip -4 address flush dev "$netdev"
+for address in "${addresses[@]}"; do
+    ip address add "$address" dev "$netdev"
+done
+
+chmod 0600 /dev/infiniband/rdma_cm /dev/infiniband/uverbs*
+mends "no permission on /dev/infiniband" access wrong 'Permission denied' "${nobody[@]}"
+
+# Its shell's limit is what is mended.
+text=$("${nobody[@]}" bash -c '
+    ulimit -S -l 64
+    found=$("$0" doctor --json)
+    jq -r ".findings[] | select(.check == \"memlock\") | .status + \": \" + .what" <<<"$found"
+    eval "$(jq -r ".findings[] | select(.check == \"memlock\") | .mend" <<<"$found")"
+    "$0" doctor --json | jq -r ".findings[] | select(.check == \"memlock\") | .status"' "${bin}performance_test" 2>&1)
+is "memlock 64 KiB: found, and mended" "$text" $'wrong: 64 KiB may be locked\nfine'
+
+rdma link delete "$device"
+mends "no RDMA" device wrong 'no RDMA device'
+finish
