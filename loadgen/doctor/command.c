@@ -12,6 +12,7 @@
 #include "common/base/opts.h"
 #include "common/base/paths.h"
 #include "loadgen/doctor/devices.h"
+#include "loadgen/doctor/machine.h"
 #include "loadgen/doctor/process.h"
 #include "loadgen/doctor/server.h"
 
@@ -77,6 +78,7 @@ static int look(const struct arguments *a)
 	int ret;
 
 	devices_check("", &f);
+	machine_check("", &f);
 	ret = process_limits_read(&limits);
 	if (ret)
 		findings_add(&f, "limits", FINDING_UNKNOWN, NULL, "limits cannot be read: %s", strerror(-ret));
