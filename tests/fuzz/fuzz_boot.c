@@ -208,7 +208,7 @@ static struct ibv_qp *qp_of(const struct guest *g)
 	if (!c || (const void *)c == (const void *)srv.shard ||
 	    (c->state != CONN_ST_ACCEPTING && c->state != CONN_ST_LIVE && c->state != CONN_ST_CLOSING))
 		return NULL;
-	return c->rc.qp;
+	return c->link.rc.qp;
 }
 
 static void event(struct guest *g, struct input *in)
@@ -299,8 +299,8 @@ static void end(void)
 	for (uint32_t i = 0; i < srv.cfg.shard_conns; i++) {
 		const struct conn *c = &srv.shard->conns[i];
 
-		if (c->rc.id)
-			fake_cm_event(c->rc.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+		if (c->link.rc.id)
+			fake_cm_event(c->link.rc.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
 	}
 	server_turns(3);
 	for (int i = 0; i < 4 && server_n(CONN_ST_FREE) != srv.cfg.shard_conns; i++)

@@ -93,6 +93,7 @@ static void configure_server(void)
 	server_config_defaults(c);
 	c->threads = SHARDS;
 	c->tls_port = 0;
+	c->rdma_port = 0;
 	c->max_clients = 64;
 	c->credits = 16;
 	c->message_bytes = 1024;
