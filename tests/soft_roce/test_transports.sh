@@ -35,8 +35,7 @@ all_back "after the commands everything is back" main
 no_psns='[.steps[].psn_verified] | unique == [null]'
 for t in tcp tls; do
     at=main moves "$t: echoes of 10 and 100 clients" $t-echo "--transport $t --steps 10,100 --duration 1" "$no_psns" \
-        ".config.transport == \"$t\"" 'one.littles_law_residual | fabs < 0.05' \
-        '.environment.clients.rdma_device == null' '.environment.server.rdma_device != null' \
+        ".config.transport == \"$t\"" '.environment.clients.rdma_device == null' '.environment.server.rdma_device != null' \
         "[.steps[].connect_ns.socket_connect.count > 0] | unique == [$([[ $t == tcp ]] && echo true || echo false)]" \
         '[.steps[].connect_ns | .rdma_connect.count, .qp_setup.count] | unique == [0]'
     at=main moves "$t: pingpong" $t-pingpong "--transport $t --workload pingpong --steps 2"
