@@ -168,6 +168,12 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 		conn_end_overdue(c);
 		return;
 	}
+	/* It was granted a socket: no PSNs are reserved for it, and its buffers are of another endpoint. */
+	if (!link_is_rdma(&c->link)) {
+		reject_peer(s, e->id, REFUSE_BAD_SESSION);
+		conn_close(c, CLOSE_REFUSED);
+		return;
+	}
 	conn_set_state(c, CONN_ST_ACCEPTING);
 	peers_give(s->peers, PEERS_CLIENTS, &c->grant_hold);
 	c->accepted_ns = clock_now_ns();

@@ -14,6 +14,7 @@
 #include "common/wire/msg.h"
 #include "common/wire/record.h"
 #include "server/shard/arrive.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/helpers/server_rig.h"
 
 #define PROOF_BYTES (RECORD_HEADER_BYTES + PDATA_PROOF_BYTES)
@@ -310,6 +311,27 @@ static void tcp__session_of_an_rdma_client__rejected(void **state)
 	server_assert_all_back();
 }
 
+static void rdma__session_of_a_tcp_client__rejected(void **state)
+{
+	uint8_t data[56];
+	struct peer p;
+	uint16_t said;
+
+	(void)state;
+	start();
+	get_grant(&p, FRAME_FEATURE_TCP);
+	peer_close(&p);
+	peer_proof(&p, data);
+	peer_request(&p, data);
+	assert_int_equal(fake_cm_calls(FAKE_CM_ACCEPT), 0);
+	assert_int_equal(pdata_decode_reject(fake_cm_last(FAKE_CM_REJECT)->private_data, PDATA_REJECT_BYTES, &said), 0);
+	assert_int_equal(said, REFUSE_BAD_SESSION);
+	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_REFUSED, REFUSE_BAD_SESSION), 1);
+	assert_int_equal(server_closed(CLOSE_REFUSED), 1);
+	assert_buffers_back();
+	server_assert_all_back();
+}
+
 static void tcp__another_address_than_tls__rejected(void **state)
 {
 	uint8_t bytes[PROOF_BYTES];
@@ -535,6 +557,7 @@ int main(void)
 		SOCKET_TEST(tcp__what_is_wrong_with_the_proof__rejected_with_a_code),
 		SOCKET_TEST(tcp__session_used_twice__the_second_is_rejected),
 		SOCKET_TEST(tcp__session_of_an_rdma_client__rejected),
+		SOCKET_TEST(rdma__session_of_a_tcp_client__rejected),
 		SOCKET_TEST(tcp__another_address_than_tls__rejected),
 		SOCKET_TEST(tcp__shows_nothing_or_leaves__counted_and_closed),
 		SOCKET_TEST(tcp__more_arrivals_than_room__the_oldest_goes),
