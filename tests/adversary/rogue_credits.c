@@ -1,4 +1,5 @@
 /* Clients that send more messages than they have credits for, together or for long, and one that receives nothing. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,7 +16,8 @@ struct crowd {
 	unsigned clients;
 	uint16_t depth;		/* credits that each asks for */
 	unsigned tenths;	/* messages in flight, in tenths of the credits */
-	bool unsolicited;	/* one-way messages that wake nobody, once; else echoes without end */
+	bool unsolicited;	/* one-way messages that wake nobody, once; else echoes without end, to a server that stands still
+				   until the first of them are in its receive queue */
 };
 
 static const struct crowd crowds[] = {
@@ -70,15 +72,28 @@ static bool join_crowd(struct rogue *r, struct link *l, const struct crowd *crow
 	return false;
 }
 
-/* When all are connected, for whoever connects wakes the server. Unsolicited ones come in turn, until the server has no
- * receives for them. */
-static void begin(struct link *links, unsigned n, const struct crowd *crowd, uint32_t *sent)
+/* When all are connected, for whoever connects wakes the server. Each sends when the messages of the one before are in the
+ * server's receive queue; false when there is no room for them within the time limit. */
+static bool begin(struct link *links, unsigned n, const struct crowd *crowd, uint32_t *sent)
 {
 	for (unsigned i = 0; i < n; i++) {
 		send_more(&links[i], crowd, &sent[i]);
-		if (crowd->unsolicited && !link_wait(&links[i], all_sent))
-			return;
+		if (!link_wait(&links[i], all_sent))
+			return false;
 	}
+	return true;
+}
+
+/* The same to the server with that process id, which is stopped meanwhile: it finds all of them at its next look, however fast
+ * it is. */
+static bool begin_unseen(struct link *links, unsigned n, const struct crowd *crowd, uint32_t *sent, pid_t server)
+{
+	bool all;
+
+	if (kill(server, SIGSTOP))
+		return false;
+	all = begin(links, n, crowd, sent);
+	return kill(server, SIGCONT) == 0 && all;
 }
 
 /* Goes on until the server has ended all of them, or the time limit. Returns how many it has ended. */
@@ -102,19 +117,21 @@ static unsigned go_on(struct link *links, unsigned n, const struct crowd *crowd,
 	return ended;
 }
 
-/* ARG: how many clients, instead of the crowd's number. */
+/* ARG: the server's process id, for those that it must not see coming. */
 static int crowd_in(struct rogue *r, const struct mode *m)
 {
 	const struct crowd *crowd = &crowds[m->variant];
-	unsigned n = r->arg ? (unsigned)atoi(r->arg) : crowd->clients, ended = 0, connected = 0;
+	unsigned n = crowd->clients, ended = 0, connected = 0;
+	pid_t server = r->arg ? atoi(r->arg) : 0;
+	bool begun;
 	struct link *links = calloc(n, sizeof(*links));
 	uint32_t *sent = calloc(n, sizeof(*sent));
 
 	while (links && sent && connected < n && join_crowd(r, &links[connected], crowd))
 		connected++;
-	if (connected == n && n) {
-		begin(links, n, crowd, sent);
-		answer("%u clients, %u messages each", n, in_flight_max(crowd));
+	if (connected == n) {
+		begun = server > 1 ? begin_unseen(links, n, crowd, sent, server) : begin(links, n, crowd, sent);
+		answer("%u clients, %u messages each%s", n, in_flight_max(crowd), begun ? "" : ", not all were received");
 		ended = go_on(links, n, crowd, sent, r->timeout_ns);
 	}
 	for (unsigned i = 0; links && i <= connected && i < n; i++)

@@ -26,11 +26,11 @@ counted "every offender was counted" asleep failures.traffic.protocol:credits_ex
 all_back "everything is back" asleep
 stop_server asleep
 
-start_server many --threads 1 --max-clients 8 --credits 128 --probe-interval 1
+start_server many --threads 1 --max-clients 16 --credits 128 --probe-interval 1
 remember_start many
 start_ping bystander many --interval 0.2
-attack many <<'END'
-echo-flood              2 clients, 1024 messages each; 2 disconnected
+attack many <<END
+echo-flood=${pid[many]}     2 clients, 1024 messages each; 2 disconnected
 END
 counted "more than a batch of completions in excess is seen" many failures.traffic.protocol:credits_exceeded=2
 serves "a client that comes afterwards is served" many
