@@ -22,6 +22,7 @@
 #include "common/rdma/cm.h"
 #include "common/rdma/dev.h"
 #include "common/rdma/rc.h"
+#include "common/sock/sock.h"
 #include "common/wire/fail.h"
 #include "common/wire/frame.h"
 #include "common/wire/transport.h"
@@ -54,6 +55,7 @@ struct client_config {
 	enum ibv_mtu path_mtu;		/* at most; 0: the path's */
 	struct cm_retry retry;
 	struct cm_fabric fabric;
+	struct sock_config sock;	/* of connections over sockets */
 	bool all_credits;		/* `depth` is needed: a server that grants less is refused, and refuses */
 	bool region;			/* ask for a one-sided region */
 	uint32_t region_bytes;		/* the smallest that serves; 0: any */

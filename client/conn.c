@@ -335,7 +335,7 @@ enum stage client_parked_before(const struct client_conn *c)
 
 bool client_look(const struct client_conn *c, struct effective *out)
 {
-	return effective_look(out, c->state == CLIENT_ST_LIVE ? c->link.rc.qp : NULL, c->head.grant.credits);
+	return effective_look(out, c->state == CLIENT_ST_LIVE ? &c->link : NULL, c->head.grant.credits);
 }
 
 void client_get_info(const struct client_conn *c, struct client_info *out)

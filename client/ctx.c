@@ -189,11 +189,12 @@ static int make_sockets(struct client_ctx *ctx, char *err, size_t err_size)
 {
 	const struct client_config *cfg = ctx->cfg;
 	uint64_t wanted = (uint64_t)cfg->max_conns * (cfg->depth + 1);
-	uint32_t n = (uint32_t)MIN(wanted, (EP_NO_BUF - EP_BATCH) / 2);
-	const struct ep_config ep = { .recv_depth = n, .spare_bufs = n, .buf_bytes = cfg->buffer_bytes };
+	uint32_t n = (uint32_t)MIN(wanted, (EP_NO_BUF - EP_BATCH) / 3);
+	uint32_t pinned = cfg->sock.tcp.zerocopy_bytes ? n : 0;
+	const struct ep_config ep = { .recv_depth = n, .spare_bufs = n + pinned, .buf_bytes = cfg->buffer_bytes };
 	int ret = ep_new(&ep, NULL, NULL, &ctx->ep, err, err_size);
 
-	return ret ? ret : sock_ctx_new(ctx->loop, ctx->ep, &client_sock_user, &ctx->socks);
+	return ret ? ret : sock_ctx_new(&cfg->sock, ctx->loop, ctx->ep, &client_sock_user, &ctx->socks);
 }
 
 static int make_rdma(struct client_ctx *ctx, char *err, size_t err_size)

@@ -284,6 +284,7 @@ json_t *report_info(const struct server *server)
 	json_object_set_new(config, "ack_timeout_ns", json_integer((json_int_t)tuning_ack_timeout_ns(&c->tuning)));
 	json_object_set_new(config, "retry_count", json_integer((json_int_t)c->tuning.retry_count));
 	json_object_set_new(config, "tuning", tuning_json(&c->tuning));
+	json_object_set_new(config, "tcp", tcp_options_json(&c->sock.tcp));
 	if (env) {
 		effective_describe(env);
 		json_object_set_new(env, "rdma_device", dev_json(&server->devices[0]));

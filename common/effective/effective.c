@@ -54,7 +54,7 @@ void effective_count(struct effective *e, struct ep *const *eps, uint32_t n)
 		counter_set(&e->cpu, (uint64_t)(sched_getcpu() + 1));
 }
 
-bool effective_look(struct effective *e, struct ibv_qp *qp, uint32_t credits)
+static bool look_at_qp(struct effective *e, struct ibv_qp *qp)
 {
 	struct cm_qp_values v = { 0 };
 	bool known = qp && !cm_read_qp(qp, &v) && v.path_mtu_bytes;
@@ -67,9 +67,39 @@ bool effective_look(struct effective *e, struct ibv_qp *qp, uint32_t credits)
 	counter_set(&e->traffic_class, v.traffic_class);
 	counter_set(&e->service_level, v.service_level);
 	counter_set(&e->gid_index, v.gid_index);
-	counter_set(&e->credits, known ? credits : 0);
 	counter_set(&e->qp_known, known);
 	return known;
+}
+
+static bool look_at_socket(struct effective *e, const struct sock *s)
+{
+	struct tcp_values v = { 0 };
+	bool ktls = false, known = s && sock_read_options(s, &v, &ktls);
+	uint64_t part;
+
+	counter_set(&e->nodelay, v.nodelay);
+	counter_set(&e->quickack, v.quickack);
+	counter_set(&e->send_buffer, v.send_buffer);
+	counter_set(&e->receive_buffer, v.receive_buffer);
+	counter_set(&e->busy_poll_us, v.busy_poll_us);
+	counter_set(&e->zerocopy, v.zerocopy);
+	counter_set(&e->mss, v.mss);
+	counter_set(&e->ktls, ktls);
+	for (size_t i = 0; i < sizeof(v.congestion) / sizeof(part); i++) {
+		memcpy(&part, v.congestion + i * sizeof(part), sizeof(part));
+		counter_set(&e->congestion[i], part);
+	}
+	counter_set(&e->tcp_known, known);
+	return known;
+}
+
+bool effective_look(struct effective *e, const struct link *link, uint32_t credits)
+{
+	bool qp = look_at_qp(e, link && link_is_rdma(link) ? link->rc.qp : NULL);
+	bool socket = look_at_socket(e, link && !link_is_rdma(link) ? &link->sock : NULL);
+
+	counter_set(&e->credits, qp || socket ? credits : 0);
+	return qp || socket;
 }
 
 void effective_add_work(const struct effective *e, struct ep_work *sum)
@@ -99,6 +129,25 @@ static json_t *qp_json(const struct effective *e)
 			 number(&e->gid_index));
 }
 
+static json_t *tcp_json(const struct effective *e)
+{
+	char congestion[TCP_CONGESTION_BYTES];
+
+	if (!counter_get(&e->tcp_known))
+		return json_null();
+	for (size_t i = 0; i < sizeof(congestion) / sizeof(uint64_t); i++) {
+		uint64_t part = counter_get(&e->congestion[i]);
+
+		memcpy(congestion + i * sizeof(part), &part, sizeof(part));
+	}
+	congestion[sizeof(congestion) - 1] = '\0';
+	return json_pack("{s:b, s:b, s:o, s:o, s:o, s:b, s:o, s:s, s:b}", "nodelay", (int)counter_get(&e->nodelay), "quickack",
+			 (int)counter_get(&e->quickack), "send_buffer_bytes", number(&e->send_buffer), "receive_buffer_bytes",
+			 number(&e->receive_buffer), "busy_poll_us", number(&e->busy_poll_us), "zerocopy",
+			 (int)counter_get(&e->zerocopy), "mss_bytes", number(&e->mss), "congestion", congestion, "ktls",
+			 (int)counter_get(&e->ktls));
+}
+
 json_t *effective_thread_json(const struct effective *e)
 {
 	json_t *o = place_thread_json(PLACE_SYS, (pid_t)counter_get(&e->tid), (int)counter_get(&e->cpu) - 1);
@@ -110,8 +159,9 @@ json_t *effective_thread_json(const struct effective *e)
 	json_object_set_new(o, "inline_wanted_bytes", number(&e->inline_wanted));
 	json_object_set_new(o, "inline_granted_bytes",
 			    granted == UINT32_MAX ? json_null() : json_integer((json_int_t)granted));
-	json_object_set_new(o, "credits", counter_get(&e->qp_known) ? number(&e->credits) : json_null());
+	json_object_set_new(o, "credits", counter_get(&e->credits) ? number(&e->credits) : json_null());
 	json_object_set_new(o, "qp", qp_json(e));
+	json_object_set_new(o, "tcp", tcp_json(e));
 	return o;
 }
 

@@ -222,7 +222,10 @@ struct ep_buf_link {
 	bool has_imm;
 	bool unsolicited;	/* the peer need not be woken for it */
 	uint8_t record;		/* over a socket: enum record_kind */
-	struct ep_write write;
+	union {
+		struct ep_write write;
+		uint32_t call;	/* over a socket: number of the last one that sent of it without a copy */
+	};
 };
 struct ep_buf_link *ep_buf_link(const struct ep *ep, uint32_t buf);
 

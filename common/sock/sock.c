@@ -25,6 +25,7 @@
 #define TLS_RECORD_BYTES (16u << 10)
 
 struct sock_ctx {
+	const struct sock_config *cfg;
 	struct ev_loop *loop;
 	struct ep *ep;
 	const struct sock_user *user;
@@ -32,12 +33,14 @@ struct sock_ctx {
 	uint8_t out[TLS_RECORD_BYTES];
 };
 
-int sock_ctx_new(struct ev_loop *loop, struct ep *ep, const struct sock_user *user, struct sock_ctx **out)
+int sock_ctx_new(const struct sock_config *cfg, struct ev_loop *loop, struct ep *ep, const struct sock_user *user,
+		 struct sock_ctx **out)
 {
 	struct sock_ctx *ctx = calloc(1, sizeof(*ctx));
 
 	if (!ctx)
 		return -ENOMEM;
+	ctx->cfg = cfg;
 	ctx->loop = loop;
 	ctx->ep = ep;
 	ctx->user = user;
@@ -145,7 +148,8 @@ static void drop_first(struct sock *s)
 	if (s->first == EP_NO_BUF)
 		s->last = EP_NO_BUF;
 	s->waiting_n--;
-	ep_buf_put(s->ctx->ep, buf);
+	if (!zerocopy_keep(&s->zerocopy, s->ctx->ep, buf))
+		ep_buf_put(s->ctx->ep, buf);
 }
 
 /* The kernel has a copy of the next `n` bytes. */
@@ -170,6 +174,47 @@ static void add_part(struct iovec *v, int *n_v, uint8_t *data, size_t n, size_t 
 		v[(*n_v)++] = (struct iovec){ data + skip, n - skip };
 }
 
+/* Large enough to be sent from where it is. */
+static bool is_large(const struct sock *s, const struct ep_buf_link *l)
+{
+	return s->zerocopy.on && l->length >= s->ctx->cfg->tcp.zerocopy_bytes;
+}
+
+static bool may_skip_copy(const struct sock *s)
+{
+	return is_large(s, link_of(s, s->first)) && s->zerocopy.n < s->ctx->cfg->pinned_max &&
+	       zerocopy_has_room(&s->zerocopy);
+}
+
+/* What send and sendmsg returned. */
+static ssize_t result(struct sock *s, ssize_t sent)
+{
+	if (sent >= 0)
+		return sent;
+	if (errno == EAGAIN || errno == EINTR) {
+		s->blocked = true;
+		return 0;
+	}
+	end_errno(s, errno);
+	return -1;
+}
+
+/* As write_plain, of the first record alone: its header, which is not kept, or what follows it. */
+static ssize_t write_pinned(struct sock *s)
+{
+	const struct ep_buf_link *l = link_of(s, s->first);
+	uint8_t header[RECORD_HEADER_BYTES];
+	uint32_t at;
+
+	if (s->sent < RECORD_HEADER_BYTES) {
+		header_of(l, header);
+		return result(s, send(s->fd, header + s->sent, RECORD_HEADER_BYTES - s->sent,
+				      MSG_MORE | MSG_NOSIGNAL | MSG_DONTWAIT));
+	}
+	at = s->sent - RECORD_HEADER_BYTES;
+	return result(s, zerocopy_send(&s->zerocopy, s->fd, ep_buf(s->ctx->ep, s->first) + at, l->length - at));
+}
+
 /* Returns how many bytes went out, 0 if the socket takes none now, or -1: the connection has ended. */
 static ssize_t write_plain(struct sock *s)
 {
@@ -179,26 +224,21 @@ static ssize_t write_plain(struct sock *s)
 	uint32_t buf = s->first;
 	size_t at = s->sent;
 	int n = 0;
-	ssize_t sent;
 
+	if (may_skip_copy(s))
+		return write_pinned(s);
 	for (uint32_t i = 0; i < JOINED_MAX && buf != EP_NO_BUF; i++) {
 		const struct ep_buf_link *l = link_of(s, buf);
 
+		if (i && is_large(s, l))
+			break;
 		header_of(l, headers[i]);
 		add_part(v, &n, headers[i], RECORD_HEADER_BYTES, &at);
 		add_part(v, &n, ep_buf(s->ctx->ep, buf), l->length, &at);
 		buf = l->next;
 	}
 	m.msg_iovlen = (size_t)n;
-	sent = sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (sent >= 0)
-		return sent;
-	if (errno == EAGAIN || errno == EINTR) {
-		s->blocked = true;
-		return 0;
-	}
-	end_errno(s, errno);
-	return -1;
+	return result(s, sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
 static size_t append(uint8_t *out, size_t n, const uint8_t *data, size_t bytes, size_t *at)
@@ -274,6 +314,12 @@ void sock_send(struct sock *s, uint32_t buf, const struct record *r)
 	ep_hold(ep);
 	ep_defer(ep, &s->deferred);
 	ep_unhold(ep);
+}
+
+bool sock_read_options(const struct sock *s, struct tcp_values *out, bool *ktls)
+{
+	*ktls = s->tls && tls_uses_ktls(s->tls);
+	return sock_is_open(s) && tcp_read(s->fd, out);
 }
 
 bool sock_say_bye(struct sock *s)
@@ -395,6 +441,8 @@ static void receive(struct sock *s)
 	ssize_t n = 1;
 
 	s->reads_when_writable = false;
+	if (s->zerocopy.n)
+		zerocopy_reap(&s->zerocopy, s->fd, ep);
 	ep_hold(ep);
 	while (n > 0 && total < READ_BUDGET_BYTES) {
 		n = read_once(s);
@@ -405,6 +453,8 @@ static void receive(struct sock *s)
 		read_again(s);
 	if (n >= 0)
 		watch(s);
+	if (n >= 0 && total && s->ctx->cfg->tcp.quickack)
+		tcp_ack_quickly(s->fd);
 	ep_unhold(ep);
 }
 
@@ -455,7 +505,7 @@ static void set_probes(int fd, uint64_t probe_ns)
 
 static void begin(struct sock *s, uint64_t probe_ns)
 {
-	set_option(s->fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	tcp_apply(s->fd, &s->ctx->cfg->tcp);
 	set_probes(s->fd, probe_ns);
 	ev_io_init(&s->io, on_io, s->fd, EV_READ);
 	s->io.data = s;
@@ -467,6 +517,7 @@ static void begin(struct sock *s, uint64_t probe_ns)
 void sock_open_plain(struct sock *s, int fd, uint64_t probe_ns)
 {
 	s->fd = fd;
+	s->zerocopy = (struct zerocopy){ .on = s->ctx->cfg->tcp.zerocopy_bytes && tcp_skip_copies(fd) };
 	begin(s, probe_ns);
 }
 
@@ -487,6 +538,12 @@ void sock_close(struct sock *s)
 	ep = s->ctx->ep;
 	ev_io_stop(s->ctx->loop, &s->io);
 	ev_timer_stop(s->ctx->loop, &s->again);
+	if (s->zerocopy.n)
+		zerocopy_reap(&s->zerocopy, s->fd, ep);
+	/* The buffers are other messages' from now on: the kernel must not send from them any more. */
+	if (s->zerocopy.n || s->zerocopy.used)
+		tcp_abort_on_close(s->fd);
+	zerocopy_drop(&s->zerocopy, ep);
 	while (s->first != EP_NO_BUF)
 		drop_first(s);
 	if (s->buf != EP_NO_BUF)

@@ -18,6 +18,8 @@
 #include <ev.h>
 
 #include "common/rdma/ep.h"
+#include "common/sock/tcp.h"
+#include "common/sock/zerocopy.h"
 #include "common/wire/fail.h"
 #include "common/wire/record.h"
 
@@ -41,9 +43,13 @@ struct sock_user {
 
 /* What the connections of one thread share. */
 struct sock_ctx;
-/* `ep` has no device, and outlives the context. 0 or -ENOMEM. */
-int sock_ctx_new(struct ev_loop *loop, struct ep *ep, const struct sock_user *user, struct sock_ctx **out)
-	__attribute__((warn_unused_result));
+struct sock_config {
+	struct tcp_options tcp;
+	uint32_t pinned_max;	/* with zerocopy: buffers of a connection that may wait for the kernel, beside those that are sent */
+};
+/* `ep` has no device; it, and `cfg`, outlive the context. 0 or -ENOMEM. */
+int sock_ctx_new(const struct sock_config *cfg, struct ev_loop *loop, struct ep *ep, const struct sock_user *user,
+		 struct sock_ctx **out) __attribute__((warn_unused_result));
 void sock_ctx_free(struct sock_ctx *ctx);	/* NULL-safe */
 
 /* Read by its owner; written here only. */
@@ -60,6 +66,7 @@ struct sock {
 	uint32_t first, last;		/* buffers of records that wait to be sent */
 	uint32_t waiting_n;
 	uint32_t sent;			/* bytes of the first one that are sent, header included */
+	struct zerocopy zerocopy;
 
 	uint64_t look;			/* sock_look */
 	uint8_t header[RECORD_HEADER_BYTES];
@@ -80,6 +87,8 @@ void sock_close(struct sock *s);
 
 /* Sends a record with the first r->bytes of `buf`, which becomes the socket's. A failure is told by on_end, perhaps from within. */
 void sock_send(struct sock *s, uint32_t buf, const struct record *r);
+/* What the socket has (tcp_read), and whether the kernel encrypts what TLS sends. System calls. */
+bool sock_read_options(const struct sock *s, struct tcp_values *out, bool *ktls) __attribute__((warn_unused_result));
 /* Asks the peer to close, behind all that waits. False: no buffer is free. */
 bool sock_say_bye(struct sock *s) __attribute__((warn_unused_result));
 

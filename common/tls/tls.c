@@ -152,6 +152,11 @@ int tls_fd(const struct tls *t)
 	return t->socket.fd;
 }
 
+bool tls_uses_ktls(const struct tls *t)
+{
+	return BIO_get_ktls_send(SSL_get_wbio(t->ssl));
+}
+
 static enum tls_status failed(struct tls *t, enum fail_kind kind, int code, const char *text)
 {
 	t->failure.kind = kind;

@@ -107,6 +107,8 @@ int tls_new(struct tls_ctx *ctx, int fd, const char *verify_name, struct tls **o
 void tls_free(struct tls *t);
 
 int tls_fd(const struct tls *t);
+/* Whether the kernel encrypts what is sent (kTLS). OpenSSL has it do so on its own socket BIO alone, so not as it is here. */
+bool tls_uses_ktls(const struct tls *t);
 
 /* Drives the handshake. TLS_DONE also means that ALPN agreed on rampart/2; at a server, on that or on rampart/1, whose first
  * frame is refused with its version. */

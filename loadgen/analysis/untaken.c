@@ -133,11 +133,42 @@ static size_t look_at_realtime(json_t *list, const char *side, const json_t *tun
 	       append(list, &d) : 0;
 }
 
-static size_t look_at_thread(json_t *list, const char *side, const json_t *tuning, const json_t *thread, size_t index)
+/* The kernel has twice of a buffer that was asked for: half is for its own books (socket(7)). */
+static size_t look_at_buffer(json_t *list, const char *side, const char *setting, double asked, double got)
 {
+	return asked > got / 2 ? differ(list, side, setting, asked, got / 2, UNIT_BYTES) : 0;
+}
+
+/* TCP_QUICKACK changes by itself all the time. */
+static size_t look_at_tcp(json_t *list, const char *side, const json_t *asked, const json_t *got)
+{
+	const char *name = json_text_at(asked, "congestion"), *has = json_text_at(got, "congestion");
+	struct difference d = { .setting = "--tcp congestion", .side = side };
+	double poll = json_number_at(asked, "busy_poll_us"), polls = json_number_at(got, "busy_poll_us");
+	size_t n = look_at_buffer(list, side, "--tcp send-buffer", json_number_at(asked, "send_buffer_bytes"),
+				  json_number_at(got, "send_buffer_bytes"));
+
+	n += look_at_buffer(list, side, "--tcp receive-buffer", json_number_at(asked, "receive_buffer_bytes"),
+			    json_number_at(got, "receive_buffer_bytes"));
+	if (poll > polls || poll < polls)
+		n += differ(list, side, "--tcp busy-poll", poll, polls, UNIT_NONE);
+	if (json_number_at(asked, "zerocopy_bytes") > 0 && json_is_false(json_at(got, "zerocopy")))
+		n += append(list, &(struct difference){ .setting = "--tcp zerocopy", .side = side, .asked = "zero copies",
+							.got = "copies" });
+	if (!name || !has || strcmp(name, has) == 0)
+		return n;
+	snprintf(d.asked, sizeof(d.asked), "%s", name);
+	snprintf(d.got, sizeof(d.got), "%s", has);
+	return n + append(list, &d);
+}
+
+static size_t look_at_thread(json_t *list, const char *side, const json_t *config, const json_t *thread, size_t index)
+{
+	const json_t *tuning = json_at(config, "tuning");
 	double wanted = json_number_at(thread, "inline_wanted_bytes"), granted = json_number_at(thread, "inline_granted_bytes");
 	size_t n = granted < wanted ? differ(list, side, "--inline", wanted, granted, UNIT_BYTES) : 0;
 
+	n += look_at_tcp(list, side, json_at(config, "tcp"), json_at(thread, "tcp"));
 	if (!tuning)
 		return n;
 	return n + look_at_queue_pair(list, side, tuning, thread) + look_at_cpus(list, side, tuning, thread, index) +
@@ -145,21 +176,21 @@ static size_t look_at_thread(json_t *list, const char *side, const json_t *tunin
 	       look_at_realtime(list, side, tuning, thread);
 }
 
-static size_t look_at_side(json_t *list, const char *side, const json_t *tuning, const json_t *threads)
+static size_t look_at_side(json_t *list, const char *side, const json_t *config, const json_t *threads)
 {
 	const json_t *thread;
 	size_t i, n = 0;
 
 	json_array_foreach((json_t *)threads, i, thread) {
-		n += look_at_thread(list, side, tuning, thread, i);
+		n += look_at_thread(list, side, config, thread, i);
 	}
 	return n;
 }
 
-size_t untaken_add(json_t *list, const json_t *generator_tuning, const json_t *server_tuning, const json_t *step)
+size_t untaken_add(json_t *list, const json_t *generator_config, const json_t *server_config, const json_t *step)
 {
-	return look_at_side(list, "generator", generator_tuning, json_at(step, "effective.generator.threads")) +
-	       look_at_side(list, "server", server_tuning, json_at(step, "effective.server.threads"));
+	return look_at_side(list, "generator", generator_config, json_at(step, "effective.generator.threads")) +
+	       look_at_side(list, "server", server_config, json_at(step, "effective.server.threads"));
 }
 
 static const char *text_at(const json_t *o, const char *name)

@@ -227,6 +227,7 @@ static const struct opt options[] = {
 	  "(docs/suites.md). Other options apply to all of its runs." },
 	{ .name = "targets", .type = OPT_STRING, .offset = AT(targets_text), .metavar = "HOST[:PORT],...",
 	  .help = "Servers to load at once, instead of --server; clients are dealt to them (--deal), each by threads of its own." },
+	TCP_OPT(AT(tcp_text)),
 	{ .name = "threads", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
 	  .metavar = "N", .def = "online CPUs, at most 8", .help = "Worker threads of the generator." },
 	{ .name = "timeout", .type = OPT_DURATION, .offset = AT(timeout_ns), .min = 10 * NS_PER_MS,
@@ -629,6 +630,8 @@ int loadgen_config_check(struct loadgen_config *c, int argc, char **argv, char *
 		ret = check_name(c->name, err, err_size);
 	if (!ret)
 		ret = tuning_check(&c->tuning, err, err_size);
+	if (!ret)
+		ret = tcp_parse(c->tcp_text, &c->sock.tcp, err, err_size);
 	if (!ret)
 		ret = check_slo(c, err, err_size);
 	if (ret)

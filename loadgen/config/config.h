@@ -10,6 +10,7 @@
 #include "common/base/opts.h"
 #include "common/base/rails.h"
 #include "common/rdma/tuning.h"
+#include "common/sock/sock.h"
 #include "loadgen/config/slo.h"
 #include "loadgen/config/targets.h"
 
@@ -78,6 +79,7 @@ struct loadgen_config {
 	uint64_t connect_retries;
 	bool phased;			/* a barrier between the stages of connecting */
 	bool tls_resume;
+	const char *tcp_text;		/* --tcp; NULL: default */
 	int transport;			/* enum transport, once the options are checked */
 	int workload;			/* index in LOADGEN_WORKLOADS */
 	uint64_t active;		/* clients that send; 0: all */
@@ -119,6 +121,7 @@ struct loadgen_config {
 	struct tuning tuning;
 
 	/* derived by loadgen_config_check */
+	struct sock_config sock;	/* but for pinned_max */
 	bool fell_back;			/* --transport auto found no RDMA device: it is TCP */
 	uint32_t n_rails;		/* 1 and more */
 	struct rail_names servers, devices;	/* none, or n_rails each; servers: of the only server */

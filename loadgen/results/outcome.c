@@ -149,15 +149,16 @@ static void add_verdict(struct outcome *o, const struct step *s)
 
 static void warn_of_untaken(struct outcome *o, const json_t *step)
 {
-	json_t *tuning = tuning_json(&o->cfg->tuning);
+	json_t *asked = json_pack("{s:o, s:o}", "tuning", tuning_json(&o->cfg->tuning), "tcp",
+				  tcp_options_json(&o->cfg->sock.tcp));
 	size_t n = 0;
 	char text[256];
 
 	for (uint32_t i = 0; i < loadgen_n_targets(o->cfg); i++)
-		n += untaken_add(o->not_taken, tuning, json_at(o->server_infos[i], "config.tuning"), step);
+		n += untaken_add(o->not_taken, asked, json_at(o->server_infos[i], "config"), step);
 	for (size_t i = json_array_size(o->not_taken) - n; i < json_array_size(o->not_taken); i++)
 		log_warn("%s", untaken_text(json_array_get(o->not_taken, i), text, sizeof(text)));
-	json_decref(tuning);
+	json_decref(asked);
 }
 
 void outcome_add_step(struct outcome *o, const struct step *s, json_t *element)

@@ -75,7 +75,7 @@ static json_t *config_json(const struct loadgen_config *c)
 	return json_pack("{s:I, s:s, s:s, s:b, s:s, s:o, s:s?, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b,"
 			 " s:I, s:b, s:b, s:o, s:I, s:o,"
 			 " s:o, s:o, s:o, s:s, s:s, s:I, s:s, s:o, s:b, s:I,"
-			 " s:I, s:s?, s:b, s:f, s:f, s:f, s:f}",
+			 " s:I, s:s?, s:b, s:f, s:f, s:f, s:f, s:o}",
 		"floor", (json_int_t)c->floor, "judge", loadgen_judge_names[c->judge], "transport",
 		transport_names[c->transport], "transport_fell_back", c->fell_back, "workload",
 		loadgen_workload_names[c->workload], "steps", steps, "server", c->server, "duration_s",
@@ -95,7 +95,8 @@ static json_t *config_json(const struct loadgen_config *c)
 		"message_auth", c->message_auth, "coalesce", (json_int_t)c->coalesce, "clients", (json_int_t)c->clients, "slo", c->slo_text,
 		"find_capacity", c->find_capacity, "reconnect_s", (double)c->reconnect_ns / 1e9,
 		"sample_interval_s", (double)c->sample_interval_ns / 1e9, "memory_floor_ratio",
-		(double)c->memory_floor_percent / 100, "cpu_floor_ratio", (double)c->cpu_floor_percent / 100);
+		(double)c->memory_floor_percent / 100, "cpu_floor_ratio", (double)c->cpu_floor_percent / 100,
+		"tcp", tcp_options_json(&c->sock.tcp));
 }
 
 /* Values of a column in the rows of one number of clients and size. Returns how many. */

@@ -126,6 +126,8 @@ void needs_args(const struct loadgen_config *c, char *program, struct needs_args
 	/* It is for this machine alone. */
 	if (c->transport != TRANSPORT_RDMA)
 		add_text(a, "--bind", "127.0.0.1");
+	if (c->tcp_text)
+		add_text(a, "--tcp", c->tcp_text);
 	add_number(a, "--max-clients", needs.max_clients);
 	add_number(a, "--credits", needs.credits);
 	add_number(a, "--message-size", needs.message_bytes);

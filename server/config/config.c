@@ -109,6 +109,7 @@ static const struct opt options[] = {
 	{ .name = "stats-interval", .type = OPT_DURATION, .offset = AT(stats_interval_ns), .min = 0,
 	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "0",
 	  .help = "Print a line of statistics to stderr this often; 0 never." },
+	TCP_OPT(AT(tcp_text)),
 	{ .name = "threads", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
 	  .metavar = "N", .def = "online CPUs",
 	  .help = "Shards of each rail; a shard is a thread with resources of its own." },
@@ -277,6 +278,9 @@ int server_config_check(struct server_config *c, char *err, size_t err_size)
 {
 	int ret = c->transports ? transports_parse("transports", c->transports, &c->transport_mask, err, err_size) : 0;
 
+	if (!ret)
+		ret = tcp_parse(c->tcp_text, &c->sock.tcp, err, err_size);
+	c->sock.pinned_max = (uint32_t)c->credits;
 	if (!ret)
 		ret = check_without_rdma(c, err, err_size);
 	if (!ret)

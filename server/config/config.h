@@ -10,6 +10,7 @@
 #include "common/base/opts.h"
 #include "common/base/rails.h"
 #include "common/rdma/tuning.h"
+#include "common/sock/sock.h"
 #include "common/sizes/sizes.h"
 #include "common/wire/transport.h"
 
@@ -37,6 +38,7 @@ struct server_config {
 	uint64_t region_bytes;	/* 0: no one-sided regions */
 	int poll;		/* enum poll_mode */
 	uint64_t spin_ns;
+	const char *tcp_text;	/* --tcp; NULL: default */
 	const char *transports;	/* list of names; NULL: all */
 	const char *device;	/* list of names; NULL: those that have the addresses, or the first active one */
 	int log_level;
@@ -54,6 +56,7 @@ struct server_config {
 	struct tuning tuning;
 
 	/* derived by server_config_check */
+	struct sock_config sock;
 	uint32_t transport_mask;	/* 1 << enum transport: those that are served */
 	struct server_rail rails[RAILS_MAX];
 	uint32_t n_rails;

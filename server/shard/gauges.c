@@ -55,7 +55,7 @@ void gauges_look(struct shard *s)
 {
 	const struct conn *c = TAILQ_FIRST(&s->lists[CONN_ST_LIVE]);
 
-	effective_look(&s->stats.effective, c ? c->link.rc.qp : NULL, c ? c->credits : 0);
+	effective_look(&s->stats.effective, c ? &c->link : NULL, c ? c->credits : 0);
 }
 
 void gauges_clear(struct shard *s)

@@ -47,17 +47,19 @@ static void on_end(struct sock *s, enum fail_kind kind, int code)
 static const struct sock_user user = { .on_record = on_record, .on_bye = on_bye, .on_end = on_end };
 
 /* Whatever clients do, each holds as many buffers as it has credits, one more for a record that has come in part, and one for
- * a GOODBYE. They take memory only when they are used. */
+ * a GOODBYE, and as many again if the kernel sends from them. They take memory only when they are used. */
 int socket_make(struct shard *s, char *err, size_t err_size)
 {
 	const struct server_config *cfg = s->cfg;
+	uint64_t pinned = cfg->sock.tcp.zerocopy_bytes ? cfg->shard_clients * cfg->credits : 0;
 	struct ep_config ep = { .recv_depth = cfg->recv_depth,
-				.spare_bufs = MIN(2 * cfg->shard_clients, EP_NO_BUF - EP_BATCH - cfg->recv_depth),
+				.spare_bufs = (uint32_t)MIN(2 * cfg->shard_clients + pinned,
+							    EP_NO_BUF - EP_BATCH - cfg->recv_depth),
 				.buf_bytes = (uint32_t)cfg->message_bytes };
 	int ret = ep_new(&ep, NULL, NULL, &s->sock_ep, err, err_size);
 
 	if (!ret)
-		ret = sock_ctx_new(s->loop, s->sock_ep, &user, &s->socks);
+		ret = sock_ctx_new(&cfg->sock, s->loop, s->sock_ep, &user, &s->socks);
 	return ret;
 }
 

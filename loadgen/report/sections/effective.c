@@ -58,6 +58,15 @@ static const struct fact facts[] = {
 	{ "qp.traffic_class", "traffic class", 0 },
 	{ "qp.service_level", "service level", 0 },
 	{ "qp.gid_index", "index of the GID", 0 },
+	{ "tcp.nodelay", "TCP_NODELAY of a socket", 0 },
+	{ "tcp.quickack", "TCP_QUICKACK, at that moment", 0 },
+	{ "tcp.send_buffer_bytes", "send buffer, bytes", 0 },
+	{ "tcp.receive_buffer_bytes", "receive buffer, bytes", 0 },
+	{ "tcp.busy_poll_us", "busy poll, us", 0 },
+	{ "tcp.zerocopy", "sent without a copy", 0 },
+	{ "tcp.mss_bytes", "segment of TCP, bytes", 0 },
+	{ "tcp.congestion", "congestion control", 0 },
+	{ "tcp.ktls", "encrypted by the kernel", 0 },
 	{ "cpu", "CPUs that threads ran on last", 0 },
 	{ "cpus", "CPUs that threads may run on", 0 },
 	{ "numa_node", "NUMA nodes of the CPUs that they ran on last", 0 },
@@ -95,15 +104,34 @@ static const json_t *threads_of(const json_t *step, const char *side)
 	return json_at(json_at(json_at(step, "effective"), side), "threads");
 }
 
+static bool is_known(const json_t *threads, const struct fact *f)
+{
+	const json_t *t;
+	size_t i;
+
+	json_array_foreach(threads, i, t) {
+		const json_t *v = json_at(t, f->path);
+
+		if (v && !json_is_null(v))
+			return true;
+	}
+	return false;
+}
+
 static void table_threads(struct page *p, const json_t *step)
 {
-	struct doc_table *t = page_table(p, "effective", page_text(p, "With %s, from ibv_query_qp of one connection of each "
-					 "thread, sched_getaffinity and sched_getcpu",
+	struct doc_table *t = page_table(p, "effective", page_text(p, "With %s, from ibv_query_qp or getsockopt of one connection "
+					 "of each thread, sched_getaffinity and sched_getcpu",
 					 page_clients(p, json_number_at(step, "target_clients"))), "what;server;generator");
 
-	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+		/* A transport has no more of the other's than null. */
+		if (strchr(facts[i].path, '.') && !is_known(threads_of(step, "server"), &facts[i]) &&
+		    !is_known(threads_of(step, "generator"), &facts[i]))
+			continue;
 		page_add(t, DOC_PLAIN, "sss", facts[i].words, of_threads(p, threads_of(step, "server"), &facts[i]),
 			 of_threads(p, threads_of(step, "generator"), &facts[i]));
+	}
 }
 
 /* --- what doorbells and polls carried --- */

@@ -171,7 +171,7 @@ static void look__connected__what_the_device_was_given(void **state)
 
 	(void)state;
 	open_rc_with_path(IBV_MTU_2048);
-	effective_look(&e, rc.qp, 16);
+	effective_look(&e, &(struct link){ .rc = rc }, 16);
 	o = effective_thread_json(&e);
 	assert_int_equal(json_number_at(o, "credits"), 16);
 	assert_true(json_is_object(json_at(o, "qp")));
@@ -199,7 +199,7 @@ static void look__device_does_not_answer__null(void **state)
 	(void)state;
 	open_rc();
 	fake_fail_next("ibv_query_qp", EIO);
-	effective_look(&e, rc.qp, 16);
+	effective_look(&e, &(struct link){ .rc = rc }, 16);
 	o = effective_thread_json(&e);
 	assert_true(json_is_null(json_at(o, "qp")));
 	json_decref(o);

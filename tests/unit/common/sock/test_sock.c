@@ -16,6 +16,7 @@
 
 static struct ev_loop *loop;
 static struct ep *ep;
+static const struct sock_config config = { .tcp.nodelay = true };
 static struct sock_ctx *ctx;
 static struct sock s;
 static int far;
@@ -101,7 +102,7 @@ static int set_up(void **state)
 	close_in = 0;
 	loop = ev_loop_new(EVFLAG_AUTO);
 	assert_int_equal(ep_new(&cfg, NULL, NULL, &ep, err, sizeof(err)), 0);
-	assert_int_equal(sock_ctx_new(loop, ep, &user, &ctx), 0);
+	assert_int_equal(sock_ctx_new(&config, loop, ep, &user, &ctx), 0);
 	connect_pair(fds);
 	far = fds[0];
 	sock_init(&s, ctx);

@@ -31,7 +31,7 @@ static json_t *read(const char *text)
 	return o;
 }
 
-#define ASKED "{'path_mtu': '%s', 'cpu_list': %s, 'realtime': %s, 'ack_timeout_ns': 268435456, 'retry_count': %d}"
+#define ASKED "{'tuning': {'path_mtu': '%s', 'cpu_list': %s, 'realtime': %s, 'ack_timeout_ns': 268435456, 'retry_count': %d}}"
 #define THREAD "{'cpus': '%s', 'realtime': %s, 'inline_wanted_bytes': 1024, 'inline_granted_bytes': %d, " \
 	       "'qp': {'path_mtu_bytes': %d, 'ack_timeout_ns': 268435456, 'retry_count': 6}}"
 
@@ -100,7 +100,7 @@ static void none_taken__each_once(void **state)
 /* What is said of a thread on node `of_thread` with a device at `of_device` (JSON). */
 static size_t of_nodes(const char *numa, const char *of_thread, const char *of_device)
 {
-	json_t *tuning = made("{'numa': '%s'}", numa);
+	json_t *tuning = made("{'tuning': {'numa': '%s'}}", numa);
 	json_t *step = step_of(made("{'cpus': '0-3', 'numa_node': %s, 'device_numa_node': %s}", of_thread, of_device));
 	size_t n = untaken_add(list, tuning, NULL, step);
 
@@ -147,6 +147,47 @@ static void server__its_own_settings_count(void **state)
 	json_decref(step);
 }
 
+#define TCP_ASKED "{'tcp': {'send_buffer_bytes': 4194304, 'receive_buffer_bytes': 65536, 'busy_poll_us': 50, " \
+		  "'zerocopy_bytes': 65536, 'congestion': 'bbr'}}"
+
+/* The kernel has twice the buffers that it was asked for. */
+static void tcp__less_than_asked__each_said(void **state)
+{
+	json_t *asked = made(TCP_ASKED);
+	json_t *as_asked = step_of(made("{'tcp': {'send_buffer_bytes': 8388608, 'receive_buffer_bytes': 131072, "
+					"'busy_poll_us': 50, 'zerocopy': true, 'congestion': 'bbr'}}"));
+	json_t *less = step_of(made("{'tcp': {'send_buffer_bytes': 425984, 'receive_buffer_bytes': 131072, "
+				    "'busy_poll_us': 0, 'zerocopy': false, 'congestion': 'cubic'}}"));
+
+	(void)state;
+	assert_int_equal(untaken_add(list, asked, NULL, as_asked), 0);
+	assert_int_equal(untaken_add(list, asked, NULL, less), 4);
+	assert_true(has("--tcp send-buffer", "4194304 bytes", "212992 bytes"));
+	assert_true(has("--tcp busy-poll", "50", "0"));
+	assert_true(has("--tcp zerocopy", "zero copies", "copies"));
+	assert_true(has("--tcp congestion", "bbr", "cubic"));
+	json_decref(asked);
+	json_decref(as_asked);
+	json_decref(less);
+}
+
+static void tcp__nothing_asked_or_over_rdma__nothing(void **state)
+{
+	json_t *nothing = made("{'tcp': {'send_buffer_bytes': null, 'busy_poll_us': null, 'congestion': null}}");
+	json_t *asked = made(TCP_ASKED);
+	json_t *step = step_of(made("{'tcp': {'send_buffer_bytes': 1, 'busy_poll_us': 0, 'zerocopy': false, "
+				    "'congestion': 'cubic'}}"));
+	json_t *rdma = step_of(made("{'tcp': null}"));
+
+	(void)state;
+	assert_int_equal(untaken_add(list, nothing, NULL, step), 0);
+	assert_int_equal(untaken_add(list, asked, NULL, rdma), 0);
+	json_decref(nothing);
+	json_decref(asked);
+	json_decref(step);
+	json_decref(rdma);
+}
+
 static void not_known_or_damaged__nothing(void **state)
 {
 	static const char *const steps[] = {
@@ -177,6 +218,8 @@ int main(void)
 		UNTAKEN_TEST(numa__elsewhere__said),
 		UNTAKEN_TEST(numa__device_without_a_node__said),
 		UNTAKEN_TEST(server__its_own_settings_count),
+		UNTAKEN_TEST(tcp__less_than_asked__each_said),
+		UNTAKEN_TEST(tcp__nothing_asked_or_over_rdma__nothing),
 		UNTAKEN_TEST(not_known_or_damaged__nothing),
 	};
 

@@ -1,0 +1,56 @@
+/* Options of TCP sockets (tcp(7), socket(7)): what was asked for with --tcp, and what a socket has.
+ */
+#ifndef RAMPART_COMMON_TCP_H
+#define RAMPART_COMMON_TCP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#define TCP_CONGESTION_BYTES 16	/* of a name with its end: the kernel's TCP_CA_NAME_MAX */
+
+/* `default` is the kernel's, but for TCP_NODELAY: a message waits for no other one. */
+struct tcp_options {
+	bool nodelay;			/* TCP_NODELAY */
+	bool quickack;			/* TCP_QUICKACK, set again after each read: the kernel takes it back */
+	uint32_t send_buffer, receive_buffer;	/* SO_SNDBUF, SO_RCVBUF: bytes; 0: the kernel's, which grow as needed */
+	uint32_t busy_poll_us;		/* SO_BUSY_POLL; 0: the system's */
+	uint32_t zerocopy_bytes;	/* SO_ZEROCOPY: messages from this size on are sent from where they are; 0: none */
+	char congestion[TCP_CONGESTION_BYTES];	/* TCP_CONGESTION; empty: the system's */
+};
+
+/* Reads the value of --tcp: `default` or `tuned`, and options that differ from it, such as "tuned,zerocopy=64k". NULL is
+ * `default`. 0, or -EINVAL with a line in `err`. Pure. */
+int tcp_parse(const char *text, struct tcp_options *out, char *err, size_t err_size) __attribute__((warn_unused_result));
+
+/* {nodelay, quickack, send_buffer_bytes, receive_buffer_bytes, busy_poll_us, zerocopy_bytes, congestion}; null: not asked
+ * for. NULL when out of memory. */
+json_t *tcp_options_json(const struct tcp_options *o) __attribute__((warn_unused_result));
+
+/* Gives a connected socket its options, but for SO_ZEROCOPY: encrypting copies. What the kernel refuses stays as it is: tcp_read tells. Some system calls, so once a
+ * connection. */
+void tcp_apply(int fd, const struct tcp_options *o);
+/* SO_ZEROCOPY. False: the kernel has none. */
+bool tcp_skip_copies(int fd) __attribute__((warn_unused_result));
+/* TCP_QUICKACK again, after a read. A system call. */
+void tcp_ack_quickly(int fd);
+/* What is not sent yet goes nowhere: the close that follows resets the connection. */
+void tcp_abort_on_close(int fd);
+
+/* What a socket has (getsockopt(2)). */
+struct tcp_values {
+	uint64_t nodelay, quickack, send_buffer, receive_buffer, busy_poll_us, zerocopy, mss;
+	char congestion[TCP_CONGESTION_BYTES];
+};
+/* False: it is no TCP socket, or closed. System calls, so not between messages. */
+bool tcp_read(int fd, struct tcp_values *out) __attribute__((warn_unused_result));
+
+/* A row of an option table; `AT` gives the offset of a const char *. */
+#define TCP_OPT(AT) { .name = "tcp", .type = OPT_STRING, .offset = AT, .metavar = "OPTION,...", .def = "default", \
+	.help = "Socket options of clients over TCP and TLS: default or tuned, and then nodelay=on|off, quickack=on|off, " \
+	"send-buffer=BYTES, receive-buffer=BYTES, busy-poll=MICROSECONDS, zerocopy=BYTES (of TCP, messages from this size on), " \
+	"congestion=NAME." }
+
+#endif
