@@ -21,6 +21,7 @@
 #include "loadgen/results/results.h"
 #include "loadgen/results/space.h"
 #include "loadgen/run.h"
+#include "loadgen/side_by_side.h"
 
 /* --- running --- */
 
@@ -34,6 +35,7 @@ struct compared {
 struct comparison {
 	struct alternatives *a;
 	unsigned rounds;		/* complete ones */
+	json_t *environment;		/* of the load generator, in the first run that knew an RDMA device; else the first */
 	json_t *not_taken[COMPARE_ALTERNATIVES_MAX];	/* settings that did not take effect in an alternative; NULL: none ran yet */
 	struct compared *points;
 	size_t n_points, max_points;
@@ -58,11 +60,12 @@ static struct compared *point_of(struct comparison *k, const json_t *step, bool 
 	return p;
 }
 
-/* The part of a step that baseline_compare reads. All rounds are kept until the end, and a whole step is large. */
+/* The part of a step that baseline_compare and side_by_side_figures read. All rounds are kept until the end, and a whole step is large. */
 static json_t *figures_of(const json_t *step, unsigned round)
 {
 	static const char *const names[] = { "target_clients", "message_bytes", "connected_held", "throughput_msgs_per_s",
-					     "throughput_bytes_per_s", "response_ns", "connect_ns", "resources" };
+					     "throughput_bytes_per_s", "response_ns", "connect_ns", "resources",
+					     "memory" };
 	json_t *o = json_pack("{s:i}", "repetition", (int)round + 1);
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -71,9 +74,15 @@ static json_t *figures_of(const json_t *step, unsigned round)
 	return o;
 }
 
+static bool names_device(const json_t *environment)
+{
+	return json_is_object(json_at(environment, "rdma_device"));
+}
+
 static void keep(struct comparison *k, unsigned alternative, const json_t *run)
 {
 	bool swept = json_array_size(json_at(run, "config.rates_per_s")) > 1;
+	json_t *environment = json_at(run, "environment.clients");
 	json_t *step;
 	size_t i;
 
@@ -81,6 +90,10 @@ static void keep(struct comparison *k, unsigned alternative, const json_t *run)
 	if (!k->not_taken[alternative])
 		k->not_taken[alternative] = json_incref(json_at(run, "analysis.not_taken"));
 
+	if (!k->environment || (names_device(environment) && !names_device(k->environment))) {
+		json_decref(k->environment);
+		k->environment = json_incref(environment);
+	}
 	json_array_foreach(json_object_get(run, "steps"), i, step) {
 		struct compared *p = point_of(k, step, swept);
 
@@ -215,19 +228,23 @@ static json_t *comparison_json(const struct comparison *k, const char *id)
 	json_t *points = json_array(), *crossovers;
 
 	for (size_t n = 0; n < k->n_points; n++) {
-		json_t *candidates = json_array();
+		json_t *candidates = json_array(), *figures = json_array();
 
+		for (unsigned i = 0; i < k->a->n; i++)
+			json_array_append_new(figures, side_by_side_figures(k->a->v[i].name, k->points[n].runs[i]));
 		for (unsigned i = 1; i < k->a->n; i++)
 			json_array_append_new(candidates, json_pack("{s:s, s:o}", "name", k->a->v[i].name, "rows",
 								    rows_of(&k->points[n], i)));
-		json_array_append_new(points, json_pack("{s:I, s:I, s:o, s:o}", "clients", k->points[n].clients,
+		json_array_append_new(points, json_pack("{s:I, s:I, s:o, s:o, s:o}", "clients", k->points[n].clients,
 			"message_bytes", k->points[n].bytes, "offered_per_s",
-			json_number(k->points[n].rate > 0 ? k->points[n].rate : NAN), "candidates", candidates));
+			json_number(k->points[n].rate > 0 ? k->points[n].rate : NAN), "candidates", candidates, "figures",
+			figures));
 	}
 	crossovers = crossovers_json(k, points);
-	return json_pack("{s:i, s:s, s:s, s:o, s:s, s:i, s:f, s:o, s:o}", "schema_version", 3, "id", id, "compared", k->a->title,
+	return json_pack("{s:i, s:s, s:s, s:o, s:s, s:i, s:f, s:o, s:o, s:o, s:O?}", "schema_version", 3, "id", id, "compared", k->a->title,
 			 "alternatives", alternatives_json(k), "baseline", k->a->v[0].name, "rounds", (int)k->rounds,
-			 "min_effect", BASELINE_MIN_EFFECT, "points", points, "crossovers", crossovers);
+			 "min_effect", BASELINE_MIN_EFFECT, "points", points, "crossovers", crossovers, "sizes",
+			 side_by_side_sizes(points), "environment", k->environment);
 }
 
 /* "+12.3 % (+10.1 to +15.0)" */
@@ -309,6 +326,26 @@ static void print_crossovers(const json_t *o)
 	}
 }
 
+/* "1 clients, p50: tcp is ahead, from 36.4 KiB on rdma" */
+static void print_sizes(const json_t *o)
+{
+	json_t *s, *a;
+	size_t i, n;
+
+	json_array_foreach(json_object_get(o, "sizes"), i, s) {
+		printf("%.0f clients, %s of %s and %s: ", json_number_at(s, "clients"),
+		       strcmp(json_text_at(s, "metric"), "response_p50_ns") == 0 ? "p50" : "bandwidth",
+		       json_string_value(json_array_get(json_object_get(s, "names"), 0)),
+		       json_string_value(json_array_get(json_object_get(s, "names"), 1)));
+		json_array_foreach(json_object_get(s, "ahead"), n, a) {
+			if (n)
+				printf(", from about %.0f bytes on ", json_number_at(a, "from_bytes"));
+			printf("%s%s", json_text_at(a, "name"), n ? "" : " is ahead");
+		}
+		printf(json_array_size(json_object_get(s, "ahead")) > 1 ? "\n" : " at all sizes\n");
+	}
+}
+
 static void print_table(const json_t *o)
 {
 	json_t *point, *candidate, *row;
@@ -333,6 +370,7 @@ static void print_table(const json_t *o)
 	}
 	print_untaken(o);
 	print_crossovers(o);
+	print_sizes(o);
 }
 
 /* The table, and the report if it is to. False if a file could not be written. */
@@ -384,6 +422,7 @@ static void free_points(struct comparison *k)
 			json_decref(k->points[n].runs[i]);
 	for (unsigned i = 0; i < k->a->n; i++)
 		json_decref(k->not_taken[i]);
+	json_decref(k->environment);
 	free(k->points);
 }
 

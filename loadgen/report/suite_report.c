@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 #include "common/base/json_at.h"
-#include "loadgen/report/sections/suite.h"
+#include "loadgen/report/suites/comparison.h"
+#include "loadgen/report/suites/suite.h"
 
 static FILE *open_file(const char *dir, const char *name)
 {

@@ -9,7 +9,4 @@ void section_suite_summary(struct page *p, const json_t *suite);
 /* The chapter of an entry; `next` is the entry behind it, or NULL. */
 void section_suite_entry(struct page *p, const json_t *entry, const json_t *next);
 
-/* All of a comparison alone, whose folder has compare.json; `path` leads from the report to that. */
-void section_comparison(struct page *p, const json_t *comparison, const char *path);
-
 #endif

@@ -1,0 +1,177 @@
+/* What a report says of a comparison. See comparison.h. */
+#include "loadgen/report/suites/comparison.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/base/json_at.h"
+
+#define POINTS_MAX 512u
+#define CANDIDATES_MAX 16u
+
+/* --- candidates against the baseline --- */
+
+static const struct shown {
+	const char *metric, *title;
+} shown[] = {
+	{ "throughput_msgs_per_s", "messages/s" }, { "throughput_bytes_per_s", "bandwidth" }, { "response_p50_ns", "p50" },
+	{ "response_p95_ns", "p95" }, { "response_p99_ns", "p99" }, { "response_p99_9_ns", "p99.9" },
+	{ "server_cpu_ns_per_message", "server CPU an operation" },
+	{ "generator_cpu_ns_per_message", "generator CPU an operation" },
+};
+
+static enum doc_tone tone_of(const char *verdict)
+{
+	if (strcmp(verdict, "regression") == 0)
+		return DOC_BAD;
+	return strcmp(verdict, "improvement") == 0 ? DOC_GOOD : DOC_PLAIN;
+}
+
+static const char *in_unit(struct page *p, const json_t *row, const char *path)
+{
+	const char *unit = page_text_at(row, "unit", "");
+	double v = json_number_at(row, path);
+
+	if (strcmp(unit, "bytes_per_s") == 0)
+		return isfinite(v) ? page_text(p, "%.5g GB/s", v / 1e9) : "unknown";
+	return page_in_unit(p, v, unit);
+}
+
+static const char *improvement(struct page *p, const json_t *row)
+{
+	double v = json_number_at(row, "round_ratio.value"), low = json_number_at(row, "round_ratio.low");
+	double high = json_number_at(row, "round_ratio.high");
+
+	if (!isfinite(v))
+		return "unknown";
+	if (!isfinite(low) || !isfinite(high))
+		return page_text(p, "%+.1f %%", 100 * (v - 1));
+	return page_text(p, "%+.1f %% (%+.1f to %+.1f)", 100 * (v - 1), 100 * (low - 1), 100 * (high - 1));
+}
+
+static void add_rows(struct page *p, struct doc_table *t, const json_t *point, const json_t *candidate)
+{
+	const json_t *row;
+	size_t i;
+
+	for (size_t k = 0; k < sizeof(shown) / sizeof(shown[0]); k++)
+		json_array_foreach(json_at(candidate, "rows"), i, row) {
+			const char *verdict = page_text_at(row, "verdict", "unknown");
+
+			if (strcmp(page_text_at(row, "metric", ""), shown[k].metric) != 0)
+				continue;
+			page_add(t, tone_of(verdict), "00ssssss", json_number_at(point, "clients"),
+				 json_number_at(point, "message_bytes"), page_text_at(candidate, "name", "unknown"), shown[k].title,
+				 in_unit(p, row, "base.value"), in_unit(p, row, "run.value"), improvement(p, row), verdict);
+		}
+}
+
+static void show_comparison(struct page *p, const char *id, const json_t *comparison)
+{
+	const json_t *point, *candidate;
+	struct doc_table *t;
+	size_t i, k;
+
+	doc_text(p->doc, NULL, "The baseline is %s. Figures are medians over %s rounds in which all took turns; an improvement "
+		 "above 0 is better, whatever the figure, and has the range of the rounds.",
+		 page_text_at(comparison, "baseline", "unknown"), page_count(p, json_number_at(comparison, "rounds")));
+	t = page_table(p, page_text(p, "%s_comparison", id), "Candidates against the baseline.",
+		       "clients#;size#bytes;candidate;figure;baseline;candidate's;improvement;verdict");
+	json_array_foreach(json_object_get(comparison, "points"), i, point) {
+		if (i == POINTS_MAX)
+			break;
+		json_array_foreach(json_object_get(point, "candidates"), k, candidate) {
+			if (k < CANDIDATES_MAX * 4)
+				add_rows(p, t, point, candidate);
+		}
+	}
+}
+
+/* Improvement in messages a second, in per cent, against size: where settings cross over. */
+static void draw_comparison(struct page *p, const char *id, const json_t *comparison)
+{
+	const json_t *points = json_object_get(comparison, "points"), *row;
+	size_t n = json_array_size(points) < POINTS_MAX ? json_array_size(points) : POINTS_MAX, r;
+	size_t candidates = json_array_size(json_at(json_array_get(points, 0), "candidates"));
+	struct chart c = { .x_label = "size, bytes", .x_log = true, .y_label = "messages/s, % more than the baseline" };
+
+	for (size_t k = 0; n > 1 && k < candidates && k < CANDIDATES_MAX; k++) {
+		double *v = page_numbers(p, 4 * n);
+
+		if (!v)
+			return;
+		for (size_t i = 0; i < n; i++) {
+			const json_t *at = json_array_get(points, i), *o = json_array_get(json_object_get(at, "candidates"), k);
+
+			v[i] = json_number_at(at, "message_bytes");
+			json_array_foreach(json_object_get(o, "rows"), r, row) {
+				if (strcmp(page_text_at(row, "metric", ""), "throughput_msgs_per_s") != 0)
+					continue;
+				v[n + i] = 100 * (json_number_at(row, "round_ratio.value") - 1);
+				v[2 * n + i] = 100 * (json_number_at(row, "round_ratio.low") - 1);
+				v[3 * n + i] = 100 * (json_number_at(row, "round_ratio.high") - 1);
+			}
+		}
+		page_series(&c, (struct chart_series){ .mark = CHART_LINE, .x = v, .y = v + n, .low = v + 2 * n, .high = v + 3 * n,
+			.n = n, .label = page_text_at(json_array_get(json_at(json_array_get(points, 0), "candidates"), k), "name",
+						      "unknown") });
+	}
+	if (!c.n_series)
+		return;
+	page_rule(&c, 0, false, false, page_text_at(comparison, "baseline", "baseline"));
+	page_chart(p, page_text(p, "%s-change", id), "Messages a second against the baseline", &c,
+		   "By how much each candidate is better, with the range of the rounds; the table has the numbers.");
+}
+
+void comparison_verdicts(const json_t *comparison, size_t *better, size_t *worse, size_t *all)
+{
+	const json_t *point, *candidate, *row;
+	size_t i, k, r;
+
+	*better = *worse = *all = 0;
+	json_array_foreach(json_object_get(comparison, "points"), i, point)
+		json_array_foreach(json_object_get(point, "candidates"), k, candidate)
+			json_array_foreach(json_object_get(candidate, "rows"), r, row) {
+				const char *verdict = page_text_at(row, "verdict", "unknown");
+
+				*better += strcmp(verdict, "improvement") == 0;
+				*worse += strcmp(verdict, "regression") == 0;
+				++*all;
+			}
+}
+
+void comparison_answer(struct page *p, const json_t *comparison)
+{
+	size_t better, worse, all;
+
+	comparison_verdicts(comparison, &better, &worse, &all);
+	doc_answer(p->doc, DOC_PLAIN, NULL, page_text(p, "Against %s", page_text_at(comparison, "baseline", "the baseline")),
+		   page_text(p, "%zu better, %zu worse", better, worse),
+		   page_text(p, "of %zu figures, over all sizes and candidates.", all));
+}
+
+/* --- all of it --- */
+
+void comparison_show(struct page *p, const char *id, const json_t *comparison)
+{
+	side_by_side_show(p, id, comparison);
+	draw_comparison(p, id, comparison);
+	show_comparison(p, id, comparison);
+}
+
+void section_comparison(struct page *p, const json_t *comparison, const char *path)
+{
+	const json_t *o, *options;
+	size_t i;
+
+	doc_section(p->doc, "comparison", "Candidates against the baseline");
+	comparison_answer(p, comparison);
+	comparison_show(p, "comparison", comparison);
+	doc_section(p->doc, "alternatives", "What was compared");
+	json_array_foreach(json_object_get(comparison, "alternatives"), i, o) {
+		options = json_object_get(o, "options");
+		doc_item(p->doc, NULL, "%s%s: %s", page_text_at(o, "name", "unknown"), i ? "" : " (the baseline)",
+			 json_object_size(options) ? page_json(p, options) : "nothing is set");
+	}
+	doc_file(p->doc, path, "all figures");
+}

@@ -1,0 +1,19 @@
+/* What a report says of a comparison, made from compare.json, which may be damaged or hostile. */
+#ifndef RAMPART_LOADGEN_REPORT_COMPARISON_H
+#define RAMPART_LOADGEN_REPORT_COMPARISON_H
+
+#include "loadgen/report/sections/page.h"
+
+/* How many of its figures are better and worse than the baseline's, of how many. */
+void comparison_verdicts(const json_t *comparison, size_t *better, size_t *worse, size_t *all);
+/* The answer that a chapter begins with. */
+void comparison_answer(struct page *p, const json_t *comparison);
+/* Curves and tables; names of charts and tables begin with `id`. */
+void comparison_show(struct page *p, const char *id, const json_t *comparison);
+/* Its part that has the alternatives beside each other (side_by_side.c). */
+void side_by_side_show(struct page *p, const char *id, const json_t *comparison);
+
+/* All of a comparison alone, whose folder has compare.json; `path` leads from the report to that. */
+void section_comparison(struct page *p, const json_t *comparison, const char *path);
+
+#endif
