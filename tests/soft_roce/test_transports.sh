@@ -52,11 +52,31 @@ for t in tcp tls; do
     holds "$t: --churn: all came back, with their TLS sessions" $t-churn 'one.churn.cycles >= 60' \
         'one.churn.cycles_failed == 0' 'one.handshakes.full == 20'
 done
+moves "tcp: sockets that are tuned, and messages sent without copies" tcp-tuned \
+    "--transport tcp --tcp tuned,zerocopy=64k --workload large --operation send --message-size 1M --chunk 256k --steps 2 --iterations 4" \
+    '.config.tcp.zerocopy_bytes == 65536' '.server_config.tcp.zerocopy_bytes == 65536' \
+    '[.steps[].effective[].threads[].tcp | select(.) | .zerocopy] | unique == [true]' \
+    '[.steps[].effective[].threads[].tcp | select(.) | .nodelay, .ktls] | unique == [false, true]'
 counted "no packet sequence number was read or drawn" main events.psn_verified=0 events.psn_conflicts=0 events.closed.failed=0
 all_back "after the runs everything is back" main
 gives "a workload that needs the server's memory is refused" 2 \
     '^performance_test: --transport tcp: --workload write reads and writes .* only rdma can; allowed: echo, pingpong' \
     "${bin}performance_test" "${tls_options[@]}" --server "$host" --transport tcp --workload write
+
+# ---- beside each other
+
+gives "--compare: RDMA, TCP and TLS in turns" 0 'of rdma and tcp: .*ahead' "${bin}performance_test" "${tls_options[@]}" \
+    --environment native --server "$host" --tls-port "${port[main]}" --compare transport=rdma,tcp,tls --repeat 2 --threads 1 \
+    --steps 20 --message-size 64,4k --warmup 0.1 --duration 0.4 --quiet --output "$results" --name beside
+beside=("$results"/*-beside)
+is "--compare: each has its figures, and the stages that it has" \
+    "$(jq -c '[.points[0].figures[] | [.name, .response_p50_ns > 0, .throughput_msgs_per_s > 0, .server_rss_bytes_per_client > 0,
+        .connect_stages.tls_handshake > 0, .connect_stages.socket_connect > 0, .connect_stages.rdma_connect > 0]]' "$beside/compare.json")" \
+    '[["rdma",true,true,true,true,false,true],["tcp",true,true,true,true,true,false],["tls",true,true,true,true,false,false]]'
+is "--compare: of each two one is ahead at the smallest size" \
+    "$(jq -c '[(.sizes | length), ([.sizes[].ahead[0].from_bytes] | unique)]' "$beside/compare.json")" '[6,[null]]'
+matches "--compare: the report says that software RDMA is no adapter" "$(<"$beside/report.md")" \
+    'RDMA here is software .*nothing here is a statement on adapters'
 
 # ---- which are served
 
