@@ -85,8 +85,9 @@ struct client_ops {
 	void (*on_credit)(void *arg, struct client_conn *c, uint32_t credits, uint64_t sequence);
 	/* A ping came back. May be NULL where none are sent. */
 	void (*on_ping)(void *arg, struct client_conn *c, uint32_t number, const uint8_t *data, uint32_t bytes);
-	/* The window holds what client_push asked for with this sequence. May be NULL where there is no window. */
-	void (*on_pushed)(void *arg, struct client_conn *c, uint64_t sequence);
+	/* The window holds what client_push asked for with this sequence: `data` is NULL. Over a socket it is `bytes` of `data`,
+	 * valid during the call. May be NULL where nothing is asked for. */
+	void (*on_pushed)(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data, uint32_t bytes);
 	/* The oldest `n` requests on the region are done. May be NULL where none are made. */
 	void (*on_rma)(void *arg, struct client_conn *c, uint32_t n);
 	/* The server stops: nothing more may be begun. What is in flight still ends, and then the connection, as FAIL_CLOSED
@@ -192,7 +193,8 @@ void client_post(struct client_conn *c, uint32_t buf, uint32_t bytes, bool asks)
 void client_ping(struct client_conn *c, uint32_t buf, uint32_t bytes, uint32_t number);
 
 /* Has the server WRITE a part of the region, as it is behind all requests before this one, to the window; on_pushed
- * tells when it is there. Needs a window, and cfg->message_bytes of at least 52. Takes a credit. If no buffer is
+ * tells when it is there. Over a socket it sends push->bytes of msg_pushed_byte, which with a header are no more than
+ * cfg->message_bytes, and the offsets are 0. Needs a window, and cfg->message_bytes of at least 52. Takes a credit. If no buffer is
  * free, the connection fails with ENOBUFS. */
 void client_push(struct client_conn *c, const struct msg_push *push, uint64_t sequence);
 

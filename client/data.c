@@ -172,14 +172,25 @@ static bool on_credit(struct client_conn *c, const struct msg_header *h)
 	return true;
 }
 
-static bool on_pushed(struct client_conn *c, const struct msg_header *h)
+static bool on_pushed(struct client_conn *c, const struct msg_header *h, const uint8_t *data, uint32_t bytes)
 {
 	const struct client_ops *ops = c->ctx->ops;
 
 	if (c->state != CLIENT_ST_LIVE || !ops->on_pushed || !take_back(c, 1, h->length))
 		return false;
-	ops->on_pushed(c->ctx->arg, c, h->sequence);
+	if (link_is_rdma(&c->link))
+		ops->on_pushed(c->ctx->arg, c, h->sequence, NULL, 0);
+	else
+		ops->on_pushed(c->ctx->arg, c, h->sequence, data + h->length, bytes - h->length);
 	return true;
+}
+
+/* How many of the bytes that came are a message: over a socket what was pushed follows the PUSHED. */
+static uint32_t message_bytes(const struct client_conn *c, const uint8_t *data, uint32_t bytes)
+{
+	uint32_t pushed = MSG_HEADER_BYTES + (c->tags ? MSG_TAG_BYTES : 0);
+
+	return !link_is_rdma(&c->link) && bytes > pushed && data[0] == MSG_PUSHED ? pushed : bytes;
 }
 
 /* With the first reply outstanding the user has begun nothing yet. */
@@ -216,7 +227,7 @@ static bool on_reply(struct client_conn *c, const uint8_t *data, const struct li
 		ops->on_ping(c->ctx->arg, c, ntohl(a->imm), data, a->bytes);
 		return true;
 	}
-	if (msg_decode(data, a->bytes, &h))
+	if (msg_decode(data, message_bytes(c, data, a->bytes), &h))
 		return false;
 	if (!tag_is_right(c, data, &h)) {
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_TAG);
@@ -232,7 +243,7 @@ static bool on_reply(struct client_conn *c, const uint8_t *data, const struct li
 		return true;
 	}
 	if (h.type == MSG_PUSHED)
-		return on_pushed(c, &h);
+		return on_pushed(c, &h, data, a->bytes);
 	if (h.type == MSG_GOODBYE)
 		return on_goodbye(c, &h);
 	return h.type == MSG_CREDIT && on_credit(c, &h);

@@ -224,7 +224,11 @@ struct ep_buf_link {
 	uint8_t record;		/* over a socket: enum record_kind */
 	union {
 		struct ep_write write;
-		uint32_t call;	/* over a socket: number of the last one that sent of it without a copy */
+		struct {	/* over a socket */
+			const void *behind;	/* bytes that follow those of the buffer */
+			uint32_t behind_bytes;
+			uint32_t call;	/* number of the last call that sent of it without a copy */
+		};
 	};
 };
 struct ep_buf_link *ep_buf_link(const struct ep *ep, uint32_t buf);

@@ -135,7 +135,7 @@ static struct ep_buf_link *link_of(const struct sock *s, uint32_t buf)
 
 static void header_of(const struct ep_buf_link *l, uint8_t out[RECORD_HEADER_BYTES])
 {
-	const struct record r = { .kind = (enum record_kind)l->record, .bytes = l->length, .imm = l->imm };
+	const struct record r = { .kind = (enum record_kind)l->record, .bytes = l->length + l->behind_bytes, .imm = l->imm };
 
 	record_encode(&r, out);
 }
@@ -152,32 +152,37 @@ static void drop_first(struct sock *s)
 		ep_buf_put(s->ctx->ep, buf);
 }
 
+static size_t record_bytes(const struct ep_buf_link *l)
+{
+	return RECORD_HEADER_BYTES + (size_t)l->length + l->behind_bytes;
+}
+
 /* The kernel has a copy of the next `n` bytes. */
 static void advance(struct sock *s, size_t n)
 {
 	size_t sent = s->sent + n;
 
-	while (s->first != EP_NO_BUF && sent >= RECORD_HEADER_BYTES + link_of(s, s->first)->length) {
-		sent -= RECORD_HEADER_BYTES + link_of(s, s->first)->length;
+	while (s->first != EP_NO_BUF && sent >= record_bytes(link_of(s, s->first))) {
+		sent -= record_bytes(link_of(s, s->first));
 		drop_first(s);
 	}
 	s->sent = (uint32_t)sent;
 }
 
 /* Bytes from `at` on of what is `n` bytes long, if there are any. */
-static void add_part(struct iovec *v, int *n_v, uint8_t *data, size_t n, size_t *at)
+static void add_part(struct iovec *v, int *n_v, const void *data, size_t n, size_t *at)
 {
 	size_t skip = MIN(*at, n);
 
 	*at -= skip;
 	if (skip < n)
-		v[(*n_v)++] = (struct iovec){ data + skip, n - skip };
+		v[(*n_v)++] = (struct iovec){ (uint8_t *)data + skip, n - skip };
 }
 
 /* Large enough to be sent from where it is. */
 static bool is_large(const struct sock *s, const struct ep_buf_link *l)
 {
-	return s->zerocopy.on && l->length >= s->ctx->cfg->tcp.zerocopy_bytes;
+	return s->zerocopy.on && !l->behind_bytes && l->length >= s->ctx->cfg->tcp.zerocopy_bytes;
 }
 
 static bool may_skip_copy(const struct sock *s)
@@ -219,7 +224,7 @@ static ssize_t write_pinned(struct sock *s)
 static ssize_t write_plain(struct sock *s)
 {
 	uint8_t headers[JOINED_MAX][RECORD_HEADER_BYTES];
-	struct iovec v[2 * JOINED_MAX];
+	struct iovec v[3 * JOINED_MAX];
 	struct msghdr m = { .msg_iov = v };
 	uint32_t buf = s->first;
 	size_t at = s->sent;
@@ -235,18 +240,20 @@ static ssize_t write_plain(struct sock *s)
 		header_of(l, headers[i]);
 		add_part(v, &n, headers[i], RECORD_HEADER_BYTES, &at);
 		add_part(v, &n, ep_buf(s->ctx->ep, buf), l->length, &at);
+		add_part(v, &n, l->behind, l->behind_bytes, &at);
 		buf = l->next;
 	}
 	m.msg_iovlen = (size_t)n;
 	return result(s, sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
-static size_t append(uint8_t *out, size_t n, const uint8_t *data, size_t bytes, size_t *at)
+static size_t append(uint8_t *out, size_t n, const void *data, size_t bytes, size_t *at)
 {
 	size_t skip = MIN(*at, bytes), take = MIN(bytes - skip, TLS_RECORD_BYTES - n);
 
 	*at -= skip;
-	memcpy(out + n, data + skip, take);
+	if (take)
+		memcpy(out + n, (const uint8_t *)data + skip, take);
 	return n + take;
 }
 
@@ -263,6 +270,7 @@ static ssize_t write_tls(struct sock *s)
 		header_of(l, header);
 		n = append(out, n, header, sizeof(header), &at);
 		n = append(out, n, ep_buf(s->ctx->ep, buf), l->length, &at);
+		n = append(out, n, l->behind, l->behind_bytes, &at);
 	}
 	st = tls_write(s->tls, out, n, &put);
 	if (st == TLS_DONE)
@@ -295,7 +303,7 @@ static void run_deferred(struct ep_deferred *d)
 		flush(s);
 }
 
-void sock_send(struct sock *s, uint32_t buf, const struct record *r)
+static void send_as(struct sock *s, uint32_t buf, const struct ep_buf_link *record)
 {
 	struct ep *ep = s->ctx->ep;
 	struct ep_buf_link *l = link_of(s, buf);
@@ -304,7 +312,7 @@ void sock_send(struct sock *s, uint32_t buf, const struct record *r)
 		ep_buf_put(ep, buf);
 		return;
 	}
-	*l = (struct ep_buf_link){ .next = EP_NO_BUF, .length = r->bytes, .imm = r->imm, .record = (uint8_t)r->kind };
+	*l = *record;
 	if (s->last == EP_NO_BUF)
 		s->first = buf;
 	else
@@ -314,6 +322,18 @@ void sock_send(struct sock *s, uint32_t buf, const struct record *r)
 	ep_hold(ep);
 	ep_defer(ep, &s->deferred);
 	ep_unhold(ep);
+}
+
+void sock_send(struct sock *s, uint32_t buf, const struct record *r)
+{
+	send_as(s, buf, &(struct ep_buf_link){ .next = EP_NO_BUF, .length = r->bytes, .imm = r->imm,
+					       .record = (uint8_t)r->kind });
+}
+
+void sock_send_two(struct sock *s, uint32_t buf, uint32_t bytes, const void *behind, uint32_t behind_bytes)
+{
+	send_as(s, buf, &(struct ep_buf_link){ .next = EP_NO_BUF, .length = bytes, .record = RECORD_MESSAGES,
+					       .behind = behind, .behind_bytes = behind_bytes });
 }
 
 bool sock_read_options(const struct sock *s, struct tcp_values *out, bool *ktls)

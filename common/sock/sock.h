@@ -87,6 +87,8 @@ void sock_close(struct sock *s);
 
 /* Sends a record with the first r->bytes of `buf`, which becomes the socket's. A failure is told by on_end, perhaps from within. */
 void sock_send(struct sock *s, uint32_t buf, const struct record *r);
+/* The same of `bytes` of `buf`, with `behind_bytes` at `behind` after them, which stay as they are until the socket is closed. */
+void sock_send_two(struct sock *s, uint32_t buf, uint32_t bytes, const void *behind, uint32_t behind_bytes);
 /* What the socket has (tcp_read), and whether the kernel encrypts what TLS sends. System calls. */
 bool sock_read_options(const struct sock *s, struct tcp_values *out, bool *ktls) __attribute__((warn_unused_result));
 /* Asks the peer to close, behind all that waits. False: no buffer is free. */

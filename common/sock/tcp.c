@@ -14,7 +14,7 @@
 #define BYTES_MAX (1u << 30)
 #define BUSY_POLL_US_MAX 1000000u
 
-enum kind { KIND_SWITCH, KIND_BYTES, KIND_MICROSECONDS, KIND_NAME };
+enum kind { KIND_SWITCH, KIND_OPPOSITE, KIND_BYTES, KIND_MICROSECONDS, KIND_NAME };
 
 static const struct key {
 	const char *name;
@@ -22,7 +22,7 @@ static const struct key {
 	size_t offset;
 	const char *allowed;
 } keys[] = {
-	{ "nodelay", KIND_SWITCH, offsetof(struct tcp_options, nodelay), "on or off" },
+	{ "nodelay", KIND_OPPOSITE, offsetof(struct tcp_options, delay), "on or off" },
 	{ "quickack", KIND_SWITCH, offsetof(struct tcp_options, quickack), "on or off" },
 	{ "send-buffer", KIND_BYTES, offsetof(struct tcp_options, send_buffer), "1 to 1G bytes, such as 4M" },
 	{ "receive-buffer", KIND_BYTES, offsetof(struct tcp_options, receive_buffer), "1 to 1G bytes, such as 4M" },
@@ -32,10 +32,10 @@ static const struct key {
 	  "/proc/sys/net/ipv4/tcp_available_congestion_control" },
 };
 
-static const struct tcp_options as_default = { .nodelay = true };
+static const struct tcp_options as_default;
 /* What programs set that want short round trips and full pipes. */
-static const struct tcp_options as_tuned = { .nodelay = true, .quickack = true, .busy_poll_us = 50,
-					     .send_buffer = 4u << 20, .receive_buffer = 4u << 20 };
+static const struct tcp_options as_tuned = { .quickack = true, .busy_poll_us = 50, .send_buffer = 4u << 20,
+					     .receive_buffer = 4u << 20 };
 
 /* False: it is no number from 1 to `max`. */
 static bool read_number(const char *text, uint64_t max, bool suffix, void *out)
@@ -60,11 +60,11 @@ static bool read_number(const char *text, uint64_t max, bool suffix, void *out)
 	return true;
 }
 
-static bool read_switch(const char *text, void *out)
+static bool read_switch(const char *text, const char *set, const char *clear, void *out)
 {
-	bool on = strcmp(text, "on") == 0;
+	bool on = strcmp(text, set) == 0;
 
-	if (!on && strcmp(text, "off") != 0)
+	if (!on && strcmp(text, clear) != 0)
 		return false;
 	memcpy(out, &on, sizeof(on));
 	return true;
@@ -86,7 +86,9 @@ static bool read_value(const struct key *k, const char *text, struct tcp_options
 
 	switch (k->kind) {
 	case KIND_SWITCH:
-		return read_switch(text, out);
+		return read_switch(text, "on", "off", out);
+	case KIND_OPPOSITE:
+		return read_switch(text, "off", "on", out);
 	case KIND_BYTES:
 		return read_number(text, BYTES_MAX, true, out);
 	case KIND_MICROSECONDS:
@@ -152,7 +154,7 @@ static json_t *if_asked(uint32_t n)
 
 json_t *tcp_options_json(const struct tcp_options *o)
 {
-	return json_pack("{s:b, s:b, s:o, s:o, s:o, s:o, s:s?}", "nodelay", o->nodelay, "quickack", o->quickack,
+	return json_pack("{s:b, s:b, s:o, s:o, s:o, s:o, s:s?}", "nodelay", !o->delay, "quickack", o->quickack,
 			 "send_buffer_bytes", if_asked(o->send_buffer), "receive_buffer_bytes", if_asked(o->receive_buffer),
 			 "busy_poll_us", if_asked(o->busy_poll_us), "zerocopy_bytes", if_asked(o->zerocopy_bytes),
 			 "congestion", *o->congestion ? o->congestion : NULL);
@@ -165,7 +167,7 @@ static void set(int fd, int level, int name, int value)
 
 void tcp_apply(int fd, const struct tcp_options *o)
 {
-	set(fd, IPPROTO_TCP, TCP_NODELAY, o->nodelay);
+	set(fd, IPPROTO_TCP, TCP_NODELAY, !o->delay);
 	if (o->quickack)
 		tcp_ack_quickly(fd);
 	if (o->send_buffer)

@@ -11,9 +11,9 @@
 
 #define TCP_CONGESTION_BYTES 16	/* of a name with its end: the kernel's TCP_CA_NAME_MAX */
 
-/* `default` is the kernel's, but for TCP_NODELAY: a message waits for no other one. */
+/* All 0 is `default`: the kernel's, but for TCP_NODELAY, so that a message waits for no other one. */
 struct tcp_options {
-	bool nodelay;			/* TCP_NODELAY */
+	bool delay;			/* TCP_NODELAY is off */
 	bool quickack;			/* TCP_QUICKACK, set again after each read: the kernel takes it back */
 	uint32_t send_buffer, receive_buffer;	/* SO_SNDBUF, SO_RCVBUF: bytes; 0: the kernel's, which grow as needed */
 	uint32_t busy_poll_us;		/* SO_BUSY_POLL; 0: the system's */

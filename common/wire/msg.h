@@ -59,6 +59,12 @@ struct msg_push {
 	uint32_t bytes;
 };
 
+/* What a server sends behind a PUSHED over a socket: byte i is this, of the PUSH's sequence (docs/protocol.md). */
+static inline uint8_t msg_pushed_byte(uint64_t sequence, uint32_t i)
+{
+	return (uint8_t)(sequence + i);
+}
+
 static inline void msg_encode(const struct msg_header *h, uint8_t *p)
 {
 	p[0] = (uint8_t)h->type;

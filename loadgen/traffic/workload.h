@@ -88,7 +88,8 @@ struct workload {
 	void (*on_reply)(struct traffic *t, struct wclient *wc, uint64_t sequence, const uint8_t *data, uint32_t bytes);
 	void (*on_credit)(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence);
 	void (*on_ping)(struct traffic *t, struct wclient *wc, uint32_t number, const uint8_t *data, uint32_t bytes);
-	void (*on_pushed)(struct traffic *t, struct wclient *wc, uint32_t rail, uint64_t sequence);
+	void (*on_pushed)(struct traffic *t, struct wclient *wc, uint32_t rail, uint64_t sequence, const uint8_t *data,
+			  uint32_t bytes);
 	void (*on_rma)(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t n);
 };
 

@@ -102,6 +102,18 @@ static bool add_request(struct traffic *t, struct wclient *wc, struct lane *lane
 	return true;
 }
 
+/* Credits of a stream: both may have messages, and neither is to wait for the other's. */
+static uint32_t credits_of(const struct traffic *t)
+{
+	return t->memory.needs.credits / (t->cfg->transport == TRANSPORT_RDMA ? 1 : t->workload->streams);
+}
+
+/* PUSHes of a lane that are not answered. */
+static uint32_t pushes_of(const struct traffic *t, const struct lane *lane)
+{
+	return lane->queues[t->workload->streams - 1u].asked;
+}
+
 static bool send_message(struct traffic *t, struct wclient *wc, struct lane *lane, unsigned stream, uint64_t done,
 			 uint32_t payload, bool last)
 {
@@ -110,12 +122,12 @@ static bool send_message(struct traffic *t, struct wclient *wc, struct lane *lan
 	struct ep *ep = t->eps[lane - wc->lanes];
 	bool sum = t->cfg->verify && payload;
 	/* Half of the credits are asked for early, so that they come back while the others last. */
-	bool ask = last || (q->unasked + 1) * 2 >= t->memory.needs.credits;
+	bool ask = last || (q->unasked + 1) * 2 >= credits_of(t);
 	struct msg_header h = { .type = MSG_DATA, .sequence = (uint64_t)lane_part_index(wc, p) << 1 | last,
 				.flags = (uint8_t)((ask ? MSG_FLAG_ACK : 0) | (sum ? MSG_FLAG_SUM : 0)) };
 	uint32_t buf;
 
-	if (client_in_flight(lane->conn) >= t->memory.needs.credits)
+	if (client_in_flight(lane->conn) - pushes_of(t, lane) >= credits_of(t))
 		return false;
 	buf = ep_buf_get(ep);
 	if (buf == EP_NO_BUF)
@@ -127,25 +139,32 @@ static bool send_message(struct traffic *t, struct wclient *wc, struct lane *lan
 	return true;
 }
 
-static bool push(struct traffic *t, const struct wclient *wc, struct lane *lane, unsigned stream, const struct part *p)
+static bool push(const struct traffic *t, const struct wclient *wc, struct lane *lane, unsigned stream, const struct part *p,
+		 uint32_t bytes)
 {
 	uint32_t slot = lane_slot(t, stream, p->number);
-	struct msg_push ask = { .region_offset = place_of(t, lane->conn, slot) + p->offset,
-				.window_offset = lane_landing_offset(t, slot) + p->offset, .bytes = (uint32_t)p->bytes };
+	struct msg_push ask = { .bytes = bytes };
 
-	if (client_in_flight(lane->conn) >= t->memory.needs.credits)
+	if (t->cfg->transport == TRANSPORT_RDMA) {
+		ask.region_offset = place_of(t, lane->conn, slot) + p->offset;
+		ask.window_offset = lane_landing_offset(t, slot) + p->offset;
+	}
+	if (pushes_of(t, lane) >= credits_of(t))
 		return false;
+	lane->queues[stream].asked++;
 	client_push(lane->conn, &ask, lane_part_index(wc, p));
 	return true;
 }
 
-static uint64_t chunk_bytes(const struct traffic *t, enum lane_move move)
+uint64_t lane_chunk_bytes(const struct traffic *t, enum lane_move move)
 {
 	uint64_t chunk = t->cfg->chunk_bytes;
 
-	if (move != LANE_SEND)
-		return t->workload->chunks ? chunk : t->bytes;
-	return chunk - MSG_HEADER_BYTES - (t->cfg->verify ? MSG_SUM_BYTES : 0);
+	if (move == LANE_SEND)
+		return chunk - MSG_HEADER_BYTES - (t->cfg->verify ? MSG_SUM_BYTES : 0);
+	if (move == LANE_PUSH && t->cfg->transport != TRANSPORT_RDMA)
+		return chunk - MSG_HEADER_BYTES;
+	return t->workload->chunks ? chunk : t->bytes;
 }
 
 static void go_on_with_next(struct lane_queue *q)
@@ -183,9 +202,9 @@ static bool post_next(struct traffic *t, struct wclient *wc, struct lane *lane, 
 		return true;
 	}
 	done = q->posted % bytes;
-	bytes = MIN(chunk_bytes(t, move), bytes - done);
+	bytes = MIN(lane_chunk_bytes(t, move), bytes - done);
 	if (move == LANE_PUSH)
-		posted = push(t, wc, lane, stream, q->posting);
+		posted = push(t, wc, lane, stream, q->posting, (uint32_t)bytes);
 	else if (move == LANE_SEND)
 		posted = send_message(t, wc, lane, stream, done, (uint32_t)bytes, q->posted + bytes == all);
 	else

@@ -29,6 +29,7 @@ struct lane_queue {
 	uint64_t posted;		/* bytes of its moves */
 	uint64_t ended;			/* bytes of the requests that ended, from the first part on */
 	uint32_t told;			/* parts whose WRITE with immediate data the server has answered, and that have not ended */
+	uint32_t asked;			/* PUSHes that are not answered */
 	uint32_t unasked;		/* messages since the last one that asked for its credit */
 };
 
@@ -46,6 +47,9 @@ void lane_append(struct lane *lane, unsigned stream, struct part *p);
 struct part *lane_take_first(struct lane *lane, unsigned stream);
 /* Posts what there is room for. The connection may break, and be lost (lanes_lose), before this returns. */
 void lane_advance(struct traffic *t, struct wclient *wc, struct lane *lane);
+
+/* Bytes that are moved at once, at most. */
+uint64_t lane_chunk_bytes(const struct traffic *t, enum lane_move move);
 
 static inline bool lane_first_is_posted(const struct lane_queue *q)
 {

@@ -8,6 +8,7 @@
 
 #include "common/rdma/arena.h"
 #include "common/wire/frame.h"
+#include "common/wire/msg.h"
 #include "loadgen/transfer/lane.h"
 #include "loadgen/transfer/stripe.h"
 
@@ -84,7 +85,8 @@ static void check(struct traffic *t, const struct wclient *wc, unsigned stream, 
 	enum lane_move last = t->plans[stream].moves[t->plans[stream].n - 1];
 	const uint8_t *landed;
 
-	if (!t->cfg->verify || (last != LANE_READ && last != LANE_PUSH))
+	/* Over a socket each message was looked at when it came. */
+	if (!t->cfg->verify || (last != LANE_READ && last != LANE_PUSH) || t->cfg->transport != TRANSPORT_RDMA)
 		return;
 	landed = wc->landing + lane_landing_offset(t, lane_slot(t, stream, number));
 	traffic_checked(t, memcmp(landed, lane_text(t, wc, stream, number), t->bytes) == 0);
@@ -166,17 +168,47 @@ void lanes_on_credit(struct traffic *t, struct wclient *wc, uint32_t rail, uint3
 	lane_advance(t, wc, lane);
 }
 
-void lanes_on_pushed(struct traffic *t, struct wclient *wc, uint32_t rail, uint64_t sequence)
+static bool is_as_pushed(uint64_t sequence, const uint8_t *data, uint32_t bytes)
+{
+	uint8_t wrong = 0;
+
+	for (uint32_t i = 0; i < bytes; i++)
+		wrong |= data[i] ^ msg_pushed_byte(sequence, i);
+	return !wrong;
+}
+
+/* Over a socket what was pushed is there itself, a chunk of the first part; over RDMA all of that is in the window. False: the
+ * server was not asked for that. */
+static bool take_pushed(struct traffic *t, struct lane_queue *q, uint64_t sequence, const uint8_t *data, uint32_t bytes)
+{
+	const struct part *p = TAILQ_FIRST(&q->parts);
+	uint64_t posted = p == q->posting ? q->posted : p->bytes;
+
+	if (!data) {
+		q->ended = p->bytes;
+		return lane_first_is_posted(q);
+	}
+	if (bytes != MIN(lane_chunk_bytes(t, LANE_PUSH), p->bytes - q->ended) || q->ended + bytes > posted)
+		return false;
+	q->ended += bytes;
+	if (t->cfg->verify)
+		traffic_checked(t, is_as_pushed(sequence, data, bytes));
+	return true;
+}
+
+void lanes_on_pushed(struct traffic *t, struct wclient *wc, uint32_t rail, uint64_t sequence, const uint8_t *data, uint32_t bytes)
 {
 	struct lane *lane = &wc->lanes[rail];
 	unsigned stream = t->workload->streams - 1u;	/* from the server */
-	const struct lane_queue *q = &lane->queues[stream];
+	struct lane_queue *q = &lane->queues[stream];
 
-	if (!is_first(wc, q, sequence) || !lane_first_is_posted(q)) {
+	if (!is_first(wc, q, sequence) || !take_pushed(t, q, sequence, data, bytes)) {
 		client_fail(lane->conn, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
 		return;
 	}
-	end_first(t, wc, lane, stream);
+	q->asked -= q->asked > 0;
+	if (q->ended == TAILQ_FIRST(&q->parts)->bytes)
+		end_first(t, wc, lane, stream);
 	lane_advance(t, wc, lane);
 }
 

@@ -49,7 +49,8 @@ uint32_t lanes_alive(const struct wclient *wc);
 /* struct workload's functions, for workloads that have plans. */
 void lanes_start(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n);
 void lanes_on_credit(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence);
-void lanes_on_pushed(struct traffic *t, struct wclient *wc, uint32_t rail, uint64_t sequence);
+void lanes_on_pushed(struct traffic *t, struct wclient *wc, uint32_t rail, uint64_t sequence, const uint8_t *data,
+		     uint32_t bytes);
 void lanes_on_rma(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t n);
 
 #endif

@@ -323,14 +323,14 @@ static void on_ping(void *arg, struct client_conn *c, uint32_t number, const uin
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
 
-static void on_pushed(void *arg, struct client_conn *c, uint64_t sequence)
+static void on_pushed(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data, uint32_t bytes)
 {
 	const struct rail *rail = arg;
 	struct wclient *wc = client_user(c);
 	struct traffic *t = wc->traffic;
 
 	if (t->workload->on_pushed)
-		t->workload->on_pushed(t, wc, rail->index, sequence);
+		t->workload->on_pushed(t, wc, rail->index, sequence, data, bytes);
 	else
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }

@@ -1,12 +1,16 @@
 /* `duplex`: chunks stream both ways at once, striped over the rails: to the client's region with WRITEs of the client, and
  * from it with WRITEs of the server, each of which the client asks for. So each end posts its own direction, and where no
- * hardware carries requests out, two threads do. Each direction has its own operations in flight, and its own figures.
+ * hardware carries requests out, two threads do. Each direction has its own operations in flight, and its own figures. Over a
+ * socket the chunks are messages of both ends.
  */
 #include "loadgen/transfer/lanes.h"
 #include "loadgen/workloads/workloads.h"
 
 /* First messages, and those that ask for a WRITE. */
 #define MESSAGE_BYTES 64
+/* Over a socket: messages that carry the chunks, and how many of both streams are in flight. */
+#define SOCKET_MESSAGE_BYTES (64u << 10)
+#define SOCKET_CREDITS 16
 
 enum { TO_SERVER, FROM_SERVER };
 
@@ -15,7 +19,9 @@ static void plan(const struct loadgen_config *c, unsigned stream, struct lane_pl
 {
 	enum lane_move last = stream == FROM_SERVER ? LANE_PUSH : LANE_READ;
 
-	if (c->verify)
+	if (c->transport != TRANSPORT_RDMA)
+		*out = (struct lane_plan){ .n = 1, .moves = { stream == FROM_SERVER ? LANE_PUSH : LANE_SEND } };
+	else if (c->verify)
 		*out = (struct lane_plan){ .n = 2, .moves = { LANE_WRITE, last } };
 	else
 		*out = (struct lane_plan){ .n = 1, .moves = { stream == FROM_SERVER ? LANE_PUSH : LANE_WRITE } };
@@ -23,11 +29,25 @@ static void plan(const struct loadgen_config *c, unsigned stream, struct lane_pl
 
 static void needs(const struct loadgen_config *c, struct workload_needs *out)
 {
+	if (c->transport != TRANSPORT_RDMA) {
+		out->message_bytes = SOCKET_MESSAGE_BYTES;
+		out->credits = SOCKET_CREDITS;
+		return;
+	}
 	lanes_needs(c, out);
 	out->message_bytes = MESSAGE_BYTES;
 	out->credits = (uint32_t)c->inflight;	/* for the messages that ask for a WRITE */
 	out->window = true;
 	out->rma_depth = (uint32_t)(c->inflight * c->wl->streams * (c->verify ? 2 : 1));
+}
+
+static int prepare(struct loadgen_config *c, char *err, size_t err_size)
+{
+	(void)err;
+	(void)err_size;
+	if (c->transport != TRANSPORT_RDMA)
+		c->chunk_bytes = SOCKET_MESSAGE_BYTES;
+	return 0;
 }
 
 const struct workload workload_duplex = {
@@ -39,7 +59,9 @@ const struct workload workload_duplex = {
 	.inflight_default = 2,
 	.needs = needs,
 	.plan = plan,
+	.prepare = prepare,
 	.start = lanes_start,
+	.on_credit = lanes_on_credit,
 	.on_pushed = lanes_on_pushed,
 	.on_rma = lanes_on_rma,
 };

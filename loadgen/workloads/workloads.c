@@ -68,7 +68,7 @@ static int check_sizes(const struct loadgen_config *c, char *err, size_t err_siz
 	return 0;
 }
 
-static const char two_sided[] = "echo, pingpong, small, large with --operation send, connect, idle";
+static const char two_sided[] = "echo, pingpong, small, large with --operation send, duplex, connect, idle";
 
 /* What the operations in flight need must fit a SEND and a region. */
 static int check_needs(const struct loadgen_config *c, char *err, size_t err_size)

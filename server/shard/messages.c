@@ -15,6 +15,7 @@
 #include "common/wire/msg.h"
 #include "common/rdma/region.h"
 #include "server/shard/shard_data.h"
+#include "server/shard/socket.h"
 
 /* Puts a free buffer into the receive queue, for the one that an answer is sent from. */
 static void replace_receive(struct conn *c)
@@ -45,6 +46,12 @@ static void drop(struct conn *c, uint32_t buf, int code)
 	conn_fail(c, FAIL_PROTOCOL, code);
 }
 
+static void drop_errno(struct conn *c, uint32_t buf, int code)
+{
+	ep_recycle(c->link.ep, buf);
+	conn_fail(c, FAIL_ERRNO, code);
+}
+
 /* Sends `bytes` of the receive buffer back, behind `write` unless that is NULL. Another buffer takes its place. */
 static void answer(struct conn *c, const struct ep_write *write, uint32_t buf, uint32_t bytes)
 {
@@ -52,8 +59,7 @@ static void answer(struct conn *c, const struct ep_write *write, uint32_t buf, u
 	int ret;
 
 	if (c->tags && msg_tag_write(c->tags, ep_buf(c->link.ep, buf), bytes)) {
-		ep_recycle(c->link.ep, buf);
-		conn_fail(c, FAIL_ERRNO, EIO);
+		drop_errno(c, buf, EIO);
 		return;
 	}
 	counter_add(&s->stats.messages_out, 1);
@@ -111,6 +117,29 @@ static void on_push(struct conn *c, uint32_t buf, const struct msg_header *h)
 	write.remote_addr = c->window.addr + p.window_offset;
 	msg_encode(&pushed, ep_buf(s->ep, buf));
 	answer(c, &write, buf, pushed.length);
+}
+
+/* Over a socket there is neither a region nor a window: so many bytes follow the PUSHED in its record. */
+static void on_push_over_socket(struct conn *c, uint32_t buf, const struct msg_header *h)
+{
+	const struct shard *s = c->shard;
+	struct msg_header pushed = { .type = MSG_PUSHED, .flags = h->flags, .credits = 1, .sequence = h->sequence,
+				     .length = MSG_HEADER_BYTES + msg_trailer_bytes(h->flags) };
+	struct msg_push p;
+
+	msg_get_push(ep_buf(c->link.ep, buf), &p);
+	if (p.window_offset || p.region_offset || p.bytes < 1 || p.bytes > s->cfg->message_bytes - pushed.length) {
+		drop(c, buf, PROTO_BAD_MESSAGE);
+		return;
+	}
+	msg_encode(&pushed, ep_buf(c->link.ep, buf));
+	if (c->tags && msg_tag_write(c->tags, ep_buf(c->link.ep, buf), pushed.length)) {
+		drop_errno(c, buf, EIO);
+		return;
+	}
+	counter_add(&c->shard->stats.messages_out, 1);
+	counter_add(&c->shard->stats.bytes_out, pushed.length + p.bytes);
+	sock_send_two(&c->link.sock, buf, pushed.length, s->pushed + h->sequence % SOCKET_PUSHED_BEGINNINGS, p.bytes);
 }
 
 /* A ping has no header: its bytes and immediate data go back unchanged. */
@@ -183,10 +212,10 @@ static bool tag_is_right(struct conn *c, const uint8_t *data, const struct msg_h
 	return tagged == (c->tags != NULL) && (!tagged || msg_tag_check(c->tags, data, h->length));
 }
 
-/* True for the types that this client may send. PUSH needs a window. */
+/* True for the types that this client may send. Over RDMA a PUSH needs a window. */
 static bool may_come(const struct conn *c, enum msg_type type)
 {
-	return type == MSG_ECHO || type == MSG_DATA || (type == MSG_PUSH && c->window.bytes > 0);
+	return type == MSG_ECHO || type == MSG_DATA || (type == MSG_PUSH && (c->window.bytes > 0 || !link_is_rdma(&c->link)));
 }
 
 /* Checks the messages of a SEND in order, as their tags were numbered. Returns how many there are, with the header of
@@ -242,7 +271,7 @@ static void on_messages(struct conn *c, uint32_t buf, const struct link_arrival 
 	else if (last.type == MSG_ECHO)
 		on_echo(c, buf, &last);
 	else if (last.type == MSG_PUSH)
-		on_push(c, buf, &last);
+		(link_is_rdma(&c->link) ? on_push : on_push_over_socket)(c, buf, &last);
 	else
 		on_one_way(c, buf, &last);
 }

@@ -110,6 +110,7 @@ struct shard {
 	struct ep *ep;
 	struct ep *sock_ep;		/* of clients over sockets: no device */
 	struct sock_ctx *socks;
+	uint8_t *pushed;		/* what follows a PUSHED over a socket, from any sequence on */
 	struct arrivals *arrivals;	/* NULL: none come over TCP */
 	uint16_t tcp_port;
 	struct qp_pool *qps;

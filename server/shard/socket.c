@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 #include <sys/socket.h>
@@ -11,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/sock/sock.h"
 #include "common/tls/tls_io.h"
+#include "common/wire/msg.h"
 #include "server/shard/messages.h"
 #include "server/shard/shard_data.h"
 #include "server/tables/session.h"
@@ -46,6 +48,16 @@ static void on_end(struct sock *s, enum fail_kind kind, int code)
 
 static const struct sock_user user = { .on_record = on_record, .on_bye = on_bye, .on_end = on_end };
 
+/* The bytes of sequence 0, and as many more as sequences have beginnings. */
+static uint8_t *make_pushed(uint32_t bytes)
+{
+	uint8_t *p = malloc((size_t)bytes + SOCKET_PUSHED_BEGINNINGS);
+
+	for (uint32_t i = 0; p && i < bytes + SOCKET_PUSHED_BEGINNINGS; i++)
+		p[i] = msg_pushed_byte(0, i);
+	return p;
+}
+
 /* Whatever clients do, each holds as many buffers as it has credits, one more for a record that has come in part, and one for
  * a GOODBYE, and as many again if the kernel sends from them. They take memory only when they are used. */
 int socket_make(struct shard *s, char *err, size_t err_size)
@@ -58,6 +70,11 @@ int socket_make(struct shard *s, char *err, size_t err_size)
 				.buf_bytes = (uint32_t)cfg->message_bytes };
 	int ret = ep_new(&ep, NULL, NULL, &s->sock_ep, err, err_size);
 
+	if (ret)
+		return ret;
+	s->pushed = make_pushed((uint32_t)cfg->message_bytes);
+	ret = s->pushed ? 0 : -ENOMEM;
+	snprintf(err, err_size, "this machine is out of memory");
 	if (!ret)
 		ret = sock_ctx_new(&cfg->sock, s->loop, s->sock_ep, &user, &s->socks);
 	return ret;
@@ -67,6 +84,8 @@ void socket_release(struct shard *s)
 {
 	sock_ctx_free(s->socks);
 	ep_free(s->sock_ep);
+	free(s->pushed);
+	s->pushed = NULL;
 	s->socks = NULL;
 	s->sock_ep = NULL;
 }

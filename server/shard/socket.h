@@ -10,6 +10,9 @@
 #include "common/wire/auth.h"
 #include "common/wire/frame.h"
 
+/* Bytes behind a PUSHED begin anew after so many sequences (msg_pushed_byte). */
+#define SOCKET_PUSHED_BEGINNINGS 256u
+
 struct addr;
 struct conn;
 struct shard;

@@ -197,6 +197,41 @@ static void tcp__server_closes_a_live_connection__closed_by_peer(void **state)
 	assert_int_equal(cli.lost, 1);
 }
 
+/* A server's PUSHED with `bytes` behind it. */
+static size_t pushed(uint8_t *out, uint32_t bytes, uint64_t sequence)
+{
+	const struct msg_header h = { .type = MSG_PUSHED, .credits = 1, .length = MSG_HEADER_BYTES, .sequence = sequence };
+
+	record_encode(&(struct record){ .kind = RECORD_MESSAGES, .bytes = MSG_HEADER_BYTES + bytes }, out);
+	msg_encode(&h, out + RECORD_HEADER_BYTES);
+	for (uint32_t i = 0; i < bytes; i++)
+		out[RECORD_HEADER_BYTES + MSG_HEADER_BYTES + i] = msg_pushed_byte(sequence, i);
+	return RECORD_HEADER_BYTES + MSG_HEADER_BYTES + bytes;
+}
+
+static void tcp__push__the_bytes_behind_the_answer(void **state)
+{
+	struct client_conn *c = live_over_tcp();
+	uint8_t bytes[512];
+	struct msg_push push;
+
+	(void)state;
+	client_push(c, &(struct msg_push){ .bytes = 300 }, 77);
+	assert_int_equal(client_in_flight(c), 1);
+	take(bytes, RECORD_HEADER_BYTES + MSG_HEADER_BYTES + MSG_PUSH_BYTES);
+	msg_get_push(bytes + RECORD_HEADER_BYTES, &push);
+	assert_int_equal(push.bytes, 300);
+	give(bytes, pushed(bytes, 300, 77));
+	client_until(cli.pushed == 1);
+	assert_int_equal(cli.sequence, 77);
+	assert_int_equal(cli.pushed_bytes, 300);
+	assert_int_equal(client_in_flight(c), 0);
+	/* Nobody asked for this one. */
+	give(bytes, pushed(bytes, 300, 78));
+	client_until(cli.closed == 1);
+	assert_int_equal(cli.pushed, 1);
+}
+
 static void tcp__goodbye__draining(void **state)
 {
 	uint8_t bytes[256];
@@ -334,6 +369,7 @@ int main(void)
 		SOCKET_TEST(tcp__to_live_and_closed__server_closes_first),
 		SOCKET_TEST(tcp__server_does_not_close__closed_after_the_deadline),
 		SOCKET_TEST(tcp__server_closes_a_live_connection__closed_by_peer),
+		SOCKET_TEST(tcp__push__the_bytes_behind_the_answer),
 		SOCKET_TEST(tcp__goodbye__draining),
 		SOCKET_TEST(tcp__wrong_proof__refused_by_the_client),
 		SOCKET_TEST(tcp__rejected__with_the_code),

@@ -51,11 +51,15 @@ static void on_message(void *arg, struct client_conn *c, uint64_t sequence, cons
 		cli.on_message(c);
 }
 
-static void on_pushed(void *arg, struct client_conn *c, uint64_t sequence)
+static void on_pushed(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data, uint32_t bytes)
 {
 	(void)arg;
 	(void)c;
+	assert_true(!data == !bytes);
+	for (uint32_t i = 0; i < bytes; i++)
+		assert_int_equal(data[i], msg_pushed_byte(sequence, i));
 	cli.pushed++;
+	cli.pushed_bytes += bytes;
 	cli.sequence = sequence;
 }
 

@@ -19,6 +19,7 @@ struct client_rig {
 
 	/* what the user was told */
 	int live, messages, pushed, one_sided, draining, lost, closed;
+	uint32_t pushed_bytes;		/* over a socket */
 	uint64_t sequence;
 	uint32_t bytes;
 	struct fail fail;

@@ -16,7 +16,7 @@
 
 static struct ev_loop *loop;
 static struct ep *ep;
-static const struct sock_config config = { .tcp.nodelay = true };
+static const struct sock_config config;
 static struct sock_ctx *ctx;
 static struct sock s;
 static int far;

@@ -15,7 +15,7 @@ static char err[256];
 
 static void parse__nothing_or_default__nodelay_alone(void **state)
 {
-	const struct tcp_options wanted = { .nodelay = true };
+	const struct tcp_options wanted = { .delay = false };
 
 	(void)state;
 	assert_int_equal(tcp_parse(NULL, &o, err, sizeof(err)), 0);
@@ -29,7 +29,7 @@ static void parse__each_option__its_value(void **state)
 	(void)state;
 	assert_int_equal(tcp_parse("nodelay=off,quickack=on,send-buffer=1M,receive-buffer=65536,busy-poll=20,zerocopy=64k,"
 				   "congestion=reno", &o, err, sizeof(err)), 0);
-	assert_false(o.nodelay);
+	assert_true(o.delay);
 	assert_true(o.quickack);
 	assert_int_equal(o.send_buffer, 1 << 20);
 	assert_int_equal(o.receive_buffer, 65536);
@@ -44,7 +44,7 @@ static void parse__tuned_and_a_difference__the_rest_of_tuned(void **state)
 
 	(void)state;
 	assert_int_equal(tcp_parse("tuned", &tuned, err, sizeof(err)), 0);
-	assert_true(tuned.nodelay && tuned.quickack && tuned.busy_poll_us && tuned.send_buffer && tuned.receive_buffer);
+	assert_true(!tuned.delay && tuned.quickack && tuned.busy_poll_us && tuned.send_buffer && tuned.receive_buffer);
 	assert_int_equal(tcp_parse("tuned,quickack=off", &o, err, sizeof(err)), 0);
 	tuned.quickack = false;
 	assert_memory_equal(&o, &tuned, sizeof(o));

@@ -500,9 +500,9 @@ static void streams__apart__each_with_its_own_answers(void **state)
 	start(1, 1);
 	assert_counts(2, 2, 0, 0);
 	assert_posted(0, 1, POSTED_PUSH, 4 * (32 << 10), 16384);
-	lanes_on_pushed(&rig.traffic, &rig.client, 0, at(0, 1)->sequence);
+	lanes_on_pushed(&rig.traffic, &rig.client, 0, at(0, 1)->sequence, NULL, 0);
 	assert_int_equal(rig.ended[1], 0);
-	lanes_on_pushed(&rig.traffic, &rig.client, 1, at(1, 1)->sequence);
+	lanes_on_pushed(&rig.traffic, &rig.client, 1, at(1, 1)->sequence, NULL, 0);
 	assert_int_equal(rig.ended[1], 1);
 	assert_int_equal(rig.ended[0], 0);
 	requests_end(0, 1);
@@ -592,11 +592,11 @@ static void answer__to_nothing_or_to_another__ends_the_connection(void **state)
 	assert_int_equal(rig.failed, 1);
 	assert_int_equal(rig.ended[0], 0);
 	begin(1, 2, 10000, writes, pushes);
-	lanes_on_pushed(&rig.traffic, &rig.client, 0, 0);
+	lanes_on_pushed(&rig.traffic, &rig.client, 0, 0, NULL, 0);
 	assert_int_equal(rig.failed, 1);
 	begin(1, 2, 10000, writes, pushes);
 	start(1, 2);
-	lanes_on_pushed(&rig.traffic, &rig.client, 0, at(0, 1)->sequence);
+	lanes_on_pushed(&rig.traffic, &rig.client, 0, at(0, 1)->sequence, NULL, 0);
 	assert_int_equal(rig.failed, 1);
 	assert_int_equal(rig.ended[1], 0);
 }

@@ -403,6 +403,72 @@ static void tcp__more_arrivals_than_room__the_oldest_goes(void **state)
 	assert_left(CLOSE_PEER_LEFT);
 }
 
+static size_t push_record(uint8_t *out, uint64_t sequence, const struct msg_push *push)
+{
+	const struct msg_header h = { .type = MSG_PUSH, .length = MSG_HEADER_BYTES + MSG_PUSH_BYTES, .sequence = sequence };
+
+	record_encode(&(struct record){ .kind = RECORD_MESSAGES, .bytes = h.length }, out);
+	msg_encode(&h, out + RECORD_HEADER_BYTES);
+	msg_put_push(push, out + RECORD_HEADER_BYTES);
+	return RECORD_HEADER_BYTES + h.length;
+}
+
+/* The largest that fits a record, one byte, and several at once: each behind its PUSHED, and of its own sequence. */
+static void tcp__push__so_many_bytes_behind_the_answer(void **state)
+{
+	uint8_t out[128], in[8192];
+	uint32_t most;
+	struct msg_header h;
+	struct record r;
+	struct peer p;
+	int fd;
+
+	(void)state;
+	start();
+	most = (uint32_t)srv.cfg.message_bytes - MSG_HEADER_BYTES;
+	fd = go_live(&p);
+	for (uint32_t i = 0; i < 6; i++) {
+		uint64_t sequence = 254 + i;
+		uint32_t bytes = i % 2 ? 1 : most;
+
+		give(fd, out, push_record(out, sequence, &(struct msg_push){ .bytes = bytes }));
+		assert_int_equal(take(fd, in, RECORD_HEADER_BYTES + MSG_HEADER_BYTES + bytes),
+				 RECORD_HEADER_BYTES + MSG_HEADER_BYTES + bytes);
+		assert_int_equal(record_decode(in, sizeof(in), &r), 0);
+		assert_int_equal(r.bytes, MSG_HEADER_BYTES + bytes);
+		assert_int_equal(msg_decode(in + RECORD_HEADER_BYTES, MSG_HEADER_BYTES, &h), 0);
+		assert_int_equal(h.type, MSG_PUSHED);
+		assert_int_equal(h.credits, 1);
+		assert_int_equal(h.sequence, sequence);
+		for (uint32_t k = 0; k < bytes; k++)
+			assert_int_equal(in[RECORD_HEADER_BYTES + MSG_HEADER_BYTES + k], msg_pushed_byte(sequence, k));
+	}
+	close(fd);
+	server_until(server_n(CONN_ST_LIVE) == 0);
+	assert_left(CLOSE_PEER_LEFT);
+}
+
+static void tcp__push_beyond_a_record_or_of_memory__dropped(void **state)
+{
+	const uint32_t beyond = (uint32_t)srv.cfg.message_bytes - MSG_HEADER_BYTES + 1;
+	const struct msg_push wrong[] = { { .bytes = beyond }, { .bytes = UINT32_MAX }, { .bytes = 0 },
+					  { .bytes = 1, .region_offset = 1 }, { .bytes = 1, .window_offset = 1 } };
+	uint8_t out[128];
+	struct peer p;
+	int fd;
+
+	(void)state;
+	start();
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		fd = go_live(&p);
+		give(fd, out, push_record(out, 1, &wrong[i]));
+		server_until(server_n(CONN_ST_LIVE) == 0);
+		assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, PROTO_BAD_MESSAGE), i + 1);
+		close(fd);
+	}
+	assert_buffers_back();
+}
+
 static void tcp__more_than_its_credits__dropped(void **state)
 {
 	uint8_t out[5 * 128];
@@ -561,6 +627,8 @@ int main(void)
 		SOCKET_TEST(tcp__another_address_than_tls__rejected),
 		SOCKET_TEST(tcp__shows_nothing_or_leaves__counted_and_closed),
 		SOCKET_TEST(tcp__more_arrivals_than_room__the_oldest_goes),
+		SOCKET_TEST(tcp__push__so_many_bytes_behind_the_answer),
+		SOCKET_TEST(tcp__push_beyond_a_record_or_of_memory__dropped),
 		SOCKET_TEST(tcp__more_than_its_credits__dropped),
 		SOCKET_TEST(tcp__records_that_are_not_allowed__dropped),
 		SOCKET_TEST(tls__goes_on_after_the_grant__echoes_until_bye),
