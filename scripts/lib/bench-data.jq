@@ -109,7 +109,40 @@ def tests: {
       "send_bw_event.server_cpu_us": "ib_send_bw -e, best setting" },
     ratios: {
       cpu: { name: "user and system", of: ["small_1_event.server_cpu_us"], to: ["send_bw_event.server_cpu_us"],
-        target: 1.00 } } }
+        target: 1.00 } } },
+  tcp_lat: {
+    title: "64 bytes there and back over TCP, us", decimals: 1, beside: "sockperf",
+    figures: {
+      "tcp_pingpong.p50_us": "rampart, p50",
+      "sockperf_epoll.p50_us": "sockperf by epoll, p50",
+      "sockperf_block.p50_us": "sockperf by recvfrom, p50",
+      "tcp_pingpong.p99_us": "rampart, p99",
+      "sockperf_epoll.p99_us": "sockperf by epoll, p99",
+      "sockperf_block.p99_us": "sockperf by recvfrom, p99" },
+    ratios: {
+      tcp_lat_epoll: { name: "by epoll", of: ["tcp_pingpong.p50_us"], to: ["sockperf_epoll.p50_us"], target: 1.10 },
+      tcp_lat: { name: "by recvfrom", of: ["tcp_pingpong.p50_us"], to: ["sockperf_block.p50_us"], target: 1.10 } } },
+  tcp_large: {
+    title: "1 MiB one way over TCP, MB/s", decimals: 1, beside: "iperf3",
+    figures: { "tcp_large.mb_per_s": "rampart", "iperf3_tcp.mb_per_s": "iperf3 -l 1M" },
+    ratios: { tcp_large: { name: "MB/s", of: ["tcp_large.mb_per_s"], to: ["iperf3_tcp.mb_per_s"], target: 0.90,
+      at_least: true } } },
+  tls_large: {
+    title: "1 MiB one way over TLS, MB/s", decimals: 1, beside: "bare OpenSSL",
+    figures: { "tls_large.mb_per_s": "rampart", "openssl_tls.mb_per_s": "SSL_write and SSL_read" },
+    ratios: { tls_large: { name: "MB/s", of: ["tls_large.mb_per_s"], to: ["openssl_tls.mb_per_s"], target: 0.90,
+      at_least: true } } },
+  tcp_cpu: {
+    title: "CPU time of who answers 64 bytes, us", decimals: 2, beside: "sockperf",
+    figures: {
+      "tcp_pingpong.server_cpu_us": "rampart's server",
+      "sockperf_epoll.server_cpu_us": "sockperf's server by epoll",
+      "sockperf_block.server_cpu_us": "sockperf's server by recvfrom" },
+    ratios: {
+      tcp_cpu_epoll: { name: "by epoll", of: ["tcp_pingpong.server_cpu_us"], to: ["sockperf_epoll.server_cpu_us"],
+        target: 1.10 },
+      tcp_cpu: { name: "by recvfrom", of: ["tcp_pingpong.server_cpu_us"], to: ["sockperf_block.server_cpu_us"],
+        target: 1.10 } } }
 };
 
 # The runs that the tests of these names need, in the order of their figures.
@@ -139,6 +172,7 @@ def rampart_side($n):
   (.streams // {} | if . == {} then null else [.[].bytes_per_s] | add end) as $both_ways |
   .resources.server as $server |
   { p50_us: (.response_ns.p50 | if . == null then . else . / 1000 | tidy end),
+    p99_us: (.response_ns.p99 | if . == null then . else . / 1000 | tidy end),
     p99_9_us: (.response_ns.p99_9 | if . == null then . else . / 1000 | tidy end),
     msgs_per_s: ($rate | tidy),
     mb_per_s: (($both_ways // .throughput_bytes_per_s) / 1000000 | tidy),
@@ -207,7 +241,7 @@ def perftest_side($program; $size; $n; $elapsed_us; $cpu; $start):
 def lines: split("\n") | map(words | select(. != ""));
 
 # Of its CSV the last row; latencies are half round trips, its MB is 2^20 bytes.
-def ucx_side($options):
+def ucx_side($options; $cpu):
   lines |
   if .[-2] != "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr"
   then error("ucx_perftest said: \(.[-1] // "nothing")") else .[-1] / "," | map(tonumber) end |
@@ -216,7 +250,7 @@ def ucx_side($options):
   else { msgs_per_s: .[7], mb_per_s: (.[5] * 1.048576 | tidy), iterations_per_s: .[7] } end;
 
 # usec/xfer is half a round trip.
-def fi_side($options):
+def fi_side($options; $cpu):
   lines |
   if .[0] != "bytes #sent #ack total time MB/sec usec/xfer Mxfers/sec" or length != 2
   then error("fi_pingpong said: \(.[-1] // "nothing")")
@@ -224,7 +258,7 @@ def fi_side($options):
     { mean_us: ($us * 2 | tidy), iterations_per_s: (500000 / $us) } end;
 
 # A latency is one way, and a bandwidth in bytes.
-def qperf_side($options):
+def qperf_side($options; $cpu):
   (lines | [.[] | capture("^(latency|bw) = (?<figure>[0-9.]+) (?<unit>ns|us|ms|bytes/sec)$")]) as $found |
   if ($found | length) != 1 then error("qperf said: \(lines[-1] // "nothing")") else $found[0] end |
   (.figure | tonumber | positive("qperf's figure")) as $figure |
@@ -232,6 +266,24 @@ def qperf_side($options):
   then ($options | capture("-m (?<size>[0-9]+)").size | tonumber) as $size |
     { msgs_per_s: ($figure / $size | tidy), mb_per_s: ($figure / 1000000 | tidy) }
   else { mean_us: ($figure * 2 / { ns: 1000, us: 1, ms: 0.001 }[.unit] | tidy) } end;
+
+# Round trips (--full-rtt). CPU time is that of the whole server: it starts in some milliseconds, and sleeps until it is stopped.
+def sockperf_side($options; $cpu):
+  (lines | [.[] | capture("---> percentile (?<at>[0-9.]+) = (?<us>[0-9.]+)$") | { (.at): (.us | tonumber) }] | add // {}) as $at |
+  (lines | [.[] | capture("Total Run.*ReceivedMessages=(?<n>[0-9]+)").n | tonumber][0]) as $n |
+  if $at["50.000"] == null or ($n // 0) == 0 then error("sockperf said: \(lines[-1] // "nothing")") else . end |
+  { p50_us: ($at["50.000"] | tidy), p99_us: ($at["99.000"] | tidy),
+    server_cpu_us: ([$cpu | scan("[0-9.]+") | tonumber] | if length == 2 and add > 0 then add * 1000000 / $n | tidy else null end) };
+
+# What the receiver counted.
+def iperf3_side($options; $cpu):
+  ([fromjson?] | if length == 1 then .[0] else error("iperf3 said no JSON") end) |
+  if .error then error("iperf3 said: \(.error)") else { mb_per_s: (.end.sum_received.bits_per_second / 8000000 | tidy) } end;
+
+def openssl_side($options; $cpu):
+  (lines | [.[] | capture("^bytes_per_s=(?<figure>[0-9]+) cipher=TLS_AES_128_GCM_SHA256$").figure | tonumber]) as $found |
+  if ($found | length) != 1 then error("tls_bytes said: \(lines[-1] // "nothing")")
+  else { mb_per_s: ($found[0] / 1000000 | tidy) } end;
 
 # Input: what a perftest gave with each setting. A setting that failed is told of, and cannot be the best.
 def best_setting:
@@ -283,7 +335,7 @@ def test_table($name; $pairs):
   ($test.figures | to_entries[] | select($ran[.key | split(".")[0]]) | .value as $words |
     $all.figures[.key] | figure_row($words; $test.decimals; $pairs)),
   ($test.ratios | to_entries[] | .value.name as $words | $all.ratios[.key] |
-    ratio_row("rampart / perftest, \($words)"; if .at_least then ">= " else "<= " end)),
+    ratio_row("rampart / \($test.beside // "perftest"), \($words)"; if .at_least then ">= " else "<= " end)),
   "";
 
 # How often a setting was the best.
@@ -294,8 +346,9 @@ def best_settings:
     map("\(.[0].setting | if . == "" then "none" else . end) (\(length | some_pairs))") | join(", "));
 
 def table:
-  heading("rampart beside perftest"),
-  "Path MTU \(.config.path_mtu_bytes), runs of \(.config.duration_s) s. PASS and miss are of the median.",
+  heading("rampart beside other programs"),
+  (.config.path_mtu_bytes | if . then "Path MTU \(.), runs" else "Runs" end) +
+    " of \(.config.duration_s) s. PASS and miss are of the median.",
   "",
   ([.config.pairs, (.pairs | length)] | min) as $pairs |
   (if $pairs > 0 then test_table(.config.tests[]; $pairs) else empty end),

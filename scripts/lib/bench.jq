@@ -55,8 +55,8 @@ def thousands:
 
 # As performance_test's verdict has it.
 def environment_words:
-  (if .rdma_device.is_software then "software RDMA device" else "RDMA device" end) +
-  " \(.rdma_device.name)" +
+  (if .rdma_device == null then "no RDMA device" elif .rdma_device.is_software
+   then "software RDMA device \(.rdma_device.name)" else "RDMA device \(.rdma_device.name)" end) +
   (if .is_virtual_machine then ", in a virtual machine" else "" end) +
   (if .is_emulated_cpu then ", CPU emulated in software (\(.accelerator))" else "" end) +
   (if .is_emulated_cpu or .rdma_device.is_software then ": not hardware figures" else "" end);

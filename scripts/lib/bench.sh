@@ -8,6 +8,7 @@
 #   own_options, parse_value   the names of its own options; what takes the value of one: OPTION VALUE
 #   inner_options              prints those options again, a word a line, for the run in the micro-VM
 #   need_programs              ends with 3 if anything is missing
+#   needs_device               whether what was asked for needs an RDMA device
 #   probe                      a small run of everything, not counted; begins with probe_rampart
 #   first_results              prints what bench.json has at first, beside what all have
 #   run_program NAME [ARGS...] prints an object of sides: each with its figures, or {"error": why}
@@ -246,9 +247,14 @@ figure_of_run() { # FILTER [OPTIONS...]; uses error
 
 # A small run that does not count: it says where we are, and whether anything runs at all.
 probe_rampart() {
-    local error
-    performance_test 300 --steps 10 --duration 0.1 --warmup 0
+    local error over=tcp
+    ! needs_device || over=rdma
+    performance_test 300 --transport $over --steps 10 --duration 0.1 --warmup 0
     mv "$scratch/run.json" "$scratch/probe.json" 2>/dev/null
+    [[ $over == rdma ]] || {
+        [[ -s $scratch/probe.json ]] || die 3 "$error"
+        return 0
+    }
     address=$(jq -er .environment.clients.rdma_device.address "$scratch/probe.json" 2>/dev/null) ||
         die 3 "${error:-performance_test does not name an RDMA device}"
 }
@@ -356,7 +362,7 @@ bench_main() { # OPTIONS...
     cd "$top" || exit 3
     if [[ $environment == auto ]]; then
         environment=native
-        [[ ${RAMPART_VM:-} ]] || "$here/softroce" status >/dev/null 2>&1 || environment=vm
+        [[ ${RAMPART_VM:-} ]] || ! needs_device || "$here/softroce" status >/dev/null 2>&1 || environment=vm
     fi
     [[ $environment != vm ]] || enter_vm
     run_all

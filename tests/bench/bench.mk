@@ -1,11 +1,16 @@
 # Comparisons with other programs (docs/bench.md). Included by the top Makefile, which defines B, CC,
-# CFLAGS_ALL and the rule for objects. tls_handshakes is not rampart's: it links none of its objects.
+# CFLAGS_ALL and the rule for objects. tls_handshakes and tls_bytes are not rampart's: they link none of its objects.
 
 BENCH_HANDSHAKES := $(B)/bench/tls_handshakes
+BENCH_BYTES := $(B)/bench/tls_bytes
 
 $(BENCH_HANDSHAKES): $(B)/tests/bench/tls_handshakes.o
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -o $@ $^ -lssl -lcrypto -lev -ljansson $(LDFLAGS)
+
+$(BENCH_BYTES): $(B)/tests/bench/tls_bytes.o
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -o $@ $^ -lssl -lcrypto $(LDFLAGS)
 
 # The same set-up as for `make run`.
 bench-connect:
@@ -16,12 +21,12 @@ bench-connect:
 
 bench-data:
 	@scripts/install-deps
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory -s all $(BENCH_BYTES)
 	@scripts/make-certs
 	@scripts/bench-data $(ARGS)
 
 # The tallies of both scripts are added up to one.
-check-bench: $(BENCH_HANDSHAKES)
+check-bench: $(BENCH_HANDSHAKES) $(BENCH_BYTES)
 	@scripts/make-certs
 	@rm -f $(B)/bench-*.tally $(B)/bench.tally
 	@status=0; \

@@ -41,7 +41,7 @@ computes "CPU time for each message, without that of starting" '[10,null,null]' 
     {iterations: 100, server_cpu_s: 0.3} as $start |
     [cpu("0.110 0.200\n"; $start), cpu(""; $start), cpu("0.1 0.2"; null)]' -n
 computes "what is taken from run.json" \
-    '{"p50_us":1.5,"p99_9_us":null,"msgs_per_s":1000,"mb_per_s":3,"server_cpu_us":250}' '
+    '{"p50_us":1.5,"p99_us":null,"p99_9_us":null,"msgs_per_s":1000,"mb_per_s":3,"server_cpu_us":250}' '
     {run: {status: "completed"}, steps: [{target_clients: 1, connected_held: 1, throughput_msgs_per_s: 1000,
         throughput_bytes_per_s: 9e9, streams: {write: {bytes_per_s: 1e6}, read: {bytes_per_s: 2e6}},
         response_ns: {p50: 1500, p99_9: null},
@@ -86,19 +86,34 @@ perftest_says "another table" '{"error":"ib_send_bw'\''s table is another one: #
 perftest_says "two rows" '{"error":"ib_send_bw'\''s table has 2 rows: 64 6400 0.00 1.39 0.022707"}' ib_send_bw 64 bw \
     '/^ 64 /p'
 
-computes "fi_pingpong: half round trips are doubled" '{"mean_us":77.38}' 'fi_side("") | del(.iterations_per_s)' -R -s \
+computes "fi_pingpong: half round trips are doubled" '{"mean_us":77.38}' 'fi_side(""; "") | del(.iterations_per_s)' -R -s \
     "$samples/fi_pingpong.txt"
-computes "fi_pingpong: nothing" '"fi_pingpong said: nothing"' 'try fi_side("") catch .' -R -s /dev/null
-computes "qperf: a latency is one way" '{"mean_us":47.2}' 'qperf_side("-m 64 rc_lat")' -R -s "$samples/qperf_lat.txt"
-computes "qperf: bytes" '{"msgs_per_s":27295,"mb_per_s":1.747}' 'qperf_side("-m 64 rc_bw")' -R -s \
+computes "fi_pingpong: nothing" '"fi_pingpong said: nothing"' 'try fi_side(""; "") catch .' -R -s /dev/null
+computes "qperf: a latency is one way" '{"mean_us":47.2}' 'qperf_side("-m 64 rc_lat"; "")' -R -s "$samples/qperf_lat.txt"
+computes "qperf: bytes" '{"msgs_per_s":27295,"mb_per_s":1.747}' 'qperf_side("-m 64 rc_bw"; "")' -R -s \
     "$samples/qperf_bw.txt"
-computes "qperf: something else" '"qperf said: rc_bw:"' 'try ("rc_bw:\n" | qperf_side("-m 64")) catch .' -n
+computes "qperf: something else" '"qperf said: rc_bw:"' 'try ("rc_bw:\n" | qperf_side("-m 64"; "")) catch .' -n
 ucx='iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr
 1000,7.099,7.176,7.176,8.51,8.51,139355,139355
 '
 computes "ucx_perftest: latency and bandwidth" \
     '[{"p50_us":14.198,"mean_us":14.352},{"msgs_per_s":139355,"mb_per_s":8.923}]' \
-    '[ucx_side("-t tag_lat -s 64"), ucx_side("-t tag_bw -s 64")] | map(del(.iterations_per_s))' -R -s <<<"$ucx"
+    '[ucx_side("-t tag_lat -s 64"; ""), ucx_side("-t tag_bw -s 64"; "")] | map(del(.iterations_per_s))' -R -s <<<"$ucx"
+
+sockperf='sockperf: [Total Run] RunTime=2.001 sec; Warm up time=400 msec; SentMessages=98563; ReceivedMessages=98562
+sockperf: ---> percentile 99.000 =   83.335
+sockperf: ---> percentile 50.000 =   16.521
+'
+computes "sockperf: whole round trips, and the CPU time of its server" '{"p50_us":16.521,"p99_us":83.335,"server_cpu_us":10.146}' \
+    'sockperf_side("-m 64"; "0.300 0.700\n")' -R -s <<<"$sockperf"
+computes "sockperf: without CPU time" 'null' 'sockperf_side("-m 64"; "") | .server_cpu_us' -R -s <<<"$sockperf"
+computes "sockperf: nothing" '"sockperf said: ERROR: bind"' 'try ("ERROR: bind\n" | sockperf_side(""; "")) catch .' -n
+computes "iperf3: bytes of the receiver" '{"mb_per_s":2000}' \
+    '{end: {sum_received: {bits_per_second: 16e9}, sum_sent: {bits_per_second: 17e9}}} | tojson | iperf3_side(""; "")' -n
+computes "iperf3: an error, and no JSON" '["iperf3 said: no route","iperf3 said no JSON"]' \
+    '[{error: "no route"} | tojson, "x" | try iperf3_side(""; "") catch .]' -n
+computes "bare TLS: bytes, with the cipher of rampart" '[{"mb_per_s":704},"tls_bytes said: bytes_per_s=7 cipher=OTHER"]' \
+    '["bytes_per_s=704000000 cipher=TLS_AES_128_GCM_SHA256\n", "bytes_per_s=7 cipher=OTHER\n" | try openssl_side(""; "") catch .]' -n
 
 # ---- the way through, with stand-ins for what needs a device. They take the time that they say they took.
 
@@ -152,12 +167,35 @@ END_OF_STAND_IN
 for name in ib_write_lat ib_read_lat ib_send_bw ib_write_bw ib_read_bw fi_pingpong qperf; do
     ln -s ib_send_lat "$tmp/bin/$name"
 done
+# Those over sockets: a server that is stopped, or ends when its client has.
+mkdir "$tmp/bench"
+cat >"$tmp/bin/sockperf" <<'END_OF_STAND_IN'
+#!/bin/bash
+here=${0%/*/*}
+case " $* " in
+*' server '* | *' -s '* | *' --serve '*)
+    rm -f "$here/done"
+    echo LISTEN >"$here/listening"
+    trap 'rm -f "$here/listening"; exit 143' TERM
+    until [[ -e $here/done ]]; do read -rt 0.01 <> <(:); done
+    exit 0
+    ;;
+esac
+rm -f "$here/listening"
+touch "$here/done"
+cat "$here/said_${0##*/}"
+END_OF_STAND_IN
+ln -s sockperf "$tmp/bin/iperf3"
+ln -s ../bin/sockperf "$tmp/bench/tls_bytes"
+printf '%s\n' "$sockperf" >"$tmp/said_sockperf"
+echo '{"end":{"sum_received":{"bits_per_second":8e9}}}' >"$tmp/said_iperf3"
+echo 'bytes_per_s=2000000000 cipher=TLS_AES_128_GCM_SHA256' >"$tmp/said_tls_bytes"
 echo 'echo "no such transport" >&2; exit 1' >"$tmp/bin/ucx_perftest"
 echo 'cat "${0%/bin/*}/listening" 2>/dev/null' >"$tmp/bin/ss"
 chmod +x "$tmp"/bin/*
 ln -s "$samples" "$tmp/samples"
 
-run=(env RAMPART_BIN="$tmp/bin/" PATH="$tmp/bin:$PATH" scripts/bench-data --environment native --duration 0.1
+run=(env RAMPART_BIN="$tmp/bin/" RAMPART_B="$tmp" PATH="$tmp/bin:$PATH" scripts/bench-data --environment native --duration 0.1
     --output "$tmp/results")
 
 reset() { # WHAT FAILS, HOW OFTEN
@@ -188,14 +226,17 @@ reset '-l 16' 100
 limit=120 gives "every test, with a setting that fails" 1 \
     'FAILED: pair 1, send_bw_busy -l 16: ib_send_bw ended with 1: Unable' \
     "${run[@]}" --pairs 1
+from_json "those over sockets are compared with their own" '[10000,16.521,true,1,0.5]' \
+    '[.figures["tcp_pingpong.p50_us"].median * 1000, .figures["sockperf_epoll.p50_us"].median,
+      .ratios.tcp_lat.median < 1, .ratios.tcp_large.median, .ratios.tls_large.median]'
 from_json "the others' best counts" '["failed",["send_bw_busy -l 16","send_bw_event -l 16"],64000,2.6,3]' \
     '[.status, ([.failures[].run] | sort), .figures["send_bw_busy.msgs_per_s"].median, .ratios.small_1.median,
       .ratios.small_100.median]'
 from_json "joined messages have figures and ratios of their own" '[2662400,41.6,48,null,null]' \
     '[.figures["small_1_joined_event.msgs_per_s"].median] +
      [.ratios | .small_1_joined.median, .small_100_joined.median, .small_1_joined.target, .small_1_joined.met]'
-from_json "all ratios are there" '[25,[]]' \
-    '[(.ratios | length), [.ratios | to_entries[] | select(.value.median == null and .key != "cpu") | .key]]'
+from_json "all ratios are there" '[31,[]]' \
+    '[(.ratios | length), [.ratios | to_entries[] | select(.value.median == null and (.key | test("cpu") | not)) | .key]]'
 from_json "perftest's MB are 2^20 bytes" '[629.146,1000,1.589]' '[.figures["write_bw_busy.mb_per_s"].median,
     .figures["large_write_event.mb_per_s"].median, (.ratios.large_write.median * 1000 | round / 1000)]'
 from_json "what a message costs the server" '2.254' '.figures["small_1_event.server_cpu_us"].median'

@@ -45,7 +45,7 @@ for t in tcp tls; do
         "--transport $t --workload large --operation send --message-size 1M --chunk 256k --steps 2 --iterations 4"
     at=main moves "$t: tags, an open loop" $t-tags "--transport $t --message-auth --rate 200 --steps 4"
     moves "$t: both directions at once" $t-duplex "--transport $t --workload duplex --steps 2 --message-size 1M --iterations 4" \
-        'one.streams | .to_server.bytes_per_s, .from_server.bytes_per_s > 0'
+        'one.streams.to_server.bytes_per_s > 0' 'one.streams.from_server.bytes_per_s > 0'
     at=main loads $t-phased main --transport $t --workload connect --phased --steps 30
     holds "$t: --phased: a barrier before each stage that there is" $t-phased \
         "[one.phase_ns_per_connection | keys_unsorted[]] == [\"tcp_connect\", \"tls_handshake\", \"psn_exchange\"$(
