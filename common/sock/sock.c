@@ -257,11 +257,22 @@ static size_t append(uint8_t *out, size_t n, const void *data, size_t bytes, siz
 	return n + take;
 }
 
-/* As write_plain. Encrypting copies anyway: records are joined in front of it. */
+/* The next bytes of the first record, if they fill a TLS record by themselves; else NULL. */
+static const uint8_t *next_full(const struct sock *s)
+{
+	const struct ep_buf_link *l = link_of(s, s->first);
+
+	if (s->sent < RECORD_HEADER_BYTES || s->sent - RECORD_HEADER_BYTES + TLS_RECORD_BYTES > l->length)
+		return NULL;
+	return ep_buf(s->ctx->ep, s->first) + (s->sent - RECORD_HEADER_BYTES);
+}
+
+/* As write_plain. Encrypting copies anyway: small records, and the beginnings and ends of large ones, are joined in front of it. */
 static ssize_t write_tls(struct sock *s)
 {
 	uint8_t *out = s->ctx->out, header[RECORD_HEADER_BYTES];
-	size_t at = s->sent, n = 0, put;
+	const uint8_t *full = next_full(s);
+	size_t at = s->sent, n = full ? TLS_RECORD_BYTES : 0, put;
 	enum tls_status st;
 
 	for (uint32_t buf = s->first; buf != EP_NO_BUF && n < TLS_RECORD_BYTES; buf = link_of(s, buf)->next) {
@@ -272,7 +283,7 @@ static ssize_t write_tls(struct sock *s)
 		n = append(out, n, ep_buf(s->ctx->ep, buf), l->length, &at);
 		n = append(out, n, l->behind, l->behind_bytes, &at);
 	}
-	st = tls_write(s->tls, out, n, &put);
+	st = tls_write(s->tls, full ? full : out, n, &put);
 	if (st == TLS_DONE)
 		return (ssize_t)put;
 	return wait_for(s, st, false) ? 0 : -1;
