@@ -64,17 +64,15 @@ static int on_write(BIO *bio, const char *data, int n)
 	return -1;
 }
 
-/* Returns how many bytes came, 0 at the peer's end, or -errno. */
+/* Returns how many bytes came, 0 at the peer's end, or -errno. What the socket does not take now stays held back: if that
+ * stopped reading, two ends whose sockets are full would wait for each other for ever. */
 static ssize_t receive(struct tls_socket *s, void *data, size_t n)
 {
 	int unsent = tls_socket_flush(s, false);
-	ssize_t got;
+	ssize_t got = recv(s->fd, data, n, 0);
 
-	if (unsent == -EAGAIN)
-		return -EAGAIN;
-	got = recv(s->fd, data, n, 0);
 	/* A socket reports an error once. The send has had it, so the read would report a plain end. */
-	if (got <= 0 && unsent)
+	if (got <= 0 && unsent && unsent != -EAGAIN)
 		return unsent;
 	if (got < 0)
 		return may_be_repeated(errno) ? -EAGAIN : -errno;

@@ -1,15 +1,20 @@
-/* Unit tests of common/sock/sock.c over TCP on loopback: framing in all portions, full sockets, ends, and buffers that come
- * back. The tested end is `s`; `far` is the peer's descriptor, which these tests write and read themselves. */
+/* Unit tests of common/sock/sock.c, plain and over TLS: framing in all portions, full sockets, ends, and buffers
+ * that come back. The tested end is `s`; these tests write and read the far end themselves. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/log.h"
 #include "common/sock/sock.h"
+#include "common/tls/tls_internal.h"
+#include "tests/unit/helpers/certs.h"
 
 #define BUFS 16u
 #define BUF_BYTES (256u << 10)
@@ -19,7 +24,19 @@ static struct ep *ep;
 static const struct sock_config config;
 static struct sock_ctx *ctx;
 static struct sock s;
-static int far;
+
+static struct certs certs;
+static struct tls_ctx *at_server, *at_client;
+
+/* What a test's connection is. Over a socket pair what is sent has arrived, and a socket that is full stays full. */
+static const struct kind {
+	bool tls, pair;
+} over_tcp = { false, false }, over_tls = { true, false }, over_pair = { false, true }, tls_over_pair = { true, true };
+
+/* The far end. */
+static int far;			/* -1: it is closed */
+static struct tls *far_tls;	/* NULL: plain TCP */
+static bool far_has_end;	/* it has read the end */
 
 /* What the owner was told. */
 static unsigned records, byes, ends;
@@ -32,6 +49,70 @@ static uint64_t last_look;
 static bool echoes;		/* each record is sent back */
 static int close_in;		/* the call, counted from 1, that closes the connection */
 static bool keeps;		/* buffers of records are not given back */
+static const uint8_t *feed;	/* what the far end goes on sending whenever a record has come; NULL: nothing */
+static size_t feed_n, fed;
+
+/* ---- the far end */
+
+/* What the far end's socket takes now, perhaps 0 bytes. What it did not take has to come next. */
+static size_t far_put(const uint8_t *data, size_t n)
+{
+	size_t done = 0, put;
+
+	while (done < n) {
+		if (far_tls) {
+			if (tls_write(far_tls, data + done, n - done, &put) != TLS_DONE)
+				break;
+		} else {
+			ssize_t ret = send(far, data + done, n - done, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+			if (ret <= 0)
+				break;
+			put = (size_t)ret;
+		}
+		done += put;
+	}
+	if (far_tls)
+		(void)!tls_flush(far_tls);
+	return done;
+}
+
+/* What is there for the far end, perhaps 0 bytes. */
+static size_t far_get(uint8_t *out, size_t n)
+{
+	enum tls_status st;
+	ssize_t ret;
+	size_t got;
+
+	if (far_tls) {
+		st = tls_read(far_tls, out, n, &got);
+		far_has_end |= st == TLS_EOF || st == TLS_FAILED;
+		return st == TLS_DONE ? got : 0;
+	}
+	ret = recv(far, out, n, MSG_DONTWAIT);
+	far_has_end |= ret == 0 || (ret < 0 && errno != EAGAIN);
+	return ret > 0 ? (size_t)ret : 0;
+}
+
+static void far_close(void)
+{
+	if (far_tls)
+		tls_free(far_tls);
+	else if (far >= 0)
+		close(far);
+	far_tls = NULL;
+	far = -1;
+}
+
+static void far_reset(void)
+{
+	struct linger none = { .l_onoff = 1 };
+
+	assert_int_equal(setsockopt(far, SOL_SOCKET, SO_LINGER, &none, sizeof(none)), 0);
+	far_close();
+}
+
+/* ---- the tested end */
 
 static bool is_to_close(void)
 {
@@ -48,6 +129,8 @@ static void on_record(struct sock *from, uint32_t buf, const struct record *r)
 	last_look = sock_look(from);
 	for (uint32_t i = 0; i < r->bytes; i++)
 		sum += data[i];
+	if (feed)
+		fed += far_put(feed + fed, feed_n - fed);
 	if (echoes)
 		sock_send(from, buf, r);
 	else if (!keeps)
@@ -72,8 +155,8 @@ static void on_end(struct sock *from, enum fail_kind kind, int code)
 
 static const struct sock_user user = { on_record, on_bye, on_end };
 
-/* Both ends of a TCP connection, the second non-blocking. */
-static void connect_pair(int fds[2])
+/* Both ends of a TCP connection. */
+static void connect_tcp(int fds[2])
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(a);
@@ -84,29 +167,68 @@ static void connect_pair(int fds[2])
 	assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &len), 0);
 	fds[0] = socket(AF_INET, SOCK_STREAM, 0);
 	assert_int_equal(connect(fds[0], (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_int_equal(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
 	fds[1] = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	assert_true(fds[1] >= 0);
 	close(listener);
 }
 
+/* A TLS handshake, with `n` bytes in the packet that ends it. */
+static struct tls *shake_hands(int fds[2], const uint8_t *early, size_t n)
+{
+	enum tls_status here = TLS_WANT_READ, there = TLS_WANT_READ;
+	struct tls *ours;
+
+	assert_int_equal(tls_new(at_client, fds[0], "127.0.0.1", &far_tls), 0);
+	assert_int_equal(tls_new(at_server, fds[1], NULL, &ours), 0);
+	for (int i = 0; i < 100000 && (here != TLS_DONE || there != TLS_DONE); i++) {
+		if (there != TLS_DONE) {
+			there = tls_handshake(far_tls);
+			if (there == TLS_DONE)
+				assert_int_equal(far_put(early, n), n);
+			(void)!tls_flush(far_tls);
+		}
+		if (here != TLS_DONE)
+			here = tls_handshake(ours);
+		(void)!tls_flush(ours);
+	}
+	assert_int_equal(here, TLS_DONE);
+	assert_int_equal(there, TLS_DONE);
+	return ours;
+}
+
+static void open_connection(const struct kind *k, const uint8_t *early, size_t n)
+{
+	int fds[2];
+
+	if (k->pair)
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+	else
+		connect_tcp(fds);
+	far = fds[0];
+	far_has_end = false;
+	sock_init(&s, ctx);
+	if (k->tls)
+		sock_open_tls(&s, shake_hands(fds, early, n), 0);
+	else
+		sock_open_plain(&s, fds[1], 0);
+}
+
+/* *state: struct kind. */
 static int set_up(void **state)
 {
 	const struct ep_config cfg = { .recv_depth = BUFS, .buf_bytes = BUF_BYTES };
 	char err[256];
-	int fds[2];
 
-	(void)state;
 	records = byes = ends = 0;
 	sum = looks = last_look = 0;
 	echoes = keeps = false;
 	close_in = 0;
+	feed = NULL;
 	loop = ev_loop_new(EVFLAG_AUTO);
 	assert_int_equal(ep_new(&cfg, NULL, NULL, &ep, err, sizeof(err)), 0);
 	assert_int_equal(sock_ctx_new(&config, loop, ep, &user, &ctx), 0);
-	connect_pair(fds);
-	far = fds[0];
-	sock_init(&s, ctx);
-	sock_open_plain(&s, fds[1], 0);
+	open_connection(*state, NULL, 0);
 	return 0;
 }
 
@@ -118,10 +240,32 @@ static int tear_down(void **state)
 	sock_close(&s);
 	ep_get_counts(ep, &c);
 	assert_int_equal(c.bufs_free, keeps ? 0 : c.bufs_total);
-	close(far);
+	far_close();
 	sock_ctx_free(ctx);
 	ep_free(ep);
 	ev_loop_destroy(loop);
+	return 0;
+}
+
+static int group_set_up(void **state)
+{
+	const struct tls_config server = { .server = true, .cert_file = certs.server_cert, .key_file = certs.server_key };
+	const struct tls_config client = { .ca_file = certs.ca };
+	char err[300];
+
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	log_init("sock", LOG_LVL_ERROR);
+	return certs_make(&certs) || tls_ctx_new(&server, &at_server, err, sizeof(err)) ||
+	       tls_ctx_new(&client, &at_client, err, sizeof(err));
+}
+
+static int group_tear_down(void **state)
+{
+	(void)state;
+	tls_ctx_free(at_server);
+	tls_ctx_free(at_client);
+	certs_remove(&certs);
 	return 0;
 }
 
@@ -136,13 +280,10 @@ static void turn(void)
 		turn(); \
 	}
 
-static void give_all(const void *data, size_t n)
+static void give_all(const uint8_t *data, size_t n)
 {
 	for (size_t done = 0; done < n;) {
-		ssize_t put = send(far, (const uint8_t *)data + done, n - done, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (put > 0)
-			done += (size_t)put;
+		done += far_put(data + done, n - done);
 		turn();
 	}
 }
@@ -272,20 +413,22 @@ static void receive__closed_from_within__nothing_more(void **state)
 	assert_int_equal(ends, 0);
 }
 
-static void end__peer_closes_or_resets__closed(void **state)
+static void end__peer_closes_within_a_record__closed(void **state)
 {
-	struct linger none = { .l_onoff = 1 };
 	uint8_t bytes[RECORD_HEADER_BYTES + 5];
 
-	give_all(bytes, make_record(bytes, 5, 1) - 2); /* a part of a record */
+	(void)state;
+	give_all(bytes, make_record(bytes, 5, 1) - 2);
 	shutdown(far, SHUT_WR);
 	until(ends == 1);
 	assert_int_equal(end_kind, FAIL_CLOSED);
-	tear_down(state);
-	set_up(state);
-	setsockopt(far, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
-	close(far);
-	far = -1;
+	assert_int_equal(records, 0);
+}
+
+static void end__peer_resets__closed(void **state)
+{
+	(void)state;
+	far_reset();
 	until(ends == 1);
 	assert_int_equal(end_kind, FAIL_CLOSED);
 }
@@ -303,14 +446,12 @@ static void bye__from_the_peer__told_behind_its_records(void **state)
 	assert_int_equal(ends, 0);
 }
 
-/* Reads `n` bytes at the peer while the loop turns. */
+/* Reads `n` bytes at the far end while the loop turns. */
 static void take(uint8_t *out, size_t n)
 {
 	for (size_t done = 0; done < n;) {
-		ssize_t got = recv(far, out + done, n - done, MSG_DONTWAIT);
-
-		if (got > 0)
-			done += (size_t)got;
+		done += far_get(out + done, n - done);
+		assert_false(far_has_end && done < n);
 		turn();
 	}
 }
@@ -334,7 +475,7 @@ static void send__several_while_held__in_order_with_one_flush(void **state)
 	for (uint8_t i = 1; i <= 3; i++)
 		sock_send(&s, filled(3, i), &(struct record){ .kind = RECORD_MESSAGES, .bytes = 3 });
 	assert_int_equal(s.waiting_n, 3);
-	assert_int_equal(recv(far, got, 1, MSG_DONTWAIT), -1);
+	assert_int_equal(far_get(got, 1), 0);
 	ep_unhold(ep);
 	assert_int_equal(s.waiting_n, 0);
 	take(got, sizeof(got));
@@ -399,13 +540,12 @@ static void echo__many_records_both_ways__every_byte(void **state)
 	/* No more under way than there are buffers for, as credits would have it. */
 	while (got < n) {
 		size_t window = 8 * (RECORD_HEADER_BYTES + EACH), more = n - put < 1000 ? n - put : 1000;
-		ssize_t ret = put - got < window ? send(far, bytes + put, more, MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
 
-		put += ret > 0 ? (size_t)ret : 0;
+		put += put - got < window ? far_put(bytes + put, more) : 0;
 		turn();
-		ret = recv(far, back + got, n - got, MSG_DONTWAIT);
-		got += ret > 0 ? (size_t)ret : 0;
+		got += far_get(back + got, n - got);
 		assert_int_equal(ends, 0);
+		assert_false(far_has_end);
 	}
 	assert_memory_equal(bytes, back, n);
 	assert_int_equal(records, N);
@@ -413,26 +553,276 @@ static void echo__many_records_both_ways__every_byte(void **state)
 	free(back);
 }
 
-#define SOCK_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+/* ---- full sockets */
+
+static void send_small_one(struct sock *to, uint32_t n)
+{
+	sock_send(to, filled(1000, (uint8_t)n), &(struct record){ .kind = RECORD_MESSAGES, .bytes = 1000 });
+}
+
+/* Small ones, of which TLS holds some back, until the kernel takes no more, and a few behind them. Returns how many. */
+static uint32_t fill_with_small_ones(struct sock *to)
+{
+	uint32_t n = 0;
+
+	while ((!to->blocked || to->waiting_n < 4) && n < 1000000)
+		send_small_one(to, ++n);
+	assert_true(to->blocked);
+	return n;
+}
+
+static void take_small_ones(uint32_t n)
+{
+	uint8_t got[RECORD_HEADER_BYTES + 1000];
+	struct record r;
+
+	for (uint32_t i = 1; i <= n; i++) {
+		take(got, sizeof(got));
+		assert_int_equal(record_decode(got, BUF_BYTES, &r), 0);
+		assert_int_equal(r.bytes, 1000);
+		assert_int_equal(got[RECORD_HEADER_BYTES], (uint8_t)i);
+		assert_int_equal(got[sizeof(got) - 1], (uint8_t)i);
+	}
+}
+
+static bool rung;
+
+static void on_bell(struct ev_loop *l, ev_timer *w, int revents)
+{
+	(void)l;
+	(void)w;
+	(void)revents;
+	rung = true;
+}
+
+/* The loop sleeps: within 20 ms there are few turns, not thousands. */
+static void assert_at_rest(void)
+{
+	ev_timer bell;
+	int n = 0;
+
+	rung = false;
+	ev_timer_init(&bell, on_bell, 0.02, 0.);
+	ev_timer_start(loop, &bell);
+	while (!rung) {
+		ev_run(loop, EVRUN_ONCE);
+		assert_true(++n < 200);
+	}
+}
+
+static void receive__while_the_peer_reads_nothing__goes_on_and_rests(void **state)
+{
+	uint8_t bytes[RECORD_HEADER_BYTES + 5];
+	uint32_t sent = fill_with_small_ones(&s);
+
+	(void)state;
+	for (unsigned i = 1; i <= 3; i++) {
+		give_all(bytes, make_record(bytes, 5, 1));
+		until(records == i);
+		assert_at_rest();
+	}
+	assert_true(s.blocked);
+	take_small_ones(sent);
+	until(!s.blocked && s.waiting_n == 0);
+	assert_int_equal(ends, 0);
+}
+
+/* If one of them did not read before it has written, they would wait for each other. */
+static void both_ends__all_sockets_full__all_arrives(void **state)
+{
+	struct sock t;
+	uint32_t sent;
+
+	(void)state;
+	sock_init(&t, ctx);
+	if (far_tls)
+		sock_open_tls(&t, far_tls, 0);
+	else
+		sock_open_plain(&t, far, 0);
+	far_tls = NULL;
+	far = -1;
+	sent = fill_with_small_ones(&s);
+	sent += fill_with_small_ones(&t);
+	until(records == sent);
+	assert_int_equal(ends, 0);
+	sock_close(&t);
+}
+
+static void close__much_waits__buffers_back(void **state)
+{
+	(void)state;
+	(void)fill_with_small_ones(&s);
+	assert_true(s.waiting_n > 0);
+	sock_close(&s);
+	assert_int_equal(s.waiting_n, 0);
+}
+
+static void send__peer_has_reset__ends_from_within(void **state)
+{
+	(void)state;
+	far_reset();
+	/* The first one may still be taken. */
+	for (int i = 0; i < 2 && sock_is_open(&s); i++)
+		sock_send(&s, filled(3, 1), &(struct record){ .kind = RECORD_MESSAGES, .bytes = 3 });
+	assert_int_equal(ends, 1);
+	assert_int_equal(end_kind, FAIL_CLOSED);
+}
+
+/* The peer fills up its socket for every record that is read. Others have their turn all the same. */
+static void receive__more_than_the_budget__in_several_turns(void **state)
+{
+	enum { N = 3000, EACH = 1000, BUDGET_AND_A_READ = 320 << 10 };
+	uint8_t *bytes = malloc(N * (RECORD_HEADER_BYTES + EACH));
+
+	(void)state;
+	feed_n = fed = 0;
+	for (int i = 0; i < N; i++)
+		feed_n += make_record(bytes + feed_n, EACH, 1);
+	feed = bytes;
+	fed = far_put(feed, feed_n);
+	for (unsigned before = 0; records < N; before = records) {
+		turn();
+		assert_in_range((records - before) * (RECORD_HEADER_BYTES + EACH), 0, BUDGET_AND_A_READ);
+		assert_int_equal(ends, 0);
+	}
+	assert_int_equal(sum, N * EACH);
+	free(bytes);
+}
+
+/* ---- over TLS alone */
+
+/* More of them than TLS takes in a turn, in one packet: no event of the socket tells of the rest. */
+static void receive__many_tls_records_in_a_packet__all_of_them(void **state)
+{
+	uint8_t bytes[RECORD_HEADER_BYTES + 5];
+	size_t n = make_record(bytes, 5, 1), put;
+
+	(void)state;
+	for (int i = 0; i < 4 * TLS_TURN_RECORDS; i++)
+		assert_int_equal(tls_write(far_tls, bytes, n, &put), TLS_DONE);
+	assert_int_equal(tls_flush(far_tls), TLS_DONE);
+	until(records == 4 * TLS_TURN_RECORDS);
+	assert_true(looks >= 4 * TLS_TURN_RECORDS);
+}
+
+/* They are read from the socket with the handshake's end, so no event tells of them. */
+static void open__records_came_with_the_handshake__told(void **state)
+{
+	uint8_t bytes[RECORD_HEADER_BYTES + 5];
+
+	(void)state;
+	sock_close(&s);
+	far_close();
+	open_connection(*state, bytes, make_record(bytes, 5, 1));
+	until(records == 1);
+}
+
+static void end__bytes_that_are_no_tls__fails(void **state)
+{
+	(void)state;
+	assert_int_equal(send(far, "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL), 18);
+	until(ends == 1);
+	assert_int_equal(end_kind, FAIL_TLS);
+}
+
+static void end__peer_says_goodbye__closed(void **state)
+{
+	(void)state;
+	tls_close_notify(far_tls);
+	assert_int_equal(tls_flush(far_tls), TLS_DONE);
+	until(ends == 1);
+	assert_int_equal(end_kind, FAIL_CLOSED);
+}
+
+static void far_updates_keys(void)
+{
+	assert_int_equal(SSL_key_update(far_tls->ssl, SSL_KEY_UPDATE_REQUESTED), 1);
+}
+
+static void key_update__between_records__both_ways(void **state)
+{
+	uint8_t bytes[RECORD_HEADER_BYTES + 5], back[sizeof(bytes)];
+
+	(void)state;
+	echoes = true;
+	for (uint8_t i = 1; i <= TLS_EXTRA_RECORDS; i++) {
+		far_updates_keys();
+		give_all(bytes, make_record(bytes, 5, i));
+		take(back, sizeof(back));
+		assert_memory_equal(back, bytes, sizeof(back));
+	}
+	assert_int_equal(ends, 0);
+}
+
+static void key_update__more_than_allowed__cut_off(void **state)
+{
+	uint8_t bytes[RECORD_HEADER_BYTES + 5];
+
+	(void)state;
+	for (uint8_t i = 0; i < TLS_EXTRA_RECORDS; i++) {
+		far_updates_keys();
+		give_all(bytes, make_record(bytes, 5, i));
+	}
+	until(records == TLS_EXTRA_RECORDS);
+	far_updates_keys();
+	(void)far_put(bytes, make_record(bytes, 5, 1));
+	until(ends == 1);
+	assert_int_equal(end_kind, FAIL_TLS);
+	assert_int_equal(end_code, FAIL_TLS_RECORDS);
+}
+
+/* This end's own update has to wait behind what OpenSSL could not write yet. */
+static void key_update__while_the_peer_reads_nothing__behind_the_rest(void **state)
+{
+	uint8_t bytes[RECORD_HEADER_BYTES + 1000];
+	uint32_t sent = fill_with_small_ones(&s);
+
+	(void)state;
+	far_updates_keys();
+	give_all(bytes, make_record(bytes, 1000, 7));
+	until(records == 1);
+	send_small_one(&s, sent + 1);
+	take_small_ones(sent + 1);
+	assert_int_equal(ends, 0);
+}
+
+#define TEST_OVER(where, kind, f) { where ": " #f, f, set_up, tear_down, (void *)&(kind) }
+#define OVER_TLS(f) TEST_OVER("tls", over_tls, f)
+#define OVER_BOTH(f) TEST_OVER("tcp", over_tcp, f), OVER_TLS(f)
+#define OVER_PAIR(f) TEST_OVER("tls", tls_over_pair, f)
+#define OVER_PAIRS(f) TEST_OVER("plain", over_pair, f), OVER_PAIR(f)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SOCK_TEST(receive__records_in_one_write__one_look),
-		SOCK_TEST(receive__byte_by_byte__the_same),
-		SOCK_TEST(receive__larger_than_what_is_read_at_once__whole),
-		SOCK_TEST(receive__ping_and_empty_record__as_sent),
-		SOCK_TEST(receive__not_a_record__ends),
-		SOCK_TEST(receive__longer_than_a_buffer__ends),
-		SOCK_TEST(receive__no_buffer_is_free__ends_with_enobufs),
-		SOCK_TEST(receive__closed_from_within__nothing_more),
-		SOCK_TEST(end__peer_closes_or_resets__closed),
-		SOCK_TEST(bye__from_the_peer__told_behind_its_records),
-		SOCK_TEST(send__several_while_held__in_order_with_one_flush),
-		SOCK_TEST(send__peer_does_not_read__the_rest_later),
-		SOCK_TEST(send__closed_socket__buffer_back),
-		SOCK_TEST(echo__many_records_both_ways__every_byte),
+		OVER_BOTH(receive__records_in_one_write__one_look),
+		OVER_BOTH(receive__byte_by_byte__the_same),
+		OVER_BOTH(receive__larger_than_what_is_read_at_once__whole),
+		OVER_BOTH(receive__ping_and_empty_record__as_sent),
+		OVER_BOTH(receive__not_a_record__ends),
+		OVER_BOTH(receive__longer_than_a_buffer__ends),
+		OVER_BOTH(receive__no_buffer_is_free__ends_with_enobufs),
+		OVER_BOTH(receive__closed_from_within__nothing_more),
+		OVER_BOTH(receive__more_than_the_budget__in_several_turns),
+		OVER_PAIRS(receive__while_the_peer_reads_nothing__goes_on_and_rests),
+		OVER_PAIR(receive__many_tls_records_in_a_packet__all_of_them),
+		OVER_BOTH(end__peer_closes_within_a_record__closed),
+		OVER_BOTH(end__peer_resets__closed),
+		OVER_TLS(end__bytes_that_are_no_tls__fails),
+		OVER_TLS(end__peer_says_goodbye__closed),
+		OVER_BOTH(bye__from_the_peer__told_behind_its_records),
+		OVER_BOTH(send__several_while_held__in_order_with_one_flush),
+		OVER_BOTH(send__peer_does_not_read__the_rest_later),
+		OVER_BOTH(send__peer_has_reset__ends_from_within),
+		OVER_BOTH(send__closed_socket__buffer_back),
+		OVER_BOTH(echo__many_records_both_ways__every_byte),
+		OVER_PAIRS(both_ends__all_sockets_full__all_arrives),
+		OVER_PAIRS(close__much_waits__buffers_back),
+		OVER_PAIR(open__records_came_with_the_handshake__told),
+		OVER_TLS(key_update__between_records__both_ways),
+		OVER_TLS(key_update__more_than_allowed__cut_off),
+		OVER_PAIR(key_update__while_the_peer_reads_nothing__behind_the_rest),
 	};
 
-	return cmocka_run_group_tests_name("sock", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("sock", tests, group_set_up, group_tear_down);
 }

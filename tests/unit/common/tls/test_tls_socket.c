@@ -246,7 +246,8 @@ static void read__something_held__sent_before(void **state)
 	assert_peer_gets("ask");
 }
 
-static void read__socket_full__waits_to_write_then_reads(void **state)
+/* With both sockets full, neither end would go on if it did not read before it has written. */
+static void read__socket_full__reads_and_then_waits_to_write(void **state)
 {
 	char byte = 0;
 
@@ -254,11 +255,24 @@ static void read__socket_full__waits_to_write_then_reads(void **state)
 	fill_socket();
 	write_text("ask");
 	assert_int_equal(send(peers, "x", 1, 0), 1);
-	assert_wants_to_write(BIO_read(bio, &byte, 1));
-	drain_peer();
 	assert_int_equal(BIO_read(bio, &byte, 1), 1);
 	assert_int_equal(byte, 'x');
+	assert_wants_to_write(BIO_read(bio, &byte, 1));
+	drain_peer();
+	assert_wants_to_read(BIO_read(bio, &byte, 1));
 	assert_peer_gets("ask");
+}
+
+static void read__socket_full_and_the_peer_has_ended__the_end(void **state)
+{
+	char byte;
+
+	(void)state;
+	fill_socket();
+	write_text("ask");
+	assert_int_equal(shutdown(peers, SHUT_WR), 0);
+	assert_int_equal(BIO_read(bio, &byte, 1), 0);
+	assert_true(BIO_eof(bio));
 }
 
 static void read__more_came_than_is_asked_for__the_rest_without_the_socket(void **state)
@@ -412,7 +426,8 @@ int main(void)
 		TCP_TEST(read__connection_reset_under_a_write__reset_not_the_end),
 		SOCKET_TEST(flush__socket_full__held_on_in_order),
 		SOCKET_TEST(read__something_held__sent_before),
-		SOCKET_TEST(read__socket_full__waits_to_write_then_reads),
+		SOCKET_TEST(read__socket_full__reads_and_then_waits_to_write),
+		SOCKET_TEST(read__socket_full_and_the_peer_has_ended__the_end),
 		SOCKET_TEST(read__more_came_than_is_asked_for__the_rest_without_the_socket),
 		SOCKET_TEST(read__paused__nothing_until_it_goes_on),
 		SOCKET_TEST(read__peer_gone__its_last_words_then_the_end),

@@ -1,10 +1,13 @@
-/* Unit tests of server/shard/socket.c and arrive.c: clients over TLS and TCP from their GRANT to their end, and TCP connections
- * that show nothing, or something wrong. */
+/* Unit tests of server/shard/socket.c and arrive.c: clients over TLS and TCP from their GRANT to their end, also when the server
+ * stops, and TCP connections that show nothing, or something wrong. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -49,8 +52,10 @@ static void get_grant(struct peer *p, uint16_t features)
 
 static int dial(const struct peer *p)
 {
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
 
+	/* Two small writes in a row would wait for a delayed acknowledgement. */
+	assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)), 0);
 	assert_int_equal(connect(fd, (const struct sockaddr *)&p->grant.rdma.ss, p->grant.rdma.len), 0);
 	server_turn();
 	return fd;
@@ -599,6 +604,323 @@ static void tls__kept_open_beside_handshakes__counts_no_longer_as_one(void **sta
 	assert_left(CLOSE_PEER_LEFT);
 }
 
+/* ---- the server stops */
+
+/* A live client over either. */
+struct client {
+	struct peer peer;
+	int fd;			/* -1: over TLS */
+};
+
+static const uint16_t by_tcp = FRAME_FEATURE_TCP, by_tls = FRAME_FEATURE_TLS;
+
+/* *state: the feature bit. */
+static void join(void **state, struct client *c)
+{
+	start();
+	c->fd = -1;
+	if (*(const uint16_t *)*state == FRAME_FEATURE_TCP)
+		c->fd = go_live(&c->peer);
+	else
+		get_grant(&c->peer, FRAME_FEATURE_TLS);
+	server_until(server_n(CONN_ST_LIVE) == 1);
+}
+
+/* The server has no turn. */
+static void say(struct client *c, const uint8_t *data, size_t n)
+{
+	size_t put;
+
+	if (c->fd >= 0) {
+		assert_int_equal(send(c->fd, data, n, MSG_NOSIGNAL), n);
+		return;
+	}
+	assert_int_equal(tls_write(c->peer.tls, data, n, &put), TLS_DONE);
+	assert_int_equal(put, n);
+	assert_int_equal(tls_flush(c->peer.tls), TLS_DONE);
+}
+
+static size_t hear(struct client *c, uint8_t *out, size_t n)
+{
+	return c->fd >= 0 ? take(c->fd, out, n) : take_over_tls(&c->peer, out, n);
+}
+
+static void leave(struct client *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	else
+		peer_abort(&c->peer);
+}
+
+static void leave_and_assert(struct client *c)
+{
+	leave(c);
+	assert_left(CLOSE_DRAINING);
+	assert_int_equal(server_closed(CLOSE_PEER_LEFT), 0);
+}
+
+/* The server was told to stop, and its housekeeping has said goodbyes. */
+static void drain(void)
+{
+	shard_drain(srv.shard);
+	server_turns(2);
+	server_until(server_only(CONN_ST_LIVE)->told);
+}
+
+/* The shard's own thread would end now. */
+static bool is_over(void)
+{
+	return srv.shard->pump.stop;
+}
+
+/* The next record is a header alone. */
+static void assert_header(struct client *c, enum msg_type type, uint16_t credits, uint64_t sequence)
+{
+	uint8_t bytes[RECORD_HEADER_BYTES + MSG_HEADER_BYTES];
+	struct msg_header h;
+	struct record r;
+
+	assert_int_equal(hear(c, bytes, sizeof(bytes)), sizeof(bytes));
+	assert_int_equal(record_decode(bytes, 1024, &r), 0);
+	assert_int_equal(r.kind, RECORD_MESSAGES);
+	assert_int_equal(r.bytes, MSG_HEADER_BYTES);
+	assert_int_equal(msg_decode(bytes + RECORD_HEADER_BYTES, MSG_HEADER_BYTES, &h), 0);
+	assert_int_equal(h.type, type);
+	assert_int_equal(h.credits, credits);
+	assert_int_equal(h.sequence, sequence);
+}
+
+/* As many as there are credits. */
+static void ask_all(struct client *c)
+{
+	uint8_t out[4 * 128];
+	size_t n = 0;
+
+	for (uint64_t i = 1; i <= 4; i++)
+		n += echo_record(out + n, 64, i);
+	say(c, out, n);
+}
+
+static void assert_all_answered(struct client *c)
+{
+	uint8_t in[RECORD_HEADER_BYTES + 64];
+
+	for (uint64_t i = 1; i <= 4; i++) {
+		assert_int_equal(hear(c, in, sizeof(in)), sizeof(in));
+		assert_reply(in, 64, i);
+	}
+}
+
+/* One way: it does not ask for its credit. */
+static void say_data(struct client *c, uint64_t sequence)
+{
+	uint8_t out[128];
+	size_t n = echo_record(out, 64, sequence);
+
+	out[RECORD_HEADER_BYTES] = MSG_DATA;
+	say(c, out, n);
+}
+
+static void drain__idle_client__told_and_waited_for(void **state)
+{
+	uint8_t bye[RECORD_HEADER_BYTES], byte;
+	struct client c;
+
+	join(state, &c);
+	drain();
+	assert_header(&c, MSG_GOODBYE, 0, REFUSE_DRAINING);
+	server_turns(4);
+	assert_int_equal(server_n(CONN_ST_LIVE), 1);
+	assert_false(is_over());
+	record_encode(&(struct record){ .kind = RECORD_BYE }, bye);
+	say(&c, bye, sizeof(bye));
+	assert_int_equal(hear(&c, &byte, 1), 0); /* nothing more but the end */
+	server_until(is_over());
+	leave_and_assert(&c);
+}
+
+static void drain__requests_arrived__answered_before_the_goodbye(void **state)
+{
+	struct client c;
+
+	join(state, &c);
+	ask_all(&c);
+	drain();
+	assert_all_answered(&c);
+	assert_header(&c, MSG_GOODBYE, 0, REFUSE_DRAINING);
+	leave_and_assert(&c);
+}
+
+static void drain__requests_still_arriving__answered(void **state)
+{
+	struct client c;
+
+	join(state, &c);
+	drain();
+	ask_all(&c);
+	assert_header(&c, MSG_GOODBYE, 0, REFUSE_DRAINING);
+	assert_all_answered(&c);
+	assert_false(is_over());
+	leave_and_assert(&c);
+}
+
+/* The client would wait for them, and cannot ask for them any more. */
+static void drain__one_way_messages_owed__credits_come_back(void **state)
+{
+	struct client c;
+
+	join(state, &c);
+	say_data(&c, 7);
+	say_data(&c, 8);
+	drain();
+	assert_header(&c, MSG_CREDIT, 2, 8);
+	assert_header(&c, MSG_GOODBYE, 0, REFUSE_DRAINING);
+	say_data(&c, 9);
+	assert_header(&c, MSG_CREDIT, 1, 9);
+	leave_and_assert(&c);
+}
+
+static void drain__no_buffer__told_when_there_is_one(void **state)
+{
+	struct ep_counts counts;
+	struct client c;
+	uint32_t *bufs, n = 0;
+
+	join(state, &c);
+	ep_get_counts(srv.shard->sock_ep, &counts);
+	bufs = calloc(counts.bufs_total, sizeof(*bufs));
+	while (n < counts.bufs_free)
+		bufs[n++] = ep_buf_get(srv.shard->sock_ep);
+	shard_drain(srv.shard);
+	for (int i = 0; i < 5; i++)
+		server_wait();
+	assert_false(server_only(CONN_ST_LIVE)->told);
+	while (n)
+		ep_buf_put(srv.shard->sock_ep, bufs[--n]);
+	free(bufs);
+	server_until(server_only(CONN_ST_LIVE)->told);
+	assert_header(&c, MSG_GOODBYE, 0, REFUSE_DRAINING);
+	leave_and_assert(&c);
+}
+
+static void drain__client_stays__cut_off_at_the_deadline(void **state)
+{
+	struct client c;
+	uint64_t begun_ns;
+	uint8_t byte;
+
+	srv.cfg.drain_timeout_ns = 200 * NS_PER_MS;
+	join(state, &c);
+	begun_ns = clock_now_ns();
+	drain();
+	assert_header(&c, MSG_GOODBYE, 0, REFUSE_DRAINING);
+	while (!is_over()) {
+		assert_true(clock_now_ns() - begun_ns < 5 * NS_PER_S);
+		server_wait();
+	}
+	assert_true(clock_now_ns() - begun_ns >= 200 * NS_PER_MS);
+	assert_int_equal(server_n(CONN_ST_LIVE), 1);
+	/* What its thread does last. */
+	shard_release(srv.shard);
+	assert_int_equal(server_closed(CLOSE_DRAINING), 1);
+	assert_int_equal(recv(c.fd >= 0 ? c.fd : tls_fd(c.peer.tls), &byte, 1, MSG_DONTWAIT), 0);
+	if (c.fd >= 0)
+		close(c.fd);
+	tls_free(c.peer.tls);
+	tls_ctx_free(c.peer.ctx);
+}
+
+/* Nobody of them has a connection yet that could be told anything. */
+static void drain__strangers_and_granted_ones__closed_at_once(void **state)
+{
+	struct peer p;
+	uint8_t byte;
+	int silent, late = socket(AF_INET, SOCK_STREAM, 0);
+
+	(void)state;
+	start();
+	get_grant(&p, FRAME_FEATURE_TCP);
+	peer_close(&p);
+	silent = dial(&p);
+	shard_drain(srv.shard);
+	server_turns(2);
+	assert_int_equal(recv(silent, &byte, 1, MSG_DONTWAIT), 0);
+	assert_int_equal(connect(late, (const struct sockaddr *)&p.grant.rdma.ss, p.grant.rdma.len), -1);
+	assert_int_equal(errno, ECONNREFUSED);
+	assert_int_equal(server_closed(CLOSE_DRAINING), 1);
+	server_until(is_over());
+	server_assert_all_back();
+	close(silent);
+	close(late);
+}
+
+/* ---- descriptors run out */
+
+/* Sets how many this process may have; returns what it was. */
+static rlim_t limit_descriptors(rlim_t n)
+{
+	struct rlimit l;
+	rlim_t before;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &l), 0);
+	before = l.rlim_cur;
+	l.rlim_cur = n;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &l), 0);
+	return before;
+}
+
+/* No more than there are. */
+static rlim_t leave_no_descriptor(void)
+{
+	int next = dup(STDIN_FILENO);
+
+	assert_true(next >= 0);
+	close(next);
+	return limit_descriptors((rlim_t)next);
+}
+
+static void accept__no_descriptor_left__pauses_and_goes_on(void **state)
+{
+	uint8_t proof[PROOF_BYTES], echo[128], in[128];
+	uint64_t begun_ns, waits = 0, ms;
+	struct peer p, q;
+	rlim_t before;
+	int live, fd;
+	size_t n;
+
+	(void)state;
+	start();
+	live = go_live(&p);
+	get_grant(&q, FRAME_FEATURE_TCP);
+	peer_close(&q);
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	server_log_keep();
+	before = leave_no_descriptor();
+	assert_int_equal(connect(fd, (const struct sockaddr *)&q.grant.rdma.ss, q.grant.rdma.len), 0);
+	/* It tries again now and then, and sleeps meanwhile, but for the rig's tick. */
+	begun_ns = clock_now_ns();
+	do {
+		server_wait();
+		waits++;
+		ms = (clock_now_ns() - begun_ns) / NS_PER_MS;
+	} while (ms < 250);
+	assert_in_range(waits, 1, 10 + ms / 5);
+	n = echo_record(echo, 64, 1);
+	give(live, echo, n);
+	assert_int_equal(take(live, in, n), n);
+	assert_reply(in, 64, 1);
+	limit_descriptors(before);
+	server_log_assert_a_line_a_second();
+	give(fd, proof, proof_of(&q, fd, proof));
+	server_until(server_n(CONN_ST_LIVE) == 2);
+	close(live);
+	close(fd);
+	server_until(server_n(CONN_ST_LIVE) == 0);
+	assert_buffers_back();
+	server_assert_all_back();
+}
+
 /* ---- which are served */
 
 static void transports__not_served__refused_with_the_option(void **state)
@@ -613,6 +935,8 @@ static void transports__not_served__refused_with_the_option(void **state)
 }
 
 #define SOCKET_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
+#define TEST_OVER(where, feature, f) { where ": " #f, f, server_rig_init, server_rig_stop, (void *)&(feature) }
+#define BOTH_TESTS(f) TEST_OVER("tcp", by_tcp, f), TEST_OVER("tls", by_tls, f)
 
 int main(void)
 {
@@ -634,6 +958,14 @@ int main(void)
 		SOCKET_TEST(tls__goes_on_after_the_grant__echoes_until_bye),
 		SOCKET_TEST(tls__records_before_the_grant_was_read__answered),
 		SOCKET_TEST(tls__kept_open_beside_handshakes__counts_no_longer_as_one),
+		BOTH_TESTS(drain__idle_client__told_and_waited_for),
+		BOTH_TESTS(drain__requests_arrived__answered_before_the_goodbye),
+		BOTH_TESTS(drain__requests_still_arriving__answered),
+		BOTH_TESTS(drain__one_way_messages_owed__credits_come_back),
+		BOTH_TESTS(drain__no_buffer__told_when_there_is_one),
+		BOTH_TESTS(drain__client_stays__cut_off_at_the_deadline),
+		SOCKET_TEST(drain__strangers_and_granted_ones__closed_at_once),
+		SOCKET_TEST(accept__no_descriptor_left__pauses_and_goes_on),
 		SOCKET_TEST(transports__not_served__refused_with_the_option),
 	};
 
