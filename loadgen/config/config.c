@@ -595,9 +595,22 @@ static int split_rails(struct loadgen_config *c, char *err, size_t err_size)
 	return ret;
 }
 
+/* --compare transport=tcp,tls: no run is over RDMA. */
+static bool compares_sockets_alone(const struct loadgen_config *c)
+{
+	static const char key[] = "transport=";
+
+	for (size_t i = 0; i < c->compare.n; i++)
+		if (strncmp(c->compare.v[i], key, strlen(key)) == 0)
+			return !strstr(c->compare.v[i], "rdma") && !strstr(c->compare.v[i], "auto");
+	return false;
+}
+
 /* Nothing falls back that was not told to. */
 static void choose_transport(struct loadgen_config *c)
 {
+	if (c->transport == TRANSPORT_RDMA && compares_sockets_alone(c))
+		c->transport = TRANSPORT_TCP;
 	if (c->transport != TRANSPORT_AUTO)
 		return;
 	c->fell_back = dev_count() == 0;
