@@ -343,11 +343,13 @@ static void stop_spinning(struct pump *p)
 
 static void spin(struct pump *first)
 {
+	/* Without a device there is nothing but descriptors to look at. */
+	int spins = ep_dev(first->ep) ? SPINS_PER_LOOK : 1;
 	struct pump *p;
 
 	STAILQ_FOREACH(p, &first->joined, entry)
 		begin_turn(p, 0);
-	for (int i = 0; i < SPINS_PER_LOOK && !first->stop && !look(first) && !first->rest_due; i++)
+	for (int i = 0; i < spins && !first->stop && !look(first) && !first->rest_due; i++)
 		;
 	STAILQ_FOREACH(p, &first->joined, entry)
 		if (p->spinning && p->mode == POLL_ADAPTIVE && clock_now_ns() - p->last_busy_ns > p->spin_ns)
