@@ -1,5 +1,6 @@
 /* What a data thread publishes of how it really works, whatever was asked for: its queue pairs as the device has them, or its
- * sockets as the kernel has them, what its doorbells and polls carried, and where it runs. The thread writes, any thread reads (relaxed atomics).
+ * sockets as the kernel has them, what its doorbells and polls carried, and where it runs. The thread writes, any thread
+ * reads (relaxed atomics).
  */
 #ifndef RAMPART_COMMON_EFFECTIVE_H
 #define RAMPART_COMMON_EFFECTIVE_H

@@ -29,8 +29,8 @@ int tcp_parse(const char *text, struct tcp_options *out, char *err, size_t err_s
  * for. NULL when out of memory. */
 json_t *tcp_options_json(const struct tcp_options *o) __attribute__((warn_unused_result));
 
-/* Gives a connected socket its options, but for SO_ZEROCOPY: encrypting copies. What the kernel refuses stays as it is: tcp_read tells. Some system calls, so once a
- * connection. */
+/* Gives a connected socket its options, but for SO_ZEROCOPY: encrypting copies. What the kernel refuses stays as it is:
+ * tcp_read tells. Some system calls, so once a connection. */
 void tcp_apply(int fd, const struct tcp_options *o);
 /* SO_ZEROCOPY. False: the kernel has none. */
 bool tcp_skip_copies(int fd) __attribute__((warn_unused_result));

@@ -157,7 +157,8 @@ static size_t count_sizes(const json_t *points, double clients)
 }
 
 /* A figure against the size, for the first number of clients, a line for each alternative. */
-static void draw(struct page *p, const char *id, const json_t *points, const char *name, double unit, struct chart *c, const char *title)
+static void draw(struct page *p, const char *id, const json_t *points, const char *name, double unit, struct chart *c,
+		 const char *title)
 {
 	const json_t *first = json_array_get(points, 0), *point;
 	double clients = json_number_at(first, "clients");
