@@ -18,8 +18,9 @@
  * where it is to be. */
 #define SCRATCH_BYTES (64u << 10)
 #define DIRECT_BYTES (8u << 10)
-/* Of one connection in a turn of the loop. */
+/* Of one connection in a turn of the loop. Writing has one too: encrypting takes as long as anything else. */
 #define READ_BUDGET_BYTES (256u << 10)
+#define WRITE_BUDGET_BYTES (256u << 10)
 /* Records that go out with one system call, and bytes that go into one TLS record (RFC 8446, 5.1). */
 #define JOINED_MAX 32u
 #define TLS_RECORD_BYTES (16u << 10)
@@ -227,12 +228,12 @@ static ssize_t write_plain(struct sock *s)
 	struct iovec v[3 * JOINED_MAX];
 	struct msghdr m = { .msg_iov = v };
 	uint32_t buf = s->first;
-	size_t at = s->sent;
+	size_t at = s->sent, bytes = 0;
 	int n = 0;
 
 	if (may_skip_copy(s))
 		return write_pinned(s);
-	for (uint32_t i = 0; i < JOINED_MAX && buf != EP_NO_BUF; i++) {
+	for (uint32_t i = 0; i < JOINED_MAX && buf != EP_NO_BUF && bytes < WRITE_BUDGET_BYTES; i++) {
 		const struct ep_buf_link *l = link_of(s, buf);
 
 		if (i && is_large(s, l))
@@ -241,6 +242,7 @@ static ssize_t write_plain(struct sock *s)
 		add_part(v, &n, headers[i], RECORD_HEADER_BYTES, &at);
 		add_part(v, &n, ep_buf(s->ctx->ep, buf), l->length, &at);
 		add_part(v, &n, l->behind, l->behind_bytes, &at);
+		bytes += record_bytes(l);
 		buf = l->next;
 	}
 	m.msg_iovlen = (size_t)n;
@@ -289,9 +291,11 @@ static ssize_t write_tls(struct sock *s)
 	return wait_for(s, st, false) ? 0 : -1;
 }
 
-/* Sends what waits, as much as the socket takes. */
+/* Sends what waits, as much as the socket takes and a turn allows: the rest when the socket says that it takes more. */
 static void flush(struct sock *s)
 {
+	size_t total = 0;
+
 	s->blocked = false;
 	while (s->first != EP_NO_BUF && !s->blocked) {
 		ssize_t n = s->tls ? write_tls(s) : write_plain(s);
@@ -299,6 +303,8 @@ static void flush(struct sock *s)
 		if (n < 0)
 			return;
 		advance(s, (size_t)n);
+		total += (size_t)n;
+		s->blocked |= total >= WRITE_BUDGET_BYTES && s->first != EP_NO_BUF;
 	}
 	/* TLS holds small writes back. */
 	if (s->tls && !s->blocked && !wait_for(s, tls_flush(s->tls), false))

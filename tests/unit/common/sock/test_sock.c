@@ -488,6 +488,27 @@ static void send__several_while_held__in_order_with_one_flush(void **state)
 	}
 }
 
+/* However much the socket would take: the loop turns for others in between. */
+static void send__more_than_a_turn_may_send__the_rest_in_the_next(void **state)
+{
+	uint8_t *got = malloc(RECORD_HEADER_BYTES + BUF_BYTES);
+
+	(void)state;
+	ep_hold(ep);
+	for (uint8_t i = 1; i <= 4; i++)
+		sock_send(&s, filled(BUF_BYTES, i), &(struct record){ .kind = RECORD_MESSAGES, .bytes = BUF_BYTES });
+	ep_unhold(ep);
+	assert_true(s.blocked);
+	assert_true(s.waiting_n >= 3);
+	for (uint8_t i = 1; i <= 4; i++) {
+		take(got, RECORD_HEADER_BYTES + BUF_BYTES);
+		assert_int_equal(got[RECORD_HEADER_BYTES], i);
+		assert_int_equal(got[RECORD_HEADER_BYTES + BUF_BYTES - 1], i);
+	}
+	until(!s.blocked && s.waiting_n == 0);
+	free(got);
+}
+
 /* The peer reads nothing until the socket is full. What waits then goes out later, in order, once. */
 static void send__peer_does_not_read__the_rest_later(void **state)
 {
@@ -812,6 +833,7 @@ int main(void)
 		OVER_TLS(end__peer_says_goodbye__closed),
 		OVER_BOTH(bye__from_the_peer__told_behind_its_records),
 		OVER_BOTH(send__several_while_held__in_order_with_one_flush),
+		OVER_BOTH(send__more_than_a_turn_may_send__the_rest_in_the_next),
 		OVER_BOTH(send__peer_does_not_read__the_rest_later),
 		OVER_BOTH(send__peer_has_reset__ends_from_within),
 		OVER_BOTH(send__closed_socket__buffer_back),
