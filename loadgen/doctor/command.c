@@ -13,6 +13,7 @@
 #include "common/base/paths.h"
 #include "loadgen/doctor/devices.h"
 #include "loadgen/doctor/machine.h"
+#include "loadgen/doctor/modules.h"
 #include "loadgen/doctor/process.h"
 #include "loadgen/doctor/server.h"
 
@@ -77,6 +78,7 @@ static int look(const struct arguments *a)
 	struct process_limits limits;
 	int ret;
 
+	modules_check("", &f);
 	devices_check("", &f);
 	machine_check("", &f);
 	ret = process_limits_read(&limits);
