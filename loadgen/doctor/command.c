@@ -14,6 +14,7 @@
 #include "loadgen/doctor/devices.h"
 #include "loadgen/doctor/lossless.h"
 #include "loadgen/doctor/machine.h"
+#include "loadgen/doctor/memory.h"
 #include "loadgen/doctor/modules.h"
 #include "loadgen/doctor/process.h"
 #include "loadgen/doctor/server.h"
@@ -82,6 +83,7 @@ static int look(const struct arguments *a)
 	modules_check("", &f);
 	devices_check("", &f);
 	lossless_check("", &f);
+	memory_check("", &f);
 	machine_check("", &f);
 	ret = process_limits_read(&limits);
 	if (ret)
