@@ -12,6 +12,7 @@
 #include "common/base/opts.h"
 #include "common/base/paths.h"
 #include "loadgen/doctor/devices.h"
+#include "loadgen/doctor/firewall.h"
 #include "loadgen/doctor/lossless.h"
 #include "loadgen/doctor/machine.h"
 #include "loadgen/doctor/memory.h"
@@ -83,6 +84,7 @@ static int look(const struct arguments *a)
 	modules_check("", &f);
 	devices_check("", &f);
 	lossless_check("", &f);
+	firewall_check("", &f);
 	memory_check("", &f);
 	machine_check("", &f);
 	ret = process_limits_read(&limits);
