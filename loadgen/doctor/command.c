@@ -12,7 +12,11 @@
 #include "common/base/opts.h"
 #include "common/base/paths.h"
 #include "loadgen/doctor/devices.h"
+#include "loadgen/doctor/firewall.h"
+#include "loadgen/doctor/lossless.h"
 #include "loadgen/doctor/machine.h"
+#include "loadgen/doctor/memory.h"
+#include "loadgen/doctor/modules.h"
 #include "loadgen/doctor/process.h"
 #include "loadgen/doctor/server.h"
 
@@ -77,7 +81,11 @@ static int look(const struct arguments *a)
 	struct process_limits limits;
 	int ret;
 
+	modules_check("", &f);
 	devices_check("", &f);
+	lossless_check("", &f);
+	firewall_check("", &f);
+	memory_check("", &f);
 	machine_check("", &f);
 	ret = process_limits_read(&limits);
 	if (ret)

@@ -2,24 +2,24 @@
  * need the permissions that are checked here. See devices.h. */
 #include "loadgen/doctor/devices.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "loadgen/doctor/tree.h"
+#include "loadgen/doctor/base/ports.h"
+#include "loadgen/doctor/base/tree.h"
+#include "loadgen/doctor/gids.h"
 
 /* RoCE's largest MTU is 4096 bytes, with 84 bytes of headers at most; Ethernet's own MTU is 1500. */
 #define MTU_FULL 4200
 #define MTU_USUAL 1500
-#define GIDS_MAX 256
 
 struct look {
 	const char *root;
 	struct findings *out;
-	char device[64], netdev[32], port[16];
+	char netdev[32];	/* an Ethernet interface that is up */
 };
 
 static const char why_device[] = "Without one, transfers over RDMA run in a micro-VM only, with times of an emulated CPU.";
@@ -54,114 +54,88 @@ static void say_no_device(struct look *l)
 
 /* --- a port --- */
 
-struct gids {
-	unsigned ipv4, ipv6, local;
-	char text[INET6_ADDRSTRLEN];	/* one that can be used */
-};
-
-static void count_gid(const char *line, struct gids *g)
+static void check_mtu(struct look *l, const char *netdev)
 {
-	struct in6_addr a;
-
-	if (inet_pton(AF_INET6, line, &a) != 1 || IN6_IS_ADDR_UNSPECIFIED(&a))
-		return;
-	if (IN6_IS_ADDR_V4MAPPED(&a)) {
-		g->ipv4++;
-		inet_ntop(AF_INET, &a.s6_addr[12], g->text, sizeof(g->text));
-	} else if (IN6_IS_ADDR_LINKLOCAL(&a)) {
-		g->local++;
-	} else {
-		g->ipv6++;
-		if (!g->ipv4)
-			inet_ntop(AF_INET6, &a, g->text, sizeof(g->text));
-	}
-}
-
-static void check_gids(struct look *l)
-{
-	struct gids g = { .text = "" };
 	struct finding *f;
-	char line[64];
+	long mtu;
 
-	for (int i = 0; i < GIDS_MAX; i++)
-		if (tree_line(l->root, line, sizeof(line), "/sys/class/infiniband/%s/ports/%s/gids/%d", l->device, l->port, i) == 0)
-			count_gid(line, &g);
-	if (g.ipv4) {
-		findings_add(l->out, "gid", FINDING_FINE, NULL, "%s port %s: IPv4 address %s among its GIDs", l->device, l->port,
-			     g.text);
+	if (!netdev[0])
 		return;
-	}
-	f = findings_add(l->out, "gid", g.ipv6 ? FINDING_NOTE : FINDING_WRONG, g.ipv6 ?
-			 "Peers without IPv6 cannot connect." : "Link-local addresses reach no other network.",
-			 "%s port %s: no IPv4 address among its GIDs (%u IPv6, %u link-local)", l->device, l->port, g.ipv6, g.local);
-	if (l->netdev[0])
-		finding_mend(f, "ip address add 10.77.0.1/16 dev %s", l->netdev);
-}
-
-static void check_mtu(struct look *l)
-{
-	char line[16], *end;
-	unsigned long mtu;
-	struct finding *f;
-
-	if (!l->netdev[0])
-		return;
-	if (tree_line(l->root, line, sizeof(line), "/sys/class/net/%s/mtu", l->netdev) ||
-	    (mtu = strtoul(line, &end, 10), end == line || *end)) {
-		findings_add(l->out, "mtu", FINDING_UNKNOWN, NULL, "the MTU of %s cannot be read", l->netdev);
+	if (!tree_number(l->root, &mtu, "/sys/class/net/%s/mtu", netdev)) {
+		findings_add(l->out, "mtu", FINDING_UNKNOWN, NULL, "the MTU of %s cannot be read", netdev);
 		return;
 	}
 	f = findings_add(l->out, "mtu", mtu < MTU_USUAL ? FINDING_WRONG : mtu < MTU_FULL ? FINDING_NOTE : FINDING_FINE,
 			 mtu < MTU_USUAL ? "RDMA packets carry less than 1024 bytes, and both ends must agree." :
 					   "RDMA packets carry up to 4096 bytes only with larger frames, if the switches take them.",
-			 "%s has an MTU of %lu bytes", l->netdev, mtu);
+			 "%s has an MTU of %ld bytes", netdev, mtu);
 	if (mtu < MTU_USUAL)
-		finding_mend(f, "ip link set %s mtu %d", l->netdev, MTU_USUAL);
+		finding_mend(f, "ip link set %s mtu %d", netdev, MTU_USUAL);
 	else if (mtu < MTU_FULL)
-		finding_mend(f, "ip link set %s mtu 9000", l->netdev);
+		finding_mend(f, "ip link set %s mtu 9000", netdev);
 }
 
-static void check_port(void *arg, const char *port)
+static void check_port(void *arg, const struct rdma_port *p)
 {
 	struct look *l = arg;
 	char state[32];
 	struct finding *f;
 	bool active;
 
-	if (strlen(port) >= sizeof(l->port))
-		return;
-	memcpy(l->port, port, strlen(port) + 1);
-	if (tree_line(l->root, l->netdev, sizeof(l->netdev), "/sys/class/infiniband/%s/ports/%s/gid_attrs/ndevs/0", l->device,
-		      port) || !tree_is_name(l->netdev))
-		l->netdev[0] = '\0';
-	if (tree_line(l->root, state, sizeof(state), "/sys/class/infiniband/%s/ports/%s/state", l->device, port)) {
-		findings_add(l->out, "link", FINDING_UNKNOWN, NULL, "the state of %s port %s cannot be read", l->device, port);
+	if (tree_line(l->root, state, sizeof(state), "/sys/class/infiniband/%s/ports/%s/state", p->device, p->port)) {
+		findings_add(l->out, "link", FINDING_UNKNOWN, NULL, "the state of %s port %s cannot be read", p->device,
+			     p->port);
 		return;
 	}
 	active = strstr(state, "ACTIVE") != NULL;
 	f = findings_add(l->out, "link", active ? FINDING_FINE : FINDING_WRONG,
-			 "Nothing is sent or received through a port that is not active.", "%s port %s on %s: %s", l->device, port,
-			 l->netdev[0] ? l->netdev : "no network interface", state);
-	if (!active && l->netdev[0])
-		finding_mend(f, "ip link set %s up", l->netdev);
-	check_gids(l);
-	check_mtu(l);
+			 "Nothing is sent or received through a port that is not active.", "%s port %s on %s: %s",
+			 p->device, p->port, p->netdev[0] ? p->netdev : "no network interface", state);
+	if (!active && p->netdev[0])
+		finding_mend(f, "ip link set %s up", p->netdev);
+	gids_check(l->root, p, l->out);
+	check_mtu(l, p->netdev);
+}
+
+/* --- devices of clouds, which are not what their names say --- */
+
+static void check_efa(struct look *l, const char *name)
+{
+	struct finding *f;
+
+	l->netdev[0] = '\0';
+	tree_each(l->root, "/sys/class/net", take_netdev, l);
+	f = findings_add(l->out, "device", FINDING_WRONG,
+			 "Connections are reliable ones of rdmacm, which EFA does not have: clients may go over sockets "
+			 "(--transport tcp or tls), or over Soft-RoCE.",
+			 "%s is an Elastic Fabric Adapter", name);
+	if (l->netdev[0])
+		finding_mend(f, "modprobe rdma_rxe; rdma link add rxe0 type rxe netdev %s", l->netdev);
+}
+
+/* By the driver: udev gives devices names such as rdmap0s6. */
+static void check_kind(struct look *l, const char *name)
+{
+	char driver[64];
+
+	if (!tree_link(l->root, driver, sizeof(driver), "/sys/class/infiniband/%s/device/driver", name))
+		driver[0] = '\0';
+	if (strcmp(driver, "efa") == 0 || (!driver[0] && strncmp(name, "efa", 3) == 0))
+		check_efa(l, name);
+	else if (strcmp(driver, "mana") == 0 || (!driver[0] && strncmp(name, "mana", 4) == 0))
+		findings_add(l->out, "device", FINDING_NOTE,
+			     "Older kernels and rdma-core give it raw packets only, and no reliable connections: "
+			     "`performance_test doctor --server HOST` tries one.",
+			     "%s is a Microsoft Azure Network Adapter (MANA)", name);
 }
 
 static void check_device(void *arg, const char *name)
 {
 	struct look *l = arg;
-	char folder[128];
 
-	if (strlen(name) >= sizeof(l->device))
-		return;
-	memcpy(l->device, name, strlen(name) + 1);
-	snprintf(folder, sizeof(folder), "/sys/class/infiniband/%s/ports", name);
-	if (tree_each(l->root, folder, check_port, l) <= 0)
+	if (ports_of(l->root, name, check_port, l) <= 0)
 		findings_add(l->out, "link", FINDING_UNKNOWN, NULL, "the ports of %s cannot be read", name);
-	if (strncmp(name, "efa", 3) == 0)
-		findings_add(l->out, "device", FINDING_WRONG, "Connections are reliable ones of rdmacm, which EFA does not have.",
-			     "%s is an Elastic Fabric Adapter", name);
+	check_kind(l, name);
 }
 
 /* --- the files that programs open --- */

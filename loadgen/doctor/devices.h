@@ -2,7 +2,7 @@
 #ifndef RAMPART_LOADGEN_DOCTOR_DEVICES_H
 #define RAMPART_LOADGEN_DOCTOR_DEVICES_H
 
-#include "loadgen/doctor/finding.h"
+#include "loadgen/doctor/base/finding.h"
 
 /* Adds what there is to say of what is below `root` ("" is this machine). */
 void devices_check(const char *root, struct findings *out);

@@ -2,39 +2,69 @@
 #include "loadgen/doctor/machine.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "loadgen/doctor/tree.h"
-
-static bool is_there(const char *root, const char *path)
-{
-	char full[PATH_MAX];
-
-	return tree_path(root, full, sizeof(full), "%s", path) && access(full, F_OK) == 0;
-}
+#include "loadgen/doctor/base/tree.h"
 
 static void check_container(const char *root, struct findings *out)
 {
-	if (!is_there(root, "/.dockerenv") && !is_there(root, "/run/.containerenv") &&
-	    !is_there(root, "/var/run/secrets/kubernetes.io"))
+	if (!tree_has(root, "/.dockerenv") && !tree_has(root, "/run/.containerenv") &&
+	    !tree_has(root, "/var/run/secrets/kubernetes.io"))
 		return;
 	findings_add(out, "container", FINDING_NOTE, "It has the devices, limits and addresses that it was given (docs/launchers.md).",
 		     "this is a container");
 }
 
-static void check_wsl(const char *root, struct findings *out)
+static bool check_wsl(const char *root, struct findings *out)
 {
-	char release[128];
+	char release[128], lower[128] = "";
 
 	if (tree_line(root, release, sizeof(release), "/proc/sys/kernel/osrelease"))
-		return;
-	for (char *c = release; *c; c++)
-		*c = (char)tolower((unsigned char)*c);
-	if (strstr(release, "microsoft"))
-		findings_add(out, "wsl", FINDING_NOTE, "Its kernel has neither RDMA devices nor rdma_rxe: runs are made in a micro-VM.",
-			     "this is the Windows Subsystem for Linux");
+		return false;
+	for (size_t i = 0; release[i]; i++)
+		lower[i] = (char)tolower((unsigned char)release[i]);
+	if (!strstr(lower, "microsoft"))
+		return false;
+	findings_add(out, "wsl", FINDING_NOTE,
+		     "Microsoft's kernel has no RDMA devices and no rdma_rxe: runs are made in a micro-VM, which "
+		     "`scripts/softroce vm` boots without either, or with a kernel that has rdma_rxe (kernel= in .wslconfig).",
+		     "this is the Windows Subsystem for Linux %s, kernel %s",
+		     strstr(lower, "wsl2") ? "2" : "(of version 1, or unknown)", release);
+	return true;
+}
+
+/* --- clouds, by what their virtual machines say of themselves (DMI) --- */
+
+/* The chassis of all of Azure's machines, and of no other Hyper-V's. */
+#define AZURE_TAG "7783-7084-3265-9085-8269-3286-77"
+
+static void dmi(const char *root, const char *field, char out[64])
+{
+	tree_line(root, out, 64, "/sys/class/dmi/id/%s", field);
+}
+
+static void check_cloud(const char *root, struct findings *out)
+{
+	char vendor[64], product[64], tag[64];
+
+	dmi(root, "sys_vendor", vendor);
+	dmi(root, "product_name", product);
+	dmi(root, "chassis_asset_tag", tag);
+	if (strcmp(vendor, "Amazon EC2") == 0)
+		findings_add(out, "cloud", FINDING_NOTE,
+			     "Its RDMA device, EFA, has no reliable connections of rdmacm: RDMA means Soft-RoCE here. "
+			     "Security groups must let TCP 7471 and UDP 4791 in.",
+			     "this is a machine of Amazon EC2 (%s)", product);
+	else if (strcmp(tag, AZURE_TAG) == 0)
+		findings_add(out, "cloud", FINDING_NOTE,
+			     "Sizes with an \"r\" in their name have InfiniBand; others have at most MANA, or Soft-RoCE. "
+			     "Network security groups must let TCP 7471 and UDP 4791 in.",
+			     "this is a machine of Microsoft Azure");
+	else if (strcmp(product, "Google Compute Engine") == 0)
+		findings_add(out, "cloud", FINDING_NOTE,
+			     "Few machine types have an RDMA device, on networks of their own; others have Soft-RoCE. "
+			     "Firewall rules of the network must let TCP 7471 and UDP 4791 in.",
+			     "this is a machine of Google Compute Engine");
 }
 
 static void check_governor(const char *root, struct findings *out)
@@ -55,6 +85,7 @@ static void check_governor(const char *root, struct findings *out)
 void machine_check(const char *root, struct findings *out)
 {
 	check_container(root, out);
-	check_wsl(root, out);
+	if (!check_wsl(root, out))
+		check_cloud(root, out);
 	check_governor(root, out);
 }

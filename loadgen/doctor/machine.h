@@ -2,7 +2,7 @@
 #ifndef RAMPART_LOADGEN_DOCTOR_MACHINE_H
 #define RAMPART_LOADGEN_DOCTOR_MACHINE_H
 
-#include "loadgen/doctor/finding.h"
+#include "loadgen/doctor/base/finding.h"
 
 /* Of the machine whose files are below `root`; "": this one. */
 void machine_check(const char *root, struct findings *out);

@@ -6,7 +6,7 @@
 
 #include <sys/resource.h>
 
-#include "loadgen/doctor/finding.h"
+#include "loadgen/doctor/base/finding.h"
 
 struct process_limits {
 	struct rlimit memlock, nofile;

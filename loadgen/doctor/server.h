@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "loadgen/doctor/finding.h"
+#include "loadgen/doctor/base/finding.h"
 
 struct server_way {
 	const char *host;

@@ -1,5 +1,5 @@
 #!/bin/bash
-# performance_test doctor in seven situations: what is wrong with the machine is found, and the command that doctor says, pasted
+# performance_test doctor in twelve situations: what is wrong with the machine is found, and the command that doctor says, pasted
 # into a shell, mends it.
 # shellcheck disable=SC2016,SC2317  # some is for another shell to expand, some is called by name
 
@@ -41,6 +41,11 @@ mtu=$(<"/sys/class/net/$netdev/mtu")
 doctor
 is "rxe up: nothing is wrong" "$(jq -c '[.findings[] | select(.status == "wrong" or .status == "unknown")]' "$tmp/found.json")" '[]'
 gives "rxe up: a line for each check, and status 0" 0 'fine .*'"$device"' port 1' "${bin}performance_test" doctor
+for check in modules driver gid gid-type firewall hugepages numa; do
+    is "rxe up: $check is fine" "$(of $check status | sort -u)" fine
+done
+is "rxe up: its GIDs, with addresses and types" "$(of gid-type what | grep -cE 'GIDs .*[0-9.]+ RoCE v2')" 1
+is "rxe up: what its interface does not show" "$(of pause what)" "$netdev: not shown by this driver"
 
 # ---- the way to a server
 
@@ -77,6 +82,8 @@ ip -6 address flush dev "$netdev" scope global
 ip -4 address flush dev "$netdev"
 mends "link-local only" gid wrong 'no IPv4 address'
 ip -4 address flush dev "$netdev"
+mends "no RoCE v2 GID with an address" gid-type wrong 'no GID is of RoCE v2 and an IP address'
+ip -4 address flush dev "$netdev"
 for address in "${addresses[@]}"; do
     ip address add "$address" dev "$netdev"
 done
@@ -92,6 +99,35 @@ text=$("${nobody[@]}" bash -c '
     eval "$(jq -r ".findings[] | select(.check == \"memlock\") | .mend" <<<"$found")"
     "$0" doctor --json | jq -r ".findings[] | select(.check == \"memlock\") | .status"' "${bin}performance_test" 2>&1)
 is "memlock 64 KiB: found, and mended" "$text" $'wrong: 64 KiB may be locked\nfine'
+
+# Two mends, one after the other: the first shows what the second is for.
+config=/sys/kernel/config/rdma_cm
+doctor
+[[ -d $config ]] || bash -c "$(of dscp mend)"
+mends "no DSCP" dscp note 'no default was set'
+is "no DSCP: what was set" "$(of dscp what)" "$device port 1: packets have DSCP 26 (a default_roce_tos of 104)"
+echo 0 >"$config/$device/ports/1/default_roce_tos"
+mends "a DSCP of 0" dscp note 'packets have DSCP 0'
+rmdir "$config/$device"
+
+huge=/sys/kernel/mm/transparent_hugepage/enabled
+before=$(sed 's/.*\[\(.*\)\].*/\1/' $huge)
+echo madvise >$huge
+mends "no transparent huge pages" thp note 'madvise'
+echo "$before" >$huge
+
+# With nft, a rule is found and mended; without, doctor does not know.
+"$(</proc/sys/kernel/modprobe)" nf_tables
+if command -v nft >/dev/null; then
+    nft 'table inet rampart_doctor { chain input { type filter hook input priority 0; tcp dport 7471 drop; }; }'
+    mends "a rule drops TCP port 7471" firewall wrong 'TCP port 7471 is dropped in table rampart_doctor, chain input'
+    nft delete table inet rampart_doctor
+else
+    gives "rules that nobody can read: status 3" 3 'unknown +firewall +nftables can have rules .*nft is not installed' \
+        "${bin}performance_test" doctor
+fi
+doctor "${nobody[@]}"
+is "another user: rules are not read" "$(of firewall what | grep -c 'only root may read them')" 1
 
 rdma link delete "$device"
 mends "no RDMA" device wrong 'no RDMA device'

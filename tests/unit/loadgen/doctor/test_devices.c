@@ -1,83 +1,40 @@
 /* Unit tests of loadgen/doctor/devices.c and finding.c: machines made of files in a folder. */
 #include "tests/unit/helpers/unit.h"
 
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "common/base/paths.h"
 #include "loadgen/doctor/devices.h"
-#include "tests/unit/files/scratch.h"
+#include "tests/unit/files/machine.h"
 
 #define PORT "/sys/class/infiniband/rxe0/ports/1"
 
-static char root[SCRATCH_MAX];
-static struct findings found;
-
-/* A file of the made-up machine. */
-static void put(const char *path, const char *text)
-{
-	char full[PATH_MAX];
-	FILE *f;
-
-	snprintf(full, sizeof(full), "%s%s", root, path);
-	*strrchr(full, '/') = '\0';
-	assert_int_equal(path_make_dirs(full), 0);
-	snprintf(full, sizeof(full), "%s%s", root, path);
-	f = fopen(full, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	assert_int_equal(fclose(f), 0);
-}
-
 static void look(void)
 {
-	memset(&found, 0, sizeof(found));
-	devices_check(root, &found);
+	machine_look(devices_check);
 }
 
-static const struct finding *finding_of(const char *check, enum finding_status status)
-{
-	for (size_t i = 0; i < found.n; i++)
-		if (strcmp(found.v[i].check, check) == 0 && found.v[i].status == status)
-			return &found.v[i];
-	return NULL;
-}
-
+/* A wrong one is what the exit status says. */
 static void mended_by(const char *check, const char *mend)
 {
-	const struct finding *f = finding_of(check, FINDING_WRONG);
-
-	assert_non_null(f);
-	assert_string_equal(f->mend, mend);
-	assert_int_equal(findings_status(&found), 1);
+	machine_mended_by(check, mend);
+	assert_int_equal(findings_status(&machine_found), 1);
 }
 
 static int set_up(void **state)
 {
-	(void)state;
-	if (scratch_make(root))
+	if (machine_make(state))
 		return -1;
-	put("/sys/class/net/eth0/type", "1\n");
-	put("/sys/class/net/eth0/operstate", "up\n");
-	put("/sys/class/net/eth0/mtu", "9000\n");
-	put(PORT "/state", "4: ACTIVE\n");
-	put(PORT "/gid_attrs/ndevs/0", "eth0\n");
-	put(PORT "/gids/0", "fe80:0000:0000:0000:0200:00ff:fe00:0001\n");
-	put(PORT "/gids/1", "0000:0000:0000:0000:0000:ffff:0a4d:0001\n");
-	put("/sys/class/infiniband_verbs/uverbs0/ibdev", "rxe0\n");
-	put("/dev/infiniband/uverbs0", "");
-	put("/dev/infiniband/rdma_cm", "");
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	scratch_remove(root);
+	machine_put("/sys/class/net/eth0/type", "1\n");
+	machine_put("/sys/class/net/eth0/operstate", "up\n");
+	machine_put("/sys/class/net/eth0/mtu", "9000\n");
+	machine_put(PORT "/state", "4: ACTIVE\n");
+	machine_put(PORT "/gid_attrs/ndevs/0", "eth0\n");
+	machine_put(PORT "/gid_attrs/types/1", "RoCE v2\n");
+	machine_put(PORT "/gids/0", "fe80:0000:0000:0000:0200:00ff:fe00:0001\n");
+	machine_put(PORT "/gids/1", "0000:0000:0000:0000:0000:ffff:0a4d:0001\n");
+	machine_put("/sys/class/infiniband_verbs/uverbs0/ibdev", "rxe0\n");
+	machine_put("/dev/infiniband/uverbs0", "");
+	machine_put("/dev/infiniband/rdma_cm", "");
 	return 0;
 }
 
@@ -85,21 +42,16 @@ static void devices__all_is_there__fine(void **state)
 {
 	(void)state;
 	look();
-	for (size_t i = 0; i < found.n; i++)
-		assert_int_equal(found.v[i].status, FINDING_FINE);
-	assert_int_equal(found.n, 5);
-	assert_non_null(strstr(finding_of("gid", FINDING_FINE)->what, "10.77.0.1"));
-	assert_int_equal(findings_status(&found), 0);
+	for (size_t i = 0; i < machine_found.n; i++)
+		assert_int_equal(machine_found.v[i].status, FINDING_FINE);
+	assert_int_equal(machine_found.n, 6);
+	assert_int_equal(findings_status(&machine_found), 0);
 }
 
 static void devices__none__mend_makes_one_on_an_interface(void **state)
 {
-	char path[PATH_MAX], away[PATH_MAX];
-
 	(void)state;
-	snprintf(path, sizeof(path), "%s/sys/class/infiniband", root);
-	snprintf(away, sizeof(away), "%s/away", root);
-	assert_int_equal(rename(path, away), 0);
+	machine_take("/sys/class/infiniband");
 	look();
 	mended_by("device", "modprobe rdma_rxe; rdma link add rxe0 type rxe netdev eth0");
 }
@@ -107,28 +59,15 @@ static void devices__none__mend_makes_one_on_an_interface(void **state)
 static void devices__port_down__mend_sets_the_interface_up(void **state)
 {
 	(void)state;
-	put(PORT "/state", "1: DOWN\n");
+	machine_put(PORT "/state", "1: DOWN\n");
 	look();
 	mended_by("link", "ip link set eth0 up");
-}
-
-static void devices__no_ipv4__mend_adds_an_address(void **state)
-{
-	(void)state;
-	put(PORT "/gids/1", "0000:0000:0000:0000:0000:0000:0000:0000\n");
-	look();
-	mended_by("gid", "ip address add 10.77.0.1/16 dev eth0");
-	/* With a global IPv6 address others with IPv6 can come. */
-	put(PORT "/gids/1", "2001:0db8:0000:0000:0000:0000:0000:0001\n");
-	look();
-	assert_null(finding_of("gid", FINDING_WRONG));
-	assert_non_null(finding_of("gid", FINDING_NOTE));
 }
 
 static void devices__small_mtu__mend_sets_it(void **state)
 {
 	(void)state;
-	put("/sys/class/net/eth0/mtu", "1280\n");
+	machine_put("/sys/class/net/eth0/mtu", "1280\n");
 	look();
 	mended_by("mtu", "ip link set eth0 mtu 1500");
 }
@@ -136,19 +75,16 @@ static void devices__small_mtu__mend_sets_it(void **state)
 static void devices__mtu_is_no_number__unknown(void **state)
 {
 	(void)state;
-	put("/sys/class/net/eth0/mtu", "15x\n");
+	machine_put("/sys/class/net/eth0/mtu", "15x\n");
 	look();
-	assert_non_null(finding_of("mtu", FINDING_UNKNOWN));
-	assert_int_equal(findings_status(&found), 3);
+	assert_non_null(machine_finding("mtu", FINDING_UNKNOWN));
+	assert_int_equal(findings_status(&machine_found), 3);
 }
 
 static void devices__file_missing__mend_loads_its_module(void **state)
 {
-	char path[PATH_MAX];
-
 	(void)state;
-	snprintf(path, sizeof(path), "%s/dev/infiniband/rdma_cm", root);
-	assert_int_equal(unlink(path), 0);
+	machine_take("/dev/infiniband/rdma_cm");
 	look();
 	mended_by("access", "modprobe rdma_ucm");
 }
@@ -156,10 +92,45 @@ static void devices__file_missing__mend_loads_its_module(void **state)
 static void devices__netdev_is_a_command__not_in_a_mend(void **state)
 {
 	(void)state;
-	put(PORT "/gid_attrs/ndevs/0", "x;reboot\n");
-	put(PORT "/state", "1: DOWN\n");
+	machine_put(PORT "/gid_attrs/ndevs/0", "x;reboot\n");
+	machine_put(PORT "/state", "1: DOWN\n");
 	look();
 	mended_by("link", "");
+}
+
+static void devices__efa__wrong_by_its_driver(void **state)
+{
+	(void)state;
+	machine_link("/sys/class/infiniband/rxe0/device/driver", "../../../../bus/pci/drivers/efa");
+	look();
+	machine_says("device", FINDING_WRONG, "rxe0 is an Elastic Fabric Adapter");
+	mended_by("device", "modprobe rdma_rxe; rdma link add rxe0 type rxe netdev eth0");
+}
+
+static void devices__efa_without_a_driver__wrong_by_its_name(void **state)
+{
+	(void)state;
+	machine_put("/sys/class/infiniband/efa_0/ports/1/state", "4: ACTIVE\n");
+	look();
+	machine_says("device", FINDING_WRONG, "efa_0 is an Elastic Fabric Adapter");
+}
+
+static void devices__mana__noted(void **state)
+{
+	(void)state;
+	machine_link("/sys/class/infiniband/rxe0/device/driver", "../../../../bus/pci/drivers/mana");
+	look();
+	machine_says("device", FINDING_NOTE, "MANA");
+	assert_int_equal(findings_status(&machine_found), 0);
+}
+
+static void devices__another_driver__nothing_said(void **state)
+{
+	(void)state;
+	machine_link("/sys/class/infiniband/rxe0/device/driver", "../../../../bus/pci/drivers/mlx5_core");
+	look();
+	for (int status = FINDING_FINE; status <= FINDING_NOTE; status++)
+		assert_null(machine_finding("device", (enum finding_status)status));
 }
 
 static void findings__too_many__not_complete(void **state)
@@ -167,11 +138,11 @@ static void findings__too_many__not_complete(void **state)
 	json_t *o;
 
 	(void)state;
-	memset(&found, 0, sizeof(found));
+	memset(&machine_found, 0, sizeof(machine_found));
 	for (int i = 0; i < FINDINGS_MAX + 1; i++)
-		findings_add(&found, "x", FINDING_FINE, NULL, "%d", i);
-	assert_int_equal(findings_status(&found), 3);
-	o = findings_json(&found);
+		findings_add(&machine_found, "x", FINDING_FINE, NULL, "%d", i);
+	assert_int_equal(findings_status(&machine_found), 3);
+	o = findings_json(&machine_found);
 	assert_true(json_is_false(json_object_get(o, "complete")));
 	json_decref(o);
 }
@@ -179,14 +150,17 @@ static void findings__too_many__not_complete(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(devices__all_is_there__fine, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(devices__none__mend_makes_one_on_an_interface, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(devices__port_down__mend_sets_the_interface_up, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(devices__no_ipv4__mend_adds_an_address, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(devices__small_mtu__mend_sets_it, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(devices__mtu_is_no_number__unknown, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(devices__file_missing__mend_loads_its_module, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(devices__netdev_is_a_command__not_in_a_mend, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(devices__all_is_there__fine, set_up, machine_remove),
+		cmocka_unit_test_setup_teardown(devices__none__mend_makes_one_on_an_interface, set_up, machine_remove),
+		cmocka_unit_test_setup_teardown(devices__port_down__mend_sets_the_interface_up, set_up, machine_remove),
+		cmocka_unit_test_setup_teardown(devices__small_mtu__mend_sets_it, set_up, machine_remove),
+		cmocka_unit_test_setup_teardown(devices__mtu_is_no_number__unknown, set_up, machine_remove),
+		cmocka_unit_test_setup_teardown(devices__file_missing__mend_loads_its_module, set_up, machine_remove),
+		cmocka_unit_test_setup_teardown(devices__netdev_is_a_command__not_in_a_mend, set_up, machine_remove),
+		cmocka_unit_test_setup_teardown(devices__efa__wrong_by_its_driver, set_up, machine_remove),
+		cmocka_unit_test_setup_teardown(devices__efa_without_a_driver__wrong_by_its_name, set_up, machine_remove),
+		cmocka_unit_test_setup_teardown(devices__mana__noted, set_up, machine_remove),
+		cmocka_unit_test_setup_teardown(devices__another_driver__nothing_said, set_up, machine_remove),
 		cmocka_unit_test(findings__too_many__not_complete),
 	};
 

@@ -1,5 +1,5 @@
 /* See finding.h. */
-#include "loadgen/doctor/finding.h"
+#include "loadgen/doctor/base/finding.h"
 
 #include <assert.h>
 #include <stdarg.h>

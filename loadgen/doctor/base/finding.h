@@ -1,6 +1,6 @@
 /* What `performance_test doctor` finds: a list, which is printed or becomes JSON. Owning thread: main. */
-#ifndef RAMPART_LOADGEN_DOCTOR_FINDING_H
-#define RAMPART_LOADGEN_DOCTOR_FINDING_H
+#ifndef RAMPART_LOADGEN_DOCTOR_BASE_FINDING_H
+#define RAMPART_LOADGEN_DOCTOR_BASE_FINDING_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,19 @@
+/* The ports of RDMA devices, as /sys shows them. */
+#ifndef RAMPART_LOADGEN_DOCTOR_BASE_PORTS_H
+#define RAMPART_LOADGEN_DOCTOR_BASE_PORTS_H
+
+#include <stdbool.h>
+
+struct rdma_port {
+	char device[64], port[16];
+	char netdev[32];	/* its network interface; "": none that a shell takes as it is */
+	bool ethernet;		/* false: InfiniBand */
+	bool iwarp;		/* over TCP, so that its GIDs are no addresses */
+};
+
+/* Calls `each` for every port of the device. Returns how many there were, or the -errno of opendir(3). */
+int ports_of(const char *root, const char *device, void (*each)(void *arg, const struct rdma_port *p), void *arg);
+/* The same for all devices; -ENOENT if this machine has none. */
+int ports_each(const char *root, void (*each)(void *arg, const struct rdma_port *p), void *arg);
+
+#endif

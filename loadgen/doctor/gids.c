@@ -1,0 +1,227 @@
+/* The GIDs of a port, from its folders `gids` and `gid_attrs` (Documentation/ABI/stable/sysfs-class-infiniband of
+ * Linux). See gids.h. */
+#include "loadgen/doctor/gids.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "loadgen/doctor/base/tree.h"
+
+#define GIDS_MAX 256
+#define ARPHRD_IPOIB "32"	/* ARPHRD_INFINIBAND */
+
+struct gids {
+	const char *root;
+	const struct rdma_port *port;
+	struct findings *out;
+	unsigned n, ipv4, ipv6, local;
+	unsigned typed;	/* whose type can be read */
+	unsigned v2_addresses;	/* of RoCE v2, with an address that others can reach */
+	unsigned untold;	/* that `list` has no room for */
+	char text[INET6_ADDRSTRLEN];	/* an address that can be used */
+	char list[200];
+};
+
+static bool is_address(const struct in6_addr *a)
+{
+	return !IN6_IS_ADDR_LINKLOCAL(a);
+}
+
+/* Counts it, and gives its address as text. */
+static void count_address(struct gids *g, const struct in6_addr *a, char text[INET6_ADDRSTRLEN])
+{
+	if (IN6_IS_ADDR_V4MAPPED(a))
+		inet_ntop(AF_INET, &a->s6_addr[12], text, INET6_ADDRSTRLEN);
+	else
+		inet_ntop(AF_INET6, a, text, INET6_ADDRSTRLEN);
+	g->n++;
+	if (!is_address(a))
+		g->local++;
+	else if (IN6_IS_ADDR_V4MAPPED(a))
+		g->ipv4++;
+	else
+		g->ipv6++;
+	if (IN6_IS_ADDR_V4MAPPED(a) || (is_address(a) && !g->ipv4))
+		memcpy(g->text, text, sizeof(g->text));
+}
+
+/* The kernel has one name, "IB/RoCE v1", for both. */
+static const char *type_of(struct gids *g, int index)
+{
+	const struct rdma_port *p = g->port;
+	char line[32];
+
+	if (tree_line(g->root, line, sizeof(line), "/sys/class/infiniband/%s/ports/%s/gid_attrs/types/%d", p->device,
+		      p->port, index))
+		return "of a type that cannot be read";
+	g->typed++;
+	if (strcmp(line, "RoCE v2") == 0)
+		return "RoCE v2";
+	return p->ethernet ? "RoCE v1" : "InfiniBand";
+}
+
+/* The interface is said where it is another than the port's, such as one of a VLAN. */
+static void add_to_list(struct gids *g, int index, const char *text, const char *type)
+{
+	const struct rdma_port *p = g->port;
+	size_t used = strlen(g->list);
+	char netdev[32];
+	bool other;
+	int n;
+
+	other = tree_line(g->root, netdev, sizeof(netdev), "/sys/class/infiniband/%s/ports/%s/gid_attrs/ndevs/%d",
+			  p->device, p->port, index) == 0 &&
+		netdev[0] && strcmp(netdev, p->netdev) != 0;
+	n = snprintf(g->list + used, sizeof(g->list) - used, "%s%d %s %s%s%s", used ? ", " : "", index, text, type,
+		     other ? " on " : "", other ? netdev : "");
+	if (g->untold || n >= (int)(sizeof(g->list) - used)) {
+		g->list[used] = '\0';
+		g->untold++;
+	}
+}
+
+static void take_gid(struct gids *g, int index)
+{
+	char line[64], text[INET6_ADDRSTRLEN];
+	struct in6_addr a;
+	const char *type;
+
+	if (tree_line(g->root, line, sizeof(line), "/sys/class/infiniband/%s/ports/%s/gids/%d", g->port->device,
+		      g->port->port, index) ||
+	    inet_pton(AF_INET6, line, &a) != 1 || IN6_IS_ADDR_UNSPECIFIED(&a))
+		return;
+	count_address(g, &a, text);
+	type = type_of(g, index);
+	g->v2_addresses += is_address(&a) && strcmp(type, "RoCE v2") == 0;
+	add_to_list(g, index, text, type);
+}
+
+static void mend_with_address(const struct gids *g, struct finding *f)
+{
+	if (g->port->netdev[0])
+		finding_mend(f, "ip address add 10.77.0.1/16 dev %s", g->port->netdev);
+}
+
+/* --- Ethernet --- */
+
+static void check_addresses(const struct gids *g)
+{
+	const struct rdma_port *p = g->port;
+	struct finding *f;
+
+	if (g->ipv4) {
+		findings_add(g->out, "gid", FINDING_FINE, NULL, "%s port %s: IPv4 address %s among its GIDs", p->device,
+			     p->port, g->text);
+		return;
+	}
+	f = findings_add(g->out, "gid", g->ipv6 ? FINDING_NOTE : FINDING_WRONG,
+			 g->ipv6 ? "Peers without IPv6 cannot connect."
+				 : "Link-local addresses reach no other network.",
+			 "%s port %s: no IPv4 address among its GIDs (%u IPv6, %u link-local)", p->device, p->port,
+			 g->ipv6, g->local);
+	mend_with_address(g, f);
+}
+
+static const char why_type[] =
+	"Clients connect from and to a GID of RoCE v2 that is an IP address: RoCE v1 is not routed, and has no "
+	"UDP port.";
+
+static void check_types(const struct gids *g)
+{
+	const struct rdma_port *p = g->port;
+	struct finding *f;
+	char more[48] = "";
+
+	if (g->untold)
+		snprintf(more, sizeof(more), ", and %u more", g->untold);
+	if (g->n && !g->typed) {
+		findings_add(g->out, "gid-type", FINDING_UNKNOWN, why_type,
+			     "%s port %s: the types of its GIDs cannot be read", p->device, p->port);
+		return;
+	}
+	f = findings_add(g->out, "gid-type", g->v2_addresses ? FINDING_FINE : FINDING_WRONG, why_type,
+			 "%s port %s: %s%s%s", p->device, p->port,
+			 g->v2_addresses ? "GIDs " : "no GID is of RoCE v2 and an IP address: ",
+			 g->n ? g->list : "there is none", more);
+	/* Where there are addresses, they are of RoCE v1 because device or driver have no other. */
+	if (!g->v2_addresses && !g->ipv4 && !g->ipv6)
+		mend_with_address(g, f);
+}
+
+/* What rdma_cm takes is a setting of its own, which is there once somebody has made the device's folder in configfs. */
+static void check_mode(const struct gids *g)
+{
+	static const char file[] = "/sys/kernel/config/rdma_cm/%s/ports/%s/default_roce_mode";
+	const struct rdma_port *p = g->port;
+	struct finding *f;
+	char line[32];
+
+	if (tree_line(g->root, line, sizeof(line), file, p->device, p->port) || strcmp(line, "RoCE v2") == 0)
+		return;
+	f = findings_add(g->out, "gid-type", FINDING_WRONG, why_type, "%s port %s: rdma_cm is set to connections of %s",
+			 p->device, p->port, line);
+	finding_mend(f, "echo 'RoCE v2' >/sys/kernel/config/rdma_cm/%s/ports/%s/default_roce_mode", p->device, p->port);
+}
+
+/* --- InfiniBand: the addresses are those of interfaces of IP over InfiniBand --- */
+
+struct ipoib {
+	const char *root;
+	char name[32];
+};
+
+static void take_ipoib(void *arg, const char *name)
+{
+	struct ipoib *i = arg;
+	char type[16];
+
+	if (!i->name[0] && strlen(name) < sizeof(i->name) &&
+	    tree_line(i->root, type, sizeof(type), "/sys/class/net/%s/type", name) == 0 &&
+	    strcmp(type, ARPHRD_IPOIB) == 0)
+		memcpy(i->name, name, strlen(name) + 1);
+}
+
+static void check_infiniband(const struct gids *g)
+{
+	static const char why[] =
+		"Connections are made to IP addresses, which an InfiniBand port has from IP over InfiniBand.";
+	struct ipoib i = { .root = g->root };
+	const struct rdma_port *p = g->port;
+	struct finding *f;
+
+	findings_add(g->out, "gid-type", g->n ? FINDING_FINE : FINDING_WRONG,
+		     "A port without a GID has not been set up by a subnet manager.", "%s port %s: GIDs %s", p->device,
+		     p->port, g->n ? g->list : "none");
+	tree_each(g->root, "/sys/class/net", take_ipoib, &i);
+	if (i.name[0]) {
+		findings_add(g->out, "gid", FINDING_FINE, NULL,
+			     "%s port %s is InfiniBand; its addresses are those of interfaces such as %s, "
+			     "which were not checked",
+			     p->device, p->port, i.name);
+		return;
+	}
+	f = findings_add(g->out, "gid", FINDING_WRONG, why,
+			 "%s port %s is InfiniBand, and there is no interface for IP over InfiniBand", p->device,
+			 p->port);
+	finding_mend(f, "modprobe ib_ipoib");
+}
+
+void gids_check(const char *root, const struct rdma_port *p, struct findings *out)
+{
+	struct gids g = { .root = root, .port = p, .out = out };
+
+	if (p->iwarp) {
+		findings_add(out, "gid", FINDING_NOTE, "Rampart has been run over RoCE only.",
+			     "%s port %s is of iWARP, whose GIDs are no addresses", p->device, p->port);
+		return;
+	}
+	for (int i = 0; i < GIDS_MAX; i++)
+		take_gid(&g, i);
+	if (!p->ethernet) {
+		check_infiniband(&g);
+		return;
+	}
+	check_addresses(&g);
+	check_types(&g);
+	check_mode(&g);
+}

@@ -1,0 +1,159 @@
+/* How packets of RDMA are marked, and whether the link stops before it loses them. A network without either works, only
+ * slower when it is congested, so nothing here is wrong. See lossless.h. */
+#include "loadgen/doctor/lossless.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "loadgen/doctor/base/driver.h"
+#include "loadgen/doctor/base/ports.h"
+#include "loadgen/doctor/base/tree.h"
+
+#define CONFIGFS "/sys/kernel/config"
+
+struct look {
+	const char *root;
+	struct findings *out;
+};
+
+/* --- DSCP --- */
+
+static const char why_dscp[] =
+	"Switches sort packets by their DSCP, where the network has a class that RDMA is to be in; --dscp of a "
+	"run goes before what the system gives.";
+
+static void ignore_name(void *arg, const char *name)
+{
+	(void)arg;
+	(void)name;
+}
+
+/* Its folder in configfs is there once somebody has made it. */
+static void say_no_default(struct look *l, const struct rdma_port *p)
+{
+	struct finding *f;
+
+	if (tree_has(l->root, CONFIGFS "/rdma_cm")) {
+		f = findings_add(l->out, "dscp", FINDING_NOTE, why_dscp,
+				 "%s port %s: no default was set, packets have DSCP 0", p->device, p->port);
+		finding_mend(f,
+			     "mkdir -p " CONFIGFS "/rdma_cm/%s && echo 104 >" CONFIGFS
+			     "/rdma_cm/%s/ports/%s/default_roce_tos",
+			     p->device, p->device, p->port);
+		return;
+	}
+	f = findings_add(l->out, "dscp", FINDING_NOTE, why_dscp,
+			 "%s port %s: not shown by this system: configfs is not mounted, or has "
+			 "nothing of rdma_cm",
+			 p->device, p->port);
+	if (tree_each(l->root, CONFIGFS, ignore_name, NULL) == 0)
+		finding_mend(f, "mount -t configfs configfs " CONFIGFS);
+}
+
+static void check_dscp(struct look *l, const struct rdma_port *p)
+{
+	static const char file[] = CONFIGFS "/rdma_cm/%s/ports/%s/default_roce_tos";
+	char class[64];
+	struct finding *f;
+	long tos;
+
+	/* Of NVIDIA's own drivers; it goes before everything else. */
+	if (tree_line(l->root, class, sizeof(class), "/sys/class/infiniband/%s/tc/%s/traffic_class", p->device,
+		      p->port) == 0 &&
+	    class[0])
+		findings_add(l->out, "dscp", FINDING_FINE, NULL, "%s port %s: the driver's traffic_class: %s",
+			     p->device, p->port, class);
+	if (!tree_has(l->root, CONFIGFS "/rdma_cm/%s/ports/%s", p->device, p->port)) {
+		say_no_default(l, p);
+	} else if (!tree_number(l->root, &tos, file, p->device, p->port)) {
+		findings_add(l->out, "dscp", FINDING_UNKNOWN, why_dscp,
+			     "%s port %s: default_roce_tos of rdma_cm cannot be read", p->device, p->port);
+	} else {
+		f = findings_add(l->out, "dscp", tos >> 2 ? FINDING_FINE : FINDING_NOTE, why_dscp,
+				 "%s port %s: packets have DSCP %ld (a "
+				 "default_roce_tos of %ld)",
+				 p->device, p->port, tos >> 2, tos);
+		if (!(tos >> 2))
+			finding_mend(f, "echo 104 >" CONFIGFS "/rdma_cm/%s/ports/%s/default_roce_tos", p->device,
+				     p->port);
+	}
+}
+
+/* --- flow control --- */
+
+static const char why_pause[] =
+	"A packet that a full queue loses makes its sender send everything after it again; the switch must have the "
+	"same setting.";
+
+/* What a driver does not say is no fault of the machine's. */
+static void say_not_shown(struct look *l, const char *check, const char *netdev, int error)
+{
+	if (error == -EOPNOTSUPP)
+		findings_add(l->out, check, FINDING_NOTE, why_pause, "%s: not shown by this driver", netdev);
+	else
+		findings_add(l->out, check, FINDING_UNKNOWN, why_pause, "%s: cannot be asked for: %s", netdev,
+			     strerror(-error));
+}
+
+static void say_priorities(struct look *l, const char *netdev, uint8_t priorities)
+{
+	char list[3 * 8] = "";
+	struct finding *f;
+
+	for (int i = 0; i < 8; i++)
+		if (priorities >> i & 1)
+			snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%d", list[0] ? ", " : "", i);
+	f = findings_add(l->out, "pfc", priorities ? FINDING_FINE : FINDING_NOTE, why_pause,
+			 "%s: flow control of priorities (PFC): %s", netdev, priorities ? list : "none");
+	if (!priorities)
+		finding_mend(f, "dcb pfc set dev %s prio-pfc 3:on", netdev);
+}
+
+static void say_pause(struct look *l, const char *netdev, const struct driver_pause *p, bool priorities)
+{
+	bool on = p->rx && p->tx, fine = on || priorities;
+	struct finding *f;
+
+	f = findings_add(l->out, "pause", fine ? FINDING_FINE : FINDING_NOTE, why_pause,
+			 "%s: pause frames of the link: rx %s, tx %s%s", netdev, p->rx ? "on" : "off",
+			 p->tx ? "on" : "off", !on && fine ? "; priorities have their own" : "");
+	if (!fine)
+		finding_mend(f, "ethtool -A %s rx on tx on", netdev);
+}
+
+static void check_flow_control(struct look *l, const char *netdev)
+{
+	struct driver_pause pause;
+	uint8_t priorities;
+	int ret = driver_pfc(netdev, &priorities);
+
+	if (ret)
+		say_not_shown(l, "pfc", netdev, ret);
+	else
+		say_priorities(l, netdev, priorities);
+	ret = driver_pause(netdev, &pause);
+	if (ret)
+		say_not_shown(l, "pause", netdev, ret);
+	else
+		say_pause(l, netdev, &pause, priorities != 0);
+}
+
+/* InfiniBand loses nothing by itself. */
+static void check_port(void *arg, const struct rdma_port *p)
+{
+	struct look *l = arg;
+
+	if (!p->ethernet)
+		return;
+	if (!p->iwarp)
+		check_dscp(l, p);
+	if (p->netdev[0])
+		check_flow_control(l, p->netdev);
+}
+
+void lossless_check(const char *root, struct findings *out)
+{
+	struct look l = { .root = root, .out = out };
+
+	ports_each(root, check_port, &l);
+}

@@ -1,0 +1,101 @@
+/* The modules without which programs reach no RDMA device, and the drivers. See modules.h. */
+#include "loadgen/doctor/modules.h"
+
+#include <string.h>
+
+#include "loadgen/doctor/base/module.h"
+#include "loadgen/doctor/base/tree.h"
+
+/* What each needs, and what it makes in /sys when it is there, loaded or built in. */
+static const struct core {
+	const char *name, *makes;
+} core[] = {
+	{ "ib_core", "/sys/class/infiniband" },
+	{ "ib_uverbs", "/sys/class/infiniband_verbs" },
+	{ "rdma_cm", "/sys/class/misc/rdma_cm" },	/* by rdma_ucm, which needs it */
+	{ "rdma_ucm", "/sys/class/misc/rdma_cm" },
+};
+
+static const char *const drivers[] = {
+	"rdma_rxe",   "siw",	  "mlx5_ib", "mlx4_ib", "bnxt_re",	  "irdma",
+	"ionic_rdma", "efa",	  "mana_ib", "erdma",	"hns_roce_hw_v2", "hfi1",
+	"ib_qib",     "iw_cxgb4", "ocrdma",  "qedr",	"usnic_verbs",	  "vmw_pvrdma",
+};
+
+#define N_CORE (sizeof(core) / sizeof(core[0]))
+#define N_DRIVERS (sizeof(drivers) / sizeof(drivers[0]))
+
+/* Names, as long as they fit. */
+struct names {
+	char text[200];
+};
+
+static void add_name(struct names *n, const char *name, const char *how)
+{
+	size_t used = strlen(n->text);
+
+	snprintf(n->text + used, sizeof(n->text) - used, "%s%s%s", used ? ", " : "", name, how);
+}
+
+static const char *how_text(enum module_state s)
+{
+	return s == MODULE_BUILT_IN ? " (built in)" : s == MODULE_LOADED ? "" : " (by what it has made)";
+}
+
+static void check_core(const char *root, struct findings *out)
+{
+	static const char why[] = "Programs reach devices through ib_uverbs, and connect through rdma_ucm.";
+	struct names have = { .text = "" }, missing = { .text = "" }, load = { .text = "" };
+	struct finding *f;
+
+	for (size_t i = 0; i < N_CORE; i++) {
+		enum module_state s = module_state(root, core[i].name);
+
+		if (s == MODULE_LOADED || s == MODULE_BUILT_IN || tree_has(root, "%s", core[i].makes)) {
+			add_name(&have, core[i].name, how_text(s));
+			continue;
+		}
+		add_name(&missing, core[i].name, "");
+		snprintf(load.text + strlen(load.text), sizeof(load.text) - strlen(load.text), " %s", core[i].name);
+	}
+	if (!missing.text[0]) {
+		findings_add(out, "modules", FINDING_FINE, NULL, "the kernel has %s", have.text);
+	} else if (!tree_has(root, "/sys/class")) {
+		findings_add(out, "modules", FINDING_UNKNOWN, why, "/sys is not there: modules cannot be looked at");
+	} else {
+		f = findings_add(out, "modules", FINDING_WRONG, why, "the kernel has not loaded %s%s%s", missing.text,
+				 have.text[0] ? "; it has " : "", have.text);
+		finding_mend(f, "modprobe -a%s", load.text);
+	}
+}
+
+static void check_drivers(const char *root, struct findings *out)
+{
+	struct names have = { .text = "" };
+	struct finding *f;
+	bool unknown = false;
+
+	for (size_t i = 0; i < N_DRIVERS; i++) {
+		enum module_state s = module_state(root, drivers[i]);
+
+		if (s == MODULE_LOADED || s == MODULE_BUILT_IN)
+			add_name(&have, drivers[i], how_text(s));
+		unknown |= s == MODULE_UNKNOWN;
+	}
+	if (have.text[0]) {
+		findings_add(out, "driver", FINDING_FINE, NULL, "drivers of RDMA devices: %s%s", have.text,
+			     unknown ? " (what else is built in cannot be read)" : "");
+		return;
+	}
+	f = findings_add(out, "driver", FINDING_NOTE,
+			 "Without a driver there is no device; rdma_rxe makes one of any Ethernet interface.",
+			 "no driver of an RDMA device that is known here is loaded%s",
+			 unknown ? "; what is built in cannot be read" : " or built in");
+	finding_mend(f, "modprobe rdma_rxe");
+}
+
+void modules_check(const char *root, struct findings *out)
+{
+	check_core(root, out);
+	check_drivers(root, out);
+}

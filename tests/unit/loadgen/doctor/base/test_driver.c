@@ -1,0 +1,124 @@
+/* Unit tests of loadgen/doctor/base/driver.c: answers of the kernel as bytes, and loopback, of which there is nothing
+ * to say. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <linux/dcbnl.h>
+#include <linux/rtnetlink.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loadgen/doctor/base/driver.h"
+
+struct answer {
+	struct nlmsghdr h;
+	struct dcbmsg dcb;
+	struct rtattr name;
+	char text[16];
+	struct rtattr ieee;	/* has the rest */
+	struct rtattr ets;
+	uint32_t nothing;
+	struct rtattr pfc_head;
+	struct ieee_pfc pfc;
+};
+
+static struct answer good(void)
+{
+	struct answer a;
+
+	memset(&a, 0, sizeof(a));
+	a.h = (struct nlmsghdr) { .nlmsg_len = sizeof(a), .nlmsg_type = RTM_GETDCB };
+	a.dcb.cmd = DCB_CMD_IEEE_GET;
+	a.name = (struct rtattr) { .rta_len = RTA_LENGTH(sizeof(a.text)), .rta_type = DCB_ATTR_IFNAME };
+	a.ieee.rta_type = DCB_ATTR_IEEE | NLA_F_NESTED;
+	a.ieee.rta_len = sizeof(a) - offsetof(struct answer, ieee);
+	a.ets = (struct rtattr) { .rta_len = RTA_LENGTH(sizeof(a.nothing)), .rta_type = DCB_ATTR_IEEE_ETS };
+	a.pfc_head = (struct rtattr) { .rta_len = RTA_LENGTH(sizeof(a.pfc)), .rta_type = DCB_ATTR_IEEE_PFC };
+	a.pfc.pfc_en = 1 << 3;
+	return a;
+}
+
+static void pfc__answer__priorities(void **state)
+{
+	struct answer a = good();
+	uint8_t priorities = 0xff;
+
+	(void)state;
+	/* No hole, or the bytes are not what the kernel sends. */
+	assert_int_equal(offsetof(struct answer, pfc) - offsetof(struct answer, pfc_head), RTA_LENGTH(0));
+	assert_int_equal(driver_pfc_of(&a, sizeof(a), &priorities), 0);
+	assert_int_equal(priorities, 1 << 3);
+}
+
+static void pfc__not_in_the_answer__not_supported(void **state)
+{
+	struct answer a = good();
+	uint8_t priorities = 0xff;
+
+	(void)state;
+	a.pfc_head.rta_type = DCB_ATTR_IEEE_MAXRATE;
+	assert_int_equal(driver_pfc_of(&a, sizeof(a), &priorities), -EOPNOTSUPP);
+	assert_int_equal(priorities, 0);
+	a.ieee.rta_type = DCB_ATTR_CEE;
+	assert_int_equal(driver_pfc_of(&a, sizeof(a), &priorities), -EOPNOTSUPP);
+}
+
+static void pfc__error__as_the_kernel_says(void **state)
+{
+	struct {
+		struct nlmsghdr h;
+		struct nlmsgerr e;
+	} a = { .h = { .nlmsg_len = sizeof(a), .nlmsg_type = NLMSG_ERROR }, .e = { .error = -ENODEV } };
+	uint8_t priorities;
+
+	(void)state;
+	assert_int_equal(driver_pfc_of(&a, sizeof(a), &priorities), -ENODEV);
+	a.e.error = 0;
+	assert_int_equal(driver_pfc_of(&a, sizeof(a), &priorities), -EBADMSG);
+}
+
+/* However long the answer is said to be, no more than its bytes are read, which sanitizers see. */
+static void pfc__cut_anywhere__no_priorities(void **state)
+{
+	uint8_t priorities;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(struct answer); n++) {
+		struct answer a = good();
+		char *copy = malloc(n + 1);
+
+		assert_non_null(copy);
+		memcpy(copy, &a, n);
+		assert_int_equal(driver_pfc_of(copy, n, &priorities), -EBADMSG);
+		if (n >= sizeof(a.h)) {
+			a.h.nlmsg_len = (uint32_t)n;
+			memcpy(copy, &a, n);
+			assert_int_not_equal(driver_pfc_of(copy, n, &priorities), 0);
+		}
+		free(copy);
+	}
+}
+
+static void loopback__has_neither(void **state)
+{
+	struct driver_pause pause;
+	uint8_t priorities;
+
+	(void)state;
+	assert_int_equal(driver_pause("lo", &pause), -EOPNOTSUPP);
+	assert_int_equal(driver_pause("none-such", &pause), -ENODEV);
+	assert_int_equal(driver_pfc("lo", &priorities), -EOPNOTSUPP);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pfc__answer__priorities),
+		cmocka_unit_test(pfc__not_in_the_answer__not_supported),
+		cmocka_unit_test(pfc__error__as_the_kernel_says),
+		cmocka_unit_test(pfc__cut_anywhere__no_priorities),
+		cmocka_unit_test(loopback__has_neither),
+	};
+
+	return cmocka_run_group_tests_name("doctor_driver", tests, NULL, NULL);
+}

@@ -1,0 +1,118 @@
+/* Unit tests of loadgen/doctor/modules.c and base/module.c: kernels made of files in a folder. */
+#include "tests/unit/helpers/unit.h"
+
+#include <string.h>
+
+#include "loadgen/doctor/modules.h"
+#include "tests/unit/files/machine.h"
+
+#define BUILT_IN "/lib/modules/6.1.0-13-amd64/modules.builtin"
+
+static void look(void)
+{
+	machine_look(modules_check);
+}
+
+static int set_up(void **state)
+{
+	if (machine_make(state))
+		return -1;
+	machine_put("/proc/sys/kernel/osrelease", "6.1.0-13-amd64\n");
+	machine_put(BUILT_IN, "kernel/fs/ext4/ext4.ko\n");
+	machine_put("/sys/class/misc/fuse/dev", "10:229\n");
+	return 0;
+}
+
+static void put_core(void)
+{
+	machine_put("/sys/module/ib_core/initstate", "live\n");
+	machine_put("/sys/module/ib_uverbs/initstate", "live\n");
+	machine_put("/sys/module/rdma_cm/initstate", "live\n");
+	machine_put("/sys/module/rdma_ucm/initstate", "live\n");
+}
+
+static void modules__all_loaded__fine_and_named(void **state)
+{
+	(void)state;
+	put_core();
+	machine_put("/sys/module/rdma_rxe/initstate", "live\n");
+	machine_put("/sys/module/mlx5_ib/initstate", "live\n");
+	look();
+	machine_says("modules", FINDING_FINE, "the kernel has ib_core, ib_uverbs, rdma_cm, rdma_ucm");
+	machine_says("driver", FINDING_FINE, "rdma_rxe, mlx5_ib");
+	assert_int_equal(machine_found.n, 2);
+}
+
+/* By the list, whose files may have '-', or by a folder of parameters alone. */
+static void modules__built_in__fine_and_said(void **state)
+{
+	(void)state;
+	put_core();
+	machine_take("/sys/module/rdma_ucm");
+	machine_take("/sys/module/ib_core");
+	machine_put("/sys/module/ib_core/parameters/recv_queue_size", "512\n");
+	machine_put(BUILT_IN,
+		    "kernel/drivers/infiniband/core/rdma_ucm.ko\nkernel/drivers/infiniband/hw/hns/hns-roce-hw-v2.ko\n");
+	look();
+	machine_says("modules", FINDING_FINE, "ib_core (built in), ib_uverbs, rdma_cm, rdma_ucm (built in)");
+	machine_says("driver", FINDING_FINE, "hns_roce_hw_v2 (built in)");
+}
+
+static void modules__missing__mend_loads_those(void **state)
+{
+	(void)state;
+	put_core();
+	machine_take("/sys/module/rdma_ucm");
+	machine_take("/sys/module/ib_uverbs");
+	look();
+	machine_says("modules", FINDING_WRONG, "has not loaded ib_uverbs, rdma_ucm; it has ib_core, rdma_cm");
+	machine_mended_by("modules", "modprobe -a ib_uverbs rdma_ucm");
+}
+
+/* In a container there is often no list of what is built in: then what a module has made tells. */
+static void modules__no_list__known_by_what_they_made(void **state)
+{
+	(void)state;
+	machine_take(BUILT_IN);
+	look();
+	machine_says("modules", FINDING_WRONG, "ib_core, ib_uverbs, rdma_cm, rdma_ucm");
+	machine_says("driver", FINDING_NOTE, "what is built in cannot be read");
+	machine_put("/sys/class/infiniband/mlx5_0/node_type", "1: CA\n");
+	machine_put("/sys/class/infiniband_verbs/abi_version", "6\n");
+	machine_put("/sys/class/misc/rdma_cm/dev", "10:122\n");
+	look();
+	machine_says("modules", FINDING_FINE, "ib_core (by what it has made)");
+}
+
+static void modules__no_driver__note_says_rxe(void **state)
+{
+	(void)state;
+	put_core();
+	look();
+	machine_says("driver", FINDING_NOTE, "is loaded or built in");
+	assert_string_equal(machine_finding("driver", FINDING_NOTE)->mend, "modprobe rdma_rxe");
+	assert_int_equal(findings_status(&machine_found), 0);
+}
+
+static void modules__no_sys__unknown(void **state)
+{
+	(void)state;
+	machine_take("/sys");
+	look();
+	assert_non_null(machine_finding("modules", FINDING_UNKNOWN));
+	assert_int_equal(findings_status(&machine_found), 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(modules__all_loaded__fine_and_named, set_up, machine_remove),
+		cmocka_unit_test_setup_teardown(modules__built_in__fine_and_said, set_up, machine_remove),
+		cmocka_unit_test_setup_teardown(modules__missing__mend_loads_those, set_up, machine_remove),
+		cmocka_unit_test_setup_teardown(modules__no_list__known_by_what_they_made, set_up, machine_remove),
+		cmocka_unit_test_setup_teardown(modules__no_driver__note_says_rxe, set_up, machine_remove),
+		cmocka_unit_test_setup_teardown(modules__no_sys__unknown, set_up, machine_remove),
+	};
+
+	return cmocka_run_group_tests_name("doctor_modules", tests, NULL, NULL);
+}
