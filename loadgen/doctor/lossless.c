@@ -123,7 +123,7 @@ static void say_pause(struct look *l, const char *netdev, const struct driver_pa
 
 static void check_flow_control(struct look *l, const char *netdev)
 {
-	struct driver_pause pause;
+	struct driver_pause pause = { 0 };
 	uint8_t priorities;
 	int ret = driver_pfc(netdev, &priorities);
 
