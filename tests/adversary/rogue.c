@@ -5,8 +5,8 @@
  * Modes are in the tables of rogue_boot.c (TLS and frames), rogue_link.c (RDMA connection and messages),
  * rogue_region.c (one-sided memory), rogue_push.c (pushes), rogue_life.c (tickets, dying, asking for room),
  * rogue_tls.c (records of TLS), rogue_flood.c (floods), rogue_stale.c (holding queue pair numbers), rogue_credits.c
- * (more messages than credits, together or for long), rogue_crowd.c (taking all there is) and rogue_packets.c (forged
- * packets).
+ * (more messages than credits, together or for long), rogue_crowd.c (taking all there is), rogue_packets.c (forged
+ * packets) and rogue_socket.c (records over TCP and TLS: --transport, which needs no device).
  */
 #include "tests/adversary/rogue.h"
 
@@ -21,13 +21,14 @@
 #include "common/base/opts.h"
 #include "common/host/res.h"
 #include "common/tls/tls.h"
+#include "tests/adversary/wire.h"
 
 enum { EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 
 struct settings {
 	const char *ca, *cert, *key, *source;
 	uint64_t timeout_ns;
-	int log_level;
+	int log_level, transport;
 	bool check;
 };
 
@@ -48,6 +49,8 @@ static const struct opt options[] = {
 	  .def = "the device's", .help = "Address that TLS connections come from." },
 	{ .name = "timeout", .type = OPT_DURATION, .offset = AT(timeout_ns), .min = 10 * NS_PER_MS,
 	  .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "10", .help = "Longest time for every wait." },
+	{ .name = "transport", .type = OPT_CHOICE, .offset = AT(transport), .choices = transport_names, .metavar = "NAME",
+	  .def = "rdma", .help = "What HELLOs ask for; without rdma no device is opened, and its modes are not for it." },
 };
 
 static const struct opts_spec spec = {
@@ -61,7 +64,7 @@ static const struct opts_spec spec = {
 
 static const struct mode *const tables[] = { boot_modes, link_modes, region_modes, push_modes, life_modes,
 					    tls_modes, flood_modes, stale_modes, credit_modes, crowd_modes,
-					    packet_modes };
+					    packet_modes, socket_modes };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
 static const char *running = "";	/* the mode */
@@ -126,7 +129,10 @@ static int prepare(struct rogue *r, const struct settings *set)
 		fprintf(stderr, "rogue: no route to %s\n", r->host);
 		return EXIT_ENVIRONMENT;
 	}
-	if (dev_open(&local, NULL, &r->dev, err, sizeof(err))) {
+	r->dev.addr = local;
+	r->transport = (enum transport)set->transport;
+	wire_use(r->transport);
+	if (r->transport == TRANSPORT_RDMA && dev_open(&local, NULL, &r->dev, err, sizeof(err))) {
 		fprintf(stderr, "rogue: %s\n", err);
 		return EXIT_ENVIRONMENT;
 	}
@@ -161,7 +167,7 @@ static int run_all(struct rogue *r, bool check, int n, char **modes)
 
 		if (one)
 			status = one;
-		if (check && !link_check(r))
+		if (check && !(r->transport == TRANSPORT_RDMA ? link_check : socket_check)(r))
 			status = ROGUE_NO_ANSWER;
 	}
 	return status;
@@ -198,7 +204,8 @@ int main(int argc, char **argv)
 	status = prepare(&r, &set);
 	if (!status)
 		status = run_all(&r, set.check, argc - first - 2, argv + first + 2);
-	dev_close(&r.dev);
+	if (r.dev.ctx)
+		dev_close(&r.dev);
 	tls_ctx_free(r.tls_ctx);
 	return status;
 }

@@ -8,6 +8,7 @@
 
 #include "common/base/addr.h"
 #include "common/rdma/dev.h"
+#include "common/wire/transport.h"
 
 struct tls_ctx;
 struct tls_session;
@@ -20,7 +21,8 @@ struct rogue {
 	uint64_t timeout_ns;	/* for every wait */
 	struct tls_ctx *tls_ctx;
 	struct tls_session *session;	/* offered in every handshake; NULL: none */
-	struct dev dev;		/* the device that reaches the server */
+	enum transport transport;
+	struct dev dev;		/* the device that reaches the server; over sockets it has the address alone */
 };
 
 /* Exit statuses of modes. */
@@ -38,12 +40,14 @@ int answer(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Prints why there is no answer and returns ROGUE_NO_ANSWER. */
 int no_answer(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* rogue_link.c: connects as one should, gets an echo and leaves. False, with a line, if that fails. */
+/* Connects as one should, gets an echo and leaves. False, with a line, if that fails. rogue_link.c over RDMA, rogue_socket.c
+ * over r->transport. */
 bool link_check(struct rogue *r);
+bool socket_check(struct rogue *r);
 
 /* Tables of modes; a NULL name ends them. */
 extern const struct mode boot_modes[], link_modes[], region_modes[], push_modes[], life_modes[], tls_modes[],
 	flood_modes[], stale_modes[], credit_modes[], crowd_modes[],
-	packet_modes[];
+	packet_modes[], socket_modes[];
 
 #endif

@@ -18,7 +18,7 @@ static bool take_ticket(struct rogue *r, struct tls_session **ticket)
 	struct reply reply;
 	struct wire w;
 
-	h.features = FRAME_FEATURE_TICKET;
+	h.features |= FRAME_FEATURE_TICKET;
 	wire_open_hello(r, &h, &w, &reply);
 	if (reply.kind == REPLY_GRANT)
 		*ticket = tls_take_session(w.tls);

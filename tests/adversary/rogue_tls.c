@@ -143,7 +143,7 @@ static SSL_SESSION *take_session(struct rogue *r)
 	struct raw w;
 	size_t n;
 
-	hello.features = FRAME_FEATURE_TICKET;
+	hello.features |= FRAME_FEATURE_TICKET;
 	n = frame_encode_hello(&hello, buf);
 	if (raw_open(r, &w) && SSL_write(w.ssl, buf, (int)n) == (int)n && read_frame(&w, &h) && h.type == FRAME_GRANT) {
 		session = SSL_get1_session(w.ssl);

@@ -265,11 +265,21 @@ bool wire_await_close(int fd, uint64_t timeout_ns)
 	return false;
 }
 
+static enum transport asked = TRANSPORT_RDMA;
+
+void wire_use(enum transport t)
+{
+	asked = t;
+}
+
 struct frame_hello wire_good_hello(void)
 {
 	struct frame_hello h = { .message_bytes = 64, .queue_depth = 1 };
 	uint8_t b[3] = { 0 };
 
+	h.features = asked == TRANSPORT_TCP ? FRAME_FEATURE_TCP : asked == TRANSPORT_TLS ? FRAME_FEATURE_TLS : 0;
+	if (asked != TRANSPORT_RDMA)
+		return h;
 	(void)!auth_random(NULL, b, sizeof(b));
 	h.psn = (uint32_t)b[0] << 16 | (uint32_t)b[1] << 8 | b[2];
 	return h;

@@ -71,7 +71,9 @@ int wire_answer(const struct reply *reply);
 /* Waits until the peer of a plain TCP connection closed it; what it sends is thrown away. */
 bool wire_await_close(int fd, uint64_t timeout_ns);
 
-/* An acceptable HELLO with a random PSN. */
+/* An acceptable HELLO with a random PSN; without one over a socket. */
 struct frame_hello wire_good_hello(void);
+/* What it asks for. */
+void wire_use(enum transport t);
 
 #endif

@@ -24,7 +24,7 @@ check-soft-roce: all soft-roce-programs
 long_tests = $(patsubst test_%.sh,%,$(notdir $(wildcard $(1:%=%/test_long_*.sh))))
 check-adversary:
 	@scripts/install-deps --tests
-	$(MAKE) --no-print-directory check-soft-roce SOFT_ROCE_TESTS='hosts strangers "credits crowd certificates disk" stale breaks \
+	$(MAKE) --no-print-directory check-soft-roce SOFT_ROCE_TESTS='hosts sockets strangers "credits crowd certificates disk" stale breaks \
 		$(call long_tests,tests/soft_roce tests/adversary tests/nodes)'
 
 # Every way to run on several load hosts, and 50 losses at random (docs/cluster.md): an hour, and nothing beside it, for a

@@ -1,0 +1,93 @@
+#!/bin/bash
+# Attacks on a server whose clients come over TCP and TLS: those on the bootstrap, and those on records, proofs and messages. Each is
+# refused or ended for its reason, other clients notice nothing, a new one is served after each, and everything is back.
+# here
+
+. tests/soft_roce/lib.sh
+host=127.0.0.1
+
+start_server main --threads 2 --transports tcp,tls --bind $host --max-clients 64 --handshake-timeout 2 --session-timeout 2 \
+    --credits 4 --probe-interval 1
+remember_start main
+for t in tcp tls; do
+    start_ping bystander-$t main --transport $t --interval 0.02
+done
+
+# Those that wait for the server's deadlines, at once with the others.
+start slow "$programs/rogue" --transport tcp --check "${tls_options[@]}" $host "${port[main]}" \
+    tcp-silence half-client-hello handshake-only proof-none
+
+for t in tcp tls; do
+    attack main --transport $t <<'END'
+tcp-garbage             closed
+frame-length-0          refused: bad_request: frame length: must be 8 to 40, reserved 0
+frame-length-4g         refused: bad_request: frame length: must be 8 to 40, reserved 0
+frame-reserved          refused: bad_request: frame length: must be 8 to 40, reserved 0
+frame-garbage           refused: bad_request: frame length: must be 8 to 40, reserved 0
+frame-version-0         refused: bad_version: the server speaks wire version 2, the client 0: .*
+frame-type-255          refused: bad_request: unexpected frame: send HELLO or CONTROL
+hello-length-20         refused: bad_request: HELLO length: must be 40
+hello-message-1m1       refused: bad_request: HELLO message size: must be 16 to 1048576
+hello-message-1m        refused: unsupported: --message-size 4096: the client needs 1048576
+hello-depth-0           refused: bad_request: HELLO queue depth: must be 1 to 1024
+hello-features          refused: bad_request: HELLO features: .*
+hello-psn               refused: bad_request: HELLO psn: .*
+hello-region-unasked    refused: bad_request: HELLO region size: must be 0 to 2\^31; 0 without the feature
+hello-window-unasked    refused: bad_request: HELLO window: size must be 1 to 2\^31, with a region; all 0 without the feature
+early-data              refused
+hello-truncated         (closed|tls: tlsv1 alert decode error)
+hello-byte-by-byte      granted
+vanish                  granted
+control-length-10       refused: bad_request: CONTROL length: must be 12
+control-pipelined=100   closed after 16 reports
+hello-in-control        refused: bad_request: unexpected frame: a control session takes only CONTROL
+record-long             closed
+record-kind             closed
+record-reserved         closed
+record-imm              closed
+record-proof-again      closed
+record-empty            closed
+record-message-type     closed
+record-message-length   closed
+record-push-region      closed
+record-push-huge        closed
+record-flood            closed
+record-bye-and-more     closed
+record-drip             answered
+record-half             nothing
+record-reset            nothing
+record-end              closed
+END
+done
+counted "what is wrong with records and messages is counted by its reason" main failures.traffic.protocol:bad_frame=10 \
+    failures.traffic.protocol:bad_message=10 failures.traffic.protocol:credits_exceeded=2
+
+attack main --transport tcp <<'END'
+hello-after-grant       closed
+control-after-grant     closed
+proof-right             proven
+proof-hmac              rejected: bad_hmac
+proof-session           rejected: bad_session
+proof-kind              rejected: bad_request
+proof-length            rejected: bad_request
+proof-garbage           rejected: bad_request
+proof-twice             rejected: bad_session
+proof-other-address=127.0.0.2 rejected: bad_address
+END
+ends "attack slow ones" slow 40 0 '^tcp-silence: closed
+half-client-hello: closed
+handshake-only: closed
+proof-none: closed$'
+counted "timeouts are counted by stage" main failures.tls_handshake.timeout=2 failures.psn_exchange.timeout=1 \
+    'failures.socket_connect.timeout>=1'
+terms=()
+for code in "${!refusals[@]}"; do
+    terms+=("events.refused.$code=${refusals[$code]}")
+done
+counted "the server counted every refusal the attackers saw: ${terms[*]#events.refused.}" main "${terms[@]}"
+for t in tcp tls; do
+    loses_nothing "$t: the client that was there all along lost nothing" bystander-$t
+done
+all_back "everything is back" main
+stop_server main
+finish
