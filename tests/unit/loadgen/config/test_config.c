@@ -150,8 +150,9 @@ static void transport__auto__rdma_where_there_is_a_device(void **state)
 
 static void transport__sockets__no_region_and_no_device(void **state)
 {
-	static const char *const two_sided[] = { "echo", "pingpong", "small", "connect", "idle", "large --operation send" };
-	static const char *const one_sided[] = { "write", "read", "atomic", "mixed", "duplex", "large" };
+	static const char *const two_sided[] = { "echo", "pingpong", "small", "connect", "idle", "large --operation send",
+						   "duplex" };
+	static const char *const one_sided[] = { "write", "read", "atomic", "mixed", "large" };
 	char text[128];
 
 	(void)state;
@@ -171,6 +172,10 @@ static void transport__sockets__no_region_and_no_device(void **state)
 		snprintf(text, sizeof(text), "--transport %s --device a", transport_names[t]);
 		options_refused(text, "--transport tcp, tls: do not go with --device");
 	}
+	options_taken("--compare transport=tls,tcp");
+	assert_int_equal(options.transport, TRANSPORT_TCP);
+	options_taken("--compare transport=tcp,rdma");
+	assert_int_equal(options.transport, TRANSPORT_RDMA);
 }
 
 static void check__contradictions__a_line_each(void **state)
