@@ -74,6 +74,9 @@ proof-garbage           rejected: bad_request
 proof-twice             rejected: bad_session
 proof-other-address=127.0.0.2 rejected: bad_address
 END
+used+=(proof-none)
+is "every attack over sockets was made" \
+    "$(comm -23 <("$programs/rogue" modes | grep -E '^(record|proof)-' | sort) <(printf '%s\n' "${used[@]}" | sort -u))" ""
 ends "attack slow ones" slow 40 0 '^tcp-silence: closed
 half-client-hello: closed
 handshake-only: closed

@@ -275,7 +275,7 @@ if [[ $host == 10.77.0.1 ]]; then
     [[ $(ip -o addr show to $greedy) ]] || ip addr add $greedy/32 dev "$interface" || greedy=
 fi
 mapfile -t brief < <("$programs/rogue" modes | grep -vxF "$(printf '%s\n' "${held[@]}" "${asked[@]}" "${left_out[@]}" | sed 's/=.*//')" |
-    sed "s/^wrong-port\$/&=${rdma_ports[main]}/" | sort)
+    grep -vE '^(record|proof)-' | sed "s/^wrong-port\$/&=${rdma_ports[main]}/" | sort) # those are of clients over sockets
 brief+=("${asked[@]}")
 mapfile -t v < <(stats main resources.pinned_bytes pools.buffers.posted)
 slabs=${v[0]} posted=${v[1]}
