@@ -17,6 +17,9 @@
 #define ACCEPT_BUDGET 64
 #define ACCEPT_BUDGET_NS (2 * NS_PER_MS)
 #define ACCEPT_RETRY_S 0.1
+/* Read of a client that is refused: a little, for its own sake. */
+#define DISCARD_BYTES 4096
+#define DISCARD_READS 4
 
 struct arrival {
 	struct arrivals *all;
@@ -67,6 +70,17 @@ static void drop(struct arrival *a, enum fail_kind kind, int code)
 	close(a->fd);
 }
 
+/* A client may send its first message behind the proof. A socket that is closed with something unread sends RST (RFC 1122,
+ * 4.2.2.13), which may take the code away from the client. */
+static void discard(int fd)
+{
+	uint8_t rest[DISCARD_BYTES];
+
+	for (int i = 0; i < DISCARD_READS; i++)
+		if (recv(fd, rest, sizeof(rest), MSG_DONTWAIT) < (ssize_t)sizeof(rest))
+			return;
+}
+
 static void refuse(struct shard *s, int fd, enum refuse_code code)
 {
 	uint8_t out[RECORD_HEADER_BYTES + PDATA_REJECT_BYTES];
@@ -74,6 +88,7 @@ static void refuse(struct shard *s, int fd, enum refuse_code code)
 	count_failure(s, FAIL_REFUSED, (int)code);
 	if (code < STATS_REFUSE_MAX)
 		counter_add(&s->stats.refused[code], 1);
+	discard(fd);
 	record_encode(&(struct record){ .kind = RECORD_REJECT, .bytes = PDATA_REJECT_BYTES }, out);
 	pdata_encode_reject((uint16_t)code, out + RECORD_HEADER_BYTES);
 	if (send(fd, out, sizeof(out), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
@@ -128,26 +143,26 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 	drop(w->data, FAIL_TIMEOUT, 0);
 }
 
-/* A free slot; the one that makes room for it was closed. */
-static struct arrival *make_room(struct arrivals *all)
+/* Where there is one too many, the newcomer counted, the oldest of the address that has most goes. So an address loses none
+ * for a newcomer whose address has as many already. The newcomer is the last one of its address, and its address the last of
+ * those with as many, so it is not the one that goes. */
+static void make_room(struct arrivals *all)
 {
 	struct shard *s = all->shard;
+	struct arrival *a;
 
-	if (TAILQ_EMPTY(&all->free)) {
-		struct arrival *a = (struct arrival *)((char *)peers_oldest(s->peers, PEERS_ARRIVING) -
-						       offsetof(struct arrival, hold));
-
-		counter_add(&s->stats.closed[CLOSE_CROWDED_OUT], 1);
-		leave(a);
-		close(a->fd);
-	}
-	return TAILQ_FIRST(&all->free);
+	if (!TAILQ_EMPTY(&all->free))
+		return;
+	a = (struct arrival *)((char *)peers_oldest(s->peers, PEERS_ARRIVING) - offsetof(struct arrival, hold));
+	counter_add(&s->stats.closed[CLOSE_CROWDED_OUT], 1);
+	leave(a);
+	close(a->fd);
 }
 
 static void receive(struct arrivals *all, int fd, const struct sockaddr_storage *from)
 {
 	struct shard *s = all->shard;
-	struct arrival *a = make_room(all);
+	struct arrival *a = TAILQ_FIRST(&all->free);
 
 	if (addr_from_sockaddr((const struct sockaddr *)from, &a->peer) ||
 	    !peers_take(s->peers, PEERS_ARRIVING, addr_network(&a->peer), &a->hold, UINT32_MAX)) {
@@ -163,6 +178,7 @@ static void receive(struct arrivals *all, int fd, const struct sockaddr_storage 
 	ev_timer_init(&a->deadline, on_deadline, (double)s->cfg->handshake_timeout_ns / 1e9, 0.);
 	a->deadline.data = a;
 	ev_timer_start(s->loop, &a->deadline);
+	make_room(all);
 	on_readable(s->loop, &a->io, EV_READ);
 }
 
@@ -209,9 +225,10 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
 	}
 }
 
-static int make_room_for_all(struct shard *s)
+/* One slot more than may arrive: it is free whenever nobody is being received. */
+static int make_slots(struct shard *s)
 {
-	uint32_t n = (uint32_t)s->cfg->max_handshakes;
+	uint32_t n = (uint32_t)s->cfg->max_handshakes + 1;
 	struct arrivals *all = calloc(1, sizeof(*all) + n * sizeof(all->slots[0]));
 
 	if (!all)
@@ -232,7 +249,7 @@ int arrive_open(struct shard *s, char *err, size_t err_size)
 	struct addr a = s->rail->addr;
 	socklen_t len = sizeof(a.ss);
 	char text[ADDR_TEXT_MAX];
-	int one = 1, ret = make_room_for_all(s), fd;
+	int one = 1, ret = make_slots(s), fd;
 
 	if (ret)
 		return ret;

@@ -337,10 +337,21 @@ static void rdma__session_of_a_tcp_client__rejected(void **state)
 	server_assert_all_back();
 }
 
+/* The second address of the loopback interface. */
+static int dial_from_another(const struct peer *p)
+{
+	struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&p->grant.rdma.ss, p->grant.rdma.len), 0);
+	server_turn();
+	return fd;
+}
+
 static void tcp__another_address_than_tls__rejected(void **state)
 {
 	uint8_t bytes[PROOF_BYTES];
-	struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1) };
 	struct peer p;
 	int fd;
 
@@ -348,12 +359,32 @@ static void tcp__another_address_than_tls__rejected(void **state)
 	start();
 	get_grant(&p, FRAME_FEATURE_TCP);
 	peer_close(&p);
-	fd = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
-	assert_int_equal(connect(fd, (struct sockaddr *)&p.grant.rdma.ss, p.grant.rdma.len), 0);
-	server_turn();
+	fd = dial_from_another(&p);
 	give(fd, bytes, proof_of(&p, fd, bytes));
 	assert_rejected(fd, REFUSE_BAD_ADDRESS);
+	server_assert_all_back();
+}
+
+/* With something unread the server's end would be a reset, which may overtake the code. */
+static void tcp__rejected_with_a_message_behind_the_proof__ends_in_order(void **state)
+{
+	uint8_t bytes[PROOF_BYTES + 4 * 1024] = { 0 }, in[RECORD_HEADER_BYTES + PDATA_REJECT_BYTES];
+	struct peer p;
+	int fd;
+
+	(void)state;
+	start();
+	get_grant(&p, FRAME_FEATURE_TCP);
+	peer_close(&p);
+	fd = dial(&p);
+	proof_of(&p, fd, bytes);
+	bytes[PROOF_BYTES - 1] ^= 1;
+	give(fd, bytes, sizeof(bytes));
+	assert_int_equal(recv(fd, in, sizeof(in), MSG_DONTWAIT), sizeof(in));
+	assert_int_equal(recv(fd, in, 1, MSG_DONTWAIT), 0);
+	assert_int_equal(server_refused(REFUSE_BAD_HMAC), 1);
+	close(fd);
+	server_turns(2);
 	server_assert_all_back();
 }
 
@@ -406,6 +437,36 @@ static void tcp__more_arrivals_than_room__the_oldest_goes(void **state)
 	for (size_t i = 0; i < N_ELEMENTS(fds); i++)
 		close(fds[i]);
 	assert_left(CLOSE_PEER_LEFT);
+}
+
+/* Two addresses have half of the room each: a newcomer takes the place of one of its own address, whichever came first. */
+static void tcp__two_addresses_with_as_many__a_newcomer_costs_only_its_own(void **state)
+{
+	uint8_t byte;
+	struct peer p;
+	int fds[16], others[2];
+
+	(void)state;
+	start();
+	get_grant(&p, FRAME_FEATURE_TCP);
+	peer_close(&p);
+	for (size_t i = 0; i < N_ELEMENTS(fds); i++)
+		fds[i] = i < 8 ? dial(&p) : dial_from_another(&p);
+	others[0] = dial_from_another(&p);
+	assert_int_equal(server_closed(CLOSE_CROWDED_OUT), 1);
+	assert_int_equal(recv(fds[8], &byte, 1, MSG_DONTWAIT), 0);
+	others[1] = dial(&p);
+	assert_int_equal(server_closed(CLOSE_CROWDED_OUT), 2);
+	assert_int_equal(recv(fds[0], &byte, 1, MSG_DONTWAIT), 0);
+	for (size_t i = 1; i < N_ELEMENTS(fds); i++)
+		if (i != 8)
+			assert_int_equal(recv(fds[i], &byte, 1, MSG_DONTWAIT), -1);
+	for (size_t i = 0; i < N_ELEMENTS(fds); i++)
+		close(fds[i]);
+	close(others[0]);
+	close(others[1]);
+	server_expire(server_only(CONN_ST_GRANTED));
+	server_assert_all_back();
 }
 
 static size_t push_record(uint8_t *out, uint64_t sequence, const struct msg_push *push)
@@ -949,8 +1010,10 @@ int main(void)
 		SOCKET_TEST(tcp__session_of_an_rdma_client__rejected),
 		SOCKET_TEST(rdma__session_of_a_tcp_client__rejected),
 		SOCKET_TEST(tcp__another_address_than_tls__rejected),
+		SOCKET_TEST(tcp__rejected_with_a_message_behind_the_proof__ends_in_order),
 		SOCKET_TEST(tcp__shows_nothing_or_leaves__counted_and_closed),
 		SOCKET_TEST(tcp__more_arrivals_than_room__the_oldest_goes),
+		SOCKET_TEST(tcp__two_addresses_with_as_many__a_newcomer_costs_only_its_own),
 		SOCKET_TEST(tcp__push__so_many_bytes_behind_the_answer),
 		SOCKET_TEST(tcp__push_beyond_a_record_or_of_memory__dropped),
 		SOCKET_TEST(tcp__more_than_its_credits__dropped),
