@@ -104,7 +104,7 @@ static void print_littles_law(const json_t *step, FILE *out)
 	line(out, step, "littles_law_violated: throughput x mean round trip is %.1f %% %s than the operations that clients keep in "
 	     "flight (%.0f %% are allowed): %s", 100 * fabs(residual), residual > 0 ? "less" : "more",
 	     100 * STEP_LITTLE_RESIDUAL, residual > 0 ? "clients were idle in between, or had left" :
-	     "operations that began before the measured time weigh much; measure longer");
+	     "clients that left had sent, too");
 }
 
 static void print_seconds(const json_t *step, FILE *out, const char *flag, const char *words, const char *path)

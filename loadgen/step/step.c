@@ -189,6 +189,8 @@ static void collect_rates(struct step *s, const struct worker_stats *st, double 
 {
 	s->messages_per_s += (double)counter_get(&st->messages_measured) / window_s;
 	s->bytes_per_s = s->messages_per_s * (double)s->bytes;
+	s->carried_in += (double)counter_get(&st->carried_in_ns) / 1e9 / window_s;
+	s->carried_out += (double)counter_get(&st->carried_out_ns) / 1e9 / window_s;
 	for (unsigned i = 0; i < WORKLOAD_KINDS_MAX; i++)
 		s->kind_per_s[i] += (double)counter_get(&st->kinds[i].measured) / window_s;
 	s->sends_per_s += (double)counter_get(&st->sends_measured) / window_s;
@@ -378,7 +380,7 @@ double step_littles_residual(const struct step *s, const struct loadgen_config *
 	if (!s->measured || population <= 0 || cfg->iterations || cfg->churn_per_s || s->outages ||
 	    loadgen_is_open_loop(cfg) || hist_count(s->response) == 0)
 		return NAN;
-	return 1 - s->messages_per_s * hist_mean(s->response) / 1e9 / population;
+	return 1 - (s->messages_per_s * hist_mean(s->response) / 1e9 - s->carried_in + s->carried_out) / population;
 }
 
 double step_window_s(const struct step *s)

@@ -121,6 +121,9 @@ struct step {
 	struct step_fairness fairness, stream_fairness[WORKLOAD_STREAMS_MAX];
 	double measured_s;
 	double messages_per_s, bytes_per_s;
+	/* Of the operations in flight when measuring began, and when it ended: the time that they had been, over the measured
+	 * time. messages_per_s x response has the first too much, and the second is missing from it. */
+	double carried_in, carried_out;
 	double kind_per_s[WORKLOAD_KINDS_MAX];	/* operations of each kind */
 	struct hist *kind_response[WORKLOAD_KINDS_MAX];
 	double stream_took_ns[WORKLOAD_STREAMS_MAX], stream_waited_ns[WORKLOAD_STREAMS_MAX];	/* struct worker_stream */

@@ -29,6 +29,8 @@ const struct step_field step_fields[] = {
 	FIELD(repeated, STEP_U64, STEP_ADD),
 	FIELD(measured_s, STEP_REAL, STEP_MAX),
 	FIELD(messages_per_s, STEP_REAL, STEP_ADD),
+	FIELD(carried_in, STEP_REAL, STEP_ADD),
+	FIELD(carried_out, STEP_REAL, STEP_ADD),
 	FIELD(bytes_per_s, STEP_REAL, STEP_ADD),
 	FIELDS(struct step, kind_per_s, STEP_REAL, STEP_ADD, WORKLOAD_KINDS_MAX),
 	FIELDS(struct step, stream_took_ns, STEP_REAL, STEP_ADD, WORKLOAD_STREAMS_MAX),

@@ -246,14 +246,32 @@ void traffic_begin_step(struct traffic *t, uint64_t bytes, uint32_t active, uint
 		trace_clear(t->trace);
 }
 
+/* Of all operations in flight, added up: the time since they were due. */
+static uint64_t time_in_flight_ns(const struct traffic *t, uint64_t now)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < t->n_clients; i++)
+		for (unsigned k = 0; k < WORKLOAD_STREAMS_MAX; k++) {
+			const struct stream *s = &t->clients[i].streams[k];
+
+			for (uint64_t o = s->done; o < s->begun; o++)
+				sum += now - s->times[o % t->cfg->inflight].due_ns;
+		}
+	return sum;
+}
+
 void traffic_measure(struct traffic *t)
 {
+	uint64_t now = clock_now_ns();
+
 	for (uint32_t i = 0; i < t->n_clients; i++)
 		for (unsigned k = 0; k < WORKLOAD_STREAMS_MAX; k++)
 			t->clients[i].streams[k].measured = t->clients[i].streams[k].last_end_ns = 0;
 	if (t->cfg->iterations)
 		t->allowed = t->cfg->warmup_iterations + t->cfg->iterations;
-	counter_set(&t->stats->measure_start_ns, clock_now_ns());
+	counter_set(&t->stats->carried_in_ns, time_in_flight_ns(t, now));
+	counter_set(&t->stats->measure_start_ns, now);
 	t->measuring = true;
 }
 
@@ -271,7 +289,10 @@ static uint64_t measure_end_ns(const struct traffic *t)
 void traffic_stop(struct traffic *t)
 {
 	if (t->measuring) {
-		counter_set(&t->stats->measure_end_ns, measure_end_ns(t));
+		uint64_t end_ns = measure_end_ns(t);
+
+		counter_set(&t->stats->carried_out_ns, time_in_flight_ns(t, end_ns));
+		counter_set(&t->stats->measure_end_ns, end_ns);
 		publish_fairness(t, 0, WORKLOAD_STREAMS_MAX - 1, &t->stats->fair);
 		for (unsigned k = 0; k < WORKLOAD_STREAMS_MAX; k++)
 			publish_fairness(t, k, k, &t->stats->streams[k].fair);

@@ -55,6 +55,9 @@ struct worker_stats {
 	counter sends_measured;		/* SENDs that carried them, where several messages may share one */
 	counter checked, corrupt;	/* with --verify: operations whose data were compared, and were wrong */
 	counter measure_start_ns, measure_end_ns;
+	/* Of the operations in flight at that begin and at that end: the time since they were due. `response` has the first whole,
+	 * though it was before the measured time, and nothing of the second. */
+	counter carried_in_ns, carried_out_ns;
 	counter iterations;	/* with --iterations: each client has ended so many operations, if it is not gone */
 	counter clock_late_ns, reply_stall_ns;	/* from measuring on, until nothing is in flight: loadgen/worker/pulse.h */
 	counter cycles, cycles_failed;	/* clients that left and came back while measuring, or did not */

@@ -292,7 +292,6 @@ static void collect__busiest_worker__saturated_above_95_percent(void **state)
 
 /* ---- Little's law ---- */
 
-/* 10 clients x 4 in flight, 1 ms and 3 ms: 40 / 2 ms is 20,000 a second. */
 /* Two threads on one CPU get half of it each. */
 static void collect__threads_share_a_cpu__saturated_when_it_is_used_up(void **state)
 {
@@ -310,6 +309,7 @@ static void collect__threads_share_a_cpu__saturated_when_it_is_used_up(void **st
 	}
 }
 
+/* 10 clients x 4 in flight, 1 ms and 3 ms: 40 / 2 ms is 20,000 a second. */
 static void residual__constructed__exact(void **state)
 {
 	(void)state;
@@ -327,6 +327,20 @@ static void residual__constructed__exact(void **state)
 	s->connected_held = s->senders = 20;	/* half of the clients are not really there */
 	assert_float_equal(step_littles_residual(s, &cfg), 0.5, 1e-9);
 	cfg.inflight = 2;
+	assert_float_equal(step_littles_residual(s, &cfg), 0, 1e-9);
+}
+
+/* Two clients x 4 in flight, measured for 2 s: those of one took 3 s and began 1 s before it, those of the other never end. */
+static void residual__round_trips_longer_than_the_measured_time__exact(void **state)
+{
+	(void)state;
+	measured(0, 2, 4);
+	counter_set(&workers[0]->stats.carried_in_ns, 4 * NS_PER_S);
+	record(workers[0]->stats.response, 3 * NS_PER_S, 4);
+	measured(1, 2, 0);
+	counter_set(&workers[1]->stats.carried_out_ns, 4 * 2 * NS_PER_S);
+	collect();
+	s->connected_held = 2;
 	assert_float_equal(step_littles_residual(s, &cfg), 0, 1e-9);
 }
 
@@ -1080,6 +1094,7 @@ int main(void)
 		STEP_TEST(collect__busiest_worker__saturated_above_95_percent),
 		STEP_TEST(collect__threads_share_a_cpu__saturated_when_it_is_used_up),
 		STEP_TEST(residual__constructed__exact),
+		STEP_TEST(residual__round_trips_longer_than_the_measured_time__exact),
 		STEP_TEST(residual__nothing_to_compare__nan),
 		STEP_TEST(steady__flat__yes),
 		STEP_TEST(steady__throughput_drifts_more_than_10_percent__no),
