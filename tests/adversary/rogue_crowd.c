@@ -20,6 +20,7 @@ enum crowd_how {
 	CROWD_SILENT,	/* sends nothing */
 	CROWD_HALF,	/* sends half a ClientHello */
 	CROWD_DRIP,	/* sends a ClientHello, a byte each tick */
+	CROWD_UNPROVEN,	/* sends nothing to where a GRANT says that clients over TCP connect */
 };
 
 struct crowd {
@@ -83,12 +84,30 @@ static void sleep_until(uint64_t at_ns)
 		poll(NULL, 0, (int)((at_ns - now) / NS_PER_MS));
 }
 
+/* The address of a GRANT, whose session is not used. */
+static bool ask_where(struct rogue *r, struct addr *out)
+{
+	struct frame_hello h = wire_good_hello();
+	struct reply reply;
+
+	wire_ask(r, &h, &reply);
+	*out = reply.grant.rdma;
+	return reply.kind == REPLY_GRANT;
+}
+
 /* Keeps ARG connections open. */
 static int crowd(struct rogue *r, const struct mode *m)
 {
 	struct crowd c = { .r = r, .how = (enum crowd_how)m->variant, .n = r->arg ? atoi(r->arg) : 64 };
-	ssize_t bytes = c.how == CROWD_SILENT ? 0 : wire_client_hello(r, c.hello, sizeof(c.hello));
+	bool says_hello = c.how == CROWD_HALF || c.how == CROWD_DRIP;
+	ssize_t bytes = says_hello ? wire_client_hello(r, c.hello, sizeof(c.hello)) : 0;
+	struct rogue granted = *r;
 
+	if (c.how == CROWD_UNPROVEN) {
+		if (!ask_where(r, &granted.server))
+			return no_answer("no GRANT");
+		c.r = &granted;
+	}
 	c.fds = calloc((size_t)(c.n > 0 ? c.n : 1), sizeof(*c.fds));
 	c.sent = calloc((size_t)(c.n > 0 ? c.n : 1), sizeof(*c.sent));
 	if (bytes < 0 || !c.fds || !c.sent)
@@ -180,6 +199,7 @@ const struct mode crowd_modes[] = {
 	{ "crowd-silent", .run = crowd, .variant = CROWD_SILENT },
 	{ "crowd-half", .run = crowd, .variant = CROWD_HALF },
 	{ "crowd-drip", .run = crowd, .variant = CROWD_DRIP },
+	{ "proof-crowd", .run = crowd, .variant = CROWD_UNPROVEN },
 	{ "crowd-grants", .run = crowd_grants },
 	{ "crowd-busy", .run = crowd_busy },
 	{ NULL },

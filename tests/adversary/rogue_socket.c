@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -135,6 +136,16 @@ static size_t put_echo(uint8_t *out)
 	return RECORD_HEADER_BYTES + MESSAGE_BYTES;
 }
 
+static size_t put_push(const struct msg_push *push, uint8_t *out)
+{
+	const struct msg_header h = { .type = MSG_PUSH, .length = MSG_HEADER_BYTES + MSG_PUSH_BYTES };
+	size_t n = put_record(out, RECORD_MESSAGES, h.length);
+
+	msg_encode(&h, out + n);
+	msg_put_push(push, out + n);
+	return n + h.length;
+}
+
 static void put_proof(struct end *e, uint8_t out[PROOF_BYTES])
 {
 	struct sockaddr_storage ss;
@@ -216,7 +227,6 @@ enum spoilt { LONG, KIND, RESERVED, IMM, PROOF_AGAIN, TYPE, LENGTH, EMPTY, PUSH_
 static size_t spoil(enum spoilt how, const struct frame_grant *g, uint8_t *out, size_t size)
 {
 	struct msg_push push = { .bytes = how == PUSH_HUGE ? g->message_bytes : 1, .region_offset = how == PUSH_REGION };
-	const struct msg_header asks = { .type = MSG_PUSH, .length = MSG_HEADER_BYTES + MSG_PUSH_BYTES };
 	size_t n = put_echo(out);
 
 	switch (how) {
@@ -245,10 +255,7 @@ static size_t spoil(enum spoilt how, const struct frame_grant *g, uint8_t *out, 
 		return put_record(out, RECORD_MESSAGES, 0);
 	case PUSH_REGION:
 	case PUSH_HUGE:
-		n = put_record(out, RECORD_MESSAGES, asks.length);
-		msg_encode(&asks, out + n);
-		msg_put_push(&push, out + n);
-		return n + asks.length;
+		return put_push(&push, out);
 	case FLOOD:
 		/* At once, so that the server finds all of them with one look. */
 		for (uint32_t i = 0; i < 4u * g->credits && n + RECORD_HEADER_BYTES + MESSAGE_BYTES <= size; i++)
@@ -326,7 +333,56 @@ static int stop_in_the_middle(struct rogue *r, const struct mode *m)
 	return status;
 }
 
-enum proof { PROOF_RIGHT, PROOF_HMAC, PROOF_SESSION, PROOF_KIND, PROOF_LENGTH, PROOF_GARBAGE, PROOF_NONE };
+/* Bytes that have come and that nobody has read; -1: the server closed. */
+static int unread(const struct end *e)
+{
+	int fd = is_tls(e) ? tls_fd(e->wire.tls) : e->fd, n = 0;
+	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, 0) > 0 || ioctl(fd, FIONREAD, &n) ? -1 : n;
+}
+
+/* Waits until unread() is no longer `n`, for so long. Returns what it is then. */
+static int await_more(const struct end *e, int n, uint64_t ns)
+{
+	uint64_t until_ns = clock_now_ns() + ns;
+	int now = n;
+
+	while (now == n && clock_now_ns() < until_ns) {
+		poll(NULL, 0, 1);
+		now = unread(e);
+	}
+	return now;
+}
+
+/* Asks for the longest answers, one at a time so that no credit is exceeded, and reads none. When there is no room for more, it
+ * says nothing, for as long as --timeout. The server's kernel tells such a client nothing: only its statistics have the end. */
+static int never_read(struct rogue *r, const struct mode *m)
+{
+	const int small = 1;	/* the kernel makes it as small as it can be (socket(7)) */
+	uint8_t out[RECORD_HEADER_BYTES + MSG_HEADER_BYTES + MSG_PUSH_BYTES];
+	int had, has = 0, status = ROGUE_NO_ANSWER;
+	struct end e;
+
+	(void)m;
+	if (end_live(r, &e)) {
+		struct msg_push push = { .bytes = e.reply.grant.message_bytes - MSG_HEADER_BYTES };
+		size_t n = put_push(&push, out);
+
+		setsockopt(is_tls(&e) ? tls_fd(e.wire.tls) : e.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+		do {
+			had = has;
+			has = end_write(&e, out, n) ? await_more(&e, had, QUIET_NS) : -1;
+		} while (has > had);
+		if (has == had)
+			await_more(&e, had, r->timeout_ns);
+		status = has == had && had > 0 ? answer("full") : no_answer("closed with room left");
+	}
+	end_close(&e);
+	return status;
+}
+
+enum proof { PROOF_RIGHT, PROOF_HMAC, PROOF_SESSION, PROOF_KIND, PROOF_LENGTH, PROOF_GARBAGE, PROOF_NONE, PROOF_PART };
 
 /* Over TCP: what is shown instead of the proof. */
 static int show(struct rogue *r, const struct mode *m)
@@ -347,7 +403,27 @@ static int show(struct rogue *r, const struct mode *m)
 			proof[3]--;
 		else if (m->variant == PROOF_GARBAGE)
 			memset(proof, 0xa5, sizeof(proof));
-		if (m->variant == PROOF_NONE || end_write(&e, proof, sizeof(proof)))
+		if (m->variant == PROOF_NONE || end_write(&e, proof, sizeof(proof) - (m->variant == PROOF_PART)))
+			status = say_what_comes(&e);
+	}
+	end_close(&e);
+	return status;
+}
+
+/* A message behind the proof, before the server has shown its own; behind a wrong one (variant) it is not to cost the code. */
+static int show_early(struct rogue *r, const struct mode *m)
+{
+	uint8_t out[PROOF_BYTES + RECORD_HEADER_BYTES + MESSAGE_BYTES], in[PROOF_BYTES];
+	struct end e;
+	int status = ROGUE_NO_ANSWER;
+	bool closed;
+
+	if (end_grant(r, &e) && end_dial(&e)) {
+		put_proof(&e, out);
+		put_echo(out + PROOF_BYTES);
+		out[PROOF_BYTES - 1] ^= (uint8_t)m->variant;
+		if (end_write(&e, out, sizeof(out)) &&
+		    (m->variant || end_read(&e, in, sizeof(in), r->timeout_ns, &closed) == sizeof(in)))
 			status = say_what_comes(&e);
 	}
 	end_close(&e);
@@ -415,6 +491,7 @@ const struct mode socket_modes[] = {
 	{ "record-drip", .run = drip },
 	{ "record-half", .run = stop_in_the_middle, .variant = HALF_A_RECORD },
 	{ "record-reset", .run = stop_in_the_middle, .variant = RESET },
+	{ "record-deaf", .run = never_read },
 	{ "record-end", .run = stop_in_the_middle, .variant = END_OF_STREAM },
 	{ "proof-right", .run = show, .variant = PROOF_RIGHT },
 	{ "proof-hmac", .run = show, .variant = PROOF_HMAC },
@@ -423,6 +500,9 @@ const struct mode socket_modes[] = {
 	{ "proof-length", .run = show, .variant = PROOF_LENGTH },
 	{ "proof-garbage", .run = show, .variant = PROOF_GARBAGE },
 	{ "proof-none", .run = show, .variant = PROOF_NONE },
+	{ "proof-part", .run = show, .variant = PROOF_PART },
+	{ "proof-early", .run = show_early },
+	{ "proof-early-wrong", .run = show_early, .variant = 1 },
 	{ "proof-twice", .run = session_twice },
 	{ "proof-other-address", .run = other_address },
 	{ NULL },

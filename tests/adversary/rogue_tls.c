@@ -80,6 +80,17 @@ static bool become_control(struct raw *w)
 	return SSL_write(w->ssl, buf, (int)n) == (int)n && read_frame(w, &h);
 }
 
+/* Over --transport tls, the connection of a client. */
+static bool become_client(struct raw *w)
+{
+	struct frame_hello hello = wire_good_hello();
+	uint8_t buf[FRAME_HELLO_BYTES];
+	struct frame_header h;
+	size_t n = frame_encode_hello(&hello, buf);
+
+	return SSL_write(w->ssl, buf, (int)n) == (int)n && read_frame(w, &h) && h.type == FRAME_GRANT;
+}
+
 /* The bytes of `n` key updates, each under the key of the one before. NULL if that fails. */
 static BIO *key_updates(struct raw *w, int n)
 {
@@ -109,7 +120,22 @@ static void write_all(int fd, const char *data, size_t n)
 	}
 }
 
-/* Sends ARG key updates in one piece after the handshake. variant: over a control session. */
+enum updater { STRANGER, CONTROL, CLIENT };
+
+static bool become(struct raw *w, enum updater who)
+{
+	switch (who) {
+	case STRANGER:
+		return true;
+	case CONTROL:
+		return become_control(w);
+	case CLIENT:
+		return become_client(w);
+	}
+	return false;
+}
+
+/* Sends ARG key updates in one piece after the handshake. variant: as whom. */
 static int sends_key_updates(struct rogue *r, const struct mode *m)
 {
 	int n = r->arg ? atoi(r->arg) : KEY_UPDATES;
@@ -119,7 +145,7 @@ static int sends_key_updates(struct rogue *r, const struct mode *m)
 	long bytes;
 	bool closed;
 
-	if (raw_open(r, &w) && (!m->variant || become_control(&w)))
+	if (raw_open(r, &w) && become(&w, (enum updater)m->variant))
 		records = key_updates(&w, n);
 	if (!records) {
 		raw_close(&w);
@@ -185,6 +211,7 @@ static int early_data(struct rogue *r, const struct mode *m)
 const struct mode tls_modes[] = {
 	{ "early-data", .run = early_data },
 	{ "key-updates", .run = sends_key_updates },
-	{ "control-key-updates", .run = sends_key_updates, .variant = 1 },
+	{ "control-key-updates", .run = sends_key_updates, .variant = CONTROL },
+	{ "record-key-updates", .run = sends_key_updates, .variant = CLIENT },
 	{ NULL },
 };

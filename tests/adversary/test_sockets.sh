@@ -15,7 +15,10 @@ done
 
 # Those that wait for the server's deadlines, at once with the others.
 start slow "$programs/rogue" --transport tcp --check "${tls_options[@]}" $host "${port[main]}" \
-    tcp-silence half-client-hello handshake-only proof-none
+    tcp-silence half-client-hello handshake-only proof-none proof-part
+for t in tcp tls; do
+    start deaf-$t "$programs/rogue" --transport $t --timeout 6 --check "${tls_options[@]}" $host "${port[main]}" record-deaf
+done
 
 for t in tcp tls; do
     attack main --transport $t <<'END'
@@ -71,18 +74,31 @@ proof-session           rejected: bad_session
 proof-kind              rejected: bad_request
 proof-length            rejected: bad_request
 proof-garbage           rejected: bad_request
+proof-early             answered
+proof-early-wrong       rejected: bad_hmac
 proof-twice             rejected: bad_session
 proof-other-address=127.0.0.2 rejected: bad_address
 END
-used+=(proof-none)
+attack main --transport tls <<'END'
+key-updates=1000        closed
+control-key-updates=1000 closed
+record-key-updates=1000 closed
+END
+for t in tcp tls; do
+    ends "attack record-deaf over $t" deaf-$t 40 0 '^record-deaf: full$'
+done
+used+=(proof-none proof-part proof-crowd record-deaf)
 is "every attack over sockets was made" \
     "$(comm -23 <("$programs/rogue" modes | grep -E '^(record|proof)-' | sort) <(printf '%s\n' "${used[@]}" | sort -u))" ""
 ends "attack slow ones" slow 40 0 '^tcp-silence: closed
 half-client-hello: closed
 handshake-only: closed
-proof-none: closed$'
+proof-none: closed
+proof-part: closed$'
 counted "timeouts are counted by stage" main failures.tls_handshake.timeout=2 failures.psn_exchange.timeout=1 \
-    'failures.socket_connect.timeout>=1'
+    'failures.socket_connect.timeout>=4' failures.traffic.timeout=2
+counted "a client's key updates are counted by stage" main failures.traffic.tls:too_many_records=1 \
+    failures.psn_exchange.tls:too_many_records=2
 terms=()
 for code in "${!refusals[@]}"; do
     terms+=("events.refused.$code=${refusals[$code]}")
@@ -93,4 +109,38 @@ for t in tcp tls; do
 done
 all_back "everything is back" main
 stop_server main
+
+# ---- one address takes all the room that there is before proofs; clients of another one get in
+
+start_server narrow --threads 1 --transports tcp,tls --bind $host --max-clients 64 --max-handshakes 16 --handshake-timeout 30
+remember_start narrow
+start greedy "$programs/rogue" --transport tcp --source 127.0.0.2 "${tls_options[@]}" $host "${port[narrow]}" proof-crowd=200
+wait_until 60 has_line_or_gone greedy '200 connections'
+counted "one address with 200 connections that show nothing" narrow 'events.closed.crowded_out>=184'
+for i in {1..7}; do
+    serves "a client of another address gets in ($i)" narrow --transport tcp
+done
+kill -KILL "${pid[greedy]}"
+end_of greedy 10
+all_back "the crowd was killed: everything is back" narrow
+
+# ---- kill -9 of the server
+
+for t in tcp tls; do
+    start_ping patient-$t narrow --transport $t --interval 0.02 --reconnect 60
+done
+kill -KILL "${pid[narrow]}"
+end_of narrow 10
+for t in tcp tls; do
+    wait_until 60 has_line "${logs[patient-$t]}" 'connecting again in' ||
+        not_ok "$t: a client notices that its server was killed" "$(tail -n 3 "${logs[patient-$t]}")"
+done
+server_ports=(--tls-port "${port[narrow]}" --rdma-port 0)
+start_server again --threads 1 --transports tcp,tls --bind $host --max-clients 64
+for t in tcp tls; do
+    wait_until 60 has_line "${logs[patient-$t]}" 'connected again after' ||
+        not_ok "$t: the client is back at the new server" "$(tail -n 3 "${logs[patient-$t]}")"
+    loses_nothing "$t: a client outlives its server's kill -9" patient-$t
+done
+stop_server again
 finish
