@@ -146,24 +146,38 @@ uint64_t res_machine_memory_bytes(void)
 	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Free pages that CPUs keep at hand, which MemFree has not: many MiB after a process freed memory. 0 where they are not shown. */
+static uint64_t per_cpu_free_bytes(void)
+{
+	FILE *in = fopen("/proc/zoneinfo", "re");
+	uint64_t pages = 0;
+	char line[LINE_TEXT_MAX];
+
+	while (in && fgets(line, sizeof(line), in))
+		pages += proc_text_number(line + strspn(line, " "), "count", 10);
+	if (in)
+		fclose(in);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 int res_machine_kernel_bytes(uint64_t *out)
 {
 	static const char *const others[] = { "MemFree", "Buffers", "Cached", "AnonPages" };
-	uint64_t total, not_kernel = 0;
+	uint64_t total, not_kernel = per_cpu_free_bytes();
 	char text[PROC_TEXT_MAX];
 	int err = read_text("/proc/meminfo", text, sizeof(text));
 
 	if (err)
 		return err;
-	total = proc_text_number(text, "MemTotal", 10);
+	total = proc_text_number(text, "MemTotal", 10) * 1024;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		if (!proc_text_field(text, others[i]))
 			return -EIO;
-		not_kernel += proc_text_number(text, others[i], 10);
+		not_kernel += proc_text_number(text, others[i], 10) * 1024;
 	}
 	if (!total)
 		return -EIO;
-	*out = total > not_kernel ? (total - not_kernel) * 1024 : 0;
+	*out = total > not_kernel ? total - not_kernel : 0;
 	return 0;
 }
 

@@ -34,8 +34,8 @@ struct res_machine_cpu {
 int res_machine_cpu(struct res_machine_cpu *out) __attribute__((warn_unused_result));
 
 /* Bytes of memory that the kernel uses for itself: all that is neither free, nor buffers or page cache, nor anonymous
- * memory of processes (/proc/meminfo). Queues that a driver shares with a process are among them. Returns 0 or -errno;
- * -EIO if a field is missing. */
+ * memory of processes (/proc/meminfo), nor on a CPU's list of free pages (/proc/zoneinfo; where that cannot be read, they
+ * count). Queues that a driver shares with a process are among them. Returns 0 or -errno; -EIO if a field is missing. */
 int res_machine_kernel_bytes(uint64_t *out) __attribute__((warn_unused_result));
 
 /* Bytes of memory that programs can still get: MemAvailable of /proc/meminfo. Returns 0 or -errno; -EIO if it is missing. */

@@ -197,6 +197,42 @@ static void usage__no_descriptor_left__error_and_no_result(void **state)
 	assert_int_equal(u.fds, 12345);
 }
 
+/* ---- the machine's memory ---- */
+
+/* The sum of the numbers in a file's lines that begin with `name`. */
+static double sum_of(const char *path, const char *name)
+{
+	FILE *in = fopen(path, "re");
+	char line[256], word[64];
+	double sum = 0, n;
+
+	assert_non_null(in);
+	while (fgets(line, sizeof(line), in))
+		if (sscanf(line, " %63s %lf", word, &n) == 2 && strcmp(word, name) == 0)
+			sum += n;
+	fclose(in);
+	return sum;
+}
+
+/* Also right after a process has freed memory, whose pages go to the CPU's list first. */
+static void machine_kernel__now__what_is_free_is_not_in_it(void **state)
+{
+	static const char *const others[] = { "MemFree:", "Buffers:", "Cached:", "AnonPages:" };
+	char *p = map_bytes(TOUCHED_BYTES);
+	double expected, slack = 8 << 20;
+	uint64_t bytes;
+
+	(void)state;
+	memset(p, 1, TOUCHED_BYTES);
+	assert_int_equal(munmap(p, TOUCHED_BYTES), 0);
+	expected = sum_of("/proc/meminfo", "MemTotal:") * 1024;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		expected -= sum_of("/proc/meminfo", others[i]) * 1024;
+	expected -= sum_of("/proc/zoneinfo", "count:") * (double)sysconf(_SC_PAGESIZE);
+	assert_int_equal(res_machine_kernel_bytes(&bytes), 0);
+	assert_float_equal((double)bytes, expected, slack);
+}
+
 /* ---- the machine's CPU ---- */
 
 static void machine_cpu__one_cpu_computing__busy_grows_sum_is_the_time(void **state)
@@ -458,6 +494,7 @@ int main(void)
 		cmocka_unit_test(usage_rss__memory_touched__grows_by_it),
 		cmocka_unit_test(usage_pinned__memory_locked__exactly_counted),
 		cmocka_unit_test(usage__no_descriptor_left__error_and_no_result),
+		cmocka_unit_test(machine_kernel__now__what_is_free_is_not_in_it),
 		cmocka_unit_test(machine_cpu__one_cpu_computing__busy_grows_sum_is_the_time),
 		cmocka_unit_test(raise_nofile__lowered_soft_limit__back_at_the_hard_one),
 		cmocka_unit_test(raise_memlock__lowered_soft_limit__back_at_the_hard_one),
