@@ -63,7 +63,7 @@ help:
 	@echo "make check-soft-roce   tests over real Soft-RoCE, in a micro-VM where there is no RDMA device"
 	@echo "make check-adversary   attacks and failures over Soft-RoCE that make check leaves out"
 	@echo "make check-hosts       every way to run on several load hosts, and 50 losses at random: an hour"
-	@echo "make check-processes   kills, stops, limits, clocks and devices that go, over Soft-RoCE: half an hour"
+	@echo "make check-processes   kills, stops, limits, clocks and devices that go, over Soft-RoCE and sockets: an hour"
 	@echo "make check-faults      one call after the other fails in the programs, on fake devices, with sanitizers"
 	@echo "make check-threads     the programs' threads on fake devices, with ThreadSanitizer: 1 min"
 	@echo "make soak MINUTES=60   one server under random load and attacks, from a seed (SEED=n)"

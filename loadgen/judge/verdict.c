@@ -243,7 +243,8 @@ void verdict_add_integrity(json_t *verdict, const struct step *s)
 	add(verdict, s, "data", "as sent", measured, corrupt ? CRITERION_FAIL : CRITERION_PASS);
 }
 
-void verdict_add_undisturbed(json_t *verdict, const struct step *s)
+/* Whether the generator ran all the time and replies came: inconclusive if not, and nothing if they did. */
+static void add_undisturbed(json_t *verdict, const struct step *s)
 {
 	char measured[96];
 
@@ -272,7 +273,7 @@ void verdict_add_step(json_t *verdict, const struct step *s, const struct verdic
 		add_connect_time(verdict, s, t, 99, terms);
 	}
 	verdict_add_integrity(verdict, s);
-	verdict_add_undisturbed(verdict, s);
+	add_undisturbed(verdict, s);
 	if (t->success_ratio > 0)
 		add_pools(verdict, s);
 }

@@ -131,9 +131,9 @@ static void add_verdict(struct outcome *o, const struct step *s)
 	if (!s->started || outcome_is_aborted(o))
 		return;
 	if (loadgen_is_search(o->cfg)) {
-		/* A search provokes failures, so the usual criteria do not apply; data must be right all the same. */
+		/* A search provokes failures, and makes a probe again that was disturbed, so the usual criteria do not apply; data
+		 * must be right all the same. */
 		verdict_add_integrity(o->verdict, s);
-		verdict_add_undisturbed(o->verdict, s);
 		return;
 	}
 	if (s->generator_failed || s->floor != FLOOR_NONE) {

@@ -360,7 +360,7 @@ bool sut_is_restored(const struct sut *s, const json_t *now)
 		"pools.regions_in_use", "pools.admitted", "pools.qp.in_use" };
 	static const char *const left[] = { "pools.buffers.posted", "pools.buffers.free" };
 	double resting = json_number_at(now, "pools.qp.quarantined");
-	double held = json_number_at(now, "pools.admitted");
+	double held = json_number_at(now, "pools.qp.in_use");
 
 	if (!s->baseline)
 		return false;
@@ -379,6 +379,7 @@ bool sut_is_restored(const struct sut *s, const json_t *now)
 	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
 		if (!(json_number_at(now, left[i]) >= json_number_at(s->baseline, left[i])))
 			return false;
+	/* Those that others hold, and that rest; a connection over a socket has none. */
 	return json_number_at(now, "pools.psns_in_use") == 2 * (resting + held);
 }
 

@@ -60,12 +60,19 @@ static void count_failure(struct shard *s, enum fail_kind kind, int code)
 	fail_table_count(&s->stats.failures, &f);
 }
 
+/* A connection that ended without a session's proof. One that gave it is its session's, which has been accepted before. */
+static void count_closed(struct shard *s, enum close_reason reason)
+{
+	counter_add(&s->stats.tcp_accepted, 1);
+	counter_add(&s->stats.closed[reason], 1);
+}
+
 static void drop(struct arrival *a, enum fail_kind kind, int code)
 {
 	struct shard *s = a->all->shard;
 
 	count_failure(s, kind, code);
-	counter_add(&s->stats.closed[CLOSE_FAILED], 1);
+	count_closed(s, CLOSE_FAILED);
 	leave(a);
 	close(a->fd);
 }
@@ -154,7 +161,7 @@ static void make_room(struct arrivals *all)
 	if (!TAILQ_EMPTY(&all->free))
 		return;
 	a = (struct arrival *)((char *)peers_oldest(s->peers, PEERS_ARRIVING) - offsetof(struct arrival, hold));
-	counter_add(&s->stats.closed[CLOSE_CROWDED_OUT], 1);
+	count_closed(s, CLOSE_CROWDED_OUT);
 	leave(a);
 	close(a->fd);
 }

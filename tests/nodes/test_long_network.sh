@@ -3,6 +3,7 @@
 # reason, and no message is lost, doubled or changed without one. Messages of one packet each, because rxe crawls
 # when it must send many again.
 # nodes: 2
+# transports
 # limit: 1200
 
 . tests/soft_roce/lib.sh

@@ -1,6 +1,7 @@
 #!/bin/bash
 # A server that is killed under load and started again on its port, with clients that come back (--reconnect); and server and
 # generator that stand still for 90 s, with clients that come meanwhile.
+# transports
 # limit: 1200
 # shellcheck disable=SC2317  # what looks unreachable is called by name
 
@@ -63,9 +64,9 @@ kill -STOP "${pid[main]}" "${pid[asleep]}"
 pause 45
 # Meanwhile a client comes and gives up; one that comes late is served at once afterwards.
 limit=20 gives "SIGSTOP of the server: a client that comes meanwhile says what it waited for" 1 'timeout' \
-    "${bin}rdma_client" "${tls_options[@]}" --tls-port "${port[main]}" --timeout 5 --count 1 "$host" ping
+    "${bin}rdma_client" "${tls_options[@]}" "${over[@]}" --tls-port "${port[main]}" --timeout 5 --count 1 "$host" ping
 pause $((stopped + 89 - SECONDS))
-start late "${bin}rdma_client" "${tls_options[@]}" --tls-port "${port[main]}" --timeout 30 --count 1 "$host" ping
+start late "${bin}rdma_client" "${tls_options[@]}" "${over[@]}" --tls-port "${port[main]}" --timeout 30 --count 1 "$host" ping
 pause 1
 kill -CONT "${pid[main]}" "${pid[asleep]}"
 ends "SIGSTOP of the server: a client that waits is served when it goes on" late 40 0 '1 messages sent, 1 replies'

@@ -22,6 +22,14 @@ passed=0 failed=0 skipped=0
 declare -A pid=() port=() rdma_ports=() logs=() start_values=()
 host=
 tls_options=(--ca "$certs/ca.pem")
+# What clients go over, in scripts that say so in a line `# transports` (run.sh). Servers of tcp and tls alone have no device.
+transport=${RAMPART_TRANSPORT:-rdma}
+over=() serving=()
+if [[ $transport != rdma ]]; then
+    address=$(ip -4 -o address show dev rampart0 2>/dev/null | sed -E 's/.* inet ([0-9.]+).*/\1/')
+    over=(--transport "$transport")
+    serving=(--transports "$transport" --bind "${address:-127.0.0.1}")
+fi
 # A descriptor that never becomes readable: a way to wait that starts no process.
 mkfifo "$tmp/never"
 exec {never}<>"$tmp/never"
@@ -182,7 +190,7 @@ server_files=(--cert "$certs/server.pem" --key "$certs/server.key" --ca "$certs/
 start_server() { # NAME OPTIONS...
     local name=$1 line
     shift
-    start "$name" "${bin}rdma_server" "${server_ports[@]}" "${server_files[@]}" "$@"
+    start "$name" "${bin}rdma_server" "${server_ports[@]}" "${server_files[@]}" "${serving[@]}" "$@"
     if ! wait_until 60 has_line_or_gone "$name" '^rdma_server ready:' || is_gone "$name"; then
         not_ok "server '$name' becomes ready" "$(cat "${logs[$name]}")"
         finish
@@ -255,14 +263,14 @@ stop_server() { # NAME
 # The command for `gives` and `start` that runs rdma_client against a server; more options and "$host", the
 # command and its text follow.
 use_client() { # SERVER
-    rdma_client=("${bin}rdma_client" "${tls_options[@]}" --tls-port "${port[$1]}")
+    rdma_client=("${bin}rdma_client" "${tls_options[@]}" "${over[@]}" --tls-port "${port[$1]}")
 }
 
 # A single ping gets through.
 serves() { # NAME SERVER OPTIONS...
     local name=$1 server=$2
     shift 2
-    gives "$name" 0 '1 messages sent, 1 replies, 0% loss' "${bin}rdma_client" "${tls_options[@]}" \
+    gives "$name" 0 '1 messages sent, 1 replies, 0% loss' "${bin}rdma_client" "${tls_options[@]}" "${over[@]}" \
         --tls-port "${port[$server]}" --count 1 "$@" "$host" ping
 }
 
@@ -270,7 +278,7 @@ serves() { # NAME SERVER OPTIONS...
 start_ping() { # NAME SERVER OPTIONS...
     local name=$1 server=$2
     shift 2
-    start "$name" "${bin}rdma_client" "${tls_options[@]}" --tls-port "${port[$server]}" "$@" "$host" ping
+    start "$name" "${bin}rdma_client" "${tls_options[@]}" "${over[@]}" --tls-port "${port[$server]}" "$@" "$host" ping
     { wait_until 60 has_line_or_gone "$name" 'seq=1 ' && ! is_gone "$name"; } ||
         not_ok "ping '$name' starts" "$(cat "${logs[$name]}")"
 }
@@ -365,7 +373,7 @@ start_run() { # NAME SERVER|own OPTIONS...
     local name=$1 server=$2 target=(--environment native)
     shift 2
     [[ $server == own ]] || target=("${tls_options[@]}" --server "$host" --tls-port "${port[$server]}")
-    start "$name" "${bin}performance_test" "${target[@]}" --quiet --verify --report "${report:-off}" --floor "${floor:-0}" \
+    start "$name" "${bin}performance_test" "${target[@]}" "${over[@]}" --quiet --verify --report "${report:-off}" --floor "${floor:-0}" \
         --output "$results" --name "$name" --json "$tmp/$name.json" "$@"
 }
 

@@ -3,7 +3,8 @@
 # Soft-RoCE, two at a time (RAMPART_LANES=1: one). A script that wants several devices says so in a line `# rails: N`; one that judges figures
 # which another micro-VM's load would change, in a line `# alone`; one that wants several machines on a wire (tests/nodes/), in a
 # line `# nodes: N`; one that takes more than 10 minutes, in a line `# limit: SECONDS`. usage, softroce_script and those that
-# say so in a line `# here` need no device, and run here.
+# say so in a line `# here` need no device, and run here. RAMPART_TRANSPORT=tcp or tls: clients go over that in scripts that say
+# so in a line `# transports`, and these need no device.
 #
 # Usage: tests/soft_roce/run.sh TOTALS ["SCRIPT..."]...
 #
@@ -98,6 +99,7 @@ run_here() { # NAME
 # True for scripts that need no micro-VM, as there is a device or they use none, or we are one of their machines.
 runs_here() { # NAME
     [[ $1 == usage || $1 == softroce_script ]] || wants here "$1" >/dev/null ||
+        { [[ ${RAMPART_TRANSPORT:-rdma} != rdma ]] && wants transports "$1" >/dev/null && ! wants nodes "$1" >/dev/null; } ||
         { [[ $where == native ]] && { [[ ${RAMPART_NODE:-} ]] || ! wants nodes "$1" >/dev/null; }; }
 }
 
@@ -120,7 +122,7 @@ become() { # NUMBER NAME...
         done
     fi
     exec scripts/softroce vm --timeout $(($(limit_of "$@") + 60)) --rails "${rails:-1}" "${cpus[@]}" "${nodes[@]}" \
-        --env RAMPART_BIN --env RAMPART_B --env RAMPART_TIMES --env RAMPART_INNER -- tests/soft_roce/run.sh "$own" "$*"
+        --env RAMPART_BIN --env RAMPART_B --env RAMPART_TIMES --env RAMPART_INNER --env RAMPART_TRANSPORT -- tests/soft_roce/run.sh "$own" "$*"
 }
 
 # Shows and counts the jobs that have ended.

@@ -33,10 +33,15 @@ check-hosts:
 	@scripts/install-deps --tests
 	$(MAKE) --no-print-directory check-soft-roce RAMPART_LANES=1 SOFT_ROCE_TESTS='$(call long_tests,tests/hosts)'
 
-# Kills, stops, limits, clocks and devices that go: half an hour.
+# Kills, stops, limits, clocks and devices that go: half an hour. Then those that clients over sockets may meet, without a
+# micro-VM: half an hour, too, for a server stands still for 90 s in them.
 check-processes:
 	@scripts/install-deps --tests
 	$(MAKE) --no-print-directory check-soft-roce SOFT_ROCE_TESTS='$(call long_tests,tests/processes)'
+	for transport in tcp tls; do \
+		RAMPART_TRANSPORT=$$transport $(MAKE) --no-print-directory check-soft-roce \
+			SOFT_ROCE_TESTS='long_kill long_limits long_restart' || exit; \
+	done
 
 # Launchers of a run on several hosts (docs/launchers.md), on this machine; and a server in a container in a micro-VM, whose
 # image is made first.

@@ -838,7 +838,7 @@ static void freeze_some(struct worker *w, enum worker_order order)
 		nanosleep(&(struct timespec){ .tv_sec = 1, .tv_nsec = 600000000 }, NULL);
 }
 
-/* The second measurement of the same clients counts, and has a number of its own. */
+/* The second measurement of the same clients counts, and has a number of its own; the first is in no verdict. */
 static void frozen__in_a_search__probe_is_made_again(void **state)
 {
 	(void)state;
@@ -858,6 +858,7 @@ static void frozen__in_a_search__probe_is_made_again(void **state)
 		assert_int_equal(json_number_at(o, "repetition"), i + 1);
 	}
 	assert_true(json_number_at(json_array_get(oc.steps, 0), "clock_late_ns") > 1.2e9);
+	assert_int_equal(verdict_overall(oc.verdict), CRITERION_PASS);
 }
 
 static void stall(struct worker *w, enum worker_order order)

@@ -11,7 +11,7 @@ static json_t *report_of(const struct pools *p)
 {
 	json_t *report = json_pack("{s:{s:i, s:i, s:i}, s:{s:i, s:i, s:i, s:i, s:{s:i, s:i, s:i}, s:{s:i, s:i}}}",
 		"clients", "connected", p->connected, "handshakes", 0, "closing", 0, "pools", "sessions", 0,
-		"regions_in_use", 0, "admitted", 0, "psns_in_use", p->psns, "qp", "in_use", p->in_use, "quarantined",
+		"regions_in_use", 0, "admitted", p->connected, "psns_in_use", p->psns, "qp", "in_use", p->in_use, "quarantined",
 		p->resting, "exist", p->exist, "buffers", "posted", p->posted, "free", 9);
 
 	assert_non_null(report);
@@ -33,6 +33,7 @@ static void pools__as_at_the_start_or_not__told_apart(void **state)
 {
 	static const struct loadgen_config held = { 0 }, churn = { .churn_per_s = 10 }, find = { .find_capacity = true };
 	static const struct pools start = { .exist = 32, .posted = 9 };
+	static const struct pools others = { .connected = 10, .in_use = 4, .exist = 32, .psns = 8, .posted = 9 };
 	static const struct pools rests = { .resting = 3, .exist = 35, .psns = 6, .posted = 9 };
 	const struct {
 		const char *what;
@@ -42,6 +43,7 @@ static void pools__as_at_the_start_or_not__told_apart(void **state)
 	} cases[] = {
 		{ "nothing changed", &held, start, start, true },
 		{ "queue pairs rest, with their PSNs", &held, start, rests, true },
+		{ "others are connected, 4 over RDMA and 6 over sockets", &held, others, others, true },
 		{ "a PSN leaked", &held, start, { .exist = 32, .psns = 1, .posted = 9 }, false },
 		{ "a client is left", &held, start, { .connected = 1, .exist = 32, .posted = 9 }, false },
 		{ "a queue pair is left", &held, start, { .in_use = 1, .exist = 32, .posted = 9 }, false },
