@@ -478,7 +478,7 @@ static void receive(struct sock *s)
 	ssize_t n = 1;
 
 	s->reads_when_writable = false;
-	if (s->zerocopy.n)
+	if (zerocopy_is_under_way(&s->zerocopy))
 		zerocopy_reap(&s->zerocopy, s->fd, ep);
 	ep_hold(ep);
 	while (n > 0 && total < READ_BUDGET_BYTES) {

@@ -81,7 +81,7 @@ static bool take_notification(struct zerocopy *z, int fd)
 
 void zerocopy_reap(struct zerocopy *z, int fd, struct ep *ep)
 {
-	for (uint32_t i = 0; i < ZEROCOPY_CALLS_MAX && z->next != z->base && take_notification(z, fd); i++)
+	for (uint32_t i = 0; i < ZEROCOPY_CALLS_MAX && zerocopy_is_under_way(z) && take_notification(z, fd); i++)
 		;
 	/* Numbers wrap around. */
 	while (z->n && (int32_t)(ep_buf_link(ep, z->first)->call - z->base) < 0)

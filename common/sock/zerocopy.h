@@ -27,6 +27,13 @@ static inline bool zerocopy_has_room(const struct zerocopy *z)
 	return z->next - z->base < ZEROCOPY_CALLS_MAX;
 }
 
+/* The kernel has not said yet that it is done with all calls, so its error queue is to be read: what is in there wakes the
+ * loop until then. */
+static inline bool zerocopy_is_under_way(const struct zerocopy *z)
+{
+	return z->next != z->base;
+}
+
 /* As send(2), with no copy if the kernel has room for the notification. */
 ssize_t zerocopy_send(struct zerocopy *z, int fd, const void *data, size_t n);
 /* The message in `buf` is sent: false, it is the caller's again. */

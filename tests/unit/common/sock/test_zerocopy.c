@@ -185,6 +185,25 @@ static void send__peer_does_not_read__bounded(void **state)
 	until(s.zerocopy.n == 0 && s.waiting_n == 0);
 }
 
+/* The kernel is done with a part of the only message, whose rest waits for the peer: it is heard, or the loop would never
+ * sleep. */
+static void send__part_is_sent__its_notification_is_read(void **state)
+{
+	struct pollfd p = { .fd = s.fd };
+	const int bytes = 16 << 10;
+
+	(void)state;
+	assert_int_equal(setsockopt(s.fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
+	assert_int_equal(setsockopt(far, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)), 0);
+	say(BUF_BYTES, 5);
+	until(s.zerocopy.base > 0);
+	assert_true(s.zerocopy.used);
+	assert_int_equal(s.zerocopy.n, 0);
+	until(poll(&p, 1, 0) == 0);
+	hear(BUF_BYTES, 5);
+	until(s.zerocopy.n == 0 && s.waiting_n == 0);
+}
+
 /* The kernel would go on sending from buffers that are another's by then. */
 static void close__while_the_kernel_has_buffers__the_peer_is_reset(void **state)
 {
@@ -212,6 +231,7 @@ int main(void)
 		ZEROCOPY_TEST(send__small__copied),
 		ZEROCOPY_TEST(send__large_and_small_in_turn__in_order),
 		ZEROCOPY_TEST(send__peer_does_not_read__bounded),
+		ZEROCOPY_TEST(send__part_is_sent__its_notification_is_read),
 		ZEROCOPY_TEST(close__while_the_kernel_has_buffers__the_peer_is_reset),
 	};
 
