@@ -225,7 +225,7 @@ static void finish_grant(struct conn *c)
 		socket_go_over_tls(c);
 		return;
 	}
-	session_put(c->shard->sessions, c->session, c->index);
+	session_put(c->shard->sessions, c->session, c->index, link_is_rdma(&c->link));
 	await_peer_close(c);
 }
 

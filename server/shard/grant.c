@@ -226,8 +226,8 @@ static enum refuse_code check_hello(const struct conn *c, const struct frame_hel
 		*why = option;
 		return REFUSE_UNSUPPORTED;
 	}
-	/* Each session that was granted and has not connected yet will take one of the available queue pairs. */
-	if (transport == TRANSPORT_RDMA && qp_pool_available(s->qps) <= session_count(s->sessions) + s->counts[CONN_ST_GRANT]) {
+	/* Each RDMA client that was granted and has not connected yet will take one of the available queue pairs. */
+	if (transport == TRANSPORT_RDMA && qp_pool_available(s->qps) <= session_qps(s->sessions) + s->counts[CONN_ST_GRANT]) {
 		*why = "all queue pairs are in use or rest after use: try again in a few seconds";
 		return REFUSE_BUSY;
 	}

@@ -76,7 +76,7 @@ static void schedule_housekeeping(struct shard *s)
 	uint64_t now = clock_now_ns(), idle_ns, due_ns;
 
 	if (s->qps)
-		qp_pool_expect(s->qps, session_count(s->sessions));
+		qp_pool_expect(s->qps, session_qps(s->sessions));
 	idle_ns = s->drain_deadline_ns || s->regions_to_clear ? 0 : s->qps ? qp_pool_idle_ns(s->qps, now) : UINT64_MAX;
 	idle_ns = MIN(idle_ns, listen_idle_ns(s, now));
 	if (idle_ns == UINT64_MAX)

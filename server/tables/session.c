@@ -11,6 +11,7 @@
 struct entry {
 	uint8_t id[FRAME_SESSION_BYTES];
 	uint32_t next;
+	bool takes_qp;
 };
 
 #define STALE_MAX 64
@@ -18,7 +19,7 @@ struct entry {
 struct session_table {
 	uint32_t *heads;
 	uint32_t mask;
-	uint32_t count;
+	uint32_t count, qps;	/* sessions; those of them that will take a queue pair */
 	struct entry *entries;	/* indexed by connection */
 	uint8_t stale[STALE_MAX][FRAME_SESSION_BYTES];	/* ring */
 	uint64_t n_stale;	/* noted so far */
@@ -59,14 +60,16 @@ static uint32_t *head_of(struct session_table *t, const uint8_t *id)
 	return &t->heads[be_get32(id) & t->mask];
 }
 
-void session_put(struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES], uint32_t conn)
+void session_put(struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES], uint32_t conn, bool takes_qp)
 {
 	uint32_t *head = head_of(t, id);
 
 	memcpy(t->entries[conn].id, id, FRAME_SESSION_BYTES);
 	t->entries[conn].next = *head;
+	t->entries[conn].takes_qp = takes_qp;
 	*head = conn;
 	t->count++;
+	t->qps += takes_qp;
 }
 
 uint32_t session_take(struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES])
@@ -81,6 +84,7 @@ uint32_t session_take(struct session_table *t, const uint8_t id[FRAME_SESSION_BY
 
 			*link = e->next;
 			t->count--;
+			t->qps -= e->takes_qp;
 			return conn;
 		}
 		link = &e->next;
@@ -104,4 +108,9 @@ bool session_is_stale(const struct session_table *t, const uint8_t id[FRAME_SESS
 uint32_t session_count(const struct session_table *t)
 {
 	return t->count;
+}
+
+uint32_t session_qps(const struct session_table *t)
+{
+	return t->qps;
 }

@@ -20,8 +20,8 @@ int session_table_new(uint32_t max, struct session_table **out) __attribute__((w
 void session_table_free(struct session_table *t);
 
 /* Adds the session of connection `conn`, which is below the table's max and has none yet. The id is random, so it is
- * not in the table. */
-void session_put(struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES], uint32_t conn);
+ * not in the table. `takes_qp`: the client will come over RDMA. */
+void session_put(struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES], uint32_t conn, bool takes_qp);
 /* Removes the session and returns its connection, or SESSION_NONE. */
 uint32_t session_take(struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES]);
 /* The session was taken, and its connection failed because the client's connection manager refused the server's queue
@@ -31,5 +31,7 @@ void session_note_stale(struct session_table *t, const uint8_t id[FRAME_SESSION_
 bool session_is_stale(const struct session_table *t, const uint8_t id[FRAME_SESSION_BYTES]);
 /* Sessions in the table. */
 uint32_t session_count(const struct session_table *t);
+/* Those of them whose clients will take a queue pair each. */
+uint32_t session_qps(const struct session_table *t);
 
 #endif

@@ -39,17 +39,31 @@ static const uint8_t *id_of(uint32_t hash, uint8_t tail)
 
 static void take__put_before__its_connection_once(void **state)
 {
-	session_put(*state, id_of(7, 1), 42);
+	session_put(*state, id_of(7, 1), 42, true);
 	assert_int_equal(session_count(*state), 1);
 	assert_int_equal(session_take(*state, id_of(7, 1)), 42);
 	assert_int_equal(session_take(*state, id_of(7, 1)), SESSION_NONE);
 	assert_int_equal(session_count(*state), 0);
 }
 
+static void qps__of_clients_over_sockets__not_counted(void **state)
+{
+	session_put(*state, id_of(7, 1), 1, true);
+	session_put(*state, id_of(7, 2), 2, false);
+	assert_int_equal(session_count(*state), 2);
+	assert_int_equal(session_qps(*state), 1);
+	assert_int_equal(session_take(*state, id_of(7, 2)), 2);
+	assert_int_equal(session_qps(*state), 1);
+	assert_int_equal(session_take(*state, id_of(7, 1)), 1);
+	assert_int_equal(session_qps(*state), 0);
+	session_put(*state, id_of(7, 3), 1, false);
+	assert_int_equal(session_qps(*state), 0);
+}
+
 static void take__never_put__none(void **state)
 {
 	assert_int_equal(session_take(*state, id_of(7, 1)), SESSION_NONE);
-	session_put(*state, id_of(7, 1), 0);
+	session_put(*state, id_of(7, 1), 0, true);
 	assert_int_equal(session_take(*state, id_of(7, 2)), SESSION_NONE);
 	assert_int_equal(session_take(*state, id_of(8, 1)), SESSION_NONE);
 	assert_int_equal(session_count(*state), 1);
@@ -60,7 +74,7 @@ static void take__one_byte_differs_anywhere__none(void **state)
 	uint8_t id[FRAME_SESSION_BYTES];
 
 	memcpy(id, id_of(7, 1), sizeof(id));
-	session_put(*state, id, 3);
+	session_put(*state, id, 3, true);
 	for (size_t i = 0; i < sizeof(id); i++) {
 		id[i] ^= 0x80;
 		assert_int_equal(session_take(*state, id), SESSION_NONE);
@@ -77,7 +91,7 @@ static void take__same_hash__from_head_middle_and_tail(void **state)
 
 	for (size_t i = 0; i < N_ELEMENTS(orders); i++) {
 		for (uint8_t k = 0; k < 3; k++)
-			session_put(*state, id_of(0xdeadbeef, k), 10u + k);
+			session_put(*state, id_of(0xdeadbeef, k), 10u + k, true);
 		for (int k = 0; k < 3; k++)
 			assert_int_equal(session_take(*state, id_of(0xdeadbeef, orders[i][k])),
 					 10u + orders[i][k]);
@@ -89,7 +103,7 @@ static void put__every_slot__all_found_in_another_order(void **state)
 {
 	for (int round = 0; round < 3; round++) {
 		for (uint32_t c = 0; c < MAX; c++)
-			session_put(*state, id_of(c * 3 % 17, (uint8_t)c), c);
+			session_put(*state, id_of(c * 3 % 17, (uint8_t)c), c, true);
 		assert_int_equal(session_count(*state), MAX);
 		for (uint32_t i = 0; i < MAX; i++) {
 			uint32_t c = i * 37 % MAX;
@@ -103,7 +117,7 @@ static void put__every_slot__all_found_in_another_order(void **state)
 static void put__after_take__the_slot_serves_again(void **state)
 {
 	for (uint32_t i = 0; i < 1000; i++) {
-		session_put(*state, id_of(i, 0), MAX - 1);
+		session_put(*state, id_of(i, 0), MAX - 1, true);
 		assert_int_equal(session_take(*state, id_of(i, 0)), MAX - 1);
 		assert_int_equal(session_take(*state, id_of(i - 1, 0)), SESSION_NONE);
 	}
@@ -125,7 +139,7 @@ static void random_ids__put_and_taken_at_random__as_a_plain_array(void **state)
 		} else {
 			for (size_t j = 0; j < FRAME_SESSION_BYTES; j++)
 				ids[c][j] = (uint8_t)(unit_random(&seed) >> 20);
-			session_put(*state, ids[c], c);
+			session_put(*state, ids[c], c, true);
 			n++;
 		}
 		in[c] = !in[c];
@@ -150,7 +164,7 @@ static void table_of_one__works(void **state)
 
 	(void)state;
 	assert_int_equal(session_table_new(1, &t), 0);
-	session_put(t, id_of(UINT32_MAX, 1), 0);
+	session_put(t, id_of(UINT32_MAX, 1), 0, true);
 	assert_int_equal(session_take(t, id_of(UINT32_MAX, 1)), 0);
 	session_table_free(t);
 	session_table_free(NULL);
@@ -162,6 +176,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SESSION_TEST(take__put_before__its_connection_once),
+		SESSION_TEST(qps__of_clients_over_sockets__not_counted),
 		SESSION_TEST(take__never_put__none),
 		SESSION_TEST(take__one_byte_differs_anywhere__none),
 		SESSION_TEST(take__same_hash__from_head_middle_and_tail),
