@@ -151,7 +151,7 @@ enum refuse_code socket_take(struct shard *s, int fd, const struct pdata_proof *
 		return REFUSE_BAD_HMAC;
 	}
 	if (answer(c, fd, &b)) {
-		conn_fail(c, FAIL_CLOSED, 0);
+		conn_close(c, CLOSE_REFUSED);
 		return REFUSE_INTERNAL;
 	}
 	begin(c);
