@@ -333,6 +333,8 @@ static void print_sizes(const json_t *o)
 	size_t i, n;
 
 	json_array_foreach(json_object_get(o, "sizes"), i, s) {
+		size_t leads = json_array_size(json_object_get(s, "ahead"));
+
 		printf("%.0f clients, %s of %s and %s: ", json_number_at(s, "clients"),
 		       strcmp(json_text_at(s, "metric"), "response_p50_ns") == 0 ? "p50" : "bandwidth",
 		       json_string_value(json_array_get(json_object_get(s, "names"), 0)),
@@ -342,7 +344,7 @@ static void print_sizes(const json_t *o)
 				printf(", from about %.0f bytes on ", json_number_at(a, "from_bytes"));
 			printf("%s%s", json_text_at(a, "name"), n ? "" : " is ahead");
 		}
-		printf(json_array_size(json_object_get(s, "ahead")) > 1 ? "\n" : " at all sizes\n");
+		printf("%s%s\n", leads ? "" : "equal", leads > 1 ? "" : " at all sizes");
 	}
 }
 
