@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <sys/param.h>
 
+#include "common/base/log.h"
 #include "common/rdma/dev.h"
 #include "common/rdma/ep.h"
 #include "common/host/res.h"
@@ -78,22 +79,41 @@ static int check_memory(const struct server_config *c, const struct sizes *s, ch
 	return 0;
 }
 
-/* What the limit leaves is for sockets that wait. */
+/* Descriptors of clients over sockets, one each if all come, and of TCP connections that have not shown yet whose they are. */
+static uint64_t socket_fds(const struct server_config *c)
+{
+	uint64_t clients = c->n_rails * c->max_clients, arriving = server_config_shards(c) * (c->max_handshakes + 2);
+	bool tcp = server_config_serves(c, TRANSPORT_TCP);
+
+	return (tcp || server_config_serves(c, TRANSPORT_TLS) ? clients : 0) + (tcp ? arriving : 0);
+}
+
+/* What the limit leaves is for clients over sockets, and then for sockets that wait. Where clients may come over RDMA, too, it
+ * may be less than all of the former would need. */
 static int share_descriptors(struct server_config *c, char *err, size_t size)
 {
-	uint64_t shards = server_config_shards(c);
-	uint64_t fds = sizes_server_fds(c->n_rails, shards, c->max_handshakes);
-	uint64_t have_fds = res_raise_nofile();
+	uint64_t shards = server_config_shards(c), of_clients = socket_fds(c), have = res_raise_nofile();
+	uint64_t least = sizes_server_fds(c->n_rails, shards, c->max_handshakes), left;
+	bool only_sockets = !server_config_serves(c, TRANSPORT_RDMA);
+	char clients[64] = "";
 
-	if (have_fds < fds) {
+	if (only_sockets)
+		snprintf(clients, sizeof(clients), " and --max-clients %llu", (unsigned long long)c->max_clients);
+	if (have < least + (only_sockets ? of_clients : 0)) {
 		snprintf(err, size, "the limit of open files (ulimit -n) is %llu, but --threads %llu%s and "
-			 "--max-handshakes %llu need %llu; raise it or lower --max-handshakes",
-			 (unsigned long long)have_fds, (unsigned long long)c->threads,
-			 c->n_rails > 1 ? " on each rail" : "",
-			 (unsigned long long)c->max_handshakes, (unsigned long long)fds);
+			 "--max-handshakes %llu%s need %llu; raise it or lower --max-handshakes%s",
+			 (unsigned long long)have, (unsigned long long)c->threads, c->n_rails > 1 ? " on each rail" : "",
+			 (unsigned long long)c->max_handshakes, clients,
+			 (unsigned long long)(least + (only_sockets ? of_clients : 0)), only_sockets ? " or --max-clients" : "");
 		return -ENOSPC;
 	}
-	c->shard_waiting = sizes_waiting(c->shard_clients, have_fds - fds, shards);
+	left = have - least;
+	if (left < of_clients)
+		log_warn("the limit of open files (ulimit -n) leaves %llu for clients over tcp and tls; --max-clients %llu would need "
+			 "%llu: raise it by %llu, or leave them out of --transports", (unsigned long long)left,
+			 (unsigned long long)c->max_clients, (unsigned long long)of_clients,
+			 (unsigned long long)(of_clients - left));
+	c->shard_waiting = sizes_waiting(c->shard_clients, left - MIN(left, of_clients), shards);
 	return 0;
 }
 

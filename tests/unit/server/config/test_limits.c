@@ -40,6 +40,7 @@ static int set_up(void **state)
 	memset(&cfg, 0, sizeof(cfg));
 	cfg.threads = 2;
 	cfg.n_rails = 1;
+	cfg.transport_mask = 1 << TRANSPORT_RDMA;
 	cfg.max_clients = 1000;
 	cfg.message_bytes = 4096;
 	cfg.credits = 16;
@@ -251,6 +252,46 @@ static void derive__too_few_descriptors__refused_one_below_the_need(void **state
 	assert_int_equal(cfg.shard_waiting, cfg.shard_clients);
 }
 
+/* Descriptors that are needed at the least, as the refusal says. */
+static unsigned long long needed(void)
+{
+	unsigned long long n;
+
+	nofile = 10;
+	assert_refused("ulimit -n", "raise it");
+	assert_int_equal(sscanf(strstr(err, "need "), "need %llu", &n), 1);
+	return n;
+}
+
+static void derive__clients_over_sockets__a_descriptor_each(void **state)
+{
+	unsigned long long rdma = needed(), tls, tcp;
+
+	(void)state;
+	cfg.transport_mask = 1 << TRANSPORT_TLS;
+	tls = needed();
+	assert_int_equal(tls, rdma + 1000);
+	assert_non_null(strstr(err, "and --max-clients 1000 need"));
+	cfg.transport_mask |= 1 << TRANSPORT_TCP;
+	tcp = needed();
+	/* In two shards, besides those that listen. */
+	assert_in_range(tcp, tls + 2 * 512, tls + 2 * 512 + 8);
+	nofile = tcp;
+	derive();
+	/* Clients may come over RDMA instead, so it starts; sockets that wait get none of what clients would need. */
+	cfg.transport_mask |= 1 << TRANSPORT_RDMA;
+	assert_int_equal(needed(), rdma);
+	nofile = rdma;
+	derive();
+	tls = cfg.shard_waiting;
+	nofile = tcp;
+	derive();
+	assert_int_equal(cfg.shard_waiting, tls);
+	nofile = tcp + 20;
+	derive();
+	assert_int_equal(cfg.shard_waiting, tls + 10);
+}
+
 static void derive__too_little_lockable_memory__refused_one_below_the_need(void **state)
 {
 	uint64_t need;
@@ -377,6 +418,7 @@ int main(void)
 		cmocka_unit_test_setup(derive__rails__each_shard_as_with_one, set_up),
 		cmocka_unit_test_setup(derive__different_devices__what_the_least_gives, set_up),
 		cmocka_unit_test_setup(derive__one_device_too_small__named, set_up),
+		cmocka_unit_test_setup(derive__clients_over_sockets__a_descriptor_each, set_up),
 		cmocka_unit_test_setup(derive__rails__descriptors_and_memory_of_all, set_up),
 	};
 
