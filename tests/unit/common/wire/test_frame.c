@@ -331,6 +331,28 @@ static void hello__writes_with_immediate_data__with_a_region_and_without_tags(vo
 	}
 }
 
+static void hello__over_a_socket__one_transport_no_psn_nothing_one_sided(void **state)
+{
+	static const struct { uint16_t features; uint32_t psn; const char *why; } cases[] = {
+		{ FRAME_FEATURE_TCP, 0, "" }, { FRAME_FEATURE_TLS, 0, "" },
+		{ FRAME_FEATURE_TCP | FRAME_FEATURE_TAGS | FRAME_FEATURE_TICKET | FRAME_FEATURE_ALL_CREDITS, 0, "" },
+		{ FRAME_FEATURE_TCP, 1, "HELLO psn" }, { FRAME_FEATURE_TLS, 1, "HELLO psn" }, { 0, 1, "" },
+		{ FRAME_FEATURES_SOCKET, 0, "HELLO features" },
+		{ FRAME_FEATURE_TCP | FRAME_FEATURE_REGION, 0, "HELLO features" },
+		{ FRAME_FEATURE_TLS | FRAME_FEATURE_REGION | FRAME_FEATURE_WRITE_IMM, 0, "HELLO features" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct frame_hello h = { .message_bytes = 64, .queue_depth = 1, .features = cases[i].features, .psn = cases[i].psn }, d;
+		uint8_t buf[FRAME_HELLO_BYTES];
+		const char *why = "";
+
+		assert_int_equal(frame_decode_hello(buf, frame_encode_hello(&h, buf), &d, &why), *cases[i].why ? -EPROTO : 0);
+		assert_non_null(strstr(why, cases[i].why));
+	}
+}
+
 static void hello__size_of_a_region_that_is_not_asked_for__refused(void **state)
 {
 	struct frame_hello h = { .message_bytes = 64, .queue_depth = 1, .region_bytes = 1 }, d;
@@ -596,6 +618,7 @@ int main(void)
 		cmocka_unit_test(header__lengths_and_reserved__checked),
 		cmocka_unit_test(hello__every_field_at_its_bounds__range_checked),
 		cmocka_unit_test(hello__writes_with_immediate_data__with_a_region_and_without_tags),
+		cmocka_unit_test(hello__over_a_socket__one_transport_no_psn_nothing_one_sided),
 		cmocka_unit_test(hello__size_of_a_region_that_is_not_asked_for__refused),
 		cmocka_unit_test(grant__every_field_at_its_bounds__range_checked),
 		cmocka_unit_test(hello__window_that_wraps_around__refused),
