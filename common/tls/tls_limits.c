@@ -8,6 +8,7 @@ void tls_limits_count_record(struct tls_limits *l, uint32_t bytes)
 {
 	l->turn_records++;
 	l->turn_bytes += bytes;
+	l->records += l->shook_hands;
 	l->handshake_records += !l->shook_hands;
 	l->handshake_bytes += l->shook_hands ? 0 : bytes;
 }
@@ -33,8 +34,8 @@ const char *tls_limits_excess(const struct tls_limits *l)
 		return "a handshake of more than " TEXT_OF(TLS_HANDSHAKE_RECORDS) " records";
 	if (l->handshake_bytes > TLS_HANDSHAKE_BYTES)
 		return "a handshake of more than " TEXT_OF(TLS_HANDSHAKE_BYTES) " bytes";
-	if (l->extra_records > TLS_EXTRA_RECORDS)
-		return "more than " TEXT_OF(TLS_EXTRA_RECORDS) " records without data after the handshake (key updates "
-		       "or the like)";
+	if (l->extra_records > TLS_EXTRA_RECORDS + l->records / TLS_RECORDS_PER_EXTRA)
+		return "more than " TEXT_OF(TLS_EXTRA_RECORDS) " records without data after the handshake, and one for each "
+		       TEXT_OF(TLS_RECORDS_PER_EXTRA) " records (key updates or the like)";
 	return NULL;
 }

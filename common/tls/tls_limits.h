@@ -15,14 +15,19 @@
 #define TLS_TURN_BYTES 65536
 #define TLS_HANDSHAKE_RECORDS 64
 #define TLS_HANDSHAKE_BYTES 65536
-/* After the handshake, without application data: key updates (RFC 8446, 4.6.3), tickets, alerts. */
+/* After the handshake, without application data: key updates (RFC 8446, 4.6.3), tickets, alerts. So many at first, and one more
+ * for so many records: rampart's own ends update their keys less often (TLS_KEY_RECORDS). */
 #define TLS_EXTRA_RECORDS 8
+#define TLS_RECORDS_PER_EXTRA 65536
+/* Records that an end sends with one key. AES-GCM is good for 2^24.5 (RFC 8446, 5.5). */
+#define TLS_KEY_RECORDS (1u << 23)
 
 /* Embedded; all zero for a new connection. */
 struct tls_limits {
 	uint32_t turn_records, turn_bytes;	/* since the turn began */
 	uint32_t handshake_records, handshake_bytes;
 	uint32_t extra_records;
+	uint64_t records;	/* all after the handshake */
 	bool shook_hands;	/* set by the owner */
 };
 

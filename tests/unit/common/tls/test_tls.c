@@ -712,6 +712,27 @@ static void read__as_many_records_without_data_as_allowed__data_goes_on(void **s
 	assert_int_equal(end, TLS_WANT_READ);
 }
 
+static void write__as_many_records_as_a_key_is_good_for__it_is_updated(void **state)
+{
+	enum tls_status end;
+
+	(void)state;
+	assert_false(resumes(server, client, NULL));
+	at_client->sent_records = TLS_KEY_RECORDS - 1;
+	say_bytewise(at_client, 1);
+	assert_int_equal(count_bytes(at_server, &end), 1);
+	assert_int_equal(at_server->limits.extra_records, 0);
+	say_bytewise(at_client, 3);
+	assert_int_equal(count_bytes(at_server, &end), 3);
+	assert_int_equal(end, TLS_WANT_READ);
+	assert_int_equal(at_server->limits.extra_records, 1);
+	assert_int_equal(at_client->sent_records, 3);
+	/* The other way has a key of its own. */
+	assert_int_equal(at_client->limits.extra_records, 0);
+	say_bytewise(at_server, 1);
+	assert_int_equal(count_bytes(at_client, &end), 1);
+}
+
 static void assert_cut_off(struct tls *t, const char *why)
 {
 	struct fail f;
@@ -878,6 +899,7 @@ int main(void)
 		TLS_TEST(free__goodbye_said__peer_reads_it_and_what_was_before),
 		TLS_TEST(read__more_records_than_a_turn_allows__more_then_the_rest),
 		TLS_TEST(read__as_many_records_without_data_as_allowed__data_goes_on),
+		TLS_TEST(write__as_many_records_as_a_key_is_good_for__it_is_updated),
 		TLS_TEST(read__more_records_without_data__cut_off_by_name),
 		TLS_TEST(handshake__in_tiny_records__a_few_in_a_turn_then_cut_off),
 	};

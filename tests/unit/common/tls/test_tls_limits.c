@@ -68,6 +68,11 @@ static void extra__records_without_data__counted_after_the_handshake_only(void *
 	tls_limits_count_extra(&l);
 	assert_non_null(strstr(tls_limits_excess(&l), "key updates"));
 	assert_true(tls_limits_turn_is_over(&l));
+	for (int i = 0; i < TLS_RECORDS_PER_EXTRA; i++)
+		tls_limits_count_record(&l, 1);
+	assert_null(tls_limits_excess(&l));
+	tls_limits_count_extra(&l);
+	assert_non_null(strstr(tls_limits_excess(&l), "key updates"));
 }
 
 int main(void)
