@@ -246,7 +246,7 @@ void traffic_begin_step(struct traffic *t, uint64_t bytes, uint32_t active, uint
 		trace_clear(t->trace);
 }
 
-/* Of all operations in flight, added up: the time since they were due. */
+/* Of all operations in flight, added up: the time since they were due. With --iterations some may have begun after `now`. */
 static uint64_t time_in_flight_ns(const struct traffic *t, uint64_t now)
 {
 	uint64_t sum = 0;
@@ -256,7 +256,7 @@ static uint64_t time_in_flight_ns(const struct traffic *t, uint64_t now)
 			const struct stream *s = &t->clients[i].streams[k];
 
 			for (uint64_t o = s->done; o < s->begun; o++)
-				sum += now - s->times[o % t->cfg->inflight].due_ns;
+				sum += now - MIN(now, s->times[o % t->cfg->inflight].due_ns);
 		}
 	return sum;
 }
