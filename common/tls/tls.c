@@ -285,11 +285,10 @@ enum tls_status tls_read(struct tls *t, void *buf, size_t n, size_t *got)
 	return ret == 1 ? TLS_DONE : status_of(t, ret);
 }
 
-/* The update goes out in front of what is written next. It has to wait for what OpenSSL could not write yet; the kernel's TLS
- * cannot do it. */
+/* The update goes out in front of what is written next. It has to wait for what OpenSSL could not write yet. */
 static void update_key(struct tls *t)
 {
-	if (!tls_uses_ktls(t) && SSL_key_update(t->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
+	if (SSL_key_update(t->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
 		t->sent_records = 0;
 	ERR_clear_error();
 }
@@ -302,9 +301,11 @@ enum tls_status tls_write(struct tls *t, const void *buf, size_t n, size_t *put)
 		update_key(t);
 	errno = 0;
 	ret = SSL_write_ex(t->ssl, buf, n, put);
-	/* One record, as partial writes are on; also of a try that did not get it out. */
+	if (ret != 1)
+		return status_of(t, ret);
+	/* One record, as partial writes are on. */
 	t->sent_records++;
-	return ret == 1 ? TLS_DONE : status_of(t, ret);
+	return TLS_DONE;
 }
 
 enum tls_status tls_flush(struct tls *t)

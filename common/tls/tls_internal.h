@@ -42,7 +42,7 @@ struct tls {
 	char text[160];
 	struct tls_socket socket;
 	struct tls_limits limits;
-	uint32_t sent_records;	/* with the present key, at most */
+	uint32_t sent_records;	/* with the present key */
 };
 
 /* ---- tls_load.c */

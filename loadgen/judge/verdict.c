@@ -243,8 +243,7 @@ void verdict_add_integrity(json_t *verdict, const struct step *s)
 	add(verdict, s, "data", "as sent", measured, corrupt ? CRITERION_FAIL : CRITERION_PASS);
 }
 
-/* Whether the generator ran all the time and replies came: inconclusive if not, and nothing if they did. */
-static void add_undisturbed(json_t *verdict, const struct step *s)
+void verdict_add_undisturbed(json_t *verdict, const struct step *s)
 {
 	char measured[96];
 
@@ -273,7 +272,7 @@ void verdict_add_step(json_t *verdict, const struct step *s, const struct verdic
 		add_connect_time(verdict, s, t, 99, terms);
 	}
 	verdict_add_integrity(verdict, s);
-	add_undisturbed(verdict, s);
+	verdict_add_undisturbed(verdict, s);
 	if (t->success_ratio > 0)
 		add_pools(verdict, s);
 }

@@ -34,6 +34,9 @@ void verdict_add_capacity(json_t *verdict, const char *criterion, uint32_t clien
 /* Only whether what was checked came as it was sent; nothing if nothing was checked. */
 void verdict_add_integrity(json_t *verdict, const struct step *s);
 
+/* Whether the generator ran all the time and replies came: inconclusive if not, and nothing if they did. */
+void verdict_add_undisturbed(json_t *verdict, const struct step *s);
+
 /* A step that was cut short by something that is not the server's fault: inconclusive. */
 void verdict_add_not_judged(json_t *verdict, const struct step *s, const char *why);
 

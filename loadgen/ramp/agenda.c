@@ -70,6 +70,8 @@ void agenda_tell(struct agenda *a, struct outcome *oc, const struct step *s, boo
 		return;
 	}
 	a->disturbed = 0;
+	if (loadgen_is_search(oc->cfg))
+		verdict_add_undisturbed(oc->verdict, s);
 	/* Several sizes are several servers' worth of capacity: none of them is the one, nor is what steps of several rates
 	 * hold. What is measured for the knee does not reopen a search that is done. */
 	if (oc->cfg->sizes.n == 1 && (oc->cfg->find_rate || !loadgen_is_swept(oc->cfg)) && a->probe.of != CAPACITY_N)

@@ -93,21 +93,22 @@ static uint64_t socket_fds(const struct server_config *c)
 static int share_descriptors(struct server_config *c, char *err, size_t size)
 {
 	uint64_t shards = server_config_shards(c), of_clients = socket_fds(c), have = res_raise_nofile();
-	uint64_t least = sizes_server_fds(c->n_rails, shards, c->max_handshakes), left;
+	uint64_t own = sizes_server_fds(c->n_rails, shards, c->max_handshakes), left;
 	bool only_sockets = !server_config_serves(c, TRANSPORT_RDMA);
+	uint64_t need = own + (only_sockets ? of_clients : 0);
 	char clients[64] = "";
 
 	if (only_sockets)
 		snprintf(clients, sizeof(clients), " and --max-clients %llu", (unsigned long long)c->max_clients);
-	if (have < least + (only_sockets ? of_clients : 0)) {
+	if (have < need) {
 		snprintf(err, size, "the limit of open files (ulimit -n) is %llu, but --threads %llu%s and "
 			 "--max-handshakes %llu%s need %llu; raise it or lower --max-handshakes%s",
 			 (unsigned long long)have, (unsigned long long)c->threads, c->n_rails > 1 ? " on each rail" : "",
-			 (unsigned long long)c->max_handshakes, clients,
-			 (unsigned long long)(least + (only_sockets ? of_clients : 0)), only_sockets ? " or --max-clients" : "");
+			 (unsigned long long)c->max_handshakes, clients, (unsigned long long)need,
+			 only_sockets ? " or --max-clients" : "");
 		return -ENOSPC;
 	}
-	left = have - least;
+	left = have - own;
 	if (left < of_clients)
 		log_warn("the limit of open files (ulimit -n) leaves %llu for clients over tcp and tls; --max-clients %llu would need "
 			 "%llu: raise it by %llu, or leave them out of --transports", (unsigned long long)left,

@@ -111,19 +111,20 @@ limit=60 all_back "a generator without descriptors: the server has everything ba
 # ---- memory of a running server
 
 start_live memory
+# Over sockets the control session was seen refused for want of memory, which takes it more than the 60 s in which a run begins.
+[[ $transport == rdma ]] && begin=load || begin=start_run
 # 100 clients come to a server that can have SPARE_KB more than it has.
 runs_short() { # RUN SPARE_KB EXTENDED_REGEX
     local run=$1 kb
     kb=$(awk '$1 == "VmData:" { print $2 }' "/proc/${pid[main]}/status")
     limits main data=$(((kb + $2) * 1024))
-    start_run "$run" main --steps 100 --threads 1 --connect-retries 0 --warmup 0 --duration 1
+    "$begin" "$run" main --steps 100 --threads 1 --connect-retries 0 --warmup 0 --duration 1
     end_of "$run" 180
     matches "$2 KB of memory left: a generator comes to its end, and says why" "$status $(<"${logs[$run]}")" "$3"
     jq -r '.steps[0] // {} | "# '"$2"' KB left: \(.connected_peak // 0) of 100 connected; " +
         ([.failures[]? | "\(.count) \(.stage) \(.code)"] | join(", "))' "$tmp/$run.json"
     is "$2 KB of memory left: the server is there" "$(is_gone main; echo $?)" 1
 }
-# Over a socket the megabyte may be too little for the control session, too: each connection keeps its TLS there or its buffers.
 runs_short hungry 1024 "^([04]|[1${over:+3}] .*(refused|timeout|closed|errno|10 ms))"
 runs_short starving 0 '^([04]|[13] .*(refused|timeout|closed|errno|10 ms))'
 limits main data=unlimited

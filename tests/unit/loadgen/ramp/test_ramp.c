@@ -861,6 +861,22 @@ static void frozen__in_a_search__probe_is_made_again(void **state)
 	assert_int_equal(verdict_overall(oc.verdict), CRITERION_PASS);
 }
 
+/* It is made three times; then it counts, and is inconclusive. */
+static void frozen__in_a_search_every_time__nothing_passes_for_sure(void **state)
+{
+	(void)state;
+	cfg.find_capacity = true;
+	cfg.duration_ns = 50 * NS_PER_MS;
+	outcome_clear(&oc);
+	outcome_init(&oc, &cfg);
+	freezes = 3;
+	on_order = freeze_some;
+	run();
+	assert_int_equal(freezes, 0);
+	assert_true(json_array_size(oc.steps) >= 3);
+	assert_int_equal(verdict_overall(oc.verdict), CRITERION_INCONCLUSIVE);
+}
+
 static void stall(struct worker *w, enum worker_order order)
 {
 	if (order == ORDER_STOP)
@@ -1030,6 +1046,7 @@ int main(void)
 		RAMP_TEST(control_session__server_away_with_reconnect__waited_for),
 		RAMP_TEST(frozen__while_measuring__hole_is_named_and_nothing_passes_for_sure),
 		RAMP_TEST(frozen__in_a_search__probe_is_made_again),
+		RAMP_TEST(frozen__in_a_search_every_time__nothing_passes_for_sure),
 		RAMP_TEST(floor__server_short_of_memory_while_measuring__step_is_cut_short),
 		RAMP_TEST(floor__short_before_the_first_client__nobody_connects),
 		RAMP_TEST(floor__off__goes_on),
