@@ -233,7 +233,7 @@ static void stop__member_comes_back__it_is_out(void **state)
 static void write_bogus_arrivals(const char *uuid, unsigned n)
 {
 	struct etcd_target target = { .patience_ns = 10 * NS_PER_S };
-	struct etcd_line *line;
+	struct etcd_line *line = NULL;
 	struct etcd_answer a;
 	char root[64], key[128];
 

@@ -13,6 +13,7 @@
 #include "common/tls/tls.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/helpers/client_rig.h"
+#include "tests/unit/helpers/moved_clock.h"
 
 /* ---- TCP ---- */
 

@@ -11,6 +11,7 @@
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/helpers/client_rig.h"
+#include "tests/unit/helpers/moved_clock.h"
 
 /* In the order a connection goes through them. */
 static const enum client_state stations[] = {

@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/tls/tls.h"
 #include "tests/unit/helpers/client_rig.h"
+#include "tests/unit/helpers/moved_clock.h"
 
 static struct control *control;
 static int reports;

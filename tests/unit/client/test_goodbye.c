@@ -7,6 +7,7 @@
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/helpers/moved_clock.h"
 
 static void goodbye(struct client_conn *c, uint64_t reason)
 {

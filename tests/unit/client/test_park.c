@@ -13,6 +13,7 @@
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/helpers/client_rig.h"
+#include "tests/unit/helpers/moved_clock.h"
 
 #define PARKED_MS 60
 
@@ -131,7 +132,7 @@ static void go_on__after_each__stage_begins_with_its_whole_time(void **state)
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
 		struct client_conn *c = parked_at(i);
 
-		usleep(PARKED_MS * 1000);
+		clock_move(PARKED_MS * NS_PER_MS);
 		client_go_on(c);
 		assert_int_equal(c->parked, STAGE_TIMED);
 		assert_int_equal(c->state, stops[i].next);
@@ -155,7 +156,7 @@ static void parked__before_each_stage__time_not_counted(void **state)
 		struct client_conn *c = parked_at(i);
 		uint64_t stages = 0, wall;
 
-		usleep(PARKED_MS * 1000);
+		clock_move(PARKED_MS * NS_PER_MS);
 		client_go_on(c);
 		client_drive(c, CLIENT_ST_LIVE);
 		wall = clock_now_ns() - c->intended_ns;
@@ -177,7 +178,7 @@ static void parked__before_every_stage__adds_up(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
-		usleep(5000);
+		clock_move(5 * NS_PER_MS);
 		park_at = i + 1 < N_ELEMENTS(stops) ? stops[i + 1].stage : STAGE_N;
 		client_go_on(c);
 		assert_true(c->parked_ns >= before + 5 * NS_PER_MS);

@@ -13,6 +13,7 @@
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/helpers/client_rig.h"
+#include "tests/unit/helpers/moved_clock.h"
 
 static void event(struct client_conn *c, enum rdma_cm_event_type type, int status)
 {

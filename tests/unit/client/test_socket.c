@@ -11,6 +11,7 @@
 #include "common/wire/msg.h"
 #include "common/wire/record.h"
 #include "tests/unit/helpers/client_rig.h"
+#include "tests/unit/helpers/moved_clock.h"
 
 #define PROOF_BYTES (RECORD_HEADER_BYTES + PDATA_PROOF_BYTES)
 

@@ -10,6 +10,7 @@
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/helpers/client_rig.h"
+#include "tests/unit/helpers/moved_clock.h"
 
 #define RETRIES 8
 

@@ -18,6 +18,7 @@
 #include "server/control.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/helpers/moved_clock.h"
 #include "tests/unit/helpers/server_rig.h"
 
 static ev_timer *deadline;	/* the last one that was started on the main thread's loop */

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -16,19 +14,8 @@
 #include "common/host/sample.h"
 #include "common/tls/tls.h"
 #include "server/control.h"
+#include "tests/unit/helpers/moved_clock.h"
 #include "tests/unit/helpers/server_rig.h"
-
-static time_t clock_ahead_s;
-
-/* In the place of libc's, for libev and for all else. */
-int clock_gettime(clockid_t clock, struct timespec *ts)
-{
-	long ret = syscall(SYS_clock_gettime, clock, ts);
-
-	if (clock == CLOCK_MONOTONIC)
-		ts->tv_sec += clock_ahead_s;
-	return (int)ret;
-}
 
 static uint64_t open_fds(void)
 {
@@ -298,11 +285,11 @@ static void watch__does_not_read_for_120_s__cut_off_as_a_timeout(void **state)
 	before = open_fds();
 	watch_and_stop_reading(&p);
 	for (int s = 10; s <= 110; s += 10) {
-		clock_ahead_s += 10;
+		clock_move(10 * NS_PER_S);
 		server_turns(3);
 		assert_int_equal(server_controls(), 1);
 	}
-	clock_ahead_s += 31;
+	clock_move(31 * NS_PER_S);
 	server_turns(3);
 	assert_int_equal(server_controls(), 0);
 	assert_int_equal(server_closed(CLOSE_FAILED), 1);
@@ -324,7 +311,7 @@ static void watch__reads_for_longer_than_120_s__stays(void **state)
 	watch(&p, 60000);
 	for (int i = 0; i < 4; i++) {
 		json_decref(next(&p));
-		clock_ahead_s += 60;
+		clock_move(60 * NS_PER_S);
 	}
 	json_decref(next(&p));
 	assert_int_equal(server_controls(), 1);

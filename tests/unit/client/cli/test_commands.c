@@ -9,6 +9,7 @@
 #include "common/rdma/qp_pool.h"
 #include "tests/unit/helpers/client_rig.h"
 #include "tests/unit/files/log_watch.h"
+#include "tests/unit/helpers/moved_clock.h"
 
 static struct command_config cfg;
 static struct session session;

@@ -12,6 +12,7 @@
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/helpers/moved_clock.h"
 #include "tests/unit/helpers/verbs_rig.h"
 
 static struct pump pump;

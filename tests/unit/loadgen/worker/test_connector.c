@@ -1,6 +1,7 @@
 /* Unit tests of loadgen/worker/connector.c and clients.c: who connects next, and what becomes of clients whose connections
  * fail, park or close. Connections are fakes of this file.
  */
+#include "tests/unit/helpers/moved_clock.h"
 #include "tests/unit/helpers/options.h"
 #include "tests/unit/helpers/unit.h"
 
@@ -327,6 +328,15 @@ static void parked__fails__the_others_go_on_without_it(void **state)
 
 /* --- the end --- */
 
+/* The client of this connection leaves, to come back. */
+static void leaves(uint32_t conn)
+{
+	client_of(conn)->away = true;
+	counter_add(&rig.stats.away, 1);
+	connector_set_state(&rig.connector, client_of(conn), WCLIENT_LEAVING);
+	closes(conn, FAIL_NONE, 0);
+}
+
 static void leaves__comes_back_on_a_new_connection(void **state)
 {
 	struct wclient *wc;
@@ -335,24 +345,40 @@ static void leaves__comes_back_on_a_new_connection(void **state)
 	begin("--churn 1", STAGE_FIRST_REPLY);
 	all_go_live();
 	wc = client_of(0);
-	wc->away = true;
-	counter_add(&rig.stats.away, 1);
-	connector_set_state(&rig.connector, wc, WCLIENT_LEAVING);
-	closes(0, FAIL_NONE, 0);
+	leaves(0);
 	assert_int_equal(wc->state, WCLIENT_CONNECTING);
 	goes_live(CLIENTS);
 	assert_int_equal(rig.back, 1);
 	assert_int_equal(wc->state, WCLIENT_LIVE);
 	/* One that fails while it is away was dropped. */
 	wc = client_of(1);
-	wc->away = true;
-	counter_add(&rig.stats.away, 1);
-	connector_set_state(&rig.connector, wc, WCLIENT_LEAVING);
-	closes(1, FAIL_NONE, 0);
+	leaves(1);
 	closes(CLIENTS + 1, FAIL_CERTIFICATE, 1);
 	assert_int_equal(counter_get(&rig.stats.dropped), 1);
 	assert_int_equal(counter_get(&rig.stats.away), 0);
 	assert_int_equal(wc->state, WCLIENT_NONE);
+}
+
+static void leave__more_than_may_connect__whoever_left_first_is_back_first(void **state)
+{
+	static const uint32_t order[] = { 7, 3, 39, 0, 12, 4, 38, 1 };
+	const uint32_t n = N_ELEMENTS(order);
+
+	(void)state;
+	begin("--churn 1 --connect-concurrency 1", STAGE_FIRST_REPLY);
+	while (!connector_is_done(&rig.connector))
+		all_go_live();
+	pace_init(&rig.connector.pace, 1);
+	for (uint32_t i = 0; i < n; i++)
+		leaves(order[i]);
+	assert_counts(1, CLIENTS - n, n - 1, 0, 0);
+	/* Each leaves again as soon as it is back, so the second round has the order of the first. */
+	for (uint32_t i = 0; i < 2 * n; i++) {
+		assert_ptr_equal(client_of(CLIENTS + i), client_of(order[i % n]));
+		goes_live(CLIENTS + i);
+		leaves(CLIENTS + i);
+	}
+	assert_int_equal(rig.back, 2 * n);
 }
 
 static void close__clients_that_wait_are_given_up__all_gone(void **state)
@@ -636,6 +662,7 @@ int main(void)
 		CONNECTOR_TEST(parked__all__go_on_in_their_order),
 		CONNECTOR_TEST(parked__fails__the_others_go_on_without_it),
 		CONNECTOR_TEST(leaves__comes_back_on_a_new_connection),
+		CONNECTOR_TEST(leave__more_than_may_connect__whoever_left_first_is_back_first),
 		CONNECTOR_TEST(close__clients_that_wait_are_given_up__all_gone),
 		CONNECTOR_TEST(lost__without_reconnect__dropped),
 		CONNECTOR_TEST(draining__client_is_lost_but_not_cut_off),

@@ -16,6 +16,7 @@
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/helpers/moved_clock.h"
 #include "tests/unit/helpers/server_rig.h"
 
 static bool no_handover;	/* there is no memory for a control session on its way to the main thread */

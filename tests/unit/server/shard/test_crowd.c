@@ -1,4 +1,4 @@
-/* Unit tests of a shard whose places one address has taken, in real time and over real TCP: seven clients of another address
+/* Unit tests of a shard whose places one address has taken, over real TCP: seven clients of another address
  * come and are to get their GRANTs promptly. */
 #include "tests/unit/helpers/unit.h"
 
@@ -11,11 +11,13 @@
 
 #include "common/base/clock.h"
 #include "common/host/res.h"
+#include "tests/unit/helpers/moved_clock.h"
 #include "tests/unit/helpers/server_rig.h"
 
 #define HONEST 7
 #define GREEDY "127.0.0.12"
-/* Half a second is what it takes until a connection counts as silent; the rest is for a slow machine. */
+/* Limit for the moved clock's time and processor time together. The server accepts the 4,000 connections a few at a
+ * time, which takes about a second. */
 #define PROMPT_NS (5 * NS_PER_S)
 
 /* The first bytes of a ClientHello's record (RFC 8446, 5.1). */
@@ -69,14 +71,14 @@ static uint64_t seven_get_in(void)
 	uint64_t longest_ns = 0;
 
 	for (int i = 0; i < HONEST; i++) {
-		uint64_t begun_ns = clock_now_ns();
+		uint64_t begun_ns = clock_now_ns() + clock_busy_ns();
 
 		peer_connect(&p[i]);
 		assert_true(peer_handshake(&p[i]));
 		peer_hello(&p[i], 0);
 		if (peer_answer(&p[i]) != FRAME_GRANT)
 			fail_msg("refused: %s", p[i].refuse.text);
-		longest_ns = MAX(longest_ns, clock_now_ns() - begun_ns);
+		longest_ns = MAX(longest_ns, clock_now_ns() + clock_busy_ns() - begun_ns);
 		peer_close(&p[i]);
 	}
 	return longest_ns;

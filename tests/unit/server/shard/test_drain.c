@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/helpers/moved_clock.h"
 
 /* The housekeeping has said goodbyes. */
 static void drain(void)

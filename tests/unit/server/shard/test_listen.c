@@ -13,6 +13,7 @@
 #include "common/tls/tls.h"
 #include "server/shard/boot.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/helpers/moved_clock.h"
 #include "tests/unit/helpers/server_rig.h"
 
 static int accept_errno;	/* with which accept4 fails; 0: it does not */

@@ -7,6 +7,7 @@
 
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/helpers/moved_clock.h"
 #include "tests/unit/helpers/server_messages.h"
 #include "tests/unit/helpers/server_rig.h"
 
@@ -521,7 +522,7 @@ static void completion__of_an_earlier_life__nothing_happens(void **state)
 	start_live(&p);
 	c = server_only(CONN_ST_LIVE);
 	w.qp_slot = c->link.rc.slot;
-	w.generation = c->link.rc.generation;
+	w.generation = wr_unpack(c->link.rc.id_base).generation;
 	/* The one that just rested is the next to be taken, if no others are made meanwhile. */
 	fake_device.attr.max_qp = (int)fake_qps();
 	peer_leave(&p);

@@ -6,6 +6,7 @@
 
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/helpers/moved_clock.h"
 #include "tests/unit/helpers/server_messages.h"
 #include "tests/unit/helpers/server_rig.h"
 

@@ -18,6 +18,7 @@
 #include "common/wire/record.h"
 #include "server/shard/arrive.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/helpers/moved_clock.h"
 #include "tests/unit/helpers/server_rig.h"
 
 #define PROOF_BYTES (RECORD_HEADER_BYTES + PDATA_PROOF_BYTES)
@@ -337,10 +338,10 @@ static void rdma__session_of_a_tcp_client__rejected(void **state)
 	server_assert_all_back();
 }
 
-/* The second address of the loopback interface. */
+/* Another address of the loopback interface. */
 static int dial_from_another(const struct peer *p)
 {
-	struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1) };
+	struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 11) };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
