@@ -9,6 +9,7 @@
 #include "common/rdma/ep_internal.h"
 
 #define UNAWAITED_ROUNDS 16
+#define IDLE_SWEEPS 16
 #define INLINE_LEAST 64u	/* less is not worth a try */
 
 static bool is_receive(const struct ep *ep, const struct ep_cq *q)
@@ -16,11 +17,26 @@ static bool is_receive(const struct ep *ep, const struct ep_cq *q)
 	return q == &ep->cqs[0];
 }
 
+/* Queues to which a completion may come: that of the receives, and those with requests. */
+static uint64_t busy_queues(const struct ep *ep)
+{
+	return ep->all_cqs & (1 | ep->with_requests | ep->with_awaited);
+}
+
+/* Puts a queue into a mask, or takes it out if `count` is 0. */
+static inline void mark_queue(uint64_t *mask, const struct ep_cq *q, uint32_t count)
+{
+	if (count)
+		*mask |= q->bit;
+	else
+		*mask &= ~q->bit;
+}
+
 int ep_arm(struct ep *ep, struct ep_cq *q)
 {
 	int ret;
 
-	q->poll = true;
+	ep->to_poll |= q->bit;
 	if (q->armed || (!q->awaited && !is_receive(ep, q)))
 		return 0;
 	ret = -ibv_req_notify_cq(q->cq, is_receive(ep, q) && ep->solicited_only && !ep->srq_low);
@@ -97,6 +113,7 @@ int ep_take_events(struct ep *ep)
 {
 	struct ibv_cq *cq;
 	void *context;
+	uint64_t left = 0;
 	int ret = 0;
 
 	/* Each armed queue raises one event. Looking for more would be a system call for nothing. */
@@ -112,9 +129,10 @@ int ep_take_events(struct ep *ep)
 		q->events++;
 		ep->n_armed -= q->armed;
 		q->armed = false;
+		left |= q->bit;
 	}
-	for (uint32_t i = 0; i < ep->n_cqs && !ret; i++) {
-		struct ep_cq *q = &ep->cqs[i];
+	for (left |= busy_queues(ep); left && !ret; left &= left - 1) {
+		struct ep_cq *q = &ep->cqs[__builtin_ctzll(left)];
 
 		ep_ack(q);
 		/* A queue that is still armed has raised no event, so it is empty. */
@@ -129,13 +147,23 @@ void ep_await(struct ep *ep, const struct ibv_qp *qp, int n)
 	struct ep_cq *q = qp->send_cq->cq_context;
 
 	q->awaited += (uint32_t)n;
+	mark_queue(&ep->with_awaited, q, q->awaited);
 	if (n > 0 && !ep->spin && !q->armed && ep_arm(ep, q))
 		log_error("ibv_req_notify_cq failed on %s", ep->dev->name);
 }
 
-void ep_count_sends(struct ep *ep, int n)
+void ep_count_sends(struct ep *ep, const struct ibv_qp *qp, int n)
 {
+	struct ep_cq *q = qp->send_cq->cq_context;
+
+	q->out += (uint32_t)n;
+	mark_queue(&ep->with_requests, q, q->out);
 	ep->sends_out += (uint64_t)n;
+}
+
+void ep_poll_again(struct ep *ep, const struct ibv_qp *qp)
+{
+	ep->to_poll |= ((struct ep_cq *)qp->send_cq->cq_context)->bit;
 }
 
 uint64_t ep_sends_out(const struct ep *ep)
@@ -160,10 +188,11 @@ bool ep_needs_sweep(const struct ep *ep)
 	return ep->sends_out || ep->n_short || (ep->solicited_only && !ep->limit_armed);
 }
 
+/* An abandoned queue pair may leave completions that no counter knows of, so every IDLE_SWEEPS-th sweep polls all
+ * queues. */
 void ep_sweep(struct ep *ep)
 {
-	for (uint32_t i = 0; i < ep->n_cqs; i++)
-		ep->cqs[i].poll = true;
+	ep->to_poll |= ep->sweeps++ % IDLE_SWEEPS == 0 ? ep->all_cqs : busy_queues(ep);
 }
 
 void ep_set_spin(struct ep *ep, bool spin)
@@ -207,7 +236,7 @@ void ep_srq_is_low(struct ep *ep)
 {
 	ep->limit_armed = false;
 	ep->srq_low = true;
-	ep->cqs[0].poll = true;
+	ep->to_poll |= 1;
 	if (!ep->spin)
 		arm_receives_again(ep);
 }
@@ -237,6 +266,8 @@ static int dispatch(struct ep *ep, struct ep_cq *q, const struct ibv_wc *wc, int
 		q->awaited -= w.awaited;
 		ep->on_wc(ep->arg, &wc[i]);
 	}
+	if (!q->awaited)
+		ep->with_awaited &= ~q->bit;
 	ep_unhold(ep);
 	return refill(ep) ? -EIO : n;
 }
@@ -281,9 +312,9 @@ static int process_sends(struct ep *ep, struct ep_cq *q, int max)
 }
 
 /* A spinning thread polls queues in which nothing is awaited only now and then, because each poll delays a message. */
-static bool is_to_be_polled(const struct ep *ep, const struct ep_cq *q)
+static uint64_t spun_queues(const struct ep *ep)
 {
-	return q->poll || (ep->spin && (is_receive(ep, q) || q->awaited || ep->rounds % UNAWAITED_ROUNDS == 0));
+	return ep->rounds % UNAWAITED_ROUNDS == 0 ? ep->all_cqs : ep->all_cqs & (1 | ep->with_awaited);
 }
 
 int ep_process(struct ep *ep, int max)
@@ -292,16 +323,17 @@ int ep_process(struct ep *ep, int max)
 	max = MIN(max, (int)EP_BATCH);
 	if (ep->n_short && make_up(ep))
 		return -EIO;
-	for (uint32_t i = 0; i < ep->n_cqs; i++) {
-		struct ep_cq *q = &ep->cqs[ep->next_cq];
-		int n = 0;
+	if (ep->spin)
+		ep->to_poll |= spun_queues(ep);
+	while (ep->to_poll) {
+		uint64_t later = ep->to_poll >> ep->next_cq << ep->next_cq;
+		struct ep_cq *q = &ep->cqs[__builtin_ctzll(later ? later : ep->to_poll)];
+		int n = is_receive(ep, q) ? process_receives(ep, q, max) : process_sends(ep, q, max);
 
-		ep->next_cq = ep->next_cq + 1 < ep->n_cqs ? ep->next_cq + 1 : 0;
-		if (is_to_be_polled(ep, q))
-			n = is_receive(ep, q) ? process_receives(ep, q, max) : process_sends(ep, q, max);
+		ep->next_cq = q + 1 < ep->cqs + ep->n_cqs ? (uint32_t)(q + 1 - ep->cqs) : 0;
 		if (n)
 			return n;
-		q->poll = false;
+		ep->to_poll &= ~q->bit;
 	}
 	return 0;
 }

@@ -147,8 +147,11 @@ int ep_take_events(struct ep *ep) __attribute__((warn_unused_result));
  * ep_sweep. A negative n takes back requests that could not be posted. */
 void ep_await(struct ep *ep, const struct ibv_qp *qp, int n);
 
-/* Counts send queue entries that were posted (n > 0) or retired (n < 0). */
-void ep_count_sends(struct ep *ep, int n);
+/* Counts entries of a queue pair's send queue that were posted (n > 0) or retired (n < 0). ep_sweep passes over a
+ * completion queue without outstanding entries and awaited completions. */
+void ep_count_sends(struct ep *ep, const struct ibv_qp *qp, int n);
+/* A queue pair was released whose entries may still have completions in their queue: it is polled once more. */
+void ep_poll_again(struct ep *ep, const struct ibv_qp *qp);
 uint64_t ep_sends_out(const struct ep *ep);
 /* Counts requests that went out with one doorbell, and those of them that are signalled. */
 void ep_count_doorbell(struct ep *ep, uint32_t requests, uint32_t signalled);
@@ -156,7 +159,7 @@ void ep_get_work(const struct ep *ep, struct ep_work *out);
 /* True if ep_sweep is to be called now and then while the thread sleeps: a send that is out may fail without raising an
  * event, the SRQ is short of receives, or its limit is not armed. */
 bool ep_needs_sweep(const struct ep *ep);
-/* Marks all queues to be polled. */
+/* Marks the queues to be polled that may hold completions. */
 void ep_sweep(struct ep *ep);
 
 /* With solicited_only: has the device tell (ASYNC_SRQ_LOW) when unsolicited messages have nearly emptied the SRQ, once; the

@@ -6,18 +6,19 @@
 #include "common/rdma/ep.h"
 
 #define REPOST_BATCH 128
-#define SEND_CQS_MAX 64
+#define SEND_CQS_MAX 63	/* these and the queue of receives have a bit each in 64 */
 /* The SRQ's limit: with fewer receives than this the device raises an event. Peers that keep to their credits leave EP_BATCH
  * receives to a thread that sleeps, so the event means that one does not; half of them are left for the others. */
 #define SRQ_LIMIT (EP_BATCH / 2)
 
 struct ep_cq {
 	struct ibv_cq *cq;
+	uint64_t bit;		/* in the masks of struct ep */
 	uint32_t room;		/* QPs that can still be assigned (send CQs) */
 	uint32_t awaited;	/* completions to come that somebody waits for (send CQs) */
+	uint32_t out;		/* requests that were posted and not retired (send CQs) */
 	unsigned int events;	/* taken and not acked */
 	bool armed;		/* the next completion raises an event */
-	bool poll;		/* may hold completions */
 };
 
 struct ep {
@@ -30,6 +31,10 @@ struct ep {
 	struct ibv_mr *mr;
 	struct ep_cq cqs[1 + SEND_CQS_MAX];	/* [0] receives */
 	uint32_t n_cqs, n_armed;
+	/* One bit for each of cqs[]. all_cqs: it exists. to_poll: it may hold completions. with_requests: requests are
+	 * outstanding. with_awaited: somebody awaits a completion. */
+	uint64_t all_cqs, to_poll, with_requests, with_awaited;
+	uint32_t sweeps;
 	uint64_t sends_out;
 	struct ep_work work;
 	uint32_t rounds;	/* of polling */

@@ -41,7 +41,9 @@ static int make_cq(struct ep *ep, uint32_t cqe, uint32_t room)
 	if (!q->cq)
 		return -errno;
 	q->room = room;
-	q->poll = true;
+	q->bit = UINT64_C(1) << ep->n_cqs;
+	ep->all_cqs |= q->bit;
+	ep->to_poll = ep->all_cqs;
 	ep->n_cqs++;
 	return ep->spin ? 0 : ep_arm(ep, q);
 }

@@ -38,6 +38,21 @@ void rc_init(struct rc *rc, struct ep *ep, struct qp_pool *pool, rc_on_broken_fn
 	rc->held_head = rc->held_tail = EP_NO_BUF;
 }
 
+static uint32_t message_entries(const struct rc *rc)
+{
+	return ep_sq_depth(rc->ep) - RESERVED_ENTRIES;
+}
+
+/* A completion covers a third of the entries at most. Otherwise the send queue could fill up with entries that no
+ * completion retires. A message may take two entries. */
+static void set_signal_limits(struct rc *rc)
+{
+	uint32_t every = ep_signal_every(rc->ep);
+
+	rc->must_signal_at = (uint16_t)MIN((message_entries(rc) + 2) / 3, WR_COVERS_MAX - 1);
+	rc->signal_at = every && every < rc->must_signal_at ? (uint16_t)every : rc->must_signal_at;
+}
+
 int rc_take_qp(struct rc *rc, uint32_t owner)
 {
 	int ret = qp_pool_get(rc->pool, owner, &rc->slot);
@@ -47,7 +62,8 @@ int rc_take_qp(struct rc *rc, uint32_t owner)
 		return ret;
 	}
 	rc->qp = qp_pool_qp(rc->pool, rc->slot);
-	rc->generation = qp_pool_generation(rc->pool, rc->slot);
+	rc->id_base = wr_pack(&(struct wr){ .qp_slot = rc->slot, .generation = qp_pool_generation(rc->pool, rc->slot) });
+	set_signal_limits(rc);
 	return 0;
 }
 
@@ -56,17 +72,11 @@ uint32_t rc_qpn(const struct rc *rc)
 	return rc->qp ? rc->qp->qp_num : 0;
 }
 
-static uint32_t message_entries(const struct rc *rc)
-{
-	return ep_sq_depth(rc->ep) - RESERVED_ENTRIES;
-}
-
 static uint64_t make_id(const struct rc *rc, enum wr_type type, uint32_t buf, uint32_t covers, bool awaited)
 {
-	struct wr w = { .type = type, .buf = buf, .qp_slot = rc->slot,
-			.generation = rc->generation, .covers = covers, .awaited = awaited };
+	struct wr w = { .type = type, .buf = buf, .covers = covers, .awaited = awaited };
 
-	return wr_pack(&w);
+	return rc->id_base | wr_pack(&w);
 }
 
 /* Takes back the announced completions of requests that were not posted. */
@@ -98,13 +108,13 @@ static int post(struct rc *rc, struct ibv_send_wr *wr, uint32_t n, uint32_t sign
 static void count_posted(struct rc *rc, uint32_t n)
 {
 	rc->sq_used = (uint16_t)(rc->sq_used + n);
-	ep_count_sends(rc->ep, (int)n);
+	ep_count_sends(rc->ep, rc->qp, (int)n);
 }
 
 static void retire(struct rc *rc, uint32_t n)
 {
 	rc->sq_used = (uint16_t)(rc->sq_used - n);
-	ep_count_sends(rc->ep, -(int)n);
+	ep_count_sends(rc->ep, rc->qp, -(int)n);
 }
 
 /* --- lists of buffers --- */
@@ -160,23 +170,16 @@ static void free_all_held(struct rc *rc)
 
 /* --- messages --- */
 
-/* True if the next request must have a completion because the completion would cover `covers` entries. Otherwise the send
- * queue could fill up with entries that no completion retires. A message may take two entries. */
-static bool must_signal(const struct rc *rc, uint32_t covers)
-{
-	return covers * 3 >= message_entries(rc) || covers + 1 >= WR_COVERS_MAX;
-}
-
+/* True if the next message has a completion, which would cover `covers` entries. Unless --signal-every says how often,
+ * a message that is not inline always has one, because its buffer is held until then. */
 static bool message_is_signalled(const struct rc *rc, uint32_t covers, bool is_inline)
 {
-	uint32_t every = ep_signal_every(rc->ep);
-
-	return must_signal(rc, covers) || (every ? covers >= every : !is_inline);
+	return covers >= rc->signal_at || (!is_inline && !ep_signal_every(rc->ep));
 }
 
 /* Nobody waits for the completion of an inline message, because its buffer is free already, unless the send queue is
- * getting full: then its entry is waited for. The last third of a full queue always has a signalled request (must_signal).
- * A queue with a single free entry is full for a message with a WRITE. */
+ * getting full: then its entry is waited for. The last third of a full queue always has a signalled request
+ * (must_signal_at). A queue with a single free entry is full for a message with a WRITE. */
 static bool message_is_awaited(const struct rc *rc, uint32_t used, bool is_inline)
 {
 	return !is_inline || (used + rc->may_write) * 3 > message_entries(rc) * 2;
@@ -262,7 +265,7 @@ static void account_for_messages(struct rc *rc, const struct chain *ch, uint32_t
 /* Send queue entries that the first waiting message takes. */
 static uint32_t entries_of_first(const struct rc *rc)
 {
-	return 1 + writes_before(rc, rc->waiting_head);
+	return rc->waiting_writes ? 1 + writes_before(rc, rc->waiting_head) : 1;
 }
 
 /* Posts as many waiting messages as one doorbell takes. */
@@ -411,7 +414,7 @@ static void chain_rma(struct rc *rc, struct chain *ch, const struct rc_rma *op)
 
 	rc->unsignalled++;
 	rc->rma_unsignalled++;
-	signalled = op->signal || must_signal(rc, rc->unsignalled);
+	signalled = op->signal || rc->unsignalled >= rc->must_signal_at;
 	*wr->sg_list = (struct ibv_sge){ .addr = (uintptr_t)op->local, .length = op->bytes, .lkey = op->lkey };
 	wr->opcode = op->opcode;
 	set_target(wr, op);
@@ -537,7 +540,10 @@ void rc_release(struct rc *rc, uint64_t now_ns, bool qp_reusable)
 	rest_ns = cm_rest_ns(rc->id, ep_dev(rc->ep)->attr.local_ca_ack_delay);
 	free_all_held(rc);
 	/* Entries whose completion was flushed, or that had none, were not retired. */
-	retire(rc, rc->sq_used);
+	if (rc->sq_used) {
+		retire(rc, rc->sq_used);
+		ep_poll_again(rc->ep, rc->qp);
+	}
 	if (rest_ns && rc->slot != QP_POOL_NONE)
 		qp_pool_set_rest(rc->pool, rc->slot, rest_ns);
 	cm_id_destroy(rc->id);

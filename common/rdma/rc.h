@@ -43,12 +43,14 @@ struct rc {
 	rc_on_broken_fn *on_broken;
 	struct ep_deferred deferred;	/* posts the waiting messages */
 	uint32_t slot;			/* QP_POOL_NONE: no QP */
-	uint32_t generation;
+	uint64_t id_base;		/* what the ids of all its requests have in common: the QP's slot and generation */
 	uint32_t waiting_head, waiting_tail;	/* buffers of messages that are not posted yet */
 	uint32_t waiting_n, waiting_writes;	/* number of waiting messages, and of those with a WRITE in front */
 	uint32_t held_head, held_tail;	/* buffers of posted messages whose completion did not come yet */
 	uint16_t sq_used;		/* entries posted and not retired */
 	uint16_t unsignalled;		/* posted since the last signalled one */
+	uint16_t must_signal_at;	/* a request that makes `unsignalled` reach this must have a completion */
+	uint16_t signal_at;		/* the same for a message, which --signal-every may make signalled earlier */
 	uint16_t rma_unsignalled;	/* RMA requests posted since the last signalled RMA request */
 	bool may_write;			/* set by the owner: some messages will have a WRITE in front */
 	bool special_busy;		/* the entry for a probe or bind is in use */

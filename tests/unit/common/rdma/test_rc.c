@@ -22,7 +22,7 @@ static void on_wc(struct verbs_rig *r, const struct ibv_wc *wc)
 	(void)r;
 	assert_int_not_equal(w.type, WR_RECV);
 	assert_int_equal(w.qp_slot, rc.slot);
-	assert_int_equal(w.generation, rc.generation & WR_GENERATION_MASK);
+	assert_int_equal(w.generation, wr_unpack(rc.id_base).generation);
 	send_wc_result = rc_on_send_wc(&rc, wc, &w);
 }
 
