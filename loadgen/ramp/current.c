@@ -223,8 +223,13 @@ static void take_moment(const struct crew *crew, struct step_moment *m)
 
 void current_measure(struct current *c, struct crew *crew)
 {
+	/* With --iterations all measured operations may end before this thread runs again, so the moment comes first: none of
+	 * them is in flight yet. Without --iterations the order comes first, so that work before it does not count. */
+	if (c->cfg->iterations)
+		take_moment(crew, &c->step->begin);
 	current_order(c, crew, ORDER_MEASURE);
-	take_moment(crew, &c->step->begin);
+	if (!c->cfg->iterations)
+		take_moment(crew, &c->step->begin);
 	c->last_cycles = 0;
 	c->last_cycle_ns = c->last_interval_ns = clock_now_ns();
 	c->last_messages = CREW_SUM(crew, messages_measured);

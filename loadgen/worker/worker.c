@@ -308,7 +308,8 @@ static void fulfil(struct worker *w)
 	w->cfg.on_progress(w->cfg.arg);
 }
 
-/* With --iterations: the main thread is told when all operations that may begin have ended. */
+/* With --iterations: the main thread is told when all operations that may begin have ended. It reads the other counters
+ * then, so they are published first. */
 static void tell_iterations(struct worker *w)
 {
 	const struct traffic *t = &w->traffic;
@@ -316,6 +317,7 @@ static void tell_iterations(struct worker *w)
 	if (!t->cfg->iterations || !t->on || w->cursor != w->connector.target || counter_get(&w->stats.away) ||
 	    counter_get(&w->stats.iterations) == t->allowed || !traffic_is_through(t))
 		return;
+	publish(w);
 	counter_set(&w->stats.iterations, t->allowed);
 	w->cfg.on_progress(w->cfg.arg);
 }

@@ -42,7 +42,7 @@
 
 #define SHARDS 3
 #define WAIT_S 60
-#define TRAFFIC_MS 500
+#define MESSAGES 5000	/* of a step, at least */
 
 static struct certs certs;
 
@@ -295,9 +295,10 @@ static void order(enum worker_order what, const struct worker_task *task)
 	wait_for_crew();
 }
 
-static void let_run(unsigned ms)
+/* Until what another thread does is looked at again. */
+static void pause_briefly(void)
 {
-	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 }, NULL);
+	nanosleep(&(struct timespec){ .tv_nsec = 2 * NS_PER_MS }, NULL);
 }
 
 static void start_generator(const char *arguments)
@@ -324,14 +325,14 @@ static void assert_nothing_failed(void)
 			fail_msg("%llu clients: %s", (unsigned long long)n, fail_code_text(&f, text, sizeof(text)));
 }
 
-/* Until the workers have counted some. */
-static void wait_for_some(size_t counter_offset)
+/* Until the workers have counted `n`. */
+static void wait_for_count(size_t counter_offset, uint64_t n)
 {
 	uint64_t end = clock_now_ns() + WAIT_S * NS_PER_S;
 
-	while (crew_sum(&crew, counter_offset) == 0 && clock_now_ns() < end)
-		let_run(10);
-	assert_true(crew_sum(&crew, counter_offset) > 0);
+	while (crew_sum(&crew, counter_offset) < n && clock_now_ns() < end)
+		pause_briefly();
+	assert_true(crew_sum(&crew, counter_offset) >= n);
 }
 
 /* A step of performance_test: connect, send, measure, stop, disconnect. */
@@ -344,10 +345,9 @@ static void run_step(uint32_t clients, uint64_t bytes)
 	assert_int_equal(crew_live(&crew), clients);
 	order(ORDER_TRAFFIC, &task);
 	order(ORDER_MEASURE, &task);
-	let_run(TRAFFIC_MS);
-	wait_for_some(offsetof(struct worker_stats, messages_measured));
+	wait_for_count(offsetof(struct worker_stats, messages_measured), MESSAGES);
 	if (options.churn_per_s)
-		wait_for_some(offsetof(struct worker_stats, cycles));
+		wait_for_count(offsetof(struct worker_stats, cycles), clients);
 	order(ORDER_STOP, &task);
 	assert_int_equal(crew_live(&crew), clients);
 	order(ORDER_DISCONNECT, &task);
@@ -390,11 +390,16 @@ static void assert_parts(const struct worker_stats *st)
 	}
 }
 
+static uint64_t bytes_moved(void)
+{
+	return CREW_SUM(&crew, bytes_sent) + CREW_SUM(&crew, bytes_received) + CREW_SUM(&crew, one_sided_bytes);
+}
+
 /* 5 operations of each client and stream that are not measured, and 50 that are. The crew has several steps. */
 static void run_iterations(const char *arguments, uint32_t clients, uint64_t bytes)
 {
 	struct worker_task task = { .clients = clients, .active = clients, .bytes = bytes, .upto = STAGE_FIRST_REPLY };
-	uint64_t streams;
+	uint64_t streams, done_ns, moved;
 
 	start_generator(arguments);
 	task.rate = options.rates.v[0];
@@ -410,13 +415,16 @@ static void run_iterations(const char *arguments, uint32_t clients, uint64_t byt
 		wait_for_iterations(55);
 		assert_int_equal(CREW_SUM(&crew, messages), 55 * streams * clients);
 		assert_int_equal(CREW_SUM(&crew, messages_measured), 50 * streams * clients);
-		/* The measured time ended with the last of them. */
-		let_run(20);
+		done_ns = clock_now_ns();
+		moved = bytes_moved();
 		order(ORDER_STOP, &task);
+		/* The main thread, told that all operations have ended, must read counters that include all of them. */
+		assert_int_equal(bytes_moved(), moved);
 		for (uint32_t i = 0; i < crew.n; i++)
 			assert_parts(worker_stats(crew.workers[i]));
+		/* The measured time ended with the last of them. */
 		for (uint32_t i = 0; i < crew.n; i++)
-			assert_true(clock_now_ns() - counter_get(&worker_stats(crew.workers[i])->measure_end_ns) > 20 * NS_PER_MS);
+			assert_in_range(counter_get(&worker_stats(crew.workers[i])->measure_end_ns), 1, done_ns);
 		order(ORDER_DISCONNECT, &task);
 		assert_nothing_failed();
 		assert_int_equal(CREW_SUM(&crew, corrupt), 0);
@@ -431,7 +439,7 @@ static void wait_for_a_reload(const struct asker *a)
 	uint64_t end = clock_now_ns() + WAIT_S * NS_PER_S;
 
 	while (a->reloads == 0 && clock_now_ns() < end)
-		let_run(10);
+		pause_briefly();
 	assert_int_equal(a->reloads, 1);
 }
 
@@ -453,7 +461,7 @@ static void wait_for_goodbyes(uint32_t clients)
 	uint64_t end = clock_now_ns() + WAIT_S * NS_PER_S;
 
 	while (told() < clients && clock_now_ns() < end)
-		let_run(10);
+		pause_briefly();
 	assert_int_equal(told(), clients);
 	assert_int_equal(crew_live(&crew), 0);
 }

@@ -102,6 +102,8 @@ static void is_congestion__later__and_no(void **state)
 		{ { STAGE_TLS_HANDSHAKE, FAIL_CLOSED, 0 }, true },
 		{ { STAGE_PSN_EXCHANGE, FAIL_CLOSED, 0 }, true },
 		{ { STAGE_RDMA_CONNECT, FAIL_CLOSED, 0 }, true },
+		{ { STAGE_SOCKET_CONNECT, FAIL_CLOSED, 0 }, true },
+		{ { STAGE_SOCKET_CONNECT, FAIL_ERRNO, ECONNREFUSED }, false },
 		{ { STAGE_PSN_EXCHANGE, FAIL_ERRNO, ECONNRESET }, true },
 		{ { STAGE_TLS_HANDSHAKE, FAIL_ERRNO, EPIPE }, true },
 		{ { STAGE_TCP_CONNECT, FAIL_CLOSED, 0 }, false },
