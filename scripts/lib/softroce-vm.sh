@@ -128,7 +128,10 @@ qemu_arguments() {
     if [[ $accel == kvm ]]; then
         qemu+=(-accel kvm -cpu host)
     else
-        qemu+=(-accel tcg,thread=multi -cpu max)
+        # These features are slow to emulate, and the guest works faster without them: it would copy byte by byte (erms),
+        # use wide vectors (avx, pclmulqdq), walk a fifth level of page tables (la57), and have the processor check each
+        # access to the memory of programs (smap, smep).
+        qemu+=(-accel tcg,thread=multi -cpu max,-erms,-avx,-avx2,-pclmulqdq,-la57,-smap,-smep)
     fi
     port 1 ctl "pipe,id=ctl,path=$dir/ctl"
     port 2 out "file,id=out,path=$dir/out"

@@ -291,7 +291,9 @@ static int do_wrong_psn(struct link *l, const struct mode *m)
 	if (!request(l, 0, SPOIL_NOTHING) || !link_establish(l) || !link_echo(l, 64))
 		return no_answer("not connected");
 	link_wait(l, replied);
-	return l->received ? answer("a reply") : link_answer(l);
+	if (l->received)
+		return answer("a reply");
+	return l->wc_status == IBV_WC_SUCCESS ? link_answer(l) : answer("wc: %s", link_wc_name(l->wc_status));
 }
 
 /* Asks for the PSN of a connection that has just ended: it must rest. */
@@ -376,7 +378,7 @@ static int do_message(struct link *l, const struct mode *m)
 	if (l->received)
 		return answer("a reply");
 	/* The negative acknowledgement comes from the device; the server must end the connection as well. */
-	if (l->wc_status != IBV_WC_SUCCESS && link_wait(l, has_event))
+	if (l->wc_status != IBV_WC_SUCCESS && l->wc_status != IBV_WC_RETRY_EXC_ERR && link_wait(l, has_event))
 		return answer("wc: %s, disconnected", link_wc_name(l->wc_status));
 	return link_answer(l);
 }
@@ -418,7 +420,7 @@ static int do_immediates(struct link *l, const struct mode *m)
 		if (!send_with_immediate(l, m->variant ? l->grant.message_bytes + 1 : 64))
 			return no_answer("message %u could not be posted", i);
 	link_wait(l, m->variant ? replied : link_has_ended);
-	if (l->wc_status != IBV_WC_SUCCESS && link_wait(l, has_event))
+	if (l->wc_status != IBV_WC_SUCCESS && l->wc_status != IBV_WC_RETRY_EXC_ERR && link_wait(l, has_event))
 		return answer("wc: %s, disconnected", link_wc_name(l->wc_status));
 	return link_answer(l);
 }

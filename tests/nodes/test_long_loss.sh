@@ -1,6 +1,8 @@
 #!/bin/bash
-# 1,000 clients through a wire that delays by 1 ms and loses 1 % in each direction.
+# 1,000 clients through a wire that delays by 1 ms and loses 1 % in each direction. Beside another micro-VM the machines stand
+# still for seconds, and connections are given up with the default --ack-timeout.
 # nodes: 2
+# alone
 
 . tests/soft_roce/lib.sh
 . tests/nodes/lib.sh

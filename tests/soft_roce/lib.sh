@@ -18,11 +18,12 @@ bad_certs=${RAMPART_B:-build/release}/tests/soft_roce/certs
 script=$(basename "$0" .sh)
 
 tmp=$(mktemp -d)
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 last_ended=
 declare -A pid=() port=() rdma_ports=() logs=() start_values=()
 host=
 tls_options=(--ca "$certs/ca.pem")
-# What clients go over, in scripts that say so in a line `# transports` (run.sh). Servers of tcp and tls alone have no device.
+# The transport of clients: RAMPART_TRANSPORT, in scripts with a line `# transports` (run.sh). A script with a line `# here` may
+# set it to tcp or tls before it sources this file. Servers of tcp and tls alone have no device.
 transport=${RAMPART_TRANSPORT:-rdma}
 over=() serving=()
 if [[ $transport != rdma ]]; then
@@ -54,9 +55,19 @@ ok() { # NAME
     printf 'ok - %s: %s\n' "$script" "$1${RAMPART_TIMES:+ ($SECONDS s)}"
 }
 
+# Prints the check and its reason, then, where they were not shown yet, the last lines of the log of every process that runs
+# and of the one that ended last.
+declare -A shown=() # sizes of logs, by name
 not_ok() { # NAME WHY
+    local name size
     failed=$((failed + 1))
     printf 'not ok - %s: %s: %s\n' "$script" "$1" "${2//$'\n'/ | }"
+    for name in "${!pid[@]}" $last_ended; do
+        size=$(stat -c %s "${logs[$name]}" 2>/dev/null)
+        [[ $size != "${shown[$name]:-0}" ]] || continue
+        shown[$name]=$size
+        tail -n 5 "${logs[$name]}" | sed "s/^/# log of $name: /"
+    done
 }
 
 skip() { # NAME WHY
@@ -84,7 +95,7 @@ matches() { # NAME GOT EXTENDED_REGEX
 gives() { # NAME STATUS EXTENDED_REGEX COMMAND...
     local name=$1 wanted=$2 regex=$3 status
     shift 3
-    output=$(timeout -k 2 "${limit:-60}" "$@" 2>&1)
+    output=$(timeout -k 2 "${limit:-300}" "$@" 2>&1)
     status=$?
     if ((status != wanted)); then
         not_ok "$name" "exit status $status, not $wanted: $output"
@@ -101,11 +112,15 @@ pause() { # SECONDS; for the loops that look for a condition
     read -rt "$1" <&"$never"
 }
 
+# Says on stderr what it waited for if that does not come within the limit.
 wait_until() { # LIMIT_S COMMAND...
-    local end=$((SECONDS + $1))
+    local limit_s=$1 end=$((SECONDS + $1))
     shift
     until "$@"; do
-        ((SECONDS <= end)) || return 1
+        if ((SECONDS > end)); then
+            echo "# waited $limit_s s in vain for: $*" >&2
+            return 1
+        fi
         pause 0.1
     done
     return 0
@@ -153,6 +168,7 @@ end_of() { # NAME LIMIT_S
         status=124
     fi
     unset "pid[$1]"
+    last_ended=$1
 }
 
 # A process must end with STATUS and its output must match.
@@ -173,7 +189,7 @@ ends() { # WHAT NAME LIMIT_S STATUS EXTENDED_REGEX
 loses_nothing() { # WHAT NAME [SIGNAL]
     local text regex='([0-9]+) messages sent, ([0-9]+) replies'
     kill "-${3:-INT}" "${pid[$2]}"
-    end_of "$2" 10
+    end_of "$2" 60
     text=$(tail -n 4 "${logs[$2]}")
     if ((status == 0)) && [[ $text =~ $regex ]] && ((BASH_REMATCH[1] - BASH_REMATCH[2] <= 1)); then
         ok "$1"
@@ -223,7 +239,7 @@ stats() { # SERVER [OPTIONS...] TERM...
 counted() { # NAME SERVER TERM...
     local name=$1 server=$2 text
     shift 2
-    if text=$(stats "$server" --wait "${limit:-30}" "$@" 2>&1); then
+    if text=$(stats "$server" --wait "${limit:-240}" "$@" 2>&1); then
         ok "$name"
     else
         not_ok "$name" "$text; failures: $(stats "$server" failures 2>&1 | tr -d ' \n')"
@@ -234,7 +250,7 @@ counted() { # NAME SERVER TERM...
 reaches() { # SERVER LIMIT_S TERM...
     local server=$1 limit=$2 text
     shift 2
-    text=$(stats "$server" --wait "$limit" "$@" 2>&1) || not_ok "within $limit s: $*" "$text"
+    text=$(stats "$server" --wait "$limit" "$@" 2>&1) || not_ok "server '$server' reaches within $limit s: $*" "$text"
 }
 
 # What must come back is what is there now: see all_back.
@@ -248,7 +264,7 @@ remember_start() { # SERVER
 all_back() { # NAME SERVER
     local terms
     read -ra terms <<<"${start_values[$2]}"
-    limit=${limit:-60} counted "$1" "$2" "${terms[@]}" clients.connected=0 clients.handshakes=0 clients.closing=0 \
+    limit=${limit:-240} counted "$1" "$2" "${terms[@]}" clients.connected=0 clients.handshakes=0 clients.closing=0 \
         pools.qp.in_use=0 pools.qp.quarantined=0 pools.psns_in_use=0 pools.sessions=0 \
         pools.regions_in_use=0 pools.admitted=0
 }
@@ -256,7 +272,7 @@ all_back() { # NAME SERVER
 # SIGTERM: the server must end with status 0, soon.
 stop_server() { # NAME
     kill -TERM "${pid[$1]}"
-    ends "server '$1' stops in order when told to" "$1" 60 0 'stopped'
+    ends "server '$1' stops in order when told to" "$1" 120 0 'stopped'
 }
 
 # ---- clients
@@ -330,7 +346,7 @@ attack() { # SERVER ROGUE_OPTIONS...
         regexes+=("$regex")
         used+=("${mode%%=*}")
     done
-    out=$(timeout -k 2 120 "$programs/rogue" --check "${tls_options[@]}" "$@" "$host" "${port[$server]}" \
+    out=$(timeout -k 2 300 "$programs/rogue" --check "${tls_options[@]}" "$@" "$host" "${port[$server]}" \
         "${modes[@]}" 2>&1)
     while read -r line; do
         mode=${line%%:*}
@@ -389,21 +405,32 @@ measures() { # NAME; the run's clients send, and are measured, or it has ended
 }
 
 begins_measuring() { # NAME
-    wait_until 120 measures "$1" || not_ok "run '$1' measures" "$(<"${logs[$1]}")"
+    wait_until 240 measures "$1" || not_ok "run '$1' measures" "$(<"${logs[$1]}")"
 }
 
-# What holds for a run in which nothing fails. On software RDMA connection times are not judged; all else passes.
+# Conditions for a run in which nothing fails. Connection times are not judged on software RDMA; over sockets they are, but a
+# slow machine may miss them, so their verdict is ignored. Every other criterion must pass. Validity flags that a busy machine
+# can cause are allowed; test_breaks.sh tests clock_hole.
 well=('.run.status == "completed"' '[.steps[].failures[]] == []'
     '[.steps[] | .target_clients - (.attempted, .connected_held, .server_connected)] | unique == [0]'
     '[.steps[] | .failed, .dropped] | unique == [0]' '[.steps[] | .psn_verified != null and .psn_verified < .target_clients] | any == false'
-    '[.verdict[] | select(.result != "pass") | .result + " " + .criterion[:15]] - ["not_judged connection time"] == []'
+    '[.verdict[] | select(.result != "pass") | .result + " " + .criterion[:15]] -
+      ["not_judged connection time", if .config.transport == "rdma" then empty else "fail connection time" end] == []'
     '[.steps[].validity[]] - ["not_steady", "generator_saturated", "littles_law_violated",
-      "clients_come_and_go", "behind_schedule", "server_and_generator_share_the_machine"] == []')
+      "clients_come_and_go", "behind_schedule", "clock_hole", "server_and_generator_share_the_machine"] == []')
 
-# Runs performance_test to its end, within $limit seconds. False, and a check has failed, if it does not end with status 0.
+# Runs performance_test to its end, within $limit seconds. False, and a check has failed, if it does not end with status 0. Over
+# sockets status 1 is accepted, because connection times may cause it; `well` finds every other criterion that failed.
 run_to_end() { # NAME SERVER|own OPTIONS...
-    start_run "$@"
-    end_of "$1" "${limit:-180}"
+    # Nothing should fail in these runs, so a peer that waits two seconds for a processor is not given up. `ack_timeout=` in front
+    # of the call keeps the program's default.
+    local patient=(--ack-timeout "${ack_timeout=1s}")
+    [[ $ack_timeout && $transport == rdma && " $* " != *' --ack-timeout '* && " $* " != *transport* && " $* " != *--suite* ]] || patient=()
+    # Nor is a step that takes long to connect.
+    [[ " $* " == *' --step-timeout '* ]] || patient+=(--step-timeout 300)
+    start_run "$@" "${patient[@]}"
+    end_of "$1" "${limit:-300}"
+    ((status != 1 || ${#over[@]} == 0)) || status=0
     ((status == 0)) || not_ok "run '$1' comes to its end" "exit status $status: $(<"${logs[$1]}")"
     return $((status != 0))
 }
@@ -412,6 +439,28 @@ run_to_end() { # NAME SERVER|own OPTIONS...
 loads() { # NAME SERVER|own OPTIONS...
     run_to_end "$@" &&
         holds "run '$1': all clients held, none failed, PSNs read back, server's pools restored" "$1" "${well[@]}"
+}
+
+# Starts a search, or another run that is to verify nothing, in the background.
+search() { # NAME SERVER|own OPTIONS...
+    local name=$1 server=$2
+    shift 2
+    if [[ $server != own ]]; then
+        set -- --server "$host" --tls-port "${port[$server]}" --ca "$certs/ca.pem" --server-name localhost "$@"
+    fi
+    start "$name" "${bin}performance_test" --environment native --quiet --report off --output "$tmp" --name "$name" \
+        --json "$tmp/$name.json" --warmup 0.1 "${over[@]}" "$@"
+}
+
+# Conditions on values of a run.json.
+run_says() { # NAME RUN TERM...
+    local name=$1 file=$tmp/$2.json text
+    shift 2
+    if text=$("$programs/stats" --file "$file" "$@" 2>&1); then ok "$name"; else not_ok "$name" "$text"; fi
+}
+
+run_value() { # RUN PATH
+    "$programs/stats" --file "$tmp/$1.json" "$2"
 }
 
 # Conditions in jq's language on a run.json. `one`, `two` and `three` are the first steps.
@@ -434,12 +483,12 @@ holds() { # NAME RUN CONDITION...
 
 # A run of one thread: all went well, something moved, nothing corrupt, and the conditions hold. The server is the one
 # named by $at, with one thread too; without $at, which takes twice as long, the run's own. Where the options say nothing
-# else, it measures for 0.4 s.
+# else, it measures 100 operations of each client, so that a slow machine measures as many as a fast one.
 moves() { # NAME RUN "OPTIONS" [CONDITION...]
     local name=$1 run=$2 options=$3
     shift 3
+    [[ $options =~ --(iterations|duration|cycles) ]] || options+=" --iterations 100"
     [[ $options == *--iterations* ]] || options+=" --warmup 0.1"
-    [[ $options =~ --(iterations|duration|cycles) ]] || options+=" --duration 0.4"
     [[ ${at:-} ]] || options+=" --server-threads 1"
     # shellcheck disable=SC2086  # options and their values
     run_to_end "$run" "${at:-own}" --threads 1 $options && holds "$name" "$run" "${well[@]}" \

@@ -1,10 +1,10 @@
 #!/bin/bash
 # Runs the tests over real RDMA connections: on this machine's device if there is an active one, else in micro-VMs with
-# Soft-RoCE, two at a time (RAMPART_LANES=1: one). A script that wants several devices says so in a line `# rails: N`; one that judges figures
-# which another micro-VM's load would change, in a line `# alone`; one that wants several machines on a wire (tests/nodes/), in a
-# line `# nodes: N`; one that takes more than 10 minutes, in a line `# limit: SECONDS`. usage, softroce_script and those that
-# say so in a line `# here` need no device, and run here. RAMPART_TRANSPORT=tcp or tls: clients go over that in scripts that say
-# so in a line `# transports`, and these need no device.
+# Soft-RoCE, two at a time where 12 GiB of memory are available (RAMPART_LANES=N: N at a time). A script says what it needs in
+# lines of its own: `# rails: N` several devices; `# nodes: N` several machines on a wire (tests/nodes/); `# alone` no other
+# micro-VM beside it, because it judges figures; `# limit: SECONDS` more than 10 minutes; `# here` no device, so that it runs on
+# this machine, mostly with RAMPART_TRANSPORT=tcp. usage and softroce_script run here, too. RAMPART_TRANSPORT=tcp or tls:
+# clients go over that in scripts that say so in a line `# transports`, and these need no device.
 #
 # Usage: tests/soft_roce/run.sh TOTALS ["SCRIPT..."]...
 #
@@ -21,9 +21,11 @@ fi
 totals=$1
 shift
 # After those that run alone, long ones first, so that both lanes end at about the same time.
-(($# > 0)) || set -- load "capacity connect client psn" "churn security" "data transports doctor" softroce_script stripe rails usage
+(($# > 0)) || set -- "data load connect doctor" "security churn client" stripe "capacity transports psn" softroce_script rails tcp_tls \
+    search targets suite schedule sessions turns ends usage
 limit_s=600
-lanes=${RAMPART_LANES:-2}
+# A micro-VM takes 4 GiB.
+lanes=${RAMPART_LANES:-$(awk '/^MemAvailable/ { print ($2 >= 12 * 1024 * 1024) ? 2 : 1 }' /proc/meminfo)}
 mkdir -p build "$(dirname "$totals")"
 rm -f "$totals"
 # Where a micro-VM can write, too.
@@ -75,10 +77,13 @@ limit_of() { # NAME...
 
 # Runs a script here and adds up the tally in its last line; every other end is a failure.
 run_here() { # NAME
-    local regex='^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$' log=$scratch/$1.log status
+    local regex='^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$' log=${RAMPART_INNER:-$scratch}/$1.log status
+    # In a micro-VM only the VM as a whole has a limit: a guest cannot tell how long it waited for the host's processor.
+    local limited=(tests/limit "$(limit_of "$1")")
+    [[ ! ${RAMPART_VM:-} ]] || limited=()
     echo "== $1"
     # In the background, because a signal waits for what is in the foreground.
-    timeout -k 5 "$(limit_of "$1")" "$(path_of "$1")" </dev/null >"$log" 2>&1 &
+    "${limited[@]}" "$(path_of "$1")" </dev/null >"$log" 2>&1 &
     running[here]=$!
     wait "${running[here]}"
     status=$?
@@ -107,8 +112,9 @@ runs_here() { # NAME
 become() { # NUMBER NAME...
     local own=$scratch/$1.totals rails n nodes=() cpus=(--cpus 1)
     export RAMPART_EXCHANGE=$PWD/$scratch/$1.exchange
+    export RAMPART_INNER=$PWD/$scratch/$1.logs # one of several: its tally is not the last word
+    mkdir "$RAMPART_INNER"
     shift
-    export RAMPART_INNER=1 # one of several: its tally is not the last word
     ! runs_here "$1" || exec tests/soft_roce/run.sh "$own" "$*"
     # Emulation spends as much time on two processors that wake each other as on what they compute.
     ! wants alone "$@" >/dev/null || cpus=()
@@ -121,7 +127,7 @@ become() { # NUMBER NAME...
             nodes+=(--on "$n" 'exec tests/nodes/lib.sh')
         done
     fi
-    exec scripts/softroce vm --timeout $(($(limit_of "$@") + 60)) --rails "${rails:-1}" "${cpus[@]}" "${nodes[@]}" \
+    exec tests/limit $(($(limit_of "$@") + 60)) scripts/softroce vm --rails "${rails:-1}" "${cpus[@]}" "${nodes[@]}" \
         --env RAMPART_BIN --env RAMPART_B --env RAMPART_TIMES --env RAMPART_INNER --env RAMPART_TRANSPORT -- tests/soft_roce/run.sh "$own" "$*"
 }
 
@@ -135,6 +141,7 @@ collect() {
         if read -r p f s 2>/dev/null <"$scratch/$job.totals"; then
             add "$p" "$f" "$s"
         else
+            tail -n 40 "$scratch/$job.logs"/*.log 2>/dev/null
             echo "not ok - the tests of micro-VM $job did not come to their end"
             add 0 1 0
         fi

@@ -8,11 +8,11 @@
 
 start_server late --threads 1 --max-clients 4 --credits 128
 start outstanding "$programs/rogue" "${tls_options[@]}" "$host" "${port[late]}" outstanding
-wait_until 60 has_line "${logs[outstanding]}" connected || not_ok "128 credits" "$(<"${logs[outstanding]}")"
+wait_until 240 has_line "${logs[outstanding]}" connected || not_ok "128 credits" "$(<"${logs[outstanding]}")"
 # Its device goes on while it stands still.
 kill -STOP "${pid[late]}"
 kill -USR1 "${pid[outstanding]}"
-wait_until 60 has_line "${logs[outstanding]}" '128 acknowledged' || not_ok "128 echoes" "$(<"${logs[outstanding]}")"
+wait_until 240 has_line "${logs[outstanding]}" '128 acknowledged' || not_ok "128 echoes" "$(<"${logs[outstanding]}")"
 kill -TERM "${pid[late]}"
 kill -CONT "${pid[late]}"
 ends "SIGTERM: every echo that was acknowledged is answered, then comes a goodbye" outstanding 20 0 \
@@ -21,7 +21,7 @@ ends "SIGTERM: the server ends when its clients have left" late 4 0 stopped
 
 start_server patient --threads 1 --max-clients 4 --drain-timeout 1
 start endless "$programs/rogue" "${tls_options[@]}" "$host" "${port[patient]}" never-stops
-wait_until 60 has_line "${logs[endless]}" connected || not_ok "the endless one" "$(<"${logs[endless]}")"
+wait_until 240 has_line "${logs[endless]}" connected || not_ok "the endless one" "$(<"${logs[endless]}")"
 kill -USR1 "${pid[endless]}"
 kill -TERM "${pid[patient]}"
 ends "SIGTERM: a client that never stops is cut off at the deadline" patient 6 0 stopped
@@ -31,15 +31,15 @@ ends "SIGTERM: it was told" endless 20 0 'was told goodbye'
 
 start_server main --threads 2 --max-clients 100 --session-timeout 10
 start relay "$programs/relay" "$host" "${port[main]}"
-wait_until 60 has_line "${logs[relay]}" 'port [0-9]+' || not_ok "the relay starts" "$(<"${logs[relay]}")"
+wait_until 240 has_line "${logs[relay]}" 'port [0-9]+' || not_ok "the relay starts" "$(<"${logs[relay]}")"
 port[relay]=$(sed -n 's/relay: port //p' "${logs[relay]}")
 
 load cut relay --steps 20 --warmup 0 --duration 2.5
 begins_measuring cut
 kill -USR1 "${pid[relay]}"
 # The other one watches the server's resources.
-wait_until 60 has_line "${logs[relay]}" '^relay: 2 cut' || not_ok "a RST" "$(<"${logs[relay]}")"
-end_of cut 60
+wait_until 240 has_line "${logs[relay]}" '^relay: 2 cut' || not_ok "a RST" "$(<"${logs[relay]}")"
+end_of cut 240
 is "RST on the control session: the run ends by itself" "$status" 0
 holds "RST on the control session: it is made again, and the run knows all" cut \
     '.run.status == "completed"' '.run.stop_reason == "max_reached"' '.run.control_reconnects == 1' \
@@ -52,8 +52,8 @@ load search relay --workload echo --clients 4 --find-rate --rate 100-200 --slo '
 begins_measuring search
 kill -USR1 "${pid[relay]}"
 # shellcheck disable=SC2016 # for eval
-wait_until 60 eval '(($(grep -c "^relay: 2 cut" "${logs[relay]}") == 2))' || not_ok "a RST during a search" "$(<"${logs[relay]}")"
-end_of search 120
+wait_until 240 eval '(($(grep -c "^relay: 2 cut" "${logs[relay]}") == 2))' || not_ok "a RST during a search" "$(<"${logs[relay]}")"
+end_of search 240
 holds "RST on the control session: a search goes on to what it looks for (status $status)" search \
     '.run.status == "completed"' '.run.exit_status == 0' '.run.control_reconnects == 1' \
     '.analysis.offered_load.slo_rate | .per_s == 200 and .confirmed' '[.steps[] | .failed, .dropped] | unique == [0]'
@@ -61,8 +61,8 @@ holds "RST on the control session: a search goes on to what it looks for (status
 load lost relay --steps 20 --warmup 0 --duration 2.5
 begins_measuring lost
 kill -KILL "${pid[relay]}"
-end_of relay 5
-end_of lost 60
+end_of relay 240
+end_of lost 240
 is "nobody listens any more: the server is lost" "$status $(jq -r .run.stop_reason "$tmp/lost.json")" '1 server_lost'
 holds "nobody listens any more: what is not known is called so" lost 'one.server_pools == "unknown"' \
     'one.connected_held == 20' '[one | .failed, .dropped] == [0, 0]' \
@@ -77,7 +77,7 @@ stands_still() { # RUN PID SECONDS; the process stops in the middle of the measu
     kill -STOP "$2"
     pause "$3"
     kill -CONT "$2"
-    end_of "$1" 60
+    end_of "$1" 240
 }
 
 report=on load asleep main --steps 10 --warmup 0 --duration 3

@@ -8,7 +8,7 @@
 start_server asleep --threads 1 --max-clients 64 --credits 16
 remember_start asleep
 start flood "$programs/rogue" "${tls_options[@]}" --timeout 20 "$host" "${port[asleep]}" unsolicited-flood
-wait_until 60 has_line_or_gone flood 'messages each' || not_ok "the flood starts" "$(<"${logs[flood]}")"
+wait_until 240 has_line_or_gone flood 'messages each' || not_ok "the flood starts" "$(<"${logs[flood]}")"
 serves "the first client that comes to a drained shard is served" asleep
 ends "those who drained the shard are disconnected, all of them" flood 30 0 'unsolicited-flood: 40 clients, 40 messages each
 unsolicited-flood: 40 disconnected$'
@@ -18,7 +18,7 @@ counted "as many are counted, for that reason, and nobody for another" asleep \
 # The same with a client that says something now and then.
 start_ping bystander asleep --interval 1
 start flood "$programs/rogue" "${tls_options[@]}" --timeout 20 "$host" "${port[asleep]}" unsolicited-flood
-ends "the same with a client that is connected all along" flood 60 0 'unsolicited-flood: 40 clients, 40 messages each
+ends "the same with a client that is connected all along" flood 240 0 'unsolicited-flood: 40 clients, 40 messages each
 unsolicited-flood: 40 disconnected$'
 serves "a client that comes afterwards is served" asleep
 loses_nothing "the client that was there all along lost nothing" bystander

@@ -15,7 +15,7 @@ seven() { # SERVER
             "${bin}rdma_client" "${tls_options[@]}" --tls-port "${port[$1]}" --count 1 "$host" ping
     done
     for i in {1..7}; do
-        end_of honest$i 60
+        end_of honest$i 240
         if ((status == 0)) && [[ $(<"${logs[honest$i]}") =~ took\ ([0-9]+)\ ms ]]; then
             in=$((in + 1))
             ((BASH_REMATCH[1] <= slowest_ms)) || slowest_ms=${BASH_REMATCH[1]}
@@ -27,7 +27,7 @@ seven() { # SERVER
 crowded() { # SERVER MODE SAYS
     local text
     start greedy "$programs/rogue" "${tls_options[@]}" --source $greedy "$host" "${port[$1]}" "$2"
-    wait_until 60 has_line_or_gone greedy "$3" || not_ok "$2 begins" "$(<"${logs[greedy]}")"
+    wait_until 240 has_line_or_gone greedy "$3" || not_ok "$2 begins" "$(<"${logs[greedy]}")"
     seven "$1"
     text="$in of 7 clients get in, the slowest after $slowest_ms ms"
     if ((in == 7 && slowest_ms <= 2 * alone_ms + late_ms)); then
@@ -36,7 +36,7 @@ crowded() { # SERVER MODE SAYS
         not_ok "$2 from one address" "$text; alone $alone_ms ms"
     fi
     kill -KILL "${pid[greedy]}"
-    end_of greedy 10
+    end_of greedy 240
 }
 
 start_server main --threads 2 --max-clients 64 --handshake-timeout 30 --session-timeout 30
@@ -60,12 +60,12 @@ crowded main crowd-grants 'granted'
 counted "what made room is counted" main 'events.closed.crowded_out>=100' events.refused.full
 
 start greedy "$programs/rogue" "${tls_options[@]}" --source $greedy "$host" "${port[main]}" hold-controls=70
-wait_until 60 has_line_or_gone greedy 'reports' || not_ok "hold-controls begins" "$(<"${logs[greedy]}")"
+wait_until 240 has_line_or_gone greedy 'reports' || not_ok "hold-controls begins" "$(<"${logs[greedy]}")"
 matches "one address gets 64 control sessions" "$(<"${logs[greedy]}")" '64 reports, 6 times refused: busy, 0 unanswered'
 gives "control sessions: another address is answered" 0 '^[0-9.]+$' "$programs/stats" "${tls_options[@]}" "$host" \
     "${port[main]}" uptime_s
 kill -KILL "${pid[greedy]}"
-end_of greedy 10
+end_of greedy 240
 all_back "everything is back" main
 stop_server main
 
@@ -78,7 +78,7 @@ stop_server few
 
 start_server strict --threads 2 --max-clients 64 --max-per-address 3
 start three "$programs/rogue" "${tls_options[@]}" --source $greedy "$host" "${port[strict]}" unique-psns=5
-end_of three 20
+end_of three 240
 matches "--max-per-address: the fourth session of an address is refused" "$(<"${logs[three]}")" \
     'refused: full: this address has as many clients as --max-per-address allows'
 serves "--max-per-address: another address is served" strict

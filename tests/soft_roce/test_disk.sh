@@ -26,7 +26,7 @@ is "a disk without room: nothing is left on it" "$(find "$disk" -mindepth 1)" ""
 # The disk is filled as soon as clients connect.
 mount -o remount,size=4m "$disk"
 start full "${run[@]}" --name full --steps 2,4 --duration 1
-wait_until 60 has_begun full || not_ok "the run begins" "$(<"${logs[full]}")"
+wait_until 240 has_begun full || not_ok "the run begins" "$(<"${logs[full]}")"
 head -c 8m /dev/zero >"$disk/filler" 2>/dev/null
 ends "a disk that fills up: exit status 3 and the reason" full 60 3 \
     'cannot write [^ ]*: No space left on device; the run.s files are incomplete'

@@ -19,9 +19,9 @@ for ((i = 0; i < held; i++)); do
 done
 start raw "$programs/rogue" "${tls_options[@]}" "$host" "${port[main]}" hold
 for ((i = 0; i < held; i++)); do
-    wait_until 60 has_line_or_gone "held$i" 'seq=1 '
+    wait_until 240 has_line_or_gone "held$i" 'seq=1 '
 done
-wait_until 60 has_line_or_gone raw 'connected'
+wait_until 240 has_line_or_gone raw 'connected'
 counted "$held clients and a raw one are connected, their PSNs read back by the server" main \
     clients.connected=$((held + 1)) events.psn_verified=$((held + 1)) pools.psns_in_use=$((2 * held + 2))
 
@@ -61,14 +61,14 @@ else
     fi
 fi
 kill -KILL "${pid[raw]}" 2>/dev/null
-end_of raw 5
+end_of raw 240
 
 # ---- what both programs say, and read back themselves
 
 good=0 psns=() tops=() why=
 for ((i = 0; i < runs; i++)); do
     file=$tmp/info.$i
-    if ! timeout 20 "${rdma_client[@]}" --verify --json "$host" info >"$file"; then
+    if ! timeout 120 "${rdma_client[@]}" --verify --json "$host" info >"$file"; then
         why="run $i failed"
         continue
     fi
@@ -93,7 +93,7 @@ counted "the server read back the PSNs of every connection too" main events.esta
     events.psn_verified=$established failures.rdma_connect.protocol:psn_mismatch=0
 for ((i = 0; i < held; i++)); do
     kill -INT "${pid[held$i]}"
-    end_of "held$i" 10
+    end_of "held$i" 240
     ((status == 0)) || not_ok "held client $i" "exit status $status: $(cat "${logs[held$i]}")"
 done
 

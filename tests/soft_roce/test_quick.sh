@@ -4,9 +4,9 @@
 
 . tests/soft_roce/lib.sh
 
-start_server main --threads 2 --max-clients 100 --region-size 0 --session-timeout 2 --verify
+start_server main --ack-timeout 1s --threads 2 --max-clients 100 --region-size 0 --session-timeout 2 --verify
 remember_start main
-report=on loads ramp main --steps 10,100 --warmup 0.2 --duration 1
+report=on loads ramp main --steps 10,100 --warmup 0.2 --duration 2
 holds "10 and 100 clients: all PSNs read back, Little's law holds" ramp \
     '[.steps[] | .psn_verified - .target_clients] == [0, 0]' '([.steps[].littles_law_residual | fabs] | max) < 0.05'
 is "the run ends with its report" "$(cd "$results"/*-ramp && ls report.html report.md | xargs)" "report.html report.md"
@@ -28,24 +28,24 @@ all_back "after the refusals everything is back" main
 start_server small --threads 1 --max-clients 1 --drain-timeout 2 --probe-interval 1
 rogue=("$programs/rogue" "${tls_options[@]}" --timeout 60 "$host" "${port[small]}")
 start only "${rogue[@]}" dies-in-error
-wait_until 60 has_line_or_gone only 'connected$'
+wait_until 240 has_line_or_gone only 'connected$'
 start asks "${rogue[@]}" asks-while-full
-reaches small 60 'events.refused.full>=1'
+reaches small 240 'events.refused.full>=1'
 kill -USR1 "${pid[only]}"
 ends "the server is full, then busy" asks 60 0 '^asks-while-full: refused: busy: clients are still leaving: try again$'
 counted "both refusals are counted" small 'events.refused.full>=1' events.refused.busy=1
 kill -KILL "${pid[only]}"
-end_of only 5
+end_of only 240
 limit=60 counted "the dead client's connection is torn down" small pools.admitted=0
 start_ping holder small --interval 0.05
 use_client small
 kill -STOP "${pid[holder]}"
 kill -TERM "${pid[small]}"
-wait_until 60 has_line "${logs[small]}" 'draining'
+wait_until 240 has_line "${logs[small]}" 'draining'
 gives "the server is draining" 1 '(tcp_connect: errno:ECONNREFUSED|refused:draining)' \
     "${rdma_client[@]}" --timeout 8 "$host" ping
 ends "--drain-timeout bounds the draining" small 8 0 'stopped'
 kill -KILL "${pid[holder]}"
-end_of holder 5
+end_of holder 240
 stop_server main
 finish

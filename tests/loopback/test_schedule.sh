@@ -1,0 +1,30 @@
+#!/bin/bash
+# The open loop of performance_test: arrivals, more load than there is room for, a sweep of offered rates, and the search for a
+# rate. The schedule does not depend on how the messages travel, so they go over TCP. test_load.sh has the open loop over RDMA.
+# here
+
+RAMPART_TRANSPORT=tcp
+. tests/soft_roce/lib.sh
+
+for arrival in even poisson; do
+    moves "open loop, $arrival: the rate that was asked for, and the times apart" open-$arrival \
+        "--workload echo --steps 10 --rate 400 --arrival $arrival --duration 4" \
+        'one.throughput_msgs_per_s >= 360' 'one.throughput_msgs_per_s <= 440' 'one.response_ns.count >= 1000' \
+        'one.service_ns.count == one.response_ns.count' 'one.schedule_lag_ns.count == one.response_ns.count' \
+        'one.response_ns.mean >= one.service_ns.mean'
+done
+moves "open loop: more than there is room for is late, not lost, and waits in its response time" overload \
+    "--workload echo --steps 2 --rate-per-client 500000 --inflight 4 --iterations 2000" 'one.sent_late >= 100' \
+    'one.response_ns.p50 > 2 * one.service_ns.p50'
+
+moves "a sweep of offered rates: a step each, with the load that was asked for" sweep \
+    "--workload echo --clients 4 --rate 100-400:3 --duration 2" '[.steps[].offered_per_s] == [100, 200, 400]' \
+    '[.steps[] | .throughput_msgs_per_s / .offered_per_s | . >= 0.9 and . <= 1.1] | all' \
+    '[.steps[].throughput_msgs_per_s] | .[0] < .[1] and .[1] < .[2]' \
+    '[.steps[].histograms.response] | unique | length == 3' '.analysis.offered_load.slo_rate == null' \
+    '.analysis.offered_load.curves | length == 1' '.config.rates_per_s == [100, 200, 400]'
+moves "--find-rate: nothing breaks up to the most, which is confirmed" find-rate \
+    "--workload echo --clients 4 --find-rate --rate 100-200 --slo mean<20s --duration 0.5" \
+    '.analysis.offered_load.slo_rate.per_s == 200' '.analysis.offered_load.slo_rate.confirmed' \
+    '.verdict[-1].criterion == "rate"' '.analysis.capacity.slo_capacity.clients == null'
+finish

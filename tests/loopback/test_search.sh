@@ -1,0 +1,69 @@
+#!/bin/bash
+# Finding capacity: objectives of a ramp, a search that finds where a server refuses, one that survives the end of its own
+# server, and one against a server that does not come back. None of this depends on how the messages travel, so it goes over
+# TCP. test_capacity.sh has a search over RDMA.
+# here
+# shellcheck disable=SC2317  # what looks unreachable is called by name
+
+RAMPART_TRANSPORT=tcp
+. tests/soft_roce/lib.sh
+
+# ---- objectives of a ramp
+
+gives "--slo: a term that is not known" 2 "'p99' is not allowed; allowed: " "${bin}performance_test" --slo p99
+gives "--find-capacity with --steps" 2 '--find-capacity and --steps' "${bin}performance_test" --find-capacity --steps 10
+
+# Connection times are not judged on software RDMA; an objective is.
+search met own --steps 2 --duration 1 --slo 'p50<10s,errors<=0,connect_max<60s'
+ends "--slo: a ramp that meets it" met 240 0 'PASS +2 clients: SLO .*p50<10s'
+is "--slo: each term is in run.json" \
+    "$(for i in 0 1 2; do run_value met steps.0.slo.$i.metric; run_value met steps.0.slo.$i.result; done | tr '\n' ' ')" \
+    'response_p50 pass errors pass connect_max pass '
+run_says "--slo: a ramp says what it knows of capacity" met analysis.capacity.slo_capacity.clients=2
+search missed own --steps 2 --duration 1 --slo 'p50<1us'
+ends "--slo: a ramp that misses it ends with 1" missed 240 1 'FAIL +2 clients: SLO .*p50<1us'
+search undecided own --steps 2 --duration 0.5 --slo 'lag_p99<10s'
+ends "--slo: without a sample it is inconclusive" undecided 240 4 'unknown'
+
+# ---- where a server refuses
+
+start_server full --threads 2 --max-clients 14
+search refused full --find-capacity --clients 40 --duration 0.3 --slo 'errors<1%'
+ends "a search finds where the server is full" refused 240 0 'first hard failure +15 .*refused:full.*confirmed'
+run_says "it names both boundaries" refused analysis.capacity.slo_capacity.clients=14 \
+    analysis.capacity.slo_capacity.high=15 analysis.capacity.first_hard_failure.clients=15 \
+    analysis.capacity.first_hard_failure.low=14
+is "and the resource, and whose it is" \
+    "$(run_value refused analysis.capacity.first_hard_failure.failure.resource) $(run_value refused analysis.capacity.first_hard_failure.failure.side)" \
+    'max_clients server'
+is "both were confirmed" \
+    "$(run_value refused analysis.capacity.slo_capacity.confirmed) $(run_value refused analysis.capacity.first_hard_failure.confirmed)" \
+    'true true'
+is "the run is complete, and says why it ended" "$(run_value refused run.status) $(run_value refused run.stop_reason)" \
+    'completed error_rate'
+serves "the server was not harmed" full
+
+# ---- its own server dies
+
+search survivor own --find-capacity --clients 10 --duration 4 --slo 'errors<1%'
+in_phase() { # NAME
+    grep -qs "\"phase\": *\"$1\"" "$tmp"/*-survivor/events.ndjson
+}
+wait_until 240 in_phase connecting || not_ok "the search connects" "$(cat "${logs[survivor]}")"
+pgrep -P "${pid[survivor]}" -x rdma_server >"$tmp/child"
+wait_until 240 in_phase measuring || not_ok "the search measures" "$(cat "${logs[survivor]}")"
+kill -KILL "$(<"$tmp/child")"
+ends "a search whose server is killed goes on with another" survivor 180 0 'SLO capacity +at least 10'
+run_says "the probe that lost it is told as what broke" survivor steps.0.connected_held=0
+is "by name and side" \
+    "$(run_value survivor steps.0.hard_failure.resource) $(run_value survivor steps.0.hard_failure.side)" 'server server'
+
+# ---- another one's server dies
+
+search bereft full --find-capacity --clients 12 --duration 20 --slo 'errors<1%'
+reaches full 240 clients.connected=10
+kill -KILL "${pid[full]}"
+end_of full 240
+ends "a search that lost its server ends inconclusive" bereft 120 4 'not confirmed'
+is "and says why" "$(run_value bereft run.stop_reason)" server_lost
+finish

@@ -1,0 +1,76 @@
+#!/bin/bash
+# What performance_test does around the data path, so over TCP: a line for each operation (--trace), messages that are joined in an
+# open loop and while clients come and go, and a suite of runs. test_data.sh has the data path over RDMA.
+# here
+
+RAMPART_TRANSPORT=tcp
+. tests/soft_roce/lib.sh
+
+serving+=(--max-clients 32)
+start_server data --threads 1 --credits 64 --message-size 64k --verify
+
+# ---- sizes, repetitions, raw times
+
+at=data
+moves "--trace: a line for each operation; every size in every repetition" traced \
+    "--workload echo --steps 2 --message-size 64,100 --repeat 2 --duration 0.3 --trace $tmp/trace.csv" \
+    '[.steps[] | [.repetition, .message_bytes]] == [[1, 64], [1, 100], [2, 64], [2, 100]]' \
+    '[.analysis.repetitions[] | .bytes, .messages_per_s.runs] == [64, 2, 100, 2]'
+is "--trace: as many lines as were measured" "$(($(wc -l <"$tmp/trace.csv") - 1))" \
+    "$(jq '[.steps[].response_ns.count] | add' "$tmp/traced.json")"
+is "--trace: nothing ends before it is sent, nor is sent before it is due" \
+    "$(tail -n +2 "$tmp/trace.csv" | awk -F, 'NF != 8 || $6 > $7 || $7 > $8' | wc -l)" 0
+
+# ---- several messages in a record
+
+at=
+moves "--coalesce: the open loop waits for nothing, and joins what is due together" joined-open \
+    "--workload small --steps 2 --coalesce 16 --rate 100-1000000:2 --inflight 40 --duration 1" \
+    'one.throughput_msgs_per_s / one.sends_per_s < 1.5' 'one.throughput_msgs_per_s >= 80' \
+    'two.throughput_msgs_per_s / two.sends_per_s > 1.5' 'two.service_ns.count == two.response_ns.count' \
+    '.server_config.credits == 40'
+moves "--coalesce: clients come and go" joined-churn \
+    "--workload small --steps 10 --coalesce 16 --churn 10 --cycles 5" 'one.churn.cycles_failed == 0'
+
+# ---- a suite of two runs and a comparison of two keys
+
+cat >"$tmp/two.json" <<'END'
+{ "schema_version": 1, "name": "two", "title": "Two runs and a comparison",
+  "defaults": { "steps": 1, "duration": "300ms", "warmup": "100ms", "server-threads": 1, "threads": 1, "verify": true, "transport": "tcp" },
+  "entries": [
+    { "name": "ping", "title": "Pings", "options": { "workload": "pingpong", "message-size": [1, 64] } },
+    { "name": "echo", "title": "Echoes", "options": { "message-size": "64k" } },
+    { "name": "settings", "title": "Two keys", "options": { "workload": "small", "message-size": 1000, "repeat": 2,
+      "compare": ["poll=event,adaptive", "coalesce=1,16"] } } ] }
+END
+start suite "${bin}performance_test" "${over[@]}" --environment native --suite "$tmp/two.json" --quiet --output "$tmp/suite"
+# 1: connecting takes longer than a criterion allows.
+end_of suite 400
+matches "--suite: it ends by itself" "$status" '^[01]$'
+suite=("$tmp"/suite/*-suite-two)
+suite_says() { # NAME CONDITION
+    is "--suite: $1" "$(jq "$2" "${suite[0]}/suite.json" 2>&1)" true
+}
+suite_says "all entries, in their order" '[.entries[] | .id + " " + .status] ==
+    ["two-ping ran", "two-echo ran", "two-settings ran"] and .status == "completed"'
+suite_says "one server for the runs, others for the comparison" '[.entries[].server] == [1, 1, null]'
+is "--suite: the server is the same process" \
+    "$(jq -s '[.[].steps[].server_before.started_ns] | length == 3 and (unique | length) == 1' "${suite[0]}"/*-two-*/run.json)" true
+is "--suite: the figures are those of the runs" "$(jq -c '[.entries[0, 1].steps[] | .response_p50_ns, .bytes_per_s]' \
+    "${suite[0]}/suite.json")" "$(jq -sc '[.[].steps[] | .response_ns.p50, .throughput_bytes_per_s]' "${suite[0]}"/*-two-*/run.json)"
+suite_says "all combinations of two keys" '[.entries[2].comparison.alternatives[].name] ==
+    ["poll=event,coalesce=1", "poll=event,coalesce=16", "poll=adaptive,coalesce=1", "poll=adaptive,coalesce=16"] and
+    ([.entries[2].comparison.points[].candidates[].rows[] | select(.metric == "throughput_msgs_per_s") | .run.value > 0] ==
+    [true, true, true])'
+is "--suite: compare.json says the same" "$(jq -c . "${suite[0]}"/*-two-settings/compare.json)" \
+    "$(jq -c '.entries[2].comparison' "${suite[0]}/suite.json")"
+is "--suite: a chapter for each entry, which leads to the run's report" \
+    "$(grep -c '<section id="\(summary\|two-\(ping\|echo\|settings\)\)"' "${suite[0]}/report.html") $(grep -o \
+        'href="./[^"]*-two-ping/report.html"' "${suite[0]}/report.html" | wc -l)" "4 1"
+sed 's/"64k"/"2G"/' "$tmp/two.json" >"$tmp/wrong.json"
+gives "a suite with a mistake: the entry is named" 2 \
+    '^performance_test: --suite: entry two-echo: --message-size: 2147483648 is not allowed' \
+    "${bin}performance_test" "${over[@]}" --environment native --suite "$tmp/wrong.json"
+gives "report: makes that of a suite again" 0 '# Suite report: ' "${bin}performance_test" report "${suite[0]}"
+
+finish
