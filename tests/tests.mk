@@ -27,10 +27,18 @@ short_of_memory = $(if $(shell grep -l __wrap_malloc $(@:$(B)/%=%.c)),-Wl$(comma
 $(UNIT_BINARIES): %: %.o
 	$(link) $(driven) $(short_of_memory) $(UNIT_LDLIBS)
 
+# Unit tests are built with -O1 and without link-time optimisation: otherwise compiling takes longer than running them.
+ifneq ($(LTO),)
+unit-tests check-unit check-valgrind:
+	+@$(MAKE) --no-print-directory LTO= OPT='-O1 -g' $@
+else
 unit-tests: $(UNIT_BINARIES)
 
+# Start those that compute for many seconds first, so that they do not run alone at the end.
+LONG_UNITS := %/test_step_pack %/test_damaged %/test_ticket_keys
 check-unit: $(UNIT_BINARIES)
-	TSAN_OPTIONS=suppressions=tests/unit/tsan.supp TALLY=$(B)/unit.tally tests/unit/run-unit $^
+	TSAN_OPTIONS=suppressions=tests/unit/tsan.supp TALLY=$(B)/unit.tally \
+		tests/unit/run-unit $(filter $(LONG_UNITS),$^) $(filter-out $(LONG_UNITS),$^)
 
 # What decodes bytes and what talks TLS: memory that was never written is seen by no sanitizer that gcc has.
 VALGRIND_UNITS := $(filter $(addprefix $(B)/tests/unit/,common/wire/% common/hist/test_hist_read common/hist/test_hist_io \
@@ -38,6 +46,7 @@ VALGRIND_UNITS := $(filter $(addprefix $(B)/tests/unit/,common/wire/% common/his
 check-valgrind: $(VALGRIND_UNITS)
 	TALLY=$(B)/valgrind.tally LIMIT_S=600 tests/unit/run-unit --under \
 		"valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite" $^
+endif
 
 -include $(UNIT_SOURCES:%.c=$(B)/%.d) $(wildcard $(UNIT_HELPERS:%=$(B)/%/*.d))
 .PHONY: unit-tests check-unit check-valgrind

@@ -15,13 +15,13 @@ $(BENCH_BYTES): $(B)/tests/bench/tls_bytes.o
 # The same set-up as for `make run`.
 bench-connect:
 	@scripts/install-deps
-	@$(MAKE) --no-print-directory -s all $(BENCH_HANDSHAKES)
+	@scripts/build all $(BENCH_HANDSHAKES)
 	@scripts/make-certs
 	@scripts/bench-connect $(ARGS)
 
 bench-data:
 	@scripts/install-deps
-	@$(MAKE) --no-print-directory -s all $(BENCH_BYTES)
+	@scripts/build all $(BENCH_BYTES)
 	@scripts/make-certs
 	@scripts/bench-data $(ARGS)
 

@@ -22,10 +22,13 @@ check-soft-roce: all soft-roce-programs
 # Attacks and failures that `make check` leaves out, for they take ten minutes and more. Scripts in quotes share a
 # micro-VM.
 long_tests = $(patsubst test_%.sh,%,$(notdir $(wildcard $(1:%=%/test_long_*.sh))))
+# ADVERSARY=attacks or wire: half of them.
+ADVERSARY ?= attacks wire
+attacks = hosts sockets strangers "credits crowd certificates disk" stale breaks $(call long_tests,tests/soft_roce tests/adversary)
+wire = $(call long_tests,tests/nodes)
 check-adversary:
 	@scripts/install-deps --tests
-	$(MAKE) --no-print-directory check-soft-roce SOFT_ROCE_TESTS='hosts sockets strangers "credits crowd certificates disk" stale breaks \
-		$(call long_tests,tests/soft_roce tests/adversary tests/nodes)'
+	$(MAKE) --no-print-directory check-soft-roce SOFT_ROCE_TESTS='$(foreach part,$(ADVERSARY),$(or $($(part)),$(error ADVERSARY: unknown part '$(part)' (allowed: attacks wire))))'
 
 # Every way to run on several load hosts, and 50 losses at random (docs/cluster.md): an hour, and nothing beside it, for a
 # lease is short.
