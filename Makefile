@@ -59,6 +59,7 @@ help:
 	@echo "make check-quick       unit tests, options, structure, 10 and 100 clients and the refusals in a micro-VM: 1 to 2 minutes"
 	@echo "make check-one T=NAME  the tests of one name, such as test_churn: unit tests and scripts"
 	@echo "make                   build the three programs"
+	@echo "make ledger            what an operation costs, counted: fails if it grew (docs/ledger.md); RECORD=1 records them"
 	@echo "make check-unit        unit tests; SAN=thread with a sanitizer"
 	@echo "make check-sanitizers  unit tests with AddressSanitizer and UBSan (clang)"
 	@echo "make check-valgrind    some of the unit tests under valgrind, which sees memory that was never written"
@@ -189,7 +190,7 @@ $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(LTO) $(BUILD_DEFS) -MMD -MP -c -o $@ $<
 
-include tests/tests.mk tests/soft_roce/soft_roce.mk tests/bench/bench.mk tests/fuzz/fuzz.mk tests/faults/faults.mk tests/cluster/cluster.mk
+include tests/tests.mk tests/soft_roce/soft_roce.mk tests/bench/bench.mk tests/fuzz/fuzz.mk tests/faults/faults.mk tests/cluster/cluster.mk tests/ledger/ledger.mk
 
 -include $(wildcard $(patsubst %,$(B)/%/*.d,$(FOLDERS)))
 .PHONY: all help deps certs run check check-one check-quick check-deploy check-docs check-report check-ten-thousand lint install clean \

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -371,15 +372,12 @@ static void accept_one(struct link *listener)
 		link_new(NULL, fd)->listener = listener->id;
 }
 
-static void serve(struct link *l)
+/* Hands over one packet. False if there is none, or it has to wait for a receive. */
+static bool serve_packet(struct link *l)
 {
 	struct packet *p = l->held;
 	ssize_t n;
 
-	if (l->listens) {
-		accept_one(l);
-		return;
-	}
 	l->held = NULL;
 	if (!p) {
 		p = malloc(sizeof(*p) + DATA_MAX);
@@ -388,13 +386,28 @@ static void serve(struct link *l)
 			free(p);
 			if (n == 0 || errno != EAGAIN)
 				on_hang_up(l);
-			return;
+			return false;
 		}
 	}
-	if (on_packet(l, p))
-		free(p);
-	else
+	if (!on_packet(l, p)) {
 		l->held = p;
+		return false;
+	}
+	free(p);
+	return true;
+}
+
+/* Hands over every packet that has arrived, because a real device also completes many requests between two polls. A
+ * connection request comes alone: it may free the link. */
+static void serve(struct link *l)
+{
+	if (l->listens)
+		accept_one(l);
+	else if (!l->id)
+		(void)serve_packet(l);
+	else
+		while (serve_packet(l))
+			;
 }
 
 static void *run(void *arg)
@@ -419,6 +432,8 @@ static void *run(void *arg)
 			}
 		fake_unlock(NULL);
 		poll(fds, n, timeout_ms);
+		/* Yield to the sender, so that packets it sends together are handed over together. */
+		sched_yield();
 		fake_lock();
 		if (fds[0].revents)
 			(void)!read(wake[0], &(char[64]){ 0 }, 64);

@@ -1,0 +1,45 @@
+# docs/ledger.md from results/ledger.json.
+def table($head; $rows): "| " + ($head | join(" | ")) + " |", "|" + ($head | map("---|") | join("")), ($rows[] | "| " + (map(tostring) | join(" | ")) + " |");
+def figures: [.own, .libev, .openssl, .libc, .allocations, .openssl_allocations, .system_calls, .device_calls, .copied_bytes] | map(if . < 0.005 then 0 else . end);
+def units: ["own", "libev", "OpenSSL", "libc", "allocations", "OpenSSL's", "system calls", "device calls", "bytes copied"];
+.rows as $rows
+| ([$rows[] | select(.functions)] | sort_by(-.own)) as $paths
+| "# The ledger: what an operation costs",
+"",
+"Times on a shared machine are noise; instructions, allocations, system calls and copied bytes are not. `make ledger`, which is part of",
+"`make check`, counts them and fails when a figure is more than 3 % above this page (5 % with another compiler), naming the functions that grew.",
+"`make ledger RECORD=1` makes this page and results/ledger.json anew; the commit says why.",
+"",
+"- The programs are those that `make` builds. Each has one thread that carries data; only that thread is counted.",
+"- RDMA: the devices are fakes (tests/faults/wire.c), whose instructions are left out. A device call is a call of libibverbs or librdmacm.",
+"  TCP and TLS go over loopback.",
+"- Operations are defined in docs/workloads.md; messages are 64 bytes unless a size is given. `echo`: 16 in flight; `pingpong`, `write` and `read`: one;",
+"  `small`: 64; `small-joined`: 64, up to eight per SEND; `duplex`: one chunk of 64 KiB each way. Each is run with few and with more",
+"  iterations; subtracting the two removes the fixed cost of a run.",
+"- own, libev, OpenSSL and libc are instructions, by callgrind. libc is the C library and the loader, without memcpy and memmove, whose bytes are counted instead.",
+"- Allocations are calls of malloc and its kin by rampart and libev, and those by OpenSSL. Bytes copied are those of rampart\u0027s own calls of memcpy and memmove.",
+"- The counted threads see a clock that advances by a microsecond for each reading and by each wait that times out (tests/ledger/steady.c), never",
+"  with real time, and both programs share one CPU, so that the figures are the same on a busy machine. OpenSSL uses AES and carry-less multiplication of the CPU, and no wider vectors.",
+"",
+"Counted with \(.build.compiler), `\(.build.flags)`, \([.build.libraries | to_entries[] | "\(.key) \(.value)"] | join(", ")), on \(.build.cpu).",
+"",
+"## An operation",
+"",
+table(["operation", "side"] + units; [$rows[] | select(.own != null and (.row | test(" connect ") | not)) | [.row, .side] + figures]),
+"",
+"## Connecting",
+"",
+"From the first state of a connection until it is live, by state (docs/architecture.md). Each figure is the smallest of several connections.",
+"",
+table(["connection: state", "side"] + units; [$rows[] | select(.own != null and (.row | test(" connect "))) | [.row, .side] + figures]),
+"",
+"## Silent clients",
+"",
+table(["clients", "wake-ups of the server a second", "resident bytes a client"];
+      [$rows[] | select(.wakeups_per_s != null) | [.row, .wakeups_per_s, (.resident_bytes_per_client // "")]]),
+"",
+"## The five most expensive rows",
+"",
+"For each row, the ten functions with the most instructions of their own. An inlined function counts towards its caller.",
+($paths[:5][] | "", "\(.row), \(.side): \(.own)", "",
+    table(["function", "instructions", "share"]; . as $p | [$p.functions | to_entries | sort_by(-.value) | .[:10][] | ["`\(.key)`", .value, "\(.value * 100 / $p.own | round) %"]]))
