@@ -216,34 +216,34 @@ static void end_if_drained(struct client_conn *c)
 }
 
 /* False: a message that no server may send. */
-static bool on_reply(struct client_conn *c, const uint8_t *data, const struct link_arrival *a)
+static bool on_reply(struct client_conn *c, const uint8_t *data, struct link_arrival a)
 {
 	const struct client_ops *ops = c->ctx->ops;
 	struct msg_header h;
 
-	if (a->has_imm) {
-		if (c->state != CLIENT_ST_LIVE || !ops->on_ping || !take_back(c, 1, a->bytes))
+	if (a.has_imm) {
+		if (c->state != CLIENT_ST_LIVE || !ops->on_ping || !take_back(c, 1, a.bytes))
 			return false;
-		ops->on_ping(c->ctx->arg, c, ntohl(a->imm), data, a->bytes);
+		ops->on_ping(c->ctx->arg, c, ntohl(a.imm), data, a.bytes);
 		return true;
 	}
-	if (msg_decode(data, message_bytes(c, data, a->bytes), &h))
+	if (msg_decode(data, message_bytes(c, data, a.bytes), &h))
 		return false;
 	if (!tag_is_right(c, data, &h)) {
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_TAG);
 		return true;
 	}
 	if (h.type == MSG_REPLY) {
-		if (!take_back(c, 1, a->bytes))
+		if (!take_back(c, 1, a.bytes))
 			return false;
 		if (c->state == CLIENT_ST_FIRST_REPLY)
 			on_first_reply(c);
 		else
-			ops->on_message(c->ctx->arg, c, h.sequence, data, a->bytes);
+			ops->on_message(c->ctx->arg, c, h.sequence, data, a.bytes);
 		return true;
 	}
 	if (h.type == MSG_PUSHED)
-		return on_pushed(c, &h, data, a->bytes);
+		return on_pushed(c, &h, data, a.bytes);
 	if (h.type == MSG_GOODBYE)
 		return on_goodbye(c, &h);
 	return h.type == MSG_CREDIT && on_credit(c, &h);
@@ -254,7 +254,7 @@ static bool takes_messages(const struct client_conn *c)
 	return c->state == CLIENT_ST_FIRST_REPLY || c->state == CLIENT_ST_LIVE;
 }
 
-static void on_arrival(struct client_conn *c, uint32_t buf, const struct link_arrival *a)
+static void on_arrival(struct client_conn *c, uint32_t buf, struct link_arrival a)
 {
 	if (!on_reply(c, ep_buf(c->link.ep, buf), a))
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
@@ -264,7 +264,7 @@ static void on_arrival(struct client_conn *c, uint32_t buf, const struct link_ar
 void client_on_record(struct client_conn *c, uint32_t buf, const struct record *r)
 {
 	if (takes_messages(c) && (r->kind == RECORD_MESSAGES || r->kind == RECORD_PING))
-		on_arrival(c, buf, &(struct link_arrival){ .bytes = r->bytes, .imm = r->imm,
+		on_arrival(c, buf, (struct link_arrival){ .bytes = r->bytes, .imm = r->imm,
 							   .has_imm = r->kind == RECORD_PING });
 	else
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_FRAME);
@@ -282,7 +282,7 @@ static void on_receive(struct client_ctx *ctx, const struct ibv_wc *wc, uint32_t
 		else if (wc->opcode != IBV_WC_RECV)
 			client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 		else
-			on_arrival(c, buf, &(struct link_arrival){ .bytes = wc->byte_len, .imm = wc->imm_data,
+			on_arrival(c, buf, (struct link_arrival){ .bytes = wc->byte_len, .imm = wc->imm_data,
 								   .has_imm = wc->wc_flags & IBV_WC_WITH_IMM });
 	}
 	ep_recycle(ctx->ep, buf);

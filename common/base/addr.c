@@ -2,6 +2,7 @@
 #include "common/base/addr.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -153,11 +154,10 @@ bool addr_same_host(const struct addr *a, const struct addr *b)
 
 static uint64_t get64(const uint8_t *p)
 {
-	uint64_t v = 0;
+	uint64_t v;
 
-	for (int i = 0; i < 8; i++)
-		v = v << 8 | p[i];
-	return v;
+	memcpy(&v, p, sizeof(v));
+	return be64toh(v);
 }
 
 uint64_t addr_network(const struct addr *a)

@@ -1,5 +1,5 @@
 /* Counters that one thread writes and any thread reads. Loads and stores are relaxed: no locked instruction, and no
- * order between several counters. */
+ * order between several counters, except by counter_release and counter_acquire. */
 #ifndef RAMPART_COMMON_COUNTER_H
 #define RAMPART_COMMON_COUNTER_H
 
@@ -18,6 +18,18 @@ static inline uint64_t counter_get(const counter *c)
 static inline void counter_set(counter *c, uint64_t v)
 {
 	atomic_store_explicit(c, v, memory_order_relaxed);
+}
+
+/* The writer only. A thread that reads this value with counter_acquire sees all that the writer stored before. */
+static inline void counter_release(counter *c, uint64_t v)
+{
+	atomic_store_explicit(c, v, memory_order_release);
+}
+
+/* Any thread. */
+static inline uint64_t counter_acquire(const counter *c)
+{
+	return atomic_load_explicit((counter *)c, memory_order_acquire);
 }
 
 /* The writer only; wraps at 2^64. */

@@ -147,10 +147,11 @@ int ep_take_events(struct ep *ep) __attribute__((warn_unused_result));
  * ep_sweep. A negative n takes back requests that could not be posted. */
 void ep_await(struct ep *ep, const struct ibv_qp *qp, int n);
 
-/* Counts entries of a queue pair's send queue that were posted (n > 0) or retired (n < 0). ep_sweep passes over a
- * completion queue without outstanding entries and awaited completions. */
+/* Counts entries of a queue pair's send queue that were posted (n > 0) or retired (n < 0). ep_sweep passes over most
+ * completion queues that have neither outstanding entries nor awaited completions. */
 void ep_count_sends(struct ep *ep, const struct ibv_qp *qp, int n);
-/* A queue pair was released whose entries may still have completions in their queue: it is polled once more. */
+/* Polls a queue pair's send CQ once more after the queue pair was released, because completions of its entries may still be
+ * there. */
 void ep_poll_again(struct ep *ep, const struct ibv_qp *qp);
 uint64_t ep_sends_out(const struct ep *ep);
 /* Counts requests that went out with one doorbell, and those of them that are signalled. */
@@ -159,7 +160,7 @@ void ep_get_work(const struct ep *ep, struct ep_work *out);
 /* True if ep_sweep is to be called now and then while the thread sleeps: a send that is out may fail without raising an
  * event, the SRQ is short of receives, or its limit is not armed. */
 bool ep_needs_sweep(const struct ep *ep);
-/* Marks the queues to be polled that may hold completions. */
+/* Marks every completion queue that has outstanding entries or awaited completions to be polled; every 16th call marks all. */
 void ep_sweep(struct ep *ep);
 
 /* With solicited_only: has the device tell (ASYNC_SRQ_LOW) when unsolicited messages have nearly emptied the SRQ, once; the

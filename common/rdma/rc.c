@@ -18,7 +18,6 @@
 struct chain {
 	struct ibv_send_wr wr[EP_POST_LIST_MAX];
 	struct ibv_sge sge[EP_POST_LIST_MAX];
-	uint32_t bufs[EP_POST_LIST_MAX];	/* the buffer of each message; EP_NO_BUF for a WRITE in front of one */
 	uint32_t n;
 	uint32_t signalled;
 	int awaited;			/* completions somebody waits for */
@@ -203,10 +202,8 @@ static struct ibv_send_wr *next_of_chain(struct chain *ch)
 /* Unsignalled: the completion of the message behind it retires both, and a WRITE that fails always completes. */
 static void chain_write(struct rc *rc, struct chain *ch, const struct ep_write *write)
 {
-	struct ibv_send_wr *wr;
+	struct ibv_send_wr *wr = next_of_chain(ch);
 
-	ch->bufs[ch->n] = EP_NO_BUF;
-	wr = next_of_chain(ch);
 	*wr->sg_list = (struct ibv_sge){ .addr = (uintptr_t)write->local, .length = write->bytes,
 					 .lkey = write->lkey };
 	wr->opcode = IBV_WR_RDMA_WRITE;
@@ -217,27 +214,30 @@ static void chain_write(struct rc *rc, struct chain *ch, const struct ep_write *
 	rc->unsignalled++;
 }
 
-static void chain_message(struct rc *rc, struct chain *ch, uint32_t buf, uint32_t *last_held)
+/* Adds the first waiting message to the chain. An inline message's buffer is free at once, because ibv_post_send copies it
+ * before anything else can take the buffer; any other buffer is held until its completion. */
+static void chain_message(struct rc *rc, struct chain *ch)
 {
-	const struct ep_buf_link *link = ep_buf_link(rc->ep, buf);
-	bool is_inline = link->length <= ep_inline_bytes(rc->ep), signalled, awaited;
+	struct ep *ep = rc->ep;
+	uint32_t buf = take_waiting(rc);
+	const struct ep_buf_link *link = ep_buf_link(ep, buf);
+	bool is_inline = link->length <= ep_inline_bytes(ep), signalled, awaited;
 	struct ibv_send_wr *wr;
 
 	if (link->write.bytes)
 		chain_write(rc, ch, &link->write);
-	ch->bufs[ch->n] = buf;
 	wr = next_of_chain(ch);
-	if (!is_inline)
-		*last_held = buf;
+	if (is_inline)
+		ep_buf_put(ep, buf);
+	else
+		append(rc, &rc->held_head, &rc->held_tail, buf);
 	rc->unsignalled++;
 	signalled = message_is_signalled(rc, rc->unsignalled, is_inline);
 	awaited = signalled && message_is_awaited(rc, rc->sq_used + ch->n, is_inline);
-	wr->sg_list->addr = (uintptr_t)ep_buf(rc->ep, buf);
-	wr->sg_list->length = link->length;
-	wr->sg_list->lkey = ep_lkey(rc->ep);
+	*wr->sg_list = (struct ibv_sge){ .addr = (uintptr_t)ep_buf(ep, buf), .length = link->length, .lkey = ep_lkey(ep) };
 	wr->opcode = link->has_imm ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
 	wr->imm_data = link->imm;
-	wr->wr_id = make_id(rc, WR_SEND, signalled ? *last_held : EP_NO_BUF, signalled ? rc->unsignalled : 0, awaited);
+	wr->wr_id = make_id(rc, WR_SEND, signalled ? rc->held_tail : EP_NO_BUF, signalled ? rc->unsignalled : 0, awaited);
 	wr->send_flags = (is_inline ? IBV_SEND_INLINE : 0u) | (signalled ? IBV_SEND_SIGNALED : 0u) |
 			 (link->unsolicited ? 0u : IBV_SEND_SOLICITED);
 	if (signalled)
@@ -246,20 +246,23 @@ static void chain_message(struct rc *rc, struct chain *ch, uint32_t buf, uint32_
 	ch->awaited += awaited;
 }
 
-/* Holds the buffers of posted messages that are not inline until their completion, and frees all others. */
-static void account_for_messages(struct rc *rc, const struct chain *ch, uint32_t posted)
+/* Frees the held buffers of messages that were not posted. The first `posted` requests of the chain were posted; `last` is the
+ * last buffer held before the chain, or EP_NO_BUF. */
+static void free_unposted(struct rc *rc, const struct chain *ch, uint32_t posted, uint32_t last)
 {
-	for (uint32_t i = 0; i < ch->n; i++) {
-		bool is_inline = ch->wr[i].send_flags & IBV_SEND_INLINE;
+	uint32_t buf;
 
-		if (ch->bufs[i] == EP_NO_BUF)
-			continue;
-		if (i < posted && !is_inline)
-			append(rc, &rc->held_head, &rc->held_tail, ch->bufs[i]);
-		else
-			ep_buf_put(rc->ep, ch->bufs[i]);
-	}
-	count_posted(rc, posted);
+	for (uint32_t i = 0; i < posted; i++)
+		if (ch->wr[i].opcode != IBV_WR_RDMA_WRITE && !(ch->wr[i].send_flags & IBV_SEND_INLINE))
+			last = last == EP_NO_BUF ? rc->held_head : ep_buf_link(rc->ep, last)->next;
+	buf = last == EP_NO_BUF ? rc->held_head : ep_buf_link(rc->ep, last)->next;
+	if (last == EP_NO_BUF)
+		rc->held_head = EP_NO_BUF;
+	else
+		ep_buf_link(rc->ep, last)->next = EP_NO_BUF;
+	rc->held_tail = last;
+	for (; buf != EP_NO_BUF; buf = ep_buf_link(rc->ep, buf)->next)
+		ep_buf_put(rc->ep, buf);
 }
 
 /* Send queue entries that the first waiting message takes. */
@@ -272,7 +275,7 @@ static uint32_t entries_of_first(const struct rc *rc)
 static int post_messages(struct rc *rc)
 {
 	uint32_t max = MIN(MAX(ep_post_list(rc->ep), entries_of_first(rc)), message_entries(rc) - rc->sq_used);
-	uint32_t last_held = rc->held_tail;
+	uint32_t last_held = rc->held_tail, posted;
 	struct ibv_send_wr *bad = NULL;
 	struct chain ch;
 	int ret;
@@ -281,9 +284,12 @@ static int post_messages(struct rc *rc)
 	ch.signalled = 0;
 	ch.awaited = 0;
 	while (rc->waiting_head != EP_NO_BUF && ch.n + entries_of_first(rc) <= max)
-		chain_message(rc, &ch, take_waiting(rc), &last_held);
+		chain_message(rc, &ch);
 	ret = post(rc, ch.wr, ch.n, ch.signalled, ch.awaited, &bad);
-	account_for_messages(rc, &ch, ret ? (uint32_t)(bad - ch.wr) : ch.n);
+	posted = ret ? (uint32_t)(bad - ch.wr) : ch.n;
+	if (ret)
+		free_unposted(rc, &ch, posted, last_held);
+	count_posted(rc, posted);
 	return ret;
 }
 

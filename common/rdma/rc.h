@@ -50,7 +50,7 @@ struct rc {
 	uint16_t sq_used;		/* entries posted and not retired */
 	uint16_t unsignalled;		/* posted since the last signalled one */
 	uint16_t must_signal_at;	/* a request that makes `unsignalled` reach this must have a completion */
-	uint16_t signal_at;		/* the same for a message, which --signal-every may make signalled earlier */
+	uint16_t signal_at;		/* the same limit for messages; --signal-every can lower it */
 	uint16_t rma_unsignalled;	/* RMA requests posted since the last signalled RMA request */
 	bool may_write;			/* set by the owner: some messages will have a WRITE in front */
 	bool special_busy;		/* the entry for a probe or bind is in use */

@@ -21,11 +21,11 @@ struct link {
 	struct sock sock;	/* the others */
 };
 
-/* A SEND or a record that has come. */
+/* A SEND or a record that has come. Small enough to be passed in registers. */
 struct link_arrival {
 	uint32_t bytes;
-	bool has_imm;
 	uint32_t imm;		/* as it is in memory */
+	bool has_imm;
 };
 
 static inline bool link_is_rdma(const struct link *l)

@@ -41,16 +41,18 @@ static int on_new_session(SSL *ssl, SSL_SESSION *session)
 /* SSL_CTX_set_msg_callback(3): is told the header of each record that comes, and after decryption its true type. */
 static void on_record(int is_sent, int version, int content_type, const void *data, size_t n, SSL *ssl, void *arg)
 {
-	struct tls *t = SSL_get_app_data(ssl);
 	const uint8_t *bytes = data;
+	bool is_header = content_type == SSL3_RT_HEADER && n >= SSL3_RT_HEADER_LENGTH;
+	struct tls *t;
 
 	(void)version;
 	(void)arg;
-	if (is_sent)
+	if (is_sent || (!is_header && content_type != SSL3_RT_INNER_CONTENT_TYPE))
 		return;
-	if (content_type == SSL3_RT_HEADER && n >= SSL3_RT_HEADER_LENGTH)
+	t = SSL_get_app_data(ssl);
+	if (is_header)
 		tls_limits_count_record(&t->limits, SSL3_RT_HEADER_LENGTH + be_get16(bytes + 3));
-	else if (content_type == SSL3_RT_INNER_CONTENT_TYPE && n >= 1 && bytes[0] != SSL3_RT_APPLICATION_DATA)
+	else if (n >= 1 && bytes[0] != SSL3_RT_APPLICATION_DATA)
 		tls_limits_count_extra(&t->limits);
 	/* Also before the body of the record whose header has come. */
 	t->socket.paused = tls_limits_turn_is_over(&t->limits);

@@ -126,23 +126,23 @@ static int on_read(BIO *bio, char *data, int n)
 	return -1;
 }
 
-/* OpenSSL flushes after each flight of a handshake. That is ignored: the flight waits for what follows. */
-static long on_ctrl(BIO *bio, int command, long number, void *pointer)
+static __attribute__((noinline)) long ctrl_of_socket(BIO *bio, int command)
 {
 	const struct tls_socket *s = BIO_get_data(bio);
 
+	return command == BIO_CTRL_EOF ? s->at_end : (long)s->held_n;
+}
+
+/* OpenSSL flushes after each flight of a handshake. That is ignored: the flight waits for what follows. Before each record
+ * OpenSSL asks whether the kernel does TLS; that, like every command but EOF and WPENDING, is answered without fetching the
+ * socket. */
+static long on_ctrl(BIO *bio, int command, long number, void *pointer)
+{
 	(void)number;
 	(void)pointer;
-	switch (command) {
-	case BIO_CTRL_FLUSH:
-		return 1;
-	case BIO_CTRL_EOF:
-		return s->at_end;
-	case BIO_CTRL_WPENDING:
-		return s->held_n;
-	default:
-		return 0;
-	}
+	if (command == BIO_CTRL_EOF || command == BIO_CTRL_WPENDING)
+		return ctrl_of_socket(bio, command);
+	return command == BIO_CTRL_FLUSH;
 }
 
 BIO_METHOD *tls_socket_method(void)
@@ -163,7 +163,7 @@ BIO *tls_socket_bio(const BIO_METHOD *method, struct tls_socket *s, int fd)
 
 	if (!bio)
 		return NULL;
-	*s = (struct tls_socket){ .fd = fd };
+	s->fd = fd;
 	BIO_set_data(bio, s);
 	BIO_set_init(bio, 1);
 	return bio;

@@ -39,8 +39,8 @@ struct tls_socket {
 /* The type of tls_socket_bio's BIOs, which it has to outlive; BIO_meth_free frees it. NULL: out of memory. */
 BIO_METHOD *tls_socket_method(void);
 
-/* A BIO that reads and writes `s`, which has to outlive it, on the non-blocking connected socket `fd`, which
- * stays the caller's. NULL when out of memory. */
+/* A BIO that reads and writes `s`, which has to be all zero and to outlive it, on the non-blocking connected socket `fd`,
+ * which stays the caller's. NULL when out of memory. */
 BIO *tls_socket_bio(const BIO_METHOD *method, struct tls_socket *s, int fd);
 
 /* Sends what is held back. `last`: the socket is closed next, so the kernel may put the FIN into the same segment.

@@ -233,7 +233,7 @@ uint64_t crew_iterations(const struct crew *c)
 
 	for (uint32_t i = 0; i < c->n; i++)
 		if (!worker_failure(c->workers[i], NULL))
-			least = MIN(least, counter_get(&worker_stats(c->workers[i])->iterations));
+			least = MIN(least, counter_acquire(&worker_stats(c->workers[i])->iterations));
 	return least;
 }
 

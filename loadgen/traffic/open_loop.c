@@ -65,11 +65,11 @@ static bool is_due(const struct wclient *wc, uint64_t now)
 /* Counts the operations that are due and may begin, and notes when each was due. */
 static uint32_t take_due(struct open_loop *o, struct wclient *wc, uint64_t now)
 {
-	uint64_t inflight = o->traffic->cfg->inflight, next = wc->streams[0].begun;
-	uint64_t end = MIN(wc->streams[0].done + inflight, o->traffic->allowed);
+	uint64_t next = wc->streams[0].begun;
+	uint64_t end = MIN(wc->streams[0].done + o->traffic->cfg->inflight, o->traffic->allowed);
 
 	for (; is_due(wc, now) && next < end; next++) {
-		wc->streams[0].times[next % inflight].due_ns = (uint64_t)wc->due_ns;
+		traffic_times(o->traffic, &wc->streams[0], next)->due_ns = (uint64_t)wc->due_ns;
 		wc->due_ns += until_next_ns(o);
 	}
 	return (uint32_t)(next - wc->streams[0].begun);

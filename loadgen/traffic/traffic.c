@@ -45,7 +45,7 @@ static uint64_t now_ns(struct traffic *t)
 void traffic_begin(struct traffic *t, struct wclient *wc, unsigned stream)
 {
 	struct stream *s = &wc->streams[stream];
-	struct stream_times *at = &s->times[s->begun++ % t->cfg->inflight];
+	struct stream_times *at = traffic_times(t, s, s->begun++);
 
 	at->sent_ns = t->begin_ns;
 	/* The open loop has noted when it was due. */
@@ -90,7 +90,7 @@ static void take_back(struct traffic *t, struct wclient *wc, struct stream *s)
 	if (t->on)
 		counter_add(&t->stats->repeated, s->begun - s->done);
 	if (t->open_loop && s->begun > s->done)
-		wc->due_ns = (double)s->times[s->done % t->cfg->inflight].due_ns;
+		wc->due_ns = (double)traffic_times(t, s, s->done)->due_ns;
 	s->begun = s->done;
 }
 
@@ -120,8 +120,6 @@ static void record_kind(struct traffic *t, unsigned stream, uint64_t number, uin
 	const struct workload *wl = t->workload;
 	struct worker_kind *kind;
 
-	if (!wl->kind_names[0])
-		return;
 	kind = &t->stats->kinds[wl->kind_of ? wl->kind_of(t->cfg, number) : stream];
 	hist_record(kind->response, response_ns);
 	counter_add(&kind->measured, 1);
@@ -136,22 +134,35 @@ static void record_wait(struct worker_stream *to, struct stream *s, uint64_t due
 	s->last_end_ns = now;
 }
 
-static void record(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n, uint64_t now)
+/* Records what only some runs ask for. Not inlined, so that the other runs save no registers for it. */
+static __attribute__((noinline)) void record_more(struct traffic *t, const struct wclient *wc, unsigned stream, uint64_t number,
+						  const struct stream_times *at, uint64_t now)
+{
+	if (t->workload->kind_names[0])
+		record_kind(t, stream, number, now - at->due_ns);
+	if (t->open_loop)
+		record_open_loop(t, at, now);
+	if (t->trace)
+		trace_add(t->trace, &(struct trace_record){ .due_ns = at->due_ns, .sent_ns = at->sent_ns, .end_ns = now,
+			  .client = wc->index, .operation = (uint32_t)number });
+}
+
+static void record(struct traffic *t, const struct wclient *wc, unsigned stream, struct stream *s, uint64_t number, uint64_t now)
+{
+	const struct stream_times *at = traffic_times(t, s, number);
+
+	hist_record(t->stats->response, now - at->due_ns);
+	record_wait(&t->stats->streams[stream], s, at->due_ns, now);
+	if (t->records_more)
+		record_more(t, wc, stream, number, at, now);
+}
+
+static void record_all(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n, uint64_t now)
 {
 	struct stream *s = &wc->streams[stream];
 
-	for (uint64_t i = s->done; i < s->done + n; i++) {
-		const struct stream_times *at = &s->times[i % t->cfg->inflight];
-
-		hist_record(t->stats->response, now - at->due_ns);
-		record_kind(t, stream, i, now - at->due_ns);
-		record_wait(&t->stats->streams[stream], s, at->due_ns, now);
-		if (t->open_loop)
-			record_open_loop(t, at, now);
-		if (t->trace)
-			trace_add(t->trace, &(struct trace_record){ .due_ns = at->due_ns, .sent_ns = at->sent_ns, .end_ns = now,
-				  .client = wc->index, .operation = (uint32_t)i });
-	}
+	for (uint64_t i = s->done; i < s->done + n; i++)
+		record(t, wc, stream, s, i, now);
 	t->last_end_ns = now;
 	s->measured += n;
 	counter_add(&t->stats->messages_measured, n);
@@ -162,7 +173,7 @@ void traffic_end(struct traffic *t, struct wclient *wc, unsigned stream, uint32_
 	struct stream *s = &wc->streams[stream];
 
 	if (t->measuring)
-		record(t, wc, stream, n, now_ns(t));
+		record_all(t, wc, stream, n, now_ns(t));
 	counter_add(&t->stats->messages, n);
 	s->done += n;
 	t->in_flight -= n;
@@ -256,7 +267,7 @@ static uint64_t time_in_flight_ns(const struct traffic *t, uint64_t now)
 			const struct stream *s = &t->clients[i].streams[k];
 
 			for (uint64_t o = s->done; o < s->begun; o++)
-				sum += now - MIN(now, s->times[o % t->cfg->inflight].due_ns);
+				sum += now - MIN(now, traffic_times(t, s, o)->due_ns);
 		}
 	return sum;
 }
@@ -272,6 +283,7 @@ void traffic_measure(struct traffic *t)
 		t->allowed = t->cfg->warmup_iterations + t->cfg->iterations;
 	counter_set(&t->stats->carried_in_ns, time_in_flight_ns(t, now));
 	counter_set(&t->stats->measure_start_ns, now);
+	t->records_more = t->open_loop || t->trace || t->workload->kind_names[0];
 	t->measuring = true;
 }
 
@@ -302,20 +314,23 @@ void traffic_stop(struct traffic *t)
 
 static void init_client(struct traffic *t, uint32_t index)
 {
-	uint64_t inflight = t->cfg->inflight, slots = inflight * t->workload->streams;
+	uint64_t ring = t->ring_mask + 1, slots = ring * t->workload->streams;
 	struct wclient *wc = &t->clients[index];
 
 	wc->traffic = t;
 	wc->index = index;
 	wc->refill.run = refill;
 	for (unsigned k = 0; k < t->workload->streams; k++)
-		wc->streams[k].times = &t->rings[index * slots + k * inflight];
+		wc->streams[k].times = &t->rings[index * slots + k * ring];
 }
 
 int traffic_init(struct traffic *t)
 {
+	/* The ring's size is a power of two: a division by --inflight would cost almost as much as the rest of an operation. */
+	while (t->ring_mask + 1 < t->cfg->inflight)
+		t->ring_mask = 2 * t->ring_mask + 1;
 	t->clients = calloc(t->n_clients, sizeof(*t->clients));
-	t->rings = calloc(t->n_clients * t->cfg->inflight * t->workload->streams + 1, sizeof(*t->rings));
+	t->rings = calloc(t->n_clients * (t->ring_mask + 1) * t->workload->streams + 1, sizeof(*t->rings));
 	if (!t->clients || !t->rings)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->n_clients; i++)

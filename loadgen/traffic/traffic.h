@@ -34,7 +34,8 @@ struct traffic {
 
 	/* Owned: */
 	struct wclient *clients;
-	struct stream_times *rings;
+	struct stream_times *rings;	/* one for each stream of each client */
+	uint64_t ring_mask;		/* of a number of an operation; a ring has ring_mask + 1 entries, at least --inflight */
 	struct lane_plan plans[WORKLOAD_STREAMS_MAX];	/* where the workload has plans */
 	struct trace *trace;		/* NULL: no --trace */
 
@@ -45,12 +46,19 @@ struct traffic {
 	uint32_t active_of_all;		/* clients of all workers that send */
 	bool on;			/* operations begin */
 	bool measuring;
+	bool records_more;		/* record_more() is called for each measured operation */
 	uint64_t allowed;		/* so many operations of each stream of a client may begin in the step */
 	uint64_t last_end_ns;		/* when the last measured operation ended; 0: none has */
 	uint64_t begin_ns;		/* when the operations begin that the workload is told to start */
 	uint64_t in_flight;
 	uint64_t batch, batch_ns;	/* the last batch of completions that was timed, and its time */
 };
+
+/* The times of an operation in flight. */
+static inline struct stream_times *traffic_times(const struct traffic *t, const struct stream *s, uint64_t number)
+{
+	return &s->times[number & t->ring_mask];
+}
 
 /* Makes the clients, from what the worker has set. 0 or -ENOMEM; traffic_release in either case. */
 int traffic_init(struct traffic *t) __attribute__((warn_unused_result));

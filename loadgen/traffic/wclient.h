@@ -36,7 +36,7 @@ struct stream {
 	uint64_t begun, done;
 	uint64_t measured;		/* ended while measuring */
 	uint64_t last_end_ns;		/* when the last of those ended */
-	struct stream_times *times;	/* ring of --inflight */
+	struct stream_times *times;	/* ring: traffic_times */
 };
 
 struct wclient {

@@ -304,12 +304,12 @@ static void fulfil(struct worker *w)
 		look_at_connection(w);
 	publish(w);
 	w->current.what = ORDER_NONE;
-	counter_set(&w->stats.fulfilled, w->current.number);
+	counter_release(&w->stats.fulfilled, w->current.number);
 	w->cfg.on_progress(w->cfg.arg);
 }
 
-/* With --iterations: the main thread is told when all operations that may begin have ended. It reads the other counters
- * then, so they are published first. */
+/* With --iterations, tells the main thread when all operations that may begin have ended. The main thread then reads the
+ * other counters, so they are published first. */
 static void tell_iterations(struct worker *w)
 {
 	const struct traffic *t = &w->traffic;
@@ -318,7 +318,7 @@ static void tell_iterations(struct worker *w)
 	    counter_get(&w->stats.iterations) == t->allowed || !traffic_is_through(t))
 		return;
 	publish(w);
-	counter_set(&w->stats.iterations, t->allowed);
+	counter_release(&w->stats.iterations, t->allowed);
 	w->cfg.on_progress(w->cfg.arg);
 }
 
@@ -544,7 +544,7 @@ void worker_give(struct worker *w, enum worker_order order, const struct worker_
 
 bool worker_is_done(const struct worker *w)
 {
-	return counter_get(&w->stats.fulfilled) == w->given;
+	return counter_acquire(&w->stats.fulfilled) == w->given;
 }
 
 int worker_failure(const struct worker *w, const char **devices)

@@ -78,24 +78,27 @@ static void on_echo(struct conn *c, uint32_t buf, struct msg_header *h)
 	answer(c, NULL, buf, h->length);
 }
 
-/* A one-way SEND: its credit is returned, with those owed before it, when its last message asks for them. */
-static void on_one_way(struct conn *c, uint32_t buf, const struct msg_header *h)
+static void return_credits(struct conn *c, uint32_t buf)
 {
 	uint8_t flags = c->tags ? MSG_FLAG_TAG : 0;
-	struct msg_header credit = { .type = MSG_CREDIT, .flags = flags, .sequence = h->sequence,
+	struct msg_header credit = { .type = MSG_CREDIT, .flags = flags, .credits = (uint16_t)c->owed, .sequence = c->owed_sequence,
 				     .length = MSG_HEADER_BYTES + msg_trailer_bytes(flags) };
 
-	c->owed++;
-	c->owed_sequence = h->sequence;
-	/* A client that was told goodbye sends nothing more that could ask for its credits. */
-	if (!(h->flags & MSG_FLAG_ACK) && !c->told) {
-		ep_recycle(c->link.ep, buf);
-		return;
-	}
-	credit.credits = (uint16_t)c->owed;
 	c->owed = 0;
 	msg_encode(&credit, ep_buf(c->link.ep, buf));
 	answer(c, NULL, buf, credit.length);
+}
+
+/* A one-way SEND: its credit is returned, with those owed before it, when its last message asks for them. */
+static void on_one_way(struct conn *c, uint32_t buf, uint64_t sequence, bool asks)
+{
+	c->owed++;
+	c->owed_sequence = sequence;
+	/* A client that was told goodbye sends nothing more that could ask for its credits. */
+	if (asks || c->told)
+		return_credits(c, buf);
+	else
+		ep_recycle(c->link.ep, buf);
 }
 
 /* A connection's work requests complete in order: a client that has the answer has the data. */
@@ -143,13 +146,13 @@ static void on_push_over_socket(struct conn *c, uint32_t buf, const struct msg_h
 }
 
 /* A ping has no header: its bytes and immediate data go back unchanged. */
-static void on_ping(struct conn *c, uint32_t buf, const struct link_arrival *a)
+static void on_ping(struct conn *c, uint32_t buf, struct link_arrival a)
 {
 	struct shard *s = c->shard;
 
 	counter_add(&s->stats.messages_out, 1);
-	counter_add(&s->stats.bytes_out, a->bytes);
-	if (link_send_imm(&c->link, buf, a->bytes, a->imm))
+	counter_add(&s->stats.bytes_out, a.bytes);
+	if (link_send_imm(&c->link, buf, a.bytes, a.imm))
 		conn_fail(c, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
 	replace_receive(c);
 }
@@ -238,18 +241,18 @@ static int check_messages(struct conn *c, const uint8_t *data, uint32_t received
 }
 
 /* Checks what has come; returns as check_messages does. */
-static int check(struct conn *c, const uint8_t *data, const struct link_arrival *a, struct msg_header *last)
+static int check(struct conn *c, const uint8_t *data, struct link_arrival a, struct msg_header *last)
 {
 	/* Receive buffers are rounded up, so a little more than was granted fits. */
-	if (a->bytes > c->shard->cfg->message_bytes)
+	if (a.bytes > c->shard->cfg->message_bytes)
 		return -PROTO_BAD_MESSAGE;
 	/* A ping has no place for a tag. */
-	if (a->has_imm)
+	if (a.has_imm)
 		return c->tags ? -PROTO_BAD_TAG : 1;
-	return check_messages(c, data, a->bytes, last);
+	return check_messages(c, data, a.bytes, last);
 }
 
-static void on_messages(struct conn *c, uint32_t buf, const struct link_arrival *a)
+static void on_messages(struct conn *c, uint32_t buf, struct link_arrival a)
 {
 	struct shard *s = c->shard;
 	struct msg_header last = { 0 };
@@ -264,31 +267,29 @@ static void on_messages(struct conn *c, uint32_t buf, const struct link_arrival 
 		return;
 	}
 	counter_add(&s->stats.messages_in, (uint64_t)n);
-	counter_add(&s->stats.bytes_in, a->bytes);
+	counter_add(&s->stats.bytes_in, a.bytes);
 	c->heard = true;
-	if (a->has_imm)
+	if (a.has_imm)
 		on_ping(c, buf, a);
 	else if (last.type == MSG_ECHO)
 		on_echo(c, buf, &last);
 	else if (last.type == MSG_PUSH)
 		(link_is_rdma(&c->link) ? on_push : on_push_over_socket)(c, buf, &last);
 	else
-		on_one_way(c, buf, &last);
+		on_one_way(c, buf, last.sequence, last.flags & MSG_FLAG_ACK);
 }
 
 /* A WRITE with immediate data took a receive, like a SEND, and left the buffer's old contents there. It is a one-way message
  * that asks for its credit; the immediate data are its sequence. */
 static void on_written(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
 {
-	const struct msg_header h = { .type = MSG_DATA, .flags = MSG_FLAG_ACK, .sequence = ntohl(wc->imm_data) };
-
 	if (!keeps_to_credits(c)) {
 		drop(c, buf, PROTO_CREDITS);
 		return;
 	}
 	counter_add(&c->shard->stats.messages_in, 1);
 	c->heard = true;
-	on_one_way(c, buf, &h);
+	on_one_way(c, buf, ntohl(wc->imm_data), true);
 }
 
 static void on_receive(struct shard *s, const struct ibv_wc *wc, uint32_t buf)
@@ -313,7 +314,7 @@ static void on_receive(struct shard *s, const struct ibv_wc *wc, uint32_t buf)
 	if (c->state == CONN_ST_ACCEPTING)
 		conn_set_live(c);
 	if (wc->opcode == IBV_WC_RECV)
-		on_messages(c, buf, &(struct link_arrival){ .bytes = wc->byte_len, .imm = wc->imm_data,
+		on_messages(c, buf, (struct link_arrival){ .bytes = wc->byte_len, .imm = wc->imm_data,
 							    .has_imm = wc->wc_flags & IBV_WC_WITH_IMM });
 	else
 		on_written(c, buf, wc);
@@ -354,6 +355,6 @@ void messages_on_record(struct conn *c, uint32_t buf, const struct record *r)
 	else if (r->kind != RECORD_MESSAGES && r->kind != RECORD_PING)
 		drop(c, buf, PROTO_BAD_FRAME);
 	else
-		on_messages(c, buf, &(struct link_arrival){ .bytes = r->bytes, .imm = r->imm,
+		on_messages(c, buf, (struct link_arrival){ .bytes = r->bytes, .imm = r->imm,
 							    .has_imm = r->kind == RECORD_PING });
 }

@@ -23,6 +23,7 @@ static char much[MUCH_BYTES], seen[2 * MUCH_BYTES];
 
 static int new_bio(void)
 {
+	under_test = (struct tls_socket){ 0 };
 	method = tls_socket_method();
 	bio = method ? tls_socket_bio(method, &under_test, ours) : NULL;
 	memset(much, 'm', sizeof(much));
