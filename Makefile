@@ -100,7 +100,11 @@ run:
 	@scripts/make-certs
 	@$(or $(BIN),./)performance_test --clients $(CLIENTS) $(ARGS)
 
+# For what runs the programs of the release build by their names.
+need_release = $(if $(LTO),,$(error $@ runs the release build: leave out LTO= and SAN=))
+
 check:
+	$(need_release)
 	@scripts/install-deps --tests
 	@scripts/make-certs
 	@scripts/check
@@ -126,6 +130,7 @@ check-deploy:
 	@tests/deploy/run build/deploy.tally
 
 ten-thousand check-ten-thousand: all
+	$(need_release)
 	@scripts/make-certs
 	tests/report/record $(if $(filter check-%,$@),--check) ten_thousand
 

@@ -14,12 +14,14 @@ $(BENCH_BYTES): $(B)/tests/bench/tls_bytes.o
 
 # The same set-up as for `make run`.
 bench-connect:
+	$(need_release)
 	@scripts/install-deps
 	@scripts/build all $(BENCH_HANDSHAKES)
 	@scripts/make-certs
 	@scripts/bench-connect $(ARGS)
 
 bench-data:
+	$(need_release)
 	@scripts/install-deps
 	@scripts/build all $(BENCH_BYTES)
 	@scripts/make-certs

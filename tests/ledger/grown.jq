@@ -1,12 +1,12 @@
 # Prints a line for each figure that grew from $was to $is, followed by the functions responsible; nothing if nothing grew.
 #
 # A figure may grow by 3 %, with another compiler by 5 %. A small figure may also grow by the absolute amount in $room, which
-# covers its normal variation. With other libraries only what does not depend on them is compared, and on another CPU not
+# covers its normal variation: a tenth of a wake-up for libev and for system calls. With other libraries only what does not depend on them is compared, and on another CPU not
 # OpenSSL, which chooses its code by the CPU. rampart itself must not allocate memory during an operation.
 $was[0] as $was | $is[0] as $is
 | (if $was.build.compiler == $is.build.compiler then 1.03 else 1.05 end) as $limit
 | ($was.build.libraries == $is.build.libraries) as $same_libraries
-| {own: 10, libev: 20, openssl: 20, allocations: 0.05, openssl_allocations: 0.5, system_calls: 0.1, device_calls: 0.5,
+| {own: 10, libev: 62, openssl: 20, allocations: 0.05, openssl_allocations: 0.5, system_calls: 0.1, device_calls: 0.5,
    copied_bytes: 4, wakeups_per_s: 2, resident_bytes_per_client: 200} as $room
 | [$was.rows[] | {key: "\(.side) \(.row)", value: .}] | from_entries as $before
 | ($before | keys - [$is.rows[] | "\(.side) \(.row)"] | .[] | "\(.): the record has this row, but this run did not count it"),
@@ -18,7 +18,8 @@ $was[0] as $was | $is[0] as $is
        | select($f != "openssl" or $was.build.cpu == $is.build.cpu)
        | ($row.row | test(" connect ")) as $connects
        | ((if $connects then 5 else 1 end) * $room[$f]) as $more
-       | if $row[$f] > ([$old[$f] * $limit, $old[$f] + $more] | max) then
+       | if $old[$f] == null then "\($name): \($f) is not recorded: make ledger RECORD=1"
+         elif $row[$f] > ([$old[$f] * $limit, $old[$f] + $more] | max) then
            "\($name): \($f) \($old[$f]) -> \($row[$f])",
            (select($f == "own" and $row.functions) | $row.functions | to_entries
             | map({key, value, grew: (.value - ($old.functions[.key] // 0))}) | map(select(.grew > $old.own / 200))

@@ -11,6 +11,6 @@ ledger-programs: $(BIN)rdma_server $(BIN)rdma_client $(BIN)performance_test $(B)
 
 ledger: ledger-programs
 	@scripts/make-certs
-	@RAMPART_BIN=$(or $(BIN),./) tests/limit 900 tests/ledger/ledger $(B) $(if $(RECORD),--record)
+	@TALLY=build/ledger.tally RAMPART_BIN=$(or $(BIN),./) tests/limit 900 tests/ledger/ledger $(B) $(if $(RECORD),--record)
 
 .PHONY: ledger ledger-programs

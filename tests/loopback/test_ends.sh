@@ -27,7 +27,7 @@ all_back "SIGINT: everything is back" main
 
 # ---- the server is told to stop, and is killed
 
-load bereft main --steps 20 --warmup 0 --duration 8
+load bereft main --steps 20 --warmup 0 --duration 600
 reaches main 240 clients.connected=20
 mapfile -t seen < <(stats main events.messages_in)
 reaches main 240 "events.messages_in>=$((seen[0] + 2000))"

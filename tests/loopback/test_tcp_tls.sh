@@ -88,7 +88,7 @@ for t in tcp tls; do
     over=(--transport "$t")
     start_ping $t-told main --interval 0.01
 done
-load bereft main --steps 20 --warmup 0 --duration 20
+load bereft main --steps 20 --warmup 0 --duration 600
 reaches main 240 clients.connected=22
 stop_server main
 end_of bereft 240

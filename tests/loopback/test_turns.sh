@@ -19,8 +19,8 @@ holds "--churn as fast as can be: all come back" turns 'one.churn.cycles >= 1500
 start_server narrow --threads 1 --max-clients 128 --max-handshakes 4 --session-timeout 5
 loads storm narrow --workload connect --steps 100 --connect-concurrency 100 --warmup 0 --duration 0.2
 
-# The server is stopped before most of 20 came in 4 s: they time out. Afterwards they are all there.
-load stalled narrow --workload connect --steps 20 --connect-rate 5 --timeout 1 --connect-retries 1000 --warmup 0 \
+# The server stops while most of the 20 clients, two a second, have yet to connect, so that some time out. Afterwards all are there.
+load stalled narrow --workload connect --steps 20 --connect-rate 2 --timeout 1 --connect-retries 1000 --warmup 0 \
     --duration 0.2 --log-level debug
 kill -STOP "${pid[narrow]}"
 wait_until 240 has_line_or_gone stalled 'failed at .*: timeout' || not_ok "a client's stage times out" "it does not"

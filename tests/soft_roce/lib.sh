@@ -424,8 +424,9 @@ well=('.run.status == "completed"' '[.steps[].failures[]] == []'
 run_to_end() { # NAME SERVER|own OPTIONS...
     # Nothing should fail in these runs, so a peer that waits two seconds for a processor is not given up. `ack_timeout=` in front
     # of the call keeps the program's default.
-    local patient=(--ack-timeout "${ack_timeout=1s}")
-    [[ $ack_timeout && $transport == rdma && " $* " != *' --ack-timeout '* && " $* " != *transport* && " $* " != *--suite* ]] || patient=()
+    local ack=${ack_timeout-1s}
+    local patient=(--ack-timeout "$ack")
+    [[ $ack && $transport == rdma && " $* " != *' --ack-timeout '* && " $* " != *transport* && " $* " != *--suite* ]] || patient=()
     # Nor is a step that takes long to connect.
     [[ " $* " == *' --step-timeout '* ]] || patient+=(--step-timeout 300)
     start_run "$@" "${patient[@]}"

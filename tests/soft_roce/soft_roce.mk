@@ -22,7 +22,7 @@ check-soft-roce: all soft-roce-programs
 # Attacks and failures that `make check` leaves out, for they take ten minutes and more. Scripts in quotes share a
 # micro-VM.
 long_tests = $(patsubst test_%.sh,%,$(notdir $(wildcard $(1:%=%/test_long_*.sh))))
-# ADVERSARY=attacks or wire: half of them.
+# ADVERSARY=attacks or wire: one of the two parts.
 ADVERSARY ?= attacks wire
 attacks = hosts sockets strangers "credits crowd certificates disk" stale breaks $(call long_tests,tests/soft_roce tests/adversary)
 wire = $(call long_tests,tests/nodes)
