@@ -26,6 +26,7 @@
 
 #define LINKS_MAX 256
 #define SENDS_MAX 1024u
+#define SERVED_MAX 256
 #define DATA_MAX (128 * 1024)
 #define REJ_NO_LISTENER 8	/* as the InfiniBand CM numbers its reasons */
 #define REJ_BY_CONSUMER 28
@@ -397,8 +398,8 @@ static bool serve_packet(struct link *l)
 	return true;
 }
 
-/* Hands over every packet that has arrived, because a real device also completes many requests between two polls. A
- * connection request comes alone: it may free the link. */
+/* Hands over the packets that have arrived, because a real device also completes many requests between two polls; SERVED_MAX
+ * at most, because other threads and links wait meanwhile. A connection request comes alone: it may free the link. */
 static void serve(struct link *l)
 {
 	if (l->listens)
@@ -406,7 +407,7 @@ static void serve(struct link *l)
 	else if (!l->id)
 		(void)serve_packet(l);
 	else
-		while (serve_packet(l))
+		for (int i = 0; i < SERVED_MAX && serve_packet(l); i++)
 			;
 }
 
