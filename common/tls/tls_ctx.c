@@ -52,8 +52,10 @@ static void on_record(int is_sent, int version, int content_type, const void *da
 	t = SSL_get_app_data(ssl);
 	if (is_header)
 		tls_limits_count_record(&t->limits, SSL3_RT_HEADER_LENGTH + be_get16(bytes + 3));
-	else if (n >= 1 && bytes[0] != SSL3_RT_APPLICATION_DATA)
+	else if (t->limits.shook_hands && n >= 1 && bytes[0] != SSL3_RT_APPLICATION_DATA)
 		tls_limits_count_extra(&t->limits);
+	else
+		return;
 	/* Also before the body of the record whose header has come. */
 	t->socket.paused = tls_limits_turn_is_over(&t->limits);
 }

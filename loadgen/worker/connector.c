@@ -165,12 +165,19 @@ static bool start_one(struct connector *k, uint64_t now_ns)
 	return true;
 }
 
+/* False at most ends of a turn, which is then known without reading the clock. */
+static bool may_begin_any(const struct connector *k)
+{
+	return (k->mode == CONNECT_GO_ON && !TAILQ_EMPTY(&k->parked)) || !TAILQ_EMPTY(&k->retry) || !TAILQ_EMPTY(&k->returning) ||
+	       (k->mode == CONNECT_START && counter_get(&k->stats->started) < k->target);
+}
+
 void connector_more(struct connector *k)
 {
 	bool more = true;
 
 	/* Connections park, fail and go live from within, and come back here. */
-	if (k->beginning)
+	if (k->beginning || !may_begin_any(k))
 		return;
 	k->beginning = true;
 	while (more && counter_get(&k->stats->connecting) < pace_window(&k->pace)) {
