@@ -5,6 +5,7 @@
 
 #include "client/internal.h"
 #include "common/base/clock.h"
+#include "common/base/hot.h"
 #include "common/rdma/ep.h"
 #include "common/wire/msg.h"
 
@@ -25,7 +26,8 @@ static uint32_t before_tag(const struct client_conn *c, uint32_t bytes)
 	return c->tags ? bytes - MSG_TAG_BYTES : bytes;
 }
 
-bool client_seal(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t offset, uint32_t bytes)
+static HOT_INLINE bool seal(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t offset,
+			    uint32_t bytes)
 {
 	uint8_t *data = ep_buf(c->ctx->ep, buf) + offset;
 	struct msg_header out = *h;
@@ -42,17 +44,27 @@ bool client_seal(struct client_conn *c, const struct msg_header *h, uint32_t buf
 	return false;
 }
 
-void client_post(struct client_conn *c, uint32_t buf, uint32_t bytes, bool asks)
+bool client_seal(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t offset, uint32_t bytes)
+{
+	return seal(c, h, buf, offset, bytes);
+}
+
+static HOT_INLINE void post(struct client_conn *c, uint32_t buf, uint32_t bytes, bool asks)
 {
 	count_out(c, bytes);
 	if (asks ? link_send(&c->link, buf, bytes) : link_send_unsolicited(&c->link, buf, bytes))
 		broken(c);
 }
 
+void client_post(struct client_conn *c, uint32_t buf, uint32_t bytes, bool asks)
+{
+	post(c, buf, bytes, asks);
+}
+
 void client_send(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t bytes)
 {
-	if (client_seal(c, h, buf, 0, bytes))
-		client_post(c, buf, bytes, h->type != MSG_DATA || (h->flags & MSG_FLAG_ACK));
+	if (seal(c, h, buf, 0, bytes))
+		post(c, buf, bytes, h->type != MSG_DATA || (h->flags & MSG_FLAG_ACK));
 }
 
 void client_ping(struct client_conn *c, uint32_t buf, uint32_t bytes, uint32_t number)
@@ -155,7 +167,7 @@ static bool take_back(struct client_conn *c, uint32_t credits, uint32_t bytes)
 	return true;
 }
 
-static bool tag_is_right(struct client_conn *c, const uint8_t *data, const struct msg_header *h)
+static HOT_INLINE bool tag_is_right(struct client_conn *c, const uint8_t *data, const struct msg_header *h)
 {
 	bool tagged = h->flags & MSG_FLAG_TAG;
 
@@ -216,7 +228,7 @@ static void end_if_drained(struct client_conn *c)
 }
 
 /* False: a message that no server may send. */
-static bool on_reply(struct client_conn *c, const uint8_t *data, struct link_arrival a)
+static HOT_INLINE bool on_reply(struct client_conn *c, const uint8_t *data, struct link_arrival a)
 {
 	const struct client_ops *ops = c->ctx->ops;
 	struct msg_header h;
@@ -254,7 +266,7 @@ static bool takes_messages(const struct client_conn *c)
 	return c->state == CLIENT_ST_FIRST_REPLY || c->state == CLIENT_ST_LIVE;
 }
 
-static void on_arrival(struct client_conn *c, uint32_t buf, struct link_arrival a)
+static HOT_INLINE void on_arrival(struct client_conn *c, uint32_t buf, struct link_arrival a)
 {
 	if (!on_reply(c, ep_buf(c->link.ep, buf), a))
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);

@@ -4,7 +4,8 @@
  * is what callers hold. Invariant: every slot is on exactly one of: the absent stack, the free stack, the heap of those in
  * quarantine, or is in use. Rests may be of any length, for each path has its own; so a heap has them, the one that ends
  * first at its top, and a slot is put in or taken out in log n steps (put in in one, where all rests are of one length).
- * The map from QP number to slot holds every QP that exists.
+ * The map from QP number to owner holds every QP that exists; the owner of one that is not in use is QP_POOL_NONE. Entries have
+ * both numbers, because the map is read for each message.
  */
 #include "common/rdma/qp_pool.h"
 
@@ -35,13 +36,21 @@ struct slot {
 	bool reusable;
 };
 
+/* No QP has this number: there are 24 bits. */
+#define NO_QPN UINT32_MAX
+
+struct map_entry {
+	uint32_t qpn;		/* NO_QPN: an empty entry, whose owner is QP_POOL_NONE */
+	uint32_t owner;
+};
+
 struct qp_pool {
 	struct ep *ep;
 	struct qp_pool_config cfg;
 	struct slot *slots;
 	uint32_t absent, free;	/* tops of stacks */
 	uint32_t *resting;	/* binary heap of counts.quarantined slots, by the end of their rests */
-	uint32_t *map;		/* open addressing, slot or QP_POOL_NONE */
+	struct map_entry *map;	/* open addressing */
 	uint32_t map_mask;
 	struct qp_pool_counts counts;
 	uint64_t retry_at_ns;	/* after a QP could not be made ahead of demand */
@@ -57,43 +66,36 @@ static uint32_t map_hash(const struct qp_pool *p, uint32_t qpn)
 	return (qpn * UINT32_C(2654435761)) >> 7 & p->map_mask;
 }
 
-static void map_insert(struct qp_pool *p, uint32_t slot)
-{
-	uint32_t i = map_hash(p, p->slots[slot].qp->qp_num);
-
-	while (p->map[i] != QP_POOL_NONE)
-		i = (i + 1) & p->map_mask;
-	p->map[i] = slot;
-}
-
-static uint32_t map_find(const struct qp_pool *p, uint32_t qpn)
+static struct map_entry *map_find(const struct qp_pool *p, uint32_t qpn)
 {
 	uint32_t i = map_hash(p, qpn);
 
-	while (p->map[i] != QP_POOL_NONE && p->slots[p->map[i]].qp->qp_num != qpn)
+	while (p->map[i].qpn != qpn && p->map[i].qpn != NO_QPN)
 		i = (i + 1) & p->map_mask;
-	return i;
+	return &p->map[i];
+}
+
+static void map_set(struct qp_pool *p, uint32_t qpn, uint32_t owner)
+{
+	*map_find(p, qpn) = (struct map_entry){ .qpn = qpn, .owner = owner };
 }
 
 /* Removes an entry and moves later ones of the same run back, so that no tombstones are needed. */
 static void map_remove(struct qp_pool *p, uint32_t qpn)
 {
-	uint32_t hole = map_find(p, qpn), i = hole;
+	uint32_t hole = (uint32_t)(map_find(p, qpn) - p->map), i = hole;
 
-	assert(p->map[hole] != QP_POOL_NONE);
+	assert(p->map[hole].qpn == qpn);
 	for (;;) {
-		uint32_t home;
-
 		i = (i + 1) & p->map_mask;
-		if (p->map[i] == QP_POOL_NONE)
+		if (p->map[i].qpn == NO_QPN)
 			break;
-		home = map_hash(p, p->slots[p->map[i]].qp->qp_num);
-		if (((i - home) & p->map_mask) >= ((i - hole) & p->map_mask)) {
+		if (((i - map_hash(p, p->map[i].qpn)) & p->map_mask) >= ((i - hole) & p->map_mask)) {
 			p->map[hole] = p->map[i];
 			hole = i;
 		}
 	}
-	p->map[hole] = QP_POOL_NONE;
+	p->map[hole] = (struct map_entry){ .qpn = NO_QPN, .owner = QP_POOL_NONE };
 }
 
 static void free_tables(struct qp_pool *p)
@@ -121,7 +123,8 @@ int qp_pool_new(struct ep *ep, const struct qp_pool_config *cfg, struct qp_pool 
 		free_tables(p);
 		return -ENOMEM;
 	}
-	memset(p->map, 0xff, map_size * sizeof(*p->map));
+	for (uint32_t i = 0; i < map_size; i++)
+		p->map[i] = (struct map_entry){ .qpn = NO_QPN, .owner = QP_POOL_NONE };
 	p->map_mask = map_size - 1;
 	p->ep = ep;
 	p->cfg = *cfg;
@@ -177,7 +180,7 @@ static int create_one(struct qp_pool *p)
 	s->next = p->free;
 	p->free = slot;
 	s->state = SLOT_FREE;
-	map_insert(p, slot);
+	map_set(p, s->qp->qp_num, QP_POOL_NONE);
 	p->counts.qps++;
 	p->counts.free++;
 	return 0;
@@ -218,6 +221,7 @@ int qp_pool_get(struct qp_pool *p, uint32_t owner, uint32_t *out)
 	p->free = s->next;
 	s->state = SLOT_IN_USE;
 	s->owner = owner;
+	map_set(p, s->qp->qp_num, owner);
 	s->rest_ns = p->cfg.quarantine_ns;
 	s->generation++;
 	if (--p->counts.free < p->free_low)
@@ -282,6 +286,7 @@ void qp_pool_put(struct qp_pool *p, uint32_t slot, uint64_t now_ns, bool reusabl
 	s->state = SLOT_QUARANTINE;
 	s->reusable = reusable;
 	s->rests_since_ns = now_ns;
+	map_set(p, s->qp->qp_num, QP_POOL_NONE);
 	put_to_rest(p, slot);
 	p->counts.in_use--;
 }
@@ -399,11 +404,7 @@ uint32_t qp_pool_generation(const struct qp_pool *p, uint32_t slot)
 
 uint32_t qp_pool_owner_of_qpn(const struct qp_pool *p, uint32_t qpn)
 {
-	uint32_t slot = p->map[map_find(p, qpn)];
-
-	if (slot == QP_POOL_NONE || p->slots[slot].state != SLOT_IN_USE)
-		return QP_POOL_NONE;
-	return p->slots[slot].owner;
+	return map_find(p, qpn)->owner;
 }
 
 uint32_t qp_pool_owner(const struct qp_pool *p, uint32_t slot, uint32_t generation)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "common/base/hot.h"
 #include "common/base/log.h"
 
 #define RESERVED_ENTRIES 2	/* the special one and the beacon */
@@ -312,7 +313,7 @@ static void run_deferred(struct ep_deferred *d)
 		rc->on_broken(rc);
 }
 
-static int put_in_line(struct rc *rc, uint32_t buf)
+static HOT_INLINE int put_in_line(struct rc *rc, uint32_t buf)
 {
 	if (rc->draining) {
 		ep_buf_put(rc->ep, buf);

@@ -11,9 +11,11 @@
 #ifndef RAMPART_COMMON_MSG_H
 #define RAMPART_COMMON_MSG_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/hot.h"
 #include "common/wire/be.h"
 #include "common/wire/msg_tag.h"
 
@@ -80,17 +82,57 @@ static inline uint32_t msg_trailer_bytes(uint8_t flags)
 	return (flags & MSG_FLAG_SUM ? MSG_SUM_BYTES : 0u) + (flags & MSG_FLAG_TAG ? MSG_TAG_BYTES : 0u);
 }
 
+/* Decodes the header of a message that has at most `left` bytes. Returns as msg_decode does. */
+static HOT_INLINE int msg_decode_header(const uint8_t *p, uint32_t left, struct msg_header *out)
+{
+	/* Flags that a message of each type may have. */
+	static const uint8_t flags_of[] = {
+		[MSG_ECHO] = MSG_FLAG_SUM | MSG_FLAG_TAG,
+		[MSG_REPLY] = MSG_FLAG_SUM | MSG_FLAG_TAG,
+		[MSG_DATA] = MSG_FLAG_ACK | MSG_FLAG_SUM | MSG_FLAG_TAG,
+		[MSG_CREDIT] = MSG_FLAG_TAG,
+		[MSG_PUSH] = MSG_FLAG_TAG,
+		[MSG_PUSHED] = MSG_FLAG_TAG,
+		[MSG_GOODBYE] = MSG_FLAG_TAG,
+	};
+
+	if (left < MSG_HEADER_BYTES || p[0] < MSG_ECHO || p[0] > MSG_GOODBYE || (p[1] & ~flags_of[p[0]]))
+		return -EPROTO;
+	out->type = (enum msg_type)p[0];
+	out->flags = p[1];
+	out->credits = be_get16(p + 2);
+	out->length = be_get32(p + 4);
+	out->sequence = be_get64(p + 8);
+	if (out->type == MSG_PUSH && out->length != MSG_HEADER_BYTES + MSG_PUSH_BYTES + msg_trailer_bytes(out->flags))
+		return -EPROTO;
+	return out->length >= MSG_HEADER_BYTES + msg_trailer_bytes(out->flags) && out->length <= left ? 0 : -EPROTO;
+}
+
 /* Decodes the header of a message of `received` bytes. Returns 0, or -EPROTO when the message is
  * too short, has an unknown type or flag, a flag that does not go with its type or size, or a length that is
  * not `received`, or not a PUSH's if it is one. */
-int msg_decode(const uint8_t *p, uint32_t received, struct msg_header *out)
-	__attribute__((warn_unused_result));
+__attribute__((warn_unused_result))
+static HOT_INLINE int msg_decode(const uint8_t *p, uint32_t received, struct msg_header *out)
+{
+	int ret = msg_decode_header(p, received, out);
+
+	return ret || out->length == received ? ret : -EPROTO;
+}
 
 /* Decodes the header of the message at `offset` of a SEND of `received` bytes: 0, or where the one before ended, and
  * less than `received` but for an empty SEND. Returns 0, or -EPROTO when that message is as above, its length is more
  * than what is left, or it cannot stand there: of several each must be DATA, and only the last may have MSG_FLAG_ACK. */
-int msg_decode_at(const uint8_t *p, uint32_t received, uint32_t offset, struct msg_header *out)
-	__attribute__((warn_unused_result));
+__attribute__((warn_unused_result))
+static HOT_INLINE int msg_decode_at(const uint8_t *p, uint32_t received, uint32_t offset, struct msg_header *out)
+{
+	uint32_t left = received - offset;
+	int ret = msg_decode_header(p + offset, left, out);
+
+	if (ret || out->length == received)
+		return ret;
+	return out->type == MSG_DATA && (out->length == left || !(out->flags & MSG_FLAG_ACK)) ? 0 : -EPROTO;
+}
+
 /* The payload behind a PUSH's header, which is `p`. */
 void msg_put_push(const struct msg_push *push, uint8_t *p);
 /* Of a message that msg_decode took. Its bounds are not checked. */

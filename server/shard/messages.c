@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
+#include "common/base/hot.h"
 #include "common/sock/link.h"
 #include "common/wire/frame.h"
 #include "common/wire/msg.h"
@@ -27,7 +28,7 @@ static void replace_receive(struct conn *c)
 /* False when more SENDs of a client are in flight than its credits. A look finds all SENDs that have come, before any of
  * them is answered. At that time those were in flight too whose credits are owed, and those whose answers wait for an
  * entry of the send queue. */
-static bool keeps_to_credits(struct conn *c)
+static HOT_INLINE bool keeps_to_credits(struct conn *c)
 {
 	uint64_t look = link_look(&c->link);
 
@@ -195,20 +196,24 @@ bool messages_say_goodbye(struct conn *c)
 	return c->told;
 }
 
-static void check_sum(struct conn *c, const uint8_t *data, const struct msg_header *h)
+static __attribute__((noinline)) void compare_sum(struct conn *c, const uint8_t *data, const struct msg_header *h)
 {
 	uint32_t seed, bytes = h->length - (h->flags & MSG_FLAG_TAG ? MSG_TAG_BYTES : 0);
 
-	if (!(h->flags & MSG_FLAG_SUM))
-		return;
 	seed = msg_sum_seed(c->session, sizeof(c->session));
 	counter_add(&c->shard->stats.messages_checked, 1);
 	if (!msg_is_intact(seed, data, bytes))
 		counter_add(&c->shard->stats.messages_corrupt, 1);
 }
 
+static void check_sum(struct conn *c, const uint8_t *data, const struct msg_header *h)
+{
+	if (h->flags & MSG_FLAG_SUM)
+		compare_sum(c, data, h);
+}
+
 /* On a connection with tags every message has one, on others none has. */
-static bool tag_is_right(struct conn *c, const uint8_t *data, const struct msg_header *h)
+static HOT_INLINE bool tag_is_right(struct conn *c, const uint8_t *data, const struct msg_header *h)
 {
 	bool tagged = h->flags & MSG_FLAG_TAG;
 
@@ -221,27 +226,49 @@ static bool may_come(const struct conn *c, enum msg_type type)
 	return type == MSG_ECHO || type == MSG_DATA || (type == MSG_PUSH && (c->window.bytes > 0 || !link_is_rdma(&c->link)));
 }
 
-/* Checks the messages of a SEND in order, as their tags were numbered. Returns how many there are, with the header of
- * the last one in `last`; or the rule that was broken, negated. */
-static int check_messages(struct conn *c, const uint8_t *data, uint32_t received, struct msg_header *last)
+/* Checks the message at `at` of a SEND. Returns 0 with its header in `h`; or the rule that was broken, negated. */
+static HOT_INLINE int check_message(struct conn *c, const uint8_t *data, uint32_t received, uint32_t at,
+				    struct msg_header *h)
 {
-	uint32_t at = 0;
-	int n = 0;
+	if (msg_decode_at(data, received, at, h) || !may_come(c, h->type))
+		return -PROTO_BAD_MESSAGE;
+	if (!tag_is_right(c, data + at, h))
+		return -PROTO_BAD_TAG;
+	check_sum(c, data + at, h);
+	return 0;
+}
+
+/* Checks the messages of a SEND behind the first one, whose header is `last`, as check_messages does. */
+static __attribute__((noinline)) int check_joined(struct conn *c, const uint8_t *data, uint32_t received,
+						  struct msg_header *last)
+{
+	uint32_t at = last->length;
+	int n = 1;
 
 	do {
-		if (n == MSG_JOINED_MAX || msg_decode_at(data, received, at, last) || !may_come(c, last->type))
-			return -PROTO_BAD_MESSAGE;
-		if (!tag_is_right(c, data + at, last))
-			return -PROTO_BAD_TAG;
-		check_sum(c, data + at, last);
+		int ret = n == MSG_JOINED_MAX ? -PROTO_BAD_MESSAGE : check_message(c, data, received, at, last);
+
+		if (ret)
+			return ret;
 		at += last->length;
 		n++;
 	} while (at < received);
 	return n;
 }
 
+/* Checks the messages of a SEND in order, as their tags were numbered. Returns how many there are, with the header of
+ * the last one in `last`; or the rule that was broken, negated. */
+static HOT_INLINE int check_messages(struct conn *c, const uint8_t *data, uint32_t received, struct msg_header *last)
+{
+	int ret = check_message(c, data, received, 0, last);
+
+	if (ret)
+		return ret;
+	return last->length < received ? check_joined(c, data, received, last) : 1;
+}
+
 /* Checks what has come; returns as check_messages does. */
-static int check(struct conn *c, const uint8_t *data, struct link_arrival a, struct msg_header *last)
+static HOT_INLINE int check(struct conn *c, const uint8_t *data, struct link_arrival a, struct msg_header *last)
 {
 	/* Receive buffers are rounded up, so a little more than was granted fits. */
 	if (a.bytes > c->shard->cfg->message_bytes)
@@ -252,7 +279,7 @@ static int check(struct conn *c, const uint8_t *data, struct link_arrival a, str
 	return check_messages(c, data, a.bytes, last);
 }
 
-static void on_messages(struct conn *c, uint32_t buf, struct link_arrival a)
+static HOT_INLINE void on_messages(struct conn *c, uint32_t buf, struct link_arrival a)
 {
 	struct shard *s = c->shard;
 	struct msg_header last = { 0 };
