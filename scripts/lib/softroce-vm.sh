@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # One run of the micro-VM of scripts/softroce, seen from the host: job, QEMU, streams, signals, exit status.
 # Sourced by scripts/softroce, which has die and note, parses the options and sets: top, cpus, memory_mib,
-# rails, nodes, node, netem, accel, keep, tty, time_limit_s, extra_append and guest_env; softroce-image.sh sets kernel,
+# rails, nodes, node, netem, accel, icount, keep, tty, time_limit_s, extra_append and guest_env; softroce-image.sh sets kernel,
 # kernel_dir and initrd, softroce-nodes.sh children and others_status. The guest's side, and the lines that both sides
 # exchange, are in softroce-guest.
 #
@@ -131,7 +131,9 @@ qemu_arguments() {
         # These features are slow to emulate, and the guest works faster without them: it would copy byte by byte (erms),
         # use wide vectors (avx, pclmulqdq), walk a fifth level of page tables (la57), and have the processor check each
         # access to the memory of programs (smap, smep).
-        qemu+=(-accel tcg,thread=multi -cpu max,-erms,-avx,-avx2,-pclmulqdq,-la57,-smap,-smep)
+        qemu+=(-accel tcg -cpu max,-erms,-avx,-avx2,-pclmulqdq,-la57,-smap,-smep)
+        # An instruction takes 2^shift ns. While the guest has nothing to do, its clock follows the host's.
+        ((!icount)) || qemu+=(-icount shift=2)
     fi
     port 1 ctl "pipe,id=ctl,path=$dir/ctl"
     port 2 out "file,id=out,path=$dir/out"

@@ -110,24 +110,26 @@ runs_here() { # NAME
 
 # Becomes a micro-VM that runs this script again, which finds a device there; so a signal reaches it.
 become() { # NUMBER NAME...
-    local own=$scratch/$1.totals rails n nodes=() cpus=(--cpus 1)
+    local own=$scratch/$1.totals rails n nodes=() machine=(--icount)
     export RAMPART_EXCHANGE=$PWD/$scratch/$1.exchange
     export RAMPART_INNER=$PWD/$scratch/$1.logs # one of several: its tally is not the last word
     mkdir "$RAMPART_INNER"
     shift
     ! runs_here "$1" || exec tests/soft_roce/run.sh "$own" "$*"
-    # Emulation spends as much time on two processors that wake each other as on what they compute.
-    ! wants alone "$@" >/dev/null || cpus=()
+    # One processor, because emulation spends as much time on two that wake each other as on what they compute.
+    ! wants alone "$@" >/dev/null || machine=()
     rails=$(wants rails "$@")
     if wants nodes "$@" >/dev/null; then
         mkdir "$RAMPART_EXCHANGE"
         n=$(wants nodes "$@")
+        ((${#machine[@]} == 0)) || machine=(--cpus 1)
         nodes=(--nodes "$n" --env RAMPART_EXCHANGE)
         for ((; n > 1; n--)); do
             nodes+=(--on "$n" 'exec tests/nodes/lib.sh')
         done
     fi
-    exec tests/limit $(($(limit_of "$@") + 60)) scripts/softroce vm --rails "${rails:-1}" "${cpus[@]}" "${nodes[@]}" \
+    # A slow host emulates more slowly, too: the limit ends what hangs, and judges nothing.
+    exec tests/limit $((3 * $(limit_of "$@") + 60)) scripts/softroce vm --rails "${rails:-1}" "${machine[@]}" "${nodes[@]}" \
         --env RAMPART_BIN --env RAMPART_B --env RAMPART_TIMES --env RAMPART_INNER --env RAMPART_TRANSPORT -- tests/soft_roce/run.sh "$own" "$*"
 }
 

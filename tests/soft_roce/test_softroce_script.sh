@@ -55,7 +55,8 @@ gone() { # PID...
 
 test_usage() {
     local case_ status
-    for case_ in 'vm --cpus 0 true|1 to 64' 'vm --cpus|needs a value' 'vm --memory lots true|8192M' \
+    for case_ in 'vm --cpus 0 true|1 to 64' 'vm --cpus|needs a value' 'vm --icount --cpus 2 true|allowed: --cpus 1' \
+        'vm --icount --nodes 2 true|not allowed with --nodes' 'vm --memory lots true|8192M' \
         'vm --memory 8 true|8192M' 'vm --rails 0 true|1 to 8' 'vm --rails 9 true|1 to 8' \
         'vm --nodes 17 true|1 to 16' 'vm --nodes|needs a value' 'vm --on 2 true true|--nodes 2' \
         'vm --nodes 3 --on 4 true true|1 to 3' 'vm --on two true true|1 to 16' 'vm --on 2|a node and a command' \
