@@ -4,8 +4,8 @@
  * is what callers hold. Invariant: every slot is on exactly one of: the absent stack, the free stack, the heap of those in
  * quarantine, or is in use. Rests may be of any length, for each path has its own; so a heap has them, the one that ends
  * first at its top, and a slot is put in or taken out in log n steps (put in in one, where all rests are of one length).
- * The map from QP number to owner holds every QP that exists; the owner of one that is not in use is QP_POOL_NONE. Entries have
- * both numbers, because the map is read for each message.
+ * The map from QP number to owner holds every QP that exists; the owner of one that is not in use is QP_POOL_NONE. The
+ * entries have the owner beside the number, so that a message needs no look at the slot and the QP.
  */
 #include "common/rdma/qp_pool.h"
 

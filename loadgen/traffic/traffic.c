@@ -148,8 +148,8 @@ static __attribute__((noinline)) void record_more(struct traffic *t, const struc
 			  .client = wc->index, .operation = (uint32_t)number });
 }
 
-static HOT_INLINE void record(struct traffic *t, const struct wclient *wc, unsigned stream, struct stream *s, uint64_t number,
-			      uint64_t now)
+static HOT_INLINE void record(struct traffic *t, const struct wclient *wc, unsigned stream, struct stream *s,
+			      uint64_t number, uint64_t now)
 {
 	const struct stream_times *at = traffic_times(t, s, number);
 
@@ -166,7 +166,7 @@ static __attribute__((noinline)) void record_several(struct traffic *t, const st
 		record(t, wc, stream, s, i, now);
 }
 
-/* An operation that ends alone is recorded without a loop, which takes as long as the rest of it. */
+/* An operation that ends alone is recorded without the loop, whose variables do not fit into the registers. */
 static void record_all(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n, uint64_t now)
 {
 	struct stream *s = &wc->streams[stream];

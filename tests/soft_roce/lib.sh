@@ -60,7 +60,7 @@ trap 'exit 143' TERM
 
 ok() { # NAME
     passed=$((passed + 1))
-    look_at_clock
+    [[ ! ${RAMPART_TIMES:-} ]] || look_at_clock
     printf 'ok - %s: %s\n' "$script" "$1${RAMPART_TIMES:+ ($((host_s - begun_s)) s)}"
 }
 
