@@ -15,7 +15,8 @@
 
 #define WAIT_NS		(60 * NS_PER_S)
 #define JOINERS_MAX	64
-#define LEASE_S		"2"
+#define LEASE_S		"2"	/* where a host is to be lost */
+#define LONG_LEASE_S	"40"	/* where none may be, however rarely this machine lets a joiner run */
 
 static char folder[] = "/tmp/rampart-joiners-XXXXXX", program[512];
 static pid_t etcd, joiners[JOINERS_MAX];
@@ -64,15 +65,15 @@ static int stop_etcd(void **state)
 	return system(command) || found;
 }
 
-/* Starts the joiners of a new run. The first is to lead, so that who it is is known. */
-static void start(unsigned n, char *barriers, unsigned hours_apart)
+/* Starts the joiners of a new run. The first is to lead, so that it is known which one does. */
+static void start(unsigned n, char *lease_s, char *barriers, unsigned hours_apart)
 {
 	char hosts[8], name[16], output[16], shift[32], old[64];
 
 	snprintf(url, sizeof(url), "etcd://127.0.0.1:%u/run%u", port, ++runs);
 	snprintf(hosts, sizeof(hosts), "%u", n);
 	for (unsigned i = 0; i < n; i++) {
-		char *argv[] = { program, url, name, hosts, "--lease-s", LEASE_S, "--barriers", barriers, i ? "--joins" : "--leads", shift, NULL };
+		char *argv[] = { program, url, name, hosts, "--lease-s", lease_s, "--barriers", barriers, i ? "--joins" : "--leads", shift, NULL };
 
 		snprintf(name, sizeof(name), "host%u", i);
 		snprintf(shift, sizeof(shift), "--shift-s=%u", i * hours_apart * 3600);
@@ -105,9 +106,10 @@ static bool find_line(unsigned i, const char *word, char line[1024], bool wait)
 	return false;
 }
 
-static int end_of(unsigned i)
+static void assert_ends_with(unsigned i, int wanted)
 {
 	uint64_t end = clock_now_ns() + WAIT_NS;
+	char command[128];
 	int status;
 
 	while (waitpid(joiners[i], &status, WNOHANG) == 0) {
@@ -115,7 +117,11 @@ static int end_of(unsigned i)
 			fail_msg("joiner %u hangs", i);
 		usleep(2000);
 	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+	status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+	if (status == wanted)
+		return;
+	snprintf(command, sizeof(command), "cat %s/o%u >&2", folder, i);
+	fail_msg("joiner %u ended with %d instead of %d%s", i, status, wanted, system(command) ? "" : "; its output is above");
 }
 
 /* One whole run: every rank once, the same epoch, everybody starts and ends. Prints how long joining took and the skew. */
@@ -125,11 +131,11 @@ static void check_run(unsigned n, bool print)
 	unsigned long long epoch, first_epoch = 0, ms, most_ms = 0, at, first = UINT64_MAX, last = 0;
 	char line[1024];
 
-	start(n, "2", 0);
+	start(n, LONG_LEASE_S, "2", 0);
 	for (unsigned i = 0; i < n; i++) {
 		unsigned rank, hosts;
 
-		assert_int_equal(end_of(i), 0);
+		assert_ends_with(i, 0);
 		assert_true(find_line(i, "joined", line, false));
 		assert_int_equal(sscanf(line, "joined %u %u %llu %*s %llu", &rank, &hosts, &epoch, &ms), 4);
 		assert_int_equal(hosts, n);
@@ -186,7 +192,7 @@ static void survivors_name(unsigned lost, unsigned n, uint64_t since_ns)
 	for (unsigned i = 0; i < n; i++) {
 		if (i == lost)
 			continue;
-		assert_int_equal(end_of(i), 1);
+		assert_ends_with(i, 1);
 		assert_true(find_line(i, lost ? "lost" : "out", line, false));
 		assert_non_null(strstr(line, name));
 	}
@@ -202,13 +208,13 @@ static void kill__member_or_leader__survivors_name_it(void **state)
 	for (unsigned lost = 0; lost < 2; lost++) {
 		uint64_t since;
 
-		start(3, "0", 0);
+		start(3, LEASE_S, "0", 0);
 		for (unsigned i = 0; i < 3; i++)
 			assert_true(find_line(i, "start", line, true));
 		since = clock_now_ns();
 		kill(joiners[lost], SIGKILL);
 		survivors_name(lost, 3, since);
-		assert_int_equal(end_of(lost), -SIGKILL);
+		assert_ends_with(lost, -SIGKILL);
 	}
 }
 
@@ -218,14 +224,14 @@ static void stop__member_comes_back__it_is_out(void **state)
 	uint64_t since;
 
 	(void)state;
-	start(3, "0", 0);
+	start(3, LEASE_S, "0", 0);
 	for (unsigned i = 0; i < 3; i++)
 		assert_true(find_line(i, "start", line, true));
 	since = clock_now_ns();
 	kill(joiners[2], SIGSTOP);
 	survivors_name(2, 3, since);
 	kill(joiners[2], SIGCONT);
-	assert_int_equal(end_of(2), 1);
+	assert_ends_with(2, 1);
 	assert_true(find_line(2, "out", line, false));
 }
 
@@ -256,7 +262,7 @@ static void hostile__barriers_without_end__put_out_by_name_on_all(void **state)
 	unsigned bad = 0;
 
 	(void)state;
-	start(3, "0", 0);
+	start(3, LONG_LEASE_S, "0", 0);
 	for (unsigned i = 0; i < 3; i++) {
 		unsigned rank;
 
@@ -267,7 +273,7 @@ static void hostile__barriers_without_end__put_out_by_name_on_all(void **state)
 	}
 	write_bogus_arrivals(uuid, 40);
 	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(end_of(i), 1);
+		assert_ends_with(i, 1);
 		if (i == bad) {
 			assert_true(find_line(i, "out", line, false));
 			assert_non_null(strstr(line, "puts this host out: it is at more than 32 barriers"));
@@ -287,9 +293,9 @@ static void clocks__hours_apart__start_together(void **state)
 	long long at, first = INT64_MAX, last = 0;
 
 	(void)state;
-	start(2, "2", 5);
+	start(2, LONG_LEASE_S, "2", 5);
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(end_of(i), 0);
+		assert_ends_with(i, 0);
 	for (unsigned i = 0; i < 2; i++) {
 		assert_true(find_line(i, "start", line, false));
 		assert_int_equal(sscanf(line, "start %lld", &at), 1);
