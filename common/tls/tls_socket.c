@@ -68,7 +68,7 @@ static int on_write(BIO *bio, const char *data, int n)
  * stopped reading, two ends whose sockets are full would wait for each other for ever. */
 static ssize_t receive(struct tls_socket *s, void *data, size_t n)
 {
-	int unsent = tls_socket_flush(s, false);
+	int unsent = s->held_n > 0 ? tls_socket_flush(s, false) : -s->error;
 	ssize_t got = recv(s->fd, data, n, 0);
 
 	/* A socket reports an error once. The send has had it, so the read would report a plain end. */

@@ -10,7 +10,7 @@ def units: ["own", "libev", "OpenSSL", "libc", "allocations", "OpenSSL's", "syst
 "`make check`, counts them. It fails when a figure is more than 3 % above this page (5 % with another compiler) and by more than a small",
 "amount that covers normal variation (tests/ledger/grown.jq), and names the functions that grew. libc is shown and not compared; OpenSSL is",
 "compared only on the same model of CPU. `make ledger RECORD=1` writes this page and results/ledger.json again; the commit says why.",
-"This page shows the largest of three countings; a check compares the smallest of up to five with it.",
+"This page shows the median of three countings; a check compares the smallest of up to five with it.",
 "",
 "- The programs are those that `make` builds. Each has one thread that carries data; only that thread is counted.",
 "- RDMA: the devices are fakes (tests/faults/wire.c), whose instructions are left out. A device call is a call of libibverbs or librdmacm.",
