@@ -125,7 +125,7 @@ exit 37
 END
     cd "$work" || exit 1
     started_at=$(date +%s)
-    printf 'line 1\nline 2' | UNLISTED=1 PASSED="it's here" "$softroce" vm --timeout 80 --memory 1G --cpus 2 \
+    printf 'line 1\nline 2' | UNLISTED=1 PASSED="it's here" "$softroce" vm --timeout 300 --memory 1G --cpus 2 \
         --env PASSED --env "GIVEN=a  'b\"
 c=d" --env NOT_SET_ANYWHERE -- bash ./probe.sh 'two words' '$HOME' >"$work/out" 2>"$work/err"
     check "exit status is the command's" is $? 37
@@ -170,13 +170,13 @@ line 2'
 test_streams() {
     local bytes=20000000 first second third
     head -c $bytes /dev/urandom >"$work/random"
-    "$softroce" vm --timeout 80 -- tee /dev/stderr <"$work/random" >"$work/copy.out" \
+    "$softroce" vm --timeout 300 -- tee /dev/stderr <"$work/random" >"$work/copy.out" \
         2>"$work/copy.err" &
     first=$!
-    "$softroce" vm --timeout 80 -- sh -c 'i=0; while [ $i -lt 200 ]; do echo x; i=$((i + 1)); done' \
+    "$softroce" vm --timeout 300 -- sh -c 'i=0; while [ $i -lt 200 ]; do echo x; i=$((i + 1)); done' \
         </dev/null >"$work/short" 2>/dev/null &
     second=$!
-    "$softroce" vm --timeout 80 -- sh -c 'yes; echo "yes ended with $?" >&2' </dev/null \
+    "$softroce" vm --timeout 300 -- sh -c 'yes; echo "yes ended with $?" >&2' </dev/null \
         2>"$work/yes" | head -n 1 >"$work/head" &
     third=$!
     wait $first
@@ -194,7 +194,7 @@ test_streams() {
 # A device for each rail, in a network of its own; the host's name is the first one's.
 test_rails() {
     local rail
-    "$softroce" vm --timeout 80 --rails 2 -- sh -c 'rdma link; ip -o address show; getent hosts rampart-vm;
+    "$softroce" vm --timeout 300 --rails 2 -- sh -c 'rdma link; ip -o address show; getent hosts rampart-vm;
         cat /sys/class/net/rampart*/mtu' </dev/null >"$work/out" 2>"$work/err"
     check "--rails 2: status" is $? 0
     check "--rails 2: two active devices" is "$(grep -c ' state ACTIVE ' "$work/out")" 2
@@ -241,7 +241,7 @@ until rdma link | grep -q 'state ACTIVE' && busybox ping -q -c 1 -W 1 rampart-no
 echo "the cable is back"
 exit 5
 END
-    TMPDIR=$work "$softroce" vm --timeout 100 --nodes 2 --netem '2:delay 1ms' --memory 700M --cpus 1 -- sh "$work/nodes/node.sh" \
+    TMPDIR=$work "$softroce" vm --timeout 300 --nodes 2 --netem '2:delay 1ms' --memory 700M --cpus 1 -- sh "$work/nodes/node.sh" \
         <<<"for node 1" >"$work/out" 2>"$work/err"
     check "--nodes 2: the status is node 1's" is $? 5
     for node in 1 2; do
@@ -267,7 +267,7 @@ END
 # Node 3 loses its power, which ends no other; then node 2 fails; then the script is killed: both end all.
 test_nodes_end() {
     local script ours
-    "$softroce" vm --timeout 120 --nodes 3 --memory 600M \
+    "$softroce" vm --timeout 300 --nodes 3 --memory 600M \
         --on 1 'trap "echo terminated; exit 0" TERM; while :; do sleep 0.1; done' \
         --on 2 'while busybox ping -q -c 1 -W 1 rampart-node3 >/dev/null; do sleep 0.1; done
             busybox ping -q -c 1 -W 5 rampart-node1 >/dev/null && exit 9' \
@@ -279,7 +279,7 @@ test_nodes_end() {
         "node 3: softroce: the micro-VM is gone, as if its power had failed"
     check "--nodes 3: node 3 has lost its power: no failure" is "$(grep -c 'node 3 ended with' "$work/err")" 0
     : >"$work/out"
-    TMPDIR=$work "$softroce" vm --timeout 80 --nodes 2 --memory 700M --cpus 1 --on 2 'sleep 1000' -- \
+    TMPDIR=$work "$softroce" vm --timeout 300 --nodes 2 --memory 700M --cpus 1 --on 2 'sleep 1000' -- \
         sh -c 'echo ready; sleep 1000' </dev/null >"$work/out" 2>"$work/err" &
     script=$!
     await 90 grep -q ready "$work/out"
@@ -312,7 +312,7 @@ echo ready
 while :; do sleep 0.1; done
 END
     : >"$work/out"
-    "$softroce" vm --timeout 80 -- bash "$work/stoppable.sh" </dev/null >"$work/out" 2>"$work/err" &
+    "$softroce" vm --timeout 300 -- bash "$work/stoppable.sh" </dev/null >"$work/out" 2>"$work/err" &
     script=$!
     check "output comes while the command runs" await 60 grep -q ready "$work/out"
     ours=$(children $script)
@@ -325,7 +325,7 @@ END
 
     # The last word of a command that does not listen: the second signal.
     : >"$work/out"
-    "$softroce" vm --timeout 80 -- sh -c 'trap "" TERM; echo ready; sleep 1000' </dev/null >"$work/out" \
+    "$softroce" vm --timeout 300 -- sh -c 'trap "" TERM; echo ready; sleep 1000' </dev/null >"$work/out" \
         2>"$work/err" &
     script=$!
     await 60 grep -q ready "$work/out"
@@ -341,7 +341,7 @@ END
 
     : >"$work/out"
     # TMPDIR, because a killed script leaves its scratch directory.
-    TMPDIR=$work "$softroce" vm --timeout 80 -- sh -c 'echo ready; sleep 1000' </dev/null >"$work/out" \
+    TMPDIR=$work "$softroce" vm --timeout 300 -- sh -c 'echo ready; sleep 1000' </dev/null >"$work/out" \
         2>"$work/err" &
     script=$!
     await 60 grep -q ready "$work/out"
@@ -351,7 +351,7 @@ END
     # shellcheck disable=SC2086
     check "a killed script takes QEMU with it" await 5 gone $ours
 
-    "$softroce" vm --timeout 80 -- sh -c 'kill -KILL $$' </dev/null 2>"$work/err" &
+    "$softroce" vm --timeout 300 -- sh -c 'kill -KILL $$' </dev/null 2>"$work/err" &
     script=$!
     "$softroce" vm --timeout 3 -- sleep 1000 </dev/null 2>"$work/timeout"
     check "--timeout: status" is $? 124
@@ -359,9 +359,9 @@ END
     wait $script
     check "a command that a signal ends" is $? 137
 
-    "$softroce" vm --timeout 80 -- sh -c 'echo c >/proc/sysrq-trigger' </dev/null 2>"$work/panic" &
+    "$softroce" vm --timeout 300 -- sh -c 'echo c >/proc/sysrq-trigger' </dev/null 2>"$work/panic" &
     script=$!
-    "$softroce" vm --timeout 80 -- no-such-command </dev/null 2>"$work/err"
+    "$softroce" vm --timeout 300 -- no-such-command </dev/null 2>"$work/err"
     check "a command that is not there: status" is $? 127
     check "a command that is not there: message" contains "$work/err" "no-such-command: command not found"
     wait $script
