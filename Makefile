@@ -56,7 +56,7 @@ all: $(PROGRAMS)
 help:
 	@echo "make run               set up what is missing, build, ramp 10 and 100 clients (CLIENTS=N for more)"
 	@echo "make check             set up what is missing, then the tests, but for those that take long"
-	@echo "make check-quick       unit tests, options, structure, 10 and 100 clients and the refusals in a micro-VM: 1 to 2 minutes"
+	@echo "make check-quick       unit tests, options, structure, 10 and 100 clients and the refusals in a micro-VM: 1 to 4 minutes"
 	@echo "make check-one T=NAME  the tests of one name, such as test_churn: unit tests and scripts"
 	@echo "make                   build the three programs"
 	@echo "make ledger            what an operation costs, counted: fails if it grew (docs/ledger.md); RECORD=1 records them"
