@@ -9,7 +9,7 @@
 
 /* What each host has of its own: its files and its name for them, its devices and processors, what it prints. */
 static const char *const own[] = {
-	"allow-server", "ca", "cert", "cluster", "cpu-list", "crl", "device", "environment", "etcd-ca", "etcd-cert", "etcd-key",
+	"allow-redirect", "allow-server", "ca", "cert", "cluster", "cpu-list", "crl", "device", "environment", "etcd-ca", "etcd-cert", "etcd-key",
 	"join", "join-timeout", "json", "key", "lead", "log-level", "name", "numa", "output", "quiet", "realtime", "report", "trace",
 	"trace-max",
 };

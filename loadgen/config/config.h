@@ -116,6 +116,7 @@ struct loadgen_config {
 	int log_level;
 	int report;			/* 1: made at the end */
 	bool quiet, verify;
+	bool allow_redirect;		/* this host follows a GRANT that names another host */
 	bool plan;			/* nothing is run: `performance_test plan` */
 	bool message_auth;		/* messages carry tags */
 	struct tuning tuning;

@@ -25,7 +25,7 @@ void crew_client_config(const struct loadgen_config *c, struct client_config *ou
 	*out = (struct client_config){
 		.transport = (enum transport)c->transport,
 		.ca_file = c->ca_path, .cert_file = c->cert, .key_file = c->key, .crl_file = c->crl,
-		.verify = c->verify, .resume = c->tls_resume,
+		.allow_redirect = c->allow_redirect, .verify = c->verify, .resume = c->tls_resume,
 		.message_bytes = needs.message_bytes, .buffer_bytes = needs.message_bytes,
 		.depth = needs.credits, .all_credits = true,
 		.region = needs.region_bytes > 0, .region_bytes = (uint32_t)needs.region_bytes,
