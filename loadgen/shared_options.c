@@ -10,8 +10,8 @@
 /* What each host has of its own: its files and its name for them, its devices and processors, what it prints. */
 static const char *const own[] = {
 	"allow-redirect", "allow-server", "ca", "cert", "cluster", "cpu-list", "crl", "device", "environment", "etcd-ca", "etcd-cert", "etcd-key",
-	"join", "join-timeout", "json", "key", "lead", "log-level", "name", "numa", "output", "quiet", "realtime", "report", "trace",
-	"trace-max",
+	"join", "join-timeout", "json", "key", "lead", "log-level", "name", "numa", "output", "quiet", "realtime", "report", "token-file",
+	"trace", "trace-max",
 };
 
 static bool is_own(const char *name)
