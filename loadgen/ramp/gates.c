@@ -172,11 +172,26 @@ void gates_announce(struct ramp *r)
 		"repetition", (json_int_t)s->repetition, "rate", (json_int_t)s->rate), 0);
 }
 
-/* How many clients each server gets. False: that cannot be. */
-static bool read_dealt(const struct ramp *r, const json_t *clients, uint32_t *dealt)
+void gates_quit(struct ramp *r, const char *why)
 {
-	double total = 0;
+	log_error("%s", why);
+	outcome_stop(r->outcome, STOP_HOST_LOST, why);
+	team_quit(r->team, why);
+	r->moves->enter(r, RAMP_STOP);
+}
 
+/* What is no whole number from 0 on becomes UINT64_MAX, which no figure of a step may be. */
+static uint64_t figure_at(const json_t *o, const char *name)
+{
+	const json_t *v = json_object_get(o, name);
+
+	return json_is_integer(v) && json_integer_value(v) >= 0 ? (uint64_t)json_integer_value(v) : UINT64_MAX;
+}
+
+/* How many clients each server gets, and all together in *total. False: these are no such numbers. */
+static bool read_dealt(const struct ramp *r, const json_t *clients, uint32_t *dealt, uint64_t *total)
+{
+	*total = 0;
 	if (json_array_size(clients) != r->suts.n)
 		return false;
 	for (uint32_t i = 0; i < r->suts.n; i++) {
@@ -185,34 +200,33 @@ static bool read_dealt(const struct ramp *r, const json_t *clients, uint32_t *de
 		if (n < 0 || n > (json_int_t)r->cfg->clients)
 			return false;
 		dealt[i] = (uint32_t)n;
-		total += (double)n;
+		*total += dealt[i];
 	}
-	return total >= 1 && total <= (double)r->cfg->clients;
+	return true;
 }
 
-/* A member's: what the leader announced, checked. */
+/* A member's: what the leader announced, which may be anything. */
 static void begin_announced(struct ramp *r, const json_t *what)
 {
-	double bytes = json_number_at(what, "bytes");
-	double repetition = json_number_at(what, "repetition"), rate = json_number_at(what, "rate");
+	struct step_figures f = { .bytes = figure_at(what, "bytes"), .repetition = figure_at(what, "repetition"),
+				  .rate = figure_at(what, "rate") };
 
 	r->step_number++;
 	r->cut_told = false;
-	if (!(read_dealt(r, json_object_get(what, "clients"), r->current.dealt) && bytes >= 1 && bytes <= (double)r->cfg->message_bytes &&
-	      repetition >= 1 && repetition <= UINT32_MAX && rate >= 0 && rate <= 1e9)) {
-		outcome_stop(r->outcome, STOP_HOST_LOST, "the leader announced a step that cannot be");
-		r->moves->enter(r, RAMP_STOP);
+	if (!read_dealt(r, json_object_get(what, "clients"), r->current.dealt, &f.clients)) {
+		gates_quit(r, "the leader's step does not say how many of --clients each server gets");
 		return;
 	}
 	r->outcome->stopping = false;
-	if (r->moves->prepare_step(r, (uint64_t)bytes, (uint32_t)repetition, (uint64_t)rate))
+	if (r->moves->prepare_step(r, &f))
 		gates_arrive(r, GATE_READY);
 }
 
 /* The leader's run is over, or the next step is there. */
 static bool look_for_step(struct ramp *r)
 {
-	json_t *over = team_gone(r->team, RUN_STEP, "end"), *end = over ? over : team_gone(r->team, RUN_STEP, "exit"), *step = team_gone(r->team, r->step_number + 1, "step");
+	json_t *over = team_gone(r->team, RUN_STEP, "end"), *end = over ? over : team_gone(r->team, RUN_STEP, "exit");
+	json_t *step = team_gone(r->team, r->step_number + 1, "step");
 
 	if (step) {
 		begin_announced(r, step);
@@ -223,7 +237,6 @@ static bool look_for_step(struct ramp *r)
 	}
 	return step || end;
 }
-
 
 /* --- the run --- */
 

@@ -37,6 +37,8 @@ void gates_tell_end(struct ramp *r);
 
 /* A member waits for the leader: for the next step, or for the end. */
 void gates_await(struct ramp *r);
+/* This host ends its part of the run: it leaves the others, who hear `why`. */
+void gates_quit(struct ramp *r, const char *why);
 /* Clients leave: nobody waits for this host's measuring any more. */
 void gates_leave(struct ramp *r);
 

@@ -130,14 +130,21 @@ static void stop_without_memory(struct ramp *r)
 	log_error("%s: the run ends", r->outcome->stop_detail);
 }
 
-static bool prepare_step(struct ramp *r, uint64_t bytes, uint32_t repetition, uint64_t rate)
+/* Every step is prepared here, so that no message is made of figures that were not checked. */
+static bool prepare_step(struct ramp *r, const struct step_figures *f)
 {
-	if (current_begin(&r->current, &r->crew, bytes, repetition, &r->suts)) {
+	char why[256];
+
+	if (workload_check_step(r->cfg, f, why, sizeof(why))) {
+		gates_quit(r, why);
+		return false;
+	}
+	if (current_begin(&r->current, &r->crew, f->bytes, (uint32_t)f->repetition, &r->suts)) {
 		stop_without_memory(r);
 		ramp_enter(r, RAMP_STOP);
 		return false;
 	}
-	r->current.step->rate = rate;
+	r->current.step->rate = f->rate;
 	r->measured_arrived = r->measured_all = r->measured_released = false;
 	series_begin_step(r->outcome->series);
 	return true;
@@ -146,9 +153,11 @@ static bool prepare_step(struct ramp *r, uint64_t bytes, uint32_t repetition, ui
 void ramp_begin_step(struct ramp *r)
 {
 	const struct agenda *a = &r->agenda;
+	struct step_figures f = { .clients = a->target, .bytes = r->cfg->sizes.v[a->size_index], .repetition = a->repetition,
+				  .rate = a->rate };
 
 	current_deal(&r->current, a->target, &r->suts, r->outcome->server_infos);
-	if (!prepare_step(r, r->cfg->sizes.v[a->size_index], a->repetition, a->rate))
+	if (!prepare_step(r, &f))
 		return;
 	gates_announce(r);
 	ramp_enter(r, RAMP_MARK);

@@ -26,6 +26,7 @@
 #include "loadgen/ramp/watching.h"
 #include "loadgen/results/outcome.h"
 #include "loadgen/results/step_files.h"
+#include "loadgen/traffic/workload.h"
 
 struct ramp_moves;
 struct results;
@@ -121,8 +122,8 @@ struct ramp_moves {
 	void (*enter)(struct ramp *r, enum ramp_phase phase);
 	void (*cut_short)(struct ramp *r);
 	const char *(*phase_name)(const struct ramp *r);
-	/* Makes the step of the clients that were dealt (current.h). False: the run ends. */
-	bool (*prepare_step)(struct ramp *r, uint64_t bytes, uint32_t repetition, uint64_t rate);
+	/* Checks the figures, and makes the step of the clients that were dealt (current.h). False: the run ends. */
+	bool (*prepare_step)(struct ramp *r, const struct step_figures *f);
 	/* The leader, when all hosts are at a gate: the server's counters are read; what all counted is added up. */
 	void (*ask_measured)(struct ramp *r);
 	void (*all_counted)(struct ramp *r);

@@ -152,13 +152,20 @@ void team_clear(struct team *t, const char *why)
 	t->gone = NULL;
 }
 
+static void leave(struct team *t)
+{
+	cluster_leave(t->cluster, t->why_out);
+	t->cluster = NULL;
+}
+
 void team_quit(struct team *t, const char *why)
 {
 	if (!t || t->out)
 		return;
-	t->out = true;
-	cluster_leave(t->cluster, why);
-	t->cluster = NULL;
+	t->out = t->quits = true;
+	snprintf(t->why_out, sizeof(t->why_out), "%s", why);
+	if (!t->events)
+		leave(t);
 }
 
 void team_begin_run(struct team *t, const struct team_events *events, void *arg)
@@ -173,6 +180,8 @@ void team_begin_run(struct team *t, const struct team_events *events, void *arg)
 void team_end_run(struct team *t)
 {
 	t->events = NULL;
+	if (t->quits && t->cluster)
+		leave(t);
 }
 
 /* --- barriers --- */

@@ -53,6 +53,7 @@ struct team {
 	void *arg;
 	uint32_t n_lost;		/* hosts, since the command began */
 	bool out;			/* of the run: nobody is waited for any more */
+	bool quits;			/* by its own decision */
 	char why_out[512];
 	uint64_t tell_at_ns;		/* no word of progress before */
 	struct team_live live[TEAM_HOSTS_MAX];	/* leader: by rank; members: [0], of all */
@@ -75,7 +76,8 @@ static inline bool team_is_over(const struct team *t)
 	return t && (t->out || (t->n_lost > 0 && !t->go_on_after_loss));
 }
 
-/* This host cannot run what the others do: it leaves them, and tells them why. The next run is not to begin. */
+/* This host cannot run what the others do: it leaves them, and tells them why. The next run is not to begin. Leaving blocks;
+ * in a run it waits for team_end_run. */
 void team_quit(struct team *t, const char *why);
 
 /* A run begins or ends on this host. */

@@ -32,6 +32,7 @@ static char arrived[LOG_MAX][96], gone[LOG_MAX][96];	/* by this host */
 static unsigned n_arrived, n_gone;
 static json_t *own_notes;		/* of this host, by barrier */
 static json_t *last_said;
+static char left_why[512];		/* the others are told why this host left; "": they were not */
 static const char *lost_at;		/* when this host arrives there, host 2 is lost */
 static const char *never_at;		/* the others never arrive there */
 /* Member: what the leader does when this host has arrived. NULL: lets the barrier go. */
@@ -159,7 +160,7 @@ uint64_t cluster_clock_error_ns(const struct cluster *c)
 void cluster_leave(struct cluster *c, const char *why)
 {
 	(void)c;
-	(void)why;
+	snprintf(left_why, sizeof(left_why), "%s", why ? why : "");
 }
 
 /* --- fixture --- */
@@ -172,6 +173,7 @@ static int set_up_hosts(void **state, uint32_t rank)
 	n_news = n_arrived = n_gone = 0;
 	own_notes = json_object();
 	last_said = NULL;
+	left_why[0] = '\0';
 	lost_at = never_at = NULL;
 	leader = NULL;
 	cfg.hosts = HOSTS;
@@ -330,14 +332,41 @@ static void member__leader_is_lost__ends_with_what_it_has(void **state)
 	assert_string_equal(oc.stop_detail, "the leader (a) is lost");
 }
 
-static void member__step_that_cannot_be__refused(void **state)
+static void assert_step_refused(json_t *figures, const char *why)
 {
-	(void)state;
 	tell("r1/s0/info", json_object(), 0, true);
-	tell("r1/s1/step", json_pack("{s:[i], s:i, s:i, s:i}", "clients", 13, "bytes", 64, "repetition", 1, "rate", 0), 0, true);
+	tell("r1/s1/step", figures, 0, true);
 	run();
 	assert_int_equal(oc.stop_reason, STOP_HOST_LOST);
 	assert_int_equal(json_array_size(oc.steps), 0);
+	assert_int_equal(told_clients, 0);
+	assert_string_equal(oc.stop_detail, why);
+	/* The others name this host, and say what it said. */
+	assert_string_equal(left_why, why);
+	assert_true(team_is_over(&team));
+}
+
+static void member__more_clients_than_the_options_have__refused_and_all_hear_why(void **state)
+{
+	(void)state;
+	assert_step_refused(json_pack("{s:[i], s:i, s:i, s:i}", "clients", 13, "bytes", 64, "repetition", 1, "rate", 0),
+			    "the leader's step does not say how many of --clients each server gets");
+}
+
+/* Such a message has no room for header and checksum: the length that is left of it would wrap. */
+static void member__message_below_the_workloads_minimum__refused_and_all_hear_why(void **state)
+{
+	(void)state;
+	cfg.verify = true;
+	assert_step_refused(json_pack("{s:[i], s:i, s:i, s:i}", "clients", 12, "bytes", 1, "repetition", 1, "rate", 0),
+			    "--message-size: 1 is not allowed with --workload echo --verify; allowed: 20 to 1048576");
+}
+
+static void member__rate_that_is_no_number__refused(void **state)
+{
+	(void)state;
+	assert_step_refused(json_pack("{s:[i], s:i, s:i, s:s}", "clients", 12, "bytes", 64, "repetition", 1, "rate", "0"),
+			    "--rate: a step at 18446744073709551615 a second is none of those that the options give");
 }
 
 #define MEMBER_TEST(f) cmocka_unit_test_setup_teardown(f, set_up_member, tear_down_hosts)
@@ -350,7 +379,9 @@ int main(void)
 		MEMBER_TEST(member__two_steps__hands_in_both_and_asks_no_server),
 		MEMBER_TEST(member__leader_cuts_the_step_short__leaves_and_waits_for_the_end),
 		MEMBER_TEST(member__leader_is_lost__ends_with_what_it_has),
-		MEMBER_TEST(member__step_that_cannot_be__refused),
+		MEMBER_TEST(member__more_clients_than_the_options_have__refused_and_all_hear_why),
+		MEMBER_TEST(member__message_below_the_workloads_minimum__refused_and_all_hear_why),
+		MEMBER_TEST(member__rate_that_is_no_number__refused),
 	};
 
 	return cmocka_run_group_tests_name("loadgen_gates", tests, NULL, NULL);
