@@ -21,6 +21,7 @@ static const struct {
 	const char *name;
 	bool at_one_moment;
 } gates[GATE_N] = {
+	[GATE_MET] = { "met", false },
 	[GATE_READY] = { "ready", true },
 	[GATE_CONNECTED] = { "connected", false },
 	[GATE_WARM] = { "warm", true },
@@ -30,7 +31,7 @@ static const struct {
 
 static enum gate gate_of(const char *name)
 {
-	enum gate g = GATE_READY;
+	enum gate g = GATE_MET;
 
 	while (g < GATE_N && strcmp(gates[g].name, name) != 0)
 		g++;
@@ -72,10 +73,41 @@ uint32_t gates_connected(const struct ramp *r)
 	return (uint32_t)MIN(sum_of_notes(r, GATE_CONNECTED, "connected"), (double)UINT32_MAX);
 }
 
+/* Leader, when all have met: hosts whose devices are of another kind do not measure the same. */
+static void compare_fabrics(struct ramp *r)
+{
+	static const char *const kinds[] = { "rdma_device.link", "rdma_device.is_software", "rdma_device.path_mtu_bytes" };
+	static const char *const words[] = { "link", "software device", "path MTU" };
+	const json_t *mine = team_note(r->team, RUN_STEP, "met", 0);
+	char why[256];
+
+	for (uint32_t i = 1; i < r->team->n; i++) {
+		const json_t *theirs = team_note(r->team, RUN_STEP, "met", i);
+
+		for (size_t k = 0; theirs && k < sizeof(kinds) / sizeof(kinds[0]) && !r->outcome->stopping; k++) {
+			const json_t *a = json_at(mine, kinds[k]), *b = json_at(theirs, kinds[k]);
+
+			if (a == b || json_equal(a, b))
+				continue;
+			snprintf(why, sizeof(why), "host %u (%.64s): its fabric differs from the leader's: %s", i,
+				 team_host_name(r->team, i), words[k]);
+			outcome_stop(r->outcome, STOP_HOST_LOST, why);
+			r->moves->cut_short(r);
+		}
+	}
+	team_forget(r->team, RUN_STEP, "met");
+}
+
 /* All are there. */
 static void lead(struct ramp *r, enum gate g)
 {
 	switch (g) {
+	case GATE_MET:
+		if (has_others(r))
+			compare_fabrics(r);
+		if (!r->outcome->stopping)
+			r->moves->all_met(r);
+		break;
 	case GATE_READY: gates_release(r, g); break;
 	case GATE_CONNECTED: r->moves->enter(r, RAMP_COUNT); break;
 	case GATE_WARM: r->moves->enter(r, RAMP_BEGIN); break;
@@ -94,6 +126,7 @@ static void go_on(struct ramp *r, enum gate g, bool traffic)
 	case GATE_CONNECTED: r->moves->enter(r, traffic ? RAMP_START : RAMP_DISCONNECT); break;
 	case GATE_WARM: r->moves->enter(r, RAMP_MEASURE); break;
 	case GATE_MEASURED: r->moves->leave_measured(r); break;
+	case GATE_MET:
 	case GATE_COUNTED:
 	case GATE_N: break;
 	}
@@ -119,6 +152,8 @@ void gates_release(struct ramp *r, enum gate g)
 
 static json_t *note_of(const struct ramp *r, enum gate g)
 {
+	if (g == GATE_MET)
+		return json_pack("{s:O}", "rdma_device", r->outcome->generator_dev);
 	if (g == GATE_CONNECTED)
 		return json_pack("{s:I}", "connected", (json_int_t)r->current.step->connected_peak);
 	return g == GATE_COUNTED ? record_hand_in(r) : NULL;
@@ -240,37 +275,6 @@ static bool look_for_step(struct ramp *r)
 
 /* --- the run --- */
 
-void gates_meet(struct ramp *r)
-{
-	if (has_others(r))
-		team_arrive(r->team, RUN_STEP, "met", json_pack("{s:O}", "rdma_device", r->outcome->generator_dev));
-}
-
-/* Leader, when all have met: hosts whose devices are of another kind do not measure the same. */
-static void compare_fabrics(struct ramp *r)
-{
-	static const char *const kinds[] = { "rdma_device.link", "rdma_device.is_software", "rdma_device.path_mtu_bytes" };
-	static const char *const words[] = { "link", "software device", "path MTU" };
-	const json_t *mine = team_note(r->team, RUN_STEP, "met", 0);
-	char why[256];
-
-	for (uint32_t i = 1; i < r->team->n; i++) {
-		const json_t *theirs = team_note(r->team, RUN_STEP, "met", i);
-
-		for (size_t k = 0; theirs && k < sizeof(kinds) / sizeof(kinds[0]) && !r->outcome->stopping; k++) {
-			const json_t *a = json_at(mine, kinds[k]), *b = json_at(theirs, kinds[k]);
-
-			if (a == b || json_equal(a, b))
-				continue;
-			snprintf(why, sizeof(why), "host %u (%.64s): its fabric differs from the leader's: %s", i,
-				 team_host_name(r->team, i), words[k]);
-			outcome_stop(r->outcome, STOP_HOST_LOST, why);
-			r->moves->cut_short(r);
-		}
-	}
-	team_forget(r->team, RUN_STEP, "met");
-}
-
 void gates_tell_infos(struct ramp *r)
 {
 	json_t *infos;
@@ -377,9 +381,7 @@ static void on_all(void *arg, uint32_t step, const char *name)
 	enum gate g = gate_of(name);
 
 	/* After a cut a host skips gates. */
-	if (step == RUN_STEP && strcmp(name, "met") == 0)
-		compare_fabrics(r);
-	if (step != r->step_number || !r->current.step)
+	if (step != r->step_number || (!r->current.step && g != GATE_MET))
 		return;
 	if (g == GATE_MEASURED)
 		r->moves->ask_measured(r);

@@ -13,6 +13,7 @@
 struct ramp;
 
 enum gate {
+	GATE_MET,		/* has its workers, and its own proof of the servers: the leader compares the hosts' RDMA devices */
 	GATE_READY,		/* the step is announced and the clocks are compared: all begin to connect at one moment */
 	GATE_CONNECTED,		/* the server is asked for its count, then all begin their traffic */
 	GATE_WARM,		/* the server's counters are read, then all begin to measure at one moment */
@@ -28,8 +29,6 @@ void gates_release(struct ramp *r, enum gate g);
 
 /* The step that begins is made known to all. */
 void gates_announce(struct ramp *r);
-/* This host has its workers. When all have, the leader compares their RDMA devices. */
-void gates_meet(struct ramp *r);
 /* What the servers said of themselves is made known; the other hosts do not ask them. */
 void gates_tell_infos(struct ramp *r);
 /* The run is over on the leader. */

@@ -312,6 +312,11 @@ static void on_info_late(struct ramp *r)
 	ramp_enter(r, RAMP_STOP);
 }
 
+static void on_prove_late(struct ramp *r)
+{
+	gates_quit(r, "a server did not prove itself to this host within 60 s");
+}
+
 static void begin_mark(struct ramp *r)
 {
 	ask(r, CONTROL_MARK);
@@ -643,6 +648,7 @@ static void begin_stop(struct ramp *r)
 		find_add_verdict(r->outcome);
 	gates_tell_end(r);
 	watching_forget_servers(&r->watching);
+	proof_clear(&r->proof);
 	crew_quit(&r->crew);
 	suts_disconnect(&r->suts);
 	if (!suts_stop(&r->suts))
@@ -663,6 +669,7 @@ static void begin_done(struct ramp *r)
 /* The server has 30 s for an answer (sut.c); what waits for one waits for the answer before it, too. */
 static const struct phase phases[RAMP_N] = {
 	[RAMP_SERVER] = { .name = "starting server", .timeout_s = 60, .on_deadline = on_server_late },
+	[RAMP_PROVE] = { .name = "proving servers", .timeout_s = 60, .on_deadline = on_prove_late },
 	[RAMP_INFO] = { .name = "asking server", .timeout_s = 60, .on_deadline = on_info_late },
 	[RAMP_FLOOR] = { .name = "connecting alone", .timeout_s = 60, .begin = begin_alone, .advance = advance_floor,
 			 .on_deadline = on_alone_late },
@@ -708,7 +715,7 @@ void ramp_cut_short(struct ramp *r)
 		current_connected(&r->current, &r->crew);
 	if (r->phase == RAMP_FLOOR || r->phase == RAMP_FOLLOW_UP)
 		alone_cut(&r->alone, &r->crew);
-	else if (r->phase <= RAMP_INFO)
+	else if (r->phase <= RAMP_INFO || (r->phase == RAMP_GATE && r->gate == GATE_MET))
 		ramp_enter(r, RAMP_STOP);
 	else if (r->phase <= RAMP_COUNT || (r->phase == RAMP_GATE && r->gate <= GATE_CONNECTED))
 		ramp_enter(r, RAMP_DISCONNECT);
@@ -718,5 +725,5 @@ void ramp_cut_short(struct ramp *r)
 
 const struct ramp_moves ramp_moves = {
 	.enter = ramp_enter, .cut_short = ramp_cut_short, .phase_name = ramp_phase_name, .prepare_step = prepare_step,
-	.ask_measured = ask_measured, .all_counted = all_counted, .leave_measured = leave_measured,
+	.all_met = ramp_all_met, .ask_measured = ask_measured, .all_counted = all_counted, .leave_measured = leave_measured,
 };

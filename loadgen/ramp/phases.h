@@ -22,6 +22,7 @@
 #include "loadgen/ramp/current.h"
 #include "loadgen/ramp/gates.h"
 #include "loadgen/ramp/progress.h"
+#include "loadgen/sut/proof.h"
 #include "loadgen/sut/suts.h"
 #include "loadgen/ramp/watching.h"
 #include "loadgen/results/outcome.h"
@@ -34,6 +35,7 @@ struct team;
 
 enum ramp_phase {
 	RAMP_SERVER,		/* waits for our server to be ready; 60 s */
+	RAMP_PROVE,		/* a member waits until its own TLS connections have proved the servers; 60 s */
 	RAMP_INFO,		/* waits for the server's description */
 	RAMP_FLOOR,		/* waits until --floor clients have connected, one at a time; 60 s */
 	RAMP_MARK,		/* waits until the server's figures of stages begin anew; 60 s */
@@ -66,6 +68,7 @@ struct ramp {
 	bool report_asked, report_arrived;	/* the one this phase waits for */
 	uint32_t restarts;		/* of our server, in a search */
 	struct suts suts;
+	struct proof proof;		/* of the servers, on a member */
 	struct crew crew;
 	struct agenda agenda;
 	struct current current;
@@ -107,6 +110,8 @@ void ramp_on_stats(struct ramp *r, json_t *report);
 /* The answers to MARK arrived: the servers' statistics when the step began, added up. */
 void ramp_on_mark(struct ramp *r, json_t *report);
 
+/* All hosts have their workers, and none of them has clients yet: has the servers watched (ramp.c). */
+void ramp_all_met(struct ramp *r);
 /* Begins the first step; before it, clients connect one at a time. */
 void ramp_begin(struct ramp *r);
 void ramp_begin_step(struct ramp *r);
@@ -124,7 +129,9 @@ struct ramp_moves {
 	const char *(*phase_name)(const struct ramp *r);
 	/* Checks the figures, and makes the step of the clients that were dealt (current.h). False: the run ends. */
 	bool (*prepare_step)(struct ramp *r, const struct step_figures *f);
-	/* The leader, when all hosts are at a gate: the server's counters are read; what all counted is added up. */
+	/* The leader, when all hosts are at a gate: servers are watched, and then the first step begins; the server's counters
+	 * are read; what all counted is added up. */
+	void (*all_met)(struct ramp *r);
 	void (*ask_measured)(struct ramp *r);
 	void (*all_counted)(struct ramp *r);
 	/* Nobody measures any more: clients may leave. */

@@ -369,6 +369,58 @@ static void member__rate_that_is_no_number__refused(void **state)
 			    "--rate: a step at 18446744073709551615 a second is none of those that the options give");
 }
 
+static void member__server_is_not_proved__one_connection_and_no_client(void **state)
+{
+	static const char why[] = "the server 127.0.0.1 at 127.0.0.1:7471 is not proved by this host's --ca: tls_handshake: certificate:18";
+
+	(void)state;
+	steps_left = 1;
+	begin_as_member();
+	unproved = (struct fail){ .stage = STAGE_TLS_HANDSHAKE, .kind = FAIL_CERTIFICATE, .code = 18 };
+	run();
+	assert_int_equal(n_requests, 1);
+	assert_int_equal(told_clients, 0);
+	assert_int_equal(n_arrived, 0);
+	assert_int_equal(oc.stop_reason, STOP_HOST_LOST);
+	assert_memory_equal(left_why, why, sizeof(why) - 1);
+}
+
+/* A server that has no time for a question has shown its certificate all the same. */
+static void member__server_refuses_the_question__proved(void **state)
+{
+	(void)state;
+	steps_left = 1;
+	begin_as_member();
+	unproved = (struct fail){ .stage = STAGE_PSN_EXCHANGE, .kind = FAIL_REFUSED, .code = REFUSE_BUSY };
+	run();
+	assert_int_equal(n_requests, 1);
+	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+	assert_string_equal(left_why, "");
+}
+
+static void proves_nothing(struct worker *w, enum worker_order order)
+{
+	if (order == ORDER_CONNECT) {
+		counter_set(&w->stats.unproved, 1);
+		counter_set(&w->stats.fulfilled, 0);	/* it connects no other client, and so never ends by itself */
+	}
+}
+
+static void member__server_fails_three_times_in_a_row__step_ends_here_and_all_hear_why(void **state)
+{
+	static const char why[] = "the server did not prove itself in 3 TLS handshakes in a row, and this host loads only those that its "
+		"--ca proves";
+
+	(void)state;
+	steps_left = 1;
+	cfg.step_timeout_ns = 600 * NS_PER_S;
+	on_order = proves_nothing;
+	begin_as_member();
+	run();
+	assert_string_equal(json_text_at(last_said, "wish"), why);
+	ASSERT_NAMES(arrived, n_arrived, "r1/s0/met", "r1/s1/ready", "r1/s1/measured", "r1/s1/counted");
+}
+
 #define MEMBER_TEST(f) cmocka_unit_test_setup_teardown(f, set_up_member, tear_down_hosts)
 
 int main(void)
@@ -382,6 +434,9 @@ int main(void)
 		MEMBER_TEST(member__more_clients_than_the_options_have__refused_and_all_hear_why),
 		MEMBER_TEST(member__message_below_the_workloads_minimum__refused_and_all_hear_why),
 		MEMBER_TEST(member__rate_that_is_no_number__refused),
+		MEMBER_TEST(member__server_is_not_proved__one_connection_and_no_client),
+		MEMBER_TEST(member__server_refuses_the_question__proved),
+		MEMBER_TEST(member__server_fails_three_times_in_a_row__step_ends_here_and_all_hear_why),
 	};
 
 	return cmocka_run_group_tests_name("loadgen_gates", tests, NULL, NULL);

@@ -460,7 +460,7 @@ static void use_two_servers(enum deal deal, uint32_t clients)
 {
 	char err[256];
 
-	assert_int_equal(targets_parse("127.0.0.1,127.0.0.1:7472", 7471, &cfg.targets, err, sizeof(err)), 0);
+	assert_int_equal(targets_parse("targets", "127.0.0.1,127.0.0.1:7472", 7471, &cfg.targets, err, sizeof(err)), 0);
 	cfg.server = "127.0.0.1,127.0.0.1:7472";
 	cfg.deal = (int)deal;
 	cfg.clients = cfg.steps.v[0] = clients;
