@@ -104,7 +104,7 @@ mkdir "$tmp/other"
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj '/CN=another CA' -keyout "$tmp/other/key.pem" \
     -out "$tmp/other/ca.pem" 2>/dev/null
 lead unproved 2 --steps 4 --duration 0.5
-join unproved_b --ca "$tmp/other/ca.pem"
+start unproved_b "${bin}performance_test" --join "$url" --output "$tmp/unproved_b" --lease $lease --ca "$tmp/other/ca.pem" --quiet
 ends "a host whose CA does not prove the server leaves" unproved_b 60 1 'is not proved by this host'
 end_of unproved 60
 is "the leader names who left, and why" "$(grep -q 'left: the server .* is not proved by this host' "${logs[unproved]}" && echo named),$status" \
