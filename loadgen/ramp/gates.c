@@ -15,6 +15,8 @@
 #include "loadgen/results/load_hosts.h"
 #include "loadgen/results/results.h"
 
+/* What putting a host out may take, until this host goes on without it. */
+#define PUT_OUT_NS (30 * NS_PER_S)
 #define RUN_STEP 0	/* the "step" of what belongs to the run as a whole */
 
 static const struct {
@@ -454,6 +456,50 @@ static void on_out(void *arg, const char *why)
 		r->moves->leave_measured(r);
 	else if (r->phase < RAMP_STOP)
 		r->moves->cut_short(r);
+}
+
+/* This host goes on with what it has, without the others. */
+static void give_up(struct ramp *r, const char *why)
+{
+	log_error("%s", why);
+	team_quit(r->team, why);
+	on_out(r, why);
+}
+
+/* Seconds since this host arrived, about. */
+static unsigned waited_s(const struct ramp *r)
+{
+	return (unsigned)((clock_now_ns() - r->phase_start_ns) / NS_PER_S);
+}
+
+void gates_late(struct ramp *r, bool first)
+{
+	const char *name = gates[r->gate].name;
+	char why[160];
+
+	if (team_leads(r->team) && first) {
+		snprintf(why, sizeof(why), "it did not arrive at the gate \"%s\" within %u s", name, waited_s(r));
+		team_put_out_absent(r->team, r->step_number, name, why);
+		r->moves->wait_on(r, PUT_OUT_NS);
+		return;
+	}
+	if (team_leads(r->team))
+		snprintf(why, sizeof(why), "hosts that did not arrive at the gate \"%s\" could not be put out of the run", name);
+	else
+		snprintf(why, sizeof(why), "host %.64s (rank 0) did not let the run pass the gate \"%s\" within %u s",
+			 team_host_name(r->team, 0), name, waited_s(r));
+	give_up(r, why);
+}
+
+void gates_await_late(struct ramp *r)
+{
+	uint64_t patience_ns = team_patience_ns(r->team);
+	char why[160];
+
+	if (patience_ns)
+		r->moves->wait_on(r, patience_ns);
+	else
+		give_up(r, team_silence_text(r->team, why, sizeof(why)));
 }
 
 const struct team_events gates_events = {

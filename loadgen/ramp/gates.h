@@ -38,6 +38,10 @@ void gates_tell_end(struct ramp *r);
 void gates_await(struct ramp *r);
 /* This host ends its part of the run: it leaves the others, who hear `why`. */
 void gates_quit(struct ramp *r, const char *why);
+/* The gate's deadline passed. The leader puts out who is not there, the `first` time; a member gives the leader up. */
+void gates_late(struct ramp *r, bool first);
+/* A member's: the leader may have been silent for too long. */
+void gates_await_late(struct ramp *r);
 /* Clients leave: nobody waits for this host's measuring any more. */
 void gates_leave(struct ramp *r);
 

@@ -50,8 +50,10 @@ enum ramp_phase {
 	RAMP_DISCONNECT,	/* waits until all clients are gone; 120 s */
 	RAMP_RESTORE,		/* waits until the server's pools are as at the start; 40 s */
 	RAMP_FOLLOW_UP,		/* waits likewise, after a step that did not hold all its clients, and after the last */
-	RAMP_GATE,		/* waits for the other hosts (`gate`), until all are there or the run loses them */
-	RAMP_AWAIT,		/* a member waits for the leader's next step, or for the run's end */
+	RAMP_GATE,		/* waits for the other hosts (`gate`): as long as their phase before it may take longer than this
+				 * host's; then those that are not there are put out of the run */
+	RAMP_AWAIT,		/* a member waits for the leader's next step, or for the run's end, until the leader is silent for
+				 * TEAM_SILENCE_NS */
 	RAMP_STOP,		/* waits for our server's end; 20 s */
 	RAMP_DONE,
 	RAMP_N,
@@ -65,6 +67,7 @@ struct ramp {
 	enum ramp_phase phase;
 	uint32_t phase_number;		/* counts up with every phase entered */
 	uint64_t phase_start_ns;
+	uint32_t n_late;		/* deadlines of this phase that have passed */
 	bool report_asked, report_arrived;	/* the one this phase waits for */
 	uint32_t restarts;		/* of our server, in a search */
 	struct suts suts;
@@ -125,6 +128,8 @@ void ramp_give_up_restore(struct ramp *r);
 /* What the gates (gates.h) have the ramp do. */
 struct ramp_moves {
 	void (*enter)(struct ramp *r, enum ramp_phase phase);
+	/* The running phase waits so long from now. */
+	void (*wait_on)(struct ramp *r, uint64_t ns);
 	void (*cut_short)(struct ramp *r);
 	const char *(*phase_name)(const struct ramp *r);
 	/* Checks the figures, and makes the step of the clients that were dealt (current.h). False: the run ends. */
