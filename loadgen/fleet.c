@@ -83,8 +83,9 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
 }
 
 /* Servers of the run, one after the other; NULL: no more. */
-static const char *server_at(const struct loadgen_config *cfg, uint32_t i)
+static const char *server_at(const struct loadgen_config *cfg, uint32_t i, uint16_t *port)
 {
+	*port = cfg->targets.n > 1 && i < cfg->targets.n ? cfg->targets.v[i].port : (uint16_t)cfg->tls_port;
 	if (cfg->targets.n > 1)
 		return i < cfg->targets.n ? cfg->targets.v[i].host : NULL;
 	return i < cfg->servers.n ? cfg->servers.name[i] : NULL;
@@ -94,8 +95,9 @@ static const char *server_at(const struct loadgen_config *cfg, uint32_t i)
 static int own_address(const struct loadgen_config *cfg, char text[ADDR_TEXT_MAX], char *err, size_t err_size)
 {
 	struct addr server, source;
-	const char *name = server_at(cfg, 0);
-	int ret = resolve_host(name ? name : "", (uint16_t)cfg->tls_port, &server, err, err_size);
+	uint16_t port;
+	const char *name = server_at(cfg, 0, &port);
+	int ret = resolve_host(name ? name : "", port, &server, err, err_size);
 
 	if (ret)
 		return ret;
@@ -246,35 +248,33 @@ int fleet_meet(struct fleet *f, const struct opts_spec *spec, const struct loadg
 	return f->argv ? 0 : -EINVAL;
 }
 
-void fleet_apply(struct fleet *f, struct loadgen_config *cfg)
+/* False with a line in `err` if this host may not load the servers that the leader names. */
+static bool allows(const struct loadgen_config *cfg, char *err, size_t err_size)
+{
+	struct targets allowed;
+	const char *name;
+	uint16_t port;
+
+	if (!cfg->allow_server)
+		return true;
+	if (targets_parse("allow-server", cfg->allow_server, 0, &allowed, err, err_size))
+		return false;
+	for (uint32_t i = 0; (name = server_at(cfg, i, &port)); i++)
+		if (!targets_allow(&allowed, name, port)) {
+			snprintf(err, err_size, "the leader's run loads %.64s, port %u, which --allow-server does not allow", name, port);
+			return false;
+		}
+	return true;
+}
+
+bool fleet_apply(struct fleet *f, struct loadgen_config *cfg, char *err, size_t err_size)
 {
 	cfg->team = &f->team;
 	cfg->hosts = f->team.n;
 	cfg->rank = f->team.rank;
 	if (f->team.rank != 0)
 		cfg->report = 0;
-}
-
-bool fleet_allows(const struct loadgen_config *cfg, char *err, size_t err_size)
-{
-	struct rail_names allowed;
-	const char *name;
-	bool found = false;
-
-	if (!cfg->allow_server)
-		return true;
-	if (rails_split("allow-server", cfg->allow_server, &allowed, err, err_size))
-		return false;
-	for (uint32_t i = 0; (name = server_at(cfg, i)); i++) {
-		found = false;
-		for (uint32_t k = 0; k < allowed.n; k++)
-			found |= strcmp(allowed.name[k], name) == 0;
-		if (!found) {
-			snprintf(err, err_size, "the leader's run loads %.64s, which --allow-server does not allow", name);
-			return false;
-		}
-	}
-	return found;
+	return allows(cfg, err, err_size);
 }
 
 void fleet_part(struct fleet *f, const char *why)

@@ -63,6 +63,13 @@ static void put_out(struct cluster *c, uint32_t rank, const char *why)
 	members_put_out(c->members, rank, why);
 }
 
+void cluster_put_out_late(struct cluster *c, const char *barrier, const char *why)
+{
+	for (uint32_t rank = 1; c->barriers && rank < cluster_hosts(c) && !c->out; rank++)
+		if (!barriers_is_at(c->barriers, barrier, rank))
+			put_out(c, rank, why);
+}
+
 static void judge(struct cluster *c, uint32_t rank, int rc)
 {
 	char why[160];

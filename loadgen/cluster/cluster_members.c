@@ -221,6 +221,12 @@ static void pump(struct cluster *c)
 	}
 }
 
+void cluster_put_out_absent(struct cluster *c, const char *barrier, const char *why)
+{
+	cluster_put_out_late(c, barrier, why);
+	pump(c);
+}
+
 /* ---- The watch of the members */
 
 static void on_member_entry(void *arg, const struct bus_entry *e)

@@ -96,7 +96,7 @@ struct loadgen_config {
 	uint64_t join_timeout_ns;
 	uint64_t max_skew_ns;		/* of the hosts' beginning to measure */
 	int on_host_loss;		/* enum host_loss */
-	const char *allow_server;	/* --join: servers that this host may load; NULL: any that the CA proves */
+	const char *allow_server;	/* servers that this host may load; NULL: any that the CA proves */
 	uint64_t repeat;
 	int judge;			/* enum judge */
 	uint64_t floor;			/* clients that connect one at a time before and after the steps */

@@ -273,6 +273,16 @@ uint32_t crew_away_of(const struct crew *c, uint32_t target)
 	return sum_of_target(c, target, offsetof(struct worker_stats, away));
 }
 
+bool crew_has_unproved(const struct crew *c, uint32_t *target)
+{
+	for (uint32_t i = 0; i < c->n; i++) {
+		*target = i % c->n_targets;
+		if (counter_get(&worker_stats(c->workers[i])->unproved))
+			return true;
+	}
+	return false;
+}
+
 uint32_t crew_live(const struct crew *c)
 {
 	return (uint32_t)sum(c, offsetof(struct worker_stats, live), false);

@@ -62,6 +62,8 @@ void crew_order(struct crew *c, enum worker_order order, const struct worker_tas
 bool crew_is_done(const struct crew *c);
 /* True when no worker records operations any more, after an ORDER_STOP. */
 bool crew_has_measured(const struct crew *c);
+/* True if a server failed to prove itself to a worker (connector_note_end): which one, in *target. */
+bool crew_has_unproved(const struct crew *c, uint32_t *target);
 /* Clients that are connected, and those that left on purpose and are not back yet. */
 uint32_t crew_live(const struct crew *c);
 uint32_t crew_away(const struct crew *c);

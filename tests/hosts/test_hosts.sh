@@ -95,6 +95,24 @@ ends "a host that may not load the server leaves" picky_b 60 3 '--allow-server d
 end_of picky 60
 is "the leader names who left" "$(grep -q "left: the leader's run loads" "${logs[picky]}" && echo named),$status" "named,1"
 
+lead port 2 --steps 4 --duration 0.5
+join port_b --allow-server "$host:1"
+ends "a host that may load the server on another port only leaves" port_b 60 3 "port ${port[main]}, which --allow-server does not allow"
+end_of port 60
+
+# ---- a server that this host's CA does not prove
+
+mkdir "$tmp/other"
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj '/CN=another CA' -keyout "$tmp/other/key.pem" \
+    -out "$tmp/other/ca.pem" 2>/dev/null
+lead unproved 2 --steps 4 --duration 0.5
+start unproved_b "${bin}performance_test" --join "$url" --output "$tmp/unproved_b" --lease $lease --ca "$tmp/other/ca.pem" --quiet
+ends "a host whose CA does not prove the server leaves" unproved_b 60 1 'is not proved by this host'
+end_of unproved 60
+is "the leader names who left, and why" "$(grep -q 'left: the server .* is not proved by this host' "${logs[unproved]}" && echo named),$status" \
+    "named,1"
+is "and no client of it has connected" "$(jq '.steps[0].connected_held // 0' "$(run_of unproved)")" 0
+
 # ---- losses
 
 lead lossy 3 --steps 30 --duration 60 --on-host-loss stop

@@ -687,6 +687,20 @@ static void hostile__notes_that_take_too_much__put_out_and_named(void **state)
 	end();
 }
 
+static void put_out__who_is_not_at_a_barrier__that_host_only_and_the_barrier_is_full(void **state)
+{
+	(void)state;
+	begin(true, true);
+	cluster_arrive(cluster, "gate", NULL);
+	change(of_run("up/at/gate.2"), "-", 1);
+	run();
+	cluster_put_out_absent(cluster, "gate", "it did not arrive");
+	hear("lost 1 host bob (rank 1) is put out of the run: it did not arrive\nall gate\n");
+	assert_false(is_there("members/host/" OTHER_1));
+	assert_true(is_there("members/host/" OTHER_2));
+	end();
+}
+
 static void put_out__member__told_why(void **state)
 {
 	char key[64];
@@ -713,6 +727,7 @@ int main(void)
 		cmocka_unit_test(hostile__keys__no_arrival),
 		cmocka_unit_test(hostile__names_that_never_end__put_out_and_named),
 		cmocka_unit_test(hostile__notes_that_take_too_much__put_out_and_named),
+		cmocka_unit_test(put_out__who_is_not_at_a_barrier__that_host_only_and_the_barrier_is_full),
 		cmocka_unit_test(put_out__member__told_why),
 	};
 
