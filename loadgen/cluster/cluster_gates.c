@@ -274,7 +274,7 @@ void cluster_on_go(struct cluster *c, const char *barrier, const struct bus_entr
 		t->json = json_is_null(what) ? NULL : json_incref(what);
 		t->at_ns = when(c, json_integer_value(json_object_get(go, "at_ns")), json_integer_value(json_object_get(go, "in_ns")));
 	} else {
-		log_warn("what the leader let go is not readable");
+		complain(c, 0, "what it let go is not readable");
 	}
 	json_decref(go);
 }
