@@ -255,6 +255,11 @@ static bool allows(const struct loadgen_config *cfg, char *err, size_t err_size)
 	const char *name;
 	uint16_t port;
 
+	/* Without a server a run starts one of its own, which is not for a leader to do on another host. */
+	if (!cfg->server) {
+		snprintf(err, err_size, "the leader's run names no server");
+		return false;
+	}
 	if (!cfg->allow_server)
 		return true;
 	if (targets_parse("allow-server", cfg->allow_server, 0, &allowed, err, err_size))

@@ -193,6 +193,14 @@ void crew_share(const struct crew *c, const uint32_t *of_target, uint32_t *share
 		share[i % c->n_targets] += share_of(c, i, of_target);
 }
 
+bool crew_has_room(const struct crew *c, const uint32_t *of_target)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (share_of(c, i, of_target) > worker_clients_max(c->workers[i]))
+			return false;
+	return true;
+}
+
 void crew_order(struct crew *c, enum worker_order order, const struct worker_task *whole, const uint32_t *of_target)
 {
 	const uint32_t all[TARGETS_MAX] = { whole->clients };
