@@ -168,6 +168,50 @@ static int join(struct fleet *f, const struct opts_spec *spec, const struct load
 	return ret;
 }
 
+/* Reads the first line of --token-file into `token`. 0, or -errno with a line in `err`. */
+static int read_token_file(const char *path, char *token, size_t size, char *err, size_t err_size)
+{
+	FILE *file = fopen(path, "re");
+	int ret = file ? 0 : -errno;
+
+	if (file && !fgets(token, (int)size, file))
+		ret = ferror(file) ? -EIO : -ENODATA;
+	if (file)
+		fclose(file);
+	if (ret)
+		snprintf(err, err_size, "--token-file %.200s: %s", path, ret == -ENODATA ? "it is empty" : strerror(-ret));
+	token[strcspn(token, "\r\n")] = '\0';
+	return ret;
+}
+
+/* The URL of the run's etcd. Arguments of a program are readable by every user of its machine until they are overwritten, so the
+ * token may also come from a file or from the environment, which only this user can read. */
+static int make_url(struct fleet *f, const struct loadgen_config *cfg, char *err, size_t err_size)
+{
+	const char *given = cfg->join ? cfg->join : cfg->cluster;
+	char token[BUS_TOKEN_MAX + 3] = "", *inherited = getenv("RAMPART_TOKEN");
+	bool in_url = strchr(given, '?');
+	int ret = 0, n;
+
+	if (cfg->token_file && in_url) {
+		snprintf(err, err_size, "--token-file: the URL has a token, too: give one of them");
+		return -EINVAL;
+	}
+	if (cfg->token_file)
+		ret = read_token_file(cfg->token_file, token, sizeof(token), err, err_size);
+	else if (inherited && !in_url)
+		snprintf(token, sizeof(token), "%s", inherited);
+	/* Programs that this one starts do not inherit it. */
+	if (inherited)
+		unsetenv("RAMPART_TOKEN");
+	n = snprintf(f->url, sizeof(f->url), "%s%s%s", given, *token ? "?token=" : "", token);
+	if (!ret && n >= (int)sizeof(f->url)) {
+		snprintf(err, err_size, "%s: the URL is longer than %zu bytes", cfg->join ? "--join" : "--cluster", sizeof(f->url) - 1);
+		ret = -EINVAL;
+	}
+	return ret;
+}
+
 int fleet_meet(struct fleet *f, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv, char *err,
 	       size_t err_size)
 {
@@ -177,7 +221,10 @@ int fleet_meet(struct fleet *f, const struct opts_spec *spec, const struct loadg
 	*f = (struct fleet){ .own_argc = argc };
 	if (cfg->lead && start_etcd(f, spec, cfg, argc, argv, err, err_size))
 		return -ENOENT;
-	snprintf(f->url, sizeof(f->url), "%s", cfg->lead ? etcd_proc_local_url(f->etcd) : cfg->join ? cfg->join : cfg->cluster);
+	if (cfg->lead)
+		snprintf(f->url, sizeof(f->url), "%s", etcd_proc_local_url(f->etcd));
+	else if (make_url(f, cfg, err, err_size))
+		return -EINVAL;
 	/* Neither ps nor run.json is to show the token. */
 	for (int i = 1; i < argc; i++)
 		bus_url_redact(argv[i]);
@@ -208,6 +255,11 @@ static bool allows(const struct loadgen_config *cfg, char *err, size_t err_size)
 	const char *name;
 	uint16_t port;
 
+	/* Without a server a run starts one of its own, which is not for a leader to do on another host. */
+	if (!cfg->server) {
+		snprintf(err, err_size, "the leader's run names no server");
+		return false;
+	}
 	if (!cfg->allow_server)
 		return true;
 	if (targets_parse("allow-server", cfg->allow_server, 0, &allowed, err, err_size))

@@ -67,6 +67,7 @@ enum fail_protocol {
 	PROTO_BAD_TAG,		/* a message without a tag, or with a wrong one */
 	PROTO_NOT_RECEIVING,	/* the peer sends, but does not receive what is sent to it */
 	PROTO_REGION,		/* the granted region has no room for what is to be done in it */
+	PROTO_REDIRECTED,	/* GRANT names another host than the one that granted */
 };
 
 struct fail {

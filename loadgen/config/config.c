@@ -50,6 +50,8 @@ static const struct opt options[] = {
 	TUNING_OPT_ACK_TIMEOUT(TUNING_AT),
 	{ .name = "active", .type = OPT_UINT, .offset = AT(active), .min = 1, .max = CLIENTS_MAX,
 	  .metavar = "K", .def = "all of them", .help = "Clients that send; the others of a step are connected and silent." },
+	{ .name = "allow-redirect", .type = OPT_FLAG, .offset = AT(allow_redirect),
+	  .help = "Connect also where a server's GRANT names another host than its own." },
 	{ .name = "allow-server", .type = OPT_STRING, .offset = AT(allow_server), .metavar = "HOST[:PORT],...",
 	  .def = "any whose certificate the CA proves",
 	  .help = "With --join or --cluster: servers that this host may load, as the leader names them." },
@@ -237,6 +239,8 @@ static const struct opt options[] = {
 	  .metavar = "PORT", .def = "7471", .help = "TCP port of --server, and of --targets without one." },
 	{ .name = "tls-resume", .type = OPT_FLAG, .offset = AT(tls_resume),
 	  .help = "Clients that come again resume their TLS session." },
+	{ .name = "token-file", .type = OPT_STRING, .offset = AT(token_file), .metavar = "FILE", .def = "RAMPART_TOKEN of the environment",
+	  .help = "With --join or --cluster: the file whose first line is the token, instead of ?token=SECRET in the URL." },
 	{ .name = "trace", .type = OPT_STRING, .offset = AT(trace), .metavar = "FILE",
 	  .help = "Write the times of every measured operation there, comma-separated." },
 	{ .name = "trace-max", .type = OPT_UINT, .offset = AT(trace_max), .min = 1, .max = 1000000000,
@@ -446,6 +450,8 @@ static int contradiction(const struct loadgen_config *c, int argc, char **argv, 
 		text = "--lead: give with --hosts how many load hosts the run has, 2 to 1024";
 	else if ((c->lead || c->cluster) && !c->server && !c->plan)
 		text = "--lead, --cluster: give with --server what all hosts load";
+	else if (c->token_file && !c->join && !c->cluster)
+		text = "--token-file: goes with --join or --cluster";
 	else if (c->allow_server && !c->join && !c->cluster)
 		text = "--allow-server: goes with --join or --cluster";
 	else if ((c->etcd_ca || c->etcd_cert || c->etcd_key) && !loadgen_has_hosts(c))

@@ -254,6 +254,10 @@ static void begin_announced(struct ramp *r, const json_t *what)
 		gates_quit(r, "the leader's step does not say how many of --clients each server gets");
 		return;
 	}
+	if (!crew_has_room(&r->crew, r->current.dealt)) {
+		gates_quit(r, "the leader's step gives a server more clients than --deal gives it of --clients");
+		return;
+	}
 	r->outcome->stopping = false;
 	if (r->moves->prepare_step(r, &f))
 		gates_arrive(r, GATE_READY);

@@ -39,6 +39,18 @@ static void apply__servers_of_the_leader__only_those_that_the_operator_names(voi
 	}
 }
 
+/* It would start one of its own here. */
+static void apply__leader_names_no_server__refused(void **state)
+{
+	struct fleet f = { .team = { .n = 2, .rank = 1 } };
+	char err[256] = "";
+
+	(void)state;
+	options_taken("--join etcd://127.0.0.1:2379/run");
+	assert_false(fleet_apply(&f, &options, err, sizeof(err)));
+	assert_string_equal(err, "the leader's run names no server");
+}
+
 static void options__allow_server__malformed_or_without_other_hosts(void **state)
 {
 	(void)state;
@@ -52,6 +64,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(apply__servers_of_the_leader__only_those_that_the_operator_names),
+		cmocka_unit_test(apply__leader_names_no_server__refused),
 		cmocka_unit_test(options__allow_server__malformed_or_without_other_hosts),
 	};
 

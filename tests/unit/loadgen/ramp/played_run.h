@@ -220,6 +220,11 @@ const struct worker_stats *worker_stats(const struct worker *w)
 	return &w->stats;
 }
 
+uint32_t worker_clients_max(const struct worker *w)
+{
+	return w->cfg.client.max_conns;
+}
+
 const struct dev *worker_dev(const struct worker *w, uint32_t rail)
 {
 	static const struct dev device = { .name = "fake0", .port_num = 1 };

@@ -433,6 +433,18 @@ static void member__more_clients_than_the_options_have__refused_and_all_hear_why
 			    "the leader's step does not say how many of --clients each server gets");
 }
 
+/* Its workers have memory for half of them each. */
+static void member__all_clients_on_one_of_two_servers__refused_and_all_hear_why(void **state)
+{
+	char err[256];
+
+	(void)state;
+	assert_int_equal(targets_parse("targets", "127.0.0.1,127.0.0.1:7472", 7471, &cfg.targets, err, sizeof(err)), 0);
+	cfg.server = "127.0.0.1,127.0.0.1:7472";
+	assert_step_refused(json_pack("{s:[i, i], s:i, s:i, s:i}", "clients", 12, 0, "bytes", 64, "repetition", 1, "rate", 0),
+			    "the leader's step gives a server more clients than --deal gives it of --clients");
+}
+
 /* Such a message has no room for header and checksum: the length that is left of it would wrap. */
 static void member__message_below_the_workloads_minimum__refused_and_all_hear_why(void **state)
 {
@@ -601,6 +613,7 @@ int main(void)
 		MEMBER_TEST(member__leader_cuts_the_step_short__leaves_and_waits_for_the_end),
 		MEMBER_TEST(member__leader_is_lost__ends_with_what_it_has),
 		MEMBER_TEST(member__more_clients_than_the_options_have__refused_and_all_hear_why),
+		MEMBER_TEST(member__all_clients_on_one_of_two_servers__refused_and_all_hear_why),
 		MEMBER_TEST(member__message_below_the_workloads_minimum__refused_and_all_hear_why),
 		MEMBER_TEST(member__rate_that_is_no_number__refused),
 		MEMBER_TEST(member__server_is_not_proved__one_connection_and_no_client),
