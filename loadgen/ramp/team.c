@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/json_at.h"
 #include "common/base/log.h"
+#include "common/base/utf8.h"
 #include "loadgen/cluster/cluster.h"
 
 #define NAME_SIZE 96
@@ -106,7 +107,7 @@ static void read_live(const json_t *o, struct team_live *l)
 	l->connected = count_at(o, "connected");
 	l->failed = count_at(o, "failed");
 	l->messages_per_s = per_s >= 0 && per_s < 1e15 ? per_s : 0;
-	snprintf(l->phase, sizeof(l->phase), "%s", phase ? phase : "");
+	utf8_show(phase ? phase : "", l->phase, sizeof(l->phase));
 }
 
 static void on_said(void *arg, uint32_t rank, json_t *what)
