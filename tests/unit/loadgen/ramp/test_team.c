@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/json_read.h"
+#include "common/base/log.h"
 #include "loadgen/cluster/cluster.h"
 #include "loadgen/ramp/phases.h"
 #include "loadgen/ramp/progress.h"
@@ -169,11 +171,70 @@ static void said__phase_with_control_characters__shown_as_digits(void **state)
 	series_free(outcome.series);
 }
 
+/* --- what the leader let go --- */
+
+static char out_because[600];
+
+static void on_out(void *arg, const char *why)
+{
+	(void)arg;
+	snprintf(out_because, sizeof(out_because), "%s", why);
+}
+
+static void let_go(const char *barrier, size_t elements)
+{
+	json_t *what = json_array();
+
+	for (size_t i = 0; i < elements; i++)
+		json_array_append_new(what, json_object());
+	fake.events.on_go(fake.arg, barrier, what, 0);
+	json_decref(what);
+}
+
+static void gone__of_runs_before__dropped(void **state)
+{
+	static const struct team_events none = { .on_out = on_out };
+
+	(void)state;
+	let_go("r1/s0/end", 1);
+	let_go("r2/s0/info", 1);
+	team_begin_run(&team, &none, NULL);
+	assert_non_null(team_gone(&team, 0, "end"));
+	team_end_run(&team);
+	team_begin_run(&team, &none, NULL);
+	assert_non_null(team_gone(&team, 0, "info"));
+	assert_int_equal(json_object_size(team.gone), 1);
+}
+
+/* Few bytes of a leader's notes become much memory: 17 MB of them took 1.3 GiB. */
+static void gone__more_than_a_run_needs__this_host_is_out_and_keeps_nothing(void **state)
+{
+	static const struct team_events events = { .on_out = on_out };
+	char barrier[96];
+
+	(void)state;
+	out_because[0] = '\0';
+	log_init("test_team", LOG_LVL_ERROR);
+	team_begin_run(&team, &events, NULL);
+	team.events = &events;
+	for (unsigned i = 1; i <= 100 && !team.out; i++) {
+		assert_true(json_memory(team.gone) <= 32 << 20);
+		snprintf(barrier, sizeof(barrier), "r2/s%u/step", i);
+		let_go(barrier, 10000);
+	}
+	assert_true(team.out);
+	assert_string_equal(out_because, "what the leader lets go takes more memory than a run needs; allowed: 32 MiB");
+	let_go("r2/s0/end", 10000);
+	assert_int_equal(json_object_size(team.gone), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up_member, tear_down)
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		TEST(gone__of_runs_before__dropped),
+		TEST(gone__more_than_a_run_needs__this_host_is_out_and_keeps_nothing),
 		TEST(said__phase_with_control_characters__shown_as_digits),
 	};
 
