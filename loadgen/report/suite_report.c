@@ -16,6 +16,9 @@
 /* The longest suites that are shipped make 0.1 MB, and a comparison of 16 alternatives at 500 points 5 MB. */
 static const struct json_limit limit = { 16u << 20, 192u << 20 };
 
+/* As many as suites may have (SUITE_ENTRIES_MAX). */
+#define ENTRIES_MAX 64u
+
 static bool path_of(const char *dir, const char *name, char path[PATH_MAX])
 {
 	return snprintf(path, PATH_MAX, "%s/%s", dir, name) < PATH_MAX;
@@ -52,6 +55,12 @@ static int read_file(const char *dir, const char *name, int version, json_t **ou
 	return ret ? ret : -EINVAL;
 }
 
+static void say_rows(struct page *p)
+{
+	if (page_has_left_rows_out(p))
+		doc_note(p->doc, DOC_WARN, "rows-left-out", "There are more figures than a report has rows for: the last tables are cut off.");
+}
+
 /* Of a comparison. */
 static int make_comparison(struct page *p, const json_t *comparison)
 {
@@ -62,13 +71,15 @@ static int make_comparison(struct page *p, const json_t *comparison)
 	if (ret)
 		return ret;
 	section_comparison(p, comparison, "compare.json");
+	say_rows(p);
 	return page_failed(p) || json_memory_was_short() ? -ENOMEM : 0;
 }
 
 static int make_document(struct page *p, const json_t *suite)
 {
-	const json_t *entries = json_object_get(suite, "entries"), *entry;
-	size_t i;
+	const json_t *entry;
+	json_t *entries = json_object_get(suite, "entries");
+	size_t n = json_array_size(entries), i;
 	int ret = doc_new(page_text(p, "Suite report: %s", page_text_at(suite, "id", "unknown")),
 			  page_text(p, "%s. Started %s, ended %s, %s.", page_text_at(suite, "title", "A suite"),
 				    page_text_at(suite, "started_at", "at an unknown time"),
@@ -77,10 +88,16 @@ static int make_document(struct page *p, const json_t *suite)
 
 	if (ret)
 		return ret;
+	while (json_array_size(entries) > ENTRIES_MAX)
+		json_array_remove(entries, json_array_size(entries) - 1);
 	section_suite_summary(p, suite);
+	if (n > ENTRIES_MAX)
+		doc_note(p->doc, DOC_WARN, "entries-left-out", "suite.json has %zu entries, and a suite has at most %u: the others are left out.",
+			 n, ENTRIES_MAX);
 	json_array_foreach(entries, i, entry) {
 		section_suite_entry(p, entry, json_array_get(entries, i + 1));
 	}
+	say_rows(p);
 	return page_failed(p) || json_memory_was_short() ? -ENOMEM : 0;
 }
 
