@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/base/json_read.h"
+#include "common/base/json_at.h"
 #include "common/tls/tls_io.h"
 
 /* A server may send twice as many samples as were asked for, and so many more, since clocks differ and networks wait. */

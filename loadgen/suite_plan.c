@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "common/base/json_at.h"
-#include "common/base/json_read.h"
 #include "common/base/paths.h"
 #include "common/base/utf8.h"
 #include "common/rdma/dev.h"

@@ -7,7 +7,7 @@
 
 #include <zlib.h>
 
-#include "common/base/json_read.h"
+#include "common/base/json_at.h"
 
 #define COMPRESSED	'z'	/* no JSON text begins with it */
 #define WORTH_BYTES	256	/* shorter texts are left as they are */

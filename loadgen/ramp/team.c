@@ -8,7 +8,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/json_at.h"
-#include "common/base/json_read.h"
 #include "common/base/log.h"
 #include "common/base/utf8.h"
 #include "loadgen/cluster/cluster.h"

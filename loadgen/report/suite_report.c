@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "common/base/json_at.h"
-#include "common/base/json_read.h"
 #include "common/base/paths.h"
 #include "loadgen/report/suites/comparison.h"
 #include "loadgen/report/suites/suite.h"

@@ -14,7 +14,7 @@
 #include <curl/curl.h>
 
 #include "common/base/clock.h"
-#include "common/base/json_read.h"
+#include "common/base/json_at.h"
 #include "common/base/utf8.h"
 
 #define LINE_ANSWER_MAX (64 * 1024)

@@ -13,7 +13,6 @@
 #include "common/hist/hist.h"
 #include "common/hist/hist_io.h"
 #include "common/base/json_at.h"
-#include "common/base/json_read.h"
 #include "common/base/paths.h"
 
 /* schema_version of run.json: the newest, and the oldest that can be read. What an older run has not is null. */

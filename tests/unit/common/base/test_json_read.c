@@ -1,4 +1,4 @@
-/* Unit tests of common/base/json_read.c: limits that hold before anything is parsed. */
+/* Unit tests of common/base/json_at.c: limits that hold before anything is parsed. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "common/base/json_at.h"
-#include "common/base/json_read.h"
 #include "tests/unit/files/scratch.h"
 
 enum { N = 20000 };

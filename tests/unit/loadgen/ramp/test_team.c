@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/json_read.h"
+#include "common/base/json_at.h"
 #include "common/base/log.h"
 #include "loadgen/cluster/cluster.h"
 #include "loadgen/ramp/phases.h"
