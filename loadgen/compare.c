@@ -122,7 +122,7 @@ static bool run_round(struct comparison *k, int argc, char **argv, enum run_exit
 
 		snprintf(cfg->name_text, sizeof(cfg->name_text), "%u-%u", k->rounds + 1, which + 1);
 		if (!cfg->quiet)
-			fprintf(stderr, "round %u of %llu: %s\n", k->rounds + 1, (unsigned long long)k->a->rounds,
+			utf8_print_line(stderr, "round %u of %llu: %s", k->rounds + 1, (unsigned long long)k->a->rounds,
 				k->a->v[which].name);
 		*status = run_once(cfg, argc, argv, false, &runs[which]);
 	}
@@ -398,11 +398,11 @@ static bool show(const json_t *o, struct results *results, bool report)
 	int ret = report ? suite_report_write(results_dir(results), err, sizeof(err)) : 0;
 
 	print_table(o);
-	printf("Results: %s\n", results_dir(results));
+	utf8_print_line(stdout, "Results: %s", results_dir(results));
 	if (ret)
 		log_error("no report: %s", err);
 	else if (report)
-		printf("Report:  %s/report.html\n", results_dir(results));
+		utf8_print_line(stdout, "Report:  %s/report.html", results_dir(results));
 	return !ret;
 }
 

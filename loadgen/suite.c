@@ -303,7 +303,8 @@ static enum run_exit finish(struct runner *r)
 	/* The leader of several hosts shows it, and makes the report. */
 	if (r->base->rank == 0) {
 		suite_results_print(r->out, stdout);
-		printf("\nResults: %s\n", results_dir(r->results));
+		printf("\n");
+		utf8_print_line(stdout, "Results: %s", results_dir(r->results));
 	}
 	if (!r->base->report)
 		return r->worst;
