@@ -10,6 +10,7 @@
 #include "common/base/build_info.h"
 #include "common/base/json_at.h"
 #include "common/base/log.h"
+#include "common/base/utf8.h"
 #include "loadgen/config/config.h"
 #include "loadgen/environment.h"
 #include "loadgen/compare.h"
@@ -41,7 +42,7 @@ struct task {
 
 static int complain(const struct opts_spec *spec, const char *text)
 {
-	fprintf(stderr, "%s: %s\n", spec->program, text);
+	opts_print_error(spec, text, stderr);
 	return EXIT_USAGE;
 }
 
@@ -92,7 +93,7 @@ static bool take_options(const struct opts_spec *spec, int argc, char **argv, st
 		opts_print_help(spec, stdout);
 		return false;
 	case OPTS_VERSION:
-		printf("performance_test %s\n", build_info_text());
+		utf8_print_line(stdout, "performance_test %s", build_info_text());
 		return false;
 	case OPTS_ERROR:
 		*status = complain(spec, err);

@@ -11,6 +11,7 @@
 #include "common/base/json_at.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/utf8.h"
 #include "loadgen/estimate/advice.h"
 #include "loadgen/estimate/estimate.h"
 #include "loadgen/estimate/hosts.h"
@@ -102,22 +103,19 @@ static void print_row(const struct estimate_row *r)
 		snprintf(share, sizeof(share), "%.1f %%", 100 * r->needed / r->limit);
 	if (isfinite(r->clients))
 		snprintf(clients, sizeof(clients), "%.0f", r->clients);
-	printf("%-36s %-10s %12s %14s %9s %10s  %s\n", titles[r->resource], estimate_side_names[r->side],
-	       amount(r->resource, r->needed, needed), amount(r->resource, r->limit, limit), share, clients,
-	       is_unknown(r) ? "unknown" : isinf(r->limit) ? "" : estimate_fits(r) ? "fits" : "SHORT");
+	utf8_print_line(stdout, "%-36s %-10s %12s %14s %9s %10s  %s", titles[r->resource], estimate_side_names[r->side],
+			amount(r->resource, r->needed, needed), amount(r->resource, r->limit, limit), share, clients,
+			is_unknown(r) ? "unknown" : isinf(r->limit) ? "" : estimate_fits(r) ? "fits" : "SHORT");
 }
 
 static void print_server(const struct plan *p)
 {
 	const struct estimate_server *s = &p->in.server;
 
-	if (s->own)
-		printf("Server: started by performance_test with");
-	else
-		printf("Server: %s, running with", p->cfg->server);
-	printf(" --threads %llu --max-clients %llu --credits %llu --message-size %llu --region-size %llu\n",
-	       (unsigned long long)s->threads, (unsigned long long)s->max_clients, (unsigned long long)s->credits,
-	       (unsigned long long)s->message_bytes, (unsigned long long)s->region_bytes);
+	utf8_print_line(stdout, "Server: %s with --threads %llu --max-clients %llu --credits %llu --message-size %llu --region-size %llu",
+			s->own ? "started by performance_test" : p->cfg->server, (unsigned long long)s->threads,
+			(unsigned long long)s->max_clients, (unsigned long long)s->credits, (unsigned long long)s->message_bytes,
+			(unsigned long long)s->region_bytes);
 	if (p->in.server_host.driver == MEMORY_OTHER || p->in.generator_host.driver == MEMORY_OTHER)
 		printf("Memory: what the queues of this RDMA driver take is not known; its figures are rough.\n");
 }
@@ -128,25 +126,26 @@ static void print_end(const struct plan *p)
 
 	for (size_t i = 0; i < p->n; i++)
 		if (!estimate_fits(&p->rows[i]))
-			printf("Short: %s (%s); set: %s\n", titles[p->rows[i].resource],
-			       estimate_side_names[p->rows[i].side],
-			       advice_text(&p->in, &p->rows[i], text, sizeof(text)));
+			utf8_print_line(stdout, "Short: %s (%s); set: %s", titles[p->rows[i].resource],
+					estimate_side_names[p->rows[i].side],
+					advice_text(&p->in, &p->rows[i], text, sizeof(text)));
 	if (p->first < p->n && isfinite(p->rows[p->first].clients))
-		printf("Gives out first: %s (%s), beyond %.0f clients%s%s\n", titles[p->rows[p->first].resource],
-		       estimate_side_names[p->rows[p->first].side], p->rows[p->first].clients,
-		       p->status == TOO_MANY ? "" : "; set: ",
-		       p->status == TOO_MANY ? "" : advice_text(&p->in, &p->rows[p->first], text, sizeof(text)));
-	printf("%llu clients %s\n", (unsigned long long)p->in.clients,
-	       p->status == FITS ? "fit." : p->status == TOO_MANY ? "do not fit." :
-	       "may fit: of some resources it is unknown how much there is.");
+		utf8_print_line(stdout, "Gives out first: %s (%s), beyond %.0f clients%s%s", titles[p->rows[p->first].resource],
+				estimate_side_names[p->rows[p->first].side], p->rows[p->first].clients,
+				p->status == TOO_MANY ? "" : "; set: ",
+				p->status == TOO_MANY ? "" : advice_text(&p->in, &p->rows[p->first], text, sizeof(text)));
+	utf8_print_line(stdout, "%llu clients %s", (unsigned long long)p->in.clients,
+			p->status == FITS ? "fit." : p->status == TOO_MANY ? "do not fit." :
+			"may fit: of some resources it is unknown how much there is.");
 }
 
 static void print_plan(const struct plan *p)
 {
-	printf("What %llu clients of --workload %s need:\n", (unsigned long long)p->in.clients,
-	       loadgen_workload_names[p->cfg->workload]);
+	utf8_print_line(stdout, "What %llu clients of --workload %s need:", (unsigned long long)p->in.clients,
+			loadgen_workload_names[p->cfg->workload]);
 	print_server(p);
-	printf("\n%-36s %-10s %12s %14s %9s %10s\n", "resource", "host", "needed", "there is", "share", "enough for");
+	printf("\n");
+	utf8_print_line(stdout, "%-36s %-10s %12s %14s %9s %10s", "resource", "host", "needed", "there is", "share", "enough for");
 	for (size_t i = 0; i < p->n; i++)
 		print_row(&p->rows[i]);
 	printf("\n");
