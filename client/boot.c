@@ -96,6 +96,22 @@ static bool grant_serves(const struct client_conn *c, const struct frame_grant *
 	       (g->features & needed_features(c)) == needed_features(c);
 }
 
+/* The server may choose the port of the next connection, but not its host: otherwise a server could aim its clients' connections,
+ * and the proofs that they send, at any host it likes. Over TLS there is no next connection. */
+static bool grant_stays_at_server(const struct client_conn *c, const struct frame_grant *g)
+{
+	return c->ctx->cfg->allow_redirect || c->link.transport == TRANSPORT_TLS || addr_same_host(&g->rdma, &c->ctx->cfg->server);
+}
+
+static void refuse_redirect(struct client_conn *c)
+{
+	char granted[ADDR_TEXT_MAX], server[ADDR_TEXT_MAX];
+
+	snprintf(c->refuse_text, sizeof(c->refuse_text), "the server at %s granted a connection to %s",
+		 addr_text(&c->ctx->cfg->server, server), addr_text(&c->head.grant.rdma, granted));
+	client_fail(c, FAIL_PROTOCOL, PROTO_REDIRECTED);
+}
+
 static void on_grant(struct client_conn *c, size_t n)
 {
 	const uint8_t *session = c->head.grant.session;
@@ -103,6 +119,10 @@ static void on_grant(struct client_conn *c, size_t n)
 
 	if (frame_decode_grant(c->io.frame, n, &c->head.grant, &why) || !grant_serves(c, &c->head.grant)) {
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_FRAME);
+		return;
+	}
+	if (!grant_stays_at_server(c, &c->head.grant)) {
+		refuse_redirect(c);
 		return;
 	}
 	/* There are receive buffers for as many credits as were asked for, and not for more. */

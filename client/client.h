@@ -62,6 +62,7 @@ struct client_config {
 	bool write_imm;			/* ask that client_rma may WRITE with immediate data; with `region`, without message_auth */
 	bool message_auth;		/* messages carry tags, which take 16 bytes of each; no pings then */
 	bool resume;			/* ask for TLS session tickets, for client_use_session */
+	bool allow_redirect;		/* follow a GRANT that names another host than `server` */
 	bool no_first_message;		/* live as soon as connected, without waiting for a reply */
 	bool verify;			/* read PSNs back */
 	bool cm_psn;			/* find out the PSN the CM would have used */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/base/utf8.h"
+#include "loadgen/shared_options.h"
 #include "loadgen/workloads/workloads.h"
 
 #define ARGS_MAX 256
@@ -40,6 +41,7 @@ struct dimension {
 struct space {
 	struct dimension v[DIMENSIONS_MAX];
 	unsigned n;
+	bool has_hosts;			/* several load hosts take part, whose own options the leader cannot choose */
 	char *err;
 	size_t err_size;
 };
@@ -103,6 +105,8 @@ static int add_setting(struct space *s, const char *option, struct choice *c, co
 	if (!may_differ(name))
 		return refuse(s, "%s: %s cannot be compared; allowed: options of the workload, of pacing and of the data path",
 			      option, name);
+	if (s->has_hosts && shared_options_is_own(name))
+		return refuse(s, "%s: %s cannot be compared in a run on several hosts, since each host has its own", option, name);
 	for (unsigned i = 0; i < c->n; i++)
 		if (strcmp(c->settings[i].key, name) == 0)
 			return refuse(s, "%s: %s is set twice; allowed: once", option, name);
@@ -321,6 +325,7 @@ int alternatives_parse(const struct loadgen_config *base, int argc, char **argv,
 	if (!ret) {
 		s->err = err;
 		s->err_size = err_size;
+		s->has_hosts = loadgen_has_hosts(base);
 		ret = argc > ARGS_MAX ? refuse(s, "--compare: the command line has too many words") : read_all(s, base);
 	}
 	if (!ret)

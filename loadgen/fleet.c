@@ -84,8 +84,9 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
 }
 
 /* Servers of the run, one after the other; NULL: no more. */
-static const char *server_at(const struct loadgen_config *cfg, uint32_t i)
+static const char *server_at(const struct loadgen_config *cfg, uint32_t i, uint16_t *port)
 {
+	*port = cfg->targets.n > 1 && i < cfg->targets.n ? cfg->targets.v[i].port : (uint16_t)cfg->tls_port;
 	if (cfg->targets.n > 1)
 		return i < cfg->targets.n ? cfg->targets.v[i].host : NULL;
 	return i < cfg->servers.n ? cfg->servers.name[i] : NULL;
@@ -95,8 +96,9 @@ static const char *server_at(const struct loadgen_config *cfg, uint32_t i)
 static int own_address(const struct loadgen_config *cfg, char text[ADDR_TEXT_MAX], char *err, size_t err_size)
 {
 	struct addr server, source;
-	const char *name = server_at(cfg, 0);
-	int ret = resolve_host(name ? name : "", (uint16_t)cfg->tls_port, &server, err, err_size);
+	uint16_t port;
+	const char *name = server_at(cfg, 0, &port);
+	int ret = resolve_host(name ? name : "", port, &server, err, err_size);
 
 	if (ret)
 		return ret;
@@ -168,6 +170,50 @@ static int join(struct fleet *f, const struct opts_spec *spec, const struct load
 	return ret;
 }
 
+/* Reads the first line of --token-file into `token`. 0, or -errno with a line in `err`. */
+static int read_token_file(const char *path, char *token, size_t size, char *err, size_t err_size)
+{
+	FILE *file = fopen(path, "re");
+	int ret = file ? 0 : -errno;
+
+	if (file && !fgets(token, (int)size, file))
+		ret = ferror(file) ? -EIO : -ENODATA;
+	if (file)
+		fclose(file);
+	if (ret)
+		snprintf(err, err_size, "--token-file %.200s: %s", path, ret == -ENODATA ? "it is empty" : strerror(-ret));
+	token[strcspn(token, "\r\n")] = '\0';
+	return ret;
+}
+
+/* The URL of the run's etcd. Arguments of a program are readable by every user of its machine until they are overwritten, so the
+ * token may also come from a file or from the environment, which only this user can read. */
+static int make_url(struct fleet *f, const struct loadgen_config *cfg, char *err, size_t err_size)
+{
+	const char *given = cfg->join ? cfg->join : cfg->cluster;
+	char token[BUS_TOKEN_MAX + 3] = "", *inherited = getenv("RAMPART_TOKEN");
+	bool in_url = strchr(given, '?');
+	int ret = 0, n;
+
+	if (cfg->token_file && in_url) {
+		snprintf(err, err_size, "--token-file: the URL has a token, too: give one of them");
+		return -EINVAL;
+	}
+	if (cfg->token_file)
+		ret = read_token_file(cfg->token_file, token, sizeof(token), err, err_size);
+	else if (inherited && !in_url)
+		snprintf(token, sizeof(token), "%s", inherited);
+	/* Programs that this one starts do not inherit it. */
+	if (inherited)
+		unsetenv("RAMPART_TOKEN");
+	n = snprintf(f->url, sizeof(f->url), "%s%s%s", given, *token ? "?token=" : "", token);
+	if (!ret && n >= (int)sizeof(f->url)) {
+		snprintf(err, err_size, "%s: the URL is longer than %zu bytes", cfg->join ? "--join" : "--cluster", sizeof(f->url) - 1);
+		ret = -EINVAL;
+	}
+	return ret;
+}
+
 int fleet_meet(struct fleet *f, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv, char *err,
 	       size_t err_size)
 {
@@ -177,7 +223,10 @@ int fleet_meet(struct fleet *f, const struct opts_spec *spec, const struct loadg
 	*f = (struct fleet){ .own_argc = argc };
 	if (cfg->lead && start_etcd(f, spec, cfg, argc, argv, err, err_size))
 		return -ENOENT;
-	snprintf(f->url, sizeof(f->url), "%s", cfg->lead ? etcd_proc_local_url(f->etcd) : cfg->join ? cfg->join : cfg->cluster);
+	if (cfg->lead)
+		snprintf(f->url, sizeof(f->url), "%s", etcd_proc_local_url(f->etcd));
+	else if (make_url(f, cfg, err, err_size))
+		return -EINVAL;
 	/* Neither ps nor run.json is to show the token. */
 	for (int i = 1; i < argc; i++)
 		bus_url_redact(argv[i]);
@@ -201,35 +250,38 @@ int fleet_meet(struct fleet *f, const struct opts_spec *spec, const struct loadg
 	return f->argv ? 0 : -EINVAL;
 }
 
-void fleet_apply(struct fleet *f, struct loadgen_config *cfg)
+/* False with a line in `err` if this host may not load the servers that the leader names. */
+static bool allows(const struct loadgen_config *cfg, char *err, size_t err_size)
+{
+	struct targets allowed;
+	const char *name;
+	uint16_t port;
+
+	/* Without a server a run starts one of its own, which is not for a leader to do on another host. */
+	if (!cfg->server) {
+		snprintf(err, err_size, "the leader's run names no server");
+		return false;
+	}
+	if (!cfg->allow_server)
+		return true;
+	if (targets_parse("allow-server", cfg->allow_server, 0, &allowed, err, err_size))
+		return false;
+	for (uint32_t i = 0; (name = server_at(cfg, i, &port)); i++)
+		if (!targets_allow(&allowed, name, port)) {
+			snprintf(err, err_size, "the leader's run loads %.64s, port %u, which --allow-server does not allow", name, port);
+			return false;
+		}
+	return true;
+}
+
+bool fleet_apply(struct fleet *f, struct loadgen_config *cfg, char *err, size_t err_size)
 {
 	cfg->team = &f->team;
 	cfg->hosts = f->team.n;
 	cfg->rank = f->team.rank;
 	if (f->team.rank != 0)
 		cfg->report = 0;
-}
-
-bool fleet_allows(const struct loadgen_config *cfg, char *err, size_t err_size)
-{
-	struct rail_names allowed;
-	const char *name;
-	bool found = false;
-
-	if (!cfg->allow_server)
-		return true;
-	if (rails_split("allow-server", cfg->allow_server, &allowed, err, err_size))
-		return false;
-	for (uint32_t i = 0; (name = server_at(cfg, i)); i++) {
-		found = false;
-		for (uint32_t k = 0; k < allowed.n; k++)
-			found |= strcmp(allowed.name[k], name) == 0;
-		if (!found) {
-			snprintf(err, err_size, "the leader's run loads %.64s, which --allow-server does not allow", name);
-			return false;
-		}
-	}
-	return found;
+	return allows(cfg, err, err_size);
 }
 
 void fleet_part(struct fleet *f, const char *why)

@@ -3,6 +3,7 @@
 #ifndef RAMPART_LOADGEN_FLEET_H
 #define RAMPART_LOADGEN_FLEET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/opts.h"
@@ -26,11 +27,8 @@ struct fleet {
 int fleet_meet(struct fleet *f, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv, char *err,
 	       size_t err_size) __attribute__((warn_unused_result));
 
-/* Makes a configuration one of this fleet's. */
-void fleet_apply(struct fleet *f, struct loadgen_config *cfg);
-
-/* False with a line in `err` if this host may not load the servers that the leader names (--allow-server). */
-bool fleet_allows(const struct loadgen_config *cfg, char *err, size_t err_size);
+/* Makes a configuration one of this fleet's. False with a line in `err` if this host may not load its servers (--allow-server). */
+bool fleet_apply(struct fleet *f, struct loadgen_config *cfg, char *err, size_t err_size) __attribute__((warn_unused_result));
 
 /* Parts; `why` as in cluster_leave. An empty fleet is allowed. */
 void fleet_part(struct fleet *f, const char *why);

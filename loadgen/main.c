@@ -117,19 +117,22 @@ static int run(struct task *t, int argc, char **argv)
 				   run_once(&t->cfg, argc, argv, true, NULL);
 }
 
-/* Every run of the task is one of the fleet's. */
-static void apply(struct fleet *f, struct task *t)
+/* Makes every run of the task one of the fleet's. False with a line in `err`: one of them loads a server that this host may not
+ * load, and none begins. */
+static bool apply(struct fleet *f, struct task *t, char *err, size_t err_size)
 {
-	fleet_apply(f, &t->cfg);
-	for (unsigned i = 0; i < t->alternatives.n; i++)
-		fleet_apply(f, &t->alternatives.v[i].cfg);
-	for (unsigned i = 0; t->suite && i < t->suite->n; i++) {
+	bool allowed = fleet_apply(f, &t->cfg, err, err_size);
+
+	for (unsigned i = 0; i < t->alternatives.n && allowed; i++)
+		allowed = fleet_apply(f, &t->alternatives.v[i].cfg, err, err_size);
+	for (unsigned i = 0; t->suite && i < t->suite->n && allowed; i++) {
 		struct suite_entry *e = &t->suite->entries[i];
 
-		fleet_apply(f, &e->cfg);
-		for (unsigned k = 0; k < e->alternatives.n; k++)
-			fleet_apply(f, &e->alternatives.v[k].cfg);
+		allowed = fleet_apply(f, &e->cfg, err, err_size);
+		for (unsigned k = 0; k < e->alternatives.n && allowed; k++)
+			allowed = fleet_apply(f, &e->alternatives.v[k].cfg, err, err_size);
 	}
+	return allowed;
 }
 
 /* A member's options are the leader's, and its own. */
@@ -156,12 +159,11 @@ static int run_with_hosts(struct task *t, int argc, char **argv)
 		why = "it does not understand the leader's options";
 	} else if (!take_over(&f, t, &status)) {
 		why = "it does not take the leader's options";
-	} else if (!fleet_allows(&t->cfg, err, sizeof(err))) {
+	} else if (!apply(&f, t, err, sizeof(err))) {
 		log_error("%s", err);
 		why = err;
 		status = EXIT_ENVIRONMENT;
 	} else {
-		apply(&f, t);
 		status = run(t, f.argv ? f.argc : argc, f.argv ? f.argv : argv);
 		why = status == EXIT_INTERRUPTED ? "it was interrupted" : status == EXIT_ENVIRONMENT ? "it could not run" : NULL;
 	}

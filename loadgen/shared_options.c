@@ -9,12 +9,12 @@
 
 /* What each host has of its own: its files and its name for them, its devices and processors, what it prints. */
 static const char *const own[] = {
-	"allow-server", "ca", "cert", "cluster", "cpu-list", "crl", "device", "environment", "etcd-ca", "etcd-cert", "etcd-key",
-	"join", "join-timeout", "json", "key", "lead", "log-level", "name", "numa", "output", "quiet", "realtime", "report", "trace",
-	"trace-max",
+	"allow-redirect", "allow-server", "ca", "cert", "cluster", "cpu-list", "crl", "device", "environment", "etcd-ca", "etcd-cert", "etcd-key",
+	"join", "join-timeout", "json", "key", "lead", "log-level", "name", "numa", "output", "quiet", "realtime", "report", "token-file",
+	"trace", "trace-max",
 };
 
-static bool is_own(const char *name)
+bool shared_options_is_own(const char *name)
 {
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		if (strcmp(own[i], name) == 0)
@@ -41,7 +41,7 @@ json_t *shared_options(const struct opts_spec *spec, int argc, char **argv)
 		if (!o)
 			break;
 		value = o->type == OPT_FLAG ? "" : value ? value + 1 : i + 1 < argc ? argv[++i] : "";
-		if (!is_own(o->name) && json_array_append_new(a, json_pack("[s, s]", o->name, value))) {
+		if (!shared_options_is_own(o->name) && json_array_append_new(a, json_pack("[s, s]", o->name, value))) {
 			json_decref(a);
 			return NULL;
 		}
@@ -99,7 +99,7 @@ static char *word(const struct opts_spec *spec, const json_t *options, size_t i,
 	const struct opt *o = find(spec, name, strlen(name));
 	char *w;
 
-	if (!o || is_own(o->name) || strlen(value) > 4096) {
+	if (!o || shared_options_is_own(o->name) || strlen(value) > 4096) {
 		snprintf(err, size, "the leader gives --%.40s, which is not an option for all hosts", name);
 		return NULL;
 	}

@@ -10,6 +10,9 @@
 
 #include "common/base/opts.h"
 
+/* True for an option that each host has of its own, whatever the leader's is: its files, devices and processors, and what it allows. */
+bool shared_options_is_own(const char *name);
+
 /* The options of argv, which opts_parse took, that all hosts must have alike: a new array of ["name", "value"]. NULL when
  * out of memory. */
 json_t *shared_options(const struct opts_spec *spec, int argc, char **argv);

@@ -16,6 +16,7 @@
 #include "common/base/paths.h"
 #include "common/base/utf8.h"
 #include "common/rdma/dev.h"
+#include "loadgen/shared_options.h"
 #include "loadgen/workloads/workloads.h"
 
 #define TEXT_MAX 400		/* bytes of a title or question */
@@ -238,6 +239,8 @@ static void free_words(struct suite_entry *e)
 
 static int configure(struct suite_entry *e, char *err, size_t err_size)
 {
+	const char *name;
+	json_t *value;
 	char why[512];
 	int first = 0;
 
@@ -248,6 +251,11 @@ static int configure(struct suite_entry *e, char *err, size_t err_size)
 	    (alternatives_are_asked_for(&e->cfg) &&
 	     alternatives_parse(&e->cfg, e->argc, e->argv, &e->alternatives, why, sizeof(why))))
 		return refuse(err, err_size, "--suite: entry %s: %s", e->id, why);
+	json_object_foreach(e->options, name, value) {
+		if (loadgen_has_hosts(&e->cfg) && shared_options_is_own(name))
+			return refuse(err, err_size, "--suite: entry %s: %s is not allowed in a run on several hosts, since each host "
+				      "has its own", e->id, name);
+	}
 	snprintf(e->cfg.name_text, sizeof(e->cfg.name_text), "%s", e->id);
 	e->cfg.name = e->id;
 	return 0;

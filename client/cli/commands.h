@@ -33,7 +33,7 @@ struct command_config {
 	int transport;			/* enum transport */
 	int poll;
 	int log_level;
-	bool verify, quiet, json;
+	bool allow_redirect, verify, quiet, json;
 	enum command command;
 	const char *text;	/* send, write */
 };

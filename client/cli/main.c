@@ -27,6 +27,8 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 
 static const struct opt options[] = {
 	TUNING_OPT_ACK_TIMEOUT(TUNING_AT),
+	{ .name = "allow-redirect", .type = OPT_FLAG, .offset = AT(allow_redirect),
+	  .help = "Connect also where a server's GRANT names another host than its own." },
 	{ .name = "ca", .type = OPT_STRING, .offset = AT(ca), .metavar = "FILE",
 	  .def = "build/certs/ca.pem", .help = "CA certificate that the server's must be signed by." },
 	{ .name = "cert", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE",
@@ -221,7 +223,7 @@ static int connect_and_run(struct command_config *c)
 				    .crl_file = c->crl, .device = c->device, .depth = 1, .rma_depth = 1, .reads = 1,
 				    .inline_bytes = TUNING_INLINE_AUTO, .max_conns = 1, .poll = c->poll,
 				    .spin_ns = 50 * NS_PER_US,
-				    .verify = c->verify, .cm_psn = true, .transport = (enum transport)c->transport, .stage_timeout_ns = c->timeout_ns,
+				    .allow_redirect = c->allow_redirect, .verify = c->verify, .cm_psn = true, .transport = (enum transport)c->transport, .stage_timeout_ns = c->timeout_ns,
 				    .retry = c->tuning.retry, .fabric = c->tuning.fabric, .message_bytes = buffer_bytes(c),
 				    .verify_name = c->name ? c->name : c->host };
 

@@ -77,6 +77,7 @@ static const char *protocol_name(int code)
 	case PROTO_BAD_TAG: return "bad_tag";
 	case PROTO_NOT_RECEIVING: return "not_receiving";
 	case PROTO_REGION: return "region_too_small";
+	case PROTO_REDIRECTED: return "redirected";
 	default: return NULL;
 	}
 }
@@ -251,7 +252,9 @@ const char *fail_advice(const struct fail *f)
 		return "the RDMA connection manager gave up: is the RDMA port reachable, is the server alive?";
 	case FAIL_WC_STATUS: return "the RDMA connection broke: the peer is gone or did not answer";
 	case FAIL_TIMEOUT: return "the peer did not answer in time";
-	case FAIL_PROTOCOL: return "the peer does not keep to the protocol";
+	case FAIL_PROTOCOL:
+		return f->code == PROTO_REDIRECTED ? "the server sends its clients to another host: if that is meant, give --allow-redirect" :
+						     "the peer does not keep to the protocol";
 	case FAIL_CLOSED:
 		return f->code == REFUSE_DRAINING ? refused_advice(f->code) : "the peer closed the connection";
 	case FAIL_KIND_N: break;

@@ -49,6 +49,7 @@ enum fail_kind {
 #define FAIL_TLS_ALPN 120
 
 /* Beyond the alerts, which have 8 bits: the peer sent more TLS records than there is use for. */
+#define FAIL_TLS_UNEXPECTED 10	/* the alert unexpected_message (RFC 8446, 6) */
 #define FAIL_TLS_RECORDS 256
 
 /* The reject reason "stale connection" (IBTA 12.6.7.2; IB_CM_REJ_STALE_CONN): the connection manager that says it still has
@@ -67,6 +68,7 @@ enum fail_protocol {
 	PROTO_BAD_TAG,		/* a message without a tag, or with a wrong one */
 	PROTO_NOT_RECEIVING,	/* the peer sends, but does not receive what is sent to it */
 	PROTO_REGION,		/* the granted region has no room for what is to be done in it */
+	PROTO_REDIRECTED,	/* GRANT names another host than the one that granted */
 };
 
 struct fail {

@@ -143,7 +143,7 @@ void msg_get_push(const uint8_t *p, struct msg_push *out);
 uint32_t msg_sum_seed(const uint8_t *session, uint32_t session_bytes);
 uint32_t msg_sum(uint32_t seed, const uint8_t *p, uint32_t bytes);
 /* Writes the checksum into the last MSG_SUM_BYTES of `bytes`, which are those before the tag; header and payload are
- * complete. */
+ * complete. `bytes` is at least MSG_HEADER_BYTES + MSG_SUM_BYTES: nothing here checks that. */
 void msg_seal(uint32_t seed, uint8_t *p, uint32_t bytes);
 /* Of a message that msg_decode took and that has MSG_FLAG_SUM; `bytes` are those before the tag. */
 bool msg_is_intact(uint32_t seed, const uint8_t *p, uint32_t bytes);

@@ -242,6 +242,13 @@ int barriers_part(struct barriers *b, const char *name, uint32_t rank, uint32_t 
 	return join_parts(b, rank, a);
 }
 
+bool barriers_is_at(const struct barriers *b, const char *name, uint32_t rank)
+{
+	const struct barrier *one = find(b, name);
+
+	return one && rank < b->hosts && one->of[rank] && one->of[rank]->arrived;
+}
+
 const char *barriers_next_full(struct barriers *b, bool (*waits_for)(void *arg, uint32_t rank), void *arg)
 {
 	struct barrier *one;

@@ -37,6 +37,9 @@ int barriers_arrive(struct barriers *b, const char *name, uint32_t rank, uint32_
 int barriers_part(struct barriers *b, const char *name, uint32_t rank, uint32_t part, const void *value, size_t bytes)
 	__attribute__((warn_unused_result));
 
+/* True if the host has arrived at the barrier, with its note. */
+bool barriers_is_at(const struct barriers *b, const char *name, uint32_t rank);
+
 /* A barrier at which every host is that `waits_for` names, and that was not returned before; NULL: none. Borrowed until it is
  * forgotten. */
 const char *barriers_next_full(struct barriers *b, bool (*waits_for)(void *arg, uint32_t rank), void *arg);

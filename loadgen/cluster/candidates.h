@@ -5,8 +5,6 @@
 
 #include "loadgen/cluster/members.h"
 
-#define HOST_NAME_BYTES	64	/* of a host's name as it is shown, with the final zero */
-
 struct candidate {
 	char id[MEMBERS_ID_LEN + 1];
 	int64_t created;

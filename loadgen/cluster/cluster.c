@@ -107,6 +107,7 @@ static int wait_for_seal(struct cluster *c, char *err, size_t err_size)
 	ev_run(c->loop, 0);
 	ev_timer_stop(c->loop, &c->waiting);
 	c->joining = false;
+	cluster_log_refused(c);
 	if (c->out) {
 		snprintf(err, err_size, "%s", c->why);
 		return c->error;

@@ -78,6 +78,8 @@ bool cluster_is_lost(const struct cluster *c, uint32_t rank);
 /* This host is at `barrier`: 1 to 95 bytes of [a-z0-9/_-]. `note` (taken over, may be NULL) goes to the leader only. Once
  * for each barrier. */
 void cluster_arrive(struct cluster *c, const char *barrier, json_t *note);
+/* Leader: hosts that have not arrived at `barrier` are put out of the run because of `why`; each is told as lost. */
+void cluster_put_out_absent(struct cluster *c, const char *barrier, const char *why);
 /* Leader: the note with which a host arrived, borrowed until cluster_forget; NULL: none, or not arrived. */
 const json_t *cluster_note(const struct cluster *c, const char *barrier, uint32_t rank);
 /* Leader: frees the notes of a barrier and deletes its keys in the store. Also for one that is not known. */

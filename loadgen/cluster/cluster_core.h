@@ -46,6 +46,8 @@ struct cluster {
 	json_t *entry;
 	struct cluster_events events;
 	void *arg;
+	uint32_t refused;		/* hosts, by this leader; only the first are named in the log */
+	uint64_t waits_told_ns;		/* when the log said last how many hosts are here */
 	bool listening, out, joining, joined;
 	int error;			/* of being out */
 	char why[MEMBERS_TEXT_MAX];

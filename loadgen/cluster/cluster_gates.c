@@ -65,6 +65,13 @@ static void put_out(struct cluster *c, uint32_t rank, const char *why)
 	members_put_out(c->members, rank, why);
 }
 
+void cluster_put_out_late(struct cluster *c, const char *barrier, const char *why)
+{
+	for (uint32_t rank = 1; c->barriers && rank < cluster_hosts(c) && !c->out; rank++)
+		if (!barriers_is_at(c->barriers, barrier, rank))
+			put_out(c, rank, why);
+}
+
 static void judge(struct cluster *c, uint32_t rank, int rc)
 {
 	char why[160];
@@ -269,7 +276,7 @@ void cluster_on_go(struct cluster *c, const char *barrier, const struct bus_entr
 		t->json = json_is_null(what) ? NULL : json_incref(what);
 		t->at_ns = when(c, json_integer_value(json_object_get(go, "at_ns")), json_integer_value(json_object_get(go, "in_ns")));
 	} else {
-		log_warn("what the leader let go is not readable");
+		complain(c, 0, "what it let go is not readable");
 	}
 	json_decref(go);
 }

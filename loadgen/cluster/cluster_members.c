@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "loadgen/cluster/cluster_clock.h"
 #include "loadgen/cluster/cluster_gates.h"
 #include "loadgen/cluster/cluster_say.h"
 #include "loadgen/cluster/value.h"
 
+#define REFUSED_NAMED	8	/* refused hosts that have a line of the log */
 #define SEAL_GUARDS_MAX	(BUS_GUARDS_MAX - 2)
 
 static void pump(struct cluster *c);
@@ -73,12 +75,28 @@ static void write_seal(struct cluster *c)
 	free(value);
 }
 
+/* Who can write to the store can write any number of candidates: they are not to fill the log. */
+static void log_refusal(struct cluster *c, const struct members_action *a)
+{
+	if (c->refused < REFUSED_NAMED)
+		log_warn("host %s (%s) is refused: %s", a->name, a->id, a->why);
+	else if (c->refused == REFUSED_NAMED)
+		log_warn("more hosts are refused; how many there were is said when the wait for hosts is over");
+	c->refused++;
+}
+
+void cluster_log_refused(const struct cluster *c)
+{
+	if (c->refused > REFUSED_NAMED)
+		log_warn("%u hosts were refused; the first %d are named above", c->refused, REFUSED_NAMED);
+}
+
 static void write_reason(struct cluster *c, const struct members_action *a)
 {
 	char key[96];
 	json_t *why = json_string(a->why);
 
-	log_warn("host %s is refused: %s", a->id, a->why);
+	log_refusal(c, a);
 	snprintf(key, sizeof(key), "members/refused/%s", a->id);
 	write_unsealed(c, key, why, false);
 	json_decref(why);
@@ -103,8 +121,10 @@ static void on_here_entry(void *arg, const struct bus_entry *e)
 		return;
 	members_on_here(c->members, id + 1);
 	pump(c);
-	if (!c->out && !members_is_sealed(c->members))
-		log_info("%s", members_waiting(c->members, text));
+	if (c->out || members_is_sealed(c->members) || clock_now_ns() - c->waits_told_ns < NS_PER_S)
+		return;
+	c->waits_told_ns = clock_now_ns();
+	log_info("%s", members_waiting(c->members, text));
 }
 
 static const struct bus_watch_events here_events = { .on_entry = on_here_entry, .on_gone = cluster_on_nothing_gone };
@@ -219,6 +239,12 @@ static void pump(struct cluster *c)
 			break;
 		}
 	}
+}
+
+void cluster_put_out_absent(struct cluster *c, const char *barrier, const char *why)
+{
+	cluster_put_out_late(c, barrier, why);
+	pump(c);
 }
 
 /* ---- The watch of the members */

@@ -7,5 +7,7 @@
 
 /* Begins to join. */
 void cluster_members_watch(struct cluster *c);
+/* The wait for hosts is over: says how many were refused, if not all of them are named in the log. */
+void cluster_log_refused(const struct cluster *c);
 
 #endif

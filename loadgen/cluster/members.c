@@ -88,6 +88,7 @@ static void refuse(struct members *m, struct candidate *c, const char *why)
 	if (!a)
 		return;
 	memcpy(a->id, c->id, sizeof(a->id));
+	entry_show_name(c->entry, a->name);
 	snprintf(a->why, sizeof(a->why), "%s", why);
 }
 

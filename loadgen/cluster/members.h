@@ -26,6 +26,7 @@
 #include "loadgen/cluster/cluster.h"
 
 #define MEMBERS_ID_LEN		32	/* hex digits */
+#define HOST_NAME_BYTES		64	/* of a host's name as it is shown, with the final zero */
 #define MEMBERS_TEXT_MAX	512	/* of a sentence, with the final zero */
 #define MEMBERS_CANDIDATES_MAX	(2 * CLUSTER_HOSTS_MAX)
 
@@ -64,6 +65,7 @@ struct members_action {
 	uint32_t rank;
 	int error;
 	char id[MEMBERS_ID_LEN + 1];
+	char name[HOST_NAME_BYTES];	/* of a host that is refused */
 	char why[MEMBERS_TEXT_MAX];
 };
 

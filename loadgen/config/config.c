@@ -50,9 +50,11 @@ static const struct opt options[] = {
 	TUNING_OPT_ACK_TIMEOUT(TUNING_AT),
 	{ .name = "active", .type = OPT_UINT, .offset = AT(active), .min = 1, .max = CLIENTS_MAX,
 	  .metavar = "K", .def = "all of them", .help = "Clients that send; the others of a step are connected and silent." },
-	{ .name = "allow-server", .type = OPT_STRING, .offset = AT(allow_server), .metavar = "HOST,...",
+	{ .name = "allow-redirect", .type = OPT_FLAG, .offset = AT(allow_redirect),
+	  .help = "Connect also where a server's GRANT names another host than its own." },
+	{ .name = "allow-server", .type = OPT_STRING, .offset = AT(allow_server), .metavar = "HOST[:PORT],...",
 	  .def = "any whose certificate the CA proves",
-	  .help = "With --join: servers that this host may load, as the leader's --server names them." },
+	  .help = "With --join or --cluster: servers that this host may load, as the leader names them." },
 	{ .name = "arrival", .type = OPT_CHOICE, .offset = AT(arrival), .choices = loadgen_arrival_names, .metavar = "SPACING",
 	  .def = "even", .help = "With --rate or --rate-per-client: how each client's operations are spaced." },
 	{ .name = "ca", .type = OPT_STRING, .offset = AT(ca), .metavar = "FILE",
@@ -237,6 +239,8 @@ static const struct opt options[] = {
 	  .metavar = "PORT", .def = "7471", .help = "TCP port of --server, and of --targets without one." },
 	{ .name = "tls-resume", .type = OPT_FLAG, .offset = AT(tls_resume),
 	  .help = "Clients that come again resume their TLS session." },
+	{ .name = "token-file", .type = OPT_STRING, .offset = AT(token_file), .metavar = "FILE", .def = "RAMPART_TOKEN of the environment",
+	  .help = "With --join or --cluster: the file whose first line is the token, instead of ?token=SECRET in the URL." },
 	{ .name = "trace", .type = OPT_STRING, .offset = AT(trace), .metavar = "FILE",
 	  .help = "Write the times of every measured operation there, comma-separated." },
 	{ .name = "trace-max", .type = OPT_UINT, .offset = AT(trace_max), .min = 1, .max = 1000000000,
@@ -446,8 +450,10 @@ static int contradiction(const struct loadgen_config *c, int argc, char **argv, 
 		text = "--lead: give with --hosts how many load hosts the run has, 2 to 1024";
 	else if ((c->lead || c->cluster) && !c->server && !c->plan)
 		text = "--lead, --cluster: give with --server what all hosts load";
-	else if (c->allow_server && !c->join)
-		text = "--allow-server: goes with --join";
+	else if (c->token_file && !c->join && !c->cluster)
+		text = "--token-file: goes with --join or --cluster";
+	else if (c->allow_server && !c->join && !c->cluster)
+		text = "--allow-server: goes with --join or --cluster";
 	else if ((c->etcd_ca || c->etcd_cert || c->etcd_key) && !loadgen_has_hosts(c))
 		text = "--etcd-ca, --etcd-cert, --etcd-key: go with --lead, --join or --cluster";
 	else if (!c->etcd_cert != !c->etcd_key)
@@ -553,6 +559,14 @@ static int place_server(struct loadgen_config *c, char *err, size_t err_size)
 	return 0;
 }
 
+/* Whether the run's servers are among them is known later, for they may be the leader's (loadgen/fleet.h). */
+static int check_allowed(const struct loadgen_config *c, char *err, size_t err_size)
+{
+	struct targets allowed;
+
+	return c->allow_server ? targets_parse("allow-server", c->allow_server, 0, &allowed, err, err_size) : 0;
+}
+
 /* One target is the server; of several, `servers` stays empty. */
 static int split_targets(struct loadgen_config *c, char *err, size_t err_size)
 {
@@ -564,7 +578,7 @@ static int split_targets(struct loadgen_config *c, char *err, size_t err_size)
 		snprintf(err, err_size, "--targets and --server: give one of them");
 		return -EINVAL;
 	}
-	ret = targets_parse(c->targets_text, (uint16_t)c->tls_port, &c->targets, err, err_size);
+	ret = targets_parse("targets", c->targets_text, (uint16_t)c->tls_port, &c->targets, err, err_size);
 	if (ret)
 		return ret;
 	c->server = c->targets_text;
@@ -639,6 +653,8 @@ int loadgen_config_check(struct loadgen_config *c, int argc, char **argv, char *
 		ret = parse_rate(c, err, err_size);
 	if (!ret)
 		ret = contradiction(c, argc, argv, err, err_size);
+	if (!ret)
+		ret = check_allowed(c, err, err_size);
 	if (!ret && c->name)
 		ret = check_name(c->name, err, err_size);
 	if (!ret)

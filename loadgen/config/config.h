@@ -90,12 +90,13 @@ struct loadgen_config {
 	uint64_t hosts;			/* load hosts of the run */
 	bool lead;			/* this one leads, with an etcd of its own */
 	const char *join, *cluster;	/* etcd of the run to join; of the run that --hosts hosts make; NULL: not */
+	const char *token_file;		/* has the token of the etcd; NULL: the environment or the URL has it */
 	const char *etcd_ca, *etcd_cert, *etcd_key, *etcd_listen;
 	uint64_t lease_ns;		/* a host that is not heard of for so long is lost */
 	uint64_t join_timeout_ns;
 	uint64_t max_skew_ns;		/* of the hosts' beginning to measure */
 	int on_host_loss;		/* enum host_loss */
-	const char *allow_server;	/* --join: servers that this host may load; NULL: any that the CA proves */
+	const char *allow_server;	/* servers that this host may load; NULL: any that the CA proves */
 	uint64_t repeat;
 	int judge;			/* enum judge */
 	uint64_t floor;			/* clients that connect one at a time before and after the steps */
@@ -116,6 +117,7 @@ struct loadgen_config {
 	int log_level;
 	int report;			/* 1: made at the end */
 	bool quiet, verify;
+	bool allow_redirect;		/* this host follows a GRANT that names another host */
 	bool plan;			/* nothing is run: `performance_test plan` */
 	bool message_auth;		/* messages carry tags */
 	struct tuning tuning;

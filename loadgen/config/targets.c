@@ -74,7 +74,7 @@ static const char *append(struct targets *targets, const char *name, size_t len,
 	return NULL;
 }
 
-int targets_parse(const char *list, uint16_t port, struct targets *out, char *err, size_t err_size)
+int targets_parse(const char *option, const char *list, uint16_t port, struct targets *out, char *err, size_t err_size)
 {
 	const char *problem = NULL, *p = list;
 
@@ -87,8 +87,16 @@ int targets_parse(const char *list, uint16_t port, struct targets *out, char *er
 	}
 	if (!problem)
 		return 0;
-	snprintf(err, err_size, "--targets: '%.*s%s' %s; allowed: 1 to %d different servers, comma-separated, each HOST or "
-		 "HOST:PORT, an IPv6 address as [ADDRESS]:PORT", SHOWN_MAX, list, strlen(list) > SHOWN_MAX ? "..." : "",
+	snprintf(err, err_size, "--%s: '%.*s%s' %s; allowed: 1 to %d different servers, comma-separated, each HOST or "
+		 "HOST:PORT, an IPv6 address as [ADDRESS]:PORT", option, SHOWN_MAX, list, strlen(list) > SHOWN_MAX ? "..." : "",
 		 problem, TARGETS_MAX);
 	return -EINVAL;
+}
+
+bool targets_allow(const struct targets *allowed, const char *host, uint16_t port)
+{
+	for (uint32_t i = 0; i < allowed->n; i++)
+		if (strcmp(allowed->v[i].host, host) == 0 && (!allowed->v[i].port || allowed->v[i].port == port))
+			return true;
+	return false;
 }

@@ -1,7 +1,8 @@
-/* The servers of a run, given as a comma-separated list (--targets). Pure; any thread. */
+/* Servers, given as a comma-separated list (--targets, --allow-server). Pure; any thread. */
 #ifndef RAMPART_LOADGEN_TARGETS_H
 #define RAMPART_LOADGEN_TARGETS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,10 +22,13 @@ struct targets {
 	uint32_t n;
 };
 
-/* Splits the value of --targets: 1 to TARGETS_MAX servers, each HOST or HOST:PORT, an IPv6 address with a port in brackets, no
+/* Splits the value of `option` (its name without dashes): 1 to TARGETS_MAX servers, each HOST or HOST:PORT, an IPv6 address with a port in brackets, no
  * two of one HOST and PORT. `port` is of those without one. 0, or -EINVAL with a line in `err` that says what is
  * allowed; `out` is no use then. */
-int targets_parse(const char *list, uint16_t port, struct targets *out, char *err, size_t err_size)
+int targets_parse(const char *option, const char *list, uint16_t port, struct targets *out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
+
+/* True if `allowed` has the host, with this port or with port 0, which stands for any. */
+bool targets_allow(const struct targets *allowed, const char *host, uint16_t port);
 
 #endif

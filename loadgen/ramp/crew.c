@@ -25,7 +25,7 @@ void crew_client_config(const struct loadgen_config *c, struct client_config *ou
 	*out = (struct client_config){
 		.transport = (enum transport)c->transport,
 		.ca_file = c->ca_path, .cert_file = c->cert, .key_file = c->key, .crl_file = c->crl,
-		.verify = c->verify, .resume = c->tls_resume,
+		.allow_redirect = c->allow_redirect, .verify = c->verify, .resume = c->tls_resume,
 		.message_bytes = needs.message_bytes, .buffer_bytes = needs.message_bytes,
 		.depth = needs.credits, .all_credits = true,
 		.region = needs.region_bytes > 0, .region_bytes = (uint32_t)needs.region_bytes,
@@ -193,6 +193,14 @@ void crew_share(const struct crew *c, const uint32_t *of_target, uint32_t *share
 		share[i % c->n_targets] += share_of(c, i, of_target);
 }
 
+bool crew_has_room(const struct crew *c, const uint32_t *of_target)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (share_of(c, i, of_target) > worker_clients_max(c->workers[i]))
+			return false;
+	return true;
+}
+
 void crew_order(struct crew *c, enum worker_order order, const struct worker_task *whole, const uint32_t *of_target)
 {
 	const uint32_t all[TARGETS_MAX] = { whole->clients };
@@ -271,6 +279,16 @@ uint32_t crew_live_of(const struct crew *c, uint32_t target)
 uint32_t crew_away_of(const struct crew *c, uint32_t target)
 {
 	return sum_of_target(c, target, offsetof(struct worker_stats, away));
+}
+
+bool crew_has_unproved(const struct crew *c, uint32_t *target)
+{
+	for (uint32_t i = 0; i < c->n; i++) {
+		*target = i % c->n_targets;
+		if (counter_get(&worker_stats(c->workers[i])->unproved))
+			return true;
+	}
+	return false;
 }
 
 uint32_t crew_live(const struct crew *c)

@@ -52,6 +52,8 @@ json_t *crew_network(const struct crew *c);
 
 /* What this host's workers have of the clients that each server gets from all hosts. */
 void crew_share(const struct crew *c, const uint32_t *of_target, uint32_t *share);
+/* False if a worker would get more clients than it was made for: it has memory for those alone. */
+bool crew_has_room(const struct crew *c, const uint32_t *of_target);
 /* Gives every worker the order, with its share of the clients and of the active ones of `whole`, which is of all hosts.
  * `of_target` is how many of the clients each server gets (deal.h); NULL: the first server gets all. */
 void crew_order(struct crew *c, enum worker_order order, const struct worker_task *whole, const uint32_t *of_target);
@@ -62,6 +64,8 @@ void crew_order(struct crew *c, enum worker_order order, const struct worker_tas
 bool crew_is_done(const struct crew *c);
 /* True when no worker records operations any more, after an ORDER_STOP. */
 bool crew_has_measured(const struct crew *c);
+/* True if a server failed to prove itself to a worker (connector_note_end): which one, in *target. */
+bool crew_has_unproved(const struct crew *c, uint32_t *target);
 /* Clients that are connected, and those that left on purpose and are not back yet. */
 uint32_t crew_live(const struct crew *c);
 uint32_t crew_away(const struct crew *c);

@@ -15,12 +15,15 @@
 #include "loadgen/results/load_hosts.h"
 #include "loadgen/results/results.h"
 
+/* What putting a host out may take, until this host goes on without it. */
+#define PUT_OUT_NS (30 * NS_PER_S)
 #define RUN_STEP 0	/* the "step" of what belongs to the run as a whole */
 
 static const struct {
 	const char *name;
 	bool at_one_moment;
 } gates[GATE_N] = {
+	[GATE_MET] = { "met", false },
 	[GATE_READY] = { "ready", true },
 	[GATE_CONNECTED] = { "connected", false },
 	[GATE_WARM] = { "warm", true },
@@ -30,7 +33,7 @@ static const struct {
 
 static enum gate gate_of(const char *name)
 {
-	enum gate g = GATE_READY;
+	enum gate g = GATE_MET;
 
 	while (g < GATE_N && strcmp(gates[g].name, name) != 0)
 		g++;
@@ -72,10 +75,41 @@ uint32_t gates_connected(const struct ramp *r)
 	return (uint32_t)MIN(sum_of_notes(r, GATE_CONNECTED, "connected"), (double)UINT32_MAX);
 }
 
+/* Leader, when all have met: hosts whose devices are of another kind do not measure the same. */
+static void compare_fabrics(struct ramp *r)
+{
+	static const char *const kinds[] = { "rdma_device.link", "rdma_device.is_software", "rdma_device.path_mtu_bytes" };
+	static const char *const words[] = { "link", "software device", "path MTU" };
+	const json_t *mine = team_note(r->team, RUN_STEP, "met", 0);
+	char why[256];
+
+	for (uint32_t i = 1; i < r->team->n; i++) {
+		const json_t *theirs = team_note(r->team, RUN_STEP, "met", i);
+
+		for (size_t k = 0; theirs && k < sizeof(kinds) / sizeof(kinds[0]) && !r->outcome->stopping; k++) {
+			const json_t *a = json_at(mine, kinds[k]), *b = json_at(theirs, kinds[k]);
+
+			if (a == b || json_equal(a, b))
+				continue;
+			snprintf(why, sizeof(why), "host %u (%.64s): its fabric differs from the leader's: %s", i,
+				 team_host_name(r->team, i), words[k]);
+			outcome_stop(r->outcome, STOP_HOST_LOST, why);
+			r->moves->cut_short(r);
+		}
+	}
+	team_forget(r->team, RUN_STEP, "met");
+}
+
 /* All are there. */
 static void lead(struct ramp *r, enum gate g)
 {
 	switch (g) {
+	case GATE_MET:
+		if (has_others(r))
+			compare_fabrics(r);
+		if (!r->outcome->stopping)
+			r->moves->all_met(r);
+		break;
 	case GATE_READY: gates_release(r, g); break;
 	case GATE_CONNECTED: r->moves->enter(r, RAMP_COUNT); break;
 	case GATE_WARM: r->moves->enter(r, RAMP_BEGIN); break;
@@ -94,6 +128,7 @@ static void go_on(struct ramp *r, enum gate g, bool traffic)
 	case GATE_CONNECTED: r->moves->enter(r, traffic ? RAMP_START : RAMP_DISCONNECT); break;
 	case GATE_WARM: r->moves->enter(r, RAMP_MEASURE); break;
 	case GATE_MEASURED: r->moves->leave_measured(r); break;
+	case GATE_MET:
 	case GATE_COUNTED:
 	case GATE_N: break;
 	}
@@ -119,6 +154,8 @@ void gates_release(struct ramp *r, enum gate g)
 
 static json_t *note_of(const struct ramp *r, enum gate g)
 {
+	if (g == GATE_MET)
+		return json_pack("{s:O}", "rdma_device", r->outcome->generator_dev);
 	if (g == GATE_CONNECTED)
 		return json_pack("{s:I}", "connected", (json_int_t)r->current.step->connected_peak);
 	return g == GATE_COUNTED ? record_hand_in(r) : NULL;
@@ -172,11 +209,26 @@ void gates_announce(struct ramp *r)
 		"repetition", (json_int_t)s->repetition, "rate", (json_int_t)s->rate), 0);
 }
 
-/* How many clients each server gets. False: that cannot be. */
-static bool read_dealt(const struct ramp *r, const json_t *clients, uint32_t *dealt)
+void gates_quit(struct ramp *r, const char *why)
 {
-	double total = 0;
+	log_error("%s", why);
+	outcome_stop(r->outcome, STOP_HOST_LOST, why);
+	team_quit(r->team, why);
+	r->moves->enter(r, RAMP_STOP);
+}
 
+/* What is no whole number from 0 on becomes UINT64_MAX, which no figure of a step may be. */
+static uint64_t figure_at(const json_t *o, const char *name)
+{
+	const json_t *v = json_object_get(o, name);
+
+	return json_is_integer(v) && json_integer_value(v) >= 0 ? (uint64_t)json_integer_value(v) : UINT64_MAX;
+}
+
+/* How many clients each server gets, and all together in *total. False: these are no such numbers. */
+static bool read_dealt(const struct ramp *r, const json_t *clients, uint32_t *dealt, uint64_t *total)
+{
+	*total = 0;
 	if (json_array_size(clients) != r->suts.n)
 		return false;
 	for (uint32_t i = 0; i < r->suts.n; i++) {
@@ -185,34 +237,37 @@ static bool read_dealt(const struct ramp *r, const json_t *clients, uint32_t *de
 		if (n < 0 || n > (json_int_t)r->cfg->clients)
 			return false;
 		dealt[i] = (uint32_t)n;
-		total += (double)n;
+		*total += dealt[i];
 	}
-	return total >= 1 && total <= (double)r->cfg->clients;
+	return true;
 }
 
-/* A member's: what the leader announced, checked. */
+/* A member's: what the leader announced, which may be anything. */
 static void begin_announced(struct ramp *r, const json_t *what)
 {
-	double bytes = json_number_at(what, "bytes");
-	double repetition = json_number_at(what, "repetition"), rate = json_number_at(what, "rate");
+	struct step_figures f = { .bytes = figure_at(what, "bytes"), .repetition = figure_at(what, "repetition"),
+				  .rate = figure_at(what, "rate") };
 
 	r->step_number++;
 	r->cut_told = false;
-	if (!(read_dealt(r, json_object_get(what, "clients"), r->current.dealt) && bytes >= 1 && bytes <= (double)r->cfg->message_bytes &&
-	      repetition >= 1 && repetition <= UINT32_MAX && rate >= 0 && rate <= 1e9)) {
-		outcome_stop(r->outcome, STOP_HOST_LOST, "the leader announced a step that cannot be");
-		r->moves->enter(r, RAMP_STOP);
+	if (!read_dealt(r, json_object_get(what, "clients"), r->current.dealt, &f.clients)) {
+		gates_quit(r, "the leader's step does not say how many of --clients each server gets");
+		return;
+	}
+	if (!crew_has_room(&r->crew, r->current.dealt)) {
+		gates_quit(r, "the leader's step gives a server more clients than --deal gives it of --clients");
 		return;
 	}
 	r->outcome->stopping = false;
-	if (r->moves->prepare_step(r, (uint64_t)bytes, (uint32_t)repetition, (uint64_t)rate))
+	if (r->moves->prepare_step(r, &f))
 		gates_arrive(r, GATE_READY);
 }
 
 /* The leader's run is over, or the next step is there. */
 static bool look_for_step(struct ramp *r)
 {
-	json_t *over = team_gone(r->team, RUN_STEP, "end"), *end = over ? over : team_gone(r->team, RUN_STEP, "exit"), *step = team_gone(r->team, r->step_number + 1, "step");
+	json_t *over = team_gone(r->team, RUN_STEP, "end"), *end = over ? over : team_gone(r->team, RUN_STEP, "exit");
+	json_t *step = team_gone(r->team, r->step_number + 1, "step");
 
 	if (step) {
 		begin_announced(r, step);
@@ -224,39 +279,7 @@ static bool look_for_step(struct ramp *r)
 	return step || end;
 }
 
-
 /* --- the run --- */
-
-void gates_meet(struct ramp *r)
-{
-	if (has_others(r))
-		team_arrive(r->team, RUN_STEP, "met", json_pack("{s:O}", "rdma_device", r->outcome->generator_dev));
-}
-
-/* Leader, when all have met: hosts whose devices are of another kind do not measure the same. */
-static void compare_fabrics(struct ramp *r)
-{
-	static const char *const kinds[] = { "rdma_device.link", "rdma_device.is_software", "rdma_device.path_mtu_bytes" };
-	static const char *const words[] = { "link", "software device", "path MTU" };
-	const json_t *mine = team_note(r->team, RUN_STEP, "met", 0);
-	char why[256];
-
-	for (uint32_t i = 1; i < r->team->n; i++) {
-		const json_t *theirs = team_note(r->team, RUN_STEP, "met", i);
-
-		for (size_t k = 0; theirs && k < sizeof(kinds) / sizeof(kinds[0]) && !r->outcome->stopping; k++) {
-			const json_t *a = json_at(mine, kinds[k]), *b = json_at(theirs, kinds[k]);
-
-			if (a == b || json_equal(a, b))
-				continue;
-			snprintf(why, sizeof(why), "host %u (%.64s): its fabric differs from the leader's: %s", i,
-				 team_host_name(r->team, i), words[k]);
-			outcome_stop(r->outcome, STOP_HOST_LOST, why);
-			r->moves->cut_short(r);
-		}
-	}
-	team_forget(r->team, RUN_STEP, "met");
-}
 
 void gates_tell_infos(struct ramp *r)
 {
@@ -364,9 +387,7 @@ static void on_all(void *arg, uint32_t step, const char *name)
 	enum gate g = gate_of(name);
 
 	/* After a cut a host skips gates. */
-	if (step == RUN_STEP && strcmp(name, "met") == 0)
-		compare_fabrics(r);
-	if (step != r->step_number || !r->current.step)
+	if (step != r->step_number || (!r->current.step && g != GATE_MET))
 		return;
 	if (g == GATE_MEASURED)
 		r->moves->ask_measured(r);
@@ -439,6 +460,50 @@ static void on_out(void *arg, const char *why)
 		r->moves->leave_measured(r);
 	else if (r->phase < RAMP_STOP)
 		r->moves->cut_short(r);
+}
+
+/* This host goes on with what it has, without the others. */
+static void give_up(struct ramp *r, const char *why)
+{
+	log_error("%s", why);
+	team_quit(r->team, why);
+	on_out(r, why);
+}
+
+/* Seconds since this host arrived, about. */
+static unsigned waited_s(const struct ramp *r)
+{
+	return (unsigned)((clock_now_ns() - r->phase_start_ns) / NS_PER_S);
+}
+
+void gates_late(struct ramp *r, bool first)
+{
+	const char *name = gates[r->gate].name;
+	char why[160];
+
+	if (team_leads(r->team) && first) {
+		snprintf(why, sizeof(why), "it did not arrive at the gate \"%s\" within %u s", name, waited_s(r));
+		team_put_out_absent(r->team, r->step_number, name, why);
+		r->moves->wait_on(r, PUT_OUT_NS);
+		return;
+	}
+	if (team_leads(r->team))
+		snprintf(why, sizeof(why), "hosts that did not arrive at the gate \"%s\" could not be put out of the run", name);
+	else
+		snprintf(why, sizeof(why), "host %.64s (rank 0) did not let the run pass the gate \"%s\" within %u s",
+			 team_host_name(r->team, 0), name, waited_s(r));
+	give_up(r, why);
+}
+
+void gates_await_late(struct ramp *r)
+{
+	uint64_t patience_ns = team_patience_ns(r->team);
+	char why[160];
+
+	if (patience_ns)
+		r->moves->wait_on(r, patience_ns);
+	else
+		give_up(r, team_silence_text(r->team, why, sizeof(why)));
 }
 
 const struct team_events gates_events = {

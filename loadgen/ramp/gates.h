@@ -13,6 +13,7 @@
 struct ramp;
 
 enum gate {
+	GATE_MET,		/* has its workers, and its own proof of the servers: the leader compares the hosts' RDMA devices */
 	GATE_READY,		/* the step is announced and the clocks are compared: all begin to connect at one moment */
 	GATE_CONNECTED,		/* the server is asked for its count, then all begin their traffic */
 	GATE_WARM,		/* the server's counters are read, then all begin to measure at one moment */
@@ -28,8 +29,6 @@ void gates_release(struct ramp *r, enum gate g);
 
 /* The step that begins is made known to all. */
 void gates_announce(struct ramp *r);
-/* This host has its workers. When all have, the leader compares their RDMA devices. */
-void gates_meet(struct ramp *r);
 /* What the servers said of themselves is made known; the other hosts do not ask them. */
 void gates_tell_infos(struct ramp *r);
 /* The run is over on the leader. */
@@ -37,6 +36,12 @@ void gates_tell_end(struct ramp *r);
 
 /* A member waits for the leader: for the next step, or for the end. */
 void gates_await(struct ramp *r);
+/* This host ends its part of the run: it leaves the others, who hear `why`. */
+void gates_quit(struct ramp *r, const char *why);
+/* The gate's deadline passed. The leader puts out who is not there, the `first` time; a member gives the leader up. */
+void gates_late(struct ramp *r, bool first);
+/* A member's: the leader may have been silent for too long. */
+void gates_await_late(struct ramp *r);
 /* Clients leave: nobody waits for this host's measuring any more. */
 void gates_leave(struct ramp *r);
 

@@ -23,9 +23,16 @@
 /* So long the server may count fewer clients than are connected. */
 #define COUNT_PATIENCE_NS (5 * NS_PER_S)
 
+/* What the hosts of a run may differ in. News of a gate comes within some time, and clocks are compared with one host after the
+ * other; workers take time for their memory; a host may be so many times slower with what is counted and not timed. */
+#define GATE_NEWS_NS (60 * NS_PER_S)
+#define GATE_HOST_NS (100 * NS_PER_MS)
+#define WORKERS_START_S 120
+#define SLOWEST_HOST 10
+
 struct phase {
 	const char *name;
-	uint64_t timeout_s;		/* 0: timeout_ns, which depends on the run; without both there is no deadline */
+	uint64_t timeout_s;		/* 0: timeout_ns, which depends on the run; 0 by both: something else ends the phase */
 	uint64_t (*timeout_ns)(const struct ramp *r);
 	void (*begin)(struct ramp *r);	/* asks and orders what the phase needs */
 	void (*advance)(struct ramp *r);	/* goes on when all that it waits for is there */
@@ -55,6 +62,14 @@ static void note_phase(struct ramp *r, const char *name)
 	series_phase(r->outcome->series, results_elapsed_s(r->results), name);
 }
 
+static void set_deadline(struct ramp *r, uint64_t ns)
+{
+	ev_timer_stop(r->loop, &r->deadline);
+	ev_now_update(r->loop);
+	ev_timer_set(&r->deadline, (double)ns / 1e9, 0.);
+	ev_timer_start(r->loop, &r->deadline);
+}
+
 void ramp_enter(struct ramp *r, enum ramp_phase phase)
 {
 	const struct phase *p = &phases[phase];
@@ -63,12 +78,11 @@ void ramp_enter(struct ramp *r, enum ramp_phase phase)
 	ramp_beat(r); /* a deadline may come before the tick */
 	if (r->phase != phase)
 		note_phase(r, p->name);
-	ev_timer_stop(r->loop, &r->deadline);
-	ev_now_update(r->loop);
-	if (timeout) {
-		ev_timer_set(&r->deadline, (double)timeout / 1e9, 0.);
-		ev_timer_start(r->loop, &r->deadline);
-	}
+	if (timeout)
+		set_deadline(r, timeout);
+	else
+		ev_timer_stop(r->loop, &r->deadline);
+	r->n_late = 0;
 	r->report_asked = r->report_arrived = false;
 	r->phase = phase;
 	r->phase_number++;
@@ -99,6 +113,7 @@ void ramp_on_deadline(struct ramp *r)
 {
 	const struct phase *p = &phases[r->phase];
 
+	r->n_late++;
 	if (p->on_deadline)
 		p->on_deadline(r);
 	else
@@ -130,14 +145,21 @@ static void stop_without_memory(struct ramp *r)
 	log_error("%s: the run ends", r->outcome->stop_detail);
 }
 
-static bool prepare_step(struct ramp *r, uint64_t bytes, uint32_t repetition, uint64_t rate)
+/* Every step is prepared here, so that no message is made of figures that were not checked. */
+static bool prepare_step(struct ramp *r, const struct step_figures *f)
 {
-	if (current_begin(&r->current, &r->crew, bytes, repetition, &r->suts)) {
+	char why[256];
+
+	if (workload_check_step(r->cfg, f, why, sizeof(why))) {
+		gates_quit(r, why);
+		return false;
+	}
+	if (current_begin(&r->current, &r->crew, f->bytes, (uint32_t)f->repetition, &r->suts)) {
 		stop_without_memory(r);
 		ramp_enter(r, RAMP_STOP);
 		return false;
 	}
-	r->current.step->rate = rate;
+	r->current.step->rate = f->rate;
 	r->measured_arrived = r->measured_all = r->measured_released = false;
 	series_begin_step(r->outcome->series);
 	return true;
@@ -146,9 +168,11 @@ static bool prepare_step(struct ramp *r, uint64_t bytes, uint32_t repetition, ui
 void ramp_begin_step(struct ramp *r)
 {
 	const struct agenda *a = &r->agenda;
+	struct step_figures f = { .clients = a->target, .bytes = r->cfg->sizes.v[a->size_index], .repetition = a->repetition,
+				  .rate = a->rate };
 
 	current_deal(&r->current, a->target, &r->suts, r->outcome->server_infos);
-	if (!prepare_step(r, r->cfg->sizes.v[a->size_index], a->repetition, a->rate))
+	if (!prepare_step(r, &f))
 		return;
 	gates_announce(r);
 	ramp_enter(r, RAMP_MARK);
@@ -278,8 +302,7 @@ static void on_alone_late(struct ramp *r)
 {
 	if (!r->alone.leaving) {
 		alone_cut(&r->alone, &r->crew);
-		ev_timer_set(&r->deadline, 120., 0.);
-		ev_timer_start(r->loop, &r->deadline);
+		set_deadline(r, 120 * NS_PER_S);
 		return;
 	}
 	outcome_stop(r->outcome, STOP_GENERATOR_FAILED, "a client did not disconnect within 120 s");
@@ -301,6 +324,11 @@ static void on_info_late(struct ramp *r)
 {
 	outcome_stop(r->outcome, STOP_SERVER_LOST, "the server did not answer the control session");
 	ramp_enter(r, RAMP_STOP);
+}
+
+static void on_prove_late(struct ramp *r)
+{
+	gates_quit(r, "a server did not prove itself to this host within 60 s");
 }
 
 static void begin_mark(struct ramp *r)
@@ -512,12 +540,66 @@ static void on_drain_stats(struct ramp *r, json_t *report)
 	gates_release(r, GATE_MEASURED);
 }
 
+/* How long the slowest of the hosts may take longer than this one for a number of operations or cycles, which no option limits. */
+static uint64_t counted_slack_ns(uint64_t own_ns)
+{
+	return SLOWEST_HOST * own_ns + 60 * NS_PER_S;
+}
+
+/* How much later than this host the slowest of the others may be at the gate. */
+static uint64_t others_late_ns(const struct ramp *r)
+{
+	const struct loadgen_config *c = r->cfg;
+	const struct step *s = r->current.step;
+
+	switch (r->gate) {
+	case GATE_MET:
+		return (phases[RAMP_PROVE].timeout_s + WORKERS_START_S) * NS_PER_S;
+	case GATE_CONNECTED:
+		return connect_timeout_ns(r);
+	case GATE_WARM:
+		return phases[RAMP_START].timeout_s * NS_PER_S +
+		       (c->iterations ? counted_slack_ns(clock_now_ns() - r->phase_start_ns) : c->warmup_ns);
+	case GATE_MEASURED:
+		return phases[RAMP_DRAIN].timeout_s * NS_PER_S +
+		       (c->iterations || c->cycles ? counted_slack_ns(s->begin.now_ns ? s->end.now_ns - s->begin.now_ns : 0) : c->duration_ns);
+	case GATE_COUNTED:
+		return (phases[RAMP_DRAIN].timeout_s + phases[RAMP_DISCONNECT].timeout_s) * NS_PER_S;
+	case GATE_READY:
+	case GATE_N:
+		break;
+	}
+	return 0;
+}
+
+/* A member waits for the slowest host, and then for the leader, which asks the servers or puts that host out. */
+static uint64_t gate_timeout_ns(const struct ramp *r)
+{
+	uint64_t news_ns = GATE_NEWS_NS + r->cfg->hosts * GATE_HOST_NS;
+
+	return others_late_ns(r) + news_ns + (team_leads(r->team) ? 0 : phases[RAMP_COUNT].timeout_s * NS_PER_S + 2 * news_ns);
+}
+
+static uint64_t await_timeout_ns(const struct ramp *r)
+{
+	return team_patience_ns(r->team) + 1;
+}
+
+static void on_gate_late(struct ramp *r)
+{
+	gates_late(r, r->n_late == 1);
+}
+
 static void on_drain_late(struct ramp *r)
 {
 	if (crew_is_done(&r->crew)) {
 		/* The other hosts may take longer, and the leader waits for them before it asks. */
 		if (!r->team || r->report_asked)
 			ramp_enter(r, RAMP_DISCONNECT);
+		else if (r->n_late == 1)
+			set_deadline(r, gate_timeout_ns(r));
+		else
+			gates_late(r, r->n_late == 2);
 		return;
 	}
 	r->current.step->replies_missing = true;
@@ -634,6 +716,7 @@ static void begin_stop(struct ramp *r)
 		find_add_verdict(r->outcome);
 	gates_tell_end(r);
 	watching_forget_servers(&r->watching);
+	proof_clear(&r->proof);
 	crew_quit(&r->crew);
 	suts_disconnect(&r->suts);
 	if (!suts_stop(&r->suts))
@@ -654,6 +737,7 @@ static void begin_done(struct ramp *r)
 /* The server has 30 s for an answer (sut.c); what waits for one waits for the answer before it, too. */
 static const struct phase phases[RAMP_N] = {
 	[RAMP_SERVER] = { .name = "starting server", .timeout_s = 60, .on_deadline = on_server_late },
+	[RAMP_PROVE] = { .name = "proving servers", .timeout_s = 60, .on_deadline = on_prove_late },
 	[RAMP_INFO] = { .name = "asking server", .timeout_s = 60, .on_deadline = on_info_late },
 	[RAMP_FLOOR] = { .name = "connecting alone", .timeout_s = 60, .begin = begin_alone, .advance = advance_floor,
 			 .on_deadline = on_alone_late },
@@ -679,8 +763,9 @@ static const struct phase phases[RAMP_N] = {
 			   .on_stats = on_restore_stats, .keeps = STEP_REPORT_AFTER, .on_deadline = on_restore_late },
 	[RAMP_FOLLOW_UP] = { .name = "connecting alone", .timeout_s = 60, .begin = begin_alone,
 			     .advance = advance_follow_up, .on_deadline = on_alone_late },
-	[RAMP_GATE] = { .name = "waiting for hosts" },
-	[RAMP_AWAIT] = { .name = "waiting for the leader", .begin = gates_await },
+	[RAMP_GATE] = { .name = "waiting for hosts", .timeout_ns = gate_timeout_ns, .on_deadline = on_gate_late },
+	[RAMP_AWAIT] = { .name = "waiting for the leader", .timeout_ns = await_timeout_ns, .begin = gates_await,
+			 .on_deadline = gates_await_late },
 	[RAMP_STOP] = { .name = "stopping server", .timeout_s = 20, .begin = begin_stop, .on_deadline = on_stop_late },
 	[RAMP_DONE] = { .name = "done", .begin = begin_done },
 };
@@ -699,7 +784,7 @@ void ramp_cut_short(struct ramp *r)
 		current_connected(&r->current, &r->crew);
 	if (r->phase == RAMP_FLOOR || r->phase == RAMP_FOLLOW_UP)
 		alone_cut(&r->alone, &r->crew);
-	else if (r->phase <= RAMP_INFO)
+	else if (r->phase <= RAMP_INFO || (r->phase == RAMP_GATE && r->gate == GATE_MET))
 		ramp_enter(r, RAMP_STOP);
 	else if (r->phase <= RAMP_COUNT || (r->phase == RAMP_GATE && r->gate <= GATE_CONNECTED))
 		ramp_enter(r, RAMP_DISCONNECT);
@@ -708,6 +793,6 @@ void ramp_cut_short(struct ramp *r)
 }
 
 const struct ramp_moves ramp_moves = {
-	.enter = ramp_enter, .cut_short = ramp_cut_short, .phase_name = ramp_phase_name, .prepare_step = prepare_step,
-	.ask_measured = ask_measured, .all_counted = all_counted, .leave_measured = leave_measured,
+	.enter = ramp_enter, .wait_on = set_deadline, .cut_short = ramp_cut_short, .phase_name = ramp_phase_name, .prepare_step = prepare_step,
+	.all_met = ramp_all_met, .ask_measured = ask_measured, .all_counted = all_counted, .leave_measured = leave_measured,
 };

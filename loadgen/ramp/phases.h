@@ -22,10 +22,12 @@
 #include "loadgen/ramp/current.h"
 #include "loadgen/ramp/gates.h"
 #include "loadgen/ramp/progress.h"
+#include "loadgen/sut/proof.h"
 #include "loadgen/sut/suts.h"
 #include "loadgen/ramp/watching.h"
 #include "loadgen/results/outcome.h"
 #include "loadgen/results/step_files.h"
+#include "loadgen/traffic/workload.h"
 
 struct ramp_moves;
 struct results;
@@ -33,6 +35,7 @@ struct team;
 
 enum ramp_phase {
 	RAMP_SERVER,		/* waits for our server to be ready; 60 s */
+	RAMP_PROVE,		/* a member waits until its own TLS connections have proved the servers; 60 s */
 	RAMP_INFO,		/* waits for the server's description */
 	RAMP_FLOOR,		/* waits until --floor clients have connected, one at a time; 60 s */
 	RAMP_MARK,		/* waits until the server's figures of stages begin anew; 60 s */
@@ -47,8 +50,10 @@ enum ramp_phase {
 	RAMP_DISCONNECT,	/* waits until all clients are gone; 120 s */
 	RAMP_RESTORE,		/* waits until the server's pools are as at the start; 40 s */
 	RAMP_FOLLOW_UP,		/* waits likewise, after a step that did not hold all its clients, and after the last */
-	RAMP_GATE,		/* waits for the other hosts (`gate`), until all are there or the run loses them */
-	RAMP_AWAIT,		/* a member waits for the leader's next step, or for the run's end */
+	RAMP_GATE,		/* waits for the other hosts (`gate`): as long as their phase before it may take longer than this
+				 * host's; then those that are not there are put out of the run */
+	RAMP_AWAIT,		/* a member waits for the leader's next step, or for the run's end, until the leader is silent for
+				 * TEAM_SILENCE_NS */
 	RAMP_STOP,		/* waits for our server's end; 20 s */
 	RAMP_DONE,
 	RAMP_N,
@@ -62,9 +67,11 @@ struct ramp {
 	enum ramp_phase phase;
 	uint32_t phase_number;		/* counts up with every phase entered */
 	uint64_t phase_start_ns;
+	uint32_t n_late;		/* deadlines of this phase that have passed */
 	bool report_asked, report_arrived;	/* the one this phase waits for */
 	uint32_t restarts;		/* of our server, in a search */
 	struct suts suts;
+	struct proof proof;		/* of the servers, on a member */
 	struct crew crew;
 	struct agenda agenda;
 	struct current current;
@@ -106,6 +113,8 @@ void ramp_on_stats(struct ramp *r, json_t *report);
 /* The answers to MARK arrived: the servers' statistics when the step began, added up. */
 void ramp_on_mark(struct ramp *r, json_t *report);
 
+/* All hosts have their workers, and none of them has clients yet: has the servers watched (ramp.c). */
+void ramp_all_met(struct ramp *r);
 /* Begins the first step; before it, clients connect one at a time. */
 void ramp_begin(struct ramp *r);
 void ramp_begin_step(struct ramp *r);
@@ -119,11 +128,15 @@ void ramp_give_up_restore(struct ramp *r);
 /* What the gates (gates.h) have the ramp do. */
 struct ramp_moves {
 	void (*enter)(struct ramp *r, enum ramp_phase phase);
+	/* The running phase waits so long from now. */
+	void (*wait_on)(struct ramp *r, uint64_t ns);
 	void (*cut_short)(struct ramp *r);
 	const char *(*phase_name)(const struct ramp *r);
-	/* Makes the step of the clients that were dealt (current.h). False: the run ends. */
-	bool (*prepare_step)(struct ramp *r, uint64_t bytes, uint32_t repetition, uint64_t rate);
-	/* The leader, when all hosts are at a gate: the server's counters are read; what all counted is added up. */
+	/* Checks the figures, and makes the step of the clients that were dealt (current.h). False: the run ends. */
+	bool (*prepare_step)(struct ramp *r, const struct step_figures *f);
+	/* The leader, when all hosts are at a gate: servers are watched, and then the first step begins; the server's counters
+	 * are read; what all counted is added up. */
+	void (*all_met)(struct ramp *r);
 	void (*ask_measured)(struct ramp *r);
 	void (*all_counted)(struct ramp *r);
 	/* Nobody measures any more: clients may leave. */

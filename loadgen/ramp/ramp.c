@@ -21,6 +21,7 @@
 #include "loadgen/ramp/team.h"
 #include "loadgen/results/load_hosts.h"
 #include "loadgen/results/results.h"
+#include "loadgen/worker/connector.h"
 
 /* Long phases ask now and then, because the server closes a silent control session after 600 s. Not more often, because the
  * measured time is to be without questions. */
@@ -38,10 +39,11 @@ static void on_watched(void *arg)
 		suts_ask(&r->suts, CONTROL_STATS, r->phase_number);
 }
 
-static void watch_servers(struct ramp *r)
+void ramp_all_met(struct ramp *r)
 {
 	struct control_config servers[TARGETS_MAX];
 
+	ramp_enter(r, RAMP_INFO);
 	for (uint32_t i = 0; i < r->suts.n; i++)
 		servers[i] = sut_control_config(&r->suts.one[i].sut);
 	watching_servers(&r->watching, servers, r->suts.n, on_watched, r);
@@ -74,7 +76,7 @@ static void on_infos(struct ramp *r)
 	r->floors.same_machine = !r->cfg->server || r->crew.loopback;
 	if (servers_suffice(r, text, sizeof(text))) {
 		gates_tell_infos(r);
-		watch_servers(r);
+		gates_arrive(r, GATE_MET);
 		return;
 	}
 	outcome_stop(r->outcome, STOP_ERROR_RATE, text);
@@ -140,7 +142,23 @@ static void wake_main(void *arg)
 	ev_async_send(r->loop, &r->fulfilled);
 }
 
-/* Makes the control sessions and the workers, and asks who the servers are. Of several hosts only the leader asks. */
+/* A member: the servers that the leader named are what they should be, or this host does not load them. */
+static void on_proof_end(void *arg, const char *why)
+{
+	struct ramp *r = arg;
+
+	if (r->phase != RAMP_PROVE)
+		return;
+	if (why) {
+		gates_quit(r, why);
+		return;
+	}
+	gates_arrive(r, GATE_MET);
+	ramp_enter(r, RAMP_AWAIT);
+}
+
+/* Makes the control sessions and the workers, and asks who the servers are. Of several hosts only the leader asks; the others
+ * only have the servers prove themselves. */
 static int meet_server(struct ramp *r, char *err, size_t err_size)
 {
 	struct sut_place targets[TARGETS_MAX];
@@ -155,10 +173,9 @@ static int meet_server(struct ramp *r, char *err, size_t err_size)
 	/* The workers' memory is there. */
 	r->outcome->generator_place = json_object();
 	effective_describe(r->outcome->generator_place);
-	gates_meet(r);
 	if (!team_leads(r->team)) {
-		ramp_enter(r, RAMP_AWAIT);
-		return 0;
+		ramp_enter(r, RAMP_PROVE);
+		return proof_start(&r->proof, &r->suts, r->loop, on_proof_end, r, err, err_size);
 	}
 	ramp_enter(r, RAMP_INFO);
 	suts_ask(&r->suts, CONTROL_INFO, r->phase_number);
@@ -221,6 +238,24 @@ static bool is_to_ask(const struct ramp *r)
 	       clock_now_ns() - suts_last_report_ns(&r->suts) > KEEPALIVE_NS;
 }
 
+/* The step ends on this host, and on the others by its wish (gates_tick). */
+static void look_for_unproved(struct ramp *r)
+{
+	char text[TARGET_NAME_BYTES + 160];
+	uint32_t target;
+	const char *name;
+
+	if (!r->current.step || r->outcome->stopping || r->phase > RAMP_GATE || !crew_has_unproved(&r->crew, &target))
+		return;
+	name = suts_name(&r->suts, target);
+	snprintf(text, sizeof(text), "%s%sthe server did not prove itself in %d TLS handshakes in a row, and this host loads only those "
+		 "that its --ca proves", name, *name ? ": " : "", CONNECTOR_UNPROVED_MAX);
+	progress_clear(&r->progress);
+	log_warn("%s", text);
+	outcome_stop(r->outcome, STOP_SERVER_LOST, text);
+	ramp_cut_short(r);
+}
+
 static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct ramp *r = w->data;
@@ -232,6 +267,7 @@ static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
 		current_interval(&r->current, &r->crew);
 	if (r->phase >= RAMP_WARMUP && r->phase <= RAMP_MEASURE && nothing_left_to_measure(r))
 		ramp_stop_traffic(r);
+	look_for_unproved(r);
 	if (is_to_ask(r))
 		suts_ask(&r->suts, CONTROL_STATS, r->phase_number);
 	changing = r->phase == RAMP_CONNECT || r->phase == RAMP_DISCONNECT;
@@ -425,6 +461,7 @@ int ramp_run(struct outcome *oc, struct results *results, char *err, size_t err_
 	watching_stop(&r.watching);
 	stop_watchers(&r);
 out:
+	proof_clear(&r.proof);
 	crew_dismiss(&r.crew);
 	alone_clear(&r.alone);
 	suts_clear(&r.suts);

@@ -91,6 +91,12 @@ static int64_t whole_at(const json_t *note, const char *name)
 	return json_integer_value(json_object_get(note, name));
 }
 
+/* When a host began to measure, by the leader's clock. */
+static int64_t measure_at(const json_t *note)
+{
+	return json_is_integer(json_object_get(note, "measure_ns")) ? whole_at(note, "measure_ns") : LOAD_HOSTS_NOT_STARTED;
+}
+
 void record_merge(struct ramp *r)
 {
 	struct step *own = r->current.step, *all;
@@ -116,7 +122,7 @@ void record_merge(struct ramp *r)
 			continue;
 		}
 		load_hosts_clock(r->outcome->hosts, i, whole_at(note, "clock_offset_ns"), (uint64_t)whole_at(note, "clock_error_ns"));
-		load_hosts_step(r->outcome->hosts, i, packed, whole_at(note, "measure_ns"));
+		load_hosts_step(r->outcome->hosts, i, packed, measure_at(note));
 	}
 	if (load_hosts_end_step(r->outcome->hosts, &skew_ns)) {
 		all->hosts.start_skew_ns = skew_ns;

@@ -79,6 +79,7 @@ static void on_go(void *arg, const char *barrier, json_t *what, uint64_t at_ns)
 	uint32_t step;
 	char why[128];
 
+	t->heard_ns = clock_now_ns();
 	if (t->out)
 		return;
 	if (!keep_gone(t, barrier, what)) {
@@ -147,6 +148,8 @@ static void on_said(void *arg, uint32_t rank, json_t *what)
 
 	if (rank >= TEAM_HOSTS_MAX)
 		return;
+	if (rank == 0)
+		t->heard_ns = clock_now_ns();
 	read_live(what, &t->live[rank]);
 	if (t->rank != 0 || !wish || t->wished[rank] || !t->events)
 		return;
@@ -182,13 +185,20 @@ void team_clear(struct team *t, const char *why)
 	t->gone = NULL;
 }
 
+static void leave(struct team *t)
+{
+	cluster_leave(t->cluster, t->why_out);
+	t->cluster = NULL;
+}
+
 void team_quit(struct team *t, const char *why)
 {
 	if (!t || t->out)
 		return;
-	t->out = true;
-	cluster_leave(t->cluster, why);
-	t->cluster = NULL;
+	t->out = t->quits = true;
+	snprintf(t->why_out, sizeof(t->why_out), "%s", why);
+	if (!t->events)
+		leave(t);
 }
 
 /* Nobody asks for what was let go in the runs before. */
@@ -208,6 +218,7 @@ static void drop_older_runs(struct team *t)
 void team_begin_run(struct team *t, const struct team_events *events, void *arg)
 {
 	t->run++;
+	t->heard_ns = clock_now_ns();
 	drop_older_runs(t);
 	memset(t->wished, 0, sizeof(t->wished));
 	memset(t->live, 0, sizeof(t->live));
@@ -218,6 +229,8 @@ void team_begin_run(struct team *t, const struct team_events *events, void *arg)
 void team_end_run(struct team *t)
 {
 	t->events = NULL;
+	if (t->quits && t->cluster)
+		leave(t);
 }
 
 /* --- barriers --- */
@@ -270,11 +283,26 @@ json_t *team_gone(const struct team *t, uint32_t step, const char *name)
 	return json_object_get(t->gone, whole);
 }
 
-json_t *team_wait(struct team *t, uint32_t step, const char *name)
+void team_put_out_absent(struct team *t, uint32_t step, const char *name, const char *why)
 {
-	while (!t->out && !team_gone(t, step, name))
-		ev_run(t->loop, 0);
-	return team_gone(t, step, name);
+	char whole[NAME_SIZE];
+
+	whole_name(t, step, name, whole);
+	cluster_put_out_absent(t->cluster, whole, why);
+}
+
+uint64_t team_patience_ns(const struct team *t)
+{
+	uint64_t silent = clock_now_ns() - t->heard_ns;
+
+	return silent < TEAM_SILENCE_NS ? TEAM_SILENCE_NS - silent : 0;
+}
+
+const char *team_silence_text(const struct team *t, char *text, size_t size)
+{
+	snprintf(text, size, "host %.64s (rank 0), which leads the run, said nothing for %llu s", team_host_name(t, 0),
+		 (unsigned long long)(TEAM_SILENCE_NS / NS_PER_S));
+	return text;
 }
 
 static void on_late(struct ev_loop *loop, ev_timer *w, int revents)
@@ -284,18 +312,44 @@ static void on_late(struct ev_loop *loop, ev_timer *w, int revents)
 	ev_break(loop, EVBREAK_ALL);
 }
 
-void team_gather(struct team *t, uint32_t step, const char *name, uint64_t timeout_ns)
+/* Runs the loop until something is to be looked at, `timeout_ns` at most. */
+static void run_loop(struct team *t, uint64_t timeout_ns)
 {
-	char whole[NAME_SIZE];
 	ev_timer late;
 
-	whole_name(t, step, name, whole);
 	ev_now_update(t->loop);
 	ev_timer_init(&late, on_late, (double)timeout_ns / 1e9, 0.);
 	ev_timer_start(t->loop, &late);
-	while (!t->out && ev_is_active(&late) && strcmp(t->gathered, whole) != 0)
-		ev_run(t->loop, 0);
+	ev_run(t->loop, 0);
 	ev_timer_stop(t->loop, &late);
+}
+
+json_t *team_wait(struct team *t, uint32_t step, const char *name)
+{
+	uint64_t patience_ns;
+	char why[160];
+
+	t->heard_ns = clock_now_ns();
+	while (!t->out && !team_gone(t, step, name)) {
+		patience_ns = team_patience_ns(t);
+		if (patience_ns) {
+			run_loop(t, patience_ns);
+		} else {
+			log_error("%s", team_silence_text(t, why, sizeof(why)));
+			team_quit(t, why);
+		}
+	}
+	return team_gone(t, step, name);
+}
+
+void team_gather(struct team *t, uint32_t step, const char *name, uint64_t timeout_ns)
+{
+	uint64_t end_ns = clock_now_ns() + timeout_ns, now_ns;
+	char whole[NAME_SIZE];
+
+	whole_name(t, step, name, whole);
+	while (!t->out && strcmp(t->gathered, whole) != 0 && (now_ns = clock_now_ns()) < end_ns)
+		run_loop(t, end_ns - now_ns);
 }
 
 /* --- how it goes --- */

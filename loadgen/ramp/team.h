@@ -18,6 +18,9 @@
 /* All hosts begin to connect, and to measure, so long after the leader said so: news must have come to all by then. */
 #define TEAM_LEAD_NS (300 * NS_PER_MS)
 
+/* A leader that says nothing for so long is given up. Between two runs it may be writing a report, and says nothing meanwhile. */
+#define TEAM_SILENCE_NS (300 * NS_PER_S)
+
 struct cluster;
 
 /* What a host's clients do, for people. */
@@ -53,8 +56,10 @@ struct team {
 	void *arg;
 	uint32_t n_lost;		/* hosts, since the command began */
 	bool out;			/* of the run: nobody is waited for any more */
+	bool quits;			/* by its own decision */
 	char why_out[512];
 	uint64_t tell_at_ns;		/* no word of progress before */
+	uint64_t heard_ns;		/* member: when the leader said something last */
 	struct team_live live[TEAM_HOSTS_MAX];	/* leader: by rank; members: [0], of all */
 	bool wished[TEAM_HOSTS_MAX];
 };
@@ -75,7 +80,8 @@ static inline bool team_is_over(const struct team *t)
 	return t && (t->out || (t->n_lost > 0 && !t->go_on_after_loss));
 }
 
-/* This host cannot run what the others do: it leaves them, and tells them why. The next run is not to begin. */
+/* This host cannot run what the others do: it leaves them, and tells them why. The next run is not to begin. Leaving blocks;
+ * in a run it waits for team_end_run. */
 void team_quit(struct team *t, const char *why);
 
 /* A run begins or ends on this host. */
@@ -93,7 +99,13 @@ void team_compare_clocks(struct team *t, uint32_t step, const char *name);
 void team_go(struct team *t, uint32_t step, const char *name, json_t *what, uint64_t in_ns);
 /* What was let go, borrowed; NULL: it was not. */
 json_t *team_gone(const struct team *t, uint32_t step, const char *name);
-/* Runs the loop until the leader has let it go, or this host is out; then NULL. Between runs. */
+/* How much longer the leader may say nothing; 0: it is given up, for the reason that team_silence_text gives. */
+uint64_t team_patience_ns(const struct team *t);
+const char *team_silence_text(const struct team *t, char *text, size_t size);
+/* Leader: hosts that have not arrived are put out of the run because of `why`, and told as lost. */
+void team_put_out_absent(struct team *t, uint32_t step, const char *name, const char *why);
+/* Runs the loop until the leader has let it go, or this host is out, which it is when the leader is given up; then NULL. Between
+ * runs. */
 json_t *team_wait(struct team *t, uint32_t step, const char *name);
 /* Leader: runs the loop until all hosts that are left arrived, `timeout_ns` at most. Between runs. */
 void team_gather(struct team *t, uint32_t step, const char *name, uint64_t timeout_ns);

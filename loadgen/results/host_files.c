@@ -12,18 +12,46 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/utf8.h"
 #include "loadgen/results/results.h"
 
 #define FILES_MAX 4096	/* of a host */
 
-/* A name that is a file's in any folder. */
-static bool is_plain(const char *name)
+/* Moves *p behind digits and the text that follows them. False, and *p stays, if that is not what stands there. */
+static bool skip_number(const char **p, const char *behind)
 {
-	for (const char *p = name; *p; p++)
-		if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
-			return false;
-	return *name && *name != '.' && strlen(name) <= 128;
+	size_t n = strspn(*p, "0123456789");
+
+	if (n < 1 || n > 20 || strncmp(*p + n, behind, strlen(behind)) != 0)
+		return false;
+	*p += n + strlen(behind);
+	return true;
+}
+
+/* A name that step_files.c gives a histogram: step-00008-1-connect.hlog, step-00008-1-64B-500ps-response.hgrm. */
+static bool is_histogram(const char *name)
+{
+	static const char *const ends[] = { "connect.hgrm", "connect.hlog", "response.hgrm", "response.hlog", "service.hgrm",
+					    "service.hlog" };
+	const char *p = name + strlen("step-");
+
+	if (strncmp(name, "step-", strlen("step-")) != 0 || !skip_number(&p, "-") || !skip_number(&p, "-"))
+		return false;
+	(void)skip_number(&p, "B-");
+	(void)skip_number(&p, "ps-");
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (strcmp(p, ends[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The files that a member's run writes. A name that is none of theirs could be a page or a program of somebody's among the
+ * leader's results. */
+static bool is_of_run(const char *name)
+{
+	return strcmp(name, "run.json") == 0 || strcmp(name, "events.ndjson") == 0 || is_histogram(name);
 }
 
 struct found {
@@ -46,7 +74,7 @@ static size_t find(DIR *dir, struct found *out, size_t max)
 	size_t n = 0;
 
 	while (n < max && (d = readdir(dir))) {
-		if (!is_plain(d->d_name) || fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		if (!is_of_run(d->d_name) || fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 			continue;
 		snprintf(out[n].name, sizeof(out[n].name), "%.128s", d->d_name);
 		out[n++].bytes = st.st_size;
@@ -126,24 +154,40 @@ static int host_folder(const struct results *r, uint32_t rank, const char *host)
 	return one;
 }
 
+/* One line for each host, however much of it cannot be used. */
+static void tell_left_out(uint32_t rank, const char *host, uint32_t n, const char *first)
+{
+	char name[64], shown[64];
+
+	if (n)
+		log_warn("host %s (rank %u) handed in %u files that are left out, '%s' first: only those that a run writes are taken, "
+			 "%d at most, of %d MiB together", utf8_show(host, name, sizeof(name)), rank, n,
+			 utf8_show(first, shown, sizeof(shown)), FILES_MAX, HOST_FILES_MAX >> 20);
+}
+
 uint32_t host_files_write(struct results *r, uint32_t rank, const char *host, const json_t *files)
 {
 	json_t *texts = json_object_get(files, "files"), *text;
-	int folder = json_is_object(texts) ? host_folder(r, rank, host) : -ENOENT;
-	const char *name;
-	uint32_t n = 0;
+	int folder = json_is_object(texts) ? host_folder(r, rank, host) : -ENOENT, ret;
+	const char *name, *first = NULL;
+	uint32_t n = 0, left = 0;
+	size_t used = 0;
 
 	if (folder < 0)
 		return 0;
 	json_object_foreach(texts, name, text) {
-		int ret = is_plain(name) && json_is_string(text) ? path_write_in(folder, name, write_text, text) : -EINVAL;
-
-		if (ret == -EINVAL)
+		if (!is_of_run(name) || !json_is_string(text) || n == FILES_MAX || used + json_string_length(text) > HOST_FILES_MAX) {
+			first = first ? first : name;
+			left++;
 			continue;
+		}
+		used += json_string_length(text);
+		ret = path_write_in(folder, name, write_text, text);
 		if (ret)
 			results_lost(r, name, ret);
 		n += !ret;
 	}
 	close(folder);
+	tell_left_out(rank, host, left, first);
 	return n;
 }

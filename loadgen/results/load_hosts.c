@@ -23,13 +23,10 @@ struct load_hosts {
 static json_t *text_or_null(const json_t *o, const char *path)
 {
 	const char *text = json_text_at(o, path);
-	char clipped[256];
+	char shown[256];
 
-	if (!text)
-		return json_null();
-	snprintf(clipped, sizeof(clipped), "%s", text);
-	/* Cut in the middle of a character, it is no text. */
-	return json_string(clipped) ?: json_null();
+	/* A line break in a name would begin a line of the summary. */
+	return text ? json_string(utf8_show(text, shown, sizeof(shown))) : json_null();
 }
 
 static json_t *count_or_null(const json_t *o, const char *path)

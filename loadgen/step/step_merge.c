@@ -16,6 +16,10 @@
 #include "loadgen/step/step_fields.h"
 #include "loadgen/step/step_pack.h"
 
+/* Of a host's own figures: honest ones have some KB and 5 levels. */
+#define OWN_BYTES_MAX (256 << 10)
+#define OWN_LEVELS_MAX 16
+
 struct reader {
 	struct step *step;		/* what was read so far; `begin` stays empty */
 	uint64_t window_ns;
@@ -276,6 +280,35 @@ static int get_identity(struct reader *r, const json_t *packed, const struct ste
 	return 0;
 }
 
+/* What is nested no deeper than so many levels. */
+static bool nests_within(json_t *v, unsigned levels)
+{
+	bool within = levels > 0 || !(json_is_object(v) || json_is_array(v));
+	const char *name;
+	json_t *inner;
+	size_t i;
+
+	if (!levels)
+		return within;
+	json_object_foreach(v, name, inner)
+		within = within && nests_within(inner, levels - 1);
+	json_array_foreach(v, i, inner)
+		within = within && nests_within(inner, levels - 1);
+	return within;
+}
+
+/* The host's own figures are kept as they are until the run ends, and written to run.json. */
+static int check_own(struct reader *r, json_t *own)
+{
+	if (!json_is_object(own))
+		return damaged(r, "own", "is no object");
+	if (!nests_within(own, OWN_LEVELS_MAX))
+		return damaged(r, "own", "is nested deeper than %d levels", OWN_LEVELS_MAX);
+	if (json_dumpb(own, NULL, 0, JSON_COMPACT) > OWN_BYTES_MAX)
+		return damaged(r, "own", "is longer than %d bytes", OWN_BYTES_MAX);
+	return 0;
+}
+
 static int read_packed(struct reader *r, const json_t *packed, const struct step *into)
 {
 	struct step *s = r->step;
@@ -305,9 +338,7 @@ static int read_packed(struct reader *r, const json_t *packed, const struct step
 		ret = get_network(r, packed, "network", &s->hosts.network);
 	if (!ret)
 		ret = get_network(r, packed, "connecting", &s->hosts.connecting);
-	if (!ret && !json_is_object(json_object_get(packed, "own")))
-		ret = damaged(r, "own", "is no object");
-	return ret;
+	return ret ? ret : check_own(r, json_object_get(packed, "own"));
 }
 
 /* Sums that 32 bits do not hold; 64 bits hold those of STEP_HOSTS_MAX hosts. */

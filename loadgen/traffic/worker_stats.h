@@ -48,6 +48,7 @@ struct worker_stats {
 	counter leaving;	/* clients that leave or were lost, and are not torn down yet */
 	counter away;		/* clients that left or were lost, and are not back yet */
 	counter retries;
+	counter unproved;	/* 1: the server failed to prove itself so often in a row that no client connects any more */
 	counter rails_dropped;	/* rails that clients lost while others were left to them */
 	counter messages, messages_measured, in_flight;		/* operations of the workload */
 	struct worker_kind kinds[WORKLOAD_KINDS_MAX];		/* where the workload has kinds */

@@ -59,6 +59,7 @@ struct workload {
 	bool silent;			/* sends no first message: a client is live as soon as it is connected */
 	bool tags;			/* its messages may carry tags (--message-auth) */
 	bool joins;			/* several of its messages may share a SEND (--coalesce) */
+	bool sums;			/* with --verify its messages end with a checksum */
 	bool idle;			/* has no operations */
 	bool chunks;			/* moves its operations in chunks of --chunk */
 	uint8_t streams;		/* kinds of operations that a client has in flight apart from each other; 0: idle */
@@ -92,5 +93,17 @@ struct workload {
 			  uint32_t bytes);
 	void (*on_rma)(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t n);
 };
+
+/* The figures of a step, of all load hosts together. */
+struct step_figures {
+	uint64_t clients, bytes, repetition;
+	uint64_t rate;	/* operations a second; 0: closed loop, or --rate-per-client */
+};
+
+/* Checks a step's figures against the options. The command line's figures and those that the leader of several load hosts
+ * announces go through here alike, so no step is prepared with a message too short for its header, checksum and tag. 0, or
+ * -EINVAL with a line in `err` that names the figure and what is allowed. */
+int workload_check_step(const struct loadgen_config *c, const struct step_figures *f, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
 
 #endif

@@ -177,7 +177,7 @@ void connector_more(struct connector *k)
 	bool more = true;
 
 	/* Connections park, fail and go live from within, and come back here. */
-	if (k->beginning || !may_begin_any(k))
+	if (k->beginning || k->unproved >= CONNECTOR_UNPROVED_MAX || !may_begin_any(k))
 		return;
 	k->beginning = true;
 	while (more && counter_get(&k->stats->connecting) < pace_window(&k->pace)) {
@@ -187,6 +187,14 @@ void connector_more(struct connector *k)
 		more = go_on_one(k) || retry_one(k, now) || begin_first(k, &k->returning, now) || start_one(k, now);
 	}
 	k->beginning = false;
+}
+
+void connector_note_end(struct connector *k, const struct fail *fail)
+{
+	if (fail->stage != STAGE_TLS_HANDSHAKE || (fail->kind != FAIL_TLS && fail->kind != FAIL_CERTIFICATE))
+		return;
+	if (k->unproved < CONNECTOR_UNPROVED_MAX && ++k->unproved == CONNECTOR_UNPROVED_MAX)
+		counter_set(&k->stats->unproved, 1);
 }
 
 bool connector_is_done(const struct connector *k)
@@ -206,6 +214,7 @@ void connector_begin_step(struct connector *k, uint32_t clients, uint32_t of_all
 	k->mode = CONNECT_START;
 	k->alone = alone;
 	k->abandoned = false;
+	k->unproved = 0;
 	k->target = clients;
 	k->of_all = of_all;
 	k->upto = upto;
@@ -271,6 +280,8 @@ bool connector_may_enter(void *arg, struct client_conn *c, enum stage stage)
 	struct connector *k = rail->connector;
 	struct wclient *wc = client_user(c);
 
+	if (stage > STAGE_TLS_HANDSHAKE && k->unproved < CONNECTOR_UNPROVED_MAX)
+		k->unproved = 0;
 	if (stage <= k->upto)
 		return true;
 	connector_set_state(k, wc, WCLIENT_PARKED);

@@ -564,6 +564,11 @@ const struct trace *worker_trace(const struct worker *w)
 	return w->traffic.trace;
 }
 
+uint32_t worker_clients_max(const struct worker *w)
+{
+	return w->cfg.client.max_conns;
+}
+
 const struct dev *worker_dev(const struct worker *w, uint32_t rail)
 {
 	return client_dev(w->connector.rails[rail].ctx);

@@ -53,6 +53,8 @@ bool worker_is_done(const struct worker *w);
 int worker_failure(const struct worker *w, const char **devices);
 
 const struct worker_stats *worker_stats(const struct worker *w);
+/* How many clients it was made for (struct worker_config); no order may give it more. */
+uint32_t worker_clients_max(const struct worker *w);
 const struct dev *worker_dev(const struct worker *w, uint32_t rail);
 /* Main thread, when the worker has stopped: the raw times of the step; NULL without --trace. */
 const struct trace *worker_trace(const struct worker *w);

@@ -2,8 +2,6 @@
  * for them: twice in a window of messages, and with the last one that may be sent for the moment. Messages that are due
  * at the same moment may share SENDs (--coalesce).
  */
-#include <errno.h>
-#include <stdio.h>
 #include <sys/param.h>
 
 #include "client/client.h"
@@ -79,22 +77,10 @@ static void needs(const struct loadgen_config *c, struct workload_needs *out)
 		out->credits = (uint32_t)((c->inflight + joined - 1) / joined);
 }
 
-static int prepare(struct loadgen_config *c, char *err, size_t err_size)
-{
-	uint64_t least = MSG_HEADER_BYTES + MSG_SUM_BYTES + (c->message_auth ? MSG_TAG_BYTES : 0);
-
-	for (size_t i = 0; i < c->sizes.n && c->verify; i++)
-		if (c->sizes.v[i] < least) {
-			snprintf(err, err_size, "--verify: a message of --workload small needs 20 bytes at least, for "
-				 "header and checksum, and with --message-auth 36");
-			return -EINVAL;
-		}
-	return 0;
-}
-
 const struct workload workload_small = {
 	.tags = true,
 	.joins = true,
+	.sums = true,
 	.options = { "coalesce" },
 	.streams = 1,
 	.bytes_min = FRAME_MESSAGE_BYTES_MIN,
@@ -102,7 +88,6 @@ const struct workload workload_small = {
 	.bytes_default = 64,
 	.inflight_default = 64,
 	.needs = needs,
-	.prepare = prepare,
 	.start = start,
 	.on_credit = on_credit,
 };

@@ -6,7 +6,6 @@
 #include <sys/param.h>
 
 #include "common/wire/frame.h"
-#include "common/wire/msg.h"
 
 /* In the open loop a client has room for bursts. */
 #define OPEN_LOOP_INFLIGHT 16u
@@ -47,23 +46,18 @@ static const char *contradiction(const struct loadgen_config *c)
 		return "--message-auth: does not go with this --workload; it goes with echo, small and idle";
 	if (c->n_rails > 1 && !wl->plan)
 		return "--device, --server: several go with --workload large and duplex";
-	for (size_t i = 0; i < c->sizes.n && c->message_auth; i++)
-		if (c->sizes.v[i] < MSG_HEADER_BYTES + MSG_TAG_BYTES)
-			return "--message-auth: a message needs 32 bytes at least, for header and tag";
 	return NULL;
 }
 
-static int check_sizes(const struct loadgen_config *c, char *err, size_t err_size)
+/* The first step's figures, with each of the sizes. */
+static int check_steps(const struct loadgen_config *c, char *err, size_t err_size)
 {
-	const struct workload *wl = c->wl;
+	struct step_figures f = { .clients = c->steps.v[0], .repetition = 1, .rate = c->rates.n ? c->rates.v[0] : 0 };
 
 	for (size_t i = 0; i < c->sizes.n; i++) {
-		if (c->sizes.v[i] >= wl->bytes_min && c->sizes.v[i] <= wl->bytes_max)
-			continue;
-		snprintf(err, err_size, "--message-size: %llu is not allowed with --workload %s; allowed: %llu to %llu",
-			 (unsigned long long)c->sizes.v[i], loadgen_workload_names[c->workload],
-			 (unsigned long long)wl->bytes_min, (unsigned long long)wl->bytes_max);
-		return -EINVAL;
+		f.bytes = c->sizes.v[i];
+		if (workload_check_step(c, &f, err, err_size))
+			return -EINVAL;
 	}
 	return 0;
 }
@@ -125,14 +119,14 @@ int workloads_apply(struct loadgen_config *c, int argc, char **argv, char *err, 
 	if (ret)
 		return ret;
 	add_default_sizes(c);
-	ret = check_sizes(c, err, err_size);
-	if (ret)
-		return ret;
 	text = contradiction(c);
 	if (text) {
 		snprintf(err, err_size, "%s", text);
 		return -EINVAL;
 	}
+	ret = check_steps(c, err, err_size);
+	if (ret)
+		return ret;
 	if (c->wl->prepare)
 		ret = c->wl->prepare(c, err, err_size);
 	if (ret)

@@ -32,6 +32,7 @@ static const struct bad_answer answers[] = {
 	{ "grant-psn", FRAME_GRANT, 24, 4, PSN_COUNT },
 	{ "grant-message", FRAME_GRANT, 28, 4, 63 },
 	{ "grant-port", FRAME_GRANT, 52, 2, 0 },
+	{ "grant-host", FRAME_GRANT, 48, 4, 0xc0000201 },	/* 192.0.2.1 */
 	{ "frame-length", FRAME_GRANT, 0, 4, UINT32_MAX },
 	{ "frame-version", FRAME_GRANT, 4, 1, 3 },
 	{ "frame-type", FRAME_GRANT, 5, 1, FRAME_HELLO },

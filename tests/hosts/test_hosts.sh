@@ -63,7 +63,9 @@ is "--hosts 1: a run as without it, and no etcd" \
 before=$(stats main events.messages_in)
 lead a 2 --steps 10,41 --duration 1
 token=${url##*token=}
-join b
+printf '%s\n' "$token" >"$tmp/token"
+url=${url%%\?*} join b --token-file "$tmp/token"
+is "a token from a file is no argument" "$(grep -cF -- "$token" "/proc/${pid[b]}/cmdline")" 0
 ends "a member ends as the leader does" b 120 0 ''
 ends "the leader ends well" a 60 0 'Results: '
 says "both steps: all clients of both hosts are held, and verified" a '.run.status == "completed"' \
@@ -86,12 +88,30 @@ all_back "after a run on two hosts everything is back" main
 # ---- who differs is refused
 
 lead picky 2 --steps 4 --duration 0.5
-join picky_b --message-size 128
-ends "a member with another option is refused, and told which" picky_b 60 3 '--message-size 128 is given there and not at the leader'
+RAMPART_TOKEN=${url##*token=} url=${url%%\?*} join picky_b --message-size 128
+ends "a member (its token is in the environment) with another option is refused, and told which" picky_b 60 3 '--message-size 128 is given there and not at the leader'
 join picky_b --allow-server 192.0.2.1
 ends "a host that may not load the server leaves" picky_b 60 3 '--allow-server does not allow'
 end_of picky 60
 is "the leader names who left" "$(grep -q "left: the leader's run loads" "${logs[picky]}" && echo named),$status" "named,1"
+
+lead port 2 --steps 4 --duration 0.5
+join port_b --allow-server "$host:1"
+ends "a host that may load the server on another port only leaves" port_b 60 3 "port ${port[main]}, which --allow-server does not allow"
+end_of port 60
+
+# ---- a server that this host's CA does not prove
+
+mkdir "$tmp/other"
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj '/CN=another CA' -keyout "$tmp/other/key.pem" \
+    -out "$tmp/other/ca.pem" 2>/dev/null
+lead unproved 2 --steps 4 --duration 0.5
+start unproved_b "${bin}performance_test" --join "$url" --output "$tmp/unproved_b" --lease $lease --ca "$tmp/other/ca.pem" --quiet
+ends "a host whose CA does not prove the server leaves" unproved_b 60 1 'is not proved by this host'
+end_of unproved 60
+is "the leader names who left, and why" "$(grep -q 'left: the server .* is not proved by this host' "${logs[unproved]}" && echo named),$status" \
+    "named,1"
+is "and no client of it has connected" "$(jq '.steps[0].connected_held // 0' "$(run_of unproved)")" 0
 
 # ---- losses
 

@@ -136,6 +136,7 @@ frame-type          psn_exchange: protocol:unexpected_frame
 grant-psn           psn_exchange: protocol:bad_frame
 grant-message       psn_exchange: protocol:bad_frame
 grant-port          psn_exchange: protocol:bad_frame
+grant-host          psn_exchange: protocol:redirected: the server at .* granted a connection to 192\.0\.2\.1:
 refuse-escape       psn_exchange: refused:full: \?o
 refuse-code         psn_exchange: refused:unknown
 refuse-conflict     psn_exchange: refused:psn_conflict

@@ -185,7 +185,7 @@ void etcd_answer_error(const struct etcd_target *t, int code, const char *messag
 	} else if (strstr(message, "invalid auth token") || strstr(message, "revision of auth store is old") || code == 16) {
 		say(t, ETCD_LOGIN, "wants a new login", message, out);
 	} else if (strstr(message, "user name is empty")) {
-		say(t, ETCD_NO, "wants a user and a password (?token=SECRET behind the run)", message, out);
+		say(t, ETCD_NO, "wants a user and a password: give the token with --token-file, RAMPART_TOKEN or ?token=SECRET in the URL", message, out);
 		code = 16;
 	} else if (strstr(message, "authentication failed") || strstr(message, "authentication is not enabled")) {
 		say(t, ETCD_NO, "refuses the token", message, out);

@@ -353,6 +353,27 @@ static void grant__more_credits_than_asked_for__only_those_used(void **state)
 	assert_int_equal(c->head.grant.credits, cli.cfg.depth);
 }
 
+/* A server could otherwise aim its clients at any host. */
+static void grant__names_another_host__followed_only_if_allowed(void **state)
+{
+	for (int allowed = 0; allowed < 2; allowed++) {
+		struct client_conn *c;
+
+		cli.cfg.allow_redirect = allowed;
+		c = client_at(CLIENT_ST_PSN_EXCHANGE);
+		script_default_grant();
+		assert_int_equal(addr_parse("192.0.2.1", 7472, &cli.grant.rdma), 0);
+		script_grant();
+		if (allowed) {
+			client_until(c->state == CLIENT_ST_ADDR_RESOLVE);
+		} else {
+			client_assert_failed(STAGE_PSN_EXCHANGE, FAIL_PROTOCOL, PROTO_REDIRECTED);
+			assert_non_null(strstr(cli.refuse_text, "granted a connection to 192.0.2.1:7472"));
+		}
+		client_rig_again(state);
+	}
+}
+
 #define BOOT_TEST(f) cmocka_unit_test_setup_teardown(f, client_rig_init, client_rig_stop)
 
 int main(void)
@@ -380,6 +401,7 @@ int main(void)
 		BOOT_TEST(answer__server_hangs_up__closed_by_peer),
 		BOOT_TEST(grant__less_than_needed__bad_frame),
 		BOOT_TEST(grant__more_credits_than_asked_for__only_those_used),
+		BOOT_TEST(grant__names_another_host__followed_only_if_allowed),
 	};
 
 	return cmocka_run_group_tests_name("client_boot", tests, client_rig_group_setup,

@@ -37,7 +37,7 @@ static int tear_down(void **state)
 }
 
 /* Up to the GRANT, which is sent. */
-static struct client_conn *granted(enum transport t)
+static struct client_conn *granted_at(const char *host, enum transport t)
 {
 	struct sockaddr_in a;
 	socklen_t len = sizeof(a);
@@ -51,9 +51,14 @@ static struct client_conn *granted(enum transport t)
 	script_default_grant();
 	cli.grant.psn = 0;
 	assert_int_equal(getsockname(data_listener, (struct sockaddr *)&a, &len), 0);
-	addr_set_port(&cli.grant.rdma, ntohs(a.sin_port));
+	assert_int_equal(addr_parse(host, ntohs(a.sin_port), &cli.grant.rdma), 0);
 	script_grant();
 	return c;
+}
+
+static struct client_conn *granted(enum transport t)
+{
+	return granted_at("127.0.0.1", t);
 }
 
 /* ---- over TCP */
@@ -362,6 +367,19 @@ static void tls__no_first_message__live_with_the_grant(void **state)
 	client_assert_failed(STAGE_TRAFFIC, FAIL_CLOSED, 0);
 }
 
+static void grant__names_another_host__no_connection_is_made_to_it(void **state)
+{
+	granted_at("127.0.0.2", TRANSPORT_TCP);
+	client_assert_failed(STAGE_PSN_EXCHANGE, FAIL_PROTOCOL, PROTO_REDIRECTED);
+	client_rig_again(state);
+	/* Messages stay on the connection that TLS has proved. */
+	cli.cfg.no_first_message = true;
+	granted_at("127.0.0.2", TRANSPORT_TLS);
+	client_until(cli.live == 1);
+	script_hang_up();
+	client_assert_failed(STAGE_TRAFFIC, FAIL_CLOSED, 0);
+}
+
 #define SOCKET_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -380,6 +398,7 @@ int main(void)
 		SOCKET_TEST(tcp__no_answer__timeout),
 		SOCKET_TEST(tls__to_live_and_closed__on_the_same_connection),
 		SOCKET_TEST(tls__no_first_message__live_with_the_grant),
+		SOCKET_TEST(grant__names_another_host__no_connection_is_made_to_it),
 	};
 
 	return cmocka_run_group_tests_name("client_socket", tests, client_rig_group_setup, client_rig_group_teardown);

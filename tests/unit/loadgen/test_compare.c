@@ -117,6 +117,10 @@ static void compare__bad__refused_with_what_is_wrong(void **state)
 	assert_refused("--compare device=a,\x1b[2J", "--compare: 'device=a,");
 	assert_refused("--compare nothing=1,2", "--compare: nothing cannot be compared");
 	assert_refused("--compare clients=1,2", "--compare: clients cannot be compared");
+	assert_refused("--join etcd://127.0.0.1:2379/run --compare allow-redirect=on,off",
+		       "--compare: allow-redirect cannot be compared in a run on several hosts");
+	assert_refused("--join etcd://127.0.0.1:2379/run --compare-set a:realtime=1,inline=off --compare-set b:realtime=1,inline=auto",
+		       "--compare-set: realtime cannot be compared in a run on several hosts");
 	assert_refused("--compare compare=1,2", "--compare: compare cannot be compared");
 	assert_refused("--compare inline=off,on", "--compare: --inline: 'on' is not allowed");
 	assert_refused("--compare post-list=1,65", "--compare: --post-list: 65 is not allowed");

@@ -169,6 +169,8 @@ static void plan__wrong__refused_with_the_entry(void **state)
 	assert_refused("", with("\"compare\": \"clients=1,2\""), "--suite: entry s-e: --compare: clients cannot be compared");
 	assert_refused("", with("\"compare\": [\"inline=off,auto\",\"inline=1,2\",\"inline=1,2\",\"inline=1,2\",\"inline=1,2\","
 				"\"inline=1,2\",\"inline=1,2\",\"inline=1,2\",\"inline=1,2\"]"), "--suite: entry s-e: ");
+	assert_refused("--join etcd://127.0.0.1:2379/run", with("\"clients\": 2, \"numa\": \"auto\""),
+		       "--suite: entry s-e: numa is not allowed in a run on several hosts");
 	assert_refused("--churn 5", with("\"cycles\": 5, \"phased\": true, \"reconnect\": -1"), "--suite: entry s-e: --reconnect: ");
 }
 

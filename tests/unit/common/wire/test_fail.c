@@ -59,6 +59,7 @@ static void code_text__every_kind__kind_and_name(void **state)
 		{ FAIL_PROTOCOL, PROTO_BAD_MESSAGE, "protocol:bad_message" },
 		{ FAIL_PROTOCOL, PROTO_BAD_PAYLOAD, "protocol:bad_payload" },
 		{ FAIL_PROTOCOL, PROTO_BAD_PROOF, "protocol:bad_proof" },
+		{ FAIL_PROTOCOL, PROTO_REDIRECTED, "protocol:redirected" },
 		{ FAIL_PROTOCOL, PROTO_CREDITS, "protocol:credits_exceeded" },
 		{ FAIL_PROTOCOL, PROTO_PSN_MISMATCH, "protocol:psn_mismatch" },
 		{ FAIL_PROTOCOL, PROTO_NO_DEVICE, "protocol:no_device" },

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "loadgen/cluster/cluster.h"
@@ -15,6 +17,7 @@
 #define OTHER_1	"00000000000000000000000000000001"
 #define OTHER_2	"00000000000000000000000000000002"
 #define UUID	"0123456789abcdef0123456789abcdef"
+#define CROWD	1500
 
 /* ---- The bus */
 
@@ -42,7 +45,7 @@ struct event {
 	enum bus_status status;
 };
 
-static struct key keys[2048];
+static struct key keys[8192];
 static struct watch watches[8];
 static struct event events[16384];
 static unsigned n_keys, n_watches, n_events, next_event, n_writes;
@@ -318,6 +321,22 @@ static void two_members(const char *key, const char *value, size_t bytes)
 	put_text(here, "true");
 }
 
+/* The same, with many more that are no hosts, and one that says many times that it is here. */
+static void two_members_and_a_crowd(const char *key, const char *value, size_t bytes)
+{
+	char text[128];
+
+	if (strncmp(key, "members/host/", 13) != 0)
+		return;
+	for (unsigned i = 0; i < CROWD; i++) {
+		snprintf(text, sizeof(text), "members/host/%032x", 0x1000 + i);
+		put_text(text, "{\"about\":{\"name\":\"\\u001b[2J\"},\"hosts\":7,\"leads\":true}");
+		snprintf(text, sizeof(text), "here/%.32s/%032x", key + 13, 0x9000 + i);
+		put_text(text, "true");
+	}
+	two_members(key, value, bytes);
+}
+
 /* What a leader does while this host joins as a member: it has rank 1. */
 static void a_leader(const char *key, const char *value, size_t bytes)
 {
@@ -332,6 +351,8 @@ static void a_leader(const char *key, const char *value, size_t bytes)
 					     sealed_host(id)));
 }
 
+static bool crowded;		/* CROWD candidates that are no hosts come too */
+
 static void begin(bool leads, bool go_on)
 {
 	struct cluster_config cfg = { .url = "", .hosts = leads ? 3 : 0, .leads = leads, .joins = !leads, .lease_ns = 10 * NS_PER_S,
@@ -343,7 +364,7 @@ static void begin(bool leads, bool go_on)
 	told[0] = 0;
 	loop = ev_loop_new(0);
 	ev_timer_init(&deliver, on_deliver, 0., 0.);
-	others = leads ? two_members : a_leader;
+	others = crowded ? two_members_and_a_crowd : leads ? two_members : a_leader;
 	if (!leads)
 		put_entry(OTHER_1, "leader", true);
 	if (cluster_join(&cfg, loop, json_pack("{s:s}", "name", "me"), NULL, NULL, &cluster, err, sizeof(err)))
@@ -687,6 +708,78 @@ static void hostile__notes_that_take_too_much__put_out_and_named(void **state)
 	end();
 }
 
+/* Lines of the log, from here on. */
+static int log_file, own_stderr;
+
+static void log_keep(void)
+{
+	log_file = memfd_create("log", 0);
+	own_stderr = dup(STDERR_FILENO);
+	assert_int_equal(dup2(log_file, STDERR_FILENO), STDERR_FILENO);
+}
+
+static unsigned log_lines(char *text, size_t size)
+{
+	ssize_t n = pread(log_file, text, size - 1, 0);
+	unsigned lines = 0;
+
+	assert_int_equal(dup2(own_stderr, STDERR_FILENO), STDERR_FILENO);
+	close(log_file);
+	close(own_stderr);
+	assert_true(n >= 0);
+	text[n] = '\0';
+	for (const char *p = text; *p; p++)
+		lines += *p == '\n';
+	return lines;
+}
+
+static void hostile__many_candidates__a_few_lines_of_log(void **state)
+{
+	static char text[1 << 20];
+	unsigned lines;
+
+	(void)state;
+	crowded = true;
+	log_keep();
+	begin(true, true);
+	crowded = false;
+	lines = log_lines(text, sizeof(text));
+	/* 8 by name, 2 that sum up, and at most one a second of who is here. */
+	assert_in_range(lines, 10, 14);
+	assert_non_null(strstr(text, "host \\x1b[2J (00000000000000000000000000001000) is refused: host me leads this run already"));
+	assert_non_null(strstr(text, "1500 hosts were refused; the first 8 are named above"));
+	end();
+}
+
+/* A member hears the leader's word from a key, which anybody with the token can write. */
+static void hostile__words_to_go_on_that_are_none__one_line(void **state)
+{
+	static char text[1 << 16];
+
+	(void)state;
+	begin(false, true);
+	log_keep();
+	for (unsigned i = 0; i < 100; i++)
+		put_text(of_run("down/go/b%u", i), "no JSON");
+	run();
+	assert_int_equal(log_lines(text, sizeof(text)), 1);
+	end();
+}
+
+static void put_out__who_is_not_at_a_barrier__that_host_only_and_the_barrier_is_full(void **state)
+{
+	(void)state;
+	begin(true, true);
+	cluster_arrive(cluster, "gate", NULL);
+	change(of_run("up/at/gate.2"), "-", 1);
+	run();
+	cluster_put_out_absent(cluster, "gate", "it did not arrive");
+	hear("lost 1 host bob (rank 1) is put out of the run: it did not arrive\nall gate\n");
+	assert_false(is_there("members/host/" OTHER_1));
+	assert_true(is_there("members/host/" OTHER_2));
+	end();
+}
+
 static void put_out__member__told_why(void **state)
 {
 	char key[64];
@@ -713,6 +806,9 @@ int main(void)
 		cmocka_unit_test(hostile__keys__no_arrival),
 		cmocka_unit_test(hostile__names_that_never_end__put_out_and_named),
 		cmocka_unit_test(hostile__notes_that_take_too_much__put_out_and_named),
+		cmocka_unit_test(hostile__many_candidates__a_few_lines_of_log),
+		cmocka_unit_test(hostile__words_to_go_on_that_are_none__one_line),
+		cmocka_unit_test(put_out__who_is_not_at_a_barrier__that_host_only_and_the_barrier_is_full),
 		cmocka_unit_test(put_out__member__told_why),
 	};
 

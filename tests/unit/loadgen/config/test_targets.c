@@ -24,13 +24,13 @@ static void parse__each_form__host_and_port(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-		assert_int_equal(targets_parse(cases[i].text, 7471, &targets, err, sizeof(err)), 0);
+		assert_int_equal(targets_parse("targets", cases[i].text, 7471, &targets, err, sizeof(err)), 0);
 		assert_int_equal(targets.n, 1);
 		assert_string_equal(targets.v[0].name, cases[i].text);
 		assert_string_equal(targets.v[0].host, cases[i].host);
 		assert_int_equal(targets.v[0].port, cases[i].port);
 	}
-	assert_int_equal(targets_parse("a,b:1,b:2,[::1]:3", 5, &targets, err, sizeof(err)), 0);
+	assert_int_equal(targets_parse("targets", "a,b:1,b:2,[::1]:3", 5, &targets, err, sizeof(err)), 0);
 	assert_int_equal(targets.n, 4);
 	assert_int_equal(targets.v[2].port, 2);
 	assert_string_equal(targets.v[3].host, "::1");
@@ -48,14 +48,14 @@ static void parse__anything_else__one_line_that_says_what_is_allowed(void **stat
 
 	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-		assert_int_equal(targets_parse(cases[i][0], 7471, &targets, err, sizeof(err)), -EINVAL);
+		assert_int_equal(targets_parse("targets", cases[i][0], 7471, &targets, err, sizeof(err)), -EINVAL);
 		assert_ptr_equal(strstr(err, "--targets: '"), err);
 		assert_non_null(strstr(err, cases[i][1]));
 		assert_non_null(strstr(err, "allowed: 1 to 16"));
 	}
 	memset(longest, 'a', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
-	assert_int_equal(targets_parse(longest, 7471, &targets, err, sizeof(err)), -EINVAL);
+	assert_int_equal(targets_parse("targets", longest, 7471, &targets, err, sizeof(err)), -EINVAL);
 	assert_true(strlen(err) < 300);
 }
 

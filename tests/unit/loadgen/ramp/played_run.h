@@ -220,6 +220,11 @@ const struct worker_stats *worker_stats(const struct worker *w)
 	return &w->stats;
 }
 
+uint32_t worker_clients_max(const struct worker *w)
+{
+	return w->cfg.client.max_conns;
+}
+
 const struct dev *worker_dev(const struct worker *w, uint32_t rail)
 {
 	static const struct dev device = { .name = "fake0", .port_num = 1 };
@@ -340,6 +345,8 @@ static int lost_to;		/* up to this one; 0: for ever */
 static struct fail loss;	/* how they fail */
 static int max_clients;		/* that a server takes */
 static double restarted_s;	/* when the server's process began */
+static int n_requests;		/* questions of any kind */
+static struct fail unproved;	/* how every question fails, if its kind is not FAIL_NONE */
 static int watches;		/* sessions that watched */
 static int watch_lost_after;	/* so many samples; -1: never */
 static int short_from;		/* from this sample on the server's machine has 1 % of its memory left; 0: never */
@@ -405,8 +412,8 @@ static void on_answer(struct ev_loop *l, ev_timer *t, int revents)
 	(void)revents;
 	look(c);
 	c->busy = false;
-	if (is_lost(c)) {
-		c->on_report(c->arg, NULL, &loss, "");
+	if (is_lost(c) || unproved.kind != FAIL_NONE) {
+		c->on_report(c->arg, NULL, unproved.kind != FAIL_NONE ? &unproved : &loss, "");
 		return;
 	}
 	report = json_pack("{s:{s:i}, s:{s:i}, s:{s:I, s:i, s:i}, s:{s:i, s:i, s:i, s:i, s:{s:i, s:i}, s:{s:i, s:i, s:i}}, s:f, s:f}",
@@ -424,6 +431,7 @@ bool control_request(struct control *c, enum control_what what)
 	assert_false(c->busy);
 	c->busy = true;
 	c->what = what;
+	n_requests++;
 	n_stats += what == CONTROL_STATS;
 	look(c);
 	call_in(ANSWER_S, &c->answer, on_answer, c);
@@ -478,7 +486,10 @@ static void needs_nothing(const struct loadgen_config *c, struct workload_needs 
 	(void)out;
 }
 
-static const struct workload some_workload = { .streams = 1, .needs = needs_nothing };
+/* The configuration is made here, without the code that reads options. */
+const char *const loadgen_workload_names[] = { "echo", NULL };
+
+static const struct workload some_workload = { .streams = 1, .sums = true, .bytes_min = 16, .bytes_max = 1 << 20, .needs = needs_nothing };
 
 static int set_up(void **state)
 {
@@ -494,8 +505,10 @@ static int set_up(void **state)
 	outcome_init(&oc, &cfg);
 	loop = ev_default_loop(0);
 	on_order = NULL;
+	told_clients = 0;
 	n_servers = 0;
-	n_stats = n_while_measuring = lost_from = lost_to = watches = 0;
+	unproved = (struct fail){ .kind = FAIL_NONE };
+	n_requests = n_stats = n_while_measuring = lost_from = lost_to = watches = 0;
 	watch_lost_after = -1;
 	most_served = 0;
 	short_from = 0;

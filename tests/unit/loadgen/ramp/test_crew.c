@@ -65,6 +65,11 @@ const struct worker_stats *worker_stats(const struct worker *w)
 }
 
 /* The first server is reached over a device of its own, the others share one. */
+uint32_t worker_clients_max(const struct worker *w)
+{
+	return w->cfg.client.max_conns;
+}
+
 const struct dev *worker_dev(const struct worker *w, uint32_t rail)
 {
 	static const struct dev devices[] = { { .name = "fake0", .port_num = 1 }, { .name = "fake1", .port_num = 1 } };

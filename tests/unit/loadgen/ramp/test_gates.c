@@ -32,8 +32,12 @@ static char arrived[LOG_MAX][96], gone[LOG_MAX][96];	/* by this host */
 static unsigned n_arrived, n_gone;
 static json_t *own_notes;		/* of this host, by barrier */
 static json_t *last_said;
+static char left_why[512];		/* the others are told why this host left; "": they were not */
 static const char *lost_at;		/* when this host arrives there, host 2 is lost */
 static const char *never_at;		/* the others never arrive there */
+static unsigned n_put_out;		/* times that hosts were put out */
+static char put_out_at[96], put_out_why[256];
+static bool never_out;			/* and they stay all the same */
 /* Member: what the leader does when this host has arrived. NULL: lets the barrier go. */
 static void (*leader)(const char *barrier);
 
@@ -107,6 +111,20 @@ const json_t *cluster_note(const struct cluster *c, const char *barrier, uint32_
 	return rank == 2 && lost_at ? NULL : json_object_get(own_notes, barrier);
 }
 
+/* As cluster_members.c does it: each host that is not there is lost, and the barrier waits for it no more. */
+void cluster_put_out_absent(struct cluster *c, const char *barrier, const char *why)
+{
+	(void)c;
+	n_put_out++;
+	snprintf(put_out_at, sizeof(put_out_at), "%s", barrier);
+	snprintf(put_out_why, sizeof(put_out_why), "host c (rank 2) is put out of the run: %s", why);
+	if (never_out)
+		return;
+	never_at = NULL;
+	fake.events.on_lost(fake.arg, 2, put_out_why);
+	tell(barrier, NULL, 0, false);
+}
+
 void cluster_forget(struct cluster *c, const char *barrier)
 {
 	(void)c;
@@ -159,7 +177,7 @@ uint64_t cluster_clock_error_ns(const struct cluster *c)
 void cluster_leave(struct cluster *c, const char *why)
 {
 	(void)c;
-	(void)why;
+	snprintf(left_why, sizeof(left_why), "%s", why ? why : "");
 }
 
 /* --- fixture --- */
@@ -172,6 +190,9 @@ static int set_up_hosts(void **state, uint32_t rank)
 	n_news = n_arrived = n_gone = 0;
 	own_notes = json_object();
 	last_said = NULL;
+	left_why[0] = put_out_at[0] = '\0';
+	n_put_out = 0;
+	never_out = false;
 	lost_at = never_at = NULL;
 	leader = NULL;
 	cfg.hosts = HOSTS;
@@ -242,6 +263,67 @@ static void leader__host_is_lost_while_connecting__named_and_the_run_ends(void *
 	assert_int_equal(oc.stop_reason, STOP_HOST_LOST);
 	assert_string_equal(oc.stop_detail, "host 2 (c) is lost");
 	assert_int_equal(json_array_size(oc.steps), 1);
+}
+
+/* A host that keeps its lease and says nothing more is put out by name: `within_s` from when this host came to the gate. */
+static void assert_silent_host_is_put_out(const char *gate, unsigned within_s)
+{
+	char barrier[96], why[256];
+	uint64_t begun = clock_now_ns();
+
+	never_at = gate;
+	cfg.step_timeout_ns = 10 * NS_PER_S;
+	run();
+	snprintf(barrier, sizeof(barrier), "r1/s%u/%s", strcmp(gate, "met") ? 1 : 0, gate);
+	snprintf(why, sizeof(why), "host c (rank 2) is put out of the run: it did not arrive at the gate \"%s\" within %u s", gate, within_s);
+	assert_int_equal(n_put_out, 1);
+	assert_string_equal(put_out_at, barrier);
+	assert_string_equal(oc.stop_detail, why);
+	assert_int_equal(oc.stop_reason, STOP_HOST_LOST);
+	assert_true(clock_now_ns() - begun < (within_s + 60) * NS_PER_S);
+	assert_string_equal(gone[n_gone - 1], "r1/s0/end");
+}
+
+static void leader__host_is_silent_before_the_first_step__put_out_by_name(void **state)
+{
+	(void)state;
+	assert_silent_host_is_put_out("met", 60 + 120 + 60);
+}
+
+static void leader__host_is_silent_while_connecting__put_out_by_name(void **state)
+{
+	(void)state;
+	assert_silent_host_is_put_out("connected", 10 + 60);
+}
+
+static void leader__host_is_silent_while_warming_up__put_out_by_name(void **state)
+{
+	(void)state;
+	assert_silent_host_is_put_out("warm", 60 + 60);
+}
+
+/* 15 s for what is in flight here, and as much for the others after their measured time. */
+static void leader__host_is_silent_while_measuring__put_out_by_name(void **state)
+{
+	(void)state;
+	assert_silent_host_is_put_out("measured", 15 + 15 + 60);
+}
+
+static void leader__host_is_silent_when_it_should_hand_in__put_out_by_name(void **state)
+{
+	(void)state;
+	assert_silent_host_is_put_out("counted", 15 + 120 + 60);
+}
+
+static void leader__host_cannot_be_put_out__ends_without_the_others(void **state)
+{
+	(void)state;
+	never_at = "connected";
+	never_out = true;
+	cfg.step_timeout_ns = 10 * NS_PER_S;
+	run();
+	assert_string_equal(oc.stop_detail, "hosts that did not arrive at the gate \"connected\" could not be put out of the run");
+	assert_true(team_is_over(&team));
 }
 
 #define LEADER_TEST(f) cmocka_unit_test_setup_teardown(f, set_up_leader, tear_down_hosts)
@@ -330,14 +412,188 @@ static void member__leader_is_lost__ends_with_what_it_has(void **state)
 	assert_string_equal(oc.stop_detail, "the leader (a) is lost");
 }
 
-static void member__step_that_cannot_be__refused(void **state)
+static void assert_step_refused(json_t *figures, const char *why)
 {
-	(void)state;
 	tell("r1/s0/info", json_object(), 0, true);
-	tell("r1/s1/step", json_pack("{s:[i], s:i, s:i, s:i}", "clients", 13, "bytes", 64, "repetition", 1, "rate", 0), 0, true);
+	tell("r1/s1/step", figures, 0, true);
 	run();
 	assert_int_equal(oc.stop_reason, STOP_HOST_LOST);
 	assert_int_equal(json_array_size(oc.steps), 0);
+	assert_int_equal(told_clients, 0);
+	assert_string_equal(oc.stop_detail, why);
+	/* The others name this host, and say what it said. */
+	assert_string_equal(left_why, why);
+	assert_true(team_is_over(&team));
+}
+
+static void member__more_clients_than_the_options_have__refused_and_all_hear_why(void **state)
+{
+	(void)state;
+	assert_step_refused(json_pack("{s:[i], s:i, s:i, s:i}", "clients", 13, "bytes", 64, "repetition", 1, "rate", 0),
+			    "the leader's step does not say how many of --clients each server gets");
+}
+
+/* Its workers have memory for half of them each. */
+static void member__all_clients_on_one_of_two_servers__refused_and_all_hear_why(void **state)
+{
+	char err[256];
+
+	(void)state;
+	assert_int_equal(targets_parse("targets", "127.0.0.1,127.0.0.1:7472", 7471, &cfg.targets, err, sizeof(err)), 0);
+	cfg.server = "127.0.0.1,127.0.0.1:7472";
+	assert_step_refused(json_pack("{s:[i, i], s:i, s:i, s:i}", "clients", 12, 0, "bytes", 64, "repetition", 1, "rate", 0),
+			    "the leader's step gives a server more clients than --deal gives it of --clients");
+}
+
+/* Such a message has no room for header and checksum: the length that is left of it would wrap. */
+static void member__message_below_the_workloads_minimum__refused_and_all_hear_why(void **state)
+{
+	(void)state;
+	cfg.verify = true;
+	assert_step_refused(json_pack("{s:[i], s:i, s:i, s:i}", "clients", 12, "bytes", 1, "repetition", 1, "rate", 0),
+			    "--message-size: 1 is not allowed with --workload echo --verify; allowed: 20 to 1048576");
+}
+
+static void member__rate_that_is_no_number__refused(void **state)
+{
+	(void)state;
+	assert_step_refused(json_pack("{s:[i], s:i, s:i, s:s}", "clients", 12, "bytes", 64, "repetition", 1, "rate", "0"),
+			    "--rate: a step at 18446744073709551615 a second is none of those that the options give");
+}
+
+static void member__server_is_not_proved__one_connection_and_no_client(void **state)
+{
+	static const char why[] = "the server 127.0.0.1 at 127.0.0.1:7471 is not proved by this host's --ca: tls_handshake: certificate:18";
+
+	(void)state;
+	steps_left = 1;
+	begin_as_member();
+	unproved = (struct fail){ .stage = STAGE_TLS_HANDSHAKE, .kind = FAIL_CERTIFICATE, .code = 18 };
+	run();
+	assert_int_equal(n_requests, 1);
+	assert_int_equal(told_clients, 0);
+	assert_int_equal(n_arrived, 0);
+	assert_int_equal(oc.stop_reason, STOP_HOST_LOST);
+	assert_memory_equal(left_why, why, sizeof(why) - 1);
+}
+
+/* A server that has no time for a question has shown its certificate all the same. */
+static void member__server_refuses_the_question__proved(void **state)
+{
+	(void)state;
+	steps_left = 1;
+	begin_as_member();
+	unproved = (struct fail){ .stage = STAGE_PSN_EXCHANGE, .kind = FAIL_REFUSED, .code = REFUSE_BUSY };
+	run();
+	assert_int_equal(n_requests, 1);
+	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
+	assert_string_equal(left_why, "");
+}
+
+static void proves_nothing(struct worker *w, enum worker_order order)
+{
+	if (order == ORDER_CONNECT) {
+		counter_set(&w->stats.unproved, 1);
+		counter_set(&w->stats.fulfilled, 0);	/* it connects no other client, and so never ends by itself */
+	}
+}
+
+static void member__server_fails_three_times_in_a_row__step_ends_here_and_all_hear_why(void **state)
+{
+	static const char why[] = "the server did not prove itself in 3 TLS handshakes in a row, and this host loads only those that its "
+		"--ca proves";
+
+	(void)state;
+	steps_left = 1;
+	cfg.step_timeout_ns = 600 * NS_PER_S;
+	on_order = proves_nothing;
+	begin_as_member();
+	run();
+	assert_string_equal(json_text_at(last_said, "wish"), why);
+	ASSERT_NAMES(arrived, n_arrived, "r1/s0/met", "r1/s1/ready", "r1/s1/measured", "r1/s1/counted");
+}
+
+/* The leader keeps its lease, and says nothing more once this host came to a gate. */
+static const char *silent_at;
+
+static void lead_until_silent(const char *barrier)
+{
+	if (!strstr(barrier, silent_at))
+		lead_steps(barrier);
+}
+
+static void assert_leader_is_given_up(const char *gate, const char *why)
+{
+	uint64_t begun = clock_now_ns();
+
+	silent_at = gate;
+	steps_left = 2;
+	begin_as_member();
+	leader = lead_until_silent;
+	cfg.step_timeout_ns = 10 * NS_PER_S;
+	run();
+	assert_int_equal(oc.stop_reason, STOP_HOST_LOST);
+	assert_string_equal(oc.stop_detail, why);
+	assert_string_equal(left_why, why);
+	assert_true(clock_now_ns() - begun < 600 * NS_PER_S);
+}
+
+static void member__leader_is_silent_at_a_gate__given_up(void **state)
+{
+	(void)state;
+	assert_leader_is_given_up("connected", "host  (rank 0) did not let the run pass the gate \"connected\" within 250 s");
+}
+
+static void member__leader_is_silent_after_measuring__given_up(void **state)
+{
+	(void)state;
+	assert_leader_is_given_up("measured", "host  (rank 0) did not let the run pass the gate \"measured\" within 271 s");
+}
+
+static void member__leader_is_silent_after_a_step__given_up(void **state)
+{
+	(void)state;
+	assert_leader_is_given_up("counted", "host  (rank 0), which leads the run, said nothing for 300 s");
+}
+
+static ev_timer talking;
+static unsigned n_words;
+
+static void on_word(struct ev_loop *l, ev_timer *t, int revents)
+{
+	json_t *what = json_pack("{s:i}", "hosts", 3);
+
+	(void)revents;
+	fake.events.on_said(fake.arg, 0, what);
+	json_decref(what);
+	if (--n_words)
+		call_in(100, &talking, on_word, NULL);
+	else
+		ev_timer_stop(l, t);
+}
+
+/* A leader that takes long for a step of its own says so once a second. */
+static void member__leader_says_how_it_goes__waited_for(void **state)
+{
+	uint64_t begun = clock_now_ns();
+
+	(void)state;
+	n_words = 10;
+	call_in(100, &talking, on_word, NULL);
+	run();
+	assert_string_equal(oc.stop_detail, "host  (rank 0), which leads the run, said nothing for 300 s");
+	assert_in_range((clock_now_ns() - begun) / NS_PER_S, 1300, 1310);
+}
+
+static void member__leader_never_says_the_end__waiting_for_it_ends(void **state)
+{
+	uint64_t begun = clock_now_ns();
+
+	(void)state;
+	assert_null(team_wait(&team, 0, "exit"));
+	assert_string_equal(left_why, "host  (rank 0), which leads the run, said nothing for 300 s");
+	assert_true(team_is_over(&team));
+	assert_in_range((clock_now_ns() - begun) / NS_PER_S, 300, 310);
 }
 
 #define MEMBER_TEST(f) cmocka_unit_test_setup_teardown(f, set_up_member, tear_down_hosts)
@@ -347,10 +603,27 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		LEADER_TEST(leader__one_step__gates_in_order_and_hosts_added_up),
 		LEADER_TEST(leader__host_is_lost_while_connecting__named_and_the_run_ends),
+		LEADER_TEST(leader__host_is_silent_before_the_first_step__put_out_by_name),
+		LEADER_TEST(leader__host_is_silent_while_connecting__put_out_by_name),
+		LEADER_TEST(leader__host_is_silent_while_warming_up__put_out_by_name),
+		LEADER_TEST(leader__host_is_silent_while_measuring__put_out_by_name),
+		LEADER_TEST(leader__host_is_silent_when_it_should_hand_in__put_out_by_name),
+		LEADER_TEST(leader__host_cannot_be_put_out__ends_without_the_others),
 		MEMBER_TEST(member__two_steps__hands_in_both_and_asks_no_server),
 		MEMBER_TEST(member__leader_cuts_the_step_short__leaves_and_waits_for_the_end),
 		MEMBER_TEST(member__leader_is_lost__ends_with_what_it_has),
-		MEMBER_TEST(member__step_that_cannot_be__refused),
+		MEMBER_TEST(member__more_clients_than_the_options_have__refused_and_all_hear_why),
+		MEMBER_TEST(member__all_clients_on_one_of_two_servers__refused_and_all_hear_why),
+		MEMBER_TEST(member__message_below_the_workloads_minimum__refused_and_all_hear_why),
+		MEMBER_TEST(member__rate_that_is_no_number__refused),
+		MEMBER_TEST(member__server_is_not_proved__one_connection_and_no_client),
+		MEMBER_TEST(member__server_refuses_the_question__proved),
+		MEMBER_TEST(member__leader_is_silent_at_a_gate__given_up),
+		MEMBER_TEST(member__leader_is_silent_after_measuring__given_up),
+		MEMBER_TEST(member__leader_is_silent_after_a_step__given_up),
+		MEMBER_TEST(member__leader_says_how_it_goes__waited_for),
+		MEMBER_TEST(member__leader_never_says_the_end__waiting_for_it_ends),
+		MEMBER_TEST(member__server_fails_three_times_in_a_row__step_ends_here_and_all_hear_why),
 	};
 
 	return cmocka_run_group_tests_name("loadgen_gates", tests, NULL, NULL);

@@ -115,7 +115,7 @@ static void iterations__fewer_than_asked_for__flagged(void **state)
 
 /* --- offered rates --- */
 
-static const struct workload messages_workload = { .streams = 1, .needs = needs_nothing };
+static const struct workload messages_workload = { .bytes_max = 1 << 20, .streams = 1, .needs = needs_nothing };
 
 static void rates__a_sweep__a_step_each(void **state)
 {
@@ -188,6 +188,7 @@ static void floor__two_steps__before_the_first_and_after_the_last(void **state)
 
 	(void)state;
 	cfg.floor = 3;
+	cfg.clients = 6;
 	cfg.steps = (struct opt_list){ .n = 2, .v = { 4, 6 } };
 	on_order = connect_alone;
 	run();
@@ -226,6 +227,7 @@ static void follow_up__step_not_held__right_after_it(void **state)
 {
 	(void)state;
 	cfg.floor = 3;
+	cfg.clients = 6;
 	cfg.steps = (struct opt_list){ .n = 2, .v = { 4, 6 } };
 	on_order = lose_one;
 	run();
@@ -458,7 +460,7 @@ static void use_two_servers(enum deal deal, uint32_t clients)
 {
 	char err[256];
 
-	assert_int_equal(targets_parse("127.0.0.1,127.0.0.1:7472", 7471, &cfg.targets, err, sizeof(err)), 0);
+	assert_int_equal(targets_parse("targets", "127.0.0.1,127.0.0.1:7472", 7471, &cfg.targets, err, sizeof(err)), 0);
 	cfg.server = "127.0.0.1,127.0.0.1:7472";
 	cfg.deal = (int)deal;
 	cfg.clients = cfg.steps.v[0] = clients;

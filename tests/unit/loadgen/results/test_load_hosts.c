@@ -39,7 +39,7 @@ static void step_of(uint32_t rank, int share, int64_t started_ns)
 
 static void about__known_and_unknown__only_what_is_understood(void **state)
 {
-	json_t *about = json_pack("{s:s, s:{s:s, s:i, s:s, s:{s:s, s:b}}, s:i}", "name", "load1", "environment", "kernel", "6.1",
+	json_t *about = json_pack("{s:s, s:{s:s, s:i, s:s, s:{s:s, s:b}}, s:i}", "name", "load1\nAll criteria are met", "environment", "kernel", "6.1",
 				  "cores", 8, "memory_bytes", "much", "rdma_device", "name", "rxe0", "is_software", 1, "build", 3);
 	json_t *a;
 
@@ -54,6 +54,8 @@ static void about__known_and_unknown__only_what_is_understood(void **state)
 	load_hosts_lost(h, 0, 3.5, "host g\xc3");
 	a = load_hosts_json(h);
 	assert_int_equal(json_array_size(a), 3);
+	/* It begins no line of the summary. */
+	assert_string_equal(json_text_at(json_array_get(a, 1), "name"), "load1\\x0aAll criteria are met");
 	assert_string_equal(json_text_at(json_array_get(a, 1), "about.kernel"), "6.1");
 	assert_int_equal(json_number_at(json_array_get(a, 1), "about.cores"), 8);
 	assert_true(json_is_null(json_at(json_array_get(a, 1), "about.memory_bytes")));

@@ -458,8 +458,19 @@ static void assert_refused(const char *path, json_t *v, const char *named)
 	step_free(before);
 }
 
+/* An object with so many levels of arrays in it. */
+static json_t *nested(unsigned levels)
+{
+	json_t *v = json_integer(1);
+
+	for (unsigned i = 1; i < levels; i++)
+		v = json_pack("[o]", v);
+	return json_pack("{s:o}", "x", v);
+}
+
 static void merge__damaged_member__named(void **state)
 {
+	static char text[256 << 10];
 	uint64_t seed = 9;
 
 	(void)state;
@@ -488,6 +499,8 @@ static void merge__damaged_member__named(void **state)
 	assert_refused("intervals", json_pack("[[f]]", 1.0), "\"intervals\"");
 	assert_refused("network", json_pack("{s:i}", "bytes_out", 3), "\"network\"");
 	assert_refused("own", json_array(), "\"own\"");
+	assert_refused("own", nested(17), "\"own\" is nested deeper than 16 levels");
+	assert_refused("own", json_pack("{s:s#}", "x", memset(text, 'x', sizeof(text)), (int)sizeof(text)), "\"own\" is longer than 262144 bytes");
 }
 
 /* A histogram whose figures do not fit its cells. */

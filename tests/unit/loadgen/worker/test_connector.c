@@ -246,6 +246,44 @@ static void start__as_many_as_the_window_takes__more_as_they_go_live(void **stat
 	assert_int_equal(rig.made, CLIENTS);
 }
 
+/* A server that does not prove itself, or a third party that the host was sent to, sees no more connections than those. */
+static void unproved__three_in_a_row__no_other_connection_begins(void **state)
+{
+	(void)state;
+	begin("", STAGE_FIRST_REPLY);
+	closes(0, FAIL_CERTIFICATE, 18);
+	closes(1, FAIL_TLS, 0);
+	assert_int_equal(rig.made, 10);
+	assert_int_equal(counter_get(&rig.stats.unproved), 0);
+	closes(2, FAIL_TLS, 40);
+	assert_int_equal(counter_get(&rig.stats.unproved), 1);
+	for (uint32_t i = 3; i < 10; i++)
+		closes(i, FAIL_CERTIFICATE, 18);
+	connector_more(&rig.connector);
+	assert_int_equal(rig.made, 10);
+	/* The next step begins anew. */
+	worker_stats_reset(&rig.stats);
+	connector_begin_step(&rig.connector, CLIENTS, CLIENTS, STAGE_FIRST_REPLY, false);
+	assert_true(rig.made > 10);
+	assert_int_equal(counter_get(&rig.stats.unproved), 0);
+}
+
+static void unproved__one_is_proved_in_between_or_others_time_out__go_on(void **state)
+{
+	(void)state;
+	begin("--connect-retries 0", STAGE_FIRST_REPLY);
+	closes(0, FAIL_CERTIFICATE, 18);
+	closes(1, FAIL_CERTIFICATE, 18);
+	assert_true(clients_ops.may_enter(rail(), &rig.conns[2], STAGE_PSN_EXCHANGE));
+	closes(3, FAIL_CERTIFICATE, 18);
+	closes(4, FAIL_CERTIFICATE, 18);
+	for (uint32_t i = 5; i < 8; i++)
+		closes(i, FAIL_TIMEOUT, 0);
+	assert_int_equal(counter_get(&rig.stats.unproved), 0);
+	closes(8, FAIL_CERTIFICATE, 18);
+	assert_int_equal(counter_get(&rig.stats.unproved), 1);
+}
+
 static void start__no_connection_object_is_free__goes_on_when_there_is(void **state)
 {
 	(void)state;
@@ -656,6 +694,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CONNECTOR_TEST(start__as_many_as_the_window_takes__more_as_they_go_live),
+		CONNECTOR_TEST(unproved__three_in_a_row__no_other_connection_begins),
+		CONNECTOR_TEST(unproved__one_is_proved_in_between_or_others_time_out__go_on),
 		CONNECTOR_TEST(start__no_connection_object_is_free__goes_on_when_there_is),
 		CONNECTOR_TEST(attempt__busy__waits_and_comes_first),
 		CONNECTOR_TEST(attempt__refused_for_good__failed_at_once),

@@ -35,7 +35,39 @@ static void check__message_sizes__each_within_the_workloads(void **state)
 	options_refused("--message-size 64,2M", "--message-size: 2097152 is not allowed with --workload echo");
 	options_refused("--workload atomic --message-size 16", "--message-size: 16 is not allowed");
 	options_refused("--workload write --message-size 1G --inflight 3", "--message-size and --inflight: ");
-	options_refused("--workload small --message-size 19 --verify", "--verify: ");
+	options_refused("--workload small --message-size 19 --verify",
+			"--message-size: 19 is not allowed with --workload small --verify; allowed: 20 to ");
+}
+
+static void check_step__figures_beyond_the_options__each_named(void **state)
+{
+	static const struct {
+		struct step_figures f;
+		const char *why;
+	} refused[] = {
+		{ { 4, 35, 1, 500 }, "--message-size: 35 is not allowed with --workload small --verify --message-auth; allowed: 36 to " },
+		{ { 4, 0, 1, 500 }, "--message-size: 0 is not allowed" },
+		{ { 4, UINT64_MAX, 1, 500 }, "--message-size: 18446744073709551615 is not allowed" },
+		{ { 4, 48, 1, 500 }, "--message-size: 48 is none of the sizes" },
+		{ { 0, 64, 1, 500 }, "--clients: 0 are not allowed" },
+		{ { 9, 64, 1, 500 }, "--clients: 9 are not allowed in a step; allowed: 1 to 8" },
+		{ { 4, 64, 0, 500 }, "--repeat: repetition 0 is not allowed; allowed: 1 to 2" },
+		{ { 4, 64, 3, 500 }, "--repeat: repetition 3 is not allowed" },
+		{ { 4, 64, 1, 0 }, "--rate: a step at 0 a second" },
+		{ { 4, 64, 1, 501 }, "--rate: a step at 501 a second" },
+	};
+	struct step_figures fits = { 8, 64, 2, 500 };
+	char err[256];
+
+	(void)state;
+	options_refused("--message-auth --message-size 31", "--message-size: 31 is not allowed with --workload echo --message-auth; "
+			"allowed: 32 to");
+	options_taken("--workload small --verify --message-auth --message-size 36,64 --clients 8 --repeat 2 --rate 500");
+	assert_int_equal(workload_check_step(&options, &fits, err, sizeof(err)), 0);
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		assert_int_equal(workload_check_step(&options, &refused[i].f, err, sizeof(err)), -EINVAL);
+		assert_memory_equal(err, refused[i].why, strlen(refused[i].why));
+	}
 }
 
 static void check__nothing_given__the_workloads_own_defaults(void **state)
@@ -144,6 +176,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(check__option_of_another_workload__refused),
 		cmocka_unit_test(check__message_sizes__each_within_the_workloads),
+		cmocka_unit_test(check_step__figures_beyond_the_options__each_named),
 		cmocka_unit_test(check__nothing_given__the_workloads_own_defaults),
 		cmocka_unit_test(check__windows__for_duplex_alone),
 		cmocka_unit_test(check__mix__three_numbers),
