@@ -55,6 +55,13 @@ const json_t *cluster_note(const struct cluster *c, const char *barrier, uint32_
 	return NULL;
 }
 
+void cluster_put_out_absent(struct cluster *c, const char *barrier, const char *why)
+{
+	(void)c;
+	(void)barrier;
+	(void)why;
+}
+
 void cluster_forget(struct cluster *c, const char *barrier)
 {
 	(void)c;
