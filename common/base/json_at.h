@@ -25,8 +25,8 @@ struct json_limit {
 	size_t memory_bytes;	/* as json_text_memory estimates it; SIZE_MAX: the caller has checked it */
 };
 
-/* How much memory the document of this text takes, text included. Estimated from what jansson and malloc take for each value, and
- * never too low: twice as much as a document with short names and numbers really takes. The text need not be valid JSON. */
+/* How much memory the document of this text takes, text included: an estimate from what jansson and malloc take for each value. It is
+ * never too low, and at most three times too high. The text need not be valid JSON. */
 size_t json_text_memory(const char *text, size_t bytes);
 /* The same for a document that was read. NULL takes nothing. */
 size_t json_memory(const json_t *document);

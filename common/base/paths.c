@@ -97,8 +97,8 @@ int path_open_file(const char *path)
 	struct stat st;
 	int fd;
 
-	/* Opening a device can have effects of its own, so what it is is asked before; and afterwards, as it may be exchanged
-	 * meanwhile. O_NONBLOCK: a FIFO that nobody writes to opens at once. */
+	/* Opening a device can have side effects, so stat comes first; fstat looks again, because the path may name another file
+	 * by then. With O_NONBLOCK a FIFO that nobody writes to opens at once. */
 	if (stat(path, &st))
 		return -errno;
 	fd = S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;

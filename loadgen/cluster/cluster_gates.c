@@ -11,7 +11,7 @@
 
 #define PART_BYTES	(512 * 1024)	/* a longer note is split over several keys */
 #define GO_IN_MAX_NS	(3600 * NS_PER_S)
-/* The longest word to go on has what 64 servers say of themselves, which takes 2 MiB. A page of etcd's has 16 of them. */
+/* The largest of these messages carries the reports of 64 servers, which take less than 2 MiB. A page of etcd's has up to 16. */
 #define GO_MEMORY_MAX	(8 * 1024 * 1024)
 
 /* ---- Leader: who has arrived */

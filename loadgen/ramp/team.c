@@ -15,8 +15,8 @@
 #define NAME_SIZE 96
 /* Of each host: words of progress are not to be what keeps etcd busy. */
 #define TELL_HOST_NS (10 * NS_PER_MS)
-/* Of memory (json_memory) for what the leader let go in a run and the next one: what 64 servers say of themselves takes 2 MiB, a step
- * some hundred bytes. */
+/* Maximum memory (json_memory) for what the leader let go in this run and the next one. The reports of 64 servers take less than
+ * 2 MiB, a step takes some hundred bytes. */
 #define GONE_BYTES_MAX (32 * 1024 * 1024)
 
 static void whole_name(const struct team *t, uint32_t step, const char *name, char *out)
@@ -62,7 +62,7 @@ static void be_out(struct team *t, const char *why)
 		ev_break(t->loop, EVBREAK_ALL);
 }
 
-/* Keeps what the leader let go until team_begin_run drops the run that it is of. False: that would be more than a run has. */
+/* Keeps what the leader let go until a later run begins. False: all that is kept would take more memory than a run needs. */
 static bool keep_gone(struct team *t, const char *barrier, json_t *what)
 {
 	json_object_set_new(t->gone, barrier, what ? json_incref(what) : json_object());

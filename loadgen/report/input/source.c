@@ -103,7 +103,7 @@ static void keep_number(double *to, const json_t *event, const char *name)
 		*to = v;
 }
 
-/* Some numbers of it: a hostile event can have thousands of members. */
+/* Keeps four numbers and not the event, which can have thousands of members. */
 static void keep_sample(struct source *s, const json_t *event)
 {
 	struct source_sample *grown = s->samples;

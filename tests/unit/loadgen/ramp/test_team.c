@@ -137,7 +137,8 @@ static void shown_on_a_terminal(const struct ramp *r, char *out, size_t size)
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY), slave, before = dup(STDERR_FILENO);
 	struct progress p = { .quiet = false };
-	ssize_t n;
+	size_t n = 0;
+	ssize_t got;
 
 	assert_true(master >= 0 && before >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
 	slave = open(ptsname(master), O_RDWR | O_NOCTTY);
@@ -146,10 +147,11 @@ static void shown_on_a_terminal(const struct ramp *r, char *out, size_t size)
 	dup2(slave, STDERR_FILENO);
 	progress_show(&p, r, "");
 	dup2(before, STDERR_FILENO);
-	n = read(master, out, size - 1);
-	assert_true(n > 0);
-	out[n] = '\0';
 	close(slave);
+	/* Until the end, which is EIO once nobody has the terminal open. */
+	while ((got = read(master, out + n, size - 1 - n)) > 0)
+		n += (size_t)got;
+	out[n] = '\0';
 	close(master);
 	close(before);
 }
