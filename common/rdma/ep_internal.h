@@ -51,9 +51,12 @@ struct ep {
 	uint8_t *slab;
 	size_t slab_bytes;
 	uint32_t buf_bytes;
+	size_t stride;		/* from one buffer to the next */
 	uint32_t n_bufs, n_free, n_posted;
 	uint32_t n_short;	/* receives that the SRQ is short of */
-	uint32_t *free_bufs;	/* stack */
+	uint32_t *free_bufs;	/* stack: buffers at its bottom have not been used for the longest time */
+	uint32_t n_unused;	/* entries at the bottom that nobody has taken since ep_trim began to watch them */
+	uint32_t n_trimmed;	/* entries at the bottom whose pages the kernel has back */
 	struct ep_buf_link *links;
 
 	/* What the last look at the receive queue found: `seen_n` completions, handled up to `seen_at`. */

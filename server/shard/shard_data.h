@@ -89,6 +89,7 @@ struct shard {
 	ev_timer housekeeping, probe, publish_timer;
 	bool publish_due;
 	uint64_t housekeeping_due_ns;
+	uint64_t trim_due_ns;	/* earliest time at which unused buffers are given back */
 	ev_prepare turn_end;
 	int listen_fd;
 	bool accept_paused;		/* for want of descriptors or memory, until accept_not_before_ns */
