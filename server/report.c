@@ -262,6 +262,16 @@ static json_t *rails_json(const struct server *server)
 	return a;
 }
 
+static json_t *transports_json(const struct server_config *c)
+{
+	json_t *a = json_array();
+
+	for (int t = 0; t < TRANSPORT_N; t++)
+		if (server_config_serves(c, (enum transport)t))
+			json_array_append_new(a, json_string(transport_names[t]));
+	return a;
+}
+
 json_t *report_info(const struct server *server)
 {
 	const struct server_config *c = server->cfg;
@@ -269,6 +279,7 @@ json_t *report_info(const struct server *server)
 	json_t *config = json_object(), *env = res_environment_json();
 
 	set_int(config, "threads", c->threads);
+	json_object_set_new(config, "transports", transports_json(c));
 	set_int(config, "max_clients", c->max_clients);
 	set_int(config, "message_bytes", c->message_bytes);
 	set_int(config, "credits", c->credits);
