@@ -98,6 +98,7 @@ struct shard {
 	uint64_t failed_log_ns;		/* and about clients that the server failed to serve */
 	char refusal[FRAME_REFUSE_TEXT_MAX + 1];	/* words of the last one that names numbers */
 	uint64_t crowd_log_ns;		/* and about an address that has too many connections */
+	uint64_t reader_log_ns;		/* and about clients that read too slowly */
 	struct waiting *waiting;	/* listen.c: room for the sockets that were accepted and wait */
 	struct waiting_list waiting_free;
 	uint32_t n_waiting;
