@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/json_at.h"
 #include "common/base/log.h"
+#include "common/sizes/held.h"
 #include "common/tls/tls_io.h"
 #include "server/report.h"
 #include "server/samples.h"
@@ -67,6 +68,28 @@ static void set_state(struct session *x, enum session_state state)
 	ev_timer_start(x->control->loop, &x->deadline);
 }
 
+static void free_mark(struct session *x)
+{
+	x->control->server->marks_bytes -= report_mark_bytes(x->mark);
+	report_mark_free(x->mark);
+	x->mark = NULL;
+}
+
+/* Later figures of the session begin here. 0, -ENOMEM, or -ENOSPC: all marks together may take no more. */
+static int set_mark(struct session *x)
+{
+	struct server *server = x->control->server;
+	int ret;
+
+	free_mark(x);
+	ret = report_mark_new(server, &x->mark);
+	server->marks_bytes += report_mark_bytes(x->mark);
+	if (ret || server->marks_bytes <= HELD_MARKS_BYTES)
+		return ret;
+	free_mark(x);
+	return -ENOSPC;
+}
+
 static void end(struct session *x, enum close_reason reason)
 {
 	struct control *t = x->control;
@@ -79,7 +102,7 @@ static void end(struct session *x, enum close_reason reason)
 	ev_timer_stop(t->loop, &x->sample);
 	ev_timer_stop(t->loop, &x->deadline);
 	tls_io_close(&x->io);
-	report_mark_free(x->mark);
+	free_mark(x);
 	TAILQ_REMOVE(&t->sessions, x, entry);
 	handover_session_ended(&t->server->handovers, x->seat);
 	free(x);
@@ -158,10 +181,8 @@ static int put_answer(struct session *x)
 	int ret = 0;
 
 	(void)json_memory_was_short();
-	if (x->request.what == CONTROL_MARK) {
-		report_mark_free(x->mark);
-		ret = report_mark_new(server, &x->mark);
-	}
+	if (x->request.what == CONTROL_MARK)
+		ret = set_mark(x);
 	if (ret)
 		return ret;
 	o = x->request.what == CONTROL_INFO ? report_info(server) : report_stats(server, x->mark);
@@ -173,8 +194,13 @@ static int put_answer(struct session *x)
 
 static void answer(struct session *x)
 {
+	int ret;
+
 	set_state(x, SESSION_SERVED);
-	if (put_answer(x)) {
+	ret = put_answer(x);
+	if (ret == -ENOSPC) {
+		refuse(x, REFUSE_NO_RESOURCES, "the marks of control sessions take as much memory as they may: end other sessions");
+	} else if (ret) {
 		if (log_is_due(&x->control->memory_log_ns, NS_PER_S))
 			log_warn("cannot make a report: this machine is out of memory");
 		refuse(x, REFUSE_NO_RESOURCES, "out of memory");

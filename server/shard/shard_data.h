@@ -53,6 +53,7 @@ struct server {
 	uint16_t tls_port;		/* the bound one, the same on all rails */
 	struct handover_queue handovers;
 	_Atomic uint64_t publish_wanted;	/* number of times that the main thread asked for fresh gauges */
+	size_t marks_bytes;		/* that all marks of control sessions take; the main thread's */
 	struct stats control_stats;	/* of control sessions; the main thread's; the only gauge is `controls` */
 	/* Shards call it, on their threads, after they handed a control session over, published the gauges that the
 	 * main thread asked for, or ended. */

@@ -3,6 +3,7 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,9 @@
 #include <jansson.h>
 
 #include "common/base/clock.h"
+#include "common/hist/hist.h"
 #include "common/rdma/async.h"
+#include "common/sizes/held.h"
 #include "common/tls/tls.h"
 #include "server/control.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
@@ -411,6 +414,47 @@ static void control__mark__later_stage_counts_start_there(void **state)
 	server_assert_all_back();
 }
 
+/* Bytes of the heap that are in use, of large blocks too. */
+static size_t heap_bytes(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
+}
+
+/* Six histograms of 224 KiB each, mostly zeros. */
+static void control__marks__take_little_and_all_together_no_more_than_they_may(void **state)
+{
+	struct peer client, p;
+	uint8_t buf[FRAME_CONTROL_BYTES];
+	size_t before, bytes;
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&client, 0);
+	for (uint64_t i = 0; i < 1000; i++)
+		hist_record(srv.shard->stats.stages[SS_TLS_ACCEPT], i * 7919);
+	connect_and_handshake(&p);
+	json_decref(ask_json(&p, CONTROL_STATS));
+	before = heap_bytes();
+	json_decref(ask_json(&p, CONTROL_MARK));
+	bytes = srv.server.marks_bytes;
+	assert_in_range(bytes, 1000, 64 << 10);
+	assert_in_range(heap_bytes() - before, 0, 64 << 10);
+	json_decref(ask_json(&p, CONTROL_MARK));
+	assert_int_equal(srv.server.marks_bytes, bytes);
+	srv.server.marks_bytes = HELD_MARKS_BYTES + 1;
+	peer_send(&p, buf, frame_encode_control(CONTROL_MARK, buf));
+	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	assert_int_equal(p.refuse.code, REFUSE_NO_RESOURCES);
+	assert_non_null(strstr(p.refuse.text, "marks of control sessions"));
+	peer_close(&p);
+	server_until(server_controls() == 0);
+	assert_int_equal(srv.server.marks_bytes, HELD_MARKS_BYTES + 1 - bytes);
+	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
+	server_assert_all_back();
+}
+
 static void control__bad_request_or_a_hello__refused(void **state)
 {
 	static const struct frame_hello hello = { .message_bytes = 64, .queue_depth = 4, .psn = 1 };
@@ -649,6 +693,7 @@ int main(void)
 		CONTROL_TEST(control__refused_client_stays__closed_at_its_deadline),
 		CONTROL_TEST(control__as_many_sessions_as_there_may_be__refused_as_busy),
 		CONTROL_TEST(control__one_address_has_all_it_may__another_is_answered),
+		CONTROL_TEST(control__marks__take_little_and_all_together_no_more_than_they_may),
 		CONTROL_TEST(control__limit_of_an_address__holds),
 		CONTROL_TEST(control__requests_in_advance__sixteen_are_answered),
 		CONTROL_TEST(stop__sessions_in_every_state__closed_with_a_goodbye),
