@@ -22,6 +22,9 @@
 #define WATCH_S 120.
 /* Requests that may have come before their predecessors' answers were read. */
 #define BURST_MAX 16
+/* When there are as many sessions as there may be, one that has asked nothing for so long makes room for a newcomer. */
+#define IDLE_LEAST_NS (3 * NS_PER_S)
+#define CROWD_LOG_NS (10 * NS_PER_S)
 
 enum session_state {
 	SESSION_SERVED,		/* reads a request or writes an answer; IDLE_S after the last request */
@@ -38,6 +41,7 @@ struct session {
 	struct addr peer;
 	uint32_t seat;			/* of the server's control sessions */
 	ev_timer deadline;
+	uint64_t state_ns;		/* since then it is in its state; SESSION_SERVED: since the last request was answered */
 	struct frame_control request;	/* the one that is being answered */
 	uint64_t publish_wanted;	/* SESSION_WAITS: what the shards are to have published */
 	unsigned burst;			/* requests found waiting, one after the other */
@@ -52,6 +56,7 @@ struct control {
 	TAILQ_HEAD(session_list, session) sessions;
 	bool stopped;
 	struct samples samples;
+	uint64_t crowd_log_ns;		/* earliest time of the next line about a session that made room */
 	uint64_t memory_log_ns;		/* earliest time of the next line about a report that could not be made */
 };
 
@@ -63,6 +68,7 @@ static void set_state(struct session *x, enum session_state state)
 	};
 
 	x->state = state;
+	x->state_ns = clock_now_ns();
 	ev_timer_stop(x->control->loop, &x->deadline);
 	ev_timer_set(&x->deadline, deadlines_s[state], 0.);
 	ev_timer_start(x->control->loop, &x->deadline);
@@ -383,8 +389,41 @@ static struct session *session_new(struct control *t, const struct handover *h)
 	return x;
 }
 
+/* The session that has been idle for longest, IDLE_LEAST_NS at least, or whose client does not read; NULL: none. */
+static struct session *longest_idle(const struct control *t)
+{
+	uint64_t now = clock_now_ns();
+	struct session *x, *longest = NULL;
+
+	TAILQ_FOREACH(x, &t->sessions, entry)
+		if (x->state == SESSION_SERVED && now - x->state_ns >= IDLE_LEAST_NS &&
+		    (!longest || x->state_ns < longest->state_ns))
+			longest = x;
+	return longest;
+}
+
+/* True if there are no more sessions than there may be, perhaps because another one made room. */
+static bool has_room(struct control *t)
+{
+	struct session *idle;
+	char peer[ADDR_TEXT_MAX];
+
+	if (handover_sessions(&t->server->handovers) <= CONTROL_SESSIONS_MAX)
+		return true;
+	idle = longest_idle(t);
+	if (!idle)
+		return false;
+	if (log_is_due(&t->crowd_log_ns, CROWD_LOG_NS))
+		log_warn("there are %u control sessions: ended an idle one, of %s, for a client of an address that has none",
+			 CONTROL_SESSIONS_MAX, addr_host_text(&idle->peer, peer));
+	tls_io_say_bye(&idle->io);
+	end(idle, CLOSE_CROWDED_OUT);
+	return true;
+}
+
 static void take_over(struct control *t, struct handover *h)
 {
+	bool room = has_room(t);
 	struct session *x = session_new(t, h);
 
 	if (!x) {
@@ -394,6 +433,9 @@ static void take_over(struct control *t, struct handover *h)
 		handover_session_ended(&t->server->handovers, h->seat);
 	} else if (t->stopped) {
 		end(x, CLOSE_DRAINING);
+	} else if (!room) {
+		refuse(x, REFUSE_BUSY, "too many control sessions");
+		serve(x);
 	} else {
 		begin_answer(x);
 		serve(x);
