@@ -37,8 +37,8 @@
 #define HOUSEKEEPING_NS (20 * NS_PER_MS)
 #define PUBLISH_S 0.01
 /* Buffers of clients over sockets that nobody used for so long are given back to the kernel, so many bytes at a time: about 2 ms. */
-#define TRIM_NS (2 * NS_PER_S)
-#define TRIM_BUDGET_BYTES (16u << 20)
+#define TRIM_NS NS_PER_S
+#define TRIM_BUDGET_BYTES (32u << 20)
 #define GOODBYE_BUDGET 256	/* clients that are told goodbye at a time: about 5 ms with Soft-RoCE */
 
 static void schedule_housekeeping(struct shard *s);
