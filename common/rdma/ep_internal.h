@@ -11,6 +11,9 @@
  * receives to a thread that sleeps, so the event means that one does not; half of them are left for the others. */
 #define SRQ_LIMIT (EP_BATCH / 2)
 
+/* Memory of buffers that ep_trim leaves where it is, so that light traffic does not wait for pages. */
+#define EP_KEPT_BYTES (256u << 10)
+
 struct ep_cq {
 	struct ibv_cq *cq;
 	uint64_t bit;		/* in the masks of struct ep */

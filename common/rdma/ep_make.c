@@ -198,8 +198,9 @@ int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep
 static uint32_t trimmable(const struct ep *ep)
 {
 	bool share_pages = ep->stride % page_bytes();
+	uint32_t kept = (uint32_t)MIN(EP_KEPT_BYTES / ep->stride, ep->n_bufs);
 
-	return ep->mr || (share_pages && ep->n_unused < ep->n_bufs) ? 0 : ep->n_unused;
+	return ep->mr || (share_pages && ep->n_unused < ep->n_bufs) ? 0 : MIN(ep->n_unused, ep->n_bufs - kept);
 }
 
 bool ep_needs_trim(const struct ep *ep)

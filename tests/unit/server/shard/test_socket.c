@@ -997,45 +997,6 @@ static void transports__not_served__refused_with_the_option(void **state)
 	server_assert_all_back();
 }
 
-/* ---- memory of buffers */
-
-static size_t resident_pages(void)
-{
-	const struct ep *ep = srv.shard->sock_ep;
-	static unsigned char in_core[4096];
-	size_t n = 0;
-
-	assert_in_range(ep->slab_bytes / (size_t)sysconf(_SC_PAGESIZE), 1, sizeof(in_core) - 1);
-	assert_int_equal(mincore(ep->slab, ep->slab_bytes, in_core), 0);
-	for (size_t i = 0; i < sizeof(in_core); i++)
-		n += in_core[i] & 1;
-	return n;
-}
-
-/* Used by one client, which then stays and says nothing more. */
-static void buffers__unused_for_a_while__their_memory_is_given_back(void **state)
-{
-	static uint8_t out[RECORD_HEADER_BYTES + (64u << 10)];
-	struct peer p;
-	uint64_t since;
-	int fd;
-
-	(void)state;
-	srv.cfg.message_bytes = 64 << 10;
-	start();
-	fd = go_live(&p);
-	give(fd, out, echo_record(out, 64 << 10, 1));
-	assert_int_equal(take(fd, out, sizeof(out)), sizeof(out));
-	assert_true(resident_pages() > 0);
-	since = clock_now_ns();
-	while (resident_pages() > 0 && clock_now_ns() - since < 6 * NS_PER_S)
-		server_wait();
-	assert_int_equal(resident_pages(), 0);
-	assert_int_equal(server_n(CONN_ST_LIVE), 1);
-	close(fd);
-	assert_left(CLOSE_PEER_LEFT);
-}
-
 /* ---- readers that are slow */
 
 #define ANSWER_BYTES (128u << 10)
@@ -1122,6 +1083,35 @@ static void reader__takes_enough__left_alone(void **state)
 	assert_left(CLOSE_PEER_LEFT);
 }
 
+/* ---- memory of buffers */
+
+static size_t resident_bytes(void)
+{
+	const struct ep *ep = srv.shard->sock_ep;
+	static unsigned char in_core[16384];
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), n = 0;
+
+	assert_in_range(ep->slab_bytes / page, 1, sizeof(in_core) - 1);
+	assert_int_equal(mincore(ep->slab, ep->slab_bytes, in_core), 0);
+	for (size_t i = 0; i < sizeof(in_core); i++)
+		n += in_core[i] & 1;
+	return n * page;
+}
+
+static void buffers__their_client_has_left__memory_given_back(void **state)
+{
+	uint64_t since;
+
+	(void)state;
+	close(ask_and_do_not_read());
+	assert_true(resident_bytes() > EP_KEPT_BYTES);
+	since = clock_now_ns();
+	while (resident_bytes() > EP_KEPT_BYTES && clock_now_ns() - since < 5 * NS_PER_S)
+		server_wait();
+	assert_in_range(resident_bytes(), 0, EP_KEPT_BYTES);
+	assert_left(CLOSE_PEER_LEFT);
+}
+
 #define SOCKET_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
 #define TEST_OVER(where, feature, f) { where ": " #f, f, server_rig_init, server_rig_stop, (void *)&(feature) }
 #define BOTH_TESTS(f) TEST_OVER("tcp", by_tcp, f), TEST_OVER("tls", by_tls, f)
@@ -1132,7 +1122,7 @@ int main(void)
 		SOCKET_TEST(tcp__proof_and_echoes__live_until_bye),
 		SOCKET_TEST(reader__takes_nothing_or_too_little__reset_after_three_intervals),
 		SOCKET_TEST(reader__takes_enough__left_alone),
-		SOCKET_TEST(buffers__unused_for_a_while__their_memory_is_given_back),
+		SOCKET_TEST(buffers__their_client_has_left__memory_given_back),
 		SOCKET_TEST(tcp__ends_without_bye__left),
 		SOCKET_TEST(tcp__proof_in_parts__live),
 		SOCKET_TEST(tcp__what_is_wrong_with_the_proof__rejected_with_a_code),
