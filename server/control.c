@@ -25,6 +25,7 @@
 /* When there are as many sessions as there may be, one that has asked nothing for so long makes room for a newcomer. */
 #define IDLE_LEAST_NS (3 * NS_PER_S)
 #define CROWD_LOG_NS (10 * NS_PER_S)
+#define PUBLISH_LOG_NS (10 * NS_PER_S)
 
 enum session_state {
 	SESSION_SERVED,		/* reads a request or writes an answer; IDLE_S after the last request */
@@ -45,6 +46,8 @@ struct session {
 	struct frame_control request;	/* the one that is being answered */
 	uint64_t publish_wanted;	/* SESSION_WAITS: what the shards are to have published */
 	unsigned burst;			/* requests found waiting, one after the other */
+	unsigned answered_at;		/* the turn of the loop (ev_iteration) in which it last got an answer */
+	ev_timer next_turn;		/* it may have sent more requests than that turn answered */
 	struct report_mark *mark;	/* NULL before the first MARK */
 	ev_timer sample;		/* SESSION_WATCHES: the next one is due */
 	uint64_t skipped;		/* samples that were due before the client had read the one before */
@@ -57,6 +60,7 @@ struct control {
 	bool stopped;
 	struct samples samples;
 	uint64_t crowd_log_ns;		/* earliest time of the next line about a session that made room */
+	uint64_t publish_log_ns;	/* earliest time of the next line about a shard that did not publish */
 	uint64_t memory_log_ns;		/* earliest time of the next line about a report that could not be made */
 };
 
@@ -106,6 +110,7 @@ static void end(struct session *x, enum close_reason reason)
 	if (x->state == SESSION_WATCHES)
 		samples_end(&t->samples);
 	ev_timer_stop(t->loop, &x->sample);
+	ev_timer_stop(t->loop, &x->next_turn);
 	ev_timer_stop(t->loop, &x->deadline);
 	tls_io_close(&x->io);
 	free_mark(x);
@@ -203,6 +208,7 @@ static void answer(struct session *x)
 	int ret;
 
 	set_state(x, SESSION_SERVED);
+	x->answered_at = ev_iteration(x->control->loop);
 	ret = put_answer(x);
 	if (ret == -ENOSPC) {
 		refuse(x, REFUSE_NO_RESOURCES, "the marks of control sessions take as much memory as they may: end other sessions");
@@ -328,18 +334,39 @@ static bool read_request(struct session *x)
 	return true;
 }
 
-/* Writes what is pending and reads the next request, until the socket or the shards have to be waited for. */
+/* True if the session has had its answer of this turn of the loop: other sessions, signals and samples come before it gets another
+ * one, however many requests it sent at once. */
+static bool waits_for_turn(struct session *x)
+{
+	struct ev_loop *loop = x->control->loop;
+
+	if (x->answered_at != ev_iteration(loop))
+		return false;
+	ev_timer_stop(loop, &x->next_turn);
+	ev_timer_set(&x->next_turn, 0., 0.);
+	ev_timer_start(loop, &x->next_turn);
+	return true;
+}
+
+/* Writes what is pending and reads the next request, until the socket, the shards or the next turn has to be waited for. */
 static void serve(void *session)
 {
 	struct session *x = session;
 
 	while (x->state == SESSION_SERVED)
-		if (wait_or_end(x, tls_io_write(&x->io)) || !read_request(x))
+		if (wait_or_end(x, tls_io_write(&x->io)) || waits_for_turn(x) || !read_request(x))
 			return;
 	if (x->state == SESSION_WATCHES)
 		serve_watcher(x);
 	else if (x->state == SESSION_REFUSED && !wait_or_end(x, tls_io_write(&x->io)) && tls_io_is_bye_answered(&x->io))
 		end(x, CLOSE_REFUSED);
+}
+
+static void on_next_turn(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	(void)loop;
+	(void)revents;
+	serve(w->data);
 }
 
 static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
@@ -353,7 +380,8 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 		end(x, CLOSE_CONTROL_END);
 		break;
 	case SESSION_WAITS:
-		log_warn("a shard did not publish its gauges in %.0f s: the report shows older ones", PUBLISH_S);
+		if (log_is_due(&x->control->publish_log_ns, PUBLISH_LOG_NS))
+			log_warn("a shard did not publish its gauges in %.0f s: the report shows older ones", PUBLISH_S);
 		answer(x);
 		serve(x);
 		break;
@@ -382,6 +410,8 @@ static struct session *session_new(struct control *t, const struct handover *h)
 	tls_io_adopt(&x->io, h->tls);
 	ev_timer_init(&x->deadline, on_deadline, 0., 0.);
 	x->deadline.data = x;
+	ev_timer_init(&x->next_turn, on_next_turn, 0., 0.);
+	x->next_turn.data = x;
 	ev_timer_init(&x->sample, on_sample, 0., 0.);
 	x->sample.data = x;
 	TAILQ_INSERT_TAIL(&t->sessions, x, entry);

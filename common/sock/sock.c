@@ -18,9 +18,11 @@
  * where it is to be. */
 #define SCRATCH_BYTES (64u << 10)
 #define DIRECT_BYTES (8u << 10)
-/* Of one connection in a turn of the loop. Writing has one too: encrypting takes as long as anything else. */
-#define READ_BUDGET_BYTES (256u << 10)
-#define WRITE_BUDGET_BYTES (256u << 10)
+/* Of one connection in a turn of the loop, in each direction: encrypting takes as long as anything else. Where many connections use
+ * theirs up, each gets a share of TURN_BYTES, but no less than SHARE_LEAST_BYTES, so that a turn is short for everybody else. */
+#define BUDGET_BYTES (256u << 10)
+#define TURN_BYTES (4u << 20)
+#define SHARE_LEAST_BYTES (16u << 10)
 #define WRITE_LEAST_BYTES ((size_t)4 << 10)	/* what a call counts as, however little it wrote */
 /* Records that go out with one system call, and bytes that go into one TLS record (RFC 8446, 5.1). */
 #define JOINED_MAX 32u
@@ -31,6 +33,8 @@ struct sock_ctx {
 	struct ev_loop *loop;
 	struct ep *ep;
 	const struct sock_user *user;
+	unsigned turn;			/* of the loop (ev_iteration) */
+	uint32_t busy, busy_before;	/* budgets that were used up in it, and in the one before */
 	uint8_t in[SCRATCH_BYTES];
 	uint8_t out[TLS_RECORD_BYTES];
 };
@@ -53,6 +57,21 @@ int sock_ctx_new(const struct sock_config *cfg, struct ev_loop *loop, struct ep 
 void sock_ctx_free(struct sock_ctx *ctx)
 {
 	free(ctx);
+}
+
+/* How many bytes a connection may read, or write, in this turn. */
+static size_t budget_bytes(struct sock_ctx *ctx)
+{
+	unsigned turn = ev_iteration(ctx->loop);
+
+	if (turn != ctx->turn) {
+		ctx->busy_before = turn == ctx->turn + 1 ? ctx->busy : 0;
+		ctx->busy = 0;
+		ctx->turn = turn;
+	}
+	if (ctx->busy_before <= TURN_BYTES / BUDGET_BYTES)
+		return BUDGET_BYTES;
+	return MAX(TURN_BYTES / ctx->busy_before, SHARE_LEAST_BYTES);
 }
 
 bool sock_is_open(const struct sock *s)
@@ -238,7 +257,7 @@ static ssize_t write_plain(struct sock *s)
 
 	if (may_skip_copy(s))
 		return write_pinned(s);
-	for (uint32_t i = 0; i < JOINED_MAX && buf != EP_NO_BUF && bytes < WRITE_BUDGET_BYTES; i++) {
+	for (uint32_t i = 0; i < JOINED_MAX && buf != EP_NO_BUF && bytes < BUDGET_BYTES; i++) {
 		const struct ep_buf_link *l = link_of(s, buf);
 
 		if (i && is_large(s, l))
@@ -299,7 +318,7 @@ static ssize_t write_tls(struct sock *s)
 /* Sends what waits, as much as the socket takes and a turn allows: the rest when the socket says that it takes more. */
 static void flush(struct sock *s)
 {
-	size_t total = 0;
+	size_t total = 0, most = budget_bytes(s->ctx);
 
 	s->blocked = false;
 	while (s->first != EP_NO_BUF && !s->blocked) {
@@ -310,8 +329,9 @@ static void flush(struct sock *s)
 		advance(s, (size_t)n);
 		/* A peer may demand TLS records of 512 bytes (RFC 6066, 4), each of which costs a call. */
 		total += MAX((size_t)n, WRITE_LEAST_BYTES);
-		s->blocked |= total >= WRITE_BUDGET_BYTES && s->first != EP_NO_BUF;
+		s->blocked |= total >= most && s->first != EP_NO_BUF;
 	}
+	s->ctx->busy += total >= most;
 	/* TLS holds small writes back. */
 	if (s->tls && !s->blocked && !wait_for(s, tls_flush(s->tls), false))
 		return;
@@ -454,11 +474,11 @@ static void consume(struct sock *s, const uint8_t *data, size_t n)
 	}
 }
 
-/* Reads once. Returns as read_some; also 0 if it is known that nothing more is there. */
-static ssize_t read_once(struct sock *s)
+/* Reads once, `most` bytes at most. Returns as read_some; also 0 if it is known that nothing more is there. */
+static ssize_t read_once(struct sock *s, size_t most)
 {
 	bool direct = s->buf != EP_NO_BUF && s->record.bytes - s->got >= DIRECT_BYTES;
-	size_t wanted = direct ? s->record.bytes - s->got : SCRATCH_BYTES;
+	size_t wanted = MIN(direct ? s->record.bytes - s->got : SCRATCH_BYTES, most);
 	ssize_t n = read_some(s, direct ? ep_buf(s->ctx->ep, s->buf) + s->got : s->ctx->in, wanted);
 
 	if (n <= 0)
@@ -480,17 +500,18 @@ static ssize_t read_once(struct sock *s)
 static void receive(struct sock *s)
 {
 	struct ep *ep = s->ctx->ep;
-	size_t total = 0;
+	size_t total = 0, most = budget_bytes(s->ctx);
 	ssize_t n = 1;
 
 	s->reads_when_writable = false;
 	if (zerocopy_is_under_way(&s->zerocopy))
 		zerocopy_reap(&s->zerocopy, s->fd, ep);
 	ep_hold(ep);
-	while (n > 0 && total < READ_BUDGET_BYTES) {
-		n = read_once(s);
+	while (n > 0 && total < most) {
+		n = read_once(s, most - total);
 		total += n > 0 ? (size_t)n : 0;
 	}
+	s->ctx->busy += total >= most;
 	/* What TLS has read already raises no event. */
 	if (n > 0 && s->tls)
 		read_again(s);

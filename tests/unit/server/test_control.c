@@ -31,10 +31,11 @@ static bool no_memory;		/* none can be made */
 void ev_timer_start(struct ev_loop *loop, ev_timer *w) EV_NOEXCEPT
 {
 	void (*real)(struct ev_loop *, ev_timer *);
+	bool next_turn = w->at <= 0;
 
 	*(void **)&real = dlsym(RTLD_NEXT, "ev_timer_start");
 	real(loop, w);
-	if (loop == srv.main_loop)
+	if (loop == srv.main_loop && !next_turn)
 		deadline = w;
 }
 
@@ -495,6 +496,44 @@ static void control__idle_too_long__ended(void **state)
 	server_assert_all_back();
 }
 
+/* A report is dumped twice, for its length and into its frame. */
+static unsigned answers_in_a_turn(void)
+{
+	unsigned before = dumps;
+
+	ev_run(srv.main_loop, EVRUN_NOWAIT);
+	return (dumps - before) / 2;
+}
+
+/* Whoever else the main thread serves is not kept waiting for all of them. */
+static void control__requests_at_once__one_answer_in_a_turn(void **state)
+{
+	uint8_t frames[4][FRAME_CONTROL_BYTES];
+	unsigned answers = 0;
+	struct peer p;
+	size_t put;
+
+	(void)state;
+	server_rig_start();
+	connect_and_handshake(&p);
+	json_decref(ask_json(&p, CONTROL_INFO));
+	for (int i = 0; i < 4; i++)
+		frame_encode_control(CONTROL_INFO, frames[i]);
+	/* peer_send would turn the loop. */
+	assert_int_equal(tls_write(p.tls, frames, sizeof(frames), &put), TLS_DONE);
+	assert_int_equal(tls_flush(p.tls), TLS_DONE);
+	for (int i = 0; i < 1000000 && answers < 4; i++) {
+		unsigned n = answers_in_a_turn();
+
+		assert_in_range(n, 0, 1);
+		answers += n;
+	}
+	assert_int_equal(answers, 4);
+	peer_abort(&p);
+	server_until(server_controls() == 0);
+	server_assert_all_back();
+}
+
 /* Clients that only control do not count as clients, and may be there when the server is full. */
 static void control__server_full__answers(void **state)
 {
@@ -736,6 +775,7 @@ int main(void)
 		CONTROL_TEST(control__marks__take_little_and_all_together_no_more_than_they_may),
 		CONTROL_TEST(control__all_seats_taken__the_longest_idle_makes_room_for_another_address),
 		CONTROL_TEST(control__limit_of_an_address__holds),
+		CONTROL_TEST(control__requests_at_once__one_answer_in_a_turn),
 		CONTROL_TEST(control__requests_in_advance__sixteen_are_answered),
 		CONTROL_TEST(stop__sessions_in_every_state__closed_with_a_goodbye),
 	};

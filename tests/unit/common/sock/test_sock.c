@@ -742,6 +742,54 @@ static void open__records_came_with_the_handshake__told(void **state)
 	until(records == 1);
 }
 
+#define MANY 24
+#define MANY_BYTES 4096u	/* of a record of theirs, its header included */
+
+/* Fills what the kernel holds for a connection with records. */
+static void fill_socket(int fd)
+{
+	static uint8_t bytes[MANY_BYTES];
+	size_t n = make_record(bytes, MANY_BYTES - RECORD_HEADER_BYTES, 1);
+
+	assert_int_equal(n, MANY_BYTES);
+	while (send(fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n)
+		;
+}
+
+/* Each of many connections could be read from for as long as one alone: whoever else has a part in the loop would wait for all. */
+static void receive__many_connections_never_stop_sending__they_share_a_turn(void **state)
+{
+	static struct sock many[MANY];
+	int fds[MANY][2], room = 1 << 20;
+	unsigned in_turn[3];
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds[i]), 0);
+		assert_int_equal(setsockopt(fds[i][0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
+		sock_init(&many[i], ctx);
+		sock_open_plain(&many[i], fds[i][1], 0);
+	}
+	for (int k = 0; k < 3; k++) {
+		unsigned before = records;
+
+		for (int i = 0; i < MANY; i++)
+			fill_socket(fds[i][0]);
+		turn();
+		in_turn[k] = records - before;
+	}
+	/* So many connections were not known to be busy before the first turn. */
+	assert_in_range(in_turn[0] * MANY_BYTES, 5u << 20, MANY * (256u << 10));
+	/* The rest of a record may come along. */
+	assert_in_range(in_turn[1] * MANY_BYTES, 3u << 20, (4u << 20) + MANY * MANY_BYTES);
+	assert_in_range(in_turn[2] * MANY_BYTES, 3u << 20, (4u << 20) + MANY * MANY_BYTES);
+	for (int i = 0; i < MANY; i++) {
+		sock_close(&many[i]);
+		close(fds[i][0]);
+	}
+	assert_int_equal(ends, 0);
+}
+
 static void end__bytes_that_are_no_tls__fails(void **state)
 {
 	(void)state;
@@ -906,6 +954,7 @@ int main(void)
 		OVER_PAIR(receive__many_tls_records_in_a_packet__all_of_them),
 		OVER_BOTH(end__peer_closes_within_a_record__closed),
 		OVER_BOTH(end__peer_resets__closed),
+		TEST_OVER("tcp", over_tcp, receive__many_connections_never_stop_sending__they_share_a_turn),
 		OVER_TLS(end__bytes_that_are_no_tls__fails),
 		OVER_TLS(end__peer_says_goodbye__closed),
 		OVER_BOTH(bye__from_the_peer__told_behind_its_records),
