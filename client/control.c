@@ -7,10 +7,13 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/json_at.h"
 #include "common/tls/tls_io.h"
 
 /* A server may send twice as many samples as were asked for, and so many more, since clocks differ and networks wait. */
 #define SAMPLES_SPARE 16
+/* A report as servers make them takes 14 times as much memory as its text has bytes. */
+#define REPORT_MEMORY_MAX (16 * (size_t)FRAME_REPORT_BYTES_MAX)
 
 enum control_state { CT_IDLE, CT_CONNECTING, CT_HANDSHAKE, CT_EXCHANGE };
 
@@ -78,6 +81,7 @@ static bool is_flooded(struct control *c)
 
 static void on_answer(struct control *c, const struct frame_header *h)
 {
+	static const struct json_limit limit = { FRAME_REPORT_BYTES_MAX, REPORT_MEMORY_MAX };
 	const uint8_t *frame = c->io.frame;
 	struct frame_refuse r;
 	const char *why = "";
@@ -88,7 +92,7 @@ static void on_answer(struct control *c, const struct frame_header *h)
 		return;
 	}
 	report = h->type == FRAME_REPORT ?
-		 json_loadb((const char *)frame + FRAME_HEADER_BYTES, h->length - FRAME_HEADER_BYTES, 0, NULL) : NULL;
+		 json_read((const char *)frame + FRAME_HEADER_BYTES, h->length - FRAME_HEADER_BYTES, 0, &limit, NULL, 0) : NULL;
 	if (!report) {
 		fail(c, FAIL_PROTOCOL, PROTO_BAD_FRAME, "");
 		return;

@@ -13,6 +13,7 @@
 #include "common/base/json_at.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/utf8.h"
 #include "loadgen/analysis/baseline.h"
 #include "loadgen/analysis/offered.h"
 #include "loadgen/analysis/untaken.h"
@@ -121,7 +122,7 @@ static bool run_round(struct comparison *k, int argc, char **argv, enum run_exit
 
 		snprintf(cfg->name_text, sizeof(cfg->name_text), "%u-%u", k->rounds + 1, which + 1);
 		if (!cfg->quiet)
-			fprintf(stderr, "round %u of %llu: %s\n", k->rounds + 1, (unsigned long long)k->a->rounds,
+			utf8_print_line(stderr, "round %u of %llu: %s", k->rounds + 1, (unsigned long long)k->a->rounds,
 				k->a->v[which].name);
 		*status = run_once(cfg, argc, argv, false, &runs[which]);
 	}
@@ -248,7 +249,7 @@ static json_t *comparison_json(const struct comparison *k, const char *id)
 }
 
 /* "+12.3 % (+10.1 to +15.0)" */
-static void print_improvement(const json_t *ratio)
+static void write_improvement(const json_t *ratio, FILE *out)
 {
 	double value = json_number_at(ratio, "value"), low = json_number_at(ratio, "low");
 	char text[64] = "-";
@@ -258,15 +259,15 @@ static void print_improvement(const json_t *ratio)
 			 100 * (json_number_at(ratio, "high") - 1));
 	else if (isfinite(value))
 		snprintf(text, sizeof(text), "%+.1f %%", 100 * (value - 1));
-	printf("  %-28s", text);
+	fprintf(out, "  %-28s", text);
 }
 
-static void print_figure(double v)
+static void write_figure(double v, FILE *out)
 {
 	if (isfinite(v))
-		printf(" %10.*f", v < 1 ? 5 : v < 100 ? 2 : 0, v);
+		fprintf(out, " %10.*f", v < 1 ? 5 : v < 100 ? 2 : 0, v);
 	else
-		printf(" %10s", "-");
+		fprintf(out, " %10s", "-");
 }
 
 /* The metrics that the table has; the others are in compare.json. */
@@ -284,23 +285,23 @@ static const struct shown {
 	{ "generator_cpu_ns_per_message", "generator CPU us/op", 1e3 },
 };
 
-static void print_row(const json_t *row)
+static void write_row(const json_t *row, FILE *out)
 {
 	const char *metric = json_text_at(row, "metric");
 
 	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
 		if (strcmp(metric, shown[i].metric) != 0)
 			continue;
-		printf("  %-20s", shown[i].title);
-		print_figure(json_number_at(row, "base.value") / shown[i].unit);
-		print_figure(json_number_at(row, "run.value") / shown[i].unit);
-		print_improvement(json_at(row, "round_ratio"));
-		printf("  %s\n", json_text_at(row, "verdict"));
+		fprintf(out, "  %-20s", shown[i].title);
+		write_figure(json_number_at(row, "base.value") / shown[i].unit, out);
+		write_figure(json_number_at(row, "run.value") / shown[i].unit, out);
+		write_improvement(json_at(row, "round_ratio"), out);
+		fprintf(out, "  %s\n", json_text_at(row, "verdict"));
 	}
 }
 
 /* An alternative that did not run as it was meant to is no comparison of what its name says. */
-static void print_untaken(const json_t *o)
+static void write_untaken(const json_t *o, FILE *out)
 {
 	json_t *alternative, *e;
 	char text[256];
@@ -308,26 +309,26 @@ static void print_untaken(const json_t *o)
 
 	json_array_foreach(json_object_get(o, "alternatives"), i, alternative) {
 		json_array_foreach(json_object_get(alternative, "not_taken"), n, e) {
-			printf("Not as asked, %s: %s\n", json_text_at(alternative, "name"),
+			fprintf(out, "Not as asked, %s: %s\n", json_text_at(alternative, "name"),
 			       untaken_text(e, text, sizeof(text)));
 		}
 	}
 }
 
-static void print_crossovers(const json_t *o)
+static void write_crossovers(const json_t *o, FILE *out)
 {
 	json_t *c;
 	size_t i;
 
 	json_array_foreach(json_object_get(o, "crossovers"), i, c) {
-		printf("%.0f clients, %.0f bytes: at about %.0f/s offered, p99 of %s crosses the baseline's; beyond it, it is %s\n",
+		fprintf(out, "%.0f clients, %.0f bytes: at about %.0f/s offered, p99 of %s crosses the baseline's; beyond it, it is %s\n",
 		       json_number_at(c, "clients"), json_number_at(c, "message_bytes"), json_number_at(c, "offered_per_s"),
 		       json_text_at(c, "name"), json_is_true(json_object_get(c, "faster_beyond")) ? "lower" : "higher");
 	}
 }
 
 /* "1 clients, p50: tcp is ahead, from 36.4 KiB on rdma" */
-static void print_sizes(const json_t *o)
+static void write_sizes(const json_t *o, FILE *out)
 {
 	json_t *s, *a;
 	size_t i, n;
@@ -335,44 +336,59 @@ static void print_sizes(const json_t *o)
 	json_array_foreach(json_object_get(o, "sizes"), i, s) {
 		size_t leads = json_array_size(json_object_get(s, "ahead"));
 
-		printf("%.0f clients, %s of %s and %s: ", json_number_at(s, "clients"),
+		fprintf(out, "%.0f clients, %s of %s and %s: ", json_number_at(s, "clients"),
 		       strcmp(json_text_at(s, "metric"), "response_p50_ns") == 0 ? "p50" : "bandwidth",
 		       json_string_value(json_array_get(json_object_get(s, "names"), 0)),
 		       json_string_value(json_array_get(json_object_get(s, "names"), 1)));
 		json_array_foreach(json_object_get(s, "ahead"), n, a) {
 			if (n)
-				printf(", from about %.0f bytes on ", json_number_at(a, "from_bytes"));
-			printf("%s%s", json_text_at(a, "name"), n ? "" : " is ahead");
+				fprintf(out, ", from about %.0f bytes on ", json_number_at(a, "from_bytes"));
+			fprintf(out, "%s%s", json_text_at(a, "name"), n ? "" : " is ahead");
 		}
-		printf("%s%s\n", leads ? "" : "equal", leads > 1 ? "" : " at all sizes");
+		fprintf(out, "%s%s\n", leads ? "" : "equal", leads > 1 ? "" : " at all sizes");
 	}
 }
 
-static void print_table(const json_t *o)
+static void write_table(const json_t *o, FILE *out)
 {
 	json_t *point, *candidate, *row;
 	size_t n, i, r;
 
-	printf("Candidates against the baseline %s: medians of %.0f interleaved rounds, improvements with their range\n",
+	fprintf(out, "Candidates against the baseline %s: medians of %.0f interleaved rounds, improvements with their range\n",
 	       json_text_at(o, "baseline"), json_number_at(o, "rounds"));
 	if (json_number_at(o, "rounds") < BASELINE_ROUNDS)
-		printf("Fewer than %d rounds: no verdict, only a sign that everything runs.\n", BASELINE_ROUNDS);
-	printf("  figure                  baseline  candidate  %-28s  verdict\n", "improvement");
+		fprintf(out, "Fewer than %d rounds: no verdict, only a sign that everything runs.\n", BASELINE_ROUNDS);
+	fprintf(out, "  figure                  baseline  candidate  %-28s  verdict\n", "improvement");
 	json_array_foreach(json_object_get(o, "points"), n, point) {
 		json_array_foreach(json_object_get(point, "candidates"), i, candidate) {
-			printf("%.0f clients, %.0f bytes", json_number_at(point, "clients"),
+			fprintf(out, "%.0f clients, %.0f bytes", json_number_at(point, "clients"),
 			       json_number_at(point, "message_bytes"));
 			if (isfinite(json_number_at(point, "offered_per_s")))
-				printf(", %.0f/s offered", json_number_at(point, "offered_per_s"));
-			printf(": %s\n", json_text_at(candidate, "name"));
+				fprintf(out, ", %.0f/s offered", json_number_at(point, "offered_per_s"));
+			fprintf(out, ": %s\n", json_text_at(candidate, "name"));
 			json_array_foreach(json_object_get(candidate, "rows"), r, row) {
-				print_row(row);
+				write_row(row, out);
 			}
 		}
 	}
-	print_untaken(o);
-	print_crossovers(o);
-	print_sizes(o);
+	write_untaken(o, out);
+	write_crossovers(o, out);
+	write_sizes(o, out);
+}
+
+/* Names of alternatives and what a server says of itself are in it: shown as utf8_print does. */
+static void print_table(const json_t *o)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *memory = open_memstream(&text, &bytes);
+
+	if (!memory)
+		return;
+	write_table(o, memory);
+	if (fclose(memory) == 0)
+		utf8_print(text, stdout);
+	free(text);
 }
 
 /* The table, and the report if it is to. False if a file could not be written. */
@@ -382,11 +398,11 @@ static bool show(const json_t *o, struct results *results, bool report)
 	int ret = report ? suite_report_write(results_dir(results), err, sizeof(err)) : 0;
 
 	print_table(o);
-	printf("Results: %s\n", results_dir(results));
+	utf8_print_line(stdout, "Results: %s", results_dir(results));
 	if (ret)
 		log_error("no report: %s", err);
 	else if (report)
-		printf("Report:  %s/report.html\n", results_dir(results));
+		utf8_print_line(stdout, "Report:  %s/report.html", results_dir(results));
 	return !ret;
 }
 

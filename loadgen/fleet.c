@@ -13,6 +13,7 @@
 #include "common/base/log.h"
 #include "client/resolve.h"
 #include "common/base/addr.h"
+#include "common/base/utf8.h"
 #include "common/host/res.h"
 #include "common/rdma/dev.h"
 #include "loadgen/cluster/etcd/bus_url.h"
@@ -114,15 +115,16 @@ static void print_command(const struct loadgen_config *cfg, const json_t *option
 {
 	/* Figures may go to stdout, and they are to be alone there. */
 	FILE *out = cfg->json && strcmp(cfg->json, "-") == 0 ? stderr : stdout;
+	const char *lease = NULL;
 	json_t *o;
 	size_t i;
 
-	fprintf(out, "On %s: performance_test ", cfg->hosts == 2 ? "the other host" : "each of the other hosts");
 	json_array_foreach((json_t *)options, i, o) {
 		if (strcmp(json_string_value(json_array_get(o, 0)), "lease") == 0)
-			fprintf(out, "--lease %s ", json_string_value(json_array_get(o, 1)));
+			lease = json_string_value(json_array_get(o, 1));
 	}
-	fprintf(out, "--join '%s'\n", url);
+	utf8_print_line(out, "On %s: performance_test %s%s%s--join '%s'", cfg->hosts == 2 ? "the other host" : "each of the other hosts",
+			lease ? "--lease " : "", lease ? lease : "", lease ? " " : "", url);
 	fflush(out);
 }
 

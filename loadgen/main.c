@@ -10,6 +10,7 @@
 #include "common/base/build_info.h"
 #include "common/base/json_at.h"
 #include "common/base/log.h"
+#include "common/base/utf8.h"
 #include "loadgen/config/config.h"
 #include "loadgen/environment.h"
 #include "loadgen/compare.h"
@@ -41,7 +42,7 @@ struct task {
 
 static int complain(const struct opts_spec *spec, const char *text)
 {
-	fprintf(stderr, "%s: %s\n", spec->program, text);
+	opts_print_error(spec, text, stderr);
 	return EXIT_USAGE;
 }
 
@@ -62,10 +63,6 @@ static int check_options(struct task *t, int argc, char **argv, char *err, size_
 
 	if (cfg->plan && loadgen_has_hosts(cfg)) {
 		snprintf(err, err_size, "--lead, --join, --cluster: plan one load host, with its share of --clients");
-		return -EINVAL;
-	}
-	if (cfg->plan && cfg->transport != TRANSPORT_RDMA) {
-		snprintf(err, err_size, "--transport: plan says what rdma needs, and nothing of %s", transport_names[cfg->transport]);
 		return -EINVAL;
 	}
 	if (cfg->plan && (compares || cfg->suite)) {
@@ -92,7 +89,7 @@ static bool take_options(const struct opts_spec *spec, int argc, char **argv, st
 		opts_print_help(spec, stdout);
 		return false;
 	case OPTS_VERSION:
-		printf("performance_test %s\n", build_info_text());
+		utf8_print_line(stdout, "performance_test %s", build_info_text());
 		return false;
 	case OPTS_ERROR:
 		*status = complain(spec, err);

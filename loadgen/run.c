@@ -8,6 +8,7 @@
 #include "common/base/json_at.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/utf8.h"
 #include "loadgen/environment.h"
 #include "loadgen/ramp/ramp.h"
 #include "loadgen/report/report.h"
@@ -112,13 +113,13 @@ static void say_where(struct results *results, bool unreported, bool made, bool 
 	if (!print)
 		return;
 	if (!left)
-		printf("Results: none; nothing could be written to %s: %s\n", dir, why);
+		utf8_print_line(stdout, "Results: none; nothing could be written to %s: %s", dir, why);
 	else if (results_are_incomplete(results))
-		printf("Results: incomplete, %s: %s\n", dir, why);
+		utf8_print_line(stdout, "Results: incomplete, %s: %s", dir, why);
 	else
-		printf("Results: %s%s\n", dir, unreported ? " (without its report)" : "");
+		utf8_print_line(stdout, "Results: %s%s", dir, unreported ? " (without its report)" : "");
 	if (made)
-		printf("Report:  %s/report.html\n", dir);
+		utf8_print_line(stdout, "Report:  %s/report.html", dir);
 }
 
 /* Writes the run's files, and says so if `print`. False if one of them could not be written. */

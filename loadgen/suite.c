@@ -256,7 +256,7 @@ static enum run_exit prepare_and_run(struct runner *r, unsigned i, json_t *o)
 		status = run_entry(r, i, o);
 	}
 	if (note[0] && !r->base->quiet)
-		fprintf(stderr, "suite: %s: %s\n", e->id, note);
+		utf8_print_line(stderr, "suite: %s: %s", e->id, note);
 	json_object_set_new(o, "note", note[0] ? json_string(note) : json_null());
 	return status;
 }
@@ -266,13 +266,11 @@ static enum run_exit do_entry(struct runner *r, unsigned i)
 	struct suite_entry *e = &r->suite->entries[i];
 	json_t *o = entry_json(e);
 	enum run_exit status;
-	char title[512];
 
 	if (!o)
 		return EXIT_ENVIRONMENT;
 	if (!r->base->quiet)
-		fprintf(stderr, "suite: entry %u of %u: %s: %s\n", i + 1, r->suite->n, e->id,
-			utf8_show(e->title, title, sizeof(title)));
+		utf8_print_line(stderr, "suite: entry %u of %u: %s: %s", i + 1, r->suite->n, e->id, e->title);
 	status = prepare_and_run(r, i, o);
 	if (!json_object_get(o, "status"))
 		json_object_set_new(o, "status", json_string(json_object_get(o, "folder") ? "ran" : "failed"));
@@ -305,7 +303,8 @@ static enum run_exit finish(struct runner *r)
 	/* The leader of several hosts shows it, and makes the report. */
 	if (r->base->rank == 0) {
 		suite_results_print(r->out, stdout);
-		printf("\nResults: %s\n", results_dir(r->results));
+		printf("\n");
+		utf8_print_line(stdout, "Results: %s", results_dir(r->results));
 	}
 	if (!r->base->report)
 		return r->worst;
@@ -313,7 +312,7 @@ static enum run_exit finish(struct runner *r)
 	if (ret)
 		log_error("no report: %s", err);
 	else
-		printf("Report:  %s/report.html\n", results_dir(r->results));
+		utf8_print_line(stdout, "Report:  %s/report.html", results_dir(r->results));
 	return ret ? EXIT_ENVIRONMENT : r->worst;
 }
 

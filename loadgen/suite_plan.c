@@ -21,6 +21,7 @@
 
 #define TEXT_MAX 400		/* bytes of a title or question */
 #define VALUE_MAX 1024
+#define SUITE_MEMORY_MAX (16u << 20)	/* the shipped files take 10 times as much memory as text, 16 KB at most */
 #define SHIPPED_IN "docs/suites"
 #define INSTALLED_IN "../share/rampart/suites"
 
@@ -420,14 +421,13 @@ static int add_entries(struct suite *s, const json_t *file, int argc, char **arg
 
 int suite_add(struct suite *s, const char *text, size_t bytes, int argc, char **argv, char *err, size_t err_size)
 {
-	json_error_t e;
-	json_t *file = bytes > SUITE_FILE_BYTES_MAX ? NULL : json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &e);
+	static const struct json_limit limit = { SUITE_FILE_BYTES_MAX, SUITE_MEMORY_MAX };
+	char why[256];
+	json_t *file = json_read(text, bytes, JSON_REJECT_DUPLICATES, &limit, why, sizeof(why));
 	int ret;
 
-	if (bytes > SUITE_FILE_BYTES_MAX)
-		return refuse(err, err_size, "--suite: more than %u bytes", SUITE_FILE_BYTES_MAX);
 	if (!file)
-		return refuse(err, err_size, "--suite: line %d: %s", e.line, e.text);
+		return refuse(err, err_size, "--suite: %s", why);
 	if (!s->files)
 		s->files = json_array();
 	if (json_array_append_new(s->files, file)) {
@@ -451,15 +451,15 @@ static bool is_file(const char *what)
 
 static int add_file(struct suite *s, const char *path, int argc, char **argv, char *err, size_t err_size)
 {
-	char *text = malloc(SUITE_FILE_BYTES_MAX + 1);
-	FILE *f = text ? fopen(path, "re") : NULL;
-	size_t n = f ? fread(text, 1, SUITE_FILE_BYTES_MAX + 1, f) : 0;
-	int ret = !text ? -ENOMEM : !f || ferror(f) ? -errno : 0;
+	char *text;
+	size_t n;
+	/* The path may be the leader's, and what is there must not keep this host waiting. */
+	int ret = path_read(path, SUITE_FILE_BYTES_MAX, &text, &n);
 
-	if (f)
-		fclose(f);
-	if (ret)
-		refuse(err, err_size, "--suite: cannot read %s: %s", path, strerror(-ret));
+	if (ret == -EFBIG)
+		refuse(err, err_size, "--suite: %s has more than the %u bytes that are allowed", path, SUITE_FILE_BYTES_MAX);
+	else if (ret)
+		refuse(err, err_size, "--suite: cannot read %s: %s", path, path_error(ret));
 	else
 		ret = suite_add(s, text, n, argc, argv, err, err_size);
 	free(text);

@@ -289,7 +289,7 @@ static void info_json(const struct session *s, const struct frame_grant *g, cons
 	/* What there is not, instead of zeros. */
 	for (const char *const *name = only_rdma; *name && s->client->transport != TRANSPORT_RDMA; name++)
 		json_object_set_new(o, *name, json_null());
-	json_dumpf(o, stdout, JSON_INDENT(2));
+	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 	printf("\n");
 	json_decref(o);
 }

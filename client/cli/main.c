@@ -15,6 +15,7 @@
 #include "common/wire/msg.h"
 #include "common/base/opts.h"
 #include "common/base/paths.h"
+#include "common/base/utf8.h"
 #include "common/host/res.h"
 #include "common/rdma/pump.h"
 #include "common/rdma/tuning.h"
@@ -97,7 +98,7 @@ static const struct opts_spec spec = {
 
 static int usage(const char *text)
 {
-	fprintf(stderr, "rdma_client: %s (see --help)\n", text);
+	utf8_print_line(stderr, "rdma_client: %s (see --help)", text);
 	return EXIT_USAGE;
 }
 
@@ -114,8 +115,7 @@ static int parse_operands(struct command_config *c, int n, char **operands)
 	while (command_names[i] && strcmp(command_names[i], operands[1]) != 0)
 		i++;
 	if (!command_names[i]) {
-		fprintf(stderr, "rdma_client: '%s' is not a command; allowed: ping, send, write, read, info\n",
-			operands[1]);
+		utf8_print_line(stderr, "rdma_client: '%s' is not a command; allowed: ping, send, write, read, info", operands[1]);
 		return EXIT_USAGE;
 	}
 	c->command = (enum command)i;
@@ -143,14 +143,14 @@ static int check(struct command_config *c, int argc, char **argv)
 
 	for (size_t i = 0; i < sizeof(only) / sizeof(only[0]); i++) {
 		if (opts_given(&spec, argc, argv, only[i].option) && !(only[i].commands >> c->command & 1)) {
-			fprintf(stderr, "rdma_client: --%s does not go with %s\n", only[i].option,
-				command_names[c->command]);
+			utf8_print_line(stderr, "rdma_client: --%s does not go with %s", only[i].option,
+					command_names[c->command]);
 			return EXIT_USAGE;
 		}
 	}
 	if (c->transport != TRANSPORT_RDMA && (c->command == CMD_WRITE || c->command == CMD_READ)) {
-		fprintf(stderr, "rdma_client: --transport %s has no one-sided region; %s needs rdma\n",
-			transport_names[c->transport], command_names[c->command]);
+		utf8_print_line(stderr, "rdma_client: --transport %s has no one-sided region; %s needs rdma",
+				transport_names[c->transport], command_names[c->command]);
 		return EXIT_USAGE;
 	}
 	if (!c->cert != !c->key)
@@ -260,10 +260,10 @@ int main(int argc, char **argv)
 		opts_print_help(&spec, stdout);
 		return EXIT_OK;
 	case OPTS_VERSION:
-		printf("rdma_client %s\n", build_info_text());
+		utf8_print_line(stdout, "rdma_client %s", build_info_text());
 		return EXIT_OK;
 	case OPTS_ERROR:
-		fprintf(stderr, "rdma_client: %s\n", err);
+		opts_print_error(&spec, err, stderr);
 		return EXIT_USAGE;
 	case OPTS_OK:
 		break;

@@ -9,13 +9,13 @@
 #include "common/base/opts.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "common/base/opts_value.h"
+#include "common/base/utf8.h"
 
 #define OPTS_MAX     256
 #define SHOWN_MAX    64		/* bytes of an argument that an error repeats */
@@ -54,15 +54,13 @@ static void text_add(struct text *t, const char *format, ...)
 		t->len += (size_t)n;	/* of the uncut text; at `size` or beyond, buf is full */
 }
 
-/* Adds what the user typed, cut to SHOWN_MAX; control characters become question marks. */
+/* Adds what the user typed, cut to SHOWN_MAX bytes, with control characters as digits. */
 static void text_add_shown(struct text *t, const char *s, size_t len)
 {
-	size_t shown = len > SHOWN_MAX ? SHOWN_MAX : len;
+	char cut[SHOWN_MAX + 1], shown[4 * SHOWN_MAX + 1];
 
-	for (size_t i = 0; i < shown; i++)
-		text_add(t, "%c", iscntrl((unsigned char)s[i]) ? '?' : s[i]);
-	if (shown < len)
-		text_add(t, "...");
+	snprintf(cut, sizeof(cut), "%.*s", (int)(len > SHOWN_MAX ? SHOWN_MAX : len), s);
+	text_add(t, "%s%s", utf8_show(cut, shown, sizeof(shown)), len > SHOWN_MAX ? "..." : "");
 }
 
 static void text_add_in_units(struct text *t, uint64_t v, const struct opts_unit *units, size_t n)
@@ -324,6 +322,11 @@ void opts_operands_last(const struct opts_spec *spec, int argc, char **argv)
 	walk_begin(&w, spec, argc, argv);
 	while (getopt_long(argc, argv, ":hV", w.options, NULL) != -1)
 		; /* getopt_long moves the operands */
+}
+
+void opts_print_error(const struct opts_spec *spec, const char *text, FILE *out)
+{
+	utf8_print_line(out, "%s: %s", spec->program, text);
 }
 
 /* ---- help ---- */

@@ -1,7 +1,7 @@
 /* Command-line options from one sorted table.
  *
  * A program describes its options in a table of `struct opt`. Parsing, range checks and --help follow that table, so
- * they cannot disagree. The only I/O is opts_print_help's. All functions but opts_print_help use getopt_long(3), which
+ * they cannot disagree. The only I/O is that of opts_print_*. All other functions use getopt_long(3), which
  * keeps its state in globals: only one thread may call them at a time.
  */
 #ifndef RAMPART_COMMON_OPTS_H
@@ -82,6 +82,10 @@ void opts_operands_last(const struct opts_spec *spec, int argc, char **argv);
 /* True if argv[1..] has the option `name` before the first operand or `--`. For a check that asks whether an option was
  * given, not what its value is. */
 int opts_given(const struct opts_spec *spec, int argc, char **argv, const char *name);
+
+/* Writes "PROGRAM: `text`" as one line to `out`. Errors may repeat what was typed, or on a load host what the leader's command
+ * line has, so control characters are shown as digits here, whichever function wrote the error. */
+void opts_print_error(const struct opts_spec *spec, const char *text, FILE *out);
 
 /* Writes --help to `out`: usage, summary, options with ranges and defaults (wrapped at 100 columns), epilog. */
 void opts_print_help(const struct opts_spec *spec, FILE *out);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,7 +48,8 @@ int path_make_dirs(const char *path)
 
 const char *path_error(int error)
 {
-	return error == -ELOOP ? "a symbolic link is in its place (or in that of its temporary file, .tmp)" : strerror(-error);
+	return error == -ELOOP ? "a symbolic link is in its place (or in that of its temporary file, .tmp)" :
+	       error == -EINVAL ? "not a regular file" : strerror(-error);
 }
 
 /* The kind of what `name` is (S_IFREG and so on), links not followed; 0 if it is not there. */
@@ -88,6 +90,67 @@ int path_make_file(int folder, const char *name)
 	int fd = openat(folder, name, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 
 	return fd < 0 ? open_error(folder, name) : fd;
+}
+
+int path_open_file(const char *path)
+{
+	struct stat st;
+	int fd;
+
+	/* Opening a device can have side effects, so stat comes first; fstat looks again, because the path may name another file
+	 * by then. With O_NONBLOCK a FIFO that nobody writes to opens at once. */
+	if (stat(path, &st))
+		return -errno;
+	fd = S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return S_ISREG(st.st_mode) ? -errno : -EINVAL;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return -EINVAL;
+}
+
+/* Reads until the end, or one byte more than `bytes_max`. */
+static int read_all(int fd, size_t bytes_max, char **text, size_t *bytes)
+{
+	size_t room = 0;
+	ssize_t n = 1;
+
+	while (n > 0 && *bytes <= bytes_max) {
+		if (*bytes + 1 >= room) {
+			char *grown = realloc(*text, 2 * room + 4096);
+
+			room = 2 * room + 4096;
+			if (!grown)
+				return -ENOMEM;
+			*text = grown;
+		}
+		n = read(fd, *text + *bytes, room - *bytes - 1);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		*bytes += n > 0 ? (size_t)n : 0;
+		n = n < 0 ? 1 : n;
+	}
+	return *bytes > bytes_max ? -EFBIG : 0;
+}
+
+int path_read(const char *path, size_t bytes_max, char **text, size_t *bytes)
+{
+	int fd = path_open_file(path), ret;
+
+	*text = NULL;
+	*bytes = 0;
+	if (fd < 0)
+		return fd;
+	ret = read_all(fd, bytes_max, text, bytes);
+	close(fd);
+	if (ret) {
+		free(*text);
+		*text = NULL;
+	} else {
+		(*text)[*bytes] = '\0';
+	}
+	return ret;
 }
 
 int path_put(int fd, const void *data, size_t bytes)

@@ -29,6 +29,14 @@ int path_make_folder(int folder, const char *name) __attribute__((warn_unused_re
  * the -errno of openat(2). */
 int path_make_file(int folder, const char *name) __attribute__((warn_unused_result));
 
+/* Reads a whole regular file, of at most `bytes_max` bytes, into *text: *bytes of it and a final zero; the caller frees it. A pipe,
+ * device or folder in its place is not waited for. Links are followed, since the user named the file. Returns 0, -EINVAL
+ * if it is not a regular file, -EFBIG if it has more bytes, -ENOMEM, or the -errno of open(2) or read(2). */
+int path_read(const char *path, size_t bytes_max, char **text, size_t *bytes) __attribute__((warn_unused_result));
+
+/* Opens a regular file to read, as path_read does. A descriptor, -EINVAL, or the -errno of open(2). */
+int path_open_file(const char *path) __attribute__((warn_unused_result));
+
 /* Writes all of `data`. Returns 0 or the -errno of write(2). */
 int path_put(int fd, const void *data, size_t bytes) __attribute__((warn_unused_result));
 

@@ -1,6 +1,7 @@
 /* Makes text of any origin fit for a report or a terminal. See utf8.h. */
 #include "common/base/utf8.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,19 +108,38 @@ const char *utf8_show(const char *s, char *out, size_t size)
 	return out;
 }
 
-void utf8_print(const char *s, FILE *out)
+static void print(const char *s, FILE *out, bool lines)
 {
 	char one[SHOWN_MAX];
 	size_t n;
 
 	while (*s) {
-		if (*s == '\n') {
+		if (lines && *s == '\n') {
 			putc(*s++, out);
 			continue;
 		}
 		s += show_one(s, one, &n);
 		fwrite(one, 1, n, out);
 	}
+}
+
+void utf8_print(const char *s, FILE *out)
+{
+	print(s, out, true);
+}
+
+void utf8_print_line(FILE *out, const char *format, ...)
+{
+	char *text = NULL;
+	va_list ap;
+
+	va_start(ap, format);
+	if (vasprintf(&text, format, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	print(text ? text : "(a line is missing: out of memory)", out, false);
+	putc('\n', out);
+	free(text);
 }
 
 size_t utf8_count(const char *s)

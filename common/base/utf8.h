@@ -23,6 +23,11 @@ const char *utf8_show(const char *s, char *out, size_t size);
 /* The same for text of several lines: newlines stay. */
 void utf8_print(const char *s, FILE *out);
 
+/* Prints one line for people: `format` filled in, shown as utf8_show does, and a newline. So no text in it can begin another
+ * line or control the terminal. Whatever has a text in it goes to a terminal through this, utf8_print or log_write;
+ * scripts/check-structure finds printf calls that do not. */
+void utf8_print_line(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* How many characters `s` has. On a terminal that is the number of columns, unless it has wide or combining ones. */
 size_t utf8_count(const char *s);
 

@@ -21,6 +21,7 @@
 /* Of one connection in a turn of the loop. Writing has one too: encrypting takes as long as anything else. */
 #define READ_BUDGET_BYTES (256u << 10)
 #define WRITE_BUDGET_BYTES (256u << 10)
+#define WRITE_LEAST_BYTES ((size_t)4 << 10)	/* what a call counts as, however little it wrote */
 /* Records that go out with one system call, and bytes that go into one TLS record (RFC 8446, 5.1). */
 #define JOINED_MAX 32u
 #define TLS_RECORD_BYTES (16u << 10)
@@ -110,9 +111,13 @@ static bool wait_for(struct sock *s, enum tls_status st, bool reading)
 		s->blocked |= !reading;
 		return true;
 	case TLS_WANT_READ:
-		/* TLS 1.3 never has to read before it writes; if it had, it is asked again, and not in this turn. */
-		s->blocked |= !reading;
-		return true;
+		if (reading)
+			return true;
+		/* A write waits for the peer only if that has sent a part of a handshake message, such as half a key update: OpenSSL
+		 * writes nothing until the rest has come. No peer needs to do that, and since the socket is writable, it would
+		 * wake the loop without end. */
+		end(s, FAIL_TLS, FAIL_TLS_UNEXPECTED);
+		return false;
 	case TLS_EOF:
 		end(s, FAIL_CLOSED, 0);
 		return false;
@@ -303,7 +308,8 @@ static void flush(struct sock *s)
 		if (n < 0)
 			return;
 		advance(s, (size_t)n);
-		total += (size_t)n;
+		/* A peer may demand TLS records of 512 bytes (RFC 6066, 4), each of which costs a call. */
+		total += MAX((size_t)n, WRITE_LEAST_BYTES);
 		s->blocked |= total >= WRITE_BUDGET_BYTES && s->first != EP_NO_BUF;
 	}
 	/* TLS holds small writes back. */

@@ -49,6 +49,7 @@ enum fail_kind {
 #define FAIL_TLS_ALPN 120
 
 /* Beyond the alerts, which have 8 bits: the peer sent more TLS records than there is use for. */
+#define FAIL_TLS_UNEXPECTED 10	/* the alert unexpected_message (RFC 8446, 6) */
 #define FAIL_TLS_RECORDS 256
 
 /* The reject reason "stale connection" (IBTA 12.6.7.2; IB_CM_REJ_STALE_CONN): the connection manager that says it still has

@@ -11,6 +11,8 @@
 
 #define PART_BYTES	(512 * 1024)	/* a longer note is split over several keys */
 #define GO_IN_MAX_NS	(3600 * NS_PER_S)
+/* The largest of these messages carries the reports of 64 servers, which take less than 2 MiB. A page of etcd's has up to 16. */
+#define GO_MEMORY_MAX	(8 * 1024 * 1024)
 
 /* ---- Leader: who has arrived */
 
@@ -266,7 +268,7 @@ static uint64_t when(const struct cluster *c, json_int_t at_ns, json_int_t in_ns
 void cluster_on_go(struct cluster *c, const char *barrier, const struct bus_entry *e)
 {
 	size_t memory;
-	json_t *go = value_unpack_within(e->value, e->bytes, CLUSTER_NOTE_MAX, BARRIERS_HOST_BYTES, &memory);
+	json_t *go = value_unpack_within(e->value, e->bytes, CLUSTER_NOTE_MAX, GO_MEMORY_MAX, &memory);
 	struct told *t = json_is_object(go) && barrier_name_is_good(barrier) ? cluster_tell(c, TELL_GO, barrier) : NULL;
 	json_t *what = json_object_get(go, "what");
 

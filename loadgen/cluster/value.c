@@ -7,14 +7,12 @@
 
 #include <zlib.h>
 
+#include "common/base/json_at.h"
+
 #define COMPRESSED	'z'	/* no JSON text begins with it */
 #define WORTH_BYTES	256	/* shorter texts are left as they are */
 #define INFLATE_AT_ONCE	(64 * 1024)
-/* What jansson allocates for each, with malloc's rounding; arrays and tables are up to twice as large as what is in them. */
-#define OBJECT_BYTES	256
-#define ARRAY_BYTES	192
-#define ELEMENT_BYTES	112
-#define MEMBER_BYTES	160
+#define MEMORY_MAX	(8 * 1024 * 1024)	/* of a document whose reader sets no limit of its own */
 
 /* Compresses `text` into *out; false if that is not shorter, or memory is short. */
 static bool deflate_text(const char *text, size_t size, unsigned char **out, size_t *bytes)
@@ -74,47 +72,19 @@ static bool inflate_all(z_stream *z, size_t text_max, char **text, size_t *size)
 	return rc == Z_STREAM_END && *size <= text_max;
 }
 
-static json_t *parse(const char *text, size_t size)
-{
-	return json_loadb(text, size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-}
-
-/* Counts what begins a value outside of strings, before any of them is made. */
-static size_t weigh(const char *text, size_t size)
-{
-	size_t memory = size + ELEMENT_BYTES;
-	bool in_string = false;
-
-	for (size_t i = 0; i < size; i++) {
-		if (in_string && text[i] == '\\')
-			i++;
-		else if (text[i] == '"')
-			in_string = !in_string;
-		else if (in_string)
-			continue;
-		else if (text[i] == '{')
-			memory += OBJECT_BYTES;
-		else if (text[i] == '[')
-			memory += ARRAY_BYTES;
-		else if (text[i] == ',')
-			memory += ELEMENT_BYTES;
-		else if (text[i] == ':')
-			memory += MEMBER_BYTES;
-	}
-	return memory;
-}
-
 static json_t *parse_within(const char *text, size_t size, size_t memory_max, size_t *memory)
 {
-	*memory = weigh(text, size);
-	return *memory > memory_max ? NULL : parse(text, size);
+	const struct json_limit weighed = { size, SIZE_MAX };
+
+	*memory = json_text_memory(text, size);
+	return *memory > memory_max ? NULL : json_read(text, size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &weighed, NULL, 0);
 }
 
 json_t *value_unpack(const void *value, size_t bytes, size_t text_max)
 {
 	size_t memory;
 
-	return value_unpack_within(value, bytes, text_max, SIZE_MAX, &memory);
+	return value_unpack_within(value, bytes, text_max, MEMORY_MAX, &memory);
 }
 
 json_t *value_unpack_within(const void *value, size_t bytes, size_t text_max, size_t memory_max, size_t *memory)

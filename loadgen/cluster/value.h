@@ -11,12 +11,11 @@
  * runs out, or if the text has more than `text_max` bytes. */
 void *value_pack(const json_t *document, size_t text_max, size_t *bytes) __attribute__((warn_unused_result));
 
-/* The document that such bytes are; the caller owns the reference. NULL: they are none, its text has more than `text_max`
- * bytes, or memory ran out. */
+/* The document that such bytes are; the caller owns the reference. NULL: they are none, its text has more than `text_max` bytes, it
+ * would take more than 8 MiB of memory (json_text_memory), or memory ran out. */
 json_t *value_unpack(const void *value, size_t bytes, size_t text_max) __attribute__((warn_unused_result));
 
-/* The same for a document that takes `memory_max` bytes of memory at most, by an estimate that is rather too high: "{}," is 3 bytes of
- * text and 250 of memory. The estimate comes in *memory, also if it is over the limit, and 0 if the text itself is none. */
+/* The same for a document that takes `memory_max` bytes of memory at most, by json_text_memory. The estimate comes in *memory, also if it is over the limit, and 0 if the text itself is none. */
 json_t *value_unpack_within(const void *value, size_t bytes, size_t text_max, size_t memory_max, size_t *memory)
 	__attribute__((warn_unused_result));
 

@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/base/opts.h"
 #include "common/base/paths.h"
+#include "common/base/utf8.h"
 #include "loadgen/doctor/devices.h"
 #include "loadgen/doctor/firewall.h"
 #include "loadgen/doctor/lossless.h"
@@ -61,7 +62,7 @@ static const struct opts_spec spec = {
 
 static int usage(const char *text)
 {
-	fprintf(stderr, "%s: %s\n", spec.program, text);
+	opts_print_error(&spec, text, stderr);
 	return EXIT_STATUS_USAGE;
 }
 
@@ -100,7 +101,7 @@ static int look(const struct arguments *a)
 	else
 		findings_print(&f, stdout);
 	if (ret || fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "%s: cannot write to stdout\n", spec.program);
+		utf8_print_line(stderr, "%s: cannot write to stdout", spec.program);
 		return EXIT_STATUS_UNCHECKED;
 	}
 	return findings_status(&f);
@@ -117,7 +118,7 @@ int doctor_command(int argc, char **argv)
 		opts_print_help(&spec, stdout);
 		return 0;
 	case OPTS_VERSION:
-		printf("performance_test %s\n", build_info_text());
+		utf8_print_line(stdout, "performance_test %s", build_info_text());
 		return 0;
 	case OPTS_ERROR:
 		return usage(err);

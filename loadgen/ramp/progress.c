@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/utf8.h"
 #include "common/hist/hist.h"
 #include "loadgen/ramp/phases.h"
 #include "loadgen/ramp/team.h"
@@ -104,6 +105,21 @@ static int terminal_columns(void)
 	return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col : 80;
 }
 
+/* The leader's words are in the line: only the \r and the escape that erase the line before are meant for the terminal. */
+static void print(const char *line, bool terminal)
+{
+	char shown[400];
+	size_t columns = (size_t)terminal_columns();
+
+	if (terminal) {
+		fputs("\r\033[K", stderr);
+		fputs(utf8_show(line, shown, columns < sizeof(shown) ? columns : sizeof(shown)), stderr);
+	} else {
+		utf8_print_line(stderr, "%s", line);
+	}
+	fflush(stderr);
+}
+
 void progress_show(struct progress *p, const struct ramp *r, const char *phase)
 {
 	bool terminal = isatty(STDERR_FILENO);
@@ -131,11 +147,7 @@ void progress_show(struct progress *p, const struct ramp *r, const char *phase)
 			 (unsigned long long)CREW_SUM(&r->crew, live),
 			 (unsigned long long)(CREW_SUM(&r->crew, failed) + CREW_SUM(&r->crew, dropped)), connects, traffic, cpu, left);
 	}
-	if (terminal)
-		fprintf(stderr, "\r\033[K%.*s", terminal_columns() - 1, line);
-	else
-		fprintf(stderr, "%s\n", line);
-	fflush(stderr);
+	print(line, terminal);
 }
 
 void progress_clear(const struct progress *p)

@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/json_at.h"
 #include "common/base/log.h"
+#include "common/base/utf8.h"
 #include "common/host/res.h"
 #include "common/effective/effective.h"
 #include "loadgen/config/deal.h"
@@ -360,7 +361,7 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
 	}
 	outcome_stop(r->outcome, STOP_ABORTED, w->signum == SIGINT ? "interrupted" : "terminated");
 	progress_clear(&r->progress);
-	fprintf(stderr, "performance_test: %s: draining, results are kept\n", r->outcome->stop_detail);
+	utf8_print_line(stderr, "performance_test: %s: draining, results are kept", r->outcome->stop_detail);
 	if (r->phase == RAMP_AWAIT)
 		ramp_enter(r, RAMP_STOP);
 	else

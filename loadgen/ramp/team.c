@@ -9,11 +9,15 @@
 #include "common/base/clock.h"
 #include "common/base/json_at.h"
 #include "common/base/log.h"
+#include "common/base/utf8.h"
 #include "loadgen/cluster/cluster.h"
 
 #define NAME_SIZE 96
 /* Of each host: words of progress are not to be what keeps etcd busy. */
 #define TELL_HOST_NS (10 * NS_PER_MS)
+/* Maximum memory (json_memory) for what the leader let go in this run and the next one. The reports of 64 servers take less than
+ * 2 MiB, a step takes some hundred bytes. */
+#define GONE_BYTES_MAX (32 * 1024 * 1024)
 
 static void whole_name(const struct team *t, uint32_t step, const char *name, char *out)
 {
@@ -47,14 +51,42 @@ static void on_all(void *arg, const char *barrier)
 		ev_break(t->loop, EVBREAK_ALL); /* team_gather looks */
 }
 
+static void be_out(struct team *t, const char *why)
+{
+	t->out = true;
+	snprintf(t->why_out, sizeof(t->why_out), "%s", why);
+	log_warn("%s", t->why_out);
+	if (t->events)
+		t->events->on_out(t->arg, t->why_out);
+	else
+		ev_break(t->loop, EVBREAK_ALL);
+}
+
+/* Keeps what the leader let go until a later run begins. False: all that is kept would take more memory than a run needs. */
+static bool keep_gone(struct team *t, const char *barrier, json_t *what)
+{
+	json_object_set_new(t->gone, barrier, what ? json_incref(what) : json_object());
+	if (json_memory(t->gone) <= GONE_BYTES_MAX)
+		return true;
+	json_object_clear(t->gone);
+	return false;
+}
+
 static void on_go(void *arg, const char *barrier, json_t *what, uint64_t at_ns)
 {
 	struct team *t = arg;
 	const char *name;
 	uint32_t step;
+	char why[128];
 
 	t->heard_ns = clock_now_ns();
-	json_object_set_new(t->gone, barrier, what ? json_incref(what) : json_object());
+	if (t->out)
+		return;
+	if (!keep_gone(t, barrier, what)) {
+		snprintf(why, sizeof(why), "what the leader lets go takes more memory than a run needs; allowed: %d MiB", GONE_BYTES_MAX >> 20);
+		be_out(t, why);
+		return;
+	}
 	if (t->events && part_name(t, barrier, &step, &name))
 		t->events->on_go(t->arg, step, name, what, at_ns);
 	else if (!t->events)
@@ -76,18 +108,16 @@ static void on_lost(void *arg, uint32_t rank, const char *why)
 static void on_out(void *arg, const char *why)
 {
 	struct team *t = arg;
+	char text[sizeof(t->why_out)];
 
-	t->out = true;
+	if (t->out)
+		return;
 	/* An etcd that is the leader's own ends with it. */
 	if (t->rank != 0 && json_is_true(json_object_get(cluster_about(t->cluster, 0), "has_etcd")))
-		snprintf(t->why_out, sizeof(t->why_out), "%s; that etcd is run by the leader, host %s (rank 0)", why, team_host_name(t, 0));
+		snprintf(text, sizeof(text), "%s; that etcd is run by the leader, host %s (rank 0)", why, team_host_name(t, 0));
 	else
-		snprintf(t->why_out, sizeof(t->why_out), "%s", why);
-	log_warn("%s", t->why_out);
-	if (t->events)
-		t->events->on_out(t->arg, t->why_out);
-	else
-		ev_break(t->loop, EVBREAK_ALL);
+		snprintf(text, sizeof(text), "%s", why);
+	be_out(t, text);
 }
 
 static uint64_t count_at(const json_t *o, const char *path)
@@ -107,7 +137,7 @@ static void read_live(const json_t *o, struct team_live *l)
 	l->connected = count_at(o, "connected");
 	l->failed = count_at(o, "failed");
 	l->messages_per_s = per_s >= 0 && per_s < 1e15 ? per_s : 0;
-	snprintf(l->phase, sizeof(l->phase), "%s", phase ? phase : "");
+	utf8_show(phase ? phase : "", l->phase, sizeof(l->phase));
 }
 
 static void on_said(void *arg, uint32_t rank, json_t *what)
@@ -171,10 +201,25 @@ void team_quit(struct team *t, const char *why)
 		leave(t);
 }
 
+/* Nobody asks for what was let go in the runs before. */
+static void drop_older_runs(struct team *t)
+{
+	const char *barrier;
+	void *next;
+	json_t *v;
+	unsigned run;
+
+	json_object_foreach_safe(t->gone, next, barrier, v) {
+		if (sscanf(barrier, "r%u/", &run) != 1 || run < t->run)
+			json_object_del(t->gone, barrier);
+	}
+}
+
 void team_begin_run(struct team *t, const struct team_events *events, void *arg)
 {
 	t->run++;
 	t->heard_ns = clock_now_ns();
+	drop_older_runs(t);
 	memset(t->wished, 0, sizeof(t->wished));
 	memset(t->live, 0, sizeof(t->live));
 	t->events = events;

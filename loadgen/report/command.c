@@ -134,7 +134,7 @@ static int make_suite(const struct arguments *a, const struct report_options *o,
 
 static int make(const struct arguments *a, const char *dir)
 {
-	char *baselines = a->baseline ? strdup(a->baseline) : NULL, err[1024] = "", shown[2048];
+	char *baselines = a->baseline ? strdup(a->baseline) : NULL, err[1024] = "";
 	double plan[OPT_LIST_MAX];
 	struct report_options o = {
 		.dir = dir,
@@ -158,7 +158,7 @@ static int make(const struct arguments *a, const char *dir)
 	else if (!a->baseline || (baselines && split_baselines(baselines, &o, err, sizeof(err))))
 		status = (int)report_make(&o, stderr, err, sizeof(err));
 	if (status >= EXIT_STATUS_USAGE)
-		fprintf(stderr, "performance_test report: %s\n", utf8_show(err, shown, sizeof(shown)));
+		utf8_print_line(stderr, "performance_test report: %s", err);
 	free(baselines);
 	return status == (int)REPORT_UNWRITTEN ? (int)REPORT_FAILED : status;
 }
@@ -175,18 +175,18 @@ int report_command(int argc, char **argv)
 		opts_print_help(&report_command_options, stdout);
 		return 0;
 	case OPTS_VERSION:
-		printf("performance_test %s\n", build_info_text());
+		utf8_print_line(stdout, "performance_test %s", build_info_text());
 		return 0;
 	case OPTS_ERROR:
-		fprintf(stderr, "performance_test report: %s\n", err);
+		opts_print_error(&report_command_options, err, stderr);
 		return EXIT_STATUS_USAGE;
 	case OPTS_OK:
 		break;
 	}
 	if (argc - first == 1)
 		return make(&a, argv[first]);
-	fprintf(stderr, "performance_test report: %s (see --help)\n",
-		first < argc ? "one run at a time; others go with --baseline"
-			     : "name the folder of a run, such as results/20260101T120000Z-clients-100");
+	utf8_print_line(stderr, "performance_test report: %s (see --help)",
+			first < argc ? "one run at a time; others go with --baseline"
+				     : "name the folder of a run, such as results/20260101T120000Z-clients-100");
 	return EXIT_STATUS_USAGE;
 }

@@ -42,15 +42,12 @@ static void analyse(struct page *p, const struct report_options *o)
 
 static void say_differences(const struct page_baseline *b, struct page *p, FILE *warnings)
 {
-	char field[256], base[1024], run[1024];
 	const json_t *d;
 	size_t i;
 
 	json_array_foreach(b->differences, i, d) {
-		utf8_show(page_json(p, json_at(d, "field")), field, sizeof(field));
-		utf8_show(page_json(p, json_at(d, "base")), base, sizeof(base));
-		utf8_show(page_json(p, json_at(d, "run")), run, sizeof(run));
-		fprintf(warnings, "%s: %s: %s there, %s here\n", b->label, field, base, run);
+		utf8_print_line(warnings, "%s: %.250s: %.1000s there, %.1000s here", b->label, page_json(p, json_at(d, "field")),
+				page_json(p, json_at(d, "base")), page_json(p, json_at(d, "run")));
 	}
 }
 
@@ -71,14 +68,10 @@ static int open_baseline(struct page *p, const struct report_baseline *o, char *
 
 static void say_unread(const struct source *s, FILE *warnings)
 {
-	char path[PATH_MAX + NAME_MAX + 2], shown[4096];
-
 	if (!s->unread_errno)
 		return;
-	snprintf(path, sizeof(path), "%s/%s", s->dir, s->unread);
-	fprintf(warnings, "performance_test report: %s cannot be read: %s; the report lacks what is in it\n",
-		utf8_show(path, shown, sizeof(shown)),
-		s->unread_errno == EINVAL ? "it is damaged, or no file" : strerror(s->unread_errno));
+	utf8_print_line(warnings, "performance_test report: %s/%s cannot be read: %s; the report lacks what is in it", s->dir, s->unread,
+			s->unread_errno == EINVAL ? "it is damaged, or no file" : strerror(s->unread_errno));
 }
 
 /* All baselines that differ are named before the report is refused. */

@@ -2,46 +2,35 @@
 #include "loadgen/report/suite_report.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/json_at.h"
+#include "common/base/paths.h"
 #include "loadgen/report/suites/comparison.h"
 #include "loadgen/report/suites/suite.h"
 
-static FILE *open_file(const char *dir, const char *name)
-{
-	char path[PATH_MAX];
-	struct stat st;
-	FILE *f;
-	int fd;
+/* A step has 0.8 KB, a candidate 3.4 KB at each size: a comparison of 63 candidates (COMPARE_ALTERNATIVES_MAX) at 64 sizes fits. */
+static const struct json_limit limit = { 16u << 20, 192u << 20 };
 
-	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path)) {
-		errno = ENAMETOOLONG;
-		return NULL;
-	}
-	/* A FIFO must not block. */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return NULL;
-	f = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
-	if (!f) {
-		close(fd);
-		errno = EINVAL;
-	}
-	return f;
+/* As many as suites may have (SUITE_ENTRIES_MAX). */
+#define ENTRIES_MAX 64u
+
+static bool path_of(const char *dir, const char *name, char path[PATH_MAX])
+{
+	return snprintf(path, PATH_MAX, "%s/%s", dir, name) < PATH_MAX;
 }
 
 static bool has_file(const char *dir, const char *name)
 {
-	FILE *f = open_file(dir, name);
+	char path[PATH_MAX];
+	int fd = path_of(dir, name, path) ? path_open_file(path) : -ENAMETOOLONG;
 
-	if (f)
-		fclose(f);
-	return f != NULL;
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
 bool suite_report_is_for(const char *dir)
@@ -51,25 +40,24 @@ bool suite_report_is_for(const char *dir)
 
 static int read_file(const char *dir, const char *name, int version, json_t **out, char *err, size_t err_size)
 {
-	FILE *f = open_file(dir, name);
-	json_error_t e;
+	char path[PATH_MAX], why[256] = "";
+	int ret = path_of(dir, name, path) ? json_read_file(path, JSON_REJECT_DUPLICATES, &limit, out, why, sizeof(why)) : -ENAMETOOLONG;
 
-	if (!f) {
-		snprintf(err, err_size, "%s/%s: %s", dir, name, strerror(errno));
-		return -ENOENT;
-	}
-	*out = json_loadf(f, JSON_REJECT_DUPLICATES, &e);
-	fclose(f);
-	if (json_number_at(*out, "schema_version") == version)
+	if (!ret && json_number_at(*out, "schema_version") == version)
 		return 0;
-	snprintf(err, err_size, "%s/%s: ", dir, name);
-	if (*out)
-		snprintf(err + strlen(err), err_size - strlen(err), "its schema_version is not %d", version);
+	if (ret)
+		snprintf(err, err_size, "%s/%s: %s", dir, name, *why ? why : strerror(-ret));
 	else
-		snprintf(err + strlen(err), err_size - strlen(err), "%s", e.text);
+		snprintf(err, err_size, "%s/%s: its schema_version is not %d", dir, name, version);
 	json_decref(*out);
 	*out = NULL;
-	return -EINVAL;
+	return ret ? ret : -EINVAL;
+}
+
+static void say_rows(struct page *p)
+{
+	if (page_has_left_rows_out(p))
+		doc_note(p->doc, DOC_WARN, "rows-left-out", "There are more figures than a report has rows for: the last tables are cut off.");
 }
 
 /* Of a comparison. */
@@ -82,13 +70,15 @@ static int make_comparison(struct page *p, const json_t *comparison)
 	if (ret)
 		return ret;
 	section_comparison(p, comparison, "compare.json");
+	say_rows(p);
 	return page_failed(p) || json_memory_was_short() ? -ENOMEM : 0;
 }
 
 static int make_document(struct page *p, const json_t *suite)
 {
-	const json_t *entries = json_object_get(suite, "entries"), *entry;
-	size_t i;
+	const json_t *entry;
+	json_t *entries = json_object_get(suite, "entries");
+	size_t n = json_array_size(entries), i;
 	int ret = doc_new(page_text(p, "Suite report: %s", page_text_at(suite, "id", "unknown")),
 			  page_text(p, "%s. Started %s, ended %s, %s.", page_text_at(suite, "title", "A suite"),
 				    page_text_at(suite, "started_at", "at an unknown time"),
@@ -97,10 +87,16 @@ static int make_document(struct page *p, const json_t *suite)
 
 	if (ret)
 		return ret;
+	while (json_array_size(entries) > ENTRIES_MAX)
+		json_array_remove(entries, json_array_size(entries) - 1);
 	section_suite_summary(p, suite);
+	if (n > ENTRIES_MAX)
+		doc_note(p->doc, DOC_WARN, "entries-left-out", "suite.json has %zu entries, and a suite has at most %u: the others are left out.",
+			 n, ENTRIES_MAX);
 	json_array_foreach(entries, i, entry) {
 		section_suite_entry(p, entry, json_array_get(entries, i + 1));
 	}
+	say_rows(p);
 	return page_failed(p) || json_memory_was_short() ? -ENOMEM : 0;
 }
 

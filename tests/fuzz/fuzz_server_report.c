@@ -1,6 +1,7 @@
 /* What a server says in a control session: three reports apart by zero bytes, of before, in and after a step. */
 #include <jansson.h>
 
+#include "common/base/json_at.h"
 #include "loadgen/config/config.h"
 #include "loadgen/sut/needs.h"
 #include "loadgen/sut/sut.h"
@@ -30,11 +31,12 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 /* As client/control.c reads it. */
 static json_t *take_report(struct input *in)
 {
+	static const struct json_limit limit = { 1 << 20, 16 << 20 };
 	const uint8_t *p;
 	size_t n = input_bytes(in, strnlen((const char *)in->p, in->n), &p);
 
 	input_number(in, 1);
-	return json_loadb((const char *)p, n, 0, NULL);
+	return json_read((const char *)p, n, 0, &limit, NULL, 0);
 }
 
 /* Of one that is taken, run.json can be written and read again. */

@@ -14,9 +14,13 @@
 #include <curl/curl.h>
 
 #include "common/base/clock.h"
+#include "common/base/json_at.h"
 #include "common/base/utf8.h"
 
 #define LINE_ANSWER_MAX (64 * 1024)
+/* A page of the largest values takes 22 MB of text and little beside it; a message of etcd's has at most 3 MB of text, and if it
+ * tells of many small changes, takes 10 times as much memory. */
+#define ANSWER_MEMORY_MAX (64 * 1024 * 1024)
 
 /* ---- what both kinds have: a request and what came back */
 
@@ -229,9 +233,24 @@ static bool judge_error(const struct etcd_target *t, const json_t *body, struct 
 	return true;
 }
 
+/* An answer or message, a new reference; NULL with what is wrong with it. */
+static json_t *read_body(const struct request *r, size_t bytes, char *what, size_t what_size)
+{
+	const struct json_limit limit = { r->in_max, ANSWER_MEMORY_MAX };
+	json_t *body = bytes ? json_read(r->in, bytes, 0, &limit, what, what_size) : NULL;
+
+	if (json_is_object(body))
+		return body;
+	if (body || !bytes)
+		snprintf(what, what_size, "%s", body ? "another value" : "nothing");
+	json_decref(body);
+	return NULL;
+}
+
 /* *body is an object afterwards, the caller's, or NULL. */
 static void judge(struct request *r, CURLcode result, json_t **body, struct etcd_answer *out)
 {
+	char what[160], why[200];
 	long status = 0;
 
 	*body = NULL;
@@ -241,17 +260,13 @@ static void judge(struct request *r, CURLcode result, json_t **body, struct etcd
 		return;
 	}
 	curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
-	*body = r->in_n ? json_loadb(r->in, r->in_n, 0, NULL) : NULL;
-	if (!json_is_object(*body)) {
-		char what[64];
-
-		snprintf(what, sizeof(what), "HTTP status %ld without a JSON object", status);
-		json_decref(*body);
-		*body = NULL;
+	*body = read_body(r, r->in_n, what, sizeof(what));
+	if (!*body) {
+		snprintf(why, sizeof(why), "HTTP status %ld without a JSON object: %s", status, what);
 		if (status >= 500)
-			say(r->target, ETCD_AWAY, "cannot serve at the moment", what, out);
+			say(r->target, ETCD_AWAY, "cannot serve at the moment", why, out);
 		else
-			etcd_answer_nonsense(r->target, what, out);
+			etcd_answer_nonsense(r->target, why, out);
 		return;
 	}
 	if (judge_error(r->target, *body, out))
@@ -314,24 +329,25 @@ static bool deliver_line(struct etcd_call *c)
 	struct etcd_http *http = c->http;
 	char *end = r->in_n ? memchr(r->in, '\n', r->in_n) : NULL;
 	struct etcd_answer answer = { 0 };
+	char what[160];
 	size_t n;
 	json_t *body;
 
 	if (!end)
 		return false;
 	n = (size_t)(end - r->in) + 1;
-	body = json_loadb(r->in, n, 0, NULL);
+	body = read_body(r, n, what, sizeof(what));
 	memmove(r->in, r->in + n, r->in_n - n);
 	r->in_n -= n;
 	http->current = c;
-	if (json_is_object(body) && !judge_error(r->target, body, &answer)) {
+	if (body && !judge_error(r->target, body, &answer)) {
 		c->events->on_message(c->arg, body);
 	} else {
 		void (*on_end)(void *, const struct etcd_answer *) = c->events->on_end;
 		void *arg = c->arg;
 
-		if (!json_is_object(body))
-			etcd_answer_nonsense(r->target, "a message that is no JSON object", &answer);
+		if (!body)
+			etcd_answer_nonsense(r->target, what, &answer);
 		call_free(c);
 		on_end(arg, &answer);
 	}

@@ -54,16 +54,14 @@ int findings_status(const struct findings *f)
 
 void findings_print(const struct findings *f, FILE *out)
 {
-	char shown[2 * FINDING_TEXT];
-
 	for (size_t i = 0; i < f->n; i++) {
 		const struct finding *v = &f->v[i];
 
-		fprintf(out, "%-8s %-12s %s\n", status_names[v->status], v->check, utf8_show(v->what, shown, sizeof(shown)));
+		utf8_print_line(out, "%-8s %-12s %s", status_names[v->status], v->check, v->what);
 		if (v->why && v->status != FINDING_FINE)
-			fprintf(out, "         why:         %s\n", v->why);
+			utf8_print_line(out, "         why:         %s", v->why);
 		if (v->mend[0])
-			fprintf(out, "         mend:        %s\n", utf8_show(v->mend, shown, sizeof(shown)));
+			utf8_print_line(out, "         mend:        %s", v->mend);
 	}
 	if (f->lost)
 		fprintf(out, "There is more, which is not shown.\n");

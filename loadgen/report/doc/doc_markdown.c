@@ -5,15 +5,23 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "loadgen/report/chart/xml.h"
 
 #define TITLE_MAX 256
 #define WIDTH_MAX 20		/* longer cells are not aligned */
 
+/* Is this the third letter of "www.", which begins a link on GitHub whatever follows the dot? */
+static bool is_www(const char *text, const char *at)
+{
+	return at - text >= 2 && at[1] == '.' && strncasecmp(at - 2, "www", 3) == 0;
+}
+
 /* The replacement of a character that is markup in HTML, or that would make a link on GitHub (to a person, an issue, an
- * address): a comment behind it prevents that. NULL: none is needed. */
-static const char *replacement(const char *at)
+ * address): a comment behind it prevents that, as GitHub looks for addresses in runs of text, after escapes and entities were
+ * replaced (https://github.github.com/gfm/#autolinks-extension-). NULL: none is needed. */
+static const char *replacement(const char *text, const char *at)
 {
 	switch (*at) {
 	case '<': return "&lt;";
@@ -21,6 +29,8 @@ static const char *replacement(const char *at)
 	case '&': return "&amp;";
 	case '@': return "@<!-- -->";
 	case ':': return at[1] == '/' && at[2] == '/' ? ":<!-- -->" : NULL;
+	case 'w': return is_www(text, at) ? "w<!-- -->" : NULL;
+	case 'W': return is_www(text, at) ? "W<!-- -->" : NULL;
 	case '#': return isdigit((unsigned char)at[1]) ? "#<!-- -->" : NULL;
 	}
 	return NULL;
@@ -40,7 +50,7 @@ static size_t escaped(FILE *out, const char *text)
 	size_t n = 0;
 
 	for (const char *at = text; *at; at++) {
-		const char *instead = replacement(at);
+		const char *instead = replacement(text, at);
 		bool quoted = !instead && is_markup(text, at);
 
 		n += instead ? strlen(instead) : (size_t)quoted + ((*at & 0xc0) != 0x80);

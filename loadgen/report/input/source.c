@@ -2,7 +2,6 @@
 #include "loadgen/report/input/source.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,14 +13,16 @@
 #include "common/hist/hist.h"
 #include "common/hist/hist_io.h"
 #include "common/base/json_at.h"
+#include "common/base/paths.h"
 
 /* schema_version of run.json: the newest, and the oldest that can be read. What an older run has not is null. */
 #define SCHEMA_VERSION 2
 #define SCHEMA_VERSION_OLDEST 1
-/* A run of 50,000 clients takes some MB: a larger file is no run.json. */
-#define RUN_JSON_BYTES_MAX (256 << 20)
+/* run.json of 256 load hosts and 15 steps has 39 MB (docs/scale.md), and of 10,000 clients from one host 0.3 MB. */
+static const struct json_limit run_limit = { 64u << 20, 640u << 20 };
 #define EVENT_BYTES_MAX 65536
-/* Some days of samples. */
+#define EVENT_MEMORY_MAX (1u << 20)
+/* Some days of samples: 16 MB of memory. */
 #define SAMPLES_MAX 500000
 #define NAME_BYTES_MAX 128
 
@@ -40,32 +41,23 @@ static bool is_plain_name(const char *name)
 	return n > 0 && n < NAME_BYTES_MAX && name[0] != '.' && !strchr(name, '/') && !strstr(name, "..");
 }
 
-/* A regular file, so that a pipe put in its place blocks nobody. NULL, and errno, if it cannot be opened. */
-static FILE *open_file(const struct source *s, const char *name, off_t *size)
+/* The path of a file of the folder. False if it is too long. */
+static bool path_of(const struct source *s, const char *name, char path[PATH_MAX])
+{
+	return snprintf(path, PATH_MAX, "%s/%s", s->dir, name) < PATH_MAX;
+}
+
+/* NULL, and errno, if it cannot be opened or is not a regular file (EINVAL). */
+static FILE *open_file(const struct source *s, const char *name)
 {
 	char path[PATH_MAX];
-	struct stat st;
-	FILE *f;
-	int fd;
+	int fd = path_of(s, name, path) ? path_open_file(path) : -ENAMETOOLONG;
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 
-	if (snprintf(path, sizeof(path), "%s/%s", s->dir, name) >= (int)sizeof(path)) {
-		errno = ENAMETOOLONG;
-		return NULL;
-	}
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0)
-		return NULL;
-	errno = 0;
-	f = fstat(fd, &st) || !S_ISREG(st.st_mode) ? NULL : fdopen(fd, "r");
-	if (!f) {
-		int why = errno ? errno : EINVAL;
-
+	if (!f && fd >= 0)
 		close(fd);
-		errno = why;
-		return NULL;
-	}
-	if (size)
-		*size = st.st_size;
+	else if (!f)
+		errno = -fd;
 	return f;
 }
 
@@ -79,7 +71,7 @@ static void note_unread(struct source *s, const char *name, int why)
 
 bool source_has_file(const struct source *s, const char *name)
 {
-	FILE *f = is_plain_name(name) ? open_file(s, name, NULL) : NULL;
+	FILE *f = is_plain_name(name) ? open_file(s, name) : NULL;
 
 	if (f)
 		fclose(f);
@@ -111,6 +103,23 @@ static void keep_number(double *to, const json_t *event, const char *name)
 		*to = v;
 }
 
+/* Keeps four numbers and not the event, which can have thousands of members. */
+static void keep_sample(struct source *s, const json_t *event)
+{
+	struct source_sample *grown = s->samples;
+
+	if (s->n_samples == SAMPLES_MAX)
+		return;
+	/* The array doubles: its room is the power of two at or above its length. */
+	if ((s->n_samples & (s->n_samples - 1)) == 0)
+		grown = reallocarray(s->samples, s->n_samples ? 2 * s->n_samples : 1, sizeof(*grown));
+	if (!grown)
+		return;
+	s->samples = grown;
+	grown[s->n_samples++] = (struct source_sample){ .t_s = json_number_at(event, "t"), .clients = json_number_at(event, "clients"),
+		.connected = json_number_at(event, "connected"), .connects = json_number_at(event, "connects") };
+}
+
 static void on_event(struct source *s, struct progress *p, json_t *event)
 {
 	const char *name = json_text_at(event, "event");
@@ -120,14 +129,15 @@ static void on_event(struct source *s, struct progress *p, json_t *event)
 	keep_number(&p->connected, event, "connected");
 	keep_text(p->phase, sizeof(p->phase), json_text_at(event, "phase"));
 	keep_text(p->stop_reason, sizeof(p->stop_reason), json_text_at(event, "stop_reason"));
-	if (strcmp(name, "sample") == 0 && json_array_size(s->samples) < SAMPLES_MAX)
-		json_array_append(s->samples, event);
+	if (strcmp(name, "sample") == 0)
+		keep_sample(s, event);
 }
 
 /* Counts a line as damaged if it is cut off, too long, or no event. */
 static void on_line(struct source *s, struct progress *p, const char *line, bool whole)
 {
-	json_t *event = whole ? json_loads(line, 0, NULL) : NULL;
+	static const struct json_limit limit = { EVENT_BYTES_MAX, EVENT_MEMORY_MAX };
+	json_t *event = whole ? json_read(line, strlen(line), 0, &limit, NULL, 0) : NULL;
 
 	if (json_text_at(event, "event") && isfinite(json_number_at(event, "t")))
 		on_event(s, p, event);
@@ -139,7 +149,7 @@ static void on_line(struct source *s, struct progress *p, const char *line, bool
 static int read_events(struct source *s, struct progress *p)
 {
 	char *line = malloc(EVENT_BYTES_MAX);
-	FILE *f = open_file(s, "events.ndjson", NULL);
+	FILE *f = open_file(s, "events.ndjson");
 	bool in_long_line = false;
 
 	s->has_events = f != NULL;
@@ -186,31 +196,18 @@ static void describe_end(const struct source *s, const struct progress *p, char 
 
 static int read_run(struct source *s, const struct progress *p, char *err, size_t err_size)
 {
-	json_error_t why;
-	off_t size = 0;
-	FILE *f = open_file(s, "run.json", &size);
+	char path[PATH_MAX], why[256] = "";
+	int ret = path_of(s, "run.json", path) ? json_read_file(path, 0, &run_limit, &s->run, why, sizeof(why)) : -ENAMETOOLONG;
 	double version;
 
-	if (!f && errno == ENOENT) {
+	if (ret == -ENOENT) {
 		describe_end(s, p, err, err_size);
-		return -ENOENT;
+		return ret;
 	}
-	if (!f || size > RUN_JSON_BYTES_MAX) {
-		snprintf(err, err_size, "%s/run.json: %s", s->dir,
-			 f		   ? "too large for one"
-			 : errno == EINVAL ? "not a file"
-					   : strerror(errno));
-		if (f)
-			fclose(f);
-		return -EINVAL;
-	}
-	s->run = json_loadf(f, 0, &why);
-	fclose(f);
-	if (!s->run && json_memory_was_short())
-		return -ENOMEM;
-	if (!json_is_object(s->run)) {
-		snprintf(err, err_size, "%s/run.json: damaged: line %d: %s", s->dir, s->run ? 1 : why.line,
-			 s->run ? "not an object" : why.text);
+	if (ret == -ENOMEM)
+		return ret;
+	if (ret || !json_is_object(s->run)) {
+		snprintf(err, err_size, "%s/run.json: %s", s->dir, !ret ? "not an object" : *why ? why : strerror(-ret));
 		return -EINVAL;
 	}
 	version = json_number_at(s->run, "schema_version");
@@ -253,7 +250,7 @@ int source_open(const char *dir, struct source **out, char *err, size_t err_size
 	struct source *s = calloc(1, sizeof(*s));
 	int ret = -ENOMEM;
 
-	if (!s || !(s->samples = json_array()) || hist_new(&s->hist))
+	if (!s || hist_new(&s->hist))
 		goto out;
 	errno = 0;
 	snprintf(s->dir, sizeof(s->dir), "%s", dir);
@@ -279,7 +276,7 @@ void source_close(struct source *s)
 	if (!s)
 		return;
 	hist_free(s->hist);
-	json_decref(s->samples);
+	free(s->samples);
 	json_decref(s->run);
 	free(s);
 }
@@ -325,7 +322,7 @@ const struct hist *source_histogram(void *source, const json_t *step, const char
 	if (!source_histogram_name(s, step, which, name, sizeof(name)))
 		return NULL;
 	snprintf(file, sizeof(file), "%s.hlog", name);
-	f = open_file(s, file, NULL);
+	f = open_file(s, file);
 	if (!f) {
 		note_unread(s, file, errno);
 		return NULL;

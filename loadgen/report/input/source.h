@@ -11,12 +11,18 @@
 
 struct hist;
 
+/* What is read of a `sample` event; NAN where it has no such number. */
+struct source_sample {
+	double t_s, clients, connected, connects;
+};
+
 /* Only the functions below write it. */
 struct source {
 	char dir[PATH_MAX];
 	char id[256];			/* of the run; the folder's name if run.json has none */
 	json_t *run;			/* an object */
-	json_t *samples;		/* the `sample` events, in their order: an array */
+	struct source_sample *samples;	/* the `sample` events, in their order */
+	size_t n_samples;
 	bool has_events;
 	size_t damaged;			/* lines of events.ndjson, skipped; 0 without the file */
 	struct hist *hist;		/* source_histogram() */

@@ -184,30 +184,27 @@ struct timeline {
 };
 
 /* Connections a second since the sample before, which must be of the same step; NAN where there is none. */
-static double rate_at(const json_t *samples, size_t i)
+static double rate_at(const struct source_sample *samples, size_t i)
 {
-	const json_t *s = json_array_get(samples, i), *before = i ? json_array_get(samples, i - 1) : NULL;
-	double made = json_number_at(s, "connects") - json_number_at(before, "connects");
-	double span = json_number_at(s, "t") - json_number_at(before, "t");
+	const struct source_sample *s = &samples[i], *before = &samples[i ? i - 1 : 0];
+	double made = s->connects - before->connects, span = s->t_s - before->t_s;
 
-	if (json_number_at(s, "clients") != json_number_at(before, "clients") || !(made >= 0) || !(span > 0))
-		return NAN;
-	return made / span;
+	return s->clients == before->clients && made >= 0 && span > 0 ? made / span : NAN;
 }
 
 /* One point stands for `stride` samples and has the highest figures among them, so that short peaks are seen. */
-static void collect_times(const json_t *samples, size_t stride, struct timeline *out)
+static void collect_times(const struct source *s, size_t stride, struct timeline *out)
 {
-	size_t n = json_array_size(samples);
+	size_t n = s->n_samples;
 
 	for (size_t i = 0; i < n && out->n < TIMES_MAX; i += stride) {
 		double connected = NAN, rate = NAN;
 
 		for (size_t k = i; k < n && k < i + stride; k++) {
-			connected = fmax(connected, json_number_at(json_array_get(samples, k), "connected"));
-			rate = fmax(rate, rate_at(samples, k));
+			connected = fmax(connected, s->samples[k].connected);
+			rate = fmax(rate, rate_at(s->samples, k));
 		}
-		out->t_s[out->n] = json_number_at(json_array_get(samples, i), "t");
+		out->t_s[out->n] = s->samples[i].t_s;
 		out->connected[out->n] = connected;
 		out->connects_per_s[out->n++] = rate;
 	}
@@ -250,8 +247,7 @@ static void say_times(struct page *p, const struct timeline *l)
 
 void section_time(struct page *p)
 {
-	const json_t *samples = p->source->samples;
-	size_t n = json_array_size(samples), stride = n / TIMES_MAX + 1;
+	size_t n = p->source->n_samples, stride = n / TIMES_MAX + 1;
 	struct timeline l = { page_numbers(p, TIMES_MAX), page_numbers(p, TIMES_MAX), page_numbers(p, TIMES_MAX), 0 };
 
 	doc_section(p->doc, "time", "Over time");
@@ -268,7 +264,7 @@ void section_time(struct page *p)
 		doc_text(p->doc, "samples-none", "events.ndjson has no samples over time. Older versions wrote none.");
 		return;
 	}
-	collect_times(samples, stride, &l);
+	collect_times(p->source, stride, &l);
 	say_times(p, &l);
 	if (stride > 1)
 		doc_text(p->doc, "time-stride", "Each point stands for %zu samples.", stride);

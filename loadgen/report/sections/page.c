@@ -9,6 +9,8 @@
 
 #include "common/base/json_at.h"
 
+#define ROWS_MAX 16384u
+
 struct page_memory {
 	SLIST_ENTRY(page_memory) entry;
 	double bytes[];			/* aligned for numbers */
@@ -60,6 +62,16 @@ const char *page_text(struct page *p, const char *fmt, ...)
 	text = page_vtext(p, fmt, ap);
 	va_end(ap);
 	return text;
+}
+
+bool page_takes_row(struct page *p)
+{
+	return p->rows++ < ROWS_MAX;
+}
+
+bool page_has_left_rows_out(const struct page *p)
+{
+	return p->rows > ROWS_MAX;
 }
 
 /* --- charts --- */

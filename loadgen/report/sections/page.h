@@ -39,6 +39,7 @@ struct page {
 	double min_effect;
 	struct page_baseline baselines[PAGE_BASELINES_MAX];
 	size_t n_baselines;
+	size_t rows;			/* that page_takes_row was asked for */
 	SLIST_HEAD(page_memories, page_memory) memory;
 	bool failed;
 };
@@ -50,6 +51,12 @@ double *page_numbers(struct page *p, size_t n);
 /* A text kept until page_free; "" when memory ran out. */
 const char *page_text(struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *page_vtext(struct page *p, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+
+/* False if the tables of a report on a suite or comparison have 16,384 rows: a file of some MB can have rows for gigabytes of
+ * report. Asked before each row. */
+bool page_takes_row(struct page *p);
+/* True if it was asked for more. */
+bool page_has_left_rows_out(const struct page *p);
 
 /* Draws a chart at the end of the document. */
 void page_chart(struct page *p, const char *id, const char *title, const struct chart *c, const char *description);

@@ -58,7 +58,7 @@ static void add_rows(struct page *p, struct doc_table *t, const json_t *point, c
 		json_array_foreach(json_at(candidate, "rows"), i, row) {
 			const char *verdict = page_text_at(row, "verdict", "unknown");
 
-			if (strcmp(page_text_at(row, "metric", ""), shown[k].metric) != 0)
+			if (strcmp(page_text_at(row, "metric", ""), shown[k].metric) != 0 || !page_takes_row(p))
 				continue;
 			page_add(t, tone_of(verdict), "00ssssss", json_number_at(point, "clients"),
 				 json_number_at(point, "message_bytes"), page_text_at(candidate, "name", "unknown"), shown[k].title,

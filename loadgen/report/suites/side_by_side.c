@@ -10,6 +10,7 @@
 #define POINTS_MAX 512u
 #define ALTERNATIVES_MAX 16u
 #define STAGES_MAX 16u
+#define CROSSINGS_MAX 64u	/* as many as sizes of a run */
 
 /* --- who is ahead --- */
 
@@ -31,8 +32,10 @@ static void say_contest(struct page *p, const json_t *contest)
 	json_array_foreach(ahead, i, a) {
 		double from = json_number_at(a, "from_bytes");
 
+		if (i == CROSSINGS_MAX)
+			break;
 		if (i && isfinite(from))
-			text = page_text(p, "%s, from about %s on %s", text, page_bytes(p, from),
+			text = page_text(p, "%s, from about %s on %.100s", text, page_bytes(p, from),
 					 page_text_at(a, "name", "unknown"));
 		else if (i == 0)
 			text = page_text_at(a, "name", "unknown");
@@ -79,14 +82,14 @@ static bool is_known(const json_t *points, const char *path)
 	return false;
 }
 
-static void add_row(struct doc_table *t, const json_t *points, const json_t *point, const json_t *o)
+static void add_row(struct doc_table *t, const bool known[COLUMNS_N], const json_t *point, const json_t *o)
 {
 	doc_row(t, DOC_PLAIN);
 	doc_number(t, json_number_at(point, "clients"), 0);
 	doc_number(t, json_number_at(point, "message_bytes"), 0);
 	doc_cell(t, "%s", page_text_at(o, "name", "unknown"));
 	for (size_t k = 0; k < COLUMNS_N; k++)
-		if (is_known(points, columns[k].name))
+		if (known[k])
 			doc_number(t, json_number_at(o, columns[k].name) / columns[k].unit, columns[k].decimals);
 }
 
@@ -95,16 +98,19 @@ static void show_figures(struct page *p, const char *id, const json_t *points)
 	const char *titles = "clients#;size#bytes;alternative";
 	const json_t *point, *o;
 	struct doc_table *t;
+	bool known[COLUMNS_N];
 	size_t i, k;
 
-	for (k = 0; k < COLUMNS_N; k++)
-		if (is_known(points, columns[k].name))
+	for (k = 0; k < COLUMNS_N; k++) {
+		known[k] = is_known(points, columns[k].name);
+		if (known[k])
 			titles = page_text(p, "%s;%s", titles, columns[k].title);
+	}
 	t = page_table(p, page_text(p, "%s_side_by_side", id), "Each alternative: medians of the rounds.", titles);
 	json_array_foreach(points, i, point)
 		json_array_foreach(json_object_get(point, "figures"), k, o)
-			if (i < POINTS_MAX && k < ALTERNATIVES_MAX)
-				add_row(t, points, point, o);
+			if (i < POINTS_MAX && k < ALTERNATIVES_MAX && page_takes_row(p))
+				add_row(t, known, point, o);
 }
 
 /* A row for each stage that some alternative has, of the point with the most clients. */
@@ -130,9 +136,12 @@ static void show_stages(struct page *p, const char *id, const json_t *points)
 		       "is none of that alternative's.", page_clients(p, json_number_at(most, "clients"))), titles);
 	i = 0;
 	json_object_foreach(json_object_get(json_array_get(all, 0), "connect_stages"), stage, v) {
-		const char *path = page_text(p, "connect_stages.%s", stage);
+		const char *path;
 
-		if (i++ == STAGES_MAX || !is_known(points, path))
+		if (i++ == STAGES_MAX)
+			break;
+		path = page_text(p, "connect_stages.%s", stage);
+		if (!is_known(points, path))
 			continue;
 		doc_row(t, DOC_PLAIN);
 		doc_cell(t, "%s", stage);

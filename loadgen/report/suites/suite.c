@@ -2,6 +2,8 @@
 #include "loadgen/report/suites/suite.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/json_at.h"
@@ -61,20 +63,23 @@ static void show_steps(struct page *p, const char *id, const json_t *steps)
 	const json_t *step;
 	struct doc_table *t;
 	const char *titles = "";
+	bool known[COLUMNS_N];
 	size_t i;
 
-	for (size_t k = 0; k < COLUMNS_N; k++)
-		if (is_known(steps, columns[k].name))
+	for (size_t k = 0; k < COLUMNS_N; k++) {
+		known[k] = is_known(steps, columns[k].name);
+		if (known[k])
 			titles = page_text(p, "%s%s%s", titles, *titles ? ";" : "", columns[k].title);
+	}
 	if (!*titles)
 		return;
 	t = page_table(p, page_text(p, "%s_steps", id), "What was measured.", titles);
 	json_array_foreach(steps, i, step) {
-		if (i == STEPS_MAX)
+		if (i == STEPS_MAX || !page_takes_row(p))
 			break;
 		doc_row(t, DOC_PLAIN);
 		for (size_t k = 0; k < COLUMNS_N; k++)
-			if (is_known(steps, columns[k].name))
+			if (known[k])
 				doc_number(t, json_number_at(step, columns[k].name) / columns[k].unit, columns[k].decimals);
 	}
 }
@@ -249,25 +254,44 @@ static void answer(struct page *p, const json_t *entry)
 		answer_resumed(p, greatest(steps, "connect_resumed_p50_ns"));
 }
 
-static const char *command_of(struct page *p, const json_t *options)
+static void add_word(struct page *p, FILE *out, const char *name, const json_t *v)
 {
-	const char *text = "performance_test", *name;
+	fprintf(out, " --%s", name);
+	if (!json_is_true(v))
+		fprintf(out, " %s", page_quoted(p, page_json(p, v)));
+}
+
+static void write_command(struct page *p, const json_t *options, FILE *out)
+{
+	const char *name;
 	json_t *v, *item;
 	size_t i;
 
+	fputs("performance_test", out);
 	json_object_foreach((json_t *)options, name, v) {
-		if (json_is_false(v))
-			continue;
 		if (json_is_array(v) && strncmp(name, "compare", 7) == 0) {
 			json_array_foreach(v, i, item) {
-				text = page_text(p, "%s --%s %s", text, name, page_quoted(p, page_json(p, item)));
+				add_word(p, out, name, item);
 			}
-			continue;
+		} else if (!json_is_false(v)) {
+			add_word(p, out, name, v);
 		}
-		text = page_text(p, json_is_true(v) ? "%s --%s%.0s" : "%s --%s %s", text, name,
-				 page_quoted(p, page_json(p, v)));
 	}
-	return text;
+}
+
+static void show_command(struct page *p, const json_t *options)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *memory = open_memstream(&text, &bytes);
+
+	if (memory)
+		write_command(p, options, memory);
+	if (memory && fclose(memory) == 0)
+		doc_code(p->doc, text);
+	else
+		p->failed = true;
+	free(text);
 }
 
 static void say_server(struct page *p, const json_t *entry)
@@ -336,7 +360,7 @@ void section_suite_entry(struct page *p, const json_t *entry, const json_t *next
 		show_steps(p, id, steps);
 	}
 	say_server(p, entry);
-	doc_code(p->doc, command_of(p, json_object_get(entry, "options")));
+	show_command(p, json_object_get(entry, "options"));
 	add_links(p, entry, next);
 }
 
@@ -382,8 +406,9 @@ static void show_runs(struct page *p, const json_t *entries)
 		if (json_object_get(entry, "comparison"))
 			continue;
 		json_array_foreach(json_object_get(entry, "steps"), k, step) {
-			if (k < STEPS_MAX)
-				add_summary_row(t, p, entry, step);
+			if (k == STEPS_MAX || !page_takes_row(p))
+				break;
+			add_summary_row(t, p, entry, step);
 		}
 		if (json_array_size(json_object_get(entry, "steps")) == 0)
 			add_summary_row(t, p, entry, NULL);

@@ -516,11 +516,11 @@ static void option__unknown__refused(void **state)
 
 static void error__hostile_text__one_short_line(void **state)
 {
-	char arguments[1600] = "--name=x --clients=a\nb\tc\x7f";
+	char arguments[1600] = "--name=x --clients=a\nb\x1b" "c\x7f\xc2\x9b\xff";
 	size_t len = strlen(arguments);
 
 	(void)state;
-	assert_refused(arguments, "--clients: a?b?c? is not a whole number; allowed: 1 to 100000");
+	assert_refused(arguments, "--clients: a\\x0ab\\x1bc\\x7f\\x9b\\xff is not a whole number; allowed: 1 to 100000");
 	memset(arguments + len, '7', sizeof(arguments) - len - 1);
 	assert_int_equal(parse(arguments), OPTS_ERROR);
 	assert_true(strlen(p.err) < 200);

@@ -91,6 +91,20 @@ static void print__lines__stay(void **state)
 	free(printed);
 }
 
+static void print_line__text_with_a_newline__one_line(void **state)
+{
+	char *printed = NULL;
+	size_t size;
+	FILE *f = open_memstream(&printed, &size);
+
+	(void)state;
+	assert_non_null(f);
+	utf8_print_line(f, "%s: %5.2f%%", "a\nb\xc2\x9b\xff", 2.5);
+	fclose(f);
+	assert_string_equal(printed, "a\\x0ab\\x9b\\xff:  2.50%\n");
+	free(printed);
+}
+
 /* Cut before a character that does not fit as a whole. */
 static void show__every_size__terminated_and_no_half(void **state)
 {
@@ -122,6 +136,7 @@ int main(void)
 		cmocka_unit_test(clean__lines__only_where_allowed),
 		cmocka_unit_test(show__what_a_terminal_obeys__as_digits),
 		cmocka_unit_test(print__lines__stay),
+		cmocka_unit_test(print_line__text_with_a_newline__one_line),
 		cmocka_unit_test(show__every_size__terminated_and_no_half),
 		cmocka_unit_test(count__characters__not_bytes),
 	};

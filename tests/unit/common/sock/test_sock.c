@@ -11,6 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <openssl/core_names.h>
+#include <openssl/kdf.h>
+#include <openssl/params.h>
+
 #include "common/base/log.h"
 #include "common/sock/sock.h"
 #include "common/tls/tls_internal.h"
@@ -792,6 +796,79 @@ static void key_update__more_than_allowed__cut_off(void **state)
 	assert_int_equal(end_code, FAIL_TLS_RECORDS);
 }
 
+#define SECRET_BYTES 32		/* of TLS_AES_128_GCM_SHA256, which these ends agree on */
+static uint8_t far_secret[SECRET_BYTES];
+
+static void on_keylog(const SSL *ssl, const char *line)
+{
+	const char *hex = strrchr(line, ' ');
+
+	(void)ssl;
+	if (strncmp(line, "CLIENT_TRAFFIC_SECRET_0", 23) != 0)
+		return;
+	for (size_t i = 0; i < SECRET_BYTES; i++)
+		assert_int_equal(sscanf(hex + 1 + 2 * i, "%2hhx", &far_secret[i]), 1);
+}
+
+/* HKDF-Expand-Label (RFC 8446, 7.1) of the far end's secret. */
+static void expand(const char *label, uint8_t *out, size_t n)
+{
+	EVP_KDF *kdf = EVP_KDF_fetch(NULL, "TLS13-KDF", NULL);
+	EVP_KDF_CTX *k = EVP_KDF_CTX_new(kdf);
+	OSSL_PARAM params[] = {
+		OSSL_PARAM_utf8_string(OSSL_KDF_PARAM_MODE, (char *)"EXPAND_ONLY", 0),
+		OSSL_PARAM_utf8_string(OSSL_KDF_PARAM_DIGEST, (char *)"SHA256", 0),
+		OSSL_PARAM_octet_string(OSSL_KDF_PARAM_KEY, far_secret, SECRET_BYTES),
+		OSSL_PARAM_octet_string(OSSL_KDF_PARAM_PREFIX, (char *)"tls13 ", 6),
+		OSSL_PARAM_octet_string(OSSL_KDF_PARAM_LABEL, (char *)label, strlen(label)),
+		OSSL_PARAM_END,
+	};
+
+	assert_int_equal(EVP_KDF_derive(k, out, n, params), 1);
+	EVP_KDF_CTX_free(k);
+	EVP_KDF_free(kdf);
+}
+
+/* The far end's first record of application data: plain, with the type of its contents behind it. OpenSSL makes no such records. */
+static size_t seal_first(const uint8_t *plain, size_t n, uint8_t *out)
+{
+	uint8_t key[16], iv[12], header[] = { 23, 3, 3, 0, (uint8_t)(n + 16) };
+	EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
+	int len;
+
+	expand("key", key, sizeof(key));
+	expand("iv", iv, sizeof(iv));
+	memcpy(out, header, sizeof(header));
+	assert_int_equal(EVP_EncryptInit_ex(c, EVP_aes_128_gcm(), NULL, key, iv), 1);
+	assert_int_equal(EVP_EncryptUpdate(c, NULL, &len, header, sizeof(header)), 1);
+	assert_int_equal(EVP_EncryptUpdate(c, out + sizeof(header), &len, plain, (int)n), 1);
+	assert_int_equal(EVP_EncryptFinal_ex(c, NULL, &len), 1);
+	assert_int_equal(EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, 16, out + sizeof(header) + n), 1);
+	EVP_CIPHER_CTX_free(c);
+	return sizeof(header) + n + 16;
+}
+
+/* With it this end cannot write, although its socket can: it would try again without end. */
+static void key_update__half_of_one__ended(void **state)
+{
+	static const uint8_t half[] = { 24, 0, 0, 1, 22 };	/* type and length of a KeyUpdate; the contents are of a handshake */
+	uint8_t sealed[64];
+	size_t n;
+
+	sock_close(&s);
+	far_close();
+	SSL_CTX_set_keylog_callback(at_client->ssl_ctx, on_keylog);
+	open_connection(*state, NULL, 0);
+	n = seal_first(half, sizeof(half), sealed);
+	assert_int_equal(send(far, sealed, n, MSG_NOSIGNAL), n);
+	until(SSL_in_init(s.tls->ssl));
+	assert_int_equal(ends, 0);
+	send_small_one(&s, 1);
+	until(ends == 1);
+	assert_int_equal(end_kind, FAIL_TLS);
+	assert_int_equal(end_code, FAIL_TLS_UNEXPECTED);
+}
+
 /* This end's own update has to wait behind what OpenSSL could not write yet. */
 static void key_update__while_the_peer_reads_nothing__behind_the_rest(void **state)
 {
@@ -843,6 +920,7 @@ int main(void)
 		OVER_PAIR(open__records_came_with_the_handshake__told),
 		OVER_TLS(key_update__between_records__both_ways),
 		OVER_TLS(key_update__more_than_allowed__cut_off),
+		OVER_TLS(key_update__half_of_one__ended),
 		OVER_PAIR(key_update__while_the_peer_reads_nothing__behind_the_rest),
 	};
 

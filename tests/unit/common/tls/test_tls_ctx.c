@@ -284,6 +284,46 @@ static void files__read_before__those_bytes_count(void **state)
 	assert_int_equal(files.bytes[TLS_FILE_KEY], 0);
 }
 
+/* ---- chains */
+
+static void append_file(FILE *out, const char *path)
+{
+	char line[200];
+	FILE *in = fopen(path, "r");
+
+	assert_non_null(in);
+	while (fgets(line, sizeof(line), in))
+		fputs(line, out);
+	fclose(in);
+}
+
+/* Each certificate costs the server time before it has judged any, and memory afterwards. */
+static void chain__of_many_certificates__refused_before_they_are_parsed(void **state)
+{
+	static const struct { int copies; enum tls_status end; } cases[] = { { 10, TLS_DONE }, { 60, TLS_FAILED } };
+	char path[CERTS_PATH_MAX];
+	struct tls_config cfg;
+
+	(void)state;
+	issue_client(NULL, 60);
+	cfg = client_config();
+	snprintf(path, sizeof(path), "%.120s/chain.pem", certs.dir);
+	cfg.cert_file = path;
+	at_server = make(server_config());
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		FILE *out = fopen(path, "w");
+
+		append_file(out, client.cert);
+		for (int k = 0; k < cases[i].copies; k++)
+			append_file(out, certs.ca);
+		fclose(out);
+		tls_ctx_free(at_client);
+		at_client = make(cfg);
+		assert_int_equal(handshake(NULL), cases[i].end);
+		hang_up();
+	}
+}
+
 /* ---- revocation lists */
 
 static void list__client_not_in_it__accepted(void **state)
@@ -892,6 +932,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CTX_TEST(files__missing_or_broken__one_line_with_the_name),
 		CTX_TEST(files__chain_cut_short__refused),
+		CTX_TEST(chain__of_many_certificates__refused_before_they_are_parsed),
 		CTX_TEST(files__key_with_a_passphrase__refused),
 		CTX_TEST(files__read_before__those_bytes_count),
 		CTX_TEST(list__client_not_in_it__accepted),

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <ev.h>
+#include <jansson.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -228,6 +229,41 @@ static void answers__hostile__one_sentence_or_tried_again(void **state)
 		play(&scenes[i]);
 }
 
+/* What jansson asks for. */
+static atomic_size_t json_bytes;
+
+static void *count_json(size_t n)
+{
+	atomic_fetch_add(&json_bytes, n);
+	return malloc(n);
+}
+
+/* 20 MB of text that would take 1.7 GB once it is parsed. */
+static void answers__that_unfold__refused_before_they_are_parsed(void **state)
+{
+	enum { BYTES = 20 * 1000 * 1000 };
+	static const char begin[] = "{\"kvs\":[{}", unit[] = ",{}", end[] = "]}\n";
+	char *body = malloc(BYTES + 1);
+	struct scene scenes[] = {
+		{ "kv/range", PLAIN, 200, body, "would take about" },
+		{ "watch", CHUNKED, 200, body, "would take about" },
+	};
+
+	(void)state;
+	memcpy(body, begin, sizeof(begin));
+	for (size_t n = strlen(begin); n < BYTES - sizeof(unit) - sizeof(end); n += strlen(unit))
+		memcpy(body + n, unit, sizeof(unit));
+	strcat(body + BYTES - 20, end);
+	json_set_alloc_funcs(count_json, free);
+	for (size_t i = 0; i < N_ELEMENTS(scenes); i++) {
+		atomic_store(&json_bytes, 0);
+		play(&scenes[i]);
+		assert_true(atomic_load(&json_bytes) < 1000 * 1000);
+	}
+	json_set_alloc_funcs(malloc, free);
+	free(body);
+}
+
 static int open_server(void **state)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -256,6 +292,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers__hostile__one_sentence_or_tried_again),
+		cmocka_unit_test(answers__that_unfold__refused_before_they_are_parsed),
 	};
 
 	return cmocka_run_group_tests(tests, open_server, close_server);

@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/utf8.h"
 #include "common/rdma/pump.h"
 #include "common/wire/frame.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
@@ -32,6 +34,53 @@ static void table__all_options__sorted_and_explained(void **state)
 		assert_int_equal(o->type == OPT_CHOICE, o->choices != NULL);
 		assert_true(o->min <= o->max);
 	}
+}
+
+/* What the program prints when it refuses a command line; options_err was written by whichever function refused it. */
+static char *printed_error(void)
+{
+	char *printed = NULL;
+	size_t size;
+	FILE *f = open_memstream(&printed, &size);
+
+	assert_non_null(f);
+	opts_print_error(&loadgen_options, options_err, f);
+	fclose(f);
+	return printed;
+}
+
+/* A load host takes the values of all options from another host, the leader. */
+static void refused__value_with_control_characters__shown_as_digits(void **state)
+{
+	static const char *const before[] = { "", "p99<1", "1", "a,b", "a:1", "nodelay=" };
+	static const char *const named[] = { "clients", "name", "rate", "server", "slo", "steps", "targets", "tcp" };
+	unsigned shown = 0, must = 0;
+
+	(void)state;
+	for (size_t i = 0; i < loadgen_options.n_opts; i++) {
+		const struct opt *o = &loadgen_options.opts[i];
+		bool is_shown = false;
+
+		for (size_t k = 0; o->type != OPT_FLAG && k < N_ELEMENTS(before); k++) {
+			char argument[200], clean[1000], *printed;
+
+			snprintf(argument, sizeof(argument), "--%s=%s\033]0;x\007\xc2\x9b\xff", o->name, before[k]);
+			options_reset(NULL);
+			if (options_parse(argument) == OPTS_OK && options_check() == 0)
+				continue;
+			printed = printed_error();
+			assert_int_equal(printed[strlen(printed) - 1], '\n');
+			printed[strlen(printed) - 1] = '\0';
+			assert_string_equal(printed, utf8_show(printed, clean, sizeof(clean)));
+			is_shown |= strstr(printed, "\\x1b]0;x\\x07\\x9b") != NULL;
+			free(printed);
+		}
+		shown += is_shown;
+		for (size_t k = 0; k < N_ELEMENTS(named); k++)
+			must += is_shown && strcmp(o->name, named[k]) == 0;
+	}
+	assert_in_range(shown, N_ELEMENTS(named), loadgen_options.n_opts);
+	assert_int_equal(must, N_ELEMENTS(named));
 }
 
 /* The default shown in --help, when it is a value, is the default used. */
@@ -461,6 +510,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(table__all_options__sorted_and_explained, options_reset),
+		cmocka_unit_test(refused__value_with_control_characters__shown_as_digits),
 		cmocka_unit_test_setup(table__defaults_as_options__change_nothing, options_reset),
 		cmocka_unit_test_setup(steps__last_one_given__ramp_up_to_it, options_reset),
 		cmocka_unit_test_setup(steps__given__taken_as_they_are, options_reset),

@@ -134,7 +134,7 @@ static void command__no_run_or_nowhere_to_write__3(void **state)
 	expect("run --output /proc/none", 3, "/proc/none");
 	expect("run --baseline elsewhere", 3, "elsewhere: No such file or directory");
 	report_rig_file(D, "run.json", "{");
-	expect("run", 3, "damaged");
+	expect("run", 3, "run.json: line 1: ");
 }
 
 static void command__a_suite__no_option_is_passed_over(void **state)

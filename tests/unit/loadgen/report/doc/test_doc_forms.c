@@ -142,6 +142,37 @@ static void markdown__hostile_texts__escaped(void **state)
 	doc_free(d);
 }
 
+/* GitHub's Markdown makes links of bare addresses (extended autolinks), and no escape keeps it from that. */
+static void markdown__addresses__no_links(void **state)
+{
+	static const struct { const char *text, *shown; } cases[] = {
+		{ "www.evil.example", "www<!-- -->.evil.example" },
+		{ "(WWW.evil.example) wWw.a", "(WWW<!-- -->.evil.example) wWw<!-- -->.a" },
+		{ "http://www.a.example/x", "http:<!-- -->//www<!-- -->.a.example/x" },
+		{ "HTTPS://a.example ftp://a.example", "HTTPS:<!-- -->//a.example ftp:<!-- -->//a.example" },
+		{ "me@a.example mailto:me@a.example xmpp:me@a.example/b", "me@<!-- -->a.example mailto:me@<!-- -->a.example "
+		  "xmpp:me@<!-- -->a.example/b" },
+		/* Names of hosts, addresses and figures stay as they are. */
+		{ "web-1.example.com:7471 10.77.0.1:7471 [fe80::1]:7471 www w.w.w. 99.9", "web-1.example.com:7471 10.77.0.1:7471 "
+		  "\\[fe80::1\\]:7471 www w.w.w. 99.9" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct doc *d = doc_rig_new();
+		struct doc_table *t;
+
+		doc_text(d, NULL, "%s", cases[i].text);
+		t = doc_table(d, "t", "T");
+		doc_column(t, "c", NULL, false);
+		doc_row(t, DOC_PLAIN);
+		doc_cell(t, "%s", cases[i].text);
+		/* In the paragraph, and in the table behind it. */
+		doc_rig_expect(d, DOC_FORM_MARKDOWN, cases[i].shown, "| ", cases[i].shown, NULL);
+		doc_free(d);
+	}
+}
+
 static void markdown__what_would_begin_a_list__escaped(void **state)
 {
 	struct doc *d = doc_rig_new();
@@ -243,6 +274,7 @@ int main(void)
 		cmocka_unit_test(html__from_elsewhere__nothing),
 		cmocka_unit_test(markdown__every_block__in_order),
 		cmocka_unit_test(markdown__hostile_texts__escaped),
+		cmocka_unit_test(markdown__addresses__no_links),
 		cmocka_unit_test(markdown__what_would_begin_a_list__escaped),
 		cmocka_unit_test(markdown__hostile_texts__no_escape_sequence),
 		cmocka_unit_test(markdown__underscores__only_between_words_escaped),

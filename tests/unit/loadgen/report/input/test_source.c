@@ -3,7 +3,9 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -83,14 +85,14 @@ static void open__damaged_run_json__one_line_that_says_where(void **state)
 {
 	static const struct { const char *text, *why;
 	} runs[] = {
-		{ "", "run.json: damaged: line" },
-		{ "{\"schema_version\": 1,", "run.json: damaged: line 1" },
+		{ "", "run.json: line 1: " },
+		{ "{\"schema_version\": 1,", "run.json: line 1: " },
 		{ "[1]", "not an object" },
 		{ "{}", "no schema_version" },
 		{ "{\"schema_version\": \"1\"}", "no schema_version" },
 		{ "{\"schema_version\": 3}", "schema_version is 3, this program reads 1 to 2" },
-		{ "{\"schema_version\": 1, \"steps\": [1e999]}", "damaged" },
-		{ "{\"a\": \"\x1b[31m\n\"}", "damaged" },
+		{ "{\"schema_version\": 1, \"steps\": [1e999]}", "run.json: line 1: " },
+		{ "{\"a\": \"\x1b[31m\n\"}", "run.json: line 1: " },
 	};
 
 	(void)state;
@@ -105,10 +107,57 @@ static void open__pipe_or_folder_in_place_of_run_json__refused(void **state)
 {
 	(void)state;
 	assert_int_equal(mkdir(D "/run.json", 0700), 0);
-	expect_refused("run.json: not a file");
+	expect_refused("run.json: not a regular file");
 	assert_int_equal(rmdir(D "/run.json"), 0);
 	assert_int_equal(mkfifo(D "/run.json", 0600), 0);
-	expect_refused("run.json: not a file");
+	expect_refused("run.json: not a regular file");
+}
+
+/* `head`, N times `unit`, `tail`. */
+static char *repeated(const char *head, const char *unit, size_t n, const char *tail)
+{
+	char *text = malloc(strlen(head) + n * strlen(unit) + strlen(tail) + 1), *p = stpcpy(text, head);
+
+	for (size_t i = 0; i < n; i++)
+		p = stpcpy(p, unit);
+	strcpy(p, tail);
+	return text;
+}
+
+static size_t json_bytes;
+
+static void *count_json(size_t n)
+{
+	json_bytes += n;
+	return malloc(n);
+}
+
+/* Text of some MB would take some 100 MB once it is parsed. */
+static void open__dense_files__refused_before_they_are_parsed(void **state)
+{
+	char *run = repeated("{\"schema_version\": 2, \"a\": [0", ",{}", 4000000, "]}");
+	char *event = repeated("{\"t\": 1, \"event\": \"sample\", \"a\": [0", ",{}", 20000, "]}\n");
+	char *events = repeated("", event, 40, "{\"t\": 2, \"event\": \"sample\", \"connects\": 3}\n");
+	struct source *s;
+
+	(void)state;
+	json_set_alloc_funcs(count_json, free);
+	json_bytes = 0;
+	report_rig_file(D, "run.json", run);
+	expect_refused("run.json: would take about ");
+	assert_int_equal(json_bytes, 0);
+	report_rig_file(D, "run.json", "{\"schema_version\": 2}");
+	report_rig_file(D, "events.ndjson", events);
+	s = opened();
+	assert_true(json_bytes < 10000);
+	assert_int_equal(s->n_samples, 1);
+	assert_true(s->samples[0].t_s == 2 && s->samples[0].connects == 3 && isnan(s->samples[0].connected));
+	assert_int_equal(s->damaged, 40);
+	source_close(s);
+	json_set_alloc_funcs(malloc, free);
+	free(run);
+	free(event);
+	free(events);
 }
 
 static void events__damaged_or_cut_off__skipped_and_counted(void **state)
@@ -123,7 +172,7 @@ static void events__damaged_or_cut_off__skipped_and_counted(void **state)
 			"\"event\": \"sample\"}\n\n{\"t\": 2, \"event\": \"sample\", \"connected\": 2}\n{\"t\": 3, "
 			"\"event\": \"sample\"");
 	s = opened();
-	assert_int_equal(json_array_size(s->samples), 2);
+	assert_int_equal(s->n_samples, 2);
 	assert_int_equal(s->damaged, 5);
 	source_close(s);
 }
@@ -139,7 +188,7 @@ static void events__a_line_longer_than_any__skipped_and_counted_once(void **stat
 	report_rig_file(D, "run.json", "{\"schema_version\": 1}");
 	report_rig_file(D, "events.ndjson", text);
 	s = opened();
-	assert_int_equal(json_array_size(s->samples), 1);
+	assert_int_equal(s->n_samples, 1);
 	assert_int_equal(s->damaged, 1);
 	source_close(s);
 }
@@ -250,6 +299,7 @@ int main(void)
 		TEST(open__run_json_lost_after_the_end__says_so),
 		TEST(open__damaged_run_json__one_line_that_says_where),
 		TEST(open__pipe_or_folder_in_place_of_run_json__refused),
+		TEST(open__dense_files__refused_before_they_are_parsed),
 		TEST(events__damaged_or_cut_off__skipped_and_counted),
 		TEST(events__a_line_longer_than_any__skipped_and_counted_once),
 		TEST(id__none_in_run_json__the_folders_name),

@@ -1,0 +1,170 @@
+/* Unit tests of loadgen/report/suite_report.c and suites/: what a hostile suite.json or compare.json may cost. */
+#include "tests/unit/helpers/unit.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/paths.h"
+#include "loadgen/report/suite_report.h"
+#include "tests/unit/helpers/report_rig.h"
+
+#define D REPORT_RIG_DIR
+
+static const char *const step_figures[] = {
+	"clients", "message_bytes", "connect_p50_ns", "connect_p99_ns", "connect_full_p50_ns", "connect_resumed_p50_ns", "messages_per_s",
+	"bytes_per_s", "to_server_bytes_per_s", "from_server_bytes_per_s", "response_mean_ns", "response_p50_ns", "one_way_p50_ns",
+	"response_p95_ns", "response_p99_ns", "response_p99_9_ns", "jitter_ratio", "churn_cycles_per_s", "churn_away_p50_ns",
+	"server_cpu_ns_per_operation", "generator_cpu_ns_per_operation",
+};
+
+static const char *const alternative_figures[] = {
+	"response_p50_ns", "response_p95_ns", "response_p99_ns", "response_p99_9_ns", "jitter_ratio", "throughput_msgs_per_s",
+	"throughput_bytes_per_s", "server_cpu_ns_per_message", "generator_cpu_ns_per_message", "connect_p50_ns", "connect_p99_ns",
+	"server_rss_bytes_per_client", "machine_kernel_bytes_per_client",
+};
+
+static unsigned long lookups;
+
+/* In the place of jansson's. */
+json_t *json_object_get(const json_t *object, const char *key)
+{
+	static json_t *(*real)(const json_t *, const char *);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "json_object_get");
+	lookups++;
+	return real(object, key);
+}
+
+static json_t *figures(const char *const *names, size_t n)
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < n; i++)
+		json_object_set_new(o, names[i], json_integer((json_int_t)i + 1));
+	return o;
+}
+
+/* n objects with nothing in them, and a last one that has all figures: to see that a figure is there takes all of them. */
+static json_t *nearly_empty(size_t n, json_t *last)
+{
+	json_t *a = json_array();
+
+	while (n--)
+		json_array_append_new(a, json_object());
+	json_array_append_new(a, last);
+	return a;
+}
+
+static json_t *entry(unsigned number, size_t empty_steps)
+{
+	return json_pack("{s:o, s:o, s:s, s:i, s:{s:s, s:[s, s], s:b, s:b}, s:o}", "id", json_sprintf("e%u", number), "title", json_sprintf("entry %u", number),
+			 "status", "ran", "exit_status", 0, "options", "name", "a b", "compare", "x=1,2", "y=1,2", "verify", 1, "quiet", 0,
+			 "steps", nearly_empty(empty_steps, figures(step_figures, N_ELEMENTS(step_figures))));
+}
+
+static void write_json(const char *name, json_t *o)
+{
+	char *text = json_dumps(o, JSON_COMPACT);
+
+	report_rig_file(D, name, text);
+	free(text);
+	json_decref(o);
+}
+
+/* Writes the report; how many values it looked up on the way. */
+static unsigned long looked_up(void)
+{
+	char err[512] = "";
+
+	lookups = 0;
+	if (suite_report_write(D, err, sizeof(err)))
+		fail_msg("%s", err);
+	return lookups;
+}
+
+/* A file of 450 KB with such steps took more than a minute. */
+static void steps__many__each_figure_looked_up_once(void **state)
+{
+	enum { N = 20000 };
+	unsigned long n;
+
+	(void)state;
+	write_json("suite.json", json_pack("{s:i, s:s, s:[o]}", "schema_version", 1, "id", "x", "entries", entry(0, N)));
+	n = looked_up();
+	/* 512 rows of 21 figures, each looked for in all steps, would be 215 million. */
+	if (n > 5000000)
+		fail_msg("%lu lookups for %d steps", n, N);
+	assert_non_null(strstr(report_rig_read(D, "report.md"), "performance_test --name 'a b' --compare x=1,2 --compare y=1,2 --verify\n"));
+}
+
+static void alternatives__many__each_figure_looked_up_once(void **state)
+{
+	enum { N = 1000, OF_POINT = 16 };
+	json_t *points = json_array();
+	unsigned long n;
+
+	(void)state;
+	for (int i = 0; i < N; i++)
+		json_array_append_new(points, json_pack("{s:i, s:i, s:o}", "clients", 1, "message_bytes", i + 1, "figures",
+			nearly_empty(OF_POINT - 1, i == N - 1 ? figures(alternative_figures, N_ELEMENTS(alternative_figures)) :
+								json_object())));
+	write_json("compare.json", json_pack("{s:i, s:s, s:o}", "schema_version", 3, "baseline", "b", "points", points));
+	n = looked_up();
+	/* 8,192 rows of 13 figures, each looked for in all points, would be 1,700 million. */
+	if (n > 20000000)
+		fail_msg("%lu lookups for %d points of %d alternatives", n, N, OF_POINT);
+}
+
+/* 600,000 steps in 300 entries took 1.2 GB of memory. */
+static void entries_and_rows__more_than_any_suite_has__cut_off_and_said(void **state)
+{
+	json_t *entries = json_array();
+	size_t lines = 0, bytes;
+	char *text;
+
+	(void)state;
+	for (unsigned i = 0; i < 300; i++)
+		json_array_append_new(entries, entry(i, 600));
+	write_json("suite.json", json_pack("{s:i, s:s, s:o}", "schema_version", 1, "id", "x", "entries", entries));
+	looked_up();
+	assert_int_equal(path_read(D "/report.md", 64 << 20, &text, &bytes), 0);
+	assert_non_null(strstr(text, "suite.json has 300 entries, and a suite has at most 64"));
+	assert_non_null(strstr(text, "the last tables are cut off"));
+	for (const char *p = text; (p = strchr(p, '\n')); p++)
+		lines++;
+	assert_in_range(lines, 16384, 16384 + 64 * 200);
+	assert_non_null(strstr(text, "entry 63\n"));
+	assert_null(strstr(text, "entry 64\n"));
+	free(text);
+}
+
+static void file__dense__refused_before_it_is_parsed(void **state)
+{
+	enum { BYTES = 6 * 1000 * 1000 };
+	char *text = malloc(BYTES + 20), err[512] = "", *p = stpcpy(text, "{\"entries\":[{}");
+
+	(void)state;
+	while (p < text + BYTES)
+		p = stpcpy(p, ",{}");
+	strcpy(p, "]}");
+	report_rig_file(D, "suite.json", text);
+	assert_true(suite_report_write(D, err, sizeof(err)) < 0);
+	assert_non_null(strstr(err, "/suite.json: would take about "));
+	free(text);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, report_rig_set_up, report_rig_tear_down)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(steps__many__each_figure_looked_up_once),
+		TEST(alternatives__many__each_figure_looked_up_once),
+		TEST(entries_and_rows__more_than_any_suite_has__cut_off_and_said),
+		TEST(file__dense__refused_before_it_is_parsed),
+	};
+
+	return cmocka_run_group_tests_name("suite_report", tests, NULL, NULL);
+}
