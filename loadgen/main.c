@@ -65,10 +65,6 @@ static int check_options(struct task *t, int argc, char **argv, char *err, size_
 		snprintf(err, err_size, "--lead, --join, --cluster: plan one load host, with its share of --clients");
 		return -EINVAL;
 	}
-	if (cfg->plan && cfg->transport != TRANSPORT_RDMA) {
-		snprintf(err, err_size, "--transport: plan says what rdma needs, and nothing of %s", transport_names[cfg->transport]);
-		return -EINVAL;
-	}
 	if (cfg->plan && (compares || cfg->suite)) {
 		snprintf(err, err_size, "--compare, --compare-set, --suite: plan one run, without them");
 		return -EINVAL;

@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/json_at.h"
 #include "common/base/log.h"
+#include "common/sizes/held.h"
 #include "common/tls/tls_io.h"
 #include "server/report.h"
 #include "server/samples.h"
@@ -21,6 +22,9 @@
 #define WATCH_S 120.
 /* Requests that may have come before their predecessors' answers were read. */
 #define BURST_MAX 16
+/* When there are as many sessions as there may be, one that has asked nothing for so long makes room for a newcomer. */
+#define IDLE_LEAST_NS (3 * NS_PER_S)
+#define CROWD_LOG_NS (10 * NS_PER_S)
 
 enum session_state {
 	SESSION_SERVED,		/* reads a request or writes an answer; IDLE_S after the last request */
@@ -37,6 +41,7 @@ struct session {
 	struct addr peer;
 	uint32_t seat;			/* of the server's control sessions */
 	ev_timer deadline;
+	uint64_t state_ns;		/* since then it is in its state; SESSION_SERVED: since the last request was answered */
 	struct frame_control request;	/* the one that is being answered */
 	uint64_t publish_wanted;	/* SESSION_WAITS: what the shards are to have published */
 	unsigned burst;			/* requests found waiting, one after the other */
@@ -51,6 +56,7 @@ struct control {
 	TAILQ_HEAD(session_list, session) sessions;
 	bool stopped;
 	struct samples samples;
+	uint64_t crowd_log_ns;		/* earliest time of the next line about a session that made room */
 	uint64_t memory_log_ns;		/* earliest time of the next line about a report that could not be made */
 };
 
@@ -62,9 +68,32 @@ static void set_state(struct session *x, enum session_state state)
 	};
 
 	x->state = state;
+	x->state_ns = clock_now_ns();
 	ev_timer_stop(x->control->loop, &x->deadline);
 	ev_timer_set(&x->deadline, deadlines_s[state], 0.);
 	ev_timer_start(x->control->loop, &x->deadline);
+}
+
+static void free_mark(struct session *x)
+{
+	x->control->server->marks_bytes -= report_mark_bytes(x->mark);
+	report_mark_free(x->mark);
+	x->mark = NULL;
+}
+
+/* Later figures of the session begin here. 0, -ENOMEM, or -ENOSPC: all marks together may take no more. */
+static int set_mark(struct session *x)
+{
+	struct server *server = x->control->server;
+	int ret;
+
+	free_mark(x);
+	ret = report_mark_new(server, &x->mark);
+	server->marks_bytes += report_mark_bytes(x->mark);
+	if (ret || server->marks_bytes <= HELD_MARKS_BYTES)
+		return ret;
+	free_mark(x);
+	return -ENOSPC;
 }
 
 static void end(struct session *x, enum close_reason reason)
@@ -79,7 +108,7 @@ static void end(struct session *x, enum close_reason reason)
 	ev_timer_stop(t->loop, &x->sample);
 	ev_timer_stop(t->loop, &x->deadline);
 	tls_io_close(&x->io);
-	report_mark_free(x->mark);
+	free_mark(x);
 	TAILQ_REMOVE(&t->sessions, x, entry);
 	handover_session_ended(&t->server->handovers, x->seat);
 	free(x);
@@ -158,10 +187,8 @@ static int put_answer(struct session *x)
 	int ret = 0;
 
 	(void)json_memory_was_short();
-	if (x->request.what == CONTROL_MARK) {
-		report_mark_free(x->mark);
-		ret = report_mark_new(server, &x->mark);
-	}
+	if (x->request.what == CONTROL_MARK)
+		ret = set_mark(x);
 	if (ret)
 		return ret;
 	o = x->request.what == CONTROL_INFO ? report_info(server) : report_stats(server, x->mark);
@@ -173,8 +200,13 @@ static int put_answer(struct session *x)
 
 static void answer(struct session *x)
 {
+	int ret;
+
 	set_state(x, SESSION_SERVED);
-	if (put_answer(x)) {
+	ret = put_answer(x);
+	if (ret == -ENOSPC) {
+		refuse(x, REFUSE_NO_RESOURCES, "the marks of control sessions take as much memory as they may: end other sessions");
+	} else if (ret) {
 		if (log_is_due(&x->control->memory_log_ns, NS_PER_S))
 			log_warn("cannot make a report: this machine is out of memory");
 		refuse(x, REFUSE_NO_RESOURCES, "out of memory");
@@ -357,8 +389,41 @@ static struct session *session_new(struct control *t, const struct handover *h)
 	return x;
 }
 
+/* The session that has been idle for longest, IDLE_LEAST_NS at least, or whose client does not read; NULL: none. */
+static struct session *longest_idle(const struct control *t)
+{
+	uint64_t now = clock_now_ns();
+	struct session *x, *longest = NULL;
+
+	TAILQ_FOREACH(x, &t->sessions, entry)
+		if (x->state == SESSION_SERVED && now - x->state_ns >= IDLE_LEAST_NS &&
+		    (!longest || x->state_ns < longest->state_ns))
+			longest = x;
+	return longest;
+}
+
+/* True if there are no more sessions than there may be, perhaps because another one made room. */
+static bool has_room(struct control *t)
+{
+	struct session *idle;
+	char peer[ADDR_TEXT_MAX];
+
+	if (handover_sessions(&t->server->handovers) <= CONTROL_SESSIONS_MAX)
+		return true;
+	idle = longest_idle(t);
+	if (!idle)
+		return false;
+	if (log_is_due(&t->crowd_log_ns, CROWD_LOG_NS))
+		log_warn("there are %u control sessions: ended an idle one, of %s, for a client of an address that has none",
+			 CONTROL_SESSIONS_MAX, addr_host_text(&idle->peer, peer));
+	tls_io_say_bye(&idle->io);
+	end(idle, CLOSE_CROWDED_OUT);
+	return true;
+}
+
 static void take_over(struct control *t, struct handover *h)
 {
+	bool room = has_room(t);
 	struct session *x = session_new(t, h);
 
 	if (!x) {
@@ -368,6 +433,9 @@ static void take_over(struct control *t, struct handover *h)
 		handover_session_ended(&t->server->handovers, h->seat);
 	} else if (t->stopped) {
 		end(x, CLOSE_DRAINING);
+	} else if (!room) {
+		refuse(x, REFUSE_BUSY, "too many control sessions");
+		serve(x);
 	} else {
 		begin_answer(x);
 		serve(x);

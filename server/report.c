@@ -10,6 +10,7 @@
 #include "common/base/build_info.h"
 #include "common/base/clock.h"
 #include "common/hist/hist.h"
+#include "common/hist/hist_io.h"
 #include "common/hist/latency_json.h"
 #include "common/port/port.h"
 #include "common/rdma/async.h"
@@ -105,8 +106,12 @@ static json_t *failures_json(const struct server *server)
 	return o;
 }
 
+#define MARK_STAGE_BYTES 1024u	/* of a packed histogram, beside its cells: JSON objects */
+
+/* Packed: a histogram has 224 KiB, most of it zeros. */
 struct report_mark {
-	struct hist *stages[SS_N];
+	json_t *stages[SS_N];
+	size_t bytes;
 };
 
 /* All shards' histogram of a stage added up. NULL when out of memory. */
@@ -121,19 +126,27 @@ static struct hist *stage_hist(const struct server *server, int stage)
 	return h;
 }
 
+/* What came after the mark. NULL when out of memory. */
+static struct hist *since_mark(const struct hist *now, const json_t *marked)
+{
+	struct hist *earlier = NULL, *diff = NULL;
+	bool fine = !hist_new(&earlier) && !hist_new(&diff) && (json_is_null(marked) || !hist_unpack(marked, earlier));
+
+	if (fine)
+		hist_diff(diff, now, earlier);
+	hist_free(earlier);
+	if (fine)
+		return diff;
+	hist_free(diff);
+	return NULL;
+}
+
 static json_t *stage_json(const struct server *server, const struct report_mark *mark, int stage)
 {
-	struct hist *now = stage_hist(server, stage), *diff = NULL;
-	json_t *o;
+	struct hist *now = stage_hist(server, stage), *diff = now && mark ? since_mark(now, mark->stages[stage]) : NULL;
+	const struct hist *shown = mark ? diff : now;
+	json_t *o = shown ? latency_json(shown) : json_null();
 
-	if (!now)
-		return json_null();
-	if (mark && !hist_new(&diff)) {
-		hist_diff(diff, now, mark->stages[stage]);
-		o = latency_json(diff);
-	} else {
-		o = latency_json(now);
-	}
 	hist_free(diff);
 	hist_free(now);
 	return o;
@@ -262,6 +275,16 @@ static json_t *rails_json(const struct server *server)
 	return a;
 }
 
+static json_t *transports_json(const struct server_config *c)
+{
+	json_t *a = json_array();
+
+	for (int t = 0; t < TRANSPORT_N; t++)
+		if (server_config_serves(c, (enum transport)t))
+			json_array_append_new(a, json_string(transport_names[t]));
+	return a;
+}
+
 json_t *report_info(const struct server *server)
 {
 	const struct server_config *c = server->cfg;
@@ -269,6 +292,7 @@ json_t *report_info(const struct server *server)
 	json_t *config = json_object(), *env = res_environment_json();
 
 	set_int(config, "threads", c->threads);
+	json_object_set_new(config, "transports", transports_json(c));
 	set_int(config, "max_clients", c->max_clients);
 	set_int(config, "message_bytes", c->message_bytes);
 	set_int(config, "credits", c->credits);
@@ -295,24 +319,41 @@ json_t *report_info(const struct server *server)
 			 "environment", env ? env : json_null());
 }
 
+/* A histogram as a report keeps it. NULL when out of memory. */
+static json_t *packed_stage(const struct server *server, int stage)
+{
+	struct hist *h = stage_hist(server, stage);
+	json_t *o = h ? hist_pack(h) : NULL;
+
+	hist_free(h);
+	return o;
+}
+
 int report_mark_new(const struct server *server, struct report_mark **out)
 {
 	struct report_mark *m = calloc(1, sizeof(*m));
 
 	for (int i = 0; m && i < SS_N; i++) {
-		m->stages[i] = stage_hist(server, i);
+		m->stages[i] = packed_stage(server, i);
 		if (!m->stages[i]) {
 			report_mark_free(m);
 			m = NULL;
+		} else {
+			m->bytes += MARK_STAGE_BYTES + json_string_length(json_object_get(m->stages[i], "cells"));
 		}
 	}
 	*out = m;
 	return m ? 0 : -ENOMEM;
 }
 
+size_t report_mark_bytes(const struct report_mark *m)
+{
+	return m ? m->bytes : 0;
+}
+
 void report_mark_free(struct report_mark *m)
 {
 	for (int i = 0; m && i < SS_N; i++)
-		hist_free(m->stages[i]);
+		json_decref(m->stages[i]);
 	free(m);
 }

@@ -18,6 +18,7 @@ struct report_mark;
 
 /* 0 or -ENOMEM, with *out NULL. */
 int report_mark_new(const struct server *server, struct report_mark **out) __attribute__((warn_unused_result));
+size_t report_mark_bytes(const struct report_mark *m);	/* about; NULL: 0 */
 void report_mark_free(struct report_mark *m);	/* NULL-safe */
 
 /* STATS. Stage histograms start at `mark` (NULL: at the start of the server). The caller's; NULL when out of memory. */

@@ -3,21 +3,27 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/tls.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <seccomp.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <rdma/rdma_user_ioctl_cmds.h>
 
 #define WRITES (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
 
 static const int allowed[] = {
 	/* descriptors that are open: sockets, events, timers, verbs and rdmacm */
 	SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pwrite64),
-	SCMP_SYS(close), SCMP_SYS(lseek), SCMP_SYS(ioctl), SCMP_SYS(fcntl), SCMP_SYS(ppoll), SCMP_SYS(pselect6),
+	SCMP_SYS(close), SCMP_SYS(lseek), SCMP_SYS(ppoll), SCMP_SYS(pselect6),
 	SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_pwait), SCMP_SYS(eventfd2),
 	SCMP_SYS(timerfd_create), SCMP_SYS(timerfd_settime), SCMP_SYS(accept4), SCMP_SYS(getsockname),
-	SCMP_SYS(getpeername), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(recvfrom), SCMP_SYS(recvmsg),
-	SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(shutdown),
+	SCMP_SYS(getpeername), SCMP_SYS(getsockopt), SCMP_SYS(recvfrom), SCMP_SYS(recvmsg), SCMP_SYS(shutdown),
 	/* files that are read: certificates, /proc, /sys */
 	SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(faccessat), SCMP_SYS(readlinkat),
 	SCMP_SYS(getdents64),
@@ -50,6 +56,50 @@ static const struct {
 	{ SCMP_SYS(open), 1, WRITES },
 };
 
+/* Arguments that are 32 bits wide: the kernel ignores what is above. */
+#define IS(argument, value) SCMP_CMP64(argument, SCMP_CMP_MASKED_EQ, UINT32_MAX, value)
+#define LACKS(argument, bits) SCMP_CMP64(argument, SCMP_CMP_MASKED_EQ, bits, 0)
+
+/* All other requests are refused: those that have a signal sent when a descriptor is ready, that type into a terminal, or that
+ * reach a driver. The last two are what stdio and a log ask of a terminal. */
+static const unsigned ioctls[] = { RDMA_VERBS_IOCTL, FIONBIO, FIONREAD, TIOCOUTQ, TCGETS, TIOCGWINSZ };
+
+/* F_SETFL is below. */
+static const unsigned fcntls[] = { F_GETFD, F_SETFD, F_GETFL };
+
+/* What common/sock/, the TLS port and OpenSSL (kernel TLS) set. */
+static const struct {
+	unsigned level, name;
+} socket_options[] = {
+	{ SOL_SOCKET, SO_KEEPALIVE }, { SOL_SOCKET, SO_LINGER }, { SOL_SOCKET, SO_SNDBUF }, { SOL_SOCKET, SO_RCVBUF },
+	{ SOL_SOCKET, SO_BUSY_POLL }, { SOL_SOCKET, SO_ZEROCOPY },
+	{ IPPROTO_TCP, TCP_NODELAY }, { IPPROTO_TCP, TCP_QUICKACK }, { IPPROTO_TCP, TCP_KEEPIDLE },
+	{ IPPROTO_TCP, TCP_KEEPINTVL }, { IPPROTO_TCP, TCP_KEEPCNT }, { IPPROTO_TCP, TCP_USER_TIMEOUT },
+	{ IPPROTO_TCP, TCP_CONGESTION }, { IPPROTO_TCP, TCP_ULP }, { SOL_TLS, TLS_TX }, { SOL_TLS, TLS_RX },
+};
+
+/* A listener that was shut down is a socket that could be connected again by sending: to an address, or with MSG_FASTOPEN. */
+static int allow_sending(scmp_filter_ctx ctx)
+{
+	int ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(sendto), 2, LACKS(3, MSG_FASTOPEN), LACKS(4, UINT64_MAX));
+
+	return ret ? ret : seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(sendmsg), 1, LACKS(2, MSG_FASTOPEN));
+}
+
+static int allow_requests(scmp_filter_ctx ctx)
+{
+	int ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 2, IS(1, F_SETFL), LACKS(2, O_ASYNC));
+
+	for (size_t i = 0; i < sizeof(fcntls) / sizeof(fcntls[0]) && !ret; i++)
+		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, IS(1, fcntls[i]));
+	for (size_t i = 0; i < sizeof(ioctls) / sizeof(ioctls[0]) && !ret; i++)
+		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, IS(1, ioctls[i]));
+	for (size_t i = 0; i < sizeof(socket_options) / sizeof(socket_options[0]) && !ret; i++)
+		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(setsockopt), 2, IS(1, socket_options[i].level),
+				       IS(2, socket_options[i].name));
+	return ret;
+}
+
 static int fill(scmp_filter_ctx ctx)
 {
 	int ret = 0;
@@ -60,6 +110,8 @@ static int fill(scmp_filter_ctx ctx)
 	for (size_t i = 0; i < sizeof(allowed_without) / sizeof(allowed_without[0]) && !ret; i++)
 		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed_without[i].call, 1,
 				       SCMP_CMP64(allowed_without[i].argument, SCMP_CMP_MASKED_EQ, allowed_without[i].bits, 0));
+	ret = ret ? ret : allow_sending(ctx);
+	ret = ret ? ret : allow_requests(ctx);
 	/* All threads, and the kernel's log has what is denied, if kernel.seccomp.actions_logged has `errno`. */
 	ret = ret ? ret : seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
 	return ret ? ret : seccomp_attr_set(ctx, SCMP_FLTATR_CTL_LOG, 1);

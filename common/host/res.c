@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #ifdef __x86_64__
@@ -67,11 +68,18 @@ static uint64_t timeval_ns(struct timeval tv)
 	return (uint64_t)tv.tv_sec * NS_PER_S + (uint64_t)tv.tv_usec * 1000;
 }
 
+/* Linux 6.2 and later tells their number as the size of the directory. Reading it takes 15 ms and more for 10,000 of them. */
 static int count_fds(uint64_t *out)
 {
-	DIR *dir = opendir("/proc/self/fd");
+	struct stat st;
 	uint64_t n = 0;
+	DIR *dir;
 
+	if (!stat("/proc/self/fd", &st) && st.st_size > 0) {
+		*out = (uint64_t)st.st_size;
+		return 0;
+	}
+	dir = opendir("/proc/self/fd");
 	if (!dir)
 		return -errno;
 	for (const struct dirent *e = readdir(dir); e; e = readdir(dir))

@@ -392,7 +392,11 @@ void ep_defer(struct ep *ep, struct ep_deferred *d)
 
 uint32_t ep_buf_get(struct ep *ep)
 {
-	return ep->n_free ? ep->free_bufs[--ep->n_free] : EP_NO_BUF;
+	if (!ep->n_free)
+		return EP_NO_BUF;
+	ep->n_free--;
+	ep->n_unused = MIN(ep->n_unused, ep->n_free);
+	return ep->free_bufs[ep->n_free];
 }
 
 void ep_buf_put(struct ep *ep, uint32_t buf)
@@ -402,7 +406,7 @@ void ep_buf_put(struct ep *ep, uint32_t buf)
 
 uint8_t *ep_buf(const struct ep *ep, uint32_t buf)
 {
-	return ep->slab + (size_t)buf * ep->buf_bytes;
+	return ep->slab + buf * ep->stride;
 }
 
 struct ep_buf_link *ep_buf_link(const struct ep *ep, uint32_t buf)

@@ -237,6 +237,15 @@ struct ep_buf_link {
 };
 struct ep_buf_link *ep_buf_link(const struct ep *ep, uint32_t buf);
 
+/* Bytes from one buffer to the next. */
+size_t ep_stride(uint64_t buf_bytes, bool registered);
+/* Gives the kernel the pages of free buffers back that nobody has used since the call before the last one that returned false;
+ * about `budget_bytes` of them. True: more are left for the next call. Only for an endpoint without a device: registered
+ * pages stay. Buffers that share pages are given back all at once, when all are free. Some that were used last stay. */
+bool ep_trim(struct ep *ep, size_t budget_bytes);
+/* False: nothing is to be given back until somebody has used a buffer again. */
+bool ep_needs_trim(const struct ep *ep);
+
 /* Gives a buffer to the SRQ at the end of the current batch; without a device it is free. */
 void ep_recycle(struct ep *ep, uint32_t buf);
 /* Gives a free buffer to the SRQ, if there is one, for one that goes out as an answer. False if none is free: then ep_process makes up for it

@@ -11,6 +11,9 @@
  * receives to a thread that sleeps, so the event means that one does not; half of them are left for the others. */
 #define SRQ_LIMIT (EP_BATCH / 2)
 
+/* Memory of buffers that ep_trim leaves where it is, so that light traffic does not wait for pages. */
+#define EP_KEPT_BYTES (256u << 10)
+
 struct ep_cq {
 	struct ibv_cq *cq;
 	uint64_t bit;		/* in the masks of struct ep */
@@ -51,9 +54,12 @@ struct ep {
 	uint8_t *slab;
 	size_t slab_bytes;
 	uint32_t buf_bytes;
+	size_t stride;		/* from one buffer to the next */
 	uint32_t n_bufs, n_free, n_posted;
 	uint32_t n_short;	/* receives that the SRQ is short of */
-	uint32_t *free_bufs;	/* stack */
+	uint32_t *free_bufs;	/* stack: buffers at its bottom have not been used for the longest time */
+	uint32_t n_unused;	/* entries at the bottom that nobody has taken since ep_trim began to watch them */
+	uint32_t n_trimmed;	/* entries at the bottom whose pages the kernel has back */
 	struct ep_buf_link *links;
 
 	/* What the last look at the receive queue found: `seen_n` completions, handled up to `seen_at`. */

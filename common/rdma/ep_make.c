@@ -1,4 +1,4 @@
-/* Making and freeing an endpoint. See ep.h.
+/* Making, trimming and freeing an endpoint. See ep.h.
  *
  * Completion queues are sized so that they cannot overflow, whatever a peer does: the receive queue
  * holds every SRQ buffer, and each send queue holds the full send queues of the QPs assigned to it.
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/param.h>
+#include <unistd.h>
 
 #include "common/rdma/ep_internal.h"
 
@@ -81,11 +82,23 @@ static int make_seen(struct ep *ep, const struct ep_config *cfg, char *err, size
 	return ep->seen ? 0 : complain(err, err_size, ENOMEM, "an endpoint", "this machine is out of memory");
 }
 
+static size_t page_bytes(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A large buffer touches as many pages when it has them to itself, and ep_trim can then give it back by itself. */
+size_t ep_stride(uint64_t buf_bytes, bool registered)
+{
+	return registered || buf_bytes < 2 * page_bytes() ? roundup(buf_bytes, 64) : roundup(buf_bytes, page_bytes());
+}
+
 static int make_slab(struct ep *ep, const struct ep_config *cfg, char *err, size_t err_size)
 {
 	ep->n_bufs = cfg->recv_depth + EP_BATCH + cfg->spare_bufs;
 	ep->buf_bytes = (cfg->buf_bytes + 63) & ~63u;
-	ep->slab_bytes = (size_t)ep->n_bufs * ep->buf_bytes;
+	ep->stride = ep_stride(cfg->buf_bytes, ep->dev);
+	ep->slab_bytes = ep->n_bufs * ep->stride;
 	ep->free_bufs = calloc(ep->n_bufs, sizeof(*ep->free_bufs));
 	ep->links = calloc(ep->n_bufs, sizeof(*ep->links));
 	if (!ep->free_bufs || !ep->links)
@@ -98,7 +111,7 @@ static int make_slab(struct ep *ep, const struct ep_config *cfg, char *err, size
 	}
 	for (uint32_t i = 0; i < ep->n_bufs; i++)
 		ep->free_bufs[i] = ep->n_bufs - 1 - i;
-	ep->n_free = ep->n_bufs;
+	ep->n_free = ep->n_unused = ep->n_trimmed = ep->n_bufs;
 	if (!ep->dev)
 		return 0;
 	/* No remote access: peers reach only the one-sided regions. */
@@ -179,6 +192,37 @@ int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep
 	}
 	*out = ep;
 	return 0;
+}
+
+/* Entries of the stack whose buffers may be given back: buffers that share pages only when all are free. */
+static uint32_t trimmable(const struct ep *ep)
+{
+	bool share_pages = ep->stride % page_bytes();
+	uint32_t kept = (uint32_t)MIN(EP_KEPT_BYTES / ep->stride, ep->n_bufs);
+
+	return ep->mr || (share_pages && ep->n_unused < ep->n_bufs) ? 0 : MIN(ep->n_unused, ep->n_bufs - kept);
+}
+
+bool ep_needs_trim(const struct ep *ep)
+{
+	return !ep->mr && (ep->n_unused < ep->n_free || MIN(ep->n_trimmed, ep->n_unused) < trimmable(ep));
+}
+
+bool ep_trim(struct ep *ep, size_t budget_bytes)
+{
+	uint32_t upto = trimmable(ep);
+
+	ep->n_trimmed = MIN(ep->n_trimmed, ep->n_unused);
+	if (ep->n_trimmed < upto && ep->stride % page_bytes()) {
+		madvise(ep->slab, ep->slab_bytes, MADV_DONTNEED);
+		ep->n_trimmed = upto;
+	}
+	for (size_t done = 0; ep->n_trimmed < upto && done < budget_bytes; done += ep->stride)
+		madvise(ep_buf(ep, ep->free_bufs[ep->n_trimmed++]), ep->stride, MADV_DONTNEED);
+	if (ep->n_trimmed < upto)
+		return true;
+	ep->n_unused = ep->n_free;
+	return false;
 }
 
 void ep_free(struct ep *ep)

@@ -104,7 +104,7 @@ uint64_t sizes_cqs(const struct sizes *s, const struct sizes_device *d)
 
 uint64_t sizes_server_fds(uint64_t rails, uint64_t shards, uint64_t handshakes)
 {
-	return FDS_BASE + rails * PORT_FILES_MAX + SIZES_CONTROL_SESSIONS_MAX +
+	return FDS_BASE + rails * PORT_FILES_MAX + SIZES_CONTROL_SESSIONS_MAX + SIZES_CONTROL_SESSIONS_SPARE +
 	       shards * (FDS_PER_SHARD + handshakes + SIZES_WAITING_LEAST + 1);
 }
 

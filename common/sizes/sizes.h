@@ -13,6 +13,8 @@
 #define SIZES_WAITING_LEAST 64u		/* sockets of a shard that wait for a place, at least */
 /* Most control sessions of a server at a time, over all shards. */
 #define SIZES_CONTROL_SESSIONS_MAX 80u
+/* Seats beside these for newcomers, until the main thread has made room for them or refused them. */
+#define SIZES_CONTROL_SESSIONS_SPARE 8u
 
 /* What devices allow; of several the lowest. */
 struct sizes_device {

@@ -81,6 +81,7 @@ const char *advice_text(const struct estimate_in *in, const struct estimate_row 
 	case ESTIMATE_pinned_at_start_bytes:
 		snprintf(text, size, "ulimit -Hl %.0f (LimitMEMLOCK=)", ceil(r->needed / 1024));
 		break;
+	case ESTIMATE_memory_at_start_bytes:
 	case ESTIMATE_memory_bytes: of_memory(in, r, text, size); break;
 	case ESTIMATE_threads:
 	case ESTIMATE_rss_bytes:

@@ -26,6 +26,7 @@ struct plan {
 	struct hosts hosts;
 	struct estimate_in in;
 	struct estimate_row rows[ESTIMATE_ROWS_MAX];
+	struct held_row held[HELD_N];
 	size_t n, first;	/* first: the row that gives out first; n: none */
 	int status;
 };
@@ -75,6 +76,7 @@ static const char *const titles[ESTIMATE_N] = {
 	[ESTIMATE_threads] = "threads",
 	[ESTIMATE_pinned_bytes] = "registered memory",
 	[ESTIMATE_pinned_at_start_bytes] = "registered memory, checked at start",
+	[ESTIMATE_memory_at_start_bytes] = "memory that peers can take",
 	[ESTIMATE_rss_bytes] = "resident memory",
 	[ESTIMATE_kernel_bytes] = "memory of the kernel, all",
 	[ESTIMATE_memory_bytes] = "memory of the machine",
@@ -112,12 +114,25 @@ static void print_server(const struct plan *p)
 {
 	const struct estimate_server *s = &p->in.server;
 
-	utf8_print_line(stdout, "Server: %s with --threads %llu --max-clients %llu --credits %llu --message-size %llu --region-size %llu",
-			s->own ? "started by performance_test" : p->cfg->server, (unsigned long long)s->threads,
-			(unsigned long long)s->max_clients, (unsigned long long)s->credits, (unsigned long long)s->message_bytes,
-			(unsigned long long)s->region_bytes);
-	if (p->in.server_host.driver == MEMORY_OTHER || p->in.generator_host.driver == MEMORY_OTHER)
+	utf8_print_line(stdout, "Server: %s%s with --threads %llu --max-clients %llu --credits %llu --message-size %llu --region-size %llu",
+			s->own ? "started by performance_test" : p->cfg->server, s->own ? "" : ", running",
+			(unsigned long long)s->threads, (unsigned long long)s->max_clients, (unsigned long long)s->credits,
+			(unsigned long long)s->message_bytes, (unsigned long long)s->region_bytes);
+	if (!p->in.over_sockets && (p->in.server_host.driver == MEMORY_OTHER || p->in.generator_host.driver == MEMORY_OTHER))
 		printf("Memory: what the queues of this RDMA driver take is not known; its figures are rough.\n");
+}
+
+static void print_held(const struct plan *p)
+{
+	char each[32], all[32];
+
+	printf("%-36s %-16s %12s %14s %14s\n", "memory that peers can take of it", "per", "number", "each", "together");
+	for (int i = 0; i < HELD_N; i++)
+		printf("%-36s %-16s %12llu %14s %14s\n", p->held[i].what, p->held[i].per,
+		       (unsigned long long)p->held[i].number,
+		       amount(ESTIMATE_memory_bytes, (double)p->held[i].each_bytes, each),
+		       amount(ESTIMATE_memory_bytes, (double)held_bytes(&p->held[i]), all));
+	printf("\n");
 }
 
 static void print_end(const struct plan *p)
@@ -149,6 +164,7 @@ static void print_plan(const struct plan *p)
 	for (size_t i = 0; i < p->n; i++)
 		print_row(&p->rows[i]);
 	printf("\n");
+	print_held(p);
 	print_end(p);
 }
 
@@ -164,6 +180,17 @@ static json_t *row_json(const struct plan *p, const struct estimate_row *r)
 			 json_whole(r->clients), "set", json_string(advice_text(&p->in, r, set, sizeof(set))));
 }
 
+static json_t *held_json(const struct plan *p)
+{
+	json_t *a = json_array();
+
+	for (int i = 0; i < HELD_N; i++)
+		json_array_append_new(a, json_pack("{s:s, s:s, s:I, s:I}", "what", p->held[i].what, "per", p->held[i].per, "number",
+						   (json_int_t)p->held[i].number, "each_bytes",
+						   (json_int_t)p->held[i].each_bytes));
+	return a;
+}
+
 static json_t *plan_json(const struct plan *p)
 {
 	const struct estimate_server *s = &p->in.server;
@@ -171,7 +198,7 @@ static json_t *plan_json(const struct plan *p)
 
 	for (size_t i = 0; i < p->n; i++)
 		json_array_append_new(rows, row_json(p, &p->rows[i]));
-	return json_pack("{s:i, s:I, s:s, s:o, s:b, s:o, s:{s:b, s:I, s:I, s:I, s:I, s:I}, s:o}", "schema_version", 1,
+	return json_pack("{s:i, s:I, s:s, s:o, s:b, s:o, s:{s:b, s:I, s:I, s:I, s:I, s:I}, s:o, s:o}", "schema_version", 1,
 			 "clients", (json_int_t)p->in.clients, "workload", loadgen_workload_names[p->cfg->workload],
 			 "fits", p->status == UNKNOWN ? json_null() : json_boolean(p->status == FITS),
 			 "driver_is_known", p->in.server_host.driver != MEMORY_OTHER &&
@@ -180,7 +207,7 @@ static json_t *plan_json(const struct plan *p)
 			 "server", "own", s->own, "threads", (json_int_t)s->threads,
 			 "max_clients", (json_int_t)s->max_clients, "credits", (json_int_t)s->credits,
 			 "message_bytes", (json_int_t)s->message_bytes, "region_bytes", (json_int_t)s->region_bytes,
-			 "rows", rows);
+			 "held", held_json(p), "rows", rows);
 }
 
 /* 0, or a negative error that was logged. */
@@ -219,6 +246,7 @@ int estimate_command(const struct loadgen_config *cfg)
 	}
 	hosts_fill(&p.hosts, cfg->clients, &p.in);
 	p.n = estimate_rows(&p.in, p.rows);
+	estimate_held(&p.in, p.held);
 	estimate_reach(hosts_fill, &p.hosts, p.rows, p.n);
 	p.first = estimate_first(p.rows, p.n);
 	p.status = status_of(&p);

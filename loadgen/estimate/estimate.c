@@ -153,6 +153,20 @@ static void shard_sizes(const struct estimate_in *in, struct sizes_device *d, st
 		out->recv_depth = (uint32_t)bound(s->receive_buffers);
 }
 
+void estimate_held(const struct estimate_in *in, struct held_row rows[HELD_N])
+{
+	const struct estimate_server *s = &in->server;
+	struct held_server h = { .rails = s->rails, .shards = s->rails * s->threads, .clients = s->max_clients,
+				 .credits = s->credits, .message_bytes = s->message_bytes, .region_bytes = s->region_bytes,
+				 .handshakes = s->max_handshakes, .sockets = s->sockets, .tls = s->tls, .zerocopy = s->zerocopy };
+	struct sizes_device d;
+	struct sizes z;
+
+	shard_sizes(in, &d, &z);
+	h.slab_bytes = s->rdma ? sizes_slab_bytes(&z, s->message_bytes) : 0;
+	held_by_server(&h, rows);
+}
+
 /* What it has registered or allocated before the first client. */
 static double server_tables(const struct estimate_in *in, const struct sizes *z)
 {
@@ -344,6 +358,24 @@ static void add_memory(struct rows *r, const struct estimate_in *in, const struc
 	add(r, ESTIMATE_memory_bytes, ESTIMATE_GENERATOR, on_generator, free_bytes(in, g));
 }
 
+/* A server that serves RDMA as well only warns. */
+static void add_held(struct rows *r, const struct estimate_in *in)
+{
+	struct held_row rows[HELD_N];
+
+	estimate_held(in, rows);
+	add(r, ESTIMATE_memory_at_start_bytes, ESTIMATE_SERVER, (double)held_sum(rows),
+	    in->server.rdma ? INFINITY : in->server_host.memory_bytes);
+}
+
+/* Of a run over sockets it is known what the server allows, and how much memory that may come to. */
+static size_t rows_over_sockets(const struct estimate_in *in, struct rows *r)
+{
+	add_server_settings(r, in);
+	add_held(r, in);
+	return r->n;
+}
+
 size_t estimate_rows(const struct estimate_in *in, struct estimate_row rows[ESTIMATE_ROWS_MAX])
 {
 	const struct estimate_host *h = &in->server_host, *g = &in->generator_host;
@@ -352,6 +384,8 @@ size_t estimate_rows(const struct estimate_in *in, struct estimate_row rows[ESTI
 	struct end server, gen;
 	bool shared = in->same_machine;
 
+	if (in->over_sockets)
+		return rows_over_sockets(in, &r);
 	server_needs(in, &server);
 	generator_needs(in, &gen);
 	add_server_settings(&r, in);
@@ -373,6 +407,7 @@ size_t estimate_rows(const struct estimate_in *in, struct estimate_row rows[ESTI
 	if (in->server.own)
 		add(&r, ESTIMATE_pinned_at_start_bytes, ESTIMATE_SERVER, server.pinned_at_start_bytes,
 		    fmin(h->memlock, h->memory_bytes));
+	add_held(&r, in);
 	add(&r, ESTIMATE_rss_bytes, ESTIMATE_SERVER, server.rss_bytes, INFINITY);
 	add(&r, ESTIMATE_rss_bytes, ESTIMATE_GENERATOR, gen.rss_bytes, INFINITY);
 	add_memory(&r, in, &server, &gen);

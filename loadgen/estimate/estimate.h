@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/sizes/held.h"
 #include "common/sizes/sizes.h"
 #include "loadgen/estimate/memory.h"
 
@@ -36,6 +37,8 @@ struct estimate_server {
 	uint64_t srq_depth, cq_depth;	/* 0: the device's */
 	double receive_buffers;		/* of a shard that runs; NAN: as sized here */
 	bool windows;
+	bool rdma, sockets, tls;	/* how clients may come (--transports); over TCP or TLS, over TLS */
+	bool zerocopy;			/* --tcp zerocopy */
 	/* Of one that runs, in its report now; NAN otherwise. */
 	double clients, fds, process_threads, rss_bytes, pinned_bytes, qps, cqs, mrs;
 };
@@ -58,6 +61,7 @@ struct estimate_generator {
 
 struct estimate_in {
 	uint64_t clients;
+	bool over_sockets;		/* of the run: then the rows are few */
 	bool same_machine;		/* then `hosts` are the same but for limits of processes */
 	struct estimate_host server_host, generator_host;
 	struct estimate_server server;
@@ -68,6 +72,7 @@ struct estimate_in {
 #define ESTIMATE_RESOURCES(X) \
 	X(max_clients) X(max_per_address) X(handshakes) X(qps) X(cqs) X(mrs) X(mws) X(sq_entries) X(cq_entries) \
 	X(receives) X(fds) X(fds_at_start) X(ports) X(threads) X(pinned_bytes) X(pinned_at_start_bytes) \
+	X(memory_at_start_bytes) \
 	X(rss_bytes) X(kernel_bytes) X(memory_bytes)
 enum estimate_resource {
 #define X(name) ESTIMATE_##name,
@@ -96,6 +101,9 @@ struct estimate_row {
 
 /* Fills `rows`; returns how many, which does not depend on in->clients. */
 size_t estimate_rows(const struct estimate_in *in, struct estimate_row rows[ESTIMATE_ROWS_MAX]);
+
+/* Memory that peers can make the server hold. */
+void estimate_held(const struct estimate_in *in, struct held_row rows[HELD_N]);
 
 /* Within the limit, or there is none. */
 bool estimate_fits(const struct estimate_row *r);

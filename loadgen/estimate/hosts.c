@@ -153,12 +153,13 @@ static void measure_own(struct estimate_host *h, bool run_samples)
 static int look_here(struct hosts *h, const struct addr *server, char *err, size_t err_size)
 {
 	const struct loadgen_config *cfg = h->cfg;
-	json_t *device = NULL;
-	struct addr local;
-	double files;
-	int ret = local_address(cfg, server, &local, err, err_size);
+	bool rdma = cfg->transport == TRANSPORT_RDMA;
+	json_t *device = rdma ? NULL : json_null();
+	struct addr local = { 0 };
+	double files = 0;
+	int ret = rdma || cfg->server ? local_address(cfg, server, &local, err, err_size) : 0;
 
-	if (!ret)
+	if (!ret && rdma)
 		ret = describe_device(&local, cfg->devices.n ? cfg->devices.name[0] : NULL, &device, &files, err,
 				      err_size);
 	if (ret)
@@ -291,6 +292,18 @@ static uint64_t whole(const json_t *o, const char *path, uint64_t otherwise)
 	return v >= 0 ? (uint64_t)fmin(v, SETTING_MAX) : otherwise;
 }
 
+/* True as well if the server does not say. */
+static bool serves(const json_t *config, enum transport t)
+{
+	const json_t *names = json_at(config, "transports"), *name;
+	size_t i;
+
+	json_array_foreach(names, i, name)
+		if (json_is_string(name) && strcmp(json_string_value(name), transport_names[t]) == 0)
+			return true;
+	return !names;
+}
+
 static void server_that_runs(const struct hosts *h, struct estimate_server *s)
 {
 	const json_t *config = json_at(h->info, "config"), *now = json_at(h->stats, "resources");
@@ -309,6 +322,9 @@ static void server_that_runs(const struct hosts *h, struct estimate_server *s)
 		.max_per_address = whole(config, "max_per_address", 0),
 		.receive_buffers = json_number_at(config, "receive_buffers") / (double)(rails * threads),
 		.windows = json_is_true(json_at(config, "windows")),
+		.rdma = serves(config, TRANSPORT_RDMA), .tls = serves(config, TRANSPORT_TLS),
+		.sockets = serves(config, TRANSPORT_TCP) || serves(config, TRANSPORT_TLS),
+		.zerocopy = json_number_at(config, "tcp.zerocopy_bytes") > 0,
 		.clients = json_number_at(h->stats, "pools.admitted"),
 		.fds = json_number_at(now, "fds"),
 		.process_threads = json_number_at(now, "threads"),
@@ -328,6 +344,8 @@ static void server_of_our_own(const struct loadgen_config *c, struct estimate_se
 		.credits = needs.credits, .message_bytes = needs.message_bytes, .region_bytes = needs.region_bytes,
 		.inline_bytes = MIN(needs.message_bytes, c->tuning.inline_bytes), .max_handshakes = needs.max_handshakes,
 		.srq_depth = c->tuning.srq_depth, .cq_depth = c->tuning.cq_depth, .windows = needs.windows,
+		.rdma = c->transport == TRANSPORT_RDMA, .sockets = c->transport != TRANSPORT_RDMA,
+		.tls = c->transport == TRANSPORT_TLS, .zerocopy = c->tcp_text && strstr(c->tcp_text, "zerocopy"),
 		.receive_buffers = NAN, .clients = 0, .fds = NAN, .process_threads = NAN, .rss_bytes = NAN,
 		.pinned_bytes = NAN, .qps = NAN, .cqs = NAN, .mrs = NAN,
 	};
@@ -360,6 +378,7 @@ void hosts_fill(void *arg, uint64_t clients, struct estimate_in *out)
 	c.clients = clients;
 	c.threads = MIN(c.threads, clients);
 	*out = (struct estimate_in){ .clients = clients, .same_machine = h->same_machine,
+				     .over_sockets = c.transport != TRANSPORT_RDMA,
 				     .server_host = h->server_host, .generator_host = h->generator_host };
 	generator_of(&c, &out->generator);
 	out->generator.memory_floor_ratio = (double)c.memory_floor_percent / 100;

@@ -108,7 +108,7 @@ static void lead(struct ramp *r, enum gate g)
 		if (has_others(r))
 			compare_fabrics(r);
 		if (!r->outcome->stopping)
-			r->moves->all_met(r);
+			r->on_all_met(r);
 		break;
 	case GATE_READY: gates_release(r, g); break;
 	case GATE_CONNECTED: r->moves->enter(r, RAMP_COUNT); break;

@@ -794,5 +794,5 @@ void ramp_cut_short(struct ramp *r)
 
 const struct ramp_moves ramp_moves = {
 	.enter = ramp_enter, .wait_on = set_deadline, .cut_short = ramp_cut_short, .phase_name = ramp_phase_name, .prepare_step = prepare_step,
-	.all_met = ramp_all_met, .ask_measured = ask_measured, .all_counted = all_counted, .leave_measured = leave_measured,
+	.ask_measured = ask_measured, .all_counted = all_counted, .leave_measured = leave_measured,
 };

@@ -81,6 +81,8 @@ struct ramp {
 	struct watching watching;
 	struct floors floors;
 	const struct ramp_moves *moves;	/* &ramp_moves */
+	/* The leader, when all hosts have their workers: has the servers watched, and then the first step begins. */
+	void (*on_all_met)(struct ramp *r);
 	struct team *team;		/* the caller's; NULL: this host alone */
 	uint32_t step_number;		/* of all hosts, from 1 */
 	enum gate gate;			/* the last one that this host arrived at */
@@ -113,8 +115,6 @@ void ramp_on_stats(struct ramp *r, json_t *report);
 /* The answers to MARK arrived: the servers' statistics when the step began, added up. */
 void ramp_on_mark(struct ramp *r, json_t *report);
 
-/* All hosts have their workers, and none of them has clients yet: has the servers watched (ramp.c). */
-void ramp_all_met(struct ramp *r);
 /* Begins the first step; before it, clients connect one at a time. */
 void ramp_begin(struct ramp *r);
 void ramp_begin_step(struct ramp *r);
@@ -134,9 +134,7 @@ struct ramp_moves {
 	const char *(*phase_name)(const struct ramp *r);
 	/* Checks the figures, and makes the step of the clients that were dealt (current.h). False: the run ends. */
 	bool (*prepare_step)(struct ramp *r, const struct step_figures *f);
-	/* The leader, when all hosts are at a gate: servers are watched, and then the first step begins; the server's counters
-	 * are read; what all counted is added up. */
-	void (*all_met)(struct ramp *r);
+	/* The leader, when all hosts are at a gate: the server's counters are read; what all counted is added up. */
 	void (*ask_measured)(struct ramp *r);
 	void (*all_counted)(struct ramp *r);
 	/* Nobody measures any more: clients may leave. */

@@ -39,7 +39,7 @@ static void on_watched(void *arg)
 		suts_ask(&r->suts, CONTROL_STATS, r->phase_number);
 }
 
-void ramp_all_met(struct ramp *r)
+static void on_all_met(struct ramp *r)
 {
 	struct control_config servers[TARGETS_MAX];
 
@@ -429,7 +429,7 @@ static int begin_with_hosts(struct ramp *r)
 int ramp_run(struct outcome *oc, struct results *results, char *err, size_t err_size)
 {
 	struct ramp r = { .cfg = oc->cfg, .results = results, .outcome = oc, .loop = ev_default_loop(0),
-			  .phase = RAMP_N, .progress.quiet = oc->cfg->quiet, .team = oc->cfg->team, .moves = &ramp_moves };
+			  .phase = RAMP_N, .progress.quiet = oc->cfg->quiet, .team = oc->cfg->team, .moves = &ramp_moves, .on_all_met = on_all_met };
 	int ret;
 
 	r.files = (struct step_files){ .cfg = r.cfg, .results = results, .run_start_ns = clock_now_ns() };

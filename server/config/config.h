@@ -78,6 +78,7 @@ struct server_config {
  * each goes to an address that has none. */
 #define CONTROL_SESSIONS_MAX SIZES_CONTROL_SESSIONS_MAX
 #define CONTROL_SESSIONS_RESERVED 16
+#define CONTROL_SESSIONS_SEATS (CONTROL_SESSIONS_MAX + SIZES_CONTROL_SESSIONS_SPARE)
 
 enum client_auth { CLIENT_AUTH_NONE, CLIENT_AUTH_REQUIRE };
 

@@ -9,6 +9,7 @@
 #include "common/rdma/dev.h"
 #include "common/rdma/ep.h"
 #include "common/host/res.h"
+#include "common/sizes/held.h"
 #include "common/sizes/sizes.h"
 
 /* Describes a limit that is too low; of `dev`, unless that is NULL. */
@@ -58,24 +59,44 @@ static int check_device(const struct server_config *c, const struct dev *dev, co
 	return 0;
 }
 
-/* What is registered with the devices if all clients come and each asks for a region: buffers and regions. */
-static uint64_t pinned_bytes(const struct server_config *c, const struct sizes *s)
+/* Memory that peers can make this server hold. */
+static void hold(const struct server_config *c, const struct sizes *s, struct held_row rows[HELD_N])
 {
-	return server_config_shards(c) * sizes_slab_bytes(s, c->message_bytes) +
-	       c->n_rails * c->max_clients * ((c->region_bytes + 4095) & ~4095ull);
+	bool rdma = server_config_serves(c, TRANSPORT_RDMA);
+	const struct held_server h = { .rails = c->n_rails, .shards = server_config_shards(c), .clients = c->max_clients,
+				       .credits = c->credits, .message_bytes = c->message_bytes,
+				       .region_bytes = c->region_bytes, .handshakes = c->max_handshakes,
+				       .slab_bytes = rdma ? sizes_slab_bytes(s, c->message_bytes) : 0,
+				       .sockets = server_config_serves_sockets(c),
+				       .tls = server_config_serves(c, TRANSPORT_TLS),
+				       .zerocopy = c->sock.tcp.zerocopy_bytes };
+
+	held_by_server(&h, rows);
 }
 
+/* What is registered must be there when the server starts. The rest is resident only while peers use it. Where clients may also
+ * come over RDMA, they need not all use it, so a server that could run out of memory starts and warns. */
 static int check_memory(const struct server_config *c, const struct sizes *s, char *err, size_t size)
 {
 	static const char advice[] = "lower --max-clients, --region-size, --credits or --message-size";
-	uint64_t limit = res_raise_memlock(), machine = res_machine_memory_bytes(), need = pinned_bytes(c, s);
+	uint64_t limit = res_raise_memlock(), machine = res_machine_memory_bytes(), pinned, all;
+	struct held_row rows[HELD_N];
 	char raise[120];
 
+	hold(c, s, rows);
+	pinned = held_bytes(&rows[HELD_REGISTERED]) + held_bytes(&rows[HELD_REGIONS]);
+	all = held_sum(rows);
 	snprintf(raise, sizeof(raise), "raise it, or %s", advice);
-	if (limit < need)
-		return too_low(err, size, c, NULL, "the limit of locked memory (ulimit -l, bytes)", limit, need, raise);
-	if (machine < need)
-		return too_low(err, size, c, NULL, "this machine's memory (bytes)", machine, need, advice);
+	if (limit < pinned)
+		return too_low(err, size, c, NULL, "the limit of locked memory (ulimit -l, bytes)", limit, pinned, raise);
+	if (machine < pinned)
+		return too_low(err, size, c, NULL, "this machine's memory (bytes)", machine, pinned, advice);
+	if (machine >= all)
+		return 0;
+	if (!server_config_serves(c, TRANSPORT_RDMA))
+		return too_low(err, size, c, NULL, "this machine's memory (bytes)", machine, all, advice);
+	log_warn("this machine has %llu bytes of memory, and peers could make the server use %llu (docs/security.md, \"Memory that "
+		 "peers can take\"): %s", (unsigned long long)machine, (unsigned long long)all, advice);
 	return 0;
 }
 
@@ -154,5 +175,5 @@ int limits_derive(struct server_config *c, const struct dev *devs, char *err, si
 		ret = check_device(c, &devs[i], &s, err, err_size);
 	if (!ret)
 		ret = share_descriptors(c, err, err_size);
-	return ret || !devs ? ret : check_memory(c, &s, err, err_size);
+	return ret ? ret : check_memory(c, &s, err, err_size);
 }

@@ -237,6 +237,7 @@ static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 	sock_init(&c->link.sock, c->shard->socks);
 	c->cm_connected = c->qpn_lingers = c->drain_overdue = c->told = false;
 	c->heard = c->acked = c->doubted = false;
+	c->waited_looks = 0;
 	c->look = 0;
 	c->in_flight = c->owed = 0;
 	c->started_ns = now_ns;

@@ -89,6 +89,9 @@ struct conn {
 	bool heard;		/* a message came from the client */
 	bool acked;		/* the client's device acknowledged something that was sent to it */
 	bool doubted;		/* at the last check: it had acknowledged nothing of what was sent to it */
+	/* Over sockets: how often in a row the check found answers that wait, and bytes that were acknowledged at the first time. */
+	uint32_t waited_looks;
+	uint64_t acked_bytes;
 	uint64_t look;		/* the last look at the receive queue that found SENDs of this client */
 	uint32_t in_flight;	/* its SENDs that were not answered before that, and those of them that were seen since */
 	uint32_t owed;		/* credits of one-way SENDs that were not returned yet */

@@ -6,14 +6,14 @@
 
 #include "common/tls/tls_io.h"
 
-#define NO_SEAT CONTROL_SESSIONS_MAX
+#define NO_SEAT CONTROL_SESSIONS_SEATS
 
 /* Sessions of that network; with 0, of all. */
 static uint32_t count(const struct handover_queue *q, uint64_t network)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < CONTROL_SESSIONS_MAX; i++) {
+	for (uint32_t i = 0; i < CONTROL_SESSIONS_SEATS; i++) {
 		uint64_t holder = atomic_load((_Atomic uint64_t *)&q->seats[i]);
 
 		n += holder && (!network || holder == network);
@@ -23,7 +23,7 @@ static uint32_t count(const struct handover_queue *q, uint64_t network)
 
 static uint32_t claim(struct handover_queue *q, uint64_t network)
 {
-	for (uint32_t i = 0; i < CONTROL_SESSIONS_MAX; i++) {
+	for (uint32_t i = 0; i < CONTROL_SESSIONS_SEATS; i++) {
 		uint64_t none = 0;
 
 		if (atomic_compare_exchange_strong(&q->seats[i], &none, network))

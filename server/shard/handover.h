@@ -27,11 +27,12 @@ struct handover {
 struct handover_queue {
 	_Atomic(struct handover *) newest;
 	/* One for each session in the queue or with the main thread: the network (addr_network) of its peer; 0: free. */
-	_Atomic uint64_t seats[CONTROL_SESSIONS_MAX];
+	_Atomic uint64_t seats[CONTROL_SESSIONS_SEATS];
 };
 
 /* A shard's thread: takes the connection out of `io`. One address has at most `most` sessions. The last
- * CONTROL_SESSIONS_RESERVED of all sessions are for addresses that have none. 0; -EBUSY when no session is left for this
+ * CONTROL_SESSIONS_RESERVED of all sessions are for addresses that have none; such an address also gets a seat beyond
+ * CONTROL_SESSIONS_MAX, and the main thread then ends another session or refuses this one. 0; -EBUSY when no session is left for this
  * address; -ENOMEM. After an error the connection is still in `io`. */
 int handover_put(struct handover_queue *q, struct tls_io *io, const struct addr *peer,
 		 const struct frame_control *request, uint32_t most) __attribute__((warn_unused_result));

@@ -1,13 +1,22 @@
 /* The liveness probe, a slice of the connections at a time. See probe.h. */
 #include "server/shard/probe.h"
 
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <sys/param.h>
+#include <sys/socket.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/sock/tcp.h"
 #include "server/shard/shard_data.h"
 
 #define SLICES 64		/* parts of the probe interval; in each, a part of the connections is checked */
 #define SLICE_NS_MIN (10 * NS_PER_MS)
+/* A client over a socket that lets answers wait takes at least so many bytes a second, on the average of so many intervals. */
+#define READ_BYTES_PER_S 1024u
+#define READ_INTERVALS 3u
+#define READER_LOG_NS (10 * NS_PER_S)
 
 /* Something was sent to the client, and in this interval its device acknowledged nothing. An answer need not have a
  * completion of its own, so that is ordinary for one interval, but not for two in a row. */
@@ -25,12 +34,65 @@ static void give_up(struct conn *c)
 		conn_fail(c, FAIL_TIMEOUT, 0);
 }
 
+/* True if answers wait for the client to take those before them: here, or in the kernel. */
+static bool is_waited_for(const struct sock *k, uint64_t *acked_bytes)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(k->fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
+	    len < offsetof(struct tcp_info, tcpi_notsent_bytes) + sizeof(info.tcpi_notsent_bytes))
+		return false;
+	*acked_bytes = info.tcpi_bytes_acked;
+	return k->blocked || info.tcpi_notsent_bytes;
+}
+
+/* Resets the connection: closed in order, the kernel would keep what waits for as long as the client likes. */
+static void cut_off_reader(struct conn *c, uint64_t took_bytes)
+{
+	struct shard *s = c->shard;
+	char peer[ADDR_TEXT_MAX];
+
+	if (log_is_due(&s->reader_log_ns, READER_LOG_NS))
+		log_warn("shard %u: closed the connection of %s, which reads too slowly: it took %llu bytes of its answers in %u of "
+			 "--probe-interval, and at least %u a second are expected", s->index, addr_text(&c->peer, peer),
+			 (unsigned long long)took_bytes, READ_INTERVALS, READ_BYTES_PER_S);
+	tcp_abort_on_close(c->link.sock.fd);
+	if (took_bytes)
+		conn_fail(c, FAIL_PROTOCOL, PROTO_NOT_RECEIVING);
+	else
+		conn_fail(c, FAIL_TIMEOUT, 0);
+}
+
+/* The kernel ends a connection whose peer takes nothing at all (TCP_USER_TIMEOUT), but each byte that is taken begins that time
+ * anew. So clients that take too little are found here, among those for whom answers wait. */
+static void judge_reader(struct conn *c)
+{
+	uint64_t acked, least = READ_INTERVALS * c->shard->cfg->probe_interval_ns / NS_PER_S * READ_BYTES_PER_S;
+
+	if (!is_waited_for(&c->link.sock, &acked)) {
+		c->waited_looks = 0;
+	} else if (c->waited_looks < READ_INTERVALS) {
+		if (c->waited_looks++ == 0)
+			c->acked_bytes = acked;
+	} else if (acked - c->acked_bytes < least) {
+		cut_off_reader(c, acked - c->acked_bytes);
+	} else {
+		c->waited_looks = 1;
+		c->acked_bytes = acked;
+	}
+}
+
 /* Over sockets the kernel probes (sock.h). Sends an RDMA WRITE of 0 bytes to a client that was silent for an interval, or acknowledged nothing for two: it fails when
  * the host is gone, and does not complete before the answers that the client does not receive. */
 static void probe_one(struct shard *s, struct conn *c)
 {
-	if (c->state != CONN_ST_LIVE || !link_is_rdma(&c->link))
+	if (c->state != CONN_ST_LIVE)
 		return;
+	if (!link_is_rdma(&c->link)) {
+		judge_reader(c);
+		return;
+	}
 	if (!c->acked && (!c->heard || (is_doubtful(c) && c->doubted))) {
 		if (rc_probe(&c->link.rc)) {
 			give_up(c);

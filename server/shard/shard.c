@@ -36,6 +36,9 @@
 #define REGION_BUDGET_BYTES (8u << 20)	/* of regions cleared at a time: a few ms */
 #define HOUSEKEEPING_NS (20 * NS_PER_MS)
 #define PUBLISH_S 0.01
+/* Buffers of clients over sockets that nobody used for so long are given back to the kernel, so many bytes at a time: about 2 ms. */
+#define TRIM_NS NS_PER_S
+#define TRIM_BUDGET_BYTES (32u << 20)
 #define GOODBYE_BUDGET 256	/* clients that are told goodbye at a time: about 5 ms with Soft-RoCE */
 
 static void schedule_housekeeping(struct shard *s);
@@ -69,7 +72,22 @@ static void on_publish(struct ev_loop *loop, ev_timer *w, int revents)
 	s->publish_due = true;	/* on_turn_end publishes */
 }
 
-/* Sets the timer to the earliest time at which queue pairs, regions, the drain or the listener need work. If none
+static uint64_t trim_idle_ns(const struct shard *s, uint64_t now)
+{
+	if (!s->sock_ep || !ep_needs_trim(s->sock_ep))
+		return UINT64_MAX;
+	return s->trim_due_ns > now ? s->trim_due_ns - now : 0;
+}
+
+static void trim_buffers(struct shard *s)
+{
+	uint64_t now = clock_now_ns();
+
+	if (trim_idle_ns(s, now) == 0)
+		s->trim_due_ns = ep_trim(s->sock_ep, TRIM_BUDGET_BYTES) ? now : now + TRIM_NS;
+}
+
+/* Sets the timer to the earliest time at which queue pairs, regions, buffers, the drain or the listener need work. If none
  * does, there is no timer, and an idle shard sleeps. */
 static void schedule_housekeeping(struct shard *s)
 {
@@ -78,7 +96,7 @@ static void schedule_housekeeping(struct shard *s)
 	if (s->qps)
 		qp_pool_expect(s->qps, session_qps(s->sessions));
 	idle_ns = s->drain_deadline_ns || s->regions_to_clear ? 0 : s->qps ? qp_pool_idle_ns(s->qps, now) : UINT64_MAX;
-	idle_ns = MIN(idle_ns, listen_idle_ns(s, now));
+	idle_ns = MIN(MIN(idle_ns, listen_idle_ns(s, now)), trim_idle_ns(s, now));
 	if (idle_ns == UINT64_MAX)
 		return;
 	due_ns = now + MAX(idle_ns, HOUSEKEEPING_NS);
@@ -114,6 +132,7 @@ static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)revents;
 	if (s->qps)
 		qp_pool_maintain(s->qps, clock_now_ns(), QP_BUDGET);
+	trim_buffers(s);
 	s->regions_to_clear = !region_pool_clear(s->regions, REGION_BUDGET_BYTES);
 	if (s->drain_deadline_ns)
 		say_goodbyes(s);

@@ -53,6 +53,7 @@ struct server {
 	uint16_t tls_port;		/* the bound one, the same on all rails */
 	struct handover_queue handovers;
 	_Atomic uint64_t publish_wanted;	/* number of times that the main thread asked for fresh gauges */
+	size_t marks_bytes;		/* that all marks of control sessions take; the main thread's */
 	struct stats control_stats;	/* of control sessions; the main thread's; the only gauge is `controls` */
 	/* Shards call it, on their threads, after they handed a control session over, published the gauges that the
 	 * main thread asked for, or ended. */
@@ -89,6 +90,7 @@ struct shard {
 	ev_timer housekeeping, probe, publish_timer;
 	bool publish_due;
 	uint64_t housekeeping_due_ns;
+	uint64_t trim_due_ns;	/* earliest time at which unused buffers are given back */
 	ev_prepare turn_end;
 	int listen_fd;
 	bool accept_paused;		/* for want of descriptors or memory, until accept_not_before_ns */
@@ -97,6 +99,7 @@ struct shard {
 	uint64_t failed_log_ns;		/* and about clients that the server failed to serve */
 	char refusal[FRAME_REFUSE_TEXT_MAX + 1];	/* words of the last one that names numbers */
 	uint64_t crowd_log_ns;		/* and about an address that has too many connections */
+	uint64_t reader_log_ns;		/* and about clients that read too slowly */
 	struct waiting *waiting;	/* listen.c: room for the sockets that were accepted and wait */
 	struct waiting_list waiting_free;
 	uint32_t n_waiting;

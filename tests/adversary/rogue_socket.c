@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -18,6 +19,7 @@
 
 #define MESSAGE_BYTES 64u
 #define PROOF_BYTES (RECORD_HEADER_BYTES + PDATA_PROOF_BYTES)
+#define CROWD_CREDITS 16
 #define QUIET_NS (300 * NS_PER_MS)	/* what the server has to say comes sooner */
 
 /* A client with its GRANT, and perhaps its connection. */
@@ -42,11 +44,12 @@ static void end_close(struct end *e)
 	e->fd = -1;
 }
 
-static bool end_grant(struct rogue *r, struct end *e)
+static bool end_grant(struct rogue *r, struct end *e, uint16_t depth)
 {
 	struct frame_hello h = wire_good_hello();
 	const uint8_t *id = e->reply.grant.session;
 
+	h.queue_depth = depth;
 	*e = (struct end){ .r = r, .fd = -1 };
 	wire_open_hello(r, &h, &e->wire, &e->reply);
 	if (e->reply.kind != REPLY_GRANT) {
@@ -182,13 +185,13 @@ static int say_what_comes(struct end *e)
 	return answer(r.kind == RECORD_PROOF ? "proven" : r.kind == RECORD_MESSAGES ? "answered" : "another record");
 }
 
-/* Connected as one should be. */
-static bool end_live(struct rogue *r, struct end *e)
+/* Connected as one should be, with up to `depth` credits. */
+static bool end_live_deep(struct rogue *r, struct end *e, uint16_t depth)
 {
 	uint8_t proof[PROOF_BYTES];
 	bool closed;
 
-	if (!end_grant(r, e))
+	if (!end_grant(r, e, depth))
 		return false;
 	if (is_tls(e))
 		return true;
@@ -199,6 +202,11 @@ static bool end_live(struct rogue *r, struct end *e)
 		return true;
 	no_answer("the server shows no proof");
 	return false;
+}
+
+static bool end_live(struct rogue *r, struct end *e)
+{
+	return end_live_deep(r, e, 1);
 }
 
 bool socket_check(struct rogue *r)
@@ -382,6 +390,39 @@ static int never_read(struct rogue *r, const struct mode *m)
 	return status;
 }
 
+/* As many clients as the mode's argument says. Each asks for as many of the longest echoes as it has credits, and reads none. They
+ * stay until they are killed. */
+static int deaf_crowd(struct rogue *r, const struct mode *m)
+{
+	const int small = 1;
+	int n = r->arg ? atoi(r->arg) : 1;
+	struct end e;
+
+	(void)m;
+	for (int i = 0; i < n; i++) {
+		struct msg_header h = { .type = MSG_ECHO, .sequence = 1 };
+		uint8_t *out;
+		size_t bytes;
+
+		if (!end_live_deep(r, &e, CROWD_CREDITS))
+			return ROGUE_NO_ANSWER;
+		setsockopt(is_tls(&e) ? tls_fd(e.wire.tls) : e.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+		h.length = e.reply.grant.message_bytes;
+		bytes = RECORD_HEADER_BYTES + (size_t)h.length;
+		out = calloc(1, bytes);
+		if (!out)
+			return no_answer("no memory");
+		msg_encode(&h, out + put_record(out, RECORD_MESSAGES, h.length));
+		for (uint32_t j = 0; j < e.reply.grant.credits; j++)
+			if (!end_write(&e, out, bytes))
+				return no_answer("client %d was closed", i);
+		free(out);
+	}
+	answer("%d clients that do not read", n);
+	pause();
+	return ROGUE_ANSWERED;
+}
+
 enum proof { PROOF_RIGHT, PROOF_HMAC, PROOF_SESSION, PROOF_KIND, PROOF_LENGTH, PROOF_GARBAGE, PROOF_NONE, PROOF_PART };
 
 /* Over TCP: what is shown instead of the proof. */
@@ -391,7 +432,7 @@ static int show(struct rogue *r, const struct mode *m)
 	struct end e;
 	int status = ROGUE_NO_ANSWER;
 
-	if (end_grant(r, &e) && end_dial(&e)) {
+	if (end_grant(r, &e, 1) && end_dial(&e)) {
 		put_proof(&e, proof);
 		if (m->variant == PROOF_HMAC)
 			proof[PROOF_BYTES - 1] ^= 1;
@@ -418,7 +459,7 @@ static int show_early(struct rogue *r, const struct mode *m)
 	int status = ROGUE_NO_ANSWER;
 	bool closed;
 
-	if (end_grant(r, &e) && end_dial(&e)) {
+	if (end_grant(r, &e, 1) && end_dial(&e)) {
 		put_proof(&e, out);
 		put_echo(out + PROOF_BYTES);
 		out[PROOF_BYTES - 1] ^= (uint8_t)m->variant;
@@ -461,7 +502,7 @@ static int other_address(struct rogue *r, const struct mode *m)
 	int status = ROGUE_NO_ANSWER;
 
 	(void)m;
-	if (end_grant(r, &e)) {
+	if (end_grant(r, &e, 1)) {
 		if (r->arg && !addr_parse(r->arg, 0, &from.source)) {
 			e.r = &from;
 			if (end_dial(&e)) {
@@ -492,6 +533,7 @@ const struct mode socket_modes[] = {
 	{ "record-half", .run = stop_in_the_middle, .variant = HALF_A_RECORD },
 	{ "record-reset", .run = stop_in_the_middle, .variant = RESET },
 	{ "record-deaf", .run = never_read },
+	{ "record-deaf-crowd", .run = deaf_crowd },
 	{ "record-end", .run = stop_in_the_middle, .variant = END_OF_STREAM },
 	{ "proof-right", .run = show, .variant = PROOF_RIGHT },
 	{ "proof-hmac", .run = show, .variant = PROOF_HMAC },

@@ -87,7 +87,7 @@ END
 for t in tcp tls; do
     ends "attack record-deaf over $t" deaf-$t 40 0 '^record-deaf: full$'
 done
-used+=(proof-none proof-part proof-crowd record-deaf)
+used+=(proof-none proof-part proof-crowd record-deaf record-deaf-crowd)
 is "every attack over sockets was made" \
     "$(comm -23 <("$programs/rogue" modes | grep -E '^(record|proof)-' | sort) <(printf '%s\n' "${used[@]}" | sort -u))" ""
 ends "attack slow ones" slow 40 0 '^tcp-silence: closed
@@ -109,6 +109,29 @@ for t in tcp tls; do
 done
 all_back "everything is back" main
 stop_server main
+
+# ---- clients that make the server use its buffers, and leave
+
+start_server large --threads 2 --transports tcp,tls --bind $host --max-clients 32 --message-size 1M --tcp send-buffer=64k
+remember_start large
+start_ping small large --transport tcp --interval 0.02
+resident() { # of the server, MiB
+    awk '/^VmRSS/ { print int($2 / 1024) }' "/proc/${pid[large]}/status"
+}
+shrank() { # no more than 16 MiB above what it was
+    (($(resident) <= before + 16))
+}
+before=$(resident)
+start deaf "$programs/rogue" --transport tcp "${tls_options[@]}" $host "${port[large]}" record-deaf-crowd=24
+wait_until 60 has_line_or_gone deaf '24 clients that do not read'
+held=$(resident)
+is "24 clients that do not read make the server hold 200 MiB and more" "$((held >= before + 200))" 1
+kill -KILL "${pid[deaf]}"
+end_of deaf 10
+wait_until 10 shrank || not_ok "10 s after they left their memory is given back" "$before, $held, $(resident) MiB"
+loses_nothing "the client that was there all along lost nothing" small
+all_back "everything is back" large
+stop_server large
 
 # ---- one address takes all the room that there is before proofs; clients of another one get in
 

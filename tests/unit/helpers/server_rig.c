@@ -32,6 +32,9 @@
 
 struct server_rig srv;
 
+/* Of tcpi_bytes_acked in linux/tcp.h, which cannot be included beside netinet/tcp.h. */
+#define TCPI_BYTES_ACKED_AT 120
+
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
 			  void *arg);
 int __wrap_pthread_join(pthread_t thread, void **value);
@@ -71,6 +74,8 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 		info.tcpi_last_data_sent = MAX(srv.silent_ms, srv.untold_ms);
 	}
 	memcpy(value, &info, *len < sizeof(info) ? *len : sizeof(info));
+	if (*len >= TCPI_BYTES_ACKED_AT + sizeof(srv.acked_bytes))
+		memcpy((uint8_t *)value + TCPI_BYTES_ACKED_AT, &srv.acked_bytes, sizeof(srv.acked_bytes));
 	return 0;
 }
 
@@ -117,6 +122,7 @@ int server_rig_init(void **state)
 	srv.peers_from = NULL;
 	srv.silent_ms = srv.untold_ms = 0;
 	srv.tcp_is_true = false;
+	srv.acked_bytes = 0;
 	return addr_parse("127.0.0.1", 0, &c->rails[0].addr);
 }
 

@@ -32,6 +32,7 @@ struct server_rig {
 	uint32_t silent_ms;	/* what TCP says of every connection: neither end has sent anything for so long */
 	uint32_t untold_ms;	/* the server has not, if that is longer */
 	bool tcp_is_true;	/* it says what is true instead */
+	uint64_t acked_bytes;	/* what TCP says that every peer has acknowledged */
 	bool registrar_stands;	/* memory is not registered at the end of a turn, as it is else */
 	/* of peers to come */
 	bool peers_resume;	/* they keep TLS sessions */

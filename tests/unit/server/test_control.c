@@ -3,6 +3,7 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,9 @@
 #include <jansson.h>
 
 #include "common/base/clock.h"
+#include "common/hist/hist.h"
 #include "common/rdma/async.h"
+#include "common/sizes/held.h"
 #include "common/tls/tls.h"
 #include "server/control.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
@@ -411,6 +414,47 @@ static void control__mark__later_stage_counts_start_there(void **state)
 	server_assert_all_back();
 }
 
+/* Bytes of the heap that are in use, of large blocks too. */
+static size_t heap_bytes(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
+}
+
+/* Six histograms of 224 KiB each, mostly zeros. */
+static void control__marks__take_little_and_all_together_no_more_than_they_may(void **state)
+{
+	struct peer client, p;
+	uint8_t buf[FRAME_CONTROL_BYTES];
+	size_t before, bytes;
+
+	(void)state;
+	server_rig_start();
+	peer_get_grant(&client, 0);
+	for (uint64_t i = 0; i < 1000; i++)
+		hist_record(srv.shard->stats.stages[SS_TLS_ACCEPT], i * 7919);
+	connect_and_handshake(&p);
+	json_decref(ask_json(&p, CONTROL_STATS));
+	before = heap_bytes();
+	json_decref(ask_json(&p, CONTROL_MARK));
+	bytes = srv.server.marks_bytes;
+	assert_in_range(bytes, 1000, 64 << 10);
+	assert_in_range(heap_bytes() - before, 0, 64 << 10);
+	json_decref(ask_json(&p, CONTROL_MARK));
+	assert_int_equal(srv.server.marks_bytes, bytes);
+	srv.server.marks_bytes = HELD_MARKS_BYTES + 1;
+	peer_send(&p, buf, frame_encode_control(CONTROL_MARK, buf));
+	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	assert_int_equal(p.refuse.code, REFUSE_NO_RESOURCES);
+	assert_non_null(strstr(p.refuse.text, "marks of control sessions"));
+	peer_close(&p);
+	server_until(server_controls() == 0);
+	assert_int_equal(srv.server.marks_bytes, HELD_MARKS_BYTES + 1 - bytes);
+	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
+	server_assert_all_back();
+}
+
 static void control__bad_request_or_a_hello__refused(void **state)
 {
 	static const struct frame_hello hello = { .message_bytes = 64, .queue_depth = 4, .psn = 1 };
@@ -510,13 +554,53 @@ static void control__as_many_sessions_as_there_may_be__refused_as_busy(void **st
 	for (uint64_t i = 0; i < CONTROL_SESSIONS_MAX; i++)
 		seats[i] = i + 1;	/* an address each */
 	assert_busy(&p);
-	assert_int_equal(server_controls(), CONTROL_SESSIONS_MAX);
+	server_until(server_controls() == CONTROL_SESSIONS_MAX);
 	seats[3] = 0;
 	connect_and_handshake(&p);
 	json_decref(ask_json(&p, CONTROL_STATS));
 	assert_int_equal(server_controls(), CONTROL_SESSIONS_MAX);
 	peer_close(&p);
 	server_until(server_controls() == CONTROL_SESSIONS_MAX - 1);
+	for (uint64_t i = 0; i < CONTROL_SESSIONS_MAX; i++)
+		seats[i] = 0;
+	server_assert_all_back();
+}
+
+/* Somebody has as many addresses as there may be sessions. */
+static void control__all_seats_taken__the_longest_idle_makes_room_for_another_address(void **state)
+{
+	_Atomic uint64_t *seats = srv.server.handovers.seats;
+	struct peer first, second, watcher, p;
+	uint8_t buf[FRAME_CONTROL_BYTES];
+
+	(void)state;
+	server_rig_start();
+	srv.peers_from = "127.0.0.10";
+	connect_and_handshake(&watcher);
+	peer_send(&watcher, buf, frame_encode_watch(100, buf));
+	srv.peers_from = "127.0.0.11";
+	connect_and_handshake(&first);
+	json_decref(ask_json(&first, CONTROL_STATS));
+	clock_move(NS_PER_S);
+	srv.peers_from = "127.0.0.12";
+	connect_and_handshake(&second);
+	json_decref(ask_json(&second, CONTROL_STATS));
+	for (uint64_t i = server_controls(); i < CONTROL_SESSIONS_MAX; i++)
+		seats[i] = i + 1;
+	srv.peers_from = "127.0.0.13";
+	assert_busy(&p);
+	clock_move(4 * NS_PER_S);
+	connect_and_handshake(&p);
+	json_decref(ask_json(&p, CONTROL_STATS));
+	assert_int_equal(counter_get(&srv.server.control_stats.closed[CLOSE_CROWDED_OUT]), 1);
+	assert_int_equal(server_controls(), CONTROL_SESSIONS_MAX);
+	json_decref(ask_json(&second, CONTROL_STATS));
+	assert_int_equal(peer_answer(&first), 0);
+	peer_close(&first);
+	peer_close(&second);
+	peer_close(&p);
+	peer_abort(&watcher);
+	server_until(server_controls() == CONTROL_SESSIONS_MAX - 3);
 	for (uint64_t i = 0; i < CONTROL_SESSIONS_MAX; i++)
 		seats[i] = 0;
 	server_assert_all_back();
@@ -649,6 +733,8 @@ int main(void)
 		CONTROL_TEST(control__refused_client_stays__closed_at_its_deadline),
 		CONTROL_TEST(control__as_many_sessions_as_there_may_be__refused_as_busy),
 		CONTROL_TEST(control__one_address_has_all_it_may__another_is_answered),
+		CONTROL_TEST(control__marks__take_little_and_all_together_no_more_than_they_may),
+		CONTROL_TEST(control__all_seats_taken__the_longest_idle_makes_room_for_another_address),
 		CONTROL_TEST(control__limit_of_an_address__holds),
 		CONTROL_TEST(control__requests_in_advance__sixteen_are_answered),
 		CONTROL_TEST(stop__sessions_in_every_state__closed_with_a_goodbye),

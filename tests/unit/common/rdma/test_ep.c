@@ -6,6 +6,8 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "common/rdma/ep_internal.h"
 #include "tests/unit/fakes/fake_core.h"
@@ -852,9 +854,112 @@ static void free__null__nothing(void **state)
 
 #define EP_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
+/* ---- memory of buffers that nobody uses ---- */
+
+static size_t resident_pages(const struct ep *ep)
+{
+	static unsigned char in_core[4096];
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (ep->slab_bytes + page - 1) / page, n = 0;
+
+	assert_in_range(pages, 1, sizeof(in_core));
+	assert_int_equal(mincore(ep->slab, ep->slab_bytes, in_core), 0);
+	for (size_t i = 0; i < pages; i++)
+		n += in_core[i] & 1;
+	return n;
+}
+
+#define USED 100u
+
+/* An endpoint for sockets of which USED buffers were filled and are free again. */
+static struct ep *used_ep(uint32_t buf_bytes)
+{
+	const struct ep_config cfg = { .recv_depth = USED, .buf_bytes = buf_bytes };
+	uint32_t bufs[USED];
+	struct ep *ep;
+	char err[200];
+
+	assert_int_equal(ep_new(&cfg, NULL, NULL, &ep, err, sizeof(err)), 0);
+	assert_false(ep_needs_trim(ep));
+	for (uint32_t i = 0; i < USED; i++)
+		memset(ep_buf(ep, bufs[i] = ep_buf_get(ep)), 1, buf_bytes);
+	for (uint32_t i = 0; i < USED; i++)
+		ep_buf_put(ep, bufs[i]);
+	assert_true(ep_needs_trim(ep));
+	return ep;
+}
+
+static void trim__large_buffers__all_but_those_in_use_given_back(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), kept = EP_KEPT_BYTES / (4 * page);
+	struct ep *ep = used_ep((uint32_t)(3 * page + 1));
+	uint32_t held[USED];
+
+	(void)state;
+	assert_int_equal(resident_pages(ep), USED * 4);
+	assert_false(ep_trim(ep, SIZE_MAX));	/* they were used since the endpoint was made */
+	for (size_t i = 0; i < kept + 1; i++)
+		held[i] = ep_buf_get(ep);
+	assert_int_equal(resident_pages(ep), USED * 4);
+	assert_true(ep_trim(ep, 8 * page));
+	assert_int_equal(resident_pages(ep), (USED - 2) * 4);
+	assert_false(ep_trim(ep, SIZE_MAX));
+	assert_int_equal(resident_pages(ep), (kept + 1) * 4);
+	assert_int_equal(*ep_buf(ep, held[kept]), 1);
+	assert_false(ep_needs_trim(ep));
+	for (size_t i = 0; i < kept + 1; i++)
+		ep_buf_put(ep, held[i]);
+	assert_true(ep_needs_trim(ep));
+	assert_false(ep_trim(ep, SIZE_MAX));
+	assert_false(ep_trim(ep, SIZE_MAX));
+	assert_int_equal(resident_pages(ep), kept * 4);
+	assert_false(ep_needs_trim(ep));
+	ep_free(ep);
+}
+
+static void trim__buffers_that_share_pages__given_back_when_all_are_free(void **state)
+{
+	struct ep *ep = used_ep(7000);
+	uint32_t held = ep_buf_get(ep);
+
+	(void)state;
+	assert_true(resident_pages(ep) >= USED);
+	for (int i = 0; i < 3; i++)
+		assert_false(ep_trim(ep, SIZE_MAX));
+	assert_int_equal(*ep_buf(ep, held), 1);
+	assert_false(ep_needs_trim(ep));
+	ep_buf_put(ep, held);
+	for (int i = 0; i < 2; i++)
+		assert_false(ep_trim(ep, SIZE_MAX));
+	assert_int_equal(resident_pages(ep), 0);
+	assert_false(ep_needs_trim(ep));
+	/* Light traffic finds the pages where they were. */
+	for (int i = 0; i < 5; i++) {
+		held = ep_buf_get(ep);
+		memset(ep_buf(ep, held), 1, 1);
+		ep_buf_put(ep, held);
+		assert_false(ep_trim(ep, SIZE_MAX));
+		assert_int_equal(resident_pages(ep), 1);
+	}
+	ep_free(ep);
+}
+
+/* The device writes into them whenever it likes. */
+static void trim__registered__stays(void **state)
+{
+	(void)state;
+	open_ep();
+	assert_false(ep_needs_trim(rig.ep));
+	assert_false(ep_trim(rig.ep, SIZE_MAX));
+	assert_false(ep_trim(rig.ep, SIZE_MAX));
+	assert_int_equal(rig.ep->n_trimmed, rig.ep->n_unused);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(trim__large_buffers__all_but_those_in_use_given_back),
+		cmocka_unit_test(trim__buffers_that_share_pages__given_back_when_all_are_free),
+		cmocka_unit_test_setup_teardown(trim__registered__stays, set_up, tear_down),
 		EP_TEST(new__every_call_fails_in_turn__all_released_and_explained),
 		EP_TEST(new__memory_not_lockable__advice_names_the_limit),
 		EP_TEST(new__defaults__srq_full_and_counts_right),

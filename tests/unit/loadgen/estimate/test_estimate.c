@@ -29,7 +29,7 @@ static int set_up(void **state)
 	(void)state;
 	base = (struct estimate_in){
 		.clients = 100, .same_machine = true, .server_host = host, .generator_host = host,
-		.server = { .own = true, .rails = 1, .threads = 2, .credits = 1, .message_bytes = 64, .inline_bytes = 64,
+		.server = { .own = true, .rdma = true, .rails = 1, .threads = 2, .credits = 1, .message_bytes = 64, .inline_bytes = 64,
 			    .max_handshakes = 512, .receive_buffers = NAN },
 		.generator = { .rails = 1, .workers = 2, .client = { .depth = 1, .all_inline = true }, .buffer_bytes = 64,
 			       .inline_bytes = 64, .connecting = 32 },
@@ -199,7 +199,7 @@ static void short_of__descriptors__says_what_to_set(void **state)
 	assert_false(estimate_fits(row(ESTIMATE_fds_at_start, ESTIMATE_SERVER)));
 	/* What rdma_server says of itself with 2 threads and 512 handshakes each. */
 	assert_string_equal(advice_text(&in, row(ESTIMATE_fds_at_start, ESTIMATE_SERVER), text, sizeof(text)),
-			    "ulimit -Hn 1426");
+			    "ulimit -Hn 1434");
 	assert_true(estimate_fits(row(ESTIMATE_fds_at_start, ESTIMATE_GENERATOR)));
 }
 
@@ -273,12 +273,33 @@ static void unknown__fits_no_verdict(void **state)
 	assert_true(estimate_first(rows, n) < n);
 }
 
+static void rows__over_sockets__what_the_server_allows_and_what_clients_could_take(void **state)
+{
+	struct held_row held[HELD_N];
+	struct estimate_in in;
+
+	(void)state;
+	base.over_sockets = base.server.sockets = true;
+	base.server.rdma = false;
+	base.server.message_bytes = 1 << 20;
+	base.server.credits = 6;
+	in = look(1000);
+	estimate_held(&in, held);
+	assert_int_equal(held_bytes(&held[HELD_REGISTERED]), 0);
+	assert_int_equal(held_bytes(&held[HELD_SOCKET_BUFFERS]), 1116ull * 8 << 20);
+	assert_true(needed(ESTIMATE_memory_at_start_bytes, ESTIMATE_SERVER) == (double)held_sum(held));
+	assert_true(estimate_fits(row(ESTIMATE_memory_at_start_bytes, ESTIMATE_SERVER)));
+	look(2000);
+	assert_false(estimate_fits(row(ESTIMATE_memory_at_start_bytes, ESTIMATE_SERVER)));
+}
+
 #define ESTIMATE_TEST(t) cmocka_unit_test_setup(t, set_up)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ESTIMATE_TEST(rows__hundred_clients__as_a_run_had),
+		ESTIMATE_TEST(rows__over_sockets__what_the_server_allows_and_what_clients_could_take),
 		ESTIMATE_TEST(rows__any_number__grow_and_keep_their_places),
 		ESTIMATE_TEST(reach__each_row__the_last_number_that_fits),
 		ESTIMATE_TEST(alone__rest_when_they_left),

@@ -10,6 +10,8 @@
 #include "common/rdma/ep.h"
 #include "common/rdma/rc.h"
 #include "common/host/res.h"
+#include "common/sizes/held.h"
+#include "common/wire/frame.h"
 #include "server/config/limits.h"
 
 static uint64_t nofile, memlock, memory;
@@ -305,6 +307,52 @@ static void derive__too_little_lockable_memory__refused_one_below_the_need(void 
 	derive();
 }
 
+/* Memory that peers can make a server hold, beside buffers of clients over sockets. */
+static uint64_t other_memory(bool tls)
+{
+	return (2 * cfg.max_handshakes + (tls ? cfg.max_clients : 0)) * (37 << 10) +
+	       SIZES_CONTROL_SESSIONS_MAX * (uint64_t)FRAME_REPORT_BYTES_MAX + HELD_MARKS_BYTES;
+}
+
+static void derive__only_sockets__refused_one_below_what_clients_could_take(void **state)
+{
+	uint64_t need;
+
+	(void)state;
+	cfg.transport_mask = 1 << TRANSPORT_TCP;
+	cfg.max_clients = 1024;
+	cfg.message_bytes = 1 << 20;
+	cfg.credits = 30;
+	need = 1024ull * (30 + 2) * (1 << 20) + other_memory(false);
+	memory = need - 1;
+	memlock = 0;	/* none of it is locked */
+	err[0] = '\0';
+	assert_int_equal(limits_derive(&cfg, NULL, err, sizeof(err)), -ENOSPC);
+	assert_non_null(strstr(err, "this machine's memory (bytes) is 34"));
+	assert_non_null(strstr(err, "but --max-clients 1024 needs 34"));
+	memory = need;
+	assert_int_equal(limits_derive(&cfg, NULL, err, sizeof(err)), 0);
+	cfg.sock.tcp.zerocopy_bytes = 1;
+	assert_int_equal(limits_derive(&cfg, NULL, err, sizeof(err)), -ENOSPC);
+	cfg.sock.tcp.zerocopy_bytes = 0;
+	cfg.transport_mask = 1 << TRANSPORT_TLS;
+	assert_int_equal(limits_derive(&cfg, NULL, err, sizeof(err)), -ENOSPC);
+	memory += other_memory(true) - other_memory(false);
+	assert_int_equal(limits_derive(&cfg, NULL, err, sizeof(err)), 0);
+}
+
+/* Clients may come over RDMA, whose buffers are there from the start. */
+static void derive__sockets_beside_rdma__starts_with_less_than_clients_could_take(void **state)
+{
+	(void)state;
+	cfg.transport_mask = TRANSPORTS_ALL;
+	derive();
+	memory = 2ull * (cfg.recv_depth + EP_BATCH + cfg.spare_bufs) * 4096;
+	derive();
+	memory--;
+	assert_refused("this machine's memory (bytes)", "lower --max-clients");
+}
+
 /* ---- several rails ---- */
 
 static void use_rails(uint32_t n)
@@ -414,6 +462,8 @@ int main(void)
 				       set_up),
 		cmocka_unit_test_setup(
 			derive__too_little_lockable_memory__refused_one_below_the_need, set_up),
+		cmocka_unit_test_setup(derive__only_sockets__refused_one_below_what_clients_could_take, set_up),
+		cmocka_unit_test_setup(derive__sockets_beside_rdma__starts_with_less_than_clients_could_take, set_up),
 		cmocka_unit_test_setup(derive__regions__counted_as_pinned_memory, set_up),
 		cmocka_unit_test_setup(derive__rails__each_shard_as_with_one, set_up),
 		cmocka_unit_test_setup(derive__different_devices__what_the_least_gives, set_up),

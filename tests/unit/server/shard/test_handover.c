@@ -93,24 +93,24 @@ static void end_all(void)
 
 static void handover__limit_reached__refused_until_a_session_ends(void **state)
 {
-	struct addr a[CONTROL_SESSIONS_MAX + 1];
+	struct addr a[CONTROL_SESSIONS_SEATS + 1];
 	struct handover *h, *rest;
 
 	(void)state;
-	for (unsigned i = 0; i < CONTROL_SESSIONS_MAX + 1; i++) {
+	for (unsigned i = 0; i < CONTROL_SESSIONS_SEATS + 1; i++) {
 		assert_int_equal(addr_parse("10.0.0.0", 1, &a[i]), 0);
 		((struct sockaddr_in *)&a[i].ss)->sin_addr.s_addr = htonl(0x0a000000 + i);
 	}
-	for (uint32_t i = 0; i < CONTROL_SESSIONS_MAX; i++)
+	for (uint32_t i = 0; i < CONTROL_SESSIONS_SEATS; i++)
 		assert_int_equal(put(&a[i]), 0);
-	assert_int_equal(put(&a[CONTROL_SESSIONS_MAX]), -EBUSY);
+	assert_int_equal(put(&a[CONTROL_SESSIONS_SEATS]), -EBUSY);
 	/* Taken is not ended. */
 	h = handover_take(&queue);
-	assert_int_equal(put(&a[CONTROL_SESSIONS_MAX]), -EBUSY);
-	assert_int_equal(handover_sessions(&queue), CONTROL_SESSIONS_MAX);
+	assert_int_equal(put(&a[CONTROL_SESSIONS_SEATS]), -EBUSY);
+	assert_int_equal(handover_sessions(&queue), CONTROL_SESSIONS_SEATS);
 	rest = h->next;
 	handover_session_ended(&queue, h->seat);
-	assert_int_equal(put(&a[CONTROL_SESSIONS_MAX]), 0);
+	assert_int_equal(put(&a[CONTROL_SESSIONS_SEATS]), 0);
 	assert_int_equal(put(&a[0]), -EBUSY);
 	end_all();
 	free(h);

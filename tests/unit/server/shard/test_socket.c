@@ -7,12 +7,13 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/rdma/ep.h"
+#include "common/rdma/ep_internal.h"
 #include "common/tls/tls.h"
 #include "common/wire/msg.h"
 #include "common/wire/record.h"
@@ -996,6 +997,121 @@ static void transports__not_served__refused_with_the_option(void **state)
 	server_assert_all_back();
 }
 
+/* ---- readers that are slow */
+
+#define ANSWER_BYTES (128u << 10)
+#define LEAST_BYTES (3u * 60 * 1024)	/* that a client takes in three intervals of 60 s */
+
+/* As if the interval of the probe had passed, in which the client's kernel acknowledged so many bytes. */
+static void probe_interval(uint64_t acked_bytes)
+{
+	srv.acked_bytes += acked_bytes;
+	for (int i = 0; i < 64; i++) {
+		ev_invoke(srv.shard->loop, &srv.shard->probe, EV_TIMER);
+		ev_timer_stop(srv.shard->loop, &srv.shard->probe);
+	}
+	server_turns(2);
+}
+
+/* A client that asked for more than the kernel holds, and reads nothing. */
+static int ask_and_do_not_read(void)
+{
+	static uint8_t out[RECORD_HEADER_BYTES + ANSWER_BYTES];
+	struct peer p;
+	int fd;
+
+	srv.cfg.message_bytes = ANSWER_BYTES;
+	srv.cfg.probe_interval_ns = 60 * NS_PER_S;
+	srv.cfg.sock.tcp.send_buffer = 4096;
+	start();
+	ev_timer_stop(srv.shard->loop, &srv.shard->probe);
+	fd = go_live(&p);
+	for (uint64_t i = 0; i < 4; i++)
+		give(fd, out, echo_record(out, ANSWER_BYTES, i + 1));
+	server_until(server_only(CONN_ST_LIVE)->link.sock.blocked);
+	return fd;
+}
+
+static void reader__takes_nothing_or_too_little__reset_after_three_intervals(void **state)
+{
+	static uint8_t in[ANSWER_BYTES];
+
+	for (int takes = 0; takes < 2; takes++) {
+		int fd = ask_and_do_not_read();
+
+		probe_interval(1000000);
+		for (int i = 0; i < 2; i++)
+			probe_interval((uint64_t)takes);
+		assert_int_equal(server_n(CONN_ST_LIVE), 1);
+		probe_interval(takes ? LEAST_BYTES - 3 : 0);
+		assert_int_equal(server_n(CONN_ST_LIVE), 0);
+		assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, PROTO_NOT_RECEIVING), takes);
+		assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_TIMEOUT, 0), !takes);
+		/* What the kernel had not sent yet is gone, too. */
+		while (recv(fd, in, sizeof(in), MSG_DONTWAIT) > 0)
+			;
+		assert_int_equal(errno, ECONNRESET);
+		close(fd);
+		assert_buffers_back();
+		server_rig_stop(state);
+		server_rig_init(state);
+	}
+}
+
+static void reader__takes_enough__left_alone(void **state)
+{
+	static uint8_t in[4 * (RECORD_HEADER_BYTES + ANSWER_BYTES)];
+	int fd = ask_and_do_not_read();
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		probe_interval(i % 3 ? 0 : LEAST_BYTES);
+		assert_int_equal(server_n(CONN_ST_LIVE), 1);
+	}
+	/* It has taken all: from now on it is not expected to take anything. */
+	for (size_t have = 0, i = 0; have < sizeof(in) && i < 5000; i++) {
+		ssize_t n = recv(fd, in, sizeof(in), MSG_DONTWAIT);
+
+		have += n > 0 ? (size_t)n : 0;
+		server_wait();
+	}
+	server_until(!server_only(CONN_ST_LIVE)->link.sock.blocked);
+	for (int i = 0; i < 5; i++)
+		probe_interval(0);
+	assert_int_equal(server_n(CONN_ST_LIVE), 1);
+	close(fd);
+	assert_left(CLOSE_PEER_LEFT);
+}
+
+/* ---- memory of buffers */
+
+static size_t resident_bytes(void)
+{
+	const struct ep *ep = srv.shard->sock_ep;
+	static unsigned char in_core[16384];
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), n = 0;
+
+	assert_in_range(ep->slab_bytes / page, 1, sizeof(in_core) - 1);
+	assert_int_equal(mincore(ep->slab, ep->slab_bytes, in_core), 0);
+	for (size_t i = 0; i < sizeof(in_core); i++)
+		n += in_core[i] & 1;
+	return n * page;
+}
+
+static void buffers__their_client_has_left__memory_given_back(void **state)
+{
+	uint64_t since;
+
+	(void)state;
+	close(ask_and_do_not_read());
+	assert_true(resident_bytes() > EP_KEPT_BYTES);
+	since = clock_now_ns();
+	while (resident_bytes() > EP_KEPT_BYTES && clock_now_ns() - since < 5 * NS_PER_S)
+		server_wait();
+	assert_in_range(resident_bytes(), 0, EP_KEPT_BYTES);
+	assert_left(CLOSE_PEER_LEFT);
+}
+
 #define SOCKET_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
 #define TEST_OVER(where, feature, f) { where ": " #f, f, server_rig_init, server_rig_stop, (void *)&(feature) }
 #define BOTH_TESTS(f) TEST_OVER("tcp", by_tcp, f), TEST_OVER("tls", by_tls, f)
@@ -1004,6 +1120,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SOCKET_TEST(tcp__proof_and_echoes__live_until_bye),
+		SOCKET_TEST(reader__takes_nothing_or_too_little__reset_after_three_intervals),
+		SOCKET_TEST(reader__takes_enough__left_alone),
+		SOCKET_TEST(buffers__their_client_has_left__memory_given_back),
 		SOCKET_TEST(tcp__ends_without_bye__left),
 		SOCKET_TEST(tcp__proof_in_parts__live),
 		SOCKET_TEST(tcp__what_is_wrong_with_the_proof__rejected_with_a_code),
