@@ -53,7 +53,7 @@ static const char *skip_string(const char *p, const char *end)
 
 static const char *skip_number(const char *p, const char *end)
 {
-	while (p < end && ((*p >= '0' && *p <= '9') || memchr("+-.eE", *p, 5)))
+	while (p < end && ((*p >= '0' && *p <= '9') || *p == '+' || *p == '-' || *p == '.' || *p == 'e' || *p == 'E'))
 		p++;
 	return p;
 }
@@ -88,7 +88,7 @@ size_t json_memory(const json_t *document)
 	switch (document ? json_typeof(document) : JSON_NULL) {
 	case JSON_OBJECT:
 		memory = OBJECT_BYTES;
-		json_object_foreach((json_t *)(uintptr_t)document, key, v)
+		json_object_foreach((json_t *)document, key, v)
 			memory += STRING_BYTES + MEMBER_BYTES + strlen(key) + json_memory(v);
 		break;
 	case JSON_ARRAY:

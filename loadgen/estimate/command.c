@@ -126,12 +126,12 @@ static void print_held(const struct plan *p)
 {
 	char each[32], all[32];
 
-	printf("%-36s %-16s %12s %14s %14s\n", "memory that peers can take of it", "per", "number", "each", "together");
+	utf8_print_line(stdout, "%-36s %-16s %12s %14s %14s", "memory that peers can take of it", "per", "number", "each", "together");
 	for (int i = 0; i < HELD_N; i++)
-		printf("%-36s %-16s %12llu %14s %14s\n", p->held[i].what, p->held[i].per,
-		       (unsigned long long)p->held[i].number,
-		       amount(ESTIMATE_memory_bytes, (double)p->held[i].each_bytes, each),
-		       amount(ESTIMATE_memory_bytes, (double)held_bytes(&p->held[i]), all));
+		utf8_print_line(stdout, "%-36s %-16s %12llu %14s %14s", p->held[i].what, p->held[i].per,
+				(unsigned long long)p->held[i].number,
+				amount(ESTIMATE_memory_bytes, (double)p->held[i].each_bytes, each),
+				amount(ESTIMATE_memory_bytes, (double)held_bytes(&p->held[i]), all));
 	printf("\n");
 }
 
