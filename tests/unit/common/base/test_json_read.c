@@ -67,6 +67,31 @@ static void memory__dense_texts__estimates_are_not_too_low(void **state)
 	}
 }
 
+/* Tables of members grow as arrays do. */
+static void memory__object_of_many_members__estimates_are_not_too_low(void **state)
+{
+	static const struct json_limit none = { SIZE_MAX, SIZE_MAX };
+	static const size_t members[] = { 8, 9, 1000, 8193, N };
+
+	(void)state;
+	for (size_t m = 0; m < N_ELEMENTS(members); m++) {
+		char *text = malloc(N * 20), *p = stpcpy(text, "{\"\":0");
+		size_t before, taken;
+		json_t *o;
+
+		for (size_t i = 1; i < members[m]; i++)
+			p += sprintf(p, ",\"%zu\":%zu", i, i);
+		p = stpcpy(p, "}");
+		before = in_use();
+		o = json_read(text, (size_t)(p - text), JSON_REJECT_DUPLICATES, &none, NULL, 0);
+		taken = in_use() - before;
+		assert_int_equal(json_object_size(o), members[m]);
+		assert_true(taken <= json_text_memory(text, (size_t)(p - text)) && taken <= json_memory(o));
+		json_decref(o);
+		free(text);
+	}
+}
+
 /* The memory that jansson asked for. */
 static size_t asked;
 
@@ -180,6 +205,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory__dense_texts__estimates_are_not_too_low),
+		cmocka_unit_test(memory__object_of_many_members__estimates_are_not_too_low),
 		cmocka_unit_test(read__over_a_limit__refused_before_parsing),
 		cmocka_unit_test(read__not_json__line_and_reason),
 		cmocka_unit_test(read_file__what_is_no_regular_file_or_too_large__refused),
