@@ -13,7 +13,7 @@
 struct ramp;
 
 enum gate {
-	GATE_MET,		/* has its workers, and its own proof of the servers: the leader compares the hosts' RDMA devices */
+	GATE_MET,		/* all have workers and their proof of the servers: the leader compares the RDMA devices */
 	GATE_READY,		/* the step is announced and the clocks are compared: all begin to connect at one moment */
 	GATE_CONNECTED,		/* the server is asked for its count, then all begin their traffic */
 	GATE_WARM,		/* the server's counters are read, then all begin to measure at one moment */

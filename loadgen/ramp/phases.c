@@ -23,12 +23,11 @@
 /* So long the server may count fewer clients than are connected. */
 #define COUNT_PATIENCE_NS (5 * NS_PER_S)
 
-/* What the hosts of a run may differ in. News of a gate comes within some time, and clocks are compared with one host after the
- * other; workers take time for their memory; a host may be so many times slower with what is counted and not timed. */
-#define GATE_NEWS_NS (60 * NS_PER_S)
-#define GATE_HOST_NS (100 * NS_PER_MS)
-#define WORKERS_START_S 120
-#define SLOWEST_HOST 10
+/* By how much the hosts of a run may differ at a gate: */
+#define GATE_NEWS_NS (60 * NS_PER_S)	/* until news of it has come to all */
+#define GATE_HOST_NS (100 * NS_PER_MS)	/* and for each host more, since clocks are compared with one after the other */
+#define WORKERS_START_S 120		/* until the workers have their memory */
+#define SLOWEST_HOST 10			/* times as long, for operations and cycles */
 
 struct phase {
 	const char *name;
@@ -540,7 +539,7 @@ static void on_drain_stats(struct ramp *r, json_t *report)
 	gates_release(r, GATE_MEASURED);
 }
 
-/* How long the slowest of the hosts may take longer than this one for a number of operations or cycles, which no option limits. */
+/* How much longer than this host the slowest may take for a number of operations or cycles, which no option limits in time. */
 static uint64_t counted_slack_ns(uint64_t own_ns)
 {
 	return SLOWEST_HOST * own_ns + 60 * NS_PER_S;
@@ -551,6 +550,7 @@ static uint64_t others_late_ns(const struct ramp *r)
 {
 	const struct loadgen_config *c = r->cfg;
 	const struct step *s = r->current.step;
+	uint64_t own_ns;
 
 	switch (r->gate) {
 	case GATE_MET:
@@ -561,8 +561,9 @@ static uint64_t others_late_ns(const struct ramp *r)
 		return phases[RAMP_START].timeout_s * NS_PER_S +
 		       (c->iterations ? counted_slack_ns(clock_now_ns() - r->phase_start_ns) : c->warmup_ns);
 	case GATE_MEASURED:
+		own_ns = s->begin.now_ns ? s->end.now_ns - s->begin.now_ns : 0;
 		return phases[RAMP_DRAIN].timeout_s * NS_PER_S +
-		       (c->iterations || c->cycles ? counted_slack_ns(s->begin.now_ns ? s->end.now_ns - s->begin.now_ns : 0) : c->duration_ns);
+		       (c->iterations || c->cycles ? counted_slack_ns(own_ns) : c->duration_ns);
 	case GATE_COUNTED:
 		return (phases[RAMP_DRAIN].timeout_s + phases[RAMP_DISCONNECT].timeout_s) * NS_PER_S;
 	case GATE_READY:
@@ -577,7 +578,9 @@ static uint64_t gate_timeout_ns(const struct ramp *r)
 {
 	uint64_t news_ns = GATE_NEWS_NS + r->cfg->hosts * GATE_HOST_NS;
 
-	return others_late_ns(r) + news_ns + (team_leads(r->team) ? 0 : phases[RAMP_COUNT].timeout_s * NS_PER_S + 2 * news_ns);
+	if (team_leads(r->team))
+		return others_late_ns(r) + news_ns;
+	return others_late_ns(r) + phases[RAMP_COUNT].timeout_s * NS_PER_S + 3 * news_ns;
 }
 
 static uint64_t await_timeout_ns(const struct ramp *r)
@@ -793,6 +796,7 @@ void ramp_cut_short(struct ramp *r)
 }
 
 const struct ramp_moves ramp_moves = {
-	.enter = ramp_enter, .wait_on = set_deadline, .cut_short = ramp_cut_short, .phase_name = ramp_phase_name, .prepare_step = prepare_step,
+	.enter = ramp_enter, .wait_on = set_deadline, .cut_short = ramp_cut_short, .phase_name = ramp_phase_name,
+	.prepare_step = prepare_step,
 	.ask_measured = ask_measured, .all_counted = all_counted, .leave_measured = leave_measured,
 };

@@ -248,8 +248,8 @@ static void look_for_unproved(struct ramp *r)
 	if (!r->current.step || r->outcome->stopping || r->phase > RAMP_GATE || !crew_has_unproved(&r->crew, &target))
 		return;
 	name = suts_name(&r->suts, target);
-	snprintf(text, sizeof(text), "%s%sthe server did not prove itself in %d TLS handshakes in a row, and this host loads only those "
-		 "that its --ca proves", name, *name ? ": " : "", CONNECTOR_UNPROVED_MAX);
+	snprintf(text, sizeof(text), "%s%sthe server did not prove itself in %d TLS handshakes in a row, and this host loads only "
+		 "those that its --ca proves", name, *name ? ": " : "", CONNECTOR_UNPROVED_MAX);
 	progress_clear(&r->progress);
 	log_warn("%s", text);
 	outcome_stop(r->outcome, STOP_SERVER_LOST, text);

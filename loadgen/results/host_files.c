@@ -176,7 +176,8 @@ uint32_t host_files_write(struct results *r, uint32_t rank, const char *host, co
 	if (folder < 0)
 		return 0;
 	json_object_foreach(texts, name, text) {
-		if (!is_of_run(name) || !json_is_string(text) || n == FILES_MAX || used + json_string_length(text) > HOST_FILES_MAX) {
+		if (!is_of_run(name) || !json_is_string(text) || n == FILES_MAX ||
+		    used + json_string_length(text) > HOST_FILES_MAX) {
 			first = first ? first : name;
 			left++;
 			continue;

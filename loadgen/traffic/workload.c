@@ -51,7 +51,8 @@ int workload_check_step(const struct loadgen_config *c, const struct step_figure
 	if (check_bytes(c, f->bytes, err, err_size))
 		return -EINVAL;
 	if (!is_listed(&c->sizes, f->bytes))
-		snprintf(err, err_size, "--message-size: %llu is none of the sizes that the option gives", (unsigned long long)f->bytes);
+		snprintf(err, err_size, "--message-size: %llu is none of the sizes that the option gives",
+			 (unsigned long long)f->bytes);
 	else if (f->clients < 1 || f->clients > c->clients)
 		snprintf(err, err_size, "--clients: %llu are not allowed in a step; allowed: 1 to %llu",
 			 (unsigned long long)f->clients, (unsigned long long)c->clients);
@@ -59,7 +60,8 @@ int workload_check_step(const struct loadgen_config *c, const struct step_figure
 		snprintf(err, err_size, "--repeat: repetition %llu is not allowed; allowed: 1 to %llu",
 			 (unsigned long long)f->repetition, (unsigned long long)most);
 	else if (!rate_is_allowed(c, f->rate))
-		snprintf(err, err_size, "--rate: a step at %llu a second is none of those that the options give", (unsigned long long)f->rate);
+		snprintf(err, err_size, "--rate: a step at %llu a second is none of those that the options give",
+			 (unsigned long long)f->rate);
 	else
 		return 0;
 	return -EINVAL;
