@@ -191,21 +191,19 @@ static int read_token_file(const char *path, char *token, size_t size, char *err
 static int make_url(struct fleet *f, const struct loadgen_config *cfg, char *err, size_t err_size)
 {
 	const char *given = cfg->join ? cfg->join : cfg->cluster;
-	char token[BUS_TOKEN_MAX + 3] = "", *inherited = getenv("RAMPART_TOKEN");
+	char token[BUS_TOKEN_MAX + 3] = "";
+	const char *inherited = getenv("RAMPART_TOKEN");
 	bool in_url = strchr(given, '?');
 	int ret = 0, n;
 
 	if (cfg->token_file && in_url) {
-		snprintf(err, err_size, "--token-file: the URL has a token, too: give one of them");
+		snprintf(err, err_size, "--token-file: the URL has a token, too; give only one of the two");
 		return -EINVAL;
 	}
 	if (cfg->token_file)
 		ret = read_token_file(cfg->token_file, token, sizeof(token), err, err_size);
 	else if (inherited && !in_url)
 		snprintf(token, sizeof(token), "%s", inherited);
-	/* Programs that this one starts do not inherit it. */
-	if (inherited)
-		unsetenv("RAMPART_TOKEN");
 	n = snprintf(f->url, sizeof(f->url), "%s%s%s", given, *token ? "?token=" : "", token);
 	if (!ret && n >= (int)sizeof(f->url)) {
 		snprintf(err, err_size, "%s: the URL is longer than %zu bytes", cfg->join ? "--join" : "--cluster", sizeof(f->url) - 1);
@@ -221,12 +219,15 @@ int fleet_meet(struct fleet *f, const struct opts_spec *spec, const struct loadg
 	int ret;
 
 	*f = (struct fleet){ .own_argc = argc };
+	ret = cfg->lead ? 0 : make_url(f, cfg, err, err_size);
+	/* Programs that this one starts do not inherit it. */
+	unsetenv("RAMPART_TOKEN");
+	if (ret)
+		return ret;
 	if (cfg->lead && start_etcd(f, spec, cfg, argc, argv, err, err_size))
 		return -ENOENT;
 	if (cfg->lead)
 		snprintf(f->url, sizeof(f->url), "%s", etcd_proc_local_url(f->etcd));
-	else if (make_url(f, cfg, err, err_size))
-		return -EINVAL;
 	/* Neither ps nor run.json is to show the token. */
 	for (int i = 1; i < argc; i++)
 		bus_url_redact(argv[i]);

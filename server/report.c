@@ -319,7 +319,7 @@ json_t *report_info(const struct server *server)
 			 "environment", env ? env : json_null());
 }
 
-/* A histogram as a report keeps it. NULL when out of memory. */
+/* All shards' histogram of a stage, packed as a mark keeps it. NULL when out of memory. */
 static json_t *packed_stage(const struct server *server, int stage)
 {
 	struct hist *h = stage_hist(server, stage);

@@ -60,8 +60,8 @@ static const struct {
 #define IS(argument, value) SCMP_CMP64(argument, SCMP_CMP_MASKED_EQ, UINT32_MAX, value)
 #define LACKS(argument, bits) SCMP_CMP64(argument, SCMP_CMP_MASKED_EQ, bits, 0)
 
-/* All other requests are refused: those that have a signal sent when a descriptor is ready, that type into a terminal, or that
- * reach a driver. The last two are what stdio and a log ask of a terminal. */
+/* The only ioctls allowed. Others could have a signal sent when a descriptor is ready, type into a terminal, or
+ * reach a driver. TCGETS and TIOCGWINSZ are what stdio and the log ask of a terminal. */
 static const unsigned ioctls[] = { RDMA_VERBS_IOCTL, FIONBIO, FIONREAD, TIOCOUTQ, TCGETS, TIOCGWINSZ };
 
 /* F_SETFL is below. */
@@ -78,7 +78,7 @@ static const struct {
 	{ IPPROTO_TCP, TCP_CONGESTION }, { IPPROTO_TCP, TCP_ULP }, { SOL_TLS, TLS_TX }, { SOL_TLS, TLS_RX },
 };
 
-/* A listener that was shut down is a socket that could be connected again by sending: to an address, or with MSG_FASTOPEN. */
+/* No sending to an address or with MSG_FASTOPEN: either could connect a listener that was shut down to a third party. */
 static int allow_sending(scmp_filter_ctx ctx)
 {
 	int ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(sendto), 2, LACKS(3, MSG_FASTOPEN), LACKS(4, UINT64_MAX));

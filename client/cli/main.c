@@ -28,7 +28,7 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 static const struct opt options[] = {
 	TUNING_OPT_ACK_TIMEOUT(TUNING_AT),
 	{ .name = "allow-redirect", .type = OPT_FLAG, .offset = AT(allow_redirect),
-	  .help = "Connect also where a server's GRANT names another host than its own." },
+	  .help = "Connect even if a server's GRANT names another host than its own." },
 	{ .name = "ca", .type = OPT_STRING, .offset = AT(ca), .metavar = "FILE",
 	  .def = "build/certs/ca.pem", .help = "CA certificate that the server's must be signed by." },
 	{ .name = "cert", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE",

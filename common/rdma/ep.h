@@ -239,9 +239,9 @@ struct ep_buf_link *ep_buf_link(const struct ep *ep, uint32_t buf);
 
 /* Bytes from one buffer to the next. */
 size_t ep_stride(uint64_t buf_bytes, bool registered);
-/* Gives the kernel the pages of free buffers back that nobody has used since the call before the last one that returned false;
- * about `budget_bytes` of them. True: more are left for the next call. Only for an endpoint without a device: registered
- * pages stay. Buffers that share pages are given back all at once, when all are free. Some that were used last stay. */
+/* Returns pages of free buffers to the kernel: of buffers that nobody has used since the last call that returned false,
+ * about `budget_bytes` at a time. True: more are left for the next call. Only for an endpoint without a device: registered
+ * pages stay. Buffers that share pages are given back together, once all are free. The most recently used are kept. */
 bool ep_trim(struct ep *ep, size_t budget_bytes);
 /* False: nothing is to be given back until somebody has used a buffer again. */
 bool ep_needs_trim(const struct ep *ep);

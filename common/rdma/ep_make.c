@@ -87,7 +87,7 @@ static size_t page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* A large buffer touches as many pages when it has them to itself, and ep_trim can then give it back by itself. */
+/* A large buffer that has its pages to itself touches no more of them, and ep_trim can then give it back alone. */
 size_t ep_stride(uint64_t buf_bytes, bool registered)
 {
 	return registered || buf_bytes < 2 * page_bytes() ? roundup(buf_bytes, 64) : roundup(buf_bytes, page_bytes());
@@ -194,7 +194,9 @@ int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep
 	return 0;
 }
 
-/* Entries of the stack whose buffers may be given back: buffers that share pages only when all are free. */
+#define TRIM_CALLS_MAX 256
+
+/* Number of stack entries whose buffers may be given back; if buffers share pages, 0 unless all of them are free. */
 static uint32_t trimmable(const struct ep *ep)
 {
 	bool share_pages = ep->stride % page_bytes();
@@ -208,17 +210,38 @@ bool ep_needs_trim(const struct ep *ep)
 	return !ep->mr && (ep->n_unused < ep->n_free || MIN(ep->n_trimmed, ep->n_unused) < trimmable(ep));
 }
 
+/* Gives back the next buffers of the stack that lie beside each other: one system call. Returns their bytes. */
+static size_t trim_neighbours(struct ep *ep, uint32_t upto, size_t most_bytes)
+{
+	uint32_t low = ep->free_bufs[ep->n_trimmed++], high = low;
+	size_t bytes = ep->stride;
+
+	for (; ep->n_trimmed < upto && bytes < most_bytes; ep->n_trimmed++, bytes += ep->stride) {
+		uint32_t next = ep->free_bufs[ep->n_trimmed];
+
+		if (next + 1 == low)
+			low = next;
+		else if (next == high + 1)
+			high = next;
+		else
+			break;
+	}
+	madvise(ep_buf(ep, low), bytes, MADV_DONTNEED);
+	return bytes;
+}
+
 bool ep_trim(struct ep *ep, size_t budget_bytes)
 {
-	uint32_t upto = trimmable(ep);
+	uint32_t upto = trimmable(ep), calls = 0;
 
 	ep->n_trimmed = MIN(ep->n_trimmed, ep->n_unused);
 	if (ep->n_trimmed < upto && ep->stride % page_bytes()) {
 		madvise(ep->slab, ep->slab_bytes, MADV_DONTNEED);
 		ep->n_trimmed = upto;
 	}
-	for (size_t done = 0; ep->n_trimmed < upto && done < budget_bytes; done += ep->stride)
-		madvise(ep_buf(ep, ep->free_bufs[ep->n_trimmed++]), ep->stride, MADV_DONTNEED);
+	/* Each call stops the process' other threads for a moment. */
+	for (size_t done = 0; ep->n_trimmed < upto && done < budget_bytes && calls < TRIM_CALLS_MAX; calls++)
+		done += trim_neighbours(ep, upto, budget_bytes - done);
 	if (ep->n_trimmed < upto)
 		return true;
 	ep->n_unused = ep->n_free;

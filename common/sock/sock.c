@@ -74,6 +74,15 @@ static size_t budget_bytes(struct sock_ctx *ctx)
 	return MAX(TURN_BYTES / ctx->busy_before, SHARE_LEAST_BYTES);
 }
 
+/* Counts the connection as busy if it has read, or written, all that it may. */
+static bool is_used_up(struct sock_ctx *ctx, size_t total)
+{
+	if (total < SHARE_LEAST_BYTES || total < budget_bytes(ctx))
+		return false;
+	ctx->busy++;
+	return true;
+}
+
 bool sock_is_open(const struct sock *s)
 {
 	return s->fd >= 0;
@@ -318,7 +327,7 @@ static ssize_t write_tls(struct sock *s)
 /* Sends what waits, as much as the socket takes and a turn allows: the rest when the socket says that it takes more. */
 static void flush(struct sock *s)
 {
-	size_t total = 0, most = budget_bytes(s->ctx);
+	size_t total = 0;
 
 	s->blocked = false;
 	while (s->first != EP_NO_BUF && !s->blocked) {
@@ -329,9 +338,8 @@ static void flush(struct sock *s)
 		advance(s, (size_t)n);
 		/* A peer may demand TLS records of 512 bytes (RFC 6066, 4), each of which costs a call. */
 		total += MAX((size_t)n, WRITE_LEAST_BYTES);
-		s->blocked |= total >= most && s->first != EP_NO_BUF;
+		s->blocked |= s->first != EP_NO_BUF && is_used_up(s->ctx, total);
 	}
-	s->ctx->busy += total >= most;
 	/* TLS holds small writes back. */
 	if (s->tls && !s->blocked && !wait_for(s, tls_flush(s->tls), false))
 		return;
@@ -474,11 +482,19 @@ static void consume(struct sock *s, const uint8_t *data, size_t n)
 	}
 }
 
-/* Reads once, `most` bytes at most. Returns as read_some; also 0 if it is known that nothing more is there. */
-static ssize_t read_once(struct sock *s, size_t most)
+/* How much of a large record is read at once: the rest of it, unless many connections are busy. */
+static size_t direct_bytes(const struct sock *s)
+{
+	size_t rest = s->record.bytes - s->got, most = budget_bytes(s->ctx);
+
+	return most < BUDGET_BYTES ? MIN(rest, most) : rest;
+}
+
+/* Reads once. Returns as read_some; also 0 if it is known that nothing more is there. */
+static ssize_t read_once(struct sock *s)
 {
 	bool direct = s->buf != EP_NO_BUF && s->record.bytes - s->got >= DIRECT_BYTES;
-	size_t wanted = MIN(direct ? s->record.bytes - s->got : SCRATCH_BYTES, most);
+	size_t wanted = direct ? direct_bytes(s) : SCRATCH_BYTES;
 	ssize_t n = read_some(s, direct ? ep_buf(s->ctx->ep, s->buf) + s->got : s->ctx->in, wanted);
 
 	if (n <= 0)
@@ -500,18 +516,17 @@ static ssize_t read_once(struct sock *s, size_t most)
 static void receive(struct sock *s)
 {
 	struct ep *ep = s->ctx->ep;
-	size_t total = 0, most = budget_bytes(s->ctx);
+	size_t total = 0;
 	ssize_t n = 1;
 
 	s->reads_when_writable = false;
 	if (zerocopy_is_under_way(&s->zerocopy))
 		zerocopy_reap(&s->zerocopy, s->fd, ep);
 	ep_hold(ep);
-	while (n > 0 && total < most) {
-		n = read_once(s, most - total);
+	while (n > 0 && !is_used_up(s->ctx, total)) {
+		n = read_once(s);
 		total += n > 0 ? (size_t)n : 0;
 	}
-	s->ctx->busy += total >= most;
 	/* What TLS has read already raises no event. */
 	if (n > 0 && s->tls)
 		read_again(s);

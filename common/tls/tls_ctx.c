@@ -75,7 +75,7 @@ static int configure(struct tls_ctx *ctx, const struct tls_config *cfg)
 	SSL_CTX_set_read_ahead(c, 0);
 	SSL_CTX_set_msg_callback(c, on_record);
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
-	/* Each certificate is parsed in the step that reads them, before the chain is judged, and kept with the connection. */
+	/* OpenSSL parses all certificates in one step, before it verifies the chain, and keeps them with the connection. */
 	SSL_CTX_set_max_cert_list(c, TLS_CHAIN_BYTES_MAX);
 	/* A handshake is mostly hashing and key derivation: SHA-256 costs less of both than SHA-384. */
 	if (SSL_CTX_set_ciphersuites(c, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:"

@@ -15,7 +15,7 @@
 #define TLS_TURN_BYTES 65536
 #define TLS_HANDSHAKE_RECORDS 64
 #define TLS_HANDSHAKE_BYTES 65536
-/* Of a peer's certificates together. Chains of four with RSA keys of 4,096 bits have about 8 KB. */
+/* Maximum size of a peer's certificate chain. Four certificates with RSA keys of 4,096 bits take about 8 KB. */
 #define TLS_CHAIN_BYTES_MAX (12 << 10)
 /* After the handshake, without application data: key updates (RFC 8446, 4.6.3), tickets, alerts. So many at first, and one more
  * for so many records: rampart's own ends update their keys less often (TLS_KEY_RECORDS). */

@@ -253,7 +253,7 @@ const char *fail_advice(const struct fail *f)
 	case FAIL_WC_STATUS: return "the RDMA connection broke: the peer is gone or did not answer";
 	case FAIL_TIMEOUT: return "the peer did not answer in time";
 	case FAIL_PROTOCOL:
-		return f->code == PROTO_REDIRECTED ? "the server sends its clients to another host: if that is meant, give --allow-redirect" :
+		return f->code == PROTO_REDIRECTED ? "the server sends its clients to another host: if that is intended, give --allow-redirect" :
 						     "the peer does not keep to the protocol";
 	case FAIL_CLOSED:
 		return f->code == REFUSE_DRAINING ? refused_advice(f->code) : "the peer closed the connection";

@@ -48,9 +48,9 @@ enum fail_kind {
 /* The alert no_application_protocol (RFC 7301). */
 #define FAIL_TLS_ALPN 120
 
-/* Beyond the alerts, which have 8 bits: the peer sent more TLS records than there is use for. */
+/* An alert that this end also sets itself, and a code beyond the alerts, which have 8 bits. */
 #define FAIL_TLS_UNEXPECTED 10	/* the alert unexpected_message (RFC 8446, 6) */
-#define FAIL_TLS_RECORDS 256
+#define FAIL_TLS_RECORDS 256	/* the peer sent more TLS records than there is use for */
 
 /* The reject reason "stale connection" (IBTA 12.6.7.2; IB_CM_REJ_STALE_CONN): the connection manager that says it still has
  * a connection with a queue pair of this number at the other end. */

@@ -11,7 +11,7 @@
 
 #define PART_BYTES	(512 * 1024)	/* a longer note is split over several keys */
 #define GO_IN_MAX_NS	(3600 * NS_PER_S)
-/* The largest of these messages carries the reports of 64 servers, which take less than 2 MiB. A page of etcd's has up to 16. */
+/* The largest message to go on has the reports of 64 servers, less than 2 MiB. A page from etcd has up to 16 messages. */
 #define GO_MEMORY_MAX	(8 * 1024 * 1024)
 
 /* ---- Leader: who has arrived */
@@ -276,7 +276,7 @@ void cluster_on_go(struct cluster *c, const char *barrier, const struct bus_entr
 		t->json = json_is_null(what) ? NULL : json_incref(what);
 		t->at_ns = when(c, json_integer_value(json_object_get(go, "at_ns")), json_integer_value(json_object_get(go, "in_ns")));
 	} else {
-		complain(c, 0, "what it let go is not readable");
+		complain(c, 0, "its message to go on is not readable");
 	}
 	json_decref(go);
 }

@@ -81,7 +81,7 @@ static void log_refusal(struct cluster *c, const struct members_action *a)
 	if (c->refused < REFUSED_NAMED)
 		log_warn("host %s (%s) is refused: %s", a->name, a->id, a->why);
 	else if (c->refused == REFUSED_NAMED)
-		log_warn("more hosts are refused; how many there were is said when the wait for hosts is over");
+		log_warn("more hosts are refused; their number is logged when the wait for hosts is over");
 	c->refused++;
 }
 

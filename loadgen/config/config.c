@@ -51,7 +51,7 @@ static const struct opt options[] = {
 	{ .name = "active", .type = OPT_UINT, .offset = AT(active), .min = 1, .max = CLIENTS_MAX,
 	  .metavar = "K", .def = "all of them", .help = "Clients that send; the others of a step are connected and silent." },
 	{ .name = "allow-redirect", .type = OPT_FLAG, .offset = AT(allow_redirect),
-	  .help = "Connect also where a server's GRANT names another host than its own." },
+	  .help = "Connect even if a server's GRANT names another host than its own." },
 	{ .name = "allow-server", .type = OPT_STRING, .offset = AT(allow_server), .metavar = "HOST[:PORT],...",
 	  .def = "any whose certificate the CA proves",
 	  .help = "With --join or --cluster: servers that this host may load, as the leader names them." },

@@ -292,7 +292,7 @@ static uint64_t whole(const json_t *o, const char *path, uint64_t otherwise)
 	return v >= 0 ? (uint64_t)fmin(v, SETTING_MAX) : otherwise;
 }
 
-/* True as well if the server does not say. */
+/* True if the server serves the transport, or does not say which ones it serves. */
 static bool serves(const json_t *config, enum transport t)
 {
 	const json_t *names = json_at(config, "transports"), *name;

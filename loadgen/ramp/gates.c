@@ -47,8 +47,7 @@ static const char *text_at(const json_t *o, const char *name)
 	return text ? text : "";
 }
 
-/* False when this host has only itself to wait for. */
-static bool has_others(const struct ramp *r)
+bool gates_has_others(const struct ramp *r)
 {
 	return r->team && !r->team->out;
 }
@@ -70,7 +69,7 @@ static double sum_of_notes(const struct ramp *r, enum gate g, const char *field)
 
 uint32_t gates_connected(const struct ramp *r)
 {
-	if (!has_others(r))
+	if (!gates_has_others(r))
 		return r->current.step->connected_peak;
 	return (uint32_t)MIN(sum_of_notes(r, GATE_CONNECTED, "connected"), (double)UINT32_MAX);
 }
@@ -100,12 +99,18 @@ static void compare_fabrics(struct ramp *r)
 	team_forget(r->team, RUN_STEP, "met");
 }
 
+/* A host could not connect its clients in time. There is no traffic then, as in a run of one host. */
+static bool is_any_late(const struct ramp *r)
+{
+	return gates_has_others(r) && sum_of_notes(r, GATE_CONNECTED, "late") > 0;
+}
+
 /* All are there. */
 static void lead(struct ramp *r, enum gate g)
 {
 	switch (g) {
 	case GATE_MET:
-		if (has_others(r))
+		if (gates_has_others(r))
 			compare_fabrics(r);
 		if (!r->outcome->stopping)
 			r->on_all_met(r);
@@ -136,9 +141,9 @@ static void go_on(struct ramp *r, enum gate g, bool traffic)
 
 void gates_release(struct ramp *r, enum gate g)
 {
-	bool traffic = g != GATE_CONNECTED || (gates_connected(r) > 0 && !r->outcome->stopping);
+	bool traffic = g != GATE_CONNECTED || (gates_connected(r) > 0 && !is_any_late(r) && !r->outcome->stopping);
 
-	if (!has_others(r)) {
+	if (!gates_has_others(r)) {
 		go_on(r, g, traffic);
 		return;
 	}
@@ -157,13 +162,14 @@ static json_t *note_of(const struct ramp *r, enum gate g)
 	if (g == GATE_MET)
 		return json_pack("{s:O}", "rdma_device", r->outcome->generator_dev);
 	if (g == GATE_CONNECTED)
-		return json_pack("{s:I}", "connected", (json_int_t)r->current.step->connected_peak);
+		return json_pack("{s:I, s:i}", "connected", (json_int_t)r->current.step->connected_peak, "late",
+				 r->current.step->step_timeout);
 	return g == GATE_COUNTED ? record_hand_in(r) : NULL;
 }
 
 void gates_arrive(struct ramp *r, enum gate g)
 {
-	if (!has_others(r)) {
+	if (!gates_has_others(r)) {
 		if (team_leads(r->team))
 			lead(r, g);
 		else
@@ -181,7 +187,7 @@ void gates_arrive(struct ramp *r, enum gate g)
 
 void gates_leave(struct ramp *r)
 {
-	if (!has_others(r))
+	if (!gates_has_others(r))
 		return;
 	if (!r->measured_arrived) {
 		r->measured_arrived = true;
@@ -200,7 +206,7 @@ void gates_announce(struct ramp *r)
 
 	r->step_number++;
 	r->cut_told = false;
-	if (!has_others(r))
+	if (!gates_has_others(r))
 		return;
 	dealt = json_array();
 	for (uint32_t i = 0; i < r->suts.n; i++)
@@ -217,7 +223,7 @@ void gates_quit(struct ramp *r, const char *why)
 	r->moves->enter(r, RAMP_STOP);
 }
 
-/* What is no whole number from 0 on becomes UINT64_MAX, which no figure of a step may be. */
+/* The whole number of that name; UINT64_MAX, which no figure of a step may be, if it is negative or not a whole number. */
 static uint64_t figure_at(const json_t *o, const char *name)
 {
 	const json_t *v = json_object_get(o, name);
@@ -255,7 +261,7 @@ static void begin_announced(struct ramp *r, const json_t *what)
 		return;
 	}
 	if (!crew_has_room(&r->crew, r->current.dealt)) {
-		gates_quit(r, "the leader's step gives a server more clients than --deal gives it of --clients");
+		gates_quit(r, "the leader's step gives a server more of the --clients than --deal does");
 		return;
 	}
 	r->outcome->stopping = false;
@@ -285,7 +291,7 @@ void gates_tell_infos(struct ramp *r)
 {
 	json_t *infos;
 
-	if (!has_others(r))
+	if (!gates_has_others(r))
 		return;
 	infos = json_array();
 	for (uint32_t i = 0; i < r->suts.n; i++)
@@ -297,7 +303,7 @@ void gates_await(struct ramp *r)
 {
 	json_t *info = team_gone(r->team, RUN_STEP, "info");
 
-	if (!has_others(r) || outcome_is_aborted(r->outcome)) {
+	if (!gates_has_others(r) || outcome_is_aborted(r->outcome)) {
 		r->moves->enter(r, RAMP_STOP);
 		return;
 	}
@@ -308,7 +314,7 @@ void gates_await(struct ramp *r)
 
 void gates_tell_end(struct ramp *r)
 {
-	if (has_others(r) && team_leads(r->team))
+	if (gates_has_others(r) && team_leads(r->team))
 		team_go(r->team, RUN_STEP, "end", json_pack("{s:s, s:s}", "reason", stop_reason_names[r->outcome->stop_reason],
 							    "detail", r->outcome->stop_detail), 0);
 }
@@ -345,7 +351,7 @@ void gates_tick(struct ramp *r)
 		team_tell(r->team, &mine, wish_of(r));
 		return;
 	}
-	if (has_others(r) && r->outcome->stopping && r->current.step && !r->cut_told) {
+	if (gates_has_others(r) && r->outcome->stopping && r->current.step && !r->cut_told) {
 		r->cut_told = true;
 		team_go(r->team, r->step_number, "cut", json_pack("{s:s, s:s}", "reason",
 			stop_reason_names[r->outcome->stop_reason], "detail", r->outcome->stop_detail), 0);

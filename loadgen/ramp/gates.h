@@ -22,6 +22,8 @@ enum gate {
 	GATE_N,
 };
 
+/* False when this host has only itself to wait for. */
+bool gates_has_others(const struct ramp *r);
 /* This host has nothing more to do before the gate; it goes on when all are there and the leader has done its part. */
 void gates_arrive(struct ramp *r, enum gate g);
 /* Leader: its part is done, all go on. */
@@ -38,7 +40,7 @@ void gates_tell_end(struct ramp *r);
 void gates_await(struct ramp *r);
 /* This host ends its part of the run: it leaves the others, who hear `why`. */
 void gates_quit(struct ramp *r, const char *why);
-/* The gate's deadline passed. The leader puts out who is not there, the `first` time; a member gives the leader up. */
+/* The gate's deadline passed. The `first` time, the leader puts out the absent hosts; a member gives up on the leader. */
 void gates_late(struct ramp *r, bool first);
 /* A member's: the leader may have been silent for too long. */
 void gates_await_late(struct ramp *r);

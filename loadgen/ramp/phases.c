@@ -27,7 +27,7 @@
 #define GATE_NEWS_NS (60 * NS_PER_S)	/* until news of it has come to all */
 #define GATE_HOST_NS (100 * NS_PER_MS)	/* and for each host more, since clocks are compared with one after the other */
 #define WORKERS_START_S 120		/* until the workers have their memory */
-#define SLOWEST_HOST 10			/* times as long, for operations and cycles */
+#define SLOWEST_HOST 10			/* times as long as this host, for operations and cycles */
 
 struct phase {
 	const char *name;
@@ -399,7 +399,13 @@ static void on_connect_late(struct ramp *r)
 {
 	r->current.step->step_timeout = true;
 	current_connected(&r->current, &r->crew);
-	abandon(r);
+	if (!gates_has_others(r)) {
+		abandon(r);
+		return;
+	}
+	/* The others wait for this host at the gate. */
+	current_order(&r->current, &r->crew, ORDER_ABANDON);
+	gates_arrive(r, GATE_CONNECTED);
 }
 
 static void advance_count(struct ramp *r)

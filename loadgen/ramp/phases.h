@@ -50,7 +50,7 @@ enum ramp_phase {
 	RAMP_DISCONNECT,	/* waits until all clients are gone; 120 s */
 	RAMP_RESTORE,		/* waits until the server's pools are as at the start; 40 s */
 	RAMP_FOLLOW_UP,		/* waits likewise, after a step that did not hold all its clients, and after the last */
-	RAMP_GATE,		/* waits for the other hosts (`gate`), until the slowest must be there: then who is not, is put out */
+	RAMP_GATE,		/* waits for the other hosts (`gate`); those that miss its deadline are put out */
 	RAMP_AWAIT,		/* a member waits for the leader's next step, or the run's end; TEAM_SILENCE_NS without a word */
 	RAMP_STOP,		/* waits for our server's end; 20 s */
 	RAMP_DONE,

@@ -45,7 +45,7 @@ static void on_all_met(struct ramp *r)
 
 	ramp_enter(r, RAMP_INFO);
 	for (uint32_t i = 0; i < r->suts.n; i++)
-		servers[i] = sut_control_config(&r->suts.one[i].sut);
+		servers[i] = sut_control_config(&r->suts.one[i].sut, 0);
 	watching_servers(&r->watching, servers, r->suts.n, on_watched, r);
 }
 
@@ -222,6 +222,9 @@ static const struct suts_events server_events = {
 
 static bool nothing_left_to_measure(struct ramp *r)
 {
+	/* The others wait for this host at the next gate, and go on without its clients. */
+	if (r->phase < RAMP_MEASURE && gates_has_others(r) && !r->cfg->iterations)
+		return false;
 	if (CREW_SUM(&r->crew, live) + CREW_SUM(&r->crew, away) == 0 || current_lost_all_of_one(&r->current, &r->crew))
 		return true;
 	if (r->cfg->iterations)

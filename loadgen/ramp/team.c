@@ -62,6 +62,21 @@ static void be_out(struct team *t, const char *why)
 		ev_break(t->loop, EVBREAK_ALL);
 }
 
+/* Nobody asks for what was let go in the runs before, nor in the steps before this one and the last. */
+static void drop_older(struct team *t, uint32_t step)
+{
+	unsigned run, its_step;
+	const char *barrier;
+	void *next;
+	json_t *v;
+
+	json_object_foreach_safe(t->gone, next, barrier, v) {
+		if (sscanf(barrier, "r%u/s%u/", &run, &its_step) != 2 || run < t->run ||
+		    (run == t->run && its_step > 0 && its_step + 1 < step))
+			json_object_del(t->gone, barrier);
+	}
+}
+
 /* Keeps what the leader let go until a later run begins. False: all that is kept would take more memory than a run needs. */
 static bool keep_gone(struct team *t, const char *barrier, json_t *what)
 {
@@ -82,8 +97,10 @@ static void on_go(void *arg, const char *barrier, json_t *what, uint64_t at_ns)
 	t->heard_ns = clock_now_ns();
 	if (t->out)
 		return;
+	if (part_name(t, barrier, &step, &name) && strcmp(name, "step") == 0)
+		drop_older(t, step);
 	if (!keep_gone(t, barrier, what)) {
-		snprintf(why, sizeof(why), "what the leader lets go takes more memory than a run needs; allowed: %d MiB", GONE_BYTES_MAX >> 20);
+		snprintf(why, sizeof(why), "the leader's messages to go on take more memory than a run needs; allowed: %d MiB", GONE_BYTES_MAX >> 20);
 		be_out(t, why);
 		return;
 	}
@@ -201,25 +218,12 @@ void team_quit(struct team *t, const char *why)
 		leave(t);
 }
 
-/* Nobody asks for what was let go in the runs before. */
-static void drop_older_runs(struct team *t)
-{
-	const char *barrier;
-	void *next;
-	json_t *v;
-	unsigned run;
-
-	json_object_foreach_safe(t->gone, next, barrier, v) {
-		if (sscanf(barrier, "r%u/", &run) != 1 || run < t->run)
-			json_object_del(t->gone, barrier);
-	}
-}
 
 void team_begin_run(struct team *t, const struct team_events *events, void *arg)
 {
 	t->run++;
 	t->heard_ns = clock_now_ns();
-	drop_older_runs(t);
+	drop_older(t, 0);
 	memset(t->wished, 0, sizeof(t->wished));
 	memset(t->live, 0, sizeof(t->live));
 	t->events = events;

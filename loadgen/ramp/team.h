@@ -81,7 +81,7 @@ static inline bool team_is_over(const struct team *t)
 }
 
 /* This host cannot run what the others do: it leaves them, and tells them why. The next run is not to begin. Leaving blocks;
- * in a run it waits for team_end_run. */
+ * so during a run it is put off until team_end_run. */
 void team_quit(struct team *t, const char *why);
 
 /* A run begins or ends on this host. */

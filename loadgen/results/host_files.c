@@ -19,7 +19,7 @@
 
 #define FILES_MAX 4096	/* of a host */
 
-/* Moves *p behind digits and the text that follows them. False, and *p stays, if that is not what stands there. */
+/* Advances *p past digits and the text `behind` that follows them. False, with *p unchanged, if they are not there. */
 static bool skip_number(const char **p, const char *behind)
 {
 	size_t n = strspn(*p, "0123456789");
@@ -160,7 +160,7 @@ static void tell_left_out(uint32_t rank, const char *host, uint32_t n, const cha
 	char name[64], shown[64];
 
 	if (n)
-		log_warn("host %s (rank %u) handed in %u files that are left out, '%s' first: only those that a run writes are taken, "
+		log_warn("host %s (rank %u) handed in %u files that are left out, the first being '%s': only files that a run writes are taken, "
 			 "%d at most, of %d MiB together", utf8_show(host, name, sizeof(name)), rank, n,
 			 utf8_show(first, shown, sizeof(shown)), FILES_MAX, HOST_FILES_MAX >> 20);
 }

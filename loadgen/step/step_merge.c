@@ -280,7 +280,7 @@ static int get_identity(struct reader *r, const json_t *packed, const struct ste
 	return 0;
 }
 
-/* What is nested no deeper than so many levels. */
+/* True if `v` is nested no deeper than `levels`. */
 static bool nests_within(json_t *v, unsigned levels)
 {
 	bool within = levels > 0 || !(json_is_object(v) || json_is_array(v));

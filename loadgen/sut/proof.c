@@ -7,12 +7,12 @@
 static void refute(const struct proof_one *o, const struct fail *f, const char *text)
 {
 	struct proof *p = o->all;
-	const struct sut *sut = &p->suts->one[o - p->one].sut;
+	const struct sut *sut = o->sut;
 	char code[96], where[ADDR_TEXT_MAX];
 
 	if (!p->why[0])
 		snprintf(p->why, sizeof(p->why), "the server %.64s at %s is not proved by this host's --ca: %s: %s%s%.96s (%.160s)",
-			 sut->names[0], addr_text(&sut->addrs[0], where), stage_names[f->stage],
+			 sut->names[o->rail], addr_text(&sut->addrs[o->rail], where), stage_names[f->stage],
 			 fail_code_text(f, code, sizeof(code)), text[0] ? ": " : "", text, fail_advice(f));
 }
 
@@ -40,9 +40,9 @@ static void on_end(struct ev_loop *loop, ev_timer *w, int revents)
 	p->on_end(p->arg, p->why[0] ? p->why : NULL);
 }
 
-static int prove(struct proof_one *o, const struct sut *sut, char *err, size_t err_size)
+static int prove(struct proof_one *o, char *err, size_t err_size)
 {
-	struct control_config c = sut_control_config(sut);
+	struct control_config c = sut_control_config(o->sut, o->rail);
 	int ret = control_new(&c, o->all->loop, on_answer, o, &o->control, err, err_size);
 
 	/* A new session has no question under way. */
@@ -54,13 +54,15 @@ int proof_start(struct proof *p, const struct suts *suts, struct ev_loop *loop, 
 {
 	int ret = 0;
 
-	*p = (struct proof){ .suts = suts, .loop = loop, .on_end = on_proved, .arg = arg, .left = suts->n };
+	*p = (struct proof){ .loop = loop, .on_end = on_proved, .arg = arg };
 	ev_timer_init(&p->end, on_end, 0., 0.);
 	p->end.data = p;
-	for (uint32_t i = 0; i < suts->n && !ret; i++) {
-		p->one[i].all = p;
-		ret = prove(&p->one[i], &suts->one[i].sut, err, err_size);
-	}
+	for (uint32_t i = 0; i < suts->n; i++)
+		for (uint32_t rail = 0; rail < suts->one[i].sut.cfg->n_rails; rail++)
+			p->one[p->n++] = (struct proof_one){ p, &suts->one[i].sut, rail, NULL };
+	p->left = p->n;
+	for (uint32_t i = 0; i < p->n && !ret; i++)
+		ret = prove(&p->one[i], err, err_size);
 	return ret;
 }
 
@@ -69,7 +71,7 @@ void proof_clear(struct proof *p)
 	if (!p->loop)
 		return;
 	ev_timer_stop(p->loop, &p->end);
-	for (uint32_t i = 0; i < p->suts->n; i++) {
+	for (uint32_t i = 0; i < p->n; i++) {
 		control_free(p->one[i].control);
 		p->one[i].control = NULL;
 	}

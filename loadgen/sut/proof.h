@@ -6,6 +6,7 @@
 #define RAMPART_LOADGEN_PROOF_H
 
 #include <stdint.h>
+#include <sys/param.h>
 
 #include <ev.h>
 
@@ -19,21 +20,22 @@ struct proof;
 
 struct proof_one {
 	struct proof *all;
+	const struct sut *sut;
+	uint32_t rail;
 	struct control *control;	/* NULL: none is open */
 };
 
 struct proof {
-	const struct suts *suts;
 	struct ev_loop *loop;
 	proof_on_end_fn *on_end;
 	void *arg;
-	struct proof_one one[TARGETS_MAX];
-	uint32_t left;			/* servers that are not proved yet */
+	struct proof_one one[MAX(TARGETS_MAX, RAILS_MAX)];	/* several rails are those of a single server */
+	uint32_t n, left;		/* of them; those that are not proved yet */
 	char why[512];			/* "": no server has failed */
 	ev_timer end;
 };
 
-/* Makes one connection to each server. 0, or -errno of control_new with a line in `err`. proof_clear in either case. */
+/* Makes one connection to each server, on each of its rails. 0, or -errno of control_new with a line in `err`. proof_clear in either case. */
 int proof_start(struct proof *p, const struct suts *suts, struct ev_loop *loop, proof_on_end_fn *on_end, void *arg, char *err,
 		size_t err_size) __attribute__((warn_unused_result));
 /* Closes what is open; on_end is not called any more. For a struct of zeros, too. */

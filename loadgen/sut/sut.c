@@ -305,16 +305,16 @@ static void on_answer(void *arg, json_t *report, const struct fail *fail, const 
 	s->events->on_report(s->arg, s->asked, s->number, report);
 }
 
-struct control_config sut_control_config(const struct sut *s)
+struct control_config sut_control_config(const struct sut *s, uint32_t rail)
 {
-	return (struct control_config){ .server = s->addrs[0], .verify_name = s->names[0], .ca_file = s->cfg->ca_path,
+	return (struct control_config){ .server = s->addrs[rail], .verify_name = s->names[rail], .ca_file = s->cfg->ca_path,
 					.cert_file = s->cfg->cert, .key_file = s->cfg->key, .crl_file = s->cfg->crl,
 					.timeout_ns = CONTROL_TIMEOUT_NS };
 }
 
 int sut_connect(struct sut *s, char *err, size_t err_size)
 {
-	struct control_config control = sut_control_config(s);
+	struct control_config control = sut_control_config(s, 0);
 
 	return control_new(&control, s->loop, on_answer, s, &s->control, err, err_size);
 }

@@ -94,7 +94,7 @@ int sut_find(struct sut *s, char *err, size_t err_size) __attribute__((warn_unus
 bool sut_stop(struct sut *s);
 
 /* How a control session with the server is made. */
-struct control_config sut_control_config(const struct sut *s);
+struct control_config sut_control_config(const struct sut *s, uint32_t rail);
 /* Makes the control session. 0 or -errno with a line in `err`. */
 int sut_connect(struct sut *s, char *err, size_t err_size) __attribute__((warn_unused_result));
 void sut_disconnect(struct sut *s);

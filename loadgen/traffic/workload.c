@@ -60,7 +60,7 @@ int workload_check_step(const struct loadgen_config *c, const struct step_figure
 		snprintf(err, err_size, "--repeat: repetition %llu is not allowed; allowed: 1 to %llu",
 			 (unsigned long long)f->repetition, (unsigned long long)most);
 	else if (!rate_is_allowed(c, f->rate))
-		snprintf(err, err_size, "--rate: a step at %llu a second is none of those that the options give",
+		snprintf(err, err_size, "--rate: a step at %llu a second is not among the rates that the options give",
 			 (unsigned long long)f->rate);
 	else
 		return 0;

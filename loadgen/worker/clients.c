@@ -270,7 +270,7 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 	if (wc->open == 0)
 		connector_reset_client(wc);
 	if (was_attempt) {
-		connector_note_end(k, fail);
+		connector_note_end(k, rail->index, fail);
 		tell_refusal(rail, wc, c, fail);
 		on_attempt_failed(k, wc, fail);
 	} else {

@@ -177,7 +177,7 @@ void connector_more(struct connector *k)
 	bool more = true;
 
 	/* Connections park, fail and go live from within, and come back here. */
-	if (k->beginning || k->unproved >= CONNECTOR_UNPROVED_MAX || !may_begin_any(k))
+	if (k->beginning || counter_get(&k->stats->unproved) || !may_begin_any(k))
 		return;
 	k->beginning = true;
 	while (more && counter_get(&k->stats->connecting) < pace_window(&k->pace)) {
@@ -189,11 +189,11 @@ void connector_more(struct connector *k)
 	k->beginning = false;
 }
 
-void connector_note_end(struct connector *k, const struct fail *fail)
+void connector_note_end(struct connector *k, uint32_t rail, const struct fail *fail)
 {
 	if (fail->stage != STAGE_TLS_HANDSHAKE || (fail->kind != FAIL_TLS && fail->kind != FAIL_CERTIFICATE))
 		return;
-	if (k->unproved < CONNECTOR_UNPROVED_MAX && ++k->unproved == CONNECTOR_UNPROVED_MAX)
+	if (++k->rails[rail].unproved >= CONNECTOR_UNPROVED_MAX)
 		counter_set(&k->stats->unproved, 1);
 }
 
@@ -209,12 +209,13 @@ void connector_begin_step(struct connector *k, uint32_t clients, uint32_t of_all
 {
 	uint64_t window = of_all ? (k->cfg->connect_concurrency * clients + of_all - 1) / of_all : 0;
 
-	for (uint32_t i = 0; i < k->n_rails; i++)
+	for (uint32_t i = 0; i < k->n_rails; i++) {
 		k->rails[i].told = k->rails[i].told_refusal = k->rails[i].works = k->rails[i].dark = false;
+		k->rails[i].unproved = 0;
+	}
 	k->mode = CONNECT_START;
 	k->alone = alone;
 	k->abandoned = false;
-	k->unproved = 0;
 	k->target = clients;
 	k->of_all = of_all;
 	k->upto = upto;
@@ -276,12 +277,12 @@ void connector_connect_at(struct connector *k, struct wclient *wc, uint64_t at_n
 
 bool connector_may_enter(void *arg, struct client_conn *c, enum stage stage)
 {
-	const struct rail *rail = arg;
+	struct rail *rail = arg;
 	struct connector *k = rail->connector;
 	struct wclient *wc = client_user(c);
 
-	if (stage > STAGE_TLS_HANDSHAKE && k->unproved < CONNECTOR_UNPROVED_MAX)
-		k->unproved = 0;
+	if (stage > STAGE_TLS_HANDSHAKE)
+		rail->unproved = 0;
 	if (stage <= k->upto)
 		return true;
 	connector_set_state(k, wc, WCLIENT_PARKED);

@@ -29,6 +29,7 @@ struct rail {
 	bool told_refusal;		/* and the server's words to one that needs more than it has */
 	bool works;			/* a client has connected on it */
 	bool dark;			/* one has waited in vain, and none has connected: no other client tries */
+	uint32_t unproved;		/* TLS handshakes in a row that failed to prove the server */
 	struct fail fail;		/* the last failure on it */
 };
 
@@ -62,7 +63,6 @@ struct connector {
 	struct pace pace;
 	ev_timer timer;			/* until the next client is due */
 	bool beginning;			/* connector_more is on the stack */
-	uint32_t unproved;		/* TLS handshakes in a row that failed to prove the server */
 	struct wclient_list retry;	/* wait to be tried again, the first that is due first */
 	struct wclient_list returning;	/* left and come back, or go on with their next rail, as soon as the pace allows */
 	struct wclient_list parked;
@@ -77,10 +77,10 @@ void connector_release(struct connector *k);
 void connector_begin_step(struct connector *k, uint32_t clients, uint32_t of_all, enum stage upto, bool alone);
 /* Parked clients go on, up to the next stage. */
 void connector_go_on(struct connector *k, enum stage upto);
-/* A connection ended. When CONNECTOR_UNPROVED_MAX in a row failed in the TLS handshake, by a certificate, an alert or what is no
+/* A connection on this rail ended. When CONNECTOR_UNPROVED_MAX in a row failed in the TLS handshake, by a certificate, an alert or what is no
  * TLS, no other begins in this step: this host is not to load a server that does not prove itself. Timeouts do not count. */
 #define CONNECTOR_UNPROVED_MAX 3
-void connector_note_end(struct connector *k, const struct fail *fail);
+void connector_note_end(struct connector *k, uint32_t rail, const struct fail *fail);
 /* True when every client that was to connect, or to go on, is there or has failed. */
 bool connector_is_done(const struct connector *k);
 /* Begins as many connections as the pace allows. */

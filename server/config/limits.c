@@ -75,7 +75,7 @@ static void hold(const struct server_config *c, const struct sizes *s, struct he
 }
 
 /* What is registered must be there when the server starts. The rest is resident only while peers use it. Where clients may also
- * come over RDMA, they need not all use it, so a server that could run out of memory starts and warns. */
+ * come over RDMA, not all of them need buffers for sockets, so a server that could run out of memory starts and warns. */
 static int check_memory(const struct server_config *c, const struct sizes *s, char *err, size_t size)
 {
 	static const char advice[] = "lower --max-clients, --region-size, --credits or --message-size";

@@ -89,7 +89,7 @@ struct conn {
 	bool heard;		/* a message came from the client */
 	bool acked;		/* the client's device acknowledged something that was sent to it */
 	bool doubted;		/* at the last check: it had acknowledged nothing of what was sent to it */
-	/* Over sockets: how often in a row the check found answers that wait, and bytes that were acknowledged at the first time. */
+	/* Over sockets: checks in a row that found answers waiting, and the bytes that were acknowledged at the first of them. */
 	uint32_t waited_looks;
 	uint64_t acked_bytes;
 	uint64_t look;		/* the last look at the receive queue that found SENDs of this client */

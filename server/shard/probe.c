@@ -54,7 +54,7 @@ static void cut_off_reader(struct conn *c, uint64_t took_bytes)
 	char peer[ADDR_TEXT_MAX];
 
 	if (log_is_due(&s->reader_log_ns, READER_LOG_NS))
-		log_warn("shard %u: closed the connection of %s, which reads too slowly: it took %llu bytes of its answers in %u of "
+		log_warn("shard %u: closed the connection of %s, which reads too slowly: it took %llu bytes of its answers in %u intervals of "
 			 "--probe-interval, and at least %u a second are expected", s->index, addr_text(&c->peer, peer),
 			 (unsigned long long)took_bytes, READ_INTERVALS, READ_BYTES_PER_S);
 	tcp_abort_on_close(c->link.sock.fd);

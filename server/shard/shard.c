@@ -36,7 +36,7 @@
 #define REGION_BUDGET_BYTES (8u << 20)	/* of regions cleared at a time: a few ms */
 #define HOUSEKEEPING_NS (20 * NS_PER_MS)
 #define PUBLISH_S 0.01
-/* Buffers of clients over sockets that nobody used for so long are given back to the kernel, so many bytes at a time: about 2 ms. */
+/* How long socket buffers stay unused before the kernel gets them back, and how many bytes of them at a time: about 2 ms. */
 #define TRIM_NS NS_PER_S
 #define TRIM_BUDGET_BYTES (32u << 20)
 #define GOODBYE_BUDGET 256	/* clients that are told goodbye at a time: about 5 ms with Soft-RoCE */

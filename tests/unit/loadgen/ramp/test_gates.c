@@ -326,6 +326,28 @@ static void leader__host_cannot_be_put_out__ends_without_the_others(void **state
 	assert_true(team_is_over(&team));
 }
 
+/* Clients that still wait for something when --step-timeout is over are given up. */
+static void connects_late(struct worker *w, enum worker_order order)
+{
+	if (order == ORDER_CONNECT)
+		w->given++;
+	if (order == ORDER_ABANDON)
+		fulfil(w);
+}
+
+/* Without the gate the others would wait there until they give this host up, or are put out by it. */
+static void leader__clients_are_not_connected_in_time__all_pass_the_gate_without_traffic(void **state)
+{
+	(void)state;
+	cfg.step_timeout_ns = 10 * NS_PER_S;
+	on_order = connects_late;
+	run();
+	ASSERT_NAMES(arrived, n_arrived, "r1/s0/met", "r1/s1/ready", "r1/s1/connected", "r1/s1/measured", "r1/s1/counted");
+	assert_int_equal(json_number_at(json_object_get(own_notes, "r1/s1/connected"), "late"), 1);
+	assert_int_equal(n_put_out, 0);
+	assert_int_equal(oc.stop_reason, STOP_STEP_TIMEOUT);
+}
+
 #define LEADER_TEST(f) cmocka_unit_test_setup_teardown(f, set_up_leader, tear_down_hosts)
 
 /* --- a member --- */
@@ -442,7 +464,7 @@ static void member__all_clients_on_one_of_two_servers__refused_and_all_hear_why(
 	assert_int_equal(targets_parse("targets", "127.0.0.1,127.0.0.1:7472", 7471, &cfg.targets, err, sizeof(err)), 0);
 	cfg.server = "127.0.0.1,127.0.0.1:7472";
 	assert_step_refused(json_pack("{s:[i, i], s:i, s:i, s:i}", "clients", 12, 0, "bytes", 64, "repetition", 1, "rate", 0),
-			    "the leader's step gives a server more clients than --deal gives it of --clients");
+			    "the leader's step gives a server more of the --clients than --deal does");
 }
 
 /* Such a message has no room for header and checksum: the length that is left of it would wrap. */
@@ -458,7 +480,7 @@ static void member__rate_that_is_no_number__refused(void **state)
 {
 	(void)state;
 	assert_step_refused(json_pack("{s:[i], s:i, s:i, s:s}", "clients", 12, "bytes", 64, "repetition", 1, "rate", "0"),
-			    "--rate: a step at 18446744073709551615 a second is none of those that the options give");
+			    "--rate: a step at 18446744073709551615 a second is not among the rates that the options give");
 }
 
 static void member__server_is_not_proved__one_connection_and_no_client(void **state)
@@ -601,6 +623,7 @@ static void member__leader_never_says_the_end__waiting_for_it_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		LEADER_TEST(leader__clients_are_not_connected_in_time__all_pass_the_gate_without_traffic),
 		LEADER_TEST(leader__one_step__gates_in_order_and_hosts_added_up),
 		LEADER_TEST(leader__host_is_lost_while_connecting__named_and_the_run_ends),
 		LEADER_TEST(leader__host_is_silent_before_the_first_step__put_out_by_name),

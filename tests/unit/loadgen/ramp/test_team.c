@@ -190,6 +190,15 @@ static void on_out(void *arg, const char *why)
 	snprintf(out_because, sizeof(out_because), "%s", why);
 }
 
+static void on_go(void *arg, uint32_t step, const char *name, json_t *what, uint64_t at_ns)
+{
+	(void)arg;
+	(void)step;
+	(void)name;
+	(void)what;
+	(void)at_ns;
+}
+
 static void let_go(const char *barrier, size_t elements)
 {
 	json_t *what = json_array();
@@ -215,6 +224,24 @@ static void gone__of_runs_before__dropped(void **state)
 	assert_int_equal(json_object_size(team.gone), 1);
 }
 
+/* A run may have thousands of steps. */
+static void gone__of_steps_before_the_last__dropped(void **state)
+{
+	static const struct team_events none = { .on_out = on_out, .on_go = on_go };
+
+	(void)state;
+	team_begin_run(&team, &none, NULL);
+	let_go("r1/s0/info", 1);
+	let_go("r1/s1/step", 1);
+	let_go("r1/s1/ready", 1);
+	let_go("r1/s2/step", 1);
+	assert_non_null(team_gone(&team, 1, "ready"));
+	let_go("r1/s3/step", 1);
+	assert_int_equal(json_object_size(team.gone), 3);
+	assert_non_null(team_gone(&team, 2, "step"));
+	assert_non_null(team_gone(&team, 0, "info"));
+}
+
 /* Few bytes of a leader's notes become much memory: 17 MB of them took 1.3 GiB. */
 static void gone__more_than_a_run_needs__this_host_is_out_and_keeps_nothing(void **state)
 {
@@ -228,11 +255,11 @@ static void gone__more_than_a_run_needs__this_host_is_out_and_keeps_nothing(void
 	team.events = &events;
 	for (unsigned i = 1; i <= 100 && !team.out; i++) {
 		assert_true(json_memory(team.gone) <= 32 << 20);
-		snprintf(barrier, sizeof(barrier), "r2/s%u/step", i);
+		snprintf(barrier, sizeof(barrier), "r2/s0/x%u", i);
 		let_go(barrier, 10000);
 	}
 	assert_true(team.out);
-	assert_string_equal(out_because, "what the leader lets go takes more memory than a run needs; allowed: 32 MiB");
+	assert_string_equal(out_because, "the leader's messages to go on take more memory than a run needs; allowed: 32 MiB");
 	let_go("r2/s0/end", 10000);
 	assert_int_equal(json_object_size(team.gone), 0);
 }
@@ -243,6 +270,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(gone__of_runs_before__dropped),
+		TEST(gone__of_steps_before_the_last__dropped),
 		TEST(gone__more_than_a_run_needs__this_host_is_out_and_keeps_nothing),
 		TEST(said__phase_with_control_characters__shown_as_digits),
 	};
