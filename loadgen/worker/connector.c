@@ -177,7 +177,7 @@ void connector_more(struct connector *k)
 	bool more = true;
 
 	/* Connections park, fail and go live from within, and come back here. */
-	if (k->beginning || counter_get(&k->stats->unproved) || !may_begin_any(k))
+	if (k->beginning || !may_begin_any(k) || counter_get(&k->stats->unproved))
 		return;
 	k->beginning = true;
 	while (more && counter_get(&k->stats->connecting) < pace_window(&k->pace)) {
