@@ -336,9 +336,11 @@ static void flush(struct sock *s)
 		if (n < 0)
 			return;
 		advance(s, (size_t)n);
+		if (s->first == EP_NO_BUF)
+			break;
 		/* A peer may demand TLS records of 512 bytes (RFC 6066, 4), each of which costs a call. */
 		total += MAX((size_t)n, WRITE_LEAST_BYTES);
-		s->blocked |= s->first != EP_NO_BUF && is_used_up(s->ctx, total);
+		s->blocked |= is_used_up(s->ctx, total);
 	}
 	/* TLS holds small writes back. */
 	if (s->tls && !s->blocked && !wait_for(s, tls_flush(s->tls), false))

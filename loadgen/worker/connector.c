@@ -174,12 +174,13 @@ static bool may_begin_any(const struct connector *k)
 
 void connector_more(struct connector *k)
 {
-	bool more = true;
+	bool more;
 
 	/* Connections park, fail and go live from within, and come back here. */
-	if (k->beginning || !may_begin_any(k) || counter_get(&k->stats->unproved))
+	if (k->beginning || !may_begin_any(k))
 		return;
 	k->beginning = true;
+	more = !counter_get(&k->stats->unproved);
 	while (more && counter_get(&k->stats->connecting) < pace_window(&k->pace)) {
 		uint64_t now = clock_now_ns();
 
