@@ -10,7 +10,7 @@
 
 #include "common/base/opts.h"
 
-/* True for an option that each host has of its own, whatever the leader's is: its files, devices and processors, and what it allows. */
+/* True for an option that each host sets for itself, whatever the leader's value: its files, devices, processors and permissions. */
 bool shared_options_is_own(const char *name);
 
 /* The options of argv, which opts_parse took, that all hosts must have alike: a new array of ["name", "value"]. NULL when

@@ -126,7 +126,7 @@ static struct hist *stage_hist(const struct server *server, int stage)
 	return h;
 }
 
-/* What came after the mark. NULL when out of memory. */
+/* The samples that were recorded after the mark, as a new histogram. NULL when out of memory. */
 static struct hist *since_mark(const struct hist *now, const json_t *marked)
 {
 	struct hist *earlier = NULL, *diff = NULL;

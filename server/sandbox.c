@@ -67,7 +67,7 @@ static const unsigned ioctls[] = { RDMA_VERBS_IOCTL, FIONBIO, FIONREAD, TIOCOUTQ
 /* F_SETFL is below. */
 static const unsigned fcntls[] = { F_GETFD, F_SETFD, F_GETFL };
 
-/* What common/sock/, the TLS port and OpenSSL (kernel TLS) set. */
+/* The socket options that common/sock/, the listener of the TLS port and OpenSSL (kernel TLS) set. */
 static const struct {
 	unsigned level, name;
 } socket_options[] = {

@@ -223,7 +223,8 @@ static int connect_and_run(struct command_config *c)
 				    .crl_file = c->crl, .device = c->device, .depth = 1, .rma_depth = 1, .reads = 1,
 				    .inline_bytes = TUNING_INLINE_AUTO, .max_conns = 1, .poll = c->poll,
 				    .spin_ns = 50 * NS_PER_US,
-				    .allow_redirect = c->allow_redirect, .verify = c->verify, .cm_psn = true, .transport = (enum transport)c->transport, .stage_timeout_ns = c->timeout_ns,
+				    .allow_redirect = c->allow_redirect, .verify = c->verify, .cm_psn = true,
+				    .transport = (enum transport)c->transport, .stage_timeout_ns = c->timeout_ns,
 				    .retry = c->tuning.retry, .fabric = c->tuning.fabric, .message_bytes = buffer_bytes(c),
 				    .verify_name = c->name ? c->name : c->host };
 

@@ -18,8 +18,8 @@
  * where it is to be. */
 #define SCRATCH_BYTES (64u << 10)
 #define DIRECT_BYTES (8u << 10)
-/* Of one connection in a turn of the loop, in each direction: encrypting takes as long as anything else. Where many connections use
- * theirs up, each gets a share of TURN_BYTES, but no less than SHARE_LEAST_BYTES, so that a turn is short for everybody else. */
+/* In one turn of the loop a connection may read BUDGET_BYTES and write as many. Where many connections use up their budget, they
+ * share TURN_BYTES, with at least SHARE_LEAST_BYTES each, so that the turn stays short for everybody else. */
 #define BUDGET_BYTES (256u << 10)
 #define TURN_BYTES (4u << 20)
 #define SHARE_LEAST_BYTES (16u << 10)

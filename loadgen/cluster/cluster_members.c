@@ -75,7 +75,7 @@ static void write_seal(struct cluster *c)
 	free(value);
 }
 
-/* Who can write to the store can write any number of candidates: they are not to fill the log. */
+/* Any number of candidates can be written to the store, so only the first few that are refused get a line in the log. */
 static void log_refusal(struct cluster *c, const struct members_action *a)
 {
 	if (c->refused < REFUSED_NAMED)

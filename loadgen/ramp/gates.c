@@ -15,7 +15,7 @@
 #include "loadgen/results/load_hosts.h"
 #include "loadgen/results/results.h"
 
-/* What putting a host out may take, until this host goes on without it. */
+/* How long putting a host out may take before this host goes on without it. */
 #define PUT_OUT_NS (30 * NS_PER_S)
 #define RUN_STEP 0	/* the "step" of what belongs to the run as a whole */
 

@@ -9,8 +9,8 @@
 
 struct results;
 
-/* The files that this host's run has written: {folder, files: {NAME: TEXT}, left: [NAME]}. `left` are those that stay here: together the
- * others have HOST_FILES_MAX bytes at most, the small ones first. NULL when out of memory. */
+/* The files that this host's run has written: {folder, files: {NAME: TEXT}, left: [NAME]}. `left` are those that
+ * stay here, because the small files come first and `files` has at most HOST_FILES_MAX bytes. NULL when out of memory. */
 #define HOST_FILES_MAX (8 << 20)
 json_t *host_files_read(const struct results *r);
 

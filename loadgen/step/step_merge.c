@@ -16,7 +16,7 @@
 #include "loadgen/step/step_fields.h"
 #include "loadgen/step/step_pack.h"
 
-/* Of a host's own figures: honest ones have some KB and 5 levels. */
+/* Limits of a host's own figures. Those of an honest host have some KB and are nested 5 levels deep. */
 #define OWN_BYTES_MAX (256 << 10)
 #define OWN_LEVELS_MAX 16
 

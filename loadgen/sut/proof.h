@@ -35,7 +35,8 @@ struct proof {
 	ev_timer end;
 };
 
-/* Makes one connection to each server, on each of its rails. 0, or -errno of control_new with a line in `err`. proof_clear in either case. */
+/* Makes one connection to each rail of each server. 0, or -errno of control_new with a line in `err`. Call proof_clear in either
+ * case. */
 int proof_start(struct proof *p, const struct suts *suts, struct ev_loop *loop, proof_on_end_fn *on_end, void *arg, char *err,
 		size_t err_size) __attribute__((warn_unused_result));
 /* Closes what is open; on_end is not called any more. For a struct of zeros, too. */

@@ -77,8 +77,9 @@ void connector_release(struct connector *k);
 void connector_begin_step(struct connector *k, uint32_t clients, uint32_t of_all, enum stage upto, bool alone);
 /* Parked clients go on, up to the next stage. */
 void connector_go_on(struct connector *k, enum stage upto);
-/* A connection on this rail ended. When CONNECTOR_UNPROVED_MAX in a row failed in the TLS handshake, by a certificate, an alert or what is no
- * TLS, no other begins in this step: this host is not to load a server that does not prove itself. Timeouts do not count. */
+/* To be called when a connection on this rail has ended. Once CONNECTOR_UNPROVED_MAX in a row have failed in the TLS handshake, because
+ * of a certificate, an alert or bytes that are not TLS, no other begins in this step: this host must not load a server that does
+ * not prove itself. Timeouts do not count. */
 #define CONNECTOR_UNPROVED_MAX 3
 void connector_note_end(struct connector *k, uint32_t rail, const struct fail *fail);
 /* True when every client that was to connect, or to go on, is there or has failed. */

@@ -74,7 +74,7 @@ static void hold(const struct server_config *c, const struct sizes *s, struct he
 	held_by_server(&h, rows);
 }
 
-/* What is registered must be there when the server starts. The rest is resident only while peers use it. Where clients may also
+/* Registered memory must be there when the server starts; the rest is resident only while peers use it. Where clients may also
  * come over RDMA, not all of them need buffers for sockets, so a server that could run out of memory starts and warns. */
 static int check_memory(const struct server_config *c, const struct sizes *s, char *err, size_t size)
 {

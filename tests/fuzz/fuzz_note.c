@@ -33,7 +33,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 	return json_mutate(data, size, max_size, seed);
 }
 
-/* Of what is taken, run.json can be written. */
+/* run.json can be written with whatever was accepted. */
 static void show(struct load_hosts *hosts)
 {
 	json_t *o = json_pack("{s:o, s:o}", "step", step_json(all, &cfg, NULL, 0), "hosts", load_hosts_json(hosts));

@@ -1,4 +1,4 @@
-/* What the leader of a run on several hosts announces, as a member takes it: the step that begins, or the run's end. */
+/* Fuzzes how a member takes the announcements of the leader of a run on several hosts: the next step, or the end of the run. */
 #include <jansson.h>
 
 #include "common/base/log.h"

@@ -11,7 +11,7 @@
 
 struct hist;
 
-/* What is read of a `sample` event; NAN where it has no such number. */
+/* The fields of a `sample` event that a report uses; NAN if the event lacks the number. */
 struct source_sample {
 	double t_s, clients, connected, connects;
 };
