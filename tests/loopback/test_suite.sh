@@ -56,8 +56,10 @@ suite_says "all entries, in their order" '[.entries[] | .id + " " + .status] ==
 suite_says "one server for the runs, others for the comparison" '[.entries[].server] == [1, 1, null]'
 is "--suite: the server is the same process" \
     "$(jq -s '[.[].steps[].server_before.started_ns] | length == 3 and (unique | length) == 1' "${suite[0]}"/*-two-*/run.json)" true
+# The runs are named one by one: two that start within the same second sort by their names instead of by their times.
 is "--suite: the figures are those of the runs" "$(jq -c '[.entries[0, 1].steps[] | .response_p50_ns, .bytes_per_s]' \
-    "${suite[0]}/suite.json")" "$(jq -sc '[.[].steps[] | .response_ns.p50, .throughput_bytes_per_s]' "${suite[0]}"/*-two-*/run.json)"
+    "${suite[0]}/suite.json")" "$(jq -sc '[.[].steps[] | .response_ns.p50, .throughput_bytes_per_s]' \
+    "${suite[0]}"/*-two-ping/run.json "${suite[0]}"/*-two-echo/run.json)"
 suite_says "all combinations of two keys" '[.entries[2].comparison.alternatives[].name] ==
     ["poll=event,coalesce=1", "poll=event,coalesce=16", "poll=adaptive,coalesce=1", "poll=adaptive,coalesce=16"] and
     ([.entries[2].comparison.points[].candidates[].rows[] | select(.metric == "throughput_msgs_per_s") | .run.value > 0] ==
