@@ -46,12 +46,10 @@ static int addresses(int fd, struct addr *local, struct addr *peer)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
+	int ret = addr_of_socket(fd, local);
 
-	if (getsockname(fd, (struct sockaddr *)&ss, &len))
-		return -errno;
-	if (addr_from_sockaddr((struct sockaddr *)&ss, local))
-		return -EAFNOSUPPORT;
-	len = sizeof(ss);
+	if (ret)
+		return ret;
 	if (getpeername(fd, (struct sockaddr *)&ss, &len))
 		return -errno;
 	return addr_from_sockaddr((struct sockaddr *)&ss, peer);

@@ -42,6 +42,7 @@ struct session {
 	enum session_state state;
 	struct tls_io io;
 	struct addr peer;
+	bool of_this_machine;		/* the peer is at the server's own address */
 	uint32_t seat;			/* of the server's control sessions */
 	ev_timer deadline;
 	uint64_t state_ns;		/* since then it is in its state; SESSION_SERVED: since the last request was answered */
@@ -396,7 +397,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 	}
 }
 
-static struct session *session_new(struct control *t, const struct handover *h)
+static struct session *session_new(struct control *t, const struct handover *h, bool of_this_machine)
 {
 	struct session *x = calloc(1, sizeof(*x));
 	struct stats *st = &t->server->control_stats;
@@ -405,6 +406,7 @@ static struct session *session_new(struct control *t, const struct handover *h)
 		return NULL;
 	x->control = t;
 	x->peer = h->peer;
+	x->of_this_machine = of_this_machine;
 	x->seat = h->seat;
 	x->request = h->request;
 	x->burst = 1;
@@ -439,29 +441,50 @@ static struct session *longest_idle(const struct control *t)
 	return longest;
 }
 
-/* True if there are no more sessions than there may be, perhaps because another one made room. */
-static bool has_room(struct control *t)
+/* The newest session that is served to another machine; NULL if there is none. */
+static struct session *newest_of_others(const struct control *t)
 {
-	struct session *idle;
+	struct session *x;
+
+	TAILQ_FOREACH_REVERSE(x, &t->sessions, session_list, entry)
+		if (!x->of_this_machine && x->state != SESSION_REFUSED)
+			return x;
+	return NULL;
+}
+
+static bool is_of_this_machine(const struct handover *h)
+{
+	struct addr here;
+
+	return addr_of_socket(tls_fd(h->tls), &here) == 0 && addr_same_host(&here, &h->peer);
+}
+
+/* True if the new session may stay; if all sessions are taken, another one may be ended for it. For a client on the server's own
+ * machine, such as an operator, one is ended even if none is idle. */
+static bool has_room(struct control *t, bool of_this_machine)
+{
+	struct session *one;
 	char peer[ADDR_TEXT_MAX];
 
 	if (handover_sessions(&t->server->handovers) <= CONTROL_SESSIONS_MAX)
 		return true;
-	idle = longest_idle(t);
-	if (!idle)
+	one = longest_idle(t);
+	if (!one && of_this_machine)
+		one = newest_of_others(t);
+	if (!one)
 		return false;
 	if (log_is_due(&t->crowd_log_ns, CROWD_LOG_NS))
-		log_warn("there are %u control sessions: ended an idle one, of %s, for a client of an address that has none",
-			 CONTROL_SESSIONS_MAX, addr_host_text(&idle->peer, peer));
-	tls_io_say_bye(&idle->io);
-	end(idle, CLOSE_CROWDED_OUT);
+		log_warn("all %u control sessions are taken: ended the one of %s to make room for a client whose address has none",
+			 CONTROL_SESSIONS_MAX, addr_host_text(&one->peer, peer));
+	tls_io_say_bye(&one->io);
+	end(one, CLOSE_CROWDED_OUT);
 	return true;
 }
 
 static void take_over(struct control *t, struct handover *h)
 {
-	bool room = has_room(t);
-	struct session *x = session_new(t, h);
+	bool of_this_machine = is_of_this_machine(h), room = has_room(t, of_this_machine);
+	struct session *x = session_new(t, h, of_this_machine);
 
 	if (!x) {
 		log_warn("closed a new control session: this machine is out of memory");

@@ -1,4 +1,4 @@
-/* IP addresses with ports. See addr.h. No I/O, no name resolution. */
+/* IP addresses with ports. See addr.h. Nothing here sends anything or resolves names. */
 #include "common/base/addr.h"
 
 #include <arpa/inet.h>
@@ -89,6 +89,16 @@ int addr_from_sockaddr(const struct sockaddr *sa, struct addr *out)
 	out->len = sa->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
 	memcpy(&out->ss, sa, out->len);
 	return 0;
+}
+
+int addr_of_socket(int fd, struct addr *out)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+
+	if (getsockname(fd, (struct sockaddr *)&ss, &len))
+		return -errno;
+	return addr_from_sockaddr((struct sockaddr *)&ss, out);
 }
 
 void addr_from_bytes(const uint8_t bytes[16], uint16_t port, struct addr *out)

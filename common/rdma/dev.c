@@ -101,23 +101,16 @@ int dev_local_addr(const char *name, struct addr *out, char *err, size_t err_siz
 
 int dev_source_addr(const struct addr *peer, struct addr *out)
 {
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
 	struct addr with_port = *peer;
-	int ret = 0, fd = socket(peer->ss.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int ret, fd = socket(peer->ss.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -errno;
 	if (addr_port(&with_port) == 0)
 		addr_set_port(&with_port, 9);
 	/* Connecting a datagram socket only asks the routing table. */
-	if (connect(fd, (struct sockaddr *)&with_port.ss, with_port.len) ||
-	    getsockname(fd, (struct sockaddr *)&ss, &len))
-		ret = -errno;
+	ret = connect(fd, (struct sockaddr *)&with_port.ss, with_port.len) ? -errno : addr_of_socket(fd, out);
 	close(fd);
-	if (ret)
-		return ret;
-	ret = addr_from_sockaddr((struct sockaddr *)&ss, out);
 	if (!ret)
 		addr_set_port(out, 0);
 	return ret;

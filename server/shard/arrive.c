@@ -108,8 +108,6 @@ static void judge(struct arrival *a)
 {
 	struct shard *s = a->all->shard;
 	enum refuse_code code = REFUSE_BAD_REQUEST;
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
 	struct pdata_proof proof;
 	struct record r;
 	struct addr local;
@@ -118,7 +116,7 @@ static void judge(struct arrival *a)
 	leave(a);
 	if (record_decode(a->bytes, PDATA_PROOF_BYTES, &r) == 0 && r.kind == RECORD_PROOF && r.bytes == PDATA_PROOF_BYTES &&
 	    pdata_decode_proof(PDATA_REQUEST, a->bytes + RECORD_HEADER_BYTES, PDATA_PROOF_BYTES, &proof) == 0 &&
-	    getsockname(fd, (struct sockaddr *)&ss, &len) == 0 && addr_from_sockaddr((struct sockaddr *)&ss, &local) == 0)
+	    addr_of_socket(fd, &local) == 0)
 		code = socket_take(s, fd, &proof, &a->peer, &local);
 	if (code)
 		refuse(s, fd, code);

@@ -261,16 +261,13 @@ enum refuse_code grant_take(struct conn *c, const struct frame_hello *h, const c
 static struct addr address_for(const struct conn *c, enum transport t)
 {
 	const struct shard *s = c->shard;
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
-	struct addr a = s->rail->addr;
+	struct addr a;
 
 	if (t == TRANSPORT_RDMA)
 		return s->rdma_addr;
 	/* A server without RDMA may serve all addresses of its machine. */
-	if (getsockname(tls_fd(c->io.tls), (struct sockaddr *)&ss, &len) == 0 &&
-	    addr_from_sockaddr((struct sockaddr *)&ss, &a))
-		return s->rail->addr;
+	if (addr_of_socket(tls_fd(c->io.tls), &a))
+		a = s->rail->addr;
 	addr_set_port(&a, t == TRANSPORT_TCP ? s->tcp_port : s->server->tls_port);
 	return a;
 }

@@ -645,6 +645,42 @@ static void control__all_seats_taken__the_longest_idle_makes_room_for_another_ad
 	server_assert_all_back();
 }
 
+/* Somebody with many addresses, whose sessions are never idle. */
+static void control__all_seats_watch__the_newest_makes_room_for_the_own_machine(void **state)
+{
+	_Atomic uint64_t *seats = srv.server.handovers.seats;
+	static uint8_t report[FRAME_REPORT_BYTES_MAX];
+	struct peer watchers[2], p;
+	uint8_t buf[FRAME_CONTROL_BYTES];
+
+	(void)state;
+	server_rig_start();
+	for (int i = 0; i < 2; i++) {
+		srv.peers_from = i ? "127.0.0.11" : "127.0.0.10";
+		connect_and_handshake(&watchers[i]);
+		peer_send(&watchers[i], buf, frame_encode_watch(100, buf));
+		assert_true(peer_read_frame(&watchers[i], report) > 0);
+	}
+	for (uint64_t i = server_controls(); i < CONTROL_SESSIONS_MAX; i++)
+		seats[i] = i + 1;
+	srv.peers_from = "127.0.0.12";
+	assert_busy(&p);
+	srv.peers_from = NULL;
+	connect_and_handshake(&p);
+	json_decref(ask_json(&p, CONTROL_STATS));
+	assert_int_equal(counter_get(&srv.server.control_stats.closed[CLOSE_CROWDED_OUT]), 1);
+	assert_int_equal(server_controls(), CONTROL_SESSIONS_MAX);
+	while (peer_read_frame(&watchers[1], report) > 0)
+		;
+	peer_close(&p);
+	peer_abort(&watchers[0]);
+	peer_abort(&watchers[1]);
+	server_until(server_controls() == CONTROL_SESSIONS_MAX - 2);
+	for (uint64_t i = 0; i < CONTROL_SESSIONS_MAX; i++)
+		seats[i] = 0;
+	server_assert_all_back();
+}
+
 /* Whoever holds all it can keeps nobody else from asking. */
 static void control__one_address_has_all_it_may__another_is_answered(void **state)
 {
@@ -774,6 +810,7 @@ int main(void)
 		CONTROL_TEST(control__one_address_has_all_it_may__another_is_answered),
 		CONTROL_TEST(control__marks__take_little_and_all_together_no_more_than_they_may),
 		CONTROL_TEST(control__all_seats_taken__the_longest_idle_makes_room_for_another_address),
+		CONTROL_TEST(control__all_seats_watch__the_newest_makes_room_for_the_own_machine),
 		CONTROL_TEST(control__limit_of_an_address__holds),
 		CONTROL_TEST(control__requests_at_once__one_answer_in_a_turn),
 		CONTROL_TEST(control__requests_in_advance__sixteen_are_answered),
