@@ -271,7 +271,8 @@ static int enter_sandbox(const struct server_config *cfg, char *err, size_t err_
 	return ret;
 }
 
-static void print_ready(const struct server *server)
+/* Prints the line that says the server is ready, and on which ports. False, with errno set, if stdout cannot be written. */
+static bool print_ready(const struct server *server)
 {
 	const struct server_config *cfg = server->cfg;
 	char text[ADDR_TEXT_MAX];
@@ -290,7 +291,7 @@ static void print_ready(const struct server *server)
 	for (uint32_t i = 0; i < cfg->n_rails; i++)
 		printf("%s%s", i ? "," : "", *server->devices[i].name ? server->devices[i].name : "none");
 	printf(" shards=%u max_clients=%llu\n", server->n_shards, (unsigned long long)cfg->max_clients);
-	fflush(stdout);
+	return fflush(stdout) == 0 && !ferror(stdout);
 }
 
 static void stop(struct main_loop *m)
@@ -328,7 +329,8 @@ static int finish(struct main_loop *m)
 	return ret;
 }
 
-static void wait_for_signal(struct main_loop *m)
+/* Returns true after a signal or a failure ended the loop; false at once if the ready line could not be written to stdout. */
+static bool wait_for_signal(struct main_loop *m)
 {
 	struct ev_loop *loop = ev_default_loop(0);
 	double interval_s = (double)m->server->cfg->stats_interval_ns / 1e9;
@@ -346,8 +348,12 @@ static void wait_for_signal(struct main_loop *m)
 	if (geteuid() == 0)
 		log_warn("running as root, which is not needed: use a user that may open /dev/infiniband and lock enough "
 			 "memory (ulimit -l)");
-	print_ready(m->server);
+	if (!print_ready(m->server)) {
+		log_error("cannot write the ready line to stdout: %s", strerror(errno));
+		return false;
+	}
 	ev_run(loop, 0);
+	return true;
 }
 
 static int serve(struct server_config *cfg)
@@ -355,6 +361,7 @@ static int serve(struct server_config *cfg)
 	struct server server = { .cfg = cfg, .started_ns = clock_now_ns() };
 	struct main_loop m = { .server = &server };
 	char err[512];
+	bool served;
 	int ret = prepare(cfg, server.devices, err, sizeof(err));
 
 	ev_async_init(&m.wake, on_wake);
@@ -372,11 +379,13 @@ static int serve(struct server_config *cfg)
 		finish(&m);
 		return EXIT_ENVIRONMENT;
 	}
-	wait_for_signal(&m);
+	served = wait_for_signal(&m);
 	log_info("stopping: draining for at most %.1f s", (double)cfg->drain_timeout_ns / 1e9);
 	stop(&m);
 	ret = finish(&m);
 	log_info("stopped");
+	if (!served)
+		return EXIT_ENVIRONMENT;
 	return ret ? EXIT_FAILED : EXIT_OK;
 }
 

@@ -51,6 +51,9 @@ limit=60 gives "a report that cannot be written: a line, and exit status 3" 3 'n
 is "a report that cannot be written: run.json says so" \
     "$(jq -c '.run | [.files_incomplete, .exit_status]' "$results"/*-page/run.json)" '[true,3]'
 
+limit=60 gives "a server that cannot write to stdout: a line, and exit status 3" 3 'cannot write the ready line to stdout: No space left' \
+    bash -c 'exec "$@" >/dev/full' - "${bin}rdma_server" "${server_ports[@]}" "${server_files[@]}" "${serving[@]}"
+
 # ---- a server of the generator's own ends with it
 
 load own own --steps 10 --warmup 0 --duration 60

@@ -56,7 +56,7 @@ suite_says "all entries, in their order" '[.entries[] | .id + " " + .status] ==
 suite_says "one server for the runs, others for the comparison" '[.entries[].server] == [1, 1, null]'
 is "--suite: the server is the same process" \
     "$(jq -s '[.[].steps[].server_before.started_ns] | length == 3 and (unique | length) == 1' "${suite[0]}"/*-two-*/run.json)" true
-# The runs are named one by one: two that start within the same second sort by their names instead of by their times.
+# Name the two runs instead of using a glob: if both start within the same second, the glob sorts them by name, not by start time.
 is "--suite: the figures are those of the runs" "$(jq -c '[.entries[0, 1].steps[] | .response_p50_ns, .bytes_per_s]' \
     "${suite[0]}/suite.json")" "$(jq -sc '[.[].steps[] | .response_ns.p50, .throughput_bytes_per_s]' \
     "${suite[0]}"/*-two-ping/run.json "${suite[0]}"/*-two-echo/run.json)"
