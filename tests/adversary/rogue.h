@@ -22,6 +22,7 @@ struct rogue {
 	struct tls_ctx *tls_ctx;
 	struct tls_session *session;	/* offered in every handshake; NULL: none */
 	enum transport transport;
+	bool narrow;		/* connections that it makes have the smallest receive buffer */
 	struct dev dev;		/* the device that reaches the server; over sockets it has the address alone */
 };
 

@@ -207,13 +207,13 @@ static int requests(struct rogue *r, const struct mode *m)
 
 /* ---- control sessions */
 
-static bool ask_at_once(struct wire *w)
+static bool ask_at_once(struct wire *w, enum control_what what)
 {
 	uint8_t buf[QUESTIONS * FRAME_CONTROL_BYTES];
 	size_t n = 0;
 
 	for (int i = 0; i < QUESTIONS; i++)
-		n += frame_encode_control(CONTROL_STATS, buf + n);
+		n += frame_encode_control(what, buf + n);
 	return wire_write(w, buf, n);
 }
 
@@ -227,7 +227,7 @@ static bool read_reports(struct wire *w, struct reply *reply)
 	return true;
 }
 
-/* Control sessions that ask for statistics all the time, ARG rounds of QUESTIONS each. */
+/* Control sessions that send requests without pause, ARG rounds of QUESTIONS each. The mode's variant is the kind of request. */
 static int control_flood(struct rogue *r, const struct mode *m)
 {
 	int rounds = r->arg ? atoi(r->arg) : 1, open = 0;
@@ -235,12 +235,11 @@ static int control_flood(struct rogue *r, const struct mode *m)
 	struct reply reply;
 	bool good = true;
 
-	(void)m;
 	for (; good && open < CONTROLS; open++)
 		good = wire_open(r, NULL, &wires[open], &reply);
 	for (int i = 0; good && i < rounds; i++) {
 		for (int k = 0; good && k < CONTROLS; k++)
-			good = ask_at_once(&wires[k]);
+			good = ask_at_once(&wires[k], (enum control_what)m->variant);
 		for (int k = 0; good && k < CONTROLS; k++)
 			good = read_reports(&wires[k], &reply);
 	}
@@ -252,6 +251,7 @@ static int control_flood(struct rogue *r, const struct mode *m)
 const struct mode flood_modes[] = {
 	{ "client-hellos", .run = client_hellos },
 	{ "requests", .run = requests },
-	{ "control-flood", .run = control_flood },
+	{ "control-flood", .run = control_flood, .variant = CONTROL_STATS },
+	{ "mark-flood", .run = control_flood, .variant = CONTROL_MARK },
 	{ NULL },
 };

@@ -21,6 +21,8 @@
 #define PROOF_BYTES (RECORD_HEADER_BYTES + PDATA_PROOF_BYTES)
 #define CROWD_CREDITS 16
 #define QUIET_NS (300 * NS_PER_MS)	/* what the server has to say comes sooner */
+#define SIP_BYTES 80u
+#define SIP_MS 100	/* 800 bytes a second: below the 1,024 that the server demands, but its kernel sees that something is read */
 
 /* A client with its GRANT, and perhaps its connection. */
 struct end {
@@ -151,14 +153,12 @@ static size_t put_push(const struct msg_push *push, uint8_t *out)
 
 static void put_proof(struct end *e, uint8_t out[PROOF_BYTES])
 {
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
 	struct addr local = { 0 };
 	struct auth_binding b = { .session = e->reply.grant.session, .client = &local, .server = &e->reply.grant.rdma };
 	struct pdata_proof proof = { 0 };
 
 	memcpy(proof.session, b.session, sizeof(proof.session));
-	if (!getsockname(e->fd, (struct sockaddr *)&ss, &len) && !addr_from_sockaddr((struct sockaddr *)&ss, &local))
+	if (!addr_of_socket(e->fd, &local))
 		(void)!auth_hmac(NULL, e->keys.client, &b, proof.hmac);
 	pdata_encode_proof(PDATA_REQUEST, &proof, out + put_record(out, RECORD_PROOF, PDATA_PROOF_BYTES));
 }
@@ -363,8 +363,25 @@ static int await_more(const struct end *e, int n, uint64_t ns)
 	return now;
 }
 
-/* Asks for the longest answers, one at a time so that no credit is exceeded, and reads none. When there is no room for more, it
- * says nothing, for as long as --timeout. The server's kernel tells such a client nothing: only its statistics have the end. */
+/* Reads SIP_BYTES every SIP_MS until the server resets the connection or --timeout has passed. A reset is the only end that poll
+ * reports here. */
+static int sip(struct rogue *r, struct end *e)
+{
+	uint64_t until_ns = clock_now_ns() + r->timeout_ns;
+	struct pollfd p = { .fd = is_tls(e) ? tls_fd(e->wire.tls) : e->fd };
+	uint8_t bytes[SIP_BYTES];
+
+	while (clock_now_ns() < until_ns) {
+		if (poll(&p, 1, SIP_MS))
+			return answer("closed");
+		(void)!recv(p.fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	}
+	return answer("still connected");
+}
+
+/* Asks for the longest answers, one at a time so that no credit is exceeded, and reads none. When its receive
+ * buffer is full, it stays silent for --timeout, or reads slowly (variant 1, see sip). A client that reads nothing is not told when
+ * the server drops it; only the server's statistics show that. */
 static int never_read(struct rogue *r, const struct mode *m)
 {
 	const int small = 1;	/* the kernel makes it as small as it can be (socket(7)) */
@@ -372,7 +389,8 @@ static int never_read(struct rogue *r, const struct mode *m)
 	int had, has = 0, status = ROGUE_NO_ANSWER;
 	struct end e;
 
-	(void)m;
+	/* Set later, the buffer would have room for what the server may send until then, and take it without being read. */
+	r->narrow = m->variant;
 	if (end_live(r, &e)) {
 		struct msg_push push = { .bytes = e.reply.grant.message_bytes - MSG_HEADER_BYTES };
 		size_t n = put_push(&push, out);
@@ -382,10 +400,16 @@ static int never_read(struct rogue *r, const struct mode *m)
 			had = has;
 			has = end_write(&e, out, n) ? await_more(&e, had, QUIET_NS) : -1;
 		} while (has > had);
-		if (has == had)
+		if (has != had || had <= 0) {
+			status = no_answer("closed with room left");
+		} else if (m->variant) {
+			status = sip(r, &e);
+		} else {
 			await_more(&e, had, r->timeout_ns);
-		status = has == had && had > 0 ? answer("full") : no_answer("closed with room left");
+			status = answer("full");
+		}
 	}
+	r->narrow = false;
 	end_close(&e);
 	return status;
 }
@@ -534,6 +558,7 @@ const struct mode socket_modes[] = {
 	{ "record-reset", .run = stop_in_the_middle, .variant = RESET },
 	{ "record-deaf", .run = never_read },
 	{ "record-deaf-crowd", .run = deaf_crowd },
+	{ "record-sips", .run = never_read, .variant = 1 },
 	{ "record-end", .run = stop_in_the_middle, .variant = END_OF_STREAM },
 	{ "proof-right", .run = show, .variant = PROOF_RIGHT },
 	{ "proof-hmac", .run = show, .variant = PROOF_HMAC },

@@ -88,6 +88,8 @@ for t in tcp tls; do
     ends "attack record-deaf over $t" deaf-$t 40 0 '^record-deaf: full$'
 done
 used+=(proof-none proof-part proof-crowd record-deaf record-deaf-crowd)
+# For test_strangers.
+used+=(record-sips)
 is "every attack over sockets was made" \
     "$(comm -23 <("$programs/rogue" modes | grep -E '^(record|proof)-' | sort) <(printf '%s\n' "${used[@]}" | sort -u))" ""
 ends "attack slow ones" slow 40 0 '^tcp-silence: closed

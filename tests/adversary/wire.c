@@ -29,12 +29,14 @@ int wire_tcp(const struct rogue *r, const char *source)
 	struct timeval limit = { .tv_sec = (time_t)(r->timeout_ns / NS_PER_S) + 1 };
 	int fd = socket(r->server.ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct addr from = r->source.len ? r->source : r->dev.addr;
-	int ret = 0;
+	int ret = 0, small = 1;	/* the kernel makes it as small as it can be (socket(7)) */
 
 	if (fd < 0)
 		return -errno;
 	if (source)
 		ret = addr_parse(source, 0, &from);
+	if (r->narrow)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	if (!ret && (bind(fd, (struct sockaddr *)&from.ss, from.len) ||
 		     connect(fd, (const struct sockaddr *)&r->server.ss, r->server.len) ||

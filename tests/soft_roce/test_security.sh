@@ -291,7 +291,7 @@ used+=(unique-psns hold dies-in-error dies-without-qp asks-while-full ticket)
 # And for test_certificates.
 used+=(old-ticket)
 # And for test_strangers.
-used+=(key-updates control-key-updates client-hellos requests control-flood)
+used+=(key-updates control-key-updates client-hellos requests control-flood mark-flood)
 # And for test_stale.
 used+=(keep-ids claim claim-next)
 # And for test_breaks.
