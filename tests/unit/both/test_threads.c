@@ -509,35 +509,30 @@ static void run(const char *arguments, uint32_t clients, uint64_t bytes)
 	assert_int_equal(SERVER_SUM(messages_corrupt), 0);
 }
 
-static void echo__two_steps__every_byte_back(void **state)
+TEST(echo__two_steps__every_byte_back)
 {
-	(void)state;
 	run("--clients 12 --threads 2 --workload echo --message-size 1000 --verify", 12, 1000);
 	assert_true(SERVER_SUM(messages_in) > 24);
 }
 
-static void one_way__while_clients_come_and_go__all_counted(void **state)
+TEST(one_way__while_clients_come_and_go__all_counted)
 {
-	(void)state;
 	run("--clients 12 --threads 3 --workload small --inflight 16 --message-size 64 --verify --churn 100 --tls-resume", 12, 64);
 	assert_true(SERVER_SUM(established) > 24);
 }
 
-static void mixed__reads_writes_and_atomics__every_byte_as_written(void **state)
+TEST(mixed__reads_writes_and_atomics__every_byte_as_written)
 {
-	(void)state;
 	run("--clients 8 --threads 2 --workload mixed --message-size 64 --mix 1:1:1 --verify", 8, 64);
 }
 
-static void duplex__pushes__every_byte_as_sent(void **state)
+TEST(duplex__pushes__every_byte_as_sent)
 {
-	(void)state;
 	run("--clients 6 --threads 2 --workload duplex --message-size 1000 --verify", 6, 1000);
 }
 
-static void iterations__any_workload__so_many_of_each_client(void **state)
+TEST(iterations__any_workload__so_many_of_each_client)
 {
-	(void)state;
 	run_iterations("--clients 5 --threads 2 --workload echo --inflight 3 --verify --iterations 50", 5, 64);
 	run_iterations("--clients 5 --threads 2 --workload small --inflight 16 --iterations 50", 5, 64);
 	run_iterations("--clients 4 --threads 2 --workload mixed --mix 1:1:1 --verify --iterations 50", 4, 64);
@@ -549,11 +544,10 @@ static void iterations__any_workload__so_many_of_each_client(void **state)
 	run_iterations("--clients 4 --threads 2 --workload pingpong --rate 4000 --iterations 50", 4, 64);
 }
 
-static void drain__while_clients_send__all_told(void **state)
+TEST(drain__while_clients_send__all_told)
 {
 	struct worker_task task = { .clients = 12, .active = 12, .bytes = 64, .upto = STAGE_FIRST_REPLY };
 
-	(void)state;
 	start_generator("--clients 12 --threads 2 --workload echo --message-size 64 --verify");
 	order(ORDER_CONNECT, &task);
 	order(ORDER_TRAFFIC, &task);
@@ -579,18 +573,5 @@ static int group_tear_down(void **state)
 	return 0;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(echo__two_steps__every_byte_back),
-		TEST(one_way__while_clients_come_and_go__all_counted),
-		TEST(mixed__reads_writes_and_atomics__every_byte_as_written),
-		TEST(duplex__pushes__every_byte_as_sent),
-		TEST(iterations__any_workload__so_many_of_each_client),
-		TEST(drain__while_clients_send__all_told),
-	};
-
-	return cmocka_run_group_tests_name("threads", tests, group_set_up, group_tear_down);
-}
+TEST_EACH(set_up, tear_down)
+TEST_GROUP(group_set_up, group_tear_down)

@@ -12,13 +12,12 @@
 
 static const struct fail broken = { .stage = STAGE_TRAFFIC, .kind = FAIL_CLOSED };
 
-static void pauses__one_after_another__double_up_to_ten_seconds_with_jitter(void **state)
+TEST(pauses__one_after_another__double_up_to_ten_seconds_with_jitter)
 {
 	static const uint64_t most_ms[] = { 100, 200, 400, 800, 1600, 3200, 6400, 10000, 10000, 10000 };
 	struct backoff b = { 0 };
 	uint64_t now = T0, at, same = 0;
 
-	(void)state;
 	backoff_begin(&b, now);
 	for (size_t i = 0; i < N_ELEMENTS(most_ms); i++) {
 		assert_true(backoff_next(&b, &broken, LIMIT, now, &at));
@@ -36,12 +35,11 @@ static void pauses__one_after_another__double_up_to_ten_seconds_with_jitter(void
 }
 
 /* Clients that are lost together do not come back together. */
-static void pauses__of_many_clients__differ(void **state)
+TEST(pauses__of_many_clients__differ)
 {
 	struct backoff b[64] = { 0 };
 	uint64_t at[N_ELEMENTS(b)], least = UINT64_MAX, most = 0;
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(b); i++) {
 		backoff_begin(&b[i], T0);
 		assert_true(backoff_next(&b[i], &broken, LIMIT, T0, &at[i]));
@@ -51,12 +49,11 @@ static void pauses__of_many_clients__differ(void **state)
 	assert_true(most - least > 25 * NS_PER_MS);
 }
 
-static void limit__reached__last_attempt_then_none(void **state)
+TEST(limit__reached__last_attempt_then_none)
 {
 	struct backoff b = { 0 };
 	uint64_t now = T0, at = 0, attempts = 0;
 
-	(void)state;
 	backoff_begin(&b, now);
 	while (backoff_next(&b, &broken, LIMIT, now, &at)) {
 		assert_true(at > now && at <= T0 + LIMIT);
@@ -67,24 +64,22 @@ static void limit__reached__last_attempt_then_none(void **state)
 	assert_in_range(attempts, 16, 30);
 }
 
-static void limit__none__never(void **state)
+TEST(limit__none__never)
 {
 	struct backoff b = { 0 };
 	uint64_t at;
 
-	(void)state;
 	backoff_begin(&b, T0);
 	assert_false(backoff_next(&b, &broken, 0, T0, &at));
 }
 
 /* Its caller decides what may pass. */
-static void wait__whatever_failed__same_pauses_and_the_same_limit(void **state)
+TEST(wait__whatever_failed__same_pauses_and_the_same_limit)
 {
 	static const struct fail tls = { .stage = STAGE_TLS_HANDSHAKE, .kind = FAIL_TLS };
 	struct backoff a = { 0 }, b;
 	uint64_t now = T0, at_a, at_b;
 
-	(void)state;
 	backoff_begin(&a, now);
 	b = a;
 	assert_false(backoff_next(&a, &tls, LIMIT, now, &at_a));
@@ -96,16 +91,15 @@ static void wait__whatever_failed__same_pauses_and_the_same_limit(void **state)
 	assert_false(backoff_wait(&b, LIMIT, now, &at_b));
 }
 
-static void never_lost__never(void **state)
+TEST(never_lost__never)
 {
 	struct backoff b = { 0 };
 	uint64_t at;
 
-	(void)state;
 	assert_false(backoff_next(&b, &broken, LIMIT, T0, &at));
 }
 
-static void failures__that_stay__are_not_tried_again(void **state)
+TEST(failures__that_stay__are_not_tried_again)
 {
 	static const struct { enum fail_kind kind; int code; bool again; } cases[] = {
 		{ FAIL_CLOSED, 0, true }, { FAIL_TIMEOUT, 0, true }, { FAIL_WC_STATUS, 12, true },
@@ -119,7 +113,6 @@ static void failures__that_stay__are_not_tried_again(void **state)
 		{ FAIL_NONE, 0, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct fail f = { .kind = cases[i].kind, .code = cases[i].code };
 		struct backoff b = { 0 };
@@ -128,19 +121,4 @@ static void failures__that_stay__are_not_tried_again(void **state)
 		backoff_begin(&b, T0);
 		assert_int_equal(backoff_next(&b, &f, LIMIT, T0, &at), cases[i].again);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pauses__one_after_another__double_up_to_ten_seconds_with_jitter),
-		cmocka_unit_test(pauses__of_many_clients__differ),
-		cmocka_unit_test(limit__reached__last_attempt_then_none),
-		cmocka_unit_test(limit__none__never),
-		cmocka_unit_test(wait__whatever_failed__same_pauses_and_the_same_limit),
-		cmocka_unit_test(never_lost__never),
-		cmocka_unit_test(failures__that_stay__are_not_tried_again),
-	};
-
-	return cmocka_run_group_tests_name("backoff", tests, NULL, NULL);
 }

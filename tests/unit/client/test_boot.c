@@ -17,9 +17,8 @@
 
 /* ---- TCP ---- */
 
-static void tcp__nobody_listens__refused_and_not_told_from_within(void **state)
+TEST(tcp__nobody_listens__refused_and_not_told_from_within)
 {
-	(void)state;
 	client_rig_start();
 	close(cli.listen_fd);
 	assert_non_null(client_connect(cli.ctx, clock_now_ns(), NULL));
@@ -28,9 +27,8 @@ static void tcp__nobody_listens__refused_and_not_told_from_within(void **state)
 	cli.listen_fd = dup(0);
 }
 
-static void tcp__local_address_not_ours__failed_and_not_told_from_within(void **state)
+TEST(tcp__local_address_not_ours__failed_and_not_told_from_within)
 {
-	(void)state;
 	client_rig_start();
 	assert_int_equal(addr_parse("192.0.2.1", 0, &cli.ctx->dev.addr), 0);
 	assert_non_null(client_connect(cli.ctx, clock_now_ns(), NULL));
@@ -50,9 +48,8 @@ static void handshake_until_over(void)
 	}
 }
 
-static void tls__server_of_another_ca__certificate_failure(void **state)
+TEST(tls__server_of_another_ca__certificate_failure)
 {
-	(void)state;
 	cli.cfg.ca_file = cli.certs.other_ca;
 	client_rig_start();
 	handshake_until_over();
@@ -61,7 +58,7 @@ static void tls__server_of_another_ca__certificate_failure(void **state)
 	assert_true(strlen(cli.refuse_text) > 5);
 }
 
-static void tls__server_of_another_name__certificate_failure(void **state)
+TEST(tls__server_of_another_name__certificate_failure)
 {
 	static const struct {
 		const char *name;
@@ -80,16 +77,14 @@ static void tls__server_of_another_name__certificate_failure(void **state)
 	}
 }
 
-static void tls__name_of_the_certificate__taken(void **state)
+TEST(tls__name_of_the_certificate__taken)
 {
-	(void)state;
 	cli.cfg.verify_name = "localhost";
 	client_at(CLIENT_ST_PSN_EXCHANGE);
 }
 
-static void tls__server_hangs_up__closed_by_peer(void **state)
+TEST(tls__server_hangs_up__closed_by_peer)
 {
-	(void)state;
 	client_rig_start();
 	client_connect(cli.ctx, clock_now_ns(), NULL);
 	script_accept();
@@ -103,11 +98,10 @@ static void tls__server_hangs_up__closed_by_peer(void **state)
 	client_assert_all_back();
 }
 
-static void tls__server_speaks_something_else__tls_failure(void **state)
+TEST(tls__server_speaks_something_else__tls_failure)
 {
 	static const char words[] = "220 mail.example.com ESMTP\r\n";
 
-	(void)state;
 	client_rig_start();
 	client_connect(cli.ctx, clock_now_ns(), NULL);
 	script_accept();
@@ -120,28 +114,25 @@ static void tls__server_speaks_something_else__tls_failure(void **state)
 
 /* ---- HELLO ---- */
 
-static void hello__as_configured(void **state)
+TEST(hello__as_configured)
 {
 	struct client_conn *c = client_at(CLIENT_ST_PSN_EXCHANGE);
 
-	(void)state;
 	assert_int_equal(cli.hello.message_bytes, 512);
 	assert_int_equal(cli.hello.queue_depth, 4);
 	assert_int_equal(cli.hello.features, FRAME_FEATURE_REGION);
 	assert_int_equal(cli.hello.psn, c->psn);
 }
 
-static void hello__no_region_wanted__no_feature(void **state)
+TEST(hello__no_region_wanted__no_feature)
 {
-	(void)state;
 	cli.cfg.region = false;
 	client_at(CLIENT_ST_PSN_EXCHANGE);
 	assert_int_equal(cli.hello.features, 0);
 }
 
-static void hello__needs_credits_and_a_region__said(void **state)
+TEST(hello__needs_credits_and_a_region__said)
 {
-	(void)state;
 	cli.cfg.all_credits = true;
 	cli.cfg.region_bytes = 4096;
 	client_at(CLIENT_ST_PSN_EXCHANGE);
@@ -157,7 +148,7 @@ static void send_refuse(enum refuse_code code, const char *text)
 	script_send(buf, frame_encode_refuse((uint16_t)code, text, buf));
 }
 
-static void refuse__every_code__failure_with_its_words(void **state)
+TEST(refuse__every_code__failure_with_its_words)
 {
 	static const enum refuse_code codes[] = { REFUSE_BUSY,          REFUSE_FULL,
 						  REFUSE_BAD_REQUEST,   REFUSE_BAD_VERSION,
@@ -174,12 +165,11 @@ static void refuse__every_code__failure_with_its_words(void **state)
 	}
 }
 
-static void refuse__psn_conflict__draws_again_until_granted(void **state)
+TEST(refuse__psn_conflict__draws_again_until_granted)
 {
 	struct client_conn *c = client_at(CLIENT_ST_PSN_EXCHANGE);
 	uint32_t first, changed = 0;
 
-	(void)state;
 	first = cli.hello.psn;
 	for (int i = 0; i < 3; i++) {
 		send_refuse(REFUSE_PSN_CONFLICT, "taken");
@@ -196,11 +186,10 @@ static void refuse__psn_conflict__draws_again_until_granted(void **state)
 	client_until(c->state == CLIENT_ST_ADDR_RESOLVE);
 }
 
-static void refuse__psn_conflict_without_end__gives_up_after_eight(void **state)
+TEST(refuse__psn_conflict_without_end__gives_up_after_eight)
 {
 	int hellos = 1;
 
-	(void)state;
 	client_at(CLIENT_ST_PSN_EXCHANGE);
 	for (; hellos < 20 && !cli.closed; hellos++) {
 		send_refuse(REFUSE_PSN_CONFLICT, "taken");
@@ -213,11 +202,10 @@ static void refuse__psn_conflict_without_end__gives_up_after_eight(void **state)
 
 /* ---- GRANT ---- */
 
-static void grant__usual__keys_derived_and_tls_closed(void **state)
+TEST(grant__usual__keys_derived_and_tls_closed)
 {
 	struct client_conn *c = client_at(CLIENT_ST_ADDR_RESOLVE);
 
-	(void)state;
 	assert_null(c->io.tls);
 	assert_memory_equal(&c->keys, &cli.keys, sizeof(cli.keys));
 	assert_int_equal(c->head.grant.psn, cli.grant.psn);
@@ -226,12 +214,11 @@ static void grant__usual__keys_derived_and_tls_closed(void **state)
 	assert_false(script_read_hello());
 }
 
-static void grant__in_pieces__taken(void **state)
+TEST(grant__in_pieces__taken)
 {
 	uint8_t buf[FRAME_GRANT_BYTES];
 	struct client_conn *c = client_at(CLIENT_ST_PSN_EXCHANGE);
 
-	(void)state;
 	script_default_grant();
 	frame_encode_grant(&cli.grant, buf);
 	for (size_t i = 0; i < sizeof(buf); i++) {
@@ -248,7 +235,7 @@ static void bad_answer(const uint8_t *frame, size_t n, enum fail_protocol code)
 	client_assert_failed(STAGE_PSN_EXCHANGE, FAIL_PROTOCOL, code);
 }
 
-static void grant__fields_out_of_range__bad_frame(void **state)
+TEST(grant__fields_out_of_range__bad_frame)
 {
 	static const struct { size_t offset; uint32_t value; } cases[] = {
 		{ 24, 1u << 24 },	/* psn */
@@ -272,7 +259,7 @@ static void grant__fields_out_of_range__bad_frame(void **state)
 	}
 }
 
-static void frame__bad_header__bad_frame(void **state)
+TEST(frame__bad_header__bad_frame)
 {
 	static const uint8_t headers[][8] = {
 		{ 0, 0, 0, 7, 2, 2, 0, 0 },  { 0, 0, 0, 0, 2, 2, 0, 0 },
@@ -287,7 +274,7 @@ static void frame__bad_header__bad_frame(void **state)
 	}
 }
 
-static void frame__of_another_type__unexpected(void **state)
+TEST(frame__of_another_type__unexpected)
 {
 	static const uint8_t types[] = { 0, FRAME_HELLO, FRAME_CONTROL, FRAME_REPORT, 200 };
 
@@ -300,16 +287,15 @@ static void frame__of_another_type__unexpected(void **state)
 	}
 }
 
-static void refuse__malformed__bad_frame(void **state)
+TEST(refuse__malformed__bad_frame)
 {
 	static const uint8_t frame[] = { 0, 0, 0, 14, 1, 3, 0, 0, 0, 2, 0, 9, 'x', 'y' };
 
-	(void)state;
 	client_at(CLIENT_ST_PSN_EXCHANGE);
 	bad_answer(frame, sizeof(frame), PROTO_BAD_FRAME);
 }
 
-static void answer__server_hangs_up__closed_by_peer(void **state)
+TEST(answer__server_hangs_up__closed_by_peer)
 {
 	static const uint8_t half[] = { 0, 0, 0, 80, 1 };
 
@@ -325,7 +311,7 @@ static void answer__server_hangs_up__closed_by_peer(void **state)
 }
 
 /* A server that cannot grant what is needed has to refuse. */
-static void grant__less_than_needed__bad_frame(void **state)
+TEST(grant__less_than_needed__bad_frame)
 {
 	for (int region = 0; region < 2; region++) {
 		uint8_t buf[FRAME_GRANT_BYTES];
@@ -341,11 +327,10 @@ static void grant__less_than_needed__bad_frame(void **state)
 }
 
 /* More than was asked for must not be used: receive buffers are sized for what was asked. */
-static void grant__more_credits_than_asked_for__only_those_used(void **state)
+TEST(grant__more_credits_than_asked_for__only_those_used)
 {
 	struct client_conn *c = client_at(CLIENT_ST_PSN_EXCHANGE);
 
-	(void)state;
 	script_default_grant();
 	cli.grant.credits = 1024;
 	script_grant();
@@ -354,7 +339,7 @@ static void grant__more_credits_than_asked_for__only_those_used(void **state)
 }
 
 /* A server could otherwise aim its clients at any host. */
-static void grant__names_another_host__followed_only_if_allowed(void **state)
+TEST(grant__names_another_host__followed_only_if_allowed)
 {
 	for (int allowed = 0; allowed < 2; allowed++) {
 		struct client_conn *c;
@@ -374,36 +359,5 @@ static void grant__names_another_host__followed_only_if_allowed(void **state)
 	}
 }
 
-#define BOOT_TEST(f) cmocka_unit_test_setup_teardown(f, client_rig_init, client_rig_stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		BOOT_TEST(tcp__nobody_listens__refused_and_not_told_from_within),
-		BOOT_TEST(tcp__local_address_not_ours__failed_and_not_told_from_within),
-		BOOT_TEST(tls__server_of_another_ca__certificate_failure),
-		BOOT_TEST(tls__server_of_another_name__certificate_failure),
-		BOOT_TEST(tls__name_of_the_certificate__taken),
-		BOOT_TEST(tls__server_hangs_up__closed_by_peer),
-		BOOT_TEST(tls__server_speaks_something_else__tls_failure),
-		BOOT_TEST(hello__as_configured),
-		BOOT_TEST(hello__no_region_wanted__no_feature),
-		BOOT_TEST(hello__needs_credits_and_a_region__said),
-		BOOT_TEST(refuse__every_code__failure_with_its_words),
-		BOOT_TEST(refuse__psn_conflict__draws_again_until_granted),
-		BOOT_TEST(refuse__psn_conflict_without_end__gives_up_after_eight),
-		BOOT_TEST(grant__usual__keys_derived_and_tls_closed),
-		BOOT_TEST(grant__in_pieces__taken),
-		BOOT_TEST(grant__fields_out_of_range__bad_frame),
-		BOOT_TEST(frame__bad_header__bad_frame),
-		BOOT_TEST(frame__of_another_type__unexpected),
-		BOOT_TEST(refuse__malformed__bad_frame),
-		BOOT_TEST(answer__server_hangs_up__closed_by_peer),
-		BOOT_TEST(grant__less_than_needed__bad_frame),
-		BOOT_TEST(grant__more_credits_than_asked_for__only_those_used),
-		BOOT_TEST(grant__names_another_host__followed_only_if_allowed),
-	};
-
-	return cmocka_run_group_tests_name("client_boot", tests, client_rig_group_setup,
-					   client_rig_group_teardown);
-}
+TEST_EACH(client_rig_init, client_rig_stop)
+TEST_GROUP(client_rig_group_setup, client_rig_group_teardown)

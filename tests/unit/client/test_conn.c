@@ -25,9 +25,8 @@ static const enum stage stage_at[] = {
 };
 
 /* Each state's successor in a connection's life, and CLOSING from all that own something. */
-static void edges__all_pairs__exactly_the_expected(void **state)
+TEST(edges__all_pairs__exactly_the_expected)
 {
-	(void)state;
 	for (int from = 0; from < CLIENT_ST_N; from++) {
 		for (int to = 0; to < CLIENT_ST_N; to++) {
 			/* Without a first message nothing is waited for after the connection. */
@@ -56,12 +55,13 @@ static void edges__all_pairs__exactly_the_expected(void **state)
 	assert_string_equal(client_state_names[CLIENT_ST_DEAD], "DEAD");
 }
 
-static void life__to_live_and_closed__stages_timed_and_all_back(void **state)
+#define CLIENT_TEST(f) TEST_WITH(f, client_rig_init, client_rig_stop)
+
+CLIENT_TEST(life__to_live_and_closed__stages_timed_and_all_back)
 {
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 	uint64_t sum = 0;
 
-	(void)state;
 	assert_int_equal(cli.live, 1);
 	for (int i = 0; i < STAGE_TIMED; i++) {
 		assert_true((c->stage_ns[i] > 0) == (i != STAGE_SOCKET_CONNECT));
@@ -81,9 +81,8 @@ static void life__to_live_and_closed__stages_timed_and_all_back(void **state)
 	client_assert_all_back();
 }
 
-static void life__without_region__qp_used_again(void **state)
+CLIENT_TEST(life__without_region__qp_used_again)
 {
-	(void)state;
 	cli.cfg.region = false;
 	client_rig_start();
 	for (int i = 0; i < 3; i++) {
@@ -101,7 +100,7 @@ static void life__without_region__qp_used_again(void **state)
 	}
 }
 
-static void deadline__in_every_stage__timeout_of_that_stage(void **state)
+CLIENT_TEST(deadline__in_every_stage__timeout_of_that_stage)
 {
 	for (size_t i = 0; i + 1 < N_ELEMENTS(stations); i++) {
 		struct client_conn *c = client_at(stations[i]);
@@ -114,7 +113,7 @@ static void deadline__in_every_stage__timeout_of_that_stage(void **state)
 	}
 }
 
-static void close__in_every_state__told_once_without_failure(void **state)
+CLIENT_TEST(close__in_every_state__told_once_without_failure)
 {
 	for (size_t i = 0; i < N_ELEMENTS(stations); i++) {
 		struct client_conn *c = client_at(stations[i]);
@@ -132,11 +131,10 @@ static void close__in_every_state__told_once_without_failure(void **state)
 	}
 }
 
-static void fail__twice__the_first_counts(void **state)
+CLIENT_TEST(fail__twice__the_first_counts)
 {
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
-	(void)state;
 	client_fail(c, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
 	client_fail(c, FAIL_TIMEOUT, 0);
 	client_close(c);
@@ -144,11 +142,10 @@ static void fail__twice__the_first_counts(void **state)
 	client_assert_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
 }
 
-static void deadline__disconnect_not_answered__over_all_the_same(void **state)
+CLIENT_TEST(deadline__disconnect_not_answered__over_all_the_same)
 {
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
-	(void)state;
 	client_close(c);
 	for (int i = 0; i < 5; i++)
 		client_turn();
@@ -158,12 +155,11 @@ static void deadline__disconnect_not_answered__over_all_the_same(void **state)
 }
 
 /* The device does not flush: its queue pair is not waited for for ever, and not used again. */
-static void deadline__flushes_never_come__over_and_qp_destroyed(void **state)
+CLIENT_TEST(deadline__flushes_never_come__over_and_qp_destroyed)
 {
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 	uint32_t qpn;
 
-	(void)state;
 	qpn = c->link.rc.qp->qp_num;
 	fake_device.swallows_flushes = true;
 	client_close(c);
@@ -175,22 +171,20 @@ static void deadline__flushes_never_come__over_and_qp_destroyed(void **state)
 	assert_null(fake_qp_of(qpn));
 }
 
-static void device_event__queue_pair_failed__connection_fails(void **state)
+CLIENT_TEST(device_event__queue_pair_failed__connection_fails)
 {
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
-	(void)state;
 	fake_async_qp(c->link.rc.qp, IBV_EVENT_QP_FATAL);
 	client_until(c->state == CLIENT_ST_CLOSING);
 	client_finish_disconnect(c);
 	client_assert_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_FATAL_ERR);
 }
 
-static void close__disconnect_fails__over_without_it(void **state)
+CLIENT_TEST(close__disconnect_fails__over_without_it)
 {
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
-	(void)state;
 	fake_fail_next("rdma_disconnect", EINVAL);
 	client_close(c);
 	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
@@ -198,11 +192,10 @@ static void close__disconnect_fails__over_without_it(void **state)
 
 /* ---- closing from inside the callbacks ---- */
 
-static void close__inside_on_live__over(void **state)
+CLIENT_TEST(close__inside_on_live__over)
 {
 	struct client_conn *c;
 
-	(void)state;
 	cli.on_live = client_close;
 	c = client_at(CLIENT_ST_FIRST_REPLY);
 	assert_true(script_reply(c, 16, 0));
@@ -211,11 +204,10 @@ static void close__inside_on_live__over(void **state)
 	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
 }
 
-static void close__inside_on_message__later_messages_not_told(void **state)
+CLIENT_TEST(close__inside_on_message__later_messages_not_told)
 {
 	struct client_conn *c;
 
-	(void)state;
 	cli.on_message = client_close;
 	c = client_at(CLIENT_ST_LIVE);
 	for (uint64_t i = 1; i <= 3; i++)
@@ -228,12 +220,11 @@ static void close__inside_on_message__later_messages_not_told(void **state)
 	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
 }
 
-static void close__inside_on_one_sided__over(void **state)
+CLIENT_TEST(close__inside_on_one_sided__over)
 {
 	struct client_conn *c;
 	uint32_t buf;
 
-	(void)state;
 	cli.on_one_sided = client_close;
 	c = client_at(CLIENT_ST_LIVE);
 	buf = ep_buf_get(cli.ctx->ep);
@@ -247,11 +238,10 @@ static void close__inside_on_one_sided__over(void **state)
 }
 
 /* on_closed has the failure all the same. */
-static void close__inside_on_lost__failed_once(void **state)
+CLIENT_TEST(close__inside_on_lost__failed_once)
 {
 	struct client_conn *c;
 
-	(void)state;
 	cli.on_lost = client_close;
 	c = client_at(CLIENT_ST_LIVE);
 	client_fail(c, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);
@@ -271,11 +261,10 @@ static void connect_anew(struct client_conn *c)
 		second = client_connect(cli.ctx, clock_now_ns(), NULL);
 }
 
-static void connect__inside_on_closed__a_new_connection(void **state)
+CLIENT_TEST(connect__inside_on_closed__a_new_connection)
 {
 	struct client_conn *c;
 
-	(void)state;
 	second = NULL;
 	cli.on_closed = connect_anew;
 	c = client_at(CLIENT_ST_ADDR_RESOLVE);
@@ -291,16 +280,15 @@ static void connect__inside_on_closed__a_new_connection(void **state)
 
 /* ---- the context ---- */
 
-static void connect__all_objects_in_use__null(void **state)
+CLIENT_TEST(connect__all_objects_in_use__null)
 {
-	(void)state;
 	client_rig_start();
 	assert_non_null(client_connect(cli.ctx, 0, NULL));
 	assert_non_null(client_connect(cli.ctx, 0, NULL));
 	assert_null(client_connect(cli.ctx, 0, NULL));
 }
 
-static void ctx_free__connection_in_every_state__everything_released(void **state)
+CLIENT_TEST(ctx_free__connection_in_every_state__everything_released)
 {
 	for (size_t i = 0; i < N_ELEMENTS(stations); i++) {
 		client_at(stations[i]);
@@ -326,12 +314,11 @@ static int try_ctx(char err[400])
 	return ret;
 }
 
-static void ctx_new__every_library_call_fails_in_turn__all_released_and_explained(void **state)
+CLIENT_TEST(ctx_new__every_library_call_fails_in_turn__all_released_and_explained)
 {
 	char err[400];
 	unsigned k;
 
-	(void)state;
 	for (k = 1; k < 100; k++) {
 		int ret;
 
@@ -348,11 +335,10 @@ static void ctx_new__every_library_call_fails_in_turn__all_released_and_explaine
 	assert_true(k > 12);
 }
 
-static void ctx_new__cannot_work__says_why(void **state)
+CLIENT_TEST(ctx_new__cannot_work__says_why)
 {
 	char err[400];
 
-	(void)state;
 	cli.cfg.ca_file = "/nonexistent/ca.pem";
 	assert_int_equal(try_ctx(err), -ENOENT);
 	assert_non_null(strstr(err, "/nonexistent/ca.pem"));
@@ -372,7 +358,7 @@ static void ctx_new__cannot_work__says_why(void **state)
 }
 
 /* Buffers are numbered, the last number means none: receives and buffers to send from share the numbers. */
-static void ctx_new__as_many_buffers_as_can_be_numbered__clamped_or_refused(void **state)
+CLIENT_TEST(ctx_new__as_many_buffers_as_can_be_numbered__clamped_or_refused)
 {
 	static const struct {
 		int max_srq_wr;
@@ -388,7 +374,6 @@ static void ctx_new__as_many_buffers_as_can_be_numbered__clamped_or_refused(void
 	};
 	char err[400];
 
-	(void)state;
 	fake_device.attr.max_cqe = 1 << 22;
 	cli.cfg.message_bytes = cli.cfg.buffer_bytes = 16;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
@@ -407,7 +392,7 @@ static void ctx_new__as_many_buffers_as_can_be_numbered__clamped_or_refused(void
 }
 
 /* Told goodbye, the server has the stage's time to answer; one whose connection failed may be gone. */
-static void close__after_a_failure__server_has_three_seconds(void **state)
+CLIENT_TEST(close__after_a_failure__server_has_three_seconds)
 {
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
@@ -422,34 +407,4 @@ static void close__after_a_failure__server_has_three_seconds(void **state)
 	client_assert_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR);
 }
 
-#define CLIENT_TEST(f) cmocka_unit_test_setup_teardown(f, client_rig_init, client_rig_stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(edges__all_pairs__exactly_the_expected),
-		CLIENT_TEST(life__to_live_and_closed__stages_timed_and_all_back),
-		CLIENT_TEST(life__without_region__qp_used_again),
-		CLIENT_TEST(deadline__in_every_stage__timeout_of_that_stage),
-		CLIENT_TEST(close__in_every_state__told_once_without_failure),
-		CLIENT_TEST(fail__twice__the_first_counts),
-		CLIENT_TEST(deadline__disconnect_not_answered__over_all_the_same),
-		CLIENT_TEST(deadline__flushes_never_come__over_and_qp_destroyed),
-		CLIENT_TEST(device_event__queue_pair_failed__connection_fails),
-		CLIENT_TEST(close__disconnect_fails__over_without_it),
-		CLIENT_TEST(close__inside_on_live__over),
-		CLIENT_TEST(close__inside_on_message__later_messages_not_told),
-		CLIENT_TEST(close__inside_on_one_sided__over),
-		CLIENT_TEST(close__inside_on_lost__failed_once),
-		CLIENT_TEST(connect__inside_on_closed__a_new_connection),
-		CLIENT_TEST(connect__all_objects_in_use__null),
-		CLIENT_TEST(ctx_free__connection_in_every_state__everything_released),
-		CLIENT_TEST(ctx_new__every_library_call_fails_in_turn__all_released_and_explained),
-		CLIENT_TEST(ctx_new__cannot_work__says_why),
-		CLIENT_TEST(ctx_new__as_many_buffers_as_can_be_numbered__clamped_or_refused),
-		CLIENT_TEST(close__after_a_failure__server_has_three_seconds),
-	};
-
-	return cmocka_run_group_tests_name("client_conn", tests, client_rig_group_setup,
-					   client_rig_group_teardown);
-}
+TEST_GROUP(client_rig_group_setup, client_rig_group_teardown)

@@ -110,9 +110,8 @@ static void assert_failed(enum stage stage, enum fail_kind kind, int code)
 	assert_false(control_is_busy(control));
 }
 
-static void request__answered__report_and_session_kept(void **state)
+TEST(request__answered__report_and_session_kept)
 {
-	(void)state;
 	assert_int_equal(first_request(CONTROL_MARK), CONTROL_MARK);
 	assert_true(control_is_busy(control));
 	send_report("{\"n\": 41}");
@@ -127,16 +126,14 @@ static void request__answered__report_and_session_kept(void **state)
 	assert_int_equal(value, 42);
 }
 
-static void request__one_under_way__refused(void **state)
+TEST(request__one_under_way__refused)
 {
-	(void)state;
 	assert_true(control_request(control, CONTROL_STATS));
 	assert_false(control_request(control, CONTROL_STATS));
 }
 
-static void request__from_within_the_callback__next_answer(void **state)
+TEST(request__from_within_the_callback__next_answer)
 {
-	(void)state;
 	ask_again = true;
 	first_request(CONTROL_STATS);
 	send_report("{\"n\": 1}");
@@ -147,13 +144,12 @@ static void request__from_within_the_callback__next_answer(void **state)
 	assert_int_equal(value, 2);
 }
 
-static void request__large_report_in_pieces__whole(void **state)
+TEST(request__large_report_in_pieces__whole)
 {
 	static char json[200000];
 	uint8_t header[FRAME_HEADER_BYTES];
 	size_t n = sizeof(json) - 1;
 
-	(void)state;
 	memset(json, ' ', n);
 	memcpy(json, "{\"n\": 7", 7);
 	json[n - 1] = '}';
@@ -172,11 +168,10 @@ static void request__large_report_in_pieces__whole(void **state)
 	assert_int_equal(value, 7);
 }
 
-static void request__refused__code_and_words(void **state)
+TEST(request__refused__code_and_words)
 {
 	uint8_t buf[FRAME_REFUSE_BYTES_MAX];
 
-	(void)state;
 	first_request(CONTROL_STATS);
 	script_send(buf, frame_encode_refuse(REFUSE_INTERNAL, "out of memory", buf));
 	until_told(1);
@@ -201,9 +196,8 @@ static int control_with(const char *ca, uint64_t timeout_ns)
 	return ret;
 }
 
-static void watch__samples_come__told_of_each_until_the_end(void **state)
+TEST(watch__samples_come__told_of_each_until_the_end)
 {
-	(void)state;
 	assert_true(control_watch(control, 250));
 	assert_false(control_watch(control, 250));
 	assert_false(control_request(control, CONTROL_STATS));
@@ -226,9 +220,8 @@ static void watch__samples_come__told_of_each_until_the_end(void **state)
 	assert_failed(STAGE_PSN_EXCHANGE, FAIL_CLOSED, 0);
 }
 
-static void watch__too_many_samples__cut_off(void **state)
+TEST(watch__too_many_samples__cut_off)
 {
-	(void)state;
 	assert_true(control_watch(control, 60000));
 	client_turn();
 	script_accept();
@@ -239,9 +232,8 @@ static void watch__too_many_samples__cut_off(void **state)
 	assert_failed(STAGE_PSN_EXCHANGE, FAIL_PROTOCOL, PROTO_UNEXPECTED_FRAME);
 }
 
-static void watch__no_sample_comes__timeout(void **state)
+TEST(watch__no_sample_comes__timeout)
 {
-	(void)state;
 	assert_int_equal(control_with(cli.certs.ca, 300 * NS_PER_MS), 0);
 	assert_true(control_watch(control, 250));
 	client_turn();
@@ -254,7 +246,7 @@ static void watch__no_sample_comes__timeout(void **state)
 	assert_failed(STAGE_PSN_EXCHANGE, FAIL_TIMEOUT, 0);
 }
 
-static void request__bad_answers__bad_frame(void **state)
+TEST(request__bad_answers__bad_frame)
 {
 	static const struct {
 		uint8_t bytes[16];
@@ -269,7 +261,6 @@ static void request__bad_answers__bad_frame(void **state)
 		{ { 0, 0, 0, 10, 2, 3, 0, 0, 0, 1 }, 10 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		first_request(CONTROL_STATS);
 		script_send(cases[i].bytes, cases[i].n);
@@ -279,9 +270,8 @@ static void request__bad_answers__bad_frame(void **state)
 	}
 }
 
-static void request__server_hangs_up__failed_then_a_new_session(void **state)
+TEST(request__server_hangs_up__failed_then_a_new_session)
 {
-	(void)state;
 	first_request(CONTROL_STATS);
 	tls_close_notify(cli.tls);
 	script_hang_up();
@@ -293,9 +283,8 @@ static void request__server_hangs_up__failed_then_a_new_session(void **state)
 	assert_int_equal(value, 5);
 }
 
-static void request__nobody_listens__refused(void **state)
+TEST(request__nobody_listens__refused)
 {
-	(void)state;
 	close(cli.listen_fd);
 	assert_true(control_request(control, CONTROL_STATS));
 	assert_int_equal(reports, 0);
@@ -304,9 +293,8 @@ static void request__nobody_listens__refused(void **state)
 	assert_failed(STAGE_TCP_CONNECT, FAIL_ERRNO, ECONNREFUSED);
 }
 
-static void request__no_answer__timeout(void **state)
+TEST(request__no_answer__timeout)
 {
-	(void)state;
 	assert_int_equal(control_with(cli.certs.ca, 300 * NS_PER_MS), 0);
 	assert_true(control_request(control, CONTROL_STATS));
 	while (reports == 0)
@@ -315,9 +303,8 @@ static void request__no_answer__timeout(void **state)
 	assert_false(control_is_busy(control));
 }
 
-static void request__server_of_another_ca__certificate_failure(void **state)
+TEST(request__server_of_another_ca__certificate_failure)
 {
-	(void)state;
 	assert_int_equal(control_with(cli.certs.other_ca, 30 * NS_PER_S), 0);
 	assert_true(control_request(control, CONTROL_STATS));
 	client_turn();
@@ -331,34 +318,11 @@ static void request__server_of_another_ca__certificate_failure(void **state)
 	assert_true(strlen(words) > 0);
 }
 
-static void new__files_missing__errno_and_the_name(void **state)
+TEST(new__files_missing__errno_and_the_name)
 {
-	(void)state;
 	assert_int_equal(control_with("/nonexistent/ca.pem", 1), -ENOENT);
 	control_free(NULL);
 }
 
-#define CONTROL_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONTROL_TEST(request__answered__report_and_session_kept),
-		CONTROL_TEST(request__one_under_way__refused),
-		CONTROL_TEST(request__from_within_the_callback__next_answer),
-		CONTROL_TEST(request__large_report_in_pieces__whole),
-		CONTROL_TEST(watch__samples_come__told_of_each_until_the_end),
-		CONTROL_TEST(watch__too_many_samples__cut_off),
-		CONTROL_TEST(watch__no_sample_comes__timeout),
-		CONTROL_TEST(request__refused__code_and_words),
-		CONTROL_TEST(request__bad_answers__bad_frame),
-		CONTROL_TEST(request__server_hangs_up__failed_then_a_new_session),
-		CONTROL_TEST(request__nobody_listens__refused),
-		CONTROL_TEST(request__no_answer__timeout),
-		CONTROL_TEST(request__server_of_another_ca__certificate_failure),
-		CONTROL_TEST(new__files_missing__errno_and_the_name),
-	};
-
-	return cmocka_run_group_tests_name("client_control", tests, client_rig_group_setup,
-					   client_rig_group_teardown);
-}
+TEST_EACH(set_up, tear_down)
+TEST_GROUP(client_rig_group_setup, client_rig_group_teardown)

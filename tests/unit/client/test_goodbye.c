@@ -26,22 +26,20 @@ static void assert_drained(struct client_conn *c, enum stage stage)
 	client_assert_failed(stage, FAIL_CLOSED, REFUSE_DRAINING);
 }
 
-static void goodbye__nothing_in_flight__ends_at_once(void **state)
+TEST(goodbye__nothing_in_flight__ends_at_once)
 {
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
-	(void)state;
 	goodbye(c, REFUSE_DRAINING);
 	assert_int_equal(cli.draining, 1);
 	assert_int_equal(cli.lost, 1);
 	assert_drained(c, STAGE_TRAFFIC);
 }
 
-static void goodbye__messages_in_flight__answers_come_first(void **state)
+TEST(goodbye__messages_in_flight__answers_come_first)
 {
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
-	(void)state;
 	for (uint64_t i = 1; i <= 3; i++)
 		client_rig_send(c, 64, i);
 	goodbye(c, REFUSE_DRAINING);
@@ -55,12 +53,11 @@ static void goodbye__messages_in_flight__answers_come_first(void **state)
 	assert_drained(c, STAGE_TRAFFIC);
 }
 
-static void goodbye__request_on_the_region_in_flight__is_done_first(void **state)
+TEST(goodbye__request_on_the_region_in_flight__is_done_first)
 {
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 	uint32_t buf = ep_buf_get(cli.ctx->ep);
 
-	(void)state;
 	assert_int_equal(client_rig_rma(c, IBV_WR_RDMA_READ, buf, 64, 0), 0);
 	goodbye(c, REFUSE_DRAINING);
 	assert_int_equal(c->state, CLIENT_ST_LIVE);
@@ -72,20 +69,18 @@ static void goodbye__request_on_the_region_in_flight__is_done_first(void **state
 }
 
 /* The user has not begun anything. */
-static void goodbye__before_the_first_reply__ends_at_once(void **state)
+TEST(goodbye__before_the_first_reply__ends_at_once)
 {
 	struct client_conn *c = client_at(CLIENT_ST_FIRST_REPLY);
 
-	(void)state;
 	goodbye(c, REFUSE_DRAINING);
 	assert_int_equal(cli.live, 0);
 	assert_int_equal(cli.draining, 0);
 	assert_drained(c, STAGE_FIRST_REPLY);
 }
 
-static void goodbye__then_cut_off__named_after_the_goodbye(void **state)
+TEST(goodbye__then_cut_off__named_after_the_goodbye)
 {
-	(void)state;
 	for (int broken = 0; broken < 2; broken++) {
 		struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
@@ -104,7 +99,7 @@ static void goodbye__then_cut_off__named_after_the_goodbye(void **state)
 	}
 }
 
-static void goodbye__unknown_reason_or_twice__protocol(void **state)
+TEST(goodbye__unknown_reason_or_twice__protocol)
 {
 	static const uint64_t reasons[] = { 0, REFUSE_BUSY, UINT64_MAX, REFUSE_DRAINING | UINT64_C(1) << 32 };
 	struct client_conn *c;
@@ -121,18 +116,5 @@ static void goodbye__unknown_reason_or_twice__protocol(void **state)
 	}
 }
 
-#define GOODBYE_TEST(f) cmocka_unit_test_setup_teardown(f, client_rig_init, client_rig_stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GOODBYE_TEST(goodbye__nothing_in_flight__ends_at_once),
-		GOODBYE_TEST(goodbye__messages_in_flight__answers_come_first),
-		GOODBYE_TEST(goodbye__request_on_the_region_in_flight__is_done_first),
-		GOODBYE_TEST(goodbye__before_the_first_reply__ends_at_once),
-		GOODBYE_TEST(goodbye__then_cut_off__named_after_the_goodbye),
-		GOODBYE_TEST(goodbye__unknown_reason_or_twice__protocol),
-	};
-
-	return cmocka_run_group_tests_name("client_goodbye", tests, client_rig_group_setup, client_rig_group_teardown);
-}
+TEST_EACH(client_rig_init, client_rig_stop)
+TEST_GROUP(client_rig_group_setup, client_rig_group_teardown)

@@ -86,9 +86,8 @@ static uint32_t cm_calls(void)
 
 /* ---- parking ---- */
 
-static void may_enter__always_true__asked_once_before_each_stage_but_the_first(void **state)
+TEST(may_enter__always_true__asked_once_before_each_stage_but_the_first)
 {
-	(void)state;
 	client_at(CLIENT_ST_LIVE);
 	assert_int_equal(n_asked, N_ELEMENTS(stops));
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++)
@@ -101,7 +100,7 @@ static uint64_t bytes_sent(void)
 	return cli.ctx->bytes_sent + counter_get(&cli.ctx->tls_bytes_out);
 }
 
-static void parked__before_each_stage__nothing_happens_and_no_deadline(void **state)
+TEST(parked__before_each_stage__nothing_happens_and_no_deadline)
 {
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
 		struct client_conn *c = parked_at(i);
@@ -127,7 +126,7 @@ static void parked__before_each_stage__nothing_happens_and_no_deadline(void **st
 	}
 }
 
-static void go_on__after_each__stage_begins_with_its_whole_time(void **state)
+TEST(go_on__after_each__stage_begins_with_its_whole_time)
 {
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
 		struct client_conn *c = parked_at(i);
@@ -150,7 +149,7 @@ static void go_on__after_each__stage_begins_with_its_whole_time(void **state)
 	}
 }
 
-static void parked__before_each_stage__time_not_counted(void **state)
+TEST(parked__before_each_stage__time_not_counted)
 {
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
 		struct client_conn *c = parked_at(i);
@@ -171,12 +170,11 @@ static void parked__before_each_stage__time_not_counted(void **state)
 	}
 }
 
-static void parked__before_every_stage__adds_up(void **state)
+TEST(parked__before_every_stage__adds_up)
 {
 	struct client_conn *c = parked_at(0);
 	uint64_t before = 0;
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
 		clock_move(5 * NS_PER_MS);
 		park_at = i + 1 < N_ELEMENTS(stops) ? stops[i + 1].stage : STAGE_N;
@@ -196,11 +194,10 @@ static void parked__before_every_stage__adds_up(void **state)
 	assert_true(c->total_ns + c->parked_ns <= clock_now_ns() - c->intended_ns);
 }
 
-static void go_on__not_parked__nothing(void **state)
+TEST(go_on__not_parked__nothing)
 {
 	struct client_conn *c = client_at(CLIENT_ST_TCP_CONNECT);
 
-	(void)state;
 	for (enum client_state st = CLIENT_ST_TCP_CONNECT; st <= CLIENT_ST_LIVE; st++) {
 		uint32_t calls;
 
@@ -213,11 +210,10 @@ static void go_on__not_parked__nothing(void **state)
 	}
 }
 
-static void go_on__twice__once(void **state)
+TEST(go_on__twice__once)
 {
 	struct client_conn *c = parked_at(5);
 
-	(void)state;
 	client_go_on(c);
 	client_go_on(c);
 	assert_int_equal(fake_cm_calls(FAKE_CM_CONNECT), 1);
@@ -239,11 +235,10 @@ static bool wait_for_the_other(struct client_conn *c, enum stage stage)
 	return true;
 }
 
-static void go_on__from_inside_the_others_may_enter__both_go_on(void **state)
+TEST(go_on__from_inside_the_others_may_enter__both_go_on)
 {
 	struct client_conn *a, *b;
 
-	(void)state;
 	waiting = NULL;
 	cli.may_enter = wait_for_the_other;
 	a = client_at(CLIENT_ST_PSN_EXCHANGE);
@@ -257,7 +252,7 @@ static void go_on__from_inside_the_others_may_enter__both_go_on(void **state)
 
 /* ---- ends while parked ---- */
 
-static void close__while_parked__told_once_and_cannot_go_on(void **state)
+TEST(close__while_parked__told_once_and_cannot_go_on)
 {
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
 		struct client_conn *c = parked_at(i);
@@ -274,11 +269,10 @@ static void close__while_parked__told_once_and_cannot_go_on(void **state)
 	}
 }
 
-static void go_on__inside_on_closed__nothing(void **state)
+TEST(go_on__inside_on_closed__nothing)
 {
 	struct client_conn *c;
 
-	(void)state;
 	cli.on_closed = client_go_on;
 	c = parked_at(2);
 	client_close(c);
@@ -287,7 +281,7 @@ static void go_on__inside_on_closed__nothing(void **state)
 	client_assert_all_back();
 }
 
-static void fail__while_parked__told_with_its_stage(void **state)
+TEST(fail__while_parked__told_with_its_stage)
 {
 	static const enum stage at[] = {
 		STAGE_TCP_CONNECT,   STAGE_TLS_HANDSHAKE, STAGE_PSN_EXCHANGE, STAGE_ADDR_RESOLVE,
@@ -305,21 +299,19 @@ static void fail__while_parked__told_with_its_stage(void **state)
 	}
 }
 
-static void server_leaves__parked_before_the_first_message__closed(void **state)
+TEST(server_leaves__parked_before_the_first_message__closed)
 {
 	struct client_conn *c = parked_at(6);
 
-	(void)state;
 	fake_cm_event(c->link.rc.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
 	client_assert_failed(STAGE_RDMA_CONNECT, FAIL_CLOSED, 0);
 }
 
 /* Nobody looks at the socket meanwhile. */
-static void server_hangs_up__parked_before_the_exchange__seen_when_it_goes_on(void **state)
+TEST(server_hangs_up__parked_before_the_exchange__seen_when_it_goes_on)
 {
 	struct client_conn *c = parked_at(1);
 
-	(void)state;
 	script_hang_up();
 	for (int i = 0; i < 3; i++)
 		client_wait();
@@ -342,7 +334,7 @@ static bool close_it_there(struct client_conn *c, enum stage stage)
 }
 
 /* Whatever is answered. */
-static void close__inside_may_enter__over(void **state)
+TEST(close__inside_may_enter__over)
 {
 	for (size_t k = 0; k < 2 * N_ELEMENTS(stops); k++) {
 		size_t i = k / 2;
@@ -362,7 +354,7 @@ static void close__inside_may_enter__over(void **state)
 	}
 }
 
-static void ctx_free__parked_before_each_stage__everything_released(void **state)
+TEST(ctx_free__parked_before_each_stage__everything_released)
 {
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
 		parked_at(i);
@@ -372,9 +364,8 @@ static void ctx_free__parked_before_each_stage__everything_released(void **state
 
 /* ---- demand ---- */
 
-static void demand__until_the_queue_pair_is_taken__one_each(void **state)
+TEST(demand__until_the_queue_pair_is_taken__one_each)
 {
-	(void)state;
 	client_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
 		parked_at(i);
@@ -387,11 +378,10 @@ static void demand__until_the_queue_pair_is_taken__one_each(void **state)
 	assert_int_equal(cli.ctx->demand, 2);
 }
 
-static void demand__housekeeping__so_many_made_beside_the_reserve(void **state)
+TEST(demand__housekeeping__so_many_made_beside_the_reserve)
 {
 	struct qp_pool_counts q;
 
-	(void)state;
 	client_rig_start();
 	client_connect(cli.ctx, clock_now_ns(), NULL);
 	client_connect(cli.ctx, clock_now_ns(), NULL);
@@ -401,11 +391,10 @@ static void demand__housekeeping__so_many_made_beside_the_reserve(void **state)
 	assert_int_equal(q.free, 2 + 2);
 }
 
-static void demand__no_queue_pair_to_be_had__back_to_zero(void **state)
+TEST(demand__no_queue_pair_to_be_had__back_to_zero)
 {
 	struct client_conn *c = parked_at(4);
 
-	(void)state;
 	fake_device.attr.max_qp = (int)fake_qps();
 	for (struct qp_pool_counts q = { .free = 1 }; q.free;) {
 		uint32_t slot;
@@ -423,12 +412,11 @@ static void demand__no_queue_pair_to_be_had__back_to_zero(void **state)
 
 /* ---- without a first message ---- */
 
-static void no_first_message__response__live_at_once_and_nothing_sent(void **state)
+TEST(no_first_message__response__live_at_once_and_nothing_sent)
 {
 	struct client_conn *c;
 	uint32_t posts;
 
-	(void)state;
 	cli.cfg.no_first_message = true;
 	c = client_at(CLIENT_ST_RDMA_CONNECT);
 	assert_int_equal(cli.live, 0);
@@ -447,11 +435,10 @@ static void no_first_message__response__live_at_once_and_nothing_sent(void **sta
 	assert_int_equal(n_asked, N_ELEMENTS(stops) - 1);
 }
 
-static void no_first_message__messages_later__as_always(void **state)
+TEST(no_first_message__messages_later__as_always)
 {
 	struct client_conn *c;
 
-	(void)state;
 	cli.cfg.no_first_message = true;
 	c = client_at(CLIENT_ST_LIVE);
 	client_rig_send(c, 64, 7);
@@ -465,11 +452,10 @@ static void no_first_message__messages_later__as_always(void **state)
 	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
 }
 
-static void no_first_message__reply_to_nothing__bad_message(void **state)
+TEST(no_first_message__reply_to_nothing__bad_message)
 {
 	struct client_conn *c;
 
-	(void)state;
 	cli.cfg.no_first_message = true;
 	c = client_at(CLIENT_ST_LIVE);
 	assert_true(script_reply(c, 64, 0));
@@ -478,11 +464,10 @@ static void no_first_message__reply_to_nothing__bad_message(void **state)
 	assert_int_equal(cli.messages, 0);
 }
 
-static void no_first_message__closed_inside_on_live__over(void **state)
+TEST(no_first_message__closed_inside_on_live__over)
 {
 	struct client_conn *c;
 
-	(void)state;
 	cli.cfg.no_first_message = true;
 	cli.on_live = client_close;
 	c = client_at(CLIENT_ST_RDMA_CONNECT);
@@ -492,35 +477,5 @@ static void no_first_message__closed_inside_on_live__over(void **state)
 	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
 }
 
-#define PARK_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, client_rig_stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PARK_TEST(may_enter__always_true__asked_once_before_each_stage_but_the_first),
-		PARK_TEST(parked__before_each_stage__nothing_happens_and_no_deadline),
-		PARK_TEST(go_on__after_each__stage_begins_with_its_whole_time),
-		PARK_TEST(parked__before_each_stage__time_not_counted),
-		PARK_TEST(parked__before_every_stage__adds_up),
-		PARK_TEST(go_on__not_parked__nothing),
-		PARK_TEST(go_on__twice__once),
-		PARK_TEST(go_on__from_inside_the_others_may_enter__both_go_on),
-		PARK_TEST(close__while_parked__told_once_and_cannot_go_on),
-		PARK_TEST(go_on__inside_on_closed__nothing),
-		PARK_TEST(fail__while_parked__told_with_its_stage),
-		PARK_TEST(server_leaves__parked_before_the_first_message__closed),
-		PARK_TEST(server_hangs_up__parked_before_the_exchange__seen_when_it_goes_on),
-		PARK_TEST(close__inside_may_enter__over),
-		PARK_TEST(ctx_free__parked_before_each_stage__everything_released),
-		PARK_TEST(demand__until_the_queue_pair_is_taken__one_each),
-		PARK_TEST(demand__housekeeping__so_many_made_beside_the_reserve),
-		PARK_TEST(demand__no_queue_pair_to_be_had__back_to_zero),
-		PARK_TEST(no_first_message__response__live_at_once_and_nothing_sent),
-		PARK_TEST(no_first_message__messages_later__as_always),
-		PARK_TEST(no_first_message__reply_to_nothing__bad_message),
-		PARK_TEST(no_first_message__closed_inside_on_live__over),
-	};
-
-	return cmocka_run_group_tests_name("client_park", tests, client_rig_group_setup,
-					   client_rig_group_teardown);
-}
+TEST_EACH(set_up, client_rig_stop)
+TEST_GROUP(client_rig_group_setup, client_rig_group_teardown)

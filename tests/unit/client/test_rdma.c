@@ -47,11 +47,10 @@ static const struct fake_post *last_post(void)
 
 /* ---- resolving ---- */
 
-static void resolve__after_the_grant__from_the_device_to_the_granted_address(void **state)
+TEST(resolve__after_the_grant__from_the_device_to_the_granted_address)
 {
 	const struct fake_cm_call *r;
 
-	(void)state;
 	client_at(CLIENT_ST_ROUTE_RESOLVE);
 	r = fake_cm_last(FAKE_CM_RESOLVE_ADDR);
 	assert_true(addr_same_host(&r->src, &cli.ctx->dev.addr));
@@ -61,7 +60,7 @@ static void resolve__after_the_grant__from_the_device_to_the_granted_address(voi
 	assert_int_equal(fake_cm_last(FAKE_CM_RESOLVE_ROUTE)->number, 30000);
 }
 
-static void resolve__calls_fail__errno_of_that_stage(void **state)
+TEST(resolve__calls_fail__errno_of_that_stage)
 {
 	static const struct {
 		const char *call;
@@ -92,7 +91,7 @@ static void resolve__calls_fail__errno_of_that_stage(void **state)
 	}
 }
 
-static void resolve__error_events__their_status(void **state)
+TEST(resolve__error_events__their_status)
 {
 	static const struct {
 		enum client_state at;
@@ -113,23 +112,21 @@ static void resolve__error_events__their_status(void **state)
 	}
 }
 
-static void resolve__through_another_device__no_device(void **state)
+TEST(resolve__through_another_device__no_device)
 {
 	static struct ibv_context other;
 	struct client_conn *c;
 
-	(void)state;
 	fake_cm.resolves_to = &other;
 	c = client_at(CLIENT_ST_ADDR_RESOLVE);
 	event(c, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 	client_assert_failed(STAGE_ADDR_RESOLVE, FAIL_PROTOCOL, PROTO_NO_DEVICE);
 }
 
-static void event__not_of_this_state__ignored(void **state)
+TEST(event__not_of_this_state__ignored)
 {
 	struct client_conn *c = client_at(CLIENT_ST_ADDR_RESOLVE);
 
-	(void)state;
 	event(c, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 	event(c, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
 	event(c, RDMA_CM_EVENT_ESTABLISHED, 0);
@@ -140,7 +137,7 @@ static void event__not_of_this_state__ignored(void **state)
 
 /* ---- connecting ---- */
 
-static void connect__route_resolved__request_with_proof(void **state)
+TEST(connect__route_resolved__request_with_proof)
 {
 	const struct fake_cm_call *r;
 	struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
@@ -149,7 +146,6 @@ static void connect__route_resolved__request_with_proof(void **state)
 	struct pdata_proof proof;
 	uint8_t expected[AUTH_HMAC_BYTES];
 
-	(void)state;
 	r = fake_cm_last(FAKE_CM_CONNECT);
 	assert_int_equal(r->param.qp_num, rc_qpn(&c->link.rc));
 	assert_true(r->param.private_data_len <= 56);
@@ -167,9 +163,8 @@ static void connect__route_resolved__request_with_proof(void **state)
 }
 
 /* The CM tells the server, whose answers then have it too. */
-static void connect__traffic_class__told_before_the_address_is_resolved(void **state)
+TEST(connect__traffic_class__told_before_the_address_is_resolved)
 {
-	(void)state;
 	cli.cfg.fabric = (struct cm_fabric){ .has_traffic_class = true, .traffic_class = 0xb8 };
 	client_at(CLIENT_ST_RDMA_CONNECT);
 	assert_int_equal(fake_cm_calls(FAKE_CM_SET_TOS), 1);
@@ -177,20 +172,18 @@ static void connect__traffic_class__told_before_the_address_is_resolved(void **s
 	cli.cfg.fabric = (struct cm_fabric){ 0 };
 }
 
-static void connect__no_traffic_class__left_as_it_is(void **state)
+TEST(connect__no_traffic_class__left_as_it_is)
 {
-	(void)state;
 	client_at(CLIENT_ST_RDMA_CONNECT);
 	assert_int_equal(fake_cm_calls(FAKE_CM_SET_TOS), 0);
 }
 
-static void response__right_proof__agreed_psns_and_first_message(void **state)
+TEST(response__right_proof__agreed_psns_and_first_message)
 {
 	struct client_conn *c;
 	struct msg_header h;
 	uint32_t qpn;
 
-	(void)state;
 	cli.cfg.cm_psn = true;
 	c = client_at(CLIENT_ST_FIRST_REPLY);
 	qpn = rc_qpn(&c->link.rc);
@@ -213,12 +206,11 @@ static void response__right_proof__agreed_psns_and_first_message(void **state)
 }
 
 /* They prove nothing more. */
-static void response__proof_checked__keys_wiped(void **state)
+TEST(response__proof_checked__keys_wiped)
 {
 	static const struct auth_keys none;
 	struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
 
-	(void)state;
 	assert_memory_not_equal(&c->keys, &none, sizeof(none));
 	client_trigger(c, CLIENT_ST_RDMA_CONNECT);
 	assert_int_equal(c->state, CLIENT_ST_FIRST_REPLY);
@@ -233,7 +225,7 @@ static void assert_bad_proof(struct client_conn *c, const uint8_t *data, uint8_t
 	client_assert_failed(STAGE_RDMA_CONNECT, FAIL_PROTOCOL, PROTO_BAD_PROOF);
 }
 
-static void response__any_part_of_the_proof_wrong__bad_proof(void **state)
+TEST(response__any_part_of_the_proof_wrong__bad_proof)
 {
 	/* version, kind, length, session, HMAC */
 	static const size_t spoilt[] = { 0, 1, 3, 4, 19, 20, 51 };
@@ -249,41 +241,37 @@ static void response__any_part_of_the_proof_wrong__bad_proof(void **state)
 	}
 }
 
-static void response__proof_for_another_qp__bad_proof(void **state)
+TEST(response__proof_for_another_qp__bad_proof)
 {
 	struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
 	uint8_t data[196];
 
-	(void)state;
 	script_proof(c, data);
 	cli.server_qpn++;
 	assert_bad_proof(c, data, sizeof(data));
 }
 
 /* A mirror: the client's own proof sent back as a reply. */
-static void response__our_own_proof__bad_proof(void **state)
+TEST(response__our_own_proof__bad_proof)
 {
 	struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
 	uint8_t data[196] = { 0 };
 
-	(void)state;
 	memcpy(data, fake_cm_last(FAKE_CM_CONNECT)->private_data, PDATA_PROOF_BYTES);
 	data[1] = PDATA_REPLY;
 	assert_bad_proof(c, data, sizeof(data));
 }
 
-static void response__no_private_data__bad_proof(void **state)
+TEST(response__no_private_data__bad_proof)
 {
-	(void)state;
 	assert_bad_proof(client_at(CLIENT_ST_RDMA_CONNECT), NULL, 0);
 }
 
-static void response__psns_not_as_programmed__mismatch(void **state)
+TEST(response__psns_not_as_programmed__mismatch)
 {
 	struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
 	uint8_t data[196];
 
-	(void)state;
 	fake_device.psn_skew = 1;
 	script_proof(c, data);
 	script_response(c, data, sizeof(data));
@@ -292,7 +280,7 @@ static void response__psns_not_as_programmed__mismatch(void **state)
 }
 
 /* What follows the response, each call failing in turn. */
-static void response__each_call_fails_in_turn__failed_and_released(void **state)
+TEST(response__each_call_fails_in_turn__failed_and_released)
 {
 	unsigned k;
 
@@ -333,7 +321,7 @@ static void response__each_call_fails_in_turn__failed_and_released(void **state)
 
 /* The server's answer has come, and before it is acted on the server ends the connection: rdmacm does not know the id's state
  * any more. That is the server's doing, and another attempt may follow. */
-static void connect__server_gone_before_its_answer_is_taken__closed_by_peer(void **state)
+TEST(connect__server_gone_before_its_answer_is_taken__closed_by_peer)
 {
 	static const char *const calls[] = { "rdma_init_qp_attr", "rdma_establish" };
 
@@ -356,7 +344,7 @@ static void connect__server_gone_before_its_answer_is_taken__closed_by_peer(void
 
 /* ---- rejections ---- */
 
-static void rejected__by_the_server__its_code(void **state)
+TEST(rejected__by_the_server__its_code)
 {
 	static const uint16_t codes[] = { REFUSE_BAD_SESSION, REFUSE_BAD_HMAC, REFUSE_BAD_ADDRESS,
 					  REFUSE_NO_RESOURCES, REFUSE_INTERNAL };
@@ -373,7 +361,7 @@ static void rejected__by_the_server__its_code(void **state)
 	}
 }
 
-static void rejected__without_the_servers_words__the_cms_reason(void **state)
+TEST(rejected__without_the_servers_words__the_cms_reason)
 {
 	static const struct { int reason; uint8_t data[8]; uint8_t bytes; } cases[] = {
 		{ 8, { 0 }, 0 },				/* nobody listens */
@@ -393,7 +381,7 @@ static void rejected__without_the_servers_words__the_cms_reason(void **state)
 	}
 }
 
-static void disconnected__by_the_server__closed_by_peer(void **state)
+TEST(disconnected__by_the_server__closed_by_peer)
 {
 	static const struct { enum client_state at; enum stage stage; } cases[] = {
 		{ CLIENT_ST_FIRST_REPLY, STAGE_FIRST_REPLY }, { CLIENT_ST_LIVE, STAGE_TRAFFIC },
@@ -406,22 +394,20 @@ static void disconnected__by_the_server__closed_by_peer(void **state)
 	}
 }
 
-static void device_removed__context_is_broken(void **state)
+TEST(device_removed__context_is_broken)
 {
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
-	(void)state;
 	event(c, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 	assert_true(cli.ctx->pump.broken);
 }
 
 /* ---- messages ---- */
 
-static void messages__sent_and_answered__told_with_sequence_and_size(void **state)
+TEST(messages__sent_and_answered__told_with_sequence_and_size)
 {
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
-	(void)state;
 	for (uint64_t i = 1; i <= 20; i++) {
 		struct msg_header h;
 
@@ -451,7 +437,7 @@ static struct msg_tags *add_tags(struct client_conn *c)
 }
 
 /* Each is whole, and they take one credit. Then one by itself: the tags' order goes on. */
-static void seal__several_in_a_buffer__one_send_of_whole_messages(void **state)
+TEST(seal__several_in_a_buffer__one_send_of_whole_messages)
 {
 	static const uint32_t sizes[] = { 100, 36, 131 };
 	uint32_t buf, seed, at = 0, n;
@@ -460,7 +446,6 @@ static void seal__several_in_a_buffer__one_send_of_whole_messages(void **state)
 	struct msg_header h;
 	uint8_t *data;
 
-	(void)state;
 	tags = add_tags(c);
 	fake_posts_forget();
 	buf = ep_buf_get(cli.ctx->ep);
@@ -498,16 +483,15 @@ static void assert_bad_reply(struct client_conn *c)
 	assert_int_equal(cli.messages, 0);
 }
 
-static void reply__nothing_in_flight__bad_message(void **state)
+TEST(reply__nothing_in_flight__bad_message)
 {
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
-	(void)state;
 	assert_true(script_reply(c, 64, 1));
 	assert_bad_reply(c);
 }
 
-static void reply__bad_header__bad_message(void **state)
+TEST(reply__bad_header__bad_message)
 {
 	static const struct msg_header headers[] = {
 		{ MSG_ECHO, 0, 1, 64, 1 }, { (enum msg_type)9, 0, 1, 64, 1 }, { MSG_REPLY, 0, 1, 63, 1 },
@@ -528,11 +512,10 @@ static void reply__bad_header__bad_message(void **state)
 	}
 }
 
-static void completions__with_an_error__failed_with_its_status(void **state)
+TEST(completions__with_an_error__failed_with_its_status)
 {
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
-	(void)state;
 	client_rig_send(c, 300, 1);
 	fake_complete_sends(c->link.rc.qp, 9, IBV_WC_SUCCESS);
 	client_turn();
@@ -543,22 +526,20 @@ static void completions__with_an_error__failed_with_its_status(void **state)
 	client_assert_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR);
 }
 
-static void receive__with_an_error__failed_with_its_status(void **state)
+TEST(receive__with_an_error__failed_with_its_status)
 {
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
-	(void)state;
 	assert_true(fake_deliver_error(c->link.rc.qp, IBV_WC_LOC_LEN_ERR));
 	client_turn();
 	disconnected(c);
 	client_assert_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_LOC_LEN_ERR);
 }
 
-static void send__cannot_be_posted__failed(void **state)
+TEST(send__cannot_be_posted__failed)
 {
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 
-	(void)state;
 	fake_fail_next("ibv_post_send", ENOMEM);
 	client_rig_send(c, 64, 1);
 	disconnected(c);
@@ -586,7 +567,7 @@ static bool answer(struct client_conn *c, const struct msg_header *h)
 	return ok;
 }
 
-static void push__asked_for_and_answered__told_with_its_sequence(void **state)
+TEST(push__asked_for_and_answered__told_with_its_sequence)
 {
 	struct msg_header pushed = { .type = MSG_PUSHED, .credits = 1, .length = MSG_HEADER_BYTES, .sequence = 77 };
 	struct msg_header h;
@@ -594,7 +575,6 @@ static void push__asked_for_and_answered__told_with_its_sequence(void **state)
 	const uint32_t bytes = MSG_HEADER_BYTES + MSG_PUSH_BYTES;
 	struct client_conn *c;
 
-	(void)state;
 	c = live_with_window();
 	assert_int_equal(cli.hello.features, FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW);
 	assert_memory_equal(&cli.hello.window, &window, sizeof(window));
@@ -617,7 +597,7 @@ static void push__asked_for_and_answered__told_with_its_sequence(void **state)
 	assert_bad_reply(c);
 }
 
-static void push__no_buffer_or_cannot_be_posted__failed(void **state)
+TEST(push__no_buffer_or_cannot_be_posted__failed)
 {
 	struct msg_push push = { 0, 0, 1 };
 	struct client_conn *c;
@@ -641,13 +621,12 @@ static void push__no_buffer_or_cannot_be_posted__failed(void **state)
 
 /* ---- one-sided ---- */
 
-static void one_sided__within_the_region__posted_there(void **state)
+TEST(one_sided__within_the_region__posted_there)
 {
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 	struct client_counts before, after;
 	uint32_t buf;
 
-	(void)state;
 	client_get_counts(cli.ctx, &before);
 	buf = ep_buf_get(cli.ctx->ep);
 	assert_int_equal(client_rig_rma(c, IBV_WR_RDMA_WRITE, buf, 96, 4000), 0);
@@ -665,7 +644,7 @@ static void one_sided__within_the_region__posted_there(void **state)
 	ep_buf_put(cli.ctx->ep, buf);
 }
 
-static void one_sided__outside_the_region__einval(void **state)
+TEST(one_sided__outside_the_region__einval)
 {
 	static const struct { uint32_t bytes; uint64_t offset; } cases[] = {
 		{ 97, 4000 }, { 1, 4096 }, { 0, 4097 }, { 1, UINT64_MAX }, { 2, UINT64_MAX - 1 },
@@ -674,7 +653,6 @@ static void one_sided__outside_the_region__einval(void **state)
 	struct client_conn *c = client_at(CLIENT_ST_LIVE);
 	uint32_t n;
 
-	(void)state;
 	fake_posts_forget();
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
 		assert_int_equal(
@@ -684,11 +662,10 @@ static void one_sided__outside_the_region__einval(void **state)
 	assert_int_equal(n, 0);
 }
 
-static void one_sided__no_region_or_not_live__refused(void **state)
+TEST(one_sided__no_region_or_not_live__refused)
 {
 	struct client_conn *c;
 
-	(void)state;
 	cli.cfg.region = false;
 	c = client_at(CLIENT_ST_LIVE);
 	assert_int_equal(client_rig_rma(c, IBV_WR_RDMA_READ, 0, 0, 0), -EINVAL);
@@ -696,46 +673,5 @@ static void one_sided__no_region_or_not_live__refused(void **state)
 	assert_int_equal(client_rig_rma(c, IBV_WR_RDMA_READ, 0, 0, 0), -ENOTCONN);
 }
 
-#define RDMA_TEST(f) cmocka_unit_test_setup_teardown(f, client_rig_init, client_rig_stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RDMA_TEST(resolve__after_the_grant__from_the_device_to_the_granted_address),
-		RDMA_TEST(resolve__calls_fail__errno_of_that_stage),
-		RDMA_TEST(resolve__error_events__their_status),
-		RDMA_TEST(resolve__through_another_device__no_device),
-		RDMA_TEST(event__not_of_this_state__ignored),
-		RDMA_TEST(connect__route_resolved__request_with_proof),
-		RDMA_TEST(connect__traffic_class__told_before_the_address_is_resolved),
-		RDMA_TEST(connect__no_traffic_class__left_as_it_is),
-		RDMA_TEST(response__right_proof__agreed_psns_and_first_message),
-		RDMA_TEST(response__proof_checked__keys_wiped),
-		RDMA_TEST(response__any_part_of_the_proof_wrong__bad_proof),
-		RDMA_TEST(response__proof_for_another_qp__bad_proof),
-		RDMA_TEST(response__our_own_proof__bad_proof),
-		RDMA_TEST(response__no_private_data__bad_proof),
-		RDMA_TEST(response__psns_not_as_programmed__mismatch),
-		RDMA_TEST(response__each_call_fails_in_turn__failed_and_released),
-		RDMA_TEST(connect__server_gone_before_its_answer_is_taken__closed_by_peer),
-		RDMA_TEST(rejected__by_the_server__its_code),
-		RDMA_TEST(rejected__without_the_servers_words__the_cms_reason),
-		RDMA_TEST(disconnected__by_the_server__closed_by_peer),
-		RDMA_TEST(device_removed__context_is_broken),
-		RDMA_TEST(messages__sent_and_answered__told_with_sequence_and_size),
-		RDMA_TEST(seal__several_in_a_buffer__one_send_of_whole_messages),
-		RDMA_TEST(reply__nothing_in_flight__bad_message),
-		RDMA_TEST(reply__bad_header__bad_message),
-		RDMA_TEST(completions__with_an_error__failed_with_its_status),
-		RDMA_TEST(receive__with_an_error__failed_with_its_status),
-		RDMA_TEST(send__cannot_be_posted__failed),
-		RDMA_TEST(push__asked_for_and_answered__told_with_its_sequence),
-		RDMA_TEST(push__no_buffer_or_cannot_be_posted__failed),
-		RDMA_TEST(one_sided__within_the_region__posted_there),
-		RDMA_TEST(one_sided__outside_the_region__einval),
-		RDMA_TEST(one_sided__no_region_or_not_live__refused),
-	};
-
-	return cmocka_run_group_tests_name("client_rdma", tests, client_rig_group_setup,
-					   client_rig_group_teardown);
-}
+TEST_EACH(client_rig_init, client_rig_stop)
+TEST_GROUP(client_rig_group_setup, client_rig_group_teardown)

@@ -56,11 +56,10 @@ static void new_server_keys(void)
 	assert_int_equal(tls_ctx_new(&tls, &cli.server_ctx, err, sizeof(err)), 0);
 }
 
-static void session__first_connection__asked_for_and_kept(void **state)
+TEST(session__first_connection__asked_for_and_kept)
 {
 	struct client_conn *c = client_at(CLIENT_ST_PSN_EXCHANGE);
 
-	(void)state;
 	assert_int_equal(cli.hello.features, FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET);
 	assert_false(c->resumed);
 	assert_null(kept);
@@ -72,9 +71,8 @@ static void session__first_connection__asked_for_and_kept(void **state)
 }
 
 /* Each brings the session of the next. The proofs hold, so the keys of a resumed session agree too. */
-static void session__later_connections__resumed_with_the_newest(void **state)
+TEST(session__later_connections__resumed_with_the_newest)
 {
-	(void)state;
 	end(client_at(CLIENT_ST_LIVE));
 	for (int i = 0; i < 4; i++) {
 		struct tls_session *before = kept;
@@ -91,11 +89,10 @@ static void session__later_connections__resumed_with_the_newest(void **state)
 	}
 }
 
-static void session__flag__of_the_connection_and_not_of_the_one_before(void **state)
+TEST(session__flag__of_the_connection_and_not_of_the_one_before)
 {
 	struct client_conn *c;
 
-	(void)state;
 	end(client_at(CLIENT_ST_LIVE));
 	c = client_at(CLIENT_ST_LIVE);
 	assert_true(c->resumed);
@@ -107,12 +104,11 @@ static void session__flag__of_the_connection_and_not_of_the_one_before(void **st
 	end(c);
 }
 
-static void session__of_two_users__each_its_own(void **state)
+TEST(session__of_two_users__each_its_own)
 {
 	struct tls_session *first, *other = NULL;
 	struct client_conn *c;
 
-	(void)state;
 	end(client_at(CLIENT_ST_LIVE));
 	first = kept;
 	cli.session = &other;
@@ -128,12 +124,11 @@ static void session__of_two_users__each_its_own(void **state)
 	tls_session_free(other);
 }
 
-static void session__server_sends_no_ticket__the_old_one_stays(void **state)
+TEST(session__server_sends_no_ticket__the_old_one_stays)
 {
 	struct tls_session *before;
 	struct client_conn *c;
 
-	(void)state;
 	client_rig_start();
 	for (int i = 0; i < 2; i++) {
 		before = kept;
@@ -149,11 +144,10 @@ static void session__server_sends_no_ticket__the_old_one_stays(void **state)
 	}
 }
 
-static void session__context_does_not_ask__neither_sent_nor_kept(void **state)
+TEST(session__context_does_not_ask__neither_sent_nor_kept)
 {
 	struct client_conn *c;
 
-	(void)state;
 	cli.cfg.resume = false;
 	c = client_at(CLIENT_ST_PSN_EXCHANGE);
 	assert_int_equal(cli.hello.features, FRAME_FEATURE_REGION);
@@ -166,11 +160,10 @@ static void session__context_does_not_ask__neither_sent_nor_kept(void **state)
 	assert_false(c->resumed);
 }
 
-static void session__user_has_no_place_for_it__dropped(void **state)
+TEST(session__user_has_no_place_for_it__dropped)
 {
 	struct client_conn *c;
 
-	(void)state;
 	cli.session = NULL;
 	c = client_at(CLIENT_ST_LIVE);
 	assert_true(cli.grant.features & FRAME_FEATURE_TICKET);
@@ -179,12 +172,11 @@ static void session__user_has_no_place_for_it__dropped(void **state)
 	assert_false(c->resumed);
 }
 
-static void session__server_lost_its_keys__full_handshake_and_a_new_one(void **state)
+TEST(session__server_lost_its_keys__full_handshake_and_a_new_one)
 {
 	struct tls_session *before;
 	struct client_conn *c;
 
-	(void)state;
 	end(client_at(CLIENT_ST_LIVE));
 	before = kept;
 	new_server_keys();
@@ -198,9 +190,8 @@ static void session__server_lost_its_keys__full_handshake_and_a_new_one(void **s
 }
 
 /* Wherever it ends, what is at the user's place is the user's and may be offered. */
-static void session__connection_ends_in_each_state__still_the_users(void **state)
+TEST(session__connection_ends_in_each_state__still_the_users)
 {
-	(void)state;
 	end(client_at(CLIENT_ST_LIVE));
 	for (enum client_state st = CLIENT_ST_TLS_HANDSHAKE; st <= CLIENT_ST_LIVE; st++) {
 		struct tls_session *before = kept;
@@ -216,13 +207,12 @@ static void session__connection_ends_in_each_state__still_the_users(void **state
 	}
 }
 
-static void session__refused__still_the_users(void **state)
+TEST(session__refused__still_the_users)
 {
 	struct tls_session *before;
 	uint8_t buf[FRAME_REFUSE_BYTES_MAX];
 	struct client_conn *c;
 
-	(void)state;
 	end(client_at(CLIENT_ST_LIVE));
 	before = kept;
 	c = client_at(CLIENT_ST_PSN_EXCHANGE);
@@ -239,12 +229,11 @@ static void session__refused__still_the_users(void **state)
 }
 
 /* A ticket that came before another draw of the PSN is not lost. */
-static void session__psn_conflict_first__kept_with_the_grant(void **state)
+TEST(session__psn_conflict_first__kept_with_the_grant)
 {
 	uint8_t buf[FRAME_REFUSE_BYTES_MAX];
 	struct client_conn *c = client_at(CLIENT_ST_PSN_EXCHANGE);
 
-	(void)state;
 	assert_int_equal(tls_send_ticket(cli.tls), 0);
 	script_send(buf, frame_encode_refuse(REFUSE_PSN_CONFLICT, "draw another", buf));
 	assert_true(script_read_hello());
@@ -256,7 +245,7 @@ static void session__psn_conflict_first__kept_with_the_grant(void **state)
 	assert_non_null(kept);
 }
 
-static void ctx_free__sessions_kept__outlive_it(void **state)
+TEST(ctx_free__sessions_kept__outlive_it)
 {
 	struct client_conn *c;
 
@@ -265,28 +254,7 @@ static void ctx_free__sessions_kept__outlive_it(void **state)
 	cli.ctx = NULL;
 	c = client_at(CLIENT_ST_PSN_EXCHANGE);
 	assert_true(c->resumed);
-	(void)state;
 }
 
-#define SESSION_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SESSION_TEST(session__first_connection__asked_for_and_kept),
-		SESSION_TEST(session__later_connections__resumed_with_the_newest),
-		SESSION_TEST(session__flag__of_the_connection_and_not_of_the_one_before),
-		SESSION_TEST(session__of_two_users__each_its_own),
-		SESSION_TEST(session__server_sends_no_ticket__the_old_one_stays),
-		SESSION_TEST(session__context_does_not_ask__neither_sent_nor_kept),
-		SESSION_TEST(session__user_has_no_place_for_it__dropped),
-		SESSION_TEST(session__server_lost_its_keys__full_handshake_and_a_new_one),
-		SESSION_TEST(session__connection_ends_in_each_state__still_the_users),
-		SESSION_TEST(session__refused__still_the_users),
-		SESSION_TEST(session__psn_conflict_first__kept_with_the_grant),
-		SESSION_TEST(ctx_free__sessions_kept__outlive_it),
-	};
-
-	return cmocka_run_group_tests_name("client_session", tests, client_rig_group_setup,
-					   client_rig_group_teardown);
-}
+TEST_EACH(set_up, tear_down)
+TEST_GROUP(client_rig_group_setup, client_rig_group_teardown)

@@ -151,13 +151,12 @@ static struct client_conn *live_over_tcp(void)
 	return c;
 }
 
-static void tcp__to_live_and_closed__server_closes_first(void **state)
+TEST(tcp__to_live_and_closed__server_closes_first)
 {
 	struct client_conn *c = live_over_tcp();
 	uint8_t bytes[256];
 	struct record r;
 
-	(void)state;
 	assert_true(c->stage_ns[STAGE_SOCKET_CONNECT] > 0);
 	assert_int_equal(c->stage_ns[STAGE_RDMA_CONNECT], 0);
 	client_rig_send(c, 100, 5);
@@ -181,11 +180,10 @@ static void tcp__to_live_and_closed__server_closes_first(void **state)
 	client_assert_all_back();
 }
 
-static void tcp__server_does_not_close__closed_after_the_deadline(void **state)
+TEST(tcp__server_does_not_close__closed_after_the_deadline)
 {
 	struct client_conn *c = live_over_tcp();
 
-	(void)state;
 	client_close(c);
 	client_expire(c);
 	client_until(cli.closed == 1);
@@ -193,9 +191,8 @@ static void tcp__server_does_not_close__closed_after_the_deadline(void **state)
 	client_assert_all_back();
 }
 
-static void tcp__server_closes_a_live_connection__closed_by_peer(void **state)
+TEST(tcp__server_closes_a_live_connection__closed_by_peer)
 {
-	(void)state;
 	live_over_tcp();
 	close(data_fd);
 	data_fd = -1;
@@ -215,13 +212,12 @@ static size_t pushed(uint8_t *out, uint32_t bytes, uint64_t sequence)
 	return RECORD_HEADER_BYTES + MSG_HEADER_BYTES + bytes;
 }
 
-static void tcp__push__the_bytes_behind_the_answer(void **state)
+TEST(tcp__push__the_bytes_behind_the_answer)
 {
 	struct client_conn *c = live_over_tcp();
 	uint8_t bytes[512];
 	struct msg_push push;
 
-	(void)state;
 	client_push(c, &(struct msg_push){ .bytes = 300 }, 77);
 	assert_int_equal(client_in_flight(c), 1);
 	take(bytes, RECORD_HEADER_BYTES + MSG_HEADER_BYTES + MSG_PUSH_BYTES);
@@ -238,30 +234,27 @@ static void tcp__push__the_bytes_behind_the_answer(void **state)
 	assert_int_equal(cli.pushed, 1);
 }
 
-static void tcp__goodbye__draining(void **state)
+TEST(tcp__goodbye__draining)
 {
 	uint8_t bytes[256];
 
-	(void)state;
 	live_over_tcp();
 	give(bytes, message(bytes, MSG_GOODBYE, MSG_HEADER_BYTES, REFUSE_DRAINING));
 	client_assert_failed(STAGE_TRAFFIC, FAIL_CLOSED, REFUSE_DRAINING);
 	assert_int_equal(cli.draining, 1);
 }
 
-static void tcp__wrong_proof__refused_by_the_client(void **state)
+TEST(tcp__wrong_proof__refused_by_the_client)
 {
-	(void)state;
 	proven();
 	answer(1);
 	client_assert_failed(STAGE_SOCKET_CONNECT, FAIL_PROTOCOL, PROTO_BAD_PROOF);
 }
 
-static void tcp__rejected__with_the_code(void **state)
+TEST(tcp__rejected__with_the_code)
 {
 	uint8_t bytes[RECORD_HEADER_BYTES + PDATA_REJECT_BYTES];
 
-	(void)state;
 	proven();
 	record_encode(&(struct record){ .kind = RECORD_REJECT, .bytes = PDATA_REJECT_BYTES }, bytes);
 	pdata_encode_reject(REFUSE_BAD_SESSION, bytes + RECORD_HEADER_BYTES);
@@ -269,17 +262,16 @@ static void tcp__rejected__with_the_code(void **state)
 	client_assert_failed(STAGE_SOCKET_CONNECT, FAIL_REFUSED, REFUSE_BAD_SESSION);
 }
 
-static void tcp__messages_in_the_place_of_a_proof__bad_proof(void **state)
+TEST(tcp__messages_in_the_place_of_a_proof__bad_proof)
 {
 	uint8_t bytes[256];
 
-	(void)state;
 	proven();
 	give(bytes, message(bytes, MSG_REPLY, 52, 0));
 	client_assert_failed(STAGE_SOCKET_CONNECT, FAIL_PROTOCOL, PROTO_BAD_PROOF);
 }
 
-static void tcp__proof_or_bye_when_live__bad_frame(void **state)
+TEST(tcp__proof_or_bye_when_live__bad_frame)
 {
 	static const enum record_kind kinds[] = { RECORD_PROOF, RECORD_REJECT, RECORD_BYE };
 
@@ -297,11 +289,10 @@ static void tcp__proof_or_bye_when_live__bad_frame(void **state)
 	}
 }
 
-static void tcp__nobody_listens__the_errno(void **state)
+TEST(tcp__nobody_listens__the_errno)
 {
 	struct client_conn *c;
 
-	(void)state;
 	cli.cfg.transport = TRANSPORT_TCP;
 	cli.cfg.region = false;
 	c = client_at(CLIENT_ST_PSN_EXCHANGE);
@@ -313,11 +304,10 @@ static void tcp__nobody_listens__the_errno(void **state)
 	client_assert_failed(STAGE_SOCKET_CONNECT, FAIL_ERRNO, ECONNREFUSED);
 }
 
-static void tcp__no_answer__timeout(void **state)
+TEST(tcp__no_answer__timeout)
 {
 	struct client_conn *c = proven();
 
-	(void)state;
 	client_expire(c);
 	client_assert_failed(STAGE_SOCKET_CONNECT, FAIL_TIMEOUT, 0);
 }
@@ -335,13 +325,12 @@ static void take_over_tls(uint8_t *out, size_t n)
 	assert_int_equal(have, n);
 }
 
-static void tls__to_live_and_closed__on_the_same_connection(void **state)
+TEST(tls__to_live_and_closed__on_the_same_connection)
 {
 	struct client_conn *c = granted(TRANSPORT_TLS);
 	uint8_t bytes[256];
 	struct record r;
 
-	(void)state;
 	client_until(c->state == CLIENT_ST_FIRST_REPLY);
 	take_over_tls(bytes, RECORD_HEADER_BYTES + MSG_HEADER_BYTES);
 	script_send(bytes, message(bytes, MSG_REPLY, MSG_HEADER_BYTES, 0));
@@ -357,9 +346,8 @@ static void tls__to_live_and_closed__on_the_same_connection(void **state)
 	client_assert_all_back();
 }
 
-static void tls__no_first_message__live_with_the_grant(void **state)
+TEST(tls__no_first_message__live_with_the_grant)
 {
-	(void)state;
 	cli.cfg.no_first_message = true;
 	granted(TRANSPORT_TLS);
 	client_until(cli.live == 1);
@@ -367,7 +355,7 @@ static void tls__no_first_message__live_with_the_grant(void **state)
 	client_assert_failed(STAGE_TRAFFIC, FAIL_CLOSED, 0);
 }
 
-static void grant__names_another_host__no_connection_is_made_to_it(void **state)
+TEST(grant__names_another_host__no_connection_is_made_to_it)
 {
 	granted_at("127.0.0.2", TRANSPORT_TCP);
 	client_assert_failed(STAGE_PSN_EXCHANGE, FAIL_PROTOCOL, PROTO_REDIRECTED);
@@ -380,26 +368,5 @@ static void grant__names_another_host__no_connection_is_made_to_it(void **state)
 	client_assert_failed(STAGE_TRAFFIC, FAIL_CLOSED, 0);
 }
 
-#define SOCKET_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SOCKET_TEST(tcp__to_live_and_closed__server_closes_first),
-		SOCKET_TEST(tcp__server_does_not_close__closed_after_the_deadline),
-		SOCKET_TEST(tcp__server_closes_a_live_connection__closed_by_peer),
-		SOCKET_TEST(tcp__push__the_bytes_behind_the_answer),
-		SOCKET_TEST(tcp__goodbye__draining),
-		SOCKET_TEST(tcp__wrong_proof__refused_by_the_client),
-		SOCKET_TEST(tcp__rejected__with_the_code),
-		SOCKET_TEST(tcp__messages_in_the_place_of_a_proof__bad_proof),
-		SOCKET_TEST(tcp__proof_or_bye_when_live__bad_frame),
-		SOCKET_TEST(tcp__nobody_listens__the_errno),
-		SOCKET_TEST(tcp__no_answer__timeout),
-		SOCKET_TEST(tls__to_live_and_closed__on_the_same_connection),
-		SOCKET_TEST(tls__no_first_message__live_with_the_grant),
-		SOCKET_TEST(grant__names_another_host__no_connection_is_made_to_it),
-	};
-
-	return cmocka_run_group_tests_name("client_socket", tests, client_rig_group_setup, client_rig_group_teardown);
-}
+TEST_EACH(set_up, tear_down)
+TEST_GROUP(client_rig_group_setup, client_rig_group_teardown)

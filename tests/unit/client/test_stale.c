@@ -41,7 +41,7 @@ static void begins_again(struct client_conn *c)
 	assert_int_equal(fake_cm_ids(), 0);
 }
 
-static void stale__rejected__live_with_another_queue_pair(void **state)
+TEST(stale__rejected__live_with_another_queue_pair)
 {
 	for (size_t i = 0; i < N_ELEMENTS(rejects); i++) {
 		struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
@@ -66,7 +66,7 @@ static void stale__rejected__live_with_another_queue_pair(void **state)
 	}
 }
 
-static void stale__each_time__given_up_after_eight_more(void **state)
+TEST(stale__each_time__given_up_after_eight_more)
 {
 	static const struct { enum fail_kind kind; int code; } told[] = {
 		{ FAIL_CM_STATUS, FAIL_CM_STALE }, { FAIL_REFUSED, REFUSE_STALE },
@@ -88,7 +88,7 @@ static void stale__each_time__given_up_after_eight_more(void **state)
 }
 
 /* The number that the server's kernel knows is not used again: its queue pair is destroyed after its rest. */
-static void stale__own_number__destroyed_after_its_rest(void **state)
+TEST(stale__own_number__destroyed_after_its_rest)
 {
 	struct client_conn *c;
 	uint32_t qpn;
@@ -112,12 +112,11 @@ static void stale__own_number__destroyed_after_its_rest(void **state)
 }
 
 /* A server that does not answer the disconnect may still know the number. */
-static void close__unanswered__number_is_not_used_again(void **state)
+TEST(close__unanswered__number_is_not_used_again)
 {
 	struct client_conn *c;
 	uint32_t qpn;
 
-	(void)state;
 	cli.cfg.region = false;
 	c = client_at(CLIENT_ST_LIVE);
 	qpn = rc_qpn(&c->link.rc);
@@ -128,11 +127,10 @@ static void close__unanswered__number_is_not_used_again(void **state)
 	assert_null(fake_qp_of(qpn));
 }
 
-static void stale__closed_before_it_begins_again__over(void **state)
+TEST(stale__closed_before_it_begins_again__over)
 {
 	struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
 
-	(void)state;
 	reject_by_the_cm(c);
 	for (int i = 0; i < 200 && c->state == CLIENT_ST_RDMA_CONNECT; i++)
 		client_on_cm_event(cli.ctx, &(struct cm_event){ .type = CM_REJECTED, .context = c,
@@ -144,11 +142,10 @@ static void stale__closed_before_it_begins_again__over(void **state)
 	client_assert_all_back();
 }
 
-static void stale__failed_by_its_user_before_it_begins_again__that_failure(void **state)
+TEST(stale__failed_by_its_user_before_it_begins_again__that_failure)
 {
 	struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
 
-	(void)state;
 	client_on_cm_event(cli.ctx, &(struct cm_event){ .type = CM_REJECTED, .context = c, .status = FAIL_CM_STALE });
 	assert_true(c->again);
 	client_fail(c, FAIL_TIMEOUT, 0);
@@ -156,11 +153,10 @@ static void stale__failed_by_its_user_before_it_begins_again__that_failure(void 
 }
 
 /* What the second attempt meets ends the connection as it would the first. */
-static void stale__server_gone_then__its_failure(void **state)
+TEST(stale__server_gone_then__its_failure)
 {
 	struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);
 
-	(void)state;
 	reject_by_the_cm(c);
 	begins_again(c);
 	client_drive(c, CLIENT_ST_ROUTE_RESOLVE);
@@ -168,19 +164,5 @@ static void stale__server_gone_then__its_failure(void **state)
 	client_assert_failed(STAGE_ROUTE_RESOLVE, FAIL_CM_STATUS, -ETIMEDOUT);
 }
 
-#define STALE_TEST(f) cmocka_unit_test_setup_teardown(f, client_rig_init, client_rig_stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		STALE_TEST(stale__rejected__live_with_another_queue_pair),
-		STALE_TEST(stale__each_time__given_up_after_eight_more),
-		STALE_TEST(stale__own_number__destroyed_after_its_rest),
-		STALE_TEST(close__unanswered__number_is_not_used_again),
-		STALE_TEST(stale__closed_before_it_begins_again__over),
-		STALE_TEST(stale__failed_by_its_user_before_it_begins_again__that_failure),
-		STALE_TEST(stale__server_gone_then__its_failure),
-	};
-
-	return cmocka_run_group_tests_name("stale", tests, client_rig_group_setup, client_rig_group_teardown);
-}
+TEST_EACH(client_rig_init, client_rig_stop)
+TEST_GROUP(client_rig_group_setup, client_rig_group_teardown)

@@ -1,4 +1,4 @@
-/* cmocka with the headers it needs first, and what nearly every unit test uses. */
+/* cmocka with the headers it needs first, tests that register themselves, and what nearly every unit test uses. unit.c has main. */
 #ifndef RAMPART_TESTS_UNIT_UNIT_H
 #define RAMPART_TESTS_UNIT_UNIT_H
 
@@ -11,6 +11,36 @@
 #include <cmocka.h>
 
 #define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Registers `n` tests, which run in the order of their lines. `t` and what it points to stay valid. */
+void unit_register(const struct CMUnitTest *t, size_t n, int line);
+/* What runs before and after each TEST of the program, and before and after all of its tests. */
+void unit_set_each(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+void unit_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+
+/* Runs before main. */
+#define UNIT_BEFORE_MAIN(id, call)						\
+	static void id(void) __attribute__((constructor));			\
+	static void id(void)							\
+	{									\
+		call;								\
+	}
+
+/* Registers an array of tests, for those that share a function or have parameters. */
+#define TEST_TABLE(array) UNIT_BEFORE_MAIN(register_##array, unit_register(array, N_ELEMENTS(array), __LINE__))
+
+/* Defines a test: TEST(subject__condition__outcome) { ... }. It may use `state`, as cmocka's tests do. */
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+#define TEST_WITH(name, set_up, tear_down) TEST_CASES(name, { #name, name, set_up, tear_down, NULL })
+/* Defines a test that is run once for each of these CMUnitTests. */
+#define TEST_CASES(name, ...)							\
+	static void name(void **state);						\
+	static const struct CMUnitTest tests_of_##name[] = { __VA_ARGS__ };	\
+	TEST_TABLE(tests_of_##name)						\
+	static void name(void **state __attribute__((unused)))
+
+#define TEST_EACH(set_up, tear_down) UNIT_BEFORE_MAIN(set_each, unit_set_each(set_up, tear_down))
+#define TEST_GROUP(set_up, tear_down) UNIT_BEFORE_MAIN(set_group, unit_set_group(set_up, tear_down))
 
 /* A repeatable random number (xorshift64*, Marsaglia); *state must not be 0. */
 static inline uint64_t unit_random(uint64_t *state)

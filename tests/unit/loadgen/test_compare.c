@@ -55,9 +55,8 @@ static void assert_refused(const char *arguments, const char *beginning)
 		fail_msg("'%s' does not begin with '%s'", err, beginning);
 }
 
-static void compare__values__a_configuration_each(void **state)
+TEST(compare__values__a_configuration_each)
 {
-	(void)state;
 	assert_int_equal(parse("--steps 3 --compare inline=off,auto,512 --message-size 64,128"), 0);
 	assert_string_equal(a.title, "inline");
 	assert_int_equal(a.n, 3);
@@ -71,44 +70,39 @@ static void compare__values__a_configuration_each(void **state)
 	}
 }
 
-static void compare__equals_sign_and_other_options__taken(void **state)
+TEST(compare__equals_sign_and_other_options__taken)
 {
-	(void)state;
 	assert_int_equal(parse("--compare=poll=event,busy --steps=2 --repeat 7"), 0);
 	assert_int_equal(a.n, 2);
 	assert_int_not_equal(a.v[0].cfg.poll, a.v[1].cfg.poll);
 	assert_int_equal(a.v[1].cfg.repeat, 1);
 }
 
-static void compare__flag__off_and_on(void **state)
+TEST(compare__flag__off_and_on)
 {
-	(void)state;
 	assert_int_equal(parse("--compare message-auth=off,on"), 0);
 	assert_false(a.v[0].cfg.message_auth);
 	assert_true(a.v[1].cfg.message_auth);
 	assert_refused("--compare message-auth=off,yes", "--compare: message-auth=yes: ");
 }
 
-static void compare__coalesce__with_small_only(void **state)
+TEST(compare__coalesce__with_small_only)
 {
-	(void)state;
 	assert_int_equal(parse("--workload small --compare coalesce=1,16"), 0);
 	assert_int_equal(a.v[0].cfg.coalesce, 1);
 	assert_int_equal(a.v[1].cfg.coalesce, 16);
 	assert_refused("--compare coalesce=1,16", "--compare: --coalesce: goes with");
 }
 
-static void compare__workloads__each_with_its_own_defaults(void **state)
+TEST(compare__workloads__each_with_its_own_defaults)
 {
-	(void)state;
 	assert_int_equal(parse("--compare workload=echo,small"), 0);
 	assert_int_equal(a.v[0].cfg.inflight, 1);
 	assert_int_equal(a.v[1].cfg.inflight, 64);
 }
 
-static void compare__bad__refused_with_what_is_wrong(void **state)
+TEST(compare__bad__refused_with_what_is_wrong)
 {
-	(void)state;
 	assert_refused("--compare inline", "--compare: 'inline' is not allowed");
 	assert_refused("--compare inline=off", "--compare: 'inline=off' is not allowed");
 	assert_refused("--compare inline=off,,auto", "--compare: 'inline=off,,auto' is not allowed");
@@ -129,12 +123,11 @@ static void compare__bad__refused_with_what_is_wrong(void **state)
 	assert_refused("--message-size 16 --compare workload=echo,atomic", "--compare: --message-size: 16 is not allowed");
 }
 
-static void compare__several_keys__all_combinations(void **state)
+TEST(compare__several_keys__all_combinations)
 {
 	static const char *const names[] = { "inline=off,post-list=1", "inline=off,post-list=16", "inline=auto,post-list=1",
 					     "inline=auto,post-list=16" };
 
-	(void)state;
 	assert_int_equal(parse("--compare inline=off,auto --steps 3 --compare=post-list=1,16"), 0);
 	assert_int_equal(a.n, 4);
 	assert_string_equal(a.title, "inline-post-list");
@@ -153,9 +146,8 @@ static void compare__several_keys__all_combinations(void **state)
 	assert_int_equal(parse("--compare post-list=1,2 --repeat 100"), 0);
 }
 
-static void compare__sets__several_options_at_once(void **state)
+TEST(compare__sets__several_options_at_once)
 {
-	(void)state;
 	assert_int_equal(parse("--compare-set none:inline=off,post-list=1 --compare-set all:inline=auto,post-list=16,poll=busy "
 			       "--compare-set as-it-is"), 0);
 	assert_int_equal(a.n, 3);
@@ -182,9 +174,8 @@ static void compare__sets__several_options_at_once(void **state)
 	assert_refused("--compare-set a:inline=off --compare-set b: --compare inline=off,auto", "--compare-set: inline is set");
 }
 
-static void compare__list_as_a_value__plus_is_a_comma(void **state)
+TEST(compare__list_as_a_value__plus_is_a_comma)
 {
-	(void)state;
 	assert_int_equal(parse("--workload large --compare device=rxe0,rxe0+rxe1"), 0);
 	assert_int_equal(a.v[0].cfg.n_rails, 1);
 	assert_int_equal(a.v[1].cfg.n_rails, 2);
@@ -260,12 +251,11 @@ static const json_t *row_of(const json_t *rows, const char *metric)
 	return NULL;
 }
 
-static void run__rounds__in_turn_and_judged_by_their_ratios(void **state)
+TEST_WITH(run__rounds__in_turn_and_judged_by_their_ratios, report_rig_set_up, report_rig_tear_down)
 {
 	json_t *o, *point;
 	const json_t *row;
 
-	(void)state;
 	failing_run = 0;
 	assert_int_equal(run_comparison("--compare inline=off,auto --quiet --output results"), EXIT_CRITERION);
 	assert_string_equal(ran, "1-1 1-2 2-2 2-1 3-1 3-2 4-2 4-1 5-1 5-2 ");
@@ -293,11 +283,10 @@ static void run__rounds__in_turn_and_judged_by_their_ratios(void **state)
 	json_decref(o);
 }
 
-static void run__a_run_that_cannot_be__its_round_does_not_count(void **state)
+TEST_WITH(run__a_run_that_cannot_be__its_round_does_not_count, report_rig_set_up, report_rig_tear_down)
 {
 	json_t *o;
 
-	(void)state;
 	failing_run = 4;
 	assert_int_equal(run_comparison("--compare inline=off,auto --quiet --output results"), EXIT_ENVIRONMENT);
 	assert_string_equal(ran, "1-1 1-2 2-2 2-1 ");
@@ -306,25 +295,4 @@ static void run__a_run_that_cannot_be__its_round_does_not_count(void **state)
 	assert_string_equal(json_text_at(json_array_get(json_at(json_array_get(json_at(json_array_get(json_at(o, "points"), 0),
 		"candidates"), 0), "rows"), 0), "verdict"), "unknown");
 	json_decref(o);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(compare__values__a_configuration_each),
-		cmocka_unit_test(compare__equals_sign_and_other_options__taken),
-		cmocka_unit_test(compare__flag__off_and_on),
-		cmocka_unit_test(compare__coalesce__with_small_only),
-		cmocka_unit_test(compare__workloads__each_with_its_own_defaults),
-		cmocka_unit_test(compare__bad__refused_with_what_is_wrong),
-		cmocka_unit_test(compare__several_keys__all_combinations),
-		cmocka_unit_test(compare__sets__several_options_at_once),
-		cmocka_unit_test(compare__list_as_a_value__plus_is_a_comma),
-		cmocka_unit_test_setup_teardown(run__rounds__in_turn_and_judged_by_their_ratios, report_rig_set_up,
-						report_rig_tear_down),
-		cmocka_unit_test_setup_teardown(run__a_run_that_cannot_be__its_round_does_not_count, report_rig_set_up,
-						report_rig_tear_down),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_compare", tests, NULL, NULL);
 }

@@ -93,22 +93,19 @@ static json_t *environment(const char *device, bool software, bool vm, bool emul
 			 "is_virtual_machine", vm, "is_emulated_cpu", emulated, "accelerator", accelerator);
 }
 
-static void describe__hardware__nothing_to_excuse(void **state)
+TEST(describe__hardware__nothing_to_excuse)
 {
-	(void)state;
 	assert_described(environment("mlx5_0", false, false, false, NULL), "RDMA device mlx5_0");
 }
 
-static void describe__rxe_native__no_hardware_figures(void **state)
+TEST(describe__rxe_native__no_hardware_figures)
 {
-	(void)state;
 	assert_described(environment("rxe0", true, false, false, NULL),
 			 "software RDMA device rxe0: not hardware figures");
 }
 
-static void describe__rxe_in_tcg_vm__emulated_cpu_named(void **state)
+TEST(describe__rxe_in_tcg_vm__emulated_cpu_named)
 {
-	(void)state;
 	assert_described(environment("rxe0", true, true, true, "tcg"),
 			 "software RDMA device rxe0, in a virtual machine, CPU emulated in software (tcg): "
 			 "not hardware figures");
@@ -117,18 +114,16 @@ static void describe__rxe_in_tcg_vm__emulated_cpu_named(void **state)
 			 "not hardware figures");
 }
 
-static void describe__kvm__virtual_machine_but_no_emulation(void **state)
+TEST(describe__kvm__virtual_machine_but_no_emulation)
 {
-	(void)state;
 	assert_described(environment("rxe0", true, true, false, "kvm"),
 			 "software RDMA device rxe0, in a virtual machine: not hardware figures");
 	assert_described(environment("mlx5_1", false, true, false, "kvm"),
 			 "RDMA device mlx5_1, in a virtual machine");
 }
 
-static void describe__no_device_or_unknown__said(void **state)
+TEST(describe__no_device_or_unknown__said)
 {
-	(void)state;
 	assert_described(json_pack("{s:n, s:b}", "rdma_device", "is_virtual_machine", 0), "no RDMA device in use");
 	assert_described(json_object(), "RDMA device ?");
 }
@@ -188,9 +183,8 @@ static int enter_here(void)
 	return environment_enter(&c, 1, argv, err, sizeof(err));
 }
 
-static void enter__native_or_device_or_server__stays(void **state)
+TEST(enter__native_or_device_or_server__stays)
 {
-	(void)state;
 	c.environment = ENVIRONMENT_NATIVE;
 	assert_int_equal(enter_here(), 0);
 	c.environment = ENVIRONMENT_AUTO;
@@ -211,9 +205,8 @@ static void enter__native_or_device_or_server__stays(void **state)
 	assert_int_equal(ENTER("pt"), 0);
 }
 
-static void enter__no_script__a_line_that_helps(void **state)
+TEST(enter__no_script__a_line_that_helps)
 {
-	(void)state;
 	c.environment = ENVIRONMENT_VM;
 	devices = 1;	/* the VM was asked for all the same */
 	assert_int_equal(enter_here(), -ENODEV);
@@ -222,11 +215,10 @@ static void enter__no_script__a_line_that_helps(void **state)
 	assert_null(strchr(err, '\n'));
 }
 
-static void enter__vm__same_command_run_natively_there(void **state)
+TEST(enter__vm__same_command_run_natively_there)
 {
 	char expected[PATH_MAX];
 
-	(void)state;
 	make_script();
 	c.environment = ENVIRONMENT_VM;
 	assert_int_equal(ENTER("pt", "--clients", "7", "--environment", "vm", "--name", "a b", "--quiet"), 0);
@@ -240,11 +232,10 @@ static void enter__vm__same_command_run_natively_there(void **state)
 	assert_string_equal(read_file(below("out")), expected);
 }
 
-static void enter__auto_without_device__says_so_in_a_line(void **state)
+TEST(enter__auto_without_device__says_so_in_a_line)
 {
 	const char *said;
 
-	(void)state;
 	make_script();
 	assert_int_equal(ENTER("pt"), 0);
 	said = read_file(below("errors"));
@@ -252,13 +243,12 @@ static void enter__auto_without_device__says_so_in_a_line(void **state)
 	assert_ptr_equal(strchr(said, '\n') + 1, said + strlen(said));
 }
 
-static void enter__more_clients__more_memory(void **state)
+TEST(enter__more_clients__more_memory)
 {
 	static const struct { uint64_t clients; const char *memory; } sizes[] = {
 		{ 2001, "\n8G\n" }, { 12000, "\n8G\n" }, { 12001, "\n16G\n" },
 	};
 
-	(void)state;
 	make_script();
 	c.environment = ENVIRONMENT_VM;
 	for (size_t i = 0; i < N_ELEMENTS(sizes); i++) {
@@ -268,9 +258,8 @@ static void enter__more_clients__more_memory(void **state)
 	}
 }
 
-static void enter__few_clients__memory_left_to_the_script(void **state)
+TEST(enter__few_clients__memory_left_to_the_script)
 {
-	(void)state;
 	make_script();
 	c.environment = ENVIRONMENT_VM;
 	c.clients = 2000;
@@ -278,11 +267,10 @@ static void enter__few_clients__memory_left_to_the_script(void **state)
 	assert_null(strstr(read_file(below("out")), "--memory"));
 }
 
-static void enter__json_and_ca_elsewhere__their_folders_are_shared(void **state)
+TEST(enter__json_and_ca_elsewhere__their_folders_are_shared)
 {
 	char expected[3 * PATH_MAX];
 
-	(void)state;
 	make_script();
 	c.environment = ENVIRONMENT_VM;
 	c.json = "/usr/r.json";
@@ -297,11 +285,10 @@ static void enter__json_and_ca_elsewhere__their_folders_are_shared(void **state)
 	assert_memory_equal(read_file(below("out")), expected, strlen(expected));
 }
 
-static void enter__script_that_cannot_run__a_line(void **state)
+TEST(enter__script_that_cannot_run__a_line)
 {
 	FILE *f = fopen(below("scripts/softroce"), "w");
 
-	(void)state;
 	assert_non_null(f);
 	fputs("#!/nonexistent/interpreter\n", f);
 	fclose(f);
@@ -312,11 +299,10 @@ static void enter__script_that_cannot_run__a_line(void **state)
 	assert_non_null(strstr(err, strerror(ENOENT)));
 }
 
-static void enter__too_many_arguments__refused(void **state)
+TEST(enter__too_many_arguments__refused)
 {
 	static char *argv[301];
 
-	(void)state;
 	make_script();
 	for (size_t i = 0; i < 300; i++)
 		argv[i] = (char *)(uintptr_t)"--quiet";
@@ -325,26 +311,4 @@ static void enter__too_many_arguments__refused(void **state)
 	assert_true(strlen(err) > 10);
 }
 
-#define ENVIRONMENT_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ENVIRONMENT_TEST(describe__hardware__nothing_to_excuse),
-		ENVIRONMENT_TEST(describe__rxe_native__no_hardware_figures),
-		ENVIRONMENT_TEST(describe__rxe_in_tcg_vm__emulated_cpu_named),
-		ENVIRONMENT_TEST(describe__kvm__virtual_machine_but_no_emulation),
-		ENVIRONMENT_TEST(describe__no_device_or_unknown__said),
-		ENVIRONMENT_TEST(enter__native_or_device_or_server__stays),
-		ENVIRONMENT_TEST(enter__no_script__a_line_that_helps),
-		ENVIRONMENT_TEST(enter__vm__same_command_run_natively_there),
-		ENVIRONMENT_TEST(enter__auto_without_device__says_so_in_a_line),
-		ENVIRONMENT_TEST(enter__more_clients__more_memory),
-		ENVIRONMENT_TEST(enter__few_clients__memory_left_to_the_script),
-		ENVIRONMENT_TEST(enter__json_and_ca_elsewhere__their_folders_are_shared),
-		ENVIRONMENT_TEST(enter__script_that_cannot_run__a_line),
-		ENVIRONMENT_TEST(enter__too_many_arguments__refused),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_environment", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

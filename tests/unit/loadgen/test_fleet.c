@@ -8,7 +8,7 @@
 
 #define URL "etcd://127.0.0.1:2379/run --hosts 2 "
 
-static void apply__servers_of_the_leader__only_those_that_the_operator_names(void **state)
+TEST(apply__servers_of_the_leader__only_those_that_the_operator_names)
 {
 	static const struct {
 		const char *options;
@@ -28,7 +28,6 @@ static void apply__servers_of_the_leader__only_those_that_the_operator_names(voi
 	struct fleet f = { .team = { .n = 2, .rank = 1 } };
 	char text[256], err[256] = "";
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		snprintf(text, sizeof(text), "--cluster " URL "%s", cases[i].options);
 		options_taken(text);
@@ -40,33 +39,20 @@ static void apply__servers_of_the_leader__only_those_that_the_operator_names(voi
 }
 
 /* It would start one of its own here. */
-static void apply__leader_names_no_server__refused(void **state)
+TEST(apply__leader_names_no_server__refused)
 {
 	struct fleet f = { .team = { .n = 2, .rank = 1 } };
 	char err[256] = "";
 
-	(void)state;
 	options_taken("--join etcd://127.0.0.1:2379/run");
 	assert_false(fleet_apply(&f, &options, err, sizeof(err)));
 	assert_string_equal(err, "the leader's run names no server");
 }
 
-static void options__allow_server__malformed_or_without_other_hosts(void **state)
+TEST(options__allow_server__malformed_or_without_other_hosts)
 {
-	(void)state;
 	options_taken("--join etcd://127.0.0.1:2379/run --allow-server a:1,[::1]:2,b");
 	options_refused("--join etcd://127.0.0.1:2379/run --allow-server a:x", "--allow-server: 'a:x' has a port that is none; allowed: ");
 	options_refused("--cluster " URL "--server a --allow-server a,,b", "--allow-server: 'a,,b' has an empty name; allowed: ");
 	options_refused("--allow-server a", "--allow-server: goes with --join");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(apply__servers_of_the_leader__only_those_that_the_operator_names),
-		cmocka_unit_test(apply__leader_names_no_server__refused),
-		cmocka_unit_test(options__allow_server__malformed_or_without_other_hosts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

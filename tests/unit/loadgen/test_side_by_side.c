@@ -21,7 +21,7 @@ static json_t *made(const char *text)
 	return o;
 }
 
-static void figures__three_rounds__medians(void **state)
+TEST(figures__three_rounds__medians)
 {
 	json_t *run = made("{'steps': ["
 			   "{'response_ns': {'p50': 30, 'jitter': 2.5}, 'throughput_msgs_per_s': 10,"
@@ -31,7 +31,6 @@ static void figures__three_rounds__medians(void **state)
 			   "{'response_ns': {'p50': 20}, 'throughput_msgs_per_s': null, 'connect_ns': null}]}");
 	json_t *o = side_by_side_figures("tcp", run);
 
-	(void)state;
 	assert_string_equal(json_text_at(o, "name"), "tcp");
 	assert_true(json_number_at(o, "response_p50_ns") == 20);
 	assert_true(json_number_at(o, "jitter_ratio") == 2.5);
@@ -65,13 +64,12 @@ static const json_t *ahead_at(const json_t *sizes, size_t i)
 	return json_array_get(json_object_get(json_array_get(sizes, 0), "ahead"), i);
 }
 
-static void sizes__curves_that_cross__the_size_in_between(void **state)
+TEST(sizes__curves_that_cross__the_size_in_between)
 {
 	/* Out of order; the lead of tcp is log(1/2) at 100 bytes and log(2) at 10000: they meet at 1000. */
 	static const double times[][3] = { { 10000, 40, 20 }, { 100, 10, 20 } };
 	json_t *sizes = sizes_of(times, 2);
 
-	(void)state;
 	assert_int_equal(json_array_size(sizes), 1);
 	assert_string_equal(json_text_at(json_array_get(sizes, 0), "metric"), "response_p50_ns");
 	assert_string_equal(json_text_at(ahead_at(sizes, 0), "name"), "rdma");
@@ -82,18 +80,17 @@ static void sizes__curves_that_cross__the_size_in_between(void **state)
 	json_decref(sizes);
 }
 
-static void sizes__equal_or_unknown_in_between__the_others_count(void **state)
+TEST(sizes__equal_or_unknown_in_between__the_others_count)
 {
 	static const double times[][3] = { { 64, 5, 5 }, { 100, 10, 20 }, { 500, 0, 9 }, { 1000, 10, 10 }, { 10000, 20, 40 } };
 	json_t *sizes = sizes_of(times, 5);
 
-	(void)state;
 	assert_string_equal(json_text_at(ahead_at(sizes, 0), "name"), "rdma");
 	assert_null(ahead_at(sizes, 1));
 	json_decref(sizes);
 }
 
-static void sizes__one_size_or_a_sweep__nothing(void **state)
+TEST(sizes__one_size_or_a_sweep__nothing)
 {
 	static const double times[][3] = { { 64, 5, 6 } };
 	json_t *sizes = sizes_of(times, 1);
@@ -102,7 +99,6 @@ static void sizes__one_size_or_a_sweep__nothing(void **state)
 			     "{'clients': 1, 'message_bytes': 64, 'offered_per_s': 200, 'figures': ["
 			     "{'name': 'a', 'response_p50_ns': 2}, {'name': 'b', 'response_p50_ns': 1}]}]");
 
-	(void)state;
 	assert_int_equal(json_array_size(sizes), 0);
 	json_decref(sizes);
 	sizes = side_by_side_sizes(sweep);
@@ -111,7 +107,7 @@ static void sizes__one_size_or_a_sweep__nothing(void **state)
 	json_decref(sweep);
 }
 
-static void sizes__three_alternatives__each_two(void **state)
+TEST(sizes__three_alternatives__each_two)
 {
 	json_t *points = made("[{'clients': 9, 'message_bytes': 64, 'figures': [{'name': 'a', 'throughput_bytes_per_s': 3},"
 			      "{'name': 'b', 'throughput_bytes_per_s': 2}, {'name': 'c', 'throughput_bytes_per_s': 1}]},"
@@ -119,7 +115,6 @@ static void sizes__three_alternatives__each_two(void **state)
 			      "{'name': 'b', 'throughput_bytes_per_s': 2}, {'name': 'c', 'throughput_bytes_per_s': 9}]}]");
 	json_t *sizes = side_by_side_sizes(points);
 
-	(void)state;
 	assert_int_equal(json_array_size(sizes), 3);
 	assert_int_equal(json_integer_value(json_object_get(json_array_get(sizes, 2), "clients")), 9);
 	assert_string_equal(json_text_at(ahead_at(sizes, 0), "name"), "a");
@@ -127,17 +122,4 @@ static void sizes__three_alternatives__each_two(void **state)
 	assert_int_equal(json_array_size(json_at(json_array_get(sizes, 2), "ahead")), 2);
 	json_decref(points);
 	json_decref(sizes);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(figures__three_rounds__medians),
-		cmocka_unit_test(sizes__curves_that_cross__the_size_in_between),
-		cmocka_unit_test(sizes__equal_or_unknown_in_between__the_others_count),
-		cmocka_unit_test(sizes__one_size_or_a_sweep__nothing),
-		cmocka_unit_test(sizes__three_alternatives__each_two),
-	};
-
-	return cmocka_run_group_tests_name("side_by_side", tests, NULL, NULL);
 }

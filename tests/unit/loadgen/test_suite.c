@@ -81,11 +81,10 @@ static int tear_down(void **state)
 
 /* --- reading --- */
 
-static void plan__values_of_all_types__as_on_a_command_line(void **state)
+TEST_WITH(plan__values_of_all_types__as_on_a_command_line, NULL, tear_down)
 {
 	const struct suite_entry *e;
 
-	(void)state;
 	assert_int_equal(parse("", with("\"steps\": [1, 5], \"message-size\": \"64,1k\", \"duration\": 0.5, \"warmup\": 2, "
 					"\"verify\": true, \"message-auth\": false, \"workload\": \"echo\"")), 0);
 	e = &suite->entries[0];
@@ -101,14 +100,13 @@ static void plan__values_of_all_types__as_on_a_command_line(void **state)
 	assert_false(e->cfg.message_auth);
 }
 
-static void plan__command_line__replaces_what_entries_say(void **state)
+TEST_WITH(plan__command_line__replaces_what_entries_say, NULL, tear_down)
 {
 	static const char text[] = "{\"schema_version\": 1, \"name\": \"s\", \"title\": \"S\", "
 		"\"defaults\": {\"duration\": 3, \"warmup\": 1, \"clients\": 20, \"poll\": \"busy\"}, \"entries\": ["
 		"{\"name\": \"a\", \"title\": \"A\", \"options\": {\"steps\": 7, \"poll\": \"event\"}}, "
 		"{\"name\": \"b\", \"title\": \"B\", \"options\": {\"iterations\": 3, \"workload\": \"pingpong\"}}]}";
 
-	(void)state;
 	assert_int_equal(parse("--suite x", text), 0);
 	assert_int_equal(suite->entries[0].cfg.duration_ns, 3000000000);
 	assert_int_equal(suite->entries[0].cfg.steps.v[0], 7);
@@ -125,9 +123,8 @@ static void plan__command_line__replaces_what_entries_say(void **state)
 	}
 }
 
-static void plan__comparisons__alternatives_of_an_entry(void **state)
+TEST_WITH(plan__comparisons__alternatives_of_an_entry, NULL, tear_down)
 {
-	(void)state;
 	assert_int_equal(parse("", with("\"compare\": [\"inline=off,auto\", \"post-list=1,16\"], \"repeat\": 3")), 0);
 	assert_int_equal(suite->entries[0].alternatives.n, 4);
 	assert_int_equal(suite->entries[0].alternatives.rounds, 3);
@@ -140,9 +137,8 @@ static void plan__comparisons__alternatives_of_an_entry(void **state)
 	assert_int_equal(suite_rails(suite), 2);
 }
 
-static void plan__wrong__refused_with_the_entry(void **state)
+TEST_WITH(plan__wrong__refused_with_the_entry, NULL, tear_down)
 {
-	(void)state;
 	assert_refused("", "", "--suite: line 1: ");
 	assert_refused("", "[]", "--suite: schema_version is missing");
 	assert_refused("", "{\"schema_version\": 2}", "--suite: schema_version is missing or another");
@@ -175,13 +171,12 @@ static void plan__wrong__refused_with_the_entry(void **state)
 }
 
 /* A file that is cut off, or has another byte anywhere, is read or refused with a line. */
-static void plan__damaged_file__refused_with_one_line(void **state)
+TEST_WITH(plan__damaged_file__refused_with_one_line, NULL, tear_down)
 {
 	const char *whole = with("\"steps\": [1, 5], \"compare\": [\"inline=off,auto\"], \"verify\": true, \"duration\": 0.5");
 	char text[2048];
 	size_t n = strlen(whole);
 
-	(void)state;
 	for (size_t i = 0; i < n; i++) {
 		give("");
 		assert_int_not_equal(suite_add(suite, whole, i, n_args, args, err, sizeof(err)), 0);
@@ -208,12 +203,11 @@ static void read_refused(const char *path, const char *why)
 }
 
 /* On a load host the leader names the file: a FIFO would keep the host waiting for ever, a device could give bytes without end. */
-static void read__what_is_no_suite_file__refused_with_one_line(void **state)
+TEST_WITH(read__what_is_no_suite_file__refused_with_one_line, NULL, tear_down)
 {
 	char dir[SCRATCH_MAX], path[SCRATCH_MAX + 10];
 	FILE *f;
 
-	(void)state;
 	assert_int_equal(scratch_make(dir), 0);
 	snprintf(path, sizeof(path), "%s/x", dir);
 	read_refused(path, "No such file or directory");
@@ -236,11 +230,10 @@ static void read__what_is_no_suite_file__refused_with_one_line(void **state)
 	assert_int_equal(scratch_remove(dir), 0);
 }
 
-static void read__shipped_and_unknown(void **state)
+TEST_WITH(read__shipped_and_unknown, NULL, tear_down)
 {
 	static const char *const bad[] = { "nothing", "./nothing.json", "nothing.json", "/" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		give("");
 		suite_free(suite);
@@ -361,11 +354,10 @@ static void assert_report_says(const char *file, const char *text, bool says)
 		fail_msg("%s: '%s'", file, text);
 }
 
-static void run__all_entries__one_folder_and_a_chapter_each(void **state)
+TEST_WITH(run__all_entries__one_folder_and_a_chapter_each, set_up, report_rig_tear_down)
 {
 	json_t *o, *entry;
 
-	(void)state;
 	assert_int_equal(run(NULL), EXIT_CRITERION);
 	assert_string_equal(ran, "s-a s-b 1-1 1-2 2-2 2-1 s-e ");
 	/* A comparison's runs have servers of their own; other entries share one. */
@@ -403,11 +395,10 @@ static void run__all_entries__one_folder_and_a_chapter_each(void **state)
 	assert_report_says("tables/summary.csv", "s-a,1,128,", true);
 }
 
-static void run__an_entry_that_cannot_run__others_do(void **state)
+TEST_WITH(run__an_entry_that_cannot_run__others_do, set_up, report_rig_tear_down)
 {
 	json_t *o;
 
-	(void)state;
 	assert_int_equal(run("s-a"), EXIT_ENVIRONMENT);
 	assert_string_equal(ran, "s-a s-b 1-1 1-2 2-2 2-1 s-e ");
 	o = read_results();
@@ -427,12 +418,11 @@ static void write_file(const char *path, const char *text, size_t bytes)
 
 /* suite.json with another byte, or cut off, is reported on or refused with a line. */
 /* 10,000 regions of 1 GiB fit no machine. */
-static void run__sizes_beyond_memory__made_smaller_unless_the_command_line_has_them(void **state)
+TEST_WITH(run__sizes_beyond_memory__made_smaller_unless_the_command_line_has_them, set_up, report_rig_tear_down)
 {
 	static const char text[] = "\"workload\": \"large\", \"inflight\": 1, \"steps\": 10000, \"message-size\": \"1G\"";
 	json_t *o;
 
-	(void)state;
 	failing = NULL;
 	run_suite("--quiet --report off --output results", with(text));
 	assert_true(first_size > 0 && first_size < 1u << 30);
@@ -446,7 +436,7 @@ static void run__sizes_beyond_memory__made_smaller_unless_the_command_line_has_t
 	json_decref(o);
 }
 
-static void report__damaged_suite_json__no_crash(void **state)
+TEST_WITH(report__damaged_suite_json__no_crash, set_up, report_rig_tear_down)
 {
 	static const char *const odd[] = { ("{\"schema_version\": 1, \"entries\": [7, null, {\"id\": 5, \"steps\": [1, {\"clients\": \"a\"}]}, "
 		"{\"id\": \"\\\"><b>\", \"folder\": \"../..\", \"comparison\": {\"points\": [1, {\"candidates\": [{\"rows\": [1]}]}]}}]}"),
@@ -455,7 +445,6 @@ static void report__damaged_suite_json__no_crash(void **state)
 	json_t *o;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(run(NULL), EXIT_CRITERION);
 	o = read_results();
 	text = json_dumps(o, JSON_COMPACT);
@@ -480,26 +469,11 @@ static void report__damaged_suite_json__no_crash(void **state)
 	}
 }
 
-int main(void)
+static int free_suite(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(plan__values_of_all_types__as_on_a_command_line, tear_down),
-		cmocka_unit_test_teardown(plan__command_line__replaces_what_entries_say, tear_down),
-		cmocka_unit_test_teardown(plan__comparisons__alternatives_of_an_entry, tear_down),
-		cmocka_unit_test_teardown(plan__wrong__refused_with_the_entry, tear_down),
-		cmocka_unit_test_teardown(plan__damaged_file__refused_with_one_line, tear_down),
-		cmocka_unit_test_teardown(read__what_is_no_suite_file__refused_with_one_line, tear_down),
-		cmocka_unit_test_teardown(read__shipped_and_unknown, tear_down),
-		cmocka_unit_test_setup_teardown(run__all_entries__one_folder_and_a_chapter_each, set_up,
-						report_rig_tear_down),
-		cmocka_unit_test_setup_teardown(run__an_entry_that_cannot_run__others_do, set_up,
-						report_rig_tear_down),
-		cmocka_unit_test_setup_teardown(run__sizes_beyond_memory__made_smaller_unless_the_command_line_has_them, set_up,
-						report_rig_tear_down),
-		cmocka_unit_test_setup_teardown(report__damaged_suite_json__no_crash, set_up, report_rig_tear_down),
-	};
-	int failed = cmocka_run_group_tests_name("loadgen_suite", tests, NULL, NULL);
-
+	(void)state;
 	suite_free(suite);
-	return failed;
+	return 0;
 }
+
+TEST_GROUP(NULL, free_suite)

@@ -147,12 +147,11 @@ static int64_t number_at(const char *name)
 
 /* ---- SIGHUP */
 
-static void reload__new_certificate__new_clients_see_it_old_ones_live_on(void **state)
+TEST(reload__new_certificate__new_clients_see_it_old_ones_live_on)
 {
 	struct peer live, half, next;
 	const struct tls_ctx *before;
 
-	(void)state;
 	start();
 	before = srv.shard->tls_ctx;
 	peer_go_live(&live, 0);
@@ -202,12 +201,11 @@ static void assert_reload_fails(const char *words)
 	assert_null(srv.server.tickets);
 }
 
-static void reload__a_file_is_broken__one_line_and_the_old_ones_stay(void **state)
+TEST(reload__a_file_is_broken__one_line_and_the_old_ones_stay)
 {
 	struct certs_wish wish = { .name = "served", .san = "IP:127.0.0.1", .valid_s = -1 };
 	char ca[CERTS_PATH_MAX];
 
-	(void)state;
 	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
 	srv.peers_certified = true;
 	snprintf(ca, sizeof(ca), "%.120s/cas.pem", good.dir);
@@ -236,11 +234,10 @@ static void reload__a_file_is_broken__one_line_and_the_old_ones_stay(void **stat
 }
 
 /* A shard that has not had its turn yet is offered another one. */
-static void reload__twice_before_a_turn__the_newest_counts(void **state)
+TEST(reload__twice_before_a_turn__the_newest_counts)
 {
 	struct peer p;
 
-	(void)state;
 	start();
 	assert_int_equal(issue_server("IP:127.0.0.1", 1000, true), 0);
 	assert_true(certificates_reload(certificates));
@@ -265,13 +262,12 @@ static void on_ssl_ctx_freed(void *parent, void *ptr, CRYPTO_EX_DATA *ad, int in
 }
 
 /* A long revocation list takes long to free: the main thread does it. */
-static void reload__nobody_uses_the_old_context__the_main_thread_frees_it(void **state)
+TEST(reload__nobody_uses_the_old_context__the_main_thread_frees_it)
 {
 	int index = CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL_CTX, 0, NULL, NULL, NULL, on_ssl_ctx_freed);
 	bool freed = false;
 	struct peer p;
 
-	(void)state;
 	start();
 	assert_int_equal(SSL_CTX_set_ex_data(srv.shard->tls_ctx->ssl_ctx, index, &freed), 1);
 	assert_true(handshake(&p));
@@ -285,14 +281,13 @@ static void reload__nobody_uses_the_old_context__the_main_thread_frees_it(void *
 }
 
 /* The main thread holds the old context, and not the new one. */
-static void reload__no_memory_to_hold_the_new_context__the_old_one_is_freed_in_time(void **state)
+TEST(reload__no_memory_to_hold_the_new_context__the_old_one_is_freed_in_time)
 {
 	int index = CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL_CTX, 0, NULL, NULL, NULL, on_ssl_ctx_freed);
 	bool freed = false;
 	uint64_t begun;
 	struct peer p;
 
-	(void)state;
 	start();
 	assert_int_equal(SSL_CTX_set_ex_data(srv.shard->tls_ctx->ssl_ctx, index, &freed), 1);
 	assert_true(handshake(&p));
@@ -310,9 +305,8 @@ static void reload__no_memory_to_hold_the_new_context__the_old_one_is_freed_in_t
 
 /* ---- sessions of before */
 
-static void reload__tickets_of_before__full_handshake(void **state)
+TEST(reload__tickets_of_before__full_handshake)
 {
-	(void)state;
 	start();
 	get_ticket();
 	assert_true(resumes());
@@ -323,12 +317,11 @@ static void reload__tickets_of_before__full_handshake(void **state)
 }
 
 /* Who is in the list by now gets in neither with a certificate nor with the ticket that stands for it. */
-static void reload__client_revoked__neither_certificate_nor_ticket_serves(void **state)
+TEST(reload__client_revoked__neither_certificate_nor_ticket_serves)
 {
 	static char crl[CERTS_PATH_MAX];
 	struct peer p;
 
-	(void)state;
 	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
 	srv.cfg.crl = crl;
 	srv.peers_certified = true;
@@ -365,12 +358,11 @@ static void show(const char *san)
 	memcpy(srv.certs.client_key, pair.key, sizeof(pair.key));
 }
 
-static void names__not_in_the_list__refused_and_counted_clients_and_control(void **state)
+TEST(names__not_in_the_list__refused_and_counted_clients_and_control)
 {
 	uint8_t buf[FRAME_CONTROL_BYTES];
 	struct peer p;
 
-	(void)state;
 	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
 	srv.cfg.allow_names = "*.example.org,10.1.2.3";
 	srv.peers_certified = true;
@@ -412,20 +404,18 @@ static void assert_start_says(const char *words)
 		fail_msg("'%s' is not '%s'", text, words ? words : "");
 }
 
-static void start__all_is_well__nothing_said(void **state)
+TEST(start__all_is_well__nothing_said)
 {
-	(void)state;
 	assert_start_says(NULL);
 }
 
-static void start__expires_within_14_days__said_and_in_the_reports(void **state)
+TEST(start__expires_within_14_days__said_and_in_the_reports)
 {
 	json_t *info, *stats;
 	char text[40];
 	time_t end;
 	struct tm tm;
 
-	(void)state;
 	assert_int_equal(issue_server("IP:127.0.0.1", 13 * 86400 + 100, false), 0);
 	assert_int_equal(chmod(served.key, 0600), 0);
 	end = time(NULL) + 13 * 86400 + 100;
@@ -442,18 +432,16 @@ static void start__expires_within_14_days__said_and_in_the_reports(void **state)
 	json_decref(stats);
 }
 
-static void start__key_open_to_others__said(void **state)
+TEST(start__key_open_to_others__said)
 {
-	(void)state;
 	assert_int_equal(chmod(served.key, 0640), 0);
 	assert_start_says("can be read by its group or by others: chmod 600");
 }
 
-static void reload__what_is_wrong_with_the_new_one__said(void **state)
+TEST(reload__what_is_wrong_with_the_new_one__said)
 {
 	char text[2000];
 
-	(void)state;
 	start();
 	assert_int_equal(issue_server("IP:127.0.0.1", 7200, false), 0);
 	assert_int_equal(chmod(served.key, 0604), 0);
@@ -467,12 +455,11 @@ static void reload__what_is_wrong_with_the_new_one__said(void **state)
 }
 
 /* Also when it comes within a day of the last time that was looked. */
-static void expiry__its_moment_comes__said_then(void **state)
+TEST(expiry__its_moment_comes__said_then)
 {
 	static char crl[CERTS_PATH_MAX];
 	char text[2000];
 
-	(void)state;
 	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
 	srv.cfg.crl = crl;
 	/* The list is loaded in the past, and its moment lies between then and this second. */
@@ -489,11 +476,10 @@ static void expiry__its_moment_comes__said_then(void **state)
 	assert_non_null(strstr(text, "every client is refused"));
 }
 
-static void start__list_of_a_ca_that_is_not_there__said(void **state)
+TEST(start__list_of_a_ca_that_is_not_there__said)
 {
 	static char crl[CERTS_PATH_MAX];
 
-	(void)state;
 	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
 	srv.cfg.crl = crl;
 	assert_int_equal(certs_list(&good, NULL, 3 * 86400, crl), 0);
@@ -519,13 +505,12 @@ static bool holds(const void *part, size_t n)
 }
 
 /* A ticket was sealed, and then nobody came: its key leaves memory in time all the same. */
-static void tickets__shard_is_idle__old_keys_gone_after_two_rotations(void **state)
+TEST(tickets__shard_is_idle__old_keys_gone_after_two_rotations)
 {
 	struct ticket_key key;
 	uint64_t begun;
 	uint32_t wakes = 0;
 
-	(void)state;
 	srv.cfg.ticket_rotation_ns = 200 * NS_PER_MS;
 	server_rig_start();
 	ev_timer_stop(srv.shard->loop, &srv.tick);
@@ -542,47 +527,20 @@ static void tickets__shard_is_idle__old_keys_gone_after_two_rotations(void **sta
 	assert_true(wakes <= 10);
 }
 
-static void tickets__context_replaced__the_new_ones_keys_are_stepped(void **state)
+TEST(tickets__context_replaced__the_new_ones_keys_are_stepped)
 {
-	(void)state;
 	srv.cfg.ticket_rotation_ns = 100 * NS_PER_MS;
 	start();
 	assert_true(reload());
 	server_until(ring()->epoch >= 2);
 }
 
-static void tickets__switched_off__no_timer(void **state)
+TEST(tickets__switched_off__no_timer)
 {
-	(void)state;
 	srv.cfg.tls_resume = 0;
 	server_rig_start();
 	assert_false(ev_is_active(&srv.shard->ticket_step));
 }
 
-#define CERT_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CERT_TEST(reload__new_certificate__new_clients_see_it_old_ones_live_on),
-		CERT_TEST(reload__a_file_is_broken__one_line_and_the_old_ones_stay),
-		CERT_TEST(reload__twice_before_a_turn__the_newest_counts),
-		CERT_TEST(reload__nobody_uses_the_old_context__the_main_thread_frees_it),
-		CERT_TEST(reload__no_memory_to_hold_the_new_context__the_old_one_is_freed_in_time),
-		CERT_TEST(reload__tickets_of_before__full_handshake),
-		CERT_TEST(reload__client_revoked__neither_certificate_nor_ticket_serves),
-		CERT_TEST(names__not_in_the_list__refused_and_counted_clients_and_control),
-		CERT_TEST(start__all_is_well__nothing_said),
-		CERT_TEST(start__expires_within_14_days__said_and_in_the_reports),
-		CERT_TEST(start__key_open_to_others__said),
-		CERT_TEST(reload__what_is_wrong_with_the_new_one__said),
-		CERT_TEST(expiry__its_moment_comes__said_then),
-		CERT_TEST(start__list_of_a_ca_that_is_not_there__said),
-		CERT_TEST(tickets__shard_is_idle__old_keys_gone_after_two_rotations),
-		CERT_TEST(tickets__context_replaced__the_new_ones_keys_are_stepped),
-		CERT_TEST(tickets__switched_off__no_timer),
-	};
-
-	return cmocka_run_group_tests_name("server_certificates", tests, server_rig_group_setup,
-					   server_rig_group_teardown);
-}
+TEST_EACH(set_up, tear_down)
+TEST_GROUP(server_rig_group_setup, server_rig_group_teardown)

@@ -63,9 +63,8 @@ static int call_what_is_not_needed(void)
 	return n;
 }
 
-static void calls__that_no_server_needs__refused(void **state)
+TEST(calls__that_no_server_needs__refused)
 {
-	(void)state;
 	assert_int_equal(behind_it(NULL, call_what_is_not_needed), 0);
 }
 
@@ -84,9 +83,8 @@ static int use_arguments_that_are_not_needed(void)
 	return munmap(page, 4096) ? 12 : 0;
 }
 
-static void arguments__that_write_or_execute__refused(void **state)
+TEST(arguments__that_write_or_execute__refused)
 {
-	(void)state;
 	assert_int_equal(behind_it(NULL, use_arguments_that_are_not_needed), 0);
 }
 
@@ -159,21 +157,18 @@ static int connect_a_listener(void)
 	return n ? n : refused(prctl(PR_SET_DUMPABLE, 1), 13);
 }
 
-static void sockets__signals_to_others__refused(void **state)
+TEST(sockets__signals_to_others__refused)
 {
-	(void)state;
 	assert_int_equal(behind_it(open_sockets, have_signals_sent), 0);
 }
 
-static void terminal__input_for_it__refused(void **state)
+TEST(terminal__input_for_it__refused)
 {
-	(void)state;
 	assert_int_equal(behind_it(NULL, use_the_terminal), 0);
 }
 
-static void sockets__connected_by_sending__refused(void **state)
+TEST(sockets__connected_by_sending__refused)
 {
-	(void)state;
 	assert_int_equal(behind_it(open_sockets, connect_a_listener), 0);
 }
 
@@ -213,9 +208,8 @@ static int serve_a_socket(void)
 	return shutdown(s, SHUT_WR) || close(s) ? 21 : 0;
 }
 
-static void sockets__of_clients__served_as_before(void **state)
+TEST(sockets__of_clients__served_as_before)
 {
-	(void)state;
 	assert_int_equal(behind_it(connect_to_listener, serve_a_socket), 0);
 }
 
@@ -230,9 +224,8 @@ static int read_a_file(void)
 	return getrlimit(RLIMIT_NOFILE, &limit) ? 2 : 0;
 }
 
-static void files__read__as_before(void **state)
+TEST(files__read__as_before)
 {
-	(void)state;
 	assert_int_equal(behind_it(NULL, read_a_file), 0);
 }
 
@@ -271,9 +264,8 @@ static int describe_again(void)
 }
 
 /* What sessions get that watch, and STATS. */
-static void samples__and_threads__as_before(void **state)
+TEST(samples__and_threads__as_before)
 {
-	(void)state;
 	assert_int_equal(behind_it(describe_before, describe_again), 0);
 }
 
@@ -301,25 +293,7 @@ static int let_thread_call(void)
 	return from_thread;
 }
 
-static void threads__that_run_already__behind_it_too(void **state)
+TEST(threads__that_run_already__behind_it_too)
 {
-	(void)state;
 	assert_int_equal(behind_it(start_thread, let_thread_call), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calls__that_no_server_needs__refused),
-		cmocka_unit_test(arguments__that_write_or_execute__refused),
-		cmocka_unit_test(sockets__signals_to_others__refused),
-		cmocka_unit_test(terminal__input_for_it__refused),
-		cmocka_unit_test(sockets__connected_by_sending__refused),
-		cmocka_unit_test(sockets__of_clients__served_as_before),
-		cmocka_unit_test(files__read__as_before),
-		cmocka_unit_test(samples__and_threads__as_before),
-		cmocka_unit_test(threads__that_run_already__behind_it_too),
-	};
-
-	return cmocka_run_group_tests_name("sandbox", tests, NULL, NULL);
 }

@@ -71,13 +71,12 @@ static void assert_refused(uint8_t *frame, const char *word)
 	peer_close(&p);
 }
 
-static void watch__a_client__samples_at_the_interval_with_the_gauges(void **state)
+TEST(watch__a_client__samples_at_the_interval_with_the_gauges)
 {
 	struct peer client, p;
 	json_t *o;
 	double first;
 
-	(void)state;
 	server_rig_start();
 	watch(&p, 100);
 	o = next(&p);
@@ -109,12 +108,11 @@ static void watch__a_client__samples_at_the_interval_with_the_gauges(void **stat
 	assert_int_equal(server_controls(), 0);
 }
 
-static void watch__is_over__files_closed(void **state)
+TEST(watch__is_over__files_closed)
 {
 	uint64_t before, during;
 	struct peer p, q;
 
-	(void)state;
 	server_rig_start();
 	peer_connect(&q);
 	assert_true(peer_handshake(&q));
@@ -130,12 +128,11 @@ static void watch__is_over__files_closed(void **state)
 	peer_abort(&q);
 }
 
-static void watch__interval_that_is_not_allowed__refused(void **state)
+TEST(watch__interval_that_is_not_allowed__refused)
 {
 	static const uint16_t bad[] = { 0, 1, 99, 60001, 65535 };
 	uint8_t frame[FRAME_CONTROL_BYTES];
 
-	(void)state;
 	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		(void)frame_encode_watch(bad[i], frame);
@@ -147,12 +144,11 @@ static void watch__interval_that_is_not_allowed__refused(void **state)
 	server_assert_all_back();
 }
 
-static void watch__another_request_or_a_part_of_one__cut_off(void **state)
+TEST(watch__another_request_or_a_part_of_one__cut_off)
 {
 	static const size_t lengths[] = { 1, FRAME_HEADER_BYTES, FRAME_CONTROL_BYTES };
 	uint8_t frame[FRAME_CONTROL_BYTES];
 
-	(void)state;
 	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(lengths); i++) {
 		struct peer p;
@@ -169,12 +165,11 @@ static void watch__another_request_or_a_part_of_one__cut_off(void **state)
 }
 
 /* A session that asks for reports may begin to watch, and gets no more reports then. */
-static void watch__after_stats__samples(void **state)
+TEST(watch__after_stats__samples)
 {
 	uint8_t frame[FRAME_CONTROL_BYTES];
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_connect(&p);
 	assert_true(peer_handshake(&p));
@@ -187,12 +182,11 @@ static void watch__after_stats__samples(void **state)
 	server_until(server_controls() == 0);
 }
 
-static void watch__many__each_its_samples_and_reports_are_still_answered(void **state)
+TEST(watch__many__each_its_samples_and_reports_are_still_answered)
 {
 	struct peer p[40], asks;
 	uint8_t frame[FRAME_CONTROL_BYTES];
 
-	(void)state;
 	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(p); i++)
 		watch(&p[i], (uint16_t)(100 + 10 * i));
@@ -211,12 +205,11 @@ static void watch__many__each_its_samples_and_reports_are_still_answered(void **
 }
 
 /* A client's kernel answers with RST when it closes a socket that holds a sample which was not read. */
-static void watch__ends_with_a_sample_unread__no_failure(void **state)
+TEST(watch__ends_with_a_sample_unread__no_failure)
 {
 	struct peer p;
 	uint8_t byte;
 
-	(void)state;
 	server_rig_start();
 	watch(&p, 100);
 	json_decref(next(&p));
@@ -247,14 +240,13 @@ static void watch_and_stop_reading(struct peer *p)
 }
 
 /* The server writes until the socket is full, and then keeps one sample. */
-static void watch__never_reads__samples_skipped_and_counted(void **state)
+TEST(watch__never_reads__samples_skipped_and_counted)
 {
 	uint8_t junk[4096];
 	struct peer p;
 	double skipped = 0;
 	json_t *o;
 
-	(void)state;
 	server_rig_start();
 	watch_and_stop_reading(&p);
 	for (uint64_t end = clock_now_ns() + 700 * NS_PER_MS; clock_now_ns() < end;)
@@ -274,13 +266,12 @@ static void watch__never_reads__samples_skipped_and_counted(void **state)
 
 /* Samples that are due meanwhile give it no more time; the first few count as written, as a socket of TLS joins small writes
  * (tls_socket.h): 20 s later there are no more of those. */
-static void watch__does_not_read_for_120_s__cut_off_as_a_timeout(void **state)
+TEST(watch__does_not_read_for_120_s__cut_off_as_a_timeout)
 {
 	uint64_t before, failures;
 	struct fail failure;
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	before = open_fds();
 	watch_and_stop_reading(&p);
@@ -302,11 +293,10 @@ static void watch__does_not_read_for_120_s__cut_off_as_a_timeout(void **state)
 }
 
 /* One that reads stays for as long as it does. */
-static void watch__reads_for_longer_than_120_s__stays(void **state)
+TEST(watch__reads_for_longer_than_120_s__stays)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	watch(&p, 60000);
 	for (int i = 0; i < 4; i++) {
@@ -319,12 +309,11 @@ static void watch__reads_for_longer_than_120_s__stays(void **state)
 	server_until(server_controls() == 0);
 }
 
-static void stop__somebody_watches__closed_with_a_goodbye(void **state)
+TEST(stop__somebody_watches__closed_with_a_goodbye)
 {
 	uint8_t frame[FRAME_REFUSE_BYTES_MAX];
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	watch(&p, 60000);
 	json_decref(next(&p));
@@ -334,23 +323,5 @@ static void stop__somebody_watches__closed_with_a_goodbye(void **state)
 	peer_abort(&p);
 }
 
-#define WATCH_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WATCH_TEST(watch__a_client__samples_at_the_interval_with_the_gauges),
-		WATCH_TEST(watch__is_over__files_closed),
-		WATCH_TEST(watch__interval_that_is_not_allowed__refused),
-		WATCH_TEST(watch__another_request_or_a_part_of_one__cut_off),
-		WATCH_TEST(watch__after_stats__samples),
-		WATCH_TEST(watch__many__each_its_samples_and_reports_are_still_answered),
-		WATCH_TEST(watch__ends_with_a_sample_unread__no_failure),
-		WATCH_TEST(watch__never_reads__samples_skipped_and_counted),
-		WATCH_TEST(watch__does_not_read_for_120_s__cut_off_as_a_timeout),
-		WATCH_TEST(watch__reads_for_longer_than_120_s__stays),
-		WATCH_TEST(stop__somebody_watches__closed_with_a_goodbye),
-	};
-
-	return cmocka_run_group_tests_name("server_watch", tests, server_rig_group_setup, server_rig_group_teardown);
-}
+TEST_EACH(server_rig_init, server_rig_stop)
+TEST_GROUP(server_rig_group_setup, server_rig_group_teardown)

@@ -49,9 +49,8 @@ static void assert_one_line(const char *words)
 		fail_msg("'%s' does not say '%s'", text, words);
 }
 
-static void connect__no_queue_pair__one_line_and_status_1(void **state)
+TEST(connect__no_queue_pair__one_line_and_status_1)
 {
-	(void)state;
 	take_all_qps();
 	log_watch_begin("client");
 	command_connect(&session);
@@ -61,9 +60,8 @@ static void connect__no_queue_pair__one_line_and_status_1(void **state)
 }
 
 /* The time of --reconnect is over while the queue pairs of the connections before still rest. */
-static void reconnect__no_queue_pair_until_its_time_is_over__one_line_and_status_1(void **state)
+TEST(reconnect__no_queue_pair_until_its_time_is_over__one_line_and_status_1)
 {
-	(void)state;
 	take_all_qps();
 	cfg.reconnect_ns = NS_PER_S;
 	backoff_begin(&session.backoff, clock_now_ns() - 2 * NS_PER_S);
@@ -73,14 +71,5 @@ static void reconnect__no_queue_pair_until_its_time_is_over__one_line_and_status
 	assert_one_line("no queue pair is free");
 }
 
-#define COMMAND_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		COMMAND_TEST(connect__no_queue_pair__one_line_and_status_1),
-		COMMAND_TEST(reconnect__no_queue_pair_until_its_time_is_over__one_line_and_status_1),
-	};
-
-	return cmocka_run_group_tests_name("commands", tests, client_rig_group_setup, client_rig_group_teardown);
-}
+TEST_EACH(set_up, tear_down)
+TEST_GROUP(client_rig_group_setup, client_rig_group_teardown)

@@ -16,54 +16,50 @@ static struct addr parsed(const char *text, uint16_t port)
 	return a;
 }
 
-static void parse__ipv4__family_port_and_length(void **state)
+TEST(parse__ipv4__family_port_and_length)
 {
 	struct addr a = parsed("10.1.2.3", 7471);
 	const struct sockaddr_in *sin = (const struct sockaddr_in *)&a.ss;
 
-	(void)state;
 	assert_int_equal(sin->sin_family, AF_INET);
 	assert_int_equal(ntohs(sin->sin_port), 7471);
 	assert_int_equal(ntohl(sin->sin_addr.s_addr), 0x0a010203);
 	assert_int_equal(a.len, sizeof(*sin));
 }
 
-static void parse__ipv6__family_port_and_length(void **state)
+TEST(parse__ipv6__family_port_and_length)
 {
 	struct addr a = parsed("fe80::1", 65535);
 
-	(void)state;
 	assert_int_equal(a.ss.ss_family, AF_INET6);
 	assert_int_equal(addr_port(&a), 65535);
 	assert_int_equal(a.len, sizeof(struct sockaddr_in6));
 }
 
-static void parse__not_an_address__einval(void **state)
+TEST(parse__not_an_address__einval)
 {
 	static const char *const bad[] = { "",           "localhost",  "10.1.2",
 					   "10.1.2.256", "1.2.3.4:80", ":::",
 					   "fe80::1%lo", "[::1]",      " 1.2.3.4" };
 	struct addr a;
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
 		if (addr_parse(bad[i], 1, &a) != -EINVAL)
 			fail_msg("'%s' was taken", bad[i]);
 }
 
-static void from_sockaddr__other_family__refused(void **state)
+TEST(from_sockaddr__other_family__refused)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 	struct addr a, b = parsed("::1", 9);
 
-	(void)state;
 	assert_int_equal(addr_from_sockaddr((struct sockaddr *)&un, &a), -EAFNOSUPPORT);
 	assert_int_equal(addr_from_sockaddr((struct sockaddr *)&b.ss, &a), 0);
 	assert_int_equal(a.len, b.len);
 	assert_memory_equal(&a.ss, &b.ss, b.len);
 }
 
-static void bytes__ipv4__mapped_both_ways(void **state)
+TEST(bytes__ipv4__mapped_both_ways)
 {
 	static const uint8_t mapped[16] = {
 		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 7
@@ -71,7 +67,6 @@ static void bytes__ipv4__mapped_both_ways(void **state)
 	struct addr a = parsed("192.0.2.7", 5), b;
 	uint8_t bytes[16];
 
-	(void)state;
 	addr_to_bytes(&a, bytes);
 	assert_memory_equal(bytes, mapped, 16);
 	addr_from_bytes(mapped, 5, &b);
@@ -80,24 +75,22 @@ static void bytes__ipv4__mapped_both_ways(void **state)
 	assert_true(addr_same_host(&a, &b));
 }
 
-static void bytes__ipv6__unchanged(void **state)
+TEST(bytes__ipv6__unchanged)
 {
 	static const uint8_t raw[16] = { 0x20, 0x01, 0x0d, 0xb8, [15] = 9 };
 	struct addr a;
 	uint8_t bytes[16];
 
-	(void)state;
 	addr_from_bytes(raw, 1, &a);
 	assert_int_equal(a.ss.ss_family, AF_INET6);
 	addr_to_bytes(&a, bytes);
 	assert_memory_equal(bytes, raw, 16);
 }
 
-static void set_port__both_families__only_the_port(void **state)
+TEST(set_port__both_families__only_the_port)
 {
 	static const char *const texts[] = { "10.0.0.1", "2001:db8::1" };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
 		struct addr a = parsed(texts[i], 1), b = a;
 
@@ -107,25 +100,23 @@ static void set_port__both_families__only_the_port(void **state)
 	}
 }
 
-static void same_host__mapped_and_plain__equal_others_not(void **state)
+TEST(same_host__mapped_and_plain__equal_others_not)
 {
 	struct addr plain = parsed("10.0.0.1", 1), mapped = parsed("::ffff:10.0.0.1", 2);
 	struct addr other = parsed("10.0.0.2", 1), v6 = parsed("::10.0.0.1", 1);
 
-	(void)state;
 	assert_true(addr_same_host(&plain, &mapped));
 	assert_false(addr_same_host(&plain, &other));
 	assert_false(addr_same_host(&plain, &v6));
 }
 
-static void is_any__zero_addresses__only_those(void **state)
+TEST(is_any__zero_addresses__only_those)
 {
 	static const struct { const char *text; bool any; } cases[] = {
 		{ "0.0.0.0", true }, { "::", true }, { "0.0.0.1", false }, { "::1", false },
 		{ "127.0.0.1", false }, { "1::", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct addr a = parsed(cases[i].text, 7);
 
@@ -133,13 +124,12 @@ static void is_any__zero_addresses__only_those(void **state)
 	}
 }
 
-static void text__both_families__host_and_port(void **state)
+TEST(text__both_families__host_and_port)
 {
 	struct addr v4 = parsed("10.0.0.1", 7471), v6 = parsed("fe80::1", 7471);
 	struct addr longest = parsed("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", 65535);
 	char text[ADDR_TEXT_MAX];
 
-	(void)state;
 	assert_string_equal(addr_host_text(&v4, text), "10.0.0.1");
 	assert_string_equal(addr_text(&v4, text), "10.0.0.1:7471");
 	assert_string_equal(addr_host_text(&v6, text), "fe80::1");
@@ -156,9 +146,8 @@ static uint64_t network(const char *text)
 	return addr_network(&a);
 }
 
-static void network__ipv4_each_and_ipv6_the_first_64_bits(void **state)
+TEST(network__ipv4_each_and_ipv6_the_first_64_bits)
 {
-	(void)state;
 	assert_true(network("10.0.0.1") != network("10.0.0.2"));
 	assert_true(network("10.0.0.1") == network("::ffff:10.0.0.1"));
 	assert_true(network("2001:db8:1:2::1") == network("2001:db8:1:2:ffff::9"));
@@ -169,14 +158,13 @@ static void network__ipv4_each_and_ipv6_the_first_64_bits(void **state)
 	assert_true(network("0.0.0.0") != 0);
 }
 
-static void scope__link_local__read_and_shown(void **state)
+TEST(scope__link_local__read_and_shown)
 {
 	static const char *const bad[] = { "fe80::1%", "fe80::1%0", "fe80::1%x", "fe80::1%2x", "fe80::1%99999999999",
 					   "2001:db8::1%2", "10.0.0.1%2", "%2" };
 	char text[ADDR_TEXT_MAX];
 	struct addr a, b;
 
-	(void)state;
 	assert_int_equal(addr_parse("fe80::1%2", 7471, &a), 0);
 	assert_int_equal(addr_scope(&a), 2);
 	assert_string_equal(addr_host_text(&a, text), "fe80::1%2");
@@ -191,24 +179,4 @@ static void scope__link_local__read_and_shown(void **state)
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
 		if (addr_parse(bad[i], 0, &b) != -EINVAL)
 			fail_msg("'%s' was taken", bad[i]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parse__ipv4__family_port_and_length),
-		cmocka_unit_test(parse__ipv6__family_port_and_length),
-		cmocka_unit_test(parse__not_an_address__einval),
-		cmocka_unit_test(from_sockaddr__other_family__refused),
-		cmocka_unit_test(bytes__ipv4__mapped_both_ways),
-		cmocka_unit_test(bytes__ipv6__unchanged),
-		cmocka_unit_test(set_port__both_families__only_the_port),
-		cmocka_unit_test(same_host__mapped_and_plain__equal_others_not),
-		cmocka_unit_test(is_any__zero_addresses__only_those),
-		cmocka_unit_test(text__both_families__host_and_port),
-		cmocka_unit_test(scope__link_local__read_and_shown),
-		cmocka_unit_test(network__ipv4_each_and_ipv6_the_first_64_bits),
-	};
-
-	return cmocka_run_group_tests_name("addr", tests, NULL, NULL);
 }

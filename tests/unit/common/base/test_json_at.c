@@ -5,13 +5,12 @@
 
 #include "common/base/json_at.h"
 
-static void whole__numbers_of_64_bits__rounded(void **state)
+TEST(whole__numbers_of_64_bits__rounded)
 {
 	static const struct { double v; json_int_t whole; } cases[] = {
 		{ 0, 0 }, { 2.5, 3 }, { -2.5, -3 }, { 0x1p62, INT64_C(1) << 62 }, { -0x1p63, INT64_MIN },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		json_t *o = json_whole(cases[i].v);
 
@@ -20,21 +19,10 @@ static void whole__numbers_of_64_bits__rounded(void **state)
 	}
 }
 
-static void whole__unknown_or_too_large__null(void **state)
+TEST(whole__unknown_or_too_large__null)
 {
 	static const double cases[] = { NAN, INFINITY, -INFINITY, 0x1p63, 1e300, -1e300 };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
 		assert_true(json_is_null(json_whole(cases[i])));
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole__numbers_of_64_bits__rounded),
-		cmocka_unit_test(whole__unknown_or_too_large__null),
-	};
-
-	return cmocka_run_group_tests_name("json_at", tests, NULL, NULL);
 }

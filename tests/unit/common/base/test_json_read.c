@@ -44,11 +44,10 @@ static size_t in_use(void)
 	return m.uordblks + m.hblkhd;
 }
 
-static void memory__dense_texts__estimates_are_not_too_low(void **state)
+TEST(memory__dense_texts__estimates_are_not_too_low)
 {
 	static const struct json_limit none = { SIZE_MAX, SIZE_MAX };
 
-	(void)state;
 	for (size_t u = 0; u < N_ELEMENTS(units); u++) {
 		size_t bytes, before, taken, estimate;
 		char *text = dense(units[u], &bytes);
@@ -68,12 +67,11 @@ static void memory__dense_texts__estimates_are_not_too_low(void **state)
 }
 
 /* Tables of members grow as arrays do. */
-static void memory__object_of_many_members__estimates_are_not_too_low(void **state)
+TEST(memory__object_of_many_members__estimates_are_not_too_low)
 {
 	static const struct json_limit none = { SIZE_MAX, SIZE_MAX };
 	static const size_t members[] = { 8, 9, 1000, 8193, N };
 
-	(void)state;
 	for (size_t m = 0; m < N_ELEMENTS(members); m++) {
 		char *text = malloc(N * 20), *p = stpcpy(text, "{\"\":0");
 		size_t before, taken;
@@ -101,14 +99,13 @@ static void *count_memory(size_t n)
 	return malloc(n);
 }
 
-static void read__over_a_limit__refused_before_parsing(void **state)
+TEST(read__over_a_limit__refused_before_parsing)
 {
 	size_t bytes;
 	char *text = dense("{}", &bytes), err[200];
 	struct json_limit limit = { bytes, json_text_memory(text, bytes) };
 	json_t *o;
 
-	(void)state;
 	json_set_alloc_funcs(count_memory, free);
 	limit.memory_bytes--;
 	asked = 0;
@@ -129,12 +126,11 @@ static void read__over_a_limit__refused_before_parsing(void **state)
 	free(text);
 }
 
-static void read__not_json__line_and_reason(void **state)
+TEST(read__not_json__line_and_reason)
 {
 	static const struct json_limit limit = { 100, 100000 };
 	char err[200];
 
-	(void)state;
 	assert_null(json_read("{\"a\": 1,\n]", 10, 0, &limit, err, sizeof(err)));
 	assert_int_equal(strncmp(err, "line 2: ", 8), 0);
 	assert_null(json_read("\"a\\", 3, 0, &limit, err, sizeof(err)));
@@ -170,12 +166,11 @@ static void write_file(const char *text, size_t bytes)
 	assert_true(f && fwrite(text, 1, bytes, f) == bytes && fclose(f) == 0);
 }
 
-static void read_file__what_is_no_regular_file_or_too_large__refused(void **state)
+TEST(read_file__what_is_no_regular_file_or_too_large__refused)
 {
 	char text[4097], *many;
 	size_t bytes;
 
-	(void)state;
 	assert_int_equal(scratch_make(dir), 0);
 	expect_file(below("none"), -ENOENT, "No such file or directory");
 	assert_int_equal(mkfifo(below("fifo"), 0600), 0);
@@ -199,17 +194,4 @@ static void read_file__what_is_no_regular_file_or_too_large__refused(void **stat
 	assert_int_equal(symlink("fifo", below("link")), 0);
 	expect_file(below("link"), -EINVAL, "not a regular file");
 	assert_int_equal(scratch_remove(dir), 0);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(memory__dense_texts__estimates_are_not_too_low),
-		cmocka_unit_test(memory__object_of_many_members__estimates_are_not_too_low),
-		cmocka_unit_test(read__over_a_limit__refused_before_parsing),
-		cmocka_unit_test(read__not_json__line_and_reason),
-		cmocka_unit_test(read_file__what_is_no_regular_file_or_too_large__refused),
-	};
-
-	return cmocka_run_group_tests_name("json_read", tests, NULL, NULL);
 }

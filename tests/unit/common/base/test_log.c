@@ -57,9 +57,10 @@ static const char *next_write(void)
 	return text;
 }
 
-static void write__each_level__prefix_and_one_write(void **state)
+#define LOG_TEST(f) TEST_WITH(f, set_up, tear_down)
+
+LOG_TEST(write__each_level__prefix_and_one_write)
 {
-	(void)state;
 	log_init("prog", LOG_LVL_DEBUG);
 	capture();
 	log_error("no %s %d", "luck", 3);
@@ -74,9 +75,8 @@ static void write__each_level__prefix_and_one_write(void **state)
 	assert_null(next_write());
 }
 
-static void write__below_the_threshold__nothing(void **state)
+LOG_TEST(write__below_the_threshold__nothing)
 {
-	(void)state;
 	for (int level = LOG_LVL_ERROR; level <= LOG_LVL_DEBUG; level++) {
 		int lines = 0;
 
@@ -95,22 +95,20 @@ static void write__below_the_threshold__nothing(void **state)
 	}
 }
 
-static void debug__not_enabled__arguments_not_evaluated(void **state)
+LOG_TEST(debug__not_enabled__arguments_not_evaluated)
 {
 	int n = 0;
 
-	(void)state;
 	log_init("prog", LOG_LVL_INFO);
 	log_debug("%d", ++n);
 	assert_int_equal(n, 0);
 }
 
-static void write__longer_than_a_line__cut_with_its_newline(void **state)
+LOG_TEST(write__longer_than_a_line__cut_with_its_newline)
 {
 	char text[3000];
 	const char *got;
 
-	(void)state;
 	log_init("prog", LOG_LVL_INFO);
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
@@ -127,9 +125,8 @@ static void write__longer_than_a_line__cut_with_its_newline(void **state)
 }
 
 /* What a peer said cannot begin a line of its own, nor control the terminal. */
-static void write__control_characters__shown(void **state)
+LOG_TEST(write__control_characters__shown)
 {
-	(void)state;
 	log_init("prog", LOG_LVL_INFO);
 	capture();
 	log_error("refused: %s", "no\n\033[2J\xc2\x9b\xff");
@@ -139,12 +136,11 @@ static void write__control_characters__shown(void **state)
 }
 
 /* Every length around the limit: a newline at the end, and nothing lost before it must be. */
-static void write__every_length_up_to_the_limit__whole(void **state)
+LOG_TEST(write__every_length_up_to_the_limit__whole)
 {
 	char text[1100];
 	size_t longest = 0;
 
-	(void)state;
 	log_init("p", LOG_LVL_INFO);
 	for (size_t n = 990; n < sizeof(text); n++) {
 		const char *got;
@@ -163,11 +159,10 @@ static void write__every_length_up_to_the_limit__whole(void **state)
 	assert_true(longest >= 1000);
 }
 
-static void write__program_name_too_long__no_overrun(void **state)
+LOG_TEST(write__program_name_too_long__no_overrun)
 {
 	char name[1500];
 
-	(void)state;
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	log_init(name, LOG_LVL_INFO);
@@ -273,12 +268,11 @@ static void *flood(void *arg)
 	return NULL;
 }
 
-static void start__reader_stalls__no_writer_waits_and_the_dropped_are_counted(void **state)
+TEST(start__reader_stalls__no_writer_waits_and_the_dropped_are_counted)
 {
 	struct pipe_log p;
 	pthread_t thread;
 
-	(void)state;
 	alarm(60);	/* a thread that waits never ends */
 	stall(&p);
 	log_start();
@@ -294,12 +288,11 @@ static void start__reader_stalls__no_writer_waits_and_the_dropped_are_counted(vo
 	assert_int_equal(p.lines + p.dropped, FLOOD);
 }
 
-static void start__several_threads__each_in_its_order(void **state)
+TEST(start__several_threads__each_in_its_order)
 {
 	pthread_t threads[THREADS_MAX];
 	struct pipe_log p;
 
-	(void)state;
 	stall(&p);
 	log_start();
 	read_again(&p);
@@ -313,11 +306,10 @@ static void start__several_threads__each_in_its_order(void **state)
 	assert_int_equal(p.lines + p.dropped, THREADS_MAX * FLOOD);
 }
 
-static void stop__lines_logged_before__all_written(void **state)
+TEST(stop__lines_logged_before__all_written)
 {
 	struct pipe_log p;
 
-	(void)state;
 	stall(&p);
 	log_start();
 	for (unsigned i = 0; i < 1000; i++)
@@ -331,11 +323,10 @@ static void stop__lines_logged_before__all_written(void **state)
 	assert_int_equal(p.dropped, 0);
 }
 
-static void stop__reader_stalls__ends_and_nobody_waits_afterwards(void **state)
+TEST(stop__reader_stalls__ends_and_nobody_waits_afterwards)
 {
 	struct pipe_log p;
 
-	(void)state;
 	alarm(60);
 	stall(&p);
 	log_start();
@@ -351,25 +342,4 @@ static void stop__reader_stalls__ends_and_nobody_waits_afterwards(void **state)
 	assert_true(patience_s > 0 && patience_s < 5);
 	assert_in_range(flood_sleeps, 0, FLOOD_SLEEPS_MAX);
 	assert_true(p.lines >= 1024 && p.dropped >= FLOOD);
-}
-
-#define LOG_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		LOG_TEST(write__each_level__prefix_and_one_write),
-		LOG_TEST(write__below_the_threshold__nothing),
-		LOG_TEST(debug__not_enabled__arguments_not_evaluated),
-		LOG_TEST(write__longer_than_a_line__cut_with_its_newline),
-		LOG_TEST(write__control_characters__shown),
-		LOG_TEST(write__every_length_up_to_the_limit__whole),
-		LOG_TEST(write__program_name_too_long__no_overrun),
-		cmocka_unit_test(start__reader_stalls__no_writer_waits_and_the_dropped_are_counted),
-		cmocka_unit_test(start__several_threads__each_in_its_order),
-		cmocka_unit_test(stop__lines_logged_before__all_written),
-		cmocka_unit_test(stop__reader_stalls__ends_and_nobody_waits_afterwards),
-	};
-
-	return cmocka_run_group_tests_name("log", tests, NULL, NULL);
 }

@@ -112,9 +112,8 @@ static void assert_refused(const char *arguments, const char *message)
 
 /* ---- good values ---- */
 
-static void uint__digits__stored(void **state)
+TEST(uint__digits__stored)
 {
-	(void)state;
 	assert_parses("--clients 1");
 	assert_int_equal(p.config.clients, 1);
 	assert_parses("--clients=100000");
@@ -127,9 +126,8 @@ static void uint__digits__stored(void **state)
 	assert_int_equal(p.config.any, 12);
 }
 
-static void size__suffixes__powers_of_1024(void **state)
+TEST(size__suffixes__powers_of_1024)
 {
-	(void)state;
 	assert_parses("--size 64");
 	assert_int_equal(p.config.size, 64);
 	assert_parses("--size 3k");
@@ -140,7 +138,7 @@ static void size__suffixes__powers_of_1024(void **state)
 	assert_int_equal(p.config.size, UINT64_C(4294967296));
 }
 
-static void duration__units_and_fractions__exact_ns(void **state)
+TEST(duration__units_and_fractions__exact_ns)
 {
 	static const struct {
 		const char *text;
@@ -155,7 +153,6 @@ static void duration__units_and_fractions__exact_ns(void **state)
 		{ "007.250us", 7250 },	     { "0.3333333333h", 1199999999880 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(good); i++) {
 		char arguments[64];
 
@@ -165,7 +162,7 @@ static void duration__units_and_fractions__exact_ns(void **state)
 	}
 }
 
-static void string__any_text__points_into_argv(void **state)
+TEST(string__any_text__points_into_argv)
 {
 	char *argv[] = { (char *)(uintptr_t)"prog", (char *)(uintptr_t)"--name",
 			 (char *)(uintptr_t)"-a=b,c", NULL };
@@ -173,7 +170,6 @@ static void string__any_text__points_into_argv(void **state)
 	char err[100];
 	int first;
 
-	(void)state;
 	assert_int_equal(opts_parse(&spec, 3, argv, &c, &first, err, sizeof(err)), OPTS_OK);
 	assert_ptr_equal(c.name, argv[2]);
 	assert_parses("--name=--x=y");
@@ -182,18 +178,16 @@ static void string__any_text__points_into_argv(void **state)
 	assert_string_equal(p.config.name, "-");
 }
 
-static void choice__each__its_index(void **state)
+TEST(choice__each__its_index)
 {
-	(void)state;
 	assert_parses("--mode busy");
 	assert_int_equal(p.config.mode, 0);
 	assert_parses("--mode=hybrid");
 	assert_int_equal(p.config.mode, 2);
 }
 
-static void list__values__in_their_order(void **state)
+TEST(list__values__in_their_order)
 {
-	(void)state;
 	assert_parses("--steps 500,1,1,20");
 	assert_int_equal(p.config.steps.n, 4);
 	assert_int_equal(p.config.steps.v[0], 500);
@@ -204,11 +198,10 @@ static void list__values__in_their_order(void **state)
 	assert_int_equal(p.config.steps.n, 1);
 }
 
-static void list__as_long_as_allowed__taken(void **state)
+TEST(list__as_long_as_allowed__taken)
 {
 	char arguments[300] = "--steps=1";
 
-	(void)state;
 	for (int i = 1; i < OPT_LIST_MAX; i++)
 		strcat(arguments, ",2");
 	assert_parses(arguments);
@@ -219,9 +212,8 @@ static void list__as_long_as_allowed__taken(void **state)
 	assert_int_equal(p.config.steps.n, 0);
 }
 
-static void flag__given__true(void **state)
+TEST(flag__given__true)
 {
-	(void)state;
 	assert_parses("");
 	assert_false(p.config.verbose);
 	assert_parses("--verbose");
@@ -230,9 +222,8 @@ static void flag__given__true(void **state)
 
 /* ---- where options end ---- */
 
-static void operands__end_the_options__first_arg(void **state)
+TEST(operands__end_the_options__first_arg)
 {
-	(void)state;
 	assert_parses("");
 	assert_int_equal(p.first_arg, 1);
 	assert_parses("--clients 5");
@@ -245,22 +236,20 @@ static void operands__end_the_options__first_arg(void **state)
 	assert_int_equal(p.first_arg, 1);
 }
 
-static void operands_last__mixed__options_first_in_order(void **state)
+TEST(operands_last__mixed__options_first_in_order)
 {
 	char *argv[] = { (char *)"p", (char *)"host", (char *)"--clients", (char *)"5", (char *)"ping",
 			 (char *)"--verbose", (char *)"--", (char *)"--text", NULL };
 	static const char *const expected[] = { "p", "--clients", "5", "--verbose", "--", "host", "ping", "--text" };
 
-	(void)state;
 	opts_operands_last(&spec, 8, argv);
 	for (int i = 0; i < 8; i++)
 		assert_string_equal(argv[i], expected[i]);
 	assert_null(argv[8]);
 }
 
-static void several__any_order__all_stored_and_the_rest_untouched(void **state)
+TEST(several__any_order__all_stored_and_the_rest_untouched)
 {
-	(void)state;
 	assert_parses("--size=1k --verbose --clients 7 --any=9");
 	assert_int_equal(p.config.size, 1024);
 	assert_int_equal(p.config.clients, 7);
@@ -271,9 +260,8 @@ static void several__any_order__all_stored_and_the_rest_untouched(void **state)
 	assert_null(p.config.name);
 }
 
-static void help_and_version__long_and_short__recognised(void **state)
+TEST(help_and_version__long_and_short__recognised)
 {
-	(void)state;
 	assert_int_equal(parse("--help"), OPTS_HELP);
 	assert_int_equal(parse("-h"), OPTS_HELP);
 	assert_int_equal(parse("--version"), OPTS_VERSION);
@@ -308,21 +296,19 @@ static void assert_value_refused(const char *name, const char *value, const char
 	assert_true(p.config.mode == -1 && !p.config.name && !p.config.steps.n);
 }
 
-static void uint__not_digits__refused(void **state)
+TEST(uint__not_digits__refused)
 {
 	static const char *const bad[] = {
 		"-1", "+1", "1e3", "0x10", "1.0", "1k", "1,2", "12a", "a",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
 		assert_value_refused("clients", bad[i], "is not a whole number", CLIENTS_ALLOWED);
 }
 
 /* The last three wrap to small numbers in 64 bits: 2^64, 2^64 + 5 and 10 * 2^64. */
-static void uint__out_of_range__refused(void **state)
+TEST(uint__out_of_range__refused)
 {
-	(void)state;
 	assert_value_refused("clients", "0", "is not allowed", CLIENTS_ALLOWED);
 	assert_value_refused("clients", "100001", "is not allowed", CLIENTS_ALLOWED);
 	assert_value_refused("any", "18446744073709551616", "is not allowed", "0 or more");
@@ -330,33 +316,30 @@ static void uint__out_of_range__refused(void **state)
 	assert_value_refused("any", "184467440737095516160", "is not allowed", "0 or more");
 }
 
-static void size__not_a_size__refused(void **state)
+TEST(size__not_a_size__refused)
 {
 	static const char *const bad[] = { "k", "1K", "1m", "1kB", "-1k", "1.5k", "1kk", "G" };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
 		assert_value_refused("size", bad[i], "is not a number of bytes (suffix k, M or G)",
 				     SIZE_ALLOWED);
 }
 
 /* The last two are 2^64 bytes and a GiB more. */
-static void size__out_of_range__refused(void **state)
+TEST(size__out_of_range__refused)
 {
 	static const char *const bad[] = { "63", "5G", "17179869184G", "17179869185G" };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
 		assert_value_refused("size", bad[i], "is not allowed", SIZE_ALLOWED);
 }
 
-static void duration__not_a_duration__refused(void **state)
+TEST(duration__not_a_duration__refused)
 {
 	static const char *const bad[] = {
 		".5", "5.", "1.s", "-1", "+1", "1e3", "1ns", "1S", "1d", "s", "1.5.2", "1ss", "1,5",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
 		assert_value_refused("duration", bad[i],
 				     "is not a duration (seconds, or suffix us, ms, s, m or h)",
@@ -364,42 +347,38 @@ static void duration__not_a_duration__refused(void **state)
 }
 
 /* Past 64 bits in ns, in the number (2^64 + 5), and only with the fraction added. */
-static void duration__out_of_range__refused(void **state)
+TEST(duration__out_of_range__refused)
 {
 	static const char *const bad[] = {
 		"0.0000014", "2.5h", "0", "18446744075.709551616", "18446744073709551616h",
 		"18446744073709551621", "18446744073.709551616", "5124095.6h",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
 		assert_value_refused("duration", bad[i], "is not allowed", DURATION_ALLOWED);
 }
 
-static void duration__too_fine__refused(void **state)
+TEST(duration__too_fine__refused)
 {
 	static const char *const bad[] = { "0.0000000001", "1.5000000000000000000001", "1.0001us" };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
 		assert_value_refused("duration", bad[i], "is finer than a nanosecond",
 				     DURATION_ALLOWED);
 }
 
-static void choice__other_text__refused(void **state)
+TEST(choice__other_text__refused)
 {
-	(void)state;
 	assert_value_refused("mode", "bus", "is not allowed", MODE_ALLOWED);
 	assert_value_refused("mode", "Busy", "is not allowed", MODE_ALLOWED);
 	assert_value_refused("mode", "busyevent", "is not allowed", MODE_ALLOWED);
 }
 
-static void list__bad__refused(void **state)
+TEST(list__bad__refused)
 {
 	static const char *const no_list[] = { "1,,2", ",1", "1,", "1;2", "1,-2", "1,2x", "x" };
 	static const char *const not_allowed[] = { "1,0", "501", "1,18446744073709551617" };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(no_list); i++)
 		assert_value_refused("steps", no_list[i], "is not a list of whole numbers",
 				     STEPS_ALLOWED);
@@ -407,11 +386,10 @@ static void list__bad__refused(void **state)
 		assert_value_refused("steps", not_allowed[i], "is not allowed", STEPS_ALLOWED);
 }
 
-static void sizes__single_and_ranges__in_their_order(void **state)
+TEST(sizes__single_and_ranges__in_their_order)
 {
 	static const uint64_t expected[] = { 100, 1024, 2048, 4096, 3, 6, 12, 1 << 20 };
 
-	(void)state;
 	assert_parses("--sizes 100,1k-4k,3-20,1M");
 	assert_int_equal(p.config.sizes.n, N_ELEMENTS(expected));
 	for (size_t i = 0; i < N_ELEMENTS(expected); i++)
@@ -421,12 +399,11 @@ static void sizes__single_and_ranges__in_their_order(void **state)
 	assert_int_equal(p.config.sizes.v[0], 7);
 }
 
-static void sizes__bad__refused(void **state)
+TEST(sizes__bad__refused)
 {
 	static const char *const not_allowed[] = { "0", "3M", "1,0", "0-4", "1-4M", "8-4", "1-2,3M" };
 	static const char *const no_sizes[] = { ",", "1,", "1,,2", "-", "1-", "-2", "1-2-3", "x", "1kk", "1-x" };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(not_allowed); i++)
 		assert_value_refused("sizes", not_allowed[i], "is not allowed", SIZES_ALLOWED);
 	for (size_t i = 0; i < N_ELEMENTS(no_sizes); i++)
@@ -435,9 +412,8 @@ static void sizes__bad__refused(void **state)
 	assert_value_refused("sizes", "1-1M,1-1M,1-1M,1,1", "is too long", SIZES_ALLOWED);
 }
 
-static void value__empty__refused(void **state)
+TEST(value__empty__refused)
 {
-	(void)state;
 	assert_value_refused("clients", "", "empty value", CLIENTS_ALLOWED);
 	assert_value_refused("duration", "", "empty value", DURATION_ALLOWED);
 	assert_value_refused("mode", "", "empty value", MODE_ALLOWED);
@@ -446,32 +422,28 @@ static void value__empty__refused(void **state)
 	assert_value_refused("steps", "", "empty value", STEPS_ALLOWED);
 }
 
-static void value__missing__refused(void **state)
+TEST(value__missing__refused)
 {
-	(void)state;
 	assert_refused("--clients", "--clients: value missing; allowed: " CLIENTS_ALLOWED);
 	assert_refused("--size --verbose", "--size: value missing; allowed: " SIZE_ALLOWED);
 	assert_refused("--name --", "--name: value missing; allowed: any text that is not empty");
 }
 
-static void flag__with_a_value__refused(void **state)
+TEST(flag__with_a_value__refused)
 {
-	(void)state;
 	assert_refused("--verbose=yes", "--verbose: value given; allowed: no value");
 	assert_refused("--verbose=", "--verbose: value given; allowed: no value");
 	assert_false(p.config.verbose);
 }
 
-static void option__twice__refused(void **state)
+TEST(option__twice__refused)
 {
-	(void)state;
 	assert_refused("--clients 5 --any=1 --clients=6", "--clients: given twice; allowed: once");
 	assert_refused("--verbose --verbose", "--verbose: given twice; allowed: once");
 }
 
-static void texts__several_times__in_their_order(void **state)
+TEST(texts__several_times__in_their_order)
 {
-	(void)state;
 	assert_parses("--tag a --clients 5 --tag=b,c --tag a");
 	assert_int_equal(p.config.tags.n, 3);
 	assert_string_equal(p.config.tags.v[0], "a");
@@ -491,9 +463,8 @@ static void assert_suggests(const char *argument, const char *name)
 	assert_refused(argument, message);
 }
 
-static void option__unknown_but_near__suggested(void **state)
+TEST(option__unknown_but_near__suggested)
 {
-	(void)state;
 	assert_suggests("--client", "clients");
 	assert_suggests("--cleints", "clients");
 	assert_suggests("--nane", "name");
@@ -502,9 +473,8 @@ static void option__unknown_but_near__suggested(void **state)
 	assert_suggests("-clients", "clients");
 }
 
-static void option__unknown__refused(void **state)
+TEST(option__unknown__refused)
 {
-	(void)state;
 	assert_refused("--zebra", "--zebra: unknown option (see --help)");
 	assert_refused("--zebra=stripes", "--zebra: unknown option (see --help)");
 	assert_refused("-x", "-x: unknown option (see --help)");
@@ -514,12 +484,11 @@ static void option__unknown__refused(void **state)
 	assert_refused("--vers", "--vers: unknown option (see --help)");
 }
 
-static void error__hostile_text__one_short_line(void **state)
+TEST(error__hostile_text__one_short_line)
 {
 	char arguments[1600] = "--name=x --clients=a\nb\x1b" "c\x7f\xc2\x9b\xff";
 	size_t len = strlen(arguments);
 
-	(void)state;
 	assert_refused(arguments, "--clients: a\\x0ab\\x1bc\\x7f\\x9b\\xff is not a whole number; allowed: 1 to 100000");
 	memset(arguments + len, '7', sizeof(arguments) - len - 1);
 	assert_int_equal(parse(arguments), OPTS_ERROR);
@@ -527,14 +496,13 @@ static void error__hostile_text__one_short_line(void **state)
 	assert_non_null(strstr(p.err, "777... is not a whole number; allowed: 1 to 100000"));
 }
 
-static void error__small_buffer__cut_and_terminated(void **state)
+TEST(error__small_buffer__cut_and_terminated)
 {
 	char *argv[] = { (char *)(uintptr_t)"prog", (char *)(uintptr_t)"--clients=0", NULL };
 	char err[12] = "###########";
 	struct config c = { 0 };
 	int first;
 
-	(void)state;
 	assert_int_equal(opts_parse(&spec, 2, argv, &c, &first, err, 8), OPTS_ERROR);
 	assert_memory_equal(err, "--clien\0###", 11);
 	assert_int_equal(opts_parse(&spec, 2, argv, &c, &first, NULL, 0), OPTS_ERROR);
@@ -550,9 +518,8 @@ static int given(const char *arguments, const char *name)
 	return opts_given(&spec, split(line, argv), argv, name);
 }
 
-static void opts_given__by_position__only_options_count(void **state)
+TEST(opts_given__by_position__only_options_count)
 {
-	(void)state;
 	assert_true(given("--any=1 --clients 5", "clients"));
 	assert_true(given("--clients=5", "clients"));
 	assert_false(given("--any=1", "clients"));
@@ -577,7 +544,7 @@ static char *help_text(void)
 	return text;
 }
 
-static void opts_print_help__whole_table__as_documented(void **state)
+TEST(opts_print_help__whole_table__as_documented)
 {
 	static const char expected[] =
 		"Usage: prog [OPTIONS] [FILE]\n"
@@ -609,49 +576,6 @@ static void opts_print_help__whole_table__as_documented(void **state)
 		"Exit status: 0.\n";
 	char *text = help_text();
 
-	(void)state;
 	assert_string_equal(text, expected);
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(uint__digits__stored),
-		cmocka_unit_test(size__suffixes__powers_of_1024),
-		cmocka_unit_test(duration__units_and_fractions__exact_ns),
-		cmocka_unit_test(string__any_text__points_into_argv),
-		cmocka_unit_test(choice__each__its_index),
-		cmocka_unit_test(list__values__in_their_order),
-		cmocka_unit_test(list__as_long_as_allowed__taken),
-		cmocka_unit_test(flag__given__true),
-		cmocka_unit_test(operands__end_the_options__first_arg),
-		cmocka_unit_test(operands_last__mixed__options_first_in_order),
-		cmocka_unit_test(several__any_order__all_stored_and_the_rest_untouched),
-		cmocka_unit_test(help_and_version__long_and_short__recognised),
-		cmocka_unit_test(uint__not_digits__refused),
-		cmocka_unit_test(uint__out_of_range__refused),
-		cmocka_unit_test(size__not_a_size__refused),
-		cmocka_unit_test(size__out_of_range__refused),
-		cmocka_unit_test(duration__not_a_duration__refused),
-		cmocka_unit_test(duration__out_of_range__refused),
-		cmocka_unit_test(duration__too_fine__refused),
-		cmocka_unit_test(choice__other_text__refused),
-		cmocka_unit_test(list__bad__refused),
-		cmocka_unit_test(sizes__single_and_ranges__in_their_order),
-		cmocka_unit_test(sizes__bad__refused),
-		cmocka_unit_test(value__empty__refused),
-		cmocka_unit_test(value__missing__refused),
-		cmocka_unit_test(flag__with_a_value__refused),
-		cmocka_unit_test(option__twice__refused),
-		cmocka_unit_test(texts__several_times__in_their_order),
-		cmocka_unit_test(option__unknown_but_near__suggested),
-		cmocka_unit_test(option__unknown__refused),
-		cmocka_unit_test(error__hostile_text__one_short_line),
-		cmocka_unit_test(error__small_buffer__cut_and_terminated),
-		cmocka_unit_test(opts_given__by_position__only_options_count),
-		cmocka_unit_test(opts_print_help__whole_table__as_documented),
-	};
-
-	return cmocka_run_group_tests_name("opts", tests, NULL, NULL);
 }

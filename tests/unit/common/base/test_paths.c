@@ -80,12 +80,11 @@ static int write_json(FILE *out, const void *o)
 
 /* ---- links */
 
-static void write_in__a_link_for_the_file_or_its_temporary__refused(void **state)
+TEST(write_in__a_link_for_the_file_or_its_temporary__refused)
 {
 	static const char *const names[] = { "in/f", "in/f.tmp" };
 	static const char *const targets[] = { "../out/victim", "../out/none", "f" };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
 		for (size_t k = 0; k < N_ELEMENTS(targets); k++) {
 			assert_int_equal(symlink(targets[k], names[i]), 0);
@@ -101,11 +100,10 @@ static void write_in__a_link_for_the_file_or_its_temporary__refused(void **state
 	assert_string_equal(path_error(-ENOSPC), strerror(ENOSPC));
 }
 
-static void make_file__anything_there__refused(void **state)
+TEST(make_file__anything_there__refused)
 {
 	int fd;
 
-	(void)state;
 	assert_int_equal(symlink("../out/victim", "in/f"), 0);
 	assert_int_equal(path_make_file(folder, "f"), -ELOOP);
 	assert_int_equal(unlink("in/f"), 0);
@@ -119,11 +117,10 @@ static void make_file__anything_there__refused(void **state)
 	close(fd);
 }
 
-static void make_folder__a_link_to_one__refused(void **state)
+TEST(make_folder__a_link_to_one__refused)
 {
 	int fd;
 
-	(void)state;
 	assert_int_equal(symlink("../out", "in/tables"), 0);
 	assert_int_equal(path_make_folder(folder, "tables"), -ELOOP);
 	assert_int_equal(unlink("in/tables"), 0);
@@ -141,9 +138,8 @@ static void make_folder__a_link_to_one__refused(void **state)
 	}
 }
 
-static void append__a_link__refused(void **state)
+TEST(append__a_link__refused)
 {
-	(void)state;
 	assert_int_equal(symlink("../out/victim", "in/f"), 0);
 	assert_int_equal(path_append("in/f", true, write_text, "new"), -ELOOP);
 	assert_int_equal(path_append("in/f", false, write_text, "new"), -ELOOP);
@@ -151,9 +147,8 @@ static void append__a_link__refused(void **state)
 }
 
 /* A name with two: writing must not reach the other. */
-static void write_in__a_hard_link__replaced_and_the_other_name_keeps_its_text(void **state)
+TEST(write_in__a_hard_link__replaced_and_the_other_name_keeps_its_text)
 {
-	(void)state;
 	assert_int_equal(link("out/victim", "in/f"), 0);
 	assert_int_equal(link("out/victim", "in/f.tmp"), 0);
 	assert_int_equal(path_write_in(folder, "f", write_text, "new"), 0);
@@ -163,9 +158,8 @@ static void write_in__a_hard_link__replaced_and_the_other_name_keeps_its_text(vo
 }
 
 /* The folder was opened once: whatever takes its name later is not written to. */
-static void write_in__folder_exchanged_for_a_link__stays_in_the_old_one(void **state)
+TEST(write_in__folder_exchanged_for_a_link__stays_in_the_old_one)
 {
-	(void)state;
 	assert_int_equal(rename("in", "moved"), 0);
 	assert_int_equal(symlink("out", "in"), 0);
 	assert_int_equal(path_write_in(folder, "f", write_text, "new"), 0);
@@ -174,9 +168,8 @@ static void write_in__folder_exchanged_for_a_link__stays_in_the_old_one(void **s
 	assert_int_equal(unlink("in"), 0);
 }
 
-static void write_in__temporary_left_by_a_killed_run__replaced(void **state)
+TEST(write_in__temporary_left_by_a_killed_run__replaced)
 {
-	(void)state;
 	put_file("in/f.tmp", "half of");
 	assert_int_equal(path_write_in(folder, "f", write_text, "new"), 0);
 	assert_string_equal(text_of("in/f"), "new");
@@ -190,12 +183,11 @@ static void write_in__temporary_left_by_a_killed_run__replaced(void **state)
 /* ---- a full disk */
 
 /* For every number of bytes that fit: the error is the disk's, whoever writes, and nothing is left of the file. */
-static void write_in__disk_full__its_errno_and_no_file(void **state)
+TEST(write_in__disk_full__its_errno_and_no_file)
 {
 	static const char text[] = "some text that is longer than what fits";
 	json_t *o = json_pack("{s:s}", "text", text);
 
-	(void)state;
 	for (int old = 0; old < 2; old++) {
 		for (ssize_t fits = 0; fits < (ssize_t)strlen(text); fits++) {
 			disk_full_errno = fits % 2 ? ENOSPC : EDQUOT;
@@ -213,9 +205,8 @@ static void write_in__disk_full__its_errno_and_no_file(void **state)
 	json_decref(o);
 }
 
-static void append__disk_full__as_long_as_before(void **state)
+TEST(append__disk_full__as_long_as_before)
 {
-	(void)state;
 	for (disk_room = 0; disk_room < 4; ) {
 		ssize_t fits = disk_room;
 
@@ -244,19 +235,17 @@ static int refuse(FILE *out, const void *arg)
 	return -EDOM;
 }
 
-static void write_in__the_writer_fails__its_error_and_no_file(void **state)
+TEST(write_in__the_writer_fails__its_error_and_no_file)
 {
-	(void)state;
 	assert_int_equal(path_write_in(folder, "f", refuse, NULL), -EDOM);
 	assert_false(exists("in/f"));
 	assert_false(exists("in/f.tmp"));
 }
 
-static void write__paths__folder_and_name(void **state)
+TEST(write__paths__folder_and_name)
 {
 	char name[300];
 
-	(void)state;
 	assert_int_equal(path_write("f", write_text, "here"), 0);
 	assert_string_equal(text_of("f"), "here");
 	assert_int_equal(path_write("in/f", write_text, "there"), 0);
@@ -269,23 +258,4 @@ static void write__paths__folder_and_name(void **state)
 	assert_int_equal(path_write("/", write_text, "x"), -EISDIR);
 }
 
-#define PATHS_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PATHS_TEST(write_in__a_link_for_the_file_or_its_temporary__refused),
-		PATHS_TEST(make_file__anything_there__refused),
-		PATHS_TEST(make_folder__a_link_to_one__refused),
-		PATHS_TEST(append__a_link__refused),
-		PATHS_TEST(write_in__a_hard_link__replaced_and_the_other_name_keeps_its_text),
-		PATHS_TEST(write_in__folder_exchanged_for_a_link__stays_in_the_old_one),
-		PATHS_TEST(write_in__temporary_left_by_a_killed_run__replaced),
-		PATHS_TEST(write_in__disk_full__its_errno_and_no_file),
-		PATHS_TEST(append__disk_full__as_long_as_before),
-		PATHS_TEST(write_in__the_writer_fails__its_error_and_no_file),
-		PATHS_TEST(write__paths__folder_and_name),
-	};
-
-	return cmocka_run_group_tests_name("paths", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

@@ -27,11 +27,10 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void failure__want_of_memory__tried_again_and_said_once_a_second(void **state)
+TEST(failure__want_of_memory__tried_again_and_said_once_a_second)
 {
 	struct retry r = { 0 };
 
-	(void)state;
 	assert_int_equal(retry_failing_ns(&r), 0);
 	for (unsigned s = 1; s <= 5; s++) {
 		for (int i = 0; i < 100; i++)
@@ -43,11 +42,10 @@ static void failure__want_of_memory__tried_again_and_said_once_a_second(void **s
 	assert_int_equal(lines[LOG_LVL_ERROR], 0);
 }
 
-static void failure__for_long__given_up(void **state)
+TEST(failure__for_long__given_up)
 {
 	struct retry r = { 0 };
 
-	(void)state;
 	assert_true(retry_again(&r, "the call", ENOMEM));
 	r.since_ns -= RETRY_FOR_NS;
 	assert_false(retry_again(&r, "the call", ENOMEM));
@@ -57,11 +55,10 @@ static void failure__for_long__given_up(void **state)
 	assert_true(retry_again(&r, "the call", ENOMEM));
 }
 
-static void failure__that_does_not_pass__given_up_at_once(void **state)
+TEST(failure__that_does_not_pass__given_up_at_once)
 {
 	static const int errors[] = { EIO, EINVAL, ENODEV, EBADF, 0 };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(errors); i++) {
 		struct retry r = { 0 };
 
@@ -71,15 +68,4 @@ static void failure__that_does_not_pass__given_up_at_once(void **state)
 	assert_int_equal(lines[LOG_LVL_WARN], 0);
 }
 
-#define RETRY_TEST(f) cmocka_unit_test_setup(f, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RETRY_TEST(failure__want_of_memory__tried_again_and_said_once_a_second),
-		RETRY_TEST(failure__for_long__given_up),
-		RETRY_TEST(failure__that_does_not_pass__given_up_at_once),
-	};
-
-	return cmocka_run_group_tests_name("retry", tests, NULL, NULL);
-}
+TEST_EACH(set_up, NULL)

@@ -15,17 +15,15 @@ static void expect(const char *text, bool lines, const char *expected)
 	free(clean);
 }
 
-static void clean__valid__as_it_is(void **state)
+TEST(clean__valid__as_it_is)
 {
-	(void)state;
 	expect("", false, "");
 	expect("p99 < 500 \xc2\xb5s \xe2\x9c\x93 \xf0\x9f\x98\x80", false,
 	       "p99 < 500 \xc2\xb5s \xe2\x9c\x93 \xf0\x9f\x98\x80");
 }
 
-static void clean__invalid_bytes__one_replacement_each(void **state)
+TEST(clean__invalid_bytes__one_replacement_each)
 {
-	(void)state;
 	expect("a\xff" "b", false, "a\xef\xbf\xbd" "b");
 	/* Cut short, overlong, a surrogate, beyond the last. */
 	expect("\xe2\x9c", false, "\xef\xbf\xbd\xef\xbf\xbd");
@@ -34,17 +32,15 @@ static void clean__invalid_bytes__one_replacement_each(void **state)
 	expect("\xf4\x90\x80\x80", false, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
 }
 
-static void clean__control_and_direction__replaced(void **state)
+TEST(clean__control_and_direction__replaced)
 {
-	(void)state;
 	expect("a\033[31m", false, "a\xef\xbf\xbd[31m");
 	expect("\x7f\xc2\x9b", false, "\xef\xbf\xbd\xef\xbf\xbd");
 	expect("a\xe2\x80\xae" "b\xef\xbf\xbf", false, "a\xef\xbf\xbd" "b\xef\xbf\xbd");
 }
 
-static void clean__lines__only_where_allowed(void **state)
+TEST(clean__lines__only_where_allowed)
 {
-	(void)state;
 	expect("a\n\tb\r", false, "a  b ");
 	expect("a\n\tb\r", true, "a\n\tb ");
 }
@@ -63,11 +59,10 @@ static void expect_shown(const char *text, const char *expected)
 	free(printed);
 }
 
-static void show__what_a_terminal_obeys__as_digits(void **state)
+TEST(show__what_a_terminal_obeys__as_digits)
 {
 	char out[100];
 
-	(void)state;
 	expect_shown("plain, 5 \xc2\xb5s \xf0\x9f\x98\x80 \xef\xbf\xbd", "plain, 5 \xc2\xb5s \xf0\x9f\x98\x80 \xef\xbf\xbd");
 	expect_shown("a\033[31m\033]0;title\007\r\b\x7f", "a\\x1b[31m\\x1b]0;title\\x07\\x0d\\x08\\x7f");
 	expect_shown("\xc2\x9b" "31m", "\\x9b31m");		/* CSI of C1, in UTF-8 */
@@ -77,13 +72,12 @@ static void show__what_a_terminal_obeys__as_digits(void **state)
 	assert_string_equal(utf8_show("a\nb", out, sizeof(out)), "a\\x0ab");
 }
 
-static void print__lines__stay(void **state)
+TEST(print__lines__stay)
 {
 	char *printed = NULL;
 	size_t size;
 	FILE *f = open_memstream(&printed, &size);
 
-	(void)state;
 	assert_non_null(f);
 	utf8_print("a\nb\033\n", f);
 	fclose(f);
@@ -91,13 +85,12 @@ static void print__lines__stay(void **state)
 	free(printed);
 }
 
-static void print_line__text_with_a_newline__one_line(void **state)
+TEST(print_line__text_with_a_newline__one_line)
 {
 	char *printed = NULL;
 	size_t size;
 	FILE *f = open_memstream(&printed, &size);
 
-	(void)state;
 	assert_non_null(f);
 	utf8_print_line(f, "%s: %5.2f%%", "a\nb\xc2\x9b\xff", 2.5);
 	fclose(f);
@@ -106,12 +99,11 @@ static void print_line__text_with_a_newline__one_line(void **state)
 }
 
 /* Cut before a character that does not fit as a whole. */
-static void show__every_size__terminated_and_no_half(void **state)
+TEST(show__every_size__terminated_and_no_half)
 {
 	static const char text[] = "a\033\xc2\xb5z";
 	static const size_t lengths[] = { 0, 0, 1, 1, 1, 1, 5, 5, 7, 8, 8 };
 
-	(void)state;
 	for (size_t size = 1; size < N_ELEMENTS(lengths); size++) {
 		char *out = malloc(size);
 
@@ -120,26 +112,8 @@ static void show__every_size__terminated_and_no_half(void **state)
 	}
 }
 
-static void count__characters__not_bytes(void **state)
+TEST(count__characters__not_bytes)
 {
-	(void)state;
 	assert_int_equal(utf8_count(""), 0);
 	assert_int_equal(utf8_count("5 \xc2\xb5s\xff"), 5);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(clean__valid__as_it_is),
-		cmocka_unit_test(clean__invalid_bytes__one_replacement_each),
-		cmocka_unit_test(clean__control_and_direction__replaced),
-		cmocka_unit_test(clean__lines__only_where_allowed),
-		cmocka_unit_test(show__what_a_terminal_obeys__as_digits),
-		cmocka_unit_test(print__lines__stay),
-		cmocka_unit_test(print_line__text_with_a_newline__one_line),
-		cmocka_unit_test(show__every_size__terminated_and_no_half),
-		cmocka_unit_test(count__characters__not_bytes),
-	};
-
-	return cmocka_run_group_tests_name("report_utf8", tests, NULL, NULL);
 }

@@ -73,13 +73,12 @@ static void send_some(uint32_t n, uint32_t bytes)
 }
 
 /* Against what the fake device took, and was asked. */
-static void work__messages_and_completions__as_the_device_counted(void **state)
+TEST(work__messages_and_completions__as_the_device_counted)
 {
 	struct ep_work w = { 0 };
 	const struct fake_post *posts;
 	uint32_t n, signalled = 0, polls = 0;
 
-	(void)state;
 	open_rc();
 	send_some(5, 200);
 	send_some(1, 200);
@@ -108,11 +107,10 @@ static void work__messages_and_completions__as_the_device_counted(void **state)
 	assert_int_equal(w.requests, 14);
 }
 
-static void work__post_that_failed__not_counted(void **state)
+TEST(work__post_that_failed__not_counted)
 {
 	struct ep_work w;
 
-	(void)state;
 	open_rc();
 	fake_fail_next("ibv_post_send", ENOMEM);
 	assert_int_not_equal(rc_send(&rc, ep_buf_get(rig.ep), 200), 0);
@@ -121,11 +119,10 @@ static void work__post_that_failed__not_counted(void **state)
 	assert_int_equal(w.doorbells, 0);
 }
 
-static void inline__no_queue_pair_yet__not_known(void **state)
+TEST(inline__no_queue_pair_yet__not_known)
 {
 	json_t *o;
 
-	(void)state;
 	rig.cfg.inline_bytes = 4096;
 	verbs_rig_open_ep();
 	effective_count(&e, &rig.ep, 1);
@@ -134,11 +131,10 @@ static void inline__no_queue_pair_yet__not_known(void **state)
 	json_decref(o);
 }
 
-static void inline__device_takes_512_of_4096__both_published(void **state)
+TEST(inline__device_takes_512_of_4096__both_published)
 {
 	json_t *o;
 
-	(void)state;
 	rig.cfg.inline_bytes = 4096;
 	open_rc();
 	effective_count(&e, &rig.ep, 1);
@@ -150,11 +146,10 @@ static void inline__device_takes_512_of_4096__both_published(void **state)
 	json_decref(o);
 }
 
-static void device__node__null_until_one_is_known(void **state)
+TEST(device__node__null_until_one_is_known)
 {
 	json_t *o;
 
-	(void)state;
 	effective_set_device(&e, PLACE_NO_NODE);
 	o = effective_thread_json(&e);
 	assert_true(json_is_null(json_at(o, "device_numa_node")));
@@ -165,11 +160,10 @@ static void device__node__null_until_one_is_known(void **state)
 	json_decref(o);
 }
 
-static void look__connected__what_the_device_was_given(void **state)
+TEST(look__connected__what_the_device_was_given)
 {
 	json_t *o;
 
-	(void)state;
 	open_rc_with_path(IBV_MTU_2048);
 	effective_look(&e, &(struct link){ .rc = rc }, 16);
 	o = effective_thread_json(&e);
@@ -192,11 +186,10 @@ static void look__connected__what_the_device_was_given(void **state)
 	json_decref(o);
 }
 
-static void look__device_does_not_answer__null(void **state)
+TEST(look__device_does_not_answer__null)
 {
 	json_t *o;
 
-	(void)state;
 	open_rc();
 	fake_fail_next("ibv_query_qp", EIO);
 	effective_look(&e, &(struct link){ .rc = rc }, 16);
@@ -205,11 +198,10 @@ static void look__device_does_not_answer__null(void **state)
 	json_decref(o);
 }
 
-static void thread__begun__its_number_and_cpu(void **state)
+TEST(thread__begun__its_number_and_cpu)
 {
 	json_t *o = effective_thread_json(&e);
 
-	(void)state;
 	assert_true(json_is_null(json_at(o, "tid")));
 	json_decref(o);
 	effective_begin(&e);
@@ -220,9 +212,8 @@ static void thread__begun__its_number_and_cpu(void **state)
 }
 
 /* Values of IBTA's table 45. */
-static void rnr_timer__codes__times(void **state)
+TEST(rnr_timer__codes__times)
 {
-	(void)state;
 	assert_int_equal(cm_rnr_timer_ns(0), 655360000);
 	assert_int_equal(cm_rnr_timer_ns(1), 10000);
 	assert_int_equal(cm_rnr_timer_ns(12), 640000);
@@ -230,21 +221,4 @@ static void rnr_timer__codes__times(void **state)
 	assert_int_equal(cm_rnr_timer_ns(31), 491520000);
 }
 
-#define EFFECTIVE_TEST(f) cmocka_unit_test_setup_teardown(f, setup, verbs_rig_close)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EFFECTIVE_TEST(work__messages_and_completions__as_the_device_counted),
-		EFFECTIVE_TEST(work__post_that_failed__not_counted),
-		EFFECTIVE_TEST(inline__no_queue_pair_yet__not_known),
-		EFFECTIVE_TEST(inline__device_takes_512_of_4096__both_published),
-		EFFECTIVE_TEST(device__node__null_until_one_is_known),
-		EFFECTIVE_TEST(look__connected__what_the_device_was_given),
-		EFFECTIVE_TEST(look__device_does_not_answer__null),
-		EFFECTIVE_TEST(thread__begun__its_number_and_cpu),
-		EFFECTIVE_TEST(rnr_timer__codes__times),
-	};
-
-	return cmocka_run_group_tests_name("effective", tests, NULL, NULL);
-}
+TEST_EACH(setup, verbs_rig_close)

@@ -92,9 +92,8 @@ static size_t reference_index(uint64_t value)
 	return (size_t)(bucket_base_index + sub_bucket_index - 1024);
 }
 
-static void hist_index__power_of_two_boundaries__as_hdrhistogram(void **state)
+TEST(hist_index__power_of_two_boundaries__as_hdrhistogram)
 {
-	(void)state;
 	for (int bit = 0; bit < 37; bit++)
 		for (int64_t delta = -2; delta <= 2; delta++) {
 			uint64_t v = (UINT64_C(1) << bit) + (uint64_t)delta;
@@ -111,11 +110,10 @@ static void hist_index__power_of_two_boundaries__as_hdrhistogram(void **state)
 	assert_int_equal(hist_index(UINT64_MAX), HIST_CELLS - 1);
 }
 
-static void hist_cell_bounds__every_cell__adjoin_and_map_back(void **state)
+TEST(hist_cell_bounds__every_cell__adjoin_and_map_back)
 {
 	uint64_t expected_low = 0;
 
-	(void)state;
 	for (size_t i = 0; i < HIST_CELLS; i++) {
 		uint64_t low = hist_cell_low(i), high = hist_cell_high(i);
 
@@ -128,11 +126,10 @@ static void hist_cell_bounds__every_cell__adjoin_and_map_back(void **state)
 	assert_int_equal(expected_low, HIST_MAX_TRACKABLE_NS + 1);
 }
 
-static void hist_new__nothing_recorded__all_zero(void **state)
+TEST(hist_new__nothing_recorded__all_zero)
 {
 	struct hist *h = new_hist();
 
-	(void)state;
 	assert_int_equal(hist_count(h), 0);
 	assert_int_equal(hist_min(h), 0);
 	assert_int_equal(hist_max(h), 0);
@@ -144,12 +141,11 @@ static void hist_new__nothing_recorded__all_zero(void **state)
 	hist_free(NULL);
 }
 
-static void hist_percentile__uniform_samples__within_three_digits(void **state)
+TEST(hist_percentile__uniform_samples__within_three_digits)
 {
 	uint64_t *values = calloc(N_SAMPLES, sizeof(*values)), seed = 42;
 	struct hist *h;
 
-	(void)state;
 	assert_non_null(values);
 	for (size_t i = 0; i < N_SAMPLES; i++)
 		values[i] = next_random(&seed) % 10000000;
@@ -160,12 +156,11 @@ static void hist_percentile__uniform_samples__within_three_digits(void **state)
 }
 
 /* From 1 ns to 130 s, every magnitude equally likely: all buckets are used. */
-static void hist_percentile__every_magnitude__within_three_digits(void **state)
+TEST(hist_percentile__every_magnitude__within_three_digits)
 {
 	uint64_t *values = calloc(N_SAMPLES, sizeof(*values)), seed = 7;
 	struct hist *h;
 
-	(void)state;
 	assert_non_null(values);
 	for (size_t i = 0; i < N_SAMPLES; i++)
 		values[i] = (next_random(&seed) & HIST_MAX_TRACKABLE_NS) >> next_random(&seed) % 37;
@@ -175,14 +170,13 @@ static void hist_percentile__every_magnitude__within_three_digits(void **state)
 	free(values);
 }
 
-static void hist_percentile__bucket_boundaries__exact_edges(void **state)
+TEST(hist_percentile__bucket_boundaries__exact_edges)
 {
 	const uint64_t values[] = { 0, 1, 2047, 2048, 4095, 4096, HIST_MAX_TRACKABLE_NS };
 	const uint64_t reported[] = { 0, 1, 2047, 2049, 4095, 4099, HIST_MAX_TRACKABLE_NS };
 	size_t n = N_ELEMENTS(values);
 	struct hist *h = hist_of(values, n);
 
-	(void)state;
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(hist_percentile(h, 100.0 * (double)(i + 1) / (double)n),
 				 reported[i]);
@@ -191,12 +185,11 @@ static void hist_percentile__bucket_boundaries__exact_edges(void **state)
 }
 
 /* The cell of 1000001 reaches from 999936 to 1000447. */
-static void hist_percentile__one_sample__never_beyond_true_ends(void **state)
+TEST(hist_percentile__one_sample__never_beyond_true_ends)
 {
 	const uint64_t values[] = { 1000001, 2000000 };
 	struct hist *h = hist_of(values, 1);
 
-	(void)state;
 	assert_int_equal(hist_percentile(h, 0), 1000001);
 	assert_int_equal(hist_percentile(h, 50), 1000001);
 	assert_int_equal(hist_percentile(h, 100), 1000001);
@@ -208,11 +201,10 @@ static void hist_percentile__one_sample__never_beyond_true_ends(void **state)
 }
 
 /* 16.1 * 1000 / 100 is 161.00000000000003 in binary, and so are the other two. */
-static void hist_percentile__rank_on_a_rounding_edge__nearest_rank(void **state)
+TEST(hist_percentile__rank_on_a_rounding_edge__nearest_rank)
 {
 	struct hist *h = new_hist();
 
-	(void)state;
 	for (uint64_t v = 1; v <= 1000; v++)
 		hist_record(h, v);
 	for (uint64_t p = 1; p <= 100; p++)
@@ -226,12 +218,11 @@ static void hist_percentile__rank_on_a_rounding_edge__nearest_rank(void **state)
 	hist_free(h);
 }
 
-static void hist_record__beyond_range__last_cell_and_true_maximum(void **state)
+TEST(hist_record__beyond_range__last_cell_and_true_maximum)
 {
 	const uint64_t values[] = { 5, HIST_MAX_TRACKABLE_NS + 1, 2 * HIST_MAX_TRACKABLE_NS };
 	struct hist *h = hist_of(values, N_ELEMENTS(values));
 
-	(void)state;
 	assert_int_equal(hist_count(h), 3);
 	assert_int_equal(counter_get(&h->cell[HIST_CELLS - 1]), 2);
 	assert_int_equal(hist_max(h), 2 * HIST_MAX_TRACKABLE_NS);
@@ -240,32 +231,29 @@ static void hist_record__beyond_range__last_cell_and_true_maximum(void **state)
 	hist_free(h);
 }
 
-static void hist_mean__odd_values__true_and_not_of_cells(void **state)
+TEST(hist_mean__odd_values__true_and_not_of_cells)
 {
 	const uint64_t values[] = { 1000001, 1000003, 2000007 };
 	struct hist *h = hist_of(values, N_ELEMENTS(values));
 
-	(void)state;
 	assert_true(fabs(hist_mean(h) - 4000011.0 / 3.0) < 1e-6);
 	hist_free(h);
 }
 
-static void hist_mean__sum_beyond_64_bits__saturates(void **state)
+TEST(hist_mean__sum_beyond_64_bits__saturates)
 {
 	const uint64_t values[] = { UINT64_MAX, UINT64_MAX / 4 };
 	struct hist *h = hist_of(values, N_ELEMENTS(values));
 
-	(void)state;
 	assert_true(hist_mean(h) == (double)UINT64_MAX / 2.0);
 	hist_free(h);
 }
 
-static void hist_reset__after_records__as_new(void **state)
+TEST(hist_reset__after_records__as_new)
 {
 	const uint64_t values[] = { 0, 77, 1000000, UINT64_MAX };
 	struct hist *h = hist_of(values, N_ELEMENTS(values));
 
-	(void)state;
 	hist_reset(h);
 	assert_int_equal(hist_count(h), 0);
 	assert_int_equal(hist_max(h), 0);
@@ -278,12 +266,11 @@ static void hist_reset__after_records__as_new(void **state)
 	hist_free(h);
 }
 
-static void hist_add__two_halves__same_as_all_in_one(void **state)
+TEST(hist_add__two_halves__same_as_all_in_one)
 {
 	uint64_t *values = calloc(N_SAMPLES, sizeof(*values)), seed = 3;
 	struct hist *all, *merged, *half;
 
-	(void)state;
 	assert_non_null(values);
 	for (size_t i = 0; i < N_SAMPLES; i++)
 		values[i] = next_random(&seed) % (i < N_SAMPLES / 2 ? 100000 : 90000000);
@@ -299,13 +286,12 @@ static void hist_add__two_halves__same_as_all_in_one(void **state)
 	free(values);
 }
 
-static void hist_add__empty_or_into_empty__changes_nothing_else(void **state)
+TEST(hist_add__empty_or_into_empty__changes_nothing_else)
 {
 	const uint64_t values[] = { 12345678, 99, HIST_MAX_TRACKABLE_NS + 5 };
 	struct hist *h = hist_of(values, N_ELEMENTS(values));
 	struct hist *empty = new_hist(), *copy = new_hist();
 
-	(void)state;
 	hist_add(copy, h);
 	assert_memory_equal(copy, h, sizeof(*h));
 	hist_add(copy, empty);
@@ -323,12 +309,11 @@ static void hist_add__empty_or_into_empty__changes_nothing_else(void **state)
 }
 
 /* What a reader sees that comes between a record's stores: cells ahead of sum, min and max. */
-static void hist_add__torn_source__figures_fit_the_cells(void **state)
+TEST(hist_add__torn_source__figures_fit_the_cells)
 {
 	const uint64_t values[] = { 500000, 5000000 };
 	struct hist *torn = hist_of(values, N_ELEMENTS(values)), *copy = new_hist();
 
-	(void)state;
 	counter_set(&torn->cell[hist_index(1000000)], 3);
 	counter_set(&torn->sum, 1);
 	hist_add(copy, torn);
@@ -349,12 +334,11 @@ static void hist_add__torn_source__figures_fit_the_cells(void **state)
 	hist_free(copy);
 }
 
-static void hist_diff__two_snapshots__what_came_between(void **state)
+TEST(hist_diff__two_snapshots__what_came_between)
 {
 	const uint64_t before[] = { 10, 1000000, 90000000 }, after[] = { 2000, 1000000, 3000000 };
 	struct hist *earlier = hist_of(before, 3), *later = hist_of(before, 3), *d = new_hist();
 
-	(void)state;
 	hist_record(d, 123);	/* what was in dst is gone */
 	for (size_t i = 0; i < 3; i++)
 		hist_record(later, after[i]);
@@ -373,12 +357,11 @@ static void hist_diff__two_snapshots__what_came_between(void **state)
 	hist_free(d);
 }
 
-static void hist_diff__from_nothing__bounded_by_true_minimum_and_maximum(void **state)
+TEST(hist_diff__from_nothing__bounded_by_true_minimum_and_maximum)
 {
 	const uint64_t values[] = { 1000001, 3000001 };
 	struct hist *empty = new_hist(), *later = hist_of(values, 2), *d = new_hist();
 
-	(void)state;
 	hist_diff(d, later, empty);
 	assert_memory_equal(d, later, sizeof(*d));
 	hist_record(later, 3 * HIST_MAX_TRACKABLE_NS);
@@ -389,12 +372,11 @@ static void hist_diff__from_nothing__bounded_by_true_minimum_and_maximum(void **
 	hist_free(d);
 }
 
-static void hist_diff__reset_in_between__nothing_negative(void **state)
+TEST(hist_diff__reset_in_between__nothing_negative)
 {
 	const uint64_t before[] = { 5, 5, 900 }, after[] = { 5, 700 };
 	struct hist *earlier = hist_of(before, 3), *later = hist_of(after, 2), *d = new_hist();
 
-	(void)state;
 	hist_diff(d, later, earlier);
 	assert_int_equal(hist_count(d), 1);
 	assert_int_equal(hist_min(d), 700);
@@ -405,7 +387,7 @@ static void hist_diff__reset_in_between__nothing_negative(void **state)
 	hist_free(d);
 }
 
-static void hist_supports__sample_thresholds__95_percent_one_sided(void **state)
+TEST(hist_supports__sample_thresholds__95_percent_one_sided)
 {
 	static const struct {
 		double percentile;
@@ -415,7 +397,6 @@ static void hist_supports__sample_thresholds__95_percent_one_sided(void **state)
 	};
 	struct hist *h = new_hist();
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(rules); i++) {
 		hist_reset(h);
 		for (uint64_t n = 0; n < rules[i].needed - 1; n++)
@@ -475,13 +456,12 @@ static uint64_t take_snapshot(const struct hist *live, struct hist *earlier, str
 	return news;
 }
 
-static void hist_add__while_another_thread_records__valid_snapshots(void **state)
+TEST(hist_add__while_another_thread_records__valid_snapshots)
 {
 	struct writer w = { .h = new_hist() };
 	struct hist *earlier = new_hist(), *sum = new_hist();
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, record_until_told, &w), 0);
 	for (int fresh = 0; fresh < SNAPSHOTS;)
 		fresh += take_snapshot(w.h, earlier, sum) > 0;
@@ -496,11 +476,10 @@ static void hist_add__while_another_thread_records__valid_snapshots(void **state
 	hist_free(sum);
 }
 
-static void record_n__some_values__as_if_recorded_one_by_one(void **state)
+TEST(record_n__some_values__as_if_recorded_one_by_one)
 {
 	struct hist *h = new_hist(), *one_by_one = new_hist();
 
-	(void)state;
 	hist_record_n(h, 7, 0);
 	assert_int_equal(hist_count(h), 0);
 	assert_int_equal(hist_min(h), 0);
@@ -513,33 +492,4 @@ static void record_n__some_values__as_if_recorded_one_by_one(void **state)
 	assert_true(hist_mean(h) == (double)UINT64_MAX / 8);
 	hist_free(h);
 	hist_free(one_by_one);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(record_n__some_values__as_if_recorded_one_by_one),
-		cmocka_unit_test(hist_index__power_of_two_boundaries__as_hdrhistogram),
-		cmocka_unit_test(hist_cell_bounds__every_cell__adjoin_and_map_back),
-		cmocka_unit_test(hist_new__nothing_recorded__all_zero),
-		cmocka_unit_test(hist_percentile__uniform_samples__within_three_digits),
-		cmocka_unit_test(hist_percentile__every_magnitude__within_three_digits),
-		cmocka_unit_test(hist_percentile__bucket_boundaries__exact_edges),
-		cmocka_unit_test(hist_percentile__one_sample__never_beyond_true_ends),
-		cmocka_unit_test(hist_percentile__rank_on_a_rounding_edge__nearest_rank),
-		cmocka_unit_test(hist_record__beyond_range__last_cell_and_true_maximum),
-		cmocka_unit_test(hist_mean__odd_values__true_and_not_of_cells),
-		cmocka_unit_test(hist_mean__sum_beyond_64_bits__saturates),
-		cmocka_unit_test(hist_reset__after_records__as_new),
-		cmocka_unit_test(hist_add__two_halves__same_as_all_in_one),
-		cmocka_unit_test(hist_add__empty_or_into_empty__changes_nothing_else),
-		cmocka_unit_test(hist_add__torn_source__figures_fit_the_cells),
-		cmocka_unit_test(hist_diff__two_snapshots__what_came_between),
-		cmocka_unit_test(hist_diff__from_nothing__bounded_by_true_minimum_and_maximum),
-		cmocka_unit_test(hist_diff__reset_in_between__nothing_negative),
-		cmocka_unit_test(hist_supports__sample_thresholds__95_percent_one_sided),
-		cmocka_unit_test(hist_add__while_another_thread_records__valid_snapshots),
-	};
-
-	return cmocka_run_group_tests_name("hist", tests, NULL, NULL);
 }

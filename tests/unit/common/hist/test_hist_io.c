@@ -186,14 +186,13 @@ static void assert_same_cells(const struct decoded *d, const struct hist *h)
 
 /* ---- interval log ---- */
 
-static void hlog_interval__spread_samples__decodes_to_the_same_counts(void **state)
+TEST(hlog_interval__spread_samples__decodes_to_the_same_counts)
 {
 	struct hist *h = new_hist();
 	struct decoded *d;
 	uint64_t seed = 99;
 	char *line;
 
-	(void)state;
 	for (int i = 0; i < 20000; i++) {
 		seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
 		hist_record(h, (seed >> 27) >> (seed >> 58) % 37);
@@ -212,7 +211,7 @@ static void hlog_interval__spread_samples__decodes_to_the_same_counts(void **sta
 }
 
 /* Cells 0, 5 (twice) and 2048: one, four empty, two, 2042 empty, one. */
-static void hlog_interval__known_cells__known_bytes(void **state)
+TEST(hlog_interval__known_cells__known_bytes)
 {
 	const unsigned char expected[] = { 0x02, 0x07, 0x04, 0xf3, 0x1f, 0x02 };
 	const unsigned char lone_zero[] = { 0x02, 0x00, 0x02 };
@@ -220,7 +219,6 @@ static void hlog_interval__known_cells__known_bytes(void **state)
 	struct decoded *d;
 	char *line;
 
-	(void)state;
 	hist_record(h, 0);
 	hist_record(h, 5);
 	hist_record(h, 5);
@@ -245,13 +243,12 @@ static void hlog_interval__known_cells__known_bytes(void **state)
 }
 
 /* Every length of LEB128-64b9B, the ninth byte's eight bits among them. */
-static void hlog_interval__huge_counts__decode_exactly(void **state)
+TEST(hlog_interval__huge_counts__decode_exactly)
 {
 	struct hist *h = new_hist();
 	struct decoded *d;
 	char *line;
 
-	(void)state;
 	hist_record(h, 0);
 	hist_record(h, 200);
 	for (unsigned int bit = 0; bit < 63; bit++) {
@@ -267,13 +264,12 @@ static void hlog_interval__huge_counts__decode_exactly(void **state)
 	hist_free(h);
 }
 
-static void hlog_interval__range_ends__first_and_last_cell(void **state)
+TEST(hlog_interval__range_ends__first_and_last_cell)
 {
 	struct hist *h = new_hist();
 	struct decoded *d;
 	char *line;
 
-	(void)state;
 	line = interval_of(h, NULL, 0, 1);
 	d = decode_line(line);
 	assert_int_equal(d->payload_len, 1);
@@ -300,12 +296,11 @@ static size_t padding_of(const char *line)
 }
 
 /* Base64 of all three paddings: lengths vary with the contents. */
-static void hlog_interval__every_padding__decodes(void **state)
+TEST(hlog_interval__every_padding__decodes)
 {
 	bool seen[3] = { false };
 	struct hist *h = new_hist();
 
-	(void)state;
 	for (uint64_t i = 0; i < 300 && !(seen[0] && seen[1] && seen[2]); i++) {
 		struct decoded *d;
 		char *line;
@@ -322,14 +317,13 @@ static void hlog_interval__every_padding__decodes(void **state)
 	hist_free(h);
 }
 
-static void hlog_interval__fields__tag_times_and_maximum(void **state)
+TEST(hlog_interval__fields__tag_times_and_maximum)
 {
 	const char *plain = "12.500,1.001,1.234,HISTFAAA";
 	const char *tagged = "Tag=p50_ms_odd,12.500,1.001,1.234,HISTFAAA";
 	struct hist *h = new_hist();
 	char *line;
 
-	(void)state;
 	hist_record(h, 1234400);
 	line = interval_of(h, NULL, 12.5, 1.0012);
 	assert_memory_equal(line, plain, strlen(plain));
@@ -341,11 +335,10 @@ static void hlog_interval__fields__tag_times_and_maximum(void **state)
 	hist_free(h);
 }
 
-static void hlog_header__known_instant__version_1_3(void **state)
+TEST(hlog_header__known_instant__version_1_3)
 {
 	struct written w;
 
-	(void)state;
 	assert_int_equal(hist_write_hlog_header(1441812279.474, written_open(&w)), 0);
 	assert_string_equal(written_close(&w),
 			    "#[Histogram log format version 1.3]\n"
@@ -356,12 +349,11 @@ static void hlog_header__known_instant__version_1_3(void **state)
 	free(w.text);
 }
 
-static void hist_io__disk_full__eio(void **state)
+TEST(hist_io__disk_full__eio)
 {
 	struct hist *h = new_hist();
 	FILE *full = fopen("/dev/full", "w");
 
-	(void)state;
 	assert_non_null(full);
 	hist_record(h, 1);
 	assert_int_equal(hist_write_hgrm(h, 1, full), -EIO);
@@ -376,13 +368,12 @@ static void hist_io__disk_full__eio(void **state)
 /* ---- percentile text ---- */
 
 /* The expected text was made with hdr-histogram-js from the same values. */
-static void hgrm__ten_values__as_hdrhistogram_prints_them(void **state)
+TEST(hgrm__ten_values__as_hdrhistogram_prints_them)
 {
 	const uint64_t values[] = { 1000, 2000, 2000, 2047, 1500, 1600, 1700, 1800, 2000, 1000 };
 	struct hist *h = new_hist();
 	char *text;
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(values); i++)
 		hist_record(h, values[i]);
 	text = hgrm_of(h, 1000);
@@ -416,12 +407,11 @@ static void hgrm__ten_values__as_hdrhistogram_prints_them(void **state)
 }
 
 /* Cells of different widths, deviations from hdr-histogram-js again; equal samples have none. */
-static void hgrm__coarse_cells__deviation_of_their_middles(void **state)
+TEST(hgrm__coarse_cells__deviation_of_their_middles)
 {
 	struct hist *h = new_hist();
 	char *text;
 
-	(void)state;
 	hist_record(h, 1000001);
 	text = hgrm_of(h, 1);
 	assert_non_null(strstr(text, "#[Mean    =  1000001.000, StdDeviation   =        0.000]\n"));
@@ -433,12 +423,11 @@ static void hgrm__coarse_cells__deviation_of_their_middles(void **state)
 	hist_free(h);
 }
 
-static void hgrm__nothing_recorded__no_rows(void **state)
+TEST(hgrm__nothing_recorded__no_rows)
 {
 	struct hist *h = new_hist();
 	char *text = hgrm_of(h, 1000);
 
-	(void)state;
 	assert_string_equal(text,
 			    "       Value     Percentile TotalCount 1/(1-Percentile)\n\n"
 			    "#[Mean    =        0.000, StdDeviation   =        0.000]\n"
@@ -449,7 +438,7 @@ static void hgrm__nothing_recorded__no_rows(void **state)
 }
 
 /* Every row against the histogram: the value is its percentile's, the count is of all up to it. */
-static void hgrm__many_values__rows_agree_with_the_percentiles(void **state)
+TEST(hgrm__many_values__rows_agree_with_the_percentiles)
 {
 	struct hist *h = new_hist();
 	uint64_t recorded = 100000;
@@ -457,7 +446,6 @@ static void hgrm__many_values__rows_agree_with_the_percentiles(void **state)
 	double last = -1;
 	int rows = 0;
 
-	(void)state;
 	for (uint64_t i = 1; i <= recorded; i++)
 		hist_record(h, i * 100);	/* so the count up to v is v / 100 */
 	text = hgrm_of(h, 1);
@@ -478,24 +466,4 @@ static void hgrm__many_values__rows_agree_with_the_percentiles(void **state)
 	assert_in_range(rows, 55, 60);	/* five per halving, to the last cell */
 	free(text);
 	hist_free(h);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hlog_interval__spread_samples__decodes_to_the_same_counts),
-		cmocka_unit_test(hlog_interval__known_cells__known_bytes),
-		cmocka_unit_test(hlog_interval__huge_counts__decode_exactly),
-		cmocka_unit_test(hlog_interval__range_ends__first_and_last_cell),
-		cmocka_unit_test(hlog_interval__every_padding__decodes),
-		cmocka_unit_test(hlog_interval__fields__tag_times_and_maximum),
-		cmocka_unit_test(hlog_header__known_instant__version_1_3),
-		cmocka_unit_test(hist_io__disk_full__eio),
-		cmocka_unit_test(hgrm__ten_values__as_hdrhistogram_prints_them),
-		cmocka_unit_test(hgrm__coarse_cells__deviation_of_their_middles),
-		cmocka_unit_test(hgrm__nothing_recorded__no_rows),
-		cmocka_unit_test(hgrm__many_values__rows_agree_with_the_percentiles),
-	};
-
-	return cmocka_run_group_tests_name("hist_io", tests, NULL, NULL);
 }

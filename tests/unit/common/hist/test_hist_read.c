@@ -105,11 +105,10 @@ static void assert_comes_back(const struct hist *h)
 	free(t.p);
 }
 
-static void read__random_histograms__come_back(void **state)
+TEST(read__random_histograms__come_back)
 {
 	uint64_t seed = 4711;
 
-	(void)state;
 	for (int i = 0; i < 300; i++) {
 		struct hist *h = new_hist();
 
@@ -119,11 +118,10 @@ static void read__random_histograms__come_back(void **state)
 	}
 }
 
-static void read__ends_of_the_range__come_back(void **state)
+TEST(read__ends_of_the_range__come_back)
 {
 	const uint64_t values[] = { 0, 1, 2047, 2048, HIST_MAX_TRACKABLE_NS - 1, HIST_MAX_TRACKABLE_NS };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(values); i++) {
 		struct hist *h = new_hist();
 
@@ -136,13 +134,12 @@ static void read__ends_of_the_range__come_back(void **state)
 }
 
 /* Beyond the range the last cell knows nothing, but Interval_Max does. */
-static void read__maximum_beyond_the_range__is_that_of_the_log(void **state)
+TEST(read__maximum_beyond_the_range__is_that_of_the_log)
 {
 	struct hist *h = new_hist(), *back = new_hist();
 	const uint64_t max = UINT64_C(500000000000), huge[] = { INT64_MAX, UINT64_C(3) << 62, UINT64_MAX };
 	struct text t;
 
-	(void)state;
 	hist_record(h, max);
 	hist_record(h, 1000);
 	t = log_of((const struct hist *const *)&h, 1, NULL);
@@ -161,13 +158,12 @@ static void read__maximum_beyond_the_range__is_that_of_the_log(void **state)
 	hist_free(back);
 }
 
-static void read__several_intervals__their_sum(void **state)
+TEST(read__several_intervals__their_sum)
 {
 	struct hist *h[3] = { new_hist(), new_hist(), new_hist() }, *sum = new_hist();
 	uint64_t seed = 5;
 	struct text t;
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		record_random(h[i], &seed, i == 1 ? 0 : 500);
 		hist_add(sum, h[i]);
@@ -182,14 +178,13 @@ static void read__several_intervals__their_sum(void **state)
 
 /* ---- damage ---- */
 
-static void read__cut_off_anywhere__refused(void **state)
+TEST(read__cut_off_anywhere__refused)
 {
 	struct hist *h[2] = { new_hist(), new_hist() }, *sum = new_hist();
 	size_t first_end, header_end;
 	uint64_t seed = 8;
 	struct text t;
 
-	(void)state;
 	record_random(h[0], &seed, 50);
 	record_random(h[1], &seed, 50);
 	hist_add(sum, h[0]);
@@ -216,7 +211,7 @@ static void read__cut_off_anywhere__refused(void **state)
 }
 
 /* A changed comment, time or tag cannot be told from another log, but counts never change unnoticed. */
-static void read__any_byte_changed__refused_or_the_same_counts(void **state)
+TEST(read__any_byte_changed__refused_or_the_same_counts)
 {
 	const unsigned char flips[] = { 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff };
 	struct hist *h = new_hist(), *back = new_hist();
@@ -224,7 +219,6 @@ static void read__any_byte_changed__refused_or_the_same_counts(void **state)
 	uint64_t seed = 15;
 	struct text t;
 
-	(void)state;
 	record_random(h, &seed, 100);
 	t = log_of((const struct hist *const *)&h, 1, "t");
 	for (size_t i = 0; i < t.len; i++)
@@ -320,9 +314,8 @@ static void assert_parts(struct parts parts, int expected)
 	hist_free(h);
 }
 
-static void read__a_header_of_another_layout__refused(void **state)
+TEST(read__a_header_of_another_layout__refused)
 {
-	(void)state;
 	assert_parts(good, 0);
 	assert_parts(WITH(with->compressed_cookie ^= 1), -EINVAL);
 	assert_parts(WITH(with->cookie ^= 1), -EINVAL);
@@ -338,12 +331,11 @@ static void read__a_header_of_another_layout__refused(void **state)
 	assert_parts(WITH(with->trailing = 3), -EINVAL);
 }
 
-static void read__a_line_of_another_form__refused(void **state)
+TEST(read__a_line_of_another_form__refused)
 {
 	const char *const max_ms[] = { "", "-0.000", "nan", "inf", "1e999", " 0.000", "0.000x", "0.002", "1e6" };
 	const char *const after[] = { "", "=\n", "A\n", "====\n", " \n", "\r\n", "AAAA\n", "\nx", "\n\n" };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(max_ms); i++)
 		assert_parts(WITH(with->max_ms = max_ms[i]), -EINVAL);
 	for (size_t i = 0; i < N_ELEMENTS(after); i++)
@@ -364,11 +356,10 @@ static struct parts with_payload(const unsigned char *p, size_t len)
 #define ZIGZAG_GREATEST 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff	/* INT64_MAX */
 #define ZIGZAG_LEAST 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff	/* INT64_MIN */
 
-static void read__cells_that_cannot_be__refused(void **state)
+TEST(read__cells_that_cannot_be__refused)
 {
 	static unsigned char zeros[HIST_CELLS + 1];
 
-	(void)state;
 	assert_parts(with_payload(payload_of_7, 0), -EINVAL);
 	assert_parts(PAYLOAD(0x0d, 0x82), -EINVAL);			/* cut off within a number */
 	assert_parts(PAYLOAD(0x0d, 0x02, ZIGZAG_LEAST), -EINVAL);	/* as many empty cells */
@@ -379,25 +370,23 @@ static void read__cells_that_cannot_be__refused(void **state)
 }
 
 /* A thousand zeros are some bytes: what comes out of it is bounded, not only what goes in. */
-static void read__unpacks_into_more_than_a_histogram__refused(void **state)
+TEST(read__unpacks_into_more_than_a_histogram__refused)
 {
 	size_t len = 64 << 20;
 	unsigned char *zeros = calloc(1, len);
 
-	(void)state;
 	assert_non_null(zeros);
 	assert_parts(with_payload(zeros, len), -EINVAL);
 	free(zeros);
 }
 
-static void read__counts_as_great_as_they_can_be__their_sum_is_checked(void **state)
+TEST(read__counts_as_great_as_they_can_be__their_sum_is_checked)
 {
 	static const unsigned char greatest[] = { 0x0d, ZIGZAG_GREATEST };
 	struct hist *h = new_hist();
 	struct parts parts = with_payload(greatest, sizeof(greatest));
 	char *base64, twice[512];
 
-	(void)state;
 	assert_int_equal(read_parts(&parts, h), 0);
 	assert_int_equal(hist_count(h), INT64_MAX);
 	base64 = encode_parts(&parts);
@@ -408,7 +397,7 @@ static void read__counts_as_great_as_they_can_be__their_sum_is_checked(void **st
 	hist_free(h);
 }
 
-static void read__no_log_at_all__refused(void **state)
+TEST(read__no_log_at_all__refused)
 {
 	static const char other[] = "#[Histogram log format version 1.2]\n";
 	static const char none[] = "#[Histogram log format version 1.3]\n";
@@ -417,7 +406,6 @@ static void read__no_log_at_all__refused(void **state)
 	struct hist *h = new_hist();
 	FILE *directory = fopen("/", "r");
 
-	(void)state;
 	assert_non_null(p);
 	assert_refused(other, sizeof(other) - 1);
 	assert_refused(none, sizeof(none) - 1);
@@ -433,24 +421,4 @@ static void read__no_log_at_all__refused(void **state)
 	fclose(directory);
 	hist_free(h);
 	free(p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(read__random_histograms__come_back),
-		cmocka_unit_test(read__ends_of_the_range__come_back),
-		cmocka_unit_test(read__maximum_beyond_the_range__is_that_of_the_log),
-		cmocka_unit_test(read__several_intervals__their_sum),
-		cmocka_unit_test(read__cut_off_anywhere__refused),
-		cmocka_unit_test(read__any_byte_changed__refused_or_the_same_counts),
-		cmocka_unit_test(read__a_header_of_another_layout__refused),
-		cmocka_unit_test(read__a_line_of_another_form__refused),
-		cmocka_unit_test(read__cells_that_cannot_be__refused),
-		cmocka_unit_test(read__unpacks_into_more_than_a_histogram__refused),
-		cmocka_unit_test(read__counts_as_great_as_they_can_be__their_sum_is_checked),
-		cmocka_unit_test(read__no_log_at_all__refused),
-	};
-
-	return cmocka_run_group_tests_name("hist_read", tests, NULL, NULL);
 }

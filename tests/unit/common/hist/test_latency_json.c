@@ -39,7 +39,7 @@ static json_int_t integer(const json_t *o, const char *name)
 	return json_integer_value(json_object_get(o, name));
 }
 
-static void latency__any__exactly_the_documented_members(void **state)
+TEST(latency__any__exactly_the_documented_members)
 {
 	json_t *o = latency_json(*state);
 
@@ -49,7 +49,7 @@ static void latency__any__exactly_the_documented_members(void **state)
 	json_decref(o);
 }
 
-static void latency__empty__zero_and_nulls(void **state)
+TEST(latency__empty__zero_and_nulls)
 {
 	json_t *o = latency_json(*state);
 
@@ -60,7 +60,7 @@ static void latency__empty__zero_and_nulls(void **state)
 }
 
 /* 1 - p^n >= 0.95 needs 5 samples for p50, 29 for p90, 59 for p95, 299 for p99, 2995 for p99.9. */
-static void latency__few_samples__null_until_supported(void **state)
+TEST(latency__few_samples__null_until_supported)
 {
 	static const struct {
 		int samples;
@@ -85,7 +85,7 @@ static void latency__few_samples__null_until_supported(void **state)
 	}
 }
 
-static void latency__two_values__the_right_ones(void **state)
+TEST(latency__two_values__the_right_ones)
 {
 	json_t *o;
 
@@ -104,7 +104,7 @@ static void latency__two_values__the_right_ones(void **state)
 	json_decref(o);
 }
 
-static void latency__all_zero__no_jitter(void **state)
+TEST(latency__all_zero__no_jitter)
 {
 	json_t *o;
 
@@ -115,17 +115,4 @@ static void latency__all_zero__no_jitter(void **state)
 	json_decref(o);
 }
 
-#define LATENCY_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		LATENCY_TEST(latency__any__exactly_the_documented_members),
-		LATENCY_TEST(latency__empty__zero_and_nulls),
-		LATENCY_TEST(latency__few_samples__null_until_supported),
-		LATENCY_TEST(latency__two_values__the_right_ones),
-		LATENCY_TEST(latency__all_zero__no_jitter),
-	};
-
-	return cmocka_run_group_tests_name("latency_json", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

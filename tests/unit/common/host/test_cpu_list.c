@@ -6,14 +6,13 @@
 
 #include "common/host/cpu_list.h"
 
-static void text__any_set__ranges_joined_and_read_back(void **state)
+TEST(text__any_set__ranges_joined_and_read_back)
 {
 	static const char *const lists[] = { "", "0", "0-1", "0,2,4-7", "1-3,5,1020-1023" };
 	uint16_t cpus[CPU_SETSIZE];
 	char text[64];
 	uint32_t n;
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(lists); i++) {
 		cpu_set_t set;
 
@@ -26,12 +25,11 @@ static void text__any_set__ranges_joined_and_read_back(void **state)
 	}
 }
 
-static void text__too_long__cut_behind_an_element(void **state)
+TEST(text__too_long__cut_behind_an_element)
 {
 	cpu_set_t set;
 	char text[9];
 
-	(void)state;
 	CPU_ZERO(&set);
 	CPU_SET(10, &set);
 	CPU_SET(12, &set);
@@ -40,25 +38,13 @@ static void text__too_long__cut_behind_an_element(void **state)
 	assert_string_equal(cpu_list_text(&set, text, 8), "10,12");
 }
 
-static void parse__more_than_there_is_room_for__refused(void **state)
+TEST(parse__more_than_there_is_room_for__refused)
 {
 	uint16_t cpus[3];
 	uint32_t n;
 
-	(void)state;
 	assert_int_equal(cpu_list_parse("5-7", cpus, 3, &n), 0);
 	assert_int_equal(n, 3);
 	assert_int_equal(cpus[2], 7);
 	assert_int_equal(cpu_list_parse("5-8", cpus, 3, &n), -EINVAL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text__any_set__ranges_joined_and_read_back),
-		cmocka_unit_test(text__too_long__cut_behind_an_element),
-		cmocka_unit_test(parse__more_than_there_is_room_for__refused),
-	};
-
-	return cmocka_run_group_tests_name("cpu_list", tests, NULL, NULL);
 }

@@ -58,12 +58,11 @@ static void two_nodes(void)
 	put("class/net/eth0/device/numa_node", "-1\n");
 }
 
-static void nodes__two__cpus_and_devices_are_found(void **state)
+TEST(nodes__two__cpus_and_devices_are_found)
 {
 	uint16_t cpus[8];
 	uint32_t n;
 
-	(void)state;
 	two_nodes();
 	assert_int_equal(place_nodes(sys), 2);
 	assert_int_equal(place_node_of_cpu(sys, 0), 0);
@@ -79,24 +78,21 @@ static void nodes__two__cpus_and_devices_are_found(void **state)
 	assert_int_equal(place_cpus_of_node(sys, 2, cpus, 8, &n), -ENOENT);
 }
 
-static void nodes__machine_does_not_say__none(void **state)
+TEST(nodes__machine_does_not_say__none)
 {
-	(void)state;
 	assert_int_equal(place_nodes(sys), 0);
 	assert_int_equal(place_node_of_cpu(sys, 0), PLACE_NO_NODE);
 }
 
-static void rdma__device_with_a_node__that(void **state)
+TEST(rdma__device_with_a_node__that)
 {
-	(void)state;
 	two_nodes();
 	assert_int_equal(place_node_of_rdma(sys, "mlx5_0"), 1);
 	assert_int_equal(place_node_of_rdma(sys, "none"), PLACE_NO_NODE);
 }
 
-static void rdma__software__node_of_its_interface(void **state)
+TEST(rdma__software__node_of_its_interface)
 {
-	(void)state;
 	two_nodes();
 	put("class/infiniband/rxe0/parent", "eth1\n");
 	put("class/net/eth1/device/numa_node", "0\n");
@@ -107,13 +103,12 @@ static void rdma__software__node_of_its_interface(void **state)
 	assert_int_equal(place_node_of_rdma(sys, "rxe2"), PLACE_NO_NODE);
 }
 
-static void beside__node__its_cpus_that_may_be_used(void **state)
+TEST(beside__node__its_cpus_that_may_be_used)
 {
 	cpu_set_t mine, got;
 	char text[32];
 	int cpu = 0;
 
-	(void)state;
 	two_nodes();
 	assert_int_equal(sched_getaffinity(0, sizeof(mine), &mine), 0);
 	while (!CPU_ISSET(cpu, &mine))
@@ -132,12 +127,11 @@ static void beside__node__its_cpus_that_may_be_used(void **state)
 	assert_null(place_cpus_beside(sys, PLACE_NO_NODE, &got));
 }
 
-static void describe__what_sysfs_says__words(void **state)
+TEST(describe__what_sysfs_says__words)
 {
 	json_t *o = json_object();
 	const char *governor;
 
-	(void)state;
 	two_nodes();
 	put("devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
 	put("devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n");
@@ -152,11 +146,10 @@ static void describe__what_sysfs_says__words(void **state)
 	json_decref(o);
 }
 
-static void describe__nothing_there__null_and_not_0(void **state)
+TEST(describe__nothing_there__null_and_not_0)
 {
 	json_t *o = json_object();
 
-	(void)state;
 	place_describe(sys, o);
 	assert_true(json_is_null(json_at(o, "cpu_governor")));
 	assert_true(json_is_null(json_at(o, "numa_nodes")));
@@ -182,14 +175,13 @@ static int processor_of(pid_t tid)
 	return atoi(p);
 }
 
-static void thread__pinned__as_proc_says(void **state)
+TEST(thread__pinned__as_proc_says)
 {
 	cpu_set_t all, one;
 	char text[16];
 	json_t *o;
 	int cpu = 0;
 
-	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
 	while (!CPU_ISSET(cpu, &all))
 		cpu++;
@@ -207,11 +199,10 @@ static void thread__pinned__as_proc_says(void **state)
 	json_decref(o);
 }
 
-static void thread__does_not_run__null(void **state)
+TEST(thread__does_not_run__null)
 {
 	json_t *o = place_thread_json(PLACE_SYS, 0, -1);
 
-	(void)state;
 	assert_true(json_is_null(json_at(o, "tid")));
 	assert_true(json_is_null(json_at(o, "cpu")));
 	assert_true(json_is_null(json_at(o, "cpus")));
@@ -220,21 +211,4 @@ static void thread__does_not_run__null(void **state)
 	json_decref(o);
 }
 
-#define PLACE_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PLACE_TEST(nodes__two__cpus_and_devices_are_found),
-		PLACE_TEST(nodes__machine_does_not_say__none),
-		PLACE_TEST(rdma__device_with_a_node__that),
-		PLACE_TEST(rdma__software__node_of_its_interface),
-		PLACE_TEST(beside__node__its_cpus_that_may_be_used),
-		PLACE_TEST(describe__what_sysfs_says__words),
-		PLACE_TEST(describe__nothing_there__null_and_not_0),
-		PLACE_TEST(thread__pinned__as_proc_says),
-		PLACE_TEST(thread__does_not_run__null),
-	};
-
-	return cmocka_run_group_tests_name("place", tests, NULL, NULL);
-}
+TEST_EACH(setup, teardown)

@@ -55,12 +55,11 @@ static void burn(uint64_t ns)
 
 /* ---- usage ---- */
 
-static void usage_cpu__after_computing__as_the_process_clock(void **state)
+TEST(usage_cpu__after_computing__as_the_process_clock)
 {
 	struct res_usage before = usage_now(), after;
 	uint64_t clock = clock_ns(CLOCK_PROCESS_CPUTIME_ID), spent;
 
-	(void)state;
 	burn(BURN_NS);
 	after = usage_now();
 	clock = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - clock;
@@ -70,12 +69,11 @@ static void usage_cpu__after_computing__as_the_process_clock(void **state)
 	assert_in_range(spent, clock / 2, clock + 2 * TICK_NS);
 }
 
-static void heap__allocated_and_freed__counted(void **state)
+TEST(heap__allocated_and_freed__counted)
 {
 	uint64_t before, with, after;
 	void *p;
 
-	(void)state;
 	assert_int_equal(res_heap_bytes(&before), 0);
 	p = malloc(LOCKED_BYTES);
 	assert_non_null(p);
@@ -90,12 +88,11 @@ static void heap__allocated_and_freed__counted(void **state)
 	assert_int_equal(after, before);
 }
 
-static void usage_fds__opened_and_closed__counted(void **state)
+TEST(usage_fds__opened_and_closed__counted)
 {
 	uint64_t before = usage_now().fds;
 	int fds[EXTRA_FDS];
 
-	(void)state;
 	for (int i = 0; i < EXTRA_FDS; i++) {
 		fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		assert_true(fds[i] >= 0);
@@ -107,11 +104,10 @@ static void usage_fds__opened_and_closed__counted(void **state)
 }
 
 /* Against a count of another kind: which of the low descriptors are open. */
-static void usage_fds__now__all_open_descriptors(void **state)
+TEST(usage_fds__now__all_open_descriptors)
 {
 	uint64_t open_fds = 0;
 
-	(void)state;
 	for (int fd = 0; fd < 1024; fd++)
 		open_fds += fcntl(fd, F_GETFD) >= 0;
 	assert_int_equal(usage_now().fds, open_fds);
@@ -124,13 +120,12 @@ static void *wait_twice(void *barrier)
 	return NULL;
 }
 
-static void usage_threads__three_more__counted(void **state)
+TEST(usage_threads__three_more__counted)
 {
 	pthread_t threads[1 + EXTRA_THREADS];
 	pthread_barrier_t barrier;
 	uint64_t before;
 
-	(void)state;
 	assert_int_equal(pthread_barrier_init(&barrier, NULL, 2 + EXTRA_THREADS), 0);
 	/* Measured after the first, because ThreadSanitizer adds a thread of its own to that. */
 	assert_int_equal(pthread_create(&threads[0], NULL, wait_twice, &barrier), 0);
@@ -153,12 +148,11 @@ static char *map_bytes(size_t size)
 	return p;
 }
 
-static void usage_rss__memory_touched__grows_by_it(void **state)
+TEST(usage_rss__memory_touched__grows_by_it)
 {
 	uint64_t before = usage_now().rss_bytes, after;
 	char *p = map_bytes(TOUCHED_BYTES);
 
-	(void)state;
 	memset(p, 1, TOUCHED_BYTES);
 	after = usage_now().rss_bytes;
 	assert_int_equal(munmap(p, TOUCHED_BYTES), 0);
@@ -167,12 +161,11 @@ static void usage_rss__memory_touched__grows_by_it(void **state)
 	assert_in_range(usage_now().rss_bytes, 0, after - TOUCHED_BYTES / 2);
 }
 
-static void usage_pinned__memory_locked__exactly_counted(void **state)
+TEST(usage_pinned__memory_locked__exactly_counted)
 {
 	uint64_t before = usage_now().pinned_bytes;
 	char *p = map_bytes(LOCKED_BYTES);
 
-	(void)state;
 	if (syscall(SYS_mlock, p, LOCKED_BYTES)) {	/* ASan makes nothing of mlock() */
 		munmap(p, LOCKED_BYTES);
 		print_message("skipped: locking 1 MiB is refused; raise `ulimit -l`\n");
@@ -183,12 +176,11 @@ static void usage_pinned__memory_locked__exactly_counted(void **state)
 	assert_int_equal(usage_now().pinned_bytes, before);
 }
 
-static void usage__no_descriptor_left__error_and_no_result(void **state)
+TEST(usage__no_descriptor_left__error_and_no_result)
 {
 	struct res_usage u = { .fds = 12345 };
 	struct rlimit old, none;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
 	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = old.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
@@ -215,14 +207,13 @@ static double sum_of(const char *path, const char *name)
 }
 
 /* Also right after a process has freed memory, whose pages go to the CPU's list first. */
-static void machine_kernel__now__what_is_free_is_not_in_it(void **state)
+TEST(machine_kernel__now__what_is_free_is_not_in_it)
 {
 	static const char *const others[] = { "MemFree:", "Buffers:", "Cached:", "AnonPages:" };
 	char *p = map_bytes(TOUCHED_BYTES);
 	double expected, slack = 8 << 20;
 	uint64_t bytes;
 
-	(void)state;
 	memset(p, 1, TOUCHED_BYTES);
 	assert_int_equal(munmap(p, TOUCHED_BYTES), 0);
 	expected = sum_of("/proc/meminfo", "MemTotal:") * 1024;
@@ -235,13 +226,12 @@ static void machine_kernel__now__what_is_free_is_not_in_it(void **state)
 
 /* ---- the machine's CPU ---- */
 
-static void machine_cpu__one_cpu_computing__busy_grows_sum_is_the_time(void **state)
+TEST(machine_cpu__one_cpu_computing__busy_grows_sum_is_the_time)
 {
 	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 	struct res_machine_cpu before, after;
 	uint64_t start, elapsed, busy, idle;
 
-	(void)state;
 	start = clock_ns(CLOCK_MONOTONIC);
 	assert_int_equal(res_machine_cpu(&before), 0);
 	burn(10 * BURN_NS);
@@ -290,9 +280,8 @@ static bool nofile_is_raised(void)
 	       getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur == limit.rlim_max;
 }
 
-static void raise_nofile__lowered_soft_limit__back_at_the_hard_one(void **state)
+TEST(raise_nofile__lowered_soft_limit__back_at_the_hard_one)
 {
-	(void)state;
 	in_child(nofile_is_raised);
 }
 
@@ -308,9 +297,8 @@ static bool memlock_is_raised(void)
 	       (raised == limit.rlim_max || raised == UINT64_MAX);
 }
 
-static void raise_memlock__lowered_soft_limit__back_at_the_hard_one(void **state)
+TEST(raise_memlock__lowered_soft_limit__back_at_the_hard_one)
 {
-	(void)state;
 	in_child(memlock_is_raised);
 }
 
@@ -324,9 +312,8 @@ static bool memlock_counts_for_nobody(void)
 	return res_raise_memlock() == 65536;
 }
 
-static void raise_memlock__without_the_capability__the_limit(void **state)
+TEST(raise_memlock__without_the_capability__the_limit)
 {
-	(void)state;
 	in_child(memlock_counts_for_nobody);
 }
 
@@ -341,12 +328,11 @@ static const json_t *member(const json_t *object, const char *name)
 	return value;
 }
 
-static void environment__now__agrees_with_the_system(void **state)
+TEST(environment__now__agrees_with_the_system)
 {
 	json_t *env = res_environment_json();
 	struct utsname uts;
 
-	(void)state;
 	assert_non_null(env);
 	assert_int_equal(uname(&uts), 0);
 	assert_string_equal(json_string_value(member(env, "kernel")), uts.release);
@@ -376,12 +362,11 @@ static void assert_limit(const json_t *env, const char *name, int resource)
 		assert_int_equal(json_integer_value(member(j, "hard")), limit.rlim_max);
 }
 
-static void environment_rlimits__lowered_soft_limit__shown(void **state)
+TEST(environment_rlimits__lowered_soft_limit__shown)
 {
 	struct rlimit old;
 	json_t *env;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
 	assert_true(set_soft(RLIMIT_NOFILE, 99));
 	env = res_environment_json();
@@ -393,13 +378,12 @@ static void environment_rlimits__lowered_soft_limit__shown(void **state)
 }
 
 /* The last test: it leaves the limit raised. */
-static void environment_rlimits__unlimited__null(void **state)
+TEST(environment_rlimits__unlimited__null)
 {
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 	const json_t *memlock;
 	json_t *env;
 
-	(void)state;
 	if (setrlimit(RLIMIT_MEMLOCK, &unlimited)) {
 		print_message("skipped: raising `ulimit -l` needs CAP_SYS_RESOURCE\n");
 		skip();
@@ -413,14 +397,13 @@ static void environment_rlimits__unlimited__null(void **state)
 	json_decref(env);
 }
 
-static void environment_sysctls__numbers_pairs_and_absent__by_kind(void **state)
+TEST(environment_sysctls__numbers_pairs_and_absent__by_kind)
 {
 	json_t *env = res_environment_json();
 	const json_t *sysctls, *range;
 	long long low, high, somaxconn;
 	FILE *f;
 
-	(void)state;
 	assert_non_null(env);
 	sysctls = member(env, "sysctls");
 	f = fopen("/proc/sys/net/core/somaxconn", "r");
@@ -459,18 +442,16 @@ static void assert_accelerator(const char *told, const char *expected, bool emul
 	json_decref(env);
 }
 
-static void environment_accelerator__told__believed(void **state)
+TEST(environment_accelerator__told__believed)
 {
-	(void)state;
 	assert_accelerator("tcg", "tcg", true);
 	assert_accelerator("kvm", "kvm", false);
 }
 
-static void environment_accelerator__nonsense__as_if_not_told(void **state)
+TEST(environment_accelerator__nonsense__as_if_not_told)
 {
 	json_t *untold, *nonsense;
 
-	(void)state;
 	unsetenv("RAMPART_ACCELERATOR");
 	untold = res_environment_json();
 	assert_int_equal(setenv("RAMPART_ACCELERATOR", "warp", 1), 0);
@@ -481,31 +462,4 @@ static void environment_accelerator__nonsense__as_if_not_told(void **state)
 			 json_boolean_value(member(untold, "is_virtual_machine")));
 	json_decref(untold);
 	json_decref(nonsense);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(heap__allocated_and_freed__counted),
-		cmocka_unit_test(usage_cpu__after_computing__as_the_process_clock),
-		cmocka_unit_test(usage_fds__opened_and_closed__counted),
-		cmocka_unit_test(usage_fds__now__all_open_descriptors),
-		cmocka_unit_test(usage_threads__three_more__counted),
-		cmocka_unit_test(usage_rss__memory_touched__grows_by_it),
-		cmocka_unit_test(usage_pinned__memory_locked__exactly_counted),
-		cmocka_unit_test(usage__no_descriptor_left__error_and_no_result),
-		cmocka_unit_test(machine_kernel__now__what_is_free_is_not_in_it),
-		cmocka_unit_test(machine_cpu__one_cpu_computing__busy_grows_sum_is_the_time),
-		cmocka_unit_test(raise_nofile__lowered_soft_limit__back_at_the_hard_one),
-		cmocka_unit_test(raise_memlock__lowered_soft_limit__back_at_the_hard_one),
-		cmocka_unit_test(raise_memlock__without_the_capability__the_limit),
-		cmocka_unit_test(environment__now__agrees_with_the_system),
-		cmocka_unit_test(environment_rlimits__lowered_soft_limit__shown),
-		cmocka_unit_test(environment_sysctls__numbers_pairs_and_absent__by_kind),
-		cmocka_unit_test(environment_accelerator__told__believed),
-		cmocka_unit_test(environment_accelerator__nonsense__as_if_not_told),
-		cmocka_unit_test(environment_rlimits__unlimited__null),
-	};
-
-	return cmocka_run_group_tests_name("res", tests, NULL, NULL);
 }

@@ -85,12 +85,11 @@ static void burn(double s)
 
 /* ---- this process, as others see it ---- */
 
-static void take__descriptors__as_ls_counts(void **state)
+TEST(take__descriptors__as_ls_counts)
 {
 	int fds[9];
 	double before;
 
-	(void)state;
 	begin("/proc");
 	before = now.v[SAMPLE_FDS];
 	assert_near(of_shell("ls /proc/%d/fd | wc -l"), before, 0);
@@ -102,9 +101,8 @@ static void take__descriptors__as_ls_counts(void **state)
 		close(fds[i]);
 }
 
-static void take__memory_and_threads__as_status_says(void **state)
+TEST(take__memory_and_threads__as_status_says)
 {
-	(void)state;
 	begin("/proc");
 	assert_near(now.v[SAMPLE_THREADS], of_shell("awk '/^Threads/ {print $2}' /proc/%d/status"), 0);
 	assert_near(now.v[SAMPLE_RSS_BYTES] / 1024, of_shell("awk '/^VmRSS/ {print $2}' /proc/%d/status"), 512);
@@ -112,12 +110,11 @@ static void take__memory_and_threads__as_status_says(void **state)
 			    of_shell("awk '/^Vm(Lck|Pin)/ {n += $2} END {print n}' /proc/%d/status"), 0);
 }
 
-static void take__cpu_and_switches__as_other_programs_read(void **state)
+TEST(take__cpu_and_switches__as_other_programs_read)
 {
 	struct sample before;
 	double ticks, voluntary;
 
-	(void)state;
 	begin("/proc");
 	before = now;
 	burn(0.2);
@@ -136,11 +133,10 @@ static void take__cpu_and_switches__as_other_programs_read(void **state)
 	assert_true(now.taken_ns > before.taken_ns);
 }
 
-static void take__machine__as_other_programs_read(void **state)
+TEST(take__machine__as_other_programs_read)
 {
 	double all_s, tick_s = 1. / (double)sysconf(_SC_CLK_TCK);
 
-	(void)state;
 	begin("/proc");
 	all_s = of_shell("awk '/^cpu / {print $2 + $3 + $4 + $5 + $6 + $7 + $8 + $9; exit}' /proc/stat") * tick_s;
 	assert_near(now.v[SAMPLE_MACHINE_USER_S] + now.v[SAMPLE_MACHINE_SYSTEM_S] + now.v[SAMPLE_MACHINE_SOFTIRQ_S] +
@@ -180,12 +176,11 @@ static const struct sample_thread *thread_named(const char *name)
 	return NULL;
 }
 
-static void take__thread_that_works__its_time_and_its_name(void **state)
+TEST(take__thread_that_works__its_time_and_its_name)
 {
 	double before;
 	pthread_t t;
 
-	(void)state;
 	begin("/proc");
 	assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
 	assert_int_equal(pthread_create(&t, NULL, burn_and_wait, NULL), 0);
@@ -238,9 +233,8 @@ static void make_proc(void)
 
 #define TICKS_S(n) ((n) / (double)sysconf(_SC_CLK_TCK))
 
-static void take__known_texts__their_figures(void **state)
+TEST(take__known_texts__their_figures)
 {
-	(void)state;
 	make_proc();
 	make_folder("self/task/77");
 	put("stat", "cpu  100 20 30 400 5 6 7 8 9 10\ncpu0 50 0 0 50 0 0 0 0 0 0\ncpu1 10 0 0 10 0 0 0 0\nintr 5\n");
@@ -278,9 +272,8 @@ static const char *const hostile[] = {
 	"77 )x( R 1 2 3 4 5 6 7 8 9 10 x y", "\x80\xff\xfe (\xff) \xff",
 };
 
-static void take__hostile_texts__null_and_no_crash(void **state)
+TEST(take__hostile_texts__null_and_no_crash)
 {
-	(void)state;
 	make_proc();
 	make_folder("self/task/77");
 	make_folder("self/task/x");
@@ -307,9 +300,8 @@ static void take__hostile_texts__null_and_no_crash(void **state)
 }
 
 /* A file that is not there at first is found when it is there. */
-static void take__nothing_there__null_and_tried_again(void **state)
+TEST(take__nothing_there__null_and_tried_again)
 {
-	(void)state;
 	make_proc();
 	begin(dir);
 	assert_true(isnan(now.v[SAMPLE_RUNNABLE]));
@@ -322,12 +314,11 @@ static void take__nothing_there__null_and_tried_again(void **state)
 
 /* ---- JSON ---- */
 
-static void json__written_and_read__the_same(void **state)
+TEST(json__written_and_read__the_same)
 {
 	struct sample before;
 	json_t *o;
 
-	(void)state;
 	begin("/proc");
 	now.v[SAMPLE_QPS] = 17;
 	before = now;
@@ -348,14 +339,13 @@ static void json__written_and_read__the_same(void **state)
 	json_decref(o);
 }
 
-static void json__hostile__null(void **state)
+TEST(json__hostile__null)
 {
 	static const char *const texts[] = {
 		"null", "[]", "{}", "7", "{\"taken_ns\": -5, \"fds\": \"7\", \"rss_bytes\": -1, \"qps\": 1e300, \"by_thread\": 3}",
 		"{\"taken_ns\": 1e300, \"by_thread\": [1, null, {}, {\"name\": 5}, {\"name\": \"a very long name of a thread\\n\"}]}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
 		json_t *o = json_loads(texts[i], JSON_DECODE_ANY, NULL);
 
@@ -371,20 +361,4 @@ static void json__hostile__null(void **state)
 	assert_true(isnan(now.thread[0].user_s));
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(take__descriptors__as_ls_counts, teardown),
-		cmocka_unit_test_teardown(take__memory_and_threads__as_status_says, teardown),
-		cmocka_unit_test_teardown(take__cpu_and_switches__as_other_programs_read, teardown),
-		cmocka_unit_test_teardown(take__machine__as_other_programs_read, teardown),
-		cmocka_unit_test_teardown(take__thread_that_works__its_time_and_its_name, teardown),
-		cmocka_unit_test_teardown(take__known_texts__their_figures, teardown),
-		cmocka_unit_test_teardown(take__hostile_texts__null_and_no_crash, teardown),
-		cmocka_unit_test_teardown(take__nothing_there__null_and_tried_again, teardown),
-		cmocka_unit_test_teardown(json__written_and_read__the_same, teardown),
-		cmocka_unit_test_teardown(json__hostile__null, teardown),
-	};
-
-	return cmocka_run_group_tests_name("sample", tests, NULL, NULL);
-}
+TEST_EACH(NULL, teardown)

@@ -118,11 +118,10 @@ static void is_unknown(const json_t *o, const char *path)
 		fail_msg("%s is known", path);
 }
 
-static void counters__of_rxe__all_by_name(void **state)
+TEST(counters__of_rxe__all_by_name)
 {
 	json_t *o;
 
-	(void)state;
 	put_rxe();
 	o = read_once("rxe0");
 	assert_string_equal(json_text_at(o, "device"), "rxe0");
@@ -141,11 +140,10 @@ static void counters__of_rxe__all_by_name(void **state)
 	json_decref(o);
 }
 
-static void counters__of_hardware__of_both_folders_and_the_interfaces_speed(void **state)
+TEST(counters__of_hardware__of_both_folders_and_the_interfaces_speed)
 {
 	json_t *o;
 
-	(void)state;
 	put_rxe();
 	put(PORT "rate", "100 Gb/sec (4X EDR)\n");
 	put(PORT "counters/port_xmit_data", "250\n");
@@ -160,12 +158,11 @@ static void counters__of_hardware__of_both_folders_and_the_interfaces_speed(void
 	json_decref(o);
 }
 
-static void a_reading__after_the_counter_moved__is_the_new_one(void **state)
+TEST(a_reading__after_the_counter_moved__is_the_new_one)
 {
 	struct port *p;
 	json_t *o;
 
-	(void)state;
 	put_rxe();
 	p = open_port("rxe0");
 	put(PORT "hw_counters/sent_pkts", "1201\n");
@@ -180,14 +177,13 @@ static void a_reading__after_the_counter_moved__is_the_new_one(void **state)
 	port_close(p);
 }
 
-static void counters__that_are_none__left_out(void **state)
+TEST(counters__that_are_none__left_out)
 {
 	static const char *const bad[] = { "", "\n", "-5\n", "+5\n", " 5\n", "0x10\n", "5 packets\n", "text\n", "1e3\n", "nan\n",
 		"9223372036854775808\n", "99999999999999999999999999999999999999999\n", "N/A (no PMA)\n" };
 	char path[PATH_MAX], dots[200];
 	json_t *o;
 
-	(void)state;
 	put_rxe();
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		snprintf(path, sizeof(path), PORT "hw_counters/bad%zu", i);
@@ -209,13 +205,12 @@ static void counters__that_are_none__left_out(void **state)
 	json_decref(o);
 }
 
-static void rates__that_are_none__null(void **state)
+TEST(rates__that_are_none__null)
 {
 	static const char *const bad[] = { "", "fast\n", "-1 Gb/sec (4X EDR)\n", "nan Gb/sec (4X EDR)\n", "inf Gb/sec (4X X)\n",
 		"0 Gb/sec (4X SDR)\n", "1e99 Gb/sec (4X EDR)\n", "100\n" };
 	json_t *o;
 
-	(void)state;
 	put_rxe();
 	put(NETDEV "speed", "4294967295\n");
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
@@ -228,11 +223,10 @@ static void rates__that_are_none__null(void **state)
 	}
 }
 
-static void interfaces__by_the_address_or_the_first(void **state)
+TEST(interfaces__by_the_address_or_the_first)
 {
 	json_t *o;
 
-	(void)state;
 	put_rxe();
 	put(PORT "gids/1", "0000:0000:0000:0000:0000:ffff:0a4d:0002\n");
 	o = read_once("rxe0");
@@ -245,11 +239,10 @@ static void interfaces__by_the_address_or_the_first(void **state)
 	json_decref(o);
 }
 
-static void nothing_there__all_unknown(void **state)
+TEST(nothing_there__all_unknown)
 {
 	static const char *const names[] = { "rxe0", "", "../x", "a/b" };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
 		json_t *o = read_once(names[i]);
 
@@ -274,13 +267,12 @@ static unsigned open_descriptors(void)
 	return n;
 }
 
-static void a_folder_of_many__as_many_as_there_is_room_for_and_all_closed(void **state)
+TEST(a_folder_of_many__as_many_as_there_is_room_for_and_all_closed)
 {
 	unsigned before, n = 0;
 	struct port *p;
 	char path[PATH_MAX];
 
-	(void)state;
 	put_rxe();
 	for (int i = 0; i < 2 * PORT_FILES_MAX; i++) {
 		snprintf(path, sizeof(path), PORT "hw_counters/many%d", i);
@@ -296,20 +288,4 @@ static void a_folder_of_many__as_many_as_there_is_room_for_and_all_closed(void *
 	assert_int_equal(open_descriptors(), before);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_top, remove_top)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(counters__of_rxe__all_by_name),
-		TEST(counters__of_hardware__of_both_folders_and_the_interfaces_speed),
-		TEST(a_reading__after_the_counter_moved__is_the_new_one),
-		TEST(counters__that_are_none__left_out),
-		TEST(rates__that_are_none__null),
-		TEST(interfaces__by_the_address_or_the_first),
-		TEST(nothing_there__all_unknown),
-		TEST(a_folder_of_many__as_many_as_there_is_room_for_and_all_closed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(make_top, remove_top)

@@ -10,13 +10,12 @@
 #include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/helpers/verbs_rig.h"
 
-static void arena__made__zero_registered_and_gone_again(void **state)
+TEST(arena__made__zero_registered_and_gone_again)
 {
 	struct arena *a;
 	char err[200];
 	uint32_t mrs;
 
-	(void)state;
 	verbs_rig_open_ep();
 	mrs = fake_mrs();
 	assert_int_equal(arena_new(rig.ep, 100000, false, &a, err, sizeof(err)), 0);
@@ -31,12 +30,11 @@ static void arena__made__zero_registered_and_gone_again(void **state)
 	assert_int_equal(arena_bytes(NULL), 0);
 }
 
-static void arena__to_be_written_to__only_then_with_remote_rights(void **state)
+TEST(arena__to_be_written_to__only_then_with_remote_rights)
 {
 	struct arena *a;
 	char err[200];
 
-	(void)state;
 	verbs_rig_open_ep();
 	for (int write = 0; write < 2; write++) {
 		assert_int_equal(arena_new(rig.ep, 4096, write, &a, err, sizeof(err)), 0);
@@ -46,13 +44,12 @@ static void arena__to_be_written_to__only_then_with_remote_rights(void **state)
 	}
 }
 
-static void arena__shared__a_key_for_each_endpoint(void **state)
+TEST(arena__shared__a_key_for_each_endpoint)
 {
 	struct arena *a;
 	char err[200] = "";
 	uint32_t mrs;
 
-	(void)state;
 	verbs_rig_open_ep();
 	mrs = fake_mrs();
 	assert_int_equal(arena_mrs(NULL), 0);
@@ -69,12 +66,11 @@ static void arena__shared__a_key_for_each_endpoint(void **state)
 	assert_int_equal(fake_mrs(), mrs);
 }
 
-static void arena__cannot_be_registered__errno_and_advice(void **state)
+TEST(arena__cannot_be_registered__errno_and_advice)
 {
 	struct arena *a;
 	char err[200] = "";
 
-	(void)state;
 	verbs_rig_open_ep();
 	fake_fail_next("ibv_reg_mr", ENOMEM);
 	assert_int_equal(arena_new(rig.ep, 4096, false, &a, err, sizeof(err)), -ENOMEM);
@@ -82,28 +78,14 @@ static void arena__cannot_be_registered__errno_and_advice(void **state)
 	assert_non_null(strstr(err, "ulimit -l"));
 }
 
-static void arena__more_than_there_is__errno(void **state)
+TEST(arena__more_than_there_is__errno)
 {
 	struct arena *a;
 	char err[200] = "";
 
-	(void)state;
 	verbs_rig_open_ep();
 	assert_int_equal(arena_new(rig.ep, SIZE_MAX / 2, false, &a, err, sizeof(err)), -ENOMEM);
 	assert_non_null(strstr(err, "memory for transfers"));
 }
 
-#define ARENA_TEST(f) cmocka_unit_test_setup_teardown(f, verbs_rig_init, verbs_rig_close)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ARENA_TEST(arena__made__zero_registered_and_gone_again),
-		ARENA_TEST(arena__to_be_written_to__only_then_with_remote_rights),
-		ARENA_TEST(arena__shared__a_key_for_each_endpoint),
-		ARENA_TEST(arena__cannot_be_registered__errno_and_advice),
-		ARENA_TEST(arena__more_than_there_is__errno),
-	};
-
-	return cmocka_run_group_tests_name("arena", tests, NULL, NULL);
-}
+TEST_EACH(verbs_rig_init, verbs_rig_close)

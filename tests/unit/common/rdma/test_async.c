@@ -139,9 +139,8 @@ static const struct {
 };
 
 /* The other side's loop reads them, and those that concern neither queue nor device reach nobody. */
-static void event__of_each_type__counted_and_posted_to_whom_it_concerns(void **state)
+TEST(event__of_each_type__counted_and_posted_to_whom_it_concerns)
 {
-	(void)state;
 	assert_int_equal(N_ELEMENTS(cases), IBV_EVENT_WQ_FATAL + 1);
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		uint64_t before = async_count(cases[i].type);
@@ -167,9 +166,8 @@ static void event__of_each_type__counted_and_posted_to_whom_it_concerns(void **s
 	}
 }
 
-static void event__of_a_queue_pair__says_its_number(void **state)
+TEST(event__of_a_queue_pair__says_its_number)
 {
-	(void)state;
 	fake_async_qp(sides[1].qp, IBV_EVENT_QP_FATAL);
 	fake_async_qp(sides[0].qp, IBV_EVENT_QP_ACCESS_ERR);
 	turn(0);
@@ -181,9 +179,8 @@ static void event__of_a_queue_pair__says_its_number(void **state)
 }
 
 /* A peer that breaks its queue pairs again and again. */
-static void event__many_of_a_type__one_line(void **state)
+TEST(event__many_of_a_type__one_line)
 {
-	(void)state;
 	fake_async_qp(sides[0].qp, IBV_EVENT_QP_REQ_ERR);
 	turn(0);
 	lines = 0;
@@ -195,11 +192,10 @@ static void event__many_of_a_type__one_line(void **state)
 	assert_int_equal(sides[0].n, 1001);
 }
 
-static void event__more_than_a_stuck_loop_holds__dropped_and_counted(void **state)
+TEST(event__more_than_a_stuck_loop_holds__dropped_and_counted)
 {
 	json_t *counts;
 
-	(void)state;
 	for (uint32_t i = 0; i < ASYNC_PENDING_MAX + 10; i++) {
 		fake_async_qp(sides[0].qp, IBV_EVENT_QP_FATAL);
 		turn(1);
@@ -212,9 +208,8 @@ static void event__more_than_a_stuck_loop_holds__dropped_and_counted(void **stat
 }
 
 /* A removed device's descriptor stays readable: whoever went on watching it would never sleep again. */
-static void reading_fails__said_once_and_watched_no_more(void **state)
+TEST(reading_fails__said_once_and_watched_no_more)
 {
-	(void)state;
 	fake_async_end(EIO);
 	turn(0);
 	assert_int_equal(lines, 1);
@@ -224,9 +219,8 @@ static void reading_fails__said_once_and_watched_no_more(void **state)
 	assert_int_equal(lines, 1);
 }
 
-static void stopped__events_of_the_device__reach_only_the_other(void **state)
+TEST(stopped__events_of_the_device__reach_only_the_other)
 {
-	(void)state;
 	async_stop(&sides[0].async);
 	fake_async_device(IBV_EVENT_DEVICE_FATAL);
 	turn(1);
@@ -235,16 +229,4 @@ static void stopped__events_of_the_device__reach_only_the_other(void **state)
 	assert_int_equal(sides[1].n, 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(event__of_each_type__counted_and_posted_to_whom_it_concerns, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(event__of_a_queue_pair__says_its_number, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(event__many_of_a_type__one_line, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(event__more_than_a_stuck_loop_holds__dropped_and_counted, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(reading_fails__said_once_and_watched_no_more, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(stopped__events_of_the_device__reach_only_the_other, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

@@ -15,30 +15,27 @@
 
 /* ---- channel and ids ---- */
 
-static void channel_new__made__non_blocking_and_closed_on_exec(void **state)
+TEST(channel_new__made__non_blocking_and_closed_on_exec)
 {
-	(void)state;
 	assert_true(fcntl(cm_channel_fd(rig.cm), F_GETFL) & O_NONBLOCK);
 	assert_true(fcntl(cm_channel_fd(rig.cm), F_GETFD) & FD_CLOEXEC);
 }
 
-static void channel_new__library_fails__errno(void **state)
+TEST(channel_new__library_fails__errno)
 {
 	struct cm_channel *c = NULL;
 
-	(void)state;
 	fake_fail_next("rdma_create_event_channel", ENODEV);
 	assert_int_equal(cm_channel_new(&c), -ENODEV);
 	assert_null(c);
 }
 
-static void listen__port_zero__the_one_the_system_chose(void **state)
+TEST(listen__port_zero__the_one_the_system_chose)
 {
 	struct addr a = verbs_rig_addr("127.0.0.1", 0);
 	struct rdma_cm_id *listener;
 	uint16_t port = 0;
 
-	(void)state;
 	fake_cm.next_port = 45678;
 	assert_int_equal(cm_listen(rig.cm, &a, 1024, &rig, &listener, &port), 0);
 	assert_int_equal(port, 45678);
@@ -48,12 +45,11 @@ static void listen__port_zero__the_one_the_system_chose(void **state)
 	cm_id_destroy(listener);
 }
 
-static void listen__each_call_fails__errno_and_no_id_left(void **state)
+TEST(listen__each_call_fails__errno_and_no_id_left)
 {
 	struct addr a = verbs_rig_addr("127.0.0.1", 7472);
 	unsigned k;
 
-	(void)state;
 	for (k = 1; k < 10; k++) {
 		struct rdma_cm_id *listener = NULL;
 		uint16_t port;
@@ -74,13 +70,12 @@ static void listen__each_call_fails__errno_and_no_id_left(void **state)
 	assert_int_equal(k, 4);
 }
 
-static void calls__library_fails__its_errno(void **state)
+TEST(calls__library_fails__its_errno)
 {
 	struct addr peer = verbs_rig_addr("10.0.0.2", 7472);
 	struct cm_conn_param p = { 0 };
 	struct rdma_cm_id *other;
 
-	(void)state;
 	fake_fail_next("rdma_create_id", EMFILE);
 	assert_int_equal(cm_id_new(rig.cm, NULL, &other), -EMFILE);
 	fake_fail_next("rdma_resolve_addr", ENETUNREACH);
@@ -100,11 +95,10 @@ static void calls__library_fails__its_errno(void **state)
 	assert_string_equal(fake_failed(), "rdma_reject");
 }
 
-static void resolve__addresses_and_timeouts__handed_over(void **state)
+TEST(resolve__addresses_and_timeouts__handed_over)
 {
 	struct addr local = verbs_rig_addr("10.0.0.1", 0), peer = verbs_rig_addr("10.0.0.2", 7472), l, p;
 
-	(void)state;
 	assert_int_equal(cm_resolve_addr(rig.id, &local, &peer, 1500), 0);
 	assert_int_equal(fake_cm_last(FAKE_CM_RESOLVE_ADDR)->number, 1500);
 	assert_true(addr_same_host(&fake_cm_last(FAKE_CM_RESOLVE_ADDR)->src, &local));
@@ -118,21 +112,19 @@ static void resolve__addresses_and_timeouts__handed_over(void **state)
 	assert_ptr_equal(cm_device(rig.id), fake_context());
 }
 
-static void addresses__not_resolved__eafnosupport(void **state)
+TEST(addresses__not_resolved__eafnosupport)
 {
 	struct addr l, p;
 
-	(void)state;
 	assert_int_equal(cm_addresses(rig.id, &l, &p), -EAFNOSUPPORT);
 }
 
-static void connect_and_accept__parameters__as_given_with_our_retries(void **state)
+TEST(connect_and_accept__parameters__as_given_with_our_retries)
 {
 	struct cm_conn_param p = { .qpn = 0x1234, .private_data = "secret", .private_bytes = 6,
 				   .responder_resources = 1, .initiator_depth = 2 };
 	const struct fake_cm_call *c;
 
-	(void)state;
 	assert_int_equal(cm_connect(rig.id, &p), 0);
 	c = fake_cm_last(FAKE_CM_CONNECT);
 	for (int i = 0; i < 2; i++) {
@@ -151,26 +143,24 @@ static void connect_and_accept__parameters__as_given_with_our_retries(void **sta
 
 /* ---- events ---- */
 
-static void next_event__none__zero(void **state)
+TEST(next_event__none__zero)
 {
 	struct cm_event e;
 
-	(void)state;
 	assert_int_equal(cm_next_event(rig.cm, &e), 0);
 }
 
-static void next_event__interrupted__zero_and_broken__errno(void **state)
+TEST(next_event__interrupted__zero_and_broken__errno)
 {
 	struct cm_event e;
 
-	(void)state;
 	fake_fail_next("rdma_get_cm_event", EINTR);
 	assert_int_equal(cm_next_event(rig.cm, &e), 0);
 	fake_fail_next("rdma_get_cm_event", ENODEV);
 	assert_int_equal(cm_next_event(rig.cm, &e), -ENODEV);
 }
 
-static void next_event__every_type__translated_with_context_and_acked(void **state)
+TEST(next_event__every_type__translated_with_context_and_acked)
 {
 	static const struct {
 		enum rdma_cm_event_type from;
@@ -194,7 +184,6 @@ static void next_event__every_type__translated_with_context_and_acked(void **sta
 		{ (enum rdma_cm_event_type)99, CM_OTHER },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct cm_event e;
 
@@ -212,7 +201,7 @@ static void next_event__every_type__translated_with_context_and_acked(void **sta
 }
 
 /* The new id is the receiver's, the context the listener's; acked, so either may be destroyed. */
-static void next_event__connect_request__listeners_context_and_a_new_id(void **state)
+TEST(next_event__connect_request__listeners_context_and_a_new_id)
 {
 	struct addr a = verbs_rig_addr("127.0.0.1", 7472), peer = verbs_rig_addr("127.0.0.1", 50000), l, p;
 	struct rdma_cm_id *listener, *made;
@@ -220,7 +209,6 @@ static void next_event__connect_request__listeners_context_and_a_new_id(void **s
 	uint16_t port;
 	int listener_context;
 
-	(void)state;
 	assert_int_equal(cm_listen(rig.cm, &a, 16, &listener_context, &listener, &port), 0);
 	made = fake_cm_request(listener, &peer, 0x55, "proof", 5);
 	assert_int_equal(cm_next_event(rig.cm, &e), 1);
@@ -239,12 +227,11 @@ static void next_event__connect_request__listeners_context_and_a_new_id(void **s
 }
 
 /* The fake overwrites the data at the ack: it must have been copied before. */
-static void next_event__private_data__copied_before_the_ack(void **state)
+TEST(next_event__private_data__copied_before_the_ack)
 {
 	uint8_t data[CM_PRIVATE_MAX];
 	struct cm_event e;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i * 7 + 1);
 	fake_cm_event(rig.id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, 1, data, sizeof(data));
@@ -253,7 +240,7 @@ static void next_event__private_data__copied_before_the_ack(void **state)
 	assert_memory_equal(e.private_data, data, sizeof(data));
 }
 
-static void next_event__more_private_data_than_fits__cut(void **state)
+TEST(next_event__more_private_data_than_fits__cut)
 {
 	uint8_t data[255];
 	struct {
@@ -261,7 +248,6 @@ static void next_event__more_private_data_than_fits__cut(void **state)
 		uint8_t after[64];
 	} guarded;
 
-	(void)state;
 	memset(data, 0x11, sizeof(data));
 	memset(&guarded, 0x22, sizeof(guarded));
 	fake_cm_event(rig.id, RDMA_CM_EVENT_REJECTED, 28, 0, data, sizeof(data));
@@ -271,11 +257,10 @@ static void next_event__more_private_data_than_fits__cut(void **state)
 	assert_int_equal(guarded.after[0], 0x22);
 }
 
-static void next_event__several__in_order(void **state)
+TEST(next_event__several__in_order)
 {
 	struct cm_event e;
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		fake_cm_event(rig.id, RDMA_CM_EVENT_UNREACHABLE, i, 0, NULL, 0);
 	for (int i = 0; i < 5; i++) {
@@ -284,35 +269,10 @@ static void next_event__several__in_order(void **state)
 	}
 }
 
-static void destroy__null__nothing(void **state)
+TEST(destroy__null__nothing)
 {
-	(void)state;
 	cm_id_destroy(NULL);
 	cm_channel_free(NULL);
 }
 
-#define CM_TEST(f) cmocka_unit_test_setup_teardown(f, verbs_rig_init_cm, verbs_rig_close)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CM_TEST(channel_new__made__non_blocking_and_closed_on_exec),
-		CM_TEST(channel_new__library_fails__errno),
-		CM_TEST(listen__port_zero__the_one_the_system_chose),
-		CM_TEST(listen__each_call_fails__errno_and_no_id_left),
-		CM_TEST(calls__library_fails__its_errno),
-		CM_TEST(resolve__addresses_and_timeouts__handed_over),
-		CM_TEST(addresses__not_resolved__eafnosupport),
-		CM_TEST(connect_and_accept__parameters__as_given_with_our_retries),
-		CM_TEST(next_event__none__zero),
-		CM_TEST(next_event__interrupted__zero_and_broken__errno),
-		CM_TEST(next_event__every_type__translated_with_context_and_acked),
-		CM_TEST(next_event__connect_request__listeners_context_and_a_new_id),
-		CM_TEST(next_event__private_data__copied_before_the_ack),
-		CM_TEST(next_event__more_private_data_than_fits__cut),
-		CM_TEST(next_event__several__in_order),
-		CM_TEST(destroy__null__nothing),
-	};
-
-	return cmocka_run_group_tests_name("cm", tests, NULL, NULL);
-}
+TEST_EACH(verbs_rig_init_cm, verbs_rig_close)

@@ -42,8 +42,10 @@ static const struct fake_modify *programmed(enum ibv_qp_state state)
 
 static const struct cm_qp_param psns = { .rq_psn = 0xabcdef, .sq_psn = 0x123456, .verify = true };
 
+#define PROGRAM_TEST(f) TEST_WITH(f, set_up_qp, verbs_rig_close)
+
 /* As ib_cm computes TIMEWAIT, twice, and a second. */
-static void rest__by_the_paths_packet_lifetime__twice_timewait_and_a_second(void **state)
+PROGRAM_TEST(rest__by_the_paths_packet_lifetime__twice_timewait_and_a_second)
 {
 	static const struct { uint8_t life, delay; unsigned exponent; } cases[] = {
 		{ 18, 15, 19 }, { 16, 15, 17 }, { 14, 15, 16 }, { 13, 15, 16 }, { 12, 15, 15 }, { 0, 0, 2 }, { 0, 15, 15 },
@@ -51,7 +53,6 @@ static void rest__by_the_paths_packet_lifetime__twice_timewait_and_a_second(void
 	};
 	struct ibv_sa_path_rec rec = { 0 };
 
-	(void)state;
 	assert_int_equal(cm_rest_ns(rig.id, 15), 0);
 	assert_int_equal(cm_rest_ns(NULL, 15), 0);
 	rig.id->route.path_rec = &rec;
@@ -64,12 +65,11 @@ static void rest__by_the_paths_packet_lifetime__twice_timewait_and_a_second(void
 }
 
 /* What is not given is the default. */
-static void program_qp__retries__as_asked_in_rts(void **state)
+PROGRAM_TEST(program_qp__retries__as_asked_in_rts)
 {
 	struct cm_qp_param p = psns;
 	const struct fake_modify *m;
 
-	(void)state;
 	assert_int_equal(cm_program_qp(rig.id, qp, &path, &psns), 0);
 	m = programmed(IBV_QPS_RTS);
 	assert_int_equal(m->attr.timeout, 16);
@@ -83,11 +83,10 @@ static void program_qp__retries__as_asked_in_rts(void **state)
 	assert_int_equal(m->attr.rnr_retry, 7);
 }
 
-static void program_qp__receiver_not_ready__as_asked(void **state)
+PROGRAM_TEST(program_qp__receiver_not_ready__as_asked)
 {
 	struct cm_qp_param p = psns;
 
-	(void)state;
 	assert_int_equal(cm_program_qp(rig.id, qp, &path, &psns), 0);
 	assert_int_equal(programmed(IBV_QPS_RTS)->attr.rnr_retry, CM_RNR_RETRIES);
 	assert_int_equal(programmed(IBV_QPS_RTR)->attr.min_rnr_timer, CM_RNR_TIMER);
@@ -99,13 +98,12 @@ static void program_qp__receiver_not_ready__as_asked(void **state)
 	assert_int_equal(programmed(IBV_QPS_RTR)->attr.min_rnr_timer, 0);
 }
 
-static void program_qp__path_chosen__only_what_was(void **state)
+PROGRAM_TEST(program_qp__path_chosen__only_what_was)
 {
 	struct cm_qp_param p = psns;
 	struct ibv_ah_attr of_path = path.rtr.ah_attr;
 	const struct ibv_ah_attr *ah;
 
-	(void)state;
 	assert_int_equal(cm_program_qp(rig.id, qp, &path, &psns), 0);
 	assert_memory_equal(&programmed(IBV_QPS_RTR)->attr.ah_attr, &of_path, sizeof(of_path));
 	reset();
@@ -124,11 +122,10 @@ static void program_qp__path_chosen__only_what_was(void **state)
 	assert_int_equal(ah->sl, 5);
 }
 
-static void program_qp__plain__own_psns_and_timers(void **state)
+PROGRAM_TEST(program_qp__plain__own_psns_and_timers)
 {
 	const struct fake_modify *m;
 
-	(void)state;
 	assert_int_equal(cm_program_qp(rig.id, qp, &path, &psns), 0);
 	assert_int_equal(fake_qp_state(qp), IBV_QPS_RTS);
 	m = programmed(IBV_QPS_INIT);
@@ -156,7 +153,7 @@ static void program_qp__plain__own_psns_and_timers(void **state)
 	assert_int_equal(m->attr.max_rd_atomic, 0);
 }
 
-static void program_qp__access_flags__only_what_was_granted(void **state)
+PROGRAM_TEST(program_qp__access_flags__only_what_was_granted)
 {
 	static const struct {
 		bool write, read;
@@ -169,7 +166,6 @@ static void program_qp__access_flags__only_what_was_granted(void **state)
 		  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct cm_qp_param p = psns;
 		const struct fake_modify *m;
@@ -186,13 +182,12 @@ static void program_qp__access_flags__only_what_was_granted(void **state)
 
 /* What a request asks for is the peer's claim; what we ask for was agreed on before. Each side has its own limit: a
  * server lets its clients read and reads nothing of theirs. */
-static void program_qp__reads_in_flight__never_more_than_offered(void **state)
+PROGRAM_TEST(program_qp__reads_in_flight__never_more_than_offered)
 {
 	static const struct {
 		uint8_t claim, offer, own, served;
 	} cases[] = { { 16, 1, 1, 1 }, { 1, 4, 4, 1 }, { 0, 1, 1, 0 }, { 255, 0, 0, 0 }, { 16, 2, 0, 2 }, { 16, 0, 3, 0 } };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct cm_qp_param p = psns;
 
@@ -209,11 +204,10 @@ static void program_qp__reads_in_flight__never_more_than_offered(void **state)
 	}
 }
 
-static void program_qp__psns_read_back_differently__ebadmsg(void **state)
+PROGRAM_TEST(program_qp__psns_read_back_differently__ebadmsg)
 {
 	struct cm_qp_param p = psns;
 
-	(void)state;
 	fake_device.psn_skew = 1;
 	assert_int_equal(cm_program_qp(rig.id, qp, &path, &p), -EBADMSG);
 	reset();
@@ -230,13 +224,12 @@ static void to_init(void)
 				       IBV_QP_ACCESS_FLAGS), 0);
 }
 
-static void program_qp__in_init_already__two_transitions_and_the_cm_not_asked(void **state)
+PROGRAM_TEST(program_qp__in_init_already__two_transitions_and_the_cm_not_asked)
 {
 	struct cm_qp_param p = psns;
 	const struct fake_modify *m;
 	uint32_t n;
 
-	(void)state;
 	to_init();
 	p.remote_write = true;
 	fake_fail_next("rdma_init_qp_attr", EIO);
@@ -253,14 +246,13 @@ static void program_qp__in_init_already__two_transitions_and_the_cm_not_asked(vo
 }
 
 /* From RESET: the attributes of INIT, three transitions, and the query. From INIT: RTR, RTS and the query. */
-static void program_qp__every_call_fails_in_turn__errno(void **state)
+PROGRAM_TEST(program_qp__every_call_fails_in_turn__errno)
 {
 	static const struct {
 		bool in_init;
 		unsigned calls;
 	} cases[] = { { false, 5 }, { true, 3 } };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		unsigned k;
 
@@ -285,12 +277,11 @@ static void program_qp__every_call_fails_in_turn__errno(void **state)
 }
 
 /* One path serves any number of queue pairs, and is not changed by it. */
-static void program_qp__path_used_twice__as_the_first_time(void **state)
+PROGRAM_TEST(program_qp__path_used_twice__as_the_first_time)
 {
 	struct cm_path before = path;
 	struct cm_qp_param p = psns;
 
-	(void)state;
 	p.remote_read = p.remote_write = true;
 	p.reads = 1;
 	assert_int_equal(cm_program_qp(rig.id, qp, &path, &p), 0);
@@ -301,11 +292,12 @@ static void program_qp__path_used_twice__as_the_first_time(void **state)
 	assert_int_equal(programmed(IBV_QPS_RTR)->attr.max_dest_rd_atomic, 0);
 }
 
-static void own_psn__asked_for__the_one_of_the_cm(void **state)
+#define PATH_TEST(f) TEST_WITH(f, verbs_rig_init_cm, verbs_rig_close)
+
+PATH_TEST(own_psn__asked_for__the_one_of_the_cm)
 {
 	uint32_t psn = 1;
 
-	(void)state;
 	fake_cm.sq_psn = 0xabc123;
 	assert_int_equal(cm_own_psn(rig.id, &psn), 0);
 	assert_int_equal(psn, 0xabc123);
@@ -317,13 +309,12 @@ static void own_psn__asked_for__the_one_of_the_cm(void **state)
 
 /* ---- the path ---- */
 
-static void get_path__resolved__where_packets_go(void **state)
+PATH_TEST(get_path__resolved__where_packets_go)
 {
 	struct addr peer = verbs_rig_addr("10.0.0.2", 7472);
 	struct cm_path own;
 	uint8_t gid[16];
 
-	(void)state;
 	assert_int_equal(cm_resolve_addr(rig.id, NULL, &peer, 10), 0);
 	memset(&own, 0x55, sizeof(own));
 	assert_int_equal(cm_get_path(rig.id, &own), 0);
@@ -340,11 +331,10 @@ static void get_path__resolved__where_packets_go(void **state)
 	assert_int_equal(own.rtr.timeout, 0);
 }
 
-static void get_path__library_fails__its_errno(void **state)
+PATH_TEST(get_path__library_fails__its_errno)
 {
 	struct cm_path own;
 
-	(void)state;
 	fake_fail_next("rdma_init_qp_attr", ENETUNREACH);
 	assert_int_equal(cm_get_path(rig.id, &own), -ENETUNREACH);
 }
@@ -358,11 +348,10 @@ static int path_peer(struct addr *out)
 	return ret ? ret : cm_path_peer(rig.id, &own, out);
 }
 
-static void path_peer__ipv4_gid__its_address(void **state)
+PATH_TEST(path_peer__ipv4_gid__its_address)
 {
 	struct addr peer = verbs_rig_addr("10.0.0.2", 7472), real, other = verbs_rig_addr("10.9.9.9", 0);
 
-	(void)state;
 	assert_int_equal(cm_resolve_addr(rig.id, NULL, &peer, 10), 0);
 	assert_int_equal(path_peer(&real), 0);
 	assert_true(addr_same_host(&real, &peer));
@@ -371,21 +360,19 @@ static void path_peer__ipv4_gid__its_address(void **state)
 	assert_true(addr_same_host(&real, &other));
 }
 
-static void path_peer__ipv6__its_address(void **state)
+PATH_TEST(path_peer__ipv6__its_address)
 {
 	struct addr peer = verbs_rig_addr("2001:db8::2", 7472), real;
 
-	(void)state;
 	assert_int_equal(cm_resolve_addr(rig.id, NULL, &peer, 10), 0);
 	assert_int_equal(path_peer(&real), 0);
 	assert_true(addr_same_host(&real, &peer));
 }
 
-static void path_peer__no_ip_gid__eafnosupport(void **state)
+PATH_TEST(path_peer__no_ip_gid__eafnosupport)
 {
 	struct addr peer = verbs_rig_addr("10.0.0.2", 7472), real;
 
-	(void)state;
 	assert_int_equal(cm_resolve_addr(rig.id, NULL, &peer, 10), 0);
 	fake_cm.path_peer = verbs_rig_addr("fe80::1", 0);	/* an InfiniBand GID is no IP address */
 	assert_int_equal(path_peer(&real), -EAFNOSUPPORT);
@@ -393,32 +380,4 @@ static void path_peer__no_ip_gid__eafnosupport(void **state)
 	assert_int_equal(path_peer(&real), -EAFNOSUPPORT);
 	fake_fail_next("rdma_init_qp_attr", EINVAL);
 	assert_int_equal(path_peer(&real), -EINVAL);
-}
-
-#define PATH_TEST(f) cmocka_unit_test_setup_teardown(f, verbs_rig_init_cm, verbs_rig_close)
-#define PROGRAM_TEST(f) cmocka_unit_test_setup_teardown(f, set_up_qp, verbs_rig_close)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PROGRAM_TEST(program_qp__plain__own_psns_and_timers),
-		PROGRAM_TEST(program_qp__receiver_not_ready__as_asked),
-		PROGRAM_TEST(program_qp__path_chosen__only_what_was),
-		PROGRAM_TEST(program_qp__retries__as_asked_in_rts),
-		PROGRAM_TEST(rest__by_the_paths_packet_lifetime__twice_timewait_and_a_second),
-		PROGRAM_TEST(program_qp__access_flags__only_what_was_granted),
-		PROGRAM_TEST(program_qp__reads_in_flight__never_more_than_offered),
-		PROGRAM_TEST(program_qp__psns_read_back_differently__ebadmsg),
-		PROGRAM_TEST(program_qp__every_call_fails_in_turn__errno),
-		PROGRAM_TEST(program_qp__in_init_already__two_transitions_and_the_cm_not_asked),
-		PROGRAM_TEST(program_qp__path_used_twice__as_the_first_time),
-		PATH_TEST(own_psn__asked_for__the_one_of_the_cm),
-		PATH_TEST(get_path__resolved__where_packets_go),
-		PATH_TEST(get_path__library_fails__its_errno),
-		PATH_TEST(path_peer__ipv4_gid__its_address),
-		PATH_TEST(path_peer__ipv6__its_address),
-		PATH_TEST(path_peer__no_ip_gid__eafnosupport),
-	};
-
-	return cmocka_run_group_tests_name("cm_path", tests, NULL, NULL);
 }

@@ -68,9 +68,8 @@ static void assert_no_local(const char *name, const char *word)
 		fail_msg("'%s' does not say '%s'", err, word);
 }
 
-static void count__devices__as_listed(void **state)
+TEST(count__devices__as_listed)
 {
-	(void)state;
 	assert_int_equal(dev_count(), 1);
 	fake_cm.devices = 3;
 	assert_int_equal(dev_count(), 3);
@@ -78,37 +77,34 @@ static void count__devices__as_listed(void **state)
 	assert_int_equal(dev_count(), 0);
 }
 
-static void local_addr__several_gids__ipv4_first_never_link_local(void **state)
+TEST(local_addr__several_gids__ipv4_first_never_link_local)
 {
 	static const char *const texts[] = { "fe80::1", "2001:db8::1", "10.0.0.9", "10.0.0.10" };
 	static const enum ibv_gid_type v2[] = { IBV_GID_TYPE_ROCE_V2, IBV_GID_TYPE_ROCE_V2,
 						IBV_GID_TYPE_ROCE_V2, IBV_GID_TYPE_ROCE_V2 };
 
-	(void)state;
 	set_gids(texts, v2, 4);
 	assert_local("10.0.0.9");
 	set_gids(texts, v2, 2);
 	assert_local("2001:db8::1");
 }
 
-static void local_addr__roce_v1__not_an_address(void **state)
+TEST(local_addr__roce_v1__not_an_address)
 {
 	static const char *const texts[] = { "10.0.0.8", "10.0.0.9" };
 	static const enum ibv_gid_type types[] = { IBV_GID_TYPE_ROCE_V1, IBV_GID_TYPE_ROCE_V2 };
 
-	(void)state;
 	set_gids(texts, types, 2);
 	assert_local("10.0.0.9");
 	set_gids(texts, types, 1);
 	assert_no_local(NULL, "no active port with an IP address");
 }
 
-static void local_addr__nothing_usable__says_what_to_do(void **state)
+TEST(local_addr__nothing_usable__says_what_to_do)
 {
 	static const char *const texts[] = { "fe80::1" };
 	static const enum ibv_gid_type v2[] = { IBV_GID_TYPE_ROCE_V2 };
 
-	(void)state;
 	set_gids(texts, v2, 1);
 	assert_no_local(NULL, "--bind");
 	assert_no_local("fake0", "RDMA device fake0");
@@ -121,11 +117,10 @@ static void local_addr__nothing_usable__says_what_to_do(void **state)
 	assert_no_local(NULL, "scripts/softroce");
 }
 
-static void source_addr__loopback__itself_without_a_port(void **state)
+TEST(source_addr__loopback__itself_without_a_port)
 {
 	struct addr peer = parsed("127.0.0.1", 7471), a;
 
-	(void)state;
 	assert_int_equal(dev_source_addr(&peer, &a), 0);
 	assert_true(addr_same_host(&a, &peer));
 	assert_int_equal(addr_port(&a), 0);
@@ -133,12 +128,11 @@ static void source_addr__loopback__itself_without_a_port(void **state)
 	assert_int_equal(dev_source_addr(&peer, &a), 0);
 }
 
-static void open__address_of_a_device__described(void **state)
+TEST(open__address_of_a_device__described)
 {
 	struct addr local = parsed("127.0.0.1", 7471);
 	struct dev d;
 
-	(void)state;
 	assert_int_equal(dev_open(&local, "fake0", &d, err, sizeof(err)), 0);
 	assert_ptr_equal(d.ctx, fake_context());
 	assert_string_equal(d.name, "fake0");
@@ -153,7 +147,7 @@ static void open__address_of_a_device__described(void **state)
 }
 
 /* Elsewhere queue pairs cannot be programmed for a port ahead of the connection. */
-static void ethernet_port__link_layers__its_number_or_zero(void **state)
+TEST(ethernet_port__link_layers__its_number_or_zero)
 {
 	static const struct {
 		uint8_t link_layer, expected;
@@ -163,7 +157,6 @@ static void ethernet_port__link_layers__its_number_or_zero(void **state)
 		{ IBV_LINK_LAYER_UNSPECIFIED, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct dev d = { .port_num = 2, .port = { .link_layer = cases[i].link_layer } };
 
@@ -182,9 +175,8 @@ static void assert_open_fails(const char *name, int ret, const char *word)
 	assert_int_equal(fake_objects(), 0);
 }
 
-static void open__each_way_to_fail__released_and_explained(void **state)
+TEST(open__each_way_to_fail__released_and_explained)
 {
-	(void)state;
 	fake_fail_next("rdma_create_id", ENODEV);
 	assert_open_fails(NULL, -ENODEV, "scripts/softroce");
 	fake_fail_next("rdma_create_id", EACCES);
@@ -200,13 +192,12 @@ static void open__each_way_to_fail__released_and_explained(void **state)
 	assert_open_fails(NULL, -ENODEV, "no RDMA device has address 10.0.0.1");
 }
 
-static void json__open_device__name_link_and_limits(void **state)
+TEST(json__open_device__name_link_and_limits)
 {
 	struct addr local = parsed("127.0.0.1", 0);
 	struct dev d;
 	json_t *o;
 
-	(void)state;
 	assert_int_equal(dev_open(&local, NULL, &d, err, sizeof(err)), 0);
 	o = dev_json(&d);
 	assert_non_null(o);
@@ -231,7 +222,7 @@ static int fit(const struct cm_fabric *f, struct dev *d)
 	return dev_fit_fabric(d, f, err, sizeof(err));
 }
 
-static void fit__gid_index__address_of_that_entry(void **state)
+TEST(fit__gid_index__address_of_that_entry)
 {
 	static const char *const texts[] = { "fe80::1", "127.0.0.1", "127.0.0.2" };
 	static const enum ibv_gid_type types[] = { IBV_GID_TYPE_ROCE_V2, IBV_GID_TYPE_ROCE_V1, IBV_GID_TYPE_ROCE_V2 };
@@ -239,7 +230,6 @@ static void fit__gid_index__address_of_that_entry(void **state)
 	char text[ADDR_TEXT_MAX];
 	struct dev d;
 
-	(void)state;
 	set_gids(texts, types, 3);
 	for (uint8_t i = 1; i < 3; i++) {
 		const struct cm_fabric f = { .has_gid_index = true, .gid_index = i };
@@ -250,7 +240,7 @@ static void fit__gid_index__address_of_that_entry(void **state)
 	}
 }
 
-static void fit__what_does_not__one_line_that_names_the_option(void **state)
+TEST(fit__what_does_not__one_line_that_names_the_option)
 {
 	static const char *const texts[] = { "fe80::1", "127.0.0.1" };
 	static const enum ibv_gid_type types[] = { IBV_GID_TYPE_ROCE_V2, IBV_GID_TYPE_ROCE_V2 };
@@ -269,7 +259,6 @@ static void fit__what_does_not__one_line_that_names_the_option(void **state)
 	};
 	struct dev d;
 
-	(void)state;
 	set_gids(texts, types, 2);
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		fake_device.port.link_layer = cases[i].link;
@@ -280,23 +269,4 @@ static void fit__what_does_not__one_line_that_names_the_option(void **state)
 	}
 }
 
-#define DEV_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		DEV_TEST(count__devices__as_listed),
-		DEV_TEST(local_addr__several_gids__ipv4_first_never_link_local),
-		DEV_TEST(local_addr__roce_v1__not_an_address),
-		DEV_TEST(local_addr__nothing_usable__says_what_to_do),
-		DEV_TEST(source_addr__loopback__itself_without_a_port),
-		DEV_TEST(open__address_of_a_device__described),
-		DEV_TEST(ethernet_port__link_layers__its_number_or_zero),
-		DEV_TEST(open__each_way_to_fail__released_and_explained),
-		DEV_TEST(json__open_device__name_link_and_limits),
-		DEV_TEST(fit__gid_index__address_of_that_entry),
-		DEV_TEST(fit__what_does_not__one_line_that_names_the_option),
-	};
-
-	return cmocka_run_group_tests_name("dev", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

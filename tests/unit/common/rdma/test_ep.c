@@ -77,11 +77,12 @@ static void deliver(int n)
 
 /* ---- construction ---- */
 
-static void new__every_call_fails_in_turn__all_released_and_explained(void **state)
+#define EP_TEST(f) TEST_WITH(f, set_up, tear_down)
+
+EP_TEST(new__every_call_fails_in_turn__all_released_and_explained)
 {
 	unsigned k;
 
-	(void)state;
 	for (k = 1; k < 100; k++) {
 		struct ep *ep = NULL;
 		char err[300] = "";
@@ -105,22 +106,20 @@ static void new__every_call_fails_in_turn__all_released_and_explained(void **sta
 	assert_int_equal(k, 9);
 }
 
-static void new__memory_not_lockable__advice_names_the_limit(void **state)
+EP_TEST(new__memory_not_lockable__advice_names_the_limit)
 {
 	struct ep *ep;
 	char err[300];
 
-	(void)state;
 	fake_fail_next("ibv_reg_mr", ENOMEM);
 	assert_int_equal(ep_new(&rig.cfg, NULL, NULL, &ep, err, sizeof(err)), -ENOMEM);
 	assert_non_null(strstr(err, "ulimit -l"));
 }
 
-static void new__defaults__srq_full_and_counts_right(void **state)
+EP_TEST(new__defaults__srq_full_and_counts_right)
 {
 	bool seen[POSTED + 16] = { false };
 
-	(void)state;
 	verbs_rig_open_ep();
 	assert_int_equal(fake_srq_posted(), POSTED);
 	for (uint32_t i = 0; i < POSTED; i++) {
@@ -140,12 +139,11 @@ static void new__defaults__srq_full_and_counts_right(void **state)
 }
 
 /* The worst case is that every queue pair flushes its whole send queue at once. */
-static void new__small_queues_on_the_device__room_for_every_flush(void **state)
+EP_TEST(new__small_queues_on_the_device__room_for_every_flush)
 {
 	struct ibv_qp *qps[11];
 	uint32_t cq_of[11], room = 0;
 
-	(void)state;
 	fake_device.attr.max_cqe = 100;
 	rig.cfg.max_qps = 11;
 	rig.cfg.sq_depth = 26;
@@ -173,12 +171,11 @@ static void new__small_queues_on_the_device__room_for_every_flush(void **state)
 		ep_qp_destroy(rig.ep, qps[i], cq_of[i]);
 }
 
-static void qp_create__beyond_max_qps__enospc_until_one_is_destroyed(void **state)
+EP_TEST(qp_create__beyond_max_qps__enospc_until_one_is_destroyed)
 {
 	struct ibv_qp *qps[8], *extra;
 	uint32_t cq_of[8], cq;
 
-	(void)state;
 	verbs_rig_open_ep();
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(ep_qp_create(rig.ep, &qps[i], &cq_of[i]), 0);
@@ -189,12 +186,11 @@ static void qp_create__beyond_max_qps__enospc_until_one_is_destroyed(void **stat
 		ep_qp_destroy(rig.ep, qps[i], cq_of[i]);
 }
 
-static void new__more_send_queues_than_can_be_kept__refused(void **state)
+EP_TEST(new__more_send_queues_than_can_be_kept__refused)
 {
 	struct ep *ep;
 	char err[300] = "";
 
-	(void)state;
 	fake_device.attr.max_cqe = 100;
 	rig.cfg.sq_depth = 50;
 	rig.cfg.max_qps = 2 * 63;
@@ -206,12 +202,11 @@ static void new__more_send_queues_than_can_be_kept__refused(void **state)
 	assert_non_null(strstr(err, "more threads"));
 }
 
-static void qp_create__too_much_inline__goes_without_for_all(void **state)
+EP_TEST(qp_create__too_much_inline__goes_without_for_all)
 {
 	struct ibv_qp *own;
 	uint32_t cq;
 
-	(void)state;
 	fake_device.inline_max = 32;
 	verbs_rig_open_ep();
 	assert_int_equal(ep_inline_bytes(rig.ep), 64);
@@ -224,12 +219,11 @@ static void qp_create__too_much_inline__goes_without_for_all(void **state)
 	assert_int_equal(ep_qp_create(rig.ep, &own, &cq), -EINVAL);
 }
 
-static void qp_create__more_inline_than_the_device_takes__its_power_of_two(void **state)
+EP_TEST(qp_create__more_inline_than_the_device_takes__its_power_of_two)
 {
 	struct ibv_qp *own;
 	uint32_t cq;
 
-	(void)state;
 	rig.cfg.inline_bytes = 3000;
 	verbs_rig_open_ep();
 	assert_int_equal(ep_inline_granted(rig.ep), UINT32_MAX);
@@ -244,11 +238,10 @@ static void qp_create__more_inline_than_the_device_takes__its_power_of_two(void 
 
 /* ---- buffers ---- */
 
-static void buf_get__until_none__distinct_and_apart(void **state)
+EP_TEST(buf_get__until_none__distinct_and_apart)
 {
 	uint32_t bufs[16];
 
-	(void)state;
 	rig.cfg.buf_bytes = 200;
 	verbs_rig_open_ep();
 	assert_int_equal(ep_buf_bytes(rig.ep), 256);
@@ -268,7 +261,7 @@ static void buf_get__until_none__distinct_and_apart(void **state)
 	assert_int_equal(verbs_rig_counts().bufs_free, 16);
 }
 
-static void wr__any_fields__packed_and_back(void **state)
+EP_TEST(wr__any_fields__packed_and_back)
 {
 	static const struct wr cases[] = {
 		{ WR_RECV, 0, 0, 0, 0, false },
@@ -279,7 +272,6 @@ static void wr__any_fields__packed_and_back(void **state)
 		{ WR_BIND, 0, WR_SLOT_MAX - 1, 0, 0, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct wr w = wr_unpack(wr_pack(&cases[i]));
 
@@ -292,7 +284,7 @@ static void wr__any_fields__packed_and_back(void **state)
 }
 
 /* A field that is too large does not reach into its neighbours. */
-static void wr__fields_beyond_their_bits__each_cut(void **state)
+EP_TEST(wr__fields_beyond_their_bits__each_cut)
 {
 	static const struct {
 		struct wr w, cut;
@@ -304,7 +296,6 @@ static void wr__fields_beyond_their_bits__each_cut(void **state)
 		{ { (enum wr_type)8, 1, 2, 3, 4, false }, { (enum wr_type)0, 1, 2, 3, 4, false } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct wr w = wr_unpack(wr_pack(&cases[i].w));
 
@@ -319,9 +310,8 @@ static void wr__fields_beyond_their_bits__each_cut(void **state)
 
 /* ---- completions ---- */
 
-static void process__messages__dispatched_in_order_and_recycled(void **state)
+EP_TEST(process__messages__dispatched_in_order_and_recycled)
 {
-	(void)state;
 	open_ep();
 	rig.on_wc = recycle;
 	for (uint8_t i = 0; i < POSTED; i++)
@@ -335,9 +325,8 @@ static void process__messages__dispatched_in_order_and_recycled(void **state)
 	assert_int_equal(fake_srq_posted(), POSTED);
 }
 
-static void process__not_recycled__posted_count_shows_it(void **state)
+EP_TEST(process__not_recycled__posted_count_shows_it)
 {
-	(void)state;
 	open_ep();
 	deliver(5);
 	verbs_rig_process();
@@ -347,9 +336,8 @@ static void process__not_recycled__posted_count_shows_it(void **state)
 	assert_int_equal(verbs_rig_counts().bufs_free, 21);
 }
 
-static void process__budget__kept_and_the_rest_taken_later(void **state)
+EP_TEST(process__budget__kept_and_the_rest_taken_later)
 {
-	(void)state;
 	open_ep();
 	rig.on_wc = recycle;
 	deliver(10);
@@ -360,11 +348,10 @@ static void process__budget__kept_and_the_rest_taken_later(void **state)
 }
 
 /* A queue that is never empty must not starve the others. */
-static void process__one_busy_queue__the_other_has_its_turn(void **state)
+EP_TEST(process__one_busy_queue__the_other_has_its_turn)
 {
 	struct ibv_wc wc = { .status = IBV_WC_SUCCESS };
 	struct wr w = { .type = WR_PROBE, .buf = EP_NO_BUF };
-	(void)state;
 	rig.cfg.recv_depth = 200;
 	open_ep();
 	deliver(200);
@@ -377,9 +364,8 @@ static void process__one_busy_queue__the_other_has_its_turn(void **state)
 	assert_int_equal(rig.n_wcs, 201);
 }
 
-static void process__same_poll__same_batch_number(void **state)
+EP_TEST(process__same_poll__same_batch_number)
 {
-	(void)state;
 	rig.cfg.recv_depth = 200;
 	open_ep();
 	deliver(3);
@@ -398,11 +384,10 @@ static void recycle_and_look(struct verbs_rig *r, const struct ibv_wc *wc)
 	recycle(r, wc);
 }
 
-static void process__three_hundred_messages__receives_back_after_each_batch(void **state)
+EP_TEST(process__three_hundred_messages__receives_back_after_each_batch)
 {
 	bool seen[300 + EP_BATCH + 16] = { false };
 
-	(void)state;
 	rig.cfg.recv_depth = 300;
 	open_ep();
 	rig.on_wc = recycle_and_look;
@@ -424,9 +409,8 @@ static void process__three_hundred_messages__receives_back_after_each_batch(void
 }
 
 /* A batch shorter than the last must not carry the last one's tail. */
-static void process__long_then_short_batches__only_what_was_recycled(void **state)
+EP_TEST(process__long_then_short_batches__only_what_was_recycled)
 {
-	(void)state;
 	open_ep();
 	rig.on_wc = recycle;
 	for (int round = 0; round < 20; round++) {
@@ -439,9 +423,8 @@ static void process__long_then_short_batches__only_what_was_recycled(void **stat
 	}
 }
 
-static void process__post_of_receives_fails__error_and_a_shortfall(void **state)
+EP_TEST(process__post_of_receives_fails__error_and_a_shortfall)
 {
-	(void)state;
 	open_ep();
 	rig.on_wc = recycle;
 	deliver(3);
@@ -450,9 +433,8 @@ static void process__post_of_receives_fails__error_and_a_shortfall(void **state)
 	assert_int_equal(verbs_rig_counts().bufs_posted, POSTED - 3);
 }
 
-static void process__receives_cannot_be_posted_for_want_of_memory__tried_again(void **state)
+EP_TEST(process__receives_cannot_be_posted_for_want_of_memory__tried_again)
 {
-	(void)state;
 	open_ep();
 	rig.on_wc = recycle;
 	for (int round = 0; round < 3; round++) {
@@ -472,9 +454,8 @@ static void process__receives_cannot_be_posted_for_want_of_memory__tried_again(v
 	}
 }
 
-static void process__receives_cannot_be_posted_for_long__error(void **state)
+EP_TEST(process__receives_cannot_be_posted_for_long__error)
 {
-	(void)state;
 	open_ep();
 	rig.on_wc = recycle;
 	deliver(3);
@@ -491,11 +472,10 @@ static void process__receives_cannot_be_posted_for_long__error(void **state)
 }
 
 /* More than a batch: what waits for its turn was there before any of it was answered. */
-static void look__at_all__one_number_for_all_that_was_there(void **state)
+EP_TEST(look__at_all__one_number_for_all_that_was_there)
 {
 	static const bool all[] = { true, false };
 
-	(void)state;
 	for (size_t c = 0; c < N_ELEMENTS(all); c++) {
 		rig.cfg.recv_depth = 300;
 		rig.cfg.look_at_all = all[c];
@@ -520,9 +500,8 @@ static void look__at_all__one_number_for_all_that_was_there(void **state)
 	open_ep();
 }
 
-static void process__poll_fails__eio(void **state)
+EP_TEST(process__poll_fails__eio)
 {
-	(void)state;
 	verbs_rig_open_ep();
 	fake_fail_next("ibv_poll_cq", EIO);
 	assert_int_equal(ep_process(rig.ep, 64), -EIO);
@@ -530,9 +509,8 @@ static void process__poll_fails__eio(void **state)
 
 /* ---- events ---- */
 
-static void events__one_message__readable_once_and_armed_again(void **state)
+EP_TEST(events__one_message__readable_once_and_armed_again)
 {
-	(void)state;
 	open_ep();
 	rig.on_wc = recycle;
 	verbs_rig_process();
@@ -552,9 +530,8 @@ static void events__one_message__readable_once_and_armed_again(void **state)
 
 /* Between arming and polling a completion may come: it is found by the poll, its event is
  * spurious. */
-static void events__completion_after_arming__not_lost(void **state)
+EP_TEST(events__completion_after_arming__not_lost)
 {
-	(void)state;
 	open_quiet_ep();
 	deliver(1);
 	assert_int_equal(ep_take_events(rig.ep), 0);
@@ -566,11 +543,10 @@ static void events__completion_after_arming__not_lost(void **state)
 	assert_int_equal(rig.n_wcs, 2);
 }
 
-static void events__quiet_queues__not_polled(void **state)
+EP_TEST(events__quiet_queues__not_polled)
 {
 	uint32_t polls;
 
-	(void)state;
 	verbs_rig_open_ep();
 	verbs_rig_process();
 	polls = fake_cq_polls(fake_cq(0)) + fake_cq_polls(fake_cq(1));
@@ -578,9 +554,8 @@ static void events__quiet_queues__not_polled(void **state)
 	assert_int_equal(fake_cq_polls(fake_cq(0)) + fake_cq_polls(fake_cq(1)), polls);
 }
 
-static void events__channel_or_arming_fails__its_errno(void **state)
+EP_TEST(events__channel_or_arming_fails__its_errno)
 {
-	(void)state;
 	open_ep();
 	fake_fail_next("ibv_get_cq_event", EIO);
 	assert_int_equal(ep_take_events(rig.ep), -EIO);
@@ -589,9 +564,8 @@ static void events__channel_or_arming_fails__its_errno(void **state)
 	assert_int_equal(ep_take_events(rig.ep), -EINVAL);
 }
 
-static void solicited_only__for_receives__other_queues_tell_of_all(void **state)
+EP_TEST(solicited_only__for_receives__other_queues_tell_of_all)
 {
-	(void)state;
 	verbs_rig_open_ep();
 	assert_false(fake_cq_solicited_only(fake_cq(0)));
 	verbs_rig_close(NULL);
@@ -605,9 +579,8 @@ static void solicited_only__for_receives__other_queues_tell_of_all(void **state)
 }
 
 /* Unsolicited messages raise no event of their queue. */
-static void solicited_only__receives_run_low__told_once_until_watched_again(void **state)
+EP_TEST(solicited_only__receives_run_low__told_once_until_watched_again)
 {
-	(void)state;
 	rig.cfg.solicited_only = true;
 	open_quiet_ep();
 	rig.on_wc = recycle;
@@ -646,9 +619,8 @@ static void solicited_only__receives_run_low__told_once_until_watched_again(void
 	}
 }
 
-static void solicited_only__device_cannot_tell__every_message_wakes(void **state)
+EP_TEST(solicited_only__device_cannot_tell__every_message_wakes)
 {
-	(void)state;
 	rig.cfg.solicited_only = true;
 	open_quiet_ep();
 	fake_fail_next("ibv_modify_srq", EOPNOTSUPP);
@@ -668,9 +640,8 @@ static void solicited_only__device_cannot_tell__every_message_wakes(void **state
 	}
 }
 
-static void spin__on__never_armed_and_always_polled(void **state)
+EP_TEST(spin__on__never_armed_and_always_polled)
 {
-	(void)state;
 	rig.cfg.spin = true;
 	open_ep();
 	assert_false(fake_cq_armed(fake_cq(0)));
@@ -682,9 +653,8 @@ static void spin__on__never_armed_and_always_polled(void **state)
 	assert_int_equal(rig.n_wcs, 3);
 }
 
-static void spin__turned_off__armed_and_what_waits_is_polled(void **state)
+EP_TEST(spin__turned_off__armed_and_what_waits_is_polled)
 {
-	(void)state;
 	open_quiet_ep();
 	deliver(1);
 	ep_set_spin(rig.ep, true);
@@ -709,9 +679,8 @@ static void push_send(bool awaited)
 	fake_push_wc(fake_cq(1), &wc);
 }
 
-static void await__completion_to_come__armed_until_it_came(void **state)
+EP_TEST(await__completion_to_come__armed_until_it_came)
 {
-	(void)state;
 	open_quiet_ep();
 	assert_false(fake_cq_armed(fake_cq(1)));
 	ep_await(rig.ep, qp, 2);
@@ -733,9 +702,8 @@ static void await__completion_to_come__armed_until_it_came(void **state)
 	assert_int_equal(rig.n_wcs, 3);
 }
 
-static void await__taken_back__not_armed_again(void **state)
+EP_TEST(await__taken_back__not_armed_again)
 {
-	(void)state;
 	open_quiet_ep();
 	ep_await(rig.ep, qp, 1);
 	ep_await(rig.ep, qp, -1);
@@ -747,9 +715,8 @@ static void await__taken_back__not_armed_again(void **state)
 }
 
 /* They wake nobody, but come along with what does. */
-static void await__not_announced__polled_with_the_next_event(void **state)
+EP_TEST(await__not_announced__polled_with_the_next_event)
 {
-	(void)state;
 	open_quiet_ep();
 	ep_count_sends(rig.ep, qp, 1);
 	push_send(false);
@@ -771,9 +738,8 @@ static uint32_t polls_of_sweeps(int n)
 	return fake_cq_polls(fake_cq(1)) - before;
 }
 
-static void sweep__queue_without_requests__polled_each_16th_time(void **state)
+EP_TEST(sweep__queue_without_requests__polled_each_16th_time)
 {
-	(void)state;
 	open_quiet_ep();
 	assert_int_equal(polls_of_sweeps(64), 4);
 	ep_count_sends(rig.ep, qp, 2);
@@ -789,9 +755,8 @@ static void sweep__queue_without_requests__polled_each_16th_time(void **state)
 	assert_int_equal(rig.n_wcs, 1);
 }
 
-static void await__both_queues_fired__both_taken_at_once(void **state)
+EP_TEST(await__both_queues_fired__both_taken_at_once)
 {
-	(void)state;
 	open_quiet_ep();
 	ep_await(rig.ep, qp, 1);
 	push_send(true);
@@ -817,11 +782,10 @@ static void run(struct ep_deferred *d)
 	}
 }
 
-static void defer__held__run_once_in_order_by_the_last_unhold(void **state)
+EP_TEST(defer__held__run_once_in_order_by_the_last_unhold)
 {
 	static const uint32_t expected[] = { 2, 1, 0 };
 
-	(void)state;
 	memset(&put_off, 0, sizeof(put_off));
 	for (int i = 0; i < 3; i++)
 		put_off.d[i].run = run;
@@ -846,13 +810,11 @@ static void defer__held__run_once_in_order_by_the_last_unhold(void **state)
 	assert_int_equal(put_off.n, 3);
 }
 
-static void free__null__nothing(void **state)
+EP_TEST(free__null__nothing)
 {
-	(void)state;
 	ep_free(NULL);
 }
 
-#define EP_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 /* ---- memory of buffers that nobody uses ---- */
 
@@ -888,13 +850,12 @@ static struct ep *used_ep(uint32_t buf_bytes)
 	return ep;
 }
 
-static void trim__large_buffers__all_but_those_in_use_given_back(void **state)
+TEST(trim__large_buffers__all_but_those_in_use_given_back)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), kept = EP_KEPT_BYTES / (4 * page);
 	struct ep *ep = used_ep((uint32_t)(3 * page + 1));
 	uint32_t held[USED];
 
-	(void)state;
 	assert_int_equal(resident_pages(ep), USED * 4);
 	assert_false(ep_trim(ep, SIZE_MAX));	/* they were used since the endpoint was made */
 	for (size_t i = 0; i < kept + 1; i++)
@@ -916,12 +877,11 @@ static void trim__large_buffers__all_but_those_in_use_given_back(void **state)
 	ep_free(ep);
 }
 
-static void trim__buffers_that_share_pages__given_back_when_all_are_free(void **state)
+TEST(trim__buffers_that_share_pages__given_back_when_all_are_free)
 {
 	struct ep *ep = used_ep(7000);
 	uint32_t held = ep_buf_get(ep);
 
-	(void)state;
 	assert_true(resident_pages(ep) >= USED);
 	for (int i = 0; i < 3; i++)
 		assert_false(ep_trim(ep, SIZE_MAX));
@@ -944,62 +904,11 @@ static void trim__buffers_that_share_pages__given_back_when_all_are_free(void **
 }
 
 /* The device writes into them whenever it likes. */
-static void trim__registered__stays(void **state)
+TEST_WITH(trim__registered__stays, set_up, tear_down)
 {
-	(void)state;
 	open_ep();
 	assert_false(ep_needs_trim(rig.ep));
 	assert_false(ep_trim(rig.ep, SIZE_MAX));
 	assert_false(ep_trim(rig.ep, SIZE_MAX));
 	assert_int_equal(rig.ep->n_trimmed, rig.ep->n_unused);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(trim__large_buffers__all_but_those_in_use_given_back),
-		cmocka_unit_test(trim__buffers_that_share_pages__given_back_when_all_are_free),
-		cmocka_unit_test_setup_teardown(trim__registered__stays, set_up, tear_down),
-		EP_TEST(new__every_call_fails_in_turn__all_released_and_explained),
-		EP_TEST(new__memory_not_lockable__advice_names_the_limit),
-		EP_TEST(new__defaults__srq_full_and_counts_right),
-		EP_TEST(new__small_queues_on_the_device__room_for_every_flush),
-		EP_TEST(qp_create__beyond_max_qps__enospc_until_one_is_destroyed),
-		EP_TEST(new__more_send_queues_than_can_be_kept__refused),
-		EP_TEST(qp_create__too_much_inline__goes_without_for_all),
-		EP_TEST(qp_create__more_inline_than_the_device_takes__its_power_of_two),
-		EP_TEST(buf_get__until_none__distinct_and_apart),
-		EP_TEST(wr__any_fields__packed_and_back),
-		EP_TEST(wr__fields_beyond_their_bits__each_cut),
-		EP_TEST(process__messages__dispatched_in_order_and_recycled),
-		EP_TEST(process__not_recycled__posted_count_shows_it),
-		EP_TEST(process__budget__kept_and_the_rest_taken_later),
-		EP_TEST(process__one_busy_queue__the_other_has_its_turn),
-		EP_TEST(process__same_poll__same_batch_number),
-		EP_TEST(process__three_hundred_messages__receives_back_after_each_batch),
-		EP_TEST(process__long_then_short_batches__only_what_was_recycled),
-		EP_TEST(process__post_of_receives_fails__error_and_a_shortfall),
-		EP_TEST(process__poll_fails__eio),
-		EP_TEST(events__one_message__readable_once_and_armed_again),
-		EP_TEST(events__completion_after_arming__not_lost),
-		EP_TEST(events__quiet_queues__not_polled),
-		EP_TEST(sweep__queue_without_requests__polled_each_16th_time),
-		EP_TEST(events__channel_or_arming_fails__its_errno),
-		EP_TEST(solicited_only__for_receives__other_queues_tell_of_all),
-		EP_TEST(solicited_only__receives_run_low__told_once_until_watched_again),
-		EP_TEST(solicited_only__device_cannot_tell__every_message_wakes),
-		EP_TEST(process__receives_cannot_be_posted_for_want_of_memory__tried_again),
-		EP_TEST(process__receives_cannot_be_posted_for_long__error),
-		EP_TEST(look__at_all__one_number_for_all_that_was_there),
-		EP_TEST(spin__on__never_armed_and_always_polled),
-		EP_TEST(spin__turned_off__armed_and_what_waits_is_polled),
-		EP_TEST(await__completion_to_come__armed_until_it_came),
-		EP_TEST(await__taken_back__not_armed_again),
-		EP_TEST(await__not_announced__polled_with_the_next_event),
-		EP_TEST(await__both_queues_fired__both_taken_at_once),
-		EP_TEST(defer__held__run_once_in_order_by_the_last_unhold),
-		EP_TEST(free__null__nothing),
-	};
-
-	return cmocka_run_group_tests_name("ep", tests, NULL, NULL);
 }

@@ -73,9 +73,8 @@ static void deliver(int n)
 		assert_true(fake_deliver(qp, "x", 1));
 }
 
-static void event_mode__completions__taken_when_readable(void **state)
+TEST(event_mode__completions__taken_when_readable)
 {
-	(void)state;
 	start(POLL_EVENT, 0);
 	for (uint32_t i = 1; i <= 5; i++) {
 		deliver(3);
@@ -86,9 +85,8 @@ static void event_mode__completions__taken_when_readable(void **state)
 	}
 }
 
-static void event_mode__more_than_the_budget__goes_on_in_later_turns(void **state)
+TEST(event_mode__more_than_the_budget__goes_on_in_later_turns)
 {
-	(void)state;
 	start(POLL_EVENT, 0);
 	deliver(1200);
 	ev_run(loop, EVRUN_NOWAIT);
@@ -102,9 +100,8 @@ static void event_mode__more_than_the_budget__goes_on_in_later_turns(void **stat
 }
 
 /* A full backlog drops requests silently: they go first. */
-static void event_mode__both_readable__cm_events_first(void **state)
+TEST(event_mode__both_readable__cm_events_first)
 {
-	(void)state;
 	start(POLL_EVENT, 0);
 	deliver(3);
 	fake_cm_event(id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
@@ -115,9 +112,8 @@ static void event_mode__both_readable__cm_events_first(void **state)
 	assert_int_equal(rig.n_wcs, 3);
 }
 
-static void run__broken_out_of__returns_zero(void **state)
+TEST(run__broken_out_of__returns_zero)
 {
-	(void)state;
 	start(POLL_EVENT, 0);
 	break_after = 2;
 	deliver(2);
@@ -125,9 +121,8 @@ static void run__broken_out_of__returns_zero(void **state)
 	assert_int_equal(rig.n_wcs, 2);
 }
 
-static void run__poll_fails__broken(void **state)
+TEST(run__poll_fails__broken)
 {
-	(void)state;
 	start(POLL_EVENT, 0);
 	log_init("test", LOG_LVL_ERROR);
 	deliver(1);
@@ -136,9 +131,8 @@ static void run__poll_fails__broken(void **state)
 	assert_true(pump.broken);
 }
 
-static void run__either_channel_fails__broken(void **state)
+TEST(run__either_channel_fails__broken)
 {
-	(void)state;
 	start(POLL_EVENT, 0);
 	deliver(1);
 	fake_fail_next("ibv_get_cq_event", EIO);
@@ -149,9 +143,8 @@ static void run__either_channel_fails__broken(void **state)
 	assert_int_equal(pump_run(&pump), -EIO);
 }
 
-static void cm_events__memory_is_short__taken_when_it_is_not(void **state)
+TEST(cm_events__memory_is_short__taken_when_it_is_not)
 {
-	(void)state;
 	start(POLL_EVENT, 0);
 	fake_cm_event(id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
 	for (int i = 0; i < 3; i++) {
@@ -170,9 +163,8 @@ static void cm_events__memory_is_short__taken_when_it_is_not(void **state)
 	assert_int_equal(pump.cm_reads.since_ns, 0);
 }
 
-static void cm_events__memory_is_short_for_long__broken(void **state)
+TEST(cm_events__memory_is_short_for_long__broken)
 {
-	(void)state;
 	start(POLL_EVENT, 0);
 	log_init("test", LOG_LVL_ERROR);
 	fake_cm_event(id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
@@ -187,9 +179,8 @@ static void cm_events__memory_is_short_for_long__broken(void **state)
 }
 
 /* A thread that sleeps is not woken by unsolicited messages, but by the SRQ's limit. */
-static void event_mode__unsolicited_messages_empty_the_srq__all_taken(void **state)
+TEST(event_mode__unsolicited_messages_empty_the_srq__all_taken)
 {
-	(void)state;
 	rig.cfg.solicited_only = true;
 	start(POLL_EVENT, 0);
 	ev_run(loop, EVRUN_NOWAIT);
@@ -259,7 +250,7 @@ static void part_with(struct second *b)
 }
 
 /* The one that broke says so, once; the other goes on, until it breaks too. */
-static void joined__one_breaks__the_other_goes_on(void **state)
+TEST(joined__one_breaks__the_other_goes_on)
 {
 	static const enum poll_mode modes[] = { POLL_EVENT, POLL_BUSY };
 	struct second b;
@@ -287,9 +278,8 @@ static void joined__one_breaks__the_other_goes_on(void **state)
 	}
 }
 
-static void busy_mode__completions__found_without_an_event(void **state)
+TEST(busy_mode__completions__found_without_an_event)
 {
-	(void)state;
 	start(POLL_BUSY, 0);
 	break_after = 4;
 	deliver(4);
@@ -308,12 +298,11 @@ static void on_stop(struct ev_loop *l, ev_timer *w, int revents)
 }
 
 /* With 1 ns to spin, the first look finds it over; the loop then sleeps until its timer. */
-static void adaptive_mode__quiet__arms_and_sleeps_and_wakes_again(void **state)
+TEST(adaptive_mode__quiet__arms_and_sleeps_and_wakes_again)
 {
 	ev_timer stop;
 	uint32_t polls;
 
-	(void)state;
 	start(POLL_ADAPTIVE, 1);
 	assert_false(pump.spinning);
 	deliver(1);
@@ -336,9 +325,8 @@ static void adaptive_mode__quiet__arms_and_sleeps_and_wakes_again(void **state)
 }
 
 /* As long as something comes, it spins: no arming, so no event per completion. */
-static void adaptive_mode__completions_keep_coming__goes_on_spinning(void **state)
+TEST(adaptive_mode__completions_keep_coming__goes_on_spinning)
 {
-	(void)state;
 	start(POLL_ADAPTIVE, 10 * NS_PER_S);
 	deliver(1);
 	ev_run(loop, EVRUN_NOWAIT);
@@ -364,7 +352,7 @@ static void on_qp_event(void *arg, const struct async_event *e)
 }
 
 /* Nothing completes on such a device: waiting would be for ever. */
-static void run__device_or_queue_fails__broken(void **state)
+TEST(run__device_or_queue_fails__broken)
 {
 	static const enum ibv_event_type types[] = { IBV_EVENT_DEVICE_FATAL, IBV_EVENT_CQ_ERR, IBV_EVENT_SRQ_ERR };
 
@@ -385,9 +373,8 @@ static void run__device_or_queue_fails__broken(void **state)
 	}
 }
 
-static void run__queue_pair_fails__its_owner_is_told(void **state)
+TEST(run__queue_pair_fails__its_owner_is_told)
 {
-	(void)state;
 	start(POLL_EVENT, 0);
 	qp_events = 0;
 	fake_async_qp(qp, IBV_EVENT_QP_FATAL);
@@ -404,9 +391,8 @@ static void run__queue_pair_fails__its_owner_is_told(void **state)
 }
 
 /* The port may come back. */
-static void run__port_goes_down__goes_on(void **state)
+TEST(run__port_goes_down__goes_on)
 {
-	(void)state;
 	start(POLL_EVENT, 0);
 	fake_async_device(IBV_EVENT_PORT_ERR);
 	break_after = 1;
@@ -440,9 +426,8 @@ static bool do_piece(void *arg)
 	return --pieces > 0;
 }
 
-static void rest__messages_come_meanwhile__handled_before_the_next_piece(void **state)
+TEST(rest__messages_come_meanwhile__handled_before_the_next_piece)
 {
-	(void)state;
 	start(POLL_EVENT, 0);
 	pump_set_rest(&pump, do_piece);
 	pieces = 20;
@@ -457,9 +442,8 @@ static void rest__messages_come_meanwhile__handled_before_the_next_piece(void **
 }
 
 /* Each piece is longer than the budget of a turn; the loop sleeps only when there is none left. */
-static void rest__more_than_a_turn_allows__goes_on_without_sleeping(void **state)
+TEST(rest__more_than_a_turn_allows__goes_on_without_sleeping)
 {
-	(void)state;
 	start(POLL_EVENT, 0);
 	pump_set_rest(&pump, do_piece);
 	pieces = 3;
@@ -489,9 +473,8 @@ static void on_slow_wc(struct verbs_rig *r, const struct ibv_wc *wc)
 }
 
 /* Completions, their event, the sweep and what was left over: together they have one budget. */
-static void event_mode__completions_take_long__one_batch_in_a_turn(void **state)
+TEST(event_mode__completions_take_long__one_batch_in_a_turn)
 {
-	(void)state;
 	start(POLL_EVENT, 0);
 	rig.on_wc = on_slow_wc;
 	deliver(1);
@@ -505,9 +488,8 @@ static void event_mode__completions_take_long__one_batch_in_a_turn(void **state)
 	assert_in_range(rig.n_wcs, 18, 20);
 }
 
-static void cm__events_take_long__a_few_in_a_turn(void **state)
+TEST(cm__events_take_long__a_few_in_a_turn)
 {
-	(void)state;
 	start(POLL_EVENT, 0);
 	pump.on_cm = on_slow_cm;
 	for (int i = 0; i < 5; i++)
@@ -520,32 +502,4 @@ static void cm__events_take_long__a_few_in_a_turn(void **state)
 	}
 }
 
-#define PUMP_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PUMP_TEST(event_mode__completions__taken_when_readable),
-		PUMP_TEST(event_mode__more_than_the_budget__goes_on_in_later_turns),
-		PUMP_TEST(event_mode__completions_take_long__one_batch_in_a_turn),
-		PUMP_TEST(event_mode__both_readable__cm_events_first),
-		PUMP_TEST(cm_events__memory_is_short__taken_when_it_is_not),
-		PUMP_TEST(cm_events__memory_is_short_for_long__broken),
-		PUMP_TEST(event_mode__unsolicited_messages_empty_the_srq__all_taken),
-		PUMP_TEST(run__broken_out_of__returns_zero),
-		PUMP_TEST(run__poll_fails__broken),
-		PUMP_TEST(joined__one_breaks__the_other_goes_on),
-		PUMP_TEST(run__either_channel_fails__broken),
-		PUMP_TEST(run__device_or_queue_fails__broken),
-		PUMP_TEST(run__queue_pair_fails__its_owner_is_told),
-		PUMP_TEST(run__port_goes_down__goes_on),
-		PUMP_TEST(busy_mode__completions__found_without_an_event),
-		PUMP_TEST(adaptive_mode__quiet__arms_and_sleeps_and_wakes_again),
-		PUMP_TEST(rest__messages_come_meanwhile__handled_before_the_next_piece),
-		PUMP_TEST(rest__more_than_a_turn_allows__goes_on_without_sleeping),
-		PUMP_TEST(cm__events_take_long__a_few_in_a_turn),
-		PUMP_TEST(adaptive_mode__completions_keep_coming__goes_on_spinning),
-	};
-
-	return cmocka_run_group_tests_name("pump", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

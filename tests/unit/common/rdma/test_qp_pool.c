@@ -34,9 +34,8 @@ static void assert_consistent(void)
 	assert_true(c.in_use_peak >= c.in_use);
 }
 
-static void get__nothing_made_yet__miss(void **state)
+TEST(get__nothing_made_yet__miss)
 {
-	(void)state;
 	open_pool(4, 0);
 	verbs_rig_take(7);
 	assert_int_equal(verbs_rig_pool_counts().misses, 1);
@@ -45,11 +44,10 @@ static void get__nothing_made_yet__miss(void **state)
 	assert_consistent();
 }
 
-static void get__from_the_reserve__hit(void **state)
+TEST(get__from_the_reserve__hit)
 {
 	uint32_t slot;
 
-	(void)state;
 	open_pool(8, 2);
 	assert_false(qp_pool_maintain(rig.qps, 0, 8));
 	assert_int_equal(verbs_rig_pool_counts().free, 2);
@@ -63,11 +61,10 @@ static void get__from_the_reserve__hit(void **state)
 	assert_consistent();
 }
 
-static void get__all_in_use__eagain_and_counted(void **state)
+TEST(get__all_in_use__eagain_and_counted)
 {
 	uint32_t slot = 99;
 
-	(void)state;
 	open_pool(3, 0);
 	for (uint32_t i = 0; i < 3; i++)
 		verbs_rig_take(i);
@@ -78,22 +75,20 @@ static void get__all_in_use__eagain_and_counted(void **state)
 	assert_consistent();
 }
 
-static void get__all_in_quarantine__eagain(void **state)
+TEST(get__all_in_quarantine__eagain)
 {
 	uint32_t slot;
 
-	(void)state;
 	open_pool(1, 0);
 	qp_pool_put(rig.qps, verbs_rig_take(1), 0, true);
 	assert_int_equal(qp_pool_get(rig.qps, 2, &slot), -EAGAIN);
 	assert_consistent();
 }
 
-static void get__device_fails__its_errno_and_nothing_lost(void **state)
+TEST(get__device_fails__its_errno_and_nothing_lost)
 {
 	uint32_t slot;
 
-	(void)state;
 	open_pool(2, 0);
 	for (int i = 0; i < 5; i++) {
 		fake_fail_next("ibv_create_qp", ENOMEM);
@@ -106,9 +101,8 @@ static void get__device_fails__its_errno_and_nothing_lost(void **state)
 	assert_int_equal(verbs_rig_pool_counts().in_use, 2);
 }
 
-static void get__every_creation_fails_in_turn__pool_fills_all_the_same(void **state)
+TEST(get__every_creation_fails_in_turn__pool_fills_all_the_same)
 {
-	(void)state;
 	open_pool(6, 0);
 	for (uint32_t made = 0; made < 6; made++) {
 		uint32_t slot;
@@ -122,9 +116,8 @@ static void get__every_creation_fails_in_turn__pool_fills_all_the_same(void **st
 	}
 }
 
-static void maintain__device_fails__gives_up_until_the_next_time(void **state)
+TEST(maintain__device_fails__gives_up_until_the_next_time)
 {
-	(void)state;
 	open_pool(8, 8);
 	fake_fail_at(4, ENOMEM);
 	assert_false(qp_pool_maintain(rig.qps, 0, 8));
@@ -137,9 +130,8 @@ static void maintain__device_fails__gives_up_until_the_next_time(void **state)
 	assert_consistent();
 }
 
-static void maintain__budget__kept(void **state)
+TEST(maintain__budget__kept)
 {
-	(void)state;
 	open_pool(8, 8);
 	assert_true(qp_pool_maintain(rig.qps, 0, 3));
 	assert_int_equal(verbs_rig_pool_counts().qps, 3);
@@ -148,19 +140,17 @@ static void maintain__budget__kept(void **state)
 	assert_int_equal(verbs_rig_pool_counts().qps, 8);
 }
 
-static void maintain__reserve_larger_than_the_pool__stops_at_max(void **state)
+TEST(maintain__reserve_larger_than_the_pool__stops_at_max)
 {
-	(void)state;
 	open_pool(4, 100);
 	assert_false(qp_pool_maintain(rig.qps, 0, 50));
 	assert_int_equal(verbs_rig_pool_counts().qps, 4);
 }
 
-static void quarantine__before_its_time__rests_then_reset_and_free(void **state)
+TEST(quarantine__before_its_time__rests_then_reset_and_free)
 {
 	uint32_t slot;
 
-	(void)state;
 	open_pool(2, 0);
 	slot = verbs_rig_take(1);
 	verbs_rig_connect(qp_pool_qp(rig.qps, slot));
@@ -181,11 +171,10 @@ static void quarantine__before_its_time__rests_then_reset_and_free(void **state)
 	assert_consistent();
 }
 
-static void quarantine__several__first_in_first_out(void **state)
+TEST(quarantine__several__first_in_first_out)
 {
 	uint32_t slots[4];
 
-	(void)state;
 	open_pool(4, 0);
 	for (uint32_t i = 0; i < 4; i++)
 		slots[i] = verbs_rig_take(i);
@@ -206,13 +195,12 @@ static void quarantine__several__first_in_first_out(void **state)
 	assert_consistent();
 }
 
-static void quarantine__rests_that_differ__out_in_the_order_of_their_ends(void **state)
+TEST(quarantine__rests_that_differ__out_in_the_order_of_their_ends)
 {
 	static const uint64_t rests[] = { 500, 100, 300, 900, 100, 400 };
 	static const uint32_t order[] = { 1, 4, 2, 5, 0, 3 };
 	uint32_t slots[N_ELEMENTS(rests)];
 
-	(void)state;
 	open_pool(N_ELEMENTS(rests), 0);
 	for (uint32_t i = 0; i < N_ELEMENTS(rests); i++) {
 		slots[i] = verbs_rig_take(i);
@@ -266,12 +254,11 @@ static uint64_t rest_many(uint64_t now_ns, uint64_t even_ns, uint64_t odd_ns)
 }
 
 /* A pool of 10,000 that rest for two lengths: giving one back takes about as long as with one length. */
-static void quarantine__10_000_of_two_lengths__no_list_is_walked(void **state)
+TEST(quarantine__10_000_of_two_lengths__no_list_is_walked)
 {
 	static uint64_t ends[MANY];
 	uint64_t one = UINT64_MAX, two = UINT64_MAX, start = 0;
 
-	(void)state;
 	open_pool(MANY, 0);
 	for (int i = 0; i < 3; i++, start += 200000) {
 		uint64_t took_ns = rest_many(start, 50000, 50000);
@@ -299,11 +286,10 @@ static void quarantine__10_000_of_two_lengths__no_list_is_walked(void **state)
 	assert_consistent();
 }
 
-static void quarantine__not_reusable__destroyed_and_forgotten(void **state)
+TEST(quarantine__not_reusable__destroyed_and_forgotten)
 {
 	uint32_t slot, qpn;
 
-	(void)state;
 	open_pool(2, 0);
 	slot = verbs_rig_take(1);
 	qpn = qpn_of(slot);
@@ -318,11 +304,10 @@ static void quarantine__not_reusable__destroyed_and_forgotten(void **state)
 	assert_consistent();
 }
 
-static void quarantine__reset_fails__destroyed_instead(void **state)
+TEST(quarantine__reset_fails__destroyed_instead)
 {
 	uint32_t slot, qpn;
 
-	(void)state;
 	open_pool(2, 0);
 	slot = verbs_rig_take(1);
 	qpn = qpn_of(slot);
@@ -335,11 +320,10 @@ static void quarantine__reset_fails__destroyed_instead(void **state)
 	assert_consistent();
 }
 
-static void owner__slot_and_generation__only_the_present_life(void **state)
+TEST(owner__slot_and_generation__only_the_present_life)
 {
 	uint32_t slot, generation;
 
-	(void)state;
 	open_pool(1, 0);
 	slot = verbs_rig_take(5);
 	generation = qp_pool_generation(rig.qps, slot);
@@ -359,11 +343,10 @@ static void owner__slot_and_generation__only_the_present_life(void **state)
 	assert_int_equal(qp_pool_owner(rig.qps, slot, qp_pool_generation(rig.qps, slot)), 6);
 }
 
-static void owner__queue_pair_made_anew__generation_still_grows(void **state)
+TEST(owner__queue_pair_made_anew__generation_still_grows)
 {
 	uint32_t slot, generation;
 
-	(void)state;
 	open_pool(1, 0);
 	slot = verbs_rig_take(5);
 	generation = qp_pool_generation(rig.qps, slot);
@@ -373,11 +356,10 @@ static void owner__queue_pair_made_anew__generation_still_grows(void **state)
 	assert_int_equal(qp_pool_generation(rig.qps, slot), generation + 1);
 }
 
-static void owner_of_qpn__not_in_use__none(void **state)
+TEST(owner_of_qpn__not_in_use__none)
 {
 	uint32_t slot, qpn;
 
-	(void)state;
 	open_pool(2, 1);
 	qp_pool_maintain(rig.qps, 0, 8);
 	qpn = fake_device.next_qpn - 1;
@@ -468,37 +450,32 @@ static void map__thousands_made_and_destroyed__finds_exactly_the_live(uint32_t o
 	assert_consistent();
 }
 
-static void map__random_numbers__finds_exactly_the_live(void **state)
+TEST(map__random_numbers__finds_exactly_the_live)
 {
-	(void)state;
 	map__thousands_made_and_destroyed__finds_exactly_the_live(0);
 }
 
-static void map__counted_numbers__finds_exactly_the_live(void **state)
+TEST(map__counted_numbers__finds_exactly_the_live)
 {
-	(void)state;
 	map__thousands_made_and_destroyed__finds_exactly_the_live(1);
 }
 
-static void map__high_bits_only__finds_exactly_the_live(void **state)
+TEST(map__high_bits_only__finds_exactly_the_live)
 {
-	(void)state;
 	map__thousands_made_and_destroyed__finds_exactly_the_live(2);
 }
 
-static void map__numbers_that_come_back__finds_exactly_the_live(void **state)
+TEST(map__numbers_that_come_back__finds_exactly_the_live)
 {
-	(void)state;
 	map__thousands_made_and_destroyed__finds_exactly_the_live(3);
 }
 
-static void any_sequence__at_random__counts_add_up(void **state)
+TEST(any_sequence__at_random__counts_add_up)
 {
 	static uint32_t slots[32];
 	uint64_t random = 5, now = 0;
 	uint32_t n = 0;
 
-	(void)state;
 	open_pool(32, 4);
 	log_init("test", LOG_LVL_ERROR);
 	for (int i = 0; i < 20000; i++) {
@@ -526,42 +503,9 @@ static void any_sequence__at_random__counts_add_up(void **state)
 	log_init("test", LOG_LVL_INFO);
 }
 
-static void free__null__nothing(void **state)
+TEST(free__null__nothing)
 {
-	(void)state;
 	qp_pool_free(NULL);
 }
 
-#define POOL_TEST(f) cmocka_unit_test_setup_teardown(f, verbs_rig_init, verbs_rig_close)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		POOL_TEST(get__nothing_made_yet__miss),
-		POOL_TEST(get__from_the_reserve__hit),
-		POOL_TEST(get__all_in_use__eagain_and_counted),
-		POOL_TEST(get__all_in_quarantine__eagain),
-		POOL_TEST(get__device_fails__its_errno_and_nothing_lost),
-		POOL_TEST(get__every_creation_fails_in_turn__pool_fills_all_the_same),
-		POOL_TEST(maintain__device_fails__gives_up_until_the_next_time),
-		POOL_TEST(maintain__budget__kept),
-		POOL_TEST(maintain__reserve_larger_than_the_pool__stops_at_max),
-		POOL_TEST(quarantine__before_its_time__rests_then_reset_and_free),
-		POOL_TEST(quarantine__several__first_in_first_out),
-		POOL_TEST(quarantine__rests_that_differ__out_in_the_order_of_their_ends),
-		POOL_TEST(quarantine__10_000_of_two_lengths__no_list_is_walked),
-		POOL_TEST(quarantine__not_reusable__destroyed_and_forgotten),
-		POOL_TEST(quarantine__reset_fails__destroyed_instead),
-		POOL_TEST(owner__slot_and_generation__only_the_present_life),
-		POOL_TEST(owner__queue_pair_made_anew__generation_still_grows),
-		POOL_TEST(owner_of_qpn__not_in_use__none),
-		POOL_TEST(map__random_numbers__finds_exactly_the_live),
-		POOL_TEST(map__counted_numbers__finds_exactly_the_live),
-		POOL_TEST(map__high_bits_only__finds_exactly_the_live),
-		POOL_TEST(map__numbers_that_come_back__finds_exactly_the_live),
-		POOL_TEST(any_sequence__at_random__counts_add_up),
-		POOL_TEST(free__null__nothing),
-	};
-
-	return cmocka_run_group_tests_name("qp_pool", tests, NULL, NULL);
-}
+TEST_EACH(verbs_rig_init, verbs_rig_close)

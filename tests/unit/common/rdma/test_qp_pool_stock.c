@@ -58,13 +58,12 @@ static uint32_t modifies(void)
 
 /* ---- in which state ---- */
 
-static void made__port_known__programmed_for_it_ahead_of_demand(void **state)
+TEST(made__port_known__programmed_for_it_ahead_of_demand)
 {
 	const struct fake_modify *m;
 	uint32_t slot, n;
 	struct ibv_qp *qp;
 
-	(void)state;
 	open_pool(3, PORT);
 	maintain(T0);
 	m = fake_modifies(&n);
@@ -82,32 +81,29 @@ static void made__port_known__programmed_for_it_ahead_of_demand(void **state)
 	assert_int_equal(modifies(), 3);	/* none when it is taken */
 }
 
-static void made__on_demand_and_port_known__programmed_too(void **state)
+TEST(made__on_demand_and_port_known__programmed_too)
 {
 	uint32_t slot;
 
-	(void)state;
 	open_pool(0, PORT);
 	assert_int_equal(fake_qp_state(take(&slot)), IBV_QPS_INIT);
 	assert_int_equal(verbs_rig_pool_counts().misses, 1);
 }
 
-static void made__port_not_known__left_in_reset(void **state)
+TEST(made__port_not_known__left_in_reset)
 {
 	uint32_t slot;
 
-	(void)state;
 	open_pool(3, 0);
 	maintain(T0);
 	assert_int_equal(modifies(), 0);
 	assert_int_equal(fake_qp_state(take(&slot)), IBV_QPS_RESET);
 }
 
-static void made__programming_fails__destroyed_and_told(void **state)
+TEST(made__programming_fails__destroyed_and_told)
 {
 	uint32_t slot = 99;
 
-	(void)state;
 	open_pool(0, PORT);
 	for (int i = 0; i < 3; i++) {
 		fake_fail_next("ibv_modify_qp", EPERM);
@@ -120,9 +116,8 @@ static void made__programming_fails__destroyed_and_told(void **state)
 	assert_counts(1, 0);
 }
 
-static void made__programming_fails_ahead_of_demand__tried_again_later(void **state)
+TEST(made__programming_fails_ahead_of_demand__tried_again_later)
 {
-	(void)state;
 	log_init("test", LOG_LVL_ERROR);
 	open_pool(4, PORT);
 	/* Creating and programming one, creating the second and not programming it. */
@@ -137,13 +132,12 @@ static void made__programming_fails_ahead_of_demand__tried_again_later(void **st
 	log_init("test", LOG_LVL_INFO);
 }
 
-static void recycled__port_known__reset_then_programmed(void **state)
+TEST(recycled__port_known__reset_then_programmed)
 {
 	const struct fake_modify *m;
 	uint32_t slot, before, n;
 	struct ibv_qp *qp;
 
-	(void)state;
 	open_pool(0, PORT);
 	qp = take(&slot);
 	verbs_rig_connect(qp);
@@ -160,12 +154,11 @@ static void recycled__port_known__reset_then_programmed(void **state)
 	assert_ptr_equal(take(&slot), qp);
 }
 
-static void recycled__port_not_known__reset_only(void **state)
+TEST(recycled__port_not_known__reset_only)
 {
 	uint32_t slot, before;
 	struct ibv_qp *qp;
 
-	(void)state;
 	open_pool(0, 0);
 	qp = take(&slot);
 	verbs_rig_connect(qp);
@@ -177,9 +170,8 @@ static void recycled__port_not_known__reset_only(void **state)
 	assert_int_equal(verbs_rig_pool_counts().recycled, 1);
 }
 
-static void recycled__either_step_fails__destroyed_and_not_counted(void **state)
+TEST(recycled__either_step_fails__destroyed_and_not_counted)
 {
-	(void)state;
 	open_pool(0, PORT);
 	for (unsigned k = 1; k <= 2; k++) {
 		uint32_t slot;
@@ -195,11 +187,10 @@ static void recycled__either_step_fails__destroyed_and_not_counted(void **state)
 	}
 }
 
-static void recycled__each_life__counted(void **state)
+TEST(recycled__each_life__counted)
 {
 	uint32_t slot;
 
-	(void)state;
 	open_pool(0, PORT);
 	for (unsigned i = 1; i <= 5; i++) {
 		take(&slot);
@@ -210,11 +201,10 @@ static void recycled__each_life__counted(void **state)
 	}
 }
 
-static void rested__looked_at_late__told_how_long_really(void **state)
+TEST(rested__looked_at_late__told_how_long_really)
 {
 	uint32_t slots[2];
 
-	(void)state;
 	open_pool(0, 0);
 	take(&slots[0]);
 	take(&slots[1]);
@@ -230,9 +220,8 @@ static void rested__looked_at_late__told_how_long_really(void **state)
 
 /* ---- how many ---- */
 
-static void expect__demand_told__so_many_beside_the_reserve(void **state)
+TEST(expect__demand_told__so_many_beside_the_reserve)
 {
-	(void)state;
 	open_pool(2, PORT);
 	maintain(T0);
 	assert_counts(2, 2);
@@ -248,9 +237,8 @@ static void expect__demand_told__so_many_beside_the_reserve(void **state)
 	assert_counts(MAX, MAX);
 }
 
-static void expect__within_the_budget__and_the_rest_later(void **state)
+TEST(expect__within_the_budget__and_the_rest_later)
 {
-	(void)state;
 	open_pool(0, 0);
 	qp_pool_expect(rig.qps, 10);
 	assert_true(qp_pool_maintain(rig.qps, T0, 4));
@@ -260,11 +248,10 @@ static void expect__within_the_budget__and_the_rest_later(void **state)
 	assert_counts(10, 10);
 }
 
-static void expect__nobody_else_in_need__hits_only(void **state)
+TEST(expect__nobody_else_in_need__hits_only)
 {
 	uint32_t slot;
 
-	(void)state;
 	open_pool(0, 0);
 	qp_pool_expect(rig.qps, 3);
 	maintain(T0);
@@ -274,11 +261,10 @@ static void expect__nobody_else_in_need__hits_only(void **state)
 	assert_int_equal(verbs_rig_pool_counts().misses, 0);
 }
 
-static void available__in_use_and_resting__not_to_be_had(void **state)
+TEST(available__in_use_and_resting__not_to_be_had)
 {
 	uint32_t slots[MAX], slot;
 
-	(void)state;
 	open_pool(4, 0);
 	assert_int_equal(qp_pool_available(rig.qps), MAX);
 	maintain(T0);
@@ -324,9 +310,8 @@ static void use(uint32_t n, uint64_t now)
 		qp_pool_put(rig.qps, slots[i], now, true);
 }
 
-static void trim__free_for_a_whole_window__destroyed_but_the_reserve(void **state)
+TEST(trim__free_for_a_whole_window__destroyed_but_the_reserve)
 {
-	(void)state;
 	open_with_free(10);
 	maintain(T0 + WINDOW - 1);
 	assert_counts(10, 10);
@@ -336,18 +321,16 @@ static void trim__free_for_a_whole_window__destroyed_but_the_reserve(void **stat
 	assert_counts(2, 2);
 }
 
-static void trim__demand_told__kept_beside_the_reserve(void **state)
+TEST(trim__demand_told__kept_beside_the_reserve)
 {
-	(void)state;
 	open_with_free(10);
 	qp_pool_expect(rig.qps, 5);
 	maintain(T0 + WINDOW);
 	assert_counts(7, 7);
 }
 
-static void trim__more_than_the_budget__bit_by_bit(void **state)
+TEST(trim__more_than_the_budget__bit_by_bit)
 {
-	(void)state;
 	open_with_free(10);
 	assert_true(qp_pool_maintain(rig.qps, T0 + WINDOW, 3));
 	assert_counts(7, 7);
@@ -358,9 +341,8 @@ static void trim__more_than_the_budget__bit_by_bit(void **state)
 }
 
 /* What is recycled comes out of the same budget. */
-static void trim__after_recycling__within_one_budget(void **state)
+TEST(trim__after_recycling__within_one_budget)
 {
-	(void)state;
 	open_with_free(10);
 	use(2, T0 + WINDOW - QUARANTINE);
 	/* The window in which 2 were taken: they come back, and nothing goes. */
@@ -371,9 +353,8 @@ static void trim__after_recycling__within_one_budget(void **state)
 	assert_counts(7, 7);
 }
 
-static void trim__one_taken_in_the_window__all_kept(void **state)
+TEST(trim__one_taken_in_the_window__all_kept)
 {
-	(void)state;
 	open_with_free(10);
 	/* While clients come, the free ones are for those still to come. */
 	use(1, T0 + 1);
@@ -385,9 +366,8 @@ static void trim__one_taken_in_the_window__all_kept(void **state)
 	assert_counts(2, 2);
 }
 
-static void trim__all_needed_in_every_window__all_kept(void **state)
+TEST(trim__all_needed_in_every_window__all_kept)
 {
-	(void)state;
 	open_with_free(10);
 	for (unsigned i = 0; i < 5; i++) {
 		use(8, T0 + i * WINDOW + 1);
@@ -400,9 +380,8 @@ static void trim__all_needed_in_every_window__all_kept(void **state)
 }
 
 /* Those that came back from a rest during the window were not free for all of it. */
-static void trim__came_back_within_the_window__not_before_the_next(void **state)
+TEST(trim__came_back_within_the_window__not_before_the_next)
 {
-	(void)state;
 	open_pool(2, 0);
 	use(10, T0);
 	maintain(T0);	/* the window begins; the reserve is made */
@@ -415,9 +394,8 @@ static void trim__came_back_within_the_window__not_before_the_next(void **state)
 	assert_counts(2, 2);
 }
 
-static void trim__demand_comes_while_it_is_done__stops(void **state)
+TEST(trim__demand_comes_while_it_is_done__stops)
 {
-	(void)state;
 	open_with_free(10);
 	assert_true(qp_pool_maintain(rig.qps, T0 + WINDOW, 3));
 	assert_counts(7, 7);
@@ -429,11 +407,10 @@ static void trim__demand_comes_while_it_is_done__stops(void **state)
 	assert_counts(10, 10);
 }
 
-static void trim__those_in_use__never_touched(void **state)
+TEST(trim__those_in_use__never_touched)
 {
 	uint32_t slots[4];
 
-	(void)state;
 	open_with_free(10);
 	for (unsigned i = 0; i < 4; i++)
 		take(&slots[i]);
@@ -446,22 +423,20 @@ static void trim__those_in_use__never_touched(void **state)
 
 /* ---- when ---- */
 
-static void idle__as_many_as_wanted__nothing_is_due(void **state)
+TEST(idle__as_many_as_wanted__nothing_is_due)
 {
 	uint32_t slot;
 
-	(void)state;
 	open_pool(0, 0);
 	assert_true(qp_pool_idle_ns(rig.qps, T0) == UINT64_MAX);
 	take(&slot);
 	assert_true(qp_pool_idle_ns(rig.qps, T0) == UINT64_MAX);
 }
 
-static void idle__fewer_than_wanted__at_once(void **state)
+TEST(idle__fewer_than_wanted__at_once)
 {
 	uint32_t slot;
 
-	(void)state;
 	open_pool(2, 0);
 	assert_true(qp_pool_idle_ns(rig.qps, T0) == 0);
 	maintain(T0);
@@ -475,9 +450,8 @@ static void idle__fewer_than_wanted__at_once(void **state)
 	assert_true(qp_pool_idle_ns(rig.qps, T0) == UINT64_MAX);
 }
 
-static void idle__fewer_than_wanted_but_the_pool_is_full__nothing_is_due(void **state)
+TEST(idle__fewer_than_wanted_but_the_pool_is_full__nothing_is_due)
 {
-	(void)state;
 	open_pool(2, 0);
 	qp_pool_expect(rig.qps, MAX);
 	maintain(T0);
@@ -485,9 +459,8 @@ static void idle__fewer_than_wanted_but_the_pool_is_full__nothing_is_due(void **
 	assert_true(qp_pool_idle_ns(rig.qps, T0) == UINT64_MAX);
 }
 
-static void idle__device_has_none__when_it_is_asked_again(void **state)
+TEST(idle__device_has_none__when_it_is_asked_again)
 {
-	(void)state;
 	log_init("test", LOG_LVL_ERROR);
 	open_pool(2, 0);
 	fake_fail_next("ibv_create_qp", ENOMEM);
@@ -501,11 +474,10 @@ static void idle__device_has_none__when_it_is_asked_again(void **state)
 	log_init("test", LOG_LVL_INFO);
 }
 
-static void idle__resting__until_the_first_has_rested(void **state)
+TEST(idle__resting__until_the_first_has_rested)
 {
 	uint32_t a, b;
 
-	(void)state;
 	open_pool(0, 0);
 	take(&a);
 	take(&b);
@@ -519,9 +491,8 @@ static void idle__resting__until_the_first_has_rested(void **state)
 	assert_true(qp_pool_idle_ns(rig.qps, T0 + QUARANTINE) == NS_PER_S);
 }
 
-static void idle__more_than_wanted__until_the_window_ends(void **state)
+TEST(idle__more_than_wanted__until_the_window_ends)
 {
-	(void)state;
 	open_with_free(10);
 	assert_true(qp_pool_idle_ns(rig.qps, T0 + 1) == WINDOW - 1);
 	assert_true(qp_pool_maintain(rig.qps, T0 + WINDOW, 3));
@@ -532,12 +503,11 @@ static void idle__more_than_wanted__until_the_window_ends(void **state)
 }
 
 /* Whoever sleeps exactly as long as told gets everything done, and comes to an end. */
-static void idle__slept_as_told__all_done_and_nothing_due(void **state)
+TEST(idle__slept_as_told__all_done_and_nothing_due)
 {
 	uint64_t now = T0, idle;
 	unsigned wakes = 0;
 
-	(void)state;
 	open_pool(2, PORT);
 	use(20, now);
 	qp_pool_expect(rig.qps, 3);
@@ -552,13 +522,12 @@ static void idle__slept_as_told__all_done_and_nothing_due(void **state)
 	assert_in_range(now - T0, QUARANTINE, 3 * WINDOW);
 }
 
-static void any_sequence__at_random__never_below_what_is_wanted_for_long(void **state)
+TEST(any_sequence__at_random__never_below_what_is_wanted_for_long)
 {
 	static uint32_t slots[MAX];
 	uint64_t random = 77, now = T0;
 	uint32_t n = 0, demand = 0;
 
-	(void)state;
 	open_pool(3, PORT);
 	for (int i = 0; i < 20000; i++) {
 		struct qp_pool_counts c;
@@ -589,43 +558,4 @@ static void any_sequence__at_random__never_below_what_is_wanted_for_long(void **
 	}
 }
 
-#define STOCK_TEST(f) cmocka_unit_test_setup_teardown(f, verbs_rig_init, verbs_rig_close)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		STOCK_TEST(made__port_known__programmed_for_it_ahead_of_demand),
-		STOCK_TEST(made__on_demand_and_port_known__programmed_too),
-		STOCK_TEST(made__port_not_known__left_in_reset),
-		STOCK_TEST(made__programming_fails__destroyed_and_told),
-		STOCK_TEST(made__programming_fails_ahead_of_demand__tried_again_later),
-		STOCK_TEST(recycled__port_known__reset_then_programmed),
-		STOCK_TEST(recycled__port_not_known__reset_only),
-		STOCK_TEST(recycled__either_step_fails__destroyed_and_not_counted),
-		STOCK_TEST(recycled__each_life__counted),
-		STOCK_TEST(rested__looked_at_late__told_how_long_really),
-		STOCK_TEST(expect__demand_told__so_many_beside_the_reserve),
-		STOCK_TEST(expect__within_the_budget__and_the_rest_later),
-		STOCK_TEST(expect__nobody_else_in_need__hits_only),
-		STOCK_TEST(available__in_use_and_resting__not_to_be_had),
-		STOCK_TEST(trim__free_for_a_whole_window__destroyed_but_the_reserve),
-		STOCK_TEST(trim__demand_told__kept_beside_the_reserve),
-		STOCK_TEST(trim__more_than_the_budget__bit_by_bit),
-		STOCK_TEST(trim__after_recycling__within_one_budget),
-		STOCK_TEST(trim__one_taken_in_the_window__all_kept),
-		STOCK_TEST(trim__all_needed_in_every_window__all_kept),
-		STOCK_TEST(trim__came_back_within_the_window__not_before_the_next),
-		STOCK_TEST(trim__demand_comes_while_it_is_done__stops),
-		STOCK_TEST(trim__those_in_use__never_touched),
-		STOCK_TEST(idle__as_many_as_wanted__nothing_is_due),
-		STOCK_TEST(idle__fewer_than_wanted__at_once),
-		STOCK_TEST(idle__fewer_than_wanted_but_the_pool_is_full__nothing_is_due),
-		STOCK_TEST(idle__device_has_none__when_it_is_asked_again),
-		STOCK_TEST(idle__resting__until_the_first_has_rested),
-		STOCK_TEST(idle__more_than_wanted__until_the_window_ends),
-		STOCK_TEST(idle__slept_as_told__all_done_and_nothing_due),
-		STOCK_TEST(any_sequence__at_random__never_below_what_is_wanted_for_long),
-	};
-
-	return cmocka_run_group_tests_name("qp_pool_stock", tests, NULL, NULL);
-}
+TEST_EACH(verbs_rig_init, verbs_rig_close)

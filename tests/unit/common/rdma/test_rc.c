@@ -113,11 +113,10 @@ static void start_again(void **state)
 
 /* ---- taking and releasing ---- */
 
-static void take_qp__pool_exhausted__none_and_drained(void **state)
+TEST(take_qp__pool_exhausted__none_and_drained)
 {
 	struct rc others[8];
 
-	(void)state;
 	verbs_rig_open();
 	rc_init(&rc, rig.ep, rig.qps, NULL);
 	assert_true(rc_is_drained(&rc));
@@ -135,11 +134,10 @@ static void take_qp__pool_exhausted__none_and_drained(void **state)
 	assert_int_equal(verbs_rig_pool_counts().in_use, 8);
 }
 
-static void release__drained__qp_rests_and_id_is_gone(void **state)
+TEST(release__drained__qp_rests_and_id_is_gone)
 {
 	struct cm_channel *cm;
 
-	(void)state;
 	open_rc(4);
 	assert_int_equal(cm_channel_new(&cm), 0);
 	assert_int_equal(cm_id_new(cm, NULL, &rc.id), 0);
@@ -154,9 +152,8 @@ static void release__drained__qp_rests_and_id_is_gone(void **state)
 
 /* ---- sending ---- */
 
-static void send__solicited__unless_nobody_waits_for_an_answer(void **state)
+TEST(send__solicited__unless_nobody_waits_for_an_answer)
 {
-	(void)state;
 	open_rc(16);
 	assert_int_equal(send_number(1, 64), 0);
 	assert_true(last_post()->flags & IBV_SEND_SOLICITED);
@@ -166,11 +163,10 @@ static void send__solicited__unless_nobody_waits_for_an_answer(void **state)
 	assert_true(last_post()->flags & IBV_SEND_SOLICITED);
 }
 
-static void send__fits_inline__buffer_free_at_once(void **state)
+TEST(send__fits_inline__buffer_free_at_once)
 {
 	struct wr w;
 
-	(void)state;
 	open_rc(16);
 	assert_int_equal(send_number(0x01020304, 64), 0);
 	assert_int_equal(bufs_free(), 256);
@@ -183,9 +179,8 @@ static void send__fits_inline__buffer_free_at_once(void **state)
 	assert_int_equal(w.buf, EP_NO_BUF);
 }
 
-static void send__too_long_for_inline__buffer_held_until_completed(void **state)
+TEST(send__too_long_for_inline__buffer_held_until_completed)
 {
-	(void)state;
 	open_rc(16);
 	assert_int_equal(send_number(1, 65), 0);
 	assert_int_equal(bufs_free(), 255);
@@ -197,9 +192,8 @@ static void send__too_long_for_inline__buffer_held_until_completed(void **state)
 	assert_int_equal(rc.sq_used, 0);
 }
 
-static void send__inline_then_held__completion_retires_both(void **state)
+TEST(send__inline_then_held__completion_retires_both)
 {
-	(void)state;
 	open_rc(16);
 	assert_int_equal(send_number(1, 16), 0);
 	assert_int_equal(send_number(2, 16), 0);
@@ -211,11 +205,10 @@ static void send__inline_then_held__completion_retires_both(void **state)
 	assert_int_equal(rig.n_wcs, 1);
 }
 
-static void send__post_fails__errno_and_buffer_free(void **state)
+TEST(send__post_fails__errno_and_buffer_free)
 {
 	static const uint32_t lengths[] = { 16, 200 };
 
-	(void)state;
 	open_rc(16);
 	log_init("test", LOG_LVL_ERROR);
 	for (size_t i = 0; i < N_ELEMENTS(lengths); i++) {
@@ -267,7 +260,7 @@ static void run_credits(uint32_t credits, uint32_t length, uint64_t *seed)
 	assert_int_equal(bufs_free(), 256);
 }
 
-static void send__credits_1_to_64__never_beyond_the_queue_and_in_order(void **state)
+TEST(send__credits_1_to_64__never_beyond_the_queue_and_in_order)
 {
 	uint64_t seed = 8;
 
@@ -279,12 +272,11 @@ static void send__credits_1_to_64__never_beyond_the_queue_and_in_order(void **st
 	}
 }
 
-static void send__inline_all_the_time__signalled_at_a_third_of_the_queue(void **state)
+TEST(send__inline_all_the_time__signalled_at_a_third_of_the_queue)
 {
 	uint32_t signalled = 0, n;
 	const struct fake_post *p;
 
-	(void)state;
 	open_rc(16);
 	for (uint32_t i = 0; i < 24; i++)
 		assert_int_equal(send_number(i, 16), 0);
@@ -295,9 +287,8 @@ static void send__inline_all_the_time__signalled_at_a_third_of_the_queue(void **
 	assert_int_equal(signalled, 3);
 }
 
-static void send__queue_full__waits_in_order_with_its_length(void **state)
+TEST(send__queue_full__waits_in_order_with_its_length)
 {
-	(void)state;
 	open_rc(2);
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(send_number(i, 16), 0);
@@ -319,9 +310,8 @@ static void send__queue_full__waits_in_order_with_its_length(void **state)
 	assert_int_equal(bufs_free(), 256);
 }
 
-static void on_send_wc__posting_what_waits_fails__error_and_buffer_free(void **state)
+TEST(on_send_wc__posting_what_waits_fails__error_and_buffer_free)
 {
-	(void)state;
 	open_rc(2);
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(send_number(i, 100), 0);
@@ -334,9 +324,8 @@ static void on_send_wc__posting_what_waits_fails__error_and_buffer_free(void **s
 	assert_int_equal(bufs_free(), 256);
 }
 
-static void on_send_wc__error_status__eio_and_buffers_back(void **state)
+TEST(on_send_wc__error_status__eio_and_buffers_back)
 {
-	(void)state;
 	open_rc(16);
 	assert_int_equal(send_number(1, 100), 0);
 	assert_int_equal(send_number(2, 100), 0);
@@ -347,9 +336,8 @@ static void on_send_wc__error_status__eio_and_buffers_back(void **state)
 
 /* ---- the special entry ---- */
 
-static void probe__first__zero_bytes_signalled_write(void **state)
+TEST(probe__first__zero_bytes_signalled_write)
 {
-	(void)state;
 	open_rc(4);
 	assert_int_equal(rc_probe(&rc), 0);
 	assert_int_equal(last_post()->opcode, IBV_WR_RDMA_WRITE);
@@ -361,11 +349,10 @@ static void probe__first__zero_bytes_signalled_write(void **state)
 	assert_int_equal(rc_probe(&rc), 0);
 }
 
-static void special__one_under_way__others_busy_until_it_completes(void **state)
+TEST(special__one_under_way__others_busy_until_it_completes)
 {
 	struct ibv_mw_bind_info info = { 0 };
 
-	(void)state;
 	open_rc(4);
 	assert_int_equal(rc_probe(&rc), 0);
 	assert_int_equal(rc_probe(&rc), -EBUSY);
@@ -375,9 +362,8 @@ static void special__one_under_way__others_busy_until_it_completes(void **state)
 	assert_false(rc.special_busy);
 }
 
-static void special__post_fails__not_busy(void **state)
+TEST(special__post_fails__not_busy)
 {
-	(void)state;
 	open_rc(4);
 	fake_fail_next("ibv_post_send", EINVAL);
 	assert_int_equal(rc_probe(&rc), -EINVAL);
@@ -392,12 +378,11 @@ static struct rc_rma request(enum ibv_wr_opcode opcode, uint32_t bytes, bool sig
 				.remote_addr = UINT64_C(0x123456789a), .rkey = 0x77, .signal = signal };
 }
 
-static void rma__each_kind__posted_as_asked(void **state)
+TEST(rma__each_kind__posted_as_asked)
 {
 	static const enum ibv_wr_opcode kinds[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
 						    IBV_WR_ATOMIC_CMP_AND_SWP };
 
-	(void)state;
 	open_rc(16);
 	for (size_t i = 0; i < N_ELEMENTS(kinds); i++) {
 		struct rc_rma op = request(kinds[i], i < 2 ? 100 : 8, true);
@@ -418,12 +403,11 @@ static void rma__each_kind__posted_as_asked(void **state)
 	assert_int_equal(rc.sq_used, 0);
 }
 
-static void rma__unsignalled__told_with_the_next_signalled_one(void **state)
+TEST(rma__unsignalled__told_with_the_next_signalled_one)
 {
 	struct rc_rma ops[4];
 	struct wr w;
 
-	(void)state;
 	open_rc(16);
 	for (uint32_t i = 0; i < 4; i++)
 		ops[i] = request(IBV_WR_RDMA_WRITE, 100, i == 3);
@@ -440,12 +424,11 @@ static void rma__unsignalled__told_with_the_next_signalled_one(void **state)
 }
 
 /* However many are not signalled, the queue cannot fill up unnoticed. */
-static void rma__never_asked_for_a_completion__one_at_a_third(void **state)
+TEST(rma__never_asked_for_a_completion__one_at_a_third)
 {
 	struct rc_rma op;
 	uint32_t told = 0;
 
-	(void)state;
 	open_rc(16);
 	op = request(IBV_WR_RDMA_WRITE, 100, false);
 	for (int i = 0; i < 24; i++)
@@ -461,11 +444,10 @@ static void rma__never_asked_for_a_completion__one_at_a_third(void **state)
 	assert_int_equal(rc_room(&rc), 24);
 }
 
-static void rma__small_write__inline(void **state)
+TEST(rma__small_write__inline)
 {
 	struct rc_rma op;
 
-	(void)state;
 	open_rc(16);
 	op = request(IBV_WR_RDMA_WRITE, 64, true);
 	assert_int_equal(rc_rma(&rc, &op, 1), 0);
@@ -475,11 +457,10 @@ static void rma__small_write__inline(void **state)
 	assert_false(last_post()->flags & IBV_SEND_INLINE);
 }
 
-static void rma__post_fails__errno(void **state)
+TEST(rma__post_fails__errno)
 {
 	struct rc_rma op;
 
-	(void)state;
 	open_rc(16);
 	op = request(IBV_WR_RDMA_WRITE, 100, true);
 	fake_fail_next("ibv_post_send", EINVAL);
@@ -500,12 +481,11 @@ static int write_send_number(uint32_t number, uint32_t bytes, uint32_t length)
 	return rc_write_send(&rc, &w, buf, length);
 }
 
-static void write_send__room__write_then_message_with_one_doorbell(void **state)
+TEST(write_send__room__write_then_message_with_one_doorbell)
 {
 	const struct fake_post *p;
 	uint32_t n;
 
-	(void)state;
 	open_rc(16);	/* its list is of one: the two go together all the same */
 	assert_int_equal(write_send_number(9, 300, 100), 0);
 	p = fake_posts(&n);
@@ -529,11 +509,10 @@ static void write_send__room__write_then_message_with_one_doorbell(void **state)
 	assert_int_equal(bufs_free(), 256);
 }
 
-static void write_send__small_write__inline(void **state)
+TEST(write_send__small_write__inline)
 {
 	uint32_t n;
 
-	(void)state;
 	open_rc(16);
 	assert_int_equal(write_send_number(1, 64, 16), 0);
 	assert_int_equal(fake_posts(&n)[0].flags, IBV_SEND_INLINE);
@@ -542,13 +521,12 @@ static void write_send__small_write__inline(void **state)
 }
 
 /* One entry is not enough: neither the WRITE nor a message behind it overtakes. */
-static void write_send__one_entry_free__waits_with_all_behind_it(void **state)
+TEST(write_send__one_entry_free__waits_with_all_behind_it)
 {
 	static const enum ibv_wr_opcode order[] = { IBV_WR_SEND, IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_SEND,
 						    IBV_WR_SEND };
 	uint32_t n;
 
-	(void)state;
 	open_rc(2);	/* three entries */
 	assert_int_equal(send_number(0, 100), 0);
 	assert_int_equal(send_number(1, 100), 0);
@@ -614,7 +592,7 @@ static void run_writes(uint32_t credits, uint32_t length, uint32_t every, uint64
 	assert_int_equal(bufs_free(), 256);
 }
 
-static void write_send__credits_1_to_64__never_beyond_the_queue_and_in_order(void **state)
+TEST(write_send__credits_1_to_64__never_beyond_the_queue_and_in_order)
 {
 	uint64_t seed = 5;
 
@@ -626,9 +604,8 @@ static void write_send__credits_1_to_64__never_beyond_the_queue_and_in_order(voi
 		}
 }
 
-static void write_send__write_fails__error_and_buffers_back(void **state)
+TEST(write_send__write_fails__error_and_buffers_back)
 {
-	(void)state;
 	open_rc(16);
 	assert_int_equal(write_send_number(1, 300, 100), 0);
 	assert_int_equal(write_send_number(2, 300, 16), 0);
@@ -639,9 +616,8 @@ static void write_send__write_fails__error_and_buffers_back(void **state)
 	assert_int_equal(bufs_free(), 256);
 }
 
-static void write_send__post_fails__every_buffer_back(void **state)
+TEST(write_send__post_fails__every_buffer_back)
 {
-	(void)state;
 	log_init("test", LOG_LVL_ERROR);
 	for (int k = 1; k <= 2; k++) {
 		open_rc(16);
@@ -657,9 +633,8 @@ static void write_send__post_fails__every_buffer_back(void **state)
 	verbs_rig_open();
 }
 
-static void write_send__drained_while_it_waits__buffer_back(void **state)
+TEST(write_send__drained_while_it_waits__buffer_back)
 {
-	(void)state;
 	open_rc(1);
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(write_send_number(i, 300, 100), 0);
@@ -689,11 +664,10 @@ static void open_chained(uint32_t credits, uint32_t post_list, uint32_t signal_e
 	broken = 0;
 }
 
-static void chain__held__posted_with_one_doorbell_in_order(void **state)
+TEST(chain__held__posted_with_one_doorbell_in_order)
 {
 	uint32_t n;
 
-	(void)state;
 	open_chained(32, 16, 0);
 	ep_hold(rig.ep);
 	for (uint32_t i = 0; i < 10; i++)
@@ -710,9 +684,8 @@ static void chain__held__posted_with_one_doorbell_in_order(void **state)
 	assert_int_equal(bufs_free(), 256);
 }
 
-static void chain__longer_than_the_list__a_doorbell_each_time_it_is_full(void **state)
+TEST(chain__longer_than_the_list__a_doorbell_each_time_it_is_full)
 {
-	(void)state;
 	open_chained(64, 16, 0);
 	ep_hold(rig.ep);
 	for (uint32_t i = 0; i < 40; i++)
@@ -723,17 +696,15 @@ static void chain__longer_than_the_list__a_doorbell_each_time_it_is_full(void **
 	assert_int_equal(fake_doorbells(), 3);
 }
 
-static void chain__not_held__posted_at_once(void **state)
+TEST(chain__not_held__posted_at_once)
 {
-	(void)state;
 	open_chained(16, 16, 0);
 	assert_int_equal(send_number(1, 16), 0);
 	assert_int_equal(n_posts(), 1);
 }
 
-static void chain__list_of_one__posted_at_once_though_held(void **state)
+TEST(chain__list_of_one__posted_at_once_though_held)
 {
-	(void)state;
 	open_chained(16, 1, 0);
 	ep_hold(rig.ep);
 	assert_int_equal(send_number(1, 16), 0);
@@ -741,9 +712,8 @@ static void chain__list_of_one__posted_at_once_though_held(void **state)
 	ep_unhold(rig.ep);
 }
 
-static void chain__posting_fails__told_and_every_buffer_back(void **state)
+TEST(chain__posting_fails__told_and_every_buffer_back)
 {
-	(void)state;
 	open_chained(16, 16, 0);
 	log_init("test", LOG_LVL_ERROR);
 	ep_hold(rig.ep);
@@ -757,9 +727,8 @@ static void chain__posting_fails__told_and_every_buffer_back(void **state)
 	assert_int_equal(rc.sq_used, 0);
 }
 
-static void chain__drained_while_held__nothing_posted_but_the_beacon(void **state)
+TEST(chain__drained_while_held__nothing_posted_but_the_beacon)
 {
-	(void)state;
 	open_chained(16, 16, 0);
 	ep_hold(rig.ep);
 	assert_int_equal(send_number(1, 16), 0);
@@ -770,9 +739,8 @@ static void chain__drained_while_held__nothing_posted_but_the_beacon(void **stat
 	assert_int_equal(bufs_free(), 256);
 }
 
-static void signal_every__messages_with_buffers__freed_with_the_signalled_one(void **state)
+TEST(signal_every__messages_with_buffers__freed_with_the_signalled_one)
 {
-	(void)state;
 	open_chained(64, 1, 8);
 	for (uint32_t i = 0; i < 15; i++)
 		assert_int_equal(send_number(i, 200), 0);
@@ -785,11 +753,10 @@ static void signal_every__messages_with_buffers__freed_with_the_signalled_one(vo
 	assert_int_equal(bufs_free(), 256);
 }
 
-static void send_imm__number__in_the_request(void **state)
+TEST(send_imm__number__in_the_request)
 {
 	uint32_t buf;
 
-	(void)state;
 	open_rc(16);
 	buf = ep_buf_get(rig.ep);
 	assert_int_equal(rc_send_imm(&rc, buf, 1, 0x01020304), 0);
@@ -798,9 +765,8 @@ static void send_imm__number__in_the_request(void **state)
 	assert_int_equal(last_post()->length, 1);
 }
 
-static void special__message_queue_full__still_has_its_entry_and_so_has_the_beacon(void **state)
+TEST(special__message_queue_full__still_has_its_entry_and_so_has_the_beacon)
 {
-	(void)state;
 	open_rc(4);
 	for (uint32_t i = 0; i < 20; i++)
 		assert_int_equal(send_number(i, 100), 0);
@@ -812,11 +778,10 @@ static void special__message_queue_full__still_has_its_entry_and_so_has_the_beac
 
 /* ---- draining ---- */
 
-static void drain__work_outstanding__drained_only_after_the_beacon(void **state)
+TEST(drain__work_outstanding__drained_only_after_the_beacon)
 {
 	uint32_t qpn;
 
-	(void)state;
 	open_rc(2);
 	qpn = rc_qpn(&rc);
 	for (uint32_t i = 0; i < 6; i++)
@@ -837,11 +802,10 @@ static void drain__work_outstanding__drained_only_after_the_beacon(void **state)
 	rc_release(&rc, 0, true);
 }
 
-static void drain__twice__one_beacon(void **state)
+TEST(drain__twice__one_beacon)
 {
 	uint32_t posts;
 
-	(void)state;
 	open_rc(2);
 	rc_drain(&rc);
 	posts = n_posts();
@@ -849,11 +813,10 @@ static void drain__twice__one_beacon(void **state)
 	assert_int_equal(n_posts(), posts);
 }
 
-static void drain__nothing_may_be_posted_afterwards(void **state)
+TEST(drain__nothing_may_be_posted_afterwards)
 {
 	struct rc_rma op;
 
-	(void)state;
 	open_rc(2);
 	op = request(IBV_WR_RDMA_WRITE, 1, true);
 	rc_drain(&rc);
@@ -863,16 +826,15 @@ static void drain__nothing_may_be_posted_afterwards(void **state)
 	assert_int_equal(rc_rma(&rc, &op, 1), -ENOTCONN);
 }
 
-static void drain__qp_never_connected__drained(void **state)
+TEST(drain__qp_never_connected__drained)
 {
-	(void)state;
 	verbs_rig_open();
 	rig.on_wc = on_wc;
 	rc_init(&rc, rig.ep, rig.qps, NULL);
 	assert_int_equal(rc_take_qp(&rc, 1), 0);
 }
 
-static void drain__device_refuses__drained_at_once(void **state)
+TEST(drain__device_refuses__drained_at_once)
 {
 	static const char *const calls[] = { "ibv_modify_qp", "ibv_post_send" };
 
@@ -887,11 +849,10 @@ static void drain__device_refuses__drained_at_once(void **state)
 }
 
 /* The device does not flush: RESET takes back what it has, and nobody gets this queue pair again. */
-static void abandon__flushes_do_not_come__drained_and_destroyed_after_its_rest(void **state)
+TEST(abandon__flushes_do_not_come__drained_and_destroyed_after_its_rest)
 {
 	uint32_t qpn;
 
-	(void)state;
 	open_rc(4);
 	qpn = rc_qpn(&rc);
 	assert_int_equal(send_number(1, 200), 0);
@@ -910,7 +871,7 @@ static void abandon__flushes_do_not_come__drained_and_destroyed_after_its_rest(v
 	assert_int_equal(verbs_rig_pool_counts().recycled, 0);
 }
 
-static void drain__device_tells_of_the_last_receive__both_are_waited_for(void **state)
+TEST(drain__device_tells_of_the_last_receive__both_are_waited_for)
 {
 	for (int early = 0; early < 2; early++) {
 		open_rc(4);
@@ -934,55 +895,4 @@ static void drain__device_tells_of_the_last_receive__both_are_waited_for(void **
 	assert_int_equal(rc_take_qp(&rc, 1), 0);
 }
 
-#define RC_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RC_TEST(take_qp__pool_exhausted__none_and_drained),
-		RC_TEST(release__drained__qp_rests_and_id_is_gone),
-		RC_TEST(send__solicited__unless_nobody_waits_for_an_answer),
-		RC_TEST(send__fits_inline__buffer_free_at_once),
-		RC_TEST(send__too_long_for_inline__buffer_held_until_completed),
-		RC_TEST(send__inline_then_held__completion_retires_both),
-		RC_TEST(send__post_fails__errno_and_buffer_free),
-		RC_TEST(send__credits_1_to_64__never_beyond_the_queue_and_in_order),
-		RC_TEST(send__inline_all_the_time__signalled_at_a_third_of_the_queue),
-		RC_TEST(send__queue_full__waits_in_order_with_its_length),
-		RC_TEST(on_send_wc__posting_what_waits_fails__error_and_buffer_free),
-		RC_TEST(on_send_wc__error_status__eio_and_buffers_back),
-		RC_TEST(probe__first__zero_bytes_signalled_write),
-		RC_TEST(special__one_under_way__others_busy_until_it_completes),
-		RC_TEST(special__post_fails__not_busy),
-		RC_TEST(rma__each_kind__posted_as_asked),
-		RC_TEST(rma__unsignalled__told_with_the_next_signalled_one),
-		RC_TEST(rma__never_asked_for_a_completion__one_at_a_third),
-		RC_TEST(rma__small_write__inline),
-		RC_TEST(rma__post_fails__errno),
-		RC_TEST(write_send__room__write_then_message_with_one_doorbell),
-		RC_TEST(write_send__small_write__inline),
-		RC_TEST(write_send__one_entry_free__waits_with_all_behind_it),
-		RC_TEST(write_send__credits_1_to_64__never_beyond_the_queue_and_in_order),
-		RC_TEST(write_send__write_fails__error_and_buffers_back),
-		RC_TEST(write_send__post_fails__every_buffer_back),
-		RC_TEST(write_send__drained_while_it_waits__buffer_back),
-		RC_TEST(chain__held__posted_with_one_doorbell_in_order),
-		RC_TEST(chain__longer_than_the_list__a_doorbell_each_time_it_is_full),
-		RC_TEST(chain__not_held__posted_at_once),
-		RC_TEST(chain__list_of_one__posted_at_once_though_held),
-		RC_TEST(chain__posting_fails__told_and_every_buffer_back),
-		RC_TEST(chain__drained_while_held__nothing_posted_but_the_beacon),
-		RC_TEST(signal_every__messages_with_buffers__freed_with_the_signalled_one),
-		RC_TEST(send_imm__number__in_the_request),
-		RC_TEST(special__message_queue_full__still_has_its_entry_and_so_has_the_beacon),
-		RC_TEST(drain__work_outstanding__drained_only_after_the_beacon),
-		RC_TEST(drain__twice__one_beacon),
-		RC_TEST(drain__nothing_may_be_posted_afterwards),
-		RC_TEST(drain__qp_never_connected__drained),
-		RC_TEST(drain__device_refuses__drained_at_once),
-		RC_TEST(abandon__flushes_do_not_come__drained_and_destroyed_after_its_rest),
-		RC_TEST(drain__device_tells_of_the_last_receive__both_are_waited_for),
-	};
-
-	return cmocka_run_group_tests_name("rc", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

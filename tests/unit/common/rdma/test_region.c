@@ -64,11 +64,12 @@ static struct region_grant get(uint32_t *region)
 	return g;
 }
 
-static void get__first_use__registered_then_kept(void **state)
+#define REGION_TEST(f) TEST_WITH(f, set_up, tear_down)
+
+REGION_TEST(get__first_use__registered_then_kept)
 {
 	uint32_t r;
 
-	(void)state;
 	assert_int_equal(fake_mrs(), 1);	/* the slab's */
 	assert_int_equal(region_mrs(pool), 0);
 	assert_int_equal(region_pinned_bytes(pool), 0);
@@ -86,12 +87,11 @@ static void get__first_use__registered_then_kept(void **state)
 	assert_int_equal(region_mrs(pool), 1);
 }
 
-static void get__all_three__apart_and_on_their_own_pages(void **state)
+REGION_TEST(get__all_three__apart_and_on_their_own_pages)
 {
 	struct region_grant g[3];
 	uint32_t r[3];
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		g[i] = get(&r[i]);
 		assert_int_equal(g[i].addr % 4096, 0);
@@ -107,13 +107,12 @@ static void get__all_three__apart_and_on_their_own_pages(void **state)
 	}
 }
 
-static void source__within_the_region__its_memory_and_key(void **state)
+REGION_TEST(source__within_the_region__its_memory_and_key)
 {
 	struct ep_write w = { .rkey = 5, .remote_addr = 6 };
 	struct region_grant g;
 	uint32_t r;
 
-	(void)state;
 	g = get(&r);
 	assert_true(region_source(pool, r, 0, BYTES, &w));
 	assert_true((uintptr_t)w.local == g.addr);
@@ -127,7 +126,7 @@ static void source__within_the_region__its_memory_and_key(void **state)
 	region_put(pool, r);
 }
 
-static void source__not_all_in_the_region__refused(void **state)
+REGION_TEST(source__not_all_in_the_region__refused)
 {
 	static const struct { uint64_t offset; uint32_t bytes; } cases[] = {
 		{ 0, 0 }, { 0, BYTES + 1 }, { 0, UINT32_MAX }, { 1, BYTES }, { BYTES, 1 }, { BYTES, 0 },
@@ -136,19 +135,17 @@ static void source__not_all_in_the_region__refused(void **state)
 	struct ep_write w;
 	uint32_t r;
 
-	(void)state;
 	get(&r);
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
 		assert_false(region_source(pool, r, cases[i].offset, cases[i].bytes, &w));
 	region_put(pool, r);
 }
 
-static void get__none_left__eagain_until_one_is_back(void **state)
+REGION_TEST(get__none_left__eagain_until_one_is_back)
 {
 	struct region_grant g;
 	uint32_t r[3], extra = 77;
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		get(&r[i]);
 	assert_int_equal(region_get(pool, &extra, &g), -EAGAIN);
@@ -159,13 +156,12 @@ static void get__none_left__eagain_until_one_is_back(void **state)
 		region_put(pool, r[i]);
 }
 
-static void get__used_before__zeroed_with_another_key(void **state)
+REGION_TEST(get__used_before__zeroed_with_another_key)
 {
 	static const uint8_t zeros[BYTES];
 	struct region_grant first, second;
 	uint32_t r;
 
-	(void)state;
 	first = get(&r);
 	memset((void *)(uintptr_t)first.addr, 0xa5, BYTES);
 	region_put(pool, r);
@@ -178,25 +174,23 @@ static void get__used_before__zeroed_with_another_key(void **state)
 
 /* The key a window gets is not the one it was allocated with: type 2 windows' consumers choose
  * it. */
-static void get__key__is_the_windows_next(void **state)
+REGION_TEST(get__key__is_the_windows_next)
 {
 	struct region_grant g;
 	uint32_t r;
 
-	(void)state;
 	g = get(&r);
 	assert_int_equal(g.rkey, ibv_inc_rkey(fake_mw_last_rkey()));
 	region_put(pool, r);
 }
 
-static void bind__connected_qp__whole_region_and_no_more(void **state)
+REGION_TEST(bind__connected_qp__whole_region_and_no_more)
 {
 	struct region_grant g;
 	struct rc rc;
 	uint32_t r, n;
 	const struct fake_post *p;
 
-	(void)state;
 	rc_init(&rc, rig.ep, rig.qps, NULL);
 	assert_int_equal(rc_take_qp(&rc, 0), 0);
 	verbs_rig_connect(rc.qp);
@@ -221,12 +215,11 @@ static void bind__connected_qp__whole_region_and_no_more(void **state)
 	rc_release(&rc, 0, false);
 }
 
-static void bind__qp_not_connected__error(void **state)
+REGION_TEST(bind__qp_not_connected__error)
 {
 	struct rc rc;
 	uint32_t r;
 
-	(void)state;
 	rc_init(&rc, rig.ep, rig.qps, NULL);
 	assert_int_equal(rc_take_qp(&rc, 0), 0);
 	get(&r);
@@ -234,11 +227,10 @@ static void bind__qp_not_connected__error(void **state)
 	region_put(pool, r);
 }
 
-static void get__each_call_fails__errno_and_usable_afterwards(void **state)
+REGION_TEST(get__each_call_fails__errno_and_usable_afterwards)
 {
 	static const char *const calls[] = { "ibv_reg_mr", "ibv_alloc_mw" };
 
-	(void)state;
 	log_init("test", LOG_LVL_ERROR);
 	for (size_t i = 0; i < N_ELEMENTS(calls); i++) {
 		struct region_grant g;
@@ -260,12 +252,11 @@ static void get__each_call_fails__errno_and_usable_afterwards(void **state)
 	log_init("test", LOG_LVL_INFO);
 }
 
-static void begin__several_wait__one_registered_for_each(void **state)
+REGION_TEST(begin__several_wait__one_registered_for_each)
 {
 	struct region_grant g;
 	uint32_t r;
 
-	(void)state;
 	assert_true(region_pool_begin(pool, 1));
 	assert_true(region_pool_begin(pool, 2));
 	await_registered();
@@ -285,52 +276,25 @@ static void begin__several_wait__one_registered_for_each(void **state)
 }
 
 /* The endpoint's thread is not told before the registrar is done, and ends without waiting for what was not begun. */
-static void free__registrations_under_way__all_released(void **state)
+REGION_TEST(free__registrations_under_way__all_released)
 {
-	(void)state;
 	assert_true(region_pool_begin(pool, 3));
 	/* The tear-down checks that nothing is left. */
 }
 
-static void free__regions_in_use__all_released(void **state)
+REGION_TEST(free__regions_in_use__all_released)
 {
 	uint32_t r;
 
-	(void)state;
 	get(&r);
 	get(&r);
 	/* The tear-down checks that nothing is left. */
 }
 
-static void counts__no_pool__zero(void **state)
+TEST(counts__no_pool__zero)
 {
-	(void)state;
 	assert_int_equal(region_in_use(NULL), 0);
 	assert_int_equal(region_mrs(NULL), 0);
 	assert_int_equal(region_pinned_bytes(NULL), 0);
 	region_pool_free(NULL);
-}
-
-#define REGION_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		REGION_TEST(get__first_use__registered_then_kept),
-		REGION_TEST(get__all_three__apart_and_on_their_own_pages),
-		REGION_TEST(source__within_the_region__its_memory_and_key),
-		REGION_TEST(source__not_all_in_the_region__refused),
-		REGION_TEST(get__none_left__eagain_until_one_is_back),
-		REGION_TEST(get__used_before__zeroed_with_another_key),
-		REGION_TEST(get__key__is_the_windows_next),
-		REGION_TEST(bind__connected_qp__whole_region_and_no_more),
-		REGION_TEST(bind__qp_not_connected__error),
-		REGION_TEST(get__each_call_fails__errno_and_usable_afterwards),
-		REGION_TEST(begin__several_wait__one_registered_for_each),
-		REGION_TEST(free__registrations_under_way__all_released),
-		REGION_TEST(free__regions_in_use__all_released),
-		cmocka_unit_test(counts__no_pool__zero),
-	};
-
-	return cmocka_run_group_tests_name("region", tests, NULL, NULL);
 }

@@ -21,13 +21,12 @@ static int setup(void **state)
 	return 0;
 }
 
-static void inline__words_and_numbers__bytes(void **state)
+TEST(inline__words_and_numbers__bytes)
 {
 	static const struct { const char *text; uint32_t bytes; } cases[] = {
 		{ "auto", TUNING_INLINE_AUTO }, { "off", 0 }, { "0", 0 }, { "1", 1 }, { "512", 512 }, { "4096", 4096 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		t.inline_text = cases[i].text;
 		assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
@@ -35,11 +34,10 @@ static void inline__words_and_numbers__bytes(void **state)
 	}
 }
 
-static void inline__anything_else__refused_by_name(void **state)
+TEST(inline__anything_else__refused_by_name)
 {
 	static const char *const bad[] = { "on", "-1", "4097", "64k", " 64", "1e3", "99999999999999999999" };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		t.inline_text = bad[i];
 		assert_int_equal(tuning_check(&t, err, sizeof(err)), -EINVAL);
@@ -49,11 +47,10 @@ static void inline__anything_else__refused_by_name(void **state)
 	}
 }
 
-static void cpu_list__numbers_and_ranges__in_their_order(void **state)
+TEST(cpu_list__numbers_and_ranges__in_their_order)
 {
 	static const uint16_t expected[] = { 3, 0, 1, 2, 7 };
 
-	(void)state;
 	t.cpu_list = "3,0-2,7";
 	assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
 	assert_int_equal(t.n_cpus, N_ELEMENTS(expected));
@@ -63,11 +60,10 @@ static void cpu_list__numbers_and_ranges__in_their_order(void **state)
 	assert_int_equal(t.n_cpus, N_ELEMENTS(expected));
 }
 
-static void cpu_list__bad__refused_by_name(void **state)
+TEST(cpu_list__bad__refused_by_name)
 {
 	static const char *const bad[] = { "", ",", "1,", ",1", "a", "1-", "-1", "2-1", "1 ,2", "1024", "0-5000", "1--2" };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		t.cpu_list = bad[i];
 		if (tuning_check(&t, err, sizeof(err)) != -EINVAL)
@@ -76,23 +72,21 @@ static void cpu_list__bad__refused_by_name(void **state)
 	}
 }
 
-static void mtu__names__as_verbs_have_them(void **state)
+TEST(mtu__names__as_verbs_have_them)
 {
 	static const enum ibv_mtu mtus[] = { 0, IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048, IBV_MTU_4096 };
 
-	(void)state;
 	for (t.path_mtu = 0; tuning_mtu_names[t.path_mtu]; t.path_mtu++)
 		assert_int_equal(tuning_mtu(&t), mtus[t.path_mtu]);
 	assert_int_equal(t.path_mtu, N_ELEMENTS(mtus));
 }
 
-static void ack_timeout__any__rounded_up_to_the_devices_steps(void **state)
+TEST(ack_timeout__any__rounded_up_to_the_devices_steps)
 {
 	static const struct { uint64_t asked; uint8_t exponent; } cases[] = {
 		{ NS_PER_MS, 8 }, { 67 * NS_PER_MS, 14 }, { 67108864, 14 }, { 67108865, 15 }, { 10 * NS_PER_S, 22 },
 	};
 
-	(void)state;
 	assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
 	assert_int_equal(t.retry.ack_timeout, CM_ACK_TIMEOUT);
 	assert_int_equal(t.retry.count, CM_RETRIES);
@@ -106,14 +100,13 @@ static void ack_timeout__any__rounded_up_to_the_devices_steps(void **state)
 	}
 }
 
-static void rnr_timer__any__rounded_up_to_the_devices_times(void **state)
+TEST(rnr_timer__any__rounded_up_to_the_devices_times)
 {
 	static const struct { uint64_t asked; uint8_t code; } cases[] = {
 		{ 10000, 1 }, { 10001, 2 }, { 5120000, 18 }, { 5 * NS_PER_MS, 18 }, { 491520000, 31 }, { 491520001, 0 },
 		{ 655360000, 0 },
 	};
 
-	(void)state;
 	assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
 	assert_int_equal(t.retry.rnr_timer_plus_1 - 1, CM_RNR_TIMER);
 	assert_int_equal(t.retry.rnr_count_plus_1 - 1, CM_RNR_RETRIES);
@@ -127,11 +120,10 @@ static void rnr_timer__any__rounded_up_to_the_devices_times(void **state)
 	}
 }
 
-static void fabric__dscp__four_times_as_traffic_class(void **state)
+TEST(fabric__dscp__four_times_as_traffic_class)
 {
 	json_t *o;
 
-	(void)state;
 	assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
 	assert_false(t.fabric.has_traffic_class || t.fabric.has_service_level || t.fabric.has_gid_index);
 	o = tuning_json(&t);
@@ -160,14 +152,13 @@ static void *tell_cpu(void *arg)
 	return NULL;
 }
 
-static void thread__list_of_one_cpu__runs_there(void **state)
+TEST(thread__list_of_one_cpu__runs_there)
 {
 	cpu_set_t set;
 	char text[16];
 	pthread_t thread;
 	int cpu = 0, ran = -1;
 
-	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
 	while (!CPU_ISSET(cpu, &set))
 		cpu++;
@@ -182,12 +173,11 @@ static void thread__list_of_one_cpu__runs_there(void **state)
 	}
 }
 
-static void thread__cpu_that_is_not_there__einval_and_advice(void **state)
+TEST(thread__cpu_that_is_not_there__einval_and_advice)
 {
 	pthread_t thread;
 	int ran;
 
-	(void)state;
 	t.cpu_list = "1023";
 	assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
 	assert_int_equal(tuning_start_thread(&t, "test", 0, NULL, &thread, tell_cpu, &ran, err, sizeof(err)), -EINVAL);
@@ -211,12 +201,11 @@ static void thread_gets(const cpu_set_t *beside, const cpu_set_t *expected)
 	assert_true(CPU_EQUAL(&got, expected));
 }
 
-static void thread__numa__cpus_beside_the_device_if_any_and_if_asked(void **state)
+TEST(thread__numa__cpus_beside_the_device_if_any_and_if_asked)
 {
 	cpu_set_t all, one;
 	int cpu = 0;
 
-	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
 	while (!CPU_ISSET(cpu, &all))
 		cpu++;
@@ -228,33 +217,12 @@ static void thread__numa__cpus_beside_the_device_if_any_and_if_asked(void **stat
 	thread_gets(NULL, &all);
 }
 
-static void numa__with_a_list__refused(void **state)
+TEST(numa__with_a_list__refused)
 {
-	(void)state;
 	t.numa = TUNING_NUMA_AUTO;
 	t.cpu_list = "0";
 	assert_int_equal(tuning_check(&t, err, sizeof(err)), -EINVAL);
 	assert_string_equal(err, "--cpu-list and --numa auto: give one of them");
 }
 
-#define TUNING_TEST(f) cmocka_unit_test_setup(f, setup)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TUNING_TEST(inline__words_and_numbers__bytes),
-		TUNING_TEST(inline__anything_else__refused_by_name),
-		TUNING_TEST(cpu_list__numbers_and_ranges__in_their_order),
-		TUNING_TEST(cpu_list__bad__refused_by_name),
-		TUNING_TEST(ack_timeout__any__rounded_up_to_the_devices_steps),
-		TUNING_TEST(mtu__names__as_verbs_have_them),
-		TUNING_TEST(rnr_timer__any__rounded_up_to_the_devices_times),
-		TUNING_TEST(fabric__dscp__four_times_as_traffic_class),
-		TUNING_TEST(thread__list_of_one_cpu__runs_there),
-		TUNING_TEST(thread__cpu_that_is_not_there__einval_and_advice),
-		TUNING_TEST(thread__numa__cpus_beside_the_device_if_any_and_if_asked),
-		TUNING_TEST(numa__with_a_list__refused),
-	};
-
-	return cmocka_run_group_tests_name("tuning", tests, NULL, NULL);
-}
+TEST_EACH(setup, NULL)

@@ -300,12 +300,18 @@ static size_t make_record(uint8_t *out, uint32_t n, uint8_t fill)
 	return RECORD_HEADER_BYTES + n;
 }
 
-static void receive__records_in_one_write__one_look(void **state)
+#define OVER(where, kind, f) { where ": " #f, f, set_up, tear_down, (void *)&(kind) }
+#define OVER_TCP(f) TEST_CASES(f, OVER("tcp", over_tcp, f))
+#define OVER_TLS(f) TEST_CASES(f, OVER("tls", over_tls, f))
+#define OVER_BOTH(f) TEST_CASES(f, OVER("tcp", over_tcp, f), OVER("tls", over_tls, f))
+#define OVER_PAIR(f) TEST_CASES(f, OVER("tls", tls_over_pair, f))
+#define OVER_PAIRS(f) TEST_CASES(f, OVER("plain", over_pair, f), OVER("tls", tls_over_pair, f))
+
+OVER_BOTH(receive__records_in_one_write__one_look)
 {
 	uint8_t bytes[10 * (RECORD_HEADER_BYTES + 5)];
 	size_t n = 0;
 
-	(void)state;
 	for (int i = 0; i < 10; i++)
 		n += make_record(bytes + n, 5, (uint8_t)(i + 1));
 	give_all(bytes, n);
@@ -315,12 +321,11 @@ static void receive__records_in_one_write__one_look(void **state)
 	assert_int_equal(ends, 0);
 }
 
-static void receive__byte_by_byte__the_same(void **state)
+OVER_BOTH(receive__byte_by_byte__the_same)
 {
 	uint8_t bytes[2 * (RECORD_HEADER_BYTES + 7)];
 	size_t n = make_record(bytes, 7, 3);
 
-	(void)state;
 	n += make_record(bytes + n, 7, 4);
 	for (size_t i = 0; i < n; i++) {
 		give_all(bytes + i, 1);
@@ -331,12 +336,11 @@ static void receive__byte_by_byte__the_same(void **state)
 	assert_int_equal(sum, 7 * 7);
 }
 
-static void receive__larger_than_what_is_read_at_once__whole(void **state)
+OVER_BOTH(receive__larger_than_what_is_read_at_once__whole)
 {
 	uint8_t *bytes = malloc(2 * (RECORD_HEADER_BYTES + BUF_BYTES));
 	size_t n = make_record(bytes, BUF_BYTES, 1);
 
-	(void)state;
 	n += make_record(bytes + n, 100, 2);
 	give_all(bytes, n);
 	until(records == 2);
@@ -345,11 +349,10 @@ static void receive__larger_than_what_is_read_at_once__whole(void **state)
 	free(bytes);
 }
 
-static void receive__ping_and_empty_record__as_sent(void **state)
+OVER_BOTH(receive__ping_and_empty_record__as_sent)
 {
 	uint8_t bytes[2 * RECORD_HEADER_BYTES];
 
-	(void)state;
 	record_encode(&(struct record){ .kind = RECORD_PING, .bytes = 0, .imm = 0x12345678 }, bytes);
 	give_all(bytes, RECORD_HEADER_BYTES);
 	until(records == 1);
@@ -357,11 +360,10 @@ static void receive__ping_and_empty_record__as_sent(void **state)
 	assert_int_equal(last.imm, 0x12345678);
 }
 
-static void receive__not_a_record__ends(void **state)
+OVER_BOTH(receive__not_a_record__ends)
 {
 	uint8_t bytes[RECORD_HEADER_BYTES + 4];
 
-	(void)state;
 	(void)make_record(bytes, 4, 0);
 	bytes[5] = 1;
 	give_all(bytes, sizeof(bytes));
@@ -372,23 +374,21 @@ static void receive__not_a_record__ends(void **state)
 	assert_false(sock_is_open(&s));
 }
 
-static void receive__longer_than_a_buffer__ends(void **state)
+OVER_BOTH(receive__longer_than_a_buffer__ends)
 {
 	uint8_t bytes[RECORD_HEADER_BYTES];
 
-	(void)state;
 	record_encode(&(struct record){ .kind = RECORD_MESSAGES, .bytes = BUF_BYTES + 1 }, bytes);
 	give_all(bytes, sizeof(bytes));
 	until(ends == 1);
 	assert_int_equal(end_code, PROTO_BAD_FRAME);
 }
 
-static void receive__no_buffer_is_free__ends_with_enobufs(void **state)
+OVER_BOTH(receive__no_buffer_is_free__ends_with_enobufs)
 {
 	uint8_t bytes[RECORD_HEADER_BYTES + 1];
 	struct ep_counts c;
 
-	(void)state;
 	ep_get_counts(ep, &c);
 	keeps = true;
 	for (uint32_t i = 0; i < c.bufs_total; i++) {
@@ -401,12 +401,11 @@ static void receive__no_buffer_is_free__ends_with_enobufs(void **state)
 	assert_int_equal(end_code, ENOBUFS);
 }
 
-static void receive__closed_from_within__nothing_more(void **state)
+OVER_BOTH(receive__closed_from_within__nothing_more)
 {
 	uint8_t bytes[5 * (RECORD_HEADER_BYTES + 5)];
 	size_t n = 0;
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		n += make_record(bytes + n, 5, 1);
 	close_in = 2;
@@ -417,11 +416,10 @@ static void receive__closed_from_within__nothing_more(void **state)
 	assert_int_equal(ends, 0);
 }
 
-static void end__peer_closes_within_a_record__closed(void **state)
+OVER_BOTH(end__peer_closes_within_a_record__closed)
 {
 	uint8_t bytes[RECORD_HEADER_BYTES + 5];
 
-	(void)state;
 	give_all(bytes, make_record(bytes, 5, 1) - 2);
 	shutdown(far, SHUT_WR);
 	until(ends == 1);
@@ -429,20 +427,18 @@ static void end__peer_closes_within_a_record__closed(void **state)
 	assert_int_equal(records, 0);
 }
 
-static void end__peer_resets__closed(void **state)
+OVER_BOTH(end__peer_resets__closed)
 {
-	(void)state;
 	far_reset();
 	until(ends == 1);
 	assert_int_equal(end_kind, FAIL_CLOSED);
 }
 
-static void bye__from_the_peer__told_behind_its_records(void **state)
+OVER_BOTH(bye__from_the_peer__told_behind_its_records)
 {
 	uint8_t bytes[2 * RECORD_HEADER_BYTES + 5];
 	size_t n = make_record(bytes, 5, 1);
 
-	(void)state;
 	record_encode(&(struct record){ .kind = RECORD_BYE }, bytes + n);
 	give_all(bytes, n + RECORD_HEADER_BYTES);
 	until(byes == 1);
@@ -469,12 +465,11 @@ static uint32_t filled(uint32_t n, uint8_t fill)
 	return buf;
 }
 
-static void send__several_while_held__in_order_with_one_flush(void **state)
+OVER_BOTH(send__several_while_held__in_order_with_one_flush)
 {
 	uint8_t got[3 * (RECORD_HEADER_BYTES + 3)];
 	struct record r;
 
-	(void)state;
 	ep_hold(ep);
 	for (uint8_t i = 1; i <= 3; i++)
 		sock_send(&s, filled(3, i), &(struct record){ .kind = RECORD_MESSAGES, .bytes = 3 });
@@ -493,11 +488,10 @@ static void send__several_while_held__in_order_with_one_flush(void **state)
 }
 
 /* However much the socket would take: the loop turns for others in between. */
-static void send__more_than_a_turn_may_send__the_rest_in_the_next(void **state)
+OVER_BOTH(send__more_than_a_turn_may_send__the_rest_in_the_next)
 {
 	uint8_t *got = malloc(RECORD_HEADER_BYTES + BUF_BYTES);
 
-	(void)state;
 	ep_hold(ep);
 	for (uint8_t i = 1; i <= 4; i++)
 		sock_send(&s, filled(BUF_BYTES, i), &(struct record){ .kind = RECORD_MESSAGES, .bytes = BUF_BYTES });
@@ -514,14 +508,13 @@ static void send__more_than_a_turn_may_send__the_rest_in_the_next(void **state)
 }
 
 /* The peer reads nothing until the socket is full. What waits then goes out later, in order, once. */
-static void send__peer_does_not_read__the_rest_later(void **state)
+OVER_BOTH(send__peer_does_not_read__the_rest_later)
 {
 	const uint32_t rounds = 60;
 	uint8_t *got = malloc(RECORD_HEADER_BYTES + BUF_BYTES);
 	uint32_t sent = 0;
 	struct record r;
 
-	(void)state;
 	while (!s.blocked && sent < rounds)
 		sock_send(&s, filled(BUF_BYTES, (uint8_t)++sent), &(struct record){ .kind = RECORD_MESSAGES, .bytes = BUF_BYTES });
 	assert_true(s.blocked);
@@ -544,21 +537,19 @@ static void send__peer_does_not_read__the_rest_later(void **state)
 	free(got);
 }
 
-static void send__closed_socket__buffer_back(void **state)
+OVER_BOTH(send__closed_socket__buffer_back)
 {
-	(void)state;
 	sock_close(&s);
 	sock_send(&s, filled(3, 1), &(struct record){ .kind = RECORD_MESSAGES, .bytes = 3 });
 	assert_int_equal(ends, 0);
 }
 
-static void echo__many_records_both_ways__every_byte(void **state)
+OVER_BOTH(echo__many_records_both_ways__every_byte)
 {
 	enum { N = 500, EACH = 777 };
 	uint8_t *bytes = malloc(N * (RECORD_HEADER_BYTES + EACH)), *back = malloc(N * (RECORD_HEADER_BYTES + EACH));
 	size_t n = 0, put = 0, got = 0;
 
-	(void)state;
 	echoes = true;
 	for (int i = 0; i < N; i++)
 		n += make_record(bytes + n, EACH, (uint8_t)i);
@@ -635,12 +626,11 @@ static void assert_at_rest(void)
 	}
 }
 
-static void receive__while_the_peer_reads_nothing__goes_on_and_rests(void **state)
+OVER_PAIRS(receive__while_the_peer_reads_nothing__goes_on_and_rests)
 {
 	uint8_t bytes[RECORD_HEADER_BYTES + 5];
 	uint32_t sent = fill_with_small_ones(&s);
 
-	(void)state;
 	for (unsigned i = 1; i <= 3; i++) {
 		give_all(bytes, make_record(bytes, 5, 1));
 		until(records == i);
@@ -653,12 +643,11 @@ static void receive__while_the_peer_reads_nothing__goes_on_and_rests(void **stat
 }
 
 /* If one of them did not read before it has written, they would wait for each other. */
-static void both_ends__all_sockets_full__all_arrives(void **state)
+OVER_PAIRS(both_ends__all_sockets_full__all_arrives)
 {
 	struct sock t;
 	uint32_t sent;
 
-	(void)state;
 	sock_init(&t, ctx);
 	if (far_tls)
 		sock_open_tls(&t, far_tls, 0);
@@ -673,18 +662,16 @@ static void both_ends__all_sockets_full__all_arrives(void **state)
 	sock_close(&t);
 }
 
-static void close__much_waits__buffers_back(void **state)
+OVER_PAIRS(close__much_waits__buffers_back)
 {
-	(void)state;
 	(void)fill_with_small_ones(&s);
 	assert_true(s.waiting_n > 0);
 	sock_close(&s);
 	assert_int_equal(s.waiting_n, 0);
 }
 
-static void send__peer_has_reset__ends_from_within(void **state)
+OVER_BOTH(send__peer_has_reset__ends_from_within)
 {
-	(void)state;
 	far_reset();
 	/* The first one may still be taken. */
 	for (int i = 0; i < 2 && sock_is_open(&s); i++)
@@ -694,12 +681,11 @@ static void send__peer_has_reset__ends_from_within(void **state)
 }
 
 /* The peer fills up its socket for every record that is read. Others have their turn all the same. */
-static void receive__more_than_the_budget__in_several_turns(void **state)
+OVER_BOTH(receive__more_than_the_budget__in_several_turns)
 {
 	enum { N = 3000, EACH = 1000, BUDGET_AND_A_READ = 320 << 10 };
 	uint8_t *bytes = malloc(N * (RECORD_HEADER_BYTES + EACH));
 
-	(void)state;
 	feed_n = fed = 0;
 	for (int i = 0; i < N; i++)
 		feed_n += make_record(bytes + feed_n, EACH, 1);
@@ -717,12 +703,11 @@ static void receive__more_than_the_budget__in_several_turns(void **state)
 /* ---- over TLS alone */
 
 /* More of them than TLS takes in a turn, in one packet: no event of the socket tells of the rest. */
-static void receive__many_tls_records_in_a_packet__all_of_them(void **state)
+OVER_PAIR(receive__many_tls_records_in_a_packet__all_of_them)
 {
 	uint8_t bytes[RECORD_HEADER_BYTES + 5];
 	size_t n = make_record(bytes, 5, 1), put;
 
-	(void)state;
 	for (int i = 0; i < 4 * TLS_TURN_RECORDS; i++)
 		assert_int_equal(tls_write(far_tls, bytes, n, &put), TLS_DONE);
 	assert_int_equal(tls_flush(far_tls), TLS_DONE);
@@ -731,11 +716,10 @@ static void receive__many_tls_records_in_a_packet__all_of_them(void **state)
 }
 
 /* They are read from the socket with the handshake's end, so no event tells of them. */
-static void open__records_came_with_the_handshake__told(void **state)
+OVER_PAIR(open__records_came_with_the_handshake__told)
 {
 	uint8_t bytes[RECORD_HEADER_BYTES + 5];
 
-	(void)state;
 	sock_close(&s);
 	far_close();
 	open_connection(*state, bytes, make_record(bytes, 5, 1));
@@ -757,13 +741,12 @@ static void fill_socket(int fd)
 }
 
 /* Each of many connections could be read from for as long as one alone: whoever else has a part in the loop would wait for all. */
-static void receive__many_connections_never_stop_sending__they_share_a_turn(void **state)
+OVER_TCP(receive__many_connections_never_stop_sending__they_share_a_turn)
 {
 	static struct sock many[MANY];
 	int fds[MANY][2], room = 1 << 20;
 	unsigned in_turn[3];
 
-	(void)state;
 	for (int i = 0; i < MANY; i++) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds[i]), 0);
 		assert_int_equal(setsockopt(fds[i][0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
@@ -790,17 +773,15 @@ static void receive__many_connections_never_stop_sending__they_share_a_turn(void
 	assert_int_equal(ends, 0);
 }
 
-static void end__bytes_that_are_no_tls__fails(void **state)
+OVER_TLS(end__bytes_that_are_no_tls__fails)
 {
-	(void)state;
 	assert_int_equal(send(far, "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL), 18);
 	until(ends == 1);
 	assert_int_equal(end_kind, FAIL_TLS);
 }
 
-static void end__peer_says_goodbye__closed(void **state)
+OVER_TLS(end__peer_says_goodbye__closed)
 {
-	(void)state;
 	tls_close_notify(far_tls);
 	assert_int_equal(tls_flush(far_tls), TLS_DONE);
 	until(ends == 1);
@@ -812,11 +793,10 @@ static void far_updates_keys(void)
 	assert_int_equal(SSL_key_update(far_tls->ssl, SSL_KEY_UPDATE_REQUESTED), 1);
 }
 
-static void key_update__between_records__both_ways(void **state)
+OVER_TLS(key_update__between_records__both_ways)
 {
 	uint8_t bytes[RECORD_HEADER_BYTES + 5], back[sizeof(bytes)];
 
-	(void)state;
 	echoes = true;
 	for (uint8_t i = 1; i <= TLS_EXTRA_RECORDS; i++) {
 		far_updates_keys();
@@ -827,11 +807,10 @@ static void key_update__between_records__both_ways(void **state)
 	assert_int_equal(ends, 0);
 }
 
-static void key_update__more_than_allowed__cut_off(void **state)
+OVER_TLS(key_update__more_than_allowed__cut_off)
 {
 	uint8_t bytes[RECORD_HEADER_BYTES + 5];
 
-	(void)state;
 	for (uint8_t i = 0; i < TLS_EXTRA_RECORDS; i++) {
 		far_updates_keys();
 		give_all(bytes, make_record(bytes, 5, i));
@@ -897,7 +876,7 @@ static size_t seal_first(const uint8_t *plain, size_t n, uint8_t *out)
 }
 
 /* With it this end cannot write, although its socket can: it would try again without end. */
-static void key_update__half_of_one__ended(void **state)
+OVER_TLS(key_update__half_of_one__ended)
 {
 	static const uint8_t half[] = { 24, 0, 0, 1, 22 };	/* type and length of a KeyUpdate; the contents are of a handshake */
 	uint8_t sealed[64];
@@ -918,12 +897,11 @@ static void key_update__half_of_one__ended(void **state)
 }
 
 /* This end's own update has to wait behind what OpenSSL could not write yet. */
-static void key_update__while_the_peer_reads_nothing__behind_the_rest(void **state)
+OVER_PAIR(key_update__while_the_peer_reads_nothing__behind_the_rest)
 {
 	uint8_t bytes[RECORD_HEADER_BYTES + 1000];
 	uint32_t sent = fill_with_small_ones(&s);
 
-	(void)state;
 	far_updates_keys();
 	give_all(bytes, make_record(bytes, 1000, 7));
 	until(records == 1);
@@ -932,46 +910,4 @@ static void key_update__while_the_peer_reads_nothing__behind_the_rest(void **sta
 	assert_int_equal(ends, 0);
 }
 
-#define TEST_OVER(where, kind, f) { where ": " #f, f, set_up, tear_down, (void *)&(kind) }
-#define OVER_TLS(f) TEST_OVER("tls", over_tls, f)
-#define OVER_BOTH(f) TEST_OVER("tcp", over_tcp, f), OVER_TLS(f)
-#define OVER_PAIR(f) TEST_OVER("tls", tls_over_pair, f)
-#define OVER_PAIRS(f) TEST_OVER("plain", over_pair, f), OVER_PAIR(f)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		OVER_BOTH(receive__records_in_one_write__one_look),
-		OVER_BOTH(receive__byte_by_byte__the_same),
-		OVER_BOTH(receive__larger_than_what_is_read_at_once__whole),
-		OVER_BOTH(receive__ping_and_empty_record__as_sent),
-		OVER_BOTH(receive__not_a_record__ends),
-		OVER_BOTH(receive__longer_than_a_buffer__ends),
-		OVER_BOTH(receive__no_buffer_is_free__ends_with_enobufs),
-		OVER_BOTH(receive__closed_from_within__nothing_more),
-		OVER_BOTH(receive__more_than_the_budget__in_several_turns),
-		OVER_PAIRS(receive__while_the_peer_reads_nothing__goes_on_and_rests),
-		OVER_PAIR(receive__many_tls_records_in_a_packet__all_of_them),
-		OVER_BOTH(end__peer_closes_within_a_record__closed),
-		OVER_BOTH(end__peer_resets__closed),
-		TEST_OVER("tcp", over_tcp, receive__many_connections_never_stop_sending__they_share_a_turn),
-		OVER_TLS(end__bytes_that_are_no_tls__fails),
-		OVER_TLS(end__peer_says_goodbye__closed),
-		OVER_BOTH(bye__from_the_peer__told_behind_its_records),
-		OVER_BOTH(send__several_while_held__in_order_with_one_flush),
-		OVER_BOTH(send__more_than_a_turn_may_send__the_rest_in_the_next),
-		OVER_BOTH(send__peer_does_not_read__the_rest_later),
-		OVER_BOTH(send__peer_has_reset__ends_from_within),
-		OVER_BOTH(send__closed_socket__buffer_back),
-		OVER_BOTH(echo__many_records_both_ways__every_byte),
-		OVER_PAIRS(both_ends__all_sockets_full__all_arrives),
-		OVER_PAIRS(close__much_waits__buffers_back),
-		OVER_PAIR(open__records_came_with_the_handshake__told),
-		OVER_TLS(key_update__between_records__both_ways),
-		OVER_TLS(key_update__more_than_allowed__cut_off),
-		OVER_TLS(key_update__half_of_one__ended),
-		OVER_PAIR(key_update__while_the_peer_reads_nothing__behind_the_rest),
-	};
-
-	return cmocka_run_group_tests_name("sock", tests, group_set_up, group_tear_down);
-}
+TEST_GROUP(group_set_up, group_tear_down)

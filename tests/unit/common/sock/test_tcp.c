@@ -13,20 +13,18 @@
 static struct tcp_options o;
 static char err[256];
 
-static void parse__nothing_or_default__nodelay_alone(void **state)
+TEST(parse__nothing_or_default__nodelay_alone)
 {
 	const struct tcp_options wanted = { .delay = false };
 
-	(void)state;
 	assert_int_equal(tcp_parse(NULL, &o, err, sizeof(err)), 0);
 	assert_memory_equal(&o, &wanted, sizeof(o));
 	assert_int_equal(tcp_parse("default", &o, err, sizeof(err)), 0);
 	assert_memory_equal(&o, &wanted, sizeof(o));
 }
 
-static void parse__each_option__its_value(void **state)
+TEST(parse__each_option__its_value)
 {
-	(void)state;
 	assert_int_equal(tcp_parse("nodelay=off,quickack=on,send-buffer=1M,receive-buffer=65536,busy-poll=20,zerocopy=64k,"
 				   "congestion=reno", &o, err, sizeof(err)), 0);
 	assert_true(o.delay);
@@ -38,11 +36,10 @@ static void parse__each_option__its_value(void **state)
 	assert_string_equal(o.congestion, "reno");
 }
 
-static void parse__tuned_and_a_difference__the_rest_of_tuned(void **state)
+TEST(parse__tuned_and_a_difference__the_rest_of_tuned)
 {
 	struct tcp_options tuned;
 
-	(void)state;
 	assert_int_equal(tcp_parse("tuned", &tuned, err, sizeof(err)), 0);
 	assert_true(!tuned.delay && tuned.quickack && tuned.busy_poll_us && tuned.send_buffer && tuned.receive_buffer);
 	assert_int_equal(tcp_parse("tuned,quickack=off", &o, err, sizeof(err)), 0);
@@ -50,7 +47,7 @@ static void parse__tuned_and_a_difference__the_rest_of_tuned(void **state)
 	assert_memory_equal(&o, &tuned, sizeof(o));
 }
 
-static void parse__what_is_not_allowed__one_line_that_names_it(void **state)
+TEST(parse__what_is_not_allowed__one_line_that_names_it)
 {
 	static const struct { const char *text, *words; } wrong[] = {
 		{ "", "'' is not allowed; allowed: default or tuned" },
@@ -69,7 +66,6 @@ static void parse__what_is_not_allowed__one_line_that_names_it(void **state)
 		{ "default,", "'' is not allowed" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		assert_int_equal(tcp_parse(wrong[i].text, &o, err, sizeof(err)), -EINVAL);
 		assert_non_null(strstr(err, wrong[i].words));
@@ -78,11 +74,10 @@ static void parse__what_is_not_allowed__one_line_that_names_it(void **state)
 	}
 }
 
-static void json__what_was_not_asked_for__null(void **state)
+TEST(json__what_was_not_asked_for__null)
 {
 	json_t *j;
 
-	(void)state;
 	assert_int_equal(tcp_parse("zerocopy=64k", &o, err, sizeof(err)), 0);
 	j = tcp_options_json(&o);
 	assert_true(json_is_true(json_at(j, "nodelay")));
@@ -92,12 +87,11 @@ static void json__what_was_not_asked_for__null(void **state)
 	json_decref(j);
 }
 
-static void apply__real_socket__read_back(void **state)
+TEST(apply__real_socket__read_back)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct tcp_values before, after;
 
-	(void)state;
 	assert_true(tcp_read(fd, &before));
 	assert_int_equal(before.nodelay, 0);
 	assert_int_equal(before.zerocopy, 0);
@@ -114,18 +108,4 @@ static void apply__real_socket__read_back(void **state)
 	assert_string_equal(after.congestion, "reno");
 	close(fd);
 	assert_false(tcp_read(fd, &after));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parse__nothing_or_default__nodelay_alone),
-		cmocka_unit_test(parse__each_option__its_value),
-		cmocka_unit_test(parse__tuned_and_a_difference__the_rest_of_tuned),
-		cmocka_unit_test(parse__what_is_not_allowed__one_line_that_names_it),
-		cmocka_unit_test(json__what_was_not_asked_for__null),
-		cmocka_unit_test(apply__real_socket__read_back),
-	};
-
-	return cmocka_run_group_tests_name("tcp", tests, NULL, NULL);
 }

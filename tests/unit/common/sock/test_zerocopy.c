@@ -139,9 +139,8 @@ static void hear(uint32_t bytes, uint8_t fill)
 		assert_int_equal(got[i], fill);
 }
 
-static void send__large__free_when_the_kernel_says_so(void **state)
+TEST(send__large__free_when_the_kernel_says_so)
 {
-	(void)state;
 	say(BUF_BYTES, 7);
 	assert_true(s.zerocopy.next > 0);
 	hear(BUF_BYTES, 7);
@@ -150,18 +149,16 @@ static void send__large__free_when_the_kernel_says_so(void **state)
 	assert_int_equal(ends, 0);
 }
 
-static void send__small__copied(void **state)
+TEST(send__small__copied)
 {
-	(void)state;
 	say((64u << 10) - 1, 1);
 	hear((64u << 10) - 1, 1);
 	assert_int_equal(s.zerocopy.next, 0);
 }
 
 /* Sizes that alternate, many rounds, so that the numbers of calls are far beyond what fits at once. */
-static void send__large_and_small_in_turn__in_order(void **state)
+TEST(send__large_and_small_in_turn__in_order)
 {
-	(void)state;
 	for (uint32_t i = 0; i < 300; i++) {
 		say(i % 2 ? BUF_BYTES : 100, (uint8_t)i);
 		say(3, (uint8_t)(i + 1));
@@ -173,9 +170,8 @@ static void send__large_and_small_in_turn__in_order(void **state)
 }
 
 /* The peer reads nothing: no more than so many buffers wait for the kernel, and what comes then is copied, or waits. */
-static void send__peer_does_not_read__bounded(void **state)
+TEST(send__peer_does_not_read__bounded)
 {
-	(void)state;
 	for (uint8_t i = 0; i < 40; i++)
 		say(BUF_BYTES, i);
 	assert_true(s.zerocopy.n <= PINNED_MAX);
@@ -187,12 +183,11 @@ static void send__peer_does_not_read__bounded(void **state)
 
 /* The kernel is done with a part of the only message, whose rest waits for the peer: it is heard, or the loop would never
  * sleep. */
-static void send__part_is_sent__its_notification_is_read(void **state)
+TEST(send__part_is_sent__its_notification_is_read)
 {
 	struct pollfd p = { .fd = s.fd };
 	const int bytes = 16 << 10;
 
-	(void)state;
 	assert_int_equal(setsockopt(s.fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
 	assert_int_equal(setsockopt(far, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)), 0);
 	say(BUF_BYTES, 5);
@@ -205,12 +200,11 @@ static void send__part_is_sent__its_notification_is_read(void **state)
 }
 
 /* The kernel would go on sending from buffers that are another's by then. */
-static void close__while_the_kernel_has_buffers__the_peer_is_reset(void **state)
+TEST(close__while_the_kernel_has_buffers__the_peer_is_reset)
 {
 	char byte[BUF_BYTES];
 	ssize_t n;
 
-	(void)state;
 	for (uint8_t i = 0; i < 40; i++)
 		say(BUF_BYTES, i);
 	assert_true(s.zerocopy.n > 0);
@@ -222,18 +216,4 @@ static void close__while_the_kernel_has_buffers__the_peer_is_reset(void **state)
 	assert_int_equal(errno, ECONNRESET);
 }
 
-#define ZEROCOPY_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ZEROCOPY_TEST(send__large__free_when_the_kernel_says_so),
-		ZEROCOPY_TEST(send__small__copied),
-		ZEROCOPY_TEST(send__large_and_small_in_turn__in_order),
-		ZEROCOPY_TEST(send__peer_does_not_read__bounded),
-		ZEROCOPY_TEST(send__part_is_sent__its_notification_is_read),
-		ZEROCOPY_TEST(close__while_the_kernel_has_buffers__the_peer_is_reset),
-	};
-
-	return cmocka_run_group_tests_name("zerocopy", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

@@ -52,11 +52,10 @@ static void assert_does_not_open(struct ticket_ring *r, uint64_t now, const stru
 	assert_false(renew);
 }
 
-static void seal__within_an_epoch__one_key(void **state)
+TEST(seal__within_an_epoch__one_key)
 {
 	struct ticket_key first = sealing_key(&a, START), k;
 
-	(void)state;
 	k = sealing_key(&a, START + EPOCH - 1);
 	assert_memory_equal(&k, &first, sizeof(k));
 	assert_int_equal(a.epoch, 0);
@@ -66,11 +65,10 @@ static void seal__within_an_epoch__one_key(void **state)
 }
 
 /* A clock that was read before the start's, or runs backwards, changes nothing. */
-static void seal__before_the_start_or_back_in_time__the_newest_key(void **state)
+TEST(seal__before_the_start_or_back_in_time__the_newest_key)
 {
 	struct ticket_key first = sealing_key(&a, 0), k = sealing_key(&a, START);
 
-	(void)state;
 	assert_memory_equal(&k, &first, sizeof(k));
 	k = sealing_key(&a, START + 3 * EPOCH);
 	first = sealing_key(&a, START);
@@ -78,11 +76,10 @@ static void seal__before_the_start_or_back_in_time__the_newest_key(void **state)
 	assert_int_equal(a.epoch, 3);
 }
 
-static void seal__many_epochs__never_the_same_key_twice(void **state)
+TEST(seal__many_epochs__never_the_same_key_twice)
 {
 	static struct ticket_key keys[50];
 
-	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(keys); i++) {
 		keys[i] = sealing_key(&a, START + i * EPOCH);
 		assert_memory_not_equal(keys[i].cipher, keys[i].mac, TICKET_KEY_BYTES);
@@ -95,9 +92,8 @@ static void seal__many_epochs__never_the_same_key_twice(void **state)
 	}
 }
 
-static void rings__of_one_seed__agree_in_every_epoch(void **state)
+TEST(rings__of_one_seed__agree_in_every_epoch)
 {
-	(void)state;
 	for (unsigned i = 0; i < 20; i++) {
 		uint64_t now = START + i * EPOCH + i * 7;
 		struct ticket_key ka = sealing_key(&a, now);
@@ -111,11 +107,10 @@ static void rings__of_one_seed__agree_in_every_epoch(void **state)
 	}
 }
 
-static void rings__of_one_seed__open_each_others_while_epochs_pass(void **state)
+TEST(rings__of_one_seed__open_each_others_while_epochs_pass)
 {
 	struct ticket_key sealed = sealing_key(&a, START + EPOCH / 2);
 
-	(void)state;
 	assert_opens(&b, START + EPOCH - 1, &sealed, false);
 	assert_opens(&b, START + EPOCH, &sealed, true);
 	assert_opens(&b, START + 2 * EPOCH - 1, &sealed, true);
@@ -125,12 +120,11 @@ static void rings__of_one_seed__open_each_others_while_epochs_pass(void **state)
 	assert_does_not_open(&a, START + 9 * EPOCH, &sealed);
 }
 
-static void rings__of_two_seeds__nothing_in_common(void **state)
+TEST(rings__of_two_seeds__nothing_in_common)
 {
 	struct ticket_seed other_seed;
 	struct ticket_ring other;
 
-	(void)state;
 	assert_int_equal(ticket_seed_new(START, EPOCH, &other_seed), 0);
 	assert_memory_not_equal(other_seed.chain, seed.chain, sizeof(seed.chain));
 	assert_int_equal(ticket_ring_init(&other, &other_seed), 0);
@@ -144,12 +138,11 @@ static void rings__of_two_seeds__nothing_in_common(void **state)
 	}
 }
 
-static void open__name_of_nobody__null(void **state)
+TEST(open__name_of_nobody__null)
 {
 	static const struct ticket_key zeros;
 	struct ticket_key near = sealing_key(&a, START);
 
-	(void)state;
 	/* Before there is a previous key, its zeros are no key either. */
 	assert_does_not_open(&a, START, &zeros);
 	near.name[TICKET_NAME_BYTES - 1] ^= 1;
@@ -159,13 +152,12 @@ static void open__name_of_nobody__null(void **state)
 }
 
 /* Who learns what a ring holds now cannot open what was sealed two epochs ago. */
-static void ring__two_epochs_on__holds_nothing_of_the_old_key(void **state)
+TEST(ring__two_epochs_on__holds_nothing_of_the_old_key)
 {
 	struct ticket_key old = sealing_key(&a, START);
 	uint8_t chain[TICKET_KEY_BYTES];
 	const uint8_t *bytes = (const uint8_t *)&a;
 
-	(void)state;
 	memcpy(chain, a.chain, sizeof(chain));
 	sealing_key(&a, START + 2 * EPOCH);
 	for (size_t i = 0; i + TICKET_NAME_BYTES <= sizeof(a); i++) {
@@ -177,12 +169,11 @@ static void ring__two_epochs_on__holds_nothing_of_the_old_key(void **state)
 }
 
 /* A ring that nobody seals or opens with: the clock alone takes old keys from it. */
-static void step__time_passes__old_keys_gone_and_the_next_step_known(void **state)
+TEST(step__time_passes__old_keys_gone_and_the_next_step_known)
 {
 	struct ticket_key old = sealing_key(&a, START);
 	const uint8_t *bytes = (const uint8_t *)&a;
 
-	(void)state;
 	assert_int_equal(ticket_ring_step(&a, 0), START + EPOCH);
 	assert_int_equal(ticket_ring_step(&a, START), EPOCH);
 	assert_int_equal(ticket_ring_step(&a, START + EPOCH - 1), 1);
@@ -196,12 +187,11 @@ static void step__time_passes__old_keys_gone_and_the_next_step_known(void **stat
 }
 
 /* More epochs than one call takes: the keys still come, and in the end those of the other ring. */
-static void ring__slept_for_ages__catches_up_with_the_others(void **state)
+TEST(ring__slept_for_ages__catches_up_with_the_others)
 {
 	const unsigned ages = 101000;
 	struct ticket_key ka, kb;
 
-	(void)state;
 	for (unsigned i = 1000; i <= ages; i += 1000)
 		sealing_key(&b, START + i * EPOCH);
 	assert_int_equal(b.epoch, ages);
@@ -212,11 +202,10 @@ static void ring__slept_for_ages__catches_up_with_the_others(void **state)
 	assert_memory_equal(&ka, &kb, sizeof(ka));
 }
 
-static void wipe__seed_and_ring__zeros(void **state)
+TEST(wipe__seed_and_ring__zeros)
 {
 	static const uint8_t zeros[sizeof(struct ticket_ring)];
 
-	(void)state;
 	sealing_key(&a, START + EPOCH);
 	assert_memory_not_equal(&a, zeros, sizeof(a));
 	ticket_ring_wipe(&a);
@@ -226,23 +215,4 @@ static void wipe__seed_and_ring__zeros(void **state)
 	assert_memory_equal(&seed, zeros, sizeof(seed));
 }
 
-#define RING_TEST(f) cmocka_unit_test_setup(f, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RING_TEST(seal__within_an_epoch__one_key),
-		RING_TEST(seal__before_the_start_or_back_in_time__the_newest_key),
-		RING_TEST(seal__many_epochs__never_the_same_key_twice),
-		RING_TEST(rings__of_one_seed__agree_in_every_epoch),
-		RING_TEST(rings__of_one_seed__open_each_others_while_epochs_pass),
-		RING_TEST(rings__of_two_seeds__nothing_in_common),
-		RING_TEST(open__name_of_nobody__null),
-		RING_TEST(ring__two_epochs_on__holds_nothing_of_the_old_key),
-		RING_TEST(step__time_passes__old_keys_gone_and_the_next_step_known),
-		RING_TEST(ring__slept_for_ages__catches_up_with_the_others),
-		RING_TEST(wipe__seed_and_ring__zeros),
-	};
-
-	return cmocka_run_group_tests_name("ticket_keys", tests, NULL, NULL);
-}
+TEST_EACH(set_up, NULL)

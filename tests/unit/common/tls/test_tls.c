@@ -199,11 +199,10 @@ static struct ticket_seed epochs_later(unsigned n)
 
 /* ---- tickets ---- */
 
-static void ticket__on_demand__one_session(void **state)
+TEST(ticket__on_demand__one_session)
 {
 	struct tls_session *session;
 
-	(void)state;
 	assert_false(resumes(server, client, NULL));
 	assert_null(tls_take_session(at_client));
 	session = ask_for_ticket();
@@ -213,19 +212,17 @@ static void ticket__on_demand__one_session(void **state)
 	tls_session_free(session);
 }
 
-static void ticket__not_asked_for__none(void **state)
+TEST(ticket__not_asked_for__none)
 {
-	(void)state;
 	assert_false(resumes(server, client, NULL));
 	say_something();
 	assert_null(tls_take_session(at_client));
 }
 
-static void ticket__several__the_newest_is_kept(void **state)
+TEST(ticket__several__the_newest_is_kept)
 {
 	struct tls_session *session;
 
-	(void)state;
 	assert_false(resumes(server, client, NULL));
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(tls_send_ticket(at_server), 0);
@@ -240,11 +237,10 @@ static void ticket__several__the_newest_is_kept(void **state)
 }
 
 /* A connection that ends without a goodbye says nothing about its session. */
-static void ticket__connection_cut_off__session_still_good(void **state)
+TEST(ticket__connection_cut_off__session_still_good)
 {
 	struct tls_session *session;
 
-	(void)state;
 	assert_false(resumes(server, client, NULL));
 	session = ask_for_ticket();
 	hang_up();
@@ -252,20 +248,18 @@ static void ticket__connection_cut_off__session_still_good(void **state)
 	tls_session_free(session);
 }
 
-static void ticket__nobody_takes_the_session__freed_with_the_connection(void **state)
+TEST(ticket__nobody_takes_the_session__freed_with_the_connection)
 {
-	(void)state;
 	assert_false(resumes(server, client, NULL));
 	assert_int_equal(tls_send_ticket(at_server), 0);
 	say_something();
 	hang_up();	/* leaks are looked for at exit */
 }
 
-static void ticket__context_without__enotsup(void **state)
+TEST(ticket__context_without__enotsup)
 {
 	struct tls_ctx *none = new_server(NULL);
 
-	(void)state;
 	assert_false(resumes(none, client, NULL));
 	assert_int_equal(tls_send_ticket(at_server), -ENOTSUP);
 	/* The connection is none the worse for it. */
@@ -274,9 +268,8 @@ static void ticket__context_without__enotsup(void **state)
 	end_ctx(none);
 }
 
-static void ticket__before_the_handshake_or_of_a_client__refused(void **state)
+TEST(ticket__before_the_handshake_or_of_a_client__refused)
 {
-	(void)state;
 	connect_pair(server, client, NULL);
 	assert_int_equal(tls_send_ticket(at_server), -EIO);
 	assert_int_equal(tls_send_ticket(at_client), -ENOTSUP);
@@ -287,11 +280,10 @@ static void ticket__before_the_handshake_or_of_a_client__refused(void **state)
 
 /* ---- resumption ---- */
 
-static void resume__session_offered__on_both_sides(void **state)
+TEST(resume__session_offered__on_both_sides)
 {
 	struct tls_session *session = first_session(server, client);
 
-	(void)state;
 	assert_true(resumes(server, client, session));
 	say_something();
 	tls_session_free(session);
@@ -299,11 +291,10 @@ static void resume__session_offered__on_both_sides(void **state)
 
 /* "Clients SHOULD NOT reuse a ticket for multiple connections" (RFC 8446, C.4), lest observers connect them. There
  * is nothing to hide here: both are from one address. */
-static void resume__session_used_before__again(void **state)
+TEST(resume__session_used_before__again)
 {
 	struct tls_session *session = first_session(server, client);
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		assert_true(resumes(server, client, session));
 		say_something();
@@ -313,11 +304,10 @@ static void resume__session_used_before__again(void **state)
 	tls_session_free(session);
 }
 
-static void resume__newer_ticket_of_a_resumed_connection__good_too(void **state)
+TEST(resume__newer_ticket_of_a_resumed_connection__good_too)
 {
 	struct tls_session *session = first_session(server, client);
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		struct tls_session *newer;
 
@@ -332,42 +322,38 @@ static void resume__newer_ticket_of_a_resumed_connection__good_too(void **state)
 	tls_session_free(session);
 }
 
-static void resume__session_freed_while_in_use__connection_goes_on(void **state)
+TEST(resume__session_freed_while_in_use__connection_goes_on)
 {
 	struct tls_session *session = first_session(server, client);
 
-	(void)state;
 	assert_true(resumes(server, client, session));
 	tls_session_free(session);
 	say_something();
 	say_goodbye();
 }
 
-static void resume__nothing_offered__full(void **state)
+TEST(resume__nothing_offered__full)
 {
 	struct tls_session *session = first_session(server, client);
 
-	(void)state;
 	assert_false(resumes(server, client, NULL));
 	tls_session_free(session);
 }
 
-static void resume__client_does_not_keep_sessions__full(void **state)
+TEST(resume__client_does_not_keep_sessions__full)
 {
 	struct tls_ctx *forgetful = new_client(false);
 
-	(void)state;
 	assert_false(resumes(server, forgetful, NULL));
 	assert_null(ask_for_ticket());
 	end_ctx(forgetful);
 }
 
-static void resume__server_without_tickets__full(void **state)
+TEST(resume__server_without_tickets__full)
 {
 	struct tls_session *session = first_session(server, client);
 	struct tls_ctx *none = new_server(NULL);
 
-	(void)state;
 	assert_false(resumes(none, client, session));
 	say_something();
 	/* Nor is the session lost by it. */
@@ -377,12 +363,11 @@ static void resume__server_without_tickets__full(void **state)
 	end_ctx(none);
 }
 
-static void resume__contexts_of_one_seed__each_others(void **state)
+TEST(resume__contexts_of_one_seed__each_others)
 {
 	struct tls_ctx *other = new_server(&seed);
 	struct tls_session *session = first_session(server, client);
 
-	(void)state;
 	assert_true(resumes(other, client, session));
 	tls_session_free(session);
 	session = first_session(other, client);
@@ -391,13 +376,12 @@ static void resume__contexts_of_one_seed__each_others(void **state)
 	end_ctx(other);
 }
 
-static void resume__contexts_of_two_seeds__full(void **state)
+TEST(resume__contexts_of_two_seeds__full)
 {
 	struct tls_session *session = first_session(server, client);
 	struct ticket_seed other_seed;
 	struct tls_ctx *other;
 
-	(void)state;
 	assert_int_equal(ticket_seed_new(seed.start_ns, ROTATE_NS, &other_seed), 0);
 	other = new_server(&other_seed);
 	assert_false(resumes(other, client, session));
@@ -406,13 +390,12 @@ static void resume__contexts_of_two_seeds__full(void **state)
 	end_ctx(other);
 }
 
-static void resume__key_of_the_epoch_before__still_good(void **state)
+TEST(resume__key_of_the_epoch_before__still_good)
 {
 	struct tls_session *session = first_session(server, client);
 	struct ticket_seed later = epochs_later(1);
 	struct tls_ctx *next = new_server(&later);
 
-	(void)state;
 	assert_true(resumes(next, client, session));
 	/* No ticket comes that was not asked for, though the old one is about to expire. */
 	say_something();
@@ -421,13 +404,12 @@ static void resume__key_of_the_epoch_before__still_good(void **state)
 	end_ctx(next);
 }
 
-static void resume__key_rotated_out__full_and_the_next_ticket_is_good(void **state)
+TEST(resume__key_rotated_out__full_and_the_next_ticket_is_good)
 {
 	struct tls_session *session = first_session(server, client);
 	struct ticket_seed later = epochs_later(2);
 	struct tls_ctx *next = new_server(&later);
 
-	(void)state;
 	assert_false(resumes(next, client, session));
 	tls_session_free(session);
 	session = ask_for_ticket();
@@ -439,13 +421,12 @@ static void resume__key_rotated_out__full_and_the_next_ticket_is_good(void **sta
 }
 
 /* The only test in which keys rotate because time passes: the clock moves by two epochs of one second. */
-static void resume__two_epochs_pass__full(void **state)
+TEST(resume__two_epochs_pass__full)
 {
 	struct ticket_seed quick;
 	struct tls_session *session;
 	struct tls_ctx *ctx;
 
-	(void)state;
 	assert_int_equal(ticket_seed_new(clock_now_ns(), NS_PER_S, &quick), 0);
 	ctx = new_server(&quick);
 	session = first_session(ctx, client);
@@ -455,7 +436,7 @@ static void resume__two_epochs_pass__full(void **state)
 	end_ctx(ctx);
 }
 
-static void resume__server_demands_certificates__without_showing_it_again(void **state)
+TEST(resume__server_demands_certificates__without_showing_it_again)
 {
 	struct tls_config cfg = { .server = true, .cert_file = certs.server_cert, .key_file = certs.server_key,
 				  .ca_file = certs.ca, .require_peer_cert = true, .tickets = &seed };
@@ -465,7 +446,6 @@ static void resume__server_demands_certificates__without_showing_it_again(void *
 	struct tls_ctx *without = new_ctx(&nobody);
 	enum tls_status there = TLS_WANT_READ;
 
-	(void)state;
 	assert_true(resumes(strict, client, session));
 	say_something();
 	/* Who has no certificate and no session does not get in. */
@@ -500,12 +480,11 @@ static struct key exported_key(void)
 	return here;
 }
 
-static void export__full_and_resumed__agreed_and_never_the_same(void **state)
+TEST(export__full_and_resumed__agreed_and_never_the_same)
 {
 	struct tls_session *session = first_session(server, client);
 	struct key keys[5];
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(keys); i++) {
 		assert_true(resumes(server, client, session));
 		tls_session_free(session);
@@ -520,13 +499,12 @@ static void export__full_and_resumed__agreed_and_never_the_same(void **state)
 
 /* Two connections offer a ticket before either knows that it was used: the exchange of keys in each handshake
  * keeps them apart all the same. */
-static void export__one_ticket_resumed_twice__agreed_and_different(void **state)
+TEST(export__one_ticket_resumed_twice__agreed_and_different)
 {
 	struct tls_session *session = first_session(server, client);
 	struct tls *waiting[2];
 	struct key first, second;
 
-	(void)state;
 	connect_pair(server, client, session);
 	assert_int_equal(tls_handshake(at_client), TLS_WANT_READ);
 	waiting[0] = at_client;
@@ -543,12 +521,11 @@ static void export__one_ticket_resumed_twice__agreed_and_different(void **state)
 	tls_session_free(session);
 }
 
-static void describe__resumed__version_and_cipher(void **state)
+TEST(describe__resumed__version_and_cipher)
 {
 	struct tls_session *session = first_session(server, client);
 	char text[100];
 
-	(void)state;
 	assert_true(resumes(server, client, session));
 	assert_non_null(strstr(tls_describe(at_client, text, sizeof(text)), "TLSv1.3 TLS_AES_128_GCM_SHA256"));
 	assert_non_null(strstr(tls_describe(at_server, text, sizeof(text)), "TLSv1.3 TLS_AES_128_GCM_SHA256"));
@@ -558,9 +535,8 @@ static void describe__resumed__version_and_cipher(void **state)
 /* ---- what is said when ---- */
 
 /* The client's last flight of the handshake is held back, for a request may follow. */
-static void flush__handshake_done_and_nothing_to_read__server_done_too(void **state)
+TEST(flush__handshake_done_and_nothing_to_read__server_done_too)
 {
-	(void)state;
 	connect_pair(server, client, NULL);
 	assert_int_equal(tls_handshake(at_client), TLS_WANT_READ);
 	assert_int_equal(tls_handshake(at_server), TLS_WANT_READ);
@@ -570,12 +546,11 @@ static void flush__handshake_done_and_nothing_to_read__server_done_too(void **st
 	assert_int_equal(tls_handshake(at_server), TLS_DONE);
 }
 
-static void read__request_behind_the_handshake__both_arrive(void **state)
+TEST(read__request_behind_the_handshake__both_arrive)
 {
 	uint8_t byte = 0;
 	size_t n = 0;
 
-	(void)state;
 	connect_pair(server, client, NULL);
 	assert_int_equal(tls_handshake(at_client), TLS_WANT_READ);
 	assert_int_equal(tls_handshake(at_server), TLS_WANT_READ);
@@ -589,13 +564,12 @@ static void read__request_behind_the_handshake__both_arrive(void **state)
 }
 
 /* Of a SOCK_SEQPACKET socket one receive gets what one send sent. */
-static void flush__ticket_answer_and_goodbye__one_send(void **state)
+TEST(flush__ticket_answer_and_goodbye__one_send)
 {
 	uint8_t bytes[4096];
 	size_t n = 0;
 	int fd;
 
-	(void)state;
 	connect_by(SOCK_SEQPACKET, server, client, NULL);
 	assert_false(finish_handshake());
 	fd = tls_fd(at_client);
@@ -609,12 +583,11 @@ static void flush__ticket_answer_and_goodbye__one_send(void **state)
 	assert_int_equal(errno, EAGAIN);
 }
 
-static void read__request_held_and_socket_full__wants_to_write_first(void **state)
+TEST(read__request_held_and_socket_full__wants_to_write_first)
 {
 	static uint8_t junk[4096], byte;
 	size_t n = 0;
 
-	(void)state;
 	assert_false(resumes(server, client, NULL));
 	for (size_t size = sizeof(junk); size > 0; size /= 2)
 		while (send(tls_fd(at_client), junk, size, 0) > 0)
@@ -628,12 +601,11 @@ static void read__request_held_and_socket_full__wants_to_write_first(void **stat
 	assert_true(recv(tls_fd(at_server), junk, sizeof(junk), 0) > 0);
 }
 
-static void free__goodbye_said__peer_reads_it_and_what_was_before(void **state)
+TEST(free__goodbye_said__peer_reads_it_and_what_was_before)
 {
 	uint8_t byte = 0;
 	size_t n = 0;
 
-	(void)state;
 	assert_false(resumes(server, client, NULL));
 	assert_int_equal(tls_write(at_client, "!", 1, &n), TLS_DONE);
 	tls_close_notify(at_client);
@@ -667,11 +639,10 @@ static int count_bytes(struct tls *t, enum tls_status *end)
 }
 
 /* All has come in one segment, so the socket has no more to say. */
-static void read__more_records_than_a_turn_allows__more_then_the_rest(void **state)
+TEST(read__more_records_than_a_turn_allows__more_then_the_rest)
 {
 	enum tls_status end;
 
-	(void)state;
 	assert_false(resumes(server, client, NULL));
 	/* Ends the turn of the handshake. */
 	assert_int_equal(count_bytes(at_server, &end), 0);
@@ -697,12 +668,11 @@ static void send_tickets(int n)
 	assert_int_equal(tls_flush(at_server), TLS_DONE);
 }
 
-static void read__as_many_records_without_data_as_allowed__data_goes_on(void **state)
+TEST(read__as_many_records_without_data_as_allowed__data_goes_on)
 {
 	enum tls_status end;
 	int n = 0;
 
-	(void)state;
 	assert_false(resumes(server, client, NULL));
 	send_tickets(TLS_EXTRA_RECORDS);
 	do
@@ -712,11 +682,10 @@ static void read__as_many_records_without_data_as_allowed__data_goes_on(void **s
 	assert_int_equal(end, TLS_WANT_READ);
 }
 
-static void write__as_many_records_as_a_key_is_good_for__it_is_updated(void **state)
+TEST(write__as_many_records_as_a_key_is_good_for__it_is_updated)
 {
 	enum tls_status end;
 
-	(void)state;
 	assert_false(resumes(server, client, NULL));
 	at_client->sent_records = TLS_KEY_RECORDS - 1;
 	say_bytewise(at_client, 1);
@@ -743,12 +712,11 @@ static void assert_cut_off(struct tls *t, const char *why)
 	assert_non_null(strstr(tls_failure_text(t), why));
 }
 
-static void read__more_records_without_data__cut_off_by_name(void **state)
+TEST(read__more_records_without_data__cut_off_by_name)
 {
 	enum tls_status end;
 	int n = 0;
 
-	(void)state;
 	assert_false(resumes(server, client, NULL));
 	send_tickets(TLS_EXTRA_RECORDS + 3);
 	do
@@ -760,14 +728,13 @@ static void read__more_records_without_data__cut_off_by_name(void **state)
 }
 
 /* A ClientHello, each byte of its message in a record of its own. */
-static void handshake__in_tiny_records__a_few_in_a_turn_then_cut_off(void **state)
+TEST(handshake__in_tiny_records__a_few_in_a_turn_then_cut_off)
 {
 	uint8_t hello[2048], tiny[6 * sizeof(hello)];
 	int turns = 0, ours;
 	enum tls_status st;
 	ssize_t n;
 
-	(void)state;
 	connect_pair(server, client, NULL);
 	ours = tls_fd(at_client);
 	assert_int_equal(tls_handshake(at_client), TLS_WANT_READ);
@@ -813,12 +780,11 @@ static int select_version_before(SSL *ssl, const unsigned char **out, unsigned c
 	       OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-static void handshake__server_of_the_version_before__client_names_both(void **state)
+TEST(handshake__server_of_the_version_before__client_names_both)
 {
 	enum tls_status here, there;
 	struct fail f;
 
-	(void)state;
 	SSL_CTX_set_alpn_select_cb(server->ssl_ctx, select_version_before, NULL);
 	connect_pair(server, client, NULL);
 	try_handshake(&here, &there);
@@ -831,25 +797,23 @@ static void handshake__server_of_the_version_before__client_names_both(void **st
 }
 
 /* Its first frame is refused with words that name both (test_boot.c). */
-static void handshake__client_of_the_version_before__server_hears_it_out(void **state)
+TEST(handshake__client_of_the_version_before__server_hears_it_out)
 {
 	static const unsigned char theirs[] = FRAME_ALPN_BEFORE;
 	enum tls_status here, there;
 
-	(void)state;
 	assert_int_equal(SSL_CTX_set_alpn_protos(client->ssl_ctx, theirs, sizeof(theirs) - 1), 0);
 	connect_pair(server, client, NULL);
 	try_handshake(&here, &there);
 	assert_int_equal(there, TLS_DONE);
 }
 
-static void handshake__no_version_in_common__alert_at_the_client(void **state)
+TEST(handshake__no_version_in_common__alert_at_the_client)
 {
 	static const unsigned char theirs[] = "\x09rampart/9";
 	enum tls_status here, there;
 	struct fail f = { .stage = STAGE_TLS_HANDSHAKE };
 
-	(void)state;
 	assert_int_equal(SSL_CTX_set_alpn_protos(client->ssl_ctx, theirs, sizeof(theirs) - 1), 0);
 	connect_pair(server, client, NULL);
 	try_handshake(&here, &there);
@@ -861,48 +825,5 @@ static void handshake__no_version_in_common__alert_at_the_client(void **state)
 	assert_non_null(strstr(fail_advice(&f), "another version of rampart"));
 }
 
-#define TLS_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TLS_TEST(ticket__on_demand__one_session),
-		TLS_TEST(ticket__not_asked_for__none),
-		TLS_TEST(ticket__several__the_newest_is_kept),
-		TLS_TEST(ticket__connection_cut_off__session_still_good),
-		TLS_TEST(ticket__nobody_takes_the_session__freed_with_the_connection),
-		TLS_TEST(ticket__context_without__enotsup),
-		TLS_TEST(ticket__before_the_handshake_or_of_a_client__refused),
-		TLS_TEST(resume__session_offered__on_both_sides),
-		TLS_TEST(resume__session_used_before__again),
-		TLS_TEST(resume__newer_ticket_of_a_resumed_connection__good_too),
-		TLS_TEST(resume__session_freed_while_in_use__connection_goes_on),
-		TLS_TEST(resume__nothing_offered__full),
-		TLS_TEST(resume__client_does_not_keep_sessions__full),
-		TLS_TEST(resume__server_without_tickets__full),
-		TLS_TEST(resume__contexts_of_one_seed__each_others),
-		TLS_TEST(resume__contexts_of_two_seeds__full),
-		TLS_TEST(resume__key_of_the_epoch_before__still_good),
-		TLS_TEST(resume__key_rotated_out__full_and_the_next_ticket_is_good),
-		TLS_TEST(resume__two_epochs_pass__full),
-		TLS_TEST(resume__server_demands_certificates__without_showing_it_again),
-		TLS_TEST(export__full_and_resumed__agreed_and_never_the_same),
-		TLS_TEST(export__one_ticket_resumed_twice__agreed_and_different),
-		TLS_TEST(describe__resumed__version_and_cipher),
-		TLS_TEST(handshake__server_of_the_version_before__client_names_both),
-		TLS_TEST(handshake__client_of_the_version_before__server_hears_it_out),
-		TLS_TEST(handshake__no_version_in_common__alert_at_the_client),
-		TLS_TEST(flush__handshake_done_and_nothing_to_read__server_done_too),
-		TLS_TEST(read__request_behind_the_handshake__both_arrive),
-		TLS_TEST(flush__ticket_answer_and_goodbye__one_send),
-		TLS_TEST(read__request_held_and_socket_full__wants_to_write_first),
-		TLS_TEST(free__goodbye_said__peer_reads_it_and_what_was_before),
-		TLS_TEST(read__more_records_than_a_turn_allows__more_then_the_rest),
-		TLS_TEST(read__as_many_records_without_data_as_allowed__data_goes_on),
-		TLS_TEST(write__as_many_records_as_a_key_is_good_for__it_is_updated),
-		TLS_TEST(read__more_records_without_data__cut_off_by_name),
-		TLS_TEST(handshake__in_tiny_records__a_few_in_a_turn_then_cut_off),
-	};
-
-	return cmocka_run_group_tests_name("tls", tests, group_set_up, group_tear_down);
-}
+TEST_EACH(set_up, tear_down)
+TEST_GROUP(group_set_up, group_tear_down)

@@ -174,13 +174,12 @@ static void assert_refused(struct tls_config cfg, int ret, const char *words)
 	assert_null(strchr(err, '\n'));
 }
 
-static void files__missing_or_broken__one_line_with_the_name(void **state)
+TEST(files__missing_or_broken__one_line_with_the_name)
 {
 	struct tls_config cfg;
 	char bad[CERTS_PATH_MAX], empty[CERTS_PATH_MAX];
 	FILE *f;
 
-	(void)state;
 	snprintf(bad, sizeof(bad), "%.120s/bad.pem", certs.dir);
 	snprintf(empty, sizeof(empty), "%.120s/empty.pem", certs.dir);
 	assert_int_equal(certs_spoil(bad), 0);
@@ -216,13 +215,12 @@ static void files__missing_or_broken__one_line_with_the_name(void **state)
 }
 
 /* What is behind the certificate belongs to the chain; if it is cut short, nobody could verify the rest. */
-static void files__chain_cut_short__refused(void **state)
+TEST(files__chain_cut_short__refused)
 {
 	struct tls_config cfg = server_config();
 	char path[CERTS_PATH_MAX], line[200];
 	FILE *in = fopen(certs.server_cert, "r"), *out;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%.120s/cut.pem", certs.dir);
 	out = fopen(path, "w");
 	while (fgets(line, sizeof(line), in))
@@ -235,14 +233,13 @@ static void files__chain_cut_short__refused(void **state)
 }
 
 /* Nobody is asked: a server that reads it again at SIGHUP would stand still. */
-static void files__key_with_a_passphrase__refused(void **state)
+TEST(files__key_with_a_passphrase__refused)
 {
 	struct tls_config cfg = server_config();
 	char path[CERTS_PATH_MAX];
 	FILE *in = fopen(certs.server_key, "r"), *out;
 	EVP_PKEY *key = PEM_read_PrivateKey(in, NULL, NULL, NULL);
 
-	(void)state;
 	snprintf(path, sizeof(path), "%.120s/locked.key", certs.dir);
 	out = fopen(path, "w");
 	assert_int_equal(PEM_write_PrivateKey(out, key, EVP_aes_128_cbc(), (const unsigned char *)"secret", 6, NULL,
@@ -255,7 +252,7 @@ static void files__key_with_a_passphrase__refused(void **state)
 }
 
 /* The files were replaced since they were read. */
-static void files__read_before__those_bytes_count(void **state)
+TEST(files__read_before__those_bytes_count)
 {
 	struct certs_wish wish = { .name = "moving", .san = "IP:127.0.0.1", .valid_s = 60 };
 	struct tls_config cfg = server_config();
@@ -264,7 +261,6 @@ static void files__read_before__those_bytes_count(void **state)
 	uint8_t *key;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(certs_issue(&certs, &wish, &pair), 0);
 	files.path[TLS_FILE_CERT] = pair.cert;
 	files.path[TLS_FILE_KEY] = pair.key;
@@ -298,13 +294,12 @@ static void append_file(FILE *out, const char *path)
 }
 
 /* Each certificate costs the server time before it has judged any, and memory afterwards. */
-static void chain__of_many_certificates__refused_before_they_are_parsed(void **state)
+TEST(chain__of_many_certificates__refused_before_they_are_parsed)
 {
 	static const struct { int copies; enum tls_status end; } cases[] = { { 10, TLS_DONE }, { 60, TLS_FAILED } };
 	char path[CERTS_PATH_MAX];
 	struct tls_config cfg;
 
-	(void)state;
 	issue_client(NULL, 60);
 	cfg = client_config();
 	snprintf(path, sizeof(path), "%.120s/chain.pem", certs.dir);
@@ -326,11 +321,10 @@ static void chain__of_many_certificates__refused_before_they_are_parsed(void **s
 
 /* ---- revocation lists */
 
-static void list__client_not_in_it__accepted(void **state)
+TEST(list__client_not_in_it__accepted)
 {
 	struct tls_config cfg = server_config();
 
-	(void)state;
 	issue_client(NULL, 60);
 	assert_int_equal(certs_list(&certs, NULL, 60, crl), 0);
 	cfg.crl_file = crl;
@@ -339,11 +333,10 @@ static void list__client_not_in_it__accepted(void **state)
 	assert_int_equal(handshake(NULL), TLS_DONE);
 }
 
-static void list__client_revoked__refused(void **state)
+TEST(list__client_revoked__refused)
 {
 	struct tls_config cfg = server_config();
 
-	(void)state;
 	issue_client(NULL, 60);
 	assert_int_equal(certs_list(&certs, client.cert, 60, crl), 0);
 	at_client = make(client_config());
@@ -358,11 +351,10 @@ static void list__client_revoked__refused(void **state)
 	assert_certificate_error(server_end, X509_V_ERR_CERT_REVOKED);
 }
 
-static void list__server_revoked__refused_by_the_client(void **state)
+TEST(list__server_revoked__refused_by_the_client)
 {
 	struct tls_config cfg;
 
-	(void)state;
 	issue_client(NULL, 60);
 	assert_int_equal(certs_list(&certs, certs.server_cert, 60, crl), 0);
 	cfg = client_config();
@@ -374,12 +366,11 @@ static void list__server_revoked__refused_by_the_client(void **state)
 }
 
 /* Of another CA than the client's: there is nothing that says that it is not revoked. */
-static void list__of_another_ca__refused(void **state)
+TEST(list__of_another_ca__refused)
 {
 	struct certs_wish wish = { .name = "issued", .valid_s = 60, .by_other_ca = true };
 	struct tls_config cfg = server_config();
 
-	(void)state;
 	assert_int_equal(certs_issue(&certs, &wish, &client), 0);
 	assert_int_equal(certs_list(&certs, NULL, 60, crl), 0);
 	cfg.ca_file = certs.other_ca;
@@ -391,11 +382,10 @@ static void list__of_another_ca__refused(void **state)
 	assert_int_equal(tls_ctx_foreign_lists(at_server), 1);
 }
 
-static void list__out_of_date__not_taken(void **state)
+TEST(list__out_of_date__not_taken)
 {
 	struct tls_config cfg = server_config();
 
-	(void)state;
 	assert_int_equal(certs_list(&certs, NULL, -1, crl), 0);
 	cfg.crl_file = crl;
 	assert_refused(cfg, -EKEYEXPIRED, "is out of date");
@@ -424,13 +414,12 @@ static uint64_t handshake_ns(void)
 }
 
 /* Its signature is verified once, when it is loaded, and not by each handshake. */
-static void list__of_100_000__a_handshake_costs_no_more_than_with_an_empty_one(void **state)
+TEST(list__of_100_000__a_handshake_costs_no_more_than_with_an_empty_one)
 {
 	struct certs_list_wish wish = { .valid_s = 60, .strangers = 100000 };
 	struct tls_config cfg = server_config();
 	uint64_t with_empty, with_long;
 
-	(void)state;
 	issue_client(NULL, 60);
 	at_client = make(client_config());
 	assert_int_equal(certs_list(&certs, NULL, 60, crl), 0);
@@ -458,22 +447,20 @@ static void list__of_100_000__a_handshake_costs_no_more_than_with_an_empty_one(v
 }
 
 /* In the name of the CA, with another's signature. */
-static void list__not_signed_by_its_ca__not_taken(void **state)
+TEST(list__not_signed_by_its_ca__not_taken)
 {
 	struct certs_list_wish wish = { .valid_s = 60, .forged = true };
 	struct tls_config cfg = server_config();
 
-	(void)state;
 	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
 	cfg.crl_file = crl;
 	assert_refused(cfg, -EINVAL, "the signature is not that of its CA /CN=unit test CA");
 }
 
-static void list__out_of_date_since_it_was_loaded__refused(void **state)
+TEST(list__out_of_date_since_it_was_loaded__refused)
 {
 	struct tls_config cfg = server_config();
 
-	(void)state;
 	issue_client(NULL, 1000);
 	assert_int_equal(certs_list(&certs, NULL, 500, crl), 0);
 	cfg.crl_file = crl;
@@ -486,12 +473,11 @@ static void list__out_of_date_since_it_was_loaded__refused(void **state)
 }
 
 /* Of the client's CA, but it says nothing about clients. */
-static void list__for_other_certificates_of_its_ca__refused(void **state)
+TEST(list__for_other_certificates_of_its_ca__refused)
 {
 	struct certs_list_wish wish = { .valid_s = 60, .only = "onlyCA:TRUE" };
 	struct tls_config cfg = server_config();
 
-	(void)state;
 	issue_client(NULL, 60);
 	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
 	cfg.crl_file = crl;
@@ -502,25 +488,23 @@ static void list__for_other_certificates_of_its_ca__refused(void **state)
 }
 
 /* Says only what has changed since another list: who stands in that one would not be found. */
-static void list__delta__not_taken(void **state)
+TEST(list__delta__not_taken)
 {
 	struct certs_list_wish whole = { .revoked = certs.client_cert, .valid_s = 60 };
 	struct certs_list_wish delta = { .valid_s = 60, .delta = true, .append = true };
 	struct tls_config cfg = server_config();
 
-	(void)state;
 	assert_int_equal(certs_list_as(&certs, &whole, crl), 0);
 	assert_int_equal(certs_list_as(&certs, &delta, crl), 0);
 	cfg.crl_file = crl;
 	assert_refused(cfg, -EINVAL, "is a delta list");
 }
 
-static void list__not_yet_valid__refused(void **state)
+TEST(list__not_yet_valid__refused)
 {
 	struct certs_list_wish wish = { .valid_s = 1000, .early = true };
 	struct tls_config cfg = server_config();
 
-	(void)state;
 	issue_client(NULL, 1000);
 	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
 	cfg.crl_file = crl;
@@ -541,7 +525,7 @@ static void issue_by_third(const struct certs_ca_wish *w, char path[CERTS_PATH_M
 	assert_int_equal(certs_issue(&certs, &wish, &client), 0);
 }
 
-static void list__its_ca_may_not_sign_lists__refused(void **state)
+TEST(list__its_ca_may_not_sign_lists__refused)
 {
 	struct certs_ca_wish ca = { .name = "no lists", .usage = "critical,keyCertSign" };
 	struct certs_list_wish wish = { .valid_s = 60, .of_third = true };
@@ -550,7 +534,6 @@ static void list__its_ca_may_not_sign_lists__refused(void **state)
 	struct certs_pair pair;
 	char third[CERTS_PATH_MAX];
 
-	(void)state;
 	issue_by_third(&ca, third);
 	assert_int_equal(certs_issue(&certs, &server, &pair), 0);
 	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
@@ -590,13 +573,12 @@ static void join(const char *a, const char *b, char path[CERTS_PATH_MAX])
 }
 
 /* Two CAs have the same name: the list of one says nothing about the clients of the other. */
-static void list__of_a_ca_of_the_same_name__refused(void **state)
+TEST(list__of_a_ca_of_the_same_name__refused)
 {
 	struct certs_ca_wish twin = { .name = "unit test CA" };
 	struct tls_config cfg = server_config();
 	char third[CERTS_PATH_MAX], both[CERTS_PATH_MAX];
 
-	(void)state;
 	issue_by_third(&twin, third);
 	assert_int_equal(certs_list(&certs, NULL, 60, crl), 0);
 	join(certs.ca, third, both);
@@ -613,7 +595,7 @@ static void list__of_a_ca_of_the_same_name__refused(void **state)
 }
 
 /* The first that is tried has not signed the list: that is no error, of this context or of any connection. */
-static void list__of_the_second_ca_of_that_name__no_error_is_left(void **state)
+TEST(list__of_the_second_ca_of_that_name__no_error_is_left)
 {
 	struct certs_ca_wish twin = { .name = "unit test CA" };
 	struct tls_config cfg;
@@ -622,7 +604,6 @@ static void list__of_the_second_ca_of_that_name__no_error_is_left(void **state)
 	uint8_t byte;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(certs_make_third(&certs, &twin, third), 0);
 	issue_client(NULL, 60);
 	assert_int_equal(certs_list(&certs, NULL, 60, crl), 0);
@@ -657,12 +638,11 @@ static enum tls_status handshake_below(const char *by_root, struct certs_list_wi
 	return handshake(NULL);
 }
 
-static void list__of_an_intermediate__used(void **state)
+TEST(list__of_an_intermediate__used)
 {
 	struct certs_ca_wish ca = { .name = "intermediate", .below = true };
 	char third[CERTS_PATH_MAX];
 
-	(void)state;
 	issue_by_third(&ca, third);
 	assert_int_equal(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 60 }), TLS_DONE);
 	assert_int_equal(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 60, .revoked = client.cert }),
@@ -674,25 +654,23 @@ static void list__of_an_intermediate__used(void **state)
 	assert_certificate_error(server_end, X509_V_ERR_CRL_NOT_YET_VALID);
 }
 
-static void list__intermediate_revoked__refused(void **state)
+TEST(list__intermediate_revoked__refused)
 {
 	struct certs_ca_wish ca = { .name = "intermediate", .below = true };
 	char third[CERTS_PATH_MAX];
 
-	(void)state;
 	issue_by_third(&ca, third);
 	assert_int_equal(handshake_below(third, (struct certs_list_wish){ .valid_s = 60 }), TLS_FAILED);
 	assert_certificate_error(server_end, X509_V_ERR_CERT_REVOKED);
 }
 
 /* Its end counts as that of the others. */
-static void list__of_an_intermediate__out_of_date__no_ticket_resumes(void **state)
+TEST(list__of_an_intermediate__out_of_date__no_ticket_resumes)
 {
 	struct certs_ca_wish ca = { .name = "intermediate", .below = true };
 	struct tls_session *session;
 	char third[CERTS_PATH_MAX];
 
-	(void)state;
 	issue_by_third(&ca, third);
 	assert_int_equal(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 30 }), TLS_DONE);
 	session = take_ticket();
@@ -702,7 +680,7 @@ static void list__of_an_intermediate__out_of_date__no_ticket_resumes(void **stat
 	tls_session_free(session);
 }
 
-static void dates__of_certificate_and_list__known(void **state)
+TEST(dates__of_certificate_and_list__known)
 {
 	struct certs_wish wish = { .name = "short", .san = "IP:127.0.0.1", .valid_s = 1000 };
 	struct tls_config cfg = server_config();
@@ -710,7 +688,6 @@ static void dates__of_certificate_and_list__known(void **state)
 	struct tls_dates dates;
 	int64_t start = (int64_t)time(NULL), now;
 
-	(void)state;
 	at_server = make(cfg);
 	tls_ctx_dates(at_server, &dates);
 	assert_true(dates.cert_expires_at >= start + 3500 && dates.cert_expires_at <= start + 3600);
@@ -734,12 +711,11 @@ static void dates__of_certificate_and_list__known(void **state)
 
 /* ---- names */
 
-static void names__of_the_client__looked_at_in_full_and_resumed_handshakes(void **state)
+TEST(names__of_the_client__looked_at_in_full_and_resumed_handshakes)
 {
 	struct tls_config cfg = server_config();
 	struct tls_session *session;
 
-	(void)state;
 	issue_client("DNS:app.example.org", 60);
 	cfg.allow_names = "*.example.org";
 	at_server = make(cfg);
@@ -782,23 +758,21 @@ static void assert_tickets_end(int error)
 	tls_session_free(second);
 }
 
-static void ticket__clients_certificate_expired__not_resumed_and_refused(void **state)
+TEST(ticket__clients_certificate_expired__not_resumed_and_refused)
 {
-	(void)state;
 	at_server = make(server_config());
 	issue_client(NULL, 500);
 	at_client = make(client_config());
 	assert_tickets_end(X509_V_ERR_CERT_HAS_EXPIRED);
 }
 
-static void session__servers_certificate_expired__not_offered_and_refused(void **state)
+TEST(session__servers_certificate_expired__not_offered_and_refused)
 {
 	struct certs_wish wish = { .name = "brief", .san = "IP:127.0.0.1", .valid_s = 500 };
 	struct tls_config cfg = server_config();
 	struct tls_session *session;
 	struct certs_pair pair;
 
-	(void)state;
 	issue_client(NULL, 1000);
 	assert_int_equal(certs_issue(&certs, &wish, &pair), 0);
 	cfg.cert_file = pair.cert;
@@ -814,11 +788,10 @@ static void session__servers_certificate_expired__not_offered_and_refused(void *
 }
 
 /* A list that is out of date refuses everybody, with a ticket too. */
-static void ticket__list_out_of_date__not_resumed_and_refused(void **state)
+TEST(ticket__list_out_of_date__not_resumed_and_refused)
 {
 	struct tls_config cfg = server_config();
 
-	(void)state;
 	issue_client(NULL, 1000);
 	assert_int_equal(certs_list(&certs, NULL, 500, crl), 0);
 	cfg.crl_file = crl;
@@ -827,12 +800,11 @@ static void ticket__list_out_of_date__not_resumed_and_refused(void **state)
 	assert_tickets_end(X509_V_ERR_CRL_HAS_EXPIRED);
 }
 
-static void session__clients_list_out_of_date__not_offered_and_refused(void **state)
+TEST(session__clients_list_out_of_date__not_offered_and_refused)
 {
 	struct tls_session *session;
 	struct tls_config cfg;
 
-	(void)state;
 	issue_client(NULL, 1000);
 	assert_int_equal(certs_list(&certs, NULL, 500, crl), 0);
 	cfg = client_config();
@@ -851,14 +823,13 @@ static void session__clients_list_out_of_date__not_offered_and_refused(void **st
 
 /* ---- the end of a context */
 
-static void free__connections_are_left__they_go_on_without_ticket_keys(void **state)
+TEST(free__connections_are_left__they_go_on_without_ticket_keys)
 {
 	static const struct ticket_ring none;
 	struct tls_ctx *old;
 	uint8_t byte = 0;
 	size_t n;
 
-	(void)state;
 	issue_client(NULL, 60);
 	at_server = make(server_config());
 	at_client = make(client_config());
@@ -878,13 +849,12 @@ static void free__connections_are_left__they_go_on_without_ticket_keys(void **st
 }
 
 /* In the middle of a handshake that offers a ticket: its keys are gone, so it is a full one. */
-static void free__handshake_under_way__full(void **state)
+TEST(free__handshake_under_way__full)
 {
 	enum tls_status there = TLS_WANT_READ, here = TLS_WANT_READ;
 	struct tls_session *session;
 	int fds[2];
 
-	(void)state;
 	issue_client(NULL, 60);
 	at_server = make(server_config());
 	at_client = make(client_config());
@@ -909,12 +879,11 @@ static void free__handshake_under_way__full(void **state)
 	tls_session_free(session);
 }
 
-static void step__tickets_or_none__time_until_the_next(void **state)
+TEST(step__tickets_or_none__time_until_the_next)
 {
 	struct tls_config cfg = server_config();
 	uint64_t start = seed.start_ns;
 
-	(void)state;
 	at_server = make(cfg);
 	assert_int_equal(tls_ctx_step_tickets(at_server, start), ROTATE_NS);
 	assert_int_equal(tls_ctx_step_tickets(at_server, start + ROTATE_NS + 7), ROTATE_NS - 7);
@@ -925,43 +894,5 @@ static void step__tickets_or_none__time_until_the_next(void **state)
 	assert_true(tls_ctx_step_tickets(at_server, start) == UINT64_MAX);
 }
 
-#define CTX_TEST(f) cmocka_unit_test_teardown(f, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CTX_TEST(files__missing_or_broken__one_line_with_the_name),
-		CTX_TEST(files__chain_cut_short__refused),
-		CTX_TEST(chain__of_many_certificates__refused_before_they_are_parsed),
-		CTX_TEST(files__key_with_a_passphrase__refused),
-		CTX_TEST(files__read_before__those_bytes_count),
-		CTX_TEST(list__client_not_in_it__accepted),
-		CTX_TEST(list__client_revoked__refused),
-		CTX_TEST(list__server_revoked__refused_by_the_client),
-		CTX_TEST(list__of_another_ca__refused),
-		CTX_TEST(list__out_of_date__not_taken),
-		CTX_TEST(list__of_100_000__a_handshake_costs_no_more_than_with_an_empty_one),
-		CTX_TEST(list__not_signed_by_its_ca__not_taken),
-		CTX_TEST(list__out_of_date_since_it_was_loaded__refused),
-		CTX_TEST(list__for_other_certificates_of_its_ca__refused),
-		CTX_TEST(list__delta__not_taken),
-		CTX_TEST(list__not_yet_valid__refused),
-		CTX_TEST(list__its_ca_may_not_sign_lists__refused),
-		CTX_TEST(list__of_a_ca_of_the_same_name__refused),
-		CTX_TEST(list__of_the_second_ca_of_that_name__no_error_is_left),
-		CTX_TEST(list__of_an_intermediate__used),
-		CTX_TEST(list__intermediate_revoked__refused),
-		CTX_TEST(list__of_an_intermediate__out_of_date__no_ticket_resumes),
-		CTX_TEST(dates__of_certificate_and_list__known),
-		CTX_TEST(names__of_the_client__looked_at_in_full_and_resumed_handshakes),
-		CTX_TEST(ticket__clients_certificate_expired__not_resumed_and_refused),
-		CTX_TEST(session__servers_certificate_expired__not_offered_and_refused),
-		CTX_TEST(ticket__list_out_of_date__not_resumed_and_refused),
-		CTX_TEST(session__clients_list_out_of_date__not_offered_and_refused),
-		CTX_TEST(free__connections_are_left__they_go_on_without_ticket_keys),
-		CTX_TEST(free__handshake_under_way__full),
-		CTX_TEST(step__tickets_or_none__time_until_the_next),
-	};
-
-	return cmocka_run_group_tests_name("tls_ctx", tests, group_set_up, group_tear_down);
-}
+TEST_EACH(NULL, tear_down)
+TEST_GROUP(group_set_up, group_tear_down)

@@ -171,14 +171,13 @@ static void assert_failed(const struct end *e, enum fail_kind kind, int code)
 
 /* ---- frames ---- */
 
-static void frame__each_way__whole_and_counted(void **state)
+TEST(frame__each_way__whole_and_counted)
 {
 	static const char words[] = "no room for more";
 	struct frame_header h;
 	struct frame_refuse r;
 	const char *why = "";
 
-	(void)state;
 	connect_pair();
 	shake_hands();
 	ask(CONTROL_MARK);
@@ -200,9 +199,8 @@ static void frame__each_way__whole_and_counted(void **state)
 	assert_int_equal(counter_get(&server.in), 2 * FRAME_CONTROL_BYTES);
 }
 
-static void frame__two_at_once__one_after_the_other(void **state)
+TEST(frame__two_at_once__one_after_the_other)
 {
-	(void)state;
 	connect_pair();
 	shake_hands();
 	ask(CONTROL_STATS);
@@ -212,13 +210,12 @@ static void frame__two_at_once__one_after_the_other(void **state)
 }
 
 /* Nothing more comes from the socket, whose bytes were all read ahead. */
-static void frame__in_more_records_than_a_turn_allows__goes_on_by_itself(void **state)
+TEST(frame__in_more_records_than_a_turn_allows__goes_on_by_itself)
 {
 	uint8_t request[FRAME_CONTROL_BYTES];
 	size_t n = frame_encode_control(CONTROL_MARK, request), put;
 	struct frame_header h;
 
-	(void)state;
 	connect_pair();
 	shake_hands();
 	for (size_t i = 0; i < n; i++)
@@ -230,7 +227,7 @@ static void frame__in_more_records_than_a_turn_allows__goes_on_by_itself(void **
 	hear(CONTROL_MARK);
 }
 
-static void frame__longest_report__in_pieces_through_a_full_socket(void **state)
+TEST(frame__longest_report__in_pieces_through_a_full_socket)
 {
 	const size_t n = FRAME_REPORT_BYTES_MAX;
 	uint8_t *report = malloc(n);
@@ -238,7 +235,6 @@ static void frame__longest_report__in_pieces_through_a_full_socket(void **state)
 	struct frame_header h = { 0 };
 	int waits_to_write = 0;
 
-	(void)state;
 	assert_non_null(report);
 	frame_encode_report_header((uint32_t)(n - FRAME_HEADER_BYTES), report);
 	for (size_t i = FRAME_HEADER_BYTES; i < n; i++)
@@ -269,12 +265,11 @@ static void frame__longest_report__in_pieces_through_a_full_socket(void **state)
 	hear(CONTROL_STATS);
 }
 
-static void frame__closed_in_the_middle__memory_given_back(void **state)
+TEST(frame__closed_in_the_middle__memory_given_back)
 {
 	uint8_t *report = malloc(FRAME_REPORT_BYTES_MAX);
 	struct frame_header h;
 
-	(void)state;
 	assert_non_null(report);
 	memset(report, 'x', FRAME_REPORT_BYTES_MAX);
 	frame_encode_report_header(FRAME_REPORT_BYTES_MAX - FRAME_HEADER_BYTES, report);
@@ -291,7 +286,7 @@ static void frame__closed_in_the_middle__memory_given_back(void **state)
 	assert_false(ev_is_active(&client.io.watcher));
 }
 
-static void frame__header_not_allowed__failed_and_an_answer_may_follow(void **state)
+TEST(frame__header_not_allowed__failed_and_an_answer_may_follow)
 {
 	static const uint8_t headers[][FRAME_HEADER_BYTES] = {
 		{ 0, 0, 0, 7, 1, 4, 0, 0 },
@@ -323,11 +318,10 @@ static void frame__header_not_allowed__failed_and_an_answer_may_follow(void **st
 
 /* ---- ends ---- */
 
-static void bye__both_say_it__answered(void **state)
+TEST(bye__both_say_it__answered)
 {
 	struct frame_header h;
 
-	(void)state;
 	connect_pair();
 	shake_hands();
 	assert_false(tls_io_is_bye_answered(&server.io));
@@ -341,9 +335,8 @@ static void bye__both_say_it__answered(void **state)
 	assert_true(tls_io_is_bye_answered(&server.io));
 }
 
-static void bye__peer_goes_on_talking__not_waited_for(void **state)
+TEST(bye__peer_goes_on_talking__not_waited_for)
 {
-	(void)state;
 	connect_pair();
 	shake_hands();
 	ask(CONTROL_STATS);
@@ -351,9 +344,8 @@ static void bye__peer_goes_on_talking__not_waited_for(void **state)
 	assert_true(tls_io_is_bye_answered(&server.io));
 }
 
-static void handshake__peer_hangs_up__closed(void **state)
+TEST(handshake__peer_hangs_up__closed)
 {
-	(void)state;
 	connect_pair();
 	assert_int_equal(tls_io_handshake(&server.io), TLS_IO_WAIT);
 	tls_io_close(&client.io);
@@ -361,11 +353,10 @@ static void handshake__peer_hangs_up__closed(void **state)
 	assert_failed(&server, FAIL_CLOSED, 0);
 }
 
-static void handshake__peer_speaks_something_else__tls_failure_in_words(void **state)
+TEST(handshake__peer_speaks_something_else__tls_failure_in_words)
 {
 	static const char line[] = "GET / HTTP/1.1\r\n\r\n";
 
-	(void)state;
 	connect_pair();
 	assert_true(send(tls_fd(client.io.tls), line, sizeof(line), 0) > 0);
 	assert_int_equal(finish(&server, tls_io_handshake(&server.io)), TLS_IO_FAILED);
@@ -389,12 +380,11 @@ static int listen_at(struct addr *a)
 	return fd;
 }
 
-static void connect__from_an_address__and_again_after_a_close(void **state)
+TEST(connect__from_an_address__and_again_after_a_close)
 {
 	struct addr to, from;
 	int fd = listen_at(&to);
 
-	(void)state;
 	assert_int_equal(addr_parse("127.0.0.9", 0, &from), 0);
 	for (int i = 0; i < 2; i++) {
 		struct sockaddr_in peer;
@@ -419,24 +409,22 @@ static void connect__from_an_address__and_again_after_a_close(void **state)
 	close(fd);
 }
 
-static void connect__nobody_listens__errno_when_ready(void **state)
+TEST(connect__nobody_listens__errno_when_ready)
 {
 	struct addr to;
 	int fd = listen_at(&to);
 
-	(void)state;
 	close(fd);
 	assert_int_equal(tls_io_connect(&client.io, &to, NULL), 0);
 	until(client.ready > 0);
 	assert_int_equal(tls_io_connected(&client.io), -ECONNREFUSED);
 }
 
-static void connect__from_an_address_of_others__errno_at_once(void **state)
+TEST(connect__from_an_address_of_others__errno_at_once)
 {
 	struct addr to, from;
 	int fd = listen_at(&to);
 
-	(void)state;
 	assert_int_equal(addr_parse("192.0.2.1", 0, &from), 0);
 	assert_int_equal(tls_io_connect(&client.io, &to, &from), -EADDRNOTAVAIL);
 	tls_io_close(&client.io);
@@ -445,12 +433,11 @@ static void connect__from_an_address_of_others__errno_at_once(void **state)
 }
 
 /* As a shard hands a control session over to another thread's loop. */
-static void release__adopted_by_another__goes_on_there(void **state)
+TEST(release__adopted_by_another__goes_on_there)
 {
 	struct end other = { 0 };
 	struct frame_header h;
 
-	(void)state;
 	connect_pair();
 	shake_hands();
 	ask(CONTROL_STATS);
@@ -468,9 +455,8 @@ static void release__adopted_by_another__goes_on_there(void **state)
 	tls_io_close(&other.io);
 }
 
-static void watch__nothing__no_more_calls(void **state)
+TEST(watch__nothing__no_more_calls)
 {
-	(void)state;
 	connect_pair();
 	shake_hands();
 	tls_io_watch(&server.io, 0);
@@ -483,27 +469,5 @@ static void watch__nothing__no_more_calls(void **state)
 	hear(CONTROL_STATS);
 }
 
-#define IO_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IO_TEST(frame__each_way__whole_and_counted),
-		IO_TEST(frame__two_at_once__one_after_the_other),
-		IO_TEST(frame__in_more_records_than_a_turn_allows__goes_on_by_itself),
-		IO_TEST(frame__longest_report__in_pieces_through_a_full_socket),
-		IO_TEST(frame__closed_in_the_middle__memory_given_back),
-		IO_TEST(frame__header_not_allowed__failed_and_an_answer_may_follow),
-		IO_TEST(bye__both_say_it__answered),
-		IO_TEST(bye__peer_goes_on_talking__not_waited_for),
-		IO_TEST(handshake__peer_hangs_up__closed),
-		IO_TEST(handshake__peer_speaks_something_else__tls_failure_in_words),
-		IO_TEST(connect__from_an_address__and_again_after_a_close),
-		IO_TEST(connect__nobody_listens__errno_when_ready),
-		IO_TEST(connect__from_an_address_of_others__errno_at_once),
-		IO_TEST(release__adopted_by_another__goes_on_there),
-		IO_TEST(watch__nothing__no_more_calls),
-	};
-
-	return cmocka_run_group_tests_name("tls_io", tests, group_set_up, group_tear_down);
-}
+TEST_EACH(set_up, tear_down)
+TEST_GROUP(group_set_up, group_tear_down)

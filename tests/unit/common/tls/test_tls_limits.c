@@ -5,11 +5,10 @@
 
 #include "common/tls/tls_limits.h"
 
-static void turn__records_or_bytes_used_up__over_until_the_next(void **state)
+TEST(turn__records_or_bytes_used_up__over_until_the_next)
 {
 	struct tls_limits l = { .shook_hands = true };
 
-	(void)state;
 	for (int i = 0; i < TLS_TURN_RECORDS; i++) {
 		assert_false(tls_limits_turn_is_over(&l));
 		tls_limits_count_record(&l, 1);
@@ -27,11 +26,10 @@ static void turn__records_or_bytes_used_up__over_until_the_next(void **state)
 	assert_null(tls_limits_excess(&l));
 }
 
-static void handshake__too_many_records__excess_that_no_turn_ends(void **state)
+TEST(handshake__too_many_records__excess_that_no_turn_ends)
 {
 	struct tls_limits l = { 0 };
 
-	(void)state;
 	for (int i = 0; i < TLS_HANDSHAKE_RECORDS; i++)
 		tls_limits_count_record(&l, 6);
 	assert_null(tls_limits_excess(&l));
@@ -41,11 +39,10 @@ static void handshake__too_many_records__excess_that_no_turn_ends(void **state)
 	assert_true(tls_limits_turn_is_over(&l));
 }
 
-static void handshake__too_many_bytes__excess(void **state)
+TEST(handshake__too_many_bytes__excess)
 {
 	struct tls_limits l = { 0 };
 
-	(void)state;
 	tls_limits_count_record(&l, TLS_HANDSHAKE_BYTES);
 	assert_null(tls_limits_excess(&l));
 	tls_limits_count_record(&l, 1);
@@ -53,11 +50,10 @@ static void handshake__too_many_bytes__excess(void **state)
 }
 
 /* Certificates and the like come during the handshake. */
-static void extra__records_without_data__counted_after_the_handshake_only(void **state)
+TEST(extra__records_without_data__counted_after_the_handshake_only)
 {
 	struct tls_limits l = { 0 };
 
-	(void)state;
 	for (int i = 0; i <= TLS_EXTRA_RECORDS; i++)
 		tls_limits_count_extra(&l);
 	assert_null(tls_limits_excess(&l));
@@ -73,16 +69,4 @@ static void extra__records_without_data__counted_after_the_handshake_only(void *
 	assert_null(tls_limits_excess(&l));
 	tls_limits_count_extra(&l);
 	assert_non_null(strstr(tls_limits_excess(&l), "key updates"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(turn__records_or_bytes_used_up__over_until_the_next),
-		cmocka_unit_test(handshake__too_many_records__excess_that_no_turn_ends),
-		cmocka_unit_test(handshake__too_many_bytes__excess),
-		cmocka_unit_test(extra__records_without_data__counted_after_the_handshake_only),
-	};
-
-	return cmocka_run_group_tests_name("tls_limits", tests, NULL, NULL);
 }

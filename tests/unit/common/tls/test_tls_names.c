@@ -42,7 +42,7 @@ static X509 *cert_of(const char *san)
 	return x;
 }
 
-static void check__lists__taken_or_refused_by_name(void **state)
+TEST(check__lists__taken_or_refused_by_name)
 {
 	static const char *const good[] = {
 		"a", "a.example.org", "*.example.org", "10.0.0.1", "::1", "spiffe://x/y,b.example.org,*.b", "A_b-c",
@@ -52,7 +52,6 @@ static void check__lists__taken_or_refused_by_name(void **state)
 	};
 	char err[300], longest[300];
 
-	(void)state;
 	assert_int_equal(tls_names_check("allow-names", NULL, err, sizeof(err)), 0);
 	for (size_t i = 0; i < N_ELEMENTS(good); i++)
 		assert_int_equal(tls_names_check("allow-names", good[i], err, sizeof(err)), 0);
@@ -71,7 +70,7 @@ static void check__lists__taken_or_refused_by_name(void **state)
 	assert_int_equal(tls_names_check("allow-names", longest, err, sizeof(err)), -EINVAL);
 }
 
-static void allow__certificates__exact_or_one_label(void **state)
+TEST(allow__certificates__exact_or_one_label)
 {
 	static const struct {
 		const char *patterns, *san;
@@ -106,7 +105,6 @@ static void allow__certificates__exact_or_one_label(void **state)
 		{ "1.2.3.4", "RID:1.2.3.4", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		X509 *x = cert_of(cases[i].san);
 
@@ -116,18 +114,17 @@ static void allow__certificates__exact_or_one_label(void **state)
 	}
 }
 
-static void allow__no_certificate_or_no_names__no(void **state)
+TEST(allow__no_certificate_or_no_names__no)
 {
 	X509 *x = cert_of(NULL);
 
-	(void)state;
 	assert_false(tls_names_allow("named", x));
 	assert_false(tls_names_allow("*.b", NULL));
 	X509_free(x);
 }
 
 /* A name with a zero in it, which ends a C string early. */
-static void allow__name_with_a_zero__no(void **state)
+TEST(allow__name_with_a_zero__no)
 {
 	static const char name[] = "app.example.org\0.evil.net";
 	X509 *x = X509_new();
@@ -135,7 +132,6 @@ static void allow__name_with_a_zero__no(void **state)
 	GENERAL_NAME *n = GENERAL_NAME_new();
 	ASN1_IA5STRING *text = ASN1_IA5STRING_new();
 
-	(void)state;
 	assert_int_equal(ASN1_STRING_set(text, name, sizeof(name) - 1), 1);
 	GENERAL_NAME_set0_value(n, GEN_DNS, text);
 	assert_int_equal(sk_GENERAL_NAME_push(names, n), 1);
@@ -145,14 +141,4 @@ static void allow__name_with_a_zero__no(void **state)
 	X509_free(x);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(check__lists__taken_or_refused_by_name),
-		cmocka_unit_test(allow__certificates__exact_or_one_label),
-		cmocka_unit_test(allow__no_certificate_or_no_names__no),
-		cmocka_unit_test(allow__name_with_a_zero__no),
-	};
-
-	return cmocka_run_group_tests_name("tls_names", tests, group_set_up, group_tear_down);
-}
+TEST_GROUP(group_set_up, group_tear_down)

@@ -145,18 +145,18 @@ static void drain_peer(void)
 		;
 }
 
-static void write__small__held_through_the_flush_of_openssl(void **state)
+#define SOCKET_TEST(f) TEST_WITH(f, set_up, tear_down)
+
+SOCKET_TEST(write__small__held_through_the_flush_of_openssl)
 {
-	(void)state;
 	write_text("a");
 	assert_int_equal(BIO_flush(bio), 1);
 	assert_int_equal(BIO_wpending(bio), 1);
 	assert_peer_gets_nothing();
 }
 
-static void flush__several_held__one_send(void **state)
+SOCKET_TEST(flush__several_held__one_send)
 {
-	(void)state;
 	write_text("ticket,");
 	write_text("grant,");
 	write_text("bye");
@@ -165,9 +165,8 @@ static void flush__several_held__one_send(void **state)
 	assert_int_equal(BIO_wpending(bio), 0);
 }
 
-static void flush__nothing_held__nothing_sent(void **state)
+SOCKET_TEST(flush__nothing_held__nothing_sent)
 {
-	(void)state;
 	assert_int_equal(tls_socket_flush(&under_test, false), 0);
 	assert_int_equal(tls_socket_flush(&under_test, true), 0);
 	assert_peer_gets_nothing();
@@ -180,9 +179,10 @@ static void assert_peer_is_told(int events)
 	assert_int_equal(poll(&p, 1, 2000), 1);
 }
 
-static void flush__last_before_the_close__arrives_with_the_end(void **state)
+#define TCP_TEST(f) TEST_WITH(f, set_up_tcp, tear_down)
+
+TCP_TEST(flush__last_before_the_close__arrives_with_the_end)
 {
-	(void)state;
 	write_text("bye");
 	assert_int_equal(tls_socket_flush(&under_test, true), 0);
 	assert_int_equal(BIO_wpending(bio), 0);
@@ -192,9 +192,8 @@ static void flush__last_before_the_close__arrives_with_the_end(void **state)
 	assert_int_equal(recv(peers, seen, sizeof(seen), 0), 0);
 }
 
-static void flush__peer_gone__error_for_good(void **state)
+SOCKET_TEST(flush__peer_gone__error_for_good)
 {
-	(void)state;
 	write_text("a");
 	hang_up_peer();
 	for (int i = 0; i < 2; i++) {
@@ -207,12 +206,11 @@ static void flush__peer_gone__error_for_good(void **state)
 }
 
 /* The socket itself says it once and then "the end", which would look like an orderly close. */
-static void read__connection_reset_under_a_write__reset_not_the_end(void **state)
+TCP_TEST(read__connection_reset_under_a_write__reset_not_the_end)
 {
 	struct linger now = { .l_onoff = 1 };
 	char byte;
 
-	(void)state;
 	assert_int_equal(setsockopt(peers, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
 	hang_up_peer();
 	assert_int_equal(poll(&(struct pollfd){ .fd = ours, .events = POLLIN }, 1, 2000), 1);
@@ -225,9 +223,8 @@ static void read__connection_reset_under_a_write__reset_not_the_end(void **state
 	}
 }
 
-static void flush__socket_full__held_on_in_order(void **state)
+SOCKET_TEST(flush__socket_full__held_on_in_order)
 {
-	(void)state;
 	fill_socket();
 	write_text("a");
 	assert_int_equal(tls_socket_flush(&under_test, false), -EAGAIN);
@@ -237,22 +234,20 @@ static void flush__socket_full__held_on_in_order(void **state)
 	assert_peer_gets("ab");
 }
 
-static void read__something_held__sent_before(void **state)
+SOCKET_TEST(read__something_held__sent_before)
 {
 	char byte;
 
-	(void)state;
 	write_text("ask");
 	assert_wants_to_read(BIO_read(bio, &byte, 1));
 	assert_peer_gets("ask");
 }
 
 /* With both sockets full, neither end would go on if it did not read before it has written. */
-static void read__socket_full__reads_and_then_waits_to_write(void **state)
+SOCKET_TEST(read__socket_full__reads_and_then_waits_to_write)
 {
 	char byte = 0;
 
-	(void)state;
 	fill_socket();
 	write_text("ask");
 	assert_int_equal(send(peers, "x", 1, 0), 1);
@@ -264,11 +259,10 @@ static void read__socket_full__reads_and_then_waits_to_write(void **state)
 	assert_peer_gets("ask");
 }
 
-static void read__socket_full_and_the_peer_has_ended__the_end(void **state)
+SOCKET_TEST(read__socket_full_and_the_peer_has_ended__the_end)
 {
 	char byte;
 
-	(void)state;
 	fill_socket();
 	write_text("ask");
 	assert_int_equal(shutdown(peers, SHUT_WR), 0);
@@ -276,11 +270,10 @@ static void read__socket_full_and_the_peer_has_ended__the_end(void **state)
 	assert_true(BIO_eof(bio));
 }
 
-static void read__more_came_than_is_asked_for__the_rest_without_the_socket(void **state)
+SOCKET_TEST(read__more_came_than_is_asked_for__the_rest_without_the_socket)
 {
 	char words[8] = "";
 
-	(void)state;
 	assert_int_equal(send(peers, "one,two", 7, 0), 7);
 	assert_int_equal(BIO_read(bio, words, 4), 4);
 	assert_string_equal(words, "one,");
@@ -292,11 +285,10 @@ static void read__more_came_than_is_asked_for__the_rest_without_the_socket(void 
 	assert_true(BIO_eof(bio));
 }
 
-static void read__paused__nothing_until_it_goes_on(void **state)
+SOCKET_TEST(read__paused__nothing_until_it_goes_on)
 {
 	char word[4] = "";
 
-	(void)state;
 	assert_int_equal(send(peers, "one", 3, 0), 3);
 	under_test.paused = true;
 	assert_wants_to_read(BIO_read(bio, word, 3));
@@ -308,11 +300,10 @@ static void read__paused__nothing_until_it_goes_on(void **state)
 	assert_true(under_test.empty);
 }
 
-static void read__peer_gone__its_last_words_then_the_end(void **state)
+SOCKET_TEST(read__peer_gone__its_last_words_then_the_end)
 {
 	char words[4] = "";
 
-	(void)state;
 	assert_int_equal(send(peers, "why", 3, 0), 3);
 	hang_up_peer();
 	assert_int_equal(BIO_read(bio, words, 3), 3);
@@ -323,11 +314,10 @@ static void read__peer_gone__its_last_words_then_the_end(void **state)
 	assert_false(BIO_should_retry(bio));
 }
 
-static void read__peer_gone_and_something_held__last_words_then_the_error(void **state)
+SOCKET_TEST(read__peer_gone_and_something_held__last_words_then_the_error)
 {
 	char words[4] = "";
 
-	(void)state;
 	assert_int_equal(send(peers, "why", 3, 0), 3);
 	hang_up_peer();
 	write_text("ask");
@@ -340,11 +330,10 @@ static void read__peer_gone_and_something_held__last_words_then_the_error(void *
 }
 
 /* Waiting to read would be waiting for ever: the peer was never asked. */
-static void read__nothing_to_read_after_a_failed_send__that_error(void **state)
+SOCKET_TEST(read__nothing_to_read_after_a_failed_send__that_error)
 {
 	char byte;
 
-	(void)state;
 	write_text("ask");
 	assert_int_equal(shutdown(ours, SHUT_WR), 0);
 	assert_int_equal(BIO_read(bio, &byte, 1), -1);
@@ -352,18 +341,16 @@ static void read__nothing_to_read_after_a_failed_send__that_error(void **state)
 	assert_false(BIO_should_retry(bio));
 }
 
-static void write__fills_what_is_left__held(void **state)
+SOCKET_TEST(write__fills_what_is_left__held)
 {
-	(void)state;
 	write_text("a");
 	assert_int_equal(BIO_write(bio, much, TLS_SOCKET_HELD_BYTES - 1), TLS_SOCKET_HELD_BYTES - 1);
 	assert_int_equal(BIO_wpending(bio), TLS_SOCKET_HELD_BYTES);
 	assert_peer_gets_nothing();
 }
 
-static void write__fits_only_alone__what_was_held_goes_out(void **state)
+SOCKET_TEST(write__fits_only_alone__what_was_held_goes_out)
 {
-	(void)state;
 	write_text("a");
 	assert_int_equal(BIO_write(bio, much, TLS_SOCKET_HELD_BYTES), TLS_SOCKET_HELD_BYTES);
 	assert_peer_gets("a");
@@ -371,9 +358,8 @@ static void write__fits_only_alone__what_was_held_goes_out(void **state)
 	assert_int_equal(BIO_wpending(bio), TLS_SOCKET_HELD_BYTES);
 }
 
-static void write__fits_not_at_all__goes_out_behind(void **state)
+SOCKET_TEST(write__fits_not_at_all__goes_out_behind)
 {
-	(void)state;
 	write_text("a");
 	assert_int_equal(BIO_write(bio, much, MUCH_BYTES), MUCH_BYTES);
 	assert_peer_gets("a");
@@ -382,9 +368,8 @@ static void write__fits_not_at_all__goes_out_behind(void **state)
 	assert_int_equal(BIO_wpending(bio), 0);
 }
 
-static void write__does_not_fit_and_socket_full__waits_to_write(void **state)
+SOCKET_TEST(write__does_not_fit_and_socket_full__waits_to_write)
 {
-	(void)state;
 	fill_socket();
 	assert_wants_to_write(BIO_write(bio, much, MUCH_BYTES));
 	write_text("a");
@@ -394,9 +379,8 @@ static void write__does_not_fit_and_socket_full__waits_to_write(void **state)
 	assert_peer_gets("a");
 }
 
-static void write__does_not_fit_and_peer_gone__error(void **state)
+SOCKET_TEST(write__does_not_fit_and_peer_gone__error)
 {
-	(void)state;
 	write_text("a");
 	hang_up_peer();
 	assert_int_equal(BIO_write(bio, much, MUCH_BYTES), -1);
@@ -404,43 +388,10 @@ static void write__does_not_fit_and_peer_gone__error(void **state)
 	assert_false(BIO_should_retry(bio));
 }
 
-static void write__stream_takes_a_part__says_how_much(void **state)
+TEST_WITH(write__stream_takes_a_part__says_how_much, set_up_stream, tear_down)
 {
 	static char huge[16 << 20];
 	int n = BIO_write(bio, huge, sizeof(huge));
 
-	(void)state;
 	assert_in_range(n, 1, sizeof(huge) - 1);
-}
-
-#define SOCKET_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-#define TCP_TEST(f) cmocka_unit_test_setup_teardown(f, set_up_tcp, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SOCKET_TEST(write__small__held_through_the_flush_of_openssl),
-		SOCKET_TEST(flush__several_held__one_send),
-		SOCKET_TEST(flush__nothing_held__nothing_sent),
-		TCP_TEST(flush__last_before_the_close__arrives_with_the_end),
-		SOCKET_TEST(flush__peer_gone__error_for_good),
-		TCP_TEST(read__connection_reset_under_a_write__reset_not_the_end),
-		SOCKET_TEST(flush__socket_full__held_on_in_order),
-		SOCKET_TEST(read__something_held__sent_before),
-		SOCKET_TEST(read__socket_full__reads_and_then_waits_to_write),
-		SOCKET_TEST(read__socket_full_and_the_peer_has_ended__the_end),
-		SOCKET_TEST(read__more_came_than_is_asked_for__the_rest_without_the_socket),
-		SOCKET_TEST(read__paused__nothing_until_it_goes_on),
-		SOCKET_TEST(read__peer_gone__its_last_words_then_the_end),
-		SOCKET_TEST(read__peer_gone_and_something_held__last_words_then_the_error),
-		SOCKET_TEST(read__nothing_to_read_after_a_failed_send__that_error),
-		SOCKET_TEST(write__fills_what_is_left__held),
-		SOCKET_TEST(write__fits_only_alone__what_was_held_goes_out),
-		SOCKET_TEST(write__fits_not_at_all__goes_out_behind),
-		SOCKET_TEST(write__does_not_fit_and_socket_full__waits_to_write),
-		SOCKET_TEST(write__does_not_fit_and_peer_gone__error),
-		cmocka_unit_test_setup_teardown(write__stream_takes_a_part__says_how_much, set_up_stream, tear_down),
-	};
-
-	return cmocka_run_group_tests_name("tls_socket", tests, NULL, NULL);
 }

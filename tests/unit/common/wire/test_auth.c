@@ -58,14 +58,13 @@ static void assert_hmac(uint32_t client_qpn, uint32_t server_qpn, const struct a
 }
 
 /* One that is kept remembers neither key nor text of the last time. */
-static void mac__kept_for_many__as_one_made_for_each(void **state)
+TEST(mac__kept_for_many__as_one_made_for_each)
 {
 	struct addr a = parsed("10.0.0.1", 1), z = parsed("fe80::1", 2);
 	struct auth_binding b = { .session = session, .client = &a, .server = &z };
 	uint8_t kept[AUTH_HMAC_BYTES], fresh[AUTH_HMAC_BYTES], last[AUTH_HMAC_BYTES] = { 0 };
 	struct auth_mac *m;
 
-	(void)state;
 	assert_int_equal(auth_mac_new(&m), 0);
 	for (unsigned i = 0; i < 20; i++) {
 		key[i % AUTH_KEY_BYTES] ^= (uint8_t)(i + 1);
@@ -80,17 +79,16 @@ static void mac__kept_for_many__as_one_made_for_each(void **state)
 	auth_mac_free(NULL);
 }
 
-static void hmac__known_binding__as_computed_elsewhere(void **state)
+TEST(hmac__known_binding__as_computed_elsewhere)
 {
 	struct addr c4 = parsed("10.0.0.1", 50000), s4 = parsed("10.0.0.2", 7472);
 	struct addr c6 = parsed("fe80::1", 1), s6 = parsed("fe80::2", 65535);
 
-	(void)state;
 	assert_hmac(0x11, 0x22, &c4, &s4, expected4);
 	assert_hmac(0xabcdef, 0, &c6, &s6, expected6);
 }
 
-static void hmac__any_input_changed__another(void **state)
+TEST(hmac__any_input_changed__another)
 {
 	struct addr c = parsed("10.0.0.1", 50000), s = parsed("10.0.0.2", 7472);
 	struct addr c2 = parsed("10.0.0.3", 50000), s2 = parsed("10.0.0.4", 7472);
@@ -113,18 +111,16 @@ static void hmac__any_input_changed__another(void **state)
 		{ key, { session, 0x11, 0x22, &s, &c } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(changed); i++) {
 		assert_int_equal(auth_hmac(NULL, changed[i].key, &changed[i].b, out), 0);
 		assert_memory_not_equal(out, expected4, sizeof(out));
 	}
 }
 
-static void compare__one_bit_anywhere__not_equal(void **state)
+TEST(compare__one_bit_anywhere__not_equal)
 {
 	uint8_t copy[AUTH_HMAC_BYTES];
 
-	(void)state;
 	memcpy(copy, expected4, sizeof(copy));
 	assert_int_equal(auth_compare(copy, expected4), 0);
 	for (int bit = 0; bit < AUTH_HMAC_BYTES * 8; bit++) {
@@ -134,22 +130,20 @@ static void compare__one_bit_anywhere__not_equal(void **state)
 	}
 }
 
-static void wipe__keys__all_zero(void **state)
+TEST(wipe__keys__all_zero)
 {
 	static const struct auth_keys zero;
 	struct auth_keys k;
 
-	(void)state;
 	memset(&k, 0xa5, sizeof(k));
 	auth_wipe(&k);
 	assert_memory_equal(&k, &zero, sizeof(k));
 }
 
-static void random__two_draws__differ(void **state)
+TEST(random__two_draws__differ)
 {
 	uint8_t a[32] = { 0 }, b[32] = { 0 };
 
-	(void)state;
 	assert_int_equal(auth_random(NULL, a, sizeof(a)), 0);
 	assert_int_equal(auth_random(NULL, b, sizeof(b)), 0);
 	assert_memory_not_equal(a, b, sizeof(a));
@@ -161,12 +155,11 @@ static void make_proof(struct pdata_proof *p)
 	memcpy(p->hmac, expected4, sizeof(p->hmac));
 }
 
-static void proof_encode__request_and_reply__exact_bytes(void **state)
+TEST(proof_encode__request_and_reply__exact_bytes)
 {
 	uint8_t expected[PDATA_PROOF_BYTES] = { 2, 1, 0, 52 }, out[PDATA_PROOF_BYTES];
 	struct pdata_proof p;
 
-	(void)state;
 	make_proof(&p);
 	memcpy(expected + 4, session, sizeof(session));
 	memcpy(expected + 20, expected4, sizeof(expected4));
@@ -177,13 +170,12 @@ static void proof_encode__request_and_reply__exact_bytes(void **state)
 	assert_memory_equal(out, expected, sizeof(out));
 }
 
-static void proof_decode__padded_by_the_cm__same_proof(void **state)
+TEST(proof_decode__padded_by_the_cm__same_proof)
 {
 	static const size_t received[] = { PDATA_PROOF_BYTES, 56, 148, 196 };
 	struct pdata_proof p, q;
 	uint8_t buf[196];
 
-	(void)state;
 	make_proof(&p);
 	for (size_t i = 0; i < N_ELEMENTS(received); i++) {
 		memset(buf, 0, sizeof(buf));
@@ -194,12 +186,11 @@ static void proof_decode__padded_by_the_cm__same_proof(void **state)
 	}
 }
 
-static void proof_decode__truncated_at_every_length__refused(void **state)
+TEST(proof_decode__truncated_at_every_length__refused)
 {
 	struct pdata_proof p, q;
 	uint8_t buf[PDATA_PROOF_BYTES];
 
-	(void)state;
 	make_proof(&p);
 	pdata_encode_proof(PDATA_REQUEST, &p, buf);
 	for (size_t n = 0; n < PDATA_PROOF_BYTES; n++) {
@@ -211,12 +202,11 @@ static void proof_decode__truncated_at_every_length__refused(void **state)
 	}
 }
 
-static void proof_decode__any_prefix_bit_wrong__refused(void **state)
+TEST(proof_decode__any_prefix_bit_wrong__refused)
 {
 	struct pdata_proof p, q;
 	uint8_t buf[56] = { 0 };
 
-	(void)state;
 	make_proof(&p);
 	pdata_encode_proof(PDATA_REQUEST, &p, buf);
 	for (int bit = 0; bit < 32; bit++) {
@@ -228,27 +218,25 @@ static void proof_decode__any_prefix_bit_wrong__refused(void **state)
 	assert_int_equal(pdata_decode_proof(PDATA_REPLY, buf, sizeof(buf), &q), -EPROTO);
 }
 
-static void reject__any_code__exact_bytes_and_back(void **state)
+TEST(reject__any_code__exact_bytes_and_back)
 {
 	static const uint8_t expected[PDATA_REJECT_BYTES] = { 2, 3, 0, 8, 0x12, 0x34, 0, 0 };
 	uint8_t buf[148] = { 0 };
 	uint16_t code = 0;
 
-	(void)state;
 	pdata_encode_reject(0x1234, buf);
 	assert_memory_equal(buf, expected, sizeof(expected));
 	assert_int_equal(pdata_decode_reject(buf, sizeof(buf), &code), 0);
 	assert_int_equal(code, 0x1234);
 }
 
-static void reject_decode__not_rampart_or_short__refused(void **state)
+TEST(reject_decode__not_rampart_or_short__refused)
 {
 	static const uint8_t zeros[148];
 	uint8_t buf[PDATA_REJECT_BYTES];
 	struct pdata_proof p;
 	uint16_t code;
 
-	(void)state;
 	assert_int_equal(pdata_decode_reject(zeros, sizeof(zeros), &code), -EPROTO);
 	pdata_encode_reject(3, buf);
 	for (size_t n = 0; n < sizeof(buf); n++) {
@@ -261,11 +249,10 @@ static void reject_decode__not_rampart_or_short__refused(void **state)
 	assert_int_equal(pdata_decode_proof(PDATA_REJECT, buf, sizeof(buf), &p), -EPROTO);
 }
 
-static void decode__random_bytes__never_beyond_the_end(void **state)
+TEST(decode__random_bytes__never_beyond_the_end)
 {
 	uint64_t seed = 7;
 
-	(void)state;
 	for (int i = 0; i < 50000; i++) {
 		size_t n = unit_random(&seed) % 64;
 		uint8_t *buf = malloc(n ? n : 1);
@@ -284,23 +271,4 @@ static void decode__random_bytes__never_beyond_the_end(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hmac__known_binding__as_computed_elsewhere),
-		cmocka_unit_test(hmac__any_input_changed__another),
-		cmocka_unit_test_setup(mac__kept_for_many__as_one_made_for_each, set_up),
-		cmocka_unit_test(compare__one_bit_anywhere__not_equal),
-		cmocka_unit_test(wipe__keys__all_zero),
-		cmocka_unit_test(random__two_draws__differ),
-		cmocka_unit_test(proof_encode__request_and_reply__exact_bytes),
-		cmocka_unit_test(proof_decode__padded_by_the_cm__same_proof),
-		cmocka_unit_test(proof_decode__truncated_at_every_length__refused),
-		cmocka_unit_test(proof_decode__any_prefix_bit_wrong__refused),
-		cmocka_unit_test(reject__any_code__exact_bytes_and_back),
-		cmocka_unit_test(reject_decode__not_rampart_or_short__refused),
-		cmocka_unit_test(decode__random_bytes__never_beyond_the_end),
-	};
-
-	return cmocka_run_group_tests_name("auth", tests, set_up, NULL);
-}
+TEST_EACH(set_up, NULL)

@@ -10,9 +10,8 @@
 #include "common/wire/fail_table.h"
 #include "common/wire/frame.h"
 
-static void stage_names__all__words_of_their_own(void **state)
+TEST(stage_names__all__words_of_their_own)
 {
-	(void)state;
 	for (int i = 0; i < STAGE_N; i++) {
 		assert_non_null(stage_names[i]);
 		for (int j = 0; j < i; j++)
@@ -24,7 +23,7 @@ static void stage_names__all__words_of_their_own(void **state)
 	assert_string_equal(stage_names[STAGE_DISCONNECT], "disconnect");
 }
 
-static void code_text__every_kind__kind_and_name(void **state)
+TEST(code_text__every_kind__kind_and_name)
 {
 	static const struct {
 		enum fail_kind kind;
@@ -74,7 +73,6 @@ static void code_text__every_kind__kind_and_name(void **state)
 	};
 	char text[96];
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct fail f = { .kind = cases[i].kind, .code = cases[i].code };
 
@@ -82,19 +80,17 @@ static void code_text__every_kind__kind_and_name(void **state)
 	}
 }
 
-static void code_text__small_buffer__cut_not_overrun(void **state)
+TEST(code_text__small_buffer__cut_not_overrun)
 {
 	struct fail f = { .kind = FAIL_ERRNO, .code = ECONNREFUSED };
 	char *text = malloc(8);
 
-	(void)state;
 	assert_string_equal(fail_code_text(&f, text, 8), "errno:E");
 	free(text);
 }
 
-static void advice__every_kind_and_code__a_sentence(void **state)
+TEST(advice__every_kind_and_code__a_sentence)
 {
-	(void)state;
 	for (int kind = 0; kind <= FAIL_KIND_N; kind++) {
 		for (int code = -1; code < 200; code++) {
 			struct fail f = { .kind = (enum fail_kind)kind, .code = code };
@@ -106,7 +102,7 @@ static void advice__every_kind_and_code__a_sentence(void **state)
 	}
 }
 
-static void advice__what_can_be_mended__names_the_option(void **state)
+TEST(advice__what_can_be_mended__names_the_option)
 {
 	static const struct {
 		enum fail_kind kind;
@@ -121,7 +117,6 @@ static void advice__what_can_be_mended__names_the_option(void **state)
 		{ FAIL_CERTIFICATE, 10, "--ca" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct fail f = { .kind = cases[i].kind, .code = cases[i].code };
 
@@ -160,12 +155,11 @@ static const char *string_of(const json_t *rows, size_t i, const char *key)
 	return json_string_value(json_object_get(json_array_get(rows, i), key));
 }
 
-static void table__same_failure__one_row(void **state)
+TEST_WITH(table__same_failure__one_row, clear, NULL)
 {
 	struct fail timeout = { .stage = STAGE_TLS_HANDSHAKE, .kind = FAIL_TIMEOUT };
 	json_t *rows;
 
-	(void)state;
 	count_n(&a, timeout, 2);
 	count_n(&a, refused(REFUSE_FULL), 3);
 	assert_int_equal(fail_table_total(&a), 5);
@@ -180,12 +174,11 @@ static void table__same_failure__one_row(void **state)
 	json_decref(rows);
 }
 
-static void table__stage_kind_or_code_differs__own_rows(void **state)
+TEST_WITH(table__stage_kind_or_code_differs__own_rows, clear, NULL)
 {
 	struct fail f = refused(1);
 	json_t *rows;
 
-	(void)state;
 	count_n(&a, f, 1);
 	f.stage = STAGE_RDMA_CONNECT;
 	count_n(&a, f, 1);
@@ -198,11 +191,10 @@ static void table__stage_kind_or_code_differs__own_rows(void **state)
 	json_decref(rows);
 }
 
-static void table__empty__empty_array(void **state)
+TEST_WITH(table__empty__empty_array, clear, NULL)
 {
 	json_t *rows = fail_table_json(&a);
 
-	(void)state;
 	assert_true(json_is_array(rows));
 	assert_int_equal(json_array_size(rows), 0);
 	assert_int_equal(fail_table_total(&a), 0);
@@ -214,13 +206,12 @@ static struct fail error(int code)
 	return (struct fail){ .stage = STAGE_TCP_CONNECT, .kind = FAIL_ERRNO, .code = code };
 }
 
-static void table__more_kinds_than_rows__a_row_of_no_stage_takes_the_rest(void **state)
+TEST_WITH(table__more_kinds_than_rows__a_row_of_no_stage_takes_the_rest, clear, NULL)
 {
 	struct fail top;
 	uint64_t count;
 	json_t *rows;
 
-	(void)state;
 	for (int code = 0; code < FAIL_TABLE_MAX + 50; code++)
 		count_n(&a, error(1000 + code), 1);
 	count_n(&a, error(1000), 4);
@@ -257,11 +248,10 @@ static bool has_row(const json_t *rows, const char *stage, const char *code, jso
 	return false;
 }
 
-static void table__every_code_a_peer_can_choose__room_for_what_comes_later(void **state)
+TEST_WITH(table__every_code_a_peer_can_choose__room_for_what_comes_later, clear, NULL)
 {
 	json_t *rows;
 
-	(void)state;
 	poison(&a);
 	assert_int_equal(fail_table_total(&a), 3 * 4 * 65535);
 	assert_true(a.n <= FAIL_TABLE_MAX - 64);
@@ -279,11 +269,10 @@ static void table__every_code_a_peer_can_choose__room_for_what_comes_later(void 
 	json_decref(rows);
 }
 
-static void table__unusual_codes__one_row_of_their_stage_and_kind(void **state)
+TEST_WITH(table__unusual_codes__one_row_of_their_stage_and_kind, clear, NULL)
 {
 	json_t *rows;
 
-	(void)state;
 	for (int alert = 200; alert < 256; alert++)
 		count_n(&a, (struct fail){ .stage = STAGE_TLS_HANDSHAKE, .kind = FAIL_TLS, .code = alert }, 1);
 	count_n(&a, (struct fail){ .stage = STAGE_PSN_EXCHANGE, .kind = FAIL_TLS, .code = 200 }, 2);
@@ -296,11 +285,10 @@ static void table__unusual_codes__one_row_of_their_stage_and_kind(void **state)
 	json_decref(rows);
 }
 
-static void table_add__common_and_new_rows__summed(void **state)
+TEST_WITH(table_add__common_and_new_rows__summed, clear, NULL)
 {
 	json_t *rows;
 
-	(void)state;
 	count_n(&a, refused(REFUSE_FULL), 3);
 	count_n(&b, refused(REFUSE_FULL), 4);
 	count_n(&b, refused(REFUSE_BUSY), 1);
@@ -313,9 +301,8 @@ static void table_add__common_and_new_rows__summed(void **state)
 	assert_int_equal(fail_table_total(&b), 5);
 }
 
-static void table_add__both_overflowed__total_kept(void **state)
+TEST_WITH(table_add__both_overflowed__total_kept, clear, NULL)
 {
-	(void)state;
 	for (int code = 0; code < 2 * FAIL_TABLE_MAX; code++) {
 		count_n(&a, error(code), 1);
 		count_n(&b, error(1000 + code), 2);
@@ -325,35 +312,12 @@ static void table_add__both_overflowed__total_kept(void **state)
 	assert_int_equal(counter_get(&a.overflow), 5 * FAIL_TABLE_MAX);
 }
 
-static void table_reset__full__empty_and_usable(void **state)
+TEST_WITH(table_reset__full__empty_and_usable, clear, NULL)
 {
-	(void)state;
 	for (int code = 0; code < 2 * FAIL_TABLE_MAX; code++)
 		count_n(&a, error(code), 1);
 	fail_table_reset(&a);
 	assert_int_equal(fail_table_total(&a), 0);
 	count_n(&a, refused(3), 2);
 	assert_int_equal(fail_table_total(&a), 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stage_names__all__words_of_their_own),
-		cmocka_unit_test(code_text__every_kind__kind_and_name),
-		cmocka_unit_test(code_text__small_buffer__cut_not_overrun),
-		cmocka_unit_test(advice__every_kind_and_code__a_sentence),
-		cmocka_unit_test(advice__what_can_be_mended__names_the_option),
-		cmocka_unit_test_setup(table__same_failure__one_row, clear),
-		cmocka_unit_test_setup(table__stage_kind_or_code_differs__own_rows, clear),
-		cmocka_unit_test_setup(table__empty__empty_array, clear),
-		cmocka_unit_test_setup(table__more_kinds_than_rows__a_row_of_no_stage_takes_the_rest, clear),
-		cmocka_unit_test_setup(table__every_code_a_peer_can_choose__room_for_what_comes_later, clear),
-		cmocka_unit_test_setup(table__unusual_codes__one_row_of_their_stage_and_kind, clear),
-		cmocka_unit_test_setup(table_add__common_and_new_rows__summed, clear),
-		cmocka_unit_test_setup(table_add__both_overflowed__total_kept, clear),
-		cmocka_unit_test_setup(table_reset__full__empty_and_usable, clear),
-	};
-
-	return cmocka_run_group_tests_name("fail", tests, NULL, NULL);
 }

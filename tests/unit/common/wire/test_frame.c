@@ -43,13 +43,12 @@ static struct frame_grant a_grant(void)
 	return g;
 }
 
-static void hello__vector__exact_both_ways(void **state)
+TEST(hello__vector__exact_both_ways)
 {
 	uint8_t out[FRAME_HELLO_BYTES];
 	struct frame_hello h;
 	const char *why = NULL;
 
-	(void)state;
 	memset(out, 0xa5, sizeof(out));
 	assert_int_equal(frame_encode_hello(&hello, out), sizeof(out));
 	assert_memory_equal(out, hello_bytes, sizeof(out));
@@ -64,13 +63,12 @@ static void hello__vector__exact_both_ways(void **state)
 	assert_int_equal(h.window.rkey, hello.window.rkey);
 }
 
-static void grant__vector__exact_both_ways(void **state)
+TEST(grant__vector__exact_both_ways)
 {
 	struct frame_grant g = a_grant(), d;
 	uint8_t out[FRAME_GRANT_BYTES];
 	const char *why = NULL;
 
-	(void)state;
 	memset(out, 0xa5, sizeof(out));
 	assert_int_equal(frame_encode_grant(&g, out), sizeof(out));
 	assert_memory_equal(out, grant_bytes, sizeof(out));
@@ -88,13 +86,12 @@ static void grant__vector__exact_both_ways(void **state)
 	assert_int_equal(d.region_rkey, g.region_rkey);
 }
 
-static void grant__ipv6__survives(void **state)
+TEST(grant__ipv6__survives)
 {
 	struct frame_grant g = a_grant(), d;
 	uint8_t out[FRAME_GRANT_BYTES];
 	const char *why = NULL;
 
-	(void)state;
 	assert_int_equal(addr_parse("2001:db8::5", 9, &g.rdma), 0);
 	frame_encode_grant(&g, out);
 	assert_int_equal(frame_decode_grant(out, sizeof(out), &d, &why), 0);
@@ -102,7 +99,7 @@ static void grant__ipv6__survives(void **state)
 	assert_true(addr_same_host(&d.rdma, &g.rdma));
 }
 
-static void refuse__vector__exact_both_ways(void **state)
+TEST(refuse__vector__exact_both_ways)
 {
 	static const uint8_t expected[] = {
 		0, 0, 0, 16, 2, 3, 0, 0, 0, 2, 0, 4, 'f', 'u', 'l', 'l'
@@ -111,7 +108,6 @@ static void refuse__vector__exact_both_ways(void **state)
 	struct frame_refuse r;
 	const char *why = NULL;
 
-	(void)state;
 	assert_int_equal(frame_encode_refuse(REFUSE_FULL, "full", out), sizeof(expected));
 	assert_memory_equal(out, expected, sizeof(expected));
 	assert_int_equal(frame_decode_refuse(out, sizeof(expected), &r, &why), 0);
@@ -119,7 +115,7 @@ static void refuse__vector__exact_both_ways(void **state)
 	assert_string_equal(r.text, "full");
 }
 
-static void refuse__long_text__cut_to_the_limit(void **state)
+TEST(refuse__long_text__cut_to_the_limit)
 {
 	uint8_t *out = malloc(FRAME_REFUSE_BYTES_MAX);
 	char text[300];
@@ -127,7 +123,6 @@ static void refuse__long_text__cut_to_the_limit(void **state)
 	const char *why = NULL;
 	size_t n;
 
-	(void)state;
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	n = frame_encode_refuse(1, text, out);
@@ -137,26 +132,24 @@ static void refuse__long_text__cut_to_the_limit(void **state)
 	free(out);
 }
 
-static void refuse__control_characters__made_harmless(void **state)
+TEST(refuse__control_characters__made_harmless)
 {
 	uint8_t out[FRAME_REFUSE_BYTES_MAX];
 	struct frame_refuse r;
 	const char *why = NULL;
 	size_t n = frame_encode_refuse(1, "a\x1b[2J\x7f\xff~ b", out);
 
-	(void)state;
 	assert_int_equal(frame_decode_refuse(out, n, &r, &why), 0);
 	assert_string_equal(r.text, "a?[2J??~ b");
 }
 
-static void control__every_request__exact_and_four_known(void **state)
+TEST(control__every_request__exact_and_four_known)
 {
 	uint8_t expected[FRAME_CONTROL_BYTES] = { 0, 0, 0, 12, FRAME_VERSION, 4, 0, 0, 0, 3, 0, 0 };
 	uint8_t out[FRAME_CONTROL_BYTES];
 	struct frame_control request;
 	const char *why;
 
-	(void)state;
 	assert_int_equal(frame_encode_control(CONTROL_MARK, out), sizeof(out));
 	assert_memory_equal(out, expected, sizeof(out));
 	for (uint32_t v = 0; v <= UINT16_MAX; v++) {
@@ -172,14 +165,13 @@ static void control__every_request__exact_and_four_known(void **state)
 	assert_int_equal(frame_decode_control(out, sizeof(out), &request, &why), -EPROTO);
 }
 
-static void control__every_interval_of_watch__100_to_60000(void **state)
+TEST(control__every_interval_of_watch__100_to_60000)
 {
 	uint8_t expected[FRAME_CONTROL_BYTES] = { 0, 0, 0, 12, FRAME_VERSION, 4, 0, 0, 0, 4, 0x03, 0xe8 };
 	uint8_t out[FRAME_CONTROL_BYTES];
 	struct frame_control request;
 	const char *why;
 
-	(void)state;
 	assert_int_equal(frame_encode_watch(1000, out), sizeof(out));
 	assert_memory_equal(out, expected, sizeof(out));
 	for (uint32_t ms = 0; ms <= UINT16_MAX; ms++) {
@@ -193,17 +185,16 @@ static void control__every_interval_of_watch__100_to_60000(void **state)
 	}
 }
 
-static void report_header__length__exact(void **state)
+TEST(report_header__length__exact)
 {
 	static const uint8_t expected[] = { 0, 0, 0, 0x6c, 2, 5, 0, 0 };
 	uint8_t out[FRAME_HEADER_BYTES];
 
-	(void)state;
 	assert_int_equal(frame_encode_report_header(100, out), sizeof(out));
 	assert_memory_equal(out, expected, sizeof(out));
 }
 
-static void header__lengths_and_reserved__checked(void **state)
+TEST(header__lengths_and_reserved__checked)
 {
 	static const struct {
 		uint32_t length, max;
@@ -222,7 +213,6 @@ static void header__lengths_and_reserved__checked(void **state)
 		{ 1u << 20, 1u << 20, 0, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		uint8_t buf[FRAME_HEADER_BYTES] = { [4] = 9, [5] = 77 };
 		struct frame_header h;
@@ -251,7 +241,7 @@ static void put_field(uint8_t *buf, const struct field_case *f)
 		be_put16(buf + f->offset, (uint16_t)f->value);
 }
 
-static void hello__every_field_at_its_bounds__range_checked(void **state)
+TEST(hello__every_field_at_its_bounds__range_checked)
 {
 	static const struct field_case cases[] = {
 		{ 8, 4, 15, false, "HELLO message size" },
@@ -297,7 +287,6 @@ static void hello__every_field_at_its_bounds__range_checked(void **state)
 		{ 36, 4, 0, true, "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		uint8_t buf[FRAME_HELLO_BYTES];
 		struct frame_hello h;
@@ -311,7 +300,7 @@ static void hello__every_field_at_its_bounds__range_checked(void **state)
 	}
 }
 
-static void hello__writes_with_immediate_data__with_a_region_and_without_tags(void **state)
+TEST(hello__writes_with_immediate_data__with_a_region_and_without_tags)
 {
 	static const struct { uint16_t features; bool good; } cases[] = {
 		{ FRAME_FEATURE_WRITE_IMM, false }, { FRAME_FEATURE_WRITE_IMM | FRAME_FEATURE_REGION, true },
@@ -319,7 +308,6 @@ static void hello__writes_with_immediate_data__with_a_region_and_without_tags(vo
 		{ FRAME_FEATURE_WRITE_IMM | FRAME_FEATURE_REGION | FRAME_FEATURE_ALL_CREDITS, true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct frame_hello h = { .message_bytes = 64, .queue_depth = 1, .features = cases[i].features }, d;
 		uint8_t buf[FRAME_HELLO_BYTES];
@@ -331,7 +319,7 @@ static void hello__writes_with_immediate_data__with_a_region_and_without_tags(vo
 	}
 }
 
-static void hello__over_a_socket__one_transport_no_psn_nothing_one_sided(void **state)
+TEST(hello__over_a_socket__one_transport_no_psn_nothing_one_sided)
 {
 	static const struct { uint16_t features; uint32_t psn; const char *why; } cases[] = {
 		{ FRAME_FEATURE_TCP, 0, "" }, { FRAME_FEATURE_TLS, 0, "" },
@@ -342,7 +330,6 @@ static void hello__over_a_socket__one_transport_no_psn_nothing_one_sided(void **
 		{ FRAME_FEATURE_TLS | FRAME_FEATURE_REGION | FRAME_FEATURE_WRITE_IMM, 0, "HELLO features" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct frame_hello h = { .message_bytes = 64, .queue_depth = 1, .features = cases[i].features, .psn = cases[i].psn }, d;
 		uint8_t buf[FRAME_HELLO_BYTES];
@@ -353,20 +340,19 @@ static void hello__over_a_socket__one_transport_no_psn_nothing_one_sided(void **
 	}
 }
 
-static void hello__size_of_a_region_that_is_not_asked_for__refused(void **state)
+TEST(hello__size_of_a_region_that_is_not_asked_for__refused)
 {
 	struct frame_hello h = { .message_bytes = 64, .queue_depth = 1, .region_bytes = 1 }, d;
 	uint8_t buf[FRAME_HELLO_BYTES];
 	const char *why = "";
 
-	(void)state;
 	assert_int_equal(frame_decode_hello(buf, frame_encode_hello(&h, buf), &d, &why), -EPROTO);
 	assert_non_null(strstr(why, "HELLO region size"));
 	h.features = FRAME_FEATURE_REGION;
 	assert_int_equal(frame_decode_hello(buf, frame_encode_hello(&h, buf), &d, &why), 0);
 }
 
-static void grant__every_field_at_its_bounds__range_checked(void **state)
+TEST(grant__every_field_at_its_bounds__range_checked)
 {
 	static const struct field_case cases[] = {
 		{ 24, 4, 0xffffff, true, "" },
@@ -397,7 +383,6 @@ static void grant__every_field_at_its_bounds__range_checked(void **state)
 		{ 76, 4, 0x80, false, "GRANT reserved" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		uint8_t buf[FRAME_GRANT_BYTES];
 		struct frame_grant g;
@@ -411,13 +396,12 @@ static void grant__every_field_at_its_bounds__range_checked(void **state)
 	}
 }
 
-static void grant__region_that_wraps_around__refused(void **state)
+TEST(grant__region_that_wraps_around__refused)
 {
 	uint8_t buf[FRAME_GRANT_BYTES];
 	struct frame_grant g;
 	const char *why = "";
 
-	(void)state;
 	memcpy(buf, grant_bytes, sizeof(buf));
 	be_put64(buf + 60, UINT64_MAX - 4096);
 	assert_int_equal(frame_decode_grant(buf, sizeof(buf), &g, &why), 0);
@@ -425,13 +409,12 @@ static void grant__region_that_wraps_around__refused(void **state)
 	assert_int_equal(frame_decode_grant(buf, sizeof(buf), &g, &why), -EPROTO);
 }
 
-static void hello__window_that_wraps_around__refused(void **state)
+TEST(hello__window_that_wraps_around__refused)
 {
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct frame_hello h;
 	const char *why = "";
 
-	(void)state;
 	memcpy(buf, hello_bytes, sizeof(buf));
 	be_put64(buf + 24, UINT64_MAX - 8192);
 	assert_int_equal(frame_decode_hello(buf, sizeof(buf), &h, &why), 0);
@@ -439,13 +422,12 @@ static void hello__window_that_wraps_around__refused(void **state)
 	assert_int_equal(frame_decode_hello(buf, sizeof(buf), &h, &why), -EPROTO);
 }
 
-static void hello__no_window_and_all_zero__taken(void **state)
+TEST(hello__no_window_and_all_zero__taken)
 {
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct frame_hello h;
 	const char *why = "";
 
-	(void)state;
 	memcpy(buf, hello_bytes, sizeof(buf));
 	memset(buf + 20, 0, 20);
 	for (uint16_t features = 0; features < 8; features++) {
@@ -459,13 +441,12 @@ static void hello__no_window_and_all_zero__taken(void **state)
 	}
 }
 
-static void grant__no_region_and_all_zero__taken(void **state)
+TEST(grant__no_region_and_all_zero__taken)
 {
 	uint8_t buf[FRAME_GRANT_BYTES];
 	struct frame_grant g;
 	const char *why = "";
 
-	(void)state;
 	memcpy(buf, grant_bytes, sizeof(buf));
 	be_put16(buf + 34, 0);
 	memset(buf + 60, 0, 16);
@@ -478,12 +459,11 @@ static void grant__no_region_and_all_zero__taken(void **state)
 }
 
 /* Any other length than the right one is refused without a look beyond the end. */
-static void decoders__every_wrong_length__refused(void **state)
+TEST(decoders__every_wrong_length__refused)
 {
 	uint8_t whole[FRAME_REFUSE_BYTES_MAX + 8] = { 0 };
 	const char *why;
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(whole); n++) {
 		uint8_t *exact = calloc(1, n ? n : 1);
 		struct frame_hello h;
@@ -515,13 +495,12 @@ static void mutate(uint8_t *buf, size_t n, uint64_t *seed)
 }
 
 /* What decodes is canonical: it encodes to the bytes it came from. */
-static void decoders__mutated_frames__canonical_or_refused(void **state)
+TEST(decoders__mutated_frames__canonical_or_refused)
 {
 	uint64_t seed = 2026;
 	unsigned good = 0, bad = 0;
 	const char *why;
 
-	(void)state;
 	for (int i = 0; i < 100000; i++) {
 		uint8_t *buf = malloc(FRAME_GRANT_BYTES), again[FRAME_GRANT_BYTES];
 		struct frame_hello h;
@@ -548,11 +527,10 @@ static void decoders__mutated_frames__canonical_or_refused(void **state)
 	assert_true(good > 1000 && bad > 1000);
 }
 
-static void decoders__random_bytes__no_crash(void **state)
+TEST(decoders__random_bytes__no_crash)
 {
 	uint64_t seed = 99;
 
-	(void)state;
 	for (int i = 0; i < 50000; i++) {
 		size_t n = unit_random(&seed) % 200;
 		uint8_t *buf = malloc(n ? n : 1);
@@ -578,7 +556,7 @@ static void decoders__random_bytes__no_crash(void **state)
 	}
 }
 
-static void refuse_code_name__every_number__a_word(void **state)
+TEST(refuse_code_name__every_number__a_word)
 {
 	static const struct {
 		uint32_t code;
@@ -593,7 +571,6 @@ static void refuse_code_name__every_number__a_word(void **state)
 	};
 	size_t k = 0;
 
-	(void)state;
 	for (uint32_t code = 0; code < 70000; code++) {
 		bool is_known = k < N_ELEMENTS(known) && known[k].code == code;
 
@@ -601,35 +578,4 @@ static void refuse_code_name__every_number__a_word(void **state)
 		k += is_known;
 	}
 	assert_int_equal(k, N_ELEMENTS(known));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hello__vector__exact_both_ways),
-		cmocka_unit_test(grant__vector__exact_both_ways),
-		cmocka_unit_test(grant__ipv6__survives),
-		cmocka_unit_test(refuse__vector__exact_both_ways),
-		cmocka_unit_test(refuse__long_text__cut_to_the_limit),
-		cmocka_unit_test(refuse__control_characters__made_harmless),
-		cmocka_unit_test(control__every_request__exact_and_four_known),
-		cmocka_unit_test(control__every_interval_of_watch__100_to_60000),
-		cmocka_unit_test(report_header__length__exact),
-		cmocka_unit_test(header__lengths_and_reserved__checked),
-		cmocka_unit_test(hello__every_field_at_its_bounds__range_checked),
-		cmocka_unit_test(hello__writes_with_immediate_data__with_a_region_and_without_tags),
-		cmocka_unit_test(hello__over_a_socket__one_transport_no_psn_nothing_one_sided),
-		cmocka_unit_test(hello__size_of_a_region_that_is_not_asked_for__refused),
-		cmocka_unit_test(grant__every_field_at_its_bounds__range_checked),
-		cmocka_unit_test(hello__window_that_wraps_around__refused),
-		cmocka_unit_test(hello__no_window_and_all_zero__taken),
-		cmocka_unit_test(grant__region_that_wraps_around__refused),
-		cmocka_unit_test(grant__no_region_and_all_zero__taken),
-		cmocka_unit_test(decoders__every_wrong_length__refused),
-		cmocka_unit_test(decoders__mutated_frames__canonical_or_refused),
-		cmocka_unit_test(decoders__random_bytes__no_crash),
-		cmocka_unit_test(refuse_code_name__every_number__a_word),
-	};
-
-	return cmocka_run_group_tests_name("frame", tests, NULL, NULL);
 }

@@ -12,23 +12,21 @@ static const uint8_t vector[MSG_HEADER_BYTES] = {
 	0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88,
 };
 
-static void encode__reply__exact_bytes(void **state)
+TEST(encode__reply__exact_bytes)
 {
 	struct msg_header h = { .type = MSG_REPLY, .credits = 0x1234, .length = 0x00010203,
 				.sequence = UINT64_C(0x1122334455667788) };
 	uint8_t out[MSG_HEADER_BYTES];
 
-	(void)state;
 	memset(out, 0xa5, sizeof(out));
 	msg_encode(&h, out);
 	assert_memory_equal(out, vector, sizeof(vector));
 }
 
-static void decode__vector__every_field(void **state)
+TEST(decode__vector__every_field)
 {
 	struct msg_header h;
 
-	(void)state;
 	assert_int_equal(msg_decode(vector, 0x00010203, &h), 0);
 	assert_int_equal(h.type, MSG_REPLY);
 	assert_int_equal(h.credits, 0x1234);
@@ -36,12 +34,11 @@ static void decode__vector__every_field(void **state)
 	assert_true(h.sequence == UINT64_C(0x1122334455667788));
 }
 
-static void decode__every_type_byte__six_known(void **state)
+TEST(decode__every_type_byte__six_known)
 {
 	struct msg_header h = { .type = MSG_ECHO, .length = 16 };
 	uint8_t p[MSG_HEADER_BYTES];
 
-	(void)state;
 	msg_encode(&h, p);
 	for (int type = 0; type < 256; type++) {
 		p[0] = (uint8_t)type;
@@ -51,7 +48,7 @@ static void decode__every_type_byte__six_known(void **state)
 }
 
 /* Each type has flags of its own; no other is taken, alone or with them. */
-static void decode__every_flags_byte__those_of_the_type(void **state)
+TEST(decode__every_flags_byte__those_of_the_type)
 {
 	static const uint8_t allowed[] = { [MSG_ECHO] = MSG_FLAG_SUM | MSG_FLAG_TAG,
 					   [MSG_REPLY] = MSG_FLAG_SUM | MSG_FLAG_TAG,
@@ -60,7 +57,6 @@ static void decode__every_flags_byte__those_of_the_type(void **state)
 					   [MSG_PUSHED] = MSG_FLAG_TAG, [MSG_GOODBYE] = MSG_FLAG_TAG };
 	uint8_t p[MSG_HEADER_BYTES + MSG_PUSH_BYTES + MSG_TAG_BYTES];
 
-	(void)state;
 	for (int type = MSG_ECHO; type <= MSG_GOODBYE; type++)
 		for (int flags = 0; flags < 256; flags++) {
 			struct msg_header h = { .type = (enum msg_type)type, .flags = (uint8_t)flags, .length = sizeof(p) };
@@ -73,14 +69,13 @@ static void decode__every_flags_byte__those_of_the_type(void **state)
 		}
 }
 
-static void decode__trailer_without_room_for_it__refused(void **state)
+TEST(decode__trailer_without_room_for_it__refused)
 {
 	static const struct { uint8_t flags; uint32_t bytes; } cases[] = {
 		{ MSG_FLAG_SUM, 20 }, { MSG_FLAG_TAG, 32 }, { MSG_FLAG_SUM | MSG_FLAG_TAG, 36 },
 	};
 	uint8_t p[64];
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct msg_header h = { .type = MSG_DATA, .flags = cases[i].flags }, out;
 
@@ -91,7 +86,7 @@ static void decode__trailer_without_room_for_it__refused(void **state)
 	}
 }
 
-static void push__vector__exact_both_ways(void **state)
+TEST(push__vector__exact_both_ways)
 {
 	static const uint8_t payload[MSG_PUSH_BYTES] = {
 		0, 0, 0, 1, 2, 3, 4, 5,  0x80, 0, 0, 0, 0, 0, 0, 7,  0xfe, 0, 0, 1,
@@ -99,7 +94,6 @@ static void push__vector__exact_both_ways(void **state)
 	struct msg_push push = { UINT64_C(0x102030405), UINT64_C(0x8000000000000007), 0xfe000001 }, got;
 	uint8_t p[MSG_HEADER_BYTES + MSG_PUSH_BYTES] = { 0 };
 
-	(void)state;
 	msg_put_push(&push, p);
 	assert_memory_equal(p + MSG_HEADER_BYTES, payload, sizeof(payload));
 	msg_get_push(p, &got);
@@ -108,11 +102,10 @@ static void push__vector__exact_both_ways(void **state)
 	assert_int_equal(got.bytes, push.bytes);
 }
 
-static void push__any_other_length__refused(void **state)
+TEST(push__any_other_length__refused)
 {
 	uint8_t p[64] = { 0 };
 
-	(void)state;
 	for (uint32_t n = MSG_HEADER_BYTES; n <= sizeof(p); n++) {
 		struct msg_header h = { .type = MSG_PUSH, .length = n }, out;
 
@@ -125,20 +118,18 @@ static void push__any_other_length__refused(void **state)
 }
 
 /* CRC-32 of ISO 3309: the check value of "123456789" is cbf43926. */
-static void sum__check_value__as_published(void **state)
+TEST(sum__check_value__as_published)
 {
-	(void)state;
 	assert_int_equal(msg_sum(0, (const uint8_t *)"123456789", 9), 0xcbf43926);
 	assert_int_equal(msg_sum(msg_sum_seed((const uint8_t *)"1234", 4), (const uint8_t *)"56789", 5), 0xcbf43926);
 }
 
-static void seal__any_bit_changed__not_intact(void **state)
+TEST(seal__any_bit_changed__not_intact)
 {
 	struct msg_header h = { .type = MSG_ECHO, .flags = MSG_FLAG_SUM, .length = 70, .sequence = 5 };
 	uint32_t seed = msg_sum_seed((const uint8_t *)"0123456789abcdef", 16);
 	uint8_t p[70] = { 0 };
 
-	(void)state;
 	msg_encode(&h, p);
 	msg_seal(seed, p, sizeof(p));
 	assert_true(msg_is_intact(seed, p, sizeof(p)));
@@ -155,12 +146,11 @@ static void seal__any_bit_changed__not_intact(void **state)
 	assert_true(msg_is_intact(seed, p, sizeof(p)));
 }
 
-static void decode__truncated_at_every_length__refused(void **state)
+TEST(decode__truncated_at_every_length__refused)
 {
 	struct msg_header h = { .type = MSG_ECHO };
 	uint8_t p[MSG_HEADER_BYTES];
 
-	(void)state;
 	for (uint32_t n = 0; n < MSG_HEADER_BYTES; n++) {
 		uint8_t *exact = malloc(n ? n : 1);
 
@@ -172,13 +162,12 @@ static void decode__truncated_at_every_length__refused(void **state)
 	}
 }
 
-static void decode__length_not_the_received__refused(void **state)
+TEST(decode__length_not_the_received__refused)
 {
 	static const uint32_t lengths[] = { 0, 15, 16, 63, 65, 0x40000000, UINT32_MAX };
 	struct msg_header h = { .type = MSG_ECHO };
 	uint8_t p[64];
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(lengths); i++) {
 		h.length = lengths[i];
 		msg_encode(&h, p);
@@ -219,12 +208,11 @@ static int count_joined(const uint8_t *p, uint32_t received)
 	return n;
 }
 
-static void decode_at__data_of_any_lengths__each(void **state)
+TEST(decode_at__data_of_any_lengths__each)
 {
 	uint8_t p[256] = { 0 };
 	uint32_t end = 0;
 
-	(void)state;
 	join(p, &end, MSG_DATA, 0, 16);
 	assert_int_equal(count_joined(p, end), 1);
 	join(p, &end, MSG_DATA, MSG_FLAG_SUM, 20);
@@ -233,11 +221,10 @@ static void decode_at__data_of_any_lengths__each(void **state)
 	assert_int_equal(count_joined(p, end), 4);
 }
 
-static void decode_at__one_message__as_decode(void **state)
+TEST(decode_at__one_message__as_decode)
 {
 	struct msg_header h;
 
-	(void)state;
 	for (int type = MSG_ECHO; type <= MSG_CREDIT; type++) {
 		uint8_t p[64] = { 0 };
 		uint32_t end = 0;
@@ -248,12 +235,11 @@ static void decode_at__one_message__as_decode(void **state)
 	}
 }
 
-static void decode_at__cut_anywhere_but_between_two__refused(void **state)
+TEST(decode_at__cut_anywhere_but_between_two__refused)
 {
 	uint8_t p[128] = { 0 };
 	uint32_t end = 0;
 
-	(void)state;
 	join(p, &end, MSG_DATA, 0, 40);
 	join(p, &end, MSG_DATA, 0, 16);
 	join(p, &end, MSG_DATA, 0, 24);
@@ -263,14 +249,13 @@ static void decode_at__cut_anywhere_but_between_two__refused(void **state)
 		assert_int_equal(count_joined(p, n), -EPROTO);
 }
 
-static void decode_at__length_beyond_what_is_left__refused(void **state)
+TEST(decode_at__length_beyond_what_is_left__refused)
 {
 	static const uint32_t lengths[] = { 0, 15, 17, 48, 49, 80, 0x7fffffff, 0x80000000, UINT32_MAX - 15, UINT32_MAX };
 	struct msg_header h = { .type = MSG_DATA }, out;
 	uint8_t p[80] = { 0 };
 	uint32_t end = 0;
 
-	(void)state;
 	join(p, &end, MSG_DATA, 0, 32);
 	for (size_t i = 0; i < N_ELEMENTS(lengths); i++) {
 		h.length = lengths[i];
@@ -281,7 +266,7 @@ static void decode_at__length_beyond_what_is_left__refused(void **state)
 }
 
 /* Of several each is DATA, and only the last asks. */
-static void decode_at__type_or_ack_among_others__only_as_it_may_be(void **state)
+TEST(decode_at__type_or_ack_among_others__only_as_it_may_be)
 {
 	static const struct { enum msg_type type[2]; uint8_t flags[2]; int n; } cases[] = {
 		{ { MSG_DATA, MSG_DATA }, { 0, 0 }, 2 },
@@ -296,7 +281,6 @@ static void decode_at__type_or_ack_among_others__only_as_it_may_be(void **state)
 		{ { MSG_DATA, 0 }, { 0, 0 }, -EPROTO },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		uint8_t p[64] = { 0 };
 		uint32_t end = 0;
@@ -308,13 +292,12 @@ static void decode_at__type_or_ack_among_others__only_as_it_may_be(void **state)
 }
 
 /* A message that must be alone is not to be taken for one that is followed by others. */
-static void decode__followed_by_another__refused(void **state)
+TEST(decode__followed_by_another__refused)
 {
 	struct msg_header h;
 	uint8_t p[64] = { 0 };
 	uint32_t end = 0;
 
-	(void)state;
 	join(p, &end, MSG_CREDIT, 0, 16);
 	join(p, &end, MSG_CREDIT, 0, 16);
 	assert_int_equal(msg_decode(p, end, &h), -EPROTO);
@@ -322,12 +305,11 @@ static void decode__followed_by_another__refused(void **state)
 }
 
 /* What decodes is what encodes to the same bytes. */
-static void decode__mutated_headers__canonical_or_refused(void **state)
+TEST(decode__mutated_headers__canonical_or_refused)
 {
 	uint64_t seed = 42;
 	unsigned good = 0;
 
-	(void)state;
 	for (int i = 0; i < 200000; i++) {
 		struct msg_header h;
 		uint8_t *p = malloc(MSG_HEADER_BYTES), again[MSG_HEADER_BYTES];
@@ -348,30 +330,4 @@ static void decode__mutated_headers__canonical_or_refused(void **state)
 		free(p);
 	}
 	assert_true(good > 100);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(encode__reply__exact_bytes),
-		cmocka_unit_test(decode__vector__every_field),
-		cmocka_unit_test(decode__every_type_byte__six_known),
-		cmocka_unit_test(decode__every_flags_byte__those_of_the_type),
-		cmocka_unit_test(decode__trailer_without_room_for_it__refused),
-		cmocka_unit_test(push__vector__exact_both_ways),
-		cmocka_unit_test(push__any_other_length__refused),
-		cmocka_unit_test(sum__check_value__as_published),
-		cmocka_unit_test(seal__any_bit_changed__not_intact),
-		cmocka_unit_test(decode__truncated_at_every_length__refused),
-		cmocka_unit_test(decode__length_not_the_received__refused),
-		cmocka_unit_test(decode_at__data_of_any_lengths__each),
-		cmocka_unit_test(decode_at__one_message__as_decode),
-		cmocka_unit_test(decode_at__cut_anywhere_but_between_two__refused),
-		cmocka_unit_test(decode_at__length_beyond_what_is_left__refused),
-		cmocka_unit_test(decode_at__type_or_ack_among_others__only_as_it_may_be),
-		cmocka_unit_test(decode__followed_by_another__refused),
-		cmocka_unit_test(decode__mutated_headers__canonical_or_refused),
-	};
-
-	return cmocka_run_group_tests_name("msg", tests, NULL, NULL);
 }

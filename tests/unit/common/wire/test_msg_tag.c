@@ -36,14 +36,13 @@ static int teardown(void **state)
 }
 
 /* McGrew and Viega, "The Galois/Counter Mode of Operation", test case 1: key and nonce all zero, no data. */
-static void tag__published_vector__the_same(void **state)
+TEST(tag__published_vector__the_same)
 {
 	static const uint8_t expected[MSG_TAG_BYTES] = { 0x58, 0xe2, 0xfc, 0xce, 0xfa, 0x7e, 0x30, 0x61,
 							 0x36, 0x7f, 0x1d, 0x57, 0xa4, 0xe7, 0x45, 0x5a };
 	uint8_t keys[2 * MSG_TAG_KEY_BYTES] = { 0 }, message[MSG_TAG_BYTES];
 	struct msg_tags *t;
 
-	(void)state;
 	assert_int_equal(msg_tags_new(keys, true, &t), 0);
 	assert_int_equal(msg_tag_write(t, message, sizeof(message)), 0);
 	assert_memory_equal(message, expected, sizeof(expected));
@@ -53,23 +52,21 @@ static void tag__published_vector__the_same(void **state)
 	msg_tags_free(t);
 }
 
-static void keys__made__overwritten(void **state)
+TEST(keys__made__overwritten)
 {
 	uint8_t keys[2 * MSG_TAG_KEY_BYTES], zero[2 * MSG_TAG_KEY_BYTES] = { 0 };
 	struct msg_tags *t;
 
-	(void)state;
 	keys_of(7, keys);
 	assert_int_equal(msg_tags_new(keys, false, &t), 0);
 	assert_memory_equal(keys, zero, sizeof(keys));
 	msg_tags_free(t);
 }
 
-static void check__both_directions_many_sizes__each_verifies(void **state)
+TEST(check__both_directions_many_sizes__each_verifies)
 {
 	uint8_t *m = malloc(5000);
 
-	(void)state;
 	assert_non_null(m);
 	for (uint32_t bytes = MSG_TAG_BYTES; bytes < 5000; bytes += bytes < 100 ? 1 : 97) {
 		memset(m, (int)bytes, bytes);
@@ -81,11 +78,10 @@ static void check__both_directions_many_sizes__each_verifies(void **state)
 	free(m);
 }
 
-static void check__any_bit_changed__false(void **state)
+TEST(check__any_bit_changed__false)
 {
 	uint8_t m[48] = "something to say";
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(m); i++) {
 		assert_int_equal(msg_tag_write(client, m, sizeof(m)), 0);
 		m[i] ^= (uint8_t)(1 << i % 8);
@@ -94,11 +90,10 @@ static void check__any_bit_changed__false(void **state)
 	}
 }
 
-static void check__left_out_repeated_or_reflected__false(void **state)
+TEST(check__left_out_repeated_or_reflected__false)
 {
 	uint8_t first[32] = "1", second[32] = "2", third[32] = "3";
 
-	(void)state;
 	assert_int_equal(msg_tag_write(client, first, sizeof(first)), 0);
 	assert_int_equal(msg_tag_write(client, second, sizeof(second)), 0);
 	assert_int_equal(msg_tag_write(client, third, sizeof(third)), 0);
@@ -110,17 +105,4 @@ static void check__left_out_repeated_or_reflected__false(void **state)
 	assert_false(msg_tag_check(client, first, sizeof(first)));
 }
 
-#define TAG_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TAG_TEST(tag__published_vector__the_same),
-		TAG_TEST(keys__made__overwritten),
-		TAG_TEST(check__both_directions_many_sizes__each_verifies),
-		TAG_TEST(check__any_bit_changed__false),
-		TAG_TEST(check__left_out_repeated_or_reflected__false),
-	};
-
-	return cmocka_run_group_tests_name("msg_tag", tests, NULL, NULL);
-}
+TEST_EACH(setup, teardown)

@@ -42,7 +42,9 @@ static int scripted(void *arg, uint8_t *buf, size_t n)
 	return 0;
 }
 
-static void reserve__free_number__once(void **state)
+#define PSN_TEST(f) TEST_WITH(f, set_up, tear_down)
+
+PSN_TEST(reserve__free_number__once)
 {
 	static const uint32_t numbers[] = { 0, 1, 63, 64, 0x123456, PSN_MASK };
 	struct psn_registry *r = *state;
@@ -54,7 +56,7 @@ static void reserve__free_number__once(void **state)
 	}
 }
 
-static void reserve__more_than_24_bits__refused(void **state)
+PSN_TEST(reserve__more_than_24_bits__refused)
 {
 	static const uint32_t numbers[] = { PSN_COUNT, PSN_COUNT + 1, 0x80000000, UINT32_MAX };
 	struct psn_registry *r = *state;
@@ -65,7 +67,7 @@ static void reserve__more_than_24_bits__refused(void **state)
 	assert_true(psn_reserve(r, 0));
 }
 
-static void release__taken_number__free_again_neighbours_not(void **state)
+PSN_TEST(release__taken_number__free_again_neighbours_not)
 {
 	struct psn_registry *r = *state;
 
@@ -79,7 +81,7 @@ static void release__taken_number__free_again_neighbours_not(void **state)
 	assert_int_equal(psn_in_use(r), 100);
 }
 
-static void draw__repeated_values__skips_the_taken(void **state)
+PSN_TEST(draw__repeated_values__skips_the_taken)
 {
 	static const uint32_t values[] = { 5, 5, 5, 0xabcdef, 5, 0xabcdef, 7 };
 	struct script s = { values, N_ELEMENTS(values), 0 };
@@ -96,7 +98,7 @@ static void draw__repeated_values__skips_the_taken(void **state)
 	assert_int_equal(psn_in_use(r), 3);
 }
 
-static void draw__only_taken_ones__eagain_after_the_limit(void **state)
+PSN_TEST(draw__only_taken_ones__eagain_after_the_limit)
 {
 	static const uint32_t values[16] = { 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9 };
 	struct script s = { values, 16, 0 };
@@ -110,7 +112,7 @@ static void draw__only_taken_ones__eagain_after_the_limit(void **state)
 	assert_int_equal(psn_in_use(r), 1);
 }
 
-static void draw__last_allowed_attempt__counts(void **state)
+PSN_TEST(draw__last_allowed_attempt__counts)
 {
 	static const uint32_t values[] = { 9, 9, 10 };
 	struct script s = { values, 3, 0 };
@@ -122,7 +124,7 @@ static void draw__last_allowed_attempt__counts(void **state)
 	assert_int_equal(psn, 10);
 }
 
-static void draw__random_fails__its_error(void **state)
+PSN_TEST(draw__random_fails__its_error)
 {
 	static const uint32_t values[] = { 9 };
 	struct script s = { values, 1, 0 };
@@ -142,7 +144,7 @@ static int seeded(void *arg, uint8_t *buf, size_t n)
 }
 
 /* 10,000 draws of 24 bits collide with 95 % probability; the registry must not let them. */
-static void draw__forty_thousand__all_different(void **state)
+PSN_TEST(draw__forty_thousand__all_different)
 {
 	struct psn_registry *r = *state;
 	uint8_t *seen = calloc(PSN_COUNT, 1);
@@ -160,7 +162,7 @@ static void draw__forty_thousand__all_different(void **state)
 	free(seen);
 }
 
-static void all_numbers__reserved_and_released__count_exact(void **state)
+PSN_TEST(all_numbers__reserved_and_released__count_exact)
 {
 	struct psn_registry *r = *state;
 	static const uint32_t one[] = { 42 };
@@ -199,7 +201,7 @@ static void *claim_all(void *arg)
 	return NULL;
 }
 
-static void reserve__many_threads_at_once__disjoint_sets(void **state)
+PSN_TEST(reserve__many_threads_at_once__disjoint_sets)
 {
 	struct claim claims[THREADS];
 	pthread_t threads[THREADS];
@@ -227,29 +229,7 @@ static void reserve__many_threads_at_once__disjoint_sets(void **state)
 	free(owners);
 }
 
-static void free__null__nothing(void **state)
+TEST(free__null__nothing)
 {
-	(void)state;
 	psn_registry_free(NULL);
-}
-
-#define PSN_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PSN_TEST(reserve__free_number__once),
-		PSN_TEST(reserve__more_than_24_bits__refused),
-		PSN_TEST(release__taken_number__free_again_neighbours_not),
-		PSN_TEST(draw__repeated_values__skips_the_taken),
-		PSN_TEST(draw__only_taken_ones__eagain_after_the_limit),
-		PSN_TEST(draw__last_allowed_attempt__counts),
-		PSN_TEST(draw__random_fails__its_error),
-		PSN_TEST(draw__forty_thousand__all_different),
-		PSN_TEST(all_numbers__reserved_and_released__count_exact),
-		PSN_TEST(reserve__many_threads_at_once__disjoint_sets),
-		cmocka_unit_test(free__null__nothing),
-	};
-
-	return cmocka_run_group_tests_name("psn", tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 #define MOST 1000u
 
-static void record__each_kind__read_back(void **state)
+TEST(record__each_kind__read_back)
 {
 	static const struct record all[] = {
 		{ RECORD_MESSAGES, 1, 0 }, { RECORD_MESSAGES, MOST, 0 }, { RECORD_MESSAGES, 0, 0 },
@@ -16,7 +16,6 @@ static void record__each_kind__read_back(void **state)
 		{ RECORD_PROOF, 52, 0 }, { RECORD_REJECT, 8, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(all); i++) {
 		uint8_t bytes[RECORD_HEADER_BYTES];
 		struct record r;
@@ -30,18 +29,17 @@ static void record__each_kind__read_back(void **state)
 	}
 }
 
-static void record__layout__as_the_protocol_says(void **state)
+TEST(record__layout__as_the_protocol_says)
 {
 	static const uint8_t expected[RECORD_HEADER_BYTES] = { 0, 1, 2, 3, 1, 0, 0, 0, 0, 0, 0, 0 };
 	const struct record r = { RECORD_MESSAGES, 0x010203, 0 };
 	uint8_t bytes[RECORD_HEADER_BYTES];
 
-	(void)state;
 	record_encode(&r, bytes);
 	assert_memory_equal(bytes, expected, sizeof(bytes));
 }
 
-static void record__fields_that_are_not_allowed__refused(void **state)
+TEST(record__fields_that_are_not_allowed__refused)
 {
 	static const struct { unsigned at; uint8_t value; } bad[] = {
 		{ 0, 1 }, { 2, 4 }, { 4, 0 }, { 4, 6 }, { 4, 0xff }, { 5, 1 }, { 6, 1 }, { 7, 0x80 }, { 8, 1 }, { 11, 0xff },
@@ -49,7 +47,6 @@ static void record__fields_that_are_not_allowed__refused(void **state)
 	uint8_t good[RECORD_HEADER_BYTES], bytes[RECORD_HEADER_BYTES];
 	struct record r;
 
-	(void)state;
 	record_encode(&(struct record){ RECORD_MESSAGES, MOST, 0 }, good);
 	assert_int_equal(record_decode(good, MOST, &r), 0);
 	assert_int_equal(record_decode(good, MOST - 1, &r), -EPROTO);
@@ -61,15 +58,4 @@ static void record__fields_that_are_not_allowed__refused(void **state)
 	record_encode(&(struct record){ RECORD_BYE, 0, 0 }, bytes);
 	bytes[3] = 1;
 	assert_int_equal(record_decode(bytes, MOST, &r), -EPROTO);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(record__each_kind__read_back),
-		cmocka_unit_test(record__layout__as_the_protocol_says),
-		cmocka_unit_test(record__fields_that_are_not_allowed__refused),
-	};
-
-	return cmocka_run_group_tests_name("record", tests, NULL, NULL);
 }

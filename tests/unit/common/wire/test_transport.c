@@ -6,13 +6,12 @@
 
 #include "common/wire/transport.h"
 
-static void parse__lists__a_bit_for_each(void **state)
+TEST(parse__lists__a_bit_for_each)
 {
 	static const struct { const char *text; uint32_t mask; } good[] = {
 		{ "rdma", 1 }, { "tcp", 2 }, { "tls", 4 }, { "tcp,tls", 6 }, { "tls,rdma,tcp", TRANSPORTS_ALL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(good); i++) {
 		uint32_t mask = 0;
 		char err[128];
@@ -22,11 +21,10 @@ static void parse__lists__a_bit_for_each(void **state)
 	}
 }
 
-static void parse__not_a_list__one_line_with_what_is_allowed(void **state)
+TEST(parse__not_a_list__one_line_with_what_is_allowed)
 {
 	static const char *const bad[] = { "", ",", "rdma,", ",tcp", "udp", "rdma,tcp,rdma", "RDMA", "rdm", "rdmatcp", "tcp tls" };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		uint32_t mask = 77;
 		char err[256] = "";
@@ -37,14 +35,4 @@ static void parse__not_a_list__one_line_with_what_is_allowed(void **state)
 		assert_non_null(strstr(err, "allowed: rdma, tcp and tls"));
 		assert_null(strchr(err, '\n'));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parse__lists__a_bit_for_each),
-		cmocka_unit_test(parse__not_a_list__one_line_with_what_is_allowed),
-	};
-
-	return cmocka_run_group_tests_name("transport", tests, NULL, NULL);
 }

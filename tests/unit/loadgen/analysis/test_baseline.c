@@ -76,7 +76,7 @@ static void set_throughput(json_t *run, size_t k, double per_s)
 
 /* --- comparing --- */
 
-static void compare__the_same_run__no_regression(void **state)
+TEST_WITH(compare__the_same_run__no_regression, make, drop)
 {
 	json_t *o = compare(*state, 0.05);
 	const json_t *r = row(o, 100, "throughput_msgs_per_s");
@@ -97,7 +97,7 @@ static void compare__the_same_run__no_regression(void **state)
 	json_decref(o);
 }
 
-static void compare__metric_neither_has__no_row(void **state)
+TEST_WITH(compare__metric_neither_has__no_row, make, drop)
 {
 	json_t *o = compare(*state, 0.05);
 
@@ -105,7 +105,7 @@ static void compare__metric_neither_has__no_row(void **state)
 	json_decref(o);
 }
 
-static void compare__less_throughput__regression(void **state)
+TEST_WITH(compare__less_throughput__regression, make, drop)
 {
 	struct pair *p = *state;
 	json_t *o;
@@ -119,7 +119,7 @@ static void compare__less_throughput__regression(void **state)
 	json_decref(o);
 }
 
-static void compare__more_throughput__improvement(void **state)
+TEST_WITH(compare__more_throughput__improvement, make, drop)
 {
 	struct pair *p = *state;
 	json_t *o;
@@ -131,7 +131,7 @@ static void compare__more_throughput__improvement(void **state)
 	json_decref(o);
 }
 
-static void compare__apart_but_little__same(void **state)
+TEST_WITH(compare__apart_but_little__same, make, drop)
 {
 	struct pair *p = *state;
 	json_t *o;
@@ -145,7 +145,7 @@ static void compare__apart_but_little__same(void **state)
 	json_decref(o);
 }
 
-static void compare__nothing_came_through__regression(void **state)
+TEST_WITH(compare__nothing_came_through__regression, make, drop)
 {
 	struct pair *p = *state;
 	json_t *o;
@@ -158,7 +158,7 @@ static void compare__nothing_came_through__regression(void **state)
 	json_decref(o);
 }
 
-static void compare__baseline_of_zero__unknown(void **state)
+TEST_WITH(compare__baseline_of_zero__unknown, make, drop)
 {
 	struct pair *p = *state;
 	json_t *o;
@@ -170,7 +170,7 @@ static void compare__baseline_of_zero__unknown(void **state)
 	json_decref(o);
 }
 
-static void compare__too_few_intervals__unknown(void **state)
+TEST_WITH(compare__too_few_intervals__unknown, make, drop)
 {
 	struct pair *p = *state;
 	json_t *o;
@@ -183,7 +183,7 @@ static void compare__too_few_intervals__unknown(void **state)
 	json_decref(o);
 }
 
-static void compare__null_percentile__unknown(void **state)
+TEST_WITH(compare__null_percentile__unknown, make, drop)
 {
 	struct pair *p = *state;
 	json_t *o;
@@ -195,7 +195,7 @@ static void compare__null_percentile__unknown(void **state)
 	json_decref(o);
 }
 
-static void compare__step_in_one_only__missing_in_the_other(void **state)
+TEST_WITH(compare__step_in_one_only__missing_in_the_other, make, drop)
 {
 	struct pair *p = *state;
 	json_t *o, *missing;
@@ -214,7 +214,7 @@ static void compare__step_in_one_only__missing_in_the_other(void **state)
 	json_decref(o);
 }
 
-static void compare__clients_not_held__regression(void **state)
+TEST_WITH(compare__clients_not_held__regression, make, drop)
 {
 	struct pair *p = *state;
 	json_t *o;
@@ -229,7 +229,7 @@ static void compare__clients_not_held__regression(void **state)
 	json_decref(o);
 }
 
-static void compare__server_cpu__per_message(void **state)
+TEST_WITH(compare__server_cpu__per_message, make, drop)
 {
 	json_t *o = compare(*state, 0.05);
 
@@ -244,7 +244,7 @@ static void add_repetitions(json_t *run, double a, double b)
 	analysis_run_add(run, 100, b);
 }
 
-static void compare__three_repetitions__their_mean_and_spread(void **state)
+TEST_WITH(compare__three_repetitions__their_mean_and_spread, make, drop)
 {
 	struct pair *p = *state;
 	const json_t *r;
@@ -265,7 +265,7 @@ static void compare__three_repetitions__their_mean_and_spread(void **state)
 	json_decref(o);
 }
 
-static void compare__two_repetitions__both_intervals_together(void **state)
+TEST_WITH(compare__two_repetitions__both_intervals_together, make, drop)
 {
 	struct pair *p = *state;
 	const json_t *r;
@@ -280,7 +280,7 @@ static void compare__two_repetitions__both_intervals_together(void **state)
 	json_decref(o);
 }
 
-static void compare__older_run_without_sizes__matched_by_clients(void **state)
+TEST_WITH(compare__older_run_without_sizes__matched_by_clients, make, drop)
 {
 	struct pair *p = *state;
 	json_t *o;
@@ -322,7 +322,7 @@ static void set_percentiles(json_t *run, const struct hist *h)
 	analysis_run_set(step, "response_ns.p99", json_integer((json_int_t)hist_percentile(h, 99)));
 }
 
-static void compare__slower_by_the_histograms__regression(void **state)
+TEST_WITH(compare__slower_by_the_histograms__regression, make, drop)
 {
 	struct pair *p = *state;
 	struct hist *fast = hist_of(100000), *slow = hist_of(150000);
@@ -344,7 +344,7 @@ static void compare__slower_by_the_histograms__regression(void **state)
 	hist_free(slow);
 }
 
-static void compare__histogram_of_something_else__unknown(void **state)
+TEST_WITH(compare__histogram_of_something_else__unknown, make, drop)
 {
 	struct pair *p = *state;
 	struct hist *h = hist_of(100000);
@@ -361,7 +361,7 @@ static void compare__histogram_of_something_else__unknown(void **state)
 
 /* --- what keeps them apart --- */
 
-static void differences__none__empty(void **state)
+TEST_WITH(differences__none__empty, make, drop)
 {
 	struct pair *p = *state;
 	json_t *a = baseline_differences(p->base, p->run);
@@ -381,7 +381,7 @@ static void assert_difference(const struct pair *p, const char *field)
 	json_decref(a);
 }
 
-static void differences__another_value__named(void **state)
+TEST_WITH(differences__another_value__named, make, drop)
 {
 	struct pair *p = *state;
 
@@ -395,7 +395,7 @@ static void differences__another_value__named(void **state)
 	assert_difference(p, "config.inflight");
 }
 
-static void differences__memory__by_more_than_a_tenth(void **state)
+TEST_WITH(differences__memory__by_more_than_a_tenth, make, drop)
 {
 	struct pair *p = *state;
 	json_t *a;
@@ -408,7 +408,7 @@ static void differences__memory__by_more_than_a_tenth(void **state)
 	assert_difference(p, "environment.server.memory_bytes");
 }
 
-static void differences__server_elsewhere__named_but_not_where(void **state)
+TEST_WITH(differences__server_elsewhere__named_but_not_where, make, drop)
 {
 	struct pair *p = *state;
 	json_t *a;
@@ -421,7 +421,7 @@ static void differences__server_elsewhere__named_but_not_where(void **state)
 	json_decref(a);
 }
 
-static void differences__one_does_not_say__none(void **state)
+TEST_WITH(differences__one_does_not_say__none, make, drop)
 {
 	struct pair *p = *state;
 	json_t *a;
@@ -433,7 +433,7 @@ static void differences__one_does_not_say__none(void **state)
 	json_decref(a);
 }
 
-static void differences__rails__named(void **state)
+TEST_WITH(differences__rails__named, make, drop)
 {
 	struct pair *p = *state;
 
@@ -473,13 +473,12 @@ static json_t *compare_rounds(const double *base_per_s, const double *run_per_s,
 static const double machine_that_changes[] = { 1000, 3000, 500, 2000, 800 };
 
 /* The figures of both sides overlap widely; their ratios do not. */
-static void rounds__better_in_each__improvement_with_the_range_of_ratios(void **state)
+TEST(rounds__better_in_each__improvement_with_the_range_of_ratios)
 {
 	static const double run[] = { 1200, 3300, 600, 2600, 960 };
 	json_t *o = compare_rounds(machine_that_changes, run, 5);
 	const json_t *r = row(o, 10, "throughput_msgs_per_s");
 
-	(void)state;
 	assert_verdict(o, 10, "throughput_msgs_per_s", "improvement");
 	assert_float_equal(json_number_at(r, "base.value"), 1000, 1e-9);
 	assert_float_equal(json_number_at(r, "base.low"), 500, 1e-9);
@@ -494,23 +493,21 @@ static void rounds__better_in_each__improvement_with_the_range_of_ratios(void **
 	json_decref(o);
 }
 
-static void rounds__one_the_other_way__same(void **state)
+TEST(rounds__one_the_other_way__same)
 {
 	static const double run[] = { 1200, 3300, 600, 1900, 960 };
 	json_t *o = compare_rounds(machine_that_changes, run, 5);
 
-	(void)state;
 	assert_verdict(o, 10, "throughput_msgs_per_s", "same");
 	assert_true(json_is_false(json_at(o, "regression")));
 	json_decref(o);
 }
 
-static void rounds__worse_in_each_by_little__same(void **state)
+TEST(rounds__worse_in_each_by_little__same)
 {
 	static const double run[] = { 970, 2900, 490, 1950, 760 }, worse[] = { 900, 2800, 440, 1900, 700 };
 	json_t *o = compare_rounds(machine_that_changes, run, 5);
 
-	(void)state;
 	assert_verdict(o, 10, "throughput_msgs_per_s", "same");
 	json_decref(o);
 	o = compare_rounds(machine_that_changes, worse, 5);
@@ -518,48 +515,12 @@ static void rounds__worse_in_each_by_little__same(void **state)
 	json_decref(o);
 }
 
-static void rounds__fewer_than_five__unknown(void **state)
+TEST(rounds__fewer_than_five__unknown)
 {
 	static const double run[] = { 2000, 6000, 1000, 4000 };
 	json_t *o = compare_rounds(machine_that_changes, run, 4);
 
-	(void)state;
 	assert_verdict(o, 10, "throughput_msgs_per_s", "unknown");
 	assert_float_equal(json_number_at(row(o, 10, "throughput_msgs_per_s"), "round_ratio.value"), 2, 1e-9);
 	json_decref(o);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(compare__the_same_run__no_regression, make, drop),
-		cmocka_unit_test_setup_teardown(compare__metric_neither_has__no_row, make, drop),
-		cmocka_unit_test_setup_teardown(compare__less_throughput__regression, make, drop),
-		cmocka_unit_test_setup_teardown(compare__more_throughput__improvement, make, drop),
-		cmocka_unit_test_setup_teardown(compare__apart_but_little__same, make, drop),
-		cmocka_unit_test_setup_teardown(compare__nothing_came_through__regression, make, drop),
-		cmocka_unit_test_setup_teardown(compare__baseline_of_zero__unknown, make, drop),
-		cmocka_unit_test_setup_teardown(compare__too_few_intervals__unknown, make, drop),
-		cmocka_unit_test_setup_teardown(compare__null_percentile__unknown, make, drop),
-		cmocka_unit_test_setup_teardown(compare__step_in_one_only__missing_in_the_other, make, drop),
-		cmocka_unit_test_setup_teardown(compare__clients_not_held__regression, make, drop),
-		cmocka_unit_test_setup_teardown(compare__server_cpu__per_message, make, drop),
-		cmocka_unit_test_setup_teardown(compare__three_repetitions__their_mean_and_spread, make, drop),
-		cmocka_unit_test_setup_teardown(compare__two_repetitions__both_intervals_together, make, drop),
-		cmocka_unit_test_setup_teardown(compare__older_run_without_sizes__matched_by_clients, make, drop),
-		cmocka_unit_test_setup_teardown(compare__slower_by_the_histograms__regression, make, drop),
-		cmocka_unit_test_setup_teardown(compare__histogram_of_something_else__unknown, make, drop),
-		cmocka_unit_test_setup_teardown(differences__none__empty, make, drop),
-		cmocka_unit_test_setup_teardown(differences__another_value__named, make, drop),
-		cmocka_unit_test_setup_teardown(differences__memory__by_more_than_a_tenth, make, drop),
-		cmocka_unit_test_setup_teardown(differences__server_elsewhere__named_but_not_where, make, drop),
-		cmocka_unit_test_setup_teardown(differences__one_does_not_say__none, make, drop),
-		cmocka_unit_test_setup_teardown(differences__rails__named, make, drop),
-		cmocka_unit_test(rounds__better_in_each__improvement_with_the_range_of_ratios),
-		cmocka_unit_test(rounds__one_the_other_way__same),
-		cmocka_unit_test(rounds__worse_in_each_by_little__same),
-		cmocka_unit_test(rounds__fewer_than_five__unknown),
-	};
-
-	return cmocka_run_group_tests_name("analysis_baseline", tests, NULL, NULL);
 }

@@ -39,11 +39,10 @@ static void probe(json_t *step, const char *purpose)
 	json_object_set_new(step, "probe", json_pack("{s:s}", "purpose", purpose));
 }
 
-static void knee_points__repetitions__their_medians_in_rising_order(void **state)
+TEST(knee_points__repetitions__their_medians_in_rising_order)
 {
 	struct knee_point p[CURVE_POINTS_MAX];
 
-	(void)state;
 	add(100, 64, 900, 3e6);
 	add(10, 64, 300, 1e6);
 	add(10, 64, 100, 5e6);
@@ -56,11 +55,10 @@ static void knee_points__repetitions__their_medians_in_rising_order(void **state
 	assert_true(p[1].clients == 100 && p[1].throughput == 900);
 }
 
-static void knee_points__of_a_search__doublings_alone(void **state)
+TEST(knee_points__of_a_search__doublings_alone)
 {
 	struct knee_point p[CURVE_POINTS_MAX];
 
-	(void)state;
 	probe(add(10, 64, 100, 1e6), "double");
 	probe(add(20, 64, 200, 1e6), "double");
 	probe(add(15, 64, 1, 1e6), "bisect");
@@ -70,23 +68,21 @@ static void knee_points__of_a_search__doublings_alone(void **state)
 	assert_true(p[1].clients == 20 && p[1].throughput == 300);
 }
 
-static void knee_points__close_together__thinned_out(void **state)
+TEST(knee_points__close_together__thinned_out)
 {
 	struct knee_point p[CURVE_POINTS_MAX];
 
-	(void)state;
 	for (int n = 10; n <= 20; n++)
 		add(n, 64, n, 1e6);
 	assert_int_equal(curve_knee_points(steps, p), 2);
 	assert_true(p[0].clients == 10 && p[1].clients == 15);
 }
 
-static void points__damaged_steps__left_out(void **state)
+TEST(points__damaged_steps__left_out)
 {
 	struct knee_point p[CURVE_POINTS_MAX];
 	struct usl_point u[CURVE_POINTS_MAX];
 
-	(void)state;
 	json_array_append_new(steps, json_null());
 	json_array_append_new(steps, json_string("step"));
 	json_array_append_new(steps, json_pack("{s:s, s:s}", "target_clients", "many", "throughput_msgs_per_s", "fast"));
@@ -102,11 +98,10 @@ static void points__damaged_steps__left_out(void **state)
 	assert_in_range(curve_knee_points(steps, p), 1, CURVE_POINTS_MAX);
 }
 
-static void knee_json__between_the_number_before_and_beyond(void **state)
+TEST(knee_json__between_the_number_before_and_beyond)
 {
 	json_t *o;
 
-	(void)state;
 	add(10, 64, 1000, 1e6);
 	add(20, 64, 2000, 1e6);
 	add(40, 64, 2050, 1e6);
@@ -122,11 +117,10 @@ static void knee_json__between_the_number_before_and_beyond(void **state)
 	json_decref(o);
 }
 
-static void knee_json__none_yet__at_least_the_most(void **state)
+TEST(knee_json__none_yet__at_least_the_most)
 {
 	json_t *o;
 
-	(void)state;
 	add(10, 64, 1000, 1e6);
 	add(20, 64, 2000, 1e6);
 	o = curve_knee_json(steps);
@@ -137,11 +131,10 @@ static void knee_json__none_yet__at_least_the_most(void **state)
 	json_decref(o);
 }
 
-static void usl_json__exact_curve__parameters_and_peak(void **state)
+TEST(usl_json__exact_curve__parameters_and_peak)
 {
 	json_t *o;
 
-	(void)state;
 	for (int n = 1; n <= 256; n *= 2)
 		add(n, 64, 1000. * n / (1 + 0.02 * (n - 1) + 0.0005 * n * (n - 1)), 1e6);
 	o = curve_usl_json(steps);
@@ -154,11 +147,10 @@ static void usl_json__exact_curve__parameters_and_peak(void **state)
 	json_decref(o);
 }
 
-static void usl_json__few_points__says_so(void **state)
+TEST(usl_json__few_points__says_so)
 {
 	json_t *o;
 
-	(void)state;
 	add(10, 64, 1000, 1e6);
 	o = curve_usl_json(steps);
 	assert_string_equal(json_text_at(o, "status"), "few_points");
@@ -166,20 +158,4 @@ static void usl_json__few_points__says_so(void **state)
 	json_decref(o);
 }
 
-#define CURVE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CURVE_TEST(knee_points__repetitions__their_medians_in_rising_order),
-		CURVE_TEST(knee_points__of_a_search__doublings_alone),
-		CURVE_TEST(knee_points__close_together__thinned_out),
-		CURVE_TEST(points__damaged_steps__left_out),
-		CURVE_TEST(knee_json__between_the_number_before_and_beyond),
-		CURVE_TEST(knee_json__none_yet__at_least_the_most),
-		CURVE_TEST(usl_json__exact_curve__parameters_and_peak),
-		CURVE_TEST(usl_json__few_points__says_so),
-	};
-
-	return cmocka_run_group_tests_name("analysis_curve", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

@@ -90,22 +90,20 @@ static json_t *small_run(void)
 	return run;
 }
 
-static void damaged__each_value_of_a_run_of_its_own_server__survives(void **state)
+TEST(damaged__each_value_of_a_run_of_its_own_server__survives)
 {
 	json_t *good = small_run(), *run = json_deep_copy(good);
 
-	(void)state;
 	assert_true(spoil(good, run, run) > 200);
 	assert_true(json_equal(good, run));
 	json_decref(run);
 	json_decref(good);
 }
 
-static void damaged__each_value_of_a_run_with_capacity__survives(void **state)
+TEST(damaged__each_value_of_a_run_with_capacity__survives)
 {
 	json_t *good = small_run(), *run;
 
-	(void)state;
 	analysis_run_set(good, "config.server", json_string("10.0.0.1"));
 	analysis_run_set(good, "config.phased", json_true());
 	analysis_run_set(good, "analysis.capacity.slo_capacity.clients", json_integer(80));
@@ -118,11 +116,10 @@ static void damaged__each_value_of_a_run_with_capacity__survives(void **state)
 	json_decref(good);
 }
 
-static void damaged__no_run_at_all__survives(void **state)
+TEST(damaged__no_run_at_all__survives)
 {
 	json_t *good = small_run();
 
-	(void)state;
 	for (size_t k = 0; k < N_ELEMENTS(bad_values); k++) {
 		json_t *run = bad(k);
 
@@ -132,11 +129,10 @@ static void damaged__no_run_at_all__survives(void **state)
 	json_decref(good);
 }
 
-static void damaged__thousands_of_steps__survives(void **state)
+TEST(damaged__thousands_of_steps__survives)
 {
 	json_t *run = small_run(), *good = small_run();
 
-	(void)state;
 	for (int i = 0; i < 3000; i++)
 		json_array_append_new(json_object_get(run, "steps"), json_pack("{s:i, s:i, s:i, s:f}", "target_clients",
 			i + 1, "connected_held", i + 1, "message_bytes", 64, "measured_s", 1.0));
@@ -146,27 +142,13 @@ static void damaged__thousands_of_steps__survives(void **state)
 	json_decref(good);
 }
 
-static void damaged__thousands_of_repetitions__survives(void **state)
+TEST(damaged__thousands_of_repetitions__survives)
 {
 	json_t *run = small_run(), *good = small_run();
 
-	(void)state;
 	for (int i = 0; i < 3000; i++)
 		json_array_append(json_object_get(run, "steps"), analysis_run_step(good, 2));
 	assert_survives(good, run);
 	json_decref(run);
 	json_decref(good);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(damaged__each_value_of_a_run_of_its_own_server__survives),
-		cmocka_unit_test(damaged__each_value_of_a_run_with_capacity__survives),
-		cmocka_unit_test(damaged__no_run_at_all__survives),
-		cmocka_unit_test(damaged__thousands_of_steps__survives),
-		cmocka_unit_test(damaged__thousands_of_repetitions__survives),
-	};
-
-	return cmocka_run_group_tests_name("analysis_damaged", tests, NULL, NULL);
 }

@@ -28,11 +28,10 @@ static void assert_no_knee(struct knee k, enum knee_reason reason)
 	assert_true(isnan(k.clients) && isnan(k.beyond));
 }
 
-static void find__grows_to_the_end__none(void **state)
+TEST(find__grows_to_the_end__none)
 {
 	struct knee_point p[20];
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(p); i++) {
 		double n = exp2((double)i);
 
@@ -43,12 +42,11 @@ static void find__grows_to_the_end__none(void **state)
 }
 
 /* N / (1 + (N - 1) / 10): from 32 to 64 clients 1.123 times as much, from 64 to 128 1.066 times. */
-static void find__saturates__where_growth_ends(void **state)
+TEST(find__saturates__where_growth_ends)
 {
 	struct knee_point p[12];
 	size_t expected = 0;
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(p); i++) {
 		double n = exp2((double)i);
 
@@ -60,83 +58,57 @@ static void find__saturates__where_growth_ends(void **state)
 	assert_knee(knee_of(p, N_ELEMENTS(p)), KNEE_THROUGHPUT, 64, 128);
 }
 
-static void find__falls_from_the_start__the_first_number(void **state)
+TEST(find__falls_from_the_start__the_first_number)
 {
-	(void)state;
 	assert_knee(KNEE_OF({ 10, 100, 1 }, { 20, 50, 1 }, { 40, 25, 1 }), KNEE_THROUGHPUT, 10, 20);
 	assert_knee(KNEE_OF({ 10, 0, 1 }, { 20, 0, 1 }), KNEE_THROUGHPUT, 10, 20);
 }
 
-static void find__falls_after_rising__the_last_before(void **state)
+TEST(find__falls_after_rising__the_last_before)
 {
-	(void)state;
 	assert_knee(KNEE_OF({ 10, 100, 1 }, { 20, 190, 1 }, { 40, 150, 1 }, { 80, 900, 1 }), KNEE_THROUGHPUT, 20, 40);
 }
 
-static void find__growth_at_the_limit__goes_on(void **state)
+TEST(find__growth_at_the_limit__goes_on)
 {
-	(void)state;
 	assert_no_knee(KNEE_OF({ 1, 100, 1 }, { 2, 110, 1 }, { 4, 121, 1 }, { 8, 133.1, 1 }), KNEE_NONE);
 	assert_knee(KNEE_OF({ 1, 100, 1 }, { 2, 109.9, 1 }), KNEE_THROUGHPUT, 1, 2);
 }
 
 /* Ten times the clients are 3.32 doublings, which must bring 1.1^3.32 = 1.373; half as many again, 1.057. */
-static void find__uneven_spacing__growth_is_scaled(void **state)
+TEST(find__uneven_spacing__growth_is_scaled)
 {
-	(void)state;
 	assert_no_knee(KNEE_OF({ 10, 100, 1 }, { 100, 137.5, 1 }), KNEE_NONE);
 	assert_knee(KNEE_OF({ 10, 100, 1 }, { 100, 137, 1 }), KNEE_THROUGHPUT, 10, 100);
 	assert_no_knee(KNEE_OF({ 10, 100, 1 }, { 15, 105.8, 1 }), KNEE_NONE);
 	assert_knee(KNEE_OF({ 10, 100, 1 }, { 15, 105.6, 1 }), KNEE_THROUGHPUT, 10, 15);
 }
 
-static void find__p99_more_than_twice_the_first__p99(void **state)
+TEST(find__p99_more_than_twice_the_first__p99)
 {
-	(void)state;
 	assert_knee(KNEE_OF({ 1, 1, 100 }, { 2, 2, 150 }, { 4, 4, 200 }, { 8, 8, 201 }), KNEE_P99, 4, 8);
 	assert_no_knee(KNEE_OF({ 1, 1, 100 }, { 2, 2, 200 }, { 4, 4, 199 }), KNEE_NONE);
 	/* Throughput is named first where both happen at once. */
 	assert_knee(KNEE_OF({ 1, 1, 100 }, { 2, 1, 300 }), KNEE_THROUGHPUT, 1, 2);
 }
 
-static void find__p99_not_known__of_the_first_where_it_is(void **state)
+TEST(find__p99_not_known__of_the_first_where_it_is)
 {
-	(void)state;
 	assert_knee(KNEE_OF({ 1, 1, NAN }, { 2, 2, 100 }, { 4, 4, NAN }, { 8, 8, 201 }), KNEE_P99, 4, 8);
 	assert_no_knee(KNEE_OF({ 1, 1, 0 }, { 2, 2, 100 }, { 4, 4, 199 }), KNEE_NONE);
 }
 
-static void find__points_that_say_nothing__left_out(void **state)
+TEST(find__points_that_say_nothing__left_out)
 {
-	(void)state;
 	assert_knee(KNEE_OF({ NAN, 1, 1 }, { -5, 1, 1 }, { 0, 1, 1 }, { 10, 100, 1 }, { 20, NAN, 900 }, { 20, -1, 1 },
 			    { 40, INFINITY, 1 }, { 40, 110, 1 }, { INFINITY, 1, 1 }), KNEE_THROUGHPUT, 10, 40);
 	/* Not in rising order, or twice the same number. */
 	assert_no_knee(KNEE_OF({ 10, 100, 1 }, { 10, 50, 1 }, { 5, 1, 1 }, { 20, 200, 1 }), KNEE_NONE);
 }
 
-static void find__fewer_than_two_points__few_points(void **state)
+TEST(find__fewer_than_two_points__few_points)
 {
-	(void)state;
 	assert_no_knee(knee_of(NULL, 0), KNEE_FEW_POINTS);
 	assert_no_knee(KNEE_OF({ 10, 100, 1 }), KNEE_FEW_POINTS);
 	assert_no_knee(KNEE_OF({ 10, 100, 1 }, { 20, NAN, 1 }), KNEE_FEW_POINTS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(find__grows_to_the_end__none),
-		cmocka_unit_test(find__saturates__where_growth_ends),
-		cmocka_unit_test(find__falls_from_the_start__the_first_number),
-		cmocka_unit_test(find__falls_after_rising__the_last_before),
-		cmocka_unit_test(find__growth_at_the_limit__goes_on),
-		cmocka_unit_test(find__uneven_spacing__growth_is_scaled),
-		cmocka_unit_test(find__p99_more_than_twice_the_first__p99),
-		cmocka_unit_test(find__p99_not_known__of_the_first_where_it_is),
-		cmocka_unit_test(find__points_that_say_nothing__left_out),
-		cmocka_unit_test(find__fewer_than_two_points__few_points),
-	};
-
-	return cmocka_run_group_tests_name("analysis_knee", tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static void set_foreign_server(json_t *run)
 		analysis_run_set(analysis_run_step(run, i), "validity", json_array());
 }
 
-static void limits__queue_pairs_of_a_shared_device__of_both_ends(void **state)
+TEST_WITH(limits__queue_pairs_of_a_shared_device__of_both_ends, make, drop)
 {
 	json_t *all, *l = limit(*state, "max_qp", "both", &all);
 
@@ -63,7 +63,7 @@ static void limits__queue_pairs_of_a_shared_device__of_both_ends(void **state)
 	json_decref(all);
 }
 
-static void limits__machines_apart__each_its_own(void **state)
+TEST_WITH(limits__machines_apart__each_its_own, make, drop)
 {
 	json_t *all, *l;
 
@@ -80,7 +80,7 @@ static void limits__machines_apart__each_its_own(void **state)
 	json_decref(all);
 }
 
-static void limits__descriptors_do_not_grow__no_projection(void **state)
+TEST_WITH(limits__descriptors_do_not_grow__no_projection, make, drop)
 {
 	json_t *all, *l = limit(*state, "nofile", "server", &all);
 
@@ -90,7 +90,7 @@ static void limits__descriptors_do_not_grow__no_projection(void **state)
 	json_decref(all);
 }
 
-static void limits__phased__a_descriptor_for_each_client(void **state)
+TEST_WITH(limits__phased__a_descriptor_for_each_client, make, drop)
 {
 	json_t *all, *l;
 
@@ -113,7 +113,7 @@ static void set_network(json_t *run, size_t k, const char *side, double used)
 	json_object_set_new(o, side, json_pack("{s:f, s:f, s:[{},{}]}", "used_ratio", used, "line_bits_per_s", 200e9, "ports"));
 }
 
-static void limits__network__the_busiest_ports_line(void **state)
+TEST_WITH(limits__network__the_busiest_ports_line, make, drop)
 {
 	json_t *all, *l;
 
@@ -137,7 +137,7 @@ static void limits__network__the_busiest_ports_line(void **state)
 	json_decref(all);
 }
 
-static void limits__growth_within_noise__no_projection(void **state)
+TEST_WITH(limits__growth_within_noise__no_projection, make, drop)
 {
 	json_t *all, *l;
 
@@ -149,7 +149,7 @@ static void limits__growth_within_noise__no_projection(void **state)
 	json_decref(all);
 }
 
-static void limits__noisy_memory__still_grows(void **state)
+TEST_WITH(limits__noisy_memory__still_grows, make, drop)
 {
 	json_t *all, *l;
 
@@ -161,7 +161,7 @@ static void limits__noisy_memory__still_grows(void **state)
 	json_decref(all);
 }
 
-static void limits__memory_that_shrank__not_known(void **state)
+TEST_WITH(limits__memory_that_shrank__not_known, make, drop)
 {
 	json_t *all, *l;
 
@@ -172,7 +172,7 @@ static void limits__memory_that_shrank__not_known(void **state)
 	json_decref(all);
 }
 
-static void limits__after_a_larger_step__not_in_the_line(void **state)
+TEST_WITH(limits__after_a_larger_step__not_in_the_line, make, drop)
 {
 	json_t *all, *l;
 
@@ -184,7 +184,7 @@ static void limits__after_a_larger_step__not_in_the_line(void **state)
 	json_decref(all);
 }
 
-static void limits__memory_of_a_shared_machine__of_both_ends(void **state)
+TEST_WITH(limits__memory_of_a_shared_machine__of_both_ends, make, drop)
 {
 	json_t *all, *l = limit(*state, "memory", "both", &all);
 
@@ -196,7 +196,7 @@ static void limits__memory_of_a_shared_machine__of_both_ends(void **state)
 	json_decref(all);
 }
 
-static void limits__unlimited_memlock__left_out(void **state)
+TEST_WITH(limits__unlimited_memlock__left_out, make, drop)
 {
 	json_t *all;
 
@@ -204,7 +204,7 @@ static void limits__unlimited_memlock__left_out(void **state)
 	json_decref(all);
 }
 
-static void limits__memlock__slab_grows_with_max_clients(void **state)
+TEST_WITH(limits__memlock__slab_grows_with_max_clients, make, drop)
 {
 	json_t *all, *l;
 
@@ -217,7 +217,7 @@ static void limits__memlock__slab_grows_with_max_clients(void **state)
 	json_decref(all);
 }
 
-static void limits__memlock_used_beyond_it__not_enforced(void **state)
+TEST_WITH(limits__memlock_used_beyond_it__not_enforced, make, drop)
 {
 	json_t *all;
 
@@ -226,7 +226,7 @@ static void limits__memlock_used_beyond_it__not_enforced(void **state)
 	json_decref(all);
 }
 
-static void limits__completion_queue__as_the_server_shares_out(void **state)
+TEST_WITH(limits__completion_queue__as_the_server_shares_out, make, drop)
 {
 	json_t *all, *l = limit(*state, "cqe", "server", &all);
 
@@ -237,7 +237,7 @@ static void limits__completion_queue__as_the_server_shares_out(void **state)
 	json_decref(all);
 }
 
-static void limits__receives_held_down__queue_does_not_grow(void **state)
+TEST_WITH(limits__receives_held_down__queue_does_not_grow, make, drop)
 {
 	json_t *all, *l;
 
@@ -248,7 +248,7 @@ static void limits__receives_held_down__queue_does_not_grow(void **state)
 	json_decref(all);
 }
 
-static void limits__max_clients__only_of_a_server_not_our_own(void **state)
+TEST_WITH(limits__max_clients__only_of_a_server_not_our_own, make, drop)
 {
 	json_t *all, *l;
 
@@ -261,7 +261,7 @@ static void limits__max_clients__only_of_a_server_not_our_own(void **state)
 	json_decref(all);
 }
 
-static void limits__ninety_per_cent__measured(void **state)
+TEST_WITH(limits__ninety_per_cent__measured, make, drop)
 {
 	json_t *all, *l;
 
@@ -272,7 +272,7 @@ static void limits__ninety_per_cent__measured(void **state)
 	json_decref(all);
 }
 
-static void limits__ports__one_for_each_connection(void **state)
+TEST_WITH(limits__ports__one_for_each_connection, make, drop)
 {
 	json_t *all, *l = limit(*state, "ports", "generator", &all);
 
@@ -282,7 +282,7 @@ static void limits__ports__one_for_each_connection(void **state)
 	json_decref(all);
 }
 
-static void limits__order__of_where_they_end_unknown_last(void **state)
+TEST_WITH(limits__order__of_where_they_end_unknown_last, make, drop)
 {
 	json_t *all = limits_analysis(*state);
 	double last = 0;
@@ -305,7 +305,7 @@ static void limits__order__of_where_they_end_unknown_last(void **state)
 	json_decref(all);
 }
 
-static void limits__more_held_than_projected__what_was_held(void **state)
+TEST_WITH(limits__more_held_than_projected__what_was_held, make, drop)
 {
 	json_t *all, *l;
 
@@ -315,44 +315,14 @@ static void limits__more_held_than_projected__what_was_held(void **state)
 	json_decref(all);
 }
 
-static void limits__nothing_there__empty(void **state)
+TEST(limits__nothing_there__empty)
 {
 	json_t *run = json_object(), *all = limits_analysis(run);
 
-	(void)state;
 	assert_int_equal(json_array_size(all), 0);
 	json_decref(all);
 	all = limits_analysis(NULL);
 	assert_int_equal(json_array_size(all), 0);
 	json_decref(all);
 	json_decref(run);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(limits__queue_pairs_of_a_shared_device__of_both_ends, make, drop),
-		cmocka_unit_test_setup_teardown(limits__machines_apart__each_its_own, make, drop),
-		cmocka_unit_test_setup_teardown(limits__descriptors_do_not_grow__no_projection, make, drop),
-		cmocka_unit_test_setup_teardown(limits__phased__a_descriptor_for_each_client, make, drop),
-		cmocka_unit_test_setup_teardown(limits__network__the_busiest_ports_line, make, drop),
-		cmocka_unit_test_setup_teardown(limits__growth_within_noise__no_projection, make, drop),
-		cmocka_unit_test_setup_teardown(limits__noisy_memory__still_grows, make, drop),
-		cmocka_unit_test_setup_teardown(limits__memory_that_shrank__not_known, make, drop),
-		cmocka_unit_test_setup_teardown(limits__after_a_larger_step__not_in_the_line, make, drop),
-		cmocka_unit_test_setup_teardown(limits__memory_of_a_shared_machine__of_both_ends, make, drop),
-		cmocka_unit_test_setup_teardown(limits__unlimited_memlock__left_out, make, drop),
-		cmocka_unit_test_setup_teardown(limits__memlock__slab_grows_with_max_clients, make, drop),
-		cmocka_unit_test_setup_teardown(limits__memlock_used_beyond_it__not_enforced, make, drop),
-		cmocka_unit_test_setup_teardown(limits__completion_queue__as_the_server_shares_out, make, drop),
-		cmocka_unit_test_setup_teardown(limits__receives_held_down__queue_does_not_grow, make, drop),
-		cmocka_unit_test_setup_teardown(limits__max_clients__only_of_a_server_not_our_own, make, drop),
-		cmocka_unit_test_setup_teardown(limits__ninety_per_cent__measured, make, drop),
-		cmocka_unit_test_setup_teardown(limits__ports__one_for_each_connection, make, drop),
-		cmocka_unit_test_setup_teardown(limits__order__of_where_they_end_unknown_last, make, drop),
-		cmocka_unit_test_setup_teardown(limits__more_held_than_projected__what_was_held, make, drop),
-		cmocka_unit_test(limits__nothing_there__empty),
-	};
-
-	return cmocka_run_group_tests_name("analysis_limits", tests, NULL, NULL);
 }

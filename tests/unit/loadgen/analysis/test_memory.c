@@ -9,11 +9,10 @@ static void add(json_t *steps, int held, json_t *rss, int pinned)
 					       "server", "rss_bytes", rss, "pinned_bytes", pinned));
 }
 
-static void analysis__points_on_a_line__its_slope(void **state)
+TEST(analysis__points_on_a_line__its_slope)
 {
 	json_t *steps = json_array(), *o;
 
-	(void)state;
 	add(steps, 10, json_integer(1000100), 5);
 	add(steps, 100, json_integer(1001000), 5);
 	add(steps, 1000, json_integer(1010000), 5);
@@ -25,11 +24,10 @@ static void analysis__points_on_a_line__its_slope(void **state)
 	json_decref(steps);
 }
 
-static void analysis__points_off_the_line__least_squares(void **state)
+TEST(analysis__points_off_the_line__least_squares)
 {
 	json_t *steps = json_array(), *o;
 
-	(void)state;
 	/* Mean held 2, mean memory 20: slope (-1 x -11 + 1 x 10) / 2. */
 	add(steps, 1, json_integer(9), 0);
 	add(steps, 2, json_integer(21), 0);
@@ -40,11 +38,10 @@ static void analysis__points_off_the_line__least_squares(void **state)
 	json_decref(steps);
 }
 
-static void analysis__fewer_than_two_numbers_of_clients__null(void **state)
+TEST(analysis__fewer_than_two_numbers_of_clients__null)
 {
 	json_t *steps = json_array(), *o;
 
-	(void)state;
 	o = memory_analysis(steps);
 	assert_true(json_is_null(o));
 	json_decref(o);
@@ -56,15 +53,4 @@ static void analysis__fewer_than_two_numbers_of_clients__null(void **state)
 	assert_true(json_is_null(o));
 	json_decref(o);
 	json_decref(steps);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(analysis__points_on_a_line__its_slope),
-		cmocka_unit_test(analysis__points_off_the_line__least_squares),
-		cmocka_unit_test(analysis__fewer_than_two_numbers_of_clients__null),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_memory", tests, NULL, NULL);
 }

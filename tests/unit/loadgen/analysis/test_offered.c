@@ -38,11 +38,10 @@ static void add(double offered, double achieved, double p99_us, const char *flag
 		"response_ns", "p50", 500 * p99_us, "p99", 1e3 * p99_us, "validity", flags));
 }
 
-static void points__repetitions_in_any_order__medians_in_rising_order(void **state)
+TEST(points__repetitions_in_any_order__medians_in_rising_order)
 {
 	struct offered_point p[OFFERED_MAX];
 
-	(void)state;
 	add(2000, 2000, 20, NULL);
 	add(1000, 1000, 10, NULL);
 	add(2000, 1990, 40, NULL);
@@ -70,11 +69,10 @@ static struct knee knee_of_steps(void)
 	return k;
 }
 
-static void knee__what_is_achieved_stops_growing__before_it(void **state)
+TEST(knee__what_is_achieved_stops_growing__before_it)
 {
 	struct knee k;
 
-	(void)state;
 	add(1000, 1000, 10, NULL);
 	add(2000, 2000, 11, NULL);
 	add(4000, 4000, 12, NULL);
@@ -86,11 +84,10 @@ static void knee__what_is_achieved_stops_growing__before_it(void **state)
 	assert_float_equal(k.beyond, 8000, 1e-9);
 }
 
-static void knee__p99_doubles__before_it(void **state)
+TEST(knee__p99_doubles__before_it)
 {
 	struct knee k;
 
-	(void)state;
 	add(1000, 1000, 10, NULL);
 	add(2000, 2000, 19, NULL);
 	add(4000, 4000, 21, NULL);
@@ -99,13 +96,12 @@ static void knee__p99_doubles__before_it(void **state)
 	assert_float_equal(k.clients, 2000, 1e-9);
 }
 
-static void knee__generator_at_its_limit__left_out(void **state)
+TEST(knee__generator_at_its_limit__left_out)
 {
 	struct offered_point p[OFFERED_MAX];
 	char text[256];
 	size_t n;
 
-	(void)state;
 	add(1000, 1000, 10, NULL);
 	add(2000, 2000, 10, NULL);
 	add(4000, 2100, 10, "generator_saturated");
@@ -115,13 +111,12 @@ static void knee__generator_at_its_limit__left_out(void **state)
 }
 
 /* y = 10 at every rate, and a line that is 5 at 1,000 and 20 at 4,000: on logarithmic axes they cross at 2,000. */
-static void crossings__between_points__where_the_lines_meet(void **state)
+TEST(crossings__between_points__where_the_lines_meet)
 {
 	const struct offered_point flat[] = { { .per_s = 1000, .p99_ns = 10 }, { .per_s = 4000, .p99_ns = 10 } };
 	const struct offered_point steep[] = { { .per_s = 1000, .p99_ns = 5 }, { .per_s = 4000, .p99_ns = 20 } };
 	struct offered_crossing at[OFFERED_CROSSINGS_MAX];
 
-	(void)state;
 	assert_int_equal(offered_crossings(flat, 2, steep, 2, at), 1);
 	assert_float_equal(at[0].per_s, 2000, 1e-6);
 	assert_false(at[0].faster_beyond);
@@ -132,7 +127,7 @@ static void crossings__between_points__where_the_lines_meet(void **state)
 }
 
 /* Rates of their own, and a point that is not known. */
-static void crossings__different_rates__only_where_both_are_known(void **state)
+TEST(crossings__different_rates__only_where_both_are_known)
 {
 	const struct offered_point base[] = { { .per_s = 1000, .p99_ns = 10 }, { .per_s = 2000, .p99_ns = NAN },
 					      { .per_s = 4000, .p99_ns = 10 }, { .per_s = 8000, .p99_ns = 100 } };
@@ -140,19 +135,17 @@ static void crossings__different_rates__only_where_both_are_known(void **state)
 					     { .per_s = 8000, .p99_ns = 20 }, { .per_s = 16000, .p99_ns = 900 } };
 	struct offered_crossing at[OFFERED_CROSSINGS_MAX];
 
-	(void)state;
 	assert_int_equal(offered_crossings(base, 4, run, 4, at), 1);
 	assert_float_equal(at[0].per_s, 4000 * pow(2, log(2) / log(10)), 1e-6);
 	assert_true(at[0].faster_beyond);
 }
 
 /* The sections on other things show the steps of one rate. */
-static void main_rate__a_sweep__the_highest_that_was_kept_up_with(void **state)
+TEST(main_rate__a_sweep__the_highest_that_was_kept_up_with)
 {
 	json_t *run = json_pack("{s:O}", "steps", steps);
 	struct points *p;
 
-	(void)state;
 	add(1000, 1000, 10, NULL);
 	assert_true(isnan(points_main_rate(steps)));
 	add(2000, 2000, 10, NULL);
@@ -166,11 +159,10 @@ static void main_rate__a_sweep__the_highest_that_was_kept_up_with(void **state)
 	json_decref(run);
 }
 
-static void json__two_rates__a_curve_with_its_knee(void **state)
+TEST(json__two_rates__a_curve_with_its_knee)
 {
 	json_t *curves;
 
-	(void)state;
 	add(1000, 1000, 10, NULL);
 	curves = offered_curves_json(steps);
 	assert_true(json_is_null(curves));
@@ -183,20 +175,4 @@ static void json__two_rates__a_curve_with_its_knee(void **state)
 	json_decref(curves);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(points__repetitions_in_any_order__medians_in_rising_order),
-		TEST(knee__what_is_achieved_stops_growing__before_it),
-		TEST(knee__p99_doubles__before_it),
-		TEST(knee__generator_at_its_limit__left_out),
-		TEST(crossings__between_points__where_the_lines_meet),
-		TEST(crossings__different_rates__only_where_both_are_known),
-		TEST(main_rate__a_sweep__the_highest_that_was_kept_up_with),
-		TEST(json__two_rates__a_curve_with_its_knee),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_offered", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

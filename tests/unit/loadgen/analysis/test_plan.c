@@ -57,7 +57,7 @@ static void set_capacity(json_t *run, const char *which, int clients, bool at_le
 	json_object_set_new(c, "at_least", json_boolean(at_least));
 }
 
-static void capacity__no_slo_and_nothing_broke__most_held_at_least(void **state)
+TEST_WITH(capacity__no_slo_and_nothing_broke__most_held_at_least, make, drop)
 {
 	json_t *plan = plan_for(*state, 0, 0, 100);
 
@@ -68,7 +68,7 @@ static void capacity__no_slo_and_nothing_broke__most_held_at_least(void **state)
 	json_decref(plan);
 }
 
-static void capacity__what_did_not_break__unless_there_is_an_slo(void **state)
+TEST_WITH(capacity__what_did_not_break__unless_there_is_an_slo, make, drop)
 {
 	json_t *plan;
 
@@ -87,7 +87,7 @@ static void capacity__what_did_not_break__unless_there_is_an_slo(void **state)
 	json_decref(plan);
 }
 
-static void capacity__beyond_what_was_held__what_was_held(void **state)
+TEST_WITH(capacity__beyond_what_was_held__what_was_held, make, drop)
 {
 	json_t *plan;
 
@@ -97,7 +97,7 @@ static void capacity__beyond_what_was_held__what_was_held(void **state)
 	json_decref(plan);
 }
 
-static void capacity__step_not_measured__does_not_count(void **state)
+TEST_WITH(capacity__step_not_measured__does_not_count, make, drop)
 {
 	json_t *plan;
 
@@ -107,7 +107,7 @@ static void capacity__step_not_measured__does_not_count(void **state)
 	json_decref(plan);
 }
 
-static void row__a_step_on_one_host__its_figures(void **state)
+TEST_WITH(row__a_step_on_one_host__its_figures, make, drop)
 {
 	json_t *plan = plan_for(*state, 0, 0, 50);
 	const json_t *row = first(plan);
@@ -133,7 +133,7 @@ static void row__a_step_on_one_host__its_figures(void **state)
 	json_decref(plan);
 }
 
-static void row__between_steps__interpolated(void **state)
+TEST_WITH(row__between_steps__interpolated, make, drop)
 {
 	json_t *plan = plan_for(*state, 0, 0, 75);
 
@@ -142,7 +142,7 @@ static void row__between_steps__interpolated(void **state)
 	json_decref(plan);
 }
 
-static void row__below_the_smallest_step__in_proportion(void **state)
+TEST_WITH(row__below_the_smallest_step__in_proportion, make, drop)
 {
 	json_t *plan = plan_for(*state, 0, 0, 5);
 
@@ -152,7 +152,7 @@ static void row__below_the_smallest_step__in_proportion(void **state)
 	json_decref(plan);
 }
 
-static void row__beyond_a_host__more_hosts_never_more_of_each(void **state)
+TEST_WITH(row__beyond_a_host__more_hosts_never_more_of_each, make, drop)
 {
 	json_t *plan = plan_for(*state, 0, 0, 1000);
 	const json_t *row = first(plan);
@@ -167,7 +167,7 @@ static void row__beyond_a_host__more_hosts_never_more_of_each(void **state)
 	json_decref(plan);
 }
 
-static void row__headroom_and_growth__more_hosts(void **state)
+TEST_WITH(row__headroom_and_growth__more_hosts, make, drop)
 {
 	json_t *plan = plan_for(*state, 0.2, 0.1, 100);
 	const json_t *row = first(plan);
@@ -183,7 +183,7 @@ static void row__headroom_and_growth__more_hosts(void **state)
 	json_decref(plan);
 }
 
-static void row__headroom_of_ninety_per_cent__a_tenth_exactly(void **state)
+TEST_WITH(row__headroom_of_ninety_per_cent__a_tenth_exactly, make, drop)
 {
 	json_t *plan = plan_for(*state, 0.9, 0, 100);
 
@@ -193,7 +193,7 @@ static void row__headroom_of_ninety_per_cent__a_tenth_exactly(void **state)
 	json_decref(plan);
 }
 
-static void row__throughput_that_fell__as_measured_there(void **state)
+TEST_WITH(row__throughput_that_fell__as_measured_there, make, drop)
 {
 	json_t *plan;
 
@@ -203,7 +203,7 @@ static void row__throughput_that_fell__as_measured_there(void **state)
 	json_decref(plan);
 }
 
-static void row__repetitions__their_median(void **state)
+TEST_WITH(row__repetitions__their_median, make, drop)
 {
 	json_t *plan;
 
@@ -214,7 +214,7 @@ static void row__repetitions__their_median(void **state)
 	json_decref(plan);
 }
 
-static void row__several_sizes__the_largest(void **state)
+TEST_WITH(row__several_sizes__the_largest, make, drop)
 {
 	json_t *plan;
 
@@ -226,7 +226,7 @@ static void row__several_sizes__the_largest(void **state)
 	json_decref(plan);
 }
 
-static void cores__hardware__no_softirqs(void **state)
+TEST_WITH(cores__hardware__no_softirqs, make, drop)
 {
 	json_t *plan;
 
@@ -236,7 +236,7 @@ static void cores__hardware__no_softirqs(void **state)
 	json_decref(plan);
 }
 
-static void cores__machines_apart__as_many_softirqs_as_the_generators(void **state)
+TEST_WITH(cores__machines_apart__as_many_softirqs_as_the_generators, make, drop)
 {
 	json_t *plan;
 
@@ -249,7 +249,7 @@ static void cores__machines_apart__as_many_softirqs_as_the_generators(void **sta
 	json_decref(plan);
 }
 
-static void cores__machine_not_that_busy__no_more_than_it_was(void **state)
+TEST_WITH(cores__machine_not_that_busy__no_more_than_it_was, make, drop)
 {
 	json_t *plan;
 
@@ -259,7 +259,7 @@ static void cores__machine_not_that_busy__no_more_than_it_was(void **state)
 	json_decref(plan);
 }
 
-static void cores__between_steps__of_the_nearest(void **state)
+TEST_WITH(cores__between_steps__of_the_nearest, make, drop)
 {
 	json_t *plan;
 
@@ -269,7 +269,7 @@ static void cores__between_steps__of_the_nearest(void **state)
 	json_decref(plan);
 }
 
-static void needs__one_number_of_clients__unknown(void **state)
+TEST_WITH(needs__one_number_of_clients__unknown, make, drop)
 {
 	json_t *plan;
 
@@ -282,7 +282,7 @@ static void needs__one_number_of_clients__unknown(void **state)
 	json_decref(plan);
 }
 
-static void needs__kernel_memory_not_known__unknown(void **state)
+TEST_WITH(needs__kernel_memory_not_known__unknown, make, drop)
 {
 	json_t *plan;
 
@@ -294,7 +294,7 @@ static void needs__kernel_memory_not_known__unknown(void **state)
 	json_decref(plan);
 }
 
-static void rows__chosen__steps_capacity_and_round_numbers(void **state)
+TEST_WITH(rows__chosen__steps_capacity_and_round_numbers, make, drop)
 {
 	static const double expected[] = { 10, 50, 80, 100, 160, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000 };
 	struct plan_options o = { 0 };
@@ -309,12 +309,11 @@ static void rows__chosen__steps_capacity_and_round_numbers(void **state)
 	json_decref(plan);
 }
 
-static void rows__nothing_measured__none(void **state)
+TEST(rows__nothing_measured__none)
 {
 	struct plan_options o = { 0 };
 	json_t *run = json_object(), *plan = plan_analysis(run, &o);
 
-	(void)state;
 	assert_non_null(plan);
 	assert_unknown(plan, "capacity_clients");
 	assert_unknown(plan, "capacity_source");
@@ -323,7 +322,7 @@ static void rows__nothing_measured__none(void **state)
 	json_decref(run);
 }
 
-static void rows__numbers_that_are_none__left_out(void **state)
+TEST_WITH(rows__numbers_that_are_none__left_out, make, drop)
 {
 	const double clients[] = { -1, 0, NAN, 7, INFINITY };
 	struct plan_options o = { .headroom = NAN, .growth = -1, .clients = clients, .n_clients = N_ELEMENTS(clients) };
@@ -332,34 +331,4 @@ static void rows__numbers_that_are_none__left_out(void **state)
 	assert_int_equal(json_array_size(json_object_get(plan, "rows")), 1);
 	assert_number(first(plan), "with_growth", 7);
 	json_decref(plan);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(capacity__no_slo_and_nothing_broke__most_held_at_least, make, drop),
-		cmocka_unit_test_setup_teardown(capacity__what_did_not_break__unless_there_is_an_slo, make, drop),
-		cmocka_unit_test_setup_teardown(capacity__beyond_what_was_held__what_was_held, make, drop),
-		cmocka_unit_test_setup_teardown(capacity__step_not_measured__does_not_count, make, drop),
-		cmocka_unit_test_setup_teardown(row__a_step_on_one_host__its_figures, make, drop),
-		cmocka_unit_test_setup_teardown(row__between_steps__interpolated, make, drop),
-		cmocka_unit_test_setup_teardown(row__below_the_smallest_step__in_proportion, make, drop),
-		cmocka_unit_test_setup_teardown(row__beyond_a_host__more_hosts_never_more_of_each, make, drop),
-		cmocka_unit_test_setup_teardown(row__headroom_and_growth__more_hosts, make, drop),
-		cmocka_unit_test_setup_teardown(row__headroom_of_ninety_per_cent__a_tenth_exactly, make, drop),
-		cmocka_unit_test_setup_teardown(row__throughput_that_fell__as_measured_there, make, drop),
-		cmocka_unit_test_setup_teardown(row__repetitions__their_median, make, drop),
-		cmocka_unit_test_setup_teardown(row__several_sizes__the_largest, make, drop),
-		cmocka_unit_test_setup_teardown(cores__hardware__no_softirqs, make, drop),
-		cmocka_unit_test_setup_teardown(cores__machines_apart__as_many_softirqs_as_the_generators, make, drop),
-		cmocka_unit_test_setup_teardown(cores__machine_not_that_busy__no_more_than_it_was, make, drop),
-		cmocka_unit_test_setup_teardown(cores__between_steps__of_the_nearest, make, drop),
-		cmocka_unit_test_setup_teardown(needs__one_number_of_clients__unknown, make, drop),
-		cmocka_unit_test_setup_teardown(needs__kernel_memory_not_known__unknown, make, drop),
-		cmocka_unit_test_setup_teardown(rows__chosen__steps_capacity_and_round_numbers, make, drop),
-		cmocka_unit_test(rows__nothing_measured__none),
-		cmocka_unit_test_setup_teardown(rows__numbers_that_are_none__left_out, make, drop),
-	};
-
-	return cmocka_run_group_tests_name("analysis_plan", tests, NULL, NULL);
 }

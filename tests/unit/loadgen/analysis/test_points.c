@@ -24,7 +24,7 @@ static struct points *points_of(const json_t *run)
 	return p;
 }
 
-static void points__steps_in_any_order__by_size_then_clients(void **state)
+TEST(points__steps_in_any_order__by_size_then_clients)
 {
 	json_t *run = run_of("[{\"target_clients\": 20, \"message_bytes\": 64}, {\"target_clients\": 5, "
 			     "\"message_bytes\": 4096},"
@@ -32,7 +32,6 @@ static void points__steps_in_any_order__by_size_then_clients(void **state)
 			     "\"message_bytes\": 64}]");
 	struct points *p = points_of(run);
 
-	(void)state;
 	assert_int_equal(p->n, 3);
 	assert_int_equal(p->n_sizes, 2);
 	assert_float_equal(p->sizes[1], 4096, 0);
@@ -48,13 +47,12 @@ static void points__steps_in_any_order__by_size_then_clients(void **state)
 	json_decref(run);
 }
 
-static void points__elements_that_are_no_step__left_out(void **state)
+TEST(points__elements_that_are_no_step__left_out)
 {
 	static const char *const runs[] = { "[]", "[null, 1, [], {}, {\"target_clients\": \"5\"}, {\"target_clients\": "
 						  "0},"
 						  " {\"target_clients\": -1}]" };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(runs); i++) {
 		json_t *run = run_of(runs[i]);
 		struct points *p = points_of(run);
@@ -65,12 +63,11 @@ static void points__elements_that_are_no_step__left_out(void **state)
 	}
 }
 
-static void points__more_steps_than_any_run_has__counted_as_left_out(void **state)
+TEST(points__more_steps_than_any_run_has__counted_as_left_out)
 {
 	json_t *run = run_of("[]");
 	struct points *p;
 
-	(void)state;
 	for (int i = 0; i < (int)READ_STEPS_MAX + 7; i++)
 		json_array_append_new(json_object_get(run, "steps"), json_pack("{s:i}", "target_clients", 5));
 	p = points_of(run);
@@ -80,7 +77,7 @@ static void points__more_steps_than_any_run_has__counted_as_left_out(void **stat
 	json_decref(run);
 }
 
-static void range__several_runs__median_least_and_most(void **state)
+TEST(range__several_runs__median_least_and_most)
 {
 	json_t *run = run_of("[{\"target_clients\": 5, \"x\": 30}, {\"target_clients\": 5, \"x\": 10}, "
 			     "{\"target_clients\": 5, \"x\": null},"
@@ -88,7 +85,6 @@ static void range__several_runs__median_least_and_most(void **state)
 	struct points *p = points_of(run);
 	struct estimate e = point_range(&p->v[0], "x");
 
-	(void)state;
 	assert_float_equal(e.value, 20, 0);
 	assert_float_equal(e.low, 10, 0);
 	assert_float_equal(e.high, 30, 0);
@@ -97,26 +93,24 @@ static void range__several_runs__median_least_and_most(void **state)
 	json_decref(run);
 }
 
-static void range__one_run__no_range(void **state)
+TEST(range__one_run__no_range)
 {
 	json_t *run = run_of("[{\"target_clients\": 5, \"x\": 30}]");
 	struct points *p = points_of(run);
 	struct estimate e = point_range(&p->v[0], "x");
 
-	(void)state;
 	assert_float_equal(e.value, 30, 0);
 	assert_true(isnan(e.low) && isnan(e.high));
 	points_free(p);
 	json_decref(run);
 }
 
-static void throughput__one_run__interval_of_its_intervals(void **state)
+TEST(throughput__one_run__interval_of_its_intervals)
 {
 	json_t *run = analysis_run();
 	struct points *p = points_of(run);
 	struct estimate e = point_throughput(&p->v[0]);
 
-	(void)state;
 	assert_float_equal(e.value, 1000, 1e-9);
 	assert_true(e.low < 1000 && e.low > 980);
 	assert_true(e.high > 1000 && e.high < 1020);
@@ -124,7 +118,7 @@ static void throughput__one_run__interval_of_its_intervals(void **state)
 	json_decref(run);
 }
 
-static void percentile__one_run__interval_of_its_histogram(void **state)
+TEST(percentile__one_run__interval_of_its_histogram)
 {
 	json_t *run = run_of("[{\"target_clients\": 5, \"response_ns\": {\"p50\": 500000, \"p99\": null},"
 			     " \"histograms\": {\"response\": \"h\"}}]");
@@ -133,7 +127,6 @@ static void percentile__one_run__interval_of_its_histogram(void **state)
 	struct estimate e;
 	char err[256];
 
-	(void)state;
 	report_rig_file(REPORT_RIG_DIR, "run.json", "{\"schema_version\": 1}");
 	report_rig_histogram(REPORT_RIG_DIR, "h", 1000, 1000);
 	assert_int_equal(source_open(REPORT_RIG_DIR, &s, err, sizeof(err)), 0);
@@ -150,19 +143,4 @@ static void percentile__one_run__interval_of_its_histogram(void **state)
 	json_decref(run);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, report_rig_set_up, report_rig_tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(points__steps_in_any_order__by_size_then_clients),
-		TEST(points__elements_that_are_no_step__left_out),
-		TEST(points__more_steps_than_any_run_has__counted_as_left_out),
-		TEST(range__several_runs__median_least_and_most),
-		TEST(range__one_run__no_range),
-		TEST(throughput__one_run__interval_of_its_intervals),
-		TEST(percentile__one_run__interval_of_its_histogram),
-	};
-
-	return cmocka_run_group_tests_name("report_points", tests, NULL, NULL);
-}
+TEST_EACH(report_rig_set_up, report_rig_tear_down)

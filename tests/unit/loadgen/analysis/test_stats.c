@@ -31,7 +31,7 @@ static bool holds(struct estimate e, double v)
 
 /* ---- Student's t ---- */
 
-static void t95__whole_freedom__as_in_tables(void **state)
+TEST(t95__whole_freedom__as_in_tables)
 {
 	const struct { double freedom, t; } table[] = {
 		{ 1, 12.7062047362 }, { 2, 4.3026527297 }, { 3, 3.1824463053 }, { 4, 2.7764451052 },
@@ -41,7 +41,6 @@ static void t95__whole_freedom__as_in_tables(void **state)
 		{ 60, 2.0002978211 }, { 120, 1.9799304051 }, { 1000, 1.9623390808 }, { 1e12, 1.9599639845 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(table); i++)
 		assert_near(stats_t95(table[i].freedom), table[i].t, 1e-6);
 	assert_near(stats_t95(INFINITY), 1.9599639845, 1e-6);
@@ -61,32 +60,29 @@ static double confidence_of(double t, double freedom)
 	return 2 * sum * t / parts * exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2)) / sqrt(freedom * M_PI);
 }
 
-static void t95__any_freedom__holds_95_percent(void **state)
+TEST(t95__any_freedom__holds_95_percent)
 {
 	const double freedoms[] = { 1.001, 1.3, 1.5, 1.99, 2.5, 4.4, 9.1, 29.99, 30.01, 77.7 };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(freedoms); i++)
 		assert_near(confidence_of(stats_t95(freedoms[i]), freedoms[i]), 0.95, 1e-8);
 }
 
-static void t95__below_one__nan(void **state)
+TEST(t95__below_one__nan)
 {
 	const double freedoms[] = { 0.999, 0, -1, -INFINITY, NAN };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(freedoms); i++)
 		assert_true(isnan(stats_t95(freedoms[i])));
 }
 
 /* ---- median and means ---- */
 
-static void median__odd_even_none__middle(void **state)
+TEST(median__odd_even_none__middle)
 {
 	double odd[] = { 5, -1, 3 }, even[] = { 8, 1, 2, 4 }, one[] = { 7 }, huge[] = { 1.6e308, 1.7e308 };
 	double gaps[] = { NAN, 3, INFINITY, 1, NAN, 2, -INFINITY }, none[] = { NAN, NAN };
 
-	(void)state;
 	assert_near(stats_median(odd, 3), 3, 0);
 	assert_near(stats_median(even, 4), 3, 0);
 	assert_near(stats_median(one, 1), 7, 0);
@@ -98,19 +94,17 @@ static void median__odd_even_none__middle(void **state)
 }
 
 /* Mean 3, variance 2.5: 3 +- 2.776445 sqrt(2.5 / 5). */
-static void mean__five_values__student_s_interval(void **state)
+TEST(mean__five_values__student_s_interval)
 {
 	const double v[] = { 1, 2, NAN, 3, 4, INFINITY, 5 };
 
-	(void)state;
 	assert_estimate(stats_mean(v, N_ELEMENTS(v)), 3, 1.0367568, 4.9632432);
 }
 
-static void mean__too_few_or_too_great__no_interval(void **state)
+TEST(mean__too_few_or_too_great__no_interval)
 {
 	const double v[] = { 1, 2, NAN }, huge[] = { 1.7e308, -1.7e308, 1.7e308 }, same[] = { 4, 4, 4 };
 
-	(void)state;
 	assert_nothing(stats_mean(NULL, 0));
 	assert_nothing(stats_mean(v + 2, 1));
 	assert_near(stats_mean(v, 1).value, 1, 0);
@@ -138,39 +132,35 @@ static int coverage(struct estimate (*mean)(const double *, size_t), size_t n, d
 	return held;
 }
 
-static void mean__independent_noise__holds_the_truth_in_95_of_100(void **state)
+TEST(mean__independent_noise__holds_the_truth_in_95_of_100)
 {
-	(void)state;
 	assert_in_range(coverage(stats_mean, 3, 0), 930, 970);
 	assert_in_range(coverage(stats_mean, 5, 0), 930, 970);
 	assert_in_range(coverage(stats_mean, 50, 0), 930, 970);
 }
 
 /* Taken for independent, they would hold it in 70. */
-static void series__neighbours_alike__holds_the_truth_in_90_and_more(void **state)
+TEST(series__neighbours_alike__holds_the_truth_in_90_and_more)
 {
-	(void)state;
 	assert_in_range(coverage(stats_mean, 60, 0.6), 600, 750);
 	assert_in_range(coverage(stats_series_mean, 60, 0.6), 900, 980);
 	assert_in_range(coverage(stats_series_mean, 30, 0.3), 900, 980);
 	assert_in_range(coverage(stats_series_mean, 60, 0), 930, 980);
 }
 
-static void series__alternating__as_independent_values(void **state)
+TEST(series__alternating__as_independent_values)
 {
 	const double v[] = { 1, 3, 1, 3, 1, 3, 1, 3 };
 	struct estimate e = stats_series_mean(v, N_ELEMENTS(v)), independent = stats_mean(v, N_ELEMENTS(v));
 
-	(void)state;
 	assert_estimate(e, independent.value, independent.low, independent.high);
 }
 
-static void series__two_levels__wider_than_of_independent_values(void **state)
+TEST(series__two_levels__wider_than_of_independent_values)
 {
 	double v[40];
 	struct estimate series, independent;
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(v); i++)
 		v[i] = (i / 4 % 2 ? 100 : 110) + (double)(i % 3);
 	series = stats_series_mean(v, N_ELEMENTS(v));
@@ -180,12 +170,11 @@ static void series__two_levels__wider_than_of_independent_values(void **state)
 	assert_true(series.high - series.low < 4 * (independent.high - independent.low));
 }
 
-static void series__too_few_effective_values__no_interval(void **state)
+TEST(series__too_few_effective_values__no_interval)
 {
 	const double few[] = { 1, 2, 1, 2 }, trend[] = { 1, 2, 3, 4, 5, 6 }, same[] = { 2, 2, 2, 2, 2 };
 	const double gaps[] = { 1, NAN, 2, NAN, 1, 2, NAN };
 
-	(void)state;
 	assert_nothing(stats_series_mean(few, 0));
 	assert_no_interval(stats_series_mean(few, 4));
 	assert_no_interval(stats_series_mean(gaps, 7));
@@ -205,11 +194,10 @@ static struct hist *new_hist(void)
 }
 
 /* Below 2048 every value has a cell of its own, so ranks are values. */
-static void percentile__one_of_each_value__ranks(void **state)
+TEST(percentile__one_of_each_value__ranks)
 {
 	struct hist *h = new_hist();
 
-	(void)state;
 	for (uint64_t v = 1; v <= 1000; v++)
 		hist_record(h, v);
 	/* 500 +- 1.96 sqrt(250) and 990 +- 1.96 sqrt(9.9), rounded up. */
@@ -219,11 +207,10 @@ static void percentile__one_of_each_value__ranks(void **state)
 	hist_free(h);
 }
 
-static void percentile__rank_beyond_the_samples__no_interval(void **state)
+TEST(percentile__rank_beyond_the_samples__no_interval)
 {
 	struct hist *h = new_hist();
 
-	(void)state;
 	for (uint64_t v = 1; v <= 300; v++)
 		hist_record(h, v);
 	assert_near(stats_percentile(h, 99).value, 297, 0);
@@ -233,12 +220,11 @@ static void percentile__rank_beyond_the_samples__no_interval(void **state)
 	hist_free(h);
 }
 
-static void percentile__empty_or_out_of_range__nothing(void **state)
+TEST(percentile__empty_or_out_of_range__nothing)
 {
 	const double percentiles[] = { 0, 100, -1, 101, NAN, INFINITY };
 	struct hist *h = new_hist();
 
-	(void)state;
 	assert_nothing(stats_percentile(h, 50));
 	hist_record(h, 5);
 	for (size_t i = 0; i < N_ELEMENTS(percentiles); i++)
@@ -255,7 +241,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Latencies of all magnitudes, to a thousandth. */
-static void percentile__random_values__those_of_the_sorted_data(void **state)
+TEST(percentile__random_values__those_of_the_sorted_data)
 {
 	const double percentiles[] = { 1, 25, 50, 90, 99, 99.9 };
 	struct hist *h = new_hist();
@@ -263,7 +249,6 @@ static void percentile__random_values__those_of_the_sorted_data(void **state)
 	uint64_t seed = 31;
 	double n = N_ELEMENTS(v);
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(v); i++) {
 		v[i] = (uint64_t)(50000 * exp(noise_normal(&seed)));
 		hist_record(h, v[i]);
@@ -284,13 +269,12 @@ static void percentile__random_values__those_of_the_sorted_data(void **state)
 }
 
 /* Values from 1 to 2000, all equally likely. */
-static void percentile__many_samples__interval_holds_the_truth_in_95_of_100(void **state)
+TEST(percentile__many_samples__interval_holds_the_truth_in_95_of_100)
 {
 	struct hist *h = new_hist();
 	uint64_t seed = 77;
 	int median = 0, p99 = 0;
 
-	(void)state;
 	for (int trial = 0; trial < 1000; trial++) {
 		hist_reset(h);
 		for (int i = 0; i < 1000; i++)
@@ -305,36 +289,33 @@ static void percentile__many_samples__interval_holds_the_truth_in_95_of_100(void
 
 /* ---- line ---- */
 
-static void line__points_on_it__exact(void **state)
+TEST(line__points_on_it__exact)
 {
 	const double x[] = { 1, 10, NAN, 100, 1e5, 3 }, y[] = { 7, 25, 1, 205, 200005, NAN };
 	struct line l = stats_line(x, y, 6);
 
-	(void)state;
 	assert_int_equal(l.n, 4);
 	assert_estimate(l.slope, 2, 2, 2);
 	assert_near(l.base.value, 5, 1e-9);
 	assert_near(l.base.low, 5, 1e-6);
 }
 
-static void line__points_off_it__least_squares(void **state)
+TEST(line__points_off_it__least_squares)
 {
 	const double x[] = { 1, 2, 3, 4, 5 }, y[] = { 2, 4, 3, 6, 5 };
 	struct line l = stats_line(x, y, 5);
 	/* Mean 3 and 4, Sxy 8, Syy 10: residuals 10 - 8 * 8 / 10 = 3.6, variance 1.2, t of 3 is 3.182446. */
 	double slope_half = 3.1824463053 * sqrt(1.2 / 10), base_half = 3.1824463053 * sqrt(1.2 * (0.2 + 0.9));
 
-	(void)state;
 	assert_estimate(l.slope, 0.8, 0.8 - slope_half, 0.8 + slope_half);
 	assert_estimate(l.base, 1.6, 1.6 - base_half, 1.6 + base_half);
 }
 
-static void line__far_from_the_origin__as_exact(void **state)
+TEST(line__far_from_the_origin__as_exact)
 {
 	double x[10], y[10];
 	struct line l;
 
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		x[i] = 1e9 + i;
 		y[i] = 3 * (double)i + 1e10;
@@ -343,12 +324,11 @@ static void line__far_from_the_origin__as_exact(void **state)
 	assert_near(l.slope.value, 3, 1e-6);
 }
 
-static void line__not_determined__nan(void **state)
+TEST(line__not_determined__nan)
 {
 	const double x[] = { 5, 5, 5, 6, 6 }, y[] = { 1, 2, 3, 5, 7 }, huge[] = { 1e200, 2e200, -1e308 };
 	struct line l = stats_line(x, y, 3);
 
-	(void)state;
 	assert_nothing(l.slope);
 	assert_nothing(l.base);
 	assert_nothing(stats_line(x, y, 0).slope);
@@ -360,12 +340,11 @@ static void line__not_determined__nan(void **state)
 	assert_no_interval(l.base);
 }
 
-static void line__noise__holds_the_truth_in_95_of_100(void **state)
+TEST(line__noise__holds_the_truth_in_95_of_100)
 {
 	uint64_t seed = 99;
 	int slope = 0, base = 0;
 
-	(void)state;
 	for (int trial = 0; trial < 1000; trial++) {
 		double x[8], y[8];
 		struct line l;
@@ -380,33 +359,4 @@ static void line__noise__holds_the_truth_in_95_of_100(void **state)
 	}
 	assert_in_range(slope, 930, 970);
 	assert_in_range(base, 930, 970);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(t95__whole_freedom__as_in_tables),
-		cmocka_unit_test(t95__any_freedom__holds_95_percent),
-		cmocka_unit_test(t95__below_one__nan),
-		cmocka_unit_test(median__odd_even_none__middle),
-		cmocka_unit_test(mean__five_values__student_s_interval),
-		cmocka_unit_test(mean__too_few_or_too_great__no_interval),
-		cmocka_unit_test(mean__independent_noise__holds_the_truth_in_95_of_100),
-		cmocka_unit_test(series__neighbours_alike__holds_the_truth_in_90_and_more),
-		cmocka_unit_test(series__alternating__as_independent_values),
-		cmocka_unit_test(series__two_levels__wider_than_of_independent_values),
-		cmocka_unit_test(series__too_few_effective_values__no_interval),
-		cmocka_unit_test(percentile__one_of_each_value__ranks),
-		cmocka_unit_test(percentile__rank_beyond_the_samples__no_interval),
-		cmocka_unit_test(percentile__empty_or_out_of_range__nothing),
-		cmocka_unit_test(percentile__random_values__those_of_the_sorted_data),
-		cmocka_unit_test(percentile__many_samples__interval_holds_the_truth_in_95_of_100),
-		cmocka_unit_test(line__points_on_it__exact),
-		cmocka_unit_test(line__points_off_it__least_squares),
-		cmocka_unit_test(line__far_from_the_origin__as_exact),
-		cmocka_unit_test(line__not_determined__nan),
-		cmocka_unit_test(line__noise__holds_the_truth_in_95_of_100),
-	};
-
-	return cmocka_run_group_tests_name("analysis_stats", tests, NULL, NULL);
 }

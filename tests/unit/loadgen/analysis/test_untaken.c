@@ -65,23 +65,21 @@ static bool has(const char *setting, const char *asked, const char *got)
 	return false;
 }
 
-static void all_taken__nothing(void **state)
+TEST(all_taken__nothing)
 {
 	json_t *tuning = made(ASKED, "auto", "'0-1'", "false", 6), *step = step_of(made(THREAD, "0", "false", 1024, 1024));
 
-	(void)state;
 	assert_int_equal(untaken_add(list, tuning, NULL, step), 0);
 	assert_int_equal(json_array_size(list), 0);
 	json_decref(tuning);
 	json_decref(step);
 }
 
-static void none_taken__each_once(void **state)
+TEST(none_taken__each_once)
 {
 	json_t *tuning = made(ASKED, "4096", "'1'", "true", 3), *step = step_of(made(THREAD, "0-1", "false", 512, 1024));
 	char text[256];
 
-	(void)state;
 	assert_int_equal(untaken_add(list, tuning, NULL, step), 5);
 	assert_true(has("--inline", "1024 bytes", "512 bytes"));
 	assert_true(has("--path-mtu", "4096 bytes", "1024 bytes"));
@@ -109,36 +107,32 @@ static size_t of_nodes(const char *numa, const char *of_thread, const char *of_d
 	return n;
 }
 
-static void numa__thread_beside_its_device_or_not_asked__nothing(void **state)
+TEST(numa__thread_beside_its_device_or_not_asked__nothing)
 {
-	(void)state;
 	assert_int_equal(of_nodes("auto", "1", "1"), 0);
 	assert_int_equal(of_nodes("auto", "null", "1"), 0);
 	assert_int_equal(of_nodes("off", "0", "1"), 0);
 	assert_int_equal(of_nodes("off", "0", "null"), 0);
 }
 
-static void numa__elsewhere__said(void **state)
+TEST(numa__elsewhere__said)
 {
-	(void)state;
 	assert_int_equal(of_nodes("auto", "0", "1"), 1);
 	assert_true(has("--numa", "CPUs beside the device", "CPUs 0-3"));
 }
 
-static void numa__device_without_a_node__said(void **state)
+TEST(numa__device_without_a_node__said)
 {
-	(void)state;
 	assert_int_equal(of_nodes("auto", "0", "null"), 1);
 	assert_true(has("--numa", "CPUs beside the device", "any CPU: the device's NUMA node is not known"));
 }
 
-static void server__its_own_settings_count(void **state)
+TEST(server__its_own_settings_count)
 {
 	json_t *step = json_pack("{s:{s:{s:[o]}, s:{s:[]}}}", "effective", "server", "threads",
 				 made(THREAD, "0", "false", 1024, 1024), "generator", "threads");
 	json_t *low = made(ASKED, "1024", "null", "false", 6), *high = made(ASKED, "2048", "null", "false", 6);
 
-	(void)state;
 	assert_int_equal(untaken_add(list, high, low, step), 0);
 	assert_int_equal(untaken_add(list, low, high, step), 1);
 	assert_string_equal(json_text_at(json_array_get(list, 0), "side"), "server");
@@ -151,7 +145,7 @@ static void server__its_own_settings_count(void **state)
 		  "'zerocopy_bytes': 65536, 'congestion': 'bbr'}}"
 
 /* The kernel has twice the buffers that it was asked for. */
-static void tcp__less_than_asked__each_said(void **state)
+TEST(tcp__less_than_asked__each_said)
 {
 	json_t *asked = made(TCP_ASKED);
 	json_t *as_asked = step_of(made("{'tcp': {'send_buffer_bytes': 8388608, 'receive_buffer_bytes': 131072, "
@@ -159,7 +153,6 @@ static void tcp__less_than_asked__each_said(void **state)
 	json_t *less = step_of(made("{'tcp': {'send_buffer_bytes': 425984, 'receive_buffer_bytes': 131072, "
 				    "'busy_poll_us': 0, 'zerocopy': false, 'congestion': 'cubic'}}"));
 
-	(void)state;
 	assert_int_equal(untaken_add(list, asked, NULL, as_asked), 0);
 	assert_int_equal(untaken_add(list, asked, NULL, less), 4);
 	assert_true(has("--tcp send-buffer", "4194304 bytes", "212992 bytes"));
@@ -171,7 +164,7 @@ static void tcp__less_than_asked__each_said(void **state)
 	json_decref(less);
 }
 
-static void tcp__nothing_asked_or_over_rdma__nothing(void **state)
+TEST(tcp__nothing_asked_or_over_rdma__nothing)
 {
 	json_t *nothing = made("{'tcp': {'send_buffer_bytes': null, 'busy_poll_us': null, 'congestion': null}}");
 	json_t *asked = made(TCP_ASKED);
@@ -179,7 +172,6 @@ static void tcp__nothing_asked_or_over_rdma__nothing(void **state)
 				    "'congestion': 'cubic'}}"));
 	json_t *rdma = step_of(made("{'tcp': null}"));
 
-	(void)state;
 	assert_int_equal(untaken_add(list, nothing, NULL, step), 0);
 	assert_int_equal(untaken_add(list, asked, NULL, rdma), 0);
 	json_decref(nothing);
@@ -188,7 +180,7 @@ static void tcp__nothing_asked_or_over_rdma__nothing(void **state)
 	json_decref(rdma);
 }
 
-static void not_known_or_damaged__nothing(void **state)
+TEST(not_known_or_damaged__nothing)
 {
 	static const char *const steps[] = {
 		"{}", "{\"effective\": 1}",
@@ -197,7 +189,6 @@ static void not_known_or_damaged__nothing(void **state)
 	};
 	json_t *tuning = made(ASKED, "4096", "'1'", "true", 3);
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(steps); i++) {
 		json_t *step = read(steps[i]);
 
@@ -207,21 +198,4 @@ static void not_known_or_damaged__nothing(void **state)
 	json_decref(tuning);
 }
 
-#define UNTAKEN_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNTAKEN_TEST(all_taken__nothing),
-		UNTAKEN_TEST(none_taken__each_once),
-		UNTAKEN_TEST(numa__thread_beside_its_device_or_not_asked__nothing),
-		UNTAKEN_TEST(numa__elsewhere__said),
-		UNTAKEN_TEST(numa__device_without_a_node__said),
-		UNTAKEN_TEST(server__its_own_settings_count),
-		UNTAKEN_TEST(tcp__less_than_asked__each_said),
-		UNTAKEN_TEST(tcp__nothing_asked_or_over_rdma__nothing),
-		UNTAKEN_TEST(not_known_or_damaged__nothing),
-	};
-
-	return cmocka_run_group_tests_name("untaken", tests, NULL, NULL);
-}
+TEST_EACH(setup, teardown)

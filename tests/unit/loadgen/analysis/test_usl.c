@@ -91,14 +91,13 @@ static bool holds(struct estimate e, double v)
 
 /* ---- exact data ---- */
 
-static void fit__exact_data__its_parameters(void **state)
+TEST(fit__exact_data__its_parameters)
 {
 	const struct truth truths[] = {
 		{ 1000, 0.02, 1e-5 }, { 1000, 0.02, 1e-9 }, { 50, 0.5, 1e-3 }, { 1e6, 1e-4, 1e-10 },
 		{ 1e-3, 0.3, 1e-7 }, { 7, 0.9, 0.9 }, { 1e12, 0.01, 1e-6 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(truths); i++) {
 		struct usl_fit f = fit_exact(truths[i], 0, ALL);
 
@@ -109,11 +108,10 @@ static void fit__exact_data__its_parameters(void **state)
 	}
 }
 
-static void fit__four_numbers_of_any_size__its_parameters(void **state)
+TEST(fit__four_numbers_of_any_size__its_parameters)
 {
 	const struct truth t = { 1000, 0.02, 1e-7 };
 
-	(void)state;
 	for (size_t first = 0; first + 4 <= ALL; first++) {
 		struct usl_fit f = fit_exact(t, first, 4);
 
@@ -122,13 +120,12 @@ static void fit__four_numbers_of_any_size__its_parameters(void **state)
 }
 
 /* Between 50,000 and 51,000 clients the three columns are nearly multiples of one another. */
-static void fit__numbers_close_together__no_nonsense(void **state)
+TEST(fit__numbers_close_together__no_nonsense)
 {
 	const struct truth t = { 1000, 0.02, 1e-7 };
 	struct usl_point p[11];
 	struct usl_fit f;
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(p); i++) {
 		double n = 50000 + 100 * (double)i;
 
@@ -140,25 +137,23 @@ static void fit__numbers_close_together__no_nonsense(void **state)
 	assert_no_peak(&f);
 }
 
-static void fit__peak_within_the_data__quoted(void **state)
+TEST(fit__peak_within_the_data__quoted)
 {
 	const struct truth t = { 1000, 0.02, 1e-5 };
 	double peak = sqrt(0.98 / 1e-5);
 	struct usl_fit f = fit_exact(t, 0, ALL);
 
-	(void)state;
 	assert_true(f.passes_peak);
 	assert_relative(f.peak_clients.value, peak);
 	assert_relative(f.peak_throughput.value, throughput(t, peak));
 }
 
-static void fit__data_ends_before_or_begins_after_the_peak__none_quoted(void **state)
+TEST(fit__data_ends_before_or_begins_after_the_peak__none_quoted)
 {
 	const struct truth t = { 1000, 0.02, 1e-5 };	/* peak at 313 */
 	struct usl_fit before = fit_exact(t, 0, 8), after = fit_exact(t, 8, 8);
 	struct usl_fit falling = fit_exact((struct truth){ 7, 1, 1 }, 0, 8);
 
-	(void)state;
 	assert_truth(&before, t);
 	assert_no_peak(&before);
 	assert_truth(&after, t);
@@ -169,21 +164,19 @@ static void fit__data_ends_before_or_begins_after_the_peak__none_quoted(void **s
 
 /* ---- at the constraints ---- */
 
-static void fit__linear__neither_contention_nor_coherence(void **state)
+TEST(fit__linear__neither_contention_nor_coherence)
 {
 	struct usl_fit f = fit_exact((struct truth){ 7, 0, 0 }, 0, ALL);
 
-	(void)state;
 	assert_truth(&f, (struct truth){ 7, 0, 0 });
 	assert_no_peak(&f);
 }
 
-static void fit__one_of_both_only__the_other_is_zero(void **state)
+TEST(fit__one_of_both_only__the_other_is_zero)
 {
 	struct usl_fit contention = fit_exact((struct truth){ 300, 0.1, 0 }, 0, ALL);
 	struct usl_fit coherence = fit_exact((struct truth){ 3, 0, 1e-4 }, 0, ALL);
 
-	(void)state;
 	assert_truth(&contention, (struct truth){ 300, 0.1, 0 });
 	assert_no_peak(&contention);
 	assert_truth(&coherence, (struct truth){ 3, 0, 1e-4 });
@@ -191,23 +184,21 @@ static void fit__one_of_both_only__the_other_is_zero(void **state)
 }
 
 /* All contention: more clients add nothing. That it does not vary makes no bad fit. */
-static void fit__constant__all_contention(void **state)
+TEST(fit__constant__all_contention)
 {
 	struct usl_fit f = fit_exact((struct truth){ 100, 1, 0 }, 0, 8);
 
-	(void)state;
 	assert_truth(&f, (struct truth){ 100, 1, 0 });
 	assert_true(isnan(f.r2));
 	assert_no_peak(&f);
 }
 
 /* More than linear: neither number below 0, and curves that grow like N^1.02 are no other shape. */
-static void fit__more_than_linear__kept_at_the_constraint(void **state)
+TEST(fit__more_than_linear__kept_at_the_constraint)
 {
 	struct usl_point p[8];
 	struct usl_fit f;
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(p); i++)
 		p[i] = (struct usl_point){ numbers[i], 10 * pow(numbers[i], 1.02), NAN };
 	f = fit_of(p, N_ELEMENTS(p));
@@ -260,12 +251,11 @@ static void assert_covers(struct coverage c)
 	assert_in_range(c.curve, 930, 970);
 }
 
-static void fit__noise__holds_the_truth_in_95_of_100(void **state)
+TEST(fit__noise__holds_the_truth_in_95_of_100)
 {
 	const struct truth t = { 1000, 0.02, 1e-5 };
 	struct coverage c;
 
-	(void)state;
 	c = cover(t, 0.02, 0, 12, 1);
 	assert_covers(c);
 	assert_int_equal(c.peaks, TRIALS);
@@ -276,12 +266,11 @@ static void fit__noise__holds_the_truth_in_95_of_100(void **state)
 }
 
 /* At a constraint the interval ends there, and holds the truth more often. */
-static void fit__noise_at_the_constraints__no_peak_in_97_of_100(void **state)
+TEST(fit__noise_at_the_constraints__no_peak_in_97_of_100)
 {
 	struct coverage linear = cover((struct truth){ 10, 0, 0 }, 0.02, 0, 10, 1);
 	struct coverage contention = cover((struct truth){ 1000, 0.05, 0 }, 0.02, 0, 10, 1);
 
-	(void)state;
 	assert_int_equal(linear.fitted, TRIALS);
 	assert_in_range(linear.peaks, 0, 30);
 	assert_in_range(linear.sigma, 950, TRIALS);
@@ -293,21 +282,19 @@ static void fit__noise_at_the_constraints__no_peak_in_97_of_100(void **state)
 }
 
 /* Between 5 and 100 clients out of 313 nothing tells that there is a peak. */
-static void fit__noise_before_the_peak__none_quoted(void **state)
+TEST(fit__noise_before_the_peak__none_quoted)
 {
 	struct coverage c = cover((struct truth){ 1000, 0.02, 1e-5 }, 0.02, 2, 5, 1);
 
-	(void)state;
 	assert_int_equal(c.peaks, 0);
 }
 
-static void fit__one_point_with_a_great_error__hardly_counts(void **state)
+TEST(fit__one_point_with_a_great_error__hardly_counts)
 {
 	const struct truth t = { 1000, 0.02, 1e-5 };
 	struct usl_point p[ALL];
 	struct usl_fit f;
 
-	(void)state;
 	fill(p, t, 0, ALL);
 	p[6].throughput *= 2;
 	p[6].error = 1e6 * p[6].throughput;
@@ -324,12 +311,11 @@ static void fit__one_point_with_a_great_error__hardly_counts(void **state)
 
 /* ---- what is no such curve ---- */
 
-static void fit__few_different_numbers__few_points(void **state)
+TEST(fit__few_different_numbers__few_points)
 {
 	struct usl_point p[30];
 	struct usl_fit f;
 
-	(void)state;
 	f = fit_of(NULL, 0);
 	assert_status(&f, USL_FEW_POINTS);
 	assert_no_fit(&f);
@@ -341,12 +327,11 @@ static void fit__few_different_numbers__few_points(void **state)
 	assert_no_fit(&f);
 }
 
-static void fit__another_shape__bad_fit(void **state)
+TEST(fit__another_shape__bad_fit)
 {
 	struct usl_point saw[10], steep[10], square[10];
 	struct usl_fit f;
 
-	(void)state;
 	for (size_t i = 0; i < 10; i++) {
 		double n = numbers[i];
 
@@ -367,13 +352,12 @@ static void fit__another_shape__bad_fit(void **state)
 }
 
 /* A flat curve with the scatter of its errors is a good fit, though no share of its variance is explained. */
-static void fit__flat_with_scatter__fitted_where_the_errors_are_as_large(void **state)
+TEST(fit__flat_with_scatter__fitted_where_the_errors_are_as_large)
 {
 	struct usl_point p[10];
 	uint64_t seed = 3;
 	struct usl_fit f;
 
-	(void)state;
 	fill(p, (struct truth){ 100, 1, 0 }, 3, 10);
 	add_noise(p, 10, 0.2, &seed);
 	f = fit_of(p, 10);
@@ -385,7 +369,7 @@ static void fit__flat_with_scatter__fitted_where_the_errors_are_as_large(void **
 	assert_true(f.r2 < 0.8);
 }
 
-static void fit__garbage_among_the_points__left_out(void **state)
+TEST(fit__garbage_among_the_points__left_out)
 {
 	const double odd[] = { NAN, 0, -1, INFINITY, -INFINITY, 1e300, 0.5e-300 };
 	const struct truth t = { 1000, 0.02, 1e-5 };
@@ -393,7 +377,6 @@ static void fit__garbage_among_the_points__left_out(void **state)
 	struct usl_fit f;
 	size_t n = ALL;
 
-	(void)state;
 	fill(p, t, 0, ALL);
 	for (size_t i = 0; i < N_ELEMENTS(odd); i++) {
 		p[n++] = (struct usl_point){ odd[i], 5, NAN };
@@ -416,11 +399,10 @@ static void assert_sane(struct estimate e, double most)
 }
 
 /* Any numbers of any size: no figure that cannot be. */
-static void fit__random_garbage__never_nonsense(void **state)
+TEST(fit__random_garbage__never_nonsense)
 {
 	uint64_t seed = 424242;
 
-	(void)state;
 	for (int trial = 0; trial < 3000; trial++) {
 		struct usl_point p[12];
 		double spread = trial % 3 ? 3 : 60;
@@ -443,13 +425,12 @@ static void fit__random_garbage__never_nonsense(void **state)
 
 /* ---- the curve ---- */
 
-static void at__numbers_of_clients__the_curve(void **state)
+TEST(at__numbers_of_clients__the_curve)
 {
 	const struct truth t = { 1000, 0.02, 1e-5 };
 	const double outside[] = { 0.5, 0, -10, NAN, INFINITY, 1e300 };
 	struct usl_fit f = fit_exact(t, 0, ALL);
 
-	(void)state;
 	assert_relative(usl_at(&f, 1).value, 1000);
 	assert_relative(usl_at(&f, 777).value, throughput(t, 777));
 	assert_relative(usl_at(&f, 1e6).value, throughput(t, 1e6));
@@ -457,46 +438,17 @@ static void at__numbers_of_clients__the_curve(void **state)
 		assert_nothing(usl_at(&f, outside[i]));
 }
 
-static void at__beyond_the_data__wider(void **state)
+TEST(at__beyond_the_data__wider)
 {
 	struct usl_point p[8];
 	struct estimate within, beyond;
 	uint64_t seed = 12;
 	struct usl_fit f;
 
-	(void)state;
 	fill(p, (struct truth){ 1000, 0.02, 1e-5 }, 0, 8);
 	add_noise(p, 8, 0.02, &seed);
 	f = fit_of(p, 8);
 	within = usl_at(&f, 100);
 	beyond = usl_at(&f, 2000);
 	assert_true((beyond.high - beyond.low) / beyond.value > 3 * (within.high - within.low) / within.value);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fit__exact_data__its_parameters),
-		cmocka_unit_test(fit__four_numbers_of_any_size__its_parameters),
-		cmocka_unit_test(fit__numbers_close_together__no_nonsense),
-		cmocka_unit_test(fit__peak_within_the_data__quoted),
-		cmocka_unit_test(fit__data_ends_before_or_begins_after_the_peak__none_quoted),
-		cmocka_unit_test(fit__linear__neither_contention_nor_coherence),
-		cmocka_unit_test(fit__one_of_both_only__the_other_is_zero),
-		cmocka_unit_test(fit__constant__all_contention),
-		cmocka_unit_test(fit__more_than_linear__kept_at_the_constraint),
-		cmocka_unit_test(fit__noise__holds_the_truth_in_95_of_100),
-		cmocka_unit_test(fit__noise_at_the_constraints__no_peak_in_97_of_100),
-		cmocka_unit_test(fit__noise_before_the_peak__none_quoted),
-		cmocka_unit_test(fit__one_point_with_a_great_error__hardly_counts),
-		cmocka_unit_test(fit__few_different_numbers__few_points),
-		cmocka_unit_test(fit__another_shape__bad_fit),
-		cmocka_unit_test(fit__flat_with_scatter__fitted_where_the_errors_are_as_large),
-		cmocka_unit_test(fit__garbage_among_the_points__left_out),
-		cmocka_unit_test(fit__random_garbage__never_nonsense),
-		cmocka_unit_test(at__numbers_of_clients__the_curve),
-		cmocka_unit_test(at__beyond_the_data__wider),
-	};
-
-	return cmocka_run_group_tests_name("analysis_usl", tests, NULL, NULL);
 }

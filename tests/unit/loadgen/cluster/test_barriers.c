@@ -43,11 +43,10 @@ static int arrive(const char *name, uint32_t rank)
 	return barriers_arrive(b, name, rank, 0, NULL, 0);
 }
 
-static void names__all_bytes__only_those_allowed(void **state)
+TEST(names__all_bytes__only_those_allowed)
 {
 	char name[BARRIER_NAME_MAX + 2];
 
-	(void)state;
 	for (int byte = 1; byte < 256; byte++) {
 		name[0] = (char)byte;
 		name[1] = 0;
@@ -62,9 +61,8 @@ static void names__all_bytes__only_those_allowed(void **state)
 	assert_false(barrier_name_is_good(""));
 }
 
-static void full__last_arrives_or_is_gone__told_once(void **state)
+TEST(full__last_arrives_or_is_gone__told_once)
 {
-	(void)state;
 	assert_int_equal(arrive("a", 0), 0);
 	assert_int_equal(arrive("a", 1), 0);
 	assert_int_equal(arrive("a", 1), 0);
@@ -80,9 +78,8 @@ static void full__last_arrives_or_is_gone__told_once(void **state)
 	assert_null(next_full());
 }
 
-static void arrive__no_such_rank_bad_name_bad_note__refused(void **state)
+TEST(arrive__no_such_rank_bad_name_bad_note__refused)
 {
-	(void)state;
 	assert_int_equal(arrive("a", HOSTS), -EINVAL);
 	assert_int_equal(arrive("a", UINT32_MAX), -EINVAL);
 	assert_int_equal(arrive("A", 0), -EINVAL);
@@ -96,11 +93,10 @@ static void arrive__no_such_rank_bad_name_bad_note__refused(void **state)
 	assert_string_equal(next_full(), "a");	/* those with a bad note have arrived all the same */
 }
 
-static void parts__every_order__whole_note(void **state)
+TEST(parts__every_order__whole_note)
 {
 	static const char *const text[] = { "[1,", "2,", "3]" };
 
-	(void)state;
 	for (unsigned order = 0; order < 24; order++) {
 		unsigned left[4] = { 0, 1, 2, 3 }, n = 4, rest = order;	/* 3: the arrival itself */
 		char name[8];
@@ -126,13 +122,12 @@ static void parts__every_order__whole_note(void **state)
 }
 
 /* A run of many steps never forgets most of its barriers itself, and a step that is cut short leaves some that nobody passes. */
-static void old__thousand_steps_some_cut_short__few_are_kept(void **state)
+TEST(old__thousand_steps_some_cut_short__few_are_kept)
 {
 	char name[24];
 	const char *old;
 	unsigned forgotten = 0;
 
-	(void)state;
 	for (unsigned step = 0; step < 1000; step++) {
 		for (uint32_t rank = 0; rank < HOSTS; rank++) {
 			snprintf(name, sizeof(name), "%u/cut", step);
@@ -155,11 +150,10 @@ static void old__thousand_steps_some_cut_short__few_are_kept(void **state)
 	assert_true(forgotten >= 2 * (1000 - BARRIERS_KEPT - 1));
 }
 
-static void limit__names_that_never_end__of_that_host_only(void **state)
+TEST(limit__names_that_never_end__of_that_host_only)
 {
 	char name[16];
 
-	(void)state;
 	for (unsigned i = 0; i < BARRIERS_OF_HOST_MAX; i++) {
 		snprintf(name, sizeof(name), "x%u", i);
 		assert_int_equal(i % 2 ? arrive(name, 2) : barriers_part(b, name, 2, 0, "1", 1), 0);
@@ -173,13 +167,12 @@ static void limit__names_that_never_end__of_that_host_only(void **state)
 	assert_string_equal(next_full(), "more");
 }
 
-static void limit__parts_that_never_end__of_that_host_only(void **state)
+TEST(limit__parts_that_never_end__of_that_host_only)
 {
 	size_t most = 1 << 20, taken = 0;
 	char *value = calloc(1, most), name[16];
 	int rc = 0;
 
-	(void)state;
 	for (unsigned i = 0; !rc; i++) {
 		snprintf(name, sizeof(name), "x%u", i / BARRIER_PARTS_MAX);
 		rc = barriers_part(b, name, 2, i % BARRIER_PARTS_MAX, value, most);
@@ -195,12 +188,11 @@ static void limit__parts_that_never_end__of_that_host_only(void **state)
 }
 
 /* 4 MiB of text that would be 300 MiB of objects. */
-static void limit__note_that_grows__refused_before_it_is_made(void **state)
+TEST(limit__note_that_grows__refused_before_it_is_made)
 {
 	size_t n = (4 << 20) / 3;
 	char *text = malloc(3 * n + 3);
 
-	(void)state;
 	text[0] = '[';
 	for (size_t i = 0; i < n; i++)
 		memcpy(text + 1 + 3 * i, "{},", 3);
@@ -211,13 +203,12 @@ static void limit__note_that_grows__refused_before_it_is_made(void **state)
 	free(text);
 }
 
-static void limit__notes_of_all_hosts__together(void **state)
+TEST(limit__notes_of_all_hosts__together)
 {
 	enum { MANY = 8, MOST = 10 };	/* MiB */
 	size_t part = 1 << 20;
 	char *text = calloc(1, part);
 
-	(void)state;
 	barriers_free(b);
 	assert_int_equal(barriers_new(MANY, MOST * part, &b), 0);
 	for (unsigned i = 0; i < MOST; i++)
@@ -231,19 +222,4 @@ static void limit__notes_of_all_hosts__together(void **state)
 	free(text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(names__all_bytes__only_those_allowed, begin, end),
-		cmocka_unit_test_setup_teardown(full__last_arrives_or_is_gone__told_once, begin, end),
-		cmocka_unit_test_setup_teardown(arrive__no_such_rank_bad_name_bad_note__refused, begin, end),
-		cmocka_unit_test_setup_teardown(parts__every_order__whole_note, begin, end),
-		cmocka_unit_test_setup_teardown(old__thousand_steps_some_cut_short__few_are_kept, begin, end),
-		cmocka_unit_test_setup_teardown(limit__names_that_never_end__of_that_host_only, begin, end),
-		cmocka_unit_test_setup_teardown(limit__parts_that_never_end__of_that_host_only, begin, end),
-		cmocka_unit_test_setup_teardown(limit__note_that_grows__refused_before_it_is_made, begin, end),
-		cmocka_unit_test_setup_teardown(limit__notes_of_all_hosts__together, begin, end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(begin, end)

@@ -187,7 +187,7 @@ static void play(const struct scene *s)
 
 #define NOT_ETCD "answers what etcd's v3 gateway does not"
 
-static void answers__hostile__one_sentence_or_tried_again(void **state)
+TEST(answers__hostile__one_sentence_or_tried_again)
 {
 	static const struct scene scenes[] = {
 		{ "lease/grant", PLAIN, 200, "hello", NOT_ETCD },
@@ -224,7 +224,6 @@ static void answers__hostile__one_sentence_or_tried_again(void **state)
 		{ "watch", CUT, 200, "{\"result\":{\"created\":true}}\n", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(scenes); i++)
 		play(&scenes[i]);
 }
@@ -239,7 +238,7 @@ static void *count_json(size_t n)
 }
 
 /* 20 MB of text that would take 1.7 GB once it is parsed. */
-static void answers__that_unfold__refused_before_they_are_parsed(void **state)
+TEST(answers__that_unfold__refused_before_they_are_parsed)
 {
 	enum { BYTES = 20 * 1000 * 1000 };
 	static const char begin[] = "{\"kvs\":[{}", unit[] = ",{}", end[] = "]}\n";
@@ -249,7 +248,6 @@ static void answers__that_unfold__refused_before_they_are_parsed(void **state)
 		{ "watch", CHUNKED, 200, body, "would take about" },
 	};
 
-	(void)state;
 	memcpy(body, begin, sizeof(begin));
 	for (size_t n = strlen(begin); n < BYTES - sizeof(unit) - sizeof(end); n += strlen(unit))
 		memcpy(body + n, unit, sizeof(unit));
@@ -288,12 +286,4 @@ static int close_server(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answers__hostile__one_sentence_or_tried_again),
-		cmocka_unit_test(answers__that_unfold__refused_before_they_are_parsed),
-	};
-
-	return cmocka_run_group_tests(tests, open_server, close_server);
-}
+TEST_GROUP(open_server, close_server)

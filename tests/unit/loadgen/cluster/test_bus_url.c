@@ -9,7 +9,7 @@
 #include "loadgen/cluster/etcd/bus_url.h"
 #include "loadgen/cluster/etcd/etcd_json.h"
 
-static void url__well_formed__read_and_written_again(void **state)
+TEST(url__well_formed__read_and_written_again)
 {
 	static const char *const urls[] = {
 		"etcd://host1:2379/RUN", "etcds://10.0.0.9:1/a.b_c-D9", "etcd://[fe80::1%2]:65535/r?token=a~b._-Z",
@@ -18,7 +18,6 @@ static void url__well_formed__read_and_written_again(void **state)
 	char err[512], text[BUS_URL_MAX];
 	struct bus_url u;
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(urls); i++) {
 		assert_int_equal(bus_url_parse(urls[i], &u, err, sizeof(err)), 0);
 		assert_string_equal(bus_url_secret(&u, text), urls[i]);
@@ -27,7 +26,7 @@ static void url__well_formed__read_and_written_again(void **state)
 	assert_string_equal(u.host, "::1");
 }
 
-static void url__malformed__one_line_without_the_token(void **state)
+TEST(url__malformed__one_line_without_the_token)
 {
 	static const char *const urls[] = {
 		"", "host:2379/r", "http://h:1/r", "etcd://", "etcd://:1/r", "etcd://h/r", "etcd://h:/r", "etcd://h:0/r",
@@ -39,7 +38,6 @@ static void url__malformed__one_line_without_the_token(void **state)
 	char err[512];
 	struct bus_url u;
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(urls); i++) {
 		assert_int_equal(bus_url_parse(urls[i], &u, err, sizeof(err)), -EINVAL);
 		assert_null(strstr(err, "secret"));
@@ -48,22 +46,20 @@ static void url__malformed__one_line_without_the_token(void **state)
 	}
 }
 
-static void redact__arguments__hides_the_token_only(void **state)
+TEST(redact__arguments__hides_the_token_only)
 {
 	char one[] = "--join=etcd://h:1/r?token=secret", two[] = "etcd://h:1/r", three[] = "--label=a?token=b";
 
-	(void)state;
 	assert_true(bus_url_redact(one));
 	assert_string_equal(one, "--join=etcd://h:1/r?token=******");
 	assert_false(bus_url_redact(two));
 	assert_false(bus_url_redact(three));
 }
 
-static void bytes__any__read_back(void **state)
+TEST(bytes__any__read_back)
 {
 	unsigned char bytes[300];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (unsigned char)(i * 7);
 	for (size_t n = 0; n < sizeof(bytes); n++) {
@@ -83,7 +79,7 @@ static void bytes__any__read_back(void **state)
 	}
 }
 
-static void kv__hostile__refused(void **state)
+TEST(kv__hostile__refused)
 {
 	/* Keys: "/rampart/r/k" with something wrong. */
 	static const char *const texts[] = {
@@ -94,7 +90,6 @@ static void kv__hostile__refused(void **state)
 		"{\"key\":\"L290aGVyL3Iv\"}", "{\"key\":\"L3JhbXBhcnQvci8KYQ==\"}", "{\"key\":\"L3JhbXBhcnQvci8AYQ==\"}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
 		json_t *kv = json_loads(texts[i], JSON_DECODE_ANY, NULL);
 		struct etcd_kv out;
@@ -103,17 +98,4 @@ static void kv__hostile__refused(void **state)
 		assert_false(etcd_read_kv(kv, "/rampart/r/", &out));
 		json_decref(kv);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(url__well_formed__read_and_written_again),
-		cmocka_unit_test(url__malformed__one_line_without_the_token),
-		cmocka_unit_test(redact__arguments__hides_the_token_only),
-		cmocka_unit_test(bytes__any__read_back),
-		cmocka_unit_test(kv__hostile__refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -451,9 +451,8 @@ static void a_clock(const char *key, const char *value, size_t bytes)
 	answer(n, now, now);
 }
 
-static void clock__leader_5000_s_ahead__found_within_the_error(void **state)
+TEST(clock__leader_5000_s_ahead__found_within_the_error)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		lies = i == 1;
 		begin(false, false);
@@ -471,7 +470,7 @@ static void clock__leader_5000_s_ahead__found_within_the_error(void **state)
 	}
 }
 
-static void go__moments__by_this_hosts_clock_and_never_later_than_said(void **state)
+TEST(go__moments__by_this_hosts_clock_and_never_later_than_said)
 {
 	int64_t in_ns = 10 * (int64_t)NS_PER_S, leader;
 	static const struct {
@@ -482,7 +481,6 @@ static void go__moments__by_this_hosts_clock_and_never_later_than_said(void **st
 		      { -1, 10 * NS_PER_S, false }, { 1, 10 * NS_PER_S, false } };
 	uint64_t before;
 
-	(void)state;
 	begin(false, false);
 	others = a_clock;
 	lies = false;
@@ -528,9 +526,8 @@ static int answered(unsigned rank)
 	return n;
 }
 
-static void clock__two_ask_at_once__one_after_the_other(void **state)
+TEST(clock__two_ask_at_once__one_after_the_other)
 {
-	(void)state;
 	begin(true, false);
 	assert_int_equal(cluster_clock_error_ns(cluster), 0);
 	ask(1, 11);
@@ -564,12 +561,11 @@ static void clock__two_ask_at_once__one_after_the_other(void **state)
 
 /* ---- Words */
 
-static void say__three_before_the_first_is_written__first_and_last(void **state)
+TEST(say__three_before_the_first_is_written__first_and_last)
 {
 	unsigned before;
 	struct key *k;
 
-	(void)state;
 	for (int leads = 0; leads < 2; leads++) {
 		begin(leads, false);
 		before = n_writes;
@@ -585,11 +581,10 @@ static void say__three_before_the_first_is_written__first_and_last(void **state)
 	}
 }
 
-static void said__of_whom__by_strict_numbers(void **state)
+TEST(said__of_whom__by_strict_numbers)
 {
 	static const char *const nobody[] = { "0", "3", "1x", "", "-1", "+1", " 1", "4294967297", "99999999999999999999", "1/2", "0x1" };
 
-	(void)state;
 	begin(true, false);
 	for (size_t i = 0; i < N_ELEMENTS(nobody); i++)
 		put_text(of_run("up/say/%s", nobody[i]), "7");
@@ -607,9 +602,8 @@ static void said__of_whom__by_strict_numbers(void **state)
 
 /* ---- Barriers */
 
-static void barrier__notes_and_go__leader(void **state)
+TEST(barrier__notes_and_go__leader)
 {
-	(void)state;
 	begin(true, false);
 	put_text(of_run("up/at/a.1"), "-");
 	put_text(of_run("up/part/a.2.1"), "2]");
@@ -631,12 +625,11 @@ static void barrier__notes_and_go__leader(void **state)
 }
 
 /* More steps than a table of barriers would have room for; the caller forgets none. */
-static void barrier__300_never_forgotten__no_end_of_room(void **state)
+TEST(barrier__300_never_forgotten__no_end_of_room)
 {
 	unsigned there = 0;
 	char expected[64];
 
-	(void)state;
 	begin(true, false);
 	for (unsigned i = 0; i < 300; i++) {
 		put_text(of_run("up/at/s%u.1", i), "-");
@@ -655,13 +648,12 @@ static void barrier__300_never_forgotten__no_end_of_room(void **state)
 	end();
 }
 
-static void hostile__keys__no_arrival(void **state)
+TEST(hostile__keys__no_arrival)
 {
 	static const char *const rests[] = { "at/x", "at/", "at/.1", "at/x.", "at/x.0", "at/x.3", "at/x.-1", "at/x.+1", "at/x.1z", "at/x.1.1",
 		"at/X.1", "at/x.4294967297", "at/x.99999999999999999999", "part/x.1", "part/x.1.", "part/x.1.32", "part/x.1.-1", "part/x.1.1.1",
 		"part/", "", "at", "other/x.1" };
 
-	(void)state;
 	begin(true, false);
 	for (size_t i = 0; i < N_ELEMENTS(rests); i++)
 		put_text(of_run("up/%s", rests[i]), "-");
@@ -676,9 +668,8 @@ static void hostile__keys__no_arrival(void **state)
 }
 
 /* Barriers that nobody announced: that host is named, its key is taken, and what it writes later does not count. */
-static void hostile__names_that_never_end__put_out_and_named(void **state)
+TEST(hostile__names_that_never_end__put_out_and_named)
 {
-	(void)state;
 	begin(true, true);
 	for (unsigned i = 0; i < 500; i++)
 		put_text(of_run("up/at/bogus-%u.2", i), "-");
@@ -693,12 +684,11 @@ static void hostile__names_that_never_end__put_out_and_named(void **state)
 	end();
 }
 
-static void hostile__notes_that_take_too_much__put_out_and_named(void **state)
+TEST(hostile__notes_that_take_too_much__put_out_and_named)
 {
 	size_t part = 1 << 20;
 	char *value = calloc(1, part);
 
-	(void)state;
 	begin(true, true);
 	for (unsigned i = 0; i < 120; i++)
 		change(of_run("up/part/b%u.1.%u", i / 32, i % 32), value, part);
@@ -733,12 +723,11 @@ static unsigned log_lines(char *text, size_t size)
 	return lines;
 }
 
-static void hostile__many_candidates__a_few_lines_of_log(void **state)
+TEST(hostile__many_candidates__a_few_lines_of_log)
 {
 	static char text[1 << 20];
 	unsigned lines;
 
-	(void)state;
 	crowded = true;
 	log_keep();
 	begin(true, true);
@@ -752,11 +741,10 @@ static void hostile__many_candidates__a_few_lines_of_log(void **state)
 }
 
 /* A member hears the leader's word from a key, which anybody with the token can write. */
-static void hostile__words_to_go_on_that_are_none__one_line(void **state)
+TEST(hostile__words_to_go_on_that_are_none__one_line)
 {
 	static char text[1 << 16];
 
-	(void)state;
 	begin(false, true);
 	log_keep();
 	for (unsigned i = 0; i < 100; i++)
@@ -766,9 +754,8 @@ static void hostile__words_to_go_on_that_are_none__one_line(void **state)
 	end();
 }
 
-static void put_out__who_is_not_at_a_barrier__that_host_only_and_the_barrier_is_full(void **state)
+TEST(put_out__who_is_not_at_a_barrier__that_host_only_and_the_barrier_is_full)
 {
-	(void)state;
 	begin(true, true);
 	cluster_arrive(cluster, "gate", NULL);
 	change(of_run("up/at/gate.2"), "-", 1);
@@ -780,37 +767,14 @@ static void put_out__who_is_not_at_a_barrier__that_host_only_and_the_barrier_is_
 	end();
 }
 
-static void put_out__member__told_why(void **state)
+TEST(put_out__member__told_why)
 {
 	char key[64];
 
-	(void)state;
 	begin(false, false);
 	snprintf(key, sizeof(key), "members/host/%s", id);
 	put_text(key, "{\"left\":\"its notes take too much\",\"put_out\":true}");
 	change(key, NULL, 0);
 	hear("out the run's leader puts this host out: its notes take too much\n");
 	end();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(clock__leader_5000_s_ahead__found_within_the_error),
-		cmocka_unit_test(go__moments__by_this_hosts_clock_and_never_later_than_said),
-		cmocka_unit_test(clock__two_ask_at_once__one_after_the_other),
-		cmocka_unit_test(say__three_before_the_first_is_written__first_and_last),
-		cmocka_unit_test(said__of_whom__by_strict_numbers),
-		cmocka_unit_test(barrier__notes_and_go__leader),
-		cmocka_unit_test(barrier__300_never_forgotten__no_end_of_room),
-		cmocka_unit_test(hostile__keys__no_arrival),
-		cmocka_unit_test(hostile__names_that_never_end__put_out_and_named),
-		cmocka_unit_test(hostile__notes_that_take_too_much__put_out_and_named),
-		cmocka_unit_test(hostile__many_candidates__a_few_lines_of_log),
-		cmocka_unit_test(hostile__words_to_go_on_that_are_none__one_line),
-		cmocka_unit_test(put_out__who_is_not_at_a_barrier__that_host_only_and_the_barrier_is_full),
-		cmocka_unit_test(put_out__member__told_why),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ struct host {
 
 static struct host hosts[HOSTS_MAX];
 static unsigned host_count, seals;
-static uint64_t seed;
+static uint64_t seed = 1;
 
 static unsigned draw(unsigned below)
 {
@@ -262,9 +262,8 @@ static void crash(struct host *h)
 
 /* ---- Tests */
 
-static void joining__three_hosts__ranks_in_order_of_creation(void **state)
+TEST(joining__three_hosts__ranks_in_order_of_creation)
 {
-	(void)state;
 	begin();
 	for (int i = 0; i < 3; i++)
 		add_host("h", 3, false, false);
@@ -282,9 +281,8 @@ static void joining__three_hosts__ranks_in_order_of_creation(void **state)
 	end();
 }
 
-static void joining__leader_comes_last__has_rank_0(void **state)
+TEST(joining__leader_comes_last__has_rank_0)
 {
-	(void)state;
 	begin();
 	add_host("a", 0, false, true);
 	add_host("b", 0, false, true);
@@ -297,9 +295,8 @@ static void joining__leader_comes_last__has_rank_0(void **state)
 	end();
 }
 
-static void joining__second_leader__refused(void **state)
+TEST(joining__second_leader__refused)
 {
-	(void)state;
 	begin();
 	add_host("one", 2, true, false);
 	run_all();
@@ -311,9 +308,8 @@ static void joining__second_leader__refused(void **state)
 	end();
 }
 
-static void joining__late__told_which_hosts_the_run_has(void **state)
+TEST(joining__late__told_which_hosts_the_run_has)
 {
-	(void)state;
 	begin();
 	add_host("ann", 2, false, false);
 	add_host("bob", 2, false, false);
@@ -328,9 +324,8 @@ static void joining__late__told_which_hosts_the_run_has(void **state)
 	end();
 }
 
-static void joining__other_number_or_failed_check__refused_with_reason(void **state)
+TEST(joining__other_number_or_failed_check__refused_with_reason)
 {
-	(void)state;
 	begin();
 	add_host("lead", 2, true, false);
 	add_host("three", 3, false, false);
@@ -346,9 +341,8 @@ static void joining__other_number_or_failed_check__refused_with_reason(void **st
 	end();
 }
 
-static void joining__ghosts_of_a_crashed_run__not_sealed_in(void **state)
+TEST(joining__ghosts_of_a_crashed_run__not_sealed_in)
 {
-	(void)state;
 	begin();
 	put("members/host/00000000000000000000000000000001", json_pack("{s:i, s:{s:s}}", "hosts", 2, "about", "name", "ghost"));
 	put("members/host/00000000000000000000000000000002", json_pack("{s:b, s:{s:s}}", "joins", 1, "about", "name", "ghost"));
@@ -363,11 +357,10 @@ static void joining__ghosts_of_a_crashed_run__not_sealed_in(void **state)
 	end();
 }
 
-static void loss__member__named_on_all_and_final(void **state)
+TEST(loss__member__named_on_all_and_final)
 {
 	uint32_t rank;
 
-	(void)state;
 	begin();
 	for (int i = 0; i < 3; i++)
 		add_host(i ? "other" : "first", 3, i == 0, false);
@@ -384,9 +377,8 @@ static void loss__member__named_on_all_and_final(void **state)
 	end();
 }
 
-static void loss__leader__all_out(void **state)
+TEST(loss__leader__all_out)
 {
-	(void)state;
 	begin();
 	for (int i = 0; i < 3; i++)
 		add_host(i ? "other" : "first", 3, i == 0, false);
@@ -400,11 +392,10 @@ static void loss__leader__all_out(void **state)
 	end();
 }
 
-static void leaving__with_and_without_reason__told_apart(void **state)
+TEST(leaving__with_and_without_reason__told_apart)
 {
 	char key[96];
 
-	(void)state;
 	begin();
 	for (int i = 0; i < 3; i++)
 		add_host("h", 3, i == 0, false);
@@ -425,11 +416,10 @@ static void leaving__with_and_without_reason__told_apart(void **state)
 	end();
 }
 
-static void put_out__one_host__told_apart_from_a_loss(void **state)
+TEST(put_out__one_host__told_apart_from_a_loss)
 {
 	char key[96];
 
-	(void)state;
 	begin();
 	for (int i = 0; i < 3; i++)
 		add_host(i ? "other" : "first", 3, i == 0, false);
@@ -452,9 +442,8 @@ static void put_out__one_host__told_apart_from_a_loss(void **state)
 	end();
 }
 
-static void stale__own_key_gone_or_other_seal__out(void **state)
+TEST(stale__own_key_gone_or_other_seal__out)
 {
-	(void)state;
 	for (int other = 0; other < 2; other++) {
 		begin();
 		add_host("a", 2, false, false);
@@ -470,14 +459,13 @@ static void stale__own_key_gone_or_other_seal__out(void **state)
 	}
 }
 
-static void hostile__nonsense_in_every_key__one_line_no_crash(void **state)
+TEST(hostile__nonsense_in_every_key__one_line_no_crash)
 {
 	static const char *const texts[] = { "null", "[]", "7", "{\"hosts\":[]}", "{\"about\":{\"name\":7}}", "{\"left\":[]}",
 		"{\"uuid\":\"../x\",\"hosts\":[1]}", "{\"uuid\":\"aa\",\"hosts\":[{\"id\":\"zz\",\"created\":1}]}",
 		"{\"uuid\":\"aa\",\"hosts\":[{\"id\":\"00000000000000000000000000000001\"}]}" };
 	static const char *const keys[] = { "sealed", "host/x", "host/00000000000000000000000000000001", "refused/", "refused/x", "", "host/" };
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
 		for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++) {
 			json_t *entry = json_loads(texts[t], JSON_DECODE_ANY, NULL);
@@ -499,7 +487,7 @@ static void hostile__nonsense_in_every_key__one_line_no_crash(void **state)
 }
 
 /* A seal has this host in it at its key's revision, and something that cannot be. */
-static void hostile__seal_that_cannot_be__one_line(void **state)
+TEST(hostile__seal_that_cannot_be__one_line)
 {
 	static const char *const texts[] = { "{\"uuid\":\"\",\"hosts\":[%s]}", "{\"hosts\":[%s]}", "{\"uuid\":7,\"hosts\":[%s]}",
 		"{\"uuid\":\"members\",\"hosts\":[%s]}", "{\"uuid\":\"aa\",\"hosts\":[%s]}", "{\"uuid\":\"" UUID "0\",\"hosts\":[%s]}",
@@ -508,7 +496,6 @@ static void hostile__seal_that_cannot_be__one_line(void **state)
 		"{\"uuid\":\"" UUID "\",\"hosts\":[%s,{\"id\":\"" UUID "\",\"created\":\"2\"}]}", "{\"uuid\":\"" UUID "\",\"hosts\":{\"0\":%s}}",
 		"{\"uuid\":\"" UUID "\",\"hosts\":[{\"id\":\"" UUID "\",\"created\":9},%s]}", "{\"uuid\":\"" UUID "\",\"hosts\":[%s]}" };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
 		bool last = i + 1 == N_ELEMENTS(texts);	/* nothing is wrong with it but that no revision wrote it */
 		char mine[128], text[512], key[96];
@@ -551,11 +538,10 @@ static void check_seal(uint32_t wanted)
 	}
 }
 
-static void random__schedules__one_seal_and_each_rank_once(void **state)
+TEST(random__schedules__one_seal_and_each_rank_once)
 {
 	unsigned sealed = 0;
 
-	(void)state;
 	for (unsigned round = 0; round < 5000; round++) {
 		uint32_t wanted = 1 + draw(5);
 		unsigned kills = draw(3), all = wanted + kills + draw(2), alive = 0, in = 0;
@@ -588,27 +574,4 @@ static void random__schedules__one_seal_and_each_rank_once(void **state)
 		end();
 	}
 	assert_true(sealed > 3000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(joining__three_hosts__ranks_in_order_of_creation),
-		cmocka_unit_test(joining__leader_comes_last__has_rank_0),
-		cmocka_unit_test(joining__second_leader__refused),
-		cmocka_unit_test(joining__late__told_which_hosts_the_run_has),
-		cmocka_unit_test(joining__other_number_or_failed_check__refused_with_reason),
-		cmocka_unit_test(joining__ghosts_of_a_crashed_run__not_sealed_in),
-		cmocka_unit_test(loss__member__named_on_all_and_final),
-		cmocka_unit_test(loss__leader__all_out),
-		cmocka_unit_test(leaving__with_and_without_reason__told_apart),
-		cmocka_unit_test(stale__own_key_gone_or_other_seal__out),
-		cmocka_unit_test(hostile__nonsense_in_every_key__one_line_no_crash),
-		cmocka_unit_test(hostile__seal_that_cannot_be__one_line),
-		cmocka_unit_test(put_out__one_host__told_apart_from_a_loss),
-		cmocka_unit_test(random__schedules__one_seal_and_each_rank_once),
-	};
-
-	seed = 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,11 +17,10 @@ static json_t *long_document(size_t n)
 	return all;
 }
 
-static void pack__short_and_long__comes_back(void **state)
+TEST(pack__short_and_long__comes_back)
 {
 	static const size_t lengths[] = { 0, 1, 20, 100, 20000 };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(lengths); i++) {
 		json_t *before = long_document(lengths[i]), *after;
 		size_t bytes;
@@ -49,13 +48,12 @@ static char *deflated(const char *text, size_t size, size_t *bytes)
 	return value;
 }
 
-static void unpack__limits_of_text__exact(void **state)
+TEST(unpack__limits_of_text__exact)
 {
 	char text[1001], *value;
 	json_t *plain_string;
 	size_t bytes;
 
-	(void)state;
 	memset(text, ' ', 1000);
 	memcpy(text, "[1]", 3);
 	for (size_t size = 999; size <= 1000; size++) {
@@ -74,12 +72,11 @@ static void unpack__limits_of_text__exact(void **state)
 	json_decref(plain_string);
 }
 
-static void unpack__bomb__stops_at_the_limit(void **state)
+TEST(unpack__bomb__stops_at_the_limit)
 {
 	size_t size = 64 << 20, bytes;
 	char *text = malloc(size), *value;
 
-	(void)state;
 	memset(text, ' ', size);
 	value = deflated(text, size, &bytes);
 	free(text);
@@ -88,13 +85,12 @@ static void unpack__bomb__stops_at_the_limit(void **state)
 	free(value);
 }
 
-static void unpack__nonsense_and_each_cut__none(void **state)
+TEST(unpack__nonsense_and_each_cut__none)
 {
 	static const char *const texts[] = { "", "z", "zz", "{", "[1,]", "{\"a\":1,\"a\":2}", "1e999", "99999999999999999999", "[1]x", "\xff" };
 	char text[400], *value;
 	size_t bytes;
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++)
 		assert_null(value_unpack(texts[i], strlen(texts[i]), 1000));
 	memset(text, '1', sizeof(text));
@@ -106,29 +102,15 @@ static void unpack__nonsense_and_each_cut__none(void **state)
 }
 
 /* Few bytes of text can be many of memory. */
-static void unpack_within__over_the_limit_of_memory__none(void **state)
+TEST(unpack_within__over_the_limit_of_memory__none)
 {
 	static const char text[] = "[{},[],{\"a\":[1]},\"b\"]";
 	size_t size = strlen(text), memory, again;
 	json_t *all = value_unpack_within(text, size, size, SIZE_MAX, &memory);
 
-	(void)state;
 	assert_int_equal(json_array_size(all), 4);
 	json_decref(all);
 	assert_true(memory > 3 * 250);
 	assert_null(value_unpack_within(text, size, size, memory - 1, &again));
 	assert_int_equal(again, memory);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pack__short_and_long__comes_back),
-		cmocka_unit_test(unpack__limits_of_text__exact),
-		cmocka_unit_test(unpack__bomb__stops_at_the_limit),
-		cmocka_unit_test(unpack__nonsense_and_each_cut__none),
-		cmocka_unit_test(unpack_within__over_the_limit_of_memory__none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

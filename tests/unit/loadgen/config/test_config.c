@@ -20,9 +20,8 @@ static void assert_steps(const uint64_t *steps, size_t n)
 	assert_memory_equal(options.steps.v, steps, n * sizeof(*steps));
 }
 
-static void table__all_options__sorted_and_explained(void **state)
+TEST_WITH(table__all_options__sorted_and_explained, options_reset, NULL)
 {
-	(void)state;
 	for (size_t i = 0; i < loadgen_options.n_opts; i++) {
 		const struct opt *o = &loadgen_options.opts[i];
 
@@ -50,13 +49,12 @@ static char *printed_error(void)
 }
 
 /* A load host takes the values of all options from another host, the leader. */
-static void refused__value_with_control_characters__shown_as_digits(void **state)
+TEST(refused__value_with_control_characters__shown_as_digits)
 {
 	static const char *const before[] = { "", "p99<1", "1", "a,b", "a:1", "nodelay=" };
 	static const char *const named[] = { "clients", "name", "rate", "server", "slo", "steps", "targets", "tcp" };
 	unsigned shown = 0, must = 0;
 
-	(void)state;
 	for (size_t i = 0; i < loadgen_options.n_opts; i++) {
 		const struct opt *o = &loadgen_options.opts[i];
 		bool is_shown = false;
@@ -84,12 +82,11 @@ static void refused__value_with_control_characters__shown_as_digits(void **state
 }
 
 /* The default shown in --help, when it is a value, is the default used. */
-static void table__defaults_as_options__change_nothing(void **state)
+TEST_WITH(table__defaults_as_options__change_nothing, options_reset, NULL)
 {
 	struct loadgen_config before;
 	unsigned int as_values = 0;
 
-	(void)state;
 	for (size_t i = 0; i < loadgen_options.n_opts; i++) {
 		const struct opt *o = &loadgen_options.opts[i];
 		char text[200];
@@ -109,7 +106,7 @@ static void table__defaults_as_options__change_nothing(void **state)
 	assert_string_equal(options.output, "results");
 }
 
-static void steps__last_one_given__ramp_up_to_it(void **state)
+TEST_WITH(steps__last_one_given__ramp_up_to_it, options_reset, NULL)
 {
 	static const struct { const char *arguments; size_t n; uint64_t steps[8]; } ramps[] = {
 		{ "--clients 1", 1, { 1 } },
@@ -125,7 +122,6 @@ static void steps__last_one_given__ramp_up_to_it(void **state)
 		{ "", 2, { 10, 100 } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(ramps); i++) {
 		options_taken(ramps[i].arguments);
 		assert_steps(ramps[i].steps, ramps[i].n);
@@ -133,11 +129,10 @@ static void steps__last_one_given__ramp_up_to_it(void **state)
 	}
 }
 
-static void steps__given__taken_as_they_are(void **state)
+TEST_WITH(steps__given__taken_as_they_are, options_reset, NULL)
 {
 	const uint64_t steps[] = { 300, 7, 300, 20 };
 
-	(void)state;
 	options_taken("--steps 300,7,300,20");
 	assert_steps(steps, N_ELEMENTS(steps));
 	assert_int_equal(options.clients, 300);
@@ -147,9 +142,8 @@ static void steps__given__taken_as_they_are(void **state)
 	assert_int_equal(options.clients, 2);
 }
 
-static void threads__more_than_clients__as_many_as_clients(void **state)
+TEST_WITH(threads__more_than_clients__as_many_as_clients, options_reset, NULL)
 {
-	(void)state;
 	options_taken("--threads 64 --steps 3,5,4");
 	assert_int_equal(options.threads, 5);
 	options_taken("--threads 5 --clients 5");
@@ -160,9 +154,8 @@ static void threads__more_than_clients__as_many_as_clients(void **state)
 	assert_in_range(options.threads, 1, 8);
 }
 
-static void rails__by_device_or_server__as_many_as_are_named(void **state)
+TEST_WITH(rails__by_device_or_server__as_many_as_are_named, options_reset, NULL)
 {
-	(void)state;
 	options_taken("--workload large");
 	assert_int_equal(options.n_rails, 1);
 	assert_int_equal(options.devices.n, 0);
@@ -176,9 +169,8 @@ static void rails__by_device_or_server__as_many_as_are_named(void **state)
 	assert_int_equal(options.n_rails, 2);
 }
 
-static void transport__auto__rdma_where_there_is_a_device(void **state)
+TEST_WITH(transport__auto__rdma_where_there_is_a_device, options_reset, NULL)
 {
-	(void)state;
 	options_taken("");
 	assert_int_equal(options.transport, TRANSPORT_RDMA);
 	fake_cm.devices = 1;
@@ -197,14 +189,13 @@ static void transport__auto__rdma_where_there_is_a_device(void **state)
 	fake_cm.devices = 1;
 }
 
-static void transport__sockets__no_region_and_no_device(void **state)
+TEST_WITH(transport__sockets__no_region_and_no_device, options_reset, NULL)
 {
 	static const char *const two_sided[] = { "echo", "pingpong", "small", "connect", "idle", "large --operation send",
 						   "duplex" };
 	static const char *const one_sided[] = { "write", "read", "atomic", "mixed", "large" };
 	char text[128];
 
-	(void)state;
 	for (int t = TRANSPORT_TCP; t < TRANSPORT_N; t++) {
 		for (size_t i = 0; i < N_ELEMENTS(two_sided); i++) {
 			snprintf(text, sizeof(text), "--transport %s --workload %s", transport_names[t], two_sided[i]);
@@ -227,9 +218,8 @@ static void transport__sockets__no_region_and_no_device(void **state)
 	assert_int_equal(options.transport, TRANSPORT_RDMA);
 }
 
-static void check__contradictions__a_line_each(void **state)
+TEST_WITH(check__contradictions__a_line_each, options_reset, NULL)
 {
-	(void)state;
 	options_refused("--clients 100 --steps 10", "--clients and --steps: ");
 	options_refused("--server 10.77.0.1:7471", "--server: '10.77.0.1:7471' is not allowed");
 	options_taken("--server fd00::1");
@@ -251,9 +241,8 @@ static void check__contradictions__a_line_each(void **state)
 	options_refused("--environment=vm --device rxe0", "--environment vm: ");
 }
 
-static void rate__range__geometric_steps(void **state)
+TEST_WITH(rate__range__geometric_steps, options_reset, NULL)
 {
-	(void)state;
 	options_taken("--rate 500");
 	assert_int_equal(options.rates.n, 1);
 	assert_int_equal(options.rates.v[0], 500);
@@ -280,13 +269,12 @@ static void rate__range__geometric_steps(void **state)
 	assert_int_equal(options.steps.v[0], 7);
 }
 
-static void rate__not_a_rate_or_range__refused(void **state)
+TEST_WITH(rate__not_a_rate_or_range__refused, options_reset, NULL)
 {
 	static const char *const bad[] = { "0", "1000000001", "5-5", "9-5", "1-", "-5", "a", "1k", "1-9:1", "1-9:65", "1-9:", "1:8",
 					   "1-1000000001", "1-9:8x", "1-9-12", "99999999999999999999" };
 	char text[64];
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		snprintf(text, sizeof(text), "--rate=%s", bad[i]);
 		options_refused(text, "--rate: '");
@@ -299,14 +287,13 @@ static void rate__not_a_rate_or_range__refused(void **state)
 	options_refused("--rate 1-9 --rate-per-client 2", "--rate and --rate-per-client: ");
 }
 
-static void iterations__warm_up__a_tenth_or_as_given(void **state)
+TEST_WITH(iterations__warm_up__a_tenth_or_as_given, options_reset, NULL)
 {
 	static const struct { const char *arguments; uint64_t warmup, measured; } rows[] = {
 		{ "--iterations 1000", 100, 1000 }, { "--iterations 3", 1, 3 }, { "--iterations 3 --warmup-iterations 0", 0, 3 },
 		{ "--iterations 1 --warmup-iterations 20", 20, 1 }, { "", 0, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		options_taken(rows[i].arguments);
 		assert_int_equal(options.warmup_iterations, rows[i].warmup);
@@ -314,9 +301,8 @@ static void iterations__warm_up__a_tenth_or_as_given(void **state)
 	}
 }
 
-static void check__what_goes_together__taken(void **state)
+TEST_WITH(check__what_goes_together__taken, options_reset, NULL)
 {
-	(void)state;
 	options_taken("--server host --tls-port 7471 --server-name localhost");
 	options_taken("--server-threads 2");
 	options_taken("--cert a.pem --key a.key");
@@ -325,12 +311,11 @@ static void check__what_goes_together__taken(void **state)
 	options_taken("--environment vm");
 }
 
-static void check__name__no_path_and_no_blank(void **state)
+TEST_WITH(check__name__no_path_and_no_blank, options_reset, NULL)
 {
 	static const char *const bad[] = { "a/b", "../up", "a:b", "a*", "caf\xc3\xa9", "a,b", "a\\b", "a\tb" };
 	char text[200];
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		snprintf(text, sizeof(text), "--name %s", bad[i]);
 		options_refused(text, "--name: ");
@@ -346,11 +331,10 @@ static void check__name__no_path_and_no_blank(void **state)
 	assert_string_equal(options.name_text, "clients-100");
 }
 
-static void check__name__at_most_64_characters(void **state)
+TEST_WITH(check__name__at_most_64_characters, options_reset, NULL)
 {
 	char text[100] = "--name ";
 
-	(void)state;
 	memset(text + 7, 'n', 64);
 	options_taken(text);
 	assert_int_equal(strlen(options.name_text), 64);
@@ -358,11 +342,10 @@ static void check__name__at_most_64_characters(void **state)
 	options_refused(text, "--name: at most 64");
 }
 
-static void check__ca__beside_the_program_or_as_given(void **state)
+TEST_WITH(check__ca__beside_the_program_or_as_given, options_reset, NULL)
 {
 	static char path[PATH_MAX + 2];
 
-	(void)state;
 	options_taken("");
 	assert_int_equal(options.ca_path[0], '/');
 	assert_non_null(strstr(options.ca_path, "/build/certs/ca.pem"));
@@ -378,9 +361,8 @@ static void check__ca__beside_the_program_or_as_given(void **state)
 	assert_int_equal(options_check(), 0);
 }
 
-static void parse__out_of_range__the_range_named(void **state)
+TEST_WITH(parse__out_of_range__the_range_named, options_reset, NULL)
 {
-	(void)state;
 	options_parser_refuses("--clients 0", "--clients: 0 is not allowed; allowed: 1 to 1000000");
 	options_parser_refuses("--clients 1000001", "--clients: 1000001 is not allowed; allowed: 1 to 1000000");
 	options_parser_refuses("--clients ten", "--clients: ten is not a whole number; allowed: 1 to 1000000");
@@ -399,9 +381,8 @@ static void parse__out_of_range__the_range_named(void **state)
 			     "--environment: host is not allowed; allowed: auto, native or vm");
 }
 
-static void parse__at_the_ends_of_the_range__taken(void **state)
+TEST_WITH(parse__at_the_ends_of_the_range__taken, options_reset, NULL)
 {
-	(void)state;
 	assert_int_equal(options_parse("--clients 100000 --inflight 128 --duration 100ms --warmup 0 --seed 0 "
 			       "--connect-rate 1000000 --message-size 1M --timeout 10ms --step-timeout 1"), OPTS_OK);
 	assert_int_equal(options.clients, 100000);
@@ -416,18 +397,16 @@ static void parse__at_the_ends_of_the_range__taken(void **state)
 	assert_true(options.step_timeout_ns == NS_PER_S);
 }
 
-static void parse__message_size__in_range(void **state)
+TEST_WITH(parse__message_size__in_range, options_reset, NULL)
 {
-	(void)state;
 	assert_int_equal(options_parse("--message-size 1"), OPTS_OK);
 	assert_int_equal(options_parse("--message-size 2G"), OPTS_OK);
 	assert_int_equal(options_parse("--message-size 0"), OPTS_ERROR);
 	assert_int_equal(options_parse("--message-size 2147483649"), OPTS_ERROR);
 }
 
-static void check__open_loop__what_does_not_go_with_it(void **state)
+TEST_WITH(check__open_loop__what_does_not_go_with_it, options_reset, NULL)
 {
-	(void)state;
 	options_taken("--rate-per-client 10 --arrival poisson");
 	options_refused("--rate 10 --rate-per-client 10", "--rate and --rate-per-client: ");
 	options_refused("--arrival even", "--arrival: ");
@@ -446,9 +425,8 @@ static const char *server_cpus(const char *arguments)
 	return options.server_cpus;
 }
 
-static void cpus__server_of_our_own__goes_on_after_the_workers(void **state)
+TEST_WITH(cpus__server_of_our_own__goes_on_after_the_workers, options_reset, NULL)
 {
-	(void)state;
 	assert_string_equal(server_cpus("--threads 2"), "");
 	assert_string_equal(server_cpus("--threads 2 --cpu-list 0-3"), "2-3,0-1");
 	assert_string_equal(server_cpus("--threads 2 --cpu-list 7"), "7");
@@ -461,21 +439,19 @@ static void cpus__server_of_our_own__goes_on_after_the_workers(void **state)
 }
 
 /* The longest list fits. */
-static void cpus__most__all_handed_on(void **state)
+TEST_WITH(cpus__most__all_handed_on, options_reset, NULL)
 {
 	char text[6000] = "--threads 1 --cpu-list 0";
 
-	(void)state;
 	for (int i = 1; i < TUNING_CPUS_MAX; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), ",%d", i % 2 ? 1023 : 1021);
 	assert_int_equal(strlen(server_cpus(text)), strlen("0") + 5 * (TUNING_CPUS_MAX - 1));
 }
 
-static void parse__steps__each_in_range_and_not_too_many(void **state)
+TEST_WITH(parse__steps__each_in_range_and_not_too_many, options_reset, NULL)
 {
 	char text[600] = "--steps 1";
 
-	(void)state;
 	for (int i = 1; i < OPT_LIST_MAX; i++)
 		strcat(text, ",1");
 	assert_int_equal(options_parse(text), OPTS_OK);
@@ -489,9 +465,8 @@ static void parse__steps__each_in_range_and_not_too_many(void **state)
 	assert_non_null(strstr(options_err, "1 to 1000000 each, comma-separated"));
 }
 
-static void parse__choices__the_enums_order(void **state)
+TEST_WITH(parse__choices__the_enums_order, options_reset, NULL)
 {
-	(void)state;
 	assert_int_equal(options_parse("--environment native --poll busy --log-level debug"), OPTS_OK);
 	assert_int_equal(options.environment, ENVIRONMENT_NATIVE);
 	assert_int_equal(options.poll, POLL_BUSY);
@@ -504,37 +479,4 @@ static void parse__choices__the_enums_order(void **state)
 	assert_int_equal(options.environment, ENVIRONMENT_AUTO);
 	assert_int_equal(options.poll, POLL_EVENT);
 	assert_true(options.quiet && options.verify);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(table__all_options__sorted_and_explained, options_reset),
-		cmocka_unit_test(refused__value_with_control_characters__shown_as_digits),
-		cmocka_unit_test_setup(table__defaults_as_options__change_nothing, options_reset),
-		cmocka_unit_test_setup(steps__last_one_given__ramp_up_to_it, options_reset),
-		cmocka_unit_test_setup(steps__given__taken_as_they_are, options_reset),
-		cmocka_unit_test_setup(threads__more_than_clients__as_many_as_clients, options_reset),
-		cmocka_unit_test_setup(rails__by_device_or_server__as_many_as_are_named, options_reset),
-		cmocka_unit_test_setup(check__contradictions__a_line_each, options_reset),
-		cmocka_unit_test_setup(rate__range__geometric_steps, options_reset),
-		cmocka_unit_test_setup(rate__not_a_rate_or_range__refused, options_reset),
-		cmocka_unit_test_setup(iterations__warm_up__a_tenth_or_as_given, options_reset),
-		cmocka_unit_test_setup(check__what_goes_together__taken, options_reset),
-		cmocka_unit_test_setup(check__name__no_path_and_no_blank, options_reset),
-		cmocka_unit_test_setup(check__name__at_most_64_characters, options_reset),
-		cmocka_unit_test_setup(check__ca__beside_the_program_or_as_given, options_reset),
-		cmocka_unit_test_setup(parse__out_of_range__the_range_named, options_reset),
-		cmocka_unit_test_setup(parse__at_the_ends_of_the_range__taken, options_reset),
-		cmocka_unit_test_setup(parse__message_size__in_range, options_reset),
-		cmocka_unit_test_setup(check__open_loop__what_does_not_go_with_it, options_reset),
-		cmocka_unit_test_setup(cpus__server_of_our_own__goes_on_after_the_workers, options_reset),
-		cmocka_unit_test_setup(cpus__most__all_handed_on, options_reset),
-		cmocka_unit_test_setup(parse__steps__each_in_range_and_not_too_many, options_reset),
-		cmocka_unit_test_setup(parse__choices__the_enums_order, options_reset),
-		cmocka_unit_test_setup(transport__auto__rdma_where_there_is_a_device, options_reset),
-		cmocka_unit_test_setup(transport__sockets__no_region_and_no_device, options_reset),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_config", tests, NULL, NULL);
 }

@@ -18,11 +18,10 @@ static uint64_t sum(const uint32_t *v, uint32_t n)
 	return all;
 }
 
-static void round_robin__any_number__in_turn(void **state)
+TEST(round_robin__any_number__in_turn)
 {
 	uint32_t dealt[TARGETS_MAX], counted[TARGETS_MAX];
 
-	(void)state;
 	for (uint32_t n = 1; n <= TARGETS_MAX; n++)
 		for (uint32_t total = 0; total < 100; total++) {
 			memset(counted, 0, sizeof(counted));
@@ -33,7 +32,7 @@ static void round_robin__any_number__in_turn(void **state)
 		}
 }
 
-static void first__fills_one_after_the_other__the_rest_goes_to_the_last(void **state)
+TEST(first__fills_one_after_the_other__the_rest_goes_to_the_last)
 {
 	static const uint64_t room[] = { 10, 0, 5 };
 	static const struct {
@@ -44,18 +43,16 @@ static void first__fills_one_after_the_other__the_rest_goes_to_the_last(void **s
 	};
 	uint32_t dealt[3];
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		deal_clients(cases[i].total, 3, DEAL_FIRST, 1, room, dealt);
 		assert_memory_equal(dealt, cases[i].dealt, sizeof(dealt));
 	}
 }
 
-static void random__same_seed__same_servers_and_more_clients_take_nothing_away(void **state)
+TEST(random__same_seed__same_servers_and_more_clients_take_nothing_away)
 {
 	uint32_t before[4] = { 0 }, dealt[4], again[4], other[4];
 
-	(void)state;
 	for (uint32_t total = 0; total < 500; total++) {
 		deal_clients(total, 4, DEAL_RANDOM, 7, much, dealt);
 		deal_clients(total, 4, DEAL_RANDOM, 7, much, again);
@@ -70,19 +67,17 @@ static void random__same_seed__same_servers_and_more_clients_take_nothing_away(v
 }
 
 /* Within five standard deviations of an even share: sqrt(100000 / 4 x 3 / 4) is 137. */
-static void random__many__about_evenly(void **state)
+TEST(random__many__about_evenly)
 {
 	uint32_t dealt[4];
 
-	(void)state;
 	deal_clients(100000, 4, DEAL_RANDOM, 1, much, dealt);
 	for (uint32_t i = 0; i < 4; i++)
 		assert_in_range(dealt[i], 25000 - 685, 25000 + 685);
 }
 
-static void share__any_number__adds_up_and_differs_by_one(void **state)
+TEST(share__any_number__adds_up_and_differs_by_one)
 {
-	(void)state;
 	for (uint32_t n = 1; n < 20; n++)
 		for (uint32_t total = 0; total < 60; total++) {
 			uint32_t all = 0;
@@ -95,12 +90,11 @@ static void share__any_number__adds_up_and_differs_by_one(void **state)
 		}
 }
 
-static void part__unequal_shares__adds_up_exactly_and_nobody_gets_more_than_it_has(void **state)
+TEST(part__unequal_shares__adds_up_exactly_and_nobody_gets_more_than_it_has)
 {
 	uint32_t share[TARGETS_MAX], out[TARGETS_MAX];
 	uint64_t random = 3;
 
-	(void)state;
 	for (unsigned round = 0; round < 20000; round++) {
 		uint32_t n = 1 + (uint32_t)(random_next(&random) % TARGETS_MAX), part, all;
 
@@ -118,18 +112,4 @@ static void part__unequal_shares__adds_up_exactly_and_nobody_gets_more_than_it_h
 	}
 	deal_part(100, 1, (const uint32_t[]){ 40 }, out);
 	assert_int_equal(out[0], 40);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(round_robin__any_number__in_turn),
-		cmocka_unit_test(first__fills_one_after_the_other__the_rest_goes_to_the_last),
-		cmocka_unit_test(random__same_seed__same_servers_and_more_clients_take_nothing_away),
-		cmocka_unit_test(random__many__about_evenly),
-		cmocka_unit_test(share__any_number__adds_up_and_differs_by_one),
-		cmocka_unit_test(part__unequal_shares__adds_up_exactly_and_nobody_gets_more_than_it_has),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_deal", tests, NULL, NULL);
 }

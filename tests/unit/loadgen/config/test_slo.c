@@ -16,7 +16,7 @@ static const struct slo_term *parsed(const char *text)
 	return &slo.terms[slo.n - 1];
 }
 
-static void parse__each_kind_of_term__metric_and_limit(void **state)
+TEST(parse__each_kind_of_term__metric_and_limit)
 {
 	static const struct {
 		const char *text, *metric;
@@ -47,7 +47,6 @@ static void parse__each_kind_of_term__metric_and_limit(void **state)
 		{ "connects_per_s>100", "connects_per_s", SLO_CONNECTS_RATE, 100 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct slo_term *t = parsed(cases[i].text);
 
@@ -59,9 +58,8 @@ static void parse__each_kind_of_term__metric_and_limit(void **state)
 	}
 }
 
-static void parse__several_with_blanks__all(void **state)
+TEST(parse__several_with_blanks__all)
 {
-	(void)state;
 	parsed("p99 < 500us, errors < 0.1%, connect_p99<100ms");
 	assert_int_equal(slo.n, 3);
 	assert_string_equal(slo.terms[0].text, "p99<500us");
@@ -69,7 +67,7 @@ static void parse__several_with_blanks__all(void **state)
 	assert_int_equal(slo.terms[2].subject, SLO_CONNECT);
 }
 
-static void parse__anything_else__one_line_that_names_it(void **state)
+TEST(parse__anything_else__one_line_that_names_it)
 {
 	static const char *const bad[] = { "", ",", "p99<1ms,", ",p99<1ms", "p99", "p99<", "<1ms", "p99=1ms", "p99>1ms", "p99<1",
 		"p99<1m", "p99<-1ms", "p99<1e400s", "p99<nanms", "p99<0ms", "p100<1ms", "p0<1ms", "p<1ms", "pp<1ms", "p9x<1ms",
@@ -79,7 +77,6 @@ static void parse__anything_else__one_line_that_names_it(void **state)
 		"p1e1<1ms", "p99<1ms;errors<1%", "traffic_p99<1ms",
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa<1ms" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		memset(err, 0, sizeof(err));
 		if (slo_parse(bad[i], &slo, err, sizeof(err)) != -EINVAL)
@@ -91,11 +88,10 @@ static void parse__anything_else__one_line_that_names_it(void **state)
 	}
 }
 
-static void parse__more_terms_than_there_is_room_for__refused(void **state)
+TEST(parse__more_terms_than_there_is_room_for__refused)
 {
 	char text[SLO_TERMS_MAX * 10 + 16] = "p50<1s";
 
-	(void)state;
 	for (int i = 1; i < SLO_TERMS_MAX; i++)
 		strcat(text, ",p50<1s");
 	assert_int_equal(slo_parse(text, &slo, err, sizeof(err)), 0);
@@ -103,16 +99,4 @@ static void parse__more_terms_than_there_is_room_for__refused(void **state)
 	strcat(text, ",p50<1s");
 	assert_int_equal(slo_parse(text, &slo, err, sizeof(err)), -EINVAL);
 	assert_non_null(strstr(err, "16 terms"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parse__each_kind_of_term__metric_and_limit),
-		cmocka_unit_test(parse__several_with_blanks__all),
-		cmocka_unit_test(parse__anything_else__one_line_that_names_it),
-		cmocka_unit_test(parse__more_terms_than_there_is_room_for__refused),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_slo", tests, NULL, NULL);
 }

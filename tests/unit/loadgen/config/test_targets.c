@@ -12,7 +12,7 @@
 static struct targets targets;
 static char err[400];
 
-static void parse__each_form__host_and_port(void **state)
+TEST(parse__each_form__host_and_port)
 {
 	static const struct {
 		const char *text, *host;
@@ -22,7 +22,6 @@ static void parse__each_form__host_and_port(void **state)
 		{ "[fe80::1]", "fe80::1", 7471 }, { "[fe80::1]:1", "fe80::1", 1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		assert_int_equal(targets_parse("targets", cases[i].text, 7471, &targets, err, sizeof(err)), 0);
 		assert_int_equal(targets.n, 1);
@@ -36,7 +35,7 @@ static void parse__each_form__host_and_port(void **state)
 	assert_string_equal(targets.v[3].host, "::1");
 }
 
-static void parse__anything_else__one_line_that_says_what_is_allowed(void **state)
+TEST(parse__anything_else__one_line_that_says_what_is_allowed)
 {
 	static const char *const cases[][2] = {
 		{ "", "empty name" }, { "a,", "empty name" }, { ",a", "empty name" }, { ":80", "empty name" }, { "[]:80", "empty name" },
@@ -46,7 +45,6 @@ static void parse__anything_else__one_line_that_says_what_is_allowed(void **stat
 	};
 	char longest[400];
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		assert_int_equal(targets_parse("targets", cases[i][0], 7471, &targets, err, sizeof(err)), -EINVAL);
 		assert_ptr_equal(strstr(err, "--targets: '"), err);
@@ -59,9 +57,8 @@ static void parse__anything_else__one_line_that_says_what_is_allowed(void **stat
 	assert_true(strlen(err) < 300);
 }
 
-static void options__one_target__is_the_server(void **state)
+TEST_WITH(options__one_target__is_the_server, options_reset, NULL)
 {
-	(void)state;
 	options_taken("--targets [::1]:1234 --clients 10");
 	assert_int_equal(loadgen_n_targets(&options), 1);
 	assert_string_equal(options.servers.name[0], "::1");
@@ -71,9 +68,8 @@ static void options__one_target__is_the_server(void **state)
 	assert_int_equal(options.tls_port, 99);
 }
 
-static void options__several_targets__a_thread_for_each(void **state)
+TEST_WITH(options__several_targets__a_thread_for_each, options_reset, NULL)
 {
-	(void)state;
 	options_taken("--targets a,b,c --threads 2 --tls-port 99 --clients 10 --deal first");
 	assert_int_equal(loadgen_n_targets(&options), 3);
 	assert_int_equal(options.threads, 3);
@@ -88,9 +84,8 @@ static void options__several_targets__a_thread_for_each(void **state)
 	assert_int_equal(options.threads, 3);
 }
 
-static void options__contradictions__named(void **state)
+TEST_WITH(options__contradictions__named, options_reset, NULL)
 {
-	(void)state;
 	options_refused("--targets a,b --server c", "--targets and --server: give one");
 	options_refused("--targets a,a", "--targets: 'a,a' has a server twice");
 	options_refused("--server a --deal random", "--deal: goes with several");
@@ -98,17 +93,4 @@ static void options__contradictions__named(void **state)
 	options_refused("--targets a,b --device x,y --workload large", "--targets: several go with one");
 	options_refused("--targets a,b --environment vm", "--environment vm: does not go with --server, --targets or --device");
 	options_refused("--targets a,b --server-threads 2", "--server-threads: does not go with --server");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parse__each_form__host_and_port),
-		cmocka_unit_test(parse__anything_else__one_line_that_says_what_is_allowed),
-		cmocka_unit_test_setup(options__one_target__is_the_server, options_reset),
-		cmocka_unit_test_setup(options__several_targets__a_thread_for_each, options_reset),
-		cmocka_unit_test_setup(options__contradictions__named, options_reset),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_targets", tests, NULL, NULL);
 }

@@ -38,9 +38,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void devices__all_is_there__fine(void **state)
+TEST_WITH(devices__all_is_there__fine, set_up, machine_remove)
 {
-	(void)state;
 	look();
 	for (size_t i = 0; i < machine_found.n; i++)
 		assert_int_equal(machine_found.v[i].status, FINDING_FINE);
@@ -48,96 +47,85 @@ static void devices__all_is_there__fine(void **state)
 	assert_int_equal(findings_status(&machine_found), 0);
 }
 
-static void devices__none__mend_makes_one_on_an_interface(void **state)
+TEST_WITH(devices__none__mend_makes_one_on_an_interface, set_up, machine_remove)
 {
-	(void)state;
 	machine_take("/sys/class/infiniband");
 	look();
 	mended_by("device", "modprobe rdma_rxe; rdma link add rxe0 type rxe netdev eth0");
 }
 
-static void devices__port_down__mend_sets_the_interface_up(void **state)
+TEST_WITH(devices__port_down__mend_sets_the_interface_up, set_up, machine_remove)
 {
-	(void)state;
 	machine_put(PORT "/state", "1: DOWN\n");
 	look();
 	mended_by("link", "ip link set eth0 up");
 }
 
-static void devices__small_mtu__mend_sets_it(void **state)
+TEST_WITH(devices__small_mtu__mend_sets_it, set_up, machine_remove)
 {
-	(void)state;
 	machine_put("/sys/class/net/eth0/mtu", "1280\n");
 	look();
 	mended_by("mtu", "ip link set eth0 mtu 1500");
 }
 
-static void devices__mtu_is_no_number__unknown(void **state)
+TEST_WITH(devices__mtu_is_no_number__unknown, set_up, machine_remove)
 {
-	(void)state;
 	machine_put("/sys/class/net/eth0/mtu", "15x\n");
 	look();
 	assert_non_null(machine_finding("mtu", FINDING_UNKNOWN));
 	assert_int_equal(findings_status(&machine_found), 3);
 }
 
-static void devices__file_missing__mend_loads_its_module(void **state)
+TEST_WITH(devices__file_missing__mend_loads_its_module, set_up, machine_remove)
 {
-	(void)state;
 	machine_take("/dev/infiniband/rdma_cm");
 	look();
 	mended_by("access", "modprobe rdma_ucm");
 }
 
-static void devices__netdev_is_a_command__not_in_a_mend(void **state)
+TEST_WITH(devices__netdev_is_a_command__not_in_a_mend, set_up, machine_remove)
 {
-	(void)state;
 	machine_put(PORT "/gid_attrs/ndevs/0", "x;reboot\n");
 	machine_put(PORT "/state", "1: DOWN\n");
 	look();
 	mended_by("link", "");
 }
 
-static void devices__efa__wrong_by_its_driver(void **state)
+TEST_WITH(devices__efa__wrong_by_its_driver, set_up, machine_remove)
 {
-	(void)state;
 	machine_link("/sys/class/infiniband/rxe0/device/driver", "../../../../bus/pci/drivers/efa");
 	look();
 	machine_says("device", FINDING_WRONG, "rxe0 is an Elastic Fabric Adapter");
 	mended_by("device", "modprobe rdma_rxe; rdma link add rxe0 type rxe netdev eth0");
 }
 
-static void devices__efa_without_a_driver__wrong_by_its_name(void **state)
+TEST_WITH(devices__efa_without_a_driver__wrong_by_its_name, set_up, machine_remove)
 {
-	(void)state;
 	machine_put("/sys/class/infiniband/efa_0/ports/1/state", "4: ACTIVE\n");
 	look();
 	machine_says("device", FINDING_WRONG, "efa_0 is an Elastic Fabric Adapter");
 }
 
-static void devices__mana__noted(void **state)
+TEST_WITH(devices__mana__noted, set_up, machine_remove)
 {
-	(void)state;
 	machine_link("/sys/class/infiniband/rxe0/device/driver", "../../../../bus/pci/drivers/mana");
 	look();
 	machine_says("device", FINDING_NOTE, "MANA");
 	assert_int_equal(findings_status(&machine_found), 0);
 }
 
-static void devices__another_driver__nothing_said(void **state)
+TEST_WITH(devices__another_driver__nothing_said, set_up, machine_remove)
 {
-	(void)state;
 	machine_link("/sys/class/infiniband/rxe0/device/driver", "../../../../bus/pci/drivers/mlx5_core");
 	look();
 	for (int status = FINDING_FINE; status <= FINDING_NOTE; status++)
 		assert_null(machine_finding("device", (enum finding_status)status));
 }
 
-static void findings__too_many__not_complete(void **state)
+TEST(findings__too_many__not_complete)
 {
 	json_t *o;
 
-	(void)state;
 	memset(&machine_found, 0, sizeof(machine_found));
 	for (int i = 0; i < FINDINGS_MAX + 1; i++)
 		findings_add(&machine_found, "x", FINDING_FINE, NULL, "%d", i);
@@ -145,24 +133,4 @@ static void findings__too_many__not_complete(void **state)
 	o = findings_json(&machine_found);
 	assert_true(json_is_false(json_object_get(o, "complete")));
 	json_decref(o);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(devices__all_is_there__fine, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(devices__none__mend_makes_one_on_an_interface, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(devices__port_down__mend_sets_the_interface_up, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(devices__small_mtu__mend_sets_it, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(devices__mtu_is_no_number__unknown, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(devices__file_missing__mend_loads_its_module, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(devices__netdev_is_a_command__not_in_a_mend, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(devices__efa__wrong_by_its_driver, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(devices__efa_without_a_driver__wrong_by_its_name, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(devices__mana__noted, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(devices__another_driver__nothing_said, set_up, machine_remove),
-		cmocka_unit_test(findings__too_many__not_complete),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

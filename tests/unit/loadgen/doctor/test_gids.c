@@ -52,9 +52,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void gids__roce_v2_with_an_address__fine_and_listed(void **state)
+TEST(gids__roce_v2_with_an_address__fine_and_listed)
 {
-	(void)state;
 	look();
 	machine_says("gid", FINDING_FINE, "mlx5_0 port 1: IPv4 address 10.77.0.1");
 	machine_says("gid-type", FINDING_FINE,
@@ -63,18 +62,16 @@ static void gids__roce_v2_with_an_address__fine_and_listed(void **state)
 	assert_int_equal(findings_status(&machine_found), 0);
 }
 
-static void gids__of_another_interface__said(void **state)
+TEST(gids__of_another_interface__said)
 {
-	(void)state;
 	machine_put(PORT "/gid_attrs/ndevs/2", "eth0\n");
 	machine_put(PORT "/gid_attrs/ndevs/3", "eth0.100\n");
 	look();
 	machine_says("gid-type", FINDING_FINE, "2 10.77.0.1 RoCE v1, 3 10.77.0.1 RoCE v2 on eth0.100");
 }
 
-static void gids__more_than_a_line_holds__counted(void **state)
+TEST(gids__more_than_a_line_holds__counted)
 {
-	(void)state;
 	for (int i = 0; i < 40; i++)
 		put_gid(i, "2001:0db8:0000:0000:0000:0000:0000:0001\n", "RoCE v2\n");
 	look();
@@ -82,9 +79,8 @@ static void gids__more_than_a_line_holds__counted(void **state)
 }
 
 /* The address is there, so that no address mends it. */
-static void gids__address_of_roce_v1_only__wrong(void **state)
+TEST(gids__address_of_roce_v1_only__wrong)
 {
-	(void)state;
 	put_gid(3, NO_GID, "");
 	look();
 	assert_non_null(machine_finding("gid", FINDING_FINE));
@@ -92,9 +88,8 @@ static void gids__address_of_roce_v1_only__wrong(void **state)
 	machine_mended_by("gid-type", "");
 }
 
-static void gids__link_local_only__mend_adds_an_address(void **state)
+TEST(gids__link_local_only__mend_adds_an_address)
 {
-	(void)state;
 	put_gid(2, NO_GID, "");
 	put_gid(3, NO_GID, "");
 	look();
@@ -103,9 +98,8 @@ static void gids__link_local_only__mend_adds_an_address(void **state)
 }
 
 /* Others with IPv6 can come. */
-static void gids__ipv6_only__noted_and_of_a_type_that_serves(void **state)
+TEST(gids__ipv6_only__noted_and_of_a_type_that_serves)
 {
-	(void)state;
 	put_gid(2, NO_GID, "");
 	put_gid(3, "2001:0db8:0000:0000:0000:0000:0000:0001\n", "RoCE v2\n");
 	look();
@@ -113,27 +107,24 @@ static void gids__ipv6_only__noted_and_of_a_type_that_serves(void **state)
 	machine_says("gid-type", FINDING_FINE, "3 2001:db8::1 RoCE v2");
 }
 
-static void gids__none__wrong(void **state)
+TEST(gids__none__wrong)
 {
-	(void)state;
 	machine_take(PORT "/gids");
 	look();
 	assert_non_null(machine_finding("gid", FINDING_WRONG));
 	machine_says("gid-type", FINDING_WRONG, "there is none");
 }
 
-static void gids__types_absent__unknown(void **state)
+TEST(gids__types_absent__unknown)
 {
-	(void)state;
 	machine_take(PORT "/gid_attrs/types");
 	look();
 	machine_says("gid-type", FINDING_UNKNOWN, "cannot be read");
 	assert_int_equal(findings_status(&machine_found), 3);
 }
 
-static void gids__rdma_cm_set_to_v1__mend_sets_v2(void **state)
+TEST(gids__rdma_cm_set_to_v1__mend_sets_v2)
 {
-	(void)state;
 	machine_put(MODE, "RoCE v2\n");
 	look();
 	assert_null(machine_finding("gid-type", FINDING_WRONG));
@@ -142,9 +133,8 @@ static void gids__rdma_cm_set_to_v1__mend_sets_v2(void **state)
 	machine_mended_by("gid-type", "echo 'RoCE v2' >" MODE);
 }
 
-static void gids__infiniband__address_from_ipoib(void **state)
+TEST(gids__infiniband__address_from_ipoib)
 {
-	(void)state;
 	machine_put(PORT "/link_layer", "InfiniBand\n");
 	for (int i = 1; i < 4; i++)
 		put_gid(i, NO_GID, "");
@@ -159,31 +149,12 @@ static void gids__infiniband__address_from_ipoib(void **state)
 	machine_says("gid-type", FINDING_WRONG, "GIDs none");
 }
 
-static void gids__iwarp__noted(void **state)
+TEST(gids__iwarp__noted)
 {
-	(void)state;
 	machine_put(DEVICE "/node_type", "4: RNIC\n");
 	look();
 	assert_int_equal(machine_found.n, 1);
 	machine_says("gid", FINDING_NOTE, "iWARP");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(gids__roce_v2_with_an_address__fine_and_listed, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(gids__of_another_interface__said, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(gids__more_than_a_line_holds__counted, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(gids__address_of_roce_v1_only__wrong, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(gids__link_local_only__mend_adds_an_address, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(gids__ipv6_only__noted_and_of_a_type_that_serves, set_up,
-						machine_remove),
-		cmocka_unit_test_setup_teardown(gids__none__wrong, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(gids__types_absent__unknown, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(gids__rdma_cm_set_to_v1__mend_sets_v2, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(gids__infiniband__address_from_ipoib, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(gids__iwarp__noted, set_up, machine_remove),
-	};
-
-	return cmocka_run_group_tests_name("doctor_gids", tests, NULL, NULL);
-}
+TEST_EACH(set_up, machine_remove)

@@ -56,33 +56,29 @@ static void noted(const char *check, const char *what, const char *mend)
 	assert_int_equal(findings_status(&machine_found), 0);
 }
 
-static void dscp__a_default__fine(void **state)
+TEST(dscp__a_default__fine)
 {
-	(void)state;
 	look();
 	machine_says("dscp", FINDING_FINE, "mlx5_0 port 1: packets have DSCP 26 (a default_roce_tos of 106)");
 }
 
 /* The ECN bits are no DSCP. */
-static void dscp__zero__mend_sets_it(void **state)
+TEST(dscp__zero__mend_sets_it)
 {
-	(void)state;
 	machine_put(TOS, "2\n");
 	look();
 	noted("dscp", "DSCP 0", "echo 104 >" TOS);
 }
 
-static void dscp__device_without_a_folder__mend_makes_it(void **state)
+TEST(dscp__device_without_a_folder__mend_makes_it)
 {
-	(void)state;
 	machine_take("/sys/kernel/config/rdma_cm/mlx5_0");
 	look();
 	noted("dscp", "no default was set", "mkdir -p /sys/kernel/config/rdma_cm/mlx5_0 && echo 104 >" TOS);
 }
 
-static void dscp__configfs_not_mounted__mend_mounts_it(void **state)
+TEST(dscp__configfs_not_mounted__mend_mounts_it)
 {
-	(void)state;
 	machine_take("/sys/kernel/config/rdma_cm");
 	look();
 	noted("dscp", "not shown by this system", "mount -t configfs configfs /sys/kernel/config");
@@ -91,34 +87,30 @@ static void dscp__configfs_not_mounted__mend_mounts_it(void **state)
 	noted("dscp", "not shown by this system", "");
 }
 
-static void dscp__no_number__unknown(void **state)
+TEST(dscp__no_number__unknown)
 {
-	(void)state;
 	machine_put(TOS, "26x\n");
 	look();
 	machine_says("dscp", FINDING_UNKNOWN, "cannot be read");
 }
 
-static void dscp__of_the_driver__said_too(void **state)
+TEST(dscp__of_the_driver__said_too)
 {
-	(void)state;
 	machine_put("/sys/class/infiniband/mlx5_0/tc/1/traffic_class", "Global tclass=106\n");
 	look();
 	machine_says("dscp", FINDING_FINE, "the driver's traffic_class: Global tclass=106");
 }
 
-static void flow__priorities__fine_without_pause_of_the_link(void **state)
+TEST(flow__priorities__fine_without_pause_of_the_link)
 {
-	(void)state;
 	driver.priorities = 1 << 3 | 1 << 4;
 	look();
 	machine_says("pfc", FINDING_FINE, "eth0: flow control of priorities (PFC): 3, 4");
 	machine_says("pause", FINDING_FINE, "rx off, tx off; priorities have their own");
 }
 
-static void flow__pause_of_the_link__fine(void **state)
+TEST(flow__pause_of_the_link__fine)
 {
-	(void)state;
 	driver.pause = (struct driver_pause) { .rx = true, .tx = true };
 	driver.pfc_error = -EOPNOTSUPP;
 	look();
@@ -126,36 +118,32 @@ static void flow__pause_of_the_link__fine(void **state)
 	machine_says("pfc", FINDING_NOTE, "eth0: not shown by this driver");
 }
 
-static void flow__none__mends_turn_it_on(void **state)
+TEST(flow__none__mends_turn_it_on)
 {
-	(void)state;
 	driver.pause.rx = true;
 	look();
 	noted("pause", "rx on, tx off", "ethtool -A eth0 rx on tx on");
 	noted("pfc", "none", "dcb pfc set dev eth0 prio-pfc 3:on");
 }
 
-static void flow__driver_says_nothing__noted(void **state)
+TEST(flow__driver_says_nothing__noted)
 {
-	(void)state;
 	driver.pause_error = driver.pfc_error = -EOPNOTSUPP;
 	look();
 	noted("pause", "not shown by this driver", "");
 	noted("pfc", "not shown by this driver", "");
 }
 
-static void flow__interface_is_gone__unknown(void **state)
+TEST(flow__interface_is_gone__unknown)
 {
-	(void)state;
 	driver.pause_error = -ENODEV;
 	look();
 	machine_says("pause", FINDING_UNKNOWN, "No such device");
 	assert_int_equal(findings_status(&machine_found), 3);
 }
 
-static void port__infiniband_or_none__nothing_said(void **state)
+TEST(port__infiniband_or_none__nothing_said)
 {
-	(void)state;
 	machine_put(PORT "/link_layer", "InfiniBand\n");
 	look();
 	assert_int_equal(machine_found.n, 0);
@@ -164,23 +152,4 @@ static void port__infiniband_or_none__nothing_said(void **state)
 	assert_int_equal(machine_found.n, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(dscp__a_default__fine, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(dscp__zero__mend_sets_it, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(dscp__device_without_a_folder__mend_makes_it, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(dscp__configfs_not_mounted__mend_mounts_it, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(dscp__no_number__unknown, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(dscp__of_the_driver__said_too, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(flow__priorities__fine_without_pause_of_the_link, set_up,
-						machine_remove),
-		cmocka_unit_test_setup_teardown(flow__pause_of_the_link__fine, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(flow__none__mends_turn_it_on, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(flow__driver_says_nothing__noted, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(flow__interface_is_gone__unknown, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(port__infiniband_or_none__nothing_said, set_up, machine_remove),
-	};
-
-	return cmocka_run_group_tests_name("doctor_lossless", tests, NULL, NULL);
-}
+TEST_EACH(set_up, machine_remove)

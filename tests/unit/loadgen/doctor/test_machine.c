@@ -13,17 +13,15 @@ static void look(void)
 	machine_look(machine_check);
 }
 
-static void machine__nothing_special__nothing_said(void **state)
+TEST(machine__nothing_special__nothing_said)
 {
-	(void)state;
 	machine_put("/proc/sys/kernel/osrelease", "6.1.0-13-amd64\n");
 	look();
 	assert_int_equal(machine_found.n, 0);
 }
 
-static void machine__container_and_wsl__noted(void **state)
+TEST(machine__container_and_wsl__noted)
 {
-	(void)state;
 	machine_put("/run/.containerenv", "");
 	machine_put("/proc/sys/kernel/osrelease", "5.15.90.1-Microsoft-standard-WSL2\n");
 	look();
@@ -34,9 +32,8 @@ static void machine__container_and_wsl__noted(void **state)
 }
 
 /* What WSL's own virtual machine says of itself is of no interest. */
-static void machine__wsl_on_hyper_v__no_cloud(void **state)
+TEST(machine__wsl_on_hyper_v__no_cloud)
 {
-	(void)state;
 	machine_put("/proc/sys/kernel/osrelease", "4.4.0-19041-Microsoft\n");
 	machine_put("/sys/class/dmi/id/chassis_asset_tag", "7783-7084-3265-9085-8269-3286-77\n");
 	look();
@@ -44,9 +41,8 @@ static void machine__wsl_on_hyper_v__no_cloud(void **state)
 	machine_says("wsl", FINDING_NOTE, "version 1");
 }
 
-static void machine__clouds__noted_by_name(void **state)
+TEST(machine__clouds__noted_by_name)
 {
-	(void)state;
 	machine_put("/sys/class/dmi/id/sys_vendor", "Amazon EC2\n");
 	machine_put("/sys/class/dmi/id/product_name", "c6gn.16xlarge\n");
 	look();
@@ -64,18 +60,16 @@ static void machine__clouds__noted_by_name(void **state)
 }
 
 /* A Hyper-V of one's own. */
-static void machine__hyper_v_without_azures_tag__no_cloud(void **state)
+TEST(machine__hyper_v_without_azures_tag__no_cloud)
 {
-	(void)state;
 	machine_put("/sys/class/dmi/id/sys_vendor", "Microsoft Corporation\n");
 	machine_put("/sys/class/dmi/id/product_name", "Virtual Machine\n");
 	look();
 	assert_int_equal(machine_found.n, 0);
 }
 
-static void machine__governor__noted_unless_performance(void **state)
+TEST(machine__governor__noted_unless_performance)
 {
-	(void)state;
 	machine_put(GOVERNOR, "powersave\n");
 	look();
 	assert_int_equal(machine_found.n, 1);
@@ -87,16 +81,4 @@ static void machine__governor__noted_unless_performance(void **state)
 	assert_int_equal(machine_found.v[0].status, FINDING_FINE);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(machine__nothing_special__nothing_said, machine_make, machine_remove),
-		cmocka_unit_test_setup_teardown(machine__container_and_wsl__noted, machine_make, machine_remove),
-		cmocka_unit_test_setup_teardown(machine__wsl_on_hyper_v__no_cloud, machine_make, machine_remove),
-		cmocka_unit_test_setup_teardown(machine__clouds__noted_by_name, machine_make, machine_remove),
-		cmocka_unit_test_setup_teardown(machine__hyper_v_without_azures_tag__no_cloud, machine_make, machine_remove),
-		cmocka_unit_test_setup_teardown(machine__governor__noted_unless_performance, machine_make, machine_remove),
-	};
-
-	return cmocka_run_group_tests_name("doctor_machine", tests, NULL, NULL);
-}
+TEST_EACH(machine_make, machine_remove)

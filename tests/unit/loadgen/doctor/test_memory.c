@@ -36,9 +36,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void memory__one_node_and_huge_pages__fine(void **state)
+TEST(memory__one_node_and_huge_pages__fine)
 {
-	(void)state;
 	look();
 	machine_says("hugepages", FINDING_FINE, "100 of 2000 reserved huge pages of 2048 KiB are free");
 	machine_says("thp", FINDING_FINE, "always");
@@ -46,44 +45,39 @@ static void memory__one_node_and_huge_pages__fine(void **state)
 	assert_int_equal(machine_found.n, 3);
 }
 
-static void hugepages__most_memory_reserved__mend_gives_it_back(void **state)
+TEST(hugepages__most_memory_reserved__mend_gives_it_back)
 {
-	(void)state;
 	put_pages("1500");
 	look();
 	machine_says("hugepages", FINDING_NOTE, "more than the other memory that is available");
 	assert_string_equal(machine_finding("hugepages", FINDING_NOTE)->mend, "echo 0 >/proc/sys/vm/nr_hugepages");
 }
 
-static void hugepages__not_in_this_kernel__fine(void **state)
+TEST(hugepages__not_in_this_kernel__fine)
 {
-	(void)state;
 	machine_put("/proc/meminfo", "MemTotal: 8000000 kB\nMemAvailable: 2000000 kB\n");
 	look();
 	machine_says("hugepages", FINDING_FINE, "reserves no huge pages");
 }
 
-static void hugepages__no_meminfo__unknown(void **state)
+TEST(hugepages__no_meminfo__unknown)
 {
-	(void)state;
 	machine_take("/proc/meminfo");
 	look();
 	assert_non_null(machine_finding("hugepages", FINDING_UNKNOWN));
 	assert_int_equal(findings_status(&machine_found), 3);
 }
 
-static void thp__not_always__mend_sets_it(void **state)
+TEST(thp__not_always__mend_sets_it)
 {
-	(void)state;
 	machine_put(THP, "always [madvise] never\n");
 	look();
 	machine_says("thp", FINDING_NOTE, "madvise");
 	assert_string_equal(machine_finding("thp", FINDING_NOTE)->mend, "echo always >" THP);
 }
 
-static void thp__absent_or_odd__said(void **state)
+TEST(thp__absent_or_odd__said)
 {
-	(void)state;
 	machine_put(THP, "always\n");
 	look();
 	assert_non_null(machine_finding("thp", FINDING_UNKNOWN));
@@ -92,9 +86,8 @@ static void thp__absent_or_odd__said(void **state)
 	machine_says("thp", FINDING_NOTE, "no transparent huge pages");
 }
 
-static void numa__device_beside_this_process__fine(void **state)
+TEST(numa__device_beside_this_process__fine)
 {
-	(void)state;
 	machine_put(NODES "/node1/cpulist", "0-511,512-1023\n");
 	machine_put(DEVICE_NODE, "1\n");
 	look();
@@ -102,9 +95,8 @@ static void numa__device_beside_this_process__fine(void **state)
 }
 
 /* CPU 1023 is one that this machine does not have. */
-static void numa__device_elsewhere__mend_moves_the_shell(void **state)
+TEST(numa__device_elsewhere__mend_moves_the_shell)
 {
-	(void)state;
 	machine_put(NODES "/node1/cpulist", "1023\n");
 	machine_put(DEVICE_NODE, "1\n");
 	look();
@@ -112,57 +104,34 @@ static void numa__device_elsewhere__mend_moves_the_shell(void **state)
 	assert_string_equal(machine_finding("numa", FINDING_NOTE)->mend, "taskset -pc 1023 $$");
 }
 
-static void numa__cpus_are_a_command__not_in_a_mend(void **state)
+TEST(numa__cpus_are_a_command__not_in_a_mend)
 {
-	(void)state;
 	machine_put(NODES "/node1/cpulist", "1;reboot\n");
 	machine_put(DEVICE_NODE, "1\n");
 	look();
 	assert_string_equal(machine_finding("numa", FINDING_NOTE)->mend, "");
 }
 
-static void numa__device_without_a_node__noted(void **state)
+TEST(numa__device_without_a_node__noted)
 {
-	(void)state;
 	machine_put(NODES "/node1/cpulist", "1-2\n");
 	machine_put(DEVICE_NODE, "-1\n");
 	look();
 	machine_says("numa", FINDING_NOTE, "mlx5_0 does not say which of 2 NUMA nodes it is at");
 }
 
-static void numa__several_nodes_and_no_device__fine(void **state)
+TEST(numa__several_nodes_and_no_device__fine)
 {
-	(void)state;
 	machine_put(NODES "/node1/cpulist", "1-2\n");
 	look();
 	machine_says("numa", FINDING_FINE, "2 NUMA nodes");
 }
 
-static void numa__not_in_this_kernel__fine(void **state)
+TEST(numa__not_in_this_kernel__fine)
 {
-	(void)state;
 	machine_take(NODES);
 	look();
 	machine_says("numa", FINDING_FINE, "no NUMA nodes");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(memory__one_node_and_huge_pages__fine, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(hugepages__most_memory_reserved__mend_gives_it_back, set_up,
-						machine_remove),
-		cmocka_unit_test_setup_teardown(hugepages__not_in_this_kernel__fine, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(hugepages__no_meminfo__unknown, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(thp__not_always__mend_sets_it, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(thp__absent_or_odd__said, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(numa__device_beside_this_process__fine, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(numa__device_elsewhere__mend_moves_the_shell, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(numa__cpus_are_a_command__not_in_a_mend, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(numa__device_without_a_node__noted, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(numa__several_nodes_and_no_device__fine, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(numa__not_in_this_kernel__fine, set_up, machine_remove),
-	};
-
-	return cmocka_run_group_tests_name("doctor_memory", tests, NULL, NULL);
-}
+TEST_EACH(set_up, machine_remove)

@@ -31,9 +31,8 @@ static void put_core(void)
 	machine_put("/sys/module/rdma_ucm/initstate", "live\n");
 }
 
-static void modules__all_loaded__fine_and_named(void **state)
+TEST(modules__all_loaded__fine_and_named)
 {
-	(void)state;
 	put_core();
 	machine_put("/sys/module/rdma_rxe/initstate", "live\n");
 	machine_put("/sys/module/mlx5_ib/initstate", "live\n");
@@ -44,9 +43,8 @@ static void modules__all_loaded__fine_and_named(void **state)
 }
 
 /* By the list, whose files may have '-', or by a folder of parameters alone. */
-static void modules__built_in__fine_and_said(void **state)
+TEST(modules__built_in__fine_and_said)
 {
-	(void)state;
 	put_core();
 	machine_take("/sys/module/rdma_ucm");
 	machine_take("/sys/module/ib_core");
@@ -58,9 +56,8 @@ static void modules__built_in__fine_and_said(void **state)
 	machine_says("driver", FINDING_FINE, "hns_roce_hw_v2 (built in)");
 }
 
-static void modules__missing__mend_loads_those(void **state)
+TEST(modules__missing__mend_loads_those)
 {
-	(void)state;
 	put_core();
 	machine_take("/sys/module/rdma_ucm");
 	machine_take("/sys/module/ib_uverbs");
@@ -70,9 +67,8 @@ static void modules__missing__mend_loads_those(void **state)
 }
 
 /* In a container there is often no list of what is built in: then what a module has made tells. */
-static void modules__no_list__known_by_what_they_made(void **state)
+TEST(modules__no_list__known_by_what_they_made)
 {
-	(void)state;
 	machine_take(BUILT_IN);
 	look();
 	machine_says("modules", FINDING_WRONG, "ib_core, ib_uverbs, rdma_cm, rdma_ucm");
@@ -84,9 +80,8 @@ static void modules__no_list__known_by_what_they_made(void **state)
 	machine_says("modules", FINDING_FINE, "ib_core (by what it has made)");
 }
 
-static void modules__no_driver__note_says_rxe(void **state)
+TEST(modules__no_driver__note_says_rxe)
 {
-	(void)state;
 	put_core();
 	look();
 	machine_says("driver", FINDING_NOTE, "is loaded or built in");
@@ -94,25 +89,12 @@ static void modules__no_driver__note_says_rxe(void **state)
 	assert_int_equal(findings_status(&machine_found), 0);
 }
 
-static void modules__no_sys__unknown(void **state)
+TEST(modules__no_sys__unknown)
 {
-	(void)state;
 	machine_take("/sys");
 	look();
 	assert_non_null(machine_finding("modules", FINDING_UNKNOWN));
 	assert_int_equal(findings_status(&machine_found), 3);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(modules__all_loaded__fine_and_named, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(modules__built_in__fine_and_said, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(modules__missing__mend_loads_those, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(modules__no_list__known_by_what_they_made, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(modules__no_driver__note_says_rxe, set_up, machine_remove),
-		cmocka_unit_test_setup_teardown(modules__no_sys__unknown, set_up, machine_remove),
-	};
-
-	return cmocka_run_group_tests_name("doctor_modules", tests, NULL, NULL);
-}
+TEST_EACH(set_up, machine_remove)

@@ -73,9 +73,8 @@ static double needed(enum estimate_resource r, enum estimate_side side)
 }
 
 /* A run of 100 clients had these (docs/capacity.md). */
-static void rows__hundred_clients__as_a_run_had(void **state)
+TEST(rows__hundred_clients__as_a_run_had)
 {
-	(void)state;
 	look(100);
 	assert_true(needed(ESTIMATE_qps, ESTIMATE_SERVER) == 322);
 	assert_true(needed(ESTIMATE_qps, ESTIMATE_GENERATOR) == 200);
@@ -89,12 +88,11 @@ static void rows__hundred_clients__as_a_run_had(void **state)
 		assert_true(estimate_fits(&rows[i]));
 }
 
-static void rows__any_number__grow_and_keep_their_places(void **state)
+TEST(rows__any_number__grow_and_keep_their_places)
 {
 	struct estimate_row before[ESTIMATE_ROWS_MAX];
 	size_t n_before;
 
-	(void)state;
 	look(10);
 	for (uint64_t clients = 20; clients <= 100000; clients *= 2) {
 		memcpy(before, rows, sizeof(rows));
@@ -109,9 +107,8 @@ static void rows__any_number__grow_and_keep_their_places(void **state)
 	}
 }
 
-static void reach__each_row__the_last_number_that_fits(void **state)
+TEST(reach__each_row__the_last_number_that_fits)
 {
-	(void)state;
 	look(100);
 	estimate_reach(fill, NULL, rows, n);
 	for (size_t i = 0; i < n; i++) {
@@ -133,11 +130,10 @@ static void reach__each_row__the_last_number_that_fits(void **state)
 }
 
 /* Clients that connect alone before and after have left, but their queue pairs and ports rest. */
-static void alone__rest_when_they_left(void **state)
+TEST(alone__rest_when_they_left)
 {
 	double server, generator, ports;
 
-	(void)state;
 	look(100);
 	server = needed(ESTIMATE_qps, ESTIMATE_SERVER);
 	generator = needed(ESTIMATE_qps, ESTIMATE_GENERATOR);
@@ -150,11 +146,10 @@ static void alone__rest_when_they_left(void **state)
 }
 
 /* A thread has histograms and tables of its own. */
-static void rss__grows_with_threads(void **state)
+TEST(rss__grows_with_threads)
 {
 	double server, generator;
 
-	(void)state;
 	look(100);
 	server = needed(ESTIMATE_rss_bytes, ESTIMATE_SERVER);
 	generator = needed(ESTIMATE_rss_bytes, ESTIMATE_GENERATOR);
@@ -164,9 +159,8 @@ static void rss__grows_with_threads(void **state)
 	assert_true(generator - needed(ESTIMATE_rss_bytes, ESTIMATE_GENERATOR) > WORKER_HISTS * HIST_BYTES);
 }
 
-static void first__fewest_clients(void **state)
+TEST(first__fewest_clients)
 {
-	(void)state;
 	look(100);
 	estimate_reach(fill, NULL, rows, n);
 	assert_int_equal(rows[estimate_first(rows, n)].resource, ESTIMATE_ports);
@@ -176,11 +170,10 @@ static void first__fewest_clients(void **state)
 	assert_int_equal(rows[estimate_first(rows, n)].resource, ESTIMATE_memory_bytes);
 }
 
-static void floor__memory_that_stays_free__is_not_there(void **state)
+TEST(floor__memory_that_stays_free__is_not_there)
 {
 	double without;
 
-	(void)state;
 	look(100);
 	without = row(ESTIMATE_memory_bytes, ESTIMATE_BOTH)->limit;
 	base.generator.memory_floor_ratio = 0.05;
@@ -188,12 +181,11 @@ static void floor__memory_that_stays_free__is_not_there(void **state)
 	assert_true(fabs(without - row(ESTIMATE_memory_bytes, ESTIMATE_BOTH)->limit - 0.05 * 16 * GIB) < 1);
 }
 
-static void short_of__descriptors__says_what_to_set(void **state)
+TEST(short_of__descriptors__says_what_to_set)
 {
 	struct estimate_in in;
 	char text[256];
 
-	(void)state;
 	base.server_host.nofile = base.generator_host.nofile = 1024;
 	in = look(100);
 	assert_false(estimate_fits(row(ESTIMATE_fds_at_start, ESTIMATE_SERVER)));
@@ -203,12 +195,11 @@ static void short_of__descriptors__says_what_to_set(void **state)
 	assert_true(estimate_fits(row(ESTIMATE_fds_at_start, ESTIMATE_GENERATOR)));
 }
 
-static void short_of__every_resource__has_an_advice(void **state)
+TEST(short_of__every_resource__has_an_advice)
 {
 	struct estimate_in in;
 	char text[256];
 
-	(void)state;
 	base.server.max_per_address = 1;
 	in = look(100);
 	for (size_t i = 0; i < n; i++) {
@@ -222,9 +213,8 @@ static void short_of__every_resource__has_an_advice(void **state)
 }
 
 /* A server that runs has what its reports say, and room for those it was started for. */
-static void running__what_it_has_and_what_comes(void **state)
+TEST(running__what_it_has_and_what_comes)
 {
-	(void)state;
 	base.same_machine = false;
 	base.server = (struct estimate_server){
 		.own = false, .rails = 1, .threads = 2, .max_clients = 1024, .credits = 16, .message_bytes = 4096,
@@ -245,11 +235,10 @@ static void running__what_it_has_and_what_comes(void **state)
 }
 
 /* What a server says of itself may be anything. */
-static void running__nonsense__no_crash(void **state)
+TEST(running__nonsense__no_crash)
 {
 	static const double values[] = { NAN, INFINITY, -1, 0, 1, 63, 1e300 };
 
-	(void)state;
 	base.same_machine = false;
 	base.server.own = false;
 	for (size_t i = 0; i < N_ELEMENTS(values); i++) {
@@ -261,9 +250,8 @@ static void running__nonsense__no_crash(void **state)
 	}
 }
 
-static void unknown__fits_no_verdict(void **state)
+TEST(unknown__fits_no_verdict)
 {
-	(void)state;
 	base.same_machine = false;
 	base.server_host.available_bytes = NAN;
 	look(100);
@@ -273,12 +261,11 @@ static void unknown__fits_no_verdict(void **state)
 	assert_true(estimate_first(rows, n) < n);
 }
 
-static void rows__over_sockets__what_the_server_allows_and_what_clients_could_take(void **state)
+TEST(rows__over_sockets__what_the_server_allows_and_what_clients_could_take)
 {
 	struct held_row held[HELD_N];
 	struct estimate_in in;
 
-	(void)state;
 	base.over_sockets = base.server.sockets = true;
 	base.server.rdma = false;
 	base.server.message_bytes = 1 << 20;
@@ -293,25 +280,4 @@ static void rows__over_sockets__what_the_server_allows_and_what_clients_could_ta
 	assert_false(estimate_fits(row(ESTIMATE_memory_at_start_bytes, ESTIMATE_SERVER)));
 }
 
-#define ESTIMATE_TEST(t) cmocka_unit_test_setup(t, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ESTIMATE_TEST(rows__hundred_clients__as_a_run_had),
-		ESTIMATE_TEST(rows__over_sockets__what_the_server_allows_and_what_clients_could_take),
-		ESTIMATE_TEST(rows__any_number__grow_and_keep_their_places),
-		ESTIMATE_TEST(reach__each_row__the_last_number_that_fits),
-		ESTIMATE_TEST(alone__rest_when_they_left),
-		ESTIMATE_TEST(rss__grows_with_threads),
-		ESTIMATE_TEST(first__fewest_clients),
-		ESTIMATE_TEST(floor__memory_that_stays_free__is_not_there),
-		ESTIMATE_TEST(short_of__descriptors__says_what_to_set),
-		ESTIMATE_TEST(short_of__every_resource__has_an_advice),
-		ESTIMATE_TEST(running__what_it_has_and_what_comes),
-		ESTIMATE_TEST(running__nonsense__no_crash),
-		ESTIMATE_TEST(unknown__fits_no_verdict),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_estimate", tests, NULL, NULL);
-}
+TEST_EACH(set_up, NULL)

@@ -15,11 +15,10 @@ static double kernel_of(double sq_depth, double inline_bytes)
 	return u.shared + u.kernel;
 }
 
-static void rxe__queue_pairs__as_measured(void **state)
+TEST(rxe__queue_pairs__as_measured)
 {
 	static const struct { double sq_depth, bytes; } measured[] = { { 4, 13 * KB }, { 16, 24 * KB }, { 64, 73 * KB } };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(measured); i++) {
 		double got = kernel_of(measured[i].sq_depth, 220);
 
@@ -29,9 +28,8 @@ static void rxe__queue_pairs__as_measured(void **state)
 }
 
 /* One entry more than asked for, rounded up to a power of two; an entry is a power of two, too. */
-static void rxe__queues__rounded_as_the_driver_does(void **state)
+TEST(rxe__queues__rounded_as_the_driver_does)
 {
-	(void)state;
 	assert_true(memory_of_qp(MEMORY_RXE, 7, 220).shared == 2 * 4096);	/* 8 entries of 512 */
 	assert_true(memory_of_qp(MEMORY_RXE, 8, 220).shared == 3 * 4096);	/* 16 of them */
 	assert_true(memory_of_qp(MEMORY_RXE, 7, 0).shared == 4096);		/* 8 of 256 */
@@ -41,23 +39,11 @@ static void rxe__queues__rounded_as_the_driver_does(void **state)
 	assert_true(memory_of_srq(MEMORY_RXE, 1000).shared == 17 * 4096);	/* 1,024 of 64 */
 }
 
-static void other__queues_are_the_processs(void **state)
+TEST(other__queues_are_the_processs)
 {
-	(void)state;
 	assert_int_equal(memory_driver_of("rdma_rxe"), MEMORY_RXE);
 	assert_int_equal(memory_driver_of("mlx5_core"), MEMORY_OTHER);
 	assert_int_equal(memory_driver_of(NULL), MEMORY_OTHER);
 	assert_true(memory_of_cq(MEMORY_OTHER, 1024).shared == 0);
 	assert_true(memory_of_cq(MEMORY_OTHER, 1024).process == 65536);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rxe__queue_pairs__as_measured),
-		cmocka_unit_test(rxe__queues__rounded_as_the_driver_does),
-		cmocka_unit_test(other__queues_are_the_processs),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_estimate_memory", tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void count(enum stage stage, enum fail_kind kind, int code, int n)
 		fail_table_count(&s->failures, &f);
 }
 
-static void resource__of_each_failure__and_whose(void **state)
+TEST(resource__of_each_failure__and_whose)
 {
 	static const struct {
 		struct fail fail;
@@ -68,7 +68,6 @@ static void resource__of_each_failure__and_whose(void **state)
 		{ { STAGE_TRAFFIC, FAIL_PROTOCOL, PROTO_BAD_MESSAGE }, "unknown", "unknown" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *resource, *side;
 
@@ -78,12 +77,11 @@ static void resource__of_each_failure__and_whose(void **state)
 	}
 }
 
-static void breaking__scarcity_among_timeouts__is_what_explains(void **state)
+TEST_WITH(breaking__scarcity_among_timeouts__is_what_explains, set_up, tear_down)
 {
 	struct breaking b;
 	json_t *o;
 
-	(void)state;
 	s->connected_held = 300;
 	count(STAGE_RDMA_CONNECT, FAIL_TIMEOUT, 0, 190);
 	count(STAGE_PSN_EXCHANGE, FAIL_REFUSED, REFUSE_FULL, 7);
@@ -100,11 +98,10 @@ static void breaking__scarcity_among_timeouts__is_what_explains(void **state)
 	json_decref(o);
 }
 
-static void breaking__server_lost__is_the_server_whatever_the_clients_say(void **state)
+TEST_WITH(breaking__server_lost__is_the_server_whatever_the_clients_say, set_up, tear_down)
 {
 	struct breaking b;
 
-	(void)state;
 	count(STAGE_TCP_CONNECT, FAIL_ERRNO, EMFILE, 5);
 	breaking_of(s, STOP_SERVER_LOST, "the server was killed by signal 9", &b);
 	assert_string_equal(b.resource, "server");
@@ -112,12 +109,11 @@ static void breaking__server_lost__is_the_server_whatever_the_clients_say(void *
 	assert_non_null(strstr(b.text, "killed by signal 9"));
 }
 
-static void breaking__no_failure_counted__reason_alone(void **state)
+TEST_WITH(breaking__no_failure_counted__reason_alone, set_up, tear_down)
 {
 	struct breaking b;
 	json_t *o;
 
-	(void)state;
 	breaking_of(s, STOP_STEP_TIMEOUT, "", &b);
 	assert_string_equal(b.resource, "time");
 	assert_string_equal(b.side, "unknown");
@@ -125,16 +121,4 @@ static void breaking__no_failure_counted__reason_alone(void **state)
 	o = breaking_json(&b);
 	assert_true(json_is_null(json_object_get(o, "code")));
 	json_decref(o);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(resource__of_each_failure__and_whose),
-		cmocka_unit_test_setup_teardown(breaking__scarcity_among_timeouts__is_what_explains, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(breaking__server_lost__is_the_server_whatever_the_clients_say, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(breaking__no_failure_counted__reason_alone, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_breaking", tests, NULL, NULL);
 }

@@ -52,11 +52,10 @@ static void assert_found(struct capacity_result r, uint32_t true_passes)
 	assert_false(r.at_least || r.inconclusive || r.exhausted || r.non_monotone);
 }
 
-static void search__any_capacity__both_boundaries_within_5_percent(void **state)
+TEST(search__any_capacity__both_boundaries_within_5_percent)
 {
 	static const uint32_t at[] = { 1, 2, 3, 7, 9, 10, 11, 19, 20, 21, 95, 639, 640, 641, 1000, 7777, 9998 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
 		for (size_t k = i; k < sizeof(at) / sizeof(at[0]); k++) {
 			struct capacity_result slo, hold;
@@ -72,11 +71,10 @@ static void search__any_capacity__both_boundaries_within_5_percent(void **state)
 		}
 }
 
-static void search__nothing_fails__at_least_the_most(void **state)
+TEST(search__nothing_fails__at_least_the_most)
 {
 	struct capacity_result slo, hold;
 
-	(void)state;
 	search(true, (struct server){ .slo = 5000, .hold = 5000 }, 1000);
 	slo = capacity_result(&c, CAPACITY_SLO);
 	hold = capacity_result(&c, CAPACITY_BREAK);
@@ -90,11 +88,10 @@ static void search__nothing_fails__at_least_the_most(void **state)
 	assert_false(hold.confirmed);
 }
 
-static void search__all_fail__no_capacity_and_it_ends(void **state)
+TEST(search__all_fail__no_capacity_and_it_ends)
 {
 	struct capacity_result slo;
 
-	(void)state;
 	search(true, (struct server){ .slo = 0, .hold = 500 }, 1000);
 	slo = capacity_result(&c, CAPACITY_SLO);
 	assert_int_equal(slo.clients, 0);
@@ -104,33 +101,30 @@ static void search__all_fail__no_capacity_and_it_ends(void **state)
 	assert_found(capacity_result(&c, CAPACITY_BREAK), 500);
 }
 
-static void search__one_client_at_most__ends(void **state)
+TEST(search__one_client_at_most__ends)
 {
 	struct capacity_result slo;
 
-	(void)state;
 	search(true, (struct server){ .slo = 1, .hold = 1 }, 1);
 	slo = capacity_result(&c, CAPACITY_SLO);
 	assert_int_equal(slo.clients, 1);
 	assert_true(slo.at_least);
 }
 
-static void search__without_an_slo__only_the_break(void **state)
+TEST(search__without_an_slo__only_the_break)
 {
 	struct capacity_result slo;
 
-	(void)state;
 	search(false, (struct server){ .slo = 0, .hold = 77 }, 1000);
 	slo = capacity_result(&c, CAPACITY_SLO);
 	assert_int_equal(slo.clients + slo.passed + slo.failed, 0);
 	assert_found(capacity_result(&c, CAPACITY_BREAK), 77);
 }
 
-static void search__generator_saturated__at_least(void **state)
+TEST(search__generator_saturated__at_least)
 {
 	struct capacity_result slo;
 
-	(void)state;
 	search(true, (struct server){ .slo = 900, .hold = 5000, .saturated = 300 }, 2000);
 	slo = capacity_result(&c, CAPACITY_SLO);
 	assert_in_range(slo.clients, 285, 300);
@@ -139,11 +133,10 @@ static void search__generator_saturated__at_least(void **state)
 }
 
 /* A single probe that came out wrong is outvoted; the result stays near. */
-static void search__noise_near_the_boundary__ends_near_it(void **state)
+TEST(search__noise_near_the_boundary__ends_near_it)
 {
 	unsigned near = 0, confirmed = 0;
 
-	(void)state;
 	for (unsigned seed = 1; seed <= 200; seed++) {
 		struct capacity_result slo;
 
@@ -157,11 +150,10 @@ static void search__noise_near_the_boundary__ends_near_it(void **state)
 	assert_in_range(confirmed, 150, 200);
 }
 
-static void probes__are_numbered_and_say_what_for(void **state)
+TEST(probes__are_numbered_and_say_what_for)
 {
 	struct capacity_probe p;
 
-	(void)state;
 	capacity_init(&c, true, 10, 1000);
 	assert_true(capacity_next(&c, &p));
 	assert_int_equal(p.clients, 10);
@@ -204,7 +196,7 @@ static void probes__are_numbered_and_say_what_for(void **state)
 	assert_int_equal(p.clients, 40);
 }
 
-static void neighbour_above_that_passes__failure_tried_again_and_range_said(void **state)
+TEST(neighbour_above_that_passes__failure_tried_again_and_range_said)
 {
 	struct capacity_probe p = { .of = CAPACITY_SLO };
 	/* 105 failed in three of three, and yet 110 passes. */
@@ -213,7 +205,6 @@ static void neighbour_above_that_passes__failure_tried_again_and_range_said(void
 	};
 	struct capacity_result r;
 
-	(void)state;
 	capacity_init(&c, true, 10, 110);
 	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
 		p.clients = told[i].clients;
@@ -233,12 +224,11 @@ static void neighbour_above_that_passes__failure_tried_again_and_range_said(void
 	assert_false(r.confirmed);
 }
 
-static void ramp__steps_told__bracket_without_confirmation(void **state)
+TEST(ramp__steps_told__bracket_without_confirmation)
 {
 	static const uint32_t steps[] = { 10, 100, 500, 1000 };
 	struct capacity_result r;
 
-	(void)state;
 	capacity_init(&c, true, 10, 1000);
 	for (size_t i = 0; i < 4; i++) {
 		struct capacity_probe p = { .clients = steps[i], .slo = steps[i] <= 100 ? SLO_PASS : SLO_FAIL };
@@ -255,32 +245,12 @@ static void ramp__steps_told__bracket_without_confirmation(void **state)
 	assert_true(r.at_least);
 }
 
-static void result__of_nothing__nothing(void **state)
+TEST(result__of_nothing__nothing)
 {
 	struct capacity_result r;
 
-	(void)state;
 	capacity_init(&c, true, 10, 1000);
 	r = capacity_result(&c, CAPACITY_SLO);
 	assert_int_equal(r.clients + r.passed + r.failed + r.tries, 0);
 	assert_false(r.at_least || r.confirmed);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(search__any_capacity__both_boundaries_within_5_percent),
-		cmocka_unit_test(search__nothing_fails__at_least_the_most),
-		cmocka_unit_test(search__all_fail__no_capacity_and_it_ends),
-		cmocka_unit_test(search__one_client_at_most__ends),
-		cmocka_unit_test(search__without_an_slo__only_the_break),
-		cmocka_unit_test(search__generator_saturated__at_least),
-		cmocka_unit_test(search__noise_near_the_boundary__ends_near_it),
-		cmocka_unit_test(probes__are_numbered_and_say_what_for),
-		cmocka_unit_test(neighbour_above_that_passes__failure_tried_again_and_range_said),
-		cmocka_unit_test(ramp__steps_told__bracket_without_confirmation),
-		cmocka_unit_test(result__of_nothing__nothing),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_capacity", tests, NULL, NULL);
 }

@@ -30,16 +30,14 @@ static enum stop_reason at_memory(enum floors_host host, double available)
 	return floors_judge(&f, host, &now, text, sizeof(text));
 }
 
-static void memory__at_the_floor__goes_on(void **state)
+TEST(memory__at_the_floor__goes_on)
 {
-	(void)state;
 	assert_int_equal(at_memory(FLOORS_SERVER, 0.05 * 4 * GIB), STOP_NOT);
 	assert_string_equal(text, "");
 }
 
-static void memory__less__stops_and_says_whose_and_how_much(void **state)
+TEST(memory__less__stops_and_says_whose_and_how_much)
 {
-	(void)state;
 	assert_int_equal(at_memory(FLOORS_SERVER, 0.25 * GIB / 2), STOP_MEMORY_FLOOR);
 	assert_string_equal(text, "the server's machine has 3.1 % of its memory left, 128 of 4096 MiB: less than "
 			    "--memory-floor 5 %");
@@ -47,33 +45,29 @@ static void memory__less__stops_and_says_whose_and_how_much(void **state)
 	assert_non_null(strstr(text, "the generator's machine has 3.1 %"));
 }
 
-static void memory__each_host_against_its_own(void **state)
+TEST(memory__each_host_against_its_own)
 {
-	(void)state;
 	/* 6 % of the server's, 3 % of the generator's. */
 	assert_int_equal(at_memory(FLOORS_SERVER, 0.24 * GIB), STOP_NOT);
 	assert_int_equal(at_memory(FLOORS_GENERATOR, 0.24 * GIB), STOP_MEMORY_FLOOR);
 }
 
-static void memory__one_machine__said_so(void **state)
+TEST(memory__one_machine__said_so)
 {
-	(void)state;
 	f.same_machine = true;
 	assert_int_equal(at_memory(FLOORS_GENERATOR, 0), STOP_MEMORY_FLOOR);
 	assert_non_null(strstr(text, "the machine of server and generator has 0.0 %"));
 }
 
-static void memory__unknown__not_judged(void **state)
+TEST(memory__unknown__not_judged)
 {
-	(void)state;
 	assert_int_equal(at_memory(FLOORS_SERVER, NAN), STOP_NOT);
 	floors_set_memory(&f, FLOORS_SERVER, NAN);
 	assert_int_equal(at_memory(FLOORS_SERVER, 0), STOP_NOT);
 }
 
-static void floors__zero__off(void **state)
+TEST(floors__zero__off)
 {
-	(void)state;
 	floors_init(&f, 0, 0, false);
 	floors_set_memory(&f, FLOORS_SERVER, 4 * GIB);
 	assert_int_equal(at_memory(FLOORS_SERVER, 0), STOP_NOT);
@@ -89,9 +83,8 @@ static enum stop_reason at_cpu(uint64_t s, double busy_s, double idle_s)
 	return floors_judge(&f, FLOORS_GENERATOR, &now, text, sizeof(text));
 }
 
-static void cpu__busy_for_a_moment__goes_on(void **state)
+TEST(cpu__busy_for_a_moment__goes_on)
 {
-	(void)state;
 	f.cpu_ratio = 0.1;
 	assert_int_equal(at_cpu(0, 100, 500), STOP_NOT);
 	assert_int_equal(at_cpu(1, 102, 500), STOP_NOT);	/* nothing idle for a second */
@@ -99,9 +92,8 @@ static void cpu__busy_for_a_moment__goes_on(void **state)
 	assert_int_equal(at_cpu(5, 104, 506), STOP_NOT);
 }
 
-static void cpu__busy_throughout__stops(void **state)
+TEST(cpu__busy_throughout__stops)
 {
-	(void)state;
 	f.cpu_ratio = 0.1;
 	assert_int_equal(at_cpu(0, 100, 500), STOP_NOT);
 	assert_int_equal(at_cpu(5, 109.5, 500.5), STOP_CPU_FLOOR);
@@ -110,9 +102,8 @@ static void cpu__busy_throughout__stops(void **state)
 	assert_int_equal(at_cpu(10, 109.5, 510.5), STOP_NOT);
 }
 
-static void cpu__unknown_or_backwards__not_judged(void **state)
+TEST(cpu__unknown_or_backwards__not_judged)
 {
-	(void)state;
 	f.cpu_ratio = 0.5;
 	assert_int_equal(at_cpu(0, NAN, 500), STOP_NOT);
 	assert_int_equal(at_cpu(5, NAN, 500), STOP_NOT);
@@ -122,21 +113,4 @@ static void cpu__unknown_or_backwards__not_judged(void **state)
 	assert_int_equal(at_cpu(6, 11, 14), STOP_NOT);
 }
 
-#define FLOOR_TEST(t) cmocka_unit_test_setup(t, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FLOOR_TEST(memory__at_the_floor__goes_on),
-		FLOOR_TEST(memory__less__stops_and_says_whose_and_how_much),
-		FLOOR_TEST(memory__each_host_against_its_own),
-		FLOOR_TEST(memory__one_machine__said_so),
-		FLOOR_TEST(memory__unknown__not_judged),
-		FLOOR_TEST(floors__zero__off),
-		FLOOR_TEST(cpu__busy_for_a_moment__goes_on),
-		FLOOR_TEST(cpu__busy_throughout__stops),
-		FLOOR_TEST(cpu__unknown_or_backwards__not_judged),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_floors", tests, NULL, NULL);
-}
+TEST_EACH(set_up, NULL)

@@ -56,9 +56,8 @@ static enum slo_result judged(const char *text)
 	return slo_judge_term(parsed(text), s, &measured);
 }
 
-static void judge__at_its_limit__passes_below_and_fails_above(void **state)
+TEST(judge__at_its_limit__passes_below_and_fails_above)
 {
-	(void)state;
 	assert_int_equal(judged("p50<510us"), SLO_PASS);
 	assert_int_equal(judged("p50<490us"), SLO_FAIL);
 	assert_int_equal(judged("max<1ms"), SLO_FAIL);
@@ -79,11 +78,10 @@ static void judge__at_its_limit__passes_below_and_fails_above(void **state)
 	assert_int_equal(judged("lag_p50<1s"), SLO_INCONCLUSIVE);
 }
 
-static void judge__errors__failed_and_dropped_of_all_clients(void **state)
+TEST(judge__errors__failed_and_dropped_of_all_clients)
 {
 	double measured;
 
-	(void)state;
 	s->failed = 1;
 	assert_int_equal(judged("errors<0.1%"), SLO_FAIL);
 	assert_int_equal(judged("errors<=0.1%"), SLO_PASS);
@@ -101,13 +99,12 @@ static void count(struct fail_table *t, enum fail_kind kind, int n)
 }
 
 /* 1000 connections were made, 6 attempts repeated and 4 clients failed: 1010 attempts. */
-static void judge__timeouts_retries_refusals__of_all_attempts(void **state)
+TEST(judge__timeouts_retries_refusals__of_all_attempts)
 {
 	struct rates r;
 	double measured;
 	json_t *o;
 
-	(void)state;
 	s->retries = 6;
 	s->span_ns = 5 * NS_PER_S;
 	count(&s->retried, FAIL_TIMEOUT, 5);
@@ -136,9 +133,8 @@ static void judge__timeouts_retries_refusals__of_all_attempts(void **state)
 }
 
 /* 1 to 1000 us: p99 is 1.98 times p50. */
-static void judge__jitter__p99_over_p50(void **state)
+TEST(judge__jitter__p99_over_p50)
 {
-	(void)state;
 	assert_int_equal(judged("jitter<1.9"), SLO_FAIL);
 	assert_int_equal(judged("jitter<2.1"), SLO_PASS);
 	hist_reset(s->response);
@@ -147,9 +143,8 @@ static void judge__jitter__p99_over_p50(void **state)
 }
 
 /* 5000 messages a second, for which the server took 1.5 s of CPU time in 10 s: 30 us each. */
-static void judge__cpu_per_op__of_the_server(void **state)
+TEST(judge__cpu_per_op__of_the_server)
 {
-	(void)state;
 	assert_int_equal(judged("cpu_per_op<1s"), SLO_INCONCLUSIVE);
 	s->begin.server = json_pack("{s:f, s:{s:f, s:f}}", "uptime_s", 100., "resources", "cpu_user_s", 7., "cpu_system_s", 3.);
 	s->end.server = json_pack("{s:f, s:{s:f, s:f}}", "uptime_s", 110., "resources", "cpu_user_s", 8., "cpu_system_s", 3.5);
@@ -159,9 +154,8 @@ static void judge__cpu_per_op__of_the_server(void **state)
 	assert_int_equal(judged("cpu_per_op<31us"), SLO_INCONCLUSIVE);
 }
 
-static void judge__too_few_samples__inconclusive_but_errors_count(void **state)
+TEST(judge__too_few_samples__inconclusive_but_errors_count)
 {
-	(void)state;
 	/* Of 1,000 the one that is beyond may be the thousandth; three are too many, and none is met. */
 	assert_int_equal(judged("p99.9<999500ns"), SLO_INCONCLUSIVE);
 	assert_int_equal(judged("p99.9<990us"), SLO_FAIL);
@@ -180,11 +174,10 @@ static void judge__too_few_samples__inconclusive_but_errors_count(void **state)
 	assert_int_equal(slo_judge(&slo, s), SLO_PASS);
 }
 
-static void json__terms_with_unit_and_result(void **state)
+TEST(json__terms_with_unit_and_result)
 {
 	json_t *a;
 
-	(void)state;
 	slo.n = 0;
 	a = slo_json(&slo, s);
 	assert_true(json_is_null(a));
@@ -201,11 +194,10 @@ static void json__terms_with_unit_and_result(void **state)
 	json_decref(a);
 }
 
-static void value_text__by_its_unit(void **state)
+TEST(value_text__by_its_unit)
 {
 	char text[64];
 
-	(void)state;
 	assert_string_equal(slo_value_text(parsed("p99<1s"), SLO_PASS, 1.25e6, text, sizeof(text)), "1.25 ms");
 	assert_string_equal(slo_value_text(parsed("p99<1s"), SLO_PASS, 990e3, text, sizeof(text)), "990 us");
 	assert_string_equal(slo_value_text(parsed("errors<1%"), SLO_PASS, 0.003, text, sizeof(text)), "0.3 %");
@@ -220,18 +212,4 @@ static void value_text__by_its_unit(void **state)
 			    "all within, too few for a percentile");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(judge__at_its_limit__passes_below_and_fails_above, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(judge__errors__failed_and_dropped_of_all_clients, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(judge__timeouts_retries_refusals__of_all_attempts, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(judge__jitter__p99_over_p50, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(judge__cpu_per_op__of_the_server, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(judge__too_few_samples__inconclusive_but_errors_count, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(json__terms_with_unit_and_result, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(value_text__by_its_unit, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_slo_judge", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

@@ -46,9 +46,8 @@ static enum stop_reason judge(uint32_t held)
 	return stop_judge_step(s, text, sizeof(text));
 }
 
-static void judge__host_lost_and_the_others_held_theirs__goes_on(void **state)
+TEST(judge__host_lost_and_the_others_held_theirs__goes_on)
 {
-	(void)state;
 	s->hosts.host_lost = true;
 	s->hosts.clients = s->target / 2;
 	assert_int_equal(judge(s->target / 2), STOP_NOT);
@@ -57,9 +56,8 @@ static void judge__host_lost_and_the_others_held_theirs__goes_on(void **state)
 	assert_int_equal(judge(s->target / 2), STOP_ERROR_RATE);
 }
 
-static void names__every_reason__its_own(void **state)
+TEST(names__every_reason__its_own)
 {
-	(void)state;
 	for (int i = 0; i < STOP_N; i++) {
 		assert_non_null(stop_reason_names[i]);
 		for (int k = 0; k < i; k++)
@@ -69,9 +67,8 @@ static void names__every_reason__its_own(void **state)
 	assert_string_equal(stop_reason_names[STOP_RESOURCE_EXHAUSTED], "resource_exhausted");
 }
 
-static void judge__one_percent_lost__goes_on(void **state)
+TEST(judge__one_percent_lost__goes_on)
 {
-	(void)state;
 	count_failures(STAGE_TCP_CONNECT, FAIL_ERRNO, ENOMEM, 10);
 	assert_int_equal(judge(1000), STOP_NOT);
 	assert_int_equal(judge(990), STOP_NOT);
@@ -79,32 +76,29 @@ static void judge__one_percent_lost__goes_on(void **state)
 	assert_int_not_equal(judge(989), STOP_NOT);
 }
 
-static void judge__more_lost__most_frequent_failure_named(void **state)
+TEST(judge__more_lost__most_frequent_failure_named)
 {
-	(void)state;
 	count_failures(STAGE_TCP_CONNECT, FAIL_TIMEOUT, 0, 3);
 	count_failures(STAGE_TRAFFIC, FAIL_CLOSED, 0, 17);
 	assert_int_equal(judge(980), STOP_ERROR_RATE);
 	assert_int_equal(strncmp(text, "1000 clients: 20 not held; closed_by_peer at traffic: ", 54), 0);
 }
 
-static void judge__lost_without_a_failure__still_stops(void **state)
+TEST(judge__lost_without_a_failure__still_stops)
 {
-	(void)state;
 	assert_int_equal(judge(0), STOP_ERROR_RATE);
 	assert_string_equal(text, "1000 clients: 1000 of them were not held");
 }
 
-static void judge__step_timeout__stops_even_if_enough_are_held(void **state)
+TEST(judge__step_timeout__stops_even_if_enough_are_held)
 {
-	(void)state;
 	s->step_timeout = true;
 	assert_int_equal(judge(995), STOP_STEP_TIMEOUT);
 	count_failures(STAGE_TCP_CONNECT, FAIL_TIMEOUT, 0, 1);
 	assert_int_equal(judge(500), STOP_STEP_TIMEOUT);
 }
 
-static void judge__a_resource_used_up__that_is_the_reason(void **state)
+TEST(judge__a_resource_used_up__that_is_the_reason)
 {
 	static const struct { enum fail_kind kind; int code; enum stop_reason reason; } cases[] = {
 		{ FAIL_ERRNO, ENOMEM, STOP_RESOURCE_EXHAUSTED }, { FAIL_ERRNO, EMFILE, STOP_RESOURCE_EXHAUSTED },
@@ -115,7 +109,6 @@ static void judge__a_resource_used_up__that_is_the_reason(void **state)
 		{ FAIL_TLS, ENOMEM, STOP_ERROR_RATE },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		fail_table_reset(&s->failures);
 		/* Though others are more frequent. */
@@ -125,19 +118,4 @@ static void judge__a_resource_used_up__that_is_the_reason(void **state)
 	}
 }
 
-#define STOP_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		STOP_TEST(names__every_reason__its_own),
-		STOP_TEST(judge__one_percent_lost__goes_on),
-		STOP_TEST(judge__host_lost_and_the_others_held_theirs__goes_on),
-		STOP_TEST(judge__more_lost__most_frequent_failure_named),
-		STOP_TEST(judge__lost_without_a_failure__still_stops),
-		STOP_TEST(judge__step_timeout__stops_even_if_enough_are_held),
-		STOP_TEST(judge__a_resource_used_up__that_is_the_reason),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_stop", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

@@ -97,12 +97,11 @@ static void assert_measured(const char *criterion, const char *part)
 #define SUCCESS "success rate"
 #define STABLE	"stability"
 
-static void add_step__any__documented_members(void **state)
+TEST(add_step__any__documented_members)
 {
 	json_t *c;
 	size_t i;
 
-	(void)state;
 	begin(10, 1000);
 	judge();
 	assert_int_equal(json_array_size(verdict), 3);
@@ -118,7 +117,7 @@ static void add_step__any__documented_members(void **state)
 	}
 }
 
-static void tiers__by_clients__their_criteria(void **state)
+TEST(tiers__by_clients__their_criteria)
 {
 	static const struct { uint32_t clients; const char *connect, *success; } tiers[] = {
 		{ 5, "under 1 ms", "100 %" }, { 10, "under 1 ms", "100 %" },
@@ -127,7 +126,6 @@ static void tiers__by_clients__their_criteria(void **state)
 	};
 	static const uint32_t stable[] = { 1001, 10000, 10001 };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(tiers); i++) {
 		begin(tiers[i].clients, 1000);
 		judge();
@@ -145,13 +143,12 @@ static void tiers__by_clients__their_criteria(void **state)
 	}
 }
 
-static void connect_time__at_the_bound__fails(void **state)
+TEST(connect_time__at_the_bound__fails)
 {
 	static const struct { uint32_t clients; uint64_t bound_ns; } tiers[] = {
 		{ 10, NS_PER_MS }, { 100, 10 * NS_PER_MS }, { 1000, 100 * NS_PER_MS },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(tiers); i++) {
 		begin(tiers[i].clients, tiers[i].bound_ns);
 		assert_string_equal(result_of(CONNECT), "fail");
@@ -164,9 +161,8 @@ static void connect_time__at_the_bound__fails(void **state)
 }
 
 /* The median decides: 5 of 10 below the bound are enough, 4 are not. */
-static void connect_time__half_below__passes(void **state)
+TEST(connect_time__half_below__passes)
 {
-	(void)state;
 	begin(10, 500000);
 	hist_reset(s->total);
 	for (int i = 0; i < 10; i++)
@@ -185,9 +181,8 @@ static void connect_time__half_below__passes(void **state)
 	assert_measured(CONNECT, "12345 ms");	/* and not 1.23e+04 */
 }
 
-static void connect_time__too_few_samples__inconclusive(void **state)
+TEST(connect_time__too_few_samples__inconclusive)
 {
-	(void)state;
 	begin(8, 1000);
 	hist_reset(s->total);
 	for (int i = 0; i < 4; i++)
@@ -205,9 +200,8 @@ static void connect_time__too_few_samples__inconclusive(void **state)
 }
 
 /* A step that cannot have a median is held to nothing that takes one. */
-static void connect_time__fewer_clients_than_a_median_takes__no_criterion(void **state)
+TEST(connect_time__fewer_clients_than_a_median_takes__no_criterion)
 {
-	(void)state;
 	begin(4, 50 * NS_PER_MS);
 	judge();
 	assert_int_equal(json_array_size(verdict), 1);
@@ -218,9 +212,8 @@ static void connect_time__fewer_clients_than_a_median_takes__no_criterion(void *
 }
 
 /* 10 connections cannot have a p99: all within is met, more beyond than chance has is missed. */
-static void connect_time__p99_of_few__judged_where_it_is_certain(void **state)
+TEST(connect_time__p99_of_few__judged_where_it_is_certain)
 {
-	(void)state;
 	begin(10, 500000);
 	assert_string_equal(result_of(TAIL), "pass");
 	assert_measured(TAIL, "all 10 within, at most 0.5 ms");
@@ -238,9 +231,8 @@ static void connect_time__p99_of_few__judged_where_it_is_certain(void **state)
 }
 
 /* A limit that was missed says where the time went, at the percentile that missed it. */
-static void connect_time__missed__longest_stage_named(void **state)
+TEST(connect_time__missed__longest_stage_named)
 {
-	(void)state;
 	begin(10, 100 * NS_PER_MS);
 	hist_record_n(s->stages[STAGE_TCP_CONNECT], 10 * NS_PER_MS, 10);
 	hist_record_n(s->stages[STAGE_TLS_HANDSHAKE], 60 * NS_PER_MS, 9);
@@ -262,9 +254,8 @@ static void connect_time__missed__longest_stage_named(void **state)
 	assert_null(json_object_get(find(CONNECT), "longest_stage"));
 }
 
-static void connect_time__with_an_excuse__shown_and_not_judged(void **state)
+TEST(connect_time__with_an_excuse__shown_and_not_judged)
 {
-	(void)state;
 	begin(10, 185 * NS_PER_MS);
 	terms.excuse = "emulated CPU";
 	assert_string_equal(result_of(CONNECT), "not_judged");
@@ -276,13 +267,12 @@ static void connect_time__with_an_excuse__shown_and_not_judged(void **state)
 	assert_int_equal(verdict_overall(verdict), CRITERION_FAIL);
 }
 
-static void excuse__environments__emulated_before_software(void **state)
+TEST(excuse__environments__emulated_before_software)
 {
 	json_t *hardware = json_pack("{s:b, s:{s:b}}", "is_emulated_cpu", 0, "rdma_device", "is_software", 0);
 	json_t *software = json_pack("{s:b, s:{s:b}}", "is_emulated_cpu", 0, "rdma_device", "is_software", 1);
 	json_t *emulated = json_pack("{s:b, s:{s:b}}", "is_emulated_cpu", 1, "rdma_device", "is_software", 1);
 
-	(void)state;
 	assert_null(verdict_excuse(hardware, hardware));
 	assert_null(verdict_excuse(NULL, NULL));
 	assert_string_equal(verdict_excuse(hardware, software), "software RDMA");
@@ -299,9 +289,8 @@ static json_t *checks(int checked, int corrupt)
 }
 
 /* One-way messages are checked by the server alone. */
-static void data__checked_at_the_server_only__counts(void **state)
+TEST(data__checked_at_the_server_only__counts)
 {
-	(void)state;
 	begin(10, 1000);
 	s->begin.server = checks(5, 1);
 	s->end.server = checks(5, 1);
@@ -316,9 +305,8 @@ static void data__checked_at_the_server_only__counts(void **state)
 	assert_measured("data", "1 corrupt");
 }
 
-static void success__one_missing_of_100__fails(void **state)
+TEST(success__one_missing_of_100__fails)
 {
-	(void)state;
 	begin(100, 1000);
 	assert_string_equal(result_of(SUCCESS), "pass");
 	assert_measured(SUCCESS, "100 % (100 of 100 held at once)");
@@ -330,11 +318,10 @@ static void success__one_missing_of_100__fails(void **state)
 	assert_string_equal(result_of(SUCCESS), "fail");
 }
 
-static void success__exactly_99_percent_of_1000__fails(void **state)
+TEST(success__exactly_99_percent_of_1000__fails)
 {
 	static const uint32_t targets[] = { 1000, 900, 700, 300, 200 };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(targets); i++) {
 		begin(targets[i], 1000);
 		s->connected_held = targets[i] / 100 * 99;
@@ -345,9 +332,8 @@ static void success__exactly_99_percent_of_1000__fails(void **state)
 }
 
 /* Held at once counts; a client that was connected and dropped is a failure. */
-static void success__peak_higher_than_held__held_counts(void **state)
+TEST(success__peak_higher_than_held__held_counts)
 {
-	(void)state;
 	begin(10, 1000);
 	s->connected_held = 8;
 	s->dropped = 2;
@@ -355,18 +341,16 @@ static void success__peak_higher_than_held__held_counts(void **state)
 	assert_measured(SUCCESS, "80 % (8 of 10");
 }
 
-static void stability__all_held__stable(void **state)
+TEST(stability__all_held__stable)
 {
-	(void)state;
 	begin(10000, 1000);
 	assert_string_equal(result_of(STABLE), "pass");
 	assert_measured(STABLE, "stable: 10000 held, no failures");
 }
 
 /* Each of these alone is not stable, and with no failure that says why it is not graceful either. */
-static void stability__unexplained__fails(void **state)
+TEST(stability__unexplained__fails)
 {
-	(void)state;
 	for (int i = 0; i < 6; i++) {
 		begin(5000, 1000);
 		switch (i) {
@@ -399,9 +383,8 @@ static void begin_graceful(void)
 	count_failures(STAGE_RDMA_CONNECT, FAIL_ERRNO, ENOMEM, 500);
 }
 
-static void stability__all_conditions_met__graceful(void **state)
+TEST(stability__all_conditions_met__graceful)
 {
-	(void)state;
 	begin_graceful();
 	assert_string_equal(result_of(STABLE), "pass");
 	/* The most frequent failure is named. */
@@ -409,7 +392,7 @@ static void stability__all_conditions_met__graceful(void **state)
 }
 
 /* Each of the conditions of docs/results.md, "Graceful failure", alone. */
-static void stability__one_condition_missing__not_graceful(void **state)
+TEST(stability__one_condition_missing__not_graceful)
 {
 	static const struct { const char *result, *why; } cases[] = {
 		{ "fail", "at least 5000 are to be held" }, { "fail", "3 that had been connected were lost" },
@@ -422,7 +405,6 @@ static void stability__one_condition_missing__not_graceful(void **state)
 		{ "fail", "those held were not measured" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		begin_graceful();
 		terms.whole_before = 5000;
@@ -448,14 +430,13 @@ static void stability__one_condition_missing__not_graceful(void **state)
 }
 
 /* One client that is held is no pass: as many as the largest step before held, or a tenth. */
-static void stability__few_held__not_graceful(void **state)
+TEST(stability__few_held__not_graceful)
 {
 	static const struct { uint32_t held, whole_before; const char *result; } cases[] = {
 		{ 1, 0, "fail" }, { 999, 0, "fail" }, { 1000, 0, "pass" }, { 1, 1, "fail" }, { 999, 9, "fail" },
 		{ 10, 10, "pass" }, { 9, 10, "fail" }, { 5000, 5000, "pass" }, { 4999, 5000, "fail" }, { 0, 0, "fail" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		begin_graceful();
 		s->connected_held = cases[i].held;
@@ -467,9 +448,8 @@ static void stability__few_held__not_graceful(void **state)
 }
 
 /* Whoever waits in vain may only have met a slow machine; what else is amiss counts all the same. */
-static void stability__timeouts_on_an_emulated_cpu__not_judged(void **state)
+TEST(stability__timeouts_on_an_emulated_cpu__not_judged)
 {
-	(void)state;
 	begin_graceful();
 	terms.excuse = "emulated CPU";
 	s->failed += 7;
@@ -480,9 +460,8 @@ static void stability__timeouts_on_an_emulated_cpu__not_judged(void **state)
 	assert_string_equal(result_of(STABLE), "fail");
 }
 
-static void stability__failures_named_but_leaked__fails(void **state)
+TEST(stability__failures_named_but_leaked__fails)
 {
-	(void)state;
 	begin_graceful();
 	s->pools = POOLS_NOT_RESTORED;
 	assert_string_equal(result_of(STABLE), "fail");
@@ -492,9 +471,8 @@ static void stability__failures_named_but_leaked__fails(void **state)
 #define POOLS "server's pools after the step"
 
 /* A verdict says what is known: pools that nobody could ask for did not stay away, nor did they come back. */
-static void pools__not_restored_or_unknown__fail_or_inconclusive(void **state)
+TEST(pools__not_restored_or_unknown__fail_or_inconclusive)
 {
-	(void)state;
 	begin(100, 1000);
 	s->pools = POOLS_NOT_RESTORED;
 	assert_string_equal(result_of(POOLS), "fail");
@@ -507,9 +485,8 @@ static void pools__not_restored_or_unknown__fail_or_inconclusive(void **state)
 	assert_measured(POOLS, "unknown: the server ended");
 }
 
-static void stability__pools_unknown__inconclusive_unless_the_server_ended(void **state)
+TEST(stability__pools_unknown__inconclusive_unless_the_server_ended)
 {
-	(void)state;
 	begin(5000, 1000);
 	s->pools = POOLS_UNKNOWN;
 	assert_string_equal(result_of(STABLE), "inconclusive");
@@ -529,11 +506,10 @@ static void stability__pools_unknown__inconclusive_unless_the_server_ended(void 
 
 #define MEASUREMENT "measurement"
 
-static void measurement__nothing_stood_still__no_criterion(void **state)
+TEST(measurement__nothing_stood_still__no_criterion)
 {
 	size_t n;
 
-	(void)state;
 	begin(100, 1000);
 	judge();
 	n = json_array_size(verdict);
@@ -543,9 +519,8 @@ static void measurement__nothing_stood_still__no_criterion(void **state)
 	assert_int_equal(json_array_size(verdict), n);
 }
 
-static void measurement__generator_stood_still__inconclusive_by_name(void **state)
+TEST(measurement__generator_stood_still__inconclusive_by_name)
 {
-	(void)state;
 	begin(100, 1000);
 	s->clock_late_ns = 97 * NS_PER_S;
 	assert_string_equal(result_of(MEASUREMENT), "inconclusive");
@@ -553,9 +528,8 @@ static void measurement__generator_stood_still__inconclusive_by_name(void **stat
 	assert_int_equal(verdict_overall(verdict), CRITERION_INCONCLUSIVE);
 }
 
-static void measurement__replies_stalled__inconclusive_by_name(void **state)
+TEST(measurement__replies_stalled__inconclusive_by_name)
 {
-	(void)state;
 	begin(100, 1000);
 	hist_record_n(s->response, 63 * NS_PER_MS, 100000);
 	s->reply_stall_ns = 113 * NS_PER_S;
@@ -567,12 +541,11 @@ static void measurement__replies_stalled__inconclusive_by_name(void **state)
 	assert_false(step_is_stalled(s));
 }
 
-static void slo__met_while_everything_stood_still__inconclusive(void **state)
+TEST(slo__met_while_everything_stood_still__inconclusive)
 {
 	struct slo slo;
 	char err[200];
 
-	(void)state;
 	begin(100, 1000);
 	hist_record_n(s->response, 63 * NS_PER_MS, 100000);
 	assert_int_equal(slo_parse("p99<1s", &slo, err, sizeof(err)), 0);
@@ -595,9 +568,8 @@ static void add_results(int pass, int inconclusive, int failed)
 		json_array_append_new(verdict, json_pack("{s:s}", "result", "fail"));
 }
 
-static void overall__worst_of_all__whatever_the_order(void **state)
+TEST(overall__worst_of_all__whatever_the_order)
 {
-	(void)state;
 	add_results(0, 0, 0);
 	assert_int_equal(verdict_overall(verdict), CRITERION_INCONCLUSIVE);
 	add_results(3, 0, 0);
@@ -612,9 +584,8 @@ static void overall__worst_of_all__whatever_the_order(void **state)
 	assert_int_equal(verdict_overall(verdict), CRITERION_FAIL);
 }
 
-static void overall__not_judged__does_not_count(void **state)
+TEST(overall__not_judged__does_not_count)
 {
-	(void)state;
 	add_results(0, 0, 0);
 	json_array_append_new(verdict, json_pack("{s:s}", "result", "not_judged"));
 	assert_int_equal(verdict_overall(verdict), CRITERION_INCONCLUSIVE);
@@ -624,9 +595,8 @@ static void overall__not_judged__does_not_count(void **state)
 	assert_int_equal(verdict_overall(verdict), CRITERION_PASS);
 }
 
-static void overall__several_steps__appended_and_combined(void **state)
+TEST(overall__several_steps__appended_and_combined)
 {
-	(void)state;
 	begin(10, 1000);
 	judge();
 	s->target = 100;
@@ -640,42 +610,4 @@ static void overall__several_steps__appended_and_combined(void **state)
 	assert_int_equal(verdict_overall(verdict), CRITERION_FAIL);
 }
 
-#define VERDICT_TEST(f) cmocka_unit_test_teardown(f, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		VERDICT_TEST(add_step__any__documented_members),
-		VERDICT_TEST(tiers__by_clients__their_criteria),
-		VERDICT_TEST(connect_time__at_the_bound__fails),
-		VERDICT_TEST(connect_time__half_below__passes),
-		VERDICT_TEST(connect_time__too_few_samples__inconclusive),
-		VERDICT_TEST(connect_time__fewer_clients_than_a_median_takes__no_criterion),
-		VERDICT_TEST(connect_time__p99_of_few__judged_where_it_is_certain),
-		VERDICT_TEST(connect_time__missed__longest_stage_named),
-		VERDICT_TEST(connect_time__with_an_excuse__shown_and_not_judged),
-		VERDICT_TEST(excuse__environments__emulated_before_software),
-		VERDICT_TEST(data__checked_at_the_server_only__counts),
-		VERDICT_TEST(success__one_missing_of_100__fails),
-		VERDICT_TEST(success__exactly_99_percent_of_1000__fails),
-		VERDICT_TEST(success__peak_higher_than_held__held_counts),
-		VERDICT_TEST(stability__all_held__stable),
-		VERDICT_TEST(stability__unexplained__fails),
-		VERDICT_TEST(stability__all_conditions_met__graceful),
-		VERDICT_TEST(stability__one_condition_missing__not_graceful),
-		VERDICT_TEST(stability__few_held__not_graceful),
-		VERDICT_TEST(stability__timeouts_on_an_emulated_cpu__not_judged),
-		VERDICT_TEST(stability__failures_named_but_leaked__fails),
-		VERDICT_TEST(pools__not_restored_or_unknown__fail_or_inconclusive),
-		VERDICT_TEST(stability__pools_unknown__inconclusive_unless_the_server_ended),
-		VERDICT_TEST(measurement__nothing_stood_still__no_criterion),
-		VERDICT_TEST(measurement__generator_stood_still__inconclusive_by_name),
-		VERDICT_TEST(measurement__replies_stalled__inconclusive_by_name),
-		VERDICT_TEST(slo__met_while_everything_stood_still__inconclusive),
-		VERDICT_TEST(overall__worst_of_all__whatever_the_order),
-		VERDICT_TEST(overall__not_judged__does_not_count),
-		VERDICT_TEST(overall__several_steps__appended_and_combined),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_verdict", tests, NULL, NULL);
-}
+TEST_EACH(NULL, tear_down)

@@ -125,9 +125,8 @@ static void order(uint32_t clients, uint32_t active, const uint32_t *of_target)
 	crew_order(&crew, ORDER_CONNECT, &whole, of_target);
 }
 
-static void start__three_servers__each_worker_has_one_in_turn(void **state)
+TEST(start__three_servers__each_worker_has_one_in_turn)
 {
-	(void)state;
 	start(7, 3);
 	assert_int_equal(crew.n, 7);
 	for (uint32_t i = 0; i < 7; i++)
@@ -137,12 +136,11 @@ static void start__three_servers__each_worker_has_one_in_turn(void **state)
 }
 
 /* However the clients are dealt, no worker has more than it was made for. */
-static void start__any_deal__there_is_room_for_the_share(void **state)
+TEST(start__any_deal__there_is_room_for_the_share)
 {
 	uint64_t room[3] = { 700, 200, 50 };
 	uint32_t dealt[3];
 
-	(void)state;
 	for (int deal = DEAL_ROUND_ROBIN; deal <= DEAL_RANDOM; deal++) {
 		struct sut_place targets[3] = { 0 };
 		char err[256];
@@ -160,9 +158,8 @@ static void start__any_deal__there_is_room_for_the_share(void **state)
 	}
 }
 
-static void order__one_server__shares_differ_by_one(void **state)
+TEST(order__one_server__shares_differ_by_one)
 {
-	(void)state;
 	start(4, 1);
 	order(10, 6, NULL);
 	for (uint32_t i = 0; i < 4; i++) {
@@ -174,12 +171,11 @@ static void order__one_server__shares_differ_by_one(void **state)
 	crew_dismiss(&crew);
 }
 
-static void order__unequal_shares__add_up_exactly(void **state)
+TEST(order__unequal_shares__add_up_exactly)
 {
 	uint32_t dealt[TARGETS_MAX];
 	uint64_t random = 5;
 
-	(void)state;
 	for (unsigned round = 0; round < 300; round++) {
 		uint32_t n = 1 + (uint32_t)(random_next(&random) % TARGETS_MAX);
 		uint32_t threads = n + (uint32_t)(random_next(&random) % (WORKERS_MAX - TARGETS_MAX)), clients = 0, active, sent = 0;
@@ -207,9 +203,8 @@ static void order__unequal_shares__add_up_exactly(void **state)
 	}
 }
 
-static void live__of_a_server__its_workers_only(void **state)
+TEST(live__of_a_server__its_workers_only)
 {
-	(void)state;
 	start(5, 2);
 	for (uint32_t i = 0; i < 5; i++) {
 		counter_set(&crew.workers[i]->stats.live, 1u << i);
@@ -220,17 +215,4 @@ static void live__of_a_server__its_workers_only(void **state)
 	assert_int_equal(crew_away_of(&crew, 1), 200 + 800);
 	assert_int_equal(crew_live(&crew), 31);
 	crew_dismiss(&crew);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(start__three_servers__each_worker_has_one_in_turn),
-		cmocka_unit_test(start__any_deal__there_is_room_for_the_share),
-		cmocka_unit_test(order__one_server__shares_differ_by_one),
-		cmocka_unit_test(order__unequal_shares__add_up_exactly),
-		cmocka_unit_test(live__of_a_server__its_workers_only),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_crew", tests, NULL, NULL);
 }

@@ -238,9 +238,10 @@ static void assert_names(char (*names)[96], unsigned n, const char *const *want,
 
 /* --- the leader --- */
 
-static void leader__one_step__gates_in_order_and_hosts_added_up(void **state)
+#define LEADER_TEST(f) TEST_WITH(f, set_up_leader, tear_down_hosts)
+
+LEADER_TEST(leader__one_step__gates_in_order_and_hosts_added_up)
 {
-	(void)state;
 	run();
 	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
 	ASSERT_NAMES(arrived, n_arrived, "r1/s0/met", "r1/s1/ready", "r1/s1/connected", "r1/s1/warm", "r1/s1/measured", "r1/s1/counted");
@@ -253,9 +254,8 @@ static void leader__one_step__gates_in_order_and_hosts_added_up(void **state)
 	assert_int_equal(json_number_at(step(), "response_ns.count"), 2000 * HOSTS);
 }
 
-static void leader__host_is_lost_while_connecting__named_and_the_run_ends(void **state)
+LEADER_TEST(leader__host_is_lost_while_connecting__named_and_the_run_ends)
 {
-	(void)state;
 	cfg.steps.n = 2;
 	cfg.steps.v[1] = 12;
 	lost_at = "/connected";
@@ -284,40 +284,34 @@ static void assert_silent_host_is_put_out(const char *gate, unsigned within_s)
 	assert_string_equal(gone[n_gone - 1], "r1/s0/end");
 }
 
-static void leader__host_is_silent_before_the_first_step__put_out_by_name(void **state)
+LEADER_TEST(leader__host_is_silent_before_the_first_step__put_out_by_name)
 {
-	(void)state;
 	assert_silent_host_is_put_out("met", 60 + 120 + 60);
 }
 
-static void leader__host_is_silent_while_connecting__put_out_by_name(void **state)
+LEADER_TEST(leader__host_is_silent_while_connecting__put_out_by_name)
 {
-	(void)state;
 	assert_silent_host_is_put_out("connected", 10 + 60);
 }
 
-static void leader__host_is_silent_while_warming_up__put_out_by_name(void **state)
+LEADER_TEST(leader__host_is_silent_while_warming_up__put_out_by_name)
 {
-	(void)state;
 	assert_silent_host_is_put_out("warm", 60 + 60);
 }
 
 /* 15 s for what is in flight here, and as much for the others after their measured time. */
-static void leader__host_is_silent_while_measuring__put_out_by_name(void **state)
+LEADER_TEST(leader__host_is_silent_while_measuring__put_out_by_name)
 {
-	(void)state;
 	assert_silent_host_is_put_out("measured", 15 + 15 + 60);
 }
 
-static void leader__host_is_silent_when_it_should_hand_in__put_out_by_name(void **state)
+LEADER_TEST(leader__host_is_silent_when_it_should_hand_in__put_out_by_name)
 {
-	(void)state;
 	assert_silent_host_is_put_out("counted", 15 + 120 + 60);
 }
 
-static void leader__host_cannot_be_put_out__ends_without_the_others(void **state)
+LEADER_TEST(leader__host_cannot_be_put_out__ends_without_the_others)
 {
-	(void)state;
 	never_at = "connected";
 	never_out = true;
 	cfg.step_timeout_ns = 10 * NS_PER_S;
@@ -336,9 +330,8 @@ static void connects_late(struct worker *w, enum worker_order order)
 }
 
 /* Without the gate the others would wait there until they give this host up, or are put out by it. */
-static void leader__clients_are_not_connected_in_time__all_pass_the_gate_without_traffic(void **state)
+LEADER_TEST(leader__clients_are_not_connected_in_time__all_pass_the_gate_without_traffic)
 {
-	(void)state;
 	cfg.step_timeout_ns = 10 * NS_PER_S;
 	on_order = connects_late;
 	run();
@@ -348,7 +341,6 @@ static void leader__clients_are_not_connected_in_time__all_pass_the_gate_without
 	assert_int_equal(oc.stop_reason, STOP_STEP_TIMEOUT);
 }
 
-#define LEADER_TEST(f) cmocka_unit_test_setup_teardown(f, set_up_leader, tear_down_hosts)
 
 /* --- a member --- */
 
@@ -384,9 +376,10 @@ static void begin_as_member(void)
 	announce(1);
 }
 
-static void member__two_steps__hands_in_both_and_asks_no_server(void **state)
+#define MEMBER_TEST(f) TEST_WITH(f, set_up_member, tear_down_hosts)
+
+MEMBER_TEST(member__two_steps__hands_in_both_and_asks_no_server)
 {
-	(void)state;
 	steps_left = 2;
 	begin_as_member();
 	run();
@@ -397,9 +390,8 @@ static void member__two_steps__hands_in_both_and_asks_no_server(void **state)
 	assert_int_equal(json_number_at(json_object_get(own_notes, "r1/s1/connected"), "connected"), 4);
 }
 
-static void member__leader_cuts_the_step_short__leaves_and_waits_for_the_end(void **state)
+MEMBER_TEST(member__leader_cuts_the_step_short__leaves_and_waits_for_the_end)
 {
-	(void)state;
 	steps_left = 1;
 	cfg.duration_ns = 600 * NS_PER_S;
 	begin_as_member();
@@ -420,11 +412,10 @@ static void out_soon(struct ev_loop *l, ev_timer *t, int revents)
 	fake.events.on_out(fake.arg, "the leader (a) is lost");
 }
 
-static void member__leader_is_lost__ends_with_what_it_has(void **state)
+MEMBER_TEST(member__leader_is_lost__ends_with_what_it_has)
 {
 	ev_timer out;
 
-	(void)state;
 	steps_left = 1;
 	begin_as_member();
 	call_in(0.15, &out, out_soon, NULL);
@@ -448,19 +439,17 @@ static void assert_step_refused(json_t *figures, const char *why)
 	assert_true(team_is_over(&team));
 }
 
-static void member__more_clients_than_the_options_have__refused_and_all_hear_why(void **state)
+MEMBER_TEST(member__more_clients_than_the_options_have__refused_and_all_hear_why)
 {
-	(void)state;
 	assert_step_refused(json_pack("{s:[i], s:i, s:i, s:i}", "clients", 13, "bytes", 64, "repetition", 1, "rate", 0),
 			    "the leader's step does not say how many of --clients each server gets");
 }
 
 /* Its workers have memory for half of them each. */
-static void member__all_clients_on_one_of_two_servers__refused_and_all_hear_why(void **state)
+MEMBER_TEST(member__all_clients_on_one_of_two_servers__refused_and_all_hear_why)
 {
 	char err[256];
 
-	(void)state;
 	assert_int_equal(targets_parse("targets", "127.0.0.1,127.0.0.1:7472", 7471, &cfg.targets, err, sizeof(err)), 0);
 	cfg.server = "127.0.0.1,127.0.0.1:7472";
 	assert_step_refused(json_pack("{s:[i, i], s:i, s:i, s:i}", "clients", 12, 0, "bytes", 64, "repetition", 1, "rate", 0),
@@ -468,26 +457,23 @@ static void member__all_clients_on_one_of_two_servers__refused_and_all_hear_why(
 }
 
 /* Such a message has no room for header and checksum: the length that is left of it would wrap. */
-static void member__message_below_the_workloads_minimum__refused_and_all_hear_why(void **state)
+MEMBER_TEST(member__message_below_the_workloads_minimum__refused_and_all_hear_why)
 {
-	(void)state;
 	cfg.verify = true;
 	assert_step_refused(json_pack("{s:[i], s:i, s:i, s:i}", "clients", 12, "bytes", 1, "repetition", 1, "rate", 0),
 			    "--message-size: 1 is not allowed with --workload echo --verify; allowed: 20 to 1048576");
 }
 
-static void member__rate_that_is_no_number__refused(void **state)
+MEMBER_TEST(member__rate_that_is_no_number__refused)
 {
-	(void)state;
 	assert_step_refused(json_pack("{s:[i], s:i, s:i, s:s}", "clients", 12, "bytes", 64, "repetition", 1, "rate", "0"),
 			    "--rate: a step at 18446744073709551615 a second is not among the rates that the options give");
 }
 
-static void member__server_is_not_proved__one_connection_and_no_client(void **state)
+MEMBER_TEST(member__server_is_not_proved__one_connection_and_no_client)
 {
 	static const char why[] = "the server 127.0.0.1 at 127.0.0.1:7471 is not proved by this host's --ca: tls_handshake: certificate:18";
 
-	(void)state;
 	steps_left = 1;
 	begin_as_member();
 	unproved = (struct fail){ .stage = STAGE_TLS_HANDSHAKE, .kind = FAIL_CERTIFICATE, .code = 18 };
@@ -500,9 +486,8 @@ static void member__server_is_not_proved__one_connection_and_no_client(void **st
 }
 
 /* A server that has no time for a question has shown its certificate all the same. */
-static void member__server_refuses_the_question__proved(void **state)
+MEMBER_TEST(member__server_refuses_the_question__proved)
 {
-	(void)state;
 	steps_left = 1;
 	begin_as_member();
 	unproved = (struct fail){ .stage = STAGE_PSN_EXCHANGE, .kind = FAIL_REFUSED, .code = REFUSE_BUSY };
@@ -520,12 +505,11 @@ static void proves_nothing(struct worker *w, enum worker_order order)
 	}
 }
 
-static void member__server_fails_three_times_in_a_row__step_ends_here_and_all_hear_why(void **state)
+MEMBER_TEST(member__server_fails_three_times_in_a_row__step_ends_here_and_all_hear_why)
 {
 	static const char why[] = "the server did not prove itself in 3 TLS handshakes in a row, and this host loads only those that its "
 		"--ca proves";
 
-	(void)state;
 	steps_left = 1;
 	cfg.step_timeout_ns = 600 * NS_PER_S;
 	on_order = proves_nothing;
@@ -560,21 +544,18 @@ static void assert_leader_is_given_up(const char *gate, const char *why)
 	assert_true(clock_now_ns() - begun < 600 * NS_PER_S);
 }
 
-static void member__leader_is_silent_at_a_gate__given_up(void **state)
+MEMBER_TEST(member__leader_is_silent_at_a_gate__given_up)
 {
-	(void)state;
 	assert_leader_is_given_up("connected", "host  (rank 0) did not let the run pass the gate \"connected\" within 250 s");
 }
 
-static void member__leader_is_silent_after_measuring__given_up(void **state)
+MEMBER_TEST(member__leader_is_silent_after_measuring__given_up)
 {
-	(void)state;
 	assert_leader_is_given_up("measured", "host  (rank 0) did not let the run pass the gate \"measured\" within 271 s");
 }
 
-static void member__leader_is_silent_after_a_step__given_up(void **state)
+MEMBER_TEST(member__leader_is_silent_after_a_step__given_up)
 {
-	(void)state;
 	assert_leader_is_given_up("counted", "host  (rank 0), which leads the run, said nothing for 300 s");
 }
 
@@ -595,11 +576,10 @@ static void on_word(struct ev_loop *l, ev_timer *t, int revents)
 }
 
 /* A leader that takes long for a step of its own says so once a second. */
-static void member__leader_says_how_it_goes__waited_for(void **state)
+MEMBER_TEST(member__leader_says_how_it_goes__waited_for)
 {
 	uint64_t begun = clock_now_ns();
 
-	(void)state;
 	n_words = 10;
 	call_in(100, &talking, on_word, NULL);
 	run();
@@ -607,47 +587,12 @@ static void member__leader_says_how_it_goes__waited_for(void **state)
 	assert_in_range((clock_now_ns() - begun) / NS_PER_S, 1300, 1310);
 }
 
-static void member__leader_never_says_the_end__waiting_for_it_ends(void **state)
+MEMBER_TEST(member__leader_never_says_the_end__waiting_for_it_ends)
 {
 	uint64_t begun = clock_now_ns();
 
-	(void)state;
 	assert_null(team_wait(&team, 0, "exit"));
 	assert_string_equal(left_why, "host  (rank 0), which leads the run, said nothing for 300 s");
 	assert_true(team_is_over(&team));
 	assert_in_range((clock_now_ns() - begun) / NS_PER_S, 300, 310);
-}
-
-#define MEMBER_TEST(f) cmocka_unit_test_setup_teardown(f, set_up_member, tear_down_hosts)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		LEADER_TEST(leader__clients_are_not_connected_in_time__all_pass_the_gate_without_traffic),
-		LEADER_TEST(leader__one_step__gates_in_order_and_hosts_added_up),
-		LEADER_TEST(leader__host_is_lost_while_connecting__named_and_the_run_ends),
-		LEADER_TEST(leader__host_is_silent_before_the_first_step__put_out_by_name),
-		LEADER_TEST(leader__host_is_silent_while_connecting__put_out_by_name),
-		LEADER_TEST(leader__host_is_silent_while_warming_up__put_out_by_name),
-		LEADER_TEST(leader__host_is_silent_while_measuring__put_out_by_name),
-		LEADER_TEST(leader__host_is_silent_when_it_should_hand_in__put_out_by_name),
-		LEADER_TEST(leader__host_cannot_be_put_out__ends_without_the_others),
-		MEMBER_TEST(member__two_steps__hands_in_both_and_asks_no_server),
-		MEMBER_TEST(member__leader_cuts_the_step_short__leaves_and_waits_for_the_end),
-		MEMBER_TEST(member__leader_is_lost__ends_with_what_it_has),
-		MEMBER_TEST(member__more_clients_than_the_options_have__refused_and_all_hear_why),
-		MEMBER_TEST(member__all_clients_on_one_of_two_servers__refused_and_all_hear_why),
-		MEMBER_TEST(member__message_below_the_workloads_minimum__refused_and_all_hear_why),
-		MEMBER_TEST(member__rate_that_is_no_number__refused),
-		MEMBER_TEST(member__server_is_not_proved__one_connection_and_no_client),
-		MEMBER_TEST(member__server_refuses_the_question__proved),
-		MEMBER_TEST(member__leader_is_silent_at_a_gate__given_up),
-		MEMBER_TEST(member__leader_is_silent_after_measuring__given_up),
-		MEMBER_TEST(member__leader_is_silent_after_a_step__given_up),
-		MEMBER_TEST(member__leader_says_how_it_goes__waited_for),
-		MEMBER_TEST(member__leader_never_says_the_end__waiting_for_it_ends),
-		MEMBER_TEST(member__server_fails_three_times_in_a_row__step_ends_here_and_all_hear_why),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_gates", tests, NULL, NULL);
 }

@@ -46,11 +46,10 @@ static void assert_overall_inconclusive(void)
 
 /* --- the measured time --- */
 
-static void measure__server_reports__before_and_after_it_only(void **state)
+TEST(measure__server_reports__before_and_after_it_only)
 {
 	double window, measured;
 
-	(void)state;
 	run();
 	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
 	assert_int_equal(json_number_at(step(), "connected_held"), 4);
@@ -86,9 +85,8 @@ static void iterate(struct worker *w, enum worker_order order)
 	call_in(0.05 * (w->cfg.index + 1), &w->breaking, on_iterated, w);
 }
 
-static void iterations__the_slower_worker_is_done__the_step_ends(void **state)
+TEST(iterations__the_slower_worker_is_done__the_step_ends)
 {
-	(void)state;
 	/* Neither of these times is waited for. */
 	cfg.duration_ns = cfg.warmup_ns = 600 * NS_PER_S;
 	cfg.iterations = 500;
@@ -104,9 +102,8 @@ static void iterations__the_slower_worker_is_done__the_step_ends(void **state)
 	assert_false(has_flag("iterations_missing"));
 }
 
-static void iterations__fewer_than_asked_for__flagged(void **state)
+TEST(iterations__fewer_than_asked_for__flagged)
 {
-	(void)state;
 	cfg.iterations = 501;
 	on_order = iterate;
 	run();
@@ -117,11 +114,10 @@ static void iterations__fewer_than_asked_for__flagged(void **state)
 
 static const struct workload messages_workload = { .bytes_max = 1 << 20, .streams = 1, .needs = needs_nothing };
 
-static void rates__a_sweep__a_step_each(void **state)
+TEST(rates__a_sweep__a_step_each)
 {
 	json_t *o;
 
-	(void)state;
 	cfg.wl = &messages_workload;
 	cfg.rates = (struct opt_list){ .n = 3, .v = { 10000, 20000, 80000 } };
 	most_served = 30000;
@@ -137,11 +133,10 @@ static void rates__a_sweep__a_step_each(void **state)
 }
 
 /* The server does 40,000 a second: a rate that is not achieved is not met, whatever the latency. */
-static void find_rate__server_has_a_limit__found_within_a_twentieth(void **state)
+TEST(find_rate__server_has_a_limit__found_within_a_twentieth)
 {
 	struct capacity_result r;
 
-	(void)state;
 	cfg.wl = &messages_workload;
 	cfg.find_rate = true;
 	cfg.duration_ns = 300 * NS_PER_MS;
@@ -182,11 +177,10 @@ static void connect_alone(struct worker *w, enum worker_order order)
 	}
 }
 
-static void floor__two_steps__before_the_first_and_after_the_last(void **state)
+TEST(floor__two_steps__before_the_first_and_after_the_last)
 {
 	const json_t *first, *second;
 
-	(void)state;
 	cfg.floor = 3;
 	cfg.clients = 6;
 	cfg.steps = (struct opt_list){ .n = 2, .v = { 4, 6 } };
@@ -223,9 +217,8 @@ static void lose_one(struct worker *w, enum worker_order order)
 }
 
 /* The run ends with a step that loses a quarter; others are seen to connect all the same. */
-static void follow_up__step_not_held__right_after_it(void **state)
+TEST(follow_up__step_not_held__right_after_it)
 {
-	(void)state;
 	cfg.floor = 3;
 	cfg.clients = 6;
 	cfg.steps = (struct opt_list){ .n = 2, .v = { 4, 6 } };
@@ -239,9 +232,8 @@ static void follow_up__step_not_held__right_after_it(void **state)
 	assert_int_equal(n_alone, 6);
 }
 
-static void follow_up__one_fails__is_the_last(void **state)
+TEST(follow_up__one_fails__is_the_last)
 {
-	(void)state;
 	cfg.floor = 3;
 	alone_fails_from = 5;
 	on_order = lose_one;
@@ -251,9 +243,8 @@ static void follow_up__one_fails__is_the_last(void **state)
 	assert_int_equal(json_array_size(json_at(oc.floor_after, "failures")), 1);
 }
 
-static void floor__none_connects__run_goes_on(void **state)
+TEST(floor__none_connects__run_goes_on)
 {
-	(void)state;
 	cfg.floor = 3;
 	alone_fails_from = 1;
 	on_order = connect_alone;
@@ -272,9 +263,8 @@ static void interrupt_alone(struct worker *w, enum worker_order order)
 	}
 }
 
-static void floor__interrupted__run_ends_without_a_step(void **state)
+TEST(floor__interrupted__run_ends_without_a_step)
 {
-	(void)state;
 	cfg.floor = 3;
 	on_order = interrupt_alone;
 	run();
@@ -292,9 +282,8 @@ static void break_alone(struct worker *w, enum worker_order order)
 	break_in(w, 0.01);
 }
 
-static void floor__device_fails__run_ends_without_a_step(void **state)
+TEST(floor__device_fails__run_ends_without_a_step)
 {
-	(void)state;
 	cfg.floor = 3;
 	on_order = break_alone;
 	run();
@@ -323,9 +312,8 @@ static void break_while_measuring(struct worker *w, enum worker_order order)
 		break_in(w, 0.1);
 }
 
-static void device_fails__while_measuring__step_is_kept_with_its_figures(void **state)
+TEST(device_fails__while_measuring__step_is_kept_with_its_figures)
 {
-	(void)state;
 	on_order = break_while_measuring;
 	run();
 	assert_int_equal(oc.stop_reason, STOP_GENERATOR_FAILED);
@@ -348,9 +336,8 @@ static void break_both(struct worker *w, enum worker_order order)
 		break_in(w, 0.05 + 0.01 * w->cfg.index);
 }
 
-static void device_fails__under_all_workers__step_is_kept_once(void **state)
+TEST(device_fails__under_all_workers__step_is_kept_once)
 {
-	(void)state;
 	on_order = break_both;
 	run();
 	assert_int_equal(oc.stop_reason, STOP_GENERATOR_FAILED);
@@ -371,9 +358,8 @@ static void break_while_connecting(struct worker *w, enum worker_order order)
 	break_in(w, 0.01);
 }
 
-static void device_fails__while_connecting__step_is_kept(void **state)
+TEST(device_fails__while_connecting__step_is_kept)
 {
-	(void)state;
 	on_order = break_while_connecting;
 	run();
 	assert_int_equal(oc.stop_reason, STOP_GENERATOR_FAILED);
@@ -385,9 +371,8 @@ static void device_fails__while_connecting__step_is_kept(void **state)
 }
 
 /* A search says once what it came to. */
-static void device_fails__in_a_search__one_verdict(void **state)
+TEST(device_fails__in_a_search__one_verdict)
 {
-	(void)state;
 	cfg.find_capacity = true;
 	on_order = break_both;
 	run();
@@ -400,11 +385,10 @@ static void device_fails__in_a_search__one_verdict(void **state)
 
 /* --- other ends of a run --- */
 
-static void ramp__two_steps_twice__all_run_in_order(void **state)
+TEST(ramp__two_steps_twice__all_run_in_order)
 {
 	static const int clients[] = { 2, 2, 4, 4 };
 
-	(void)state;
 	cfg.steps = (struct opt_list){ .n = 2, .v = { 2, 4 } };
 	cfg.repeat = 2;
 	cfg.duration_ns = 50 * NS_PER_MS;
@@ -426,9 +410,8 @@ static void interrupt(struct worker *w, enum worker_order order)
 		assert_int_equal(raise(SIGINT), 0);
 }
 
-static void interrupted__while_measuring__step_is_kept_and_not_judged(void **state)
+TEST(interrupted__while_measuring__step_is_kept_and_not_judged)
 {
-	(void)state;
 	on_order = interrupt;
 	run();
 	assert_int_equal(oc.stop_reason, STOP_ABORTED);
@@ -437,9 +420,8 @@ static void interrupted__while_measuring__step_is_kept_and_not_judged(void **sta
 	assert_int_equal(json_array_size(oc.verdict), 0);
 }
 
-static void server_lost__before_measuring__step_is_kept_without_figures(void **state)
+TEST(server_lost__before_measuring__step_is_kept_without_figures)
 {
-	(void)state;
 	lost_from = 3;	/* after the baseline and the count of clients */
 	run();
 	assert_int_equal(oc.stop_reason, STOP_SERVER_LOST);
@@ -473,12 +455,11 @@ static double sum_of(const char *path)
 }
 
 /* Each server has a worker, whose clients it counts. */
-static void targets__two__each_has_its_own_figures_and_they_add_up(void **state)
+TEST(targets__two__each_has_its_own_figures_and_they_add_up)
 {
 	static const char *const adds[] = { "connected_peak", "connected_held", "attempted", "failed", "dropped", "server_connected",
 		"response_ns.count" };
 
-	(void)state;
 	use_two_servers(DEAL_ROUND_ROBIN, 5);
 	run();
 	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
@@ -499,9 +480,8 @@ static void targets__two__each_has_its_own_figures_and_they_add_up(void **state)
 	assert_int_equal(n_while_measuring, 0);
 }
 
-static void targets__first_has_little_room__the_rest_goes_to_the_next(void **state)
+TEST(targets__first_has_little_room__the_rest_goes_to_the_next)
 {
-	(void)state;
 	use_two_servers(DEAL_FIRST, 5);
 	max_clients = 4;
 	run();
@@ -511,9 +491,8 @@ static void targets__first_has_little_room__the_rest_goes_to_the_next(void **sta
 	assert_int_equal(json_number_at(step(), "connected_held"), 5);
 }
 
-static void targets__one_has_no_room_for_its_share__refused_by_name(void **state)
+TEST(targets__one_has_no_room_for_its_share__refused_by_name)
 {
-	(void)state;
 	use_two_servers(DEAL_ROUND_ROBIN, 10);
 	max_clients = 4;
 	run();
@@ -522,9 +501,8 @@ static void targets__one_has_no_room_for_its_share__refused_by_name(void **state
 }
 
 /* Of the answers at the measurement's end the one of the server that is there is kept. */
-static void targets__one_is_lost__the_step_ends_and_names_it(void **state)
+TEST(targets__one_is_lost__the_step_ends_and_names_it)
 {
-	(void)state;
 	use_two_servers(DEAL_ROUND_ROBIN, 4);
 	lost_server = 1;
 	lost_from = 7;	/* after two answers to each of three questions */
@@ -546,13 +524,12 @@ static void drop_all_of_the_second(struct worker *w, enum worker_order order)
 	}
 }
 
-static void targets__all_clients_of_one_are_dropped__measuring_ends_and_the_verdict_names_it(void **state)
+TEST(targets__all_clients_of_one_are_dropped__measuring_ends_and_the_verdict_names_it)
 {
 	const json_t *success = NULL, *c;
 	uint64_t begin_ns = clock_now_ns();
 	size_t i;
 
-	(void)state;
 	use_two_servers(DEAL_ROUND_ROBIN, 4);
 	cfg.duration_ns = 60 * NS_PER_S;
 	on_order = drop_all_of_the_second;
@@ -568,9 +545,8 @@ static void targets__all_clients_of_one_are_dropped__measuring_ends_and_the_verd
 	assert_non_null(strstr(json_text_at(success, "measured"), "fewest at 127.0.0.1:7472: 0 of 2"));
 }
 
-static void targets__watched__peaks_are_each_servers_own(void **state)
+TEST(targets__watched__peaks_are_each_servers_own)
 {
-	(void)state;
 	use_two_servers(DEAL_ROUND_ROBIN, 4);
 	cfg.sample_interval_ns = 100 * NS_PER_MS;
 	run();
@@ -581,9 +557,8 @@ static void targets__watched__peaks_are_each_servers_own(void **state)
 }
 
 /* The search was not over, whatever its last step would have made of it. */
-static void server_lost__in_a_search__search_is_not_done(void **state)
+TEST(server_lost__in_a_search__search_is_not_done)
 {
-	(void)state;
 	cfg.find_capacity = true;
 	lost_from = 3;
 	run();
@@ -600,9 +575,8 @@ static void kill_the_first_server(struct worker *w, enum worker_order order)
 }
 
 /* The probes after the one that it ended in have the same server. */
-static void server_of_our_own__ends_once_in_a_search__one_other_is_started(void **state)
+TEST(server_of_our_own__ends_once_in_a_search__one_other_is_started)
 {
-	(void)state;
 	outcome_clear(&oc);
 	cfg.find_capacity = true;
 	cfg.server = NULL;
@@ -618,11 +592,10 @@ static void server_of_our_own__ends_once_in_a_search__one_other_is_started(void 
 	assert_in_range(json_array_size(oc.steps), 3, 20);
 }
 
-static void server_lost__first_of_two_steps__second_not_reached(void **state)
+TEST(server_lost__first_of_two_steps__second_not_reached)
 {
 	json_t *last;
 
-	(void)state;
 	cfg.steps = (struct opt_list){ .n = 2, .v = { 2, 4 } };
 	lost_from = 3;
 	run();
@@ -634,7 +607,7 @@ static void server_lost__first_of_two_steps__second_not_reached(void **state)
 
 /* --- the control session --- */
 
-static void control_session__breaks_and_comes_back__run_goes_on(void **state)
+TEST(control_session__breaks_and_comes_back__run_goes_on)
 {
 	static const struct fail losses[] = {
 		{ STAGE_PSN_EXCHANGE, FAIL_ERRNO, ECONNRESET }, { STAGE_PSN_EXCHANGE, FAIL_CLOSED, 0 },
@@ -659,7 +632,7 @@ static void control_session__breaks_and_comes_back__run_goes_on(void **state)
 }
 
 /* In its first probe or a later one: what was asked is asked again, and the search comes to its end. */
-static void control_session__breaks_in_a_search__search_goes_on(void **state)
+TEST(control_session__breaks_in_a_search__search_goes_on)
 {
 	for (int at = 3; at <= 8; at += 5) {
 		outcome_clear(&oc);
@@ -682,9 +655,8 @@ static void control_session__breaks_in_a_search__search_goes_on(void **state)
 	}
 }
 
-static void control_session__refused_for_good__not_asked_again(void **state)
+TEST(control_session__refused_for_good__not_asked_again)
 {
-	(void)state;
 	loss = (struct fail){ STAGE_TLS_HANDSHAKE, FAIL_CERTIFICATE, 10 };
 	lost_from = lost_to = 3;
 	run();
@@ -699,12 +671,11 @@ static void lose_from_now(struct worker *w, enum worker_order order)
 }
 
 /* The server was well when it was asked last: nobody knows of its pools, and nobody says that it failed. */
-static void control_session__lost_before_the_pools_are_checked__unknown(void **state)
+TEST(control_session__lost_before_the_pools_are_checked__unknown)
 {
 	json_t *c;
 	size_t i;
 
-	(void)state;
 	on_order = lose_from_now;
 	run();
 	assert_int_equal(oc.stop_reason, STOP_SERVER_LOST);
@@ -724,9 +695,8 @@ static void restart_server(struct worker *w, enum worker_order order)
 	restarted_s = (double)clock_now_ns() / 1e9;
 }
 
-static void control_session__another_server_answers__lost(void **state)
+TEST(control_session__another_server_answers__lost)
 {
-	(void)state;
 	on_order = restart_server;
 	run();
 	assert_int_equal(oc.stop_reason, STOP_SERVER_LOST);
@@ -740,9 +710,8 @@ static void restart_while_measuring(struct worker *w, enum worker_order order)
 }
 
 /* The other server was asked late: it has been up for longer than the first one had been when it was asked last. */
-static void control_session__another_server_answers_late__lost(void **state)
+TEST(control_session__another_server_answers_late__lost)
 {
-	(void)state;
 	restarted_s = (double)clock_now_ns() / 1e9;
 	on_order = restart_while_measuring;
 	run();
@@ -750,9 +719,8 @@ static void control_session__another_server_answers_late__lost(void **state)
 }
 
 /* Clients are back; of the two servers' counters no figure is made. */
-static void control_session__another_server_with_reconnect__run_goes_on(void **state)
+TEST(control_session__another_server_with_reconnect__run_goes_on)
 {
-	(void)state;
 	cfg.reconnect_ns = 30 * NS_PER_S;
 	on_order = restart_while_measuring;
 	run();
@@ -772,9 +740,8 @@ static void restart_once(struct worker *w, enum worker_order order)
 
 /* What the pools of the other server are like without clients is seen when the step's clients are gone: that is the next
  * step's baseline. */
-static void control_session__another_server_with_reconnect__its_pools_are_judged_from_then_on(void **state)
+TEST(control_session__another_server_with_reconnect__its_pools_are_judged_from_then_on)
 {
-	(void)state;
 	cfg.reconnect_ns = 30 * NS_PER_S;
 	cfg.steps = (struct opt_list){ .n = 2, .v = { 2, 4 } };
 	on_order = restart_once;
@@ -790,9 +757,8 @@ static void control_session__another_server_with_reconnect__its_pools_are_judged
 }
 
 /* Nobody listens for longer than a run without --reconnect would wait. */
-static void control_session__server_away_with_reconnect__waited_for(void **state)
+TEST(control_session__server_away_with_reconnect__waited_for)
 {
-	(void)state;
 	cfg.reconnect_ns = 30 * NS_PER_S;
 	lost_from = 3;
 	lost_to = 10;
@@ -821,9 +787,8 @@ static void freeze(struct worker *w, enum worker_order order)
 		clock_move(1600 * NS_PER_MS);
 }
 
-static void frozen__while_measuring__hole_is_named_and_nothing_passes_for_sure(void **state)
+TEST(frozen__while_measuring__hole_is_named_and_nothing_passes_for_sure)
 {
-	(void)state;
 	on_order = freeze;
 	run();
 	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
@@ -841,9 +806,8 @@ static void freeze_some(struct worker *w, enum worker_order order)
 }
 
 /* The second measurement of the same clients counts, and has a number of its own; the first is in no verdict. */
-static void frozen__in_a_search__probe_is_made_again(void **state)
+TEST(frozen__in_a_search__probe_is_made_again)
 {
-	(void)state;
 	cfg.find_capacity = true;
 	cfg.duration_ns = 50 * NS_PER_MS;
 	outcome_clear(&oc);
@@ -864,9 +828,8 @@ static void frozen__in_a_search__probe_is_made_again(void **state)
 }
 
 /* It is made three times; then it counts, and is inconclusive. */
-static void frozen__in_a_search_every_time__nothing_passes_for_sure(void **state)
+TEST(frozen__in_a_search_every_time__nothing_passes_for_sure)
 {
-	(void)state;
 	cfg.find_capacity = true;
 	cfg.duration_ns = 50 * NS_PER_MS;
 	outcome_clear(&oc);
@@ -885,9 +848,8 @@ static void stall(struct worker *w, enum worker_order order)
 		counter_set(&w->stats.reply_stall_ns, 113 * NS_PER_S);
 }
 
-static void server_frozen__replies_stall__named_and_nothing_passes_for_sure(void **state)
+TEST(server_frozen__replies_stall__named_and_nothing_passes_for_sure)
 {
-	(void)state;
 	on_order = stall;
 	run();
 	assert_flag("replies_stalled");
@@ -904,11 +866,10 @@ static double peak(const char *side, const char *name)
 	return json_number_at(step(), path);
 }
 
-static void resources__both_sides__peaks_of_the_step_and_the_series(void **state)
+TEST(resources__both_sides__peaks_of_the_step_and_the_series)
 {
 	json_t *o, *server, *names;
 
-	(void)state;
 	cfg.sample_interval_ns = 100 * NS_PER_MS;
 	run();
 	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
@@ -934,11 +895,10 @@ static void resources__both_sides__peaks_of_the_step_and_the_series(void **state
 	json_decref(o);
 }
 
-static void resources__none_wanted__nobody_watches(void **state)
+TEST(resources__none_wanted__nobody_watches)
 {
 	json_t *o;
 
-	(void)state;
 	run();
 	assert_int_equal(watches, 0);
 	assert_true(json_is_null(json_at(step(), "resources.server.peak")));
@@ -949,9 +909,8 @@ static void resources__none_wanted__nobody_watches(void **state)
 }
 
 /* The run goes on, and the server is watched again after a while. */
-static void resources__server_cannot_be_watched__run_goes_on(void **state)
+TEST(resources__server_cannot_be_watched__run_goes_on)
 {
-	(void)state;
 	cfg.sample_interval_ns = 100 * NS_PER_MS;
 	cfg.duration_ns = 2500 * NS_PER_MS;
 	watch_lost_after = 0;
@@ -963,9 +922,8 @@ static void resources__server_cannot_be_watched__run_goes_on(void **state)
 }
 
 /* The step is kept with its figures until then; the ones after it are not begun. */
-static void floor__server_short_of_memory_while_measuring__step_is_cut_short(void **state)
+TEST(floor__server_short_of_memory_while_measuring__step_is_cut_short)
 {
-	(void)state;
 	cfg.sample_interval_ns = 100 * NS_PER_MS;
 	cfg.duration_ns = 60 * NS_PER_S;
 	cfg.memory_floor_percent = 5;
@@ -984,9 +942,8 @@ static void floor__server_short_of_memory_while_measuring__step_is_cut_short(voi
 }
 
 /* Nobody is connected where less is left already. */
-static void floor__short_before_the_first_client__nobody_connects(void **state)
+TEST(floor__short_before_the_first_client__nobody_connects)
 {
-	(void)state;
 	cfg.sample_interval_ns = 100 * NS_PER_MS;
 	cfg.memory_floor_percent = 5;
 	short_from = 1;
@@ -996,67 +953,12 @@ static void floor__short_before_the_first_client__nobody_connects(void **state)
 		assert_string_equal(json_text_at(json_array_get(oc.steps, i), "hard_failure.reason"), "memory_floor");
 }
 
-static void floor__off__goes_on(void **state)
+TEST(floor__off__goes_on)
 {
-	(void)state;
 	cfg.sample_interval_ns = 100 * NS_PER_MS;
 	short_from = 1;
 	run();
 	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
 }
 
-#define RAMP_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RAMP_TEST(measure__server_reports__before_and_after_it_only),
-		RAMP_TEST(iterations__the_slower_worker_is_done__the_step_ends),
-		RAMP_TEST(iterations__fewer_than_asked_for__flagged),
-		RAMP_TEST(rates__a_sweep__a_step_each),
-		RAMP_TEST(find_rate__server_has_a_limit__found_within_a_twentieth),
-		RAMP_TEST(floor__two_steps__before_the_first_and_after_the_last),
-		RAMP_TEST(follow_up__step_not_held__right_after_it),
-		RAMP_TEST(follow_up__one_fails__is_the_last),
-		RAMP_TEST(floor__none_connects__run_goes_on),
-		RAMP_TEST(floor__interrupted__run_ends_without_a_step),
-		RAMP_TEST(floor__device_fails__run_ends_without_a_step),
-		RAMP_TEST(device_fails__while_measuring__step_is_kept_with_its_figures),
-		RAMP_TEST(device_fails__under_all_workers__step_is_kept_once),
-		RAMP_TEST(device_fails__while_connecting__step_is_kept),
-		RAMP_TEST(device_fails__in_a_search__one_verdict),
-		RAMP_TEST(ramp__two_steps_twice__all_run_in_order),
-		RAMP_TEST(interrupted__while_measuring__step_is_kept_and_not_judged),
-		RAMP_TEST(server_lost__before_measuring__step_is_kept_without_figures),
-		RAMP_TEST(targets__two__each_has_its_own_figures_and_they_add_up),
-		RAMP_TEST(targets__first_has_little_room__the_rest_goes_to_the_next),
-		RAMP_TEST(targets__one_has_no_room_for_its_share__refused_by_name),
-		RAMP_TEST(targets__one_is_lost__the_step_ends_and_names_it),
-		RAMP_TEST(targets__all_clients_of_one_are_dropped__measuring_ends_and_the_verdict_names_it),
-		RAMP_TEST(targets__watched__peaks_are_each_servers_own),
-		RAMP_TEST(server_lost__in_a_search__search_is_not_done),
-		RAMP_TEST(server_of_our_own__ends_once_in_a_search__one_other_is_started),
-		RAMP_TEST(server_lost__first_of_two_steps__second_not_reached),
-		RAMP_TEST(control_session__breaks_and_comes_back__run_goes_on),
-		RAMP_TEST(control_session__breaks_in_a_search__search_goes_on),
-		RAMP_TEST(control_session__refused_for_good__not_asked_again),
-		RAMP_TEST(control_session__lost_before_the_pools_are_checked__unknown),
-		RAMP_TEST(control_session__another_server_answers__lost),
-		RAMP_TEST(control_session__another_server_answers_late__lost),
-		RAMP_TEST(control_session__another_server_with_reconnect__run_goes_on),
-		RAMP_TEST(control_session__another_server_with_reconnect__its_pools_are_judged_from_then_on),
-		RAMP_TEST(control_session__server_away_with_reconnect__waited_for),
-		RAMP_TEST(frozen__while_measuring__hole_is_named_and_nothing_passes_for_sure),
-		RAMP_TEST(frozen__in_a_search__probe_is_made_again),
-		RAMP_TEST(frozen__in_a_search_every_time__nothing_passes_for_sure),
-		RAMP_TEST(floor__server_short_of_memory_while_measuring__step_is_cut_short),
-		RAMP_TEST(floor__short_before_the_first_client__nobody_connects),
-		RAMP_TEST(floor__off__goes_on),
-		RAMP_TEST(resources__both_sides__peaks_of_the_step_and_the_series),
-		RAMP_TEST(resources__none_wanted__nobody_watches),
-		RAMP_TEST(resources__server_cannot_be_watched__run_goes_on),
-		RAMP_TEST(server_frozen__replies_stall__named_and_nothing_passes_for_sure),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_ramp", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

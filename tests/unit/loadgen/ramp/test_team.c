@@ -156,7 +156,7 @@ static void shown_on_a_terminal(const struct ramp *r, char *out, size_t size)
 	close(before);
 }
 
-static void said__phase_with_control_characters__shown_as_digits(void **state)
+TEST(said__phase_with_control_characters__shown_as_digits)
 {
 	static struct loadgen_config cfg = { .hosts = 2 };
 	static struct outcome outcome;
@@ -165,7 +165,6 @@ static void said__phase_with_control_characters__shown_as_digits(void **state)
 	json_t *what = json_pack("{s:i, s:s}", "hosts", 2, "phase", "a\033[31mb\007\xc2\x9b" "1m");
 	char out[1000];
 
-	(void)state;
 	assert_int_equal(series_new(&outcome.series), 0);
 	fake.events.on_said(fake.arg, 0, what);
 	json_decref(what);
@@ -209,11 +208,10 @@ static void let_go(const char *barrier, size_t elements)
 	json_decref(what);
 }
 
-static void gone__of_runs_before__dropped(void **state)
+TEST(gone__of_runs_before__dropped)
 {
 	static const struct team_events none = { .on_out = on_out };
 
-	(void)state;
 	let_go("r1/s0/end", 1);
 	let_go("r2/s0/info", 1);
 	team_begin_run(&team, &none, NULL);
@@ -225,11 +223,10 @@ static void gone__of_runs_before__dropped(void **state)
 }
 
 /* A run may have thousands of steps. */
-static void gone__of_steps_before_the_last__dropped(void **state)
+TEST(gone__of_steps_before_the_last__dropped)
 {
 	static const struct team_events none = { .on_out = on_out, .on_go = on_go };
 
-	(void)state;
 	team_begin_run(&team, &none, NULL);
 	let_go("r1/s0/info", 1);
 	let_go("r1/s1/step", 1);
@@ -243,12 +240,11 @@ static void gone__of_steps_before_the_last__dropped(void **state)
 }
 
 /* Few bytes of a leader's notes become much memory: 17 MB of them took 1.3 GiB. */
-static void gone__more_than_a_run_needs__this_host_is_out_and_keeps_nothing(void **state)
+TEST(gone__more_than_a_run_needs__this_host_is_out_and_keeps_nothing)
 {
 	static const struct team_events events = { .on_out = on_out };
 	char barrier[96];
 
-	(void)state;
 	out_because[0] = '\0';
 	log_init("test_team", LOG_LVL_ERROR);
 	team_begin_run(&team, &events, NULL);
@@ -264,16 +260,4 @@ static void gone__more_than_a_run_needs__this_host_is_out_and_keeps_nothing(void
 	assert_int_equal(json_object_size(team.gone), 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up_member, tear_down)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(gone__of_runs_before__dropped),
-		TEST(gone__of_steps_before_the_last__dropped),
-		TEST(gone__more_than_a_run_needs__this_host_is_out_and_keeps_nothing),
-		TEST(said__phase_with_control_characters__shown_as_digits),
-	};
-
-	return cmocka_run_group_tests_name("team", tests, NULL, NULL);
-}
+TEST_EACH(set_up_member, tear_down)

@@ -82,9 +82,8 @@ static void expect(const char *arguments, int status, const char *text)
 		fail_msg("%s: %d and not %d, or '%s' is not in '%.2000s'", arguments, is, status, text, said);
 }
 
-static void command__wrong_usage__2_and_what_is_allowed(void **state)
+TEST(command__wrong_usage__2_and_what_is_allowed)
 {
-	(void)state;
 	expect("", 2, "name the folder of a run");
 	expect("run run", 2, "one run at a time");
 	expect("run --format pdf", 2, "--format");
@@ -99,16 +98,14 @@ static void command__wrong_usage__2_and_what_is_allowed(void **state)
 	expect("run --no-such", 2, "unknown option");
 }
 
-static void command__help_and_version__0(void **state)
+TEST(command__help_and_version__0)
 {
-	(void)state;
 	expect("--help", 0, "performance_test report DIR [options]");
 	expect("--version", 0, "performance_test ");
 }
 
-static void command__a_run__report_and_its_files(void **state)
+TEST(command__a_run__report_and_its_files)
 {
-	(void)state;
 	expect("run", 0, "4,000");
 	assert_int_equal(access(D "/report.html", R_OK), 0);
 	assert_int_equal(access(D "/report.md", R_OK), 0);
@@ -118,18 +115,16 @@ static void command__a_run__report_and_its_files(void **state)
 	expect("--format markdown run", 0, "\n## ");
 }
 
-static void command__output__files_there_and_links_to_the_run(void **state)
+TEST(command__output__files_there_and_links_to_the_run)
 {
-	(void)state;
 	report_rig_file(D, "server.log", "");
 	expect("run --output a/b --format html", 0, "/run/run.json");
 	assert_int_equal(access("a/b/report.html", R_OK), 0);
 	assert_int_not_equal(access(D "/report.html", F_OK), 0);
 }
 
-static void command__no_run_or_nowhere_to_write__3(void **state)
+TEST(command__no_run_or_nowhere_to_write__3)
 {
-	(void)state;
 	expect("elsewhere", 3, "elsewhere: No such file or directory");
 	expect("run --output /proc/none", 3, "/proc/none");
 	expect("run --baseline elsewhere", 3, "elsewhere: No such file or directory");
@@ -137,11 +132,10 @@ static void command__no_run_or_nowhere_to_write__3(void **state)
 	expect("run", 3, "run.json: line 1: ");
 }
 
-static void command__a_suite__no_option_is_passed_over(void **state)
+TEST(command__a_suite__no_option_is_passed_over)
 {
 	FILE *f;
 
-	(void)state;
 	assert_int_equal(mkdir("suite", 0700), 0);
 	f = fopen("suite/suite.json", "w");
 	assert_non_null(f);
@@ -152,11 +146,10 @@ static void command__a_suite__no_option_is_passed_over(void **state)
 	expect("suite --plan 10", 2, "--plan: a suite or a comparison has none");
 }
 
-static void command__plan__those_rows_in_rising_order(void **state)
+TEST(command__plan__those_rows_in_rising_order)
 {
 	const char *rows, *a, *b;
 
-	(void)state;
 	expect("run --plan 7000,300 --headroom 0 --growth 100 --format markdown", 0, "");
 	report_rig_look(D, "plan-capacity", "100 %", NULL);
 	rows = report_rig_read(D, "tables/plan.csv");
@@ -167,9 +160,8 @@ static void command__plan__those_rows_in_rising_order(void **state)
 	assert_true(a < b);
 }
 
-static void baseline__as_good__0_and_said(void **state)
+TEST(baseline__as_good__0_and_said)
 {
-	(void)state;
 	report_rig_run("base", run);
 	expect("run --baseline base", 0, "");
 	report_rig_look(D, "baseline-no-worse", NULL);
@@ -187,9 +179,8 @@ static void make_worse(void)
 	report_rig_run(D, run);
 }
 
-static void baseline__worse__1_and_by_how_much(void **state)
+TEST(baseline__worse__1_and_by_how_much)
 {
-	(void)state;
 	make_worse();
 	expect("run --baseline before=base", 1, "");
 	report_rig_look(D, "baseline-before", "base", NULL);
@@ -201,9 +192,8 @@ static void baseline__worse__1_and_by_how_much(void **state)
 	report_rig_look("base", "baseline-no-worse", NULL);
 }
 
-static void baseline__other_environment__3_and_each_difference(void **state)
+TEST(baseline__other_environment__3_and_each_difference)
 {
-	(void)state;
 	report_rig_run("base", run);
 	analysis_run_set(run, "environment.server.cpu_model", json_string("B"));
 	analysis_run_set(run, "config.inflight", json_integer(4));
@@ -215,9 +205,8 @@ static void baseline__other_environment__3_and_each_difference(void **state)
 }
 
 /* What stands in a run.json cannot control the terminal. */
-static void baseline__other_environment__control_characters_shown(void **state)
+TEST(baseline__other_environment__control_characters_shown)
 {
-	(void)state;
 	report_rig_run("base", run);
 	analysis_run_set(run, "environment.server.cpu_model", json_string("B\033]0;x\007\n\xc2\x9b" "31m"));
 	report_rig_run(D, run);
@@ -227,9 +216,8 @@ static void baseline__other_environment__control_characters_shown(void **state)
 	assert_null(strpbrk(said, "\033\007"));
 }
 
-static void baseline__other_environment_allowed__differences_in_the_report(void **state)
+TEST(baseline__other_environment_allowed__differences_in_the_report)
 {
-	(void)state;
 	report_rig_run("base", run);
 	analysis_run_set(run, "environment.server.cpu_model", json_string("B"));
 	report_rig_run(D, run);
@@ -238,9 +226,8 @@ static void baseline__other_environment_allowed__differences_in_the_report(void 
 	report_rig_look(D, "baseline-difference", "environment.server.cpu_model", "A", "B", NULL);
 }
 
-static void baseline__no_step_in_common__says_so(void **state)
+TEST(baseline__no_step_in_common__says_so)
 {
-	(void)state;
 	report_rig_run("base", run);
 	json_array_clear(json_object_get(run, "steps"));
 	analysis_run_add(run, 7, 500);
@@ -249,11 +236,10 @@ static void baseline__no_step_in_common__says_so(void **state)
 	report_rig_look(D, "baseline-nothing-common", NULL);
 }
 
-static void write__at_the_end_of_a_run__its_folder(void **state)
+TEST(write__at_the_end_of_a_run__its_folder)
 {
 	char err[256];
 
-	(void)state;
 	assert_int_equal(report_write(D, err, sizeof(err)), 0);
 	assert_int_equal(access(D "/report.html", R_OK), 0);
 	assert_int_equal(report_write("elsewhere", err, sizeof(err)), -EINVAL);
@@ -261,7 +247,7 @@ static void write__at_the_end_of_a_run__its_folder(void **state)
 }
 
 /* Each name that a report writes to, and its temporary one, as a link that leads elsewhere. */
-static void write__a_link_in_the_place_of_a_file__error_that_names_it(void **state)
+TEST(write__a_link_in_the_place_of_a_file__error_that_names_it)
 {
 	static const struct { const char *path, *to, *named; } files[] = {
 		{ D "/report.html", "../victim", "run/report.html" },
@@ -279,7 +265,6 @@ static void write__a_link_in_the_place_of_a_file__error_that_names_it(void **sta
 	};
 	char err[256];
 
-	(void)state;
 	report_rig_file(".", "victim", "precious");
 	assert_int_equal(mkdir("outside", 0700), 0);
 	for (size_t i = 0; i < N_ELEMENTS(files); i++) {
@@ -305,13 +290,12 @@ static void write__a_link_in_the_place_of_a_file__error_that_names_it(void **sta
 }
 
 /* For disks that are full after so many bytes: the reason is said, and no file is left by half. */
-static void write__disk_full__its_error_and_no_half_file(void **state)
+TEST(write__disk_full__its_error_and_no_half_file)
 {
 	char err[256];
 	ssize_t fits = 0;
 	int ret;
 
-	(void)state;
 	do {
 		disk_room = fits;
 		ret = report_write(D, err, sizeof(err));
@@ -323,28 +307,4 @@ static void write__disk_full__its_error_and_no_half_file(void **state)
 	assert_true(fits > 40000);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(command__wrong_usage__2_and_what_is_allowed),
-		TEST(command__help_and_version__0),
-		TEST(command__a_run__report_and_its_files),
-		TEST(command__output__files_there_and_links_to_the_run),
-		TEST(command__no_run_or_nowhere_to_write__3),
-		TEST(command__a_suite__no_option_is_passed_over),
-		TEST(command__plan__those_rows_in_rising_order),
-		TEST(baseline__as_good__0_and_said),
-		TEST(baseline__worse__1_and_by_how_much),
-		TEST(baseline__other_environment__3_and_each_difference),
-		TEST(baseline__other_environment__control_characters_shown),
-		TEST(baseline__other_environment_allowed__differences_in_the_report),
-		TEST(baseline__no_step_in_common__says_so),
-		TEST(write__at_the_end_of_a_run__its_folder),
-		TEST(write__a_link_in_the_place_of_a_file__error_that_names_it),
-		TEST(write__disk_full__its_error_and_no_half_file),
-	};
-
-	return cmocka_run_group_tests_name("report_command", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

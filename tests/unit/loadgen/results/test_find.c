@@ -73,9 +73,8 @@ static void expect_verdict(const char *criterion, const char *result, const char
 	free(dump);
 }
 
-static void verdict__a_host_had_no_more_to_give__names_it_and_says_add_hosts(void **state)
+TEST(verdict__a_host_had_no_more_to_give__names_it_and_says_add_hosts)
 {
-	(void)state;
 	hosts_are(3);
 	probe(40, SLO_PASS, 0, -1);	/* met all the same: no reason to name load1 */
 	probe(80, SLO_INCONCLUSIVE, 1, 2);
@@ -84,9 +83,8 @@ static void verdict__a_host_had_no_more_to_give__names_it_and_says_add_hosts(voi
 	assert_null(strstr(json_text_at(json_array_get(oc.verdict, 0), "measured"), "load1"));
 }
 
-static void verdict__of_a_rate__names_the_host_at_that_rate(void **state)
+TEST(verdict__of_a_rate__names_the_host_at_that_rate)
 {
-	(void)state;
 	cfg.find_rate = true;
 	cfg.clients = 50;
 	hosts_are(2);
@@ -96,11 +94,10 @@ static void verdict__of_a_rate__names_the_host_at_that_rate(void **state)
 	expect_verdict("rate", "inconclusive", "400 operations a second met the SLO; with 800, load2 had no more to give: add hosts");
 }
 
-static void verdict__one_host_or_none_at_its_limit__does_not_say_add_hosts(void **state)
+TEST(verdict__one_host_or_none_at_its_limit__does_not_say_add_hosts)
 {
 	char text[200];
 
-	(void)state;
 	probe(40, SLO_PASS, -1, -1);
 	probe(80, SLO_INCONCLUSIVE, 0, -1);	/* without other hosts there is no name */
 	assert_string_equal(find_hosts_at_limit(&oc, 80, text, sizeof(text)), "");
@@ -108,9 +105,8 @@ static void verdict__one_host_or_none_at_its_limit__does_not_say_add_hosts(void 
 	expect_verdict("capacity", "inconclusive", "with 80 the generator had no more to give, or too few samples were taken to tell");
 }
 
-static void verdict__the_server_missed_it__does_not_say_add_hosts(void **state)
+TEST(verdict__the_server_missed_it__does_not_say_add_hosts)
 {
-	(void)state;
 	hosts_are(2);
 	probe(40, SLO_PASS, -1, -1);
 	probe(80, SLO_FAIL, 1, -1);
@@ -119,13 +115,4 @@ static void verdict__the_server_missed_it__does_not_say_add_hosts(void **state)
 	assert_null(strstr(json_text_at(json_array_get(oc.verdict, 0), "measured"), "add hosts"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(verdict__a_host_had_no_more_to_give__names_it_and_says_add_hosts, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(verdict__of_a_rate__names_the_host_at_that_rate, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(verdict__one_host_or_none_at_its_limit__does_not_say_add_hosts, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(verdict__the_server_missed_it__does_not_say_add_hosts, set_up, tear_down),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

@@ -40,7 +40,7 @@ static bool is_there(const char *name)
 static const char *const of_a_run[] = { "run.json", "events.ndjson", "step-00008-1-connect.hlog", "step-00008-12-64B-response.hgrm",
 	"step-100000-1-500ps-service.hlog", "step-00008-1-64B-500ps-connect.hgrm" };
 
-static void write__names_of_others__left_out_and_named_once(void **state)
+TEST(write__names_of_others__left_out_and_named_once)
 {
 	static const char *const others[] = { "report.html", "index.html", "chart.svg", "evil.sh", "-rf", ".bashrc", "", "../run.json",
 		"run.json/x", "hosts", "server.log", "compare.json", "step-", "step-1-1-connect", "step-1-1-connect.svg", "step-1--connect.hlog",
@@ -48,7 +48,6 @@ static void write__names_of_others__left_out_and_named_once(void **state)
 		"\x1b[2Jrun.json" };
 	json_t *texts = json_object(), *files = json_pack("{s:O}", "files", texts);
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(others); i++)
 		json_object_set_new(texts, others[i], json_string("x"));
 	json_object_set_new(texts, "step-00001-1-connect.hlog", json_integer(1));
@@ -66,12 +65,11 @@ static void write__names_of_others__left_out_and_named_once(void **state)
 	json_decref(texts);
 }
 
-static void write__more_than_a_host_hands_in__left_out(void **state)
+TEST(write__more_than_a_host_hands_in__left_out)
 {
 	static char half[HOST_FILES_MAX / 2 + 1];
 	json_t *files;
 
-	(void)state;
 	memset(half, 'x', sizeof(half));
 	files = json_pack("{s:{s:s%, s:s%, s:s}}", "files", "step-00001-1-connect.hlog", half, sizeof(half), "step-00002-1-connect.hlog",
 			  half, sizeof(half), "run.json", "{}");
@@ -80,12 +78,11 @@ static void write__more_than_a_host_hands_in__left_out(void **state)
 	json_decref(files);
 }
 
-static void read__folder_with_other_files__those_of_the_run(void **state)
+TEST(read__folder_with_other_files__those_of_the_run)
 {
 	static const char *const names[] = { "run.json", "report.html", "step-00008-1-connect.hlog" };
 	json_t *files;
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
 		FILE *f = fopen(results_path(results, names[i]), "w");
 
@@ -101,13 +98,4 @@ static void read__folder_with_other_files__those_of_the_run(void **state)
 	json_decref(files);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(write__names_of_others__left_out_and_named_once, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(write__more_than_a_host_hands_in__left_out, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(read__folder_with_other_files__those_of_the_run, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

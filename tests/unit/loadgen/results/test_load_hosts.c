@@ -37,13 +37,12 @@ static void step_of(uint32_t rank, int share, int64_t started_ns)
 	json_decref(o);
 }
 
-static void about__known_and_unknown__only_what_is_understood(void **state)
+TEST_WITH(about__known_and_unknown__only_what_is_understood, set_up, tear_down)
 {
 	json_t *about = json_pack("{s:s, s:{s:s, s:i, s:s, s:{s:s, s:b}}, s:i}", "name", "load1\nAll criteria are met", "environment", "kernel", "6.1",
 				  "cores", 8, "memory_bytes", "much", "rdma_device", "name", "rxe0", "is_software", 1, "build", 3);
 	json_t *a;
 
-	(void)state;
 	load_hosts_about(h, 1, about);
 	load_hosts_about(h, 7, about);
 	load_hosts_about(h, 2, NULL);
@@ -69,12 +68,11 @@ static void about__known_and_unknown__only_what_is_understood(void **state)
 	json_decref(about);
 }
 
-static void step__three_starts__skew_from_the_first(void **state)
+TEST_WITH(step__three_starts__skew_from_the_first, set_up, tear_down)
 {
 	uint64_t skew = 0;
 	json_t *a;
 
-	(void)state;
 	load_hosts_begin_step(h, 4);
 	step_of(0, 10, 1000);
 	step_of(2, 10, 700);
@@ -96,7 +94,7 @@ static void step__three_starts__skew_from_the_first(void **state)
 	assert_false(load_hosts_end_step(h, &skew));
 }
 
-static void at_limit__smallest_step_of_so_many__its_hosts_by_name(void **state)
+TEST(at_limit__smallest_step_of_so_many__its_hosts_by_name)
 {
 	json_t *hosts = json_pack("[{s:s}, {s:n}, {s:s}]", "name", "a", "name", "name", "c");
 	json_t *steps = json_pack("[{s:i, s:[]}, {s:i, s:[i, i, i]}, {s:i, s:[i]}]", "target_clients", 10, "saturated_hosts",
@@ -104,7 +102,6 @@ static void at_limit__smallest_step_of_so_many__its_hosts_by_name(void **state)
 	json_t *one = json_pack("[{s:s}]", "name", "a");
 	char text[READ_NAMES_MAX];
 
-	(void)state;
 	assert_string_equal(read_hosts_at_limit(hosts, steps, 0, text), "a");
 	assert_string_equal(read_hosts_at_limit(hosts, steps, 21, text), "host 1, c");
 	assert_string_equal(read_hosts_at_limit(hosts, steps, 41, text), "");
@@ -116,12 +113,11 @@ static void at_limit__smallest_step_of_so_many__its_hosts_by_name(void **state)
 }
 
 /* Names that fill the text. */
-static void at_limit__many_hosts__the_rest_counted(void **state)
+TEST(at_limit__many_hosts__the_rest_counted)
 {
 	json_t *hosts = json_array(), *ranks = json_array(), *step;
 	char text[READ_NAMES_MAX];
 
-	(void)state;
 	for (int i = 0; i < 200; i++) {
 		json_array_append_new(hosts, json_pack("{s:s}", "name", "a-host-with-a-long-name"));
 		json_array_append_new(ranks, json_integer(i));
@@ -131,16 +127,4 @@ static void at_limit__many_hosts__the_rest_counted(void **state)
 	assert_non_null(strstr(text, " more"));
 	json_decref(hosts);
 	json_decref(step);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(about__known_and_unknown__only_what_is_understood, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(step__three_starts__skew_from_the_first, set_up, tear_down),
-		cmocka_unit_test(at_limit__smallest_step_of_so_many__its_hosts_by_name),
-		cmocka_unit_test(at_limit__many_hosts__the_rest_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

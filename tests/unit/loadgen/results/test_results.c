@@ -102,12 +102,11 @@ static void write_file(const char *path, const char *text)
 
 /* ---- the folder ---- */
 
-static void new__parents_missing__made(void **state)
+TEST(new__parents_missing__made)
 {
 	struct results *r = NULL;
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(results_new(below("a/b/c"), "run", 0, &r, err, sizeof(err)), 0);
 	assert_string_equal(results_dir(r), below("a/b/c/" SECOND_TEXT "-run"));
 	assert_string_equal(results_id(r), SECOND_TEXT "-run");
@@ -118,11 +117,10 @@ static void new__parents_missing__made(void **state)
 	results_free(NULL);
 }
 
-static void new__same_second__a_folder_each(void **state)
+TEST(new__same_second__a_folder_each)
 {
 	struct results *a = make("run"), *b = make("run"), *c = make("run"), *other = make("other");
 
-	(void)state;
 	assert_string_equal(results_id(a), SECOND_TEXT "-run");
 	assert_string_equal(results_id(b), SECOND_TEXT "-run-2");
 	assert_string_equal(results_id(c), SECOND_TEXT "-run-3");
@@ -139,11 +137,10 @@ static void new__same_second__a_folder_each(void **state)
 	results_free(other);
 }
 
-static void new__a_link_has_its_name__another_and_nothing_made_there(void **state)
+TEST(new__a_link_has_its_name__another_and_nothing_made_there)
 {
 	struct results *r;
 
-	(void)state;
 	assert_int_equal(mkdir(below("outside"), 0777), 0);
 	assert_int_equal(symlink("outside", below(SECOND_TEXT "-run")), 0);
 	r = make("run");
@@ -153,12 +150,11 @@ static void new__a_link_has_its_name__another_and_nothing_made_there(void **stat
 	results_free(r);
 }
 
-static void new__no_name_left__refused(void **state)
+TEST(new__no_name_left__refused)
 {
 	struct results *r = NULL;
 	char name[64];
 
-	(void)state;
 	for (int i = 1; i < 100; i++) {
 		snprintf(name, sizeof(name), i == 1 ? SECOND_TEXT "-run" : SECOND_TEXT "-run-%d", i);
 		assert_int_equal(mkdir(below(name), 0777), 0);
@@ -180,11 +176,10 @@ static void assert_new_refuses(const char *parent, int expected)
 	assert_null(strchr(err, '\n'));
 }
 
-static void new__bad_parent__a_line(void **state)
+TEST(new__bad_parent__a_line)
 {
 	static char long_path[PATH_MAX + 2], long_part[300];
 
-	(void)state;
 	write_file(below("file"), "");
 	assert_new_refuses(below("file"), -ENOTDIR);
 	assert_new_refuses(below("file/deeper"), -ENOTDIR);
@@ -195,11 +190,10 @@ static void new__bad_parent__a_line(void **state)
 	assert_new_refuses("/proc/rampart", -ENOENT);
 }
 
-static void new__no_room__refused_with_the_numbers_and_nothing_made(void **state)
+TEST(new__no_room__refused_with_the_numbers_and_nothing_made)
 {
 	struct results *r = NULL;
 
-	(void)state;
 	assert_int_equal(results_new(below("a"), "run", UINT64_MAX, &r, err, sizeof(err)), -ENOSPC);
 	assert_null(r);
 	assert_non_null(strstr(err, strerror(ENOSPC)));
@@ -209,9 +203,8 @@ static void new__no_room__refused_with_the_numbers_and_nothing_made(void **state
 }
 
 /* As with a quota that is used up: the file system says that there is room. */
-static void new__nothing_can_be_written__refused_and_nothing_left(void **state)
+TEST(new__nothing_can_be_written__refused_and_nothing_left)
 {
-	(void)state;
 	disk_room = 0;
 	assert_new_refuses(dir, -ENOSPC);
 	disk_room = -1;
@@ -219,18 +212,17 @@ static void new__nothing_can_be_written__refused_and_nothing_left(void **state)
 	assert_int_equal(mkdir(dir, 0777), 0);
 }
 
-static void path__file__in_the_folder(void **state)
+TEST(path__file__in_the_folder)
 {
 	struct results *r = make("run");
 
-	(void)state;
 	assert_string_equal(results_path(r, "server.log"), below(SECOND_TEXT "-run/server.log"));
 	results_free(r);
 }
 
 /* ---- events ---- */
 
-static void event__several__a_json_object_a_line_at_once(void **state)
+TEST(event__several__a_json_object_a_line_at_once)
 {
 	static const char *const names[] = { "start", "phase", "line \"quoted\"\nbroken" };
 	struct results *r = make("run");
@@ -238,7 +230,6 @@ static void event__several__a_json_object_a_line_at_once(void **state)
 	char *save, *line;
 	size_t n = 0;
 
-	(void)state;
 	results_event(r, names[0], NULL);
 	results_event(r, names[1], json_pack("{s:s, s:i}", "phase", "connect", "clients", 10));
 	results_event(r, names[2], json_pack("{s:s}", "text", "two\nlines"));
@@ -265,12 +256,11 @@ static void event__several__a_json_object_a_line_at_once(void **state)
 	results_free(r);
 }
 
-static void event__fields__taken_over(void **state)
+TEST(event__fields__taken_over)
 {
 	struct results *r = make("run");
 	json_t *fields = json_pack("{s:i}", "n", 1);
 
-	(void)state;
 	json_incref(fields);
 	results_event(r, "e", fields);
 	assert_int_equal(fields->refcount, 1);
@@ -288,11 +278,10 @@ static void set_file_size_limit(rlim_t bytes)
 }
 
 /* As on a disk that is full. */
-static void event__cannot_be_written__results_are_incomplete(void **state)
+TEST(event__cannot_be_written__results_are_incomplete)
 {
 	struct results *r = make("run");
 
-	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	results_event(r, "first", NULL);
 	assert_false(results_are_incomplete(r));
@@ -306,12 +295,11 @@ static void event__cannot_be_written__results_are_incomplete(void **state)
 }
 
 /* The lines that fitted are whole. */
-static void event__disk_full__no_half_line(void **state)
+TEST(event__disk_full__no_half_line)
 {
 	struct results *r = make("run");
 	size_t whole;
 
-	(void)state;
 	results_event(r, "first", NULL);
 	whole = strlen(read_file(results_path(r, "events.ndjson")));
 	for (disk_room = 0; disk_room < 20; ) {
@@ -327,12 +315,11 @@ static void event__disk_full__no_half_line(void **state)
 	results_free(r);
 }
 
-static void tidy__nothing_could_be_written__no_folder(void **state)
+TEST(tidy__nothing_could_be_written__no_folder)
 {
 	struct results *r = make("run"), *other = make("other");
 	json_t *o = json_object();
 
-	(void)state;
 	disk_room = 0;
 	results_event(r, "first", NULL);
 	assert_int_equal(results_json(r, "run.json", o), -ENOSPC);
@@ -348,11 +335,10 @@ static void tidy__nothing_could_be_written__no_folder(void **state)
 	results_free(other);
 }
 
-static void lost__a_file__results_are_incomplete(void **state)
+TEST(lost__a_file__results_are_incomplete)
 {
 	struct results *r = make("run");
 
-	(void)state;
 	assert_false(results_are_incomplete(r));
 	results_lost(r, "/dev/full", -ENOSPC);
 	assert_true(results_are_incomplete(r));
@@ -371,13 +357,12 @@ static struct hist *make_hist(void)
 	return h;
 }
 
-static void histogram__recorded__hgrm_in_microseconds(void **state)
+TEST(histogram__recorded__hgrm_in_microseconds)
 {
 	struct results *r = make("run");
 	struct hist *h = make_hist();
 	const char *text;
 
-	(void)state;
 	assert_int_equal(results_histogram(r, "step-1", h, 0, 5), 0);
 	text = read_file(results_path(r, "step-1.hgrm"));
 	assert_non_null(strstr(text, "Value     Percentile TotalCount"));
@@ -386,7 +371,7 @@ static void histogram__recorded__hgrm_in_microseconds(void **state)
 	results_free(r);
 }
 
-static void histogram__recorded__hlog_of_one_interval(void **state)
+TEST(histogram__recorded__hlog_of_one_interval)
 {
 	struct results *r = make("run");
 	struct hist *h = make_hist();
@@ -394,7 +379,6 @@ static void histogram__recorded__hlog_of_one_interval(void **state)
 	const char *text, *line;
 	double start = 0;
 
-	(void)state;
 	assert_int_equal(results_histogram(r, "step-1", h, 1000, 5), 0);
 	text = read_file(results_path(r, "step-1.hlog"));
 	assert_int_equal(strncmp(text, "#[Histogram log format version 1.3]\n", 36), 0);
@@ -411,12 +395,11 @@ static void histogram__recorded__hlog_of_one_interval(void **state)
 	results_free(r);
 }
 
-static void histogram__disk_full__its_errno_and_no_file(void **state)
+TEST(histogram__disk_full__its_errno_and_no_file)
 {
 	struct results *r = make("run");
 	struct hist *h = make_hist();
 
-	(void)state;
 	for (disk_room = 0; disk_room < 2000; ) {
 		ssize_t fits = disk_room;
 
@@ -434,7 +417,7 @@ static void histogram__disk_full__its_errno_and_no_file(void **state)
 }
 
 /* Each name that a run writes to, and its temporary one, as a link to a file outside. */
-static void files__a_link_in_the_place_of_each__refused_and_not_followed(void **state)
+TEST(files__a_link_in_the_place_of_each__refused_and_not_followed)
 {
 	static const char *const names[] = { "step-1.hgrm", "step-1.hgrm.tmp", "step-1.hlog", "step-1.hlog.tmp",
 					     "run.json", "run.json.tmp" };
@@ -442,7 +425,6 @@ static void files__a_link_in_the_place_of_each__refused_and_not_followed(void **
 	struct hist *h = make_hist();
 	json_t *o = json_object();
 
-	(void)state;
 	write_file(below("victim"), "precious");
 	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
 		const char *link = results_path(r, names[i]);
@@ -461,12 +443,11 @@ static void files__a_link_in_the_place_of_each__refused_and_not_followed(void **
 	results_free(r);
 }
 
-static void histogram__nowhere_to_write__error(void **state)
+TEST(histogram__nowhere_to_write__error)
 {
 	struct results *r = make("run");
 	struct hist *h = make_hist();
 
-	(void)state;
 	assert_int_equal(results_histogram(r, "missing/step", h, 0, 5), -ENOENT);
 	assert_int_equal(mkdir(results_path(r, "taken.hlog"), 0777), 0);
 	assert_int_equal(results_histogram(r, "taken", h, 0, 5), -EISDIR);
@@ -480,11 +461,10 @@ static void histogram__nowhere_to_write__error(void **state)
 
 /* ---- run.json ---- */
 
-static void write_json__new_or_there_already__whole_and_no_temporary(void **state)
+TEST(write_json__new_or_there_already__whole_and_no_temporary)
 {
 	json_t *o = json_pack("{s:i, s:f, s:n}", "a", 1, "b", 0.1, "c"), *back;
 
-	(void)state;
 	write_file(below("run.json"), "old");
 	assert_int_equal(results_write_json(below("run.json"), o), 0);
 	assert_int_equal(results_write_json(below("other.json"), o), 0);
@@ -498,12 +478,11 @@ static void write_json__new_or_there_already__whole_and_no_temporary(void **stat
 	json_decref(o);
 }
 
-static void write_json__unwritable__error_and_the_old_one_stays(void **state)
+TEST(write_json__unwritable__error_and_the_old_one_stays)
 {
 	json_t *o = json_pack("{s:i}", "a", 1);
 	static char path[PATH_MAX + 2];
 
-	(void)state;
 	assert_int_equal(results_write_json(below("missing/run.json"), o), -ENOENT);
 	write_file(below("file"), "");
 	assert_int_equal(results_write_json(below("file/run.json"), o), -ENOTDIR);
@@ -539,12 +518,11 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 	return (int)ret;
 }
 
-static void time_text__clock_is_set_during_the_run__goes_on_from_the_start(void **state)
+TEST(time_text__clock_is_set_during_the_run__goes_on_from_the_start)
 {
 	struct results *r = make("run");
 	char before[40], after[40];
 
-	(void)state;
 	results_time_text(r, before, sizeof(before));
 	for (int i = -1; i <= 1; i += 2) {
 		clock_set_by_s = 3600 * i;
@@ -557,7 +535,7 @@ static void time_text__clock_is_set_during_the_run__goes_on_from_the_start(void 
 	results_free(r);
 }
 
-static void time_text__now__iso_8601_with_milliseconds(void **state)
+TEST(time_text__now__iso_8601_with_milliseconds)
 {
 	struct timespec before, after;
 	struct tm tm = { 0 };
@@ -565,7 +543,6 @@ static void time_text__now__iso_8601_with_milliseconds(void **state)
 	int ms, n = 0;
 	int64_t t;
 
-	(void)state;
 	clock_gettime(CLOCK_REALTIME, &before);
 	assert_ptr_equal(results_time_text(NULL, text, sizeof(text)), text);
 	clock_gettime(CLOCK_REALTIME, &after);
@@ -580,35 +557,4 @@ static void time_text__now__iso_8601_with_milliseconds(void **state)
 	assert_true(t <= (int64_t)after.tv_sec * 1000 + after.tv_nsec / 1000000);
 }
 
-#define RESULTS_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RESULTS_TEST(new__parents_missing__made),
-		RESULTS_TEST(new__same_second__a_folder_each),
-		RESULTS_TEST(new__a_link_has_its_name__another_and_nothing_made_there),
-		RESULTS_TEST(new__no_name_left__refused),
-		RESULTS_TEST(new__bad_parent__a_line),
-		RESULTS_TEST(new__no_room__refused_with_the_numbers_and_nothing_made),
-		RESULTS_TEST(new__nothing_can_be_written__refused_and_nothing_left),
-		RESULTS_TEST(path__file__in_the_folder),
-		RESULTS_TEST(event__several__a_json_object_a_line_at_once),
-		RESULTS_TEST(event__fields__taken_over),
-		RESULTS_TEST(event__cannot_be_written__results_are_incomplete),
-		RESULTS_TEST(event__disk_full__no_half_line),
-		RESULTS_TEST(tidy__nothing_could_be_written__no_folder),
-		RESULTS_TEST(lost__a_file__results_are_incomplete),
-		RESULTS_TEST(histogram__recorded__hgrm_in_microseconds),
-		RESULTS_TEST(histogram__recorded__hlog_of_one_interval),
-		RESULTS_TEST(histogram__nowhere_to_write__error),
-		RESULTS_TEST(histogram__disk_full__its_errno_and_no_file),
-		RESULTS_TEST(files__a_link_in_the_place_of_each__refused_and_not_followed),
-		RESULTS_TEST(write_json__new_or_there_already__whole_and_no_temporary),
-		RESULTS_TEST(write_json__unwritable__error_and_the_old_one_stays),
-		RESULTS_TEST(time_text__clock_is_set_during_the_run__goes_on_from_the_start),
-		RESULTS_TEST(time_text__now__iso_8601_with_milliseconds),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_results", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

@@ -65,11 +65,10 @@ static int tear_down(void **state)
 	return scratch_remove(dir);
 }
 
-static void histograms__written__named(void **state)
+TEST(histograms__written__named)
 {
 	json_t *o = step_files_histograms(&files, s, 0);
 
-	(void)state;
 	assert_string_equal(json_text_at(o, "connect"), "step-00010-1-connect");
 	assert_string_equal(json_text_at(o, "response"), "step-00010-1-response");
 	assert_true(json_is_null(json_at(o, "service")));
@@ -78,11 +77,10 @@ static void histograms__written__named(void **state)
 	json_decref(o);
 }
 
-static void histograms__a_link_in_the_way__null_and_results_are_incomplete(void **state)
+TEST(histograms__a_link_in_the_way__null_and_results_are_incomplete)
 {
 	json_t *o;
 
-	(void)state;
 	assert_int_equal(symlink("/dev/full", results_path(results, "step-00010-1-connect.hgrm")), 0);
 	o = step_files_histograms(&files, s, 0);
 	assert_true(json_is_null(json_at(o, "connect")));
@@ -91,12 +89,11 @@ static void histograms__a_link_in_the_way__null_and_results_are_incomplete(void 
 	json_decref(o);
 }
 
-static void trace__two_steps__one_title(void **state)
+TEST(trace__two_steps__one_title)
 {
 	char text[400] = "";
 	FILE *f;
 
-	(void)state;
 	step_files_trace(&files, s, workers, 1);
 	step_files_trace(&files, s, workers, 1);
 	assert_false(results_are_incomplete(results));
@@ -108,35 +105,20 @@ static void trace__two_steps__one_title(void **state)
 				  "10,64,1,3,0,5,6,7\n10,64,1,3,0,5,6,7\n");
 }
 
-static void trace__a_link__not_followed(void **state)
+TEST(trace__a_link__not_followed)
 {
-	(void)state;
 	assert_int_equal(symlink("victim", trace_file), 0);
 	step_files_trace(&files, s, workers, 1);
 	assert_int_equal(results_error(results), -ELOOP);
 	assert_int_not_equal(access(trace_file, F_OK), 0);
 }
 
-static void trace__disk_full__results_are_incomplete(void **state)
+TEST(trace__disk_full__results_are_incomplete)
 {
-	(void)state;
 	cfg.trace = "/dev/full";
 	step_files_trace(&files, s, workers, 1);
 	assert_int_equal(results_error(results), -ENOSPC);
 	assert_true(results_are_incomplete(results));
 }
 
-#define FILES_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FILES_TEST(histograms__written__named),
-		FILES_TEST(histograms__a_link_in_the_way__null_and_results_are_incomplete),
-		FILES_TEST(trace__two_steps__one_title),
-		FILES_TEST(trace__a_link__not_followed),
-		FILES_TEST(trace__disk_full__results_are_incomplete),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_step_files", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

@@ -12,7 +12,7 @@
 #define SHOWN	"bad\\x1b]0;title\\x07"
 
 /* What a server said last, a device's name, and what follows from its reports. */
-static void print__texts_of_a_server__control_characters_shown(void **state)
+TEST(print__texts_of_a_server__control_characters_shown)
 {
 	static struct loadgen_config cfg;
 	struct outcome oc;
@@ -25,7 +25,6 @@ static void print__texts_of_a_server__control_characters_shown(void **state)
 	FILE *out = open_memstream(&text, &size);
 	int shown = 0;
 
-	(void)state;
 	assert_non_null(run);
 	assert_non_null(out);
 	cfg.steps.n = 1;
@@ -65,13 +64,12 @@ static char *text_of(const char *network)
 	return text;
 }
 
-static void print__a_device_that_counted_faults__a_line_each(void **state)
+TEST(print__a_device_that_counted_faults__a_line_each)
 {
 	char *text = text_of("{\"server\": {\"retransmits\": 3, \"rnr_naks_sent\": 0, \"out_of_sequence\": 2,"
 			     " \"cnps_sent\": null}, \"generator\": {\"retransmits\": 0, \"rnr_naks_received\": null},"
 			     " \"connecting\": {\"server\": null, \"generator\": {\"duplicate_requests\": 1}}}");
 
-	(void)state;
 	assert_non_null(strstr(text, "    10 clients: device of the server: 3 sent again, 2 out of sequence\n"));
 	assert_non_null(strstr(text, "    10 clients: while connecting, device of the generator: 1 requests twice\n"));
 	assert_null(strstr(text, ": device of the generator"));
@@ -85,7 +83,7 @@ static void print__a_device_that_counted_faults__a_line_each(void **state)
 }
 
 /* A "-" stands with its reason, and so does a flag; a criterion that is not judged is counted apart. */
-static void print__what_is_missing_or_doubtful__reasons_in_words(void **state)
+TEST(print__what_is_missing_or_doubtful__reasons_in_words)
 {
 	static const char *const lines[] = {
 		"    10 clients: - is too few samples: connect p99 (10 of 299), response p99.9 (1200 of 2995)\n",
@@ -113,7 +111,6 @@ static void print__what_is_missing_or_doubtful__reasons_in_words(void **state)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	assert_non_null(step);
 	assert_non_null(run);
 	assert_non_null(out);
@@ -128,15 +125,4 @@ static void print__what_is_missing_or_doubtful__reasons_in_words(void **state)
 	outcome_clear(&oc);
 	json_decref(run);
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(print__texts_of_a_server__control_characters_shown),
-		cmocka_unit_test(print__what_is_missing_or_doubtful__reasons_in_words),
-		cmocka_unit_test(print__a_device_that_counted_faults__a_line_each),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_summary", tests, NULL, NULL);
 }

@@ -62,7 +62,7 @@ static void is_text(const json_t *o, const char *path, const char *v)
 		fail_msg("%s is %s, not %s", path, text ? text : "no text", v);
 }
 
-static void mlx5__words_of_four_bytes__bytes_and_share_of_the_line(void **state)
+TEST(mlx5__words_of_four_bytes__bytes_and_share_of_the_line)
 {
 	json_t *o = side(false, false,
 		"{\"port_xmit_data\": 1000, \"port_rcv_data\": 0, \"port_xmit_packets\": 5, \"port_rcv_packets\": 6,"
@@ -75,7 +75,6 @@ static void mlx5__words_of_four_bytes__bytes_and_share_of_the_line(void **state)
 		" \"np_ecn_marked_roce_packets\": 9, \"port_xmit_wait\": 16}",
 		"{\"tx_bytes\": 1}", "{\"tx_bytes\": 99}");
 
-	(void)state;
 	is_text(o, "bytes_source", "rdma_counters");
 	is_number(o, "bytes_out", 1e10);
 	is_number(o, "bytes_in", 200);
@@ -101,7 +100,7 @@ static void mlx5__words_of_four_bytes__bytes_and_share_of_the_line(void **state)
 	json_decref(o);
 }
 
-static void other_drivers__their_names__the_same_words(void **state)
+TEST(other_drivers__their_names__the_same_words)
 {
 	static const struct { const char *name, *word; } names[] = {
 		{ "tx_bytes", "bytes_out" }, { "rx_bytes", "bytes_in" }, { "tx_pkts", "packets_out" },
@@ -114,7 +113,6 @@ static void other_drivers__their_names__the_same_words(void **state)
 	};
 	char begin[64], end[64];
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
 		json_t *o;
 
@@ -131,11 +129,10 @@ static void other_drivers__their_names__the_same_words(void **state)
 #define NETDEV_END "{\"tx_bytes\": 70000, \"rx_bytes\": 60000, \"tx_packets\": 1020, \"rx_packets\": 910}"
 #define NETDEV_BEGIN "{\"tx_bytes\": 0, \"rx_bytes\": 0, \"tx_packets\": 0, \"rx_packets\": 0}"
 
-static void rxe__on_a_wire__bytes_of_the_interface_and_packets_of_its_own(void **state)
+TEST(rxe__on_a_wire__bytes_of_the_interface_and_packets_of_its_own)
 {
 	json_t *o = side(true, false, RXE_BEGIN, RXE_END, NETDEV_BEGIN, NETDEV_END);
 
-	(void)state;
 	assert_false(json_is_true(json_at(o, "loopback")));
 	is_text(o, "bytes_source", "netdev");
 	is_text(o, "packets_source", "rdma_counters");
@@ -150,13 +147,12 @@ static void rxe__on_a_wire__bytes_of_the_interface_and_packets_of_its_own(void *
 	json_decref(o);
 }
 
-static void loopback__whatever_the_interface_says__no_bytes(void **state)
+TEST(loopback__whatever_the_interface_says__no_bytes)
 {
 	static const char *const netdevs[] = { NETDEV_BEGIN,
 		"{\"tx_bytes\": 70000, \"rx_bytes\": 60000, \"tx_packets\": 1020, \"rx_packets\": 910}" };
 	json_t *o;
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(netdevs); i++) {
 		o = side(true, true, RXE_BEGIN, RXE_END, NETDEV_BEGIN, netdevs[i]);
 		assert_true(json_is_true(json_at(o, "loopback")));
@@ -176,12 +172,11 @@ static void loopback__whatever_the_interface_says__no_bytes(void **state)
 }
 
 /* Nobody said so, but the interface saw fewer packets than the device sent. */
-static void an_interface_without_the_packets__found_to_be_loopback(void **state)
+TEST(an_interface_without_the_packets__found_to_be_loopback)
 {
 	json_t *o = side(true, false, RXE_BEGIN, RXE_END, NETDEV_BEGIN,
 			 "{\"tx_bytes\": 7000, \"rx_bytes\": 6000, \"tx_packets\": 50, \"rx_packets\": 40}");
 
-	(void)state;
 	assert_true(json_is_true(json_at(o, "loopback")));
 	is_null(o, "bytes_out");
 	json_decref(o);
@@ -197,9 +192,8 @@ static double growth(const char *begin, const char *end)
 	return v;
 }
 
-static void counters__that_begin_anew__only_at_32_bits(void **state)
+TEST(counters__that_begin_anew__only_at_32_bits)
 {
-	(void)state;
 	assert_true(growth("5", "5") == 0);
 	assert_true(growth("0", "9007199254740993") >= 9007199254740992.0);
 	assert_true(growth("4294967290", "10") == 16);
@@ -217,13 +211,12 @@ static void counters__that_begin_anew__only_at_32_bits(void **state)
 	assert_true(isnan(network_growth(NULL, NULL)));
 }
 
-static void rails__added_up__unknown_if_one_is(void **state)
+TEST(rails__added_up__unknown_if_one_is)
 {
 	json_t *a = reading(SECOND, port_of(false, "{\"tx_bytes\": 10, \"rx_bytes\": 10, \"tx_pkts\": 0}", "{}"));
 	json_t *b = reading(2 * SECOND, port_of(false, "{\"tx_bytes\": 100010, \"rx_bytes\": 30, \"tx_pkts\": 2}", "{}"));
 	json_t *o;
 
-	(void)state;
 	json_array_append_new(json_at(a, "ports"), port_of(false, "{\"tx_bytes\": 0, \"rx_bytes\": 0}", "{}"));
 	json_array_append_new(json_at(b, "ports"), port_of(false, "{\"tx_bytes\": 900000, \"rx_bytes\": 5}", "{}"));
 	json_object_set_new(json_array_get(json_at(a, "ports"), 1), "device", json_string("dev1"));
@@ -248,14 +241,13 @@ static void rails__added_up__unknown_if_one_is(void **state)
 
 /* A server may say anything. */
 /* 2^53 ns, which a double still tells apart, are 104 days. */
-static void a_machine_up_for_years__window_known(void **state)
+TEST(a_machine_up_for_years__window_known)
 {
 	const json_int_t year = 365 * 86400 * SECOND;
 	json_t *a = reading(3 * year, port_of(true, RXE_BEGIN, NETDEV_BEGIN));
 	json_t *b = reading(3 * year + 2 * SECOND, port_of(true, RXE_END, NETDEV_END));
 	json_t *o = network_side_json(a, b, false);
 
-	(void)state;
 	is_number(o, "window_s", 2);
 	assert_true(json_number_at(o, "bytes_out") > 0);
 	json_decref(o);
@@ -266,11 +258,10 @@ static void a_machine_up_for_years__window_known(void **state)
 	json_decref(b);
 }
 
-static void an_interface_without_counters__no_source(void **state)
+TEST(an_interface_without_counters__no_source)
 {
 	json_t *o = side(true, false, RXE_BEGIN, RXE_END, "{}", "{}");
 
-	(void)state;
 	is_null(o, "bytes_out");
 	is_null(o, "bytes_source");
 	is_text(o, "packets_source", "rdma_counters");
@@ -281,7 +272,7 @@ static void an_interface_without_counters__no_source(void **state)
 	json_decref(o);
 }
 
-static void readings_that_are_none__null_and_no_crash(void **state)
+TEST(readings_that_are_none__null_and_no_crash)
 {
 	static const char *const texts[] = { "null", "7", "\"x\"", "[]", "{}", "{\"ports\": 7}", "{\"ports\": []}",
 		"{\"read_ns\": 9e18, \"ports\": [{}]}", "{\"read_ns\": 1, \"ports\": [{}]}",
@@ -292,7 +283,6 @@ static void readings_that_are_none__null_and_no_crash(void **state)
 		"{\"read_ns\": 3000000000, \"ports\": [{\"netdev_bits_per_s\": -5, \"link_bits_per_s\": -7}]}" };
 	json_t *good = reading(SECOND, port_of(true, RXE_BEGIN, NETDEV_BEGIN));
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
 		json_t *bad = json_loads(texts[i], JSON_DECODE_ANY, NULL), *o;
 
@@ -311,22 +301,4 @@ static void readings_that_are_none__null_and_no_crash(void **state)
 	}
 	json_decref(good);
 	assert_true(json_is_null(network_side_json(NULL, NULL, false)));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mlx5__words_of_four_bytes__bytes_and_share_of_the_line),
-		cmocka_unit_test(other_drivers__their_names__the_same_words),
-		cmocka_unit_test(rxe__on_a_wire__bytes_of_the_interface_and_packets_of_its_own),
-		cmocka_unit_test(loopback__whatever_the_interface_says__no_bytes),
-		cmocka_unit_test(an_interface_without_the_packets__found_to_be_loopback),
-		cmocka_unit_test(counters__that_begin_anew__only_at_32_bits),
-		cmocka_unit_test(rails__added_up__unknown_if_one_is),
-		cmocka_unit_test(a_machine_up_for_years__window_known),
-		cmocka_unit_test(an_interface_without_counters__no_source),
-		cmocka_unit_test(readings_that_are_none__null_and_no_crash),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

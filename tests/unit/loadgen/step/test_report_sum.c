@@ -27,9 +27,8 @@ static void check(const char *const *of, size_t n, const char *expected)
 #define CHECK(expected, ...) check((const char *const[]){ __VA_ARGS__ }, \
 				   sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *), expected)
 
-static void sum__what_is_in_the_list__adds(void **state)
+TEST(sum__what_is_in_the_list__adds)
 {
-	(void)state;
 	CHECK("{\"a\": 6}", "{\"a\": 1}", "{\"a\": 2}", "{\"a\": 3}");
 	CHECK("{\"a\": 3.5}", "{\"a\": 1}", "{\"a\": 2.5}");
 	CHECK("{\"a\": 9007199254740995}", "{\"a\": 9007199254740993}", "{\"a\": 2}");
@@ -39,17 +38,15 @@ static void sum__what_is_in_the_list__adds(void **state)
 }
 
 /* A percentile, a ratio, a time, a name. */
-static void sum__what_is_not_in_the_list__null(void **state)
+TEST(sum__what_is_not_in_the_list__null)
 {
-	(void)state;
 	CHECK("{\"p99\": null, \"in\": {\"c\": null}}", "{\"p99\": 1, \"in\": {\"c\": 2}}", "{\"p99\": 1, \"in\": {\"c\": 2}}");
 	CHECK("{\"b\": null, \"name\": null, \"other\": null}", "{\"b\": 1, \"name\": \"x\", \"other\": [1]}",
 	      "{\"b\": 1, \"name\": \"x\", \"other\": [2]}");
 }
 
-static void sum__not_known_of_one__null(void **state)
+TEST(sum__not_known_of_one__null)
 {
-	(void)state;
 	CHECK("{\"a\": null}", "{\"a\": 1}", "{\"a\": null}");
 	CHECK("{\"a\": null}", "{\"a\": 1}", "{}");
 	CHECK("{\"a\": null}", "{}", "{\"a\": 1}");
@@ -58,19 +55,17 @@ static void sum__not_known_of_one__null(void **state)
 }
 
 /* Counts of which only those that happened are written. */
-static void sum__group__what_is_missing_is_none(void **state)
+TEST(sum__group__what_is_missing_is_none)
 {
-	(void)state;
 	CHECK("{\"in\": {\"group\": {\"full\": 3, \"busy\": 5}}}", "{\"in\": {\"group\": {\"full\": 3}}}",
 	      "{\"in\": {\"group\": {\"busy\": 5}}}");
 	CHECK("{\"in\": {\"group\": {\"full\": null}}}", "{\"in\": {\"group\": {\"full\": \"3\"}}}", "{\"in\": {\"group\": {}}}");
 }
 
-static void sum__no_objects__null(void **state)
+TEST(sum__no_objects__null)
 {
 	json_t *object = json_object(), *number = json_integer(1);
 
-	(void)state;
 	assert_null(json_sum(NULL, 0, adds));
 	assert_null(json_sum((json_t *[]){ object, NULL }, 2, adds));
 	assert_null(json_sum((json_t *[]){ number, object }, 2, adds));
@@ -79,29 +74,14 @@ static void sum__no_objects__null(void **state)
 }
 
 /* A server's report may be anything. */
-static void sum__deep__ends(void **state)
+TEST(sum__deep__ends)
 {
 	json_t *of = json_integer(1), *sum;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		of = json_pack("{s:o}", "in", of);
 	sum = json_sum((json_t *[]){ of, of }, 2, adds);
 	assert_non_null(sum);
 	json_decref(sum);
 	json_decref(of);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sum__what_is_in_the_list__adds),
-		cmocka_unit_test(sum__what_is_not_in_the_list__null),
-		cmocka_unit_test(sum__not_known_of_one__null),
-		cmocka_unit_test(sum__group__what_is_missing_is_none),
-		cmocka_unit_test(sum__no_objects__null),
-		cmocka_unit_test(sum__deep__ends),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_report_sum", tests, NULL, NULL);
 }

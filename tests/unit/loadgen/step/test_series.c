@@ -45,9 +45,8 @@ static double at(const json_t *o, const char *path, size_t i)
 	return json_number_value(v);
 }
 
-static void cpus__between_the_newest_two__unknown_before(void **state)
+TEST(cpus__between_the_newest_two__unknown_before)
 {
-	(void)state;
 	assert_true(isnan(series_cpus(series, SIDE_SERVER)));
 	add(0);
 	assert_true(isnan(series_cpus(series, SIDE_SERVER)));
@@ -56,13 +55,12 @@ static void cpus__between_the_newest_two__unknown_before(void **state)
 	assert_true(isnan(series_cpus(series, SIDE_GENERATOR)));
 }
 
-static void peak__rise_and_fall__the_most_and_of_free_memory_the_least(void **state)
+TEST(peak__rise_and_fall__the_most_and_of_free_memory_the_least)
 {
 	static const double fds[] = { 5, 700, 20 }, available[] = { 900, 100, 800 };
 	const struct series_peak *p = series_peak(series, SIDE_SERVER);
 	json_t *o = series_peak_json(p);
 
-	(void)state;
 	assert_true(json_is_null(o));
 	json_decref(o);
 	for (unsigned i = 0; i < 3; i++) {
@@ -89,9 +87,8 @@ static void peak__rise_and_fall__the_most_and_of_free_memory_the_least(void **st
 }
 
 /* What grew is less in another process. */
-static void cpus__another_server__unknown(void **state)
+TEST(cpus__another_server__unknown)
 {
-	(void)state;
 	add(5);
 	add(6);
 	sample.taken_ns += 1000000000;
@@ -100,11 +97,10 @@ static void cpus__another_server__unknown(void **state)
 	assert_true(isnan(series_cpus(series, SIDE_SERVER)));
 }
 
-static void json__columns__counters_from_the_first_known(void **state)
+TEST(json__columns__counters_from_the_first_known)
 {
 	json_t *o;
 
-	(void)state;
 	sample.v[SAMPLE_COMPLETIONS] = NAN;
 	sample.v[SAMPLE_FDS] = 11;
 	add(0);
@@ -136,11 +132,10 @@ static void thread(uint32_t i, const char *name, double user_s)
 	sample.thread[i].system_s = NAN;
 }
 
-static void json__threads_come_and_go__a_column_for_each_name(void **state)
+TEST(json__threads_come_and_go__a_column_for_each_name)
 {
 	json_t *o, *threads;
 
-	(void)state;
 	sample.n_threads = 3;
 	thread(0, "main", 1);
 	thread(1, "same", 2);
@@ -163,12 +158,11 @@ static void json__threads_come_and_go__a_column_for_each_name(void **state)
 }
 
 /* More names than there are columns, as a hostile server may send. */
-static void json__thousands_of_thread_names__bounded(void **state)
+TEST(json__thousands_of_thread_names__bounded)
 {
 	char name[16];
 	json_t *o;
 
-	(void)state;
 	sample.n_threads = SAMPLE_THREADS_MAX;
 	for (unsigned i = 0; i < 100; i++) {
 		for (uint32_t k = 0; k < SAMPLE_THREADS_MAX; k++) {
@@ -182,12 +176,11 @@ static void json__thousands_of_thread_names__bounded(void **state)
 	json_decref(o);
 }
 
-static void json__a_long_run__bounded_and_evenly_thinned(void **state)
+TEST(json__a_long_run__bounded_and_evenly_thinned)
 {
 	json_t *o;
 	size_t n;
 
-	(void)state;
 	for (unsigned i = 0; i < 5000; i++)
 		add(i);
 	o = series_json(series, 1);
@@ -201,19 +194,4 @@ static void json__a_long_run__bounded_and_evenly_thinned(void **state)
 	json_decref(o);
 }
 
-#define SERIES_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		SERIES_TEST(cpus__between_the_newest_two__unknown_before),
-		SERIES_TEST(peak__rise_and_fall__the_most_and_of_free_memory_the_least),
-		SERIES_TEST(cpus__another_server__unknown),
-		SERIES_TEST(json__columns__counters_from_the_first_known),
-		SERIES_TEST(json__threads_come_and_go__a_column_for_each_name),
-		SERIES_TEST(json__thousands_of_thread_names__bounded),
-		SERIES_TEST(json__a_long_run__bounded_and_evenly_thinned),
-	};
-
-	return cmocka_run_group_tests_name("series", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

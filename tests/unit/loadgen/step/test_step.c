@@ -120,9 +120,8 @@ static void add_interval(double messages_per_s, double p99_ns)
 
 /* ---- adding up ---- */
 
-static void step_new__nothing_yet__empty_and_unknown(void **state)
+TEST(step_new__nothing_yet__empty_and_unknown)
 {
-	(void)state;
 	assert_int_equal(s->target, 10);
 	assert_int_equal(s->repetition, 3);
 	assert_true(s->server_connected == -1);
@@ -131,12 +130,11 @@ static void step_new__nothing_yet__empty_and_unknown(void **state)
 	step_free(NULL);
 }
 
-static void collect__two_workers__sums(void **state)
+TEST(collect__two_workers__sums)
 {
 	const struct fail refused = { .stage = STAGE_TCP_CONNECT, .kind = FAIL_ERRNO, .code = ECONNREFUSED };
 	const struct fail timeout = { .stage = STAGE_QP_SETUP, .kind = FAIL_TIMEOUT };
 
-	(void)state;
 	for (uint64_t i = 0; i < WORKERS; i++) {
 		struct worker_stats *st = &workers[i]->stats;
 
@@ -168,9 +166,8 @@ static void collect__two_workers__sums(void **state)
 }
 
 /* Replies that were missing: their clients were connected when traffic was stopped, and failed then. */
-static void collect__clients_lost_after_the_traffic__not_held(void **state)
+TEST(collect__clients_lost_after_the_traffic__not_held)
 {
-	(void)state;
 	s->connected_held = 10;
 	counter_set(&workers[0]->stats.dropped, 3);
 	counter_set(&workers[1]->stats.failed, 1);
@@ -192,29 +189,25 @@ static void assert_gone(struct worker_stats st, uint32_t dropped, uint32_t faile
 	assert_int_equal(fail_table_total(&s->failures), dropped + failed);
 }
 
-static void count_gone__while_connecting__those_on_their_way_failed(void **state)
+TEST(count_gone__while_connecting__those_on_their_way_failed)
 {
-	(void)state;
 	assert_gone((struct worker_stats){ .started = 10, .live = 3, .failed = 1, .connecting = 4, .parked = 1, .waiting = 1 }, 3, 6);
 }
 
 /* Sixteen had left in order. */
-static void count_gone__while_disconnecting__only_those_still_there(void **state)
+TEST(count_gone__while_disconnecting__only_those_still_there)
 {
-	(void)state;
 	assert_gone((struct worker_stats){ .started = 20, .live = 3, .leaving = 1 }, 3, 0);
 	assert_gone((struct worker_stats){ .started = 20 }, 0, 0);
 }
 
-static void count_gone__one_comes_back__counted_once(void **state)
+TEST(count_gone__one_comes_back__counted_once)
 {
-	(void)state;
 	assert_gone((struct worker_stats){ .started = 10, .live = 8, .away = 2, .waiting = 1, .connecting = 1 }, 10, 0);
 }
 
-static void collect__beats_of_workers_and_main__the_worst(void **state)
+TEST(collect__beats_of_workers_and_main__the_worst)
 {
-	(void)state;
 	s->clock_late_ns = 5;
 	counter_set(&workers[0]->stats.clock_late_ns, 7);
 	counter_set(&workers[1]->stats.reply_stall_ns, 9);
@@ -226,9 +219,8 @@ static void collect__beats_of_workers_and_main__the_worst(void **state)
 	assert_int_equal(s->clock_late_ns, 8);
 }
 
-static void collect__worker_begins_to_measure_late__late_by_that(void **state)
+TEST(collect__worker_begins_to_measure_late__late_by_that)
 {
-	(void)state;
 	measured(0, 2, 4000);
 	s->begin.now_ns = NS_PER_S - 30;
 	s->clock_late_ns = 20;
@@ -237,9 +229,8 @@ static void collect__worker_begins_to_measure_late__late_by_that(void **state)
 }
 
 /* Workers start and stop a little apart: each has its own window. */
-static void collect__windows_apart__rates_of_each_added(void **state)
+TEST(collect__windows_apart__rates_of_each_added)
 {
-	(void)state;
 	measured(0, 2, 4000);
 	measured(1, 4, 4000);
 	counter_set(&workers[0]->stats.sends_measured, 1000);
@@ -252,9 +243,8 @@ static void collect__windows_apart__rates_of_each_added(void **state)
 	assert_float_equal(s->measured_s, 4, 1e-9);
 }
 
-static void collect__no_window_or_an_open_one__not_measured(void **state)
+TEST(collect__no_window_or_an_open_one__not_measured)
 {
-	(void)state;
 	counter_set(&workers[0]->stats.messages_measured, 500);
 	counter_set(&workers[1]->stats.messages_measured, 500);
 	counter_set(&workers[1]->stats.measure_start_ns, NS_PER_S);
@@ -264,13 +254,12 @@ static void collect__no_window_or_an_open_one__not_measured(void **state)
 	assert_true(s->messages_per_s == 0);
 }
 
-static void collect__busiest_worker__saturated_above_95_percent(void **state)
+TEST(collect__busiest_worker__saturated_above_95_percent)
 {
 	static const struct { uint64_t cpu_ms; bool saturated; } cases[] = {
 		{ 0, false }, { 9500, false }, { 9501, true }, { 10000, true },
 	};
 
-	(void)state;
 	measured(0, 10, 1);
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		s->begin.now_ns = 3 * NS_PER_S;
@@ -293,9 +282,8 @@ static void collect__busiest_worker__saturated_above_95_percent(void **state)
 /* ---- Little's law ---- */
 
 /* Two threads on one CPU get half of it each. */
-static void collect__threads_share_a_cpu__saturated_when_it_is_used_up(void **state)
+TEST(collect__threads_share_a_cpu__saturated_when_it_is_used_up)
 {
-	(void)state;
 	measured(0, 10, 1);
 	s->begin.now_ns = 3 * NS_PER_S;
 	s->end.now_ns = 13 * NS_PER_S;
@@ -310,9 +298,8 @@ static void collect__threads_share_a_cpu__saturated_when_it_is_used_up(void **st
 }
 
 /* 10 clients x 4 in flight, 1 ms and 3 ms: 40 / 2 ms is 20,000 a second. */
-static void residual__constructed__exact(void **state)
+TEST(residual__constructed__exact)
 {
-	(void)state;
 	s->connected_held = 10;
 	s->measured = true;
 	record(s->response, 1000000, 500);
@@ -331,9 +318,8 @@ static void residual__constructed__exact(void **state)
 }
 
 /* Two clients x 4 in flight, measured for 2 s: those of one took 3 s and began 1 s before it, those of the other never end. */
-static void residual__round_trips_longer_than_the_measured_time__exact(void **state)
+TEST(residual__round_trips_longer_than_the_measured_time__exact)
 {
-	(void)state;
 	measured(0, 2, 4);
 	counter_set(&workers[0]->stats.carried_in_ns, 4 * NS_PER_S);
 	record(workers[0]->stats.response, 3 * NS_PER_S, 4);
@@ -344,9 +330,8 @@ static void residual__round_trips_longer_than_the_measured_time__exact(void **st
 	assert_float_equal(step_littles_residual(s, &cfg), 0, 1e-9);
 }
 
-static void residual__nothing_to_compare__nan(void **state)
+TEST(residual__nothing_to_compare__nan)
 {
-	(void)state;
 	s->connected_held = 10;
 	s->messages_per_s = 100;
 	record(s->response, 1000, 1);
@@ -378,16 +363,14 @@ static bool is_line_steady(double rate_step, double p99_step)
 	return is_steady();
 }
 
-static void steady__flat__yes(void **state)
+TEST(steady__flat__yes)
 {
-	(void)state;
 	assert_true(is_line_steady(0, 0));
 }
 
 /* 10 d / (1000 + 5 d) is 0.1 at 10.526 up and at 9.524 down. */
-static void steady__throughput_drifts_more_than_10_percent__no(void **state)
+TEST(steady__throughput_drifts_more_than_10_percent__no)
 {
-	(void)state;
 	assert_true(is_line_steady(10.5, 0));
 	assert_false(is_line_steady(10.6, 0));
 	assert_true(is_line_steady(-9.5, 0));
@@ -395,39 +378,35 @@ static void steady__throughput_drifts_more_than_10_percent__no(void **state)
 }
 
 /* 10 d / (50000 + 5 d) is 0.5 at 3333 up and at 2000 down. */
-static void steady__p99_drifts_more_than_half__no(void **state)
+TEST(steady__p99_drifts_more_than_half__no)
 {
-	(void)state;
 	assert_true(is_line_steady(0, 3330));
 	assert_false(is_line_steady(0, 3340));
 	assert_true(is_line_steady(0, -1990));
 	assert_false(is_line_steady(0, -2010));
 }
 
-static void steady__noisy_without_trend__yes(void **state)
+TEST(steady__noisy_without_trend__yes)
 {
 	uint64_t seed = 12345;
 
-	(void)state;
 	for (int i = 0; i < 200; i++)
 		add_interval(1000 + (double)(unit_random(&seed) % 400) - 200,
 			     50000 + (double)(unit_random(&seed) % 40000) - 20000);
 	assert_true(is_steady());
 }
 
-static void steady__noisy_with_trend__no(void **state)
+TEST(steady__noisy_with_trend__no)
 {
 	uint64_t seed = 54321;
 
-	(void)state;
 	for (int i = 0; i < 200; i++)
 		add_interval(1000 + 2 * i + (double)(unit_random(&seed) % 400) - 200, 50000);
 	assert_false(is_steady());
 }
 
-static void steady__four_intervals__cannot_tell(void **state)
+TEST(steady__four_intervals__cannot_tell)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		add_interval(1000, 50000);
 	assert_false(is_steady());
@@ -438,9 +417,8 @@ static void steady__four_intervals__cannot_tell(void **state)
 }
 
 /* An interval with too few samples for a p99 has none; that is no p99 of 0. */
-static void steady__intervals_without_p99__left_out(void **state)
+TEST(steady__intervals_without_p99__left_out)
 {
-	(void)state;
 	for (int i = 0; i < 12; i++)
 		add_interval(1000, i < 9 ? 50000 : 0);
 	assert_true(is_steady());
@@ -474,13 +452,12 @@ static json_t *network_reading(int s_of_clock, int bytes)
 			 "device", "dev0", "port", 1, "counters", "tx_bytes", bytes, "rx_bytes", bytes);
 }
 
-static void report_number__paths__found_or_nan(void **state)
+TEST(report_number__paths__found_or_nan)
 {
 	char deep[200] = "";
 	json_t *o = json_pack("{s:i, s:f, s:s, s:{s:{s:i}, s:n}, s:i}", "a", 3, "b", 0.5, "text", "4", "c", "d",
 			      "e", 7, "null", "", 9);
 
-	(void)state;
 	assert_non_null(o);
 	assert_true(json_number_at(o, "a") == 3);
 	assert_true(json_number_at(o, "b") == 0.5);
@@ -500,12 +477,11 @@ static void report_number__paths__found_or_nan(void **state)
 	json_decref(o);
 }
 
-static void report_number__longest_key__found(void **state)
+TEST(report_number__longest_key__found)
 {
 	char path[80] = "";
 	json_t *o;
 
-	(void)state;
 	memset(path, 'k', 63);
 	o = json_pack("{s:{s:i}}", path, "x", 5);
 	strcat(path, ".x");
@@ -513,9 +489,8 @@ static void report_number__longest_key__found(void **state)
 	json_decref(o);
 }
 
-static void server_cpus__two_reports__cpu_per_second_of_theirs(void **state)
+TEST(server_cpus__two_reports__cpu_per_second_of_theirs)
 {
-	(void)state;
 	s->begin.server = server_report(100, 10, 0);
 	s->end.server = server_report(105, 12.5, 0);	/* 2.5 s user, 7.5 s system */
 	assert_float_equal(step_server_cpus(s), 2, 1e-9);
@@ -524,9 +499,8 @@ static void server_cpus__two_reports__cpu_per_second_of_theirs(void **state)
 	assert_true(isnan(step_server_cpus(s)));
 }
 
-static void generator_cpus__two_moments__cpu_per_second(void **state)
+TEST(generator_cpus__two_moments__cpu_per_second)
 {
-	(void)state;
 	s->begin.now_ns = NS_PER_S;
 	s->end.now_ns = 5 * NS_PER_S;
 	s->begin.generator = (struct res_usage){ .cpu_user_ns = NS_PER_S, .cpu_system_ns = 2 * NS_PER_S,
@@ -681,9 +655,8 @@ static void assert_members(const json_t *o, const char *const *names, size_t n)
 }
 
 /* Also when nothing at all was measured. */
-static void json__any_step__exactly_the_documented_members(void **state)
+TEST(json__any_step__exactly_the_documented_members)
 {
-	(void)state;
 	for (int full = 0; full < 2; full++) {
 		json_t *o;
 
@@ -702,7 +675,7 @@ static void json__any_step__exactly_the_documented_members(void **state)
 	}
 }
 
-static void json__full_step__the_right_figures(void **state)
+TEST(json__full_step__the_right_figures)
 {
 	static const struct { const char *path; double value; } figures[] = {
 		{ "target_clients", 10 }, { "repetition", 3 }, { "attempted", 10 }, { "connected_peak", 10 },
@@ -735,7 +708,6 @@ static void json__full_step__the_right_figures(void **state)
 	};
 	json_t *o, *failure;
 
-	(void)state;
 	make_full_step();
 	o = to_json();
 	for (size_t i = 0; i < N_ELEMENTS(figures); i++)
@@ -752,7 +724,7 @@ static void json__full_step__the_right_figures(void **state)
 	json_decref(o);
 }
 
-static void json__not_measured__null_and_not_zero(void **state)
+TEST(json__not_measured__null_and_not_zero)
 {
 	static const char *const nulls[] = {
 		"littles_law_residual", "measured_s", "throughput_msgs_per_s", "throughput_bytes_per_s",
@@ -768,18 +740,16 @@ static void json__not_measured__null_and_not_zero(void **state)
 	};
 	json_t *o = to_json();
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(nulls); i++)
 		assert_null_at(o, nulls[i]);
 	assert_number_at(o, "attempted", 0);
 	json_decref(o);
 }
 
-static void json__nothing_sent_while_measured__residual_null_rate_zero(void **state)
+TEST(json__nothing_sent_while_measured__residual_null_rate_zero)
 {
 	json_t *o;
 
-	(void)state;
 	s->connected_held = 10;
 	measured(0, 5, 0);
 	collect();
@@ -789,12 +759,11 @@ static void json__nothing_sent_while_measured__residual_null_rate_zero(void **st
 	json_decref(o);
 }
 
-static void json__sends__only_of_a_workload_that_joins(void **state)
+TEST(json__sends__only_of_a_workload_that_joins)
 {
 	const struct workload joining = { .streams = 1, .joins = true };
 	json_t *o;
 
-	(void)state;
 	measured(0, 5, 5000);
 	counter_set(&workers[0]->stats.sends_measured, 500);
 	collect();
@@ -809,12 +778,11 @@ static void json__sends__only_of_a_workload_that_joins(void **state)
 }
 
 /* Round trips of 1 us and of 2,001 ns, and a half of each. */
-static void json__round_trips__half_of_each_beside_them(void **state)
+TEST(json__round_trips__half_of_each_beside_them)
 {
 	static const struct workload bounced = { .streams = 1, .round_trip = true };
 	json_t *o;
 
-	(void)state;
 	cfg.wl = &bounced;
 	record(workers[0]->stats.response, 1000, 500);
 	record(workers[1]->stats.response, 2001, 500);
@@ -853,13 +821,12 @@ static void free_kinds(void)
 			hist_free(workers[i]->stats.kinds[k].response);
 }
 
-static void json__kinds__rate_and_latency_of_each(void **state)
+TEST(json__kinds__rate_and_latency_of_each)
 {
 	static const struct workload two_kinds = { .streams = 1, .kind_names = { "write", "atomic" }, .kind_of = odd_or_even,
 						   .kind_bytes = { 0, 8 } };
 	json_t *o;
 
-	(void)state;
 	cfg.wl = &two_kinds;
 	make_kinds();
 	for (int i = 0; i < WORKERS; i++) {
@@ -883,12 +850,11 @@ static void json__kinds__rate_and_latency_of_each(void **state)
 	free_kinds();
 }
 
-static void json__two_directions__each_with_its_fairness_and_head_of_line(void **state)
+TEST(json__two_directions__each_with_its_fairness_and_head_of_line)
 {
 	static const struct workload both_ways = { .streams = 2, .kind_names = { "to_server", "from_server" } };
 	json_t *o;
 
-	(void)state;
 	cfg.wl = &both_ways;
 	make_kinds();
 	for (int i = 0; i < WORKERS; i++) {
@@ -920,11 +886,10 @@ static void json__two_directions__each_with_its_fairness_and_head_of_line(void *
 	free_kinds();
 }
 
-static void json__server_gone_or_asked_twice_at_once__nulls(void **state)
+TEST(json__server_gone_or_asked_twice_at_once__nulls)
 {
 	json_t *o;
 
-	(void)state;
 	s->measured = true;
 	s->begin.server = server_report(100, 10, 1000);
 	s->after = server_report(110, 13, 7000);
@@ -941,11 +906,10 @@ static void json__server_gone_or_asked_twice_at_once__nulls(void **state)
 	json_decref(o);
 }
 
-static void json__out_of_descriptors_at_the_end__no_cpu_figure(void **state)
+TEST(json__out_of_descriptors_at_the_end__no_cpu_figure)
 {
 	json_t *o;
 
-	(void)state;
 	make_full_step();
 	memset(&s->end.generator, 0, sizeof(s->end.generator));
 	memset(&s->end.machine, 0, sizeof(s->end.machine));
@@ -959,11 +923,10 @@ static void json__out_of_descriptors_at_the_end__no_cpu_figure(void **state)
 	json_decref(o);
 }
 
-static void json__mark_lost__server_stages_unknown(void **state)
+TEST(json__mark_lost__server_stages_unknown)
 {
 	json_t *o;
 
-	(void)state;
 	make_full_step();
 	s->mark_lost = true;
 	o = to_json();
@@ -971,11 +934,10 @@ static void json__mark_lost__server_stages_unknown(void **state)
 	json_decref(o);
 }
 
-static void json__interval_without_p99__null(void **state)
+TEST(json__interval_without_p99__null)
 {
 	json_t *o;
 
-	(void)state;
 	add_interval(10, 0);
 	o = to_json();
 	assert_null_at(json_array_get(at(o, "intervals"), 0), "p99_ns");
@@ -1000,16 +962,14 @@ static void assert_validity(const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void validity__good_step__no_flag(void **state)
+TEST(validity__good_step__no_flag)
 {
-	(void)state;
 	make_full_step();
 	assert_validity("");
 }
 
-static void validity__each_reason__its_flag(void **state)
+TEST(validity__each_reason__its_flag)
 {
-	(void)state;
 	make_full_step();
 	s->steady = false;
 	assert_validity("not_steady");
@@ -1038,15 +998,13 @@ static void validity__each_reason__its_flag(void **state)
 	assert_validity("server_and_generator_share_the_machine");
 }
 
-static void validity__not_measured__that_and_not_unsteady(void **state)
+TEST(validity__not_measured__that_and_not_unsteady)
 {
-	(void)state;
 	assert_validity("not_measured");
 }
 
-static void validity__residual_beyond_5_percent__violated(void **state)
+TEST(validity__residual_beyond_5_percent__violated)
 {
-	(void)state;
 	make_full_step();
 	s->messages_per_s = 20000 * 1.049;
 	assert_validity("");
@@ -1058,9 +1016,8 @@ static void validity__residual_beyond_5_percent__violated(void **state)
 	assert_validity("littles_law_violated");
 }
 
-static void validity__server_counts_others__flagged_unless_unknown(void **state)
+TEST(validity__server_counts_others__flagged_unless_unknown)
 {
-	(void)state;
 	make_full_step();
 	s->server_connected = 9;
 	assert_validity("server_counts_differ");
@@ -1075,55 +1032,4 @@ static void validity__server_counts_others__flagged_unless_unknown(void **state)
 	assert_validity("");
 }
 
-#define STEP_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		STEP_TEST(step_new__nothing_yet__empty_and_unknown),
-		STEP_TEST(collect__two_workers__sums),
-		STEP_TEST(collect__clients_lost_after_the_traffic__not_held),
-		STEP_TEST(count_gone__while_connecting__those_on_their_way_failed),
-		STEP_TEST(count_gone__while_disconnecting__only_those_still_there),
-		STEP_TEST(count_gone__one_comes_back__counted_once),
-		STEP_TEST(collect__beats_of_workers_and_main__the_worst),
-		STEP_TEST(json__mark_lost__server_stages_unknown),
-		STEP_TEST(collect__worker_begins_to_measure_late__late_by_that),
-		STEP_TEST(collect__windows_apart__rates_of_each_added),
-		STEP_TEST(collect__no_window_or_an_open_one__not_measured),
-		STEP_TEST(collect__busiest_worker__saturated_above_95_percent),
-		STEP_TEST(collect__threads_share_a_cpu__saturated_when_it_is_used_up),
-		STEP_TEST(residual__constructed__exact),
-		STEP_TEST(residual__round_trips_longer_than_the_measured_time__exact),
-		STEP_TEST(residual__nothing_to_compare__nan),
-		STEP_TEST(steady__flat__yes),
-		STEP_TEST(steady__throughput_drifts_more_than_10_percent__no),
-		STEP_TEST(steady__p99_drifts_more_than_half__no),
-		STEP_TEST(steady__noisy_without_trend__yes),
-		STEP_TEST(steady__noisy_with_trend__no),
-		STEP_TEST(steady__four_intervals__cannot_tell),
-		STEP_TEST(steady__intervals_without_p99__left_out),
-		STEP_TEST(report_number__paths__found_or_nan),
-		STEP_TEST(report_number__longest_key__found),
-		STEP_TEST(server_cpus__two_reports__cpu_per_second_of_theirs),
-		STEP_TEST(generator_cpus__two_moments__cpu_per_second),
-		STEP_TEST(json__any_step__exactly_the_documented_members),
-		STEP_TEST(json__full_step__the_right_figures),
-		STEP_TEST(json__not_measured__null_and_not_zero),
-		STEP_TEST(json__nothing_sent_while_measured__residual_null_rate_zero),
-		STEP_TEST(json__sends__only_of_a_workload_that_joins),
-		STEP_TEST(json__round_trips__half_of_each_beside_them),
-		STEP_TEST(json__kinds__rate_and_latency_of_each),
-		STEP_TEST(json__two_directions__each_with_its_fairness_and_head_of_line),
-		STEP_TEST(json__server_gone_or_asked_twice_at_once__nulls),
-		STEP_TEST(json__out_of_descriptors_at_the_end__no_cpu_figure),
-		STEP_TEST(json__interval_without_p99__null),
-		STEP_TEST(validity__good_step__no_flag),
-		STEP_TEST(validity__each_reason__its_flag),
-		STEP_TEST(validity__not_measured__that_and_not_unsteady),
-		STEP_TEST(validity__residual_beyond_5_percent__violated),
-		STEP_TEST(validity__server_counts_others__flagged_unless_unknown),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_step", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

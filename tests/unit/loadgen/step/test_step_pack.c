@@ -263,7 +263,7 @@ static void assert_same(const struct step *a, const struct step *b)
 /* --- tests --- */
 
 /* 6 deals of up to 3,000 samples to 1 to 9 hosts. */
-static void merge__random_samples__as_of_one_host(void **state)
+TEST(merge__random_samples__as_of_one_host)
 {
 	uint64_t seed = 7;
 
@@ -291,12 +291,11 @@ static void merge__random_samples__as_of_one_host(void **state)
 	}
 }
 
-static void merge__any_order__the_same(void **state)
+TEST(merge__any_order__the_same)
 {
 	struct step *a, *b;
 	uint64_t seed = 3;
 
-	(void)state;
 	deal(5, &seed, 500);
 	steps[2]->n_intervals = 6;
 	steps[3]->generator_saturated = true;
@@ -318,13 +317,12 @@ static void merge__any_order__the_same(void **state)
 	step_free(b);
 }
 
-static void merge__resources__differences_added(void **state)
+TEST(merge__resources__differences_added)
 {
 	struct step *into;
 	uint64_t seed = 5;
 	json_t *o;
 
-	(void)state;
 	deal(3, &seed, 10);
 	into = begin();
 	for (int h = 0; h < 3; h++)
@@ -349,12 +347,11 @@ static void merge__resources__differences_added(void **state)
 	step_free(into);
 }
 
-static void merge__one_unsteady_host__not_steady(void **state)
+TEST(merge__one_unsteady_host__not_steady)
 {
 	struct step *into;
 	uint64_t seed = 6;
 
-	(void)state;
 	deal(3, &seed, 100);
 	steps[1]->steady = false;
 	into = begin();
@@ -367,14 +364,13 @@ static void merge__one_unsteady_host__not_steady(void **state)
 }
 
 /* Two servers, each with some of the clients of each host: what the hosts had of a server is added up. */
-static void merge__two_servers__each_added_up(void **state)
+TEST(merge__two_servers__each_added_up)
 {
 	static const uint32_t dealt[] = { 3, 1 };
 	struct step *into;
 	uint64_t seed = 12;
 	json_t *packed;
 
-	(void)state;
 	deal(2, &seed, 50);
 	for (int h = 0; h < 2; h++) {
 		assert_int_equal(step_make_targets(steps[h], 2, dealt), 0);
@@ -401,14 +397,13 @@ static void merge__two_servers__each_added_up(void **state)
 }
 
 /* Many hosts, with samples of all magnitudes. Prints what a host takes (docs/scale.md). */
-static void merge__many_hosts__all_counted(void **state)
+TEST(merge__many_hosts__all_counted)
 {
 	uint64_t seed = 3, begun, bytes;
 	struct step *into;
 	json_t *packed;
 	char *text;
 
-	(void)state;
 	deal(1, &seed, 20000);
 	packed = pack(0);
 	text = json_dumps(packed, JSON_COMPACT);
@@ -468,12 +463,11 @@ static json_t *nested(unsigned levels)
 	return json_pack("{s:o}", "x", v);
 }
 
-static void merge__damaged_member__named(void **state)
+TEST(merge__damaged_member__named)
 {
 	static char text[256 << 10];
 	uint64_t seed = 9;
 
-	(void)state;
 	deal(1, &seed, 400);
 	assert_refused("pack", json_integer(0), "\"pack\"");
 	assert_refused("bytes", json_integer(65), "\"bytes\"");
@@ -504,12 +498,11 @@ static void merge__damaged_member__named(void **state)
 }
 
 /* A histogram whose figures do not fit its cells. */
-static void merge__histogram_that_contradicts_itself__refused(void **state)
+TEST(merge__histogram_that_contradicts_itself__refused)
 {
 	static const char *const facts[] = { "count", "sum", "min", "max" };
 	uint64_t seed = 10;
 
-	(void)state;
 	deal(1, &seed, 400);
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
 		json_t *packed = pack(0), *h = json_copy(json_at(packed, "hists.response"));
@@ -570,14 +563,13 @@ static void mutate(json_t *o, uint64_t *seed)
 }
 
 /* What is added is added whole: after a refusal the step is as before, and after a success it counts one host more. */
-static void merge__random_damage__never_half(void **state)
+TEST(merge__random_damage__never_half)
 {
 	struct step *into, *before;
 	uint64_t seed = 11;
 	int refused = 0;
 	json_t *whole;
 
-	(void)state;
 	deal(1, &seed, 60);
 	whole = pack(0);
 	json_object_set_new(whole, "own", json_object());
@@ -609,22 +601,14 @@ static void merge__random_damage__never_half(void **state)
 	step_free(before);
 }
 
-int main(void)
+/* A step takes megabytes, again and again. */
+static int keep_memory(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(merge__random_samples__as_of_one_host, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(merge__any_order__the_same, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(merge__resources__differences_added, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(merge__one_unsteady_host__not_steady, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(merge__two_servers__each_added_up, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(merge__many_hosts__all_counted, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(merge__damaged_member__named, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(merge__histogram_that_contradicts_itself__refused, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(merge__random_damage__never_half, set_up, tear_down),
-	};
-
-	/* A step takes megabytes, again and again. */
+	(void)state;
 	mallopt(M_MMAP_THRESHOLD, 1 << 30);
 	mallopt(M_TRIM_THRESHOLD, 1 << 30);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }
+
+TEST_EACH(set_up, tear_down)
+TEST_GROUP(keep_memory, NULL)

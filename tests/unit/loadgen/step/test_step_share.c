@@ -100,17 +100,15 @@ static double at(const json_t *o, const char *path)
 	return json_number_at(o, path);
 }
 
-static void jain__all_alike__one(void **state)
+TEST(jain__all_alike__one)
 {
-	(void)state;
 	share((uint64_t[]){ 5, 5, 5, 5 }, 4);
 	collect();
 	assert_float_equal(step_jain(&s->fairness), 1, 1e-12);
 }
 
-static void jain__one_has_all__one_over_n(void **state)
+TEST(jain__one_has_all__one_over_n)
 {
-	(void)state;
 	share((uint64_t[]){ 0, 0, 8, 0 }, 4);
 	collect();
 	assert_float_equal(step_jain(&s->fairness), 0.25, 1e-12);
@@ -118,9 +116,8 @@ static void jain__one_has_all__one_over_n(void **state)
 	assert_int_equal(s->fairness.max, 8);
 }
 
-static void jain__over_two_workers__as_over_one(void **state)
+TEST(jain__over_two_workers__as_over_one)
 {
-	(void)state;
 	/* 36 / (3 x 14) for 1, 2, 3. */
 	share((uint64_t[]){ 1, 2 }, 2);
 	collect();
@@ -132,18 +129,16 @@ static void jain__over_two_workers__as_over_one(void **state)
 	assert_int_equal(s->fairness.clients, 3);
 }
 
-static void jain__nothing_to_share__nan(void **state)
+TEST(jain__nothing_to_share__nan)
 {
-	(void)state;
 	assert_true(isnan(step_jain(&s->fairness)));
 	share((uint64_t[]){ 0, 0 }, 2);
 	collect();
 	assert_true(isnan(step_jain(&s->fairness)));
 }
 
-static void active__some_of_those_held__that_many(void **state)
+TEST(active__some_of_those_held__that_many)
 {
-	(void)state;
 	s->connected_held = 10;
 	s->senders = 10;
 	assert_int_equal(step_active(s, &cfg), 10);
@@ -156,9 +151,8 @@ static void active__some_of_those_held__that_many(void **state)
 }
 
 /* Of 300 a second, which 11 clients of all hosts begin, the six here begin 6 in 11. */
-static void offered__rate_of_all_hosts__share_of_those_here(void **state)
+TEST(offered__rate_of_all_hosts__share_of_those_here)
 {
-	(void)state;
 	s->rate = 300;
 	s->senders = 6;
 	s->senders_of_all = 11;
@@ -169,9 +163,8 @@ static void offered__rate_of_all_hosts__share_of_those_here(void **state)
 	assert_float_equal(s->offered_per_s, 300, 0);
 }
 
-static void residual__some_active__their_population(void **state)
+TEST(residual__some_active__their_population)
 {
-	(void)state;
 	s->connected_held = 10;
 	s->measured = true;
 	s->messages_per_s = 4;
@@ -192,9 +185,8 @@ static json_t *report(int rss, int pinned, int kernel)
 			 "machine_kernel_bytes", kernel);
 }
 
-static void memory__held_clients__shares_and_growth(void **state)
+TEST(memory__held_clients__shares_and_growth)
 {
-	(void)state;
 	assert_true(isnan(step_rss_per_client(s)));
 	s->connected_held = 4;
 	s->baseline = report(100, 10, 1000);
@@ -211,11 +203,10 @@ static void memory__held_clients__shares_and_growth(void **state)
 	assert_true(isnan(step_kernel_per_client(s)));
 }
 
-static void json__both_kinds_of_handshake__apart_and_together(void **state)
+TEST(json__both_kinds_of_handshake__apart_and_together)
 {
 	json_t *o;
 
-	(void)state;
 	hist_record(worker->stats.total[HANDSHAKE_FULL], 3000);
 	hist_record(worker->stats.total[HANDSHAKE_RESUMED], 1000);
 	hist_record(worker->stats.total[HANDSHAKE_RESUMED], 1000);
@@ -233,11 +224,10 @@ static void json__both_kinds_of_handshake__apart_and_together(void **state)
 	json_decref(o);
 }
 
-static void json__no_resumed_handshake__null(void **state)
+TEST(json__no_resumed_handshake__null)
 {
 	json_t *o;
 
-	(void)state;
 	hist_record(worker->stats.total[HANDSHAKE_FULL], 3000);
 	collect();
 	o = step_json(s, &cfg, &worker, 1);
@@ -247,11 +237,10 @@ static void json__no_resumed_handshake__null(void **state)
 	json_decref(o);
 }
 
-static void json__phased__wall_time_over_the_connections(void **state)
+TEST(json__phased__wall_time_over_the_connections)
 {
 	json_t *o;
 
-	(void)state;
 	cfg.phased = true;
 	counter_set(&worker->stats.started, 10);
 	s->phase_ns[STAGE_TCP_CONNECT] = 5000;
@@ -271,11 +260,10 @@ static json_t *pool_report(int hits, int misses)
 			 "exhausted", 1, "stages_ns", "qp_recycle", "count", 7);
 }
 
-static void json__churn__cycles_and_the_pools_share(void **state)
+TEST(json__churn__cycles_and_the_pools_share)
 {
 	json_t *o;
 
-	(void)state;
 	cfg.churn_per_s = 50;
 	counter_set(&worker->stats.cycles, 200);
 	counter_set(&worker->stats.cycles_failed, 3);
@@ -294,24 +282,4 @@ static void json__churn__cycles_and_the_pools_share(void **state)
 	json_decref(o);
 }
 
-#define SHARE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SHARE_TEST(jain__all_alike__one),
-		SHARE_TEST(jain__one_has_all__one_over_n),
-		SHARE_TEST(jain__over_two_workers__as_over_one),
-		SHARE_TEST(jain__nothing_to_share__nan),
-		SHARE_TEST(active__some_of_those_held__that_many),
-		SHARE_TEST(offered__rate_of_all_hosts__share_of_those_here),
-		SHARE_TEST(residual__some_active__their_population),
-		SHARE_TEST(memory__held_clients__shares_and_growth),
-		SHARE_TEST(json__both_kinds_of_handshake__apart_and_together),
-		SHARE_TEST(json__no_resumed_handshake__null),
-		SHARE_TEST(json__phased__wall_time_over_the_connections),
-		SHARE_TEST(json__churn__cycles_and_the_pools_share),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_step_share", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

@@ -47,9 +47,8 @@ static unsigned long long value_of(const char *option)
 	return 0;
 }
 
-static void args__clients__room_for_those_that_still_leave(void **state)
+TEST(args__clients__room_for_those_that_still_leave)
 {
-	(void)state;
 	assert_int_equal(value_of("--max-clients"), 1116);
 	assert_int_equal(value_of("--credits"), 8);
 	assert_int_equal(value_of("--message-size"), 64);
@@ -58,9 +57,8 @@ static void args__clients__room_for_those_that_still_leave(void **state)
 }
 
 /* The server refuses to start where not all regions fit: room for those that leave takes a quarter of the memory, at most. */
-static void args__large_regions__fewer_that_still_leave(void **state)
+TEST(args__large_regions__fewer_that_still_leave)
 {
-	(void)state;
 	region_bytes = 1u << 31;
 	cfg.n_rails = 8;
 	cfg.clients = 3;
@@ -70,16 +68,15 @@ static void args__large_regions__fewer_that_still_leave(void **state)
 }
 
 /* rdma_server refuses to start with more than 200,000. */
-static void args__most_clients_with_churn__within_what_the_server_allows(void **state)
+TEST(args__most_clients_with_churn__within_what_the_server_allows)
 {
-	(void)state;
 	cfg.clients = 100000;
 	assert_int_equal(value_of("--max-clients"), 110016);
 	cfg.churn_per_s = 100;
 	assert_int_equal(value_of("--max-clients"), 200000);
 }
 
-static void met__server_gives_too_little__the_option_is_named(void **state)
+TEST(met__server_gives_too_little__the_option_is_named)
 {
 	static const struct {
 		const char *info, *named; /* NULL: it is enough */
@@ -99,7 +96,6 @@ static void met__server_gives_too_little__the_option_is_named(void **state)
 	};
 	char text[224];
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		json_t *info = json_loads(cases[i].info, 0, NULL);
 
@@ -123,9 +119,8 @@ static const char *option(const struct needs_args *a, const char *name)
 	return NULL;
 }
 
-static void join__larger_sizes_and_services__those_of_both(void **state)
+TEST(join__larger_sizes_and_services__those_of_both)
 {
-	(void)state;
 	tuning_defaults(&cfg.tuning);
 	needs_args(&cfg, program, &args);
 	cfg.clients = 10;
@@ -141,9 +136,8 @@ static void join__larger_sizes_and_services__those_of_both(void **state)
 	assert_null(needs_join(&args, &other, UINT64_C(64) << 30));
 }
 
-static void join__what_changes_the_server__named_and_left_alone(void **state)
+TEST(join__what_changes_the_server__named_and_left_alone)
 {
-	(void)state;
 	tuning_defaults(&cfg.tuning);
 	needs_args(&cfg, program, &args);
 	cfg.poll = 1;
@@ -163,9 +157,8 @@ static void join__what_changes_the_server__named_and_left_alone(void **state)
 	assert_string_equal(option(&args, "--region-size"), "0");
 }
 
-static void args__cpus_or_node__those_of_the_server(void **state)
+TEST(args__cpus_or_node__those_of_the_server)
 {
-	(void)state;
 	tuning_defaults(&cfg.tuning);
 	cfg.tuning.numa = TUNING_NUMA_AUTO;
 	needs_args(&cfg, program, &args);
@@ -178,19 +171,4 @@ static void args__cpus_or_node__those_of_the_server(void **state)
 		assert_string_not_equal(args.v[i], "--numa");
 }
 
-#define NEEDS_TEST(f) cmocka_unit_test_setup(f, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		NEEDS_TEST(args__clients__room_for_those_that_still_leave),
-		NEEDS_TEST(args__large_regions__fewer_that_still_leave),
-		NEEDS_TEST(args__most_clients_with_churn__within_what_the_server_allows),
-		NEEDS_TEST(args__cpus_or_node__those_of_the_server),
-		NEEDS_TEST(join__larger_sizes_and_services__those_of_both),
-		NEEDS_TEST(join__what_changes_the_server__named_and_left_alone),
-		NEEDS_TEST(met__server_gives_too_little__the_option_is_named),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_needs", tests, NULL, NULL);
-}
+TEST_EACH(set_up, NULL)

@@ -150,41 +150,36 @@ static void assert_rail(uint32_t i, const char *expected)
 
 /* ---- the ready line ---- */
 
-static void ready__ipv4__parsed(void **state)
+TEST(ready__ipv4__parsed)
 {
-	(void)state;
 	start(READY STAY);
 	assert_ready_at("10.77.0.1:7471");
 	assert_int_equal(n_ready, 1);
 	assert_int_equal(n_exit, 0);
 }
 
-static void ready__ipv6_in_brackets__parsed(void **state)
+TEST(ready__ipv6_in_brackets__parsed)
 {
-	(void)state;
 	start("echo 'rdma_server ready: tls=[fe80::1:2]:65535 rdma_ports=1'\n" STAY);
 	assert_ready_at("[fe80::1:2]:65535");
 }
 
-static void ready__nothing_behind_the_address__parsed(void **state)
+TEST(ready__nothing_behind_the_address__parsed)
 {
-	(void)state;
 	start("echo 'rdma_server ready: tls=[::1]:1'\n" STAY);
 	assert_ready_at("[::1]:1");
 }
 
-static void ready__in_pieces__put_together(void **state)
+TEST(ready__in_pieces__put_together)
 {
-	(void)state;
 	start("printf 'rdma_server rea'; sleep 0.1; printf 'dy: tls=10.0.0.'; sleep 0.1; printf '9:80'\n"
 	      "sleep 0.1; echo 81\n" STAY);
 	assert_ready_at("10.0.0.9:8081");
 	assert_int_equal(n_ready, 1);
 }
 
-static void ready__several_rails__all_in_their_order(void **state)
+TEST(ready__several_rails__all_in_their_order)
 {
-	(void)state;
 	start("echo 'rdma_server ready: tls=10.77.0.1:7471,[fe80::2]:7471,10.79.0.1:99 rdma_ports=1,2,3'\n" STAY);
 	run_until(&n_ready);
 	assert_int_equal(n_addrs, 3);
@@ -194,9 +189,8 @@ static void ready__several_rails__all_in_their_order(void **state)
 }
 
 /* The longest addresses there are. */
-static void ready__as_many_rails_as_there_can_be__parsed(void **state)
+TEST(ready__as_many_rails_as_there_can_be__parsed)
 {
-	(void)state;
 	start("printf 'rdma_server ready: tls='\n"
 	      "for i in 1 2 3 4 5 6 7; do printf '[2001:1111:2222:3333:4444:5555:6666:111%s]:65535,' $i; done\n"
 	      "printf '[2001:1111:2222:3333:4444:5555:6666:1118]:65535 rdma_ports='; seq -s , 10000 10999\n" STAY);
@@ -206,9 +200,8 @@ static void ready__as_many_rails_as_there_can_be__parsed(void **state)
 }
 
 /* None of these is the line; the server ends after them, when all its output was read. */
-static void ready__garbage__ignored(void **state)
+TEST(ready__garbage__ignored)
 {
-	(void)state;
 	start("cat <<'EOF'\n"
 	      "\n"
 	      "hello\n"
@@ -236,9 +229,8 @@ static void ready__garbage__ignored(void **state)
 	assert_int_equal(n_ready, 1);
 }
 
-static void ready__after_a_long_line__still_found(void **state)
+TEST(ready__after_a_long_line__still_found)
 {
-	(void)state;
 	start("head -c 100000 /dev/zero | tr '\\0' x; echo\n"
 	      "head -c 511 /dev/zero | tr '\\0' y; echo\n"
 	      "head -c 512 /dev/zero | tr '\\0' z; echo\n" READY STAY);
@@ -247,18 +239,16 @@ static void ready__after_a_long_line__still_found(void **state)
 }
 
 /* As with the ports of 256 threads. */
-static void ready__long_itself__parsed(void **state)
+TEST(ready__long_itself__parsed)
 {
-	(void)state;
 	start("printf 'rdma_server ready: tls=10.0.0.3:7471 rdma_ports='; seq -s , 10000 10999\n" STAY);
 	assert_ready_at("10.0.0.3:7471");
 }
 
 /* ---- the end ---- */
 
-static void exit__with_a_status__reported(void **state)
+TEST(exit__with_a_status__reported)
 {
-	(void)state;
 	start("exit 3\n");
 	run_until(&n_exit);
 	assert_true(WIFEXITED(exit_status));
@@ -272,29 +262,26 @@ static void exit__with_a_status__reported(void **state)
 	assert_int_equal(n_exit, 1);
 }
 
-static void exit__by_a_signal__reported(void **state)
+TEST(exit__by_a_signal__reported)
 {
-	(void)state;
 	start("kill -KILL $$\n");
 	run_until(&n_exit);
 	assert_true(WIFSIGNALED(exit_status));
 	assert_int_equal(WTERMSIG(exit_status), SIGKILL);
 }
 
-static void exit__freed_in_the_callback__safe(void **state)
+TEST(exit__freed_in_the_callback__safe)
 {
-	(void)state;
 	free_on_exit = true;
 	start(READY "exit 0\n");
 	run_until(&n_exit);
 	assert_null(proc);
 }
 
-static void exit__output_closed_before__no_busy_loop(void **state)
+TEST(exit__output_closed_before__no_busy_loop)
 {
 	int turns = 0;
 
-	(void)state;
 	start("exec >&-; sleep 0.3; exit 0\n");
 	for (; !n_exit && turns < 1000; turns++)
 		ev_run(loop, EVRUN_ONCE);
@@ -303,9 +290,8 @@ static void exit__output_closed_before__no_busy_loop(void **state)
 }
 
 /* Nobody would ever hear that it is ready. */
-static void output__cannot_be_read__server_is_stopped(void **state)
+TEST(output__cannot_be_read__server_is_stopped)
 {
-	(void)state;
 	failing_reads_of = 256;
 	start("echo hello\n" STAY);
 	run_until(&n_exit);
@@ -313,22 +299,20 @@ static void output__cannot_be_read__server_is_stopped(void **state)
 	assert_int_equal(WTERMSIG(exit_status), SIGTERM);
 }
 
-static void start__program_missing__exits_with_127(void **state)
+TEST(start__program_missing__exits_with_127)
 {
 	char *argv[] = { (char *)(uintptr_t)"/nonexistent/rdma_server", NULL };
 
-	(void)state;
 	assert_int_equal(server_proc_start(argv, log_path, loop, &events, &n_ready, &proc, err, sizeof(err)), 0);
 	run_until(&n_exit);
 	assert_true(WIFEXITED(exit_status));
 	assert_int_equal(WEXITSTATUS(exit_status), 127);
 }
 
-static void start__log_not_writable__a_line_and_no_process(void **state)
+TEST(start__log_not_writable__a_line_and_no_process)
 {
 	char *argv[] = { (char *)(uintptr_t)"/bin/true", NULL };
 
-	(void)state;
 	assert_int_equal(server_proc_start(argv, "/nonexistent/server.log", loop, &events, &n_ready, &proc, err,
 					   sizeof(err)), -ENOENT);
 	assert_null(proc);
@@ -338,11 +322,10 @@ static void start__log_not_writable__a_line_and_no_process(void **state)
 	assert_int_equal(errno, ECHILD);
 }
 
-static void start__log_is_a_link__not_followed(void **state)
+TEST(start__log_is_a_link__not_followed)
 {
 	char *argv[] = { (char *)(uintptr_t)"/bin/true", NULL }, link[sizeof(log_path) + 8];
 
-	(void)state;
 	snprintf(link, sizeof(link), "%s.link", log_path);
 	assert_int_equal(symlink(log_path, link), 0);
 	assert_int_equal(server_proc_start(argv, link, loop, &events, &n_ready, &proc, err, sizeof(err)), -ELOOP);
@@ -353,9 +336,8 @@ static void start__log_is_a_link__not_followed(void **state)
 
 /* ---- stopping ---- */
 
-static void stop__running__sigterm_and_its_exit(void **state)
+TEST(stop__running__sigterm_and_its_exit)
 {
-	(void)state;
 	start("trap 'echo drained >&2; exit 7' TERM\n" READY "while :; do sleep 0.05; done\n");
 	run_until(&n_ready);
 	server_proc_stop(proc);
@@ -374,11 +356,10 @@ static pid_t logged_pid(void)
 	return pid;
 }
 
-static void free__deaf_to_sigterm__killed_and_reaped(void **state)
+TEST(free__deaf_to_sigterm__killed_and_reaped)
 {
 	pid_t pid;
 
-	(void)state;
 	start("trap '' TERM\necho $$ >&2\n" READY STAY);
 	run_until(&n_ready);
 	pid = logged_pid();
@@ -393,12 +374,11 @@ static void free__deaf_to_sigterm__killed_and_reaped(void **state)
 }
 
 /* The generator is killed: the server must not stay behind. */
-static void parent__dies__server_gets_sigterm(void **state)
+TEST(parent__dies__server_gets_sigterm)
 {
 	siginfo_t info;
 	pid_t pid, generator;
 
-	(void)state;
 	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
 	generator = fork();
 	assert_true(generator >= 0);
@@ -418,11 +398,10 @@ static void parent__dies__server_gets_sigterm(void **state)
 
 /* ---- what it is given ---- */
 
-static void log__stderr_only__behind_what_is_there(void **state)
+TEST(log__stderr_only__behind_what_is_there)
 {
 	FILE *f = fopen(log_path, "w");
 
-	(void)state;
 	assert_non_null(f);
 	fputs("earlier\n", f);
 	fclose(f);
@@ -431,9 +410,8 @@ static void log__stderr_only__behind_what_is_there(void **state)
 	assert_string_equal(read_log(), "earlier\nto stderr\n");
 }
 
-static void stdin__read__empty(void **state)
+TEST(stdin__read__empty)
 {
-	(void)state;
 	start("read -r x && exit 1\nexit 0\n");
 	run_until(&n_exit);
 	assert_true(WIFEXITED(exit_status));
@@ -441,9 +419,8 @@ static void stdin__read__empty(void **state)
 }
 
 /* Ctrl-C on the terminal is for the generator alone. */
-static void process_group__its_own__not_the_generators(void **state)
+TEST(process_group__its_own__not_the_generators)
 {
-	(void)state;
 	start("echo $$ >&2\n" READY STAY);
 	run_until(&n_ready);
 	assert_int_equal(getpgid(logged_pid()), logged_pid());
@@ -463,46 +440,13 @@ static int count_inheritable(void)
 }
 
 /* Neither the pipe's other end nor the log's first descriptor. */
-static void descriptors__made_for_it__handed_on_once(void **state)
+TEST(descriptors__made_for_it__handed_on_once)
 {
 	int n = count_inheritable();
 
-	(void)state;
 	start("ls /proc/self/fd | wc -l >&2\nexit 0\n");
 	run_until(&n_exit);
 	assert_int_equal(strtol(read_log(), NULL, 10), n + 1);	/* ls has one of the folder */
 }
 
-#define PROC_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PROC_TEST(ready__ipv4__parsed),
-		PROC_TEST(ready__ipv6_in_brackets__parsed),
-		PROC_TEST(ready__nothing_behind_the_address__parsed),
-		PROC_TEST(ready__in_pieces__put_together),
-		PROC_TEST(ready__several_rails__all_in_their_order),
-		PROC_TEST(ready__as_many_rails_as_there_can_be__parsed),
-		PROC_TEST(ready__garbage__ignored),
-		PROC_TEST(ready__after_a_long_line__still_found),
-		PROC_TEST(ready__long_itself__parsed),
-		PROC_TEST(exit__with_a_status__reported),
-		PROC_TEST(exit__by_a_signal__reported),
-		PROC_TEST(exit__freed_in_the_callback__safe),
-		PROC_TEST(exit__output_closed_before__no_busy_loop),
-		PROC_TEST(output__cannot_be_read__server_is_stopped),
-		PROC_TEST(start__program_missing__exits_with_127),
-		PROC_TEST(start__log_not_writable__a_line_and_no_process),
-		PROC_TEST(start__log_is_a_link__not_followed),
-		PROC_TEST(stop__running__sigterm_and_its_exit),
-		PROC_TEST(free__deaf_to_sigterm__killed_and_reaped),
-		PROC_TEST(parent__dies__server_gets_sigterm),
-		PROC_TEST(log__stderr_only__behind_what_is_there),
-		PROC_TEST(stdin__read__empty),
-		PROC_TEST(process_group__its_own__not_the_generators),
-		PROC_TEST(descriptors__made_for_it__handed_on_once),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_server_proc", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

@@ -29,7 +29,7 @@ static bool is_restored(const struct loadgen_config *cfg, const struct pools *be
 	return restored;
 }
 
-static void pools__as_at_the_start_or_not__told_apart(void **state)
+TEST(pools__as_at_the_start_or_not__told_apart)
 {
 	static const struct loadgen_config held = { 0 }, churn = { .churn_per_s = 10 }, find = { .find_capacity = true };
 	static const struct pools start = { .exist = 32, .posted = 9 };
@@ -55,44 +55,30 @@ static void pools__as_at_the_start_or_not__told_apart(void **state)
 		{ "search: queue pairs rest", &find, start, rests, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (is_restored(cases[i].cfg, &cases[i].before, &cases[i].after) != cases[i].restored)
 			fail_msg("%s", cases[i].what);
 }
 
 /* Of a server that took the place of another one, no report without clients has come yet. */
-static void pools__no_baseline__not_restored(void **state)
+TEST(pools__no_baseline__not_restored)
 {
 	static const struct loadgen_config held = { 0 };
 	static const struct pools empty = { .exist = 32, .posted = 9 };
 	struct sut s = { .cfg = &held };
 	json_t *now = report_of(&empty);
 
-	(void)state;
 	assert_false(sut_is_restored(&s, now));
 	json_decref(now);
 }
 
-static void pools__report_without_them__not_restored(void **state)
+TEST(pools__report_without_them__not_restored)
 {
 	static const struct loadgen_config churn = { .churn_per_s = 10 };
 	struct sut s = { .cfg = &churn, .baseline = json_object() };
 	json_t *now = json_object();
 
-	(void)state;
 	assert_false(sut_is_restored(&s, now));
 	json_decref(now);
 	json_decref(s.baseline);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pools__as_at_the_start_or_not__told_apart),
-		cmocka_unit_test(pools__no_baseline__not_restored),
-		cmocka_unit_test(pools__report_without_them__not_restored),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

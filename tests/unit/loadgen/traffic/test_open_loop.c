@@ -56,9 +56,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void begin__a_machine_up_for_104_days__nothing_before_it_is_due(void **state)
+TEST(begin__a_machine_up_for_104_days__nothing_before_it_is_due)
 {
-	(void)state;
 	open_loop_start_client(traffic.open_loop, &client);
 	for (int i = 0; i < 5000; i++) {
 		struct stream *s = &client.streams[0];
@@ -75,11 +74,4 @@ static void begin__a_machine_up_for_104_days__nothing_before_it_is_due(void **st
 	assert_in_range(client.streams[0].begun, 5, 6);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(begin__a_machine_up_for_104_days__nothing_before_it_is_due, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests_name("open_loop", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

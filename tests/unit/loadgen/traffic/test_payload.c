@@ -18,12 +18,11 @@ static struct payload *make(uint64_t seed, size_t max_bytes)
 	return p;
 }
 
-static void payload__same_seed__same_text(void **state)
+TEST(payload__same_seed__same_text)
 {
 	struct payload *a = make(7, BYTES_MAX), *b = make(7, BYTES_MAX);
 	uint8_t text[BYTES_MAX];
 
-	(void)state;
 	for (uint64_t n = 0; n < 2 * INFLIGHT_MAX; n++) {
 		payload_fill(a, payload_shift(0, n), text, sizeof(text));
 		assert_true(payload_is(b, payload_shift(0, n), text, sizeof(text)));
@@ -33,12 +32,11 @@ static void payload__same_seed__same_text(void **state)
 	payload_free(NULL);
 }
 
-static void payload__other_seed__other_text(void **state)
+TEST(payload__other_seed__other_text)
 {
 	struct payload *a = make(0, 64), *b = make(1, 64), *c = make(UINT64_MAX, 64);
 	uint8_t text[64];
 
-	(void)state;
 	payload_fill(a, payload_shift(0, 0), text, sizeof(text));
 	assert_false(payload_is(b, payload_shift(0, 0), text, sizeof(text)));
 	assert_false(payload_is(c, payload_shift(0, 0), text, sizeof(text)));
@@ -48,12 +46,11 @@ static void payload__other_seed__other_text(void **state)
 }
 
 /* An echo of the wrong message must not pass: any two that a client can have in flight differ. */
-static void payload__neighbours_in_flight__differ(void **state)
+TEST(payload__neighbours_in_flight__differ)
 {
 	static uint8_t texts[3 * INFLIGHT_MAX][48];
 	struct payload *p = make(1, 48);
 
-	(void)state;
 	for (size_t n = 0; n < N_ELEMENTS(texts); n++)
 		payload_fill(p, payload_shift(0, n), texts[n], sizeof(texts[n]));
 	for (size_t n = 0; n < N_ELEMENTS(texts); n++)
@@ -63,13 +60,12 @@ static void payload__neighbours_in_flight__differ(void **state)
 	payload_free(p);
 }
 
-static void payload_is__any_byte_changed__false(void **state)
+TEST(payload_is__any_byte_changed__false)
 {
 	static const size_t sizes[] = { 1, 2, 15, 16, 48, 63, 64, 65, 1000, BYTES_MAX };
 	struct payload *p = make(3, BYTES_MAX);
 	uint8_t text[BYTES_MAX];
 
-	(void)state;
 	for (size_t s = 0; s < N_ELEMENTS(sizes); s++) {
 		payload_fill(p, payload_shift(0, s * 37), text, sizes[s]);
 		for (size_t i = 0; i < sizes[s]; i++)
@@ -84,9 +80,8 @@ static void payload_is__any_byte_changed__false(void **state)
 }
 
 /* Each from a payload object just large enough: a sanitizer sees what is read beyond it. */
-static void payload__every_size__filled_and_no_further(void **state)
+TEST(payload__every_size__filled_and_no_further)
 {
-	(void)state;
 	for (size_t size = 0; size <= BYTES_MAX; size += size < 130 || size >= BYTES_MAX - 2 ? 1 : 61) {
 		struct payload *p = make(size, size);
 		uint8_t *text = malloc(size + 1);
@@ -103,12 +98,11 @@ static void payload__every_size__filled_and_no_further(void **state)
 	}
 }
 
-static void payload__message_number_beyond_32_bits__taken(void **state)
+TEST(payload__message_number_beyond_32_bits__taken)
 {
 	struct payload *p = make(5, 64);
 	uint8_t text[64];
 
-	(void)state;
 	payload_fill(p, payload_shift(0, UINT64_MAX), text, sizeof(text));
 	assert_true(payload_is(p, payload_shift(0, UINT64_MAX), text, sizeof(text)));
 	assert_false(payload_is(p, payload_shift(0, UINT64_MAX - 1), text, sizeof(text)));
@@ -116,20 +110,18 @@ static void payload__message_number_beyond_32_bits__taken(void **state)
 }
 
 /* A message of one client must not pass for another's of the same number. */
-static void payload__clients__differ(void **state)
+TEST(payload__clients__differ)
 {
-	(void)state;
 	for (uint64_t client = 1; client < 4000; client++)
 		assert_int_not_equal(payload_shift(client, 7), payload_shift(0, 7));
 }
 
-static void payload__memory_given__text_stands_there(void **state)
+TEST(payload__memory_given__text_stands_there)
 {
 	size_t bytes = payload_bytes(3 << 20);
 	uint8_t *memory = malloc(bytes + 1);
 	struct payload *p, *heap = make(9, 3 << 20);
 
-	(void)state;
 	assert_non_null(memory);
 	memory[bytes] = 0xee;
 	assert_int_equal(payload_new(9, 3 << 20, memory, &p), 0);
@@ -145,34 +137,16 @@ static void payload__memory_given__text_stands_there(void **state)
 }
 
 /* Neither constant nor a short period: all 256 values, each about as often. */
-static void payload__text__looks_random(void **state)
+TEST(payload__text__looks_random)
 {
 	struct payload *p = make(1, BYTES_MAX);
 	uint32_t counts[256] = { 0 };
 	uint8_t text[BYTES_MAX];
 
-	(void)state;
 	payload_fill(p, payload_shift(0, 0), text, sizeof(text));
 	for (size_t i = 0; i < sizeof(text); i++)
 		counts[text[i]]++;
 	for (size_t i = 0; i < 256; i++)
 		assert_in_range(counts[i], 1, 48);	/* 16 expected */
 	payload_free(p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(payload__same_seed__same_text),
-		cmocka_unit_test(payload__other_seed__other_text),
-		cmocka_unit_test(payload__neighbours_in_flight__differ),
-		cmocka_unit_test(payload_is__any_byte_changed__false),
-		cmocka_unit_test(payload__every_size__filled_and_no_further),
-		cmocka_unit_test(payload__message_number_beyond_32_bits__taken),
-		cmocka_unit_test(payload__clients__differ),
-		cmocka_unit_test(payload__memory_given__text_stands_there),
-		cmocka_unit_test(payload__text__looks_random),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_payload", tests, NULL, NULL);
 }

@@ -5,11 +5,10 @@
 
 #include "loadgen/traffic/schedule.h"
 
-static void schedule__empty__nobody(void **state)
+TEST(schedule__empty__nobody)
 {
 	struct schedule *s;
 
-	(void)state;
 	assert_int_equal(schedule_new(4, &s), 0);
 	assert_null(schedule_first(s));
 	schedule_add(s, 1, 1);
@@ -21,14 +20,13 @@ static void schedule__empty__nobody(void **state)
 }
 
 /* Whatever comes and goes, the first one is the earliest of those that are in. */
-static void schedule__random_adds_and_removes__always_the_earliest(void **state)
+TEST(schedule__random_adds_and_removes__always_the_earliest)
 {
 	static double due[1000];
 	struct schedule *s;
 	uint64_t seed = 11;
 	uint32_t n = 0;
 
-	(void)state;
 	assert_int_equal(schedule_new(N_ELEMENTS(due), &s), 0);
 	for (int i = 0; i < 100000; i++) {
 		if (n < N_ELEMENTS(due) && (n == 0 || unit_random(&seed) % 2)) {
@@ -49,11 +47,10 @@ static void schedule__random_adds_and_removes__always_the_earliest(void **state)
 	schedule_free(s);
 }
 
-static void schedule__client__comes_back_with_its_time(void **state)
+TEST(schedule__client__comes_back_with_its_time)
 {
 	struct schedule *s;
 
-	(void)state;
 	assert_int_equal(schedule_new(3, &s), 0);
 	schedule_add(s, 30, 3);
 	schedule_add(s, 10, 1);
@@ -66,13 +63,12 @@ static void schedule__client__comes_back_with_its_time(void **state)
 }
 
 /* Mean and deviation of an exponential distribution are the same; and 1/e are longer than the mean. */
-static void exponential__many__of_that_distribution(void **state)
+TEST(exponential__many__of_that_distribution)
 {
 	double sum = 0, squares = 0, longer = 0;
 	uint64_t random = 1;
 	const int n = 200000;
 
-	(void)state;
 	for (int i = 0; i < n; i++) {
 		double x = schedule_exponential_ns(1000, &random);
 
@@ -84,16 +80,4 @@ static void exponential__many__of_that_distribution(void **state)
 	assert_true(fabs(sum / n - 1000) < 15);
 	assert_true(fabs(sqrt(squares / n - sum / n * (sum / n)) - 1000) < 25);
 	assert_true(fabs(longer / n - exp(-1)) < 0.005);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(schedule__empty__nobody),
-		cmocka_unit_test(schedule__random_adds_and_removes__always_the_earliest),
-		cmocka_unit_test(schedule__client__comes_back_with_its_time),
-		cmocka_unit_test(exponential__many__of_that_distribution),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_schedule", tests, NULL, NULL);
 }

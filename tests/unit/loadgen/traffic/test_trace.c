@@ -19,7 +19,7 @@ static char *written(const struct trace *t, const struct trace_step *step)
 	return text;
 }
 
-static void trace__records__a_line_each_from_the_runs_start(void **state)
+TEST(trace__records__a_line_each_from_the_runs_start)
 {
 	static const struct trace_record records[] = {
 		{ .due_ns = 1100, .sent_ns = 1200, .end_ns = 1300, .client = 0, .operation = 7 },
@@ -30,7 +30,6 @@ static void trace__records__a_line_each_from_the_runs_start(void **state)
 	struct trace *t;
 	char *text;
 
-	(void)state;
 	assert_int_equal(trace_new(4, &t), 0);
 	for (size_t i = 0; i < N_ELEMENTS(records); i++)
 		trace_add(t, &records[i]);
@@ -44,14 +43,13 @@ static void trace__records__a_line_each_from_the_runs_start(void **state)
 	trace_free(NULL);
 }
 
-static void trace__full__the_rest_is_counted_until_cleared(void **state)
+TEST(trace__full__the_rest_is_counted_until_cleared)
 {
 	const struct trace_step step = { .n_workers = 1 };
 	struct trace_record r = { 0 };
 	struct trace *t;
 	char *text;
 
-	(void)state;
 	assert_int_equal(trace_new(2, &t), 0);
 	for (r.operation = 0; r.operation < 5; r.operation++)
 		trace_add(t, &r);
@@ -64,14 +62,4 @@ static void trace__full__the_rest_is_counted_until_cleared(void **state)
 	assert_null(strstr(text, ",4,0,0,0\n"));
 	free(text);
 	trace_free(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(trace__records__a_line_each_from_the_runs_start),
-		cmocka_unit_test(trace__full__the_rest_is_counted_until_cleared),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_trace", tests, NULL, NULL);
 }

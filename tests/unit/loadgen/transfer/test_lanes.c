@@ -278,9 +278,8 @@ static void assert_counts(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 
 /* --- one rail --- */
 
-static void write__told__ends_with_the_credit_and_not_before(void **state)
+TEST(write__told__ends_with_the_credit_and_not_before)
 {
-	(void)state;
 	begin(1, 1, 40000, writes_and_tells, none);
 	start(0, 1);
 	assert_int_equal(rig.n[0], 4);
@@ -297,9 +296,8 @@ static void write__told__ends_with_the_credit_and_not_before(void **state)
 }
 
 /* The answer of the server and the completion of the last request come in either order. */
-static void write_imm__ends_with_the_credit_and_the_last_request(void **state)
+TEST(write_imm__ends_with_the_credit_and_the_last_request)
 {
-	(void)state;
 	begin(1, 1, 40000, writes_with_imm, none);
 	start(0, 2);
 	assert_int_equal(rig.n[0], 6);
@@ -318,9 +316,8 @@ static void write_imm__ends_with_the_credit_and_the_last_request(void **state)
 }
 
 /* All answers before any completion, and all completions before the next operations' answers. */
-static void write_imm__answers_overtake_completions__each_operation_ends_once(void **state)
+TEST(write_imm__answers_overtake_completions__each_operation_ends_once)
 {
-	(void)state;
 	begin(1, 1, 10000, writes_with_imm, none);
 	start(0, 3);
 	for (uint32_t i = 0; i < 3; i++)
@@ -339,9 +336,8 @@ static void write_imm__answers_overtake_completions__each_operation_ends_once(vo
 	assert_int_equal(rig.failed, 0);
 }
 
-static void write_imm__no_credit_left__waits_for_one(void **state)
+TEST(write_imm__no_credit_left__waits_for_one)
 {
-	(void)state;
 	begin(1, 1, 10000, writes_with_imm, none);
 	rig.traffic.memory.needs.credits = 2;
 	start(0, 4);
@@ -352,9 +348,8 @@ static void write_imm__no_credit_left__waits_for_one(void **state)
 	assert_int_equal(rig.n[0], 3);
 }
 
-static void write_imm__verified__read_back_before_it_ends(void **state)
+TEST(write_imm__verified__read_back_before_it_ends)
 {
-	(void)state;
 	begin(1, 1, 10000, writes_with_imm_and_reads, none);
 	rig.cfg.verify = true;
 	start(0, 1);
@@ -368,9 +363,8 @@ static void write_imm__verified__read_back_before_it_ends(void **state)
 	assert_int_equal(rig.checked, 1);
 }
 
-static void write_imm__answer_to_another_or_twice__ends_the_connection(void **state)
+TEST(write_imm__answer_to_another_or_twice__ends_the_connection)
 {
-	(void)state;
 	begin(1, 1, 10000, writes_with_imm, none);
 	start(0, 2);
 	credit_comes(0, at(0, 1)->sequence);
@@ -382,9 +376,8 @@ static void write_imm__answer_to_another_or_twice__ends_the_connection(void **st
 	assert_int_equal(rig.failed, 1);
 }
 
-static void read__ends_with_its_last_request(void **state)
+TEST(read__ends_with_its_last_request)
 {
-	(void)state;
 	begin(1, 1, 40000, reads, none);
 	start(0, 2);
 	assert_int_equal(rig.n[0], 6);
@@ -398,9 +391,8 @@ static void read__ends_with_its_last_request(void **state)
 	assert_int_equal(rig.ended[0], 2);
 }
 
-static void send__asks_now_and_then__ends_with_the_last_ones_credit(void **state)
+TEST(send__asks_now_and_then__ends_with_the_last_ones_credit)
 {
-	(void)state;
 	begin(1, 1, 100000, sends, none);
 	start(0, 1);
 	/* As many as there are credits; the second asks. */
@@ -418,9 +410,8 @@ static void send__asks_now_and_then__ends_with_the_last_ones_credit(void **state
 	assert_int_equal(rig.ended[0], 1);
 }
 
-static void verify__written_read_back_and_compared(void **state)
+TEST(verify__written_read_back_and_compared)
 {
-	(void)state;
 	begin(1, 1, 20000, writes_and_reads, none);
 	rig.cfg.verify = true;
 	memset(texts, 7, sizeof(texts));
@@ -438,9 +429,8 @@ static void verify__written_read_back_and_compared(void **state)
 	assert_int_equal(rig.wrong, 1);
 }
 
-static void no_room__goes_on_when_there_is_some(void **state)
+TEST(no_room__goes_on_when_there_is_some)
 {
-	(void)state;
 	begin(1, 1, 40000, writes_and_tells, none);
 	rig.room = 1;
 	start(0, 1);
@@ -460,9 +450,8 @@ static void no_room__goes_on_when_there_is_some(void **state)
 
 /* --- several --- */
 
-static void stripes__by_size__and_small_ones_take_turns(void **state)
+TEST(stripes__by_size__and_small_ones_take_turns)
 {
-	(void)state;
 	begin(RAILS, 1, 48 << 10, writes, none);
 	start(0, 1);
 	assert_counts(1, 1, 1, 0);
@@ -478,9 +467,8 @@ static void stripes__by_size__and_small_ones_take_turns(void **state)
 	assert_posted(3, 0, POSTED_WRITE, 300, 100);
 }
 
-static void operation__ends_when_all_parts_have__in_order(void **state)
+TEST(operation__ends_when_all_parts_have__in_order)
 {
-	(void)state;
 	begin(2, 1, 32 << 10, reads, none);
 	start(0, 2);
 	/* The second is all there, the first is not. */
@@ -492,9 +480,8 @@ static void operation__ends_when_all_parts_have__in_order(void **state)
 	assert_int_equal(rig.ended[0], 2);
 }
 
-static void streams__apart__each_with_its_own_answers(void **state)
+TEST(streams__apart__each_with_its_own_answers)
 {
-	(void)state;
 	begin(2, 2, 32 << 10, writes, pushes);
 	start(0, 1);
 	start(1, 1);
@@ -510,9 +497,8 @@ static void streams__apart__each_with_its_own_answers(void **state)
 	assert_int_equal(rig.ended[0], 1);
 }
 
-static void lane_lost__its_parts_begin_anew_on_the_others(void **state)
+TEST(lane_lost__its_parts_begin_anew_on_the_others)
 {
-	(void)state;
 	begin(2, 1, 64 << 10, writes_and_tells, none);
 	start(0, 2);
 	assert_counts(6, 6, 0, 0);
@@ -536,9 +522,8 @@ static void lane_lost__its_parts_begin_anew_on_the_others(void **state)
 	assert_null(lanes_conn(&rig.client));
 }
 
-static void client_leaves__what_was_begun_is_posted(void **state)
+TEST(client_leaves__what_was_begun_is_posted)
 {
-	(void)state;
 	begin(1, 1, 100000, sends, none);
 	start(0, 1);
 	rig.client.state = WCLIENT_LEAVING;
@@ -547,9 +532,8 @@ static void client_leaves__what_was_begun_is_posted(void **state)
 	assert_int_equal(rig.n[0], 7);
 }
 
-static void connection_breaks_while_it_is_posted_to__nothing_is_lost(void **state)
+TEST(connection_breaks_while_it_is_posted_to__nothing_is_lost)
 {
-	(void)state;
 	begin(2, 1, 64 << 10, reads, none);
 	rig.breaks = 0;
 	start(0, 1);
@@ -559,9 +543,8 @@ static void connection_breaks_while_it_is_posted_to__nothing_is_lost(void **stat
 	assert_int_equal(rig.ended[0], 1);
 }
 
-static void window__the_clients_landing_memory_on_each_rail(void **state)
+TEST(window__the_clients_landing_memory_on_each_rail)
 {
-	(void)state;
 	begin(2, 2, 1000, writes, pushes);
 	lanes_use_window(&rig.client, 1, &rig.conn[1]);
 	assert_int_equal(rig.conn[1].window.bytes, 0);
@@ -574,9 +557,8 @@ static void window__the_clients_landing_memory_on_each_rail(void **state)
 
 /* --- servers that lie --- */
 
-static void answer__to_nothing_or_to_another__ends_the_connection(void **state)
+TEST(answer__to_nothing_or_to_another__ends_the_connection)
 {
-	(void)state;
 	begin(1, 1, 10000, writes_and_tells, none);
 	lanes_on_credit(&rig.traffic, &rig.client, 0, 1, 1);
 	assert_int_equal(rig.failed, 1);
@@ -601,30 +583,4 @@ static void answer__to_nothing_or_to_another__ends_the_connection(void **state)
 	assert_int_equal(rig.ended[1], 0);
 }
 
-#define LANES_TEST(f) cmocka_unit_test_teardown(f, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		LANES_TEST(write__told__ends_with_the_credit_and_not_before),
-		LANES_TEST(write_imm__ends_with_the_credit_and_the_last_request),
-		LANES_TEST(write_imm__answers_overtake_completions__each_operation_ends_once),
-		LANES_TEST(write_imm__no_credit_left__waits_for_one),
-		LANES_TEST(write_imm__verified__read_back_before_it_ends),
-		LANES_TEST(write_imm__answer_to_another_or_twice__ends_the_connection),
-		LANES_TEST(read__ends_with_its_last_request),
-		LANES_TEST(send__asks_now_and_then__ends_with_the_last_ones_credit),
-		LANES_TEST(verify__written_read_back_and_compared),
-		LANES_TEST(no_room__goes_on_when_there_is_some),
-		LANES_TEST(stripes__by_size__and_small_ones_take_turns),
-		LANES_TEST(operation__ends_when_all_parts_have__in_order),
-		LANES_TEST(streams__apart__each_with_its_own_answers),
-		LANES_TEST(lane_lost__its_parts_begin_anew_on_the_others),
-		LANES_TEST(client_leaves__what_was_begun_is_posted),
-		LANES_TEST(connection_breaks_while_it_is_posted_to__nothing_is_lost),
-		LANES_TEST(window__the_clients_landing_memory_on_each_rail),
-		LANES_TEST(answer__to_nothing_or_to_another__ends_the_connection),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(NULL, tear_down)

@@ -3,9 +3,8 @@
 
 #include "loadgen/transfer/stripe.h"
 
-static void rails__by_size__none_below_16k(void **state)
+TEST(rails__by_size__none_below_16k)
 {
-	(void)state;
 	assert_int_equal(stripe_rails(1, 4), 1);
 	assert_int_equal(stripe_rails(16 << 10, 4), 1);
 	assert_int_equal(stripe_rails((32 << 10) - 1, 4), 1);
@@ -17,12 +16,11 @@ static void rails__by_size__none_below_16k(void **state)
 }
 
 /* Whatever the size: no gap, no overlap, nothing below the least. */
-static void parts__of_any_size__make_up_the_whole(void **state)
+TEST(parts__of_any_size__make_up_the_whole)
 {
 	static const uint64_t sizes[] = { 1, 63, 64, 16384, 32768, 32769, 49151, 49152, 49153, 65537, 1000001,
 					  UINT64_C(2) << 30 };
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++)
 		for (uint32_t rails = 1; rails <= 8; rails++) {
 			uint32_t n = stripe_rails(sizes[k], rails);
@@ -39,14 +37,4 @@ static void parts__of_any_size__make_up_the_whole(void **state)
 			}
 			assert_int_equal(end, sizes[k]);
 		}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rails__by_size__none_below_16k),
-		cmocka_unit_test(parts__of_any_size__make_up_the_whole),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -231,9 +231,8 @@ static void all_go_live(void)
 
 /* --- who connects --- */
 
-static void start__as_many_as_the_window_takes__more_as_they_go_live(void **state)
+TEST(start__as_many_as_the_window_takes__more_as_they_go_live)
 {
-	(void)state;
 	begin("", STAGE_FIRST_REPLY);
 	assert_counts(8, 0, 0, 0, 0);
 	goes_live(0);
@@ -247,9 +246,8 @@ static void start__as_many_as_the_window_takes__more_as_they_go_live(void **stat
 }
 
 /* A server that does not prove itself, or a third party that the host was sent to, sees no more connections than those. */
-static void unproved__three_in_a_row__no_other_connection_begins(void **state)
+TEST(unproved__three_in_a_row__no_other_connection_begins)
 {
-	(void)state;
 	begin("", STAGE_FIRST_REPLY);
 	closes(0, FAIL_CERTIFICATE, 18);
 	closes(1, FAIL_TLS, 0);
@@ -268,9 +266,8 @@ static void unproved__three_in_a_row__no_other_connection_begins(void **state)
 	assert_int_equal(counter_get(&rig.stats.unproved), 0);
 }
 
-static void unproved__one_is_proved_in_between_or_others_time_out__go_on(void **state)
+TEST(unproved__one_is_proved_in_between_or_others_time_out__go_on)
 {
-	(void)state;
 	begin("--connect-retries 0", STAGE_FIRST_REPLY);
 	closes(0, FAIL_CERTIFICATE, 18);
 	closes(1, FAIL_CERTIFICATE, 18);
@@ -284,9 +281,8 @@ static void unproved__one_is_proved_in_between_or_others_time_out__go_on(void **
 	assert_int_equal(counter_get(&rig.stats.unproved), 1);
 }
 
-static void start__no_connection_object_is_free__goes_on_when_there_is(void **state)
+TEST(start__no_connection_object_is_free__goes_on_when_there_is)
 {
-	(void)state;
 	begin("--connect-concurrency 1", STAGE_FIRST_REPLY);
 	rig.free = 0;
 	goes_live(0);
@@ -297,11 +293,10 @@ static void start__no_connection_object_is_free__goes_on_when_there_is(void **st
 	assert_counts(1, 1, 0, 0, 0);
 }
 
-static void attempt__busy__waits_and_comes_first(void **state)
+TEST(attempt__busy__waits_and_comes_first)
 {
 	struct wclient *wc;
 
-	(void)state;
 	begin("--connect-concurrency 1", STAGE_FIRST_REPLY);
 	wc = client_of(0);
 	closes(0, FAIL_REFUSED, REFUSE_BUSY);
@@ -317,9 +312,8 @@ static void attempt__busy__waits_and_comes_first(void **state)
 	assert_int_equal(wc->state, WCLIENT_LIVE);
 }
 
-static void attempt__refused_for_good__failed_at_once(void **state)
+TEST(attempt__refused_for_good__failed_at_once)
 {
-	(void)state;
 	begin("--connect-concurrency 1", STAGE_FIRST_REPLY);
 	closes(0, FAIL_CERTIFICATE, 1);
 	assert_counts(1, 0, 0, 0, 1);
@@ -329,9 +323,8 @@ static void attempt__refused_for_good__failed_at_once(void **state)
 
 /* --- stages --- */
 
-static void parked__all__go_on_in_their_order(void **state)
+TEST(parked__all__go_on_in_their_order)
 {
-	(void)state;
 	begin("--phased --connect-concurrency 100", STAGE_TCP_CONNECT);
 	for (uint32_t i = 0; i < rig.made; i++) {
 		parks(i, STAGE_TLS_HANDSHAKE);
@@ -349,9 +342,8 @@ static void parked__all__go_on_in_their_order(void **state)
 	assert_false(connector_is_done(&rig.connector));
 }
 
-static void parked__fails__the_others_go_on_without_it(void **state)
+TEST(parked__fails__the_others_go_on_without_it)
 {
-	(void)state;
 	begin("--phased --connect-concurrency 2", STAGE_TCP_CONNECT);
 	parks(0, STAGE_TLS_HANDSHAKE);
 	parks(1, STAGE_TLS_HANDSHAKE);
@@ -375,11 +367,10 @@ static void leaves(uint32_t conn)
 	closes(conn, FAIL_NONE, 0);
 }
 
-static void leaves__comes_back_on_a_new_connection(void **state)
+TEST(leaves__comes_back_on_a_new_connection)
 {
 	struct wclient *wc;
 
-	(void)state;
 	begin("--churn 1", STAGE_FIRST_REPLY);
 	all_go_live();
 	wc = client_of(0);
@@ -397,12 +388,11 @@ static void leaves__comes_back_on_a_new_connection(void **state)
 	assert_int_equal(wc->state, WCLIENT_NONE);
 }
 
-static void leave__more_than_may_connect__whoever_left_first_is_back_first(void **state)
+TEST(leave__more_than_may_connect__whoever_left_first_is_back_first)
 {
 	static const uint32_t order[] = { 7, 3, 39, 0, 12, 4, 38, 1 };
 	const uint32_t n = N_ELEMENTS(order);
 
-	(void)state;
 	begin("--churn 1 --connect-concurrency 1", STAGE_FIRST_REPLY);
 	while (!connector_is_done(&rig.connector))
 		all_go_live();
@@ -419,9 +409,8 @@ static void leave__more_than_may_connect__whoever_left_first_is_back_first(void 
 	assert_int_equal(rig.back, 2 * n);
 }
 
-static void close__clients_that_wait_are_given_up__all_gone(void **state)
+TEST(close__clients_that_wait_are_given_up__all_gone)
 {
-	(void)state;
 	begin("--connect-concurrency 3", STAGE_FIRST_REPLY);
 	goes_live(0);
 	closes(1, FAIL_REFUSED, REFUSE_BUSY);
@@ -438,11 +427,10 @@ static void close__clients_that_wait_are_given_up__all_gone(void **state)
 	assert_true(clients_are_gone(&rig.stats));
 }
 
-static void abandon__whoever_still_connects_times_out__and_nobody_begins(void **state)
+TEST(abandon__whoever_still_connects_times_out__and_nobody_begins)
 {
 	uint32_t made;
 
-	(void)state;
 	begin("--connect-concurrency 2", STAGE_FIRST_REPLY);
 	goes_live(0);
 	made = rig.made;
@@ -497,9 +485,8 @@ static void pause_ends(struct wclient *wc)
 		assert_int_equal(fail_table_total(&rig.stats.failures), failures_); \
 	} while (0)
 
-static void lost__without_reconnect__dropped(void **state)
+TEST(lost__without_reconnect__dropped)
 {
-	(void)state;
 	begin_live("");
 	is_lost(0);
 	assert_losses(0, 0, 1, 1);
@@ -516,9 +503,8 @@ static void ends_drained(uint32_t conn)
 }
 
 /* The client module ends the connection when all that is in flight has ended. */
-static void draining__client_is_lost_but_not_cut_off(void **state)
+TEST(draining__client_is_lost_but_not_cut_off)
 {
-	(void)state;
 	begin_live("");
 	clients_ops.on_draining(rail(), &rig.conns[0]);
 	assert_false(rig.conns[0].closing);
@@ -529,9 +515,8 @@ static void draining__client_is_lost_but_not_cut_off(void **state)
 	assert_int_equal(client_of(0)->state, WCLIENT_NONE);
 }
 
-static void draining__with_reconnect__comes_back(void **state)
+TEST(draining__with_reconnect__comes_back)
 {
-	(void)state;
 	begin_live("--reconnect 60");
 	clients_ops.on_draining(rail(), &rig.conns[0]);
 	assert_losses(1, 1, 0, 0);
@@ -544,12 +529,11 @@ static void draining__with_reconnect__comes_back(void **state)
 }
 
 /* What had not ended begins again with its number: each ends once, and none is left out. */
-static void lost__in_the_midst_of_operations__back_with_those_that_had_not_ended(void **state)
+TEST(lost__in_the_midst_of_operations__back_with_those_that_had_not_ended)
 {
 	struct wclient *wc;
 	uint64_t now = clock_now_ns();
 
-	(void)state;
 	begin_live("--reconnect 60 --inflight 4");
 	wc = client_of(0);
 	wc->streams[0].begun = 9;
@@ -580,13 +564,12 @@ static void lost__in_the_midst_of_operations__back_with_those_that_had_not_ended
 }
 
 /* In the open loop the operations stay due when they were. */
-static void lost__open_loop__due_as_before(void **state)
+TEST(lost__open_loop__due_as_before)
 {
 	struct stream_times times[4] = { { .due_ns = 111 }, { .due_ns = 222 }, { .due_ns = 333 }, { .due_ns = 444 } };
 	struct wclient *wc;
 	char err[200];
 
-	(void)state;
 	begin_live("--reconnect 60 --inflight 4 --rate 100");
 	assert_int_equal(open_loop_new(&rig.traffic, rig.connector.loop, &rig.traffic.open_loop, err, sizeof(err)), 0);
 	wc = client_of(0);
@@ -600,12 +583,11 @@ static void lost__open_loop__due_as_before(void **state)
 	open_loop_free(rig.traffic.open_loop);
 }
 
-static void lost__attempts_fail__longer_pauses_until_the_limit(void **state)
+TEST(lost__attempts_fail__longer_pauses_until_the_limit)
 {
 	struct wclient *wc;
 	uint64_t before = 0;
 
-	(void)state;
 	begin_live("--reconnect 60");
 	wc = client_of(0);
 	is_lost(0);
@@ -627,11 +609,10 @@ static void lost__attempts_fail__longer_pauses_until_the_limit(void **state)
 	assert_true(wc->backoff.lost_ns == 0);
 }
 
-static void lost__server_is_another_now__dropped_at_once(void **state)
+TEST(lost__server_is_another_now__dropped_at_once)
 {
 	struct wclient *wc;
 
-	(void)state;
 	begin_live("--reconnect 60");
 	wc = client_of(0);
 	is_lost(0);
@@ -641,12 +622,11 @@ static void lost__server_is_another_now__dropped_at_once(void **state)
 }
 
 /* Those that are due sooner do not wait for the others. */
-static void lost__several__tried_in_the_order_of_their_pauses(void **state)
+TEST(lost__several__tried_in_the_order_of_their_pauses)
 {
 	uint64_t last = 0;
 	struct wclient *wc;
 
-	(void)state;
 	begin_live("--reconnect 60");
 	for (uint32_t i = 0; i < 10; i++)
 		is_lost(i);
@@ -657,9 +637,8 @@ static void lost__several__tried_in_the_order_of_their_pauses(void **state)
 	assert_losses(10, 10, 0, 0);
 }
 
-static void lost__step_ends_before_it_is_back__given_up(void **state)
+TEST(lost__step_ends_before_it_is_back__given_up)
 {
-	(void)state;
 	begin_live("--reconnect 60");
 	is_lost(0);
 	connector_stop(&rig.connector, CONNECT_CLOSE);
@@ -670,11 +649,10 @@ static void lost__step_ends_before_it_is_back__given_up(void **state)
 }
 
 /* One that was leaving is away already, and comes back all the same. */
-static void lost__while_it_leaves__back(void **state)
+TEST(lost__while_it_leaves__back)
 {
 	struct wclient *wc;
 
-	(void)state;
 	begin_live("--reconnect 60 --churn 1");
 	wc = client_of(0);
 	wc->away = true;
@@ -688,34 +666,4 @@ static void lost__while_it_leaves__back(void **state)
 	assert_int_equal(hist_count(rig.stats.outage_ns), 1);
 }
 
-#define CONNECTOR_TEST(f) cmocka_unit_test_teardown(f, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONNECTOR_TEST(start__as_many_as_the_window_takes__more_as_they_go_live),
-		CONNECTOR_TEST(unproved__three_in_a_row__no_other_connection_begins),
-		CONNECTOR_TEST(unproved__one_is_proved_in_between_or_others_time_out__go_on),
-		CONNECTOR_TEST(start__no_connection_object_is_free__goes_on_when_there_is),
-		CONNECTOR_TEST(attempt__busy__waits_and_comes_first),
-		CONNECTOR_TEST(attempt__refused_for_good__failed_at_once),
-		CONNECTOR_TEST(parked__all__go_on_in_their_order),
-		CONNECTOR_TEST(parked__fails__the_others_go_on_without_it),
-		CONNECTOR_TEST(leaves__comes_back_on_a_new_connection),
-		CONNECTOR_TEST(leave__more_than_may_connect__whoever_left_first_is_back_first),
-		CONNECTOR_TEST(close__clients_that_wait_are_given_up__all_gone),
-		CONNECTOR_TEST(lost__without_reconnect__dropped),
-		CONNECTOR_TEST(draining__client_is_lost_but_not_cut_off),
-		CONNECTOR_TEST(draining__with_reconnect__comes_back),
-		CONNECTOR_TEST(lost__in_the_midst_of_operations__back_with_those_that_had_not_ended),
-		CONNECTOR_TEST(lost__open_loop__due_as_before),
-		CONNECTOR_TEST(lost__attempts_fail__longer_pauses_until_the_limit),
-		CONNECTOR_TEST(lost__server_is_another_now__dropped_at_once),
-		CONNECTOR_TEST(lost__several__tried_in_the_order_of_their_pauses),
-		CONNECTOR_TEST(lost__step_ends_before_it_is_back__given_up),
-		CONNECTOR_TEST(lost__while_it_leaves__back),
-		CONNECTOR_TEST(abandon__whoever_still_connects_times_out__and_nobody_begins),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_connector", tests, NULL, NULL);
-}
+TEST_EACH(NULL, tear_down)

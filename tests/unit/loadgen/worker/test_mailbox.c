@@ -32,11 +32,10 @@ static bool put(uint64_t number)
 	return mailbox_put(&mailbox, &o);
 }
 
-static void take__several__in_their_sequence_with_their_tasks(void **state)
+TEST(take__several__in_their_sequence_with_their_tasks)
 {
 	struct order out[MAILBOX_MAX];
 
-	(void)state;
 	assert_int_equal(mailbox_take(&mailbox, out), 0);
 	for (uint64_t i = 1; i <= MAILBOX_MAX; i++)
 		assert_true(put(i));
@@ -59,7 +58,7 @@ static void *put_all(void *arg)
 }
 
 /* Many more than there is room for, while the worker is at something else. */
-static void put__full__waits_and_loses_none(void **state)
+TEST(put__full__waits_and_loses_none)
 {
 	struct order out[MAILBOX_MAX];
 	uint64_t taken = 0;
@@ -67,7 +66,6 @@ static void put__full__waits_and_loses_none(void **state)
 	pthread_t thread;
 	void *lost;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, put_all, NULL), 0);
 	for (;;) {
 		bool all_put = ended;
@@ -96,11 +94,10 @@ static void *fill(void *arg)
 }
 
 /* A worker that broke takes no orders: nobody waits for it. */
-static void close__full__whoever_waits_is_told(void **state)
+TEST(close__full__whoever_waits_is_told)
 {
 	pthread_t thread;
 
-	(void)state;
 	atomic_store(&refused, false);
 	assert_int_equal(pthread_create(&thread, NULL, fill, NULL), 0);
 	mailbox_close(&mailbox);
@@ -109,13 +106,4 @@ static void close__full__whoever_waits_is_told(void **state)
 	assert_false(put(2));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(take__several__in_their_sequence_with_their_tasks, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(put__full__waits_and_loses_none, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(close__full__whoever_waits_is_told, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_mailbox", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

@@ -14,18 +14,16 @@ static void succeed(int n)
 		pace_on_success(&p);
 }
 
-static void init__any_limit__starts_low(void **state)
+TEST(init__any_limit__starts_low)
 {
-	(void)state;
 	pace_init(&p, 1000);
 	assert_int_equal(pace_window(&p), 8);
 	pace_init(&p, 3);
 	assert_int_equal(pace_window(&p), 3);
 }
 
-static void success__before_any_congestion__doubles_with_every_windowful(void **state)
+TEST(success__before_any_congestion__doubles_with_every_windowful)
 {
-	(void)state;
 	pace_init(&p, 1000);
 	succeed(8);
 	assert_int_equal(pace_window(&p), 16);
@@ -33,17 +31,15 @@ static void success__before_any_congestion__doubles_with_every_windowful(void **
 	assert_int_equal(pace_window(&p), 32);
 }
 
-static void success__at_the_limit__stays(void **state)
+TEST(success__at_the_limit__stays)
 {
-	(void)state;
 	pace_init(&p, 10);
 	succeed(100);
 	assert_int_equal(pace_window(&p), 10);
 }
 
-static void congestion__halves__then_grows_by_one_a_windowful(void **state)
+TEST(congestion__halves__then_grows_by_one_a_windowful)
 {
-	(void)state;
 	pace_init(&p, 64);
 	succeed(100);
 	pace_on_congestion(&p, 10, 20);
@@ -57,9 +53,8 @@ static void congestion__halves__then_grows_by_one_a_windowful(void **state)
 	assert_int_equal(pace_window(&p), 33);
 }
 
-static void congestion__begun_before_the_last_decrease__counts_once(void **state)
+TEST(congestion__begun_before_the_last_decrease__counts_once)
 {
-	(void)state;
 	pace_init(&p, 64);
 	succeed(100);
 	for (uint64_t begun = 10; begun <= 20; begun++)
@@ -71,9 +66,8 @@ static void congestion__begun_before_the_last_decrease__counts_once(void **state
 	assert_int_equal(p.decreases, 2);
 }
 
-static void congestion__for_ever__one_is_always_made(void **state)
+TEST(congestion__for_ever__one_is_always_made)
 {
-	(void)state;
 	pace_init(&p, 64);
 	for (uint64_t t = 1; t < 100; t++)
 		pace_on_congestion(&p, 10 * t, 10 * t + 1);
@@ -82,7 +76,7 @@ static void congestion__for_ever__one_is_always_made(void **state)
 	assert_int_equal(pace_window(&p), 2);
 }
 
-static void is_congestion__later__and_no(void **state)
+TEST(is_congestion__later__and_no)
 {
 	static const struct { struct fail fail; bool later; } cases[] = {
 		{ { STAGE_TLS_HANDSHAKE, FAIL_TIMEOUT, 0 }, true },
@@ -112,23 +106,7 @@ static void is_congestion__later__and_no(void **state)
 		{ { STAGE_PSN_EXCHANGE, FAIL_PROTOCOL, ECONNRESET }, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
 		if (pace_is_congestion(&cases[i].fail) != cases[i].later)
 			fail_msg("case %zu", i);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(init__any_limit__starts_low),
-		cmocka_unit_test(success__before_any_congestion__doubles_with_every_windowful),
-		cmocka_unit_test(success__at_the_limit__stays),
-		cmocka_unit_test(congestion__halves__then_grows_by_one_a_windowful),
-		cmocka_unit_test(congestion__begun_before_the_last_decrease__counts_once),
-		cmocka_unit_test(congestion__for_ever__one_is_always_made),
-		cmocka_unit_test(is_congestion__later__and_no),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_pace", tests, NULL, NULL);
 }

@@ -21,9 +21,8 @@ static void beat_after(uint64_t ns, uint64_t ended, uint64_t in_flight)
 	pulse_beat(&p, &(struct pulse_moment){ now, busy, ended, in_flight });
 }
 
-static void beats__in_time_and_busy__nothing_found(void **state)
+TEST(beats__in_time_and_busy__nothing_found)
 {
-	(void)state;
 	start();
 	for (uint64_t i = 1; i <= 100; i++)
 		beat_after(i % 3 ? BEAT : BEAT / 2, 40 + i, 8);
@@ -31,9 +30,8 @@ static void beats__in_time_and_busy__nothing_found(void **state)
 	assert_int_equal(p.stall_ns, 0);
 }
 
-static void beat__late__the_latest_is_kept(void **state)
+TEST(beat__late__the_latest_is_kept)
 {
-	(void)state;
 	start();
 	beat_after(BEAT + 30 * NS_PER_MS, 41, 1);
 	beat_after(97 * NS_PER_S, 42, 1);
@@ -43,9 +41,8 @@ static void beat__late__the_latest_is_kept(void **state)
 }
 
 /* A thread that has much to do is late, and was there all the time. */
-static void beat__late_and_busy__no_hole(void **state)
+TEST(beat__late_and_busy__no_hole)
 {
-	(void)state;
 	start();
 	busy += 3 * NS_PER_S;
 	beat_after(BEAT + 3 * NS_PER_S, 41, 1);
@@ -55,9 +52,8 @@ static void beat__late_and_busy__no_hole(void **state)
 	assert_int_equal(p.late_ns, 4 * NS_PER_S);
 }
 
-static void replies__none_for_a_while__the_longest_while_is_kept(void **state)
+TEST(replies__none_for_a_while__the_longest_while_is_kept)
 {
-	(void)state;
 	start();
 	for (int i = 0; i < 30; i++)
 		beat_after(BEAT, 40, 4);
@@ -69,9 +65,8 @@ static void replies__none_for_a_while__the_longest_while_is_kept(void **state)
 	assert_int_equal(p.late_ns, 0);
 }
 
-static void replies__none_expected__no_stall(void **state)
+TEST(replies__none_expected__no_stall)
 {
-	(void)state;
 	start();
 	for (int i = 0; i < 30; i++)
 		beat_after(BEAT, 40, 0);
@@ -82,9 +77,8 @@ static void replies__none_expected__no_stall(void **state)
 }
 
 /* Who sleeps cannot say that nothing came. */
-static void hole__while_operations_are_in_flight__no_stall_of_the_server(void **state)
+TEST(hole__while_operations_are_in_flight__no_stall_of_the_server)
 {
-	(void)state;
 	start();
 	beat_after(BEAT, 41, 1);
 	beat_after(60 * NS_PER_S, 41, 1);
@@ -94,9 +88,8 @@ static void hole__while_operations_are_in_flight__no_stall_of_the_server(void **
 	assert_int_equal(p.late_ns, 60 * NS_PER_S - BEAT);
 }
 
-static void stopped__beats__nothing_until_it_is_started_again(void **state)
+TEST(stopped__beats__nothing_until_it_is_started_again)
 {
-	(void)state;
 	start();
 	beat_after(BEAT + NS_PER_S, 41, 1);
 	pulse_stop(&p);
@@ -106,19 +99,4 @@ static void stopped__beats__nothing_until_it_is_started_again(void **state)
 	start();
 	assert_true(pulse_is_on(&p));
 	assert_int_equal(p.late_ns, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(beats__in_time_and_busy__nothing_found),
-		cmocka_unit_test(beat__late__the_latest_is_kept),
-		cmocka_unit_test(beat__late_and_busy__no_hole),
-		cmocka_unit_test(replies__none_for_a_while__the_longest_while_is_kept),
-		cmocka_unit_test(replies__none_expected__no_stall),
-		cmocka_unit_test(hole__while_operations_are_in_flight__no_stall_of_the_server),
-		cmocka_unit_test(stopped__beats__nothing_until_it_is_started_again),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_pulse", tests, NULL, NULL);
 }

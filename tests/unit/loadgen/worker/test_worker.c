@@ -90,13 +90,12 @@ static void connect_two(void)
 	worker_give(worker, ORDER_CONNECT, &task);
 }
 
-static void connect__nobody_listens__fulfilled_when_all_have_failed(void **state)
+TEST(connect__nobody_listens__fulfilled_when_all_have_failed)
 {
 	const struct worker_stats *st = worker_stats(worker);
 	struct fail f;
 	uint64_t n;
 
-	(void)state;
 	start();
 	connect_two();
 	wait_until(worker_is_done(worker));
@@ -109,11 +108,10 @@ static void connect__nobody_listens__fulfilled_when_all_have_failed(void **state
 	assert_int_equal(f.code, ECONNREFUSED);
 }
 
-static void orders__given_at_once__all_are_carried_out(void **state)
+TEST(orders__given_at_once__all_are_carried_out)
 {
 	const struct worker_stats *st = worker_stats(worker);
 
-	(void)state;
 	start();
 	connect_two();
 	wait_until(worker_is_done(worker));
@@ -135,11 +133,10 @@ static void orders__given_at_once__all_are_carried_out(void **state)
 }
 
 /* The orders that follow are not waited for, however many. */
-static void device__fails__said_with_its_error_and_name(void **state)
+TEST(device__fails__said_with_its_error_and_name)
 {
 	const char *devices;
 
-	(void)state;
 	assert_int_equal(worker_failure(worker, NULL), 0);
 	/* The fakes are for one thread at a time: the event waits for the worker. */
 	fake_async_device(IBV_EVENT_DEVICE_FATAL);
@@ -152,13 +149,5 @@ static void device__fails__said_with_its_error_and_name(void **state)
 	assert_false(worker_is_done(worker));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(connect__nobody_listens__fulfilled_when_all_have_failed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(orders__given_at_once__all_are_carried_out, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(device__fails__said_with_its_error_and_name, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_worker", tests, client_rig_group_setup, client_rig_group_teardown);
-}
+TEST_EACH(set_up, tear_down)
+TEST_GROUP(client_rig_group_setup, client_rig_group_teardown)

@@ -10,9 +10,8 @@
 #include "common/wire/frame.h"
 #include "loadgen/traffic/workload.h"
 
-static void check__option_of_another_workload__refused(void **state)
+TEST(check__option_of_another_workload__refused)
 {
-	(void)state;
 	options_refused("--device a,b", "--device, --server: several go with --workload large");
 	options_refused("--server a,b --workload read", "--device, --server: several go with");
 	options_refused("--workload duplex --rate 10", "--rate: ");
@@ -22,9 +21,8 @@ static void check__option_of_another_workload__refused(void **state)
 	options_refused("--operation read", "--operation: goes with");
 }
 
-static void check__message_sizes__each_within_the_workloads(void **state)
+TEST(check__message_sizes__each_within_the_workloads)
 {
-	(void)state;
 	options_taken("--message-size 16,1M");
 	assert_int_equal(options.message_bytes, FRAME_MESSAGE_BYTES_MAX);
 	options_taken("--workload pingpong --message-size 1-64");
@@ -39,7 +37,7 @@ static void check__message_sizes__each_within_the_workloads(void **state)
 			"--message-size: 19 is not allowed with --workload small --verify; allowed: 20 to ");
 }
 
-static void check_step__figures_beyond_the_options__each_named(void **state)
+TEST(check_step__figures_beyond_the_options__each_named)
 {
 	static const struct {
 		struct step_figures f;
@@ -59,7 +57,6 @@ static void check_step__figures_beyond_the_options__each_named(void **state)
 	struct step_figures fits = { 8, 64, 2, 500 };
 	char err[256];
 
-	(void)state;
 	options_refused("--message-auth --message-size 31", "--message-size: 31 is not allowed with --workload echo --message-auth; "
 			"allowed: 32 to");
 	options_taken("--workload small --verify --message-auth --message-size 36,64 --clients 8 --repeat 2 --rate 500");
@@ -70,9 +67,8 @@ static void check_step__figures_beyond_the_options__each_named(void **state)
 	}
 }
 
-static void check__nothing_given__the_workloads_own_defaults(void **state)
+TEST(check__nothing_given__the_workloads_own_defaults)
 {
-	(void)state;
 	options_taken("");
 	assert_int_equal(options.message_bytes, 64);
 	assert_int_equal(options.inflight, 1);
@@ -88,12 +84,11 @@ static void check__nothing_given__the_workloads_own_defaults(void **state)
 }
 
 /* Only what the server is to write to has a window, and it holds what is under way, if anybody looks at it. */
-static void check__windows__for_duplex_alone(void **state)
+TEST(check__windows__for_duplex_alone)
 {
 	struct workload_needs needs;
 	char text[80];
 
-	(void)state;
 	for (size_t i = 0; loadgen_workload_names[i]; i++) {
 		snprintf(text, sizeof(text), "--workload %s", loadgen_workload_names[i]);
 		options_taken(text);
@@ -112,12 +107,11 @@ static void check__windows__for_duplex_alone(void **state)
 	assert_int_equal(needs.landing_bytes, 6000);
 }
 
-static void check__mix__three_numbers(void **state)
+TEST(check__mix__three_numbers)
 {
 	static const char *const bad[] = { "1", "1:2", "1:2:3:4", "0:0:0", "a:b:c", "1:2:-3", "1:2:3x", "10000:1:1", ":::" };
 	char text[80];
 
-	(void)state;
 	options_taken("--workload mixed --mix 3:20:100");
 	assert_int_equal(options.mix.writes, 3);
 	assert_int_equal(options.mix.reads, 20);
@@ -128,9 +122,8 @@ static void check__mix__three_numbers(void **state)
 	}
 }
 
-static void check__coalesce__with_small_only_and_as_much_as_a_send_takes(void **state)
+TEST(check__coalesce__with_small_only_and_as_much_as_a_send_takes)
 {
-	(void)state;
 	options_taken("--workload small");
 	assert_int_equal(options.coalesce, 1);
 	options_taken("--workload small --coalesce 64 --message-auth --verify --rate 10");
@@ -146,7 +139,7 @@ static void check__coalesce__with_small_only_and_as_much_as_a_send_takes(void **
 }
 
 /* What is sent at once is counted; in the open loop each may be alone. */
-static void needs__coalesce__room_for_a_send_and_credits_by_the_send(void **state)
+TEST(needs__coalesce__room_for_a_send_and_credits_by_the_send)
 {
 	static const struct { const char *arguments; uint32_t bytes, credits; } cases[] = {
 		{ "--workload small", 64, 64 },
@@ -159,7 +152,6 @@ static void needs__coalesce__room_for_a_send_and_credits_by_the_send(void **stat
 		{ "--workload small --coalesce 16 --rate-per-client 5 --inflight 20", 1024, 20 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct workload_needs needs = { 0 };
 
@@ -169,20 +161,4 @@ static void needs__coalesce__room_for_a_send_and_credits_by_the_send(void **stat
 		assert_int_equal(needs.credits, cases[i].credits);
 		assert_int_equal(needs.region_bytes, 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(check__option_of_another_workload__refused),
-		cmocka_unit_test(check__message_sizes__each_within_the_workloads),
-		cmocka_unit_test(check_step__figures_beyond_the_options__each_named),
-		cmocka_unit_test(check__nothing_given__the_workloads_own_defaults),
-		cmocka_unit_test(check__windows__for_duplex_alone),
-		cmocka_unit_test(check__mix__three_numbers),
-		cmocka_unit_test(check__coalesce__with_small_only_and_as_much_as_a_send_takes),
-		cmocka_unit_test(needs__coalesce__room_for_a_send_and_credits_by_the_send),
-	};
-
-	return cmocka_run_group_tests_name("loadgen_workloads", tests, NULL, NULL);
 }

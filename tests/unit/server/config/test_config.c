@@ -51,9 +51,8 @@ static void assert_check_takes(const char *arguments)
 		fail_msg("%s: %s", arguments, err);
 }
 
-static void table__all_options__sorted_and_explained(void **state)
+TEST(table__all_options__sorted_and_explained)
 {
-	(void)state;
 	for (size_t i = 0; i < server_options.n_opts; i++) {
 		const struct opt *o = &server_options.opts[i];
 
@@ -67,9 +66,8 @@ static void table__all_options__sorted_and_explained(void **state)
 	}
 }
 
-static void check__what_is_asked_of_clients__only_of_those_with_certificates(void **state)
+TEST(check__what_is_asked_of_clients__only_of_those_with_certificates)
 {
-	(void)state;
 	assert_check_refuses("--crl /tmp/crl.pem", "--crl needs --client-auth require");
 	assert_check_refuses("--allow-names a.b", "--allow-names needs --client-auth require");
 	assert_check_refuses("--client-auth require --allow-names a..b,*", "--allow-names: '*' is not allowed");
@@ -77,11 +75,10 @@ static void check__what_is_asked_of_clients__only_of_those_with_certificates(voi
 }
 
 /* The default shown in --help, when it is a value, is the default used. */
-static void table__defaults_as_options__change_nothing(void **state)
+TEST(table__defaults_as_options__change_nothing)
 {
 	struct server_config before;
 
-	(void)state;
 	memset(&before, 0, sizeof(before));
 	before = c;
 	assert_int_equal(
@@ -95,9 +92,8 @@ static void table__defaults_as_options__change_nothing(void **state)
 	assert_memory_equal(&c, &before, sizeof(c));
 }
 
-static void parse__message_size_out_of_the_wires_range__refused(void **state)
+TEST(parse__message_size_out_of_the_wires_range__refused)
 {
-	(void)state;
 	assert_int_equal(parse("--message-size 16"), OPTS_OK);
 	assert_int_equal(c.message_bytes, FRAME_MESSAGE_BYTES_MIN);
 	assert_int_equal(parse("--message-size 15"), OPTS_ERROR);
@@ -106,9 +102,8 @@ static void parse__message_size_out_of_the_wires_range__refused(void **state)
 	assert_int_equal(parse("--message-size 1048577"), OPTS_ERROR);
 }
 
-static void parse__choices__the_enums_order(void **state)
+TEST(parse__choices__the_enums_order)
 {
-	(void)state;
 	assert_int_equal(parse("--poll event --log-level error --client-auth none"), OPTS_OK);
 	assert_int_equal(c.poll, POLL_EVENT);
 	assert_int_equal(c.log_level, LOG_LVL_ERROR);
@@ -122,9 +117,8 @@ static void parse__choices__the_enums_order(void **state)
 	assert_int_equal(c.windows, 1);
 }
 
-static void parse__durations__in_nanoseconds(void **state)
+TEST(parse__durations__in_nanoseconds)
 {
-	(void)state;
 	assert_int_equal(parse("--handshake-timeout 250ms --session-timeout 2m --probe-interval 0"),
 			 OPTS_OK);
 	assert_true(c.handshake_timeout_ns == 250 * NS_PER_MS);
@@ -133,9 +127,8 @@ static void parse__durations__in_nanoseconds(void **state)
 	assert_int_equal(parse("--handshake-timeout 9ms"), OPTS_ERROR);
 }
 
-static void parse__session_tickets__switch_and_rotation(void **state)
+TEST(parse__session_tickets__switch_and_rotation)
 {
-	(void)state;
 	assert_int_equal(c.tls_resume, 1);
 	assert_int_equal(parse("--tls-resume off"), OPTS_OK);
 	assert_int_equal(c.tls_resume, 0);
@@ -151,9 +144,8 @@ static void parse__session_tickets__switch_and_rotation(void **state)
 	assert_int_equal(parse("--ticket-rotation 86401"), OPTS_ERROR);
 }
 
-static void check__defaults__taken(void **state)
+TEST(check__defaults__taken)
 {
-	(void)state;
 	assert_check_takes("");
 	assert_non_null(strstr(c.cert_path, "build/certs/server.pem"));
 	assert_non_null(strstr(c.key_path, "build/certs/server.key"));
@@ -161,17 +153,15 @@ static void check__defaults__taken(void **state)
 	assert_int_equal(c.cert_path[0], '/');
 }
 
-static void check__rdma_ports_beyond_65535__refused(void **state)
+TEST(check__rdma_ports_beyond_65535__refused)
 {
-	(void)state;
 	assert_check_refuses("--rdma-port 65535 --threads 2", "allowed: 1 to 65534");
 	assert_check_takes("--rdma-port 65534 --threads 2");
 	assert_check_takes("--rdma-port 0 --threads 256");
 }
 
-static void check__bind__an_address_of_one_device(void **state)
+TEST(check__bind__an_address_of_one_device)
 {
-	(void)state;
 	assert_check_refuses("--bind localhost", "--bind: 'localhost'");
 	assert_check_refuses("--bind 0.0.0.0", "--bind: 0.0.0.0 is not allowed");
 	assert_check_refuses("--bind ::", "--bind: :: is not allowed");
@@ -182,9 +172,8 @@ static void check__bind__an_address_of_one_device(void **state)
 	assert_check_takes("--bind fe80::1");
 }
 
-static void check__devices__a_rail_each(void **state)
+TEST(check__devices__a_rail_each)
 {
-	(void)state;
 	assert_check_takes("");
 	assert_int_equal(c.n_rails, 1);
 	assert_string_equal(c.rails[0].device, "");
@@ -203,11 +192,10 @@ static void check__devices__a_rail_each(void **state)
 	assert_check_refuses("--device a,b,c,d,e,f,g,h,i", "too many names");
 }
 
-static void check__addresses__a_rail_each(void **state)
+TEST(check__addresses__a_rail_each)
 {
 	struct addr a;
 
-	(void)state;
 	assert_check_takes("--bind 10.77.0.1,fd00::2");
 	assert_int_equal(c.n_rails, 2);
 	assert_string_equal(c.rails[1].device, "");
@@ -222,9 +210,8 @@ static void check__addresses__a_rail_each(void **state)
 	assert_check_refuses("--bind 10.77.0.1,", "--bind: '10.77.0.1,' has an empty name");
 }
 
-static void check__devices_and_addresses__as_many_of_each(void **state)
+TEST(check__devices_and_addresses__as_many_of_each)
 {
-	(void)state;
 	assert_check_takes("--device rxe1,rxe0 --bind 10.78.0.1,10.77.0.1");
 	assert_string_equal(c.rails[0].device, "rxe1");
 	assert_int_equal(c.rails[0].addr.ss.ss_family, AF_INET);
@@ -233,18 +220,16 @@ static void check__devices_and_addresses__as_many_of_each(void **state)
 	assert_check_refuses("--device rxe0 --bind 10.77.0.1,10.78.0.1", "--device and --bind: 1 and 2");
 }
 
-static void check__rdma_ports_of_several_rails__count_together(void **state)
+TEST(check__rdma_ports_of_several_rails__count_together)
 {
-	(void)state;
 	assert_check_refuses("--rdma-port 65531 --threads 2 --device a,b,c",
 			     "--threads 2 on each rail need ports above 65535; allowed: 1 to 65530");
 	assert_check_takes("--rdma-port 65530 --threads 2 --device a,b,c");
 	assert_check_takes("--rdma-port 0 --threads 256 --device a,b,c,d,e,f,g,h");
 }
 
-static void check__cert_without_key__refused(void **state)
+TEST(check__cert_without_key__refused)
 {
-	(void)state;
 	assert_check_refuses("--cert a.pem", "--cert and --key");
 	assert_check_refuses("--key a.key", "--cert and --key");
 	assert_check_takes("--cert a.pem --key /b/a.key --ca c.pem");
@@ -253,37 +238,14 @@ static void check__cert_without_key__refused(void **state)
 	assert_string_equal(c.ca_path, "c.pem");
 }
 
-static void check__path_too_long__refused(void **state)
+TEST(check__path_too_long__refused)
 {
 	static char path[PATH_MAX + 2];
 
-	(void)state;
 	memset(path, 'p', PATH_MAX);
 	c.ca = path;
 	assert_int_equal(server_config_check(&c, err, sizeof(err)), -EINVAL);
 	assert_non_null(strstr(err, "too long"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(table__all_options__sorted_and_explained, set_up),
-		cmocka_unit_test_setup(table__defaults_as_options__change_nothing, set_up),
-		cmocka_unit_test_setup(parse__message_size_out_of_the_wires_range__refused, set_up),
-		cmocka_unit_test_setup(parse__choices__the_enums_order, set_up),
-		cmocka_unit_test_setup(parse__durations__in_nanoseconds, set_up),
-		cmocka_unit_test_setup(parse__session_tickets__switch_and_rotation, set_up),
-		cmocka_unit_test_setup(check__defaults__taken, set_up),
-		cmocka_unit_test_setup(check__rdma_ports_beyond_65535__refused, set_up),
-		cmocka_unit_test_setup(check__bind__an_address_of_one_device, set_up),
-		cmocka_unit_test_setup(check__devices__a_rail_each, set_up),
-		cmocka_unit_test_setup(check__addresses__a_rail_each, set_up),
-		cmocka_unit_test_setup(check__devices_and_addresses__as_many_of_each, set_up),
-		cmocka_unit_test_setup(check__rdma_ports_of_several_rails__count_together, set_up),
-		cmocka_unit_test_setup(check__cert_without_key__refused, set_up),
-		cmocka_unit_test_setup(check__what_is_asked_of_clients__only_of_those_with_certificates, set_up),
-		cmocka_unit_test_setup(check__path_too_long__refused, set_up),
-	};
-
-	return cmocka_run_group_tests_name("server_config", tests, NULL, NULL);
-}
+TEST_EACH(set_up, NULL)

@@ -73,9 +73,8 @@ static void assert_refused(const char *what, const char *advice)
 	assert_non_null(strstr(err, advice));
 }
 
-static void derive__one_shard__exactly_the_clients(void **state)
+TEST(derive__one_shard__exactly_the_clients)
 {
-	(void)state;
 	cfg.threads = 1;
 	derive();
 	assert_int_equal(cfg.shard_clients, 1000);
@@ -86,9 +85,8 @@ static void derive__one_shard__exactly_the_clients(void **state)
 	assert_int_equal(cfg.sq_depth, rc_sq_depth(16));
 }
 
-static void derive__windows__two_entries_for_each_answer(void **state)
+TEST(derive__windows__two_entries_for_each_answer)
 {
-	(void)state;
 	cfg.windows = 1;
 	derive();
 	assert_int_equal(cfg.sq_depth, rc_sq_depth(32));
@@ -97,9 +95,8 @@ static void derive__windows__two_entries_for_each_answer(void **state)
 	assert_int_equal(cfg.sq_depth, rc_sq_depth(2));
 }
 
-static void derive__many_clients__as_many_queue_pairs_may_rest(void **state)
+TEST(derive__many_clients__as_many_queue_pairs_may_rest)
 {
-	(void)state;
 	cfg.threads = 1;
 	cfg.max_clients = 5000;
 	derive();
@@ -110,25 +107,22 @@ static void derive__many_clients__as_many_queue_pairs_may_rest(void **state)
 }
 
 /* 500 + 6 * sqrt(500) = 634.2: room for the kernel's uneven spread. */
-static void derive__two_shards__six_deviations_above_the_mean(void **state)
+TEST(derive__two_shards__six_deviations_above_the_mean)
 {
-	(void)state;
 	derive();
 	assert_int_equal(cfg.shard_clients, 635);
 	assert_int_equal(cfg.recv_depth, 635 * 16);
 }
 
-static void derive__few_clients_on_two_shards__never_more_than_all(void **state)
+TEST(derive__few_clients_on_two_shards__never_more_than_all)
 {
-	(void)state;
 	cfg.max_clients = 12;
 	derive();
 	assert_int_equal(cfg.shard_clients, 12);
 }
 
-static void derive__more_messages_than_the_device_takes__depth_of_the_device(void **state)
+TEST(derive__more_messages_than_the_device_takes__depth_of_the_device)
 {
-	(void)state;
 	cfg.threads = 1;
 	cfg.max_clients = 10000;
 	derive();
@@ -139,9 +133,8 @@ static void derive__more_messages_than_the_device_takes__depth_of_the_device(voi
 	assert_int_equal(cfg.recv_depth, 20000 - EP_BATCH);
 }
 
-static void derive__message_sizes__inline_up_to_220(void **state)
+TEST(derive__message_sizes__inline_up_to_220)
 {
-	(void)state;
 	derive();
 	assert_int_equal(cfg.inline_bytes, 220);
 	cfg.message_bytes = 64;
@@ -149,9 +142,8 @@ static void derive__message_sizes__inline_up_to_220(void **state)
 	assert_int_equal(cfg.inline_bytes, 64);
 }
 
-static void derive__depths_given__at_most_those(void **state)
+TEST(derive__depths_given__at_most_those)
 {
-	(void)state;
 	cfg.tuning.srq_depth = 9000;
 	derive();
 	assert_int_equal(cfg.recv_depth, 9000);
@@ -162,9 +154,8 @@ static void derive__depths_given__at_most_those(void **state)
 	assert_refused("receive depth of a shard", "raise --threads or lower --max-clients");
 }
 
-static void derive__huge_srq__buffers_stay_numberable(void **state)
+TEST(derive__huge_srq__buffers_stay_numberable)
 {
-	(void)state;
 	cfg.threads = 1;
 	cfg.max_clients = 100000;
 	cfg.credits = 128;
@@ -176,27 +167,24 @@ static void derive__huge_srq__buffers_stay_numberable(void **state)
 	assert_true(cfg.recv_depth > 1000000);
 }
 
-static void derive__few_qps_on_the_device__shared_by_the_shards(void **state)
+TEST(derive__few_qps_on_the_device__shared_by_the_shards)
 {
-	(void)state;
 	cfg.threads = 2;
 	devs[0].attr.max_qp = 1300;
 	derive();
 	assert_int_equal(cfg.shard_qps, 650);
 }
 
-static void derive__too_few_qps__refused(void **state)
+TEST(derive__too_few_qps__refused)
 {
-	(void)state;
 	devs[0].attr.max_qp = 1269;
 	assert_refused("max_qp is 1269", "lower --max-clients");
 	devs[0].attr.max_qp = 1270;
 	derive();
 }
 
-static void derive__fewer_buffers_than_clients__refused(void **state)
+TEST(derive__fewer_buffers_than_clients__refused)
 {
-	(void)state;
 	devs[0].attr.max_srq_wr = 634 + EP_BATCH;
 	assert_refused("receive depth of a shard (device's max_srq_wr and max_cqe, --srq-depth, --cq-depth) is 634",
 		       "raise --threads");
@@ -205,30 +193,27 @@ static void derive__fewer_buffers_than_clients__refused(void **state)
 	assert_int_equal(cfg.recv_depth, 635);
 }
 
-static void derive__too_few_cqs__refused(void **state)
+TEST(derive__too_few_cqs__refused)
 {
-	(void)state;
 	cfg.threads = 1;
 	cfg.max_clients = 10000;
 	devs[0].attr.max_cq = 3;
 	assert_refused("max_cq is 3", "--credits");
 }
 
-static void derive__send_queue_too_short__refused(void **state)
+TEST(derive__send_queue_too_short__refused)
 {
-	(void)state;
 	devs[0].attr.max_qp_wr = (int)rc_sq_depth(16) - 1;
 	assert_refused("max_qp_wr", "lower --credits");
 	devs[0].attr.max_qp_wr = (int)rc_sq_depth(16);
 	derive();
 }
 
-static void derive__too_few_descriptors__refused_one_below_the_need(void **state)
+TEST(derive__too_few_descriptors__refused_one_below_the_need)
 {
 	const char *need;
 	unsigned long long n;
 
-	(void)state;
 	nofile = 1024;
 	assert_refused("open files (ulimit -n) is 1024", "--max-handshakes");
 	need = strstr(err, "need ");
@@ -265,11 +250,10 @@ static unsigned long long needed(void)
 	return n;
 }
 
-static void derive__clients_over_sockets__a_descriptor_each(void **state)
+TEST(derive__clients_over_sockets__a_descriptor_each)
 {
 	unsigned long long rdma = needed(), tls, tcp;
 
-	(void)state;
 	cfg.transport_mask = 1 << TRANSPORT_TLS;
 	tls = needed();
 	assert_int_equal(tls, rdma + 1000);
@@ -294,11 +278,10 @@ static void derive__clients_over_sockets__a_descriptor_each(void **state)
 	assert_int_equal(cfg.shard_waiting, tls + 10);
 }
 
-static void derive__too_little_lockable_memory__refused_one_below_the_need(void **state)
+TEST(derive__too_little_lockable_memory__refused_one_below_the_need)
 {
 	uint64_t need;
 
-	(void)state;
 	derive();
 	need = 2ull * (cfg.recv_depth + EP_BATCH + cfg.spare_bufs) * 4096;
 	memlock = need - 1;
@@ -314,11 +297,10 @@ static uint64_t other_memory(bool tls)
 	       SIZES_CONTROL_SESSIONS_MAX * (uint64_t)FRAME_REPORT_BYTES_MAX + HELD_MARKS_BYTES;
 }
 
-static void derive__only_sockets__refused_one_below_what_clients_could_take(void **state)
+TEST(derive__only_sockets__refused_one_below_what_clients_could_take)
 {
 	uint64_t need;
 
-	(void)state;
 	cfg.transport_mask = 1 << TRANSPORT_TCP;
 	cfg.max_clients = 1024;
 	cfg.message_bytes = 1 << 20;
@@ -342,9 +324,8 @@ static void derive__only_sockets__refused_one_below_what_clients_could_take(void
 }
 
 /* Clients may come over RDMA, whose buffers are there from the start. */
-static void derive__sockets_beside_rdma__starts_with_less_than_clients_could_take(void **state)
+TEST(derive__sockets_beside_rdma__starts_with_less_than_clients_could_take)
 {
-	(void)state;
 	cfg.transport_mask = TRANSPORTS_ALL;
 	derive();
 	memory = 2ull * (cfg.recv_depth + EP_BATCH + cfg.spare_bufs) * 4096;
@@ -365,11 +346,10 @@ static void use_rails(uint32_t n)
 }
 
 /* A rail is a server of its own as far as its shards' sizes go. */
-static void derive__rails__each_shard_as_with_one(void **state)
+TEST(derive__rails__each_shard_as_with_one)
 {
 	uint32_t clients, qps, depth;
 
-	(void)state;
 	derive();
 	clients = cfg.shard_clients;
 	qps = cfg.shard_qps;
@@ -381,9 +361,8 @@ static void derive__rails__each_shard_as_with_one(void **state)
 	assert_int_equal(cfg.recv_depth, depth);
 }
 
-static void derive__different_devices__what_the_least_gives(void **state)
+TEST(derive__different_devices__what_the_least_gives)
 {
-	(void)state;
 	use_rails(3);
 	devs[1].attr.max_srq_wr = 5000;
 	devs[2].attr.max_qp = 3000;
@@ -392,9 +371,8 @@ static void derive__different_devices__what_the_least_gives(void **state)
 	assert_int_equal(cfg.shard_qps, 1500);
 }
 
-static void derive__one_device_too_small__named(void **state)
+TEST(derive__one_device_too_small__named)
 {
-	(void)state;
 	use_rails(2);
 	devs[1].attr.max_qp = 1269;
 	assert_refused("rxe1: the device's max_qp is 1269", "lower --max-clients");
@@ -404,11 +382,10 @@ static void derive__one_device_too_small__named(void **state)
 }
 
 /* Regions are registered only when clients want them, but must not run out then. */
-static void derive__regions__counted_as_pinned_memory(void **state)
+TEST(derive__regions__counted_as_pinned_memory)
 {
 	uint64_t need;
 
-	(void)state;
 	use_rails(2);
 	cfg.region_bytes = 1000000;	/* 245 pages */
 	derive();
@@ -423,11 +400,10 @@ static void derive__regions__counted_as_pinned_memory(void **state)
 	derive();
 }
 
-static void derive__rails__descriptors_and_memory_of_all(void **state)
+TEST(derive__rails__descriptors_and_memory_of_all)
 {
 	uint64_t bytes;
 
-	(void)state;
 	use_rails(3);
 	derive();
 	bytes = 6ull * (cfg.recv_depth + EP_BATCH + cfg.spare_bufs) * 4096;
@@ -439,38 +415,4 @@ static void derive__rails__descriptors_and_memory_of_all(void **state)
 	assert_refused("--threads 2 on each rail", "raise it");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(derive__one_shard__exactly_the_clients, set_up),
-		cmocka_unit_test_setup(derive__windows__two_entries_for_each_answer, set_up),
-		cmocka_unit_test_setup(derive__many_clients__as_many_queue_pairs_may_rest, set_up),
-		cmocka_unit_test_setup(derive__two_shards__six_deviations_above_the_mean, set_up),
-		cmocka_unit_test_setup(derive__few_clients_on_two_shards__never_more_than_all,
-				       set_up),
-		cmocka_unit_test_setup(
-			derive__more_messages_than_the_device_takes__depth_of_the_device, set_up),
-		cmocka_unit_test_setup(derive__message_sizes__inline_up_to_220, set_up),
-		cmocka_unit_test_setup(derive__depths_given__at_most_those, set_up),
-		cmocka_unit_test_setup(derive__huge_srq__buffers_stay_numberable, set_up),
-		cmocka_unit_test_setup(derive__few_qps_on_the_device__shared_by_the_shards, set_up),
-		cmocka_unit_test_setup(derive__too_few_qps__refused, set_up),
-		cmocka_unit_test_setup(derive__fewer_buffers_than_clients__refused, set_up),
-		cmocka_unit_test_setup(derive__too_few_cqs__refused, set_up),
-		cmocka_unit_test_setup(derive__send_queue_too_short__refused, set_up),
-		cmocka_unit_test_setup(derive__too_few_descriptors__refused_one_below_the_need,
-				       set_up),
-		cmocka_unit_test_setup(
-			derive__too_little_lockable_memory__refused_one_below_the_need, set_up),
-		cmocka_unit_test_setup(derive__only_sockets__refused_one_below_what_clients_could_take, set_up),
-		cmocka_unit_test_setup(derive__sockets_beside_rdma__starts_with_less_than_clients_could_take, set_up),
-		cmocka_unit_test_setup(derive__regions__counted_as_pinned_memory, set_up),
-		cmocka_unit_test_setup(derive__rails__each_shard_as_with_one, set_up),
-		cmocka_unit_test_setup(derive__different_devices__what_the_least_gives, set_up),
-		cmocka_unit_test_setup(derive__one_device_too_small__named, set_up),
-		cmocka_unit_test_setup(derive__clients_over_sockets__a_descriptor_each, set_up),
-		cmocka_unit_test_setup(derive__rails__descriptors_and_memory_of_all, set_up),
-	};
-
-	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
-}
+TEST_EACH(set_up, NULL)

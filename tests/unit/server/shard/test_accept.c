@@ -41,7 +41,7 @@ static void request(struct peer *p)
 
 /* ---- accepted ---- */
 
-static void request__right_proof__accepted_with_the_servers(void **state)
+TEST(request__right_proof__accepted_with_the_servers)
 {
 	struct addr local;
 	struct auth_binding b;
@@ -50,7 +50,6 @@ static void request__right_proof__accepted_with_the_servers(void **state)
 	uint8_t expected[AUTH_HMAC_BYTES];
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p, 0);
 	request(&p);
@@ -72,13 +71,12 @@ static void request__right_proof__accepted_with_the_servers(void **state)
 	assert_int_equal(session_count(srv.shard->sessions), 0);
 }
 
-static void request__right_proof__agreed_psns_in_the_qp(void **state)
+TEST(request__right_proof__agreed_psns_in_the_qp)
 {
 	const struct fake_modify *m;
 	uint32_t qpn;
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p, 0);
 	request(&p);
@@ -97,13 +95,12 @@ static void request__right_proof__agreed_psns_in_the_qp(void **state)
 	assert_int_equal(hist_count(srv.shard->stats.stages[SS_QP_SETUP]), 1);
 }
 
-static void request__with_region__window_bound_before_the_accept(void **state)
+TEST(request__with_region__window_bound_before_the_accept)
 {
 	const struct fake_post *posts;
 	uint32_t n, qpn;
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p, FRAME_FEATURE_REGION);
 	request(&p);
@@ -123,7 +120,7 @@ static void request__with_region__window_bound_before_the_accept(void **state)
 }
 
 /* What the client asks for, as far as the device and the server go; nothing without a region. */
-static void request__reads_asked_for__granted_within_limits(void **state)
+TEST(request__reads_asked_for__granted_within_limits)
 {
 	static const struct { uint8_t asked; int device; bool region; uint8_t granted; } cases[] = {
 		{ 0, 128, true, 0 }, { 1, 128, true, 1 }, { 16, 128, true, 16 }, { 17, 128, true, 16 },
@@ -147,12 +144,11 @@ static void request__reads_asked_for__granted_within_limits(void **state)
 	}
 }
 
-static void request__device_without_atomics__none_granted(void **state)
+TEST(request__device_without_atomics__none_granted)
 {
 	struct peer p;
 	uint32_t n, qpn;
 
-	(void)state;
 	fake_device.attr.atomic_cap = IBV_ATOMIC_NONE;
 	server_rig_start();
 	peer_get_grant(&p, FRAME_FEATURE_REGION);
@@ -163,12 +159,11 @@ static void request__device_without_atomics__none_granted(void **state)
 	assert_int_equal(fake_posts(&n)[0].bind.mw_access_flags, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 }
 
-static void request__path_mtu_option__no_more_than_that(void **state)
+TEST(request__path_mtu_option__no_more_than_that)
 {
 	struct peer p;
 	uint32_t qpn;
 
-	(void)state;
 	srv.cfg.tuning.path_mtu = 1;
 	server_rig_start();
 	peer_get_grant(&p, 0);
@@ -178,13 +173,12 @@ static void request__path_mtu_option__no_more_than_that(void **state)
 }
 
 /* They prove nothing more, so a leak of the server's memory later on does not give them away. */
-static void request__accepted__proof_keys_wiped(void **state)
+TEST(request__accepted__proof_keys_wiped)
 {
 	static const struct auth_keys none;
 	struct conn *c;
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p, 0);
 	c = server_only(CONN_ST_GRANTED);
@@ -198,11 +192,10 @@ static void request__accepted__proof_keys_wiped(void **state)
 	assert_memory_equal(&c->keys, &none, sizeof(none));
 }
 
-static void established__after_the_accept__live(void **state)
+TEST(established__after_the_accept__live)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, 0);
 	assert_int_equal(counter_get(&srv.shard->stats.established), 1);
@@ -214,12 +207,11 @@ static void established__after_the_accept__live(void **state)
 
 /* ---- rejected ---- */
 
-static void request__no_or_foreign_private_data__bad_request(void **state)
+TEST(request__no_or_foreign_private_data__bad_request)
 {
 	struct peer p;
 	uint8_t data[56] = { 0 };
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p, 0);
 	peer_request(&p, data);
@@ -230,12 +222,11 @@ static void request__no_or_foreign_private_data__bad_request(void **state)
 	server_only(CONN_ST_ACCEPTING);
 }
 
-static void request__reply_kind_or_other_version__bad_request(void **state)
+TEST(request__reply_kind_or_other_version__bad_request)
 {
 	struct peer p;
 	uint8_t data[56];
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p, 0);
 	for (int i = 0; i < 2; i++) {
@@ -248,11 +239,10 @@ static void request__reply_kind_or_other_version__bad_request(void **state)
 	server_only(CONN_ST_GRANTED);
 }
 
-static void request__unknown_session__bad_session(void **state)
+TEST(request__unknown_session__bad_session)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p, 0);
 	p.grant.session[15] ^= 1;
@@ -261,12 +251,11 @@ static void request__unknown_session__bad_session(void **state)
 	server_only(CONN_ST_GRANTED);
 }
 
-static void request__replayed__second_is_bad_session(void **state)
+TEST(request__replayed__second_is_bad_session)
 {
 	struct peer p;
 	uint8_t data[56];
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, 0);
 	peer_proof(&p, data);
@@ -276,11 +265,10 @@ static void request__replayed__second_is_bad_session(void **state)
 	server_only(CONN_ST_LIVE);
 }
 
-static void request__after_the_session_expired__bad_session(void **state)
+TEST(request__after_the_session_expired__bad_session)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p, FRAME_FEATURE_REGION);
 	server_expire(server_only(CONN_ST_GRANTED));
@@ -290,12 +278,11 @@ static void request__after_the_session_expired__bad_session(void **state)
 }
 
 /* CM events come before timers: the request is found first, but it waited until its session was over. */
-static void request__expired_while_it_waited__bad_session(void **state)
+TEST(request__expired_while_it_waited__bad_session)
 {
 	struct peer p;
 	struct conn *c;
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p, 0);
 	c = server_only(CONN_ST_GRANTED);
@@ -308,13 +295,12 @@ static void request__expired_while_it_waited__bad_session(void **state)
 }
 
 /* The client's CM refuses the server's queue pair number. Its kernel then repeats the request, without telling it. */
-static void request__after_its_cm_refused_the_number__stale(void **state)
+TEST(request__after_its_cm_refused_the_number__stale)
 {
 	uint8_t data[56];
 	struct peer p;
 	uint32_t qpn;
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p, 0);
 	peer_proof(&p, data);
@@ -336,7 +322,7 @@ static void request__after_its_cm_refused_the_number__stale(void **state)
 }
 
 /* Only the number of a queue pair whose peer said goodbye is used again. */
-static void disconnect__answered_or_not__number_used_again_or_not(void **state)
+TEST(disconnect__answered_or_not__number_used_again_or_not)
 {
 	static const struct { bool answered; int status; bool reused; } cases[] = {
 		{ true, 0, true }, { true, -ETIMEDOUT, false }, { false, 0, false },
@@ -454,12 +440,25 @@ static void link_local_path(struct peer *p, uint8_t *data)
 	assert_int_equal(addr_parse("fe80::1", 0, &fake_cm.path_peer), 0);
 }
 
+#define SPOILT_TEST(name, ...) { name, spoilt_test, server_rig_init, server_rig_stop, &(struct spoilt){ __VA_ARGS__ } }
+static const struct CMUnitTest spoilt_tests[] = {
+	SPOILT_TEST("request__one_bit_of_the_hmac_wrong__bad_hmac", spoil_hmac, REFUSE_BAD_HMAC),
+	SPOILT_TEST("request__proof_for_another_qp__bad_hmac", other_qpn, REFUSE_BAD_HMAC),
+	SPOILT_TEST("request__proof_for_another_port__bad_hmac", other_port, REFUSE_BAD_HMAC),
+	SPOILT_TEST("request__with_the_servers_key__bad_hmac", servers_key, REFUSE_BAD_HMAC),
+	SPOILT_TEST("request__from_another_address_than_tls__bad_address", other_claim, REFUSE_BAD_ADDRESS),
+	SPOILT_TEST("request__claims_another_address_than_its_path__bad_address", other_claim_right_path, REFUSE_BAD_ADDRESS),
+	SPOILT_TEST("request__path_leads_elsewhere__bad_address", other_path, REFUSE_BAD_ADDRESS),
+	SPOILT_TEST("request__ethernet_path_without_a_gid__bad_address", no_ip_path, REFUSE_BAD_ADDRESS),
+	SPOILT_TEST("request__ethernet_path_to_a_gid_without_ipv4__bad_address", link_local_path, REFUSE_BAD_ADDRESS),
+};
+TEST_TABLE(spoilt_tests)
+
 /* InfiniBand has no IP GIDs; the claim is all there is. */
-static void request__path_without_an_address__claim_suffices(void **state)
+TEST(request__path_without_an_address__claim_suffices)
 {
 	struct peer p;
 
-	(void)state;
 	fake_device.port.link_layer = IBV_LINK_LAYER_INFINIBAND;
 	server_rig_start();
 	no_ip_path(NULL, NULL);
@@ -494,9 +493,19 @@ static void failure_test(void **state)
 	server_assert_all_back();
 }
 
-static void request__memory_is_short__a_line_a_second(void **state)
+#define FAILURE_TEST(name, ...) { name, failure_test, server_rig_init, server_rig_stop, &(struct failure){ __VA_ARGS__ } }
+static const struct CMUnitTest failure_tests[] = {
+	FAILURE_TEST("request__accept_fails__rejected_and_all_released",
+		          "rdma_accept", EINVAL, FRAME_FEATURE_REGION, REFUSE_INTERNAL),
+	FAILURE_TEST("request__attributes_fail__rejected_and_all_released",
+		          "ibv_modify_qp", EIO, 0, REFUSE_INTERNAL),
+	FAILURE_TEST("request__bind_fails__rejected_and_all_released",
+		          "ibv_post_send", ENOMEM, FRAME_FEATURE_REGION, REFUSE_NO_RESOURCES),
+};
+TEST_TABLE(failure_tests)
+
+TEST(request__memory_is_short__a_line_a_second)
 {
-	(void)state;
 	server_rig_start();
 	server_log_keep();
 	for (int i = 0; i < 8; i++) {
@@ -511,11 +520,10 @@ static void request__memory_is_short__a_line_a_second(void **state)
 	server_assert_all_back();
 }
 
-static void request__psns_not_as_programmed__protocol_failure(void **state)
+TEST(request__psns_not_as_programmed__protocol_failure)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p, 0);
 	fake_device.psn_skew = 5;
@@ -532,11 +540,10 @@ static void request__psns_not_as_programmed__protocol_failure(void **state)
 /* Every call of the accept path fails in turn. */
 #define ARMING 6	/* which call that is */
 
-static void request__each_call_fails_in_turn__never_a_leak(void **state)
+TEST(request__each_call_fails_in_turn__never_a_leak)
 {
 	unsigned k;
 
-	(void)state;
 	server_rig_start();
 	for (k = 1; k < 60; k++) {
 		struct peer p;
@@ -578,12 +585,11 @@ static void request__each_call_fails_in_turn__never_a_leak(void **state)
 	server_only(CONN_ST_ACCEPTING);
 }
 
-static void request__no_qp_left__no_resources(void **state)
+TEST(request__no_qp_left__no_resources)
 {
 	struct qp_pool_counts q;
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	fake_device.attr.max_qp = (int)fake_qps();
 	for (qp_pool_get_counts(srv.shard->qps, &q); q.free; q.free--) {
@@ -597,12 +603,11 @@ static void request__no_qp_left__no_resources(void **state)
 	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_ERRNO, ENOMEM), 1);
 }
 
-static void request__reject_fails_too__no_matter(void **state)
+TEST(request__reject_fails_too__no_matter)
 {
 	struct peer p;
 	uint8_t data[56] = { 0 };
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p, 0);
 	fake_fail_next("rdma_reject", EINVAL);
@@ -613,14 +618,13 @@ static void request__reject_fails_too__no_matter(void **state)
 
 /* ---- later events ---- */
 
-static void event__rejected_or_unreachable_while_accepting__failed(void **state)
+TEST(event__rejected_or_unreachable_while_accepting__failed)
 {
 	static const struct { enum rdma_cm_event_type type; int status; } cases[] = {
 		{ RDMA_CM_EVENT_REJECTED, 10 }, { RDMA_CM_EVENT_UNREACHABLE, -110 },
 		{ RDMA_CM_EVENT_CONNECT_ERROR, -22 },
 	};
 
-	(void)state;
 	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct peer p;
@@ -637,11 +641,10 @@ static void event__rejected_or_unreachable_while_accepting__failed(void **state)
 	}
 }
 
-static void event__unreachable_on_a_live_one__failed_in_traffic(void **state)
+TEST(event__unreachable_on_a_live_one__failed_in_traffic)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, 0);
 	fake_cm_event(p.id, RDMA_CM_EVENT_UNREACHABLE, -113, 0, NULL, 0);
@@ -650,11 +653,10 @@ static void event__unreachable_on_a_live_one__failed_in_traffic(void **state)
 	server_assert_all_back();
 }
 
-static void event__disconnected_before_established__peer_left(void **state)
+TEST(event__disconnected_before_established__peer_left)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p, 0);
 	request(&p);
@@ -664,12 +666,11 @@ static void event__disconnected_before_established__peer_left(void **state)
 	server_assert_all_back();
 }
 
-static void event__established_while_closing__stays_closing(void **state)
+TEST(event__established_while_closing__stays_closing)
 {
 	struct peer p;
 	struct conn *c;
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p, 0);
 	request(&p);
@@ -684,9 +685,8 @@ static void event__established_while_closing__stays_closing(void **state)
 	server_assert_all_back();
 }
 
-static void event__device_removed__the_shard_stops_as_broken(void **state)
+TEST(event__device_removed__the_shard_stops_as_broken)
 {
-	(void)state;
 	server_rig_start();
 	fake_cm_event(srv.shard->listener, RDMA_CM_EVENT_DEVICE_REMOVAL, 0, 0, NULL, 0);
 	server_turn();
@@ -694,7 +694,7 @@ static void event__device_removed__the_shard_stops_as_broken(void **state)
 	assert_int_equal(pump_run(&srv.shard->pump), -EIO);
 }
 
-static void event__others__ignored(void **state)
+TEST(event__others__ignored)
 {
 	static const enum rdma_cm_event_type types[] = {
 		RDMA_CM_EVENT_ADDR_RESOLVED,    RDMA_CM_EVENT_ADDR_ERROR,
@@ -704,7 +704,6 @@ static void event__others__ignored(void **state)
 	};
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, 0);
 	for (size_t i = 0; i < N_ELEMENTS(types); i++)
@@ -715,58 +714,5 @@ static void event__others__ignored(void **state)
 	assert_int_equal(fail_table_total(&srv.shard->stats.failures), 0);
 }
 
-#define ACCEPT_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
-#define SPOILT_TEST(name, ...) { name, spoilt_test, server_rig_init, server_rig_stop, &(struct spoilt){ __VA_ARGS__ } }
-#define FAILURE_TEST(name, ...) { name, failure_test, server_rig_init, server_rig_stop, &(struct failure){ __VA_ARGS__ } }
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ACCEPT_TEST(request__right_proof__accepted_with_the_servers),
-		ACCEPT_TEST(request__right_proof__agreed_psns_in_the_qp),
-		ACCEPT_TEST(request__with_region__window_bound_before_the_accept),
-		ACCEPT_TEST(request__reads_asked_for__granted_within_limits),
-		ACCEPT_TEST(request__device_without_atomics__none_granted),
-		ACCEPT_TEST(request__path_mtu_option__no_more_than_that),
-		ACCEPT_TEST(request__accepted__proof_keys_wiped),
-		ACCEPT_TEST(established__after_the_accept__live),
-		ACCEPT_TEST(request__no_or_foreign_private_data__bad_request),
-		ACCEPT_TEST(request__reply_kind_or_other_version__bad_request),
-		ACCEPT_TEST(request__unknown_session__bad_session),
-		ACCEPT_TEST(request__replayed__second_is_bad_session),
-		ACCEPT_TEST(request__after_the_session_expired__bad_session),
-		ACCEPT_TEST(request__expired_while_it_waited__bad_session),
-		ACCEPT_TEST(request__after_its_cm_refused_the_number__stale),
-		ACCEPT_TEST(disconnect__answered_or_not__number_used_again_or_not),
-		SPOILT_TEST("request__one_bit_of_the_hmac_wrong__bad_hmac", spoil_hmac, REFUSE_BAD_HMAC),
-		SPOILT_TEST("request__proof_for_another_qp__bad_hmac", other_qpn, REFUSE_BAD_HMAC),
-		SPOILT_TEST("request__proof_for_another_port__bad_hmac", other_port, REFUSE_BAD_HMAC),
-		SPOILT_TEST("request__with_the_servers_key__bad_hmac", servers_key, REFUSE_BAD_HMAC),
-		SPOILT_TEST("request__from_another_address_than_tls__bad_address", other_claim, REFUSE_BAD_ADDRESS),
-		SPOILT_TEST("request__claims_another_address_than_its_path__bad_address", other_claim_right_path, REFUSE_BAD_ADDRESS),
-		SPOILT_TEST("request__path_leads_elsewhere__bad_address", other_path, REFUSE_BAD_ADDRESS),
-		SPOILT_TEST("request__ethernet_path_without_a_gid__bad_address", no_ip_path, REFUSE_BAD_ADDRESS),
-		SPOILT_TEST("request__ethernet_path_to_a_gid_without_ipv4__bad_address", link_local_path, REFUSE_BAD_ADDRESS),
-		ACCEPT_TEST(request__path_without_an_address__claim_suffices),
-		FAILURE_TEST("request__accept_fails__rejected_and_all_released",
-			     "rdma_accept", EINVAL, FRAME_FEATURE_REGION, REFUSE_INTERNAL),
-		FAILURE_TEST("request__attributes_fail__rejected_and_all_released",
-			     "ibv_modify_qp", EIO, 0, REFUSE_INTERNAL),
-		FAILURE_TEST("request__bind_fails__rejected_and_all_released",
-			     "ibv_post_send", ENOMEM, FRAME_FEATURE_REGION, REFUSE_NO_RESOURCES),
-		ACCEPT_TEST(request__memory_is_short__a_line_a_second),
-		ACCEPT_TEST(request__psns_not_as_programmed__protocol_failure),
-		ACCEPT_TEST(request__each_call_fails_in_turn__never_a_leak),
-		ACCEPT_TEST(request__no_qp_left__no_resources),
-		ACCEPT_TEST(request__reject_fails_too__no_matter),
-		ACCEPT_TEST(event__rejected_or_unreachable_while_accepting__failed),
-		ACCEPT_TEST(event__unreachable_on_a_live_one__failed_in_traffic),
-		ACCEPT_TEST(event__disconnected_before_established__peer_left),
-		ACCEPT_TEST(event__established_while_closing__stays_closing),
-		ACCEPT_TEST(event__device_removed__the_shard_stops_as_broken),
-		ACCEPT_TEST(event__others__ignored),
-	};
-
-	return cmocka_run_group_tests_name("server_accept", tests, server_rig_group_setup,
-					   server_rig_group_teardown);
-}
+TEST_EACH(server_rig_init, server_rig_stop)
+TEST_GROUP(server_rig_group_setup, server_rig_group_teardown)

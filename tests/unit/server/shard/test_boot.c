@@ -31,12 +31,11 @@ void *__wrap_malloc(size_t n)
 
 /* ---- granting ---- */
 
-static void hello__usual__grant_says_what_was_taken(void **state)
+TEST(hello__usual__grant_says_what_was_taken)
 {
 	struct peer p;
 	struct conn *c;
 
-	(void)state;
 	server_rig_start();
 	peer_shake_hands(&p);
 	peer_hello(&p, FRAME_FEATURE_REGION);
@@ -66,11 +65,10 @@ static void hello__usual__grant_says_what_was_taken(void **state)
 	server_assert_all_back();
 }
 
-static void hello__two_clients__nothing_in_common(void **state)
+TEST(hello__two_clients__nothing_in_common)
 {
 	struct peer a, b;
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&a, FRAME_FEATURE_REGION);
 	peer_get_grant(&b, FRAME_FEATURE_REGION);
@@ -82,13 +80,12 @@ static void hello__two_clients__nothing_in_common(void **state)
 	assert_int_equal(psn_in_use(srv.server.psns), 4);
 }
 
-static void hello__in_pieces__granted_all_the_same(void **state)
+TEST(hello__in_pieces__granted_all_the_same)
 {
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 	size_t n;
 
-	(void)state;
 	server_rig_start();
 	peer_shake_hands(&p);
 	n = peer_encode_hello(buf, 64, 4, 0, p.psn);
@@ -100,12 +97,11 @@ static void hello__in_pieces__granted_all_the_same(void **state)
 	peer_close(&p);
 }
 
-static void hello__fewer_messages_wanted__fewer_credits(void **state)
+TEST(hello__fewer_messages_wanted__fewer_credits)
 {
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_shake_hands(&p);
 	peer_send(&p, buf, peer_encode_hello(buf, 64, 2, 0, p.psn));
@@ -122,11 +118,10 @@ static void hello__fewer_messages_wanted__fewer_credits(void **state)
 
 /* ---- PSN conflicts ---- */
 
-static void hello__psn_in_use__conflict_then_granted_on_the_same_session(void **state)
+TEST(hello__psn_in_use__conflict_then_granted_on_the_same_session)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_shake_hands(&p);
 	assert_true(psn_reserve(srv.server.psns, p.psn));
@@ -147,12 +142,11 @@ static void hello__psn_in_use__conflict_then_granted_on_the_same_session(void **
 }
 
 /* They have one --handshake-timeout together. */
-static void hello__conflicts_for_long__the_deadline_of_the_first_one_holds(void **state)
+TEST(hello__conflicts_for_long__the_deadline_of_the_first_one_holds)
 {
 	struct conn *c;
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_shake_hands(&p);
 	assert_true(psn_reserve(srv.server.psns, p.psn));
@@ -172,12 +166,11 @@ static void hello__conflicts_for_long__the_deadline_of_the_first_one_holds(void 
 	server_assert_all_back();
 }
 
-static void hello__conflict_without_end__closed_after_sixteen(void **state)
+TEST(hello__conflict_without_end__closed_after_sixteen)
 {
 	struct peer p;
 	int refusals = 0;
 
-	(void)state;
 	server_rig_start();
 	peer_shake_hands(&p);
 	assert_true(psn_reserve(srv.server.psns, p.psn));
@@ -192,11 +185,10 @@ static void hello__conflict_without_end__closed_after_sixteen(void **state)
 	server_assert_all_back();
 }
 
-static void hello__psn_of_a_quarantined_connection__conflict(void **state)
+TEST(hello__psn_of_a_quarantined_connection__conflict)
 {
 	struct peer p, again;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, 0);
 	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
@@ -216,9 +208,8 @@ static void hello__psn_of_a_quarantined_connection__conflict(void **state)
 
 /* ---- refusals ---- */
 
-static void hello__every_bad_field__bad_request_that_names_it(void **state)
+TEST(hello__every_bad_field__bad_request_that_names_it)
 {
-	(void)state;
 	server_rig_start();
 	peer_refused_hello(15, 4, 0, 1, REFUSE_BAD_REQUEST, "message size");
 	peer_refused_hello((1 << 20) + 1, 4, 0, 1, REFUSE_BAD_REQUEST, "message size");
@@ -231,13 +222,12 @@ static void hello__every_bad_field__bad_request_that_names_it(void **state)
 	server_assert_all_back();
 }
 
-static void frame__bad_length_or_reserved__refused(void **state)
+TEST(frame__bad_length_or_reserved__refused)
 {
 	static const struct { uint32_t length; uint16_t reserved; } cases[] = {
 		{ 0, 0 }, { 7, 0 }, { 41, 0 }, { UINT32_MAX, 0 }, { 40, 1 },
 	};
 
-	(void)state;
 	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		uint8_t buf[FRAME_HELLO_BYTES];
@@ -252,13 +242,12 @@ static void frame__bad_length_or_reserved__refused(void **state)
 	server_assert_all_back();
 }
 
-static void frame__shorter_hello_or_wrong_type__refused(void **state)
+TEST(frame__shorter_hello_or_wrong_type__refused)
 {
 	static const uint8_t types[] = { 0, FRAME_GRANT, FRAME_REFUSE, FRAME_REPORT, 6, 255 };
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_shake_hands(&p);
 	peer_encode_hello(buf, 64, 4, 0, p.psn);
@@ -273,13 +262,12 @@ static void frame__shorter_hello_or_wrong_type__refused(void **state)
 	server_assert_all_back();
 }
 
-static void frame__other_wire_version__bad_version(void **state)
+TEST(frame__other_wire_version__bad_version)
 {
 	static const uint8_t versions[] = { 0, 1, 3, 255 };
 	uint8_t buf[FRAME_HELLO_BYTES];
 	char words[80];
 
-	(void)state;
 	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(versions); i++) {
 		struct peer p;
@@ -295,13 +283,12 @@ static void frame__other_wire_version__bad_version(void **state)
 
 /* All of its way: it knows no other ALPN name, and reads no frame of another version. Its HELLO has a reserved field where
  * region_bytes is. */
-static void client_of_the_version_before__hello__refused_in_its_version(void **state)
+TEST(client_of_the_version_before__hello__refused_in_its_version)
 {
 	static const unsigned char alpn[] = FRAME_ALPN_BEFORE;
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_connect_pair(&p);
 	assert_int_equal(SSL_set_alpn_protos(p.tls->ssl, alpn, sizeof(alpn) - 1), 0);
@@ -318,12 +305,11 @@ static void client_of_the_version_before__hello__refused_in_its_version(void **s
 }
 
 /* The client's advice is to see the server's log, so there is a line in it. */
-static void control__no_memory__no_resources_and_a_line_a_second(void **state)
+TEST(control__no_memory__no_resources_and_a_line_a_second)
 {
 	uint8_t buf[FRAME_FROM_CLIENT_MAX];
 	size_t n = frame_encode_control(CONTROL_STATS, buf);
 
-	(void)state;
 	server_rig_start();
 	server_log_keep();
 	no_handover = true;
@@ -338,12 +324,11 @@ static void control__no_memory__no_resources_and_a_line_a_second(void **state)
 	server_assert_all_back();
 }
 
-static void refusal__peer_does_not_close__closed_at_its_deadline(void **state)
+TEST(refusal__peer_does_not_close__closed_at_its_deadline)
 {
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_shake_hands(&p);
 	peer_send(&p, buf, peer_encode_hello(buf, 1025, 4, 0, p.psn));
@@ -355,12 +340,11 @@ static void refusal__peer_does_not_close__closed_at_its_deadline(void **state)
 	server_assert_all_back();
 }
 
-static void refusal__peer_talks_on__not_heard(void **state)
+TEST(refusal__peer_talks_on__not_heard)
 {
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_shake_hands(&p);
 	peer_send(&p, buf, peer_encode_hello(buf, 1025, 4, 0, p.psn));
@@ -374,12 +358,11 @@ static void refusal__peer_talks_on__not_heard(void **state)
 
 /* ---- TLS ---- */
 
-static void handshake__not_tls__failed_as_tls(void **state)
+TEST(handshake__not_tls__failed_as_tls)
 {
 	static const char junk[] = "GET / HTTP/1.1\r\nHost: here\r\n\r\n";
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_connect_pair(&p);
 	assert_true(send(tls_fd(p.tls), junk, sizeof(junk), 0) > 0);
@@ -389,11 +372,10 @@ static void handshake__not_tls__failed_as_tls(void **state)
 	server_assert_all_back();
 }
 
-static void handshake__client_certificate_required_but_missing__refused(void **state)
+TEST(handshake__client_certificate_required_but_missing__refused)
 {
 	struct peer p;
 
-	(void)state;
 	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
 	server_rig_start();
 	peer_connect(&p);
@@ -427,12 +409,11 @@ static void begin_handshake(struct peer *p)
 }
 
 /* Handshakes for longer than a turn's budget are waiting: some are done in each turn, none is forgotten. */
-static void handshake__many_at_once__some_in_each_turn(void **state)
+TEST(handshake__many_at_once__some_in_each_turn)
 {
 	static struct peer p[STRANGERS];
 	int turns = 0, before;
 
-	(void)state;
 	srv.cfg.max_handshakes = STRANGERS + 2;
 	server_rig_start();
 	for (int i = 0; i < STRANGERS; i++)
@@ -453,12 +434,11 @@ static void handshake__many_at_once__some_in_each_turn(void **state)
 }
 
 /* The answer would be for nobody, and costs a signature. */
-static void handshake__client_has_left__not_begun(void **state)
+TEST(handshake__client_has_left__not_begun)
 {
 	struct peer p;
 	uint8_t byte;
 
-	(void)state;
 	server_rig_start();
 	begin_handshake(&p);
 	assert_int_equal(shutdown(tls_fd(p.tls), SHUT_WR), 0);
@@ -470,11 +450,10 @@ static void handshake__client_has_left__not_begun(void **state)
 	server_assert_all_back();
 }
 
-static void handshake__waited_longer_than_it_may__not_begun(void **state)
+TEST(handshake__waited_longer_than_it_may__not_begun)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	begin_handshake(&p);
 	/* In the backlog: the deadline counts from the accept. */
@@ -486,14 +465,13 @@ static void handshake__waited_longer_than_it_may__not_begun(void **state)
 }
 
 /* Nobody needs so many: they are cut off before they have cost much. */
-static void handshake__in_too_many_records__cut_off_by_name(void **state)
+TEST(handshake__in_too_many_records__cut_off_by_name)
 {
 	static const uint8_t header[] = { 22, 3, 1, 0, 1 };
 	/* The first bytes of a ClientHello of 1,000. */
 	uint8_t hello[200] = { 1, 0, 3, 232 }, tiny[6 * sizeof(hello)];
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_connect_pair(&p);
 	for (size_t i = 0; i < sizeof(hello); i++) {
@@ -507,36 +485,5 @@ static void handshake__in_too_many_records__cut_off_by_name(void **state)
 	server_assert_all_back();
 }
 
-
-#define BOOT_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		BOOT_TEST(hello__usual__grant_says_what_was_taken),
-		BOOT_TEST(hello__two_clients__nothing_in_common),
-		BOOT_TEST(hello__in_pieces__granted_all_the_same),
-		BOOT_TEST(hello__fewer_messages_wanted__fewer_credits),
-		BOOT_TEST(hello__psn_in_use__conflict_then_granted_on_the_same_session),
-		BOOT_TEST(hello__conflicts_for_long__the_deadline_of_the_first_one_holds),
-		BOOT_TEST(hello__conflict_without_end__closed_after_sixteen),
-		BOOT_TEST(hello__psn_of_a_quarantined_connection__conflict),
-		BOOT_TEST(hello__every_bad_field__bad_request_that_names_it),
-		BOOT_TEST(frame__bad_length_or_reserved__refused),
-		BOOT_TEST(frame__shorter_hello_or_wrong_type__refused),
-		BOOT_TEST(frame__other_wire_version__bad_version),
-		BOOT_TEST(client_of_the_version_before__hello__refused_in_its_version),
-		BOOT_TEST(control__no_memory__no_resources_and_a_line_a_second),
-		BOOT_TEST(refusal__peer_does_not_close__closed_at_its_deadline),
-		BOOT_TEST(refusal__peer_talks_on__not_heard),
-		BOOT_TEST(handshake__not_tls__failed_as_tls),
-		BOOT_TEST(handshake__client_certificate_required_but_missing__refused),
-		BOOT_TEST(handshake__many_at_once__some_in_each_turn),
-		BOOT_TEST(handshake__client_has_left__not_begun),
-		BOOT_TEST(handshake__waited_longer_than_it_may__not_begun),
-		BOOT_TEST(handshake__in_too_many_records__cut_off_by_name),
-	};
-
-	return cmocka_run_group_tests_name("server_boot", tests, server_rig_group_setup,
-					   server_rig_group_teardown);
-}
+TEST_EACH(server_rig_init, server_rig_stop)
+TEST_GROUP(server_rig_group_setup, server_rig_group_teardown)

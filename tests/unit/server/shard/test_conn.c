@@ -43,11 +43,10 @@ static bool expected_edge(const char *from, const char *to)
 	return false;
 }
 
-static void edges__all_pairs__exactly_the_expected(void **state)
+TEST(edges__all_pairs__exactly_the_expected)
 {
 	unsigned n = 0;
 
-	(void)state;
 	assert_int_equal(N_ELEMENTS(legal), CONN_ST_N);
 	for (int from = 0; from < CONN_ST_N; from++) {
 		for (int to = 0; to < CONN_ST_N; to++) {
@@ -63,12 +62,13 @@ static void edges__all_pairs__exactly_the_expected(void **state)
 
 /* ---- whole lives ---- */
 
-static void life__without_region__all_pools_back(void **state)
+#define CONN_TEST(f) TEST_WITH(f, server_rig_init, server_rig_stop)
+
+CONN_TEST(life__without_region__all_pools_back)
 {
 	struct peer p;
 	struct conn *c;
 
-	(void)state;
 	server_rig_start();
 	peer_connect(&p);
 	assert_int_equal(server_only(CONN_ST_TLS_ACCEPT)->region, REGION_NONE);
@@ -102,12 +102,11 @@ static void life__without_region__all_pools_back(void **state)
 	server_assert_all_back();
 }
 
-static void life__with_region__qp_not_used_again(void **state)
+CONN_TEST(life__with_region__qp_not_used_again)
 {
 	struct peer p;
 	uint32_t qpn;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, FRAME_FEATURE_REGION);
 	qpn = p.qp->qp_num;
@@ -120,9 +119,8 @@ static void life__with_region__qp_not_used_again(void **state)
 	assert_null(fake_qp_of(qpn));
 }
 
-static void life__twenty_one_after_the_other__nothing_lost(void **state)
+CONN_TEST(life__twenty_one_after_the_other__nothing_lost)
 {
-	(void)state;
 	server_rig_start();
 	for (int i = 0; i < 20; i++) {
 		struct peer p;
@@ -138,11 +136,10 @@ static void life__twenty_one_after_the_other__nothing_lost(void **state)
 	server_assert_all_back();
 }
 
-static void life__four_at_once__states_and_gauges(void **state)
+CONN_TEST(life__four_at_once__states_and_gauges)
 {
 	struct peer p[4];
 
-	(void)state;
 	server_rig_start();
 	for (int i = 0; i < 4; i++)
 		peer_go_live(&p[i], 0);
@@ -161,11 +158,10 @@ static void life__four_at_once__states_and_gauges(void **state)
 
 /* ---- deadlines: one for every state that has one ---- */
 
-static void deadline__tls_handshake__fails_as_timeout(void **state)
+CONN_TEST(deadline__tls_handshake__fails_as_timeout)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_connect(&p);
 	server_expire(server_only(CONN_ST_TLS_ACCEPT));
@@ -175,11 +171,10 @@ static void deadline__tls_handshake__fails_as_timeout(void **state)
 	server_assert_all_back();
 }
 
-static void deadline__silent_after_the_handshake__fails_as_timeout(void **state)
+CONN_TEST(deadline__silent_after_the_handshake__fails_as_timeout)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_connect(&p);
 	assert_true(peer_handshake(&p));
@@ -190,12 +185,11 @@ static void deadline__silent_after_the_handshake__fails_as_timeout(void **state)
 }
 
 /* The socket takes no more: the GRANT stays unwritten. */
-static void deadline__grant_not_taken__session_never_usable(void **state)
+CONN_TEST(deadline__grant_not_taken__session_never_usable)
 {
 	struct peer p;
 	struct conn *c;
 
-	(void)state;
 	server_rig_start();
 	c = peer_unwritten_grant(&p, FRAME_FEATURE_REGION);
 	assert_int_equal(session_count(srv.shard->sessions), 0);
@@ -207,13 +201,12 @@ static void deadline__grant_not_taken__session_never_usable(void **state)
 }
 
 /* What the socket does not take at once, it takes later. */
-static void grant__socket_full_for_a_while__usable_afterwards(void **state)
+CONN_TEST(grant__socket_full_for_a_while__usable_afterwards)
 {
 	static char junk[4096];
 	struct peer p;
 	struct conn *c;
 
-	(void)state;
 	server_rig_start();
 	c = peer_unwritten_grant(&p, 0);
 	while (recv(tls_fd(p.tls), junk, sizeof(junk), 0) > 0)
@@ -227,12 +220,11 @@ static void grant__socket_full_for_a_while__usable_afterwards(void **state)
 	server_assert_all_back();
 }
 
-static void deadline__accepted_but_never_established__fails_and_disconnects(void **state)
+CONN_TEST(deadline__accepted_but_never_established__fails_and_disconnects)
 {
 	struct peer p;
 	uint8_t data[56];
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p, 0);
 	peer_proof(&p, data);
@@ -246,12 +238,11 @@ static void deadline__accepted_but_never_established__fails_and_disconnects(void
 }
 
 /* A peer that does not answer the disconnect holds nothing up for ever. */
-static void deadline__close_not_answered__freed_all_the_same(void **state)
+CONN_TEST(deadline__close_not_answered__freed_all_the_same)
 {
 	struct peer p;
 	struct conn *c;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, 0);
 	c = server_only(CONN_ST_LIVE);
@@ -265,12 +256,11 @@ static void deadline__close_not_answered__freed_all_the_same(void **state)
 	server_assert_all_back();
 }
 
-static void deadline__close_without_flushes__waits_on(void **state)
+CONN_TEST(deadline__close_without_flushes__waits_on)
 {
 	struct peer p;
 	struct conn *c;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, 0);
 	c = server_only(CONN_ST_LIVE);
@@ -286,14 +276,13 @@ static void deadline__close_without_flushes__waits_on(void **state)
 }
 
 /* The device does not flush: its queue pair is not waited for for ever, and not used again. */
-static void deadline__flushes_never_come__freed_and_qp_destroyed(void **state)
+CONN_TEST(deadline__flushes_never_come__freed_and_qp_destroyed)
 {
 	struct qp_pool_counts before, after;
 	struct peer p;
 	struct conn *c;
 	uint32_t qpn;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, 0);
 	c = server_only(CONN_ST_LIVE);
@@ -317,7 +306,7 @@ static void deadline__flushes_never_come__freed_and_qp_destroyed(void **state)
 
 /* ---- what the device reports ---- */
 
-static void device_event__queue_pair_failed__its_connection_fails(void **state)
+CONN_TEST(device_event__queue_pair_failed__its_connection_fails)
 {
 	static const struct {
 		enum ibv_event_type type;
@@ -329,7 +318,6 @@ static void device_event__queue_pair_failed__its_connection_fails(void **state)
 	};
 	struct peer other;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&other, 0);
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
@@ -347,7 +335,7 @@ static void device_event__queue_pair_failed__its_connection_fails(void **state)
 
 /* Where the device tells when a queue pair has returned what it had of the shared receive queue, that is waited for;
  * where it does not, as on Soft-RoCE, the flush is enough. */
-static void device_event__last_wqe__ends_the_drain_where_it_is_told(void **state)
+CONN_TEST(device_event__last_wqe__ends_the_drain_where_it_is_told)
 {
 	struct peer p;
 	struct conn *c;
@@ -380,17 +368,15 @@ static void device_event__last_wqe__ends_the_drain_where_it_is_told(void **state
 	server_turn();
 	assert_int_equal(c->state, CONN_ST_FREE);
 	server_assert_all_back();
-	(void)state;
 }
 
 /* ---- closing ---- */
 
-static void fail__twice__counted_once(void **state)
+CONN_TEST(fail__twice__counted_once)
 {
 	struct peer p;
 	struct conn *c;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, 0);
 	c = server_only(CONN_ST_LIVE);
@@ -412,12 +398,11 @@ static void fail__twice__counted_once(void **state)
 	server_assert_all_back();
 }
 
-static void close__dead_before_the_turn_ends__still_counted_once(void **state)
+CONN_TEST(close__dead_before_the_turn_ends__still_counted_once)
 {
 	struct peer p;
 	struct conn *c;
 
-	(void)state;
 	server_rig_start();
 	peer_connect(&p);
 	c = server_only(CONN_ST_TLS_ACCEPT);
@@ -434,12 +419,11 @@ static void close__dead_before_the_turn_ends__still_counted_once(void **state)
 	server_assert_all_back();
 }
 
-static void close__disconnect_fails__not_waited_for(void **state)
+CONN_TEST(close__disconnect_fails__not_waited_for)
 {
 	struct peer p;
 	struct conn *c;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, FRAME_FEATURE_REGION);
 	c = server_only(CONN_ST_LIVE);
@@ -451,12 +435,11 @@ static void close__disconnect_fails__not_waited_for(void **state)
 	server_assert_all_back();
 }
 
-static void close__granted__session_is_void(void **state)
+CONN_TEST(close__granted__session_is_void)
 {
 	struct peer p;
 	uint8_t data[56];
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p, FRAME_FEATURE_REGION);
 	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
@@ -467,9 +450,8 @@ static void close__granted__session_is_void(void **state)
 	server_assert_all_back();
 }
 
-static void peer_gone__in_each_bootstrap_state__failed_as_closed(void **state)
+CONN_TEST(peer_gone__in_each_bootstrap_state__failed_as_closed)
 {
-	(void)state;
 	server_rig_start();
 	for (int st = 0; st < 2; st++) {
 		struct peer p;
@@ -487,11 +469,10 @@ static void peer_gone__in_each_bootstrap_state__failed_as_closed(void **state)
 
 /* ---- the shard's share in a connection's life ---- */
 
-static void drain__connections_in_every_state__all_closed(void **state)
+CONN_TEST(drain__connections_in_every_state__all_closed)
 {
 	struct peer handshake, hello, granted, live;
 
-	(void)state;
 	server_rig_start();
 	peer_connect(&handshake);
 	peer_connect(&hello);
@@ -514,11 +495,10 @@ static void drain__connections_in_every_state__all_closed(void **state)
 	server_assert_all_back();
 }
 
-static void accept__too_many_handshakes__waits_until_one_ends(void **state)
+CONN_TEST(accept__too_many_handshakes__waits_until_one_ends)
 {
 	struct peer p[5];
 
-	(void)state;
 	srv.cfg.max_handshakes = 3;
 	server_rig_start();
 	for (int i = 0; i < 5; i++)
@@ -542,11 +522,10 @@ static void accept__too_many_handshakes__waits_until_one_ends(void **state)
 		peer_abort(&p[i]);
 }
 
-static void shard_free__connections_open__everything_released(void **state)
+CONN_TEST(shard_free__connections_open__everything_released)
 {
 	struct peer live, handshake;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&live, FRAME_FEATURE_REGION);
 	peer_connect(&handshake);
@@ -555,7 +534,7 @@ static void shard_free__connections_open__everything_released(void **state)
 	tls_ctx_free(handshake.ctx);
 }
 
-static void shard_new__every_library_call_fails_in_turn__all_released_and_explained(void **state)
+CONN_TEST(shard_new__every_library_call_fails_in_turn__all_released_and_explained)
 {
 	struct registrar *registrar;
 	unsigned k;
@@ -589,37 +568,4 @@ static void shard_new__every_library_call_fails_in_turn__all_released_and_explai
 	srv.shard = NULL;
 }
 
-#define CONN_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(edges__all_pairs__exactly_the_expected),
-		CONN_TEST(life__without_region__all_pools_back),
-		CONN_TEST(life__with_region__qp_not_used_again),
-		CONN_TEST(life__twenty_one_after_the_other__nothing_lost),
-		CONN_TEST(life__four_at_once__states_and_gauges),
-		CONN_TEST(deadline__tls_handshake__fails_as_timeout),
-		CONN_TEST(deadline__silent_after_the_handshake__fails_as_timeout),
-		CONN_TEST(deadline__grant_not_taken__session_never_usable),
-		CONN_TEST(grant__socket_full_for_a_while__usable_afterwards),
-		CONN_TEST(deadline__accepted_but_never_established__fails_and_disconnects),
-		CONN_TEST(deadline__close_not_answered__freed_all_the_same),
-		CONN_TEST(deadline__close_without_flushes__waits_on),
-		CONN_TEST(deadline__flushes_never_come__freed_and_qp_destroyed),
-		CONN_TEST(device_event__queue_pair_failed__its_connection_fails),
-		CONN_TEST(device_event__last_wqe__ends_the_drain_where_it_is_told),
-		CONN_TEST(fail__twice__counted_once),
-		CONN_TEST(close__dead_before_the_turn_ends__still_counted_once),
-		CONN_TEST(close__disconnect_fails__not_waited_for),
-		CONN_TEST(close__granted__session_is_void),
-		CONN_TEST(peer_gone__in_each_bootstrap_state__failed_as_closed),
-		CONN_TEST(drain__connections_in_every_state__all_closed),
-		CONN_TEST(accept__too_many_handshakes__waits_until_one_ends),
-		CONN_TEST(shard_free__connections_open__everything_released),
-		CONN_TEST(shard_new__every_library_call_fails_in_turn__all_released_and_explained),
-	};
-
-	return cmocka_run_group_tests_name("server_conn", tests, server_rig_group_setup,
-					   server_rig_group_teardown);
-}
+TEST_GROUP(server_rig_group_setup, server_rig_group_teardown)

@@ -102,31 +102,27 @@ static void crowded_by(const char *what, int n, size_t bytes)
 	disperse(fds, n);
 }
 
-static void crowd__1100_silent_connections__others_get_in(void **state)
+TEST(crowd__1100_silent_connections__others_get_in)
 {
-	(void)state;
 	crowded_by("silent connections", 1100, 0);
 }
 
-static void crowd__4000_silent_connections__others_get_in(void **state)
+TEST(crowd__4000_silent_connections__others_get_in)
 {
-	(void)state;
 	crowded_by("silent connections", 4000, 0);
 }
 
-static void crowd__1100_half_handshakes__others_get_in(void **state)
+TEST(crowd__1100_half_handshakes__others_get_in)
 {
-	(void)state;
 	crowded_by("half handshakes", 1100, sizeof(hello_begin));
 }
 
 /* All 64 places are granted to one address, which uses none of them. */
-static void crowd__unused_sessions__others_get_in(void **state)
+TEST(crowd__unused_sessions__others_get_in)
 {
 	struct peer p;
 	struct conn *c;
 
-	(void)state;
 	server_rig_start();
 	srv.peers_from = GREEDY;
 	for (int i = 0; i < 64; i++)
@@ -140,13 +136,12 @@ static void crowd__unused_sessions__others_get_in(void **state)
 
 /* Connections that are never silent: each asks again and again for a PSN that is in use. More of the same address wait, and
  * have sent something. */
-static void crowd__busy_with_a_psn_in_use__others_get_in(void **state)
+TEST(crowd__busy_with_a_psn_in_use__others_get_in)
 {
 	enum { BUSY = 8, WAITING = 3 };
 	struct peer owner, busy[BUSY];
 	int *fds;
 
-	(void)state;
 	srv.cfg.max_handshakes = BUSY;
 	server_rig_start();
 	srv.peers_from = GREEDY;
@@ -169,17 +164,5 @@ static void crowd__busy_with_a_psn_in_use__others_get_in(void **state)
 	disperse(fds, WAITING);
 }
 
-#define CROWD_TEST(f) cmocka_unit_test_setup_teardown(f, setup, server_rig_stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CROWD_TEST(crowd__1100_silent_connections__others_get_in),
-		CROWD_TEST(crowd__4000_silent_connections__others_get_in),
-		CROWD_TEST(crowd__1100_half_handshakes__others_get_in),
-		CROWD_TEST(crowd__busy_with_a_psn_in_use__others_get_in),
-		CROWD_TEST(crowd__unused_sessions__others_get_in),
-	};
-
-	return cmocka_run_group_tests_name("server_crowd", tests, server_rig_group_setup, server_rig_group_teardown);
-}
+TEST_EACH(setup, server_rig_stop)
+TEST_GROUP(server_rig_group_setup, server_rig_group_teardown)

@@ -37,11 +37,10 @@ static enum msg_type type_of(uint32_t i)
 	return (enum msg_type)post(i)->head[0];
 }
 
-static void drain__idle_client__told_and_waited_for(void **state)
+TEST(drain__idle_client__told_and_waited_for)
 {
 	struct peer p;
 
-	(void)state;
 	start_live(&p);
 	drain();
 	assert_int_equal(n_posts(), 1);
@@ -58,11 +57,10 @@ static void drain__idle_client__told_and_waited_for(void **state)
 }
 
 /* As many as it has credits for were there when the server was told to stop, and nobody had looked. */
-static void drain__requests_arrived__answered_before_the_goodbye(void **state)
+TEST(drain__requests_arrived__answered_before_the_goodbye)
 {
 	struct peer p;
 
-	(void)state;
 	start_live(&p);
 	for (uint32_t i = 0; i < p.grant.credits; i++)
 		assert_true(peer_message(&p, 64));
@@ -74,11 +72,10 @@ static void drain__requests_arrived__answered_before_the_goodbye(void **state)
 	peer_leave(&p);
 }
 
-static void drain__requests_still_arriving__answered(void **state)
+TEST(drain__requests_still_arriving__answered)
 {
 	struct peer p;
 
-	(void)state;
 	start_live(&p);
 	drain();
 	for (uint32_t i = 0; i < p.grant.credits; i++)
@@ -91,12 +88,11 @@ static void drain__requests_still_arriving__answered(void **state)
 }
 
 /* The client would wait for them, and cannot ask for them any more. */
-static void drain__one_way_messages_owed__credits_come_back(void **state)
+TEST(drain__one_way_messages_owed__credits_come_back)
 {
 	struct msg_header h;
 	struct peer p;
 
-	(void)state;
 	start_live(&p);
 	assert_true(deliver_data(&p, 7, 0));
 	assert_true(deliver_data(&p, 8, 0));
@@ -117,12 +113,11 @@ static void drain__one_way_messages_owed__credits_come_back(void **state)
 	peer_leave(&p);
 }
 
-static void drain__tagged_client__tagged_goodbye(void **state)
+TEST(drain__tagged_client__tagged_goodbye)
 {
 	struct peer p;
 	struct msg_tags *tags = start_tagged(&p);
 
-	(void)state;
 	drain();
 	assert_int_equal(type_of(0), MSG_GOODBYE);
 	assert_true(msg_tag_check(tags, post(0)->head, MSG_HEADER_BYTES + MSG_TAG_BYTES));
@@ -130,12 +125,11 @@ static void drain__tagged_client__tagged_goodbye(void **state)
 	peer_leave(&p);
 }
 
-static void drain__being_accepted__told_when_live(void **state)
+TEST(drain__being_accepted__told_when_live)
 {
 	uint8_t proof[56];
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p, 0);
 	peer_proof(&p, proof);
@@ -150,12 +144,11 @@ static void drain__being_accepted__told_when_live(void **state)
 	peer_leave(&p);
 }
 
-static void drain__no_buffer__told_when_there_is_one(void **state)
+TEST(drain__no_buffer__told_when_there_is_one)
 {
 	uint32_t bufs[512], n = 0, buf;
 	struct peer p;
 
-	(void)state;
 	start_live(&p);
 	while ((buf = ep_buf_get(srv.shard->ep)) != EP_NO_BUF) {
 		assert_true(n < N_ELEMENTS(bufs));
@@ -173,12 +166,11 @@ static void drain__no_buffer__told_when_there_is_one(void **state)
 }
 
 /* It goes on as if nothing had been said. */
-static void drain__client_never_stops_sending__cut_off_at_the_deadline(void **state)
+TEST(drain__client_never_stops_sending__cut_off_at_the_deadline)
 {
 	uint64_t start;
 	struct peer p;
 
-	(void)state;
 	srv.cfg.drain_timeout_ns = 200 * NS_PER_MS;
 	start_live(&p);
 	start = clock_now_ns();
@@ -194,20 +186,5 @@ static void drain__client_never_stops_sending__cut_off_at_the_deadline(void **st
 	assert_int_equal(server_n(CONN_ST_LIVE), 1);
 }
 
-#define DRAIN_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		DRAIN_TEST(drain__idle_client__told_and_waited_for),
-		DRAIN_TEST(drain__requests_arrived__answered_before_the_goodbye),
-		DRAIN_TEST(drain__requests_still_arriving__answered),
-		DRAIN_TEST(drain__one_way_messages_owed__credits_come_back),
-		DRAIN_TEST(drain__tagged_client__tagged_goodbye),
-		DRAIN_TEST(drain__being_accepted__told_when_live),
-		DRAIN_TEST(drain__no_buffer__told_when_there_is_one),
-		DRAIN_TEST(drain__client_never_stops_sending__cut_off_at_the_deadline),
-	};
-
-	return cmocka_run_group_tests_name("server_drain", tests, server_rig_group_setup, server_rig_group_teardown);
-}
+TEST_EACH(server_rig_init, server_rig_stop)
+TEST_GROUP(server_rig_group_setup, server_rig_group_teardown)

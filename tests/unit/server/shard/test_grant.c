@@ -14,12 +14,11 @@
 #include "tests/unit/helpers/server_rig.h"
 
 /* Fewer receive buffers than clients times credits: each that may still come gets at least one. */
-static void hello__few_receive_buffers__shared_fairly(void **state)
+TEST(hello__few_receive_buffers__shared_fairly)
 {
 	static const uint32_t expected[] = { 2, 2, 2, 3 };
 	uint32_t sum = 0;
 
-	(void)state;
 	fake_device.attr.max_srq_wr = 64 + 9;
 	server_rig_start();
 	assert_int_equal(srv.cfg.recv_depth, 9);
@@ -35,7 +34,7 @@ static void hello__few_receive_buffers__shared_fairly(void **state)
 
 /* A client that needs more than its share gets it as long as each that may still come is left one of the two that it would
  * have; who does not need all that it asks for gets its share. */
-static void hello__needs_all_its_credits__all_or_a_refusal(void **state)
+TEST(hello__needs_all_its_credits__all_or_a_refusal)
 {
 	static const struct {
 		uint16_t features, credits;	/* 0: refused */
@@ -48,7 +47,6 @@ static void hello__needs_all_its_credits__all_or_a_refusal(void **state)
 		{ 0, 2 },
 	};
 
-	(void)state;
 	fake_device.attr.max_srq_wr = 64 + 9;
 	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
@@ -70,21 +68,19 @@ static void hello__needs_all_its_credits__all_or_a_refusal(void **state)
 	assert_int_equal(srv.shard->credits_granted, 9);
 }
 
-static void hello__needs_more_credits_than_any_client_gets__unsupported_with_both_numbers(void **state)
+TEST(hello__needs_more_credits_than_any_client_gets__unsupported_with_both_numbers)
 {
-	(void)state;
 	server_rig_start();
 	peer_refused_hello(64, 5, FRAME_FEATURE_ALL_CREDITS, 1, REFUSE_UNSUPPORTED, "--credits 4: the client needs 5");
 	server_assert_all_back();
 }
 
-static void hello__needs_a_region__of_that_size_or_a_refusal(void **state)
+TEST(hello__needs_a_region__of_that_size_or_a_refusal)
 {
 	struct frame_hello h = { .message_bytes = 64, .queue_depth = 4, .features = FRAME_FEATURE_REGION };
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_shake_hands(&p);
 	h.psn = p.psn;
@@ -99,17 +95,15 @@ static void hello__needs_a_region__of_that_size_or_a_refusal(void **state)
 	peer_close(&p);
 }
 
-static void hello__larger_than_the_server_takes__unsupported(void **state)
+TEST(hello__larger_than_the_server_takes__unsupported)
 {
-	(void)state;
 	server_rig_start();
 	peer_refused_hello(1025, 4, 0, 1, REFUSE_UNSUPPORTED, "--message-size 1024: the client needs 1025");
 	server_assert_all_back();
 }
 
-static void hello__region_not_offered__unsupported(void **state)
+TEST(hello__region_not_offered__unsupported)
 {
-	(void)state;
 	srv.cfg.region_bytes = 0;
 	server_rig_start();
 	peer_refused_hello(64, 4, FRAME_FEATURE_REGION, 1, REFUSE_UNSUPPORTED,
@@ -117,11 +111,10 @@ static void hello__region_not_offered__unsupported(void **state)
 	server_assert_all_back();
 }
 
-static void hello__window__unless_offered_unsupported(void **state)
+TEST(hello__window__unless_offered_unsupported)
 {
 	struct peer p;
 
-	(void)state;
 	for (int offered = 0; offered < 2; offered++) {
 		srv.cfg.windows = offered;
 		server_rig_start();
@@ -143,11 +136,10 @@ static void hello__window__unless_offered_unsupported(void **state)
 	assert_int_equal(server_only(CONN_ST_GRANTED)->window.rkey, PEER_WINDOW_RKEY);
 }
 
-static void hello__no_memory_for_a_region__no_resources(void **state)
+TEST(hello__no_memory_for_a_region__no_resources)
 {
 	static const char *const calls[] = { "ibv_reg_mr", "ibv_alloc_mw" };
 
-	(void)state;
 	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(calls); i++) {
 		fake_fail_next(calls[i], ENOMEM);
@@ -175,12 +167,11 @@ static int hello_from(struct peer *p, const char *address, uint16_t features)
 	return peer_answer(p);
 }
 
-static void hello__all_places_granted_and_unused__the_oldest_is_taken_back(void **state)
+TEST(hello__all_places_granted_and_unused__the_oldest_is_taken_back)
 {
 	struct peer p[4], same, other[3];
 	uint8_t data[56];
 
-	(void)state;
 	server_rig_start();
 	get_grants(p, 4);
 	/* Its own address has most. */
@@ -205,12 +196,11 @@ static void hello__all_places_granted_and_unused__the_oldest_is_taken_back(void 
 }
 
 /* The client is in a shard of the same rail that has nothing to give. */
-static void relieve__asked_by_another_shard__gives_to_who_has_less(void **state)
+TEST(relieve__asked_by_another_shard__gives_to_who_has_less)
 {
 	struct peer p[3];
 	struct addr same, other;
 
-	(void)state;
 	server_rig_start();
 	get_grants(p, 3);
 	assert_int_equal(addr_parse("127.0.0.1", 0, &same), 0);
@@ -229,12 +219,11 @@ static void relieve__asked_by_another_shard__gives_to_who_has_less(void **state)
 }
 
 /* Two shards, of which the other one has the sessions. */
-static void hello__full_by_sessions_of_another_shard__busy_and_that_one_is_asked(void **state)
+TEST(hello__full_by_sessions_of_another_shard__busy_and_that_one_is_asked)
 {
 	struct shard idle = { .relieve_for = 0 };
 	struct peer p[4], other;
 
-	(void)state;
 	server_rig_start();
 	for (int i = 0; i < 4; i++)
 		peer_go_live(&p[i], 0);
@@ -258,11 +247,10 @@ static void hello__full_by_sessions_of_another_shard__busy_and_that_one_is_asked
 	ev_loop_destroy(idle.loop);
 }
 
-static void hello__all_places_granted_just_now__busy(void **state)
+TEST(hello__all_places_granted_just_now__busy)
 {
 	struct peer p[4], other;
 
-	(void)state;
 	server_rig_start();
 	for (int i = 0; i < 4; i++)
 		peer_get_grant(&p[i], 0);
@@ -275,11 +263,10 @@ static void hello__all_places_granted_just_now__busy(void **state)
 	assert_int_equal(server_n(CONN_ST_GRANTED), 4);
 }
 
-static void hello__all_places_live__full(void **state)
+TEST(hello__all_places_live__full)
 {
 	struct peer p[4], other;
 
-	(void)state;
 	server_rig_start();
 	for (int i = 0; i < 4; i++)
 		peer_go_live(&p[i], 0);
@@ -289,11 +276,10 @@ static void hello__all_places_live__full(void **state)
 	assert_int_equal(server_n(CONN_ST_LIVE), 4);
 }
 
-static void hello__max_per_address__full_for_that_address(void **state)
+TEST(hello__max_per_address__full_for_that_address)
 {
 	struct peer p[3], other;
 
-	(void)state;
 	srv.cfg.max_per_address = 2;
 	server_rig_start();
 	peer_go_live(&p[0], 0);
@@ -311,11 +297,10 @@ static void hello__max_per_address__full_for_that_address(void **state)
 }
 
 /* What is registered stays pinned: a HELLO that gets no place is refused before. */
-static void hello__refused__no_region_registered_for_it(void **state)
+TEST(hello__refused__no_region_registered_for_it)
 {
 	struct peer p[4], other;
 
-	(void)state;
 	server_rig_start();
 	for (int i = 0; i < 4; i++)
 		peer_go_live(&p[i], 0);
@@ -336,11 +321,10 @@ static void wait_for_region(struct peer *p)
 }
 
 /* The registration that failed was for somebody who did not wait: the next one's is tried again. */
-static void hello__region_failed_for_one_who_left__the_next_gets_one(void **state)
+TEST(hello__region_failed_for_one_who_left__the_next_gets_one)
 {
 	struct peer p, next;
 
-	(void)state;
 	server_rig_start();
 	wait_for_region(&p);
 	server_expire(server_only(CONN_ST_HELLO));
@@ -353,12 +337,11 @@ static void hello__region_failed_for_one_who_left__the_next_gets_one(void **stat
 }
 
 /* Registering takes as long as it takes: until then the HELLO waits and others are served. */
-static void hello__region_not_registered_yet__waits_while_others_are_served(void **state)
+TEST(hello__region_not_registered_yet__waits_while_others_are_served)
 {
 	struct peer p, other;
 	struct conn *c;
 
-	(void)state;
 	server_rig_start();
 	wait_for_region(&p);
 	c = server_only(CONN_ST_HELLO);
@@ -377,11 +360,10 @@ static void hello__region_not_registered_yet__waits_while_others_are_served(void
 	peer_close(&p);
 }
 
-static void hello__deadline_while_a_region_is_registered__fails_and_it_is_the_nexts(void **state)
+TEST(hello__deadline_while_a_region_is_registered__fails_and_it_is_the_nexts)
 {
 	struct peer p, next;
 
-	(void)state;
 	server_rig_start();
 	wait_for_region(&p);
 	server_expire(server_only(CONN_ST_HELLO));
@@ -394,11 +376,10 @@ static void hello__deadline_while_a_region_is_registered__fails_and_it_is_the_ne
 	peer_abort(&p);
 }
 
-static void hello__server_full__refused_until_one_leaves(void **state)
+TEST(hello__server_full__refused_until_one_leaves)
 {
 	struct peer p[4], late;
 
-	(void)state;
 	server_rig_start();
 	for (int i = 0; i < 4; i++)
 		peer_go_live(&p[i], 0);
@@ -410,11 +391,10 @@ static void hello__server_full__refused_until_one_leaves(void **state)
 }
 
 /* --max-clients is for each rail, whatever the others hold. */
-static void hello__several_rails__full_when_its_own_is(void **state)
+TEST(hello__several_rails__full_when_its_own_is)
 {
 	struct peer p;
 
-	(void)state;
 	srv.cfg.n_rails = 3;
 	server_rig_start();
 	srv.server.admitted[1] = srv.server.admitted[2] = 4;
@@ -425,12 +405,11 @@ static void hello__several_rails__full_when_its_own_is(void **state)
 }
 
 /* The shard alone: its rail failed, and the server serves on. */
-static void hello__shard_drains__draining(void **state)
+TEST(hello__shard_drains__draining)
 {
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_shake_hands(&p);
 	/* Before the connection is there the loop of a shard that drains would end, as nobody is left. */
@@ -439,33 +418,5 @@ static void hello__shard_drains__draining(void **state)
 	server_assert_all_back();
 }
 
-#define GRANT_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GRANT_TEST(hello__few_receive_buffers__shared_fairly),
-		GRANT_TEST(hello__needs_all_its_credits__all_or_a_refusal),
-		GRANT_TEST(hello__needs_more_credits_than_any_client_gets__unsupported_with_both_numbers),
-		GRANT_TEST(hello__needs_a_region__of_that_size_or_a_refusal),
-		GRANT_TEST(hello__larger_than_the_server_takes__unsupported),
-		GRANT_TEST(hello__region_not_offered__unsupported),
-		GRANT_TEST(hello__window__unless_offered_unsupported),
-		GRANT_TEST(hello__no_memory_for_a_region__no_resources),
-		GRANT_TEST(hello__all_places_granted_and_unused__the_oldest_is_taken_back),
-		GRANT_TEST(relieve__asked_by_another_shard__gives_to_who_has_less),
-		GRANT_TEST(hello__full_by_sessions_of_another_shard__busy_and_that_one_is_asked),
-		GRANT_TEST(hello__all_places_granted_just_now__busy),
-		GRANT_TEST(hello__all_places_live__full),
-		GRANT_TEST(hello__max_per_address__full_for_that_address),
-		GRANT_TEST(hello__refused__no_region_registered_for_it),
-		GRANT_TEST(hello__region_failed_for_one_who_left__the_next_gets_one),
-		GRANT_TEST(hello__region_not_registered_yet__waits_while_others_are_served),
-		GRANT_TEST(hello__deadline_while_a_region_is_registered__fails_and_it_is_the_nexts),
-		GRANT_TEST(hello__server_full__refused_until_one_leaves),
-		GRANT_TEST(hello__several_rails__full_when_its_own_is),
-		GRANT_TEST(hello__shard_drains__draining),
-	};
-
-	return cmocka_run_group_tests_name("server_grant", tests, server_rig_group_setup, server_rig_group_teardown);
-}
+TEST_EACH(server_rig_init, server_rig_stop)
+TEST_GROUP(server_rig_group_setup, server_rig_group_teardown)

@@ -53,12 +53,11 @@ static unsigned thread_of(const struct handover *h)
 	return (unsigned)(addr_host_text(&h->peer, text)[8] - '0');
 }
 
-static void handover__several_threads__each_ones_in_order_and_never_too_many(void **state)
+TEST(handover__several_threads__each_ones_in_order_and_never_too_many)
 {
 	pthread_t threads[THREADS];
 	unsigned last[THREADS] = { 0 }, taken = 0;
 
-	(void)state;
 	for (uintptr_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, put_many, (void *)i), 0);
 	while (taken < THREADS * ROUNDS) {
@@ -91,12 +90,11 @@ static void end_all(void)
 	}
 }
 
-static void handover__limit_reached__refused_until_a_session_ends(void **state)
+TEST(handover__limit_reached__refused_until_a_session_ends)
 {
 	struct addr a[CONTROL_SESSIONS_SEATS + 1];
 	struct handover *h, *rest;
 
-	(void)state;
 	for (unsigned i = 0; i < CONTROL_SESSIONS_SEATS + 1; i++) {
 		assert_int_equal(addr_parse("10.0.0.0", 1, &a[i]), 0);
 		((struct sockaddr_in *)&a[i].ss)->sin_addr.s_addr = htonl(0x0a000000 + i);
@@ -122,11 +120,10 @@ static void handover__limit_reached__refused_until_a_session_ends(void **state)
 	assert_int_equal(handover_sessions(&queue), 0);
 }
 
-static void handover__one_address_has_all_it_may__others_get_one_each(void **state)
+TEST(handover__one_address_has_all_it_may__others_get_one_each)
 {
 	struct addr greedy, other;
 
-	(void)state;
 	numbered(&greedy, 1, 1);
 	for (uint32_t i = 0; i < CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED; i++)
 		assert_int_equal(put(&greedy), 0);
@@ -139,12 +136,11 @@ static void handover__one_address_has_all_it_may__others_get_one_each(void **sta
 	end_all();
 }
 
-static void handover__limit_of_an_address__holds_for_each(void **state)
+TEST(handover__limit_of_an_address__holds_for_each)
 {
 	struct addr a, b;
 	struct tls_io io;
 
-	(void)state;
 	numbered(&a, 1, 1);
 	numbered(&b, 2, 1);
 	tls_io_init(&io, loop, NULL, NULL, NULL, NULL);
@@ -171,14 +167,4 @@ static int tear_down(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(handover__several_threads__each_ones_in_order_and_never_too_many),
-		cmocka_unit_test(handover__limit_reached__refused_until_a_session_ends),
-		cmocka_unit_test(handover__one_address_has_all_it_may__others_get_one_each),
-		cmocka_unit_test(handover__limit_of_an_address__holds_for_each),
-	};
-
-	return cmocka_run_group_tests_name("server_handover", tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

@@ -76,22 +76,20 @@ static void assert_pauses(int err)
 	server_assert_all_back();
 }
 
-static void accept__out_of_something__pauses_and_goes_on(void **state)
+TEST(accept__out_of_something__pauses_and_goes_on)
 {
 	static const int shortages[] = { EMFILE, ENFILE, ENOBUFS, ENOMEM };
 
-	(void)state;
 	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(shortages); i++)
 		assert_pauses(shortages[i]);
 }
 
 /* The error of one connection, which accept took from the backlog. */
-static void accept__connection_aborted__goes_on(void **state)
+TEST(accept__connection_aborted__goes_on)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	accept_errno = ECONNABORTED;
 	peer_connect(&p);
@@ -102,13 +100,12 @@ static void accept__connection_aborted__goes_on(void **state)
 	server_assert_all_back();
 }
 
-static void accept__no_tls_object__counted_and_closed(void **state)
+TEST(accept__no_tls_object__counted_and_closed)
 {
 	uint64_t started_ns = clock_now_ns(), next_line_ns = 0;
 	struct peer p;
 	char byte;
 
-	(void)state;
 	server_rig_start();
 	for (int i = 1; i <= 3; i++) {
 		ssl_left = 1;	/* the peer's */
@@ -128,7 +125,7 @@ static void accept__no_tls_object__counted_and_closed(void **state)
 	server_assert_all_back();
 }
 
-static void conn_new__no_object_free__socket_closed(void **state)
+TEST(conn_new__no_object_free__socket_closed)
 {
 	struct peer p;
 	struct conn *c = NULL;
@@ -136,7 +133,6 @@ static void conn_new__no_object_free__socket_closed(void **state)
 	uint32_t conns;
 	char byte;
 
-	(void)state;
 	srv.cfg.max_handshakes = 1;
 	server_rig_start();
 	conns = srv.cfg.shard_conns;
@@ -188,11 +184,10 @@ static void abort_all(struct peer *p, int n)
 	server_assert_all_back();
 }
 
-static void accept__full_of_silent_ones__another_address_gets_in_at_once(void **state)
+TEST(accept__full_of_silent_ones__another_address_gets_in_at_once)
 {
 	struct peer p[4], other;
 
-	(void)state;
 	fill(p, 4);
 	srv.silent_ms = 500;
 	srv.peers_from = "127.0.0.12";
@@ -210,11 +205,10 @@ static void accept__full_of_silent_ones__another_address_gets_in_at_once(void **
 }
 
 /* The server is slow, or the peers say a byte now and then: nobody is silent, but one address has nearly all. */
-static void accept__full_of_busy_ones__the_oldest_of_the_greediest_makes_room(void **state)
+TEST(accept__full_of_busy_ones__the_oldest_of_the_greediest_makes_room)
 {
 	struct peer p[4], other[3];
 
-	(void)state;
 	fill(p, 4);
 	srv.peers_from = "127.0.0.12";
 	for (int i = 0; i < 3; i++)
@@ -230,11 +224,10 @@ static void accept__full_of_busy_ones__the_oldest_of_the_greediest_makes_room(vo
 }
 
 /* None of its connections can be taken for silent, and more of its own wait. */
-static void accept__full_of_busy_ones_and_more_wait__another_address_gets_in_at_once(void **state)
+TEST(accept__full_of_busy_ones_and_more_wait__another_address_gets_in_at_once)
 {
 	struct peer p[7], other;
 
-	(void)state;
 	fill(p, 4);
 	for (int i = 4; i < 7; i++)
 		peer_connect(&p[i]);
@@ -250,13 +243,12 @@ static void accept__full_of_busy_ones_and_more_wait__another_address_gets_in_at_
 }
 
 /* Each time it gets in, a busy one goes, and one of those that wait takes the place that it leaves. */
-static void accept__another_address_comes_and_goes__few_busy_ones_are_cut(void **state)
+TEST(accept__another_address_comes_and_goes__few_busy_ones_are_cut)
 {
 	enum { PLACES = 4, ALL = 34, ROUNDS = 30 };
 	struct peer p[ALL], other;
 	uint64_t begun_ns, most;
 
-	(void)state;
 	fill(p, PLACES);
 	for (int i = PLACES; i < ALL; i++)
 		peer_connect(&p[i]);
@@ -280,11 +272,10 @@ static void accept__another_address_comes_and_goes__few_busy_ones_are_cut(void *
 }
 
 /* Until one may, who wants in costs no turn anything. */
-static void accept__no_busy_one_may_be_cut_yet__nobody_is_looked_at(void **state)
+TEST(accept__no_busy_one_may_be_cut_yet__nobody_is_looked_at)
 {
 	struct peer p[4], other;
 
-	(void)state;
 	fill(p, 4);
 	srv.shard->cut_from_ns = clock_now_ns() + 60 * NS_PER_S;
 	srv.peers_from = "127.0.0.12";
@@ -304,11 +295,10 @@ static void accept__no_busy_one_may_be_cut_yet__nobody_is_looked_at(void **state
 }
 
 /* They were looked at because one of their own waited, which does not make them younger. */
-static void accept__full_of_busy_ones_that_were_looked_at__the_oldest_makes_room(void **state)
+TEST(accept__full_of_busy_ones_that_were_looked_at__the_oldest_makes_room)
 {
 	struct peer p[11], other;
 
-	(void)state;
 	fill(p, 10);
 	peer_connect(&p[10]);
 	server_turns(3);
@@ -322,11 +312,10 @@ static void accept__full_of_busy_ones_that_were_looked_at__the_oldest_makes_room
 }
 
 /* Two addresses have as many, and others of the first one wait, as many as may. */
-static void accept__list_full__the_youngest_of_the_address_that_has_most_there_goes(void **state)
+TEST(accept__list_full__the_youngest_of_the_address_that_has_most_there_goes)
 {
 	struct peer a[5], b, c;
 
-	(void)state;
 	fill(a, 2);
 	srv.cfg.shard_waiting = 3;
 	peer_abort(&a[1]);
@@ -367,11 +356,10 @@ static void make_deaf(struct peer *p)
 }
 
 /* Of two addresses that have as many, those of the first are busy (something that they sent is not read yet). */
-static void accept__full_of_two_addresses__the_silent_one_of_either_makes_room(void **state)
+TEST(accept__full_of_two_addresses__the_silent_one_of_either_makes_room)
 {
 	struct peer a[4], b[2], other;
 
-	(void)state;
 	fill(a, 4);
 	srv.peers_from = "127.0.0.12";
 	peer_abort(&a[2]);
@@ -398,11 +386,10 @@ static void accept__full_of_two_addresses__the_silent_one_of_either_makes_room(v
 }
 
 /* A storm of one host, which gets to each of its connections now and then: it loses none. */
-static void accept__full_of_silent_ones_of_an_address_that_gets_on__all_wait(void **state)
+TEST(accept__full_of_silent_ones_of_an_address_that_gets_on__all_wait)
 {
 	struct peer p[6], other;
 
-	(void)state;
 	fill(p, 4);
 	assert_true(peer_handshake(&p[3]));
 	srv.silent_ms = 700;
@@ -427,12 +414,11 @@ static void accept__full_of_silent_ones_of_an_address_that_gets_on__all_wait(voi
 }
 
 /* One host comes with ten times as many as there is room for, and has no time for any of them but one. */
-static void accept__storm_of_one_address__all_get_their_turn(void **state)
+TEST(accept__storm_of_one_address__all_get_their_turn)
 {
 	enum { PLACES = 4, ALL = 40 };
 	struct peer p[ALL];
 
-	(void)state;
 	fill(p, PLACES);
 	assert_true(peer_handshake(&p[0]));
 	srv.silent_ms = 600;
@@ -450,11 +436,10 @@ static void accept__storm_of_one_address__all_get_their_turn(void **state)
 }
 
 /* One host that makes more connections than there is room for waits, and loses none. */
-static void accept__full_and_more_of_the_same_address__waits(void **state)
+TEST(accept__full_and_more_of_the_same_address__waits)
 {
 	struct peer p[6];
 
-	(void)state;
 	fill(p, 4);
 	for (int i = 4; i < 6; i++)
 		peer_connect(&p[i]);
@@ -472,12 +457,11 @@ static void accept__full_and_more_of_the_same_address__waits(void **state)
 	server_assert_all_back();
 }
 
-static void accept__full_of_silent_ones__of_one_address_the_silent_give_way(void **state)
+TEST(accept__full_of_silent_ones__of_one_address_the_silent_give_way)
 {
 	struct peer p[4], silent, busy;
 	static const char hello[] = { 22, 3, 1 };
 
-	(void)state;
 	fill(p, 4);
 	srv.silent_ms = 500;
 	peer_connect(&silent);
@@ -499,13 +483,12 @@ static void accept__full_of_silent_ones__of_one_address_the_silent_give_way(void
 }
 
 /* It has said something that the server has not read yet: it is the server who is slow. */
-static void accept__silent_since_it_was_told_nothing__stays(void **state)
+TEST(accept__silent_since_it_was_told_nothing__stays)
 {
 	static const char hello[] = { 22, 3, 1 };
 	struct peer p[2], other;
 	struct conn *c;
 
-	(void)state;
 	fill(p, 2);
 	c = TAILQ_FIRST(&srv.shard->lists[CONN_ST_TLS_ACCEPT]);
 	tls_io_watch(&c->io, 0);
@@ -522,12 +505,11 @@ static void accept__silent_since_it_was_told_nothing__stays(void **state)
 }
 
 /* A byte now and then does not keep a connection whose handshake does not get on. */
-static void accept__nothing_to_answer_for_long__gives_way(void **state)
+TEST(accept__nothing_to_answer_for_long__gives_way)
 {
 	static const char hello[] = { 22, 3, 1 };
 	struct peer p[2], busy;
 
-	(void)state;
 	fill(p, 2);
 	peer_connect(&busy);
 	assert_int_equal(send(tls_fd(busy.tls), hello, sizeof(hello), 0), sizeof(hello));
@@ -542,12 +524,11 @@ static void accept__nothing_to_answer_for_long__gives_way(void **state)
 }
 
 /* Its GRANT is written, and it keeps TLS open: the session is as good as before. */
-static void accept__full_of_granted_ones__their_tls_ends_and_the_session_stays(void **state)
+TEST(accept__full_of_granted_ones__their_tls_ends_and_the_session_stays)
 {
 	struct peer p, other;
 	uint8_t data[56];
 
-	(void)state;
 	fill(&p, 1);
 	assert_true(peer_handshake(&p));
 	peer_hello(&p, 0);
@@ -578,12 +559,11 @@ static void accept__full_of_granted_ones__their_tls_ends_and_the_session_stays(v
 }
 
 /* Whose socket is ready is served in turn with the crowd, not after all of it. */
-static void ready__many_of_one_address__another_is_served_in_turn(void **state)
+TEST(ready__many_of_one_address__another_is_served_in_turn)
 {
 	struct peer p[4], other;
 	struct conn *c, *others;
 
-	(void)state;
 	srv.cfg.max_handshakes = 5;
 	server_rig_start();
 	for (int i = 0; i < 4; i++)
@@ -604,11 +584,10 @@ static void ready__many_of_one_address__another_is_served_in_turn(void **state)
 	abort_all(p, 4);
 }
 
-static void accept__max_per_address__closed_at_once(void **state)
+TEST(accept__max_per_address__closed_at_once)
 {
 	struct peer p[3], other;
 
-	(void)state;
 	srv.cfg.max_per_address = 2;
 	server_rig_start();
 	for (int i = 0; i < 3; i++)
@@ -630,11 +609,10 @@ static void accept__max_per_address__closed_at_once(void **state)
 }
 
 /* What waits for room counts. */
-static void accept__max_per_address_and_no_room__closed_at_once(void **state)
+TEST(accept__max_per_address_and_no_room__closed_at_once)
 {
 	struct peer p[3];
 
-	(void)state;
 	srv.cfg.max_handshakes = 1;
 	srv.cfg.max_per_address = 2;
 	server_rig_start();
@@ -651,34 +629,5 @@ static void accept__max_per_address_and_no_room__closed_at_once(void **state)
 	server_assert_all_back();
 }
 
-#define LISTEN_TEST(f) cmocka_unit_test_setup_teardown(f, setup, server_rig_stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		LISTEN_TEST(accept__out_of_something__pauses_and_goes_on),
-		LISTEN_TEST(accept__connection_aborted__goes_on),
-		LISTEN_TEST(accept__no_tls_object__counted_and_closed),
-		LISTEN_TEST(conn_new__no_object_free__socket_closed),
-		LISTEN_TEST(accept__full_of_silent_ones__another_address_gets_in_at_once),
-		LISTEN_TEST(accept__full_of_busy_ones__the_oldest_of_the_greediest_makes_room),
-		LISTEN_TEST(accept__full_of_busy_ones_and_more_wait__another_address_gets_in_at_once),
-		LISTEN_TEST(accept__another_address_comes_and_goes__few_busy_ones_are_cut),
-		LISTEN_TEST(accept__no_busy_one_may_be_cut_yet__nobody_is_looked_at),
-		LISTEN_TEST(accept__full_of_busy_ones_that_were_looked_at__the_oldest_makes_room),
-		LISTEN_TEST(accept__list_full__the_youngest_of_the_address_that_has_most_there_goes),
-		LISTEN_TEST(accept__full_of_two_addresses__the_silent_one_of_either_makes_room),
-		LISTEN_TEST(accept__full_of_silent_ones_of_an_address_that_gets_on__all_wait),
-		LISTEN_TEST(accept__storm_of_one_address__all_get_their_turn),
-		LISTEN_TEST(accept__full_and_more_of_the_same_address__waits),
-		LISTEN_TEST(accept__full_of_silent_ones__of_one_address_the_silent_give_way),
-		LISTEN_TEST(accept__silent_since_it_was_told_nothing__stays),
-		LISTEN_TEST(accept__nothing_to_answer_for_long__gives_way),
-		LISTEN_TEST(accept__full_of_granted_ones__their_tls_ends_and_the_session_stays),
-		LISTEN_TEST(ready__many_of_one_address__another_is_served_in_turn),
-		LISTEN_TEST(accept__max_per_address__closed_at_once),
-		LISTEN_TEST(accept__max_per_address_and_no_room__closed_at_once),
-	};
-
-	return cmocka_run_group_tests_name("server_listen", tests, server_rig_group_setup, server_rig_group_teardown);
-}
+TEST_EACH(setup, server_rig_stop)
+TEST_GROUP(server_rig_group_setup, server_rig_group_teardown)

@@ -13,12 +13,11 @@
 
 /* ---- echoing ---- */
 
-static void message__any_size__same_bytes_back_as_a_reply(void **state)
+TEST(message__any_size__same_bytes_back_as_a_reply)
 {
 	static const uint32_t sizes[] = { 16, 17, 64, 220, 221, 1000, 1024 };
 	struct peer p;
 
-	(void)state;
 	start_live(&p);
 	for (uint32_t i = 0; i < N_ELEMENTS(sizes); i++) {
 		struct msg_header h;
@@ -47,11 +46,10 @@ static void message__any_size__same_bytes_back_as_a_reply(void **state)
 }
 
 /* The buffer goes out; another takes its place at once. */
-static void message__not_inline__srq_full_while_the_send_is_out(void **state)
+TEST(message__not_inline__srq_full_while_the_send_is_out)
 {
 	struct peer p;
 
-	(void)state;
 	start_live(&p);
 	assert_true(peer_message(&p, 1000));
 	server_turn();
@@ -63,12 +61,11 @@ static void message__not_inline__srq_full_while_the_send_is_out(void **state)
 	peer_leave(&p);
 }
 
-static void message__before_established__counts_as_connected(void **state)
+TEST(message__before_established__counts_as_connected)
 {
 	struct peer p;
 	uint8_t data[56];
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p, 0);
 	peer_proof(&p, data);
@@ -85,11 +82,10 @@ static void message__before_established__counts_as_connected(void **state)
 	peer_leave(&p);
 }
 
-static void message__credits_at_once__all_echoed_many_times(void **state)
+TEST(message__credits_at_once__all_echoed_many_times)
 {
 	struct peer p;
 
-	(void)state;
 	start_live(&p);
 	for (int round = 0; round < 200; round++) {
 		for (int i = 0; i < 4; i++)
@@ -109,11 +105,10 @@ static void message__credits_at_once__all_echoed_many_times(void **state)
 	peer_leave(&p);
 }
 
-static void message__of_several_clients__each_gets_its_own(void **state)
+TEST(message__of_several_clients__each_gets_its_own)
 {
 	struct peer p[3];
 
-	(void)state;
 	server_rig_start();
 	for (int i = 0; i < 3; i++)
 		peer_go_live(&p[i], 0);
@@ -130,12 +125,11 @@ static void message__of_several_clients__each_gets_its_own(void **state)
 
 /* ---- one-way messages and pings ---- */
 
-static void one_way__asked_for_credit__all_since_the_last_in_one_answer(void **state)
+TEST(one_way__asked_for_credit__all_since_the_last_in_one_answer)
 {
 	struct msg_header h;
 	struct peer p;
 
-	(void)state;
 	start_live(&p);
 	for (uint64_t i = 0; i < 12; i++) {
 		assert_true(deliver_data(&p, i, i % 3 == 2 ? MSG_FLAG_ACK : 0));
@@ -155,13 +149,12 @@ static void one_way__asked_for_credit__all_since_the_last_in_one_answer(void **s
 	peer_leave(&p);
 }
 
-static void one_way__checksum__right_and_wrong_ones_counted(void **state)
+TEST(one_way__checksum__right_and_wrong_ones_counted)
 {
 	struct msg_header h = { .type = MSG_DATA, .flags = MSG_FLAG_SUM | MSG_FLAG_ACK, .length = 64, .sequence = 9 };
 	uint8_t data[64] = { 0 };
 	struct peer p;
 
-	(void)state;
 	start_live(&p);
 	assert_true(deliver_data(&p, 1, MSG_FLAG_SUM | MSG_FLAG_ACK));
 	server_turn();
@@ -197,13 +190,12 @@ static void deliver_tagged(struct peer *p, struct msg_tags *tags, enum msg_type 
 	server_turn();
 }
 
-static void tags__right__answers_are_tagged_too(void **state)
+TEST(tags__right__answers_are_tagged_too)
 {
 	struct msg_tags *tags;
 	struct msg_header h;
 	struct peer p;
 
-	(void)state;
 	tags = start_tagged(&p);
 	for (int i = 0; i < 3; i++) {
 		deliver_tagged(&p, tags, MSG_DATA, MSG_FLAG_ACK | MSG_FLAG_SUM);
@@ -221,11 +213,10 @@ static void tags__right__answers_are_tagged_too(void **state)
 
 /* ---- several messages in a SEND ---- */
 
-static void joined__several_sends__messages_counted_and_a_credit_for_each_send(void **state)
+TEST(joined__several_sends__messages_counted_and_a_credit_for_each_send)
 {
 	struct peer p;
 
-	(void)state;
 	start_live(&p);
 	for (uint32_t i = 0; i < 3; i++) {
 		struct joined j = { .peer = &p };
@@ -252,12 +243,11 @@ static void joined__several_sends__messages_counted_and_a_credit_for_each_send(v
 	peer_leave(&p);
 }
 
-static void joined__lengths_that_differ__taken(void **state)
+TEST(joined__lengths_that_differ__taken)
 {
 	struct peer p;
 	struct joined j = { .peer = &p };
 
-	(void)state;
 	start_live(&p);
 	join_bytes(&j, MSG_DATA, 0, 16);
 	join_bytes(&j, MSG_DATA, MSG_FLAG_SUM, 21);
@@ -269,12 +259,11 @@ static void joined__lengths_that_differ__taken(void **state)
 	peer_leave(&p);
 }
 
-static void joined__as_many_as_may_be__taken_and_one_more_dropped(void **state)
+TEST(joined__as_many_as_may_be__taken_and_one_more_dropped)
 {
 	struct peer p;
 	struct joined j = { .peer = &p };
 
-	(void)state;
 	srv.cfg.message_bytes = sizeof(j.data);
 	start_live(&p);
 	for (int k = 0; k < MSG_JOINED_MAX; k++)
@@ -288,12 +277,11 @@ static void joined__as_many_as_may_be__taken_and_one_more_dropped(void **state)
 	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
 
-static void joined__with_tags__in_their_order(void **state)
+TEST(joined__with_tags__in_their_order)
 {
 	struct msg_tags *tags;
 	struct peer p;
 
-	(void)state;
 	tags = start_tagged(&p);
 	for (uint32_t i = 0; i < 3; i++) {
 		struct joined j = { .peer = &p, .tags = tags };
@@ -309,12 +297,11 @@ static void joined__with_tags__in_their_order(void **state)
 	peer_leave(&p);
 }
 
-static void joined__checksum_of_the_second_wrong__counted_and_answered(void **state)
+TEST(joined__checksum_of_the_second_wrong__counted_and_answered)
 {
 	struct peer p;
 	struct joined j = { .peer = &p };
 
-	(void)state;
 	start_live(&p);
 	for (int k = 0; k < 3; k++)
 		join(&j, MSG_DATA, (uint8_t)(MSG_FLAG_SUM | (k == 2 ? MSG_FLAG_ACK : 0)));
@@ -327,13 +314,12 @@ static void joined__checksum_of_the_second_wrong__counted_and_answered(void **st
 
 /* ---- pings ---- */
 
-static void ping__any_size__same_bytes_and_number_back(void **state)
+TEST(ping__any_size__same_bytes_and_number_back)
 {
 	static const uint32_t sizes[] = { 0, 1, 15, 64, 300, 1024 };
 	uint8_t data[1024];
 	struct peer p;
 
-	(void)state;
 	start_live(&p);
 	for (uint32_t i = 0; i < N_ELEMENTS(sizes); i++) {
 		memset(data, (int)i + 1, sizeof(data));
@@ -355,12 +341,11 @@ static void ping__any_size__same_bytes_and_number_back(void **state)
 
 #define WRITES_IMM (FRAME_FEATURE_REGION | FRAME_FEATURE_WRITE_IMM)
 
-static void write_imm__asked_for__its_credit_comes_back_with_the_number(void **state)
+TEST(write_imm__asked_for__its_credit_comes_back_with_the_number)
 {
 	struct msg_header h;
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, WRITES_IMM);
 	fake_posts_forget();
@@ -380,12 +365,11 @@ static void write_imm__asked_for__its_credit_comes_back_with_the_number(void **s
 	peer_leave(&p);
 }
 
-static void write_imm__behind_one_way_messages__their_credits_too(void **state)
+TEST(write_imm__behind_one_way_messages__their_credits_too)
 {
 	struct msg_header h;
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, WRITES_IMM);
 	fake_posts_forget();
@@ -402,11 +386,10 @@ static void write_imm__behind_one_way_messages__their_credits_too(void **state)
 	peer_leave(&p);
 }
 
-static void write_imm__not_asked_for__dropped(void **state)
+TEST(write_imm__not_asked_for__dropped)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, FRAME_FEATURE_REGION);
 	assert_true(fake_deliver_write_imm(p.qp, 64, htonl(1)));
@@ -415,11 +398,10 @@ static void write_imm__not_asked_for__dropped(void **state)
 }
 
 /* As with SENDs: one more than the credits, at one look. */
-static void write_imm__beyond_the_credits__dropped(void **state)
+TEST(write_imm__beyond_the_credits__dropped)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, WRITES_IMM);
 	for (uint32_t i = 0; i <= p.grant.credits; i++)
@@ -428,11 +410,10 @@ static void write_imm__beyond_the_credits__dropped(void **state)
 	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
 }
 
-static void messages__of_one_batch__answered_with_one_doorbell(void **state)
+TEST(messages__of_one_batch__answered_with_one_doorbell)
 {
 	struct peer p;
 
-	(void)state;
 	srv.cfg.tuning.post_list = 16;
 	start_live(&p);
 	for (int i = 0; i < 4; i++)
@@ -445,11 +426,10 @@ static void messages__of_one_batch__answered_with_one_doorbell(void **state)
 
 /* ---- bad peers ---- */
 
-static void receive__of_a_queue_pair_nobody_has__buffer_back(void **state)
+TEST(receive__of_a_queue_pair_nobody_has__buffer_back)
 {
 	struct peer p;
 
-	(void)state;
 	start_live(&p);
 	conn_close(server_only(CONN_ST_LIVE), CLOSE_DRAINING);
 	assert_true(peer_message(&p, 64));
@@ -465,11 +445,10 @@ static void receive__of_a_queue_pair_nobody_has__buffer_back(void **state)
 
 /* ---- sending goes wrong ---- */
 
-static void close__answers_waiting_for_the_send_queue__dropped_with_it(void **state)
+TEST(close__answers_waiting_for_the_send_queue__dropped_with_it)
 {
 	struct peer p;
 
-	(void)state;
 	start_live(&p);
 	for (int i = 0; i < 8; i++) {
 		assert_true(peer_message(&p, 800));
@@ -481,12 +460,11 @@ static void close__answers_waiting_for_the_send_queue__dropped_with_it(void **st
 
 /* ---- buffers run out ---- */
 
-static void buffers__none_free__receives_made_up_for_later(void **state)
+TEST(buffers__none_free__receives_made_up_for_later)
 {
 	struct peer p;
 	uint32_t taken[4096], n = 0;
 
-	(void)state;
 	start_live(&p);
 	while ((taken[n] = ep_buf_get(srv.shard->ep)) != EP_NO_BUF)
 		n++;
@@ -511,14 +489,13 @@ static void buffers__none_free__receives_made_up_for_later(void **state)
 
 /* ---- late completions ---- */
 
-static void completion__of_an_earlier_life__nothing_happens(void **state)
+TEST(completion__of_an_earlier_life__nothing_happens)
 {
 	struct peer p, next;
 	struct wr w = { .type = WR_SEND, .covers = 1 };
 	struct ibv_wc wc = { .status = IBV_WC_RETRY_EXC_ERR };
 	struct conn *c;
 
-	(void)state;
 	start_live(&p);
 	c = server_only(CONN_ST_LIVE);
 	w.qp_slot = c->link.rc.slot;
@@ -541,36 +518,5 @@ static void completion__of_an_earlier_life__nothing_happens(void **state)
 	peer_leave(&next);
 }
 
-#define MESSAGES_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		MESSAGES_TEST(message__any_size__same_bytes_back_as_a_reply),
-		MESSAGES_TEST(message__not_inline__srq_full_while_the_send_is_out),
-		MESSAGES_TEST(message__before_established__counts_as_connected),
-		MESSAGES_TEST(message__credits_at_once__all_echoed_many_times),
-		MESSAGES_TEST(message__of_several_clients__each_gets_its_own),
-		MESSAGES_TEST(one_way__asked_for_credit__all_since_the_last_in_one_answer),
-		MESSAGES_TEST(one_way__checksum__right_and_wrong_ones_counted),
-		MESSAGES_TEST(tags__right__answers_are_tagged_too),
-		MESSAGES_TEST(joined__several_sends__messages_counted_and_a_credit_for_each_send),
-		MESSAGES_TEST(joined__lengths_that_differ__taken),
-		MESSAGES_TEST(joined__as_many_as_may_be__taken_and_one_more_dropped),
-		MESSAGES_TEST(joined__with_tags__in_their_order),
-		MESSAGES_TEST(joined__checksum_of_the_second_wrong__counted_and_answered),
-		MESSAGES_TEST(ping__any_size__same_bytes_and_number_back),
-		MESSAGES_TEST(write_imm__asked_for__its_credit_comes_back_with_the_number),
-		MESSAGES_TEST(write_imm__behind_one_way_messages__their_credits_too),
-		MESSAGES_TEST(write_imm__not_asked_for__dropped),
-		MESSAGES_TEST(write_imm__beyond_the_credits__dropped),
-		MESSAGES_TEST(messages__of_one_batch__answered_with_one_doorbell),
-		MESSAGES_TEST(receive__of_a_queue_pair_nobody_has__buffer_back),
-		MESSAGES_TEST(close__answers_waiting_for_the_send_queue__dropped_with_it),
-		MESSAGES_TEST(buffers__none_free__receives_made_up_for_later),
-		MESSAGES_TEST(completion__of_an_earlier_life__nothing_happens),
-	};
-
-	return cmocka_run_group_tests_name("server_messages", tests, server_rig_group_setup,
-					   server_rig_group_teardown);
-}
+TEST_EACH(server_rig_init, server_rig_stop)
+TEST_GROUP(server_rig_group_setup, server_rig_group_teardown)

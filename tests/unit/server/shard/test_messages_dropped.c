@@ -231,15 +231,23 @@ static void drop_test(void **state)
 	peer_assert_dropped(&p, d->kind, d->code);
 }
 
+__attribute__((constructor)) static void register_drops(void)
+{
+	static struct CMUnitTest tests[N_ELEMENTS(drops)];
+
+	for (size_t i = 0; i < N_ELEMENTS(drops); i++)
+		tests[i] = (struct CMUnitTest){ drops[i].name, drop_test, NULL, NULL, (void *)&drops[i] };
+	unit_register(tests, N_ELEMENTS(drops), __LINE__);
+}
+
 /* ---- dropped after a while */
 
 /* With as many credits as several batches of completions have room for. */
-static void credits__more_than_a_batch__kept_to_and_exceeded(void **state)
+TEST(credits__more_than_a_batch__kept_to_and_exceeded)
 {
 	const uint32_t credits = 2 * EP_BATCH + 2;
 	struct peer p;
 
-	(void)state;
 	srv.cfg.credits = credits;
 	srv.peers_depth = credits;
 	start_live(&p);
@@ -261,11 +269,10 @@ static void credits__more_than_a_batch__kept_to_and_exceeded(void **state)
 }
 
 /* Credits that are owed for one-way messages are taken, whatever comes next. */
-static void credits__owed_and_an_echo_more__dropped(void **state)
+TEST(credits__owed_and_an_echo_more__dropped)
 {
 	struct peer p;
 
-	(void)state;
 	start_live(&p);
 	for (uint64_t i = 0; i < 4; i++) {
 		assert_true(deliver_data(&p, i, i == 1 ? MSG_FLAG_ACK : 0));
@@ -296,11 +303,10 @@ static bool deliver_unsolicited(struct peer *p)
 }
 
 /* Only the SRQ's limit wakes the shard. The client that exceeded its credits ends, the other is served. */
-static void credits__unsolicited_until_receives_run_out__offender_dropped(void **state)
+TEST(credits__unsolicited_until_receives_run_out__offender_dropped)
 {
 	struct peer p, honest;
 
-	(void)state;
 	start_live(&p);
 	peer_go_live(&honest, 0);
 	server_turns(3);
@@ -323,11 +329,10 @@ static void credits__unsolicited_until_receives_run_out__offender_dropped(void *
 	peer_leave(&honest);
 }
 
-static void one_way__more_than_its_credits_unasked__dropped(void **state)
+TEST(one_way__more_than_its_credits_unasked__dropped)
 {
 	struct peer p;
 
-	(void)state;
 	start_live(&p);
 	for (uint64_t i = 0; i < 4; i++) {
 		assert_true(deliver_data(&p, i, 0));
@@ -339,13 +344,12 @@ static void one_way__more_than_its_credits_unasked__dropped(void **state)
 	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
 }
 
-static void tags__repeated_message__dropped(void **state)
+TEST(tags__repeated_message__dropped)
 {
 	struct msg_header h = { .type = MSG_ECHO, .flags = MSG_FLAG_TAG, .length = 32 };
 	uint8_t data[32] = { 0 };
 	struct peer p;
 
-	(void)state;
 	tags = start_tagged(&p);
 	msg_encode(&h, data);
 	assert_int_equal(msg_tag_write(tags, data, sizeof(data)), 0);
@@ -358,12 +362,11 @@ static void tags__repeated_message__dropped(void **state)
 	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_TAG);
 }
 
-static void joined__more_sends_than_its_credits__dropped(void **state)
+TEST(joined__more_sends_than_its_credits__dropped)
 {
 	struct peer p;
 	struct joined j = { .peer = &p };
 
-	(void)state;
 	start_live(&p);
 	join(&j, MSG_DATA, 0);
 	join(&j, MSG_DATA, 0);
@@ -375,12 +378,11 @@ static void joined__more_sends_than_its_credits__dropped(void **state)
 }
 
 /* Sends complete never, for the peer does not acknowledge; its messages keep coming. */
-static void message__without_end_while_none_is_acknowledged__dropped(void **state)
+TEST(message__without_end_while_none_is_acknowledged__dropped)
 {
 	struct peer p;
 	int messages = 0;
 
-	(void)state;
 	start_live(&p);
 	for (; messages < 100 && server_n(CONN_ST_LIVE); messages++) {
 		assert_true(peer_message(&p, 64));
@@ -391,11 +393,10 @@ static void message__without_end_while_none_is_acknowledged__dropped(void **stat
 	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
 }
 
-static void send__completes_with_an_error__dropped_and_buffers_back(void **state)
+TEST(send__completes_with_an_error__dropped_and_buffers_back)
 {
 	struct peer p;
 
-	(void)state;
 	start_live(&p);
 	for (int i = 0; i < 4; i++)
 		assert_true(peer_message(&p, 800));
@@ -405,26 +406,5 @@ static void send__completes_with_an_error__dropped_and_buffers_back(void **state
 	peer_assert_dropped(&p, FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR);
 }
 
-#define MESSAGES_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
-
-int main(void)
-{
-	const struct CMUnitTest others[] = {
-		MESSAGES_TEST(credits__more_than_a_batch__kept_to_and_exceeded),
-		MESSAGES_TEST(credits__owed_and_an_echo_more__dropped),
-		MESSAGES_TEST(credits__unsolicited_until_receives_run_out__offender_dropped),
-		MESSAGES_TEST(one_way__more_than_its_credits_unasked__dropped),
-		MESSAGES_TEST(tags__repeated_message__dropped),
-		MESSAGES_TEST(joined__more_sends_than_its_credits__dropped),
-		MESSAGES_TEST(message__without_end_while_none_is_acknowledged__dropped),
-		MESSAGES_TEST(send__completes_with_an_error__dropped_and_buffers_back),
-	};
-	struct CMUnitTest tests[N_ELEMENTS(drops) + N_ELEMENTS(others)];
-
-	for (size_t i = 0; i < N_ELEMENTS(drops); i++)
-		tests[i] = (struct CMUnitTest){ drops[i].name, drop_test, server_rig_init, server_rig_stop,
-						(void *)&drops[i] };
-	memcpy(tests + N_ELEMENTS(drops), others, sizeof(others));
-	return cmocka_run_group_tests_name("server_messages_dropped", tests, server_rig_group_setup,
-					   server_rig_group_teardown);
-}
+TEST_EACH(server_rig_init, server_rig_stop)
+TEST_GROUP(server_rig_group_setup, server_rig_group_teardown)

@@ -52,13 +52,12 @@ static uint64_t probes(void)
 	return counter_get(&srv.shard->stats.probes);
 }
 
-static void probe__silent_client__written_to_and_dropped_if_nothing_comes(void **state)
+TEST(probe__silent_client__written_to_and_dropped_if_nothing_comes)
 {
 	struct peer p;
 	struct conn *c;
 	uint32_t n;
 
-	(void)state;
 	start_without_probe();
 	peer_go_live(&p, 0);
 	c = server_only(CONN_ST_LIVE);
@@ -85,11 +84,10 @@ static void probe__silent_client__written_to_and_dropped_if_nothing_comes(void *
 	server_assert_all_back();
 }
 
-static void probe__still_under_way_after_an_interval__dropped(void **state)
+TEST(probe__still_under_way_after_an_interval__dropped)
 {
 	struct peer p;
 
-	(void)state;
 	start_without_probe();
 	peer_go_live(&p, 0);
 	for (int i = 0; i < 2; i++)
@@ -103,11 +101,10 @@ static void probe__still_under_way_after_an_interval__dropped(void **state)
 	server_assert_all_back();
 }
 
-static void probe__client_that_talks__left_alone(void **state)
+TEST(probe__client_that_talks__left_alone)
 {
 	struct peer p;
 
-	(void)state;
 	start_without_probe();
 	peer_go_live(&p, 0);
 	for (int i = 0; i < 5; i++) {
@@ -123,12 +120,11 @@ static void probe__client_that_talks__left_alone(void **state)
 }
 
 /* It sends, but its device takes nothing: its own messages are no sign that it does. */
-static void probe__client_that_sends_and_does_not_receive__dropped(void **state)
+TEST(probe__client_that_sends_and_does_not_receive__dropped)
 {
 	struct peer p;
 	int intervals = 0;
 
-	(void)state;
 	start_without_probe();
 	peer_go_live(&p, 0);
 	for (; intervals < 10 && server_n(CONN_ST_LIVE); intervals++) {
@@ -145,11 +141,10 @@ static void probe__client_that_sends_and_does_not_receive__dropped(void **state)
 }
 
 /* One that talks so seldom that its answers have no completion of their own is asked now and then, and stays. */
-static void probe__client_that_talks_seldom__stays(void **state)
+TEST(probe__client_that_talks_seldom__stays)
 {
 	struct peer p;
 
-	(void)state;
 	srv.cfg.credits = srv.peers_depth = 64;
 	srv.cfg.tuning.inline_bytes = 220;
 	start_without_probe();
@@ -168,13 +163,12 @@ static void probe__client_that_talks_seldom__stays(void **state)
 }
 
 /* The work of an interval is spread over it: never more than one connection in a slice, and each in its own. */
-static void probe__several_clients__each_once_in_an_interval(void **state)
+TEST(probe__several_clients__each_once_in_an_interval)
 {
 	struct conn *c[4], *conn;
 	struct peer p[4];
 	unsigned looks[4] = { 0 };
 
-	(void)state;
 	start_without_probe();
 	for (int i = 0; i < 4; i++) {
 		peer_go_live(&p[i], 0);
@@ -206,7 +200,7 @@ static void probe__several_clients__each_once_in_an_interval(void **state)
 }
 
 /* However many connection objects there are. */
-static void probe__any_number_of_objects__each_once_in_an_interval(void **state)
+TEST(probe__any_number_of_objects__each_once_in_an_interval)
 {
 	static const uint64_t handshakes[] = { 1, 16, 45, 100, 512 };
 
@@ -232,11 +226,10 @@ static void probe__any_number_of_objects__each_once_in_an_interval(void **state)
 	}
 }
 
-static void probe__not_connected_or_closing__left_alone(void **state)
+TEST(probe__not_connected_or_closing__left_alone)
 {
 	struct peer handshake, grant, live;
 
-	(void)state;
 	start_without_probe();
 	peer_connect(&handshake);
 	peer_get_grant(&grant, 0);
@@ -252,7 +245,7 @@ static void probe__not_connected_or_closing__left_alone(void **state)
 	peer_abort(&handshake);
 }
 
-static void probe__timer__a_slice_of_the_interval(void **state)
+TEST(probe__timer__a_slice_of_the_interval)
 {
 	static const struct {
 		uint64_t interval_ns;
@@ -280,11 +273,10 @@ static void probe__timer__a_slice_of_the_interval(void **state)
 }
 
 /* With fewer slices, more connections in each. */
-static void probe__short_interval__all_looked_at_in_it(void **state)
+TEST(probe__short_interval__all_looked_at_in_it)
 {
 	struct peer p[4];
 
-	(void)state;
 	srv.cfg.probe_interval_ns = 80 * NS_PER_MS;
 	start_without_probe();
 	for (int i = 0; i < 4; i++)
@@ -297,22 +289,5 @@ static void probe__short_interval__all_looked_at_in_it(void **state)
 	assert_int_equal(probes(), 4);
 }
 
-#define PROBE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, server_rig_stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PROBE_TEST(probe__silent_client__written_to_and_dropped_if_nothing_comes),
-		PROBE_TEST(probe__still_under_way_after_an_interval__dropped),
-		PROBE_TEST(probe__client_that_talks__left_alone),
-		PROBE_TEST(probe__client_that_sends_and_does_not_receive__dropped),
-		PROBE_TEST(probe__client_that_talks_seldom__stays),
-		PROBE_TEST(probe__several_clients__each_once_in_an_interval),
-		PROBE_TEST(probe__any_number_of_objects__each_once_in_an_interval),
-		PROBE_TEST(probe__not_connected_or_closing__left_alone),
-		PROBE_TEST(probe__timer__a_slice_of_the_interval),
-		PROBE_TEST(probe__short_interval__all_looked_at_in_it),
-	};
-
-	return cmocka_run_group_tests_name("server_probe", tests, server_rig_group_setup, server_rig_group_teardown);
-}
+TEST_EACH(set_up, server_rig_stop)
+TEST_GROUP(server_rig_group_setup, server_rig_group_teardown)

@@ -54,12 +54,11 @@ static void assert_pushed(const struct fake_post *p, uint64_t sequence)
 	assert_int_equal(h.sequence, sequence);
 }
 
-static void push__within_region_and_window__written_then_answered(void **state)
+TEST(push__within_region_and_window__written_then_answered)
 {
 	const struct fake_post *w;
 	struct peer p;
 
-	(void)state;
 	start_live(&p, FEATURES);
 	assert_int_equal(p.grant.features, FEATURES);
 	p.sequence = UINT64_C(0x1122334455667788);
@@ -84,11 +83,10 @@ static void push__within_region_and_window__written_then_answered(void **state)
 	peer_leave(&p);
 }
 
-static void push__whole_region__also_the_last_byte_of_it_and_of_the_window(void **state)
+TEST(push__whole_region__also_the_last_byte_of_it_and_of_the_window)
 {
 	struct peer p;
 
-	(void)state;
 	start_live(&p, FEATURES);
 	ask(&p, 0, PEER_WINDOW_BYTES - 4096, 4096);
 	ask(&p, 4095, PEER_WINDOW_BYTES - 1, 1);
@@ -98,7 +96,7 @@ static void push__whole_region__also_the_last_byte_of_it_and_of_the_window(void 
 	peer_leave(&p);
 }
 
-static void push__outside__dropped(void **state)
+TEST(push__outside__dropped)
 {
 	static const struct msg_push cases[] = {
 		{ 0, 0, 0 }, { 0, 0, 4097 }, { 1, 0, 4096 }, { 4096, 0, 1 }, { UINT64_MAX, 0, 1 },
@@ -119,11 +117,10 @@ static void push__outside__dropped(void **state)
 	}
 }
 
-static void push__more_than_the_device_moves__dropped(void **state)
+TEST(push__more_than_the_device_moves__dropped)
 {
 	struct peer p;
 
-	(void)state;
 	fake_device.port.max_msg_sz = 1024;
 	start_live(&p, FEATURES);
 	ask(&p, 0, 0, 1024);
@@ -134,7 +131,7 @@ static void push__more_than_the_device_moves__dropped(void **state)
 	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
 
-static void push__without_a_window__dropped(void **state)
+TEST(push__without_a_window__dropped)
 {
 	static const uint16_t features[] = { 0, FRAME_FEATURE_REGION };
 
@@ -151,11 +148,10 @@ static void push__without_a_window__dropped(void **state)
 }
 
 /* A window is of one connection. */
-static void push__by_the_next_client_of_the_same_object__has_no_window(void **state)
+TEST(push__by_the_next_client_of_the_same_object__has_no_window)
 {
 	struct peer p;
 
-	(void)state;
 	start_live(&p, FEATURES);
 	peer_leave(&p);
 	peer_go_live(&p, FRAME_FEATURE_REGION);
@@ -165,11 +161,10 @@ static void push__by_the_next_client_of_the_same_object__has_no_window(void **st
 	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
 
-static void push__to_the_wrong_key__failed_with_its_status(void **state)
+TEST(push__to_the_wrong_key__failed_with_its_status)
 {
 	struct peer p;
 
-	(void)state;
 	start_live(&p, FEATURES);
 	for (int i = 0; i < 4; i++)
 		ask(&p, 0, 0, 1000);
@@ -182,12 +177,11 @@ static void push__to_the_wrong_key__failed_with_its_status(void **state)
 	peer_assert_dropped(&p, FAIL_WC_STATUS, IBV_WC_REM_ACCESS_ERR);
 }
 
-static void push__credits_at_once__all_written_and_answered_in_order(void **state)
+TEST(push__credits_at_once__all_written_and_answered_in_order)
 {
 	const struct fake_post *w;
 	struct peer p;
 
-	(void)state;
 	start_live(&p, FEATURES);
 	for (int round = 0; round < 100; round++) {
 		for (uint32_t i = 0; i < 4; i++)
@@ -205,11 +199,10 @@ static void push__credits_at_once__all_written_and_answered_in_order(void **stat
 	peer_leave(&p);
 }
 
-static void push__more_than_its_credits_at_once__dropped(void **state)
+TEST(push__more_than_its_credits_at_once__dropped)
 {
 	struct peer p;
 
-	(void)state;
 	start_live(&p, FEATURES);
 	for (int i = 0; i < 5; i++)
 		ask(&p, 0, 0, 1000);
@@ -219,12 +212,11 @@ static void push__more_than_its_credits_at_once__dropped(void **state)
 }
 
 /* What it asks for is never acknowledged; it goes on asking. */
-static void push__without_end_while_none_is_acknowledged__dropped(void **state)
+TEST(push__without_end_while_none_is_acknowledged__dropped)
 {
 	struct peer p;
 	int messages = 0;
 
-	(void)state;
 	start_live(&p, FEATURES);
 	for (; messages < 100 && server_n(CONN_ST_LIVE); messages++) {
 		ask(&p, 0, 0, 1000);
@@ -235,7 +227,7 @@ static void push__without_end_while_none_is_acknowledged__dropped(void **state)
 	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
 }
 
-static void push__tagged__answer_is_tagged_too(void **state)
+TEST(push__tagged__answer_is_tagged_too)
 {
 	uint8_t server_keys[2 * MSG_TAG_KEY_BYTES] = { 1 }, peer_keys[2 * MSG_TAG_KEY_BYTES] = { 1 };
 	uint8_t data[MSG_HEADER_BYTES + MSG_PUSH_BYTES + MSG_TAG_BYTES] = { 0 };
@@ -243,7 +235,6 @@ static void push__tagged__answer_is_tagged_too(void **state)
 	struct msg_tags *tags;
 	struct peer p;
 
-	(void)state;
 	start_live(&p, FEATURES);
 	assert_int_equal(msg_tags_new(server_keys, false, &server_only(CONN_ST_LIVE)->tags), 0);
 	assert_int_equal(msg_tags_new(peer_keys, true, &tags), 0);
@@ -259,24 +250,5 @@ static void push__tagged__answer_is_tagged_too(void **state)
 	peer_leave(&p);
 }
 
-#define PUSH_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PUSH_TEST(push__within_region_and_window__written_then_answered),
-		PUSH_TEST(push__whole_region__also_the_last_byte_of_it_and_of_the_window),
-		PUSH_TEST(push__outside__dropped),
-		PUSH_TEST(push__more_than_the_device_moves__dropped),
-		PUSH_TEST(push__without_a_window__dropped),
-		PUSH_TEST(push__by_the_next_client_of_the_same_object__has_no_window),
-		PUSH_TEST(push__to_the_wrong_key__failed_with_its_status),
-		PUSH_TEST(push__credits_at_once__all_written_and_answered_in_order),
-		PUSH_TEST(push__more_than_its_credits_at_once__dropped),
-		PUSH_TEST(push__without_end_while_none_is_acknowledged__dropped),
-		PUSH_TEST(push__tagged__answer_is_tagged_too),
-	};
-
-	return cmocka_run_group_tests_name("server_push", tests, server_rig_group_setup,
-					   server_rig_group_teardown);
-}
+TEST_EACH(server_rig_init, server_rig_stop)
+TEST_GROUP(server_rig_group_setup, server_rig_group_teardown)

@@ -79,11 +79,10 @@ static void go_live(struct peer *p)
 	assert_int_equal(server_n(CONN_ST_LIVE), 0);
 }
 
-static void hello__ticket_asked_for__granted_and_sent(void **state)
+TEST(hello__ticket_asked_for__granted_and_sent)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	granted(&p, FRAME_FEATURE_TICKET);
 	assert_int_equal(p.grant.features, FRAME_FEATURE_TICKET);
@@ -94,11 +93,10 @@ static void hello__ticket_asked_for__granted_and_sent(void **state)
 	server_assert_all_back();
 }
 
-static void hello__ticket_not_asked_for__none(void **state)
+TEST(hello__ticket_not_asked_for__none)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	granted(&p, FRAME_FEATURE_REGION);
 	assert_int_equal(p.grant.features, FRAME_FEATURE_REGION);
@@ -108,11 +106,10 @@ static void hello__ticket_not_asked_for__none(void **state)
 	server_assert_all_back();
 }
 
-static void hello__region_and_ticket__both(void **state)
+TEST(hello__region_and_ticket__both)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	granted_with_ticket(&p, FRAME_FEATURE_REGION);
 	assert_int_equal(p.grant.region_bytes, 4096);
@@ -121,11 +118,10 @@ static void hello__region_and_ticket__both(void **state)
 }
 
 /* An offer, which the server may ignore. */
-static void hello__tickets_switched_off__granted_without(void **state)
+TEST(hello__tickets_switched_off__granted_without)
 {
 	struct peer p;
 
-	(void)state;
 	srv.cfg.tls_resume = 0;
 	server_rig_start();
 	granted(&p, FRAME_FEATURE_TICKET);
@@ -139,11 +135,10 @@ static void hello__tickets_switched_off__granted_without(void **state)
 	server_assert_all_back();
 }
 
-static void hello__refused__no_ticket(void **state)
+TEST(hello__refused__no_ticket)
 {
 	struct peer p;
 
-	(void)state;
 	srv.cfg.region_bytes = 0;
 	server_rig_start();
 	peer_connect(&p);
@@ -156,11 +151,10 @@ static void hello__refused__no_ticket(void **state)
 	server_assert_all_back();
 }
 
-static void session__offered__resumed_and_as_good_as_a_full_one(void **state)
+TEST(session__offered__resumed_and_as_good_as_a_full_one)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	granted_with_ticket(&p, 0);
 	go_live(&p);
@@ -174,7 +168,7 @@ static void session__offered__resumed_and_as_good_as_a_full_one(void **state)
 	server_assert_all_back();
 }
 
-static void session__offered_to_a_server_started_anew__full(void **state)
+TEST(session__offered_to_a_server_started_anew__full)
 {
 	struct tls_session *before;
 	struct peer p;
@@ -194,11 +188,10 @@ static void session__offered_to_a_server_started_anew__full(void **state)
 	server_assert_all_back();
 }
 
-static void session__client_certificates_required__resumed_too(void **state)
+TEST(session__client_certificates_required__resumed_too)
 {
 	struct peer p;
 
-	(void)state;
 	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
 	srv.peers_certified = true;
 	server_rig_start();
@@ -211,11 +204,10 @@ static void session__client_certificates_required__resumed_too(void **state)
 	server_assert_all_back();
 }
 
-static void stages__not_finished_handshake__in_neither(void **state)
+TEST(stages__not_finished_handshake__in_neither)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_connect(&p);
 	peer_abort(&p);
@@ -223,22 +215,5 @@ static void stages__not_finished_handshake__in_neither(void **state)
 	server_assert_all_back();
 }
 
-#define RESUME_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RESUME_TEST(hello__ticket_asked_for__granted_and_sent),
-		RESUME_TEST(hello__ticket_not_asked_for__none),
-		RESUME_TEST(hello__region_and_ticket__both),
-		RESUME_TEST(hello__tickets_switched_off__granted_without),
-		RESUME_TEST(hello__refused__no_ticket),
-		RESUME_TEST(session__offered__resumed_and_as_good_as_a_full_one),
-		RESUME_TEST(session__offered_to_a_server_started_anew__full),
-		RESUME_TEST(session__client_certificates_required__resumed_too),
-		RESUME_TEST(stages__not_finished_handshake__in_neither),
-	};
-
-	return cmocka_run_group_tests_name("server_resume", tests, server_rig_group_setup,
-					   server_rig_group_teardown);
-}
+TEST_EACH(set_up, tear_down)
+TEST_GROUP(server_rig_group_setup, server_rig_group_teardown)

@@ -86,11 +86,10 @@ static void trim(void)
 	keep_house();
 }
 
-static void housekeeping__nothing_due__sleeps(void **state)
+TEST(housekeeping__nothing_due__sleeps)
 {
 	struct peer p[2];
 
-	(void)state;
 	server_rig_start();
 	server_turns(2);
 	assert_int_equal(pool().free, 4);
@@ -110,11 +109,10 @@ static void housekeeping__nothing_due__sleeps(void **state)
 	assert_false(is_due());
 }
 
-static void housekeeping__client_granted__a_queue_pair_made_ahead(void **state)
+TEST(housekeeping__client_granted__a_queue_pair_made_ahead)
 {
 	struct peer p[2];
 
-	(void)state;
 	server_rig_start();
 	peer_get_grant(&p[0], 0);
 	assert_true(due_in_s() <= 0.021);
@@ -125,11 +123,10 @@ static void housekeeping__client_granted__a_queue_pair_made_ahead(void **state)
 	assert_false(is_due());
 }
 
-static void housekeeping__quarantine__woken_when_it_ends(void **state)
+TEST(housekeeping__quarantine__woken_when_it_ends)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, 0);
 	settle();
@@ -155,11 +152,10 @@ static void housekeeping__quarantine__woken_when_it_ends(void **state)
 }
 
 /* What is due later does not hold up what is due now. */
-static void housekeeping__asleep_until_a_quarantine_ends__woken_for_a_new_client(void **state)
+TEST(housekeeping__asleep_until_a_quarantine_ends__woken_for_a_new_client)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, 0);
 	settle();
@@ -174,11 +170,10 @@ static void housekeeping__asleep_until_a_quarantine_ends__woken_for_a_new_client
 	assert_true(due_in_s() > 4.);
 }
 
-static void housekeeping__asleep_until_a_quarantine_ends__woken_to_drain(void **state)
+TEST(housekeeping__asleep_until_a_quarantine_ends__woken_to_drain)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, 0);
 	settle();
@@ -190,13 +185,12 @@ static void housekeeping__asleep_until_a_quarantine_ends__woken_to_drain(void **
 }
 
 /* Nobody else wakes an idle shard to look whether there are descriptors again. */
-static void housekeeping__out_of_descriptors__woken_to_accept_again(void **state)
+TEST(housekeeping__out_of_descriptors__woken_to_accept_again)
 {
 	struct rlimit old, none = { 0 };
 	struct addr server;
 	int fd;
 
-	(void)state;
 	server_rig_start();
 	server_turns(2);
 	assert_false(is_due());
@@ -217,11 +211,10 @@ static void housekeeping__out_of_descriptors__woken_to_accept_again(void **state
 	close(fd);
 }
 
-static void housekeeping__with_region__rests_and_is_not_recycled(void **state)
+TEST(housekeeping__with_region__rests_and_is_not_recycled)
 {
 	struct peer p;
 
-	(void)state;
 	server_rig_start();
 	peer_go_live(&p, FRAME_FEATURE_REGION);
 	leave(&p);
@@ -232,12 +225,11 @@ static void housekeeping__with_region__rests_and_is_not_recycled(void **state)
 	server_assert_all_back();
 }
 
-static void queue_pairs__link_is_ethernet__programmed_ahead(void **state)
+TEST(queue_pairs__link_is_ethernet__programmed_ahead)
 {
 	const struct fake_modify *m;
 	uint32_t n;
 
-	(void)state;
 	server_rig_start();
 	m = fake_modifies(&n);
 	assert_int_equal(n, 4);
@@ -247,11 +239,10 @@ static void queue_pairs__link_is_ethernet__programmed_ahead(void **state)
 	}
 }
 
-static void queue_pairs__other_link__left_to_the_cm(void **state)
+TEST(queue_pairs__other_link__left_to_the_cm)
 {
 	uint32_t n;
 
-	(void)state;
 	fake_device.port.link_layer = IBV_LINK_LAYER_INFINIBAND;
 	server_rig_start();
 	fake_modifies(&n);
@@ -287,13 +278,12 @@ static int take_port(const char *host)
 	return fd;
 }
 
-static void rails__second__its_own_address_and_the_same_port(void **state)
+TEST(rails__second__its_own_address_and_the_same_port)
 {
 	uint16_t port;
 	struct addr a;
 	int fd;
 
-	(void)state;
 	srv.cfg.rdma_port = 9000;
 	start_first_of_two();
 	port = srv.server.tls_port;
@@ -310,11 +300,10 @@ static void rails__second__its_own_address_and_the_same_port(void **state)
 	shard_free(second);
 }
 
-static void rails__port_taken_on_the_second__said(void **state)
+TEST(rails__port_taken_on_the_second__said)
 {
 	int fd;
 
-	(void)state;
 	start_first_of_two();
 	fd = take_port("127.0.0.2");
 	assert_int_equal(shard_new(&srv.server, 1, &second, err, sizeof(err)), -EADDRINUSE);
@@ -326,9 +315,8 @@ static void rails__port_taken_on_the_second__said(void **state)
 	close(fd);
 }
 
-static void rails__second_names_another_device__refused(void **state)
+TEST(rails__second_names_another_device__refused)
 {
-	(void)state;
 	start_first_of_two();
 	strcpy(srv.cfg.rails[1].device, "mlx5_1");
 	assert_int_equal(shard_new(&srv.server, 1, &second, err, sizeof(err)), -ENODEV);
@@ -343,13 +331,12 @@ static void drop(struct peer *p)
 }
 
 /* What a shard that failed does with its clients, while others serve on. */
-static void release__clients_in_every_state__nothing_of_them_is_held(void **state)
+TEST(release__clients_in_every_state__nothing_of_them_is_held)
 {
 	struct peer live, region, granted, hello, control;
 	struct stats *st;
 	uint8_t buf[FRAME_CONTROL_BYTES];
 
-	(void)state;
 	server_rig_start();
 	st = &srv.shard->stats;
 	peer_go_live(&live, 0);
@@ -389,12 +376,11 @@ static void release__clients_in_every_state__nothing_of_them_is_held(void **stat
 	drop(&control);
 }
 
-static void release__a_client_waits__its_socket_is_closed_and_not_counted(void **state)
+TEST(release__a_client_waits__its_socket_is_closed_and_not_counted)
 {
 	struct peer p[SLICES];
 	int n = 0;
 
-	(void)state;
 	srv.cfg.max_handshakes = 2;
 	server_rig_start();
 	while (!srv.shard->n_waiting && n < 4)
@@ -455,12 +441,11 @@ static void assert_busy(void)
 	assert_refused(REFUSE_BUSY, "queue pairs");
 }
 
-static void hello__queue_pairs_rest_or_are_promised__busy_until_they_have_rested(void **state)
+TEST(hello__queue_pairs_rest_or_are_promised__busy_until_they_have_rested)
 {
 	struct peer p;
 	uint8_t data[56];
 
-	(void)state;
 	four_of_five_rest();
 	/* The last one is promised ... */
 	peer_get_grant(&p, 0);
@@ -480,11 +465,10 @@ static void hello__queue_pairs_rest_or_are_promised__busy_until_they_have_rested
 		peer_get_grant(&p, 0);
 }
 
-static void hello__promise_given_up__the_next_may_have_it(void **state)
+TEST(hello__promise_given_up__the_next_may_have_it)
 {
 	struct peer p;
 
-	(void)state;
 	four_of_five_rest();
 	peer_get_grant(&p, 0);
 	assert_busy();
@@ -496,12 +480,11 @@ static void hello__promise_given_up__the_next_may_have_it(void **state)
 }
 
 /* A GRANT that is not written yet is a promise, too. */
-static void hello__promised_in_an_unwritten_grant__busy(void **state)
+TEST(hello__promised_in_an_unwritten_grant__busy)
 {
 	struct peer p;
 	struct conn *c;
 
-	(void)state;
 	four_of_five_rest();
 	c = peer_unwritten_grant(&p, 0);
 	assert_busy();
@@ -511,12 +494,11 @@ static void hello__promised_in_an_unwritten_grant__busy(void **state)
 }
 
 /* Those that are leaving still count as clients; who comes meanwhile is told to try again. */
-static void hello__all_clients_connected__full_or_busy_while_one_leaves(void **state)
+TEST(hello__all_clients_connected__full_or_busy_while_one_leaves)
 {
 	struct peer p[4], next;
 	struct conn *c;
 
-	(void)state;
 	server_rig_start();
 	for (int i = 0; i < 4; i++)
 		peer_go_live(&p[i], 0);
@@ -532,13 +514,12 @@ static void hello__all_clients_connected__full_or_busy_while_one_leaves(void **s
 }
 
 /* The promise could not be kept after all: the peer is told to come again, and it is nobody's fault. */
-static void request__pool_exhausted__rejected_as_busy(void **state)
+TEST(request__pool_exhausted__rejected_as_busy)
 {
 	uint32_t taken[8], n = 0;
 	uint8_t data[56];
 	struct peer p;
 
-	(void)state;
 	fake_device.attr.max_qp = 8;
 	server_rig_start();
 	peer_get_grant(&p, 0);
@@ -564,32 +545,5 @@ static void request__pool_exhausted__rejected_as_busy(void **state)
 	server_assert_all_back();
 }
 
-#define SHARD_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, server_rig_stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SHARD_TEST(housekeeping__nothing_due__sleeps),
-		SHARD_TEST(housekeeping__client_granted__a_queue_pair_made_ahead),
-		SHARD_TEST(housekeeping__quarantine__woken_when_it_ends),
-		SHARD_TEST(housekeeping__asleep_until_a_quarantine_ends__woken_for_a_new_client),
-		SHARD_TEST(housekeeping__asleep_until_a_quarantine_ends__woken_to_drain),
-		SHARD_TEST(housekeeping__out_of_descriptors__woken_to_accept_again),
-		SHARD_TEST(housekeeping__with_region__rests_and_is_not_recycled),
-		SHARD_TEST(queue_pairs__link_is_ethernet__programmed_ahead),
-		SHARD_TEST(queue_pairs__other_link__left_to_the_cm),
-		SHARD_TEST(rails__second__its_own_address_and_the_same_port),
-		SHARD_TEST(rails__port_taken_on_the_second__said),
-		SHARD_TEST(rails__second_names_another_device__refused),
-		SHARD_TEST(release__clients_in_every_state__nothing_of_them_is_held),
-		SHARD_TEST(release__a_client_waits__its_socket_is_closed_and_not_counted),
-		SHARD_TEST(hello__queue_pairs_rest_or_are_promised__busy_until_they_have_rested),
-		SHARD_TEST(hello__promise_given_up__the_next_may_have_it),
-		SHARD_TEST(hello__promised_in_an_unwritten_grant__busy),
-		SHARD_TEST(hello__all_clients_connected__full_or_busy_while_one_leaves),
-		SHARD_TEST(request__pool_exhausted__rejected_as_busy),
-	};
-
-	return cmocka_run_group_tests_name("server_shard", tests, server_rig_group_setup,
-					   server_rig_group_teardown);
-}
+TEST_EACH(set_up, server_rig_stop)
+TEST_GROUP(server_rig_group_setup, server_rig_group_teardown)

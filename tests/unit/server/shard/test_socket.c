@@ -179,14 +179,13 @@ static void assert_left(enum close_reason reason)
 
 /* ---- over TCP */
 
-static void tcp__proof_and_echoes__live_until_bye(void **state)
+TEST(tcp__proof_and_echoes__live_until_bye)
 {
 	uint8_t out[4 * 128], in[4 * 128];
 	struct peer p;
 	size_t n = 0;
 	int fd;
 
-	(void)state;
 	start();
 	fd = go_live(&p);
 	/* As many as it has credits, at once. */
@@ -203,12 +202,11 @@ static void tcp__proof_and_echoes__live_until_bye(void **state)
 	close(fd);
 }
 
-static void tcp__ends_without_bye__left(void **state)
+TEST(tcp__ends_without_bye__left)
 {
 	struct linger none = { .l_onoff = 1 };
 	struct peer p;
 
-	(void)state;
 	start();
 	close(go_live(&p));
 	assert_left(CLOSE_PEER_LEFT);
@@ -228,13 +226,12 @@ static void tcp__ends_without_bye__left(void **state)
 	assert_left(CLOSE_PEER_LEFT);
 }
 
-static void tcp__proof_in_parts__live(void **state)
+TEST(tcp__proof_in_parts__live)
 {
 	uint8_t bytes[PROOF_BYTES];
 	struct peer p;
 	int fd;
 
-	(void)state;
 	start();
 	get_grant(&p, FRAME_FEATURE_TCP);
 	peer_close(&p);
@@ -249,7 +246,7 @@ static void tcp__proof_in_parts__live(void **state)
 	assert_left(CLOSE_PEER_LEFT);
 }
 
-static void tcp__what_is_wrong_with_the_proof__rejected_with_a_code(void **state)
+TEST(tcp__what_is_wrong_with_the_proof__rejected_with_a_code)
 {
 	static const struct { size_t flip; enum refuse_code code; bool session_stays; } cases[] = {
 		{ RECORD_HEADER_BYTES + 4, REFUSE_BAD_SESSION, true },
@@ -282,13 +279,12 @@ static void tcp__what_is_wrong_with_the_proof__rejected_with_a_code(void **state
 	}
 }
 
-static void tcp__session_used_twice__the_second_is_rejected(void **state)
+TEST(tcp__session_used_twice__the_second_is_rejected)
 {
 	uint8_t bytes[PROOF_BYTES];
 	struct peer p;
 	int fd, again;
 
-	(void)state;
 	start();
 	fd = go_live(&p);
 	again = dial(&p);
@@ -299,13 +295,12 @@ static void tcp__session_used_twice__the_second_is_rejected(void **state)
 	assert_left(CLOSE_PEER_LEFT);
 }
 
-static void tcp__session_of_an_rdma_client__rejected(void **state)
+TEST(tcp__session_of_an_rdma_client__rejected)
 {
 	uint8_t bytes[PROOF_BYTES];
 	struct peer p, q;
 	int fd;
 
-	(void)state;
 	start();
 	peer_get_grant(&p, 0);
 	get_grant(&q, FRAME_FEATURE_TCP);
@@ -318,13 +313,12 @@ static void tcp__session_of_an_rdma_client__rejected(void **state)
 	server_assert_all_back();
 }
 
-static void rdma__session_of_a_tcp_client__rejected(void **state)
+TEST(rdma__session_of_a_tcp_client__rejected)
 {
 	uint8_t data[56];
 	struct peer p;
 	uint16_t said;
 
-	(void)state;
 	start();
 	get_grant(&p, FRAME_FEATURE_TCP);
 	peer_close(&p);
@@ -351,13 +345,12 @@ static int dial_from_another(const struct peer *p)
 	return fd;
 }
 
-static void tcp__another_address_than_tls__rejected(void **state)
+TEST(tcp__another_address_than_tls__rejected)
 {
 	uint8_t bytes[PROOF_BYTES];
 	struct peer p;
 	int fd;
 
-	(void)state;
 	start();
 	get_grant(&p, FRAME_FEATURE_TCP);
 	peer_close(&p);
@@ -368,13 +361,12 @@ static void tcp__another_address_than_tls__rejected(void **state)
 }
 
 /* With something unread the server's end would be a reset, which may overtake the code. */
-static void tcp__rejected_with_a_message_behind_the_proof__ends_in_order(void **state)
+TEST(tcp__rejected_with_a_message_behind_the_proof__ends_in_order)
 {
 	uint8_t bytes[PROOF_BYTES + 4 * 1024] = { 0 }, in[RECORD_HEADER_BYTES + PDATA_REJECT_BYTES];
 	struct peer p;
 	int fd;
 
-	(void)state;
 	start();
 	get_grant(&p, FRAME_FEATURE_TCP);
 	peer_close(&p);
@@ -390,13 +382,12 @@ static void tcp__rejected_with_a_message_behind_the_proof__ends_in_order(void **
 	server_assert_all_back();
 }
 
-static void tcp__shows_nothing_or_leaves__counted_and_closed(void **state)
+TEST(tcp__shows_nothing_or_leaves__counted_and_closed)
 {
 	struct peer p;
 	uint8_t byte = 0;
 	int silent, left;
 
-	(void)state;
 	srv.cfg.handshake_timeout_ns = 50 * NS_PER_MS;
 	start();
 	get_grant(&p, FRAME_FEATURE_TCP);
@@ -414,13 +405,12 @@ static void tcp__shows_nothing_or_leaves__counted_and_closed(void **state)
 }
 
 /* max_handshakes is 16: the seventeenth takes the place of the oldest, which was silent for longest. */
-static void tcp__more_arrivals_than_room__the_oldest_goes(void **state)
+TEST(tcp__more_arrivals_than_room__the_oldest_goes)
 {
 	uint8_t bytes[PROOF_BYTES], byte;
 	struct peer p;
 	int fds[17];
 
-	(void)state;
 	start();
 	get_grant(&p, FRAME_FEATURE_TCP);
 	peer_close(&p);
@@ -442,13 +432,12 @@ static void tcp__more_arrivals_than_room__the_oldest_goes(void **state)
 }
 
 /* Two addresses have half of the room each: a newcomer takes the place of one of its own address, whichever came first. */
-static void tcp__two_addresses_with_as_many__a_newcomer_costs_only_its_own(void **state)
+TEST(tcp__two_addresses_with_as_many__a_newcomer_costs_only_its_own)
 {
 	uint8_t byte;
 	struct peer p;
 	int fds[16], others[2];
 
-	(void)state;
 	start();
 	get_grant(&p, FRAME_FEATURE_TCP);
 	peer_close(&p);
@@ -482,7 +471,7 @@ static size_t push_record(uint8_t *out, uint64_t sequence, const struct msg_push
 }
 
 /* The largest that fits a record, one byte, and several at once: each behind its PUSHED, and of its own sequence. */
-static void tcp__push__so_many_bytes_behind_the_answer(void **state)
+TEST(tcp__push__so_many_bytes_behind_the_answer)
 {
 	uint8_t out[128], in[8192];
 	uint32_t most;
@@ -491,7 +480,6 @@ static void tcp__push__so_many_bytes_behind_the_answer(void **state)
 	struct peer p;
 	int fd;
 
-	(void)state;
 	start();
 	most = (uint32_t)srv.cfg.message_bytes - MSG_HEADER_BYTES;
 	fd = go_live(&p);
@@ -516,7 +504,7 @@ static void tcp__push__so_many_bytes_behind_the_answer(void **state)
 	assert_left(CLOSE_PEER_LEFT);
 }
 
-static void tcp__push_beyond_a_record_or_of_memory__dropped(void **state)
+TEST(tcp__push_beyond_a_record_or_of_memory__dropped)
 {
 	const uint32_t beyond = (uint32_t)srv.cfg.message_bytes - MSG_HEADER_BYTES + 1;
 	const struct msg_push wrong[] = { { .bytes = beyond }, { .bytes = UINT32_MAX }, { .bytes = 0 },
@@ -525,7 +513,6 @@ static void tcp__push_beyond_a_record_or_of_memory__dropped(void **state)
 	struct peer p;
 	int fd;
 
-	(void)state;
 	start();
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		fd = go_live(&p);
@@ -537,14 +524,13 @@ static void tcp__push_beyond_a_record_or_of_memory__dropped(void **state)
 	assert_buffers_back();
 }
 
-static void tcp__more_than_its_credits__dropped(void **state)
+TEST(tcp__more_than_its_credits__dropped)
 {
 	uint8_t out[5 * 128];
 	struct peer p;
 	size_t n = 0;
 	int fd;
 
-	(void)state;
 	start();
 	fd = go_live(&p);
 	for (uint64_t i = 0; i < 5; i++)
@@ -556,7 +542,7 @@ static void tcp__more_than_its_credits__dropped(void **state)
 	close(fd);
 }
 
-static void tcp__records_that_are_not_allowed__dropped(void **state)
+TEST(tcp__records_that_are_not_allowed__dropped)
 {
 	static const struct { struct record r; int code; } cases[] = {
 		{ { RECORD_MESSAGES, 1025, 0 }, PROTO_BAD_FRAME }, { { RECORD_PROOF, 0, 0 }, PROTO_BAD_FRAME },
@@ -611,13 +597,12 @@ static size_t take_over_tls(struct peer *p, uint8_t *out, size_t n)
 	return have;
 }
 
-static void tls__goes_on_after_the_grant__echoes_until_bye(void **state)
+TEST(tls__goes_on_after_the_grant__echoes_until_bye)
 {
 	uint8_t out[128], in[128];
 	struct peer p;
 	size_t n;
 
-	(void)state;
 	start();
 	get_grant(&p, FRAME_FEATURE_TLS);
 	server_until(server_n(CONN_ST_LIVE) == 1);
@@ -635,13 +620,12 @@ static void tls__goes_on_after_the_grant__echoes_until_bye(void **state)
 }
 
 /* The first record may come with the HELLO's last bytes, ahead of the GRANT. */
-static void tls__records_before_the_grant_was_read__answered(void **state)
+TEST(tls__records_before_the_grant_was_read__answered)
 {
 	uint8_t hello[FRAME_HELLO_BYTES], both[FRAME_HELLO_BYTES + 128], in[128];
 	struct peer p;
 	size_t n;
 
-	(void)state;
 	start();
 	peer_shake_hands(&p);
 	memcpy(both, hello, peer_encode_hello(hello, 64, 4, FRAME_FEATURE_TLS, 0));
@@ -654,11 +638,10 @@ static void tls__records_before_the_grant_was_read__answered(void **state)
 	assert_left(CLOSE_PEER_LEFT);
 }
 
-static void tls__kept_open_beside_handshakes__counts_no_longer_as_one(void **state)
+TEST(tls__kept_open_beside_handshakes__counts_no_longer_as_one)
 {
 	struct peer p;
 
-	(void)state;
 	start();
 	get_grant(&p, FRAME_FEATURE_TLS);
 	server_until(server_n(CONN_ST_LIVE) == 1);
@@ -785,7 +768,10 @@ static void say_data(struct client *c, uint64_t sequence)
 	say(c, out, n);
 }
 
-static void drain__idle_client__told_and_waited_for(void **state)
+#define OVER(where, feature, f) { where ": " #f, f, server_rig_init, server_rig_stop, (void *)&(feature) }
+#define OVER_BOTH(f) TEST_CASES(f, OVER("tcp", by_tcp, f), OVER("tls", by_tls, f))
+
+OVER_BOTH(drain__idle_client__told_and_waited_for)
 {
 	uint8_t bye[RECORD_HEADER_BYTES], byte;
 	struct client c;
@@ -803,7 +789,7 @@ static void drain__idle_client__told_and_waited_for(void **state)
 	leave_and_assert(&c);
 }
 
-static void drain__requests_arrived__answered_before_the_goodbye(void **state)
+OVER_BOTH(drain__requests_arrived__answered_before_the_goodbye)
 {
 	struct client c;
 
@@ -815,7 +801,7 @@ static void drain__requests_arrived__answered_before_the_goodbye(void **state)
 	leave_and_assert(&c);
 }
 
-static void drain__requests_still_arriving__answered(void **state)
+OVER_BOTH(drain__requests_still_arriving__answered)
 {
 	struct client c;
 
@@ -829,7 +815,7 @@ static void drain__requests_still_arriving__answered(void **state)
 }
 
 /* The client would wait for them, and cannot ask for them any more. */
-static void drain__one_way_messages_owed__credits_come_back(void **state)
+OVER_BOTH(drain__one_way_messages_owed__credits_come_back)
 {
 	struct client c;
 
@@ -844,7 +830,7 @@ static void drain__one_way_messages_owed__credits_come_back(void **state)
 	leave_and_assert(&c);
 }
 
-static void drain__no_buffer__told_when_there_is_one(void **state)
+OVER_BOTH(drain__no_buffer__told_when_there_is_one)
 {
 	struct ep_counts counts;
 	struct client c;
@@ -867,7 +853,7 @@ static void drain__no_buffer__told_when_there_is_one(void **state)
 	leave_and_assert(&c);
 }
 
-static void drain__client_stays__cut_off_at_the_deadline(void **state)
+OVER_BOTH(drain__client_stays__cut_off_at_the_deadline)
 {
 	struct client c;
 	uint64_t begun_ns;
@@ -895,13 +881,12 @@ static void drain__client_stays__cut_off_at_the_deadline(void **state)
 }
 
 /* Nobody of them has a connection yet that could be told anything. */
-static void drain__strangers_and_granted_ones__closed_at_once(void **state)
+TEST(drain__strangers_and_granted_ones__closed_at_once)
 {
 	struct peer p;
 	uint8_t byte;
 	int silent, late = socket(AF_INET, SOCK_STREAM, 0);
 
-	(void)state;
 	start();
 	get_grant(&p, FRAME_FEATURE_TCP);
 	peer_close(&p);
@@ -943,7 +928,7 @@ static rlim_t leave_no_descriptor(void)
 	return limit_descriptors((rlim_t)next);
 }
 
-static void accept__no_descriptor_left__pauses_and_goes_on(void **state)
+TEST(accept__no_descriptor_left__pauses_and_goes_on)
 {
 	uint8_t proof[PROOF_BYTES], echo[128], in[128];
 	uint64_t begun_ns, waits = 0, ms;
@@ -952,7 +937,6 @@ static void accept__no_descriptor_left__pauses_and_goes_on(void **state)
 	int live, fd;
 	size_t n;
 
-	(void)state;
 	start();
 	live = go_live(&p);
 	get_grant(&q, FRAME_FEATURE_TCP);
@@ -986,9 +970,8 @@ static void accept__no_descriptor_left__pauses_and_goes_on(void **state)
 
 /* ---- which are served */
 
-static void transports__not_served__refused_with_the_option(void **state)
+TEST(transports__not_served__refused_with_the_option)
 {
-	(void)state;
 	srv.cfg.transport_mask = 1u << TRANSPORT_RDMA;
 	server_rig_start();
 	peer_refused_hello(64, 4, FRAME_FEATURE_TCP, 0, REFUSE_UNSUPPORTED, "--transports of the server leaves tcp out");
@@ -1032,7 +1015,7 @@ static int ask_and_do_not_read(void)
 	return fd;
 }
 
-static void reader__takes_nothing_or_too_little__reset_after_three_intervals(void **state)
+TEST(reader__takes_nothing_or_too_little__reset_after_three_intervals)
 {
 	static uint8_t in[ANSWER_BYTES];
 
@@ -1058,12 +1041,11 @@ static void reader__takes_nothing_or_too_little__reset_after_three_intervals(voi
 	}
 }
 
-static void reader__takes_enough__left_alone(void **state)
+TEST(reader__takes_enough__left_alone)
 {
 	static uint8_t in[4 * (RECORD_HEADER_BYTES + ANSWER_BYTES)];
 	int fd = ask_and_do_not_read();
 
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		probe_interval(i % 3 ? 0 : LEAST_BYTES);
 		assert_int_equal(server_n(CONN_ST_LIVE), 1);
@@ -1098,11 +1080,10 @@ static size_t resident_bytes(void)
 	return n * page;
 }
 
-static void buffers__their_client_has_left__memory_given_back(void **state)
+TEST(buffers__their_client_has_left__memory_given_back)
 {
 	uint64_t since;
 
-	(void)state;
 	close(ask_and_do_not_read());
 	assert_true(resident_bytes() > EP_KEPT_BYTES);
 	since = clock_now_ns();
@@ -1112,45 +1093,5 @@ static void buffers__their_client_has_left__memory_given_back(void **state)
 	assert_left(CLOSE_PEER_LEFT);
 }
 
-#define SOCKET_TEST(f) cmocka_unit_test_setup_teardown(f, server_rig_init, server_rig_stop)
-#define TEST_OVER(where, feature, f) { where ": " #f, f, server_rig_init, server_rig_stop, (void *)&(feature) }
-#define BOTH_TESTS(f) TEST_OVER("tcp", by_tcp, f), TEST_OVER("tls", by_tls, f)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SOCKET_TEST(tcp__proof_and_echoes__live_until_bye),
-		SOCKET_TEST(reader__takes_nothing_or_too_little__reset_after_three_intervals),
-		SOCKET_TEST(reader__takes_enough__left_alone),
-		SOCKET_TEST(buffers__their_client_has_left__memory_given_back),
-		SOCKET_TEST(tcp__ends_without_bye__left),
-		SOCKET_TEST(tcp__proof_in_parts__live),
-		SOCKET_TEST(tcp__what_is_wrong_with_the_proof__rejected_with_a_code),
-		SOCKET_TEST(tcp__session_used_twice__the_second_is_rejected),
-		SOCKET_TEST(tcp__session_of_an_rdma_client__rejected),
-		SOCKET_TEST(rdma__session_of_a_tcp_client__rejected),
-		SOCKET_TEST(tcp__another_address_than_tls__rejected),
-		SOCKET_TEST(tcp__rejected_with_a_message_behind_the_proof__ends_in_order),
-		SOCKET_TEST(tcp__shows_nothing_or_leaves__counted_and_closed),
-		SOCKET_TEST(tcp__more_arrivals_than_room__the_oldest_goes),
-		SOCKET_TEST(tcp__two_addresses_with_as_many__a_newcomer_costs_only_its_own),
-		SOCKET_TEST(tcp__push__so_many_bytes_behind_the_answer),
-		SOCKET_TEST(tcp__push_beyond_a_record_or_of_memory__dropped),
-		SOCKET_TEST(tcp__more_than_its_credits__dropped),
-		SOCKET_TEST(tcp__records_that_are_not_allowed__dropped),
-		SOCKET_TEST(tls__goes_on_after_the_grant__echoes_until_bye),
-		SOCKET_TEST(tls__records_before_the_grant_was_read__answered),
-		SOCKET_TEST(tls__kept_open_beside_handshakes__counts_no_longer_as_one),
-		BOTH_TESTS(drain__idle_client__told_and_waited_for),
-		BOTH_TESTS(drain__requests_arrived__answered_before_the_goodbye),
-		BOTH_TESTS(drain__requests_still_arriving__answered),
-		BOTH_TESTS(drain__one_way_messages_owed__credits_come_back),
-		BOTH_TESTS(drain__no_buffer__told_when_there_is_one),
-		BOTH_TESTS(drain__client_stays__cut_off_at_the_deadline),
-		SOCKET_TEST(drain__strangers_and_granted_ones__closed_at_once),
-		SOCKET_TEST(accept__no_descriptor_left__pauses_and_goes_on),
-		SOCKET_TEST(transports__not_served__refused_with_the_option),
-	};
-
-	return cmocka_run_group_tests_name("server_socket", tests, server_rig_group_setup, server_rig_group_teardown);
-}
+TEST_EACH(server_rig_init, server_rig_stop)
+TEST_GROUP(server_rig_group_setup, server_rig_group_teardown)

@@ -36,18 +36,16 @@ static void give(struct peer_hold *h)
 	peers_give(peers, PEERS_TLS, h);
 }
 
-static void take__nobody_there__nothing_held(void **state)
+TEST(take__nobody_there__nothing_held)
 {
-	(void)state;
 	assert_int_equal(peers_most(peers, PEERS_TLS), 0);
 	assert_null(peers_oldest(peers, PEERS_TLS));
 	assert_int_equal(peers_count(peers, PEERS_TLS, 7), 0);
 	give(&holds[0]);
 }
 
-static void oldest__several_addresses__of_the_one_that_has_most(void **state)
+TEST(oldest__several_addresses__of_the_one_that_has_most)
 {
-	(void)state;
 	take(1, &holds[0]);
 	take(2, &holds[1]);
 	take(2, &holds[2]);
@@ -67,9 +65,8 @@ static void oldest__several_addresses__of_the_one_that_has_most(void **state)
 	assert_int_equal(peers_count(peers, PEERS_TLS, 1), 1);
 }
 
-static void rejuvenate__the_oldest__comes_last(void **state)
+TEST(rejuvenate__the_oldest__comes_last)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		take(9, &holds[i]);
 	peers_rejuvenate(peers, PEERS_TLS, &holds[0]);
@@ -84,11 +81,10 @@ static void wait_for(uint64_t network, struct peer_hold *h)
 	assert_true(peers_take(peers, PEERS_WAITING, network, h, UINT32_MAX));
 }
 
-static void rejuvenate__two_have_most__the_other_ones_turn(void **state)
+TEST(rejuvenate__two_have_most__the_other_ones_turn)
 {
 	static const int in_turn[] = { 0, 2, 1, 3 };
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		take(1 + (uint64_t)i / 2, &holds[i]);
 	for (int i = 0; i < 8; i++) {
@@ -100,9 +96,8 @@ static void rejuvenate__two_have_most__the_other_ones_turn(void **state)
 	assert_ptr_equal(peers_youngest(peers, PEERS_TLS), &holds[3]);
 }
 
-static void next__several_wait__of_the_address_that_has_least(void **state)
+TEST(next__several_wait__of_the_address_that_has_least)
 {
-	(void)state;
 	assert_null(peers_next(peers));
 	assert_null(peers_youngest(peers, PEERS_WAITING));
 	take(1, &holds[0]);
@@ -130,9 +125,8 @@ static void next__several_wait__of_the_address_that_has_least(void **state)
 	assert_null(peers_next(peers));
 }
 
-static void progress__noted__until_the_address_holds_nothing(void **state)
+TEST(progress__noted__until_the_address_holds_nothing)
 {
-	(void)state;
 	assert_int_equal(peers_progress_ns(peers, 1), 0);
 	peers_note_progress(peers, 1, 4);
 	take(1, &holds[0]);
@@ -147,9 +141,8 @@ static void progress__noted__until_the_address_holds_nothing(void **state)
 	assert_int_equal(peers_progress_ns(peers, 1), 0);
 }
 
-static void take__limit__holds_for_the_address_and_kind(void **state)
+TEST(take__limit__holds_for_the_address_and_kind)
 {
-	(void)state;
 	assert_true(peers_take(peers, PEERS_TLS, 1, &holds[0], 2));
 	assert_true(peers_take(peers, PEERS_TLS, 1, &holds[1], 2));
 	assert_false(peers_take(peers, PEERS_TLS, 1, &holds[2], 2));
@@ -165,9 +158,8 @@ static void take__limit__holds_for_the_address_and_kind(void **state)
 }
 
 /* As many addresses as there may be, over and over: none leaves anything behind. */
-static void take__each_from_another_address__room_for_all_again(void **state)
+TEST(take__each_from_another_address__room_for_all_again)
 {
-	(void)state;
 	for (uint64_t round = 1; round <= 100; round++) {
 		for (uint64_t i = 0; i < MAX; i++)
 			take(round << 32 | (i + 1), &holds[i]);
@@ -190,11 +182,10 @@ static void assert_as_counted(const uint32_t counts[4])
 	assert_int_equal(peers_most(peers, PEERS_TLS), most);
 }
 
-static void take_and_give__at_random__as_counted(void **state)
+TEST(take_and_give__at_random__as_counted)
 {
 	uint32_t counts[4] = { 0 }, owner[MAX];
 
-	(void)state;
 	srand(1);
 	for (int i = 0; i < 20000; i++) {
 		uint32_t h = (uint32_t)rand() % MAX;
@@ -224,11 +215,10 @@ static void *take_and_give_many(void *arg)
 	return arg;
 }
 
-static void take__by_several_threads__never_too_many(void **state)
+TEST(take__by_several_threads__never_too_many)
 {
 	pthread_t threads[4];
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, take_and_give_many, NULL), 0);
 	for (int i = 0; i < 1000; i++)
@@ -238,22 +228,4 @@ static void take__by_several_threads__never_too_many(void **state)
 	assert_int_equal(peers_count(peers, PEERS_CLIENTS, 5), 0);
 }
 
-#define PEERS_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PEERS_TEST(take__nobody_there__nothing_held),
-		PEERS_TEST(oldest__several_addresses__of_the_one_that_has_most),
-		PEERS_TEST(rejuvenate__the_oldest__comes_last),
-		PEERS_TEST(rejuvenate__two_have_most__the_other_ones_turn),
-		PEERS_TEST(next__several_wait__of_the_address_that_has_least),
-		PEERS_TEST(progress__noted__until_the_address_holds_nothing),
-		PEERS_TEST(take__limit__holds_for_the_address_and_kind),
-		PEERS_TEST(take__each_from_another_address__room_for_all_again),
-		PEERS_TEST(take_and_give__at_random__as_counted),
-		PEERS_TEST(take__by_several_threads__never_too_many),
-	};
-
-	return cmocka_run_group_tests_name("server_peers", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

@@ -37,7 +37,9 @@ static const uint8_t *id_of(uint32_t hash, uint8_t tail)
 	return id;
 }
 
-static void take__put_before__its_connection_once(void **state)
+#define SESSION_TEST(f) TEST_WITH(f, set_up, tear_down)
+
+SESSION_TEST(take__put_before__its_connection_once)
 {
 	session_put(*state, id_of(7, 1), 42, true);
 	assert_int_equal(session_count(*state), 1);
@@ -46,7 +48,7 @@ static void take__put_before__its_connection_once(void **state)
 	assert_int_equal(session_count(*state), 0);
 }
 
-static void qps__of_clients_over_sockets__not_counted(void **state)
+SESSION_TEST(qps__of_clients_over_sockets__not_counted)
 {
 	session_put(*state, id_of(7, 1), 1, true);
 	session_put(*state, id_of(7, 2), 2, false);
@@ -60,7 +62,7 @@ static void qps__of_clients_over_sockets__not_counted(void **state)
 	assert_int_equal(session_qps(*state), 0);
 }
 
-static void take__never_put__none(void **state)
+SESSION_TEST(take__never_put__none)
 {
 	assert_int_equal(session_take(*state, id_of(7, 1)), SESSION_NONE);
 	session_put(*state, id_of(7, 1), 0, true);
@@ -69,7 +71,7 @@ static void take__never_put__none(void **state)
 	assert_int_equal(session_count(*state), 1);
 }
 
-static void take__one_byte_differs_anywhere__none(void **state)
+SESSION_TEST(take__one_byte_differs_anywhere__none)
 {
 	uint8_t id[FRAME_SESSION_BYTES];
 
@@ -83,7 +85,7 @@ static void take__one_byte_differs_anywhere__none(void **state)
 	assert_int_equal(session_take(*state, id), 3);
 }
 
-static void take__same_hash__from_head_middle_and_tail(void **state)
+SESSION_TEST(take__same_hash__from_head_middle_and_tail)
 {
 	static const uint8_t orders[][3] = {
 		{ 0, 1, 2 }, { 2, 1, 0 }, { 1, 0, 2 }, { 1, 2, 0 }, { 0, 2, 1 }
@@ -99,7 +101,7 @@ static void take__same_hash__from_head_middle_and_tail(void **state)
 	}
 }
 
-static void put__every_slot__all_found_in_another_order(void **state)
+SESSION_TEST(put__every_slot__all_found_in_another_order)
 {
 	for (int round = 0; round < 3; round++) {
 		for (uint32_t c = 0; c < MAX; c++)
@@ -114,7 +116,7 @@ static void put__every_slot__all_found_in_another_order(void **state)
 	}
 }
 
-static void put__after_take__the_slot_serves_again(void **state)
+SESSION_TEST(put__after_take__the_slot_serves_again)
 {
 	for (uint32_t i = 0; i < 1000; i++) {
 		session_put(*state, id_of(i, 0), MAX - 1, true);
@@ -123,7 +125,7 @@ static void put__after_take__the_slot_serves_again(void **state)
 	}
 }
 
-static void random_ids__put_and_taken_at_random__as_a_plain_array(void **state)
+SESSION_TEST(random_ids__put_and_taken_at_random__as_a_plain_array)
 {
 	uint8_t ids[MAX][FRAME_SESSION_BYTES];
 	bool in[MAX] = { false };
@@ -147,7 +149,7 @@ static void random_ids__put_and_taken_at_random__as_a_plain_array(void **state)
 	}
 }
 
-static void stale__noted__the_last_64_are_known(void **state)
+SESSION_TEST(stale__noted__the_last_64_are_known)
 {
 	assert_false(session_is_stale(*state, id_of(0, 0)));
 	for (uint32_t i = 0; i < 100; i++)
@@ -158,34 +160,13 @@ static void stale__noted__the_last_64_are_known(void **state)
 	assert_int_equal(session_count(*state), 0);
 }
 
-static void table_of_one__works(void **state)
+TEST(table_of_one__works)
 {
 	struct session_table *t;
 
-	(void)state;
 	assert_int_equal(session_table_new(1, &t), 0);
 	session_put(t, id_of(UINT32_MAX, 1), 0, true);
 	assert_int_equal(session_take(t, id_of(UINT32_MAX, 1)), 0);
 	session_table_free(t);
 	session_table_free(NULL);
-}
-
-#define SESSION_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SESSION_TEST(take__put_before__its_connection_once),
-		SESSION_TEST(qps__of_clients_over_sockets__not_counted),
-		SESSION_TEST(take__never_put__none),
-		SESSION_TEST(take__one_byte_differs_anywhere__none),
-		SESSION_TEST(take__same_hash__from_head_middle_and_tail),
-		SESSION_TEST(put__every_slot__all_found_in_another_order),
-		SESSION_TEST(put__after_take__the_slot_serves_again),
-		SESSION_TEST(random_ids__put_and_taken_at_random__as_a_plain_array),
-		SESSION_TEST(stale__noted__the_last_64_are_known),
-		cmocka_unit_test(table_of_one__works),
-	};
-
-	return cmocka_run_group_tests_name("session", tests, NULL, NULL);
 }

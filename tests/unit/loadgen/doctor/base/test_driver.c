@@ -38,24 +38,22 @@ static struct answer good(void)
 	return a;
 }
 
-static void pfc__answer__priorities(void **state)
+TEST(pfc__answer__priorities)
 {
 	struct answer a = good();
 	uint8_t priorities = 0xff;
 
-	(void)state;
 	/* No hole, or the bytes are not what the kernel sends. */
 	assert_int_equal(offsetof(struct answer, pfc) - offsetof(struct answer, pfc_head), RTA_LENGTH(0));
 	assert_int_equal(driver_pfc_of(&a, sizeof(a), &priorities), 0);
 	assert_int_equal(priorities, 1 << 3);
 }
 
-static void pfc__not_in_the_answer__not_supported(void **state)
+TEST(pfc__not_in_the_answer__not_supported)
 {
 	struct answer a = good();
 	uint8_t priorities = 0xff;
 
-	(void)state;
 	a.pfc_head.rta_type = DCB_ATTR_IEEE_MAXRATE;
 	assert_int_equal(driver_pfc_of(&a, sizeof(a), &priorities), -EOPNOTSUPP);
 	assert_int_equal(priorities, 0);
@@ -63,7 +61,7 @@ static void pfc__not_in_the_answer__not_supported(void **state)
 	assert_int_equal(driver_pfc_of(&a, sizeof(a), &priorities), -EOPNOTSUPP);
 }
 
-static void pfc__error__as_the_kernel_says(void **state)
+TEST(pfc__error__as_the_kernel_says)
 {
 	struct {
 		struct nlmsghdr h;
@@ -71,18 +69,16 @@ static void pfc__error__as_the_kernel_says(void **state)
 	} a = { .h = { .nlmsg_len = sizeof(a), .nlmsg_type = NLMSG_ERROR }, .e = { .error = -ENODEV } };
 	uint8_t priorities;
 
-	(void)state;
 	assert_int_equal(driver_pfc_of(&a, sizeof(a), &priorities), -ENODEV);
 	a.e.error = 0;
 	assert_int_equal(driver_pfc_of(&a, sizeof(a), &priorities), -EBADMSG);
 }
 
 /* However long the answer is said to be, no more than its bytes are read, which sanitizers see. */
-static void pfc__cut_anywhere__no_priorities(void **state)
+TEST(pfc__cut_anywhere__no_priorities)
 {
 	uint8_t priorities;
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(struct answer); n++) {
 		struct answer a = good();
 		char *copy = malloc(n + 1);
@@ -99,26 +95,12 @@ static void pfc__cut_anywhere__no_priorities(void **state)
 	}
 }
 
-static void loopback__has_neither(void **state)
+TEST(loopback__has_neither)
 {
 	struct driver_pause pause;
 	uint8_t priorities;
 
-	(void)state;
 	assert_int_equal(driver_pause("lo", &pause), -EOPNOTSUPP);
 	assert_int_equal(driver_pause("none-such", &pause), -ENODEV);
 	assert_int_equal(driver_pfc("lo", &priorities), -EOPNOTSUPP);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pfc__answer__priorities),
-		cmocka_unit_test(pfc__not_in_the_answer__not_supported),
-		cmocka_unit_test(pfc__error__as_the_kernel_says),
-		cmocka_unit_test(pfc__cut_anywhere__no_priorities),
-		cmocka_unit_test(loopback__has_neither),
-	};
-
-	return cmocka_run_group_tests_name("doctor_driver", tests, NULL, NULL);
 }

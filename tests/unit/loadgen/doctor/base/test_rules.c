@@ -59,9 +59,8 @@ static void iptables(const char *rules, unsigned port, enum rules_verdict verdic
 	expect(text, RULES_IPTABLES, port, verdict, more);
 }
 
-static void nft__ports__only_those_that_are_named(void **state)
+TEST(nft__ports__only_those_that_are_named)
 {
-	(void)state;
 	nft("", TCP, RULES_DROP, false);
 	nft("tcp dport 7471 accept", TCP, RULES_ACCEPT, false);
 	nft("tcp dport 7471 accept", UDP, RULES_DROP, false);
@@ -74,18 +73,16 @@ static void nft__ports__only_those_that_are_named(void **state)
 	nft("accept", UDP, RULES_ACCEPT, false);
 }
 
-static void nft__order__the_first_that_fits(void **state)
+TEST(nft__order__the_first_that_fits)
 {
-	(void)state;
 	nft("tcp dport 7471 reject with tcp reset\ntcp dport 7471 accept", TCP, RULES_DROP, false);
 	nft("tcp dport 7471 accept\ntcp dport 7471 drop", TCP, RULES_ACCEPT, false);
 	nft("log prefix \"accept this \" level warn\nudp dport 4791 accept", UDP, RULES_ACCEPT, false);
 }
 
 /* These are in nearly every set of rules, and decide nothing for a new packet from another host. */
-static void nft__states_and_loopback__decide_nothing(void **state)
+TEST(nft__states_and_loopback__decide_nothing)
 {
-	(void)state;
 	nft("ct state established,related accept\niif \"lo\" accept\nct state invalid drop\nicmp type echo-request accept",
 	    TCP, RULES_DROP, false);
 	nft("ct state { established, related } accept\niifname \"lo\" accept", TCP, RULES_DROP, false);
@@ -94,9 +91,8 @@ static void nft__states_and_loopback__decide_nothing(void **state)
 	nft("ct state new tcp dport 7471 accept", TCP, RULES_ACCEPT, false);
 }
 
-static void nft__more_than_the_port__perhaps(void **state)
+TEST(nft__more_than_the_port__perhaps)
 {
-	(void)state;
 	nft("ip saddr 10.0.0.0/8 accept", TCP, RULES_MAYBE, false);
 	nft("ip saddr 10.0.0.0/8 tcp dport 22 accept", TCP, RULES_DROP, false);
 	nft("iifname \"eth0\" meta l4proto udp accept", TCP, RULES_DROP, false);
@@ -119,13 +115,12 @@ static const char firewalld[] =
 	"\tchain public {\n\t\tjump public_allow\n\t\tmeta l4proto { icmp, ipv6-icmp } accept\n\t}\n"
 	"\tchain public_allow {\n\t\ttcp dport 22 accept\n\t\tudp dport 4791 accept\n\t}\n}\n";
 
-static void nft__chains__walked_as_the_kernel_does(void **state)
+TEST(nft__chains__walked_as_the_kernel_does)
 {
 	struct rules *r = read_text(firewalld, RULES_NFT);
 	struct rules_where w;
 	bool more;
 
-	(void)state;
 	/* "ct status dnat" is more than is understood. */
 	assert_int_equal(rules_ask(r, TCP, &w, &more), RULES_MAYBE);
 	assert_string_equal(w.family, "inet");
@@ -137,7 +132,7 @@ static void nft__chains__walked_as_the_kernel_does(void **state)
 }
 
 /* Each chain that begins a way must let it pass, whatever the others say; of other families, nobody is asked. */
-static void nft__several_tables__the_worst(void **state)
+TEST(nft__several_tables__the_worst)
 {
 	static const char two[] =
 		"table ip a {\n\tchain in {\n\t\ttype filter hook input priority 0; policy accept;\n\t\taccept\n\t}\n}\n"
@@ -145,7 +140,6 @@ static void nft__several_tables__the_worst(void **state)
 		"\t\tjump other\n\t}\n\tchain other {\n\t\ttcp dport 7471 drop\n\t}\n}\n"
 		"table arp c {\n\tchain in {\n\t\ttype filter hook input priority 0; policy drop;\n\t}\n}\n";
 
-	(void)state;
 	expect(two, RULES_NFT, TCP, RULES_DROP, false);
 	expect(two, RULES_NFT, UDP, RULES_ACCEPT, false);
 	expect("", RULES_NFT, TCP, RULES_ACCEPT, false);
@@ -156,16 +150,14 @@ static void nft__several_tables__the_worst(void **state)
 }
 
 /* The kernel takes no such rules; a text may have them. */
-static void nft__chain_that_jumps_to_itself__ends(void **state)
+TEST(nft__chain_that_jumps_to_itself__ends)
 {
-	(void)state;
 	nft("jump input\njump input\njump input", TCP, RULES_MAYBE, true);
 	nft("jump nowhere", TCP, RULES_MAYBE, true);
 }
 
-static void iptables__ports__only_those_that_are_named(void **state)
+TEST(iptables__ports__only_those_that_are_named)
 {
-	(void)state;
 	iptables("", TCP, RULES_DROP, false);
 	iptables("-A INPUT -p tcp -m tcp --dport 7471 -j ACCEPT", TCP, RULES_ACCEPT, false);
 	iptables("-A INPUT -p udp -m udp --dport 4791 -j ACCEPT", TCP, RULES_DROP, false);
@@ -177,9 +169,8 @@ static void iptables__ports__only_those_that_are_named(void **state)
 	iptables("-A OUTPUT -j ACCEPT\n-A FORWARD -j ACCEPT", TCP, RULES_DROP, false);
 }
 
-static void iptables__chains_and_targets__walked(void **state)
+TEST(iptables__chains_and_targets__walked)
 {
-	(void)state;
 	iptables("-A INPUT -j LOG --log-prefix \"ACCEPT \"\n-A INPUT -j OWN\n-A OWN -p udp -j ACCEPT", UDP,
 		 RULES_ACCEPT, false);
 	iptables("-A INPUT -g OWN\n-A INPUT -j ACCEPT\n-A OWN -p tcp -j RETURN\n-A OWN -j ACCEPT", TCP, RULES_DROP,
@@ -188,22 +179,20 @@ static void iptables__chains_and_targets__walked(void **state)
 	iptables("-A INPUT -p tcp -j QUEUE\n-A INPUT -j ACCEPT", TCP, RULES_ACCEPT, true);
 }
 
-static void iptables__more_than_the_port__perhaps(void **state)
+TEST(iptables__more_than_the_port__perhaps)
 {
-	(void)state;
 	iptables("-A INPUT -s 10.0.0.0/8 -j ACCEPT", TCP, RULES_MAYBE, false);
 	iptables("-A INPUT ! -i lo -p tcp -j ACCEPT", TCP, RULES_MAYBE, false);
 	iptables("-A INPUT -p tcp ! -f -j DROP\n-A INPUT -j ACCEPT", TCP, RULES_ACCEPT, true);
 	iptables("-A INPUT ! -p tcp -j ACCEPT", TCP, RULES_MAYBE, false);
 }
 
-static void iptables__not_its_own_rules__error(void **state)
+TEST(iptables__not_its_own_rules__error)
 {
 	static const char *const texts[] = {
 		"\n", "# Generated by iptables-save v1.8.9 (nf_tables) on Mon\n*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n"
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
 		FILE *in = fmemopen((void *)(uintptr_t)texts[i], strlen(texts[i]), "r");
 		struct rules *r;
@@ -214,14 +203,13 @@ static void iptables__not_its_own_rules__error(void **state)
 	}
 }
 
-static void rules__too_many__error(void **state)
+TEST(rules__too_many__error)
 {
 	char *text = malloc(2 << 20);
 	size_t n;
 	FILE *in;
 	struct rules *r;
 
-	(void)state;
 	assert_non_null(text);
 	n = (size_t)sprintf(text, "table inet filter {\n\tchain input {\n");
 	for (int i = 0; i < 20000; i++)
@@ -233,11 +221,10 @@ static void rules__too_many__error(void **state)
 }
 
 /* A line of more words than are kept looks at more than is known. */
-static void rules__long_line__perhaps(void **state)
+TEST(rules__long_line__perhaps)
 {
 	char line[4096] = "tcp dport 7471";
 
-	(void)state;
 	for (int i = 0; i < 300; i++)
 		strcat(line, " counter");
 	strcat(line, " accept");
@@ -246,25 +233,4 @@ static void rules__long_line__perhaps(void **state)
 	nft("tcp dport {", TCP, RULES_DROP, false);
 	nft("ct state vmap {", TCP, RULES_DROP, false);
 	nft("counter packets", TCP, RULES_DROP, false);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nft__ports__only_those_that_are_named),
-		cmocka_unit_test(nft__order__the_first_that_fits),
-		cmocka_unit_test(nft__states_and_loopback__decide_nothing),
-		cmocka_unit_test(nft__more_than_the_port__perhaps),
-		cmocka_unit_test(nft__chains__walked_as_the_kernel_does),
-		cmocka_unit_test(nft__several_tables__the_worst),
-		cmocka_unit_test(nft__chain_that_jumps_to_itself__ends),
-		cmocka_unit_test(iptables__ports__only_those_that_are_named),
-		cmocka_unit_test(iptables__chains_and_targets__walked),
-		cmocka_unit_test(iptables__more_than_the_port__perhaps),
-		cmocka_unit_test(iptables__not_its_own_rules__error),
-		cmocka_unit_test(rules__too_many__error),
-		cmocka_unit_test(rules__long_line__perhaps),
-	};
-
-	return cmocka_run_group_tests_name("doctor_rules", tests, NULL, NULL);
 }

@@ -52,9 +52,8 @@ static void expect_scale(double lo, double hi, bool log, bool from_zero, const c
 	assert_true(s.lo - fabs(lo) * 1e-9 <= lo && s.hi + fabs(hi) * 1e-9 >= hi);
 }
 
-static void scale__linear__round_steps_with_prefixes(void **state)
+TEST(scale__linear__round_steps_with_prefixes)
 {
-	(void)state;
 	expect_scale(0, 100, false, true, (const char *const[]){ "0", "20", "40", "60", "80", "100", NULL });
 	expect_scale(3, 2900, false, true,
 		     (const char *const[]){ "0", "500", "1 k", "1.5 k", "2 k", "2.5 k", "3 k", NULL });
@@ -65,17 +64,15 @@ static void scale__linear__round_steps_with_prefixes(void **state)
 		     (const char *const[]){ "0", "0.0005", "0.001", "0.0015", "0.002", "0.0025", "0.003", NULL });
 }
 
-static void scale__equal_values__something_around_them(void **state)
+TEST(scale__equal_values__something_around_them)
 {
-	(void)state;
 	expect_scale(0, 0, false, true, (const char *const[]){ "0", "0.2", "0.4", "0.6", "0.8", "1", NULL });
 	expect_scale(100, 100, false, false, (const char *const[]){ "90", "95", "100", "105", "110", NULL });
 	expect_scale(100, 100, true, false, (const char *const[]){ "50", "100", "200", "300", NULL });
 }
 
-static void scale__log__decades_or_their_parts(void **state)
+TEST(scale__log__decades_or_their_parts)
 {
-	(void)state;
 	expect_scale(1, 10000, true, false, (const char *const[]){ "1", "10", "100", "1 k", "10 k", NULL });
 	expect_scale(10, 100, true, false, (const char *const[]){ "10", "20", "50", "100", NULL });
 	expect_scale(1, 1e12, true, false, (const char *const[]){ "1", "1 k", "1 M", "1 G", "1 T", NULL });
@@ -83,12 +80,11 @@ static void scale__log__decades_or_their_parts(void **state)
 	expect_scale(1, 2, true, false, (const char *const[]){ "0.5", "1", "2", "3", NULL });
 }
 
-static void scale__log_with_room__more_parts(void **state)
+TEST(scale__log_with_room__more_parts)
 {
 	static const char *const labels[] = { "10", "20", "30", "50", "100", "200", "300" };
 	struct chart_scale s = { .log = true };
 
-	(void)state;
 	chart_scale_widen(&s, 10);
 	chart_scale_widen(&s, 300);
 	chart_scale_round(&s, false, 9);
@@ -97,11 +93,10 @@ static void scale__log_with_room__more_parts(void **state)
 		assert_string_equal(s.ticks[i].label, labels[i]);
 }
 
-static void scale__extremes__few_ticks(void **state)
+TEST(scale__extremes__few_ticks)
 {
 	struct chart_scale s = { .log = false };
 
-	(void)state;
 	assert_false(chart_drawable(NAN, false));
 	assert_false(chart_drawable(INFINITY, false));
 	assert_false(chart_drawable(1e300, false));
@@ -119,12 +114,11 @@ static void scale__extremes__few_ticks(void **state)
 	assert_in_range(s.n_ticks, 3, CHART_TICKS_MAX);
 }
 
-static void scale__percentile__nines(void **state)
+TEST(scale__percentile__nines)
 {
 	static const char *const labels[] = { "0 %", "90 %", "99 %", "99.9 %", "99.99 %" };
 	struct chart_scale s = { .log = true };
 
-	(void)state;
 	chart_scale_widen(&s, 20000);
 	chart_scale_round_percentile(&s);
 	assert_int_equal(s.n_ticks, N_ELEMENTS(labels));
@@ -139,7 +133,7 @@ static void scale__percentile__nines(void **state)
 
 /* --- charts --- */
 
-static void draw__no_point__nothing(void **state)
+TEST(draw__no_point__nothing)
 {
 	const struct chart charts[] = {
 		chart_of(CHART_LINE, NULL, NULL, 0),
@@ -150,7 +144,6 @@ static void draw__no_point__nothing(void **state)
 		{ .x_log = true, .n_series = 1, .series = { { .x = odd, .y = ones, .n = N } } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(charts); i++)
 		assert_null(drawn(&charts[i]));
 }
@@ -162,11 +155,10 @@ static void expect_numbers(const char *svg)
 	assert_null(strstr(svg, "inf"));
 }
 
-static void draw__every_mark_and_odd_values__an_svg(void **state)
+TEST(draw__every_mark_and_odd_values__an_svg)
 {
 	const double *const values[] = { ones, rising, odd };
 
-	(void)state;
 	for (int i = 0; i < (CHART_BARS + 1) * 3 * 3 * 4; i++) {
 		const double *x = values[i / 4 % 3], *y = values[i / 12 % 3];
 		struct chart c = chart_of((enum chart_mark)(i / 36), x, y, i % 3 ? N : 1);
@@ -186,13 +178,12 @@ static void draw__every_mark_and_odd_values__an_svg(void **state)
 	}
 }
 
-static void draw__extremes__stay_within_the_chart(void **state)
+TEST(draw__extremes__stay_within_the_chart)
 {
 	static const double huge[N] = { -1e20, 1e20, DBL_MAX, 1e300, DBL_MIN };
 	struct chart c = chart_of(CHART_LINE, huge, huge, N);
 	char *svg;
 
-	(void)state;
 	c.rules[0] = (struct chart_rule){ .at = NAN, .vertical = true, .label = "nan" };
 	c.rules[1] = (struct chart_rule){ .at = DBL_MAX, .vertical = true, .label = "far" };
 	c.rules[2] = (struct chart_rule){ .at = -INFINITY, .label = "below" };
@@ -204,7 +195,7 @@ static void draw__extremes__stay_within_the_chart(void **state)
 	free(svg);
 }
 
-static void draw__words__escaped(void **state)
+TEST(draw__words__escaped)
 {
 	static const char hostile[] = "`touch pwned` <b>'\"&\n!touch";
 	static const char shown[] = ">`touch pwned` &lt;b&gt;&#39;&quot;&amp; !touch</text>";
@@ -212,7 +203,6 @@ static void draw__words__escaped(void **state)
 	char *svg;
 	size_t n = 0;
 
-	(void)state;
 	c.x_label = c.y_label = c.series[0].label = hostile;
 	c.rules[0] = (struct chart_rule){ .at = 5, .vertical = true, .bad = true, .label = hostile };
 	c.n_rules = 1;
@@ -266,14 +256,13 @@ static void expect_near(double a, double b)
 		fail_msg("%g is not %g", a, b);
 }
 
-static void draw__log_axis__powers_stand_evenly(void **state)
+TEST(draw__log_axis__powers_stand_evenly)
 {
 	struct chart c = chart_of(CHART_LINE_PLAIN, rising, rising, N);
 	double v[2 * N];
 	size_t begun;
 	char *svg;
 
-	(void)state;
 	c.x_log = c.y_log = true;
 	svg = drawn(&c);
 	assert_int_equal(numbers_of(svg, "stroke=\"var(--c0)\"", v, 2 * N, &begun), 2 * N);
@@ -285,7 +274,7 @@ static void draw__log_axis__powers_stand_evenly(void **state)
 	free(svg);
 }
 
-static void draw__a_gap__no_line_across_it(void **state)
+TEST(draw__a_gap__no_line_across_it)
 {
 	static const double x[N] = { 0, 1, 2, 3, 4 }, y[N] = { 1, 2, NAN, 4, 5 };
 	struct chart c = chart_of(CHART_LINE_PLAIN, x, y, N);
@@ -293,7 +282,6 @@ static void draw__a_gap__no_line_across_it(void **state)
 	double v[4 * N];
 	size_t begun;
 
-	(void)state;
 	assert_int_equal(numbers_of(svg, "stroke=\"var(--c0)\"", v, 4 * N, &begun), 8);
 	assert_int_equal(begun, 2);
 	free(svg);
@@ -305,7 +293,7 @@ static void draw__a_gap__no_line_across_it(void **state)
 	free(svg);
 }
 
-static void draw__stack__bars_stand_on_those_before(void **state)
+TEST(draw__stack__bars_stand_on_those_before)
 {
 	static const double x[] = { 0, 1 }, lower[] = { 4, 0 }, upper[] = { 6, 10 };
 	struct chart c = chart_of(CHART_STACK, x, lower, 2);
@@ -313,7 +301,6 @@ static void draw__stack__bars_stand_on_those_before(void **state)
 	size_t begun;
 	char *svg;
 
-	(void)state;
 	c.categories[0] = "a";
 	c.categories[1] = "b";
 	c.n_categories = 2;
@@ -334,7 +321,7 @@ static void draw__stack__bars_stand_on_those_before(void **state)
 	free(svg);
 }
 
-static void draw__intervals__from_low_to_high(void **state)
+TEST(draw__intervals__from_low_to_high)
 {
 	static const double x[] = { 0, 1 }, y[] = { 5, 5 }, low[] = { 0, NAN }, high[] = { 10, 10 };
 	struct chart c = chart_of(CHART_LINE, x, y, 2);
@@ -343,7 +330,6 @@ static void draw__intervals__from_low_to_high(void **state)
 	size_t begun;
 	char *svg;
 
-	(void)state;
 	c.series[0].low = low;
 	c.series[0].high = high;
 	svg = drawn(&c);
@@ -362,13 +348,12 @@ static void draw__intervals__from_low_to_high(void **state)
 }
 
 /* Where the labels of vertical rules stand: above the plot, and none on another one. */
-static void draw__rules_side_by_side__labels_in_rows(void **state)
+TEST(draw__rules_side_by_side__labels_in_rows)
 {
 	struct chart c = chart_of(CHART_LINE, (const double[]){ 0, 100 }, (const double[]){ 0, 100 }, 2);
 	double y[3];
 	char *svg;
 
-	(void)state;
 	c.rules[0] = (struct chart_rule){ .at = 90, .vertical = true, .label = "capacity" };
 	c.rules[1] = (struct chart_rule){ .at = 91, .vertical = true, .label = "failure" };
 	c.rules[2] = (struct chart_rule){ .at = 10, .vertical = true, .label = "knee" };
@@ -391,12 +376,11 @@ static void draw__rules_side_by_side__labels_in_rows(void **state)
 	free(svg);
 }
 
-static void draw__several__only_words_differ_and_no_ids(void **state)
+TEST(draw__several__only_words_differ_and_no_ids)
 {
 	struct chart c[2] = { chart_of(CHART_STACK, ones, rising, N), chart_of(CHART_LINE, ones, ones, N) };
 	char *svg[2];
 
-	(void)state;
 	c[0].categories[0] = "none";
 	c[0].categories[1] = "a name that is too long to be shown";
 	c[0].n_categories = 2;
@@ -413,28 +397,4 @@ static void draw__several__only_words_differ_and_no_ids(void **state)
 		assert_null(strstr(svg[i], "<?xml"));
 		free(svg[i]);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(scale__linear__round_steps_with_prefixes),
-		cmocka_unit_test(scale__equal_values__something_around_them),
-		cmocka_unit_test(scale__log__decades_or_their_parts),
-		cmocka_unit_test(scale__log_with_room__more_parts),
-		cmocka_unit_test(scale__extremes__few_ticks),
-		cmocka_unit_test(scale__percentile__nines),
-		cmocka_unit_test(draw__no_point__nothing),
-		cmocka_unit_test(draw__every_mark_and_odd_values__an_svg),
-		cmocka_unit_test(draw__extremes__stay_within_the_chart),
-		cmocka_unit_test(draw__words__escaped),
-		cmocka_unit_test(draw__log_axis__powers_stand_evenly),
-		cmocka_unit_test(draw__a_gap__no_line_across_it),
-		cmocka_unit_test(draw__stack__bars_stand_on_those_before),
-		cmocka_unit_test(draw__intervals__from_low_to_high),
-		cmocka_unit_test(draw__rules_side_by_side__labels_in_rows),
-		cmocka_unit_test(draw__several__only_words_differ_and_no_ids),
-	};
-
-	return cmocka_run_group_tests_name("report_chart", tests, NULL, NULL);
 }

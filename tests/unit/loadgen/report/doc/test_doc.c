@@ -31,11 +31,10 @@ static const char *shown(double v, int decimals, char buf[DOC_NUMBER_MAX])
 	return buf;
 }
 
-static void number__any__thousands_and_decimals(void **state)
+TEST(number__any__thousands_and_decimals)
 {
 	char buf[DOC_NUMBER_MAX];
 
-	(void)state;
 	assert_string_equal(shown(0, 0, buf), "0");
 	assert_string_equal(shown(999, 0, buf), "999");
 	assert_string_equal(shown(1000, 0, buf), "1,000");
@@ -47,22 +46,20 @@ static void number__any__thousands_and_decimals(void **state)
 	assert_string_equal(shown(1, -5, buf), "1");
 }
 
-static void number__unknown_or_huge__a_dash_or_an_exponent(void **state)
+TEST(number__unknown_or_huge__a_dash_or_an_exponent)
 {
 	char buf[DOC_NUMBER_MAX];
 
-	(void)state;
 	assert_string_equal(shown(NAN, 0, buf), "\xe2\x80\x93");
 	assert_string_equal(shown(INFINITY, 2, buf), "\xe2\x80\x93");
 	assert_string_equal(shown(-1e308, 9, buf), "-1.000e+308");
 	assert_string_equal(shown(9e17, 9, buf), "900,000,000,000,000,000.000000000");
 }
 
-static void names__any__safe_and_unique(void **state)
+TEST(names__any__safe_and_unique)
 {
 	struct doc *d = doc_rig_new();
 
-	(void)state;
 	doc_section(d, "Ca pa/../city", "a");
 	doc_section(d, "x", "b");
 	doc_section(d, "x", "c");
@@ -87,14 +84,13 @@ static void names__any__safe_and_unique(void **state)
 	doc_free(d);
 }
 
-static void table__out_of_order__cells_without_a_row_and_columns_after_it(void **state)
+TEST(table__out_of_order__cells_without_a_row_and_columns_after_it)
 {
 	struct doc *d = doc_rig_new();
 	struct doc_table *t = doc_table(d, "t", NULL);
 	char buf[DOC_NUMBER_MAX];
 	const json_t *b = doc_block(d, 0);
 
-	(void)state;
 	doc_cell(t, "first");
 	doc_column(t, "a", NULL, false);
 	doc_row(t, DOC_BAD);
@@ -113,17 +109,15 @@ static void table__out_of_order__cells_without_a_row_and_columns_after_it(void *
 	doc_free(d);
 }
 
-static void free__null__ignored(void **state)
+TEST(free__null__ignored)
 {
-	(void)state;
 	doc_free(NULL);
 }
 
-static void text__not_utf8__made_so(void **state)
+TEST(text__not_utf8__made_so)
 {
 	struct doc *d = doc_rig_new();
 
-	(void)state;
 	doc_text(d, NULL, "a\xff\033%s", "b\n");
 	assert_string_equal(doc_str(doc_block(d, 0), "text"), "a\xef\xbf\xbd\xef\xbf\xbd" "b ");
 	assert_false(doc_failed(d));
@@ -131,13 +125,12 @@ static void text__not_utf8__made_so(void **state)
 }
 
 /* Every allocation fails once; whatever was made by then is written and freed. */
-static void memory__runs_out_anywhere__is_said(void **state)
+TEST(memory__runs_out_anywhere__is_said)
 {
 	struct doc *d;
 	unsigned long i;
 	bool failed;
 
-	(void)state;
 	json_set_alloc_funcs(counting_malloc, free);
 	for (i = 1, failed = true; failed; i++) {
 		int ret;
@@ -159,19 +152,4 @@ static void memory__runs_out_anywhere__is_said(void **state)
 	}
 	assert_true(i > 100);
 	json_set_alloc_funcs(malloc, free);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(number__any__thousands_and_decimals),
-		cmocka_unit_test(number__unknown_or_huge__a_dash_or_an_exponent),
-		cmocka_unit_test(names__any__safe_and_unique),
-		cmocka_unit_test(table__out_of_order__cells_without_a_row_and_columns_after_it),
-		cmocka_unit_test(free__null__ignored),
-		cmocka_unit_test(text__not_utf8__made_so),
-		cmocka_unit_test(memory__runs_out_anywhere__is_said),
-	};
-
-	return cmocka_run_group_tests_name("report_doc", tests, NULL, NULL);
 }

@@ -56,12 +56,11 @@ static void expect_file(const char *name, const char *expected)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void csv__tables__one_file_each(void **state)
+TEST_WITH(csv__tables__one_file_each, set_up, tear_down)
 {
 	struct doc *d = doc_rig_new();
 	struct doc_table *t;
 
-	(void)state;
 	t = doc_table(d, "../steps", "Steps");
 	doc_column(t, "Name", NULL, false);
 	doc_column(t, "Time", "ns", true);
@@ -81,12 +80,11 @@ static void csv__tables__one_file_each(void **state)
 	doc_free(d);
 }
 
-static void csv__formulas__are_texts(void **state)
+TEST_WITH(csv__formulas__are_texts, set_up, tear_down)
 {
 	struct doc *d = doc_rig_new();
 	struct doc_table *t = doc_table(d, "t", NULL);
 
-	(void)state;
 	doc_column(t, "A", NULL, false);
 	doc_row(t, DOC_PLAIN);
 	doc_cell(t, "=1+cmd()");
@@ -101,19 +99,18 @@ static void csv__formulas__are_texts(void **state)
 	doc_free(d);
 }
 
-static void files__no_folder_to_be_made__errno(void **state)
+TEST(files__no_folder_to_be_made__errno)
 {
 	struct doc *d = doc_rig_new();
 	char err[200];
 
-	(void)state;
 	doc_rig_fill(d);
 	assert_int_equal(doc_write_files(d, "/dev/null/run", err, sizeof(err)), -ENOTDIR);
 	assert_non_null(strstr(err, "/dev/null/run/tables"));
 	doc_free(d);
 }
 
-static void charts__those_that_were_drawn__a_picture_each(void **state)
+TEST_WITH(charts__those_that_were_drawn__a_picture_each, set_up, tear_down)
 {
 	static const char svg[] = "<svg class=\"chart\" viewBox=\"0 0 10 10\"><path d=\"M0 0\"/></svg>";
 	struct doc *d = doc_rig_new();
@@ -121,7 +118,6 @@ static void charts__those_that_were_drawn__a_picture_each(void **state)
 	size_t n;
 	FILE *f;
 
-	(void)state;
 	doc_chart(d, "drawn", "A <title>", svg, "what it shows");
 	doc_chart(d, "not-drawn", "Another", NULL, "nothing");
 	write_files(d);
@@ -136,16 +132,4 @@ static void charts__those_that_were_drawn__a_picture_each(void **state)
 	assert_non_null(strstr(text, "prefers-color-scheme:dark"));
 	assert_int_equal(unlink(path), 0);
 	doc_free(d);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(csv__tables__one_file_each, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(csv__formulas__are_texts, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(charts__those_that_were_drawn__a_picture_each, set_up, tear_down),
-		cmocka_unit_test(files__no_folder_to_be_made__errno),
-	};
-
-	return cmocka_run_group_tests_name("report_doc_files", tests, NULL, NULL);
 }

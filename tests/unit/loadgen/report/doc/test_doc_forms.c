@@ -29,11 +29,10 @@ static void fill_hostile(struct doc *d)
 
 /* --- a page --- */
 
-static void html__every_block__in_order(void **state)
+TEST(html__every_block__in_order)
 {
 	struct doc *d = doc_rig_new();
 
-	(void)state;
 	doc_rig_fill(d);
 	doc_rig_expect(d, DOC_FORM_HTML, "<html lang=\"en\">", "default-src 'none'", "<title>Title</title>",
 		       "<h1>Title</h1>", "<div class=\"answers\">\n<div class=\"answer good\">", "Question?",
@@ -55,11 +54,10 @@ static void html__every_block__in_order(void **state)
 	doc_free(d);
 }
 
-static void html__hostile_texts__escaped(void **state)
+TEST(html__hostile_texts__escaped)
 {
 	struct doc *d = doc_rig_new();
 
-	(void)state;
 	fill_hostile(d);
 	doc_rig_expect(d, DOC_FORM_HTML, "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;`", NULL);
 	doc_rig_expect(d, DOC_FORM_HTML, "href=\"./%3Cscript%3Ealert%281%29%3C/script%3E%22%27%26", NULL);
@@ -69,23 +67,21 @@ static void html__hostile_texts__escaped(void **state)
 	doc_free(d);
 }
 
-static void html__links__stay_below_the_folder(void **state)
+TEST(html__links__stay_below_the_folder)
 {
 	struct doc *d = doc_rig_new();
 
-	(void)state;
 	doc_file(d, "javascript:alert(1)", NULL);
 	doc_file(d, "//a/b?c#d", NULL);
 	doc_rig_expect(d, DOC_FORM_HTML, "href=\"./javascript%3Aalert%281%29\"", "href=\".///a/b%3Fc%23d\"", NULL);
 	doc_free(d);
 }
 
-static void html__nothing_in_it__a_page_without_contents(void **state)
+TEST(html__nothing_in_it__a_page_without_contents)
 {
 	struct doc *d = doc_rig_new();
 	struct doc_table *t;
 
-	(void)state;
 	doc_rig_expect_not(d, DOC_FORM_HTML, "<nav");
 	doc_table(d, "none", "No columns");
 	doc_rig_expect_not(d, DOC_FORM_HTML, "No columns");
@@ -96,11 +92,10 @@ static void html__nothing_in_it__a_page_without_contents(void **state)
 	doc_free(d);
 }
 
-static void html__from_elsewhere__nothing(void **state)
+TEST(html__from_elsewhere__nothing)
 {
 	struct doc *d = doc_rig_new();
 
-	(void)state;
 	doc_rig_fill(d);
 	doc_rig_expect_not(d, DOC_FORM_HTML, "//");
 	doc_rig_expect_not(d, DOC_FORM_HTML, "url(");
@@ -110,11 +105,10 @@ static void html__from_elsewhere__nothing(void **state)
 
 /* --- Markdown --- */
 
-static void markdown__every_block__in_order(void **state)
+TEST(markdown__every_block__in_order)
 {
 	struct doc *d = doc_rig_new();
 
-	(void)state;
 	doc_rig_fill(d);
 	doc_rig_expect(d, DOC_FORM_MARKDOWN, "# Title\n", "| Question | Answer |",
 		       "| Question? | \xe2\x9c\x85 **Answer** | Detail |\n",
@@ -130,11 +124,10 @@ static void markdown__every_block__in_order(void **state)
 	doc_free(d);
 }
 
-static void markdown__hostile_texts__escaped(void **state)
+TEST(markdown__hostile_texts__escaped)
 {
 	struct doc *d = doc_rig_new();
 
-	(void)state;
 	fill_hostile(d);
 	doc_rig_expect(d, DOC_FORM_MARKDOWN, "&lt;script&gt;alert(1)&lt;/script&gt;\"'&amp;\\`\\|\\*\\_\\[x\\](y) @<!-- -->all "
 		       "#<!-- -->1 http:<!-- -->//a ", NULL);
@@ -143,7 +136,7 @@ static void markdown__hostile_texts__escaped(void **state)
 }
 
 /* GitHub's Markdown makes links of bare addresses (extended autolinks), and no escape keeps it from that. */
-static void markdown__addresses__no_links(void **state)
+TEST(markdown__addresses__no_links)
 {
 	static const struct { const char *text, *shown; } cases[] = {
 		{ "www.evil.example", "www<!-- -->.evil.example" },
@@ -157,7 +150,6 @@ static void markdown__addresses__no_links(void **state)
 		  "\\[fe80::1\\]:7471 www w.w.w. 99.9" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct doc *d = doc_rig_new();
 		struct doc_table *t;
@@ -173,11 +165,10 @@ static void markdown__addresses__no_links(void **state)
 	}
 }
 
-static void markdown__what_would_begin_a_list__escaped(void **state)
+TEST(markdown__what_would_begin_a_list__escaped)
 {
 	struct doc *d = doc_rig_new();
 
-	(void)state;
 	doc_text(d, NULL, "   12. twelve");
 	doc_text(d, NULL, "- minus");
 	doc_text(d, NULL, "===");
@@ -189,32 +180,29 @@ static void markdown__what_would_begin_a_list__escaped(void **state)
 }
 
 /* In a terminal, too. */
-static void markdown__hostile_texts__no_escape_sequence(void **state)
+TEST(markdown__hostile_texts__no_escape_sequence)
 {
 	struct doc *d = doc_rig_new();
 
-	(void)state;
 	fill_hostile(d);
 	doc_rig_expect_not(d, DOC_FORM_MARKDOWN, "\033");
 	doc_free(d);
 }
 
-static void markdown__underscores__only_between_words_escaped(void **state)
+TEST(markdown__underscores__only_between_words_escaped)
 {
 	struct doc *d = doc_rig_new();
 
-	(void)state;
 	doc_text(d, NULL, "a tls_handshake_1, _b_ and c_");
 	doc_rig_expect(d, DOC_FORM_MARKDOWN, "a tls_handshake_1, \\_b\\_ and c\\_\n", NULL);
 	doc_free(d);
 }
 
-static void markdown__tables__columns_aligned(void **state)
+TEST(markdown__tables__columns_aligned)
 {
 	struct doc *d = doc_rig_new();
 	struct doc_table *t = doc_table(d, "t", NULL);
 
-	(void)state;
 	doc_column(t, "Name", NULL, false);
 	doc_column(t, "n", NULL, true);
 	doc_column(t, "What to do", NULL, false);
@@ -233,12 +221,11 @@ static void markdown__tables__columns_aligned(void **state)
 	doc_free(d);
 }
 
-static void markdown__empty_cells_and_tables__shown(void **state)
+TEST(markdown__empty_cells_and_tables__shown)
 {
 	struct doc *d = doc_rig_new();
 	struct doc_table *t = doc_table(d, "t", "Empty");
 
-	(void)state;
 	doc_text(d, NULL, "%s", "");
 	doc_code(d, "");
 	doc_column(t, "A", NULL, false);
@@ -249,12 +236,11 @@ static void markdown__empty_cells_and_tables__shown(void **state)
 	doc_free(d);
 }
 
-static void forms__a_full_disk__eio(void **state)
+TEST(forms__a_full_disk__eio)
 {
 	struct doc *d = doc_rig_new();
 	FILE *full = fopen("/dev/full", "w");
 
-	(void)state;
 	assert_non_null(full);
 	doc_rig_fill(d);
 	assert_int_equal(doc_write_html(d, full), -EIO);
@@ -262,26 +248,4 @@ static void forms__a_full_disk__eio(void **state)
 	assert_int_equal(doc_write_markdown(d, full), -EIO);
 	fclose(full);
 	doc_free(d);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(html__every_block__in_order),
-		cmocka_unit_test(html__hostile_texts__escaped),
-		cmocka_unit_test(html__links__stay_below_the_folder),
-		cmocka_unit_test(html__nothing_in_it__a_page_without_contents),
-		cmocka_unit_test(html__from_elsewhere__nothing),
-		cmocka_unit_test(markdown__every_block__in_order),
-		cmocka_unit_test(markdown__hostile_texts__escaped),
-		cmocka_unit_test(markdown__addresses__no_links),
-		cmocka_unit_test(markdown__what_would_begin_a_list__escaped),
-		cmocka_unit_test(markdown__hostile_texts__no_escape_sequence),
-		cmocka_unit_test(markdown__underscores__only_between_words_escaped),
-		cmocka_unit_test(markdown__tables__columns_aligned),
-		cmocka_unit_test(markdown__empty_cells_and_tables__shown),
-		cmocka_unit_test(forms__a_full_disk__eio),
-	};
-
-	return cmocka_run_group_tests_name("report_doc_forms", tests, NULL, NULL);
 }

@@ -38,24 +38,21 @@ static struct source *opened(void)
 	return s;
 }
 
-static void open__no_folder_or_a_file__says_so(void **state)
+TEST(open__no_folder_or_a_file__says_so)
 {
-	(void)state;
 	assert_int_equal(rmdir(D), 0);
 	expect_refused(D ": No such file or directory");
 	report_rig_file(".", D, "");
 	expect_refused(D ": Not a directory");
 }
 
-static void open__folder_of_no_run__says_so(void **state)
+TEST(open__folder_of_no_run__says_so)
 {
-	(void)state;
 	expect_refused("not the folder of a run");
 }
 
-static void open__run_that_did_not_end__how_far_it_came(void **state)
+TEST(open__run_that_did_not_end__how_far_it_came)
 {
-	(void)state;
 	report_rig_file(D, "events.ndjson", "{\"t\": 0.5, \"event\": \"phase\", \"phase\": \"starting server\"}\n"
 			"{\"t\": 2, \"event\": \"step_start\", \"clients\": 500}\n"
 			"{\"t\": 2.25, \"event\": \"phase\", \"phase\": \"connecting\"}\n"
@@ -65,23 +62,21 @@ static void open__run_that_did_not_end__how_far_it_came(void **state)
 		       "connecting after 7.5 s");
 }
 
-static void open__run_that_came_to_no_step__says_so(void **state)
+TEST(open__run_that_came_to_no_step__says_so)
 {
-	(void)state;
 	report_rig_file(D, "events.ndjson", "{\"t\": 0.5, \"event\": \"phase\", \"phase\": \"starting server\"}\n");
 	expect_refused("it was before its first step, in the phase starting server after 0.5 s");
 	report_rig_file(D, "events.ndjson", "nothing of the kind\n");
 	expect_refused("nothing can be read in events.ndjson");
 }
 
-static void open__run_json_lost_after_the_end__says_so(void **state)
+TEST(open__run_json_lost_after_the_end__says_so)
 {
-	(void)state;
 	report_rig_file(D, "events.ndjson", "{\"t\": 9, \"event\": \"run_end\", \"stop_reason\": \"max_reached\"}\n");
 	expect_refused("no run.json, though the run ended (max_reached");
 }
 
-static void open__damaged_run_json__one_line_that_says_where(void **state)
+TEST(open__damaged_run_json__one_line_that_says_where)
 {
 	static const struct { const char *text, *why;
 	} runs[] = {
@@ -95,7 +90,6 @@ static void open__damaged_run_json__one_line_that_says_where(void **state)
 		{ "{\"a\": \"\x1b[31m\n\"}", "run.json: line 1: " },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(runs); i++) {
 		report_rig_file(D, "run.json", runs[i].text);
 		expect_refused(runs[i].why);
@@ -103,9 +97,8 @@ static void open__damaged_run_json__one_line_that_says_where(void **state)
 	}
 }
 
-static void open__pipe_or_folder_in_place_of_run_json__refused(void **state)
+TEST(open__pipe_or_folder_in_place_of_run_json__refused)
 {
-	(void)state;
 	assert_int_equal(mkdir(D "/run.json", 0700), 0);
 	expect_refused("run.json: not a regular file");
 	assert_int_equal(rmdir(D "/run.json"), 0);
@@ -133,14 +126,13 @@ static void *count_json(size_t n)
 }
 
 /* Text of some MB would take some 100 MB once it is parsed. */
-static void open__dense_files__refused_before_they_are_parsed(void **state)
+TEST(open__dense_files__refused_before_they_are_parsed)
 {
 	char *run = repeated("{\"schema_version\": 2, \"a\": [0", ",{}", 4000000, "]}");
 	char *event = repeated("{\"t\": 1, \"event\": \"sample\", \"a\": [0", ",{}", 20000, "]}\n");
 	char *events = repeated("", event, 40, "{\"t\": 2, \"event\": \"sample\", \"connects\": 3}\n");
 	struct source *s;
 
-	(void)state;
 	json_set_alloc_funcs(count_json, free);
 	json_bytes = 0;
 	report_rig_file(D, "run.json", run);
@@ -160,11 +152,10 @@ static void open__dense_files__refused_before_they_are_parsed(void **state)
 	free(events);
 }
 
-static void events__damaged_or_cut_off__skipped_and_counted(void **state)
+TEST(events__damaged_or_cut_off__skipped_and_counted)
 {
 	struct source *s;
 
-	(void)state;
 	report_rig_file(D, "run.json", "{\"schema_version\": 1}");
 	report_rig_file(D, "events.ndjson",
 			"{\"t\": 1, \"event\": \"sample\", \"connected\": 1}\n[]\n{\"event\": \"sample\"}\n{\"t\": "
@@ -177,12 +168,11 @@ static void events__damaged_or_cut_off__skipped_and_counted(void **state)
 	source_close(s);
 }
 
-static void events__a_line_longer_than_any__skipped_and_counted_once(void **state)
+TEST(events__a_line_longer_than_any__skipped_and_counted_once)
 {
 	static char text[200100];
 	struct source *s;
 
-	(void)state;
 	memset(text, 'x', 200000);
 	strcpy(text + 200000, "\n{\"t\": 2, \"event\": \"sample\"}\n");
 	report_rig_file(D, "run.json", "{\"schema_version\": 1}");
@@ -193,11 +183,10 @@ static void events__a_line_longer_than_any__skipped_and_counted_once(void **stat
 	source_close(s);
 }
 
-static void id__none_in_run_json__the_folders_name(void **state)
+TEST(id__none_in_run_json__the_folders_name)
 {
 	struct source *s;
 
-	(void)state;
 	report_rig_file(D, "run.json", "{\"schema_version\": 1}");
 	s = opened();
 	assert_string_equal(s->id, D);
@@ -208,13 +197,12 @@ static void id__none_in_run_json__the_folders_name(void **state)
 	source_close(s);
 }
 
-static void histogram__names_that_are_no_plain_names__none(void **state)
+TEST(histogram__names_that_are_no_plain_names__none)
 {
 	static const char *const names[] = { "../run/h", "/etc/passwd", "", "..", ".h", "a/../h", "a..b" };
 	struct source *s;
 	char name[200];
 
-	(void)state;
 	report_rig_file(D, "run.json", "{\"schema_version\": 1}");
 	report_rig_histogram(D, "h", 10, 1000);
 	s = opened();
@@ -228,13 +216,12 @@ static void histogram__names_that_are_no_plain_names__none(void **state)
 	source_close(s);
 }
 
-static void histogram__of_a_step__read(void **state)
+TEST(histogram__of_a_step__read)
 {
 	json_t *step = json_pack("{s:{s:s, s:n, s:s}}", "histograms", "response", "h", "service", "connect", "damaged");
 	const struct hist *h;
 	struct source *s;
 
-	(void)state;
 	report_rig_file(D, "run.json", "{\"schema_version\": 1}");
 	report_rig_histogram(D, "h", 1000, 1000);
 	report_rig_file(D, "damaged.hlog", "Tag=,0,1,2,HISTFAAAAB");
@@ -252,13 +239,12 @@ static void histogram__of_a_step__read(void **state)
 	json_decref(step);
 }
 
-static void histogram__older_runs__named_by_clients_repetition_and_size(void **state)
+TEST(histogram__older_runs__named_by_clients_repetition_and_size)
 {
 	json_t *step = json_pack("{s:i, s:i, s:i}", "target_clients", 50, "repetition", 2, "message_bytes", 4096);
 	struct source *s;
 	char name[64];
 
-	(void)state;
 	report_rig_file(D, "run.json", "{\"schema_version\": 1, \"config\": {\"message_sizes\": [4096]}}");
 	s = opened();
 	assert_true(source_histogram_name(s, step, "connect", name, sizeof(name)));
@@ -273,11 +259,10 @@ static void histogram__older_runs__named_by_clients_repetition_and_size(void **s
 	json_decref(step);
 }
 
-static void file__in_the_folder_or_not__told(void **state)
+TEST(file__in_the_folder_or_not__told)
 {
 	struct source *s;
 
-	(void)state;
 	report_rig_file(D, "run.json", "{\"schema_version\": 1}");
 	report_rig_file(".", "beside", "");
 	s = opened();
@@ -287,27 +272,4 @@ static void file__in_the_folder_or_not__told(void **state)
 	source_close(s);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, report_rig_set_up, report_rig_tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(open__no_folder_or_a_file__says_so),
-		TEST(open__folder_of_no_run__says_so),
-		TEST(open__run_that_did_not_end__how_far_it_came),
-		TEST(open__run_that_came_to_no_step__says_so),
-		TEST(open__run_json_lost_after_the_end__says_so),
-		TEST(open__damaged_run_json__one_line_that_says_where),
-		TEST(open__pipe_or_folder_in_place_of_run_json__refused),
-		TEST(open__dense_files__refused_before_they_are_parsed),
-		TEST(events__damaged_or_cut_off__skipped_and_counted),
-		TEST(events__a_line_longer_than_any__skipped_and_counted_once),
-		TEST(id__none_in_run_json__the_folders_name),
-		TEST(histogram__names_that_are_no_plain_names__none),
-		TEST(histogram__of_a_step__read),
-		TEST(histogram__older_runs__named_by_clients_repetition_and_size),
-		TEST(file__in_the_folder_or_not__told),
-	};
-
-	return cmocka_run_group_tests_name("report_source", tests, NULL, NULL);
-}
+TEST_EACH(report_rig_set_up, report_rig_tear_down)

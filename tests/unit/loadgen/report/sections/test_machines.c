@@ -52,18 +52,16 @@ static void set_series(json_t *server, json_t *generator)
 		"phases", "t_s", 99., 103., "name", "connecting", "measuring", "server", server, "generator", generator));
 }
 
-static void machines__no_samples__said(void **state)
+TEST(machines__no_samples__said)
 {
-	(void)state;
 	report_rig_expect(run, "machines-none", NULL);
 	set_series(json_null(), json_null());
 	report_rig_expect(run, "machines-none", NULL);
 	report_rig_expect_none(run, "machines-said");
 }
 
-static void machines__samples_of_the_server__rates_phases_and_threads(void **state)
+TEST(machines__samples_of_the_server__rates_phases_and_threads)
 {
-	(void)state;
 	set_series(side(4), json_null());
 	report_rig_expect(run, "machines-said", "1", NULL);
 	assert_true(report_rig_has_row(D, "resources", "server,100,connecting,,,"));
@@ -72,11 +70,10 @@ static void machines__samples_of_the_server__rates_phases_and_threads(void **sta
 	assert_true(report_rig_has_row(D, "threads", "server,shard 0,1.5,2.5"));
 }
 
-static void machines__peaks__beside_what_was_at_rest(void **state)
+TEST(machines__peaks__beside_what_was_at_rest)
 {
 	json_t *server = json_at(analysis_run_step(run, 2), "resources.server");
 
-	(void)state;
 	set_series(side(4), side(2));
 	json_object_set_new(server, "fds", json_integer(120));
 	json_object_set_new(server, "cpu_ns_per_op", json_real(2500));
@@ -88,11 +85,10 @@ static void machines__peaks__beside_what_was_at_rest(void **state)
 }
 
 /* The second server began with less CPU time than the first had used. */
-static void machines__another_server__its_time_is_added(void **state)
+TEST(machines__another_server__its_time_is_added)
 {
 	json_t *server = side(4);
 
-	(void)state;
 	json_object_set_new(server, "by_thread", json_pack("[{s:s, s:[f, f, f, f], s:[n, n, n, n]}]", "name", "shard 0",
 			    "cpu_user_s", 0., 4., -3., 1., "cpu_system_s"));
 	set_series(server, json_null());
@@ -101,11 +97,10 @@ static void machines__another_server__its_time_is_added(void **state)
 }
 
 /* Of a single sample no CPU time is known. */
-static void machines__one_sample__no_cpus_and_no_nan(void **state)
+TEST(machines__one_sample__no_cpus_and_no_nan)
 {
 	json_t *server = json_at(analysis_run_step(run, 2), "resources.server");
 
-	(void)state;
 	set_series(side(1), json_null());
 	json_object_set_new(server, "fds", json_integer(120));
 	json_object_set_new(server, "peak", json_pack("{s:n, s:i, s:n}", "cpus", "fds", 260, "machine_available_least_bytes"));
@@ -113,12 +108,11 @@ static void machines__one_sample__no_cpus_and_no_nan(void **state)
 	assert_null(strstr(report_rig_read(D, "report.md"), "nan "));
 }
 
-static void machines__many_samples__two_hundred_rows(void **state)
+TEST(machines__many_samples__two_hundred_rows)
 {
 	const char *text;
 	int rows = 0;
 
-	(void)state;
 	set_series(side(1000), json_null());
 	report_rig_expect(run, "machines-said", NULL);
 	text = report_rig_read(D, "tables/resources.csv");
@@ -128,7 +122,7 @@ static void machines__many_samples__two_hundred_rows(void **state)
 	assert_true(report_rig_has_row(D, "resources", "server,2098,"));
 }
 
-static void machines__damaged_series__no_crash(void **state)
+TEST(machines__damaged_series__no_crash)
 {
 	static const char *const texts[] = {
 		"7", "[]", "{}", "{\"server\": []}", "{\"server\": {\"t_s\": 5}}", "{\"server\": {\"t_s\": []}}",
@@ -139,26 +133,10 @@ static void machines__damaged_series__no_crash(void **state)
 		" \"generator\": {\"t_s\": [1], \"by_thread\": {}}}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
 		json_object_set_new(run, "resources_series", json_loads(texts[i], JSON_DECODE_ANY, NULL));
 		assert_int_equal(report_rig_make(run), REPORT_MADE);
 	}
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(machines__no_samples__said),
-		TEST(machines__samples_of_the_server__rates_phases_and_threads),
-		TEST(machines__peaks__beside_what_was_at_rest),
-		TEST(machines__another_server__its_time_is_added),
-		TEST(machines__one_sample__no_cpus_and_no_nan),
-		TEST(machines__many_samples__two_hundred_rows),
-		TEST(machines__damaged_series__no_crash),
-	};
-
-	return cmocka_run_group_tests_name("report_machines", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

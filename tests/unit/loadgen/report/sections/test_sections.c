@@ -64,15 +64,13 @@ static void expect_first_limit(const char *id)
 
 /* --- how many clients --- */
 
-static void how_many__nothing_failed__at_least_the_most_held(void **state)
+TEST(how_many__nothing_failed__at_least_the_most_held)
 {
-	(void)state;
 	report_rig_expect(run, "clients-all-held", "100", "100", NULL);
 }
 
-static void how_many__objective_confirmed__that_number_and_what_it_rests_on(void **state)
+TEST(how_many__objective_confirmed__that_number_and_what_it_rests_on)
 {
-	(void)state;
 	set("config.slo", json_string("p99<1ms"));
 	set_capacity("slo_capacity",
 		     json_pack("{s:i, s:i, s:i, s:b, s:b, s:i, s:i, s:s}", "clients", 80, "low", 80, "high", 84,
@@ -81,18 +79,16 @@ static void how_many__objective_confirmed__that_number_and_what_it_rests_on(void
 	report_rig_expect_row(run, "capacities", ",80,80,84,2 of 3,yes,why");
 }
 
-static void how_many__objective_met_to_the_end__at_least(void **state)
+TEST(how_many__objective_met_to_the_end__at_least)
 {
-	(void)state;
 	set("config.slo", json_string("p99<1ms"));
 	set_capacity("slo_capacity", json_pack("{s:i, s:i, s:n, s:b, s:b}", "clients", 100, "low", 100, "high",
 					       "at_least", 1, "confirmed", 1));
 	report_rig_expect(run, "clients-met-to-the-end", "100", "100", "p99<1ms", NULL);
 }
 
-static void how_many__objective_missed_by_all__fewer(void **state)
+TEST(how_many__objective_missed_by_all__fewer)
 {
-	(void)state;
 	set("config.slo", json_string("p99<1us"));
 	set_in_step(0, "slo",
 		    json_pack("[{s:s, s:s, s:s, s:f, s:f, s:s}]", "expression", "p99<1us", "metric", "response_p99",
@@ -103,18 +99,16 @@ static void how_many__objective_missed_by_all__fewer(void **state)
 	report_rig_expect(run, "breaks-objective", "p99<1us", "10", "19.9 us", NULL);
 }
 
-static void how_many__objective_undecided__not_known(void **state)
+TEST(how_many__objective_undecided__not_known)
 {
-	(void)state;
 	set("config.slo", json_string("p99<1us"));
 	set_capacity("slo_capacity", json_pack("{s:n, s:n, s:i, s:b, s:b}", "clients", "low", "high", 10, "at_least", 0,
 					       "confirmed", 0));
 	report_rig_expect(run, "clients-undecided", "p99<1us", "10", NULL);
 }
 
-static void how_many__no_objective__most_held_and_the_knee(void **state)
+TEST(how_many__no_objective__most_held_and_the_knee)
 {
-	(void)state;
 	set_capacity("knee",
 		     json_pack("{s:i, s:i, s:i, s:b, s:b, s:s, s:s}", "clients", 50, "low", 50, "high", 100, "at_least",
 			       0, "confirmed", 0, "reason", "throughput", "text", "it hardly grew"));
@@ -122,18 +116,16 @@ static void how_many__no_objective__most_held_and_the_knee(void **state)
 	report_rig_expect(run, "breaks-knee", "100", "50", "it hardly grew", NULL);
 }
 
-static void how_many__some_were_lost__between(void **state)
+TEST(how_many__some_were_lost__between)
 {
-	(void)state;
 	set_in_step(2, "connected_held", json_integer(90));
 	report_rig_expect(run, "clients-between", "50", "100", "50", "100", NULL);
 }
 
 /* --- what breaks first, what to buy --- */
 
-static void what_breaks__hard_failure__its_resource_side_and_remedy(void **state)
+TEST(what_breaks__hard_failure__its_resource_side_and_remedy)
 {
-	(void)state;
 	set_capacity("first_hard_failure",
 		     json_pack("{s:i, s:i, s:i, s:b, s:b, s:i, s:i, s:{s:s, s:s, s:s, s:s}, s:s}", "clients", 100,
 			       "low", 50, "high", 100, "at_least", 0, "confirmed", 1, "passes", 2, "tries", 2,
@@ -143,9 +135,8 @@ static void what_breaks__hard_failure__its_resource_side_and_remedy(void **state
 	report_rig_expect(run, "limiting-nofile", "server", "100", NULL);
 }
 
-static void what_breaks__lost_clients_of_an_older_run__the_failure_of_the_smallest_step(void **state)
+TEST(what_breaks__lost_clients_of_an_older_run__the_failure_of_the_smallest_step)
 {
-	(void)state;
 	set_in_step(1, "connected_held", json_integer(45));
 	set_in_step(1, "failures",
 		    json_pack("[{s:s, s:s, s:i, s:s}]", "stage", "tls_handshake", "code", "timeout", "count", 5,
@@ -153,26 +144,23 @@ static void what_breaks__lost_clients_of_an_older_run__the_failure_of_the_smalle
 	report_rig_expect(run, "breaks-lost-clients", "timeout", "tls_handshake", "50", "45", "No answer in time", NULL);
 }
 
-static void what_breaks__nothing__the_first_limit_by_projection(void **state)
+TEST(what_breaks__nothing__the_first_limit_by_projection)
 {
-	(void)state;
 	report_rig_expect(run, "breaks-nothing", "100", NULL);
 	report_rig_expect(run, "breaks-nothing", "100", "95 %", NULL);
 	expect_first_limit("breaks-nothing");
 }
 
-static void what_to_buy__twice_the_capacity__hosts_with_headroom(void **state)
+TEST(what_to_buy__twice_the_capacity__hosts_with_headroom)
 {
-	(void)state;
 	/* 200 clients, of which a host of 100 takes 70. */
 	report_rig_expect(run, "buy-servers", "3", "200", "67", "30 %", "100", NULL);
 }
 
 /* --- the rest of the verdict --- */
 
-static void verdict__badges__what_to_know_before_reading(void **state)
+TEST(verdict__badges__what_to_know_before_reading)
 {
-	(void)state;
 	set_in_step(1, "validity", json_pack("[s, s, i]", "generator_saturated", "not_steady", 5));
 	set("environment.clients.is_emulated_cpu", json_true());
 	report_rig_expect(run, "badge-software", NULL);
@@ -184,9 +172,8 @@ static void verdict__badges__what_to_know_before_reading(void **state)
 
 /* Of several load hosts, those that had no more to give are named, and the page says "add hosts" where it cannot give a
  * number. */
-static void hosts__one_saturated__named_with_add_hosts(void **state)
+TEST(hosts__one_saturated__named_with_add_hosts)
 {
-	(void)state;
 	set("hosts", json_pack("[{s:s, s:[]}, {s:s, s:[{s:i, s:i, s:{s:f, s:f}}], s:{s:f, s:s}}]", "name", "load1", "steps",
 			       "name", "load2", "steps", "step", 2, "share", 7, "own", "throughput_msgs_per_s", 70., "connected_held",
 			       7., "lost", "at_s", 9.5, "why", "its lease ended"));
@@ -203,11 +190,10 @@ static void hosts__one_saturated__named_with_add_hosts(void **state)
 	report_rig_expect(run, "clients-held-add-hosts", "Add hosts", "load2", NULL);
 }
 
-static void verdict__criteria_of_repetitions__the_worst_and_how_many_passed(void **state)
+TEST(verdict__criteria_of_repetitions__the_worst_and_how_many_passed)
 {
 	json_t *v = json_array();
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		json_array_append_new(v, json_pack("{s:i, s:i, s:i, s:s, s:s, s:s, s:s}", "clients", 10,
 						   "message_bytes", 64, "repetition", i + 1, "criterion",
@@ -220,16 +206,14 @@ static void verdict__criteria_of_repetitions__the_worst_and_how_many_passed(void
 }
 
 /* When the server's certificate ends, for who runs the same again later. */
-static void environment__servers_certificate__its_end(void **state)
+TEST(environment__servers_certificate__its_end)
 {
-	(void)state;
 	set("environment.server.certificate_expires_at", json_string("2027-02-25T10:00:00Z"));
 	report_rig_expect_row(run, "environment", "certificate expires,2027-02-25T10:00:00Z,n/a");
 }
 
-static void verdict__aborted__said(void **state)
+TEST(verdict__aborted__said)
 {
-	(void)state;
 	set("run",
 	    json_pack("{s:s, s:s, s:s}", "status", "aborted", "stop_reason", "aborted", "stop_detail", "SIGINT"));
 	report_rig_expect(run, "end-early", "SIGINT", NULL);
@@ -237,19 +221,17 @@ static void verdict__aborted__said(void **state)
 
 /* --- load --- */
 
-static void throughput__of_three_steps__growth_in_words_and_no_fit(void **state)
+TEST(throughput__of_three_steps__growth_in_words_and_no_fit)
 {
-	(void)state;
 	report_rig_expect(run, "throughput-growth", "10", "100", "1,000", "4,000", "4", "10", "4,000", "100", NULL);
 	report_rig_expect(run, "fit-few", "4", "3", NULL);
 	report_rig_expect_none(run, "fit");
 }
 
-static void throughput__that_passes_a_peak__peak_in_words(void **state)
+TEST(throughput__that_passes_a_peak__peak_in_words)
 {
 	static const int clients[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256 };
 
-	(void)state;
 	json_array_clear(json_object_get(run, "steps"));
 	for (size_t i = 0; i < N_ELEMENTS(clients); i++) {
 		double n = clients[i];
@@ -262,26 +244,23 @@ static void throughput__that_passes_a_peak__peak_in_words(void **state)
 	report_rig_expect(run, "fit", NULL);
 }
 
-static void throughput__repetitions__median_with_range(void **state)
+TEST(throughput__repetitions__median_with_range)
 {
-	(void)state;
 	analysis_run_add(run, 100, 3900);
 	analysis_run_add(run, 100, 5000);
 	report_rig_expect_row(run, "throughput", "100,3,4000,3900,5000,");
 }
 
-static void throughput__one_number_of_clients__no_growth(void **state)
+TEST(throughput__one_number_of_clients__no_growth)
 {
-	(void)state;
 	json_array_remove(json_object_get(run, "steps"), 2);
 	json_array_remove(json_object_get(run, "steps"), 1);
 	report_rig_expect(run, "throughput-single", "10", "1,000", NULL);
 	report_rig_expect(run, "slopes-none", NULL);
 }
 
-static void throughput__idle_workload__says_so_without_a_chart(void **state)
+TEST(throughput__idle_workload__says_so_without_a_chart)
 {
-	(void)state;
 	set("config.workload", json_string("idle"));
 	for (size_t i = 0; i < 3; i++) {
 		set_in_step(i, "throughput_msgs_per_s", json_null());
@@ -292,16 +271,14 @@ static void throughput__idle_workload__says_so_without_a_chart(void **state)
 	report_rig_expect_none(run, "throughput-chart");
 }
 
-static void latency__steps__first_and_last_in_words(void **state)
+TEST(latency__steps__first_and_last_in_words)
 {
-	(void)state;
 	report_rig_expect(run, "latency-p50", "10", "10 us", "100", "100 us", NULL);
 	report_rig_expect(run, "latency-p99", "19.9 us", "199 us", "10", "10", NULL);
 }
 
-static void latency__several_sizes__a_row_for_each(void **state)
+TEST(latency__several_sizes__a_row_for_each)
 {
-	(void)state;
 	set("config.message_sizes", json_pack("[i, i]", 64, 4096));
 	set_in_step(2, "message_bytes", json_integer(4096));
 	report_rig_expect_row(run, "latency", "10,64,10,19.5,19.9,");
@@ -309,9 +286,8 @@ static void latency__several_sizes__a_row_for_each(void **state)
 	report_rig_expect(run, "latency-p50-2", "4 KiB", NULL);
 }
 
-static void distribution__histogram_beside_it__jitter_and_spectrum(void **state)
+TEST(distribution__histogram_beside_it__jitter_and_spectrum)
 {
-	(void)state;
 	set_in_step(2, "histograms", json_pack("{s:s}", "response", "h"));
 	report_rig_histogram(D, "h", 3000, 1000);
 	report_rig_expect(run, "jitter", "100", "3,000", "1.50 ms", "99 %", "2.97 ms", "3 ms", "2", NULL);
@@ -319,17 +295,15 @@ static void distribution__histogram_beside_it__jitter_and_spectrum(void **state)
 	assert_false(report_rig_has_row(D, "spectrum", "99.99,"));
 }
 
-static void distribution__no_histograms__says_so(void **state)
+TEST(distribution__no_histograms__says_so)
 {
-	(void)state;
 	report_rig_expect(run, "distribution-none", NULL);
 }
 
 /* --- connecting, time, failures --- */
 
-static void stages__one_takes_most__named(void **state)
+TEST(stages__one_takes_most__named)
 {
-	(void)state;
 	set_in_step(2, "connect_ns",
 		    json_pack("{s:{s:i}, s:{s:i}, s:{s:i}}", "total", "p50", 40000000, "tls_handshake", "p50", 30000000,
 			      "tcp_connect", "p50", 10000000));
@@ -337,9 +311,8 @@ static void stages__one_takes_most__named(void **state)
 	report_rig_expect(run, "stages-p99-none", NULL);
 }
 
-static void time__samples__rates_between_them(void **state)
+TEST(time__samples__rates_between_them)
 {
-	(void)state;
 	report_rig_file(D, "events.ndjson",
 			"{\"t\": 1, \"event\": \"sample\", \"clients\": 100, \"connected\": 0, \"connects\": 0}\n"
 			"{\"t\": 1.25, \"event\": \"sample\", \"clients\": 100, \"connected\": 50, \"connects\": 50}\n"
@@ -349,23 +322,20 @@ static void time__samples__rates_between_them(void **state)
 	report_rig_expect(run, "events-damaged", "1", NULL);
 }
 
-static void time__older_run__says_that_it_has_none(void **state)
+TEST(time__older_run__says_that_it_has_none)
 {
-	(void)state;
 	report_rig_expect(run, "events-none", NULL);
 	report_rig_file(D, "events.ndjson", "{\"t\": 1, \"event\": \"phase\", \"phase\": \"connecting\"}\n");
 	report_rig_expect(run, "samples-none", NULL);
 }
 
-static void failures__none__up_to_where(void **state)
+TEST(failures__none__up_to_where)
 {
-	(void)state;
 	report_rig_expect(run, "failures-none", "100", NULL);
 }
 
-static void failures__of_several_kinds__the_most_frequent_in_words(void **state)
+TEST(failures__of_several_kinds__the_most_frequent_in_words)
 {
-	(void)state;
 	set_in_step(1, "failures",
 		    json_pack("[{s:s, s:s, s:i, s:s}, {s:s, s:s, s:i}]", "stage", "tcp_connect", "code", "errno:EMFILE",
 			      "count", 9, "meaning", "raise ulimit -n", "stage", "traffic", "code", "timeout", "count",
@@ -375,9 +345,8 @@ static void failures__of_several_kinds__the_most_frequent_in_words(void **state)
 
 /* --- resources, limits, checks, plan --- */
 
-static void resources__steps_on_a_line__its_slope(void **state)
+TEST(resources__steps_on_a_line__its_slope)
 {
-	(void)state;
 	report_rig_expect(run, "slopes-said", "39.1 KiB", "1", "19.1 MiB", NULL);
 	report_rig_expect(run, "cpu-used", "100", "0.80", "2", "0.80", NULL);
 }
@@ -393,9 +362,8 @@ static json_t *network_side(bool loopback, int retransmits)
 			 20e6, "used_ratio", 0.0096, "ports", port);
 }
 
-static void network__of_a_wire__rates_faults_and_ports(void **state)
+TEST(network__of_a_wire__rates_faults_and_ports)
 {
-	(void)state;
 	report_rig_expect(run, "network-none", NULL);
 	set_in_step(2, "network", json_pack("{s:o, s:n}", "server", network_side(false, 0), "generator"));
 	report_rig_expect(run, "network-said", "100", "30.00 MB", "20.00 MB", "1.0 %", NULL);
@@ -410,52 +378,46 @@ static void network__of_a_wire__rates_faults_and_ports(void **state)
 	report_rig_look(D, "network-loopback", NULL);
 }
 
-static void network__damaged__no_crash(void **state)
+TEST(network__damaged__no_crash)
 {
 	static const char *const texts[] = { "7", "[]", "{\"server\": 5}", "{\"server\": {\"ports\": 5}}",
 		"{\"server\": {\"ports\": [5, {}, {\"device\": 3, \"bytes_out\": \"x\", \"retransmits\": -1}], \"used_ratio\": {}}}" };
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
 		set_in_step(2, "network", json_loads(texts[i], JSON_DECODE_ANY, NULL));
 		report_rig_make(run);
 	}
 }
 
-static void limits__of_a_run__first_to_end(void **state)
+TEST(limits__of_a_run__first_to_end)
 {
-	(void)state;
 	expect_first_limit("limits-first");
 	report_rig_expect_row(run, "limits", "nofile,server,21,\"1,024\",2.05");
 }
 
-static void checks__residual__within_or_beyond(void **state)
+TEST(checks__residual__within_or_beyond)
 {
-	(void)state;
 	set_in_step(0, "littles_law_residual", json_real(0.004));
 	report_rig_expect(run, "littles-law-holds", "0.4 %", NULL);
 	set_in_step(1, "littles_law_residual", json_real(-0.2));
 	report_rig_expect(run, "littles-law-violated", "20 %", NULL);
 }
 
-static void checks__open_loop__schedule(void **state)
+TEST(checks__open_loop__schedule)
 {
-	(void)state;
 	set_in_step(2, "schedule_lag_ns", json_pack("{s:i, s:i, s:i}", "p50", 2000, "p99", 900000, "max", 3000000));
 	set_in_step(2, "sent_late", json_integer(7));
 	report_rig_expect(run, "lag-said", "100", "2 us", "99 %", "900 us", "7", NULL);
 }
 
-static void plan__rows__measured_or_extrapolated(void **state)
+TEST(plan__rows__measured_or_extrapolated)
 {
-	(void)state;
 	report_rig_expect(run, "plan-capacity", "100", "30 %", NULL);
 	report_rig_expect_row(run, "plan", "\"extrapolated, 10 x\"");
 }
 
-static void origin__argv__quoted_for_a_shell(void **state)
+TEST(origin__argv__quoted_for_a_shell)
 {
-	(void)state;
 	set("run", json_pack("{s:[s, s, s, s]}", "argv", "performance_test", "--slo", "p99<1ms", "it's"));
 	report_rig_make(run);
 	assert_non_null(strstr(report_rig_read(D, "report.md"), "\nperformance_test --slo 'p99<1ms' 'it'\\''s'\n"));
@@ -476,15 +438,13 @@ static void make_sweep(const double p99_us[3], const double achieved[3])
 	}
 }
 
-static void offered__one_rate__no_chapter(void **state)
+TEST(offered__one_rate__no_chapter)
 {
-	(void)state;
 	report_rig_expect_none(run, "offered-knee");
 }
 
-static void offered__sweep__knee_and_marks(void **state)
+TEST(offered__sweep__knee_and_marks)
 {
-	(void)state;
 	make_sweep((double[]){ 10, 12, 14 }, (double[]){ 1000, 2000, 2050 });
 	report_rig_expect(run, "offered-knee", "10", "2000", "4000", NULL);
 	report_rig_look(D, "offered-behind", "4,000", NULL);
@@ -494,7 +454,7 @@ static void offered__sweep__knee_and_marks(void **state)
 }
 
 /* The baseline has 14 us throughout; this run's 7 us become 28 between 1,000 and 4,000, so they meet at 2,000. */
-static void offered__baseline__crossing(void **state)
+TEST(offered__baseline__crossing)
 {
 	const struct report_baseline base = { .dir = "base" };
 	struct report_options o = { .dir = D, .headroom = REPORT_HEADROOM, .min_effect = 0.05, .baselines = { base },
@@ -502,7 +462,6 @@ static void offered__baseline__crossing(void **state)
 	FILE *sink = fopen("/dev/null", "w");
 	char err[256];
 
-	(void)state;
 	make_sweep((double[]){ 14, 14, 14 }, (double[]){ 1000, 2000, 4000 });
 	report_rig_run("base", run);
 	make_sweep((double[]){ 7, 14, 28 }, (double[]){ 1000, 2000, 4000 });
@@ -512,18 +471,16 @@ static void offered__baseline__crossing(void **state)
 	fclose(sink);
 }
 
-static void baseline__none__how_to_give_one(void **state)
+TEST(baseline__none__how_to_give_one)
 {
-	(void)state;
 	report_rig_expect(run, "baseline-none", NULL);
 	assert_non_null(strstr(report_rig_read(D, "report.md"), "\nperformance_test report run --baseline DIR\n"));
 }
 
 /* --- nothing to show --- */
 
-static void report__run_without_steps__made_and_says_so(void **state)
+TEST(report__run_without_steps__made_and_says_so)
 {
-	(void)state;
 	set("steps", json_array());
 	report_rig_expect(run, "clients-unknown", NULL);
 	assert_non_null(strstr(report_rig_read(D, "report.html"), "<div id=\"clients-unknown\" class=\"answer warn\">"));
@@ -533,11 +490,10 @@ static void report__run_without_steps__made_and_says_so(void **state)
 	report_rig_expect(run, "criteria-none", NULL);
 }
 
-static void report__texts_that_are_markup__shown_as_they_are(void **state)
+TEST(report__texts_that_are_markup__shown_as_they_are)
 {
 	const char *page;
 
-	(void)state;
 	set("run", json_pack("{s:s, s:s}", "id", "<script>alert(1)</script>", "stop_detail", "<img src=x>"));
 	set("config.workload", json_string("<b>\n\x1b[31m"));
 	set_in_step(0, "failures",
@@ -551,56 +507,4 @@ static void report__texts_that_are_markup__shown_as_they_are(void **state)
 	assert_null(strchr(page, '\x1b'));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(how_many__nothing_failed__at_least_the_most_held),
-		TEST(how_many__objective_confirmed__that_number_and_what_it_rests_on),
-		TEST(how_many__objective_met_to_the_end__at_least),
-		TEST(how_many__objective_missed_by_all__fewer),
-		TEST(how_many__objective_undecided__not_known),
-		TEST(how_many__no_objective__most_held_and_the_knee),
-		TEST(how_many__some_were_lost__between),
-		TEST(what_breaks__hard_failure__its_resource_side_and_remedy),
-		TEST(what_breaks__lost_clients_of_an_older_run__the_failure_of_the_smallest_step),
-		TEST(what_breaks__nothing__the_first_limit_by_projection),
-		TEST(what_to_buy__twice_the_capacity__hosts_with_headroom),
-		TEST(verdict__badges__what_to_know_before_reading),
-		TEST(hosts__one_saturated__named_with_add_hosts),
-		TEST(verdict__criteria_of_repetitions__the_worst_and_how_many_passed),
-		TEST(verdict__aborted__said),
-		TEST(environment__servers_certificate__its_end),
-		TEST(throughput__of_three_steps__growth_in_words_and_no_fit),
-		TEST(throughput__that_passes_a_peak__peak_in_words),
-		TEST(throughput__repetitions__median_with_range),
-		TEST(throughput__one_number_of_clients__no_growth),
-		TEST(throughput__idle_workload__says_so_without_a_chart),
-		TEST(latency__steps__first_and_last_in_words),
-		TEST(latency__several_sizes__a_row_for_each),
-		TEST(distribution__histogram_beside_it__jitter_and_spectrum),
-		TEST(distribution__no_histograms__says_so),
-		TEST(stages__one_takes_most__named),
-		TEST(time__samples__rates_between_them),
-		TEST(time__older_run__says_that_it_has_none),
-		TEST(failures__none__up_to_where),
-		TEST(failures__of_several_kinds__the_most_frequent_in_words),
-		TEST(resources__steps_on_a_line__its_slope),
-		TEST(network__of_a_wire__rates_faults_and_ports),
-		TEST(network__damaged__no_crash),
-		TEST(limits__of_a_run__first_to_end),
-		TEST(checks__residual__within_or_beyond),
-		TEST(checks__open_loop__schedule),
-		TEST(plan__rows__measured_or_extrapolated),
-		TEST(origin__argv__quoted_for_a_shell),
-		TEST(offered__one_rate__no_chapter),
-		TEST(offered__sweep__knee_and_marks),
-		TEST(offered__baseline__crossing),
-		TEST(baseline__none__how_to_give_one),
-		TEST(report__run_without_steps__made_and_says_so),
-		TEST(report__texts_that_are_markup__shown_as_they_are),
-	};
-
-	return cmocka_run_group_tests_name("report_sections", tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

@@ -85,12 +85,11 @@ static unsigned long looked_up(void)
 }
 
 /* A file of 450 KB with such steps took more than a minute. */
-static void steps__many__each_figure_looked_up_once(void **state)
+TEST(steps__many__each_figure_looked_up_once)
 {
 	enum { N = 20000 };
 	unsigned long n;
 
-	(void)state;
 	write_json("suite.json", json_pack("{s:i, s:s, s:[o]}", "schema_version", 1, "id", "x", "entries", entry(0, N)));
 	n = looked_up();
 	/* 512 rows of 21 figures, each looked for in all steps, would be 215 million. */
@@ -99,13 +98,12 @@ static void steps__many__each_figure_looked_up_once(void **state)
 	assert_non_null(strstr(report_rig_read(D, "report.md"), "performance_test --name 'a b' --compare x=1,2 --compare y=1,2 --verify\n"));
 }
 
-static void alternatives__many__each_figure_looked_up_once(void **state)
+TEST(alternatives__many__each_figure_looked_up_once)
 {
 	enum { N = 1000, OF_POINT = 16 };
 	json_t *points = json_array();
 	unsigned long n;
 
-	(void)state;
 	for (int i = 0; i < N; i++)
 		json_array_append_new(points, json_pack("{s:i, s:i, s:o}", "clients", 1, "message_bytes", i + 1, "figures",
 			nearly_empty(OF_POINT - 1, i == N - 1 ? figures(alternative_figures, N_ELEMENTS(alternative_figures)) :
@@ -118,13 +116,12 @@ static void alternatives__many__each_figure_looked_up_once(void **state)
 }
 
 /* 600,000 steps in 300 entries took 1.2 GB of memory. */
-static void entries_and_rows__more_than_any_suite_has__cut_off_and_said(void **state)
+TEST(entries_and_rows__more_than_any_suite_has__cut_off_and_said)
 {
 	json_t *entries = json_array();
 	size_t lines = 0, bytes;
 	char *text;
 
-	(void)state;
 	for (unsigned i = 0; i < 300; i++)
 		json_array_append_new(entries, entry(i, 600));
 	write_json("suite.json", json_pack("{s:i, s:s, s:o}", "schema_version", 1, "id", "x", "entries", entries));
@@ -140,12 +137,11 @@ static void entries_and_rows__more_than_any_suite_has__cut_off_and_said(void **s
 	free(text);
 }
 
-static void file__dense__refused_before_it_is_parsed(void **state)
+TEST(file__dense__refused_before_it_is_parsed)
 {
 	enum { BYTES = 6 * 1000 * 1000 };
 	char *text = malloc(BYTES + 20), err[512] = "", *p = stpcpy(text, "{\"entries\":[{}");
 
-	(void)state;
 	while (p < text + BYTES)
 		p = stpcpy(p, ",{}");
 	strcpy(p, "]}");
@@ -155,16 +151,4 @@ static void file__dense__refused_before_it_is_parsed(void **state)
 	free(text);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, report_rig_set_up, report_rig_tear_down)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(steps__many__each_figure_looked_up_once),
-		TEST(alternatives__many__each_figure_looked_up_once),
-		TEST(entries_and_rows__more_than_any_suite_has__cut_off_and_said),
-		TEST(file__dense__refused_before_it_is_parsed),
-	};
-
-	return cmocka_run_group_tests_name("suite_report", tests, NULL, NULL);
-}
+TEST_EACH(report_rig_set_up, report_rig_tear_down)

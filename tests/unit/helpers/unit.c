@@ -1,0 +1,52 @@
+/* The main of every unit test: runs what registered itself. See unit.h. */
+#include "tests/unit/helpers/unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define TESTS_MAX 256
+
+static struct CMUnitTest tests[TESTS_MAX];
+static int lines[TESTS_MAX];
+static size_t n_tests;
+static CMFixtureFunction each_set_up, each_tear_down, group_set_up, group_tear_down;
+
+/* Compilers do not promise in which order a file's constructors run. */
+void unit_register(const struct CMUnitTest *t, size_t n, int line)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t at = n_tests++;
+
+		if (at == TESTS_MAX)
+			abort();
+		for (; at > 0 && lines[at - 1] > line; at--) {
+			tests[at] = tests[at - 1];
+			lines[at] = lines[at - 1];
+		}
+		tests[at] = t[i];
+		lines[at] = line;
+	}
+}
+
+void unit_set_each(CMFixtureFunction set_up, CMFixtureFunction tear_down)
+{
+	each_set_up = set_up;
+	each_tear_down = tear_down;
+}
+
+void unit_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down)
+{
+	group_set_up = set_up;
+	group_tear_down = tear_down;
+}
+
+int main(void)
+{
+	for (size_t i = 0; i < n_tests; i++) {
+		if (!tests[i].setup_func)
+			tests[i].setup_func = each_set_up;
+		if (!tests[i].teardown_func)
+			tests[i].teardown_func = each_tear_down;
+	}
+	return _cmocka_run_group_tests(program_invocation_short_name, tests, n_tests, group_set_up, group_tear_down);
+}
