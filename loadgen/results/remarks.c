@@ -7,6 +7,7 @@
 
 #include "common/base/json_at.h"
 #include "loadgen/analysis/read.h"
+#include "loadgen/analysis/validity.h"
 #include "loadgen/step/step.h"
 
 static void __attribute__((format(printf, 3, 4)))
@@ -118,22 +119,6 @@ static void print_counts(const json_t *step, FILE *out)
 	     json_number_at(step, "server_connected"), json_number_at(step, "connected_peak"));
 }
 
-/* Flags that need no figure. The verdict's heading says that both sides share a machine. */
-static const struct {
-	const char *flag, *words;
-} meanings[] = {
-	{ "server_and_generator_share_the_machine", NULL },
-	{ "step_timeout", "connecting took longer than --step-timeout" },
-	{ "replies_missing", "replies were missing 15 s after the measured time" },
-	{ "server_pools_not_restored", "the server did not release all that it had taken" },
-	{ "server_pools_unknown", "the server could not be asked whether it released all that it had taken" },
-	{ "not_measured", "the step did not come to its measured time" },
-	{ "clients_come_and_go", "at any time some clients were away (--churn)" },
-	{ "outages", "connections were lost, and clients came back or tried to (--reconnect)" },
-	{ "host_lost_continued", "it went on without a load host that was lost" },
-	{ "rails_dropped", "clients went on without some of their rails" },
-};
-
 /* Of one host the table says it; of several, which of them. */
 static void print_saturated(const json_t *hosts, const json_t *step, FILE *out)
 {
@@ -151,43 +136,26 @@ static void print_skew(const json_t *step, FILE *out)
 
 static void print_flag(const json_t *hosts, const json_t *step, const char *flag, FILE *out)
 {
-	size_t i = 0, n = sizeof(meanings) / sizeof(meanings[0]);
+	enum validity which = validity_find(flag);
 
-	if (strcmp(flag, "generator_saturated") == 0) {
+	if (which == VALIDITY_GENERATOR_SATURATED)
 		print_saturated(hosts, step, out);
-		return;
-	}
-	if (strcmp(flag, "skew") == 0) {
+	else if (which == VALIDITY_SKEW)
 		print_skew(step, out);
-		return;
-	}
-
-	if (strcmp(flag, "not_steady") == 0) {
+	else if (which == VALIDITY_NOT_STEADY)
 		print_not_steady(step, out);
-		return;
-	}
-	if (strcmp(flag, "littles_law_violated") == 0) {
+	else if (which == VALIDITY_LITTLES_LAW_VIOLATED)
 		print_littles_law(step, out);
-		return;
-	}
-	if (strcmp(flag, "server_counts_differ") == 0) {
+	else if (which == VALIDITY_SERVER_COUNTS_DIFFER)
 		print_counts(step, out);
-		return;
-	}
-	if (strcmp(flag, "clock_hole") == 0) {
+	else if (which == VALIDITY_CLOCK_HOLE)
 		print_seconds(step, out, flag, "a thread of the generator did not run", "clock_late_ns");
-		return;
-	}
-	if (strcmp(flag, "replies_stalled") == 0) {
+	else if (which == VALIDITY_REPLIES_STALLED)
 		print_seconds(step, out, flag, "no reply came", "reply_stall_ns");
-		return;
-	}
-	while (i < n && strcmp(flag, meanings[i].flag) != 0)
-		i++;
-	if (i == n)
+	else if (which == VALIDITY_FLAGS)
 		line(out, step, "%s", flag);
-	else if (meanings[i].words)
-		line(out, step, "%s: %s", flag, meanings[i].words);
+	else if (which != VALIDITY_SHARED_MACHINE)	/* the verdict's heading says that */
+		line(out, step, "%s: %s", flag, validity_flags[which].meaning);
 }
 
 void remarks_print(const json_t *run, FILE *out)

@@ -9,6 +9,7 @@
 #include "loadgen/step/network.h"
 #include "loadgen/step/connect_json.h"
 #include "loadgen/step/rates.h"
+#include "loadgen/analysis/validity.h"
 #include "loadgen/step/step.h"
 #include "loadgen/transfer/stripe.h"
 
@@ -88,51 +89,38 @@ static json_t *machine_resources(const struct step *s)
 			 json_number(step_span_s(known, a->idle_ns, b->idle_ns)), "window_s", json_number(step_window_s(s)));
 }
 
-static json_t *validity(const struct step *s, const struct loadgen_config *cfg)
+static json_t *validity_json(const struct step *s, const struct loadgen_config *cfg)
 {
+	const bool has[VALIDITY_FLAGS] = {
+		[VALIDITY_NOT_STEADY] = s->measured && !s->steady,
+		[VALIDITY_GENERATOR_SATURATED] = s->generator_saturated,
+		[VALIDITY_STEP_TIMEOUT] = s->step_timeout,
+		[VALIDITY_MEMORY_FLOOR] = s->floor == FLOOR_MEMORY,
+		[VALIDITY_CPU_FLOOR] = s->floor == FLOOR_CPU,
+		[VALIDITY_REPLIES_MISSING] = s->replies_missing,
+		[VALIDITY_CLOCK_HOLE] = step_has_hole(s),
+		[VALIDITY_REPLIES_STALLED] = step_is_stalled(s),
+		[VALIDITY_SERVER_POOLS_NOT_RESTORED] = s->pools == POOLS_NOT_RESTORED,
+		[VALIDITY_SERVER_POOLS_UNKNOWN] = s->pools == POOLS_UNKNOWN,
+		[VALIDITY_NOT_MEASURED] = !s->measured,
+		[VALIDITY_LITTLES_LAW_VIOLATED] = fabs(step_littles_residual(s, cfg)) > STEP_LITTLE_RESIDUAL,
+		[VALIDITY_CLIENTS_COME_AND_GO] = cfg->churn_per_s > 0,
+		[VALIDITY_OUTAGES] = s->outages > 0,
+		/* With several rails the server counts connections, and there may be several servers. */
+		[VALIDITY_SERVER_COUNTS_DIFFER] = cfg->n_rails < 2 && s->server_connected >= 0 &&
+						  s->server_connected != (int64_t)s->connected_peak,
+		[VALIDITY_BEHIND_SCHEDULE] = step_is_behind(s),
+		[VALIDITY_ITERATIONS_MISSING] = step_lacks_iterations(s, cfg),
+		[VALIDITY_RAILS_DROPPED] = s->rails_dropped > 0,
+		[VALIDITY_SKEW] = s->hosts.max_skew_ns && s->hosts.start_skew_ns > s->hosts.max_skew_ns,
+		[VALIDITY_HOST_LOST_CONTINUED] = s->hosts.host_lost,
+		[VALIDITY_SHARED_MACHINE] = !cfg->server,
+	};
 	json_t *a = json_array();
 
-	if (s->measured && !s->steady)
-		json_array_append_new(a, json_string("not_steady"));
-	if (s->generator_saturated)
-		json_array_append_new(a, json_string("generator_saturated"));
-	if (s->step_timeout)
-		json_array_append_new(a, json_string("step_timeout"));
-	if (s->floor != FLOOR_NONE)
-		json_array_append_new(a, json_string(s->floor == FLOOR_MEMORY ? "memory_floor" : "cpu_floor"));
-	if (s->replies_missing)
-		json_array_append_new(a, json_string("replies_missing"));
-	if (step_has_hole(s))
-		json_array_append_new(a, json_string("clock_hole"));
-	if (step_is_stalled(s))
-		json_array_append_new(a, json_string("replies_stalled"));
-	if (s->pools == POOLS_NOT_RESTORED)
-		json_array_append_new(a, json_string("server_pools_not_restored"));
-	if (s->pools == POOLS_UNKNOWN)
-		json_array_append_new(a, json_string("server_pools_unknown"));
-	if (!s->measured)
-		json_array_append_new(a, json_string("not_measured"));
-	if (fabs(step_littles_residual(s, cfg)) > STEP_LITTLE_RESIDUAL)
-		json_array_append_new(a, json_string("littles_law_violated"));
-	if (cfg->churn_per_s)
-		json_array_append_new(a, json_string("clients_come_and_go"));
-	if (s->outages)
-		json_array_append_new(a, json_string("outages"));
-	/* With several rails it counts connections, and there may be several servers. */
-	if (cfg->n_rails < 2 && s->server_connected >= 0 && s->server_connected != (int64_t)s->connected_peak)
-		json_array_append_new(a, json_string("server_counts_differ"));
-	if (step_is_behind(s))
-		json_array_append_new(a, json_string("behind_schedule"));
-	if (step_lacks_iterations(s, cfg))
-		json_array_append_new(a, json_string("iterations_missing"));
-	if (s->rails_dropped)
-		json_array_append_new(a, json_string("rails_dropped"));
-	if (s->hosts.start_skew_ns > s->hosts.max_skew_ns && s->hosts.max_skew_ns)
-		json_array_append_new(a, json_string("skew"));
-	if (s->hosts.host_lost)
-		json_array_append_new(a, json_string("host_lost_continued"));
-	if (!cfg->server)
-		json_array_append_new(a, json_string("server_and_generator_share_the_machine"));
+	for (int i = 0; i < VALIDITY_FLAGS; i++)
+		if (has[i])
+			json_array_append_new(a, json_string(validity_flags[i].name));
 	return a;
 }
 
@@ -412,7 +400,7 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 		json_object_set_new(o, "servers", step_targets_json(s, cfg));
 	json_object_set_new(o, "failures", fail_table_json(&s->failures));
 	json_object_set_new(o, "littles_law_residual", json_number(step_littles_residual(s, cfg)));
-	json_object_set_new(o, "validity", validity(s, cfg));
+	json_object_set_new(o, "validity", validity_json(s, cfg));
 	if (s->hosts.n)
 		add_hosts(o, s);
 	return o;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/json_at.h"
+#include "loadgen/analysis/validity.h"
 #include "loadgen/report/sections/found.h"
 
 #define BUSY 0.9
@@ -14,45 +15,16 @@
 
 static void add_flag_badges(struct page *p)
 {
-	static const struct { const char *flag, *text, *meaning; } flags[] = {
-		{ "generator_saturated", "generator near saturation",
-		  "the load generator was at its own limit; the server can do at least what is shown" },
-		{ "not_steady", "not steady",
-		  "throughput or latency was still changing while it was measured; a longer --duration or --warmup helps" },
-		{ "not_measured", "not measured", "the step did not reach its measured time" },
-		{ "step_timeout", "connecting timed out", "clients were not connected within --step-timeout" },
-		{ "memory_floor", "cut short", "a machine had less memory left than --memory-floor" },
-		{ "cpu_floor", "cut short", "a machine had less idle CPU than --cpu-floor" },
-		{ "replies_missing", "replies missing", "messages were not answered within 15 s" },
-		{ "behind_schedule", "behind schedule", "fewer operations ended than were due, by more than 5 %" },
-		{ "iterations_missing", "iterations missing", "clients made fewer operations than --iterations" },
-		{ "clock_hole", "the generator stood still",
-		  "the generator or its machine did not run for a while, so the figures say nothing of the server" },
-		{ "replies_stalled", "replies stalled",
-		  "for a while nobody got a reply, which percentiles do not show" },
-		{ "server_pools_not_restored", "server kept resources",
-		  "after the step the server did not release all that it had taken" },
-		{ "server_pools_unknown", "server's pools unknown",
-		  "the server could not be asked whether it released all that it had taken" },
-		{ "littles_law_violated", "Little's law violated",
-		  "throughput, round trips and clients contradict each other" },
-		{ "server_counts_differ", "counts differ", "server and generator counted different numbers of clients" },
-		{ "rails_dropped", "rails dropped", "clients went on without some of their connections" },
-		{ "skew", "hosts began apart", "the load hosts began to measure further apart than --max-skew" },
-		{ "host_lost_continued", "host lost", "it went on without a load host that was lost" },
-		{ "outages", "connections lost", "connections were lost, and clients came back or tried to (--reconnect)" },
-		{ "clients_come_and_go", "clients come and go", "at any time some clients were away (--churn)" },
-	};
+	for (int i = 0; i < VALIDITY_FLAGS; i++) {
+		const struct validity_flag *v = &validity_flags[i];
+		struct found_flag f = found_flag(p->points, v->name);
+		const char *hosts = i == VALIDITY_GENERATOR_SATURATED ? found_hosts_at_limit(p, 0) : "";
 
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		struct found_flag f = found_flag(p->points, flags[i].flag);
-		const char *hosts = strcmp(flags[i].flag, "generator_saturated") == 0 ? found_hosts_at_limit(p, 0) : "";
-
-		if (f.steps)
-			doc_badge(p->doc, DOC_WARN, page_text(p, "badge-%s", flags[i].flag),
-				  page_text(p, "%s (%zu of %zu)", flags[i].text, f.steps, f.of),
+		if (f.steps && v->badge)
+			doc_badge(p->doc, DOC_WARN, page_text(p, "badge-%s", v->name),
+				  page_text(p, "%s (%zu of %zu)", v->badge, f.steps, f.of),
 				  page_text(p, "In %zu of %zu steps, the smallest with %s: %s.%s", f.steps, f.of,
-					    page_clients(p, f.least), flags[i].meaning, *hosts ?
+					    page_clients(p, f.least), v->meaning, *hosts ?
 					    page_text(p, " Add hosts: %s had no more to give.", hosts) : ""));
 	}
 }

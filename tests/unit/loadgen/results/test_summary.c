@@ -90,6 +90,7 @@ TEST(print__what_is_missing_or_doubtful__reasons_in_words)
 		"    10 clients: not_steady: throughput fell by 23 % over the measured time (10 % are allowed)\n",
 		"    10 clients: littles_law_violated: throughput x mean round trip is 7.2 % less than the operations that clients keep",
 		"    10 clients: clock_hole: a thread of the generator did not run for 1.5 s\n",
+		"    10 clients: cpu_floor: a machine had less idle CPU than --cpu-floor\n",
 		"one at a time        20.00        -    1.0  tls_handshake 12.000 (60 %)  ",
 		"    10 clients      185.00        -    9.2  -  ",
 		"  -         10 clients: connection time p50 not judged (emulated CPU: 185 ms) (required: under 1 ms)\n",
@@ -97,11 +98,11 @@ TEST(print__what_is_missing_or_doubtful__reasons_in_words)
 	};
 	static struct loadgen_config cfg;
 	struct outcome oc;
-	json_t *step = json_pack("{s:i, s:{s:{s:i, s:f}}, s:{s:i, s:f, s:f, s:f}, s:{s:i, s:f, s:n}, s:f, s:f, s:[s, s, s]}",
+	json_t *step = json_pack("{s:i, s:{s:{s:i, s:f}}, s:{s:i, s:f, s:f, s:f}, s:{s:i, s:f, s:n}, s:f, s:f, s:[s, s, s, s]}",
 				 "target_clients", 10, "connect_ns", "total", "count", 10, "p50", 185e6, "response_ns", "count",
 				 1200, "p50", 1e6, "p95", 2e6, "p99", 3e6, "drift", "intervals", 20, "throughput_ratio", -0.23, "p99_ratio",
 				 "littles_law_residual", 0.072, "clock_late_ns", 1.5e9, "validity", "not_steady",
-				 "littles_law_violated", "clock_hole");
+				 "littles_law_violated", "clock_hole", "cpu_floor");
 	json_t *run = json_pack("{s:[o], s:{s:{s:{s:{s:f}}, s:{s:{s:s, s:f, s:f}}}, s:n}, s:[{s:s, s:i, s:s, s:s, s:s}]}", "steps",
 				step, "floor", "before", "connect_ns", "total", "p50", 20e6, "longest", "p50", "stage",
 				"tls_handshake", "ns", 12e6, "ratio", 0.6, "after", "verdict", "result", "not_judged", "clients",
