@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* When a lost client tries to connect again. See backoff.h. */
 #include "client/backoff.h"
 

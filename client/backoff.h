@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* When a client whose connection was lost tries to connect again: after pauses that double, with jitter, so that the clients
  * of a server that was gone do not come back in the same moment. No I/O; the caller says what time it is.
  */

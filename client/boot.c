@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The stages that go over TLS: TCP connect, handshake, HELLO and its answer (docs/protocol.md). */
 #include <errno.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A client of a rampart server: connections, and the context that those of one thread share.
  *
  * The load generator holds thousands of connections in each worker thread, rdma_client one. Nothing here blocks; the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Life of a client connection: states, deadlines, ends. See internal.h. */
 #include "client/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A control session with a server. See control.h. */
 #include "client/control.h"
 

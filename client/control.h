@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A control session with a server: asks for reports, or watches, and reports come as JSON over TLS. One request at a
  * time; nothing blocks.
  * Owning thread: the one that runs the loop calls everything, and is called back on. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the connections of one client thread share: device, endpoint, QP pool, CM channel, TLS. */
 #include <errno.h>
 #include <stdio.h>

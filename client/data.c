@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages and requests on the region: sending them, their replies and completions. */
 #include <arpa/inet.h>
 #include <assert.h>

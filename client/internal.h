@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Inside of the client module: the connection, the context, and what their files share.
  *
  * ctx.c makes the context and says which function begins which stage, conn.c has the states, boot.c does TCP, TLS and

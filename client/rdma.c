@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The stages of the RDMA connection: address, route, queue pair, REQ, the server's proof, RTU. */
 #include <errno.h>
 #include <string.h>

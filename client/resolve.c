@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Host names to addresses. See resolve.h. */
 #include "client/resolve.h"
 

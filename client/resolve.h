@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Host names to addresses. Blocks; for use before a loop runs. */
 #ifndef RAMPART_CLIENT_RESOLVE_H
 #define RAMPART_CLIENT_RESOLVE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections whose messages go over a socket: the stage of TCP with its proofs, and the ends of both (docs/protocol.md, "Over a
  * socket"). */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Alternatives of a comparison. See alternatives.h. Each --compare is a dimension whose values set one option; all
  * --compare-set together are a dimension whose values set several. Alternatives are the product of the dimensions. */
 #include "loadgen/alternatives.h"

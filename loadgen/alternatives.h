@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What --compare and --compare-set ask for: settings of options, each combination of which is a configuration of its own.
  * Pure. Owning thread: main (opts.h). */
 #ifndef RAMPART_LOADGEN_ALTERNATIVES_H

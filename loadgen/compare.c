@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Comparing settings. See compare.h and docs/results.md, "Comparisons". */
 #include "loadgen/compare.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* --compare and --compare-set: the same run with different settings, interleaved, and a table of what each alternative is
  * worth. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_COMPARE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Where the test runs. See environment.h. */
 #include "loadgen/environment.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Where the test runs: on this machine's RDMA device, or, where there is none, in a micro-VM. */
 #ifndef RAMPART_LOADGEN_ENVIRONMENT_H
 #define RAMPART_LOADGEN_ENVIRONMENT_H

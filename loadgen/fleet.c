@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See fleet.h. */
 #include "loadgen/fleet.h"
 

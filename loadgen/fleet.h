@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The load hosts of this command (--lead, --join, --cluster): they meet before anything is run, and part when all is done.
  * Owning thread: main. */
 #ifndef RAMPART_LOADGEN_FLEET_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* performance_test: options, where to run, the run, what it leaves. */
 #include <errno.h>
 #include <signal.h>

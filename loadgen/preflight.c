@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Before anything is started. See preflight.h. */
 #include "loadgen/preflight.h"
 

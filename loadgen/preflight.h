@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What can be known before anything is started. */
 #ifndef RAMPART_LOADGEN_PREFLIGHT_H
 #define RAMPART_LOADGEN_PREFLIGHT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One whole run. See run.h. */
 #include "loadgen/run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One whole run: its results folder, the ramp, its reports. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_RUN_H
 #define RAMPART_LOADGEN_RUN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See shared_options.h. */
 #include "loadgen/shared_options.h"
 

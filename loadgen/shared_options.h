@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Options of a run on several hosts: those that all hosts have alike, and each host's own (where its files are, who it is).
  * No I/O. */
 #ifndef RAMPART_LOADGEN_SHARED_OPTIONS_H

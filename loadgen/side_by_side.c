@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Alternatives beside each other. See side_by_side.h. */
 #include "loadgen/side_by_side.h"
 

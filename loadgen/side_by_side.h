@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The alternatives of a comparison beside each other: what each had at a point, and the sizes at which one overtakes another.
  * Pure.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Runs a suite. See suite.h. */
 #include "loadgen/suite.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Runs a suite: its entries one after the other, each as a run (or a comparison) of its own below the suite's folder, with
  * one server for those that follow each other and whose settings allow it. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_SUITE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads suites. See suite_plan.h. An entry's options become a command line, which is read with the table of
  * performance_test's own options. */
 #include "loadgen/suite_plan.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A suite of runs as it is written in a file (docs/suite.schema.json): read, merged with the command line, and checked entry
  * by entry as if its options had been given. The file may be damaged or hostile. Owning thread: main (opts.h). */
 #ifndef RAMPART_LOADGEN_SUITE_PLAN_H

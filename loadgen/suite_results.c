@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a suite came to. See suite_results.h. */
 #include "loadgen/suite_results.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a suite came to, as suite.json has it (docs/suites.md) and as the summary on the terminal. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_SUITE_RESULTS_H
 #define RAMPART_LOADGEN_SUITE_RESULTS_H

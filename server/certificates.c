@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Certificates of the server. See certificates.h. */
 #include "server/certificates.h"
 

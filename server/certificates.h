@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The server's certificate, key, CA and revocation list: read at start and again when SIGHUP comes, for all shards at once
  * or for none.
  *

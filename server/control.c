@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Sessions of control clients. See control.h. */
 #include "server/control.h"
 

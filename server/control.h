@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Control sessions: TLS connections whose clients ask for reports (docs/protocol.md, "CONTROL").
  *
  * A shard accepts the connection, does the handshake, reads the first frame, and hands the session over

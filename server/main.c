@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rdma_server: starts the shards, says when it is ready, waits for a signal, drains. */
 #include <errno.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reports on the whole server. See report.h. */
 #include "server/report.h"
 

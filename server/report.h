@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reports on the whole server as JSON: STATS and INFO of docs/protocol.md, "Reports".
  *
  * Statistics of the shards are read as they stand (relaxed atomics): gauges are those that each shard published last.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See samples.h. */
 #include "server/samples.h"
 

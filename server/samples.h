@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Samples of what the server and its machine use, for the sessions that watch it (docs/protocol.md, "WATCH").
  *
  * The files of /proc are open while somebody watches. Samples that are asked for at about the same time are one, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The server's system calls. See sandbox.h. */
 #include "server/sandbox.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the server may ask of the kernel once it serves (--seccomp on): a list of system calls, for all of its threads and for
  * good (seccomp(2)). Others fail with EPERM, and so do those that would open a file for writing, map memory that can be
  * executed, or change a limit: whoever takes the process over starts no program and makes no socket. What the open descriptors of

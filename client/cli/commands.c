@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rdma_client's commands: ping, send, write, read, info. See commands.h.
  *
  * With --reconnect a command whose connection is lost goes on with the next one: ping sends the message again whose reply is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The commands of rdma_client; a run carries out one. */
 #ifndef RAMPART_CLIENT_COMMANDS_H
 #define RAMPART_CLIENT_COMMANDS_H

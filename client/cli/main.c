@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rdma_client: one connection, one command. */
 #include <errno.h>
 #include <limits.h>

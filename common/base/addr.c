@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* IP addresses with ports. See addr.h. Nothing here sends anything or resolves names. */
 #include "common/base/addr.h"
 

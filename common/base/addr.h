@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* IP addresses with ports: parsing, comparing, printing. Pure, except addr_of_socket; any thread, on a struct that no other thread writes. */
 #ifndef RAMPART_COMMON_ADDR_H
 #define RAMPART_COMMON_ADDR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What this program was built from and with. BUILD_* come from the Makefile. */
 #include "common/base/build_info.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What this program was built from and with. Any thread. */
 #ifndef RAMPART_COMMON_BUILD_INFO_H
 #define RAMPART_COMMON_BUILD_INFO_H

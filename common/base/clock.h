@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Units of time, and the monotonic clocks. */
 #ifndef RAMPART_COMMON_CLOCK_H
 #define RAMPART_COMMON_CLOCK_H

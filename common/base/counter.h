@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Counters that one thread writes and any thread reads. Loads and stores are relaxed: no locked instruction, and no
  * order between several counters, except by counter_release and counter_acquire. */
 #ifndef RAMPART_COMMON_COUNTER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See json_at.h. */
 #include "common/base/json_at.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads JSON of any origin: it is parsed within limits, a value is found by its dotted path, and what is missing or of another type
  * has a value of its own.
  *

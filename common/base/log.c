@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Log lines to stderr. See log.h.
  *
  * Between log_start and log_stop lines go through one ring of fixed slots, which any thread fills and the writer thread

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Log lines to stderr. Lines of one thread keep their order, and lines of several threads do not mix.
  *
  * Between log_start and log_stop no caller waits for stderr's reader: a thread of the log writes the lines. If the

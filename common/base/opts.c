@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Command-line options from one sorted table.
  *
  * Purpose: check every value against the table and store it; write --help from the same table. getopt_long walks over

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Command-line options from one sorted table.
  *
  * A program describes its options in a table of `struct opt`. Parsing, range checks and --help follow that table, so

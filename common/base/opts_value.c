@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Values of command-line options. See opts_value.h.
  *
  * Numbers are decimal digits: no sign, no space, no exponent. A number that does not fit in 64 bits is out of range.

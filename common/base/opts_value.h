@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads the value of an option into its destination; for opts.c only. Pure. */
 #ifndef RAMPART_COMMON_OPTS_VALUE_H
 #define RAMPART_COMMON_OPTS_VALUE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Paths, folders and files. See paths.h. */
 #include "common/base/paths.h"
 

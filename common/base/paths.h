@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Paths of files beside the program; folders, and the files that are made in them. Any thread.
  *
  * What is made in a folder stays in it: a symbolic link in the place of a file, of its temporary name, or of a folder is an

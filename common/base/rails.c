@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Lists of rails. See rails.h. No I/O. */
 #include "common/base/rails.h"
 

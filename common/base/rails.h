@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Rails: the RDMA devices that are used at once, given as a comma-separated list of names. Pure; any thread. */
 #ifndef RAMPART_COMMON_RAILS_H
 #define RAMPART_COMMON_RAILS_H

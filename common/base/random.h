@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A seeded sequence for payloads, schedules and pauses; never for keys or packet sequence numbers. Pure. */
 #ifndef RAMPART_COMMON_RANDOM_H
 #define RAMPART_COMMON_RANDOM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A call that fails because memory is short is tried again, for a while. One struct for each such call; one thread. */
 #ifndef RAMPART_COMMON_RETRY_H
 #define RAMPART_COMMON_RETRY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Makes text of any origin fit for a report or a terminal. See utf8.h. */
 #include "common/base/utf8.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Makes text of any origin fit for a report, or for a terminal. Any thread. */
 #ifndef RAMPART_COMMON_UTF8_H
 #define RAMPART_COMMON_UTF8_H

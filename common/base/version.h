@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The number of the release that is made from this tree. */
 #ifndef RAMPART_COMMON_VERSION_H
 #define RAMPART_COMMON_VERSION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a data thread publishes of how it really works. See effective.h. */
 #include "common/effective/effective.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a data thread publishes of how it really works, whatever was asked for: its queue pairs as the device has them, or its
  * sockets as the kernel has them, what its doorbells and polls carried, and where it runs. The thread writes, any thread
  * reads (relaxed atomics).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Log-linear latency histogram.
  *
  * Purpose: count a value in a few instructions; percentiles, sums and differences of histograms later. Not here: file

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Log-linear latency histogram with the layout of HdrHistogram: 3 significant digits, values in ns.
  *
  * One thread, the writer, records. Any other may read at the same time: each cell is stored atomically, so a snapshot

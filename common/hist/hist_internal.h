@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The layout of struct hist; for hist.c, hist_io.c, hist_read.c and their tests only.
  *
  * HdrHistogram's layout for a lowest discernible value of 1 and 3 significant digits: bucket 0

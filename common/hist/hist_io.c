@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Writes HdrHistogram's file formats: percentile text (.hgrm) and interval log (.hlog).
  *
  * Purpose: files that HdrHistogram's own tools and plotters read. Not here: reading them back (hist_read.c), opening or

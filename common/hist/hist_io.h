@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Histograms in HdrHistogram's file formats: percentile text (.hgrm) and compressed interval log (.hlog, V2); and as one
  * string, for another process.
  *

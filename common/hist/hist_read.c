@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads back the interval logs and the packed histograms that hist_io.c writes.
  *
  * Purpose: the sum of a log's intervals, and a histogram that another process packed, whatever their origin. Not here: logs of other layouts, opening files,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* HdrHistogram's V2 encoding and interval log, as far as the writer (hist_io.c, which names the sources) and the reader
  * (hist_read.c) share it. For these two files only. */
 #ifndef RAMPART_COMMON_HIST_V2_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The latency object: percentiles only where the samples support them. */
 #include "common/hist/latency_json.h"
 

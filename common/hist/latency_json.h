@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The latency object of run.json and of the server's reports (docs/results.md). */
 #ifndef RAMPART_COMMON_LATENCY_JSON_H
 #define RAMPART_COMMON_LATENCY_JSON_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Lists of CPUs as text. See cpu_list.h. */
 #include "common/host/cpu_list.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Lists of CPUs as text, such as "0,2,4-7" (cpuset(7), "List format"). Pure. */
 #ifndef RAMPART_COMMON_CPU_LIST_H
 #define RAMPART_COMMON_CPU_LIST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Where threads and memory are. See place.h; sources: proc(5), sysfs(5), sched(7), and the kernel's
  * Documentation/ABI/stable/sysfs-devices-node and Documentation/admin-guide/mm/transhuge.rst. */
 #include "common/host/place.h"

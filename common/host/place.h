@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Where threads and memory of a process are: CPUs, NUMA nodes, huge pages; and how CPUs choose their frequency. Reads /proc
  * and /sys. `sys` is where sysfs is mounted (PLACE_SYS); tests show a folder of their own. Any thread, but no data thread: a
  * call opens files. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See proc_text.h. */
 #include "common/host/proc_text.h"
 

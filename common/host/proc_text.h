@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Values in texts of /proc (proc(5)). A text may be anything: what is not there, or is no number, is said to be
  * missing. Pure. */
 #ifndef RAMPART_COMMON_PROC_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a process uses and what the machine is.
  *
  * Purpose: the one place that reads /proc, /sys, getrusage and getrlimit. Not here: RDMA devices, sampling over time,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What this process uses and what this machine is, read from /proc, /sys, getrusage(2) and getrlimit(2). Any thread;
  * a call takes as long as a few reads of /proc do, so it does not belong on a data thread. */
 #ifndef RAMPART_COMMON_RES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What this process and machine use. See sample.h. */
 #include "common/host/sample.h"
 

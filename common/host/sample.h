@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What this process and machine use at a moment, to be read again and again: the files of /proc stay open, so that a
  * sample takes a few reads, and no descriptor when there is none left. What cannot be read, or is not as proc(5) says,
  * is NAN.

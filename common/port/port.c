@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Counters of an RDMA port and of its network interface. See port.h. */
 #include "common/port/port.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the kernel counts at an RDMA port, and at the network interface below it (/sys). The counters' files are opened
  * once and read with pread(2), so that reading takes no descriptor and no path. No verbs, no memory per reading but its JSON.
  * Any thread, one at a time; a reading takes as long as a system call for each counter, so it does not belong on a data

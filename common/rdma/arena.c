@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Registered memory. See arena.h. */
 #include "common/rdma/arena.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Registered memory of a thread beside the endpoint's slab: sources and destinations of large or one-sided
  * transfers. Without remote rights, unless it is made to be WRITTEN to. Owning thread: the endpoint's.
  */

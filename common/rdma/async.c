@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Asynchronous events of devices. See async.h. */
 #include "common/rdma/async.h"
 

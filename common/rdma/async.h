@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Asynchronous events of a device: it failed, its port went down, a queue or a queue pair broke.
  *
  * librdmacm opens each device once in a process, so all loops share one context and with it one descriptor of events.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rdmacm wrappers. See cm.h; sources of the facts are the rdma_cm(7) pages and the IBTA
  * specification, volume 1, chapter 12. */
 #include "common/rdma/cm.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The connection manager, translated: rdmacm's ids and events as rampart uses them.
  *
  * QPs are the caller's (user-managed), because packet sequence numbers are set by hand. All ids of a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Finding and describing RDMA devices. Called at start, not on any hot path. */
 #include "common/rdma/dev.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The RDMA device a program works on, found by the IP address that belongs to it.
  *
  * Each thread opens its own struct dev; the ibv_context behind it is the one librdmacm holds for the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* An endpoint at work: events, completions, buffers, deferred work, queue pairs. See ep.h. */
 #include "common/rdma/ep.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The verbs resources of one thread: protection domain, completion channel, completion queues, shared
  * receive queue and a slab of registered message buffers (struct ep, "endpoint").
  *

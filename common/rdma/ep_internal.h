@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* An endpoint from within: for ep.c, which runs it, and ep_make.c, which makes and frees it. */
 #ifndef RAMPART_COMMON_EP_INTERNAL_H
 #define RAMPART_COMMON_EP_INTERNAL_H

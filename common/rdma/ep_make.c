@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Making, trimming and freeing an endpoint. See ep.h.
  *
  * Completion queues are sized so that they cannot overflow, whatever a peer does: the receive queue

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Joins an endpoint and a CM channel to a libev loop. See pump.h. */
 #include "common/rdma/pump.h"
 

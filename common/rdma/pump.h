@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Joins an endpoint and a CM channel to a libev loop, and decides when the thread sleeps.
  *
  * event: sleep until the completion channel is readable. busy: never sleep, never arm. adaptive: spin

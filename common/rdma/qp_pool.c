@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Pool of queue pairs. See qp_pool.h.
  *
  * Lists are chains of indices into the one array of slots, as the map is: half the size of pointers, and a slot's number

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Pool of queue pairs on one endpoint: created ahead of demand, recycled after a quarantine, destroyed when
  * nobody needs them any more.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One end of a reliable connection over verbs. See rc.h.
  *
  * The endpoint has a record for each buffer (ep_buf_link). The length and the next buffer of waiting and held buffers are

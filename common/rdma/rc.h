@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One end of a reliable connection: a pooled QP, its CM id, its send queue account and its drain.
  *
  * Embedded in the server's and the client's connection objects, which own the state machine; this is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One-sided memory regions. See region.h. Lists are chains of indices into the one array of slots. */
 #include "common/rdma/region.h"
 

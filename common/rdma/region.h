@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One-sided memory: a region per connection that asks for one, reachable by that connection only.
  *
  * Each region has a memory region of its own, without remote rights. A thread made for that (registrar.h) registers it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A thread that registers memory. See registrar.h. */
 #include "common/rdma/registrar.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A thread that registers memory, because ibv_reg_mr pins every page and takes a second for a few GiB: no loop of a
  * server waits for that. One for all shards; jobs are done first in, first out.
  *

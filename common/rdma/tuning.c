@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Settings of the data path. See tuning.h. */
 #include "common/rdma/tuning.h"
 

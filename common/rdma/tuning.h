@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The settings of the data path that both programs have as options. Pure, but for tuning_start_thread.
  */
 #ifndef RAMPART_COMMON_TUNING_H

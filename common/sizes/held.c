@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory that peers can make a server hold. See held.h. */
 #include "common/sizes/held.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory that peers can make a server hold: what, on whose behalf, and the most that it comes to. The server checks it when it
  * starts (server/config/limits.c), `performance_test plan` shows it, and docs/security.md ("Memory that peers can take") explains
  * each row. What the kernel holds for sockets is not here: net.ipv4.tcp_mem limits that. Pure; any thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Sizes. See sizes.h.
  *
  * The receive depth is the number of messages all connections together may have in flight; it bounds the receive

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The sizes of endpoints (common/rdma/ep.h) and of their pools of queue pairs that follow from the connections they are
  * for. docs/architecture.md, "Pools and sizes". Both programs make what is computed here, and `performance_test plan`
  * says beforehand what it will be. Pure; any thread.

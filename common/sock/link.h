@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One end of a connection as those see it who send and receive messages: over verbs (rc.h) or over a socket (sock.h), chosen
  * once, when the connection is granted. Connecting and closing differ, and are the owner's to do.
  *

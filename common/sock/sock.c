@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One end of a connection over a stream socket. See sock.h. */
 #include "common/sock/sock.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One end of a connection over a stream socket: the sibling of struct rc for clients that come over TCP or TLS.
  *
  * Embedded in the server's and the client's connection objects, which own the state machine; this is what both need of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Options of TCP sockets. See tcp.h. */
 #include "common/sock/tcp.h"
 

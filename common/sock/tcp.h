@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Options of TCP sockets (tcp(7), socket(7)): what was asked for with --tcp, and what a socket has.
  */
 #ifndef RAMPART_COMMON_TCP_H

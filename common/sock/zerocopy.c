@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages that the kernel sends from where they are. See zerocopy.h. */
 #include "common/sock/zerocopy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages that the kernel sends from where they are (MSG_ZEROCOPY; Documentation/networking/msg_zerocopy.rst in Linux): their
  * buffers are free when its error queue has said so. Part of sock.h; for sock.c only.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Keys of session tickets. See ticket_keys.h. */
 #include "common/tls/ticket_keys.h"
 

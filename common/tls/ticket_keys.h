@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Keys that seal TLS session tickets (RFC 5077, 4; RFC 8446, 4.6.1), so that the server keeps no state for
  * sessions that may be resumed.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* TLS 1.3 on non-blocking sockets, over OpenSSL: connections. Their contexts are tls_ctx.c's.
  *
  * Owning thread: the one that made the tls_ctx; see tls.h. Non-goals: older TLS versions, blocking I/O.

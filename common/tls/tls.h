@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* TLS 1.3 on non-blocking sockets: contexts (tls_ctx.c, tls_load.c, tls_lists.c, tls_tickets.c) and connections (tls.c),
  * the only files that call OpenSSL's SSL_* functions.
  *

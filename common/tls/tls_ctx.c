@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* TLS contexts: what connections of a thread have in common. See tls.h.
  *
  * What is loaded into one is tls_load.c's and tls_lists.c's to know; tickets are tls_tickets.c's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Files of TLS contexts. See tls_files.h. */
 #include "common/tls/tls_files.h"
 

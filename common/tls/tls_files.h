@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The files of a TLS context, read into memory: certificate, private key, CAs, revocation lists. So several contexts are
  * made from the same bytes, even while somebody replaces the files.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the files share that make up tls.h: contexts (tls_ctx.c), what is loaded into them (tls_load.c, tls_lists.c), their
  * tickets (tls_tickets.c), and connections (tls.c). */
 #ifndef RAMPART_COMMON_TLS_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A TLS connection on an event loop. See tls_io.h. */
 #include "common/tls/tls_io.h"
 

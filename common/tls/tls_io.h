@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A TLS connection on an event loop: TCP connect, handshake, one frame at a time, close_notify.
  *
  * It owns the socket, the TLS object, the watcher, and the frame that is being written or read. The two ends take turns

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How much a peer may send over a TLS connection. See tls_limits.h. */
 #include "common/tls/tls_limits.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How much a peer may send over a TLS connection: in a turn of the loop, in its handshake, and beside application data.
  * Pure: it counts and judges; tls.c asks OpenSSL and acts.
  *

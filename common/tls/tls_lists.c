@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Revocation lists of a TLS context. See tls_internal.h.
  *
  * OpenSSL verifies the signature of a list whenever it checks a certificate against it, which hashes the whole list: 2 ms

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* CA, certificate chain and private key of a TLS context, from files that were read before (tls_files.h). See
  * tls_internal.h.
  *

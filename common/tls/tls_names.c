@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Lists of names that certificates may have. See tls_names.h. */
 #include "common/tls/tls_names.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Names in certificates (subject alternative names, RFC 5280, 4.2.1.6), and lists of those that are allowed.
  *
  * A list is text: patterns divided by commas. A pattern is an IP address, a URI or a DNS name; the first label of a DNS

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A BIO that joins small writes and reads ahead. See tls_socket.h; BIO_meth_new(3) for what the callbacks return. */
 #include "common/tls/tls_socket.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The socket below a TLS connection, as a BIO of OpenSSL that joins small writes: bytes are held back until the
  * connection reads, tls_socket_flush is called, or no more fit. It reads ahead: one receive takes what has come, and
  * OpenSSL gets no more of it than it asks for, which is one record at a time, so that reading can pause after any record.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Session tickets of a server's TLS context: sealed with keys of ticket_keys.h, and worth no more than the certificates
  * that they stand for and the revocation lists that were looked at. See tls_internal.h.
  */

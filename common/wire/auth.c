@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* HMAC binding of an RDMA connection to its TLS session, and the private data that carries it. */
 #include "common/wire/auth.h"
 

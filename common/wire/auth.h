@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Proof that the two ends of an RDMA connection are the two ends of a TLS session: HMAC-SHA256 with
  * keys from the TLS exporter (RFC 8446, 7.5), carried in the private data of the connection manager's
  * REQ, REP and REJ (docs/protocol.md, "RDMA connection").

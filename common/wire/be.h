@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Big-endian fields at any alignment. */
 #ifndef RAMPART_COMMON_BE_H
 #define RAMPART_COMMON_BE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Names and explanations of connection failures. No I/O. */
 #include "common/wire/fail.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What went wrong with a connection: the stage, the kind of failure and its code. Pure. */
 #ifndef RAMPART_COMMON_FAIL_H
 #define RAMPART_COMMON_FAIL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Counts of failures by stage, kind and code. See fail_table.h. */
 #include "common/wire/fail_table.h"
 

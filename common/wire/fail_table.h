@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Counts of failures by stage, kind and code. One writer thread; any thread may read at the same time.
  *
  * A peer cannot fill the table: the codes that it chooses make no rows beyond those of fail_row. What finds no row all the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bootstrap frames: encoding and range-checked decoding. No I/O; layouts in docs/protocol.md. */
 #include "common/wire/frame.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bootstrap frames, wire version 2, exchanged inside TLS (docs/protocol.md, "Bootstrap frames").
  *
  * Every frame starts with an 8-byte header: u32 length of the whole frame, u8 version, u8 type,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Message headers and checksums; every field from the wire is checked. No I/O. */
 #include "common/wire/msg.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Header of every message on an established RDMA connection but pings (docs/protocol.md, "Messages").
  *
  *   offset size

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Message authentication. See msg_tag.h. */
 #include "common/wire/msg_tag.h"
 

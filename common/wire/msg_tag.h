@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Message authentication: a tag at the end of every message of a connection that was made with it, AES-128-GMAC
  * (NIST SP 800-38D) with a key for each direction from the TLS exporter (docs/protocol.md, "Message tags").
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Registry of packet sequence numbers: a 2^24-bit map of atomic words (2 MiB) and a count.
  *
  * Invariant: a set bit has exactly one owner, who clears it once. Any thread.

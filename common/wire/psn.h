@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Registry of packet sequence numbers: which of the 2^24 are in use by any live or recently closed
  * connection of this server. Shared by all threads, lock-free. No I/O: random numbers come from the
  * function the caller gives.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Framing of messages on a stream. See record.h. */
 #include "common/wire/record.h"
 

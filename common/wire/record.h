@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Framing of messages on a stream (docs/protocol.md, "Over a socket"): a TCP or TLS connection has no boundaries, so what a
  * SEND is over RDMA is a record there.
  *

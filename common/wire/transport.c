@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Names of transports. See transport.h. */
 #include "common/wire/transport.h"
 

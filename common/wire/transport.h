@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How messages travel once a client has its GRANT. Pure. */
 #ifndef RAMPART_COMMON_TRANSPORT_H
 #define RAMPART_COMMON_TRANSPORT_H

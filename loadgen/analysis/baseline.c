@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Two runs, step by step. See baseline.h; what keeps runs from being compared is in differences.c.
  *
  * How much a figure varies is only seen where a step was repeated: with three repetitions and more the interval is that

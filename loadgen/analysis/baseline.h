@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Compares two runs: what changed, and whether the change is more than noise. Pure but for reading histograms. */
 #ifndef RAMPART_LOADGEN_ANALYSIS_BASELINE_H
 #define RAMPART_LOADGEN_ANALYSIS_BASELINE_H

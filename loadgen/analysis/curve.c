@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See curve.h. */
 #include "loadgen/analysis/curve.h"
 

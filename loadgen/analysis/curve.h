@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Throughput and latency against clients from run.json's steps: the points in which knee and fit are found. Pure. */
 #ifndef RAMPART_LOADGEN_ANALYSIS_CURVE_H
 #define RAMPART_LOADGEN_ANALYSIS_CURVE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What keeps two runs from being compared. See baseline.h. */
 #include <math.h>
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The knee. See knee.h. */
 #include "loadgen/analysis/knee.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The knee: the number beyond which more clients add little throughput, or much latency. Pure. */
 #ifndef RAMPART_LOADGEN_ANALYSIS_KNEE_H
 #define RAMPART_LOADGEN_ANALYSIS_KNEE_H

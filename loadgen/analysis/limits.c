@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Limits of both ends. See limits.h.
  *
  * What each limit applies to:

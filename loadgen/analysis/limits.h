@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Resources against their limits: used, limit, and the number of clients that reaches the limit along the line through
  * what the steps used. Pure: reads run.json. */
 #ifndef RAMPART_LOADGEN_ANALYSIS_LIMITS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Latency against offered load. See offered.h. */
 #include "loadgen/analysis/offered.h"
 

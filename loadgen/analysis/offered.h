@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Latency against offered load: what the steps of a sweep (--rate A-B, --find-rate) say, at each rate. Pure. */
 #ifndef RAMPART_LOADGEN_ANALYSIS_OFFERED_H
 #define RAMPART_LOADGEN_ANALYSIS_OFFERED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The planning table. See plan.h.
  *
  * Assumptions, and why they are fair:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The planning table: hosts, CPUs and memory for a number of clients. Pure: reads run.json. */
 #ifndef RAMPART_LOADGEN_ANALYSIS_PLAN_H
 #define RAMPART_LOADGEN_ANALYSIS_PLAN_H

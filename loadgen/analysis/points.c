@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Steps by number of clients and size. See points.h. */
 #include "loadgen/analysis/points.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The steps of a run by number of clients and message size: repetitions and probes of the same are one point. Pure. */
 #ifndef RAMPART_LOADGEN_ANALYSIS_POINTS_H
 #define RAMPART_LOADGEN_ANALYSIS_POINTS_H

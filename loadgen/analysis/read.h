@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What several analyses read from run.json, which may be damaged: figures of steps, and lines through them. Pure. */
 #ifndef RAMPART_LOADGEN_ANALYSIS_READ_H
 #define RAMPART_LOADGEN_ANALYSIS_READ_H
@@ -44,6 +45,10 @@ double read_cores(const json_t *step, const char *side);
  * that is NULL. */
 #define READ_INTERVALS_MAX 1024u
 struct estimate read_throughput_mean(const json_t *step, size_t *n);
+
+/* How memory grows with the clients held, over the steps of run.json: slopes in bytes per client, by least squares, of resident and
+ * pinned memory of the server, and of the machine's kernel memory. null with fewer than two numbers of clients. */
+json_t *read_memory_growth_json(const json_t *steps);
 
 /* {value, low, high}; NULL when out of memory. */
 json_t *read_estimate_json(struct estimate e);

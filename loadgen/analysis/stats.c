@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Estimates and their intervals. See stats.h. */
 #include "loadgen/analysis/stats.h"
 

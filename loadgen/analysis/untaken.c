@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Settings that did not take effect. See untaken.h. */
 #include "loadgen/analysis/untaken.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Settings that were asked for and did not take effect. Pure. */
 #ifndef RAMPART_LOADGEN_ANALYSIS_UNTAKEN_H
 #define RAMPART_LOADGEN_ANALYSIS_UNTAKEN_H

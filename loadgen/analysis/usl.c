@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The Universal Scalability Law fitted to throughput. See usl.h.
  *
  * Written as X = N / (u + b N + c N (N - 1)) with lambda = 1 / (u + b), sigma = b / (u + b), kappa = c / (u + b), the

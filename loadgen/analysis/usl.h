@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The Universal Scalability Law, X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1)), fitted to measured throughput
  * (N. Gunther, Guerrilla Capacity Planning, 2007). Pure; no allocation. */
 #ifndef RAMPART_LOADGEN_ANALYSIS_USL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See validity.h. */
 #include "loadgen/analysis/validity.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The validity flags of a step: what run.json, the terminal and the report call them, and what they mean. Pure data. */
 #ifndef RAMPART_LOADGEN_ANALYSIS_VALIDITY_H
 #define RAMPART_LOADGEN_ANALYSIS_VALIDITY_H

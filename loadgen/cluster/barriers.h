@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The leader's account of barriers: which hosts have arrived at each, and the notes that they left. No I/O, no clock.
  * What comes in may be hostile. Owning thread: whoever calls. */
 #ifndef RAMPART_LOADGEN_CLUSTER_BARRIERS_H

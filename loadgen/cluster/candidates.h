@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Hosts that want to join a run, as their keys in the store say, in the order in which those were created; and what such an entry
  * says, which may be anything. Pure. Owning thread: whoever calls. */
 #ifndef RAMPART_LOADGEN_CLUSTER_CANDIDATES_H

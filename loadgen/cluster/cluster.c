@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "loadgen/cluster/cluster.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A run on several hosts: who takes part in it and in which order, gates that all of them pass together, who is lost, and
  * how each host's clock stands to the leader's. Rank 0 is the leader.
  * Owning thread: the one that runs the loop (main) calls everything and is called back on. Nothing here blocks but

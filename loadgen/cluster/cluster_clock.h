@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How this host's clock stands to the leader's: round trips over the store, of one host at a time. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_CLUSTER_CLOCK_H
 #define RAMPART_LOADGEN_CLUSTER_CLOCK_H

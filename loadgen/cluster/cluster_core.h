@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the files cluster*.c have in common: this host's end of a run on several hosts, the events that its caller is told from the
  * loop, and writes that take place only while this host is in the run. For these files alone; callers use cluster.h.
  * Owning thread: main. */

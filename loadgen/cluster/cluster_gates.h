@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Where hosts wait for each other: arrivals at barriers, with notes for the leader, and the leader's word to go on. What is called here
  * by the watches may be hostile. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_CLUSTER_GATES_H

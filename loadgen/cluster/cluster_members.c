@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "loadgen/cluster/cluster_members.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Does what the rules of members.h want (joining, the seal, losses), and hands the changes of the store to them; from the seal on,
  * watches what the other hosts write for this one. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_CLUSTER_CLUSTER_MEMBERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "loadgen/cluster/cluster_say.h"
 
 #include "loadgen/cluster/value.h"

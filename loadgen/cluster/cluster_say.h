@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The latest words of hosts, for live progress: best effort, a newer one takes the place of one that nobody saw. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_CLUSTER_SAY_H
 #define RAMPART_LOADGEN_CLUSTER_SAY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Who takes part in a run: hosts that want to join, the leader among them, refusals, the sealed membership with its ranks and its
  * epoch, and losses. What changed in the store comes in, what is to be written and told comes out, one action at a
  * time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The seal of a run as JSON: its hosts by rank, {uuid, lease_s, hosts[{id, created, name}]}. What is read may be anything. Pure. */
 #ifndef RAMPART_LOADGEN_CLUSTER_SEAL_H
 #define RAMPART_LOADGEN_CLUSTER_SEAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* JSON documents as values of the store: text, compressed with zlib if that is shorter. What is read may be anything.
  * Pure. Any thread. */
 #ifndef RAMPART_LOADGEN_CLUSTER_VALUE_H

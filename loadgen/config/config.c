@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* performance_test's option table. No I/O. */
 #include "loadgen/config/config.h"
 

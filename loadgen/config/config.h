@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* performance_test's options. Read-only once the workers run. */
 #ifndef RAMPART_LOADGEN_CONFIG_H
 #define RAMPART_LOADGEN_CONFIG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Dealing. See deal.h. No I/O. */
 #include "loadgen/config/deal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How the clients of a step are dealt to the servers of a run, and what a number comes to in unequal shares. Pure; any
  * thread. */
 #ifndef RAMPART_LOADGEN_DEAL_H

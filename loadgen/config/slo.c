@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Parsing of --slo. See slo.h; the grammar is in docs/capacity.md. */
 #include "loadgen/config/slo.h"
 

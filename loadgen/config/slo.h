@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Service level objectives: what --slo asks for. loadgen/judge/slo_judge.h says whether a step met it. Pure. */
 #ifndef RAMPART_LOADGEN_SLO_H
 #define RAMPART_LOADGEN_SLO_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Lists of servers. See targets.h. No I/O. */
 #include "loadgen/config/targets.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Servers, given as a comma-separated list (--targets, --allow-server). Pure; any thread. */
 #ifndef RAMPART_LOADGEN_TARGETS_H
 #define RAMPART_LOADGEN_TARGETS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See command.h. */
 #include "loadgen/doctor/command.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* `performance_test doctor`: its command line. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_DOCTOR_COMMAND_H
 #define RAMPART_LOADGEN_DOCTOR_COMMAND_H

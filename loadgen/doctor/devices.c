@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* RDMA devices as /sys shows them: ports, addresses, network interfaces, and the files that programs open. No verbs: they
  * need the permissions that are checked here. See devices.h. */
 #include "loadgen/doctor/devices.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What `performance_test doctor` checks of RDMA devices, their network interfaces and their device files. */
 #ifndef RAMPART_LOADGEN_DOCTOR_DEVICES_H
 #define RAMPART_LOADGEN_DOCTOR_DEVICES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Whether rules of nftables or iptables can exist, and if they can be read, what they do to packets for rampart. What
  * is not looked at is said to be: BPF programs, and whatever is between the hosts. See firewall.h. */
 #include "loadgen/doctor/firewall.h"

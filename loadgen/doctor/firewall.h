@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What `performance_test doctor` checks of packet filters: whether they let in what RDMA and its clients need. */
 #ifndef RAMPART_LOADGEN_DOCTOR_FIREWALL_H
 #define RAMPART_LOADGEN_DOCTOR_FIREWALL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The GIDs of a port, from its folders `gids` and `gid_attrs` (Documentation/ABI/stable/sysfs-class-infiniband of
  * Linux). See gids.h. */
 #include "loadgen/doctor/gids.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How packets of RDMA are marked, and whether the link stops before it loses them. A network without either works, only
  * slower when it is congested, so nothing here is wrong. See lossless.h. */
 #include "loadgen/doctor/lossless.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What `performance_test doctor` looks at of what keeps RoCE from losing packets: DSCP, pause frames, PFC. */
 #ifndef RAMPART_LOADGEN_DOCTOR_LOSSLESS_H
 #define RAMPART_LOADGEN_DOCTOR_LOSSLESS_H

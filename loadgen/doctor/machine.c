@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The machine around the devices: where it runs, and what makes its times vary. See machine.h. */
 #include "loadgen/doctor/machine.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What `performance_test doctor` notes of the machine around the devices. */
 #ifndef RAMPART_LOADGEN_DOCTOR_MACHINE_H
 #define RAMPART_LOADGEN_DOCTOR_MACHINE_H

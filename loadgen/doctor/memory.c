@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Huge pages and NUMA nodes. Nothing here keeps a run from working. See memory.h. */
 #include "loadgen/doctor/memory.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What `performance_test doctor` looks at of memory: huge pages, and the NUMA nodes of machine and devices. */
 #ifndef RAMPART_LOADGEN_DOCTOR_MEMORY_H
 #define RAMPART_LOADGEN_DOCTOR_MEMORY_H

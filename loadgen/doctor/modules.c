@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The modules without which programs reach no RDMA device, and the drivers. See modules.h. */
 #include "loadgen/doctor/modules.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What `performance_test doctor` checks of the kernel's modules for RDMA. */
 #ifndef RAMPART_LOADGEN_DOCTOR_MODULES_H
 #define RAMPART_LOADGEN_DOCTOR_MODULES_H

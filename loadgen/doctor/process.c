@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See process.h. */
 #include "loadgen/doctor/process.h"
 

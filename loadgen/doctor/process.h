@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What `performance_test doctor` checks of a process' limits. */
 #ifndef RAMPART_LOADGEN_DOCTOR_PROCESS_H
 #define RAMPART_LOADGEN_DOCTOR_PROCESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The way to a server. See server.h.
  *
  * Each transport is tried with the clients' own module: what goes wrong here goes wrong in a run.

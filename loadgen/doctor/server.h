@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The way to a server, as `performance_test doctor --server` tries it: TLS, a ping over each transport, the MTU. */
 #ifndef RAMPART_LOADGEN_DOCTOR_SERVER_H
 #define RAMPART_LOADGEN_DOCTOR_SERVER_H

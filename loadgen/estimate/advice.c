@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What to set. See advice.h. */
 #include "loadgen/estimate/advice.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What to set where a resource of an estimate is short. Pure. */
 #ifndef RAMPART_LOADGEN_ESTIMATE_ADVICE_H
 #define RAMPART_LOADGEN_ESTIMATE_ADVICE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* `performance_test plan`. See command.h. */
 #include "loadgen/estimate/command.h"
 

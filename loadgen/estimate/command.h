@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* `performance_test plan`: what the run of a command line would need, said before it is made. No client is connected.
  * Not `report --plan`, which says from a run's figures how many servers a number of clients takes. */
 #ifndef RAMPART_LOADGEN_ESTIMATE_COMMAND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a number of clients needs. See estimate.h.
  *
  * What the numbers rest on:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a number of clients needs on each host, resource by resource, against what the host has. Pure: what is known of
  * hosts and settings is the caller's to find out (hosts.h), what the numbers rest on is in estimate.c.
  *

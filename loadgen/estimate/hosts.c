@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Both hosts before a run. See hosts.h. */
 #include "loadgen/estimate/hosts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What is known of both hosts, and of the server, before a run: this machine and its devices; a server that runs, by its
  * reports. No client is connected. Owning thread: main.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory of queues. See memory.h.
  *
  * Sources for rdma_rxe: rxe_queue_init() of the kernel's drivers/infiniband/sw/rxe/rxe_queue.c (a header of 384 bytes;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory that queues of an RDMA driver take. Pure.
  *
  * rdma_rxe allocates its queues in the kernel and maps them into the process: the same bytes are resident in the process

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Why a run ends, and what broke. See breaking.h. */
 #include "loadgen/judge/breaking.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Why a run ends; what broke in a step, on which side, for want of what. Pure. */
 #ifndef RAMPART_LOADGEN_BREAKING_H
 #define RAMPART_LOADGEN_BREAKING_H

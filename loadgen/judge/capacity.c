@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See capacity.h. What to do next follows from the history alone, so there is no state to get wrong. */
 #include "loadgen/judge/capacity.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Finding capacity: which number of clients to probe next, and what the probes say. Pure.
  *
  * Two boundaries are looked for, one after the other, out of one history of probes: the most clients that meet the SLO

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Floors. See floors.h. */
 #include "loadgen/judge/floors.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Floors below which a run does not push a machine: memory that is available, CPU that is idle (--memory-floor,
  * --cpu-floor). Judges the samples of both machines as they come. Pure. Owning thread: main.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See graceful.h. */
 #include "loadgen/judge/graceful.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See slo_judge.h. */
 #include "loadgen/judge/slo_judge.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Whether a step met its service level objectives (loadgen/config/slo.h). Pure. */
 #ifndef RAMPART_LOADGEN_SLO_JUDGE_H
 #define RAMPART_LOADGEN_SLO_JUDGE_H

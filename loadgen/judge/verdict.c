@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The success criteria of the capacity plan. See verdict.h and docs/results.md, "Verdict". */
 #include "loadgen/judge/verdict.h"
 

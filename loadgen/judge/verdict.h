@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The success criteria, checked against the steps that ran. Pure. */
 #ifndef RAMPART_LOADGEN_VERDICT_H
 #define RAMPART_LOADGEN_VERDICT_H

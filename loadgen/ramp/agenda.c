@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which step comes next. See agenda.h. */
 #include "loadgen/ramp/agenda.h"
 

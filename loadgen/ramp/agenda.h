@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which step comes next: of the ramp, or of the search for capacity. Pure. */
 #ifndef RAMPART_LOADGEN_AGENDA_H
 #define RAMPART_LOADGEN_AGENDA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See alone.h. */
 #include "loadgen/ramp/alone.h"
 

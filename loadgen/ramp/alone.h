@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Clients that connect one at a time while the server has no others (loadgen/step/floor.h). The first of them that fails is
  * the last. Owning thread: main.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The workers as a group. See crew.h. */
 #include "loadgen/ramp/crew.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The workers of a run as a group: orders are shared out to them, and what they publish is added up. A worker serves one
  * server: of `n_targets`, the i-th worker that of number i % n_targets.
  * Owning thread: main.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The step that is being run. See current.h. */
 #include "loadgen/ramp/current.h"
 

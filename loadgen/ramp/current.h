@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The step that is being run: its clients' orders, its moments, and the figures of its intervals.
  * Owning thread: main.
  */

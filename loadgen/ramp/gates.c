@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See gates.h. */
 #include "loadgen/ramp/gates.h"
 

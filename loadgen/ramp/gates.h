@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Where the hosts of a run wait for each other, and what the leader (rank 0) does for all of them meanwhile: it announces
  * steps, asks the server, and adds up what the hosts counted. The others take their steps from it. A run of one host is its own leader,
  * and passes each gate at once. Owning thread: main.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The state machine of a run. See phases.h.
  *
  * ramp_enter is the only writer of `phase`; each phase ends by an event (orders fulfilled, a report, a timer) or by its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The state machine of a run: steps and their phases. What happens from outside is told to it by ramp.c.
  * Owning thread: main.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What happens now, for people. See progress.h. */
 #include "loadgen/ramp/progress.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Progress on stderr: one line rewritten on a terminal, else a plain line now and then. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_PROGRESS_H
 #define RAMPART_LOADGEN_PROGRESS_H

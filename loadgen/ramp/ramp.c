@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A run from its start to its end, and what happens to it from outside: reports of the server, ticks, signals, the end
  * of our server. What follows from them is for the state machine (phases.c) to say. See ramp.h.
  */

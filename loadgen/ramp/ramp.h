@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The run: one step after the other, each through its phases. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_RAMP_H
 #define RAMPART_LOADGEN_RAMP_H

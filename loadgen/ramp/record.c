@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See record.h. */
 #include "loadgen/ramp/record.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What is kept of a step that is over: its element of run.json, its files, and what follows from it for those to come.
  * Owning thread: main. */
 #ifndef RAMPART_LOADGEN_RECORD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See team.h. */
 #include "loadgen/ramp/team.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The load hosts of a run (loadgen/cluster/cluster.h), from one run of a command to the next: a suite and a comparison have
  * several. What the leader lets go is kept until somebody wants it, since a host may still be writing the files of the run
  * before. Owning thread: main.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See watching.h. */
 #include "loadgen/ramp/watching.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The resources of all machines while the run goes on (--sample-interval): this process is sampled here, a server's
  * samples come over a control session of their own (client/control.h, control_watch). They go into events.ndjson and
  * the outcome's series. A server that cannot be watched is no reason to end a run.

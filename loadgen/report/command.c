@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* `performance_test report`. See command.h. */
 #include "loadgen/report/command.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The report on a run. See report.h. */
 #include "loadgen/report/report.h"
 

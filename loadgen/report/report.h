@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The report on a run: report.html, report.md, tables/ and charts/, made from the run's folder. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_REPORT_REPORT_H
 #define RAMPART_LOADGEN_REPORT_REPORT_H

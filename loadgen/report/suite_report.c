@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The report on a suite or comparison. See suite_report.h. suite.json and compare.json may be damaged or hostile. */
 #include "loadgen/report/suite_report.h"
 

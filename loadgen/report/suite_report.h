@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The report on several runs: report.html, report.md, tables/ and charts/ of a folder with suite.json, a chapter for each
  * entry, or with compare.json. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_REPORT_SUITE_REPORT_H

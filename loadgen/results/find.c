@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See find.h. */
 #include "loadgen/results/find.h"
 

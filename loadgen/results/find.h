@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a run's steps came to: the capacities of run.json, and the verdict of a search for them. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_FIND_H
 #define RAMPART_LOADGEN_FIND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See host_files.h. */
 #include "loadgen/results/host_files.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Files of a run's other load hosts, as they come to the leader: hosts/RANK-NAME/ in its results folder.
  * Owning thread: main. */
 #ifndef RAMPART_LOADGEN_HOST_FILES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See hosts_table.h. */
 #include "loadgen/results/hosts_table.h"
 

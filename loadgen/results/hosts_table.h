@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The load hosts of a run on several, on the terminal. Pure. */
 #ifndef RAMPART_LOADGEN_HOSTS_TABLE_H
 #define RAMPART_LOADGEN_HOSTS_TABLE_H

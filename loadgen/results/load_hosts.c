@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See load_hosts.h. */
 #include "loadgen/results/load_hosts.h"
 

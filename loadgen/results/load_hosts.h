@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The load hosts of a run on several, as the leader knows them: `hosts` of run.json (docs/results.md, "hosts[]").
  * What hosts said is of any origin. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_LOAD_HOSTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a run came to. See outcome.h. */
 #include "loadgen/results/outcome.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a run came to so far: its steps, verdict, capacities, and why it ends. run.json and the summary are made of it.
  * Owning thread: main.
  */

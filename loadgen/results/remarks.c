@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See remarks.h. */
 #include "loadgen/results/remarks.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What people need to know to read the tables on the terminal: a line each, in words. */
 #ifndef RAMPART_LOADGEN_REMARKS_H
 #define RAMPART_LOADGEN_REMARKS_H

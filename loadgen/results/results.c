@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The results folder. See results.h. */
 #include "loadgen/results/results.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The results folder: results/<UTC time>-<name>/ with run.json, events.ndjson, histograms, server.log. It is opened once;
  * files are made in it as common/base/paths.h says, so that no symbolic link leads out of it.
  *

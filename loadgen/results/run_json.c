@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See run_json.h and docs/results.md. */
 #include "loadgen/results/run_json.h"
 
@@ -9,10 +10,10 @@
 #include "loadgen/analysis/curve.h"
 #include "loadgen/analysis/limits.h"
 #include "loadgen/analysis/offered.h"
+#include "loadgen/analysis/read.h"
 #include "loadgen/analysis/stats.h"
 #include "loadgen/config/deal.h"
 #include "loadgen/results/find.h"
-#include "loadgen/analysis/memory.h"
 #include "loadgen/step/series.h"
 #include "loadgen/results/load_hosts.h"
 #include "loadgen/results/results.h"
@@ -226,7 +227,7 @@ json_t *run_json(const struct outcome *oc, const struct results *results, int ar
 		"build", build_info_json(), "server_build", server_build ? server_build : json_null(),
 		"server_config", server_config ? server_config : json_null(), "environment",
 		environment_json(oc), "config", with_counts(oc->cfg, config_json(oc->cfg)), "steps", oc->steps, "verdict", oc->verdict,
-		"analysis", "repetitions", repetitions_json(oc), "memory", memory_analysis(oc->steps),
+		"analysis", "repetitions", repetitions_json(oc), "memory", read_memory_growth_json(oc->steps),
 		"capacity", find_json(oc), "usl", curve_usl_json(oc->steps), "not_taken", oc->not_taken);
 
 	if (run && add_rest(run, oc)) {

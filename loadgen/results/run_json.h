@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* run.json, which has everything a run measured (docs/results.md). Owning thread: main. */
 #ifndef RAMPART_LOADGEN_RUN_JSON_H
 #define RAMPART_LOADGEN_RUN_JSON_H

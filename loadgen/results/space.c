@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How large the files of a run become. See space.h. The amounts are those of runs with 10 to 10,000 clients, rounded up. */
 #include "loadgen/results/space.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How large the files of a run become, about: what is checked before it starts. Pure. */
 #ifndef RAMPART_LOADGEN_SPACE_H
 #define RAMPART_LOADGEN_SPACE_H

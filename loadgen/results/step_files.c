@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See step_files.h. */
 #include "loadgen/results/step_files.h"
 

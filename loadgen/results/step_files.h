@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The files of the steps: their distributions, and their raw times with --trace. What cannot be written is said by
  * results_lost. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_STEP_FILES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Tables and verdict. See summary.h. */
 #include "loadgen/results/summary.h"
 

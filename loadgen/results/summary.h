@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a run says to people at its end. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_SUMMARY_H
 #define RAMPART_LOADGEN_SUMMARY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See connect_json.h. */
 #include "loadgen/step/connect_json.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Connection times: the stage that takes the most of them, and their JSON in run.json. Pure. */
 #ifndef RAMPART_LOADGEN_CONNECT_JSON_H
 #define RAMPART_LOADGEN_CONNECT_JSON_H

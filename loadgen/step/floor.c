@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See floor.h. */
 #include "loadgen/step/floor.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections that are made one at a time on a server that has no other clients: the floor of connection times, and the
  * proof that clients can connect. Before the first step of a run and after its last, and after steps that failed. */
 #ifndef RAMPART_LOADGEN_FLOOR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Growth of ports' counters, in common words. See network.h. */
 #include "loadgen/step/network.h"
 

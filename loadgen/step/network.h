@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the network of one side did between two readings of its ports (common/port/port.h). Pure. */
 #ifndef RAMPART_LOADGEN_NETWORK_H
 #define RAMPART_LOADGEN_NETWORK_H

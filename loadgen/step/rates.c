@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See rates.h. */
 #include "loadgen/step/rates.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How often connecting did not go straight in a step: timeouts, attempts that were repeated, refusals. Pure. */
 #ifndef RAMPART_LOADGEN_RATES_H
 #define RAMPART_LOADGEN_RATES_H

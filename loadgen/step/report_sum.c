@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Sums of reports. See report_sum.h. */
 #include "loadgen/step/report_sum.h"
 

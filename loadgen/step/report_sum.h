@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reports of several servers added up. Pure. */
 #ifndef RAMPART_LOADGEN_REPORT_SUM_H
 #define RAMPART_LOADGEN_REPORT_SUM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See series.h. */
 #include "loadgen/step/series.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What both machines used as the run went on: samples in the order in which they came, and the peaks of a step.
  *
  * The series keeps SERIES_MAX samples of each side at most. When it is full, every second one is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What one step measured: adding up, derived figures. See step.h and docs/results.md. */
 #include "loadgen/step/step.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What one step of the ramp measured. The ramp sets the fields, step.c adds up what workers counted, step_json.c writes
  * the JSON. */
 #ifndef RAMPART_LOADGEN_STEP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What really ran in a step, whatever was asked for. See step.h. */
 #include "loadgen/step/step.h"
 

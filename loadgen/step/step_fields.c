@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See step_fields.h. */
 #include "loadgen/step/step_fields.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The figures of a step that hosts add up, by name: for step_pack.c, which writes them, and step_merge.c, which reads and adds
  * them. */
 #ifndef RAMPART_LOADGEN_STEP_FIELDS_H

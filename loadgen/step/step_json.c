@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What one step measured, as JSON: docs/results.md. See step.h. */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads what a host packed (step_pack.c), which may be damaged, and adds it to a step. See step_pack.h.
  *
  * It is read into a step of its own first, and checked whole; adding that one cannot fail. */

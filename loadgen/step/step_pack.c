@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Writes a step as its host hands it in. See step_pack.h; step_merge.c reads it. */
 #include "loadgen/step/step_pack.h"
 

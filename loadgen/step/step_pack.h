@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A step as a host hands it to the leader of a run on several hosts, and several of them as one step.
  *
  * Counts, sums and buckets of histograms are added; extremes and wall times are the greatest; percentiles are never merged

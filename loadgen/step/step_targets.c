@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What each of several servers had in a step. See step.h. */
 #include <math.h>
 #include <stdio.h>

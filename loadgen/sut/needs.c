@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a run needs of its server. See needs.h. */
 #include "loadgen/sut/needs.h"
 

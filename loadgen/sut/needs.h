@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a run needs of its server: as the options of a server of its own, and checked against the description of any.
  */
 #ifndef RAMPART_LOADGEN_NEEDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Where workers find a server. */
 #ifndef RAMPART_LOADGEN_SUT_PLACE_H
 #define RAMPART_LOADGEN_SUT_PLACE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See proof.h. */
 #include "loadgen/sut/proof.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Proof that the servers of a run are those that this host may load: one TLS connection to each, whose certificate this host's
  * own CA proves for the server's name. A member of a run on several hosts needs it, because it has the servers' names from the
  * leader and asks them nothing else. Nothing here blocks. Owning thread: main.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A server process of our own. See server_proc.h. */
 #include "loadgen/sut/server_proc.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A server process of our own: started, waited for, stopped. Owning thread: main; its loop is the
  * default one (child watchers need it). */
 #ifndef RAMPART_LOADGEN_SERVER_PROC_H

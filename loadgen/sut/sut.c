@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The server under test. See sut.h. */
 #include "loadgen/sut/sut.h"
 

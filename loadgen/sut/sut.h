@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The server under test: the process, if it is one of our own, the control session with it, its description, and what
  * its pools were before the first client came. Nothing here blocks but sut_find. Owning thread: main.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The servers under test. See suts.h. */
 #include "loadgen/sut/suts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The servers under test: a question goes to all of them, and is answered when all have answered. One server is a number
  * of one. Owning thread: main.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory of operations. See memory.h. */
 #include "loadgen/traffic/memory.h"
 

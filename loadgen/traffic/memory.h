@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory that operations of a workload are made from: the payload's text, and the landing memory of the clients, which
  * READs and WRITEs of the server go to. Owning thread: the worker's.
  */

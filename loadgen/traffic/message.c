@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages of a workload. See message.h. */
 #include "loadgen/traffic/message.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages of a workload: what they need, their numbers and payloads. Owning thread: the worker's. */
 #ifndef RAMPART_LOADGEN_MESSAGE_H
 #define RAMPART_LOADGEN_MESSAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The open loop. See open_loop.h. */
 #include "loadgen/traffic/open_loop.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The open loop (--rate, --rate-per-client): operations begin when they are due, whether earlier ones have ended or not.
  *
  * Each active client has a schedule of its own, even or Poisson. A client with --inflight operations in flight waits until

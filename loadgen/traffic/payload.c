@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Message payloads. See payload.h. */
 #include "loadgen/traffic/payload.h"
 

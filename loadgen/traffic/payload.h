@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Message payloads that differ from client to client and from message to message, and can be checked: windows into
  * one pseudo-random text. Pure.
  */

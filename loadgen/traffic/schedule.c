@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which client is due next. See schedule.h. */
 #include "loadgen/traffic/schedule.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which client is due next: a binary heap of times. Pure. */
 #ifndef RAMPART_LOADGEN_SCHEDULE_H
 #define RAMPART_LOADGEN_SCHEDULE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Raw times of operations. See trace.h. */
 #include "loadgen/traffic/trace.h"
 

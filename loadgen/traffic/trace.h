@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Raw times of a worker's measured operations (--trace): kept in memory while they are measured, written when the
  * step is over.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Operations of a worker's clients. See traffic.h. */
 #include "loadgen/traffic/traffic.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The operations of a worker's clients: how many may begin, when they began, when they ended.
  *
  * In a closed loop each active client keeps --inflight operations of each stream in flight, and begins others at the end

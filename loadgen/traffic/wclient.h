@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A client of a worker: what each part of the load generator keeps of it. Owning thread: the worker's. */
 #ifndef RAMPART_LOADGEN_WCLIENT_H
 #define RAMPART_LOADGEN_WCLIENT_H

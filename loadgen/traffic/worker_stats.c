@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a worker publishes. See worker_stats.h. */
 #include "loadgen/traffic/worker_stats.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a worker publishes: counters and histograms. One writer, the worker's thread; any thread may read them at any
  * time.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which figures a step may have. See workload.h. */
 #include "loadgen/traffic/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the clients of a run do once they are connected: the operations of a workload, and what it needs. The workloads
  * themselves are in loadgen/workloads/, one file each.
  *

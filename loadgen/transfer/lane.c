@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One lane of a client: its queues, and what is posted on its connection. See lane.h. */
 #include "loadgen/transfer/lane.h"
 

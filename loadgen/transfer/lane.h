@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One lane of a client: its connection on one rail, and the parts of operations that are carried out on it, in order.
  * For lanes.c. Owning thread: the worker's.
  */

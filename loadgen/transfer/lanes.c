@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Operations striped over a client's lanes. See lanes.h. */
 #include "loadgen/transfer/lanes.h"
 

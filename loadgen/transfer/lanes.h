@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A client's lanes, for the workloads that move large buffers: its connections, one on each rail, and the parts of
  * operations in flight on them. Owning thread: the worker's.
  *

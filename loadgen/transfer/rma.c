@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Operations on the clients' regions. See rma.h. */
 #include "loadgen/transfer/rma.h"
 

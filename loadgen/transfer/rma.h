@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Operations on the clients' regions, for the workloads that make them: where they read and write, and what must
  * be there. Owning thread: the worker's.
  *

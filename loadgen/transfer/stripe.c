@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How an operation is striped over rails. See stripe.h. */
 #include "loadgen/transfer/stripe.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How an operation is striped over the rails of a client. Pure. */
 #ifndef RAMPART_LOADGEN_STRIPE_H
 #define RAMPART_LOADGEN_STRIPE_H

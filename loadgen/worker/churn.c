@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Clients that leave and come back. See churn.h. */
 #include "loadgen/worker/churn.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Clients that leave and come back while the workload runs (--churn).
  *
  * Clients leave in turn, at an even rate. A leaving client sends no more, waits for its replies, closes its connection,

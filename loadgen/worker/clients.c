@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What becomes of clients. See clients.h. */
 #include "loadgen/worker/clients.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What becomes of a worker's clients as their connections are made, deliver messages, break and close. Owning thread: the
  * worker's.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which client connects next. See connector.h. */
 #include "loadgen/worker/connector.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which of a worker's clients begins to connect next, and when: the window of connections being made (pace.h), the rate
  * (--connect-rate), and the lists of clients that wait. What becomes of the connections is in clients.h. Owning thread:
  * the worker's.

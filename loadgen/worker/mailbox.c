@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Orders to a worker. See mailbox.h. */
 #include "loadgen/worker/mailbox.h"
 

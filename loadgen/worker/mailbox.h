@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Orders from the main thread to a worker. None is lost: the main thread waits for room, which the worker makes in the
  * next turn of its loop.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Window of connections being made. See pace.h. */
 #include "loadgen/worker/pace.h"
 

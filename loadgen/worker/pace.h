@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How many connections a worker makes at once: additive increase, multiplicative decrease (RFC 5681, 3.1, with
  * connections for segments), so that a storm of clients finds what the server takes instead of losing some.
  *

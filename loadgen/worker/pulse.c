@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See pulse.h. */
 #include "loadgen/worker/pulse.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The regular beat of a thread that measures. It shows what the figures do not: that the thread itself, or its machine, did
  * not run for a while (a hole in its clock), and that no operation ended though some were in flight (a stall). Pure: the
  * caller says what the time is. Owned by the thread whose beat it is.

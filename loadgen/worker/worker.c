@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A worker's thread: composes its parts, carries out orders, and publishes. See worker.h.
  *
  * The parts own what they touch: connector.c says who connects next, clients.c what becomes of connections, churn.c who

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A worker: one thread, one loop, its share of the clients.
  *
  * The main thread gives orders through a mailbox and reads what the worker publishes (worker_stats.h). The orders of a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* `atomic`: atomic additions to a counter in the client's region; the values it had are always checked. */
 #include "loadgen/transfer/rma.h"
 #include "loadgen/workloads/workloads.h"

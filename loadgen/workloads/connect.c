@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* `connect`: no message at all, not even a first one. Shows the cost of a connection. */
 #include "common/wire/frame.h"
 #include "loadgen/traffic/message.h"

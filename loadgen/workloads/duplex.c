@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* `duplex`: chunks stream both ways at once, striped over the rails: to the client's region with WRITEs of the client, and
  * from it with WRITEs of the server, each of which the client asks for. So each end posts its own direction, and where no
  * hardware carries requests out, two threads do. Each direction has its own operations in flight, and its own figures. Over a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* `echo`: requests and replies. A client sends the next message when the reply to one arrives. */
 #include "client/client.h"
 #include "common/rdma/ep.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* `idle`: nothing after the first reply. Shows the cost of a client that is held. */
 #include "common/wire/frame.h"
 #include "loadgen/traffic/message.h"

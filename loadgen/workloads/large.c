@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* `large`: one-way transfers of large buffers in chunks (--chunk), by RDMA WRITE, with immediate data or without, SEND or
  * READ (--operation), striped over the rails.
  *

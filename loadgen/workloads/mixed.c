@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* `mixed`: WRITEs, READs and atomics on the client's region in a ratio (--mix). */
 #include <errno.h>
 #include <stdio.h>

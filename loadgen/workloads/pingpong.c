@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* `pingpong`: bare bytes, without a header, bounced to and fro: the latency of a message. */
 #include "client/client.h"
 #include "common/rdma/ep.h"

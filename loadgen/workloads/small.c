@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* `small`: one-way messages, many in flight. The server returns the credits of all that it handled when the client asks
  * for them: twice in a window of messages, and with the last one that may be sent for the moment. Messages that are due
  * at the same moment may share SENDs (--coalesce).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of workloads, and what each takes of the options. See workloads.h. */
 #include "loadgen/workloads/workloads.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The workloads, and what a run's configuration takes from the one that was chosen.
  *
  * To add a workload, write its file here and add its name to LOADGEN_WORKLOADS (loadgen/config/config.h).

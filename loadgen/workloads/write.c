@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* `write`: RDMA WRITEs into the client's region. An operation ends when its completion arrives. */
 #include "loadgen/transfer/rma.h"
 #include "loadgen/workloads/workloads.h"

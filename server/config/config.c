@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rdma_server's option table. No I/O, but for an interface's index. */
 #include "server/config/config.h"
 

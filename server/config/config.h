@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rdma_server's options, and the sizes that follow from them. Read-only while shards run. */
 #ifndef RAMPART_SERVER_CONFIG_H
 #define RAMPART_SERVER_CONFIG_H

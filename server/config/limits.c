@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Sizes and limits. See limits.h. The sizes themselves are computed in common/sizes/sizes.c. */
 #include "server/config/limits.h"
 

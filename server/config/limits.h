@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the configured number of clients needs, and whether this machine and its devices have it. */
 #ifndef RAMPART_SERVER_LIMITS_H
 #define RAMPART_SERVER_LIMITS_H

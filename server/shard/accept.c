@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Connection manager events of a shard. See accept.h. */
 #include "server/shard/accept.h"
 

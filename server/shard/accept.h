@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* RDMA connections of a shard: verifies that a request belongs to a session, then takes a QP and accepts.
  * Owning thread: the shard's. docs/protocol.md, "RDMA connection".
  */

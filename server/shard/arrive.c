@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* TCP connections until they have shown whose they are. See arrive.h. */
 #include "server/shard/arrive.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* TCP connections of clients that were granted one (--transports tcp), from the accept until they have shown whose they are.
  * Until then they are strangers: a shard has room for --max-handshakes of them, and where there is none, the oldest of the
  * address that has most, the newcomer counted, makes room. Owning thread: the shard's.

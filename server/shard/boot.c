@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The bootstrap of a client. See boot.h. */
 #include "server/shard/boot.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The bootstrap of a client inside TLS: handshake, HELLO, GRANT or REFUSE. docs/protocol.md. What a grant takes: grant.h.
  *
  * Strangers' work comes after clients' data: a connection whose socket is ready waits in the shard's queue, and each turn

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Life of a client's connection: states, deadlines, ends. See conn.h. */
 #include "server/shard/conn.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A client on the server's side, from the TCP accept to the end of its RDMA connection.
  *
  * Owning thread: its shard's. Only conn_set_state writes `state`. A connection ends by conn_fail or conn_close, which

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Gauges of a shard. See gauges.h. */
 #include "server/shard/gauges.h"
 

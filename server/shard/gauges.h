@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The gauges among a shard's statistics: numbers of what it has at the moment. Owning thread: the shard's.
  */
 #ifndef RAMPART_SERVER_GAUGES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a grant takes. See grant.h. */
 #include "server/shard/grant.h"
 

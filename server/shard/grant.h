@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a client gets when its HELLO is granted: a pair of PSNs, a place among the clients, credits, a region. Each is refused
  * with a code and words if there is none, and the connection's end gives back what was taken (conn.c). No TLS here: the
  * frames are boot.c's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A stack that is only ever taken as a whole. See handover.h. */
 #include "server/shard/handover.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Control sessions on their way from the shards, which accept them, to the main thread, which answers.
  *
  * Any shard puts, without a lock; the main thread takes. The number of sessions is bounded from here to their end, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Binding, accepting, and when not to accept. See listen.h. */
 #include "server/shard/listen.h"
 

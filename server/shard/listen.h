@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A shard's listeners: the TLS socket that clients are accepted from, and the RDMA port they are sent to.
  *
  * Every socket is accepted at once and judged by its address: only accepting shows who comes. Who cannot be let in waits in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The data path. See messages.h.
  *
  * A SEND, or a record from a socket, brings one message, or several one-way messages. Each header is checked. The answer goes out of the buffer

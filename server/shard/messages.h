@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The data path of a shard: checks and answers clients' messages. Owning thread: the shard's.
  */
 #ifndef RAMPART_SERVER_MESSAGES_H

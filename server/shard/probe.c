@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The liveness probe, a slice of the connections at a time. See probe.h. */
 #include "server/shard/probe.h"
 

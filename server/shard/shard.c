@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A shard's resources, loop and thread. See shard.h.
  *
  * The thread that starts the server makes sockets and verbs resources, so that every failure is known before the

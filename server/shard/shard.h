@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A shard: one thread, one loop, and everything it needs to serve clients of its rail alone.
  *
  * Shards share the PSN registry, the admission count of their rail, the registrar, the queue of control sessions and

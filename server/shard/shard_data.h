@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Data of a shard, and what the shards of a server share. The shard's thread owns struct shard; other threads read
  * only its atomic fields and its statistics. Functions that work on a whole shard are in shard.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Clients that come over a socket. See socket.h. */
 #include "server/shard/socket.h"
 

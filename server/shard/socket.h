@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Clients that come over a socket, from their GRANT to LIVE: over the TLS connection of the bootstrap, or over a TCP connection
  * that proves to belong to it (docs/protocol.md, "Over a socket"). Their messages are handled as those over RDMA (messages.h).
  * Owning thread: the shard's.

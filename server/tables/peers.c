@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A chained hash of addresses, and for each kind a list of the addresses that hold 1, 2, 3 and so on. Counts change by
  * one, so an address moves to a neighbouring list, and the longest count is known without a search. Addresses of which
  * somebody waits are in such lists too, by their TLS connections. See peers.h. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Who holds how much: connections counted by the address they come from, and the address that holds most.
  *
  * An address is an IPv4 address or an IPv6 /64 (addr_network). An entry of the table exists while its address holds

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Table of granted sessions: a chained hash in arrays that are allocated once. An id is 128 random bits, so its first
  * bytes serve as the hash, and timing tells a guessing peer nothing. */
 #include "server/tables/session.h"

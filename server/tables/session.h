@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Table of granted sessions: finds the connection that a session id was granted to.
  *
  * A session is used once: session_take removes what it finds. It expires by its connection's deadline. Owning thread:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Statistics of a shard. See stats.h. */
 #include "server/tables/stats.h"
 

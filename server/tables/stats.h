@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Statistics of a shard, or of control sessions. One thread writes them, any reads them (relaxed atomics). */
 #ifndef RAMPART_SERVER_STATS_H
 #define RAMPART_SERVER_STATS_H

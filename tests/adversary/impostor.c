@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impostor: a server that cheats, to test that rdma_client notices. It serves one client for each MODE, in the given
  * order, each in one wrong way. It prints `impostor ready: PORT`, and then a line for each mode: what the client did
  * last. The client trusts its certificate, so the test covers everything after TLS. Built from parts of rogue.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One RDMA connection, step by step. See link.h. */
 #include "tests/adversary/link.h"
 

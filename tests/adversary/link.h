@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The RDMA side of a raw client: one connection, each step by itself, with a time limit for each wait.
  *
  * A link has its own endpoint, QP pool and CM channel, so that several in one process are as strange to

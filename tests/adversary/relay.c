@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relay: passes TCP connections on to a server, and cuts all of them off with a RST at each SIGUSR1, as a firewall or a
  * hostile neighbour does. RDMA does not come this way. One thread; it ends by a signal.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rogue: a client that misbehaves on purpose, in one way after another. For each it prints a line with the server's
  * answer: "replay: rejected: bad_session", "hello-psn: refused: bad_request: HELLO psn: must be below 2^24",
  * "region-left: wc: remote_access". It uses common/ only, so that no check of the real client is in its way.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the files of the rogue client share. A mode is one misbehaviour; it says on one line of stdout
  * what came of it (answer). One thread; everything waits with a time limit. */
 #ifndef RAMPART_TESTS_SOFT_ROCE_ROGUE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Misbehaviour before there is any RDMA: TCP, TLS, bootstrap frames, PSN exchange, control sessions. */
 #include <poll.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Clients that send more messages than they have credits for, together or for long, and one that receives nothing. */
 #include <signal.h>
 #include <stdio.h>

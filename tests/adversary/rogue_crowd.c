@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One host that takes all there is of something and keeps it until it is killed: connections that say nothing, too little, or
  * the same again and again, and sessions that it does not use. What the server takes away it opens again. */
 #include <poll.h>

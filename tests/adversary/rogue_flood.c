@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Floods: much of what costs the server time, while others want to be served. */
 #include <poll.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Clients that come back with a session ticket, that vanish without a message, that wait for room, and that a server leaves
  * which is told to stop. */
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Misbehaviour in the RDMA connection: private data, sessions, packet sequence numbers, messages. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Packets to somebody else's queue pair at the server: RoCEv2 with a right checksum, from --source or this machine's address.
  * Needs root, and a server on another machine: what a machine sends to itself does not come in through an interface. */
 #include <netinet/in.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Misbehaviour with pushes: asks the server to WRITE bytes that are not the client's, or to an address without memory. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Misbehaviour with one-sided memory: out of bounds, with wrong keys, in regions of other clients; and a client whose region
  * shows what others do to it. */
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Clients over TCP and TLS (--transport) that break the rules of records, of proofs and of messages, or stop in the middle. */
 #include <errno.h>
 #include <netinet/in.h>

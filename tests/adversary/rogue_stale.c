@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Clients that hold queue pair numbers in the connection manager of their host, so that it refuses them as stale in the
  * connections of others. Each mode holds them until the process is killed. */
 #include <stdlib.h>

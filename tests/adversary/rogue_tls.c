@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Misbehaviour in TLS itself, which common/tls/ has no functions for: OpenSSL is called here. */
 #include <errno.h>
 #include <fcntl.h>

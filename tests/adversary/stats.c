@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* stats: prints a server's statistics for shell tests, or waits until they fulfil conditions.
  *
  *   stats [options] HOST PORT TERM...

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* TCP and TLS of a raw client, with blocking semantics on non-blocking sockets. See wire.h. */
 #include "tests/adversary/wire.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The bootstrap side of a raw client: TCP and TLS, driven step by step, each step with a time limit. */
 #ifndef RAMPART_TESTS_SOFT_ROCE_WIRE_H
 #define RAMPART_TESTS_SOFT_ROCE_WIRE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How many bytes a second TLS 1.3 carries in a simple use of OpenSSL: one end writes, the other reads, both block.
  * scripts/bench-data compares rampart with it (docs/bench.md). It uses nothing of common/, and ends at the first failure.
  */

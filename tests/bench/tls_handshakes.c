@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Measures a TLS 1.3 handshake alone: a simple use of OpenSSL, two processes over loopback, each with one thread and one
  * libev loop. scripts/bench-connect compares rampart with it (docs/bench.md).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A host of a run without load: joins, measures its clock, starts with the others at one moment, passes barriers, and prints what
  * it sees, a line each. With --shift-s its CLOCK_MONOTONIC is as many seconds ahead as that of another machine may be.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The bus against a real etcd: what it promises across restarts, compactions, stops and refusals. */
 #include "tests/unit/helpers/unit.h"
 

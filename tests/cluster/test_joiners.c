@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes that join a run through a real etcd: ranks, the common start, and what they say when one of them is killed or stopped.
  * ROUNDS=100 in the environment makes more rounds. */
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Makes one call of a program fail: linked into it with --wrap for each WRAP below, so that calls of the project's own
  * sources come here, and those of libraries and of the fakes do not.
  *

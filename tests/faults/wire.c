@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A wire between the fake devices of several processes: packets over local sockets. It makes a library of the fakes that
  * takes the place of libibverbs and librdmacm in whole programs.
  *

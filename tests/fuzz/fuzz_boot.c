@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A whole shard on the fakes of the unit tests, and up to three clients that the input drives: TCP bytes, TLS handshakes,
  * frames, connection requests, events, messages, silence. Afterwards all that they had must be back. */
 #include <poll.h>

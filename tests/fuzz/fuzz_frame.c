@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bootstrap frames: what a decoder takes, the encoder writes, and is decoded again as the same. */
 #include "common/wire/be.h"
 #include "common/wire/frame.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Interval logs (.hlog). An input whose first byte is even is the log itself; else it is the cells of a histogram, which
  * are packed as they should be, since no mutation of packed bytes gets that far. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages in a SEND: the walk over their headers stays inside, ends, and trailers are where they can be. */
 #include "common/wire/msg.h"
 #include "tests/fuzz/input.h"

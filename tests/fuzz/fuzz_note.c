@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A note that a load host leaves for the leader at the end of a step: JSON, or compressed, and the step that it has. */
 #include <jansson.h>
 

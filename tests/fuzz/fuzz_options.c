@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Command lines: words apart by newlines, the first of which names the program. What is refused is refused with one line. */
 #include <stdio.h>
 

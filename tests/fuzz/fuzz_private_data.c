@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Private data of the connection manager's REQ, REP and REJ, of any length. */
 #include "common/wire/auth.h"
 #include "tests/fuzz/input.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A run's folder: run.json and, after a zero byte, events.ndjson. If there is a second zero byte, a baseline's run.json
  * follows. The report is made in all its forms, and has no control characters. */
 #include <limits.h>

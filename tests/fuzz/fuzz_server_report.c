@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a server says in a control session: three reports apart by zero bytes, of before, in and after a step. */
 #include <jansson.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A stream of records in any portions, through common/sock as its owner has it: what is delivered is what a second reading of
  * the same bytes finds in them, in that order, nothing comes after the end, and every buffer comes back. The peer's records
  * are sent back, kept until no buffer is free, or dropped.

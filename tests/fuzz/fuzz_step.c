@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Fuzzes how a member takes the announcements of the leader of a run on several hosts: the next step, or the end of the run. */
 #include <jansson.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Suites: a file of --suite, with a command line that replaces some of its options. What is refused is refused with one line. */
 #include <stdio.h>
 

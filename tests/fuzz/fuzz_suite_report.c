@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The folder of a suite or of a comparison: suite.json if the input names entries, else compare.json. The report is made in both
  * forms, and has no control characters. */
 #include <limits.h>

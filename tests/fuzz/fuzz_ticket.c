@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Keys of session tickets over time, which may jump: a ticket is opened in its epoch and the next one, and never
  * later; rings made from one seed open each other's. The input is a list of steps. */
 #include "common/tls/ticket_keys.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the fuzz targets share: libFuzzer's entry points, and an input taken bit by bit. */
 #ifndef RAMPART_TESTS_FUZZ_INPUT_H
 #define RAMPART_TESTS_FUZZ_INPUT_H

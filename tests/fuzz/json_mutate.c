@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See json_mutate.h. */
 #include "tests/fuzz/json_mutate.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A mutator for targets that read JSON: the input stays JSON most of the time, so that what reads it is reached. */
 #ifndef RAMPART_TESTS_FUZZ_JSON_MUTATE_H
 #define RAMPART_TESTS_FUZZ_JSON_MUTATE_H

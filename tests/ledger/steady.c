@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Preloaded into the programs whose cost is measured, so that what callgrind counts is the same on any machine.
  *
  * Clock: in every thread but the first, each reading of the clock moves it by a microsecond, and each wait that times

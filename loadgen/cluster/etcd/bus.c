@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The store of a run on several hosts: etcd. See bus.h. */
 #include "loadgen/cluster/etcd/bus.h"
 

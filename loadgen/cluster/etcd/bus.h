@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a run on several hosts wants of a store that all of them reach: keys with values on a lease, changed by guarded
  * transactions and watched in the order of the changes. The one implementation is etcd (bus.c and etcd_*.c).
  *

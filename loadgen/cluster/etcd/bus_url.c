@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The URL of a run's etcd. See bus_url.h. */
 #include "loadgen/cluster/etcd/bus_url.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The URL that names a run in an etcd: etcd://HOST:PORT/RUN[?token=SECRET], or etcds:// for TLS. HOST is a name, an IPv4 address,
  * or an IPv6 address in brackets. RUN is 1 to 64 of [A-Za-z0-9._-]. SECRET is 1 to 128 of [A-Za-z0-9._~-]: the password of etcd's
  * user `rampart`. Pure. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests to etcd's JSON gateway. See etcd_http.h. */
 #include "loadgen/cluster/etcd/etcd_http.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests to etcd's JSON gateway over HTTP, by libcurl: on a loop, or blocking for a thread that has nothing else to do. What
  * comes back is bounded in size and is JSON, or it is an error in words.
  *

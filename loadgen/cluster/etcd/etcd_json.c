@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* etcd's JSON. See etcd_json.h. */
 #include "loadgen/cluster/etcd/etcd_json.h"
 

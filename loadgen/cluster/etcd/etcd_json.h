@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* etcd's JSON (etcd v3.4, api_reference_v3: protobuf's JSON mapping): bytes are base64, 64-bit numbers are texts, fields that are
  * zero or empty are left out. What is read may be anything. Pure; any thread. */
 #ifndef RAMPART_LOADGEN_CLUSTER_ETCD_JSON_H

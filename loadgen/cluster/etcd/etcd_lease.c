@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* This host's lease in etcd, on a thread of its own. See etcd_lease.h.
  *
  * The lease counts from the moment when the request that got or refreshed it was sent, so it ends here before it ends in etcd.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* This host's lease in etcd, and its login, kept by a thread of their own: it waits for nothing but etcd and the clock. */
 #ifndef RAMPART_LOADGEN_CLUSTER_ETCD_LEASE_H
 #define RAMPART_LOADGEN_CLUSTER_ETCD_LEASE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* An etcd that is started for one run. See etcd_proc.h.
  *
  * It is started twice: first on a Unix socket in its private folder, until it has its users, then for everybody. So nobody else

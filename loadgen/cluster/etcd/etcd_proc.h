@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* An etcd of this machine that is started for one run (`--lead`): nobody without the run's token reads or writes it, its data
  * are in a folder of its own, and both end with the run. Owning thread: main, which waits in these functions. */
 #ifndef RAMPART_LOADGEN_CLUSTER_ETCD_PROC_H

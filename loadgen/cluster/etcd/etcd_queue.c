@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Transactions on their way to etcd. See etcd_queue.h. */
 #include "loadgen/cluster/etcd/etcd_queue.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Transactions on their way to etcd: in the order of the calls, each once. Main thread.
  *
  * What is asked for while a request is under way goes into the next one, as transactions inside of one (etcd's request_txn), so

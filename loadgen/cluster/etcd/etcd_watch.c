@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A watch of etcd's keys below a prefix. See etcd_watch.h. */
 #include "loadgen/cluster/etcd/etcd_watch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A watch of etcd's keys below a prefix: what is there, then changes, each once, across connections. Main thread.
  *
  * It reads (kv/range, page by page, at one revision), then streams what follows that revision (watch). A stream that breaks is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See driver.h. */
 #include "loadgen/doctor/base/driver.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the driver of a network interface says when the kernel asks it. Nobody needs privileges for it, and nothing is
  * changed. */
 #ifndef RAMPART_LOADGEN_DOCTOR_BASE_DRIVER_H

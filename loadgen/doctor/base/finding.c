@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See finding.h. */
 #include "loadgen/doctor/base/finding.h"
 

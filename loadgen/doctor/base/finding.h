@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What `performance_test doctor` finds: a list, which is printed or becomes JSON. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_DOCTOR_BASE_FINDING_H
 #define RAMPART_LOADGEN_DOCTOR_BASE_FINDING_H

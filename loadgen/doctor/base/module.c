@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See module.h. */
 #include "loadgen/doctor/base/module.h"
 

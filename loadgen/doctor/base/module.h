@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Whether the kernel has a module, by /sys/module and modules.builtin (modules.builtin: kbuild, "Kbuild output files").
  */
 #ifndef RAMPART_LOADGEN_DOCTOR_BASE_MODULE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See ports.h. */
 #include "loadgen/doctor/base/ports.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The ports of RDMA devices, as /sys shows them. */
 #ifndef RAMPART_LOADGEN_DOCTOR_BASE_PORTS_H
 #define RAMPART_LOADGEN_DOCTOR_BASE_PORTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See rule.h. */
 #include "loadgen/doctor/base/rule.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One rule of a packet filter, read from the words of a line. See rules.h, whose part this is. */
 #ifndef RAMPART_LOADGEN_DOCTOR_BASE_RULE_H
 #define RAMPART_LOADGEN_DOCTOR_BASE_RULE_H

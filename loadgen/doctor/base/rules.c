@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See rules.h. A text becomes chains of rules; then the chains are walked as the kernel would (nft(8), iptables(8)). */
 #include "loadgen/doctor/base/rules.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Rules of a packet filter, as `nft list ruleset` and `iptables-save` print them, and what they do to a new packet from
  * another host to a port of this one. No I/O but reading the text, which may be anything.
  *

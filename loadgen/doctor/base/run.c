@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See run.h. */
 #include "loadgen/doctor/base/run.h"
 

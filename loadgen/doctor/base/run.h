@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Programs of this machine whose output doctor reads. */
 #ifndef RAMPART_LOADGEN_DOCTOR_BASE_RUN_H
 #define RAMPART_LOADGEN_DOCTOR_BASE_RUN_H

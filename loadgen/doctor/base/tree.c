@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See tree.h. */
 #include "loadgen/doctor/base/tree.h"
 

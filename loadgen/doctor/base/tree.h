@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads small files of /sys, /proc and /dev below a folder, which is "" but in tests. What is in them may be anything. */
 #ifndef RAMPART_LOADGEN_DOCTOR_BASE_TREE_H
 #define RAMPART_LOADGEN_DOCTOR_BASE_TREE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Writes a chart as SVG. See chart.h. One pass writes from the back to the front: grid, axes, series, rules, legend. */
 #include "loadgen/report/chart/chart.h"
 

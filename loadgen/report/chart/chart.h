@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Charts as SVG. Their colours are CSS variables of the page (doc/style.h), so they follow light and dark. Does no I/O.
  * Owning thread: main. */
 #ifndef RAMPART_LOADGEN_REPORT_CHART_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The layout of a chart. See chart_layout.h. */
 #include "loadgen/report/chart/chart_layout.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The layout of a chart: scales, margins, rows of labels and legend. Pure. Only chart.c uses it. */
 #ifndef RAMPART_LOADGEN_REPORT_CHART_LAYOUT_H
 #define RAMPART_LOADGEN_REPORT_CHART_LAYOUT_H

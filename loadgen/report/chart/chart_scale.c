@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The scale of a chart's axis. See chart_scale.h. */
 #include "loadgen/report/chart/chart_scale.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The scale of a chart's axis: the range of its values, the place of a value, and the ticks. Pure. */
 #ifndef RAMPART_LOADGEN_REPORT_CHART_SCALE_H
 #define RAMPART_LOADGEN_REPORT_CHART_SCALE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Text within HTML and SVG. See xml.h. */
 #include "loadgen/report/chart/xml.h"
 

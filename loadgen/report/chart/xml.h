@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Text within HTML and SVG. */
 #ifndef RAMPART_LOADGEN_REPORT_XML_H
 #define RAMPART_LOADGEN_REPORT_XML_H

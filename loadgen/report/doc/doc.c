@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Builds a report as a list of blocks. See doc.h; doc_html.c, doc_markdown.c and doc_files.c write it. */
 #include "loadgen/report/doc/doc_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A report as a list of blocks, which is made once and written as a page, as Markdown and as files. Building does no I/O;
  * owning thread: main. A block is added behind the last one. When memory runs out, doc_failed says so at the end, so
  * that no caller checks each call. Texts are plain UTF-8 in which nothing is special: each form escapes what it must. */

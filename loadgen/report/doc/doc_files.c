@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The files of a document. See doc.h. */
 #include "loadgen/report/doc/doc_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A document as a page. See doc.h. All text is escaped; only charts are written as they are, since chart.c escaped their
  * labels. */
 #include "loadgen/report/doc/doc_internal.h"

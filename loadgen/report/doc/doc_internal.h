@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a document holds, for the files that write it (doc_html.c, doc_markdown.c, doc_files.c). Every text in it is
  * valid UTF-8 without control characters. */
 #ifndef RAMPART_LOADGEN_REPORT_DOC_INTERNAL_H

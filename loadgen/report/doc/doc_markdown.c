@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A document in GitHub's Markdown. See doc.h. */
 #include "loadgen/report/doc/doc_internal.h"
 

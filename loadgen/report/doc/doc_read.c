@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads blocks of a document, for the files that write it. See doc_internal.h. */
 #include "loadgen/report/doc/doc_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The page's style sheet. See style.h. */
 #include "loadgen/report/doc/style.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The CSS of a page and of its charts, with a palette for light and one for dark. */
 #ifndef RAMPART_LOADGEN_REPORT_STYLE_H
 #define RAMPART_LOADGEN_REPORT_STYLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A run's folder. See source.h. */
 #include "loadgen/report/input/source.h"
 

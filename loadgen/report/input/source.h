@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A run's folder, opened for reading: run.json, events.ndjson, histograms. All of it may be damaged or hostile.
  * Owning thread: main. */
 #ifndef RAMPART_LOADGEN_REPORT_SOURCE_H

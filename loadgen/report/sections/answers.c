@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The three questions of a reader who has never seen the project: how many clients, what breaks first, what to buy.
  * Each answer says what it rests on, and where it is not known, why. */
 #include "loadgen/report/sections/sections.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What changed against other runs. */
 #include "loadgen/report/sections/sections.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Connecting: where the time goes by stage, connections and clients over time. */
 #include "loadgen/report/sections/sections.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What really ran: settings as the device and the threads had them, and what their doorbells and polls carried. */
 #include "loadgen/report/sections/sections.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Failures by stage and code, and attempts that were repeated. */
 #include "loadgen/report/sections/sections.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The three capacities of a run. See found.h. */
 #include "loadgen/report/sections/found.h"
 

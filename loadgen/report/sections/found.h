@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a run found: its three capacities, the clients held, and words for limits. For older runs, from their steps.
  * Pure. */
 #ifndef RAMPART_LOADGEN_REPORT_FOUND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The load hosts of a run on several: what each contributed, who was slowest, and how far their clocks and starts were apart. */
 #include "loadgen/report/sections/sections.h"
 

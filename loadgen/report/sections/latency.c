@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How round trips are distributed: percentile spectrum and histogram; and figures of a part of the operations: each direction,
  * each kind, and half of a round trip. */
 #include "loadgen/report/sections/sections.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Throughput and latency against clients. */
 #include "loadgen/report/sections/sections.h"
 

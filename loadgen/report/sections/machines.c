@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the machines did while the run went on: CPU, memory, descriptors and clients of both ends against time, with
  * the steps and their phases marked; peaks of the steps beside the figures at rest; CPU time and context switches an
  * operation. */

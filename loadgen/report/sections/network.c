@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the network of both ends carried, by the device's counters: bytes against clients, and every port of the last run of
  * each number of clients. */
 #include "loadgen/report/sections/sections.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Latency against offered load: the steps of a sweep. */
 #include "loadgen/report/sections/sections.h"
 

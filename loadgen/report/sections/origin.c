@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Where the figures come from: environment, command, files, and how to repeat the run. */
 #include "loadgen/report/sections/sections.h"
 

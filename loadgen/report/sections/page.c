@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the sections of a report share. See page.h. */
 #include "loadgen/report/sections/page.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the sections of a report share: the document, the runs, what was computed from them, and memory for the figures
  * of charts. Owning thread: main. When memory runs out, page_failed says so at the end. */
 #ifndef RAMPART_LOADGEN_REPORT_PAGE_H

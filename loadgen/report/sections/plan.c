@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The planning table: what a number of clients takes. */
 #include "loadgen/report/sections/sections.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What clients cost: CPU, memory, descriptors, queue pairs; the limits of both ends; checks of the measurement. */
 #include "loadgen/report/sections/sections.h"
 

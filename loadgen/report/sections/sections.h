@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The sections of the report. Each adds statements, tables and charts that are computed from the page's runs and
  * analyses. If something was not measured, the section says so. */
 #ifndef RAMPART_LOADGEN_REPORT_SECTIONS_H

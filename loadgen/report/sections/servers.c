@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Several servers under load at once: what each of them had. */
 #include "loadgen/report/sections/sections.h"
 

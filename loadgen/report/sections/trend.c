@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Figures against the number of clients. See trend.h. */
 #include "loadgen/report/sections/trend.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Figures against the number of clients, for charts, tables and statements alike; points side by side as bars. The page
  * owns their memory. */
 #ifndef RAMPART_LOADGEN_REPORT_TREND_H

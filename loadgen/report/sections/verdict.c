@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The verdict: answers, badges, the three capacities, the criteria. */
 #include "loadgen/report/sections/sections.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a report says of a comparison. See comparison.h. */
 #include "loadgen/report/suites/comparison.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a report says of a comparison, made from compare.json, which may be damaged or hostile. */
 #ifndef RAMPART_LOADGEN_REPORT_COMPARISON_H
 #define RAMPART_LOADGEN_REPORT_COMPARISON_H

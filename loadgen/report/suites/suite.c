@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The sections of a report on a suite. See suite.h. */
 #include "loadgen/report/suites/suite.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The sections of a report on a suite, made from suite.json. */
 #ifndef RAMPART_LOADGEN_REPORT_SUITE_H
 #define RAMPART_LOADGEN_REPORT_SUITE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Server and load generator in one process, over the fakes' wire, each with all its threads: shards, main thread and
  * registrar; workers, and the main thread that gives them orders. Made for ThreadSanitizer (make SAN=thread check-unit):
  * clients connect, send, read and write memory, leave and come back, while control sessions ask for statistics,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of client/backoff.c: pauses between attempts to connect again, and their end. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of client/boot.c against a scripted server: TCP, TLS, HELLO, GRANT, REFUSE. */
 #include "tests/unit/helpers/unit.h"
 

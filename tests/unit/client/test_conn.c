@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of client/conn.c and client/ctx.c: legal edges, deadlines and closes in every
  * state. */
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of client/control.c against a scripted server. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of what a client makes of the server's goodbye. */
 #include "tests/unit/helpers/client_rig.h"
 #include "tests/unit/helpers/unit.h"

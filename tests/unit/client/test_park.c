@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of the client's stages one by one: parked before each, going on, ending meanwhile; and of
  * connections without a first message. */
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of client/rdma.c and client/data.c: resolving, the server's proof, rejections,
  * messages, one-sided requests. */
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of the client's TLS sessions: asked for, kept, offered again, whose they are. */
 #include "tests/unit/helpers/unit.h"
 

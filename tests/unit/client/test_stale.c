@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of a client that meets a stale queue pair number: it begins again with another one, but not for ever. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Asynchronous events of the fake device. See fake_verbs.h. */
 #include <errno.h>
 #include <stdlib.h>

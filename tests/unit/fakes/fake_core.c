@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Failure switch, rule book and object count of the fakes. See fake_core.h. */
 #include "tests/unit/fakes/fake_core.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the fakes of libibverbs and librdmacm share: making a call fail, and noticing misuse.
  *
  * Linked instead of the libraries, whose functions any thread may call: they take one lock. What a test calls itself

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The fakes' objects, for their own files. */
 #ifndef RAMPART_TESTS_UNIT_FAKE_OBJECTS_H
 #define RAMPART_TESTS_UNIT_FAKE_OBJECTS_H

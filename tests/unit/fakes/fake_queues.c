@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Data path of the fake device: posting, completing, delivering, events. See fake_verbs.h. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The fake connection manager. See fake_rdmacm.h; rules from the rdma_*(3) pages. */
 #include "tests/unit/fakes/fake_rdmacm.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A connection manager in memory behind the symbols of librdmacm: ids, the calls made on them, and
  * events that the test pushes into a channel with a real descriptor. */
 #ifndef RAMPART_TESTS_UNIT_FAKE_RDMACM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Objects of the fake device: creation, order of destruction, queue pair states. See fake_verbs.h;
  * the rules are those of the ibv_*(3) pages and of the IBTA specification, volume 1, 10.3. */
 #include "tests/unit/fakes/fake_verbs.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A device in memory behind the symbols of libibverbs: objects, queue pair states, posted requests
  * and completions that the test scripts.
  *

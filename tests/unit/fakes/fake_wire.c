@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Two ends of a connection in one process (fake_cm.wire): each hears of what the other one does, and gets what it sends. A
  * send is acknowledged at once; one that meets a queue pair in error waits until its own is flushed. Called with the
  * fakes' lock held. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads what is logged. See log_watch.h. */
 #include "tests/unit/helpers/unit.h"
 

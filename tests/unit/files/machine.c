@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See machine.h. */
 #include "tests/unit/files/machine.h"
 

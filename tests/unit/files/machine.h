@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A machine made of files in a folder, as `performance_test doctor` looks at one, and what it finds there. */
 #ifndef RAMPART_TESTS_UNIT_MACHINE_H
 #define RAMPART_TESTS_UNIT_MACHINE_H

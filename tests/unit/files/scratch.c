@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A folder for the files of one test. See scratch.h. */
 #include "tests/unit/files/scratch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A folder for the files of one test, below $TMPDIR (run-unit gives each run one of its own) or /tmp. */
 #ifndef RAMPART_TESTS_UNIT_SCRATCH_H
 #define RAMPART_TESTS_UNIT_SCRATCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See analysis_run.h. */
 #include "tests/unit/helpers/analysis_run.h"
 

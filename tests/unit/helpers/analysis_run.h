@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A run.json as analyses read it, with figures on straight lines. */
 #ifndef RAMPART_TESTS_UNIT_ANALYSIS_RUN_H
 #define RAMPART_TESTS_UNIT_ANALYSIS_RUN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Certificates for a test run: a CA and what it signs, P-256, valid for an hour. See certs.h. */
 #include "tests/unit/helpers/certs.h"
 

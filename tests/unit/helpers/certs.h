@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Certificates made for one test run, in a folder of their own (scratch.h). */
 #ifndef RAMPART_TESTS_UNIT_CERTS_H
 #define RAMPART_TESTS_UNIT_CERTS_H

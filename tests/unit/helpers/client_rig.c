@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A client context on the fake device and its scripted server. See client_rig.h. */
 #include "tests/unit/helpers/client_rig.h"
 

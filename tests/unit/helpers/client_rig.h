@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A client context on the fake device, driven turn by turn, and a scripted server: real TLS over
  * loopback, and a connection manager that answers when the test says so. */
 #ifndef RAMPART_TESTS_UNIT_CLIENT_RIG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a document looks like in one of its forms. See doc_rig.h. */
 #include "tests/unit/helpers/doc_rig.h"
 

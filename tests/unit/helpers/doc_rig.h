@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a document looks like in one of its forms. */
 #ifndef RAMPART_TESTS_UNIT_DOC_RIG_H
 #define RAMPART_TESTS_UNIT_DOC_RIG_H

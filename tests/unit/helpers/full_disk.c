@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A disk that is full. See full_disk.h. */
 #include "tests/unit/helpers/full_disk.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A clock that the test moves. It replaces the kernel's for libev and the rest of the program. Each reading advances it
  * by a microsecond; otherwise it stands still. When no descriptor is ready, an event loop does not sleep: the clock
  * jumps to its next timer. So a test of minutes takes milliseconds, and a busy machine changes no figure.

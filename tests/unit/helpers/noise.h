@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Repeatable noise, for tests of statistics. */
 #ifndef RAMPART_TESTS_UNIT_NOISE_H
 #define RAMPART_TESTS_UNIT_NOISE_H

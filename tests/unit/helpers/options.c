@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See options.h. */
 #include "tests/unit/helpers/options.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Options of performance_test as a test gives them: parsed, checked, and applied to their workload. */
 #ifndef RAMPART_TEST_OPTIONS_H
 #define RAMPART_TEST_OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* See report_rig.h. */
 #include "tests/unit/helpers/report_rig.h"
 

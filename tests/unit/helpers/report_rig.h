@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Folders of runs made by hand, and reports on them. */
 #ifndef RAMPART_TESTS_UNIT_REPORT_RIG_H
 #define RAMPART_TESTS_UNIT_REPORT_RIG_H

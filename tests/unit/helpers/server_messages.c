@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages to a shard on the fake device. See server_messages.h. */
 #include "tests/unit/helpers/server_messages.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages to a shard on the fake device, one or several in a SEND, and what the shard posts. See server_rig.h. */
 #ifndef RAMPART_TESTS_UNIT_SERVER_MESSAGES_H
 #define RAMPART_TESTS_UNIT_SERVER_MESSAGES_H

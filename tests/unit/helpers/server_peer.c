@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The client's side of the server's tests: real TLS over loopback, a scripted connection manager.
  * See server_rig.h. */
 #include "tests/unit/helpers/server_rig.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A shard on the fake device, driven by the test. See server_rig.h. */
 #include "tests/unit/helpers/server_rig.h"
 

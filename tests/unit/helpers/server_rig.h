@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A whole shard of the server on the fake device, driven turn by turn by the test, and a client
  * that talks real TLS to it over loopback. Neither the shard's thread nor the
  * registrar's is started: the rig's pthread_create does nothing (linked with --wrap). */

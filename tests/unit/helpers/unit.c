@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The main of every unit test: runs what registered itself. See unit.h. */
 #include "tests/unit/helpers/unit.h"
 

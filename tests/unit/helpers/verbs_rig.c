@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* An endpoint and a queue pair pool on the fake device. See verbs_rig.h. */
 #include "tests/unit/helpers/verbs_rig.h"
 

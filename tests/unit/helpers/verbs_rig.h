@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* An endpoint and a queue pair pool on the fake device, for the tests of what stands on them. */
 #ifndef RAMPART_TESTS_UNIT_VERBS_RIG_H
 #define RAMPART_TESTS_UNIT_VERBS_RIG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/alternatives.c and compare.c: what --compare makes of a command line, and of its runs. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/environment.c: what the verdict says of the environment, and the way into the
  * micro-VM, whose script is one of the test's own. */
 #include "tests/unit/helpers/unit.h"

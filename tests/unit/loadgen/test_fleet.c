@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/fleet.c: which servers a host of several loads (--allow-server). */
 #include "tests/unit/helpers/options.h"
 #include "tests/unit/helpers/unit.h"

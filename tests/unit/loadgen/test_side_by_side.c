@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/side_by_side.c: medians of rounds, and which alternative is ahead at which sizes. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of server/control.c, server/report.c and server/shard/handover.c: control sessions come from the shard and
  * are answered on the main thread's loop. */
 #include "tests/unit/helpers/unit.h"

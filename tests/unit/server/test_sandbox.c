@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of server/sandbox.c, each in a process of its own: what is refused, and what goes on. */
 #include "tests/unit/helpers/unit.h"
 

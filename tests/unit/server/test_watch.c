@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of sessions that watch (server/control.c, server/samples.c): what they get, and what they may not do. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of client/cli/commands.c: what rdma_client says when it cannot connect. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/base/addr.c: parsing, bytes, comparing, printing. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/base/json_at.c: numbers that JSON, or its whole numbers, do not have. */
 #include "tests/unit/helpers/unit.h"
 

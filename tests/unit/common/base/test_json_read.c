@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/base/json_at.c: limits that hold before anything is parsed. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/base/log.c. stderr is a datagram socket while a line is written, so that every
  * write is seen as one message; between log_start and log_stop it is a pipe. */
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/base/opts.c: every type, every way to be wrong, and --help. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/base/paths.c: files that are made in a folder, links in their way, a disk that is full. */
 #include "tests/unit/helpers/unit.h"
 

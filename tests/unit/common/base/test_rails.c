@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/rdma/rails.c: lists of names, and what is wrong with bad ones. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/base/retry.h: what is tried again, for how long, and how often that is said. */
 #include "tests/unit/helpers/unit.h"
 

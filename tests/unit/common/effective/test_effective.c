@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/effective/effective.c: what a thread publishes is what the device did. */
 #include "tests/unit/helpers/unit.h"
 

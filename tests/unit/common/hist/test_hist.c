@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/hist/hist.c: figures against exact ones computed from the samples themselves. */
 #include "tests/unit/helpers/unit.h"
 

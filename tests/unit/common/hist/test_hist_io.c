@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/hist/hist_io.c: what it writes is read back by a decoder of the test's own. */
 #include "tests/unit/helpers/unit.h"
 

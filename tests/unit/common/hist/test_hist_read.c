@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/hist/hist_read.c: what hist_io.c writes comes back, and nothing damaged is taken for a log. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/hist/latency_json.c: which members there are, and when they are null. */
 #include "tests/unit/helpers/unit.h"
 

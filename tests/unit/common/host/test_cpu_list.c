@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/host/cpu_list.c: lists of CPUs as text. */
 #include "tests/unit/helpers/unit.h"
 

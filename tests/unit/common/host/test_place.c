@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/host/place.c: NUMA nodes and governors of a /sys that the test makes, and this process's threads. */
 #include "tests/unit/helpers/unit.h"
 

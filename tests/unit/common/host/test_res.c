@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/host/res.c: does the figure move when the thing it counts is done? */
 #include "tests/unit/helpers/unit.h"
 

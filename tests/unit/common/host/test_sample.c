@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/host/sample.c: figures of this process against what other programs read of it, and texts of
  * /proc that are not as they should be. */
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/port/port.c, on a folder that looks like /sys: is each counter read as it stands, and is what is
  * no counter left out? */
 #include "tests/unit/helpers/unit.h"

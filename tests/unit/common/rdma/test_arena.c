@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/rdma/arena.c: registered memory, and what is left when it cannot be had. */
 #include "tests/unit/helpers/unit.h"
 

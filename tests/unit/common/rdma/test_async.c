@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/rdma/async.c: each event is taken, acked, counted, logged within bounds, and reaches the loop it
  * concerns, whichever loop read it. */
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/rdma/cm.c: ids, events translated and acked, private data. The path and the programming of a
  * queue pair are in test_cm_path.c. */
 #include "tests/unit/helpers/unit.h"

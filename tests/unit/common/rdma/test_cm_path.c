@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/rdma/cm.c: the path of a connection, and the queue pair programmed for it. */
 #include "tests/unit/helpers/unit.h"
 

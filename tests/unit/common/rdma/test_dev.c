@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/rdma/dev.c: finding a device's address, opening it, and the advice when it
  * fails. */
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/rdma/ep.c on the fake device: construction, queue sizes, buffers, events,
  * batches. */
 #include "tests/unit/helpers/unit.h"

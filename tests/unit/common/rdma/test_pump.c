@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/rdma/pump.c: when the thread looks, spins and sleeps. */
 #include "tests/unit/helpers/unit.h"
 

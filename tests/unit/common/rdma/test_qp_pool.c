@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/rdma/qp_pool.c: reserve, quarantine, generations, the map of queue pair
  * numbers. */
 #include "tests/unit/helpers/unit.h"

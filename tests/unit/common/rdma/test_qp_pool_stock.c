@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/rdma/qp_pool.c: how many queue pairs are kept ready, in which state, and when that is seen
  * to. What becomes of a single one is in test_qp_pool.c. */
 #include "tests/unit/helpers/unit.h"

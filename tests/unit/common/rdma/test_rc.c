@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/rdma/rc.c: sending, the send queue's account, waiting, draining. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/rdma/region.c and registrar.c: registration at first use by a thread of its own, keys, zeroing,
  * exhaustion, failures. */
 #include "tests/unit/helpers/unit.h"

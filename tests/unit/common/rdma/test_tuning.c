@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/rdma/tuning.c: what the options of the data path mean, and where threads run. */
 #include "tests/unit/helpers/unit.h"
 

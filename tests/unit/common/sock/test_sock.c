@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/sock/sock.c, plain and over TLS: framing in all portions, full sockets, ends, and buffers
  * that come back. The tested end is `s`; these tests write and read the far end themselves. */
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/sock/tcp.c: the list of --tcp, and options that a socket of the kernel has. */
 #include "tests/unit/helpers/unit.h"
 

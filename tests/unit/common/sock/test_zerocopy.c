@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/sock/zerocopy.c and of what sock.c does with it, over TCP on loopback: every byte arrives, buffers are
  * free when the kernel has said so and not before, and a connection that ends takes back what the kernel still has. */
 #include "tests/unit/helpers/unit.h"

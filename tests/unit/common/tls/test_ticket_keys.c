@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/tls/ticket_keys.c: epochs, rings that agree, keys that are forgotten. */
 #include "tests/unit/helpers/unit.h"
 

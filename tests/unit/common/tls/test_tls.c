@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/tls/tls.c: session tickets and resumption, over a socket pair. Contexts whose seed began
  * earlier are in a later epoch, as the same context will be when time has passed. */
 #include "tests/unit/helpers/unit.h"

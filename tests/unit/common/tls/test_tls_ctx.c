@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/tls/tls_ctx.c and tls_files.c: files that cannot be used, revocation lists, how long a ticket is
  * good, and what is left of a context that was freed. */
 #include "tests/unit/helpers/unit.h"

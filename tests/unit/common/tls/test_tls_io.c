@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/tls/tls_io.c: both ends on one loop, over a socket pair or loopback. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/tls/tls_limits.c. */
 #include "tests/unit/helpers/unit.h"
 

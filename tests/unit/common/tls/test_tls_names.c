@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/tls/tls_names.c: lists of names, and certificates that have some of them or try to. */
 #include "tests/unit/helpers/unit.h"
 

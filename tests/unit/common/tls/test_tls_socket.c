@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/tls/tls_socket.c. The peer's end of a SOCK_SEQPACKET pair receives what one send sent, no
  * more and no less, so that the sends can be counted. */
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/wire/auth.c: the HMAC against an independent computation, and the private
  * data. */
 #include "tests/unit/helpers/unit.h"

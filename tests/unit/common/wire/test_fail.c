@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/wire/fail.c and common/wire/fail_table.c: names, advice, counting, overflow. */
 #include "tests/unit/helpers/unit.h"
 

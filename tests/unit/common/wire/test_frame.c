@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/wire/frame.c: layouts against hand-written bytes, ranges, truncation,
  * mutation. */
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/wire/msg.c: the message header's layout and what is refused. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/wire/msg_tag.c: tags as published, and that nothing but the next message verifies. */
 #include "tests/unit/helpers/unit.h"
 

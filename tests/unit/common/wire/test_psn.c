@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/wire/psn.c: uniqueness, collisions, exhaustion, threads. */
 #include "tests/unit/helpers/unit.h"
 

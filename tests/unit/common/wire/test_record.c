@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/wire/record.c: what is written is read back, and each field is checked. */
 #include "tests/unit/helpers/unit.h"
 

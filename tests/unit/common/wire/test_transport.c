@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of common/wire/transport.c: lists of transports. */
 #include "tests/unit/helpers/unit.h"
 

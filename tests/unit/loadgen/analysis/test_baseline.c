@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/analysis/baseline.c and differences.c: two runs side by side. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/analysis/curve.c: which points a run gives to the knee and to the fit. */
 #include "tests/unit/helpers/unit.h"
 

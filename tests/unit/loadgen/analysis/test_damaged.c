@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of what analyses make of a damaged run.json: anything but a crash, and nothing that is not JSON. Run
  * them under sanitizers. */
 #include "tests/unit/helpers/unit.h"

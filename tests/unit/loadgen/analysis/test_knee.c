@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/analysis/knee.c: curves whose knee is known. */
 #include "tests/unit/helpers/unit.h"
 

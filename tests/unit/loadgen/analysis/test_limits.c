@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/analysis/limits.c: what limits leave room for. */
 #include "tests/unit/helpers/unit.h"
 

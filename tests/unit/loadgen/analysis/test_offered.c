@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/analysis/offered.c and of what a sweep means for points.c: curves that are known. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/analysis/plan.c: the planning table. */
 #include "tests/unit/helpers/unit.h"
 

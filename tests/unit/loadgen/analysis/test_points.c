@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/analysis/points.c: steps by clients and size, medians with ranges, intervals of one run. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/analysis/stats.c: against tables, against sorted data, and by simulation. */
 #include "tests/unit/helpers/noise.h"
 

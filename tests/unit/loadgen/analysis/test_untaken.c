@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/analysis/untaken.c: settings that did not take effect are found, and no others. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/analysis/usl.c: curves whose parameters are known. */
 #include "tests/unit/helpers/noise.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of validity flags, and the documents that list them. */
 #include "loadgen/analysis/validity.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Who has arrived where: notes whole and in parts, barriers that are over, and what hosts may take of the leader's memory. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The bus against what calls itself etcd and is none: garbled, cut, endless, of wrong types. Each ends as one sentence, or is
  * tried again. A thread of the test serves HTTP on the loopback address. */
 #include "tests/unit/helpers/unit.h"

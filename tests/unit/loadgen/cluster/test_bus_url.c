@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* URLs of a run's etcd, and etcd's JSON of any kind. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One host of a run on a bus that is a table in this program, which plays the other hosts too: the clock, words, barriers and hosts that
  * do not keep to the rules. */
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The membership of a run on a store that is no store: a list of changes, which each host sees in its order and at its own pace.
  * Thousands of schedules are drawn from a seed. */
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* JSON as values of the store: what is packed comes back, and what is read may be anything. */
 #include "tests/unit/helpers/unit.h"
 

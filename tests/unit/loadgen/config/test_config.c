@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/config/config.c: the option table, the ramp derived from --clients, contradictions. */
 #include "tests/unit/helpers/options.h"
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/config/deal.c: how many clients each server gets, against counts made client by client. */
 #include "tests/unit/helpers/unit.h"
 

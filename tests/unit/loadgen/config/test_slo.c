@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/config/slo.c: the grammar. */
 #include "tests/unit/helpers/unit.h"
 

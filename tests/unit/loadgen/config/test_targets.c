@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/config/targets.c, and of the options that go with several servers. */
 #include "tests/unit/helpers/options.h"
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/doctor/firewall.c: kernels made of files in a folder, and programs that print what a test
  * wants. */
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/doctor/lossless.c: devices made of files in a folder, and a driver that says what a test wants.
  */
 #include "tests/unit/helpers/unit.h"

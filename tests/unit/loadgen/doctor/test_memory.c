@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/doctor/memory.c: machines made of files in a folder. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/estimate/estimate.c and advice.c: what clients need, what is short, what gives out first, and how
  * far each resource goes. */
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/estimate/memory.c against what was measured of rdma_rxe on kernel 6.1: the kernel's memory with
  * 1,000 queue pairs less that without, divided by 1,000. */
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/judge/breaking.c: what each kind of failure says ran out, and whose it was. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/judge/capacity.c: searches against servers that pass and break where the test says. */
 #include "tests/unit/helpers/unit.h"
 

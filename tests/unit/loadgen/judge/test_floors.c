@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/judge/floors.c: when a sample of a machine ends the ramp, and what is said of it. */
 #include "tests/unit/helpers/unit.h"
 

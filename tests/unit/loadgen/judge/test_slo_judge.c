@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/judge/slo_judge.c: every term at its limit, and with too few samples. */
 #include "tests/unit/helpers/unit.h"
 

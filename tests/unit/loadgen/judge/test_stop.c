@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/judge/breaking.c, stop_judge_step: after which step the ramp ends, why, and what is said of it. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/judge/verdict.c: every tier at its bounds, and what they come to together. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A whole run of loadgen/ramp, with the workers, the server's process and its control session played by the test. For one
  * .c file of each test program: it defines the functions that it plays. */
 #ifndef RAMPART_TESTS_PLAYED_RUN_H

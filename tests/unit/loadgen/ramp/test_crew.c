@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/ramp/crew.c: what each worker is told to do, where several servers get unequal shares. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/ramp on several hosts: this host's run, with the other hosts played by the test. */
 #include "tests/unit/loadgen/ramp/played_run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/ramp: a whole run, on one host. */
 #include "tests/unit/loadgen/ramp/played_run.h"
 

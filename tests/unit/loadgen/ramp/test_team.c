@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/ramp/team.c and progress.c: what other hosts say, kept and shown. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of `performance_test report`: its options, exit statuses, the files it leaves, baselines. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/results/find.c: what the verdict of a search says, above all where the load hosts were the limit. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/results/host_files.c: what a load host hands in, and what the leader takes of it. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/results/load_hosts.c: what hosts said, of any origin, becomes hosts[] of run.json; and of the names of
  * those that had no more to give (loadgen/analysis/read.c). */
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/results/results.c: the folder, the event stream, histograms, run.json's replacement. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/results/step_files.c: names of histograms, the trace, and files that cannot be written. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/results/summary.c: texts of a server on the terminal. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/step/network.c: what a side's ports did between two readings, of each driver's names, and of
  * readings that are none. */
 #include "tests/unit/helpers/unit.h"

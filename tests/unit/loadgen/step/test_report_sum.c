@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/step/report_sum.c. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/step/series.c: what is kept of samples, and what follows from two of them. */
 #include "tests/unit/helpers/unit.h"
 

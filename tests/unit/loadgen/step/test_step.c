@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/step/step.c: adding up, Little's law, steadiness, and the element of run.json. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/step/step_pack.c and step_merge.c: what several hosts measured, merged, is what one host would have
  * measured with all their samples; a damaged step is refused whole. */
 #include "tests/unit/helpers/unit.h"

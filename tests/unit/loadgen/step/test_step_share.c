@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/step/step.c and step_json.c: what is said of each client, of those that come and go, and of
  * handshakes by their kind. */
 #include "tests/unit/helpers/unit.h"

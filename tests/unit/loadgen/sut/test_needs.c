@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/sut/needs.c: the command line of a server of our own, and what a server must give. */
 #include "tests/unit/helpers/unit.h"
 

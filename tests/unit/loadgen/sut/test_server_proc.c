@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/sut/server_proc.c: small shell scripts play the server. */
 #include "tests/unit/helpers/unit.h"
 

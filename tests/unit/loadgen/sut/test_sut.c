@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/sut/sut: when the server's pools count as restored. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/traffic/open_loop.c: when operations begin, by a clock of the test's. */
 #include "tests/unit/helpers/unit.h"
 

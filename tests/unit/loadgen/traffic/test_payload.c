@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/traffic/payload.c: repeatable, different from message to message, every byte checked. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/traffic/schedule.c: who is due next, and how a Poisson process is spaced. */
 #include "tests/unit/helpers/unit.h"
 

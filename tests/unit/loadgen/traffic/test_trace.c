@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/traffic/trace.c: what is kept, what is lost, and the lines of the file. */
 #include "tests/unit/helpers/unit.h"
 

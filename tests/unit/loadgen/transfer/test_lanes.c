@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/transfer/lanes.c and lane.c: what is posted on which connection, what ends with which completion,
  * and what becomes of a lane's parts when it is lost. Connections, memory and the counting of operations are fakes of this file.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How operations are striped over rails. */
 #include "tests/unit/helpers/unit.h"
 

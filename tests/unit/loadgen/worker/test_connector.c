@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/worker/connector.c and clients.c: who connects next, and what becomes of clients whose connections
  * fail, park or close. Connections are fakes of this file.
  */

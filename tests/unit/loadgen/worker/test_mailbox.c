@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/worker/mailbox.c: no order is lost, whoever is faster. */
 #include "tests/unit/helpers/unit.h"
 

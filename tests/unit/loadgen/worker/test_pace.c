@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/worker/pace.c: how many connections are made at once, and what is worth another attempt. */
 #include "tests/unit/helpers/unit.h"
 

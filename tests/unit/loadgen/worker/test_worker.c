@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/worker/worker.c on the fake device, with a thread of its own: orders, and a device that fails. */
 #include "tests/unit/helpers/client_rig.h"
 #include "tests/unit/helpers/options.h"

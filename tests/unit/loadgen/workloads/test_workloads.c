@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/workloads/: the defaults that a workload has, the options that it takes or refuses, and what it
  * needs.
  */

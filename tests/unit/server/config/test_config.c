@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of server/config/config.c: the option table, and the checks over more than one option. */
 #include "tests/unit/helpers/unit.h"
 

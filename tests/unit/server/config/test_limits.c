@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of server/config/limits.c: what is derived for a shard, and every refusal. The process's
  * limits are the test's: it defines the functions of common/host/res.c that limits.c asks. */
 #include "tests/unit/helpers/unit.h"

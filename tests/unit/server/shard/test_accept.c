@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of server/shard/accept.c: which connection requests are accepted, and every rejection. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of server/shard/boot.c: what a client may say inside TLS, what it is answered, and how that ends. What it gets:
  * test_grant.c. */
 #include "tests/unit/helpers/unit.h"

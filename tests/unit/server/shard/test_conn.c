@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of server/shard/conn.c: legal edges, whole lives, every way to an end. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of a shard whose places one address has taken, over real TCP: seven clients of another address
  * come and are to get their GRANTs promptly. */
 #include "tests/unit/helpers/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of the drain of server/shard/: live clients get what they are owed and a goodbye, and are waited for. */
 #include "tests/unit/helpers/server_messages.h"
 #include "tests/unit/helpers/server_rig.h"

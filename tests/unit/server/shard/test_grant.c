@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of server/shard/grant.c: what a client gets, when it has to wait, and what it is refused for want of. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of server/shard/handover.c: what several threads put, one takes, in order and within the limit. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of server/shard/listen.c: what happens when accepting, or what follows it, runs out of something. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of server/shard/messages.c: messages answered, buffers accounted for. */
 #include "tests/unit/helpers/unit.h"
 

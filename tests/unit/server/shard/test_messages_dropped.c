@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of server/shard/messages.c: clients that are dropped, for what they sent or because no answer goes out. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of server/shard/probe.c: who is probed, when, and who is dropped. */
 #include "tests/unit/helpers/unit.h"
 

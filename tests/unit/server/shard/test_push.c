@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of pushes in server/shard/messages.c: what is WRITTEN where, in which order, and what is refused. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of the server's TLS sessions: tickets granted, connections resumed, both counted. */
 #include "tests/unit/helpers/unit.h"
 

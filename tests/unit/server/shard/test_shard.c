@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of what server/shard/shard.c does besides connections: housekeeping, several rails, release, and refusing for
  * want of queue pairs. */
 #include "tests/unit/helpers/unit.h"

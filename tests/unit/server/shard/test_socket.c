@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of server/shard/socket.c and arrive.c: clients over TLS and TCP from their GRANT to their end, also when the server
  * stops, and TCP connections that show nothing, or something wrong. */
 #include "tests/unit/helpers/unit.h"

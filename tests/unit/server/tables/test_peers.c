@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of server/tables/peers.c: who holds how much, against a count that a child could make. */
 #include "tests/unit/helpers/unit.h"
 

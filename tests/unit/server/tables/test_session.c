@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of server/tables/session.c: single use, unknown ids, collisions, every slot. */
 #include "tests/unit/helpers/unit.h"
 

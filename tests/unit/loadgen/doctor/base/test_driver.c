@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/doctor/base/driver.c: answers of the kernel as bytes, and loopback, of which there is nothing
  * to say. */
 #include "tests/unit/helpers/unit.h"

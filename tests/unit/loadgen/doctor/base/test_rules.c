@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/doctor/base/rules.c and rule.c: rules as the programs print them, and what they do to a packet.
  */
 #include "tests/unit/helpers/unit.h"

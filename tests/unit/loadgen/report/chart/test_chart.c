@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/report/chart: scales alone, then charts. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/report/doc/doc.c and doc_read.c: what a document takes and gives back. */
 #include "tests/unit/helpers/doc_rig.h"
 

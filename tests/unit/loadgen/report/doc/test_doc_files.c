@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/report/doc/doc_files.c. */
 #include "tests/unit/helpers/doc_rig.h"
 

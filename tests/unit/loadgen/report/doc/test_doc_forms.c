@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of what a document is written as: doc_html.c, doc_markdown.c. */
 #include "tests/unit/helpers/doc_rig.h"
 

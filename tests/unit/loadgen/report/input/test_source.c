@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/report/input/source.c: folders that are no run's, runs that did not end, damage, names of histograms.
  */
 #include "tests/unit/helpers/unit.h"

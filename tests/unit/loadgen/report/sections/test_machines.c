@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of the report's section on what the machines did: its figures, and series that are damaged or missing. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of the report's sections: the statements and figures they give for runs made by hand. */
 #include "tests/unit/helpers/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit tests of loadgen/report/suite_report.c and suites/: what a hostile suite.json or compare.json may cost. */
 #include "tests/unit/helpers/unit.h"
 
