@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* IP addresses with ports: parsing, comparing, printing. Pure, except addr_of_socket; any thread, on a struct that no other thread writes. */
+/* IP addresses with ports: parsing, comparing, printing. Pure, except addr_of_socket. Any thread, on a struct that no
+ * other thread writes. */
 #ifndef RAMPART_COMMON_ADDR_H
 #define RAMPART_COMMON_ADDR_H
 
@@ -22,8 +23,8 @@ int addr_parse(const char *text, uint16_t port, struct addr *out) __attribute__(
 /* Copies an AF_INET or AF_INET6 socket address. Returns 0, or -EAFNOSUPPORT and leaves *out alone. */
 int addr_from_sockaddr(const struct sockaddr *sa, struct addr *out) __attribute__((warn_unused_result));
 
-/* Reads the local address and port of a socket (getsockname). Returns 0; or -EAFNOSUPPORT or another -errno, and leaves *out
- * alone. */
+/* Reads the local address and port of a socket (getsockname). Returns 0; or -EAFNOSUPPORT or another -errno, and
+ * leaves *out alone. */
 int addr_of_socket(int fd, struct addr *out) __attribute__((warn_unused_result));
 
 /* An address from and to 16 bytes in network order. IPv4 is IPv4-mapped (RFC 4291, 2.5.5.2), as in the GIDs of RoCE. */

@@ -12,8 +12,8 @@
 
 #include "common/base/paths.h"
 
-/* Memory that jansson allocates for each kind of value, as malloc rounds it up. Arrays and tables of members are up to twice as
- * large as their contents, and are copied when they grow. */
+/* Memory that jansson allocates for each kind of value, as malloc rounds it up. Arrays and tables of members are up to
+ * twice as large as their contents, and are copied when they grow. */
 #define OBJECT_BYTES	240
 #define ARRAY_BYTES	144
 #define STRING_BYTES	80	/* beside its characters; a member's name takes as much */

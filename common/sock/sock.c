@@ -19,8 +19,9 @@
  * where it is to be. */
 #define SCRATCH_BYTES (64u << 10)
 #define DIRECT_BYTES (8u << 10)
-/* In one turn of the loop a connection may read BUDGET_BYTES and write as many. Where many connections use up their budget, they
- * share TURN_BYTES, with at least SHARE_LEAST_BYTES each, so that the turn stays short for everybody else. */
+/* In one turn of the loop a connection may read BUDGET_BYTES and write as many. Where many connections use up their
+ * budget, they share TURN_BYTES, with at least SHARE_LEAST_BYTES each, so that the turn stays short for everybody
+ * else. */
 #define BUDGET_BYTES (256u << 10)
 #define TURN_BYTES (4u << 20)
 #define SHARE_LEAST_BYTES (16u << 10)

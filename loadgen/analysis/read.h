@@ -46,8 +46,9 @@ double read_cores(const json_t *step, const char *side);
 #define READ_INTERVALS_MAX 1024u
 struct estimate read_throughput_mean(const json_t *step, size_t *n);
 
-/* How memory grows with the clients held, over the steps of run.json: slopes in bytes per client, by least squares, of resident and
- * pinned memory of the server, and of the machine's kernel memory. null with fewer than two numbers of clients. */
+/* How memory grows with the clients held, over the steps of run.json: slopes in bytes per client, by least squares, of
+ * the server's resident and pinned memory and of the machine's kernel memory. null with fewer than two numbers of
+ * clients. */
 json_t *read_memory_growth_json(const json_t *steps);
 
 /* {value, low, high}; NULL when out of memory. */

@@ -76,7 +76,7 @@ static void write_seal(struct cluster *c)
 	free(value);
 }
 
-/* Any number of candidates can be written to the store, so only the first few that are refused get a line in the log. */
+/* Anybody who can write to the store can add candidates without end, so only the first few refusals are logged. */
 static void log_refusal(struct cluster *c, const struct members_action *a)
 {
 	if (c->refused < REFUSED_NAMED)

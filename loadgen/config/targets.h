@@ -23,9 +23,9 @@ struct targets {
 	uint32_t n;
 };
 
-/* Splits the value of `option` (its name without dashes) into 1 to TARGETS_MAX servers. Each is HOST or HOST:PORT, an IPv6 address
- * with a port in brackets; none may be given twice. Those without a port have `port`. 0, or -EINVAL with a line in `err` that
- * says what is allowed; `out` is then undefined. */
+/* Splits the value of `option` (its name without dashes) into 1 to TARGETS_MAX servers. Each is HOST or HOST:PORT, an
+ * IPv6 address with a port in brackets; none may be given twice. A server without a port gets `port`. Returns 0, or
+ * -EINVAL with a line in `err` that says what is allowed; `out` is then undefined. */
 int targets_parse(const char *option, const char *list, uint16_t port, struct targets *out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 

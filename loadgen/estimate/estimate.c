@@ -369,7 +369,7 @@ static void add_held(struct rows *r, const struct estimate_in *in)
 	    in->server.rdma ? INFINITY : in->server_host.memory_bytes);
 }
 
-/* For a run over sockets the plan shows the limits that the server sets, and how much memory they allow peers to take. */
+/* For a run over sockets the plan shows the server's limits, and how much memory they allow peers to take. */
 static size_t rows_over_sockets(const struct estimate_in *in, struct rows *r)
 {
 	add_server_settings(r, in);

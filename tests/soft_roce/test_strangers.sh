@@ -72,8 +72,8 @@ done
 counted "clients that send key updates are cut off, by name" main \
     failures.tls_handshake.tls:too_many_records=0 "failures.psn_exchange.tls:too_many_records=$cut_off"
 matches "and the log says so" "$(<"${logs[main]}")" 'cut 10\.[0-9.]+:[0-9]+ off: it sent more than 8 records without data'
-matches "the log names the client that reads too slowly" "$(<"${logs[main]}")" \
-    'closed the connection of 10\.[0-9.]+:[0-9]+, which reads too slowly: it took [1-9][0-9]* bytes of its answers in 3 intervals'
+# Not by the log: on a slow machine the crowd's clients may be cut off first, and others are not logged for 10 s then.
+counted "a client that reads its answers too slowly is cut off, by name" main 'failures.traffic.protocol:not_receiving>=1'
 serves "a new client is served" main
 loses_nothing "the client that was there all the time lost nothing" bystander
 all_back "after the attacks everything is back" main

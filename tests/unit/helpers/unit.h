@@ -15,7 +15,7 @@
 
 /* Registers `n` tests, which run in the order of their lines. `t` and what it points to stay valid. */
 void unit_register(const struct CMUnitTest *t, size_t n, int line);
-/* What runs before and after each TEST of the program, and before and after all of its tests. */
+/* Set the functions that run before and after each test that has none of its own, and before and after all tests. */
 void unit_set_each(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 void unit_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
