@@ -115,7 +115,7 @@ check-quick:
 	@scripts/check --quick
 
 check-docs: all
-	@scripts/check-options $(PROGRAMS)
+	@scripts/check-options $(dir $(firstword $(PROGRAMS)))
 
 # T: a test's name, such as test_churn.
 check-one:

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "common/base/utf8.h"
-#include "loadgen/shared_options.h"
 #include "loadgen/workloads/workloads.h"
 
 #define ARGS_MAX 256
@@ -57,20 +56,12 @@ static int __attribute__((format(printf, 2, 3))) refuse(struct space *s, const c
 	return -EINVAL;
 }
 
-static const struct opt *option_of(const char *name)
-{
-	for (size_t i = 0; i < loadgen_options.n_opts; i++)
-		if (strcmp(loadgen_options.opts[i].name, name) == 0)
-			return &loadgen_options.opts[i];
-	return NULL;
-}
-
 static bool may_differ(const char *name)
 {
 	for (size_t i = 0; i < sizeof(same_for_all) / sizeof(same_for_all[0]); i++)
 		if (strcmp(same_for_all[i], name) == 0)
 			return false;
-	return option_of(name) != NULL;
+	return opts_find(&loadgen_options, name) != NULL;
 }
 
 /* Values become names of alternatives, which a terminal shows, and a suite's file may hold anything. */
@@ -106,7 +97,7 @@ static int add_setting(struct space *s, const char *option, struct choice *c, co
 	if (!may_differ(name))
 		return refuse(s, "%s: %s cannot be compared; allowed: options of the workload, of pacing and of the data path",
 			      option, name);
-	if (s->has_hosts && shared_options_is_own(name))
+	if (s->has_hosts && opts_find(&loadgen_options, name)->per_host)
 		return refuse(s, "%s: %s cannot be compared in a run on several hosts, since each host has its own", option, name);
 	for (unsigned i = 0; i < c->n; i++)
 		if (strcmp(c->settings[i].key, name) == 0)
@@ -202,7 +193,7 @@ static int read_all(struct space *s, const struct loadgen_config *base)
 static int option_text(struct space *s, const char *option, const char *key, const char *value, char **out)
 {
 	*out = NULL;
-	if (option_of(key)->type != OPT_FLAG)
+	if (opts_find(&loadgen_options, key)->type != OPT_FLAG)
 		return asprintf(out, "--%s=%s", key, value) < 0 ? -ENOMEM : 0;
 	if (strcmp(value, "on") == 0)
 		return asprintf(out, "--%s", key) < 0 ? -ENOMEM : 0;
@@ -219,7 +210,7 @@ static int add_choice(struct space *s, const struct dimension *d, const struct c
 	for (unsigned i = 0; i < c->n && !ret; i++) {
 		key = c->settings[i].key;
 		if (opts_given(&loadgen_options, argc, argv, key))
-			return refuse(s, "%s and --%s: give one of them", d->option, key);
+			return refuse(s, "%s: cannot be combined with --%s", d->option, key);
 		if (json_object_get(out->options, key))
 			return refuse(s, "%s: %s is set twice; allowed: once", d->option, key);
 		if (out->n_args == COMPARE_SETTINGS_MAX)

@@ -87,7 +87,7 @@ static bool take_options(const struct opts_spec *spec, int argc, char **argv, st
 	*status = EXIT_OK;
 	switch (opts_parse(spec, argc, argv, &t->cfg, &first, err, sizeof(err))) {
 	case OPTS_HELP:
-		opts_print_help(spec, stdout);
+		opts_print_help(spec, first < argc ? argv[first] : NULL, stdout);
 		return false;
 	case OPTS_VERSION:
 		utf8_print_line(stdout, "performance_test %s", build_info_text());

@@ -2,47 +2,28 @@
 /* See shared_options.h. */
 #include "loadgen/shared_options.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define OPTIONS_MAX 256	/* of a command line that is taken over */
 
-/* What each host has of its own: its files and its name for them, its devices and processors, what it prints. */
-static const char *const own[] = {
-	"allow-redirect", "allow-server", "ca", "cert", "cluster", "cpu-list", "crl", "device", "environment", "etcd-ca", "etcd-cert", "etcd-key",
-	"join", "join-timeout", "json", "key", "lead", "log-level", "name", "numa", "output", "quiet", "realtime", "report", "token-file",
-	"trace", "trace-max",
-};
-
-bool shared_options_is_own(const char *name)
-{
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		if (strcmp(own[i], name) == 0)
-			return true;
-	return false;
-}
-
-static const struct opt *find(const struct opts_spec *spec, const char *name, size_t length)
-{
-	for (size_t i = 0; i < spec->n_opts; i++)
-		if (strlen(spec->opts[i].name) == length && strncmp(spec->opts[i].name, name, length) == 0)
-			return &spec->opts[i];
-	return NULL;
-}
-
 json_t *shared_options(const struct opts_spec *spec, int argc, char **argv)
 {
 	json_t *a = json_array();
 
 	for (int i = 1; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
-		const char *name = argv[i] + 2, *value = strchr(name, '=');
-		const struct opt *o = find(spec, name, value ? (size_t)(value - name) : strlen(name));
+		const char *value = strchr(argv[i], '=');
+		char name[NAME_MAX];
+		const struct opt *o;
 
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(argv[i] + 2, "="), argv[i] + 2);
+		o = opts_find(spec, name);
 		if (!o)
 			break;
 		value = o->type == OPT_FLAG ? "" : value ? value + 1 : i + 1 < argc ? argv[++i] : "";
-		if (!shared_options_is_own(o->name) && json_array_append_new(a, json_pack("[s, s]", o->name, value))) {
+		if (!o->per_host && json_array_append_new(a, json_pack("[s, s]", o->name, value))) {
 			json_decref(a);
 			return NULL;
 		}
@@ -97,10 +78,10 @@ bool shared_options_agree(const json_t *leader, const json_t *host, bool all, ch
 static char *word(const struct opts_spec *spec, const json_t *options, size_t i, char *err, size_t size)
 {
 	const char *name = text_at(options, i, 0), *value = text_at(options, i, 1);
-	const struct opt *o = find(spec, name, strlen(name));
+	const struct opt *o = opts_find(spec, name);
 	char *w;
 
-	if (!o || shared_options_is_own(o->name) || strlen(value) > 4096) {
+	if (!o || o->per_host || strlen(value) > 4096) {
 		snprintf(err, size, "the leader gives --%.40s, which is not an option for all hosts", name);
 		return NULL;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Options of a run on several hosts: those that all hosts have alike, and each host's own (where its files are, who it is).
- * No I/O. */
+ * No I/O. Which are a host's own, the table of options says (`per_host`). */
 #ifndef RAMPART_LOADGEN_SHARED_OPTIONS_H
 #define RAMPART_LOADGEN_SHARED_OPTIONS_H
 
@@ -10,9 +10,6 @@
 #include <jansson.h>
 
 #include "common/base/opts.h"
-
-/* True for an option that each host sets for itself, whatever the leader's value: its files, devices, processors and permissions. */
-bool shared_options_is_own(const char *name);
 
 /* The options of argv, which opts_parse took, that all hosts must have alike: a new array of ["name", "value"]. NULL when
  * out of memory. */

@@ -17,7 +17,6 @@
 #include "common/base/paths.h"
 #include "common/base/utf8.h"
 #include "common/rdma/dev.h"
-#include "loadgen/shared_options.h"
 #include "loadgen/workloads/workloads.h"
 
 #define TEXT_MAX 400		/* bytes of a title or question */
@@ -28,12 +27,6 @@
 
 static const char *const shipped[] = { "fabric", "messages", "arrays", "connections", "transports" };
 #define OF_ALL 4u	/* the first ones of them: the last one takes longer than all others together */
-
-/* Options that say where a suite runs and where it is written: they are given on the command line, for all entries. */
-static const char *const not_of_entries[] = {
-	"ca", "cert", "crl", "environment", "json", "key", "log-level", "name", "output", "quiet", "report", "server",
-	"server-name", "suite", "tls-port", "trace", "trace-max",
-};
 
 /* Options that also replace others, which would contradict or outdo them: of the command line those of an entry, of an entry
  * the defaults of its file. */
@@ -54,14 +47,6 @@ static int __attribute__((format(printf, 3, 4))) refuse(char *err, size_t err_si
 	va_end(ap);
 	utf8_show(text, err, err_size);
 	return -EINVAL;
-}
-
-static const struct opt *option_of(const char *name)
-{
-	for (size_t i = 0; i < loadgen_options.n_opts; i++)
-		if (strcmp(loadgen_options.opts[i].name, name) == 0)
-			return &loadgen_options.opts[i];
-	return NULL;
 }
 
 /* --- an entry's options as words of a command line --- */
@@ -182,12 +167,13 @@ static bool is_outdone(const char *option, const json_t *own)
 
 static int check_option(const struct suite_entry *e, const char *name, char *err, size_t err_size)
 {
-	if (!option_of(name))
+	const struct opt *o = opts_find(&loadgen_options, name);
+
+	if (!o)
 		return refuse(err, err_size, "--suite: entry %s: %s: unknown option (see --help)", e->id, name);
-	for (size_t i = 0; i < sizeof(not_of_entries) / sizeof(not_of_entries[0]); i++)
-		if (strcmp(name, not_of_entries[i]) == 0)
-			return refuse(err, err_size, "--suite: entry %s: %s is not allowed in a suite; give --%s on the command "
-				      "line", e->id, name, name);
+	if (o->per_suite)
+		return refuse(err, err_size, "--suite: entry %s: %s is not allowed in a suite; give --%s on the command line", e->id,
+			      name, name);
 	return 0;
 }
 
@@ -214,7 +200,7 @@ static int add_options(struct suite_entry *e, struct words *w, json_t *replace, 
 
 	json_object_foreach(e->options, name, v) {
 		other = json_object_get(replace, name);
-		ret = add_value(w, option_of(name), other ? other : v);
+		ret = add_value(w, opts_find(&loadgen_options, name), other ? other : v);
 		if (ret == -EINVAL)
 			return refuse(err, err_size, "--suite: entry %s: %s: the value is not allowed; allowed: a text, a number, "
 				      "a list of them, or true and false for a flag", e->id, name);
@@ -224,7 +210,7 @@ static int add_options(struct suite_entry *e, struct words *w, json_t *replace, 
 	ret = 0;
 	json_object_foreach(replace, name, v) {
 		if (!ret && !json_object_get(e->options, name) && !opts_given(&loadgen_options, argc, argv, name))
-			ret = add_value(w, option_of(name), v);
+			ret = add_value(w, opts_find(&loadgen_options, name), v);
 	}
 	return ret;
 }
@@ -253,7 +239,7 @@ static int configure(struct suite_entry *e, char *err, size_t err_size)
 	     alternatives_parse(&e->cfg, e->argc, e->argv, &e->alternatives, why, sizeof(why))))
 		return refuse(err, err_size, "--suite: entry %s: %s", e->id, why);
 	json_object_foreach(e->options, name, value) {
-		if (loadgen_has_hosts(&e->cfg) && shared_options_is_own(name))
+		if (loadgen_has_hosts(&e->cfg) && opts_find(&loadgen_options, name)->per_host)
 			return refuse(err, err_size, "--suite: entry %s: %s is not allowed in a run on several hosts, since each host "
 				      "has its own", e->id, name);
 	}

@@ -409,7 +409,7 @@ int main(int argc, char **argv)
 	server_config_defaults(&cfg);
 	switch (opts_parse(&server_options, argc, argv, &cfg, &first, err, sizeof(err))) {
 	case OPTS_HELP:
-		opts_print_help(&server_options, stdout);
+		opts_print_help(&server_options, first < argc ? argv[first] : NULL, stdout);
 		return EXIT_OK;
 	case OPTS_VERSION:
 		printf("rdma_server %s\n", build_info_text());

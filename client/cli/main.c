@@ -29,57 +29,65 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 static const struct opt options[] = {
 	TUNING_OPT_ACK_TIMEOUT(TUNING_AT),
 	{ .name = "allow-redirect", .type = OPT_FLAG, .offset = AT(allow_redirect),
-	  .help = "Connect even if a server's GRANT names another host than its own." },
-	{ .name = "ca", .type = OPT_STRING, .offset = AT(ca), .metavar = "FILE",
-	  .def = "build/certs/ca.pem", .help = "CA certificate that the server's must be signed by." },
-	{ .name = "cert", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE",
-	  .help = "Certificate to show to a server that asks for one." },
-	{ .name = "count", .type = OPT_UINT, .offset = AT(count), .min = 0, .max = UINT32_MAX,
-	  .metavar = "N", .def = "0", .help = "ping: messages to send; 0: until interrupted." },
+	  .help = "Connect even if the server's GRANT names another host than HOST.",
+	  .more = "This happens behind an address translation. Without this option such a GRANT is refused "
+	  "(`protocol:redirected`)." },
+	{ .name = "ca", .type = OPT_STRING, .offset = AT(ca), .metavar = "FILE", .def_words = "build/certs/ca.pem",
+	  .help = "CA certificate (PEM) that the server's certificate must be signed with." },
+	{ .name = "cert", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE", .needs = "key",
+	  .help = "Certificate (PEM) to show to a server that asks for one." },
+	{ .name = "count", .type = OPT_UINT, .offset = AT(count), .min = 0, .max = UINT32_MAX, .metavar = "N",
+	  .def = "0", .help = "ping: number of messages to send; 0: until interrupted." },
 	{ .name = "crl", .type = OPT_STRING, .offset = AT(crl), .metavar = "FILE",
-	  .help = "Revocation lists of all CAs of the server's certificate." },
+	  .help = "Revocation lists (PEM) of all CAs of the server's certificate.",
+	  .more = "Whole lists, no delta lists." },
 	{ .name = "device", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME",
-	  .def = "the one that reaches the server", .help = "RDMA device." },
+	  .def_words = "the one that reaches the server", .help = "RDMA device.",
+	  .more = "The route to the server must lead through it." },
 	TUNING_OPT_DSCP(TUNING_AT),
 	TUNING_OPT_GID_INDEX(TUNING_AT),
-	{ .name = "interval", .type = OPT_DURATION, .offset = AT(interval_ns), .min = 0,
-	  .max = 3600 * NS_PER_S, .metavar = "SECONDS", .def = "1",
-	  .help = "ping: time between a reply and the next message." },
+	{ .name = "interval", .type = OPT_DURATION, .offset = AT(interval_ns), .min = 0, .max = 3600 * NS_PER_S,
+	  .metavar = "SECONDS", .def = "1", .help = "ping: time from a reply to the next message." },
 	{ .name = "json", .type = OPT_FLAG, .offset = AT(json), .help = "info: print JSON." },
-	{ .name = "key", .type = OPT_STRING, .offset = AT(key), .metavar = "FILE",
-	  .help = "Private key of --cert." },
-	{ .name = "length", .type = OPT_SIZE, .offset = AT(length), .min = 1, .max = 1 << 20,
-	  .metavar = "BYTES", .def = "to the region's end, 32k at most", .help = "read: bytes to read." },
+	{ .name = "key", .type = OPT_STRING, .offset = AT(key), .metavar = "FILE", .needs = "cert",
+	  .help = "Private key (PEM) of --cert." },
+	{ .name = "length", .type = OPT_SIZE, .offset = AT(length), .min = 1, .max = 1 << 20, .metavar = "BYTES",
+	  .def_words = "to the region's end, 32k at most", .help = "read: number of bytes to read." },
 	{ .name = "log-level", .type = OPT_CHOICE, .offset = AT(log_level), .choices = log_level_names,
-	  .metavar = "LEVEL", .def = "warn", .help = "What to log to stderr." },
-	{ .name = "message-size", .type = OPT_SIZE, .offset = AT(message_bytes),
-	  .min = FRAME_MESSAGE_BYTES_MIN, .max = FRAME_MESSAGE_BYTES_MAX, .metavar = "BYTES",
-	  .def = "64", .help = "ping: size of a message, 16-byte header included." },
-	{ .name = "offset", .type = OPT_SIZE, .offset = AT(offset), .min = 0, .max = 1 << 20,
-	  .metavar = "BYTES", .def = "0", .help = "write, read: first byte in the region." },
-	{ .name = "poll", .type = OPT_CHOICE, .offset = AT(poll), .choices = poll_mode_names,
-	  .metavar = "MODE", .def = "event", .help = "How completions are waited for." },
-	{ .name = "quiet", .type = OPT_FLAG, .offset = AT(quiet), .help = "ping: only the summary." },
-	{ .name = "reconnect", .type = OPT_DURATION, .offset = AT(reconnect_ns), .min = 0,
-	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "0",
-	  .help = "Connect again if the connection is lost, and try so for this long; 0 never." },
+	  .metavar = "LEVEL", .def = "warn", .help = "Which messages to log to stderr." },
+	{ .name = "message-size", .type = OPT_SIZE, .offset = AT(message_bytes), .min = FRAME_MESSAGE_BYTES_MIN,
+	  .max = FRAME_MESSAGE_BYTES_MAX, .metavar = "BYTES", .def = "64",
+	  .help = "ping: size of a message, with its header of 16 bytes." },
+	{ .name = "offset", .type = OPT_SIZE, .offset = AT(offset), .min = 0, .max = 1 << 20, .metavar = "BYTES",
+	  .def = "0", .help = "write, read: first byte in the region." },
+	{ .name = "poll", .type = OPT_CHOICE, .offset = AT(poll), .choices = poll_mode_names, .metavar = "MODE",
+	  .def = "event", .help = "How the client waits for completions: sleep, spin, or spin before sleeping." },
+	{ .name = "quiet", .type = OPT_FLAG, .offset = AT(quiet), .help = "ping: print the summary only." },
+	{ .name = "reconnect", .type = OPT_DURATION, .offset = AT(reconnect_ns), .min = 0, .max = 86400 * NS_PER_S,
+	  .metavar = "SECONDS", .def = "0",
+	  .help = "Try for this long to connect again if the connection is lost; 0: never.",
+	  .more = "A reply that does not come within `--timeout` counts as a lost connection. The client goes through "
+	  "the whole bootstrap. The pauses between attempts double from 100 ms to 10 s, and each is shortened by a "
+	  "random part of up to a half. `ping` then sends the message again whose reply is missing, and goes on; the "
+	  "other commands begin anew. The first connection is tried once in any case." },
 	TUNING_OPT_RETRY_COUNT(TUNING_AT),
 	TUNING_OPT_RNR_RETRY(TUNING_AT),
 	TUNING_OPT_RNR_TIMER(TUNING_AT),
-	{ .name = "server-name", .type = OPT_STRING, .offset = AT(name), .metavar = "NAME", .def = "HOST",
+	{ .name = "server-name", .type = OPT_STRING, .offset = AT(name), .metavar = "NAME", .def_words = "HOST",
 	  .help = "Name or address that the server's certificate must have." },
 	TUNING_OPT_SERVICE_LEVEL(TUNING_AT),
 	{ .name = "timeout", .type = OPT_DURATION, .offset = AT(timeout_ns), .min = 10 * NS_PER_MS,
 	  .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "10",
 	  .help = "Longest time for each stage of connecting, and for a reply." },
-	{ .name = "tls-port", .type = OPT_UINT, .offset = AT(port), .min = 1, .max = 65535,
-	  .metavar = "PORT", .def = "7471", .help = "The server's TCP port." },
+	{ .name = "tls-port", .type = OPT_UINT, .offset = AT(port), .min = 1, .max = 65535, .metavar = "PORT",
+	  .def = "7471", .help = "The server's TCP port." },
 	TUNING_OPT_TRAFFIC_CLASS(TUNING_AT),
-	{ .name = "transport", .type = OPT_CHOICE, .offset = AT(transport), .choices = transport_names, .metavar = "NAME",
-	  .def = "rdma", .help = "How messages go once the server has granted the connection: over RDMA, a TCP connection, or "
-	  "the TLS connection that is there." },
+	{ .name = "transport", .type = OPT_CHOICE, .offset = AT(transport), .choices = transport_names,
+	  .metavar = "NAME", .def = "rdma", .help = "Send messages over RDMA, TCP or TLS.",
+	  .more = "tcp is a connection of the client's own, tls the connection of the bootstrap. These two need no "
+	  "RDMA device, and have no region." },
 	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
-	  .help = "Read the packet sequence numbers back from the device and compare." },
+	  .help = "Compare the packet sequence numbers with those in the device." },
 };
 
 static const struct opts_spec spec = {
@@ -144,7 +152,7 @@ static int check(struct command_config *c, int argc, char **argv)
 
 	for (size_t i = 0; i < sizeof(only) / sizeof(only[0]); i++) {
 		if (opts_given(&spec, argc, argv, only[i].option) && !(only[i].commands >> c->command & 1)) {
-			utf8_print_line(stderr, "rdma_client: --%s does not go with %s", only[i].option,
+			utf8_print_line(stderr, "rdma_client: --%s cannot be combined with %s", only[i].option,
 					command_names[c->command]);
 			return EXIT_USAGE;
 		}
@@ -154,8 +162,6 @@ static int check(struct command_config *c, int argc, char **argv)
 				transport_names[c->transport], command_names[c->command]);
 		return EXIT_USAGE;
 	}
-	if (!c->cert != !c->key)
-		return usage("--cert and --key: give both or neither");
 	if (tuning_check(&c->tuning, err, sizeof(err)))
 		return usage(err);
 	return EXIT_OK;
@@ -250,16 +256,16 @@ static int connect_and_run(struct command_config *c)
 
 int main(int argc, char **argv)
 {
-	struct command_config c = { .port = 7471, .interval_ns = NS_PER_S, .message_bytes = 64,
-				    .timeout_ns = 10 * NS_PER_S, .log_level = LOG_LVL_WARN };
+	struct command_config c = { .host = NULL };
 	char err[512];
 	int first, status;
 
+	opts_defaults(&spec, &c);
 	tuning_defaults(&c.tuning);
 	opts_operands_last(&spec, argc, argv);
 	switch (opts_parse(&spec, argc, argv, &c, &first, err, sizeof(err))) {
 	case OPTS_HELP:
-		opts_print_help(&spec, stdout);
+		opts_print_help(&spec, first < argc ? argv[first] : NULL, stdout);
 		return EXIT_OK;
 	case OPTS_VERSION:
 		utf8_print_line(stdout, "rdma_client %s", build_info_text());

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Command-line options from one sorted table.
  *
- * Purpose: check every value against the table and store it; write --help from the same table. getopt_long walks over
- * argv; messages are written here. Not here: relations between options (the program checks those), configuration files.
+ * Purpose: check every value against the table and store it, and check which options were given together. getopt_long
+ * walks over argv; messages are written here. Not here: --help (opts_help.c), configuration files, and what depends on more than
+ * which options were given (the program checks that).
  * Threads: one at a time, because getopt_long has its state in globals.
  * Invariants: the table is sorted by name without duplicates and has at most OPTS_MAX entries (both
  * asserted: they are the program's own text, never input). Values are read in opts_value.c.
@@ -20,17 +21,10 @@
 
 #define OPTS_MAX     256
 #define SHOWN_MAX    64		/* bytes of an argument that an error repeats */
-#define ALLOWED_MAX  512	/* bytes of a range or of choices in --help, which are cut there */
-#define HELP_COLUMNS 100
-#define HELP_INDENT  30
 
 /* Every program has these two, without an entry in its table. */
-static const struct opt help_opt = {
-	.name = "help", .type = OPT_FLAG, .help = "Print this text and exit.",
-};
-static const struct opt version_opt = {
-	.name = "version", .type = OPT_FLAG, .help = "Print the version and exit.",
-};
+static const struct opt help_opt = { .name = "help", .type = OPT_FLAG };
+static const struct opt version_opt = { .name = "version", .type = OPT_FLAG };
 
 /* ---- text in a fixed buffer, cut where the buffer ends ---- */
 
@@ -64,71 +58,11 @@ static void text_add_shown(struct text *t, const char *s, size_t len)
 	text_add(t, "%s%s", utf8_show(cut, shown, sizeof(shown)), len > SHOWN_MAX ? "..." : "");
 }
 
-static void text_add_in_units(struct text *t, uint64_t v, const struct opts_unit *units, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (v && v % units[i].scale == 0) {
-			text_add(t, "%ju%s", (uintmax_t)(v / units[i].scale), units[i].suffix);
-			return;
-		}
-	if (!v)
-		text_add(t, "0");
-	else	/* a duration that is not a whole number of us */
-		text_add(t, "%ju.%03juus", (uintmax_t)(v / 1000), (uintmax_t)(v % 1000));
-}
-
-static void text_add_bound(struct text *t, const struct opt *o, uint64_t v)
-{
-	if (o->type == OPT_SIZE || o->type == OPT_SIZES)
-		text_add_in_units(t, v, opts_size_units, OPTS_SIZE_UNITS);
-	else if (o->type == OPT_DURATION)
-		text_add_in_units(t, v, opts_duration_units, OPTS_DURATION_UNITS);
-	else
-		text_add(t, "%ju", (uintmax_t)v);
-}
-
-static void text_add_range(struct text *t, const struct opt *o)
-{
-	text_add_bound(t, o, o->min);
-	if (o->max == UINT64_MAX) {
-		text_add(t, " or more");
-	} else {
-		text_add(t, " to ");
-		text_add_bound(t, o, o->max);
-	}
-}
-
 static void text_add_allowed(struct text *t, const struct opt *o)
 {
-	switch (o->type) {
-	case OPT_FLAG:
-		text_add(t, "no value");
-		break;
-	case OPT_UINT:
-	case OPT_SIZE:
-	case OPT_DURATION:
-		text_add_range(t, o);
-		break;
-	case OPT_STRING:
-		text_add(t, "any text that is not empty");
-		break;
-	case OPT_TEXTS:
-		text_add(t, "any text that is not empty; the option at most %d times", OPT_TEXTS_MAX);
-		break;
-	case OPT_CHOICE:
-		for (size_t i = 0; o->choices[i]; i++)
-			text_add(t, "%s%s", i == 0 ? "" : o->choices[i + 1] ? ", " : " or ",
-				 o->choices[i]);
-		break;
-	case OPT_LIST:
-		text_add_range(t, o);
-		text_add(t, " each, comma-separated, at most %d", OPT_LIST_MAX);
-		break;
-	case OPT_SIZES:
-		text_add_range(t, o);
-		text_add(t, " each, comma-separated; A-B is A, doubled up to B; at most %d", OPT_LIST_MAX);
-		break;
-	}
+	char allowed[OPTS_ALLOWED_MAX];
+
+	text_add(t, "%s", opts_value_allowed(o, allowed));
 }
 
 /* ---- the walk over argv ---- */
@@ -261,48 +195,208 @@ static const char *check_value(const struct walk *w, void *config)
 	return opts_store_value(w->opt, w->value, config);
 }
 
+/* ---- options that need or exclude others ---- */
+
+/* The options that were given, by their index in the table. */
+struct given {
+	const struct opts_spec *spec;
+	bool seen[OPTS_MAX];
+	const char *value[OPTS_MAX];	/* of an option that is no flag */
+};
+
+/* The row of NAME or NAME=VALUE, an item of `length` bytes; its value in *value, or NULL. */
+static const struct opt *item_option(const struct opts_spec *spec, const char *item, size_t length, char value[SHOWN_MAX])
+{
+	char name[SHOWN_MAX];
+	char *equals;
+
+	snprintf(name, sizeof(name), "%.*s", (int)length, item);
+	equals = strchr(name, '=');
+	value[0] = '\0';
+	if (equals) {
+		*equals = '\0';
+		snprintf(value, SHOWN_MAX, "%s", equals + 1);
+	}
+	return opts_find(spec, name);
+}
+
+static bool item_is_given(const struct given *g, const char *item, size_t length)
+{
+	char value[SHOWN_MAX];
+	const struct opt *o = item_option(g->spec, item, length, value);
+	size_t i = (size_t)(o - g->spec->opts);
+
+	if (!g->seen[i])
+		return false;
+	return value[0] ? strcmp(value, g->value[i]) == 0 : !g->value[i] || !opts_value_is_off(o, g->value[i]);
+}
+
+/* "--environment vm" for the item environment=vm */
+static void text_add_item(struct text *t, const char *item, size_t length)
+{
+	size_t name = strcspn(item, "=,|");
+
+	text_add(t, "--%.*s", (int)name, item);
+	if (name < length)
+		text_add(t, " %.*s", (int)(length - name - 1), item + name + 1);
+}
+
+/* One of the items A|B|C, which are `length` bytes, is given. Writes "--A, --B or --C" to `t`. */
+static bool any_is_given(const struct given *g, const char *items, size_t length, struct text *t)
+{
+	bool any = false;
+	size_t n;
+
+	for (size_t at = 0; at < length; at += n + 1) {
+		n = strcspn(items + at, "|,");
+		any |= item_is_given(g, items + at, n);
+		text_add(t, "%s", at == 0 ? "" : at + n < length ? ", " : " or ");
+		text_add_item(t, items + at, n);
+	}
+	return any;
+}
+
+/* False, with a line in `err`, if an option that is given lacks one that it needs, or if one that it excludes is given. */
+static bool check_company(const struct given *g, const struct opt *o, struct text *err)
+{
+	char names[SHOWN_MAX * 4] = "";
+	size_t n;
+
+	for (const char *items = o->needs; items && *items; items += n + (items[n] == ',')) {
+		struct text t = { .buf = names, .size = sizeof(names) };
+
+		n = strcspn(items, ",");
+		if (!any_is_given(g, items, n, &t)) {
+			text_add(err, "--%s: needs %s", o->name, names);
+			return false;
+		}
+	}
+	for (const char *item = o->excludes; item && *item; item += n + (item[n] == ',')) {
+		n = strcspn(item, ",");
+		if (item_is_given(g, item, n)) {
+			text_add(err, "--%s: cannot be combined with ", o->name);
+			text_add_item(err, item, n);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool check_companies(const struct given *g, struct text *err)
+{
+	for (size_t i = 0; i < g->spec->n_opts; i++) {
+		const struct opt *o = &g->spec->opts[i];
+
+		if (g->seen[i] && !(g->value[i] && opts_value_is_off(o, g->value[i])) && !check_company(g, o, err))
+			return false;
+	}
+	return true;
+}
+
+/* ---- the table ---- */
+
+const struct opt *opts_find(const struct opts_spec *spec, const char *name)
+{
+	for (size_t i = 0; i < spec->n_opts; i++)
+		if (strcmp(spec->opts[i].name, name) == 0)
+			return &spec->opts[i];
+	return NULL;
+}
+
+static void assert_items(const struct opts_spec *spec, const char *items)
+{
+	char value[SHOWN_MAX];
+	size_t n;
+
+	for (; items && *items; items += n + (items[n] != '\0')) {
+		n = strcspn(items, ",|");
+		assert(item_option(spec, items, n, value));
+	}
+}
+
 static void assert_table(const struct opts_spec *spec)
 {
 	assert(spec->n_opts <= OPTS_MAX);
-	for (size_t i = 1; i < spec->n_opts; i++)
-		assert(strcmp(spec->opts[i - 1].name, spec->opts[i].name) < 0);
+	for (size_t i = 0; i < spec->n_opts; i++) {
+		assert(i == 0 || strcmp(spec->opts[i - 1].name, spec->opts[i].name) < 0);
+		assert_items(spec, spec->opts[i].needs);
+		assert_items(spec, spec->opts[i].excludes);
+	}
+}
+
+void opts_defaults(const struct opts_spec *spec, void *config)
+{
+	for (size_t i = 0; i < spec->n_opts; i++) {
+		const char *problem = spec->opts[i].def ? opts_store_value(&spec->opts[i], spec->opts[i].def, config) : NULL;
+
+		assert(!problem);
+		(void)problem;	/* with NDEBUG */
+	}
+}
+
+/* Reads one option; OPTS_OK: there may be more. */
+static enum opts_result take_option(const struct walk *w, struct given *g, void *config, struct text *err)
+{
+	const char *problem;
+	size_t i;
+
+	if (!w->opt) {
+		explain_unknown(w, err);
+		return OPTS_ERROR;
+	}
+	problem = check_value(w, config);
+	if (problem) {
+		explain_value(w, problem, err);
+		return OPTS_ERROR;
+	}
+	if (w->opt == &help_opt)
+		return OPTS_HELP;
+	if (w->opt == &version_opt)
+		return OPTS_VERSION;
+	i = (size_t)(w->opt - g->spec->opts);
+	if (g->seen[i] && w->opt->type != OPT_TEXTS) {
+		text_add(err, "--%s: given twice; allowed: once", w->opt->name);
+		return OPTS_ERROR;
+	}
+	g->seen[i] = true;
+	g->value[i] = w->value;
+	return OPTS_OK;
+}
+
+/* An argument after --help names a group; a program without groups ignores it. */
+static enum opts_result check_topic(const struct opts_spec *spec, const char *topic, struct text *err)
+{
+	if (!topic || !spec->n_groups || strcmp(topic, "all") == 0 || strcmp(topic, "markdown") == 0)
+		return OPTS_HELP;
+	for (size_t i = 0; i < spec->n_groups; i++)
+		if (strcmp(topic, spec->groups[i].name) == 0)
+			return OPTS_HELP;
+	text_add(err, "--help: ");
+	text_add_shown(err, topic, strlen(topic));
+	text_add(err, " is not allowed; allowed: all");
+	for (size_t i = 0; i < spec->n_groups; i++)
+		text_add(err, ", %s", spec->groups[i].name);
+	return OPTS_ERROR;
 }
 
 enum opts_result opts_parse(const struct opts_spec *spec, int argc, char **argv, void *config,
 			    int *first_arg, char *err, size_t err_size)
 {
 	struct walk w;
+	struct given g = { .spec = spec };
 	struct text e = { .buf = err, .size = err_size };
-	bool seen[OPTS_MAX] = { false };
+	enum opts_result result = OPTS_OK;
 
 	assert_table(spec);
 	if (err_size)
 		err[0] = '\0';
 	walk_begin(&w, spec, argc, argv);
-	while (walk_next(&w)) {
-		const char *problem;
-
-		if (!w.opt) {
-			explain_unknown(&w, &e);
-			return OPTS_ERROR;
-		}
-		problem = check_value(&w, config);
-		if (problem) {
-			explain_value(&w, problem, &e);
-			return OPTS_ERROR;
-		}
-		if (w.opt == &help_opt)
-			return OPTS_HELP;
-		if (w.opt == &version_opt)
-			return OPTS_VERSION;
-		if (seen[w.opt - spec->opts] && w.opt->type != OPT_TEXTS) {
-			text_add(&e, "--%s: given twice; allowed: once", w.opt->name);
-			return OPTS_ERROR;
-		}
-		seen[w.opt - spec->opts] = true;
-	}
+	while (result == OPTS_OK && walk_next(&w))
+		result = take_option(&w, &g, config, &e);
 	*first_arg = optind;
-	return OPTS_OK;
+	if (result == OPTS_HELP)
+		return check_topic(spec, optind < argc ? argv[optind] : NULL, &e);
+	return result == OPTS_OK && !check_companies(&g, &e) ? OPTS_ERROR : result;
 }
 
 int opts_given(const struct opts_spec *spec, int argc, char **argv, const char *name)
@@ -328,84 +422,4 @@ void opts_operands_last(const struct opts_spec *spec, int argc, char **argv)
 void opts_print_error(const struct opts_spec *spec, const char *text, FILE *out)
 {
 	utf8_print_line(out, "%s: %s", spec->program, text);
-}
-
-/* ---- help ---- */
-
-struct wrap {
-	FILE *out;
-	size_t indent, column;
-};
-
-static void wrap_break(struct wrap *w)
-{
-	fprintf(w->out, "\n%*s", (int)w->indent, "");
-	w->column = w->indent;
-}
-
-/* Adds the words of `s` to the paragraph; a newline in `s` begins a new line. */
-static void wrap_add(struct wrap *w, const char *s)
-{
-	while (*s) {
-		size_t word = strcspn(s, " \n");
-
-		if (word) {
-			bool first = w->column == w->indent;
-
-			if (!first && w->column + 1 + word > HELP_COLUMNS) {
-				wrap_break(w);
-				first = true;
-			}
-			fprintf(w->out, "%s%.*s", first ? "" : " ", (int)word, s);
-			w->column += word + !first;
-		}
-		s += word;
-		if (*s == '\n')
-			wrap_break(w);
-		s += *s != '\0';
-	}
-}
-
-static void help_option(const struct opt *o, const char *short_name, FILE *out)
-{
-	bool ranged = o->type != OPT_FLAG && o->type != OPT_STRING && o->type != OPT_TEXTS;
-	struct wrap w = { .out = out, .indent = HELP_INDENT };
-	char note[ALLOWED_MAX] = "";
-	struct text t = { .buf = note, .size = sizeof(note) };
-	int n;
-
-	n = fprintf(out, "  %s--%s%s%s", short_name, o->name, o->metavar ? " " : "",
-		    o->metavar ? o->metavar : "");
-	if (n < 0 || n > HELP_INDENT - 2)
-		wrap_break(&w);
-	else
-		fprintf(out, "%*s", HELP_INDENT - n, "");
-	w.column = HELP_INDENT;
-	wrap_add(&w, o->help);
-	if (ranged || o->def) {
-		text_add(&t, "(");
-		if (ranged)
-			text_add_allowed(&t, o);
-		text_add(&t, "%s%s%s)", ranged && o->def ? "; " : "", o->def ? "default: " : "",
-			 o->def ? o->def : "");
-		wrap_add(&w, note);
-	}
-	fputc('\n', out);
-}
-
-void opts_print_help(const struct opts_spec *spec, FILE *out)
-{
-	assert_table(spec);
-	fprintf(out, "Usage: %s %s\n\n", spec->program, spec->usage);
-	/* Not wrapped: it may be laid out by hand. */
-	fprintf(out, "%s\n\nOptions:\n", spec->summary);
-	for (size_t i = 0; i < spec->n_opts; i++)
-		help_option(&spec->opts[i], "", out);
-	help_option(&help_opt, "-h, ", out);
-	help_option(&version_opt, "-V, ", out);
-	if (!spec->epilog)
-		return;
-	fprintf(out, "\n%s", spec->epilog);
-	if (*spec->epilog && spec->epilog[strlen(spec->epilog) - 1] != '\n')
-		fputc('\n', out);
 }

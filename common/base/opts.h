@@ -8,6 +8,7 @@
 #ifndef RAMPART_COMMON_OPTS_H
 #define RAMPART_COMMON_OPTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -40,13 +41,29 @@ struct opt_texts {
 
 struct opt {
 	const char *name;	/* long name without dashes; the table is sorted by it */
+	const char *group;	/* name of a group of the program; NULL if it has none */
 	enum opt_type type;
 	size_t offset;		/* of the destination in the program's config struct */
 	uint64_t min, max;	/* allowed range of a number: a count, bytes or ns; in lists, of each */
 	const char *const *choices; /* OPT_CHOICE: NULL-terminated */
 	const char *metavar;	/* in --help: N, BYTES, SECONDS, FILE, ... ; NULL for a flag */
-	const char *def;	/* default in words for --help, or NULL when there is none */
-	const char *help;	/* one or two sentences */
+	const char *def;	/* default as one would type it, which opts_defaults stores; NULL: zero, NULL or false */
+	const char *def_words;	/* --help's words for the default where `def` does not say it all */
+	const char *needs;	/* options that have to be given as well, comma-separated; A|B: at least one of the two */
+	const char *excludes;	/* options that cannot be combined with this one, comma-separated */
+	bool common;		/* the short --help shows it */
+	bool per_host;		/* of several load hosts, each gives its own */
+	bool per_suite;		/* given for a whole suite, not for one of its entries */
+	const char *help;	/* one sentence */
+	const char *more;	/* further sentences for docs/options.md, in Markdown; NULL: none */
+};
+
+/* In `needs` and `excludes`, NAME=VALUE stands for the option with that value. An option whose value is both its default and
+ * its minimum, such as --churn 0, counts as not given. */
+
+struct opts_group {
+	const char *name;	/* for --help NAME */
+	const char *title;
 };
 
 struct opts_spec {
@@ -55,22 +72,29 @@ struct opts_spec {
 	const char *summary;	/* a line or a few on what the program does */
 	const struct opt *opts;
 	size_t n_opts;
+	const struct opts_group *groups;	/* in the order of --help; NULL: the options are not grouped */
+	size_t n_groups;
 	const char *epilog;	/* printed at the end of --help, or NULL */
 };
 
 enum opts_result {
-	OPTS_OK = 0,	/* parsed; *first_arg is the index of the first operand */
+	OPTS_OK = 0,	/* parsed */
 	OPTS_ERROR,	/* err holds one line that names the argument and what is allowed */
-	OPTS_HELP,	/* --help or -h was given */
+	OPTS_HELP,	/* --help or -h was given; what follows it may be a topic (opts_print_help) */
 	OPTS_VERSION,	/* --version or -V was given */
 };
 
+/* Stores the default of each option that has one; the rest of `config` stays as it is. */
+void opts_defaults(const struct opts_spec *spec, void *config);
+
 /* Reads argv[1..] into `config`, which holds the defaults on entry. Both --name VALUE and --name=VALUE are options; names
  * are not abbreviated. Options end at `--` and at the first operand. --help (-h) and --version (-V) need no entry in the
- * table. OPTS_ERROR: an option that is unknown, is given too often, or has no value or a bad one; `config` holds what came
- * before it, and `err`, of `err_size` bytes, one line without program name or newline, such as
+ * table. OPTS_ERROR: an option that is unknown, is given too often, has no value or a bad one, or lacks or contradicts
+ * another; `config` holds what came before it, and `err`, of `err_size` bytes, one line without program name or newline, such as
  *   --clients: 0 is not allowed; allowed: 1 to 100000
  *   --polll: unknown option; did you mean --poll? (see --help)
+ *   --cycles: needs --churn
+ * *first_arg is the index of the first operand, or after OPTS_HELP that of the topic (argc: there is none).
  */
 enum opts_result opts_parse(const struct opts_spec *spec, int argc, char **argv, void *config,
 			    int *first_arg, char *err, size_t err_size)
@@ -88,7 +112,12 @@ int opts_given(const struct opts_spec *spec, int argc, char **argv, const char *
  * line has, so control characters are shown as digits here, whichever function wrote the error. */
 void opts_print_error(const struct opts_spec *spec, const char *text, FILE *out);
 
-/* Writes --help to `out`: usage, summary, options with ranges and defaults (wrapped at 100 columns), epilog. */
-void opts_print_help(const struct opts_spec *spec, FILE *out);
+/* The row of an option; NULL: there is none of that name. */
+const struct opt *opts_find(const struct opts_spec *spec, const char *name);
+
+/* Writes --help to `out`, wrapped at 100 columns: usage, summary, options with ranges and defaults, epilog. `topic` is the name of
+ * a group, "all", "markdown" for the tables of docs/options.md, or NULL: the common options and the names of the groups, or
+ * all options of a program without groups. */
+void opts_print_help(const struct opts_spec *spec, const char *topic, FILE *out);
 
 #endif

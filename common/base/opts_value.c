@@ -6,14 +6,24 @@
  */
 #include "common/base/opts_value.h"
 
-#include <stdbool.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-const struct opts_unit opts_size_units[OPTS_SIZE_UNITS] = {
+/* A suffix, and how many bytes or ns it stands for. */
+struct unit {
+	const char *suffix;
+	uint64_t scale;
+};
+
+/* Largest first: a value is printed in the first unit that divides it. */
+#define SIZE_UNITS 4
+#define DURATION_UNITS 6
+static const struct unit size_units[SIZE_UNITS] = {
 	{ "G", UINT64_C(1) << 30 }, { "M", UINT64_C(1) << 20 }, { "k", UINT64_C(1) << 10 },
 	{ "", 1 },
 };
-const struct opts_unit opts_duration_units[OPTS_DURATION_UNITS] = {
+static const struct unit duration_units[DURATION_UNITS] = {
 	{ "h", UINT64_C(3600000000000) }, { "m", UINT64_C(60000000000) },
 	{ "s", UINT64_C(1000000000) },	  { "ms", UINT64_C(1000000) },
 	{ "us", UINT64_C(1000) },	  { "", UINT64_C(1000000000) },
@@ -36,11 +46,11 @@ static bool take_digits(const char **p, uint64_t *v, bool *fits)
 }
 
 /* NULL if no unit of time has the suffix. */
-static const struct opts_unit *find_unit(const char *suffix)
+static const struct unit *find_unit(const char *suffix)
 {
-	for (size_t i = 0; i < OPTS_DURATION_UNITS; i++)
-		if (strcmp(suffix, opts_duration_units[i].suffix) == 0)
-			return &opts_duration_units[i];
+	for (size_t i = 0; i < DURATION_UNITS; i++)
+		if (strcmp(suffix, duration_units[i].suffix) == 0)
+			return &duration_units[i];
 	return NULL;
 }
 
@@ -51,7 +61,7 @@ static const char *parse_duration(const char *s, uint64_t *v)
 	unsigned __int128 ns, fraction_ns;
 	uint64_t fraction = 0, divisor = 1;
 	bool fits, fraction_fits = true;
-	const struct opts_unit *unit;
+	const struct unit *unit;
 
 	if (!take_digits(&s, v, &fits))
 		return syntax;
@@ -91,9 +101,9 @@ static bool take_whole(const struct opt *o, const char **p, uint64_t *v, bool *f
 {
 	if (!take_digits(p, v, fits))
 		return false;
-	for (size_t i = 0; is_size(o) && i < OPTS_SIZE_UNITS - 1; i++)
-		if (**p == *opts_size_units[i].suffix) {
-			*fits &= !__builtin_mul_overflow(*v, opts_size_units[i].scale, v);
+	for (size_t i = 0; is_size(o) && i < SIZE_UNITS - 1; i++)
+		if (**p == *size_units[i].suffix) {
+			*fits &= !__builtin_mul_overflow(*v, size_units[i].scale, v);
 			(*p)++;
 			break;
 		}
@@ -216,4 +226,93 @@ const char *opts_store_value(const struct opt *o, const char *s, void *config)
 		break;
 	}
 	return problem;
+}
+
+bool opts_value_is_off(const struct opt *o, const char *value)
+{
+	uint64_t v, def;
+
+	if (!o->def || (o->type != OPT_UINT && o->type != OPT_SIZE && o->type != OPT_DURATION))
+		return false;
+	return !parse_number(o, value, &v) && !parse_number(o, o->def, &def) && v == o->min && def == o->min;
+}
+
+/* --- what is allowed, in words --- */
+
+static void in_units(uint64_t v, const struct unit *units, size_t n, char *out, size_t size)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v && v % units[i].scale == 0) {
+			snprintf(out, size, "%" PRIu64 "%s", v / units[i].scale, units[i].suffix);
+			return;
+		}
+	if (!v)
+		snprintf(out, size, "0");
+	else	/* a duration that is not a whole number of us */
+		snprintf(out, size, "%" PRIu64 ".%03" PRIu64 "us", v / 1000, v % 1000);
+}
+
+static void bound_text(const struct opt *o, uint64_t v, char *out, size_t size)
+{
+	if (is_size(o))
+		in_units(v, size_units, SIZE_UNITS, out, size);
+	else if (o->type == OPT_DURATION)
+		in_units(v, duration_units, DURATION_UNITS, out, size);
+	else
+		snprintf(out, size, "%" PRIu64, v);
+}
+
+static void range_text(const struct opt *o, char *out, size_t size)
+{
+	char min[32], max[32];
+
+	bound_text(o, o->min, min, sizeof(min));
+	bound_text(o, o->max, max, sizeof(max));
+	if (o->max == UINT64_MAX)
+		snprintf(out, size, "%s or more", min);
+	else
+		snprintf(out, size, "%s to %s", min, max);
+}
+
+static void choices_text(const struct opt *o, char *out, size_t size)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; o->choices[i] && used < size; i++)
+		used += (size_t)snprintf(out + used, size - used, "%s%s", i == 0 ? "" : o->choices[i + 1] ? ", " : " or ",
+					 o->choices[i]);
+}
+
+const char *opts_value_allowed(const struct opt *o, char out[OPTS_ALLOWED_MAX])
+{
+	char range[80];
+
+	switch (o->type) {
+	case OPT_FLAG:
+		snprintf(out, OPTS_ALLOWED_MAX, "no value");
+		break;
+	case OPT_UINT:
+	case OPT_SIZE:
+	case OPT_DURATION:
+		range_text(o, out, OPTS_ALLOWED_MAX);
+		break;
+	case OPT_STRING:
+		snprintf(out, OPTS_ALLOWED_MAX, "any text that is not empty");
+		break;
+	case OPT_TEXTS:
+		snprintf(out, OPTS_ALLOWED_MAX, "any text that is not empty; the option at most %d times", OPT_TEXTS_MAX);
+		break;
+	case OPT_CHOICE:
+		choices_text(o, out, OPTS_ALLOWED_MAX);
+		break;
+	case OPT_LIST:
+		range_text(o, range, sizeof(range));
+		snprintf(out, OPTS_ALLOWED_MAX, "%s each, comma-separated, at most %d", range, OPT_LIST_MAX);
+		break;
+	case OPT_SIZES:
+		range_text(o, range, sizeof(range));
+		snprintf(out, OPTS_ALLOWED_MAX, "%s each, comma-separated; A-B is A, doubled up to B; at most %d", range, OPT_LIST_MAX);
+		break;
+	}
+	return out;
 }

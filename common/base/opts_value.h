@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the value of an option into its destination; for opts.c only. Pure. */
+/* Values of options: reading them, and what is allowed in words. For opts.c and opts_help.c only. Pure. */
 #ifndef RAMPART_COMMON_OPTS_VALUE_H
 #define RAMPART_COMMON_OPTS_VALUE_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include <stdbool.h>
 
 #include "common/base/opts.h"
-
-/* A suffix and what one of it is in bytes or ns. */
-struct opts_unit {
-	const char *suffix;
-	uint64_t scale;
-};
-
-/* Largest first: a value is printed in the first unit that divides it. */
-#define OPTS_SIZE_UNITS 4
-#define OPTS_DURATION_UNITS 6
-extern const struct opts_unit opts_size_units[OPTS_SIZE_UNITS];
-extern const struct opts_unit opts_duration_units[OPTS_DURATION_UNITS];
 
 /* Stores the value `s` in `config` at the option's offset; `s` is NULL for a flag. Returns NULL, or in words what is
  * wrong with the value (static text), and then `config` is as before. */
 const char *opts_store_value(const struct opt *o, const char *s, void *config);
+
+/* True if the value is the option's default and its minimum, which switches off what it is about. */
+bool opts_value_is_off(const struct opt *o, const char *value);
+
+/* Writes in words what is allowed ("1 to 64k", "on or off"), cut where `out` ends. Returns `out`. */
+#define OPTS_ALLOWED_MAX 512
+const char *opts_value_allowed(const struct opt *o, char out[OPTS_ALLOWED_MAX]);
 
 #endif

@@ -10,10 +10,9 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/opts.h"
 #include "common/host/cpu_list.h"
-
-#define POST_LIST 16
-#define ACK_TIMEOUT_NS (268 * NS_PER_MS)	/* CM_ACK_TIMEOUT, about */
+#include "common/rdma/ep.h"
 
 const char *const tuning_mtu_names[] = { "auto", "256", "512", "1024", "2048", "4096", NULL };
 
@@ -24,14 +23,18 @@ static uint64_t ack_timeout_ns(uint8_t exponent)
 	return UINT64_C(4096) << exponent;
 }
 
+#define AT(field) offsetof(struct tuning, field)
+
 void tuning_defaults(struct tuning *t)
 {
-	t->inline_text = "auto";
-	t->post_list = POST_LIST;
-	t->ack_timeout_ns = ACK_TIMEOUT_NS;
-	t->retry_count = CM_RETRIES;
-	t->rnr_retry = CM_RNR_RETRIES;
-	t->rnr_timer_ns = cm_rnr_timer_ns(CM_RNR_TIMER);
+	static const struct opt options[] = {
+		TUNING_OPT_ACK_TIMEOUT(AT), TUNING_OPT_INLINE(AT), TUNING_OPT_NUMA(AT), TUNING_OPT_PATH_MTU(AT),
+		TUNING_OPT_POST_LIST(AT), TUNING_OPT_RETRY_COUNT(AT), TUNING_OPT_RNR_RETRY(AT), TUNING_OPT_RNR_TIMER(AT),
+		TUNING_OPT_SIGNAL_EVERY(AT),
+	};
+	static const struct opts_spec spec = { .opts = options, .n_opts = sizeof(options) / sizeof(options[0]) };
+
+	opts_defaults(&spec, t);
 	t->traffic_class = t->dscp = t->service_level = t->gid_index = TUNING_NOT_SET;
 }
 
@@ -70,10 +73,6 @@ int tuning_read_cpus(const char *option, const char *text, uint16_t cpus[TUNING_
 static int check_cpus(struct tuning *t, char *err, size_t err_size)
 {
 	t->n_cpus = 0;
-	if (t->cpu_list && t->numa != TUNING_NUMA_OFF) {
-		snprintf(err, err_size, "--cpu-list and --numa auto: give one of them");
-		return -EINVAL;
-	}
 	return t->cpu_list ? tuning_read_cpus("cpu-list", t->cpu_list, t->cpus, &t->n_cpus, err, err_size) : 0;
 }
 
@@ -97,20 +96,15 @@ static void derive_retry(struct tuning *t)
 }
 
 /* DSCP is the upper 6 bits of the traffic class (RFC 2474, 3). */
-static int derive_fabric(struct tuning *t, char *err, size_t err_size)
+static void derive_fabric(struct tuning *t)
 {
 	uint64_t traffic_class = t->dscp != TUNING_NOT_SET ? t->dscp << 2 : t->traffic_class;
 
-	if (t->dscp != TUNING_NOT_SET && t->traffic_class != TUNING_NOT_SET) {
-		snprintf(err, err_size, "--dscp and --traffic-class: give one of them");
-		return -EINVAL;
-	}
 	t->fabric = (struct cm_fabric){
 		.has_traffic_class = traffic_class != TUNING_NOT_SET, .traffic_class = (uint8_t)traffic_class,
 		.has_service_level = t->service_level != TUNING_NOT_SET, .service_level = (uint8_t)t->service_level,
 		.has_gid_index = t->gid_index != TUNING_NOT_SET, .gid_index = (uint8_t)t->gid_index,
 	};
-	return 0;
 }
 
 uint64_t tuning_ack_timeout_ns(const struct tuning *t)
@@ -123,8 +117,7 @@ int tuning_check(struct tuning *t, char *err, size_t err_size)
 	int ret = check_inline(t, err, err_size);
 
 	derive_retry(t);
-	if (!ret)
-		ret = derive_fabric(t, err, err_size);
+	derive_fabric(t);
 	return ret ? ret : check_cpus(t, err, err_size);
 }
 

@@ -51,6 +51,7 @@ struct tuning {
 
 extern const char *const tuning_mtu_names[];	/* auto, 256, ..., 4096; NULL-terminated */
 
+/* The defaults of the rows below; settings without one are the system's. */
 void tuning_defaults(struct tuning *t);
 
 /* 0, or -EINVAL with a line in `err` that names the option and what is allowed. */
@@ -77,54 +78,82 @@ int tuning_start_thread(const struct tuning *t, const char *role, uint32_t index
 	__attribute__((warn_unused_result));
 
 /* Rows of an option table, in the order of their names; `AT` gives the offset of a field of struct tuning. */
-#define TUNING_OPT_ACK_TIMEOUT(AT) { .name = "ack-timeout", .type = OPT_DURATION, .offset = AT(ack_timeout_ns), \
-	.min = NS_PER_MS, .max = 10 * NS_PER_S, .metavar = "TIME", .def = "268ms", \
-	.help = "Time until what is not acknowledged is sent again, rounded up to 4.096 us times a power of two." }
-#define TUNING_OPT_CPU_LIST(AT) { .name = "cpu-list", .type = OPT_STRING, .offset = AT(cpu_list), \
-	.metavar = "LIST", .help = "CPUs for the threads, one each, in turn: 0,2,4-7." }
-#define TUNING_OPT_CQ_DEPTH(AT) { .name = "cq-depth", .type = OPT_UINT, .offset = AT(cq_depth), .min = 256, \
-	.max = 1u << 22, .metavar = "N", .def = "the device's", \
-	.help = "Entries of a completion queue, at most; a thread has as many queues as it needs." }
-#define TUNING_OPT_DSCP(AT) { .name = "dscp", .type = OPT_UINT, .offset = AT(dscp), .min = 0, .max = 63, \
-	.metavar = "N", .def = "the system's", \
-	.help = "Differentiated services code point of RDMA packets; --traffic-class is 4 times as much." }
-#define TUNING_OPT_GID_INDEX(AT) { .name = "gid-index", .type = OPT_UINT, .offset = AT(gid_index), .min = 0, .max = 255, \
-	.metavar = "N", .def = "that of the address", \
-	.help = "Entry of the device's GID table: its address and kind (RoCE v1 or v2) are used." }
-#define TUNING_OPT_RNR_RETRY(AT) { .name = "rnr-retry", .type = OPT_UINT, .offset = AT(rnr_retry), .min = 0, .max = 7, \
-	.metavar = "N", .def = "7", \
-	.help = "Times that a message is sent again to a receiver that is not ready; 7: without end." }
-#define TUNING_OPT_RNR_TIMER(AT) { .name = "rnr-timer", .type = OPT_DURATION, .offset = AT(rnr_timer_ns), .min = 10 * NS_PER_US, \
-	.max = 655360 * NS_PER_US, .metavar = "TIME", .def = "5.12ms", \
-	.help = "How long a receiver that is not ready has senders wait, rounded up to what devices know." }
-#define TUNING_OPT_SERVICE_LEVEL(AT) { .name = "service-level", .type = OPT_UINT, .offset = AT(service_level), .min = 0, \
-	.max = 15, .metavar = "N", .def = "the system's", \
-	.help = "Service level of RDMA packets; on Ethernet their priority, 0 to 7." }
-#define TUNING_OPT_TRAFFIC_CLASS(AT) { .name = "traffic-class", .type = OPT_UINT, .offset = AT(traffic_class), .min = 0, \
-	.max = 255, .metavar = "N", .def = "the system's", \
-	.help = "Traffic class (TOS) of RDMA packets." }
-#define TUNING_OPT_INLINE(AT) { .name = "inline", .type = OPT_STRING, .offset = AT(inline_text), \
+#define TUNING_OPT_ACK_TIMEOUT(AT) { .name = "ack-timeout", .group = "data", .type = OPT_DURATION, \
+	.offset = AT(ack_timeout_ns), .min = NS_PER_MS, .max = 10 * NS_PER_S, .metavar = "TIME", .def = "268ms", \
+	.help = "Time after which the device sends again what was not acknowledged.", \
+	.more = "Rounded up to 4.096 us x 2^n (67.1 ms, 134 ms, 268 ms, 537 ms and so on). Each side has its own. A " \
+	"device may take up to four times as long." }
+#define TUNING_OPT_CPU_LIST(AT) { .name = "cpu-list", .group = "data", .type = OPT_STRING, .offset = AT(cpu_list), \
+	.metavar = "LIST", .def_words = "any CPU", .excludes = "numa=auto", .per_host = true, \
+	.help = "CPUs for the threads, one each, in turn, such as 0,2,4-7." }
+#define TUNING_OPT_CQ_DEPTH(AT) { .name = "cq-depth", .group = "data", .type = OPT_UINT, .offset = AT(cq_depth), \
+	.min = 256, .max = 1u << 22, .metavar = "N", .def_words = "the device's", \
+	.help = "Maximum number of entries of a completion queue.", \
+	.more = "A thread makes as many completion queues as its queue pairs need, so a low number makes more of " \
+	"them, not fewer clients. All receives share one." }
+#define TUNING_OPT_DSCP(AT) { .name = "dscp", .group = "data", .type = OPT_UINT, .offset = AT(dscp), .min = 0, \
+	.max = 63, .metavar = "N", .def_words = "the system's", .excludes = "traffic-class", \
+	.help = "Differentiated services code point of RDMA packets: --traffic-class divided by 4." }
+#define TUNING_OPT_GID_INDEX(AT) { .name = "gid-index", .group = "data", .type = OPT_UINT, .offset = AT(gid_index), \
+	.min = 0, .max = 255, .metavar = "N", .def_words = "that of the address", \
+	.help = "Entry of the device's GID table to use: its address and its kind, RoCE v1 or v2.", \
+	.more = "The table is `/sys/class/infiniband/DEVICE/ports/1/gids`. A device with an InfiniBand link, an " \
+	"entry that is not there and one of another family than the peer's address are refused; with `--bind` it " \
+	"must be the entry of that address." }
+#define TUNING_OPT_RNR_RETRY(AT) { .name = "rnr-retry", .group = "data", .type = OPT_UINT, .offset = AT(rnr_retry), \
+	.min = 0, .max = 7, .metavar = "N", .def = "7", \
+	.help = "How often to send again to a receiver that is not ready; 7: without end.", \
+	.more = "After that the connection is given up (`wc:rnr_retry_exceeded`)." }
+#define TUNING_OPT_RNR_TIMER(AT) { .name = "rnr-timer", .group = "data", .type = OPT_DURATION, \
+	.offset = AT(rnr_timer_ns), .min = 10 * NS_PER_US, .max = 655360 * NS_PER_US, .metavar = "TIME", \
+	.def = "5.12ms", .help = "How long a receiver that is not ready makes senders wait.", \
+	.more = "Rounded up to a time that devices know (IBTA table 45)." }
+#define TUNING_OPT_SERVICE_LEVEL(AT) { .name = "service-level", .group = "data", .type = OPT_UINT, \
+	.offset = AT(service_level), .min = 0, .max = 15, .metavar = "N", .def_words = "the system's", \
+	.help = "Service level of RDMA packets.", \
+	.more = "On Ethernet it is their priority, 0 to 7, which only tagged packets (VLAN) have; Soft-RoCE has " \
+	"none." }
+#define TUNING_OPT_TRAFFIC_CLASS(AT) { .name = "traffic-class", .group = "data", .type = OPT_UINT, \
+	.offset = AT(traffic_class), .min = 0, .max = 255, .metavar = "N", .def_words = "the system's", \
+	.help = "Traffic class (in IPv4: TOS) of RDMA packets.", \
+	.more = "It is 4 times the DSCP, and the ECN bits. Without it, a server answers with the traffic class of " \
+	"the client's request." }
+#define TUNING_OPT_INLINE(AT) { .name = "inline", .group = "data", .type = OPT_STRING, .offset = AT(inline_text), \
 	.metavar = "auto|off|BYTES", .def = "auto", \
-	.help = "Largest message or write that is copied into the send queue; auto is 220." }
-#define TUNING_OPT_NUMA(AT) { .name = "numa", .type = OPT_CHOICE, .offset = AT(numa), \
-	.choices = tuning_numa_names, .metavar = "off|auto", .def = "off", \
-	.help = "auto: keep the threads on the CPUs of their device's NUMA node." }
-#define TUNING_OPT_PATH_MTU(AT) { .name = "path-mtu", .type = OPT_CHOICE, .offset = AT(path_mtu), \
+	.help = "Largest message or WRITE that is copied into the send queue; auto: 220.", \
+	.more = "At most 4096. The buffer of such a message is free at once, and no completion is needed. On a " \
+	"device that takes less, the largest power of two that it takes counts, or nothing is copied." }
+#define TUNING_OPT_NUMA(AT) { .name = "numa", .group = "data", .type = OPT_CHOICE, .offset = AT(numa), \
+	.choices = tuning_numa_names, .metavar = "off|auto", .def = "off", .per_host = true, \
+	.help = "auto: keep the threads on the CPUs of their device's NUMA node.", \
+	.more = "Only on CPUs that the process may use (`taskset`, cpusets); with several devices, in turn. A device " \
+	"without a node, as Soft-RoCE's mostly are, changes nothing, and a line says so." }
+#define TUNING_OPT_PATH_MTU(AT) { .name = "path-mtu", .group = "data", .type = OPT_CHOICE, .offset = AT(path_mtu), \
 	.choices = tuning_mtu_names, .metavar = "MTU", .def = "auto", \
-	.help = "Bytes of a packet, at most; auto is what the path allows." }
-#define TUNING_OPT_POST_LIST(AT) { .name = "post-list", .type = OPT_UINT, .offset = AT(post_list), .min = 1, \
-	.max = EP_POST_LIST_MAX, .metavar = "N", .def = "16", \
-	.help = "Sends of a connection posted with one doorbell, at most; only those that are there anyway." }
-#define TUNING_OPT_REALTIME(AT) { .name = "realtime", .type = OPT_FLAG, .offset = AT(realtime), \
-	.help = "Run the threads with realtime priority (SCHED_FIFO 1)." }
-#define TUNING_OPT_RETRY_COUNT(AT) { .name = "retry-count", .type = OPT_UINT, .offset = AT(retry_count), .min = 1, \
-	.max = 7, .metavar = "N", .def = "6", \
-	.help = "Times that it is sent again before the connection is given up; 7 never ends on Soft-RoCE." }
-#define TUNING_OPT_SIGNAL_EVERY(AT) { .name = "signal-every", .type = OPT_UINT, .offset = AT(signal_every), \
-	.min = 0, .max = 128, .metavar = "N", .def = "0", \
-	.help = "Ask for a completion for every N-th send; 0: for each that holds a buffer or is waited for, else seldom." }
-#define TUNING_OPT_SRQ_DEPTH(AT) { .name = "srq-depth", .type = OPT_UINT, .offset = AT(srq_depth), .min = 1, \
-	.max = 1u << 20, .metavar = "N", .def = "what the clients' credits need", \
-	.help = "Messages that all clients of a thread together may have in flight, at most." }
+	.help = "Largest payload of a packet in bytes; auto: what the path allows.", \
+	.more = "Both sides send packets of the smaller of their two values." }
+#define TUNING_OPT_POST_LIST(AT) { .name = "post-list", .group = "data", .type = OPT_UINT, .offset = AT(post_list), \
+	.min = 1, .max = EP_POST_LIST_MAX, .metavar = "N", .def = "16", \
+	.help = "Maximum number of sends of a connection that are posted with one doorbell.", \
+	.more = "Sends that follow from one batch of completions are joined; none is delayed for that." }
+#define TUNING_OPT_REALTIME(AT) { .name = "realtime", .group = "data", .type = OPT_FLAG, .offset = AT(realtime), \
+	.per_host = true, .help = "Run the threads with realtime priority (SCHED_FIFO 1).", \
+	.more = "Needs root, CAP_SYS_NICE or a limit (`ulimit -r`)." }
+#define TUNING_OPT_RETRY_COUNT(AT) { .name = "retry-count", .group = "data", .type = OPT_UINT, \
+	.offset = AT(retry_count), .min = 1, .max = 7, .metavar = "N", .def = "6", \
+	.help = "How often to send again before the connection is given up.", \
+	.more = "Then the reason is `wc:retry_exceeded`. A peer that is gone is noticed after `--retry-count` + 1 " \
+	"times `--ack-timeout`, if something is sent to it: 1.9 s with the defaults on Soft-RoCE, up to four times " \
+	"that on other devices. 7 never ends on Soft-RoCE." }
+#define TUNING_OPT_SIGNAL_EVERY(AT) { .name = "signal-every", .group = "data", .type = OPT_UINT, \
+	.offset = AT(signal_every), .min = 0, .max = 128, .metavar = "N", .def = "0", \
+	.help = "Every N-th send asks for a completion; 0: those that hold a buffer.", \
+	.more = "With 0 each request on a region asks for one too, and other sends only as often as it takes to keep " \
+	"the send queue from filling up. In any case one is asked for at each third of the send queue." }
+#define TUNING_OPT_SRQ_DEPTH(AT) { .name = "srq-depth", .group = "data", .type = OPT_UINT, .offset = AT(srq_depth), \
+	.min = 1, .max = 1u << 20, .metavar = "N", .def_words = "what the clients' credits need", \
+	.help = "Maximum number of messages that all clients of a thread together have in flight.", \
+	.more = "The shared receive queue has 64 entries more. The server grants its clients fewer credits to keep " \
+	"to it, but each at least 1." }
 
 #endif

@@ -49,9 +49,11 @@ struct tcp_values {
 bool tcp_read(int fd, struct tcp_values *out) __attribute__((warn_unused_result));
 
 /* A row of an option table; `AT` gives the offset of a const char *. */
-#define TCP_OPT(AT) { .name = "tcp", .type = OPT_STRING, .offset = AT, .metavar = "OPTION,...", .def = "default", \
-	.help = "Socket options of clients over TCP and TLS: default or tuned, and then nodelay=on|off, quickack=on|off, " \
-	"send-buffer=BYTES, receive-buffer=BYTES, busy-poll=MICROSECONDS, zerocopy=BYTES (of TCP, messages from this size on), " \
-	"congestion=NAME." }
+#define TCP_OPT(AT) { .name = "tcp", .group = "data", .type = OPT_STRING, .offset = AT, .metavar = "OPTION,...", \
+	.def_words = "default", \
+	.help = "Socket options of clients over TCP and TLS: default or tuned, and changes to it.", \
+	.more = "`default` is the kernel's, with TCP_NODELAY. Changes are `nodelay=on|off`, `quickack=on|off`, " \
+	"`send-buffer=BYTES`, `receive-buffer=BYTES`, `busy-poll=MICROSECONDS`, `zerocopy=BYTES` and " \
+	"`congestion=NAME` (docs/workloads.md, \"Beside TCP\")." }
 
 #endif

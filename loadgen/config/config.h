@@ -15,6 +15,8 @@
 #include "loadgen/config/slo.h"
 #include "loadgen/config/targets.h"
 
+#define LOADGEN_CLIENTS_MAX 1000000
+
 struct workload;
 struct sut_keep;
 struct team;

@@ -33,22 +33,24 @@ struct arguments {
 #define AT(field) offsetof(struct arguments, field)
 
 static const struct opt options[] = {
-	{ .name = "ca", .type = OPT_STRING, .offset = AT(way.ca), .metavar = "FILE", .def = "build/certs/ca.pem",
-	  .help = "With --server: CA certificate that the server's must be signed with." },
-	{ .name = "cert", .type = OPT_STRING, .offset = AT(way.cert), .metavar = "FILE",
-	  .help = "Certificate to show to a server that asks for one." },
-	{ .name = "device", .type = OPT_STRING, .offset = AT(way.device), .metavar = "NAME", .def = "the one that reaches the server",
-	  .help = "With --server: RDMA device." },
+	{ .name = "ca", .type = OPT_STRING, .offset = AT(way.ca), .metavar = "FILE", .def_words = "build/certs/ca.pem",
+	  .needs = "server", .help = "CA certificate (PEM) that the server's certificate must be signed with." },
+	{ .name = "cert", .type = OPT_STRING, .offset = AT(way.cert), .metavar = "FILE", .needs = "server,key",
+	  .help = "Certificate (PEM) to show to a server that asks for one." },
+	{ .name = "device", .type = OPT_STRING, .offset = AT(way.device), .metavar = "NAME",
+	  .def_words = "the one that reaches the server", .needs = "server", .help = "RDMA device." },
 	{ .name = "json", .type = OPT_FLAG, .offset = AT(json), .help = "Print the findings as JSON." },
-	{ .name = "key", .type = OPT_STRING, .offset = AT(way.key), .metavar = "FILE", .help = "Private key of --cert." },
+	{ .name = "key", .type = OPT_STRING, .offset = AT(way.key), .metavar = "FILE", .needs = "cert",
+	  .help = "Private key (PEM) of --cert." },
 	{ .name = "ping", .type = OPT_DURATION, .offset = AT(way.ping_ns), .min = NS_PER_MS, .max = 3600 * NS_PER_S,
-	  .metavar = "SECONDS", .def = "3", .help = "With --server: how long it is pinged over each transport." },
+	  .metavar = "SECONDS", .def = "3", .needs = "server",
+	  .help = "How long to ping the server over each transport." },
 	{ .name = "server", .type = OPT_STRING, .offset = AT(way.host), .metavar = "HOST",
-	  .help = "A rampart server: checks the way to it, too." },
-	{ .name = "server-name", .type = OPT_STRING, .offset = AT(way.name), .metavar = "NAME", .def = "HOST",
-	  .help = "Name or address the server's certificate must be for." },
-	{ .name = "tls-port", .type = OPT_UINT, .offset = AT(way.port), .min = 1, .max = 65535, .metavar = "PORT", .def = "7471",
-	  .help = "TCP port of --server." },
+	  .help = "Check the way to this rampart server, too." },
+	{ .name = "server-name", .type = OPT_STRING, .offset = AT(way.name), .metavar = "NAME", .def_words = "HOST",
+	  .needs = "server", .help = "Name or address that the server's certificate must have." },
+	{ .name = "tls-port", .type = OPT_UINT, .offset = AT(way.port), .min = 1, .max = 65535, .metavar = "PORT",
+	  .def = "7471", .needs = "server", .help = "TCP port of --server." },
 };
 
 static const struct opts_spec spec = {
@@ -110,13 +112,14 @@ static int look(const struct arguments *a)
 
 int doctor_command(int argc, char **argv)
 {
-	struct arguments a = { .way = { .port = 7471, .ping_ns = 3 * NS_PER_S } };
+	struct arguments a = { .json = false };
 	char err[512], ca[PATH_MAX];
 	int first;
 
+	opts_defaults(&spec, &a);
 	switch (opts_parse(&spec, argc, argv, &a, &first, err, sizeof(err))) {
 	case OPTS_HELP:
-		opts_print_help(&spec, stdout);
+		opts_print_help(&spec, first < argc ? argv[first] : NULL, stdout);
 		return 0;
 	case OPTS_VERSION:
 		utf8_print_line(stdout, "performance_test %s", build_info_text());
@@ -128,8 +131,6 @@ int doctor_command(int argc, char **argv)
 	}
 	if (first < argc)
 		return usage("no operands are taken (see --help)");
-	if (!a.way.cert != !a.way.key)
-		return usage("--cert and --key: give both or neither");
 	if (!a.way.ca) {
 		if (path_beside_program("build/certs/ca.pem", ca, sizeof(ca)))
 			return usage("--ca: the default path is too long");

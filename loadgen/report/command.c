@@ -30,21 +30,25 @@ static const char *const format_names[] = { "markdown", "html", NULL };
 
 static const struct opt options[] = {
 	{ .name = "any-environment", .type = OPT_FLAG, .offset = AT(any_environment),
-	  .help = "Compare with --baseline even if environment or configuration differ; the report says how." },
+	  .help = "Compare with --baseline even if environment or configuration differ.",
+	  .more = "The report lists the differences. Without this option they are printed, and no report is made." },
 	{ .name = "baseline", .type = OPT_STRING, .offset = AT(baseline), .metavar = "[LABEL=]DIR,...",
-	  .help = "Folders of up to 4 runs to compare this one with." },
+	  .help = "Folders of runs, at most 4, to compare this one with.",
+	  .more = "Their curves are in the background of the charts, and the report names each figure that changed by "
+	  "more than the noise of both runs. LABEL (letters, digits, `.`, `_`, `-`; at most 32) is the run's name in "
+	  "the report; without it base, base2 and so on." },
 	{ .name = "format", .type = OPT_CHOICE, .offset = AT(format), .choices = format_names, .metavar = "FORMAT",
-	  .def = "markdown", .help = "What to print; the files are written in any case." },
+	  .def = "markdown", .help = "Format of what is printed; the files are written in any case." },
 	{ .name = "growth", .type = OPT_UINT, .offset = AT(growth), .min = 0, .max = 10000, .metavar = "PERCENT",
-	  .def = "0", .help = "Planning: further clients to expect, as a share of those planned for." },
+	  .def = "0", .help = "Planning: expected growth, added to the numbers of clients that are planned for." },
 	{ .name = "headroom", .type = OPT_UINT, .offset = AT(headroom), .min = 0, .max = 90, .metavar = "PERCENT",
-	  .def = "30", .help = "Planning: share of a server's capacity to keep free." },
+	  .def = "30", .help = "Planning: share of each server's capacity that stays free." },
 	{ .name = "min-effect", .type = OPT_UINT, .offset = AT(min_effect), .min = 0, .max = 1000, .metavar = "PERCENT",
-	  .def = "5", .help = "Changes against a baseline of up to this much count as none." },
-	{ .name = "output", .type = OPT_STRING, .offset = AT(output), .metavar = "DIR", .def = "the run's folder",
+	  .def = "5", .help = "A change against a baseline counts only if it is larger than this." },
+	{ .name = "output", .type = OPT_STRING, .offset = AT(output), .metavar = "DIR", .def_words = "the run's folder",
 	  .help = "Where report.html, report.md, tables/ and charts/ go." },
 	{ .name = "plan", .type = OPT_LIST, .offset = AT(plan), .min = 1, .max = 1000000000, .metavar = "N,N,...",
-	  .def = "chosen from the run", .help = "Planning: the numbers of clients." },
+	  .def_words = "chosen from the run", .help = "Planning: numbers of clients to plan for." },
 };
 
 const struct opts_spec report_command_options = {
@@ -166,14 +170,15 @@ static int make(const struct arguments *a, const char *dir)
 
 int report_command(int argc, char **argv)
 {
-	struct arguments a = { .headroom = 30, .min_effect = 5 };
+	struct arguments a = { .output = NULL };
 	char err[512];
 	int first;
 
+	opts_defaults(&report_command_options, &a);
 	opts_operands_last(&report_command_options, argc, argv);
 	switch (opts_parse(&report_command_options, argc, argv, &a, &first, err, sizeof(err))) {
 	case OPTS_HELP:
-		opts_print_help(&report_command_options, stdout);
+		opts_print_help(&report_command_options, first < argc ? argv[first] : NULL, stdout);
 		return 0;
 	case OPTS_VERSION:
 		utf8_print_line(stdout, "performance_test %s", build_info_text());

@@ -26,7 +26,7 @@ static int check_options_of_others(const struct loadgen_config *c, int argc, cha
 
 			if (workloads[i] == c->wl || !opts_given(&loadgen_options, argc, argv, option))
 				continue;
-			snprintf(err, err_size, "--%s: goes with --workload %s", option, loadgen_workload_names[i]);
+			snprintf(err, err_size, "--%s: needs --workload %s", option, loadgen_workload_names[i]);
 			return -EINVAL;
 		}
 	return 0;
@@ -38,15 +38,15 @@ static const char *contradiction(const struct loadgen_config *c)
 	const struct workload *wl = c->wl;
 
 	if (c->active && wl->idle)
-		return "--active: does not go with this --workload, whose clients send nothing";
+		return "--active: cannot be combined with this --workload, whose clients send nothing";
 	if (c->iterations && wl->idle)
-		return "--iterations: does not go with this --workload, whose clients send nothing";
+		return "--iterations: cannot be combined with this --workload, whose clients send nothing";
 	if (loadgen_is_open_loop(c) && wl->streams != 1)
-		return "--rate: does not go with this --workload";
+		return "--rate: cannot be combined with this --workload";
 	if (c->message_auth && !wl->tags)
-		return "--message-auth: does not go with this --workload; it goes with echo, small and idle";
+		return "--message-auth: needs --workload echo, small or idle";
 	if (c->n_rails > 1 && !wl->plan)
-		return "--device, --server: several go with --workload large and duplex";
+		return "--device, --server: several rails need --workload large or duplex";
 	return NULL;
 }
 

@@ -183,7 +183,7 @@ int main(int argc, char **argv)
 	int first, status;
 
 	if (opts_parse(&spec, argc, argv, &set, &first, err, sizeof(err)) != OPTS_OK) {
-		opts_print_help(&spec, stderr);
+		opts_print_help(&spec, NULL, stderr);
 		return EXIT_USAGE;
 	}
 	if (argc - first == 1 && strcmp(argv[first], "modes") == 0)

@@ -298,7 +298,7 @@ int main(int argc, char **argv)
 	int first, terms;
 
 	if (opts_parse(&spec, argc, argv, &set, &first, err, sizeof(err)) != OPTS_OK) {
-		opts_print_help(&spec, stderr);
+		opts_print_help(&spec, NULL, stderr);
 		return EXIT_USAGE;
 	}
 	terms = set.file ? first : first + 2;

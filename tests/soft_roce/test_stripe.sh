@@ -118,7 +118,7 @@ host=$first all_back "and everything comes back" first
 
 gives "as many servers as devices" 2 '^performance_test: --server and --device: give as many of one' \
     "${bin}performance_test" --workload large --server a,b --device rxe0
-gives "rails are for what stripes" 2 '^performance_test: --device, --server: several go with' \
+gives "rails are for what stripes" 2 '^performance_test: --device, --server: several rails need' \
     "${bin}performance_test" --device rxe0,rxe1
 gives "a device that is not there" 3 'rxe9: no such RDMA device' \
     "${bin}performance_test" --device rxe0,rxe9 --workload large --output "$results"

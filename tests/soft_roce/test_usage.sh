@@ -11,7 +11,7 @@ wrong() { # REGEX PROGRAM ARGUMENTS...
 }
 
 for program in rdma_server rdma_client performance_test; do
-    gives "$program --help" 0 "^Usage: $program .*--log-level LEVEL.*Exit status: 0 " "$bin$program" --help
+    gives "$program --help" 0 "^Usage: $program .*--log-level LEVEL.*Exit status: 0 " "$bin$program" --help all
     gives "$program --version" 0 "^$program [0-9]" "$bin$program" --version
     wrong '--polll: unknown option; did you mean --poll\?' $program --polll
     wrong "--poll: sometimes is not allowed; allowed: event, busy or adaptive" $program --poll=sometimes
@@ -29,15 +29,15 @@ wrong "--bind: '::1,::1' has a name twice" rdma_server --bind ::1,::1
 wrong '--device and --bind: 2 and 1 of them; allowed: an address for each device' \
     rdma_server --device a,b --bind 10.77.0.1
 wrong '--rdma-port: .*ports above 65535' rdma_server --threads 4 --rdma-port 65534
-wrong '--cert and --key: give both or neither' rdma_server --cert x
+wrong '--cert: needs --key' rdma_server --cert x
 wrong 'now: no operands are taken' rdma_server now
 wrong 'HOST is missing' rdma_client
 wrong 'a command is missing; allowed: ping, send, write, read, info' rdma_client 10.77.0.1
 wrong "'pong' is not a command" rdma_client 10.77.0.1 pong
 wrong 'send and write take one TEXT' rdma_client 10.77.0.1 send
 wrong 'this command takes no operand' rdma_client 10.77.0.1 info now
-wrong '--count does not go with info' rdma_client --count 3 10.77.0.1 info
-wrong '--cert and --key: give both or neither' rdma_client --key x 10.77.0.1 info
+wrong '--count cannot be combined with info' rdma_client --count 3 10.77.0.1 info
+wrong '--key: needs --cert' rdma_client --key x 10.77.0.1 info
 wrong '--clients: 0 is not allowed; allowed: 1 to 100000' performance_test --clients 0
 wrong '--steps: ' performance_test --steps 10,,20
 wrong '--clients and --steps|--steps.*--clients' performance_test --steps 10 --clients 20
@@ -46,27 +46,27 @@ wrong '--duration: ' performance_test --duration -3
 wrong "--name: 'a/b' is not allowed" performance_test --name a/b
 wrong '--workload: x is not allowed; allowed: echo, pingpong, small, .*connect or idle' performance_test --workload x
 wrong '--active: 0 is not allowed; allowed: 1 to 100000' performance_test --active 0
-wrong '--active: does not go with this --workload' performance_test --active 5 --workload idle
-wrong '--active: does not go with this --workload' performance_test --active 5 --workload connect
+wrong '--active: cannot be combined with this --workload' performance_test --active 5 --workload idle
+wrong '--active: cannot be combined with this --workload' performance_test --active 5 --workload connect
 wrong '--message-size: 15 is not allowed with --workload echo; allowed: 16 to 1048576' performance_test --message-size 64,15
 wrong "--mix: '1:2' is not allowed" performance_test --workload mixed --mix 1:2
-wrong '--mix: goes with --workload mixed' performance_test --mix 1:2:3
-wrong '--rate and --rate-per-client: give one of them' performance_test --rate 1 --rate-per-client 1
+wrong '--mix: needs --workload mixed' performance_test --mix 1:2:3
+wrong '--rate: cannot be combined with --rate-per-client' performance_test --rate 1 --rate-per-client 1
 wrong "--inline: 'on' is not allowed; allowed: auto, off" performance_test --inline on
 wrong "--cpu-list: '1-' is not allowed" rdma_server --cpu-list 1-
 wrong "--server-cpu-list: '1-' is not allowed" performance_test --server-cpu-list 1-
-wrong '--cpu-list and --numa auto: give one of them' rdma_server --cpu-list 1 --numa auto
+wrong '--cpu-list: cannot be combined with --numa auto' rdma_server --cpu-list 1 --numa auto
 wrong "--compare: 'inline' is not allowed" performance_test --compare inline
 wrong '--compare: clients cannot be compared' performance_test --compare clients=1,2
 wrong "--compare: --inline: 'x' is not allowed" performance_test --compare inline=off,x
-wrong '--compare and --inline: give one of them' performance_test --compare inline=off,auto --inline off
+wrong '--compare: cannot be combined with --inline' performance_test --compare inline=off,auto --inline off
 wrong '--compare-set: give it two to 8 times' performance_test --compare-set a:inline=off
 wrong '--compare: 64 combinations in 5 rounds are too many runs; allowed: 64 combinations and 200 runs' performance_test \
     --compare post-list=1,2,3,4,5,6,7,8 --compare signal-every=0,1,2,3,4,5,6,7
-wrong '--compare: does not go with --json' performance_test --compare inline=off,auto --json -
-wrong '--trace-max: goes with --trace' performance_test --trace-max 5
-wrong '--cycles: goes with --churn' performance_test --cycles 10
-wrong '--cycles: goes with --churn' performance_test --cycles 10 --churn 0
+wrong '--compare: cannot be combined with --json' performance_test --compare inline=off,auto --json -
+wrong '--trace-max: needs --trace' performance_test --trace-max 5
+wrong '--cycles: needs --churn' performance_test --cycles 10
+wrong '--cycles: needs --churn' performance_test --cycles 10 --churn 0
 wrong '--cycles: 0 is not allowed; allowed: 1 to 1000000000' performance_test --churn 5 --cycles 0
 wrong '--churn: -1 is not a whole number; allowed: 0 to 1000000' performance_test --churn -1
 wrong '--churn: 1000001 is not allowed; allowed: 0 to 1000000' performance_test --churn 1000001

@@ -92,7 +92,7 @@ TEST(compare__coalesce__with_small_only)
 	assert_int_equal(parse("--workload small --compare coalesce=1,16"), 0);
 	assert_int_equal(a.v[0].cfg.coalesce, 1);
 	assert_int_equal(a.v[1].cfg.coalesce, 16);
-	assert_refused("--compare coalesce=1,16", "--compare: --coalesce: goes with");
+	assert_refused("--compare coalesce=1,16", "--compare: --coalesce: needs");
 }
 
 TEST(compare__workloads__each_with_its_own_defaults)
@@ -119,7 +119,7 @@ TEST(compare__bad__refused_with_what_is_wrong)
 	assert_refused("--compare compare=1,2", "--compare: compare cannot be compared");
 	assert_refused("--compare inline=off,on", "--compare: --inline: 'on' is not allowed");
 	assert_refused("--compare post-list=1,65", "--compare: --post-list: 65 is not allowed");
-	assert_refused("--post-list 2 --compare post-list=1,16", "--compare and --post-list: give one of them");
+	assert_refused("--post-list 2 --compare post-list=1,16", "--compare: cannot be combined with --post-list");
 	/* Bad only together with the rest. */
 	assert_refused("--message-size 16 --compare workload=echo,atomic", "--compare: --message-size: 16 is not allowed");
 }
@@ -183,7 +183,7 @@ TEST(compare__list_as_a_value__plus_is_a_comma)
 	assert_string_equal(a.v[1].cfg.devices.name[1], "rxe1");
 	assert_string_equal(a.v[1].name, "rxe0+rxe1");
 	assert_string_equal(json_text_at(a.v[1].options, "device"), "rxe0,rxe1");
-	assert_refused("--compare device=rxe0,rxe0+rxe1", "--compare: --device, --server: several go with --workload");
+	assert_refused("--compare device=rxe0,rxe0+rxe1", "--compare: --device, --server: several rails need --workload");
 }
 
 /* --- runs --- */

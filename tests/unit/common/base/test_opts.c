@@ -533,14 +533,14 @@ TEST(opts_given__by_position__only_options_count)
 
 /* ---- --help ---- */
 
-static char *help_text(void)
+static char *help_text(const struct opts_spec *s, const char *topic)
 {
 	size_t len;
 	char *text;
 	FILE *stream = open_memstream(&text, &len);
 
 	assert_non_null(stream);
-	opts_print_help(&spec, stream);
+	opts_print_help(s, topic, stream);
 	assert_int_equal(fclose(stream), 0);
 	return text;
 }
@@ -571,12 +571,138 @@ TEST(opts_print_help__whole_table__as_documented)
 		"comma-separated, at most 64)\n"
 		"  --tag TEXT                  A tag; any number of times.\n"
 		"  --verbose                   Say more.\n"
-		"  -h, --help                  Print this text and exit.\n"
-		"  -V, --version               Print the version and exit.\n"
+		"  --help, -h                  Print this text and exit.\n"
+		"  --version, -V               Print the version and exit.\n"
 		"\n"
 		"Exit status: 0.\n";
-	char *text = help_text();
+	char *text = help_text(&spec, NULL);
 
 	assert_string_equal(text, expected);
+	free(text);
+}
+
+/* ---- options that need or exclude others, defaults, groups ---- */
+
+static const char *const switches[] = { "off", "on", NULL };
+
+static const struct opt grouped_table[] = {
+	{ .name = "burst", .group = "load", .type = OPT_UINT, .offset = offsetof(struct config, any), .min = 1, .max = 9,
+	  .metavar = "N", .def = "1", .excludes = "rate,mode=on", .common = true, .help = "Messages at once.", .more = "Up to `9|nine`." },
+	{ .name = "cycles", .group = "load", .type = OPT_UINT, .offset = offsetof(struct config, clients), .min = 1, .max = 9,
+	  .metavar = "N", .needs = "rate|burst,name", .help = "Rounds, as --rate says." },
+	{ .name = "mode", .group = "how", .type = OPT_CHOICE, .offset = offsetof(struct config, mode), .choices = switches,
+	  .metavar = "off|on", .def = "off", .help = "How to do it." },
+	{ .name = "name", .group = "how", .type = OPT_STRING, .offset = offsetof(struct config, name), .metavar = "TEXT",
+	  .def = "x", .def_words = "x, or y", .help = "Its name." },
+	{ .name = "rate", .group = "load", .type = OPT_DURATION, .offset = offsetof(struct config, duration), .min = 0, .max = 3600000000000,
+	  .metavar = "TIME", .def = "0", .help = "Time between two." },
+};
+
+static const struct opts_group groups[] = { { "load", "What to do" }, { "how", "How to do it" } };
+
+static const struct opts_spec grouped = {
+	.program = "prog", .usage = "[options]", .summary = "Does a thing.", .opts = grouped_table, .n_opts = N_ELEMENTS(grouped_table),
+	.groups = groups, .n_groups = N_ELEMENTS(groups),
+};
+
+static enum opts_result parse_grouped(const char *arguments)
+{
+	static char line[200];
+	char *argv[MAX_ARGS];
+	int argc;
+
+	snprintf(line, sizeof(line), "%s", arguments);
+	argc = split(line, argv);
+	memset(&p.config, 0, sizeof(p.config));
+	return opts_parse(&grouped, argc, argv, &p.config, &p.first_arg, p.err, sizeof(p.err));
+}
+
+TEST(opts_defaults__texts_of_the_table__stored)
+{
+	memset(&p.config, 0, sizeof(p.config));
+	p.config.clients = UNTOUCHED;
+	opts_defaults(&grouped, &p.config);
+	assert_int_equal(p.config.any, 1);
+	assert_int_equal(p.config.mode, 0);
+	assert_string_equal(p.config.name, "x");
+	assert_true(p.config.clients == UNTOUCHED);
+}
+
+TEST(needs_and_excludes__combinations__one_line_names_both)
+{
+	static const struct { const char *arguments, *err; } cases[] = {
+		{ "", "" }, { "--cycles 2 --rate 1s --name a", "" }, { "--cycles 2 --burst 2 --name a", "" },
+		{ "--cycles 2 --rate 1s", "--cycles: needs --name" }, { "--cycles 2 --name a", "--cycles: needs --rate or --burst" },
+		{ "--burst 2 --rate 1s", "--burst: cannot be combined with --rate" },
+		{ "--burst 2 --mode on", "--burst: cannot be combined with --mode on" }, { "--burst 2 --mode off", "" },
+		/* A minimum that is the default switches off what the option is about. */
+		{ "--burst 2 --rate 0", "" }, { "--burst 1 --rate 1s", "" }, { "--cycles 2 --rate 0s --name a", "--cycles: needs --rate or --burst" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		assert_int_equal(parse_grouped(cases[i].arguments), *cases[i].err ? OPTS_ERROR : OPTS_OK);
+		assert_string_equal(p.err, cases[i].err);
+	}
+}
+
+TEST(help__topics__of_a_program_with_groups)
+{
+	assert_int_equal(parse_grouped("--help"), OPTS_HELP);
+	assert_int_equal(p.first_arg, 2);
+	assert_int_equal(parse_grouped("--help how --rate 1"), OPTS_HELP);
+	assert_int_equal(p.first_arg, 2);
+	assert_int_equal(parse_grouped("--help all"), OPTS_HELP);
+	assert_int_equal(parse_grouped("--help who"), OPTS_ERROR);
+	assert_string_equal(p.err, "--help: who is not allowed; allowed: all, load, how");
+}
+
+TEST(opts_print_help__topics__their_options)
+{
+	static const char common[] =
+		"Usage: prog [options]\n"
+		"\n"
+		"Does a thing.\n"
+		"\n"
+		"Common options:\n"
+		"  --burst N                   Messages at once. (default: 1)\n"
+		"  --help, -h                  Print this text and exit.\n"
+		"  --version, -V               Print the version and exit.\n"
+		"\n"
+		"All options, by group (--help GROUP, or --help all):\n"
+		"  load         What to do\n"
+		"  how          How to do it\n";
+	static const char how[] =
+		"\nHow to do it (--help how):\n"
+		"  --mode off|on               How to do it. (off or on; default: off)\n"
+		"  --name TEXT                 Its name. (default: x, or y)\n";
+	static const char markdown[] =
+		"### What to do\n"
+		"\n"
+		"| option | allowed | default | meaning |\n"
+		"|---|---|---|---|\n"
+		"| `--burst N` | 1 to 9 | 1 | Messages at once. Up to `9\\|nine`. |\n"
+		"| `--cycles N` | 1 to 9 |  | Rounds, as `--rate` says. |\n"
+		"| `--rate TIME` | 0 to 1h | 0 | Time between two. |\n"
+		"\n"
+		"### How to do it\n"
+		"\n"
+		"| option | allowed | default | meaning |\n"
+		"|---|---|---|---|\n"
+		"| `--mode off\\|on` | off or on | off | How to do it. |\n"
+		"| `--name TEXT` |  | x, or y | Its name. |\n";
+	char *text = help_text(&grouped, NULL);
+
+	assert_string_equal(text, common);
+	free(text);
+	text = help_text(&grouped, "how");
+	assert_non_null(strstr(text, how));
+	assert_null(strstr(text, "--burst"));
+	free(text);
+	text = help_text(&grouped, "all");
+	assert_non_null(strstr(text, how));
+	assert_non_null(strstr(text, "--cycles N "));
+	free(text);
+	text = help_text(&grouped, "markdown");
+	assert_string_equal(text, markdown);
 	free(text);
 }

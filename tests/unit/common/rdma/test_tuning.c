@@ -142,9 +142,6 @@ TEST(fabric__dscp__four_times_as_traffic_class)
 	assert_int_equal(json_integer_value(json_object_get(o, "service_level")), 0);
 	assert_int_equal(json_integer_value(json_object_get(o, "gid_index")), 3);
 	json_decref(o);
-	t.traffic_class = 184;
-	assert_int_equal(tuning_check(&t, err, sizeof(err)), -EINVAL);
-	assert_string_equal(err, "--dscp and --traffic-class: give one of them");
 }
 
 static void *tell_cpu(void *arg)
@@ -216,14 +213,6 @@ TEST(thread__numa__cpus_beside_the_device_if_any_and_if_asked)
 	t.numa = TUNING_NUMA_AUTO;
 	thread_gets(&one, &one);
 	thread_gets(NULL, &all);
-}
-
-TEST(numa__with_a_list__refused)
-{
-	t.numa = TUNING_NUMA_AUTO;
-	t.cpu_list = "0";
-	assert_int_equal(tuning_check(&t, err, sizeof(err)), -EINVAL);
-	assert_string_equal(err, "--cpu-list and --numa auto: give one of them");
 }
 
 TEST_EACH(setup, NULL)

@@ -87,11 +87,11 @@ TEST_WITH(options__several_targets__a_thread_for_each, options_reset, NULL)
 
 TEST_WITH(options__contradictions__named, options_reset, NULL)
 {
-	options_refused("--targets a,b --server c", "--targets and --server: give one");
+	options_refused("--targets a,b --server c", "--server: cannot be combined with --targets");
 	options_refused("--targets a,a", "--targets: 'a,a' has a server twice");
-	options_refused("--server a --deal random", "--deal: goes with several");
-	options_refused("--targets a --deal random", "--deal: goes with several");
-	options_refused("--targets a,b --device x,y --workload large", "--targets: several go with one");
-	options_refused("--targets a,b --environment vm", "--environment vm: does not go with --server, --targets or --device");
-	options_refused("--targets a,b --server-threads 2", "--server-threads: does not go with --server");
+	options_refused("--server a --deal random", "--deal: needs --targets");
+	options_refused("--targets a --deal random", "--deal: needs several --targets");
+	options_refused("--targets a,b --device x,y --workload large", "--targets: several cannot be combined with");
+	options_refused("--targets a,b --environment vm", "--targets: cannot be combined with --environment vm");
+	options_refused("--targets a,b --server-threads 2", "--server-threads: cannot be combined with --targets");
 }

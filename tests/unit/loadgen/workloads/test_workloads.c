@@ -13,13 +13,13 @@
 
 TEST(check__option_of_another_workload__refused)
 {
-	options_refused("--device a,b", "--device, --server: several go with --workload large");
-	options_refused("--server a,b --workload read", "--device, --server: several go with");
+	options_refused("--device a,b", "--device, --server: several rails need --workload large");
+	options_refused("--server a,b --workload read", "--device, --server: several rails need");
 	options_refused("--workload duplex --rate 10", "--rate: ");
 	options_refused("--workload idle --rate 10", "--rate: ");
-	options_refused("--mix 1:1:1", "--mix: goes with");
-	options_refused("--chunk 64k", "--chunk: goes with");
-	options_refused("--operation read", "--operation: goes with");
+	options_refused("--mix 1:1:1", "--mix: needs");
+	options_refused("--chunk 64k", "--chunk: needs");
+	options_refused("--operation read", "--operation: needs");
 }
 
 TEST(check__message_sizes__each_within_the_workloads)
@@ -129,8 +129,8 @@ TEST(check__coalesce__with_small_only_and_as_much_as_a_send_takes)
 	assert_int_equal(options.coalesce, 1);
 	options_taken("--workload small --coalesce 64 --message-auth --verify --rate 10");
 	assert_int_equal(options.coalesce, 64);
-	options_refused("--coalesce 2", "--coalesce: goes with");
-	options_refused("--workload large --coalesce 1", "--coalesce: goes with");
+	options_refused("--coalesce 2", "--coalesce: needs");
+	options_refused("--workload large --coalesce 1", "--coalesce: needs");
 	options_parser_refuses("--coalesce 0", "--coalesce: 0 is not allowed; allowed: 1 to 64");
 	options_parser_refuses("--coalesce 65", "--coalesce: 65 is not allowed; allowed: 1 to 64");
 	options_taken("--workload small --coalesce 16 --message-size 64k");

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rdma_server's table of options. No I/O. See config.h. */
+#include "server/config/config.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/rdma/ep.h"
+#include "common/rdma/pump.h"
+#include "common/wire/frame.h"
+
+static const char *const off_on_names[] = { "off", "on", NULL };
+static const char *const client_auth_names[] = { "none", "require", NULL };
+
+static const struct opts_group groups[] = {
+	{ "serve", "Where to serve, and with what" },
+	{ "limits", "What clients may take, and how long" },
+	{ "security", "Certificates and privileges" },
+	{ "data", "Data path" },
+	{ "output", "Output" },
+};
+
+#define AT(field) offsetof(struct server_config, field)
+#define TUNING_AT(field) offsetof(struct server_config, tuning.field)
+
+static const struct opt options[] = {
+	TUNING_OPT_ACK_TIMEOUT(TUNING_AT),
+	{ .name = "allow-names", .group = "security", .type = OPT_STRING, .offset = AT(allow_names),
+	  .metavar = "NAME,...", .def_words = "all", .needs = "client-auth=require",
+	  .help = "Names of which a client's certificate must have one.",
+	  .more = "DNS names, IP addresses and URIs, as subject alternative names. `*.example.org` stands for names "
+	  "with one label in place of the `*`. Others are refused as `not_allowed`." },
+	{ .name = "bind", .group = "serve", .type = OPT_STRING, .offset = AT(bind), .metavar = "ADDR,...",
+	  .common = true, .def_words = "the RDMA device's", .help = "IP address to serve on, for TLS and RDMA.",
+	  .more = "It must belong to an RDMA device; the unspecified address is not allowed. Without this option: an "
+	  "address in the GID table of `--device`, or of the first device with an active port; IPv4 comes before IPv6. "
+	  "A list, of at most 8, has an address for each device of `--device`, in the same order; without `--device` "
+	  "the addresses decide which devices. See \"Rails\" below." },
+	{ .name = "ca", .group = "security", .type = OPT_STRING, .offset = AT(ca), .metavar = "FILE", .common = true,
+	  .def_words = "build/certs/ca.pem", .help = "CA certificate (PEM) that has signed the clients' certificates.",
+	  .more = "Read with `--client-auth require` only, and again at SIGHUP." },
+	{ .name = "cert", .group = "security", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE",
+	  .needs = "key", .common = true, .def_words = "build/certs/server.pem",
+	  .help = "Certificate chain (PEM) of this server.",
+	  .more = "Read again at SIGHUP; see \"Certificates\" below." },
+	{ .name = "client-auth", .group = "security", .type = OPT_CHOICE, .offset = AT(client_auth), .common = true,
+	  .choices = client_auth_names, .metavar = "MODE", .def = "none",
+	  .help = "Whether clients must show a certificate signed by --ca.",
+	  .more = "This holds for control sessions too." },
+	{ .name = "core-dumps", .group = "security", .type = OPT_CHOICE, .offset = AT(core_dumps),
+	  .choices = off_on_names, .metavar = "on|off", .def = "off",
+	  .help = "Whether a crash may leave a core file, and debuggers may attach.",
+	  .more = "off: the server leaves no core file when it crashes, and other processes of its user cannot attach "
+	  "to it or read its memory, which has private keys in it." },
+	TUNING_OPT_CPU_LIST(TUNING_AT),
+	TUNING_OPT_CQ_DEPTH(TUNING_AT),
+	{ .name = "credits", .group = "limits", .type = OPT_UINT, .offset = AT(credits), .min = 1, .max = 128,
+	  .common = true, .metavar = "N", .def = "16",
+	  .help = "Maximum number of messages that one client may have in flight." },
+	{ .name = "crl", .group = "security", .type = OPT_STRING, .offset = AT(crl), .metavar = "FILE",
+	  .needs = "client-auth=require", .help = "Revocation lists (PEM) of all CAs of clients' certificates.",
+	  .more = "Whole lists, no delta lists. There must be one of each CA in the chain of a client's certificate, "
+	  "not out of date, or the client is refused. Give the certificates of intermediate CAs in `--ca`, too: if "
+	  "only clients send them, a long list makes each handshake longer. Read again at SIGHUP." },
+	{ .name = "device", .group = "serve", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME,...",
+	  .common = true, .def_words = "the first active one", .help = "RDMA devices to serve on, at most 8.",
+	  .more = "With `--bind`, the address must be this device's. Each device of a list is a rail. See \"Rails\" "
+	  "below." },
+	{ .name = "drain-timeout", .group = "limits", .type = OPT_DURATION, .offset = AT(drain_timeout_ns), .min = 0,
+	  .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "5",
+	  .help = "Longest time for clients to get their answers and leave after SIGTERM or SIGINT.",
+	  .more = "Clients that are still there then are cut off." },
+	TUNING_OPT_DSCP(TUNING_AT),
+	TUNING_OPT_GID_INDEX(TUNING_AT),
+	{ .name = "handshake-timeout", .group = "limits", .type = OPT_DURATION, .offset = AT(handshake_timeout_ns),
+	  .min = 10 * NS_PER_MS, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "30",
+	  .help = "Longest time for a TLS handshake, and again for the request after it.",
+	  .more = "Writing the answer may take this long again." },
+	TUNING_OPT_INLINE(TUNING_AT),
+	{ .name = "key", .group = "security", .type = OPT_STRING, .offset = AT(key), .metavar = "FILE", .needs = "cert",
+	  .common = true, .def_words = "build/certs/server.key",
+	  .help = "Private key (PEM) of --cert, without a passphrase.", .more = "Read again at SIGHUP." },
+	{ .name = "log-level", .group = "output", .type = OPT_CHOICE, .offset = AT(log_level),
+	  .choices = log_level_names, .metavar = "LEVEL", .def = "info", .common = true,
+	  .help = "Which messages to log to stderr." },
+	{ .name = "max-clients", .group = "limits", .type = OPT_UINT, .offset = AT(max_clients), .min = 1,
+	  .max = 200000, .metavar = "N", .def = "1024", .common = true,
+	  .help = "Maximum number of clients at once, on each rail.",
+	  .more = "A client counts from its grant on. Further ones are refused as `full`." },
+	{ .name = "max-handshakes", .group = "limits", .type = OPT_UINT, .offset = AT(max_handshakes), .min = 1,
+	  .max = 65536, .metavar = "N", .def = "512",
+	  .help = "Maximum number of TLS connections of a shard that are open at once.",
+	  .more = "They count until TLS is closed. Further ones wait, or connections of the address that has most make "
+	  "room (docs/security.md, \"Flooding\"). A control session counts until its first request; 64 may be open in "
+	  "all, and 16 more, each of an address that has no other." },
+	{ .name = "max-per-address", .group = "limits", .type = OPT_UINT, .offset = AT(max_per_address), .min = 0,
+	  .max = 200000, .metavar = "N", .def = "0",
+	  .help = "TLS connections, clients and control sessions that one address may have, each; 0: any number.",
+	  .more = "Each is counted by itself, on all shards and rails; TCP connections that wait for a place count as "
+	  "TLS connections. An IPv6 /64 is one address. Further ones are closed, refused as `full`, and refused as "
+	  "`busy`. With 0 there are as many as there is room for." },
+	{ .name = "message-size", .group = "limits", .type = OPT_SIZE, .offset = AT(message_bytes), .common = true,
+	  .min = FRAME_MESSAGE_BYTES_MIN, .max = FRAME_MESSAGE_BYTES_MAX, .metavar = "BYTES", .def = "4k",
+	  .help = "Largest message, with its header of 16 bytes." },
+	TUNING_OPT_NUMA(TUNING_AT),
+	TUNING_OPT_PATH_MTU(TUNING_AT),
+	{ .name = "poll", .group = "data", .type = OPT_CHOICE, .offset = AT(poll), .choices = poll_mode_names,
+	  .metavar = "MODE", .def = "event",
+	  .help = "How threads wait for completions: sleep, spin, or spin before sleeping.",
+	  .more = "event sleeps, busy spins, adaptive spins for `--spin` and then sleeps." },
+	TUNING_OPT_POST_LIST(TUNING_AT),
+	{ .name = "probe-interval", .group = "limits", .type = OPT_DURATION, .offset = AT(probe_interval_ns), .min = 0,
+	  .max = 3600 * NS_PER_S, .metavar = "SECONDS", .def = "60",
+	  .help = "Probe a client that is silent for this long, and close it if it is dead; 0: never.",
+	  .more = "A client that acknowledged nothing for twice as long is probed, too. It is closed if its host does "
+	  "not answer. A host that has died is noticed within three intervals, one that sends and does not receive "
+	  "within four. Over TCP and TLS a client that lets answers wait must take at least 1 KiB of them a second, on "
+	  "the average of three intervals, or it is closed; with 0 that is not looked at. With an interval below "
+	  "`--ack-timeout` a single lost packet ends a connection; with one below the time that the retries take, the "
+	  "reason is `timeout` and not `wc:retry_exceeded`." },
+	{ .name = "rdma-port", .group = "serve", .type = OPT_UINT, .offset = AT(rdma_port), .min = 0, .max = 65535,
+	  .common = true, .metavar = "PORT", .def = "7472",
+	  .help = "RDMA port of the first shard; 0: the system chooses.",
+	  .more = "The other shards of all rails have the ports after it." },
+	TUNING_OPT_REALTIME(TUNING_AT),
+	{ .name = "region-size", .group = "limits", .type = OPT_SIZE, .offset = AT(region_bytes), .min = 0,
+	  .max = FRAME_REGION_BYTES_MAX, .metavar = "BYTES", .def = "4k",
+	  .help = "One-sided memory for each client that asks for it; 0: none." },
+	TUNING_OPT_RETRY_COUNT(TUNING_AT),
+	TUNING_OPT_RNR_RETRY(TUNING_AT),
+	TUNING_OPT_RNR_TIMER(TUNING_AT),
+	{ .name = "seccomp", .group = "security", .type = OPT_CHOICE, .offset = AT(seccomp), .choices = off_on_names,
+	  .metavar = "on|off", .def = "off",
+	  .help = "Whether system calls that a serving server does not need are refused.",
+	  .more = "on: once the server serves, they fail with EPERM (docs/security.md, \"Privileges\"). Uses "
+	  "libseccomp." },
+	TUNING_OPT_SERVICE_LEVEL(TUNING_AT),
+	{ .name = "session-timeout", .group = "limits", .type = OPT_DURATION, .offset = AT(session_timeout_ns),
+	  .min = 10 * NS_PER_MS, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "30",
+	  .help = "Longest time from a GRANT to its RDMA connection." },
+	TUNING_OPT_SIGNAL_EVERY(TUNING_AT),
+	{ .name = "spin", .group = "data", .type = OPT_DURATION, .offset = AT(spin_ns), .min = NS_PER_US,
+	  .max = NS_PER_S, .metavar = "TIME", .def = "50us",
+	  .help = "How long to spin after the last completion (--poll adaptive)." },
+	TUNING_OPT_SRQ_DEPTH(TUNING_AT),
+	{ .name = "stats-interval", .group = "output", .type = OPT_DURATION, .offset = AT(stats_interval_ns), .min = 0,
+	  .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "0",
+	  .help = "Time between two lines of statistics on stderr, at any log level; 0: none." },
+	TCP_OPT(AT(tcp_text)),
+	{ .name = "threads", .group = "serve", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
+	  .common = true, .metavar = "N", .def_words = "online CPUs", .help = "Shards of each rail.",
+	  .more = "A shard is a thread with a loop and resources of its own." },
+	{ .name = "ticket-rotation", .group = "security", .type = OPT_DURATION, .offset = AT(ticket_rotation_ns),
+	  .min = NS_PER_S, .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "3600",
+	  .help = "Time after which session tickets get new keys.",
+	  .more = "A ticket is valid for one to two times this." },
+	{ .name = "tls-port", .group = "serve", .type = OPT_UINT, .offset = AT(tls_port), .min = 0, .max = 65535,
+	  .common = true, .metavar = "PORT", .def = "7471",
+	  .help = "TCP port of the TLS bootstrap; 0: the system chooses.", .more = "It is the same on all rails." },
+	{ .name = "tls-resume", .group = "security", .type = OPT_CHOICE, .offset = AT(tls_resume),
+	  .choices = off_on_names, .metavar = "on|off", .def = "on",
+	  .help = "Whether clients that ask for session tickets get them." },
+	TUNING_OPT_TRAFFIC_CLASS(TUNING_AT),
+	{ .name = "transports", .group = "serve", .type = OPT_STRING, .offset = AT(transports), .metavar = "NAME,...",
+	  .common = true, .def_words = "rdma,tcp,tls", .help = "How clients may send messages: rdma, tcp, tls.",
+	  .more = "tcp is a connection of their own (ports numbered as `--rdma-port`), tls the connection of the "
+	  "bootstrap. Without `rdma` the server needs no RDMA device, and `--bind` may be any address of the machine "
+	  "(by default all). A client that asks for another transport is refused as `unsupported`." },
+	{ .name = "verify", .group = "security", .type = OPT_FLAG, .offset = AT(verify),
+	  .help = "Compare the packet sequence numbers of every connection with those in the device." },
+	{ .name = "windows", .group = "limits", .type = OPT_CHOICE, .offset = AT(windows), .choices = off_on_names,
+	  .metavar = "on|off", .def = "off",
+	  .help = "Whether clients may have the server write parts of their region to their memory.",
+	  .more = "Such memory is called a window. Such an answer takes two entries of a send queue, so send queues "
+	  "are twice as long (on Soft-RoCE an entry takes about 1 KB of kernel memory)." },
+};
+
+const struct opts_spec server_options = {
+	.program = "rdma_server",
+	.usage = "[options]",
+	.summary = "Serves RDMA clients that bootstrap over TLS 1.3: echoes their messages and gives each one that\n"
+		   "asks a memory region for one-sided access. On SIGTERM or SIGINT it drains and stops;\n"
+		   "on SIGHUP it reads its certificates again.",
+	.opts = options,
+	.n_opts = sizeof(options) / sizeof(options[0]),
+	.groups = groups,
+	.n_groups = sizeof(groups) / sizeof(groups[0]),
+	.epilog = "Exit status: 0 stopped by a signal, 1 failed while running, 2 usage, 3 the environment\n"
+		  "cannot run it (the message says what to do).",
+};
