@@ -198,6 +198,15 @@ static void collect_rates(struct step *s, const struct worker_stats *st, double 
 	s->measured_s = MAX(s->measured_s, window_s);
 }
 
+static void collect_counters(struct step *s, const struct worker_stats *st)
+{
+#define STEP_ADD(a, b) ((a) + (b))
+#define STEP_MAX(a, b) MAX(a, b)
+#define X(type, name, rule, path) s->name = (type##_COUNTER)rule(s->name, counter_get(&st->name));
+	STEP_COUNTERS(X)
+#undef X
+}
+
 static void collect_worker(struct step *s, const struct worker_stats *st)
 {
 	uint64_t t0 = counter_get(&st->measure_start_ns), t1 = counter_get(&st->measure_end_ns);
@@ -217,24 +226,14 @@ static void collect_worker(struct step *s, const struct worker_stats *st)
 	hist_add(s->response, st->response);
 	hist_add(s->service, st->service);
 	hist_add(s->lag, st->lag);
-	s->late += counter_get(&st->late);
 	hist_add(s->away_ns, st->away_ns);
 	hist_add(s->outage_ns, st->outage_ns);
-	s->outages += counter_get(&st->outages);
-	s->repeated += counter_get(&st->repeated);
-	s->retries += counter_get(&st->retries);
-	s->rails_dropped += counter_get(&st->rails_dropped);
 	fail_table_add(&s->retried, &st->retried);
-	s->cycles += counter_get(&st->cycles);
-	s->cycles_failed += counter_get(&st->cycles_failed);
 	collect_streams(s, st);
 	for (unsigned i = 0; i < WORKLOAD_KINDS_MAX; i++)
 		if (st->kinds[i].response)
 			hist_add(s->kind_response[i], st->kinds[i].response);
-	s->attempted += (uint32_t)counter_get(&st->started);
-	s->failed += (uint32_t)counter_get(&st->failed);
-	s->dropped += (uint32_t)counter_get(&st->dropped);
-	s->psn_verified += counter_get(&st->psn_verified);
+	collect_counters(s, st);
 	s->messages_all += counter_get(&st->messages);
 	for (int k = 0; k < HANDSHAKE_N; k++)
 		s->messages_all += hist_count(st->stages[k][STAGE_FIRST_REPLY]);
@@ -242,13 +241,9 @@ static void collect_worker(struct step *s, const struct worker_stats *st)
 	s->cqs += counter_get(&st->cqs);
 	s->mrs += counter_get(&st->mrs);
 	s->pinned_bytes += counter_get(&st->pinned_bytes);
-	s->clock_late_ns = MAX(s->clock_late_ns, counter_get(&st->clock_late_ns));
 	/* It measured less than the step was given. */
 	if (s->begin.now_ns && t0 > s->begin.now_ns)
 		s->clock_late_ns = MAX(s->clock_late_ns, t0 - s->begin.now_ns);
-	s->reply_stall_ns = MAX(s->reply_stall_ns, counter_get(&st->reply_stall_ns));
-	s->checked += counter_get(&st->checked);
-	s->corrupt += counter_get(&st->corrupt);
 	fail_table_add(&s->failures, &st->failures);
 	if (t0 == 0 || t1 <= t0)
 		return;
@@ -263,7 +258,7 @@ static void collect_target(struct step_target *t, const struct worker_stats *st,
 	for (int k = 0; k < HANDSHAKE_N; k++)
 		hist_add(t->total, st->total[k]);
 	hist_add(t->response, st->response);
-	t->attempted += (uint32_t)counter_get(&st->started);
+	t->attempted += (uint32_t)counter_get(&st->attempted);
 	t->failed += (uint32_t)counter_get(&st->failed);
 	t->dropped += (uint32_t)counter_get(&st->dropped);
 	if (t1 == 0)
@@ -329,7 +324,7 @@ static void count_failures(struct step *s, enum stage stage, int err, uint64_t n
 void step_count_gone(struct step *s, uint32_t worker, const struct worker_stats *st)
 {
 	uint64_t held = counter_get(&st->live) + counter_get(&st->away);
-	uint64_t known = held + counter_get(&st->failed) + counter_get(&st->dropped), started = counter_get(&st->started);
+	uint64_t known = held + counter_get(&st->failed) + counter_get(&st->dropped), started = counter_get(&st->attempted);
 	/* What is not known may have left in order; and who is on its way may be away, and so among the known. */
 	uint64_t unknown = started - MIN(known, started);
 	uint64_t coming = MIN(unknown, counter_get(&st->connecting) + counter_get(&st->parked) + counter_get(&st->waiting));

@@ -102,7 +102,12 @@ struct step {
 	uint32_t senders, senders_of_all;	/* clients that were to send (--active), here and on all hosts; all, unless set after step_new */
 	uint64_t rate;			/* operations a second that the clients of all hosts were to begin; 0: no --rate. Set after step_new */
 	double offered_per_s;		/* the same of the clients here, or --rate-per-client of all that send; 0: closed loop */
-	uint32_t attempted, connected_peak /* when connecting ended */, failed, dropped;
+#define STEP_U32_COUNTER uint32_t
+#define STEP_U64_COUNTER uint64_t
+#define X(type, name, rule, path) type##_COUNTER name;
+	STEP_COUNTERS(X)
+#undef X
+	uint32_t connected_peak;	/* when connecting ended */
 	uint32_t connected_held;	/* when traffic was stopped, and not lost since (step_collect) */
 	int64_t server_connected;	/* by the server's own count once all were up; -1 unknown */
 	uint64_t connect_wall_ns;	/* from the first start to the last connected */
@@ -112,13 +117,8 @@ struct step {
 	struct hist *kind_stages[HANDSHAKE_N][STAGE_TIMED], *kind_total[HANDSHAKE_N];	/* and apart */
 	struct hist *away_ns, *outage_ns, *response;
 	struct hist *service, *lag;	/* with an open loop */
-	uint64_t late;
 	uint64_t phase_ns[STAGE_TIMED];	/* with --phased: wall time of each phase; 0: not reached */
-	uint64_t retries;		/* attempts after the first */
-	uint64_t rails_dropped;		/* by clients that went on with others */
-	struct fail_table retried;	/* why */
-	uint64_t cycles, cycles_failed;	/* with --churn, while measuring */
-	uint64_t outages, repeated;	/* with --reconnect: lost connections, and operations that began again */
+	struct fail_table retried;	/* why attempts were repeated */
 	struct step_fairness fairness, stream_fairness[WORKLOAD_STREAMS_MAX];
 	double measured_s;
 	double messages_per_s, bytes_per_s;
@@ -129,7 +129,6 @@ struct step {
 	struct hist *kind_response[WORKLOAD_KINDS_MAX];
 	double stream_took_ns[WORKLOAD_STREAMS_MAX], stream_waited_ns[WORKLOAD_STREAMS_MAX];	/* struct worker_stream */
 	double sends_per_s;		/* SENDs that the messages came in */
-	uint64_t checked, corrupt;	/* with --verify, by the generator */
 	bool loopback;			/* server and generator are on one machine */
 	bool started;			/* the workers were told to connect */
 	bool measured;			/* there was a measured phase */
@@ -140,14 +139,10 @@ struct step {
 	bool generator_failed;		/* the device failed under a worker */
 	enum step_floor floor;		/* it was cut short, because a machine had less left than a floor */
 	bool floor_of_server;		/* that was the server's machine, not the generator's */
-	uint64_t clock_late_ns;		/* the latest beat of a thread of the generator (loadgen/worker/pulse.h), or begin
-					 * of a worker's measuring */
-	uint64_t reply_stall_ns;	/* the longest time in which a worker had operations in flight and none ended */
 	bool server_ended;		/* a server of our own: its process */
 	bool mark_lost;			/* the session that the server's stages were marked for: they are not the step's */
 	enum step_pools pools;
 	struct { uint32_t tried, connected; } follow_up;	/* clients that connected one at a time after the step; 0: none did */
-	uint64_t psn_verified;
 	uint64_t messages_all;		/* operations that ended in the whole step, and clients' first messages that were answered */
 	uint64_t qps, cqs, mrs, pinned_bytes;	/* of the workers */
 	struct step_hosts hosts;

@@ -148,9 +148,7 @@ static json_t *churn_json(const struct step *s, const struct loadgen_config *cfg
 	double hits = step_server_delta(s, "pools.qp.hits"), misses = step_server_delta(s, "pools.qp.misses");
 	json_t *recycle = s->mark_lost || s->n_targets ? NULL : json_at(s->end.server, "stages_ns.qp_recycle");
 
-	return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:O}",
-		"rate_target_per_s", (json_int_t)cfg->churn_per_s, "cycles", (json_int_t)s->cycles,
-		"cycles_failed", (json_int_t)s->cycles_failed,
+	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:O}", "rate_target_per_s", (json_int_t)cfg->churn_per_s,
 		"cycles_per_s", json_number(s->measured_s > 0 ? (double)s->cycles / s->measured_s : NAN),
 		"away_ns", latency_json(s->away_ns), "qp_pool_hits", json_whole(hits), "qp_pool_misses", json_whole(misses),
 		"qp_pool_hit_ratio", json_number(hits / (hits + misses)),
@@ -160,8 +158,7 @@ static json_t *churn_json(const struct step *s, const struct loadgen_config *cfg
 
 static json_t *outages_json(const struct step *s)
 {
-	return json_pack("{s:I, s:I, s:I, s:o}", "lost", (json_int_t)s->outages, "ended",
-			 (json_int_t)hist_count(s->outage_ns), "repeated", (json_int_t)s->repeated, "outage_ns",
+	return json_pack("{s:I, s:o}", "ended", (json_int_t)hist_count(s->outage_ns), "outage_ns",
 			 latency_json(s->outage_ns));
 }
 
@@ -241,16 +238,14 @@ static json_t *rails_json(const struct step *s, const struct loadgen_config *cfg
 {
 	if (!cfg->wl->plan)
 		return json_null();
-	return json_pack("{s:i, s:i, s:I}", "available", cfg->n_rails, "used", stripe_rails(s->bytes, cfg->n_rails),
-			 "dropped", (json_int_t)s->rails_dropped);
+	return json_pack("{s:i, s:i}", "available", cfg->n_rails, "used", stripe_rails(s->bytes, cfg->n_rails));
 }
 
 static json_t *verified_json(const struct step *s, const struct loadgen_config *cfg)
 {
 	if (!cfg->verify)
 		return json_null();
-	return json_pack("{s:I, s:I, s:o, s:o}", "checked", (json_int_t)s->checked, "corrupt", (json_int_t)s->corrupt,
-			 "server_checked", json_whole(step_server_delta(s, "events.messages_checked")),
+	return json_pack("{s:o, s:o}", "server_checked", json_whole(step_server_delta(s, "events.messages_checked")),
 			 "server_corrupt", json_whole(step_server_delta(s, "events.messages_corrupt")));
 }
 
@@ -332,6 +327,28 @@ static json_t *follow_up_json(const struct step *s)
 	return json_pack("{s:i, s:i}", "tried", (int)s->follow_up.tried, "connected", (int)s->follow_up.connected);
 }
 
+/* Sets the number at `path` of `o` (a.b: b of the object a), unless the object above it is null or there is no path. */
+static void set_at(json_t *o, const char *path, uint64_t value)
+{
+	const char *dot = strchr(path, '.');
+	char parent[32];
+
+	if (dot) {
+		snprintf(parent, sizeof(parent), "%.*s", (int)(dot - path), path);
+		o = json_object_get(o, parent);
+		path = dot + 1;
+	}
+	if (*path && json_is_object(o))
+		json_object_set_new(o, path, json_integer((json_int_t)value));
+}
+
+static void add_counters(json_t *o, const struct step *s)
+{
+#define X(type, name, rule, path) set_at(o, path, s->name);
+	STEP_COUNTERS(X)
+#undef X
+}
+
 json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 		  struct worker *const *workers, uint32_t n_workers)
 {
@@ -339,10 +356,9 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_t *stages = s->mark_lost || s->n_targets ? NULL :
 			 json_object_get(s->end.server ? s->end.server : s->after, "stages_ns");
 	json_t *network = network_json(s);
-	json_t *o = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:b}",
-		"target_clients", s->target, "repetition", s->repetition, "attempted", s->attempted,
-		"connected_peak", s->connected_peak, "connected_held", s->connected_held, "failed", s->failed,
-		"dropped", s->dropped, "server_connected",
+	json_t *o = json_pack("{s:i, s:i, s:i, s:i, s:o, s:f, s:b}",
+		"target_clients", s->target, "repetition", s->repetition, "connected_peak", s->connected_peak,
+		"connected_held", s->connected_held, "server_connected",
 		s->server_connected < 0 ? json_null() : json_integer(s->server_connected),
 		"connect_wall_s", (double)s->connect_wall_ns / 1e9, "steady", s->steady);
 
@@ -355,7 +371,6 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 		"full", (json_int_t)hist_count(s->kind_total[HANDSHAKE_FULL]),
 		"resumed", (json_int_t)hist_count(s->kind_total[HANDSHAKE_RESUMED])));
 	json_object_set_new(o, "phase_ns_per_connection", cfg->phased ? phases_json(s) : json_null());
-	json_object_set_new(o, "retries", json_integer((json_int_t)s->retries));
 	json_object_set_new(o, "retried", fail_table_json(&s->retried));
 	json_object_set_new(o, "rates", rates_json(s));
 	json_object_set_new(o, "churn", cfg->churn_per_s ? churn_json(s, cfg) : json_null());
@@ -393,8 +408,6 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	/* Of several servers, each has its own. */
 	json_object_set(o, "server_before", s->baseline && !s->n_targets ? s->baseline : json_null());
 	json_object_set(o, "server_after", s->after && !s->n_targets ? s->after : json_null());
-	json_object_set_new(o, "clock_late_ns", json_integer((json_int_t)s->clock_late_ns));
-	json_object_set_new(o, "reply_stall_ns", json_integer((json_int_t)s->reply_stall_ns));
 	json_object_set_new(o, "server_pools", json_string(step_pools_names[s->pools]));
 	json_object_set_new(o, "follow_up", follow_up_json(s));
 	if (s->n_targets)
@@ -402,6 +415,7 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set_new(o, "failures", fail_table_json(&s->failures));
 	json_object_set_new(o, "littles_law_residual", json_number(step_littles_residual(s, cfg)));
 	json_object_set_new(o, "validity", validity_json(s, cfg));
+	add_counters(o, s);
 	if (s->hosts.n)
 		add_hosts(o, s);
 	return o;

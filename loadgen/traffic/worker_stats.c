@@ -58,11 +58,11 @@ static void reset_fairness(struct worker_fairness *f)
 void worker_stats_reset(struct worker_stats *st)
 {
 	struct hist **hists[WORKER_HISTS];
-	counter *const of_step[] = { &st->started, &st->through, &st->failed, &st->dropped, &st->retries, &st->unproved,
-		&st->rails_dropped, &st->messages, &st->messages_measured, &st->measure_start_ns, &st->measure_end_ns,
-		&st->carried_in_ns, &st->carried_out_ns, &st->iterations, &st->clock_late_ns, &st->reply_stall_ns,
-		&st->cycles, &st->cycles_failed, &st->outages, &st->repeated, &st->psn_verified, &st->checked, &st->corrupt, &st->late,
+#define X(type, name, rule, path) &st->name,
+	counter *const of_step[] = { STEP_COUNTERS(X) &st->through, &st->unproved, &st->messages, &st->messages_measured,
+		&st->measure_start_ns, &st->measure_end_ns, &st->carried_in_ns, &st->carried_out_ns, &st->iterations,
 		&st->sends_measured };
+#undef X
 
 	for (size_t i = 0; i < sizeof(of_step) / sizeof(of_step[0]); i++)
 		counter_set(of_step[i], 0);

@@ -12,6 +12,7 @@
 #include "common/effective/effective.h"
 #include "common/wire/fail.h"
 #include "common/wire/fail_table.h"
+#include "loadgen/traffic/step_counters.h"
 #include "loadgen/traffic/workload.h"
 
 struct hist;
@@ -42,32 +43,27 @@ struct worker_stream {
 };
 
 struct worker_stats {
-	counter started, connecting, live, failed, dropped;	/* clients */
+#define X(type, name, rule, path) counter name;
+	STEP_COUNTERS(X)
+#undef X
+	counter connecting, live;	/* clients */
 	counter parked;		/* clients that wait before a stage */
 	counter through;	/* with --phased: clients that completed the present stage */
 	counter waiting;	/* clients that wait for another attempt */
 	counter leaving;	/* clients that leave or were lost, and are not torn down yet */
 	counter away;		/* clients that left or were lost, and are not back yet */
-	counter retries;
 	counter unproved;	/* 1: the server failed to prove itself so often in a row that no client connects any more */
-	counter rails_dropped;	/* rails that clients lost while others were left to them */
 	counter messages, messages_measured, in_flight;		/* operations of the workload */
 	struct worker_kind kinds[WORKLOAD_KINDS_MAX];		/* where the workload has kinds */
 	struct worker_stream streams[WORKLOAD_STREAMS_MAX];	/* where it has several streams */
 	counter sends_measured;		/* SENDs that carried them, where several messages may share one */
-	counter checked, corrupt;	/* with --verify: operations whose data were compared, and were wrong */
 	counter measure_start_ns, measure_end_ns;
 	/* Of the operations in flight at that begin and at that end: the time since they were due. `response` has the first whole,
 	 * though it was before the measured time, and nothing of the second. */
 	counter carried_in_ns, carried_out_ns;
 	counter iterations;	/* with --iterations: each client has ended so many operations, if it is not gone */
-	counter clock_late_ns, reply_stall_ns;	/* from measuring on, until nothing is in flight: loadgen/worker/pulse.h */
-	counter cycles, cycles_failed;	/* clients that left and came back while measuring, or did not */
-	counter outages;	/* with --reconnect: connections that were lost */
-	counter repeated;	/* operations that were in flight then, and began again */
 	counter bytes_sent, bytes_received;
 	counter one_sided_bytes;	/* of both, that of READs, WRITEs and atomics */
-	counter psn_verified;
 	counter fulfilled;	/* number of the last order that was fulfilled */
 	counter cpu_ns;		/* of the thread */
 	counter qps, cqs, mrs, pinned_bytes, bufs_missing;
@@ -80,7 +76,6 @@ struct worker_stats {
 	struct hist *outage_ns;	/* from losing a connection to being connected again */
 	struct hist *response;	/* of operations while measuring, from when they were due */
 	struct hist *service, *lag;	/* open loop: from when they were sent; and from due to sent */
-	counter late;		/* open loop: operations sent more than 1 ms after they were due */
 	struct effective effective;	/* published with the rest; what a queue pair has, when connecting is over */
 	struct fail_table failures, retried;
 };

@@ -146,7 +146,7 @@ static bool retry_one(struct connector *k, uint64_t now_ns)
 
 static bool start_one(struct connector *k, uint64_t now_ns)
 {
-	uint64_t i = counter_get(&k->stats->started), intended;
+	uint64_t i = counter_get(&k->stats->attempted), intended;
 	struct wclient *wc = &k->traffic->clients[i];
 
 	if (k->mode != CONNECT_START || i >= k->target)
@@ -162,7 +162,7 @@ static bool start_one(struct connector *k, uint64_t now_ns)
 	wc->away = false;
 	if (!begin(k, wc, now_ns))
 		return false;
-	counter_add(&k->stats->started, 1);
+	counter_add(&k->stats->attempted, 1);
 	return true;
 }
 
@@ -170,7 +170,7 @@ static bool start_one(struct connector *k, uint64_t now_ns)
 static bool may_begin_any(const struct connector *k)
 {
 	return (k->mode == CONNECT_GO_ON && !TAILQ_EMPTY(&k->parked)) || !TAILQ_EMPTY(&k->retry) || !TAILQ_EMPTY(&k->returning) ||
-	       (k->mode == CONNECT_START && counter_get(&k->stats->started) < k->target);
+	       (k->mode == CONNECT_START && counter_get(&k->stats->attempted) < k->target);
 }
 
 void connector_more(struct connector *k)
@@ -204,7 +204,7 @@ bool connector_is_done(const struct connector *k)
 	const struct worker_stats *st = k->stats;
 
 	return !counter_get(&st->connecting) && !counter_get(&st->waiting) &&
-	       (k->mode != CONNECT_START || counter_get(&st->started) == k->target);
+	       (k->mode != CONNECT_START || counter_get(&st->attempted) == k->target);
 }
 
 void connector_begin_step(struct connector *k, uint32_t clients, uint32_t of_all, enum stage upto, bool alone)

@@ -168,7 +168,7 @@ static void obey(struct worker *w, enum worker_order order, const struct worker_
 	case ORDER_CONNECT:
 		w->task = *task;
 		told_clients = task->clients;
-		counter_set(&w->stats.started, task->clients);
+		counter_set(&w->stats.attempted, task->clients);
 		counter_set(&w->stats.live, task->clients);
 		counter_set(&w->stats.measure_start_ns, 0);
 		counter_set(&w->stats.measure_end_ns, 0);

@@ -166,7 +166,7 @@ static void connect_alone(struct worker *w, enum worker_order order)
 	hist_reset(w->stats.total[HANDSHAKE_FULL]);
 	fail_table_reset(&w->stats.failures);
 	counter_set(&w->stats.failed, 0);
-	if (counter_get(&w->stats.started) != 1)
+	if (counter_get(&w->stats.attempted) != 1)
 		return;
 	n_alone++;
 	if (alone_fails_from && n_alone >= alone_fails_from) {
@@ -210,7 +210,7 @@ static void lose_one(struct worker *w, enum worker_order order)
 	const struct fail f = { .stage = STAGE_PSN_EXCHANGE, .kind = FAIL_REFUSED, .code = REFUSE_FULL };
 
 	connect_alone(w, order);
-	if (order != ORDER_CONNECT || counter_get(&w->stats.started) != 2 || w->cfg.index != 0)
+	if (order != ORDER_CONNECT || counter_get(&w->stats.attempted) != 2 || w->cfg.index != 0)
 		return;
 	counter_set(&w->stats.live, 1);
 	counter_set(&w->stats.failed, 1);

@@ -139,7 +139,7 @@ TEST(collect__two_workers__sums)
 	for (uint64_t i = 0; i < WORKERS; i++) {
 		struct worker_stats *st = &workers[i]->stats;
 
-		counter_set(&st->started, 6 + i);
+		counter_set(&st->attempted, 6 + i);
 		counter_set(&st->failed, 2 + i);
 		counter_set(&st->dropped, 10 + i);
 		counter_set(&st->psn_verified, 100 + i);
@@ -192,19 +192,19 @@ static void assert_gone(struct worker_stats st, uint32_t dropped, uint32_t faile
 
 TEST(count_gone__while_connecting__those_on_their_way_failed)
 {
-	assert_gone((struct worker_stats){ .started = 10, .live = 3, .failed = 1, .connecting = 4, .parked = 1, .waiting = 1 }, 3, 6);
+	assert_gone((struct worker_stats){ .attempted = 10, .live = 3, .failed = 1, .connecting = 4, .parked = 1, .waiting = 1 }, 3, 6);
 }
 
 /* Sixteen had left in order. */
 TEST(count_gone__while_disconnecting__only_those_still_there)
 {
-	assert_gone((struct worker_stats){ .started = 20, .live = 3, .leaving = 1 }, 3, 0);
-	assert_gone((struct worker_stats){ .started = 20 }, 0, 0);
+	assert_gone((struct worker_stats){ .attempted = 20, .live = 3, .leaving = 1 }, 3, 0);
+	assert_gone((struct worker_stats){ .attempted = 20 }, 0, 0);
 }
 
 TEST(count_gone__one_comes_back__counted_once)
 {
-	assert_gone((struct worker_stats){ .started = 10, .live = 8, .away = 2, .waiting = 1, .connecting = 1 }, 10, 0);
+	assert_gone((struct worker_stats){ .attempted = 10, .live = 8, .away = 2, .waiting = 1, .connecting = 1 }, 10, 0);
 }
 
 TEST(collect__beats_of_workers_and_main__the_worst)
@@ -583,7 +583,7 @@ static void make_full_step(void)
 	for (uint64_t i = 0; i < WORKERS; i++) {
 		struct worker_stats *st = &workers[i]->stats;
 
-		counter_set(&st->started, 5);
+		counter_set(&st->attempted, 5);
 		counter_set(&st->qps, 5);
 		counter_set(&st->cqs, 1);
 		counter_set(&st->mrs, 2);

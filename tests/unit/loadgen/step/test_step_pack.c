@@ -130,7 +130,7 @@ static void deal_one(int host, uint64_t *seed)
 
 static void deal(int n_hosts, uint64_t *seed, int samples)
 {
-	const size_t counters[] = { OFFSET(started), OFFSET(failed), OFFSET(dropped), OFFSET(retries), OFFSET(rails_dropped),
+	const size_t counters[] = { OFFSET(attempted), OFFSET(failed), OFFSET(dropped), OFFSET(retries), OFFSET(rails_dropped),
 		OFFSET(messages), OFFSET(messages_measured), OFFSET(sends_measured), OFFSET(checked), OFFSET(corrupt),
 		OFFSET(cycles), OFFSET(cycles_failed), OFFSET(outages), OFFSET(repeated), OFFSET(psn_verified), OFFSET(late),
 		OFFSET(kinds[0].measured), OFFSET(streams[0].took_ns), OFFSET(streams[0].waited_ns), OFFSET(qps),

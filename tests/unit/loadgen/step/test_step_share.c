@@ -243,7 +243,7 @@ TEST(json__phased__wall_time_over_the_connections)
 	json_t *o;
 
 	cfg.phased = true;
-	counter_set(&worker->stats.started, 10);
+	counter_set(&worker->stats.attempted, 10);
 	s->phase_ns[STAGE_TCP_CONNECT] = 5000;
 	s->phase_ns[STAGE_RDMA_CONNECT] = 70000;
 	collect();

@@ -100,7 +100,7 @@ TEST(connect__nobody_listens__fulfilled_when_all_have_failed)
 	start();
 	connect_two();
 	wait_until(worker_is_done(worker));
-	assert_int_equal(counter_get(&st->started), 2);
+	assert_int_equal(counter_get(&st->attempted), 2);
 	assert_int_equal(counter_get(&st->failed), 2);
 	assert_int_equal(counter_get(&st->connecting) + counter_get(&st->waiting) + counter_get(&st->live), 0);
 	assert_true(fail_table_top(&st->failures, &f, &n));
