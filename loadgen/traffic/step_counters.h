@@ -16,6 +16,7 @@
 	X(STEP_U64, cycles, STEP_ADD, "churn.cycles")	/* clients that left and came back while measuring */ \
 	X(STEP_U64, cycles_failed, STEP_ADD, "churn.cycles_failed")	/* clients that left and did not come back */ \
 	X(STEP_U64, outages, STEP_ADD, "outages.lost")	/* connections lost, with --reconnect */ \
+	X(STEP_U64, comebacks, STEP_ADD, "outages.attempts")	/* attempts to connect again after an outage */ \
 	X(STEP_U64, repeated, STEP_ADD, "outages.repeated")	/* operations in flight then, which began again */ \
 	X(STEP_U64, late, STEP_ADD, "")			/* open loop: operations sent over 1 ms after they were due */ \
 	X(STEP_U64, checked, STEP_ADD, "verified.checked")	/* operations whose data were compared, with --verify */ \

@@ -118,6 +118,7 @@ static bool come_back(struct connector *k, struct wclient *wc, const struct fail
 	    !backoff_next(&wc->backoff, fail, k->cfg->reconnect_ns, clock_now_ns(), &at_ns))
 		return false;
 	fail_table_count(&k->stats->retried, fail);
+	counter_add(&k->stats->comebacks, 1);
 	connector_connect_at(k, wc, at_ns);
 	return true;
 }

@@ -108,6 +108,7 @@ for i in "${!numbers[@]}"; do
 done
 holds "connections that were cut come back, and nothing that was acknowledged is lost or wrong" cut \
     '.run.status == "completed"' 'one.outages.lost >= 4' 'one.outages.ended == one.outages.lost' \
+    'one.outages.attempts >= one.outages.ended' \
     'one.outages.outage_ns.count == one.outages.ended' 'one.outages.outage_ns.max < 10e9' 'one.dropped == 0' \
     'one.connected_held == 4' 'one.verified.corrupt == 0' 'one.verified.server_corrupt == 0' 'one.failures == []' \
     'one.validity | contains(["outages"])'

@@ -549,6 +549,7 @@ TEST(lost__in_the_midst_of_operations__back_with_those_that_had_not_ended)
 	assert_int_equal(wc->streams[0].done, 6);
 	assert_int_equal(rig.traffic.in_flight, 0);
 	assert_int_equal(counter_get(&rig.stats.repeated), 3);
+	assert_int_equal(counter_get(&rig.stats.comebacks), 1);
 	assert_true(wc->retry_at_ns >= now + 50 * NS_PER_MS);
 	assert_true(wc->retry_at_ns <= clock_now_ns() + 100 * NS_PER_MS);
 	pause_ends(wc);
