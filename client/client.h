@@ -97,7 +97,7 @@ struct client_ops {
 	void (*on_draining)(void *arg, struct client_conn *c);
 	/* A live connection failed; on_closed follows when its teardown is complete. May be NULL. */
 	void (*on_lost)(void *arg, struct client_conn *c, const struct fail *fail);
-	/* The connection is over, and its object free once the call returns. `fail` has the stage it was in, and:
+	/* The connection is over; its object is free once this call returns. `fail` has the stage where it ended, and:
 	 * FAIL_NONE	client_close
 	 * FAIL_ERRNO	a call failed; EAGAIN: no queue pair, ENOBUFS: no buffer, ENODEV: the device failed
 	 * FAIL_TLS, FAIL_CERTIFICATE	the handshake failed; client_info's words say how

@@ -153,8 +153,8 @@ void client_rdma_first_message(struct client_conn *c)
 	client_send(c, &h, buf, MSG_HEADER_BYTES + (c->tags ? MSG_TAG_BYTES : 0));
 }
 
-/* For calls on an id whose server has answered. EINVAL of rdmacm means that the server has ended the connection and the
- * CM event was not read yet (ib_cm_init_qp_attr and cma_accept of the kernel's drivers/infiniband/core). */
+/* Handles a failed call on an id whose server has answered. EINVAL means that the server has ended the connection and
+ * the CM event was not read yet (ib_cm_init_qp_attr and cma_accept of the kernel's drivers/infiniband/core). */
 static void fail_answered(struct client_conn *c, int ret)
 {
 	if (ret == -EINVAL)
@@ -275,7 +275,7 @@ void client_on_cm_event(void *arg, const struct cm_event *e)
 		on_rejected(c, e);
 		break;
 	case CM_DISCONNECTED:
-		/* With a status, the server did not answer: its connection manager may still have the connection. */
+		/* A status means that the server did not answer: its CM may still have the connection. */
 		c->qpn_lingers = e->status != 0;
 		on_gone(c, FAIL_CLOSED, 0);
 		break;

@@ -202,7 +202,7 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 	c->cm_connected = c->qpn_lingers = true;
 }
 
-/* With a status, the peer did not answer: its connection manager may still have the connection. */
+/* A status means that the peer did not answer: its connection manager may still have the connection. */
 static void on_disconnected(struct conn *c, const struct cm_event *e)
 {
 	c->qpn_lingers = e->status != 0;

@@ -72,7 +72,7 @@ static uint64_t deadline_of(const struct conn *c, enum conn_state state)
 	return 0;
 }
 
-/* Time left in the state; 0: no deadline. HELLOs after a psn_conflict share the first one's, 1 ns at least. */
+/* Time left in the state; 0: no deadline. HELLOs after a psn_conflict share the first one's time, at least 1 ns. */
 static uint64_t time_left(const struct conn *c)
 {
 	uint64_t ns = deadline_of(c, c->state), spent_ns;
@@ -150,7 +150,7 @@ void conn_set_live(struct conn *c)
 	conn_close_tls(c);
 	conn_set_state(c, CONN_ST_LIVE);
 	connected = s->counts[CONN_ST_LIVE];
-	/* Set before the first reply is sent, so that a client with a reply is included in any report it asks for. */
+	/* Set before the first reply is sent: a client that then asks for a report is counted in it. */
 	counter_set(&s->stats.connected, connected);
 	if (connected > counter_get(&s->stats.connected_peak))
 		counter_set(&s->stats.connected_peak, connected);

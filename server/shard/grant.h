@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Takes the resources of a client whose HELLO is granted: a pair of PSNs, a place among the clients, credits, a region.
- * If one is unavailable the client is refused with a code and a text; the end of the connection gives everything back
- * (conn.c). No TLS here: boot.c writes the frames.
+/* Takes the resources for a client whose HELLO is granted: a pair of PSNs, a place among the clients, credits, a
+ * region. If one is unavailable, the client is refused with a code and a text; the end of the connection gives
+ * everything back (conn.c). No TLS here: boot.c writes the frames.
  *
  * Owning thread: the shard's.
  */

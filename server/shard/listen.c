@@ -90,8 +90,8 @@ static int peek(int fd)
 	return n < 0 && errno == EAGAIN ? 0 : -ENOTCONN;
 }
 
-/* True if the server has waited long for the peer, or the connection is over. Linux counts both times from when TCP
- * made the connection, so time spent in the backlog counts. */
+/* True if the server has waited long for the peer, or the connection is over. On Linux both times start when TCP makes
+ * the connection, so time spent in the backlog counts. */
 static bool is_silent(int fd)
 {
 	struct tcp_info info = { 0 };
@@ -120,7 +120,7 @@ static bool is_conn_silent(const struct conn *c)
 	return !c->queued && !c->awaits_region && is_silent(tls_fd(c->io.tls));
 }
 
-/* True if a silent connection may go even for an address with as many: its session stays, or its address is stuck. */
+/* True if a silent one may go even for an address with as many: its session stays, or its address makes no progress. */
 static bool is_spare(const struct conn *c)
 {
 	return c->state == CONN_ST_GRANTED || c->state == CONN_ST_ACCEPTING || !gets_on(c->shard, &c->peer);
@@ -501,7 +501,7 @@ void listen_close(struct shard *s)
 	if (s->listen_fd < 0)
 		return;
 	ev_io_stop(s->loop, &s->listen_io);
-	/* From here on TCP refuses clients; in the backlog they would wait in vain. */
+	/* Close, so that TCP refuses clients: in the backlog they would wait in vain. */
 	close(s->listen_fd);
 	s->listen_fd = -1;
 	s->accept_paused = false;

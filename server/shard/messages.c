@@ -26,9 +26,9 @@ static void replace_receive(struct conn *c)
 		counter_add(&c->shard->stats.receive_shortfalls, 1);
 }
 
-/* False when a client has more SENDs in flight than credits. A look at the receive queue finds all SENDs that have come
- * before any of them is answered. Also in flight at that time are SENDs whose credits are owed, and those whose answers
- * wait for an entry of the send queue. */
+/* False when a client has more SENDs in flight than credits. One look at the receive queue finds all SENDs that have
+ * arrived, before any of them is answered. Also in flight at that time are SENDs whose credits are owed, and those
+ * whose answers wait for an entry of the send queue. */
 static HOT_INLINE bool keeps_to_credits(struct conn *c)
 {
 	uint64_t look = link_look(&c->link);
@@ -91,12 +91,12 @@ static void return_credits(struct conn *c, uint32_t buf)
 	answer(c, NULL, buf, credit.length);
 }
 
-/* Handles a one-way SEND. Its credit, with those owed before it, is returned when its last message asks. */
+/* Handles a one-way SEND. Its credit, with those owed before it, is returned when its last message asks for them. */
 static void on_one_way(struct conn *c, uint32_t buf, uint64_t sequence, bool asks)
 {
 	c->owed++;
 	c->owed_sequence = sequence;
-	/* A client that was told goodbye will send nothing more to ask for its credits with. */
+	/* A client that was told goodbye sends no further message that could ask for its credits. */
 	if (asks || c->told)
 		return_credits(c, buf);
 	else
