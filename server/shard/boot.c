@@ -207,7 +207,7 @@ static void await_peer_close(struct conn *c)
 		conn_close_tls(c);
 }
 
-/* Sends the GRANT, which is the last frame unless messages follow, then close_notify. True when both are written. */
+/* Sends the GRANT and, unless messages follow over TLS, close_notify. True when the socket has taken everything. */
 static bool write_grant(struct conn *c)
 {
 	if (wait_or_end(c, tls_io_write(&c->io)))
