@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When a lost client tries to connect again. See backoff.h. */
+/* Decides when a client that lost its connection connects again. See backoff.h. */
 #include "client/backoff.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ void backoff_begin(struct backoff *b, uint64_t now_ns)
 {
 	b->lost_ns = now_ns;
 	b->attempts = 0;
-	/* Clients that are lost in the same moment have states of their own, at other addresses. */
+	/* Mix in the address: clients that lose their connections at the same moment must draw different pauses. */
 	b->random ^= now_ns ^ (uintptr_t)b;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The stages that go over TLS: TCP connect, handshake, HELLO and its answer (docs/protocol.md). */
+/* The stages up to the GRANT: TCP connect, TLS handshake, HELLO and its answer (docs/protocol.md). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static uint16_t needed_features(const struct client_conn *c)
 			  (c->ctx->cfg->transport == TRANSPORT_TLS ? FRAME_FEATURE_TLS : 0));
 }
 
-/* The server refuses a PSN that is in use, and another is drawn. */
+/* Draws a random PSN. If it is in use, the server refuses it and another one is drawn. */
 static int draw_psn(struct client_conn *c)
 {
 	uint8_t b[3];
@@ -65,7 +65,7 @@ static int prepare_hello(struct client_conn *c)
 	return 0;
 }
 
-/* The server sends a ticket, if it sends one, ahead of the GRANT: it has arrived. */
+/* Keeps the ticket for later connections. The server sends it, if at all, before the GRANT: it has arrived. */
 static void keep_session(struct client_conn *c)
 {
 	struct tls_session *s = tls_take_session(c->io.tls);
@@ -87,7 +87,7 @@ static int make_tags(struct client_conn *c)
 	return ret ? ret : msg_tags_new(keys, true, &c->tags);
 }
 
-/* A server that cannot grant what HELLO asks for has to refuse. */
+/* True if the grant fulfils the HELLO. A server that cannot do that has to refuse. */
 static bool grant_serves(const struct client_conn *c, const struct frame_grant *g)
 {
 	const struct client_config *cfg = c->ctx->cfg;
@@ -97,8 +97,8 @@ static bool grant_serves(const struct client_conn *c, const struct frame_grant *
 	       (g->features & needed_features(c)) == needed_features(c);
 }
 
-/* The server may choose the port of the next connection, but not its host: otherwise a server could aim its clients' connections,
- * and the proofs that they send, at any host it likes. Over TLS there is no next connection. */
+/* The server may choose the port of the next connection but not its host: otherwise it could aim its clients'
+ * connections, and the proofs they send, at any host. Over TLS there is no next connection. */
 static bool grant_stays_at_server(const struct client_conn *c, const struct frame_grant *g)
 {
 	return c->ctx->cfg->allow_redirect || c->link.transport == TRANSPORT_TLS || addr_same_host(&g->rdma, &c->ctx->cfg->server);
@@ -126,7 +126,7 @@ static void on_grant(struct client_conn *c, size_t n)
 		refuse_redirect(c);
 		return;
 	}
-	/* There are receive buffers for as many credits as were asked for, and not for more. */
+	/* There are receive buffers only for as many credits as HELLO asked for. */
 	if (c->head.grant.credits > c->ctx->cfg->depth)
 		c->head.grant.credits = (uint16_t)c->ctx->cfg->depth;
 	if (tls_export_key(c->io.tls, AUTH_LABEL_CLIENT, session, FRAME_SESSION_BYTES, c->keys.client,
@@ -251,7 +251,7 @@ void client_boot_start(struct client_conn *c)
 	int ret;
 
 	tls_io_init(&c->io, c->ctx->loop, on_tls_ready, c, &c->ctx->tls_bytes_in, &c->ctx->tls_bytes_out);
-	/* From the device's address: the server demands that TLS and RDMA come from the same one. */
+	/* Connect from the device's address: the server demands that TLS and RDMA come from the same one. */
 	ret = c->ctx->gone ? -ENODEV : tls_io_connect(&c->io, &c->ctx->cfg->server,
 						      link_is_rdma(&c->link) ? &c->ctx->dev.addr : NULL);
 	if (ret)

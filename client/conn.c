@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Life of a client connection: states, deadlines, ends. See internal.h. */
+/* States, deadlines and end of a client connection. See internal.h. */
 #include "client/internal.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@
 #include "common/wire/msg_tag.h"
 
 #define STALE_MAX 8
-/* A server whose connection failed may be gone: it is not waited for as long as one that is told goodbye. */
+/* After a failure the server may be gone, so the close waits less long for it than an orderly close does. */
 #define CLOSE_FAILED_NS (3 * NS_PER_S)
 
 #define NAME(state) [CLIENT_ST_##state] = #state
@@ -109,7 +109,7 @@ void client_enter(struct client_conn *c, enum stage stage)
 	const struct client_ops *ops = c->ctx->ops;
 	bool may = !ops->may_enter || ops->may_enter(c->ctx->arg, c, stage);
 
-	/* may_enter may have closed it. */
+	/* may_enter may have closed the connection. */
 	if (is_over(c))
 		return;
 	if (may) {
@@ -120,7 +120,7 @@ void client_enter(struct client_conn *c, enum stage stage)
 	ev_timer_stop(c->ctx->loop, &c->deadline);
 	if (!tls_io_is_open(&c->io))
 		return;
-	/* Else bytes of this stage would be held back until the next one, and the server would wait for them. */
+	/* Flush: otherwise bytes of this stage would stay here until the next stage while the server waits for them. */
 	if (c->io.tls && tls_io_flush(&c->io) == TLS_IO_FAILED)
 		client_fail(c, c->io.failure.kind, c->io.failure.code);
 	else
@@ -162,8 +162,8 @@ void client_try_finish(struct client_conn *c)
 {
 	if (c->state != CLIENT_ST_CLOSING || !rc_is_drained(&c->link.rc) || c->cm_connected || c->awaits_close)
 		return;
-	/* A READ that was cut off stays half done in a QP of rxe even after RESET, so that QP is not used again. Nor is one
-	 * whose number the server's host may refuse as stale. */
+	/* A QP with a READ that was cut off is not reused: in rxe the READ stays half done even after RESET. Neither is
+	 * a QP whose number the server's host may refuse as stale. */
 	rc_release(&c->link.rc, clock_now_ns(), !c->ctx->cfg->region && !c->qpn_lingers);
 	sock_close(&c->link.sock);
 	auth_wipe(&c->keys);
@@ -187,7 +187,7 @@ static void begin_close(struct client_conn *c)
 	c->awaits_close = c->state == CLIENT_ST_LIVE && c->fail.kind == FAIL_NONE && sock_is_open(s);
 	client_end_demand(c);
 	client_set_state(c, CLIENT_ST_CLOSING);
-	/* The server is to close first, so that it is its port that stays in TIME_WAIT. */
+	/* The server must close first, so that TIME_WAIT holds the server's port and not one of ours. */
 	if (c->awaits_close && !sock_say_bye(s))
 		c->awaits_close = false;
 	tls_io_close(&c->io);
@@ -223,7 +223,7 @@ void client_fail(struct client_conn *c, enum fail_kind kind, int code)
 
 	if (is_over(c) && !c->again)
 		return;
-	/* However a connection breaks whose server said goodbye: that is why. */
+	/* A connection that breaks after the server's GOODBYE broke because the server drains. */
 	if (c->draining && (kind == FAIL_WC_STATUS || kind == FAIL_CLOSED)) {
 		kind = FAIL_CLOSED;
 		code = REFUSE_DRAINING;
@@ -250,7 +250,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 	if (!c->cm_connected)
 		rc_abandon(&c->link.rc);
 	c->awaits_close = false;
-	/* The server did not answer the disconnect; our own requests are flushed without it. */
+	/* The server did not answer the disconnect: stop waiting; our own requests are flushed without it. */
 	c->cm_connected = false;
 	client_try_finish(c);
 	if (c->state == CLIENT_ST_CLOSING) {
@@ -301,7 +301,7 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
 	struct client_conn *c = TAILQ_FIRST(&ctx->free);
 	uint32_t index;
 
-	/* A connection that finds no queue pair later would have asked for its session in vain. */
+	/* Refuse now: a connection that finds no queue pair later would have got its session in vain. */
 	if (!c || (ctx->qps && !ctx->gone && qp_pool_available(ctx->qps) <= ctx->demand))
 		return NULL;
 	TAILQ_REMOVE(&ctx->free, c, entry);

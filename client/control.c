@@ -11,9 +11,9 @@
 #include "common/base/json_at.h"
 #include "common/tls/tls_io.h"
 
-/* A server may send twice as many samples as were asked for, and so many more, since clocks differ and networks wait. */
+/* A server may send twice the samples asked for, plus this many, because clocks differ and networks delay. */
 #define SAMPLES_SPARE 16
-/* A report as servers make them takes 14 times as much memory as its text has bytes. */
+/* Limit of a parsed report's memory: reports of servers take 14 times as much as their text has bytes. */
 #define REPORT_MEMORY_MAX (16 * (size_t)FRAME_REPORT_BYTES_MAX)
 
 enum control_state { CT_IDLE, CT_CONNECTING, CT_HANDSHAKE, CT_EXCHANGE };
@@ -25,11 +25,11 @@ struct control {
 	void *arg;
 	struct tls_ctx *tls_ctx;
 	struct tls_io io;	/* stays open between requests */
-	struct frame_control request;	/* the one that is under way */
-	int start_errno;	/* of a connect that failed at once; reported by the deadline's watcher */
+	struct frame_control request;	/* the request under way */
+	int start_errno;	/* error of a connect that failed at once; on_deadline reports it */
 	ev_timer deadline;
 	enum control_state state;
-	uint64_t watch_ns, samples;	/* since when it watches, and how many came */
+	uint64_t watch_ns, samples;	/* start of the watch, and samples received since */
 };
 
 static void disconnect(struct control *c)
@@ -66,13 +66,13 @@ static void start_deadline(struct control *c, double s)
 	ev_timer_start(c->loop, &c->deadline);
 }
 
-/* Time for an answer; of a session that watches, for the next sample. */
+/* Time allowed for an answer or, while watching, for the next sample. */
 static double sample_s(const struct control *c)
 {
 	return (double)c->cfg.timeout_ns / 1e9 + c->request.interval_ms / 1e3;
 }
 
-/* Samples are written to a file: what a server sends is bounded by what was asked for. */
+/* True if the server sends far more samples than asked for: they go to a file, so their number is bounded. */
 static bool is_flooded(struct control *c)
 {
 	uint64_t due = (clock_now_ns() - c->watch_ns) / (c->request.interval_ms * NS_PER_MS);
@@ -105,12 +105,12 @@ static void on_answer(struct control *c, const struct frame_header *h)
 	}
 	if (c->request.what == CONTROL_WATCH) {
 		start_deadline(c, sample_s(c));
-		/* The next turn of the loop looks for another sample, which may be there already. */
+		/* The next turn of the loop reads the next sample, which may have arrived already. */
 		tls_io_watch(&c->io, EV_WRITE);
 	} else {
 		c->state = CT_IDLE;
 		ev_timer_stop(c->loop, &c->deadline);
-		/* An idle session is not watched: the next request finds out if the server has closed it. */
+		/* An idle session is not watched: the next request finds out whether the server has closed it. */
 		tls_io_watch(&c->io, 0);
 	}
 	c->on_report(c->arg, report, NULL, "");
@@ -230,7 +230,7 @@ static void start(struct control *c)
 	} else {
 		c->state = CT_CONNECTING;
 		c->start_errno = -tls_io_connect(&c->io, &c->cfg.server, NULL);
-		/* Reported by the deadline's watcher, so that on_report is not called from here. */
+		/* on_deadline reports the error, so that on_report is not called from here. */
 		if (c->start_errno)
 			deadline_s = 0.;
 	}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A control session with a server: asks for reports, or watches, and reports come as JSON over TLS. One request at a
- * time; nothing blocks.
- * Owning thread: the one that runs the loop calls everything, and is called back on. */
+/* A control session with a server: asks for reports, which come as JSON over TLS, or watches samples. One request at a
+ * time; nothing blocks. Owning thread: the one that runs the loop makes all calls and receives all callbacks. */
 #ifndef RAMPART_CLIENT_CONTROL_H
 #define RAMPART_CLIENT_CONTROL_H
 
@@ -35,19 +34,19 @@ struct control_config {
  * FAIL_CLOSED	the server closed the session, perhaps before the request */
 typedef void control_on_report_fn(void *arg, json_t *report, const struct fail *fail, const char *text);
 
-/* Loads the TLS files; connects only with the first request. Returns 0, or with a line in `err` what tls_ctx_new
- * returns. `cfg` is copied, its strings are not. */
+/* Loads the TLS files; connects only with the first request. Returns 0, or the error of tls_ctx_new with a line in
+ * `err`. `cfg` is copied, but its strings are not. */
 int control_new(const struct control_config *cfg, struct ev_loop *loop, control_on_report_fn *on_report,
 		void *arg, struct control **out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 /* NULL-safe. Closes the session; on_report is not called for a request that is under way. */
 void control_free(struct control *c);
 
-/* False if a request is under way. on_report is called later, never from here. May be called from on_report. */
+/* Starts a request; false if one is under way. on_report is called later, not from here, and may call this. */
 bool control_request(struct control *c, enum control_what what) __attribute__((warn_unused_result));
-/* Has the server send samples of its resources, one at each interval (FRAME_WATCH_MS_MIN to _MAX) and the first one at
- * once: on_report is called with each, until a failure (see above; FAIL_TIMEOUT: no sample within the interval and
- * timeout_ns) or control_free. Such a session takes no request. False if a request is under way, or the session had
+/* Asks the server for samples of its resources, the first one at once and one per interval (FRAME_WATCH_MS_MIN to
+ * _MAX): on_report is called with each, until a failure (see above; FAIL_TIMEOUT: no sample within the interval and
+ * timeout_ns) or control_free. Such a session takes no request. False if a request is under way, or if the session had
  * one before. */
 bool control_watch(struct control *c, uint16_t interval_ms) __attribute__((warn_unused_result));
 bool control_is_busy(const struct control *c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the connections of one client thread share: device, endpoint, QP pool, CM channel, TLS. */
+/* Resources that the connections of one client thread share: device, endpoint, QP pool, CM channel, TLS. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
 	ev_timer_again(loop, w);
 }
 
-/* The device failed; the thread goes on with its other devices. */
+/* The device failed; the thread carries on with its other devices. */
 static void on_broken(void *arg)
 {
 	struct client_ctx *ctx = arg;
@@ -132,7 +132,7 @@ static int open_device(struct client_ctx *ctx, char *err, size_t err_size)
 
 struct sizes_client client_sizes_wanted(const struct client_config *cfg)
 {
-	/* A device may grant less inline data than is asked for, but for what is asked for by default. */
+	/* A device may grant less inline data than asked for, except for the amount that is asked for by default. */
 	uint32_t inline_bytes = MIN(cfg->inline_bytes, TUNING_INLINE_AUTO);
 
 	return (struct sizes_client){ .max_conns = cfg->max_conns, .depth = cfg->depth, .rma_depth = cfg->rma_depth,
@@ -184,8 +184,8 @@ static int make_verbs(struct client_ctx *ctx, char *err, size_t err_size)
 	return qp_pool_new(ctx->ep, &qp, &ctx->qps);
 }
 
-/* Each connection has as many buffers as it may have messages in flight, for messages and for replies, and one of each beside:
- * for a record that has come in part, and a BYE. */
+/* Each connection has as many buffers as it may have messages in flight, once for messages and once for replies, plus
+ * one of each: for a partly received record, and for a BYE. */
 static int make_sockets(struct client_ctx *ctx, char *err, size_t err_size)
 {
 	const struct client_config *cfg = ctx->cfg;

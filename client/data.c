@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages and requests on the region: sending them, their replies and completions. */
+/* Messages, and requests on the region: sending them, and their replies and completions. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
@@ -108,7 +108,7 @@ static void count_rma(struct client_ctx *ctx, const struct rc_rma *op)
 	ctx->one_sided_bytes += op->bytes;
 }
 
-/* Completes a request: its offset becomes an address. */
+/* Turns the offset of a request into an address, and fills in the key. */
 static void complete(struct client_conn *c, struct rc_rma *op)
 {
 	const struct frame_grant *g = &c->head.grant;
@@ -198,7 +198,7 @@ static bool on_pushed(struct client_conn *c, const struct msg_header *h, const u
 	return true;
 }
 
-/* How many of the bytes that came are a message: over a socket what was pushed follows the PUSHED. */
+/* Number of received bytes that are the message: over a socket, pushed data follow the PUSHED message. */
 static uint32_t message_bytes(const struct client_conn *c, const uint8_t *data, uint32_t bytes)
 {
 	uint32_t pushed = MSG_HEADER_BYTES + (c->tags ? MSG_TAG_BYTES : 0);
@@ -206,7 +206,7 @@ static uint32_t message_bytes(const struct client_conn *c, const uint8_t *data, 
 	return !link_is_rdma(&c->link) && bytes > pushed && data[0] == MSG_PUSHED ? pushed : bytes;
 }
 
-/* With the first reply outstanding the user has begun nothing yet. */
+/* Handles a GOODBYE. While the first reply is outstanding the user has started nothing, so the connection ends. */
 static bool on_goodbye(struct client_conn *c, const struct msg_header *h)
 {
 	const struct client_ops *ops = c->ctx->ops;
@@ -221,14 +221,14 @@ static bool on_goodbye(struct client_conn *c, const struct msg_header *h)
 	return true;
 }
 
-/* A connection whose server said goodbye ends when nothing is in flight any more. */
+/* Ends a connection whose server said goodbye, once nothing is in flight any more. */
 static void end_if_drained(struct client_conn *c)
 {
 	if (c->draining && c->head.in_flight == 0 && c->rma_in_flight == 0)
 		client_fail(c, FAIL_CLOSED, REFUSE_DRAINING);
 }
 
-/* False: a message that no server may send. */
+/* Returns false for a message that no server may send. */
 static HOT_INLINE bool on_reply(struct client_conn *c, const uint8_t *data, struct link_arrival a)
 {
 	const struct client_ops *ops = c->ctx->ops;
@@ -316,7 +316,7 @@ static void on_sent(struct client_ctx *ctx, const struct ibv_wc *wc, const struc
 	uint32_t owner = qp_pool_owner(ctx->qps, w->qp_slot, w->generation);
 	struct client_conn *c;
 
-	/* Of an earlier connection on this slot, which freed its buffers when it ended. */
+	/* Without an owner, the completion is of an earlier connection on this slot, whose end freed its buffers. */
 	if (owner == QP_POOL_NONE)
 		return;
 	c = &ctx->conns[owner];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside of the client module: the connection, the context, and what their files share.
+/* Internals of the client module: the connection, the context, and declarations that their files share.
  *
- * ctx.c makes the context and says which function begins which stage, conn.c has the states, boot.c does TCP, TLS and
- * the frames, rdma.c the RDMA connection, data.c messages and requests. conn.c calls none of the others, ctx.c all.
+ * ctx.c makes the context and names the function that begins each stage, conn.c has the states, boot.c does TCP, TLS
+ * and the frames, rdma.c the RDMA connection, data.c messages and requests. conn.c calls none of the others, ctx.c all.
  * Owning thread: the loop's.
  */
 #ifndef RAMPART_CLIENT_INTERNAL_H
@@ -22,7 +22,7 @@ struct cm_event;
 struct msg_tags;
 struct qp_pool;
 
-/* All but FREE, LIVE and DEAD end after stage_timeout_ns, unless parked; CLOSING after a failure sooner. */
+/* States except FREE, LIVE and DEAD end after stage_timeout_ns, unless parked; CLOSING after a failure sooner. */
 enum client_state {
 	CLIENT_ST_FREE,			/* owns nothing */
 	CLIENT_ST_TCP_CONNECT,		/* waits for the TCP connection; owns the socket */
@@ -32,20 +32,20 @@ enum client_state {
 	CLIENT_ST_ROUTE_RESOLVE,
 	CLIENT_ST_RDMA_CONNECT,		/* takes a QP, then sends REQ and waits for the answer */
 	CLIENT_ST_FIRST_REPLY,		/* connected, first message sent */
-	CLIENT_ST_LIVE,			/* no deadline: the user's */
+	CLIENT_ST_LIVE,			/* no deadline: the user decides */
 	CLIENT_ST_CLOSING,		/* waits for flushes and the CM */
 	CLIENT_ST_DEAD,			/* released; freed when the loop's turn ends */
-	CLIENT_ST_SOCKET_CONNECT,	/* over TCP, between PSN_EXCHANGE and FIRST_REPLY: the connection and the proofs */
+	CLIENT_ST_SOCKET_CONNECT,	/* after PSN_EXCHANGE over TCP: the connection and the proofs */
 	CLIENT_ST_N,
 };
 extern const char *const client_state_names[CLIENT_ST_N];
 
-/* Begins a stage. Nothing of `c` may be touched afterwards: it may have failed. */
+/* Begins a stage. Do not touch `c` afterwards: it may have failed. */
 typedef void client_begin_fn(struct client_conn *c);
 
 struct client_conn {
 	/* Used with every message: */
-	struct client_head head;	/* first: client_head casts */
+	struct client_head head;	/* must be first: client_head casts */
 	struct client_ctx *ctx;
 	enum client_state state;
 	uint32_t index;			/* 0 .. max_conns - 1; owner number in the QP pool */
@@ -54,10 +54,10 @@ struct client_conn {
 
 	TAILQ_ENTRY(client_conn) entry;	/* FREE: in ctx->free; DEAD: in ctx->dead */
 	ev_timer deadline;
-	enum stage parked;		/* the stage it waits to enter; STAGE_TIMED: none */
+	enum stage parked;		/* stage the connection waits to enter; STAGE_TIMED: none */
 
-	struct tls_io io;		/* the bootstrap's; closed once there is a GRANT */
-	struct tls_session **session;	/* the user's, of earlier connections and for later ones; NULL: none */
+	struct tls_io io;		/* TLS connection of the bootstrap; closed after the GRANT */
+	struct tls_session **session;	/* owned by the user, kept across connections; NULL: none */
 	bool resumed;			/* the TLS handshake resumed a session */
 	unsigned hellos;		/* sent so far */
 	char tls_text[96];		/* negotiated version and cipher */
@@ -66,23 +66,23 @@ struct client_conn {
 	struct frame_window window;	/* memory that the server may WRITE to; 0 bytes: none */
 	struct auth_keys keys;
 	uint32_t psn;			/* ours */
-	uint32_t cm_psn;		/* what the CM would have used for ours, if it was asked */
+	uint32_t cm_psn;		/* what the CM would have used instead, with cfg->cm_psn */
 	uint32_t server_qpn;
 	bool wants_qp;			/* counted in the context's demand */
-	bool awaits_close;		/* CLOSING: it said BYE over a socket, and the server has not closed yet */
-	bool cm_connected;		/* a disconnect is owed before the id may go */
-	bool qpn_lingers;		/* the server's CM may hold our QP's number, and would refuse it as stale */
-	bool again;			/* CLOSING, DEAD: another attempt follows, and not on_closed */
+	bool awaits_close;		/* CLOSING: BYE was sent over a socket, and the server has not closed yet */
+	bool cm_connected;		/* the CM id must be disconnected before it is destroyed */
+	bool qpn_lingers;		/* the server's CM may remember our QP's number and refuse it as stale */
+	bool again;			/* CLOSING, DEAD: another attempt follows instead of on_closed */
 	uint32_t stale;			/* attempts that met a stale QP number and were followed by another */
-	bool draining;			/* the server said goodbye: it ends when all that is in flight has ended */
+	bool draining;			/* the server said goodbye: ends with the last operation in flight */
 	uint32_t rma_in_flight;		/* requests on the region */
 
 	struct fail fail;
-	uint64_t intended_ns;		/* when the connect was to start */
+	uint64_t intended_ns;		/* when connecting should have started */
 	uint64_t parked_ns;		/* time spent parked; not part of total_ns */
 	uint64_t stage_start_ns;
 	uint64_t stage_ns[STAGE_TIMED];	/* complete once live */
-	uint64_t psn_generate_ns;	/* a part of the stage psn_exchange */
+	uint64_t psn_generate_ns;	/* a part of stage psn_exchange */
 	uint64_t total_ns;
 };
 
@@ -107,32 +107,32 @@ struct client_ctx {
 	struct client_conn *conns;
 	struct client_list free, dead;
 	uint32_t n_free;
-	bool gone;			/* its device failed while others work: every connection fails */
-	uint32_t demand;		/* connections that will take a queue pair when they get so far */
+	bool gone;			/* the device failed while others work: every connection fails */
+	uint32_t demand;		/* connections that have yet to take a queue pair */
 	uint64_t bytes_sent, bytes_received;	/* payload of RDMA */
-	uint64_t one_sided_bytes;		/* of both, that of requests on the region */
+	uint64_t one_sided_bytes;		/* of both: requests on the region */
 	counter tls_bytes_in, tls_bytes_out;
 };
 
 /* conn.c */
 bool client_edge_is_legal(enum client_state from, enum client_state to);
-/* The only writer of the state; sets the deadline. */
+/* The only function that writes the state; sets the deadline. */
 void client_set_state(struct client_conn *c, enum client_state to);
-/* Gives the state its whole time again. */
+/* Restarts the deadline of the state with its full time. */
 void client_restart_deadline(struct client_conn *c);
-/* Called after every event that could complete the teardown. */
+/* Finishes the teardown if nothing is outstanding. Call it after every event that could be the last one. */
 void client_try_finish(struct client_conn *c);
-/* Ends the running stage: its duration is kept and the next one starts now. */
+/* Ends the running stage: records its duration, and the next one starts now. */
 void client_stage_done(struct client_conn *c, enum stage stage);
-/* Continues with `stage`, or parks the connection before it. Nothing of `c` may be touched afterwards. */
+/* Continues with `stage`, or parks the connection before it. Do not touch `c` afterwards. */
 void client_enter(struct client_conn *c, enum stage stage);
 void client_set_live(struct client_conn *c);
-/* The attempt met a stale QP number: when it is torn down another one begins, from TCP on. False: there were as many as there
- * may be, and nothing was done. */
+/* After a stale QP number: starts another attempt, from TCP on, once this one is torn down. False, without doing
+ * anything, if there were STALE_MAX already. */
 bool client_begin_again(struct client_conn *c) __attribute__((warn_unused_result));
-/* The attempt of client_begin_again, on a connection in FREE. */
+/* Starts the attempt of client_begin_again, on a connection in FREE. */
 void client_restart(struct client_conn *c);
-/* It took its queue pair, or never will. */
+/* The connection took its queue pair, or never will: it no longer counts in the context's demand. */
 void client_end_demand(struct client_conn *c);
 
 /* boot.c */
@@ -146,7 +146,7 @@ void client_on_cm_event(void *ctx, const struct cm_event *e);
 /* socket.c */
 extern const struct sock_user client_sock_user;
 client_begin_fn client_socket_start;
-/* The TLS connection of the bootstrap, which has its GRANT, becomes the one of the messages. */
+/* Uses the TLS connection of the bootstrap, which has its GRANT, for messages. */
 void client_socket_go_over_tls(struct client_conn *c);
 
 /* data.c */

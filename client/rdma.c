@@ -30,7 +30,7 @@ void client_rdma_start(struct client_conn *c)
 	client_set_state(c, CLIENT_ST_ADDR_RESOLVE);
 	if (!ret && fabric->has_traffic_class)
 		ret = cm_set_traffic_class(c->link.rc.id, fabric->traffic_class);
-	/* GRANT has no scope; the server is where its TLS address is. */
+	/* GRANT carries no IPv6 scope: use that of the server's TLS address. */
 	addr_set_scope(&server, addr_scope(&c->ctx->cfg->server));
 	if (!ret)
 		ret = cm_resolve_addr(c->link.rc.id, &c->ctx->dev.addr, &server, timeout_ms(c));
@@ -107,7 +107,7 @@ void client_rdma_connect(struct client_conn *c)
 				   .initiator_depth = reads_wanted(c->ctx), .retry = c->ctx->cfg->retry };
 	int ret = make_proof(c, data);
 
-	/* The stage has its whole time, also if the connection was parked before it. */
+	/* Give the stage its full time, even if the connection was parked before it. */
 	client_restart_deadline(c);
 	if (!ret)
 		ret = cm_connect(c->link.rc.id, &p);
@@ -117,7 +117,7 @@ void client_rdma_connect(struct client_conn *c)
 		c->qpn_lingers = true;
 }
 
-/* 0; -EBADMSG if the server has not proven that it is the one of the TLS session; or another errno, negated. */
+/* 0; -EBADMSG if the server has not proved to be the one of the TLS session; or another -errno. */
 static int check_proof(struct client_conn *c, const struct cm_event *e)
 {
 	struct addr local, peer;
@@ -137,7 +137,7 @@ static int check_proof(struct client_conn *c, const struct cm_event *e)
 	return auth_compare(expected, proof.hmac) ? -EBADMSG : 0;
 }
 
-/* The reply to this message shows that both directions work. */
+/* Sends the first message, whose reply shows that both directions work. */
 void client_rdma_first_message(struct client_conn *c)
 {
 	struct msg_header h = { .type = MSG_ECHO };
@@ -153,8 +153,8 @@ void client_rdma_first_message(struct client_conn *c)
 	client_send(c, &h, buf, MSG_HEADER_BYTES + (c->tags ? MSG_TAG_BYTES : 0));
 }
 
-/* For calls on an id whose server has answered. rdmacm says EINVAL if the server has ended the connection since then: the CM's
- * event about that has not been read yet (ib_cm_init_qp_attr and cma_accept of the kernel's drivers/infiniband/core). */
+/* Handles a failed call on an id whose server has answered. EINVAL means that the server has ended the connection and
+ * the CM event was not read yet (ib_cm_init_qp_attr and cma_accept of the kernel's drivers/infiniband/core). */
 static void fail_answered(struct client_conn *c, int ret)
 {
 	if (ret == -EINVAL)
@@ -215,7 +215,7 @@ static void on_response(struct client_conn *c, const struct cm_event *e)
 		client_enter(c, STAGE_FIRST_REPLY);
 }
 
-/* The server's CM remembers our QP's number, and says so; or ours remembers the server's, and the server says so. */
+/* True if a QP number was stale: ours for the server's CM, or the server's for our CM, which the server reports. */
 static bool is_stale(enum fail_kind kind, int code)
 {
 	return kind == FAIL_CM_STATUS ? code == FAIL_CM_STALE : code == REFUSE_STALE;
@@ -228,7 +228,7 @@ static void on_rejected(struct client_conn *c, const struct cm_event *e)
 	uint16_t refusal;
 
 	c->cm_connected = false;
-	/* Who rejects has no connection any more, unless an earlier one was in the way. */
+	/* A peer that rejects has no connection left, unless an earlier one with the same QP number made it reject. */
 	c->qpn_lingers = e->status == FAIL_CM_STALE;
 	if (e->status == CM_REJECT_CONSUMER &&
 	    pdata_decode_reject(e->private_data, e->private_bytes, &refusal) == 0) {
@@ -247,7 +247,7 @@ static void on_gone(struct client_conn *c, enum fail_kind kind, int code)
 	client_try_finish(c);
 }
 
-/* An event that comes too late, while the connection is closing, is ignored. */
+/* True if the connection is in `state`: events that come too late, while it is closing, are ignored. */
 static bool expects(const struct client_conn *c, enum client_state state)
 {
 	return c->state == state;
@@ -275,7 +275,7 @@ void client_on_cm_event(void *arg, const struct cm_event *e)
 		on_rejected(c, e);
 		break;
 	case CM_DISCONNECTED:
-		/* With a status the server did not answer. */
+		/* A status means that the server did not answer: its CM may still have the connection. */
 		c->qpn_lingers = e->status != 0;
 		on_gone(c, FAIL_CLOSED, 0);
 		break;

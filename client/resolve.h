@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Host names to addresses. Blocks; for use before a loop runs. */
+/* Resolves host names to addresses. Blocks: use it before a loop runs. */
 #ifndef RAMPART_CLIENT_RESOLVE_H
 #define RAMPART_CLIENT_RESOLVE_H
 

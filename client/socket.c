@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections whose messages go over a socket: the stage of TCP with its proofs, and the ends of both (docs/protocol.md, "Over a
- * socket"). */
+/* Connections whose messages go over a socket: the TCP stage with its proofs, and the end of connections over TCP and
+ * over TLS (docs/protocol.md, "Over a socket"). */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -17,13 +17,13 @@ static struct client_conn *conn_of(struct sock *s)
 	return (struct client_conn *)((char *)s - offsetof(struct client_conn, link.sock));
 }
 
-/* A server whose host does not answer for as long as a stage may take is gone. */
+/* Probe interval: a third of a stage, because a host that does not answer for three of them is gone (sock.h). */
 static uint64_t probe_ns(const struct client_conn *c)
 {
 	return MAX(c->ctx->cfg->stage_timeout_ns / 3, NS_PER_S);
 }
 
-/* The server needs nothing of the first message to know that the connection works. */
+/* The server does not need the first message to know that the connection works. */
 static void go_on(struct client_conn *c)
 {
 	if (c->ctx->cfg->no_first_message)
@@ -32,7 +32,7 @@ static void go_on(struct client_conn *c)
 		client_enter(c, STAGE_FIRST_REPLY);
 }
 
-/* ---- the TLS connection of the bootstrap */
+/* ---- over the TLS connection of the bootstrap */
 
 void client_socket_go_over_tls(struct client_conn *c)
 {
@@ -41,7 +41,7 @@ void client_socket_go_over_tls(struct client_conn *c)
 	go_on(c);
 }
 
-/* ---- a TCP connection of its own */
+/* ---- over a TCP connection of its own */
 
 static int addresses(int fd, struct addr *local, struct addr *peer)
 {
@@ -106,7 +106,7 @@ void client_socket_start(struct client_conn *c)
 	int ret;
 
 	client_set_state(c, CLIENT_ST_SOCKET_CONNECT);
-	/* GRANT has no scope; the server is where its TLS address is. */
+	/* GRANT carries no IPv6 scope: use that of the server's TLS address. */
 	addr_set_scope(&server, addr_scope(&c->ctx->cfg->server));
 	tls_io_init(&c->io, c->ctx->loop, on_connected, c, NULL, NULL);
 	ret = tls_io_connect(&c->io, &server, NULL);
@@ -124,7 +124,7 @@ static bool is_proven(const struct client_conn *c, const uint8_t *data, uint32_t
 	       !hmac(c, c->keys.server, expected) && !auth_compare(expected, proof.hmac);
 }
 
-/* The server's first record. */
+/* Handles the server's first record. */
 static void on_answer(struct client_conn *c, const uint8_t *data, const struct record *r)
 {
 	uint16_t code;
@@ -140,7 +140,7 @@ static void on_answer(struct client_conn *c, const uint8_t *data, const struct r
 	}
 }
 
-/* ---- both */
+/* ---- over either */
 
 static void on_record(struct sock *s, uint32_t buf, const struct record *r)
 {
@@ -165,7 +165,7 @@ static void on_end(struct sock *s, enum fail_kind kind, int code)
 	client_try_finish(c);
 }
 
-/* Only clients ask for that. */
+/* Only clients send a BYE. */
 static void on_bye(struct sock *s)
 {
 	on_end(s, FAIL_PROTOCOL, PROTO_BAD_FRAME);

@@ -21,8 +21,8 @@
 
 #define DAY_S 86400
 #define WARN_OF_CERT_S (14 * DAY_S)
-#define WARN_OF_LIST_S DAY_S		/* lists live for days, and are replaced without anybody's doing */
-#define CLOCK_STEP_S 0.1		/* time(2) may be behind the clock of the loop, but not by so much */
+#define WARN_OF_LIST_S DAY_S		/* lists live for days and are renewed automatically */
+#define CLOCK_STEP_S 0.1		/* more than time(2) may lag behind the loop's clock */
 #define TIME_TEXT_BYTES 24
 #define REAP_S 1.
 
@@ -37,11 +37,11 @@ struct certificates {
 	struct server *server;
 	struct ev_loop *loop;
 	ev_signal hangup;
-	ev_periodic expiry;		/* the next warning of what expires */
-	ev_timer reap;			/* runs while there are contexts that were replaced */
-	SLIST_HEAD(, held) held;	/* so that this thread frees them, and no shard */
-	struct tls_files files;		/* read while contexts are made */
-	struct ticket_seed seed;	/* the same */
+	ev_periodic expiry;		/* time of the next warning about an expiry */
+	ev_timer reap;			/* runs while replaced contexts are left to free */
+	SLIST_HEAD(, held) held;	/* references, so that this thread frees the contexts and no shard does */
+	struct tls_files files;		/* filled only while contexts are made */
+	struct ticket_seed seed;	/* filled only while contexts are made */
 	struct tls_dates dates;		/* of the contexts in use */
 	bool is_development;
 	uint64_t reloads, failed_reloads;
@@ -69,7 +69,7 @@ int certificates_new(struct server *server, struct ev_loop *loop, struct certifi
 
 /* ---- contexts that were replaced */
 
-/* Without memory for it, the shard frees the context. */
+/* Keeps a reference to the context, so that this thread frees it. Without memory for that, the shard frees it. */
 static void hold(struct certificates *c, struct tls_ctx *ctx)
 {
 	struct held *h = malloc(sizeof(*h));
@@ -82,7 +82,7 @@ static void hold(struct certificates *c, struct tls_ctx *ctx)
 	SLIST_INSERT_HEAD(&c->held, h, entry);
 }
 
-/* Those that nobody else uses, or all. Returns true if one is left that was replaced. */
+/* Drops the contexts that nobody else uses, or all of them. Returns true if a replaced one is left. */
 static bool let_go(struct certificates *c, bool all)
 {
 	struct held *h, *next;
@@ -162,7 +162,7 @@ static const char *time_text(int64_t seconds, char text[TIME_TEXT_BYTES])
 struct mortal {
 	const char *name, *file;
 	int64_t expires_at, warn_before_s;
-	const char *effect;	/* of its end */
+	const char *effect;	/* consequence of the expiry, for the log */
 };
 
 static void warn_of_end(const struct mortal *m)
@@ -219,7 +219,7 @@ static void warn_of_all(const struct certificates *c)
 			 "tests", c->files.path[TLS_FILE_CERT]);
 }
 
-/* When one of them ends or is to be warned of, in a day at most. */
+/* Time of the next warning or expiry of the certificate or the list, at most a day ahead. */
 static int64_t next_warning_at(const struct tls_dates *d, int64_t now)
 {
 	const int64_t at[] = { d->cert_expires_at - WARN_OF_CERT_S, d->cert_expires_at, d->crl_expires_at - WARN_OF_LIST_S,
@@ -278,7 +278,7 @@ void certificates_start(struct certificates *c)
 	ev_signal_start(c->loop, &c->hangup);
 }
 
-/* The shards' contexts, which they use until they take these. */
+/* Offers the new contexts to the shards, which use their old ones until they take them. */
 static void replace_all(struct certificates *c, struct tls_ctx *const *made)
 {
 	struct held *h;

@@ -19,20 +19,20 @@
 #define IDLE_S 600.
 #define REFUSE_S 2.
 #define PUBLISH_S 1.
-/* A watcher that does not read a sample for so long is gone. */
+/* A watcher that has not read a sample for this long is gone. */
 #define WATCH_S 120.
-/* Requests that may have come before their predecessors' answers were read. */
+/* Maximum number of requests in a row that a client sends without waiting for the answers. */
 #define BURST_MAX 16
-/* When there are as many sessions as there may be, one that has asked nothing for so long makes room for a newcomer. */
+/* When all sessions are taken, one that has asked nothing for this long may be ended for a newcomer. */
 #define IDLE_LEAST_NS (3 * NS_PER_S)
-/* One with a mark measures, and asks nothing meanwhile: performance_test is silent for 480 s at most. */
+/* The same for a session with a mark, whose client is silent while it measures: performance_test for 480 s at most. */
 #define MARKED_IDLE_LEAST_NS (500 * NS_PER_S)
 #define CROWD_LOG_NS (10 * NS_PER_S)
 #define PUBLISH_LOG_NS (10 * NS_PER_S)
 
 enum session_state {
 	SESSION_SERVED,		/* reads a request or writes an answer; IDLE_S after the last request */
-	SESSION_WAITS,		/* for the shards to publish; PUBLISH_S */
+	SESSION_WAITS,		/* waits until the shards have published; PUBLISH_S */
 	SESSION_WATCHES,	/* writes a sample at each interval; WATCH_S after the last one that was written */
 	SESSION_REFUSED,	/* writes a REFUSE, then waits for the client to close; REFUSE_S */
 };
@@ -43,18 +43,18 @@ struct session {
 	enum session_state state;
 	struct tls_io io;
 	struct addr peer;
-	bool of_this_machine;		/* the peer is at the server's own address */
-	uint32_t seat;			/* of the server's control sessions */
+	bool of_this_machine;		/* the peer's address is the server's own */
+	uint32_t seat;			/* its seat among the control sessions (handover.h) */
 	ev_timer deadline;
-	uint64_t state_ns;		/* since then it is in its state; SESSION_SERVED: since the last request was answered */
-	struct frame_control request;	/* the one that is being answered */
-	uint64_t publish_wanted;	/* SESSION_WAITS: what the shards are to have published */
-	unsigned burst;			/* requests found waiting, one after the other */
-	unsigned answered_at;		/* the turn of the loop (ev_iteration) in which it last got an answer */
-	ev_timer next_turn;		/* it may have sent more requests than that turn answered */
+	uint64_t state_ns;		/* when the state began; SESSION_SERVED: when the last request was answered */
+	struct frame_control request;	/* the request being answered */
+	uint64_t publish_wanted;	/* SESSION_WAITS: the publish_wanted that the shards have to reach */
+	unsigned burst;			/* requests in a row that were already there when the last one was answered */
+	unsigned answered_at;		/* loop turn (ev_iteration) of its last answer */
+	ev_timer next_turn;		/* serves the requests that had to wait for the next turn */
 	struct report_mark *mark;	/* NULL before the first MARK */
-	ev_timer sample;		/* SESSION_WATCHES: the next one is due */
-	uint64_t skipped;		/* samples that were due before the client had read the one before */
+	ev_timer sample;		/* SESSION_WATCHES: when the next sample is due */
+	uint64_t skipped;		/* samples not sent, mostly because the client had not read the one before */
 };
 
 struct control {
@@ -63,9 +63,9 @@ struct control {
 	TAILQ_HEAD(session_list, session) sessions;
 	bool stopped;
 	struct samples samples;
-	uint64_t crowd_log_ns;		/* earliest time of the next line about a session that made room */
-	uint64_t publish_log_ns;	/* earliest time of the next line about a shard that did not publish */
-	uint64_t memory_log_ns;		/* earliest time of the next line about a report that could not be made */
+	uint64_t crowd_log_ns;		/* earliest time of the next log line about an evicted session */
+	uint64_t publish_log_ns;	/* earliest time of the next log line about an unpublished shard */
+	uint64_t memory_log_ns;		/* earliest time of the next log line about a report that failed */
 };
 
 static void set_state(struct session *x, enum session_state state)
@@ -89,7 +89,7 @@ static void free_mark(struct session *x)
 	x->mark = NULL;
 }
 
-/* Sets the mark at which later figures of the session begin. 0; -ENOMEM; -ENOSPC if all marks would take too much memory. */
+/* Sets the mark that the session's later figures count from. 0; -ENOMEM; -ENOSPC: all marks together are too large. */
 static int set_mark(struct session *x)
 {
 	struct server *server = x->control->server;
@@ -134,8 +134,8 @@ static void fail(struct session *x, enum fail_kind kind, int code)
 	end(x, CLOSE_FAILED);
 }
 
-/* A client that ends its session closes a socket which may hold a sample that it did not read. Its kernel then answers with
- * RST (RFC 2525, 2.17), and the goodbye in front of that is lost. */
+/* True if the client has left. One that watches may close its socket with an unread sample in it; its kernel then sends
+ * RST (RFC 2525, 2.17), and the close_notify before that is lost. */
 static bool has_left(const struct session *x)
 {
 	const struct fail *f = &x->io.failure;
@@ -156,7 +156,7 @@ static bool wait_or_end(struct session *x, enum tls_io_status st)
 	return true;
 }
 
-/* With a frame of `bytes` bytes. */
+/* Sends a refusal, whose frame of `bytes` bytes the caller has encoded in tls_io_frame. */
 static void send_refusal(struct session *x, enum refuse_code code, size_t bytes)
 {
 	counter_add(&x->control->server->control_stats.refused[code], 1);
@@ -169,7 +169,7 @@ static void refuse(struct session *x, enum refuse_code code, const char *text)
 	send_refusal(x, code, frame_encode_refuse(code, text, tls_io_frame(&x->io)));
 }
 
-/* Header and text in one heap block, which is freed when it is written. 0 or -ENOMEM. */
+/* Puts header and text into one heap block, which is freed once it is written. 0 or -ENOMEM. */
 static int put_report(struct session *x, const json_t *o)
 {
 	size_t n = json_dumpb(o, NULL, 0, JSON_COMPACT);
@@ -201,7 +201,7 @@ static int put_answer(struct session *x)
 	if (ret)
 		return ret;
 	o = x->request.what == CONTROL_INFO ? report_info(server) : report_stats(server, x->mark);
-	/* A report with members missing would say wrong things. */
+	/* A report with members missing would be wrong: send none. */
 	ret = o && !json_memory_was_short() ? put_report(x, o) : -ENOMEM;
 	json_decref(o);
 	return ret;
@@ -235,7 +235,7 @@ static bool all_have_published(const struct session *x)
 
 /* ---- watching ---- */
 
-/* A sample is due. A client that has not read the last one yet gets none, so that what waits for it does not grow. */
+/* Sends a due sample, unless the client has not read the last one: that bounds the memory of a slow reader. */
 static void put_sample(struct session *x)
 {
 	json_t *o = x->io.writing ? NULL : samples_take(&x->control->samples);
@@ -244,7 +244,7 @@ static void put_sample(struct session *x)
 		x->skipped++;
 }
 
-/* Writes what is pending. Nothing but its end may come from the client. */
+/* Writes what is pending. A watching client may send nothing more except the end of its session. */
 static void serve_watcher(struct session *x)
 {
 	bool was_writing = x->io.writing;
@@ -284,7 +284,7 @@ static void begin_watch(struct session *x)
 
 /* ---- requests ---- */
 
-/* INFO has nothing of the shards. All else but WATCH shows the server after the request came. */
+/* INFO needs nothing from the shards. Other requests, except WATCH, must show the server after the request came. */
 static void begin_answer(struct session *x)
 {
 	struct server *server = x->control->server;
@@ -306,7 +306,7 @@ static void begin_answer(struct session *x)
 		answer(x);
 }
 
-/* False if the caller has to wait, or the session is over. */
+/* Returns false if the caller has to wait or the session is over. */
 static bool read_request(struct session *x)
 {
 	struct frame_header h;
@@ -338,8 +338,8 @@ static bool read_request(struct session *x)
 	return true;
 }
 
-/* True if the session has had its answer of this turn of the loop: other sessions, signals and samples come before it gets another
- * one, however many requests it sent at once. */
+/* True if the session has had its answer of this loop turn: however many requests it sent at once, other sessions,
+ * signals and samples come first. */
 static bool waits_for_turn(struct session *x)
 {
 	struct ev_loop *loop = x->control->loop;
@@ -352,7 +352,7 @@ static bool waits_for_turn(struct session *x)
 	return true;
 }
 
-/* Writes what is pending and reads the next request, until the socket, the shards or the next turn has to be waited for. */
+/* Writes what is pending and reads requests, until it must wait for the socket, the shards or the next turn. */
 static void serve(void *session)
 {
 	struct session *x = session;
@@ -429,7 +429,7 @@ static bool is_idle(const struct session *x, uint64_t now)
 	return x->state == SESSION_SERVED && now - x->state_ns >= (x->mark ? MARKED_IDLE_LEAST_NS : IDLE_LEAST_NS);
 }
 
-/* The session that has been idle for longest, or whose client does not read; NULL: none. */
+/* The session that has been idle longest, including one whose client does not read; NULL if none is idle. */
 static struct session *longest_idle(const struct control *t)
 {
 	uint64_t now = clock_now_ns();
@@ -442,7 +442,7 @@ static struct session *longest_idle(const struct control *t)
 	return longest;
 }
 
-/* The newest session that is served to another machine; NULL if there is none. */
+/* The newest session of a client on another machine; NULL if there is none. */
 static struct session *newest_of_others(const struct control *t)
 {
 	struct session *x;
@@ -460,8 +460,8 @@ static bool is_of_this_machine(const struct handover *h)
 	return addr_of_socket(tls_fd(h->tls), &here) == 0 && addr_same_host(&here, &h->peer);
 }
 
-/* True if the new session may stay; if all sessions are taken, another one may be ended for it. For a client on the server's own
- * machine, such as an operator, one is ended even if none is idle. */
+/* True if the new session may stay; if all sessions are taken, an idle one is ended for it. For a client on the
+ * server's own machine, such as an operator, the newest session of another machine may be ended instead. */
 static bool has_room(struct control *t, bool of_this_machine)
 {
 	struct session *one;

@@ -32,7 +32,7 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 struct main_loop {
 	struct server *server;
 	ev_signal term, interrupt;
-	ev_async wake;		/* wake_main was called */
+	ev_async wake;		/* sent by wake_main */
 	struct control *control;
 	struct certificates *certificates;
 	bool failed[RAILS_MAX];	/* rails that were given up */
@@ -58,7 +58,7 @@ static bool rail_has_failed(const struct server *server, uint32_t rail)
 	return false;
 }
 
-/* Stops the rail's other shards, too: they use the same device, and a client should find all of a rail or nothing. */
+/* Also stops the other shards of the rail: they use the same device, and a rail should serve fully or not at all. */
 static void give_up_rail(struct main_loop *m, uint32_t rail)
 {
 	const struct server *server = m->server;
@@ -89,7 +89,7 @@ static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
 	control_wake(m->control);
 }
 
-/* Shards call it, on their threads. */
+/* Called by shards, on their threads. */
 static void wake_main(void *arg)
 {
 	struct main_loop *m = arg;
@@ -116,7 +116,7 @@ static void on_stats(struct ev_loop *loop, ev_timer *w, int revents)
 	ev_timer_again(loop, w);
 }
 
-/* With --gid-index the rail is where that entry is; an address that was named must be it. */
+/* With --gid-index the rail's address is that of the GID entry; an address given with --bind must be the same. */
 static int fit_rail(const struct server_config *cfg, struct server_rail *rail, struct dev *dev, char *err, size_t err_size)
 {
 	char gid[ADDR_TEXT_MAX], named[ADDR_TEXT_MAX];
@@ -135,7 +135,7 @@ static int fit_rail(const struct server_config *cfg, struct server_rail *rail, s
 	return ret;
 }
 
-/* One line if --numa auto does nothing for the device. */
+/* Logs a line if --numa auto cannot place the threads of this device. */
 static void say_unplaced(const struct dev *dev)
 {
 	int node = dev_numa_node(dev);
@@ -179,7 +179,7 @@ static int prepare_without_rdma(struct server_config *cfg, char *err, size_t err
 	return limits_derive(cfg, NULL, err, err_size);
 }
 
-/* Finds addresses and devices, and derives the sizes: everything that must be known before a shard is made. */
+/* Finds addresses and devices and derives the sizes, which must be known before a shard is made. */
 static int prepare(struct server_config *cfg, struct dev devices[RAILS_MAX], char *err, size_t err_size)
 {
 	struct dev devs[RAILS_MAX];
@@ -203,7 +203,7 @@ static int prepare(struct server_config *cfg, struct dev devices[RAILS_MAX], cha
 	return ret;
 }
 
-/* Before the sandbox, and before clients take descriptors. */
+/* Opens the device counters: before the sandbox forbids it, and before clients use up the descriptors. */
 static int open_ports(struct server *server)
 {
 	int ret = 0;
@@ -262,7 +262,7 @@ static int start(struct main_loop *m, char *err, size_t err_size)
 	return ret;
 }
 
-/* After everything that needs more than the filter allows. */
+/* Called after everything that needs more than the filter allows. */
 static int enter_sandbox(const struct server_config *cfg, char *err, size_t err_size)
 {
 	int ret = cfg->seccomp ? sandbox_enter() : 0;
@@ -272,7 +272,7 @@ static int enter_sandbox(const struct server_config *cfg, char *err, size_t err_
 	return ret;
 }
 
-/* Prints the line that says the server is ready, and on which ports. False, with errno set, if stdout cannot be written. */
+/* Prints the line that says the server is ready and on which ports. False, with errno set, if that fails. */
 static bool print_ready(const struct server *server)
 {
 	const struct server_config *cfg = server->cfg;
@@ -305,7 +305,7 @@ static void stop(struct main_loop *m)
 		control_stop(m->control);
 }
 
-/* Joins and frees; returns the first shard failure. */
+/* Joins the shards' threads and frees everything; returns the first failure of a shard. */
 static int finish(struct main_loop *m)
 {
 	struct server *server = m->server;
@@ -330,7 +330,7 @@ static int finish(struct main_loop *m)
 	return ret;
 }
 
-/* Returns true after a signal or a failure ended the loop; false at once if the ready line could not be written to stdout. */
+/* Returns true after a signal or failure ended the loop; false at once if the ready line could not be written. */
 static bool wait_for_signal(struct main_loop *m)
 {
 	struct ev_loop *loop = ev_default_loop(0);
@@ -345,7 +345,7 @@ static bool wait_for_signal(struct main_loop *m)
 		m->stats.data = m;
 		ev_timer_start(loop, &m->stats);
 	}
-	/* Only once it serves: a server that cannot start says why, in one line. */
+	/* Only once it serves: a server that cannot start must print a single line, the reason. */
 	if (geteuid() == 0)
 		log_warn("running as root, which is not needed: use a user that may open /dev/infiniband and lock enough "
 			 "memory (ulimit -l)");
@@ -390,8 +390,8 @@ static int serve(struct server_config *cfg)
 	return ret ? EXIT_FAILED : EXIT_OK;
 }
 
-/* Private keys and ticket keys are in memory from the start to the end: nothing of it goes to a file, nor to another
- * process of the same user (prctl(2), PR_SET_DUMPABLE; ptrace(2)). */
+/* Private keys and ticket keys stay in memory from start to end: keep them out of core files, and away from other
+ * processes of the same user (prctl(2), PR_SET_DUMPABLE; ptrace(2)). */
 static void protect_memory(const struct server_config *cfg)
 {
 	const struct rlimit none = { 0, 0 };

@@ -28,7 +28,7 @@ uint64_t report_sum(const struct server *server, size_t offset)
 	return total;
 }
 
-/* A number of a report: a counter of all shards and control sessions added up. */
+/* A number in a report: one counter, summed over all shards and control sessions. */
 struct sum {
 	const char *name;
 	size_t offset;	/* in struct stats */
@@ -107,15 +107,15 @@ static json_t *failures_json(const struct server *server)
 	return o;
 }
 
-#define MARK_STAGE_BYTES 1024u	/* of a packed histogram, beside its cells: JSON objects */
+#define MARK_STAGE_BYTES 1024u	/* JSON objects of a packed histogram, besides its cells */
 
-/* Packed: a histogram has 224 KiB, most of it zeros. */
+/* The histograms are packed: one has 224 KiB, mostly zeros. */
 struct report_mark {
 	json_t *stages[SS_N];
 	size_t bytes;
 };
 
-/* All shards' histogram of a stage added up. NULL when out of memory. */
+/* The histograms of a stage, summed over all shards. NULL when out of memory. */
 static struct hist *stage_hist(const struct server *server, int stage)
 {
 	struct hist *h;
@@ -163,7 +163,7 @@ static json_t *resources_json(const struct server *server)
 	json_t *o = SUMS_JSON(server, resource_sums);
 	uint64_t kernel_bytes = 0, available_bytes = 0, net_bytes = 0, heap_bytes = 0;
 	struct res_usage u = { 0 };
-	/* Reading takes a descriptor, and they may be used up. */
+	/* Reading the usage takes a descriptor, and none may be free. */
 	bool known = res_usage_self(&u) == 0;
 
 	json_object_set_new(o, "cpu_user_s", known ? json_real((double)u.cpu_user_ns / 1e9) : json_null());
@@ -201,7 +201,7 @@ static json_t *pools_json(const struct server *server)
 	return o;
 }
 
-/* How the kernel spread the clients. */
+/* Shows how the kernel spread the clients over the shards. */
 static json_t *shards_json(const struct server *server)
 {
 	json_t *a = json_array();
@@ -228,7 +228,7 @@ static json_t *events_json(const struct server *server)
 	return o;
 }
 
-/* What took effect, of all shards and of each. */
+/* The object `effective`: the work of all shards, and an entry for each shard. */
 static json_t *effective_json(const struct server *server)
 {
 	struct ep_work sum = { 0 };
@@ -320,7 +320,7 @@ json_t *report_info(const struct server *server)
 			 "environment", env ? env : json_null());
 }
 
-/* All shards' histogram of a stage, packed as a mark keeps it. NULL when out of memory. */
+/* A stage's histogram of all shards, packed for a mark. NULL when out of memory. */
 static json_t *packed_stage(const struct server *server, int stage)
 {
 	struct hist *h = stage_hist(server, stage);

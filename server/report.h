@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reports on the whole server as JSON: STATS and INFO of docs/protocol.md, "Reports".
  *
- * Statistics of the shards are read as they stand (relaxed atomics): gauges are those that each shard published last.
+ * Statistics are read while the shards write them (relaxed atomics); gauges are those that each shard published last.
  * Owning thread: the main thread.
  */
 #ifndef RAMPART_SERVER_REPORT_H
@@ -14,20 +14,20 @@
 
 #include "server/shard/shard_data.h"
 
-/* The stage histograms of a moment. */
+/* A copy of the stage histograms at one moment. */
 struct report_mark;
 
 /* 0 or -ENOMEM, with *out NULL. */
 int report_mark_new(const struct server *server, struct report_mark **out) __attribute__((warn_unused_result));
-size_t report_mark_bytes(const struct report_mark *m);	/* about; NULL: 0 */
+size_t report_mark_bytes(const struct report_mark *m);	/* approximate; NULL: 0 */
 void report_mark_free(struct report_mark *m);	/* NULL-safe */
 
-/* STATS. Stage histograms start at `mark` (NULL: at the start of the server). The caller's; NULL when out of memory. */
+/* STATS. Stage histograms start at `mark` (NULL: server start). The caller owns it; NULL when out of memory. */
 json_t *report_stats(const struct server *server, const struct report_mark *mark);
-/* INFO. The caller's; NULL when out of memory. */
+/* INFO. The caller owns it; NULL when out of memory. */
 json_t *report_info(const struct server *server);
 
-/* The counter at `offset` of struct stats, of all shards and control sessions. */
+/* The counter at `offset` of struct stats, summed over all shards and control sessions. */
 uint64_t report_sum(const struct server *server, size_t offset);
 
 #endif

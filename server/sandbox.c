@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The server's system calls. See sandbox.h. */
+/* The filter of the server's system calls. See sandbox.h. */
 #include "server/sandbox.h"
 
 #include <errno.h>
@@ -19,13 +19,13 @@
 #define WRITES (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
 
 static const int allowed[] = {
-	/* descriptors that are open: sockets, events, timers, verbs and rdmacm */
+	/* open descriptors: sockets, events, timers, verbs and rdmacm */
 	SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pwrite64),
 	SCMP_SYS(close), SCMP_SYS(lseek), SCMP_SYS(ppoll), SCMP_SYS(pselect6),
 	SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_pwait), SCMP_SYS(eventfd2),
 	SCMP_SYS(timerfd_create), SCMP_SYS(timerfd_settime), SCMP_SYS(accept4), SCMP_SYS(getsockname),
 	SCMP_SYS(getpeername), SCMP_SYS(getsockopt), SCMP_SYS(recvfrom), SCMP_SYS(recvmsg), SCMP_SYS(shutdown),
-	/* files that are read: certificates, /proc, /sys */
+	/* reading files: certificates, /proc, /sys */
 	SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(faccessat), SCMP_SYS(readlinkat),
 	SCMP_SYS(getdents64),
 	/* memory, threads, signals */
@@ -34,7 +34,7 @@ static const int allowed[] = {
 	SCMP_SYS(rseq), SCMP_SYS(membarrier), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
 	SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack), SCMP_SYS(restart_syscall), SCMP_SYS(exit),
 	SCMP_SYS(exit_group),
-	/* time, randomness, what this process and machine are */
+	/* time, randomness, identity of process and machine */
 	SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep),
 	SCMP_SYS(gettimeofday), SCMP_SYS(getrandom), SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(getuid),
 	SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid), SCMP_SYS(getrusage), SCMP_SYS(times),
@@ -44,7 +44,7 @@ static const int allowed[] = {
 	SCMP_SYS(access), SCMP_SYS(readlink), SCMP_SYS(time), SCMP_SYS(getrlimit),
 };
 
-/* Allowed if none of these bits of an argument are set. */
+/* Calls that are allowed if none of these bits of an argument is set. */
 static const struct {
 	int call;
 	unsigned argument;
@@ -53,19 +53,19 @@ static const struct {
 	{ SCMP_SYS(openat), 2, WRITES },
 	{ SCMP_SYS(mmap), 2, PROT_EXEC },
 	{ SCMP_SYS(mprotect), 2, PROT_EXEC },
-	{ SCMP_SYS(prlimit64), 2, UINT64_MAX },	/* the new limit */
+	{ SCMP_SYS(prlimit64), 2, UINT64_MAX },	/* argument 2 is the new limit: must be NULL */
 	{ SCMP_SYS(open), 1, WRITES },
 };
 
-/* Arguments that are 32 bits wide: the kernel ignores what is above. */
+/* Compares the low 32 bits only: the kernel ignores the rest of an int argument. */
 #define IS(argument, value) SCMP_CMP64(argument, SCMP_CMP_MASKED_EQ, UINT32_MAX, value)
 #define LACKS(argument, bits) SCMP_CMP64(argument, SCMP_CMP_MASKED_EQ, bits, 0)
 
-/* The only ioctls allowed. Others could have a signal sent when a descriptor is ready, type into a terminal, or
- * reach a driver. TCGETS and TIOCGWINSZ are what stdio and the log ask of a terminal. */
+/* The only ioctls allowed: others could have signals sent when a descriptor is ready, type into a terminal, or reach a
+ * driver. stdio and the log query terminals with TCGETS and TIOCGWINSZ. */
 static const unsigned ioctls[] = { RDMA_VERBS_IOCTL, FIONBIO, FIONREAD, TIOCOUTQ, TCGETS, TIOCGWINSZ };
 
-/* F_SETFL is below. */
+/* F_SETFL has its own rule in allow_requests. */
 static const unsigned fcntls[] = { F_GETFD, F_SETFD, F_GETFL };
 
 /* The socket options that common/sock/, the listener of the TLS port and OpenSSL (kernel TLS) set. */
@@ -79,7 +79,7 @@ static const struct {
 	{ IPPROTO_TCP, TCP_CONGESTION }, { IPPROTO_TCP, TCP_ULP }, { SOL_TLS, TLS_TX }, { SOL_TLS, TLS_RX },
 };
 
-/* No sending to an address or with MSG_FASTOPEN: either could connect a listener that was shut down to a third party. */
+/* No sending to an address or with MSG_FASTOPEN: either could connect a listener that was shut down to a stranger. */
 static int allow_sending(scmp_filter_ctx ctx)
 {
 	int ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(sendto), 2, LACKS(3, MSG_FASTOPEN), LACKS(4, UINT64_MAX));
@@ -105,7 +105,7 @@ static int fill(scmp_filter_ctx ctx)
 {
 	int ret = 0;
 
-	/* A call that this processor does not have is left out. */
+	/* libseccomp leaves out a call that this processor does not have. */
 	for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]) && !ret; i++)
 		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
 	for (size_t i = 0; i < sizeof(allowed_without) / sizeof(allowed_without[0]) && !ret; i++)
@@ -113,7 +113,7 @@ static int fill(scmp_filter_ctx ctx)
 				       SCMP_CMP64(allowed_without[i].argument, SCMP_CMP_MASKED_EQ, allowed_without[i].bits, 0));
 	ret = ret ? ret : allow_sending(ctx);
 	ret = ret ? ret : allow_requests(ctx);
-	/* All threads, and the kernel's log has what is denied, if kernel.seccomp.actions_logged has `errno`. */
+	/* Filter all threads; log denied calls in the kernel's log, if kernel.seccomp.actions_logged has `errno`. */
 	ret = ret ? ret : seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
 	return ret ? ret : seccomp_attr_set(ctx, SCMP_FLTATR_CTL_LOG, 1);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the server may ask of the kernel once it serves (--seccomp on): a list of system calls, for all of its threads and for
- * good (seccomp(2)). Others fail with EPERM, and so do those that would open a file for writing, map memory that can be
- * executed, or change a limit: whoever takes the process over starts no program and makes no socket. What the open descriptors of
- * verbs and rdmacm do remains possible, RDMA connections among it.
+/* The system calls that the server may make once it serves (--seccomp on): an allow list for all of its threads, for
+ * good (seccomp(2)). Other calls fail with EPERM, and so does opening a file for writing, mapping memory as executable,
+ * or changing a limit: an attacker who takes over the process can start no program and make no socket. What the open
+ * descriptors of verbs and rdmacm can do stays possible, including RDMA connections.
  *
- * Certificates are read and regions registered as before: both need none of the others. Main thread.
+ * Reading certificates and registering regions need no other calls. Main thread.
  */
 #ifndef RAMPART_SERVER_SANDBOX_H
 #define RAMPART_SERVER_SANDBOX_H
 
-/* All threads exist that will. 0, -ENOMEM or what seccomp_load(3) fails with: -ECANCELED (the kernel), -EINVAL
- * (it has no seccomp). */
+/* Call it when all threads exist. 0, -ENOMEM or the error of seccomp_load(3): -ECANCELED (from the kernel), -EINVAL
+ * (the kernel has no seccomp). */
 int sandbox_enter(void) __attribute__((warn_unused_result));
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rdma_client's commands: ping, send, write, read, info. See commands.h.
+/* The commands of rdma_client: ping, send, write, read, info. See commands.h.
  *
- * With --reconnect a command whose connection is lost goes on with the next one: ping sends the message again whose reply is
- * missing, the others begin anew.
+ * With --reconnect a command that loses its connection continues on the next one: ping resends the message whose reply
+ * is missing, the others start over.
  */
 #include "client/cli/commands.h"
 
@@ -60,7 +60,7 @@ static void start_timer(struct session *s, uint64_t after_ns)
 	ev_timer_start(s->loop, &s->timer);
 }
 
-/* The answer must come within --timeout. */
+/* Waits for the answer, which must come within --timeout. */
 static void await_answer(struct session *s)
 {
 	s->awaiting = true;
@@ -69,7 +69,7 @@ static void await_answer(struct session *s)
 
 static void ping_next(struct session *s)
 {
-	/* Its reply was lost with the connection: the same message again. */
+	/* The reply was lost with the connection: send the same message again. */
 	if (s->sent > s->received) {
 		s->sent--;
 		s->repeated++;
@@ -287,7 +287,7 @@ static void info_json(const struct session *s, const struct frame_grant *g, cons
 		"server_psn", g->psn, "cm_psn", i->cm_psn, "psn_verified", s->client->verify,
 		"device", dev_json(client_dev(s->ctx)), "stages_ns", stages_json(i));
 
-	/* What there is not, instead of zeros. */
+	/* Over a socket these values do not exist: print null, not zero. */
 	for (const char *const *name = only_rdma; *name && s->client->transport != TRANSPORT_RDMA; name++)
 		json_object_set_new(o, *name, json_null());
 	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
@@ -386,7 +386,7 @@ static void release_buffer(struct session *s)
 	s->buf = EP_NO_BUF;
 }
 
-/* True if another attempt follows the connection, or the attempt, that ended with `fail`. */
+/* True if another attempt follows the connection or attempt that ended with `fail`. */
 static bool try_again(struct session *s, const struct fail *fail)
 {
 	uint64_t now = clock_now_ns(), at;
@@ -459,7 +459,7 @@ void command_connect(struct session *s)
 	pump_break(client_pump(s->ctx));
 }
 
-/* Between two attempts to connect. */
+/* Ends the command between two attempts to connect. */
 static void interrupt_outage(struct session *s)
 {
 	s->exit_status = 130;
@@ -477,7 +477,7 @@ void command_interrupt(struct session *s)
 		return;
 	}
 	if (client_is_closing(s->conn)) {
-		/* Only the server's answer to the close is missing: leave without it. */
+		/* Only the server's answer to the close is missing: exit without it. */
 		pump_break(client_pump(s->ctx));
 		return;
 	}

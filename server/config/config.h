@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rdma_server's options, and the sizes that follow from them. Read-only while shards run. */
+/* The options of rdma_server and the sizes that follow from them. Read-only while shards run. */
 #ifndef RAMPART_SERVER_CONFIG_H
 #define RAMPART_SERVER_CONFIG_H
 
@@ -17,13 +17,13 @@
 
 /* A device and the address that clients reach it at. */
 struct server_rail {
-	char device[RAIL_NAME_BYTES];	/* by --device; "": the one that has the address, or the first active one */
-	struct addr addr;		/* port 0; len 0: to be found, one of the device's */
+	char device[RAIL_NAME_BYTES];	/* from --device; "": the one with the address, or the first active one */
+	struct addr addr;		/* port 0; len 0: still to be found, an address of the device */
 };
 
 struct server_config {
 	/* options */
-	const char *bind;	/* list of addresses; NULL: the devices' */
+	const char *bind;	/* list of addresses; NULL: those of the devices */
 	uint64_t tls_port;
 	uint64_t rdma_port;	/* of the first shard; 0: the system chooses */
 	uint64_t threads;	/* shards of each rail */
@@ -49,7 +49,7 @@ struct server_config {
 	uint64_t probe_interval_ns;	/* 0: never */
 	uint64_t drain_timeout_ns;
 	uint64_t max_handshakes;	/* per shard */
-	uint64_t max_per_address;	/* TLS connections, clients and control sessions, each; 0: no fixed limit */
+	uint64_t max_per_address;	/* of TLS connections, clients and control sessions each; 0: no fixed limit */
 	int tls_resume;		/* 0 off, 1 on */
 	uint64_t ticket_rotation_ns;
 	bool verify;
@@ -58,14 +58,14 @@ struct server_config {
 
 	/* derived by server_config_check */
 	struct sock_config sock;
-	uint32_t transport_mask;	/* 1 << enum transport: those that are served */
+	uint32_t transport_mask;	/* bits 1 << enum transport of the transports served */
 	struct server_rail rails[RAILS_MAX];
 	uint32_t n_rails;
 
 	/* derived by limits_derive; the same on all rails */
-	uint32_t shard_clients;		/* clients one shard can hold */
+	uint32_t shard_clients;		/* maximum clients of a shard */
 	uint32_t shard_conns;		/* connection objects of a shard: clients and handshakes */
-	uint32_t shard_waiting;		/* sockets of a shard that were accepted and wait for room, at most */
+	uint32_t shard_waiting;		/* maximum accepted sockets of a shard that wait for room */
 	uint32_t shard_qps;
 	uint32_t recv_depth;		/* receive buffers of a shard */
 	uint32_t spare_bufs;
@@ -75,8 +75,8 @@ struct server_config {
 	char cert_path[PATH_MAX], key_path[PATH_MAX], ca_path[PATH_MAX];
 };
 
-/* Most control sessions of a server at a time, over all shards; those of them that one address can never have all of, since
- * each goes to an address that has none. */
+/* Maximum number of control sessions of a server, over all shards; those reserved for addresses that have none, so that
+ * one address can never take all; and seats, including spare ones (handover_put). */
 #define CONTROL_SESSIONS_MAX SIZES_CONTROL_SESSIONS_MAX
 #define CONTROL_SESSIONS_RESERVED 16
 #define CONTROL_SESSIONS_SEATS (CONTROL_SESSIONS_MAX + SIZES_CONTROL_SESSIONS_SPARE)
@@ -87,17 +87,17 @@ extern const struct opts_spec server_options;
 
 void server_config_defaults(struct server_config *c);
 
-/* Checks that depend on more than one option. 0, or -EINVAL with a line in `err`. */
+/* Checks options that depend on each other. 0, or -EINVAL with a line in `err`. */
 int server_config_check(struct server_config *c, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
-/* Most of each kind that one address may have: --max-per-address. */
+/* Maximum of each kind that one address may have: --max-per-address. */
 static inline uint32_t server_config_per_address(const struct server_config *c)
 {
 	return c->max_per_address ? (uint32_t)c->max_per_address : UINT32_MAX;
 }
 
-/* Most addresses that a shard can have to do with at a time. One more than the limit waits until it is known who goes. */
+/* Maximum number of addresses a shard deals with. The 1: a newcomer, until a waiting socket is turned away. */
 static inline uint32_t server_config_addresses(const struct server_config *c)
 {
 	return c->shard_conns + c->shard_waiting + 1 + (uint32_t)c->max_handshakes;

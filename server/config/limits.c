@@ -13,7 +13,7 @@
 #include "common/sizes/held.h"
 #include "common/sizes/sizes.h"
 
-/* Describes a limit that is too low; of `dev`, unless that is NULL. */
+/* Describes a limit that is too low; of device `dev`, unless that is NULL. */
 static int too_low(char *err, size_t size, const struct server_config *c, const struct dev *dev,
 		   const char *what, unsigned long long have, unsigned long long need, const char *advice)
 {
@@ -24,7 +24,7 @@ static int too_low(char *err, size_t size, const struct server_config *c, const 
 	return -ENOSPC;
 }
 
-/* Entries of a completion queue. */
+/* Number of entries of a completion queue. */
 static uint64_t cq_depth(const struct server_config *c, const struct dev *dev)
 {
 	uint64_t most = (uint64_t)dev->attr.max_cqe;
@@ -60,7 +60,7 @@ static int check_device(const struct server_config *c, const struct dev *dev, co
 	return 0;
 }
 
-/* Memory that peers can make this server hold. */
+/* Fills in the memory that peers can make this server hold. */
 static void hold(const struct server_config *c, const struct sizes *s, struct held_row rows[HELD_N])
 {
 	bool rdma = server_config_serves(c, TRANSPORT_RDMA);
@@ -75,8 +75,8 @@ static void hold(const struct server_config *c, const struct sizes *s, struct he
 	held_by_server(&h, rows);
 }
 
-/* Registered memory must be there when the server starts; the rest is resident only while peers use it. Where clients may also
- * come over RDMA, not all of them need buffers for sockets, so a server that could run out of memory starts and warns. */
+/* Registered memory must be available at start; the rest becomes resident only with use. If clients may also come over
+ * RDMA, not all need socket buffers, so a server that could run out of memory starts with a warning. */
 static int check_memory(const struct server_config *c, const struct sizes *s, char *err, size_t size)
 {
 	static const char advice[] = "lower --max-clients, --region-size, --credits or --message-size";
@@ -101,7 +101,7 @@ static int check_memory(const struct server_config *c, const struct sizes *s, ch
 	return 0;
 }
 
-/* Descriptors of clients over sockets, one each if all come, and of TCP connections that have not shown yet whose they are. */
+/* Descriptors of all clients over sockets, and of TCP connections that have not proved their session yet. */
 static uint64_t socket_fds(const struct server_config *c)
 {
 	uint64_t clients = c->n_rails * c->max_clients, arriving = server_config_shards(c) * (c->max_handshakes + 2);
@@ -110,8 +110,8 @@ static uint64_t socket_fds(const struct server_config *c)
 	return (tcp || server_config_serves(c, TRANSPORT_TLS) ? clients : 0) + (tcp ? arriving : 0);
 }
 
-/* What the limit leaves is for clients over sockets, and then for sockets that wait. Where clients may come over RDMA, too, it
- * may be less than all of the former would need. */
+/* Divides the descriptors that the limit leaves: first to clients over sockets, then to sockets that wait. If clients
+ * may also come over RDMA, there may be fewer than all clients over sockets would need. */
 static int share_descriptors(struct server_config *c, char *err, size_t size)
 {
 	uint64_t shards = server_config_shards(c), of_clients = socket_fds(c), have = res_raise_nofile();
@@ -140,7 +140,7 @@ static int share_descriptors(struct server_config *c, char *err, size_t size)
 	return 0;
 }
 
-/* The lowest limits of all devices. */
+/* The lowest of each limit among all devices. */
 static struct sizes_device least(const struct server_config *c, const struct dev *devs)
 {
 	struct sizes_device all = { UINT64_MAX, UINT64_MAX, UINT64_MAX };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the configured number of clients needs, and whether this machine and its devices have it. */
+/* Computes what the configured number of clients needs, and checks that this machine and its devices have it. */
 #ifndef RAMPART_SERVER_LIMITS_H
 #define RAMPART_SERVER_LIMITS_H
 
@@ -9,9 +9,9 @@
 
 struct dev;
 
-/* Derives the sizes of a shard from options and devices, one for each rail, and checks them against descriptors,
- * locked memory, RAM and each device's limits. All shards have one size, which the device with the lowest limits
- * allows. 0, or -ENOSPC with a line in `err` that says what to raise. */
+/* Derives the sizes of a shard from options and devices (one per rail), and checks them against descriptors, locked
+ * memory, RAM and each device's limits. All shards have the same size, which the device with the lowest limits allows.
+ * 0, or -ENOSPC with a line in `err` that says what to raise. */
 int limits_derive(struct server_config *c, const struct dev *devs, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 

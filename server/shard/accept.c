@@ -28,8 +28,8 @@ static void reject(struct shard *s, struct rdma_cm_id *id, enum refuse_code code
 	log_debug("shard %u: RDMA request rejected: %s", s->index, refuse_code_name(code));
 }
 
-/* The address in the request is the peer's claim. It must be that of the TLS connection, and so must the address that
- * the path leads to, which is where packets will go. */
+/* The address in the request is only the peer's claim. It must be that of the TLS connection, and so must the address
+ * that the path leads to, because packets will go there. */
 static bool address_matches(const struct conn *c, struct rdma_cm_id *id, const struct cm_path *path,
 			    const struct addr *claimed)
 {
@@ -37,14 +37,14 @@ static bool address_matches(const struct conn *c, struct rdma_cm_id *id, const s
 
 	if (!addr_same_host(claimed, &c->peer))
 		return false;
-	/* GIDs of InfiniBand hold no IP address, so there the claim is all there is. On Ethernet a path whose GID holds
-	 * none leads somewhere else. */
+	/* InfiniBand GIDs hold no IP address, so only the claim can be checked there. On Ethernet, a path whose GID
+	 * holds no IP address leads to another host. */
 	if (!dev_ethernet_port(&c->shard->dev))
 		return true;
 	return cm_path_peer(id, path, &real) == 0 && addr_same_host(&real, &c->peer);
 }
 
-/* 0, or why the request does not come from the session's owner. */
+/* Returns 0, or the reason why the request does not come from the session's owner. */
 static enum refuse_code check_proof(const struct conn *c, const struct cm_event *e, const struct cm_path *path,
 				    const struct pdata_proof *proof)
 {
@@ -84,7 +84,7 @@ static int accept_request(struct conn *c, uint32_t client_qpn)
 	return cm_accept(c->link.rc.id, &param);
 }
 
-/* Takes and programs a QP and accepts. 0 or -errno. */
+/* Takes a queue pair, programs it and accepts the connection. 0 or -errno. */
 static int set_up(struct conn *c, const struct cm_event *e, const struct cm_path *path)
 {
 	struct shard *s = c->shard;
@@ -111,7 +111,7 @@ static int set_up(struct conn *c, const struct cm_event *e, const struct cm_path
 	return ret ? ret : accept_request(c, e->qpn);
 }
 
-/* The request has no session, or does not come from its owner: counted as the peer's failure. */
+/* Rejects a request that has no valid session or does not come from its owner; counts as the peer's failure. */
 static void reject_peer(struct shard *s, struct rdma_cm_id *id, enum refuse_code code)
 {
 	struct fail f = { .stage = STAGE_RDMA_CONNECT, .kind = FAIL_REFUSED, .code = (int)code };
@@ -120,7 +120,7 @@ static void reject_peer(struct shard *s, struct rdma_cm_id *id, enum refuse_code
 	reject(s, id, code);
 }
 
-/* The server cannot accept: -EAGAIN means that a queue pair may be free soon, after its quarantine. */
+/* Rejects a request that the server cannot serve. -EAGAIN: a queue pair may be free soon, after its quarantine. */
 static void reject_ours(struct conn *c, struct rdma_cm_id *id, int ret)
 {
 	c->link.rc.id = NULL;
@@ -131,7 +131,7 @@ static void reject_ours(struct conn *c, struct rdma_cm_id *id, int ret)
 	conn_fail(c, ret == -EBADMSG ? FAIL_PROTOCOL : FAIL_ERRNO, ret == -EBADMSG ? PROTO_PSN_MISMATCH : -ret);
 }
 
-/* READs and atomics that a client may have outstanding: what it asks for, up to what the device supports. */
+/* READs and atomics that a client may have outstanding: as many as it asks for and the device supports. */
 static uint8_t reads_for(const struct conn *c, uint8_t asked)
 {
 	int most = MIN(c->shard->dev.attr.max_qp_rd_atom, READS_MAX);
@@ -156,7 +156,7 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 		reject_peer(s, e->id, REFUSE_DRAINING);
 		return;
 	}
-	/* Taken before anything else is checked: a session is good for one try. */
+	/* Take the session before checking anything else: it is good for one attempt. */
 	index = session_take(s->sessions, proof.session);
 	if (index == SESSION_NONE) {
 		reject_peer(s, e->id, session_is_stale(s->sessions, proof.session) ? REFUSE_STALE : REFUSE_BAD_SESSION);
@@ -169,7 +169,7 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 		conn_end_overdue(c);
 		return;
 	}
-	/* It was granted a socket: no PSNs are reserved for it, and its buffers are of another endpoint. */
+	/* The session was granted a socket: it has no PSNs reserved, and its buffers belong to another endpoint. */
 	if (!link_is_rdma(&c->link)) {
 		reject_peer(s, e->id, REFUSE_BAD_SESSION);
 		conn_close(c, CLOSE_REFUSED);
@@ -197,12 +197,12 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 		reject_ours(c, e->id, ret);
 		return;
 	}
-	/* Both proofs are made. */
+	/* Both proofs are made: the keys are not needed again. */
 	auth_wipe(&c->keys);
 	c->cm_connected = c->qpn_lingers = true;
 }
 
-/* With a status the peer did not answer: its connection manager may still have the connection. */
+/* A status means that the peer did not answer: its connection manager may still have the connection. */
 static void on_disconnected(struct conn *c, const struct cm_event *e)
 {
 	c->qpn_lingers = e->status != 0;
@@ -217,7 +217,7 @@ static void on_failed(struct conn *c, const struct cm_event *e)
 	bool stale = e->type == CM_REJECTED && e->status == FAIL_CM_STALE;
 
 	c->cm_connected = false;
-	/* Who rejects has no connection any more, unless an earlier one was in the way. */
+	/* A peer that rejects has no connection left, unless an earlier one with the same QP number made it reject. */
 	c->qpn_lingers = e->type != CM_REJECTED || stale;
 	if (stale && c->state == CONN_ST_ACCEPTING)
 		session_note_stale(c->shard->sessions, c->session);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* RDMA connections of a shard: verifies that a request belongs to a session, then takes a QP and accepts.
+/* RDMA connections of a shard: verifies that a request belongs to a session, then takes a queue pair and accepts.
  * Owning thread: the shard's. docs/protocol.md, "RDMA connection".
  */
 #ifndef RAMPART_SERVER_ACCEPT_H
@@ -8,9 +8,9 @@
 struct async_event;
 struct cm_event;
 
-/* An event of the connection manager, for the pump of `shard` (struct shard). */
+/* Handles an event of the connection manager, for the pump of `shard` (struct shard). */
 void accept_on_cm_event(void *shard, const struct cm_event *e);
-/* A queue pair of `shard` (struct shard) failed, which ends its connection, or is done with the shared receive queue. */
+/* A queue pair of `shard` (struct shard) failed, which ends its connection, or no longer uses the SRQ. */
 void accept_on_qp_event(void *shard, const struct async_event *e);
 
 #endif

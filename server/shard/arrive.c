@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TCP connections until they have shown whose they are. See arrive.h. */
+/* TCP connections before they have proved which session they belong to. See arrive.h. */
 #include "server/shard/arrive.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define ACCEPT_BUDGET 64
 #define ACCEPT_BUDGET_NS (2 * NS_PER_MS)
 #define ACCEPT_RETRY_S 0.1
-/* Read of a client that is refused: a little, for its own sake. */
+/* Limits on the unread data taken from a refused client before its socket is closed (discard). */
 #define DISCARD_BYTES 4096
 #define DISCARD_READS 4
 
@@ -29,21 +29,21 @@ struct arrival {
 	struct peer_hold hold;		/* in the shard's table of addresses, PEERS_ARRIVING */
 	ev_io io;
 	ev_timer deadline;
-	uint32_t n;			/* bytes of the proof that have come */
+	uint32_t n;			/* bytes of the proof received so far */
 	uint8_t bytes[RECORD_HEADER_BYTES + PDATA_PROOF_BYTES];
 	TAILQ_ENTRY(arrival) entry;	/* in `free` */
 };
 
 struct arrivals {
 	struct shard *shard;
-	int fd;				/* listens; -1: it does not */
+	int fd;				/* listening socket; -1: closed */
 	ev_io io;
-	ev_timer again;			/* accepts again, after a shortage */
+	ev_timer again;			/* resumes accepting after a shortage */
 	TAILQ_HEAD(arrival_list, arrival) free;
 	struct arrival slots[];
 };
 
-/* The socket is the caller's. */
+/* Frees the slot; the caller owns the socket from now on. */
 static void leave(struct arrival *a)
 {
 	struct shard *s = a->all->shard;
@@ -61,7 +61,7 @@ static void count_failure(struct shard *s, enum fail_kind kind, int code)
 	fail_table_count(&s->stats.failures, &f);
 }
 
-/* A connection that ended without a session's proof. One that gave it is its session's, which has been accepted before. */
+/* Counts a connection that ended without a proof. With a proof it belongs to a session, which is counted already. */
 static void count_closed(struct shard *s, enum close_reason reason)
 {
 	counter_add(&s->stats.tcp_accepted, 1);
@@ -78,8 +78,8 @@ static void drop(struct arrival *a, enum fail_kind kind, int code)
 	close(a->fd);
 }
 
-/* A client may send its first message behind the proof. A socket that is closed with something unread sends RST (RFC 1122,
- * 4.2.2.13), which may take the code away from the client. */
+/* A client may send its first message right behind the proof. Closing a socket with unread data sends RST (RFC 1122,
+ * 4.2.2.13), which may destroy the refusal before the client reads it. */
 static void discard(int fd)
 {
 	uint8_t rest[DISCARD_BYTES];
@@ -104,7 +104,7 @@ static void refuse(struct shard *s, int fd, enum refuse_code code)
 	close(fd);
 }
 
-/* All bytes of the proof have come. */
+/* The proof is complete: gives the socket to its session, or refuses it. */
 static void judge(struct arrival *a)
 {
 	struct shard *s = a->all->shard;
@@ -126,7 +126,7 @@ static void judge(struct arrival *a)
 static void on_readable(struct ev_loop *loop, ev_io *w, int revents)
 {
 	struct arrival *a = w->data;
-	/* No more than the proof: what follows is the connection's. */
+	/* Read no further than the proof: what follows belongs to the connection. */
 	ssize_t n = recv(a->fd, a->bytes + a->n, sizeof(a->bytes) - a->n, MSG_DONTWAIT);
 
 	(void)loop;
@@ -149,9 +149,9 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 	drop(w->data, FAIL_TIMEOUT, 0);
 }
 
-/* Where there is one too many, the newcomer counted, the oldest of the address that has most goes. So an address loses none
- * for a newcomer whose address has as many already. The newcomer is the last one of its address, and its address the last of
- * those with as many, so it is not the one that goes. */
+/* When the newcomer has taken the last slot, closes the oldest arrival of the address that has the most. An address
+ * therefore loses none to a newcomer whose own address has as many. The newcomer itself stays: it is the youngest of
+ * its address, and its address ranks last among those with as many. */
 static void make_room(struct arrivals *all)
 {
 	struct shard *s = all->shard;
@@ -196,7 +196,7 @@ static void on_again(struct ev_loop *loop, ev_timer *w, int revents)
 	ev_io_start(loop, &all->io);
 }
 
-/* For want of descriptors or memory: somebody has to leave first. */
+/* Descriptors or memory are short until some connection ends: stops accepting for ACCEPT_RETRY_S. */
 static void pause_accepting(struct arrivals *all, int err)
 {
 	struct shard *s = all->shard;
@@ -231,7 +231,7 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
 	}
 }
 
-/* One slot more than may arrive: it is free whenever nobody is being received. */
+/* One slot more than arrivals may hold: make_room keeps one free for the next newcomer. */
 static int make_slots(struct shard *s)
 {
 	uint32_t n = (uint32_t)s->cfg->max_handshakes + 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TCP connections of clients that were granted one (--transports tcp), from the accept until they have shown whose they are.
- * Until then they are strangers: a shard has room for --max-handshakes of them, and where there is none, the oldest of the
- * address that has most, the newcomer counted, makes room. Owning thread: the shard's.
+/* TCP connections of clients that were granted one (--transports tcp), from the accept until they prove which session
+ * they belong to. A shard has room for --max-handshakes of these strangers; one more evicts the oldest of the address
+ * that has the most, the newcomer counted. Owning thread: the shard's.
  */
 #ifndef RAMPART_SERVER_ARRIVE_H
 #define RAMPART_SERVER_ARRIVE_H
@@ -10,13 +10,13 @@
 
 struct shard;
 
-/* Room, and a listening socket beside the RDMA listener, on its port's number if --rdma-port chose one. 0 or -errno, with a
- * line in `err`. */
+/* Allocates the slots and opens a listening socket, on the RDMA listener's port number if --rdma-port chose one. 0 or
+ * -errno, with a line in `err`. */
 int arrive_open(struct shard *s, char *err, size_t err_size) __attribute__((warn_unused_result));
 void arrive_start(struct shard *s);
-/* Nobody arrives any more; those who have shown nothing yet are closed. May be called twice. */
+/* Stops accepting, and closes the connections that have not proved their session. May be called twice. */
 void arrive_close(struct shard *s);
-/* Frees the room. */
+/* Frees the slots. */
 void arrive_free(struct shard *s);
 
 #endif

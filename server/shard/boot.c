@@ -36,14 +36,14 @@ static bool wait_or_end(struct conn *c, enum tls_io_status st)
 	return true;
 }
 
-/* For what was not logged where it failed. */
+/* Logs a failure that was not logged where it happened. */
 static void log_failure(struct shard *s, const char *text)
 {
 	if (log_is_due(&s->failed_log_ns, NS_PER_S))
 		log_warn("shard %u: cannot serve a client: %s", s->index, text);
 }
 
-/* With the frame in tls_io_frame, of `bytes` bytes. */
+/* Sends the REFUSE frame of `bytes` bytes that the caller has encoded in tls_io_frame. */
 static void send_refusal(struct conn *c, enum refuse_code code, size_t bytes)
 {
 	tls_io_put(&c->io, bytes);
@@ -107,7 +107,7 @@ static void on_hello(struct conn *c, uint32_t bytes)
 		boot_refuse(c, REFUSE_BAD_REQUEST, why);
 		return;
 	}
-	/* A region is pinned memory: it is registered only for a client that gets all the rest. */
+	/* A region is pinned memory: register one only for a client that gets everything else. */
 	if (!c->awaits_region)
 		code = grant_take(c, &h, &why);
 	if (!code && grant_waits_for_region(c, &h))
@@ -127,7 +127,7 @@ static void on_hello(struct conn *c, uint32_t bytes)
 	if (!link_is_rdma(&c->link))
 		c->link.ep = c->shard->sock_ep;
 	c->write_imm = h.features & FRAME_FEATURE_WRITE_IMM;
-	/* If this fails, the client's next handshake is a full one. */
+	/* If no ticket can be sent, the client's next handshake is a full one. */
 	if ((g.features & FRAME_FEATURE_TICKET) && tls_send_ticket(c->io.tls) == 0)
 		counter_add(&c->shard->stats.tickets, 1);
 	else
@@ -207,7 +207,7 @@ static void await_peer_close(struct conn *c)
 		conn_close_tls(c);
 }
 
-/* The GRANT is the last frame, so TLS's goodbye goes with it, unless messages follow. True when the socket has taken both. */
+/* Sends the GRANT and, unless messages follow over TLS, close_notify. True when the socket has taken everything. */
 static bool write_grant(struct conn *c)
 {
 	if (wait_or_end(c, tls_io_write(&c->io)))
@@ -255,7 +255,7 @@ static void on_handshake_done(struct conn *c)
 	read_frame(c);
 }
 
-/* A handshake costs the most of all steps: none is begun for a client that has left, or waited for longer than it may. */
+/* A handshake is the most expensive step: do not begin one for a client that has left or has waited too long. */
 static void shake_hands(struct conn *c)
 {
 	enum fail_kind why = c->greeted ? FAIL_NONE :

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Life of a client's connection: states, deadlines, ends. See conn.h. */
+/* States, deadlines and end of a client's connection. See conn.h. */
 #include "server/shard/conn.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@
 
 #define REFUSE_TIMEOUT_NS (2 * NS_PER_S)
 #define CLOSE_TIMEOUT_NS (3 * NS_PER_S)
-#define DRAIN_TIMEOUT_NS (10 * NS_PER_S)	/* after that; flushes come from the device alone */
+#define DRAIN_TIMEOUT_NS (10 * NS_PER_S)	/* after that: flushes by the device alone */
 
 #define NAME(state) [CONN_ST_##state] = #state
 const char *const conn_state_names[] = {
@@ -72,7 +72,7 @@ static uint64_t deadline_of(const struct conn *c, enum conn_state state)
 	return 0;
 }
 
-/* Further HELLOs, after psn_conflict, have what the first one left. Above 0 even if that is nothing. */
+/* Time left in the state; 0: no deadline. HELLOs after a psn_conflict share the first one's time, at least 1 ns. */
 static uint64_t time_left(const struct conn *c)
 {
 	uint64_t ns = deadline_of(c, c->state), spent_ns;
@@ -146,18 +146,18 @@ void conn_set_live(struct conn *c)
 	counter_add(&s->stats.established, 1);
 	peers_note_progress(s->peers, addr_network(&c->peer), clock_now_ns());
 	c->heard = c->acked = true;
-	/* The client has used its GRANT: nothing is left to say over TLS. */
+	/* The client has used its GRANT: the server has nothing left to say over TLS. */
 	conn_close_tls(c);
 	conn_set_state(c, CONN_ST_LIVE);
 	connected = s->counts[CONN_ST_LIVE];
-	/* Before the first reply is sent: a client that has its reply and asks for a report is counted in it. */
+	/* Set before the first reply is sent: a client that then asks for a report is counted in it. */
 	counter_set(&s->stats.connected, connected);
 	if (connected > counter_get(&s->stats.connected_peak))
 		counter_set(&s->stats.connected_peak, connected);
 }
 
-/* The close did not finish in time. The first time, stops waiting for the peer: the QP is in ERR, so its completions
- * come from the device alone. The second time, stops waiting for the device. */
+/* Called when the close takes too long. The first time, stops waiting for the peer: the QP is in ERR, so its
+ * completions come from the device alone. The second time, stops waiting for the device. */
 static void give_up_waiting(struct conn *c)
 {
 	log_debug("shard %u conn %u: %s did not finish the close", c->shard->index, c->index,
@@ -201,7 +201,7 @@ void conn_end_overdue(struct conn *c)
 		conn_fail(c, FAIL_TIMEOUT, 0);
 }
 
-/* Many that were opened at once have their deadline at once: they are closed one by one, after data. */
+/* Connections opened at the same time expire at the same time: queue them to be closed one by one, after data. */
 static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct conn *c = w->data;
@@ -254,7 +254,7 @@ void conn_uncount_tls(struct conn *c)
 	s->tls_open--;
 }
 
-/* Counts the TLS connection. False if its address has too many. */
+/* Counts the TLS connection. False if its address has too many already. */
 static bool count_tls(struct conn *c)
 {
 	struct shard *s = c->shard;
@@ -312,7 +312,7 @@ void conn_close_tls(struct conn *c)
 	conn_uncount_tls(c);
 }
 
-/* Releases what the grant took. PSNs that were programmed into a QP go into quarantine with it. */
+/* Releases everything the grant took. PSNs that were programmed into a QP go into quarantine with it. */
 static void release_grant(struct conn *c)
 {
 	struct shard *s = c->shard;
@@ -347,8 +347,8 @@ static void finish(struct conn *c)
 	bool had_region = c->region != REGION_NONE;
 
 	release_grant(c);
-	/* In Soft-RoCE a half-done READ survives RESET: a QP that may have served READs is not used again. Nor is one whose
-	 * number the client's host may refuse as stale, for as long as a process there keeps its CM id. */
+	/* A QP that may have served READs is not reused: in Soft-RoCE a half-done READ survives RESET. Neither is a QP
+	 * whose number the client's host may refuse as stale; it may as long as a process there keeps the CM id. */
 	rc_release(&c->link.rc, clock_now_ns(), !had_region && !c->qpn_lingers);
 	conn_set_state(c, CONN_ST_DEAD);
 }

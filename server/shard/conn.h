@@ -2,8 +2,8 @@
 /* A client on the server's side, from the TCP accept to the end of its RDMA connection.
  *
  * Owning thread: its shard's. Only conn_set_state writes `state`. A connection ends by conn_fail or conn_close, which
- * take a reason and may be called twice. The caller of either returns at once: the object is freed at the end of the
- * loop's turn.
+ * take a reason and may be called twice. The caller of either must return at once: the object is freed at the end of
+ * the loop's turn.
  */
 #ifndef RAMPART_SERVER_CONN_H
 #define RAMPART_SERVER_CONN_H
@@ -30,13 +30,13 @@ struct shard;
 enum conn_state {
 	CONN_ST_FREE,		/* in the shard's free list; owns nothing */
 	CONN_ST_TLS_ACCEPT,	/* waits for the TLS handshake; owns the TLS session; --handshake-timeout */
-	CONN_ST_HELLO,		/* waits for the first frame; --handshake-timeout, for all HELLOs of a client together */
+	CONN_ST_HELLO,		/* waits for the first frame; --handshake-timeout for all HELLOs of a client */
 	CONN_ST_REFUSE,		/* writes a REFUSE, then waits for the peer to close; 2 s */
 	CONN_ST_GRANT,		/* writes the GRANT; owns PSNs, credits, admission; --handshake-timeout */
 	CONN_ST_GRANTED,	/* waits for the RDMA request; is in the session table; --session-timeout */
 	CONN_ST_ACCEPTING,	/* accepted; owns CM id and QP; waits for ESTABLISHED; --session-timeout */
-	CONN_ST_LIVE,		/* connected; no deadline, but the liveness probe */
-	CONN_ST_CLOSING,	/* waits for the completions of all work requests and the CM; 3 s, then 10 s for the device */
+	CONN_ST_LIVE,		/* connected; no deadline, only the liveness probe */
+	CONN_ST_CLOSING,	/* waits for all completions and the CM; 3 s, then 10 s for the device */
 	CONN_ST_DEAD,		/* owns nothing; becomes FREE at the end of the loop's turn */
 	CONN_ST_N,
 };
@@ -51,96 +51,96 @@ struct conn {
 	TAILQ_ENTRY(conn) entry;	/* in the list of its state */
 	ev_timer deadline;
 	TAILQ_ENTRY(conn) ready;	/* in the shard's `ready`, if it is queued */
-	bool crowd;		/* in which of the two */
+	bool crowd;		/* index into `ready`: its address had the most TLS connections */
 	bool queued;
 	bool overdue;		/* its deadline has passed */
 
 	/* TLS side */
 	struct tls_io io;
-	bool greeted;		/* its handshake was begun */
-	bool retry_hello;	/* after psn_conflict: the client may say HELLO again */
+	bool greeted;		/* its handshake has begun */
+	bool retry_hello;	/* after psn_conflict: the client may send another HELLO */
 	unsigned hellos;
-	uint64_t asked_ns;	/* since then it is waited for a HELLO that can be granted */
-	bool awaits_region;	/* HELLO: a region is being registered for it; its socket is not watched */
-	struct addr peer;	/* the TLS connection's */
-	/* In the shard's table of addresses: its TLS connection, and its grant until the RDMA request came. */
+	uint64_t asked_ns;	/* start of the wait for a HELLO that can be granted */
+	bool awaits_region;	/* HELLO: a region is being registered for this client; the socket is not watched */
+	struct addr peer;	/* address at the other end of the TLS connection */
+	/* Counted in the shard's table of addresses: the TLS connection; the grant until the RDMA request comes. */
 	struct peer_hold tls_hold, grant_hold;
-	struct peer_hold tls_share, client_share;	/* in the server's, with --max-per-address */
+	struct peer_hold tls_share, client_share;	/* in the server's table, with --max-per-address */
 
-	/* what was granted */
-	bool admitted;		/* counted in the server's admission */
+	/* resources the grant took */
+	bool admitted;		/* counted in the admission count of the rail */
 	uint64_t admitted_ns;
 	bool has_psns;
 	uint32_t client_psn, server_psn;
 	uint32_t credits;
 	uint32_t region;	/* REGION_NONE: none */
 	struct frame_window window;	/* the client's; 0 bytes: none */
-	bool write_imm;		/* its WRITEs with immediate data are messages */
+	bool write_imm;		/* WRITEs with immediate data count as messages */
 	uint8_t reads;		/* READs and atomics that the client may have outstanding */
 	uint8_t session[FRAME_SESSION_BYTES];
 	struct auth_keys keys;
 	struct msg_tags *tags;	/* NULL: messages have no tags */
 
-	/* The connection that was granted */
+	/* The connection that was granted, over RDMA or a socket */
 	struct link link;
 	bool cm_connected;	/* the CM id must be disconnected before it is destroyed */
-	bool qpn_lingers;	/* the client's CM may hold the QP's number, and would refuse it as stale in another connection */
-	bool drain_overdue;	/* CLOSING: the first deadline passed; only the device is waited for */
+	bool qpn_lingers;	/* the client's CM may remember the QP's number and refuse it as stale */
+	bool drain_overdue;	/* CLOSING: the first deadline has passed; only the device is still awaited */
 	/* Since the liveness probe last checked: */
 	bool heard;		/* a message came from the client */
-	bool acked;		/* the client's device acknowledged something that was sent to it */
-	bool doubted;		/* at the last check: it had acknowledged nothing of what was sent to it */
-	/* Over sockets: checks in a row that found answers waiting, and the bytes that were acknowledged at the first of them. */
+	bool acked;		/* the client's device acknowledged something the server sent */
+	bool doubted;		/* at the last check, nothing that was sent had been acknowledged */
+	/* Over sockets: consecutive checks that found answers waiting, and bytes acknowledged at the first of them. */
 	uint32_t waited_looks;
 	uint64_t acked_bytes;
-	uint64_t look;		/* the last look at the receive queue that found SENDs of this client */
-	uint32_t in_flight;	/* its SENDs that were not answered before that, and those of them that were seen since */
-	uint32_t owed;		/* credits of one-way SENDs that were not returned yet */
-	uint64_t owed_sequence;	/* of the last message of those */
-	bool told;		/* a GOODBYE was sent: the server drains */
+	uint64_t look;		/* number of the last look at the receive queue that found SENDs of this client */
+	uint32_t in_flight;	/* SENDs unanswered when that look began, plus those handled since */
+	uint32_t owed;		/* credits of one-way SENDs, not returned yet */
+	uint64_t owed_sequence;	/* sequence of the last message whose credit is owed */
+	bool told;		/* a GOODBYE was sent because the server drains */
 
-	uint64_t started_ns;	/* TCP accept */
-	uint64_t accepted_ns;	/* RDMA request verified */
+	uint64_t started_ns;	/* when TCP accepted the connection */
+	uint64_t accepted_ns;	/* when CONN_ST_ACCEPTING began */
 };
 
-/* A connection in CONN_ST_TLS_ACCEPT for the accepted socket, which becomes its own; on_ready(connection) is called
- * when the socket is ready for what TLS waits for. 0; -ENOBUFS when the shard has no free connection object; -EDQUOT when
- * the address has --max-per-address TLS connections; -ENOMEM. After an error the socket is closed. */
+/* Makes a connection in CONN_ST_TLS_ACCEPT, which owns the accepted socket from now on; on_ready(connection) is called
+ * when the socket is ready for what TLS waits for. 0; -ENOBUFS: the shard has no free connection object; -EDQUOT: the
+ * address has --max-per-address TLS connections; -ENOMEM. After an error the socket is closed. */
 int conn_new(struct shard *s, int fd, const struct addr *peer, void (*on_ready)(void *conn), struct conn **out)
 	__attribute__((warn_unused_result));
 
-/* Queues the connection for boot_serve_next: its socket is ready or its deadline has passed. It may be queued already;
- * then its socket is not watched until it has had its turn. */
+/* Queues the connection for boot_serve_next: its socket is ready or its deadline has passed. If it is queued already,
+ * its socket is not watched until its turn comes. */
 void conn_queue(struct conn *c);
-/* True if the deadline of its state has passed: it may wait for its turn, or for the timers' after CM events. */
+/* True if the state's deadline has passed, even if the connection is still queued or its timer has yet to call back. */
 bool conn_is_overdue(const struct conn *c);
 void conn_end_overdue(struct conn *c);
 
-/* Moves to a legal next state: its list, its deadline. */
+/* Moves the connection to a legal next state: changes its list and restarts its deadline. */
 void conn_set_state(struct conn *c, enum conn_state to);
 
-/* The RDMA connection works: CONN_ST_ACCEPTING becomes CONN_ST_LIVE, and TLS is closed. Nothing in other states. */
+/* Marks the connection as working: CONN_ST_ACCEPTING becomes CONN_ST_LIVE, and TLS closes. No-op in other states. */
 void conn_set_live(struct conn *c);
 
 /* True if a connection may go from one state to the other. */
 bool conn_edge_is_legal(enum conn_state from, enum conn_state to);
 
-/* Ends the connection because something went wrong, which is counted under the stage of its state, and logged. */
+/* Ends the connection because of a failure, which is logged and counted under the stage of its state. */
 void conn_fail(struct conn *c, enum fail_kind kind, int code);
-/* Ends the connection in the ordinary way. */
+/* Ends the connection without a failure. */
 void conn_close(struct conn *c, enum close_reason reason);
 
-/* Finishes the teardown of a closing connection, if nothing is outstanding: to be called after every event that may
- * have been the last one. */
+/* Finishes the teardown of a closing connection if nothing is outstanding. Call it after every event that may have been
+ * the last one. */
 void conn_try_finish(struct conn *c);
 
-/* Ends the connection at once, without waiting for the device or the peer: for a shard that does not run any more.
- * The object is free afterwards. */
+/* Ends the connection at once, without waiting for the device or the peer: for a shard that no longer runs. The object
+ * is free afterwards. */
 void conn_abandon(struct conn *c);
 
 /* Closes the TLS side only. */
 void conn_close_tls(struct conn *c);
-/* The TLS connection is somebody else's from now on: it counts no longer. */
+/* Stops counting the TLS connection, because somebody else owns it from now on. */
 void conn_uncount_tls(struct conn *c);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a grant takes. See grant.h. */
+/* Resources that a grant takes. See grant.h. */
 #include "server/shard/grant.h"
 
 #include <errno.h>
@@ -19,9 +19,9 @@
 #include "server/tables/session.h"
 
 #define PSN_DRAWS_MAX 64
-#define GRANT_GRACE_NS (500 * NS_PER_MS)	/* for the RDMA request to come, before the session may be taken back */
+#define GRANT_GRACE_NS (500 * NS_PER_MS)	/* time for the RDMA request before the session may be taken back */
 
-/* Words with numbers. The shard keeps them until the refusal that they belong to is encoded. */
+/* Formats the text of a refusal that names numbers. The shard keeps it until the REFUSE frame is encoded. */
 static const char *words(struct shard *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static const char *words(struct shard *s, const char *fmt, ...)
 {
@@ -33,9 +33,9 @@ static const char *words(struct shard *s, const char *fmt, ...)
 	return s->refusal;
 }
 
-/* Credits of a client: what it asks for, at most its equal share of the receive buffers that are left for it and the
- * clients that may still come. One that needs all that it asks for gets more than that, if each of the others is left half
- * of what it would have if all had the same; else it gets none. */
+/* Credits of a client: what it asks for, up to its equal share of the receive buffers left for this client and those
+ * still to come. A client that needs all it asks for may exceed that share if half of an equal share of all buffers
+ * remains for each client still to come; otherwise it gets none. */
 static uint32_t credits_for(const struct shard *s, const struct frame_hello *h)
 {
 	uint32_t left = s->cfg->recv_depth - s->credits_granted;
@@ -72,15 +72,15 @@ static enum refuse_code take_psns(struct conn *c, uint32_t client_psn, const cha
 	return 0;
 }
 
-/* True if some address has more sessions in this shard, granted and not used, than `network` would have with another one:
- * the oldest of them can be taken back, soon. */
+/* True if some address has more granted but unused sessions in this shard than `network` would have with one more: the
+ * oldest of those sessions can be taken back, now or soon. */
 static bool has_fewer_grants(const struct shard *s, uint64_t network)
 {
 	return peers_count(s->peers, PEERS_CLIENTS, network) + 1 < peers_most(s->peers, PEERS_CLIENTS);
 }
 
-/* Takes a session back that was granted and not used, the oldest one of the address that has most. False: there is none
- * for `network`, or it may still be used. */
+/* Takes back the oldest granted but unused session of the address that has the most. False: no address has enough more
+ * than `network`, or that session may still be used. */
 static bool take_grant_back(const struct shard *s, uint64_t network)
 {
 	struct conn *oldest;
@@ -105,7 +105,7 @@ void grant_on_relieve(struct ev_loop *loop, ev_async *w, int revents)
 		(void)!take_grant_back(s, network);
 }
 
-/* The rail's admission is full, and this shard has nothing to take back: others may. True if one was asked. */
+/* The rail is full and this shard has no session to take back: asks the other shards. True if one was asked. */
 static bool ask_other_shards(const struct shard *s, uint64_t network)
 {
 	uint32_t n = (uint32_t)s->cfg->threads, first = s->index - s->index % n;
@@ -123,8 +123,8 @@ static bool ask_other_shards(const struct shard *s, uint64_t network)
 	return asked;
 }
 
-/* The refusal for want of room: `busy` if there will be room `soon`, as clients are closing in any shard or sessions can be
- * taken back. */
+/* The code that refuses a client for lack of room: `busy` if there will be room `soon`, because sessions can be taken
+ * back or clients are closing in any shard. */
 static enum refuse_code no_room(const struct shard *s, bool soon, enum refuse_code code, const char *full, const char **why)
 {
 	bool leaving = soon || s->counts[CONN_ST_CLOSING] > 0;
@@ -135,7 +135,7 @@ static enum refuse_code no_room(const struct shard *s, bool soon, enum refuse_co
 	return leaving ? REFUSE_BUSY : code;
 }
 
-/* Counts the client in the rail's admission. False if that is full. */
+/* Counts the client in the rail's admission. False if the rail is full. */
 static bool admit(struct conn *c)
 {
 	const struct server_config *cfg = c->shard->cfg;
@@ -169,7 +169,7 @@ static enum refuse_code no_credits(struct shard *s, const struct frame_hello *h,
 			     "too many to leave the others theirs", s->cfg->recv_depth, s->cfg->shard_clients, h->queue_depth), why);
 }
 
-/* Takes a place among the clients, and credits. 0, or the code to refuse with. */
+/* Takes a place among the clients, and credits. Returns 0, or the code to refuse with. */
 static enum refuse_code take_place(struct conn *c, const struct frame_hello *h, const char **why)
 {
 	struct shard *s = c->shard;
@@ -189,7 +189,7 @@ static enum refuse_code take_place(struct conn *c, const struct frame_hello *h, 
 	return peers_take(s->peers, PEERS_CLIENTS, network, &c->grant_hold, UINT32_MAX) ? 0 : REFUSE_INTERNAL;
 }
 
-/* NULL if the options allow what the client needs; else the one that does not, with both numbers. */
+/* NULL if the server's options allow what the client needs; else the option that does not, with both numbers. */
 static const char *missing_option(struct shard *s, const struct frame_hello *h)
 {
 	const struct server_config *cfg = s->cfg;
@@ -207,7 +207,7 @@ static const char *missing_option(struct shard *s, const struct frame_hello *h)
 	return NULL;
 }
 
-/* 0, or the code to refuse with. Takes nothing. */
+/* Returns 0, or the code to refuse with. Takes no resource. */
 static enum refuse_code check_hello(const struct conn *c, const struct frame_hello *h, const char **why)
 {
 	struct shard *s = c->shard;
@@ -252,13 +252,13 @@ enum refuse_code grant_take(struct conn *c, const struct frame_hello *h, const c
 {
 	enum refuse_code code = check_hello(c, h, why);
 
-	/* PSNs first: after a conflict the client may send another HELLO, so nothing else may have been taken. */
+	/* Take PSNs first: after a conflict the client may send another HELLO, so it must not hold anything else. */
 	if (!code && frame_transport(h->features) == TRANSPORT_RDMA)
 		code = take_psns(c, h->psn, why);
 	return code ? code : take_place(c, h, why);
 }
 
-/* Where the client is to connect to, or has connected to. */
+/* The address that the client is to connect to, or has connected to. */
 static struct addr address_for(const struct conn *c, enum transport t)
 {
 	const struct shard *s = c->shard;
@@ -266,7 +266,7 @@ static struct addr address_for(const struct conn *c, enum transport t)
 
 	if (t == TRANSPORT_RDMA)
 		return s->rdma_addr;
-	/* A server without RDMA may serve all addresses of its machine. */
+	/* Without RDMA the server may listen on all addresses of its machine: name the one the client reached. */
 	if (addr_of_socket(tls_fd(c->io.tls), &a))
 		a = s->rail->addr;
 	addr_set_port(&a, t == TRANSPORT_TCP ? s->tcp_port : s->server->tls_port);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A stack that is only ever taken as a whole. See handover.h. */
+/* A lock-free stack that is always taken as a whole. See handover.h. */
 #include "server/shard/handover.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #define NO_SEAT CONTROL_SESSIONS_SEATS
 
-/* Sessions of that network; with 0, of all. */
+/* Number of control sessions of that network; 0: of all networks. */
 static uint32_t count(const struct handover_queue *q, uint64_t network)
 {
 	uint32_t n = 0;
@@ -33,8 +33,8 @@ static uint32_t claim(struct handover_queue *q, uint64_t network)
 	return NO_SEAT;
 }
 
-/* A seat for a session of that network, or NO_SEAT. It counts before it is judged: of several shards that claim the last
- * one at once all may be refused, but never too many get one. */
+/* Returns a seat for a session of that network, or NO_SEAT. Claims before it counts: shards that claim the last seat at
+ * the same moment may all be refused, but never are too many seats given out. */
 static uint32_t sit_down(struct handover_queue *q, uint64_t network, uint32_t most)
 {
 	uint32_t seat = claim(q, network), own = count(q, network);

@@ -23,21 +23,21 @@
 #define ACCEPT_BUDGET_NS (2 * NS_PER_MS)
 #define ACCEPT_RETRY_NS (100 * NS_PER_MS)
 #define ROOM_RETRY_NS (20 * NS_PER_MS)
-/* Where there is no room: a peer that neither said nor was told anything for so long is silent, and so is one that says
- * something and gives the server nothing to answer for so long. */
+/* When there is no room, a connection is silent after SILENT_MS without a byte in either direction, or after STALLED_MS
+ * in which the peer, even if it sent something, gave the server nothing to answer. */
 #define SILENT_MS 500
 #define STALLED_MS 1000
-#define SILENT_TRIES 8		/* connections looked at for each client that wants in */
-#define CUT_EVERY_NS (20 * NS_PER_MS)	/* busy connections closed for others: so often, */
-#define CUTS_IN_A_ROW 16		/* or so many at once after a while without any */
-/* An address gets on if one of its clients was through its handshake, granted or connected so lately. A load generator that
- * makes thousands of connections on a busy machine pauses for seconds. */
+#define SILENT_TRIES 8		/* connections examined for each client that waits */
+#define CUT_EVERY_NS (20 * NS_PER_MS)	/* average interval at which busy ones may be closed for others */
+#define CUTS_IN_A_ROW 16		/* most closed at once after a while without any */
+/* An address makes progress if one of its clients finished a handshake, was granted or connected within this time. A
+ * load generator that makes thousands of connections on a busy machine pauses for seconds. */
 #define PROGRESS_NS (10 * NS_PER_S)
 #define CROWD_LOG_NS (10 * NS_PER_S)
 #define TLS_BACKLOG 4096
 #define RDMA_BACKLOG 1024	/* the kernel's default limit, net.rdma_ucm.max_backlog */
 
-/* The socket was accepted and closed, for want of memory. */
+/* Counts an accepted socket that was closed because the shard lacks memory or a connection object. */
 static void count_turned_away(struct shard *s, int err)
 {
 	struct fail f = { .stage = STAGE_TLS_HANDSHAKE, .kind = FAIL_ERRNO, .code = err };
@@ -51,18 +51,18 @@ static void count_turned_away(struct shard *s, int err)
 
 /* ---- room */
 
-/* A socket that was accepted and waits. */
+/* An accepted socket that waits for room. */
 struct waiting {
 	int fd;
 	struct addr peer;
 	struct peer_hold hold;		/* in the shard's table of addresses, PEERS_WAITING */
-	struct peer_hold share;		/* in the server's, as if it were a TLS connection already */
-	TAILQ_ENTRY(waiting) entry;	/* in the list of free ones */
+	struct peer_hold share;		/* in the server's, as if it were already a TLS connection */
+	TAILQ_ENTRY(waiting) entry;	/* in the list of free slots */
 };
 
 struct waiting *listen_make_waiting(struct shard *s)
 {
-	/* One more than may wait: the newcomer before it is known who goes. */
+	/* One slot more than may wait, for the newcomer while the shard decides which socket to turn away. */
 	uint32_t n = s->cfg->shard_waiting + 1;
 	struct waiting *all = calloc(n, sizeof(*all));
 
@@ -72,13 +72,13 @@ struct waiting *listen_make_waiting(struct shard *s)
 	return all;
 }
 
-/* --max-handshakes bounds descriptors: a TLS connection counts until it is closed, not only during its handshake. */
+/* --max-handshakes bounds descriptors: a TLS connection counts until it is closed, not only while it shakes hands. */
 static bool has_room(const struct shard *s)
 {
 	return s->tls_open < s->cfg->max_handshakes && s->counts[CONN_ST_FREE] > 0;
 }
 
-/* 1: there is something to read. 0: there is not. -ENOTCONN: nor will there be, as the peer closed the connection or it
+/* Returns 1: data can be read; 0: not yet; -ENOTCONN: never again, because the peer closed the connection or it
  * broke. */
 static int peek(int fd)
 {
@@ -90,8 +90,8 @@ static int peek(int fd)
 	return n < 0 && errno == EAGAIN ? 0 : -ENOTCONN;
 }
 
-/* True if it is the peer that is waited for, and has been for long; or the connection is over. TCP counts from the time
- * when the connection was made (Linux), so what waited in the backlog counts. */
+/* True if the server has waited long for the peer, or the connection is over. On Linux both times start when TCP makes
+ * the connection, so time spent in the backlog counts. */
 static bool is_silent(int fd)
 {
 	struct tcp_info info = { 0 };
@@ -105,8 +105,8 @@ static bool is_silent(int fd)
 		info.tcpi_last_data_sent >= STALLED_MS);
 }
 
-/* A host that makes thousands of connections has no time for each: those that are silent are no sign of bad faith as long as
- * others of its address get on. */
+/* A host that makes thousands of connections cannot serve each at once: its silent ones are no sign of bad faith as
+ * long as other connections of its address make progress. */
 static bool gets_on(const struct shard *s, const struct addr *peer)
 {
 	uint64_t progress_ns = peers_progress_ns(s->peers, addr_network(peer));
@@ -114,13 +114,13 @@ static bool gets_on(const struct shard *s, const struct addr *peer)
 	return progress_ns && clock_now_ns() < progress_ns + PROGRESS_NS;
 }
 
-/* What is queued or waits for a region waits for the server. */
+/* A connection that is queued, or that waits for a region, is waiting for the server, not for its peer. */
 static bool is_conn_silent(const struct conn *c)
 {
 	return !c->queued && !c->awaits_region && is_silent(tls_fd(c->io.tls));
 }
 
-/* True for a silent one that can go though the address of who wants in has no less: nothing is lost with it. */
+/* True if a silent one may go even for an address with as many: its session stays, or its address makes no progress. */
 static bool is_spare(const struct conn *c)
 {
 	return c->state == CONN_ST_GRANTED || c->state == CONN_ST_ACCEPTING || !gets_on(c->shard, &c->peer);
@@ -136,8 +136,8 @@ static struct waiting *waiting_of(struct peer_hold *h)
 	return h ? (struct waiting *)((char *)h - offsetof(struct waiting, hold)) : NULL;
 }
 
-/* Closing a busy one for another address costs its client what it has done so far. Somebody who connects and leaves again
- * and again is not to keep a host that makes many connections from all of them. */
+/* Limits how often busy connections are closed for other addresses, because each loses the work its client has done.
+ * Otherwise a peer that keeps connecting and leaving could starve a host that makes many connections. */
 static bool may_cut(struct shard *s)
 {
 	uint64_t now = clock_now_ns(), from_ns = MAX(s->cut_from_ns, now - CUTS_IN_A_ROW * CUT_EVERY_NS);
@@ -148,9 +148,9 @@ static bool may_cut(struct shard *s)
 	return true;
 }
 
-/* Who makes room: the first silent one among a few of the addresses that have most, of each in turn; those that are not
- * silent are put behind the others. If none of them is and `somebody` must go, the oldest of these few, if one may be cut.
- * Else NULL. */
+/* Chooses the connection that makes room: the first silent one among SILENT_TRIES connections of the addresses that
+ * have the most, taken in turn; busy ones move to the back. If none is silent and `somebody` must go, the oldest of
+ * those examined, within the budget of may_cut. Otherwise NULL. */
 static struct conn *choose(struct shard *s, bool somebody)
 {
 	struct conn *first = conn_of(peers_oldest(s->peers, PEERS_TLS)), *c = first, *oldest = first;
@@ -168,7 +168,7 @@ static struct conn *choose(struct shard *s, bool somebody)
 	return somebody && may_cut(s) ? oldest : NULL;
 }
 
-/* A connection of `peer` is closed for being one too many of the `n` that it has, where there are `all`. */
+/* Logs that a connection of `peer` was closed for being one too many: the peer has `n` of `all`. */
 static void log_crowd(struct shard *s, const struct addr *peer, uint32_t n, uint64_t all, const char *where)
 {
 	char text[ADDR_TEXT_MAX];
@@ -178,8 +178,8 @@ static void log_crowd(struct shard *s, const struct addr *peer, uint32_t n, uint
 			 addr_host_text(peer, text), n, (unsigned long long)all, where);
 }
 
-/* After the GRANT the server has nothing to say over TLS: the session stays. A client that left by itself makes room,
- * too, but was not crowded out. */
+/* Closes a connection to make room. After the GRANT only TLS closes: the session stays. A client that has left already
+ * makes room too, but counts as failed, not as crowded out. */
 static void crowd_out(struct conn *c)
 {
 	struct shard *s = c->shard;
@@ -197,13 +197,13 @@ static void crowd_out(struct conn *c)
 
 enum verdict {
 	LET_IN,
-	TURN_AWAY,	/* close it */
+	TURN_AWAY,	/* close the waiting socket */
 	LET_WAIT,
 };
 
-/* What becomes of the one whose turn it is. Where there is no room, somebody of an address that has most makes room: who is
- * silent, or, for an address that has less, the oldest. Among equals those who do something are let alone, and of the silent
- * ones one makes room at a time: an address that opens many must not cost the processor's time of all of them. */
+/* Decides about the waiting socket whose turn it is. Without room, evicts a connection of an address that has the most:
+ * a silent one or, for an address that has fewer, even a busy one. For an address that has as many, only one silent
+ * connection per ROOM_RETRY_NS goes: an address that opens many must not cost the CPU time of all of them. */
 static enum verdict judge(struct shard *s, const struct waiting *w, uint64_t now)
 {
 	bool has_less;
@@ -225,11 +225,11 @@ static enum verdict judge(struct shard *s, const struct waiting *w, uint64_t now
 		}
 		crowd_out(c);
 	}
-	/* The object of a connection that was crowded out is free at the end of the turn. */
+	/* The object of an evicted connection is free only at the end of the turn. */
 	return s->counts[CONN_ST_FREE] > 0 ? LET_IN : LET_WAIT;
 }
 
-/* It waits no longer. The socket is the caller's. */
+/* Takes the socket out of the waiting list. The caller owns it from now on. */
 static int stop_waiting(struct shard *s, struct waiting *w)
 {
 	peers_give(s->peers, PEERS_WAITING, &w->hold);
@@ -245,7 +245,7 @@ static void count_crowded_out(struct shard *s)
 	counter_add(&s->stats.closed[CLOSE_CROWDED_OUT], 1);
 }
 
-/* Who left while it waited was not crowded out. */
+/* Closes a waiting socket. A peer that has already left counts as failed, not as crowded out. */
 static void turn_away(struct shard *s, struct waiting *w)
 {
 	struct fail left = { .stage = STAGE_TLS_HANDSHAKE, .kind = FAIL_CLOSED };
@@ -279,7 +279,7 @@ static void let_in(struct shard *s, struct waiting *w)
 		count_turned_away(s, -ret);
 }
 
-/* Judges who waits, one after the other, until somebody has to go on waiting. */
+/* Lets waiting sockets in or turns them away, one after the other, until one has to go on waiting. */
 static void settle(struct shard *s)
 {
 	uint64_t now = clock_now_ns(), until_ns = now + ACCEPT_BUDGET_NS;
@@ -300,7 +300,7 @@ static void settle(struct shard *s)
 	}
 }
 
-/* False, and the socket is closed, if its address has --max-per-address. */
+/* Returns false, and closes the socket, if its address already has --max-per-address connections. */
 static bool begin_waiting(struct shard *s, int fd, const struct addr *peer)
 {
 	struct waiting *w = TAILQ_FIRST(&s->waiting_free);
@@ -322,7 +322,7 @@ static bool begin_waiting(struct shard *s, int fd, const struct addr *peer)
 	return true;
 }
 
-/* Takes an accepted socket, which is closed, a connection, or waiting afterwards. */
+/* Takes an accepted socket over: afterwards it is closed, a connection, or waiting. */
 static void receive(struct shard *s, int fd, const struct sockaddr_storage *from)
 {
 	struct addr peer;
@@ -370,7 +370,7 @@ void listen_resume(struct shard *s)
 	ev_io_start(s->loop, &s->listen_io);
 }
 
-/* accept(2) fails with these for every client, until somebody releases something. Its other errors concern one
+/* With these errors accept(2) fails for every client until some resource is released. Its other errors concern a single
  * client. */
 static bool is_shortage(int err)
 {
@@ -440,8 +440,8 @@ static int open_tls(struct shard *s, char *err, size_t err_size)
 		snprintf(err, err_size, "cannot make a TCP socket: %s", strerror(-ret));
 		return ret;
 	}
-	/* The rail's first shard binds without SO_REUSEPORT and sets it afterwards, so that a second server cannot
-	 * join the port. */
+	/* The rail's first shard binds without SO_REUSEPORT and sets it afterwards, so that a second server cannot join
+	 * the port. */
 	if (setsockopt(s->listen_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
 	    (!first && share_port(s->listen_fd)) ||
 	    bind(s->listen_fd, (struct sockaddr *)&a.ss, a.len) ||
@@ -501,11 +501,11 @@ void listen_close(struct shard *s)
 	if (s->listen_fd < 0)
 		return;
 	ev_io_stop(s->loop, &s->listen_io);
-	/* TCP refuses clients from here on. In the backlog they would wait for nobody. */
+	/* Close, so that TCP refuses clients: in the backlog they would wait in vain. */
 	close(s->listen_fd);
 	s->listen_fd = -1;
 	s->accept_paused = false;
-	/* They do not count as accepted: to their peers it is as if they had waited in the backlog. */
+	/* Not counted as accepted: for their peers it is as if the sockets had stayed in the backlog. */
 	while (s->n_waiting)
 		close(stop_waiting(s, waiting_of(peers_next(s->peers))));
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The data path. See messages.h.
  *
- * A SEND, or a record from a socket, brings one message, or several one-way messages. Each header is checked. The answer goes out of the buffer
- * that the request came in: an echo, the credit for one-way messages, or the answer to a push, behind the data that
- * is pushed. Another buffer takes its place in the shared receive queue at the end of the batch. Nothing is
- * allocated, registered or copied.
+ * A SEND, or a record from a socket, brings one message or several one-way messages. Each header is checked. The answer
+ * is sent from the buffer that the request came in: an echo, the credit for one-way messages, or the answer to a push,
+ * behind the pushed data. At the end of the batch another buffer takes its place in the shared receive queue. Nothing
+ * is allocated, registered or copied.
  */
 #include "server/shard/messages.h"
 
@@ -19,16 +19,16 @@
 #include "server/shard/shard_data.h"
 #include "server/shard/socket.h"
 
-/* Puts a free buffer into the receive queue, for the one that an answer is sent from. */
+/* Puts a free buffer into the receive queue, in place of the one that an answer is sent from. */
 static void replace_receive(struct conn *c)
 {
 	if (!ep_replace(c->link.ep))
 		counter_add(&c->shard->stats.receive_shortfalls, 1);
 }
 
-/* False when more SENDs of a client are in flight than its credits. A look finds all SENDs that have come, before any of
- * them is answered. At that time those were in flight too whose credits are owed, and those whose answers wait for an
- * entry of the send queue. */
+/* False when a client has more SENDs in flight than credits. One look at the receive queue finds all SENDs that have
+ * arrived, before any of them is answered. Also in flight at that time are SENDs whose credits are owed, and those
+ * whose answers wait for an entry of the send queue. */
 static HOT_INLINE bool keeps_to_credits(struct conn *c)
 {
 	uint64_t look = link_look(&c->link);
@@ -37,11 +37,11 @@ static HOT_INLINE bool keeps_to_credits(struct conn *c)
 		c->look = look;
 		c->in_flight = c->owed + link_waiting(&c->link);
 	}
-	/* A GOODBYE may wait beside the answers. */
+	/* The GOODBYE may wait among the answers. */
 	return ++c->in_flight <= c->credits + c->told;
 }
 
-/* The peer broke a rule of the protocol: ends the connection. */
+/* Ends the connection because the peer broke a rule of the protocol. */
 static void drop(struct conn *c, uint32_t buf, int code)
 {
 	ep_recycle(c->link.ep, buf);
@@ -54,7 +54,7 @@ static void drop_errno(struct conn *c, uint32_t buf, int code)
 	conn_fail(c, FAIL_ERRNO, code);
 }
 
-/* Sends `bytes` of the receive buffer back, behind `write` unless that is NULL. Another buffer takes its place. */
+/* Sends `bytes` of the receive buffer back, behind `write` unless that is NULL. Another buffer replaces it. */
 static void answer(struct conn *c, const struct ep_write *write, uint32_t buf, uint32_t bytes)
 {
 	struct shard *s = c->shard;
@@ -91,19 +91,19 @@ static void return_credits(struct conn *c, uint32_t buf)
 	answer(c, NULL, buf, credit.length);
 }
 
-/* A one-way SEND: its credit is returned, with those owed before it, when its last message asks for them. */
+/* Handles a one-way SEND. Its credit, with those owed before it, is returned when its last message asks for them. */
 static void on_one_way(struct conn *c, uint32_t buf, uint64_t sequence, bool asks)
 {
 	c->owed++;
 	c->owed_sequence = sequence;
-	/* A client that was told goodbye sends nothing more that could ask for its credits. */
+	/* A client that was told goodbye sends no further message that could ask for its credits. */
 	if (asks || c->told)
 		return_credits(c, buf);
 	else
 		ep_recycle(c->link.ep, buf);
 }
 
-/* A connection's work requests complete in order: a client that has the answer has the data. */
+/* A connection's work requests complete in order, so a client that has the answer has the data. */
 static void on_push(struct conn *c, uint32_t buf, const struct msg_header *h)
 {
 	const struct shard *s = c->shard;
@@ -124,7 +124,7 @@ static void on_push(struct conn *c, uint32_t buf, const struct msg_header *h)
 	answer(c, &write, buf, pushed.length);
 }
 
-/* Over a socket there is neither a region nor a window: so many bytes follow the PUSHED in its record. */
+/* A socket has neither region nor window: the bytes the client asked for follow PUSHED in the same record. */
 static void on_push_over_socket(struct conn *c, uint32_t buf, const struct msg_header *h)
 {
 	const struct shard *s = c->shard;
@@ -159,7 +159,7 @@ static void on_ping(struct conn *c, uint32_t buf, struct link_arrival a)
 	replace_receive(c);
 }
 
-/* Sends a message of the server's own that is a header alone. False if no buffer is free. */
+/* Sends a message of the server's own that is only a header. False if no buffer is free. */
 static bool send_header(struct conn *c, struct msg_header *h)
 {
 	struct shard *s = c->shard;
@@ -221,13 +221,13 @@ static HOT_INLINE bool tag_is_right(struct conn *c, const uint8_t *data, const s
 	return tagged == (c->tags != NULL) && (!tagged || msg_tag_check(c->tags, data, h->length));
 }
 
-/* True for the types that this client may send. Over RDMA a PUSH needs a window. */
+/* True for message types that this client may send. Over RDMA a PUSH needs a window. */
 static bool may_come(const struct conn *c, enum msg_type type)
 {
 	return type == MSG_ECHO || type == MSG_DATA || (type == MSG_PUSH && (c->window.bytes > 0 || !link_is_rdma(&c->link)));
 }
 
-/* Checks the message at `at` of a SEND. Returns 0 with its header in `h`; or the rule that was broken, negated. */
+/* Checks the message at offset `at` of a SEND. Returns 0 with its header in `h`, or the broken rule, negated. */
 static HOT_INLINE int check_message(struct conn *c, const uint8_t *data, uint32_t received, uint32_t at,
 				    struct msg_header *h)
 {
@@ -239,7 +239,7 @@ static HOT_INLINE int check_message(struct conn *c, const uint8_t *data, uint32_
 	return 0;
 }
 
-/* Checks the messages of a SEND behind the first one, whose header is `last`, as check_messages does. */
+/* Checks the messages of a SEND behind the first one, whose header is `last`. Returns as check_messages. */
 static __attribute__((noinline)) int check_joined(struct conn *c, const uint8_t *data, uint32_t received,
 						  struct msg_header *last)
 {
@@ -257,8 +257,8 @@ static __attribute__((noinline)) int check_joined(struct conn *c, const uint8_t 
 	return n;
 }
 
-/* Checks the messages of a SEND in order, as their tags were numbered. Returns how many there are, with the header of
- * the last one in `last`; or the rule that was broken, negated. */
+/* Checks the messages of a SEND in order, because their tags are numbered in order. Returns how many there are, with
+ * the header of the last one in `last`; or the rule that was broken, negated. */
 static HOT_INLINE int check_messages(struct conn *c, const uint8_t *data, uint32_t received, struct msg_header *last)
 {
 	int ret = check_message(c, data, received, 0, last);
@@ -268,10 +268,10 @@ static HOT_INLINE int check_messages(struct conn *c, const uint8_t *data, uint32
 	return last->length < received ? check_joined(c, data, received, last) : 1;
 }
 
-/* Checks what has come; returns as check_messages does. */
+/* Checks a SEND or a record; returns as check_messages. */
 static HOT_INLINE int check(struct conn *c, const uint8_t *data, struct link_arrival a, struct msg_header *last)
 {
-	/* Receive buffers are rounded up, so a little more than was granted fits. */
+	/* Receive buffers are rounded up, so a little more than the granted size fits. */
 	if (a.bytes > c->shard->cfg->message_bytes)
 		return -PROTO_BAD_MESSAGE;
 	/* A ping has no place for a tag. */
@@ -307,8 +307,8 @@ static HOT_INLINE void on_messages(struct conn *c, uint32_t buf, struct link_arr
 		on_one_way(c, buf, last.sequence, last.flags & MSG_FLAG_ACK);
 }
 
-/* A WRITE with immediate data took a receive, like a SEND, and left the buffer's old contents there. It is a one-way message
- * that asks for its credit; the immediate data are its sequence. */
+/* A WRITE with immediate data consumed a receive, like a SEND, but its buffer holds old contents. It counts as a
+ * one-way message that asks for its credit; its immediate data are the sequence. */
 static void on_written(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
 {
 	if (!keeps_to_credits(c)) {
@@ -353,7 +353,7 @@ static void on_sent(struct shard *s, const struct ibv_wc *wc, const struct wr *w
 	uint32_t owner = qp_pool_owner(s->qps, w->qp_slot, w->generation);
 	struct conn *c;
 
-	/* Without an owner: of an earlier connection of this slot, whose end freed its buffers. */
+	/* Without an owner, the completion is of an earlier connection of this slot, whose end freed its buffers. */
 	if (owner == QP_POOL_NONE)
 		return;
 	c = &s->conns[owner];

@@ -12,14 +12,14 @@
 struct conn;
 struct record;
 
-/* A completion of the endpoint of `shard` (struct shard). */
+/* Handles a completion of the endpoint of `shard` (struct shard). */
 void messages_on_wc(void *shard, const struct ibv_wc *wc);
 
-/* A record from a client's socket, in `buf`, which is taken. */
+/* Handles a record from a client's socket; `buf` holds it and belongs to this function. */
 void messages_on_record(struct conn *c, uint32_t buf, const struct record *r);
 
-/* Tells a live client that the server stops, behind all that was answered so far; returns the credits that it is owed.
- * What it sends from now on is still answered. False if no buffer is free: to be tried again. May end the connection. */
+/* Tells a live client that the server stops, behind all answers sent so far, and returns the credits it is owed. Later
+ * messages are still answered. False if no buffer is free: call it again later. May end the connection. */
 bool messages_say_goodbye(struct conn *c) __attribute__((warn_unused_result));
 
 #endif

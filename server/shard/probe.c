@@ -12,21 +12,21 @@
 #include "common/sock/tcp.h"
 #include "server/shard/shard_data.h"
 
-#define SLICES 64		/* parts of the probe interval; in each, a part of the connections is checked */
+#define SLICES 64		/* parts of the probe interval; each checks a part of the connections */
 #define SLICE_NS_MIN (10 * NS_PER_MS)
-/* A client over a socket that lets answers wait takes at least so many bytes a second, on the average of so many intervals. */
+/* While answers wait, a socket client must take this many bytes per second, averaged over READ_INTERVALS. */
 #define READ_BYTES_PER_S 1024u
 #define READ_INTERVALS 3u
 #define READER_LOG_NS (10 * NS_PER_S)
 
-/* Something was sent to the client, and in this interval its device acknowledged nothing. An answer need not have a
- * completion of its own, so that is ordinary for one interval, but not for two in a row. */
+/* True if something was sent to the client and its device acknowledged nothing in this interval. Once is normal,
+ * because an answer need not have a completion of its own; twice in a row is not. */
 static bool is_doubtful(const struct conn *c)
 {
 	return !c->acked && c->link.rc.sq_used > 0;
 }
 
-/* The last probe, and with it all that was sent before, has not completed in a whole interval. */
+/* Ends a connection whose last probe, and with it everything sent before, did not complete in a whole interval. */
 static void give_up(struct conn *c)
 {
 	if (c->heard)
@@ -35,7 +35,7 @@ static void give_up(struct conn *c)
 		conn_fail(c, FAIL_TIMEOUT, 0);
 }
 
-/* True if answers wait for the client to take those before them: here, or in the kernel. */
+/* True if answers wait, here or in the kernel, until the client takes those before them. */
 static bool is_waited_for(const struct sock *k, uint64_t *acked_bytes)
 {
 	struct tcp_info info = { 0 };
@@ -48,7 +48,7 @@ static bool is_waited_for(const struct sock *k, uint64_t *acked_bytes)
 	return k->blocked || info.tcpi_notsent_bytes;
 }
 
-/* Resets the connection: closed in order, the kernel would keep what waits for as long as the client likes. */
+/* Resets the connection: after an orderly close the kernel would keep unsent answers as long as the client likes. */
 static void cut_off_reader(struct conn *c, uint64_t took_bytes)
 {
 	struct shard *s = c->shard;
@@ -65,8 +65,8 @@ static void cut_off_reader(struct conn *c, uint64_t took_bytes)
 		conn_fail(c, FAIL_TIMEOUT, 0);
 }
 
-/* The kernel ends a connection whose peer takes nothing at all (TCP_USER_TIMEOUT), but each byte that is taken begins that time
- * anew. So clients that take too little are found here, among those for whom answers wait. */
+/* The kernel ends a connection whose peer takes nothing at all (TCP_USER_TIMEOUT), but each byte taken restarts that
+ * timer. So this finds, among clients for whom answers wait, those that take too little. */
 static void judge_reader(struct conn *c)
 {
 	uint64_t acked, least = READ_INTERVALS * c->shard->cfg->probe_interval_ns / NS_PER_S * READ_BYTES_PER_S;
@@ -84,8 +84,9 @@ static void judge_reader(struct conn *c)
 	}
 }
 
-/* Over sockets the kernel probes (sock.h). Sends an RDMA WRITE of 0 bytes to a client that was silent for an interval, or acknowledged nothing for two: it fails when
- * the host is gone, and does not complete before the answers that the client does not receive. */
+/* Over sockets the kernel probes (sock.h). Over RDMA, sends a WRITE of 0 bytes to a client that was silent for an
+ * interval or acknowledged nothing for two: it fails when the host is gone, and completes only after the answers that
+ * the client does not receive. */
 static void probe_one(struct shard *s, struct conn *c)
 {
 	if (c->state != CONN_ST_LIVE)
@@ -110,7 +111,7 @@ static uint64_t probe_slice_ns(const struct server_config *cfg)
 	return MAX(cfg->probe_interval_ns / SLICES, SLICE_NS_MIN);
 }
 
-/* Checks the next slice of the connections, so that each is checked once in an interval. */
+/* Checks the next slice of the connections, so that each is checked once per interval. */
 static void on_probe(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct shard *s = w->data;

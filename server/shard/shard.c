@@ -33,18 +33,18 @@
 #include "server/shard/socket.h"
 #include "server/tables/session.h"
 
-#define QP_BUDGET 32		/* queue pairs made or recycled at a time: about 10 ms with Soft-RoCE */
-#define REGION_BUDGET_BYTES (8u << 20)	/* of regions cleared at a time: a few ms */
+#define QP_BUDGET 32		/* queue pairs made or recycled per call: about 10 ms with Soft-RoCE */
+#define REGION_BUDGET_BYTES (8u << 20)	/* bytes of regions cleared per call: a few ms */
 #define HOUSEKEEPING_NS (20 * NS_PER_MS)
 #define PUBLISH_S 0.01
-/* How long socket buffers stay unused before the kernel gets them back, and how many bytes of them at a time: about 2 ms. */
+/* How long socket buffers stay unused before the kernel gets them back, and how many bytes per call: about 2 ms. */
 #define TRIM_NS NS_PER_S
 #define TRIM_BUDGET_BYTES (32u << 20)
-#define GOODBYE_BUDGET 256	/* clients that are told goodbye at a time: about 5 ms with Soft-RoCE */
+#define GOODBYE_BUDGET 256	/* clients told goodbye per call: about 5 ms with Soft-RoCE */
 
 static void schedule_housekeeping(struct shard *s);
 
-/* The end of a turn of the loop: frees the connections that ended, publishes the gauges. */
+/* At the end of a turn of the loop: frees connections that ended, and publishes the gauges. */
 static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 {
 	struct shard *s = w->data;
@@ -53,7 +53,7 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 	while (TAILQ_FIRST(&s->lists[CONN_ST_DEAD]))
 		conn_set_state(TAILQ_FIRST(&s->lists[CONN_ST_DEAD]), CONN_ST_FREE);
 	listen_resume(s);
-	/* Once for all turns within PUBLISH_S. */
+	/* Publish once per PUBLISH_S, not every turn. */
 	if (s->publish_due) {
 		s->publish_due = false;
 		schedule_housekeeping(s);
@@ -88,8 +88,8 @@ static void trim_buffers(struct shard *s)
 		s->trim_due_ns = ep_trim(s->sock_ep, TRIM_BUDGET_BYTES) ? now : now + TRIM_NS;
 }
 
-/* Sets the timer to the earliest time at which queue pairs, regions, buffers, the drain or the listener need work. If none
- * does, there is no timer, and an idle shard sleeps. */
+/* Sets the timer to the earliest time at which queue pairs, regions, buffers, the drain or the listener need work. If
+ * none does, no timer runs, and an idle shard sleeps. */
 static void schedule_housekeeping(struct shard *s)
 {
 	uint64_t now = clock_now_ns(), idle_ns, due_ns;
@@ -109,7 +109,7 @@ static void schedule_housekeeping(struct shard *s)
 	ev_timer_start(s->loop, &s->housekeeping);
 }
 
-/* Tells a portion of the live clients that the server stops. They close when they have their answers. */
+/* Tells some of the live clients that the server stops. They close when they have their answers. */
 static void say_goodbyes(struct shard *s)
 {
 	struct conn *c, *next;
@@ -120,7 +120,7 @@ static void say_goodbyes(struct shard *s)
 		if (c->told)
 			continue;
 		if (!messages_say_goodbye(c))
-			return;	/* no buffer: the next time */
+			return;	/* no buffer is free: try again next time */
 		n++;
 	}
 }
@@ -140,7 +140,7 @@ static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
 	if (s->drain_deadline_ns && (clock_now_ns() >= s->drain_deadline_ns ||
 				     s->counts[CONN_ST_FREE] == s->cfg->shard_conns))
 		pump_break(&s->pump);
-	/* on_turn_end sets the timer again. */
+	/* on_turn_end restarts the timer. */
 }
 
 static void on_publish_now(struct ev_loop *loop, ev_async *w, int revents)
@@ -162,8 +162,8 @@ static void close_all(struct shard *s, enum conn_state state)
 		conn_close(TAILQ_FIRST(&s->lists[state]), CLOSE_DRAINING);
 }
 
-/* Live clients are told goodbye a little later (on_housekeeping), so that what has arrived is answered before; those whose
- * connection is being accepted, when they are live. Who has not left at the deadline is cut off. */
+/* Live clients get their GOODBYE later (on_housekeeping), so that messages that have arrived are answered first;
+ * clients still being accepted get it once they are live. Clients that have not left by the deadline are cut off. */
 static void on_drain(struct ev_loop *loop, ev_async *w, int revents)
 {
 	struct shard *s = w->data;
@@ -182,7 +182,7 @@ static void on_drain(struct ev_loop *loop, ev_async *w, int revents)
 			close_all(s, st);
 }
 
-/* Goes on with the HELLOs that wait for a region, in the order in which they came. */
+/* Resumes the HELLOs that wait for a region, in the order in which they came. */
 static void on_registered(struct ev_loop *loop, ev_async *w, int revents)
 {
 	struct shard *s = w->data;
@@ -207,7 +207,7 @@ static void tell_registered(void *arg)
 	ev_async_send(s->loop, &s->registered);
 }
 
-/* A step that comes a little early finds that there is some time left. */
+/* A step that comes a little early finds some time left, for which the timer then runs again. */
 static void step_tickets(struct shard *s)
 {
 	uint64_t rest_ns = tls_ctx_step_tickets(s->tls_ctx, clock_now_ns());
@@ -279,14 +279,14 @@ static void *run(void *arg)
 
 	effective_begin(&s->stats.effective);
 	s->exit_status = pump_run(&s->pump);
-	/* The server may run on with its other rails, and removing a device waits until everybody has closed it. */
+	/* The server may run on with its other rails, and a device is removed only after everybody has closed it. */
 	shard_release(s);
 	atomic_store_explicit(&s->ended, true, memory_order_release);
 	s->server->wake_main(s->server->arg);
 	return NULL;
 }
 
-/* A queue pair has left quarantine: the PSNs that rested with it are free again. */
+/* A queue pair has left quarantine: the PSNs in quarantine with it are free again. */
 static void on_rested(void *arg, uint32_t slot, uint64_t rested_ns)
 {
 	struct shard *s = arg;
@@ -444,7 +444,7 @@ void shard_drain(struct shard *s)
 
 void shard_offer_tls(struct shard *s, struct tls_ctx *ctx)
 {
-	/* Nothing but the shard's taking it uses a context that is offered: one that was not taken yet can go. */
+	/* Nobody uses an offered context before the shard takes it, so one that was not taken yet can be freed. */
 	tls_ctx_free(atomic_exchange(&s->tls_offered, ctx));
 	ev_async_send(s->loop, &s->tls_offer);
 }

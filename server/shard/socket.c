@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients that come over a socket. See socket.h. */
+/* Clients over a socket. See socket.h. */
 #include "server/shard/socket.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static void on_bye(struct sock *s)
 	on_left(conn_of(s));
 }
 
-/* A client that ends without a BYE has left all the same: so it is with RDMA, where its kernel says goodbye. */
+/* A client that ends without a BYE counts as having left, as with RDMA, where the kernel disconnects for it. */
 static void on_end(struct sock *s, enum fail_kind kind, int code)
 {
 	if (kind == FAIL_CLOSED)
@@ -49,7 +49,7 @@ static void on_end(struct sock *s, enum fail_kind kind, int code)
 
 static const struct sock_user user = { .on_record = on_record, .on_bye = on_bye, .on_end = on_end };
 
-/* The bytes of sequence 0, and as many more as sequences have beginnings. */
+/* The bytes of sequence 0, long enough to start at the first byte of any other sequence. */
 static uint8_t *make_pushed(uint32_t bytes)
 {
 	uint8_t *p = malloc((size_t)bytes + SOCKET_PUSHED_BEGINNINGS);
@@ -59,8 +59,8 @@ static uint8_t *make_pushed(uint32_t bytes)
 	return p;
 }
 
-/* Whatever clients do, each holds as many buffers as it has credits, one more for a record that has come in part, and one for
- * a GOODBYE, and as many again if the kernel sends from them. They take memory only when they are used. */
+/* No client can hold more buffers than it has credits, plus one for a partly received record and one for a GOODBYE; and
+ * as many as its credits again if the kernel sends from them. Buffers take memory only once they are used. */
 int socket_make(struct shard *s, char *err, size_t err_size)
 {
 	const struct server_config *cfg = s->cfg;
@@ -134,7 +134,7 @@ enum refuse_code socket_take(struct shard *s, int fd, const struct pdata_proof *
 	uint32_t index;
 	struct conn *c;
 
-	/* Taken before anything else is checked: a session is good for one try. */
+	/* Take the session before checking anything else: it is good for one attempt. */
 	index = session_take(s->sessions, proof->session);
 	if (index == SESSION_NONE)
 		return REFUSE_BAD_SESSION;

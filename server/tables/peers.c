@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A chained hash of addresses, and for each kind a list of the addresses that hold 1, 2, 3 and so on. Counts change by
- * one, so an address moves to a neighbouring list, and the longest count is known without a search. Addresses of which
- * somebody waits are in such lists too, by their TLS connections. See peers.h. */
+/* A chained hash of addresses, and for each kind and count a list of the addresses that hold that many. Counts change
+ * by one, so an address moves to a neighbouring list, and the highest count is known without a search. Addresses with
+ * waiting sockets are also listed by their number of TLS connections. See peers.h. */
 #include "server/tables/peers.h"
 
 #include <errno.h>
@@ -13,24 +13,24 @@
 TAILQ_HEAD(hold_list, peer_hold);
 TAILQ_HEAD(peer_list, peer);
 
-/* What an address holds of a kind. */
+/* The holds of one kind that an address has. */
 struct share {
 	uint32_t n;
 	struct hold_list holds;		/* the oldest first */
-	TAILQ_ENTRY(peer) rank;		/* among the addresses that hold as many; of those that hold none there is no list */
+	TAILQ_ENTRY(peer) rank;		/* in by_count[n] of its kind; in no list if n is 0 */
 };
 
 struct peer {
 	uint64_t network;
 	uint64_t progress_ns;
 	TAILQ_ENTRY(peer) link;		/* in its chain, or in the free list */
-	TAILQ_ENTRY(peer) turn;		/* if something of it waits */
+	TAILQ_ENTRY(peer) turn;		/* in `turns`, while a socket of the address waits */
 	struct share shares[PEERS_KIND_N];
 };
 
 struct ranks {
 	struct peer_list *by_count;	/* [n]: addresses that hold n */
-	uint32_t most;			/* the longest n with an address; 0: nothing is held */
+	uint32_t most;			/* the highest n that an address holds; 0: nothing is held */
 };
 
 struct peers {
@@ -40,8 +40,8 @@ struct peers {
 	struct peer_list *chains, free;
 	struct peer *all;
 	struct ranks ranks[PEERS_KIND_N];
-	struct peer_list *turns;	/* [n]: addresses of which something waits, and that hold n PEERS_TLS */
-	uint32_t least;			/* no list of `turns` before this one has an address */
+	struct peer_list *turns;	/* [n]: addresses with waiting sockets and n PEERS_TLS */
+	uint32_t least;			/* every list of `turns` below this one is empty */
 };
 
 static struct peer_list *lists_new(size_t n)
@@ -107,7 +107,7 @@ void peers_free(struct peers *p)
 	free(p);
 }
 
-/* Multiply and shift with secret numbers: two addresses share a chain by chance only (Dietzfelbinger et al., 1997). */
+/* Multiplies by secret numbers and shifts: addresses share a chain only by chance (Dietzfelbinger et al., 1997). */
 static struct peer_list *chain_of(const struct peers *p, uint64_t network)
 {
 	return &p->chains[(network ^ network >> 32 ^ p->key[0]) * (p->key[1] | 1) >> (64 - p->bits)];
@@ -123,7 +123,7 @@ static struct peer *find(const struct peers *p, uint64_t network)
 	return NULL;
 }
 
-/* The entry of the address; a new one if it holds nothing yet. NULL: none is free. */
+/* Returns the entry of the address, a new one if it holds nothing yet. NULL: no entry is free. */
 static struct peer *enter(struct peers *p, uint64_t network)
 {
 	struct peer *x = find(p, network);
@@ -166,7 +166,7 @@ static void enter_turns(struct peers *p, struct peer *x)
 		p->least = n;
 }
 
-/* Moves the address to the list of those that hold `n`. */
+/* Moves the address to the list of the addresses that hold `n`. */
 static void set_rank(struct peers *p, enum peers_kind kind, struct peer *x, uint32_t n)
 {
 	struct ranks *r = &p->ranks[kind];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Table of granted sessions: a chained hash in arrays that are allocated once. An id is 128 random bits, so its first
- * bytes serve as the hash, and timing tells a guessing peer nothing. */
+ * bytes serve as the hash, and lookup times tell a peer that guesses ids nothing. */
 #include "server/tables/session.h"
 
 #include <errno.h>
@@ -20,10 +20,10 @@ struct entry {
 struct session_table {
 	uint32_t *heads;
 	uint32_t mask;
-	uint32_t count, qps;	/* sessions; those of them that will take a queue pair */
+	uint32_t count, qps;	/* sessions; and those that will take a queue pair */
 	struct entry *entries;	/* indexed by connection */
 	uint8_t stale[STALE_MAX][FRAME_SESSION_BYTES];	/* ring */
-	uint64_t n_stale;	/* noted so far */
+	uint64_t n_stale;	/* number noted so far */
 };
 
 int session_table_new(uint32_t max, struct session_table **out)

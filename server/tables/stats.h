@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Statistics of a shard, or of control sessions. One thread writes them, any reads them (relaxed atomics). */
+/* Statistics of a shard, or of control sessions. One thread writes them, any may read them (relaxed atomics). */
 #ifndef RAMPART_SERVER_STATS_H
 #define RAMPART_SERVER_STATS_H
 
@@ -13,11 +13,11 @@ struct hist;
 
 enum server_stage {
 	SS_TLS_ACCEPT,			/* from the TCP accept to the end of a full handshake */
-	SS_TLS_ACCEPT_RESUMED,		/* the same of a resumed handshake */
+	SS_TLS_ACCEPT_RESUMED,		/* the same for a resumed handshake */
 	SS_PSN_GENERATE,
 	SS_QP_SETUP,
 	SS_ACCEPT_TO_ESTABLISHED,
-	SS_QP_RECYCLE,			/* from a connection's end until its queue pair left quarantine */
+	SS_QP_RECYCLE,			/* from the end of a connection until its queue pair left quarantine */
 	SS_N,
 };
 extern const char *const server_stage_names[SS_N];
@@ -26,9 +26,9 @@ enum close_reason {
 	CLOSE_PEER_LEFT,	/* the client disconnected */
 	CLOSE_DRAINING,		/* the server stops */
 	CLOSE_REFUSED,		/* refused during the bootstrap */
-	CLOSE_HANDED_OVER,	/* a control session: the main thread has it */
+	CLOSE_HANDED_OVER,	/* a control session was handed to the main thread */
 	CLOSE_CONTROL_END,	/* a control session ended */
-	CLOSE_CROWDED_OUT,	/* made room for another one, was too many of those that wait, or above --max-per-address */
+	CLOSE_CROWDED_OUT,	/* evicted for another, too many waiting, or above --max-per-address */
 	CLOSE_FAILED,		/* see failures */
 	CLOSE_N,
 };
@@ -43,19 +43,19 @@ struct stats {
 	counter refused[STATS_REFUSE_MAX];	/* by enum refuse_code: REFUSE frames and REJ */
 	counter closed[CLOSE_N];
 	counter messages_in, messages_out, bytes_in, bytes_out, tls_bytes_in, tls_bytes_out;
-	counter messages_checked, messages_corrupt;	/* messages with a checksum; those whose checksum was wrong */
+	counter messages_checked, messages_corrupt;	/* messages with a checksum, and those where it was wrong */
 	counter probes, psn_verified, psn_conflicts, receive_shortfalls;
-	/* gauges, published every 10 ms of activity, and when the main thread asks (gauges.h) */
+	/* gauges, published every 10 ms while active and when the main thread asks (gauges.h) */
 	counter handshakes, sessions, connected, connected_peak, closing, controls;
 	counter qps, qps_free, qps_in_use, qps_quarantined, qp_hits, qp_misses, qp_exhausted, qp_recycled;
 	counter bufs_posted, bufs_free, bufs_total, pinned_bytes, cqs, mrs, regions_in_use;
-	struct effective effective;	/* published with the gauges; what a queue pair has, when the main thread asks */
+	struct effective effective;	/* published with the gauges; the queue pair's part, on demand */
 	counter completions, polls, wakeups;	/* since the start: struct pump_counts */
 	struct fail_table failures;
 	struct hist *stages[SS_N];
 };
 
-/* All 0, with histograms. 0 or -ENOMEM. */
+/* Sets all counters to 0 and allocates the histograms. 0 or -ENOMEM. */
 int stats_init(struct stats *s) __attribute__((warn_unused_result));
 void stats_fini(struct stats *s);
 
