@@ -398,14 +398,13 @@ TEST_WITH(run__all_entries__one_folder_and_a_chapter_each, set_up, report_rig_te
 
 TEST_WITH(run__an_entry_that_cannot_run__others_do, set_up, report_rig_tear_down)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	assert_int_equal(run("s-a"), EXIT_ENVIRONMENT);
 	assert_string_equal(ran, "s-a s-b 1-1 1-2 2-2 2-1 s-e ");
 	o = read_results();
 	assert_string_equal(json_text_at(json_array_get(json_at(o, "entries"), 0), "status"), "failed");
 	assert_string_equal(json_text_at(json_array_get(json_at(o, "entries"), 1), "status"), "ran");
-	json_decref(o);
 }
 
 static void write_file(const char *path, const char *text, size_t bytes)

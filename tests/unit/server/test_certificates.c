@@ -412,7 +412,7 @@ TEST(start__all_is_well__nothing_said)
 
 TEST(start__expires_within_14_days__said_and_in_the_reports)
 {
-	json_t *info, *stats;
+	json_auto_t *info = NULL, *stats = NULL;
 	char text[40];
 	time_t end;
 	struct tm tm;
@@ -429,8 +429,6 @@ TEST(start__expires_within_14_days__said_and_in_the_reports)
 							      "certificate_expires_at")), text, 15);
 	assert_memory_equal(json_string_value(json_object_get(json_object_get(stats, "certificates"),
 							      "certificate_expires_at")), text, 15);
-	json_decref(info);
-	json_decref(stats);
 }
 
 TEST(start__key_open_to_others__said)

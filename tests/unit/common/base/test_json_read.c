@@ -152,12 +152,11 @@ static void expect_file(const char *path, int ret, const char *why)
 {
 	static const struct json_limit limit = { 4096, 8192 };
 	char err[200] = "";
-	json_t *o = NULL;
+	json_auto_t *o = NULL;
 
 	assert_int_equal(json_read_file(path, 0, &limit, &o, err, sizeof(err)), ret);
 	assert_string_equal(err, why);
 	assert_int_equal(o != NULL, ret == 0);
-	json_decref(o);
 }
 
 static void write_file(const char *text, size_t bytes)

@@ -187,7 +187,7 @@ TEST(write_in__temporary_left_by_a_killed_run__replaced)
 TEST(write_in__disk_full__its_errno_and_no_file)
 {
 	static const char text[] = "some text that is longer than what fits";
-	json_t *o = json_pack("{s:s}", "text", text);
+	json_auto_t *o = json_pack("{s:s}", "text", text);
 
 	for (int old = 0; old < 2; old++) {
 		for (ssize_t fits = 0; fits < (ssize_t)strlen(text); fits++) {
@@ -203,7 +203,6 @@ TEST(write_in__disk_full__its_errno_and_no_file)
 		put_file("in/f", "old");
 	}
 	assert_string_equal(text_of("in/f"), "old");
-	json_decref(o);
 }
 
 TEST(append__disk_full__as_long_as_before)

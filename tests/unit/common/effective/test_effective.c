@@ -122,19 +122,18 @@ TEST(work__post_that_failed__not_counted)
 
 TEST(inline__no_queue_pair_yet__not_known)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	rig.cfg.inline_bytes = 4096;
 	verbs_rig_open_ep();
 	effective_count(&e, &rig.ep, 1);
 	o = effective_thread_json(&e);
 	assert_true(json_is_null(json_at(o, "inline_granted_bytes")));
-	json_decref(o);
 }
 
 TEST(inline__device_takes_512_of_4096__both_published)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	rig.cfg.inline_bytes = 4096;
 	open_rc();
@@ -144,7 +143,6 @@ TEST(inline__device_takes_512_of_4096__both_published)
 	assert_int_equal(json_number_at(o, "inline_granted_bytes"), 512);
 	assert_int_equal(fake_qp_cap(rc.qp)->max_inline_data, 512);
 	assert_int_equal(ep_inline_bytes(rig.ep), 512);
-	json_decref(o);
 }
 
 TEST(device__node__null_until_one_is_known)
@@ -189,14 +187,13 @@ TEST(look__connected__what_the_device_was_given)
 
 TEST(look__device_does_not_answer__null)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	open_rc();
 	fake_fail_next("ibv_query_qp", EIO);
 	effective_look(&e, &(struct link){ .rc = rc }, 16);
 	o = effective_thread_json(&e);
 	assert_true(json_is_null(json_at(o, "qp")));
-	json_decref(o);
 }
 
 TEST(thread__begun__its_number_and_cpu)

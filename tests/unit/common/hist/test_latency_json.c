@@ -42,22 +42,20 @@ static json_int_t integer(const json_t *o, const char *name)
 
 TEST(latency__any__exactly_the_documented_members)
 {
-	json_t *o = latency_json(*state);
+	json_auto_t *o = latency_json(*state);
 
 	assert_int_equal(json_object_size(o), N_ELEMENTS(members));
 	for (size_t i = 0; i < N_ELEMENTS(members); i++)
 		assert_non_null(json_object_get(o, members[i]));
-	json_decref(o);
 }
 
 TEST(latency__empty__zero_and_nulls)
 {
-	json_t *o = latency_json(*state);
+	json_auto_t *o = latency_json(*state);
 
 	assert_int_equal(integer(o, "count"), 0);
 	for (size_t i = 1; i < N_ELEMENTS(members); i++)
 		assert_true(is_null(o, members[i]));
-	json_decref(o);
 }
 
 /* 1 - p^n >= 0.95 needs 5 samples for p50, 29 for p90, 59 for p95, 299 for p99, 2995 for p99.9. */
@@ -88,7 +86,7 @@ TEST(latency__few_samples__null_until_supported)
 
 TEST(latency__two_values__the_right_ones)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	record(*state, 1000, 9800);
 	record(*state, 2000, 200);
@@ -102,18 +100,16 @@ TEST(latency__two_values__the_right_ones)
 	assert_true(is_null(o, "p99_99"));
 	assert_float_equal(json_real_value(json_object_get(o, "mean")), 1020.0, 0.001);
 	assert_float_equal(json_real_value(json_object_get(o, "jitter")), 2.0, 0.001);
-	json_decref(o);
 }
 
 TEST(latency__all_zero__no_jitter)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	record(*state, 0, 1000);
 	o = latency_json(*state);
 	assert_int_equal(integer(o, "p50"), 0);
 	assert_true(is_null(o, "jitter"));
-	json_decref(o);
 }
 
 TEST_EACH(set_up, tear_down)

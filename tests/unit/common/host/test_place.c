@@ -130,7 +130,7 @@ TEST(beside__node__its_cpus_that_may_be_used)
 
 TEST(describe__what_sysfs_says__words)
 {
-	json_t *o = json_object();
+	json_auto_t *o = json_object();
 	const char *governor;
 
 	two_nodes();
@@ -144,18 +144,16 @@ TEST(describe__what_sysfs_says__words)
 	assert_non_null(strstr(governor, "powersave"));
 	assert_int_equal(json_number_at(o, "numa_nodes"), 2);
 	assert_string_equal(json_text_at(o, "huge_pages.transparent"), "madvise");
-	json_decref(o);
 }
 
 TEST(describe__nothing_there__null_and_not_0)
 {
-	json_t *o = json_object();
+	json_auto_t *o = json_object();
 
 	place_describe(sys, o);
 	assert_true(json_is_null(json_at(o, "cpu_governor")));
 	assert_true(json_is_null(json_at(o, "numa_nodes")));
 	assert_true(json_is_null(json_at(o, "huge_pages.transparent")));
-	json_decref(o);
 }
 
 /* The 39th field of a thread's stat (proc(5)): where it ran last. */
@@ -180,7 +178,7 @@ TEST(thread__pinned__as_proc_says)
 {
 	cpu_set_t all, one;
 	char text[16];
-	json_t *o;
+	json_auto_t *o = NULL;
 	int cpu = 0;
 
 	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
@@ -197,19 +195,17 @@ TEST(thread__pinned__as_proc_says)
 	assert_int_equal(json_number_at(o, "cpu"), cpu);
 	assert_int_equal(json_number_at(o, "tid"), getpid());
 	assert_true(json_is_false(json_at(o, "realtime")));
-	json_decref(o);
 }
 
 TEST(thread__does_not_run__null)
 {
-	json_t *o = place_thread_json(PLACE_SYS, 0, -1);
+	json_auto_t *o = place_thread_json(PLACE_SYS, 0, -1);
 
 	assert_true(json_is_null(json_at(o, "tid")));
 	assert_true(json_is_null(json_at(o, "cpu")));
 	assert_true(json_is_null(json_at(o, "cpus")));
 	assert_true(json_is_null(json_at(o, "numa_node")));
 	assert_true(json_is_null(json_at(o, "realtime")));
-	json_decref(o);
 }
 
 TEST_EACH(setup, teardown)

@@ -331,7 +331,7 @@ static const json_t *member(const json_t *object, const char *name)
 
 TEST(environment__now__agrees_with_the_system)
 {
-	json_t *env = res_environment_json();
+	json_auto_t *env = res_environment_json();
 	struct utsname uts;
 
 	assert_non_null(env);
@@ -344,7 +344,6 @@ TEST(environment__now__agrees_with_the_system)
 	assert_true(json_is_string(member(env, "cpu_model")) ||
 		    json_is_null(member(env, "cpu_model")));
 	assert_true(json_is_boolean(member(env, "is_virtual_machine")));
-	json_decref(env);
 }
 
 static void assert_limit(const json_t *env, const char *name, int resource)
@@ -366,7 +365,7 @@ static void assert_limit(const json_t *env, const char *name, int resource)
 TEST(environment_rlimits__lowered_soft_limit__shown)
 {
 	struct rlimit old;
-	json_t *env;
+	json_auto_t *env = NULL;
 
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
 	assert_true(set_soft(RLIMIT_NOFILE, 99));
@@ -375,7 +374,6 @@ TEST(environment_rlimits__lowered_soft_limit__shown)
 	assert_limit(env, "nofile", RLIMIT_NOFILE);
 	assert_limit(env, "memlock", RLIMIT_MEMLOCK);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
-	json_decref(env);
 }
 
 /* The last test: it leaves the limit raised. */
@@ -383,7 +381,7 @@ TEST(environment_rlimits__unlimited__null)
 {
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 	const json_t *memlock;
-	json_t *env;
+	json_auto_t *env = NULL;
 
 	if (setrlimit(RLIMIT_MEMLOCK, &unlimited)) {
 		print_message("skipped: raising `ulimit -l` needs CAP_SYS_RESOURCE\n");
@@ -395,12 +393,11 @@ TEST(environment_rlimits__unlimited__null)
 	assert_true(json_is_null(member(memlock, "soft")));
 	assert_true(json_is_null(member(memlock, "hard")));
 	assert_true(res_raise_memlock() == UINT64_MAX);
-	json_decref(env);
 }
 
 TEST(environment_sysctls__numbers_pairs_and_absent__by_kind)
 {
-	json_t *env = res_environment_json();
+	json_auto_t *env = res_environment_json();
 	const json_t *sysctls, *range;
 	long long low, high, somaxconn;
 	FILE *f;
@@ -426,12 +423,11 @@ TEST(environment_sysctls__numbers_pairs_and_absent__by_kind)
 		assert_true(json_is_null(member(sysctls, "net.rdma_ucm.max_backlog")));
 	else
 		assert_true(json_is_integer(member(sysctls, "net.rdma_ucm.max_backlog")));
-	json_decref(env);
 }
 
 static void assert_accelerator(const char *told, const char *expected, bool emulated)
 {
-	json_t *env;
+	json_auto_t *env = NULL;
 
 	assert_int_equal(setenv("RAMPART_ACCELERATOR", told, 1), 0);
 	env = res_environment_json();
@@ -440,7 +436,6 @@ static void assert_accelerator(const char *told, const char *expected, bool emul
 	assert_string_equal(json_string_value(member(env, "accelerator")), expected);
 	assert_true(json_boolean_value(member(env, "is_virtual_machine")));
 	assert_int_equal(json_boolean_value(member(env, "is_emulated_cpu")), emulated);
-	json_decref(env);
 }
 
 TEST(environment_accelerator__told__believed)
@@ -451,7 +446,7 @@ TEST(environment_accelerator__told__believed)
 
 TEST(environment_accelerator__nonsense__as_if_not_told)
 {
-	json_t *untold, *nonsense;
+	json_auto_t *untold = NULL, *nonsense = NULL;
 
 	unsetenv("RAMPART_ACCELERATOR");
 	untold = res_environment_json();
@@ -461,6 +456,4 @@ TEST(environment_accelerator__nonsense__as_if_not_told)
 	assert_true(json_equal(member(untold, "accelerator"), member(nonsense, "accelerator")));
 	assert_int_equal(json_is_string(member(untold, "hypervisor")),
 			 json_boolean_value(member(untold, "is_virtual_machine")));
-	json_decref(untold);
-	json_decref(nonsense);
 }

@@ -318,7 +318,7 @@ TEST(take__nothing_there__null_and_tried_again)
 TEST(json__written_and_read__the_same)
 {
 	struct sample before;
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	begin("/proc");
 	now.v[SAMPLE_QPS] = 17;
@@ -337,7 +337,6 @@ TEST(json__written_and_read__the_same)
 	}
 	assert_int_equal(now.n_threads, before.n_threads);
 	assert_string_equal(now.thread[0].name, before.thread[0].name);
-	json_decref(o);
 }
 
 TEST(json__hostile__null)

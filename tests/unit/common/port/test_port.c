@@ -121,7 +121,7 @@ static void is_unknown(const json_t *o, const char *path)
 
 TEST(counters__of_rxe__all_by_name)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	put_rxe();
 	o = read_once("rxe0");
@@ -138,12 +138,11 @@ TEST(counters__of_rxe__all_by_name)
 	assert_float_equal(json_number_at(o, "link_bits_per_s"), 2.5e9, 1);
 	is_known(o, "link_lanes", 1);
 	is_unknown(o, "netdev_bits_per_s");
-	json_decref(o);
 }
 
 TEST(counters__of_hardware__of_both_folders_and_the_interfaces_speed)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	put_rxe();
 	put(PORT "rate", "100 Gb/sec (4X EDR)\n");
@@ -156,7 +155,6 @@ TEST(counters__of_hardware__of_both_folders_and_the_interfaces_speed)
 	assert_float_equal(json_number_at(o, "link_bits_per_s"), 100e9, 1);
 	is_known(o, "link_lanes", 4);
 	assert_float_equal(json_number_at(o, "netdev_bits_per_s"), 100e9, 1);
-	json_decref(o);
 }
 
 TEST(a_reading__after_the_counter_moved__is_the_new_one)
@@ -183,7 +181,7 @@ TEST(counters__that_are_none__left_out)
 	static const char *const bad[] = { "", "\n", "-5\n", "+5\n", " 5\n", "0x10\n", "5 packets\n", "text\n", "1e3\n", "nan\n",
 		"9223372036854775808\n", "99999999999999999999999999999999999999999\n", "N/A (no PMA)\n" };
 	char path[PATH_MAX], dots[200];
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	put_rxe();
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
@@ -203,7 +201,6 @@ TEST(counters__that_are_none__left_out)
 	is_known(o, "counters.largest", INT64_MAX);
 	is_known(o, "counters.sent_pkts", 1200);
 	assert_int_equal(json_object_size(json_at(o, "counters")), 3);
-	json_decref(o);
 }
 
 TEST(rates__that_are_none__null)

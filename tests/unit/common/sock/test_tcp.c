@@ -77,7 +77,7 @@ TEST(parse__what_is_not_allowed__one_line_that_names_it)
 
 TEST(json__what_was_not_asked_for__null)
 {
-	json_t *j;
+	json_auto_t *j = NULL;
 
 	assert_int_equal(tcp_parse("zerocopy=64k", &o, err, sizeof(err)), 0);
 	j = tcp_options_json(&o);
@@ -85,7 +85,6 @@ TEST(json__what_was_not_asked_for__null)
 	assert_int_equal(json_integer_value(json_at(j, "zerocopy_bytes")), 65536);
 	assert_true(json_is_null(json_at(j, "send_buffer_bytes")));
 	assert_true(json_is_null(json_at(j, "congestion")));
-	json_decref(j);
 }
 
 TEST(apply__real_socket__read_back)

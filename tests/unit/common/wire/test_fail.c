@@ -159,7 +159,7 @@ static const char *string_of(const json_t *rows, size_t i, const char *key)
 TEST_WITH(table__same_failure__one_row, clear, NULL)
 {
 	struct fail timeout = { .stage = STAGE_TLS_HANDSHAKE, .kind = FAIL_TIMEOUT };
-	json_t *rows;
+	json_auto_t *rows = NULL;
 
 	count_n(&a, timeout, 2);
 	count_n(&a, refused(REFUSE_FULL), 3);
@@ -172,13 +172,12 @@ TEST_WITH(table__same_failure__one_row, clear, NULL)
 	assert_non_null(string_of(rows, 0, "meaning"));
 	assert_int_equal(count_of(rows, 1), 2);
 	assert_string_equal(string_of(rows, 1, "code"), "timeout");
-	json_decref(rows);
 }
 
 TEST_WITH(table__stage_kind_or_code_differs__own_rows, clear, NULL)
 {
 	struct fail f = refused(1);
-	json_t *rows;
+	json_auto_t *rows = NULL;
 
 	count_n(&a, f, 1);
 	f.stage = STAGE_RDMA_CONNECT;
@@ -189,17 +188,15 @@ TEST_WITH(table__stage_kind_or_code_differs__own_rows, clear, NULL)
 	count_n(&a, f, 1);
 	rows = fail_table_json(&a);
 	assert_int_equal(json_array_size(rows), 4);
-	json_decref(rows);
 }
 
 TEST_WITH(table__empty__empty_array, clear, NULL)
 {
-	json_t *rows = fail_table_json(&a);
+	json_auto_t *rows = fail_table_json(&a);
 
 	assert_true(json_is_array(rows));
 	assert_int_equal(json_array_size(rows), 0);
 	assert_int_equal(fail_table_total(&a), 0);
-	json_decref(rows);
 }
 
 static struct fail error(int code)
@@ -211,7 +208,7 @@ TEST_WITH(table__more_kinds_than_rows__a_row_of_no_stage_takes_the_rest, clear, 
 {
 	struct fail top;
 	uint64_t count;
-	json_t *rows;
+	json_auto_t *rows = NULL;
 
 	for (int code = 0; code < FAIL_TABLE_MAX + 50; code++)
 		count_n(&a, error(1000 + code), 1);
@@ -226,7 +223,6 @@ TEST_WITH(table__more_kinds_than_rows__a_row_of_no_stage_takes_the_rest, clear, 
 	assert_true(fail_table_top(&a, &top, &count));
 	assert_int_equal(top.code, 1000);
 	assert_int_equal(count, 5);
-	json_decref(rows);
 }
 
 /* All codes of the kinds whose codes a peer chooses, at every stage of a connection. */
@@ -251,7 +247,7 @@ static bool has_row(const json_t *rows, const char *stage, const char *code, jso
 
 TEST_WITH(table__every_code_a_peer_can_choose__room_for_what_comes_later, clear, NULL)
 {
-	json_t *rows;
+	json_auto_t *rows = NULL;
 
 	poison(&a);
 	assert_int_equal(fail_table_total(&a), 3 * 4 * 65535);
@@ -267,12 +263,11 @@ TEST_WITH(table__every_code_a_peer_can_choose__room_for_what_comes_later, clear,
 	assert_true(has_row(rows, "rdma_connect", "refused:full", 1));
 	assert_true(has_row(rows, "rdma_connect", "cm:stale", 1));
 	assert_false(has_row(rows, "any", "other", 1));
-	json_decref(rows);
 }
 
 TEST_WITH(table__unusual_codes__one_row_of_their_stage_and_kind, clear, NULL)
 {
-	json_t *rows;
+	json_auto_t *rows = NULL;
 
 	for (int alert = 200; alert < 256; alert++)
 		count_n(&a, (struct fail){ .stage = STAGE_TLS_HANDSHAKE, .kind = FAIL_TLS, .code = alert }, 1);
@@ -283,7 +278,6 @@ TEST_WITH(table__unusual_codes__one_row_of_their_stage_and_kind, clear, NULL)
 	assert_true(has_row(rows, "tls_handshake", "tls:other", 56));
 	assert_true(has_row(rows, "psn_exchange", "tls:other", 2));
 	assert_true(has_row(rows, "psn_exchange", "refused:other", 3));
-	json_decref(rows);
 }
 
 TEST_WITH(table_add__common_and_new_rows__summed, clear, NULL)

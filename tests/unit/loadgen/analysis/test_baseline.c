@@ -79,7 +79,7 @@ static void set_throughput(json_t *run, size_t k, double per_s)
 
 TEST_WITH(compare__the_same_run__no_regression, make, drop)
 {
-	json_t *o = compare(*state, 0.05);
+	json_auto_t *o = compare(*state, 0.05);
 	const json_t *r = row(o, 100, "throughput_msgs_per_s");
 
 	assert_true(json_is_false(json_at(o, "regression")));
@@ -95,21 +95,19 @@ TEST_WITH(compare__the_same_run__no_regression, make, drop)
 	assert_string_equal(json_text_at(r, "better"), "higher");
 	assert_string_equal(json_text_at(r, "unit"), "per_s");
 	assert_float_equal(json_number_at(r, "message_bytes"), 64, 0);
-	json_decref(o);
 }
 
 TEST_WITH(compare__metric_neither_has__no_row, make, drop)
 {
-	json_t *o = compare(*state, 0.05);
+	json_auto_t *o = compare(*state, 0.05);
 
 	assert_ptr_equal(row(o, 100, "response_p99_9_ns"), NULL);
-	json_decref(o);
 }
 
 TEST_WITH(compare__less_throughput__regression, make, drop)
 {
 	struct pair *p = *state;
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	set_throughput(p->run, 2, 3600);
 	o = compare(p, 0.05);
@@ -117,19 +115,17 @@ TEST_WITH(compare__less_throughput__regression, make, drop)
 	assert_verdict(o, 50, "throughput_msgs_per_s", "same");
 	assert_float_equal(json_number_at(row(o, 100, "throughput_msgs_per_s"), "change_ratio"), -0.1, 1e-9);
 	assert_true(json_is_true(json_at(o, "regression")));
-	json_decref(o);
 }
 
 TEST_WITH(compare__more_throughput__improvement, make, drop)
 {
 	struct pair *p = *state;
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	set_throughput(p->run, 2, 4400);
 	o = compare(p, 0.05);
 	assert_verdict(o, 100, "throughput_msgs_per_s", "improvement");
 	assert_true(json_is_false(json_at(o, "regression")));
-	json_decref(o);
 }
 
 TEST_WITH(compare__apart_but_little__same, make, drop)
@@ -149,51 +145,47 @@ TEST_WITH(compare__apart_but_little__same, make, drop)
 TEST_WITH(compare__nothing_came_through__regression, make, drop)
 {
 	struct pair *p = *state;
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	set_throughput(p->run, 2, 0);
 	o = compare(p, 0.05);
 	assert_verdict(o, 100, "throughput_msgs_per_s", "regression");
 	/* No message to divide by. */
 	assert_true(json_is_null(json_at(row(o, 100, "server_cpu_ns_per_message"), "run.value")));
-	json_decref(o);
 }
 
 TEST_WITH(compare__baseline_of_zero__unknown, make, drop)
 {
 	struct pair *p = *state;
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	set_throughput(p->base, 2, 0);
 	o = compare(p, 0.05);
 	assert_verdict(o, 100, "throughput_msgs_per_s", "unknown");
 	assert_true(json_is_null(json_at(row(o, 100, "throughput_msgs_per_s"), "change_ratio")));
-	json_decref(o);
 }
 
 TEST_WITH(compare__too_few_intervals__unknown, make, drop)
 {
 	struct pair *p = *state;
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	set_throughput(p->run, 2, 1000);
 	while (json_array_size(json_at(analysis_run_step(p->run, 2), "intervals")) > 4)
 		json_array_remove(json_at(analysis_run_step(p->run, 2), "intervals"), 0);
 	o = compare(p, 0.05);
 	assert_verdict(o, 100, "throughput_msgs_per_s", "unknown");
-	json_decref(o);
 }
 
 TEST_WITH(compare__null_percentile__unknown, make, drop)
 {
 	struct pair *p = *state;
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	analysis_run_set(analysis_run_step(p->run, 2), "response_ns.p99", json_null());
 	o = compare(p, 0.05);
 	assert_verdict(o, 100, "response_p99_ns", "unknown");
 	assert_true(json_is_null(json_at(row(o, 100, "response_p99_ns"), "run.value")));
-	json_decref(o);
 }
 
 TEST_WITH(compare__step_in_one_only__missing_in_the_other, make, drop)
@@ -218,7 +210,7 @@ TEST_WITH(compare__step_in_one_only__missing_in_the_other, make, drop)
 TEST_WITH(compare__clients_not_held__regression, make, drop)
 {
 	struct pair *p = *state;
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	analysis_run_set(analysis_run_step(p->run, 2), "connected_held", json_integer(80));
 	o = compare(p, 0.05);
@@ -227,16 +219,14 @@ TEST_WITH(compare__clients_not_held__regression, make, drop)
 	/* Wilson's interval of 80 of 100. */
 	assert_float_equal(json_number_at(row(o, 100, "held_ratio"), "run.low"), 0.7112, 1e-4);
 	assert_float_equal(json_number_at(row(o, 100, "held_ratio"), "run.high"), 0.8666, 1e-4);
-	json_decref(o);
 }
 
 TEST_WITH(compare__server_cpu__per_message, make, drop)
 {
-	json_t *o = compare(*state, 0.05);
+	json_auto_t *o = compare(*state, 0.05);
 
 	/* 1.6 s in 2 s, at 4000 a second. */
 	assert_float_equal(json_number_at(row(o, 100, "server_cpu_ns_per_message"), "run.value"), 200000, 1e-3);
-	json_decref(o);
 }
 
 static void add_repetitions(json_t *run, double a, double b)
@@ -249,7 +239,7 @@ TEST_WITH(compare__three_repetitions__their_mean_and_spread, make, drop)
 {
 	struct pair *p = *state;
 	const json_t *r;
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	add_repetitions(p->base, 4010, 3990);
 	add_repetitions(p->run, 3000, 2000);
@@ -263,14 +253,13 @@ TEST_WITH(compare__three_repetitions__their_mean_and_spread, make, drop)
 	assert_string_equal(json_text_at(r, "verdict"), "same");
 	/* The gauges have intervals too, then. */
 	assert_verdict(o, 100, "server_rss_bytes", "same");
-	json_decref(o);
 }
 
 TEST_WITH(compare__two_repetitions__both_intervals_together, make, drop)
 {
 	struct pair *p = *state;
 	const json_t *r;
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	analysis_run_add(p->run, 100, 2000);
 	o = compare(p, 0.05);
@@ -278,13 +267,12 @@ TEST_WITH(compare__two_repetitions__both_intervals_together, make, drop)
 	assert_float_equal(json_number_at(r, "run.value"), 3000, 1e-6);
 	assert_true(json_number_at(r, "run.low") < 2000 && json_number_at(r, "run.high") > 4000);
 	assert_string_equal(json_text_at(r, "verdict"), "same");
-	json_decref(o);
 }
 
 TEST_WITH(compare__older_run_without_sizes__matched_by_clients, make, drop)
 {
 	struct pair *p = *state;
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	for (size_t i = 0; i < 3; i++) {
 		json_object_del(analysis_run_step(p->base, i), "message_bytes");
@@ -292,7 +280,6 @@ TEST_WITH(compare__older_run_without_sizes__matched_by_clients, make, drop)
 	}
 	o = compare(p, 0.05);
 	assert_true(json_is_null(json_at(row(o, 100, "held_ratio"), "message_bytes")));
-	json_decref(o);
 }
 
 /* --- histograms --- */
@@ -365,21 +352,19 @@ TEST_WITH(compare__histogram_of_something_else__unknown, make, drop)
 TEST_WITH(differences__none__empty, make, drop)
 {
 	struct pair *p = *state;
-	json_t *a = baseline_differences(p->base, p->run);
+	json_auto_t *a = baseline_differences(p->base, p->run);
 
 	assert_int_equal(json_array_size(a), 0);
-	json_decref(a);
 }
 
 static void assert_difference(const struct pair *p, const char *field)
 {
-	json_t *a = baseline_differences(p->base, p->run);
+	json_auto_t *a = baseline_differences(p->base, p->run);
 
 	assert_int_equal(json_array_size(a), 1);
 	assert_string_equal(json_text_at(json_array_get(a, 0), "field"), field);
 	assert_non_null(json_at(json_array_get(a, 0), "base"));
 	assert_non_null(json_at(json_array_get(a, 0), "run"));
-	json_decref(a);
 }
 
 TEST_WITH(differences__another_value__named, make, drop)
@@ -412,26 +397,24 @@ TEST_WITH(differences__memory__by_more_than_a_tenth, make, drop)
 TEST_WITH(differences__server_elsewhere__named_but_not_where, make, drop)
 {
 	struct pair *p = *state;
-	json_t *a;
+	json_auto_t *a = NULL;
 
 	analysis_run_set(p->run, "config.server", json_string("10.0.0.1"));
 	assert_difference(p, "config.server");
 	analysis_run_set(p->base, "config.server", json_string("10.0.0.2"));
 	a = baseline_differences(p->base, p->run);
 	assert_int_equal(json_array_size(a), 0);
-	json_decref(a);
 }
 
 TEST_WITH(differences__one_does_not_say__none, make, drop)
 {
 	struct pair *p = *state;
-	json_t *a;
+	json_auto_t *a = NULL;
 
 	json_object_del(json_at(p->run, "config"), "inflight");
 	analysis_run_set(p->base, "environment.server", json_null());
 	a = baseline_differences(p->base, p->run);
 	assert_int_equal(json_array_size(a), 0);
-	json_decref(a);
 }
 
 TEST_WITH(differences__rails__named, make, drop)
@@ -477,7 +460,7 @@ static const double machine_that_changes[] = { 1000, 3000, 500, 2000, 800 };
 TEST(rounds__better_in_each__improvement_with_the_range_of_ratios)
 {
 	static const double run[] = { 1200, 3300, 600, 2600, 960 };
-	json_t *o = compare_rounds(machine_that_changes, run, 5);
+	json_auto_t *o = compare_rounds(machine_that_changes, run, 5);
 	const json_t *r = row(o, 10, "throughput_msgs_per_s");
 
 	assert_verdict(o, 10, "throughput_msgs_per_s", "improvement");
@@ -491,17 +474,15 @@ TEST(rounds__better_in_each__improvement_with_the_range_of_ratios)
 	/* Of a time the lower one is better. */
 	assert_verdict(o, 10, "response_p50_ns", "improvement");
 	assert_float_equal(json_number_at(row(o, 10, "response_p50_ns"), "round_ratio.value"), 1.2, 1e-9);
-	json_decref(o);
 }
 
 TEST(rounds__one_the_other_way__same)
 {
 	static const double run[] = { 1200, 3300, 600, 1900, 960 };
-	json_t *o = compare_rounds(machine_that_changes, run, 5);
+	json_auto_t *o = compare_rounds(machine_that_changes, run, 5);
 
 	assert_verdict(o, 10, "throughput_msgs_per_s", "same");
 	assert_true(json_is_false(json_at(o, "regression")));
-	json_decref(o);
 }
 
 TEST(rounds__worse_in_each_by_little__same)
@@ -519,9 +500,8 @@ TEST(rounds__worse_in_each_by_little__same)
 TEST(rounds__fewer_than_five__unknown)
 {
 	static const double run[] = { 2000, 6000, 1000, 4000 };
-	json_t *o = compare_rounds(machine_that_changes, run, 4);
+	json_auto_t *o = compare_rounds(machine_that_changes, run, 4);
 
 	assert_verdict(o, 10, "throughput_msgs_per_s", "unknown");
 	assert_float_equal(json_number_at(row(o, 10, "throughput_msgs_per_s"), "round_ratio.value"), 2, 1e-9);
-	json_decref(o);
 }

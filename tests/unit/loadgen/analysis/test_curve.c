@@ -120,7 +120,7 @@ TEST(knee_json__between_the_number_before_and_beyond)
 
 TEST(knee_json__none_yet__at_least_the_most)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	add(10, 64, 1000, 1e6);
 	add(20, 64, 2000, 1e6);
@@ -129,12 +129,11 @@ TEST(knee_json__none_yet__at_least_the_most)
 	assert_true(json_is_null(json_object_get(o, "clients")));
 	assert_true(json_number_at(o, "low") == 20);
 	assert_true(json_is_true(json_object_get(o, "at_least")));
-	json_decref(o);
 }
 
 TEST(usl_json__exact_curve__parameters_and_peak)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	for (int n = 1; n <= 256; n *= 2)
 		add(n, 64, 1000. * n / (1 + 0.02 * (n - 1) + 0.0005 * n * (n - 1)), 1e6);
@@ -145,18 +144,16 @@ TEST(usl_json__exact_curve__parameters_and_peak)
 	assert_true(fabs(json_number_at(o, "kappa.value") - 0.0005) < 1e-6);
 	assert_true(json_is_true(json_object_get(o, "passes_peak")));
 	assert_true(fabs(json_number_at(o, "peak_clients.value") - sqrt(0.98 / 0.0005)) < 0.1);
-	json_decref(o);
 }
 
 TEST(usl_json__few_points__says_so)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	add(10, 64, 1000, 1e6);
 	o = curve_usl_json(steps);
 	assert_string_equal(json_text_at(o, "status"), "few_points");
 	assert_true(json_is_null(json_object_get(o, "peak_clients")));
-	json_decref(o);
 }
 
 TEST_EACH(set_up, tear_down)

@@ -93,17 +93,15 @@ static json_t *small_run(void)
 
 TEST(damaged__each_value_of_a_run_of_its_own_server__survives)
 {
-	json_t *good = small_run(), *run = json_deep_copy(good);
+	json_auto_t *good = small_run(), *run = json_deep_copy(good);
 
 	assert_true(spoil(good, run, run) > 200);
 	assert_true(json_equal(good, run));
-	json_decref(run);
-	json_decref(good);
 }
 
 TEST(damaged__each_value_of_a_run_with_capacity__survives)
 {
-	json_t *good = small_run(), *run;
+	json_auto_t *good = small_run(), *run = NULL;
 
 	analysis_run_set(good, "config.server", json_string("10.0.0.1"));
 	analysis_run_set(good, "config.phased", json_true());
@@ -113,13 +111,11 @@ TEST(damaged__each_value_of_a_run_with_capacity__survives)
 		analysis_run_set(analysis_run_step(good, i), "validity", json_array());
 	run = json_deep_copy(good);
 	assert_true(spoil(good, run, run) > 150);
-	json_decref(run);
-	json_decref(good);
 }
 
 TEST(damaged__no_run_at_all__survives)
 {
-	json_t *good = small_run();
+	json_auto_t *good = small_run();
 
 	for (size_t k = 0; k < N_ELEMENTS(bad_values); k++) {
 		json_t *run = bad(k);
@@ -127,29 +123,24 @@ TEST(damaged__no_run_at_all__survives)
 		assert_survives(good, run);
 		json_decref(run);
 	}
-	json_decref(good);
 }
 
 TEST(damaged__thousands_of_steps__survives)
 {
-	json_t *run = small_run(), *good = small_run();
+	json_auto_t *run = small_run(), *good = small_run();
 
 	for (int i = 0; i < 3000; i++)
 		json_array_append_new(json_object_get(run, "steps"), json_pack("{s:i, s:i, s:i, s:f}", "target_clients",
 			i + 1, "connected_held", i + 1, "message_bytes", 64, "measured_s", 1.0));
 	assert_survives(good, run);
 	assert_survives(run, good);
-	json_decref(run);
-	json_decref(good);
 }
 
 TEST(damaged__thousands_of_repetitions__survives)
 {
-	json_t *run = small_run(), *good = small_run();
+	json_auto_t *run = small_run(), *good = small_run();
 
 	for (int i = 0; i < 3000; i++)
 		json_array_append(json_object_get(run, "steps"), analysis_run_step(good, 2));
 	assert_survives(good, run);
-	json_decref(run);
-	json_decref(good);
 }

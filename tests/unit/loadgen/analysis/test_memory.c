@@ -12,7 +12,7 @@ static void add(json_t *steps, int held, json_t *rss, int pinned)
 
 TEST(analysis__points_on_a_line__its_slope)
 {
-	json_t *steps = json_array(), *o;
+	json_auto_t *steps = json_array(), *o = NULL;
 
 	add(steps, 10, json_integer(1000100), 5);
 	add(steps, 100, json_integer(1001000), 5);
@@ -21,13 +21,11 @@ TEST(analysis__points_on_a_line__its_slope)
 	assert_float_equal(json_number_value(json_object_get(o, "server_rss_bytes_per_client")), 10, 1e-6);
 	assert_float_equal(json_number_value(json_object_get(o, "server_pinned_bytes_per_client")), 0, 1e-6);
 	assert_true(json_is_null(json_object_get(o, "machine_kernel_bytes_per_client")));
-	json_decref(o);
-	json_decref(steps);
 }
 
 TEST(analysis__points_off_the_line__least_squares)
 {
-	json_t *steps = json_array(), *o;
+	json_auto_t *steps = json_array(), *o = NULL;
 
 	/* Mean held 2, mean memory 20: slope (-1 x -11 + 1 x 10) / 2. */
 	add(steps, 1, json_integer(9), 0);
@@ -35,8 +33,6 @@ TEST(analysis__points_off_the_line__least_squares)
 	add(steps, 3, json_integer(30), 0);
 	o = read_memory_growth_json(steps);
 	assert_float_equal(json_number_value(json_object_get(o, "server_rss_bytes_per_client")), 10.5, 1e-6);
-	json_decref(o);
-	json_decref(steps);
 }
 
 TEST(analysis__fewer_than_two_numbers_of_clients__null)

@@ -144,7 +144,7 @@ TEST(crossings__different_rates__only_where_both_are_known)
 /* The sections on other things show the steps of one rate. */
 TEST(main_rate__a_sweep__the_highest_that_was_kept_up_with)
 {
-	json_t *run = json_pack("{s:O}", "steps", steps);
+	json_auto_t *run = json_pack("{s:O}", "steps", steps);
 	struct points *p;
 
 	add(1000, 1000, 10, NULL);
@@ -157,7 +157,6 @@ TEST(main_rate__a_sweep__the_highest_that_was_kept_up_with)
 	assert_int_equal(p->v[0].n, 1);
 	assert_float_equal(json_number_at(p->v[0].steps[0], "offered_per_s"), 2000, 1e-9);
 	points_free(p);
-	json_decref(run);
 }
 
 TEST(json__two_rates__a_curve_with_its_knee)

@@ -66,7 +66,7 @@ TEST(points__elements_that_are_no_step__left_out)
 
 TEST(points__more_steps_than_any_run_has__counted_as_left_out)
 {
-	json_t *run = run_of("[]");
+	json_auto_t *run = run_of("[]");
 	struct points *p;
 
 	for (int i = 0; i < (int)READ_STEPS_MAX + 7; i++)
@@ -75,7 +75,6 @@ TEST(points__more_steps_than_any_run_has__counted_as_left_out)
 	assert_int_equal(p->left_out, 7);
 	assert_int_equal(p->v[0].n, READ_STEPS_MAX);
 	points_free(p);
-	json_decref(run);
 }
 
 TEST(range__several_runs__median_least_and_most)
@@ -96,19 +95,18 @@ TEST(range__several_runs__median_least_and_most)
 
 TEST(range__one_run__no_range)
 {
-	json_t *run = run_of("[{\"target_clients\": 5, \"x\": 30}]");
+	json_auto_t *run = run_of("[{\"target_clients\": 5, \"x\": 30}]");
 	struct points *p = points_of(run);
 	struct estimate e = point_range(&p->v[0], "x");
 
 	assert_float_equal(e.value, 30, 0);
 	assert_true(isnan(e.low) && isnan(e.high));
 	points_free(p);
-	json_decref(run);
 }
 
 TEST(throughput__one_run__interval_of_its_intervals)
 {
-	json_t *run = analysis_run();
+	json_auto_t *run = analysis_run();
 	struct points *p = points_of(run);
 	struct estimate e = point_throughput(&p->v[0]);
 
@@ -116,7 +114,6 @@ TEST(throughput__one_run__interval_of_its_intervals)
 	assert_true(e.low < 1000 && e.low > 980);
 	assert_true(e.high > 1000 && e.high < 1020);
 	points_free(p);
-	json_decref(run);
 }
 
 TEST(percentile__one_run__interval_of_its_histogram)

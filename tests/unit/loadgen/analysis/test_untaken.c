@@ -68,17 +68,15 @@ static bool has(const char *setting, const char *asked, const char *got)
 
 TEST(all_taken__nothing)
 {
-	json_t *tuning = made(ASKED, "auto", "'0-1'", "false", 6), *step = step_of(made(THREAD, "0", "false", 1024, 1024));
+	json_auto_t *tuning = made(ASKED, "auto", "'0-1'", "false", 6), *step = step_of(made(THREAD, "0", "false", 1024, 1024));
 
 	assert_int_equal(untaken_add(list, tuning, NULL, step), 0);
 	assert_int_equal(json_array_size(list), 0);
-	json_decref(tuning);
-	json_decref(step);
 }
 
 TEST(none_taken__each_once)
 {
-	json_t *tuning = made(ASKED, "4096", "'1'", "true", 3), *step = step_of(made(THREAD, "0-1", "false", 512, 1024));
+	json_auto_t *tuning = made(ASKED, "4096", "'1'", "true", 3), *step = step_of(made(THREAD, "0-1", "false", 512, 1024));
 	char text[256];
 
 	assert_int_equal(untaken_add(list, tuning, NULL, step), 5);
@@ -92,8 +90,6 @@ TEST(none_taken__each_once)
 	assert_int_equal(json_array_size(list), 5);
 	assert_string_equal(untaken_text(json_array_get(list, 0), text, sizeof(text)),
 			    "--inline: 1024 bytes were asked for, the generator got 512 bytes");
-	json_decref(tuning);
-	json_decref(step);
 }
 
 /* What is said of a thread on node `of_thread` with a device at `of_device` (JSON). */
@@ -132,13 +128,11 @@ TEST(server__its_own_settings_count)
 {
 	json_t *step = json_pack("{s:{s:{s:[o]}, s:{s:[]}}}", "effective", "server", "threads",
 				 made(THREAD, "0", "false", 1024, 1024), "generator", "threads");
-	json_t *low = made(ASKED, "1024", "null", "false", 6), *high = made(ASKED, "2048", "null", "false", 6);
+	json_auto_t *low = made(ASKED, "1024", "null", "false", 6), *high = made(ASKED, "2048", "null", "false", 6);
 
 	assert_int_equal(untaken_add(list, high, low, step), 0);
 	assert_int_equal(untaken_add(list, low, high, step), 1);
 	assert_string_equal(json_text_at(json_array_get(list, 0), "side"), "server");
-	json_decref(low);
-	json_decref(high);
 	json_decref(step);
 }
 
@@ -148,7 +142,7 @@ TEST(server__its_own_settings_count)
 /* The kernel has twice the buffers that it was asked for. */
 TEST(tcp__less_than_asked__each_said)
 {
-	json_t *asked = made(TCP_ASKED);
+	json_auto_t *asked = made(TCP_ASKED);
 	json_t *as_asked = step_of(made("{'tcp': {'send_buffer_bytes': 8388608, 'receive_buffer_bytes': 131072, "
 					"'busy_poll_us': 50, 'zerocopy': true, 'congestion': 'bbr'}}"));
 	json_t *less = step_of(made("{'tcp': {'send_buffer_bytes': 425984, 'receive_buffer_bytes': 131072, "
@@ -160,25 +154,21 @@ TEST(tcp__less_than_asked__each_said)
 	assert_true(has("--tcp busy-poll", "50", "0"));
 	assert_true(has("--tcp zerocopy", "zero copies", "copies"));
 	assert_true(has("--tcp congestion", "bbr", "cubic"));
-	json_decref(asked);
 	json_decref(as_asked);
 	json_decref(less);
 }
 
 TEST(tcp__nothing_asked_or_over_rdma__nothing)
 {
-	json_t *nothing = made("{'tcp': {'send_buffer_bytes': null, 'busy_poll_us': null, 'congestion': null}}");
-	json_t *asked = made(TCP_ASKED);
+	json_auto_t *nothing = made("{'tcp': {'send_buffer_bytes': null, 'busy_poll_us': null, 'congestion': null}}");
+	json_auto_t *asked = made(TCP_ASKED);
 	json_t *step = step_of(made("{'tcp': {'send_buffer_bytes': 1, 'busy_poll_us': 0, 'zerocopy': false, "
 				    "'congestion': 'cubic'}}"));
-	json_t *rdma = step_of(made("{'tcp': null}"));
+	json_auto_t *rdma = step_of(made("{'tcp': null}"));
 
 	assert_int_equal(untaken_add(list, nothing, NULL, step), 0);
 	assert_int_equal(untaken_add(list, asked, NULL, rdma), 0);
-	json_decref(nothing);
-	json_decref(asked);
 	json_decref(step);
-	json_decref(rdma);
 }
 
 TEST(not_known_or_damaged__nothing)
@@ -188,7 +178,7 @@ TEST(not_known_or_damaged__nothing)
 		("{\"effective\": {\"generator\": {\"threads\": [null, 3, {\"qp\": null}, "
 		 "{\"cpus\": 5, \"realtime\": \"no\", \"qp\": {\"path_mtu_bytes\": \"x\"}}]}, \"server\": null}}"),
 	};
-	json_t *tuning = made(ASKED, "4096", "'1'", "true", 3);
+	json_auto_t *tuning = made(ASKED, "4096", "'1'", "true", 3);
 
 	for (size_t i = 0; i < N_ELEMENTS(steps); i++) {
 		json_t *step = read(steps[i]);
@@ -196,7 +186,6 @@ TEST(not_known_or_damaged__nothing)
 		assert_int_equal(untaken_add(list, tuning, tuning, step), 0);
 		json_decref(step);
 	}
-	json_decref(tuning);
 }
 
 TEST_EACH(setup, teardown)

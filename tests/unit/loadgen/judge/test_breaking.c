@@ -81,7 +81,7 @@ TEST(resource__of_each_failure__and_whose)
 TEST_WITH(breaking__scarcity_among_timeouts__is_what_explains, set_up, tear_down)
 {
 	struct breaking b;
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	s->connected_held = 300;
 	count(STAGE_RDMA_CONNECT, FAIL_TIMEOUT, 0, 190);
@@ -96,7 +96,6 @@ TEST_WITH(breaking__scarcity_among_timeouts__is_what_explains, set_up, tear_down
 	assert_string_equal(json_string_value(json_object_get(o, "reason")), "error_rate");
 	assert_string_equal(json_string_value(json_object_get(o, "code")), "refused:full");
 	assert_int_equal(json_integer_value(json_object_get(o, "count")), 7);
-	json_decref(o);
 }
 
 TEST_WITH(breaking__server_lost__is_the_server_whatever_the_clients_say, set_up, tear_down)
@@ -113,7 +112,7 @@ TEST_WITH(breaking__server_lost__is_the_server_whatever_the_clients_say, set_up,
 TEST_WITH(breaking__no_failure_counted__reason_alone, set_up, tear_down)
 {
 	struct breaking b;
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	breaking_of(s, STOP_STEP_TIMEOUT, "", &b);
 	assert_string_equal(b.resource, "time");
@@ -121,5 +120,4 @@ TEST_WITH(breaking__no_failure_counted__reason_alone, set_up, tear_down)
 	assert_non_null(strstr(b.text, "step_timeout"));
 	o = breaking_json(&b);
 	assert_true(json_is_null(json_object_get(o, "code")));
-	json_decref(o);
 }

@@ -270,18 +270,15 @@ TEST(connect_time__with_an_excuse__shown_and_not_judged)
 
 TEST(excuse__environments__emulated_before_software)
 {
-	json_t *hardware = json_pack("{s:b, s:{s:b}}", "is_emulated_cpu", 0, "rdma_device", "is_software", 0);
-	json_t *software = json_pack("{s:b, s:{s:b}}", "is_emulated_cpu", 0, "rdma_device", "is_software", 1);
-	json_t *emulated = json_pack("{s:b, s:{s:b}}", "is_emulated_cpu", 1, "rdma_device", "is_software", 1);
+	json_auto_t *hardware = json_pack("{s:b, s:{s:b}}", "is_emulated_cpu", 0, "rdma_device", "is_software", 0);
+	json_auto_t *software = json_pack("{s:b, s:{s:b}}", "is_emulated_cpu", 0, "rdma_device", "is_software", 1);
+	json_auto_t *emulated = json_pack("{s:b, s:{s:b}}", "is_emulated_cpu", 1, "rdma_device", "is_software", 1);
 
 	assert_null(verdict_excuse(hardware, hardware));
 	assert_null(verdict_excuse(NULL, NULL));
 	assert_string_equal(verdict_excuse(hardware, software), "software RDMA");
 	assert_string_equal(verdict_excuse(software, NULL), "software RDMA");
 	assert_string_equal(verdict_excuse(emulated, hardware), "emulated CPU");
-	json_decref(hardware);
-	json_decref(software);
-	json_decref(emulated);
 }
 
 static json_t *checks(int checked, int corrupt)

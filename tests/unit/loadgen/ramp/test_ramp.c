@@ -898,7 +898,7 @@ TEST(resources__both_sides__peaks_of_the_step_and_the_series)
 
 TEST(resources__none_wanted__nobody_watches)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	run();
 	assert_int_equal(watches, 0);
@@ -906,7 +906,6 @@ TEST(resources__none_wanted__nobody_watches)
 	o = series_json(oc.series, 0);
 	assert_true(json_is_null(json_at(o, "server")));
 	assert_true(json_is_null(json_at(o, "generator")));
-	json_decref(o);
 }
 
 /* The run goes on, and the server is watched again after a while. */

@@ -132,7 +132,7 @@ TEST(other_drivers__their_names__the_same_words)
 
 TEST(rxe__on_a_wire__bytes_of_the_interface_and_packets_of_its_own)
 {
-	json_t *o = side(true, false, RXE_BEGIN, RXE_END, NETDEV_BEGIN, NETDEV_END);
+	json_auto_t *o = side(true, false, RXE_BEGIN, RXE_END, NETDEV_BEGIN, NETDEV_END);
 
 	assert_false(json_is_true(json_at(o, "loopback")));
 	is_text(o, "bytes_source", "netdev");
@@ -145,7 +145,6 @@ TEST(rxe__on_a_wire__bytes_of_the_interface_and_packets_of_its_own)
 	/* What the kernel says of a software device's link is made up. */
 	is_null(o, "line_bits_per_s");
 	is_null(o, "used_ratio");
-	json_decref(o);
 }
 
 TEST(loopback__whatever_the_interface_says__no_bytes)
@@ -214,8 +213,8 @@ TEST(counters__that_begin_anew__only_at_32_bits)
 
 TEST(rails__added_up__unknown_if_one_is)
 {
-	json_t *a = reading(SECOND, port_of(false, "{\"tx_bytes\": 10, \"rx_bytes\": 10, \"tx_pkts\": 0}", "{}"));
-	json_t *b = reading(2 * SECOND, port_of(false, "{\"tx_bytes\": 100010, \"rx_bytes\": 30, \"tx_pkts\": 2}", "{}"));
+	json_auto_t *a = reading(SECOND, port_of(false, "{\"tx_bytes\": 10, \"rx_bytes\": 10, \"tx_pkts\": 0}", "{}"));
+	json_auto_t *b = reading(2 * SECOND, port_of(false, "{\"tx_bytes\": 100010, \"rx_bytes\": 30, \"tx_pkts\": 2}", "{}"));
 	json_t *o;
 
 	json_array_append_new(json_at(a, "ports"), port_of(false, "{\"tx_bytes\": 0, \"rx_bytes\": 0}", "{}"));
@@ -236,8 +235,6 @@ TEST(rails__added_up__unknown_if_one_is)
 	is_null(o, "bytes_out");
 	is_number(json_array_get(json_at(o, "ports"), 0), "bytes_out", 100000);
 	json_decref(o);
-	json_decref(a);
-	json_decref(b);
 }
 
 /* A server may say anything. */
@@ -245,8 +242,8 @@ TEST(rails__added_up__unknown_if_one_is)
 TEST(a_machine_up_for_years__window_known)
 {
 	const json_int_t year = 365 * 86400 * SECOND;
-	json_t *a = reading(3 * year, port_of(true, RXE_BEGIN, NETDEV_BEGIN));
-	json_t *b = reading(3 * year + 2 * SECOND, port_of(true, RXE_END, NETDEV_END));
+	json_auto_t *a = reading(3 * year, port_of(true, RXE_BEGIN, NETDEV_BEGIN));
+	json_auto_t *b = reading(3 * year + 2 * SECOND, port_of(true, RXE_END, NETDEV_END));
 	json_t *o = network_side_json(a, b, false);
 
 	is_number(o, "window_s", 2);
@@ -255,8 +252,6 @@ TEST(a_machine_up_for_years__window_known)
 	o = network_side_json(b, a, false);
 	assert_true(json_is_null(o));
 	json_decref(o);
-	json_decref(a);
-	json_decref(b);
 }
 
 TEST(an_interface_without_counters__no_source)

@@ -65,24 +65,20 @@ TEST(sum__group__what_is_missing_is_none)
 
 TEST(sum__no_objects__null)
 {
-	json_t *object = json_object(), *number = json_integer(1);
+	json_auto_t *object = json_object(), *number = json_integer(1);
 
 	assert_null(json_sum(NULL, 0, adds));
 	assert_null(json_sum((json_t *[]){ object, NULL }, 2, adds));
 	assert_null(json_sum((json_t *[]){ number, object }, 2, adds));
-	json_decref(object);
-	json_decref(number);
 }
 
 /* A server's report may be anything. */
 TEST(sum__deep__ends)
 {
-	json_t *of = json_integer(1), *sum;
+	json_auto_t *of = json_integer(1), *sum = NULL;
 
 	for (int i = 0; i < 1000; i++)
 		of = json_pack("{s:o}", "in", of);
 	sum = json_sum((json_t *[]){ of, of }, 2, adds);
 	assert_non_null(sum);
-	json_decref(sum);
-	json_decref(of);
 }

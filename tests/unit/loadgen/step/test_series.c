@@ -100,7 +100,7 @@ TEST(cpus__another_server__unknown)
 
 TEST(json__columns__counters_from_the_first_known)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	sample.v[SAMPLE_COMPLETIONS] = NAN;
 	sample.v[SAMPLE_FDS] = 11;
@@ -123,7 +123,6 @@ TEST(json__columns__counters_from_the_first_known)
 	assert_true(at(o, "phases.t_s", 0) == 0.5);
 	for (int f = 0; f < SAMPLE_N; f++)
 		assert_int_equal(json_array_size(json_object_get(json_at(o, "server"), sample_names[f])), 3);
-	json_decref(o);
 }
 
 static void thread(uint32_t i, const char *name, double user_s)
@@ -162,7 +161,7 @@ TEST(json__threads_come_and_go__a_column_for_each_name)
 TEST(json__thousands_of_thread_names__bounded)
 {
 	char name[16];
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	sample.n_threads = SAMPLE_THREADS_MAX;
 	for (unsigned i = 0; i < 100; i++) {
@@ -174,12 +173,11 @@ TEST(json__thousands_of_thread_names__bounded)
 	}
 	o = series_json(series, 1);
 	assert_int_equal(json_array_size(json_at(o, "server.by_thread")), SAMPLE_THREADS_MAX);
-	json_decref(o);
 }
 
 TEST(json__a_long_run__bounded_and_evenly_thinned)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 	size_t n;
 
 	for (unsigned i = 0; i < 5000; i++)
@@ -192,7 +190,6 @@ TEST(json__a_long_run__bounded_and_evenly_thinned)
 		assert_true(at(o, "server.t_s", i) == 8. * (double)i);
 	assert_true(at(o, "server.t_s", n - 1) >= 4990);
 	assert_true(json_number_at(o, "server.samples") == 5000);
-	json_decref(o);
 }
 
 TEST_EACH(set_up, tear_down)

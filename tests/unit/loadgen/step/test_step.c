@@ -481,13 +481,12 @@ TEST(report_number__paths__found_or_nan)
 TEST(report_number__longest_key__found)
 {
 	char path[80] = "";
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	memset(path, 'k', 63);
 	o = json_pack("{s:{s:i}}", path, "x", 5);
 	strcat(path, ".x");
 	assert_true(json_number_at(o, path) == 5);
-	json_decref(o);
 }
 
 TEST(server_cpus__two_reports__cpu_per_second_of_theirs)
@@ -739,17 +738,16 @@ TEST(json__not_measured__null_and_not_zero)
 		"resources.generator.switches_voluntary", "resources.server.peak", "resources.generator.peak",
 		"resources.generator.net_bytes_per_s", "resources.machine.busy_s", "resources.machine.window_s",
 	};
-	json_t *o = to_json();
+	json_auto_t *o = to_json();
 
 	for (size_t i = 0; i < N_ELEMENTS(nulls); i++)
 		assert_null_at(o, nulls[i]);
 	assert_number_at(o, "attempted", 0);
-	json_decref(o);
 }
 
 TEST(json__nothing_sent_while_measured__residual_null_rate_zero)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	s->connected_held = 10;
 	measured(0, 5, 0);
@@ -757,7 +755,6 @@ TEST(json__nothing_sent_while_measured__residual_null_rate_zero)
 	o = to_json();
 	assert_null_at(o, "littles_law_residual");
 	assert_number_at(o, "throughput_msgs_per_s", 0);
-	json_decref(o);
 }
 
 TEST(json__sends__only_of_a_workload_that_joins)
@@ -909,7 +906,7 @@ TEST(json__server_gone_or_asked_twice_at_once__nulls)
 
 TEST(json__out_of_descriptors_at_the_end__no_cpu_figure)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	make_full_step();
 	memset(&s->end.generator, 0, sizeof(s->end.generator));
@@ -921,29 +918,26 @@ TEST(json__out_of_descriptors_at_the_end__no_cpu_figure)
 	assert_null_at(o, "resources.machine.busy_s");
 	assert_null_at(o, "resources.machine.idle_s");
 	assert_number_at(o, "resources.generator.qps", 10);
-	json_decref(o);
 }
 
 TEST(json__mark_lost__server_stages_unknown)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	make_full_step();
 	s->mark_lost = true;
 	o = to_json();
 	assert_null_at(o, "server_stages_ns");
-	json_decref(o);
 }
 
 TEST(json__interval_without_p99__null)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	add_interval(10, 0);
 	o = to_json();
 	assert_null_at(json_array_get(at(o, "intervals"), 0), "p99_ns");
 	assert_number_at(json_array_get(at(o, "intervals"), 0), "messages_per_s", 10);
-	json_decref(o);
 }
 
 /* ---- validity ---- */

@@ -181,11 +181,10 @@ static struct step *begin(void)
 
 static void merge(struct step *into, int host)
 {
-	json_t *packed = pack(host);
+	json_auto_t *packed = pack(host);
 
 	if (step_merge(into, (uint32_t)host, packed, err, sizeof(err)))
 		fail_msg("%s", err);
-	json_decref(packed);
 }
 
 /* --- equal --- */

@@ -206,7 +206,7 @@ TEST(memory__held_clients__shares_and_growth)
 
 TEST(json__both_kinds_of_handshake__apart_and_together)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	hist_record(worker->stats.total[HANDSHAKE_FULL], 3000);
 	hist_record(worker->stats.total[HANDSHAKE_RESUMED], 1000);
@@ -222,12 +222,11 @@ TEST(json__both_kinds_of_handshake__apart_and_together)
 	assert_true(at(o, "connect_resumed_ns.total.count") == 2);
 	assert_float_equal(at(o, "connect_full_ns.tls_handshake.mean"), 2000, 1);
 	assert_float_equal(at(o, "connect_resumed_ns.tls_handshake.mean"), 500, 1);
-	json_decref(o);
 }
 
 TEST(json__no_resumed_handshake__null)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	hist_record(worker->stats.total[HANDSHAKE_FULL], 3000);
 	collect();
@@ -235,12 +234,11 @@ TEST(json__no_resumed_handshake__null)
 	assert_true(json_is_null(json_object_get(o, "connect_resumed_ns")));
 	assert_true(json_is_null(json_object_get(o, "phase_ns_per_connection")));
 	assert_true(json_is_null(json_object_get(o, "churn")));
-	json_decref(o);
 }
 
 TEST(json__phased__wall_time_over_the_connections)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	cfg.phased = true;
 	counter_set(&worker->stats.attempted, 10);
@@ -252,7 +250,6 @@ TEST(json__phased__wall_time_over_the_connections)
 	assert_true(at(o, "phase_ns_per_connection.rdma_connect") == 7000);
 	/* A phase that was not reached is left out. */
 	assert_int_equal(json_object_size(json_object_get(o, "phase_ns_per_connection")), 2);
-	json_decref(o);
 }
 
 static json_t *pool_report(int hits, int misses)
@@ -263,7 +260,7 @@ static json_t *pool_report(int hits, int misses)
 
 TEST(json__churn__cycles_and_the_pools_share)
 {
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	cfg.churn_per_s = 50;
 	counter_set(&worker->stats.cycles, 200);
@@ -280,7 +277,6 @@ TEST(json__churn__cycles_and_the_pools_share)
 	assert_float_equal(at(o, "churn.qp_pool_hit_ratio"), 0.9, 1e-9);
 	assert_true(at(o, "churn.qp_pool_misses") == 10 && at(o, "churn.qp_pool_exhausted") == 0);
 	assert_true(at(o, "churn.qp_recycle_ns.count") == 7 && at(o, "churn.away_ns.count") == 1);
-	json_decref(o);
 }
 
 TEST_EACH(set_up, tear_down)
