@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* RDMA devices as /sys shows them: ports, addresses, network interfaces, and the files that programs open. No verbs: they
- * need the permissions that are checked here. See devices.h. */
-#include "loadgen/doctor/devices.h"
+ * need the permissions that are checked here. See checks.h. */
+#include "loadgen/doctor/checks.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,11 +11,11 @@
 
 #include "loadgen/doctor/base/ports.h"
 #include "loadgen/doctor/base/tree.h"
-#include "loadgen/doctor/gids.h"
 
 /* RoCE's largest MTU is 4096 bytes, with 84 bytes of headers at most; Ethernet's own MTU is 1500. */
 #define MTU_FULL 4200
 #define MTU_USUAL 1500
+#define MTU_JUMBO 9000
 
 struct look {
 	const char *root;
@@ -41,16 +41,21 @@ static void take_netdev(void *arg, const char *name)
 		memcpy(l->netdev, name, strlen(name) + 1);
 }
 
+/* A software device takes an Ethernet interface. */
+static void mend_with_soft_roce(const struct look *l, struct finding *f)
+{
+	if (l->netdev[0])
+		finding_mend(f, "modprobe rdma_rxe; rdma link add rxe0 type rxe netdev %s", l->netdev);
+}
+
 static void say_no_device(struct look *l)
 {
 	struct finding *f;
 
-	tree_each(l->root, "/sys/class/net", take_netdev, l);
 	f = findings_add(l->out, "device", FINDING_WRONG, why_device, "this machine has no RDMA device%s", l->netdev[0] ? "" :
 			 ", and no Ethernet interface that is up to make a software one on; `scripts/softroce vm` boots a "
 			 "micro-VM that has one");
-	if (l->netdev[0])
-		finding_mend(f, "modprobe rdma_rxe; rdma link add rxe0 type rxe netdev %s", l->netdev);
+	mend_with_soft_roce(l, f);
 }
 
 /* --- a port --- */
@@ -70,10 +75,7 @@ static void check_mtu(struct look *l, const char *netdev)
 			 mtu < MTU_USUAL ? "RDMA packets carry less than 1024 bytes, and both ends must agree." :
 					   "RDMA packets carry up to 4096 bytes only with larger frames, if the switches take them.",
 			 "%s has an MTU of %ld bytes", netdev, mtu);
-	if (mtu < MTU_USUAL)
-		finding_mend(f, "ip link set %s mtu %d", netdev, MTU_USUAL);
-	else if (mtu < MTU_FULL)
-		finding_mend(f, "ip link set %s mtu 9000", netdev);
+	finding_mend(f, "ip link set %s mtu %d", netdev, mtu < MTU_USUAL ? MTU_USUAL : MTU_JUMBO);
 }
 
 static void check_port(void *arg, const struct rdma_port *p)
@@ -92,7 +94,7 @@ static void check_port(void *arg, const struct rdma_port *p)
 	f = findings_add(l->out, "link", active ? FINDING_FINE : FINDING_WRONG,
 			 "Nothing is sent or received through a port that is not active.", "%s port %s on %s: %s",
 			 p->device, p->port, p->netdev[0] ? p->netdev : "no network interface", state);
-	if (!active && p->netdev[0])
+	if (p->netdev[0])
 		finding_mend(f, "ip link set %s up", p->netdev);
 	gids_check(l->root, p, l->out);
 	check_mtu(l, p->netdev);
@@ -104,14 +106,11 @@ static void check_efa(struct look *l, const char *name)
 {
 	struct finding *f;
 
-	l->netdev[0] = '\0';
-	tree_each(l->root, "/sys/class/net", take_netdev, l);
 	f = findings_add(l->out, "device", FINDING_WRONG,
 			 "Connections are reliable ones of rdmacm, which EFA does not have: clients may go over sockets "
 			 "(--transport tcp or tls), or over Soft-RoCE.",
 			 "%s is an Elastic Fabric Adapter", name);
-	if (l->netdev[0])
-		finding_mend(f, "modprobe rdma_rxe; rdma link add rxe0 type rxe netdev %s", l->netdev);
+	mend_with_soft_roce(l, f);
 }
 
 /* By the driver: udev gives devices names such as rdmap0s6. */
@@ -171,6 +170,7 @@ void devices_check(const char *root, struct findings *out)
 {
 	struct look l = { .root = root, .out = out };
 
+	tree_each(root, "/sys/class/net", take_netdev, &l);
 	if (tree_each(root, "/sys/class/infiniband", check_device, &l) <= 0) {
 		say_no_device(&l);
 		return;

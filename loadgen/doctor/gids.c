@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The GIDs of a port, from its folders `gids` and `gid_attrs` (Documentation/ABI/stable/sysfs-class-infiniband of
- * Linux). See gids.h. */
-#include "loadgen/doctor/gids.h"
+ * Linux). See checks.h. */
+#include "loadgen/doctor/checks.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -145,7 +145,7 @@ static void check_types(const struct gids *g)
 			 g->v2_addresses ? "GIDs " : "no GID is of RoCE v2 and an IP address: ",
 			 g->n ? g->list : "there is none", more);
 	/* Where there are addresses, they are of RoCE v1 because device or driver have no other. */
-	if (!g->v2_addresses && !g->ipv4 && !g->ipv6)
+	if (!g->ipv4 && !g->ipv6)
 		mend_with_address(g, f);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How packets of RDMA are marked, and whether the link stops before it loses them. A network without either works, only
- * slower when it is congested, so nothing here is wrong. See lossless.h. */
-#include "loadgen/doctor/lossless.h"
+ * slower when it is congested, so nothing here is wrong. See checks.h. */
+#include "loadgen/doctor/checks.h"
 
 #include <errno.h>
 #include <string.h>
@@ -74,9 +74,7 @@ static void check_dscp(struct look *l, const struct rdma_port *p)
 				 "%s port %s: packets have DSCP %ld (a "
 				 "default_roce_tos of %ld)",
 				 p->device, p->port, tos >> 2, tos);
-		if (!(tos >> 2))
-			finding_mend(f, "echo 104 >" CONFIGFS "/rdma_cm/%s/ports/%s/default_roce_tos", p->device,
-				     p->port);
+		finding_mend(f, "echo 104 >" CONFIGFS "/rdma_cm/%s/ports/%s/default_roce_tos", p->device, p->port);
 	}
 }
 
@@ -106,8 +104,7 @@ static void say_priorities(struct look *l, const char *netdev, uint8_t prioritie
 			snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%d", list[0] ? ", " : "", i);
 	f = findings_add(l->out, "pfc", priorities ? FINDING_FINE : FINDING_NOTE, why_pause,
 			 "%s: flow control of priorities (PFC): %s", netdev, priorities ? list : "none");
-	if (!priorities)
-		finding_mend(f, "dcb pfc set dev %s prio-pfc 3:on", netdev);
+	finding_mend(f, "dcb pfc set dev %s prio-pfc 3:on", netdev);
 }
 
 static void say_pause(struct look *l, const char *netdev, const struct driver_pause *p, bool priorities)
@@ -118,8 +115,7 @@ static void say_pause(struct look *l, const char *netdev, const struct driver_pa
 	f = findings_add(l->out, "pause", fine ? FINDING_FINE : FINDING_NOTE, why_pause,
 			 "%s: pause frames of the link: rx %s, tx %s%s", netdev, p->rx ? "on" : "off",
 			 p->tx ? "on" : "off", !on && fine ? "; priorities have their own" : "");
-	if (!fine)
-		finding_mend(f, "ethtool -A %s rx on tx on", netdev);
+	finding_mend(f, "ethtool -A %s rx on tx on", netdev);
 }
 
 static void check_flow_control(struct look *l, const char *netdev)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The machine around the devices: where it runs, and what makes its times vary. See machine.h. */
-#include "loadgen/doctor/machine.h"
+/* The machine around the devices: where it runs, and what makes its times vary. See checks.h. */
+#include "loadgen/doctor/checks.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -79,8 +79,7 @@ static void check_governor(const char *root, struct findings *out)
 	fast = strcmp(governor, "performance") == 0;
 	f = findings_add(out, "governor", fast ? FINDING_FINE : FINDING_NOTE, "A CPU that sleeps or slows down between messages adds to "
 			 "their latency.", "the governor of the CPUs' frequency is %s", governor);
-	if (!fast)
-		finding_mend(f, "for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >\"$g\"; done");
+	finding_mend(f, "for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >\"$g\"; done");
 }
 
 void machine_check(const char *root, struct findings *out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Huge pages and NUMA nodes. Nothing here keeps a run from working. See memory.h. */
-#include "loadgen/doctor/memory.h"
+/* Huge pages and NUMA nodes. Nothing here keeps a run from working. See checks.h. */
+#include "loadgen/doctor/checks.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -37,8 +37,7 @@ static void check_reserved(const char *root, struct findings *out)
 			 "what is in them cannot be used for anything else.",
 			 "%" PRIu64 " of %" PRIu64 " reserved huge pages of %" PRIu64 " KiB are free%s", unused, total,
 			 kib, much ? ": more than the other memory that is available" : "");
-	if (much)
-		finding_mend(f, "echo 0 >/proc/sys/vm/nr_hugepages");
+	finding_mend(f, "echo 0 >/proc/sys/vm/nr_hugepages");
 }
 
 static void check_transparent(const char *root, struct findings *out)
@@ -65,8 +64,7 @@ static void check_transparent(const char *root, struct findings *out)
 			 "Buffers do not ask for huge pages, with which a device has fewer "
 			 "addresses to look up: they have them only if everybody has.",
 			 "transparent huge pages: %s", mode);
-	if (!always)
-		finding_mend(f, "echo always >%s", file);
+	finding_mend(f, "echo always >%s", file);
 }
 
 /* --- NUMA --- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The modules without which programs reach no RDMA device, and the drivers. See modules.h. */
-#include "loadgen/doctor/modules.h"
+/* The modules without which programs reach no RDMA device, and the drivers. See checks.h. */
+#include "loadgen/doctor/checks.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "loadgen/doctor/modules.h"
+#include "loadgen/doctor/checks.h"
 #include "tests/unit/files/machine.h"
 
 #define BUILT_IN "/lib/modules/6.1.0-13-amd64/modules.builtin"
