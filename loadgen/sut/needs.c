@@ -48,13 +48,12 @@ static uint64_t shards_of(const struct loadgen_config *c)
 }
 
 /* With --phased all clients of a step are in one stage at once, so the server holds a TLS session for each of them
- * until the last has come. The kernel spreads them over the shards by hash. */
+ * until the last has come. */
 static uint64_t phased_handshakes(const struct loadgen_config *c)
 {
-	double share = (double)c->clients / (double)shards_of(c);
-	uint64_t most = MIN(c->clients + HANDSHAKES_SPARE, HANDSHAKES_MAX);
+	uint64_t share = (uint64_t)sizes_share((double)c->clients, (double)shards_of(c));
 
-	return MIN((uint64_t)(share + 6 * sqrt(share)) + HANDSHAKES_SPARE, most);
+	return MIN(share + HANDSHAKES_SPARE, HANDSHAKES_MAX);
 }
 
 /* The server gets the generator's settings of the data path. */
@@ -98,25 +97,30 @@ static uint64_t spare_clients(const struct loadgen_config *c, uint64_t region_by
 	return MIN(spare, MAX(room, 1));
 }
 
-void needs_of_server(const struct loadgen_config *c, struct needs_server *out)
+void needs_of_server(const struct loadgen_config *c, struct sizes_server *out)
 {
 	struct workload_needs needs = { 0 };
 
 	c->wl->needs(c, &needs);
-	*out = (struct needs_server){
+	*out = (struct sizes_server){
+		.rails = c->n_rails,
+		.threads = shards_of(c),
 		.max_clients = MIN(c->clients + spare_clients(c, needs.region_bytes), NEEDS_CLIENTS_MAX),
 		.credits = needs.credits,
 		.message_bytes = needs.message_bytes,
 		.region_bytes = needs.region_bytes,
 		.max_handshakes = c->phased ? phased_handshakes(c) : NEEDS_HANDSHAKES_DEFAULT,
-		.threads = shards_of(c),
+		.srq_depth = c->tuning.srq_depth,
+		.cq_depth = c->tuning.cq_depth,
+		.transport_mask = 1u << c->transport,
 		.windows = needs.window,
+		.zerocopy = c->tcp_text && strstr(c->tcp_text, "zerocopy"),
 	};
 }
 
 void needs_args(const struct loadgen_config *c, char *program, struct needs_args *a)
 {
-	struct needs_server needs;
+	struct sizes_server needs;
 
 	needs_of_server(c, &needs);
 	a->n = 0;
@@ -170,8 +174,8 @@ bool needs_are_met(const struct loadgen_config *c, const json_t *info, uint64_t 
 	const json_t *config = json_object_get(info, "config");
 	bool resumes = json_is_true(json_object_get(config, "tls_resume"));
 	bool windows = json_is_true(json_object_get(config, "windows"));
-	double shards = json_number_at(info, "config.threads"), all = (double)most;
-	double all_at_once = shards > 1 ? all + 6 * sqrt(all * shards) : all;
+	double shards = fmax(json_number_at(info, "config.threads"), 1), all = (double)most;
+	double all_at_once = shards * sizes_share(all, shards);
 
 	text[0] = '\0';
 	c->wl->needs(c, &needs);
@@ -204,7 +208,7 @@ bool needs_are_met(const struct loadgen_config *c, const json_t *info, uint64_t 
 	else if (c->phased && handshakes < all_at_once)
 		snprintf(text, size, "--phased has %.0f TLS connections open at once, which spread over the "
 			 "server's shards by hash: its --max-handshakes must allow %.0f, and allow %.0f", all,
-			 ceil(all_at_once), handshakes);
+			 all_at_once, handshakes);
 	else if (c->tls_resume && !resumes)
 		snprintf(text, size, "--tls-resume: the server has --tls-resume off");
 	return !text[0];

@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "common/sizes/sizes.h"
 #include "loadgen/config/config.h"
 
 /* --session-timeout and --handshake-timeout of a server of our own with --phased: rdma_server's longest. */
@@ -29,15 +30,8 @@ struct needs_args {
 /* rdma_server's defaults. */
 #define NEEDS_HANDSHAKES_DEFAULT 512
 
-/* The options of a server of our own that are numbers and follow from the run. */
-struct needs_server {
-	uint64_t max_clients, credits, message_bytes, region_bytes;
-	uint64_t max_handshakes;	/* of a shard */
-	uint64_t threads;		/* of a rail */
-	bool windows;
-};
-
-void needs_of_server(const struct loadgen_config *c, struct needs_server *out);
+/* What a server of our own is made for. */
+void needs_of_server(const struct loadgen_config *c, struct sizes_server *out);
 
 /* rdma_server's command line, sized for the run. */
 void needs_args(const struct loadgen_config *c, char *program, struct needs_args *a);
