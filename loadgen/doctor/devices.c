@@ -4,7 +4,6 @@
 #include "loadgen/doctor/checks.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,10 +32,10 @@ static void take_netdev(void *arg, const char *name)
 	char type[16], state[16];
 
 	if (l->netdev[0] || strlen(name) >= sizeof(l->netdev) ||
-	    tree_line(l->root, type, sizeof(type), "/sys/class/net/%s/type", name) || strcmp(type, "1") != 0)
+	    tree_line(tree_at(l->root, "/sys/class/net/%s/type", name), type, sizeof(type)) || strcmp(type, "1") != 0)
 		return;
 	/* An interface that cannot tell whether it has a carrier says "unknown" when it is up. */
-	if (tree_line(l->root, state, sizeof(state), "/sys/class/net/%s/operstate", name) == 0 &&
+	if (tree_line(tree_at(l->root, "/sys/class/net/%s/operstate", name), state, sizeof(state)) == 0 &&
 	    (strcmp(state, "up") == 0 || strcmp(state, "unknown") == 0))
 		memcpy(l->netdev, name, strlen(name) + 1);
 }
@@ -67,7 +66,7 @@ static void check_mtu(struct look *l, const char *netdev)
 
 	if (!netdev[0])
 		return;
-	if (!tree_number(l->root, &mtu, "/sys/class/net/%s/mtu", netdev)) {
+	if (!tree_number(tree_at(l->root, "/sys/class/net/%s/mtu", netdev), &mtu)) {
 		findings_add(l->out, "mtu", FINDING_UNKNOWN, NULL, "the MTU of %s cannot be read", netdev);
 		return;
 	}
@@ -85,15 +84,14 @@ static void check_port(void *arg, const struct rdma_port *p)
 	struct finding *f;
 	bool active;
 
-	if (tree_line(l->root, state, sizeof(state), "/sys/class/infiniband/%s/ports/%s/state", p->device, p->port)) {
-		findings_add(l->out, "link", FINDING_UNKNOWN, NULL, "the state of %s port %s cannot be read", p->device,
-			     p->port);
+	if (tree_line(tree_at(l->root, "%s/state", p->sys), state, sizeof(state))) {
+		findings_add(l->out, "link", FINDING_UNKNOWN, NULL, "the state of %s cannot be read", p->name);
 		return;
 	}
 	active = strstr(state, "ACTIVE") != NULL;
 	f = findings_add(l->out, "link", active ? FINDING_FINE : FINDING_WRONG,
-			 "Nothing is sent or received through a port that is not active.", "%s port %s on %s: %s",
-			 p->device, p->port, p->netdev[0] ? p->netdev : "no network interface", state);
+			 "Nothing is sent or received through a port that is not active.", "%s on %s: %s",
+			 p->name, p->netdev[0] ? p->netdev : "no network interface", state);
 	if (p->netdev[0])
 		finding_mend(f, "ip link set %s up", p->netdev);
 	gids_check(l->root, p, l->out);
@@ -118,7 +116,7 @@ static void check_kind(struct look *l, const char *name)
 {
 	char driver[64];
 
-	if (!tree_link(l->root, driver, sizeof(driver), "/sys/class/infiniband/%s/device/driver", name))
+	if (!tree_link(tree_at(l->root, "/sys/class/infiniband/%s/device/driver", name), driver, sizeof(driver)))
 		driver[0] = '\0';
 	if (strcmp(driver, "efa") == 0 || (!driver[0] && strncmp(name, "efa", 3) == 0))
 		check_efa(l, name);
@@ -144,12 +142,10 @@ static const char why_file[] = "Programs reach the device through this file.";
 
 static void check_file(struct look *l, const char *name)
 {
-	char path[PATH_MAX];
+	const struct tree_path at = tree_at(l->root, "/dev/infiniband/%s", name);
 	struct finding *f;
 
-	if (!tree_path(l->root, path, sizeof(path), "/dev/infiniband/%s", name))
-		return;
-	if (access(path, R_OK | W_OK) == 0) {
+	if (access(at.v, R_OK | W_OK) == 0) {
 		findings_add(l->out, "access", FINDING_FINE, NULL, "/dev/infiniband/%s can be opened", name);
 	} else if (errno == ENOENT) {
 		f = findings_add(l->out, "access", FINDING_WRONG, why_file, "/dev/infiniband/%s is missing", name);

@@ -17,7 +17,7 @@ static const char why[] =
 static bool has_tables(const char *root, const char *list)
 {
 	char line[64];
-	int ret = tree_line(root, line, sizeof(line), "/proc/net/%s", list);
+	int ret = tree_line(tree_at(root, "/proc/net/%s", list), line, sizeof(line));
 
 	return ret ? ret != -ENOENT : line[0] != '\0';
 }
@@ -29,13 +29,13 @@ void firewall_check(const char *root, unsigned tls_port, struct findings *out)
 
 	if (nft == MODULE_ABSENT && !iptables) {
 		findings_add(out, "firewall", FINDING_FINE, NULL,
-			     "this kernel filters no packets with nftables or iptables; BPF programs and what is between hosts "
-			     "were not checked");
+			     "this kernel filters no packets with nftables or iptables; BPF programs and what is between "
+			     "hosts were not checked");
 		return;
 	}
 	findings_add(out, "firewall", FINDING_NOTE, why,
-		     "%s%s%s may filter packets. A server needs TCP port %u (--tls-port), and for --transport tcp one port for "
-		     "each shard, from 7472 on (--rdma-port); Soft-RoCE needs UDP port 4791 at both ends",
+		     "%s%s%s may filter packets. A server needs TCP port %u (--tls-port), and for --transport tcp one port "
+		     "for each shard, from 7472 on (--rdma-port); Soft-RoCE needs UDP port 4791 at both ends",
 		     nft == MODULE_ABSENT ? "" : "nftables", nft != MODULE_ABSENT && iptables ? " and " : "",
 		     iptables ? "iptables" : "", tls_port);
 }

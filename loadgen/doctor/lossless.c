@@ -34,47 +34,37 @@ static void say_no_default(struct look *l, const struct rdma_port *p)
 {
 	struct finding *f;
 
-	if (tree_has(l->root, CONFIGFS "/rdma_cm")) {
+	if (tree_has(tree_at(l->root, CONFIGFS "/rdma_cm"))) {
 		f = findings_add(l->out, "dscp", FINDING_NOTE, why_dscp,
-				 "%s port %s: no default was set, packets have DSCP 0", p->device, p->port);
-		finding_mend(f,
-			     "mkdir -p " CONFIGFS "/rdma_cm/%s && echo 104 >" CONFIGFS
-			     "/rdma_cm/%s/ports/%s/default_roce_tos",
-			     p->device, p->device, p->port);
+				 "%s: no default was set, packets have DSCP 0", p->name);
+		finding_mend(f, "mkdir -p " CONFIGFS "/rdma_cm/%s && echo 104 >%s/default_roce_tos", p->device, p->cm);
 		return;
 	}
 	f = findings_add(l->out, "dscp", FINDING_NOTE, why_dscp,
-			 "%s port %s: not shown by this system: configfs is not mounted, or has "
-			 "nothing of rdma_cm",
-			 p->device, p->port);
+			 "%s: not shown by this system: configfs is not mounted, or has nothing of rdma_cm", p->name);
 	if (tree_each(l->root, CONFIGFS, ignore_name, NULL) == 0)
 		finding_mend(f, "mount -t configfs configfs " CONFIGFS);
 }
 
 static void check_dscp(struct look *l, const struct rdma_port *p)
 {
-	static const char file[] = CONFIGFS "/rdma_cm/%s/ports/%s/default_roce_tos";
 	char class[64];
 	struct finding *f;
 	long tos;
 
 	/* Of NVIDIA's own drivers; it goes before everything else. */
-	if (tree_line(l->root, class, sizeof(class), "/sys/class/infiniband/%s/tc/%s/traffic_class", p->device,
-		      p->port) == 0 &&
-	    class[0])
-		findings_add(l->out, "dscp", FINDING_FINE, NULL, "%s port %s: the driver's traffic_class: %s",
-			     p->device, p->port, class);
-	if (!tree_has(l->root, CONFIGFS "/rdma_cm/%s/ports/%s", p->device, p->port)) {
+	tree_line(tree_at(l->root, "/sys/class/infiniband/%s/tc/%s/traffic_class", p->device, p->port), class, sizeof(class));
+	if (class[0])
+		findings_add(l->out, "dscp", FINDING_FINE, NULL, "%s: the driver's traffic_class: %s", p->name, class);
+	if (!tree_has(tree_at(l->root, "%s", p->cm))) {
 		say_no_default(l, p);
-	} else if (!tree_number(l->root, &tos, file, p->device, p->port)) {
+	} else if (!tree_number(tree_at(l->root, "%s/default_roce_tos", p->cm), &tos)) {
 		findings_add(l->out, "dscp", FINDING_UNKNOWN, why_dscp,
-			     "%s port %s: default_roce_tos of rdma_cm cannot be read", p->device, p->port);
+			     "%s: default_roce_tos of rdma_cm cannot be read", p->name);
 	} else {
 		f = findings_add(l->out, "dscp", tos >> 2 ? FINDING_FINE : FINDING_NOTE, why_dscp,
-				 "%s port %s: packets have DSCP %ld (a "
-				 "default_roce_tos of %ld)",
-				 p->device, p->port, tos >> 2, tos);
-		finding_mend(f, "echo 104 >" CONFIGFS "/rdma_cm/%s/ports/%s/default_roce_tos", p->device, p->port);
+				 "%s: packets have DSCP %ld (a default_roce_tos of %ld)", p->name, tos >> 2, tos);
+		finding_mend(f, "echo 104 >%s/default_roce_tos", p->cm);
 	}
 }
 

@@ -52,7 +52,7 @@ static void check_core(const char *root, struct findings *out)
 	for (size_t i = 0; i < N_CORE; i++) {
 		enum module_state s = module_state(root, core[i].name);
 
-		if (s == MODULE_LOADED || s == MODULE_BUILT_IN || tree_has(root, "%s", core[i].makes)) {
+		if (s == MODULE_LOADED || s == MODULE_BUILT_IN || tree_has(tree_at(root, "%s", core[i].makes))) {
 			add_name(&have, core[i].name, how_text(s));
 			continue;
 		}
@@ -61,7 +61,7 @@ static void check_core(const char *root, struct findings *out)
 	}
 	if (!missing.text[0]) {
 		findings_add(out, "modules", FINDING_FINE, NULL, "the kernel has %s", have.text);
-	} else if (!tree_has(root, "/sys/class")) {
+	} else if (!tree_has(tree_at(root, "/sys/class"))) {
 		findings_add(out, "modules", FINDING_UNKNOWN, why, "/sys is not there: modules cannot be looked at");
 	} else {
 		f = findings_add(out, "modules", FINDING_WRONG, why, "the kernel has not loaded %s%s%s", missing.text,

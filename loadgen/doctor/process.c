@@ -16,7 +16,7 @@ static bool may_lock(const char *root)
 {
 	char text[4096];
 
-	tree_text(root, text, sizeof(text), "/proc/self/status");
+	tree_text(tree_at(root, "/proc/self/status"), text, sizeof(text));
 	return proc_text_number(text, "CapEff", 16) >> CAP_IPC_LOCK & 1;
 }
 

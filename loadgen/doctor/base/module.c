@@ -2,7 +2,6 @@
 /* See module.h. */
 #include "loadgen/doctor/base/module.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,14 +23,15 @@ static bool is_file_of(char *line, const char *name)
 
 static enum module_state look_in_list(const char *root, const char *name)
 {
-	char release[128], path[PATH_MAX], line[512];
+	char release[128], line[512];
+	struct tree_path list;
 	bool found = false;
 	FILE *f;
 
-	if (tree_line(root, release, sizeof(release), "/proc/sys/kernel/osrelease") || !tree_is_name(release) ||
-	    !tree_path(root, path, sizeof(path), "/lib/modules/%s/modules.builtin", release))
+	if (tree_line(tree_at(root, "/proc/sys/kernel/osrelease"), release, sizeof(release)) || !tree_is_name(release))
 		return MODULE_UNKNOWN;
-	f = fopen(path, "re");
+	list = tree_at(root, "/lib/modules/%s/modules.builtin", release);
+	f = fopen(list.v, "re");
 	if (!f)
 		return MODULE_UNKNOWN;
 	while (!found && fgets(line, sizeof(line), f))
@@ -43,7 +43,7 @@ static enum module_state look_in_list(const char *root, const char *name)
 enum module_state module_state(const char *root, const char *name)
 {
 	/* One that is built in has a folder if it has parameters, but was never initialised as a module. */
-	if (tree_has(root, "/sys/module/%s/initstate", name))
+	if (tree_has(tree_at(root, "/sys/module/%s/initstate", name)))
 		return MODULE_LOADED;
-	return tree_has(root, "/sys/module/%s", name) ? MODULE_BUILT_IN : look_in_list(root, name);
+	return tree_has(tree_at(root, "/sys/module/%s", name)) ? MODULE_BUILT_IN : look_in_list(root, name);
 }
