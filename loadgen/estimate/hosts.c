@@ -61,26 +61,19 @@ void hosts_read(const json_t *environment, struct estimate_host *out)
 
 /* --- this machine --- */
 
-static double open_files(void)
-{
-	struct res_usage u;
-
-	return res_usage_self(&u) ? NAN : (double)u.fds;
-}
-
 /* How many files a process opens to watch the port: as both programs do. */
-static double port_files(const struct dev *d)
+static double files_of_port(const struct dev *d)
 {
 	const struct port_id id = { .device = d->name, .number = d->port_num, .addr = d->addr,
 				    .software = dev_is_software(d) };
-	double before = open_files(), after;
 	struct port *port;
+	double files;
 
 	if (port_open("/sys", &id, &port))
 		return NAN;
-	after = open_files();
+	files = port_files(port);
 	port_close(port);
-	return after - before;
+	return files;
 }
 
 static int describe_device(const struct addr *local, const char *name, json_t **out, double *files, char *err,
@@ -92,7 +85,7 @@ static int describe_device(const struct addr *local, const char *name, json_t **
 	if (ret)
 		return ret;
 	*out = dev_json(&dev);
-	*files = port_files(&dev);
+	*files = files_of_port(&dev);
 	dev_close(&dev);
 	return 0;
 }
@@ -112,29 +105,12 @@ static int local_address(const struct loadgen_config *cfg, const struct addr *se
 	return ret;
 }
 
-/* Memory that is free now, and how many files a sample takes beside one for each thread. */
-static void take_sample(struct estimate_host *h, bool run_samples)
+/* What changes from moment to moment. */
+static void measure_own(struct estimate_host *h)
 {
-	double before = open_files();
-	struct sampler *sampler;
-	struct sample now;
+	uint64_t available, kernel, sockets;
 
-	if (sampler_new("/proc", &sampler))
-		return;
-	sampler_take(sampler, &now);
-	if (run_samples)
-		h->sampler_fds = open_files() - before - now.v[SAMPLE_THREADS];
-	h->available_bytes = now.v[SAMPLE_AVAILABLE_BYTES];
-	sampler_free(sampler);
-}
-
-static void measure_own(struct estimate_host *h, bool run_samples)
-{
-	uint64_t kernel, sockets, nofile = res_raise_nofile(), memlock = res_raise_memlock();
-
-	h->nofile = nofile == UINT64_MAX ? INFINITY : (double)nofile;
-	h->memlock = memlock == UINT64_MAX ? INFINITY : (double)memlock;
-	take_sample(h, run_samples);
+	h->available_bytes = res_machine_available_bytes(&available) ? NAN : (double)available;
 	h->kernel_bytes = res_machine_kernel_bytes(&kernel) ? NAN : (double)kernel;
 	h->ports_resting = res_tcp_sockets(&sockets) ? 0 : (double)sockets;
 }
@@ -165,8 +141,9 @@ static int look_here(struct hosts *h, const struct addr *server, char *err, size
 	}
 	hosts_read(environment, &h->generator_host);
 	json_decref(environment);
-	measure_own(&h->generator_host, cfg->sample_interval_ns > 0);
+	measure_own(&h->generator_host);
 	h->generator_host.port_fds = files;
+	h->generator_host.sampler_fds = cfg->sample_interval_ns ? SAMPLE_FILES : 0;
 	return 0;
 }
 

@@ -14,11 +14,13 @@
 /* Measured in runs of --workload echo with 100 to 1,000 clients and 1 or 2 threads on each side, on Soft-RoCE with kernel 6.1,
  * OpenSSL 3.0 and glibc 2.36, in a micro-VM with 2 CPUs. docs/capacity.md ("Before the run") compares the sums with other
  * runs; tests/soft_roce/test_capacity.sh does so again. */
-/* A process without threads that work and without clients: pages of the program and libraries, OpenSSL's tables, the log. */
+/* A process without threads that work and without clients: pages of the program and libraries, OpenSSL's tables, the log; of
+ * the generator also a step's histograms. */
 #define MEMORY_SERVER_BYTES (12 * 1048576.0)
-#define MEMORY_GENERATOR_BYTES (11.5 * 1048576.0)
-/* A shard, or a worker on a rail: loop, TLS context, stack; histograms and tables come on top. */
-#define MEMORY_THREAD_BYTES (0.1 * 1048576.0)
+#define MEMORY_GENERATOR_BYTES 24217248.0
+/* A shard with its histograms, and a worker on a rail without them: loop, TLS context, stack. Tables come on top. */
+#define MEMORY_SHARD_BYTES 1481305.6
+#define MEMORY_WORKER_BYTES 104857.6
 /* The kernel's, of a process: lists of free pages, stacks, page tables. */
 #define MEMORY_PROCESS_KERNEL_BYTES (3 * 1048576.0)
 /* A shard's slots for a connection with its session and address, whether or not it is used, and for a socket that waits. */

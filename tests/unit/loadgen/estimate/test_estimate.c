@@ -158,7 +158,7 @@ TEST(rss__grows_with_threads)
 	generator = needed(ESTIMATE_rss_bytes, ESTIMATE_GENERATOR);
 	base.server.size.threads = base.generator.workers = 1;
 	look(100);
-	assert_true(server - needed(ESTIMATE_rss_bytes, ESTIMATE_SERVER) > 6 * HIST_BYTES);
+	assert_true(server - needed(ESTIMATE_rss_bytes, ESTIMATE_SERVER) > MEMORY_SHARD_BYTES);
 	assert_true(generator - needed(ESTIMATE_rss_bytes, ESTIMATE_GENERATOR) > WORKER_HISTS * HIST_BYTES);
 }
 
