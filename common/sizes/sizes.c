@@ -27,6 +27,7 @@
  * counters of each rail's port are beside these. */
 #define FDS_BASE 64u
 #define FDS_PER_SHARD 16u
+#define FDS_GENERATOR 128u
 #define CLIENT_RESERVE 64u
 /* Sockets that wait for room in a shard: as many as it may have clients, so that all of them can come at once from one
  * address, and more for clients that come and go; fewer where descriptors are scarce, but some. */
@@ -61,7 +62,7 @@ static uint64_t max_cqe(const struct sizes_device *d, uint64_t cq_depth)
 	return cq_depth ? MIN(cq_depth, d->max_cqe) : d->max_cqe;
 }
 
-/* What follows from the other sizes. */
+/* Derives the sizes that follow from those already set. */
 static void sizes_complete(struct sizes *s, uint64_t most_cqe, uint64_t buf_bytes)
 {
 	s->max_cqe = most_cqe;
@@ -127,6 +128,11 @@ uint64_t sizes_server_fds(const struct sizes_server *s)
 {
 	return FDS_BASE + s->rails * PORT_FILES_MAX + SIZES_CONTROL_SESSIONS_MAX + SIZES_CONTROL_SESSIONS_SPARE +
 	       s->rails * s->threads * (FDS_PER_SHARD + s->max_handshakes + WAITING_LEAST + 1);
+}
+
+uint64_t sizes_generator_fds(uint64_t clients, uint64_t connecting, bool sockets)
+{
+	return FDS_GENERATOR + MIN(connecting, clients) + (sockets ? clients : 0);
 }
 
 uint32_t sizes_waiting(uint32_t clients, uint64_t spare_fds, uint64_t shards)

@@ -39,7 +39,7 @@ struct sizes {
 	uint64_t slab_bytes;	/* registered message buffers */
 };
 
-/* What a server is made for. */
+/* The options of a server that its sizes follow from. */
 struct sizes_server {
 	uint64_t rails, threads;	/* threads of a rail: each has a shard */
 	uint64_t max_clients;		/* of a rail */
@@ -51,7 +51,7 @@ struct sizes_server {
 	bool zerocopy;			/* buffers may wait for the kernel, too */
 };
 
-/* What an endpoint of clients is made for. */
+/* The options that the sizes of an endpoint of clients follow from. */
 struct sizes_client {
 	uint32_t max_conns;
 	uint32_t depth, rma_depth;	/* SENDs, and requests on the region, in flight on a connection */
@@ -77,6 +77,10 @@ uint64_t sizes_client_depth_max(const struct sizes_client *c, const struct sizes
 /* Descriptors that a server keeps room for when it starts, and does not start without. More are for sockets that wait for a
  * place. */
 uint64_t sizes_server_fds(const struct sizes_server *s);
+/* Descriptors that a load generator wants to have before it begins: of `clients`, `connecting` have a TLS connection open at
+ * once, and over sockets each keeps one. */
+uint64_t sizes_generator_fds(uint64_t clients, uint64_t connecting, bool sockets);
+
 /* Accepted sockets of a shard of so many clients that may wait for a place, at most, with `spare_fds` descriptors beside
  * those of sizes_server_fds for all shards. */
 uint32_t sizes_waiting(uint32_t clients, uint64_t spare_fds, uint64_t shards);

@@ -37,7 +37,7 @@ struct limit {
 	double used, limit, clients, base, per_client;	/* per_client is NAN or 0 where the use does not grow */
 };
 
-/* What the server is sized for; NAN throughout unless it is consistent with what the server reported. */
+/* The sizes of the server. `credits` is NAN unless they are consistent with the receive buffers that it reported. */
 struct setup {
 	double max_clients, threads, credits, depth;	/* depth: receive buffers of a shard, without the batch */
 	double slab_per_client;				/* bytes of slab for each further client of --max-clients */

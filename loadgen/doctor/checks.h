@@ -7,6 +7,16 @@
 #include "loadgen/doctor/base/finding.h"
 #include "loadgen/doctor/base/ports.h"
 
+enum module_state {
+	MODULE_LOADED,
+	MODULE_BUILT_IN,
+	MODULE_ABSENT,
+	MODULE_UNKNOWN,	/* not loaded; the list of what is built in cannot be read */
+};
+
+/* Whether the kernel has a module, by /sys/module and modules.builtin (kbuild, "Kbuild output files"). `name` has no '-'. */
+enum module_state module_state(const char *root, const char *name);
+
 /* The kernel's modules of RDMA and the drivers of devices. */
 void modules_check(const char *root, struct findings *out);
 /* RDMA devices, their ports, network interfaces and device files. */

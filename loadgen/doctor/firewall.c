@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "loadgen/doctor/base/module.h"
 #include "loadgen/doctor/base/tree.h"
 
 static const char why[] =

@@ -28,7 +28,6 @@
 #define PORT_REST_S 60.0		/* TIME_WAIT of TCP */
 #define SERVER_FDS 9.0
 #define GENERATOR_FDS 9.0
-#define GENERATOR_FDS_SPARE 128.0	/* loadgen/preflight.c */
 #define THREAD_FDS 6.0		/* of a shard or worker: loop, channels, listeners */
 #define SERVER_THREADS 2.0	/* main, log */
 #define GENERATOR_THREADS 2.0
@@ -41,9 +40,9 @@ const char *const estimate_resource_titles[] = { ESTIMATE_RESOURCES(X) };
 #undef X
 const char *const estimate_side_names[] = { "server", "generator", "both" };
 
-/* What one end needs, and what there is. */
+/* How much of each resource one end needs, and how much there is. */
 struct end {
-	bool has[ESTIMATE_N];	/* it needs some */
+	bool has[ESTIMATE_N];	/* the end has a row for it */
 	double needed[ESTIMATE_N], limit[ESTIMATE_N];
 	struct memory_use use;	/* of queues and connections */
 };
@@ -246,7 +245,8 @@ static void generator_needs(const struct estimate_in *in, struct end *e)
 	end_set(e, ESTIMATE_mrs, ends * (1 + (g->text_bytes > 0) + (g->landing_bytes > 0)), rails * h->max_mr);
 	end_set_queues(e, &z, h, g->client.srq_depth, z.recv_depth + EP_BATCH);
 	end_set(e, ESTIMATE_fds, GENERATOR_FDS + THREAD_FDS * ends + watch_fds(h, rails, threads) + connecting(in), h->nofile);
-	end_set(e, ESTIMATE_fds_at_start, (g->phased ? n : fmin((double)g->connecting, n)) + GENERATOR_FDS_SPARE, h->nofile);
+	end_set(e, ESTIMATE_fds_at_start,
+		(double)sizes_generator_fds(in->clients, g->phased ? in->clients : g->connecting, false), h->nofile);
 	end_set(e, ESTIMATE_ports, tcp_ports(in), h->ports - h->ports_resting);
 	end_set(e, ESTIMATE_threads, threads, INFINITY);
 	end_set(e, ESTIMATE_pinned_bytes, pinned, h->memlock);

@@ -105,7 +105,7 @@ static int local_address(const struct loadgen_config *cfg, const struct addr *se
 	return ret;
 }
 
-/* What changes from moment to moment. */
+/* Reads the figures that change from moment to moment. */
 static void measure_own(struct estimate_host *h)
 {
 	uint64_t available, kernel, sockets;

@@ -30,7 +30,7 @@ struct needs_args {
 /* rdma_server's defaults. */
 #define NEEDS_HANDSHAKES_DEFAULT 512
 
-/* What a server of our own is made for. */
+/* The options of a server of our own that its sizes follow from. */
 void needs_of_server(const struct loadgen_config *c, struct sizes_server *out);
 
 /* rdma_server's command line, sized for the run. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/doctor/modules.c and base/module.c: kernels made of files in a folder. */
+/* Unit tests of loadgen/doctor/modules.c: kernels made of files in a folder. */
 #include "tests/unit/helpers/unit.h"
 
 #include <string.h>
