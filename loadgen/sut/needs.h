@@ -23,7 +23,9 @@
 /* A command line; `v` ends with NULL and points to `numbers`, to the configuration's texts, and to the program's. */
 struct needs_args {
 	char *v[NEEDS_ARGS_MAX];
-	int n;
+	int n, n_fixed;			/* n_fixed: those that change how a server works; the others follow from: */
+	struct sizes_server size;
+	bool tls_resume;
 	char numbers[NEEDS_ARGS_MAX][NEEDS_NUMBER_MAX];
 };
 
@@ -39,7 +41,7 @@ void needs_args(const struct loadgen_config *c, char *program, struct needs_args
 /* Makes `a` the command line of a server that serves both runs, and returns NULL, if the settings that change how a server
  * works are the same, and if one sized for both takes no more memory than the larger of the two, or a quarter of
  * `memory_bytes`. Else `a` stays as it is, and what keeps them apart is returned: an option of rdma_server, or "memory". Both
- * come from needs_args; `a` may then point into what `b` points to. */
+ * come from needs_args. */
 const char *needs_join(struct needs_args *a, const struct needs_args *b, uint64_t memory_bytes);
 
 /* Whether the server that described itself so (INFO) gives the run what it needs, with `first` clients in the first step and
